@@ -27,6 +27,7 @@ var arrows = map[string][]string{
 	"writer":   {"writer", "schema", "internal"},
 	"run":      {"run", "writer", "schema", "internal"},
 	"models":   {"models", "run", "schema", "internal"},
+	"diagnose": {"diagnose", "models", "run", "schema", "internal"},
 	"capture":  {"capture", "writer", "models", "run", "schema", "internal"},
 	"formats":  {"formats", "writer", "models", "run", "schema"},
 	"replay":   {"replay", "capture", "writer", "models", "run", "schema"},

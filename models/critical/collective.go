@@ -86,7 +86,7 @@ func (g *Graph) addCollectiveWaits() {
 			}
 		}
 		if needed.rank >= 0 {
-			g.addWait(rank, done, needed.rank, needed.row, Collective)
+			g.addWait(rank, done, needed.rank, needed.row, AwaitsCollective)
 		}
 	})
 }

@@ -40,7 +40,8 @@ type row struct {
 	call       int16
 	collective int16 // the blocking form of its collective operation
 	class      uint8
-	kind       Kind // of the time after the wait
+	kind       Kind    // of the time after the wait
+	awaits     Awaited // what it waited for
 }
 
 const (
@@ -184,14 +185,14 @@ func (g *Graph) AddMessages(b *schema.Messages) {
 		from, to := &g.ranks[src], &g.ranks[dst]
 		send, post, done := from.find(b.SendSeq[i]), to.find(b.RecvPostSeq[i]), to.find(b.RecvDoneSeq[i])
 		if send >= 0 && done >= 0 {
-			g.addWait(dst, done, src, send, Transfer)
+			g.addWait(dst, done, src, send, AwaitsSender)
 		}
 		if send >= 0 && post >= 0 {
 			if p := to.rows[post].prev; p >= 0 && schema.Class(to.rows[p].class) == schema.ClassProbe {
-				g.addWait(dst, p, src, send, Transfer)
+				g.addWait(dst, p, src, send, AwaitsSender)
 			}
 			if end := from.completion(send); end >= 0 && !g.options.Eager {
-				g.addWait(src, end, dst, post, Transfer)
+				g.addWait(src, end, dst, post, AwaitsReceiver)
 			}
 		}
 	}
@@ -200,7 +201,7 @@ func (g *Graph) AddMessages(b *schema.Messages) {
 // addWait notes that row i of a rank waited until another rank began one of its rows. It counts only if that happened
 // while row i ran, or at its end (on a network that takes no time both are the same). Of several waits the latest
 // counts; of equal ones, the one for the lowest rank.
-func (g *Graph) addWait(rank, i, otherRank, otherRow int32, kind Kind) {
+func (g *Graph) addWait(rank, i, otherRank, otherRow int32, awaits Awaited) {
 	w, until := &g.ranks[rank].rows[i], g.ranks[otherRank].rows[otherRow].start
 	if until == unknown || w.start == unknown || w.end == unknown || until <= w.start || until > w.end {
 		return
@@ -211,5 +212,8 @@ func (g *Graph) addWait(rank, i, otherRank, otherRow int32, kind Kind) {
 			return
 		}
 	}
-	w.waitedRank, w.waitedRow, w.kind = otherRank, otherRow, kind
+	w.waitedRank, w.waitedRow, w.awaits, w.kind = otherRank, otherRow, awaits, Transfer
+	if awaits == AwaitsCollective {
+		w.kind = Collective
+	}
 }

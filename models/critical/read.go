@@ -3,6 +3,7 @@ package critical
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/commq/commq/run"
 	"github.com/commq/commq/schema"
@@ -15,16 +16,29 @@ var Need = run.Need{Command: "critical-path", AllCalls: true, Times: true,
 // FromRun finds the critical path of a run with times. Where times are not measured, all ranks wait for the last one in
 // a collective whatever o.Last says, and o.Eager follows from the origin of the times.
 func FromRun(ctx context.Context, r *run.Run, o Options) (*Path, error) {
+	g, err := Read(ctx, r, o, nil)
+	if err != nil {
+		return nil, fmt.Errorf("critical-path of %s: %w", r.Name, err)
+	}
+	return g.Path(nil), nil
+}
+
+// Read makes the graph of a run with times; the options are changed as FromRun says. also is called with all rows of
+// events, which have the columns Columns and more; nil means no callback.
+func Read(ctx context.Context, r *run.Run, o Options, also func(*schema.Events), more ...string) (*Graph, error) {
 	origin := r.Manifest.TimeOrigin
 	o.Last, o.Eager = o.Last || origin != "measured", origin == "virtual"
 	g := NewForRun(r, o)
-	if err := r.Events(ctx, Columns...)(g.AddEvents); err != nil {
-		return nil, fmt.Errorf("critical-path of %s: %w", r.Name, err)
-	}
-	if err := g.ReadMessages(ctx, r); err != nil {
+	err := r.Events(ctx, append(slices.Clone(Columns), more...)...)(func(b *schema.Events) error {
+		if also != nil {
+			also(b)
+		}
+		return g.AddEvents(b)
+	})
+	if err != nil {
 		return nil, err
 	}
-	return g.Path(nil), nil
+	return g, g.ReadMessages(ctx, r)
 }
 
 // NewForRun returns a graph with the communicators of a run and no rows yet.

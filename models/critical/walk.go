@@ -13,50 +13,78 @@ func (g *Graph) Walk(finish []int64, emit func(Segment)) (duration int64) {
 	if rank < 0 {
 		return 0
 	}
-	begin, end := g.begin(), at
-	segment := func(rank int32, w *row, kind Kind, from int64) {
-		if from = max(from, begin); from < at {
-			emit(Segment{rank, w.site, schema.CallID(w.call), kind, from, at})
-			at = from
-		}
+	w := g.walkFrom(at, g.begin(), emit)
+	if last := &g.ranks[rank].rows[i]; last.end != unknown {
+		w.segment(rank, last, Compute, last.end)
 	}
-	w := &g.ranks[rank].rows[i]
-	if w.end != unknown {
-		segment(rank, w, Compute, w.end)
+	for i >= 0 {
+		rank, i = w.inside(rank, i)
+		i = w.before(rank, i)
 	}
-	left, leftAt := map[*row]bool{}, at // rows where the walk went to another rank, at time leftAt
-	for {
-		if at != leftAt {
-			clear(left)
-			leftAt = at
-		}
-		switch {
-		case w.start == unknown: // its time is not known
-		case w.waitedRank >= 0 && g.ranks[w.waitedRank].rows[w.waitedRow].start <= at && !left[w]:
-			s := g.ranks[w.waitedRank].rows[w.waitedRow].start
-			if s == at {
-				left[w] = true // only once, so that rows that wait for each other do not make a loop
-			}
-			segment(rank, w, w.kind, s)
-			rank, i = w.waitedRank, w.waitedRow
-			w = &g.ranks[rank].rows[i]
-		default:
-			segment(rank, w, w.kindWithoutWait(), w.start)
-		}
-		if w.prev < 0 {
-			from := begin
-			if b := g.ranks[rank].begin; b != unknown {
-				from = b
-			}
-			segment(rank, w, Compute, from)
-			return end - at
-		}
-		before := &g.ranks[rank].rows[w.prev]
-		if end := before.lastTime(); end != unknown {
-			segment(rank, w, Compute, end)
-		}
-		w = before
+	return at - w.at
+}
+
+// walker walks back in time along the rows that others waited for.
+type walker struct {
+	g         *Graph
+	at, begin int64 // where the walk is, and where it ends
+	emit      func(Segment)
+	left      map[*row]bool // rows where the walk went to another rank, at time leftAt
+	leftAt    int64
+}
+
+// walkFrom returns a walker from one time back to another.
+func (g *Graph) walkFrom(at, begin int64, emit func(Segment)) *walker {
+	return &walker{g: g, at: at, begin: begin, emit: emit, left: map[*row]bool{}, leftAt: at}
+}
+
+// segment emits the time from from, or from the walk's end, to where the walk is.
+func (w *walker) segment(rank int32, r *row, kind Kind, from int64) {
+	if from = max(from, w.begin); from < w.at {
+		w.emit(Segment{rank, r.site, schema.CallID(r.call), kind, from, w.at})
+		w.at = from
 	}
+}
+
+// inside walks back through a row, and returns the row before whose start the walk goes on: the same, or the one of
+// another rank that it waited for.
+func (w *walker) inside(rank, i int32) (int32, int32) {
+	r := &w.g.ranks[rank].rows[i]
+	if w.at != w.leftAt {
+		clear(w.left)
+		w.leftAt = w.at
+	}
+	switch {
+	case r.start == unknown: // its time is not known
+	case r.waitedRank >= 0 && w.g.ranks[r.waitedRank].rows[r.waitedRow].start <= w.at && !w.left[r]:
+		s := w.g.ranks[r.waitedRank].rows[r.waitedRow].start
+		if s == w.at {
+			w.left[r] = true // only once, so that rows that wait for each other do not make a loop
+		}
+		w.segment(rank, r, r.kind, s)
+		return r.waitedRank, r.waitedRow
+	default:
+		w.segment(rank, r, r.kindWithoutWait(), r.start)
+	}
+	return rank, i
+}
+
+// before walks back through the computing before a row, and returns the row before it on its thread. After the first
+// row of a thread it ends the walk and returns -1.
+func (w *walker) before(rank, i int32) int32 {
+	r := &w.g.ranks[rank].rows[i]
+	if r.prev < 0 {
+		from := w.begin
+		if b := w.g.ranks[rank].begin; b != unknown {
+			from = b
+		}
+		w.segment(rank, r, Compute, from)
+		return -1
+	}
+	if end := w.g.ranks[rank].rows[r.prev].lastTime(); end != unknown {
+		w.segment(rank, r, Compute, end)
+	}
+	return r.prev
 }
 
 // kindWithoutWait is the kind of the time in a call that did not wait for another rank.

@@ -37,27 +37,65 @@ func ReadTarget(o TargetOptions) (*Target, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, kv := range o.Set {
-		key, value, ok := strings.Cut(kv, "=")
-		if !ok {
-			return nil, fmt.Errorf("--set %s: want KEY=VALUE, for example latency_ns=1500", kv)
-		}
-		if err := m.Set(key, value); err != nil {
-			return nil, fmt.Errorf("--set %s: %w", kv, err)
-		}
-	}
-	if err := m.Consistent(); err != nil {
-		return nil, fmt.Errorf("machine %s: %w", m.Name, err)
+	if err := setAll(m, o.Set); err != nil {
+		return nil, err
 	}
 	t := &Target{Machine: m, Changes: slices.Clone(o.Set)}
 	if o.Mapping != "" {
-		t.Changes = append(t.Changes, "mapping="+o.Mapping)
+		t.Changes = append(t.Changes, mappingKey+o.Mapping)
 	}
 	if t.Dialect, err = parseDialect(o.Dialect, m); err != nil {
 		return nil, err
 	}
 	return t, models.ParseMapping(m, o.Mapping)
 }
+
+// setAll changes keys of a machine, each as KEY=VALUE.
+func setAll(m *models.Machine, changes []string) error {
+	for _, kv := range changes {
+		key, value, ok := strings.Cut(kv, "=")
+		if !ok {
+			return fmt.Errorf("--set %s: want KEY=VALUE, for example latency_ns=1500", kv)
+		}
+		if err := m.Set(key, value); err != nil {
+			return fmt.Errorf("--set %s: %w", kv, err)
+		}
+	}
+	if err := m.Consistent(); err != nil {
+		return fmt.Errorf("machine %s: %w", m.Name, err)
+	}
+	return nil
+}
+
+// TargetOf returns the target that the times of a run are from, by its manifest; see Target.Origin.
+func TargetOf(s *schema.Simulation) (*Target, error) {
+	if models.IsCFG([]byte(s.Description)) {
+		return nil, fmt.Errorf("machine %s: a configuration of Dimemas names other files; name the machine with --machine",
+			s.Machine)
+	}
+	m, err := models.Read(s.Machine, strings.NewReader(s.Description))
+	if err != nil {
+		return nil, err
+	}
+	t, mapping := &Target{Machine: m, Changes: slices.Clone(s.Set)}, ""
+	changes := slices.Clone(s.Set)
+	if i := slices.IndexFunc(changes, isMapping); i >= 0 {
+		mapping = strings.TrimPrefix(changes[i], mappingKey)
+		changes = slices.DeleteFunc(changes, isMapping)
+	}
+	if err := setAll(m, changes); err != nil {
+		return nil, err
+	}
+	if t.Dialect, err = parseDialect(s.Dialect, m); err != nil {
+		return nil, err
+	}
+	return t, models.ParseMapping(m, mapping)
+}
+
+// mappingKey begins the change of a machine that --mapping makes.
+const mappingKey = "mapping="
+
+func isMapping(change string) bool { return strings.HasPrefix(change, mappingKey) }
 
 // parseDialect finds a dialect by its name; "" is the machine's usual one.
 func parseDialect(name string, m *models.Machine) (Dialect, error) {

@@ -12,7 +12,18 @@ import (
 
 // CriticalPath simulates the run once more and finds its critical path on the machine.
 func (s *Simulation) CriticalPath(ctx context.Context) (*critical.Path, error) {
-	g := critical.NewForRun(s.Run, critical.Options{Last: true})
+	g, r, err := s.Graph(ctx, critical.Options{})
+	if err != nil {
+		return nil, err
+	}
+	return g.Path(Finish(r)), nil
+}
+
+// Graph simulates the run and makes the graph of its rows with the simulated times, in which all ranks wait for the last
+// one in a collective, whatever o.Last says.
+func (s *Simulation) Graph(ctx context.Context, o critical.Options) (*critical.Graph, *simulate.Result, error) {
+	o.Last = true
+	g := critical.NewForRun(s.Run, o)
 	columns := slices.Clone(critical.Columns)
 	for _, c := range simulate.Columns {
 		if !slices.Contains(columns, c) {
@@ -21,13 +32,13 @@ func (s *Simulation) CriticalPath(ctx context.Context) (*critical.Path, error) {
 	}
 	rows, err := s.Run.EventEpochs(columns...)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	o := s.options()
-	o.Done = func(rank int32, seq int64, start, end models.Picoseconds) {
+	how := s.options()
+	how.Done = func(rank int32, seq int64, start, end models.Picoseconds) {
 		g.SetTime(rank, seq, simulate.Nanoseconds(start), simulate.Nanoseconds(end))
 	}
-	r, err := simulate.Simulate(s.Target.Machine, s.Program, o, func(add func(*schema.Events) error) error {
+	r, err := simulate.Simulate(s.Target.Machine, s.Program, how, func(add func(*schema.Events) error) error {
 		return rows.Next(ctx, func(b *schema.Events) error {
 			if err := g.AddEvents(b); err != nil {
 				return err
@@ -36,14 +47,15 @@ func (s *Simulation) CriticalPath(ctx context.Context) (*critical.Path, error) {
 		})
 	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	if err := g.ReadMessages(ctx, s.Run); err != nil {
-		return nil, err
-	}
-	var finish []int64
+	return g, r, g.ReadMessages(ctx, s.Run)
+}
+
+// Finish returns when each rank ends, in ns.
+func Finish(r *simulate.Result) (finish []int64) {
 	for _, t := range r.Ranks {
 		finish = append(finish, simulate.Nanoseconds(t.Finish))
 	}
-	return g.Path(finish), nil
+	return finish
 }

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/commq/commq/diagnose"
+	"github.com/commq/commq/models/simulate"
+	"github.com/commq/commq/run"
+)
+
+// diagnoseOptions are the flags of commq diagnose.
+type diagnoseOptions struct {
+	run     string // --run
+	target  simulate.TargetOptions
+	finding int     // --finding
+	all     bool    // --all
+	least   float64 // --least
+	memory  int     // --memory
+	format  string  // --format
+}
+
+// diagnoseShown is how many findings are shown at most unless --all is given.
+const diagnoseShown = 5
+
+func newDiagnoseCommand(a *app) *cobra.Command {
+	var o diagnoseOptions
+	c := &cobra.Command{
+		Use:   "diagnose",
+		Short: "Name what makes a run slow: where, why, and what mending it would gain",
+		Long: `diagnose explains the waits of a run by what the ranks that were waited for did instead, follows them back through
+messages and collectives to where they began, and names the causes with their line: an imbalance, a late sender, a late
+receiver, work of a root. Each cause is then removed in a simulation of the run; the time that this gains decides the
+order. Calls that take long themselves are named too, with their time on the critical path as a bound of the gain.
+
+Simulations use the machine of the run's times. For measured times that is an ideal network, on which messages take no
+time, unless --machine names another. docs/method/diagnose.md has the method and what it cannot see.`,
+		Example: `  commq diagnose uneven.4
+  commq diagnose uneven.4 --finding 1
+  commq diagnose mg.W.16 --machine ethernet-40g --all
+  commq diagnose uneven.4 --format json`,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := errors.Join(oneOf("format", o.format, "table", "json"), o.check()); err != nil {
+				return err
+			}
+			return runDiagnose(c.Context(), a, &o)
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&o.run, "run", "", "`RUN` to diagnose: a name in the store, or a path")
+	f.StringVar(&o.target.Machine, "machine", "", "`FILE` of the machine to simulate on: "+machineKinds())
+	f.StringArrayVar(&o.target.Set, "set", nil, "change a `KEY=VALUE` of the machine; may be repeated")
+	f.IntVar(&o.finding, "finding", 0, "show all evidence of the finding with this number `N`")
+	f.BoolVar(&o.all, "all", false, fmt.Sprintf("list all findings, not only the first %d above --least", diagnoseShown))
+	f.Float64Var(&o.least, "least", 0.01, "least gain of a finding that is listed, as a fraction of the run's time")
+	f.IntVar(&o.memory, "memory", 4096, "memory in `MIB` that the rows of the run may take")
+	f.StringVar(&o.format, "format", "table", "`FORMAT` of the answer: table, json")
+	register(c, completeRuns(a), "run")
+	registerMachines(c)
+	complete(c, "format", "table", "json")
+	completeNothing(c, "finding", "least", "memory")
+	a.readsRuns(c)
+	return c
+}
+
+func (o *diagnoseOptions) check() error {
+	switch {
+	case o.run == "":
+		return errors.New("no run given; name one with --run")
+	case o.finding < 0:
+		return fmt.Errorf("--finding %d: want the number of a finding, from 1", o.finding)
+	case !(o.least >= 0 && o.least <= 1):
+		return fmt.Errorf("--least %v: want a fraction from 0 to 1", o.least)
+	case o.memory < 1:
+		return fmt.Errorf("--memory %d: want at least 1", o.memory)
+	case o.target.Machine == "" && len(o.target.Set) > 0:
+		return errors.New("--set: it changes a machine; name one with --machine")
+	}
+	return nil
+}
+
+func runDiagnose(ctx context.Context, a *app, o *diagnoseOptions) error {
+	found, err := run.Find(a.storeDir(), o.run)
+	if err != nil {
+		return err
+	}
+	r, err := run.Open(ctx, found.Dir, diagnose.Need)
+	if err != nil {
+		return err
+	}
+	how := diagnose.Options{MemoryBytes: int64(o.memory) << 20}
+	if o.target.Machine != "" {
+		if how.Target, err = readTarget(o.target); err != nil {
+			return err
+		}
+	}
+	show, clear := statusLine(a)
+	defer clear()
+	how.Progress = func(step string) { show("diagnose: " + step) }
+	d, err := diagnose.Run(ctx, r, how)
+	if err != nil {
+		return err
+	}
+	clear()
+	return o.print(a, d)
+}
+
+func (o *diagnoseOptions) print(a *app, d *diagnose.Diagnosis) error {
+	shown := d.Shown(o.least, diagnoseShown)
+	if o.all {
+		shown = len(d.Findings)
+	}
+	switch {
+	case o.format == "json":
+		return printJSON(a.stdout, d)
+	case o.finding > len(d.Findings):
+		return fmt.Errorf("--finding %d: the run has %s", o.finding, counted(int64(len(d.Findings)), "finding"))
+	case o.finding > 0:
+		return d.Detail(a.screen(), &d.Findings[o.finding-1])
+	}
+	return d.Text(a.screen(), shown, "--all lists them")
+}

@@ -1,0 +1,281 @@
+package diagnose
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/commq/commq/models/critical"
+	"github.com/commq/commq/schema"
+)
+
+// cause is computing that made ranks wait: before one call of the program, or of an imbalance wherever the ranks compute
+// longer than others.
+type cause struct {
+	rule Rule
+	// parts are where the computing is, the one with the longest excess first.
+	parts []*part
+	// total is the time that each rank computes in the whole run, in ns.
+	total []int64
+	// mean is the time that computing before a call takes on average, in ns; of variation only.
+	mean map[rankSite]int64
+	// waitNs is the time that was waited because of it, and waits the calls that waited.
+	waitNs int64
+	waits  []Wait
+}
+
+// part is the computing before one call of the program.
+type part struct {
+	place string
+	call  schema.CallID
+	// sites are the call sites of the place: one for each path that leads there.
+	sites []int32
+	// excess is the time that ranks computed more than they had to, in ns; see critical.Delay. It lists the ranks that
+	// matter.
+	excess map[int32]int64
+	// computed is the time that each rank computes there, in ns; ranks that never do have no entry.
+	computed map[int32]int64
+}
+
+// excessNs is the excess of all ranks and parts together.
+func (c *cause) excessNs() (ns int64) {
+	for _, excess := range c.excess() {
+		ns += excess
+	}
+	return ns
+}
+
+// excess is the excess by rank.
+func (c *cause) excess() map[int32]int64 {
+	sum := map[int32]int64{}
+	for _, p := range c.parts {
+		for rank, ns := range p.excess {
+			sum[rank] += ns
+		}
+	}
+	return sum
+}
+
+// ranks are the ranks that cause it, in ascending order.
+func (c *cause) ranks() []int32 { return slices.Sorted(maps.Keys(c.excess())) }
+
+// top is the rank with the largest excess, the lowest of several.
+func (c *cause) top() int32 { return topOf(c.excess()) }
+
+func topOf(excess map[int32]int64) int32 {
+	top := int32(-1)
+	for _, rank := range slices.Sorted(maps.Keys(excess)) {
+		if top < 0 || excess[rank] > excess[top] {
+			top = rank
+		}
+	}
+	return top
+}
+
+// leastPart is the part of the largest excess of a rank that another rank's must have to be named with it.
+const leastPart = 0.2
+
+// dropSmall drops ranks that hardly matter.
+func dropSmall(excess map[int32]int64) {
+	most := float64(excess[topOf(excess)])
+	maps.DeleteFunc(excess, func(_ int32, ns int64) bool { return float64(ns) < leastPart*most })
+}
+
+// overloaded returns the ranks that compute longer than the mean, and by how many ns.
+func overloaded(total []int64) map[int32]int64 {
+	mean, ranks := meanOf(total), map[int32]int64{}
+	for rank, ns := range total {
+		if excess := float64(ns) - mean; excess > 0 {
+			ranks[int32(rank)] = int64(excess)
+		}
+	}
+	dropSmall(ranks)
+	return ranks
+}
+
+// imbalanced returns those of the overloaded ranks whose delays follow from that: at least half of a rank's excess in
+// delays is what it computes more than the mean. Other ranks compute at a time when somebody waits for them.
+func imbalanced(delays []*critical.Delay, overloaded map[int32]int64) map[int32]bool {
+	excess, ranks := map[int32]int64{}, map[int32]bool{}
+	for _, d := range delays {
+		if d.Kind == critical.Compute {
+			excess[d.Rank] += d.ExcessNs
+		}
+	}
+	for rank, ns := range overloaded {
+		ranks[rank] = float64(ns) >= float64(excess[rank])/2
+	}
+	return ranks
+}
+
+// gatherer sums delays by cause.
+type gatherer struct {
+	place     func(int32) string
+	imbalance map[int32]bool // ranks
+	byKey     map[causeKey]*gathered
+}
+
+// causeKey tells causes apart. All parts of an imbalance are one cause.
+type causeKey struct {
+	imbalance bool
+	place     string
+	call      schema.CallID
+}
+
+// gathered is a cause, and what is needed only until it is complete.
+type gathered struct {
+	cause
+	byPlace map[causeKey]*part
+	byWait  map[Wait]*Wait // by their names
+	// forNs is the time waited by what was waited for, and collectiveNs by the collective operation.
+	forNs        map[critical.Awaited]int64
+	collectiveNs map[schema.CallID]int64
+}
+
+// causesOf gathers the delays that are computing. The first cause is the imbalance of the run, unless all ranks compute
+// equally long; then come the others, the one with the longest excess first. place names call sites, and ranks is their
+// number.
+func causesOf(delays []*critical.Delay, computed *computing, place func(int32) string, ranks int) (causes []*cause) {
+	total := computed.total(ranks)
+	over := overloaded(total)
+	g := gatherer{place: place, imbalance: imbalanced(delays, over), byKey: map[causeKey]*gathered{}}
+	for _, d := range delays {
+		if d.Kind == critical.Compute {
+			g.add(d)
+		}
+	}
+	imbalance := g.byKey[causeKey{imbalance: true}]
+	delete(g.byKey, causeKey{imbalance: true})
+	for _, c := range g.byKey {
+		c.complete(computed, total)
+		causes = append(causes, &c.cause)
+	}
+	slices.SortFunc(causes, func(a, b *cause) int {
+		return cmp.Or(cmp.Compare(b.excessNs(), a.excessNs()), cmp.Compare(a.parts[0].place, b.parts[0].place),
+			cmp.Compare(a.parts[0].call, b.parts[0].call))
+	})
+	causes = slices.Insert(causes, 0, &cause{rule: Variation, mean: computed.mean()})
+	if len(over) > 0 {
+		c := &cause{rule: Imbalance, parts: partsOf(over, computed, total, place), total: total}
+		if imbalance != nil {
+			c.waitNs, c.waits = imbalance.waitNs, imbalance.sortedWaits()
+		}
+		causes = slices.Insert(causes, 0, c)
+	}
+	return causes
+}
+
+// partsOf is where overloaded ranks compute what they have too much: everywhere, in proportion to their computing.
+func partsOf(overloaded map[int32]int64, computed *computing, total []int64, place func(int32) string) (parts []*part) {
+	byPlace := map[causeKey]*part{}
+	for at, ns := range computed.ns {
+		excess := overloaded[at.rank]
+		if excess == 0 {
+			continue
+		}
+		k := causeKey{place: place(at.site), call: computed.calls[at.site]}
+		p := byPlace[k]
+		if p == nil {
+			p = &part{place: k.place, call: k.call, excess: map[int32]int64{}}
+			byPlace[k], parts = p, append(parts, p)
+		}
+		p.excess[at.rank] += int64(float64(excess) * float64(ns) / float64(total[at.rank]))
+	}
+	sortParts(parts)
+	return parts
+}
+
+func sortParts(parts []*part) {
+	slices.SortFunc(parts, func(a, b *part) int {
+		return cmp.Or(cmp.Compare(sumOf(b.excess), sumOf(a.excess)), cmp.Compare(a.place, b.place), cmp.Compare(a.call, b.call))
+	})
+}
+
+func (g *gatherer) add(d *critical.Delay) {
+	at := causeKey{place: g.place(d.Site), call: d.Call}
+	key := at
+	if g.imbalance[d.Rank] {
+		key = causeKey{imbalance: true}
+	}
+	c := g.byKey[key]
+	if c == nil {
+		c = &gathered{byPlace: map[causeKey]*part{}, byWait: map[Wait]*Wait{}, forNs: map[critical.Awaited]int64{},
+			collectiveNs: map[schema.CallID]int64{}}
+		g.byKey[key] = c
+	}
+	p := c.byPlace[at]
+	if p == nil {
+		p = &part{place: at.place, call: at.call, excess: map[int32]int64{}, computed: map[int32]int64{}}
+		c.byPlace[at], c.parts = p, append(c.parts, p)
+	}
+	if !slices.Contains(p.sites, d.Site) {
+		p.sites = append(p.sites, d.Site)
+	}
+	p.excess[d.Rank] += d.ExcessNs
+	c.waitNs += d.Ns
+	for where, w := range d.Places {
+		c.forNs[where.For] += w.Ns
+		if where.For == critical.AwaitsCollective {
+			c.collectiveNs[where.Call] += w.Ns
+		}
+		c.addWait(Wait{For: where.For.String(), Place: g.place(where.Site), Call: where.Call.String()}, w)
+	}
+}
+
+// addWait adds waits to those of the same name.
+func (c *gathered) addWait(name Wait, w *critical.Waits) {
+	to := c.byWait[name]
+	if to == nil {
+		named := name
+		to = &named
+		c.byWait[name] = to
+	}
+	to.Ns += w.Ns
+	to.Calls += w.Calls
+	if w.LongestNs > to.LongestNs || w.LongestNs == to.LongestNs && w.LongestAtNs < to.LongestAtNs {
+		to.LongestNs, to.LongestRank, to.LongestAtNs = w.LongestNs, w.LongestRank, w.LongestAtNs
+	}
+}
+
+// complete adds what the whole run says of a cause, drops ranks that hardly matter, and names its rule.
+func (c *gathered) complete(computed *computing, total []int64) {
+	c.total = total
+	for _, p := range c.parts {
+		slices.Sort(p.sites)
+		for at, ns := range computed.ns {
+			if _, found := slices.BinarySearch(p.sites, at.site); found {
+				p.computed[at.rank] += ns
+			}
+		}
+		dropSmall(p.excess)
+	}
+	sortParts(c.parts)
+	c.waits, c.rule = c.sortedWaits(), c.ruleByWaits()
+}
+
+// sortedWaits are the calls that waited, the longest first.
+func (c *gathered) sortedWaits() (all []Wait) {
+	for _, w := range c.byWait {
+		all = append(all, *w)
+	}
+	slices.SortFunc(all, func(a, b Wait) int {
+		return cmp.Or(cmp.Compare(b.Ns, a.Ns), cmp.Compare(a.Place, b.Place), cmp.Compare(a.Call, b.Call),
+			cmp.Compare(a.For, b.For))
+	})
+	return all
+}
+
+func sumOf(all map[int32]int64) (sum int64) {
+	for _, n := range all {
+		sum += n
+	}
+	return sum
+}
+
+func meanOf(all []int64) float64 {
+	sum := 0.0
+	for _, x := range all {
+		sum += float64(x)
+	}
+	return sum / float64(len(all))
+}

@@ -1,0 +1,247 @@
+package diagnose
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/commq/commq/models"
+	"github.com/commq/commq/models/critical"
+	"github.com/commq/commq/models/simulate"
+	"github.com/commq/commq/models/simulate/stored"
+	"github.com/commq/commq/run"
+	"github.com/commq/commq/schema"
+)
+
+// Need says what a run must have to be diagnosed.
+var Need = run.Need{Command: "diagnose", AllCalls: true, NoneDropped: true, ComputeTimes: true, Times: true}
+
+// Options select how to diagnose.
+type Options struct {
+	// Target is the machine on which the run is simulated without its faults. nil means the machine that the run's times
+	// are from; for measured times an ideal network, on which messages take no time.
+	Target *simulate.Target
+	// MemoryBytes limits the memory for the rows of the run; 0 means no limit.
+	MemoryBytes int64
+	// Progress is called with what is being done; nil means no callback.
+	Progress func(step string)
+}
+
+// Diagnosis is what limits a run.
+type Diagnosis struct {
+	// Run is the run's name, Ranks its number of ranks.
+	Run   string `json:"run"`
+	Ranks int    `json:"ranks"`
+	// TimeNs is the duration of the program from the end of MPI_Init to the start of MPI_Finalize, in ns. StartupNs is the
+	// time of the two.
+	TimeNs    int64 `json:"time_ns"`
+	StartupNs int64 `json:"startup_ns"`
+	// Machine is the machine of the simulations, and SimulatedNs the time of the unchanged run there, with MPI_Init and
+	// MPI_Finalize.
+	Machine     string `json:"machine"`
+	SimulatedNs int64  `json:"simulated_ns"`
+	// Efficiency splits the parallel efficiency on that machine; nil for a program that takes no time.
+	Efficiency *Efficiency `json:"efficiency,omitempty"`
+	// TogetherNs is the time that the run would gain without the causes of the first three findings that were simulated.
+	TogetherNs int64 `json:"together_ns"`
+	// Warnings say what makes these numbers doubtful.
+	Warnings []string `json:"warnings"`
+	// Findings are what was found, the one with the largest gain first.
+	Findings []Finding `json:"findings"`
+}
+
+// Efficiency has the factors of simulate.Efficiency, each a share of 1.
+type Efficiency struct {
+	Parallel      float64 `json:"parallel"`
+	LoadBalance   float64 `json:"load_balance"`
+	Serialisation float64 `json:"serialisation"`
+	Transfer      float64 `json:"transfer"`
+}
+
+// Finding is one thing that makes the run slow.
+type Finding struct {
+	// Rule is the kind of finding: one of Rules.
+	Rule Rule `json:"rule"`
+	// Place is the cause's place in the program, with file and line where they are known, and Call the MPI call there. A
+	// cause that is computing stands before the call.
+	Place string `json:"place"`
+	Call  string `json:"call"`
+	// Ranks are the ranks that cause it.
+	Ranks []int32 `json:"ranks"`
+	// Title says what is the matter in one sentence, Advice what to do.
+	Title  string `json:"title"`
+	Advice string `json:"advice"`
+	// GainNs is the time that the run would be shorter without the cause, in ns: simulated, or if Bound is set at most
+	// that, because it is the time of the calls on the critical path.
+	GainNs int64 `json:"gain_ns"`
+	Bound  bool  `json:"bound"`
+	// MostNs is the gain if an imbalance's excess need not be computed at all, but only as much as the other ranks do; 0 in
+	// other findings. GainNs is then the gain of sharing it out evenly.
+	MostNs int64 `json:"most_ns,omitempty"`
+	// WaitNs is the time that ranks waited because of the cause, all of them together, in ns.
+	WaitNs int64 `json:"wait_ns"`
+	// Parts are all places of the cause, the longest first.
+	Parts []Part `json:"parts,omitempty"`
+	// Waits are the calls that waited, the longest first.
+	Waits []Wait `json:"waits"`
+
+	cause *cause
+}
+
+// Part is a place of a cause: a call before which ranks computed ExcessNs longer than they had to, all ranks together.
+type Part struct {
+	Place    string `json:"place"`
+	Call     string `json:"call"`
+	ExcessNs int64  `json:"excess_ns"`
+}
+
+// Wait is a call that waited because of a finding's cause.
+type Wait struct {
+	// For is what it waited for: late sender, late receiver or wait at collective.
+	For   string `json:"for"`
+	Place string `json:"place"`
+	Call  string `json:"call"`
+	// Ns is the time waited by all ranks together, in Calls calls.
+	Ns    int64 `json:"ns"`
+	Calls int64 `json:"calls"`
+	// LongestNs is the longest of these waits: of rank LongestRank, LongestAtNs after the run's start.
+	LongestNs   int64 `json:"longest_ns"`
+	LongestRank int32 `json:"longest_rank"`
+	LongestAtNs int64 `json:"longest_at_ns"`
+}
+
+// rowBytes is the memory that a row of the run takes while delays are found.
+const rowBytes = 64
+
+// Run diagnoses a run.
+func Run(ctx context.Context, r *run.Run, o Options) (*Diagnosis, error) {
+	if need := r.Manifest.Counts.Calls * rowBytes; o.MemoryBytes > 0 && need > o.MemoryBytes {
+		return nil, fmt.Errorf("diagnose: run %q has %d calls and would take %d MiB of memory; the limit is %d MiB", r.Name,
+			r.Manifest.Counts.Calls, need>>20, o.MemoryBytes>>20)
+	}
+	if o.Progress == nil {
+		o.Progress = func(string) {}
+	}
+	d := &Diagnosis{Run: r.Name, Ranks: int(r.Manifest.Ranks), Warnings: []string{}, Findings: []Finding{}}
+	if err := d.run(ctx, r, o); err != nil {
+		return nil, fmt.Errorf("diagnose %s: %w", r.Name, err)
+	}
+	return d, nil
+}
+
+func (d *Diagnosis) run(ctx context.Context, r *run.Run, o Options) error {
+	target, err := targetOf(r.Manifest, o.Target)
+	if err != nil {
+		return err
+	}
+	w := &whatIf{simulation: &stored.Simulation{Run: r, Target: target, Program: stored.ProgramOf(ctx, r)}, step: o.Progress}
+	computed, path, causes, err := d.explain(ctx, w, o.Target != nil)
+	if err != nil {
+		return err
+	}
+	d.TimeNs, d.StartupNs, d.Machine = path.DurationNs, path.StartupNs, target.Machine.Name
+	if share := computed.cpuShare(); share < leastCPUShare && r.Manifest.TimeOrigin == "measured" {
+		d.Warnings = append(d.Warnings, sharedCores(share, target.Machine.Name))
+	}
+	if err := d.simulate(ctx, w, causes); err != nil {
+		return err
+	}
+	d.Findings = append(d.Findings, onPath(path, r.Place(ctx))...)
+	d.Findings = slices.DeleteFunc(d.Findings, func(f Finding) bool { return f.GainNs <= 0 })
+	slices.SortStableFunc(d.Findings, func(a, b Finding) int { return cmp.Compare(b.GainNs, a.GainNs) })
+	return d.together(ctx, w)
+}
+
+// explain finds the critical path and the causes of waits, by the times of the run, or by simulated ones: if they are
+// wanted, and if the run's are of ranks that waited for CPUs.
+func (d *Diagnosis) explain(ctx context.Context, w *whatIf, simulated bool) (*computing, *critical.Path, []*cause, error) {
+	r, how := w.simulation.Run, critical.Options{LeaveOutStartup: true}
+	computed := newComputing()
+	w.step("read the run")
+	g, err := critical.Read(ctx, r, how, computed.add, computeColumns...)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	finish := []int64(nil)
+	if simulated || computed.cpuShare() < leastCPUShare && r.Manifest.TimeOrigin == "measured" {
+		w.step("simulate")
+		result := (*simulate.Result)(nil)
+		if g, result, err = w.simulation.Graph(ctx, how); err != nil {
+			return nil, nil, nil, err
+		}
+		finish = stored.Finish(result)
+	}
+	w.step("explain waits")
+	return computed, g.Path(finish), causesOf(g.Delays(), computed, r.Place(ctx), int(r.Manifest.Ranks)), nil
+}
+
+// targetOf is the machine of the simulations.
+func targetOf(m *schema.Manifest, given *simulate.Target) (*simulate.Target, error) {
+	if given != nil {
+		return given, nil
+	}
+	if s := m.Origin.Simulation; s != nil && s.Description != "" && m.TimeOrigin != "measured" {
+		target, err := simulate.TargetOf(s)
+		if err != nil {
+			return nil, fmt.Errorf("the machine of its times: %w", err)
+		}
+		return target, nil
+	}
+	machine, err := models.Named("flat")
+	if err != nil {
+		return nil, err
+	}
+	ideal := machine.Ideal()
+	ideal.Name = "an ideal network"
+	return &simulate.Target{Machine: ideal}, nil
+}
+
+// mostSimulated is how many causes are simulated at most: those with the longest excess.
+const mostSimulated = 8
+
+// simulate simulates the run as it is, on an ideal network, and without each of the causes.
+func (d *Diagnosis) simulate(ctx context.Context, w *whatIf, causes []*cause) error {
+	result, err := w.run(ctx, "as it is")
+	if err != nil {
+		return err
+	}
+	w.baseNs = simulate.Nanoseconds(result.Time)
+	d.SimulatedNs = w.baseNs
+	w.step("simulate: on an ideal network")
+	ideal, err := w.simulation.SimulateIdeal(ctx)
+	if err != nil {
+		return err
+	}
+	if e := simulate.NewEfficiency(result, ideal); e != nil {
+		d.Efficiency = &Efficiency{e.Parallel, e.LoadBalance, e.Serialisation, e.Transfer}
+	}
+	for i, c := range causes[:min(mostSimulated, len(causes))] {
+		f := c.finding()
+		what := fmt.Sprintf("without cause %d", i+1)
+		if f.GainNs, err = w.gain(ctx, what, c.change()); err != nil {
+			return err
+		}
+		if without := c.withoutExcess(); c.rule == Imbalance && without != nil {
+			if f.MostNs, err = w.gain(ctx, what, without); err != nil {
+				return err
+			}
+		}
+		d.Findings = append(d.Findings, f)
+	}
+	return nil
+}
+
+// together simulates the run without the causes of the first three findings that have one.
+func (d *Diagnosis) together(ctx context.Context, w *whatIf) (err error) {
+	var causes []*change
+	for i := range d.Findings {
+		if f := &d.Findings[i]; f.cause != nil && len(causes) < 3 {
+			causes = append(causes, f.cause.change())
+		}
+	}
+	if len(causes) > 0 {
+		d.TogetherNs, err = w.gain(ctx, "without the first causes", causes...)
+	}
+	return err
+}

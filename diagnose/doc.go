@@ -1,0 +1,13 @@
+// Package diagnose names what limits a run: the findings, in order of the time that the run would gain without them.
+// docs/method/diagnose.md has the method and its limits.
+//
+// The stages, in the order in which the files are best read:
+//
+//	diagnose.go   what comes in and what goes out: Options, Diagnosis, Finding, Run
+//	computing.go  how long ranks compute, and where
+//	cause.go      delays of the run (models/critical), those with one cause together
+//	rule.go       which kind of finding a cause is, and what is said about it
+//	whatif.go     the run without a cause, simulated
+//	path.go       calls that take long themselves, from the critical path
+//	print.go      the diagnosis for people
+package diagnose

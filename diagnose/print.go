@@ -1,0 +1,121 @@
+package diagnose
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/commq/commq/internal/units"
+)
+
+// Verdict says in one sentence what the run spends its time on.
+func (d *Diagnosis) Verdict() string {
+	text := fmt.Sprintf("%s: %s of %s", d.Run, units.Duration(d.TimeNs), units.Count(int64(d.Ranks), "rank"))
+	if d.Efficiency == nil {
+		return text
+	}
+	return text + fmt.Sprintf("; parallel efficiency %s = load balance %s x serialisation %s x transfer %s",
+		units.Percent(d.Efficiency.Parallel), units.Percent(d.Efficiency.LoadBalance),
+		units.Percent(d.Efficiency.Serialisation), units.Percent(d.Efficiency.Transfer))
+}
+
+// share is a part of the run's time.
+func (d *Diagnosis) share(ns int64) float64 { return float64(ns) / float64(max(1, d.TimeNs)) }
+
+// Shown returns how many findings gain at least a share of the run's time, at most most; most 0 means all of them.
+func (d *Diagnosis) Shown(least float64, most int) (n int) {
+	for n < len(d.Findings) && d.share(d.Findings[n].GainNs) >= least && (most == 0 || n < most) {
+		n++
+	}
+	return n
+}
+
+// gain is what a finding costs, in words.
+func (d *Diagnosis) gain(f *Finding) string {
+	text := fmt.Sprintf("%s (%s)", units.Duration(f.GainNs), units.Percent(d.share(f.GainNs)))
+	switch {
+	case f.Bound:
+		return "at most " + text
+	case f.MostNs > f.GainNs:
+		return fmt.Sprintf("%s shared out evenly, %s if it need not be done", text, units.Duration(f.MostNs))
+	}
+	return text
+}
+
+// mostWaits is how many of the calls that waited the list names.
+const mostWaits = 3
+
+// Text writes the verdict, the warnings and the first findings for people, and says what is left out.
+func (d *Diagnosis) Text(w io.Writer, shown int, left string) error {
+	var s strings.Builder
+	fmt.Fprintln(&s, d.Verdict())
+	for _, text := range d.Warnings {
+		fmt.Fprintf(&s, "warning: %s\n", text)
+	}
+	if shown == 0 {
+		fmt.Fprintf(&s, "\nNothing was found that costs enough to be listed: no rank waits long for another, and no call takes long.\n")
+	}
+	for i := range d.Findings[:shown] {
+		f := &d.Findings[i]
+		fmt.Fprintf(&s, "\n%d. %s: gain %s\n   %s.\n", i+1, f.Rule, d.gain(f), f.Title)
+		for k, wait := range f.Waits[:min(mostWaits, len(f.Waits))] {
+			begin := "          "
+			if k == 0 {
+				begin = "   waits: "
+			}
+			fmt.Fprintf(&s, "%s%s\n", begin, wait.text())
+		}
+		fmt.Fprintf(&s, "   %s\n", f.Advice)
+	}
+	if d.TogetherNs > 0 && shown > 1 {
+		fmt.Fprintf(&s, "\nWithout the causes of the first findings together: %s less.\n", units.Duration(d.TogetherNs))
+	}
+	if rest := len(d.Findings) - shown; rest > 0 && left != "" {
+		fmt.Fprintf(&s, "\n%s: %s\n", units.Count(int64(rest), "smaller finding"), left)
+	}
+	_, err := io.WriteString(w, s.String())
+	return err
+}
+
+// text describes a wait: 1.71 s in MPI_Wait at uneven.c:36, late sender.
+func (w *Wait) text() string {
+	return fmt.Sprintf("%s in %s (%s, %s)", units.Duration(w.Ns), siteText(w.Call, w.Place), w.For,
+		units.Count(w.Calls, "call"))
+}
+
+func siteText(call, place string) string {
+	return call + " at " + cmp.Or(place, "an unknown place")
+}
+
+// Detail writes all evidence of a finding for people.
+func (d *Diagnosis) Detail(w io.Writer, f *Finding) error {
+	var s strings.Builder
+	fmt.Fprintf(&s, "%s: gain %s", f.Rule, d.gain(f))
+	if f.Bound {
+		fmt.Fprintf(&s, ", the time of these calls on the critical path\n")
+	} else {
+		fmt.Fprintf(&s, ", by simulating the run without it on %s, where it takes %s as it is\n", d.Machine,
+			units.Duration(d.SimulatedNs))
+	}
+	fmt.Fprintf(&s, "%s.\n%s\n", f.Title, f.Advice)
+	if len(f.Ranks) > 0 {
+		fmt.Fprintf(&s, "\nranks: %s\n", strings.Trim(fmt.Sprint(f.Ranks), "[]"))
+	}
+	if len(f.Parts) > 0 {
+		fmt.Fprintf(&s, "\ncomputing longer than needed, before\n")
+		for _, p := range f.Parts {
+			fmt.Fprintf(&s, "  %s  %s\n", units.Duration(p.ExcessNs), siteText(p.Call, p.Place))
+		}
+	}
+	if len(f.Waits) > 0 {
+		fmt.Fprintf(&s, "\n%s waited because of it, by all ranks together:\n", units.Duration(f.WaitNs))
+		for i := range f.Waits {
+			x := &f.Waits[i]
+			fmt.Fprintf(&s, "  %s\n    the longest %s, by rank %d at %s\n", x.text(), units.Duration(x.LongestNs),
+				x.LongestRank, units.Duration(x.LongestAtNs))
+		}
+	}
+	_, err := io.WriteString(w, s.String())
+	return err
+}

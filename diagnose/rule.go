@@ -1,0 +1,143 @@
+package diagnose
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/commq/commq/internal/units"
+	"github.com/commq/commq/models/critical"
+	"github.com/commq/commq/run"
+	"github.com/commq/commq/schema"
+)
+
+// Rule is a kind of finding.
+type Rule string
+
+// The rules.
+const (
+	// Imbalance: ranks compute longer than others, over the whole run, and others wait for them.
+	Imbalance Rule = "imbalance"
+	// Variation: ranks compute longer in turn, so that others wait now for this one and now for that one.
+	Variation Rule = "variation"
+	// LateSender: ranks compute before they send although the computing could come after it.
+	LateSender Rule = "late-sender"
+	// LateReceiver: ranks compute before they post a receive whose sender waits.
+	LateReceiver Rule = "late-receiver"
+	// LateRoot: the root of a broadcast or scatter computes before it while the others wait.
+	LateRoot Rule = "late-root"
+	// EarlyRoot: the root of a reduction or gather waits for ranks that compute before it.
+	EarlyRoot Rule = "early-root"
+	// LateCollective: ranks compute before any other collective operation, in which the others wait.
+	LateCollective Rule = "late-collective"
+	// Communication: point-to-point calls and the messages that they wait for take long themselves.
+	Communication Rule = "communication"
+	// CollectiveTime: collective operations take long after all ranks have entered.
+	CollectiveTime Rule = "collective-time"
+	// FileTime: calls of MPI-IO are on the critical path.
+	FileTime Rule = "file-time"
+	// CommunicatorTime: making and freeing communicators is on the critical path.
+	CommunicatorTime Rule = "communicator-time"
+)
+
+// Rules are all rules.
+var Rules = []Rule{Imbalance, Variation, LateSender, LateReceiver, LateRoot, EarlyRoot, LateCollective, Communication,
+	CollectiveTime, FileTime, CommunicatorTime}
+
+// Advice says what to do about a finding.
+func (r Rule) Advice() string {
+	return map[Rule]string{
+		Imbalance:        "Give these ranks less work: distribute by the time that parts take, not by their number.",
+		Variation: "Look at the same step on several ranks and at the same rank in several steps (query timeline): work that " +
+			"depends on data, other processes on the node, or memory that is touched first.",
+		LateSender:       "Send first and compute afterwards, or start the send with MPI_Isend as soon as its data is ready.",
+		LateReceiver:     "Post the receive (MPI_Irecv) before computing, so that the sender need not wait.",
+		LateRoot:         "Let the root do this work after the collective, or share it out.",
+		EarlyRoot:        "Do this work after the collective, or start a nonblocking one before it.",
+		LateCollective:   "Do this work after the collective, share it out, or start a nonblocking collective before it.",
+		Communication:    "Send less or in fewer messages, or compute while messages are under way (MPI_Isend, MPI_Irecv).",
+		CollectiveTime:   "Call it less often, for several values at once, or overlap it (MPI_Iallreduce and the like).",
+		FileTime:         "Write less often, in larger pieces and with collective calls, or overlap it (MPI_File_iwrite).",
+		CommunicatorTime: "Make the communicator once, before the loop, and keep it.",
+	}[r]
+}
+
+// ruleByWaits is the kind of finding by what was waited for most.
+func (c *gathered) ruleByWaits() Rule {
+	most := critical.AwaitsSender
+	for _, a := range []critical.Awaited{critical.AwaitsReceiver, critical.AwaitsCollective} {
+		if c.forNs[a] > c.forNs[most] {
+			most = a
+		}
+	}
+	switch most {
+	case critical.AwaitsSender:
+		return LateSender
+	case critical.AwaitsReceiver:
+		return LateReceiver
+	}
+	call := schema.CallID(-1)
+	for other, ns := range c.collectiveNs {
+		if call < 0 || ns > c.collectiveNs[call] || ns == c.collectiveNs[call] && other < call {
+			call = other
+		}
+	}
+	switch {
+	case call.Is(schema.FactFromRoot):
+		return LateRoot
+	case call.Is(schema.FactToRoot):
+		return EarlyRoot
+	}
+	return LateCollective
+}
+
+func (c *cause) finding() Finding {
+	if c.rule == Variation {
+		return Finding{Rule: c.rule, Ranks: []int32{}, Title: "Ranks compute longer in turn, so that others wait now for this one and " +
+			"now for that one", Advice: c.rule.Advice(), Waits: []Wait{}, cause: c}
+	}
+	first := c.parts[0]
+	f := Finding{Rule: c.rule, Place: first.place, Call: first.call.String(), Ranks: c.ranks(), Title: c.title(),
+		Advice: c.rule.Advice(), WaitNs: c.waitNs, Waits: c.waits, cause: c}
+	for _, p := range c.parts {
+		f.Parts = append(f.Parts, Part{Place: p.place, Call: p.call.String(), ExcessNs: sumOf(p.excess)})
+	}
+	return f
+}
+
+// title says what is the matter.
+func (c *cause) title() string {
+	ranks, first := c.ranks(), c.parts[0]
+	computes := rankText(ranks) + " computes"
+	if len(ranks) > 1 {
+		computes = rankText(ranks) + " compute"
+	}
+	before := "before " + run.SiteText(first.call.String(), "", first.place)
+	if c.rule != Imbalance {
+		return fmt.Sprintf("%s %s %s while others wait", computes, units.Duration(c.excessNs()), before)
+	}
+	times := 0.0
+	for _, rank := range ranks {
+		times += float64(c.total[rank]) / meanOf(c.total) / float64(len(ranks))
+	}
+	return fmt.Sprintf("%s %s times as long as the mean, most of it %s", computes, units.Number(times), before)
+}
+
+// mostRanks is how many ranks a sentence names.
+const mostRanks = 4
+
+// rankText names ranks: rank 3, or ranks 0, 2 and 3.
+func rankText(ranks []int32) string {
+	var names []string
+	for _, r := range ranks {
+		names = append(names, fmt.Sprint(r))
+	}
+	if len(names) == 1 {
+		return "Rank " + names[0]
+	}
+	if rest := len(names) - mostRanks; rest > 0 {
+		names = append(slices.Clone(names[:mostRanks]), units.Count(int64(rest), "other"))
+	}
+	last := len(names) - 1
+	return "Ranks " + strings.Join(names[:last], ", ") + " and " + names[last]
+}

@@ -1,0 +1,122 @@
+package diagnose
+
+import (
+	"context"
+
+	"github.com/commq/commq/models/simulate"
+	"github.com/commq/commq/models/simulate/stored"
+	"github.com/commq/commq/schema"
+)
+
+// whatIf simulates a run with changed rows.
+type whatIf struct {
+	simulation *stored.Simulation
+	baseNs     int64 // time of the unchanged run
+	step       func(string)
+}
+
+// run simulates the run with these changes.
+func (w *whatIf) run(ctx context.Context, what string, changes ...*change) (*simulate.Result, error) {
+	w.step("simulate: " + what)
+	w.simulation.Change = nil
+	if len(changes) > 0 {
+		w.simulation.Change = func(b *schema.Events) {
+			for _, c := range changes {
+				c.apply(b)
+			}
+		}
+	}
+	return w.simulation.Simulate(ctx)
+}
+
+// gain is the time by which the run is shorter with some changes, in ns. It is negative if they make it longer.
+func (w *whatIf) gain(ctx context.Context, what string, changes ...*change) (int64, error) {
+	r, err := w.run(ctx, what, changes...)
+	if err != nil {
+		return 0, err
+	}
+	return w.baseNs - simulate.Nanoseconds(r.Time), nil
+}
+
+// change changes how long ranks compute: before all calls, or before those of some call sites.
+type change struct {
+	// ofRank is what computing takes by what it took, by rank, for all ranks; nil changes no whole rank.
+	ofRank []float64
+	// each is what computing before each call takes, in ns, by rank and call site; nil leaves it.
+	each map[rankSite]int64
+	// factor is what computing takes by what it took, by rank and call site.
+	factor map[rankSite]float64
+	// owed is what is still to be computed by a rank, in ns: what was taken away at a call site comes before the next call of
+	// the rank that is of no such site.
+	owed map[int32]int64
+}
+
+func (c *change) apply(b *schema.Events) {
+	for i, rank := range b.Rank {
+		was := max(b.ComputeNs[i], 0)
+		if c.each != nil {
+			b.ComputeNs[i] = c.each[rankSite{rank, b.Callsite[i]}]
+		} else if c.ofRank != nil {
+			b.ComputeNs[i] = scaled(was, c.ofRank[rank])
+		} else if factor, found := c.factor[rankSite{rank, b.Callsite[i]}]; found {
+			b.ComputeNs[i] = scaled(was, factor)
+			c.owed[rank] += was - b.ComputeNs[i]
+		} else if c.owed[rank] > 0 {
+			b.ComputeNs[i] = was + c.owed[rank]
+			c.owed[rank] = 0
+		}
+	}
+}
+
+func scaled(ns int64, factor float64) int64 { return int64(float64(ns)*factor + 0.5) }
+
+// change is how a run differs that does not have the cause. Without an imbalance all ranks compute as long as the mean.
+// Without
+// variation computing before a call always takes a rank its mean time. Without any other cause, the ranks that have it compute their excess after the call instead of before it.
+func (c *cause) change() *change {
+	switch c.rule {
+	case Variation:
+		return &change{each: c.mean}
+	case Imbalance:
+		return c.even(meanOf(c.total), func(int32) bool { return true })
+	}
+	k := &change{factor: map[rankSite]float64{}, owed: map[int32]int64{}}
+	for _, p := range c.parts {
+		for rank, excess := range p.excess {
+			if computed := p.computed[rank]; computed > 0 {
+				for _, site := range p.sites {
+					k.factor[rankSite{rank, site}] = max(0, 1-float64(excess)/float64(computed))
+				}
+			}
+		}
+	}
+	return k
+}
+
+// even makes some of the ranks compute as long as ns.
+func (c *cause) even(ns float64, some func(rank int32) bool) *change {
+	k := &change{ofRank: make([]float64, len(c.total))}
+	for rank, total := range c.total {
+		k.ofRank[rank] = 1
+		if total > 0 && some(int32(rank)) {
+			k.ofRank[rank] = ns / float64(total)
+		}
+	}
+	return k
+}
+
+// withoutExcess is how a run differs whose overloaded ranks compute only as long as the others on average. It is nil
+// where there are no others.
+func (c *cause) withoutExcess() *change {
+	over := c.excess()
+	var others []int64
+	for rank, ns := range c.total {
+		if _, found := over[int32(rank)]; !found {
+			others = append(others, ns)
+		}
+	}
+	if len(others) == 0 {
+		return nil
+	}
+	return c.even(meanOf(others), func(rank int32) bool { return over[rank] > 0 })
+}

@@ -1,0 +1,103 @@
+package critical
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/commq/commq/schema"
+)
+
+// explained returns the delays as text, with the places that waited below each.
+func explained(g *Graph) string {
+	var lines []string
+	for _, d := range g.Delays() {
+		lines = append(lines, fmt.Sprintf("rank %d %s before %d %s: %d, excess %d", d.Rank, d.Kind, d.Site, d.Call, d.Ns, d.ExcessNs))
+		var places []string
+		for p, w := range d.Places {
+			places = append(places, fmt.Sprintf("  %s at %d %s: %d in %d, longest %d of rank %d at %d", p.For, p.Site, p.Call, w.Ns,
+				w.Calls, w.LongestNs, w.LongestRank, w.LongestAtNs))
+		}
+		slices.Sort(places)
+		lines = append(lines, places...)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Delays worked out by hand.
+func TestDelays(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		make func() *Graph
+		want string
+	}{
+		// Rank 0 computes for 100 ns before it sends, rank 1 for 30 before it receives: 70 too many.
+		{"late sender", func() *Graph {
+			g := graph(t, 2, Options{}, call{rank: 0, call: schema.CallSend, from: 100, to: 110},
+				call{rank: 1, call: schema.CallRecv, from: 30, to: 130})
+			g.message(0, 0, 1, 0, 0)
+			return g
+		}, `rank 0 compute before 0 MPI_Send: 70, excess 70
+  late sender at 100 MPI_Recv: 70 in 1, longest 70 of rank 1 at 30`},
+		// Rank 0 computes for 40 ns and for 60, rank 1 for 20 somewhere else: both explain the wait, by their lengths.
+		{"two activities", func() *Graph {
+			return graph(t, 2, Options{},
+				call{rank: 0, call: schema.CallCommDup, from: 40, to: 40},
+				call{rank: 0, call: schema.CallBarrier, from: 100, to: 101, comm: 1, instance: 1},
+				call{rank: 1, call: schema.CallBarrier, from: 20, to: 101, comm: 1, instance: 1})
+		}, `rank 0 compute before 1 MPI_Barrier: 48, excess 48
+  wait at collective at 100 MPI_Barrier: 48 in 1, longest 48 of rank 1 at 20
+rank 0 compute before 0 MPI_Comm_dup: 32, excess 32
+  wait at collective at 100 MPI_Barrier: 32 in 1, longest 32 of rank 1 at 20`},
+		// Rank 2 computes for 90 ns; rank 1 waits for it and then sends to rank 0, which waits for rank 2 through rank 1.
+		{"through another rank", func() *Graph {
+			g := graph(t, 3, Options{},
+				call{rank: 0, call: schema.CallRecv, from: 10, to: 96},
+				call{rank: 1, call: schema.CallRecv, from: 10, to: 92}, call{rank: 1, call: schema.CallSend, from: 94, to: 95},
+				call{rank: 2, call: schema.CallSend, from: 90, to: 91})
+			g.message(2, 0, 1, 0, 0)
+			g.message(1, 1, 0, 0, 0)
+			return g
+		}, `rank 2 compute before 200 MPI_Send: 160, excess 80
+  late sender at 0 MPI_Recv: 80 in 1, longest 80 of rank 0 at 10
+  late sender at 100 MPI_Recv: 80 in 1, longest 80 of rank 1 at 10
+rank 1 transfer before 100 MPI_Recv: 2, excess 2
+  late sender at 0 MPI_Recv: 2 in 1, longest 2 of rank 0 at 10
+rank 1 compute before 101 MPI_Send: 2, excess 2
+  late sender at 0 MPI_Recv: 2 in 1, longest 2 of rank 0 at 10`},
+		// Three ranks wait for one: what each waited counts, and the excess once.
+		{"collective", func() *Graph {
+			return graph(t, 4, Options{},
+				call{rank: 0, call: schema.CallBarrier, from: 10, to: 81, comm: 1, instance: 1},
+				call{rank: 1, call: schema.CallBarrier, from: 20, to: 81, comm: 1, instance: 1},
+				call{rank: 2, call: schema.CallBarrier, from: 30, to: 81, comm: 1, instance: 1},
+				call{rank: 3, call: schema.CallBarrier, from: 80, to: 81, comm: 1, instance: 1})
+		}, `rank 3 compute before 300 MPI_Barrier: 180, excess 70
+  wait at collective at 0 MPI_Barrier: 70 in 1, longest 70 of rank 0 at 10
+  wait at collective at 100 MPI_Barrier: 60 in 1, longest 60 of rank 1 at 20
+  wait at collective at 200 MPI_Barrier: 50 in 1, longest 50 of rank 2 at 30`},
+		// Rank 1 posts its receive at 100: rank 0's send waits from 20 on.
+		{"late receiver", func() *Graph {
+			g := graph(t, 2, Options{}, call{rank: 0, call: schema.CallSsend, from: 20, to: 105},
+				call{rank: 1, call: schema.CallRecv, from: 100, to: 105})
+			g.message(0, 0, 1, 0, 0)
+			return g
+		}, `rank 1 compute before 100 MPI_Recv: 80, excess 80
+  late receiver at 0 MPI_Ssend: 80 in 1, longest 80 of rank 0 at 20`},
+		{"no wait", func() *Graph {
+			g := graph(t, 2, Options{}, call{rank: 0, call: schema.CallSend, from: 20, to: 25},
+				call{rank: 1, call: schema.CallRecv, from: 30, to: 47})
+			g.message(0, 0, 1, 0, 0)
+			return g
+		}, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if diff := cmp.Diff(c.want, explained(c.make())); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
