@@ -1,6 +1,44 @@
 package diagnose
 
-import "github.com/commq/commq/schema"
+import (
+	"github.com/commq/commq/run"
+	"github.com/commq/commq/schema"
+)
+
+// gaps are the times between the calls of each thread.
+type gaps struct {
+	lastNs map[[2]int32]int64 // by rank and thread: when the last call returned
+}
+
+func newGaps() *gaps { return &gaps{lastNs: map[[2]int32]int64{}} }
+
+// before returns the time between row i and the row before it on its thread, less polling, in ns. Rows must come in order.
+// A first row has none.
+func (g *gaps) before(b *schema.Events, i int) (ns int64, known bool) {
+	thread := [2]int32{b.Rank[i], b.Thread[i]}
+	last, known := g.lastNs[thread]
+	if known {
+		ns = max(0, b.StartNs[i]-last-max(0, b.PollNs[i]))
+	}
+	if b.EndNs[i] != schema.NullInt64 {
+		g.lastNs[thread] = b.EndNs[i]
+	}
+	return ns, known
+}
+
+// fillComputing returns a function that sets the compute times of a run that was captured without a clock for them: all
+// time between calls. It is nil for other runs.
+func fillComputing(r *run.Run) func(*schema.Events) {
+	if r.Manifest.ComputeClock != "none" {
+		return nil
+	}
+	g := newGaps()
+	return func(b *schema.Events) {
+		for i := range b.Rank {
+			b.ComputeNs[i], _ = g.before(b, i)
+		}
+	}
+}
 
 // rankSite is a call site of one rank.
 type rankSite struct{ rank, site int32 }
@@ -12,31 +50,32 @@ type computing struct {
 	// wallNs is the time between calls of a thread, less polling, and cpuNs what it computed in it, of all threads together.
 	wallNs, cpuNs int64
 	calls         map[int32]schema.CallID // by call site
-	lastNs        map[[2]int32]int64      // by rank and thread: when the last call returned
+	gaps          *gaps
+	fill          func(*schema.Events) // of fillComputing
 }
 
 // computeColumns are the columns that computing needs besides those of critical paths.
 var computeColumns = []string{"compute_ns", "poll_ns"}
 
-func newComputing() *computing {
-	return &computing{ns: map[rankSite]int64{}, rows: map[rankSite]int64{}, calls: map[int32]schema.CallID{}, lastNs: map[[2]int32]int64{}}
+func newComputing(r *run.Run) *computing {
+	return &computing{ns: map[rankSite]int64{}, rows: map[rankSite]int64{}, calls: map[int32]schema.CallID{}, gaps: newGaps(),
+		fill: fillComputing(r)}
 }
 
 func (c *computing) add(b *schema.Events) {
+	if c.fill != nil {
+		c.fill(b)
+	}
 	for i, ns := range b.ComputeNs {
-		thread := [2]int32{b.Rank[i], b.Thread[i]}
-		last, later := c.lastNs[thread]
-		c.rows[rankSite{b.Rank[i], b.Callsite[i]}]++
+		at := rankSite{b.Rank[i], b.Callsite[i]}
+		c.rows[at]++
 		if ns > 0 {
-			c.ns[rankSite{b.Rank[i], b.Callsite[i]}] += ns
-			c.calls[b.Callsite[i]] = schema.CallID(b.Call[i])
+			c.ns[at] += ns
+			c.calls[at.site] = schema.CallID(b.Call[i])
 		}
-		if later && b.StartNs[i] > last {
-			c.wallNs += max(0, b.StartNs[i]-last-max(0, b.PollNs[i]))
+		if gap, known := c.gaps.before(b, i); known {
+			c.wallNs += gap
 			c.cpuNs += max(0, ns)
-		}
-		if b.EndNs[i] != schema.NullInt64 {
-			c.lastNs[thread] = b.EndNs[i]
 		}
 	}
 }

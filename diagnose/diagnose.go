@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/commq/commq/internal/units"
 	"github.com/commq/commq/models"
 	"github.com/commq/commq/models/critical"
 	"github.com/commq/commq/models/simulate"
@@ -15,7 +16,7 @@ import (
 )
 
 // Need says what a run must have to be diagnosed.
-var Need = run.Need{Command: "diagnose", AllCalls: true, NoneDropped: true, ComputeTimes: true, Times: true}
+var Need = run.Need{Command: "diagnose", AllCalls: true, NoneDropped: true, Times: true}
 
 // Options select how to diagnose.
 type Options struct {
@@ -117,8 +118,8 @@ const rowBytes = 64
 // Run diagnoses a run.
 func Run(ctx context.Context, r *run.Run, o Options) (*Diagnosis, error) {
 	if need := r.Manifest.Counts.Calls * rowBytes; o.MemoryBytes > 0 && need > o.MemoryBytes {
-		return nil, fmt.Errorf("diagnose: run %q has %d calls and would take %d MiB of memory; the limit is %d MiB", r.Name,
-			r.Manifest.Counts.Calls, need>>20, o.MemoryBytes>>20)
+		return nil, fmt.Errorf("diagnose: run %q has %s and would take %s of memory; the limit is %s", r.Name,
+			units.Count(r.Manifest.Counts.Calls, "call"), units.Bytes(need), units.Bytes(o.MemoryBytes))
 	}
 	if o.Progress == nil {
 		o.Progress = func(string) {}
@@ -157,7 +158,7 @@ func (d *Diagnosis) run(ctx context.Context, r *run.Run, o Options) error {
 // wanted, and if the run's are of ranks that waited for CPUs.
 func (d *Diagnosis) explain(ctx context.Context, w *whatIf, simulated bool) (*computing, *critical.Path, []*cause, error) {
 	r, how := w.simulation.Run, critical.Options{LeaveOutStartup: true}
-	computed := newComputing()
+	computed := newComputing(r)
 	w.step("read the run")
 	g, err := critical.Read(ctx, r, how, computed.add, computeColumns...)
 	if err != nil {
@@ -166,6 +167,7 @@ func (d *Diagnosis) explain(ctx context.Context, w *whatIf, simulated bool) (*co
 	finish := []int64(nil)
 	if simulated || computed.cpuShare() < leastCPUShare && r.Manifest.TimeOrigin == "measured" {
 		w.step("simulate")
+		w.change()
 		result := (*simulate.Result)(nil)
 		if g, result, err = w.simulation.Graph(ctx, how); err != nil {
 			return nil, nil, nil, err
@@ -209,6 +211,7 @@ func (d *Diagnosis) simulate(ctx context.Context, w *whatIf, causes []*cause) er
 	w.baseNs = simulate.Nanoseconds(result.Time)
 	d.SimulatedNs = w.baseNs
 	w.step("simulate: on an ideal network")
+	w.change()
 	ideal, err := w.simulation.SimulateIdeal(ctx)
 	if err != nil {
 		return err

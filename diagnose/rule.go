@@ -47,7 +47,7 @@ var Rules = []Rule{Imbalance, Variation, LateSender, LateReceiver, LateRoot, Ear
 // Advice says what to do about a finding.
 func (r Rule) Advice() string {
 	return map[Rule]string{
-		Imbalance:        "Give these ranks less work: distribute by the time that parts take, not by their number.",
+		Imbalance: "Give these ranks less work: distribute by the time that parts take, not by their number.",
 		Variation: "Look at the same step on several ranks and at the same rank in several steps (query timeline): work that " +
 			"depends on data, other processes on the node, or memory that is touched first.",
 		LateSender:       "Send first and compute afterwards, or start the send with MPI_Isend as soon as its data is ready.",

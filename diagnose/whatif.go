@@ -18,15 +18,25 @@ type whatIf struct {
 // run simulates the run with these changes.
 func (w *whatIf) run(ctx context.Context, what string, changes ...*change) (*simulate.Result, error) {
 	w.step("simulate: " + what)
+	w.change(changes...)
+	return w.simulation.Simulate(ctx)
+}
+
+// change makes the next simulation one with these changes.
+func (w *whatIf) change(changes ...*change) {
 	w.simulation.Change = nil
-	if len(changes) > 0 {
+	if fill := fillComputing(w.simulation.Run); fill != nil {
+		w.simulation.Change = fill
+	}
+	for _, c := range changes {
+		before := w.simulation.Change
 		w.simulation.Change = func(b *schema.Events) {
-			for _, c := range changes {
-				c.apply(b)
+			if before != nil {
+				before(b)
 			}
+			c.apply(b)
 		}
 	}
-	return w.simulation.Simulate(ctx)
 }
 
 // gain is the time by which the run is shorter with some changes, in ns. It is negative if they make it longer.

@@ -43,6 +43,9 @@ func (s *Simulation) Graph(ctx context.Context, o critical.Options) (*critical.G
 			if err := g.AddEvents(b); err != nil {
 				return err
 			}
+			if s.Change != nil {
+				s.Change(b)
+			}
 			return add(b)
 		})
 	})

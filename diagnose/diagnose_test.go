@@ -1,0 +1,156 @@
+package diagnose
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/commq/commq/models/simulate"
+	"github.com/commq/commq/run"
+	"github.com/commq/commq/schema"
+)
+
+// diagnosed diagnoses a run of testdata.
+func diagnosed(t *testing.T, name string, o Options) *Diagnosis {
+	t.Helper()
+	r, err := run.Open(context.Background(), filepath.Join("..", "testdata", "runs", name), Need)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := Run(context.Background(), r, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// uneven.4 has three times the cells on rank 2: three times as long a smoothing, which is all that limits the run.
+func TestUnevenRun(t *testing.T) {
+	d := diagnosed(t, "uneven.4", Options{})
+	var text strings.Builder
+	if err := d.Text(&text, d.Shown(0.01, 5), "--all lists them"); err != nil {
+		t.Fatal(err)
+	}
+	want := `uneven.4: 1.55 s of 4 ranks; parallel efficiency 50.9 % = load balance 51.1 % x serialisation 99.6 % x transfer >99.9 %
+
+1. imbalance: gain 716 ms (46.2 %) shared out evenly, 978 ms if it need not be done
+   Rank 2 computes 1.96 times as long as the mean, most of it before MPI_Irecv at /src/uneven.c:32.
+   waits: 1.71 s in MPI_Wait at /src/uneven.c:36 (late sender, 434 calls)
+          608 ms in MPI_Allreduce at /src/uneven.c:59 (wait at collective, 120 calls)
+   Give these ranks less work: distribute by the time that parts take, not by their number.
+
+4 smaller findings: --all lists them
+`
+	if diff := cmp.Diff(want, text.String()); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if d.SimulatedNs-d.TimeNs > d.TimeNs/1000 || d.TimeNs-d.SimulatedNs > d.TimeNs/1000 {
+		t.Errorf("simulated on its own machine it takes %d ns, not %d", d.SimulatedNs, d.TimeNs)
+	}
+}
+
+// The detail of a finding has all places and waits.
+func TestDetail(t *testing.T) {
+	d := diagnosed(t, "uneven.4", Options{})
+	var text strings.Builder
+	if err := d.Detail(&text, &d.Findings[0]); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"by simulating the run without it on ethernet-40g, where it takes 1.55 s as it is\n", "\nranks: 2\n",
+		"MPI_Irecv at /src/uneven.c:32\n", "2.31 s waited because of it, by all ranks together:\n",
+		"the longest 22.4 ms, by rank 1 at 126 ms\n"} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("%q is not in\n%s", want, text.String())
+		}
+	}
+}
+
+// mg.W.16 was captured on 2 cores: its 16 ranks waited for them, so its times are simulated.
+func TestSharedCores(t *testing.T) {
+	d := diagnosed(t, "mg.W.16", Options{})
+	if len(d.Warnings) != 1 || !strings.Contains(d.Warnings[0], "the ranks had a CPU for 39.6 % of the time only") {
+		t.Errorf("warnings %q", d.Warnings)
+	}
+	if d.TimeNs != d.SimulatedNs {
+		t.Errorf("the time is %d ns, the simulated one %d", d.TimeNs, d.SimulatedNs)
+	}
+	for _, f := range d.Findings {
+		if f.Rule == Communication {
+			t.Errorf("on an ideal network: %s", f.Title)
+		}
+	}
+	target, err := simulate.ReadTarget(simulate.TargetOptions{Machine: "ethernet-40g"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slow := diagnosed(t, "mg.W.16", Options{Target: target})
+	if slow.TimeNs <= d.TimeNs || slow.Efficiency.Transfer >= 0.95 || slow.Machine != "ethernet-40g" {
+		t.Errorf("on a network: %d ns, %+v", slow.TimeNs, slow.Efficiency)
+	}
+}
+
+// A run whose rows do not fit is refused before they are read.
+func TestMemoryLimit(t *testing.T) {
+	r, err := run.Open(context.Background(), filepath.Join("..", "testdata", "runs", "mg.W.16"), Need)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = Run(context.Background(), r, Options{MemoryBytes: 1 << 20})
+	want := `diagnose: run "mg.W.16" has 30,432 calls and would take 1.95 MB of memory; the limit is 1.05 MB`
+	if err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
+
+// rows are calls of rank 0 with these call sites and computing before them.
+func rows(sites []int32, ns []int64) *schema.Events {
+	b := &schema.Events{}
+	for i := range sites {
+		e := schema.NullEvent
+		e.Rank, e.Seq, e.Callsite, e.ComputeNs = 0, int64(i), sites[i], ns[i]
+		b.Append(&e)
+	}
+	return b
+}
+
+// What is taken away before a call is computed before the next call of another site, also if that is in the next batch.
+func TestChangeMovesComputing(t *testing.T) {
+	c := &change{factor: map[rankSite]float64{{0, 7}: 0.25}, owed: map[int32]int64{}}
+	first, second := rows([]int32{3, 7, 7}, []int64{10, 100, 20}), rows([]int32{4, 7, 3}, []int64{5, 40, 1})
+	c.apply(first)
+	c.apply(second)
+	got := append(append([]int64{}, first.ComputeNs...), second.ComputeNs...)
+	if diff := cmp.Diff([]int64{10, 25, 5, 5 + 75 + 15, 10, 1 + 30}, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// Ranks above the mean are overloaded; those that are hardly above it are not named.
+func TestOverloaded(t *testing.T) {
+	for _, c := range []struct {
+		total []int64
+		want  map[int32]int64
+	}{
+		{[]int64{10, 10, 10}, map[int32]int64{}},
+		{[]int64{10, 40, 10, 20}, map[int32]int64{1: 20}},
+		{[]int64{100, 41, 40, 0}, map[int32]int64{0: 54}}, // mean 45.25
+		{[]int64{100, 50, 20, 0}, map[int32]int64{0: 57}}, // 50 is 7.5 above the mean of 42.5
+		{[]int64{100, 100, 0, 0}, map[int32]int64{0: 50, 1: 50}},
+	} {
+		if diff := cmp.Diff(c.want, overloaded(c.total)); diff != "" {
+			t.Errorf("%v: -want +got:\n%s", c.total, diff)
+		}
+	}
+}
+
+// Every rule has advice.
+func TestAdvice(t *testing.T) {
+	for _, rule := range Rules {
+		if rule.Advice() == "" {
+			t.Errorf("%s has none", rule)
+		}
+	}
+}
