@@ -89,11 +89,14 @@ func (c *computing) total(ranks int) []int64 {
 	return total
 }
 
-// mean is the time that computing before a call takes on average, in ns.
+// mean is the time that computing before a call takes on average, in ns. Calls whose site is not known have none: they may
+// be anywhere.
 func (c *computing) mean() map[rankSite]int64 {
 	mean := make(map[rankSite]int64, len(c.ns))
-	for at, ns := range c.ns {
-		mean[at] = (ns + c.rows[at]/2) / c.rows[at]
+	for at, rows := range c.rows {
+		if at.site != schema.NullInt32 {
+			mean[at] = (c.ns[at] + rows/2) / rows
+		}
 	}
 	return mean
 }

@@ -148,6 +148,9 @@ func (d *Diagnosis) run(ctx context.Context, r *run.Run, o Options) error {
 	if err := d.simulate(ctx, w, causes); err != nil {
 		return err
 	}
+	if float64(d.SimulatedNs) < mostlyComputing*float64(d.TimeNs) && target.Machine.Name == idealNetwork {
+		d.Warnings = append(d.Warnings, maybeSharedCores(d))
+	}
 	d.Findings = append(d.Findings, onPath(path, r.Place(ctx))...)
 	d.Findings = slices.DeleteFunc(d.Findings, func(f Finding) bool { return f.GainNs <= 0 })
 	slices.SortStableFunc(d.Findings, func(a, b Finding) int { return cmp.Compare(b.GainNs, a.GainNs) })
@@ -178,6 +181,9 @@ func (d *Diagnosis) explain(ctx context.Context, w *whatIf, simulated bool) (*co
 	return computed, g.Path(finish), causesOf(g.Delays(), computed, r.Place(ctx), int(r.Manifest.Ranks)), nil
 }
 
+// idealNetwork is the name of the machine on which messages take no time.
+const idealNetwork = "an ideal network"
+
 // targetOf is the machine of the simulations.
 func targetOf(m *schema.Manifest, given *simulate.Target) (*simulate.Target, error) {
 	if given != nil {
@@ -195,7 +201,7 @@ func targetOf(m *schema.Manifest, given *simulate.Target) (*simulate.Target, err
 		return nil, err
 	}
 	ideal := machine.Ideal()
-	ideal.Name = "an ideal network"
+	ideal.Name = idealNetwork
 	return &simulate.Target{Machine: ideal}, nil
 }
 

@@ -36,13 +36,15 @@ const (
 	CollectiveTime Rule = "collective-time"
 	// FileTime: calls of MPI-IO are on the critical path.
 	FileTime Rule = "file-time"
+	// OneSidedTime: windows and one-sided communication are on the critical path.
+	OneSidedTime Rule = "one-sided-time"
 	// CommunicatorTime: making and freeing communicators is on the critical path.
 	CommunicatorTime Rule = "communicator-time"
 )
 
 // Rules are all rules.
 var Rules = []Rule{Imbalance, Variation, LateSender, LateReceiver, LateRoot, EarlyRoot, LateCollective, Communication,
-	CollectiveTime, FileTime, CommunicatorTime}
+	CollectiveTime, FileTime, OneSidedTime, CommunicatorTime}
 
 // Advice says what to do about a finding.
 func (r Rule) Advice() string {
@@ -58,6 +60,7 @@ func (r Rule) Advice() string {
 		Communication:    "Send less or in fewer messages, or compute while messages are under way (MPI_Isend, MPI_Irecv).",
 		CollectiveTime:   "Call it less often, for several values at once, or overlap it (MPI_Iallreduce and the like).",
 		FileTime:         "Write less often, in larger pieces and with collective calls, or overlap it (MPI_File_iwrite).",
+		OneSidedTime:     "Make windows once; prefer MPI_Win_lock_all and MPI_Win_flush to fences; put several values at once.",
 		CommunicatorTime: "Make the communicator once, before the loop, and keep it.",
 	}[r]
 }

@@ -1,7 +1,9 @@
 package diagnose
 
 import (
+	"cmp"
 	"context"
+	"slices"
 
 	"github.com/commq/commq/models/simulate"
 	"github.com/commq/commq/models/simulate/stored"
@@ -28,6 +30,8 @@ func (w *whatIf) change(changes ...*change) {
 	if fill := fillComputing(w.simulation.Run); fill != nil {
 		w.simulation.Change = fill
 	}
+	// Variation replaces times, the others scale them.
+	slices.SortStableFunc(changes, func(a, b *change) int { return cmp.Compare(len(b.each), len(a.each)) })
 	for _, c := range changes {
 		before := w.simulation.Change
 		w.simulation.Change = func(b *schema.Events) {
@@ -65,7 +69,9 @@ func (c *change) apply(b *schema.Events) {
 	for i, rank := range b.Rank {
 		was := max(b.ComputeNs[i], 0)
 		if c.each != nil {
-			b.ComputeNs[i] = c.each[rankSite{rank, b.Callsite[i]}]
+			if mean, found := c.each[rankSite{rank, b.Callsite[i]}]; found {
+				b.ComputeNs[i] = mean
+			}
 		} else if c.ofRank != nil {
 			b.ComputeNs[i] = scaled(was, c.ofRank[rank])
 		} else if factor, found := c.factor[rankSite{rank, b.Callsite[i]}]; found {

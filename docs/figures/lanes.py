@@ -130,6 +130,15 @@ figure("critical-path", "The walk goes back from the end and changes the rank wh
     ("rank 1", [(0, 2, "compute", "computes"), (2, 4, "wait", "Recv waits"), (4, 5.6, "path", "transfer"), (5.6, 10, "path", "computes"), (10, 11.4, "mpi", "Finalize")]),
 ], arrows=[(1, 4.1, 0, 4.1, "the walk, back in time: to the late sender")], lines=["green: the critical path. Rank 1's first computing and rank 0's second are not on it."])
 
+figure("diagnose", "A wait is explained by what the other rank did instead", [
+    ("# as it was", []),
+    ("rank 0", [(0, 2, "compute", "work"), (2, 6, "path", "more work"), (6, 7.4, "mpi", "Send"), (7.4, 9.4, "compute", "work")]),
+    ("rank 1", [(0, 2, "compute", "work"), (2, 6, "wait", "Recv waits"), (6, 7.4, "mpi", "Recv"), (7.4, 11.4, "compute", "more work")]),
+    ("# what if: the same work, after the send", []),
+    ("rank 0", [(0, 2, "compute", "work"), (2, 3.4, "mpi", "Send"), (3.4, 7.4, "path", "more work"), (7.4, 9.4, "compute", "work")]),
+    ("rank 1", [(0, 2, "compute", "work"), (2, 3.4, "mpi", "Recv"), (3.4, 7.4, "compute", "more work")]),
+], arrows=[(1, 6, 2, 6.6, ""), (4, 2, 5, 2.6, "")], spans=[(2, 2, 6, "the wait: rank 0's more work"), (5, 9.4, 11.4, "gain")])
+
 figure("time-model", "What a message and a collective cost", [
     ("# a message", []),
     ("sender", [(0, 2, "compute", "computes"), (2, 4.5, "compute", "goes on at once")]),
