@@ -31,18 +31,19 @@ type Options struct {
 
 // Diagnosis is what limits a run.
 type Diagnosis struct {
-	// Run is the run's name, Ranks its number of ranks.
-	Run   string `json:"run"`
-	Ranks int    `json:"ranks"`
-	// TimeNs is the duration of the program from the end of MPI_Init to the start of MPI_Finalize, in ns. StartupNs is the
-	// time of the two.
-	TimeNs    int64 `json:"time_ns"`
+	// Run is the run's name.
+	Run string `json:"run"`
+	// Ranks is its number of ranks.
+	Ranks int `json:"ranks"`
+	// TimeNs is the duration of the program from the end of MPI_Init to the start of MPI_Finalize.
+	TimeNs int64 `json:"time_ns"`
+	// StartupNs is the time in MPI_Init and MPI_Finalize, which is left out.
 	StartupNs int64 `json:"startup_ns"`
-	// Machine is the machine of the simulations, and SimulatedNs the time of the unchanged run there, with MPI_Init and
-	// MPI_Finalize.
-	Machine     string `json:"machine"`
-	SimulatedNs int64  `json:"simulated_ns"`
-	// Efficiency splits the parallel efficiency on that machine; nil for a program that takes no time.
+	// Machine is the machine of the simulations.
+	Machine string `json:"machine"`
+	// SimulatedNs is the time of the unchanged run there, with MPI_Init and MPI_Finalize.
+	SimulatedNs int64 `json:"simulated_ns"`
+	// Efficiency splits the parallel efficiency on that machine. A program that takes no time has none.
 	Efficiency *Efficiency `json:"efficiency,omitempty"`
 	// TogetherNs is the time that the run would gain without the causes of the first three findings that were simulated.
 	TogetherNs int64 `json:"together_ns"`
@@ -52,63 +53,77 @@ type Diagnosis struct {
 	Findings []Finding `json:"findings"`
 }
 
-// Efficiency has the factors of simulate.Efficiency, each a share of 1.
+// Efficiency has the factors of the parallel efficiency, each a share of 1.
 type Efficiency struct {
-	Parallel      float64 `json:"parallel"`
-	LoadBalance   float64 `json:"load_balance"`
+	// Parallel is the product of the other three: the mean computing time over the time.
+	Parallel float64 `json:"parallel"`
+	// LoadBalance is the mean over the largest computing time of a rank.
+	LoadBalance float64 `json:"load_balance"`
+	// Serialisation is the largest computing time over the time on an ideal network.
 	Serialisation float64 `json:"serialisation"`
-	Transfer      float64 `json:"transfer"`
+	// Transfer is the time on an ideal network over the time.
+	Transfer float64 `json:"transfer"`
 }
 
 // Finding is one thing that makes the run slow.
 type Finding struct {
 	// Rule is the kind of finding: one of Rules.
 	Rule Rule `json:"rule"`
-	// Place is the cause's place in the program, with file and line where they are known, and Call the MPI call there. A
-	// cause that is computing stands before the call.
-	Place string `json:"place"`
-	Call  string `json:"call"`
+	// Place is the MPI call's place in the program, with file and line if they are known. A cause that is computing stands
+	// before the call. It is empty where there is no one place.
+	Place string `json:"callsite"`
+	// Call is the MPI call at that place.
+	Call string `json:"call"`
 	// Ranks are the ranks that cause it.
 	Ranks []int32 `json:"ranks"`
-	// Title says what is the matter in one sentence, Advice what to do.
-	Title  string `json:"title"`
+	// Title says what is the matter in one sentence.
+	Title string `json:"title"`
+	// Advice says what to do.
 	Advice string `json:"advice"`
-	// GainNs is the time that the run would be shorter without the cause, in ns: simulated, or if Bound is set at most
-	// that, because it is the time of the calls on the critical path.
+	// GainNs is the time by which the run would be shorter without the cause: of an imbalance, if the work were shared out
+	// evenly.
 	GainNs int64 `json:"gain_ns"`
-	Bound  bool  `json:"bound"`
-	// MostNs is the gain if an imbalance's excess need not be computed at all, but only as much as the other ranks do; 0 in
-	// other findings. GainNs is then the gain of sharing it out evenly.
+	// Bound means that the gain was not simulated and is at most this: the time of the calls on the critical path.
+	Bound bool `json:"bound"`
+	// MostNs is the gain if the excess of an imbalance need not be computed at all; 0 in other findings.
 	MostNs int64 `json:"most_ns,omitempty"`
-	// WaitNs is the time that ranks waited because of the cause, all of them together, in ns.
+	// WaitNs is the time that ranks waited because of the cause, all of them together.
 	WaitNs int64 `json:"wait_ns"`
 	// Parts are all places of the cause, the longest first.
-	Parts []Part `json:"parts,omitempty"`
+	Parts []Part `json:"parts"`
 	// Waits are the calls that waited, the longest first.
 	Waits []Wait `json:"waits"`
 
 	cause *cause
 }
 
-// Part is a place of a cause: a call before which ranks computed ExcessNs longer than they had to, all ranks together.
+// Part is a place of a cause: a call before which ranks computed longer than they had to.
 type Part struct {
-	Place    string `json:"place"`
-	Call     string `json:"call"`
-	ExcessNs int64  `json:"excess_ns"`
+	// Place is the call's place in the program.
+	Place string `json:"callsite"`
+	// Call is the MPI call there.
+	Call string `json:"call"`
+	// ExcessNs is how much longer they computed, all ranks together.
+	ExcessNs int64 `json:"excess_ns"`
 }
 
 // Wait is a call that waited because of a finding's cause.
 type Wait struct {
 	// For is what it waited for: late sender, late receiver or wait at collective.
-	For   string `json:"for"`
-	Place string `json:"place"`
-	Call  string `json:"call"`
-	// Ns is the time waited by all ranks together, in Calls calls.
-	Ns    int64 `json:"ns"`
+	For string `json:"for"`
+	// Place is the call's place in the program.
+	Place string `json:"callsite"`
+	// Call is the MPI call there.
+	Call string `json:"call"`
+	// Ns is the time waited, by all ranks together.
+	Ns int64 `json:"wait_ns"`
+	// Calls is the number of calls that waited.
 	Calls int64 `json:"calls"`
-	// LongestNs is the longest of these waits: of rank LongestRank, LongestAtNs after the run's start.
-	LongestNs   int64 `json:"longest_ns"`
+	// LongestNs is the longest of these waits.
+	LongestNs int64 `json:"longest_ns"`
+	// LongestRank is the rank that waited longest.
 	LongestRank int32 `json:"longest_rank"`
+	// LongestAtNs is when that wait began, after the start of the run.
 	LongestAtNs int64 `json:"longest_at_ns"`
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/commq/commq/capture/spool"
 	"github.com/commq/commq/compare"
 	"github.com/commq/commq/detect/report"
+	"github.com/commq/commq/diagnose"
 	"github.com/commq/commq/predict/regress"
 	"github.com/commq/commq/predict/signature"
 	"github.com/commq/commq/queries"
@@ -58,6 +59,8 @@ var jsonAnswers = []jsonAnswer{
 		lines: []string{"query --list"}},
 	{name: "sql", command: "sql", more: true, about: "The rows of your SQL, with the columns that you select.",
 		lines: []string{"sql --run cg.A.4 SELECT+call,count(*)+AS+n,[1,2]+AS+l+FROM+events+GROUP+BY+call"}},
+	{name: "diagnose", command: "diagnose", typ: jsonType[diagnose.Diagnosis](), about: "What limits a run, and what mending it gains.",
+		lines: []string{"diagnose uneven.4", "diagnose mg.W.16 --machine ethernet-40g"}},
 	{name: "critical-path", command: "critical-path", columns: pathColumns, optional: pathKeyColumns,
 		about: "The critical path of a run, by the keys of --by.",
 		lines: []string{"critical-path --run cg.A.4", "critical-path --run cg.A.4 --by rank"}},
