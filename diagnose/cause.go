@@ -59,9 +59,7 @@ func (c *cause) excess() map[int32]int64 {
 // ranks are the ranks that cause it, in ascending order.
 func (c *cause) ranks() []int32 { return slices.Sorted(maps.Keys(c.excess())) }
 
-// top is the rank with the largest excess, the lowest of several.
-func (c *cause) top() int32 { return topOf(c.excess()) }
-
+// topOf is the rank with the largest excess, the lowest of several.
 func topOf(excess map[int32]int64) int32 {
 	top := int32(-1)
 	for _, rank := range slices.Sorted(maps.Keys(excess)) {
