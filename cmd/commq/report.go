@@ -38,7 +38,7 @@ command for it, or why a run cannot give it. --query adds more queries, with the
 RUN is a name in the store, a path, or a pattern of either ('sp.A.*').`,
 		Example: `  commq report bt.C.64 -o bt.html
   commq report 'sp.A.*' -o sp.html
-  commq report bt.C.64 --query calls --query unmatched`,
+  commq report cg.A.16 --query timeline --query unmatched`,
 		RunE: func(c *cobra.Command, _ []string) error { return runReport(c.Context(), a, &o, o.runs) },
 	}
 	f := c.Flags()
