@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -49,7 +50,7 @@ func jsonType[T any]() reflect.Type { return reflect.TypeFor[T]() }
 // jsonAnswers are the answers of all commands but query NAME.
 var jsonAnswers = []jsonAnswer{
 	{name: "capture-dry-run", command: "capture", with: "--dry-run", typ: jsonType[spool.Volume](),
-		about: "How much a job would record."},
+		about: "How much a job would record, after what the program itself prints."},
 	{name: "watch", command: "watch", typ: jsonType[watchReport](), about: "The state of a job: an object on a line for each report."},
 	{name: "watch-hang", command: "watch", with: "--hang", typ: jsonType[hang.Report](),
 		about: "What the ranks of a job are doing, and who waits for whom."},
@@ -246,6 +247,23 @@ func TestJSONFitsSchemas(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestJSONOfJobs: what commands print of jobs fits the schemas.
+func TestJSONOfJobs(t *testing.T) {
+	captureEnvironment(t)
+	commq(t, "capture", "build", "--mpi", "mpich")
+	exe, spool := program{name: "requests", ranks: 3}.build(t, "mpich", flavours()[0]), t.TempDir()
+	dry := commq(t, "capture", "--dry-run", "--format", "json", "-q", "-n", "3", "--", exe)
+	fitsSchema(t, "capture-dry-run", dry[strings.Index(dry, "{\n"):]) // the program writes before it
+	job := exec.Command("mpirun.mpich", "-n", "3", "commq", "exec", "--spool", spool, "--", exe)
+	if out, err := job.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	fitsSchema(t, "watch", commq(t, "watch", "--once", "--format", "json", spool))
+	fitsSchema(t, "watch-hang", commq(t, "watch", "--hang", "--format", "json", spool))
+	fitsSchema(t, "replay", commq(t, "replay", "--store", t.TempDir(), "--run", filepath.Join(runsDir, "ep.W.4"), "-q", "--compute",
+		"zero", "--mpi", "mpich", "--format", "json"))
 }
 
 // jsonInputs makes the files that the command lines of jsonAnswers read.
