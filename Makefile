@@ -1,9 +1,10 @@
-# make demo: build commq and ask a captured run for its density matrix.
+# make demo: build commq and ask a captured run who sends how much to whom.
 # make test: install what the tests need and run them all.
 # make man: write manual pages of all commands to bin/man (man -l bin/man/commq-query.1).
 # make fast: the tests that the machine can run as it is; skipped ones say why.
 
 GO ?= go
+DEMO = query density --store testdata/runs --run bt.C.64
 
 .PHONY: all build demo man test fast lint generate clean
 
@@ -14,7 +15,8 @@ build:
 	$(GO) build -o bin/commq ./cmd/commq
 
 demo: build
-	bin/commq query density --store testdata/runs --run bt.C.64
+	@echo "bin/commq $(DEMO)"
+	@bin/commq $(DEMO) | awk 'NR <= 11; END { if (NR < 2) exit 1; print "... " NR - 1 " rows in all" }'
 
 man:
 	$(GO) test ./cmd/commq -run '^TestManPages$$' -man $(CURDIR)/bin/man
