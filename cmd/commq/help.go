@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"io"
+	"os"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -12,13 +14,16 @@ import (
 	"github.com/commq/commq/internal/printable"
 )
 
-// Help is as wide as the terminal, within these bounds, and leastHelp wide in a file.
+// Help is as wide as the terminal, or as $COLUMNS says, within these bounds, and leastHelp wide in a file.
 const (
 	leastHelp = 80
 	mostHelp  = 100
 )
 
 func helpWidth(w io.Writer) int {
+	if n, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && n > 0 {
+		return min(max(n, leastHelp), mostHelp)
+	}
 	if f, ok := w.(interface{ Fd() uintptr }); ok && onTerminal(w) {
 		if columns, _, err := term.GetSize(int(f.Fd())); err == nil {
 			return min(max(columns, leastHelp), mostHelp)
