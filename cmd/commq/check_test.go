@@ -141,7 +141,7 @@ func TestCheckFailsClosed(t *testing.T) {
 		"base missing": {nil, []string{"--run", "a.3", "--base", "main.*"}, "main.*"},
 		"damaged run":  {func(store, _ string) { damage(t, filepath.Join(store, "a.3")) }, []string{"--run", "a.3"}, "damaged"},
 		"no file": {nil, []string{"--run", "a.3", "--write", "junit=" +
-			filepath.Join(t.TempDir(), "none", "c.xml")}, "no such file"},
+			filepath.Join(t.TempDir(), "none", "c.xml")}, "there is no folder"},
 		"wrong format": {nil, []string{"--run", "a.3", "--write", "xunit=c.xml"},
 			"--write xunit=c.xml: want FORMAT=FILE"},
 		"wrong measure": {func(_, dir string) { rewrite(t, filepath.Join(dir, "commq-check.yaml"), "messages", "mesages") }, nil, ""},
