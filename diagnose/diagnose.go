@@ -220,8 +220,12 @@ func targetOf(m *schema.Manifest, given *simulate.Target) (*simulate.Target, err
 	return &simulate.Target{Machine: ideal}, nil
 }
 
-// mostSimulated is how many causes are simulated at most: those with the longest excess.
-const mostSimulated = 8
+// mostSimulated is how many causes are simulated at most: those with the longest excess. leastSimulated is the part of the
+// run's time that the excess of such a cause has at least; removing less would gain too little to be listed.
+const (
+	mostSimulated  = 8
+	leastSimulated = 0.002
+)
 
 // simulate simulates the run as it is, on an ideal network, and without each of the causes.
 func (d *Diagnosis) simulate(ctx context.Context, w *whatIf, causes []*cause) error {
@@ -241,6 +245,9 @@ func (d *Diagnosis) simulate(ctx context.Context, w *whatIf, causes []*cause) er
 		d.Efficiency = &Efficiency{e.Parallel, e.LoadBalance, e.Serialisation, e.Transfer}
 	}
 	for i, c := range causes[:min(mostSimulated, len(causes))] {
+		if c.rule != Variation && float64(c.excessNs()) < leastSimulated*float64(d.TimeNs) {
+			continue
+		}
 		f := c.finding()
 		what := fmt.Sprintf("without cause %d", i+1)
 		if f.GainNs, err = w.gain(ctx, what, c.change()); err != nil {
