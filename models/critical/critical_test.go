@@ -293,37 +293,9 @@ func TestWalkFromFinish(t *testing.T) {
 
 // Whatever the times and messages are, no segment is empty or negative, they join, and they add up to the duration.
 func TestWalkAddsUpToDuration(t *testing.T) {
-	calls := []schema.CallID{schema.CallSend, schema.CallRecv, schema.CallBarrier, schema.CallBcast, schema.CallScan,
-		schema.CallWaitall, schema.CallProbe, schema.CallReduce}
 	jumps := 0
 	for seed := range uint64(3000) {
-		r := rand.New(rand.NewPCG(seed, 17))
-		ranks := 1 + r.IntN(5)
-		var rows []call
-		count := make([]int64, ranks)
-		at := make([]int64, ranks)
-		for range r.IntN(60) {
-			rank := r.IntN(ranks)
-			c := call{rank: int32(rank), call: calls[r.IntN(len(calls))], thread: int32(r.IntN(10) / 9),
-				from: at[rank] + r.Int64N(20) - r.Int64N(3)}
-			c.to = c.from + r.Int64N(40)
-			if at[rank] = c.to; r.IntN(20) == 0 {
-				c.to = unknown
-			}
-			if schema.Calls[c.call].Class == schema.ClassCollective {
-				c.instance, c.root = 1+r.Int64N(9), int32(r.IntN(ranks))
-			}
-			count[rank]++
-			rows = append(rows, c)
-		}
-		g := graph(t, ranks, Options{Last: r.IntN(2) == 0, Eager: r.IntN(2) == 0}, rows...)
-		for range r.IntN(40) {
-			src, dst := r.IntN(ranks), r.IntN(ranks)
-			if count[src] > 0 && count[dst] > 0 {
-				g.message(int32(src), r.Int64N(count[src]), int32(dst), r.Int64N(count[dst]), r.Int64N(count[dst]))
-			}
-		}
-		if path := walk(t, g); strings.Contains(path, Transfer.String()) {
+		if path := walk(t, randomGraph(t, seed)); strings.Contains(path, Transfer.String()) {
 			jumps++
 		}
 		if t.Failed() {
@@ -333,6 +305,41 @@ func TestWalkAddsUpToDuration(t *testing.T) {
 	if jumps < 300 {
 		t.Errorf("%d of 3000 paths have a transfer", jumps)
 	}
+}
+
+// randomGraph returns rows that no program would make: with clocks that disagree, calls that never return, and messages
+// between any of them.
+func randomGraph(t *testing.T, seed uint64) *Graph {
+	t.Helper()
+	calls := []schema.CallID{schema.CallSend, schema.CallRecv, schema.CallBarrier, schema.CallBcast, schema.CallScan,
+		schema.CallWaitall, schema.CallProbe, schema.CallReduce}
+	r := rand.New(rand.NewPCG(seed, 17))
+	ranks := 1 + r.IntN(5)
+	var rows []call
+	count := make([]int64, ranks)
+	at := make([]int64, ranks)
+	for range r.IntN(60) {
+		rank := r.IntN(ranks)
+		c := call{rank: int32(rank), call: calls[r.IntN(len(calls))], thread: int32(r.IntN(10) / 9),
+			from: at[rank] + r.Int64N(20) - r.Int64N(3)}
+		c.to = c.from + r.Int64N(40)
+		if at[rank] = c.to; r.IntN(20) == 0 {
+			c.to = unknown
+		}
+		if schema.Calls[c.call].Class == schema.ClassCollective {
+			c.instance, c.root = 1+r.Int64N(9), int32(r.IntN(ranks))
+		}
+		count[rank]++
+		rows = append(rows, c)
+	}
+	g := graph(t, ranks, Options{Last: r.IntN(2) == 0, Eager: r.IntN(2) == 0}, rows...)
+	for range r.IntN(40) {
+		src, dst := r.IntN(ranks), r.IntN(ranks)
+		if count[src] > 0 && count[dst] > 0 {
+			g.message(int32(src), r.Int64N(count[src]), int32(dst), r.Int64N(count[dst]), r.Int64N(count[dst]))
+		}
+	}
+	return g
 }
 
 // Rows may be missing, but must be in order.

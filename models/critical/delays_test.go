@@ -101,3 +101,36 @@ rank 1 compute before 101 MPI_Send: 2, excess 2
 		})
 	}
 }
+
+// Delays explain all that was waited, whatever the rows: each wait's parts add up to it but for their rounding.
+func TestDelaysAddUpToWaits(t *testing.T) {
+	waited := 0
+	for seed := range uint64(3000) {
+		g := randomGraph(t, seed)
+		delays := g.Delays()
+		waits, sum, parts := int64(0), int64(0), int64(0)
+		for _, w := range g.waits() {
+			waits += w.ns
+		}
+		for _, d := range delays {
+			sum += d.Ns
+			places := int64(0)
+			for _, w := range d.Places {
+				places += w.Ns
+				parts += w.Calls
+			}
+			if d.Ns < 0 || d.ExcessNs < 0 || places != d.Ns {
+				t.Fatalf("seed %d: %+v, its places have %d", seed, d, places)
+			}
+		}
+		if diff := sum - waits; diff > parts || -diff > parts {
+			t.Fatalf("seed %d: delays of %d ns explain waits of %d ns", seed, sum, waits)
+		}
+		if waits > 0 {
+			waited++
+		}
+	}
+	if waited < 1000 {
+		t.Errorf("%d of 3000 graphs have waits", waited)
+	}
+}
