@@ -76,6 +76,7 @@
 //	library.go, own.go    the canned queries, and a user's own
 //	header.go, param.go, plot.go, place.go  a query file -> Query, Param, Plot; errors name file and line
 //	startup.go            the time in MPI_Init and MPI_Finalize, which queries with the parameter init leave out
+//	cores.go              runs whose ranks shared cores, of which answers about times warn
 //	needs.go              Run, and what a run lacks for a query
 //	fill.go, file.go      parameters -> SQL
 //	engine.go             DB: DuckDB on the files of runs; derived.go makes derived tables that a run lacks, damage.go

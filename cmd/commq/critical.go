@@ -121,7 +121,7 @@ func runCriticalPath(ctx context.Context, a *app, o *criticalOptions, rowsToo bo
 		}
 		if !rowsToo {
 			a.note("%s drawn", o.plot)
-			return nil
+			return noteSharedCoresOf(ctx, a, found)
 		}
 	}
 	if o.format == "table" {
@@ -134,6 +134,21 @@ func runCriticalPath(ctx context.Context, a *app, o *criticalOptions, rowsToo bo
 		a.note("MPI_Init and MPI_Finalize took %s of the run's time and are left out; --init include counts them",
 			percent(float64(path.StartupNs)/float64(path.StartupNs+path.DurationNs)))
 	}
+	if err != nil {
+		return err
+	}
+	return noteSharedCoresOf(ctx, a, found)
+}
+
+// noteSharedCoresOf prints that the ranks of a run shared cores, if they did.
+func noteSharedCoresOf(ctx context.Context, a *app, r run.Found) (err error) {
+	db, err := queries.Open(ctx, []queries.Run{{Name: r.Name, Dir: r.Dir, Manifest: r.Manifest}}, queries.Options{Threads: 1})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	shared, err := db.SharedCores(ctx)
+	noteSharedCores(a, shared)
 	return err
 }
 

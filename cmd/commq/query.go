@@ -239,6 +239,8 @@ type askOptions struct {
 	args map[string]string
 	// startup is the time that the answers leave out.
 	startup queries.Startup
+	// shared are the runs whose ranks shared cores, if the query is about times.
+	shared []queries.SharedCores
 }
 
 // newAskCommand makes the command of one query from its header.
@@ -340,8 +342,16 @@ func runAsk(ctx context.Context, a *app, c *cobra.Command, q *queries.Query, o *
 	}
 	if err == nil && len(q.Origins) > 0 {
 		noteCoarseTimes(a, runs)
+		noteSharedCores(a, o.shared)
 	}
 	return err
+}
+
+// noteSharedCores prints the names of the runs whose times are mostly waiting for a core.
+func noteSharedCores(a *app, shared []queries.SharedCores) {
+	for _, s := range shared {
+		a.note("%s", s.Note())
+	}
 }
 
 // noteCoarseTimes prints the names of the runs whose times are too coarse for most queries about times.
@@ -394,10 +404,8 @@ func (s *answers) next() (queries.Rows, error) {
 	if s.db, err = queries.Open(s.ctx, batch, s.o.engine()); err != nil {
 		return nil, err
 	}
-	if s.q.LeavesOutStartup(s.o.args) {
-		if err := s.countStartup(batch); err != nil {
-			return nil, err
-		}
+	if err := s.askAboutTimes(batch); err != nil {
+		return nil, err
 	}
 	rows, err := s.db.Ask(s.ctx, s.q, s.o.args)
 	if err == nil && len(s.batches) > 1 {
@@ -406,15 +414,25 @@ func (s *answers) next() (queries.Rows, error) {
 	return rows, err
 }
 
-// countStartup adds the time that the answer of a batch leaves out, if the runs can answer at all.
-func (s *answers) countStartup(batch []queries.Run) error {
+// askAboutTimes asks the runs of a batch what people must know about their times, if they can answer at all.
+func (s *answers) askAboutTimes(batch []queries.Run) error {
 	for _, r := range batch {
 		if s.q.Check(r) != nil {
 			return nil // Ask reports it
 		}
 	}
-	startup, err := s.db.Startup(s.ctx)
-	s.o.startup.Add(startup)
+	if s.q.LeavesOutStartup(s.o.args) {
+		startup, err := s.db.Startup(s.ctx)
+		if err != nil {
+			return err
+		}
+		s.o.startup.Add(startup)
+	}
+	if len(s.q.Origins) == 0 {
+		return nil
+	}
+	shared, err := s.db.SharedCores(s.ctx)
+	s.o.shared = append(s.o.shared, shared...)
 	return err
 }
 

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/commq/commq/diagnose"
+	"github.com/commq/commq/run"
+)
+
+// Answers about times warn of the runs that commq diagnose warns of, with the same share, and of no others.
+func TestSharedCoresLikeDiagnose(t *testing.T) {
+	store := filepath.Join("..", "..", "testdata", "runs")
+	entries, err := os.ReadDir(store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	compared, warned := 0, 0
+	for _, e := range entries {
+		found, err := run.Find(store, e.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m := found.Manifest; m.Record != "all" || m.TimeResolutionNs > 1 {
+			continue // diagnose refuses it
+		}
+		r, err := run.Open(t.Context(), found.Dir, diagnose.Need)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := diagnose.Run(context.Background(), r, diagnose.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := ""
+		for _, w := range d.Warnings {
+			if _, rest, cut := strings.Cut(w, "the ranks had a CPU for "); cut {
+				want, _, _ = strings.Cut(rest, " of the time")
+			}
+		}
+		status, _, errs := commandLine("", "query", "efficiency", "--store", store, e.Name(), "--format", "json")
+		_, rest, noted := strings.Cut(errs, "commq: between calls the ranks of "+e.Name()+" had a CPU for ")
+		got, _, _ := strings.Cut(rest, " of the time")
+		if status != 0 || got != want || noted != (want != "") {
+			t.Errorf("%s: status %d, stderr %q; diagnose says %q", e.Name(), status, errs, want)
+		}
+		compared++
+		if noted {
+			warned++
+		}
+	}
+	if compared < 8 || warned < 4 || warned == compared {
+		t.Errorf("%d runs compared, %d with shared cores", compared, warned)
+	}
+}
+
+// The note is about times, on stderr, and not with --quiet.
+func TestSharedCoresNote(t *testing.T) {
+	store := filepath.Join("..", "..", "testdata", "runs")
+	const note = "commq: between calls the ranks of mg.W.16 had a CPU for 39.6 % of the time only, usually because there were " +
+		"more ranks than cores: measured times include waiting for one; commq simulate mg.W.16 --machine ethernet-40g --name NAME " +
+		"makes a run with a core for each rank\n"
+	for _, c := range []struct {
+		line string
+		want int
+	}{
+		{"query callsite-time mg.W.16", 1},
+		{"query callsite-time mg.W.16 --format csv", 1},
+		{"query wait-states mg.W.16 uneven.4 --format csv", 1},
+		{"critical-path mg.W.16 --format json", 1},
+		{"query late-senders mg.W.16 --quiet", 0},
+		{"critical-path mg.W.16 --quiet", 0},
+		{"query density mg.W.16", 0},
+		{"query callsite-time uneven.4", 0},
+	} {
+		status, out, errs := commandLine("", append(strings.Fields(c.line), "--store", store)...)
+		if status != 0 || strings.Count(errs, note) != c.want || strings.Contains(out, "had a CPU") {
+			t.Errorf("%s: status %d, stderr %q; want the note %d times", c.line, status, errs, c.want)
+		}
+	}
+}
