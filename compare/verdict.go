@@ -5,11 +5,9 @@ import (
 	"encoding/xml"
 	"fmt"
 	"io"
-	"net/url"
-	"path/filepath"
 	"strings"
 
-	"github.com/owenrumney/go-sarif/v3/pkg/report/v210/sarif"
+	"github.com/commq/commq/internal/sarif"
 )
 
 // VerdictFormats lists the formats of a verdict.
@@ -207,12 +205,11 @@ func (v *Verdict) junit(w io.Writer) error {
 // sarif writes SARIF 2.1.0: a rule for each rule, a result for each finding. A finding without a place gets the
 // rule's line.
 func (v *Verdict) sarif(w io.Writer, version string) error {
-	tool := sarif.NewRunWithInformationURI("commq", "https://github.com/commq/commq")
-	tool.Tool.Driver.WithVersion(version)
+	log := sarif.New(version)
 	for i := range v.Results {
 		r := &v.Results[i]
 		id := r.Kind + "/" + r.Rule
-		tool.AddRule(id).WithDescription(r.Rule)
+		log.Rule(id, r.Rule)
 		for k := range r.Findings {
 			f := &r.Findings[k]
 			file, line, text := f.File, int(f.Line), f.Message
@@ -222,20 +219,10 @@ func (v *Verdict) sarif(w io.Writer, version string) error {
 			if r.Status == Undecided {
 				text = "undecided: " + text
 			}
-			uri := url.URL{Path: filepath.ToSlash(file)}
-			if filepath.IsAbs(file) {
-				uri.Scheme = "file"
-			}
-			place := sarif.NewPhysicalLocation().WithArtifactLocation(sarif.NewSimpleArtifactLocation(uri.String()))
-			if line > 0 {
-				place.WithRegion(sarif.NewRegion().WithStartLine(line))
-			}
-			tool.CreateResultForRule(id).WithLevel("error").WithMessage(sarif.NewTextMessage(text)).AddLocation(sarif.NewLocationWithPhysicalLocation(place))
+			log.Result(id, "error", text).AddLocation(sarif.Location(file, line, ""))
 		}
 	}
-	report := sarif.NewReport()
-	report.AddRun(tool)
-	return report.PrettyWrite(w)
+	return log.Write(w)
 }
 
 // github writes workflow commands, which GitHub shows beside the changed lines.

@@ -154,3 +154,43 @@ func TestAdvice(t *testing.T) {
 		}
 	}
 }
+
+// The other formats say the same.
+func TestFormats(t *testing.T) {
+	d := diagnosed(t, "uneven.4", Options{})
+	for _, c := range []struct {
+		format string
+		write  func(w *strings.Builder) error
+		want   []string
+	}{
+		{"markdown", func(w *strings.Builder) error { return d.Markdown(w, 1) }, []string{"**uneven.4: 1.55 s of 4 ranks; ",
+			"\n1. **imbalance**: gain 716 ms (46.2 %) shared out evenly, 978 ms if it need not be done. Rank 2 computes 1.96 times as long " +
+				"as the mean, most of it before MPI\\_Irecv at /src/uneven.c:32. Give"}},
+		{"sarif", func(w *strings.Builder) error { return d.SARIF(w, 1, "9.9") }, []string{`"ruleId": "imbalance"`,
+			`"uri": "file:///src/uneven.c"`, `"startLine": 32`, `"startLine": 36`, `"text": "waits 1.71 s in MPI_Wait at /src/uneven.c:36 (late`}},
+		{"csv", func(w *strings.Builder) error { return d.CSV(w) }, []string{
+			"run,rule,callsite,call,ranks,gain_ns,bound,most_ns,wait_ns,title\nuneven.4,imbalance,/src/uneven.c:32,MPI_Irecv,2,715"}},
+	} {
+		var text strings.Builder
+		if err := c.write(&text); err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range c.want {
+			if !strings.Contains(text.String(), want) {
+				t.Errorf("%s: %q is not in\n%s", c.format, want, text.String())
+			}
+		}
+	}
+}
+
+// Places that have no line, or look as if they had one.
+func TestFileAndLine(t *testing.T) {
+	for _, c := range []struct {
+		place, file string
+		line        int
+	}{{"/a/b.c:12", "/a/b.c", 12}, {"conj_grad_", "conj_grad_", 0}, {"", "", 0}, {"C:x", "C:x", 0}, {"lib.so+0x1f:7", "lib.so+0x1f", 7}} {
+		if file, line := fileAndLine(c.place); file != c.file || line != c.line {
+			t.Errorf("%q: %q, %d", c.place, file, line)
+		}
+	}
+}

@@ -2,10 +2,13 @@ package diagnose
 
 import (
 	"cmp"
+	"encoding/csv"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 
+	"github.com/commq/commq/internal/sarif"
 	"github.com/commq/commq/internal/units"
 )
 
@@ -118,4 +121,68 @@ func (d *Diagnosis) Detail(w io.Writer, f *Finding) error {
 	}
 	_, err := io.WriteString(w, s.String())
 	return err
+}
+
+// Markdown writes the verdict, the warnings and the first findings as Markdown, for a comment on a change.
+func (d *Diagnosis) Markdown(w io.Writer, shown int) error {
+	var s strings.Builder
+	fmt.Fprintf(&s, "**%s**\n", literal.Replace(d.Verdict()))
+	for _, text := range d.Warnings {
+		fmt.Fprintf(&s, "\nWarning: %s\n", literal.Replace(text))
+	}
+	if shown > 0 {
+		fmt.Fprintln(&s)
+	}
+	for i := range d.Findings[:shown] {
+		f := &d.Findings[i]
+		fmt.Fprintf(&s, "%d. **%s**: gain %s. %s. %s\n", i+1, f.Rule, literal.Replace(d.gain(f)), literal.Replace(f.Title),
+			literal.Replace(f.Advice))
+	}
+	_, err := io.WriteString(w, s.String())
+	return err
+}
+
+// literal escapes what Markdown reads as more than text.
+var literal = strings.NewReplacer("\\", "\\\\", "*", "\\*", "_", "\\_", "`", "\\`", "<", "&lt;", "|", "\\|")
+
+// SARIF writes the first findings in SARIF 2.1.0: a result at the cause, with the calls that waited as related places.
+// version is commq's.
+func (d *Diagnosis) SARIF(w io.Writer, shown int, version string) error {
+	log := sarif.New(version)
+	for i := range d.Findings[:shown] {
+		f := &d.Findings[i]
+		log.Rule(string(f.Rule), f.Advice)
+		result := log.Result(string(f.Rule), "warning", fmt.Sprintf("%s; gain %s", f.Title, d.gain(f)))
+		if file, line := fileAndLine(f.Place); line > 0 {
+			result.AddLocation(sarif.Location(file, line, ""))
+		}
+		for k := range f.Waits {
+			if file, line := fileAndLine(f.Waits[k].Place); line > 0 {
+				result.AddRelatedLocation(sarif.Location(file, line, "").WithMessage(sarif.Text("waits " + f.Waits[k].text())))
+			}
+		}
+	}
+	return log.Write(w)
+}
+
+// fileAndLine splits the place of a call; line is 0 if it has none.
+func fileAndLine(place string) (file string, line int) {
+	if i := strings.LastIndexByte(place, ':'); i > 0 {
+		if n, err := strconv.Atoi(place[i+1:]); err == nil {
+			return place[:i], n
+		}
+	}
+	return place, 0
+}
+
+// CSV writes all findings, a row each.
+func (d *Diagnosis) CSV(w io.Writer) error {
+	rows := [][]string{{"run", "rule", "callsite", "call", "ranks", "gain_ns", "bound", "most_ns", "wait_ns", "title"}}
+	for i := range d.Findings {
+		f := &d.Findings[i]
+		ranks := strings.Trim(fmt.Sprint(f.Ranks), "[]")
+		rows = append(rows, []string{d.Run, string(f.Rule), f.Place, f.Call, ranks, strconv.FormatInt(f.GainNs, 10),
+			strconv.FormatBool(f.Bound), strconv.FormatInt(f.MostNs, 10), strconv.FormatInt(f.WaitNs, 10), f.Title})
+	}
+	return csv.NewWriter(w).WriteAll(rows)
 }

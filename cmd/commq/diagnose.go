@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -23,6 +24,9 @@ type diagnoseOptions struct {
 	format  string  // --format
 }
 
+// diagnoseFormats are the values of --format.
+var diagnoseFormats = []string{"table", "json", "csv", "markdown", "sarif"}
+
 // diagnoseShown is how many findings are shown at most unless --all is given.
 const diagnoseShown = 5
 
@@ -41,10 +45,11 @@ time, unless --machine names another. docs/method/diagnose.md has the method and
 		Example: `  commq diagnose uneven.4
   commq diagnose uneven.4 --finding 1
   commq diagnose mg.W.16 --machine ethernet-40g --all
-  commq diagnose uneven.4 --format json`,
+  commq diagnose uneven.4 --format json
+  commq diagnose uneven.4 --format sarif > findings.sarif`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := errors.Join(oneOf("format", o.format, "table", "json"), o.check()); err != nil {
+			if err := errors.Join(oneOf("format", o.format, diagnoseFormats...), o.check()); err != nil {
 				return err
 			}
 			return runDiagnose(c.Context(), a, &o)
@@ -58,10 +63,11 @@ time, unless --machine names another. docs/method/diagnose.md has the method and
 	f.BoolVar(&o.all, "all", false, fmt.Sprintf("list all findings, not only the first %d above --least", diagnoseShown))
 	f.Float64Var(&o.least, "least", 0.01, "least gain of a finding that is listed, as a fraction of the run's time")
 	f.IntVar(&o.memory, "memory", 4096, "memory in `MIB` that the rows of the run may take")
-	f.StringVar(&o.format, "format", "table", "`FORMAT` of the answer: table, json")
+	f.StringVar(&o.format, "format", "table", "`FORMAT` of the answer: "+strings.Join(diagnoseFormats, ", ")+
+		"; json and csv have all findings")
 	register(c, completeRuns(a), "run")
 	registerMachines(c)
-	complete(c, "format", "table", "json")
+	complete(c, "format", diagnoseFormats...)
 	completeNothing(c, "finding", "least", "memory")
 	a.readsRuns(c)
 	return c
@@ -114,9 +120,17 @@ func (o *diagnoseOptions) print(a *app, d *diagnose.Diagnosis) error {
 	if o.all {
 		shown = len(d.Findings)
 	}
-	switch {
-	case o.format == "json":
+	switch o.format {
+	case "json":
 		return printJSON(a.stdout, d)
+	case "csv":
+		return d.CSV(a.stdout)
+	case "markdown":
+		return d.Markdown(a.stdout, shown)
+	case "sarif":
+		return d.SARIF(a.stdout, shown, version)
+	}
+	switch {
 	case o.finding > len(d.Findings):
 		return fmt.Errorf("--finding %d: the run has %s", o.finding, counted(int64(len(d.Findings)), "finding"))
 	case o.finding > 0:

@@ -2,44 +2,40 @@ package report
 
 import (
 	"io"
-	"net/url"
-	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/owenrumney/go-sarif/v3/pkg/report/v210/sarif"
+	sarif210 "github.com/owenrumney/go-sarif/v3/pkg/report/v210/sarif"
 
 	"github.com/commq/commq/detect/price"
+	"github.com/commq/commq/internal/sarif"
 )
 
 // SARIF writes SARIF 2.1.0 with a rule per operation and a result per finding. A result is at the first call that
 // sends; the other calls are related locations. version is commq's.
 func (p *Report) SARIF(w io.Writer, version string) error {
-	tool := sarif.NewRunWithInformationURI("commq", "https://github.com/commq/commq")
-	tool.Tool.Driver.WithVersion(version)
+	log := sarif.New(version)
 	for i := range p.Findings {
 		f := &p.Findings[i]
 		id := "manual-" + strings.ToLower(strings.TrimPrefix(f.Operation, "MPI_"))
-		tool.AddRule(id).WithDescription(f.Operation + " done with point-to-point messages")
+		log.Rule(id, f.Operation+" done with point-to-point messages")
 		text := strings.Join(slices.Concat([]string{f.Scope(), f.Amount()}, f.remarks(), f.Price.Remarks(p.Pricing)),
 			"; ")
 		level := "warning"
 		if f.BetweenNeighbors() {
 			level = "note"
 		}
-		result := tool.CreateResultForRule(id).WithLevel(level).WithMessage(sarif.NewTextMessage(text))
+		result := log.Result(id, level, text)
 		if f.Price != nil {
 			result.WithProperties(properties(f.Price, p.Pricing))
 		}
 		f.addLocations(result)
 	}
-	report := sarif.NewReport()
-	report.AddRun(tool)
-	return report.PrettyWrite(w)
+	return log.Write(w)
 }
 
 // addLocations adds the call sites whose file is known.
-func (f *Finding) addLocations(result *sarif.Result) {
+func (f *Finding) addLocations(result *sarif210.Result) {
 	first := true
 	for _, group := range f.sites() {
 		for k := range group.sites {
@@ -47,34 +43,19 @@ func (f *Finding) addLocations(result *sarif.Result) {
 			if s.File == "" {
 				continue
 			}
-			if l := s.location(); first {
+			if l := sarif.Location(s.File, int(s.Line), s.Function); first {
 				result.AddLocation(l)
 			} else {
-				result.AddRelatedLocation(l.WithMessage(sarif.NewTextMessage(s.text())))
+				result.AddRelatedLocation(l.WithMessage(sarif.Text(s.text())))
 			}
 			first = false
 		}
 	}
 }
 
-// location returns the place as SARIF has it.
-func (s *Site) location() *sarif.Location {
-	uri := url.URL{Path: filepath.ToSlash(s.File)}
-	if filepath.IsAbs(s.File) {
-		uri.Scheme = "file"
-	}
-	l := sarif.NewLocationWithPhysicalLocation(sarif.NewPhysicalLocation().
-		WithArtifactLocation(sarif.NewSimpleArtifactLocation(uri.String())).
-		WithRegion(sarif.NewRegion().WithStartLine(int(s.Line))))
-	if s.Function != "" {
-		l.AddLogicalLocation(sarif.NewLogicalLocation().WithName(s.Function))
-	}
-	return l
-}
-
 // properties returns the price of a result.
-func properties(p *price.Price, pricing *price.Pricing) *sarif.PropertyBag {
-	bag := sarif.NewPropertyBag()
+func properties(p *price.Price, pricing *price.Pricing) *sarif210.PropertyBag {
+	bag := sarif210.NewPropertyBag()
 	bag.Add("machine", pricing.Machine).Add("predicted_ns", pricing.PredictedNs)
 	if p.SavedNs != nil {
 		bag.Add("replaced_ns", *p.ReplacedNs).Add("saved_ns", *p.SavedNs)

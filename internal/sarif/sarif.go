@@ -1,0 +1,55 @@
+// Package sarif writes findings in SARIF 2.1.0, which tools for code review read.
+package sarif
+
+import (
+	"io"
+	"net/url"
+	"path/filepath"
+
+	"github.com/owenrumney/go-sarif/v3/pkg/report/v210/sarif"
+)
+
+// Log is what commq found in one go.
+type Log struct{ run *sarif.Run }
+
+// New returns a log of commq with this version.
+func New(version string) *Log {
+	run := sarif.NewRunWithInformationURI("commq", "https://github.com/commq/commq")
+	run.Tool.Driver.WithVersion(version)
+	return &Log{run}
+}
+
+// Rule adds a rule, whether anything breaks it or not.
+func (l *Log) Rule(id, description string) { l.run.AddRule(id).WithDescription(description) }
+
+// Result adds a finding of a rule, with a level of SARIF (error, warning, note) and a text.
+func (l *Log) Result(rule, level, text string) *sarif.Result {
+	return l.run.CreateResultForRule(rule).WithLevel(level).WithMessage(Text(text))
+}
+
+// Write writes the log.
+func (l *Log) Write(w io.Writer) error {
+	report := sarif.NewReport()
+	report.AddRun(l.run)
+	return report.PrettyWrite(w)
+}
+
+// Location is a place in a source file. A line of 0 is not known; a function may be "".
+func Location(file string, line int, function string) *sarif.Location {
+	uri := url.URL{Path: filepath.ToSlash(file)}
+	if filepath.IsAbs(file) {
+		uri.Scheme = "file"
+	}
+	place := sarif.NewPhysicalLocation().WithArtifactLocation(sarif.NewSimpleArtifactLocation(uri.String()))
+	if line > 0 {
+		place.WithRegion(sarif.NewRegion().WithStartLine(line))
+	}
+	l := sarif.NewLocationWithPhysicalLocation(place)
+	if function != "" {
+		l.AddLogicalLocation(sarif.NewLogicalLocation().WithName(function))
+	}
+	return l
+}
+
+// Text is a message.
+func Text(s string) *sarif.Message { return sarif.NewTextMessage(s) }
