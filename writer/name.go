@@ -181,8 +181,12 @@ func names(store string) ([]string, error) {
 // suggested is the largest number of names that an error message lists.
 const suggested = 5
 
-// suggest lists the runs with the most similar names, or the first ones when none is similar.
+// suggest lists the runs with the most similar names, or the first ones when none is similar. A name with a comma was
+// probably meant as several.
 func suggest(name string, names []string) string {
+	if strings.Contains(name, ",") { // several runs in one name?
+		return "a comma does not separate runs; give each its own --run"
+	}
 	var near []string
 	for _, n := range names {
 		if distance(name, n) <= max(2, len(name)/3) {

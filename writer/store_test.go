@@ -228,6 +228,8 @@ func TestFindAll(t *testing.T) {
 	}
 	_, _, err := FindAll(store, "cg.*")
 	wantError(t, err, `no run fits "cg.*"`, "it holds sp.A.016")
+	_, _, err = FindAll(store, "sp.A.*,sp.B.*")
+	wantError(t, err, "a comma does not separate runs; give each its own --run")
 	_, _, err = FindAll(store, "sp.[")
 	wantError(t, err, "syntax error in pattern")
 	_, _, err = FindAll(store, "sp.C.4")
@@ -250,6 +252,12 @@ func TestFind(t *testing.T) {
 	wantError(t, err, "did you mean bt.C.64")
 	_, err = Find(store, "something-else")
 	wantError(t, err, "it holds bt.C.16, bt.C.64, cg.A.4")
+	_, err = Find(store, "bt.C.16,bt.C.64")
+	wantError(t, err, "a comma does not separate runs; give each its own --run")
+	writeEmpty(t, store, "bt,C") // a name may have one
+	if _, err := Find(store, "bt,C"); err != nil {
+		t.Error(err)
+	}
 	_, err = Find(store, store)
 	wantError(t, err, "not a run", manifestName)
 	_, err = Find(store, "")

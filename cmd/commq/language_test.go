@@ -22,8 +22,8 @@ type word struct {
 
 // words are the flags that mean the same everywhere, as ADR 20 lists them.
 var words = map[string]word{
-	"run":     {"", "RUN", "string stringArray stringSlice"},
-	"base":    {"", "RUN", "string stringArray stringSlice"},
+	"run":     {"", "RUN", "string stringArray"},
+	"base":    {"", "RUN", "string stringArray"},
 	"name":    {"", "NAME", "string"},
 	"output":  {"o", "FILE", "string"},
 	"plot":    {"", "FILE", "string"},

@@ -59,14 +59,14 @@ Most programs need four runs or more, captured with --stack 16, so that a call i
 captures on one number of ranks count as one run with the medians of their compute times; they must make the same calls.
 docs/method/prediction.md has the method.`,
 		Example: `  commq predict 'bt.W.*' --holdout
-  commq predict --run cg.W.4,cg.W.8,cg.W.16,cg.W.32 --ranks 64 --format json
+  commq predict --run 'cg.W.*' --ranks 64 --format json
   commq fit --run 'cg.W.*' -o models.json
   commq predict --models models.json --ranks 1024 --name cg.W.1024
   commq simulate --run cg.W.1024 --machine myrinet`,
 		RunE: func(c *cobra.Command, _ []string) error { return runPredict(c.Context(), a, &o) },
 	}
 	f := c.Flags()
-	f.StringSliceVar(&o.runs, "run", nil, "`RUN` to learn from: a name in the store, a path, a pattern of either, or a "+
+	f.StringArrayVar(&o.runs, "run", nil, "`RUN` to learn from: a name in the store, a path, a pattern of either, or a "+
 		"signature file (commq export signature); may be repeated")
 	f.Int32VarP(&o.ranks, "ranks", "n", 0, "number `N` of ranks to predict for")
 	f.BoolVar(&o.holdout, "holdout", false, "leave the largest run out, predict it and compare")

@@ -33,7 +33,7 @@ func TestExtrapolatedQueries(t *testing.T) {
 	}
 	capture(measured, 16)
 	models := filepath.Join(dir, "models.json")
-	mustCommq(t, "fit", "--run", strings.Join(runs, ","), "-o", models)
+	mustCommq(t, append([]string{"fit", "-o", models}, runs...)...)
 	mustCommq(t, "predict", "--store", made, "--models", models, "--ranks", "16", "--name", "grids.16")
 
 	all, err := queries.All()

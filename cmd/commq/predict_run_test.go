@@ -26,7 +26,7 @@ func TestExtrapolatedMatrix(t *testing.T) {
 					fmt.Sprintf("%s.%d.json.gz", c.program, p)))
 			}
 			models := filepath.Join(dir, "models.json")
-			mustCommq(t, "fit", "--run", strings.Join(runs, ","), "-o", models)
+			mustCommq(t, append([]string{"fit", "-o", models}, runs...)...)
 			mustCommq(t, "predict", "--store", dir, "--models", models, "--ranks", "32", "--name", "x")
 			mustCommq(t, "runs", "check", "--store", dir, "x")
 			got := mustCommq(t, "sql", "--store", dir, "--run", "x", "--format", "csv",
