@@ -24,6 +24,8 @@ type Finding struct {
 	// File and Line are its place in the source; empty and 0 if unknown.
 	File string `json:"file,omitempty"`
 	Line int32  `json:"line,omitempty"`
+	// run is the run in Message, if it is about one.
+	run string
 }
 
 // Result is the verdict on a rule.
@@ -119,6 +121,10 @@ func Check(rules *Rules, e *Evidence) []Result {
 		j := &judge{Rule: r, e: e, result: Result{Rule: r.Name, Kind: r.Kind, Line: r.Line, Findings: []Finding{},
 			Notes: []string{}}}
 		j.judge()
+		j.result.Findings = grouped(j.result.Findings)
+		for _, f := range grouped(j.better) {
+			j.note("%s", f.Message)
+		}
 		results = append(results, j.result)
 	}
 	return results
@@ -129,6 +135,7 @@ type judge struct {
 	*Rule
 	e      *Evidence
 	result Result
+	better []Finding // notes about single runs
 }
 
 func (j *judge) judge() {
@@ -282,16 +289,15 @@ func (j *judge) change(s *Sample, c *Change, all []Change) {
 	case j.Kind == NoMore && c.Unit == Fingerprint:
 		j.missing("%s is a fingerprint, of which nothing is more; check it with %s", c.Key(), SameAs)
 	case j.Kind == NoMore && c.New.Low < c.Base.Low:
-		j.note("%s of run %s is %s, the baseline has %s: better; commq check --write-baseline keeps "+
-			"it", c.Key(), s.Run, is,
-			was)
+		j.better = append(j.better, Finding{run: s.Run, Message: fmt.Sprintf("%s of run %s is %s, the baseline has %s: "+
+			"better; commq check --write-baseline keeps it", c.Key(), s.Run, is, was)})
 	default:
 		percent := ""
 		if ratio, known := c.Ratio(); known {
 			percent = " (" + percentText(ratio-1) + ")"
 		}
 		f := Finding{Message: fmt.Sprintf("%s of run %s is %s, the baseline has %s%s", c.Key(), s.Run, is, was,
-			percent), File: c.New.File, Line: c.New.Line}
+			percent), File: c.New.File, Line: c.New.Line, run: s.Run}
 		if c.Item == "" || f.File == "" {
 			j.blame(&f, c, all)
 		}
@@ -317,8 +323,7 @@ func (j *judge) blame(f *Finding, c *Change, all []Change) {
 		p := &all[i]
 		fits := p.Measure == places && p.Item != "" && p.What != Moved && p.New.Low != p.Base.Low &&
 			(call == "" || strings.HasPrefix(p.Item, call+" in "))
-		if fits && (strings.HasPrefix(c.Measure, "collective") || strings.HasPrefix(c.Measure, "calls") ||
-			sends(p.Item)) {
+		if fits && counts(c.Measure, p.Item) {
 			grown = append(grown, p)
 		}
 	}
@@ -352,12 +357,50 @@ func sign(n int64) int64 {
 	return 0
 }
 
-// sends reports whether a place, for example "MPI_Isend in f (f.c)" or "MPI_Startall", is a call that sends messages
-// or may start persistent sends.
-func sends(place string) bool {
+// counts reports whether an exact measure counts the calls of a place, for example "MPI_Isend in f (f.c)". What
+// MPI_Start and MPI_Startall start is not known here: they count in all.
+func counts(measure, place string) bool {
 	name, _, _ := strings.Cut(place, " in ")
-	call, _ := schema.CallByName(name)
-	return call.Is(schema.FactPointToPoint|schema.FactSends) || call.Is(schema.FactStarts)
+	call, known := schema.CallByName(name)
+	switch {
+	case call.Is(schema.FactStarts), strings.HasPrefix(measure, "calls"), strings.HasPrefix(measure, "site"):
+		return true
+	case strings.HasPrefix(measure, "collective"):
+		return known && schema.Calls[call].Class == schema.ClassCollective
+	case measure == "unmatched_receives":
+		return call.Is(schema.FactPointToPoint | schema.FactReceives)
+	}
+	return call.Is(schema.FactPointToPoint | schema.FactSends)
+}
+
+// grouped joins findings that differ only in the run: "messages of 5 runs (a b c ... e) is 120".
+func grouped(all []Finding) []Finding {
+	joined := []Finding{}
+	runs := map[Finding][]string{} // by the finding without its run
+	without := func(f Finding) Finding {
+		f.Message, f.run = strings.Replace(f.Message, " of run "+f.run+" is ", " of run \x00 is ", 1), ""
+		return f
+	}
+	for _, f := range all {
+		key := without(f)
+		if f.run == "" || runs[key] == nil {
+			joined = append(joined, f)
+		}
+		if f.run != "" {
+			runs[key] = append(runs[key], f.run)
+		}
+	}
+	for i := range joined {
+		f := &joined[i]
+		if names := runs[without(*f)]; f.run != "" && len(names) > 1 {
+			if len(names) > fewNames {
+				names = slices.Concat(names[:fewNames-1], []string{"...", names[len(names)-1]})
+			}
+			of := fmt.Sprintf(" of %d runs (%s) is ", len(runs[without(*f)]), strings.Join(names, " "))
+			f.Message = strings.Replace(f.Message, " of run "+f.run+" is ", of, 1)
+		}
+	}
+	return joined
 }
 
 // bound checks a measure against bounds.
@@ -372,10 +415,10 @@ func (j *judge) bound(runs []int) {
 			j.missing("%s is a fingerprint, which has no bounds; check it with %s", v.Key(), SameAs)
 		case j.AtMost != nil && v.Value > *j.AtMost:
 			j.broken(Finding{Message: fmt.Sprintf("%s of run %s is %s, at most %s is allowed", v.Key(), s.Run,
-				number(v.Value, v.Unit), number(*j.AtMost, v.Unit)), File: v.File, Line: v.Line})
+				number(v.Value, v.Unit), number(*j.AtMost, v.Unit)), File: v.File, Line: v.Line, run: s.Run})
 		case j.AtLeast != nil && v.Value < *j.AtLeast:
 			j.broken(Finding{Message: fmt.Sprintf("%s of run %s is %s, at least %s is wanted", v.Key(), s.Run,
-				number(v.Value, v.Unit), number(*j.AtLeast, v.Unit)), File: v.File, Line: v.Line})
+				number(v.Value, v.Unit), number(*j.AtLeast, v.Unit)), File: v.File, Line: v.Line, run: s.Run})
 		}
 	}
 }
@@ -423,6 +466,12 @@ func (j *judge) compareTimes(key string, ranks int32, base, new []Sample) {
 			key, plural(int64(ranks), "rank"), plural(int64(b.N), "run"), n.N, j.Runs)
 		return
 	}
+	if b.High == 0 && n.High == 0 {
+		j.missing("%s of %s is 0 in all runs of the base and all new ones: no call of theirs counts in it, and there is "+
+			"nothing to compare; name a time that they have (commq query measures)", key,
+			plural(int64(ranks), "rank"))
+		return
+	}
 	allowed := slices.Clone(bv)
 	for i := range allowed {
 		allowed[i].Value = int64(math.Ceil(float64(allowed[i].Value) * (1 + j.Percent/100)))
@@ -431,16 +480,19 @@ func (j *judge) compareTimes(key string, ranks int32, base, new []Sample) {
 	plain.timed(bv, nv, DiffOptions{Alpha: j.Alpha})
 	c := Change{Base: b, New: n}
 	c.timed(allowed, nv, DiffOptions{Alpha: j.Alpha})
-	text := fmt.Sprintf("%s with %s: %s, the base %s: %s", key, plural(int64(ranks), "rank"), timeText(plain.New),
-		timeText(plain.Base), percentText(plain.New.Center/plain.Base.Center-1))
+	text := fmt.Sprintf("%s with %s: %s, the base %s", key, plural(int64(ranks), "rank"), timeText(plain.New),
+		timeText(plain.Base))
+	if ratio, known := plain.Ratio(); known {
+		text += ": " + percentText(ratio-1)
+	}
 	switch {
 	case c.What == Unclear:
 		j.missing("not enough data: %d and %d runs cannot have a p-value below %v", b.N, n.N, j.Alpha)
 	case c.What == More:
 		j.broken(Finding{Message: fmt.Sprintf("%s; more than the %v %% that are allowed (p=%.4f n=%s)", text,
-			j.Percent, c.P, counts(&c))})
+			j.Percent, c.P, sizes(&c))})
 	default:
-		j.note("%s (n=%s)", text, counts(&c))
+		j.note("%s (n=%s)", text, sizes(&c))
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -100,6 +101,54 @@ func TestCountsAgainstTheBaseline(t *testing.T) {
 	}
 }
 
+// TestPlacesAreOfCallsThatCount: more of everything, and each finding names the places of its measure's calls alone.
+func TestPlacesAreOfCallsThatCount(t *testing.T) {
+	places := []string{"MPI_Send in swap (halo.c)", "MPI_Recv in swap (halo.c)", "MPI_Allreduce in sum (halo.c)",
+		"MPI_Ibcast in tell (halo.c)", "MPI_Wait in tell (halo.c)"}
+	wholes := []string{"messages", "message_bytes", "collective_calls", "collective_bytes", "unmatched_receives", "calls",
+		"site_calls", "site_bytes"}
+	before, now := map[string]int64{}, map[string]int64{}
+	for _, key := range wholes {
+		before[key], now[key] = 30, 70
+	}
+	for i, place := range places {
+		before["site_calls/"+place], now["site_calls/"+place] = 3, int64(19-i)
+		before["site_bytes/"+place], now["site_bytes/"+place] = 24, int64(190-i)
+	}
+	for measure, want := range map[string][]string{
+		"messages": places[:1], "message_bytes": places[:1], "unmatched_receives": places[1:2],
+		"collective_calls": places[2:4], "collective_bytes": places[2:4], "calls": places[:3], // three are named
+	} {
+		r := checked(t, "no_more: ["+measure+"]", evidence(before, now))
+		for _, place := range places {
+			if named := strings.Contains(said(r), place); named != slices.Contains(want, place) {
+				t.Errorf("%s: %s is named: %v\n%s", measure, place, named, said(r))
+			}
+		}
+	}
+}
+
+// TestFindingsOfSeveralRunsAreGrouped: what is the same of several runs comes once, and what differs does not.
+func TestFindingsOfSeveralRunsAreGrouped(t *testing.T) {
+	e := evidence(map[string]int64{"messages": 40, "pairs": 9}, nil)
+	e.New, e.Kept = nil, nil
+	for i, messages := range []int64{50, 50, 60, 50, 50, 50} {
+		e.New = append(e.New, sampleWith(fmt.Sprint("pr.", i), exactly("messages", messages), exactly("pairs", 8)))
+		e.Kept = append(e.Kept, "record all")
+	}
+	want := ` messages of 5 runs (pr.0 pr.1 pr.3 ... pr.5) is 50, the baseline has 40 (+25 %)
+ messages of run pr.2 is 60, the baseline has 40 (+50 %)
+pairs of 6 runs (pr.0 pr.1 pr.2 ... pr.5) is 8, the baseline has 9: better; commq check --write-baseline keeps it`
+	if got := said(checked(t, "no_more: [messages, pairs]", e)); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	e.New, e.Kept = e.New[:2], e.Kept[:2]
+	want = " messages of 2 runs (pr.0 pr.1) is 50, at most 49 is allowed"
+	if got := said(checked(t, "bound: messages\nat_most: 49", e)); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
 // TestMissingEvidenceDoesNotPass removes data that a rule needs.
 func TestMissingEvidenceDoesNotPass(t *testing.T) {
 	whole := func() *Evidence { return evidence(map[string]int64{"messages": 40}, map[string]int64{"messages": 40}) }
@@ -140,18 +189,25 @@ func TestTimeRules(t *testing.T) {
 		want      string
 	}{
 		{base, times(1400, 1410, 1420, 1430, 1440), Failed,
-			"end_ns with 3 ranks: 1.42 us ± ∞, the base 1.02 us ± ∞: +39.2 %; more than the 30 % that are allowed (p=0.0079 n=5)"},
+			"end_ns with 3 ranks: 1.42 us (1.4 us to 1.44 us), the base 1.02 us (1 us to 1.04 us): +39.2 %; more than the 30 % that are allowed (p=0.0079 n=5)"},
 		{base, times(1200, 1210, 1220, 1230, 1240), Passed, "+19.6 % (n=5)"},     // slower, but by less than is allowed
 		{base, times(1400, 1410, 1000, 1430, 1440), Passed, "+38.2 % (n=5)"},     // one of five is as before: p = 0.095
 		{base, times(700, 710, 720, 730, 740), Passed, "-29.4 %"},                // improvement
 		{base, times(9000, 9010, 9020, 9030), Undecided, "not enough data"},      // 4 of 5
 		{base[:4], times(9000, 9010, 9020, 9030, 9040), Undecided, "not enough"}, // of the base
 		{nil, times(9000, 9010, 9020, 9030, 9040), Undecided, "not enough data"},
+		// a program that calls nothing that counts: nothing was compared
+		{times(0, 0, 0, 0, 0), times(0, 0, 0, 0, 0), Undecided, "end_ns of 3 ranks is 0 in all runs of the base and all new ones"},
+		{times(0, 0, 0, 0, 0), times(7000, 7000, 7000, 7000, 7000), Failed, "end_ns with 3 ranks: 7 us, the base 0 ns; more than"},
+		{times(7000, 7000, 7000, 7000, 7000), times(0, 0, 0, 0, 0), Passed, "end_ns with 3 ranks: 0 ns, the base 7 us: -100 % (n=5)"},
 	} {
 		r := checked(t, "time: end_ns\nat_most_percent_more: 30",
 			&Evidence{Base: c.base, New: c.new, Kept: make([]string, len(c.new))})
 		if r.Status != c.status || !strings.Contains(said(r), c.want) {
 			t.Errorf("%s %s\nwant %s %s", r.Status, said(r), c.status, c.want)
+		}
+		if text := said(r); strings.ContainsAny(text, "∞?") || strings.Contains(text, "NaN") || strings.Contains(text, "Inf") {
+			t.Errorf("no number: %s", text)
 		}
 	}
 	stored := &Baseline{Sections: map[int32]*Section{3: {Times: map[string][]int64{"end_ns": {1000, 1010, 1020, 1030,

@@ -2,6 +2,7 @@ package compare
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -29,7 +30,8 @@ type Side struct {
 	// Low and High are its least and greatest values.
 	Low  int64 `json:"low"`
 	High int64 `json:"high"`
-	// Center is the median. Error is its confidence interval as benchstat writes it ("3%"); empty for exact measures.
+	// Center is the median. Error is its confidence interval as benchstat writes it ("3%"); empty for exact measures,
+	// and for times of too few runs to know one.
 	Center float64 `json:"center"`
 	Error  string  `json:"error,omitempty"`
 	// File and Line are its place in the source.
@@ -204,8 +206,8 @@ func leastP(n, m int) float64 {
 func (c *Change) timed(base, new []Value, o DiffOptions) {
 	b, n := sampleOf(base, o.Alpha), sampleOf(new, o.Alpha)
 	bs, ns := benchmath.AssumeNothing.Summary(b, confidence), benchmath.AssumeNothing.Summary(n, confidence)
-	c.Base.Center, c.Base.Error = bs.Center, bs.PctRangeString()
-	c.New.Center, c.New.Error = ns.Center, ns.PctRangeString()
+	c.Base.Center, c.Base.Error = bs.Center, interval(bs)
+	c.New.Center, c.New.Error = ns.Center, interval(ns)
 	test := benchmath.AssumeNothing.Compare(b, n)
 	c.P = test.P
 	for _, w := range test.Warnings {
@@ -221,6 +223,18 @@ func (c *Change) timed(base, new []Value, o DiffOptions) {
 	default:
 		c.What = Fewer
 	}
+}
+
+// interval formats a confidence interval relative to its median; empty if either end is unknown, or the median is 0 and
+// the interval is not.
+func interval(s benchmath.Summary) string {
+	if math.IsInf(s.Lo, 0) || math.IsInf(s.Hi, 0) || s.Center == 0 && s.Lo != s.Hi {
+		return ""
+	}
+	if text := s.PctRangeString(); text != "?" {
+		return text
+	}
+	return ""
 }
 
 // moved pairs call sites that vanished with new ones of the same call, number of calls and bytes. If several fit,

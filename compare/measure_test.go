@@ -109,7 +109,7 @@ func growthError(columns string, y ...any) error {
 	for _, v := range y {
 		values = append(values, []any{v, int32(3), nil})
 	}
-	_, err := MeasureGrowth(context.Background(), "wait-ns", answered(columns, values...))
+	_, err := MeasureGrowth(context.Background(), "completion-ns", answered(columns, values...))
 	return err
 }
 

@@ -156,13 +156,15 @@ func (s Side) text(unit string) string {
 	return number(s.Low, unit)
 }
 
-// timeText formats a time: the median and its interval.
+// timeText formats a time: the median and its interval, or the range of runs that are too few for an interval.
 func timeText(s Side) string {
 	switch {
 	case s.N == 0:
 		return ""
-	case s.N == 1:
+	case s.Low == s.High:
 		return units.WithUnit(s.Center, units.Times)
+	case s.Error == "":
+		return fmt.Sprintf("%s (%s to %s)", number(int64(s.Center), "ns"), number(s.Low, "ns"), number(s.High, "ns"))
 	}
 	return units.WithUnit(s.Center, units.Times) + " ± " + s.Error
 }
@@ -178,7 +180,7 @@ func (c *Change) delta() string {
 	switch c.What {
 	case Same:
 		if !c.Exact {
-			text = fmt.Sprintf("~ (p=%.3f n=%s)", c.P, counts(c))
+			text = fmt.Sprintf("~ (p=%.3f n=%s)", c.P, sizes(c))
 		}
 	case More, Fewer:
 		text = percent
@@ -186,12 +188,12 @@ func (c *Change) delta() string {
 			text = c.What
 		}
 		if !c.Exact {
-			text = fmt.Sprintf("%s (p=%.3f n=%s)", percent, c.P, counts(c))
+			text = fmt.Sprintf("%s (p=%.3f n=%s)", text, c.P, sizes(c))
 		}
 	case Moved:
 		text = "now " + c.To
 	case Unclear:
-		text = fmt.Sprintf("~ (n=%s, too few for a test)", counts(c))
+		text = fmt.Sprintf("~ (n=%s, too few for a test)", sizes(c))
 	case Unknown:
 		return strings.Join(c.Notes, "; ")
 	case Appeared, Vanished:
@@ -208,8 +210,8 @@ func (c *Change) delta() string {
 	return text
 }
 
-// counts formats the sizes of the samples as benchstat does.
-func counts(c *Change) string {
+// sizes formats the sizes of the samples as benchstat does.
+func sizes(c *Change) string {
 	if c.Base.N == c.New.N {
 		return strconv.Itoa(c.Base.N)
 	}

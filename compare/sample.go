@@ -98,8 +98,11 @@ var measures = []measure{
 	{"compute_ns_max", "ns", "", "CPU time outside MPI of the rank that computes most.", recordAll},
 	{"mpi_ns", "ns", "", "Time in MPI, all ranks together, without MPI_Init and MPI_Finalize.", recordAll},
 	{"point_to_point_ns", "ns", "", "Its part in sends and receives.", recordAll},
-	{"wait_ns", "ns", "", "Its part in waits for nonblocking operations.", recordAll},
+	{"completion_ns", "ns", "", "Its part in calls that complete nonblocking operations: MPI_Wait, MPI_Waitall and the " +
+		"like, and tests that succeeded.", recordAll},
 	{"collective_ns", "ns", "", "Its part in collectives.", ""},
+	{"lost_ns", "ns", "", "Time lost waiting for other ranks, all ranks together: the row `all` of " +
+		"[wait-states](../QUERIES.md#wait-states). The measure to guard against waiting.", recordAll},
 	{Simulated, "ns", "", "Time on the machine of `commq diff --machine`.", ""},
 }
 

@@ -2574,7 +2574,7 @@ timed AS (
 spent AS (
   SELECT run, MAX(last_ns) - MIN(first_ns) AS runtime_ns, CAST(SUM(compute_ns) AS BIGINT) AS compute_ns, CAST(SUM(time_ns) AS BIGINT) AS mpi_ns,
          CAST(SUM(CASE WHEN class IN ('send', 'recv', 'sendrecv') THEN time_ns ELSE 0 END) AS BIGINT) AS point_to_point_ns,
-         CAST(SUM(CASE WHEN class = 'complete' THEN time_ns ELSE 0 END) AS BIGINT) AS wait_ns,
+         CAST(SUM(CASE WHEN class = 'complete' THEN time_ns ELSE 0 END) AS BIGINT) AS completion_ns,
          CAST(SUM(CASE WHEN class = 'collective' THEN time_ns ELSE 0 END) AS BIGINT) AS collective_ns
   FROM timed
   GROUP BY run
@@ -2582,6 +2582,19 @@ spent AS (
 computing AS (
   SELECT run, MAX(compute_ns) AS compute_ns
   FROM (SELECT run, rank, CAST(SUM(compute_ns) AS BIGINT) AS compute_ns FROM timed GROUP BY run, rank) by_rank
+  GROUP BY run
+),
+lost AS (
+  -- As in wait-states: in virtual time every send is eager and waits for no rank.
+  SELECT w.run, w.late_send_ns AS ns FROM waits w WHERE w.late_sends > 0
+  UNION ALL
+  SELECT w.run, w.late_receive_ns AS ns FROM waits w JOIN runs r ON r.run = w.run WHERE w.late_receives > 0 AND r.time_origin <> 'virtual'
+  UNION ALL
+  SELECT c.run, c.wait_ns AS ns FROM collective_waits c WHERE c.waits > 0 AND c.until = 'needed'
+),
+losses AS (
+  SELECT run, CAST(SUM(ns) AS BIGINT) AS lost_ns
+  FROM lost
   GROUP BY run
 ),
 filled AS (
@@ -2646,7 +2659,10 @@ measured AS (
   UNION ALL
   SELECT s.run, 'point_to_point_ns', '', s.point_to_point_ns, 'ns', FALSE FROM spent s JOIN filled r ON r.run = s.run WHERE r.record = 'all' AND r.time_origin <> 'untimed'
   UNION ALL
-  SELECT s.run, 'wait_ns', '', s.wait_ns, 'ns', FALSE FROM spent s JOIN filled r ON r.run = s.run WHERE r.record = 'all' AND r.time_origin <> 'untimed'
+  SELECT s.run, 'completion_ns', '', s.completion_ns, 'ns', FALSE FROM spent s JOIN filled r ON r.run = s.run WHERE r.record = 'all' AND r.time_origin <> 'untimed'
+  UNION ALL
+  SELECT r.run, 'lost_ns', '', COALESCE(l.lost_ns, 0), 'ns', FALSE FROM filled r LEFT JOIN losses l ON l.run = r.run
+  WHERE r.record = 'all' AND r.time_origin <> 'untimed'
   UNION ALL
   SELECT s.run, 'collective_ns', '', s.collective_ns, 'ns', FALSE FROM spent s JOIN filled r ON r.run = s.run WHERE r.time_origin <> 'untimed'
   UNION ALL
@@ -3521,7 +3537,7 @@ spent AS (
          CAST(SUM(end_ns - start_ns) AS BIGINT) AS ns, CAST(SUM(compute_ns) AS BIGINT) AS compute_ns
   FROM events
   WHERE {{measure}} IN ('collectives-per-rank', 'collective-bytes', 'ratio', 'collective-share') AND class = 'collective'
-     OR {{measure}} IN ('point-to-point-ns', 'wait-ns', 'collective-ns', 'compute-ns')
+     OR {{measure}} IN ('point-to-point-ns', 'completion-ns', 'collective-ns', 'compute-ns')
   GROUP BY run, class
 ),
 done AS (
@@ -3529,7 +3545,7 @@ done AS (
          CAST(SUM(CASE WHEN class = 'collective' THEN calls ELSE 0 END) AS BIGINT) AS collectives,
          CAST(SUM(CASE WHEN class = 'collective' THEN COALESCE(send_bytes, 0) ELSE 0 END) AS BIGINT) AS collective_bytes,
          CAST(SUM(CASE WHEN class IN ('send', 'recv', 'sendrecv') THEN ns ELSE 0 END) AS BIGINT) AS point_to_point_ns,
-         CAST(SUM(CASE WHEN class = 'complete' THEN ns ELSE 0 END) AS BIGINT) AS wait_ns,
+         CAST(SUM(CASE WHEN class = 'complete' THEN ns ELSE 0 END) AS BIGINT) AS completion_ns,
          CAST(SUM(CASE WHEN class = 'collective' THEN ns ELSE 0 END) AS BIGINT) AS collective_ns,
          CAST(SUM(compute_ns) AS BIGINT) AS compute_ns
   FROM spent
@@ -3550,7 +3566,7 @@ counted AS (
          CASE WHEN r.record <> 'collectives' THEN COALESCE(t.partners_max, 0) END AS partners_max,
          COALESCE(d.collectives, 0) AS collectives, COALESCE(d.collective_bytes, 0) AS collective_bytes,
          CASE WHEN r.record = 'all' AND r.time_origin <> 'untimed' THEN d.point_to_point_ns END AS point_to_point_ns,
-         CASE WHEN r.record = 'all' AND r.time_origin <> 'untimed' THEN d.wait_ns END AS wait_ns,
+         CASE WHEN r.record = 'all' AND r.time_origin <> 'untimed' THEN d.completion_ns END AS completion_ns,
          CASE WHEN r.time_origin <> 'untimed' THEN d.collective_ns END AS collective_ns,
          CASE WHEN r.record = 'all' THEN d.compute_ns END AS compute_ns,
          CASE WHEN r.record = 'all' AND r.time_origin <> 'untimed' THEN q.runtime_ns END AS runtime_ns,
@@ -3567,7 +3583,7 @@ fractions AS (
   SELECT run, ranks,
          COALESCE(app, NULLIF(regexp_replace(run, '\W*\d+$', ''), ''), run)
          || CASE WHEN {{by}} = 'class' THEN '.' || CAST(ranks AS VARCHAR) WHEN class IS NOT NULL THEN '.' || class ELSE '' END
-         || CASE WHEN {{measure}} IN ('point-to-point-ns', 'wait-ns', 'collective-ns', 'compute-ns', 'runtime-ns', 'end-ns') THEN ' ' || time_origin
+         || CASE WHEN {{measure}} IN ('point-to-point-ns', 'completion-ns', 'collective-ns', 'compute-ns', 'runtime-ns', 'end-ns') THEN ' ' || time_origin
                  ELSE '' END AS series,
          CASE {{by}} WHEN 'ranks' THEN CAST(ranks AS DOUBLE)
                      WHEN 'class' THEN CASE WHEN length(class) = 1 THEN CAST(NULLIF(strpos('SWABCDEF', class), 0) AS DOUBLE) END
@@ -3578,7 +3594,7 @@ fractions AS (
                           WHEN 'collectives-per-rank' THEN collectives WHEN 'collective-share' THEN collectives
                           WHEN 'collective-bytes' THEN collective_bytes
                           WHEN 'calls-per-rank' THEN calls
-                          WHEN 'point-to-point-ns' THEN point_to_point_ns WHEN 'wait-ns' THEN wait_ns
+                          WHEN 'point-to-point-ns' THEN point_to_point_ns WHEN 'completion-ns' THEN completion_ns
                           WHEN 'collective-ns' THEN collective_ns WHEN 'compute-ns' THEN compute_ns
                           WHEN 'runtime-ns' THEN runtime_ns WHEN 'end-ns' THEN end_ns END AS above,
          CASE WHEN {{measure}} IN ('messages', 'bytes', 'partners-max', 'collective-bytes', 'runtime-ns', 'end-ns') THEN 1
@@ -3651,7 +3667,7 @@ LEFT JOIN fits f ON f.series = m.series
 ORDER BY m.series, m.x, m.run
 )
 $commq$, '{{run}}', commq_list(commq_dirs('query scaling', run))),
-  '{{measure}}', commq_choice('query scaling', 'measure', "measure", ['messages', 'bytes', 'messages-per-rank', 'bytes-per-rank', 'mean-message-bytes', 'partners-max', 'collectives-per-rank', 'collective-bytes', 'ratio', 'collective-share', 'calls-per-rank', 'point-to-point-ns', 'wait-ns', 'collective-ns', 'compute-ns', 'runtime-ns', 'end-ns'])),
+  '{{measure}}', commq_choice('query scaling', 'measure', "measure", ['messages', 'bytes', 'messages-per-rank', 'bytes-per-rank', 'mean-message-bytes', 'partners-max', 'collectives-per-rank', 'collective-bytes', 'ratio', 'collective-share', 'calls-per-rank', 'point-to-point-ns', 'completion-ns', 'collective-ns', 'compute-ns', 'runtime-ns', 'end-ns'])),
   '{{by}}', commq_choice('query scaling', 'by', "by", ['ranks', 'class', 'label'])),
   '{{form}}', commq_choice('query scaling', 'form', "form", ['power', 'log', 'linear'])));
 
@@ -3813,7 +3829,7 @@ transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
 repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
-SELECT NULL AS "rank", NULL AS "thread", NULL AS "total_ns", NULL AS "mpi_ns", NULL AS "point_to_point_ns", NULL AS "wait_ns", NULL AS "probe_ns", NULL AS "poll_ns", NULL AS "collective_ns", NULL AS "rma_ns", NULL AS "io_ns", NULL AS "other_ns", NULL AS "outside_ns", NULL AS "compute_ns" FROM commq_refuse('query time-by-rank', {{run}}, ['profile', 'times', 'every-call'], ['measured', 'virtual', 'simulated'])
+SELECT NULL AS "rank", NULL AS "thread", NULL AS "total_ns", NULL AS "mpi_ns", NULL AS "point_to_point_ns", NULL AS "completion_ns", NULL AS "probe_ns", NULL AS "poll_ns", NULL AS "collective_ns", NULL AS "rma_ns", NULL AS "io_ns", NULL AS "other_ns", NULL AS "outside_ns", NULL AS "compute_ns" FROM commq_refuse('query time-by-rank', {{run}}, ['profile', 'times', 'every-call'], ['measured', 'virtual', 'simulated'])
 UNION ALL
 (
 WITH -- program_calls: the table profile without the startup and shutdown of MPI, where the parameter init leaves them out. Of MPI_Init and
@@ -3844,7 +3860,7 @@ spent AS (
 threads AS (
   SELECT rank, thread, MAX(last_ns) - MIN(first_ns) AS total_ns, CAST(SUM(COALESCE(ns, 0)) AS BIGINT) AS calls_ns,
          CAST(SUM(CASE WHEN class IN ('send', 'recv', 'sendrecv') THEN ns ELSE 0 END) AS BIGINT) AS point_to_point_ns,
-         CAST(SUM(CASE WHEN class = 'complete' THEN ns ELSE 0 END) AS BIGINT) AS wait_ns,
+         CAST(SUM(CASE WHEN class = 'complete' THEN ns ELSE 0 END) AS BIGINT) AS completion_ns,
          CAST(SUM(CASE WHEN class = 'probe' THEN ns ELSE 0 END) AS BIGINT) AS probe_ns,
          CAST(SUM(COALESCE(poll_ns, 0)) AS BIGINT) AS poll_ns,
          CAST(SUM(CASE WHEN class = 'collective' THEN ns ELSE 0 END) AS BIGINT) AS collective_ns,
@@ -3856,7 +3872,7 @@ threads AS (
   GROUP BY rank, thread
 )
 SELECT rank, thread, CAST(total_ns AS BIGINT) AS total_ns, CAST(calls_ns + poll_ns AS BIGINT) AS mpi_ns,
-       CAST(COALESCE(point_to_point_ns, 0) AS BIGINT) AS point_to_point_ns, CAST(COALESCE(wait_ns, 0) AS BIGINT) AS wait_ns,
+       CAST(COALESCE(point_to_point_ns, 0) AS BIGINT) AS point_to_point_ns, CAST(COALESCE(completion_ns, 0) AS BIGINT) AS completion_ns,
        CAST(COALESCE(probe_ns, 0) AS BIGINT) AS probe_ns, CAST(poll_ns AS BIGINT) AS poll_ns,
        CAST(COALESCE(collective_ns, 0) AS BIGINT) AS collective_ns, CAST(COALESCE(rma_ns, 0) AS BIGINT) AS rma_ns,
        CAST(COALESCE(io_ns, 0) AS BIGINT) AS io_ns, CAST(COALESCE(other_ns, 0) AS BIGINT) AS other_ns,

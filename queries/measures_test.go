@@ -487,7 +487,7 @@ func TestMeasuresThatScale(t *testing.T) {
 		{"collective-share", "0.66667", "0.66667", "0.66667", "0.16667"},
 		{"calls-per-rank", "2.4", "2.4", "2.4", "2.4"},
 		{"point-to-point-ns", "128", "", "", ""},
-		{"wait-ns", "10", "", "", ""},
+		{"completion-ns", "10", "", "", ""},
 		{"collective-ns", "602", "", "602", "602"},
 		{"compute-ns", "740", "740", "", ""},
 		{"runtime-ns", "1490", "", "", ""},

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
@@ -68,6 +69,44 @@ func TestDerivedTablesEqualTheirSQL(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestLostTime: the measure lost_ns is the row all of wait-states, of each of several runs, also where the sums of waits
+// are missing. Runs that cannot answer wait-states do not have it.
+func TestLostTime(t *testing.T) {
+	var runs []queries.Run
+	want := map[string]string{}
+	for _, name := range []string{"uneven.4", "cg.A.4", "is.W.16", "ep.W.4", "mg.W.32"} {
+		run := captured(t, name)
+		runs = append(runs, run)
+		if named(t, "wait-states").Check(run) != nil {
+			continue
+		}
+		for line := range strings.Lines(ask(t, run, "wait-states")) {
+			if cells := strings.Split(line, ","); cells[0] == "all" {
+				want[name] = cells[3]
+			}
+		}
+	}
+	if len(want) != 4 || want["uneven.4"] == "0" {
+		t.Fatal(want)
+	}
+	lost := func(runs ...queries.Run) map[string]string {
+		got := map[string]string{}
+		for line := range strings.Lines(askOver(t, runs, "measures")) {
+			if cells := strings.Split(line, ","); cells[1] == "lost_ns" {
+				got[cells[0]] = cells[3]
+			}
+		}
+		return got
+	}
+	if d := gocmp.Diff(want, lost(runs...)); d != "" {
+		t.Errorf("-wait-states +measures:\n%s", d)
+	}
+	if got := lost(withoutSums(runs[0]), withoutSums(runs[1])); got["uneven.4"] != want["uneven.4"] ||
+		got["cg.A.4"] != want["cg.A.4"] {
+		t.Errorf("without sums: %v, want %v", got, want)
 	}
 }
 

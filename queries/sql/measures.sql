@@ -8,8 +8,10 @@
 --     messages. partners_max: other ranks of the rank that exchanges messages with most. rank_messages_max, rank_bytes_max: sent by
 --     the rank that sends most. payloads: a fingerprint of all payloads with their sender and receiver, whatever their order.
 --     sites: lines of the source that call MPI; site_calls, site_bytes: what is called and sent there. compute_ns, mpi_ns,
---     point_to_point_ns, wait_ns, collective_ns: sums over ranks; compute_ns_max: of the rank that computes most. end_ns: from
---     the run's start to its end; runtime_ns: from the first rank's end of MPI_Init to the last rank's start of MPI_Finalize.
+--     point_to_point_ns, completion_ns (MPI_Wait, Waitall and the like, and tests that succeeded), collective_ns: sums over ranks.
+--     lost_ns: what all ranks lost waiting for others, as the row all of wait-states. compute_ns_max: of the rank that computes
+--     most. end_ns: from the run's start to its end; runtime_ns: from the first rank's end of MPI_Init to the last rank's start
+--     of MPI_Finalize.
 -- column item VARCHAR -: The part of the measure that the row has: a call, a size, a place (the call, function and file, but not the
 --     line, which moves); empty for the whole. A measure whose whole has a row has the value 0 for parts without one.
 -- column value BIGINT -: Its value.
@@ -18,7 +20,7 @@
 -- column file VARCHAR -: Source file of a place.
 -- column line INTEGER -: Lowest of its lines.
 -- order: run, measure, item
--- cost: Four columns of messages (with payload hashes five), and the table profile.
+-- cost: Four columns of messages (with payload hashes five), and the tables profile, waits and collective_waits.
 -- example: --format csv
 WITH {{include program_calls}},
 pairs AS (
@@ -101,7 +103,7 @@ timed AS (
 spent AS (
   SELECT run, MAX(last_ns) - MIN(first_ns) AS runtime_ns, CAST(SUM(compute_ns) AS BIGINT) AS compute_ns, CAST(SUM(time_ns) AS BIGINT) AS mpi_ns,
          CAST(SUM(CASE WHEN class IN ('send', 'recv', 'sendrecv') THEN time_ns ELSE 0 END) AS BIGINT) AS point_to_point_ns,
-         CAST(SUM(CASE WHEN class = 'complete' THEN time_ns ELSE 0 END) AS BIGINT) AS wait_ns,
+         CAST(SUM(CASE WHEN class = 'complete' THEN time_ns ELSE 0 END) AS BIGINT) AS completion_ns,
          CAST(SUM(CASE WHEN class = 'collective' THEN time_ns ELSE 0 END) AS BIGINT) AS collective_ns
   FROM timed
   GROUP BY run
@@ -109,6 +111,19 @@ spent AS (
 computing AS (
   SELECT run, MAX(compute_ns) AS compute_ns
   FROM (SELECT run, rank, CAST(SUM(compute_ns) AS BIGINT) AS compute_ns FROM timed GROUP BY run, rank) by_rank
+  GROUP BY run
+),
+lost AS (
+  -- As in wait-states: in virtual time every send is eager and waits for no rank.
+  SELECT w.run, w.late_send_ns AS ns FROM waits w WHERE w.late_sends > 0
+  UNION ALL
+  SELECT w.run, w.late_receive_ns AS ns FROM waits w JOIN runs r ON r.run = w.run WHERE w.late_receives > 0 AND r.time_origin <> 'virtual'
+  UNION ALL
+  SELECT c.run, c.wait_ns AS ns FROM collective_waits c WHERE c.waits > 0 AND c.until = 'needed'
+),
+losses AS (
+  SELECT run, CAST(SUM(ns) AS BIGINT) AS lost_ns
+  FROM lost
   GROUP BY run
 ),
 filled AS (
@@ -173,7 +188,10 @@ measured AS (
   UNION ALL
   SELECT s.run, 'point_to_point_ns', '', s.point_to_point_ns, 'ns', FALSE FROM spent s JOIN filled r ON r.run = s.run WHERE r.record = 'all' AND r.time_origin <> 'untimed'
   UNION ALL
-  SELECT s.run, 'wait_ns', '', s.wait_ns, 'ns', FALSE FROM spent s JOIN filled r ON r.run = s.run WHERE r.record = 'all' AND r.time_origin <> 'untimed'
+  SELECT s.run, 'completion_ns', '', s.completion_ns, 'ns', FALSE FROM spent s JOIN filled r ON r.run = s.run WHERE r.record = 'all' AND r.time_origin <> 'untimed'
+  UNION ALL
+  SELECT r.run, 'lost_ns', '', COALESCE(l.lost_ns, 0), 'ns', FALSE FROM filled r LEFT JOIN losses l ON l.run = r.run
+  WHERE r.record = 'all' AND r.time_origin <> 'untimed'
   UNION ALL
   SELECT s.run, 'collective_ns', '', s.collective_ns, 'ns', FALSE FROM spent s JOIN filled r ON r.run = s.run WHERE r.time_origin <> 'untimed'
   UNION ALL

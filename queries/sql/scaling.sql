@@ -3,12 +3,12 @@
 --     fits volumes over node counts
 -- needs: events, profile, ranks
 -- over: runs
--- param measure choice messages|bytes|messages-per-rank|bytes-per-rank|mean-message-bytes|partners-max|collectives-per-rank|collective-bytes|ratio|collective-share|calls-per-rank|point-to-point-ns|wait-ns|collective-ns|compute-ns|runtime-ns|end-ns = messages:
+-- param measure choice messages|bytes|messages-per-rank|bytes-per-rank|mean-message-bytes|partners-max|collectives-per-rank|collective-bytes|ratio|collective-share|calls-per-rank|point-to-point-ns|completion-ns|collective-ns|compute-ns|runtime-ns|end-ns = messages:
 --     What is measured. messages, bytes: of all point-to-point messages together. partners-max: with how many other ranks the one
 --     with the most exchanges messages. collectives-per-rank: operations, as ratio counts them. collective-bytes: what all ranks send
 --     in them. ratio: messages per collective operation. collective-share: the part of the two that are collectives.
---     point-to-point-ns, wait-ns, collective-ns, compute-ns: a rank's time in sends and receives, in waits, in collectives and outside
---     MPI, the mean over ranks. runtime-ns: from the first rank's end of MPI_Init to the last
+--     point-to-point-ns, completion-ns, collective-ns, compute-ns: a rank's time in sends and receives, in MPI_Wait and the
+--     like, in collectives and outside MPI, the mean over ranks. runtime-ns: from the first rank's end of MPI_Init to the last
 --     rank's start of MPI_Finalize. end-ns: from the run's start to its end, with both.
 -- param by choice ranks|class|label = ranks: What it is measured against. class: the class in the run's name APP.CLASS.RANKS as a
 --     number, S 1, W 2, A 3, B 4, C 5, D 6, E 7, F 8. label: the run's label, where it is a number.
@@ -64,7 +64,7 @@ spent AS (
          CAST(SUM(end_ns - start_ns) AS BIGINT) AS ns, CAST(SUM(compute_ns) AS BIGINT) AS compute_ns
   FROM events
   WHERE {{measure}} IN ('collectives-per-rank', 'collective-bytes', 'ratio', 'collective-share') AND class = 'collective'
-     OR {{measure}} IN ('point-to-point-ns', 'wait-ns', 'collective-ns', 'compute-ns')
+     OR {{measure}} IN ('point-to-point-ns', 'completion-ns', 'collective-ns', 'compute-ns')
   GROUP BY run, class
 ),
 done AS (
@@ -72,7 +72,7 @@ done AS (
          CAST(SUM(CASE WHEN class = 'collective' THEN calls ELSE 0 END) AS BIGINT) AS collectives,
          CAST(SUM(CASE WHEN class = 'collective' THEN COALESCE(send_bytes, 0) ELSE 0 END) AS BIGINT) AS collective_bytes,
          CAST(SUM(CASE WHEN class IN ('send', 'recv', 'sendrecv') THEN ns ELSE 0 END) AS BIGINT) AS point_to_point_ns,
-         CAST(SUM(CASE WHEN class = 'complete' THEN ns ELSE 0 END) AS BIGINT) AS wait_ns,
+         CAST(SUM(CASE WHEN class = 'complete' THEN ns ELSE 0 END) AS BIGINT) AS completion_ns,
          CAST(SUM(CASE WHEN class = 'collective' THEN ns ELSE 0 END) AS BIGINT) AS collective_ns,
          CAST(SUM(compute_ns) AS BIGINT) AS compute_ns
   FROM spent
@@ -93,7 +93,7 @@ counted AS (
          CASE WHEN r.record <> 'collectives' THEN COALESCE(t.partners_max, 0) END AS partners_max,
          COALESCE(d.collectives, 0) AS collectives, COALESCE(d.collective_bytes, 0) AS collective_bytes,
          CASE WHEN r.record = 'all' AND r.time_origin <> 'untimed' THEN d.point_to_point_ns END AS point_to_point_ns,
-         CASE WHEN r.record = 'all' AND r.time_origin <> 'untimed' THEN d.wait_ns END AS wait_ns,
+         CASE WHEN r.record = 'all' AND r.time_origin <> 'untimed' THEN d.completion_ns END AS completion_ns,
          CASE WHEN r.time_origin <> 'untimed' THEN d.collective_ns END AS collective_ns,
          CASE WHEN r.record = 'all' THEN d.compute_ns END AS compute_ns,
          CASE WHEN r.record = 'all' AND r.time_origin <> 'untimed' THEN q.runtime_ns END AS runtime_ns,
@@ -110,7 +110,7 @@ fractions AS (
   SELECT run, ranks,
          COALESCE(app, NULLIF(regexp_replace(run, '\W*\d+$', ''), ''), run)
          || CASE WHEN {{by}} = 'class' THEN '.' || CAST(ranks AS VARCHAR) WHEN class IS NOT NULL THEN '.' || class ELSE '' END
-         || CASE WHEN {{measure}} IN ('point-to-point-ns', 'wait-ns', 'collective-ns', 'compute-ns', 'runtime-ns', 'end-ns') THEN ' ' || time_origin
+         || CASE WHEN {{measure}} IN ('point-to-point-ns', 'completion-ns', 'collective-ns', 'compute-ns', 'runtime-ns', 'end-ns') THEN ' ' || time_origin
                  ELSE '' END AS series,
          CASE {{by}} WHEN 'ranks' THEN CAST(ranks AS DOUBLE)
                      WHEN 'class' THEN CASE WHEN length(class) = 1 THEN CAST(NULLIF(strpos('SWABCDEF', class), 0) AS DOUBLE) END
@@ -121,7 +121,7 @@ fractions AS (
                           WHEN 'collectives-per-rank' THEN collectives WHEN 'collective-share' THEN collectives
                           WHEN 'collective-bytes' THEN collective_bytes
                           WHEN 'calls-per-rank' THEN calls
-                          WHEN 'point-to-point-ns' THEN point_to_point_ns WHEN 'wait-ns' THEN wait_ns
+                          WHEN 'point-to-point-ns' THEN point_to_point_ns WHEN 'completion-ns' THEN completion_ns
                           WHEN 'collective-ns' THEN collective_ns WHEN 'compute-ns' THEN compute_ns
                           WHEN 'runtime-ns' THEN runtime_ns WHEN 'end-ns' THEN end_ns END AS above,
          CASE WHEN {{measure}} IN ('messages', 'bytes', 'partners-max', 'collective-bytes', 'runtime-ns', 'end-ns') THEN 1

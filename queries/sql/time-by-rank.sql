@@ -10,7 +10,7 @@
 --     to the end of its last: what the columns from point_to_point_ns to outside_ns add up to.
 -- column mpi_ns BIGINT ns: Inside MPI: the columns from point_to_point_ns to other_ns.
 -- column point_to_point_ns BIGINT ns: In sends, receives and Sendrecv, blocking or not, and starts of persistent ones.
--- column wait_ns BIGINT ns: In MPI_Wait, Waitall and the like and in tests that succeeded, whatever they completed: messages, collectives
+-- column completion_ns BIGINT ns: In MPI_Wait, Waitall and the like and in tests that succeeded, whatever they completed: messages, collectives
 --     or I/O.
 -- column probe_ns BIGINT ns: In probes that found something.
 -- column poll_ns BIGINT ns: In tests and probes that found nothing.
@@ -25,10 +25,10 @@
 -- order: rank, thread
 -- cost: The table profile.
 -- title: Where the time of each rank goes
--- plot: bars rank outside_ns+point_to_point_ns+wait_ns+probe_ns+poll_ns+collective_ns+rma_ns+io_ns+other_ns
+-- plot: bars rank outside_ns+point_to_point_ns+completion_ns+probe_ns+poll_ns+collective_ns+rma_ns+io_ns+other_ns
 -- label outside_ns: outside MPI
 -- label point_to_point_ns: point-to-point
--- label wait_ns: wait and test
+-- label completion_ns: wait and test
 -- label probe_ns: probe
 -- label poll_ns: failed tests
 -- label collective_ns: collectives
@@ -46,7 +46,7 @@ spent AS (
 threads AS (
   SELECT rank, thread, MAX(last_ns) - MIN(first_ns) AS total_ns, CAST(SUM(COALESCE(ns, 0)) AS BIGINT) AS calls_ns,
          CAST(SUM(CASE WHEN class IN ('send', 'recv', 'sendrecv') THEN ns ELSE 0 END) AS BIGINT) AS point_to_point_ns,
-         CAST(SUM(CASE WHEN class = 'complete' THEN ns ELSE 0 END) AS BIGINT) AS wait_ns,
+         CAST(SUM(CASE WHEN class = 'complete' THEN ns ELSE 0 END) AS BIGINT) AS completion_ns,
          CAST(SUM(CASE WHEN class = 'probe' THEN ns ELSE 0 END) AS BIGINT) AS probe_ns,
          CAST(SUM(COALESCE(poll_ns, 0)) AS BIGINT) AS poll_ns,
          CAST(SUM(CASE WHEN class = 'collective' THEN ns ELSE 0 END) AS BIGINT) AS collective_ns,
@@ -58,7 +58,7 @@ threads AS (
   GROUP BY rank, thread
 )
 SELECT rank, thread, CAST(total_ns AS BIGINT) AS total_ns, CAST(calls_ns + poll_ns AS BIGINT) AS mpi_ns,
-       CAST(COALESCE(point_to_point_ns, 0) AS BIGINT) AS point_to_point_ns, CAST(COALESCE(wait_ns, 0) AS BIGINT) AS wait_ns,
+       CAST(COALESCE(point_to_point_ns, 0) AS BIGINT) AS point_to_point_ns, CAST(COALESCE(completion_ns, 0) AS BIGINT) AS completion_ns,
        CAST(COALESCE(probe_ns, 0) AS BIGINT) AS probe_ns, CAST(poll_ns AS BIGINT) AS poll_ns,
        CAST(COALESCE(collective_ns, 0) AS BIGINT) AS collective_ns, CAST(COALESCE(rma_ns, 0) AS BIGINT) AS rma_ns,
        CAST(COALESCE(io_ns, 0) AS BIGINT) AS io_ns, CAST(COALESCE(other_ns, 0) AS BIGINT) AS other_ns,
