@@ -283,6 +283,7 @@ FROM (VALUES
   ('collective_wait(''RUN'', until := ''needed'')', 'Time that ranks waited in collectives for ranks that had not yet entered, by operation, communicator and rank.'),
   ('collectives(''RUN'')', 'How often each collective operation was done, and the bytes that its ranks sent and received in it.'),
   ('communicators(''RUN'')', 'Each communicator: how it was made, its size, and what is sent on it.'),
+  ('compute(''RUN'', by := ''line'')', 'Which ranks compute how long before which line of the source: the computing before each MPI call there, longest first.'),
   ('data_density(''RUN'', collectives := ''rooted'', condition := ''TRUE'')', 'Bytes and messages from every rank to every other, most bytes first, collectives folded in.'),
   ('datatypes(''RUN'')', 'Which datatypes messages and collectives are made of, most bytes first.'),
   ('density(''RUN'', collectives := ''rooted'', condition := ''TRUE'')', 'Messages and bytes from every rank to every other, collectives folded in.'),
@@ -874,6 +875,97 @@ LEFT JOIN collective c ON c.comm = m.comm
 ORDER BY m.comm
 )
 $commq$, '{{run}}', commq_list([commq_dir('query communicators', run)])));
+
+-- compute: Which ranks compute how long before which line of the source: the computing before each MPI call there, longest first.
+CREATE OR REPLACE TEMP MACRO "compute"(run, "by" := 'line') AS TABLE
+FROM query(replace(replace($commq$
+WITH events AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
+messages AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
+parts AS NOT MATERIALIZED (FROM commq_rows_parts({{run}})),
+comms AS NOT MATERIALIZED (FROM commq_rows_comms({{run}})),
+ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
+callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
+datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
+profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
+waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
+transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
+collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
+repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
+runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
+SELECT NULL AS "callsite", NULL AS "function", NULL AS "file", NULL AS "line", NULL AS "module", NULL AS "code_offset", NULL AS "call", NULL AS "rank", NULL AS "ranks", NULL AS "calls", NULL AS "compute_ns", NULL AS "mean_ns", NULL AS "top_rank", NULL AS "top_ns", NULL AS "imbalance", NULL AS "share" FROM commq_refuse('query compute', {{run}}, ['profile', 'callsites', 'every-call', 'times', 'compute'], ['measured', 'virtual', 'simulated'])
+UNION ALL
+(
+WITH -- sites(callsite, site, module, function, file, line, code_offset, callers): each call site and what the parameter by makes
+-- it part of. site is the lowest id of those that are one. A path has at most eight callers here.
+frames AS (
+  SELECT id, parent, COALESCE(function, module, '?') AS name
+  FROM callsites
+  WHERE {{by}} = 'path'
+),
+paths AS (
+  SELECT c0.id,
+         COALESCE(c1.name, '') || COALESCE(' < ' || c2.name, '') || COALESCE(' < ' || c3.name, '') || COALESCE(' < ' || c4.name, '')
+         || COALESCE(' < ' || c5.name, '') || COALESCE(' < ' || c6.name, '') || COALESCE(' < ' || c7.name, '') || COALESCE(' < ' || c8.name, '') AS callers
+  FROM frames c0
+  LEFT JOIN frames c1 ON c1.id = c0.parent
+  LEFT JOIN frames c2 ON c2.id = c1.parent
+  LEFT JOIN frames c3 ON c3.id = c2.parent
+  LEFT JOIN frames c4 ON c4.id = c3.parent
+  LEFT JOIN frames c5 ON c5.id = c4.parent
+  LEFT JOIN frames c6 ON c6.id = c5.parent
+  LEFT JOIN frames c7 ON c7.id = c6.parent
+  LEFT JOIN frames c8 ON c8.id = c7.parent
+),
+shown AS (
+  -- Without debug information the offset in the module distinguishes call sites.
+  SELECT id, module, function, CASE WHEN {{by}} <> 'function' THEN file END AS file, CASE WHEN {{by}} <> 'function' THEN line END AS line,
+         CASE WHEN function IS NULL OR line IS NULL AND {{by}} <> 'function' THEN "offset" END AS code_offset
+  FROM callsites
+),
+sites AS (
+  SELECT s.id AS callsite,
+         CASE WHEN {{by}} = 'path' THEN s.id
+              ELSE MIN(s.id) OVER (PARTITION BY s.module, s.function, s.file, s.line, s.code_offset) END AS site,
+         s.module, s.function, s.file, s.line, s.code_offset, p.callers
+  FROM shown s
+  LEFT JOIN paths p ON p.id = s.id
+),
+by_rank AS (
+  SELECT s.site, s.function, s.file, s.line, s.module, s.code_offset, p.call, p.rank, CAST(SUM(p.calls) AS BIGINT) AS calls,
+         CAST(SUM(COALESCE(p.compute_ns, 0)) AS BIGINT) AS compute_ns
+  FROM profile p
+  LEFT JOIN sites s ON s.callsite = p.callsite
+  WHERE p.call NOT IN ('MPI_Init', 'MPI_Init_thread')
+  GROUP BY s.site, s.function, s.file, s.line, s.module, s.code_offset, p.call, p.rank
+),
+ranked AS (
+  SELECT site, function, file, line, module, code_offset, call, rank, calls, compute_ns,
+         CASE WHEN {{by}} = 'line-rank' THEN rank END AS row_rank,
+         ROW_NUMBER() OVER (PARTITION BY site, function, file, line, module, code_offset, call, CASE WHEN {{by}} = 'line-rank' THEN rank END
+                            ORDER BY compute_ns DESC, rank) AS nth
+  FROM by_rank
+),
+placed AS (
+  SELECT site, function, file, line, module, code_offset, call, row_rank, CAST(COUNT(*) AS BIGINT) AS ranks,
+         CAST(SUM(calls) AS BIGINT) AS calls, CAST(SUM(compute_ns) AS BIGINT) AS compute_ns,
+         MAX(CASE WHEN nth = 1 THEN rank END) AS top_rank, CAST(MAX(compute_ns) AS BIGINT) AS top_ns
+  FROM ranked
+  GROUP BY site, function, file, line, module, code_offset, call, row_rank
+),
+totals AS (
+  SELECT CAST(SUM(compute_ns) AS DOUBLE) AS compute_ns
+  FROM by_rank
+)
+SELECT p.site AS callsite, p.function, p.file, p.line, p.module, p.code_offset, p.call, p.row_rank AS rank, p.ranks, p.calls, p.compute_ns,
+       CAST(p.compute_ns AS DOUBLE) / CAST(p.calls AS DOUBLE) AS mean_ns, p.top_rank, p.top_ns,
+       CAST(p.top_ns AS DOUBLE) * CAST(p.ranks AS DOUBLE) / NULLIF(CAST(p.compute_ns AS DOUBLE), 0) AS imbalance,
+       CAST(p.compute_ns AS DOUBLE) / NULLIF(t.compute_ns, 0) AS share
+FROM placed p
+CROSS JOIN totals t
+ORDER BY p.compute_ns DESC, callsite, p.call, rank
+)
+$commq$, '{{run}}', commq_list([commq_dir('query compute', run)])),
+  '{{by}}', commq_choice('query compute', 'by', "by", ['line', 'line-rank'])));
 
 -- data-density: Bytes and messages from every rank to every other, most bytes first, collectives folded in.
 CREATE OR REPLACE TEMP MACRO "data_density"(run, "collectives" := 'rooted', "condition" := 'TRUE') AS TABLE

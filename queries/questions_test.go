@@ -330,6 +330,33 @@ func TestCallSiteTime(t *testing.T) {
 		6,x_send,,,libx.so,700,,MPI_Send_init,1,1,1,1,1,0.003787878787878788,0.0011560693641618498,0`)
 }
 
+func TestCompute(t *testing.T) {
+	run := newRun(t, "compute.5", world+sites+`
+events rank seq call class start_ns end_ns compute_ns callsite
+1 0 MPI_Init other 0 100 7000 0
+1 1 MPI_Send send 200 230 90 2
+1 2 MPI_Send send 300 310 60 4
+1 3 MPI_Recv recv 400 - 50 2
+3 0 MPI_Init other 0 100 8000 0
+3 1 MPI_Send send 200 230 50 2
+3 2 MPI_Start send 300 301 25 7
+3 3 MPI_Finalize other 400 500 25 -
+`, example.Manifest(5))
+	// Rank 1 computes 90 + 60 before its sends at comm.c:9, from two callers, and rank 3 50: 200 of all 300. 150 is 1.5 times the
+	// mean of the two.
+	same(t, "by line", ask(t, run, "compute"), `
+		2,swap,comm.c,9,heat,,MPI_Send,,2,3,200,66.66666666666667,1,150,1.5,0.6666666666666666
+		2,swap,comm.c,9,heat,,MPI_Recv,,1,1,50,50,1,50,1,0.16666666666666666
+		7,x_send,,,libx.so,708,MPI_Start,,1,1,25,25,3,25,1,0.08333333333333333
+		,,,,,,MPI_Finalize,,1,1,25,25,3,25,1,0.08333333333333333`)
+	same(t, "by line and rank", ask(t, run, "compute", "by", "line-rank"), `
+		2,swap,comm.c,9,heat,,MPI_Send,1,1,2,150,75,1,150,1,0.5
+		2,swap,comm.c,9,heat,,MPI_Recv,1,1,1,50,50,1,50,1,0.16666666666666666
+		2,swap,comm.c,9,heat,,MPI_Send,3,1,1,50,50,3,50,1,0.16666666666666666
+		7,x_send,,,libx.so,708,MPI_Start,3,1,1,25,25,3,25,1,0.08333333333333333
+		,,,,,,MPI_Finalize,3,1,1,25,25,3,25,1,0.08333333333333333`)
+}
+
 // near has, beside pingpong, a message within rank 1's host.
 const near = world + allRanks + pingpong + `
 messages src dst comm tag bytes send_seq recv_post_seq

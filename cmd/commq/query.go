@@ -428,7 +428,7 @@ func (s *answers) askAboutTimes(batch []queries.Run) error {
 		}
 		s.o.startup.Add(startup)
 	}
-	if len(s.q.Origins) == 0 {
+	if len(s.q.Origins) == 0 || slices.Contains(s.q.Needs, "compute") { // the CPU clock does not count waiting for a core
 		return nil
 	}
 	shared, err := s.db.SharedCores(s.ctx)

@@ -74,6 +74,7 @@ func TestSharedCoresNote(t *testing.T) {
 		{"query late-senders mg.W.16 --quiet", 0},
 		{"critical-path mg.W.16 --quiet", 0},
 		{"query density mg.W.16", 0},
+		{"query compute mg.W.16", 0},
 		{"query callsite-time uneven.4", 0},
 	} {
 		status, out, errs := commandLine("", append(strings.Fields(c.line), "--store", store)...)
