@@ -34,8 +34,8 @@ func (d *Diagnosis) Shown(least float64, most int) (n int) {
 	return n
 }
 
-// gain is what a finding costs, in words.
-func (d *Diagnosis) gain(f *Finding) string {
+// Gain is what a finding costs, in words.
+func (d *Diagnosis) Gain(f *Finding) string {
 	text := fmt.Sprintf("%s (%s)", units.Duration(f.GainNs), units.Percent(d.share(f.GainNs)))
 	switch {
 	case f.Bound:
@@ -46,8 +46,8 @@ func (d *Diagnosis) gain(f *Finding) string {
 	return text
 }
 
-// mostWaits is how many of the calls that waited the list names.
-const mostWaits = 3
+// MostWaits is how many of the calls that waited the list names.
+const MostWaits = 3
 
 // Text writes the verdict, the warnings and the first findings for people, and says what is left out.
 func (d *Diagnosis) Text(w io.Writer, shown int, left string) error {
@@ -61,13 +61,13 @@ func (d *Diagnosis) Text(w io.Writer, shown int, left string) error {
 	}
 	for i := range d.Findings[:shown] {
 		f := &d.Findings[i]
-		fmt.Fprintf(&s, "\n%d. %s: gain %s\n   %s.\n", i+1, f.Rule, d.gain(f), f.Title)
-		for k, wait := range f.Waits[:min(mostWaits, len(f.Waits))] {
+		fmt.Fprintf(&s, "\n%d. %s: gain %s\n   %s.\n", i+1, f.Rule, d.Gain(f), f.Title)
+		for k, wait := range f.Waits[:min(MostWaits, len(f.Waits))] {
 			begin := "          "
 			if k == 0 {
 				begin = "   waits: "
 			}
-			fmt.Fprintf(&s, "%s%s\n", begin, wait.text())
+			fmt.Fprintf(&s, "%s%s\n", begin, wait.Text())
 		}
 		fmt.Fprintf(&s, "   %s\n", f.Advice)
 	}
@@ -81,8 +81,8 @@ func (d *Diagnosis) Text(w io.Writer, shown int, left string) error {
 	return err
 }
 
-// text describes a wait: 1.71 s in MPI_Wait at uneven.c:36, late sender.
-func (w *Wait) text() string {
+// Text describes a wait: 1.71 s in MPI_Wait at uneven.c:36 (late sender, 434 calls).
+func (w *Wait) Text() string {
 	return fmt.Sprintf("%s in %s (%s, %s)", units.Duration(w.Ns), siteText(w.Call, w.Place), w.For,
 		units.Count(w.Calls, "call"))
 }
@@ -94,7 +94,7 @@ func siteText(call, place string) string {
 // Detail writes all evidence of a finding for people.
 func (d *Diagnosis) Detail(w io.Writer, f *Finding) error {
 	var s strings.Builder
-	fmt.Fprintf(&s, "%s: gain %s", f.Rule, d.gain(f))
+	fmt.Fprintf(&s, "%s: gain %s", f.Rule, d.Gain(f))
 	if f.Bound {
 		fmt.Fprintf(&s, ", the time of these calls on the critical path\n")
 	} else {
@@ -115,7 +115,7 @@ func (d *Diagnosis) Detail(w io.Writer, f *Finding) error {
 		fmt.Fprintf(&s, "\n%s waited because of it, by all ranks together:\n", units.Duration(f.WaitNs))
 		for i := range f.Waits {
 			x := &f.Waits[i]
-			fmt.Fprintf(&s, "  %s\n    the longest %s, by rank %d at %s\n", x.text(), units.Duration(x.LongestNs),
+			fmt.Fprintf(&s, "  %s\n    the longest %s, by rank %d at %s\n", x.Text(), units.Duration(x.LongestNs),
 				x.LongestRank, units.Duration(x.LongestAtNs))
 		}
 	}
@@ -135,7 +135,7 @@ func (d *Diagnosis) Markdown(w io.Writer, shown int) error {
 	}
 	for i := range d.Findings[:shown] {
 		f := &d.Findings[i]
-		fmt.Fprintf(&s, "%d. **%s**: gain %s. %s. %s\n", i+1, f.Rule, literal.Replace(d.gain(f)), literal.Replace(f.Title),
+		fmt.Fprintf(&s, "%d. **%s**: gain %s. %s. %s\n", i+1, f.Rule, literal.Replace(d.Gain(f)), literal.Replace(f.Title),
 			literal.Replace(f.Advice))
 	}
 	_, err := io.WriteString(w, s.String())
@@ -152,13 +152,13 @@ func (d *Diagnosis) SARIF(w io.Writer, shown int, version string) error {
 	for i := range d.Findings[:shown] {
 		f := &d.Findings[i]
 		log.Rule(string(f.Rule), f.Advice)
-		result := log.Result(string(f.Rule), "warning", fmt.Sprintf("%s; gain %s", f.Title, d.gain(f)))
+		result := log.Result(string(f.Rule), "warning", fmt.Sprintf("%s; gain %s", f.Title, d.Gain(f)))
 		if file, line := fileAndLine(f.Place); line > 0 {
 			result.AddLocation(sarif.Location(file, line, ""))
 		}
 		for k := range f.Waits {
 			if file, line := fileAndLine(f.Waits[k].Place); line > 0 {
-				result.AddRelatedLocation(sarif.Location(file, line, "").WithMessage(sarif.Text("waits " + f.Waits[k].text())))
+				result.AddRelatedLocation(sarif.Location(file, line, "").WithMessage(sarif.Text("waits " + f.Waits[k].Text())))
 			}
 		}
 	}

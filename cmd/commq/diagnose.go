@@ -30,6 +30,9 @@ var diagnoseFormats = []string{"table", "json", "csv", "markdown", "sarif"}
 // diagnoseShown is how many findings are shown at most unless --all is given.
 const diagnoseShown = 5
 
+// diagnoseLeast is the default of --least.
+const diagnoseLeast = 0.01
+
 func newDiagnoseCommand(a *app) *cobra.Command {
 	var o diagnoseOptions
 	c := &cobra.Command{
@@ -61,7 +64,7 @@ time, unless --machine names another. docs/method/diagnose.md has the method and
 	f.StringArrayVar(&o.target.Set, "set", nil, "change a `KEY=VALUE` of the machine; may be repeated")
 	f.IntVar(&o.finding, "finding", 0, "show all evidence of the finding with this number `N`")
 	f.BoolVar(&o.all, "all", false, fmt.Sprintf("list all findings, not only the first %d above --least", diagnoseShown))
-	f.Float64Var(&o.least, "least", 0.01, "least gain of a finding that is listed, as a fraction of the run's time")
+	f.Float64Var(&o.least, "least", diagnoseLeast, "least gain of a finding that is listed, as a fraction of the run's time")
 	f.IntVar(&o.memory, "memory", 4096, "memory in `MIB` that the rows of the run may take")
 	f.StringVar(&o.format, "format", "table", "`FORMAT` of the answer: "+strings.Join(diagnoseFormats, ", ")+
 		"; json and csv have all findings")

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dustin/go-humanize"
 	"github.com/kballard/go-shellquote"
 
 	"github.com/commq/commq/internal/units"
@@ -29,6 +28,27 @@ type Input struct {
 	Facts []Fact
 	// Findings are the results of checking the run.
 	Findings []Finding
+	// Diagnosis says why the run takes so long; the zero value leaves it out.
+	Diagnosis Diagnosis
+}
+
+// Diagnosis says in words why a run takes so long.
+type Diagnosis struct {
+	// Verdict is one sentence, Warnings what makes it doubtful.
+	Verdict  string
+	Warnings []string
+	// Causes are what it is about, the one that costs most first.
+	Causes []Cause
+	// Left says what is not listed. Missing says why there is no diagnosis, and how to get one.
+	Left, Missing string
+}
+
+// Cause is one cause of lost time.
+type Cause struct {
+	// Rule is its kind and Gain what the run would gain without it. Found says what was found, Do what to do.
+	Rule, Gain, Found, Do string
+	// Waits are the calls that waited.
+	Waits []string
 }
 
 // Fact is one thing known about a run.
@@ -83,6 +103,11 @@ type Report struct {
 	Unasked []unasked
 }
 
+// Diagnosed reports whether the page says of any run why it takes so long, or why it cannot.
+func (r *Report) Diagnosed() bool {
+	return slices.ContainsFunc(r.Runs, func(p runPart) bool { return p.Verdict != "" || p.Missing != "" })
+}
+
 // figure is a key number: Value for people, Exact in full if it differs.
 type figure struct{ Name, Value, Exact string }
 
@@ -99,7 +124,8 @@ type runPart struct {
 	Facts    []Fact
 	Worse    []Finding // warnings and failures
 	Fine     []Finding
-	Open     bool
+	Diagnosis
+	Open bool
 }
 
 // section is a query and its answer.
@@ -184,10 +210,8 @@ func (b *builder) figures(m *schema.Manifest) []figure {
 		all = append(all, figure{Printable(m.TimeOrigin) + " time", units.Duration(m.EndNs), comma(m.EndNs) + " ns"})
 	}
 	all = append(all, count("MPI calls", m.Counts.Calls), count("messages", m.Counts.Messages))
-	bytes := figure{Name: "bytes in messages", Value: humanize.IBytes(uint64(max(m.Counts.MessageBytes, 0)))}
-	if m.Counts.MessageBytes >= 1024 {
-		bytes.Exact = comma(m.Counts.MessageBytes) + " bytes"
-	}
+	bytes := figure{Name: "bytes in messages", Value: units.Bytes(m.Counts.MessageBytes),
+		Exact: comma(m.Counts.MessageBytes) + " bytes"}
 	all = append(all, bytes, count("collectives", m.Counts.Collectives))
 	for _, s := range b.sections {
 		if s.Query.Name != "efficiency" || len(s.answers) == 0 {
@@ -277,6 +301,7 @@ func describe(i int, in Input, open bool) runPart {
 	for _, f := range in.Facts {
 		r.Facts = append(r.Facts, Fact{Printable(f.Name), Printable(f.Value)})
 	}
+	r.Diagnosis = in.Diagnosis.printable()
 	for _, f := range in.Findings {
 		f = Finding{Printable(f.Check), f.Status, Printable(f.Found), Printable(f.Do)}
 		if f.Status == "ok" {
@@ -286,6 +311,22 @@ func describe(i int, in Input, open bool) runPart {
 		}
 	}
 	return r
+}
+
+// printable returns the diagnosis with texts that show as they are.
+func (d Diagnosis) printable() Diagnosis {
+	p := Diagnosis{Verdict: Printable(d.Verdict), Left: Printable(d.Left), Missing: Printable(d.Missing)}
+	for _, text := range d.Warnings {
+		p.Warnings = append(p.Warnings, Printable(text))
+	}
+	for _, c := range d.Causes {
+		c = Cause{Printable(c.Rule), Printable(c.Gain), Printable(c.Found), Printable(c.Do), slices.Clone(c.Waits)}
+		for i, text := range c.Waits {
+			c.Waits[i] = Printable(text)
+		}
+		p.Causes = append(p.Causes, c)
+	}
+	return p
 }
 
 func sound(runs []runPart) string {

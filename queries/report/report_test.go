@@ -218,12 +218,34 @@ func TestFindings(t *testing.T) {
 	bad.Findings = []report.Finding{{Check: "dropped", Status: "failed", Found: "9 calls", Do: "more room"},
 		{Check: "clocks", Status: "warning", Found: "far apart"}}
 	page := pageOf(t, report.Options{}, good, bad)
-	for _, want := range []string{"Nothing was found wrong with good.",
+	for _, want := range []string{"Nothing was found wrong with the recording of good.",
 		`<li class="failed"><b>failed</b> <span class="check">dropped</span>: 9 calls`, "more room",
 		`<li class="warning">`, `id="scaling"`} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %s", want)
 		}
+	}
+}
+
+// The page begins with the diagnosis of each run, or with why there is none.
+func TestDiagnosis(t *testing.T) {
+	slow, lacking := newRun(t, "slow", twoSends, untimed(3)), newRun(t, "lacking", twoSends, untimed(3))
+	slow.Diagnosis = report.Diagnosis{Verdict: "slow: 1 s of 3 ranks", Warnings: []string{"few cores"}, Left: "2 smaller findings",
+		Causes: []report.Cause{{Rule: "imbalance", Gain: "9 ms (1 %)", Found: "Rank 2 computes <b>long</b>", Do: "Share.", Waits: []string{"3 s in MPI_Wait"}}}}
+	lacking.Diagnosis = report.Diagnosis{Missing: "no times"}
+	page := pageOf(t, report.Options{}, slow, lacking)
+	for _, want := range []string{`<p class="verdict">slow: 1 s of 3 ranks</p>`, "<b>warning</b> few cores",
+		"<b>imbalance</b>, gain 9 ms (1 %): Rank 2 computes &lt;b&gt;long&lt;/b&gt;.", "<li>waits 3 s in MPI_Wait</li>", "2 smaller findings",
+		"No diagnosis: no times"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %s", want)
+		}
+	}
+	if strings.Index(page, `id="diagnosis"`) > strings.Index(page, `id="runs"`) {
+		t.Error("the diagnosis does not come first")
+	}
+	if page := pageOf(t, report.Options{}, newRun(t, "plain", twoSends, untimed(3))); strings.Contains(page, `id="diagnosis"`) {
+		t.Error("a page without any diagnosis has a place for it")
 	}
 }
 
@@ -241,6 +263,8 @@ func TestHostileNames(t *testing.T) {
 	in.Args = []string{"--run", hostile}
 	in.Facts = []report.Fact{{Name: hostile, Value: hostile}}
 	in.Findings = []report.Finding{{Check: hostile, Status: "warning", Found: hostile, Do: hostile}}
+	in.Diagnosis = report.Diagnosis{Verdict: hostile, Warnings: []string{hostile}, Left: hostile, Missing: hostile,
+		Causes: []report.Cause{{Rule: hostile, Gain: hostile, Found: hostile, Do: hostile, Waits: []string{hostile}}}}
 	other := newRun(t, "other", twoSends, untimed(3))
 	page := pageOf(t, report.Options{Version: hostile, More: []string{"calls", "overlaps"}}, in, other)
 	for _, bad := range []string{"<script>alert", "<img src=x", "\x1b", "\x07", "\u202e", "\xff", "ZgotmplZ"} {
@@ -255,6 +279,8 @@ func TestHostileNames(t *testing.T) {
 	// Nothing of it became an element: the page has as many as with harmless names.
 	in.Name, in.Facts, in.Findings = "plain", []report.Fact{{Name: "x", Value: "y"}},
 		[]report.Finding{{Check: "x", Status: "warning", Found: "y", Do: "z"}}
+	in.Diagnosis = report.Diagnosis{Verdict: "v", Warnings: []string{"w"}, Left: "l", Missing: "m",
+		Causes: []report.Cause{{Rule: "r", Gain: "g", Found: "f", Do: "d", Waits: []string{"w"}}}}
 	in.Manifest.Origin = schema.Origin{Command: []string{"x"}, Hosts: []string{"y"}}
 	plain := pageOf(t, report.Options{More: []string{"calls", "overlaps"}}, in, other)
 	if got, want := strings.Count(page, "<"), strings.Count(plain, "<"); got != want {
