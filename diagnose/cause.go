@@ -229,7 +229,7 @@ func (c *gathered) addWait(name Wait, w *critical.Waits) {
 		c.byWait[name] = to
 	}
 	to.Ns += w.Ns
-	to.Calls += w.Calls
+	to.calls += w.Calls
 	if w.LongestNs > to.LongestNs || w.LongestNs == to.LongestNs && w.LongestAtNs < to.LongestAtNs {
 		to.LongestNs, to.LongestRank, to.LongestAtNs = w.LongestNs, w.LongestRank, w.LongestAtNs
 	}
@@ -254,6 +254,7 @@ func (c *gathered) complete(computed *computing, total []int64) {
 // sortedWaits are the calls that waited, the longest first.
 func (c *gathered) sortedWaits() (all []Wait) {
 	for _, w := range c.byWait {
+		w.Calls = max(1, int64(w.calls+0.5))
 		all = append(all, *w)
 	}
 	slices.SortFunc(all, func(a, b Wait) int {

@@ -13,8 +13,11 @@ type gaps struct {
 func newGaps() *gaps { return &gaps{lastNs: map[[2]int32]int64{}} }
 
 // before returns the time between row i and the row before it on its thread, less polling, in ns. Rows must come in order.
-// A first row has none.
+// A first row has none, nor has a row of an untimed run.
 func (g *gaps) before(b *schema.Events, i int) (ns int64, known bool) {
+	if b.StartNs[i] == schema.NullInt64 {
+		return 0, false
+	}
 	thread := [2]int32{b.Rank[i], b.Thread[i]}
 	last, known := g.lastNs[thread]
 	if known {

@@ -18,6 +18,15 @@ import (
 // Need says what a run must have to be diagnosed.
 var Need = run.Need{Command: "diagnose", AllCalls: true, NoneDropped: true, Times: true}
 
+// NeedFor says what a run must have: with a machine to simulate it on, no times.
+func NeedFor(machine bool) run.Need {
+	need := Need
+	if machine {
+		need.Times, need.ComputeTimes = false, true
+	}
+	return need
+}
+
 // Options select how to diagnose.
 type Options struct {
 	// Target is the machine on which the run is simulated without its faults. nil means the machine that the run's times
@@ -76,6 +85,8 @@ type Finding struct {
 	Call string `json:"call"`
 	// Ranks are the ranks that cause it.
 	Ranks []int32 `json:"ranks"`
+	// Computing is what these ranks compute in the whole run; of an imbalance only.
+	Computing []RankTime `json:"computing"`
 	// Title says what is the matter in one sentence.
 	Title string `json:"title"`
 	// Advice says what to do.
@@ -103,8 +114,20 @@ type Part struct {
 	Place string `json:"callsite"`
 	// Call is the MPI call there.
 	Call string `json:"call"`
+	// Ranks are the ranks that compute there, of those that cause the finding.
+	Ranks []int32 `json:"ranks"`
 	// ExcessNs is how much longer they computed, all ranks together.
 	ExcessNs int64 `json:"excess_ns"`
+}
+
+// RankTime is what a rank computes in the whole run.
+type RankTime struct {
+	// Rank is the rank.
+	Rank int32 `json:"rank"`
+	// ComputeNs is its computing time.
+	ComputeNs int64 `json:"compute_ns"`
+	// TimesMean is that time over the mean of all ranks.
+	TimesMean float64 `json:"times_mean"`
 }
 
 // Wait is a call that waited because of a finding's cause.
@@ -117,7 +140,7 @@ type Wait struct {
 	Call string `json:"call"`
 	// Ns is the time waited, by all ranks together.
 	Ns int64 `json:"wait_ns"`
-	// Calls is the number of calls that waited.
+	// Calls is the number of calls that waited. A call that waited for several causes counts for each with a part.
 	Calls int64 `json:"calls"`
 	// LongestNs is the longest of these waits.
 	LongestNs int64 `json:"longest_ns"`
@@ -125,6 +148,8 @@ type Wait struct {
 	LongestRank int32 `json:"longest_rank"`
 	// LongestAtNs is when that wait began, after the start of the run.
 	LongestAtNs int64 `json:"longest_at_ns"`
+
+	calls float64 // Calls before it is rounded
 }
 
 // rowBytes is the memory that a row of the run takes while delays are found.
@@ -167,7 +192,6 @@ func (d *Diagnosis) run(ctx context.Context, r *run.Run, o Options) error {
 		d.Warnings = append(d.Warnings, maybeSharedCores(d))
 	}
 	d.Findings = append(d.Findings, onPath(path, r.Place(ctx))...)
-	d.Findings = slices.DeleteFunc(d.Findings, func(f Finding) bool { return f.GainNs <= 0 })
 	slices.SortStableFunc(d.Findings, func(a, b Finding) int { return cmp.Compare(b.GainNs, a.GainNs) })
 	return d.together(ctx, w)
 }
@@ -253,6 +277,7 @@ func (d *Diagnosis) simulate(ctx context.Context, w *whatIf, causes []*cause) er
 		if f.GainNs, err = w.gain(ctx, what, c.change()); err != nil {
 			return err
 		}
+		f.GainNs = max(f.GainNs, 0) // a run can get longer, for example where messages then meet on a link
 		if without := c.withoutExcess(); c.rule == Imbalance && without != nil {
 			if f.MostNs, err = w.gain(ctx, what, without); err != nil {
 				return err
@@ -267,7 +292,7 @@ func (d *Diagnosis) simulate(ctx context.Context, w *whatIf, causes []*cause) er
 func (d *Diagnosis) together(ctx context.Context, w *whatIf) (err error) {
 	var causes []*change
 	for i := range d.Findings {
-		if f := &d.Findings[i]; f.cause != nil && len(causes) < 3 {
+		if f := &d.Findings[i]; f.cause != nil && f.GainNs > 0 && len(causes) < 3 {
 			causes = append(causes, f.cause.change())
 		}
 	}

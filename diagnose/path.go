@@ -19,7 +19,7 @@ func onPath(p *critical.Path, place func(int32) string) (all []Finding) {
 			continue
 		}
 		rule := ruleOf(call, &g)
-		all = append(all, Finding{Rule: rule, Place: g.Callsite, Call: g.Call, Ranks: []int32{}, Parts: []Part{}, Waits: []Wait{},
+		all = append(all, Finding{Rule: rule, Place: g.Callsite, Call: g.Call, Ranks: []int32{}, Computing: []RankTime{}, Parts: []Part{}, Waits: []Wait{},
 			Title: fmt.Sprintf("%s takes %s of the critical path itself", run.SiteText(g.Call, "", g.Callsite),
 				units.Duration(ns)),
 			Advice: rule.Advice(), GainNs: ns, Bound: true})

@@ -81,7 +81,7 @@ func (d *Diagnosis) Text(w io.Writer, shown int, left string) error {
 	return err
 }
 
-// Text describes a wait: 1.71 s in MPI_Wait at uneven.c:36 (late sender, 434 calls).
+// Text describes a wait: 1.71 s in MPI_Wait at uneven.c:36 (late sender, 170 calls).
 func (w *Wait) Text() string {
 	return fmt.Sprintf("%s in %s (%s, %s)", units.Duration(w.Ns), siteText(w.Call, w.Place), w.For,
 		units.Count(w.Calls, "call"))
@@ -102,13 +102,19 @@ func (d *Diagnosis) Detail(w io.Writer, f *Finding) error {
 			units.Duration(d.SimulatedNs))
 	}
 	fmt.Fprintf(&s, "%s.\n%s\n", f.Title, f.Advice)
-	if len(f.Ranks) > 0 {
+	if len(f.Computing) > 0 {
+		fmt.Fprintf(&s, "\ncomputing in the whole run:\n")
+		for _, r := range f.Computing {
+			fmt.Fprintf(&s, "  rank %d: %s, %s times the mean\n", r.Rank, units.Duration(r.ComputeNs), units.Number(r.TimesMean))
+		}
+	} else if len(f.Ranks) > 0 {
 		fmt.Fprintf(&s, "\nranks: %s\n", strings.Trim(fmt.Sprint(f.Ranks), "[]"))
 	}
 	if len(f.Parts) > 0 {
 		fmt.Fprintf(&s, "\ncomputing longer than needed, before\n")
 		for _, p := range f.Parts {
-			fmt.Fprintf(&s, "  %s  %s\n", units.Duration(p.ExcessNs), siteText(p.Call, p.Place))
+			fmt.Fprintf(&s, "  %s  %s, by %s\n", units.Duration(p.ExcessNs), siteText(p.Call, p.Place),
+				strings.ToLower(rankText(p.Ranks)))
 		}
 	}
 	if len(f.Waits) > 0 {

@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -97,13 +98,19 @@ func (c *gathered) ruleByWaits() Rule {
 func (c *cause) finding() Finding {
 	if c.rule == Variation {
 		return Finding{Rule: c.rule, Ranks: []int32{}, Title: "Ranks compute longer in turn, so that others wait now for this one and " +
-			"now for that one", Advice: c.rule.Advice(), Parts: []Part{}, Waits: []Wait{}, cause: c}
+			"now for that one", Advice: c.rule.Advice(), Computing: []RankTime{}, Parts: []Part{}, Waits: []Wait{}, cause: c}
 	}
 	first := c.parts[0]
 	f := Finding{Rule: c.rule, Place: first.place, Call: first.call.String(), Ranks: c.ranks(), Title: c.title(),
-		Advice: c.rule.Advice(), WaitNs: c.waitNs, Parts: []Part{}, Waits: append([]Wait{}, c.waits...), cause: c}
+		Advice: c.rule.Advice(), WaitNs: c.waitNs, Computing: []RankTime{}, Parts: []Part{}, Waits: append([]Wait{}, c.waits...), cause: c}
 	for _, p := range c.parts {
-		f.Parts = append(f.Parts, Part{Place: p.place, Call: p.call.String(), ExcessNs: sumOf(p.excess)})
+		f.Parts = append(f.Parts, Part{Place: p.place, Call: p.call.String(), Ranks: slices.Sorted(maps.Keys(p.excess)),
+			ExcessNs: sumOf(p.excess)})
+	}
+	if c.rule == Imbalance {
+		for _, rank := range f.Ranks {
+			f.Computing = append(f.Computing, RankTime{rank, c.total[rank], float64(c.total[rank]) / meanOf(c.total)})
+		}
 	}
 	return f
 }

@@ -46,16 +46,18 @@ func (a Awaited) String() string {
 
 // Waits sums the waits of the calls at a place.
 type Waits struct {
-	// Ns is the time waited, by all ranks together, and Calls the number of calls.
-	Ns, Calls int64
+	// Ns is the time waited, by all ranks together.
+	Ns int64
+	// Calls is the number of calls that waited. A call that waited for several reasons counts with a part for each.
+	Calls float64
 	// LongestNs is the longest wait, of rank LongestRank from LongestAtNs on.
 	LongestNs, LongestAtNs int64
 	LongestRank            int32
 }
 
-func (w *Waits) add(ns, at int64, rank int32) {
+func (w *Waits) add(ns int64, calls float64, at int64, rank int32) {
 	w.Ns += ns
-	w.Calls++
+	w.Calls += calls
 	if ns > w.LongestNs {
 		w.LongestNs, w.LongestAtNs, w.LongestRank = ns, at, rank
 	}
@@ -149,7 +151,7 @@ func (d *delays) explain(waits []wait) {
 			if delay.Places[place] == nil {
 				delay.Places[place] = &Waits{}
 			}
-			delay.Places[place].add(ns, d.g.start(w.waiter), w.waiter.rank)
+			delay.Places[place].add(ns, s.fraction, d.g.start(w.waiter), w.waiter.rank)
 		}
 	}
 }

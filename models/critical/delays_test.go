@@ -2,6 +2,7 @@ package critical
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -18,7 +19,7 @@ func explained(g *Graph) string {
 		lines = append(lines, fmt.Sprintf("rank %d %s before %d %s: %d, excess %d", d.Rank, d.Kind, d.Site, d.Call, d.Ns, d.ExcessNs))
 		var places []string
 		for p, w := range d.Places {
-			places = append(places, fmt.Sprintf("  %s at %d %s: %d in %d, longest %d of rank %d at %d", p.For, p.Site, p.Call, w.Ns,
+			places = append(places, fmt.Sprintf("  %s at %d %s: %d in %.3g, longest %d of rank %d at %d", p.For, p.Site, p.Call, w.Ns,
 				w.Calls, w.LongestNs, w.LongestRank, w.LongestAtNs))
 		}
 		slices.Sort(places)
@@ -49,9 +50,9 @@ func TestDelays(t *testing.T) {
 				call{rank: 0, call: schema.CallBarrier, from: 100, to: 101, comm: 1, instance: 1},
 				call{rank: 1, call: schema.CallBarrier, from: 20, to: 101, comm: 1, instance: 1})
 		}, `rank 0 compute before 1 MPI_Barrier: 48, excess 48
-  wait at collective at 100 MPI_Barrier: 48 in 1, longest 48 of rank 1 at 20
+  wait at collective at 100 MPI_Barrier: 48 in 0.6, longest 48 of rank 1 at 20
 rank 0 compute before 0 MPI_Comm_dup: 32, excess 32
-  wait at collective at 100 MPI_Barrier: 32 in 1, longest 32 of rank 1 at 20`},
+  wait at collective at 100 MPI_Barrier: 32 in 0.4, longest 32 of rank 1 at 20`},
 		// Rank 2 computes for 90 ns; rank 1 waits for it and then sends to rank 0, which waits for rank 2 through rank 1.
 		{"through another rank", func() *Graph {
 			g := graph(t, 3, Options{},
@@ -62,12 +63,12 @@ rank 0 compute before 0 MPI_Comm_dup: 32, excess 32
 			g.message(1, 1, 0, 0, 0)
 			return g
 		}, `rank 2 compute before 200 MPI_Send: 160, excess 80
-  late sender at 0 MPI_Recv: 80 in 1, longest 80 of rank 0 at 10
+  late sender at 0 MPI_Recv: 80 in 0.957, longest 80 of rank 0 at 10
   late sender at 100 MPI_Recv: 80 in 1, longest 80 of rank 1 at 10
 rank 1 transfer before 100 MPI_Recv: 2, excess 2
-  late sender at 0 MPI_Recv: 2 in 1, longest 2 of rank 0 at 10
+  late sender at 0 MPI_Recv: 2 in 0.0213, longest 2 of rank 0 at 10
 rank 1 compute before 101 MPI_Send: 2, excess 2
-  late sender at 0 MPI_Recv: 2 in 1, longest 2 of rank 0 at 10`},
+  late sender at 0 MPI_Recv: 2 in 0.0213, longest 2 of rank 0 at 10`},
 		// Three ranks wait for one: what each waited counts, and the excess once.
 		{"collective", func() *Graph {
 			return graph(t, 4, Options{},
@@ -108,23 +109,25 @@ func TestDelaysAddUpToWaits(t *testing.T) {
 	for seed := range uint64(3000) {
 		g := randomGraph(t, seed)
 		delays := g.Delays()
-		waits, sum, parts := int64(0), int64(0), int64(0)
+		waits, sum, parts, calls, explained := int64(0), int64(0), int64(0), 0.0, 0.0
 		for _, w := range g.waits() {
 			waits += w.ns
+			calls++
 		}
 		for _, d := range delays {
 			sum += d.Ns
 			places := int64(0)
 			for _, w := range d.Places {
 				places += w.Ns
-				parts += w.Calls
+				explained += w.Calls
+				parts += int64(calls)
 			}
 			if d.Ns < 0 || d.ExcessNs < 0 || places != d.Ns {
 				t.Fatalf("seed %d: %+v, its places have %d", seed, d, places)
 			}
 		}
-		if diff := sum - waits; diff > parts || -diff > parts {
-			t.Fatalf("seed %d: delays of %d ns explain waits of %d ns", seed, sum, waits)
+		if diff := sum - waits; diff > parts || -diff > parts || math.Abs(calls-explained) > 1e-6 {
+			t.Fatalf("seed %d: delays of %d ns in %v calls explain waits of %d ns in %v", seed, sum, explained, waits, calls)
 		}
 		if waits > 0 {
 			waited++
