@@ -130,8 +130,8 @@ func (v *Verdict) json(w io.Writer) error {
 
 // PrintedVerdict is a verdict as JSON.
 type PrintedVerdict struct {
-	// Status is passed, failed or undecided: failed if a rule failed, else undecided if one is.
-	Status string `json:"status"`
+	// Outcome is passed, failed or undecided: failed if a rule failed, else undecided if one is.
+	Outcome string `json:"status"`
 	*Verdict
 }
 

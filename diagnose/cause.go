@@ -9,8 +9,8 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// cause is computing that made ranks wait: before one call of the program, or of an imbalance wherever the ranks compute
-// longer than others.
+// cause is computing that made ranks wait: before one call of the program, or of an imbalance wherever the ranks
+// compute longer than others.
 type cause struct {
 	rule Rule
 	// parts are where the computing is, the one with the longest excess first.

@@ -12,8 +12,8 @@ type gaps struct {
 
 func newGaps() *gaps { return &gaps{lastNs: map[[2]int32]int64{}} }
 
-// before returns the time between row i and the row before it on its thread, less polling, in ns. Rows must come in order.
-// A first row has none, nor has a row of an untimed run.
+// before returns the time between row i and the row before it on its thread, less polling, in ns. Rows must come in
+// order. A first row has none, nor has a row of an untimed run.
 func (g *gaps) before(b *schema.Events, i int) (ns int64, known bool) {
 	if b.StartNs[i] == schema.NullInt64 {
 		return 0, false
@@ -50,7 +50,8 @@ type rankSite struct{ rank, site int32 }
 type computing struct {
 	ns   map[rankSite]int64 // on the run's compute_clock
 	rows map[rankSite]int64 // number of calls
-	// wallNs is the time between calls of a thread, less polling, and cpuNs what it computed in it, of all threads together.
+	// wallNs is the time between calls of a thread, less polling, and cpuNs what it computed in it, of all threads
+	// together.
 	wallNs, cpuNs int64
 	calls         map[int32]schema.CallID // by call site
 	gaps          *gaps
@@ -92,8 +93,8 @@ func (c *computing) total(ranks int) []int64 {
 	return total
 }
 
-// mean is the time that computing before a call takes on average, in ns. Calls whose site is not known have none: they may
-// be anywhere.
+// mean is the time that computing before a call takes on average, in ns. Calls whose site is not known have none:
+// they may be anywhere.
 func (c *computing) mean() map[rankSite]int64 {
 	mean := make(map[rankSite]int64, len(c.ns))
 	for at, rows := range c.rows {
@@ -104,8 +105,8 @@ func (c *computing) mean() map[rankSite]int64 {
 	return mean
 }
 
-// cpuShare is the part of the time between calls in which the ranks computed: less than 1 where they waited for a CPU, or
-// for something else that is not MPI.
+// cpuShare is the part of the time between calls in which the ranks computed: less than 1 where they waited for a
+// CPU, or for something else that is not MPI.
 func (c *computing) cpuShare() float64 {
 	if c.wallNs == 0 {
 		return 1

@@ -29,8 +29,8 @@ func NeedFor(machine bool) run.Need {
 
 // Options select how to diagnose.
 type Options struct {
-	// Target is the machine on which the run is simulated without its faults. nil means the machine that the run's times
-	// are from; for measured times an ideal network, on which messages take no time.
+	// Target is the machine on which the run is simulated without its faults. nil means the machine that the run's
+	// times are from; for measured times an ideal network, on which messages take no time.
 	Target *simulate.Target
 	// MemoryBytes limits the memory for the rows of the run; 0 means no limit.
 	MemoryBytes int64
@@ -54,7 +54,8 @@ type Diagnosis struct {
 	SimulatedNs int64 `json:"simulated_ns"`
 	// Efficiency splits the parallel efficiency on that machine. A program that takes no time has none.
 	Efficiency *Efficiency `json:"efficiency,omitempty"`
-	// TogetherNs is the time that the run would gain without the causes of the first three findings that were simulated.
+	// TogetherNs is the time that the run would gain without the causes of the first three findings that were
+	// simulated.
 	TogetherNs int64 `json:"together_ns"`
 	// Warnings say what makes these numbers doubtful.
 	Warnings []string `json:"warnings"`
@@ -78,8 +79,8 @@ type Efficiency struct {
 type Finding struct {
 	// Rule is the kind of finding: one of Rules.
 	Rule Rule `json:"rule"`
-	// Place is the MPI call's place in the program, with file and line if they are known. A cause that is computing stands
-	// before the call. It is empty where there is no one place.
+	// Place is the MPI call's place in the program, with file and line if they are known. A cause that is computing
+	// stands before the call. It is empty where there is no one place.
 	Place string `json:"callsite"`
 	// Call is the MPI call at that place.
 	Call string `json:"call"`
@@ -91,8 +92,8 @@ type Finding struct {
 	Title string `json:"title"`
 	// Advice says what to do.
 	Advice string `json:"advice"`
-	// GainNs is the time by which the run would be shorter without the cause: of an imbalance, if the work were shared out
-	// evenly.
+	// GainNs is the time by which the run would be shorter without the cause: of an imbalance, if the work were
+	// shared out evenly.
 	GainNs int64 `json:"gain_ns"`
 	// Bound means that the gain was not simulated and is at most this: the time of the calls on the critical path.
 	Bound bool `json:"bound"`
@@ -244,8 +245,8 @@ func targetOf(m *schema.Manifest, given *simulate.Target) (*simulate.Target, err
 	return &simulate.Target{Machine: ideal}, nil
 }
 
-// mostSimulated is how many causes are simulated at most: those with the longest excess. leastSimulated is the part of the
-// run's time that the excess of such a cause has at least; removing less would gain too little to be listed.
+// mostSimulated is how many causes are simulated at most: those with the longest excess. leastSimulated is the part
+// of the run's time that the excess of such a cause has at least; removing less would gain too little to be listed.
 const (
 	mostSimulated  = 8
 	leastSimulated = 0.002

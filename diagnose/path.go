@@ -19,10 +19,10 @@ func onPath(p *critical.Path, place func(int32) string) (all []Finding) {
 			continue
 		}
 		rule := ruleOf(call, &g)
-		all = append(all, Finding{Rule: rule, Place: g.Callsite, Call: g.Call, Ranks: []int32{}, Computing: []RankTime{}, Parts: []Part{}, Waits: []Wait{},
-			Title: fmt.Sprintf("%s takes %s of the critical path itself", run.SiteText(g.Call, "", g.Callsite),
-				units.Duration(ns)),
-			Advice: rule.Advice(), GainNs: ns, Bound: true})
+		f := newFinding(rule, fmt.Sprintf("%s takes %s of the critical path itself", run.SiteText(g.Call, "", g.Callsite),
+			units.Duration(ns)))
+		f.Place, f.Call, f.GainNs, f.Bound = g.Callsite, g.Call, ns, true
+		all = append(all, f)
 	}
 	return all
 }
@@ -51,7 +51,8 @@ func sharedCores(share float64, machine string) string {
 		"cores; these times are simulated on %s instead, from the CPU time that the ranks computed", units.Percent(share), machine)
 }
 
-// mostlyComputing is the part of a run's time that computing, with its waits, takes at least where no doubt is in place.
+// mostlyComputing is the part of a run's time that computing, with its waits, takes at least where no doubt is in
+// place.
 const mostlyComputing = 0.5
 
 // maybeSharedCores warns of a run that spends most of its time in MPI, which may be for want of cores.

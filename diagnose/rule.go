@@ -47,23 +47,27 @@ const (
 var Rules = []Rule{Imbalance, Variation, LateSender, LateReceiver, LateRoot, EarlyRoot, LateCollective, Communication,
 	CollectiveTime, FileTime, OneSidedTime, CommunicatorTime}
 
-// Advice says what to do about a finding.
-func (r Rule) Advice() string {
-	return map[Rule]string{
-		Imbalance: "Give these ranks less work: distribute by the time that parts take, not by their number.",
-		Variation: "Look at the same step on several ranks and at the same rank in several steps (query timeline): work that " +
-			"depends on data, other processes on the node, or memory that is touched first.",
-		LateSender:       "Send first and compute afterwards, or start the send with MPI_Isend as soon as its data is ready.",
-		LateReceiver:     "Post the receive (MPI_Irecv) before computing, so that the sender need not wait.",
-		LateRoot:         "Let the root do this work after the collective, or share it out.",
-		EarlyRoot:        "Do this work after the collective, or start a nonblocking one before it.",
-		LateCollective:   "Do this work after the collective, share it out, or start a nonblocking collective before it.",
-		Communication:    "Send less or in fewer messages, or compute while messages are under way (MPI_Isend, MPI_Irecv).",
-		CollectiveTime:   "Call it less often, for several values at once, or overlap it (MPI_Iallreduce and the like).",
-		FileTime:         "Write less often, in larger pieces and with collective calls, or overlap it (MPI_File_iwrite).",
-		OneSidedTime:     "Make windows once; prefer MPI_Win_lock_all and MPI_Win_flush to fences; put several values at once.",
-		CommunicatorTime: "Make the communicator once, before the loop, and keep it.",
-	}[r]
+// advice says what to do about a finding, by rule.
+var advice = map[Rule]string{
+	Imbalance: "Give these ranks less work: distribute by the time that parts take, not by their number.",
+	Variation: "Look at the same step on several ranks and at the same rank in several steps (query timeline): work that " +
+		"depends on data, other processes on the node, or memory that is touched first.",
+	LateSender:       "Send first and compute afterwards, or start the send with MPI_Isend as soon as its data is ready.",
+	LateReceiver:     "Post the receive (MPI_Irecv) before computing, so that the sender need not wait.",
+	LateRoot:         "Let the root do this work after the collective, or share it out.",
+	EarlyRoot:        "Do this work after the collective, or start a nonblocking one before it.",
+	LateCollective:   "Do this work after the collective, share it out, or start a nonblocking collective before it.",
+	Communication:    "Send less or in fewer messages, or compute while messages are under way (MPI_Isend, MPI_Irecv).",
+	CollectiveTime:   "Call it less often, for several values at once, or overlap it (MPI_Iallreduce and the like).",
+	FileTime:         "Write less often, in larger pieces and with collective calls, or overlap it (MPI_File_iwrite).",
+	OneSidedTime:     "Make windows once; prefer MPI_Win_lock_all and MPI_Win_flush to fences; put several values at once.",
+	CommunicatorTime: "Make the communicator once, before the loop, and keep it.",
+}
+
+// newFinding returns a finding of a rule with its advice and empty lists.
+func newFinding(rule Rule, title string) Finding {
+	return Finding{Rule: rule, Title: title, Advice: advice[rule], Ranks: []int32{}, Computing: []RankTime{}, Parts: []Part{},
+		Waits: []Wait{}}
 }
 
 // ruleByWaits is the kind of finding by what was waited for most.
@@ -97,12 +101,13 @@ func (c *gathered) ruleByWaits() Rule {
 
 func (c *cause) finding() Finding {
 	if c.rule == Variation {
-		return Finding{Rule: c.rule, Ranks: []int32{}, Title: "Ranks compute longer in turn, so that others wait now for this one and " +
-			"now for that one", Advice: c.rule.Advice(), Computing: []RankTime{}, Parts: []Part{}, Waits: []Wait{}, cause: c}
+		f := newFinding(Variation, "Ranks compute longer in turn, so that others wait now for this one and now for that one")
+		f.cause = c
+		return f
 	}
-	first := c.parts[0]
-	f := Finding{Rule: c.rule, Place: first.place, Call: first.call.String(), Ranks: c.ranks(), Title: c.title(),
-		Advice: c.rule.Advice(), WaitNs: c.waitNs, Computing: []RankTime{}, Parts: []Part{}, Waits: append([]Wait{}, c.waits...), cause: c}
+	first, f := c.parts[0], newFinding(c.rule, c.title())
+	f.Place, f.Call, f.Ranks, f.WaitNs, f.cause = first.place, first.call.String(), c.ranks(), c.waitNs, c
+	f.Waits = append(f.Waits, c.waits...)
 	for _, p := range c.parts {
 		f.Parts = append(f.Parts, Part{Place: p.place, Call: p.call.String(), Ranks: slices.Sorted(maps.Keys(p.excess)),
 			ExcessNs: sumOf(p.excess)})

@@ -60,8 +60,8 @@ type change struct {
 	each map[rankSite]int64
 	// factor is what computing takes by what it took, by rank and call site.
 	factor map[rankSite]float64
-	// owed is what is still to be computed by a rank, in ns: what was taken away at a call site comes before the next call of
-	// the rank that is of no such site.
+	// owed is what is still to be computed by a rank, in ns: what was taken away at a call site comes before the next
+	// call of the rank that is of no such site.
 	owed map[int32]int64
 }
 
@@ -86,9 +86,9 @@ func (c *change) apply(b *schema.Events) {
 
 func scaled(ns int64, factor float64) int64 { return int64(float64(ns)*factor + 0.5) }
 
-// change is how a run differs that does not have the cause. Without an imbalance all ranks compute as long as the mean.
-// Without
-// variation computing before a call always takes a rank its mean time. Without any other cause, the ranks that have it compute their excess after the call instead of before it.
+// change is how a run differs that does not have the cause. Without an imbalance all ranks compute as long as the
+// mean. Without variation computing before a call always takes a rank its mean time. Without any other cause, the
+// ranks that have it compute their excess after the call instead of before it.
 func (c *cause) change() *change {
 	switch c.rule {
 	case Variation:

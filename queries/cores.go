@@ -11,15 +11,15 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// leastCPUShare is the part of the time between calls in which ranks compute at least where they have a core each. Commq
-// diagnose has the same.
+// leastCPUShare is the part of the time between calls in which ranks compute at least where they have a core each.
+// Commq diagnose has the same.
 const leastCPUShare = 0.9
 
 // finestWanted is the time_resolution_ns from which on times are too coarse to tell.
 const finestWanted = 1000
 
-// SharedCores is a run whose ranks waited for a CPU between their calls, so that its times are longer than with a core for
-// each of them.
+// SharedCores is a run whose ranks waited for a CPU between their calls, so that its times are longer than with a
+// core for each of them.
 type SharedCores struct {
 	// Run is the run's name.
 	Run string
@@ -27,15 +27,15 @@ type SharedCores struct {
 	CPUShare float64
 }
 
-// countsCPU reports whether the profile of a run tells how long its ranks had a CPU between calls: its times are measured,
-// what ranks compute is on the CPU clock, and all calls are there.
+// countsCPU reports whether the profile of a run tells how long its ranks had a CPU between calls: its times are
+// measured, what ranks compute is on the CPU clock, and all calls are there.
 func countsCPU(m *schema.Manifest) bool {
 	return m.TimeOrigin == "measured" && m.ComputeClock == "cpu" && m.Record == "all" && len(m.Filters) == 0 &&
 		m.TimeResolutionNs < finestWanted
 }
 
-// cpuShares is the SQL of how long the threads of each run were between calls, less polling, and had a CPU in that time.
-// What a rank computed before its first call, usually MPI_Init, is not between calls.
+// cpuShares is the SQL of how long the threads of each run were between calls, less polling, and had a CPU in that
+// time. What a rank computed before its first call, usually MPI_Init, is not between calls.
 const cpuShares = "SELECT run, CAST(SUM(wall_ns) AS DOUBLE) AS wall_ns, CAST(SUM(cpu_ns) AS DOUBLE) AS cpu_ns FROM (" +
 	"SELECT run, rank, thread, MAX(last_ns) - MIN(first_ns) - SUM(COALESCE(time_ns, 0)) - SUM(COALESCE(poll_ns, 0)) AS wall_ns, " +
 	"SUM(CASE WHEN nth = 0 AND calls = 1 THEN 0 ELSE COALESCE(compute_ns, 0) END) AS cpu_ns " +

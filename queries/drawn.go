@@ -19,8 +19,8 @@ type Drawn struct {
 
 // Drawn prepares the rows of an answer for drawing: several y columns become rows of their own; call sites,
 // communicators, datatypes and booleans get names; bars of ranks are sorted by rank; and an axis that a parameter
-// selects is named after the parameter's value. args are the query's arguments, runs is how many runs the picture shows.
-// The input rows are not changed.
+// selects is named after the parameter's value. args are the query's arguments, runs is how many runs the picture
+// shows. The input rows are not changed.
 func (q *Query) Drawn(columns []Column, rows [][]any, args map[string]string, runs int) Drawn {
 	d := Drawn{Plot: *q.Plot, Columns: slices.Clone(columns), Rows: slices.Clone(rows)}
 	for i := range d.Columns {
@@ -162,7 +162,8 @@ func (d *Drawn) nameBooleans() {
 	d.Columns[i].Type = "VARCHAR"
 }
 
-// nameNumbers names a series of ids: "communicator 2". Numbers alone would get colours in an order that ids do not have.
+// nameNumbers names a series of ids: "communicator 2". Numbers alone would get colours in an order that ids do not
+// have.
 func (d *Drawn) nameNumbers() {
 	i := d.columnIndex(d.Plot.Series)
 	if i < 0 || d.Columns[i].Type != "INTEGER" || d.Columns[i].Unit != "" {

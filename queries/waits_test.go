@@ -72,8 +72,8 @@ func TestDerivedTablesEqualTheirSQL(t *testing.T) {
 	}
 }
 
-// TestLostTime: the measure lost_ns is the row all of wait-states, of each of several runs, also where the sums of waits
-// are missing. Runs that cannot answer wait-states do not have it.
+// TestLostTime: the measure lost_ns is the row all of wait-states, of each of several runs, also where the sums of
+// waits are missing. Runs that cannot answer wait-states do not have it.
 func TestLostTime(t *testing.T) {
 	var runs []queries.Run
 	want := map[string]string{}

@@ -23,9 +23,9 @@ type planted struct {
 	simulated bool
 }
 
-// The others take over their part of an imbalance. many_broadcasts and many_messages do something once for every 10 us: a
-// broadcast takes 2 latencies of 3 us (log2 of 4 ranks) and a little for 8 bytes; a message and its answer take one
-// latency each, at two lines that are findings of their own.
+// The others take over their part of an imbalance. many_broadcasts and many_messages do something once for every 10
+// us: a broadcast takes 2 latencies of 3 us (log2 of 4 ranks) and a little for 8 bytes; a message and its answer take
+// one latency each, at two lines that are findings of their own.
 var plantedFaults = []planted{
 	{fault: "none", us: 5000},
 	{"imbalance_barrier", diagnose.Imbalance, []int32{1}, 3750, 5000, false},

@@ -114,8 +114,8 @@ func nullable(s *jsonschema.Schema) *jsonschema.Schema {
 	return &jsonschema.Schema{Description: s.Description, OneOf: []*jsonschema.Schema{{Ref: s.Ref}, {Type: "null"}}}
 }
 
-// describe fills in the descriptions of a struct and of its fields, and which of them may be null: pointers that are not
-// left out. Lists never are, as printJSON writes them.
+// describe fills in the descriptions of a struct and of its fields, and which of them may be null: pointers that are
+// not left out. Lists never are, as printJSON writes them.
 func (m *schemaMaker) describe(s *jsonschema.Schema, typ reflect.Type) {
 	s.Description = ownText(m.commentsOf(typ).text, typ.Name())
 	if typ.Kind() != reflect.Struct {
@@ -140,8 +140,8 @@ func (m *schemaMaker) describe(s *jsonschema.Schema, typ reflect.Type) {
 	})
 }
 
-// eachField calls use for the fields that encoding/json writes of a struct, with those of embedded ones. optional is set
-// where an empty value is left out.
+// eachField calls use for the fields that encoding/json writes of a struct, with those of embedded ones. optional is
+// set where an empty value is left out.
 func eachField(typ reflect.Type, use func(owner reflect.Type, f reflect.StructField, key string, optional bool)) {
 	for i := range typ.NumField() {
 		f := typ.Field(i)
@@ -193,7 +193,8 @@ func keyedText(c fieldComment, name string, keys map[string]string, optional boo
 	return text
 }
 
-// ownText removes the name at the beginning of a comment: "Run is the name" becomes "The name", "x tells how" "Tells how".
+// ownText removes the name at the beginning of a comment: "Run is the name" becomes "The name", "x tells how" "Tells
+// how".
 func ownText(text, name string) string {
 	rest, ok := strings.CutPrefix(text, name+" ")
 	if !ok || strings.HasPrefix(name, "`") && !called.MatchString(rest) {

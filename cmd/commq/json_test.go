@@ -40,8 +40,8 @@ type jsonAnswer struct {
 	// optional are columns that rows need not have. more allows others.
 	optional []queries.Column
 	more     bool
-	// lines are command lines whose answers must fit the schema, with COMMQ_STORE=testdata/runs. An answer without needs
-	// MPI or a running job.
+	// lines are command lines whose answers must fit the schema, with COMMQ_STORE=testdata/runs. An answer without
+	// needs MPI or a running job.
 	lines []string
 }
 
@@ -51,30 +51,35 @@ func jsonType[T any]() reflect.Type { return reflect.TypeFor[T]() }
 var jsonAnswers = []jsonAnswer{
 	{name: "capture-dry-run", command: "capture", with: "--dry-run", typ: jsonType[spool.Volume](),
 		about: "How much a job would record, after what the program itself prints."},
-	{name: "watch", command: "watch", typ: jsonType[watchReport](), about: "The state of a job: an object on a line for each report."},
+	{name: "watch", command: "watch", typ: jsonType[watchReport](),
+		about: "The state of a job: an object on a line for each report."},
 	{name: "watch-hang", command: "watch", with: "--hang", typ: jsonType[hang.Report](),
 		about: "What the ranks of a job are doing, and who waits for whom."},
-	{name: "doctor", command: "doctor", typ: jsonType[[]doctor.Finding](), about: "The checks of a machine, a program or a run.",
+	{name: "doctor", command: "doctor", typ: jsonType[[]doctor.Finding](),
+		about: "The checks of a machine, a program or a run.",
 		lines: []string{"doctor --quick", "doctor cg.A.4"}},
 	{name: "query-list", command: "query", with: "--list", columns: listedQueryColumns, about: "The queries.",
 		lines: []string{"query --list"}},
 	{name: "sql", command: "sql", more: true, about: "The rows of your SQL, with the columns that you select.",
 		lines: []string{"sql --run cg.A.4 SELECT+call,count(*)+AS+n,[1,2]+AS+l+FROM+events+GROUP+BY+call"}},
-	{name: "diagnose", command: "diagnose", typ: jsonType[diagnose.Diagnosis](), about: "What limits a run, and what mending it gains.",
+	{name: "diagnose", command: "diagnose", typ: jsonType[diagnose.Diagnosis](),
+		about: "What limits a run, and what mending it gains.",
 		lines: []string{"diagnose uneven.4", "diagnose mg.W.16 --machine ethernet-40g"}},
 	{name: "critical-path", command: "critical-path", columns: pathColumns, optional: pathKeyColumns,
 		about: "The critical path of a run, by the keys of --by.",
 		lines: []string{"critical-path --run cg.A.4", "critical-path --run cg.A.4 --by rank"}},
 	{name: "phases", command: "phases", columns: phaseColumns, about: "The phases of a run.",
 		lines: []string{"phases --run cg.A.4 --all"}},
-	{name: "diff", command: "diff", typ: jsonType[compare.Comparison](), about: "What differs between runs, measure by measure.",
+	{name: "diff", command: "diff", typ: jsonType[compare.Comparison](),
+		about: "What differs between runs, measure by measure.",
 		lines: []string{"diff cg.A.4 cg.A.16"}},
 	{name: "diff-wire", command: "diff", with: "--wire", typ: jsonType[compare.Wire](),
 		about: "What differs between two runs, message by message.",
 		lines: []string{"diff --wire is.W.16 ft.W.16"}},
 	{name: "check", command: "check", typ: jsonType[compare.PrintedVerdict](), about: "Which rules runs keep.",
 		lines: []string{"check --rules RULES --baseline BASELINE --run cg.A.4", "check --rules RULES --baseline BASELINE --run cg.A.16"}},
-	{name: "calibrate", command: "calibrate", typ: jsonType[calibrationAnswer](), about: "A machine, learnt from the times of a run.",
+	{name: "calibrate", command: "calibrate", typ: jsonType[calibrationAnswer](),
+		about: "A machine, learnt from the times of a run.",
 		lines: []string{"calibrate --run pingpong.2"}},
 	{name: "simulate", command: "simulate", typ: jsonType[prediction](), about: "The time of a run on a machine.",
 		lines: []string{"simulate --run ft.W.16 --machine myrinet --critical-path", "simulate --run is.W.16 --machine myrinet --split=false"}},
@@ -85,25 +90,33 @@ var jsonAnswers = []jsonAnswer{
 	{name: "simulate-within", command: "simulate", with: "--sweep --within", columns: spanColumns,
 		about: "For each key that is swept, the values with which the time of a run is near the reference.",
 		lines: []string{"simulate --run ft.W.16 --machine myrinet --sweep latency_ns=1e3,1e7 --within 0.1 --reference-ns 300000000"}},
-	{name: "fit", command: "fit", with: "--run", typ: jsonType[fittedRuns](), about: "The laws of runs over the number of ranks.",
+	{name: "fit", command: "fit", with: "--run", typ: jsonType[fittedRuns](),
+		about: "The laws of runs over the number of ranks.",
 		lines: []string{"fit --run SIGNATURES/halo.4.json.gz --run SIGNATURES/halo.6.json.gz --run SIGNATURES/halo.9.json.gz"}},
 	{name: "fit-table", command: "fit", with: "--table", typ: jsonType[[]regress.Prediction](),
 		about: "A law of the numbers of a table, at each number of ranks of --at.",
 		lines: []string{"fit --table TABLE --at 64", "fit --table TABLE --at 64,128"}},
-	{name: "predict", command: "predict", typ: jsonType[printedPrediction](), about: "The communication and time of a program at more ranks.",
+	{name: "predict", command: "predict", typ: jsonType[printedPrediction](),
+		about: "The communication and time of a program at more ranks.",
 		lines: []string{"predict --run SIGNATURES/halo.*.json.gz --ranks 49",
 			"predict --run SIGNATURES/cg.W.2.json.gz --run SIGNATURES/cg.W.4.json.gz --run SIGNATURES/cg.W.8.json.gz --run SIGNATURES/cg.W.16.json.gz --holdout"}},
-	{name: "detect", command: "detect", typ: jsonType[report.Report](), about: "Collectives that a program makes of messages by hand.",
+	{name: "detect", command: "detect", typ: jsonType[report.Report](),
+		about: "Collectives that a program makes of messages by hand.",
 		lines: []string{"detect --run cg.A.4 --neighbors", "detect --run cg.A.16 --messages", "detect --run ft.W.16 --machine myrinet"}},
-	{name: "replay", command: "replay", typ: jsonType[replay.Comparison](), about: "Whether a replay communicated as its run did."},
+	{name: "replay", command: "replay", typ: jsonType[replay.Comparison](),
+		about: "Whether a replay communicated as its run did."},
 	{name: "replay-phases", command: "replay", with: "--phases", typ: jsonType[replay.PhasePrediction](),
 		about: "The time of a run, predicted from playing its phases."},
-	{name: "runs-list", command: "runs list", typ: jsonType[[]listedRun](), about: "The runs of the store.", lines: []string{"runs list"}},
-	{name: "runs-show", command: "runs show", typ: jsonType[schema.Manifest](), about: "The manifest of a run, as its file manifest.json has it.",
+	{name: "runs-list", command: "runs list", typ: jsonType[[]listedRun](),
+		about: "The runs of the store.", lines: []string{"runs list"}},
+	{name: "runs-show", command: "runs show", typ: jsonType[schema.Manifest](),
+		about: "The manifest of a run, as its file manifest.json has it.",
 		lines: []string{"runs show cg.A.4", "runs show uneven.4"}},
-	{name: "runs-check", command: "runs check", typ: jsonType[[]checkedRun](), about: "Which rules the files of runs break.",
+	{name: "runs-check", command: "runs check", typ: jsonType[[]checkedRun](),
+		about: "Which rules the files of runs break.",
 		lines: []string{"runs check ep.W.4 ft.A.4"}},
-	{name: "export-signature", command: "export signature", typ: jsonType[signature.Signature](), about: "The signature of a run, as -o writes it.",
+	{name: "export-signature", command: "export signature", typ: jsonType[signature.Signature](),
+		about: "The signature of a run, as -o writes it.",
 		lines: []string{"export signature --run ft.W.16", "export signature --run SIGNATURES/cg.W.8.json.gz"}},
 }
 
@@ -283,7 +296,8 @@ func jsonInputs(t *testing.T) (folder string) {
 	return folder
 }
 
-// TestTypesFitSchemas: the JSON of a value with no field empty, and of one with all of them, fits the schema of its type.
+// TestTypesFitSchemas: the JSON of a value with no field empty, and of one with all of them, fits the schema of its
+// type.
 func TestTypesFitSchemas(t *testing.T) {
 	for _, a := range jsonAnswers {
 		if a.typ == nil {
@@ -299,8 +313,8 @@ func TestTypesFitSchemas(t *testing.T) {
 	}
 }
 
-// TestQueryAnswersFitSchemas: what queries print fits the schemas made from their headers, on the first run that has what
-// the query needs and an answer.
+// TestQueryAnswersFitSchemas: what queries print fits the schemas made from their headers, on the first run that has
+// what the query needs and an answer.
 func TestQueryAnswersFitSchemas(t *testing.T) {
 	t.Setenv("COMMQ_STORE", runsDir)
 	for _, a := range queryAnswers(t) {

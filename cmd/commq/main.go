@@ -32,7 +32,8 @@ type exitError int
 
 func (e exitError) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 
-// app holds what all commands share: the standard streams and the global flags.
+// app holds what all commands share: the standard streams and the global flags. It has many methods because each way of
+// printing (tables, durations, notes, progress) needs both; no method knows of another's command.
 type app struct {
 	stdin  io.Reader
 	stdout io.Writer

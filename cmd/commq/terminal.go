@@ -95,8 +95,8 @@ func writeFacts(w io.Writer, indent string, list []run.Fact, how output.Text) er
 	return nil
 }
 
-// prose writes lines of text to stdout. Those that are longer than the terminal is wide go on in the next line, indented
-// by two columns more.
+// prose writes lines of text to stdout. Those that are longer than the terminal is wide go on in the next line,
+// indented by two columns more.
 func (a *app) prose(text string) error {
 	width := a.text().Width
 	var b strings.Builder

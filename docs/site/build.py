@@ -21,6 +21,7 @@ import urllib.parse
 import yaml
 
 LINK = re.compile(r"\]\(([^)\s]+)\)")
+BACKGROUND = ("docs/adr/", "docs/validation/", "bench/", "testdata/", "capture/") # a search shows these after the pages for users
 
 
 def main(repository, folder):
@@ -93,7 +94,10 @@ def copy(repository, to, files, pages):
         path = to / page
         path.parent.mkdir(parents=True, exist_ok=True)
         text = re.sub(r"\A(<!--.*?-->\s*)+", "", text, flags=re.DOTALL) # MkDocs takes the title from a heading that comes first
-        path.write_text(re.sub(r"(\]\([^)\s]+)\.ipynb([)#])", r"\1.md\2", text))
+        text = re.sub(r"(\]\([^)\s]+)\.ipynb([)#])", r"\1.md\2", text)
+        if page.startswith(BACKGROUND):
+            text = "---\nsearch: {boost: 0.3}\n---\n\n" + text
+        path.write_text(text)
     for name in sorted(wanted & files - set(pages)):
         if not name.endswith(".ipynb"):
             (to / name).parent.mkdir(parents=True, exist_ok=True)
@@ -101,9 +105,9 @@ def copy(repository, to, files, pages):
 
 
 def configure(template, stage, folder, pages):
-    """Writes mkdocs.yml. A pattern in its nav stands for the pages that match and that nav does not name elsewhere."""
+    """Writes mkdocs.yml. A pattern in its nav stands for the matching pages that are not named and that no earlier pattern took."""
     config = yaml.load(template.read_text(), Loader=yaml.BaseLoader)
-    named = set(names(config["nav"]))
+    placed = set(names(config["nav"]))
 
     def expand(entries):
         for entry in entries:
@@ -111,7 +115,9 @@ def configure(template, stage, folder, pages):
                 (title, below), = entry.items()
                 yield {title: list(expand(below)) if isinstance(below, list) else below}
             elif "*" in entry:
-                yield from (page for page in fnmatch.filter(pages, entry) if page not in named)
+                found = [page for page in fnmatch.filter(pages, entry) if page not in placed]
+                placed.update(found)
+                yield from found
             else:
                 yield entry
 

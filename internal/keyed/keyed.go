@@ -80,8 +80,8 @@ type Key struct {
 	Doc
 }
 
-// Doc describes a key in Markdown: what it means, its unit (if it has one), what leaving it out means (if it may be left
-// out), and a value as it stands in a file.
+// Doc describes a key in Markdown: what it means, its unit (if it has one), what leaving it out means (if it may be
+// left out), and a value as it stands in a file.
 type Doc struct{ Means, Unit, Default, Example string }
 
 // Mapping reads the keys of a mapping. A key that is unknown or repeated, or a required one that is missing, is an

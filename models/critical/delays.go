@@ -68,8 +68,8 @@ type Delay struct {
 	Activity
 	// Ns is the time that others waited because of it, directly or through ranks that waited in between.
 	Ns int64
-	// ExcessNs is the time that the activity took more than it had to: without it nobody would have waited for this rank
-	// directly. It counts once, however many ranks waited.
+	// ExcessNs is the time that the activity took more than it had to: without it nobody would have waited for this
+	// rank directly. It counts once, however many ranks waited.
 	ExcessNs int64
 	// Places are the calls that waited, and how long because of this delay.
 	Places map[Place]*Waits
@@ -77,9 +77,9 @@ type Delay struct {
 
 // Delays explains each wait of the run by what the ranks that were waited for did instead, and sums the explanations
 // by activity, the one that cost most first. It is the root-cause analysis of Böhme, Geimer, Wolf and Arnold
-// ("Identifying the root causes of wait states in large-scale parallel applications", ICPP 2010): of a wait of rank a for
-// rank b the activities count that took longer on the way to b's call than on a, since a last waited itself. Where b
-// waited on that way, the way is that of the rank that b waited for.
+// ("Identifying the root causes of wait states in large-scale parallel applications", ICPP 2010): of a wait of rank a
+// for rank b the activities count that took longer on the way to b's call than on a, since a last waited itself.
+// Where b waited on that way, the way is that of the rank that b waited for.
 func (g *Graph) Delays() []*Delay {
 	g.addCollectiveWaits()
 	d := delays{g: g, byActivity: map[Activity]*Delay{}}

@@ -110,8 +110,8 @@ func (s scale) fraction(v float64) float64 {
 	return (v - s.least) / (s.most - s.least)
 }
 
-// unit returns the unit of an axis: that of its greatest value; of logarithmic times, that of the middle; of logarithmic
-// sizes bytes, because the numbers have prefixes.
+// unit returns the unit of an axis: that of its greatest value; of logarithmic times, that of the middle; of
+// logarithmic sizes bytes, because the numbers have prefixes.
 func (s scale) unit(a Axis) unit {
 	most := max(math.Abs(s.least), math.Abs(s.most)/axisMargin)
 	switch {
@@ -200,8 +200,8 @@ func (s scale) logTicks(u unit) []mark {
 	return marks
 }
 
-// ownTicks marks the values themselves if they are a few integers without unit on a logarithmic axis, such as numbers of
-// ranks; else it returns nil.
+// ownTicks marks the values themselves if they are a few integers without unit on a logarithmic axis, such as numbers
+// of ranks; else it returns nil.
 func (a Axis) ownTicks(values []float64) []mark {
 	if !a.Log || a.Unit == "bytes" || a.Unit == "ns" {
 		return nil

@@ -16,8 +16,9 @@ import (
 type Chart struct {
 	// Title is above the chart, Note in small letters below the title.
 	Title, Note string
-	// Kind is bars (stacked), grouped (bars side by side), histogram (bars that touch), ranges (bars between two values, one series), lines,
-	// points, or bands: for each rank Y, the first on top, bars from X to To, later ones drawn over earlier ones.
+	// Kind is bars (stacked), grouped (bars side by side), histogram (bars that touch), ranges (bars between two
+	// values, one series), lines, points, or bands: for each rank Y, the first on top, bars from X to To, later ones
+	// drawn over earlier ones.
 	Kind string
 	// X and Y are the axes.
 	X, Y Axis
@@ -42,7 +43,8 @@ type Chart struct {
 type Axis struct {
 	// Name names the axis, without a unit.
 	Name string
-	// Unit is ns, bytes, bytes/s, elements, or anything else for a plain number. Multiples of it are chosen by the values.
+	// Unit is ns, bytes, bytes/s, elements, or anything else for a plain number. Multiples of it are chosen by the
+	// values.
 	Unit string
 	// From and To are values that a linear axis has at least; nothing if both are 0.
 	From, To float64
@@ -312,8 +314,8 @@ func (p *page) trimSlots() {
 	p.slots = p.slots[first : last+1]
 }
 
-// cutSlots keeps the highest bars of each group if bars have names, come sorted by height, and are more than there is room
-// for names. Ranks, in their order, all stay.
+// cutSlots keeps the highest bars of each group if bars have names, come sorted by height, and are more than there is
+// room for names. Ranks, in their order, all stay.
 func (p *page) cutSlots() {
 	if len(p.slots) <= mostNames || p.Kind == "histogram" {
 		return
@@ -539,8 +541,8 @@ func (p *page) fitLabels() {
 	p.bottom = math.Ceil(20 + high + 75)
 }
 
-// nextStep returns how many labels to skip if every so many is too many: numbers, which are mostly of ranks, in powers of
-// two.
+// nextStep returns how many labels to skip if every so many is too many: numbers, which are mostly of ranks, in
+// powers of two.
 func nextStep(every int, numbers bool) int {
 	if numbers {
 		return 2 * every

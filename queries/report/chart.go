@@ -92,7 +92,7 @@ func newChart(p *queries.Plot, answers []answer) *chart {
 	across := plot.NewRuler(axisOf(columns[x], p.LogX, 0, 0), xs)
 	up := plot.NewRuler(axisOf(columns[y], p.LogY, p.From, p.To), ys)
 	c := &chart{X: across.Title(), Y: up.Title()}
-	c.XTicks = place(apart(across.TicksAt(xs)), func(f float64) float64 { return chartLeft + f*chartWidth })
+	c.XTicks = place(withoutTouching(across.TicksAt(xs)), func(f float64) float64 { return chartLeft + f*chartWidth })
 	c.YTicks = place(up.Ticks(), func(f float64) float64 { return chartTop + (1-f)*chartHeight })
 	c.Series = parts(values, p.Kind == "lines", across, up)
 	c.Label = fmt.Sprintf("%s against %s, %d series", c.Y, c.X, len(c.Series))
@@ -179,8 +179,8 @@ func path(points []point) string {
 	return b.String()
 }
 
-// apart leaves out numbers that would touch the one before.
-func apart(ticks []plot.Tick) (all []plot.Tick) {
+// withoutTouching leaves out numbers that would touch the one before.
+func withoutTouching(ticks []plot.Tick) (all []plot.Tick) {
 	const least = 0.06
 	for _, t := range ticks {
 		if len(all) == 0 || t.At-all[len(all)-1].At > least {

@@ -21,8 +21,8 @@ type picture struct {
 // isTimeline reports whether a query is drawn over ranks and time.
 func isTimeline(q *queries.Query) bool { return q.Plot != nil && q.Plot.Kind == "timeline" }
 
-// argsOf returns the arguments that a report asks a query with; nil for its defaults. A timeline has fewer steps and rows
-// than a picture in a file, so that the page stays small.
+// argsOf returns the arguments that a report asks a query with; nil for its defaults. A timeline has fewer steps and
+// rows than a picture in a file, so that the page stays small.
 func argsOf(q *queries.Query) map[string]string {
 	if !isTimeline(q) {
 		return nil

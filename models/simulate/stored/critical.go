@@ -19,8 +19,8 @@ func (s *Simulation) CriticalPath(ctx context.Context) (*critical.Path, error) {
 	return g.Path(Finish(r)), nil
 }
 
-// Graph simulates the run and makes the graph of its rows with the simulated times, in which all ranks wait for the last
-// one in a collective, whatever o.Last says.
+// Graph simulates the run and makes the graph of its rows with the simulated times, in which all ranks wait for the
+// last one in a collective, whatever o.Last says.
 func (s *Simulation) Graph(ctx context.Context, o critical.Options) (*critical.Graph, *simulate.Result, error) {
 	o.Last = true
 	g := critical.NewForRun(s.Run, o)

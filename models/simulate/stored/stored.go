@@ -25,8 +25,8 @@ type Simulation struct {
 	MemoryBytes int64
 	// Progress is called with the number of rows read; nil means no callback.
 	Progress func(rows int)
-	// Change changes rows before they are simulated, each rank's in order; nil changes nothing. It asks what would be if
-	// the program did something else, so it goes with no Checkpoint.
+	// Change changes rows before they are simulated, each rank's in order; nil changes nothing. It asks what would be
+	// if the program did something else, so it goes with no Checkpoint.
 	Change func(*schema.Events)
 	// Checkpoint keeps the state of the simulation; nil keeps nothing.
 	Checkpoint *Checkpoint
