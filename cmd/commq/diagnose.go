@@ -133,11 +133,15 @@ func (o *diagnoseOptions) print(a *app, d *diagnose.Diagnosis) error {
 	case "sarif":
 		return d.SARIF(a.stdout, shown, version)
 	}
+	var text strings.Builder
+	var err error
 	switch {
 	case o.finding > len(d.Findings):
 		return fmt.Errorf("--finding %d: the run has %s", o.finding, counted(int64(len(d.Findings)), "finding"))
 	case o.finding > 0:
-		return d.Detail(a.screen(), &d.Findings[o.finding-1])
+		err = d.Detail(&text, &d.Findings[o.finding-1])
+	default:
+		err = d.Text(&text, shown, "--all lists them")
 	}
-	return d.Text(a.screen(), shown, "--all lists them")
+	return errors.Join(err, a.prose(text.String()))
 }
