@@ -42,6 +42,9 @@ type Result struct {
 	Notes []string `json:"notes"`
 	// Line is the rule's line in its file.
 	Line int `json:"line"`
+
+	// wall means that the rule is about times in which ranks may wait for a core.
+	wall bool
 }
 
 // Verdict is the answer of commq check.
@@ -51,6 +54,11 @@ type Verdict struct {
 	Runs  []string `json:"runs"`
 	// Results are the verdicts on the rules, in the order of their file.
 	Results []Result `json:"results"`
+}
+
+// WallTimes reports whether a rule is about times that are longer where ranks share cores: all but those of the CPU clock.
+func (v *Verdict) WallTimes() bool {
+	return slices.ContainsFunc(v.Results, func(r Result) bool { return r.wall })
 }
 
 // Status combines the results of all rules: undecided if any is, else failed if any is.
@@ -160,6 +168,7 @@ func (j *judge) judge() {
 	case Bound:
 		j.bound(runs)
 	case Time:
+		j.result.wall = slices.ContainsFunc(j.Measures, func(key string) bool { return !strings.HasPrefix(key, "compute_ns") })
 		j.time(runs)
 	case Scaling:
 		j.scaling()

@@ -18,12 +18,11 @@ import (
 // Need says what a run must have to be diagnosed.
 var Need = run.Need{Command: "diagnose", AllCalls: true, NoneDropped: true, Times: true}
 
-// NeedFor says what a run must have: with a machine to simulate it on, no times.
-func NeedFor(machine bool) run.Need {
+// NeedFor says what a run with this manifest must have. With a machine to simulate it on it need not have times, if it
+// has compute times.
+func NeedFor(m *schema.Manifest, machine bool) run.Need {
 	need := Need
-	if machine {
-		need.Times, need.ComputeTimes = false, true
-	}
+	need.Times = !machine || m.ComputeClock == "none"
 	return need
 }
 

@@ -156,9 +156,9 @@ func runCheck(ctx context.Context, a *app, o *checkOptions) error {
 	return o.print(a, v, files)
 }
 
-// noteSharedCores prints which runs have times that are mostly waiting for a core, if a rule is about times.
+// noteSharedCores prints which runs have times that are mostly waiting for a core, if a rule is about such times.
 func (e *checkEngine) noteSharedCores(ctx context.Context, v *compare.Verdict, runs []compare.Run) (err error) {
-	if !slices.ContainsFunc(v.Results, func(r compare.Result) bool { return r.Kind == compare.Time }) {
+	if !v.WallTimes() {
 		return nil
 	}
 	for _, r := range runs {

@@ -97,7 +97,7 @@ func runDiagnose(ctx context.Context, a *app, o *diagnoseOptions) error {
 	if err != nil {
 		return err
 	}
-	r, err := run.Open(ctx, found.Dir, diagnose.NeedFor(o.target.Machine != ""))
+	r, err := run.Open(ctx, found.Dir, diagnose.NeedFor(found.Manifest, o.target.Machine != ""))
 	if err != nil {
 		return err
 	}

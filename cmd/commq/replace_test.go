@@ -194,7 +194,7 @@ func TestDetectPricesFindings(t *testing.T) {
 		*p.PaysFrom != 4 || p.Pattern != "linear MPI_Bcast of 4097 bytes" {
 		t.Errorf("%s from %d: want, got:\n%s", p.Pattern, *p.PaysFrom, diff)
 	}
-	if s := commq(t, args...); !strings.Contains(s, "   saves 3.10 us of 13.3 us on "+machine+" (23.30 %)\n") ||
+	if s := commq(t, args...); !strings.Contains(s, "   saves 3.10 us of 13.3 us on "+machine+" (23.3 %)\n") ||
 		!strings.Contains(s, "; 8 ranks: 29.7 us by hand, 15.3 us called; pays from 4 ranks\n") {
 		t.Errorf("the table says\n%s", s)
 	}
