@@ -134,13 +134,11 @@ func TestExplanationsHaveFigures(t *testing.T) {
 	}
 }
 
-// TestSiteBuilds makes the web site, with all warnings as errors, and follows the links of its pages. It takes Python
-// packages, so only make test does it.
+// TestSiteBuilds makes the web site, with all warnings as errors, and follows the links of its pages. It needs the Python
+// packages of site/requirements.txt, which scripts/setup installs.
 func TestSiteBuilds(t *testing.T) {
-	if os.Getenv("COMMQ_TEST_ALL") == "" {
-		t.Skip("$COMMQ_TEST_ALL is not set: scripts/site build makes the site")
-	}
 	testenv.Need(t, "python3", "flock", "git")
+	testenv.Venv(t, "../scripts", "site/requirements.txt", "documentation site")
 	folder := filepath.Join(t.TempDir(), "site")
 	if out, err := exec.Command("../scripts/site", "build", folder).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

@@ -129,10 +129,16 @@ func Perfetto(t testing.TB, scripts string) string {
 	return found[0]
 }
 
-// venv returns the folder of the virtual environment with the packages of a requirements file.
+// venv returns the folder of the virtual environment of a file of requirements in the folder scripts; see Venv.
 func venv(t testing.TB, scripts, name, what string) string {
 	t.Helper()
-	requirements := filepath.Join(scripts, name)
+	return Venv(t, scripts, filepath.Join(scripts, name), what)
+}
+
+// Venv returns the folder of the virtual environment with the packages of a requirements file, and skips the test if
+// they are not installed; see Need. scripts is the path of the folder scripts, what says what the packages make.
+func Venv(t testing.TB, scripts, requirements, what string) string {
+	t.Helper()
 	if _, err := os.ReadFile(requirements); err != nil { // go test then does not take a result from its cache if the file changed
 		t.Fatal(err)
 	}
@@ -144,17 +150,6 @@ func venv(t testing.TB, scripts, name, what string) string {
 		Skip(t, fmt.Sprintf("no %s: %v: %s", what, err, strings.TrimSpace(why.String())))
 	}
 	return strings.TrimSpace(string(folder))
-}
-
-// Variable returns an environment variable that names data for a test, and skips the test if it is not set. Such data
-// is not part of this project, so its absence never fails a test; the committed results are checked instead.
-func Variable(t testing.TB, name, what string) string {
-	t.Helper()
-	v := os.Getenv(name)
-	if v == "" {
-		t.Skipf("$%s is not set: %s", name, what)
-	}
-	return v
 }
 
 // MPI checks that both MPI libraries, under which the tests run, are installed; see Need.
