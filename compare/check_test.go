@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/owenrumney/go-sarif/v3/pkg/report/v210/sarif"
+
+	"github.com/commq/commq/internal/junit"
 )
 
 // checked asks one rule, written as YAML without its name.
@@ -326,7 +328,14 @@ func TestVerdictFormats(t *testing.T) {
 			}
 		}
 	}
-	var suites junitSuites
+	var suites struct {
+		Suite struct {
+			Tests    int          `xml:"tests,attr"`
+			Failures int          `xml:"failures,attr"`
+			Errors   int          `xml:"errors,attr"`
+			Cases    []junit.Case `xml:"testcase"`
+		} `xml:"testsuite"`
+	}
 	if err := xml.Unmarshal([]byte(got["junit"]), &suites); err != nil {
 		t.Fatal(err)
 	}

@@ -2,11 +2,11 @@ package compare
 
 import (
 	"encoding/json"
-	"encoding/xml"
 	"fmt"
 	"io"
 	"strings"
 
+	"github.com/commq/commq/internal/junit"
 	"github.com/commq/commq/internal/sarif"
 )
 
@@ -135,41 +135,13 @@ type PrintedVerdict struct {
 	*Verdict
 }
 
-// Elements of JUnit's XML, which continuous integration reads: a suite for the file of rules, a case for each rule.
-type junitSuites struct {
-	XMLName xml.Name   `xml:"testsuites"`
-	Suite   junitSuite `xml:"testsuite"`
-}
-
-type junitSuite struct {
-	Name     string      `xml:"name,attr"`
-	Tests    int         `xml:"tests,attr"`
-	Failures int         `xml:"failures,attr"`
-	Errors   int         `xml:"errors,attr"`
-	Cases    []junitCase `xml:"testcase"`
-}
-
-type junitCase struct {
-	Name    string        `xml:"name,attr"`
-	Class   string        `xml:"classname,attr"`
-	Failure *junitProblem `xml:"failure,omitempty"`
-	Error   *junitProblem `xml:"error,omitempty"`
-	Out     string        `xml:"system-out,omitempty"`
-}
-
-type junitProblem struct {
-	Message string `xml:"message,attr"`
-	Type    string `xml:"type,attr"`
-	Text    string `xml:",chardata"`
-}
-
-// junit writes JUnit's XML: a failed rule is a failure, an undecided one an error.
+// junit writes JUnit's XML: a suite for the file of rules, a case for each rule. A failed rule is a failure, an undecided
+// one an error.
 func (v *Verdict) junit(w io.Writer) error {
-	s := junitSuite{Name: "commq check " + v.Rules, Tests: len(v.Results), Failures: v.count(Failed),
-		Errors: v.count(Undecided)}
+	s := junit.Suite{Name: "commq check " + v.Rules}
 	for i := range v.Results {
 		r := &v.Results[i]
-		c := junitCase{Name: r.Rule, Class: "commq." + r.Kind, Out: strings.Join(r.Notes, "\n")}
+		c := junit.Case{Name: r.Rule, Class: "commq." + r.Kind, Out: strings.Join(r.Notes, "\n")}
 		var lines []string
 		for k := range r.Findings {
 			line := r.Findings[k].Message
@@ -178,7 +150,7 @@ func (v *Verdict) junit(w io.Writer) error {
 			}
 			lines = append(lines, line)
 		}
-		p := &junitProblem{Type: r.Kind, Text: strings.Join(lines, "\n")}
+		p := &junit.Problem{Type: r.Kind, Text: strings.Join(lines, "\n")}
 		if len(r.Findings) > 0 {
 			p.Message = r.Findings[0].Message
 		}
@@ -190,16 +162,7 @@ func (v *Verdict) junit(w io.Writer) error {
 		}
 		s.Cases = append(s.Cases, c)
 	}
-	if _, err := io.WriteString(w, xml.Header); err != nil {
-		return err
-	}
-	e := xml.NewEncoder(w)
-	e.Indent("", "  ")
-	if err := e.Encode(junitSuites{Suite: s}); err != nil {
-		return err
-	}
-	_, err := io.WriteString(w, "\n")
-	return err
+	return junit.Write(w, s)
 }
 
 // sarif writes SARIF 2.1.0: a rule for each rule, a result for each finding. A finding without a place gets the

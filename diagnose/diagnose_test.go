@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -168,6 +169,13 @@ func TestFormats(t *testing.T) {
 				"as the mean, most of it before MPI\\_Irecv at /src/uneven.c:32. Give"}},
 		{"sarif", func(w *strings.Builder) error { return d.SARIF(w, 1, "9.9") }, []string{`"ruleId": "imbalance"`,
 			`"uri": "file:///src/uneven.c"`, `"startLine": 32`, `"startLine": 36`, `"text": "waits 1.71 s in MPI_Wait at /src/uneven.c:36 (late`}},
+		{"junit", func(w *strings.Builder) error { return d.JUnit(w, 0.01) }, []string{
+			fmt.Sprintf(`<testsuite name="commq diagnose uneven.4" tests="%d" failures="1" errors="0">`, len(Rules)),
+			`<testcase name="late-sender" classname="commq.diagnose"></testcase>`,
+			`<testcase name="imbalance" classname="commq.diagnose">
+      <failure message="/src/uneven.c:32: Rank 2 computes 1.96 times as long as the mean, most of it before MPI_Irecv at ` +
+				`/src/uneven.c:32; gain 716 ms (46.2 %) shared out evenly, 978 ms if it need not be done" type="imbalance">`}},
+		{"junit", func(w *strings.Builder) error { return d.JUnit(w, 0.5) }, []string{`failures="0"`}},
 		{"csv", func(w *strings.Builder) error { return d.CSV(w) }, []string{
 			"run,rule,callsite,call,ranks,gain_ns,bound,most_ns,wait_ns,title\nuneven.4,imbalance,/src/uneven.c:32,MPI_Irecv,2,715"}},
 	} {

@@ -5,9 +5,11 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/commq/commq/internal/junit"
 	"github.com/commq/commq/internal/sarif"
 	"github.com/commq/commq/internal/units"
 )
@@ -169,6 +171,46 @@ func (d *Diagnosis) SARIF(w io.Writer, shown int, version string) error {
 		}
 	}
 	return log.Write(w)
+}
+
+// JUnit writes JUnit's XML: a case for each rule, failed if a finding of it gains at least a share of the run's time.
+func (d *Diagnosis) JUnit(w io.Writer, least float64) error {
+	s := junit.Suite{Name: "commq diagnose " + d.Run}
+	found := d.Findings[:d.Shown(least, 0)]
+	for _, rule := range d.rules() {
+		c := junit.Case{Name: string(rule), Class: "commq.diagnose", Out: strings.Join(d.Warnings, "\n")}
+		var lines []string
+		for i := range found {
+			if found[i].Rule == rule {
+				lines = append(lines, d.line(&found[i]))
+			}
+		}
+		if len(lines) > 0 {
+			c.Failure = &junit.Problem{Message: lines[0], Type: string(rule), Text: strings.Join(lines, "\n")}
+		}
+		s.Cases = append(s.Cases, c)
+	}
+	return junit.Write(w, s)
+}
+
+// rules are all rules, and those of findings that are of none of them.
+func (d *Diagnosis) rules() []Rule {
+	all := slices.Clone(Rules)
+	for i := range d.Findings {
+		if rule := d.Findings[i].Rule; !slices.Contains(all, rule) {
+			all = append(all, rule)
+		}
+	}
+	return all
+}
+
+// line is a finding in one line: uneven.c:32: Rank 2 computes ...; gain 716 ms (46.2 %).
+func (d *Diagnosis) line(f *Finding) string {
+	text := fmt.Sprintf("%s; gain %s", f.Title, d.Gain(f))
+	if f.Place != "" {
+		return f.Place + ": " + text
+	}
+	return text
 }
 
 // fileAndLine splits the place of a call; line is 0 if it has none.

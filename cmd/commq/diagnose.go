@@ -25,7 +25,7 @@ type diagnoseOptions struct {
 }
 
 // diagnoseFormats are the values of --format.
-var diagnoseFormats = []string{"table", "json", "csv", "markdown", "sarif"}
+var diagnoseFormats = []string{"table", "json", "csv", "markdown", "sarif", "junit"}
 
 // diagnoseShown is how many findings are shown at most unless --all is given.
 const diagnoseShown = 5
@@ -49,7 +49,8 @@ time, unless --machine names another. docs/method/diagnose.md has the method and
   commq diagnose uneven.4 --finding 1
   commq diagnose mg.W.16 --machine ethernet-40g --all
   commq diagnose uneven.4 --format json
-  commq diagnose uneven.4 --format sarif > findings.sarif`,
+  commq diagnose uneven.4 --format sarif > findings.sarif
+  commq diagnose uneven.4 --format junit --least 0.05 > findings.xml`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := errors.Join(oneOf("format", o.format, diagnoseFormats...), o.check()); err != nil {
@@ -67,7 +68,7 @@ time, unless --machine names another. docs/method/diagnose.md has the method and
 	f.Float64Var(&o.least, "least", diagnoseLeast, "least gain of a finding that is listed, as a fraction of the run's time")
 	f.IntVar(&o.memory, "memory", 4096, "memory in `MIB` that the rows of the run may take")
 	f.StringVar(&o.format, "format", "table", "`FORMAT` of the answer: "+strings.Join(diagnoseFormats, ", ")+
-		"; json and csv have all findings")
+		"; json and csv have all findings, junit a test of each rule")
 	register(c, completeRuns(a), "run")
 	registerMachines(c)
 	complete(c, "format", diagnoseFormats...)
@@ -132,6 +133,8 @@ func (o *diagnoseOptions) print(a *app, d *diagnose.Diagnosis) error {
 		return d.Markdown(a.stdout, shown)
 	case "sarif":
 		return d.SARIF(a.stdout, shown, version)
+	case "junit":
+		return d.JUnit(a.stdout, o.least)
 	}
 	var text strings.Builder
 	var err error
