@@ -109,6 +109,17 @@ func (m *Machine) Ideal() *Machine {
 	return &free
 }
 
+// WithoutLatency returns the machine with the latencies of all its interconnects removed.
+func (m *Machine) WithoutLatency() *Machine {
+	free := *m
+	free.Network.Latency, free.IntraNode.Latency = 0, 0
+	free.Uneven = slices.Clone(m.Uneven)
+	for i := range free.Uneven {
+		free.Uneven[i].Latency, free.Uneven[i].IntraNode.Latency = 0, 0
+	}
+	return &free
+}
+
 // SetKeys lists the keys that Set accepts.
 func SetKeys() (names []string) {
 	m := &Machine{}

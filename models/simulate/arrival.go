@@ -84,8 +84,8 @@ func (p *pointToPoint) irecvToArrive(o *op, c int32) {
 
 // waitReceive waits for the request of a receive.
 func (p *pointToPoint) waitReceive(i, r int32) {
-	q := &p.requests.items[r]
-	if p.progress.chargeLatency(i, p.setting.latency(q.peer, p.threads[i].rank)) {
+	q, s := &p.requests.items[r], &p.threads[i]
+	if p.progress.chargeLatency(i, p.setting.keptLatency(p.setting.latency(q.peer, s.rank), s.rank, &s.op)) {
 		return
 	}
 	if q.channel == none { // another thread has not posted it yet

@@ -159,6 +159,9 @@ type collectives struct {
 	items    []collective
 	free     []int32
 	counts   collectiveCounts
+	// of Options.Keep: what each of the items keeps of its cost, and the machine on which messages have no latency
+	kept      []Kept          `snapshot:"-"`
+	noLatency *models.Machine `snapshot:"-"`
 }
 
 // startLatency returns the time that a nonblocking collective costs its caller in Dimemas: the longer one of the
@@ -181,6 +184,7 @@ func (k *collectives) enter(o *op, node, rank, taker int32) {
 	if c == none {
 		return
 	}
+	k.keep(c, rank, o)
 	rules := &k.setting.rules
 	x := &k.items[c]
 	if x.root == none || x.root == rank {
@@ -255,16 +259,22 @@ func (k *collectives) add() int32 {
 
 // start begins a collective that all ranks have entered and that holds all buses.
 func (k *collectives) start(c int32) {
-	x := &k.items[c]
-	var took Picoseconds
-	phases := k.phases(schema.CallID(x.call))
-	if k.setting.rules.wholeNodes {
-		took = k.setting.machine.DimemasCollective(phases, x.sent, x.received, int(k.setting.nodeOf[x.rank]),
-			len(k.setting.nodes), k.comms.items[x.comm].shares)
-	} else {
-		took = k.setting.machine.Network.Collective(phases, len(x.takers), &x.sizes)
+	took := k.duration(c, k.setting.machine)
+	if k.setting.options.Keep != nil {
+		took = k.keptOf(c, took, k.duration(c, k.noLatency))
 	}
 	k.clock.schedule(k.clock.after(took), collectiveEnds, c)
+}
+
+// duration is how long a collective takes on a machine after all ranks have entered.
+func (k *collectives) duration(c int32, m *models.Machine) Picoseconds {
+	x := &k.items[c]
+	phases := k.phases(schema.CallID(x.call))
+	if k.setting.rules.wholeNodes {
+		return m.DimemasCollective(phases, x.sent, x.received, int(k.setting.nodeOf[x.rank]), len(k.setting.nodes),
+			k.comms.items[x.comm].shares)
+	}
+	return m.Network.Collective(phases, len(x.takers), &x.sizes)
 }
 
 // phases returns the phases of a call's operation; an operation without phases of its own gets those of a barrier.
@@ -335,7 +345,7 @@ func (k *collectives) leave(taker int32) {
 // wait waits for a nonblocking collective as Dimemas does: any one that the thread started will do.
 func (k *collectives) wait(i, r int32) {
 	s := &k.threads[i]
-	if k.progress.chargeLatency(i, k.startLatency(s.node, s.op.comm)) {
+	if k.progress.chargeLatency(i, k.setting.keptLatency(k.startLatency(s.node, s.op.comm), s.rank, &s.op)) {
 		return
 	}
 	if q := &k.requests.items[r]; q.done { // whichever of wait and leave comes second frees the request

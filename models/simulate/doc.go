@@ -22,6 +22,7 @@
 //	pointtopoint.go  sends, receives and one-sided transfers; posted.go (paper) and arrival.go (Dimemas)
 //	collective.go    collective operations
 //	lookahead.go     threads that run ahead of the events where nothing is contended
+//	kept.go          what-ifs: operations that cost less
 //	report.go        what is left when nothing happens any more: deadlocks, messages without a partner
 //	target.go        Target: the machine, dialect and options that a command names; Efficiency
 //	checkpoint.go    saving the state and continuing from it

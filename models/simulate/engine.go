@@ -52,6 +52,9 @@ func newEngine(m *models.Machine, p *Program, o *Options,
 		network:  e.network, channels: channels, probes: e.probes}
 	e.collectives = &collectives{clock: e.clock, setting: x, cpus: e.cpus, progress: e.progress, requests: e.requests,
 		network: e.network, comms: comms}
+	if o.Keep != nil {
+		e.collectives.noLatency = m.WithoutLatency()
+	}
 	x.memory = e.memory
 	e.bind()
 	return e, nil
@@ -209,7 +212,7 @@ func (e *engine) collective(i int32) {
 	messages := e.rules.reduceMessages && o.kind == opCollective && o.flags&flagMessages != 0 &&
 		o.flags&flagRooted != 0
 	if (o.kind == opIcollective || messages) &&
-		e.progress.chargeLatency(i, e.collectives.startLatency(s.node, o.comm)) {
+		e.progress.chargeLatency(i, e.setting.keptLatency(e.collectives.startLatency(s.node, o.comm), rank, &o)) {
 		return
 	}
 	if messages {

@@ -141,7 +141,8 @@ func (e *engine) independent(s *thread, at Picoseconds) bool {
 
 // paysFirst reports whether the thread, after this burst, is busy for a latency before it receives from a rank.
 func (e *engine) paysFirst(s *thread, src int32) bool {
-	return e.rules.cpuLatency && !s.startup && e.setting.latency(src, s.rank) >= leastLatency
+	return e.rules.cpuLatency && !s.startup &&
+		e.setting.keptLatency(e.setting.latency(src, s.rank), s.rank, &s.op) >= leastLatency
 }
 
 // waitEndsAtOnce reports whether a wait of the thread at a time has nothing to wait for.

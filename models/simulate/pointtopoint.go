@@ -21,7 +21,7 @@ type pointToPoint struct {
 func (p *pointToPoint) send(i int32) {
 	s := &p.threads[i]
 	o := &s.op
-	if p.progress.chargeLatency(i, p.setting.latency(s.rank, o.peer)) {
+	if p.progress.chargeLatency(i, p.setting.keptLatency(p.setting.latency(s.rank, o.peer), s.rank, o)) {
 		return
 	}
 	c := p.channels.find(channelKey{s.rank, o.peer, o.tag, o.comm})
@@ -48,7 +48,7 @@ func (p *pointToPoint) launch(m int32) {
 		p.fly(m)
 		return
 	}
-	if l := p.setting.latency(x.src, x.dst); l != 0 && !p.rules.cpuLatency {
+	if l := p.setting.messageLatency(x); l != 0 && !p.rules.cpuLatency {
 		if p.network.contended {
 			p.clock.schedule(p.clock.after(l), messageReady, m)
 			return
@@ -64,7 +64,7 @@ func (p *pointToPoint) launch(m int32) {
 func (p *pointToPoint) recv(i int32) {
 	s := &p.threads[i]
 	o := &s.op
-	if p.progress.chargeLatency(i, p.setting.latency(o.peer, s.rank)) {
+	if p.progress.chargeLatency(i, p.setting.keptLatency(p.setting.latency(o.peer, s.rank), s.rank, o)) {
 		return
 	}
 	ch := &p.channels.channels[p.channels.find(channelKey{o.peer, s.rank, o.tag, o.comm})]
@@ -138,7 +138,7 @@ func (p *pointToPoint) arrived(ch *channel, at Picoseconds) bool {
 func (p *pointToPoint) oneSided(i int32) {
 	s := &p.threads[i]
 	o := &s.op
-	if p.progress.chargeLatency(i, p.setting.latency(s.rank, o.peer)) {
+	if p.progress.chargeLatency(i, p.setting.keptLatency(p.setting.latency(s.rank, o.peer), s.rank, o)) {
 		return
 	}
 	src, dst, bytes := s.rank, o.peer, o.send
@@ -147,15 +147,15 @@ func (p *pointToPoint) oneSided(i int32) {
 		src, dst, bytes = dst, src, o.recv
 		latency += p.setting.latency(src, dst)
 	}
+	latency = p.setting.keptLatency(latency, s.rank, o)
 	p.requests.items[o.req].describe(o)
 	m := p.network.newMessage(s, dst, bytes)
 	x := &p.network.messages.items[m]
-	x.src, x.to = src, o.req
+	x.src, x.to, x.started = src, o.req, true
 	if latency != 0 && !p.rules.cpuLatency {
-		x.started = true
 		p.clock.schedule(p.clock.after(latency), messageReady, m)
 	} else {
-		p.launch(m)
+		p.network.send(m)
 	}
 	p.progress.complete(i, true)
 }

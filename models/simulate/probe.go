@@ -41,7 +41,7 @@ func (p *probes) noticed(i int32, ch *channel) bool {
 		if !x.sync {
 			return false
 		}
-		if at := x.at + p.setting.latency(x.src, x.dst); at > p.clock.now {
+		if at := x.at + p.setting.messageLatency(x); at > p.clock.now {
 			p.clock.schedule(at, probeWakes, i)
 			return false
 		}

@@ -46,6 +46,9 @@ type Options struct {
 	// Border is called after an epoch was read, with the number of epochs so far. save writes a checkpoint: the whole
 	// state of the simulation. An error of Border ends the simulation. nil means no checkpoints.
 	Border func(epochs int, save func(w io.Writer) error) error
+	// Keep returns which part of its cost each operation keeps; nil means that all keep theirs. It goes with no
+	// checkpoint.
+	Keep Keep
 	// State is a checkpoint to continue from, made by a simulation of the same program on the same machine with the
 	// same options. next must then return the rows that come after those already read. nil means to start at the
 	// beginning.

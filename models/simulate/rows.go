@@ -247,6 +247,9 @@ func (r *row) send(call schema.CallID, nonblocking bool) {
 	o := r.op
 	o.kind, o.peer, o.tag, o.send = opSend, r.b.SendWorld[r.i], r.b.SendTag[r.i], r.b.SendBytes[r.i]
 	o.flags |= sendFlags[call]
+	if r.t.setting.kept(r.rank, o).Standard {
+		o.flags &^= flagSync
+	}
 	r.t.checkOrder(o, r.rank)
 	if !nonblocking {
 		return
@@ -589,5 +592,6 @@ func (r *row) file() {
 		return
 	}
 	r.addOp()
-	r.op.compute = b.EndNs[i] - b.StartNs[i]
+	kept := r.t.setting.kept(r.rank, r.op)
+	r.op.compute = part(b.EndNs[i]-b.StartNs[i], max(kept.Latency, kept.Bytes))
 }

@@ -50,6 +50,15 @@ type slowMachine struct {
 	cpuRatio            int64
 	phases              map[schema.CallID]models.Phases
 	noThreshold         bool
+	keep                func(rank int32, seq int64) Kept // nil keeps all
+}
+
+// kept is what call k of a rank keeps of its cost.
+func (m *slowMachine) kept(rank, k int) Kept {
+	if m.keep == nil {
+		return KeptAll
+	}
+	return m.keep(int32(rank), int64(k))
 }
 
 // slowTimes are the times at which calls begin and end, and at which the operations that they start are over.
@@ -150,8 +159,8 @@ func receiveKey(rank, call int, receives map[slowKey][2]int) slowKey {
 	panic("no receive")
 }
 
-func (m *slowMachine) waits(c *slowCall) bool {
-	return !c.buffered && (c.sync || !m.noThreshold && c.sends.bytes >= m.threshold)
+func (m *slowMachine) waits(c *slowCall, kept Kept) bool {
+	return !c.buffered && (c.sync && !kept.Standard || !m.noThreshold && c.sends.bytes >= m.threshold)
 }
 
 // receiver returns the rank and call that receive the message of a call.
@@ -168,21 +177,22 @@ func (p *slowProgram) receiver(receives map[slowKey][2]int, rank, call int) [2]i
 
 // arrival returns when the message of a call arrives.
 func (t *slowTimes) arrival(p *slowProgram, m *slowMachine, receives map[slowKey][2]int, rank, call int) int64 {
-	c := &p.ranks[rank][call]
+	c, kept := &p.ranks[rank][call], m.kept(rank, call)
 	begins := t.start[rank][call]
-	if m.waits(c) {
+	if m.waits(c, kept) {
 		to := p.receiver(receives, rank, call)
 		begins = max(begins, t.start[to[0]][to[1]])
 	}
+	bytes := keptOf(c.sends.bytes, kept.Bytes)
 	if m.node(rank) == m.node(int(c.sends.peer)) {
-		return begins + m.insideL + c.sends.bytes*m.insideByte
+		return begins + keptOf(m.insideL, kept.Latency) + bytes*m.insideByte
 	}
-	return begins + m.latency + c.sends.bytes*m.perByte
+	return begins + keptOf(m.latency, kept.Latency) + bytes*m.perByte
 }
 
 // sendOver returns when the buffer of a send can be used again.
 func (t *slowTimes) sendOver(p *slowProgram, m *slowMachine, receives map[slowKey][2]int, rank, call int) int64 {
-	if !m.waits(&p.ranks[rank][call]) {
+	if !m.waits(&p.ranks[rank][call], m.kept(rank, call)) {
 		return t.start[rank][call]
 	}
 	return t.arrival(p, m, receives, rank, call)
@@ -190,7 +200,7 @@ func (t *slowTimes) sendOver(p *slowProgram, m *slowMachine, receives map[slowKe
 
 // collective returns when an operation is over: after the last rank's start, by equations 2 to 4 of the paper.
 func (t *slowTimes) collective(p *slowProgram, m *slowMachine, c *slowCall) int64 {
-	last, n := int64(0), int64(0)
+	last, n, kept := int64(0), int64(0), KeptAll
 	var most, least, sum int64
 	for _, rank := range p.comms[c.comm] {
 		for k, o := range p.ranks[rank] {
@@ -198,6 +208,8 @@ func (t *slowTimes) collective(p *slowProgram, m *slowMachine, c *slowCall) int6
 				continue
 			}
 			last = max(last, t.start[rank][k])
+			of := m.kept(int(rank), k)
+			kept.Latency, kept.Bytes = min(kept.Latency, of.Latency), min(kept.Bytes, of.Bytes)
 			if c.root >= 0 && rank != c.root {
 				continue
 			}
@@ -216,18 +228,27 @@ func (t *slowTimes) collective(p *slowProgram, m *slowMachine, c *slowCall) int6
 	size := map[models.Size]*big.Rat{models.MAX: rat(most, 1), models.MIN: rat(least, 1), models.MEAN: rat(sum, 2*n),
 		models.TwoMAX: rat(2*most, 1), models.SumSR: rat(sum, n)}
 	phases := m.phases[c.call.Operation()]
-	total := new(big.Rat)
+	total, forBytes := new(big.Rat), new(big.Rat)
 	for _, phase := range []struct {
 		f models.Factor
 		s models.Size
 	}{{phases.FanIn, phases.SizeIn}, {phases.FanOut, phases.SizeOut}} {
 		x := new(big.Rat).Mul(size[phase.s], rat(m.perByte, 1))
+		forBytes.Add(forBytes, new(big.Rat).Mul(x, rat(factor[phase.f], 1)))
 		x.Add(x, rat(m.latency, 1))
 		total.Add(total, x.Mul(x, rat(factor[phase.f], 1)))
 	}
 	f, _ := total.Float64()
-	return last + int64(f+0.5)
+	b, _ := forBytes.Float64()
+	all, bytes := int64(f+0.5), int64(b+0.5)
+	if kept.Latency == kept.Bytes {
+		return last + keptOf(all, kept.Latency)
+	}
+	return last + keptOf(all-bytes, kept.Latency) + keptOf(bytes, kept.Bytes)
 }
+
+// keptOf is a fraction of a number, rounded half up.
+func keptOf(n int64, fraction float64) int64 { return int64(float64(n)*fraction + 0.5) }
 
 func rat(a, b int64) *big.Rat { return big.NewRat(a, b) }
 

@@ -28,6 +28,9 @@ type Simulation struct {
 	// Change changes rows before they are simulated, each rank's in order; nil changes nothing. It asks what would be
 	// if the program did something else, so it goes with no Checkpoint.
 	Change func(*schema.Events)
+	// Keep returns which part of its cost each operation keeps, as in simulate.Options; nil keeps all. It goes with no
+	// Checkpoint either.
+	Keep simulate.Keep
 	// Checkpoint keeps the state of the simulation; nil keeps nothing.
 	Checkpoint *Checkpoint
 }
@@ -77,7 +80,7 @@ func (s *Simulation) part(ctx context.Context, m *models.Machine, p part, done d
 }
 
 func (s *Simulation) options() *simulate.Options {
-	return &simulate.Options{Dialect: s.Target.Dialect, MemoryBytes: s.MemoryBytes}
+	return &simulate.Options{Dialect: s.Target.Dialect, MemoryBytes: s.MemoryBytes, Keep: s.Keep}
 }
 
 // next passes the rows of the next epoch to the engine.
