@@ -33,6 +33,10 @@ type Options struct {
 	Target *simulate.Target
 	// MemoryBytes limits the memory for the rows of the run; 0 means no limit.
 	MemoryBytes int64
+	// Evidence is what the rules say of the run that are files, the largest cost of a rule first.
+	Evidence []Evidence
+	// NotLookedFor are such rules that were not asked.
+	NotLookedFor []NotLookedFor
 	// Progress is called with what is being done; nil means no callback.
 	Progress func(step string)
 }
@@ -60,6 +64,8 @@ type Diagnosis struct {
 	Warnings []string `json:"warnings"`
 	// Findings are what was found, the one with the largest gain first.
 	Findings []Finding `json:"findings"`
+	// NotLookedFor are the rules that the run has too little for, or too much.
+	NotLookedFor []NotLookedFor `json:"not_looked_for"`
 }
 
 // Efficiency has the factors of the parallel efficiency, each a share of 1.
@@ -76,7 +82,7 @@ type Efficiency struct {
 
 // Finding is one thing that makes the run slow.
 type Finding struct {
-	// Rule is the kind of finding: one of Rules.
+	// Rule is the kind of finding: one of Rules, or the name of a file.
 	Rule Rule `json:"rule"`
 	// Place is the MPI call's place in the program, with file and line if they are known. A cause that is computing
 	// stands before the call. It is empty where there is no one place.
@@ -104,6 +110,8 @@ type Finding struct {
 	Parts []Part `json:"parts"`
 	// Waits are the calls that waited, the longest first.
 	Waits []Wait `json:"waits"`
+	// Evidence are the values that a rule from a file gives.
+	Evidence []Value `json:"evidence,omitempty"`
 
 	cause *cause
 }
@@ -164,7 +172,8 @@ func Run(ctx context.Context, r *run.Run, o Options) (*Diagnosis, error) {
 	if o.Progress == nil {
 		o.Progress = func(string) {}
 	}
-	d := &Diagnosis{Run: r.Name, Ranks: int(r.Manifest.Ranks), Warnings: []string{}, Findings: []Finding{}}
+	d := &Diagnosis{Run: r.Name, Ranks: int(r.Manifest.Ranks), Warnings: []string{}, Findings: []Finding{},
+		NotLookedFor: append([]NotLookedFor{}, o.NotLookedFor...)}
 	if err := d.run(ctx, r, o); err != nil {
 		return nil, fmt.Errorf("diagnose %s: %w", r.Name, err)
 	}
@@ -182,7 +191,9 @@ func (d *Diagnosis) run(ctx context.Context, r *run.Run, o Options) error {
 		return err
 	}
 	d.TimeNs, d.StartupNs, d.Machine = path.DurationNs, path.StartupNs, target.Machine.Name
+	simulated := o.Target != nil
 	if share := computed.cpuShare(); share < leastCPUShare && r.Manifest.TimeOrigin == "measured" {
+		simulated = true
 		d.Warnings = append(d.Warnings, sharedCores(share, target.Machine.Name))
 	}
 	if err := d.simulate(ctx, w, causes); err != nil {
@@ -192,6 +203,7 @@ func (d *Diagnosis) run(ctx context.Context, r *run.Run, o Options) error {
 		d.Warnings = append(d.Warnings, maybeSharedCores(d))
 	}
 	d.Findings = append(d.Findings, onPath(path, r.Place(ctx))...)
+	d.fromFiles(o.Evidence, path, simulated, r.Place(ctx))
 	slices.SortStableFunc(d.Findings, func(a, b Finding) int { return cmp.Compare(b.GainNs, a.GainNs) })
 	return d.together(ctx, w)
 }

@@ -8,6 +8,7 @@
 //	cause.go      delays of the run (models/critical), those with one cause together
 //	rule.go       which kind of finding a cause is, and what is said about it
 //	whatif.go     the run without a cause, simulated
+//	evidence.go   findings of rules that are files, asked by the caller
 //	path.go       calls that take long themselves, from the critical path
 //	print.go      the diagnosis for people
 package diagnose

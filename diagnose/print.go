@@ -76,9 +76,7 @@ func (d *Diagnosis) Text(w io.Writer, shown int, left string) error {
 	if d.TogetherNs > 0 && shown > 1 {
 		fmt.Fprintf(&s, "\nWithout the causes of the first findings together: %s less.\n", units.Duration(d.TogetherNs))
 	}
-	if rest := len(d.Findings) - shown; rest > 0 && left != "" {
-		fmt.Fprintf(&s, "\n%s: %s\n", units.Count(int64(rest), "smaller finding"), left)
-	}
+	s.WriteString(d.leftOut(len(d.Findings)-shown, left))
 	_, err := io.WriteString(w, s.String())
 	return err
 }
@@ -98,7 +96,7 @@ func (d *Diagnosis) Detail(w io.Writer, f *Finding) error {
 	var s strings.Builder
 	fmt.Fprintf(&s, "%s: gain %s", f.Rule, d.Gain(f))
 	if f.Bound {
-		fmt.Fprintf(&s, ", the time of these calls on the critical path\n")
+		fmt.Fprintf(&s, ", %s\n", f.boundOf())
 	} else {
 		fmt.Fprintf(&s, ", by simulating the run without it on %s, where it takes %s as it is\n", d.Machine,
 			units.Duration(d.SimulatedNs))
@@ -112,6 +110,7 @@ func (d *Diagnosis) Detail(w io.Writer, f *Finding) error {
 	} else if len(f.Ranks) > 0 {
 		fmt.Fprintf(&s, "\nranks: %s\n", strings.Trim(fmt.Sprint(f.Ranks), "[]"))
 	}
+	f.evidenceText(&s)
 	if len(f.Parts) > 0 {
 		fmt.Fprintf(&s, "\ncomputing longer than needed, before\n")
 		for _, p := range f.Parts {

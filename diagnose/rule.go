@@ -156,3 +156,34 @@ func rankText(ranks []int32) string {
 	last := len(names) - 1
 	return "Ranks " + strings.Join(names[:last], ", ") + " and " + names[last]
 }
+
+// questions are what the rules answer.
+var questions = map[Rule]string{
+	Imbalance:        "Do some ranks compute longer than the others over the whole run?",
+	Variation:        "Do ranks compute longer in turn?",
+	LateSender:       "Do ranks compute before a send that others wait for?",
+	LateReceiver:     "Do ranks compute before they post a receive whose sender waits?",
+	LateRoot:         "Does the root compute before a broadcast or scatter that others wait for?",
+	EarlyRoot:        "Does the root of a reduction or gather wait for ranks that compute before it?",
+	LateCollective:   "Do ranks compute before another collective that others wait in?",
+	Communication:    "Do point-to-point calls take long themselves?",
+	CollectiveTime:   "Do collectives take long after all ranks have come?",
+	FileTime:         "Do calls of MPI-IO take long?",
+	OneSidedTime:     "Do windows and one-sided calls take long?",
+	CommunicatorTime: "Does making or freeing communicators take long?",
+}
+
+// Question is what the rule answers; "" for a rule that is a file.
+func (r Rule) Question() string { return questions[r] }
+
+// Advice says what to do about what the rule finds; "" for a rule that is a file.
+func (r Rule) Advice() string { return advice[r] }
+
+// Gain says how the gain of the rule is found: simulated or bound.
+func (r Rule) Gain() string {
+	switch r {
+	case Communication, CollectiveTime, FileTime, OneSidedTime, CommunicatorTime:
+		return "bound"
+	}
+	return "simulated"
+}

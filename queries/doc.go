@@ -69,11 +69,26 @@
 // it sees the rows says so by a cast that fails, CAST('refused: ' || reason AS INTEGER): every engine has that, and
 // the reason is shown.
 //
+// # A finding file
+//
+// findings/NAME.sql is a rule of commq diagnose, in the same form. Its header has no summary, over, example nor what is for
+// pictures, and has
+//
+//	question: what an engineer asks, in one sentence. Required.
+//	advice: what to do about what is found, in one sentence. Required.
+//	gain: bound, messages or standard: how the gain is found (see Gains). Required.
+//
+// The first columns of the SELECT are those of every finding, which the header does not have: callsite INTEGER, call VARCHAR,
+// ranks VARCHAR, cost_ns BIGINT and found VARCHAR, and for gain messages latency DOUBLE and bytes DOUBLE (see Found). The
+// columns of the header follow: the evidence. Parameters have their defaults. needs must name events and messages if they
+// are read: runs with many of these rows are then left out.
+//
 // # The files
 //
 // In reading order:
 //
 //	library.go, own.go    the canned queries, and a user's own
+//	finding.go, found.go  the finding files of commq diagnose in findings/, and what they say of a run
 //	header.go, param.go, plot.go, place.go  a query file -> Query, Param, Plot; errors name file and line
 //	startup.go            the time in MPI_Init and MPI_Finalize, which queries with the parameter init leave out
 //	cores.go              runs whose ranks shared cores, of which answers about times warn

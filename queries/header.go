@@ -121,9 +121,17 @@ func parse(name, text string, include func(string) (string, error)) (*Query, err
 // parseFile parses a query; file is its name in errors.
 func parseFile(name, file, text string, include func(string) (source, error)) (*Query, error) {
 	q := &Query{Name: name}
+	if err := q.parse(file, text, include, fieldReaders(), func() error { return required("summary", q.Summary) }); err != nil {
+		return nil, err
+	}
+	return q, nil
+}
+
+// parse fills in the query from a file's text. readers read the fields of its header, and check is called after them.
+func (q *Query) parse(file, text string, include func(string) (source, error), readers fieldReader, check func() error) error {
 	fields, body, err := splitHeader(text)
 	if err == nil {
-		err = readHeader(q, fields)
+		err = readHeader(q, fields, readers)
 	}
 	if err == nil {
 		begin := strings.Count(text[:len(text)-len(body)], "\n") + 1
@@ -132,12 +140,12 @@ func parseFile(name, file, text string, include func(string) (source, error)) (*
 		q.text, q.places = s.text, s.places
 	}
 	if err == nil {
-		err = errors.Join(checkComplete(q), checkUses(q, file))
+		err = errors.Join(check(), checkComplete(q), checkUses(q, file))
 	}
 	if err != nil {
-		return nil, inFile(file, err)
+		return inFile(file, err)
 	}
-	return q, nil
+	return nil
 }
 
 // inFile puts a file's name in front of each line of an error.
@@ -176,9 +184,8 @@ func splitHeader(text string) ([]field, string, error) {
 }
 
 // readHeader fills in the query from its header's fields.
-func readHeader(q *Query, fields []field) error {
+func readHeader(q *Query, fields []field, readers fieldReader) error {
 	q.lines = map[string]int{}
-	readers := fieldReaders()
 	for _, f := range fields {
 		name, _, _ := strings.Cut(strings.TrimSpace(f.rest), " ")
 		q.lines[strings.TrimSpace(f.key+" "+name)] = f.line
@@ -196,9 +203,12 @@ func readHeader(q *Query, fields []field) error {
 	return nil
 }
 
-// fieldReaders read the fields of a header by key.
-func fieldReaders() map[string]func(*Query, field) error {
-	return map[string]func(*Query, field) error{
+// fieldReader reads the fields of a header by key.
+type fieldReader map[string]func(*Query, field) error
+
+// fieldReaders read the fields of a query's header.
+func fieldReaders() fieldReader {
+	return fieldReader{
 		"summary": func(q *Query, f field) error { return set(&q.Summary, f) },
 		"source":  func(q *Query, f field) error { return set(&q.Source, f) },
 		"order":   func(q *Query, f field) error { return set(&q.Order, f) },
@@ -322,15 +332,17 @@ func checkLabels(q *Query) error {
 	return errors.Join(errs...)
 }
 
+// required reports a field that is missing.
+func required(key, text string) error {
+	if text == "" {
+		return fmt.Errorf("the header has no \"-- %s: text\"; add it", key)
+	}
+	return nil
+}
+
 // checkComplete reports missing required fields and plot columns that do not exist.
 func checkComplete(q *Query) error {
-	var errs []error
-	for _, f := range []struct{ key, text string }{{"summary", q.Summary}, {"source", q.Source}, {"order", q.Order},
-		{"cost", q.Cost}} {
-		if f.text == "" {
-			errs = append(errs, fmt.Errorf("the header has no \"-- %s: text\"; add it", f.key))
-		}
-	}
+	errs := []error{required("source", q.Source), required("order", q.Order), required("cost", q.Cost)}
 	if len(q.Needs) == 0 {
 		errs = append(errs, errors.New("the header has no \"-- needs: ...\"; add it"))
 	}

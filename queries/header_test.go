@@ -200,7 +200,7 @@ func TestKindsOfParameters(t *testing.T) {
 		t.Error(err)
 	}
 	fields, _, _ := splitHeader("-- param m file rank:INTEGER,node:INTEGER = none: Doc: it.")
-	if err := readHeader(q, fields); err != nil || q.Params[0].Doc != "Doc: it." || len(q.Params[0].Columns) != 2 {
+	if err := readHeader(q, fields, fieldReaders()); err != nil || q.Params[0].Doc != "Doc: it." || len(q.Params[0].Columns) != 2 {
 		t.Errorf("%+v, %v", q.Params, err)
 	}
 }
@@ -249,7 +249,7 @@ func TestLoadIncludes(t *testing.T) {
 		"sql/a.sql":            {Data: []byte(goodHeader + goodSQL)},
 		"sql/include/part.sql": {Data: []byte("-- text\npart AS (SELECT {{top}})\n")},
 	}
-	all, err := load(fsys, namesIn(fsys))
+	all, err := load(fsys, namesIn(fsys, "sql"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -262,7 +262,7 @@ func TestLoadIncludes(t *testing.T) {
 	}
 	fsys["sql/include/inner.sql"] = &fstest.MapFile{Data: []byte("inner AS (SELECT 3)\n")}
 	fsys["sql/include/part.sql"] = &fstest.MapFile{Data: []byte("{{include inner}},\npart AS (SELECT {{top}})\n")}
-	all, err = load(fsys, namesIn(fsys))
+	all, err = load(fsys, namesIn(fsys, "sql"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -272,12 +272,12 @@ func TestLoadIncludes(t *testing.T) {
 		t.Errorf("SQL %q, %v; want %q", sql, err, want)
 	}
 	fsys["sql/include/inner.sql"] = &fstest.MapFile{Data: []byte("inner AS (SELECT 3), {{include part}}\n")}
-	if _, err := load(fsys, namesIn(fsys)); err == nil ||
+	if _, err := load(fsys, namesIn(fsys, "sql")); err == nil ||
 		!strings.Contains(err.Error(), `include "part" includes itself`) {
 		t.Errorf("error %v", err)
 	}
 	delete(fsys, "sql/include/part.sql")
-	if _, err := load(fsys, namesIn(fsys)); err == nil ||
+	if _, err := load(fsys, namesIn(fsys, "sql")); err == nil ||
 		!strings.Contains(err.Error(), "there is no sql/include/part.sql") {
 		t.Errorf("error %v", err)
 	}

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-//go:embed sql
+//go:embed sql findings
 var files embed.FS
 
 // All returns every canned query, sorted by name. An error is a mistake in this package's SQL files.
@@ -18,15 +18,15 @@ func All() ([]*Query, error) {
 }
 
 // Names returns the names of the canned queries, sorted, without reading them.
-func Names() []string { return namesIn(files) }
+func Names() []string { return namesIn(files, "sql") }
 
 // Named returns the canned queries with these names, in the given order. Its errors are those of All, or name an
 // unknown query.
 func Named(names []string) ([]*Query, error) { return load(files, names) }
 
-// namesIn lists the queries sql/*.sql in a file system.
-func namesIn(fsys fs.FS) []string {
-	paths, err := fs.Glob(fsys, "sql/*.sql")
+// namesIn lists the files folder/*.sql in a file system, by their names.
+func namesIn(fsys fs.FS, folder string) []string {
+	paths, err := fs.Glob(fsys, folder+"/*.sql")
 	if err != nil {
 		panic(err) // the pattern is malformed
 	}

@@ -119,27 +119,33 @@ func knownNeed(name string) bool {
 // Check reports what the run lacks for the query, with the command that gets it.
 func (q *Query) Check(run Run) error {
 	var errs []error
+	for _, lack := range q.lacks(run) {
+		errs = append(errs, fmt.Errorf("query %s: %s", q.Name, lack))
+	}
+	return errors.Join(errs...)
+}
+
+// lacks says what the run lacks for the query, a sentence for each.
+func (q *Query) lacks(run Run) (all []string) {
 	for _, f := range facts() {
 		if slices.Contains(q.Needs, f.name) && !f.has(run.Manifest) {
-			errs = append(errs, fmt.Errorf("query %s: run %q %s", q.Name, run.Name, f.without))
+			all = append(all, fmt.Sprintf("run %q %s", run.Name, f.without))
 		}
 	}
 	if o := run.Manifest.TimeOrigin; q.Origins != nil && o != "untimed" && !slices.Contains(q.Origins, o) {
-		errs = append(errs, fmt.Errorf("query %s: the times of run %q are %s; the query accepts %s", q.Name, run.Name,
-			o, strings.Join(q.Origins, ", ")))
+		all = append(all, fmt.Sprintf("the times of run %q are %s; the query accepts %s", run.Name, o,
+			strings.Join(q.Origins, ", ")))
 	}
 	if slices.Contains(q.Needs, "messages") && run.Manifest.Record == "collectives" &&
 		run.Manifest.Counts.Messages > 0 {
-		errs = append(errs, fmt.Errorf("query %s: run %q keeps no rows of its messages; capture it again with "+
-			"--record messages", q.Name, run.Name))
+		all = append(all, fmt.Sprintf("run %q keeps no rows of its messages; capture it again with --record messages", run.Name))
 	}
 	for _, need := range q.Needs {
 		if tableOf(need) != nil && tableInfo(run.Manifest, need) == nil {
-			errs = append(errs, fmt.Errorf("query %s: run %q has no table %s; capture it again", q.Name, run.Name,
-				need))
+			all = append(all, fmt.Sprintf("run %q has no table %s; capture it again", run.Name, need))
 		}
 	}
-	return errors.Join(errs...)
+	return all
 }
 
 func tableInfo(m *schema.Manifest, name string) *schema.TableInfo {

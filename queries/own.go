@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// Unusable is a file in the user's folder that is not a valid query.
+// Unusable is a file in the user's folder that is not a valid query or finding.
 type Unusable struct {
-	// Name is the query's name; File its file.
+	// Name is the name of the query or finding; File its file.
 	Name, File string
 	// Err says what is wrong, with file and line.
 	Err error
@@ -22,12 +22,31 @@ type Unusable struct {
 // the canned files and those of dir/include. A file that is not a valid query, or has one of the known names, is
 // skipped and reported. A folder that does not exist has no queries. The SQL itself is checked only when it is asked.
 func Own(dir string, known []string) (own []*Query, unusable []Unusable) {
+	unusable = ownFiles(dir, ownKind{"query", "queries", known}, func(file, name, text string) error {
+		q, err := parseFile(name, file, text, func(name string) (source, error) { return ownInclude(dir, name) })
+		if err == nil {
+			q.File = file
+			own = append(own, q)
+		}
+		return err
+	})
+	return own, unusable
+}
+
+// ownKind is a kind of files that users write: its name, for messages, and the names that are taken.
+type ownKind struct {
+	one, many string
+	known     []string
+}
+
+// ownFiles reads the files dir/NAME.sql of a user, sorted by name, and returns those that cannot be used.
+func ownFiles(dir string, kind ownKind, read func(file, name, text string) error) (unusable []Unusable) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return nil
 	}
 	if err != nil {
-		return nil, []Unusable{{File: dir, Err: fmt.Errorf("the folder of your own queries: %w", err)}}
+		return []Unusable{{File: dir, Err: fmt.Errorf("the folder of your own %s: %w", kind.many, err)}}
 	}
 	for _, e := range entries {
 		name, ok := strings.CutSuffix(e.Name(), ".sql")
@@ -35,35 +54,27 @@ func Own(dir string, known []string) (own []*Query, unusable []Unusable) {
 			continue
 		}
 		file := filepath.Join(dir, e.Name())
-		q, err := ownQuery(dir, file, name, known)
+		text, err := kind.text(file, name)
+		if err == nil {
+			err = read(file, name, text)
+		}
 		if err != nil {
 			unusable = append(unusable, Unusable{name, file, err})
-			continue
 		}
-		own = append(own, q)
 	}
-	return own, unusable
+	return unusable
 }
 
-func ownQuery(dir, file, name string, known []string) (*Query, error) {
+// text returns the text of a user's file after checking its name.
+func (kind *ownKind) text(file, name string) (string, error) {
 	if !wordRe.MatchString(name) {
-		return nil, fmt.Errorf("%s: a query is called as its file; want a name of lower-case letters, digits and -",
-			file)
+		return "", fmt.Errorf("%s: a %s is called as its file; want a name of lower-case letters, digits and -", file, kind.one)
 	}
-	if slices.Contains(known, name) {
-		return nil, fmt.Errorf("%s: commq has a query of its own called %s, which this one does not replace; give "+
-			"the file another name", file, name)
+	if slices.Contains(kind.known, name) {
+		return "", fmt.Errorf("%s: commq has a %s of its own called %s, which this one does not replace; give "+
+			"the file another name", file, kind.one, name)
 	}
-	text, err := readOwn(file)
-	if err != nil {
-		return nil, err
-	}
-	q, err := parseFile(name, file, text, func(name string) (source, error) { return ownInclude(dir, name) })
-	if err != nil {
-		return nil, err
-	}
-	q.File = file
-	return q, nil
+	return readOwn(file)
 }
 
 // ownInclude returns a file that a user's query includes: the user's own or a canned one.

@@ -92,6 +92,8 @@ func (d *DB) describeError(q *Query, args map[string]string, err error) error {
 	var column columnError
 	switch s, bad := q.filled(args); {
 	case q.File == "" || bad != nil:
+	case errors.As(err, &column) && q.lines["column "+column.name] == 0: // a column of every finding
+		err = fmt.Errorf("%s: %w", q.File, err)
 	case errors.As(err, &column):
 		err = fmt.Errorf("%s, line %d: %w", q.File, q.lines["column "+column.name], err)
 	default:

@@ -10,6 +10,7 @@ import (
 
 	"github.com/commq/commq/diagnose"
 	"github.com/commq/commq/models/simulate"
+	"github.com/commq/commq/queries"
 	"github.com/commq/commq/run"
 )
 
@@ -22,6 +23,8 @@ type diagnoseOptions struct {
 	least   float64 // --least
 	memory  int     // --memory
 	format  string  // --format
+	list    bool    // --list
+	every   bool    // --every-rule
 }
 
 // diagnoseFormats are the values of --format.
@@ -43,16 +46,26 @@ messages and collectives to where they began, and names the causes with their li
 receiver, work of a root. Each cause is then removed in a simulation of the run; the time that this gains decides the
 order. Calls that take long themselves are named too, with their time on the critical path as a bound of the gain.
 
+Further rules are files of SQL. Your own are files NAME.sql in $XDG_CONFIG_HOME/commq/findings (else
+~/.config/commq/findings). --list lists all rules; one that the run has too little for is not looked for.
+
 Simulations use the machine of the run's times. For measured times that is an ideal network, on which messages take no
 time, unless --machine names another. docs/method/diagnose.md has the method and what it cannot see.`,
 		Example: `  commq diagnose uneven.4
   commq diagnose uneven.4 --finding 1
   commq diagnose mg.W.16 --machine ethernet-40g --all
   commq diagnose uneven.4 --format json
+  commq diagnose --list
   commq diagnose uneven.4 --format sarif > findings.sarif
   commq diagnose uneven.4 --format junit --least 0.05 > findings.xml`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, _ []string) error {
+			if o.list {
+				if err := o.checkList(); err != nil {
+					return err
+				}
+				return listRules(a, o.format)
+			}
 			if err := errors.Join(oneOf("format", o.format, diagnoseFormats...), o.check()); err != nil {
 				return err
 			}
@@ -65,6 +78,9 @@ time, unless --machine names another. docs/method/diagnose.md has the method and
 	f.StringArrayVar(&o.target.Set, "set", nil, "change a `KEY=VALUE` of the machine; may be repeated")
 	f.IntVar(&o.finding, "finding", 0, "show all evidence of the finding with this number `N`")
 	f.BoolVar(&o.all, "all", false, fmt.Sprintf("list all findings, not only the first %d above --least", diagnoseShown))
+	f.BoolVar(&o.list, "list", false, "list the rules")
+	f.BoolVar(&o.every, "every-rule", false, fmt.Sprintf("also look for what needs a look at all rows of a run with more than %d million",
+		findingRows/1_000_000))
 	f.Float64Var(&o.least, "least", diagnoseLeast, "least gain of a finding that is listed, as a fraction of the run's time")
 	f.IntVar(&o.memory, "memory", 4096, "memory in `MIB` that the rows of the run may take")
 	f.StringVar(&o.format, "format", "table", "`FORMAT` of the answer: "+strings.Join(diagnoseFormats, ", ")+
@@ -111,12 +127,36 @@ func runDiagnose(ctx context.Context, a *app, o *diagnoseOptions) error {
 	show, clear := statusLine(a)
 	defer clear()
 	how.Progress = func(step string) { show("diagnose: " + step) }
+	if err := o.askFiles(ctx, a, found, &how); err != nil {
+		return err
+	}
 	d, err := diagnose.Run(ctx, r, how)
 	if err != nil {
 		return err
 	}
 	clear()
 	return o.print(a, d)
+}
+
+// leastEngineBytes is the memory that the query engine needs for anything.
+const leastEngineBytes = 64 << 20
+
+// askFiles asks the rules that are files, and warns about files with mistakes.
+func (o *diagnoseOptions) askFiles(ctx context.Context, a *app, found run.Found, to *diagnose.Options) error {
+	l, err := readFindings()
+	if err != nil {
+		return err
+	}
+	search := queries.Search{MostRows: findingRows, Engine: queries.Options{MemoryBytes: max(to.MemoryBytes, leastEngineBytes)},
+		Progress: func(rule string) { to.Progress("look for " + rule) }}
+	if o.every {
+		search.MostRows = 0
+	}
+	mistakes, err := l.ask(ctx, found, search, to)
+	for _, mistake := range mistakes {
+		a.warn("left out: %v", mistake)
+	}
+	return err
 }
 
 func (o *diagnoseOptions) print(a *app, d *diagnose.Diagnosis) error {
@@ -144,7 +184,15 @@ func (o *diagnoseOptions) print(a *app, d *diagnose.Diagnosis) error {
 	case o.finding > 0:
 		err = d.Detail(&text, &d.Findings[o.finding-1])
 	default:
-		err = d.Text(&text, shown, "--all lists them")
+		err = d.Text(&text, shown, o.left())
 	}
 	return errors.Join(err, a.prose(text.String()))
+}
+
+// left says how to see what a diagnosis leaves out; "" means that it leaves out nothing.
+func (o *diagnoseOptions) left() string {
+	if o.all {
+		return ""
+	}
+	return "--all lists them"
 }

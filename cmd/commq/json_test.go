@@ -65,6 +65,8 @@ var jsonAnswers = []jsonAnswer{
 	{name: "diagnose", command: "diagnose", typ: jsonType[diagnose.Diagnosis](),
 		about: "What limits a run, and what mending it gains.",
 		lines: []string{"diagnose uneven.4", "diagnose mg.W.16 --machine ethernet-40g"}},
+	{name: "diagnose-list", command: "diagnose", with: "--list", columns: listedRuleColumns, about: "The rules.",
+		lines: []string{"diagnose --list"}},
 	{name: "critical-path", command: "critical-path", columns: pathColumns, optional: pathKeyColumns,
 		about: "The critical path of a run, by the keys of --by.",
 		lines: []string{"critical-path --run cg.A.4", "critical-path --run cg.A.4 --by rank"}},

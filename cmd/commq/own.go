@@ -21,13 +21,14 @@ type library struct {
 	unusable []queries.Unusable
 }
 
-// ownFolder returns the folder of the user's queries: $XDG_CONFIG_HOME/commq/queries, else ~/.config/commq/queries.
-func ownFolder() string {
+// ownFolder returns a folder of the user's: $XDG_CONFIG_HOME/commq/NAME, else ~/.config/commq/NAME. It is "" for a user
+// without a folder of settings.
+func ownFolder(name string) string {
 	config, err := os.UserConfigDir()
 	if err != nil {
 		return ""
 	}
-	return filepath.Join(config, "commq", "queries")
+	return filepath.Join(config, "commq", name)
 }
 
 // asksQueries reports whether a command line may need queries. Other commands skip reading the user's folder, because
@@ -70,7 +71,7 @@ func (a *app) readLibrary(names []string) (*library, error) {
 	if !asksQueries(a.args) {
 		return l, nil
 	}
-	if l.dir = ownFolder(); l.dir != "" {
+	if l.dir = ownFolder("queries"); l.dir != "" {
 		var own []*queries.Query
 		own, l.unusable = queries.Own(l.dir, queries.Names())
 		l.all = append(l.all, own...)

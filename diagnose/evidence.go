@@ -1,0 +1,169 @@
+package diagnose
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/commq/commq/internal/units"
+	"github.com/commq/commq/models/critical"
+	"github.com/commq/commq/schema"
+)
+
+// Evidence is one thing that a rule found that is a file: a row of its answer, and what the file says of all its rows.
+type Evidence struct {
+	// Rule is the file's name.
+	Rule Rule
+	// Advice says what to do.
+	Advice string
+	// Way is the way in which the gain is found.
+	Way Way
+	// Callsite is the call site; schema.NullInt32 where there is no one place.
+	Callsite int32
+	// Call is the MPI function there.
+	Call string
+	// Ranks are the ranks that cause it; nil means all.
+	Ranks []int32
+	// CostNs is a bound of the time that the run loses by it, in ns, in the run's own times.
+	CostNs int64
+	// Found says what is the matter.
+	Found string
+	// Latency and Bytes are the parts of both, from 0 to 1, that the messages and collectives of these ranks at the call
+	// site keep without the fault.
+	Latency, Bytes float64
+	// Values are the evidence.
+	Values []Value
+}
+
+// Way is a way in which the gain of a finding from a file is found.
+type Way string
+
+// The ways.
+const (
+	// WayBound: the cost is a bound of the gain.
+	WayBound Way = "bound"
+	// WayMessages: a simulation in which messages and collectives keep the factors Latency and Bytes.
+	WayMessages Way = "messages"
+	// WayStandard: a simulation in which synchronous sends are standard ones.
+	WayStandard Way = "standard"
+)
+
+// Value is a number or text that a rule from a file gives as evidence.
+type Value struct {
+	// Name is its name.
+	Name string `json:"name"`
+	// Value is a number, a text, true or false; null is not known.
+	Value any `json:"value"`
+	// Unit is its unit: ns, bytes, bytes/s, elements, 1 (how many), share (a part of 1) or empty (a name).
+	Unit string `json:"unit"`
+}
+
+// text writes a value for people.
+func (v *Value) text() string {
+	number, known := 0.0, true
+	switch x := v.Value.(type) {
+	case nil:
+		return "not known"
+	case int64:
+		number = float64(x)
+	case float64:
+		number = x
+	default:
+		known = false
+	}
+	switch {
+	case !known || v.Unit == "":
+		return fmt.Sprint(v.Value)
+	case v.Unit == "ns":
+		return units.WithUnit(number, units.Times)
+	case v.Unit == "bytes":
+		return units.WithUnit(number, units.Sizes)
+	case v.Unit == "bytes/s":
+		return units.Rate(number)
+	case v.Unit == "share":
+		return units.Percent(number)
+	}
+	if n, whole := v.Value.(int64); whole {
+		return units.Comma(n)
+	}
+	return units.Number(number)
+}
+
+// NotLookedFor is a rule that was not looked for in the run.
+type NotLookedFor struct {
+	// Rule is its name.
+	Rule Rule `json:"rule"`
+	// Why is the reason: what the run lacks, how large it is, or a mistake in the file.
+	Why string `json:"why"`
+}
+
+// mostOfFile is how many findings of one file are kept: those with the largest cost.
+const mostOfFile = 10
+
+// fromFiles are the findings of rules that are files. The gain is at most the cost and the time of the run. Where the
+// times of the diagnosis are simulated, the cost is of others: then it is at most the time on the critical path.
+func (d *Diagnosis) fromFiles(all []Evidence, path *critical.Path, simulated bool, place func(int32) string) {
+	onPath, number := map[string]int64{}, map[Rule]int{}
+	for _, g := range path.GroupBy([]critical.Key{critical.ByCallsite}, place) {
+		onPath[g.Callsite] = g.TotalNs() - g.Ns[critical.Compute]
+	}
+	for i := range all {
+		e := &all[i]
+		if number[e.Rule]++; number[e.Rule] > mostOfFile {
+			continue
+		}
+		f := newFinding(e.Rule, e.Found)
+		f.Advice, f.Call, f.Evidence, f.Bound = e.Advice, e.Call, e.Values, true
+		f.Ranks = append(f.Ranks, e.Ranks...)
+		f.GainNs = min(e.CostNs, d.TimeNs)
+		if e.Callsite != schema.NullInt32 {
+			f.Place = place(e.Callsite)
+		}
+		if simulated && f.Place != "" {
+			f.GainNs = min(f.GainNs, onPath[f.Place])
+		}
+		d.Findings = append(d.Findings, f)
+	}
+}
+
+// evidenceText lists the evidence of a finding for people.
+func (f *Finding) evidenceText(s *strings.Builder) {
+	if len(f.Evidence) == 0 {
+		return
+	}
+	fmt.Fprintf(s, "\nevidence:\n")
+	for i := range f.Evidence {
+		v := &f.Evidence[i]
+		fmt.Fprintf(s, "  %s: %s\n", strings.ReplaceAll(v.Name, "_", " "), v.text())
+	}
+}
+
+// leftOut is the last paragraph: how many findings are not shown, and how many rules were not looked for. left says how
+// to see them; "" lists these rules.
+func (d *Diagnosis) leftOut(rest int, left string) string {
+	var parts []string
+	if left == "" {
+		for _, n := range d.NotLookedFor {
+			parts = append(parts, fmt.Sprintf("\nnot looked for: %s: %s", n.Rule, n.Why))
+		}
+		return strings.Join(append(parts, ""), "\n")
+	}
+	if rest > 0 {
+		parts = append(parts, units.Count(int64(rest), "smaller finding"))
+	}
+	if n := len(d.NotLookedFor); n > 0 {
+		parts = append(parts, units.Count(int64(n), "rule")+" not looked for")
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("\n%s: %s\n", strings.Join(parts, ", "), left)
+}
+
+// boundOf says what the bound of a finding's gain is.
+func (f *Finding) boundOf() string {
+	if slices.Contains(Rules, f.Rule) {
+		return "the time of these calls on the critical path"
+	}
+	return "the time that they cost by this rule"
+}
