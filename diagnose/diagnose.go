@@ -191,15 +191,15 @@ func (d *Diagnosis) run(ctx context.Context, r *run.Run, o Options) error {
 		return err
 	}
 	d.TimeNs, d.StartupNs, d.Machine = path.DurationNs, path.StartupNs, target.Machine.Name
-	simulated := o.Target != nil
-	if share := computed.cpuShare(); share < leastCPUShare && r.Manifest.TimeOrigin == "measured" {
-		simulated = true
-		d.Warnings = append(d.Warnings, sharedCores(share, target.Machine.Name))
+	used := coresOf(r.Manifest, computed)
+	simulated := o.Target != nil || simulatedInstead(r.Manifest, used)
+	if used.Waited() {
+		d.Warnings = append(d.Warnings, sharedCores(r.Manifest, used, target.Machine.Name))
 	}
 	if err := d.simulate(ctx, w, causes); err != nil {
 		return err
 	}
-	if float64(d.SimulatedNs) < mostlyComputing*float64(d.TimeNs) && target.Machine.Name == idealNetwork {
+	if float64(d.SimulatedNs) < mostlyComputing*float64(d.TimeNs) && target.Machine.Name == idealNetwork && !used.Known {
 		d.Warnings = append(d.Warnings, maybeSharedCores(d))
 	}
 	d.Findings = append(d.Findings, onPath(path, r.Place(ctx))...)
@@ -219,7 +219,7 @@ func (d *Diagnosis) explain(ctx context.Context, w *whatIf, simulated bool) (*co
 		return nil, nil, nil, err
 	}
 	finish := []int64(nil)
-	if simulated || computed.cpuShare() < leastCPUShare && r.Manifest.TimeOrigin == "measured" {
+	if simulated || simulatedInstead(r.Manifest, coresOf(r.Manifest, computed)) {
 		w.step("simulate")
 		w.change()
 		result := (*simulate.Result)(nil)

@@ -93,6 +93,34 @@ func TestSharedCores(t *testing.T) {
 	}
 }
 
+// A run that knows its cores is simulated if there are too few, although its ranks waited for one only inside MPI; if
+// there are enough nothing is doubtful.
+func TestKnownCores(t *testing.T) {
+	for _, c := range []struct {
+		cores schema.HostCores
+		want  string
+	}{
+		{schema.HostCores{Ranks: 4, Cores: 2, SharingRanks: 4, SharedCores: 2}, "4 ranks shared 2 cores on host n0; these times are " +
+			"simulated on an ideal network instead, from the CPU time that the ranks computed"},
+		{schema.HostCores{Ranks: 4, Cores: 4}, ""},
+	} {
+		r, err := run.Open(context.Background(), filepath.Join("..", "testdata", "runs", "uneven.4"), Need)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := *r.Manifest
+		m.TimeOrigin, m.Origin.Hosts, m.Origin.Cores = "measured", []string{"n0"}, []schema.HostCores{c.cores}
+		r.Manifest = &m
+		d, err := Run(context.Background(), r, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(d.Warnings, "; "); got != c.want || (d.TimeNs == d.SimulatedNs) != (c.want != "") {
+			t.Errorf("%+v: warnings %q, %d ns, simulated %d", c.cores, got, d.TimeNs, d.SimulatedNs)
+		}
+	}
+}
+
 // A run whose rows do not fit is refused before they are read.
 func TestMemoryLimit(t *testing.T) {
 	r, err := run.Open(context.Background(), filepath.Join("..", "testdata", "runs", "mg.W.16"), Need)

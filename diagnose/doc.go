@@ -9,6 +9,7 @@
 //	rule.go       which kind of finding a cause is, and what is said about it
 //	whatif.go     the run without a cause, simulated
 //	evidence.go   findings of rules that are files, asked by the caller
+//	cores.go      what is known of the cores that the ranks had
 //	path.go       calls that take long themselves, from the critical path
 //	print.go      the diagnosis for people
 package diagnose

@@ -41,22 +41,3 @@ func ruleOf(call schema.CallID, g *critical.Group) Rule {
 	}
 	return Communication
 }
-
-// leastCPUShare is the part of the time between calls that ranks compute in where they have a CPU each.
-const leastCPUShare = 0.9
-
-// sharedCores warns that the run's times are not those of a core per rank.
-func sharedCores(share float64, machine string) string {
-	return fmt.Sprintf("between calls the ranks had a CPU for %s of the time only, usually because there are more ranks than "+
-		"cores; these times are simulated on %s instead, from the CPU time that the ranks computed", units.Percent(share), machine)
-}
-
-// mostlyComputing is the part of a run's time that computing, with its waits, takes at least where no doubt is in
-// place.
-const mostlyComputing = 0.5
-
-// maybeSharedCores warns of a run that spends most of its time in MPI, which may be for want of cores.
-func maybeSharedCores(d *Diagnosis) string {
-	return fmt.Sprintf("without messages the run would take %s; the rest is communication, or ranks that waited in MPI for a core: "+
-		"on fewer cores than ranks use --machine NAME, whose times are those of a core each", units.Duration(d.SimulatedNs))
-}

@@ -7,24 +7,21 @@ import (
 
 	"github.com/kballard/go-shellquote"
 
-	"github.com/commq/commq/internal/units"
+	"github.com/commq/commq/internal/cores"
 	"github.com/commq/commq/schema"
 )
-
-// leastCPUShare is the part of the time between calls in which ranks compute at least where they have a core each.
-// Commq diagnose has the same.
-const leastCPUShare = 0.9
 
 // finestWanted is the time_resolution_ns from which on times are too coarse to tell.
 const finestWanted = 1000
 
-// SharedCores is a run whose ranks waited for a CPU between their calls, so that its times are longer than with a
-// core for each of them.
+// SharedCores is a run whose ranks waited for cores, so that its times are longer than with a core for each of them.
 type SharedCores struct {
 	// Run is the run's name.
 	Run string
-	// CPUShare is the part of the time between calls in which the ranks had a CPU.
-	CPUShare float64
+	// Use is what is known of its cores.
+	Use cores.Use
+	// CPUTimes means that compute times are on the CPU clock: a simulation of the run has no waiting for cores in them.
+	CPUTimes bool
 }
 
 // countsCPU reports whether the profile of a run tells how long its ranks had a CPU between calls: its times are
@@ -34,15 +31,40 @@ func countsCPU(m *schema.Manifest) bool {
 		m.TimeResolutionNs < finestWanted
 }
 
-// cpuShares is the SQL of how long the threads of each run were between calls, less polling, and had a CPU in that
+// cpuSharesSQL is the SQL of how long the threads of each run were between calls, less polling, and had a CPU in that
 // time. What a rank computed before its first call, usually MPI_Init, is not between calls.
-const cpuShares = "SELECT run, CAST(SUM(wall_ns) AS DOUBLE) AS wall_ns, CAST(SUM(cpu_ns) AS DOUBLE) AS cpu_ns FROM (" +
+const cpuSharesSQL = "SELECT run, CAST(SUM(wall_ns) AS DOUBLE) AS wall_ns, CAST(SUM(cpu_ns) AS DOUBLE) AS cpu_ns FROM (" +
 	"SELECT run, rank, thread, MAX(last_ns) - MIN(first_ns) - SUM(COALESCE(time_ns, 0)) - SUM(COALESCE(poll_ns, 0)) AS wall_ns, " +
 	"SUM(CASE WHEN nth = 0 AND calls = 1 THEN 0 ELSE COALESCE(compute_ns, 0) END) AS cpu_ns " +
 	"FROM profile GROUP BY run, rank, thread) t GROUP BY run ORDER BY run"
 
-// SharedCores finds the runs whose ranks waited for a CPU between their calls, by their profiles.
+// SharedCores finds the runs whose ranks waited for cores, by what their manifests say and by their profiles.
 func (d *DB) SharedCores(ctx context.Context) (shared []SharedCores, err error) {
+	shares, err := d.cpuShares(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range d.runs {
+		if r.Manifest.TimeOrigin != "measured" {
+			continue
+		}
+		u := cores.Use{Known: len(r.Manifest.Origin.Cores) > 0, CPUShare: 1}
+		for _, h := range r.Manifest.SharedCores() {
+			u.Shared = append(u.Shared, cores.Host{Name: r.Manifest.Origin.HostName(h.Host), Ranks: h.SharingRanks, Cores: h.SharedCores})
+		}
+		if share, known := shares[r.Name]; known {
+			u.CPUShare = share
+		}
+		if u.Waited() {
+			shared = append(shared, SharedCores{Run: r.Name, Use: u, CPUTimes: r.Manifest.ComputeClock == "cpu"})
+		}
+	}
+	return shared, nil
+}
+
+// cpuShares is the part of the time between calls in which the ranks had a CPU, by run. Runs whose profiles do not tell
+// are left out.
+func (d *DB) cpuShares(ctx context.Context) (shares map[string]float64, err error) {
 	wanted := map[any]bool{}
 	for _, r := range d.runs {
 		if countsCPU(r.Manifest) {
@@ -52,25 +74,28 @@ func (d *DB) SharedCores(ctx context.Context) (shared []SharedCores, err error) 
 	if len(wanted) == 0 {
 		return nil, nil
 	}
-	rows, err := d.query(ctx, nil, cpuShares)
+	rows, err := d.query(ctx, nil, cpuSharesSQL)
 	if err != nil {
 		return nil, err
 	}
+	shares = map[string]float64{}
 	for rows.Next() {
 		row := rows.Row()
 		wall, known := row[1].(float64)
 		cpu, known2 := row[2].(float64)
-		if !wanted[row[0]] || !known || !known2 || wall <= 0 || cpu >= leastCPUShare*wall {
-			continue
+		if wanted[row[0]] && known && known2 && wall > 0 {
+			shares[fmt.Sprint(row[0])] = min(1, cpu/wall)
 		}
-		shared = append(shared, SharedCores{Run: fmt.Sprint(row[0]), CPUShare: cpu / wall})
 	}
-	return shared, errors.Join(rows.Err(), rows.Close())
+	return shares, errors.Join(rows.Err(), rows.Close())
 }
 
 // Note tells people what that means for times and how to get others.
 func (s SharedCores) Note() string {
-	return fmt.Sprintf("between calls the ranks of %s had a CPU for %s of the time only, usually because there were more ranks than "+
-		"cores: measured times include waiting for one; commq simulate %s --machine ethernet-40g --name NAME makes a run with a core "+
-		"for each rank", s.Run, units.Percent(s.CPUShare), shellquote.Join(s.Run))
+	text := s.Use.Text(" of "+s.Run) + ": measured times include waiting for a core"
+	if !s.CPUTimes {
+		return text
+	}
+	return text + fmt.Sprintf("; commq simulate %s --machine ethernet-40g --name NAME makes a run with a core for each rank",
+		shellquote.Join(s.Run))
 }

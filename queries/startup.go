@@ -12,8 +12,9 @@ import (
 // Startup is the time that runs spent in MPI_Init, MPI_Init_thread and MPI_Finalize, which queries with the parameter
 // init leave out by default.
 type Startup struct {
-	// Ns is the time in these calls, MPINs in all recorded calls, both summed over ranks.
-	Ns, MPINs int64
+	// RunNs is the time of the runs from the first call to the end of the last one. Ns is the part of it before a rank
+	// has left MPI_Init and after the last rank has entered MPI_Finalize.
+	Ns, RunNs int64
 }
 
 // initParam is the parameter that decides whether MPI_Init and MPI_Finalize count.
@@ -40,27 +41,31 @@ func (q *Query) LeavesOutStartup(args map[string]string) bool {
 
 // Startup asks the runs for their time in MPI_Init and MPI_Finalize.
 func (d *DB) Startup(ctx context.Context) (s Startup, err error) {
-	rows, err := d.query(ctx, nil, "SELECT CAST(COALESCE(SUM(CASE WHEN call IN ("+quoteAll(startupCalls())+
-		") THEN time_ns ELSE 0 END), 0) AS BIGINT) AS startup_ns, CAST(COALESCE(SUM(time_ns), 0) AS BIGINT) AS mpi_ns FROM profile")
+	rows, err := d.query(ctx, nil, "SELECT CAST(COALESCE(SUM(run_ns), 0) AS BIGINT) AS run_ns, "+
+		"CAST(COALESCE(SUM(run_ns - GREATEST(COALESCE(program_end_ns, end_ns) - COALESCE(program_begin_ns, begin_ns), 0)), 0) AS BIGINT) "+
+		"AS startup_ns FROM (SELECT run, MAX(last_ns) - MIN(first_ns) AS run_ns, MIN(first_ns) AS begin_ns, MAX(last_ns) AS end_ns, "+
+		"MIN(CASE WHEN call IN ("+quoteAll(callsWith(schema.FactInitializes))+") THEN last_ns END) AS program_begin_ns, "+
+		"MAX(CASE WHEN call IN ("+quoteAll(callsWith(schema.FactFinalizes))+") THEN first_ns END) AS program_end_ns "+
+		"FROM profile GROUP BY run) t")
 	if err != nil {
 		return s, err
 	}
 	if rows.Next() {
 		row := rows.Row()
-		startup, ok := row[0].(int64)
-		all, ok2 := row[1].(int64)
+		all, ok := row[0].(int64)
+		startup, ok2 := row[1].(int64)
 		if !ok || !ok2 {
-			return s, errors.Join(fmt.Errorf("times in MPI: %T and %T instead of integers", row[0], row[1]), rows.Close())
+			return s, errors.Join(fmt.Errorf("times of runs: %T and %T instead of integers", row[0], row[1]), rows.Close())
 		}
-		s.Ns, s.MPINs = startup, all
+		s.Ns, s.RunNs = startup, all
 	}
 	return s, errors.Join(rows.Err(), rows.Close())
 }
 
-// startupCalls are the names of the calls that start and end MPI.
-func startupCalls() (names []string) {
+// callsWith are the names of the calls with a fact.
+func callsWith(fact schema.Facts) (names []string) {
 	for i := range schema.Calls {
-		if schema.CallID(i).IsAny(schema.FactInitializes | schema.FactFinalizes) {
+		if schema.CallID(i).Is(fact) {
 			names = append(names, schema.Calls[i].Name)
 		}
 	}
@@ -70,7 +75,7 @@ func startupCalls() (names []string) {
 // Add adds the times of other runs.
 func (s *Startup) Add(t Startup) {
 	s.Ns += t.Ns
-	s.MPINs += t.MPINs
+	s.RunNs += t.RunNs
 }
 
 // Note tells people what an answer leaves out and how to count it; "" where there is nothing to leave out.
@@ -78,9 +83,9 @@ func (s Startup) Note() string {
 	if s.Ns <= 0 {
 		return ""
 	}
-	share := fmt.Sprintf("%.0f %%", 100*float64(s.Ns)/float64(s.MPINs))
-	if s.Ns*200 < s.MPINs {
+	share := fmt.Sprintf("%.0f %%", 100*float64(s.Ns)/float64(s.RunNs))
+	if s.Ns*200 < s.RunNs {
 		share = "less than 1 %"
 	}
-	return "MPI_Init and MPI_Finalize took " + share + " of the time in MPI and are left out; --init include counts them"
+	return "MPI_Init and MPI_Finalize took " + share + " of the run's time and are left out; --init include counts them"
 }

@@ -113,9 +113,44 @@ func (r Found) CaptureFacts() []Fact {
 	if len(m.Origin.Hosts) > 0 {
 		f.add("hosts", "%s", strings.Join(m.Origin.Hosts, ", "))
 	}
+	f.addCores(&m.Origin)
 	f.add("captured with", "%s", strings.Join(captureOptions(m), "; "))
 	f.add("written by", "commq %s, schema version %d", m.Origin.Commq, m.SchemaVersion)
 	return f
+}
+
+// addCores describes the cores of the hosts, those with the same numbers once.
+func (f *facts) addCores(o *schema.Origin) {
+	hosts := map[schema.HostCores]int64{} // number of hosts that differ in nothing but their names
+	key := func(c schema.HostCores) schema.HostCores { c.Host = 0; return c }
+	for _, c := range o.Cores {
+		hosts[key(c)]++
+	}
+	for _, c := range o.Cores {
+		if n := hosts[key(c)]; n > 0 {
+			hosts[key(c)] = 0
+			name := o.HostName(c.Host)
+			if n > 1 {
+				name += " and of " + units.Count(n-1, "other host")
+			}
+			f.add("cores", "%s", coresText(name, &c))
+		}
+	}
+}
+
+// coresText describes the cores of a host: 16 ranks on 2 cores of n1.
+func coresText(host string, c *schema.HostCores) string {
+	text := fmt.Sprintf("%s on %s of %s", units.Count(int64(c.Ranks), "rank"), units.Count(int64(c.Cores), "core"), host)
+	switch {
+	case c.Least < c.Most:
+		text += fmt.Sprintf(", a rank on %d to %d", c.Least, c.Most)
+	case c.Least < c.Cores:
+		text += fmt.Sprintf(", a rank on %d", c.Least)
+	}
+	if c.SharingRanks > 0 {
+		text += fmt.Sprintf("; %s share %s", units.Count(int64(c.SharingRanks), "rank"), units.Count(int64(c.SharedCores), "core"))
+	}
+	return text
 }
 
 // captureOptions describes each option of the capture.

@@ -31,7 +31,11 @@ func TestFactsDescribeRun(t *testing.T) {
 			t.Errorf("exact %v: %q, want %q", exact, got[5].Value, want)
 		}
 	}
+	worst := schema.HostCores{Ranks: 16, Cores: 8, Least: 1, Most: 4, SharingRanks: 9, SharedCores: 4}
+	m.Origin.Cores = []schema.HostCores{worst, worst}
+	m.Origin.Cores[1].Host = 1
 	if got, want := found.CaptureFacts(), []Fact{{"label", "night"}, {"hosts", "n1, n2"},
+		{"cores", "16 ranks on 8 cores of n1 and of 1 other host, a rank on 1 to 4; 9 ranks share 4 cores"},
 		{"captured with", "record messages; clock cpu; hash crc64, verified; call sites of 4 frames; filters rank<4"},
 		{"written by", "commq 1.2, schema version 7"}}; !slices.Equal(got, want) {
 		t.Errorf("facts of the capture:\n%q, want\n%q", got, want)

@@ -1,5 +1,7 @@
 package schema
 
+import "strconv"
+
 // Manifest describes a run. It is the file manifest.json in the run's folder and is written last: a folder without
 // one is not a run. Everything but Origin and the layout of files is part of the run's identity.
 type Manifest struct {
@@ -127,6 +129,9 @@ type Origin struct {
 	MPI string `json:"mpi,omitempty"`
 	// Hosts are the names of the machines, indexed by the column host of ranks.
 	Hosts []string `json:"hosts,omitempty"`
+	// Cores are the cores of the hosts, in the order of Hosts. A host whose ranks do not tell is left out; runs of older
+	// versions of commq have none.
+	Cores []HostCores `json:"cores,omitempty"`
 	// Started is when the run began, RFC 3339 in UTC.
 	Started string `json:"started,omitempty"`
 	// ExitStatus is the launcher's exit status; nil when it is not known.
@@ -145,6 +150,42 @@ type Origin struct {
 	Replay *Replay `json:"replay,omitempty"`
 	// Prediction tells which runs the run was extrapolated from; nil for other runs.
 	Prediction *Prediction `json:"prediction,omitempty"`
+}
+
+// HostCores tells which cores the ranks on a host might use at MPI_Init. A core is a CPU of the operating system, so
+// that two hardware threads are two cores; limits of CPU time, which containers have, do not count.
+type HostCores struct {
+	// Host is the index of the host's name in Hosts.
+	Host int32 `json:"host"`
+	// Ranks is the number of ranks on the host, Cores the number of cores that they might use, all together.
+	Ranks int32 `json:"ranks"`
+	Cores int32 `json:"cores"`
+	// Least and Most are the least and the largest number of cores that a rank might use: less than Cores where the
+	// launcher binds ranks to cores.
+	Least int32 `json:"least"`
+	Most  int32 `json:"most"`
+	// SharingRanks is the number of ranks that have only SharedCores cores together, fewer than they are: of several
+	// such groups the one with the fewest cores per rank. Both are 0 where each rank can have a core.
+	SharingRanks int32 `json:"sharing_ranks,omitempty"`
+	SharedCores  int32 `json:"shared_cores,omitempty"`
+}
+
+// SharedCores returns the hosts on which ranks had fewer cores than they are.
+func (m *Manifest) SharedCores() (shared []HostCores) {
+	for _, c := range m.Origin.Cores {
+		if c.SharingRanks > 0 {
+			shared = append(shared, c)
+		}
+	}
+	return shared
+}
+
+// HostName is the name of the host with this index, or its number where names are not known.
+func (o *Origin) HostName(host int32) string {
+	if host >= 0 && int(host) < len(o.Hosts) {
+		return o.Hosts[host]
+	}
+	return strconv.Itoa(int(host))
 }
 
 // Replay describes a replay.

@@ -60,6 +60,9 @@ func (p *plan) origin(j *job, o schema.Origin, sim *simulation) schema.Origin {
 			o.Hosts = append(o.Hosts, handles.ValidText(p.hosts[i].Name))
 		}
 	}
+	if o.Cores == nil {
+		o.Cores = p.cores(j)
+	}
 	if o.Started == "" {
 		o.Started = j.started().UTC().Format(time.RFC3339)
 	}

@@ -26,6 +26,7 @@
 //	rows.go         the rows of an epoch -> the sink
 //	tally.go        what a pass counted
 //	definitions.go  the small tables, the manifest and its warnings
+//	cores.go        the cores that ranks might use
 //	parts.go        several processes that ingest the ranks of one node each; index.go and partfiles.go are the files
 //	                that they exchange
 //	store.go        a job of a folder -> a run of a store, and its records removed; all.go does this for all jobs of a

@@ -229,6 +229,35 @@ func TestGrowth(t *testing.T) {
 	}
 }
 
+// The header has the cores that a process may use: here the last of those that this test may use.
+func TestHeaderHasCores(t *testing.T) {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, list, _ := strings.Cut(string(status), "Cpus_allowed_list:")
+	list, _, _ = strings.Cut(strings.TrimSpace(list), "\n")
+	last := list[strings.LastIndexAny(list, ",-")+1:]
+	for _, library := range libraries {
+		folder := filepath.Join(t.TempDir(), "spool")
+		exe := compile(t, "mpicc."+library, filepath.Join(programs, "many.c"), "-w")
+		got := launch(t, library, 1, []string{"LD_PRELOAD=" + shimFor(t, library), "COMMQ_SPOOL=" + folder}, "taskset", "-c", last, exe, "1")
+		if got != (outcome{"ok\n", "", 0}) {
+			t.Fatalf("%s: %+v", library, got)
+		}
+		var cores []string
+		mask := dumpFolder(t, folder)[0].header.Cores
+		for i := range 8 * len(mask) {
+			if mask[i/8]>>(i%8)&1 == 1 {
+				cores = append(cores, fmt.Sprint(i))
+			}
+		}
+		if !slices.Equal(cores, []string{last}) {
+			t.Errorf("%s: cores %v, want %s", library, cores, last)
+		}
+	}
+}
+
 func checkMany(t *testing.T, d *dumper, n int) {
 	t.Helper()
 	if len(d.calls) != 3*n+4 || len(d.lines) != len(d.calls) {

@@ -157,7 +157,8 @@ type Header struct {
 	BootID             [64]byte
 	MPILibrary         [512]byte
 	Program            [256]byte
-	Pad                [2944]byte
+	Cores              [512]byte
+	Pad                [2432]byte
 }
 
 // Call is a CALL slot: one MPI call; cq_call of spool.h tells which fields a call uses.

@@ -130,9 +130,9 @@ func runCriticalPath(ctx context.Context, a *app, o *criticalOptions, rowsToo bo
 		}
 	}
 	err = a.writeRows(o.format, output.Limit(pathRows(path, o.by, r.Place(ctx)), o.limit))
-	if err == nil && o.format == "table" && path.StartupNs > 0 {
-		a.note("MPI_Init and MPI_Finalize took %s of the run's time and are left out; --init include counts them",
-			percent(float64(path.StartupNs)/float64(path.StartupNs+path.DurationNs)))
+	startup := queries.Startup{Ns: path.StartupNs, RunNs: path.StartupNs + path.DurationNs}
+	if note := startup.Note(); err == nil && o.format == "table" && note != "" {
+		a.note("%s", note)
 	}
 	if err != nil {
 		return err

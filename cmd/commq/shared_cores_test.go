@@ -61,7 +61,7 @@ func TestSharedCoresLikeDiagnose(t *testing.T) {
 func TestSharedCoresNote(t *testing.T) {
 	store := filepath.Join("..", "..", "testdata", "runs")
 	const note = "commq: between calls the ranks of mg.W.16 had a CPU for 39.6 % of the time only, usually because there were " +
-		"more ranks than cores: measured times include waiting for one; commq simulate mg.W.16 --machine ethernet-40g --name NAME " +
+		"more ranks than cores: measured times include waiting for a core; commq simulate mg.W.16 --machine ethernet-40g --name NAME " +
 		"makes a run with a core for each rank\n"
 	for _, c := range []struct {
 		line string

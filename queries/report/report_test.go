@@ -344,7 +344,7 @@ func runDir(name string) string { return filepath.Join("..", "..", "testdata", "
 // The three measures of time tell what they leave out; others, and runs without MPI_Init, have nothing to tell.
 func TestStartupIsToldOfTimes(t *testing.T) {
 	page := pageOf(t, report.Options{}, input(t, runDir("cg.A.4")))
-	const note = "MPI_Init and MPI_Finalize took 25 % of the time in MPI and are left out; --init include counts them."
+	const note = "MPI_Init and MPI_Finalize took 20 % of the run's time and are left out; --init include counts them."
 	if n := strings.Count(html.UnescapeString(page), note); n != 3 {
 		t.Errorf("%d notes of the startup, want one each for efficiency, wait-states and time-by-rank", n)
 	}

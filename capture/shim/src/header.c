@@ -39,6 +39,7 @@ void cq_header_fill(cq_header *h, int number)
 	memcpy(h->boot_id, cq.boot, sizeof h->boot_id);
 	memcpy(h->mpi_library, cq.library, sizeof h->mpi_library);
 	memcpy(h->program, cq.program, sizeof h->program);
+	memcpy(h->cores, cq.cores, sizeof h->cores);
 }
 
 void cq_header_clock(cq_thread *t)

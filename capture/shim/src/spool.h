@@ -378,7 +378,8 @@ typedef struct {
 	char boot_id[64];     /* distinguishes machines with the same name */
 	char mpi_library[512]; /* MPI_Get_library_version, first bytes, terminated */
 	char program[256];    /* path of the executable, terminated, last bytes if longer */
-	char pad[2944];
+	uint8_t cores[512];   /* cores that the process might use at MPI_Init: bit i % 8 of byte i / 8 is core i; all 0: not known */
+	char pad[2432];
 } cq_header;
 
 _Static_assert(sizeof(cq_call) == CQ_SLOT_BYTES, "slot");

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <sys/random.h>
 #include <unistd.h>
@@ -37,6 +38,8 @@ static void identify_process(void)
 	if (gethostname(cq.host, sizeof cq.host - 1) != 0)
 		cq.host[0] = 0;
 	read_line("/proc/sys/kernel/random/boot_id", cq.boot, sizeof cq.boot);
+	if (sched_getaffinity(0, sizeof cq.cores, (cpu_set_t *)cq.cores) != 0)
+		memset(cq.cores, 0, sizeof cq.cores); /* more cores than there are bits */
 }
 
 /* A hash of everything that distinguishes the CLOCK_MONOTONIC of two processes. */

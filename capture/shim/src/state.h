@@ -273,6 +273,7 @@ typedef struct {
 	int64_t offset_ns, offset_error_ns, offset_at_ns;
 	char spool[3072];
 	char host[64], boot[64], library[512], program[256];
+	uint8_t cores[512]; /* as in cq_header */
 	int complained; /* a failure of the spool was reported */
 } cq_state;
 

@@ -1,0 +1,48 @@
+package diagnose
+
+import (
+	"fmt"
+
+	"github.com/commq/commq/internal/cores"
+	"github.com/commq/commq/internal/units"
+	"github.com/commq/commq/schema"
+)
+
+// coresOf is what is known of the cores of a run: whether its ranks waited for them. Runs whose times are not measured
+// have a core for each rank.
+func coresOf(m *schema.Manifest, computed *computing) cores.Use {
+	u := cores.Use{Known: len(m.Origin.Cores) > 0, CPUShare: 1}
+	if m.TimeOrigin != "measured" {
+		return u
+	}
+	u.CPUShare = computed.cpuShare()
+	for _, h := range m.SharedCores() {
+		u.Shared = append(u.Shared, cores.Host{Name: m.Origin.HostName(h.Host), Ranks: h.SharingRanks, Cores: h.SharedCores})
+	}
+	return u
+}
+
+// simulatedInstead reports whether the run's own times are replaced by simulated ones: its ranks waited for cores, and
+// compute times are on a clock that stops meanwhile.
+func simulatedInstead(m *schema.Manifest, u cores.Use) bool {
+	return u.Waited() && m.ComputeClock == "cpu"
+}
+
+// sharedCores warns that the run's times are not those of a core per rank.
+func sharedCores(m *schema.Manifest, u cores.Use, machine string) string {
+	if !simulatedInstead(m, u) {
+		return u.Text("") + "; these times include waiting for a core: capture with --clock cpu, or on more cores"
+	}
+	return fmt.Sprintf("%s; these times are simulated on %s instead, from the CPU time that the ranks computed",
+		u.Text(""), machine)
+}
+
+// mostlyComputing is the part of a run's time that computing, with its waits, takes at least where no doubt is in
+// place.
+const mostlyComputing = 0.5
+
+// maybeSharedCores warns of a run that spends most of its time in MPI, which may be for want of cores.
+func maybeSharedCores(d *Diagnosis) string {
+	return fmt.Sprintf("without messages the run would take %s; the rest is communication, or ranks that waited in MPI for a core: "+
+		"on fewer cores than ranks use --machine NAME, whose times are those of a core each", units.Duration(d.SimulatedNs))
+}
