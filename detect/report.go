@@ -141,6 +141,7 @@ func (r *reporter) finding(i *ledger.Instance) Finding {
 		m := &r.ledger.Messages[m]
 		f.MessageBytes += m.Bytes
 		comms[m.Comm] = true
+		f.Datatypes = append(f.Datatypes, m.Datatype)
 		f.SendSites = append(f.SendSites, m.SendSite)
 		if m.PostSeq == m.DoneSeq {
 			f.RecvSites = append(f.RecvSites, m.RecvSite)
@@ -151,7 +152,8 @@ func (r *reporter) finding(i *ledger.Instance) Finding {
 			one.Messages = append(one.Messages, Message{m.Src, m.Dst, m.SendSeq, m.PostSeq, doneRow(m)})
 		}
 	}
-	f.SendSites, f.RecvSites, f.DoneSites = sites(f.SendSites), sites(f.RecvSites), sites(f.DoneSites)
+	f.SendSites, f.RecvSites, f.DoneSites = known(f.SendSites), known(f.RecvSites), known(f.DoneSites)
+	f.Datatypes = known(f.Datatypes)
 	if r.listed {
 		f.List = []Instance{one}
 	}
@@ -211,7 +213,7 @@ func (f *Finding) merge(g *Finding) {
 	f.Segments = max(f.Segments, g.Segments)
 	f.Repeats += g.Repeats
 	f.Checks += g.Checks
-	f.Kept = union(f.Kept, g.Kept)
+	f.Kept, f.Datatypes = union(f.Kept, g.Kept), union(f.Datatypes, g.Datatypes)
 	f.Messages += g.Messages
 	f.MessageBytes += g.MessageBytes
 	f.Instances += g.Instances
@@ -239,8 +241,8 @@ func union(a, b []int32) []int32 {
 	return slices.Compact(out)
 }
 
-// sites returns the distinct known call sites, sorted.
-func sites(all []int32) []int32 {
+// known returns the distinct known ids, sorted: of call sites or datatypes.
+func known(all []int32) []int32 {
 	all = slices.DeleteFunc(all, func(s int32) bool { return s == schema.NullInt32 })
 	slices.Sort(all)
 	return slices.Compact(all)

@@ -47,6 +47,8 @@ type Finding struct {
 	// Bytes is the payload of an instance: what the root has, or the total contribution of a rank. The minimum and
 	// maximum differ if instances do.
 	BytesMin, BytesMax int64
+	// Datatypes are the datatypes of the messages (ids in datatypes), ascending.
+	Datatypes []int32
 	// Segments is the largest number of pieces in which an instance is transferred; 1 means whole.
 	Segments int
 	// Repeats is the number of instances whose payload all ranks already had from an earlier one.

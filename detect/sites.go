@@ -84,7 +84,7 @@ func locate(findings []Finding, messages []ledger.Message, read func(add func(*s
 	for k := range l.findings {
 		f := &l.findings[k]
 		for _, list := range []*[]int32{&f.SendSites, &f.RecvSites, &f.DoneSites} {
-			*list = sites(*list)
+			*list = known(*list)
 			for _, site := range *list {
 				slices.Sort(calls[site])
 				callsAt[site] = calls[site]

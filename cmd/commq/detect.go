@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -41,8 +40,9 @@ allgathers, alltoalls, barriers, scatters, gathers, reductions and scans, whatev
 rings, in segments, with other messages between. By the hashes of payloads it follows which rank had a payload before
 and which has it after, so capture the run with --hash crc64 (or crc32).
 
-Each finding has the operation that would do it, its ranks, roots and payload, how often it is done, and the calls to
-remove. It names the missing ranks if it covers only part of a communicator. Its certainty is verified (payloads are
+Each finding is one change of the program: the operation that would do it, with the count and datatype that its call
+takes, its ranks and roots, how often it is done, and the calls to remove. Several groups of ranks that do it at the same
+lines are one finding. It names the missing ranks if it covers only part of a communicator. Its certainty is verified (payloads are
 what the operation makes of others, by their hashes, sums and first elements), addressed (sizes fit and blocks lie
 side by side in memory) or inferred (only who sends what to whom fits). A program can record what a rank contributes
 without sending it: commq_send_to_self (see commq capture api). Findings hold for this run; whether the program may
@@ -174,10 +174,7 @@ func spillPayloads() (stored.SpillFile, error) { return writer.Scratch("commq-pa
 // print writes the answer in the format that the flags name.
 func (o *detectOptions) print(a *app, answer *report.Report) error {
 	if !o.options.Messages {
-		answer.Findings = slices.Clone(answer.Findings)
-		for i := range answer.Findings {
-			answer.Findings[i].List = nil
-		}
+		answer.DropLists()
 	}
 	switch o.format {
 	case "json":

@@ -76,9 +76,11 @@ func combinedLines(d *report.Report) []string {
 				functions = append(functions, name)
 			}
 		}
-		out = append(out, fmt.Sprintf("%s %s %v %s %s %v %d x %d by %d kept %s", strings.Join(functions, "+"),
-			f.Operation, f.Reductions, f.Certainty,
-			report.Ranges(f.Ranks), f.Roots, f.Instances, f.PayloadBytesMax, f.Messages, report.Ranges(f.KeptRanks)))
+		for _, g := range f.Groups {
+			out = append(out, fmt.Sprintf("%s %s %v %s %s %v %d x %d by %d kept %s", strings.Join(functions, "+"),
+				f.Operation, f.Reductions, f.Certainty,
+				report.Ranges(g.Ranks), g.Roots, g.Instances, f.PayloadBytesMax, g.Messages, report.Ranges(g.KeptRanks)))
+		}
 	}
 	slices.Sort(out)
 	return out
@@ -113,8 +115,10 @@ func TestDetectFindsTheRowsOfCG(t *testing.T) {
 			}
 		}
 		for _, f := range d.Findings {
-			got = append(got, fmt.Sprintf("%s %s %v ranks %s %dx%d", f.Operation, f.Certainty, f.Reductions,
-				report.Ranges(f.Ranks), f.SendSites[0].Line, f.Instances))
+			for _, g := range f.Groups {
+				got = append(got, fmt.Sprintf("%s %s %v ranks %s %dx%d", f.Operation, f.Certainty, f.Reductions,
+					report.Ranges(g.Ranks), f.SendSites[0].Line, g.Instances))
+			}
 			if name := f.SendSites[0].Function; name != "conj_grad" && name != "cg" {
 				t.Errorf("%s: found in %q, want conj_grad or cg", c.run, name)
 			}

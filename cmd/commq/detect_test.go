@@ -117,8 +117,9 @@ func manualLines(d *report.Report) []string {
 				functions = append(functions, name)
 			}
 		}
+		g := &f.Groups[0]
 		out = append(out, fmt.Sprintf("%s %s %s roots %v %v %d bytes %d segments %d instances %d repeats %d messages %v %v %v", strings.Join(functions, "+"), f.Operation,
-			report.Ranges(f.Ranks), f.Roots, f.PossibleRoots, f.PayloadBytesMax, f.Segments, f.Instances, f.Repeats,
+			report.Ranges(g.Ranks), g.Roots, g.PossibleRoots, f.PayloadBytesMax, f.Segments, f.Instances, f.Repeats,
 			f.Messages, callsAt(f.SendSites), callsAt(f.ReceiveSites), callsAt(f.CompletionSites)))
 	}
 	slices.Sort(out)

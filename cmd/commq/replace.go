@@ -88,18 +88,35 @@ func runReplace(ctx context.Context, a *app, o *replaceOptions) error {
 		return err
 	}
 	plan := replaceable.Plan(which)
+	if plan.Total() == 0 {
+		printLeft(a, plan, findings)
+		return nothingReplaced(r.Name, plan)
+	}
 	done, err := plan.Write(ctx, r, run.Rewrite{Store: a.storeDir(), Name: name, Replace: a.replace, Commq: version})
 	if err != nil {
 		return err
 	}
-	for _, l := range plan.Left {
-		fmt.Fprintf(a.stderr, "commq: finding %d, instance %d stays: %s\n", answer.Findings[l.Finding].Finding,
-			l.Instance+1, l.Why)
-	}
+	printLeft(a, plan, findings)
 	_, err = fmt.Fprintf(a.stdout, "%s: %s instead of %s of %s; untimed: commq simulate --run %s --machine "+
 		"MACHINE times it\n",
 		name, counted(done.Collectives, "collective"), counted(done.Messages, "message"), r.Name, name)
 	return err
+}
+
+// nothingReplaced is the error of a replacement that would change nothing.
+func nothingReplaced(name string, plan *replace.Plan) error {
+	if len(plan.Left) == 0 {
+		return fmt.Errorf("replace: no collective made by hand was found in run %q; nothing was written", name)
+	}
+	return fmt.Errorf("replace: none of %s in run %q can be replaced; nothing was written",
+		counted(int64(len(plan.Left)), "instance"), name)
+}
+
+// printLeft lists the instances that stay as they are, with the reason.
+func printLeft(a *app, plan *replace.Plan, findings []replace.Finding) {
+	for _, l := range plan.Left {
+		fmt.Fprintf(a.stderr, "commq: finding %d, instance %d stays: %s\n", findings[l.Finding].Number, l.Instance+1, l.Why)
+	}
 }
 
 // readFindings reads the file of findings; without one it detects them.

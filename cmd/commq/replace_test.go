@@ -178,7 +178,7 @@ func TestDetectPricesFindings(t *testing.T) {
 	if err := json.Unmarshal([]byte(commq(t, append(args, "--format", "json")...)), &d); err != nil {
 		t.Fatal(err)
 	}
-	if len(d.Findings) != 1 || d.Findings[0].List != nil {
+	if len(d.Findings) != 1 || d.Findings[0].Groups[0].List != nil {
 		t.Fatalf("found %+v, want one without its messages", d.Findings)
 	}
 	p := d.Findings[0].Price
@@ -198,7 +198,7 @@ func TestDetectPricesFindings(t *testing.T) {
 		!strings.Contains(s, "; 8 ranks: 29.7 us by hand, 15.3 us called; pays from 4 ranks\n") {
 		t.Errorf("the table says\n%s", s)
 	}
-	if s := commq(t, append(args, "--format", "csv")...); !strings.HasSuffix(s, ",1,10194,3097,4\n") {
+	if s := commq(t, append(args, "--format", "csv")...); !strings.HasSuffix(s, ",10194,3097,4\n") {
 		t.Errorf("the row says\n%s", s)
 	}
 	if s := commq(t, append(args, "--format", "sarif")...); !strings.Contains(s, `"saved_ns": 3097`) ||
@@ -237,7 +237,7 @@ func TestDetectPricesRootsInTurn(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(d.Findings) != 1 || d.Findings[0].Operation != "MPI_Bcast" ||
-		!gocmp.Equal(d.Findings[0].RootOrder, []int32{0, 1, 2, 3}) {
+		!gocmp.Equal(d.Findings[0].Groups[0].RootOrder, []int32{0, 1, 2, 3}) {
 		t.Fatalf("found %+v, want one MPI_Bcast whose roots are 0 to 3 in turn", d.Findings)
 	}
 	p := d.Findings[0].Price
@@ -257,14 +257,14 @@ func TestReplaceRefusesOtherMessages(t *testing.T) {
 		change func(f *report.Finding)
 		want   string
 	}{
-		{func(f *report.Finding) { f.List[0].Messages[2][2] = 7 }, "finding 1, instance 1: the run has no message that rank 0 sends with seq 7"},
-		{func(f *report.Finding) { f.List[0].Messages[2][3] = 5 }, "is received by rank 3 with seq 0; the finding says rank 3, seq 5"},
-		{func(f *report.Finding) { f.List[0].Messages[2][0] = 4 }, "a message from rank 4 to rank 3, which are not both among its ranks"},
-		{func(f *report.Finding) { f.List[0].Messages[2] = f.List[0].Messages[1] }, "findings 1 and 1 both have the message that rank 0 sends with seq 1"},
-		{func(f *report.Finding) { f.List[0].Root = nil }, "finding 1, instance 1: its root is not among its ranks"},
-		{func(f *report.Finding) { f.Ranks = nil }, "finding 1: its ranks are []; want two or more, ascending"},
+		{func(f *report.Finding) { f.Groups[0].List[0].Messages[2][2] = 7 }, "finding 1, instance 1: the run has no message that rank 0 sends with seq 7"},
+		{func(f *report.Finding) { f.Groups[0].List[0].Messages[2][3] = 5 }, "is received by rank 3 with seq 0; the finding says rank 3, seq 5"},
+		{func(f *report.Finding) { f.Groups[0].List[0].Messages[2][0] = 4 }, "a message from rank 4 to rank 3, which are not both among its ranks"},
+		{func(f *report.Finding) { f.Groups[0].List[0].Messages[2] = f.Groups[0].List[0].Messages[1] }, "findings 1 and 1 both have the message that rank 0 sends with seq 1"},
+		{func(f *report.Finding) { f.Groups[0].List[0].Root = nil }, "finding 1, instance 1: its root is not among its ranks"},
+		{func(f *report.Finding) { f.Groups[0].Ranks = nil }, "finding 1: its ranks are []; want two or more, ascending"},
 		{func(f *report.Finding) { f.Operation = "MPI_Comm_dup" }, `operation "MPI_Comm_dup" is none that can be put in place`},
-		{func(f *report.Finding) { f.Instances = 2 }, "commq detect --format json writes them with --messages"},
+		{func(f *report.Finding) { f.Groups[0].Instances = 2 }, "commq detect --format json writes them with --messages"},
 	} {
 		var d report.Report
 		if err := json.Unmarshal([]byte(findings), &d); err != nil {

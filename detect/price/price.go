@@ -76,8 +76,9 @@ type Pricer struct {
 	Options simulate.Options
 }
 
-// Price prices findings, each alone and all together. ranks are other numbers of ranks to price one instance with.
-func (p *Pricer) Price(ctx context.Context, findings int, ranks []int) (*Pricing, []*Price, error) {
+// Price prices findings, each alone and all together. findings has the indices of each one's groups in Replaceable, and
+// ranks are other numbers of ranks to price one instance with.
+func (p *Pricer) Price(ctx context.Context, findings [][]int, ranks []int) (*Pricing, []*Price, error) {
 	base, err := p.simulate(ctx, p.Program, func(b *schema.Events) *schema.Events { return b })
 	if err != nil {
 		return nil, nil, fmt.Errorf("simulate %s on %s: %w", p.Run.Name, p.Machine.Name, err)
@@ -86,13 +87,13 @@ func (p *Pricer) Price(ctx context.Context, findings int, ranks []int) (*Pricing
 		Warnings: p.warnings()}
 	var all []int
 	var prices []*Price
-	for i := range findings {
-		all = append(all, i)
-		price, err := p.together(ctx, []int{i}, base)
+	for _, groups := range findings {
+		all = append(all, groups...)
+		price, err := p.together(ctx, groups, base)
 		if err != nil {
 			return nil, nil, err
 		}
-		p.addRanks(price, i, ranks)
+		p.addRanks(price, groups[0], ranks)
 		prices = append(prices, price)
 	}
 	total, err := p.together(ctx, all, base)

@@ -90,7 +90,7 @@ func (r *Run) readEvents() error {
 		receives := m.kind[1] == schema.ClassRecv || m.kind[1] == schema.ClassSendrecv ||
 			m.kind[1] == schema.ClassProbe && m.recvRow != m.PostSeq
 		if !sends || !receives {
-			return fmt.Errorf("finding %d, instance %d: the message that rank %d sends with seq %d does not have the rows of both its ends", m.finding+1, m.instance+1, m.Src, m.SendSeq)
+			return fmt.Errorf("finding %d, instance %d: the message that rank %d sends with seq %d does not have the rows of both its ends", r.findings[m.finding].Number, m.instance+1, m.Src, m.SendSeq)
 		}
 	}
 	return nil

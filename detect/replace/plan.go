@@ -96,6 +96,14 @@ func (r *Run) Plan(findings []int) *Plan {
 // Collectives returns the number of collectives that replace a finding's messages.
 func (p *Plan) Collectives(finding int) int { return p.collected[finding] }
 
+// Total returns the number of collectives that replace messages of all findings.
+func (p *Plan) Total() (n int) {
+	for _, of := range p.collected {
+		n += of
+	}
+	return n
+}
+
 // Comms returns the rows of the new communicators.
 func (p *Plan) Comms() []schema.Comm { return p.comms.rows }
 

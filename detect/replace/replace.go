@@ -11,6 +11,8 @@ import (
 
 // Finding is a collective operation that replaces messages, with all its instances.
 type Finding struct {
+	// Number names it in errors; several groups of ranks may share one.
+	Number int
 	// Operation is the blocking collective to call.
 	Operation schema.CallID
 	// ReduceOp is the operation of a reduction, schema.NullEnum for others.
@@ -175,14 +177,14 @@ func (r *Run) take(findings []Finding) error {
 	for f := range findings {
 		x := &findings[f]
 		if !slices.Contains(Operations, x.Operation) {
-			return fmt.Errorf("finding %d: operation %s is none that can be put in place", f+1, x.Operation)
+			return fmt.Errorf("finding %d: operation %s is none that can be put in place", x.Number, x.Operation)
 		}
 		if len(x.Ranks) < 2 || !slices.IsSorted(x.Ranks) {
-			return fmt.Errorf("finding %d: its ranks are %v; want two or more, ascending", f+1, x.Ranks)
+			return fmt.Errorf("finding %d: its ranks are %v; want two or more, ascending", x.Number, x.Ranks)
 		}
 		for _, rank := range x.Ranks {
 			if rank < 0 || int(rank) >= len(r.ranks) {
-				return fmt.Errorf("finding %d: it names rank %d; the run has %d", f+1, rank, len(r.ranks))
+				return fmt.Errorf("finding %d: it names rank %d; the run has %d", x.Number, rank, len(r.ranks))
 			}
 		}
 		r.first = append(r.first, nil)
@@ -191,20 +193,20 @@ func (r *Run) take(findings []Finding) error {
 			r.first[f] = append(r.first[f], len(r.messages))
 			if x.Operation.Is(schema.FactRooted) {
 				if _, ok := slices.BinarySearch(x.Ranks, in.Root); !ok {
-					return fmt.Errorf("finding %d, instance %d: its root is not among its ranks", f+1, i+1)
+					return fmt.Errorf("finding %d, instance %d: its root is not among its ranks", x.Number, i+1)
 				}
 			}
 			if in.RankBytes != nil && len(in.RankBytes) != len(x.Ranks) {
-				return fmt.Errorf("finding %d, instance %d: it says what %d of its %d ranks have", f+1, i+1,
+				return fmt.Errorf("finding %d, instance %d: it says what %d of its %d ranks have", x.Number, i+1,
 					len(in.RankBytes), len(x.Ranks))
 			}
 			if len(in.Messages) == 0 {
-				return fmt.Errorf("finding %d, instance %d: it names no messages", f+1, i+1)
+				return fmt.Errorf("finding %d, instance %d: it names no messages", x.Number, i+1)
 			}
 			for _, m := range in.Messages {
 				for _, rank := range [2]int32{m.Src, m.Dst} {
 					if _, ok := slices.BinarySearch(x.Ranks, rank); !ok {
-						return fmt.Errorf("finding %d, instance %d: a message from rank %d to rank %d, which are not both among its ranks", f+1, i+1, m.Src, m.Dst)
+						return fmt.Errorf("finding %d, instance %d: a message from rank %d to rank %d, which are not both among its ranks", x.Number, i+1, m.Src, m.Dst)
 					}
 				}
 				r.messages = append(r.messages,
@@ -230,8 +232,8 @@ func (r *Run) readMessages() error {
 		at := place{m.Src, m.SendSeq}
 		if other, twice := named[at]; twice {
 			o := &r.messages[other]
-			return fmt.Errorf("findings %d and %d both have the message that rank %d sends with seq %d", o.finding+1,
-				m.finding+1, m.Src, m.SendSeq)
+			return fmt.Errorf("findings %d and %d both have the message that rank %d sends with seq %d", r.findings[o.finding].Number,
+				r.findings[m.finding].Number, m.Src, m.SendSeq)
 		}
 		named[at] = int32(i)
 	}
@@ -241,7 +243,7 @@ func (r *Run) readMessages() error {
 			if k, ok := named[place{b.Src[i], b.SendSeq[i]}]; ok {
 				n.message = k
 				if err := r.messages[k].fill(b, i); err != nil {
-					return err
+					return fmt.Errorf("finding %d, %w", r.findings[r.messages[k].finding].Number, err)
 				}
 			}
 			if dst := b.Dst[i]; dst >= 0 && int(dst) < len(r.ranks) {
@@ -259,7 +261,7 @@ func (r *Run) readMessages() error {
 	for i := range r.messages {
 		if m := &r.messages[i]; !m.known {
 			return fmt.Errorf("finding %d, instance %d: the run has no message that rank %d sends with seq %d",
-				m.finding+1, m.instance+1, m.Src, m.SendSeq)
+				r.findings[m.finding].Number, m.instance+1, m.Src, m.SendSeq)
 		}
 	}
 	for i := range r.ranks {
@@ -284,8 +286,8 @@ func compare(a, b int64) int {
 // fill copies row i of the table.
 func (m *message) fill(b *schema.Messages, i int) error {
 	if m.known || b.Dst[i] != m.Dst || b.RecvPostSeq[i] != m.PostSeq || b.RecvDoneSeq[i] != m.DoneSeq {
-		return fmt.Errorf("finding %d, instance %d: the message that rank %d sends with seq %d is received by rank %d with seq %d; the finding says rank %d, seq %d",
-			m.finding+1, m.instance+1, m.Src, m.SendSeq, b.Dst[i], b.RecvPostSeq[i], m.Dst, m.PostSeq)
+		return fmt.Errorf("instance %d: the message that rank %d sends with seq %d is received by rank %d with seq %d; the "+
+			"finding says rank %d, seq %d", m.instance+1, m.Src, m.SendSeq, b.Dst[i], b.RecvPostSeq[i], m.Dst, m.PostSeq)
 	}
 	m.known = true
 	m.comm, m.tag, m.bytes, m.datatype, m.hash = b.Comm[i], b.Tag[i], b.Bytes[i], b.SendDatatype[i], b.PayloadHash[i]

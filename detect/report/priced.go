@@ -36,7 +36,7 @@ func (p *Report) AddPrices(ctx context.Context, r *run.Run, target *simulate.Tar
 	}
 	pricer := &price.Pricer{Run: r, Replaceable: replaceable, Machine: target.Machine,
 		Program: stored.ProgramOf(ctx, r), Options: simulate.Options{Dialect: target.Dialect}}
-	pricing, prices, err := pricer.Price(ctx, len(p.Findings), ranks)
+	pricing, prices, err := pricer.Price(ctx, p.groups(), ranks)
 	if err != nil {
 		return err
 	}

@@ -27,6 +27,9 @@ func (p *Report) Text(w io.Writer) error {
 			}
 		}
 	}
+	if len(p.Findings) == 0 {
+		fmt.Fprintf(&s, "Looked for %s: none was found.\n", lookedFor)
+	}
 	fmt.Fprintf(&s, "%s in %s of %s; chance of any false match of hashes (%s): %s\n",
 		units.Count(int64(len(p.Findings)), "finding"), units.Count(p.Messages, "message"), p.Run, p.Hash,
 		chanceText(p.FalseMatchChance))
@@ -45,6 +48,9 @@ func (p *Report) Text(w io.Writer) error {
 	_, err := io.WriteString(w, s.String())
 	return err
 }
+
+// lookedFor names what a detection looks for.
+const lookedFor = "broadcasts, barriers, allgathers, alltoalls, gathers, scatters, reductions and scans"
 
 // chanceText writes a probability; people need not know how far below one in a billion it is.
 func chanceText(p float64) string {
@@ -83,39 +89,42 @@ func (p *Report) omissions() (out []string) {
 	return out
 }
 
-// CSV writes a row per finding; lists have blanks between their members.
+// CSV writes a row per finding and group of ranks; lists have blanks between their members. Places and prices are the
+// whole finding's.
 func (p *Report) CSV(w io.Writer) error {
-	rows := [][]string{{"operation", "comm", "ranks", "missing_ranks", "completeness", "roots",
-		"possible_roots", "payload_min_bytes", "payload_max_bytes", "segments", "instances", "repeats", "messages",
-		"message_bytes", "send_sites", "receive_sites", "completion_sites", "certainty", "reductions", "checks",
+	rows := [][]string{{"finding", "operation", "comm", "ranks", "missing_ranks", "completeness", "roots",
+		"possible_roots", "count_min", "count_max", "datatype", "segments", "instances", "messages",
+		"message_bytes", "send_sites", "receive_sites", "completion_sites", "certainty", "reductions",
 		"kept_ranks", "others"}}
 	if p.Pricing != nil {
-		rows[0] = append(rows[0], "finding", "replaced_ns", "saved_ns", "pays_from")
+		rows[0] = append(rows[0], "replaced_ns", "saved_ns", "pays_from")
 	}
 	for i := range p.Findings {
 		f := &p.Findings[i]
-		row := f.cells()
-		if f.Price != nil {
-			row = append(append(row, strconv.Itoa(f.Finding)), priceCells(f.Price)...)
+		for k := range f.Groups {
+			row := f.cells(&f.Groups[k])
+			if f.Price != nil {
+				row = append(row, priceCells(f.Price)...)
+			}
+			rows = append(rows, row)
 		}
-		rows = append(rows, row)
 	}
 	return csv.NewWriter(w).WriteAll(rows)
 }
 
-// cells returns a finding as a row of CSV.
-func (f *Finding) cells() []string {
+// cells returns a group of a finding as a row of CSV.
+func (f *Finding) cells(g *Group) []string {
 	number := func(n int64) string { return strconv.FormatInt(n, 10) }
 	comm := ""
-	if f.Communicator != nil {
-		comm = number(int64(*f.Communicator))
+	if g.Communicator != nil {
+		comm = number(int64(*g.Communicator))
 	}
-	return []string{f.Operation, comm, spaced(f.Ranks), spaced(f.MissingRanks),
-		strconv.FormatFloat(f.Completeness, 'g', -1, 64), spaced(f.Roots), spaced(f.PossibleRoots),
-		number(f.PayloadBytesMin), number(f.PayloadBytesMax), strconv.Itoa(f.Segments), number(f.Instances),
-		number(f.Repeats), number(f.Messages), number(f.MessageBytes), placesText(f.SendSites),
+	return []string{strconv.Itoa(f.Finding), f.Operation, comm, spaced(g.Ranks), spaced(g.MissingRanks),
+		strconv.FormatFloat(g.Completeness, 'g', -1, 64), spaced(g.Roots), spaced(g.PossibleRoots),
+		number(f.CountMin), number(f.CountMax), f.Datatype, strconv.Itoa(f.Segments), number(g.Instances),
+		number(g.Messages), number(g.MessageBytes), placesText(f.SendSites),
 		placesText(f.ReceiveSites), placesText(f.CompletionSites), f.Certainty, strings.Join(f.Reductions, " "),
-		number(f.Checks), spaced(f.KeptRanks), strings.Join(f.Others, " ")}
+		spaced(g.KeptRanks), strings.Join(f.Others, " ")}
 }
 
 // priceCells returns replaced_ns, saved_ns and pays_from; empty where they are not known.

@@ -11,58 +11,72 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// Replaceable returns the findings, which must list their instances, as package replace takes them.
+// Replaceable returns the groups of all findings, one after the other, as package replace takes them. They must list
+// their instances.
 func (p *Report) Replaceable() ([]replace.Finding, error) {
 	var out []replace.Finding
 	for i := range p.Findings {
-		x, err := p.Findings[i].replaceable()
-		if err != nil {
-			return nil, fmt.Errorf("finding %d: %w", i+1, err)
+		f := &p.Findings[i]
+		for k := range f.Groups {
+			x, err := f.replaceable(&f.Groups[k])
+			if err != nil {
+				return nil, fmt.Errorf("finding %d: %w", f.Finding, err)
+			}
+			out = append(out, *x)
 		}
-		out = append(out, *x)
 	}
 	return out, nil
 }
 
-// Indices returns the indices of the findings with these numbers, ascending; all findings if there are no numbers. An
-// unknown number is an error.
+// Indices returns the indices in Replaceable of the findings with these numbers, ascending; of all findings if there
+// are no numbers. An unknown number is an error.
 func (p *Report) Indices(numbers []int) (indices []int, err error) {
-	if len(numbers) == 0 {
-		for i := range p.Findings {
-			indices = append(indices, i)
-		}
-		return indices, nil
-	}
 	for _, n := range numbers {
-		i := slices.IndexFunc(p.Findings, func(f Finding) bool { return f.Finding == n })
-		if i < 0 {
+		if !slices.ContainsFunc(p.Findings, func(f Finding) bool { return f.Finding == n }) {
 			return nil, fmt.Errorf("finding %d: there are %s; commq detect --run %s lists them", n,
 				units.Count(int64(len(p.Findings)), "finding"), p.Run)
 		}
-		indices = append(indices, i)
 	}
-	slices.Sort(indices)
-	return slices.Compact(indices), nil
+	for i, group := range p.groups() {
+		if len(numbers) == 0 || slices.Contains(numbers, p.Findings[i].Finding) {
+			indices = append(indices, group...)
+		}
+	}
+	return indices, nil
 }
 
-func (f *Finding) replaceable() (*replace.Finding, error) {
+// groups returns the indices in Replaceable of each finding's groups.
+func (p *Report) groups() (indices [][]int) {
+	n := 0
+	for i := range p.Findings {
+		var own []int
+		for range p.Findings[i].Groups {
+			own = append(own, n)
+			n++
+		}
+		indices = append(indices, own)
+	}
+	return indices
+}
+
+func (f *Finding) replaceable(g *Group) (*replace.Finding, error) {
 	op, err := replace.Operation(f.Operation)
 	if err != nil {
 		return nil, err
 	}
-	if int64(len(f.List)) != f.Instances {
+	if int64(len(g.List)) != g.Instances {
 		return nil, fmt.Errorf("%s in its list of %s; commq detect --format json writes them with --messages",
-			units.Count(int64(len(f.List)), "instance"), units.Comma(f.Instances))
+			units.Count(int64(len(g.List)), "instance"), units.Comma(g.Instances))
 	}
-	x := &replace.Finding{Operation: op, ReduceOp: schema.NullEnum, Comm: schema.NullInt32, Ranks: f.Ranks}
-	if f.Communicator != nil {
-		x.Comm = *f.Communicator
+	x := &replace.Finding{Number: f.Finding, Operation: op, ReduceOp: schema.NullEnum, Comm: schema.NullInt32, Ranks: g.Ranks}
+	if g.Communicator != nil {
+		x.Comm = *g.Communicator
 	}
 	if len(f.Reductions) == 1 { // of several that fit nothing tells the right one
 		x.ReduceOp = int16(slices.Index(schema.OpNames, f.Reductions[0]))
 	}
-	for k := range f.List {
-		in, err := f.List[k].detected()
+	for k := range g.List {
+		in, err := g.List[k].detected()
 		if err != nil {
 			return nil, fmt.Errorf("instance %d: %w", k+1, err)
 		}

@@ -3,11 +3,14 @@
 package report
 
 import (
+	"cmp"
+	"fmt"
 	"math"
 	"strings"
 
 	"github.com/commq/commq/detect"
 	"github.com/commq/commq/detect/price"
+	"github.com/commq/commq/run"
 	"github.com/commq/commq/schema"
 )
 
@@ -40,16 +43,59 @@ type Report struct {
 	Replay *price.Measured `json:"replay,omitempty"`
 }
 
-// Finding is a collective operation that the program does by hand.
+// Finding is a collective operation that the program does by hand: one thing to do, at the same lines, by one or several
+// groups of ranks.
 type Finding struct {
 	// Finding is its number, from 1 by descending bytes.
 	Finding int `json:"finding"`
-	// Operation is the collective, without MPI's prefix, for example bcast.
+	// Operation is the collective to call, for example MPI_Bcast.
 	Operation string `json:"operation"`
-	// Communicator is the id of the communicator that the collective could use; nil if none has these ranks.
+	// CountMin and CountMax are the least and the greatest count that the call takes: of a block where it moves a block
+	// for each rank. Datatype is what they count; MPI_BYTE if messages have several datatypes, or a derived one.
+	CountMin int64  `json:"count_min"`
+	CountMax int64  `json:"count_max"`
+	Datatype string `json:"datatype"`
+	// PayloadBytesMin is the least payload of an instance: what the root has, or all that a rank contributes.
+	PayloadBytesMin int64 `json:"payload_min_bytes"`
+	// PayloadBytesMax is the greatest payload of an instance.
+	PayloadBytesMax int64 `json:"payload_max_bytes"`
+	// Segments is the greatest number of pieces that a payload is sent in.
+	Segments int `json:"segments"`
+	// Instances is how often the program does it, in all groups together.
+	Instances int64 `json:"instances"`
+	// Repeats is how many of the instances carry what all ranks had from an earlier one.
+	Repeats int64 `json:"repeats"`
+	// Messages is the number of messages of all instances.
+	Messages int64 `json:"messages"`
+	// MessageBytes is their payload.
+	MessageBytes int64 `json:"message_bytes"`
+	// Certainty is verified, addressed or inferred. Reductions are the operations that fit, by MPI's names. Checks is
+	// how many payloads were compared with what they must be.
+	Certainty  string   `json:"certainty"`
+	Reductions []string `json:"reductions"`
+	Checks     int64    `json:"checks"`
+	// Others are other operations that fit everything that was seen.
+	Others []string `json:"others,omitempty"`
+	// Groups are the ranks that do it together, by their first rank.
+	Groups []Group `json:"groups"`
+	// SendSites are where messages are sent, ReceiveSites where they are received or their receives are posted,
+	// CompletionSites where requests of both are completed. For a persistent request they have the call that makes it
+	// and the one that starts it.
+	SendSites       []Site `json:"send_sites"`
+	ReceiveSites    []Site `json:"receive_sites"`
+	CompletionSites []Site `json:"completion_sites"`
+	// Price is there with --machine.
+	Price *price.Price `json:"price,omitempty"`
+}
+
+// Group are ranks that do a finding's operation together.
+type Group struct {
+	// Communicator is the id of the communicator that the collective could use, or of the one that its messages use if
+	// none has these ranks; nil if messages use several.
 	Communicator *int32 `json:"comm"`
-	// CommunicatorName is its name.
+	// CommunicatorName is its name. CommunicatorLike names the communicator that it is a duplicate of.
 	CommunicatorName string `json:"comm_name,omitempty"`
+	CommunicatorLike string `json:"comm_like,omitempty"`
 	// Ranks are the world ranks that take part.
 	Ranks []int32 `json:"ranks"`
 	// MissingRanks are world ranks of the communicator that do not take part.
@@ -64,38 +110,17 @@ type Finding struct {
 	RootOrder []int32 `json:"root_order,omitempty"`
 	// Neighbors is there for operations between neighbours.
 	Neighbors *Neighbors `json:"neighbors,omitempty"`
-	// PayloadBytesMin is the least payload of an instance.
-	PayloadBytesMin int64 `json:"payload_min_bytes"`
-	// PayloadBytesMax is the greatest payload of an instance.
-	PayloadBytesMax int64 `json:"payload_max_bytes"`
-	// Segments is the greatest number of pieces that a payload is sent in.
-	Segments int `json:"segments"`
-	// Instances is how often the program does it.
+	// Instances is how often this group does it.
 	Instances int64 `json:"instances"`
-	// Repeats is how many of the instances carry what all ranks had from an earlier one.
-	Repeats int64 `json:"repeats"`
-	// Messages is the number of messages of all instances.
-	Messages int64 `json:"messages"`
-	// MessageBytes is their payload.
+	// Messages is the number of its messages, and MessageBytes their payload.
+	Messages     int64 `json:"messages"`
 	MessageBytes int64 `json:"message_bytes"`
-	// Certainty is verified, addressed or inferred. Reductions are the operations that fit, by MPI's names. Checks is
-	// how many payloads were compared with what they must be. KeptRanks are ranks whose own part was not seen.
-	Certainty  string   `json:"certainty"`
-	Reductions []string `json:"reductions"`
-	Checks     int64    `json:"checks"`
-	KeptRanks  []int32  `json:"kept_ranks"`
-	// Others are other operations that fit everything that was seen.
-	Others []string `json:"others,omitempty"`
-	// SendSites are where messages are sent, ReceiveSites where they are received or their receives are posted,
-	// CompletionSites where requests of both are completed. For a persistent request they have the call that makes it
-	// and the one that starts it.
-	SendSites       []Site `json:"send_sites"`
-	ReceiveSites    []Site `json:"receive_sites"`
-	CompletionSites []Site `json:"completion_sites"`
+	// KeptRanks are ranks whose own part was not seen.
+	KeptRanks []int32 `json:"kept_ranks"`
 	// List are the instances, with --messages.
 	List []Instance `json:"list,omitempty"`
-	// Price is there with --machine.
-	Price *price.Price `json:"price,omitempty"`
+
+	all bool // all ranks of the run take part
 }
 
 // Neighbors are the neighbours of an exchange.
@@ -138,8 +163,10 @@ type Site struct {
 
 // maker makes a report from a result.
 type maker struct {
-	sites map[int32]Site   // by call site id
-	names map[int32]string // of communicators, by id
+	sites map[int32]Site             // by call site id
+	comms map[int32]*run.Comm        // by id
+	types map[int32]*schema.Datatype // by id
+	ranks int32                      // of the run
 }
 
 // report makes the report of a run.
@@ -148,35 +175,57 @@ func (k *maker) report(name string, m *schema.Manifest, r *detect.Result) *Repor
 		Unhashed: r.Unhashed, LeftOut: r.LeftOut, NoRoom: r.NoRoom, Unclassed: r.Unclassed,
 		Neighborhoods: r.Neighborhoods, FalseMatchChance: r.FalseMatch, Findings: []Finding{}}
 	for i := range r.Findings {
-		f := k.finding(&r.Findings[i])
-		f.Finding = i + 1
-		p.Findings = append(p.Findings, f)
+		p.add(k.finding(&r.Findings[i]))
 	}
+	p.number()
 	return p
 }
 
+// finding returns a finding of one group.
 func (k *maker) finding(f *detect.Finding) Finding {
-	p := Finding{Operation: f.Operation.String(),
-		Ranks: f.Ranks, MissingRanks: nonNil(f.Missing), Completeness: f.Completeness,
-		Roots: nonNil(f.Roots), PossibleRoots: nonNil(f.PossibleRoots), RootOrder: f.RootOrder,
-		PayloadBytesMin: f.BytesMin, PayloadBytesMax: f.BytesMax, Segments: f.Segments,
-		Instances: f.Instances, Repeats: f.Repeats, Messages: f.Messages, MessageBytes: f.MessageBytes,
+	p := Finding{Operation: f.Operation.String(), PayloadBytesMin: f.BytesMin, PayloadBytesMax: f.BytesMax,
+		Segments: f.Segments, Instances: f.Instances, Repeats: f.Repeats, Messages: f.Messages, MessageBytes: f.MessageBytes,
 		Certainty: f.Certainty.String(), Reductions: append([]string{}, f.Reductions...), Checks: f.Checks,
-		KeptRanks: nonNil(f.Kept),
 		SendSites: k.places(f.SendSites), ReceiveSites: k.places(f.RecvSites), CompletionSites: k.places(f.DoneSites)}
 	for _, op := range f.Others {
 		p.Others = append(p.Others, op.String())
 	}
+	k.count(&p, f)
+	p.Groups = []Group{k.group(f)}
+	return p
+}
+
+// group returns the ranks of a finding.
+func (k *maker) group(f *detect.Finding) Group {
+	g := Group{Ranks: f.Ranks, MissingRanks: nonNil(f.Missing), Completeness: f.Completeness,
+		Roots: nonNil(f.Roots), PossibleRoots: nonNil(f.PossibleRoots), RootOrder: f.RootOrder,
+		Instances: f.Instances, Messages: f.Messages, MessageBytes: f.MessageBytes, KeptRanks: nonNil(f.Kept),
+		all: len(f.Ranks) == int(k.ranks)}
 	if x := f.Neighbors; x != nil {
-		p.Neighbors = &Neighbors{Least: x.Least, Most: x.Most, Dims: x.Dims, Periods: x.Periods, Along: x.Along}
+		g.Neighbors = &Neighbors{Least: x.Least, Most: x.Most, Dims: x.Dims, Periods: x.Periods, Along: x.Along}
 	}
 	if f.Comm != schema.NullInt32 {
-		p.Communicator, p.CommunicatorName = &f.Comm, k.names[f.Comm]
+		g.Communicator = &f.Comm
+		if c := k.comms[f.Comm]; c != nil {
+			g.CommunicatorName, g.CommunicatorLike = c.Name, k.original(c)
+		}
 	}
 	for i := range f.List {
-		p.List = append(p.List, newInstance(&f.List[i]))
+		g.List = append(g.List, newInstance(&f.List[i]))
 	}
-	return p
+	return g
+}
+
+// original names the communicator of which one is a duplicate, or a duplicate of a duplicate; "" if it is none.
+func (k *maker) original(c *run.Comm) string {
+	from := c
+	for from.Kind == schema.CommDup && k.comms[from.Parent] != nil {
+		from = k.comms[from.Parent]
+	}
+	if from == c {
+		return ""
+	}
+	return cmp.Or(from.Name, fmt.Sprintf("communicator %d", from.ID))
 }
 
 func newInstance(in *detect.Instance) Instance {
@@ -204,6 +253,15 @@ func (k *maker) places(ids []int32) []Site {
 
 // nonNil returns a list that JSON writes as [] if it is empty.
 func nonNil(list []int32) []int32 { return append([]int32{}, list...) }
+
+// DropLists removes the lists of instances, which only replace needs.
+func (p *Report) DropLists() {
+	for i := range p.Findings {
+		for k := range p.Findings[i].Groups {
+			p.Findings[i].Groups[k].List = nil
+		}
+	}
+}
 
 // BetweenNeighbors reports whether a finding is an exchange between neighbours.
 func (f *Finding) BetweenNeighbors() bool { return strings.HasPrefix(f.Operation, "MPI_Neighbor_") }

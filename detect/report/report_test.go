@@ -16,14 +16,71 @@ import (
 // TestVerifiedFindingInWords: a reduction over all ranks whose payloads were compared.
 func TestVerifiedFindingInWords(t *testing.T) {
 	s := "MPI_Allreduce of MPI_SUM over MPI_COMM_WORLD (5 ranks)"
-	p := Finding{Operation: "MPI_Allreduce", Reductions: []string{"MPI_SUM"}, Communicator: new(int32),
-		CommunicatorName: "MPI_COMM_WORLD",
-		Ranks:            []int32{0, 1, 2, 3, 4}, Certainty: "verified", Checks: 42, Completeness: 1}
+	p := Finding{Operation: "MPI_Allreduce", Reductions: []string{"MPI_SUM"}, Certainty: "verified", Checks: 42,
+		Groups: []Group{{Communicator: new(int32), CommunicatorName: "MPI_COMM_WORLD", Ranks: []int32{0, 1, 2, 3, 4},
+			Completeness: 1}}}
 	if got := p.Scope(); got != s {
 		t.Errorf("the table says %q, want %q", got, s)
 	}
 	if got, want := p.remarks(), []string{"verified: 42 payloads compared, all agree"}; !slices.Equal(got, want) {
 		t.Errorf("the table remarks %q, want %q", got, want)
+	}
+}
+
+// TestGroupsAreOneFinding: what several groups of ranks do at the same lines is one finding.
+func TestGroupsAreOneFinding(t *testing.T) {
+	world := int32(0)
+	row := func(first int32, line string) Finding {
+		return Finding{Operation: "MPI_Allreduce", Certainty: "verified", CountMin: 7, CountMax: 7, Datatype: "MPI_DOUBLE",
+			PayloadBytesMin: 56, PayloadBytesMax: 56, Instances: 3, Messages: 12, MessageBytes: 672, Checks: 5,
+			SendSites: []Site{{Place: line}}, ReceiveSites: []Site{{Place: "r"}},
+			Groups: []Group{{Communicator: &world, CommunicatorName: "MPI_COMM_WORLD", Ranks: []int32{first, first + 1},
+				MissingRanks: []int32{9}, Instances: 3}}}
+	}
+	p := &Report{}
+	for _, f := range []Finding{row(4, "a.c:1"), row(0, "a.c:1"), row(0, "a.c:2"), row(2, "a.c:1"), row(0, ""), row(2, "")} {
+		p.add(f)
+	}
+	p.number()
+	if len(p.Findings) != 4 {
+		t.Fatalf("%d findings, want a.c:1, a.c:2 and two at unknown places", len(p.Findings))
+	}
+	f := &p.Findings[0]
+	var text strings.Builder
+	fmt.Fprintln(&text, f.Scope())
+	fmt.Fprintln(&text, f.Amount())
+	fmt.Fprintln(&text, strings.Join(f.remarks(), "\n"))
+	const want = `MPI_Allreduce in 3 groups of 2 ranks
+9 instances of 7 MPI_DOUBLE, by 36 messages of 2,016 B
+verified: 15 payloads compared, all agree
+groups of ranks: 0-1 | 2-3 | 4-5; MPI_Comm_split makes a communicator of each
+`
+	if diff := cmp.Diff(want, text.String()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if indices, err := p.Indices([]int{2, 1}); err != nil || fmt.Sprint(indices) != "[0 1 2 3]" {
+		t.Errorf("groups of findings 1 and 2: %v, %v", indices, err)
+	}
+}
+
+// TestCommunicatorsInWords: a duplicate is named as one, and ranks that are not all are listed.
+func TestCommunicatorsInWords(t *testing.T) {
+	five := int32(5)
+	for _, c := range []struct {
+		group Group
+		want  string
+	}{
+		{Group{}, "ranks 0-2 of no communicator"},
+		{Group{Communicator: &five}, "communicator 5 (ranks 0-2)"},
+		{Group{Communicator: &five, CommunicatorName: "rows"}, "rows (ranks 0-2)"},
+		{Group{Communicator: &five, CommunicatorLike: "MPI_COMM_WORLD", all: true},
+			"communicator 5, a duplicate of MPI_COMM_WORLD (all 3 ranks)"},
+		{Group{Communicator: &five, MissingRanks: []int32{7}}, "ranks 0-2 of communicator 5"},
+	} {
+		c.group.Ranks = []int32{0, 1, 2}
+		if got := c.group.over(); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
+		}
 	}
 }
 
@@ -35,17 +92,17 @@ func TestScopeAndNeighbors(t *testing.T) {
 		many[i] = int32(i)
 	}
 	for _, c := range []struct {
-		finding Finding
-		want    string
+		group Group
+		want  string
 	}{
-		{Finding{Roots: []int32{2}}, "root 2"},
-		{Finding{Roots: []int32{0, 1, 2}, RootOrder: []int32{1, 2, 0}}, "root varies: 1,2,0 in turn"},
-		{Finding{Roots: []int32{0, 1, 2, 5}}, "root varies: 0-2,5"},
-		{Finding{Roots: many, RootOrder: many}, "root varies: 0-16 in turn"},
+		{Group{Roots: []int32{2}}, "root 2"},
+		{Group{Roots: []int32{0, 1, 2}, RootOrder: []int32{1, 2, 0}}, "root varies: 1,2,0 in turn"},
+		{Group{Roots: []int32{0, 1, 2, 5}}, "root varies: 0-2,5"},
+		{Group{Roots: many, RootOrder: many}, "root varies: 0-16 in turn"},
 	} {
-		f := &c.finding
-		f.Operation, f.Communicator, f.Ranks = "MPI_Bcast", &comm, many
-		if want := "MPI_Bcast over communicator 3 (17 ranks), " + c.want; f.Scope() != want {
+		c.group.Communicator, c.group.Ranks = &comm, many
+		f := Finding{Operation: "MPI_Bcast", Groups: []Group{c.group}}
+		if want := "MPI_Bcast over communicator 3 (ranks 0-16), " + c.want; f.Scope() != want {
 			t.Errorf("%q, want %q", f.Scope(), want)
 		}
 	}
@@ -72,9 +129,9 @@ func TestScopeAndNeighbors(t *testing.T) {
 func TestSARIF(t *testing.T) {
 	site := Site{Calls: []string{"MPI_Send"}, Function: "spread", File: "/src/a b.c", Line: 17,
 		Place: "/src/a b.c:17"}
-	p := Report{Run: "r", Findings: []Finding{{Operation: "MPI_Bcast", Ranks: []int32{0, 3, 4},
-		Roots: []int32{3}, Completeness: 1, Segments: 1, Instances: 2,
-		PayloadBytesMin: 4097, PayloadBytesMax: 4097, Messages: 4, MessageBytes: 16388,
+	p := Report{Run: "r", Findings: []Finding{{Operation: "MPI_Bcast", Segments: 1, Instances: 2,
+		Groups:          []Group{{Ranks: []int32{0, 3, 4}, Roots: []int32{3}, Completeness: 1}},
+		PayloadBytesMin: 4097, PayloadBytesMax: 4097, CountMin: 4097, CountMax: 4097, Messages: 4, MessageBytes: 16388,
 		SendSites: []Site{site}}}}
 	var out strings.Builder
 	if err := p.SARIF(&out, "1.2.3"); err != nil {
@@ -105,7 +162,7 @@ func TestSARIF(t *testing.T) {
 	at := r.Locations[0].PhysicalLocation
 	line := fmt.Sprintf("%s %s %s %s %d %s", got.Version, got.Runs[0].Tool.Driver.Rules[0].ID, r.RuleID,
 		at.ArtifactLocation.URI, at.Region.StartLine, r.Message.Text)
-	const want = "2.1.0 manual-bcast manual-bcast file:///src/a%20b.c 17 MPI_Bcast over ranks 0,3-4 of no communicator, root 3; 2 instances of 4,097 bytes, by 4 messages of 16.4 kB; make a communicator of these ranks"
+	const want = "2.1.0 manual-bcast manual-bcast file:///src/a%20b.c 17 MPI_Bcast over ranks 0,3-4 of no communicator, root 3; 2 instances of 4,097 bytes, by 4 messages of 16.4 kB; verified: the ranks have the same payload afterwards, by its hash; make a communicator of these ranks"
 	if line != want {
 		t.Errorf("got\n%s\nwant\n%s", line, want)
 	}
@@ -120,10 +177,11 @@ func TestInstancesSurviveJSON(t *testing.T) {
 		{Root: schema.NullInt32, Bytes: 9, Messages: []detect.Message{{Src: 4, Dst: 3, SendSeq: 1, PostSeq: 1,
 			DoneSeq: 2}}}}
 	p := &Report{Run: "r", Findings: []Finding{
-		{Finding: 2, Operation: "MPI_Allreduce", Ranks: []int32{3, 4, 5}, Instances: 2,
-			Reductions: []string{"MPI_MAX"}}}}
+		{Finding: 2, Operation: "MPI_Allreduce", Reductions: []string{"MPI_MAX"},
+			Groups: []Group{{Ranks: []int32{3, 4, 5}, Instances: 2}}}}}
+	group := &p.Findings[0].Groups[0]
 	for i := range instances {
-		p.Findings[0].List = append(p.Findings[0].List, newInstance(&instances[i]))
+		group.List = append(group.List, newInstance(&instances[i]))
 	}
 	got, err := p.Replaceable()
 	if err != nil {
@@ -133,21 +191,22 @@ func TestInstancesSurviveJSON(t *testing.T) {
 		got[0].Comm != schema.NullInt32 || schema.OpNames[got[0].ReduceOp] != "MPI_MAX" {
 		t.Errorf("%+v (-want +got):\n%s", got[0], diff)
 	}
-	p.Findings[0].Instances = 3
+	group.Instances = 3
 	if _, err := p.Replaceable(); err == nil ||
-		!strings.Contains(err.Error(), "finding 1: 2 instances in its list of 3") {
+		!strings.Contains(err.Error(), "finding 2: 2 instances in its list of 3") {
 		t.Errorf("an instance that is not listed: %v", err)
 	}
 }
 
 func TestIndicesOfFindingNumbers(t *testing.T) {
-	p := &Report{Run: "r", Findings: []Finding{{Finding: 3}, {Finding: 1}, {Finding: 2}}}
+	p := &Report{Run: "r", Findings: []Finding{{Finding: 3, Groups: make([]Group, 2)}, {Finding: 1, Groups: make([]Group, 1)},
+		{Finding: 2, Groups: make([]Group, 1)}}}
 	for _, c := range []struct {
 		numbers []int
 		want    string
 	}{
-		{nil, "[0 1 2] <nil>"},
-		{[]int{2, 3, 2}, "[0 2] <nil>"},
+		{nil, "[0 1 2 3] <nil>"},
+		{[]int{2, 3, 2}, "[0 1 3] <nil>"},
 		{[]int{4}, "[] finding 4: there are 3 findings; commq detect --run r lists them"},
 	} {
 		indices, err := p.Indices(c.numbers)

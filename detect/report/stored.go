@@ -21,9 +21,13 @@ func Detect(ctx context.Context, d *stored.Detection) (*Report, error) {
 
 // New makes the report of a detection in a run; it reads where in the source the findings' call sites are.
 func New(ctx context.Context, r *run.Run, result *detect.Result) (*Report, error) {
-	k := &maker{sites: map[int32]Site{}, names: map[int32]string{}}
+	k := &maker{sites: map[int32]Site{}, comms: map[int32]*run.Comm{}, types: map[int32]*schema.Datatype{},
+		ranks: r.Manifest.Ranks}
 	for i := range r.Comms {
-		k.names[r.Comms[i].ID] = r.Comms[i].Name
+		k.comms[r.Comms[i].ID] = &r.Comms[i]
+	}
+	for i := range r.Datatypes {
+		k.types[r.Datatypes[i].ID] = &r.Datatypes[i]
 	}
 	for id, calls := range result.Calls {
 		var site Site

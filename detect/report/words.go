@@ -1,7 +1,9 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -25,76 +27,176 @@ func (f *Finding) Scope() string {
 	if len(f.Reductions) > 0 {
 		fmt.Fprintf(&s, " of %s", strings.Join(f.Reductions, " or "))
 	}
-	name := ""
-	if f.Communicator != nil {
-		name = fmt.Sprintf("communicator %d", *f.Communicator)
-		if f.CommunicatorName != "" {
-			name = f.CommunicatorName
+	if len(f.Groups) > 1 {
+		least, most := len(f.Groups[0].Ranks), 0
+		for i := range f.Groups {
+			least, most = min(least, len(f.Groups[i].Ranks)), max(most, len(f.Groups[i].Ranks))
 		}
+		fmt.Fprintf(&s, " in %d groups of %s", len(f.Groups), span(least, most, "rank"))
+		return s.String()
 	}
-	switch {
-	case name == "":
-		fmt.Fprintf(&s, " over ranks %s of no communicator", Ranges(f.Ranks))
-	case len(f.MissingRanks) > 0:
-		fmt.Fprintf(&s, " over ranks %s of %s", Ranges(f.Ranks), name)
-	default:
-		fmt.Fprintf(&s, " over %s (%s)", name, units.Count(int64(len(f.Ranks)), "rank"))
-	}
-	switch {
-	case len(f.RootOrder) > mostRoots:
-		fmt.Fprintf(&s, ", root varies: %s in turn", Ranges(f.Roots))
-	case len(f.RootOrder) > 0:
-		fmt.Fprintf(&s, ", root varies: %s in turn", strings.ReplaceAll(spaced(f.RootOrder), " ", ","))
-	case len(f.Roots) > 1:
-		fmt.Fprintf(&s, ", root varies: %s", Ranges(f.Roots))
-	case len(f.Roots) > 0:
-		fmt.Fprintf(&s, ", root %d", f.Roots[0])
+	for i := range f.Groups {
+		fmt.Fprintf(&s, " over %s%s", f.Groups[i].over(), f.Groups[i].root())
 	}
 	return s.String()
 }
 
+// world is the name of the communicator of all ranks, which need not be listed.
+const world = "MPI_COMM_WORLD"
+
+// over tells the ranks of a group and their communicator.
+func (g *Group) over() string {
+	switch {
+	case g.Communicator == nil:
+		return fmt.Sprintf("ranks %s of no communicator", Ranges(g.Ranks))
+	case len(g.MissingRanks) > 0:
+		return fmt.Sprintf("ranks %s of %s", Ranges(g.Ranks), g.communicator())
+	case g.CommunicatorName == world:
+		return fmt.Sprintf("%s (%s)", world, units.Count(int64(len(g.Ranks)), "rank"))
+	case g.all:
+		return fmt.Sprintf("%s (all %s)", g.communicator(), units.Count(int64(len(g.Ranks)), "rank"))
+	}
+	return fmt.Sprintf("%s (ranks %s)", g.communicator(), Ranges(g.Ranks))
+}
+
+// communicator names the communicator of a group.
+func (g *Group) communicator() string {
+	name := cmp.Or(g.CommunicatorName, fmt.Sprintf("communicator %d", *g.Communicator))
+	if g.CommunicatorLike != "" {
+		name += ", a duplicate of " + g.CommunicatorLike
+	}
+	return name
+}
+
+// root tells the root or roots of a group, after a comma; "" if it has none.
+func (g *Group) root() string {
+	switch {
+	case len(g.RootOrder) > mostRoots:
+		return fmt.Sprintf(", root varies: %s in turn", Ranges(g.Roots))
+	case len(g.RootOrder) > 0:
+		return fmt.Sprintf(", root varies: %s in turn", strings.ReplaceAll(spaced(g.RootOrder), " ", ","))
+	case len(g.Roots) > 1:
+		return fmt.Sprintf(", root varies: %s", Ranges(g.Roots))
+	case len(g.Roots) > 0:
+		return fmt.Sprintf(", root %d", g.Roots[0])
+	}
+	return ""
+}
+
 // Amount tells how often a finding is done and how much it moves.
 func (f *Finding) Amount() string {
-	size := units.Count(f.PayloadBytesMax, "byte")
-	if f.PayloadBytesMin != f.PayloadBytesMax {
-		size = fmt.Sprintf("%s to %s", units.Comma(f.PayloadBytesMin), size)
+	size := ""
+	if f.PayloadBytesMax > 0 {
+		size = " of " + f.count()
 	}
 	if f.Segments > 1 {
-		size += fmt.Sprintf(" in up to %d segments", f.Segments)
+		size += fmt.Sprintf(", in up to %d segments", f.Segments)
 	}
-	return fmt.Sprintf("%s of %s, by %s of %s", units.Count(f.Instances, "instance"), size,
+	return fmt.Sprintf("%s%s, by %s of %s", units.Count(f.Instances, "instance"), size,
 		units.Count(f.Messages, "message"), units.Bytes(f.MessageBytes))
 }
 
-// remarks tell the evidence for a finding and what its replacement takes, a sentence each.
-func (f *Finding) remarks() (out []string) {
-	if text := f.evidence(); text != "" {
-		out = append(out, text)
+// count tells what the call takes as count and datatype.
+func (f *Finding) count() string {
+	if f.Datatype == bytesType || f.Datatype == "" {
+		return amount(f.CountMin, f.CountMax) + " " + plural(f.CountMax, "byte") + f.perRank()
 	}
-	if len(f.KeptRanks) > 0 {
-		out = append(out, "not seen, so inferred: what these ranks keep or contribute: "+Ranges(f.KeptRanks))
+	return amount(f.CountMin, f.CountMax) + " " + f.Datatype + f.perRank()
+}
+
+// amount returns a number that may vary: 3 to 5,000.
+func amount(least, most int64) string {
+	if least == most {
+		return units.Comma(most)
+	}
+	return units.Comma(least) + " to " + units.Comma(most)
+}
+
+func plural(n int64, noun string) string {
+	if n == 1 {
+		return noun
+	}
+	return noun + "s"
+}
+
+// remarks tell the evidence for a finding and what its replacement takes, a sentence each.
+func (f *Finding) remarks() []string {
+	out := []string{f.evidence()}
+	if kept := f.union(func(g *Group) []int32 { return g.KeptRanks }); len(kept) > 0 {
+		out = append(out, "not seen, so inferred: what these ranks keep or contribute: "+Ranges(kept))
 	}
 	if len(f.Others) > 0 {
 		out = append(out, fmt.Sprintf("the messages also fit %s: what ranks do with them is not seen",
 			strings.Join(f.Others, " and ")))
 	}
-	if len(f.PossibleRoots) > len(f.Roots) {
-		out = append(out, "possible roots: "+Ranges(f.PossibleRoots))
-	}
 	if f.Repeats > 0 {
 		out = append(out, fmt.Sprintf("%s what all ranks had from an earlier one: do they need it again?",
 			carry(f.Repeats)))
 	}
-	if f.Neighbors != nil {
-		out = append(out, f.Neighbors.text())
+	if len(f.Groups) > 1 {
+		return append(out, f.groups())
 	}
-	if len(f.MissingRanks) > 0 {
+	for i := range f.Groups {
+		out = append(out, f.Groups[i].remarks()...)
+	}
+	return out
+}
+
+// remarks tell what only a finding of one group has room for.
+func (g *Group) remarks() (out []string) {
+	if len(g.PossibleRoots) > len(g.Roots) {
+		out = append(out, "possible roots: "+Ranges(g.PossibleRoots))
+	}
+	if g.Neighbors != nil {
+		out = append(out, g.Neighbors.text())
+	}
+	if len(g.MissingRanks) > 0 {
 		out = append(out, fmt.Sprintf("%s of the communicator: %s; make a communicator of those that do",
-			units.Percent(f.Completeness), absent(f.MissingRanks)))
-	} else if f.Communicator == nil {
+			units.Percent(g.Completeness), absent(g.MissingRanks)))
+	} else if g.Communicator == nil {
 		out = append(out, "make a communicator of these ranks")
 	}
 	return out
+}
+
+// union returns ranks of all groups, ascending.
+func (f *Finding) union(ranks func(*Group) []int32) (all []int32) {
+	for i := range f.Groups {
+		all = append(all, ranks(&f.Groups[i])...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// mostGroups is how many groups of ranks are listed one by one.
+const mostGroups = 8
+
+// groups lists the groups, and how to make the communicators that they lack.
+func (f *Finding) groups() string {
+	var list []string
+	whole, apart, seen := true, true, map[int32]bool{}
+	for i := range f.Groups {
+		g := &f.Groups[i]
+		if i < mostGroups {
+			list = append(list, Ranges(g.Ranks)+g.root())
+		}
+		whole = whole && g.Communicator != nil && len(g.MissingRanks) == 0
+		for _, rank := range g.Ranks {
+			apart = apart && !seen[rank]
+			seen[rank] = true
+		}
+	}
+	text := "groups of ranks: " + strings.Join(list, " | ")
+	if rest := len(f.Groups) - mostGroups; rest > 0 {
+		text += fmt.Sprintf(" and %d more (--format json has all)", rest)
+	}
+	switch {
+	case whole:
+		return text + "; each has a communicator"
+	case apart:
+		return text + "; MPI_Comm_split makes a communicator of each"
+	}
+	return text + "; MPI_Comm_create_group makes a communicator of each"
 }
 
 // evidence tells the certainty of a finding and its reason.
@@ -108,8 +210,10 @@ func (f *Finding) evidence() string {
 		return "inferred: who sends to whom, when and how much fits in every instance; no payload could be compared"
 	case f.Checks > 0:
 		return "verified: " + units.Count(f.Checks, "payload") + " compared, all agree"
+	case f.PayloadBytesMax == 0:
+		return "verified: every rank hears of every other before it goes on"
 	}
-	return ""
+	return "verified: the ranks have the same payload afterwards, by its hash"
 }
 
 // text describes the neighbours, and names the call that makes a communicator of them.

@@ -1,0 +1,127 @@
+package report
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/commq/commq/detect"
+	"github.com/commq/commq/detect/ledger"
+)
+
+// add adds a finding of one group. It joins the findings of other groups that are the same thing to do: the same
+// operation, on the same evidence, at the same lines.
+func (p *Report) add(f Finding) {
+	for i := range p.Findings {
+		if into := &p.Findings[i]; into.sameThing(&f) {
+			into.join(&f)
+			return
+		}
+	}
+	p.Findings = append(p.Findings, f)
+}
+
+// number orders findings by their bytes, and their groups by their ranks.
+func (p *Report) number() {
+	slices.SortStableFunc(p.Findings, func(a, b Finding) int { return cmp.Compare(b.MessageBytes, a.MessageBytes) })
+	for i := range p.Findings {
+		f := &p.Findings[i]
+		f.Finding = i + 1
+		slices.SortStableFunc(f.Groups, func(a, b Group) int { return slices.Compare(a.Ranks, b.Ranks) })
+	}
+}
+
+// sameThing reports whether two findings are the same change of the program.
+func (f *Finding) sameThing(g *Finding) bool {
+	return f.Operation == g.Operation && f.Certainty == g.Certainty && slices.Equal(f.Reductions, g.Reductions) &&
+		slices.Equal(f.Others, g.Others) && slices.EqualFunc(placesOf(f.SendSites), placesOf(g.SendSites), isKnownAndEqual) &&
+		slices.Equal(placesOf(f.ReceiveSites), placesOf(g.ReceiveSites))
+}
+
+// isKnownAndEqual reports whether two places are the same; of unknown ones nobody can tell.
+func isKnownAndEqual(a, b string) bool { return a == b && a != "" }
+
+// placesOf returns the different places of call sites, sorted. A place has several sites if several paths lead there.
+func placesOf(sites []Site) (places []string) {
+	for i := range sites {
+		places = append(places, sites[i].Place)
+	}
+	slices.Sort(places)
+	return slices.Compact(places)
+}
+
+// join adds the groups of a finding that is the same thing.
+func (f *Finding) join(g *Finding) {
+	f.PayloadBytesMin, f.PayloadBytesMax = min(f.PayloadBytesMin, g.PayloadBytesMin), max(f.PayloadBytesMax, g.PayloadBytesMax)
+	if f.Datatype == g.Datatype {
+		f.CountMin, f.CountMax = min(f.CountMin, g.CountMin), max(f.CountMax, g.CountMax)
+	} else {
+		f.CountMin, f.CountMax, f.Datatype = f.PayloadBytesMin, f.PayloadBytesMax, bytesType
+	}
+	f.Segments = max(f.Segments, g.Segments)
+	f.Instances += g.Instances
+	f.Repeats += g.Repeats
+	f.Messages += g.Messages
+	f.MessageBytes += g.MessageBytes
+	f.Checks += g.Checks
+	f.Groups = append(f.Groups, g.Groups...)
+	f.SendSites, f.ReceiveSites = joinSites(f.SendSites, g.SendSites), joinSites(f.ReceiveSites, g.ReceiveSites)
+	f.CompletionSites = joinSites(f.CompletionSites, g.CompletionSites)
+}
+
+// joinSites adds the sites of b that are at places which a lacks.
+func joinSites(a, b []Site) []Site {
+	have := placesOf(a)
+	for _, s := range b {
+		if _, found := slices.BinarySearch(have, s.Place); !found {
+			a = append(a, s)
+		}
+	}
+	return a
+}
+
+// bytesType is the datatype of counts of bytes.
+const bytesType = "MPI_BYTE"
+
+// count sets what the call of the collective takes as count and datatype.
+func (k *maker) count(p *Finding, f *detect.Finding) {
+	p.CountMin, p.CountMax, p.Datatype = f.BytesMin, f.BytesMax, bytesType
+	if n := blocks(f); n > 1 && f.BytesMin%n == 0 && f.BytesMax%n == 0 {
+		p.CountMin, p.CountMax = f.BytesMin/n, f.BytesMax/n
+	}
+	if len(f.Datatypes) != 1 {
+		return
+	}
+	t := k.types[f.Datatypes[0]]
+	if t == nil || t.Combiner != "named" || t.Bytes <= 0 || p.CountMin%t.Bytes != 0 || p.CountMax%t.Bytes != 0 {
+		return
+	}
+	p.CountMin, p.CountMax, p.Datatype = p.CountMin/t.Bytes, p.CountMax/t.Bytes, t.Name
+}
+
+// blocks is the number of blocks that the payload of an instance consists of, one for each call's count: an alltoall
+// has one for each other rank, a gather one of each rank.
+func blocks(f *detect.Finding) int64 {
+	switch f.Operation {
+	case ledger.Alltoall:
+		return int64(len(f.Ranks)) - 1
+	case ledger.Gather, ledger.Scatter, ledger.ReduceScatterBlock:
+		return int64(len(f.Ranks))
+	}
+	return 1
+}
+
+// perRank says which ranks a count is for; "" for the one payload of the operation.
+func (f *Finding) perRank() string {
+	switch f.Operation {
+	case ledger.Alltoall.String():
+		return " to each rank"
+	case ledger.Allgather.String(), ledger.Gather.String():
+		return " of each rank"
+	case ledger.Scatter.String(), ledger.ReduceScatterBlock.String():
+		return " for each rank"
+	case ledger.Alltoallv.String(), ledger.Allgatherv.String(), ledger.Gatherv.String(), ledger.Scatterv.String(),
+		ledger.ReduceScatter.String():
+		return " in all"
+	}
+	return ""
+}
