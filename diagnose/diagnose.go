@@ -113,7 +113,10 @@ type Finding struct {
 	// Evidence are the values that a rule from a file gives.
 	Evidence []Value `json:"evidence,omitempty"`
 
-	cause *cause
+	// without makes the change of a run that does not have the cause; nil if the gain was not simulated. boundNs is what
+	// the gain cannot exceed; 0 if there is no bound.
+	without func() *change
+	boundNs int64
 }
 
 // Part is a place of a cause: a call before which ranks computed longer than they had to.
@@ -202,10 +205,33 @@ func (d *Diagnosis) run(ctx context.Context, r *run.Run, o Options) error {
 	if float64(d.SimulatedNs) < mostlyComputing*float64(d.TimeNs) && target.Machine.Name == idealNetwork && !used.Known {
 		d.Warnings = append(d.Warnings, maybeSharedCores(d))
 	}
-	d.Findings = append(d.Findings, onPath(path, r.Place(ctx))...)
+	calls := onPath(path, r.Place(ctx))
+	if err := d.simulateCalls(ctx, w, calls); err != nil {
+		return err
+	}
+	d.Findings = append(d.Findings, calls...)
 	d.fromFiles(o.Evidence, path, simulated, r.Place(ctx))
-	slices.SortStableFunc(d.Findings, func(a, b Finding) int { return cmp.Compare(b.GainNs, a.GainNs) })
+	d.sort()
+	d.limitGains()
 	return d.together(ctx, w)
+}
+
+// sort sorts the findings by gain.
+func (d *Diagnosis) sort() {
+	slices.SortStableFunc(d.Findings, func(a, b Finding) int { return cmp.Compare(b.GainNs, a.GainNs) })
+}
+
+// limitGains limits the gains of sorted findings to the time of the run together: two causes can share computing, and
+// then each gains what only one of them can. Costs that a rule from outside gives are no part of this.
+func (d *Diagnosis) limitGains() {
+	left := d.TimeNs
+	for i := range d.Findings {
+		if f := &d.Findings[i]; f.without != nil || f.boundNs > 0 {
+			f.GainNs = min(f.GainNs, left)
+			left -= f.GainNs
+		}
+	}
+	d.sort()
 }
 
 // explain finds the critical path and the causes of waits, by the times of the run, or by simulated ones: if they are
@@ -304,8 +330,8 @@ func (d *Diagnosis) simulate(ctx context.Context, w *whatIf, causes []*cause) er
 func (d *Diagnosis) together(ctx context.Context, w *whatIf) (err error) {
 	var causes []*change
 	for i := range d.Findings {
-		if f := &d.Findings[i]; f.cause != nil && f.GainNs > 0 && len(causes) < 3 {
-			causes = append(causes, f.cause.change())
+		if f := &d.Findings[i]; f.without != nil && f.GainNs > 0 && len(causes) < 3 {
+			causes = append(causes, f.without())
 		}
 	}
 	if len(causes) > 0 {

@@ -11,5 +11,6 @@
 //	evidence.go   findings of rules that are files, asked by the caller
 //	cores.go      what is known of the cores that the ranks had
 //	path.go       calls that take long themselves, from the critical path
+//	marks.go      the messages and operations that belong to such a call
 //	print.go      the diagnosis for people
 package diagnose

@@ -1,16 +1,18 @@
 package diagnose
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/commq/commq/internal/units"
 	"github.com/commq/commq/models/critical"
+	"github.com/commq/commq/models/simulate"
 	"github.com/commq/commq/run"
 	"github.com/commq/commq/schema"
 )
 
 // onPath finds calls that take long themselves: the time on the critical path that is not computing. Faster calls make
-// the run shorter by at most that time.
+// the run shorter by at most that time; simulateCalls finds by how much.
 func onPath(p *critical.Path, place func(int32) string) (all []Finding) {
 	for _, g := range p.GroupBy([]critical.Key{critical.ByCallsite, critical.ByCall}, place) {
 		ns := g.TotalNs() - g.Ns[critical.Compute]
@@ -21,10 +23,69 @@ func onPath(p *critical.Path, place func(int32) string) (all []Finding) {
 		rule := ruleOf(call, &g)
 		f := newFinding(rule, fmt.Sprintf("%s takes %s of the critical path itself", run.SiteText(g.Call, "", g.Callsite),
 			units.Duration(ns)))
-		f.Place, f.Call, f.GainNs, f.Bound = g.Callsite, g.Call, ns, true
+		f.Place, f.Call, f.GainNs, f.Bound, f.boundNs = g.Callsite, g.Call, ns, true, ns
 		all = append(all, f)
 	}
 	return all
+}
+
+// mostCalls is how many of these findings are simulated at most.
+const mostCalls = 8
+
+// simulateCalls simulates the run without the cost of each of some findings of onPath, the longest ones first. Where the
+// simulation knows no cost of a call their gain stays a bound: on a network that takes no time, and for calls that take
+// none in any simulation.
+func (d *Diagnosis) simulateCalls(ctx context.Context, w *whatIf, findings []Finding) error {
+	var known []*Finding
+	for i := range findings {
+		f := &findings[i]
+		call, _ := schema.CallByName(f.Call)
+		if len(known) < mostCalls && float64(f.boundNs) >= leastSimulated*float64(d.TimeNs) && simulate.Costs(call) &&
+			(f.Rule == FileTime || !w.idealNetwork()) {
+			known = append(known, f)
+		}
+	}
+	if len(known) == 0 {
+		return nil
+	}
+	w.step("find the messages of calls")
+	r := w.simulation.Run
+	m, err := markRows(ctx, r, groupsOf(known, r.Place(ctx)))
+	if err != nil {
+		return err
+	}
+	for i, f := range known {
+		keep := m.free(1 << i)
+		f.without = func() *change { return &change{keep: keep} }
+		gain, err := w.gain(ctx, "without the cost of "+siteText(f.Call, f.Place), f.without())
+		if err != nil {
+			return err
+		}
+		f.GainNs, f.Bound = min(max(gain, 0), f.boundNs), false
+	}
+	return nil
+}
+
+// groupsOf returns which of the findings a call belongs to.
+func groupsOf(findings []*Finding, place func(int32) string) func(int32, schema.CallID) groups {
+	type key struct {
+		site int32
+		call schema.CallID
+	}
+	known := map[key]groups{}
+	return func(site int32, call schema.CallID) groups {
+		k := key{site, call}
+		of, found := known[k]
+		if !found {
+			for i, f := range findings {
+				if f.Call == call.String() && f.Place == place(site) {
+					of = 1 << i
+				}
+			}
+			known[k] = of
+		}
+		return of
+	}
 }
 
 // ruleOf is the rule that names the time in a call.

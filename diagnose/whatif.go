@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/commq/commq/models"
 	"github.com/commq/commq/models/simulate"
 	"github.com/commq/commq/models/simulate/stored"
 	"github.com/commq/commq/schema"
@@ -26,13 +27,14 @@ func (w *whatIf) run(ctx context.Context, what string, changes ...*change) (*sim
 
 // change makes the next simulation one with these changes.
 func (w *whatIf) change(changes ...*change) {
-	w.simulation.Change = nil
+	w.simulation.Change, w.simulation.Keep = nil, nil
 	if fill := fillComputing(w.simulation.Run); fill != nil {
 		w.simulation.Change = fill
 	}
 	// Variation replaces times, the others scale them.
 	slices.SortStableFunc(changes, func(a, b *change) int { return cmp.Compare(len(b.each), len(a.each)) })
 	for _, c := range changes {
+		w.simulation.Keep = leastKept(w.simulation.Keep, c.keep)
 		before := w.simulation.Change
 		w.simulation.Change = func(b *schema.Events) {
 			if before != nil {
@@ -41,6 +43,25 @@ func (w *whatIf) change(changes ...*change) {
 			c.apply(b)
 		}
 	}
+}
+
+// leastKept keeps the smaller part of the cost of an operation that two changes keep; nil keeps all.
+func leastKept(a, b simulate.Keep) simulate.Keep {
+	if a == nil || b == nil {
+		if a == nil {
+			a = b
+		}
+		return a
+	}
+	return func(rank int32, seq int64, site int32, call schema.CallID) simulate.Kept {
+		return a(rank, seq, site, call).Least(b(rank, seq, site, call))
+	}
+}
+
+// idealNetwork reports whether messages take no time.
+func (w *whatIf) idealNetwork() bool {
+	m, none := w.simulation.Target.Machine, models.Interconnect{}
+	return m.Network == none && m.IntraNode == none
 }
 
 // gain is the time by which the run is shorter with some changes, in ns. It is negative if they make it longer.
@@ -52,8 +73,10 @@ func (w *whatIf) gain(ctx context.Context, what string, changes ...*change) (int
 	return w.baseNs - simulate.Nanoseconds(r.Time), nil
 }
 
-// change changes how long ranks compute: before all calls, or before those of some call sites.
+// change changes how long ranks compute, before all calls or before those of some call sites, or what operations cost.
 type change struct {
+	// keep is the part of its cost that each operation keeps; nil keeps all.
+	keep simulate.Keep
 	// ofRank is what computing takes by what it took, by rank, for all ranks; nil changes no whole rank.
 	ofRank []float64
 	// each is what computing before each call takes, in ns, by rank and call site; nil leaves it.

@@ -44,13 +44,14 @@ func newDiagnoseCommand(a *app) *cobra.Command {
 		Long: `diagnose explains the waits of a run by what the ranks that were waited for did instead, follows them back through
 messages and collectives to where they began, and names the causes with their line: an imbalance, a late sender, a late
 receiver, work of a root. Each cause is then removed in a simulation of the run; the time that this gains decides the
-order. Calls that take long themselves are named too, with their time on the critical path as a bound of the gain.
+order. Calls that take long themselves are named too; their gain is that of messages and operations that take no time.
 
 Further rules are files of SQL. Your own are files NAME.sql in $XDG_CONFIG_HOME/commq/findings (else
 ~/.config/commq/findings). --list lists all rules; one that the run has too little for is not looked for.
 
 Simulations use the machine of the run's times. For measured times that is an ideal network, on which messages take no
-time, unless --machine names another. docs/method/diagnose.md has the method and what it cannot see.`,
+time, unless --machine names another; the gain of slow calls is then a bound, their time on the critical path.
+docs/method/diagnose.md has the method and what it cannot see.`,
 		Example: `  commq diagnose uneven.4
   commq diagnose uneven.4 --finding 1
   commq diagnose mg.W.16 --machine ethernet-40g --all

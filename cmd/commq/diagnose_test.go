@@ -101,6 +101,9 @@ func (p *planted) compare(t *testing.T, d *diagnose.Diagnosis, lines map[string]
 		if math.Abs(float64(f.GainNs)-gain) > gain/10 {
 			t.Errorf("it gains %d ns, want %.0f within 10 %%", f.GainNs, gain)
 		}
+		if f.Bound {
+			t.Error("the gain is not simulated")
+		}
 		rest = rest[1:]
 	}
 	for _, f := range rest {

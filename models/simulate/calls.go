@@ -102,3 +102,14 @@ func roleOf(call schema.CallID) role {
 	}
 	return roleLocal
 }
+
+// Costs reports whether simulations have a cost for a call itself or for what it completes. Other calls take no time.
+func Costs(call schema.CallID) bool {
+	switch roles[call] {
+	case roleLocal, roleMark, roleInit:
+		return false
+	case roleSync:
+		return call.IsAny(schema.FactFence | schema.FactCompletesTransfers)
+	}
+	return true
+}
