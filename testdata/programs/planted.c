@@ -195,6 +195,59 @@ static void many_messages(int us, int step)
 		}
 }
 
+/* Rank 0 waits for the late message of rank 1 although the one of rank 2 is there, whose work could be done meanwhile. */
+static void wait_order(int us, int step)
+{
+	MPI_Request requests[2];
+
+	(void)step;
+	if (rank == 0) {
+		for (int i = 0; i < 2; i++)
+			MPI_Irecv(sum + i, 1, MPI_DOUBLE, i + 1, TAG, MPI_COMM_WORLD, &requests[i]);
+		for (int i = 0; i < 2; i++) {
+			MPI_Wait(&requests[i], MPI_STATUS_IGNORE); /* fault wait_order */
+			work(us);
+		}
+	} else if (rank < 3) {
+		work(rank == 1 ? us : 0);
+		MPI_Send(buf, 1, MPI_DOUBLE, 0, TAG, MPI_COMM_WORLD);
+	}
+	work(rank == 0 ? BASE : BASE + us * (rank == 1 ? 1 : 2));
+	MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/* The same with receives of one tag after the other, from any source. */
+static void wildcard_receives(int us, int step)
+{
+	(void)step;
+	if (rank == 0) {
+		for (int i = 0; i < 2; i++) {
+			MPI_Status status;
+			MPI_Recv(sum, 1, MPI_DOUBLE, MPI_ANY_SOURCE, TAG + i, MPI_COMM_WORLD, &status); /* fault wildcard_receives */
+			work(us);
+		}
+	} else if (rank < 3) {
+		work(rank == 1 ? us : 0);
+		MPI_Send(buf, 1, MPI_DOUBLE, 0, rank == 1 ? TAG : TAG + 1, MPI_COMM_WORLD);
+	}
+	work(rank == 0 ? BASE : BASE + us * (rank == 1 ? 1 : 2));
+	MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/* Ranks 0 and 1 exchange data late; the others have none and wait with them. */
+static void oversized_collective(int us, int step)
+{
+	int counts[64] = {0}, at[64] = {0};
+
+	(void)step;
+	if (rank < 2)
+		counts[1 - rank] = 1;
+	work(rank < 2 ? us : 0);
+	MPI_Alltoallv(buf, counts, at, MPI_DOUBLE, sum, counts, at, MPI_DOUBLE, MPI_COMM_WORLD); /* fault oversized_collective */
+	work(BASE + (rank < 2 ? 0 : us));
+	MPI_Barrier(MPI_COMM_WORLD);
+}
+
 static const struct {
 	const char *name;
 	void (*step)(int us, int step);
@@ -217,6 +270,9 @@ static const struct {
 	{"late_scan", late_scan},
 	{"many_broadcasts", many_broadcasts},
 	{"many_messages", many_messages},
+	{"wait_order", wait_order},
+	{"wildcard_receives", wildcard_receives},
+	{"oversized_collective", oversized_collective},
 };
 
 int main(int argc, char **argv)
