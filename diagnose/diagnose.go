@@ -37,6 +37,8 @@ type Options struct {
 	Evidence []Evidence
 	// NotLookedFor are such rules that were not asked.
 	NotLookedFor []NotLookedFor
+	// Warnings say what makes the recording doubtful. They come before those of the diagnosis.
+	Warnings []string
 	// Progress is called with what is being done; nil means no callback.
 	Progress func(step string)
 }
@@ -175,7 +177,7 @@ func Run(ctx context.Context, r *run.Run, o Options) (*Diagnosis, error) {
 	if o.Progress == nil {
 		o.Progress = func(string) {}
 	}
-	d := &Diagnosis{Run: r.Name, Ranks: int(r.Manifest.Ranks), Warnings: []string{}, Findings: []Finding{},
+	d := &Diagnosis{Run: r.Name, Ranks: int(r.Manifest.Ranks), Warnings: append([]string{}, o.Warnings...), Findings: []Finding{},
 		NotLookedFor: append([]NotLookedFor{}, o.NotLookedFor...)}
 	if err := d.run(ctx, r, o); err != nil {
 		return nil, fmt.Errorf("diagnose %s: %w", r.Name, err)

@@ -139,10 +139,13 @@ func (f *Finding) evidenceText(s *strings.Builder) {
 }
 
 // leftOut is the last paragraph: how many findings are not shown, and how many rules were not looked for. left says how
-// to see them; "" lists these rules.
+// to see them; "" lists these rules, and the time that does not count.
 func (d *Diagnosis) leftOut(rest int, left string) string {
 	var parts []string
 	if left == "" {
+		if d.StartupNs > 0 {
+			parts = append(parts, fmt.Sprintf("\nleft out: MPI_Init and MPI_Finalize, %s", units.Duration(d.StartupNs)))
+		}
 		for _, n := range d.NotLookedFor {
 			parts = append(parts, fmt.Sprintf("\nnot looked for: %s: %s", n.Rule, n.Why))
 		}

@@ -47,6 +47,29 @@ func (r *Run) CheckContents(ctx context.Context) ([]Finding, error) {
 	return list, nil
 }
 
+// Doubts returns the checks of the run's contents that make its times and counts doubtful. Checks that read all rows are
+// made only if it has at most mostCalls calls.
+func (r *Run) Doubts(ctx context.Context, mostCalls int64) (doubts []Finding, err error) {
+	checks := []func(context.Context) ([]Finding, error){r.ranks}
+	if r.Manifest.Counts.Calls <= mostCalls {
+		checks = append(checks, r.latencies, r.overlaps)
+	}
+	list := append(ending(r.Manifest), dropped(r.Manifest), unmatched(r.Manifest))
+	for _, check := range checks {
+		more, err := check(ctx)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, more...)
+	}
+	for _, f := range list {
+		if f.Status != OK && f.Check != "exit status" {
+			doubts = append(doubts, f)
+		}
+	}
+	return doubts, nil
+}
+
 // IngestWarnings repeats the warnings that ingest wrote into the manifest.
 func IngestWarnings(m *schema.Manifest) (list []Finding) {
 	for _, w := range m.Warnings {

@@ -8,7 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/commq/commq/capture/doctor"
 	"github.com/commq/commq/diagnose"
+	"github.com/commq/commq/internal/rows"
 	"github.com/commq/commq/models/simulate"
 	"github.com/commq/commq/queries"
 	"github.com/commq/commq/run"
@@ -131,12 +133,33 @@ func runDiagnose(ctx context.Context, a *app, o *diagnoseOptions) error {
 	if err := o.askFiles(ctx, a, found, &how); err != nil {
 		return err
 	}
+	if how.Warnings, err = recordingDoubts(ctx, found); err != nil {
+		return err
+	}
 	d, err := diagnose.Run(ctx, r, how)
 	if err != nil {
 		return err
 	}
 	clear()
 	return o.print(a, d)
+}
+
+// doubtCalls is how many calls a run has at most that is searched for messages received before they were sent and for
+// calls recorded twice, as commq doctor does for any run.
+const doubtCalls = 2_000_000
+
+// recordingDoubts are what commq doctor finds wrong with a run that makes its diagnosis doubtful.
+func recordingDoubts(ctx context.Context, found run.Found) (warnings []string, err error) {
+	r := &doctor.Run{Name: found.Name, Dir: found.Dir, Manifest: found.Manifest}
+	err = doctorEngine(ctx, r, func(ask rows.Ask) error {
+		r.Ask = ask
+		doubts, err := r.Doubts(ctx, doubtCalls)
+		for _, f := range doubts {
+			warnings = append(warnings, fmt.Sprintf("the recording (%s): %s", f.Check, f.Found))
+		}
+		return err
+	})
+	return warnings, err
 }
 
 // leastEngineBytes is the memory that the query engine needs for anything.

@@ -142,3 +142,35 @@ func plantedLines(t *testing.T) map[string]int {
 	}
 	return lines
 }
+
+// What commq doctor finds wrong with a recording is a warning of the diagnosis.
+func TestDiagnoseWarnsOfTheRecording(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "uneven.4")
+	if err := os.CopyFS(dir, os.DirFS("../../testdata/runs/uneven.4")); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, "manifest.json")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := strings.Replace(string(text), `"unmatched_sends": 0`, `"unmatched_sends": 3`, 1)
+	if changed == string(text) {
+		t.Fatal("the manifest does not count unmatched sends")
+	}
+	for _, c := range []struct{ manifest, want string }{
+		{string(text), ""},
+		{changed, "the recording (unmatched): 3 sends and 0 receives without a partner"},
+	} {
+		if err := os.WriteFile(file, []byte(c.manifest), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		var d diagnose.Diagnosis
+		if err := json.Unmarshal([]byte(commq(t, "diagnose", "--run", dir, "--format", "json")), &d); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(d.Warnings, "; "); got != c.want {
+			t.Errorf("warnings %q, want %q", got, c.want)
+		}
+	}
+}
