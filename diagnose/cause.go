@@ -17,6 +17,8 @@ type cause struct {
 	parts []*part
 	// total is the time that each rank computes in the whole run, in ns.
 	total []int64
+	// computed is the run's computing; of an imbalance only.
+	computed *computing
 	// mean is the time that computing before a call takes on average, in ns; of variation only.
 	mean map[rankSite]int64
 	// waitNs is the time that was waited because of it, and waits the calls that waited.
@@ -154,7 +156,7 @@ func causesOf(delays []*critical.Delay, computed *computing, place func(int32) s
 	})
 	causes = slices.Insert(causes, 0, &cause{rule: Variation, mean: computed.mean()})
 	if len(over) > 0 {
-		c := &cause{rule: Imbalance, parts: partsOf(over, computed, total, place), total: total}
+		c := &cause{rule: Imbalance, parts: partsOf(over, computed, place, ranks), total: total, computed: computed}
 		if imbalance != nil {
 			c.waitNs, c.waits = imbalance.waitNs, imbalance.sortedWaits()
 		}
@@ -163,21 +165,20 @@ func causesOf(delays []*critical.Delay, computed *computing, place func(int32) s
 	return causes
 }
 
-// partsOf is where overloaded ranks compute what they have too much: everywhere, in proportion to their computing.
-func partsOf(overloaded map[int32]int64, computed *computing, total []int64, place func(int32) string) (parts []*part) {
-	byPlace := map[causeKey]*part{}
-	for at, ns := range computed.ns {
-		excess := overloaded[at.rank]
-		if excess == 0 {
-			continue
-		}
+// partsOf is where overloaded ranks compute what they have too much.
+func partsOf(overloaded map[int32]int64, computed *computing, place func(int32) string, ranks int) (parts []*part) {
+	byPlace, less := map[causeKey]*part{}, make([]int64, ranks)
+	for rank, ns := range overloaded {
+		less[rank] = -ns
+	}
+	for at, ns := range computed.spread(less) {
 		k := causeKey{place: place(at.site), call: computed.calls[at.site]}
 		p := byPlace[k]
 		if p == nil {
 			p = &part{place: k.place, call: k.call, excess: map[int32]int64{}}
 			byPlace[k], parts = p, append(parts, p)
 		}
-		p.excess[at.rank] += int64(float64(excess) * float64(ns) / float64(total[at.rank]))
+		p.excess[at.rank] -= ns
 	}
 	sortParts(parts)
 	return parts

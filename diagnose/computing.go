@@ -93,6 +93,39 @@ func (c *computing) total(ranks int) []int64 {
 	return total
 }
 
+// spread divides what each rank is to compute more, or less if it is negative, among the calls before which it computes:
+// where it computes less than the ranks do on average, or more, in proportion to the difference. It returns ns by rank
+// and call site. An imbalance is seldom the same in all parts of a program.
+func (c *computing) spread(more []int64) map[rankSite]int64 {
+	mean, sum, total := map[int32]int64{}, make([]int64, len(more)), c.total(len(more))
+	for at, ns := range c.ns {
+		mean[at.site] += ns
+	}
+	for site := range mean {
+		mean[site] /= int64(len(more))
+	}
+	differs := func(at rankSite, ns int64) int64 {
+		if more[at.rank] > 0 {
+			return max(0, mean[at.site]-ns)
+		}
+		return max(0, ns-mean[at.site])
+	}
+	for at, ns := range c.ns {
+		sum[at.rank] += differs(at, ns)
+	}
+	parts := map[rankSite]int64{}
+	for at, ns := range c.ns {
+		part, of := differs(at, ns), sum[at.rank]
+		if of == 0 {
+			part, of = ns, total[at.rank]
+		}
+		if part > 0 && more[at.rank] != 0 {
+			parts[at] = int64(float64(more[at.rank]) * float64(part) / float64(of))
+		}
+	}
+	return parts
+}
+
 // mean is the time that computing before a call takes on average, in ns. Calls whose site is not known have none:
 // they may be anywhere.
 func (c *computing) mean() map[rankSite]int64 {

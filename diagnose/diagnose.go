@@ -318,7 +318,7 @@ func (d *Diagnosis) simulate(ctx context.Context, w *whatIf, causes []*cause) er
 			return err
 		}
 		f.GainNs = max(f.GainNs, 0) // a run can get longer, for example where messages then meet on a link
-		if without := c.withoutExcess(); c.rule == Imbalance && without != nil {
+		if without := c.withoutExcess(); without != nil {
 			if f.MostNs, err = w.gain(ctx, what, without); err != nil {
 				return err
 			}

@@ -77,11 +77,12 @@ func (w *whatIf) gain(ctx context.Context, what string, changes ...*change) (int
 type change struct {
 	// keep is the part of its cost that each operation keeps; nil keeps all.
 	keep simulate.Keep
-	// ofRank is what computing takes by what it took, by rank, for all ranks; nil changes no whole rank.
-	ofRank []float64
+	// scale is what computing takes by what it took, by rank and call site; what is taken away need not be done. nil
+	// takes nothing away.
+	scale map[rankSite]float64
 	// each is what computing before each call takes, in ns, by rank and call site; nil leaves it.
 	each map[rankSite]int64
-	// factor is what computing takes by what it took, by rank and call site.
+	// factor is what computing before the call takes by what it took, by rank and call site; the rest comes after it.
 	factor map[rankSite]float64
 	// owed is what is still to be computed by a rank, in ns: what was taken away at a call site comes before the next
 	// call of the rank that is of no such site.
@@ -95,8 +96,10 @@ func (c *change) apply(b *schema.Events) {
 			if mean, found := c.each[rankSite{rank, b.Callsite[i]}]; found {
 				b.ComputeNs[i] = mean
 			}
-		} else if c.ofRank != nil {
-			b.ComputeNs[i] = scaled(was, c.ofRank[rank])
+		} else if c.scale != nil {
+			if factor, found := c.scale[rankSite{rank, b.Callsite[i]}]; found {
+				b.ComputeNs[i] = scaled(was, factor)
+			}
 		} else if factor, found := c.factor[rankSite{rank, b.Callsite[i]}]; found {
 			b.ComputeNs[i] = scaled(was, factor)
 			c.owed[rank] += was - b.ComputeNs[i]
@@ -132,21 +135,27 @@ func (c *cause) change() *change {
 	return k
 }
 
-// even makes some of the ranks compute as long as ns.
+// even makes some of the ranks compute as long as ns, by changing what they compute where they differ from the others.
 func (c *cause) even(ns float64, some func(rank int32) bool) *change {
-	k := &change{ofRank: make([]float64, len(c.total))}
+	more := make([]int64, len(c.total))
 	for rank, total := range c.total {
-		k.ofRank[rank] = 1
-		if total > 0 && some(int32(rank)) {
-			k.ofRank[rank] = ns / float64(total)
+		if some(int32(rank)) {
+			more[rank] = int64(ns) - total
 		}
+	}
+	k := &change{scale: map[rankSite]float64{}}
+	for at, ns := range c.computed.spread(more) {
+		k.scale[at] = max(0, 1+float64(ns)/float64(c.computed.ns[at]))
 	}
 	return k
 }
 
 // withoutExcess is how a run differs whose overloaded ranks compute only as long as the others on average. It is nil
-// where there are no others.
+// for other causes, and where there are no others.
 func (c *cause) withoutExcess() *change {
+	if c.rule != Imbalance {
+		return nil
+	}
 	over := c.excess()
 	var others []int64
 	for rank, ns := range c.total {

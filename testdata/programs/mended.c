@@ -42,6 +42,14 @@ static void uneven(int us, int step)
 	sum();
 }
 
+/* The last rank has more work in one of two parts of a step, which all ranks wait after. */
+static void uneven_part(int us, int step)
+{
+	work(BASE);
+	MPI_Barrier(MPI_COMM_WORLD);
+	uneven(us, step);
+}
+
 /* Rows of a triangle: in blocks the later ranks have more of them than when they are dealt out. */
 static void triangle(int us, int step)
 {
@@ -239,6 +247,7 @@ static const struct {
 	void (*step)(int us, int step);
 } faults[] = {
 	{"uneven", uneven},
+	{"uneven_part", uneven_part},
 	{"triangle", triangle},
 	{"in_turn", in_turn},
 	{"barrier", barrier},
