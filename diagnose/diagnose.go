@@ -55,6 +55,9 @@ type Diagnosis struct {
 	StartupNs int64 `json:"startup_ns"`
 	// Machine is the machine of the simulations.
 	Machine string `json:"machine"`
+	// TimesSimulated means that waits, and when they were, are of the run as it was simulated on that machine, and not of
+	// the run's own times.
+	TimesSimulated bool `json:"times_simulated"`
 	// SimulatedNs is the time of the unchanged run there, with MPI_Init and MPI_Finalize.
 	SimulatedNs int64 `json:"simulated_ns"`
 	// Efficiency splits the parallel efficiency on that machine. A program that takes no time has none.
@@ -68,6 +71,8 @@ type Diagnosis struct {
 	Findings []Finding `json:"findings"`
 	// NotLookedFor are the rules that the run has too little for, or too much.
 	NotLookedFor []NotLookedFor `json:"not_looked_for"`
+
+	computing []int64 // of each rank in the whole run, in ns
 }
 
 // Efficiency has the factors of the parallel efficiency, each a share of 1.
@@ -198,6 +203,7 @@ func (d *Diagnosis) run(ctx context.Context, r *run.Run, o Options) error {
 	d.TimeNs, d.StartupNs, d.Machine = path.DurationNs, path.StartupNs, target.Machine.Name
 	used := coresOf(r.Manifest, computed)
 	simulated := o.Target != nil || simulatedInstead(r.Manifest, used)
+	d.TimesSimulated, d.computing = simulated, computed.total(d.Ranks)
 	if used.Waited() {
 		d.Warnings = append(d.Warnings, sharedCores(r.Manifest, used, target.Machine.Name))
 	}

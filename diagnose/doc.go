@@ -12,5 +12,6 @@
 //	cores.go      what is known of the cores that the ranks had
 //	path.go       calls that take long themselves, from the critical path
 //	marks.go      the messages and operations that belong to such a call
+//	window.go     where a finding is seen best
 //	print.go      the diagnosis for people
 package diagnose

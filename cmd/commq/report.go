@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/commq/commq/capture/doctor"
-	"github.com/commq/commq/diagnose"
 	"github.com/commq/commq/queries"
 	"github.com/commq/commq/queries/report"
 	"github.com/commq/commq/run"
@@ -31,10 +30,10 @@ func newReportCommand(a *app) *cobra.Command {
 		Use:   "report RUN...",
 		Short: "Write an HTML page about runs: why they are slow, facts, pictures and tables",
 		Long: `report writes one HTML file about one or several runs. Any browser shows it, without a network or
-other files. It begins with what commq diagnose finds, then has what each run is and how it was captured, whether the
+other files. It begins with what commq diagnose finds, each cause with a picture, then has what each run is and how it was captured, whether the
 recording is sound (commq doctor), and the five measures
 (density, data-density, ratio, collectives, sizes; for several runs also scaling) as pictures and as tables that sort
-and copy. Runs with times and every call also get efficiency, wait-states and time-by-rank. Each answer has the
+and copy. Runs with times and every call also get efficiency, wait-states, time-by-rank and callsite-time. Each answer has the
 command for it, or why a run cannot give it. --query adds more queries, with their defaults.
 
 RUN is a name in the store, a path, or a pattern of either ('sp.A.*').`,
@@ -137,46 +136,8 @@ func reportInput(ctx context.Context, a *app, r queries.Run) (report.Input, erro
 		in.Findings = append(in.Findings,
 			report.Finding{Check: x.Check, Status: string(x.Status), Found: x.Found, Do: x.Do})
 	}
-	in.Diagnosis, err = reportDiagnosis(ctx, found)
+	in.Diagnosis, err = reportDiagnosis(ctx, a, found)
 	return in, err
-}
-
-// reportDiagnosed is the most calls of a run that a report diagnoses: it takes a few seconds then.
-const reportDiagnosed = 1 << 20
-
-// reportDiagnosis returns why the run takes so long, or why that cannot be said.
-func reportDiagnosis(ctx context.Context, found run.Found) (report.Diagnosis, error) {
-	if err := diagnose.Need.Check(found.Name, found.Manifest); err != nil {
-		return report.Diagnosis{Missing: err.Error()}, nil
-	}
-	if calls := found.Manifest.Counts.Calls; calls > reportDiagnosed {
-		return report.Diagnosis{Missing: fmt.Sprintf("run %q has %s, which would take long here; ask commq diagnose",
-			found.Name, counted(calls, "call"))}, nil
-	}
-	r, err := run.Open(ctx, found.Dir, diagnose.Need)
-	if err != nil {
-		return report.Diagnosis{}, err
-	}
-	d, err := diagnose.Run(ctx, r, diagnose.Options{})
-	if err != nil {
-		return report.Diagnosis{Missing: err.Error()}, nil // a run that cannot be simulated still has its queries
-	}
-	said := report.Diagnosis{Verdict: d.Verdict(), Warnings: d.Warnings}
-	shown := d.Shown(diagnoseLeast, diagnoseShown)
-	for i := range d.Findings[:shown] {
-		f := &d.Findings[i]
-		c := report.Cause{Rule: string(f.Rule), Gain: d.Gain(f), Found: f.Title, Do: f.Advice}
-		for k := range f.Waits[:min(diagnose.MostWaits, len(f.Waits))] {
-			c.Waits = append(c.Waits, f.Waits[k].Text())
-		}
-		said.Causes = append(said.Causes, c)
-	}
-	if shown == 0 {
-		said.Left = "Nothing was found that costs enough to be listed: no rank waits long for another, and no call takes long."
-	} else if rest := len(d.Findings) - shown; rest > 0 {
-		said.Left = counted(int64(rest), "smaller finding") + ": commq diagnose --all lists them"
-	}
-	return said, nil
 }
 
 // runArgs returns the arguments of commq query that name a run: its name if it is in the store, else its folder.

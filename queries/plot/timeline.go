@@ -29,6 +29,10 @@ type Timeline struct {
 	// Path says that what is drawn is a path over ranks: all of a step has the colour of the kind with the most time, however
 	// short that was, and lines attract no attention.
 	Path bool
+	// Names are the names of the rows where these are not all ranks of the run: row 0 is that of the first name. HighPx is
+	// the height of the ranks' area in pixels of a PNG; 0 means that of other charts.
+	Names  []string
+	HighPx int
 	// Amount names what the strip below shows.
 	Amount Axis
 
@@ -87,14 +91,14 @@ func (t *Timeline) Draw(w io.Writer, o Options) error {
 	if strip != nil {
 		below += stripPx + stripGapPx
 	}
-	s, out, img, err := newSheet(o, p.left+chartPx+p.right, topPx+chartHighPx+below)
+	s, out, img, err := newSheet(o, p.left+chartPx+p.right, topPx+float64(t.high())+below)
 	if err != nil {
 		return err
 	}
 	at := func(bottom, high float64) vg.Rectangle {
 		return vg.Rectangle{Min: vg.Point{X: px(p.left), Y: px(bottom)}, Max: vg.Point{X: px(p.left + chartPx), Y: px(bottom + high)}}
 	}
-	p.area = at(below, chartHighPx)
+	p.area = at(below, float64(t.high()))
 	d := &painter{page: p, canvas: s}
 	if t.Path {
 		t.drawLines(d)
@@ -102,7 +106,7 @@ func (t *Timeline) Draw(w io.Writer, o Options) error {
 	if rects := t.rects(p); img != nil {
 		paintRects(img.Image(), image.Pt(int(p.left), topPx), rects)
 	} else {
-		drawRects(s, p.area, rects)
+		drawRects(s, p.area, rects, t.high())
 	}
 	if !t.Path {
 		t.drawLines(d)
@@ -126,6 +130,9 @@ func (t *Timeline) Draw(w io.Writer, o Options) error {
 	_, err = out.WriteTo(w)
 	return err
 }
+
+// high is the height of the ranks' area in pixels.
+func (t *Timeline) high() int { return cmp.Or(t.HighPx, chartHighPx) }
 
 // layOut returns the page of the ranks, and that of the strip below; nil if nothing is sent.
 func (t *Timeline) layOut(th *theme) (p, strip *page) {
@@ -151,12 +158,16 @@ func (t *Timeline) layOut(th *theme) (p, strip *page) {
 	p.xTicks = p.x.ticks(p.X)
 	p.y = scale{least: float64(max(ranks, 1)) - 0.5, most: -0.5}
 	for r, step := 0, rankStep(max(ranks, 1), 16); r < ranks; r += step {
-		p.yTicks = append(p.yTicks, mark{float64(r), strconv.Itoa(r)})
+		name := strconv.Itoa(r)
+		if r < len(t.Names) {
+			name = t.Names[r]
+		}
+		p.yTicks = append(p.yTicks, mark{float64(r), name})
 	}
 	if row > 1 {
 		p.addNote(fmt.Sprintf("a row is %d ranks", row))
 	}
-	switch high := chartHighPx / float64(max(ranks, 1)) * float64(row); {
+	switch high := float64(t.high()) / float64(max(ranks, 1)) * float64(row); {
 	case len(t.cells) == 0 || len(p.names) == 1 || t.Path:
 	case high < stackedPx:
 		p.addNote("coloured by the kind with the most time")
@@ -207,7 +218,7 @@ func (t *Timeline) rects(p *page) []pixels {
 		for end < len(cells) && cells[end].rank == cells[i].rank && cells[end].from == cells[i].from {
 			end++
 		}
-		for _, r := range p.cellRects(cells[i:end], series, t.Path) {
+		for _, r := range p.cellRects(cells[i:end], series, t.Path, t.high()) {
 			key := [2]int{r.at.Min.Y, r.at.Max.Y}
 			if k, ok := last[key]; ok && all[k].colour == r.colour && all[k].at.Max.X == r.at.Min.X {
 				all[k].at.Max.X = r.at.Max.X
@@ -223,16 +234,16 @@ func (t *Timeline) rects(p *page) []pixels {
 
 // cellRects returns the rectangles of a step of a row: the share of each kind from the bottom up or, in low rows, the
 // kind with the most time. A path has that in all rows, which are high enough to be seen.
-func (p *page) cellRects(kinds []timeCell, series map[string]int, path bool) (all []pixels) {
+func (p *page) cellRects(kinds []timeCell, series map[string]int, path bool, high int) (all []pixels) {
 	c := kinds[0]
 	x := func(v float64) int { return int(math.Round(min(max(p.x.fraction(v), 0), 1) * chartPx)) }
-	y := func(rank int) int { return int(math.Round((1 - p.y.fraction(float64(rank)-0.5)) * chartHighPx)) }
+	y := func(rank int) int { return int(math.Round((1 - p.y.fraction(float64(rank)-0.5)) * float64(high))) }
 	r := image.Rect(x(c.from), y(c.rank), x(c.to), y(c.rank+c.ranks))
 	if r.Max.Y == r.Min.Y || r.Max.X == r.Min.X {
 		return nil
 	}
 	if low := pathPx - r.Dy(); path && low > 0 {
-		r.Min.Y, r.Max.Y = max(r.Min.Y-low/2, 0), min(r.Max.Y+(low+1)/2, chartHighPx)
+		r.Min.Y, r.Max.Y = max(r.Min.Y-low/2, 0), min(r.Max.Y+(low+1)/2, high)
 	}
 	if path || r.Dy() < stackedPx {
 		most := slices.MaxFunc(kinds, func(a, b timeCell) int { return cmp.Compare(a.ns, b.ns) })
@@ -266,9 +277,9 @@ func paintRects(img imagedraw.Image, corner image.Point, rects []pixels) {
 }
 
 // drawRects draws rectangles or, if there are many, an image of them.
-func drawRects(s sheet, area vg.Rectangle, rects []pixels) {
+func drawRects(s sheet, area vg.Rectangle, rects []pixels, high int) {
 	if len(rects) > mostRects {
-		img := image.NewRGBA(image.Rect(0, 0, chartPx, chartHighPx)) // transparent where there is none
+		img := image.NewRGBA(image.Rect(0, 0, chartPx, high)) // transparent where there is none
 		paintRects(img, image.Point{}, rects)
 		s.DrawImage(area, img)
 		return

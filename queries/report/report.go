@@ -32,25 +32,6 @@ type Input struct {
 	Diagnosis Diagnosis
 }
 
-// Diagnosis says in words why a run takes so long.
-type Diagnosis struct {
-	// Verdict is one sentence, Warnings what makes it doubtful.
-	Verdict  string
-	Warnings []string
-	// Causes are what it is about, the one that costs most first.
-	Causes []Cause
-	// Left says what is not listed. Missing says why there is no diagnosis, and how to get one.
-	Left, Missing string
-}
-
-// Cause is one cause of lost time.
-type Cause struct {
-	// Rule is its kind and Gain what the run would gain without it. Found says what was found, Do what to do.
-	Rule, Gain, Found, Do string
-	// Waits are the calls that waited.
-	Waits []string
-}
-
 // Fact is one thing known about a run.
 type Fact struct{ Name, Value string }
 
@@ -86,7 +67,7 @@ const defaultRows = 200
 var measures = [...]string{"density", "data-density", "ratio", "collectives", "sizes", "scaling"}
 
 // times are the queries of every report if a run can answer them, in order.
-var times = [...]string{"efficiency", "wait-states", "time-by-rank"}
+var times = [...]string{"efficiency", "wait-states", "time-by-rank", "callsite-time"}
 
 // Report is the content of a page; see Write.
 type Report struct {
@@ -97,6 +78,8 @@ type Report struct {
 	Version  string
 	// Sound names the runs without findings; "" if there are none.
 	Sound string
+	// Factors are the efficiencies of the runs; nil if none has any.
+	Factors *factorTable
 	// Figures are the key numbers of a single run.
 	Figures []figure
 	// Unasked are queries of the report that no run can answer, with the reasons.
@@ -125,7 +108,8 @@ type runPart struct {
 	Worse    []Finding // warnings and failures
 	Fine     []Finding
 	Diagnosis
-	Open bool
+	Found []causePart
+	Open  bool
 }
 
 // section is a query and its answer.
@@ -160,7 +144,7 @@ func Build(ctx context.Context, inputs []Input, o Options) (*Report, error) {
 	for i, in := range inputs {
 		b.report.Runs = append(b.report.Runs, describe(i, in, len(inputs) == 1))
 	}
-	b.report.Sound = sound(b.report.Runs)
+	b.report.Sound, b.report.Factors = sound(b.report.Runs), newFactorTable(inputs)
 	for i, q := range chosen {
 		s := b.begin(q)
 		s.Wanted = wanted[i]
@@ -313,22 +297,6 @@ func describe(i int, in Input, open bool) runPart {
 	return r
 }
 
-// printable returns the diagnosis with texts that show as they are.
-func (d Diagnosis) printable() Diagnosis {
-	p := Diagnosis{Verdict: Printable(d.Verdict), Left: Printable(d.Left), Missing: Printable(d.Missing)}
-	for _, text := range d.Warnings {
-		p.Warnings = append(p.Warnings, Printable(text))
-	}
-	for _, c := range d.Causes {
-		c = Cause{Printable(c.Rule), Printable(c.Gain), Printable(c.Found), Printable(c.Do), slices.Clone(c.Waits)}
-		for i, text := range c.Waits {
-			c.Waits[i] = Printable(text)
-		}
-		p.Causes = append(p.Causes, c)
-	}
-	return p
-}
-
 func sound(runs []runPart) string {
 	var names []string
 	for _, r := range runs {
@@ -398,13 +366,8 @@ func (b *builder) begin(q *queries.Query) *asked {
 // ask opens each run once and asks it every query, then all runs together for the queries that compare runs.
 func (b *builder) ask(ctx context.Context) error {
 	over := func(q *queries.Query) bool { return q.OverRuns }
-	for _, in := range b.inputs {
-		name := ""
-		if len(b.inputs) > 1 {
-			name = in.Name
-		}
-		err := b.askBatch(ctx, []queries.Run{in.Run}, name, func(q *queries.Query) bool { return !over(q) })
-		if err != nil {
+	for i := range b.inputs {
+		if err := b.askRun(ctx, i, func(q *queries.Query) bool { return !over(q) }); err != nil {
 			return err
 		}
 	}
@@ -412,18 +375,30 @@ func (b *builder) ask(ctx context.Context) error {
 	for _, in := range b.inputs {
 		runs = append(runs, in.Run)
 	}
-	return b.askBatch(ctx, runs, "", over)
+	return b.askRuns(ctx, runs, over)
 }
 
-func (b *builder) askBatch(ctx context.Context, runs []queries.Run, name string,
-	take func(*queries.Query) bool) (err error) {
-	var wanted []*asked
-	for _, s := range b.sections {
-		if take(s.Query) {
-			wanted = append(wanted, s)
-		}
+// askRun asks a run some of the queries, and draws its causes.
+func (b *builder) askRun(ctx context.Context, i int, take func(*queries.Query) bool) (err error) {
+	in, name := &b.inputs[i], ""
+	if len(b.inputs) > 1 {
+		name = in.Name
 	}
-	if len(wanted) == 0 {
+	runs := []queries.Run{in.Run}
+	db, err := queries.Open(ctx, runs, b.o.Engine)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	if err := b.drawCauses(ctx, db, in, &b.report.Runs[i]); err != nil {
+		return err
+	}
+	return b.askSections(ctx, db, runs, name, take)
+}
+
+// askRuns asks all runs together some of the queries.
+func (b *builder) askRuns(ctx context.Context, runs []queries.Run, take func(*queries.Query) bool) (err error) {
+	if !slices.ContainsFunc(b.sections, func(s *asked) bool { return take(s.Query) }) {
 		return nil
 	}
 	db, err := queries.Open(ctx, runs, b.o.Engine)
@@ -431,6 +406,17 @@ func (b *builder) askBatch(ctx context.Context, runs []queries.Run, name string,
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
+	return b.askSections(ctx, db, runs, "", take)
+}
+
+func (b *builder) askSections(ctx context.Context, db *queries.DB, runs []queries.Run, name string,
+	take func(*queries.Query) bool) error {
+	var wanted []*asked
+	for _, s := range b.sections {
+		if take(s.Query) {
+			wanted = append(wanted, s)
+		}
+	}
 	var startup *queries.Startup // what answers leave out, once it has been asked for
 	for _, s := range wanted {
 		step := s.Query.Name

@@ -339,14 +339,36 @@ func TestProgress(t *testing.T) {
 	}
 }
 
+// The diagnosis has the efficiencies of all runs, the smallest first, and a cause its pictures.
+func TestDiagnosisHasPictures(t *testing.T) {
+	large, small := input(t, runDir("cg.A.16")), input(t, runDir("cg.A.4"))
+	large.Diagnosis = report.Diagnosis{Verdict: "large", ComputingNs: 500, Factors: []report.Factor{{Name: "all", Share: 0.55}}}
+	small.Diagnosis = report.Diagnosis{Verdict: "small", ComputingNs: 400, Factors: []report.Factor{{Name: "all", Share: 0.9}},
+		Causes: []report.Cause{{Rule: "imbalance", Computing: []int64{1e6, 2e6, 3e6, 2e6}, Marked: []int32{2}, See: "data-density",
+			Window: &report.Window{Args: map[string]string{"from-s": "0.100000000", "to-s": "0.101000000"}, Ranks: []int32{1, 3}}}}}
+	page := pageOf(t, report.Options{}, large, small)
+	for _, want := range []string{`<th scope="col">cg.A.4</th><th scope="col">cg.A.16</th>`, `class="good" width="90.0"`,
+		`class="poor" width="55.0"`, "90 %", "computation scaling", "80 %", "<title>rank 2: 3 ms</title>",
+		`<rect class="c5" x="300.00" y="0.00" width="129.00" height="110.00">`, `y1="36.67"`,
+		`alt="Timeline of ranks 1, 3 around the longest wait"`,
+		"commq query timeline --run cg.A.4 --from-s 0.100000000 --to-s 0.101000000 --plot window.png", `<a href="#data-density">`} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %s", want)
+		}
+	}
+	if one := pageOf(t, report.Options{}, small); strings.Contains(one, "computation scaling") || strings.Count(one, "data:image/png") < 2 {
+		t.Error("a single run is compared with others, or has no picture")
+	}
+}
+
 func runDir(name string) string { return filepath.Join("..", "..", "testdata", "runs", name) }
 
-// The three measures of time tell what they leave out; others, and runs without MPI_Init, have nothing to tell.
+// The four measures of time tell what they leave out; others, and runs without MPI_Init, have nothing to tell.
 func TestStartupIsToldOfTimes(t *testing.T) {
 	page := pageOf(t, report.Options{}, input(t, runDir("cg.A.4")))
 	const note = "MPI_Init and MPI_Finalize took 20 % of the run's time and are left out; --init include counts them."
-	if n := strings.Count(html.UnescapeString(page), note); n != 3 {
-		t.Errorf("%d notes of the startup, want one each for efficiency, wait-states and time-by-rank", n)
+	if n := strings.Count(html.UnescapeString(page), note); n != 4 {
+		t.Errorf("%d notes of the startup, want one each for efficiency, wait-states, time-by-rank and callsite-time", n)
 	}
 }
 

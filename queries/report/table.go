@@ -75,8 +75,16 @@ func (b *builder) table(answers []answer) *table {
 	return t
 }
 
+// longText is the number of letters from which on a table shows the beginning and the end of a text, and all of it in a
+// tooltip and when it is copied.
+const longText = 56
+
 func cellOf(v any, c queries.Column) cell {
 	x := cell{Text: Printable(output.Shown(v, c))}
+	if text := []rune(x.Text); len(text) > longText {
+		x.Exact = x.Text
+		x.Text = string(text[:longText/2-1]) + "…" + string(text[len(text)-longText/2:])
+	}
 	switch n := v.(type) {
 	case nil, string, bool:
 		return x

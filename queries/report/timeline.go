@@ -42,6 +42,11 @@ func drawTimeline(q *queries.Query, rows queries.Rows, run queries.Run) (*pictur
 	if err != nil {
 		return nil, err
 	}
+	return pictureOf(d, fmt.Sprintf("Timeline of %d ranks: what each does over time, and what is sent", run.Manifest.Ranks))
+}
+
+// pictureOf draws a picture for light and for dark pages.
+func pictureOf(d plot.Drawing, label string) (*picture, error) {
 	image := func(theme string) (string, error) {
 		var b bytes.Buffer
 		err := d.Draw(&b, plot.Options{Format: "png", Theme: theme})
@@ -56,6 +61,5 @@ func drawTimeline(q *queries.Query, rows queries.Rows, run queries.Run) (*pictur
 	if err != nil {
 		return nil, err
 	}
-	return &picture{Light: template.URL(light), Dark: template.Srcset(dark),
-		Label: fmt.Sprintf("Timeline of %d ranks: what each does over time, and what is sent", run.Manifest.Ranks)}, nil
+	return &picture{Light: template.URL(light), Dark: template.Srcset(dark), Label: label}, nil
 }

@@ -1,0 +1,74 @@
+package diagnose
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Window is the part of a run in which a finding is seen best: some ranks around the longest wait.
+type Window struct {
+	// FromNs and ToNs are when it begins and ends, after the start of the run.
+	FromNs int64 `json:"from_ns"`
+	ToNs   int64 `json:"to_ns"`
+	// Ranks are the rank that waited, those that caused it, and neighbours, in ascending order.
+	Ranks []int32 `json:"ranks"`
+}
+
+// windowRanks is how many ranks a window has; of them at most windowCauses cause the finding.
+const (
+	windowRanks  = 8
+	windowCauses = 4
+)
+
+// Window returns where a finding is seen best; nil if it has no waits, or if these are of simulated times, which the
+// run does not have.
+func (d *Diagnosis) Window(f *Finding) *Window {
+	if d.TimesSimulated || len(f.Waits) == 0 || f.Waits[0].LongestNs <= 0 {
+		return nil
+	}
+	longest := &f.Waits[0]
+	for i := range f.Waits {
+		if f.Waits[i].LongestNs > longest.LongestNs {
+			longest = &f.Waits[i]
+		}
+	}
+	margin := longest.LongestNs / 2
+	w := &Window{FromNs: max(0, longest.LongestAtNs-margin), ToNs: longest.LongestAtNs + longest.LongestNs + margin}
+	w.add(longest.LongestRank)
+	for _, rank := range f.Ranks[:min(windowCauses, len(f.Ranks))] {
+		w.add(rank)
+	}
+	for away := int32(1); len(w.Ranks) < windowRanks && int(away) < d.Ranks; away++ {
+		for _, rank := range []int32{longest.LongestRank - away, longest.LongestRank + away} {
+			if rank >= 0 && int(rank) < d.Ranks && len(w.Ranks) < windowRanks {
+				w.add(rank)
+			}
+		}
+	}
+	slices.Sort(w.Ranks)
+	return w
+}
+
+func (w *Window) add(rank int32) {
+	if !slices.Contains(w.Ranks, rank) {
+		w.Ranks = append(w.Ranks, rank)
+	}
+}
+
+// Args are the arguments of the query timeline that show the window.
+func (w *Window) Args() map[string]string {
+	return map[string]string{"from-s": seconds(w.FromNs), "to-s": seconds(w.ToNs)}
+}
+
+func seconds(ns int64) string { return fmt.Sprintf("%d.%09d", ns/1e9, ns%1e9) }
+
+// RankComputing is the time that each rank computes in the whole run, in ns.
+func (d *Diagnosis) RankComputing() []int64 { return d.computing }
+
+// ComputingNs is the time that all ranks compute together; 0 if that is not known.
+func (d *Diagnosis) ComputingNs() int64 {
+	if d.Efficiency == nil {
+		return 0
+	}
+	return int64(d.Efficiency.Parallel * float64(d.SimulatedNs) * float64(d.Ranks))
+}

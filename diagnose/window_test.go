@@ -1,0 +1,24 @@
+package diagnose
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// A window has the rank that waited longest, the first causes and neighbours, and half the wait before and after it.
+func TestWindow(t *testing.T) {
+	f := Finding{Ranks: []int32{60, 50, 40, 30, 20}, Waits: []Wait{
+		{LongestNs: 10, LongestRank: 1, LongestAtNs: 5}, {LongestNs: 2_000_000_000, LongestRank: 3, LongestAtNs: 500_000_001}}}
+	d := Diagnosis{Ranks: 64}
+	want := &Window{FromNs: 0, ToNs: 3_500_000_001, Ranks: []int32{1, 2, 3, 4, 30, 40, 50, 60}}
+	if diff := cmp.Diff(want, d.Window(&f)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if diff := cmp.Diff(map[string]string{"from-s": "0.000000000", "to-s": "3.500000001"}, want.Args()); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if d.TimesSimulated = true; d.Window(&f) != nil {
+		t.Error("times of a simulation are not in the run")
+	}
+}
