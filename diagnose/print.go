@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/commq/commq/internal/junit"
+	"github.com/commq/commq/internal/printable"
 	"github.com/commq/commq/internal/sarif"
 	"github.com/commq/commq/internal/units"
 )
@@ -27,6 +28,9 @@ func (d *Diagnosis) Verdict() string {
 
 // share is a part of the run's time.
 func (d *Diagnosis) share(ns int64) float64 { return float64(ns) / float64(max(1, d.TimeNs)) }
+
+// Share is a finding's gain as a part of the run's time.
+func (d *Diagnosis) Share(f *Finding) float64 { return d.share(f.GainNs) }
 
 // Shown returns how many findings gain at least a share of the run's time, at most most; most 0 means all of them.
 func (d *Diagnosis) Shown(least float64, most int) (n int) {
@@ -133,24 +137,21 @@ func (d *Diagnosis) Detail(w io.Writer, f *Finding) error {
 // Markdown writes the verdict, the warnings and the first findings as Markdown, for a comment on a change.
 func (d *Diagnosis) Markdown(w io.Writer, shown int) error {
 	var s strings.Builder
-	fmt.Fprintf(&s, "**%s**\n", literal.Replace(d.Verdict()))
+	fmt.Fprintf(&s, "**%s**\n", printable.Markdown(d.Verdict()))
 	for _, text := range d.Warnings {
-		fmt.Fprintf(&s, "\nWarning: %s\n", literal.Replace(text))
+		fmt.Fprintf(&s, "\nWarning: %s\n", printable.Markdown(text))
 	}
 	if shown > 0 {
 		fmt.Fprintln(&s)
 	}
 	for i := range d.Findings[:shown] {
 		f := &d.Findings[i]
-		fmt.Fprintf(&s, "%d. **%s**: gain %s. %s. %s\n", i+1, f.Rule, literal.Replace(d.Gain(f)), literal.Replace(f.Title),
-			literal.Replace(f.Advice))
+		fmt.Fprintf(&s, "%d. **%s**: gain %s. %s. %s\n", i+1, f.Rule, printable.Markdown(d.Gain(f)), printable.Markdown(f.Title),
+			printable.Markdown(f.Advice))
 	}
 	_, err := io.WriteString(w, s.String())
 	return err
 }
-
-// literal escapes what Markdown reads as more than text.
-var literal = strings.NewReplacer("\\", "\\\\", "*", "\\*", "_", "\\_", "`", "\\`", "<", "&lt;", "|", "\\|")
 
 // SARIF writes the first findings in SARIF 2.1.0: a result at the cause, with the calls that waited as related places.
 // version is commq's.

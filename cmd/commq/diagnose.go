@@ -18,7 +18,7 @@ import (
 
 // diagnoseOptions are the flags of commq diagnose.
 type diagnoseOptions struct {
-	run     string // --run
+	runs    []string // --run
 	target  simulate.TargetOptions
 	finding int     // --finding
 	all     bool    // --all
@@ -41,7 +41,7 @@ const diagnoseLeast = 0.01
 func newDiagnoseCommand(a *app) *cobra.Command {
 	var o diagnoseOptions
 	c := &cobra.Command{
-		Use:   "diagnose",
+		Use:   "diagnose RUN...",
 		Short: "Name what makes a run slow: where, why, and what mending it would gain",
 		Long: `diagnose explains the waits of a run by what the ranks that were waited for did instead, follows them back through
 messages and collectives to where they began, and names the causes with their line: an imbalance, a late sender, a late
@@ -51,11 +51,15 @@ order. Calls that take long themselves are named too; their gain is that of mess
 Further rules are files of SQL. Your own are files NAME.sql in $XDG_CONFIG_HOME/commq/findings (else
 ~/.config/commq/findings). --list lists all rules; one that the run has too little for is not looked for.
 
+Over several runs of a program it tells which findings grow with the number of ranks, by which law, and on how many ranks
+each becomes the largest. Runs on equally many ranks are repetitions.
+
 Simulations use the machine of the run's times. For measured times that is an ideal network, on which messages take no
 time, unless --machine names another; the gain of slow calls is then a bound, their time on the critical path.
 docs/method/diagnose.md has the method and what it cannot see.`,
 		Example: `  commq diagnose uneven.4
   commq diagnose uneven.4 --finding 1
+  commq diagnose 'halo.*'
   commq diagnose mg.W.16 --machine ethernet-40g --all
   commq diagnose uneven.4 --format json
   commq diagnose --list
@@ -76,7 +80,7 @@ docs/method/diagnose.md has the method and what it cannot see.`,
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&o.run, "run", "", "`RUN` to diagnose: a name in the store, or a path")
+	f.StringArrayVar(&o.runs, "run", nil, "`RUN` to diagnose: a name in the store, a path, or a pattern of either; may be repeated")
 	f.StringVar(&o.target.Machine, "machine", "", "`FILE` of the machine to simulate on: "+machineKinds())
 	f.StringArrayVar(&o.target.Set, "set", nil, "change a `KEY=VALUE` of the machine; may be repeated")
 	f.IntVar(&o.finding, "finding", 0, "show all evidence of the finding with this number `N`")
@@ -98,8 +102,8 @@ docs/method/diagnose.md has the method and what it cannot see.`,
 
 func (o *diagnoseOptions) check() error {
 	switch {
-	case o.run == "":
-		return errors.New("no run given; name one with --run")
+	case len(o.runs) == 0:
+		return errNoRun
 	case o.finding < 0:
 		return fmt.Errorf("--finding %d: want the number of a finding, from 1", o.finding)
 	case !(o.least >= 0 && o.least <= 1):
@@ -113,35 +117,43 @@ func (o *diagnoseOptions) check() error {
 }
 
 func runDiagnose(ctx context.Context, a *app, o *diagnoseOptions) error {
-	found, err := run.Find(a.storeDir(), o.run)
+	found, err := run.FindAll(a.storeDir(), o.runs)
 	if err != nil {
 		return err
 	}
-	r, err := run.Open(ctx, found.Dir, diagnose.NeedFor(found.Manifest, o.target.Machine != ""))
-	if err != nil {
-		return err
-	}
-	how := diagnose.Options{MemoryBytes: int64(o.memory) << 20}
-	if o.target.Machine != "" {
-		if how.Target, err = readTarget(o.target); err != nil {
-			return err
-		}
+	if len(found) > 1 {
+		return runDiagnoseSeveral(ctx, a, o, found)
 	}
 	show, clear := statusLine(a)
 	defer clear()
-	how.Progress = func(step string) { show("diagnose: " + step) }
-	if err := o.askFiles(ctx, a, found, &how); err != nil {
-		return err
-	}
-	if how.Warnings, err = recordingDoubts(ctx, found); err != nil {
-		return err
-	}
-	d, err := diagnose.Run(ctx, r, how)
+	d, err := o.diagnose(ctx, a, found[0], func(step string) { show("diagnose: " + step) })
 	if err != nil {
 		return err
 	}
 	clear()
 	return o.print(a, d)
+}
+
+// diagnose diagnoses a run. progress is called with what is being done.
+func (o *diagnoseOptions) diagnose(ctx context.Context, a *app, found run.Found, progress func(string)) (*diagnose.Diagnosis,
+	error) {
+	r, err := run.Open(ctx, found.Dir, diagnose.NeedFor(found.Manifest, o.target.Machine != ""))
+	if err != nil {
+		return nil, err
+	}
+	how := diagnose.Options{MemoryBytes: int64(o.memory) << 20, Progress: progress}
+	if o.target.Machine != "" {
+		if how.Target, err = readTarget(o.target); err != nil {
+			return nil, err
+		}
+	}
+	if err := o.askFiles(ctx, a, found, &how); err != nil {
+		return nil, err
+	}
+	if how.Warnings, err = recordingDoubts(ctx, found); err != nil {
+		return nil, err
+	}
+	return diagnose.Run(ctx, r, how)
 }
 
 // doubtCalls is how many calls a run has at most that is searched for messages received before they were sent and for

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/commq/commq/diagnose"
+	"github.com/commq/commq/diagnose/growth"
 )
 
 // planted is a fault of testdata/programs/planted.c and what commq diagnose must say of it first.
@@ -123,6 +124,38 @@ func (p *planted) compare(t *testing.T, d *diagnose.Diagnosis, lines map[string]
 		// Both ends of a message wait for each other in many_messages.
 		if share := float64(f.GainNs) / float64(d.TimeNs); share >= 0.01 && p.rule != diagnose.Communication {
 			t.Errorf("%s at %s gains %.1f %% and was not planted", f.Rule, f.Place, 100*share)
+		}
+	}
+}
+
+// Over several runs diagnose finds the laws of growing.c: rank 1 computes 12 times 4 ms more, of which the others could
+// take over all but 1 of P parts, and the root works 12 times 250 us for each rank.
+func TestDiagnoseSeveralRuns(t *testing.T) {
+	captureEnvironment(t)
+	for _, library := range []string{"openmpi", "mpich"} {
+		exe := compileMPI(t, library, "growing.c", "-g", "-fno-optimize-sibling-calls")
+		store, machine := t.TempDir(), filepath.Join(t.TempDir(), "machine.yaml")
+		if err := os.WriteFile(machine, []byte(slowMachine), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range []string{"2", "4", "6", "8"} {
+			commq(t, "capture", "--store", store, "--name", "growing."+n, "-q", "-n", n, "--sim-ranks", "1", "--machine", machine,
+				"--clock", "none", "--", exe)
+		}
+		var g growth.Growth
+		if err := json.Unmarshal([]byte(commq(t, "diagnose", "--store", store, "growing.*", "--format", "json")), &g); err != nil {
+			t.Fatal(err)
+		}
+		imbalance, root := g.Findings[0], g.Findings[1]
+		if imbalance.Rule != diagnose.Imbalance || root.Rule != diagnose.LateRoot || imbalance.GainLaw == nil || root.GainLaw == nil {
+			t.Fatalf("%s: %+v, %+v", library, imbalance, root)
+		}
+		if root.GainLaw.Formula != "0.003 P" || !strings.HasSuffix(imbalance.GainLaw.Formula, " P^-1") {
+			t.Errorf("%s: the root gains %s, the imbalance %s", library, root.GainLaw.Formula, imbalance.GainLaw.Formula)
+		}
+		// 0.003 P is above 0.048 (1-1/P) from 15 ranks on.
+		if fmt.Sprint(imbalance.First) != "[2 4 6 8]" || root.FirstByLaw < 14 || root.FirstByLaw > 16 {
+			t.Errorf("%s: the imbalance is first on %v ranks, the root from %d on", library, imbalance.First, root.FirstByLaw)
 		}
 	}
 }

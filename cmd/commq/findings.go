@@ -160,7 +160,7 @@ func (o *diagnoseOptions) checkList() error {
 	if !slices.Contains([]string{"table", "json", "csv"}, o.format) {
 		return fmt.Errorf("--format %s: a list of rules is table, json or csv", o.format)
 	}
-	if o.run != "" {
+	if len(o.runs) > 0 {
 		return errors.New("--list: it is of no run; leave the run out")
 	}
 	return nil

@@ -22,6 +22,7 @@ import (
 	"github.com/commq/commq/compare"
 	"github.com/commq/commq/detect/report"
 	"github.com/commq/commq/diagnose"
+	"github.com/commq/commq/diagnose/growth"
 	"github.com/commq/commq/predict/regress"
 	"github.com/commq/commq/predict/signature"
 	"github.com/commq/commq/queries"
@@ -67,6 +68,9 @@ var jsonAnswers = []jsonAnswer{
 		lines: []string{"diagnose uneven.4", "diagnose mg.W.16 --machine ethernet-40g"}},
 	{name: "diagnose-list", command: "diagnose", with: "--list", columns: listedRuleColumns, about: "The rules.",
 		lines: []string{"diagnose --list"}},
+	{name: "diagnose-several", command: "diagnose", with: "RUN RUN...", typ: jsonType[growth.Growth](),
+		about: "Which findings of a program grow with the number of ranks.",
+		lines: []string{"diagnose cg.A.4 cg.A.16", "diagnose cg.A.* mg.W.16 --machine ethernet-40g"}},
 	{name: "critical-path", command: "critical-path", columns: pathColumns, optional: pathKeyColumns,
 		about: "The critical path of a run, by the keys of --by.",
 		lines: []string{"critical-path --run cg.A.4", "critical-path --run cg.A.4 --by rank"}},
