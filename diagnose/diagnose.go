@@ -218,7 +218,9 @@ func (d *Diagnosis) run(ctx context.Context, r *run.Run, o Options) error {
 		return err
 	}
 	d.Findings = append(d.Findings, calls...)
-	d.fromFiles(o.Evidence, path, simulated, r.Place(ctx))
+	if err := d.fromFiles(ctx, w, o.Evidence, d.bounds(path, simulated, r.Place(ctx))); err != nil {
+		return err
+	}
 	d.sort()
 	d.limitGains()
 	return d.together(ctx, w)

@@ -1,12 +1,14 @@
 package diagnose
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/commq/commq/internal/units"
 	"github.com/commq/commq/models/critical"
+	"github.com/commq/commq/models/simulate"
 	"github.com/commq/commq/schema"
 )
 
@@ -97,32 +99,73 @@ type NotLookedFor struct {
 	Why string `json:"why"`
 }
 
-// mostOfFile is how many findings of one file are kept: those with the largest cost.
-const mostOfFile = 10
+// mostOfFile is how many findings of one file are kept, and mostSimulatedOfFile how many of them are simulated: those with
+// the largest cost.
+const (
+	mostOfFile          = 10
+	mostSimulatedOfFile = 3
+)
 
-// fromFiles are the findings of rules that are files. The gain is at most the cost and the time of the run. Where the
-// times of the diagnosis are simulated, the cost is of others: then it is at most the time on the critical path.
-func (d *Diagnosis) fromFiles(all []Evidence, path *critical.Path, simulated bool, place func(int32) string) {
-	onPath, number := map[string]int64{}, map[Rule]int{}
+// bounds returns a function that sets the place of a finding from a file and the bound of its gain: the cost and the time
+// of the run. Where the times of the diagnosis are simulated, the cost is of others: then the bound is also the time on the
+// critical path.
+func (d *Diagnosis) bounds(path *critical.Path, simulated bool, place func(int32) string) func(e *Evidence, f *Finding) {
+	onPath := map[string]int64{}
 	for _, g := range path.GroupBy([]critical.Key{critical.ByCallsite}, place) {
 		onPath[g.Callsite] = g.TotalNs() - g.Ns[critical.Compute]
 	}
-	for i := range all {
-		e := &all[i]
-		if number[e.Rule]++; number[e.Rule] > mostOfFile {
-			continue
-		}
-		f := newFinding(e.Rule, e.Found)
-		f.Advice, f.Call, f.Evidence, f.Bound = e.Advice, e.Call, e.Values, true
-		f.Ranks = append(f.Ranks, e.Ranks...)
-		f.GainNs = min(e.CostNs, d.TimeNs)
+	return func(e *Evidence, f *Finding) {
+		f.GainNs, f.Bound = min(e.CostNs, d.TimeNs), true
 		if e.Callsite != schema.NullInt32 {
 			f.Place = place(e.Callsite)
 		}
 		if simulated && f.Place != "" {
 			f.GainNs = min(f.GainNs, onPath[f.Place])
 		}
+	}
+}
+
+// fromFiles are the findings of rules that are files.
+func (d *Diagnosis) fromFiles(ctx context.Context, w *whatIf, all []Evidence, bound func(*Evidence, *Finding)) error {
+	number := map[Rule]int{}
+	for i := range all {
+		e := &all[i]
+		if number[e.Rule]++; number[e.Rule] > mostOfFile {
+			continue
+		}
+		f := newFinding(e.Rule, e.Found)
+		f.Advice, f.Call, f.Evidence = e.Advice, e.Call, e.Values
+		f.Ranks = append(f.Ranks, e.Ranks...)
+		bound(e, &f)
+		if keep := e.keep(w.idealNetwork()); keep != nil && number[e.Rule] <= mostSimulatedOfFile {
+			f.without = func() *change { return &change{keep: keep} }
+			gain, err := w.gain(ctx, "without "+string(e.Rule), f.without())
+			if err != nil {
+				return err
+			}
+			f.GainNs, f.Bound = min(max(gain, 0), d.TimeNs), false
+		}
 		d.Findings = append(d.Findings, f)
+	}
+	return nil
+}
+
+// keep is what the operations of these ranks at the call site keep of their cost; nil if the gain is a bound. On an ideal
+// network messages have no cost, and its factors would gain nothing.
+func (e *Evidence) keep(idealNetwork bool) simulate.Keep {
+	kept := simulate.Kept{Latency: e.Latency, Bytes: e.Bytes}
+	switch {
+	case e.Way == WayStandard:
+		kept = simulate.Kept{Latency: 1, Bytes: 1, Standard: true}
+	case e.Way != WayMessages || idealNetwork:
+		return nil
+	}
+	call, _ := schema.CallByName(e.Call)
+	return func(rank int32, _ int64, site int32, of schema.CallID) simulate.Kept {
+		if site != e.Callsite || site == schema.NullInt32 && of != call || e.Ranks != nil && !slices.Contains(e.Ranks, rank) {
+			return simulate.KeptAll
+		}
+		return kept
 	}
 }
 

@@ -2,10 +2,10 @@
 -- source: MPI 4.0, section 7.4: making a communicator is collective and may synchronise; libraries agree on its id with an allreduce.
 -- needs: profile, comms, times
 -- origins: measured, virtual, simulated
--- gain: bound
+-- gain: messages
 -- advice: Make the communicator once, before the loop, and keep it.
 -- column calls BIGINT 1: Calls at this place by a rank.
--- column repeats BIGINT 1: Those that made a communicator of a group that the rank had one of, from the same communicator and of the same kind.
+-- column repeats BIGINT 1: Those that made a communicator of a group that each rank had one of, from the same communicator and of the same kind.
 -- column time_ns BIGINT ns: Time in these calls of the rank that was in them for the shortest time: the others also waited for it.
 -- order: cost_ns DESC, callsite, call
 -- cost: The tables profile and comms.
@@ -32,20 +32,20 @@ calls AS (
   HAVING SUM(calls) > 1
 ),
 repeated AS (
-  SELECT c.callsite, c.call, c.rank, SUM(c.calls) AS calls,
+  -- Where several places make communicators from the same one, each has its part of the repeats.
+  SELECT c.callsite, c.call, c.rank, SUM(c.calls) AS calls, SUM(c.time_ns) AS time_ns,
          SUM(LEAST(c.calls - 1, o.made - o.different,
-                   CAST(FLOOR(CAST(c.calls AS DOUBLE) * (o.made - o.different) / o.made + 1e-9) AS BIGINT))) AS repeats,
-         SUM(c.time_ns) AS time_ns
+                   CAST(FLOOR(CAST(c.calls AS DOUBLE) * (o.made - o.different) / o.made + 1e-9) AS BIGINT))) AS repeats
   FROM calls c
   JOIN of_rank o ON o.rank = c.rank AND o.parent = c.comm
-  WHERE o.made > o.different
   GROUP BY c.callsite, c.call, c.rank
 )
 SELECT callsite, call, '' AS ranks,
        CAST(MIN(CAST(time_ns AS DOUBLE) * repeats / calls) AS BIGINT) AS cost_ns,
-       call || ' makes the same communicator ' || MAX(repeats) + 1 || ' times' AS found,
-       CAST(MAX(calls) AS BIGINT) AS calls, CAST(MAX(repeats) AS BIGINT) AS repeats, CAST(MIN(time_ns) AS BIGINT) AS time_ns
+       format('{} makes the same communicator {:,} times', call, CAST(MIN(repeats) + 1 AS BIGINT)) AS found,
+       CAST(MAX(1 - CAST(repeats AS DOUBLE) / calls) AS DOUBLE) AS latency, CAST(MAX(1 - CAST(repeats AS DOUBLE) / calls) AS DOUBLE) AS bytes,
+       CAST(MAX(calls) AS BIGINT) AS calls, CAST(MIN(repeats) AS BIGINT) AS repeats, CAST(MIN(time_ns) AS BIGINT) AS time_ns
 FROM repeated
-WHERE repeats > 0
 GROUP BY callsite, call
+HAVING MIN(repeats) > 0
 ORDER BY cost_ns DESC, callsite, call

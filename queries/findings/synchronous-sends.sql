@@ -1,0 +1,37 @@
+-- question: Do synchronous sends wait for their receivers?
+-- source: MPI 4.0, section 3.4: a synchronous send completes only when its receive has begun; a standard one may be buffered
+-- needs: profile, waits, times
+-- origins: measured, virtual, simulated
+-- gain: standard
+-- advice: Use MPI_Send or MPI_Isend, unless the program needs to know that the receive has begun.
+-- column sends BIGINT 1: Synchronous sends at the call site, of all ranks.
+-- column wait_ns BIGINT ns: Bound of the time that a rank waited in them: what all its sends waited for late receivers, and of MPI_Ssend the time
+--     in the calls. It is that of the rank that waited longest.
+-- order: cost_ns DESC, callsite, call
+-- cost: The tables profile and waits. In virtual times no send waits, so nothing is found.
+WITH sends AS (
+  SELECT callsite, call, rank, SUM(calls) AS calls,
+         CASE WHEN call LIKE 'MPI_Ssend%' THEN SUM(time_ns) END AS time_ns
+  FROM profile
+  WHERE call IN ('MPI_Ssend', 'MPI_Ssend_c', 'MPI_Issend', 'MPI_Issend_c') AND sends > 0
+  GROUP BY callsite, call, rank
+),
+waited AS (
+  SELECT src AS rank, SUM(late_receive_ns) AS ns
+  FROM waits
+  GROUP BY src
+),
+by_rank AS (
+  SELECT s.callsite, s.call, s.rank, s.calls, LEAST(w.ns, COALESCE(s.time_ns, w.ns)) AS wait_ns
+  FROM sends s
+  JOIN waited w ON w.rank = s.rank
+)
+SELECT callsite, call,
+       CASE WHEN COUNT(*) < (SELECT COUNT(*) FROM ranks) THEN string_agg(rank, ',' ORDER BY rank) ELSE '' END AS ranks,
+       CAST(MAX(wait_ns) AS BIGINT) AS cost_ns,
+       call || CASE WHEN SUM(calls) = 1 THEN ' waits for its receiver' ELSE format(' waits for its receiver, {:,} times at most', CAST(SUM(calls) AS BIGINT)) END AS found,
+       CAST(SUM(calls) AS BIGINT) AS sends, CAST(MAX(wait_ns) AS BIGINT) AS wait_ns
+FROM by_rank
+WHERE wait_ns > 0 AND (SELECT time_origin FROM runs) <> 'virtual'
+GROUP BY callsite, call
+ORDER BY cost_ns DESC, callsite, call
