@@ -117,6 +117,9 @@ type Finding struct {
 	Parts []Part `json:"parts"`
 	// Waits are the calls that waited, the longest first.
 	Waits []Wait `json:"waits"`
+	// Window is where the finding is seen best: around its longest wait. Findings without waits have none, nor have those
+	// whose waits are of simulated times, which the run does not have.
+	Window *Window `json:"window,omitempty"`
 	// Evidence are the values that a rule from a file gives.
 	Evidence []Value `json:"evidence,omitempty"`
 
@@ -223,6 +226,9 @@ func (d *Diagnosis) run(ctx context.Context, r *run.Run, o Options) error {
 	}
 	d.sort()
 	d.limitGains()
+	for i := range d.Findings {
+		d.Findings[i].Window = d.window(&d.Findings[i])
+	}
 	return d.together(ctx, w)
 }
 

@@ -62,7 +62,8 @@ func TestDetail(t *testing.T) {
 	}
 	for _, want := range []string{"by simulating the run without it on ethernet-40g, where it takes 1.55 s as it is\n", "\n  rank 2: 1.54 s, 1.96 times the mean\n",
 		"680 ms  MPI_Irecv at /src/uneven.c:32, by rank 2\n", "2.31 s waited because of it, by all ranks together:\n",
-		"the longest 22.4 ms, by rank 1 at 126 ms\n"} {
+		"the longest 22.4 ms, by rank 1 at 126 ms\n",
+		"\n  commq query timeline uneven.4 --from-s 0.114"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("%q is not in\n%s", want, text.String())
 		}

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/kballard/go-shellquote"
+
 	"github.com/commq/commq/internal/junit"
 	"github.com/commq/commq/internal/printable"
 	"github.com/commq/commq/internal/sarif"
@@ -129,6 +131,11 @@ func (d *Diagnosis) Detail(w io.Writer, f *Finding) error {
 			fmt.Fprintf(&s, "  %s\n    the longest %s, by rank %d at %s\n", x.Text(), units.Duration(x.LongestNs),
 				x.LongestRank, units.Duration(x.LongestAtNs))
 		}
+	}
+	if x := f.Window; x != nil {
+		args := x.Args()
+		fmt.Fprintf(&s, "\nthe longest wait as a picture, with ranks %s:\n  commq query timeline %s --from-s %s --to-s %s --plot wait.png\n",
+			strings.Trim(fmt.Sprint(x.Ranks), "[]"), shellquote.Join(d.Run), args["from-s"], args["to-s"])
 	}
 	_, err := io.WriteString(w, s.String())
 	return err

@@ -20,9 +20,9 @@ const (
 	windowCauses = 4
 )
 
-// Window returns where a finding is seen best; nil if it has no waits, or if these are of simulated times, which the
+// window returns where a finding is seen best; nil if it has no waits, or if these are of simulated times, which the
 // run does not have.
-func (d *Diagnosis) Window(f *Finding) *Window {
+func (d *Diagnosis) window(f *Finding) *Window {
 	if d.TimesSimulated || len(f.Waits) == 0 || f.Waits[0].LongestNs <= 0 {
 		return nil
 	}

@@ -12,13 +12,13 @@ func TestWindow(t *testing.T) {
 		{LongestNs: 10, LongestRank: 1, LongestAtNs: 5}, {LongestNs: 2_000_000_000, LongestRank: 3, LongestAtNs: 500_000_001}}}
 	d := Diagnosis{Ranks: 64}
 	want := &Window{FromNs: 0, ToNs: 3_500_000_001, Ranks: []int32{1, 2, 3, 4, 30, 40, 50, 60}}
-	if diff := cmp.Diff(want, d.Window(&f)); diff != "" {
+	if diff := cmp.Diff(want, d.window(&f)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	if diff := cmp.Diff(map[string]string{"from-s": "0.000000000", "to-s": "3.500000001"}, want.Args()); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	if d.TimesSimulated = true; d.Window(&f) != nil {
+	if d.TimesSimulated = true; d.window(&f) != nil {
 		t.Error("times of a simulation are not in the run")
 	}
 }

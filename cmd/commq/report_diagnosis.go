@@ -51,7 +51,7 @@ func reportCause(d *diagnose.Diagnosis, f *diagnose.Finding) report.Cause {
 	for k := range f.Waits[:min(diagnose.MostWaits, len(f.Waits))] {
 		c.Waits = append(c.Waits, f.Waits[k].Text())
 	}
-	if w := d.Window(f); w != nil {
+	if w := f.Window; w != nil {
 		c.Window = &report.Window{Args: w.Args(), Ranks: w.Ranks}
 	}
 	switch f.Rule {
