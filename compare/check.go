@@ -115,6 +115,9 @@ type Evidence struct {
 	// Operations are the collectives that can be found. ByHand returns those that a run does by hand.
 	Operations []string
 	ByHand     func(run string) ([]Manual, error)
+	// CauseRules are the findings that there can be. Causes returns those of a run.
+	CauseRules []string
+	Causes     func(run string) (Causes, error)
 	// Rows returns the first rows of an SQL query on a run, in words, and the number of all rows.
 	Rows func(run, sql string) (first []string, count int64, err error)
 	// Equation returns the equation of a measure over the number of ranks.
@@ -178,6 +181,8 @@ func (j *judge) judge() {
 		j.noRows(runs)
 	case Equations:
 		j.equations()
+	case NoFinding:
+		j.noFinding(runs)
 	}
 }
 

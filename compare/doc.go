@@ -11,7 +11,7 @@
 //   - diff.go compares two sets of samples; print.go and table.go show the result, grid.go aligns its lines.
 //   - wire.go compares what two runs send, message by message.
 //   - baseline.go reads and writes baselines; equation.go fits measures over the number of ranks.
-//   - rules.go reads rules, check.go applies them to evidence, files.go collects that evidence for the files of a
+//   - rules.go reads rules, check.go applies them to evidence, causes.go those about findings, files.go collects that evidence for the files of a
 //     command, verdict.go writes the verdict as text, JUnit, SARIF or GitHub commands.
 //   - reference.go writes the page docs/reference/rules.md.
 package compare

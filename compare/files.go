@@ -20,6 +20,9 @@ type Engine interface {
 	// ByHand finds the collectives that a run does by hand; Operations lists those that it can find.
 	ByHand(ctx context.Context, run Run) ([]Manual, error)
 	Operations() []string
+	// Causes returns what commq diagnose finds in a run; CauseRules lists what it can find.
+	Causes(ctx context.Context, run Run) (Causes, error)
+	CauseRules() []string
 	// Fit fits equations.
 	Fit(byRanks map[int64]float64) (equation string, err error)
 }
@@ -40,7 +43,7 @@ func CheckFiles(ctx context.Context, files Files, runs, base []Run, engine Engin
 	if err != nil {
 		return nil, err
 	}
-	e := &Evidence{Operations: engine.Operations()}
+	e := &Evidence{Operations: engine.Operations(), CauseRules: engine.CauseRules()}
 	if e.Baseline, err = openBaseline(files, rules); err != nil {
 		return nil, err
 	}
@@ -95,6 +98,7 @@ func (e *Evidence) connect(ctx context.Context, runs []Run, engine Engine) {
 		return []Growth{*g}, nil
 	}
 	e.ByHand = func(run string) ([]Manual, error) { return engine.ByHand(ctx, named(run)) }
+	e.Causes = func(run string) (Causes, error) { return engine.Causes(ctx, named(run)) }
 	e.Rows = func(run, sql string) ([]string, int64, error) { return engine.SQL(ctx, named(run), sql) }
 	e.Equation = func(key string) (string, error) { return Equation(e.New, key, engine.Fit) }
 }

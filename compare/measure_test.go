@@ -180,6 +180,10 @@ func (e *fakeEngine) ByHand(_ context.Context, run Run) ([]Manual, error) {
 	return []Manual{{Operation: "MPI_Bcast", Text: run.Name, File: filepath.Join(cwd, "halo.c"), Line: 42}}, err
 }
 
+func (e *fakeEngine) Causes(context.Context, Run) (Causes, error) { return Causes{}, nil }
+
+func (e *fakeEngine) CauseRules() []string { return []string{"imbalance"} }
+
 func (e *fakeEngine) Operations() []string { return []string{"MPI_Bcast"} }
 
 func (e *fakeEngine) Fit(byRanks map[int64]float64) (string, error) { return "10 * P", nil }

@@ -65,7 +65,7 @@ func keysOfKinds() map[string][]keyed.Key {
 
 // exampleNames are names for a rule of each kind.
 var exampleNames = [...]string{"no more messages", "the same payloads", "two to six neighbours", "not slower",
-	"messages per rank stay constant", "no collective by hand", "tags up to 100", "messages as before at any size"}
+	"messages per rank stay constant", "no collective by hand", "tags up to 100", "messages as before at any size", "nothing costs 2 %"}
 
 // exampleRules returns a file with a rule of each kind.
 func exampleRules() string {

@@ -23,22 +23,23 @@ type Rules struct {
 
 // Kinds of rules: the key that a rule has beside its name.
 const (
-	NoMore    = "no_more"   // measures are at most those of the baseline
-	SameAs    = "same"      // measures equal those of the baseline
-	Bound     = "bound"     // a measure is within bounds
-	Time      = "time"      // a time is not longer than in the base
-	Scaling   = "scaling"   // a measure grows no faster than a power of the number of ranks
-	NoManual  = "no_manual" // no collective is written by hand
-	NoRows    = "no_rows"   // an SQL query returns no rows
-	Equations = "equations" // measures follow the baseline's equations
+	NoMore    = "no_more"    // measures are at most those of the baseline
+	SameAs    = "same"       // measures equal those of the baseline
+	Bound     = "bound"      // a measure is within bounds
+	Time      = "time"       // a time is not longer than in the base
+	Scaling   = "scaling"    // a measure grows no faster than a power of the number of ranks
+	NoManual  = "no_manual"  // no collective is written by hand
+	NoRows    = "no_rows"    // an SQL query returns no rows
+	Equations = "equations"  // measures follow the baseline's equations
+	NoFinding = "no_finding" // no finding of commq diagnose costs more than a part of the time
 )
 
 // kinds lists the kinds of rules.
-var kinds = []string{NoMore, SameAs, Bound, Time, Scaling, NoManual, NoRows, Equations}
+var kinds = []string{NoMore, SameAs, Bound, Time, Scaling, NoManual, NoRows, Equations, NoFinding}
 
 // owned has the keys that belong to one kind of rule.
 var owned = map[string][]string{Bound: {"at_most", "at_least"}, Time: {"at_most_percent_more", "alpha", "runs"},
-	Scaling: {"exponent_at_most", "exponent_at_least", "points"}}
+	Scaling: {"exponent_at_most", "exponent_at_least", "points"}, NoFinding: {"above_percent"}}
 
 // Rule is one rule.
 type Rule struct {
@@ -46,8 +47,8 @@ type Rule struct {
 	Name string
 	Line int
 	Kind string
-	// Measures are keys of measures, patterns of keys as in path.Match (but * also matches slashes), or names of
-	// collectives.
+	// Measures are keys of measures, patterns of keys as in path.Match (but * also matches slashes), names of
+	// collectives, or of findings.
 	Measures []string
 	// SQL is the query of NoRows.
 	SQL string
@@ -64,6 +65,8 @@ type Rule struct {
 	// rank counts.
 	ExponentAtMost, ExponentAtLeast *float64
 	Points                          int
+	// AbovePercent is the part of the time that a finding may cost.
+	AbovePercent float64
 }
 
 // Defaults for times and scaling. A p-value below 0.01 needs at least five runs per side.
@@ -71,6 +74,8 @@ const (
 	ruleAlpha  = 0.01
 	ruleRuns   = 5
 	rulePoints = 3
+
+	ruleAbovePercent = 1 // as commq diagnose --least
 )
 
 // ReadRules reads rules. name, a path, is for messages. Errors name the line, the key, what was found and what is
@@ -102,7 +107,7 @@ func (rs *Rules) keys() []keyed.Key {
 
 // read reads one rule.
 func (rs *Rules) read(v *yaml.Node, at string) error {
-	r := Rule{Line: v.Line, Alpha: ruleAlpha, Runs: ruleRuns, Points: rulePoints, Percent: math.NaN()}
+	r := Rule{Line: v.Line, Alpha: ruleAlpha, Runs: ruleRuns, Points: rulePoints, Percent: math.NaN(), AbovePercent: ruleAbovePercent}
 	if err := keyed.Mapping(v, at, r.keys()); err != nil {
 		return err
 	}
@@ -174,6 +179,8 @@ func (r *Rule) keys() []keyed.Key {
 			"This query over [the tables](../SCHEMA.md) of one run gives no row."),
 		kind(Equations, list("measures"), "[messages]",
 			"The measure is the same function of the number of ranks as in the baseline, which was written with `--equations`. Needs runs of three numbers of ranks."),
+		kind(NoFinding, list("findings, or all"), "[all]",
+			"No [finding of commq diagnose](../method/diagnose.md#the-rules) gains more than `above_percent` of the run's time: none at all, or none of those named, as `[imbalance, \"late-*\"]`. Of runs on equally many ranks the median counts. Needs runs with times, captured with `--record all`."),
 		{Name: "ranks", Set: keyed.List("numbers of ranks", func(v *yaml.Node, at string) error {
 			var n int
 			err := keyed.Integer(&n, 1, math.MaxInt32)(v, at)
@@ -199,6 +206,9 @@ func (r *Rule) keys() []keyed.Key {
 		{Name: "points", Set: keyed.Integer(&r.Points, 2, 1000), Doc: keyed.Doc{
 			Means:   "Numbers of ranks that there must be; with fewer the rule is undecided.",
 			Default: fmt.Sprintf("`%d`", rulePoints), Example: "4"}},
+		{Name: "above_percent", Set: real(&r.AbovePercent, 0, 100), Doc: keyed.Doc{
+			Means: "The gain that a finding may have.", Unit: "% of the run's time", Default: fmt.Sprintf("`%d`", ruleAbovePercent),
+			Example: "2"}},
 	}
 }
 

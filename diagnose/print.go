@@ -220,6 +220,9 @@ func (d *Diagnosis) line(f *Finding) string {
 	return text
 }
 
+// FileAndLine is the finding's place in the source; line is 0 if it is not known.
+func (f *Finding) FileAndLine() (file string, line int) { return fileAndLine(f.Place) }
+
 // fileAndLine splits the place of a call; line is 0 if it has none.
 func fileAndLine(place string) (file string, line int) {
 	if i := strings.LastIndexByte(place, ':'); i > 0 {

@@ -13,9 +13,11 @@ import (
 	"github.com/commq/commq/compare"
 	"github.com/commq/commq/detect"
 	"github.com/commq/commq/detect/report"
+	"github.com/commq/commq/diagnose"
 	"github.com/commq/commq/internal/rows"
 	"github.com/commq/commq/queries"
 	"github.com/commq/commq/queries/output"
+	"github.com/commq/commq/run"
 	"github.com/commq/commq/writer"
 )
 
@@ -273,6 +275,51 @@ func (e *checkEngine) ByHand(ctx context.Context, r compare.Run) (list []compare
 		list = append(list, compare.Manual(f))
 	}
 	return list, err
+}
+
+// CauseRules returns the rules of commq diagnose.
+func (e *checkEngine) CauseRules() (names []string) {
+	for _, rule := range diagnose.Rules {
+		names = append(names, string(rule))
+	}
+	if l, err := readFindings(); err == nil {
+		for _, f := range l.all {
+			names = append(names, f.Name)
+		}
+	}
+	return names
+}
+
+// Causes diagnoses a run, also one that a server has, from its files.
+func (e *checkEngine) Causes(ctx context.Context, r compare.Run) (c compare.Causes, err error) {
+	found := run.Found{Name: r.Name, Dir: r.Dir, Manifest: r.Manifest}
+	if e.o.trino != "" {
+		if found, err = run.Find(e.a.storeDir(), r.Name); err != nil {
+			return c, fmt.Errorf("diagnose: %w; this rule reads the run's files, so their store must be here (--store)", err)
+		}
+	}
+	d, err := (&diagnoseOptions{memory: e.o.memory}).diagnose(ctx, e.a, found, func(string) {})
+	if err != nil {
+		return c, err
+	}
+	return causesOf(d), nil
+}
+
+// causesOf returns the findings of a diagnosis as package compare takes them.
+func causesOf(d *diagnose.Diagnosis) compare.Causes {
+	c := compare.Causes{Warnings: d.Warnings}
+	for i := range d.Findings {
+		f := &d.Findings[i]
+		x := compare.Cause{Rule: string(f.Rule), Share: d.Share(f), Bound: f.Bound, Text: f.Title}
+		if f.Call != "" {
+			x.Call = run.SiteText(f.Call, "", f.Place)
+		}
+		if file, line := f.FileAndLine(); line > 0 {
+			x.File, x.Line = file, int32(line)
+		}
+		c.Found = append(c.Found, x)
+	}
+	return c
 }
 
 // Fit fits an equation over the number of ranks.

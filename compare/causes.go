@@ -1,0 +1,117 @@
+package compare
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/commq/commq/internal/nearest"
+	"github.com/commq/commq/internal/stats"
+	"github.com/commq/commq/internal/units"
+)
+
+// Cause is a finding of commq diagnose in a run.
+type Cause struct {
+	// Rule is its kind: imbalance.
+	Rule string
+	// Call is the MPI call at its place, with the place if it is known. It is empty where there is no one place.
+	Call string
+	// Share is what mending it gains, as a part of the run's time. Bound means that it is at most this.
+	Share float64
+	Bound bool
+	// Text says what is the matter.
+	Text string
+	// File and Line are its place in the source; empty and 0 if unknown.
+	File string
+	Line int32
+}
+
+// Causes are the findings of a run.
+type Causes struct {
+	// Found are all of them.
+	Found []Cause
+	// Warnings say what makes them doubtful.
+	Warnings []string
+}
+
+// repeated is the same finding in several runs on equally many ranks.
+type repeated struct {
+	Cause            // in the last run that has it
+	shares []float64 // of the runs that have it
+}
+
+// noFinding checks that no finding gains more than a part of the time.
+func (j *judge) noFinding(runs []int) {
+	for _, name := range j.Measures {
+		if name != "all" && !slices.ContainsFunc(j.e.CauseRules, func(rule string) bool { return matched(name, rule) }) {
+			j.missing("unknown finding %q%s", name, nearest.HintOr(name, j.e.CauseRules, "commq diagnose --list has all, or take all"))
+		}
+	}
+	by := map[int32][]string{}
+	var order []int32
+	for _, i := range runs {
+		s := &j.e.New[i]
+		if by[s.Ranks] == nil {
+			order = append(order, s.Ranks)
+		}
+		by[s.Ranks] = append(by[s.Ranks], s.Run)
+	}
+	for _, ranks := range order {
+		j.findingsOf(by[ranks])
+	}
+}
+
+// findingsOf judges the findings of runs on equally many ranks by the medians of their shares.
+func (j *judge) findingsOf(runs []string) {
+	var all []repeated
+	for _, run := range runs {
+		causes, err := j.e.Causes(run)
+		if err != nil {
+			j.missing("%v", err)
+			return
+		}
+		for _, text := range causes.Warnings {
+			j.note("run %s: %s", run, text)
+		}
+		for _, c := range causes.Found {
+			if slices.Contains(j.Measures, "all") || j.matches(c.Rule) {
+				all = addCause(all, c)
+			}
+		}
+	}
+	for i := range all {
+		c := &all[i]
+		shares := append(c.shares, make([]float64, max(0, len(runs)-len(c.shares)))...) // 0 where it was not found
+		if share := stats.Median(shares); share > j.AbovePercent/100 {
+			j.broken(Finding{Message: c.message(runs, share, j.AbovePercent), File: c.File, Line: c.Line})
+		}
+	}
+}
+
+// addCause adds a finding of a run to those with the same rule and place.
+func addCause(all []repeated, c Cause) []repeated {
+	i := slices.IndexFunc(all, func(r repeated) bool { return r.Rule == c.Rule && r.Call == c.Call })
+	if i < 0 {
+		return append(all, repeated{c, []float64{c.Share}})
+	}
+	all[i].Cause, all[i].shares = c, append(all[i].shares, c.Share)
+	return all
+}
+
+// message says how much of the time mending a finding gains, and how much is allowed.
+func (r *repeated) message(runs []string, share, percent float64) string {
+	of := "run " + runs[0]
+	if len(runs) > 1 {
+		of = fmt.Sprintf("%d runs (%s), the median,", len(runs), few(runs))
+	}
+	most := ""
+	if r.Bound {
+		most = "at most "
+	}
+	text := fmt.Sprintf("%s of %s costs %s%s of the time, %s is allowed: %s", r.Rule, of, most, units.Percent(share),
+		units.Percent(percent/100), r.Text)
+	if r.Call != "" && !strings.Contains(r.Text, r.Call) {
+		text += ", " + r.Call
+	}
+	return text
+}
