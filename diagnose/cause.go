@@ -83,7 +83,7 @@ func dropSmall(excess map[int32]int64) {
 
 // overloaded returns the ranks that compute longer than the mean, and by how many ns.
 func overloaded(total []int64) map[int32]int64 {
-	mean, ranks := meanOf(total), map[int32]int64{}
+	mean, ranks := meanOfWorkers(total), map[int32]int64{}
 	for rank, ns := range total {
 		if excess := float64(ns) - mean; excess > 0 {
 			ranks[int32(rank)] = int64(excess)
@@ -270,6 +270,27 @@ func sumOf(all map[int32]int64) (sum int64) {
 		sum += n
 	}
 	return sum
+}
+
+// leastWork is the part of the mean computing time that a rank computes at least that shares the work of the others. A
+// master that gives out tasks, or a rank that writes files, computes less.
+const leastWork = 0.1
+
+// workers are the computing times of the ranks that share the work, by rank.
+func workers(total []int64) map[int32]int64 {
+	least, all := leastWork*meanOf(total), map[int32]int64{}
+	for rank, ns := range total {
+		if float64(ns) > least {
+			all[int32(rank)] = ns
+		}
+	}
+	return all
+}
+
+// meanOfWorkers is the mean computing time of the ranks that share the work, in ns; 0 if nobody computes.
+func meanOfWorkers(total []int64) float64 {
+	all := workers(total)
+	return float64(sumOf(all)) / float64(max(1, len(all)))
 }
 
 func meanOf(all []int64) float64 {

@@ -70,8 +70,20 @@ func newFinding(rule Rule, title string) Finding {
 		Waits: []Wait{}}
 }
 
-// ruleByWaits is the kind of finding by what was waited for most.
+// ruleByWaits is the kind of finding by the call that ranks compute before, if others wait for such a call, and else by
+// what was waited for most: waits go on from rank to rank, so that most of them may be in other calls.
 func (c *gathered) ruleByWaits() Rule {
+	own := c.parts[0].call
+	switch class := schema.Calls[own].Class; {
+	case class == schema.ClassSend && c.forNs[critical.AwaitsSender] > 0:
+		return LateSender
+	case class == schema.ClassRecv && c.forNs[critical.AwaitsReceiver] > 0:
+		return LateReceiver
+	case own.Operation().Is(schema.FactFromRoot) && c.forNs[critical.AwaitsCollective] > 0:
+		return LateRoot
+	case own.Operation().Is(schema.FactToRoot) && c.forNs[critical.AwaitsCollective] > 0:
+		return EarlyRoot
+	}
 	most := critical.AwaitsSender
 	for _, a := range []critical.Awaited{critical.AwaitsReceiver, critical.AwaitsCollective} {
 		if c.forNs[a] > c.forNs[most] {
@@ -114,7 +126,7 @@ func (c *cause) finding() Finding {
 	}
 	if c.rule == Imbalance {
 		for _, rank := range f.Ranks {
-			f.Computing = append(f.Computing, RankTime{rank, c.total[rank], float64(c.total[rank]) / meanOf(c.total)})
+			f.Computing = append(f.Computing, RankTime{rank, c.total[rank], float64(c.total[rank]) / meanOfWorkers(c.total)})
 		}
 	}
 	return f
@@ -133,7 +145,7 @@ func (c *cause) title() string {
 	}
 	times := 0.0
 	for _, rank := range ranks {
-		times += float64(c.total[rank]) / meanOf(c.total) / float64(len(ranks))
+		times += float64(c.total[rank]) / meanOfWorkers(c.total) / float64(len(ranks))
 	}
 	return fmt.Sprintf("%s %s times as long as the mean, most of it %s", computes, units.Number(times), before)
 }

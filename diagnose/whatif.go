@@ -112,15 +112,16 @@ func (c *change) apply(b *schema.Events) {
 
 func scaled(ns int64, factor float64) int64 { return int64(float64(ns)*factor + 0.5) }
 
-// change is how a run differs that does not have the cause. Without an imbalance all ranks compute as long as the
-// mean. Without variation computing before a call always takes a rank its mean time. Without any other cause, the
+// change is how a run differs that does not have the cause. Without an imbalance all ranks that share the work
+// compute as long as their mean. Without variation computing before a call always takes a rank its mean time. Without any other cause, the
 // ranks that have it compute their excess after the call instead of before it.
 func (c *cause) change() *change {
 	switch c.rule {
 	case Variation:
 		return &change{each: c.mean}
 	case Imbalance:
-		return c.even(meanOf(c.total), func(int32) bool { return true })
+		work := workers(c.total)
+		return c.even(meanOfWorkers(c.total), func(rank int32) bool { return work[rank] > 0 })
 	}
 	k := &change{factor: map[rankSite]float64{}, owed: map[int32]int64{}}
 	for _, p := range c.parts {
@@ -158,8 +159,8 @@ func (c *cause) withoutExcess() *change {
 	}
 	over := c.excess()
 	var others []int64
-	for rank, ns := range c.total {
-		if _, found := over[int32(rank)]; !found {
+	for rank, ns := range workers(c.total) {
+		if _, found := over[rank]; !found {
 			others = append(others, ns)
 		}
 	}

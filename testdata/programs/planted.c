@@ -1,69 +1,40 @@
-/* One fault per run, of a known size, for commq diagnose to find. Arguments: the fault, its us per step, and the number of
- * steps (12). Computing is told in commq_compute_ns and takes no time. A line that ends in "fault NAME" is the one that
- * must be named. Where the fault is an order of work, the others do as much at another time, so that no rank computes
- * more than another. */
-#include <mpi.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+/* One fault per run; see planted.h. Where the fault is an order of work, the others do as much at another time, so that
+ * no rank computes more than another. */
+#include "planted.h"
 
-long long commq_compute_ns;
-
-enum { BASE = 20000, TAG = 5 };
-
-static int rank, ranks;
-static double buf[16], sum[16];
-
-static void work(int us) { commq_compute_ns += 1000LL * us; }
-
-/* No fault: all ranks compute equally long, and pass a border on. */
-static void none(int us, int step)
+static void imbalance_barrier(void)
 {
-	(void)us, (void)step;
-	work(BASE);
-	MPI_Sendrecv(buf, 16, MPI_DOUBLE, (rank + 1) % ranks, TAG, sum, 16, MPI_DOUBLE, (rank + ranks - 1) % ranks, TAG,
-		     MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-	MPI_Allreduce(buf, sum, 16, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
-}
-
-static void imbalance_barrier(int us, int step)
-{
-	(void)step;
 	work(BASE + (rank == 1 ? us : 0));
 	MPI_Barrier(MPI_COMM_WORLD); /* fault imbalance_barrier */
 }
 
-static void imbalance_alltoall(int us, int step)
+static void imbalance_alltoall(void)
 {
-	(void)step;
 	work(BASE + (rank >= ranks / 2 ? us : 0));
 	MPI_Alltoall(buf, 1, MPI_DOUBLE, sum, 1, MPI_DOUBLE, MPI_COMM_WORLD); /* fault imbalance_alltoall */
 }
 
-static void imbalance_linear(int us, int step)
+static void imbalance_linear(void)
 {
-	(void)step;
 	work(BASE + rank * us);
 	MPI_Allreduce(buf, sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD); /* fault imbalance_linear */
 }
 
-static void imbalance_ring(int us, int step)
+static void imbalance_ring(void)
 {
-	(void)step;
 	work(BASE + (rank == 2 ? us : 0));
-	MPI_Send(buf, 16, MPI_DOUBLE, (rank + 1) % ranks, TAG, MPI_COMM_WORLD); /* fault imbalance_ring */
-	MPI_Recv(sum, 16, MPI_DOUBLE, (rank + ranks - 1) % ranks, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	MPI_Send(buf, 16, MPI_DOUBLE, right, TAG, MPI_COMM_WORLD); /* fault imbalance_ring */
+	MPI_Recv(sum, 16, MPI_DOUBLE, left, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
-static void variation(int us, int step)
+static void variation(void)
 {
 	work(BASE + (rank == step % ranks ? us : 0));
 	MPI_Barrier(MPI_COMM_WORLD);
 }
 
-static void late_sender(int us, int step)
+static void late_sender(void)
 {
-	(void)step;
 	if (rank % 2 == 0) {
 		work(us);
 		MPI_Send(buf, 16, MPI_DOUBLE, rank + 1, TAG, MPI_COMM_WORLD); /* fault late_sender */
@@ -75,23 +46,21 @@ static void late_sender(int us, int step)
 	MPI_Barrier(MPI_COMM_WORLD);
 }
 
-static void late_sender_nonblocking(int us, int step)
+static void late_sender_nonblocking(void)
 {
 	MPI_Request request;
 
-	(void)step;
-	MPI_Irecv(sum, 16, MPI_DOUBLE, (rank + ranks - 1) % ranks, TAG, MPI_COMM_WORLD, &request);
+	MPI_Irecv(sum, 16, MPI_DOUBLE, left, TAG, MPI_COMM_WORLD, &request);
 	work(rank == 1 ? us : 0);
-	MPI_Send(buf, 16, MPI_DOUBLE, (rank + 1) % ranks, TAG, MPI_COMM_WORLD); /* fault late_sender_nonblocking */
+	MPI_Send(buf, 16, MPI_DOUBLE, right, TAG, MPI_COMM_WORLD); /* fault late_sender_nonblocking */
 	MPI_Wait(&request, MPI_STATUS_IGNORE);
 	work(BASE + (rank == 1 ? 0 : us));
 	MPI_Barrier(MPI_COMM_WORLD);
 }
 
 /* A chain: all ranks wait for rank 0, most of them through others. */
-static void late_sender_chain(int us, int step)
+static void late_sender_chain(void)
 {
-	(void)step;
 	if (rank == 0)
 		work(us);
 	else
@@ -103,9 +72,8 @@ static void late_sender_chain(int us, int step)
 }
 
 /* Only in simulated times: in virtual times no send waits. */
-static void late_receiver(int us, int step)
+static void late_receiver(void)
 {
-	(void)step;
 	if (rank % 2 == 0) {
 		MPI_Ssend(buf, 16, MPI_DOUBLE, rank + 1, TAG, MPI_COMM_WORLD);
 		work(BASE + us);
@@ -117,75 +85,67 @@ static void late_receiver(int us, int step)
 	MPI_Barrier(MPI_COMM_WORLD);
 }
 
-static void late_root(int us, int step)
+static void late_root(void)
 {
-	(void)step;
 	work(rank == 0 ? us : 0);
 	MPI_Bcast(buf, 16, MPI_DOUBLE, 0, MPI_COMM_WORLD); /* fault late_root */
 	work(BASE + (rank == 0 ? 0 : us));
 	MPI_Barrier(MPI_COMM_WORLD);
 }
 
-static void late_scatter(int us, int step)
+static void late_scatter(void)
 {
-	(void)step;
 	work(rank == 3 ? us : 0);
 	MPI_Scatter(buf, 1, MPI_DOUBLE, sum, 1, MPI_DOUBLE, 3, MPI_COMM_WORLD); /* fault late_scatter */
 	work(BASE + (rank == 3 ? 0 : us));
 	MPI_Barrier(MPI_COMM_WORLD);
 }
 
-static void early_root(int us, int step)
+static void early_root(void)
 {
-	(void)step;
 	work(rank == 2 ? us : 0);
 	MPI_Reduce(buf, sum, 16, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD); /* fault early_root */
 	work(BASE + (rank == 2 ? 0 : us));
 	MPI_Barrier(MPI_COMM_WORLD);
 }
 
-static void early_gather(int us, int step)
+static void early_gather(void)
 {
-	(void)step;
 	work(rank == 2 ? us : 0);
 	MPI_Gather(buf, 1, MPI_DOUBLE, sum, 1, MPI_DOUBLE, 1, MPI_COMM_WORLD); /* fault early_gather */
 	work(BASE + (rank == 2 ? 0 : us));
 	MPI_Barrier(MPI_COMM_WORLD);
 }
 
-static void late_collective(int us, int step)
+static void late_collective(void)
 {
-	(void)step;
 	work(rank == 1 ? us : 0);
 	MPI_Allreduce(buf, sum, 16, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD); /* fault late_collective */
 	work(BASE + (rank == 1 ? 0 : us));
 	MPI_Barrier(MPI_COMM_WORLD);
 }
 
-static void late_scan(int us, int step)
+static void late_scan(void)
 {
-	(void)step;
 	work(rank == 0 ? us : 0);
 	MPI_Scan(buf, sum, 16, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD); /* fault late_scan */
 	work(BASE + (rank == 0 ? 0 : us));
 	MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/* A broadcast for each us: they are the fault themselves. */
-static void many_broadcasts(int us, int step)
+/* The broadcasts are the fault themselves. */
+static void many_broadcasts(void)
 {
-	(void)step;
 	work(BASE);
-	for (int i = 0; i < us / 10; i++)
+	for (int i = 0; i < us / 50; i++)
 		MPI_Bcast(buf, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD); /* fault many_broadcasts */
 }
 
 /* Rank 1 can go on only when rank 0 has answered, again and again. */
-static void many_messages(int us, int step)
+static void many_messages(void)
 {
-	(void)step;
 	work(BASE);
-	for (int i = 0; i < us / 10; i++)
+	for (int i = 0; i < us / 50; i++)
 		if (rank % 2 == 0) {
 			MPI_Recv(sum, 1, MPI_DOUBLE, rank + 1, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 			MPI_Send(buf, 1, MPI_DOUBLE, rank + 1, TAG, MPI_COMM_WORLD);
@@ -195,12 +155,314 @@ static void many_messages(int us, int step)
 		}
 }
 
+static void exchange(MPI_Request *all)
+{
+	MPI_Irecv(sum, 8, MPI_DOUBLE, left, TAG, MPI_COMM_WORLD, &all[0]);
+	MPI_Irecv(sum + 8, 8, MPI_DOUBLE, right, TAG, MPI_COMM_WORLD, &all[1]);
+	MPI_Isend(buf, 8, MPI_DOUBLE, left, TAG, MPI_COMM_WORLD, &all[2]);
+	MPI_Isend(buf, 8, MPI_DOUBLE, right, TAG, MPI_COMM_WORLD, &all[3]);
+}
+
+static void imbalance_waitall(void)
+{
+	MPI_Request all[4];
+
+	exchange(all);
+	work(BASE + (rank == 3 ? us : 0));
+	MPI_Waitall(4, all, MPI_STATUSES_IGNORE); /* fault imbalance_waitall */
+	MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void imbalance_testall(void)
+{
+	MPI_Request all[4];
+	int done = 0;
+
+	work(BASE + (rank == 3 ? us : 0));
+	MPI_Allreduce(MPI_IN_PLACE, buf, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD); /* fault imbalance_testall */
+	exchange(all);
+	while (!done)
+		MPI_Testall(4, all, &done, MPI_STATUSES_IGNORE);
+}
+
+static void imbalance_sendrecv(void)
+{
+	work(BASE + (rank == 0 ? us : 0));
+	MPI_Sendrecv(buf, 16, MPI_DOUBLE, right, TAG, sum, 16, MPI_DOUBLE, left, TAG, MPI_COMM_WORLD,
+		     MPI_STATUS_IGNORE); /* fault imbalance_sendrecv */
+}
+
+static void imbalance_persistent(void)
+{
+	static MPI_Request both[2];
+
+	if (step == 0) {
+		MPI_Send_init(buf, 16, MPI_DOUBLE, right, TAG, MPI_COMM_WORLD, &both[0]);
+		MPI_Recv_init(sum, 16, MPI_DOUBLE, left, TAG, MPI_COMM_WORLD, &both[1]);
+	}
+	work(BASE + (rank == 1 ? us : 0));
+	MPI_Startall(2, both); /* fault imbalance_persistent */
+	MPI_Waitall(2, both, MPI_STATUSES_IGNORE);
+	if (step == steps - 1) {
+		MPI_Request_free(&both[0]);
+		MPI_Request_free(&both[1]);
+	}
+}
+
+/* Ranks in pairs, each a communicator of its own. */
+static MPI_Comm pair(void)
+{
+	static MPI_Comm comm = MPI_COMM_NULL;
+
+	if (comm == MPI_COMM_NULL)
+		MPI_Comm_split(MPI_COMM_WORLD, rank / 2, rank, &comm);
+	return comm;
+}
+
+/* Both ranks of a pair compute longer, so that only the other pair waits. */
+static void imbalance_pair(void)
+{
+	MPI_Comm comm = pair();
+
+	work(BASE + (rank >= 2 ? us : 0));
+	MPI_Allreduce(buf, sum, 16, MPI_DOUBLE, MPI_SUM, comm); /* fault imbalance_pair */
+	MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void imbalance_subcommunicator(void)
+{
+	MPI_Comm comm = pair();
+
+	work(BASE + (rank == 1 ? us : 0));
+	MPI_Allreduce(buf, sum, 16, MPI_DOUBLE, MPI_SUM, comm); /* fault imbalance_subcommunicator */
+}
+
+/* Rank 0 gives tasks out and computes nothing; one of the others is slower. */
+static void imbalance_worker(void)
+{
+	if (rank > 0) {
+		MPI_Recv(sum, 1, MPI_DOUBLE, 0, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		work(BASE + (rank == 2 ? us : 0));
+		MPI_Send(buf, 16, MPI_DOUBLE, 0, TAG, MPI_COMM_WORLD); /* fault imbalance_worker */
+		return;
+	}
+	for (int to = 1; to < ranks; to++)
+		MPI_Send(buf, 1, MPI_DOUBLE, to, TAG, MPI_COMM_WORLD);
+	for (int from = 1; from < ranks; from++)
+		MPI_Recv(sum, 16, MPI_DOUBLE, MPI_ANY_SOURCE, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+/* Items pass through all ranks; so many that filling the pipeline takes no time to speak of. */
+static void imbalance_pipeline(void)
+{
+	for (int item = 0; item < 50; item++) {
+		if (rank > 0)
+			MPI_Recv(sum, 1, MPI_DOUBLE, left, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		work((BASE + (rank == 2 ? us : 0)) / 50);
+		if (rank < ranks - 1)
+			MPI_Send(buf, 1, MPI_DOUBLE, right, TAG, MPI_COMM_WORLD); /* fault imbalance_pipeline */
+	}
+}
+
+static void imbalance_fence(void)
+{
+	static MPI_Win window;
+
+	if (step == 0)
+		MPI_Win_create(sum, sizeof sum, sizeof *sum, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
+	MPI_Win_fence(0, window);
+	MPI_Put(buf, 1, MPI_DOUBLE, right, 0, 1, MPI_DOUBLE, window);
+	work(BASE + (rank == 1 ? us : 0));
+	MPI_Win_fence(0, window); /* fault imbalance_fence */
+	if (step == steps - 1)
+		MPI_Win_free(&window);
+}
+
+static void variation_ring(void)
+{
+	work(BASE + (rank == (step * 7 + 3) % 8 % ranks ? us : 0));
+	MPI_Sendrecv(buf, 16, MPI_DOUBLE, right, TAG, sum, 16, MPI_DOUBLE, left, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	MPI_Allreduce(buf, sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+}
+
+static void late_sender_waitall(void)
+{
+	MPI_Request both[2];
+
+	MPI_Irecv(sum, 8, MPI_DOUBLE, rank ^ 1, TAG, MPI_COMM_WORLD, &both[0]);
+	work(rank % 2 == 0 ? us : 0);
+	MPI_Isend(buf, 8, MPI_DOUBLE, rank ^ 1, TAG, MPI_COMM_WORLD, &both[1]); /* fault late_sender_waitall */
+	MPI_Waitall(2, both, MPI_STATUSES_IGNORE);
+	work(BASE + (rank % 2 == 0 ? 0 : us));
+	MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void late_sender_probe(void)
+{
+	if (rank == 0) {
+		MPI_Probe(3, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		MPI_Recv(sum, 16, MPI_DOUBLE, 3, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	} else if (rank == 3) {
+		work(us);
+		MPI_Send(buf, 16, MPI_DOUBLE, 0, TAG, MPI_COMM_WORLD); /* fault late_sender_probe */
+	}
+	work(BASE + (rank == 3 ? 0 : us));
+	MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void late_sender_persistent(void)
+{
+	static MPI_Request one;
+
+	if (step == 0 && rank % 2 == 1)
+		MPI_Send_init(buf, 16, MPI_DOUBLE, rank - 1, TAG, MPI_COMM_WORLD, &one);
+	else if (step == 0)
+		MPI_Recv_init(sum, 16, MPI_DOUBLE, rank + 1, TAG, MPI_COMM_WORLD, &one);
+	work(rank % 2 == 1 ? us : 0);
+	MPI_Start(&one); /* fault late_sender_persistent */
+	MPI_Wait(&one, MPI_STATUS_IGNORE);
+	work(BASE + (rank % 2 == 1 ? 0 : us));
+	MPI_Barrier(MPI_COMM_WORLD);
+	if (step == steps - 1)
+		MPI_Request_free(&one);
+}
+
+/* One rank after the other computes, and nobody while another one does. */
+static void serialised_chain(void)
+{
+	if (rank > 0)
+		MPI_Recv(sum, 16, MPI_DOUBLE, left, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	work(us);
+	MPI_Send(buf, 16, MPI_DOUBLE, right, TAG, MPI_COMM_WORLD); /* fault serialised_chain */
+	if (rank == 0)
+		MPI_Recv(sum, 16, MPI_DOUBLE, left, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	work(BASE);
+	MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/* Who has the token may compute. It goes round, and each rank computes as long without it. */
+static void token(void)
+{
+	if (rank > 0 || step > 0)
+		MPI_Recv(sum, 1, MPI_DOUBLE, left, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	work(4 * us);
+	if (rank < ranks - 1 || step < steps - 1)
+		MPI_Send(buf, 1, MPI_DOUBLE, right, TAG, MPI_COMM_WORLD); /* fault token */
+	work(4 * us);
+}
+
+/* A message too long to be sent before its receive is posted. */
+static void late_receiver_rendezvous(void)
+{
+	static double large[8192];
+
+	if (rank == 0)
+		MPI_Send(large, 8192, MPI_DOUBLE, 1, TAG, MPI_COMM_WORLD);
+	work(rank == 1 ? us : 0);
+	if (rank == 1)
+		MPI_Recv(large, 8192, MPI_DOUBLE, 0, TAG, MPI_COMM_WORLD,
+			 MPI_STATUS_IGNORE); /* fault late_receiver_rendezvous */
+	work(BASE + (rank == 1 ? 0 : us));
+	MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void late_receiver_nonblocking(void)
+{
+	MPI_Request one;
+
+	if (rank == 3)
+		MPI_Issend(buf, 16, MPI_DOUBLE, 2, TAG, MPI_COMM_WORLD, &one);
+	work(rank == 2 ? us : 0);
+	if (rank == 2)
+		MPI_Irecv(sum, 16, MPI_DOUBLE, 3, TAG, MPI_COMM_WORLD, &one); /* fault late_receiver_nonblocking */
+	if (rank >= 2)
+		MPI_Wait(&one, MPI_STATUS_IGNORE);
+	work(BASE + (rank == 2 ? 0 : us));
+	MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void late_broadcast_subcommunicator(void)
+{
+	MPI_Comm comm = pair();
+
+	work(rank == 2 ? us : 0);
+	MPI_Bcast(buf, 16, MPI_DOUBLE, 0, comm); /* fault late_broadcast_subcommunicator */
+	work(BASE + (rank == 2 ? 0 : us));
+	MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void late_ibcast(void)
+{
+	MPI_Request one;
+
+	work(rank == 1 ? us : 0);
+	MPI_Ibcast(buf, 16, MPI_DOUBLE, 1, MPI_COMM_WORLD, &one); /* fault late_ibcast */
+	MPI_Wait(&one, MPI_STATUS_IGNORE);
+	work(BASE + (rank == 1 ? 0 : us));
+	MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void early_gatherv(void)
+{
+	static const int one[] = {1, 1, 1, 1}, at[] = {0, 1, 2, 3};
+
+	work(rank == 3 ? us : 0);
+	MPI_Gatherv(buf, 1, MPI_DOUBLE, sum, one, at, MPI_DOUBLE, 0, MPI_COMM_WORLD); /* fault early_gatherv */
+	work(BASE + (rank == 3 ? 0 : us));
+	MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void late_alltoallv(void)
+{
+	static const int one[] = {1, 1, 1, 1}, at[] = {0, 1, 2, 3};
+
+	work(rank == 2 ? us : 0);
+	MPI_Alltoallv(buf, one, at, MPI_DOUBLE, sum, one, at, MPI_DOUBLE, MPI_COMM_WORLD); /* fault late_alltoallv */
+	work(BASE + (rank == 2 ? 0 : us));
+	MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void late_exscan(void)
+{
+	work(rank == 0 ? us : 0);
+	MPI_Exscan(buf, sum, 16, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD); /* fault late_exscan */
+	work(BASE + (rank == 0 ? 0 : us));
+	MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void late_iallreduce(void)
+{
+	MPI_Request one;
+
+	work(rank == 3 ? us : 0);
+	MPI_Iallreduce(buf, sum, 16, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, &one); /* fault late_iallreduce */
+	MPI_Wait(&one, MPI_STATUS_IGNORE);
+	work(BASE + (rank == 3 ? 0 : us));
+	MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void many_barriers(void)
+{
+	work(BASE);
+	for (int i = 0; i < us / 100; i++)
+		MPI_Barrier(MPI_COMM_WORLD); /* fault many_barriers */
+}
+
+/* 560 bytes for each us take 0.8 us. */
+static void long_messages(void)
+{
+	static double out[1 << 19], in[1 << 19];
+
+	work(BASE);
+	MPI_Sendrecv(out, 70 * us, MPI_DOUBLE, right, TAG, in, 70 * us, MPI_DOUBLE, left, TAG, MPI_COMM_WORLD,
+		     MPI_STATUS_IGNORE); /* fault long_messages */
+}
+
 /* Rank 0 waits for the late message of rank 1 although the one of rank 2 is there, whose work could be done meanwhile. */
-static void wait_order(int us, int step)
+static void wait_order(void)
 {
 	MPI_Request requests[2];
 
-	(void)step;
 	if (rank == 0) {
 		for (int i = 0; i < 2; i++)
 			MPI_Irecv(sum + i, 1, MPI_DOUBLE, i + 1, TAG, MPI_COMM_WORLD, &requests[i]);
@@ -217,9 +479,8 @@ static void wait_order(int us, int step)
 }
 
 /* The same with receives of one tag after the other, from any source. */
-static void wildcard_receives(int us, int step)
+static void wildcard_receives(void)
 {
-	(void)step;
 	if (rank == 0) {
 		for (int i = 0; i < 2; i++) {
 			MPI_Status status;
@@ -235,11 +496,10 @@ static void wildcard_receives(int us, int step)
 }
 
 /* Ranks 0 and 1 exchange data late; the others have none and wait with them. */
-static void oversized_collective(int us, int step)
+static void oversized_collective(void)
 {
 	int counts[64] = {0}, at[64] = {0};
 
-	(void)step;
 	if (rank < 2)
 		counts[1 - rank] = 1;
 	work(rank < 2 ? us : 0);
@@ -248,11 +508,7 @@ static void oversized_collective(int us, int step)
 	MPI_Barrier(MPI_COMM_WORLD);
 }
 
-static const struct {
-	const char *name;
-	void (*step)(int us, int step);
-} faults[] = {
-	{"none", none},
+static const fault faults[] = {
 	{"imbalance_barrier", imbalance_barrier},
 	{"imbalance_alltoall", imbalance_alltoall},
 	{"imbalance_linear", imbalance_linear},
@@ -270,22 +526,34 @@ static const struct {
 	{"late_scan", late_scan},
 	{"many_broadcasts", many_broadcasts},
 	{"many_messages", many_messages},
+	{"imbalance_waitall", imbalance_waitall},
+	{"imbalance_testall", imbalance_testall},
+	{"imbalance_sendrecv", imbalance_sendrecv},
+	{"imbalance_persistent", imbalance_persistent},
+	{"imbalance_pair", imbalance_pair},
+	{"imbalance_subcommunicator", imbalance_subcommunicator},
+	{"imbalance_worker", imbalance_worker},
+	{"imbalance_pipeline", imbalance_pipeline},
+	{"imbalance_fence", imbalance_fence},
+	{"variation_ring", variation_ring},
+	{"late_sender_waitall", late_sender_waitall},
+	{"late_sender_probe", late_sender_probe},
+	{"late_sender_persistent", late_sender_persistent},
+	{"serialised_chain", serialised_chain},
+	{"token", token},
+	{"late_receiver_rendezvous", late_receiver_rendezvous},
+	{"late_receiver_nonblocking", late_receiver_nonblocking},
+	{"late_broadcast_subcommunicator", late_broadcast_subcommunicator},
+	{"late_ibcast", late_ibcast},
+	{"early_gatherv", early_gatherv},
+	{"late_alltoallv", late_alltoallv},
+	{"late_exscan", late_exscan},
+	{"late_iallreduce", late_iallreduce},
+	{"many_barriers", many_barriers},
+	{"long_messages", long_messages},
 	{"wait_order", wait_order},
 	{"wildcard_receives", wildcard_receives},
 	{"oversized_collective", oversized_collective},
 };
 
-int main(int argc, char **argv)
-{
-	int steps = argc > 3 ? atoi(argv[3]) : 12;
-
-	MPI_Init(&argc, &argv);
-	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-	for (size_t i = 0; argc > 2 && i < sizeof faults / sizeof *faults; i++)
-		if (strcmp(faults[i].name, argv[1]) == 0)
-			for (int step = 0; step < steps; step++)
-				faults[i].step(atoi(argv[2]), step);
-	MPI_Finalize();
-	return 0;
-}
+int main(int argc, char **argv) { return run(argc, argv, faults, sizeof faults / sizeof *faults); }
