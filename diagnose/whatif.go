@@ -113,8 +113,8 @@ func (c *change) apply(b *schema.Events) {
 func scaled(ns int64, factor float64) int64 { return int64(float64(ns)*factor + 0.5) }
 
 // change is how a run differs that does not have the cause. Without an imbalance all ranks that share the work
-// compute as long as their mean. Without variation computing before a call always takes a rank its mean time. Without any other cause, the
-// ranks that have it compute their excess after the call instead of before it.
+// compute as long as their mean. Without variation computing before a call always takes a rank its mean time. Without
+// any other cause, the ranks that have it compute their excess after the call instead of before it.
 func (c *cause) change() *change {
 	switch c.rule {
 	case Variation:
