@@ -272,8 +272,8 @@ func sumOf(all map[int32]int64) (sum int64) {
 	return sum
 }
 
-// leastWork is the part of the mean computing time that a rank computes at least that shares the work of the others. A
-// master that gives out tasks, or a rank that writes files, computes less.
+// leastWork is the part of the mean computing time that a rank computes at least that shares the work of the others. One
+// rank that computes less is a master that gives out tasks, or writes files; several are ranks without work.
 const leastWork = 0.1
 
 // workers are the computing times of the ranks that share the work, by rank.
@@ -283,6 +283,12 @@ func workers(total []int64) map[int32]int64 {
 		if float64(ns) > least {
 			all[int32(rank)] = ns
 		}
+	}
+	if len(all) == len(total)-1 && len(all) > 1 {
+		return all
+	}
+	for rank, ns := range total {
+		all[int32(rank)] = ns
 	}
 	return all
 }

@@ -166,8 +166,8 @@ func TestOverloaded(t *testing.T) {
 	}{
 		{[]int64{10, 10, 10}, map[int32]int64{}},
 		{[]int64{10, 40, 10, 20}, map[int32]int64{1: 20}},
-		{[]int64{100, 41, 40, 0}, map[int32]int64{0: 54}}, // mean 45.25
-		{[]int64{100, 50, 20, 0}, map[int32]int64{0: 57}}, // 50 is 7.5 above the mean of 42.5
+		{[]int64{100, 41, 40, 0}, map[int32]int64{0: 39}}, // mean 45.25
+		{[]int64{100, 50, 20, 0}, map[int32]int64{0: 43}}, // 50 is 7.5 above the mean of 42.5
 		{[]int64{100, 100, 0, 0}, map[int32]int64{0: 50, 1: 50}},
 	} {
 		if diff := cmp.Diff(c.want, overloaded(c.total)); diff != "" {
