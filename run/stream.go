@@ -72,3 +72,20 @@ func (e *Epochs) Next(ctx context.Context, add func(*schema.Events) error) error
 
 // Skip passes over the next epoch without reading it. It returns io.EOF after the last epoch.
 func (e *Epochs) Skip() error { return e.rows.Skip() }
+
+// MessageEpochs reads rows of messages epoch by epoch, beside those of events.
+type MessageEpochs struct{ rows *writer.Epochs }
+
+// MessageEpochs begins to read rows of messages, with the wanted columns; see Events.
+func (r *Run) MessageEpochs(columns ...string) (*MessageEpochs, error) {
+	rows, err := writer.ReadEpochs(r.Dir, &schema.MessagesTable, streamRows, columns...)
+	return &MessageEpochs{rows}, err
+}
+
+// Epoch returns the epoch that Next reads; found is false after the last one.
+func (e *MessageEpochs) Epoch() (epoch int64, found bool) { return e.rows.Epoch() }
+
+// Next passes the rows of the next epoch to add, as Epochs.Next does.
+func (e *MessageEpochs) Next(ctx context.Context, add func(*schema.Messages) error) error {
+	return e.rows.Next(ctx, func(b schema.Batch) error { return add(b.(*schema.Messages)) })
+}

@@ -111,7 +111,7 @@ func (e *Epochs) Skip() error { return e.each(func(*epochFile) error { return ni
 
 // each calls fn for each row group of the next epoch.
 func (e *Epochs) each(fn func(*epochFile) error) error {
-	epoch, found := e.epoch()
+	epoch, found := e.Epoch()
 	if !found {
 		return io.EOF
 	}
@@ -191,8 +191,8 @@ func (r *tableReader) allNull(g, c int) (null bool) {
 	return true
 }
 
-// epoch returns the epoch that Next reads; ok is false after the last.
-func (e *Epochs) epoch() (epoch int64, ok bool) {
+// Epoch returns the epoch that Next reads; ok is false after the last.
+func (e *Epochs) Epoch() (epoch int64, ok bool) {
 	for _, f := range e.files {
 		if f.next < f.reader.groups() && (!ok || f.epoch < epoch) {
 			epoch, ok = f.epoch, true

@@ -112,8 +112,8 @@ const sumRows = 1 << 14
 
 // addEpoch adds the rows of the next epoch of either table, events first; more is false after the last.
 func addEpoch(ctx context.Context, w *derive.WaitSums, events, messages *Epochs) (more bool, err error) {
-	e, hasEvents := events.epoch()
-	m, hasMessages := messages.epoch()
+	e, hasEvents := events.Epoch()
+	m, hasMessages := messages.Epoch()
 	if hasEvents && (!hasMessages || e <= m) {
 		return true, events.Next(ctx, func(b schema.Batch) error { w.AddEvents(b.(*schema.Events)); return nil })
 	}

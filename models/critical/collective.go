@@ -1,6 +1,11 @@
 package critical
 
-import "github.com/commq/commq/schema"
+import (
+	"cmp"
+	"slices"
+
+	"github.com/commq/commq/schema"
+)
 
 type operationKey struct {
 	comm     int32
@@ -9,10 +14,10 @@ type operationKey struct {
 
 // operation is a collective operation of a communicator.
 type operation struct {
-	comm int32
-	last entry   // the rank that entered last; -1 where no time is known
-	root entry   // the root; -1 where it is not known
-	scan []entry // all ranks, of a scan
+	operationKey
+	call    schema.CallID // its blocking form
+	root    entry         // noEntry where it is not known
+	entries []entry       // all that entered
 }
 
 // entry is a rank that enters a collective operation, and the index of its row.
@@ -38,78 +43,89 @@ func (g *Graph) addCollective(r *rankRows, b *schema.Events, i int, w *row, inde
 		return
 	}
 	blocking := call.Operation()
-	w.collective = int16(blocking)
 	k := operationKey{b.Comm[i], b.Instance[i]}
 	n, ok := g.operations[k]
 	if !ok {
-		n = int32(len(g.collective))
+		n = g.newOperation()
 		g.operations[k] = n
-		g.collective = append(g.collective, operation{comm: k.comm, last: noEntry, root: noEntry})
+		g.collective[n] = operation{operationKey: k, call: blocking, root: noEntry, entries: g.collective[n].entries[:0]}
 	}
 	w.operation = n
 	q := &g.collective[n]
 	if b.RootWorld[i] == b.Rank[i] {
 		q.root = entry{b.Rank[i], index}
 	}
-	if blocking.Is(schema.FactScan) {
-		q.scan = append(q.scan, entry{b.Rank[i], index})
+	q.entries = append(q.entries, entry{b.Rank[i], index})
+	r.open = append(r.open, index)
+	if len(q.entries) == len(g.members[k.comm]) {
+		g.complete = append(g.complete, n)
 	}
+}
+
+// newOperation returns an index in collective.
+func (g *Graph) newOperation() (n int32) {
+	if last := len(g.unused) - 1; last >= 0 {
+		n, g.unused = g.unused[last], g.unused[:last]
+		return n
+	}
+	g.collective = append(g.collective, operation{})
+	return int32(len(g.collective) - 1)
 }
 
 // addCollectiveWaits finds which rank each rank waited for in collective operations.
 func (g *Graph) addCollectiveWaits() {
-	g.eachCollectiveRow(func(rank, i int32, w *row) {
-		q := &g.collective[w.operation]
-		if w.start != unknown && (q.last.rank < 0 || w.start > g.start(q.last)) {
-			q.last = entry{rank, i}
-		}
-	})
-	prefixes := map[int32]map[int32]entry{} // of scans, by operation
-	g.eachCollectiveRow(func(rank, i int32, w *row) {
-		done := g.ranks[rank].completion(i)
-		q := &g.collective[w.operation]
-		if done < 0 || q.last.rank < 0 {
-			return
-		}
-		needed := q.last
-		if call := schema.CallID(w.collective); !g.options.Last {
-			switch {
-			case call.Is(schema.FactFromRoot):
-				needed = q.root
-			case call.Is(schema.FactToRoot) && rank != q.root.rank:
-				return // only the root waits
-			case call.Is(schema.FactScan):
-				if prefixes[w.operation] == nil {
-					prefixes[w.operation] = g.prefixes(q)
-				}
-				needed = prefixes[w.operation][rank]
-			}
-		}
-		if needed.rank >= 0 {
-			g.addWait(rank, done, needed.rank, needed.row, AwaitsCollective)
-		}
-	})
-}
-
-// start is when a rank entered a collective operation.
-func (g *Graph) start(e entry) int64 { return g.ranks[e.rank].rows[e.row].start }
-
-// eachCollectiveRow calls fn with every row that is part of a collective operation, rank by rank.
-func (g *Graph) eachCollectiveRow(fn func(rank, i int32, w *row)) {
-	for rank := range g.ranks {
-		rows := g.ranks[rank].rows
-		for i := range rows {
-			if rows[i].operation >= 0 {
-				fn(int32(rank), int32(i), &rows[i])
-			}
+	for n := range g.collective {
+		if len(g.collective[n].entries) > 0 {
+			g.addWaitsIn(&g.collective[n])
 		}
 	}
 }
 
+// addWaitsIn finds which rank each rank waited for in a collective operation. Where a rank is not known to have entered,
+// nobody waited for it.
+func (g *Graph) addWaitsIn(q *operation) {
+	slices.SortFunc(q.entries, func(a, b entry) int { return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.row, b.row)) })
+	last := noEntry
+	for _, e := range q.entries {
+		if at := g.start(e); at != unknown && (last.rank < 0 || at > g.start(last)) {
+			last = e
+		}
+	}
+	if last.rank < 0 {
+		return
+	}
+	prefixes := map[int32]entry(nil)
+	if q.call.Is(schema.FactScan) && !g.options.Last {
+		prefixes = g.prefixes(q)
+	}
+	for _, e := range q.entries {
+		done := g.ranks[e.rank].completion(e.row)
+		if done < 0 {
+			continue
+		}
+		needed := last
+		switch {
+		case g.options.Last:
+		case q.call.Is(schema.FactFromRoot):
+			needed = q.root
+		case q.call.Is(schema.FactToRoot) && e.rank != q.root.rank:
+			continue // only the root waits
+		case prefixes != nil:
+			needed = prefixes[e.rank]
+		}
+		if needed.rank >= 0 {
+			g.addWait(e.rank, done, needed.rank, needed.row, AwaitsCollective)
+		}
+	}
+}
+
+// start is when a rank entered a collective operation.
+func (g *Graph) start(e entry) int64 { return g.ranks[e.rank].at(e.row).start }
+
 // prefixes returns for each rank of a scan which of the ranks up to it entered last.
 func (g *Graph) prefixes(q *operation) map[int32]entry {
 	rows := map[int32]int32{}
-	for _, e := range q.scan {
+	for _, e := range q.entries {
 		rows[e.rank] = e.row
 	}
 	last, prefix := noEntry, map[int32]entry{}

@@ -55,10 +55,9 @@ type Waits struct {
 	LongestRank            int32
 }
 
-func (w *Waits) add(ns int64, calls float64, at int64, rank int32) {
-	w.Ns += ns
-	w.Calls += calls
-	if ns > w.LongestNs {
+// longest notes a wait.
+func (w *Waits) longest(ns int64, at int64, rank int32) {
+	if ns > w.LongestNs || ns == w.LongestNs && (at < w.LongestAtNs || at == w.LongestAtNs && rank < w.LongestRank) {
 		w.LongestNs, w.LongestAtNs, w.LongestRank = ns, at, rank
 	}
 }
@@ -79,24 +78,8 @@ type Delay struct {
 // by activity, the one that cost most first. It is the root-cause analysis of Böhme, Geimer, Wolf and Arnold
 // ("Identifying the root causes of wait states in large-scale parallel applications", ICPP 2010): of a wait of rank a
 // for rank b the activities count that took longer on the way to b's call than on a, since a last waited itself.
-// Where b waited on that way, the way is that of the rank that b waited for.
-func (g *Graph) Delays() []*Delay {
-	g.addCollectiveWaits()
-	d := delays{g: g, byActivity: map[Activity]*Delay{}}
-	for rest := g.waits(); len(rest) > 0; {
-		n := 1
-		for n < len(rest) && rest[n].cause == rest[0].cause {
-			n++
-		}
-		d.explain(rest[:n])
-		rest = rest[n:]
-	}
-	all := slices.Collect(maps.Values(d.byActivity))
-	slices.SortFunc(all, func(a, b *Delay) int {
-		return cmp.Or(cmp.Compare(b.Ns, a.Ns), a.compare(b.Activity))
-	})
-	return all
-}
+// Where b waited on that way, the way is that of the rank that b waited for. The graph is empty then.
+func (g *Graph) Delays() []*Delay { return g.Explain(nil).Delays }
 
 // wait is a row that waited for another rank to begin the row cause.
 type wait struct {
@@ -104,131 +87,200 @@ type wait struct {
 	ns            int64
 }
 
-// waits returns all waits, those with the same cause together, the longest of them first.
-func (g *Graph) waits() (all []wait) {
-	for rank := range g.ranks {
-		for i := range g.ranks[rank].rows {
-			r := &g.ranks[rank].rows[i]
-			if r.waitedRank < 0 {
-				continue
-			}
-			cause := entry{r.waitedRank, r.waitedRow}
-			if ns := g.start(cause) - r.start; ns > 0 {
-				all = append(all, wait{cause, entry{int32(rank), int32(i)}, ns})
-			}
-		}
-	}
-	slices.SortFunc(all, func(a, b wait) int {
-		return cmp.Or(cmp.Compare(a.cause.rank, b.cause.rank), cmp.Compare(a.cause.row, b.cause.row),
-			cmp.Compare(b.ns, a.ns), cmp.Compare(a.waiter.rank, b.waiter.rank))
-	})
-	return all
+// compareWaits orders waits: those with the same cause together, the longest of them first.
+func compareWaits(a, b wait) int {
+	return cmp.Or(cmp.Compare(a.cause.rank, b.cause.rank), cmp.Compare(a.cause.row, b.cause.row),
+		cmp.Compare(b.ns, a.ns), cmp.Compare(a.waiter.rank, b.waiter.rank), cmp.Compare(a.waiter.row, b.waiter.row))
 }
 
 // delays sums explanations of waits.
 type delays struct {
 	g          *Graph
-	byActivity map[Activity]*Delay
+	byActivity map[[2]int32]*Delay // by rank and activity
+
+	// Used while a wait is explained.
+	own, total []int64 // by activity, of the waiting rank and on the way; zero between waits
+	way        []seg
+	parts      []share
+	places     []placeWaits
+}
+
+// explaining returns the sums of a graph.
+func (g *Graph) explaining() *delays {
+	if g.delays == nil {
+		g.delays = &delays{g: g, byActivity: map[[2]int32]*Delay{}}
+	}
+	return g.delays
+}
+
+// sorted returns the delays, the one that cost most first.
+func (d *delays) sorted() []*Delay {
+	all := slices.Collect(maps.Values(d.byActivity))
+	slices.SortFunc(all, func(a, b *Delay) int {
+		return cmp.Or(cmp.Compare(b.Ns, a.Ns), a.compare(b.Activity))
+	})
+	return all
+}
+
+// explainAll explains waits whose causes began until a time. Others wait until all that waited for the same cause have
+// ended: until then, an earlier one may turn out to have waited for something later.
+func (d *delays) explainAll(waits []wait, until int64) {
+	slices.SortFunc(waits, compareWaits)
+	for rest := waits; len(rest) > 0; {
+		n, ended := 0, true
+		for ; n < len(rest) && rest[n].cause == rest[0].cause; n++ {
+			ended = ended && d.g.row(rest[n].waiter).lastTime() <= until
+		}
+		cause := rest[0].cause
+		if ended && d.g.start(cause) <= until {
+			d.g.visit(cause.rank, cause.row)
+			d.explain(rest[:n])
+		} else {
+			r := &d.g.ranks[cause.rank]
+			r.pinned = min(r.pinned, cause.row)
+		}
+		rest = rest[n:]
+	}
+	for _, w := range waits { // all explained first: they are needed as they are
+		if r := d.g.row(w.waiter); r.left {
+			r.waitedRow = d.g.row(w.cause).node
+		}
+	}
+}
+
+func (g *Graph) row(e entry) *row { return g.ranks[e.rank].at(e.row) }
+
+// placeWaits are waits for one row, at one place.
+type placeWaits struct {
+	Place
+	Waits
 }
 
 // explain adds waits for one row. What explains the longest of them explains the others in the same proportions.
 func (d *delays) explain(waits []wait) {
 	longest := waits[0]
-	shares := d.shares(longest)
-	for _, s := range shares {
-		delay := d.byActivity[s.Activity]
+	d.sumByPlace(waits)
+	for _, s := range d.shares(longest) {
+		k := [2]int32{s.rank, s.activity}
+		delay := d.byActivity[k]
 		if delay == nil {
-			delay = &Delay{Activity: s.Activity, Places: map[Place]*Waits{}}
-			d.byActivity[s.Activity] = delay
+			delay = &Delay{Activity: d.g.activity(s.rank, s.activity), Places: map[Place]*Waits{}}
+			d.byActivity[k] = delay
 		}
-		if s.Rank == longest.cause.rank {
-			delay.ExcessNs += int64(s.fraction*float64(longest.ns) + 0.5)
+		if s.rank == longest.cause.rank {
+			delay.ExcessNs += part(s.fraction, longest.ns)
 		}
-		for _, w := range waits {
-			ns := int64(s.fraction*float64(w.ns) + 0.5)
-			delay.Ns += ns
-			place := d.g.place(w)
-			if delay.Places[place] == nil {
-				delay.Places[place] = &Waits{}
+		for i := range d.places {
+			w := &d.places[i]
+			to := delay.Places[w.Place]
+			if to == nil {
+				to = &Waits{}
+				delay.Places[w.Place] = to
 			}
-			delay.Places[place].add(ns, s.fraction, d.g.start(w.waiter), w.waiter.rank)
+			ns := part(s.fraction, w.Ns)
+			delay.Ns += ns
+			to.Ns += ns
+			to.Calls += s.fraction * w.Calls
+			to.longest(part(s.fraction, w.LongestNs), w.LongestAtNs, w.LongestRank)
 		}
 	}
 }
 
-// place says where a wait is.
-func (g *Graph) place(w wait) Place {
-	r := &g.ranks[w.waiter.rank].rows[w.waiter.row]
-	return Place{r.site, schema.CallID(r.call), r.awaits}
+// part is a part of a time, in ns.
+func part(fraction float64, ns int64) int64 { return int64(fraction*float64(ns) + 0.5) }
+
+// sumByPlace sums waits in places, and notes that they are explained.
+func (d *delays) sumByPlace(waits []wait) {
+	d.places = d.places[:0]
+	for _, w := range waits {
+		r := d.g.row(w.waiter)
+		r.left = true
+		at := d.g.places[r.place]
+		p := Place{at.site, at.call, r.awaits}
+		i := slices.IndexFunc(d.places, func(q placeWaits) bool { return q.Place == p })
+		if i < 0 {
+			i, d.places = len(d.places), append(d.places, placeWaits{Place: p})
+		}
+		to := &d.places[i]
+		to.Ns += w.ns
+		to.Calls++
+		to.longest(w.ns, r.start, w.waiter.rank)
+	}
 }
 
-// share is the fraction of a wait that an activity explains.
+// share is the fraction of a wait that an activity of a rank explains.
 type share struct {
-	Activity
-	fraction float64
+	rank, activity int32
+	fraction       float64
 }
-
-// anywhere is an activity of any rank.
-type anywhere struct {
-	site int32
-	call schema.CallID
-	kind Kind
-}
-
-func (a Activity) anywhere() anywhere { return anywhere{a.Site, a.Call, a.Kind} }
 
 // shares explains a wait: the activities on the way to the row that was waited for, less what the waiting rank spent on
-// the same ones. The fractions add up to 1.
-func (d *delays) shares(w wait) (all []share) {
-	own, since := d.since(w.waiter)
-	way, total := map[Activity]int64{}, map[anywhere]int64{}
-	walk := d.g.walkFrom(d.g.start(w.cause), since, func(s Segment) {
-		a := Activity{s.Rank, s.Site, s.Call, s.Kind}
-		way[a] += s.To - s.From
-		total[a.anywhere()] += s.To - s.From
-	})
-	rank := w.cause.rank
-	for i := walk.before(rank, w.cause.row); i >= 0 && walk.at > since; {
-		rank, i = walk.inside(rank, i)
-		i = walk.before(rank, i)
+// the same ones. The fractions add up to 1. The result is valid until the next call.
+func (d *delays) shares(w wait) []share {
+	if n := len(d.g.places) * int(Kinds); n > len(d.own) {
+		d.own, d.total = make([]int64, 2*n), make([]int64, 2*n)
 	}
+	since := d.spend(w.waiter, 1)
+	d.way = d.way[:0]
+	d.g.tree.walkBack(d.g.row(w.cause).node, since, func(s seg) { d.way = append(d.way, s) })
+	d.way = joined(d.way)
+	for _, s := range d.way {
+		d.total[s.activity] += s.ns
+	}
+	d.parts = d.parts[:0]
 	sum := 0.0
-	for _, a := range slices.SortedFunc(maps.Keys(way), Activity.compare) { // in order, so that sums round in one way
-		ns, of := way[a], total[a.anywhere()]
-		if excess := of - own[a.anywhere()]; excess > 0 {
-			part := float64(ns) * float64(excess) / float64(of)
-			all = append(all, share{a, part})
+	for _, s := range d.way {
+		of := d.total[s.activity]
+		if excess := of - d.own[s.activity]; excess > 0 {
+			part := float64(s.ns) * float64(excess) / float64(of)
+			d.parts = append(d.parts, share{s.rank, s.activity, part})
 			sum += part
 		}
 	}
-	for i := range all {
-		all[i].fraction /= sum
+	for i := range d.parts {
+		d.parts[i].fraction /= sum
 	}
-	return all
+	for _, s := range d.way {
+		d.total[s.activity] = 0
+	}
+	d.spend(w.waiter, 0)
+	return d.parts
 }
 
-// since returns what a rank did between its last wait, or the begin of its thread, and row i, and when that began.
-func (d *delays) since(at entry) (own map[anywhere]int64, since int64) {
-	own = map[anywhere]int64{}
-	rows := d.g.ranks[at.rank].rows
-	i, until := at.row, rows[at.row].start
-	for {
-		r, from := &rows[i], d.g.ranks[at.rank].begin
-		if r.prev >= 0 {
-			from = rows[r.prev].lastTime()
-		} else if from == unknown {
-			from = min(d.g.firstNs, until)
-		}
+// spend adds to own what a rank did between its last wait, or the begin of its thread, and a row, times a factor; the
+// factor 0 clears it. It returns when that began.
+func (d *delays) spend(at entry, factor int64) (since int64) {
+	r := &d.g.ranks[at.rank]
+	w := r.at(at.row)
+	until := w.start
+	add := func(activity int32, from int64) {
 		if from != unknown && from < until {
-			own[anywhere{r.site, schema.CallID(r.call), Compute}] += until - from
+			d.own[activity] = factor * (d.own[activity] + until - from)
 			until = from
 		}
-		if i = r.prev; i < 0 || rows[i].waitedRank >= 0 {
-			return own, until
+	}
+	for {
+		compute := activityOf(w.place, Compute)
+		switch {
+		case w.prev < 0:
+			add(compute, d.g.threadBegin(r, until))
+			return until
+		case w.prev < r.dropped:
+			t := &r.tails[w.thread]
+			add(compute, t.at)
+			for _, s := range t.own {
+				d.own[s.activity] = factor * (d.own[s.activity] + s.ns)
+			}
+			if len(t.own) == 0 {
+				return until
+			}
+			return min(until, t.since)
 		}
-		if r = &rows[i]; r.start != unknown && r.start < until {
-			own[anywhere{r.site, schema.CallID(r.call), r.kindWithoutWait()}] += until - r.start
-			until = r.start
+		p := r.at(w.prev)
+		add(compute, p.lastTime())
+		if w = p; w.waitedRank >= 0 {
+			return until
 		}
+		add(activityOf(w.place, w.kindWithoutWait()), w.start)
 	}
 }

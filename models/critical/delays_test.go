@@ -108,13 +108,17 @@ func TestDelaysAddUpToWaits(t *testing.T) {
 	waited := 0
 	for seed := range uint64(3000) {
 		g := randomGraph(t, seed)
-		delays := g.Delays()
 		waits, sum, parts, calls, explained := int64(0), int64(0), int64(0), 0.0, 0.0
-		for _, w := range g.waits() {
-			waits += w.ns
-			calls++
+		g.addCollectiveWaits()
+		for _, r := range g.ranks {
+			for i := range r.rows {
+				if w := &r.rows[i]; w.waitedRank >= 0 {
+					waits += g.ranks[w.waitedRank].at(w.waitedRow).start - w.start
+					calls++
+				}
+			}
 		}
-		for _, d := range delays {
+		for _, d := range g.Delays() {
 			sum += d.Ns
 			places := int64(0)
 			for _, w := range d.Places {

@@ -7,25 +7,55 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// Graph holds the rows of a run, and for each the row of another rank that it waited for. A row takes 56 bytes.
+// Graph holds rows of a run, and for each the row of another rank that it waited for. A row takes 56 bytes. Rows that
+// were explained are dropped (window.go).
 type Graph struct {
 	options    Options
 	ranks      []rankRows
 	operations map[operationKey]int32
 	collective []operation       // by the value in operations
+	complete   []int32           // indexes in collective: all members entered
+	unused     []int32           // indexes in collective
 	members    map[int32][]int32 // world ranks of communicators, by rank in the communicator
+	placeOf    map[site]int32
+	places     []site // by the value in placeOf
+
+	// Of explanations.
+	tree     tree
+	delays   *delays
+	deferred []deferred
+	late     schema.Messages // messages whose rows were not all read yet
+	stack    []entry         // of visit
+	retimed  bool            // the rows' times were replaced
+	windowed bool            // rows are explained while others are still to come
 
 	firstNs, lastNs int64 // when the run begins, 0 or earlier, and when its last call ends
 }
 
-// rankRows are a rank's rows in the order of seq.
+// site is a call site and the call there.
+type site struct {
+	site int32
+	call schema.CallID
+}
+
+// rankRows are a rank's rows in the order of seq. The index of a row counts those that were dropped too.
 type rankRows struct {
 	rows     []row
-	firstSeq int64
-	seqs     []int64 // of all rows; nil if no seq is missing
+	dropped  int32 // number of rows before the first of rows
+	firstSeq int64 // of rows
+	lastSeq  int64
+	seqs     []int64 // of all rows in rows; nil if no seq is missing
 	lastRow  []int32 // by thread: index of its last row + 1
 	begin    int64   // when MPI_Init ended, if Options.LeaveOutStartup; else unknown
 	inits    map[int64]schema.CallID
+
+	// Of explanations (window.go).
+	expected, read int64   // number of rows of the run, and of those that were read
+	lastStart      int64   // of the last row
+	open           []int32 // rows of collective operations
+	pinned         int32   // this row and those after it are needed
+	tails          []tail  // by thread
+	tip            exit    // of the row that ends last of those that were dropped
 }
 
 // row is a call.
@@ -33,16 +63,24 @@ type row struct {
 	start, end int64 // ns; unknown where the call has none
 	done       int64 // seq of the row that completes it; unknown: the row itself; never: no row
 	waitedRank int32 // the rank that it waited for, or -1
-	waitedRow  int32 // index of the row of that rank at whose start the path continues
+	waitedRow  int32 // index of the row of that rank at whose start the path continues; if left, its node
 	prev       int32 // index of the row before it on the same thread, or -1
 	operation  int32 // index of its collective operation, or -1
-	site       int32
+	place      int32 // index of its call site in Graph.places
+	node       int32 // its node of the tree, noNode or onStack
 	call       int16
-	collective int16 // the blocking form of its collective operation
+	thread     int16
 	class      uint8
 	kind       Kind    // of the time after the wait
 	awaits     Awaited // what it waited for
+	left       bool    // its wait is explained
 }
+
+// at returns row i.
+func (r *rankRows) at(i int32) *row { return &r.rows[i-r.dropped] }
+
+// end is the index after the last row.
+func (r *rankRows) end() int32 { return r.dropped + int32(len(r.rows)) }
 
 const (
 	// unknown is a time or seq that is not known.
@@ -54,9 +92,9 @@ const (
 // New returns an empty graph for a run with this number of ranks.
 func New(ranks int, o Options) *Graph {
 	g := &Graph{options: o, ranks: make([]rankRows, ranks), operations: map[operationKey]int32{},
-		members: map[int32][]int32{}}
+		members: map[int32][]int32{}, placeOf: map[site]int32{}}
 	for i := range g.ranks {
-		g.ranks[i].begin = unknown
+		g.ranks[i].begin, g.ranks[i].lastStart, g.ranks[i].tip.node = unknown, unknown, noNode
 	}
 	return g
 }
@@ -79,16 +117,17 @@ func (g *Graph) AddEvents(b *schema.Events) error {
 }
 
 func (g *Graph) addRow(r *rankRows, b *schema.Events, i int) error {
-	index := int32(len(r.rows))
+	index := r.end()
 	if err := r.addSeq(b.Seq[i]); err != nil {
 		return err
 	}
 	thread := max(0, int(b.Thread[i]))
 	for len(r.lastRow) <= thread {
-		r.lastRow = append(r.lastRow, 0)
+		r.lastRow, r.tails = append(r.lastRow, 0), append(r.tails, tail{exit: exit{node: noNode}})
 	}
 	w := row{start: b.StartNs[i], end: b.EndNs[i], done: b.DoneSeq[i], waitedRank: -1, prev: r.lastRow[thread] - 1,
-		operation: -1, site: b.Callsite[i], call: b.Call[i], class: uint8(b.Class[i])}
+		operation: -1, place: g.place(b.Callsite[i], schema.CallID(b.Call[i])), node: noNode, call: b.Call[i],
+		thread: int16(thread), class: uint8(b.Class[i])}
 	if w.start != unknown {
 		g.firstNs, g.lastNs = min(g.firstNs, w.start), max(g.lastNs, w.lastTime())
 	}
@@ -101,6 +140,9 @@ func (g *Graph) addRow(r *rankRows, b *schema.Events, i int) error {
 	}
 	if b.Instance[i] != schema.NullInt64 && b.Comm[i] != schema.NullInt32 {
 		g.addCollective(r, b, i, &w, index)
+	}
+	if r.read++; w.start != unknown {
+		r.lastStart = w.start
 	}
 	r.rows = append(r.rows, w)
 	return nil
@@ -120,18 +162,16 @@ func (r *rankRows) leaveOutStartup(w *row) {
 // addSeq records the seq of the next row.
 func (r *rankRows) addSeq(seq int64) error {
 	n := int64(len(r.rows))
+	if r.end() > 0 && seq <= r.lastSeq {
+		return fmt.Errorf("seq %d comes after %d", seq, r.lastSeq)
+	}
+	r.lastSeq = seq
 	switch {
 	case n == 0:
-		r.firstSeq = seq
+		r.firstSeq, r.seqs = seq, nil
 	case r.seqs != nil:
-		if seq <= r.seqs[n-1] {
-			return fmt.Errorf("seq %d comes after %d", seq, r.seqs[n-1])
-		}
 		r.seqs = append(r.seqs, seq)
 	case seq != r.firstSeq+n:
-		if seq < r.firstSeq+n {
-			return fmt.Errorf("seq %d comes after %d", seq, r.firstSeq+n-1)
-		}
 		r.seqs = make([]int64, n, 2*n+1)
 		for k := range r.seqs {
 			r.seqs[k] = r.firstSeq + int64(k)
@@ -141,23 +181,35 @@ func (r *rankRows) addSeq(seq int64) error {
 	return nil
 }
 
-// find returns the index of the row with a seq, or -1.
+// place returns the index of a call site.
+func (g *Graph) place(at int32, call schema.CallID) int32 {
+	k := site{at, call}
+	i, known := g.placeOf[k]
+	if !known {
+		i = int32(len(g.places))
+		g.placeOf[k] = i
+		g.places = append(g.places, k)
+	}
+	return i
+}
+
+// find returns the index of the row with a seq, or -1 if there is none or it was dropped.
 func (r *rankRows) find(seq int64) int32 {
 	if r.seqs != nil {
 		if i, ok := slices.BinarySearch(r.seqs, seq); ok {
-			return int32(i)
+			return r.dropped + int32(i)
 		}
 		return -1
 	}
 	if i := seq - r.firstSeq; seq >= r.firstSeq && i < int64(len(r.rows)) {
-		return int32(i)
+		return r.dropped + int32(i)
 	}
 	return -1
 }
 
 // completion returns the index of the row that completes the operation of row i, or -1.
 func (r *rankRows) completion(i int32) int32 {
-	switch done := r.rows[i].done; done {
+	switch done := r.at(i).done; done {
 	case unknown:
 		return i
 	case never:
@@ -171,29 +223,48 @@ func (r *rankRows) completion(i int32) int32 {
 func (g *Graph) SetTime(rank int32, seq, start, end int64) {
 	r := &g.ranks[rank]
 	if i := r.find(seq); i >= 0 {
-		r.rows[i].start, r.rows[i].end = start, end
+		w := r.at(i)
+		w.start, w.end = start, end
+		if !g.retimed {
+			g.firstNs, g.lastNs, g.retimed = 0, 0, true
+		}
+		g.firstNs, g.lastNs = min(g.firstNs, start), max(g.lastNs, end)
+		if g.options.LeaveOutStartup {
+			r.leaveOutStartup(w)
+		}
 	}
 }
 
 // AddMessages adds messages. All rows and their times must have been added.
 func (g *Graph) AddMessages(b *schema.Messages) {
+	var m schema.Message
 	for i, src := range b.Src {
 		dst := b.Dst[i]
 		if src < 0 || dst < 0 || int(src) >= len(g.ranks) || int(dst) >= len(g.ranks) {
 			continue
 		}
 		from, to := &g.ranks[src], &g.ranks[dst]
-		send, post, done := from.find(b.SendSeq[i]), to.find(b.RecvPostSeq[i]), to.find(b.RecvDoneSeq[i])
-		if send >= 0 && done >= 0 {
-			g.addWait(dst, done, src, send, AwaitsSender)
+		if g.windowed && (b.SendSeq[i] > from.lastSeq || b.RecvPostSeq[i] > to.lastSeq) {
+			m.Src, m.Dst, m.SendSeq, m.RecvPostSeq, m.RecvDoneSeq = src, dst, b.SendSeq[i], b.RecvPostSeq[i], b.RecvDoneSeq[i]
+			g.late.Append(&m)
+			continue
 		}
-		if send >= 0 && post >= 0 {
-			if p := to.rows[post].prev; p >= 0 && schema.Class(to.rows[p].class) == schema.ClassProbe {
-				g.addWait(dst, p, src, send, AwaitsSender)
-			}
-			if end := from.completion(send); end >= 0 && !g.options.Eager {
-				g.addWait(src, end, dst, post, AwaitsReceiver)
-			}
+		send, post := from.find(b.SendSeq[i]), to.find(b.RecvPostSeq[i])
+		if send < 0 {
+			continue
+		}
+		g.addWaitOf(dst, b.RecvDoneSeq[i], entry{src, send}, AwaitsSender)
+		if post < 0 {
+			continue
+		}
+		if p := to.at(post).prev; p >= to.dropped && schema.Class(to.at(p).class) == schema.ClassProbe {
+			g.addWait(dst, p, src, send, AwaitsSender)
+		}
+		if done := from.at(send).done; g.options.Eager {
+		} else if done == unknown {
+			g.addWait(src, send, dst, post, AwaitsReceiver)
+		} else {
+			g.addWaitOf(src, done, entry{dst, post}, AwaitsReceiver)
 		}
 	}
 }
@@ -202,12 +273,15 @@ func (g *Graph) AddMessages(b *schema.Messages) {
 // while row i ran, or at its end (on a network that takes no time both are the same). Of several waits the latest
 // counts; of equal ones, the one for the lowest rank.
 func (g *Graph) addWait(rank, i, otherRank, otherRow int32, awaits Awaited) {
-	w, until := &g.ranks[rank].rows[i], g.ranks[otherRank].rows[otherRow].start
+	w, until := g.ranks[rank].at(i), g.ranks[otherRank].at(otherRow).start
+	if w.left {
+		return // only where clocks disagree
+	}
 	if until == unknown || w.start == unknown || w.end == unknown || until <= w.start || until > w.end {
 		return
 	}
 	if w.waitedRank >= 0 {
-		before := g.ranks[w.waitedRank].rows[w.waitedRow].start
+		before := g.ranks[w.waitedRank].at(w.waitedRow).start
 		if until < before || until == before && w.waitedRank <= otherRank {
 			return
 		}

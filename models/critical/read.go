@@ -26,10 +26,8 @@ func FromRun(ctx context.Context, r *run.Run, o Options) (*Path, error) {
 // Read makes the graph of a run with times; the options are changed as FromRun says. also is called with all rows of
 // events, which have the columns Columns and more; nil means no callback.
 func Read(ctx context.Context, r *run.Run, o Options, also func(*schema.Events), more ...string) (*Graph, error) {
-	origin := r.Manifest.TimeOrigin
-	o.Last, o.Eager = o.Last || origin != "measured", origin == "virtual"
-	g := NewForRun(r, o)
-	err := r.Events(ctx, append(slices.Clone(Columns), more...)...)(func(b *schema.Events) error {
+	g := NewForRun(r, optionsFor(r, o))
+	err := r.Events(ctx, eventColumns(more)...)(func(b *schema.Events) error {
 		if also != nil {
 			also(b)
 		}
@@ -40,6 +38,14 @@ func Read(ctx context.Context, r *run.Run, o Options, also func(*schema.Events),
 	}
 	return g, g.ReadMessages(ctx, r)
 }
+
+func optionsFor(r *run.Run, o Options) Options {
+	origin := r.Manifest.TimeOrigin
+	o.Last, o.Eager = o.Last || origin != "measured", origin == "virtual"
+	return o
+}
+
+func eventColumns(more []string) []string { return append(slices.Clone(Columns), more...) }
 
 // NewForRun returns a graph with the communicators of a run and no rows yet.
 func NewForRun(r *run.Run, o Options) *Graph {
