@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/commq/commq/internal/units"
 	"github.com/commq/commq/models"
 	"github.com/commq/commq/models/critical"
 	"github.com/commq/commq/models/simulate"
@@ -173,15 +172,8 @@ type Wait struct {
 	calls float64 // Calls before it is rounded
 }
 
-// rowBytes is the memory that a row of the run takes while delays are found.
-const rowBytes = 64
-
 // Run diagnoses a run.
 func Run(ctx context.Context, r *run.Run, o Options) (*Diagnosis, error) {
-	if need := r.Manifest.Counts.Calls * rowBytes; o.MemoryBytes > 0 && need > o.MemoryBytes {
-		return nil, fmt.Errorf("diagnose: run %q has %s and would take %s of memory; the limit is %s", r.Name,
-			units.Count(r.Manifest.Counts.Calls, "call"), units.Bytes(need), units.Bytes(o.MemoryBytes))
-	}
 	if o.Progress == nil {
 		o.Progress = func(string) {}
 	}
@@ -198,7 +190,8 @@ func (d *Diagnosis) run(ctx context.Context, r *run.Run, o Options) error {
 	if err != nil {
 		return err
 	}
-	w := &whatIf{simulation: &stored.Simulation{Run: r, Target: target, Program: stored.ProgramOf(ctx, r)}, step: o.Progress}
+	w := &whatIf{simulation: &stored.Simulation{Run: r, Target: target, Program: stored.ProgramOf(ctx, r)}, step: o.Progress,
+		memory: o.MemoryBytes}
 	computed, path, causes, err := d.explain(ctx, w, o.Target != nil)
 	if err != nil {
 		return err
@@ -255,23 +248,24 @@ func (d *Diagnosis) limitGains() {
 func (d *Diagnosis) explain(ctx context.Context, w *whatIf, simulated bool) (*computing, *critical.Path, []*cause, error) {
 	r, how := w.simulation.Run, critical.Options{LeaveOutStartup: true}
 	computed := newComputing(r)
-	w.step("read the run")
-	g, err := critical.Read(ctx, r, how, computed.add, computeColumns...)
+	w.step("explain waits")
+	var e *critical.Explained
+	var err error
+	if simulated {
+		err = r.Events(ctx, append([]string{"rank", "thread", "call", "callsite", "start_ns", "end_ns"}, computeColumns...)...)(
+			func(b *schema.Events) error { computed.add(b); return nil })
+	} else {
+		e, err = critical.Explain(ctx, r, how, w.memory, computed.add, computeColumns...)
+	}
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	finish := []int64(nil)
 	if simulated || simulatedInstead(r.Manifest, coresOf(r.Manifest, computed)) {
-		w.step("simulate")
-		w.change()
-		result := (*simulate.Result)(nil)
-		if g, result, err = w.simulation.Graph(ctx, how); err != nil {
+		if e, err = w.explain(ctx, how); err != nil {
 			return nil, nil, nil, err
 		}
-		finish = stored.Finish(result)
 	}
-	w.step("explain waits")
-	return computed, g.Path(finish), causesOf(g.Delays(), computed, r.Place(ctx), int(r.Manifest.Ranks)), nil
+	return computed, e.Path, causesOf(e.Delays, computed, r.Place(ctx), int(r.Manifest.Ranks)), nil
 }
 
 // idealNetwork is the name of the machine on which messages take no time.

@@ -122,14 +122,14 @@ func TestKnownCores(t *testing.T) {
 	}
 }
 
-// A run whose rows do not fit is refused before they are read.
+// A run whose rows do not fit is refused.
 func TestMemoryLimit(t *testing.T) {
 	r, err := run.Open(context.Background(), filepath.Join("..", "testdata", "runs", "mg.W.16"), Need)
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, err = Run(context.Background(), r, Options{MemoryBytes: 1 << 20})
-	want := `diagnose: run "mg.W.16" has 30,432 calls and would take 1.95 MB of memory; the limit is 1.05 MB`
+	want := "diagnose mg.W.16: to explain its waits takes more than 1.05 MB of memory"
 	if err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}

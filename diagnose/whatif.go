@@ -3,9 +3,12 @@ package diagnose
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 
+	"github.com/commq/commq/internal/units"
 	"github.com/commq/commq/models"
+	"github.com/commq/commq/models/critical"
 	"github.com/commq/commq/models/simulate"
 	"github.com/commq/commq/models/simulate/stored"
 	"github.com/commq/commq/schema"
@@ -16,6 +19,7 @@ type whatIf struct {
 	simulation *stored.Simulation
 	baseNs     int64 // time of the unchanged run
 	step       func(string)
+	memory     int64 // limit in bytes; 0 means none
 }
 
 // run simulates the run with these changes.
@@ -23,6 +27,24 @@ func (w *whatIf) run(ctx context.Context, what string, changes ...*change) (*sim
 	w.step("simulate: " + what)
 	w.change(changes...)
 	return w.simulation.Simulate(ctx)
+}
+
+// rowBytes is the memory that a row of the run takes while simulated times are explained.
+const rowBytes = 64
+
+// explain explains the simulated times of the unchanged run. All its rows are in memory.
+func (w *whatIf) explain(ctx context.Context, how critical.Options) (*critical.Explained, error) {
+	if n := w.simulation.Run.Manifest.Counts.Calls; w.memory > 0 && n*rowBytes > w.memory {
+		return nil, fmt.Errorf("simulated times of %s would take %s of memory; the limit is %s", units.Count(n, "call"),
+			units.Bytes(n*rowBytes), units.Bytes(w.memory))
+	}
+	w.step("simulate")
+	w.change()
+	g, result, err := w.simulation.Graph(ctx, how)
+	if err != nil {
+		return nil, err
+	}
+	return g.Explain(stored.Finish(result)), nil
 }
 
 // change makes the next simulation one with these changes.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 
+	"github.com/commq/commq/internal/units"
 	"github.com/commq/commq/run"
 	"github.com/commq/commq/schema"
 )
@@ -16,9 +17,6 @@ type Explained struct {
 	Path   *Path
 	Delays []*Delay
 }
-
-// ErrMemory means that a run could not be explained in the memory that the caller allows.
-var ErrMemory = errors.New("too little memory")
 
 // tail is the last row of a thread that was dropped, and what an explanation of a later wait needs of it and of the
 // rows before it.
@@ -42,7 +40,7 @@ type deferred struct {
 	awaits Awaited
 }
 
-// defer notes a wait of the row with a seq, which may come later.
+// addWaitOf notes a wait of the row with a seq, which may come later.
 func (g *Graph) addWaitOf(rank int32, seq int64, other entry, awaits Awaited) {
 	r := &g.ranks[rank]
 	if i := r.find(seq); i >= 0 {
@@ -257,29 +255,29 @@ func (g *Graph) Explain(finish []int64) *Explained {
 			g.free(int32(n))
 		}
 	}
-	d.advanceInSteps()
+	d.advanceTo(math.MaxInt64)
 	return &Explained{g.treePath(finish), d.sorted()}
 }
 
 // advanceRows is the number of rows that are explained at a time.
-const advanceRows = 1 << 18
+const advanceRows = 1 << 17
 
-// advanceInSteps explains all rows, some at a time.
-func (d *delays) advanceInSteps() {
-	first, last, rows := int64(math.MaxInt64), int64(0), 0
+// advanceTo does what advance does, some rows at a time.
+func (d *delays) advanceTo(until int64) {
+	first, last, rows := int64(math.MaxInt64), int64(math.MinInt64), 0
 	for k := range d.g.ranks {
 		for i := range d.g.ranks[k].rows {
-			if at := d.g.ranks[k].rows[i].start; at != unknown {
+			if at := d.g.ranks[k].rows[i].start; at != unknown && at <= until {
+				rows++
 				first, last = min(first, at), max(last, at)
 			}
 		}
-		rows += len(d.g.ranks[k].rows)
 	}
 	steps := int64(rows / advanceRows)
 	for n := range steps {
 		d.advance(first + (last-first)/(steps+1)*(n+1))
 	}
-	d.advance(math.MaxInt64)
+	d.advance(until)
 }
 
 // treePath is the critical path, of a graph whose rows are all dropped. It has no trace and no numbers of segments.
@@ -325,8 +323,8 @@ func (g *Graph) treePath(finish []int64) *Path {
 }
 
 // Explain explains the waits of a run with times, and finds its critical path. It takes options and callback as Read
-// does. Of the rows it keeps those that later ones may depend on: mostly an epoch. If these and the paths take
-// more than so many bytes, the error is ErrMemory; 0 means no limit.
+// does. Of the rows it keeps those that later ones may depend on: mostly an epoch. If these and the paths take more than
+// so many bytes, it is an error; 0 means no limit.
 func Explain(ctx context.Context, r *run.Run, o Options, bytes int64, also func(*schema.Events),
 	more ...string) (*Explained, error) {
 	o = optionsFor(r, o)
@@ -365,9 +363,9 @@ func Explain(ctx context.Context, r *run.Run, o Options, bytes int64, also func(
 		}
 		g.addDeferred()
 		g.addComplete()
-		d.advance(g.settled())
+		d.advanceTo(g.settled())
 		if need := g.bytes(); bytes > 0 && need > bytes {
-			return nil, fmt.Errorf("%w: explaining its waits takes more than %d MiB", ErrMemory, bytes>>20)
+			return nil, fmt.Errorf("to explain its waits takes more than %s of memory", units.Bytes(bytes))
 		}
 	}
 	if err := g.readMessages(ctx, messages, math.MaxInt64); err != nil {
