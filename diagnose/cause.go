@@ -13,6 +13,8 @@ import (
 // compute longer than others.
 type cause struct {
 	rule Rule
+	// group means an imbalance of one of several groups of ranks, which compute longer than others at different lines.
+	group bool
 	// parts are where the computing is, the one with the longest excess first.
 	parts []*part
 	// total is the time that each rank computes in the whole run, in ns.
@@ -111,13 +113,13 @@ func imbalanced(delays []*critical.Delay, overloaded map[int32]int64) map[int32]
 // gatherer sums delays by cause.
 type gatherer struct {
 	place     func(int32) string
-	imbalance map[int32]bool // ranks
+	imbalance func(rank int32, at causeKey) int // of imbalancesOf
 	byKey     map[causeKey]*gathered
 }
 
-// causeKey tells causes apart. All parts of an imbalance are one cause.
+// causeKey tells causes apart. All parts of an imbalance are one cause, which has no place.
 type causeKey struct {
-	imbalance bool
+	imbalance int // its number from 1; 0 for other causes
 	place     string
 	call      schema.CallID
 }
@@ -132,20 +134,25 @@ type gathered struct {
 	collectiveNs map[schema.CallID]int64
 }
 
-// causesOf gathers the delays that are computing. The first cause is the imbalance of the run, unless all ranks compute
-// equally long; then come the others, the one with the longest excess first. place names call sites, and ranks is their
-// number.
+// causesOf gathers the delays that are computing. First come the imbalances of the run, unless all ranks compute
+// equally long, then variation, then the others, the one with the longest excess first. place names call sites, and
+// ranks is their number.
 func causesOf(delays []*critical.Delay, computed *computing, place func(int32) string, ranks int) (causes []*cause) {
 	total := computed.total(ranks)
-	over := overloaded(total)
-	g := gatherer{place: place, imbalance: imbalanced(delays, over), byKey: map[causeKey]*gathered{}}
+	imbalances, of := imbalancesOf(delays, computed, place, total)
+	g := gatherer{place: place, imbalance: of, byKey: map[causeKey]*gathered{}}
 	for _, d := range delays {
 		if d.Kind == critical.Compute {
 			g.add(d)
 		}
 	}
-	imbalance := g.byKey[causeKey{imbalance: true}]
-	delete(g.byKey, causeKey{imbalance: true})
+	for i, c := range imbalances {
+		k := causeKey{imbalance: i + 1}
+		if waits := g.byKey[k]; waits != nil {
+			c.waitNs, c.waits = waits.waitNs, waits.sortedWaits()
+		}
+		delete(g.byKey, k)
+	}
 	for _, c := range g.byKey {
 		c.complete(computed, total)
 		causes = append(causes, &c.cause)
@@ -154,15 +161,31 @@ func causesOf(delays []*critical.Delay, computed *computing, place func(int32) s
 		return cmp.Or(cmp.Compare(b.excessNs(), a.excessNs()), cmp.Compare(a.parts[0].place, b.parts[0].place),
 			cmp.Compare(a.parts[0].call, b.parts[0].call))
 	})
-	causes = slices.Insert(causes, 0, &cause{rule: Variation, mean: computed.mean()})
-	if len(over) > 0 {
-		c := &cause{rule: Imbalance, parts: partsOf(over, computed, place, ranks), total: total, computed: computed}
-		if imbalance != nil {
-			c.waitNs, c.waits = imbalance.waitNs, imbalance.sortedWaits()
-		}
-		causes = slices.Insert(causes, 0, c)
+	return slices.Concat(imbalances, []*cause{{rule: Variation, mean: computed.mean()}}, causes)
+}
+
+// imbalancesOf are the imbalances: of each group of ranks, or the one of the run. of is the number of the imbalance that
+// the computing of a rank before a call belongs to, from 1; 0 is none.
+func imbalancesOf(delays []*critical.Delay, computed *computing, place func(int32) string, total []int64) (all []*cause,
+	of func(rank int32, at causeKey) int) {
+	over := overloaded(total)
+	if len(over) == 0 {
+		return nil, func(int32, causeKey) int { return 0 }
 	}
-	return causes
+	lines := linesOf(computed, place, len(total))
+	if groups := groupsOfRanks(deductOrder(lines, len(total))); len(groups) > 0 {
+		for _, g := range groups {
+			all = append(all, g.cause(total))
+		}
+		return all, groupOf(groups, delays, place)
+	}
+	ranks := imbalanced(delays, over)
+	return []*cause{{rule: Imbalance, parts: partsOf(over, computed, place, len(total)), total: total, computed: computed}}, func(rank int32, _ causeKey) int {
+		if ranks[rank] {
+			return 1
+		}
+		return 0
+	}
 }
 
 // partsOf is where overloaded ranks compute what they have too much.
@@ -193,8 +216,8 @@ func sortParts(parts []*part) {
 func (g *gatherer) add(d *critical.Delay) {
 	at := causeKey{place: g.place(d.Site), call: d.Call}
 	key := at
-	if g.imbalance[d.Rank] {
-		key = causeKey{imbalance: true}
+	if number := g.imbalance(d.Rank, at); number > 0 {
+		key = causeKey{imbalance: number}
 	}
 	c := g.byKey[key]
 	if c == nil {

@@ -6,6 +6,7 @@
 //	diagnose.go   what comes in and what goes out: Options, Diagnosis, Finding, Run
 //	computing.go  how long ranks compute, and where
 //	cause.go      delays of the run (models/critical), those with one cause together
+//	groups.go     groups of ranks that compute longer than others, each with its lines
 //	rule.go       which kind of finding a cause is, and what is said about it
 //	whatif.go     the run without a cause, simulated
 //	evidence.go   findings of rules that are files, asked by the caller

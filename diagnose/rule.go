@@ -143,6 +143,13 @@ func (c *cause) title() string {
 	if c.rule != Imbalance {
 		return fmt.Sprintf("%s %s %s while others wait", computes, units.Duration(c.excessNs()), before)
 	}
+	if c.group {
+		most := ""
+		if len(c.parts) > 1 {
+			most = ", most of it"
+		}
+		return fmt.Sprintf("%s up to %s longer than the others%s %s", computes, units.Duration(c.excess()[topOf(c.excess())]), most, before)
+	}
 	times := 0.0
 	for _, rank := range ranks {
 		times += float64(c.total[rank]) / meanOfWorkers(c.total) / float64(len(ranks))

@@ -135,15 +135,18 @@ func (c *change) apply(b *schema.Events) {
 func scaled(ns int64, factor float64) int64 { return int64(float64(ns)*factor + 0.5) }
 
 // change is how a run differs that does not have the cause. Without an imbalance all ranks that share the work
-// compute as long as their mean. Without variation computing before a call always takes a rank its mean time. Without
+// compute as long as their mean; without that of a group, its ranks compute as long as the others at
+// its lines. Without variation computing before a call always takes a rank its mean time. Without
 // any other cause, the ranks that have it compute their excess after the call instead of before it.
 func (c *cause) change() *change {
 	switch c.rule {
 	case Variation:
 		return &change{each: c.mean}
 	case Imbalance:
-		work := workers(c.total)
-		return c.even(meanOfWorkers(c.total), func(rank int32) bool { return work[rank] > 0 })
+		if !c.group {
+			work := workers(c.total)
+			return c.even(meanOfWorkers(c.total), func(rank int32) bool { return work[rank] > 0 })
+		}
 	}
 	k := &change{factor: map[rankSite]float64{}, owed: map[int32]int64{}}
 	for _, p := range c.parts {
@@ -154,6 +157,9 @@ func (c *cause) change() *change {
 				}
 			}
 		}
+	}
+	if c.group { // what they compute too much need not be done
+		return &change{scale: k.factor}
 	}
 	return k
 }
@@ -180,6 +186,9 @@ func (c *cause) withoutExcess() *change {
 		return nil
 	}
 	over := c.excess()
+	if c.group {
+		return nil
+	}
 	var others []int64
 	for rank, ns := range workers(c.total) {
 		if _, found := over[rank]; !found {

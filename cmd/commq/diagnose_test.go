@@ -36,6 +36,7 @@ var plantedIn = map[string][]planted{
 		{"imbalance_alltoall", diagnose.Imbalance, []int32{2, 3}, plantedSteps / 2., ""},
 		{"imbalance_linear", diagnose.Imbalance, []int32{2, 3}, plantedSteps * (3 - 6./4), ""},
 		{"imbalance_ring", diagnose.Imbalance, []int32{2}, plantedSteps * 3. / 4, ""},
+		{"imbalance_everywhere", diagnose.Imbalance, []int32{1}, plantedSteps * 3. / 4, ""},
 		{"variation", diagnose.Variation, nil, plantedSteps * 3. / 4, ""},
 		{"late_sender", diagnose.LateSender, []int32{0, 2}, plantedSteps, ""},
 		{"late_sender_nonblocking", diagnose.LateSender, []int32{1}, plantedSteps, ""},
@@ -313,6 +314,39 @@ func TestDiagnoseWarnsOfTheRecording(t *testing.T) {
 		}
 		if got := strings.Join(d.Warnings, "; "); got != c.want {
 			t.Errorf("warnings %q, want %q", got, c.want)
+		}
+	}
+}
+
+// Ranks that compute longer at different lines are findings of their own, each with its ranks, line and gain.
+func TestDiagnoseTellsGroupsOfRanksApart(t *testing.T) {
+	captureEnvironment(t)
+	lines := plantedLines(t, "planted.c")
+	for _, library := range []string{"openmpi", "mpich"} {
+		exe := compilePlanted(t, library, "planted.c")
+		machine, store := filepath.Join(t.TempDir(), "machine.yaml"), t.TempDir()
+		if err := os.WriteFile(machine, []byte(slowMachine), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		commq(t, "capture", "--store", store, "--name", "r", "-q", "-n", "4", "--sim-ranks", "1", "--machine", machine,
+			"--clock", "none", "--", exe, "two_groups", "5000", fmt.Sprint(plantedSteps))
+		var d diagnose.Diagnosis
+		if err := json.Unmarshal([]byte(commq(t, "diagnose", "--store", store, "r", "--format", "json")), &d); err != nil {
+			t.Fatal(err)
+		}
+		for i, want := range []struct {
+			fault  string
+			ranks  []int32
+			gainNs float64
+		}{{"two_groups", []int32{3}, 5e6 * plantedSteps}, {"two_groups_send", []int32{0, 1}, 3e6 * plantedSteps}} {
+			f := d.Findings[i]
+			if f.Rule != diagnose.Imbalance || fmt.Sprint(f.Ranks) != fmt.Sprint(want.ranks) ||
+				!strings.HasSuffix(f.Place, lines[want.fault]) || math.Abs(float64(f.GainNs)-want.gainNs) > want.gainNs/10 {
+				t.Errorf("%s of ranks %v at %s gains %d ns; want %+v", f.Rule, f.Ranks, f.Place, f.GainNs, want)
+			}
+		}
+		if third := d.Findings[2]; float64(third.GainNs) >= 0.01*float64(d.TimeNs) {
+			t.Errorf("%s gains %d ns and was not planted", third.Title, third.GainNs)
 		}
 	}
 }

@@ -27,6 +27,28 @@ static void imbalance_ring(void)
 	MPI_Recv(sum, 16, MPI_DOUBLE, left, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
+/* The same rank has more to do at two lines: one cause. */
+static void imbalance_everywhere(void)
+{
+	work(BASE + (rank == 1 ? us * 3 / 5 : 0));
+	MPI_Allreduce(buf, sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD); /* fault imbalance_everywhere */
+	work(BASE + (rank == 1 ? us * 2 / 5 : 0));
+	MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/* Two ranks have 3/5 of the fault before a send, and another one has the fault before the barrier: two causes. */
+static void two_groups(void)
+{
+	if (rank < 2) {
+		work(us * 3 / 5);
+		MPI_Send(buf, 16, MPI_DOUBLE, rank + 2, TAG, MPI_COMM_WORLD); /* fault two_groups_send */
+	} else {
+		MPI_Recv(sum, 16, MPI_DOUBLE, rank - 2, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	}
+	work(BASE + (rank == 3 ? us : 0));
+	MPI_Barrier(MPI_COMM_WORLD); /* fault two_groups */
+}
+
 static void variation(void)
 {
 	work(BASE + (rank == step % ranks ? us : 0));
@@ -513,6 +535,8 @@ static const fault faults[] = {
 	{"imbalance_alltoall", imbalance_alltoall},
 	{"imbalance_linear", imbalance_linear},
 	{"imbalance_ring", imbalance_ring},
+	{"imbalance_everywhere", imbalance_everywhere},
+	{"two_groups", two_groups},
 	{"variation", variation},
 	{"late_sender", late_sender},
 	{"late_sender_nonblocking", late_sender_nonblocking},
