@@ -84,8 +84,11 @@ func dropSmall(excess map[int32]int64) {
 }
 
 // overloaded returns the ranks that compute longer than the mean, and by how many ns.
-func overloaded(total []int64) map[int32]int64 {
-	mean, ranks := meanOfWorkers(total), map[int32]int64{}
+func overloaded(total []int64) map[int32]int64 { return above(total, meanOfWorkers(total)) }
+
+// above returns the ranks that compute longer than the mean, and by how many ns.
+func above(total []int64, mean float64) map[int32]int64 {
+	ranks := map[int32]int64{}
 	for rank, ns := range total {
 		if excess := float64(ns) - mean; excess > 0 {
 			ranks[int32(rank)] = int64(excess)
@@ -173,7 +176,7 @@ func imbalancesOf(delays []*critical.Delay, computed *computing, place func(int3
 		return nil, func(int32, causeKey) int { return 0 }
 	}
 	lines := linesOf(computed, place, len(total))
-	if groups := groupsOfRanks(deductOrder(lines, len(total))); len(groups) > 0 {
+	if groups := groupsOfRanks(deductOrder(lines, total)); len(groups) > 0 {
 		for _, g := range groups {
 			all = append(all, g.cause(total))
 		}

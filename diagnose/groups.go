@@ -45,10 +45,10 @@ func linesOf(computed *computing, place func(int32) string, ranks int) (all []*l
 }
 
 func (l *line) findExcess() {
-	l.excess = overloaded(l.ns)
+	l.excess = above(l.ns, meanOf(l.ns))
 	var others []int64
-	for rank, ns := range workers(l.ns) {
-		if _, found := l.excess[rank]; !found {
+	for rank, ns := range l.ns {
+		if _, found := l.excess[int32(rank)]; !found {
 			others = append(others, ns)
 		}
 	}
@@ -57,19 +57,22 @@ func (l *line) findExcess() {
 	}
 }
 
-// deductOrder takes away the excess that every rank has somewhere: then the ranks do the same work in another order,
-// which is no imbalance. lines keep what is left.
-func deductOrder(lines []*line, ranks int) (left []*line) {
-	sum := make([]int64, ranks)
+// deductOrder takes away the excess that every rank has somewhere that shares the work: then the ranks do the same work
+// in another order, which is no imbalance. lines keep what is left. total is the time that each rank computes.
+func deductOrder(lines []*line, total []int64) (left []*line) {
+	sum := make([]int64, len(total))
 	for _, l := range lines {
 		for rank, ns := range l.excess {
 			sum[rank] += ns
 		}
 	}
-	least := slices.Min(sum)
+	least := slices.Max(sum)
+	for rank := range workers(total) {
+		least = min(least, sum[rank])
+	}
 	for _, l := range lines {
 		for rank, ns := range l.excess {
-			l.excess[rank] = int64(float64(ns) * float64(sum[rank]-least) / float64(sum[rank]))
+			l.excess[rank] = int64(float64(ns) * float64(max(0, sum[rank]-least)) / float64(sum[rank]))
 		}
 		maps.DeleteFunc(l.excess, func(_ int32, ns int64) bool { return ns <= 0 })
 		if len(l.excess) > 0 {
@@ -129,7 +132,9 @@ func groupsOfRanks(lines []*line) (all []*group) {
 	for _, g := range all {
 		longest, sum = max(longest, g.excess[topOf(g.excess)]), sum+sumOf(g.excess)
 	}
-	all = slices.DeleteFunc(all, func(g *group) bool { return float64(g.excess[topOf(g.excess)]) < leastPart*float64(longest) })
+	all = slices.DeleteFunc(all, func(g *group) bool {
+		return float64(g.excess[topOf(g.excess)]) < leastPart*float64(longest)
+	})
 	for _, g := range all {
 		kept += sumOf(g.excess)
 	}
