@@ -50,8 +50,8 @@ var plantedIn = map[string][]planted{
 		{"late_scan", diagnose.LateCollective, []int32{0}, plantedSteps, ""},
 		// A broadcast for every 50 us takes 2 latencies of 3 us (log2 of 4 ranks) and a little for 8 bytes.
 		{"many_broadcasts", diagnose.CollectiveTime, nil, plantedSteps * 6. / 50, ""},
-		// A message and its answer for every 50 us take one latency each, at two lines that are findings of their own.
-		{"many_messages", diagnose.Communication, nil, plantedSteps * 3. / 50, ""},
+		// Messages for every 25 us take a latency.
+		{"many_messages", diagnose.Communication, nil, plantedSteps * 3. / 25, ""},
 		{"imbalance_waitall", diagnose.Imbalance, []int32{3}, plantedSteps * 3. / 4, ""},
 		{"imbalance_testall", diagnose.Imbalance, []int32{3}, plantedSteps * 3. / 4, ""},
 		{"imbalance_sendrecv", diagnose.Imbalance, []int32{0}, plantedSteps * 3. / 4, ""},
@@ -199,8 +199,10 @@ func (p *planted) compare(t *testing.T, d *diagnose.Diagnosis, us int, line stri
 		rest = p.compareFirst(t, d, us, line)
 	}
 	for _, f := range rest {
-		// Both ends of a message wait for each other in many_messages.
-		if share := float64(f.GainNs) / float64(d.TimeNs); share >= 0.01 && p.rule != diagnose.Communication {
+		if p.rule == diagnose.Communication && f.Rule == "small-messages" && strings.HasSuffix(f.Place, line) {
+			continue // another name for the same
+		}
+		if share := float64(f.GainNs) / float64(d.TimeNs); share >= 0.01 {
 			t.Errorf("%s of %v at %s gains %.1f %% and was not planted", f.Rule, f.Ranks, f.Place, 100*share)
 		}
 	}
@@ -230,7 +232,7 @@ func (p *planted) compareFirst(t *testing.T, d *diagnose.Diagnosis, us int, line
 	if math.Abs(float64(f.GainNs)-gain) > gain/10 {
 		t.Errorf("it gains %d ns, want %.0f within 10 %%", f.GainNs, gain)
 	}
-	if f.Bound {
+	if f.Bound && slices.Contains(diagnose.Rules, f.Rule) {
 		t.Error("the gain is not simulated")
 	}
 	return all[1:]

@@ -163,18 +163,13 @@ static void many_broadcasts(void)
 		MPI_Bcast(buf, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD); /* fault many_broadcasts */
 }
 
-/* Rank 1 can go on only when rank 0 has answered, again and again. */
+/* Short messages are the fault themselves. */
 static void many_messages(void)
 {
 	work(BASE);
-	for (int i = 0; i < us / 50; i++)
-		if (rank % 2 == 0) {
-			MPI_Recv(sum, 1, MPI_DOUBLE, rank + 1, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-			MPI_Send(buf, 1, MPI_DOUBLE, rank + 1, TAG, MPI_COMM_WORLD);
-		} else {
-			MPI_Send(buf, 1, MPI_DOUBLE, rank - 1, TAG, MPI_COMM_WORLD);
-			MPI_Recv(sum, 1, MPI_DOUBLE, rank - 1, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* fault many_messages */
-		}
+	for (int i = 0; i < us / 25; i++)
+		MPI_Sendrecv(buf, 1, MPI_DOUBLE, rank ^ 1, TAG, sum, 1, MPI_DOUBLE, rank ^ 1, TAG, /* fault many_messages */
+			     MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
 static void exchange(MPI_Request *all)
@@ -210,8 +205,8 @@ static void imbalance_testall(void)
 static void imbalance_sendrecv(void)
 {
 	work(BASE + (rank == 0 ? us : 0));
-	MPI_Sendrecv(buf, 16, MPI_DOUBLE, right, TAG, sum, 16, MPI_DOUBLE, left, TAG, MPI_COMM_WORLD,
-		     MPI_STATUS_IGNORE); /* fault imbalance_sendrecv */
+	MPI_Sendrecv(buf, 16, MPI_DOUBLE, right, TAG, sum, 16, MPI_DOUBLE, left, TAG, MPI_COMM_WORLD, /* fault imbalance_sendrecv */
+		     MPI_STATUS_IGNORE);
 }
 
 static void imbalance_persistent(void)
@@ -382,8 +377,8 @@ static void late_receiver_rendezvous(void)
 		MPI_Send(large, 8192, MPI_DOUBLE, 1, TAG, MPI_COMM_WORLD);
 	work(rank == 1 ? us : 0);
 	if (rank == 1)
-		MPI_Recv(large, 8192, MPI_DOUBLE, 0, TAG, MPI_COMM_WORLD,
-			 MPI_STATUS_IGNORE); /* fault late_receiver_rendezvous */
+		MPI_Recv(large, 8192, MPI_DOUBLE, 0, TAG, MPI_COMM_WORLD, /* fault late_receiver_rendezvous */
+			 MPI_STATUS_IGNORE);
 	work(BASE + (rank == 1 ? 0 : us));
 	MPI_Barrier(MPI_COMM_WORLD);
 }
@@ -476,8 +471,8 @@ static void long_messages(void)
 	static double out[1 << 19], in[1 << 19];
 
 	work(BASE);
-	MPI_Sendrecv(out, 70 * us, MPI_DOUBLE, right, TAG, in, 70 * us, MPI_DOUBLE, left, TAG, MPI_COMM_WORLD,
-		     MPI_STATUS_IGNORE); /* fault long_messages */
+	MPI_Sendrecv(out, 70 * us, MPI_DOUBLE, right, TAG, in, 70 * us, MPI_DOUBLE, left, TAG, MPI_COMM_WORLD, /* fault long_messages */
+		     MPI_STATUS_IGNORE);
 }
 
 /* Rank 0 waits for the late message of rank 1 although the one of rank 2 is there, whose work could be done meanwhile. */

@@ -47,8 +47,8 @@ contains
 
   subroutine imbalance_sendrecv()
     call work(base + on(3))
-    call MPI_Sendrecv(buf, 16, MPI_DOUBLE_PRECISION, right, tag, sum, 16, MPI_DOUBLE_PRECISION, left, tag, & ! fault imbalance_sendrecv
-                      MPI_COMM_WORLD, MPI_STATUS_IGNORE, e)
+    call MPI_Sendrecv(buf, 16, MPI_DOUBLE_PRECISION, right, tag, sum, 16, MPI_DOUBLE_PRECISION, left, tag, &
+                      MPI_COMM_WORLD, MPI_STATUS_IGNORE, e) ! fault imbalance_sendrecv
   end subroutine
 
   subroutine variation()
@@ -119,8 +119,8 @@ contains
   subroutine long_messages()
     double precision, save :: out(400000) = 0, in(400000) = 0
     call work(base)
-    call MPI_Sendrecv(out, 70 * us, MPI_DOUBLE_PRECISION, right, tag, in, 70 * us, MPI_DOUBLE_PRECISION, left, tag, & ! fault long_messages
-                      MPI_COMM_WORLD, MPI_STATUS_IGNORE, e)
+    call MPI_Sendrecv(out, 70 * us, MPI_DOUBLE_PRECISION, right, tag, in, 70 * us, MPI_DOUBLE_PRECISION, left, tag, &
+                      MPI_COMM_WORLD, MPI_STATUS_IGNORE, e) ! fault long_messages
   end subroutine
 end module
 
