@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/commq/commq/internal/units"
 	"github.com/commq/commq/models"
 	"github.com/commq/commq/models/critical"
 	"github.com/commq/commq/models/simulate"
@@ -36,6 +37,8 @@ type Options struct {
 	Evidence []Evidence
 	// NotLookedFor are such rules that were not asked.
 	NotLookedFor []NotLookedFor
+	// MostCalls is the number of calls of a run above which its gains are not simulated, but bounds; 0 means no limit.
+	MostCalls int64
 	// Warnings say what makes the recording doubtful. They come before those of the diagnosis.
 	Warnings []string
 	// Progress is called with what is being done; nil means no callback.
@@ -57,7 +60,7 @@ type Diagnosis struct {
 	// TimesSimulated means that waits, and when they were, are of the run as it was simulated on that machine, and not of
 	// the run's own times.
 	TimesSimulated bool `json:"times_simulated"`
-	// SimulatedNs is the time of the unchanged run there, with MPI_Init and MPI_Finalize.
+	// SimulatedNs is the time of the unchanged run there, with MPI_Init and MPI_Finalize; 0 if it was not simulated.
 	SimulatedNs int64 `json:"simulated_ns"`
 	// Efficiency splits the parallel efficiency on that machine. A program that takes no time has none.
 	Efficiency *Efficiency `json:"efficiency,omitempty"`
@@ -126,6 +129,10 @@ type Finding struct {
 	// the gain cannot exceed; 0 if there is no bound.
 	without func() *change
 	boundNs int64
+	// least makes the change of a run in which the excess of a cause need not be computed, or nil.
+	least func() *change
+	// excess means that the bound is what these ranks compute more than they had to.
+	excess bool
 }
 
 // Part is a place of a cause: a call before which ranks computed longer than they had to.
@@ -203,10 +210,13 @@ func (d *Diagnosis) run(ctx context.Context, r *run.Run, o Options) error {
 	if used.Waited() {
 		d.Warnings = append(d.Warnings, sharedCores(r.Manifest, used, target.Machine.Name))
 	}
-	if err := d.simulate(ctx, w, causes); err != nil {
+	w.bounds = o.MostCalls > 0 && r.Manifest.Counts.Calls > o.MostCalls
+	if w.bounds {
+		d.bound(causes, r.Manifest.Counts.Calls, o.MostCalls)
+	} else if err := d.simulate(ctx, w, causes); err != nil {
 		return err
 	}
-	if float64(d.SimulatedNs) < mostlyComputing*float64(d.TimeNs) && target.Machine.Name == idealNetwork && !used.Known {
+	if d.SimulatedNs > 0 && float64(d.SimulatedNs) < mostlyComputing*float64(d.TimeNs) && target.Machine.Name == idealNetwork && !used.Known {
 		d.Warnings = append(d.Warnings, maybeSharedCores(d))
 	}
 	calls := onPath(path, r.Place(ctx))
@@ -307,33 +317,60 @@ func (d *Diagnosis) simulate(ctx context.Context, w *whatIf, causes []*cause) er
 	}
 	w.baseNs = simulate.Nanoseconds(result.Time)
 	d.SimulatedNs = w.baseNs
-	w.step("simulate: on an ideal network")
-	w.change()
-	ideal, err := w.simulation.SimulateIdeal(ctx)
-	if err != nil {
-		return err
+	ideal := result
+	if !w.idealNetwork() {
+		w.step("simulate: on an ideal network")
+		w.change()
+		if ideal, err = w.simulation.SimulateIdeal(ctx); err != nil {
+			return err
+		}
 	}
 	if e := simulate.NewEfficiency(result, ideal); e != nil {
 		d.Efficiency = &Efficiency{e.Parallel, e.LoadBalance, e.Serialisation, e.Transfer}
 	}
-	for i, c := range causes[:min(mostSimulated, len(causes))] {
-		if c.rule != Variation && float64(c.excessNs()) < leastSimulated*float64(d.TimeNs) {
+	d.Findings = append(d.Findings, d.ofCauses(causes)...)
+	var gains []*gain
+	for i := range d.Findings {
+		f := &d.Findings[i]
+		what := fmt.Sprintf("without cause %d of %d", i+1, len(d.Findings))
+		gains = append(gains, &gain{what, []*change{f.without()}, &f.GainNs})
+		if least := f.least(); least != nil {
+			gains = append(gains, &gain{what, []*change{least}, &f.MostNs})
+		}
+	}
+	err = w.gains(ctx, gains)
+	for i := range d.Findings { // a run can get longer, for example where messages then meet on a link
+		d.Findings[i].GainNs = max(d.Findings[i].GainNs, 0)
+	}
+	return err
+}
+
+// ofCauses are the findings of the causes that may gain enough to be listed.
+func (d *Diagnosis) ofCauses(causes []*cause) (all []Finding) {
+	for _, c := range causes[:min(mostSimulated, len(causes))] {
+		if c.rule == Variation || float64(c.excessNs()) >= leastSimulated*float64(d.TimeNs) {
+			all = append(all, c.finding())
+		}
+	}
+	return all
+}
+
+// bound lists the causes with bounds of their gains, for want of simulations: what the ranks compute more than they had
+// to, all of them together. Variation has no bound.
+func (d *Diagnosis) bound(causes []*cause, calls, most int64) {
+	for _, c := range causes {
+		if c.rule == Variation {
 			continue
 		}
-		f := c.finding()
-		what := fmt.Sprintf("without cause %d", i+1)
-		if f.GainNs, err = w.gain(ctx, what, c.change()); err != nil {
-			return err
+		for _, f := range d.ofCauses([]*cause{c}) {
+			f.without = nil
+			f.boundNs = min(d.TimeNs, c.excessNs())
+			f.GainNs, f.Bound, f.excess = f.boundNs, true, true
+			d.Findings = append(d.Findings, f)
 		}
-		f.GainNs = max(f.GainNs, 0) // a run can get longer, for example where messages then meet on a link
-		if without := c.withoutExcess(); without != nil {
-			if f.MostNs, err = w.gain(ctx, what, without); err != nil {
-				return err
-			}
-		}
-		d.Findings = append(d.Findings, f)
 	}
-	return nil
+	d.Warnings = append(d.Warnings, fmt.Sprintf("the run has %s; above %s gains are bounds, not simulated; --simulate-most %d simulates",
+		units.Count(calls, "call"), units.Comma(most), calls))
 }
 
 // together simulates the run without the causes of the first three findings that have one.

@@ -135,6 +135,19 @@ func TestMemoryLimit(t *testing.T) {
 	}
 }
 
+// Above a number of calls gains are bounds, which the simulated ones keep.
+func TestBoundsWithoutSimulation(t *testing.T) {
+	simulated, bounded := diagnosed(t, "uneven.4", Options{}), diagnosed(t, "uneven.4", Options{MostCalls: 1000})
+	if len(bounded.Warnings) != 1 || bounded.Warnings[0] != "the run has 1,248 calls; above 1,000 gains are bounds, not simulated; "+
+		"--simulate-most 1248 simulates" || bounded.SimulatedNs != 0 || bounded.TogetherNs != 0 {
+		t.Errorf("%q, %+v", bounded.Warnings, bounded)
+	}
+	a, b := simulated.Findings[0], bounded.Findings[0]
+	if b.Rule != a.Rule || b.Place != a.Place || !b.Bound || b.GainNs < a.GainNs {
+		t.Errorf("%s at %s gains at most %d, simulated %s at %s %d", b.Rule, b.Place, b.GainNs, a.Rule, a.Place, a.GainNs)
+	}
+}
+
 // rows are calls of rank 0 with these call sites and computing before them.
 func rows(sites []int32, ns []int64) *schema.Events {
 	b := &schema.Events{}

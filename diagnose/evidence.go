@@ -137,7 +137,10 @@ func (d *Diagnosis) fromFiles(ctx context.Context, w *whatIf, all []Evidence, bo
 		f.Advice, f.Call, f.Evidence = e.Advice, e.Call, e.Values
 		f.Ranks = append(f.Ranks, e.Ranks...)
 		bound(e, &f)
-		if keep := e.keep(w.idealNetwork()); keep != nil && number[e.Rule] <= mostSimulatedOfFile {
+		if f.GainNs <= 0 {
+			continue // it costs nothing in the times of the diagnosis
+		}
+		if keep := e.keep(w.idealNetwork()); keep != nil && !w.bounds && number[e.Rule] <= mostSimulatedOfFile {
 			f.without = func() *change { return &change{keep: keep} }
 			gain, err := w.gain(ctx, "without "+string(e.Rule), f.without())
 			if err != nil {
@@ -208,6 +211,9 @@ func (d *Diagnosis) leftOut(rest int, left string) string {
 
 // boundOf says what the bound of a finding's gain is.
 func (f *Finding) boundOf() string {
+	if f.excess {
+		return "what these ranks compute more than they had to, all together"
+	}
 	if slices.Contains(Rules, f.Rule) {
 		return "the time of these calls on the critical path"
 	}

@@ -45,7 +45,7 @@ func (d *Diagnosis) simulateCalls(ctx context.Context, w *whatIf, findings []Fin
 			known = append(known, f)
 		}
 	}
-	if len(known) == 0 {
+	if len(known) == 0 || w.bounds {
 		return nil
 	}
 	w.step("find the messages of calls")
@@ -54,14 +54,17 @@ func (d *Diagnosis) simulateCalls(ctx context.Context, w *whatIf, findings []Fin
 	if err != nil {
 		return err
 	}
+	var gains []*gain
 	for i, f := range known {
 		keep := m.free(1 << i)
 		f.without = func() *change { return &change{keep: keep} }
-		gain, err := w.gain(ctx, "without the cost of "+siteText(f.Call, f.Place), f.without())
-		if err != nil {
-			return err
-		}
-		f.GainNs, f.Bound = min(max(gain, 0), f.boundNs), false
+		gains = append(gains, &gain{"without the cost of " + siteText(f.Call, f.Place), []*change{f.without()}, &f.GainNs})
+	}
+	if err := w.gains(ctx, gains); err != nil {
+		return err
+	}
+	for _, f := range known {
+		f.GainNs, f.Bound = min(max(f.GainNs, 0), f.boundNs), false
 	}
 	return nil
 }

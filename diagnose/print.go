@@ -57,6 +57,9 @@ func (d *Diagnosis) Gain(f *Finding) string {
 // MostWaits is how many of the calls that waited the list names.
 const MostWaits = 3
 
+// Nothing is what people are told of a run without a finding that is listed.
+const Nothing = "Nothing was found whose removal alone would gain enough to be listed."
+
 // Text writes the verdict, the warnings and the first findings for people, and says what is left out.
 func (d *Diagnosis) Text(w io.Writer, shown int, left string) error {
 	var s strings.Builder
@@ -65,7 +68,7 @@ func (d *Diagnosis) Text(w io.Writer, shown int, left string) error {
 		fmt.Fprintf(&s, "warning: %s\n", text)
 	}
 	if shown == 0 {
-		fmt.Fprintf(&s, "\nNothing was found that costs enough to be listed: no rank waits long for another, and no call takes long.\n")
+		fmt.Fprintf(&s, "\n%s\n", Nothing)
 	}
 	for i := range d.Findings[:shown] {
 		f := &d.Findings[i]

@@ -114,11 +114,12 @@ func (c *gathered) ruleByWaits() Rule {
 func (c *cause) finding() Finding {
 	if c.rule == Variation {
 		f := newFinding(Variation, "Ranks compute longer in turn, so that others wait now for this one and now for that one")
-		f.without = c.change
+		f.without, f.least = c.change, c.withoutExcess
 		return f
 	}
 	first, f := c.parts[0], newFinding(c.rule, c.title())
 	f.Place, f.Call, f.Ranks, f.WaitNs, f.without = first.place, first.call.String(), c.ranks(), c.waitNs, c.change
+	f.least = c.withoutExcess
 	f.Waits = append(f.Waits, c.waits...)
 	for _, p := range c.parts {
 		f.Parts = append(f.Parts, Part{Place: p.place, Call: p.call.String(), Ranks: slices.Sorted(maps.Keys(p.excess)),

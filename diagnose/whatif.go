@@ -3,8 +3,10 @@ package diagnose
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/commq/commq/internal/units"
 	"github.com/commq/commq/models"
@@ -20,6 +22,7 @@ type whatIf struct {
 	baseNs     int64 // time of the unchanged run
 	step       func(string)
 	memory     int64 // limit in bytes; 0 means none
+	bounds     bool  // nothing is simulated: gains are bounds
 }
 
 // run simulates the run with these changes.
@@ -48,17 +51,17 @@ func (w *whatIf) explain(ctx context.Context, how critical.Options) (*critical.E
 }
 
 // change makes the next simulation one with these changes.
-func (w *whatIf) change(changes ...*change) {
-	w.simulation.Change, w.simulation.Keep = nil, nil
-	if fill := fillComputing(w.simulation.Run); fill != nil {
-		w.simulation.Change = fill
-	}
+func (w *whatIf) change(changes ...*change) { w.applyTo(w.simulation, changes) }
+
+// applyTo makes a simulation one with these changes.
+func (w *whatIf) applyTo(s *stored.Simulation, changes []*change) {
+	s.Change, s.Keep = fillComputing(s.Run), nil
 	// Variation replaces times, the others scale them.
 	slices.SortStableFunc(changes, func(a, b *change) int { return cmp.Compare(len(b.each), len(a.each)) })
 	for _, c := range changes {
-		w.simulation.Keep = leastKept(w.simulation.Keep, c.keep)
-		before := w.simulation.Change
-		w.simulation.Change = func(b *schema.Events) {
+		s.Keep = leastKept(s.Keep, c.keep)
+		before := s.Change
+		s.Change = func(b *schema.Events) {
 			if before != nil {
 				before(b)
 			}
@@ -87,12 +90,40 @@ func (w *whatIf) idealNetwork() bool {
 }
 
 // gain is the time by which the run is shorter with some changes, in ns. It is negative if they make it longer.
-func (w *whatIf) gain(ctx context.Context, what string, changes ...*change) (int64, error) {
-	r, err := w.run(ctx, what, changes...)
-	if err != nil {
-		return 0, err
+func (w *whatIf) gain(ctx context.Context, what string, changes ...*change) (ns int64, err error) {
+	err = w.gains(ctx, []*gain{{what, changes, &ns}})
+	return ns, err
+}
+
+// gain is a gain to simulate: of the changes, with a name for people, and where to put it.
+type gain struct {
+	what    string
+	changes []*change
+	ns      *int64
+}
+
+// atOnce is the number of simulations at the same time.
+const atOnce = 2
+
+// gains simulates gains, some at the same time.
+func (w *whatIf) gains(ctx context.Context, all []*gain) error {
+	var running sync.WaitGroup
+	errs, free := make([]error, len(all)), make(chan bool, atOnce)
+	for i, g := range all {
+		free <- true
+		w.step("simulate: " + g.what)
+		one := *w.simulation
+		w.applyTo(&one, g.changes)
+		running.Go(func() {
+			defer func() { <-free }()
+			r, err := one.Simulate(ctx)
+			if errs[i] = err; err == nil {
+				*g.ns = w.baseNs - simulate.Nanoseconds(r.Time)
+			}
+		})
 	}
-	return w.baseNs - simulate.Nanoseconds(r.Time), nil
+	running.Wait()
+	return errors.Join(errs...)
 }
 
 // change changes how long ranks compute, before all calls or before those of some call sites, or what operations cost.

@@ -24,6 +24,7 @@ type diagnoseOptions struct {
 	all     bool    // --all
 	least   float64 // --least
 	memory  int     // --memory
+	most    int64   // --simulate-most
 	format  string  // --format
 	list    bool    // --list
 	every   bool    // --every-rule
@@ -37,6 +38,9 @@ const diagnoseShown = 5
 
 // diagnoseLeast is the default of --least.
 const diagnoseLeast = 0.01
+
+// diagnoseMost is the default of --simulate-most: a simulation takes about a second of a core for a million calls.
+const diagnoseMost = 10_000_000
 
 func newDiagnoseCommand(a *app) *cobra.Command {
 	var o diagnoseOptions
@@ -90,12 +94,14 @@ docs/method/diagnose.md has the method and what it cannot see.`,
 		findingRows/1_000_000))
 	f.Float64Var(&o.least, "least", diagnoseLeast, "least gain of a finding that is listed, as a fraction of the run's time")
 	f.IntVar(&o.memory, "memory", 4096, "memory in `MIB` that the rows of the run may take")
+	f.Int64Var(&o.most, "simulate-most", diagnoseMost,
+		"number of `CALLS` of a run above which gains are bounds, not simulated; 0 means no limit")
 	f.StringVar(&o.format, "format", "table", "`FORMAT` of the answer: "+strings.Join(diagnoseFormats, ", ")+
 		"; json and csv have all findings, junit a test of each rule")
 	register(c, completeRuns(a), "run")
 	registerMachines(c)
 	complete(c, "format", diagnoseFormats...)
-	completeNothing(c, "finding", "least", "memory")
+	completeNothing(c, "finding", "least", "memory", "simulate-most")
 	a.readsRuns(c)
 	return c
 }
@@ -110,6 +116,8 @@ func (o *diagnoseOptions) check() error {
 		return fmt.Errorf("--least %v: want a fraction from 0 to 1", o.least)
 	case o.memory < 1:
 		return fmt.Errorf("--memory %d: want at least 1", o.memory)
+	case o.most < 0:
+		return fmt.Errorf("--simulate-most %d: want a number of calls, 0 for no limit", o.most)
 	case o.target.Machine == "" && len(o.target.Set) > 0:
 		return errors.New("--set: it changes a machine; name one with --machine")
 	}
@@ -141,7 +149,7 @@ func (o *diagnoseOptions) diagnose(ctx context.Context, a *app, found run.Found,
 	if err != nil {
 		return nil, err
 	}
-	how := diagnose.Options{MemoryBytes: int64(o.memory) << 20, Progress: progress}
+	how := diagnose.Options{MemoryBytes: int64(o.memory) << 20, MostCalls: o.most, Progress: progress}
 	if o.target.Machine != "" {
 		if how.Target, err = readTarget(o.target); err != nil {
 			return nil, err

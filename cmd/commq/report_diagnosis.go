@@ -39,7 +39,7 @@ func reportDiagnosis(ctx context.Context, a *app, found run.Found) (report.Diagn
 		said.Causes = append(said.Causes, reportCause(d, &d.Findings[i]))
 	}
 	if shown == 0 {
-		said.Left = "Nothing was found that costs enough to be listed: no rank waits long for another, and no call takes long."
+		said.Left = diagnose.Nothing
 	} else if rest := len(d.Findings) - shown; rest > 0 {
 		said.Left = counted(int64(rest), "smaller finding") + ": commq diagnose --all lists them"
 	}
