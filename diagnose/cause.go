@@ -23,6 +23,8 @@ type cause struct {
 	computed *computing
 	// mean is the time that computing before a call takes on average, in ns; of variation only.
 	mean map[rankSite]int64
+	// varies is the call before which it varies most; of variation only.
+	varies causeKey
 	// waitNs is the time that was waited because of it, and waits the calls that waited.
 	waitNs int64
 	waits  []Wait
@@ -164,7 +166,7 @@ func causesOf(delays []*critical.Delay, computed *computing, place func(int32) s
 		return cmp.Or(cmp.Compare(b.excessNs(), a.excessNs()), cmp.Compare(a.parts[0].place, b.parts[0].place),
 			cmp.Compare(a.parts[0].call, b.parts[0].call))
 	})
-	return slices.Concat(imbalances, []*cause{{rule: Variation, mean: computed.mean()}}, causes)
+	return slices.Concat(imbalances, []*cause{{rule: Variation, mean: computed.mean(), varies: computed.mostVaried(place)}}, causes)
 }
 
 // imbalancesOf are the imbalances: of each group of ranks, or the one of the run. of is the number of the imbalance that

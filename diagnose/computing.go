@@ -1,6 +1,11 @@
 package diagnose
 
 import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+
 	"github.com/commq/commq/run"
 	"github.com/commq/commq/schema"
 )
@@ -46,10 +51,16 @@ func fillComputing(r *run.Run) func(*schema.Events) {
 // rankSite is a call site of one rank.
 type rankSite struct{ rank, site int32 }
 
+func (a rankSite) compare(b rankSite) int {
+	return cmp.Or(cmp.Compare(a.site, b.site), cmp.Compare(a.rank, b.rank))
+}
+
 // computing is how long ranks compute before the calls of each call site.
 type computing struct {
 	ns   map[rankSite]int64 // on the run's compute_clock
 	rows map[rankSite]int64 // number of calls
+	// squares are the sums of the squares of these times.
+	squares map[rankSite]float64
 	// wallNs is the time between calls of a thread, less polling, and cpuNs what it computed in it, of all threads
 	// together.
 	wallNs, cpuNs int64
@@ -62,7 +73,7 @@ type computing struct {
 var computeColumns = []string{"compute_ns", "poll_ns"}
 
 func newComputing(r *run.Run) *computing {
-	return &computing{ns: map[rankSite]int64{}, rows: map[rankSite]int64{}, calls: map[int32]schema.CallID{}, gaps: newGaps(),
+	return &computing{ns: map[rankSite]int64{}, rows: map[rankSite]int64{}, squares: map[rankSite]float64{}, calls: map[int32]schema.CallID{}, gaps: newGaps(),
 		fill: fillComputing(r)}
 }
 
@@ -75,6 +86,7 @@ func (c *computing) add(b *schema.Events) {
 		c.rows[at]++
 		if ns > 0 {
 			c.ns[at] += ns
+			c.squares[at] += float64(ns) * float64(ns)
 			c.calls[at.site] = schema.CallID(b.Call[i])
 		}
 		if gap, known := c.gaps.before(b, i); known {
@@ -136,6 +148,24 @@ func (c *computing) mean() map[rankSite]int64 {
 		}
 	}
 	return mean
+}
+
+// mostVaried is the call before which the times of computing vary most: where the standard deviations of the ranks'
+// times, each as often as there are times, add up to most. It is none if they never vary.
+func (c *computing) mostVaried(place func(int32) string) (at causeKey) {
+	sum, most := map[causeKey]float64{}, 0.0
+	for _, of := range slices.SortedFunc(maps.Keys(c.squares), rankSite.compare) { // in order, so that sums round in one way
+		if of.site == schema.NullInt32 {
+			continue
+		}
+		k := causeKey{place: place(of.site), call: c.calls[of.site]}
+		ns := float64(c.ns[of])
+		sum[k] += math.Sqrt(max(0, c.squares[of]*float64(c.rows[of])-ns*ns))
+		if sum[k] > most {
+			at, most = k, sum[k]
+		}
+	}
+	return at
 }
 
 // cpuShare is the part of the time between calls in which the ranks computed: less than 1 where they waited for a

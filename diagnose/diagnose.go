@@ -193,7 +193,7 @@ func Run(ctx context.Context, r *run.Run, o Options) (*Diagnosis, error) {
 }
 
 func (d *Diagnosis) run(ctx context.Context, r *run.Run, o Options) error {
-	target, err := targetOf(r.Manifest, o.Target)
+	target, err := TargetOf(r.Manifest, o.Target)
 	if err != nil {
 		return err
 	}
@@ -281,8 +281,9 @@ func (d *Diagnosis) explain(ctx context.Context, w *whatIf, simulated bool) (*co
 // idealNetwork is the name of the machine on which messages take no time.
 const idealNetwork = "an ideal network"
 
-// targetOf is the machine of the simulations.
-func targetOf(m *schema.Manifest, given *simulate.Target) (*simulate.Target, error) {
+// TargetOf is the machine of the simulations of a run with this manifest: the given one, that of its times, or an ideal
+// network.
+func TargetOf(m *schema.Manifest, given *simulate.Target) (*simulate.Target, error) {
 	if given != nil {
 		return given, nil
 	}

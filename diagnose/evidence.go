@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -12,7 +13,8 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// Evidence is one thing that a rule found that is a file: a row of its answer, and what the file says of all its rows.
+// Evidence is one thing that a rule found that is a file, a row of its answer with what the file says of all its rows, or
+// that another package found (HandWritten).
 type Evidence struct {
 	// Rule is the file's name.
 	Rule Rule
@@ -22,6 +24,8 @@ type Evidence struct {
 	Way Way
 	// Callsite is the call site; schema.NullInt32 where there is no one place.
 	Callsite int32
+	// Place is the place of the call site if Callsite is not known.
+	Place string
 	// Call is the MPI function there.
 	Call string
 	// Ranks are the ranks that cause it; nil means all.
@@ -46,6 +50,8 @@ const (
 	WayBound Way = "bound"
 	// WayMessages: a simulation in which messages and collectives keep the factors Latency and Bytes.
 	WayMessages Way = "messages"
+	// WayGain: the cost is a gain that was simulated on the machine of the diagnosis.
+	WayGain Way = "gain"
 	// WayStandard: a simulation in which synchronous sends are standard ones.
 	WayStandard Way = "standard"
 )
@@ -115,11 +121,11 @@ func (d *Diagnosis) bounds(path *critical.Path, simulated bool, place func(int32
 		onPath[g.Callsite] = g.TotalNs() - g.Ns[critical.Compute]
 	}
 	return func(e *Evidence, f *Finding) {
-		f.GainNs, f.Bound = min(e.CostNs, d.TimeNs), true
+		f.GainNs, f.Bound, f.Place = min(e.CostNs, d.TimeNs), e.Way != WayGain, e.Place
 		if e.Callsite != schema.NullInt32 {
 			f.Place = place(e.Callsite)
 		}
-		if simulated && f.Place != "" {
+		if simulated && f.Place != "" && f.Bound {
 			f.GainNs = min(f.GainNs, onPath[f.Place])
 		}
 	}
@@ -134,7 +140,7 @@ func (d *Diagnosis) fromFiles(ctx context.Context, w *whatIf, all []Evidence, bo
 			continue
 		}
 		f := newFinding(e.Rule, e.Found)
-		f.Advice, f.Call, f.Evidence = e.Advice, e.Call, e.Values
+		f.Advice, f.Call, f.Evidence = cmp.Or(e.Advice, f.Advice), e.Call, e.Values
 		f.Ranks = append(f.Ranks, e.Ranks...)
 		bound(e, &f)
 		if f.GainNs <= 0 {

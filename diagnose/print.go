@@ -82,12 +82,22 @@ func (d *Diagnosis) Text(w io.Writer, shown int, left string) error {
 		}
 		fmt.Fprintf(&s, "   %s\n", f.Advice)
 	}
-	if d.TogetherNs > 0 && shown > 1 {
+	if d.TogetherNs > 0 && d.simulatedAmong(shown) > 1 {
 		fmt.Fprintf(&s, "\nWithout the causes of the first findings together: %s less.\n", units.Duration(d.TogetherNs))
 	}
 	s.WriteString(d.leftOut(len(d.Findings)-shown, left))
 	_, err := io.WriteString(w, s.String())
 	return err
+}
+
+// simulatedAmong is how many of the first findings have a simulated gain.
+func (d *Diagnosis) simulatedAmong(first int) (n int) {
+	for i := range d.Findings[:first] {
+		if f := &d.Findings[i]; !f.Bound && f.GainNs > 0 {
+			n++
+		}
+	}
+	return n
 }
 
 // Text describes a wait: 1.71 s in MPI_Wait at uneven.c:36 (late sender, 170 calls).

@@ -84,8 +84,11 @@ func leastKept(a, b simulate.Keep) simulate.Keep {
 }
 
 // idealNetwork reports whether messages take no time.
-func (w *whatIf) idealNetwork() bool {
-	m, none := w.simulation.Target.Machine, models.Interconnect{}
+func (w *whatIf) idealNetwork() bool { return IdealNetwork(w.simulation.Target.Machine) }
+
+// IdealNetwork reports whether messages take no time on a machine.
+func IdealNetwork(m *models.Machine) bool {
+	none := models.Interconnect{}
 	return m.Network == none && m.IntraNode == none
 }
 

@@ -158,6 +158,9 @@ func (o *diagnoseOptions) diagnose(ctx context.Context, a *app, found run.Found,
 	if err := o.askFiles(ctx, a, found, &how); err != nil {
 		return nil, err
 	}
+	if err := askByHand(ctx, r, &how); err != nil {
+		return nil, err
+	}
 	if how.Warnings, err = recordingDoubts(ctx, found); err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,10 +9,14 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/commq/commq/detect/replace"
+	"github.com/commq/commq/detect/report"
+	"github.com/commq/commq/detect/stored"
 	"github.com/commq/commq/diagnose"
 	"github.com/commq/commq/queries"
 	"github.com/commq/commq/queries/output"
 	"github.com/commq/commq/run"
+	"github.com/commq/commq/schema"
 )
 
 // findingLibrary are the rules of commq diagnose that are files.
@@ -86,6 +91,42 @@ func evidenceOf(f *queries.Finding, row *queries.Found) diagnose.Evidence {
 		e.Values = append(e.Values, diagnose.Value{Name: c.Name, Value: row.Evidence[i], Unit: unit})
 	}
 	return e
+}
+
+// mostByHand is how many messages a run has at most in which diagnose looks for collectives made by hand. Each that is
+// found takes a simulation.
+const mostByHand = 1 << 20
+
+// askByHand looks for collectives made by hand, unless messages take no time in the simulations of the diagnosis: then
+// nothing is saved by a collective.
+func askByHand(ctx context.Context, r *run.Run, to *diagnose.Options) error {
+	target, err := diagnose.TargetOf(r.Manifest, to.Target)
+	if err != nil || diagnose.IdealNetwork(target.Machine) || r.Manifest.Counts.Messages == 0 {
+		return err
+	}
+	why := ""
+	if err := cmp.Or(stored.Need.Check(r.Name, r.Manifest), replace.Need.Check(r.Name, r.Manifest)); err != nil {
+		why = err.Error()
+	} else if n := r.Manifest.Counts.Messages; n > mostByHand {
+		why = fmt.Sprintf("the run has %s; ask commq detect", counted(n, "message"))
+	}
+	if why != "" {
+		to.NotLookedFor = append(to.NotLookedFor, diagnose.NotLookedFor{Rule: diagnose.HandWritten, Why: why})
+		return nil
+	}
+	to.Progress("look for " + string(diagnose.HandWritten))
+	found, err := report.PriceByHand(ctx, r, target, spillPayloads)
+	for i := range found {
+		x := &found[i]
+		if x.SavedNs == nil || *x.SavedNs <= 0 {
+			continue
+		}
+		to.Evidence = append(to.Evidence, diagnose.Evidence{Rule: diagnose.HandWritten, Way: diagnose.WayGain,
+			Callsite: schema.NullInt32, Place: x.Place, Call: x.Call, Ranks: x.Ranks, CostNs: *x.SavedNs,
+			Found:  "By hand: " + x.Text,
+			Values: []diagnose.Value{{Name: "collective", Value: x.Operation}}})
+	}
+	return err
 }
 
 // listedRuleColumns are the columns of the list of rules.

@@ -2,9 +2,11 @@ package report
 
 import (
 	"context"
+	"strings"
 
 	"github.com/commq/commq/detect"
 	"github.com/commq/commq/detect/stored"
+	"github.com/commq/commq/models/simulate"
 	"github.com/commq/commq/run"
 )
 
@@ -17,6 +19,19 @@ type ByHand struct {
 	// File and Line are the first known place in the source that sends its messages.
 	File string
 	Line int32
+}
+
+// PricedByHand is a collective that a run does by hand, with what calling it saves.
+type PricedByHand struct {
+	ByHand
+	// Place is where its messages are sent.
+	Place string
+	// Call is the MPI function that sends there.
+	Call string
+	// Ranks are the world ranks that take part, ascending.
+	Ranks []int32
+	// SavedNs is the time that calling the collective saves by simulation, in ns; nil if that is not known.
+	SavedNs *int64
 }
 
 // FindByHand detects the collectives that the run in a folder does by hand, with the default options. Exchanges between
@@ -34,21 +49,48 @@ func FindByHand(ctx context.Context, dir string, spill func() (stored.SpillFile,
 	return answer.byHand(), nil
 }
 
-// byHand lists the findings but those between neighbours.
-func (p *Report) byHand() (list []ByHand) {
-	for k := range p.Findings {
-		f := &p.Findings[k]
+// PriceByHand does the same for an open run, with what calling each collective saves on a machine.
+func PriceByHand(ctx context.Context, r *run.Run, target *simulate.Target,
+	spill func() (stored.SpillFile, error)) (list []PricedByHand, err error) {
+	answer, err := Detect(ctx, &stored.Detection{Run: r, Spill: spill,
+		Options: detect.Options{MinRanks: detect.DefaultMinRanks, Messages: true}})
+	if err != nil || len(answer.Findings) == 0 {
+		return nil, err
+	}
+	if err := answer.AddPrices(ctx, r, target, nil); err != nil {
+		return nil, err
+	}
+	for k := range answer.Findings {
+		f := &answer.Findings[k]
 		if f.BetweenNeighbors() {
 			continue
 		}
-		found := ByHand{Operation: f.Operation, Text: f.Scope() + ": " + f.Amount()}
-		for _, site := range f.SendSites {
-			if site.File != "" {
-				found.File, found.Line = site.File, site.Line
-				break
-			}
+		p := PricedByHand{ByHand: f.byHand(), Ranks: f.union(func(g *Group) []int32 { return g.Ranks }), SavedNs: f.Price.SavedNs}
+		if len(f.SendSites) > 0 {
+			p.Place, p.Call = f.SendSites[0].Place, strings.Join(f.SendSites[0].Calls, ", ")
 		}
-		list = append(list, found)
+		list = append(list, p)
+	}
+	return list, nil
+}
+
+// byHand lists the findings but those between neighbours.
+func (p *Report) byHand() (list []ByHand) {
+	for k := range p.Findings {
+		if f := &p.Findings[k]; !f.BetweenNeighbors() {
+			list = append(list, f.byHand())
+		}
 	}
 	return list
+}
+
+func (f *Finding) byHand() ByHand {
+	found := ByHand{Operation: f.Operation, Text: f.Scope() + ": " + f.Amount()}
+	for _, site := range f.SendSites {
+		if site.File != "" {
+			found.File, found.Line = site.File, site.Line
+			break
+		}
+	}
+	return found
 }
