@@ -114,3 +114,33 @@ func wasteLines(t *testing.T) map[string]int {
 	}
 	return lines
 }
+
+// TestDiagnosePricesCollectivesByHand: on the machine of TestDetectPricesFindings calling MPI_Bcast saves 3,097 ns. Where
+// messages take no time nothing is saved, and nothing is looked for.
+func TestDiagnosePricesCollectivesByHand(t *testing.T) {
+	store := t.TempDir()
+	writeStar(t, store, "star.4")
+	machine := filepath.Join(store, "m.yaml")
+	putFile(t, machine, "network:\n  latency_ns: 1000\n  bandwidth_bytes_per_s: 1e9\n  output_links: 1\n", 0o644)
+	byHand := func(machine string) (found []diagnose.Finding) {
+		var d diagnose.Diagnosis
+		if err := json.Unmarshal([]byte(commq(t, "diagnose", "--store", store, "star.4", "--machine", machine, "--format", "json")),
+			&d); err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range d.Findings {
+			if f.Rule == diagnose.HandWritten {
+				found = append(found, f)
+			}
+		}
+		return found
+	}
+	found := byHand(machine)
+	if len(found) != 1 || found[0].GainNs != 3097 || found[0].Bound || len(found[0].Ranks) != 4 ||
+		!strings.HasPrefix(found[0].Title, "By hand: MPI_Bcast over ") {
+		t.Errorf("%+v, want one MPI_Bcast that gains 3097 ns", found)
+	}
+	if found := byHand("ideal"); len(found) != 0 {
+		t.Errorf("on an ideal machine: %+v", found)
+	}
+}
