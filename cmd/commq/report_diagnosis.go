@@ -21,15 +21,7 @@ func reportDiagnosis(ctx context.Context, a *app, found run.Found) (report.Diagn
 		return report.Diagnosis{Missing: fmt.Sprintf("run %q has %s, which would take long here; ask commq diagnose",
 			found.Name, counted(calls, "call"))}, nil
 	}
-	r, err := run.Open(ctx, found.Dir, diagnose.Need)
-	if err != nil {
-		return report.Diagnosis{}, err
-	}
-	how := diagnose.Options{Progress: func(string) {}}
-	if err := (&diagnoseOptions{}).askFiles(ctx, a, found, &how); err != nil {
-		return report.Diagnosis{}, err
-	}
-	d, err := diagnose.Run(ctx, r, how)
+	d, err := (&diagnoseOptions{}).diagnose(ctx, a, found, func(string) {})
 	if err != nil {
 		return report.Diagnosis{Missing: err.Error()}, nil // a run that cannot be simulated still has its queries
 	}
