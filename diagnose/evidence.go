@@ -143,9 +143,6 @@ func (d *Diagnosis) fromFiles(ctx context.Context, w *whatIf, all []Evidence, bo
 		f.Advice, f.Call, f.Evidence = cmp.Or(e.Advice, f.Advice), e.Call, e.Values
 		f.Ranks = append(f.Ranks, e.Ranks...)
 		bound(e, &f)
-		if f.GainNs <= 0 {
-			continue // it costs nothing in the times of the diagnosis
-		}
 		if keep := e.keep(w.idealNetwork()); keep != nil && !w.bounds && number[e.Rule] <= mostSimulatedOfFile {
 			f.without = func() *change { return &change{keep: keep} }
 			gain, err := w.gain(ctx, "without "+string(e.Rule), f.without())
@@ -153,6 +150,9 @@ func (d *Diagnosis) fromFiles(ctx context.Context, w *whatIf, all []Evidence, bo
 				return err
 			}
 			f.GainNs, f.Bound = min(max(gain, 0), d.TimeNs), false
+		}
+		if f.GainNs == 0 {
+			continue // it costs nothing in the times of the diagnosis
 		}
 		d.Findings = append(d.Findings, f)
 	}

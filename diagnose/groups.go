@@ -57,8 +57,9 @@ func (l *line) findExcess() {
 	}
 }
 
-// deductOrder takes away the excess that every rank has somewhere that shares the work: then the ranks do the same work
-// in another order, which is no imbalance. lines keep what is left. total is the time that each rank computes.
+// deductOrder takes away the excess that every rank has somewhere that shares the work, and what a rank has more at one
+// line and less at others: then the ranks do the same work in another order, which is no imbalance. lines keep what is
+// left. total is the time that each rank computes.
 func deductOrder(lines []*line, total []int64) (left []*line) {
 	sum := make([]int64, len(total))
 	for _, l := range lines {
@@ -66,13 +67,14 @@ func deductOrder(lines []*line, total []int64) (left []*line) {
 			sum[rank] += ns
 		}
 	}
-	least := slices.Max(sum)
-	for rank := range workers(total) {
-		least = min(least, sum[rank])
+	least, leastTotal := slices.Max(sum), slices.Max(total)
+	for rank, ns := range workers(total) {
+		least, leastTotal = min(least, sum[rank]), min(leastTotal, ns)
 	}
 	for _, l := range lines {
 		for rank, ns := range l.excess {
-			l.excess[rank] = int64(float64(ns) * float64(max(0, sum[rank]-least)) / float64(sum[rank]))
+			real := max(0, min(sum[rank]-least, total[rank]-leastTotal))
+			l.excess[rank] = int64(float64(ns) * float64(real) / float64(sum[rank]))
 		}
 		maps.DeleteFunc(l.excess, func(_ int32, ns int64) bool { return ns <= 0 })
 		if len(l.excess) > 0 {

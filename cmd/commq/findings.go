@@ -13,6 +13,7 @@ import (
 	"github.com/commq/commq/detect/report"
 	"github.com/commq/commq/detect/stored"
 	"github.com/commq/commq/diagnose"
+	simulated "github.com/commq/commq/models/simulate/stored"
 	"github.com/commq/commq/queries"
 	"github.com/commq/commq/queries/output"
 	"github.com/commq/commq/run"
@@ -105,7 +106,8 @@ func askByHand(ctx context.Context, r *run.Run, to *diagnose.Options) error {
 		return err
 	}
 	why := ""
-	if err := cmp.Or(stored.Need.Check(r.Name, r.Manifest), replace.Need.Check(r.Name, r.Manifest)); err != nil {
+	if err := cmp.Or(stored.Need.Check(r.Name, r.Manifest), replace.Need.Check(r.Name, r.Manifest),
+		simulated.Need.Check(r.Name, r.Manifest)); err != nil {
 		why = err.Error()
 	} else if n := r.Manifest.Counts.Messages; n > mostByHand {
 		why = fmt.Sprintf("the run has %s; ask commq detect", counted(n, "message"))

@@ -266,7 +266,7 @@ const scalingDoc = "The computing time of all ranks in the smallest run by that 
 	"any number of ranks. Runs with more work on more ranks have less."
 
 // newFactorTable returns the efficiencies of the runs that have them; nil if none has. Runs of several numbers of ranks
-// are also compared with the smallest.
+// of one command are also compared with the smallest.
 func newFactorTable(inputs []Input) *factorTable {
 	inputs = slices.DeleteFunc(slices.Clone(inputs), func(in Input) bool { return len(in.Diagnosis.Factors) == 0 })
 	if len(inputs) == 0 {
@@ -290,7 +290,8 @@ func newFactorTable(inputs []Input) *factorTable {
 		t.Runs = append(t.Runs, name)
 		scaled.Shares = append(scaled.Shares, shareCell(float64(first.Diagnosis.ComputingNs)/float64(max(1, in.Diagnosis.ComputingNs))))
 	}
-	if first.Manifest.Ranks < last.Manifest.Ranks {
+	differs := func(in Input) bool { return !slices.Equal(in.Manifest.Origin.Command, first.Manifest.Origin.Command) }
+	if first.Manifest.Ranks < last.Manifest.Ranks && !slices.ContainsFunc(inputs, differs) {
 		t.Rows = append(t.Rows, scaled)
 	}
 	return t
