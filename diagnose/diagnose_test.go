@@ -171,6 +171,24 @@ func TestChangeMovesComputing(t *testing.T) {
 	}
 }
 
+// It is computed after the sends that follow at once, as in an exchange with several neighbours, but before a send that has
+// work of its own.
+func TestChangeMovesComputingBehindSends(t *testing.T) {
+	for _, own := range []struct{ ns, paid int64 }{{2, 2}, {5, 80}} {
+		c := &change{factor: map[rankSite]float64{{0, 7}: 0.25}, owed: map[int32]int64{}}
+		b := rows([]int32{7, 8, 9}, []int64{100, own.ns, 1})
+		b.Call[0], b.Call[1], b.Call[2] = int16(schema.CallIsend), int16(schema.CallIsend), int16(schema.CallWaitall)
+		c.apply(b)
+		want := []int64{25, own.paid, 76}
+		if own.paid > own.ns {
+			want[2] = 1
+		}
+		if diff := cmp.Diff(want, b.ComputeNs); diff != "" {
+			t.Errorf("%d ns before the second send: -want +got:\n%s", own.ns, diff)
+		}
+	}
+}
+
 // Ranks above the mean are overloaded; those that are hardly above it are not named.
 func TestOverloaded(t *testing.T) {
 	for _, c := range []struct {

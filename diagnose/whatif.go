@@ -141,7 +141,7 @@ type change struct {
 	// factor is what computing before the call takes by what it took, by rank and call site; the rest comes after it.
 	factor map[rankSite]float64
 	// owed is what is still to be computed by a rank, in ns: what was taken away at a call site comes before the next
-	// call of the rank that is of no such site.
+	// call of the rank that is of no such site, but after the sends that follow at once: they would be late in its place.
 	owed map[int32]int64
 }
 
@@ -159,11 +159,20 @@ func (c *change) apply(b *schema.Events) {
 		} else if factor, found := c.factor[rankSite{rank, b.Callsite[i]}]; found {
 			b.ComputeNs[i] = scaled(was, factor)
 			c.owed[rank] += was - b.ComputeNs[i]
-		} else if c.owed[rank] > 0 {
+		} else if c.owed[rank] > 0 && !(onlySends(schema.CallID(b.Call[i])) && was < c.owed[rank]/hardly) {
 			b.ComputeNs[i] = was + c.owed[rank]
 			c.owed[rank] = 0
 		}
 	}
+}
+
+// hardly is the part, one in so many, of what was taken away that computing before another send is below if the two sends
+// follow each other.
+const hardly = 20
+
+// onlySends reports whether a call sends messages, or starts to, and waits for none.
+func onlySends(call schema.CallID) bool {
+	return call.Is(schema.FactStarts) || call.Is(schema.FactPointToPoint) && call.Is(schema.FactSends) && !call.Is(schema.FactReceives)
 }
 
 func scaled(ns int64, factor float64) int64 { return int64(float64(ns)*factor + 0.5) }

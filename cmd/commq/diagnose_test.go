@@ -40,6 +40,7 @@ var plantedIn = map[string][]planted{
 		{"variation", diagnose.Variation, nil, plantedSteps * 3. / 4, ""},
 		{"late_sender", diagnose.LateSender, []int32{0, 2}, plantedSteps, ""},
 		{"late_sender_nonblocking", diagnose.LateSender, []int32{1}, plantedSteps, ""},
+		{"late_sender_neighbours", diagnose.LateSender, []int32{1}, plantedSteps, ""},
 		{"late_sender_chain", diagnose.LateSender, []int32{0}, plantedSteps, ""},
 		{"late_receiver", diagnose.LateReceiver, []int32{1, 3}, plantedSteps, rendezvous},
 		{"late_root", diagnose.LateRoot, []int32{0}, plantedSteps, ""},

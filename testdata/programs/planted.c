@@ -80,6 +80,21 @@ static void late_sender_nonblocking(void)
 	MPI_Barrier(MPI_COMM_WORLD);
 }
 
+/* An exchange with two neighbours: both wait, and the second send follows the first at once. */
+static void late_sender_neighbours(void)
+{
+	MPI_Request requests[4];
+
+	MPI_Irecv(sum, 8, MPI_DOUBLE, left, TAG, MPI_COMM_WORLD, &requests[0]);
+	MPI_Irecv(sum + 8, 8, MPI_DOUBLE, right, TAG, MPI_COMM_WORLD, &requests[1]);
+	work(rank == 1 ? us : 0);
+	MPI_Isend(buf, 8, MPI_DOUBLE, left, TAG, MPI_COMM_WORLD, &requests[2]); /* fault late_sender_neighbours */
+	MPI_Isend(buf, 8, MPI_DOUBLE, right, TAG, MPI_COMM_WORLD, &requests[3]);
+	MPI_Waitall(4, requests, MPI_STATUSES_IGNORE);
+	work(BASE + (rank == 1 ? 0 : us));
+	MPI_Barrier(MPI_COMM_WORLD);
+}
+
 /* A chain: all ranks wait for rank 0, most of them through others. */
 static void late_sender_chain(void)
 {
@@ -535,6 +550,7 @@ static const fault faults[] = {
 	{"variation", variation},
 	{"late_sender", late_sender},
 	{"late_sender_nonblocking", late_sender_nonblocking},
+	{"late_sender_neighbours", late_sender_neighbours},
 	{"late_sender_chain", late_sender_chain},
 	{"late_receiver", late_receiver},
 	{"late_root", late_root},
