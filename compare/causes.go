@@ -8,17 +8,20 @@ import (
 	"github.com/commq/commq/internal/nearest"
 	"github.com/commq/commq/internal/stats"
 	"github.com/commq/commq/internal/units"
+	"github.com/commq/commq/run"
 )
 
 // Cause is a finding of commq diagnose in a run.
 type Cause struct {
 	// Rule is its kind: imbalance.
 	Rule string
-	// Call is the MPI call at its place, with the place if it is known. It is empty where there is no one place.
-	Call string
-	// Share is what mending it gains, as a part of the run's time. Bound means that it is at most this.
-	Share float64
-	Bound bool
+	// Call is the MPI call at its place, and Place that place, which is empty if it is not known. Both are empty where
+	// there is no one place.
+	Call, Place string
+	// GainNs is what mending it gains, and Share that as a part of the run's time. Bound means that it is at most this.
+	GainNs int64
+	Share  float64
+	Bound  bool
 	// Text says what is the matter.
 	Text string
 	// File and Line are its place in the source; empty and 0 if unknown.
@@ -26,8 +29,22 @@ type Cause struct {
 	Line int32
 }
 
+// site is the call with its place.
+func (c *Cause) site() string {
+	if c.Call == "" {
+		return ""
+	}
+	return run.SiteText(c.Call, "", c.Place)
+}
+
 // Causes are the findings of a run.
 type Causes struct {
+	// Run is the run's name.
+	Run string
+	// TimeNs is the run's time, of which the gains are parts.
+	TimeNs int64
+	// Machine is the machine on which the run was simulated without its faults.
+	Machine string
 	// Found are all of them.
 	Found []Cause
 	// Warnings say what makes them doubtful.
@@ -90,7 +107,7 @@ func (j *judge) findingsOf(runs []string) {
 
 // addCause adds a finding of a run to those with the same rule and place.
 func addCause(all []repeated, c Cause) []repeated {
-	i := slices.IndexFunc(all, func(r repeated) bool { return r.Rule == c.Rule && r.Call == c.Call })
+	i := slices.IndexFunc(all, func(r repeated) bool { return r.Rule == c.Rule && r.site() == c.site() })
 	if i < 0 {
 		return append(all, repeated{c, []float64{c.Share}})
 	}
@@ -110,8 +127,8 @@ func (r *repeated) message(runs []string, share, percent float64) string {
 	}
 	text := fmt.Sprintf("%s of %s costs %s%s of the time, %s is allowed: %s", r.Rule, of, most, units.Percent(share),
 		units.Percent(percent/100), r.Text)
-	if r.Call != "" && !strings.Contains(r.Text, r.Call) {
-		text += ", " + r.Call
+	if site := r.site(); site != "" && !strings.Contains(r.Text, site) {
+		text += ", " + site
 	}
 	return text
 }

@@ -12,9 +12,9 @@ func caused(runs ...string) *Evidence {
 		e.New = append(e.New, Sample{Run: name, Ranks: 4})
 	}
 	e.Causes = func(run string) (Causes, error) {
-		c := Causes{Found: []Cause{{Rule: "imbalance", Call: "MPI_Wait at a.c:3", Share: 0.05, Text: "Rank 2 computes longer", File: "a.c", Line: 3}}}
+		c := Causes{Found: []Cause{{Rule: "imbalance", Call: "MPI_Wait", Place: "a.c:3", Share: 0.05, Text: "Rank 2 computes longer", File: "a.c", Line: 3}}}
 		if run == "a" {
-			c.Found = append(c.Found, Cause{Rule: "late-sender", Call: "MPI_Send at a.c:9", Share: 0.03, Bound: true, Text: "It is late"})
+			c.Found = append(c.Found, Cause{Rule: "late-sender", Call: "MPI_Send", Place: "a.c:9", Share: 0.03, Bound: true, Text: "It is late"})
 		}
 		return c, nil
 	}

@@ -9,6 +9,7 @@
 //   - measure.go asks the query measures; sample.go has the values of one run.
 //   - runs.go measures runs and compares them, or makes a baseline of them, in one call.
 //   - diff.go compares two sets of samples; print.go and table.go show the result, grid.go aligns its lines.
+//   - findings.go compares what commq diagnose finds in two sets of runs.
 //   - wire.go compares what two runs send, message by message.
 //   - baseline.go reads and writes baselines; equation.go fits measures over the number of ranks.
 //   - rules.go reads rules, check.go applies them to evidence, causes.go those about findings, files.go collects that evidence for the files of a

@@ -1,11 +1,13 @@
 package compare
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
 	"strings"
 
+	"github.com/commq/commq/internal/printable"
 	"github.com/commq/commq/internal/units"
 )
 
@@ -19,6 +21,10 @@ type Comparison struct {
 	NewRanks  int32 `json:"new_ranks"`
 	// Changes lists all measures, including those that did not change.
 	Changes []Change `json:"changes"`
+	// Findings are what commq diagnose finds in the one set and not in the other, or costs more or less there.
+	Findings []FindingShift `json:"findings"`
+	// FindingNotes say what makes these doubtful, or why they were not looked for.
+	FindingNotes []string `json:"finding_notes,omitempty"`
 }
 
 // Compare compares two sets of runs. The error names the set that is not usable, and why.
@@ -29,7 +35,7 @@ func Compare(base, new []Sample, o DiffOptions) (*Comparison, error) {
 		}
 	}
 	return &Comparison{Base: namesOf(base), New: namesOf(new), BaseRanks: base[0].Ranks, NewRanks: new[0].Ranks,
-		Changes: Diff(base, new, o)}, nil
+		Changes: Diff(base, new, o), Findings: []FindingShift{}}, nil
 }
 
 func namesOf(set []Sample) (names []string) {
@@ -57,15 +63,25 @@ func (d *Comparison) Text(w io.Writer, all bool, width int) error {
 	head := func(side string, names []string, ranks int32) string {
 		return fmt.Sprintf("%s  %s (%s)\n", side, few(names), plural(int64(ranks), "rank"))
 	}
-	return d.write(w, head("base", d.Base, d.BaseRanks)+head("new ", d.New, d.NewRanks), all,
-		func(g *grid) string { return g.text(width) })
+	format := func(g *grid) string { return g.text(width) }
+	err := d.write(w, head("base", d.Base, d.BaseRanks)+head("new ", d.New, d.NewRanks), all, format)
+	return errors.Join(err, d.writeFindings(w, format, func(note string) string {
+		const head = "findings: "
+		if width > 0 {
+			note = printable.Wrap(note, strings.Repeat(" ", len(head)), width)
+		}
+		return head + note
+	}))
 }
 
 // Markdown writes the same as Text as Markdown.
 func (d *Comparison) Markdown(w io.Writer, all bool) error {
 	head := fmt.Sprintf("base: %s (%s)  \nnew: %s (%s)\n", escape(few(d.Base)), plural(int64(d.BaseRanks), "rank"),
 		escape(few(d.New)), plural(int64(d.NewRanks), "rank"))
-	return d.write(w, head, all, (*grid).markdown)
+	err := d.write(w, head, all, (*grid).markdown)
+	return errors.Join(err, d.writeFindings(w, (*grid).markdown, func(note string) string {
+		return "- findings: " + escape(note)
+	}))
 }
 
 func (d *Comparison) write(w io.Writer, head string, all bool, format func(*grid) string) error {

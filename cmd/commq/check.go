@@ -307,13 +307,11 @@ func (e *checkEngine) Causes(ctx context.Context, r compare.Run) (c compare.Caus
 
 // causesOf returns the findings of a diagnosis as package compare takes them.
 func causesOf(d *diagnose.Diagnosis) compare.Causes {
-	c := compare.Causes{Warnings: d.Warnings}
+	c := compare.Causes{Run: d.Run, TimeNs: d.TimeNs, Machine: d.Machine, Warnings: d.Warnings}
 	for i := range d.Findings {
 		f := &d.Findings[i]
-		x := compare.Cause{Rule: string(f.Rule), Share: d.Share(f), Bound: f.Bound, Text: f.Title}
-		if f.Call != "" {
-			x.Call = run.SiteText(f.Call, "", f.Place)
-		}
+		x := compare.Cause{Rule: string(f.Rule), Call: f.Call, Place: f.Place, GainNs: f.GainNs, Share: d.Share(f), Bound: f.Bound,
+			Text: f.Title}
 		if file, line := f.FileAndLine(); line > 0 {
 			x.File, x.Line = file, int32(line)
 		}

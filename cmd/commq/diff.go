@@ -56,6 +56,9 @@ did has moved. The exit status is 0 whatever diff finds, unless --exit-code is g
 difference: to test that a rewritten program still sends the same, or to find where a run that should be repeatable
 is not.
 
+Findings of commq diagnose that came, went, grew or shrank are named if the runs have times and, all together, at most
+a million calls.
+
 docs/method/compare.md describes every measure.`,
 		Example: `  commq diff main.1 pr.1
   commq diff --base 'main.*' --run 'pr.*' --format markdown
@@ -176,6 +179,9 @@ func runDiff(ctx context.Context, a *app, o *diffOptions, args []string) error {
 	}
 	d, err := o.compare(ctx, a, s)
 	if err != nil {
+		return err
+	}
+	if err := o.addFindings(ctx, a, s, d); err != nil {
 		return err
 	}
 	if o.plot != "" {

@@ -2,14 +2,17 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"golang.org/x/perf/benchfmt"
 
 	"github.com/commq/commq/compare"
+	"github.com/commq/commq/queries"
 	"github.com/commq/commq/schema"
 )
 
@@ -187,5 +190,81 @@ func TestExportBenchfmt(t *testing.T) {
 	if unit := r.Units()[benchfmt.UnitMetadataKey{Unit: "messages", Key: "assume"}]; unit == nil ||
 		unit.Value != "exact" {
 		t.Errorf("messages are not exact in\n%s", out)
+	}
+}
+
+// Between runs of planted programs in virtual times diff names the faults that came, went and grew, each with its line.
+func TestDiffNamesFindings(t *testing.T) {
+	captureEnvironment(t)
+	lines := plantedLines(t, "planted.c")
+	for _, library := range []string{"openmpi", "mpich"} {
+		exe := compilePlanted(t, library, "planted.c")
+		store, machine := t.TempDir(), filepath.Join(t.TempDir(), "machine.yaml")
+		if err := os.WriteFile(machine, []byte(slowMachine), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range []struct{ name, fault, us string }{
+			{"small", "late_sender", "500"}, {"large", "late_sender", "5000"}, {"root", "late_root", "5000"},
+		} {
+			commq(t, "capture", "--store", store, "--name", c.name, "-q", "-n", "4", "--sim-ranks", "1", "--machine", machine,
+				"--clock", "none", "--", exe, c.fault, c.us, fmt.Sprint(plantedSteps))
+		}
+		for _, c := range []struct {
+			base, new string
+			want      []string
+		}{
+			{"small", "large", []string{"grew late-sender " + lines["late_sender"]}},
+			{"large", "small", []string{"shrank late-sender " + lines["late_sender"]}},
+			{"large", "root", []string{"came late-root " + lines["late_root"], "went late-sender " + lines["late_sender"]}},
+		} {
+			var d compare.Comparison
+			out := commq(t, "diff", "--store", store, c.base, c.new, "--format", "json")
+			if err := json.Unmarshal([]byte(out), &d); err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, f := range d.Findings {
+				got = append(got, f.What+" "+f.Rule+" "+filepath.Base(f.Place))
+			}
+			slices.Sort(got)
+			if !slices.Equal(got, c.want) || len(d.FindingNotes) > 0 {
+				t.Errorf("%s: %s and %s: %q, want %q; notes %q", library, c.base, c.new, got, c.want, d.FindingNotes)
+			}
+		}
+	}
+}
+
+// Runs that cannot be diagnosed are compared without their findings; the reason is given if they have times.
+func TestDiffSaysWhyFindingsAreMissing(t *testing.T) {
+	const head = "\nfindings: "
+	for _, c := range []struct{ store, base, new, want string }{
+		{"../../testdata/runs", "mg.W.4", "mg.W.8", head + `not looked for: run "mg.W.4" does not have the rows of all calls (record messages)`},
+		{diffStore(t), "a.3", "b.3", ""}, // without times
+	} {
+		_, out, _ := strings.Cut(commq(t, "diff", "--store", c.store, c.base, c.new), "the same.\n")
+		if _, note, found := strings.Cut(out, head); found != (c.want != "") || !strings.HasPrefix(head+note, c.want) {
+			t.Errorf("%s and %s: %s\nwant %s", c.base, c.new, out, c.want)
+		}
+	}
+	equal := commq(t, "diff", "--store", "../../testdata/runs", "--base", "uneven.4", "--run", "uneven.4")
+	if strings.Contains(equal, "findings") {
+		t.Errorf("equal runs: %s", equal)
+	}
+}
+
+// Runs with many calls together are not diagnosed.
+func TestDiffLeavesOutLargeRuns(t *testing.T) {
+	run := func(calls int64) queries.Run {
+		m := &schema.Manifest{TimeOrigin: "virtual", Record: "all"}
+		m.Counts.Calls = calls
+		return queries.Run{Name: "r", Manifest: m}
+	}
+	for calls, want := range map[int64]string{
+		reportDiagnosed / 2: "",
+		reportDiagnosed:     "not looked for: the runs have 1,572,864 calls, which would take long here; commq diagnose finds those of a run",
+	} {
+		if got := (&diffOptions{}).undiagnosed([]queries.Run{run(calls), run(reportDiagnosed / 2)}); got != want {
+			t.Errorf("%d calls: %q, want %q", calls, got, want)
+		}
 	}
 }

@@ -1,0 +1,110 @@
+package compare
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+const ms = 1_000_000
+
+// costs is a run of 2 s with findings: a rule, a call, a file with a line, and the gain in ms.
+func costs(run string, found ...string) Causes {
+	c := Causes{Run: run, TimeNs: 2000 * ms, Machine: "m"}
+	for _, text := range found {
+		var x Cause
+		var gain int64
+		if _, err := fmt.Sscan(strings.Replace(text, ":", " ", 1), &x.Rule, &x.Call, &x.File, &x.Line, &gain); err != nil {
+			panic(err)
+		}
+		x.Place, x.GainNs, x.Share = fmt.Sprintf("%s:%d", x.File, x.Line), gain*ms, float64(gain)/2000
+		c.Found = append(c.Found, x)
+	}
+	return c
+}
+
+// shifts are the findings that differ, as they are printed.
+func shifts(base, new []Causes) string {
+	var d Comparison
+	d.AddFindings(base, new)
+	var lines []string
+	for i := range d.Findings {
+		s := &d.Findings[i]
+		lines = append(lines, strings.Join([]string{s.change(), s.name(), s.Base.text(), s.New.text()}, "; "))
+	}
+	return strings.Join(lines, "\n")
+}
+
+func TestFindingShifts(t *testing.T) {
+	for _, c := range []struct {
+		about     string
+		base, new []Causes
+		want      string
+	}{
+		{"equal", []Causes{costs("a", "late-sender MPI_Send a.c:12 70")}, []Causes{costs("b", "late-sender MPI_Send a.c:12 70")}, ""},
+		{"came", []Causes{costs("a")}, []Causes{costs("b", "late-sender MPI_Send a.c:12 60")},
+			"came; late-sender, MPI_Send at a.c:12; ; 60 ms (3 %)"},
+		{"less than 1 %", []Causes{costs("a")}, []Causes{costs("b", "late-sender MPI_Send a.c:12 19")}, ""},
+		{"the larger first", []Causes{costs("a", "late-root MPI_Bcast a.c:4 40", "late-sender MPI_Send a.c:12 10")},
+			[]Causes{costs("b", "late-sender MPI_Send a.c:12 60")},
+			"grew; late-sender, MPI_Send at a.c:12; 10 ms (0.5 %); 60 ms (3 %)\nwent; late-root, MPI_Bcast at a.c:4; 40 ms (2 %); "},
+		{"a line that moved", []Causes{costs("a", "late-sender MPI_Send a.c:12 80")},
+			[]Causes{costs("b", "late-sender MPI_Send a.c:15 20")},
+			"shrank, was at a.c:12; late-sender, MPI_Send at a.c:15; 80 ms (4 %); 20 ms (1 %)"},
+		{"a line that moved, at the same cost", []Causes{costs("a", "late-sender MPI_Send a.c:12 80")},
+			[]Causes{costs("b", "late-sender MPI_Send a.c:15 80")}, ""},
+		{"two that could have moved", []Causes{costs("a", "late-sender MPI_Send a.c:12 80")},
+			[]Causes{costs("b", "late-sender MPI_Send a.c:15 60", "late-sender MPI_Send a.c:18 40")},
+			"went; late-sender, MPI_Send at a.c:12; 80 ms (4 %); \ncame; late-sender, MPI_Send at a.c:15; ; 60 ms (3 %)\n" +
+				"came; late-sender, MPI_Send at a.c:18; ; 40 ms (2 %)"},
+		{"built in another folder", []Causes{costs("a", "late-sender MPI_Send /1/a.c:12 20", "late-sender MPI_Send /1/a.c:15 30")},
+			[]Causes{costs("b", "late-sender MPI_Send /2/a.c:15 30", "late-sender MPI_Send /2/a.c:12 60")},
+			"grew; late-sender, MPI_Send at /2/a.c:12; 20 ms (1 %); 60 ms (3 %)"},
+		{"another call or file", []Causes{costs("a", "late-sender MPI_Send a.c:12 80")},
+			[]Causes{costs("b", "late-sender MPI_Isend a.c:12 80", "late-sender MPI_Send b.c:12 80")},
+			"went; late-sender, MPI_Send at a.c:12; 80 ms (4 %); \ncame; late-sender, MPI_Isend at a.c:12; ; 80 ms (4 %)\n" +
+				"came; late-sender, MPI_Send at b.c:12; ; 80 ms (4 %)"},
+		{"of other ranks at the same place", []Causes{costs("a", "imbalance MPI_Send a.c:12 30", "imbalance MPI_Send a.c:12 30")},
+			[]Causes{costs("b", "imbalance MPI_Send a.c:12 60")}, ""},
+		{"within the range of the base", []Causes{costs("a", "imbalance MPI_Send a.c:12 30"), costs("b", "imbalance MPI_Send a.c:12 90")},
+			[]Causes{costs("c"), costs("d", "imbalance MPI_Send a.c:12 31")}, ""},
+		{"outside it", []Causes{costs("a", "imbalance MPI_Send a.c:12 30"), costs("b")},
+			[]Causes{costs("c", "imbalance MPI_Send a.c:12 60"), costs("d", "imbalance MPI_Send a.c:12 40")},
+			"grew; imbalance, MPI_Send at a.c:12; 15 ms (0.75 %); 50 ms (2.5 %)"},
+	} {
+		if got := shifts(c.base, c.new); got != c.want {
+			t.Errorf("%s:\n%s\nwant\n%s", c.about, got, c.want)
+		}
+	}
+}
+
+// Doubts about findings are said only where findings differ.
+func TestFindingDoubts(t *testing.T) {
+	late := costs("b", "late-sender MPI_Send a.c:12 60")
+	late.Machine, late.Warnings = "n", []string{"the clocks differ"}
+	for _, c := range []struct {
+		base Causes
+		want string
+	}{
+		{costs("a", "late-sender MPI_Send a.c:12 60"), ""},
+		{costs("a"), `
+findings                         base          new  change
+late-sender, MPI_Send at a.c:12        60 ms (3 %)  came
+
+findings: the gains of a are on m, those of b on n;
+          --machine takes one for all
+findings: run b: the clocks differ
+`},
+	} {
+		var d Comparison
+		d.AddFindings([]Causes{c.base}, []Causes{late})
+		var b bytes.Buffer
+		if err := d.Text(&b, false, 60); err != nil {
+			t.Fatal(err)
+		}
+		if _, got, _ := strings.Cut(b.String(), "\n\n"); got != c.want {
+			t.Errorf("%s\nwant\n%s", got, c.want)
+		}
+	}
+}
