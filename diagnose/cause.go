@@ -199,14 +199,21 @@ func partsOf(overloaded map[int32]int64, computed *computing, place func(int32) 
 	for rank, ns := range overloaded {
 		less[rank] = -ns
 	}
-	for at, ns := range computed.spread(less) {
+	whole := cells{}
+	for at, ns := range computed.ns {
+		whole[at] = []int64{ns}
+	}
+	for at, ns := range whole.spread(less) {
+		if ns[0] == 0 {
+			continue
+		}
 		k := causeKey{place: place(at.site), call: computed.calls[at.site]}
 		p := byPlace[k]
 		if p == nil {
 			p = &part{place: k.place, call: k.call, excess: map[int32]int64{}}
 			byPlace[k], parts = p, append(parts, p)
 		}
-		p.excess[at.rank] -= ns
+		p.excess[at.rank] -= ns[0]
 	}
 	sortParts(parts)
 	return parts

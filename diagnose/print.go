@@ -224,7 +224,7 @@ func (d *Diagnosis) rules() []Rule {
 	return all
 }
 
-// line is a finding in one line: uneven.c:32: Rank 2 computes ...; gain 719 ms (46.4 %).
+// line is a finding in one line: uneven.c:32: Rank 2 computes ...; gain 735 ms (47.4 %).
 func (d *Diagnosis) line(f *Finding) string {
 	text := fmt.Sprintf("%s; gain %s", f.Title, d.Gain(f))
 	if f.Place != "" {

@@ -133,9 +133,8 @@ func (w *whatIf) gains(ctx context.Context, all []*gain) error {
 type change struct {
 	// keep is the part of its cost that each operation keeps; nil keeps all.
 	keep simulate.Keep
-	// scale is what computing takes by what it took, by rank and call site; what is taken away need not be done. nil
-	// takes nothing away.
-	scale map[rankSite]float64
+	// scale changes what is computed, by rank and call site: what is taken away need not be done. nil changes nothing.
+	scale map[rankSite]*scaling
 	// each is what computing before each call takes, in ns, by rank and call site; nil leaves it.
 	each map[rankSite]int64
 	// factor is what computing before the call takes by what it took, by rank and call site; the rest comes after it.
@@ -153,8 +152,8 @@ func (c *change) apply(b *schema.Events) {
 				b.ComputeNs[i] = mean
 			}
 		} else if c.scale != nil {
-			if factor, found := c.scale[rankSite{rank, b.Callsite[i]}]; found {
-				b.ComputeNs[i] = scaled(was, factor)
+			if k := c.scale[rankSite{rank, b.Callsite[i]}]; k != nil {
+				b.ComputeNs[i] = k.next(was)
 			}
 		} else if factor, found := c.factor[rankSite{rank, b.Callsite[i]}]; found {
 			b.ComputeNs[i] = scaled(was, factor)
@@ -169,6 +168,24 @@ func (c *change) apply(b *schema.Events) {
 // hardly is the part, one in so many, of what was taken away that computing before another send is below if the two sends
 // follow each other.
 const hardly = 20
+
+// scaling changes the computing before the calls of a call site of one rank, in slices of equally many calls.
+type scaling struct {
+	width  int64     // calls in a slice; 0 means all
+	factor []float64 // by slice: what computing takes by what it took
+	more   []int64   // by slice: what it takes beyond that, in ns
+	calls  int64     // so far
+}
+
+// next is what computing before the next call takes that took was ns.
+func (s *scaling) next(was int64) int64 {
+	i := int64(0)
+	if s.width > 0 {
+		i = min(s.calls/s.width, int64(len(s.factor))-1)
+	}
+	s.calls++
+	return scaled(was, s.factor[i]) + s.more[i]
+}
 
 // onlySends reports whether a call sends messages, or starts to, and waits for none.
 func onlySends(call schema.CallID) bool {
@@ -201,10 +218,14 @@ func (c *cause) change() *change {
 			}
 		}
 	}
-	if c.group { // what they compute too much need not be done
-		return &change{scale: k.factor}
+	if !c.group {
+		return k
 	}
-	return k
+	less := &change{scale: map[rankSite]*scaling{}} // what they compute too much need not be done
+	for at, factor := range k.factor {
+		less.scale[at] = &scaling{factor: []float64{factor}, more: []int64{0}}
+	}
+	return less
 }
 
 // even makes some of the ranks compute as long as ns, by changing what they compute where they differ from the others.
@@ -215,9 +236,22 @@ func (c *cause) even(ns float64, some func(rank int32) bool) *change {
 			more[rank] = int64(ns) - total
 		}
 	}
-	k := &change{scale: map[rankSite]float64{}}
-	for at, ns := range c.computed.spread(more) {
-		k.scale[at] = max(0, 1+float64(ns)/float64(c.computed.ns[at]))
+	k, now := &change{scale: map[rankSite]*scaling{}}, c.computed.inTime(len(c.total))
+	for at, list := range now.spread(more) {
+		s := &scaling{factor: make([]float64, len(list)), more: make([]int64, len(list))}
+		calls := c.computed.rows[at]
+		if len(list) > 1 {
+			s.width = c.computed.slices[at].width
+			calls = s.width
+		}
+		for i, ns := range list {
+			if was := now[at][i]; was > 0 {
+				s.factor[i] = max(0, 1+float64(ns)/float64(was))
+			} else {
+				s.more[i] = ns / calls
+			}
+		}
+		k.scale[at] = s
 	}
 	return k
 }

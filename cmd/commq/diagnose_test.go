@@ -34,6 +34,8 @@ var plantedIn = map[string][]planted{
 	"planted.c": {
 		{"imbalance_barrier", diagnose.Imbalance, []int32{1}, plantedSteps * 3. / 4, ""},
 		{"imbalance_alltoall", diagnose.Imbalance, []int32{2, 3}, plantedSteps / 2., ""},
+		{"imbalance_last", diagnose.Imbalance, []int32{1}, plantedSteps * 3. / 4, ""},
+		{"imbalance_growing", diagnose.Imbalance, []int32{1}, plantedSteps * 3. / 4, ""},
 		{"imbalance_linear", diagnose.Imbalance, []int32{2, 3}, plantedSteps * (3 - 6./4), ""},
 		{"imbalance_ring", diagnose.Imbalance, []int32{2}, plantedSteps * 3. / 4, ""},
 		{"imbalance_everywhere", diagnose.Imbalance, []int32{1}, plantedSteps * 3. / 4, ""},

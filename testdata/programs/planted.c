@@ -27,6 +27,20 @@ static void imbalance_ring(void)
 	MPI_Recv(sum, 16, MPI_DOUBLE, left, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
+/* All in the last step. */
+static void imbalance_last(void)
+{
+	work(BASE + (rank == 1 && step == steps - 1 ? us * steps : 0));
+	MPI_Barrier(MPI_COMM_WORLD); /* fault imbalance_last */
+}
+
+/* A little more in each step. */
+static void imbalance_growing(void)
+{
+	work(BASE + (rank == 1 ? us * 2 * step / (steps - 1) : 0));
+	MPI_Barrier(MPI_COMM_WORLD); /* fault imbalance_growing */
+}
+
 /* The same rank has more to do at two lines: one cause. */
 static void imbalance_everywhere(void)
 {
@@ -545,6 +559,8 @@ static const fault faults[] = {
 	{"imbalance_alltoall", imbalance_alltoall},
 	{"imbalance_linear", imbalance_linear},
 	{"imbalance_ring", imbalance_ring},
+	{"imbalance_last", imbalance_last},
+	{"imbalance_growing", imbalance_growing},
 	{"imbalance_everywhere", imbalance_everywhere},
 	{"two_groups", two_groups},
 	{"variation", variation},
