@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -360,6 +361,10 @@ func (w *network) capture(t *testing.T, library string) {
 	}
 }
 
+// lateGroup is a warning of Open MPI's launcher on busy machines: it puts the program of a node into a process group of its
+// own, which the program may have done already.
+var lateGroup = regexp.MustCompile(`(?m)^\[.*\] plm:rsh: Warning: setpgid\(\d+,\d+\) failed in parent with errno=Permission denied\(13\)\n`)
+
 // exec uses a launcher line of the user, for two programs (MPMD), with a spool on every node, and copies the spools
 // itself.
 func (w *network) exec(t *testing.T, library string) {
@@ -369,7 +374,7 @@ func (w *network) exec(t *testing.T, library string) {
 	line := append(append(launcher, "-n", fmt.Sprint(where.ranks()-2)), rank...)
 	line = append(append(line, ":", "-n", "2"), rank...)
 	out, errs, status := w.run(t, line...)
-	if status != 0 || !where.says(out) || errs != "" {
+	if status != 0 || !where.says(out) || lateGroup.ReplaceAllString(errs, "") != "" {
 		t.Fatalf("exit status %d\n%s%s", status, out, errs)
 	}
 	if out, errs, status := w.run(t, "sh", "-ec", "COMMQ_SPOOL="+spool+"; "+w.gather()); status != 0 {

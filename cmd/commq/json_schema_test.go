@@ -401,6 +401,8 @@ func filled(typ reflect.Type, depth int) reflect.Value {
 		v.SetMapIndex(filled(typ.Key(), depth-1), filled(typ.Elem(), depth-1))
 	case reflect.String:
 		v.SetString("text")
+	case reflect.Interface:
+		v.Set(reflect.ValueOf("text"))
 	case reflect.Bool:
 		v.SetBool(true)
 	case reflect.Float64, reflect.Float32:
