@@ -231,13 +231,13 @@ func (o *diagnoseOptions) print(a *app, d *diagnose.Diagnosis) error {
 	case o.finding > 0:
 		err = d.Detail(&text, &d.Findings[o.finding-1])
 	default:
-		err = d.Text(&text, shown, o.left())
+		err = d.Text(&text, shown, o.howToSeeRest())
 	}
 	return errors.Join(err, a.prose(text.String()))
 }
 
-// left says how to see what a diagnosis leaves out; "" means that it leaves out nothing.
-func (o *diagnoseOptions) left() string {
+// howToSeeRest says how to see what a diagnosis leaves out; "" means that it leaves out nothing.
+func (o *diagnoseOptions) howToSeeRest() string {
 	if o.all {
 		return ""
 	}

@@ -45,7 +45,7 @@ func runDiagnoseSeveral(ctx context.Context, a *app, o *diagnoseOptions, found [
 		all = append(all, d)
 	}
 	clear()
-	g, err := growth.Of(all, fitLaw)
+	g, err := growth.Compare(all, fitLaw)
 	if err != nil {
 		return err
 	}

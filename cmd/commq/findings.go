@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -166,16 +165,7 @@ func listRules(a *app, format string) error {
 			own++
 		}
 	}
-	width := len(slices.MaxFunc(names, func(a, b string) int { return len(a) - len(b) }))
-	var b strings.Builder
-	for i, name := range names {
-		if i == own {
-			fmt.Fprintf(&b, "\nYour own, in %s:\n", l.dir)
-		}
-		fmt.Fprintf(&b, "%-*s  %s\n", width, name, questions[i])
-	}
-	_, err = io.WriteString(a.stdout, b.String())
-	return err
+	return listNames(a, names, questions, own, l.dir)
 }
 
 // rows returns all rules as rows.

@@ -189,18 +189,26 @@ func runQueryList(a *app, l *library, format string) error {
 		}
 		return output.Write(a.stdout, format, listedQueries(l.all))
 	}
-	width := 0
+	var names, summaries []string
+	own := 0
 	for _, q := range l.all {
-		width = max(width, len(q.Name))
-	}
-	var b strings.Builder
-	own := false
-	for _, q := range l.all {
-		if q.File != "" && !own {
-			own = true
-			fmt.Fprintf(&b, "\nYour own, in %s:\n", l.dir)
+		names, summaries = append(names, q.Name), append(summaries, q.Summary)
+		if q.File == "" {
+			own++
 		}
-		fmt.Fprintf(&b, "%-*s  %s\n", width, q.Name, q.Summary)
+	}
+	return listNames(a, names, summaries, own, l.dir)
+}
+
+// listNames prints names with what they are about. Those from index own on are the user's, in folder dir.
+func listNames(a *app, names, texts []string, own int, dir string) error {
+	width := len(slices.MaxFunc(names, func(a, b string) int { return len(a) - len(b) }))
+	var b strings.Builder
+	for i, name := range names {
+		if i == own {
+			fmt.Fprintf(&b, "\nYour own, in %s:\n", dir)
+		}
+		fmt.Fprintf(&b, "%-*s  %s\n", width, name, texts[i])
 	}
 	_, err := io.WriteString(a.stdout, b.String())
 	return err

@@ -98,9 +98,9 @@ type key struct {
 	call, place string
 }
 
-// Of finds out how the findings of several runs change with the number of ranks. fit fits the laws. Runs of one number
+// Compare finds out how the findings of several runs change with the number of ranks. fit fits the laws. Runs of one number
 // of ranks are repetitions. Two runs with the same name, and fewer than two runs, are errors.
-func Of(runs []*diagnose.Diagnosis, fit Fit) (*Growth, error) {
+func Compare(runs []*diagnose.Diagnosis, fit Fit) (*Growth, error) {
 	if len(runs) < 2 {
 		return nil, errors.New("diagnose: want two runs or more to see what grows")
 	}

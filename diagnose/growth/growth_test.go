@@ -62,7 +62,7 @@ func TestFirstByLaw(t *testing.T) {
 		{2, 201, ""},
 		{9, 0, ""}, // it does not grow
 	} {
-		g, err := Of(runs(c.step), line)
+		g, err := Compare(runs(c.step), line)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -80,7 +80,7 @@ func TestFirstByLaw(t *testing.T) {
 
 // Runs on equally many ranks are repetitions, places that are found twice add up, and a run without the finding counts 0.
 func TestRepetitions(t *testing.T) {
-	g, err := Of([]*diagnose.Diagnosis{
+	g, err := Compare([]*diagnose.Diagnosis{
 		diagnosed("a", 4, finding(diagnose.LateSender, "a.c:1", 10), finding(diagnose.LateSender, "a.c:1", 20)),
 		diagnosed("b", 4),
 		diagnosed("c", 4, finding(diagnose.LateSender, "a.c:1", 50)),
@@ -106,7 +106,7 @@ func TestFewPoints(t *testing.T) {
 	all := runs(1)
 	all[0].Findings = append(all[0].Findings, finding(diagnose.Variation, "", 2e8))
 	all[1].Machine = "n"
-	g, err := Of(append(all, diagnosed("r.16", 16)), line)
+	g, err := Compare(append(all, diagnosed("r.16", 16)), line)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +125,7 @@ func TestWrongRuns(t *testing.T) {
 		`diagnose: two runs are called "a"; want each once`: {diagnosed("a", 2), diagnosed("a", 4)},
 		"diagnose: want two runs or more to see what grows": {diagnosed("a", 2)},
 	} {
-		if _, err := Of(all, line); err == nil || err.Error() != want {
+		if _, err := Compare(all, line); err == nil || err.Error() != want {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
@@ -133,7 +133,7 @@ func TestWrongRuns(t *testing.T) {
 
 // The answer as text, Markdown, CSV and JSON.
 func TestFormats(t *testing.T) {
-	g, err := Of(runs(1), line)
+	g, err := Compare(runs(1), line)
 	if err != nil {
 		t.Fatal(err)
 	}

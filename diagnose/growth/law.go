@@ -110,20 +110,20 @@ func (g *Growth) firstByLaw(i int) int64 {
 
 // isFirst reports whether a finding has the largest gain by the laws.
 func (g *Growth) isFirst(i int, ranks int64) bool {
-	gain := g.Findings[i].at(ranks)
+	gain := g.Findings[i].gainOn(ranks)
 	if !(gain > 0) || math.IsInf(gain, 0) {
 		return false
 	}
 	for k := range g.Findings {
-		if k != i && g.Findings[k].at(ranks) >= gain {
+		if k != i && g.Findings[k].gainOn(ranks) >= gain {
 			return false
 		}
 	}
 	return true
 }
 
-// at is the gain in seconds by its law; without one that on the most ranks of the runs.
-func (n *Finding) at(ranks int64) float64 {
+// gainOn is the gain in seconds on a number of ranks by its law; without one that on the most ranks of the runs.
+func (n *Finding) gainOn(ranks int64) float64 {
 	if n.GainLaw == nil {
 		return float64(n.Points[len(n.Points)-1].GainNs) / 1e9
 	}

@@ -120,7 +120,7 @@ func (g *Graph) addWaitsIn(q *operation) {
 }
 
 // start is when a rank entered a collective operation.
-func (g *Graph) start(e entry) int64 { return g.ranks[e.rank].at(e.row).start }
+func (g *Graph) start(e entry) int64 { return g.ranks[e.rank].rowAt(e.row).start }
 
 // prefixes returns for each rank of a scan which of the ranks up to it entered last.
 func (g *Graph) prefixes(q *operation) map[int32]entry {

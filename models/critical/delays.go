@@ -148,7 +148,7 @@ func (d *delays) explainAll(waits []wait, until int64) {
 	}
 }
 
-func (g *Graph) row(e entry) *row { return g.ranks[e.rank].at(e.row) }
+func (g *Graph) row(e entry) *row { return g.ranks[e.rank].rowAt(e.row) }
 
 // placeWaits are waits for one row, at one place.
 type placeWaits struct {
@@ -251,7 +251,7 @@ func (d *delays) shares(w wait) []share {
 // factor 0 clears it. It returns when that began.
 func (d *delays) spend(at entry, factor int64) (since int64) {
 	r := &d.g.ranks[at.rank]
-	w := r.at(at.row)
+	w := r.rowAt(at.row)
 	until := w.start
 	add := func(activity int32, from int64) {
 		if from != unknown && from < until {
@@ -276,7 +276,7 @@ func (d *delays) spend(at entry, factor int64) (since int64) {
 			}
 			return min(until, t.since)
 		}
-		p := r.at(w.prev)
+		p := r.rowAt(w.prev)
 		add(compute, p.lastTime())
 		if w = p; w.waitedRank >= 0 {
 			return until

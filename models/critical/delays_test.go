@@ -113,7 +113,7 @@ func TestDelaysAddUpToWaits(t *testing.T) {
 		for _, r := range g.ranks {
 			for i := range r.rows {
 				if w := &r.rows[i]; w.waitedRank >= 0 {
-					waits += g.ranks[w.waitedRank].at(w.waitedRow).start - w.start
+					waits += g.ranks[w.waitedRank].rowAt(w.waitedRow).start - w.start
 					calls++
 				}
 			}

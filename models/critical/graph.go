@@ -76,8 +76,8 @@ type row struct {
 	left       bool    // its wait is explained
 }
 
-// at returns row i.
-func (r *rankRows) at(i int32) *row { return &r.rows[i-r.dropped] }
+// rowAt returns row i.
+func (r *rankRows) rowAt(i int32) *row { return &r.rows[i-r.dropped] }
 
 // end is the index after the last row.
 func (r *rankRows) end() int32 { return r.dropped + int32(len(r.rows)) }
@@ -209,7 +209,7 @@ func (r *rankRows) find(seq int64) int32 {
 
 // completion returns the index of the row that completes the operation of row i, or -1.
 func (r *rankRows) completion(i int32) int32 {
-	switch done := r.at(i).done; done {
+	switch done := r.rowAt(i).done; done {
 	case unknown:
 		return i
 	case never:
@@ -223,7 +223,7 @@ func (r *rankRows) completion(i int32) int32 {
 func (g *Graph) SetTime(rank int32, seq, start, end int64) {
 	r := &g.ranks[rank]
 	if i := r.find(seq); i >= 0 {
-		w := r.at(i)
+		w := r.rowAt(i)
 		w.start, w.end = start, end
 		if !g.retimed {
 			g.firstNs, g.lastNs, g.retimed = 0, 0, true
@@ -257,10 +257,10 @@ func (g *Graph) AddMessages(b *schema.Messages) {
 		if post < 0 {
 			continue
 		}
-		if p := to.at(post).prev; p >= to.dropped && schema.Class(to.at(p).class) == schema.ClassProbe {
+		if p := to.rowAt(post).prev; p >= to.dropped && schema.Class(to.rowAt(p).class) == schema.ClassProbe {
 			g.addWait(dst, p, src, send, AwaitsSender)
 		}
-		if done := from.at(send).done; g.options.Eager {
+		if done := from.rowAt(send).done; g.options.Eager {
 		} else if done == unknown {
 			g.addWait(src, send, dst, post, AwaitsReceiver)
 		} else {
@@ -273,7 +273,7 @@ func (g *Graph) AddMessages(b *schema.Messages) {
 // while row i ran, or at its end (on a network that takes no time both are the same). Of several waits the latest
 // counts; of equal ones, the one for the lowest rank.
 func (g *Graph) addWait(rank, i, otherRank, otherRow int32, awaits Awaited) {
-	w, until := g.ranks[rank].at(i), g.ranks[otherRank].at(otherRow).start
+	w, until := g.ranks[rank].rowAt(i), g.ranks[otherRank].rowAt(otherRow).start
 	if w.left {
 		return // only where clocks disagree
 	}
@@ -281,7 +281,7 @@ func (g *Graph) addWait(rank, i, otherRank, otherRow int32, awaits Awaited) {
 		return
 	}
 	if w.waitedRank >= 0 {
-		before := g.ranks[w.waitedRank].at(w.waitedRow).start
+		before := g.ranks[w.waitedRank].rowAt(w.waitedRow).start
 		if until < before || until == before && w.waitedRank <= otherRank {
 			return
 		}

@@ -49,17 +49,17 @@ type exit struct {
 
 // visit makes the node of a row, after those that it needs.
 func (g *Graph) visit(rank, i int32) {
-	if g.ranks[rank].at(i).node != noNode {
+	if g.ranks[rank].rowAt(i).node != noNode {
 		return
 	}
 	stack := append(g.stack[:0], entry{rank, i})
 	for len(stack) > 0 {
 		e := stack[len(stack)-1]
 		r := &g.ranks[e.rank]
-		w := r.at(e.row)
+		w := r.rowAt(e.row)
 		w.node = onStack
 		if w.prev >= r.dropped {
-			p := r.at(w.prev)
+			p := r.rowAt(w.prev)
 			if p.node == noNode {
 				stack = append(stack, entry{e.rank, w.prev})
 				continue
@@ -80,7 +80,7 @@ func (g *Graph) cause(p *row, at int64) *row {
 	if p.left || p.waitedRank < 0 {
 		return nil
 	}
-	if c := g.ranks[p.waitedRank].at(p.waitedRow); c.start <= min(at, p.lastTime()) {
+	if c := g.ranks[p.waitedRank].rowAt(p.waitedRow); c.start <= min(at, p.lastTime()) {
 		return c
 	}
 	return nil
@@ -110,7 +110,7 @@ func (g *Graph) newNode(rank int32, w *row) int32 {
 		x = exit{at: g.beginOf(r), node: int32(len(t.nodes))}
 		t.nodes = append(t.nodes, node{at: x.at, parent: noNode, from: first, to: first})
 	case w.prev >= r.dropped:
-		x = g.exitOf(r.at(w.prev), at)
+		x = g.exitOf(r.rowAt(w.prev), at)
 	default:
 		x = r.tails[w.thread].exit
 	}

@@ -14,7 +14,7 @@ func (g *Graph) Walk(finish []int64, emit func(Segment)) (duration int64) {
 		return 0
 	}
 	w := g.walkFrom(at, g.begin(), emit)
-	if last := g.ranks[rank].at(i); last.end != unknown {
+	if last := g.ranks[rank].rowAt(i); last.end != unknown {
 		w.segment(rank, last, Compute, last.end)
 	}
 	for i >= 0 {
@@ -49,15 +49,15 @@ func (w *walker) segment(rank int32, r *row, kind Kind, from int64) {
 // inside walks back through a row, and returns the row before whose start the walk goes on: the same, or the one of
 // another rank that it waited for.
 func (w *walker) inside(rank, i int32) (int32, int32) {
-	r := w.g.ranks[rank].at(i)
+	r := w.g.ranks[rank].rowAt(i)
 	if w.at != w.leftAt {
 		clear(w.left)
 		w.leftAt = w.at
 	}
 	switch {
 	case r.start == unknown: // its time is not known
-	case r.waitedRank >= 0 && w.g.ranks[r.waitedRank].at(r.waitedRow).start <= w.at && !w.left[r]:
-		s := w.g.ranks[r.waitedRank].at(r.waitedRow).start
+	case r.waitedRank >= 0 && w.g.ranks[r.waitedRank].rowAt(r.waitedRow).start <= w.at && !w.left[r]:
+		s := w.g.ranks[r.waitedRank].rowAt(r.waitedRow).start
 		if s == w.at {
 			w.left[r] = true // only once, so that rows that wait for each other do not make a loop
 		}
@@ -72,7 +72,7 @@ func (w *walker) inside(rank, i int32) (int32, int32) {
 // before walks back through the computing before a row, and returns the row before it on its thread. After the first
 // row of a thread it ends the walk and returns -1.
 func (w *walker) before(rank, i int32) int32 {
-	r := w.g.ranks[rank].at(i)
+	r := w.g.ranks[rank].rowAt(i)
 	if r.prev < 0 {
 		from := w.begin
 		if b := w.g.ranks[rank].begin; b != unknown {
@@ -81,7 +81,7 @@ func (w *walker) before(rank, i int32) int32 {
 		w.segment(rank, r, Compute, from)
 		return -1
 	}
-	if end := w.g.ranks[rank].at(r.prev).lastTime(); end != unknown {
+	if end := w.g.ranks[rank].rowAt(r.prev).lastTime(); end != unknown {
 		w.segment(rank, r, Compute, end)
 	}
 	return r.prev

@@ -82,7 +82,7 @@ func (g *Graph) addComplete() {
 func (g *Graph) completed(q *operation) bool {
 	for _, e := range q.entries {
 		r := &g.ranks[e.rank]
-		if done := r.at(e.row).done; done != unknown && done > r.lastSeq {
+		if done := r.rowAt(e.row).done; done != unknown && done > r.lastSeq {
 			return false
 		}
 	}
@@ -93,7 +93,7 @@ func (g *Graph) completed(q *operation) bool {
 func (g *Graph) free(n int32) {
 	q := &g.collective[n]
 	for _, e := range q.entries {
-		g.ranks[e.rank].at(e.row).operation = -1
+		g.ranks[e.rank].rowAt(e.row).operation = -1
 	}
 	delete(g.operations, q.operationKey)
 	q.entries = q.entries[:0]
@@ -111,11 +111,11 @@ func (g *Graph) settled() int64 {
 		if r.read < r.expected {
 			t = min(t, r.lastStart)
 		}
-		for len(r.open) > 0 && (r.open[0] < r.dropped || r.at(r.open[0]).operation < 0) {
+		for len(r.open) > 0 && (r.open[0] < r.dropped || r.rowAt(r.open[0]).operation < 0) {
 			r.open = r.open[1:]
 		}
 		if len(r.open) > 0 {
-			t = min(t, r.at(r.open[0]).start)
+			t = min(t, r.rowAt(r.open[0]).start)
 		}
 	}
 	return t
@@ -128,9 +128,9 @@ func (d *delays) advance(until int64) {
 	for rank := range g.ranks {
 		r := &g.ranks[rank]
 		r.pinned = math.MaxInt32
-		for i := r.dropped; i < r.end() && r.at(i).start <= until; i++ {
+		for i := r.dropped; i < r.end() && r.rowAt(i).start <= until; i++ {
 			g.visit(int32(rank), i)
-			if w := r.at(i); w.waitedRank >= 0 && !w.left {
+			if w := r.rowAt(i); w.waitedRank >= 0 && !w.left {
 				cause := entry{w.waitedRank, w.waitedRow}
 				waits = append(waits, wait{cause, entry{int32(rank), i}, g.start(cause) - w.start})
 			}
@@ -175,7 +175,7 @@ func (r *rankRows) completes(w *row, until int64) bool {
 		return true
 	}
 	i := r.find(w.done)
-	return i < 0 && w.done <= r.lastSeq || i >= 0 && r.at(i).lastTime() <= until
+	return i < 0 && w.done <= r.lastSeq || i >= 0 && r.rowAt(i).lastTime() <= until
 }
 
 // leave adds a row to the tail of its thread.
