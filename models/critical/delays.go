@@ -72,6 +72,9 @@ type Delay struct {
 	ExcessNs int64
 	// Places are the calls that waited, and how long because of this delay.
 	Places map[Place]*Waits
+	// Course is Ns in the course of the run, and Longest the instances that cost most.
+	Course  Course
+	Longest []Instance
 }
 
 // Delays explains each wait of the run by what the ranks that were waited for did instead, and sums the explanations
@@ -103,6 +106,9 @@ type delays struct {
 	way        []seg
 	parts      []share
 	places     []placeWaits
+	slices     []timeSlice
+
+	widthNs int64 // of the slices of courses
 }
 
 // explaining returns the sums of a graph.
@@ -158,8 +164,12 @@ type placeWaits struct {
 
 // explain adds waits for one row. What explains the longest of them explains the others in the same proportions.
 func (d *delays) explain(waits []wait) {
-	longest := waits[0]
+	longest, ns := waits[0], int64(0)
 	d.sumByPlace(waits)
+	d.spread(waits)
+	for _, w := range waits {
+		ns += w.ns
+	}
 	for _, s := range d.shares(longest) {
 		k := [2]int32{s.rank, s.activity}
 		delay := d.byActivity[k]
@@ -170,6 +180,7 @@ func (d *delays) explain(waits []wait) {
 		if s.rank == longest.cause.rank {
 			delay.ExcessNs += part(s.fraction, longest.ns)
 		}
+		d.note(delay, s.fraction, longest, ns)
 		for i := range d.places {
 			w := &d.places[i]
 			to := delay.Places[w.Place]

@@ -11,6 +11,8 @@ import (
 type Path struct {
 	// DurationNs is the duration of the run, or of what the options leave of it, and the sum of all times on the path.
 	DurationNs int64
+	// EndNs is when it ends: after the start of the run.
+	EndNs int64
 	// StartupNs is what Options.LeaveOutStartup takes from the duration of the run.
 	StartupNs int64
 	// LastRank is the rank that ends last, where the path begins; -1 for an empty run.
@@ -59,7 +61,7 @@ func (g *Graph) Path(finish []int64) *Path {
 	before := int32(-1)
 	p.DurationNs = g.Walk(finish, func(s Segment) {
 		if p.LastRank < 0 {
-			p.LastRank = s.Rank
+			p.LastRank, p.EndNs = s.Rank, s.To
 		} else if s.Rank != before {
 			p.RankChanges++
 		}

@@ -299,6 +299,7 @@ func (g *Graph) treePath(finish []int64) *Path {
 	if p.LastRank < 0 {
 		return p
 	}
+	p.EndNs = at
 	tip := g.ranks[p.LastRank].tip
 	add := func(s seg) {
 		a := g.activity(s.rank, s.activity)
