@@ -28,6 +28,8 @@ type Comm struct {
 	// Members are the world ranks of its members by their rank in it, or Outside. An intercommunicator has those of its
 	// first group before those of the other.
 	Members []int32
+	// topology has its neighbourhoods; nil where it has none, or only those of the communicator that it is a copy of.
+	topology *topology
 }
 
 // Inside returns the members that are processes of the run's MPI_COMM_WORLD. The result may be Members itself.
@@ -87,6 +89,7 @@ func (c *Comm) addMember(t *schema.Comms, i int) {
 	if t.Name[i] != schema.NullText {
 		c.Name = t.Name[i]
 	}
+	c.addTopology(t, i)
 	c.HasOutside = c.HasOutside || t.WorldRank[i] == schema.NullInt32
 	if t.Remote[i] != 0 {
 		c.Inter = true

@@ -9,7 +9,8 @@
 //   - describe.go: what a run is and how it was captured, in words.
 //   - need.go: Need lists what an engine has to find in a run. One error names everything the run lacks and how to
 //     capture it again.
-//   - open.go: Open checks the need and reads the small tables: communicators (comm.go), datatypes and ranks.
+//   - open.go: Open checks the need and reads the small tables: communicators (comm.go, with neighbourhoods in
+//     topology.go), datatypes and ranks.
 //     callsite.go reads call sites on first use; table.go reads whole tables and the profile.
 //   - stream.go: streams of events, messages and parts, whole or epoch by epoch, with the columns that are wanted.
 //

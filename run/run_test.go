@@ -18,7 +18,8 @@ import (
 )
 
 // commRows reads a table of communicators: a line each with id, kind, name (- for none) and the world ranks of the
-// members, "x" for a process outside MPI_COMM_WORLD and "|" before the second group.
+// members, "x" for a process outside MPI_COMM_WORLD and "|" before the second group. "dims=3" before them is a grid that
+// is not periodic; "to=1,2" before a member is where it sends to.
 func commRows(t *testing.T, text string) *schema.Comms {
 	t.Helper()
 	rows := &schema.Comms{}
@@ -33,6 +34,14 @@ func commRows(t *testing.T, text string) *schema.Comms {
 			row.Name = words[2]
 		}
 		for _, w := range words[3:] {
+			if dims, found := strings.CutPrefix(w, "dims="); found {
+				row.CartDims, row.CartPeriods = dims, strings.Repeat("0", strings.Count(dims, ",")+1)
+				continue
+			}
+			if to, found := strings.CutPrefix(w, "to="); found {
+				row.GraphEdges = to
+				continue
+			}
 			switch w {
 			case "|":
 				row.Remote, row.CommRank = 1, 0
@@ -43,7 +52,7 @@ func commRows(t *testing.T, text string) *schema.Comms {
 				row.WorldRank = number(t, w)
 			}
 			rows.Append(&row)
-			row.CommRank++
+			row.CommRank, row.GraphEdges = row.CommRank+1, schema.NullText
 		}
 	}
 	return rows
@@ -115,7 +124,9 @@ func TestOpenReadsTheSmallTables(t *testing.T) {
 		0 world MPI_COMM_WORLD 0 1 2
 		1 split - 2 0
 		2 inter - 0 2 | 1
-		3 other - 1 x 2`))
+		3 other - 1 x 2
+		4 cart - dims=3 0 1 2
+		5 dist_graph - to=1,2 0 to=0 1 2`))
 	r, err := Open(t.Context(), dir, Need{AllCalls: true, Times: true})
 	if err != nil {
 		t.Fatal(err)
@@ -126,14 +137,18 @@ func TestOpenReadsTheSmallTables(t *testing.T) {
 		{ID: 1, Parent: none, Kind: schema.CommSplit, FirstGroup: 2, Members: []int32{2, 0}},
 		{ID: 2, Parent: none, Kind: schema.CommInter, Inter: true, FirstGroup: 2, Members: []int32{0, 2, 1}},
 		{ID: 3, Parent: none, Kind: schema.CommOther, HasOutside: true, FirstGroup: 3, Members: []int32{1, Outside, 2}},
+		{ID: 4, Parent: none, Kind: schema.CommCart, FirstGroup: 3, Members: []int32{0, 1, 2},
+			topology: &topology{dims: []int32{3}, periods: []int32{0}}},
+		{ID: 5, Parent: none, Kind: schema.CommDistGraph, FirstGroup: 3, Members: []int32{0, 1, 2},
+			topology: &topology{targets: [][]int32{{1, 2}, {0}}}},
 	}
-	if diff := cmp.Diff(want, r.Comms); diff != "" {
+	if diff := cmp.Diff(want, r.Comms, cmp.AllowUnexported(Comm{}, topology{})); diff != "" {
 		t.Error(diff)
 	}
 	if got := r.Comms[3].Inside(); !slices.Equal(got, []int32{1, 2}) {
 		t.Errorf("members inside MPI_COMM_WORLD: %v", got)
 	}
-	if got := Intra(r.Comms); len(got) != 2 || got[1].ID != 1 {
+	if got := Intra(r.Comms); len(got) != 4 || got[1].ID != 1 || got[2].ID != 4 {
 		t.Errorf("intracommunicators: %+v", got)
 	}
 	if diff := cmp.Diff(Ranks{Threads: []int32{1, 2, 1}, Rows: []int64{0, 0, 0}, Host: []int32{0, 0, 1}},

@@ -39,7 +39,7 @@ func (g *Graph) addCollective(r *rankRows, b *schema.Events, i int, w *row, inde
 	if made, ok := r.inits[b.InitSeq[i]]; ok {
 		call = made
 	}
-	if class != schema.ClassCollective && class != schema.ClassComm || call.IsNeighborhood() {
+	if class != schema.ClassCollective && class != schema.ClassComm {
 		return
 	}
 	blocking := call.Operation()
@@ -106,6 +106,8 @@ func (g *Graph) addWaitsIn(q *operation) {
 		needed := last
 		switch {
 		case g.options.Last:
+		case q.call.IsNeighborhood():
+			needed = g.lastSource(q, e)
 		case q.call.Is(schema.FactFromRoot):
 			needed = q.root
 		case q.call.Is(schema.FactToRoot) && e.rank != q.root.rank:
@@ -117,6 +119,22 @@ func (g *Graph) addWaitsIn(q *operation) {
 			g.addWait(e.rank, done, needed.rank, needed.row, AwaitsCollective)
 		}
 	}
+}
+
+// lastSource is the last to enter of the ranks that a rank receives from in a neighbourhood collective; noEntry where they
+// are not known. The entries of q are sorted.
+func (g *Graph) lastSource(q *operation, of entry) entry {
+	last := noEntry
+	for _, rank := range g.sources[q.comm][of.rank] {
+		i, found := slices.BinarySearchFunc(q.entries, rank, func(e entry, rank int32) int { return cmp.Compare(e.rank, rank) })
+		if !found {
+			continue
+		}
+		if e := q.entries[i]; g.start(e) != unknown && (last.rank < 0 || g.start(e) > g.start(last)) {
+			last = e
+		}
+	}
+	return last
 }
 
 // start is when a rank entered a collective operation.

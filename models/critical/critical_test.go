@@ -29,7 +29,14 @@ type call struct {
 func graph(t *testing.T, ranks int, o Options, rows ...call) *Graph {
 	t.Helper()
 	g := New(ranks, o)
-	next := make([]int64, ranks)
+	g.rows(t, rows...)
+	return g
+}
+
+// rows adds the first rows of some ranks.
+func (g *Graph) rows(t *testing.T, rows ...call) {
+	t.Helper()
+	next := make([]int64, len(g.ranks))
 	for _, c := range rows {
 		e := schema.NullEvent
 		e.Rank, e.Seq, e.Thread, e.Call, e.Class = c.rank, next[c.rank], c.thread, int16(c.call),
@@ -48,7 +55,6 @@ func graph(t *testing.T, ranks int, o Options, rows ...call) *Graph {
 			t.Fatal(err)
 		}
 	}
-	return g
 }
 
 // message adds a message from row send of src, which the rows post and done of dst receive.

@@ -53,6 +53,22 @@ func TestDelays(t *testing.T) {
   wait at collective at 100 MPI_Barrier: 48 in 0.6, longest 48 of rank 1 at 20
 rank 0 compute before 0 MPI_Comm_dup: 32, excess 32
   wait at collective at 100 MPI_Barrier: 32 in 0.4, longest 32 of rank 1 at 20`},
+		// A ring of four ranks: 0 and 2 wait for their neighbour 1, and 3 for its neighbour 2 alone.
+		{"neighbourhood", func() *Graph {
+			g := New(4, Options{})
+			for rank := range int32(4) {
+				g.AddMember(1, rank)
+				g.AddSources(1, rank, []int32{(rank + 3) % 4, (rank + 1) % 4})
+			}
+			for rank, at := range [][2]int64{{10, 101}, {100, 101}, {50, 101}, {30, 52}} {
+				g.rows(t, call{rank: int32(rank), call: schema.CallNeighborAlltoall, from: at[0], to: at[1], comm: 1, instance: 1})
+			}
+			return g
+		}, `rank 1 compute before 100 MPI_Neighbor_alltoall: 140, excess 90
+  wait at collective at 0 MPI_Neighbor_alltoall: 90 in 1, longest 90 of rank 0 at 10
+  wait at collective at 200 MPI_Neighbor_alltoall: 50 in 1, longest 50 of rank 2 at 50
+rank 2 compute before 200 MPI_Neighbor_alltoall: 20, excess 20
+  wait at collective at 300 MPI_Neighbor_alltoall: 20 in 1, longest 20 of rank 3 at 30`},
 		// Rank 2 computes for 90 ns; rank 1 waits for it and then sends to rank 0, which waits for rank 2 through rank 1.
 		{"through another rank", func() *Graph {
 			g := graph(t, 3, Options{},

@@ -13,10 +13,11 @@ type Graph struct {
 	options    Options
 	ranks      []rankRows
 	operations map[operationKey]int32
-	collective []operation       // by the value in operations
-	complete   []int32           // indexes in collective: all members entered
-	unused     []int32           // indexes in collective
-	members    map[int32][]int32 // world ranks of communicators, by rank in the communicator
+	collective []operation                 // by the value in operations
+	complete   []int32                     // indexes in collective: all members entered
+	unused     []int32                     // indexes in collective
+	members    map[int32][]int32           // world ranks of communicators, by rank in the communicator
+	sources    map[int32]map[int32][]int32 // world ranks that each one receives from in neighbourhood collectives
 	placeOf    map[site]int32
 	places     []site // by the value in placeOf
 
@@ -92,7 +93,7 @@ const (
 // New returns an empty graph for a run with this number of ranks.
 func New(ranks int, o Options) *Graph {
 	g := &Graph{options: o, ranks: make([]rankRows, ranks), operations: map[operationKey]int32{},
-		members: map[int32][]int32{}, placeOf: map[site]int32{}}
+		members: map[int32][]int32{}, sources: map[int32]map[int32][]int32{}, placeOf: map[site]int32{}}
 	for i := range g.ranks {
 		g.ranks[i].begin, g.ranks[i].lastStart, g.ranks[i].tip.node = unknown, unknown, noNode
 	}
@@ -101,6 +102,14 @@ func New(ranks int, o Options) *Graph {
 
 // AddMember adds a world rank to a communicator, as the next of its ranks.
 func (g *Graph) AddMember(comm, world int32) { g.members[comm] = append(g.members[comm], world) }
+
+// AddSources adds the world ranks that a world rank receives from in neighbourhood collectives of a communicator.
+func (g *Graph) AddSources(comm, world int32, sources []int32) {
+	if g.sources[comm] == nil {
+		g.sources[comm] = map[int32][]int32{}
+	}
+	g.sources[comm][world] = append(g.sources[comm][world], sources...)
+}
 
 // AddEvents adds rows, each rank's in ascending order of seq. Rows of a rank outside the run, or out of order, are an
 // error.

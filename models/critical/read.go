@@ -55,6 +55,12 @@ func NewForRun(r *run.Run, o Options) *Graph {
 			g.AddMember(r.Comms[i].ID, world)
 		}
 	}
+	neighbours := run.Sources(r.Comms)
+	for i := range r.Comms {
+		for k, sources := range neighbours[r.Comms[i].ID] {
+			g.AddSources(r.Comms[i].ID, r.Comms[i].Members[k], sources)
+		}
+	}
 	return g
 }
 
