@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/big"
 	"math/bits"
+	"strings"
 
 	"github.com/commq/commq/schema"
 )
@@ -50,6 +51,30 @@ type Phases struct {
 	FanOut  Factor
 	SizeOut Size
 }
+
+// String describes the cost in words, such as "log2(P) messages of twice the largest size, then P messages of the largest
+// size".
+func (p Phases) String() string {
+	var phases []string
+	for _, phase := range []struct {
+		times Factor
+		size  Size
+	}{{p.FanIn, p.SizeIn}, {p.FanOut, p.SizeOut}} {
+		if phase.times != None {
+			phases = append(phases, factorWords[phase.times]+" of "+sizeWords[phase.size])
+		}
+	}
+	if len(phases) == 0 {
+		return "no message"
+	}
+	return strings.Join(phases, ", then ")
+}
+
+var (
+	factorWords = [...]string{"", "one message", "P messages", "log2(P) messages"}
+	sizeWords   = [...]string{"the largest size", "the smallest size", "the mean size", "twice the largest size",
+		"what is sent and received together", "what is sent or received"}
+)
 
 // neighbours are the phases of neighbourhood collectives: one message to each neighbour, all at the same time.
 var neighbours = Phases{None, MAX, CT, MAX}

@@ -96,5 +96,6 @@ func (o *detectReplayOptions) add(ctx context.Context, a *app, r *run.Run, answe
 		return err
 	}
 	answer.Replay.Collectives, answer.Replay.Left = done.Collectives, len(plan.Left)
+	answer.Replay.Contradiction = answer.Replay.Contradicts(answer.Pricing)
 	return nil
 }

@@ -194,7 +194,8 @@ func TestDetectPricesFindings(t *testing.T) {
 		*p.PaysFrom != 4 || p.Pattern != "linear MPI_Bcast of 4097 bytes" {
 		t.Errorf("%s from %d: want, got:\n%s", p.Pattern, *p.PaysFrom, diff)
 	}
-	if s := commq(t, args...); !strings.Contains(s, "   saves 3.10 us of 13.3 us on "+machine+" (23.3 %)\n") ||
+	if s := commq(t, args...); !strings.Contains(s, "   saves 3.10 us of 13.3 us on "+machine+
+		" (23.3 %); the call is priced as log2(P) messages of the largest size\n") ||
 		!strings.Contains(s, "; 8 ranks: 29.7 us by hand, 15.3 us called; pays from 4 ranks\n") {
 		t.Errorf("the table says\n%s", s)
 	}
@@ -218,6 +219,28 @@ func TestDetectPricesFindings(t *testing.T) {
 		if status != 2 || errs != c.want {
 			t.Errorf("%s: status %d, %q; want 2 and %q", c.args, status, errs, c.want)
 		}
+	}
+}
+
+// TestDetectWithholdsPrices: where ranks share CPUs nothing is priced, in any format; one instance on as many ranks as
+// CPUs is.
+func TestDetectWithholdsPrices(t *testing.T) {
+	store := t.TempDir()
+	writeStar(t, store, "star.4")
+	args := []string{"detect", "--store", store, "--run", "star.4", "--machine", "ethernet-40g", "--set", "cpus_per_node=3",
+		"--set", "nodes=1", "--ranks", "3,8"}
+	var d report.Report
+	if err := json.Unmarshal([]byte(commq(t, append(args, "--format", "json")...)), &d); err != nil {
+		t.Fatal(err)
+	}
+	const reason = "4 ranks share 3 CPUs: real ranks poll while they wait"
+	p := d.Findings[0].Price
+	if !strings.HasPrefix(d.Pricing.Withheld, reason) || p.SavedNs != nil || p.Problem != d.Pricing.Withheld ||
+		p.AtRanks[0].CalledNs == nil || !strings.HasPrefix(p.AtRanks[1].Problem, "8 ranks share 3 CPUs") {
+		t.Errorf("got %+v, %+v", d.Pricing, p)
+	}
+	if s := commq(t, args...); strings.Count(s, reason) != 1 || strings.Contains(s, "saves") {
+		t.Errorf("the table says\n%s", s)
 	}
 }
 

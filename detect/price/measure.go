@@ -24,6 +24,8 @@ type Measured struct {
 	// not replaced.
 	Collectives int64 `json:"collectives"`
 	Left        int   `json:"left"`
+	// Contradiction says how the saving differs from the simulated one, and why; "" if it does not, or none is known.
+	Contradiction string `json:"contradiction,omitempty"`
 }
 
 // Play plays a run and returns its time in ns.

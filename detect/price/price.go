@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/commq/commq/detect/replace"
+	"github.com/commq/commq/internal/units"
 	"github.com/commq/commq/models"
 	"github.com/commq/commq/models/simulate"
 	"github.com/commq/commq/run"
@@ -26,6 +27,8 @@ type Pricing struct {
 	PredictedNs int64 `json:"predicted_ns"`
 	// All is the price of all findings replaced together.
 	All Price `json:"all"`
+	// Withheld is the reason why there are no prices; "" where there are.
+	Withheld string `json:"withheld,omitempty"`
 	// Warnings are assumptions about the machine behind the prices.
 	Warnings []string `json:"warnings,omitempty"`
 }
@@ -33,12 +36,14 @@ type Pricing struct {
 // Price is what replacing findings saves.
 type Price struct {
 	// ReplacedNs is the predicted time of the replaced run, SavedNs the difference to the time of the run (negative
-	// if it takes longer), and Saved that as a fraction. They are nil if the replaced run cannot be simulated;
-	// Problem then says why.
+	// if it takes longer), and Saved that as a fraction. They are nil if prices are withheld or the replaced run cannot
+	// be simulated; Problem then says why.
 	ReplacedNs *int64   `json:"replaced_ns"`
 	SavedNs    *int64   `json:"saved_ns"`
 	Saved      *float64 `json:"saved_share"`
 	Problem    string   `json:"problem,omitempty"`
+	// CalledAs is the algorithm that prices a call of the collective: messages that the machine's description has for it.
+	CalledAs string `json:"called_as,omitempty"`
 	// Collectives is how many collectives the replaced run has instead of messages; Left is how many instances cannot
 	// be replaced.
 	Collectives int `json:"collectives"`
@@ -83,8 +88,14 @@ func (p *Pricer) Price(ctx context.Context, findings [][]int, ranks []int) (*Pri
 	if err != nil {
 		return nil, nil, fmt.Errorf("simulate %s on %s: %w", p.Run.Name, p.Machine.Name, err)
 	}
-	pricing := &Pricing{Machine: p.Machine.Name, Dialect: p.Options.Dialect.String(), PredictedNs: base,
-		Warnings: p.warnings()}
+	pricing := &Pricing{Machine: p.Machine.Name, Dialect: p.Options.Dialect.String(), PredictedNs: base}
+	if pricing.Withheld, pricing.Warnings, err = p.doubts(len(p.Program.Threads)); err != nil {
+		return nil, nil, err
+	}
+	if pricing.Withheld != "" {
+		pricing.All.Problem = pricing.Withheld
+		return pricing, p.withheld(findings, pricing.Withheld, ranks), nil
+	}
 	var all []int
 	var prices []*Price
 	for _, groups := range findings {
@@ -93,6 +104,7 @@ func (p *Pricer) Price(ctx context.Context, findings [][]int, ranks []int) (*Pri
 		if err != nil {
 			return nil, nil, err
 		}
+		price.CalledAs = p.calledAs(groups[0])
 		p.addRanks(price, groups[0], ranks)
 		prices = append(prices, price)
 	}
@@ -118,31 +130,48 @@ func Compare(a, b *Price) int {
 	return int(max(min(*y-*x, 1), -1))
 }
 
-// warnings name what the machine's description leaves out of the prices.
-func (p *Pricer) warnings() (out []string) {
-	nodes, nodeOf, err := p.Machine.Place(len(p.Program.Threads))
+// withheld returns findings without a price for their run. One instance may still have one on other numbers of ranks.
+func (p *Pricer) withheld(findings [][]int, reason string, ranks []int) (prices []*Price) {
+	for _, groups := range findings {
+		price := &Price{Problem: reason, CalledAs: p.calledAs(groups[0])}
+		p.addRanks(price, groups[0], ranks)
+		prices = append(prices, price)
+	}
+	return prices
+}
+
+// calledAs names the algorithm that prices a call of a group's collective.
+func (p *Pricer) calledAs(group int) string {
+	return p.Machine.Collectives[p.Replaceable.Operation(group)].String()
+}
+
+// doubts returns why nothing can be priced with so many ranks on the machine, "" if it can, and else what its
+// description leaves out of the prices.
+func (p *Pricer) doubts(count int) (withheld string, warnings []string, err error) {
+	nodes, nodeOf, err := p.Machine.Place(count)
 	if err != nil {
-		return nil
+		return "", nil, err
 	}
 	ranks := make([]int, nodes)
 	for _, n := range nodeOf {
 		ranks[n]++
 	}
-	sharedCPUs, boundedLinks := false, true
+	boundedLinks := true
 	for i, n := range ranks {
 		node := p.Machine.NodeAt(i)
-		sharedCPUs = sharedCPUs || n > node.CPUs
+		if n > node.CPUs {
+			return fmt.Sprintf("%s share %s: real ranks poll while they wait, which takes CPU time from others, and "+
+				"the model's do not. Give each a CPU (--set cpus_per_node=%d), or measure with --replay",
+				units.Count(int64(n), "rank"), units.Count(int64(node.CPUs), "CPU"), n), nil, nil
+		}
 		boundedLinks = boundedLinks && (n < 2 || node.IntraNode.OutputLinks > 0) &&
 			(nodes < 2 || node.OutputLinks > 0)
 	}
-	if sharedCPUs {
-		out = append(out, "ranks share CPUs: the time that waiting ranks take from them by polling is in no price")
-	}
 	if !boundedLinks && p.Machine.Network.Buses == 0 {
-		out = append(out, "the machine has no bound on links or buses, so messages of one rank to several arrive at "+
-			"once; --set output_links=1 (or intra_node.output_links=1) sends them one after the other")
+		warnings = append(warnings, "the machine has no bound on links or buses, so messages of one rank to several "+
+			"arrive at once; --set output_links=1 (or intra_node.output_links=1) sends them one after the other")
 	}
-	return out
+	return "", warnings, nil
 }
 
 // together prices findings replaced together in a run that takes baseNs. A replaced run that cannot go on is a price

@@ -82,3 +82,30 @@ func TestMeasureAlternates(t *testing.T) {
 		t.Errorf("a play that fails: %v", err)
 	}
 }
+
+// TestContradictionsAreSaid: a predicted saving outside of all turns is said, with the likely reason.
+func TestContradictionsAreSaid(t *testing.T) {
+	predicted := func(ns int64, saved float64) *Pricing {
+		return &Pricing{Machine: "m", PredictedNs: ns, All: Price{Saved: &saved}}
+	}
+	m := &Measured{OriginalNs: 1000, SavedNs: -200, SavedNsMin: -300, SavedNsMax: 50, Saved: -0.2}
+	for _, c := range []struct {
+		of   *Pricing
+		want string
+	}{
+		{nil, ""},
+		{&Pricing{}, ""},
+		{predicted(1000, 0.05), ""},
+		{predicted(1000, -0.3), ""},
+		{predicted(1000, 0.06), "The two contradict each other: simulated, all findings together save 6 % of the time; " +
+			"played, -20 %. Trust the played figure here: the library's own algorithm and its time for each message are " +
+			"not those of the machine's description."},
+		{predicted(500, 0.06), "The two contradict each other: simulated, all findings together save 6 % of the time; " +
+			"played, -20 %. Trust the played figure here: the run itself takes 500 ns simulated and 1 us played, so m does " +
+			"not describe this machine (commq calibrate does)."},
+	} {
+		if got := m.Contradicts(c.of); got != c.want {
+			t.Errorf("%+v: %q, want %q", c.of, got, c.want)
+		}
+	}
+}

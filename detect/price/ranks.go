@@ -1,6 +1,7 @@
 package price
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"slices"
@@ -25,10 +26,10 @@ func (p *Pricer) addRanks(price *Price, finding int, ranks []int) {
 		at := AtRanks{Ranks: n}
 		byHand, called, err := pattern.Rows(n)
 		if err == nil {
-			var problems [2]error
-			at.ByHandNs, problems[0] = p.timeOf(n, byHand)
-			at.CalledNs, problems[1] = p.timeOf(n, called)
-			err = errors.Join(problems[:]...)
+			at.ByHandNs, err = p.timeOf(n, byHand)
+		}
+		if err == nil {
+			at.CalledNs, err = p.timeOf(n, called)
 		}
 		if err != nil {
 			at.Problem = err.Error()
@@ -55,6 +56,9 @@ func paysFrom(list []AtRanks) (ranks *int) {
 
 // timeOf returns the time that ranks take for only these rows.
 func (p *Pricer) timeOf(ranks int, list []schema.Event) (ns *int64, err error) {
+	if withheld, _, err := p.doubts(ranks); err != nil || withheld != "" {
+		return nil, cmp.Or(err, errors.New(withheld))
+	}
 	program := &simulate.Program{Comms: []run.Comm{{}}}
 	for rank := range ranks {
 		program.Threads = append(program.Threads, 1)

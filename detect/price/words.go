@@ -16,7 +16,9 @@ func (p *Price) Remarks(pricing *Pricing) (out []string) {
 	if p == nil {
 		return nil
 	}
-	out = append(out, p.Text(pricing))
+	if pricing.Withheld == "" {
+		out = append(out, p.Text(pricing))
+	}
 	switch {
 	case p.PatternProblem != "":
 		out = append(out, "other numbers of ranks: not known, "+p.PatternProblem)
@@ -46,6 +48,9 @@ func (p *Price) ranksText() string {
 
 // Text tells what the replacement saves.
 func (p *Price) Text(pricing *Pricing) string {
+	if pricing.Withheld != "" {
+		return fmt.Sprintf("no price on %s: %s", pricing.Machine, pricing.Withheld)
+	}
 	if p.Problem != "" {
 		return fmt.Sprintf("no price on %s: the replaced run cannot be simulated: %s", pricing.Machine,
 			firstLine(p.Problem))
@@ -59,6 +64,9 @@ func (p *Price) Text(pricing *Pricing) string {
 	if part := float64(saved) / float64(max(pricing.PredictedNs, 1)); part >= leastSaved {
 		text = fmt.Sprintf("%s %s of %s on %s (%s)", verb, units.Duration(saved),
 			units.Duration(pricing.PredictedNs), pricing.Machine, units.Percent(part))
+	}
+	if p.CalledAs != "" {
+		text += "; the call is priced as " + p.CalledAs
 	}
 	return text + leftText(p.Left)
 }
@@ -75,6 +83,33 @@ func (m *Measured) Text() string {
 		signed(m.SavedNsMin), signed(m.SavedNsMax))
 	return text + leftText(m.Left)
 }
+
+// leastDifference is the least difference between a predicted and a measured share of the time that is told.
+const leastDifference = 0.01
+
+// Contradicts says that the measured saving of all findings is not the predicted one, and what the simulation leaves
+// out; "" if they agree: the prediction lies within what the turns saved, or within 1 % of the run's time of their
+// median, or there is none.
+func (m *Measured) Contradicts(pricing *Pricing) string {
+	if pricing == nil || pricing.All.Saved == nil {
+		return ""
+	}
+	predicted, base := *pricing.All.Saved, float64(max(m.OriginalNs, 1))
+	if predicted*base >= float64(m.SavedNsMin) && predicted*base <= float64(m.SavedNsMax) ||
+		math.Abs(predicted-m.Saved) < leastDifference {
+		return ""
+	}
+	why := "the library's own algorithm and its time for each message are not those of the machine's description"
+	if ratio := float64(pricing.PredictedNs) / base; math.Abs(math.Log(ratio)) > leastRatio {
+		why = fmt.Sprintf("the run itself takes %s simulated and %s played, so %s does not describe this machine "+
+			"(commq calibrate does)", units.Duration(pricing.PredictedNs), units.Duration(m.OriginalNs), pricing.Machine)
+	}
+	return fmt.Sprintf("The two contradict each other: simulated, all findings together save %s of the time; played, %s. "+
+		"Trust the played figure here: %s.", units.Percent(predicted), units.Percent(m.Saved), why)
+}
+
+// leastRatio is the logarithm of the least ratio of a simulated to a played time that is told: about a quarter.
+const leastRatio = 0.22
 
 // leftText tells how many instances stay as they are.
 func leftText(left int) string {

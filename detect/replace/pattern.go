@@ -177,6 +177,9 @@ var shapes = map[schema.CallID][]shape{
 		{name: "dissemination", actions: dissemination, rounds: true}},
 }
 
+// Operation returns the collective that replaces a finding, given by its index.
+func (r *Run) Operation(finding int) schema.CallID { return r.findings[finding].Operation }
+
 // Pattern returns how the program does a finding, given by its index. The error says why this cannot be continued to
 // other numbers of ranks.
 func (r *Run) Pattern(finding int) (*Pattern, error) {

@@ -41,6 +41,9 @@ func (p *Report) Text(w io.Writer) error {
 	}
 	if p.Replay != nil {
 		fmt.Fprintf(&s, "%s\n", p.Replay.Text())
+		if p.Replay.Contradiction != "" {
+			fmt.Fprintf(&s, "%s\n", p.Replay.Contradiction)
+		}
 	}
 	for _, text := range p.omissions() {
 		fmt.Fprintf(&s, "%s\n", text)
