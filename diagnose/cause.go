@@ -28,6 +28,9 @@ type cause struct {
 	// waitNs is the time that was waited because of it, and waits the calls that waited.
 	waitNs int64
 	waits  []Wait
+	lost   lost
+	// found are its instances.
+	found *Instances
 }
 
 // part is the computing before one call of the program.
@@ -154,7 +157,7 @@ func causesOf(delays []*critical.Delay, computed *computing, place func(int32) s
 	for i, c := range imbalances {
 		k := causeKey{imbalance: i + 1}
 		if waits := g.byKey[k]; waits != nil {
-			c.waitNs, c.waits = waits.waitNs, waits.sortedWaits()
+			c.waitNs, c.waits, c.lost = waits.waitNs, waits.sortedWaits(), waits.lost
 		}
 		delete(g.byKey, k)
 	}
@@ -247,6 +250,7 @@ func (g *gatherer) add(d *critical.Delay) {
 	}
 	p.excess[d.Rank] += d.ExcessNs
 	c.waitNs += d.Ns
+	c.lost.add(d)
 	for where, w := range d.Places {
 		c.forNs[where.For] += w.Ns
 		if where.For == critical.AwaitsCollective {

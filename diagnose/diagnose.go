@@ -41,6 +41,10 @@ type Options struct {
 	MostCalls int64
 	// Warnings say what makes the recording doubtful. They come before those of the diagnosis.
 	Warnings []string
+	// Finding is the number of a finding, from 1, whose rows are read again for all its evidence; 0 is none.
+	Finding int
+	// Asked are the arguments of commq's commands that name the run; nil means its name.
+	Asked []string
 	// Progress is called with what is being done; nil means no callback.
 	Progress func(step string)
 }
@@ -74,7 +78,8 @@ type Diagnosis struct {
 	// NotLookedFor are the rules that the run has too little for, or too much.
 	NotLookedFor []NotLookedFor `json:"not_looked_for"`
 
-	computing []int64 // of each rank in the whole run, in ns
+	asked     []string // the arguments of commands that name the run
+	computing []int64  // of each rank in the whole run, in ns
 }
 
 // Efficiency has the factors of the parallel efficiency, each a share of 1.
@@ -122,6 +127,9 @@ type Finding struct {
 	// Window is where the finding is seen best: around its longest wait. Findings without waits have none, nor have those
 	// whose waits are of simulated times, which the run does not have.
 	Window *Window `json:"window,omitempty"`
+	// Instances are its ranks, when it was, and the calls before. Findings that nobody waited for have them only if they
+	// are asked for by number.
+	Instances *Instances `json:"instances,omitempty"`
 	// Evidence are the values that a rule from a file gives.
 	Evidence []Value `json:"evidence,omitempty"`
 
@@ -131,6 +139,8 @@ type Finding struct {
 	boundNs int64
 	// least makes the change of a run in which the excess of a cause need not be computed, or nil.
 	least func() *change
+	// mean is the time that computing takes on average; of variation only.
+	mean map[rankSite]int64
 	// excess means that the bound is what these ranks compute more than they had to.
 	excess bool
 }
@@ -186,6 +196,9 @@ func Run(ctx context.Context, r *run.Run, o Options) (*Diagnosis, error) {
 	}
 	d := &Diagnosis{Run: r.Name, Ranks: int(r.Manifest.Ranks), Warnings: append([]string{}, o.Warnings...), Findings: []Finding{},
 		NotLookedFor: append([]NotLookedFor{}, o.NotLookedFor...)}
+	if d.asked = o.Asked; d.asked == nil {
+		d.asked = []string{r.Name}
+	}
 	if err := d.run(ctx, r, o); err != nil {
 		return nil, fmt.Errorf("diagnose %s: %w", r.Name, err)
 	}
@@ -232,6 +245,12 @@ func (d *Diagnosis) run(ctx context.Context, r *run.Run, o Options) error {
 	for i := range d.Findings {
 		d.Findings[i].Window = d.window(&d.Findings[i])
 	}
+	if n := o.Finding; n > 0 && n <= len(d.Findings) {
+		w.step(fmt.Sprintf("read the calls of finding %d", n))
+		if err := d.look(ctx, r, &d.Findings[n-1], path); err != nil {
+			return err
+		}
+	}
 	return d.together(ctx, w)
 }
 
@@ -275,7 +294,11 @@ func (d *Diagnosis) explain(ctx context.Context, w *whatIf, simulated bool) (*co
 			return nil, nil, nil, err
 		}
 	}
-	return computed, e.Path, causesOf(e.Delays, computed, r.Place(ctx), int(r.Manifest.Ranks)), nil
+	causes := causesOf(e.Delays, computed, r.Place(ctx), int(r.Manifest.Ranks))
+	for _, c := range causes {
+		c.found = c.instances(e.Path, r.Place(ctx))
+	}
+	return computed, e.Path, causes, nil
 }
 
 // idealNetwork is the name of the machine on which messages take no time.

@@ -53,23 +53,6 @@ func TestUnevenRun(t *testing.T) {
 	}
 }
 
-// The detail of a finding has all places and waits.
-func TestDetail(t *testing.T) {
-	d := diagnosed(t, "uneven.4", Options{})
-	var text strings.Builder
-	if err := d.Detail(&text, &d.Findings[0]); err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{"by simulating the run without it on ethernet-40g, where it takes 1.55 s as it is\n", "\n  rank 2: 1.54 s, 1.96 times the mean\n",
-		"680 ms  MPI_Irecv at /src/uneven.c:32, by rank 2\n", "2.31 s waited because of it, by all ranks together:\n",
-		"the longest 22.4 ms, by rank 1 at 126 ms\n",
-		"\n  commq query timeline uneven.4 --from-s 0.114"} {
-		if !strings.Contains(text.String(), want) {
-			t.Errorf("%q is not in\n%s", want, text.String())
-		}
-	}
-}
-
 // mg.W.16 was captured on 2 cores: its 16 ranks waited for them, so its times are simulated.
 func TestSharedCores(t *testing.T) {
 	d := diagnosed(t, "mg.W.16", Options{})

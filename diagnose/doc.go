@@ -14,5 +14,8 @@
 //	path.go       calls that take long themselves, from the critical path
 //	marks.go      the messages and operations that belong to such a call
 //	window.go     where a finding is seen best
+//	instances.go  the ranks of a finding, when it was, and the longest instances
+//	look.go       the calls before a finding, from its rows
 //	print.go      the diagnosis for people
+//	detail.go     one finding with all evidence, for people
 package diagnose

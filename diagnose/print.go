@@ -9,8 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/kballard/go-shellquote"
-
 	"github.com/commq/commq/internal/junit"
 	"github.com/commq/commq/internal/printable"
 	"github.com/commq/commq/internal/sarif"
@@ -108,50 +106,6 @@ func (w *Wait) Text() string {
 
 func siteText(call, place string) string {
 	return call + " at " + cmp.Or(place, "an unknown place")
-}
-
-// Detail writes all evidence of a finding for people.
-func (d *Diagnosis) Detail(w io.Writer, f *Finding) error {
-	var s strings.Builder
-	fmt.Fprintf(&s, "%s: gain %s", f.Rule, d.Gain(f))
-	if f.Bound {
-		fmt.Fprintf(&s, ", %s\n", f.boundOf())
-	} else {
-		fmt.Fprintf(&s, ", by simulating the run without it on %s, where it takes %s as it is\n", d.Machine,
-			units.Duration(d.SimulatedNs))
-	}
-	fmt.Fprintf(&s, "%s.\n%s\n", f.Title, f.Advice)
-	if len(f.Computing) > 0 {
-		fmt.Fprintf(&s, "\ncomputing in the whole run:\n")
-		for _, r := range f.Computing {
-			fmt.Fprintf(&s, "  rank %d: %s, %s times the mean\n", r.Rank, units.Duration(r.ComputeNs), units.Number(r.TimesMean))
-		}
-	} else if len(f.Ranks) > 0 {
-		fmt.Fprintf(&s, "\nranks: %s\n", strings.Trim(fmt.Sprint(f.Ranks), "[]"))
-	}
-	f.evidenceText(&s)
-	if len(f.Parts) > 0 {
-		fmt.Fprintf(&s, "\ncomputing longer than needed, before\n")
-		for _, p := range f.Parts {
-			fmt.Fprintf(&s, "  %s  %s, by %s\n", units.Duration(p.ExcessNs), siteText(p.Call, p.Place),
-				strings.ToLower(rankText(p.Ranks)))
-		}
-	}
-	if len(f.Waits) > 0 {
-		fmt.Fprintf(&s, "\n%s waited because of it, by all ranks together:\n", units.Duration(f.WaitNs))
-		for i := range f.Waits {
-			x := &f.Waits[i]
-			fmt.Fprintf(&s, "  %s\n    the longest %s, by rank %d at %s\n", x.Text(), units.Duration(x.LongestNs),
-				x.LongestRank, units.Duration(x.LongestAtNs))
-		}
-	}
-	if x := f.Window; x != nil {
-		args := x.Args()
-		fmt.Fprintf(&s, "\nthe longest wait as a picture, with ranks %s:\n  commq query timeline %s --from-s %s --to-s %s --plot wait.png\n",
-			strings.Trim(fmt.Sprint(x.Ranks), "[]"), shellquote.Join(d.Run), args["from-s"], args["to-s"])
-	}
-	_, err := io.WriteString(w, s.String())
-	return err
 }
 
 // Markdown writes the verdict, the warnings and the first findings as Markdown, for a comment on a change.

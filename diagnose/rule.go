@@ -122,7 +122,7 @@ func (c *cause) finding() Finding {
 			most = ", most of all before " + run.SiteText(c.varies.call.String(), "", c.varies.place)
 		}
 		f := newFinding(Variation, "Ranks compute longer in turn"+most+", so that others wait now for this one and now for that one")
-		f.Place, f.without, f.least = c.varies.place, c.change, c.withoutExcess
+		f.Place, f.without, f.least, f.mean = c.varies.place, c.change, c.withoutExcess, c.mean
 		if f.Place != "" {
 			f.Call = c.varies.call.String()
 		}
@@ -130,7 +130,7 @@ func (c *cause) finding() Finding {
 	}
 	first, f := c.parts[0], newFinding(c.rule, c.title())
 	f.Place, f.Call, f.Ranks, f.WaitNs, f.without = first.place, first.call.String(), c.ranks(), c.waitNs, c.change
-	f.least = c.withoutExcess
+	f.least, f.Instances = c.withoutExcess, c.found
 	f.Waits = append(f.Waits, c.waits...)
 	for _, p := range c.parts {
 		f.Parts = append(f.Parts, Part{Place: p.place, Call: p.call.String(), Ranks: slices.Sorted(maps.Keys(p.excess)),

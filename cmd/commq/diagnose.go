@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -149,7 +150,8 @@ func (o *diagnoseOptions) diagnose(ctx context.Context, a *app, found run.Found,
 	if err != nil {
 		return nil, err
 	}
-	how := diagnose.Options{MemoryBytes: int64(o.memory) << 20, MostCalls: o.most, Progress: progress}
+	asked := slices.DeleteFunc(runArgs(a, queriedRuns([]run.Found{found})[0]), func(arg string) bool { return arg == "--run" })
+	how := diagnose.Options{MemoryBytes: int64(o.memory) << 20, MostCalls: o.most, Finding: o.finding, Asked: asked, Progress: progress}
 	if o.target.Machine != "" {
 		if how.Target, err = readTarget(o.target); err != nil {
 			return nil, err
@@ -211,6 +213,11 @@ func (o *diagnoseOptions) print(a *app, d *diagnose.Diagnosis) error {
 	if o.all {
 		shown = len(d.Findings)
 	}
+	if o.finding > len(d.Findings) {
+		return fmt.Errorf("--finding %d: the run has %s", o.finding, counted(int64(len(d.Findings)), "finding"))
+	} else if o.finding > 0 {
+		d.Findings, shown = d.Findings[o.finding-1:o.finding], 1
+	}
 	switch o.format {
 	case "json":
 		return printJSON(a.stdout, d)
@@ -225,12 +232,9 @@ func (o *diagnoseOptions) print(a *app, d *diagnose.Diagnosis) error {
 	}
 	var text strings.Builder
 	var err error
-	switch {
-	case o.finding > len(d.Findings):
-		return fmt.Errorf("--finding %d: the run has %s", o.finding, counted(int64(len(d.Findings)), "finding"))
-	case o.finding > 0:
-		err = d.Detail(&text, &d.Findings[o.finding-1])
-	default:
+	if o.finding > 0 {
+		err = d.Detail(&text, &d.Findings[0])
+	} else {
 		err = d.Text(&text, shown, o.howToSeeRest())
 	}
 	return errors.Join(err, a.prose(text.String()))

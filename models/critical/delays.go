@@ -108,7 +108,7 @@ type delays struct {
 	places     []placeWaits
 	slices     []timeSlice
 
-	widthNs int64 // of the slices of courses
+	fromNs, widthNs int64 // when courses begin, and the width of their slices; 0 before the first wait
 }
 
 // explaining returns the sums of a graph.

@@ -25,9 +25,13 @@ func (x Instance) compare(y Instance) int {
 // MostInstances is how many instances of a delay are kept: the longest.
 const MostInstances = 5
 
-// AddInstances adds instances to those that are kept, the longest first.
+// AddInstances adds instances to those that are kept, the longest first. Parts of a wait of the same call are one.
 func AddInstances(kept []Instance, more ...Instance) []Instance {
 	for _, x := range more {
+		if i := slices.IndexFunc(kept, func(y Instance) bool { return x.Rank == y.Rank && x.AtNs == y.AtNs && x.Peer == y.Peer }); i >= 0 {
+			x.Ns += kept[i].Ns
+			kept = slices.Delete(kept, i, i+1)
+		}
 		if len(kept) == MostInstances && x.compare(kept[len(kept)-1]) >= 0 {
 			continue
 		}
@@ -37,8 +41,10 @@ func AddInstances(kept []Instance, more ...Instance) []Instance {
 	return kept
 }
 
-// Course is the time lost in the course of a run: Ns[i] from i times WidthNs on. Slices at the end may be missing.
+// Course is the time lost in the course of a run: Ns[i] from FromNs plus i times WidthNs on. Ns[0] also has what was lost
+// before. Slices at the end may be missing.
 type Course struct {
+	FromNs  int64
 	WidthNs int64
 	Ns      []int64
 }
@@ -68,6 +74,24 @@ func (c *Course) add(slice int32, ns int64) {
 	c.Ns[slice] += ns
 }
 
+// AddTime adds the time from one to another.
+func (c *Course) AddTime(from, to int64) {
+	from, to = from-c.FromNs, to-c.FromNs
+	if from < 0 {
+		c.add(0, min(0, to)-from)
+		from = 0
+	}
+	for c.WidthNs = max(1, c.WidthNs); to >= mostSlices*c.WidthNs; {
+		c.widen(1)
+	}
+	for from < to {
+		slice := from / c.WidthNs
+		end := min(to, (slice+1)*c.WidthNs)
+		c.add(int32(slice), end-from)
+		from = end
+	}
+}
+
 // Slices divides the time from one to another into equal parts, and returns what was lost in each. What was lost before
 // or after counts in the first and the last one.
 func (c *Course) Slices(fromNs, toNs int64, n int) []int64 {
@@ -78,7 +102,7 @@ func (c *Course) Slices(fromNs, toNs int64, n int) []int64 {
 		if ns == 0 {
 			continue
 		}
-		from, to := at(float64(int64(i)*c.WidthNs)), at(float64(int64(i+1)*c.WidthNs))
+		from, to := at(float64(c.FromNs+int64(i)*c.WidthNs)), at(float64(c.FromNs+int64(i+1)*c.WidthNs))
 		if from == to {
 			parts[min(int(from), n-1)] += float64(ns)
 			continue
@@ -94,10 +118,10 @@ func (c *Course) Slices(fromNs, toNs int64, n int) []int64 {
 	return all
 }
 
-// Add adds the times of another course.
+// Add adds the times of another course that begins at the same time.
 func (c *Course) Add(other Course) {
 	if c.WidthNs == 0 {
-		c.WidthNs = other.WidthNs
+		c.FromNs, c.WidthNs = other.FromNs, other.WidthNs
 	}
 	other.Ns = slices.Clone(other.Ns)
 	for ; other.WidthNs < c.WidthNs; other.widen(1) {
@@ -119,9 +143,9 @@ type timeSlice struct {
 func (d *delays) spread(waits []wait) {
 	d.slices = d.slices[:0]
 	for _, w := range waits {
-		from := max(0, d.g.row(w.waiter).start)
-		to := max(from, d.g.row(w.waiter).start+w.ns)
-		for d.widthNs = max(1, d.widthNs); to >= mostSlices*d.widthNs; {
+		from := max(0, d.g.row(w.waiter).start-d.courseFrom())
+		to := from + w.ns
+		for to >= mostSlices*d.widthNs {
 			d.widthNs *= 2
 			for i := range d.slices {
 				d.slices[i].slice /= 2
@@ -134,6 +158,17 @@ func (d *delays) spread(waits []wait) {
 			from = end
 		}
 	}
+}
+
+// courseFrom is when courses begin: where the first rank ended MPI_Init, if the options say so.
+func (d *delays) courseFrom() int64 {
+	if d.widthNs == 0 {
+		d.fromNs, d.widthNs = d.g.beginOf(&d.g.ranks[0]), 1
+		for k := range d.g.ranks {
+			d.fromNs = min(d.fromNs, d.g.beginOf(&d.g.ranks[k]))
+		}
+	}
+	return d.fromNs
 }
 
 func (d *delays) addSlice(slice int32, ns int64) {
@@ -150,7 +185,7 @@ func (d *delays) addSlice(slice int32, ns int64) {
 func (d *delays) note(delay *Delay, fraction float64, longest wait, ns int64) {
 	c := &delay.Course
 	if c.WidthNs == 0 {
-		c.WidthNs = d.widthNs
+		c.FromNs, c.WidthNs = d.fromNs, d.widthNs
 	}
 	for c.WidthNs < d.widthNs {
 		c.widen(1)

@@ -63,3 +63,13 @@ func TestCourses(t *testing.T) {
 		t.Errorf("with time after the end: -want +got:\n%s", diff)
 	}
 }
+
+// Slices get wider until all times fit.
+func TestCourseOfTimes(t *testing.T) {
+	c := Course{FromNs: 1000}
+	c.AddTime(1001, 1003)
+	c.AddTime(990, 1200)
+	if diff := cmp.Diff([]int64{112, 100}, c.Slices(1000, 1200, 2)); diff != "" || c.WidthNs != 4 {
+		t.Errorf("%+v: -want +got:\n%s", c, diff)
+	}
+}
