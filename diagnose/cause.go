@@ -202,11 +202,7 @@ func partsOf(overloaded map[int32]int64, computed *computing, place func(int32) 
 	for rank, ns := range overloaded {
 		less[rank] = -ns
 	}
-	whole := cells{}
-	for at, ns := range computed.ns {
-		whole[at] = []int64{ns}
-	}
-	for at, ns := range whole.spread(less) {
+	for at, ns := range computed.whole().spread(less) {
 		if ns[0] == 0 {
 			continue
 		}

@@ -61,8 +61,9 @@ type computing struct {
 	rows map[rankSite]int64 // number of calls
 	// squares are the sums of the squares of these times.
 	squares map[rankSite]float64
-	// slices are these times in the course of the run.
-	slices map[rankSite]*series
+	// sites are the common call sites, and cells the computing by them and in the course of the run; nil before divide.
+	sites map[int32]int64
+	cells cells
 	// wallNs is the time between calls of a thread, less polling, and cpuNs what it computed in it, of all threads
 	// together.
 	wallNs, cpuNs int64
@@ -76,8 +77,7 @@ var computeColumns = []string{"compute_ns", "poll_ns"}
 
 func newComputing(r *run.Run) *computing {
 	return &computing{ns: map[rankSite]int64{}, rows: map[rankSite]int64{}, squares: map[rankSite]float64{},
-		slices: map[rankSite]*series{}, calls: map[int32]schema.CallID{}, gaps: newGaps(),
-		fill: fillComputing(r)}
+		calls: map[int32]schema.CallID{}, gaps: newGaps(), fill: fillComputing(r)}
 }
 
 func (c *computing) add(b *schema.Events) {
@@ -87,10 +87,6 @@ func (c *computing) add(b *schema.Events) {
 	for i, ns := range b.ComputeNs {
 		at := rankSite{b.Rank[i], b.Callsite[i]}
 		c.rows[at]++
-		if c.slices[at] == nil {
-			c.slices[at] = &series{width: 1}
-		}
-		c.slices[at].add(max(0, ns))
 		if ns > 0 {
 			c.ns[at] += ns
 			c.squares[at] += float64(ns) * float64(ns)
@@ -110,109 +106,6 @@ func (c *computing) total(ranks int) []int64 {
 		total[at.rank] += ns
 	}
 	return total
-}
-
-// cells are the computing of ranks before the calls of each call site: in slices of time, or in one.
-type cells map[rankSite][]int64
-
-// inTime are the slices of the call sites that all ranks that share the work reach equally often; of other sites the
-// whole.
-func (c *computing) inTime(ranks int) cells {
-	all, regular := cells{}, c.regular(ranks)
-	for at, ns := range c.ns {
-		if all[at] = []int64{ns}; regular[at.site] {
-			all[at] = c.slices[at].ns
-		}
-	}
-	return all
-}
-
-// regular are the call sites that all ranks that share the work reach equally often.
-func (c *computing) regular(ranks int) map[int32]bool {
-	work, reached, rows := workers(c.total(ranks)), map[int32]int{}, map[int32]int64{}
-	regular := map[int32]bool{}
-	for at, s := range c.slices {
-		if _, works := work[at.rank]; !works || at.site == schema.NullInt32 {
-			continue
-		}
-		if first, found := rows[at.site]; !found {
-			rows[at.site], regular[at.site] = s.rows, true
-		} else if s.rows != first {
-			regular[at.site] = false
-		}
-		reached[at.site]++
-	}
-	for site, n := range reached {
-		regular[site] = regular[site] && n == len(work)
-	}
-	return regular
-}
-
-// spread divides what each rank is to compute more, or less if it is negative, among the cells: where it computes less
-// than the ranks do on average, or more, in proportion to the difference. It returns ns for each cell. An imbalance is
-// seldom the same in all parts of a program and at all times.
-func (c cells) spread(more []int64) cells {
-	mean, sum, total := map[int32][]int64{}, make([]int64, len(more)), make([]int64, len(more))
-	for at, list := range c {
-		if mean[at.site] == nil {
-			mean[at.site] = make([]int64, mostSlices)
-		}
-		for i, ns := range list {
-			mean[at.site][i] += ns
-			total[at.rank] += ns
-		}
-	}
-	differs := func(at rankSite, i int, ns int64) int64 {
-		mean := mean[at.site][i] / int64(len(more))
-		if more[at.rank] > 0 {
-			return max(0, mean-ns)
-		}
-		return max(0, ns-mean)
-	}
-	for at, list := range c {
-		for i, ns := range list {
-			sum[at.rank] += differs(at, i, ns)
-		}
-	}
-	parts := cells{}
-	for at, list := range c {
-		if more[at.rank] == 0 || total[at.rank] == 0 {
-			continue
-		}
-		parts[at] = make([]int64, len(list))
-		for i, ns := range list {
-			part, of := differs(at, i, ns), sum[at.rank]
-			if of == 0 {
-				part, of = ns, total[at.rank]
-			}
-			parts[at][i] = int64(float64(more[at.rank]) * float64(part) / float64(of))
-		}
-	}
-	return parts
-}
-
-// mostSlices is how many slices of time the calls of a call site are divided into at most.
-const mostSlices = 32
-
-// series are the sums of times in slices of equally many calls after each other.
-type series struct {
-	width int64 // calls in a slice
-	rows  int64 // calls so far
-	ns    []int64
-}
-
-func (s *series) add(ns int64) {
-	if s.rows == s.width*mostSlices {
-		for i := range mostSlices / 2 {
-			s.ns[i] = s.ns[2*i] + s.ns[2*i+1]
-		}
-		s.ns, s.width = s.ns[:mostSlices/2], 2*s.width
-	}
-	if s.rows%s.width == 0 {
-		s.ns = append(s.ns, 0)
-	}
-	s.ns[len(s.ns)-1] += ns
-	s.rows++
 }
 
 // mean is the time that computing before a call takes on average, in ns. Calls whose site is not known have none:

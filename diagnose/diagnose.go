@@ -211,7 +211,7 @@ func (d *Diagnosis) run(ctx context.Context, r *run.Run, o Options) error {
 		return err
 	}
 	w := &whatIf{simulation: &stored.Simulation{Run: r, Target: target, Program: stored.ProgramOf(ctx, r)}, step: o.Progress,
-		memory: o.MemoryBytes}
+		memory: o.MemoryBytes, bounds: o.MostCalls > 0 && r.Manifest.Counts.Calls > o.MostCalls}
 	computed, path, causes, err := d.explain(ctx, w, o.Target != nil)
 	if err != nil {
 		return err
@@ -223,7 +223,6 @@ func (d *Diagnosis) run(ctx context.Context, r *run.Run, o Options) error {
 	if used.Waited() {
 		d.Warnings = append(d.Warnings, sharedCores(r.Manifest, used, target.Machine.Name))
 	}
-	w.bounds = o.MostCalls > 0 && r.Manifest.Counts.Calls > o.MostCalls
 	if w.bounds {
 		d.bound(causes, r.Manifest.Counts.Calls, o.MostCalls)
 	} else if err := d.simulate(ctx, w, causes); err != nil {
@@ -291,6 +290,11 @@ func (d *Diagnosis) explain(ctx context.Context, w *whatIf, simulated bool) (*co
 	}
 	if simulated || simulatedInstead(r.Manifest, coresOf(r.Manifest, computed)) {
 		if e, err = w.explain(ctx, how); err != nil {
+			return nil, nil, nil, err
+		}
+	}
+	if !w.bounds {
+		if err := computed.divide(ctx, r); err != nil {
 			return nil, nil, nil, err
 		}
 	}

@@ -5,6 +5,7 @@
 //
 //	diagnose.go   what comes in and what goes out: Options, Diagnosis, Finding, Run
 //	computing.go  how long ranks compute, and where
+//	segments.go   what ranks compute between calls that all of them make, in the course of the run
 //	cause.go      delays of the run (models/critical), those with one cause together
 //	groups.go     groups of ranks that compute longer than others, each with its lines
 //	rule.go       which kind of finding a cause is, and what is said about it

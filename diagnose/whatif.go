@@ -133,8 +133,10 @@ func (w *whatIf) gains(ctx context.Context, all []*gain) error {
 type change struct {
 	// keep is the part of its cost that each operation keeps; nil keeps all.
 	keep simulate.Keep
-	// scale changes what is computed, by rank and call site: what is taken away need not be done. nil changes nothing.
-	scale map[rankSite]*scaling
+	// scale changes what is computed, by cell: what is taken away need not be done. nil changes nothing.
+	scale map[cell]*scaling
+	// at finds the cells; with scale only.
+	at *walk
 	// each is what computing before each call takes, in ns, by rank and call site; nil leaves it.
 	each map[rankSite]int64
 	// factor is what computing before the call takes by what it took, by rank and call site; the rest comes after it.
@@ -152,8 +154,9 @@ func (c *change) apply(b *schema.Events) {
 				b.ComputeNs[i] = mean
 			}
 		} else if c.scale != nil {
-			if k := c.scale[rankSite{rank, b.Callsite[i]}]; k != nil {
-				b.ComputeNs[i] = k.next(was)
+			at, slice := c.at.next(rank, b.Callsite[i])
+			if k := c.scale[at]; k != nil {
+				b.ComputeNs[i] = k.in(slice, was)
 			}
 		} else if factor, found := c.factor[rankSite{rank, b.Callsite[i]}]; found {
 			b.ComputeNs[i] = scaled(was, factor)
@@ -169,23 +172,14 @@ func (c *change) apply(b *schema.Events) {
 // follow each other.
 const hardly = 20
 
-// scaling changes the computing before the calls of a call site of one rank, in slices of equally many calls.
+// scaling changes the computing of a cell, by slice.
 type scaling struct {
-	width  int64     // calls in a slice; 0 means all
-	factor []float64 // by slice: what computing takes by what it took
-	more   []int64   // by slice: what it takes beyond that, in ns
-	calls  int64     // so far
+	factor []float64 // what computing takes by what it took
+	more   []int64   // what computing before each call takes beyond that, in ns
 }
 
-// next is what computing before the next call takes that took was ns.
-func (s *scaling) next(was int64) int64 {
-	i := int64(0)
-	if s.width > 0 {
-		i = min(s.calls/s.width, int64(len(s.factor))-1)
-	}
-	s.calls++
-	return scaled(was, s.factor[i]) + s.more[i]
-}
+// in is what computing before a call in a slice takes that took was ns.
+func (s *scaling) in(slice int, was int64) int64 { return scaled(was, s.factor[slice]) + s.more[slice] }
 
 // onlySends reports whether a call sends messages, or starts to, and waits for none.
 func onlySends(call schema.CallID) bool {
@@ -221,9 +215,9 @@ func (c *cause) change() *change {
 	if !c.group {
 		return k
 	}
-	less := &change{scale: map[rankSite]*scaling{}} // what they compute too much need not be done
+	less := &change{scale: map[cell]*scaling{}, at: newWalk(nil)} // what they compute too much need not be done
 	for at, factor := range k.factor {
-		less.scale[at] = &scaling{factor: []float64{factor}, more: []int64{0}}
+		less.scale[cell{at.rank, noSite, at.site}] = &scaling{factor: []float64{factor}, more: []int64{0}}
 	}
 	return less
 }
@@ -236,19 +230,14 @@ func (c *cause) even(ns float64, some func(rank int32) bool) *change {
 			more[rank] = int64(ns) - total
 		}
 	}
-	k, now := &change{scale: map[rankSite]*scaling{}}, c.computed.inTime(len(c.total))
-	for at, list := range now.spread(more) {
+	k := &change{scale: map[cell]*scaling{}, at: newWalk(c.computed.sites)}
+	for at, list := range c.computed.cells.spread(more) {
 		s := &scaling{factor: make([]float64, len(list)), more: make([]int64, len(list))}
-		calls := c.computed.rows[at]
-		if len(list) > 1 {
-			s.width = c.computed.slices[at].width
-			calls = s.width
-		}
 		for i, ns := range list {
-			if was := now[at][i]; was > 0 {
-				s.factor[i] = max(0, 1+float64(ns)/float64(was))
-			} else {
-				s.more[i] = ns / calls
+			if was := c.computed.cells[at][i]; was.ns > 0 {
+				s.factor[i] = max(0, 1+float64(ns)/float64(was.ns))
+			} else if was.calls > 0 {
+				s.more[i] = ns / was.calls
 			}
 		}
 		k.scale[at] = s

@@ -1,0 +1,249 @@
+package diagnose
+
+import (
+	"context"
+
+	"github.com/commq/commq/run"
+	"github.com/commq/commq/schema"
+)
+
+// A common call site is one that all ranks that share the work reach equally often. What a rank computes between two
+// common calls is compared with what the others compute there, whatever calls each of them makes in between: at a line
+// that only some ranks reach they may do what others do before other lines.
+
+// cell is what one rank computes before the calls of a call site that follow calls of a common one.
+type cell struct {
+	rank int32
+	// after is the common call site before it; noSite before the first one.
+	after int32
+	site  int32
+}
+
+// noSite stands for no common call site.
+const noSite = -1
+
+// amount is computing, and the number of calls that it comes before.
+type amount struct{ ns, calls int64 }
+
+// cells are the computing of ranks, by cell and slice of the run: equally many calls of the common call site.
+type cells map[cell][]amount
+
+// mostSlices is how many slices the calls of a common call site are divided into at most.
+const mostSlices = 32
+
+// common returns the common call sites, and for each the number of its calls in a slice.
+func (c *computing) common(ranks int) map[int32]int64 {
+	work, reached, rows := workers(c.total(ranks)), map[int32]int{}, map[int32]int64{}
+	for at, n := range c.rows {
+		if _, works := work[at.rank]; !works || at.site == schema.NullInt32 {
+			continue
+		}
+		if first, found := rows[at.site]; found && first != n {
+			reached[at.site] = -ranks // never that of all
+		}
+		rows[at.site] = n
+		reached[at.site]++
+	}
+	common := map[int32]int64{}
+	for site, n := range reached {
+		if n == len(work) {
+			common[site] = sliceWidth(rows[site])
+		}
+	}
+	return common
+}
+
+// sliceWidth is the smallest power of two by which so many calls make at most mostSlices slices.
+func sliceWidth(calls int64) int64 {
+	width := int64(1)
+	for calls > width*mostSlices {
+		width *= 2
+	}
+	return width
+}
+
+// walk finds the cells and slices of the rows of a run. The rows of each rank must come in order.
+type walk struct {
+	common map[int32]int64
+	ranks  map[int32]*place
+}
+
+// place is where in the run a rank is.
+type place struct {
+	after int32
+	slice int
+	calls map[int32]int64 // of common call sites so far
+}
+
+func newWalk(common map[int32]int64) *walk { return &walk{common: common, ranks: map[int32]*place{}} }
+
+// next is the cell and slice of the rank's next row.
+func (w *walk) next(rank, site int32) (cell, int) {
+	p := w.ranks[rank]
+	if p == nil {
+		p = &place{after: noSite, calls: map[int32]int64{}}
+		w.ranks[rank] = p
+	}
+	at, slice := cell{rank, p.after, site}, p.slice
+	if width := w.common[site]; width > 0 {
+		p.calls[site]++ // what follows leads to the next call in most programs
+		p.after, p.slice = site, min(int(p.calls[site]/width), mostSlices-1)
+	}
+	return at, slice
+}
+
+// divide reads the run again and divides its computing by common calls and slices.
+func (c *computing) divide(ctx context.Context, r *run.Run) error {
+	c.sites = c.common(int(r.Manifest.Ranks))
+	c.cells = cells{}
+	at, fill := newWalk(c.sites), fillComputing(r)
+	columns := []string{"rank", "callsite", "compute_ns"}
+	if fill != nil {
+		columns = append(columns, "thread", "start_ns", "end_ns", "poll_ns")
+	}
+	return r.Events(ctx, columns...)(func(b *schema.Events) error {
+		if fill != nil {
+			fill(b)
+		}
+		c.cells.add(at, b)
+		return nil
+	})
+}
+
+func (c cells) add(at *walk, b *schema.Events) {
+	for i, rank := range b.Rank {
+		k, slice := at.next(rank, b.Callsite[i])
+		list := c[k]
+		for len(list) <= slice {
+			list = append(list, amount{})
+		}
+		list[slice].ns += max(0, b.ComputeNs[i])
+		list[slice].calls++
+		c[k] = list
+	}
+}
+
+// whole returns the cells with all slices together. A run that was not divided has no common calls.
+func (c *computing) whole() cells {
+	all := cells{}
+	if c.cells == nil {
+		for at, ns := range c.ns {
+			all[cell{at.rank, noSite, at.site}] = []amount{{ns, c.rows[at]}}
+		}
+	}
+	for at, list := range c.cells {
+		sum := amount{}
+		for _, x := range list {
+			sum.ns, sum.calls = sum.ns+x.ns, sum.calls+x.calls
+		}
+		all[at] = []amount{sum}
+	}
+	return all
+}
+
+// spread divides what each rank is to compute more, or less if it is negative. It returns ns for each cell and slice. An
+// imbalance is seldom the same in all parts of a program and at all times, so a rank's time goes to where it computes less
+// than the ranks do on average, or more, in proportion to the difference: first between common calls, and then at the call
+// sites between two of them.
+func (c cells) spread(more []int64) map[cell][]int64 {
+	between := c.between()
+	apart, inside := between.differences(more), c.differences(more)
+	all, within := make([]share, len(more)), map[cell][]share{}
+	for k, list := range between {
+		for i, x := range list {
+			all[k.rank].add(x, apart[k][i])
+		}
+	}
+	for k, list := range c {
+		to := k.interval()
+		if within[to] == nil {
+			within[to] = make([]share, len(between[to]))
+		}
+		for i, x := range list {
+			within[to][i].add(x, inside[k][i])
+		}
+	}
+	parts := map[cell][]int64{}
+	for k, list := range c {
+		if more[k.rank] == 0 {
+			continue
+		}
+		to := k.interval()
+		parts[k] = make([]int64, len(list))
+		for i, x := range list {
+			part := all[k.rank].of(between[to][i], apart[to][i]) * within[to][i].of(x, inside[k][i])
+			parts[k][i] = int64(float64(more[k.rank]) * part)
+		}
+	}
+	return parts
+}
+
+// interval is the cell of all call sites between the same common calls.
+func (k cell) interval() cell { return cell{k.rank, k.after, noSite} }
+
+// between sums the call sites between common calls.
+func (c cells) between() cells {
+	all := cells{}
+	for k, list := range c {
+		to := k.interval()
+		for len(all[to]) < len(list) {
+			all[to] = append(all[to], amount{})
+		}
+		for i, x := range list {
+			all[to][i].ns, all[to][i].calls = all[to][i].ns+x.ns, all[to][i].calls+x.calls
+		}
+	}
+	return all
+}
+
+// differences are by how much ranks compute more than the ranks do on average that are to compute less, and less those
+// that are to compute more. The average is that of the ranks that reach the cell.
+func (c cells) differences(more []int64) map[cell][]int64 {
+	sums := map[cell]*[mostSlices]amount{} // of all ranks; calls is the number of ranks
+	for k, list := range c {
+		k.rank = 0
+		if sums[k] == nil {
+			sums[k] = &[mostSlices]amount{}
+		}
+		for i, x := range list {
+			if x.calls > 0 {
+				sums[k][i].ns, sums[k][i].calls = sums[k][i].ns+x.ns, sums[k][i].calls+1
+			}
+		}
+	}
+	all := map[cell][]int64{}
+	for k, list := range c {
+		all[k] = make([]int64, len(list))
+		sum := sums[cell{0, k.after, k.site}]
+		for i, x := range list {
+			d := x.ns - sum[i].ns/max(1, sum[i].calls)
+			if more[k.rank] > 0 {
+				d = -d
+			}
+			if x.calls > 0 {
+				all[k][i] = max(0, d)
+			}
+		}
+	}
+	return all
+}
+
+// share divides something by differences, or by time where there are none, or else by calls.
+type share struct{ differ, ns, calls int64 }
+
+func (s *share) add(x amount, differ int64) {
+	s.differ, s.ns, s.calls = s.differ+differ, s.ns+x.ns, s.calls+x.calls
+}
+
+// of is the part of one of them, from 0 to 1.
+func (s *share) of(x amount, differ int64) float64 {
+	switch {
+	case s.differ > 0:
+		return float64(differ) / float64(s.differ)
+	case s.ns > 0:
+		return float64(x.ns) / float64(s.ns)
+	case s.calls > 0:
+		return float64(x.calls) / float64(s.calls)
+	}
+	return 0
+}
