@@ -19,7 +19,7 @@ func TestDetectionResumesFromSavedState(t *testing.T) {
 			run, kinds = RandomCombining(seed)
 		}
 		for _, part := range []int64{0, 12} {
-			o := Options{Neighbors: true, part: part}
+			o := Options{part: part}
 			run.Border, run.State = nil, nil
 			want := detected(t, run, o)
 			var kept [][]byte

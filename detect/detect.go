@@ -37,7 +37,7 @@ func Detect(run *Run, options Options) (*Result, error) {
 			d.reader.Shared = d.census.Shared
 		}
 	}
-	for steps := []func() error{d.count, d.keep, d.spread, d.compose, d.combine, d.halos}; d.steps < len(steps); {
+	for steps := []func() error{d.count, d.keep, d.spread, d.compose, d.sparse, d.combine, d.halos}; d.steps < len(steps); {
 		if err := steps[d.steps](); err != nil {
 			return nil, err
 		}
@@ -47,7 +47,7 @@ func Detect(run *Run, options Options) (*Result, error) {
 		}
 	}
 	r := reporter{ledger: &d.ledger, comms: run.Comms, listed: options.Messages, placed: map[string]Finding{}}
-	d.result.Findings, d.result.Neighborhoods = r.report(&options)
+	d.result.Findings = r.report(&options)
 	var err error
 	d.result.Calls, err = locate(d.result.Findings, d.ledger.Messages, run.Events)
 	return d.result, err
@@ -71,7 +71,8 @@ type detector struct {
 // rules returns the rules of the stages.
 func (d *detector) rules() *ledger.Rules {
 	r := &ledger.Rules{MinRanks: d.options.MinRanks, MemoryBytes: d.options.MemoryBytes, Named: d.named, Crc: d.crc,
-		Sent: d.census.Used, Sets: rankset.NewRoom(d.options.MemoryBytes), Stopped: d.stopped}
+		Sent: d.census.Used, Lines: d.run.Lines, Sets: rankset.NewRoom(d.options.MemoryBytes), Stopped: d.stopped}
+	r.Fill(d.census.Sample)
 	if d.options.sets != nil {
 		r.Sets = *d.options.sets
 	}
@@ -152,15 +153,23 @@ func (d *detector) combine() error {
 	return err
 }
 
-// halos finds exchanges between neighbours if Options.Neighbors asks for them.
-func (d *detector) halos() error {
-	if !d.options.Neighbors {
-		return nil
-	}
-	beyond, err := neighbours.Find(&neighbours.Input{MinRanks: d.options.MinRanks, Room: d.sampleRoom(), Whole: d.readCells}, &d.ledger,
-		d.census.Sample)
+// sparse finds exchanges in which each rank sends to some of the others.
+func (d *detector) sparse() error {
+	beyond, err := neighbours.FindSparse(d.neighbours(), &d.ledger, d.census.Sample)
 	d.leaveOut(beyond)
 	return err
+}
+
+// halos finds exchanges between neighbours.
+func (d *detector) halos() error {
+	beyond, err := neighbours.Find(d.neighbours(), &d.ledger, d.census.Sample)
+	d.leaveOut(beyond)
+	return err
+}
+
+// neighbours is the input of package neighbours.
+func (d *detector) neighbours() *neighbours.Input {
+	return &neighbours.Input{MinRanks: d.options.MinRanks, Comms: d.run.Comms, Room: d.sampleRoom(), Whole: d.readCells}
 }
 
 // readCells reads all messages of some cells.

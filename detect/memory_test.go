@@ -38,8 +38,8 @@ func TestSpilledPayloadsChangeNothing(t *testing.T) {
 		if seed%2 == 1 {
 			run, kinds = RandomCombining(seed)
 		}
-		want := found(t, run, Options{Neighbors: true})
-		o := Options{Neighbors: true}
+		want := found(t, run, Options{})
+		o := Options{}
 		spilling(t, run, &o, &files)
 		if d := cmp.Diff(want, found(t, run, o)); d != "" {
 			t.Errorf("seed %d (%v): held, spilled:\n%s", seed, kinds, d)
@@ -82,10 +82,10 @@ func TestPassesChangeNothing(t *testing.T) {
 			passes++
 			return read(columns, add)
 		}
-		want := detected(t, run, Options{Neighbors: true})
+		want := detected(t, run, Options{})
 		before, passes = before+passes, 0
 		for _, part := range []int64{1, 12} {
-			got := detected(t, run, Options{Neighbors: true, part: part})
+			got := detected(t, run, Options{part: part})
 			if d := cmp.Diff(want, got, cmpopts.IgnoreUnexported(Finding{})); d != "" {
 				t.Fatalf("seed %d (%v), %d messages in a pass: at once, in passes:\n%s", seed, kinds, part, d)
 			}
@@ -151,7 +151,7 @@ func TestFindingsDoNotDependOnProcessorCount(t *testing.T) {
 				g.site += 10
 				g.broadcast(g.ranks())
 			}
-			r, err := Detect(p.run(t, rng, g.noise()), Options{Neighbors: true, Messages: true})
+			r, err := Detect(p.run(t, rng, g.noise()), Options{Messages: true})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -41,7 +41,7 @@ func TestRandomPrograms(t *testing.T) {
 		p := g.program()
 		want := slices.Clone(g.want)
 		slices.Sort(want)
-		have := found(t, p.run(t, g.Rand, g.noise()), Options{Neighbors: true})
+		have := found(t, p.run(t, g.Rand, g.noise()), Options{})
 		for _, w := range want {
 			wanted[operation(w)]++
 			if slices.Contains(have, w) {

@@ -247,7 +247,7 @@ type tally map[detect.Operation][2]int
 func checkReplaced(t *testing.T, run *detect.Run, count tally) {
 	t.Helper()
 	w := whole(run)
-	found, err := detect.Detect(w.Run, detect.Options{Messages: true, Neighbors: true})
+	found, err := detect.Detect(w.Run, detect.Options{Messages: true})
 	if err != nil {
 		t.Fatal(err)
 	}

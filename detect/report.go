@@ -32,7 +32,7 @@ type reporter struct {
 }
 
 // report returns the findings.
-func (r *reporter) report(o *Options) (out []Finding, neighborhoods int) {
+func (r *reporter) report(o *Options) (out []Finding) {
 	index := map[findingKey][]*Finding{}
 	var order []*Finding
 	for _, i := range r.ledger.Found {
@@ -72,16 +72,12 @@ func (r *reporter) report(o *Options) (out []Finding, neighborhoods int) {
 	slices.SortStableFunc(order, func(a, b *Finding) int { return cmp.Compare(b.MessageBytes, a.MessageBytes) })
 	for _, f := range order {
 		if f.Operation.Neighborly() {
-			neighborhoods++
-			if !o.Neighbors {
-				continue
-			}
 			f.Neighbors = r.neighbors(f)
 		}
 		f.RootOrder = r.rootOrder(f)
 		out = append(out, *f)
 	}
-	return out, neighborhoods
+	return out
 }
 
 // rootOrder returns a finding's roots in turn, in the order in which its first rank takes part in the instances; nil

@@ -19,8 +19,6 @@ type Result struct {
 	LeftOut, Unclassed int64
 	// NoRoom is the number left out for lack of memory.
 	NoRoom int64
-	// Neighborhoods is the number of exchanges between neighbours, whether or not they are among Findings.
-	Neighborhoods int
 	// FalseMatch bounds the probability that two different payloads of the same size anywhere in the run have the
 	// same hash.
 	FalseMatch float64

@@ -27,6 +27,8 @@ type Run struct {
 	Selves []combine.Self
 	// Functions maps call sites to numbers of functions; nil if unknown.
 	Functions map[int32]int32
+	// Lines maps call sites to numbers of lines, which have a call site for each path to them; nil if unknown.
+	Lines map[int32]int32
 	// Messages calls add with batches of the table messages in the order of epochs. The given columns are filled; add
 	// calls rest before it looks at others of Columns. It does not keep the batch. Messages is called several times
 	// and must produce the same rows each time. Rows without payload_hash are counted and left out. Errors of add and
@@ -60,8 +62,6 @@ type Options struct {
 	MinRanks int
 	// Completeness is the least fraction of its communicator's ranks in a finding, from 0 (any) to 1 (all).
 	Completeness float64
-	// Neighbors also looks for exchanges between neighbours.
-	Neighbors bool
 	// Messages lists the messages of every instance.
 	Messages bool
 	// MemoryBytes is the approximate memory to use; 0 means DefaultMemoryBytes. It limits the number of candidate

@@ -18,8 +18,8 @@ func TestFindingsDoNotDependOnSetRepresentation(t *testing.T) {
 		if seed%2 == 1 {
 			run, kinds = RandomCombining(seed)
 		}
-		want := found(t, run, Options{Neighbors: true})
-		if d := cmp.Diff(want, found(t, run, Options{Neighbors: true, sets: onlyRuns()})); d != "" {
+		want := found(t, run, Options{})
+		if d := cmp.Diff(want, found(t, run, Options{sets: onlyRuns()})); d != "" {
 			t.Errorf("seed %d (%v): bits, runs:\n%s", seed, kinds, d)
 		}
 	}

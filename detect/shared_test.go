@@ -117,7 +117,7 @@ func TestFindingsDoNotDependOnShared(t *testing.T) {
 			}
 			return run
 		}
-		o := Options{Neighbors: seed%3 > 0, MinRanks: 2 + int(seed%4)}
+		o := Options{MinRanks: 2 + int(seed%4)}
 		plain := make()
 		plain.Shared = nil
 		want, err := Detect(plain, o)

@@ -210,7 +210,7 @@ func TestSimulateContinuesAfterKills(t *testing.T) {
 // A detection that is killed several times ends with the same answer as one that is not killed.
 func TestDetectContinuesAfterKills(t *testing.T) {
 	store, temp := "../../testdata/runs", t.TempDir()
-	line := []string{"detect", "--store", store, "--run", "cg.A.16", "--format", "json", "--messages", "--neighbors"}
+	line := []string{"detect", "--store", store, "--run", "cg.A.16", "--format", "json", "--messages"}
 	want := answerOf(t, line...)
 	line = append(line, "--memory", "1")
 	kills := 0
@@ -251,7 +251,7 @@ func TestSignalLeavesNoFiles(t *testing.T) {
 	answerOf(t, "runs", "check", "--store", store, "cg.A.16")
 	ended := 0
 	for k, line := range []string{
-		"detect --run cg.A.16 --neighbors --memory 64",
+		"detect --run cg.A.16 --memory 64",
 		"detect --run cg.A.16 --memory 1 --checkpoint CHECKPOINT --checkpoint-every 0s",
 		"simulate --run cg.A.16 --machine flat --name new",
 		"simulate --run cg.A.16 --machine flat --name new --checkpoint CHECKPOINT",

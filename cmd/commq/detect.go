@@ -36,9 +36,9 @@ func newDetectCommand(a *app) *cobra.Command {
 		Use:   "detect RUN",
 		Short: "Find collective operations that a program does by hand",
 		Long: `detect finds collective operations that a run does with point-to-point messages: broadcasts,
-allgathers, alltoalls, barriers, scatters, gathers, reductions and scans, whatever their pattern: linear, trees,
-rings, in segments, with other messages between. By the hashes of payloads it follows which rank had a payload before
-and which has it after, so capture the run with --hash crc64 (or crc32).
+allgathers, alltoalls, barriers, scatters, gathers, reductions, scans and exchanges between neighbours, whatever their
+pattern: linear, trees, rings, in segments, with other messages between. By the hashes of payloads it follows which rank
+had a payload before and which has it after, so capture the run with --hash crc64 (or crc32).
 
 Each finding is one change of the program: the operation that would do it, with the count and datatype that its call
 takes, its ranks and roots, how often it is done, and the calls to remove. Several groups of ranks that do it at the same
@@ -48,8 +48,8 @@ side by side in memory) or inferred (only who sends what to whom fits). A progra
 without sending it: commq_send_to_self (see commq capture api). Findings hold for this run; whether the program may
 be changed is for its author to say.
 
---neighbors also looks for exchanges between neighbours, by who sends to whom and when, and names the Cartesian grid
-or the graph to create.
+Exchanges between neighbours are found by who sends to whom and when; the finding names the Cartesian grid or the graph
+to create.
 
 --machine prices each replacement: it simulates the run and the one that commq replace makes of it. --replay plays
 both here by turns and measures what that saves (docs/method/replay-run.md).
@@ -84,7 +84,6 @@ docs/method/detection.md has the rules; sarif is the format that code review too
 	f.IntVar(&o.options.MinRanks, "min-ranks", detect.DefaultMinRanks, "least number of ranks of a finding, at least 2")
 	f.Float64Var(&o.options.Completeness, "completeness", 0,
 		"least fraction of its communicator's ranks that a finding must have, 0 to 1")
-	f.BoolVar(&o.options.Neighbors, "neighbors", false, "also look for exchanges between neighbours")
 	f.BoolVar(&o.options.Messages, "messages", false,
 		"with --format json: also list every instance with its messages, for commq replace")
 	f.IntVar(&o.memory, "memory", detect.DefaultMemoryBytes>>20,

@@ -20,6 +20,7 @@ var manualFindings = []string{
 	"allgather MPI_Allgather 0-4 roots [] [] 4000 bytes 1 segments 2 instances 0 repeats 40 messages [MPI_Sendrecv] [MPI_Sendrecv] []",
 	"alltoall MPI_Alltoall 0-4 roots [] [] 112 bytes 1 segments 1 instances 0 repeats 20 messages [MPI_Isend] [MPI_Irecv] [MPI_Waitall]",
 	"barrier MPI_Barrier 0-4 roots [] [] 0 bytes 1 segments 3 instances 0 repeats 45 messages [MPI_Sendrecv] [MPI_Sendrecv] []",
+	"halo MPI_Neighbor_alltoall 0-4 roots [] [] 8000 bytes 1 segments 5 instances 0 repeats 50 messages [MPI_Sendrecv] [MPI_Sendrecv] []",
 	"linear MPI_Bcast 0-4 roots [0] [0] 4000 bytes 1 segments 1 instances 0 repeats 4 messages [MPI_Send] [MPI_Recv] []",
 	"nested MPI_Bcast 0-4 roots [0 1 2 3 4] [0 1 2 3 4] 4000 bytes 1 segments 5 instances 0 repeats 20 messages [MPI_Send] [MPI_Recv] []",
 	"nested MPI_Bcast 0-4 roots [0] [0] 4 bytes 1 segments 1 instances 0 repeats 4 messages [MPI_Send] [MPI_Recv] []",
@@ -56,7 +57,7 @@ func TestDetectReadsEveryEpoch(t *testing.T) {
 // sameWithEngine compares the findings with and without an engine that selects messages first.
 func sameWithEngine(t *testing.T, store, run string) {
 	t.Helper()
-	args := []string{"detect", "--store", store, "--run", run, "--format", "json", "--neighbors"}
+	args := []string{"detect", "--store", store, "--run", run, "--format", "json"}
 	plain := commq(t, args...)
 	if diff := gocmp.Diff(plain, commq(t, append(args, "--engine", "duckdb")...)); diff != "" ||
 		!strings.Contains(plain, `"operation"`) {

@@ -108,7 +108,7 @@ var jsonAnswers = []jsonAnswer{
 			"predict --run SIGNATURES/cg.W.2.json.gz --run SIGNATURES/cg.W.4.json.gz --run SIGNATURES/cg.W.8.json.gz --run SIGNATURES/cg.W.16.json.gz --holdout"}},
 	{name: "detect", command: "detect", typ: jsonType[report.Report](),
 		about: "Collectives that a program makes of messages by hand.",
-		lines: []string{"detect --run cg.A.4 --neighbors", "detect --run cg.A.16 --messages", "detect --run ft.W.16 --machine myrinet"}},
+		lines: []string{"detect --run cg.A.4", "detect --run cg.A.16 --messages", "detect --run ft.W.16 --machine myrinet"}},
 	{name: "replay", command: "replay", typ: jsonType[replay.Comparison](),
 		about: "Whether a replay communicated as its run did."},
 	{name: "replay-phases", command: "replay", with: "--phases", typ: jsonType[replay.PhasePrediction](),

@@ -23,7 +23,7 @@ const (
 	Scan               // the combined contributions of a rank and all before it reach that rank
 	Exscan             // the combined contributions of all ranks before a rank reach it
 
-	// the payload of a rank reaches its own set of neighbours; only with Options.Neighbors
+	// the payload of a rank reaches its own set of neighbours
 	NeighborAllgather
 	NeighborAlltoall  // each rank sends a separate payload to each neighbour, all of one size
 	NeighborAlltoallv // the same with different sizes

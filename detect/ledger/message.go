@@ -81,6 +81,9 @@ func PlaceOf(comm, tag, site int32) Place {
 	return Place{comm, site, false}
 }
 
+// Lane is a line of the program that sends in a communicator, and the tag.
+type Lane struct{ Comm, Tag, Line int32 }
+
 // Class groups the messages of a complete exchange. Bytes is anySize for an exchange of different sizes.
 type Class struct {
 	comm, tag, datatype, site int32

@@ -14,6 +14,8 @@ type Rules struct {
 	Named       map[int32]bool // datatypes
 	Crc         *crc.Arithmetic
 	Sent        map[Place]int64 // number of messages sent at each place
+	Lines       map[int32]int32 // line of each call site, which has a site per path to it
+	Filled      map[Lane]bool   // where messages that are not empty are sent
 	Sets        rankset.Room    // room for the sets of one search
 	Stopped     func() error    // an error if the caller no longer wants an answer
 }
@@ -22,6 +24,24 @@ type Rules struct {
 func (r *Rules) NewSetRoom() *rankset.Room {
 	room := r.Sets
 	return &room
+}
+
+// Fill notes where the messages of a sample, none of which is empty, are sent.
+func (r *Rules) Fill(s *Sample) {
+	r.Filled = map[Lane]bool{}
+	for _, of := range s.Order {
+		r.Filled[r.lane(of.Cell.Comm, of.Cell.Tag, of.Cell.Site)] = true
+	}
+}
+
+// IsFilled reports whether messages that are not empty are sent where this one is.
+func (r *Rules) IsFilled(m *Message) bool { return r.Filled[r.lane(m.Comm, m.Tag, m.SendSite)] }
+
+func (r *Rules) lane(comm, tag, site int32) Lane {
+	if line, known := r.Lines[site]; known {
+		return Lane{comm, tag, line}
+	}
+	return Lane{comm, tag, ^site}
 }
 
 // OnlyNamedType returns the only named datatype of messages; null if there are none or several.

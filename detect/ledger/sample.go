@@ -156,9 +156,14 @@ func SortedWays(ways map[Way]*WaySample) []Way {
 	return out
 }
 
-// Untaken returns the free messages of a sample, ordered by source, up to the row of each rank to which all its
-// messages are kept.
-func (s *Sample) Untaken(taken *Owners) (list []*Operand) {
+// Untaken returns the free messages of a sample, as Unless does.
+func (s *Sample) Untaken(taken *Owners) []*Operand {
+	return s.Unless(func(m *Operand) bool { return taken.Owner(m.Src, m.SendSeq) != nil })
+}
+
+// Unless returns the messages of a sample that leave does not leave out, ordered by source, up to the row of each rank
+// to which all its messages are kept.
+func (s *Sample) Unless(leave func(*Operand) bool) (list []*Operand) {
 	end := map[int32]int64{} // by rank: the row up to which everything was kept
 	limit := func(rank int32, seq int64) {
 		if old, ok := end[rank]; !ok || seq < old {
@@ -182,8 +187,7 @@ func (s *Sample) Untaken(taken *Owners) (list []*Operand) {
 			messages := of.Ways[w]
 			for i := range messages.List {
 				m := &messages.List[i]
-				if m.Src != m.Dst && taken.Owner(m.Src, m.SendSeq) == nil && within(m.Src, m.SendSeq) &&
-					within(m.Dst, m.DoneSeq) {
+				if m.Src != m.Dst && within(m.Src, m.SendSeq) && within(m.Dst, m.DoneSeq) && !leave(m) {
 					list = append(list, m)
 				}
 			}

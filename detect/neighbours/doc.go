@@ -1,3 +1,4 @@
-// Package neighbours finds repeated exchanges in which each rank has a fixed set of neighbours: on grids (grid.go)
-// and on any graph (halos.go). They could be MPI-3 neighbourhood collectives.
+// Package neighbours finds repeated exchanges in which each rank sends to some others: to a fixed set of neighbours, on
+// grids (grid.go) and on any graph (halos.go), which could be MPI-3 neighbourhood collectives, and to others each time
+// (sparse.go), which could be MPI_Alltoallv.
 package neighbours

@@ -7,6 +7,7 @@ import (
 
 	"github.com/commq/commq/detect/ledger"
 	"github.com/commq/commq/detect/rankset"
+	"github.com/commq/commq/run"
 	"github.com/commq/commq/schema"
 )
 
@@ -23,6 +24,7 @@ type halo struct {
 // Input is the input of Find.
 type Input struct {
 	MinRanks int
+	Comms    []run.Comm
 	Room     int64 // the number of messages that may be read completely
 	// Whole reads all messages of the wanted cells.
 	Whole func(want map[ledger.Cell]bool) (*ledger.Sample, error)
@@ -36,24 +38,15 @@ func Find(in *Input, l *ledger.Ledger, first *ledger.Sample) (beyond int64, err 
 	taken := ledger.NewOwners(l.Messages, l.Found) // a message is also taken if one of its pieces is
 	s := search{minRanks: in.MinRanks, taken: taken, first: first}
 	found := s.find(first)
-	want, whole, total := map[ledger.Cell]bool{}, true, int64(0)
-	for _, h := range found {
-		for c := range h.cells {
-			if of := first.Cells[c]; !want[c] {
-				want[c] = true
-				whole = whole && of.IsComplete()
-				total += of.Count()
-			}
+	all, beyond, err := in.complete(first, func(visit func(map[ledger.Cell]bool)) {
+		for _, h := range found {
+			visit(h.cells)
 		}
+	})
+	if err != nil || beyond > 0 {
+		return beyond, err
 	}
-	switch {
-	case total > in.Room:
-		return total, nil
-	case !whole:
-		all, err := in.Whole(want)
-		if err != nil {
-			return 0, err
-		}
+	if all != first {
 		found = s.find(all)
 	}
 	for _, h := range found {
@@ -186,8 +179,8 @@ func bundles(list []*ledger.Operand, again bool) [][]*ledger.Operand {
 	})
 }
 
-// classify joins the sets whose messages have the same sources, destinations, call sites and tags. The instances are
-// in the order of their ranks' calls.
+// classify joins the sets whose messages have the same sources, destinations, call sites and order of tags, which may
+// carry the number of the step. The instances are in the order of their ranks' calls.
 func classify(sets [][]*ledger.Operand) (out []*halo) {
 	index := map[string]*halo{}
 	type line struct {
@@ -195,9 +188,10 @@ func classify(sets [][]*ledger.Operand) (out []*halo) {
 		site, tag int32
 	}
 	for _, set := range sets {
-		lines := make([]line, 0, len(set))
+		lines, tags := make([]line, 0, len(set)), tagsOf(set)
 		for _, m := range set {
-			lines = append(lines, line{ledger.Way{Src: m.Src, Dst: m.Dst}, m.SendSite, m.Tag})
+			tag, _ := slices.BinarySearch(tags, m.Tag)
+			lines = append(lines, line{ledger.Way{Src: m.Src, Dst: m.Dst}, m.SendSite, int32(tag)})
 		}
 		slices.SortFunc(lines, func(a, b line) int {
 			return cmp.Or(ledger.CompareWays(a.Way, b.Way), cmp.Compare(a.site, b.site), cmp.Compare(a.tag, b.tag))
@@ -226,6 +220,15 @@ func classify(sets [][]*ledger.Operand) (out []*halo) {
 		slices.SortFunc(h.instances, func(a, b []*ledger.Operand) int { return cmp.Compare(firstRow(a, rank), firstRow(b, rank)) })
 	}
 	return out
+}
+
+// tagsOf returns the tags of messages, sorted, each once.
+func tagsOf(list []*ledger.Operand) (tags []int32) {
+	for _, m := range list {
+		tags = append(tags, m.Tag)
+	}
+	slices.Sort(tags)
+	return slices.Compact(tags)
 }
 
 // firstRow returns the seq of a rank's first event among the messages.
@@ -264,11 +267,11 @@ func mergeDisjoint(list []*halo) (out []*halo) {
 	return out
 }
 
-// sendPlaces returns the call sites and tags of the sends, sorted.
+// sendPlaces returns the call sites of the sends, and the tags of the first instance, sorted.
 func (h *halo) sendPlaces() []int32 {
-	var places []int32
+	places := tagsOf(h.instances[0])
 	for c := range h.cells {
-		places = append(places, c.Site, c.Tag)
+		places = append(places, c.Site)
 	}
 	slices.Sort(places)
 	return slices.Compact(places)

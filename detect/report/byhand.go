@@ -2,6 +2,7 @@ package report
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/commq/commq/detect"
@@ -54,17 +55,18 @@ func PriceByHand(ctx context.Context, r *run.Run, target *simulate.Target,
 	spill func() (stored.SpillFile, error)) (list []PricedByHand, err error) {
 	answer, err := Detect(ctx, &stored.Detection{Run: r, Spill: spill,
 		Options: detect.Options{MinRanks: detect.DefaultMinRanks, Messages: true}})
-	if err != nil || len(answer.Findings) == 0 {
+	if err != nil {
 		return nil, err
+	}
+	answer.Findings = slices.DeleteFunc(answer.Findings, func(f Finding) bool { return f.BetweenNeighbors() })
+	if len(answer.Findings) == 0 {
+		return nil, nil
 	}
 	if err := answer.AddPrices(ctx, r, target, nil); err != nil {
 		return nil, err
 	}
 	for k := range answer.Findings {
 		f := &answer.Findings[k]
-		if f.BetweenNeighbors() {
-			continue
-		}
 		p := PricedByHand{ByHand: f.byHand(), Ranks: f.union(func(g *Group) []int32 { return g.Ranks }), SavedNs: f.Price.SavedNs}
 		if len(f.SendSites) > 0 {
 			p.Place, p.Call = f.SendSites[0].Place, strings.Join(f.SendSites[0].Calls, ", ")

@@ -4,7 +4,6 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -53,7 +52,8 @@ func (p *Report) Text(w io.Writer) error {
 }
 
 // lookedFor names what a detection looks for.
-const lookedFor = "broadcasts, barriers, allgathers, alltoalls, gathers, scatters, reductions and scans"
+const lookedFor = "broadcasts, barriers, allgathers, alltoalls, gathers, scatters, reductions, scans and exchanges " +
+	"between neighbours"
 
 // chanceText writes a probability; people need not know how far below one in a billion it is.
 func chanceText(p float64) string {
@@ -81,9 +81,6 @@ func (p *Report) omissions() (out []string) {
 		if n > 0 {
 			out = append(out, fmt.Sprintf(text, units.Count(n, noun)))
 		}
-	}
-	if !slices.ContainsFunc(p.Findings, func(f Finding) bool { return f.BetweenNeighbors() }) {
-		add(int64(p.Neighborhoods), "exchange", "%s between neighbours not shown; --neighbors shows them")
 	}
 	add(p.LeftOut-p.NoRoom, "message", "%s of payloads that are sent too often were left out")
 	add(p.NoRoom, "message", "%s were left out for lack of memory; give more with --memory")

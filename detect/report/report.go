@@ -31,8 +31,6 @@ type Report struct {
 	Unclassed int64 `json:"unclassed"`
 	// NoRoom are those of LeftOut that do not fit into --memory.
 	NoRoom int64 `json:"no_room,omitempty"`
-	// Neighborhoods is the number of findings that are exchanges between neighbours, listed or not.
-	Neighborhoods int `json:"neighborhoods"`
 	// FalseMatchChance bounds the chance that any two different payloads of one size had the same hash.
 	FalseMatchChance float64 `json:"false_match_chance"`
 	// Findings are the collectives made by hand.
@@ -173,7 +171,7 @@ type maker struct {
 func (k *maker) report(name string, m *schema.Manifest, r *detect.Result) *Report {
 	p := &Report{Run: name, RunDigest: m.Digest, Hash: m.Hash, Messages: r.Messages,
 		Unhashed: r.Unhashed, LeftOut: r.LeftOut, NoRoom: r.NoRoom, Unclassed: r.Unclassed,
-		Neighborhoods: r.Neighborhoods, FalseMatchChance: r.FalseMatch, Findings: []Finding{}}
+		FalseMatchChance: r.FalseMatch, Findings: []Finding{}}
 	for i := range r.Findings {
 		p.add(k.finding(&r.Findings[i]))
 	}

@@ -129,6 +129,8 @@ func SpreadAll(r *ledger.Rules, l *ledger.Ledger) {
 			f.inScopes(list, scopes, f.broadcasts)
 			return
 		}
+		// an exchange of blocks of several sizes has empty ones, too
+		list = slices.DeleteFunc(slices.Clone(list), func(m int32) bool { return f.rules.IsFilled(&f.messages[m]) })
 		// for a barrier the place is enough, if there is only one
 		narrowest := slices.Clone(scopes[1:])
 		slices.Reverse(narrowest)

@@ -121,7 +121,7 @@ func (d *Detection) read(ctx context.Context) (*detect.Run, error) {
 	if input.Selves, err = readSelves(ctx, r); err != nil {
 		return nil, err
 	}
-	if input.Functions, err = readFunctions(ctx, r); err != nil {
+	if input.Functions, input.Lines, err = readPlaces(ctx, r); err != nil {
 		return nil, err
 	}
 	if d.Shared != nil {
@@ -149,23 +149,36 @@ func (d *Detection) messages(ctx context.Context) func([]string, func(*schema.Me
 	}
 }
 
-// readFunctions numbers the functions that make calls, by call site.
-func readFunctions(ctx context.Context, r *run.Run) (map[int32]int32, error) {
+// readPlaces numbers the functions that make calls, and the lines of the calls, by call site.
+func readPlaces(ctx context.Context, r *run.Run) (functions, lines map[int32]int32, err error) {
 	type function struct{ name, file string }
-	bySite, numbers := map[int32]int32{}, map[function]int32{}
-	return bySite, r.Callsites(ctx, func(t *schema.Callsites) error {
+	type line struct {
+		module string
+		offset int64
+	}
+	byFunction, byLine := map[function]int32{}, map[line]int32{}
+	functions, lines = map[int32]int32{}, map[int32]int32{}
+	return functions, lines, r.Callsites(ctx, func(t *schema.Callsites) error {
 		for i, id := range t.ID {
-			if t.Function[i] == schema.NullText {
-				continue
+			if t.Function[i] != schema.NullText {
+				functions[id] = numberOf(byFunction, function{t.Function[i], t.File[i]})
 			}
-			f := function{t.Function[i], t.File[i]}
-			if _, known := numbers[f]; !known {
-				numbers[f] = int32(len(numbers))
+			if t.Offset[i] != schema.NullInt64 {
+				lines[id] = numberOf(byLine, line{t.Module[i], t.Offset[i]})
 			}
-			bySite[id] = numbers[f]
 		}
 		return nil
 	})
+}
+
+// numberOf numbers keys from 0, in the order in which they are first asked for.
+func numberOf[K comparable](numbers map[K]int32, key K) int32 {
+	n, known := numbers[key]
+	if !known {
+		n = int32(len(numbers))
+		numbers[key] = n
+	}
+	return n
 }
 
 // selfColumns are the columns of events that readSelves reads.

@@ -1,0 +1,271 @@
+package neighbours
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/commq/commq/detect/ledger"
+	"github.com/commq/commq/schema"
+)
+
+// exchange is a repeated exchange within a communicator in which each rank sends to some of the others.
+type exchange struct {
+	members []int32 // of the communicator, sorted
+	cells   map[ledger.Cell]bool
+	rounds  [][]*ledger.Operand
+}
+
+// FindSparse searches for sparse exchanges and adds them to the ledger as MPI_Alltoallv: all messages of a call site
+// fall into rounds in which every rank sends all that it sends before it receives anything. Exchanges
+// whose pairs are always the same, both ways, are left for Find, because they are between neighbours. Broadcasts to
+// parts of the communicator among the messages of an exchange are withdrawn: payloads repeat by chance. beyond is as
+// in Find.
+func FindSparse(in *Input, l *ledger.Ledger, first *ledger.Sample) (beyond int64, err error) {
+	x := &sparseSearch{minRanks: max(in.MinRanks, 3), ledger: l, taken: ledger.NewOwners(l.Messages, l.Found), members: map[int32][]int32{}}
+	for _, c := range in.Comms {
+		members := slices.Clone(c.Members)
+		slices.Sort(members)
+		x.members[c.ID] = members
+	}
+	found := x.find(first)
+	if len(found) == 0 {
+		return 0, nil
+	}
+	all, beyond, err := in.complete(first, func(visit func(map[ledger.Cell]bool)) {
+		for _, e := range found {
+			visit(e.cells)
+		}
+	})
+	if err != nil || beyond > 0 {
+		return beyond, err
+	}
+	if all != first {
+		found = x.find(all)
+	}
+	for _, e := range found {
+		x.record(e)
+	}
+	return 0, nil
+}
+
+// complete returns a sample with all messages of the visited cells, or their number as beyond if that exceeds the room.
+func (in *Input) complete(first *ledger.Sample, visit func(func(map[ledger.Cell]bool))) (s *ledger.Sample, beyond int64,
+	err error) {
+	want, whole, total := map[ledger.Cell]bool{}, true, int64(0)
+	visit(func(cells map[ledger.Cell]bool) {
+		for c := range cells {
+			if of := first.Cells[c]; of != nil && !want[c] {
+				want[c] = true
+				whole = whole && of.IsComplete()
+				total += of.Count()
+			}
+		}
+	})
+	switch {
+	case total > in.Room:
+		return nil, total, nil
+	case whole:
+		return first, 0, nil
+	}
+	s, err = in.Whole(want)
+	return s, 0, err
+}
+
+// sparseSearch searches a sample for sparse exchanges.
+type sparseSearch struct {
+	minRanks int
+	ledger   *ledger.Ledger
+	taken    *ledger.Owners
+	members  map[int32][]int32 // of communicators, sorted
+}
+
+// find returns the sparse exchanges among the messages of a sample: those of a communicator and sending call site.
+func (x *sparseSearch) find(s *ledger.Sample) (out []*exchange) {
+	for _, part := range ledger.GroupBy(s.Unless(x.isOther), func(_ int, m *ledger.Operand) ([2]int32, bool) {
+		return [2]int32{m.Comm, m.SendSite}, true
+	}) {
+		if e := x.exchangeOf(part); e != nil {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// isOther reports whether a message belongs to an operation other than a broadcast to part of its communicator.
+func (x *sparseSearch) isOther(m *ledger.Operand) bool {
+	i := x.taken.Owner(m.Src, m.SendSeq)
+	return i != nil && (i.Op != ledger.Bcast || len(i.Ranks) >= len(x.members[m.Comm]))
+}
+
+// minDensity is the least number of messages per rank and round: less is a shift, a pipeline, or tasks and answers.
+const minDensity = 1.5
+
+// exchangeOf returns the exchange that the messages are, or nil.
+func (x *sparseSearch) exchangeOf(list []*ledger.Operand) *exchange {
+	members := x.members[list[0].Comm]
+	n := len(members)
+	if n < x.minRanks || float64(len(list)) < minDensity*MinInstances*float64(n) {
+		return nil
+	}
+	takes := map[int32]bool{}
+	for _, m := range list {
+		takes[m.Src], takes[m.Dst] = true, true
+	}
+	if len(takes) < n {
+		return nil
+	}
+	rounds := roundsOf(list)
+	if len(rounds) < MinInstances || float64(len(list)) < minDensity*float64(n*len(rounds)) || areHalos(rounds) ||
+		!areDense(rounds, n) {
+		return nil
+	}
+	e := &exchange{members: members, rounds: rounds, cells: map[ledger.Cell]bool{}}
+	for _, m := range list {
+		e.cells[m.Cell()] = true
+	}
+	return e
+}
+
+// areDense reports whether in most rounds at least half of the ranks send, and none of them is complete: exchanges of all
+// with all have been tried.
+func areDense(rounds [][]*ledger.Operand, ranks int) bool {
+	dense := 0
+	for _, round := range rounds {
+		senders := map[int32]bool{}
+		for _, m := range round {
+			senders[m.Src] = true
+		}
+		if len(round) == ranks*(ranks-1) && len(rounds) == 1 {
+			return false
+		}
+		if 2*len(senders) >= ranks {
+			dense++
+		}
+	}
+	return 4*dense >= 3*len(rounds)
+}
+
+// areHalos reports whether all rounds have the same ways, each both ways.
+func areHalos(rounds [][]*ledger.Operand) bool {
+	ways := map[ledger.Way]bool{}
+	for _, m := range rounds[0] {
+		ways[ledger.Way{Src: m.Src, Dst: m.Dst}] = true
+	}
+	for _, round := range rounds {
+		if len(round) != len(ways) {
+			return false
+		}
+		for _, m := range round {
+			if !ways[ledger.Way{Src: m.Src, Dst: m.Dst}] || !ways[ledger.Way{Src: m.Dst, Dst: m.Src}] {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// record adds an exchange to the ledger and withdraws the broadcasts among its messages.
+func (x *sparseSearch) record(e *exchange) {
+	of, gone := &ledger.Proof{Certainty: ledger.Inferred}, map[*ledger.Instance]bool{}
+	for _, round := range e.rounds {
+		i := &ledger.Instance{Op: ledger.Alltoallv, Root: schema.NullInt32, Ranks: e.members, Segments: 1, Proof: of}
+		sent := map[int32]int64{}
+		for _, m := range round {
+			if old := x.taken.Owner(m.Src, m.SendSeq); old != nil {
+				gone[old] = true
+			}
+			sent[m.Src] += m.Bytes
+			i.Bytes = max(i.Bytes, sent[m.Src])
+			i.Messages = append(i.Messages, int32(len(x.ledger.Messages)))
+			m.Message.Taken = true
+			x.ledger.Messages = append(x.ledger.Messages, m.Message)
+		}
+		x.ledger.Found = append(x.ledger.Found, i)
+	}
+	x.ledger.Found = slices.DeleteFunc(x.ledger.Found, func(i *ledger.Instance) bool {
+		if gone[i] {
+			x.ledger.Release(i)
+		}
+		return gone[i]
+	})
+}
+
+// maxSettling limits how often the rounds of messages are corrected.
+const maxSettling = 32
+
+// roundsOf divides messages into rounds, each sorted by source and send; nil if that is impossible. A rank's sends are in
+// a later round than what it has received before, and in none before that of its last send; it sends to another rank
+// once per round. What one call completes is of one round.
+func roundsOf(list []*ledger.Operand) [][]*ledger.Operand {
+	byRank := map[int32][]ledger.Event{}
+	for _, m := range list {
+		byRank[m.Src] = append(byRank[m.Src], ledger.Event{M: m, Send: true})
+		byRank[m.Dst] = append(byRank[m.Dst], ledger.Event{M: m, Send: false})
+	}
+	for _, events := range byRank {
+		slices.SortStableFunc(events, ledger.CompareEvents)
+	}
+	of, most := map[*ledger.Operand]int{}, 0
+	for range maxSettling {
+		changed := false
+		for _, events := range byRank {
+			changed = settle(events, of, &most) || changed
+		}
+		if most > 2*len(list)/len(byRank) { // too few messages per round
+			return nil
+		}
+		if !changed {
+			return inRounds(list, of, most)
+		}
+	}
+	return nil
+}
+
+// settle corrects the rounds of a rank's messages by its order of events, and reports whether any changed.
+func settle(events []ledger.Event, of map[*ledger.Operand]int, most *int) (changed bool) {
+	set := func(m *ledger.Operand, round int) {
+		if of[m] < round {
+			of[m], changed = round, true
+			*most = max(*most, round)
+		}
+	}
+	sent, received, last := 0, 0, map[int32]int{}
+	for k := 0; k < len(events); {
+		if e := events[k]; e.Send {
+			round := max(of[e.M], sent, received+1, last[e.M.Dst]+1)
+			set(e.M, round)
+			sent, last[e.M.Dst] = round, round
+			k++
+			continue
+		}
+		end := k
+		for ; end < len(events) && !events[end].Send && events[end].M.DoneSeq == events[k].M.DoneSeq; end++ {
+			received = max(received, of[events[end].M])
+		}
+		for ; k < end; k++ {
+			set(events[k].M, received)
+		}
+	}
+	return changed
+}
+
+// inRounds returns the messages by round; nil if a rank sends to another twice in one.
+func inRounds(list []*ledger.Operand, of map[*ledger.Operand]int, most int) [][]*ledger.Operand {
+	out := make([][]*ledger.Operand, most)
+	for _, m := range list {
+		out[of[m]-1] = append(out[of[m]-1], m)
+	}
+	for _, round := range out {
+		slices.SortFunc(round, func(a, b *ledger.Operand) int {
+			return cmp.Or(cmp.Compare(a.Src, b.Src), cmp.Compare(a.SendSeq, b.SendSeq))
+		})
+		ways := map[ledger.Way]bool{}
+		for _, m := range round {
+			ways[ledger.Way{Src: m.Src, Dst: m.Dst}] = true
+		}
+		if len(ways) < len(round) {
+			return nil
+		}
+	}
+	return out
+}
