@@ -28,6 +28,30 @@ func simulatedInstead(m *schema.Manifest, u cores.Use) bool {
 	return u.Waited() && m.ComputeClock == "cpu"
 }
 
+// variesByCores reports whether ranks may compute longer in turn because they shared cores: other ranks then use the caches,
+// and a rank goes on at another core. Virtual times without a clock have only what the program says.
+func variesByCores(m *schema.Manifest, u cores.Use) bool {
+	if m.TimeOrigin == "measured" {
+		return u.Waited()
+	}
+	return m.ComputeClock != "none" && len(m.SharedCores()) > 0
+}
+
+// ofCores is what is said of variation that the shared cores may have made, and its advice.
+const (
+	ofCores      = "; these ranks shared cores, which does this to a program without fault"
+	coresAtFirst = "Capture with a core for each rank first: only what is left then is the program's."
+)
+
+// doubtVariation marks variation that shared cores may have made.
+func (d *Diagnosis) doubtVariation() {
+	for i := range d.Findings {
+		if f := &d.Findings[i]; f.Rule == Variation {
+			f.Title, f.Advice, f.doubtful = f.Title+ofCores, coresAtFirst, true
+		}
+	}
+}
+
 // sharedCores warns that the run's times are not those of a core per rank.
 func sharedCores(m *schema.Manifest, u cores.Use, machine string) string {
 	if !simulatedInstead(m, u) {

@@ -141,6 +141,8 @@ type Finding struct {
 	least func() *change
 	// mean is the time that computing takes on average; of variation only.
 	mean map[rankSite]int64
+	// doubtful means that the cores of the run may be the cause, and not the program.
+	doubtful bool
 	// excess means that the bound is what these ranks compute more than they had to.
 	excess bool
 }
@@ -235,6 +237,9 @@ func (d *Diagnosis) run(ctx context.Context, r *run.Run, o Options) error {
 	if err := d.simulateCalls(ctx, w, calls); err != nil {
 		return err
 	}
+	if variesByCores(r.Manifest, used) {
+		d.doubtVariation()
+	}
 	d.Findings = append(d.Findings, calls...)
 	if err := d.fromFiles(ctx, w, o.Evidence, d.bounds(path, simulated, r.Place(ctx))); err != nil {
 		return err
@@ -253,9 +258,21 @@ func (d *Diagnosis) run(ctx context.Context, r *run.Run, o Options) error {
 	return d.together(ctx, w)
 }
 
-// sort sorts the findings by gain.
+// leastNamed is the part of the time that a finding gains at least which comes before a doubtful one.
+const leastNamed = 0.01
+
+// sort sorts the findings by gain. A doubtful one comes after all others that gain something to speak of: those name
+// something to do.
 func (d *Diagnosis) sort() {
-	slices.SortStableFunc(d.Findings, func(a, b Finding) int { return cmp.Compare(b.GainNs, a.GainNs) })
+	slices.SortStableFunc(d.Findings, func(a, b Finding) int { return cmp.Compare(d.weight(&b), d.weight(&a)) })
+}
+
+// weight is what findings are sorted by.
+func (d *Diagnosis) weight(f *Finding) int64 {
+	if f.doubtful {
+		return min(f.GainNs, int64(leastNamed*float64(d.TimeNs)))
+	}
+	return f.GainNs
 }
 
 // limitGains limits the gains of sorted findings to the time of the run together: two causes can share computing, and
