@@ -68,8 +68,8 @@ type computing struct {
 	// together.
 	wallNs, cpuNs int64
 	calls         map[int32]schema.CallID // by call site
-	gaps          *gaps
-	fill          func(*schema.Events) // of fillComputing
+	gaps          *gaps                   `snapshot:"-"`
+	fill          func(*schema.Events)    `snapshot:"-"` // of fillComputing
 }
 
 // computeColumns are the columns that computing needs besides those of critical paths.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/commq/commq/internal/kept"
 	"github.com/commq/commq/internal/units"
 	"github.com/commq/commq/models"
 	"github.com/commq/commq/models/critical"
@@ -45,6 +46,8 @@ type Options struct {
 	Finding int
 	// Asked are the arguments of commq's commands that name the run; nil means its name.
 	Asked []string
+	// Kept has what was computed of the rows of the run in earlier diagnoses; nil means nothing is kept.
+	Kept *kept.Results
 	// Progress is called with what is being done; nil means no callback.
 	Progress func(step string)
 }
@@ -213,7 +216,7 @@ func (d *Diagnosis) run(ctx context.Context, r *run.Run, o Options) error {
 		return err
 	}
 	w := &whatIf{simulation: &stored.Simulation{Run: r, Target: target, Program: stored.ProgramOf(ctx, r)}, step: o.Progress,
-		memory: o.MemoryBytes, bounds: o.MostCalls > 0 && r.Manifest.Counts.Calls > o.MostCalls}
+		memory: o.MemoryBytes, bounds: o.MostCalls > 0 && r.Manifest.Counts.Calls > o.MostCalls, kept: o.Kept}
 	computed, path, causes, err := d.explain(ctx, w, o.Target != nil)
 	if err != nil {
 		return err
@@ -291,35 +294,27 @@ func (d *Diagnosis) limitGains() {
 // explain finds the critical path and the causes of waits, by the times of the run, or by simulated ones: if they are
 // wanted, and if the run's are of ranks that waited for CPUs.
 func (d *Diagnosis) explain(ctx context.Context, w *whatIf, simulated bool) (*computing, *critical.Path, []*cause, error) {
-	r, how := w.simulation.Run, critical.Options{LeaveOutStartup: true}
-	computed := newComputing(r)
-	w.step("explain waits")
-	var e *critical.Explained
-	var err error
-	if simulated {
-		err = r.Events(ctx, append([]string{"rank", "thread", "call", "callsite", "start_ns", "end_ns"}, computeColumns...)...)(
-			func(b *schema.Events) error { computed.add(b); return nil })
-	} else {
-		e, err = critical.Explain(ctx, r, how, w.memory, computed.add, computeColumns...)
-	}
+	r := w.simulation.Run
+	rows, err := w.rows(ctx, simulated)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	if simulated || simulatedInstead(r.Manifest, coresOf(r.Manifest, computed)) {
-		if e, err = w.explain(ctx, how); err != nil {
+	e := rows.waits
+	if simulated || simulatedInstead(r.Manifest, coresOf(r.Manifest, rows.computed)) {
+		if e, err = w.explain(ctx, leaveOutStartup); err != nil {
 			return nil, nil, nil, err
 		}
 	}
 	if !w.bounds {
-		if err := computed.divide(ctx, r); err != nil {
+		if err := rows.computed.divide(ctx, r); err != nil {
 			return nil, nil, nil, err
 		}
 	}
-	causes := causesOf(e.Delays, computed, r.Place(ctx), int(r.Manifest.Ranks))
+	causes := causesOf(e.Delays, rows.computed, r.Place(ctx), int(r.Manifest.Ranks))
 	for _, c := range causes {
 		c.found = c.instances(e.Path, r.Place(ctx))
 	}
-	return computed, e.Path, causes, nil
+	return rows.computed, e.Path, causes, nil
 }
 
 // idealNetwork is the name of the machine on which messages take no time.

@@ -4,6 +4,7 @@
 // The stages, in the order in which the files are best read:
 //
 //	diagnose.go   what comes in and what goes out: Options, Diagnosis, Finding, Run
+//	rows.go       the rows of the run summed, once for all diagnoses
 //	computing.go  how long ranks compute, and where
 //	segments.go   what ranks compute between calls that all of them make, in the course of the run
 //	cause.go      delays of the run (models/critical), those with one cause together

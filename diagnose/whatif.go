@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/commq/commq/internal/kept"
 	"github.com/commq/commq/internal/units"
 	"github.com/commq/commq/models"
 	"github.com/commq/commq/models/critical"
@@ -23,6 +24,7 @@ type whatIf struct {
 	step       func(string)
 	memory     int64 // limit in bytes; 0 means none
 	bounds     bool  // nothing is simulated: gains are bounds
+	kept       *kept.Results
 }
 
 // run simulates the run with these changes.

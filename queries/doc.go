@@ -89,6 +89,7 @@
 //
 //	library.go, own.go    the canned queries, and a user's own
 //	finding.go, found.go  the finding files of commq diagnose in findings/, and what they say of a run
+//	foundkept.go          their answers, kept for the next search
 //	header.go, param.go, plot.go, place.go  a query file -> Query, Param, Plot; errors name file and line
 //	startup.go            the time in MPI_Init and MPI_Finalize, which queries with the parameter init leave out
 //	cores.go              runs whose ranks shared cores, of which answers about times warn

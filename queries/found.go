@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/commq/commq/internal/kept"
 	"github.com/commq/commq/internal/units"
 	"github.com/commq/commq/schema"
 )
@@ -29,7 +30,7 @@ type Found struct {
 	// gain is that of messages.
 	Latency, Bytes float64
 	// Evidence are the values of the file's own columns: nil, bool, int64, float64 or string.
-	Evidence []any
+	Evidence []any `snapshot:"-"`
 }
 
 // Search asks finding files of a run.
@@ -38,6 +39,8 @@ type Search struct {
 	MostRows int64
 	// Engine limits the engine.
 	Engine Options
+	// Kept has the answers of earlier searches of the run; nil means nothing is kept.
+	Kept *kept.Results
 	// Progress is called with the name of each file before it is asked; nil means no callback.
 	Progress func(name string)
 }
@@ -57,31 +60,49 @@ type Answer struct {
 // Look asks finding files of a run, in their order. Errors are those of the engine; a mistake in a file is in its
 // answer.
 func (s *Search) Look(ctx context.Context, run Run, all []*Finding) ([]Answer, error) {
-	answers, some := make([]Answer, len(all)), false
+	answers, before := make([]Answer, len(all)), loadFindings(s.Kept)
+	var ask []*Answer
 	for i, f := range all {
-		answers[i] = Answer{Finding: f, Not: s.not(run, f)}
-		some = some || answers[i].Not == ""
-	}
-	if !some {
-		return answers, nil
-	}
-	db, err := Open(ctx, []Run{run}, s.Engine)
-	if err != nil {
-		return nil, err
-	}
-	for i := range answers {
 		a := &answers[i]
+		a.Finding, a.Not = f, s.not(run, f)
 		if a.Not != "" {
 			continue
 		}
+		known := false
+		if a.Found, known = before.answer(f); !known {
+			ask = append(ask, a)
+		}
+	}
+	if len(ask) == 0 {
+		return answers, nil
+	}
+	if err := s.ask(ctx, run, ask); err != nil {
+		return nil, err
+	}
+	for _, a := range ask {
+		if a.Err == nil {
+			before.add(a.Finding, a.Found)
+		}
+	}
+	kept.Save(s.Kept, keptFindingsName, &before)
+	return answers, nil
+}
+
+// ask completes answers by asking the engine.
+func (s *Search) ask(ctx context.Context, run Run, answers []*Answer) error {
+	db, err := Open(ctx, []Run{run}, s.Engine)
+	if err != nil {
+		return err
+	}
+	for _, a := range answers {
 		if s.Progress != nil {
 			s.Progress(a.Finding.Name)
 		}
 		if a.Found, a.Err = db.find(ctx, run, a.Finding); ctx.Err() != nil {
-			return nil, errors.Join(ctx.Err(), db.Close())
+			return errors.Join(ctx.Err(), db.Close())
 		}
 	}
-	return answers, db.Close()
+	return db.Close()
 }
 
 // not says why a file is not asked of a run, "" if it is.

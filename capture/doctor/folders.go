@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/commq/commq/internal/kept"
 	"github.com/commq/commq/internal/units"
 )
 
@@ -69,16 +70,13 @@ func withoutSharedMaps(f *os.File) string {
 	return ""
 }
 
-// cacheFolder is the folder of compiled capture libraries; empty if the user has no home.
+// cacheFolder is the folder of compiled capture libraries and kept results; empty if the user has no home.
 func cacheFolder() string {
-	if env := os.Getenv("COMMQ_CACHE"); env != "" {
-		return env
-	}
-	dir, err := os.UserCacheDir()
+	dir, err := kept.CacheFolder()
 	if err != nil {
 		return ""
 	}
-	return filepath.Join(dir, "commq")
+	return dir
 }
 
 // writableFolder checks that a folder, or the first of its parents that exists, can be written to.

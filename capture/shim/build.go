@@ -12,6 +12,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"github.com/commq/commq/internal/kept"
 )
 
 // BuildOptions select the shim to build.
@@ -147,14 +149,11 @@ func cacheFolder(named string) (string, error) {
 	if named != "" {
 		return filepath.Abs(named)
 	}
-	if env := os.Getenv("COMMQ_CACHE"); env != "" {
-		return filepath.Abs(env)
-	}
-	dir, err := os.UserCacheDir()
+	dir, err := kept.CacheFolder()
 	if err != nil {
-		return "", fmt.Errorf("build the shim: %w; name a cache folder in $COMMQ_CACHE", err)
+		return "", fmt.Errorf("build the shim: %w", err)
 	}
-	return filepath.Join(dir, "commq"), nil
+	return dir, nil
 }
 
 // FindTarget finds the compiler wrapper of an MPI library (mpicc names one; see FindMpicc) and reads its versions.

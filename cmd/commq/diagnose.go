@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -11,6 +12,7 @@ import (
 
 	"github.com/commq/commq/capture/doctor"
 	"github.com/commq/commq/diagnose"
+	"github.com/commq/commq/internal/kept"
 	"github.com/commq/commq/internal/rows"
 	"github.com/commq/commq/models/simulate"
 	"github.com/commq/commq/queries"
@@ -91,8 +93,8 @@ docs/method/diagnose.md has the method and what it cannot see.`,
 	f.IntVar(&o.finding, "finding", 0, "show all evidence of the finding with this number `N`")
 	f.BoolVar(&o.all, "all", false, fmt.Sprintf("list all findings, not only the first %d above --least", diagnoseShown))
 	f.BoolVar(&o.list, "list", false, "list the rules")
-	f.BoolVar(&o.every, "every-rule", false, fmt.Sprintf("also look for what needs a look at all rows of a run with more than %d million",
-		findingRows/1_000_000))
+	f.BoolVar(&o.every, "every-rule", false, fmt.Sprintf("also look for what needs a look at all rows of a run with more than %d billion",
+		findingRows/1_000_000_000))
 	f.Float64Var(&o.least, "least", diagnoseLeast, "least gain of a finding that is listed, as a fraction of the run's time")
 	f.IntVar(&o.memory, "memory", 4096, "memory in `MIB` that the rows of the run may take")
 	f.Int64Var(&o.most, "simulate-most", diagnoseMost,
@@ -151,7 +153,8 @@ func (o *diagnoseOptions) diagnose(ctx context.Context, a *app, found run.Found,
 		return nil, err
 	}
 	asked := slices.DeleteFunc(runArgs(a, queriedRuns([]run.Found{found})[0]), func(arg string) bool { return arg == "--run" })
-	how := diagnose.Options{MemoryBytes: int64(o.memory) << 20, MostCalls: o.most, Finding: o.finding, Asked: asked, Progress: progress}
+	how := diagnose.Options{MemoryBytes: int64(o.memory) << 20, MostCalls: o.most, Finding: o.finding, Asked: asked,
+		Kept: keptResults(found), Progress: progress}
 	if o.target.Machine != "" {
 		if how.Target, err = readTarget(o.target); err != nil {
 			return nil, err
@@ -167,6 +170,19 @@ func (o *diagnoseOptions) diagnose(ctx context.Context, a *app, found run.Found,
 		return nil, err
 	}
 	return diagnose.Run(ctx, r, how)
+}
+
+// keptCalls is how many calls a run has at least for diagnose to keep the sums of its rows and what rules from files say.
+// Those of smaller runs are made in a second.
+const keptCalls = 1_000_000
+
+// keptResults are what diagnoses of a run keep; nil if they keep nothing.
+func keptResults(found run.Found) *kept.Results {
+	folder, err := kept.CacheFolder()
+	if err != nil || found.Manifest.Counts.Calls < keptCalls {
+		return nil
+	}
+	return kept.Of(found.Dir, filepath.Join(folder, "results"))
 }
 
 // doubtCalls is how many calls a run has at most that is searched for messages received before they were sent and for
@@ -196,7 +212,7 @@ func (o *diagnoseOptions) askFiles(ctx context.Context, a *app, found run.Found,
 	if err != nil {
 		return err
 	}
-	search := queries.Search{MostRows: findingRows, Engine: queries.Options{MemoryBytes: max(to.MemoryBytes, leastEngineBytes)},
+	search := queries.Search{MostRows: findingRows, Kept: to.Kept, Engine: queries.Options{MemoryBytes: max(to.MemoryBytes, leastEngineBytes)},
 		Progress: func(rule string) { to.Progress("look for " + rule) }}
 	if o.every {
 		search.MostRows = 0

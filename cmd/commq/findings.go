@@ -49,7 +49,7 @@ func readFindings() (*findingLibrary, error) {
 }
 
 // findingRows is how many rows a finding file reads of the tables events and messages, unless it is asked to read more.
-const findingRows = 20_000_000
+const findingRows = 1_000_000_000
 
 // ask asks the files of a run, and puts what they say into the options of its diagnosis. It returns the mistakes in
 // files, for warnings.
