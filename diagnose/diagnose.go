@@ -249,6 +249,9 @@ func (d *Diagnosis) run(ctx context.Context, r *run.Run, o Options) error {
 	}
 	d.sort()
 	d.limitGains()
+	if err := d.sayInstead(ctx, w, r); err != nil {
+		return err
+	}
 	for i := range d.Findings {
 		d.Findings[i].Window = d.window(&d.Findings[i])
 	}

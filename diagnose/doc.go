@@ -11,6 +11,7 @@
 //	groups.go     groups of ranks that compute longer than others, each with its lines
 //	rule.go       which kind of finding a cause is, and what is said about it
 //	whatif.go     the run without a cause, simulated
+//	instead.go    why a finding with long waits gains little
 //	evidence.go   findings of rules that are files, asked by the caller
 //	cores.go      what is known of the cores that the ranks had
 //	path.go       calls that take long themselves, from the critical path

@@ -37,14 +37,14 @@ func (w *whatIf) run(ctx context.Context, what string, changes ...*change) (*sim
 // rowBytes is the memory that a row of the run takes while simulated times are explained.
 const rowBytes = 64
 
-// explain explains the simulated times of the unchanged run. All its rows are in memory.
-func (w *whatIf) explain(ctx context.Context, how critical.Options) (*critical.Explained, error) {
+// explain explains the simulated times of the run with these changes. All its rows are in memory.
+func (w *whatIf) explain(ctx context.Context, how critical.Options, changes ...*change) (*critical.Explained, error) {
 	if n := w.simulation.Run.Manifest.Counts.Calls; w.memory > 0 && n*rowBytes > w.memory {
 		return nil, fmt.Errorf("simulated times of %s would take %s of memory; the limit is %s", units.Count(n, "call"),
 			units.Bytes(n*rowBytes), units.Bytes(w.memory))
 	}
 	w.step("simulate")
-	w.change()
+	w.change(changes...)
 	g, result, err := w.simulation.Graph(ctx, how)
 	if err != nil {
 		return nil, err
