@@ -141,7 +141,9 @@ type Finding struct {
 	without func() *change
 	boundNs int64
 	// least makes the change of a run in which the excess of a cause need not be computed, or nil.
-	least func() *change
+	least  func() *change
+	sites  []int32     // of Callsites
+	inTurn [][]float64 // of InTurn
 	// mean is the time that computing takes on average; of variation only.
 	mean map[rankSite]int64
 	// doubtful means that the cores of the run may be the cause, and not the program.
@@ -254,6 +256,7 @@ func (d *Diagnosis) run(ctx context.Context, r *run.Run, o Options) error {
 	}
 	for i := range d.Findings {
 		d.Findings[i].Window = d.window(&d.Findings[i])
+		d.Findings[i].attach(computed, r.Place(ctx), d.Ranks)
 	}
 	if n := o.Finding; n > 0 && n <= len(d.Findings) {
 		w.step(fmt.Sprintf("read the calls of finding %d", n))

@@ -16,6 +16,7 @@
 //	cores.go      what is known of the cores that the ranks had
 //	path.go       calls that take long themselves, from the critical path
 //	marks.go      the messages and operations that belong to such a call
+//	pictures.go   what pictures of a finding need
 //	window.go     where a finding is seen best
 //	instances.go  the ranks of a finding, when it was, and the longest instances
 //	look.go       the calls before a finding, from its rows

@@ -84,7 +84,7 @@ func TestDrawing(t *testing.T) {
 		{"a histogram of one run", Plot{Kind: "histogram", X: "kind", Y: "size", Series: "src"}, false, two[:1],
 			"src kind size", [][]any{{int32(3), "to 16", int64(0)}, {int32(3), "to 64", int64(2048)},
 				{int32(3), "to 256", int64(0)}, {int32(3), "to 1 Ki", int64(1024)}, {int32(3), "to 4 Ki", int64(0)}},
-			"to 64 to 256 to 1 Ki kind 0 0.5 1 1.5 2 size [KiB] Sizes: b.16"},
+			"to 64 to 256 to 1 Ki kind 0 0.5 1 1.5 2 size [kB] Sizes: b.16"},
 		{"histograms of two runs", Plot{Kind: "histogram", X: "kind", Y: "size", Series: "src"}, false, two,
 			"run src kind size", [][]any{{"b.16", int32(5), "to 16", int64(17)}, {"b.16", int32(5), "to 64", int64(19)},
 				{"a.4", int32(3), "to 16", int64(23)}, {"a.4", int32(3), "to 64", int64(29)}},
@@ -103,7 +103,7 @@ func TestDrawing(t *testing.T) {
 		{"a matrix for each run", Plot{Kind: "matrix", Row: "src", Column: "dst", Value: "size"}, false, two,
 			"run src dst size",
 			[][]any{{"a.4", int32(0), int32(1), int64(500)}, {"b.16", int32(2), int32(0), int64(4097)}},
-			"destination rank source rank size [KiB] 4.001 0 1 2 3 Sizes: b.16 0 0 1 1 2 2 destination rank source rank size [B] 500 0 100 200 300 400 Sizes: a.4"},
+			"destination rank source rank size [kB] 4.097 0 1 2 3 Sizes: b.16 0 0 1 1 2 2 destination rank source rank size [B] 500 0 100 200 300 400 Sizes: a.4"},
 	} {
 		d, err := plotted(c.plot, c.over).Drawing(answer(c.columns, c.rows...), c.runs, nil)
 		if err != nil {

@@ -153,7 +153,7 @@ func TestFiguresMatchTheirCommands(t *testing.T) {
 			}
 			missing := more == "" && f.needs(t, captured)
 			if !missing {
-				commq(t, append(slices.Clone(f.args), "--store", store, "--plot", to)...)
+				commq(t, append(slices.Clone(f.args), "--store", store, "--plot", to, "--replace")...)
 			}
 			if table := f.table(); table != "" {
 				fromTable := to

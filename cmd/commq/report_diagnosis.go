@@ -45,12 +45,18 @@ func reportCause(d *diagnose.Diagnosis, f *diagnose.Finding) report.Cause {
 	}
 	if w := f.Window; w != nil {
 		c.Window = &report.Window{Args: w.Args(), Ranks: w.Ranks}
+	} else if in := f.Instances; in != nil { // of simulated times, which have no timeline
+		for _, x := range in.OverTime {
+			c.Lost = append(c.Lost, report.Slice(x))
+		}
 	}
 	switch f.Rule {
+	case diagnose.Variation:
+		c.InTurn, c.Place = f.InTurn(), f.Place
 	case diagnose.Imbalance:
 		c.Computing, c.Marked = d.RankComputing(), f.Ranks
-	case diagnose.Communication:
-		c.See = "data-density"
+	case diagnose.Communication, "small-messages", "locality", "repeated-payloads", "unexpected-messages", "synchronous-sends":
+		c.Messages, c.Place, c.See = f.Callsites(), f.Place, "data-density"
 	case diagnose.CollectiveTime:
 		c.See = "collectives"
 	}

@@ -1,6 +1,7 @@
 package plot
 
 import (
+	"cmp"
 	"image/color"
 	"io"
 	"math"
@@ -18,6 +19,8 @@ type HeatMap struct {
 	// X, Y and Value name the quantities and the number. Value.Log is ignored: the colours are logarithmic if the
 	// greatest number is more than ten times the least and the least is above 0.
 	X, Y, Value Axis
+	// WidePx and HighPx are the least width and height of the drawing area in pixels; 0 means 900.
+	WidePx, HighPx int
 
 	x, y   []float64
 	cells  []float64 // NaN: no number
@@ -51,7 +54,8 @@ type heat struct {
 
 // Draw writes the picture to w.
 func (h *HeatMap) Draw(w io.Writer, o Options) error {
-	l := &heat{HeatMap: h, wide: math.Ceil(heatPx / float64(len(h.x))), high: math.Ceil(heatPx / float64(len(h.y))),
+	wide, high := float64(cmp.Or(h.WidePx, heatPx)), float64(cmp.Or(h.HighPx, heatPx))
+	l := &heat{HeatMap: h, wide: math.Ceil(wide / float64(len(h.x))), high: math.Ceil(high / float64(len(h.y))),
 		left: leftPx + 30, bottom: bottomPx}
 	e := nothing()
 	for _, v := range h.cells {

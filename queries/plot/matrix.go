@@ -1,6 +1,7 @@
 package plot
 
 import (
+	"cmp"
 	"fmt"
 	"image"
 	"image/color"
@@ -25,6 +26,9 @@ type Matrix struct {
 	Value string
 	// Unit is the value's unit: bytes, ns or 1.
 	Unit string
+
+	// SidePx is the least width of a matrix that is drawn alone, in pixels; 0 means 900.
+	SidePx int
 
 	signed bool // values may be negative
 	ranks  int
@@ -120,7 +124,7 @@ func (ms Matrices) Draw(w io.Writer, o Options) error {
 	for i, m := range ms {
 		layouts[i] = m.layOut(panelPx, o)
 		if len(ms) == 1 {
-			layouts[i] = m.layOut(matrixPx, o)
+			layouts[i] = m.layOut(float64(cmp.Or(m.SidePx, matrixPx)), o)
 		}
 		wide = max(wide, layouts[i].sidePx())
 	}

@@ -252,7 +252,7 @@ func TestScaleNumbers(t *testing.T) {
 
 // TestScaleOfAMatrixHasUnits: counts to the last digit, times and bytes in a unit that the scale names.
 func TestScaleOfAMatrixHasUnits(t *testing.T) {
-	for unit, want := range map[string][2]string{"1": {">messages<", ">195490007<"}, "bytes": {">messages [MiB]<", ">186.4<"},
+	for unit, want := range map[string][2]string{"1": {">messages<", ">195490007<"}, "bytes": {">messages [MB]<", ">195.5<"},
 		"ns": {">messages [ms]<", ">195.5<"}} {
 		m := matrix(t, 3, [3]int64{0, 1, 195490007})
 		m.Unit = unit

@@ -49,12 +49,12 @@ func TestTimelineColours(t *testing.T) {
 			t.Errorf("at %g in row %g: %s; want %s", c.x, c.row, got, c.want)
 		}
 	}
-	if strip == nil || strip.y.most < 3072 || strip.yTitle() != "sent [KiB]" {
+	if strip == nil || strip.y.most < 3072 || strip.yTitle() != "sent [kB]" {
 		t.Errorf("strip %+v", strip)
 	}
 	svg := svgOf(t, d)
 	for _, text := range []string{"Timeline: ring.3", "3 ranks; the height of a colour is its share of the time", "rank", "send",
-		"wait", "outside MPI", "time since the start of the run [µs]", "sent [KiB]"} {
+		"wait", "outside MPI", "time since the start of the run [µs]", "sent [kB]"} {
 		if !strings.Contains(svg, ">"+text+"<") {
 			t.Errorf("no text %q", text)
 		}

@@ -12,14 +12,14 @@ type unit struct {
 	size float64
 }
 
-// unitsOf lists the units that a quantity is written in, ascending. Payloads and memory come in powers of two, rates in
-// powers of ten, as networks are sold.
+// unitsOf lists the units that a quantity is written in, ascending: those of tables and texts (package
+// units). Only ticks of logarithmic axes of sizes are at powers of two.
 func unitsOf(quantity string) []unit {
 	switch quantity {
 	case "ns":
 		return []unit{{"ns", 1}, {"µs", 1e3}, {"ms", 1e6}, {"s", 1e9}}
 	case "bytes":
-		return []unit{{"B", 1}, {"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"TiB", 1 << 40}, {"PiB", 1 << 50}}
+		return []unit{{"B", 1}, {"kB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}, {"PB", 1e15}}
 	case "bytes/s":
 		return []unit{{"B/s", 1}, {"kB/s", 1e3}, {"MB/s", 1e6}, {"GB/s", 1e9}, {"TB/s", 1e12}}
 	case "elements":

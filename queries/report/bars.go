@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -83,7 +84,7 @@ func newBars(p *queries.Plot, answers []answer) *bars {
 		}
 	}
 	if left {
-		b.Note = "There are more bars than are drawn; the table and the commands have them."
+		b.Note = fmt.Sprintf("Only the first %d bars are drawn; the commands have all.", count)
 	}
 	switch {
 	case p.Kind == "histogram":

@@ -49,9 +49,21 @@ type Cause struct {
 	Marked    []int32
 	// Window is where the cause is seen best; nil for no picture of it.
 	Window *Window
+	// Place names a call of the program in captions. Messages are its call sites, for a picture of the messages of these
+	// calls; nil for none.
+	Place    string
+	Messages []int32
+	// InTurn is what ranks compute before a call of the place on average, in ns, by rank and in equal parts of all calls,
+	// for a picture; nil for none.
+	InTurn [][]float64
+	// Lost is the time lost in the course of the run, for a picture; nil for none.
+	Lost []Slice
 	// See is the name of a query of the report that shows more; "" for none.
 	See string
 }
+
+// Slice is a part of a run's time, and what all ranks together lost in it.
+type Slice struct{ FromNs, ToNs, Ns int64 }
 
 // Window is a part of the run: some ranks, in ascending order, between two times.
 type Window struct {
@@ -63,10 +75,12 @@ type Window struct {
 // causePart is a cause with its pictures.
 type causePart struct {
 	Cause
-	Bars    *rankBars
-	Picture *picture
+	Bars, Times *rankBars
+	Picture     *picture
 	// Command draws the picture in full.
 	Command string
+	// Parts are pictures of a part of the facts: the messages of a call, or the computing before it.
+	Parts []*picture
 }
 
 // printable returns the diagnosis with texts that show as they are.
@@ -88,10 +102,11 @@ func (d Diagnosis) printable() Diagnosis {
 	return p
 }
 
-// rankBars draws what each rank computes: a bar for each, or for neighbours the longest of them.
+// rankBars draws what each rank computes: a bar for each, or for neighbours the longest of them; or the time lost in parts
+// of the run.
 type rankBars struct {
 	Bars  []rankBar
-	Mean  float64 // height of the mean
+	Mean  float64 // height of the mean; 0 for none
 	Label string
 	Least string // name of the first rank, and of the last one
 	Most  string
@@ -153,9 +168,26 @@ func (b *builder) drawCauses(ctx context.Context, db *queries.DB, in *Input, to 
 			return err
 		}
 	}
-	i := slices.IndexFunc(all, func(q *queries.Query) bool { return q.Name == "timeline" })
+	named := func(name string) int {
+		return slices.IndexFunc(all, func(q *queries.Query) bool { return q.Name == name })
+	}
+	i, matrix := named("timeline"), named("data-density")
 	for k := range to.Causes {
-		c := causePart{Cause: to.Causes[k], Bars: newRankBars(&to.Causes[k])}
+		c := causePart{Cause: to.Causes[k], Bars: newRankBars(&to.Causes[k]), Times: newTimeBars(to.Causes[k].Lost)}
+		if matrix >= 0 && len(c.Messages) > 0 && all[matrix].Check(in.Run) == nil {
+			p, err := drawMessages(ctx, db, all[matrix], in, &c.Cause)
+			if err != nil {
+				return err
+			}
+			c.add(p)
+		}
+		if len(c.InTurn) > 0 {
+			p, err := drawInTurn(&c.Cause)
+			if err != nil {
+				return err
+			}
+			c.add(p)
+		}
 		if i >= 0 && c.Window != nil && in.Manifest.Ranks <= mostWindowRanks && all[i].Check(in.Run) == nil {
 			var err error
 			if c.Picture, err = drawWindow(ctx, db, all[i], in, c.Window); err != nil {

@@ -361,6 +361,32 @@ func TestDiagnosisHasPictures(t *testing.T) {
 	}
 }
 
+// A cause of messages has their matrix, variation a heat map, and a cause of simulated times its course.
+func TestCausesHavePictures(t *testing.T) {
+	in := input(t, runDir("uneven.4"))
+	sites := []int32{}
+	for site := range int32(50) {
+		sites = append(sites, site)
+	}
+	in.Diagnosis = report.Diagnosis{Verdict: "slow", Causes: []report.Cause{
+		{Rule: "communication", Place: "u.c:3", Messages: sites},
+		{Rule: "communication", Place: "u.c:36", Messages: []int32{5}}, // MPI_Wait, which completes the receives of three ranks
+		{Rule: "small-messages", Place: "u.c:4", Messages: []int32{1 << 20}},
+		{Rule: "variation", Place: "u.c:5", InTurn: [][]float64{{1, 2}, {2, 1}}},
+		{Rule: "late-sender", Lost: []report.Slice{{FromNs: 0, ToNs: 1e6, Ns: 3e6}}}}}
+	page := pageOf(t, report.Options{}, in)
+	for _, want := range []string{`alt="Matrix of the messages of u.c:3: 400 messages, 3.2 MB from rank to rank, 4 ranks"`,
+		`alt="Matrix of the messages of u.c:36: 300 messages, 2.4 MB from`,
+		`alt="Computing of each of 2 ranks before u.c:5, in 2 parts of the run"`, "<title>from 0 ns to 1 ms: 3 ms</title>"} {
+		if !strings.Contains(html.UnescapeString(page), want) {
+			t.Errorf("the page lacks %s", want)
+		}
+	}
+	if strings.Contains(page, "messages of u.c:4") {
+		t.Error("a matrix of no messages")
+	}
+}
+
 func runDir(name string) string { return filepath.Join("..", "..", "testdata", "runs", name) }
 
 // The four measures of time tell what they leave out; others, and runs without MPI_Init, have nothing to tell.
@@ -375,7 +401,7 @@ func TestStartupIsToldOfTimes(t *testing.T) {
 // Axes of time have units that fit, not nanoseconds.
 func TestAxesHaveFittingUnits(t *testing.T) {
 	page := html.UnescapeString(pageOf(t, report.Options{More: []string{"over-time", "latency"}}, input(t, runDir("cg.A.4"))))
-	for _, want := range []string{"start of the step [s]<", "sent data per step [MiB]<", "time from send to receive [µs]<", ">16 Ki<"} {
+	for _, want := range []string{"start of the step [s]<", "sent data per step [MB]<", "time from send to receive [µs]<", ">16 Ki<"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %s", want)
 		}
