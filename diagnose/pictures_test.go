@@ -5,25 +5,15 @@ import (
 	"testing"
 )
 
-// What ranks compute in turn is the mean before a call in equal parts of its calls, however many of them a rank makes.
+// What ranks compute in turn is the mean before a call, in slices of the run, whatever calls lead there.
 func TestInTurn(t *testing.T) {
-	c := &computing{slices: map[rankSite]*series{}}
-	add := func(rank, site int32, ns ...int64) {
-		s := &series{width: 1}
-		for _, x := range ns {
-			s.add(x)
-		}
-		c.slices[rankSite{rank, site}] = s
-	}
-	add(0, 7, 10, 20, 30, 40)
-	add(1, 7, 100, 200)
-	add(2, 8, 5)
-	got := c.inTurn([]int32{7}, 3)
-	for rank, want := range [][]float64{{10, 20, 30, 40}, {100, 100, 200, 200}, {math.NaN(), math.NaN(), math.NaN(), math.NaN()}} {
-		for i := range want {
-			if x := got[rank][i]; math.Abs(x-want[i]) > 1e-9 || math.IsNaN(x) != math.IsNaN(want[i]) {
-				t.Errorf("rank %d: %v, want %v", rank, got[rank], want)
-				break
+	c := &computing{cells: cells{
+		{0, noSite, 7}: {{10, 1}}, {0, 3, 7}: {{30, 1}, {80, 2}}, {1, 3, 7}: {{}, {5, 5}}, {2, 3, 8}: {{9, 9}}}}
+	none := math.NaN()
+	for rank, want := range [][]float64{{20, 40}, {none, 1}, {none, none}} {
+		for i, got := range c.inTurn([]int32{7}, 3)[rank] {
+			if got != want[i] && !(math.IsNaN(got) && math.IsNaN(want[i])) {
+				t.Errorf("rank %d, slice %d: %v, want %v", rank, i, got, want[i])
 			}
 		}
 	}

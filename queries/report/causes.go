@@ -113,7 +113,7 @@ func drawInTurn(c *Cause) (*picture, error) {
 	if block > 1 {
 		h.Note += fmt.Sprintf("; a row is of %d ranks, the longest of them", block)
 	}
-	h.X, h.Y, h.Value = plot.Axis{Name: "part of the calls"}, plot.Axis{Name: "rank"}, plot.Axis{Name: "mean time", Unit: "ns"}
+	h.X, h.Y, h.Value = plot.Axis{Name: "part of the run"}, plot.Axis{Name: "rank"}, plot.Axis{Name: "mean time", Unit: "ns"}
 	return pictureOf(h, fmt.Sprintf("Computing of each of %s before %s, in %d parts of the run", units.Count(int64(len(c.InTurn)), "rank"),
 		c.Place, len(x)))
 }

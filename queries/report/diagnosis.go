@@ -53,7 +53,7 @@ type Cause struct {
 	// calls; nil for none.
 	Place    string
 	Messages []int32
-	// InTurn is what ranks compute before a call of the place on average, in ns, by rank and in equal parts of all calls,
+	// InTurn is what ranks compute before a call of the place on average, in ns, by rank and in parts of the run,
 	// for a picture; nil for none.
 	InTurn [][]float64
 	// Lost is the time lost in the course of the run, for a picture; nil for none.
