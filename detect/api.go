@@ -11,6 +11,7 @@ import (
 type (
 	Operation = ledger.Operation
 	Certainty = ledger.Certainty
+	Basis     = ledger.Basis
 	Neighbors = neighbours.Neighbors
 	Stretch   = scan.Stretch
 	Self      = combine.Self
@@ -20,8 +21,15 @@ type (
 // The values of Certainty.
 const (
 	Verified  = ledger.Verified
-	Addressed = ledger.Addressed
 	Inferred  = ledger.Inferred
+	Candidate = ledger.Candidate
+)
+
+// The values of Basis.
+const (
+	ByPayload   = ledger.ByPayload
+	ByAddress   = ledger.ByAddress
+	ByStructure = ledger.ByStructure
 )
 
 // DefaultMinRanks is the least number of ranks of a finding: between two ranks every message would be a broadcast.

@@ -46,7 +46,7 @@ func Detect(run *Run, options Options) (*Result, error) {
 			return nil, err
 		}
 	}
-	r := reporter{ledger: &d.ledger, comms: run.Comms, listed: options.Messages, placed: map[string]Finding{}}
+	r := reporter{ledger: &d.ledger, census: d.census, comms: run.Comms, listed: options.Messages, placed: map[string]Finding{}}
 	d.result.Findings = r.report(&options)
 	var err error
 	d.result.Calls, err = locate(d.result.Findings, d.ledger.Messages, run.Events)

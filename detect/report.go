@@ -6,8 +6,10 @@ import (
 	"math"
 	"slices"
 
+	"github.com/commq/commq/detect/evidence"
 	"github.com/commq/commq/detect/ledger"
 	"github.com/commq/commq/detect/neighbours"
+	"github.com/commq/commq/detect/scan"
 	"github.com/commq/commq/run"
 	"github.com/commq/commq/schema"
 )
@@ -18,7 +20,7 @@ type findingKey struct {
 	op         ledger.Operation
 	comm       int32 // null if the finding covers a whole communicator
 	ranks      string
-	certainty  ledger.Certainty
+	basis      ledger.Basis
 	reductions string
 	others     string
 }
@@ -26,6 +28,7 @@ type findingKey struct {
 // reporter turns the instances in a ledger into findings.
 type reporter struct {
 	ledger *ledger.Ledger
+	census *scan.Census
 	comms  []run.Comm
 	listed bool               // findings list their messages
 	placed map[string]Finding // cache: the communicators of findings
@@ -41,7 +44,7 @@ func (r *reporter) report(o *Options) (out []Finding) {
 	slices.SortStableFunc(r.ledger.Found, func(a, b *ledger.Instance) int { return cmp.Compare(a.Messages[0], b.Messages[0]) })
 	for _, i := range r.ledger.Found {
 		f := r.finding(i)
-		k := findingKey{f.Operation, f.Comm, fmt.Sprint(f.Ranks), f.Certainty, fmt.Sprint(f.Reductions),
+		k := findingKey{f.Operation, f.Comm, fmt.Sprint(f.Ranks), f.Basis, fmt.Sprint(f.Reductions),
 			fmt.Sprint(f.Others)}
 		if f.Completeness < o.Completeness {
 			continue
@@ -70,6 +73,7 @@ func (r *reporter) report(o *Options) (out []Finding) {
 	}
 	order = slices.DeleteFunc(order, func(f *Finding) bool { return f.Instances == 0 })
 	slices.SortStableFunc(order, func(a, b *Finding) int { return cmp.Compare(b.MessageBytes, a.MessageBytes) })
+	r.weigh(order)
 	for _, f := range order {
 		if f.Operation.Neighborly() {
 			f.Neighbors = r.neighbors(f)
@@ -78,6 +82,21 @@ func (r *reporter) report(o *Options) (out []Finding) {
 		out = append(out, *f)
 	}
 	return out
+}
+
+// weigh sets the evidence and the certainty of findings.
+func (r *reporter) weigh(list []*Finding) {
+	var all []*evidence.Finding
+	for _, f := range list {
+		all = append(all, &evidence.Finding{Op: f.Operation, Ranks: f.Ranks, Repeats: f.Repeats,
+			CommSize: len(f.Ranks) + len(f.Missing), Whole: f.Comm != schema.NullInt32 && len(f.Missing) == 0,
+			Instances: f.instances, Basis: f.Basis})
+	}
+	w := evidence.NewWeigher(r.ledger, r.census.Sample, r.census.Used, all)
+	for k, f := range list {
+		f.Bits, f.Basis = w.Weigh(all[k])
+		f.Certainty = evidence.Certainty(f.Bits, f.Basis)
+	}
 }
 
 // rootOrder returns a finding's roots in turn, in the order in which its first rank takes part in the instances; nil
@@ -129,7 +148,10 @@ func (r *reporter) finding(i *ledger.Instance) Finding {
 	}
 	if i.Proof != nil {
 		f.Checks = i.Checks
-		f.Certainty, f.Reductions, f.Kept, f.Others = i.Proof.Certainty, i.Proof.Reductions, i.Proof.Unseen, i.Proof.Others
+		f.Basis, f.Reductions, f.Kept, f.Others = i.Proof.Basis, i.Proof.Reductions, i.Proof.Unseen, i.Proof.Others
+	}
+	if i.Proof == nil && (i.Op == ledger.Alltoall || i.Op == ledger.Alltoallv || i.Op == ledger.Barrier) {
+		f.Basis = ledger.ByStructure
 	}
 	one := Instance{Root: i.Root, Bytes: i.Bytes, RankBytes: i.RankBytes}
 	comms := map[int32]bool{}

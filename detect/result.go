@@ -59,8 +59,11 @@ type Finding struct {
 	SendSites, RecvSites, DoneSites []int32
 	// Instances is the number of times the operation is done.
 	Instances int64
-	// Certainty is the kind of evidence; spreading operations are Verified.
+	// Certainty follows from Bits, the evidence against chance, and from Basis: what the finding rests on. See package
+	// evidence.
 	Certainty ledger.Certainty
+	Bits      float64
+	Basis     ledger.Basis
 	// Reductions are the names of the MPI_Ops consistent with everything seen, plainest first; empty if nothing was
 	// seen, and for operations that do not combine.
 	Reductions []string

@@ -210,7 +210,7 @@ func TestSimulateContinuesAfterKills(t *testing.T) {
 // A detection that is killed several times ends with the same answer as one that is not killed.
 func TestDetectContinuesAfterKills(t *testing.T) {
 	store, temp := "../../testdata/runs", t.TempDir()
-	line := []string{"detect", "--store", store, "--run", "cg.A.16", "--format", "json", "--messages"}
+	line := []string{"detect", "--store", store, "--run", "cg.A.16", "--format", "json", "--messages", "--all"}
 	want := answerOf(t, line...)
 	line = append(line, "--memory", "1")
 	kills := 0

@@ -23,6 +23,7 @@ type detectOptions struct {
 	options detect.Options
 	price   priceOptions
 	replay  detectReplayOptions
+	all     bool // --all
 	long    longOptions
 	engineOptions
 }
@@ -42,11 +43,11 @@ had a payload before and which has it after, so capture the run with --hash crc6
 
 Each finding is one change of the program: the operation that would do it, with the count and datatype that its call
 takes, its ranks and roots, how often it is done, and the calls to remove. Several groups of ranks that do it at the same
-lines are one finding. It names the missing ranks if it covers only part of a communicator. Its certainty is verified (payloads are
-what the operation makes of others, by their hashes, sums and first elements), addressed (sizes fit and blocks lie
-side by side in memory) or inferred (only who sends what to whom fits). A program can record what a rank contributes
-without sending it: commq_send_to_self (see commq capture api). Findings hold for this run; whether the program may
-be changed is for its author to say.
+lines are one finding. It names the missing ranks if it covers only part of a communicator. Its evidence is weighed
+against chance, in bits: verified findings have 20 or more from payloads (chance makes one in a million runs), inferred
+ones 10 or more. --all also shows candidates, which have less. A program can record what a rank contributes without
+sending it: commq_send_to_self (see commq capture api). Findings hold for this run; whether the program may be changed
+is for its author to say.
 
 Exchanges between neighbours are found by who sends to whom and when; the finding names the Cartesian grid or the graph
 to create.
@@ -61,6 +62,7 @@ hashes. The findings are the same.
 docs/method/detection.md has the rules; sarif is the format that code review tools read.`,
 		Example: `  commq detect hpl.16
   commq detect --run hpl.16 --completeness 0.9
+  commq detect --run lammps.6 --all
   commq detect --run hpl.16 --machine cluster.yaml --ranks 16,64,256
   commq detect --run hpl.4 --machine cluster.yaml --replay
   commq detect --run hpl.16 --format sarif > findings.sarif
@@ -84,6 +86,7 @@ docs/method/detection.md has the rules; sarif is the format that code review too
 	f.IntVar(&o.options.MinRanks, "min-ranks", detect.DefaultMinRanks, "least number of ranks of a finding, at least 2")
 	f.Float64Var(&o.options.Completeness, "completeness", 0,
 		"least fraction of its communicator's ranks that a finding must have, 0 to 1")
+	f.BoolVar(&o.all, "all", false, "also show candidates: findings that chance may have made")
 	f.BoolVar(&o.options.Messages, "messages", false,
 		"with --format json: also list every instance with its messages, for commq replace")
 	f.IntVar(&o.memory, "memory", detect.DefaultMemoryBytes>>20,
@@ -141,6 +144,9 @@ func runDetect(ctx context.Context, a *app, o *detectOptions, shared askShared) 
 	answer, err := report.Detect(ctx, d)
 	if err != nil {
 		return err
+	}
+	if !o.all {
+		answer.DropCandidates()
 	}
 	if err := o.price.add(ctx, r, answer); err != nil {
 		return err

@@ -54,7 +54,7 @@ func TestDetectFindsCombiningByHand(t *testing.T) {
 					t.Fatalf("the program prints %q, want ok", out)
 				}
 				var d report.Report
-				if err := json.Unmarshal([]byte(commq(t, "detect", "--store", store, "--run", "combined", "--format",
+				if err := json.Unmarshal([]byte(commq(t, "detect", "--store", store, "--run", "combined", "--all", "--format",
 					"json")), &d); err != nil {
 					t.Fatal(err)
 				}

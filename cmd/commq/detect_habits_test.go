@@ -86,7 +86,7 @@ func TestDetectFindsTextbooks(t *testing.T) {
 				t.Fatalf("the program prints %q, want ok", out)
 			}
 			var d report.Report
-			if err := json.Unmarshal([]byte(commq(t, "detect", "--store", store, "--run", "textbook", "--format",
+			if err := json.Unmarshal([]byte(commq(t, "detect", "--store", store, "--run", "textbook", "--all", "--format",
 				"json")), &d); err != nil {
 				t.Fatal(err)
 			}
@@ -124,8 +124,8 @@ func TestDetectFindsHabits(t *testing.T) {
 					t.Fatalf("the program prints %q, want ok", out)
 				}
 				var d report.Report
-				if err := json.Unmarshal([]byte(commq(t, "detect", "--store", store, "--run", "habits", "--format",
-					"json")), &d); err != nil {
+				if err := json.Unmarshal([]byte(commq(t, "detect", "--store", store, "--run", "habits", "--all",
+					"--format", "json")), &d); err != nil {
 					t.Fatal(err)
 				}
 				if diff := gocmp.Diff(want.findings, combinedLines(&d)); diff != "" {

@@ -43,7 +43,7 @@ func TestDetectFindsHPLsBroadcasts(t *testing.T) {
 	}
 	commq(t, "capture", "--store", store, "--name", "hpl.6", "-q", "--hash", "crc64", "-n", "6", "--", "hpcc")
 	var d report.Report
-	if err := json.Unmarshal([]byte(commq(t, "detect", "--store", store, "--run", "hpl.6", "--format", "json")),
+	if err := json.Unmarshal([]byte(commq(t, "detect", "--store", store, "--run", "hpl.6", "--all", "--format", "json")),
 		&d); err != nil {
 		t.Fatal(err)
 	}

@@ -43,7 +43,7 @@ func TestDetectReadsEveryEpoch(t *testing.T) {
 	}
 	writeSmall(t, store, "pipe.3", 3, message(0, 0, 1), message(1, 1, 2))
 	var d report.Report
-	if err := json.Unmarshal([]byte(commq(t, "detect", "--store", store, "--run", "pipe.3", "--format", "json")),
+	if err := json.Unmarshal([]byte(commq(t, "detect", "--store", store, "--run", "pipe.3", "--all", "--format", "json")),
 		&d); err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func TestDetectReadsEveryEpoch(t *testing.T) {
 // sameWithEngine compares the findings with and without an engine that selects messages first.
 func sameWithEngine(t *testing.T, store, run string) {
 	t.Helper()
-	args := []string{"detect", "--store", store, "--run", run, "--format", "json"}
+	args := []string{"detect", "--store", store, "--run", run, "--format", "json", "--all"}
 	plain := commq(t, args...)
 	if diff := gocmp.Diff(plain, commq(t, append(args, "--engine", "duckdb")...)); diff != "" ||
 		!strings.Contains(plain, `"operation"`) {
@@ -91,14 +91,14 @@ func TestDetectFindsCollectivesByHand(t *testing.T) {
 					t.Fatalf("the program prints %q, want ok", out)
 				}
 				var d report.Report
-				if err := json.Unmarshal([]byte(commq(t, "detect", "--store", store, "--run", "manual", "--format",
+				if err := json.Unmarshal([]byte(commq(t, "detect", "--store", store, "--run", "manual", "--all", "--format",
 					"json")), &d); err != nil {
 					t.Fatal(err)
 				}
 				if diff := gocmp.Diff(manualFindings, manualLines(&d)); diff != "" {
 					t.Errorf("want, got:\n%s", diff)
 				}
-				if s := commq(t, "detect", "--store", store, "--run", "manual"); !strings.Contains(s,
+				if s := commq(t, "detect", "--store", store, "--run", "manual", "--all"); !strings.Contains(s,
 					"MPI_Send in ") || !strings.Contains(s, "/manual"+f.suffix+":") {
 					t.Errorf("the table does not say where to look:\n%s", s)
 				}

@@ -131,6 +131,7 @@ func (o *replaceOptions) readFindings(ctx context.Context, a *app, r *run.Run) (
 		if err != nil {
 			return nil, nil, err
 		}
+		answer.DropCandidates()
 		findings, err := answer.Replaceable()
 		return answer, findings, err
 	}

@@ -94,7 +94,7 @@ func (c *combiner) findBruck(s *ledger.Sample) (out []*match) {
 // those that the receiver lacks. The messages of the first round are the single blocks.
 func findBruckAllgather(f *facts, g *group, list []*occurrence) *match {
 	n := len(g.ranks)
-	b := &match{group: g, op: ledger.Allgather, proof: ledger.Proof{Certainty: ledger.Verified}}
+	b := &match{group: g, op: ledger.Allgather, proof: ledger.Proof{Basis: ledger.ByPayload}}
 	ranks := f.order(g)
 	place := make([]int, n)
 	for k, rank := range g.ranks {
@@ -115,6 +115,7 @@ func findBruckAllgather(f *facts, g *group, list []*occurrence) *match {
 		b.instances = append(b.instances, repetition{messages: o.messages, root: schema.NullInt32,
 			bytes: o.messages[0].Bytes})
 	}
+	b.proof.Bits = blockBits * float64(b.checks)
 	return b
 }
 
@@ -185,7 +186,7 @@ func findBruckAlltoall(f *facts, g *group, list []*occurrence) *match {
 	if r == nil {
 		return nil
 	}
-	b := &match{group: g, op: ledger.Alltoall, proof: ledger.Proof{Certainty: ledger.Inferred}}
+	b := &match{group: g, op: ledger.Alltoall, proof: ledger.Proof{Basis: ledger.ByStructure}}
 	n := int64(len(g.ranks))
 	recorded, varied := true, false
 	for _, o := range list {
@@ -206,7 +207,7 @@ func findBruckAlltoall(f *facts, g *group, list []*occurrence) *match {
 	case !varied:
 		return nil
 	case recorded:
-		b.proof.Certainty, b.checks = ledger.Verified, r.checks
+		b.proof.Basis, b.checks, b.proof.Bits = ledger.ByPayload, r.checks, blockBits*float64(r.checks)
 		return b
 	case r.route.direction == 0 || len(list) < 2 && len(r.route.steps) < 3 || !f.coversComm(g) || !f.sendsNothingElse(g):
 		return nil // exchanges along the edges of a cube are halos

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"math"
+	"math/bits"
 	"slices"
 
 	"github.com/commq/commq/detect/crc"
@@ -114,6 +115,7 @@ type evidence struct {
 	broken bool // a payload that should only be forwarded had changed
 	// The number of comparisons that support the operation: the result differs from every operand.
 	telling [reductionCount]int64
+	bits    [reductionCount]float64 // of these comparisons
 	wins    [reductionCount][2]int64
 }
 
@@ -125,6 +127,7 @@ func (e *evidence) add(f *evidence) {
 	e.seen += f.seen
 	for k := range e.telling {
 		e.telling[k] += f.telling[k]
+		e.bits[k] += f.bits[k]
 		e.wins[k][0] += f.wins[k][0]
 		e.wins[k][1] += f.wins[k][1]
 	}
@@ -210,6 +213,7 @@ func (c *checker) count(e *evidence, op reduction, result *ledger.Operand, parts
 			return
 		}
 		e.telling[op]++
+		e.bits[op]++
 		if !own {
 			e.wins[op][1]++
 		}
@@ -218,8 +222,43 @@ func (c *checker) count(e *evidence, op reduction, result *ledger.Operand, parts
 		}
 	case !own && !other:
 		e.telling[op]++
+		e.bits[op] += c.valueBits(result)
 	}
 }
+
+// mostValueBits is the most that one agreeing value tells: first elements agree within the rounding of some operations.
+const mostValueBits = 32
+
+// valueBits returns how many bits the first element of a payload has: about 2^bits numbers are as plain as it is. A
+// small whole number is often another one's sum by chance.
+func (c *checker) valueBits(m *ledger.Operand) float64 {
+	k := c.kinds[m.Datatype]
+	digits := bits.Len64(uint64(max(m.Head, -m.Head)))
+	if k.class == float || k.class == complexFloat {
+		mantissa := uint64(m.Head) & (1<<52 - 1)
+		if k.bytes == 4 {
+			mantissa = uint64(m.Head) & (1<<23 - 1) << 29
+		}
+		digits = 1 + 52 - min(52, bits.TrailingZeros64(mantissa))
+	} else if 0 < k.bytes && k.bytes < 8 {
+		value := m.Head << (64 - 8*k.bytes) >> (64 - 8*k.bytes)
+		digits = bits.Len64(uint64(max(value, -value)))
+	}
+	return float64(min(digits, mostValueBits))
+}
+
+// mostBits returns the bits of the proved operation that has most.
+func (e *evidence) mostBits() (most float64) {
+	for op := range reductionCount {
+		if e.ops>>op&1 != 0 && e.isShown(op) {
+			most = max(most, e.bits[op])
+		}
+	}
+	return most
+}
+
+// blockBits is what a block of bytes tells that is where it has to be: as the prior of package evidence.
+const blockBits = 8
 
 // check reports whether the operation produces the result from the parts, and whether this can be decided at all.
 // fronts are the known first bytes of the result and the parts.

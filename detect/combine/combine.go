@@ -121,9 +121,9 @@ func (c *combiner) findMatches(s *ledger.Sample) []*match {
 	all = append(all, c.findUpDown(s, all)...)
 	all = append(all, c.findBruck(s)...)
 	slices.SortStableFunc(all, func(a, b *match) int {
-		return cmp.Or(cmp.Compare(a.proof.Certainty/ledger.Inferred, b.proof.Certainty/ledger.Inferred),
+		return cmp.Or(cmp.Compare(a.proof.Basis/ledger.ByStructure, b.proof.Basis/ledger.ByStructure),
 			cmp.Compare(len(b.group.ranks), len(a.group.ranks)),
-			cmp.Compare(a.proof.Certainty, b.proof.Certainty), cmp.Compare(b.size(), a.size()))
+			cmp.Compare(a.proof.Basis, b.proof.Basis), cmp.Compare(b.size(), a.size()))
 	})
 	used := map[*ledger.Operand]bool{}
 	var best []*match
@@ -381,7 +381,7 @@ const maxPairBytes = 64
 func (c *combiner) findPairs(s *ledger.Sample, best []*match, used map[*ledger.Operand]bool) (out []*match) {
 	twos := map[string]*match{}
 	for _, b := range best {
-		if b.op == ledger.Allreduce && b.proof.Certainty == ledger.Verified && len(b.group.ranks) == 2 {
+		if b.op == ledger.Allreduce && b.proof.Basis == ledger.ByPayload && len(b.group.ranks) == 2 {
 			twos[fmt.Sprint(b.group.ranks, b.group.cells[0].Cell.Datatype)] = b
 		}
 	}
@@ -390,7 +390,7 @@ func (c *combiner) findPairs(s *ledger.Sample, best []*match, used map[*ledger.O
 	}
 	for _, g := range c.groups(s, cellScopes[0]) {
 		like := twos[fmt.Sprint(g.ranks, g.cells[0].Cell.Datatype)]
-		b := &match{group: g, op: ledger.Allreduce, proof: ledger.Proof{Certainty: ledger.Inferred}}
+		b := &match{group: g, op: ledger.Allreduce, proof: ledger.Proof{Basis: ledger.ByStructure}}
 		if like == nil || len(g.ways) != 2 || g.cells[0].Cell.Bytes > maxPairBytes || b.overlaps(used) ||
 			slices.Min(g.count) != slices.Max(g.count) {
 			continue
@@ -426,7 +426,7 @@ func (c *combiner) record(l *ledger.Ledger, b *match) {
 	}
 	for old, n := range covered {
 		if (n < len(old.Messages) || old.Op != ledger.Bcast && b.op != ledger.Allreduce && b.op != ledger.Alltoall) &&
-			b.proof.Certainty != ledger.Verified {
+			b.proof.Basis != ledger.ByPayload {
 			return
 		}
 	}

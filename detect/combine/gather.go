@@ -106,7 +106,8 @@ func (j *joiner) conclude(b *match, roots []int32, same bool) bool {
 		if j.backward || j.checks == 0 || j.unseen > 0 {
 			return false
 		}
-		b.op, b.proof.Certainty, b.checks = ledger.Allgather, ledger.Verified, j.checks
+		b.op, b.proof.Basis, b.checks = ledger.Allgather, ledger.ByPayload, j.checks
+		b.proof.Bits = blockBits * float64(j.checks)
 		if !same {
 			b.op = ledger.Allgatherv
 		}
@@ -121,11 +122,11 @@ func (j *joiner) conclude(b *match, roots []int32, same bool) bool {
 	case !j.varied:
 		return false
 	case j.unseen == 0 && j.addressed == 0 && j.checks > 0:
-		b.proof.Certainty = ledger.Verified
+		b.proof.Basis, b.proof.Bits = ledger.ByPayload, blockBits*float64(j.checks)
 	case j.unseen == 0:
-		b.proof.Certainty = ledger.Addressed
+		b.proof.Basis = ledger.ByAddress
 	default:
-		b.proof.Certainty = ledger.Inferred
+		b.proof.Basis = ledger.ByStructure
 		if j.overlaid && !j.backward && j.facts.check.kinds[j.g.cells[0].Cell.Datatype].class != opaque {
 			b.proof.Others = []ledger.Operation{ledger.Reduce} // the root may add the blocks up
 		}

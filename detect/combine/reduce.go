@@ -2,6 +2,7 @@ package combine
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/commq/commq/detect/ledger"
@@ -382,13 +383,14 @@ func (f *folding) conclude(b *match, list []*occurrence, roots []int32) bool {
 	case f.direct.broken:
 		return false
 	case all.isStrong(all.ops):
-		b.proof.Certainty, b.proof.Reductions = ledger.Verified, all.names()
+		b.proof.Basis, b.proof.Reductions, b.proof.Bits = ledger.ByPayload, all.names(), all.mostBits()
 		return true
 	case f.equal.isStrong() && n >= 3 && b.op == ledger.Allreduce:
-		b.proof.Certainty = ledger.Verified // with an operation of the program's own
+		b.proof.Basis = ledger.ByPayload // with an operation of the program's own
+		b.proof.Bits = min(maxEqualBits, contributionBits(list)*float64(max(f.equal.changed[0], f.equal.changed[1])))
 		return true
 	}
-	b.proof.Certainty = ledger.Inferred
+	b.proof.Basis = ledger.ByStructure
 	if all.seen > 0 && all.ops == 0 || f.equal.differ > 0 || loose || !f.varied || n < 3 ||
 		f.facts.check.kinds[f.g.cells[0].Cell.Datatype].class == opaque || !f.facts.sendsNothingElse(f.g) {
 		return false
@@ -406,6 +408,25 @@ func (f *folding) conclude(b *match, list []*occurrence, roots []int32) bool {
 		return (slices.Min(roots) == slices.Max(roots) || rootsTakeTurns(roots)) && f.facts.coversComm(f.g)
 	}
 	return false
+}
+
+// maxEqualBits limits what equal payloads tell: with an operation of the program's own, no result is compared.
+const maxEqualBits = 16
+
+// contributionBits returns the collision entropy of what ranks send first: how surprising it is that two payloads are
+// equal. It is limited by what the number of payloads can show, and by blockBits.
+func contributionBits(list []*occurrence) float64 {
+	count, all, equal := map[int64]float64{}, 0.0, 0.0
+	for _, o := range list {
+		for _, events := range o.events {
+			if m := nthSend(events, 0); m != nil {
+				equal += count[m.Hash]
+				count[m.Hash]++
+				all++
+			}
+		}
+	}
+	return min(blockBits, math.Log2((all*(all-1)/2+2)/(equal+1)))
 }
 
 // isTree reports whether the messages reach a root neither all directly nor along a chain.

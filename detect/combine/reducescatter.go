@@ -34,7 +34,7 @@ func findReduceScatter(f *facts, g *group, list []*occurrence) *match {
 		if !fits {
 			continue
 		}
-		b := &match{group: g, op: ledger.ReduceScatter, proof: ledger.Proof{Certainty: ledger.Inferred, Unseen: g.ranks}}
+		b := &match{group: g, op: ledger.ReduceScatter, proof: ledger.Proof{Basis: ledger.ByStructure, Unseen: g.ranks}}
 		blocks := s.own
 		if slices.Min(s.own) == slices.Max(s.own) {
 			b.op, blocks = ledger.ReduceScatterBlock, nil

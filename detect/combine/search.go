@@ -40,7 +40,7 @@ func (c *combiner) matchGroup(g *group) *match {
 			continue
 		}
 		if g.hasAllgathers {
-			if b := findReduction(c.facts, g, list); b != nil && b.proof.Certainty == ledger.Verified {
+			if b := findReduction(c.facts, g, list); b != nil && b.proof.Basis == ledger.ByPayload {
 				return b
 			}
 			continue

@@ -58,23 +58,40 @@ func (o Operation) Rooted() bool {
 // Combines reports whether the operation is a reduction, which has an MPI_Op.
 func (o Operation) Combines() bool { return o >= Reduce && o <= Exscan }
 
-// Certainty is the kind of evidence for a finding.
+// Certainty tells how sure a finding is.
 type Certainty uint8
 
-// The kinds of evidence, strongest first.
+// The certainties, most certain first. Package evidence decides which a finding has.
 const (
-	// Verified: hashes, sums or first elements confirm that payloads result from the operation, wherever that can be
-	// seen.
+	// Verified: hashes, sums or first elements confirm that payloads result from the operation, and chance would not do
+	// that in a million runs.
 	Verified Certainty = iota
-	// Addressed: the sizes fit and the blocks are adjacent in memory. Hashes could not tell, because a rank's own
-	// block is in no message.
-	Addressed
-	// Inferred: sources, destinations, order and sizes fit in every instance, and nothing contradicts.
+	// Inferred: chance does not do this in a thousand runs.
 	Inferred
+	// Candidate: chance may have done it.
+	Candidate
 )
 
-// String returns verified, addressed or inferred.
-func (c Certainty) String() string { return [...]string{"verified", "addressed", "inferred"}[c] }
+// String returns verified, inferred or candidate.
+func (c Certainty) String() string { return [...]string{"verified", "inferred", "candidate"}[c] }
+
+// Basis is what a finding of package combine rests on.
+type Basis uint8
+
+// The bases, strongest first.
+const (
+	// ByPayload: hashes, sums or first elements confirm that payloads result from the operation, wherever that can be
+	// seen.
+	ByPayload Basis = iota
+	// ByAddress: the sizes fit and the blocks are adjacent in memory. Hashes could not tell, because a rank's own
+	// block is in no message.
+	ByAddress
+	// ByStructure: sources, destinations, order and sizes fit in every instance, and nothing contradicts.
+	ByStructure
+)
+
+// String returns payload, address or structure.
+func (b Basis) String() string { return [...]string{"payload", "address", "structure"}[b] }
 
 // Instance is one occurrence of an operation.
 type Instance struct {
@@ -93,7 +110,7 @@ type Instance struct {
 
 	RankBytes []int64
 	Checks    int64
-	Proof     *Proof // nil if payloads were only spread; then they are verified
+	Proof     *Proof // nil if payloads were only spread
 
 	FirstListed int32  // the first of the messages in which it was found
 	FirstKey    RowKey // the position of that message in the run, for passes
@@ -102,7 +119,8 @@ type Instance struct {
 
 // Proof is the evidence that the instances of an operation share.
 type Proof struct {
-	Certainty  Certainty
+	Basis      Basis
+	Bits       float64 // of the comparisons of payloads that agree: -log2 of the chance that they do
 	Reductions []string
 	Unseen     []int32     // world ranks whose own contribution was not seen
 	Others     []Operation // other operations that fit as well

@@ -500,7 +500,7 @@ func (x *search) isMaster(h *halo) bool {
 
 // record adds the instances of an exchange to the ledger.
 func (h *halo) record(l *ledger.Ledger) {
-	of := &ledger.Proof{Certainty: ledger.Inferred}
+	of := &ledger.Proof{Basis: ledger.ByStructure}
 	sizes, types, twice := map[int64]bool{}, map[int32]bool{}, false
 	for _, in := range h.instances {
 		twice = twice || len(in) > len(h.ways)

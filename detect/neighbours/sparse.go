@@ -166,7 +166,7 @@ func areHalos(rounds [][]*ledger.Operand) bool {
 
 // record adds an exchange to the ledger and withdraws the broadcasts among its messages.
 func (x *sparseSearch) record(e *exchange) {
-	of, gone := &ledger.Proof{Certainty: ledger.Inferred}, map[*ledger.Instance]bool{}
+	of, gone := &ledger.Proof{Basis: ledger.ByStructure}, map[*ledger.Instance]bool{}
 	for _, round := range e.rounds {
 		i := &ledger.Instance{Op: ledger.Alltoallv, Root: schema.NullInt32, Ranks: e.members, Segments: 1, Proof: of}
 		sent := map[int32]int64{}

@@ -5,11 +5,12 @@ import (
 	"slices"
 
 	"github.com/commq/commq/detect"
+	"github.com/commq/commq/detect/evidence"
 	"github.com/commq/commq/detect/ledger"
 )
 
 // add adds a finding of one group. It joins the findings of other groups that are the same thing to do: the same
-// operation, on the same evidence, at the same lines.
+// operation, on the same basis, at the same lines.
 func (p *Report) add(f Finding) {
 	for i := range p.Findings {
 		if into := &p.Findings[i]; into.sameThing(&f) {
@@ -32,7 +33,7 @@ func (p *Report) number() {
 
 // sameThing reports whether two findings are the same change of the program.
 func (f *Finding) sameThing(g *Finding) bool {
-	return f.Operation == g.Operation && f.Certainty == g.Certainty && slices.Equal(f.Reductions, g.Reductions) &&
+	return f.Operation == g.Operation && f.Basis == g.Basis && slices.Equal(f.Reductions, g.Reductions) &&
 		slices.Equal(f.Others, g.Others) && slices.EqualFunc(placesOf(f.SendSites), placesOf(g.SendSites), isKnownAndEqual) &&
 		slices.Equal(placesOf(f.ReceiveSites), placesOf(g.ReceiveSites))
 }
@@ -57,6 +58,7 @@ func (f *Finding) join(g *Finding) {
 	} else {
 		f.CountMin, f.CountMax, f.Datatype = f.PayloadBytesMin, f.PayloadBytesMax, bytesType
 	}
+	f.weighTogether(g)
 	f.Segments = max(f.Segments, g.Segments)
 	f.Instances += g.Instances
 	f.Repeats += g.Repeats
@@ -66,6 +68,20 @@ func (f *Finding) join(g *Finding) {
 	f.Groups = append(f.Groups, g.Groups...)
 	f.SendSites, f.ReceiveSites = joinSites(f.SendSites, g.SendSites), joinSites(f.ReceiveSites, g.ReceiveSites)
 	f.CompletionSites = joinSites(f.CompletionSites, g.CompletionSites)
+}
+
+// weighTogether joins the evidence of two findings: of other ranks it adds up, else the better one counts.
+func (f *Finding) weighTogether(g *Finding) {
+	before, ranks := f.Bits, f.union(func(g *Group) []int32 { return g.Ranks })
+	apart := !slices.ContainsFunc(g.Groups[0].Ranks, func(r int32) bool { return slices.Contains(ranks, r) })
+	if f.Bits = max(f.Bits, g.Bits); apart {
+		f.Bits = evidence.Joined(before, g.Bits)
+	}
+	for _, b := range []ledger.Basis{ledger.ByPayload, ledger.ByAddress, ledger.ByStructure} {
+		if b.String() == f.Basis {
+			f.Certainty = evidence.Certainty(f.Bits, b).String()
+		}
+	}
 }
 
 // joinSites adds the sites of b that are at places which a lacks.

@@ -82,6 +82,7 @@ func (p *Report) omissions() (out []string) {
 			out = append(out, fmt.Sprintf(text, units.Count(n, noun)))
 		}
 	}
+	add(int64(p.Candidates), "candidate", "%s not shown, as chance may have made them; --all shows them")
 	add(p.LeftOut-p.NoRoom, "message", "%s of payloads that are sent too often were left out")
 	add(p.NoRoom, "message", "%s were left out for lack of memory; give more with --memory")
 	add(p.Unclassed, "message", "among %s of too many kinds or too large communicators no alltoall was looked for")
@@ -94,7 +95,7 @@ func (p *Report) omissions() (out []string) {
 func (p *Report) CSV(w io.Writer) error {
 	rows := [][]string{{"finding", "operation", "comm", "ranks", "missing_ranks", "completeness", "roots",
 		"possible_roots", "count_min", "count_max", "datatype", "segments", "instances", "messages",
-		"message_bytes", "send_sites", "receive_sites", "completion_sites", "certainty", "reductions",
+		"message_bytes", "send_sites", "receive_sites", "completion_sites", "certainty", "bits", "basis", "reductions",
 		"kept_ranks", "others"}}
 	if p.Pricing != nil {
 		rows[0] = append(rows[0], "replaced_ns", "saved_ns", "pays_from")
@@ -123,7 +124,8 @@ func (f *Finding) cells(g *Group) []string {
 		strconv.FormatFloat(g.Completeness, 'g', -1, 64), spaced(g.Roots), spaced(g.PossibleRoots),
 		number(f.CountMin), number(f.CountMax), f.Datatype, strconv.Itoa(f.Segments), number(g.Instances),
 		number(g.Messages), number(g.MessageBytes), placesText(f.SendSites),
-		placesText(f.ReceiveSites), placesText(f.CompletionSites), f.Certainty, strings.Join(f.Reductions, " "),
+		placesText(f.ReceiveSites), placesText(f.CompletionSites), f.Certainty,
+		strconv.FormatFloat(f.Bits, 'f', -1, 64), f.Basis, strings.Join(f.Reductions, " "),
 		spaced(g.KeptRanks), strings.Join(f.Others, " ")}
 }
 

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/commq/commq/detect"
@@ -33,6 +34,8 @@ type Report struct {
 	NoRoom int64 `json:"no_room,omitempty"`
 	// FalseMatchChance bounds the chance that any two different payloads of one size had the same hash.
 	FalseMatchChance float64 `json:"false_match_chance"`
+	// Candidates is the number of findings that chance may have made and that are not listed.
+	Candidates int `json:"candidates"`
 	// Findings are the collectives made by hand.
 	Findings []Finding `json:"findings"`
 	// Pricing is there with --machine; the findings are then sorted by what they save.
@@ -67,9 +70,15 @@ type Finding struct {
 	Messages int64 `json:"messages"`
 	// MessageBytes is their payload.
 	MessageBytes int64 `json:"message_bytes"`
-	// Certainty is verified, addressed or inferred. Reductions are the operations that fit, by MPI's names. Checks is
-	// how many payloads were compared with what they must be.
-	Certainty  string   `json:"certainty"`
+	// Certainty is verified, inferred or candidate: chance makes such a finding in less than one of a million runs, less
+	// than one of a thousand, or more.
+	Certainty string `json:"certainty"`
+	// Bits is the evidence against chance: it makes such a finding in one of 2^Bits runs.
+	Bits float64 `json:"bits"`
+	// Basis is what the finding rests on: payload, address or structure.
+	Basis string `json:"basis"`
+	// Reductions are the operations that fit, by MPI's names. Checks is how many payloads were compared with what they
+	// must be.
 	Reductions []string `json:"reductions"`
 	Checks     int64    `json:"checks"`
 	// Others are other operations that fit everything that was seen.
@@ -183,7 +192,7 @@ func (k *maker) report(name string, m *schema.Manifest, r *detect.Result) *Repor
 func (k *maker) finding(f *detect.Finding) Finding {
 	p := Finding{Operation: f.Operation.String(), PayloadBytesMin: f.BytesMin, PayloadBytesMax: f.BytesMax,
 		Segments: f.Segments, Instances: f.Instances, Repeats: f.Repeats, Messages: f.Messages, MessageBytes: f.MessageBytes,
-		Certainty: f.Certainty.String(), Reductions: append([]string{}, f.Reductions...), Checks: f.Checks,
+		Certainty: f.Certainty.String(), Bits: math.Round(10*f.Bits) / 10, Basis: f.Basis.String(), Reductions: append([]string{}, f.Reductions...), Checks: f.Checks,
 		SendSites: k.places(f.SendSites), ReceiveSites: k.places(f.RecvSites), CompletionSites: k.places(f.DoneSites)}
 	for _, op := range f.Others {
 		p.Others = append(p.Others, op.String())
@@ -259,6 +268,14 @@ func (p *Report) DropLists() {
 			p.Findings[i].Groups[k].List = nil
 		}
 	}
+}
+
+// DropCandidates removes the findings that chance may have made, counts them, and numbers the others.
+func (p *Report) DropCandidates() {
+	all := len(p.Findings)
+	p.Findings = slices.DeleteFunc(p.Findings, func(f Finding) bool { return f.Certainty == detect.Candidate.String() })
+	p.Candidates += all - len(p.Findings)
+	p.number()
 }
 
 // BetweenNeighbors reports whether a finding is an exchange between neighbours.

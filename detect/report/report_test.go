@@ -16,13 +16,13 @@ import (
 // TestVerifiedFindingInWords: a reduction over all ranks whose payloads were compared.
 func TestVerifiedFindingInWords(t *testing.T) {
 	s := "MPI_Allreduce of MPI_SUM over MPI_COMM_WORLD (5 ranks)"
-	p := Finding{Operation: "MPI_Allreduce", Reductions: []string{"MPI_SUM"}, Certainty: "verified", Checks: 42,
+	p := Finding{Operation: "MPI_Allreduce", Reductions: []string{"MPI_SUM"}, Certainty: "verified", Bits: 41.7, Checks: 42,
 		Groups: []Group{{Communicator: new(int32), CommunicatorName: "MPI_COMM_WORLD", Ranks: []int32{0, 1, 2, 3, 4},
 			Completeness: 1}}}
 	if got := p.Scope(); got != s {
 		t.Errorf("the table says %q, want %q", got, s)
 	}
-	if got, want := p.remarks(), []string{"verified: 42 payloads compared, all agree"}; !slices.Equal(got, want) {
+	if got, want := p.remarks(), []string{"verified (42 bits): 42 payloads compared, all agree"}; !slices.Equal(got, want) {
 		t.Errorf("the table remarks %q, want %q", got, want)
 	}
 }
@@ -31,7 +31,7 @@ func TestVerifiedFindingInWords(t *testing.T) {
 func TestGroupsAreOneFinding(t *testing.T) {
 	world := int32(0)
 	row := func(first int32, line string) Finding {
-		return Finding{Operation: "MPI_Allreduce", Certainty: "verified", CountMin: 7, CountMax: 7, Datatype: "MPI_DOUBLE",
+		return Finding{Operation: "MPI_Allreduce", Certainty: "verified", Bits: float64(30 + first), Basis: "payload", CountMin: 7, CountMax: 7, Datatype: "MPI_DOUBLE",
 			PayloadBytesMin: 56, PayloadBytesMax: 56, Instances: 3, Messages: 12, MessageBytes: 672, Checks: 5,
 			SendSites: []Site{{Place: line}}, ReceiveSites: []Site{{Place: "r"}},
 			Groups: []Group{{Communicator: &world, CommunicatorName: "MPI_COMM_WORLD", Ranks: []int32{first, first + 1},
@@ -52,7 +52,7 @@ func TestGroupsAreOneFinding(t *testing.T) {
 	fmt.Fprintln(&text, strings.Join(f.remarks(), "\n"))
 	const want = `MPI_Allreduce in 3 groups of 2 ranks
 9 instances of 7 MPI_DOUBLE, by 36 messages of 2,016 B
-verified: 15 payloads compared, all agree
+verified (80 bits): 15 payloads compared, all agree
 groups of ranks: 0-1 | 2-3 | 4-5; MPI_Comm_split makes a communicator of each
 `
 	if diff := cmp.Diff(want, text.String()); diff != "" {
@@ -129,7 +129,7 @@ func TestScopeAndNeighbors(t *testing.T) {
 func TestSARIF(t *testing.T) {
 	site := Site{Calls: []string{"MPI_Send"}, Function: "spread", File: "/src/a b.c", Line: 17,
 		Place: "/src/a b.c:17"}
-	p := Report{Run: "r", Findings: []Finding{{Operation: "MPI_Bcast", Segments: 1, Instances: 2,
+	p := Report{Run: "r", Findings: []Finding{{Operation: "MPI_Bcast", Certainty: "verified", Bits: 21, Segments: 1, Instances: 2,
 		Groups:          []Group{{Ranks: []int32{0, 3, 4}, Roots: []int32{3}, Completeness: 1}},
 		PayloadBytesMin: 4097, PayloadBytesMax: 4097, CountMin: 4097, CountMax: 4097, Messages: 4, MessageBytes: 16388,
 		SendSites: []Site{site}}}}
@@ -162,7 +162,7 @@ func TestSARIF(t *testing.T) {
 	at := r.Locations[0].PhysicalLocation
 	line := fmt.Sprintf("%s %s %s %s %d %s", got.Version, got.Runs[0].Tool.Driver.Rules[0].ID, r.RuleID,
 		at.ArtifactLocation.URI, at.Region.StartLine, r.Message.Text)
-	const want = "2.1.0 manual-bcast manual-bcast file:///src/a%20b.c 17 MPI_Bcast over ranks 0,3-4 of no communicator, root 3; 2 instances of 4,097 bytes, by 4 messages of 16.4 kB; verified: the ranks have the same payload afterwards, by its hash; make a communicator of these ranks"
+	const want = "2.1.0 manual-bcast manual-bcast file:///src/a%20b.c 17 MPI_Bcast over ranks 0,3-4 of no communicator, root 3; 2 instances of 4,097 bytes, by 4 messages of 16.4 kB; verified (21 bits): the ranks have the same payload afterwards, by its hash; make a communicator of these ranks"
 	if line != want {
 		t.Errorf("got\n%s\nwant\n%s", line, want)
 	}

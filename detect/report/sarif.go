@@ -7,6 +7,7 @@ import (
 
 	sarif210 "github.com/owenrumney/go-sarif/v3/pkg/report/v210/sarif"
 
+	"github.com/commq/commq/detect"
 	"github.com/commq/commq/detect/price"
 	"github.com/commq/commq/internal/sarif"
 )
@@ -22,13 +23,11 @@ func (p *Report) SARIF(w io.Writer, version string) error {
 		text := strings.Join(slices.Concat([]string{f.Scope(), f.Amount()}, f.remarks(), f.Price.Remarks(p.Pricing)),
 			"; ")
 		level := "warning"
-		if f.BetweenNeighbors() {
+		if f.BetweenNeighbors() || f.Certainty == detect.Candidate.String() {
 			level = "note"
 		}
 		result := log.Result(id, level, text)
-		if f.Price != nil {
-			result.WithProperties(properties(f.Price, p.Pricing))
-		}
+		result.WithProperties(f.properties(p.Pricing))
 		f.addLocations(result)
 	}
 	return log.Write(w)
@@ -53,9 +52,13 @@ func (f *Finding) addLocations(result *sarif210.Result) {
 	}
 }
 
-// properties returns the price of a result.
-func properties(p *price.Price, pricing *price.Pricing) *sarif210.PropertyBag {
-	bag := sarif210.NewPropertyBag()
+// properties returns the evidence for a result, and its price if there is one.
+func (f *Finding) properties(pricing *price.Pricing) *sarif210.PropertyBag {
+	bag, p := sarif210.NewPropertyBag(), f.Price
+	bag.Add("certainty", f.Certainty).Add("bits", f.Bits).Add("basis", f.Basis)
+	if p == nil {
+		return bag
+	}
 	bag.Add("machine", pricing.Machine).Add("predicted_ns", pricing.PredictedNs)
 	if p.SavedNs != nil {
 		bag.Add("replaced_ns", *p.ReplacedNs).Add("saved_ns", *p.SavedNs)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/commq/commq/detect"
+	"github.com/commq/commq/detect/ledger"
 	"github.com/commq/commq/internal/units"
 	"github.com/commq/commq/run"
 )
@@ -199,21 +200,30 @@ func (f *Finding) groups() string {
 	return text + "; MPI_Comm_create_group makes a communicator of each"
 }
 
-// evidence tells the certainty of a finding and its reason.
+// evidence tells the certainty of a finding, its bits and the reason.
 func (f *Finding) evidence() string {
-	switch {
-	case f.Certainty == detect.Addressed.String():
-		return "addressed: sizes fit, and blocks lie side by side in memory"
-	case f.Certainty == detect.Inferred.String() && f.BetweenNeighbors():
-		return "inferred: who sends to whom and when fits in every instance; no payload was compared"
-	case f.Certainty == detect.Inferred.String():
-		return "inferred: who sends to whom, when and how much fits in every instance; no payload could be compared"
-	case f.Checks > 0:
-		return "verified: " + units.Count(f.Checks, "payload") + " compared, all agree"
-	case f.PayloadBytesMax == 0:
-		return "verified: every rank hears of every other before it goes on"
+	text := fmt.Sprintf("%s (%.0f bits): %s", f.Certainty, f.Bits, f.reason())
+	if f.Certainty == detect.Candidate.String() {
+		return text + "; chance may have done it"
 	}
-	return "verified: the ranks have the same payload afterwards, by its hash"
+	return text
+}
+
+// reason tells what a finding rests on.
+func (f *Finding) reason() string {
+	switch {
+	case f.Operation == ledger.Barrier.String():
+		return "every rank hears of every other before it goes on"
+	case f.Basis == detect.ByAddress.String():
+		return "sizes fit, and blocks lie side by side in memory"
+	case f.Basis == detect.ByStructure.String() && f.BetweenNeighbors():
+		return "who sends to whom and when fits in every instance; no payload was compared"
+	case f.Basis == detect.ByStructure.String():
+		return "who sends to whom, when and how much fits in every instance; no payload could be compared"
+	case f.Checks > 0:
+		return units.Count(f.Checks, "payload") + " compared, all agree"
+	}
+	return "the ranks have the same payload afterwards, by its hash"
 }
 
 // text describes the neighbours, and names the call that makes a communicator of them.

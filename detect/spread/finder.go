@@ -329,7 +329,7 @@ func (f *finder) barriers(list []int32) []int32 {
 			i := &ledger.Instance{Op: ledger.Barrier, Root: schema.NullInt32, Ranks: s.replay.ranks, Messages: s.global(messages),
 				Segments: 1}
 			if f.messages[list[0]].Bytes > 0 {
-				i.Proof = &ledger.Proof{Certainty: ledger.Inferred}
+				i.Proof = &ledger.Proof{Basis: ledger.ByStructure}
 			}
 			s.found = append(s.found, i)
 			s.finder.take(i)

@@ -1,0 +1,368 @@
+package detect
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/commq/commq/schema"
+)
+
+// chanceEnv names the variable that sets the number of random programs without any collective.
+const chanceEnv = "COMMQ_DETECT_CHANCE"
+
+// chanceKinds are kinds of traffic whose payloads repeat though there is no collective.
+var chanceKinds = []struct {
+	name string
+	add  func(g *generator)
+}{
+	{"sorting network", (*generator).sorting}, {"gossip", (*generator).gossip}, {"work stealing", (*generator).stealing},
+	{"cache", (*generator).cache}, {"particles", (*generator).particles}, {"game of life", (*generator).life},
+	{"master and workers", (*generator).master}, {"token", (*generator).token},
+	{"request and reply", (*generator).requests}, {"random walk", (*generator).walk},
+}
+
+// chanceRow counts the findings in the programs of a kind.
+type chanceRow struct {
+	programs  int
+	certainty [3]int // findings
+	shown     int    // programs with a finding that is not a candidate
+}
+
+// TestChance makes programs without collectives, and wants no finding that is verified.
+func TestChance(t *testing.T) {
+	programs := 300
+	if text := os.Getenv(chanceEnv); text != "" {
+		var err error
+		if programs, err = strconv.Atoi(text); err != nil {
+			t.Fatalf("%s=%s: want a number", chanceEnv, text)
+		}
+	}
+	rows := make([]chanceRow, len(chanceKinds))
+	bits := map[int]int{} // findings by whole bits
+	for seed := range uint64(programs) {
+		kind := int(seed) % len(chanceKinds)
+		g := &generator{Rand: rand.New(rand.NewPCG(seed, 11)), site: 10}
+		g.p = newProgram(5 + g.IntN(28))
+		chanceKinds[kind].add(g)
+		r, err := Detect(g.p.run(t, g.Rand, nil), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows[kind].count(r)
+		for i := range r.Findings {
+			f := &r.Findings[i]
+			bits[int(f.Bits)]++
+			if f.Certainty == Verified {
+				t.Errorf("seed %d, %s: verified with %.1f bits: %s", seed, chanceKinds[kind].name, f.Bits, f.text())
+			} else if f.Certainty == Inferred && os.Getenv("COMMQ_V") != "" {
+				fmt.Printf("seed %d, %s: inferred with %.1f bits: %s of %d\n", seed, chanceKinds[kind].name, f.Bits, f.text(), r.Messages)
+			}
+		}
+	}
+	for k, row := range rows {
+		t.Logf("%-20s %6d programs, findings: %6d verified, %6d inferred, %6d candidates; %d programs show one",
+			chanceKinds[k].name, row.programs, row.certainty[Verified], row.certainty[Inferred], row.certainty[Candidate],
+			row.shown)
+	}
+	t.Logf("programs with a finding of at least so many bits, by chance: %s", atLeast(bits))
+}
+
+func (row *chanceRow) count(r *Result) {
+	row.programs++
+	shown := false
+	for i := range r.Findings {
+		row.certainty[r.Findings[i].Certainty]++
+		shown = shown || r.Findings[i].Certainty < Candidate
+	}
+	if shown {
+		row.shown++
+	}
+}
+
+// atLeast lists how many things have at least 0, 1, 2 ... bits.
+func atLeast(bits map[int]int) string {
+	most, sum := 0, 0
+	for b := range bits {
+		most = max(most, b)
+	}
+	out := make([]string, most+1)
+	for b := most; b >= 0; b-- {
+		sum += bits[b]
+		out[b] = fmt.Sprint(sum)
+	}
+	return strings.Join(out, " ")
+}
+
+// pass sends a payload from one rank to another, which receives it at once.
+func (g *generator) pass(src, dst int, payload, bytes int64, site int32) {
+	g.p.both(sent{src: int32(src), dst: int32(dst), payload: payload, bytes: bytes, tag: 9, site: g.site + site,
+		buffer: schema.NullInt64})
+}
+
+// swap sends payloads both ways between two ranks; both send first.
+func (g *generator) swap(a, b int, x, y, bytes int64) {
+	var ids []int
+	for _, m := range []sent{{src: int32(a), dst: int32(b), payload: x}, {src: int32(b), dst: int32(a), payload: y}} {
+		m.bytes, m.tag, m.site, m.buffer = bytes, 9, g.site, schema.NullInt64
+		ids = append(ids, g.p.message(m))
+		g.p.send(ids[len(ids)-1])
+	}
+	g.p.recv(ids[0])
+	g.p.recv(ids[1])
+}
+
+// other returns a random rank but one.
+func (g *generator) other(rank int) int { return (rank + 1 + g.IntN(g.p.ranks-1)) % g.p.ranks }
+
+// size returns the bytes of the payloads of a program.
+func (g *generator) size() int64 { return int64(8 * (1 + g.IntN(200))) }
+
+// values returns so many payloads: all different, or of a few values.
+func (g *generator) values(n int) []int64 {
+	out, few := make([]int64, n), g.IntN(2*n)
+	for k := range out {
+		if out[k] = g.payload(); few > 1 && few < n {
+			out[k] = int64(1+g.IntN(few)) * 0x7654321
+		}
+	}
+	return out
+}
+
+// sorting compares and exchanges keys between ranks: odd-even, bitonic, or of random pairs, perhaps several times.
+func (g *generator) sorting() {
+	n, bytes := g.p.ranks, g.size()
+	for range 1 + g.IntN(5) {
+		keys := g.values(n)
+		g.Shuffle(n, func(a, b int) { keys[a], keys[b] = keys[b], keys[a] })
+		exchange := func(a, b int, up bool) {
+			g.swap(a, b, keys[a], keys[b], bytes)
+			if keys[a] > keys[b] == up {
+				keys[a], keys[b] = keys[b], keys[a]
+			}
+		}
+		switch g.IntN(3) {
+		case 0:
+			for round := range n {
+				for a := round % 2; a+1 < n; a += 2 {
+					exchange(a, a+1, true)
+				}
+			}
+		case 1:
+			for size := 2; size <= n; size *= 2 {
+				for d := size / 2; d > 0; d /= 2 {
+					for a := range n &^ (size - 1) {
+						if a&d == 0 {
+							exchange(a, a|d, a&size == 0)
+						}
+					}
+				}
+			}
+		default:
+			for range n * n / 2 {
+				a := g.IntN(n)
+				b := g.other(a)
+				exchange(min(a, b), max(a, b), true)
+			}
+		}
+	}
+}
+
+// gossip tells rumours to random ranks, each time one that the teller knows.
+func (g *generator) gossip() {
+	n, bytes := g.p.ranks, g.size()
+	known, rumours := make([][]int64, n), g.values(1+g.IntN(2*n))
+	for _, r := range rumours {
+		at := g.IntN(n)
+		known[at] = append(known[at], r)
+	}
+	fresh := g.IntN(2) == 0 // the newest rumour is told
+	for range n * (1 + g.IntN(10)) {
+		a := g.IntN(n)
+		if len(known[a]) == 0 {
+			continue
+		}
+		b, r := g.other(a), known[a][g.IntN(len(known[a]))]
+		if fresh {
+			r = known[a][len(known[a])-1]
+		}
+		g.pass(a, b, r, bytes, 0)
+		if !slices.Contains(known[b], r) {
+			known[b] = append(known[b], r)
+		}
+	}
+}
+
+// stealing moves tasks to ranks that ask for one; tasks may move again.
+func (g *generator) stealing() {
+	n, bytes := g.p.ranks, g.size()
+	tasks := make([][]int64, n)
+	for range n * (1 + g.IntN(4)) {
+		at := g.IntN(1 + g.IntN(n))
+		tasks[at] = append(tasks[at], g.payload())
+	}
+	for range n * (2 + g.IntN(10)) {
+		thief := g.IntN(n)
+		victim := g.other(thief)
+		g.pass(thief, victim, 0, 0, 2)
+		if k := len(tasks[victim]); k > 0 {
+			g.pass(victim, thief, tasks[victim][k-1], bytes, 0)
+			tasks[thief] = append(tasks[thief], tasks[victim][k-1])
+			tasks[victim] = tasks[victim][:k-1]
+		} else {
+			g.pass(victim, thief, 0, 0, 4)
+		}
+		if k := len(tasks[thief]); k > 0 && g.IntN(3) == 0 {
+			tasks[thief] = tasks[thief][:k-1] // done
+		}
+	}
+}
+
+// cache sends blocks to ranks that ask for them; some blocks are popular, and ranks keep a few.
+func (g *generator) cache() {
+	n, bytes := g.p.ranks, g.size()
+	blocks, room := g.values(1+g.IntN(4*n)), 1+g.IntN(6)
+	kept := make([][]int, n)
+	for range n * (2 + g.IntN(20)) {
+		rank, b := g.IntN(n), min(g.IntN(len(blocks)), g.IntN(len(blocks)))
+		owner := b % n
+		if rank == owner || slices.Contains(kept[rank], b) {
+			continue
+		}
+		g.pass(rank, owner, int64(b+1), 4, 2)
+		g.pass(owner, rank, blocks[b], bytes, 0)
+		if kept[rank] = append(kept[rank], b); len(kept[rank]) > room {
+			kept[rank] = kept[rank][1:]
+		}
+	}
+}
+
+// particles move to a neighbour on a ring, each with its own speed, and do not change.
+func (g *generator) particles() {
+	n, bytes := g.p.ranks, g.size()
+	count := 1 + g.IntN(3*n)
+	at, speed, what := make([]int, count), make([]int, count), g.values(count)
+	for k := range at {
+		at[k], speed[k] = g.IntN(n), g.IntN(3)-1
+	}
+	for range 1 + g.IntN(3*n) {
+		for k := range at {
+			if g.IntN(4) == 0 {
+				continue
+			}
+			if next := (at[k] + speed[k] + n) % n; next != at[k] {
+				g.pass(at[k], next, what[k], bytes, 0)
+				at[k] = next
+			}
+			if g.IntN(20) == 0 {
+				speed[k] = g.IntN(3) - 1
+			}
+		}
+	}
+}
+
+// life exchanges borders on a ring, most of which are constant.
+func (g *generator) life() {
+	n, bytes := g.p.ranks, g.size()
+	states := g.values(1 + g.IntN(20))
+	border := make([]int64, 2*n)
+	for k := range border {
+		border[k] = states[0]
+	}
+	for range 2 + g.IntN(30) {
+		for k := range border {
+			if g.IntN(5) == 0 {
+				border[k] = states[g.IntN(len(states))]
+			}
+		}
+		var ids []int
+		for r := range n {
+			for side, to := range []int{(r + 1) % n, (r + n - 1) % n} {
+				ids = append(ids, g.p.message(sent{src: int32(r), dst: int32(to), payload: border[2*r+side], bytes: bytes,
+					tag: 9, site: g.site + 2*int32(side), buffer: schema.NullInt64}))
+			}
+		}
+		for _, m := range ids {
+			g.p.send(m)
+		}
+		for _, m := range ids {
+			g.p.recv(m)
+		}
+	}
+}
+
+// master gives tasks to workers, which send results; at last each is told to stop.
+func (g *generator) master() {
+	n, bytes := g.p.ranks, g.size()
+	tasks, results := g.values(n*(1+g.IntN(6))), g.values(1+g.IntN(10*n))
+	var busy []int
+	next := 0
+	for w := 1; w < n && next < len(tasks); w++ {
+		g.pass(0, w, tasks[next], bytes, 0)
+		busy = append(busy, w)
+		next++
+	}
+	for len(busy) > 0 {
+		k := g.IntN(len(busy))
+		w := busy[k]
+		busy = slices.Delete(busy, k, k+1)
+		g.pass(w, 0, results[g.IntN(len(results))], bytes, 2)
+		if next < len(tasks) {
+			g.pass(0, w, tasks[next], bytes, 0)
+			busy = append(busy, w)
+			next++
+		} else {
+			g.pass(0, w, 0, 0, 0)
+		}
+	}
+}
+
+// token passes a token on, mostly to the next rank; its content stays, or changes with each hop.
+func (g *generator) token() {
+	n, bytes, content := g.p.ranks, g.size(), g.payload()
+	at, same := 0, g.IntN(2) == 0
+	for range n * (1 + g.IntN(8)) {
+		next := (at + 1) % n
+		if g.IntN(8) == 0 {
+			next = g.other(at)
+		}
+		if !same && g.IntN(3) > 0 {
+			content = g.payload()
+		}
+		g.pass(at, next, content, bytes, 0)
+		at = next
+	}
+}
+
+// requests asks random servers, whose answers have few values.
+func (g *generator) requests() {
+	n, bytes := g.p.ranks, g.size()
+	answers, servers := g.values(1+g.IntN(3*n)), 1+g.IntN(n)
+	for range n * (1 + g.IntN(20)) {
+		client := g.IntN(n)
+		server := g.IntN(servers)
+		if server == client {
+			continue
+		}
+		question := g.IntN(len(answers))
+		g.pass(client, server, int64(question+1), 8, 2)
+		g.pass(server, client, answers[question], bytes, 0)
+	}
+}
+
+// walk forwards packets to random ranks, some steps each.
+func (g *generator) walk() {
+	n, bytes := g.p.ranks, g.size()
+	for range 1 + g.IntN(4*n) {
+		at, packet := g.IntN(n), g.payload()
+		for g.IntN(n) > 0 {
+			next := g.other(at)
+			g.pass(at, next, packet, bytes, 0)
+			at = next
+		}
+	}
+}

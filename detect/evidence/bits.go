@@ -1,0 +1,220 @@
+package evidence
+
+import (
+	"math"
+
+	"github.com/commq/commq/detect/ledger"
+)
+
+// Finding is what there is to weigh: all instances of an operation by the same ranks at the same lines.
+type Finding struct {
+	Op    ledger.Operation
+	Ranks []int32 // world ranks, sorted
+	// CommSize is the number of ranks of the communicator of which Ranks are all or a part; 0 if it is unknown.
+	CommSize  int
+	Instances []*ledger.Instance // their messages are whole ones, not pieces
+	Repeats   int64              // instances whose payload all ranks had from an earlier one
+	Basis     ledger.Basis
+	Whole     bool // Ranks are all ranks of a communicator
+
+	places   []ledger.Place
+	sent     map[ledger.Place]int64 // its messages by place
+	messages int64
+}
+
+// The bits that a finding needs. An operation that is verified by chance is expected in one of a million runs, one that
+// is inferred in one of a thousand.
+const (
+	VerifiedBits = 20
+	InferredBits = 10
+)
+
+// PriorBits is the prior: as long as nothing else is known of the payloads of a place, one in 256 is taken to be what another rank
+// has anyhow. A payload of one number tells less until it has changed often.
+const PriorBits = 8
+
+// tinyBytes is the size of payloads that are one number.
+const tinyBytes = 8
+
+// maxSingles: if there are so many payloads sent to one rank only for each payload that was spread, then the second
+// message of a payload is no surprise.
+const maxSingles = 1.0 / 16
+
+// Weigh returns the evidence for a finding in bits, and what they rest on.
+//
+// The payload of a broadcast over n ranks is sent at least n-1 times. By chance, a payload that was sent is sent once
+// more with probability q, which is measured where the finding's messages are sent, among messages of no instance of it
+// (Laplace's rule of succession with a prior that one message has):
+//
+//	q = (again + 2^-8) / (again + ended + 1)
+//
+// again counts the messages that carry on a payload without completing it, and instances that repeat an earlier one;
+// ended counts the payloads that were given up. So s different spread payloads have s (n-2) log2(1/q) bits, of which
+// the choice of s among all N payloads of the places and of n among the ranks of the communicator is taken away:
+// log2 C(N,s) + log2 C(size,n), a Bonferroni correction.
+//
+// A habit can explain that too: a place may pass on whatever comes, or answer whoever asks. So there are at most
+//
+//	log2(1/q) + s log2(e (n-1))
+//
+// bits, the second term for payloads that were sent n-1 times exactly.
+//
+// Where payloads tell nothing, the structure does, but never verifies: of the messages of a gather by chance, all but
+// the first have to choose the root among n-1 ranks, so an instance has (n-2) log2(n-1) bits.
+func (w *Weigher) Weigh(f *Finding) (bits float64, basis ledger.Basis) {
+	payload, compared := f.compared()
+	if compared {
+		payload -= f.placements(w.others(f), float64(len(f.Instances)))
+	} else {
+		payload = w.spread(f)
+	}
+	shape := w.structure(f)
+	switch {
+	case f.Basis != ledger.ByPayload:
+		return max(shape, 0), f.Basis
+	case payload >= VerifiedBits || payload >= shape:
+		return max(payload, 0), ledger.ByPayload
+	}
+	return max(shape, 0), ledger.ByStructure
+}
+
+// Certainty returns the certainty of so many bits on a basis.
+func Certainty(bits float64, basis ledger.Basis) ledger.Certainty {
+	switch {
+	case bits >= VerifiedBits && basis == ledger.ByPayload:
+		return ledger.Verified
+	case bits >= InferredBits:
+		return ledger.Inferred
+	}
+	return ledger.Candidate
+}
+
+// Joined returns the bits of two findings by different ranks at the same lines: they have the prior in common.
+func Joined(a, b float64) float64 { return max(a, b) + max(0, min(a, b)-PriorBits) }
+
+// compared returns the bits of comparisons of payloads with what an operation makes of others. ok is false if payloads
+// only spread.
+func (f *Finding) compared() (bits float64, ok bool) {
+	counted := map[*ledger.Proof]bool{}
+	for _, i := range f.Instances {
+		if p := i.Proof; p != nil && !counted[p] {
+			counted[p] = true
+			bits += p.Bits
+		}
+	}
+	return bits, len(counted) > 0
+}
+
+// spread returns the bits of the payloads of an operation that spreads them; 0 for others.
+func (w *Weigher) spread(f *Finding) float64 {
+	blocks := 1
+	switch {
+	case f.Op == ledger.Allgather || f.Op == ledger.Allgatherv || f.Op == ledger.NeighborAllgather:
+		blocks = len(f.Ranks)
+	case f.Op != ledger.Bcast:
+		return 0
+	}
+	spread, tiny := 0.0, true
+	for _, i := range f.Instances {
+		if i.Bytes == 0 {
+			return 0
+		}
+		tiny = tiny && (i.Blank || i.Bytes <= tinyBytes)
+		if !i.Repeated {
+			spread += float64(blocks * max(1, i.Segments))
+		}
+	}
+	if spread == 0 {
+		return 0
+	}
+	t := w.unexplained(f)
+	prior := math.Ldexp(1, -PriorBits)
+	if tiny {
+		prior = max(prior, 1/(spread*(spread-1)/2+2))
+	}
+	again, extra := t.again+float64(f.Repeats), f.redundant(blocks)
+	q := min(1, max((again+prior)/(again+t.ended+1), extra.share*extra.share))
+	first := min(1, max(q, t.singles/spread/maxSingles))
+	n := float64(len(f.Ranks))
+	each := -(n-3)*math.Log2(q) - math.Log2(first)
+	if f.isPart() { // the first payload only shows which ranks they are
+		extra.exact--
+	}
+	habit := -math.Log2(q) + extra.exact*coverBits(n)
+	return min(spread*each-f.rankChoices(), habit) - extra.choices - logChoose(spread+t.ended+t.singles, spread)
+}
+
+// redundancy is how many messages of broadcasts were not needed.
+type redundancy struct {
+	share   float64 // of all messages
+	exact   float64 // payloads that were sent as often as needed
+	choices float64 // logarithm of the number of ways to choose the needed ones
+}
+
+// maxExtra: of a payload in segments, one redundant message in so many is no sign of chance. A ring returns some blocks
+// to ranks that a scatter left them with.
+const maxExtra = 8
+
+// coverBits is the evidence of a payload that habit spreads, passing on what comes or answering who asks, and that is
+// sent n-1 times, not more or less: the chance of that is largest, 1/(e (n-1)), if n-1 is the mean.
+func coverBits(ranks float64) float64 { return math.Log2(math.E * (ranks - 1)) }
+
+// redundant compares the messages of instances with those that they need, for so many blocks.
+func (f *Finding) redundant(blocks int) (r redundancy) {
+	extra := 0.0
+	for _, i := range f.Instances {
+		needed, sent := float64(blocks*max(1, i.Segments)*(len(f.Ranks)-1)), float64(len(i.Messages))
+		if sent > needed && (i.Segments < 2 || maxExtra*(sent-needed) > needed) {
+			extra += sent - needed
+			r.choices += logChoose(sent, needed)
+		} else if !i.Repeated {
+			r.exact += float64(blocks * max(1, i.Segments))
+		}
+	}
+	r.share = extra / float64(f.messages)
+	return r
+}
+
+// structure returns the bits of who sends to whom. Broadcasts have none: tokens, answers and halos of a constant look
+// like them.
+func (w *Weigher) structure(f *Finding) float64 {
+	times, n := float64(len(f.Instances)), float64(len(f.Ranks))
+	each := max(1, n-2) * math.Log2(max(2, n-1))
+	switch f.Op {
+	case ledger.Bcast:
+		return 0
+	case ledger.Barrier:
+		each = coverBits(n)
+	case ledger.Alltoall, ledger.Alltoallv:
+		each = n * ((n-1)*math.Log2(n-1) - logFactorial(n-1))
+	}
+	return times*each - f.placements(w.others(f), times)
+}
+
+// others returns how often an operation of as many messages as the finding could have been done where it is done.
+func (w *Weigher) others(f *Finding) float64 {
+	times := float64(len(f.Instances))
+	return times + w.unexplained(f).messages*times/float64(f.messages)
+}
+
+// placements returns the logarithm of the number of ways to choose some of all things that could have been part of a
+// finding, and its ranks.
+func (f *Finding) placements(all, some float64) float64 {
+	return logChoose(all, some) + f.rankChoices()
+}
+
+// isPart reports whether a finding leaves out ranks of its communicator.
+func (f *Finding) isPart() bool { return f.CommSize > len(f.Ranks) }
+
+// rankChoices returns the logarithm of the number of ways to choose the finding's ranks in their communicator.
+func (f *Finding) rankChoices() float64 {
+	return logChoose(float64(max(f.CommSize, len(f.Ranks))), float64(len(f.Ranks)))
+}
+
+// logChoose returns the logarithm to base 2 of the number of ways to choose k of n.
+func logChoose(n, k float64) float64 { return logFactorial(n) - logFactorial(k) - logFactorial(n-k) }
+
+func logFactorial(n float64) float64 {
+	y, _ := math.Lgamma(n + 1)
+	return y / math.Ln2
+}

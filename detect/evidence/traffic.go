@@ -1,0 +1,124 @@
+package evidence
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/commq/commq/detect/ledger"
+)
+
+// Weigher weighs the findings of a run, and knows all of them and what else their places send.
+type Weigher struct {
+	messages []ledger.Message
+	owners   *ledger.Owners
+	used     map[ledger.Place]int64                // messages sent
+	samples  map[ledger.Place][]*ledger.CellSample // the first messages
+	findings map[ledger.Place][]*Finding
+	cached   map[string]traffic // by places: the messages that are in no instance
+}
+
+// NewWeigher returns a Weigher for all findings of a ledger. Their instances must have whole messages, not pieces.
+// sample has the first messages of each kind, and used the number of messages that each place sends.
+func NewWeigher(l *ledger.Ledger, sample *ledger.Sample, used map[ledger.Place]int64, all []*Finding) *Weigher {
+	w := &Weigher{messages: l.Messages, owners: ledger.NewOwners(l.Messages, l.Found), used: used,
+		samples: map[ledger.Place][]*ledger.CellSample{}, findings: map[ledger.Place][]*Finding{}, cached: map[string]traffic{}}
+	for _, of := range sample.Order {
+		p := ledger.PlaceOf(of.Cell.Comm, of.Cell.Tag, of.Cell.Site)
+		w.samples[p] = append(w.samples[p], of)
+	}
+	for _, f := range all {
+		f.count(l.Messages)
+		for _, p := range f.places {
+			w.findings[p] = append(w.findings[p], f)
+		}
+	}
+	return w
+}
+
+// count finds the places that send the finding's messages, and counts these.
+func (f *Finding) count(messages []ledger.Message) {
+	f.sent = map[ledger.Place]int64{}
+	for _, i := range f.Instances {
+		for _, m := range i.Messages {
+			p := messages[m].Place()
+			if f.sent[p]++; f.sent[p] == 1 {
+				f.places = append(f.places, p)
+			}
+			f.messages++
+		}
+	}
+}
+
+// traffic counts what the places of a finding send that no collective explains.
+type traffic struct {
+	messages float64 // all of it
+	again    float64 // messages with a payload that was sent there before
+	ended    float64 // payloads that were sent more than once, but did not reach all ranks
+	singles  float64 // payloads that were sent once
+}
+
+// unexplained counts what the places of a finding send besides. Other findings explain their messages if they have all
+// ranks of a communicator, or none of this finding's: overlapping sets of ranks are what chance finds.
+func (w *Weigher) unexplained(f *Finding) traffic {
+	t := w.free(f.places)
+	for _, p := range f.places {
+		t.messages += float64(w.used[p])
+		for _, other := range w.findings[p] {
+			switch {
+			case other == f || f.allows(other):
+				t.messages -= float64(other.sent[p])
+			case other.places[0] == p: // counted once
+				t.again += float64(other.messages - int64(len(other.Instances)))
+				t.ended += float64(len(other.Instances))
+			}
+		}
+	}
+	t.messages = max(0, t.messages)
+	return t
+}
+
+// allows reports whether another finding at the same place is no sign of chance.
+func (f *Finding) allows(other *Finding) bool {
+	return other.Whole || slices.Equal(f.Ranks, other.Ranks) || !slices.ContainsFunc(other.Ranks, func(r int32) bool {
+		_, shared := slices.BinarySearch(f.Ranks, r)
+		return shared
+	})
+}
+
+// free counts the messages of places that are in no instance, by payload.
+func (w *Weigher) free(places []ledger.Place) (t traffic) {
+	key := fmt.Sprint(places)
+	if t, known := w.cached[key]; known {
+		return t
+	}
+	groups := map[ledger.Payload]float64{}
+	for _, p := range places {
+		for _, of := range w.samples[p] {
+			w.group(of, groups)
+		}
+	}
+	for _, n := range groups {
+		if n < 2 {
+			t.singles += n
+		} else {
+			t.again, t.ended = t.again+n-1, t.ended+1
+		}
+	}
+	w.cached[key] = t
+	return t
+}
+
+// group counts the messages of a cell that are in no instance by payload.
+func (w *Weigher) group(of *ledger.CellSample, groups map[ledger.Payload]float64) {
+	for way, messages := range of.Ways {
+		if way.Src == way.Dst {
+			continue
+		}
+		for k := range messages.List {
+			m := &messages.List[k]
+			if w.owners.Owner(m.Src, m.SendSeq) == nil {
+				groups[ledger.Payload{Hash: m.Hash, Bytes: m.Bytes}]++
+			}
+		}
+	}
+}
