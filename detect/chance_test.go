@@ -59,8 +59,6 @@ func TestChance(t *testing.T) {
 			bits[int(f.Bits)]++
 			if f.Certainty == Verified {
 				t.Errorf("seed %d, %s: verified with %.1f bits: %s", seed, chanceKinds[kind].name, f.Bits, f.text())
-			} else if f.Certainty == Inferred && os.Getenv("COMMQ_V") != "" {
-				fmt.Printf("seed %d, %s: inferred with %.1f bits: %s of %d\n", seed, chanceKinds[kind].name, f.Bits, f.text(), r.Messages)
 			}
 		}
 	}
