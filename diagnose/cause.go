@@ -281,6 +281,9 @@ func (c *gathered) complete(computed *computing, total []int64) {
 				p.computed[at.rank] += ns
 			}
 		}
+		for rank, ns := range p.excess { // sends that follow each other at once count the same computing
+			p.excess[rank] = min(ns, p.computed[rank])
+		}
 		dropSmall(p.excess)
 	}
 	sortParts(c.parts)

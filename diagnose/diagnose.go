@@ -78,6 +78,8 @@ type Diagnosis struct {
 	Warnings []string `json:"warnings"`
 	// Findings are what was found, the one with the largest gain first.
 	Findings []Finding `json:"findings"`
+	// Start is the finding LateStart, which costs time before that of the diagnosis; nil if there is none.
+	Start *Finding `json:"start,omitempty"`
 	// NotLookedFor are the rules that the run has too little for, or too much.
 	NotLookedFor []NotLookedFor `json:"not_looked_for"`
 
@@ -114,12 +116,12 @@ type Finding struct {
 	Title string `json:"title"`
 	// Advice says what to do.
 	Advice string `json:"advice"`
-	// GainNs is the time by which the run would be shorter without the cause: of an imbalance, if the work were
-	// shared out evenly.
+	// GainNs is the time by which the run would be shorter without the cause: of an imbalance and of a serial section, if
+	// the work were shared out evenly.
 	GainNs int64 `json:"gain_ns"`
 	// Bound means that the gain was not simulated and is at most this: the time of the calls on the critical path.
 	Bound bool `json:"bound"`
-	// MostNs is the gain if the excess of an imbalance need not be computed at all; 0 in other findings.
+	// MostNs is the gain if the excess of an imbalance or a serial section need not be computed at all; 0 in other findings.
 	MostNs int64 `json:"most_ns,omitempty"`
 	// WaitNs is the time that ranks waited because of the cause, all of them together.
 	WaitNs int64 `json:"wait_ns"`
@@ -148,6 +150,10 @@ type Finding struct {
 	mean map[rankSite]int64
 	// doubtful means that the cores of the run may be the cause, and not the program.
 	doubtful bool
+	// keeping makes the change of a run in which a part of the excess is computed, from 0 to 1; nil of an imbalance.
+	keeping func(part float64) *change
+	// excessNs is the excess of all ranks together.
+	excessNs int64
 	// excess means that the bound is what these ranks compute more than they had to.
 	excess bool
 }
@@ -263,6 +269,9 @@ func (d *Diagnosis) run(ctx context.Context, r *run.Run, o Options) error {
 		if err := d.look(ctx, r, &d.Findings[n-1], path); err != nil {
 			return err
 		}
+	}
+	if d.Start, err = lateStart(ctx, r); err != nil {
+		return err
 	}
 	return d.together(ctx, w)
 }
@@ -388,7 +397,10 @@ func (d *Diagnosis) simulate(ctx context.Context, w *whatIf, causes []*cause) er
 	for i := range d.Findings { // a run can get longer, for example where messages then meet on a link
 		d.Findings[i].GainNs = max(d.Findings[i].GainNs, 0)
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return d.serialSections(ctx, w)
 }
 
 // ofCauses are the findings of the causes that may gain enough to be listed.

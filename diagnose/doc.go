@@ -12,6 +12,8 @@
 //	rule.go       which kind of finding a cause is, and what is said about it
 //	whatif.go     the run without a cause, simulated
 //	instead.go    why a finding with long waits gains little
+//	serial.go     work of some ranks that the others can only wait for
+//	startup.go    ranks that begin MPI_Init late
 //	evidence.go   findings of rules that are files, asked by the caller
 //	cores.go      what is known of the cores that the ranks had
 //	path.go       calls that take long themselves, from the critical path

@@ -83,6 +83,7 @@ func (d *Diagnosis) Text(w io.Writer, shown int, left string) error {
 	if d.TogetherNs > 0 && d.simulatedAmong(shown) > 1 {
 		fmt.Fprintf(&s, "\nWithout the causes of the first findings together: %s less.\n", units.Duration(d.TogetherNs))
 	}
+	d.startText(&s)
 	s.WriteString(d.leftOut(len(d.Findings)-shown, left))
 	_, err := io.WriteString(w, s.String())
 	return err

@@ -31,6 +31,8 @@ const (
 	EarlyRoot Rule = "early-root"
 	// LateCollective: ranks compute before any other collective operation, in which the others wait.
 	LateCollective Rule = "late-collective"
+	// SerialSection: ranks compute while others wait, and would hold them up later too.
+	SerialSection Rule = "serial-section"
 	// Communication: point-to-point calls and the messages that they wait for take long themselves.
 	Communication Rule = "communication"
 	// CollectiveTime: collective operations take long after all ranks have entered.
@@ -41,25 +43,30 @@ const (
 	OneSidedTime Rule = "one-sided-time"
 	// CommunicatorTime: making and freeing communicators is on the critical path.
 	CommunicatorTime Rule = "communicator-time"
+	// LateStart: ranks begin MPI_Init late while others wait in it. It is in Diagnosis.Start, not among the findings.
+	LateStart Rule = "late-start"
 	// HandWritten: point-to-point messages do what a collective operation would do faster. Package detect finds them, and
 	// Options.Evidence has them.
 	HandWritten Rule = "hand-written-collective"
 )
 
-// Rules are all rules.
-var Rules = []Rule{Imbalance, Variation, LateSender, LateReceiver, LateRoot, EarlyRoot, LateCollective, Communication,
-	CollectiveTime, FileTime, OneSidedTime, CommunicatorTime, HandWritten}
+// Rules are all rules but LateStart, which costs time before that of the diagnosis.
+var Rules = []Rule{Imbalance, Variation, LateSender, LateReceiver, LateRoot, EarlyRoot, LateCollective, SerialSection,
+	Communication, CollectiveTime, FileTime, OneSidedTime, CommunicatorTime, HandWritten}
 
 // advice says what to do about a finding, by rule.
 var advice = map[Rule]string{
 	Imbalance: "Give these ranks less work: distribute by the time that parts take, not by their number.",
 	Variation: "Look at the same step on several ranks and at the same rank in several steps (query timeline): work that " +
 		"depends on data, other processes on the node, or memory that is touched first.",
-	LateSender:       "Send first and compute afterwards, or start the send with MPI_Isend as soon as its data is ready.",
-	LateReceiver:     "Post the receive (MPI_Irecv) before computing, so that the sender need not wait.",
-	LateRoot:         "Let the root do this work after the collective, or share it out.",
-	EarlyRoot:        "Do this work after the collective, or start a nonblocking one before it.",
-	LateCollective:   "Do this work after the collective, share it out, or start a nonblocking collective before it.",
+	LateSender:     "Send first and compute afterwards, or start the send with MPI_Isend as soon as its data is ready.",
+	LateReceiver:   "Post the receive (MPI_Irecv) before computing, so that the sender need not wait.",
+	LateRoot:       "Let the root do this work after the collective, or share it out.",
+	EarlyRoot:      "Do this work after the collective, or start a nonblocking one before it.",
+	LateCollective: "Do this work after the collective, share it out, or start a nonblocking collective before it.",
+	LateStart: "Do what comes before MPI_Init after it, on the ranks that need it; else see why the launcher or the file system " +
+		"starts these processes late.",
+	SerialSection:    "Share this work out among the ranks that wait, or do without it: done later it would hold them up too.",
 	Communication:    "Send less or in fewer messages, or compute while messages are under way (MPI_Isend, MPI_Irecv).",
 	CollectiveTime:   "Call it less often, for several values at once, or overlap it (MPI_Iallreduce and the like).",
 	FileTime:         "Write less often, in larger pieces and with collective calls, or overlap it (MPI_File_iwrite).",
@@ -130,7 +137,10 @@ func (c *cause) finding() Finding {
 	}
 	first, f := c.parts[0], newFinding(c.rule, c.title())
 	f.Place, f.Call, f.Ranks, f.WaitNs, f.without = first.place, first.call.String(), c.ranks(), c.waitNs, c.change
-	f.least, f.Instances = c.withoutExcess, c.found
+	f.least, f.Instances, f.excessNs = c.withoutExcess, c.found, c.excessNs()
+	if c.rule != Imbalance {
+		f.keeping = c.keeping
+	}
 	f.Waits = append(f.Waits, c.waits...)
 	for _, p := range c.parts {
 		f.Parts = append(f.Parts, Part{Place: p.place, Call: p.call.String(), Ranks: slices.Sorted(maps.Keys(p.excess)),
@@ -147,13 +157,13 @@ func (c *cause) finding() Finding {
 // title says what is the matter.
 func (c *cause) title() string {
 	ranks, first := c.ranks(), c.parts[0]
-	computes := rankText(ranks) + " computes"
+	computes, together := rankText(ranks)+" computes", ""
 	if len(ranks) > 1 {
-		computes = rankText(ranks) + " compute"
+		computes, together = rankText(ranks)+" compute", " together"
 	}
 	before := "before " + run.SiteText(first.call.String(), "", first.place)
 	if c.rule != Imbalance {
-		return fmt.Sprintf("%s %s %s while others wait", computes, units.Duration(c.excessNs()), before)
+		return fmt.Sprintf("%s %s%s %s while others wait", computes, units.Duration(c.excessNs()), together, before)
 	}
 	if c.group {
 		most := ""
@@ -197,6 +207,8 @@ var questions = map[Rule]string{
 	LateRoot:         "Does the root compute before a broadcast or scatter that others wait for?",
 	EarlyRoot:        "Does the root of a reduction or gather wait for ranks that compute before it?",
 	LateCollective:   "Do ranks compute before another collective that others wait in?",
+	LateStart:        "Do ranks begin MPI_Init long after the others?",
+	SerialSection:    "Do some ranks compute something that the others can only wait for?",
 	Communication:    "Do point-to-point calls take long themselves?",
 	CollectiveTime:   "Do collectives take long after all ranks have come?",
 	FileTime:         "Do calls of MPI-IO take long?",
@@ -211,6 +223,11 @@ func (r Rule) Question() string { return questions[r] }
 // Advice says what to do about what the rule finds; "" for a rule that is a file.
 func (r Rule) Advice() string { return advice[r] }
 
-// Gain says how the gain of the rule is found: all are simulated. Those of slow calls are bounds where the network of the
+// Gain says how the gain of the rule is found: all but that of LateStart are simulated. Those of slow calls are bounds where the network of the
 // simulation takes no time.
-func (r Rule) Gain() string { return "simulated" }
+func (r Rule) Gain() string {
+	if r == LateStart {
+		return string(WayBound)
+	}
+	return "simulated"
+}

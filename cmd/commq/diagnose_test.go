@@ -21,7 +21,7 @@ type planted struct {
 	ranks []int32
 	// gain is what mending it gains in the whole run, by the size of the fault: the us that the program is given.
 	gain float64
-	// how is the machine that the diagnosis simulates the run on: none, or rendezvous.
+	// how is the machine that the diagnosis simulates the run on: none, rendezvous or simulatedFirst.
 	how string
 }
 
@@ -88,6 +88,14 @@ var plantedIn = map[string][]planted{
 		{"wait_order", "wait-order", []int32{0}, plantedSteps, ""},
 		{"wildcard_receives", "wildcard-receives", []int32{0}, plantedSteps, ""},
 		{"oversized_collective", "oversized-collective", []int32{2, 3}, plantedSteps, ""},
+		{"late_neighbour", diagnose.LateCollective, []int32{1}, plantedSteps, ""},
+		// The four ranks share it.
+		{"serial_section", diagnose.SerialSection, []int32{0}, plantedSteps * 3. / 4, ""},
+		{"serial_messages", diagnose.SerialSection, []int32{3}, plantedSteps * 3. / 4, ""},
+		{"synchronous_send", "synchronous-sends", []int32{0, 2}, plantedSteps, simulatedFirst},
+		{"synchronous_nonblocking", "synchronous-sends", []int32{0, 2}, plantedSteps, simulatedFirst},
+		{"synchronous_persistent", "synchronous-sends", []int32{0, 2}, plantedSteps, simulatedFirst},
+		{"late_fence", "one-sided-waits", []int32{0, 2, 3}, plantedSteps, simulatedFirst},
 	},
 	"planted_f.F90": {
 		{fault: "none"},
@@ -112,6 +120,9 @@ var plantedIn = map[string][]planted{
 // rendezvous is what to add to slowMachine so that sends of long messages wait. In virtual times no send waits.
 const rendezvous = "eager_threshold_bytes: 32768\n"
 
+// simulatedFirst is the same machine, on which the run is simulated first: rules that are files ask its times.
+const simulatedFirst = rendezvous + "# saved\n"
+
 // plantedUs are the sizes of each fault in us per step. The programs compute 20 ms in each.
 var plantedUs = []int{5000, 500}
 
@@ -120,7 +131,7 @@ var plantedUs = []int{5000, 500}
 func TestDiagnoseFindsPlantedFaults(t *testing.T) {
 	captureEnvironment(t)
 	machines := map[string]string{}
-	for _, how := range []string{"", rendezvous} {
+	for _, how := range []string{"", rendezvous, simulatedFirst} {
 		machines[how] = filepath.Join(t.TempDir(), "machine.yaml")
 		if err := os.WriteFile(machines[how], []byte(slowMachine+how), 0o644); err != nil {
 			t.Fatal(err)
@@ -137,10 +148,17 @@ func TestDiagnoseFindsPlantedFaults(t *testing.T) {
 					}
 					t.Run(fmt.Sprintf("%s/%s/%s/%d", library, source, p.fault, us), func(t *testing.T) {
 						store := t.TempDir()
+						exe, clock := exe, "none"
+						if p.how == simulatedFirst { // simulations need compute times that were measured
+							exe, clock = compilePlanted(t, library, source, "-DNATIVE"), "cpu"
+						}
 						commq(t, "capture", "--store", store, "--name", "r", "-q", "-n", "4", "--sim-ranks", "1", "--machine",
-							machines[""], "--clock", "none", "--", exe, p.fault, fmt.Sprint(us), fmt.Sprint(plantedSteps))
+							machines[""], "--clock", clock, "--", exe, p.fault, fmt.Sprint(us), fmt.Sprint(plantedSteps))
 						line := []string{"diagnose", "--store", store, "r", "--format", "json"}
-						if p.how != "" {
+						if p.how == simulatedFirst {
+							commq(t, "simulate", "--store", store, "r", "--machine", machines[p.how], "--name", "s", "-q")
+							line[3] = "s"
+						} else if p.how != "" {
 							line = append(line, "--machine", machines[p.how])
 						}
 						var d diagnose.Diagnosis

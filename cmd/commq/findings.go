@@ -155,7 +155,7 @@ func listRules(a *app, format string) error {
 		return output.Write(a.stdout, format, l.rows())
 	}
 	var names, questions []string
-	for _, rule := range diagnose.Rules {
+	for _, rule := range append(slices.Clone(diagnose.Rules), diagnose.LateStart) {
 		names, questions = append(names, string(rule)), append(questions, rule.Question())
 	}
 	own := len(names)
@@ -171,7 +171,7 @@ func listRules(a *app, format string) error {
 // rows returns all rules as rows.
 func (l *findingLibrary) rows() queries.Rows {
 	var rows [][]any
-	for _, rule := range diagnose.Rules {
+	for _, rule := range append(slices.Clone(diagnose.Rules), diagnose.LateStart) {
 		rows = append(rows, []any{string(rule), rule.Question(), rule.Gain(), rule.Advice(), nil, nil, nil})
 	}
 	for _, f := range l.all {

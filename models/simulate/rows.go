@@ -69,6 +69,7 @@ type completion struct {
 // initRow is a row that made a persistent request or a window.
 type initRow struct {
 	call     schema.CallID
+	standard bool    // Kept.Standard of a persistent send
 	instance int64   // of a window: its constructor's instance on the communicator
 	fences   int64   // so far
 	pending  []int32 // transfers of the window that have not been waited for
@@ -136,6 +137,8 @@ type row struct {
 	op    *op
 	known *rankRows
 	queue *opQueue
+
+	standard bool // of a started send: Kept.Standard of the row that made it
 }
 
 // addOp puts op into the queue and begins a further operation of the same row.
@@ -156,7 +159,7 @@ func (r *row) translate() error {
 		if !ok {
 			return nil
 		}
-		call = made.call
+		call, r.standard = made.call, made.standard
 		does = r.startedRole()
 	}
 	switch does {
@@ -177,7 +180,7 @@ func (r *row) translate() error {
 	case roleComplete:
 		r.complete()
 	case roleInit:
-		r.rememberInit(initRow{call: call})
+		r.rememberInit(initRow{call: call, standard: r.t.setting.kept(r.rank, r.op).Standard})
 	case roleCollective, roleIcollective:
 		return r.collective(call, does == roleIcollective)
 	case roleWindow:
@@ -247,7 +250,7 @@ func (r *row) send(call schema.CallID, nonblocking bool) {
 	o := r.op
 	o.kind, o.peer, o.tag, o.send = opSend, r.b.SendWorld[r.i], r.b.SendTag[r.i], r.b.SendBytes[r.i]
 	o.flags |= sendFlags[call]
-	if r.t.setting.kept(r.rank, o).Standard {
+	if r.standard || r.t.setting.kept(r.rank, o).Standard {
 		o.flags &^= flagSync
 	}
 	r.t.checkOrder(o, r.rank)

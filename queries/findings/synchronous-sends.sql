@@ -3,17 +3,17 @@
 -- needs: profile, waits, times
 -- origins: measured, virtual, simulated
 -- gain: standard
--- advice: Use MPI_Send or MPI_Isend, unless the program needs to know that the receive has begun.
--- column sends BIGINT 1: Synchronous sends at the call site, of all ranks.
+-- advice: Use MPI_Send, MPI_Isend or MPI_Send_init, unless the program needs to know that the receive has begun.
+-- column sends BIGINT 1: Synchronous sends at the call site, of all ranks; of MPI_Ssend_init how many it makes.
 -- column wait_ns BIGINT ns: Bound of the time that a rank waited in them: what all its sends waited for late receivers, and of MPI_Ssend the time
 --     in the calls. It is that of the rank that waited longest.
 -- order: cost_ns DESC, callsite, call
 -- cost: The tables profile and waits. In virtual times no send waits, so nothing is found.
 WITH sends AS (
   SELECT callsite, call, rank, SUM(calls) AS calls,
-         CASE WHEN call LIKE 'MPI_Ssend%' THEN SUM(time_ns) END AS time_ns
+         CASE WHEN call IN ('MPI_Ssend', 'MPI_Ssend_c') THEN SUM(time_ns) END AS time_ns
   FROM profile
-  WHERE call IN ('MPI_Ssend', 'MPI_Ssend_c', 'MPI_Issend', 'MPI_Issend_c') AND sends > 0
+  WHERE call IN ('MPI_Ssend', 'MPI_Ssend_c', 'MPI_Issend', 'MPI_Issend_c') AND sends > 0 OR call IN ('MPI_Ssend_init', 'MPI_Ssend_init_c')
   GROUP BY callsite, call, rank
 ),
 waited AS (
@@ -29,7 +29,8 @@ by_rank AS (
 SELECT callsite, call,
        CASE WHEN COUNT(*) < (SELECT COUNT(*) FROM ranks) THEN string_agg(rank, ',' ORDER BY rank) ELSE '' END AS ranks,
        CAST(MAX(wait_ns) AS BIGINT) AS cost_ns,
-       call || CASE WHEN SUM(calls) = 1 THEN ' waits for its receiver' ELSE format(' waits for its receiver, {:,} times at most', CAST(SUM(calls) AS BIGINT)) END AS found,
+       CASE WHEN call LIKE '%init%' THEN 'The sends that ' || call || ' makes wait for their receivers'
+            WHEN SUM(calls) = 1 THEN call || ' waits for its receiver' ELSE call || format(' waits for its receiver, {:,} times at most', CAST(SUM(calls) AS BIGINT)) END AS found,
        CAST(SUM(calls) AS BIGINT) AS sends, CAST(MAX(wait_ns) AS BIGINT) AS wait_ns
 FROM by_rank
 WHERE wait_ns > 0 AND (SELECT time_origin FROM runs) <> 'virtual'

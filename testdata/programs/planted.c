@@ -554,6 +554,112 @@ static void oversized_collective(void)
 	MPI_Barrier(MPI_COMM_WORLD);
 }
 
+/* The neighbours in a ring wait for rank 1. */
+static void late_neighbour(void)
+{
+	static MPI_Comm ring = MPI_COMM_NULL;
+	int periodic = 1;
+
+	if (ring == MPI_COMM_NULL)
+		MPI_Cart_create(MPI_COMM_WORLD, 1, &ranks, &periodic, 0, &ring);
+	work(rank == 1 ? us : 0);
+	MPI_Neighbor_alltoall(buf, 1, MPI_DOUBLE, sum, 1, MPI_DOUBLE, ring); /* fault late_neighbour */
+	work(BASE + (rank == 1 ? 0 : us));
+	MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/* All wait for what rank 0 computes, now or in the next collective. In the end the others do as much. */
+static void serial_section(void)
+{
+	work(rank == 0 ? us : 0);
+	MPI_Bcast(buf, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD); /* fault serial_section */
+	MPI_Barrier(MPI_COMM_WORLD);
+	work(BASE + (rank > 0 && step == steps - 1 ? us * steps : 0));
+	MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/* The same before a message that all others wait for. */
+static void serial_messages(void)
+{
+	if (rank == 3) {
+		work(us);
+		for (int to = 0; to < 3; to++)
+			MPI_Send(buf, 1, MPI_DOUBLE, to, TAG, MPI_COMM_WORLD); /* fault serial_messages */
+	} else {
+		MPI_Recv(sum, 1, MPI_DOUBLE, 3, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	}
+	MPI_Barrier(MPI_COMM_WORLD);
+	work(BASE + (rank < 3 && step == steps - 1 ? us * steps : 0));
+	MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/* Even ranks wait until odd ones receive; they could go on. */
+static void receive_late(void)
+{
+	work(us);
+	MPI_Recv(sum, 16, MPI_DOUBLE, rank - 1, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	work(BASE);
+	MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void synchronous_send(void)
+{
+	if (rank % 2) {
+		receive_late();
+		return;
+	}
+	MPI_Ssend(buf, 16, MPI_DOUBLE, rank + 1, TAG, MPI_COMM_WORLD); /* fault synchronous_send */
+	work(BASE + us);
+	MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void synchronous_nonblocking(void)
+{
+	MPI_Request one;
+
+	if (rank % 2) {
+		receive_late();
+		return;
+	}
+	MPI_Issend(buf, 16, MPI_DOUBLE, rank + 1, TAG, MPI_COMM_WORLD, &one); /* fault synchronous_nonblocking */
+	MPI_Wait(&one, MPI_STATUS_IGNORE);
+	work(BASE + us);
+	MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void synchronous_persistent(void)
+{
+	static MPI_Request one;
+
+	if (rank % 2) {
+		receive_late();
+		return;
+	}
+	if (step == 0)
+		MPI_Ssend_init(buf, 16, MPI_DOUBLE, rank + 1, TAG, MPI_COMM_WORLD, &one); /* fault synchronous_persistent */
+	MPI_Start(&one);
+	MPI_Wait(&one, MPI_STATUS_IGNORE);
+	work(BASE + us);
+	MPI_Barrier(MPI_COMM_WORLD);
+	if (step == steps - 1)
+		MPI_Request_free(&one);
+}
+
+/* All wait in the fence for rank 1. */
+static void late_fence(void)
+{
+	static MPI_Win window;
+
+	if (step == 0)
+		MPI_Win_create(sum, sizeof sum, sizeof *sum, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
+	work(rank == 1 ? us : 0);
+	MPI_Win_fence(0, window); /* fault late_fence */
+	work(BASE + (rank == 1 ? 0 : us));
+	MPI_Barrier(MPI_COMM_WORLD);
+	if (step == steps - 1)
+		MPI_Win_free(&window);
+}
+
 static const fault faults[] = {
 	{"imbalance_barrier", imbalance_barrier},
 	{"imbalance_alltoall", imbalance_alltoall},
@@ -605,6 +711,13 @@ static const fault faults[] = {
 	{"wait_order", wait_order},
 	{"wildcard_receives", wildcard_receives},
 	{"oversized_collective", oversized_collective},
+	{"late_neighbour", late_neighbour},
+	{"serial_section", serial_section},
+	{"serial_messages", serial_messages},
+	{"synchronous_send", synchronous_send},
+	{"synchronous_nonblocking", synchronous_nonblocking},
+	{"synchronous_persistent", synchronous_persistent},
+	{"late_fence", late_fence},
 };
 
 int main(int argc, char **argv) { return run(argc, argv, faults, sizeof faults / sizeof *faults); }

@@ -1,0 +1,110 @@
+package diagnose
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/commq/commq/internal/units"
+	"github.com/commq/commq/run"
+	"github.com/commq/commq/schema"
+)
+
+// leastLateNs is how much later than others, in ns, ranks begin MPI_Init at least to be named: launchers start processes
+// one after the other.
+const leastLateNs = 100e6
+
+// start is when a rank began MPI_Init and when that returned, in ns.
+type start struct {
+	rank, site int32
+	from, to   int64
+}
+
+// lateStart finds the ranks that begin MPI_Init late while the others wait in it; nil if there are none. Its gain is
+// no part of the diagnosed time, which begins when MPI_Init has returned. Only measured times have it.
+func lateStart(ctx context.Context, r *run.Run) (*Finding, error) {
+	if r.Manifest.TimeOrigin != "measured" {
+		return nil, nil
+	}
+	starts, err := readStarts(ctx, r)
+	if err != nil || len(starts) < 2 {
+		return nil, err
+	}
+	late, ns := lateOf(starts)
+	if ns < leastLateNs {
+		return nil, nil
+	}
+	f := newFinding(LateStart, "")
+	for _, s := range late {
+		f.Ranks = append(f.Ranks, s.rank)
+	}
+	slices.Sort(f.Ranks)
+	begins := " begins"
+	if len(late) > 1 {
+		begins = " begin"
+	}
+	f.Title = fmt.Sprintf("%s%s MPI_Init %s after the others, which wait in it", rankText(f.Ranks), begins, units.Duration(ns))
+	f.Place, f.Call, f.GainNs, f.Bound = r.Place(ctx)(late[0].site), schema.CallInit.String(), ns, true
+	return &f, nil
+}
+
+// lateOf returns the starts after the longest pause between two of them, and how long that was. It is nothing if an earlier
+// rank was through before the first of them came: then MPI_Init does not wait for all ranks.
+func lateOf(starts []start) (late []start, ns int64) {
+	slices.SortFunc(starts, func(a, b start) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.rank, b.rank)) })
+	for i := 1; i < len(starts); i++ {
+		if pause := starts[i].from - starts[i-1].from; pause > ns {
+			late, ns = starts[i:], pause
+		}
+	}
+	for _, s := range starts[:len(starts)-len(late)] {
+		if len(late) > 0 && s.to < late[0].from {
+			return nil, 0
+		}
+	}
+	return late, ns
+}
+
+// readStarts reads the first rows of all ranks, which are MPI_Init unless the program uses sessions.
+func readStarts(ctx context.Context, r *run.Run) (starts []start, err error) {
+	epochs, err := r.EventEpochs("rank", "call", "callsite", "start_ns", "end_ns")
+	if err != nil {
+		return nil, err
+	}
+	seen := map[int32]bool{}
+	for len(seen) < int(r.Manifest.Ranks) {
+		err := epochs.Next(ctx, func(b *schema.Events) error {
+			for i, rank := range b.Rank {
+				if seen[rank] {
+					continue
+				}
+				seen[rank] = true
+				if schema.CallID(b.Call[i]).Is(schema.FactInitializes) && b.StartNs[i] != schema.NullInt64 && b.EndNs[i] != schema.NullInt64 {
+					starts = append(starts, start{rank, b.Callsite[i], b.StartNs[i], b.EndNs[i]})
+				}
+			}
+			return nil
+		})
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return starts, nil
+}
+
+// leastStart is the share of the run's time that ranks must be late to be named.
+const leastStart = 0.01
+
+// startText is what people are told of ranks that begin late.
+func (d *Diagnosis) startText(s *strings.Builder) {
+	if f := d.Start; f != nil && d.share(f.GainNs) >= leastStart {
+		fmt.Fprintf(s, "\nBefore that time, %s: gain at most %s\n   %s.\n   %s\n", f.Rule, units.Duration(f.GainNs), f.Title, f.Advice)
+	}
+}
