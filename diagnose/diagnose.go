@@ -265,8 +265,7 @@ func (d *Diagnosis) run(ctx context.Context, r *run.Run, o Options) error {
 		d.Findings[i].attach(computed, r.Place(ctx), d.Ranks)
 	}
 	if n := o.Finding; n > 0 && n <= len(d.Findings) {
-		w.step(fmt.Sprintf("read the calls of finding %d", n))
-		if err := d.look(ctx, r, &d.Findings[n-1], path); err != nil {
+		if err := d.look(ctx, w, &d.Findings[n-1], path); err != nil {
 			return err
 		}
 	}

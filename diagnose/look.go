@@ -3,10 +3,14 @@ package diagnose
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
 	"maps"
 	"math"
 	"slices"
 
+	"github.com/commq/commq/internal/kept"
 	"github.com/commq/commq/models/critical"
 	"github.com/commq/commq/run"
 	"github.com/commq/commq/schema"
@@ -50,8 +54,28 @@ type look struct {
 var lookColumns = append([]string{"rank", "seq", "thread", "call", "callsite", "start_ns", "end_ns", "send_world", "recv_world", "done_seq"},
 	computeColumns...)
 
-// look completes the instances of a finding.
-func (d *Diagnosis) look(ctx context.Context, r *run.Run, f *Finding, path *critical.Path) error {
+// look completes the instances of a finding, from the rows unless they were read for it before.
+func (d *Diagnosis) look(ctx context.Context, w *whatIf, f *Finding, path *critical.Path) error {
+	text, err := json.Marshal(f)
+	if err != nil {
+		return err
+	}
+	sum := sha256.Sum256(fmt.Appendf(text, "%d %d %t", path.EndNs, path.DurationNs, d.TimesSimulated))
+	var in Instances
+	name := fmt.Sprintf("finding-%x", sum[:8])
+	if kept.Load(w.kept, name, &in) {
+		f.Instances = &in
+		return nil
+	}
+	w.step("read the calls of the finding")
+	if err := d.lookAtRows(ctx, w.simulation.Run, f, path); err != nil {
+		return err
+	}
+	kept.Save(w.kept, name, f.Instances)
+	return nil
+}
+
+func (d *Diagnosis) lookAtRows(ctx context.Context, r *run.Run, f *Finding, path *critical.Path) error {
 	l := &look{f: f, place: r.Place(ctx), belongs: map[at]bool{}, last: map[[2]int32][]at{}, chains: map[[chainCalls]at]*Chain{},
 		ns: map[int32]int64{}, waits: f.Instances != nil, from: math.MaxInt64, peers: map[[2]int64]int32{}}
 	if l.in = f.Instances; !l.waits {

@@ -212,7 +212,9 @@ func (o *diagnoseOptions) askFiles(ctx context.Context, a *app, found run.Found,
 	if err != nil {
 		return err
 	}
-	search := queries.Search{MostRows: findingRows, Kept: to.Kept, Engine: queries.Options{MemoryBytes: max(to.MemoryBytes, leastEngineBytes)},
+	// Half of the memory: the engine takes more than its limit, and commq has some too.
+	engine := queries.Options{MemoryBytes: max(to.MemoryBytes/2, leastEngineBytes)}
+	search := queries.Search{MostRows: findingRows, Kept: to.Kept, Engine: engine,
 		Progress: func(rule string) { to.Progress("look for " + rule) }}
 	if o.every {
 		search.MostRows = 0
