@@ -8,7 +8,7 @@
 --     MPI_Win_flush); do the late rank's work after it.
 -- column calls BIGINT 1: Calls of these ranks at this place.
 -- column wait_ns BIGINT ns: Time that these ranks wait there, all of them together.
--- column late_rank INTEGER -: Rank that enters the fence last most often; null for other calls.
+-- column late_rank INTEGER -: Rank that enters the fence last most often when these ranks wait; null for other calls.
 -- order: cost_ns DESC, callsite, call
 -- cost: Eight columns of the one-sided rows of events.
 WITH synchronised AS (
@@ -42,7 +42,7 @@ waited AS (
   WHERE call <> 'MPI_Win_fence'
 ),
 by_rank AS (
-  SELECT rank, callsite, call, mode(late_rank) AS late_rank, COUNT(*) AS calls, SUM(wait_ns) AS wait_ns
+  SELECT rank, callsite, call, mode(late_rank) FILTER (WHERE wait_ns > 0) AS late_rank, COUNT(*) AS calls, SUM(wait_ns) AS wait_ns
   FROM waited
   GROUP BY rank, callsite, call
 ),
