@@ -37,6 +37,13 @@ func (c *computing) inTurn(sites []int32, ranks int) [][]float64 {
 	if divided == nil {
 		divided = c.whole()
 	}
+	long := map[int32]int{} // number of slices, by the common call site that they are of
+	for at, list := range divided {
+		long[at.after] = max(long[at.after], len(list))
+		if slices.Contains(sites, at.site) {
+			parts = max(parts, len(list))
+		}
+	}
 	sums := map[int32]*[mostSlices]amount{}
 	for at, list := range divided {
 		if !slices.Contains(sites, at.site) {
@@ -47,9 +54,10 @@ func (c *computing) inTurn(sites []int32, ranks int) [][]float64 {
 		}
 		to := sums[at.rank]
 		for i, x := range list {
-			to[i].ns, to[i].calls = to[i].ns+x.ns, to[i].calls+x.calls
+			for k := i * parts / long[at.after]; k < max(i*parts/long[at.after]+1, (i+1)*parts/long[at.after]); k++ {
+				to[k].ns, to[k].calls = to[k].ns+x.ns, to[k].calls+x.calls
+			}
 		}
-		parts = max(parts, len(list))
 	}
 	all := make([][]float64, ranks)
 	for rank := range all {

@@ -8,9 +8,9 @@ import (
 // What ranks compute in turn is the mean before a call, in slices of the run, whatever calls lead there.
 func TestInTurn(t *testing.T) {
 	c := &computing{cells: cells{
-		{0, noSite, 7}: {{10, 1}}, {0, 3, 7}: {{30, 1}, {80, 2}}, {1, 3, 7}: {{}, {5, 5}}, {2, 3, 8}: {{9, 9}}}}
+		{0, noSite, 7}: {{10, 1}}, {0, 3, 7}: {{30, 1}, {90, 2}}, {1, 3, 7}: {{}, {5, 5}}, {2, 3, 8}: {{9, 9}}}}
 	none := math.NaN()
-	for rank, want := range [][]float64{{20, 40}, {none, 1}, {none, none}} {
+	for rank, want := range [][]float64{{20, 100.0 / 3}, {none, 1}, {none, none}} {
 		for i, got := range c.inTurn([]int32{7}, 3)[rank] {
 			if got != want[i] && !(math.IsNaN(got) && math.IsNaN(want[i])) {
 				t.Errorf("rank %d, slice %d: %v, want %v", rank, i, got, want[i])
