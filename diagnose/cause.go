@@ -104,18 +104,33 @@ func above(total []int64, mean float64) map[int32]int64 {
 }
 
 // imbalanced returns those of the overloaded ranks whose delays follow from that: at least half of a rank's excess in
-// delays is what it computes more than the mean. Other ranks compute at a time when somebody waits for them.
-func imbalanced(delays []*critical.Delay, overloaded map[int32]int64) map[int32]bool {
+// delays is what it computes more than the ranks that are not overloaded. Other ranks compute at a time when somebody
+// waits for them.
+func imbalanced(delays []*critical.Delay, overloaded map[int32]int64, total []int64) map[int32]bool {
 	excess, ranks := map[int32]int64{}, map[int32]bool{}
 	for _, d := range delays {
 		if d.Kind == critical.Compute {
 			excess[d.Rank] += d.ExcessNs
 		}
 	}
-	for rank, ns := range overloaded {
-		ranks[rank] = float64(ns) >= float64(excess[rank])/2
+	mean := meanOfWorkers(total)
+	if others := othersThan(overloaded, total); len(others) > 0 {
+		mean = meanOf(others)
+	}
+	for rank := range overloaded {
+		ranks[rank] = float64(total[rank])-mean >= float64(excess[rank])/2
 	}
 	return ranks
+}
+
+// othersThan are the computing times of the ranks that share the work and are not overloaded, in ns.
+func othersThan(overloaded map[int32]int64, total []int64) (others []int64) {
+	for rank, ns := range workers(total) {
+		if _, found := overloaded[rank]; !found {
+			others = append(others, ns)
+		}
+	}
+	return others
 }
 
 // gatherer sums delays by cause.
@@ -187,7 +202,7 @@ func imbalancesOf(delays []*critical.Delay, computed *computing, place func(int3
 		}
 		return all, groupOf(groups, delays, place)
 	}
-	ranks := imbalanced(delays, over)
+	ranks := imbalanced(delays, over, total)
 	return []*cause{{rule: Imbalance, parts: partsOf(over, computed, place, len(total)), total: total, computed: computed}}, func(rank int32, _ causeKey) int {
 		if ranks[rank] {
 			return 1

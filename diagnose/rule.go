@@ -31,7 +31,7 @@ const (
 	EarlyRoot Rule = "early-root"
 	// LateCollective: ranks compute before any other collective operation, in which the others wait.
 	LateCollective Rule = "late-collective"
-	// SerialSection: ranks compute while others wait, and would hold them up later too.
+	// SerialSection: always the same rank computes while others wait, and would hold them up later too.
 	SerialSection Rule = "serial-section"
 	// Communication: point-to-point calls and the messages that they wait for take long themselves.
 	Communication Rule = "communication"
@@ -208,7 +208,7 @@ var questions = map[Rule]string{
 	EarlyRoot:        "Does the root of a reduction or gather wait for ranks that compute before it?",
 	LateCollective:   "Do ranks compute before another collective that others wait in?",
 	LateStart:        "Do ranks begin MPI_Init long after the others?",
-	SerialSection:    "Do some ranks compute something that the others can only wait for?",
+	SerialSection:    "Does one rank compute something that the others can only wait for?",
 	Communication:    "Do point-to-point calls take long themselves?",
 	CollectiveTime:   "Do collectives take long after all ranks have come?",
 	FileTime:         "Do calls of MPI-IO take long?",

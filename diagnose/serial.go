@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"context"
+	"slices"
 )
 
 // keeping is how a run differs in which the ranks compute only a part of their excess, and nobody computes the rest.
@@ -32,35 +33,84 @@ const mostWait = 0.9
 // muchMore is how many times as much as doing work later sharing it out gains at least, if it is called a serial section.
 const muchMore = 1.5
 
-// serialSections finds the causes that gain little if the work is done later: computing that the others can only wait
-// for. Their gain is that of sharing it out among the ranks that wait, and of leaving it out.
+// serialSections finds the causes that gain little if the work is done later: computing of one rank that the others can
+// only wait for. Their gain is that of sharing it out among the ranks that wait, and of leaving it out.
 func (d *Diagnosis) serialSections(ctx context.Context, w *whatIf) error {
+	var found []*section
 	var gains []*gain
-	var found []*Finding
-	shared := make([]int64, len(d.Findings))
 	for i := range d.Findings {
 		f := &d.Findings[i]
-		sharers := f.sharers(d.Ranks)
-		if f.keeping == nil || sharers < mostWait*float64(d.Ranks) ||
-			float64(f.excessNs)*(1-1/sharers) < muchMore*float64(f.GainNs) {
+		if !d.maybeSerial(f) {
 			continue
 		}
+		sharers, keeping := f.sharers(d.Ranks), f.keeping
+		s := &section{Finding: f, shared: func() *change { return keeping(1 / sharers) }}
 		what := "serial section at " + siteText(f.Call, f.Place)
-		gains = append(gains, &gain{what, []*change{f.keeping(1 / sharers)}, &shared[len(found)]},
-			&gain{what, []*change{f.keeping(0)}, &f.MostNs})
-		found = append(found, f)
+		gains = append(gains, &gain{what, []*change{s.shared()}, &s.sharedNs}, &gain{what, []*change{f.keeping(0)}, &s.mostNs})
+		found = append(found, s)
 	}
 	if err := w.gains(ctx, gains); err != nil {
 		return err
 	}
-	for i, f := range found {
-		if float64(shared[i]) < max(muchMore*float64(f.GainNs), leastSimulated*float64(d.TimeNs)) {
-			f.MostNs = 0
-			continue
+	found = slices.DeleteFunc(found, func(s *section) bool {
+		return float64(s.sharedNs) < max(muchMore*float64(s.GainNs), leastSimulated*float64(d.TimeNs))
+	})
+	if err := d.besideOthers(ctx, w, found); err != nil {
+		return err
+	}
+	for _, s := range found {
+		if float64(s.besideNs) >= leastBeside*float64(s.sharedNs) {
+			s.Rule, s.Advice, s.GainNs, s.MostNs, s.without = SerialSection, advice[SerialSection], s.sharedNs, s.mostNs, s.shared
 		}
-		sharers, keeping := f.sharers(d.Ranks), f.keeping
-		f.Rule, f.Advice, f.GainNs = SerialSection, advice[SerialSection], shared[i]
-		f.without = func() *change { return keeping(1 / sharers) }
+	}
+	return nil
+}
+
+// section is a finding that may be a serial section.
+type section struct {
+	*Finding
+	// shared makes the change of a run in which the ranks that wait share the work.
+	shared func() *change
+	// sharedNs and mostNs are the gains of sharing it and of leaving it out, and besideNs is that of sharing it in a run
+	// without the other finding that gains most.
+	sharedNs, mostNs, besideNs int64
+}
+
+// maybeSerial reports whether one rank computes while nearly all others wait, and sharing that may gain much more than
+// doing it later. Several ranks that compute in turn are variation, or a chain.
+func (d *Diagnosis) maybeSerial(f *Finding) bool {
+	sharers := f.sharers(d.Ranks)
+	return f.keeping != nil && len(f.Ranks) == 1 && sharers >= mostWait*float64(d.Ranks) &&
+		float64(f.excessNs)*(1-1/sharers) >= muchMore*float64(f.GainNs)
+}
+
+// leastBeside is the part of its gain that a serial section gains at least in a run without the other finding that gains
+// most: else the others wait because of that one.
+const leastBeside = 0.5
+
+// besideOthers sets the gains of the sections in a run without the other finding that gains most.
+func (d *Diagnosis) besideOthers(ctx context.Context, w *whatIf, found []*section) error {
+	var other *Finding
+	for i := range d.Findings {
+		f := &d.Findings[i]
+		if !slices.ContainsFunc(found, func(s *section) bool { return s.Finding == f }) && (other == nil || f.GainNs > other.GainNs) {
+			other = f
+		}
+	}
+	var gains []*gain
+	for _, s := range found {
+		if s.besideNs = s.sharedNs; other != nil && other.GainNs > 0 {
+			gains = append(gains, &gain{"serial section at " + siteText(s.Call, s.Place) + " beside " + string(other.Rule),
+				[]*change{other.without(), s.shared()}, &s.besideNs})
+		}
+	}
+	if err := w.gains(ctx, gains); err != nil {
+		return err
+	}
+	if len(gains) > 0 {
+		for _, s := range found {
+			s.besideNs -= other.GainNs
+		}
 	}
 	return nil
 }

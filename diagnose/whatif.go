@@ -257,12 +257,7 @@ func (c *cause) withoutExcess() *change {
 	if c.group {
 		return nil
 	}
-	var others []int64
-	for rank, ns := range workers(c.total) {
-		if _, found := over[rank]; !found {
-			others = append(others, ns)
-		}
-	}
+	others := othersThan(over, c.total)
 	if len(others) == 0 {
 		return nil
 	}
