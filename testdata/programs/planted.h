@@ -37,12 +37,16 @@ static void work(int for_us) { commq_compute_ns += 1000LL * for_us; }
 static int run(int argc, char **argv, const fault *faults, size_t n)
 {
 	steps = argc > 3 ? atoi(argv[3]) : 12;
-	MPI_Init(&argc, &argv);
+	us = argc > 2 ? atoi(argv[2]) : 0;
+#ifdef BEFORE_INIT
+	if (argc > 2)
+		BEFORE_INIT(argv[1]);
+#endif
+	MPI_Init(&argc, &argv); /* fault late_start */
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
 	right = (rank + 1) % ranks;
 	left = (rank + ranks - 1) % ranks;
-	us = argc > 2 ? atoi(argv[2]) : 0;
 	for (size_t i = 0; argc > 2 && i < n; i++)
 		if (strcmp(faults[i].name, argv[1]) == 0) {
 			for (step = 0; step < steps; step++)
