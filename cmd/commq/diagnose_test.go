@@ -112,6 +112,11 @@ var plantedIn = map[string][]planted{
 		{"late_scan", diagnose.LateCollective, []int32{0}, plantedSteps, ""},
 		{"many_broadcasts", diagnose.CollectiveTime, nil, plantedSteps * 6. / 50, ""},
 		{"long_messages", diagnose.Communication, nil, plantedSteps * 560 / 700., ""},
+		{"serialised_chain", diagnose.LateSender, []int32{0, 1, 2, 3}, plantedSteps * 3, ""},
+		{"serial_section", diagnose.SerialSection, []int32{0}, plantedSteps * 3. / 4, ""},
+		{"wait_order", "wait-order", []int32{0}, plantedSteps, ""},
+		{"wildcard_receives", "wildcard-receives", []int32{0}, plantedSteps, ""},
+		{"oversized_collective", "oversized-collective", []int32{2, 3}, plantedSteps, ""},
 	},
 	"planted_none.c": {
 		{fault: "shift"}, {fault: "ring"}, {fault: "alltoall"}, {fault: "stencil"}, {fault: "butterfly"}, {fault: "pipeline"},

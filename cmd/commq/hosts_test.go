@@ -3,12 +3,14 @@ package main
 import (
 	"bytes"
 	"encoding/csv"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -17,6 +19,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/commq/commq/diagnose"
 	"github.com/commq/commq/internal/testenv"
 	"github.com/commq/commq/writer"
 )
@@ -328,6 +331,7 @@ func TestThreeHosts(t *testing.T) {
 			sh(t, "mpicc."+library, "-o", filepath.Join(w.dir, "program"), filepath.Join(w.dir, "hosts.c"))
 			t.Run("capture", func(t *testing.T) { w.capture(t, library) })
 			t.Run("exec", func(t *testing.T) { w.exec(t, library) })
+			t.Run("locality", func(t *testing.T) { w.locality(t, library) })
 		})
 	}
 }
@@ -384,4 +388,37 @@ func (w *network) exec(t *testing.T, library string) {
 		t.Fatalf("ingest: exit status %d\n%s%s", status, out, errs)
 	}
 	w.check(t, "mpmd", where)
+}
+
+// locality plants exchanges between ranks on different hosts, of which commq diagnose knows how many bytes another
+// order of the ranks leaves. Rank 4 is alone on its host: without it, ranks dealt out to hosts in turn are as good.
+func (w *network) locality(t *testing.T, library string) {
+	sh(t, "mpicc."+library, "-o", filepath.Join(w.dir, "far"), filepath.Join(programsDir, "planted_far.c"))
+	launcher, _ := w.launcher(library)
+	if library == "mpich" {
+		launcher[len(launcher)-1] = "n3:2,n5:2,n9:1"
+	}
+	const want = "locality of ranks [0 3], swap: 20971520 of 20971520 bytes far, then 0"
+	out, errs, status := w.run(t, "commq", "capture", "--store", "runs", "--launcher", strings.Join(launcher, " "), "-n",
+		fmt.Sprint(five.ranks()), "--name", "far", "--gather", w.gather(), "--", "./far")
+	if status != 0 {
+		t.Fatalf("exit status %d\n%s%s", status, out, errs)
+	}
+	var d diagnose.Diagnosis
+	out, errs, _ = w.run(t, "commq", "diagnose", "--store", "runs", "far", "--format", "json")
+	if err := json.Unmarshal([]byte(out), &d); err != nil {
+		t.Fatalf("%v\n%s%s", err, out, errs)
+	}
+	all := slices.DeleteFunc(d.Findings, func(f diagnose.Finding) bool { return slices.Contains(diagnose.Rules, f.Rule) })
+	if len(all) == 0 {
+		t.Fatalf("no finding of a file among %s", out)
+	}
+	f, value := all[0], map[string]any{}
+	for _, v := range f.Evidence {
+		value[v.Name] = v.Value
+	}
+	if got := fmt.Sprintf("%s of ranks %v, %v: %.0f of %.0f bytes far, then %.0f", f.Rule, f.Ranks, value["placement"],
+		value["far_bytes"], value["all_bytes"], value["left_bytes"]); got != want || f.GainNs <= 0 || f.GainNs > d.TimeNs {
+		t.Errorf("%s, gain %d ns; want %s", got, f.GainNs, want)
+	}
 }

@@ -122,6 +122,77 @@ contains
     call MPI_Sendrecv(out, 70 * us, MPI_DOUBLE_PRECISION, right, tag, in, 70 * us, MPI_DOUBLE_PRECISION, left, tag, &
                       MPI_COMM_WORLD, MPI_STATUS_IGNORE, e) ! fault long_messages
   end subroutine
+
+  ! One rank after the other computes.
+  subroutine serialised_chain()
+    if (rank > 0) call MPI_Recv(sum, 16, MPI_DOUBLE_PRECISION, left, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE, e)
+    call work(us)
+    call MPI_Send(buf, 16, MPI_DOUBLE_PRECISION, right, tag, MPI_COMM_WORLD, e) ! fault serialised_chain
+    if (rank == 0) call MPI_Recv(sum, 16, MPI_DOUBLE_PRECISION, left, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE, e)
+    call work(base)
+    call barrier()
+  end subroutine
+
+  ! All wait for what rank 0 computes, now or in the barrier; in the end the others do as much.
+  subroutine serial_section()
+    call work(on(0))
+    call MPI_Bcast(buf, 1, MPI_DOUBLE_PRECISION, 0, MPI_COMM_WORLD, e) ! fault serial_section
+    call barrier()
+    call work(base + merge(off(0) * steps, 0, step == steps - 1))
+    call barrier()
+  end subroutine
+
+  ! Rank 0 waits for the late message of rank 1 although that of rank 2 is there.
+  subroutine wait_order()
+#if defined(F08)
+    type(MPI_Request) :: requests(2)
+#else
+    integer :: requests(2)
+#endif
+    integer :: i
+    if (rank == 0) then
+      do i = 1, 2
+        call MPI_Irecv(sum(i), 1, MPI_DOUBLE_PRECISION, i, tag, MPI_COMM_WORLD, requests(i), e)
+      end do
+      do i = 1, 2
+        call MPI_Wait(requests(i), MPI_STATUS_IGNORE, e) ! fault wait_order
+        call work(us)
+      end do
+    else if (rank < 3) then
+      call work(on(1))
+      call MPI_Send(buf, 1, MPI_DOUBLE_PRECISION, 0, tag, MPI_COMM_WORLD, e)
+    end if
+    call work(base + merge(0, us * merge(1, 2, rank == 1), rank == 0))
+    call barrier()
+  end subroutine
+
+  ! The same with receives from any source, one tag after the other.
+  subroutine wildcard_receives()
+    integer :: i
+    if (rank == 0) then
+      do i = 1, 2
+        call MPI_Recv(sum, 1, MPI_DOUBLE_PRECISION, MPI_ANY_SOURCE, tag + i, MPI_COMM_WORLD, MPI_STATUS_IGNORE, e) ! fault wildcard_receives
+        call work(us)
+      end do
+    else if (rank < 3) then
+      call work(on(1))
+      call MPI_Send(buf, 1, MPI_DOUBLE_PRECISION, 0, tag + rank, MPI_COMM_WORLD, e)
+    end if
+    call work(base + merge(0, us * merge(1, 2, rank == 1), rank == 0))
+    call barrier()
+  end subroutine
+
+  ! Ranks 0 and 1 exchange data late; the others have none and wait with them.
+  subroutine oversized_collective()
+    integer :: counts(64), at(64)
+    counts = 0
+    at = 0
+    if (rank < 2) counts(2 - rank) = 1
+    call work(merge(us, 0, rank < 2))
+    call MPI_Alltoallv(buf, counts, at, MPI_DOUBLE_PRECISION, sum, counts, at, MPI_DOUBLE_PRECISION, MPI_COMM_WORLD, e) ! fault oversized_collective
+    call work(base + merge(0, us, rank < 2))
+    call barrier()
+  end subroutine
 end module
 
 program planted_f
@@ -152,6 +223,11 @@ program planted_f
     case ("late_scan"); call late_scan()
     case ("many_broadcasts"); call many_broadcasts()
     case ("long_messages"); call long_messages()
+    case ("serialised_chain"); call serialised_chain()
+    case ("serial_section"); call serial_section()
+    case ("wait_order"); call wait_order()
+    case ("wildcard_receives"); call wildcard_receives()
+    case ("oversized_collective"); call oversized_collective()
     case default; call MPI_Abort(MPI_COMM_WORLD, 2, e)
     end select
   end do
