@@ -18,7 +18,7 @@
 //	evidence    weighs findings against chance
 //
 // passes.go repeats spread in batches if the candidates do not fit in memory. sites.go finds the lines of the calls to
-// remove, and report.go merges instances into findings. api.go gives callers the types of the stages. What uses the
+// remove, report.go merges instances into findings, and choose.go picks one of those that share messages. api.go gives callers the types of the stages. What uses the
 // result:
 //
 //	stored      reads a run on disk for Detect

@@ -36,13 +36,32 @@ type reporter struct {
 
 // report returns the findings.
 func (r *reporter) report(o *Options) (out []Finding) {
-	index := map[findingKey][]*Finding{}
-	var order []*Finding
 	for _, i := range r.ledger.Found {
 		i.Messages = r.ledger.Carriers(i.Messages)
 	}
 	slices.SortStableFunc(r.ledger.Found, func(a, b *ledger.Instance) int { return cmp.Compare(a.Messages[0], b.Messages[0]) })
-	for _, i := range r.ledger.Found {
+	order := r.collect(r.ledger.Found, o)
+	r.weigh(order)
+	if winners := choose(order, len(r.ledger.Messages)); len(winners) > 0 {
+		kept := slices.DeleteFunc(slices.Clone(r.ledger.Found), func(i *ledger.Instance) bool { return winners[i] != nil })
+		order = r.collect(kept, o)
+		r.weigh(order)
+		addAlternatives(order, r.ledger.Found, winners)
+	}
+	for _, f := range order {
+		if f.Operation.Neighborly() {
+			f.Neighbors = r.neighbors(f)
+		}
+		f.RootOrder = r.rootOrder(f)
+		out = append(out, *f)
+	}
+	return out
+}
+
+// collect merges instances of the same thing into findings, and sorts these by bytes.
+func (r *reporter) collect(found []*ledger.Instance, o *Options) (order []*Finding) {
+	index := map[findingKey][]*Finding{}
+	for _, i := range found {
 		f := r.finding(i)
 		k := findingKey{f.Operation, f.Comm, fmt.Sprint(f.Ranks), f.Basis, fmt.Sprint(f.Reductions),
 			fmt.Sprint(f.Others)}
@@ -73,15 +92,7 @@ func (r *reporter) report(o *Options) (out []Finding) {
 	}
 	order = slices.DeleteFunc(order, func(f *Finding) bool { return f.Instances == 0 })
 	slices.SortStableFunc(order, func(a, b *Finding) int { return cmp.Compare(b.MessageBytes, a.MessageBytes) })
-	r.weigh(order)
-	for _, f := range order {
-		if f.Operation.Neighborly() {
-			f.Neighbors = r.neighbors(f)
-		}
-		f.RootOrder = r.rootOrder(f)
-		out = append(out, *f)
-	}
-	return out
+	return order
 }
 
 // weigh sets the evidence and the certainty of findings.

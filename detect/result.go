@@ -76,6 +76,9 @@ type Finding struct {
 	// Others are other operations that fit everything seen: the messages are the same, and what the ranks do with
 	// them is unknown.
 	Others []ledger.Operation
+	// Alternatives are operations over other ranks, or by other messages, that share messages with this one. They are
+	// not findings of their own, because only one collective can replace a message.
+	Alternatives []Alternative
 	// Neighbors describes an operation between neighbours; nil for others.
 	Neighbors *neighbours.Neighbors
 	// RootOrder lists the Roots in the order in which instances have them, periodically; nil if there is one root or

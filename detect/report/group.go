@@ -66,6 +66,7 @@ func (f *Finding) join(g *Finding) {
 	f.MessageBytes += g.MessageBytes
 	f.Checks += g.Checks
 	f.Groups = append(f.Groups, g.Groups...)
+	f.joinAlternatives(g.Alternatives)
 	f.SendSites, f.ReceiveSites = joinSites(f.SendSites, g.SendSites), joinSites(f.ReceiveSites, g.ReceiveSites)
 	f.CompletionSites = joinSites(f.CompletionSites, g.CompletionSites)
 }
@@ -81,6 +82,18 @@ func (f *Finding) weighTogether(g *Finding) {
 		if b.String() == f.Basis {
 			f.Certainty = evidence.Certainty(f.Bits, b).String()
 		}
+	}
+}
+
+// joinAlternatives adds alternatives; the same one counts its instances together.
+func (f *Finding) joinAlternatives(list []Alternative) {
+	for _, a := range list {
+		k := slices.IndexFunc(f.Alternatives, func(b Alternative) bool { return a.text() == b.text() })
+		if k < 0 {
+			f.Alternatives = append(f.Alternatives, a)
+			continue
+		}
+		f.Alternatives[k].Instances += a.Instances
 	}
 }
 

@@ -96,7 +96,7 @@ func (p *Report) CSV(w io.Writer) error {
 	rows := [][]string{{"finding", "operation", "comm", "ranks", "missing_ranks", "completeness", "roots",
 		"possible_roots", "count_min", "count_max", "datatype", "segments", "instances", "messages",
 		"message_bytes", "send_sites", "receive_sites", "completion_sites", "certainty", "bits", "basis", "reductions",
-		"kept_ranks", "others"}}
+		"kept_ranks", "others", "alternatives"}}
 	if p.Pricing != nil {
 		rows[0] = append(rows[0], "replaced_ns", "saved_ns", "pays_from")
 	}
@@ -120,13 +120,17 @@ func (f *Finding) cells(g *Group) []string {
 	if g.Communicator != nil {
 		comm = number(int64(*g.Communicator))
 	}
+	var alternatives []string
+	for i := range f.Alternatives {
+		alternatives = append(alternatives, f.Alternatives[i].text())
+	}
 	return []string{strconv.Itoa(f.Finding), f.Operation, comm, spaced(g.Ranks), spaced(g.MissingRanks),
 		strconv.FormatFloat(g.Completeness, 'g', -1, 64), spaced(g.Roots), spaced(g.PossibleRoots),
 		number(f.CountMin), number(f.CountMax), f.Datatype, strconv.Itoa(f.Segments), number(g.Instances),
 		number(g.Messages), number(g.MessageBytes), placesText(f.SendSites),
 		placesText(f.ReceiveSites), placesText(f.CompletionSites), f.Certainty,
 		strconv.FormatFloat(f.Bits, 'f', -1, 64), f.Basis, strings.Join(f.Reductions, " "),
-		spaced(g.KeptRanks), strings.Join(f.Others, " ")}
+		spaced(g.KeptRanks), strings.Join(f.Others, " "), strings.Join(alternatives, "; ")}
 }
 
 // priceCells returns replaced_ns, saved_ns and pays_from; empty where they are not known.

@@ -83,6 +83,8 @@ type Finding struct {
 	Checks     int64    `json:"checks"`
 	// Others are other operations that fit everything that was seen.
 	Others []string `json:"others,omitempty"`
+	// Alternatives are other operations that share messages with this one; only one of them can replace a message.
+	Alternatives []Alternative `json:"alternatives,omitempty"`
 	// Groups are the ranks that do it together, by their first rank.
 	Groups []Group `json:"groups"`
 	// SendSites are where messages are sent, ReceiveSites where they are received or their receives are posted,
@@ -93,6 +95,16 @@ type Finding struct {
 	CompletionSites []Site `json:"completion_sites"`
 	// Price is there with --machine.
 	Price *price.Price `json:"price,omitempty"`
+}
+
+// Alternative is another operation that explains messages of a finding.
+type Alternative struct {
+	// Operation is the collective, for example MPI_Reduce.
+	Operation string `json:"operation"`
+	// Ranks are the world ranks that would take part.
+	Ranks []int32 `json:"ranks"`
+	// Instances is how often it shares messages with the finding.
+	Instances int64 `json:"instances"`
 }
 
 // Group are ranks that do a finding's operation together.
@@ -196,6 +208,9 @@ func (k *maker) finding(f *detect.Finding) Finding {
 		SendSites: k.places(f.SendSites), ReceiveSites: k.places(f.RecvSites), CompletionSites: k.places(f.DoneSites)}
 	for _, op := range f.Others {
 		p.Others = append(p.Others, op.String())
+	}
+	for _, a := range f.Alternatives {
+		p.Alternatives = append(p.Alternatives, Alternative{a.Operation.String(), a.Ranks, a.Instances})
 	}
 	k.count(&p, f)
 	p.Groups = []Group{k.group(f)}

@@ -63,6 +63,22 @@ groups of ranks: 0-1 | 2-3 | 4-5; MPI_Comm_split makes a communicator of each
 	}
 }
 
+// TestAlternativesAreShown: text and CSV name the operations that share messages with a finding, the same one once.
+func TestAlternativesAreShown(t *testing.T) {
+	gather := Finding{Operation: "MPI_Gatherv", Certainty: "inferred", Basis: "structure", SendSites: []Site{{Place: "a.c:1"}},
+		Alternatives: []Alternative{{"MPI_Reduce", []int32{0, 1, 2, 5}, 4}}, Groups: []Group{{Ranks: []int32{0, 1, 2, 3}}}}
+	p := &Report{}
+	p.add(gather)
+	gather.Groups, gather.Alternatives = []Group{{Ranks: []int32{4, 5, 6}}}, []Alternative{{"MPI_Reduce", []int32{0, 1, 2, 5}, 3}}
+	p.add(gather)
+	if got, want := p.Findings[0].remarks()[1], "or: MPI_Reduce over ranks 0-2,5, which shares messages of 7 instances"; got != want {
+		t.Errorf("the table remarks %q, want %q", got, want)
+	}
+	if cells := p.Findings[0].cells(&p.Findings[0].Groups[0]); cells[len(cells)-1] != "MPI_Reduce over ranks 0-2,5" {
+		t.Errorf("CSV has %q", cells)
+	}
+}
+
 // TestCommunicatorsInWords: a duplicate is named as one, and ranks that are not all are listed.
 func TestCommunicatorsInWords(t *testing.T) {
 	five := int32(5)

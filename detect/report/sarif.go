@@ -56,6 +56,9 @@ func (f *Finding) addLocations(result *sarif210.Result) {
 func (f *Finding) properties(pricing *price.Pricing) *sarif210.PropertyBag {
 	bag, p := sarif210.NewPropertyBag(), f.Price
 	bag.Add("certainty", f.Certainty).Add("bits", f.Bits).Add("basis", f.Basis)
+	if len(f.Alternatives) > 0 {
+		bag.Add("alternatives", f.Alternatives)
+	}
 	if p == nil {
 		return bag
 	}

@@ -130,6 +130,9 @@ func (f *Finding) remarks() []string {
 		out = append(out, fmt.Sprintf("the messages also fit %s: what ranks do with them is not seen",
 			strings.Join(f.Others, " and ")))
 	}
+	for _, a := range f.Alternatives {
+		out = append(out, fmt.Sprintf("or: %s, which shares messages of %s", a.text(), units.Count(a.Instances, "instance")))
+	}
 	if f.Repeats > 0 {
 		out = append(out, fmt.Sprintf("%s what all ranks had from an earlier one: do they need it again?",
 			carry(f.Repeats)))
@@ -142,6 +145,9 @@ func (f *Finding) remarks() []string {
 	}
 	return out
 }
+
+// text tells the operation and its ranks.
+func (a *Alternative) text() string { return a.Operation + " over ranks " + Ranges(a.Ranks) }
 
 // remarks tell what only a finding of one group has room for.
 func (g *Group) remarks() (out []string) {
