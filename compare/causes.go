@@ -24,6 +24,8 @@ type Cause struct {
 	Bound  bool
 	// Text says what is the matter.
 	Text string
+	// Apart means that its time is no part of the run's: only rules that name it judge it.
+	Apart bool
 	// File and Line are its place in the source; empty and 0 if unknown.
 	File string
 	Line int32
@@ -91,7 +93,7 @@ func (j *judge) findingsOf(runs []string) {
 			j.note("run %s: %s", run, text)
 		}
 		for _, c := range causes.Found {
-			if slices.Contains(j.Measures, "all") || j.matches(c.Rule) {
+			if slices.Contains(j.Measures, "all") && !c.Apart || j.matches(c.Rule) {
 				all = addCause(all, c)
 			}
 		}

@@ -7,7 +7,7 @@ import (
 
 // caused is evidence of two runs on 4 ranks, of which only the first has a late sender.
 func caused(runs ...string) *Evidence {
-	e := &Evidence{CauseRules: []string{"imbalance", "late-sender"}}
+	e := &Evidence{CauseRules: []string{"imbalance", "late-sender", "begin"}}
 	for _, name := range runs {
 		e.New = append(e.New, Sample{Run: name, Ranks: 4})
 	}
@@ -16,6 +16,7 @@ func caused(runs ...string) *Evidence {
 		if run == "a" {
 			c.Found = append(c.Found, Cause{Rule: "late-sender", Call: "MPI_Send", Place: "a.c:9", Share: 0.03, Bound: true, Text: "It is late"})
 		}
+		c.Found = append(c.Found, Cause{Rule: "begin", Call: "MPI_Init", Share: 0.5, Text: "Rank 1 begins", Apart: true})
 		return c, nil
 	}
 	return e
@@ -32,6 +33,7 @@ func TestNoFinding(t *testing.T) {
 		{"no_finding: [late-sender]", "a b c", Passed, ""}, // the median of 3 %, 0 and 0
 		{"no_finding: [imbalance]", "b c", Failed,
 			"imbalance of 2 runs (b c), the median, costs 5 % of the time, 1 % is allowed: Rank 2 computes longer, MPI_Wait at a.c:3"},
+		{"no_finding: [begin]", "b", Failed, "begin of run b costs 50 % of the time, 1 % is allowed: Rank 1 begins, MPI_Init"},
 		{"no_finding: [imbalanc]", "a", Undecided, `unknown finding "imbalanc"; did you mean imbalance?`},
 	} {
 		r := checked(t, c.rule, caused(strings.Fields(c.runs)...))

@@ -109,6 +109,9 @@ func gather(runs []Causes) (all []*sideFinding) {
 	at := map[string]*sideFinding{}
 	for i := range runs {
 		for _, c := range runs[i].Found {
+			if c.Apart {
+				continue
+			}
 			f := at[c.key(exactPlace)]
 			if f == nil {
 				f = &sideFinding{gains: map[int]int64{}, shares: map[int]float64{}}

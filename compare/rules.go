@@ -180,7 +180,7 @@ func (r *Rule) keys() []keyed.Key {
 		kind(Equations, list("measures"), "[messages]",
 			"The measure is the same function of the number of ranks as in the baseline, which was written with `--equations`. Needs runs of three numbers of ranks."),
 		kind(NoFinding, list("findings, or all"), "[all]",
-			"No [finding of commq diagnose](../method/diagnose.md#the-rules) gains more than `above_percent` of the run's time: none at all, or none of those named, as `[imbalance, \"late-*\"]`. Of runs on equally many ranks the median counts. Needs runs with times, captured with `--record all`."),
+			"No [finding of commq diagnose](../method/diagnose.md#the-rules) gains more than `above_percent` of the run's time: none at all, or none of those named, as `[imbalance, \"late-*\"]`; `all` leaves out late-start, whose time is not part of the run's. Of runs on equally many ranks the median counts. Needs runs with times, captured with `--record all`."),
 		{Name: "ranks", Set: keyed.List("numbers of ranks", func(v *yaml.Node, at string) error {
 			var n int
 			err := keyed.Integer(&n, 1, math.MaxInt32)(v, at)

@@ -44,6 +44,8 @@ type part struct {
 	excess map[int32]int64
 	// computed is the time that each rank computes there, in ns; ranks that never do have no entry.
 	computed map[int32]int64
+	// bySite is the excess of all ranks by call site.
+	bySite map[int32]int64
 }
 
 // excessNs is the excess of all ranks and parts together.
@@ -224,10 +226,11 @@ func partsOf(overloaded map[int32]int64, computed *computing, place func(int32) 
 		k := causeKey{place: place(at.site), call: computed.calls[at.site]}
 		p := byPlace[k]
 		if p == nil {
-			p = &part{place: k.place, call: k.call, excess: map[int32]int64{}}
+			p = &part{place: k.place, call: k.call, excess: map[int32]int64{}, bySite: map[int32]int64{}}
 			byPlace[k], parts = p, append(parts, p)
 		}
 		p.excess[at.rank] -= ns[0]
+		p.bySite[at.site] -= ns[0]
 	}
 	sortParts(parts)
 	return parts
@@ -253,13 +256,14 @@ func (g *gatherer) add(d *critical.Delay) {
 	}
 	p := c.byPlace[at]
 	if p == nil {
-		p = &part{place: at.place, call: at.call, excess: map[int32]int64{}, computed: map[int32]int64{}}
+		p = &part{place: at.place, call: at.call, excess: map[int32]int64{}, computed: map[int32]int64{}, bySite: map[int32]int64{}}
 		c.byPlace[at], c.parts = p, append(c.parts, p)
 	}
 	if !slices.Contains(p.sites, d.Site) {
 		p.sites = append(p.sites, d.Site)
 	}
 	p.excess[d.Rank] += d.ExcessNs
+	p.bySite[d.Site] += d.ExcessNs
 	c.waitNs += d.Ns
 	c.lost.add(d)
 	for where, w := range d.Places {

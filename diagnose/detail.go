@@ -22,6 +22,7 @@ func (d *Diagnosis) Detail(w io.Writer, f *Finding) error {
 		fmt.Fprintf(&s, "by simulating the run without it on %s, where it takes %s as it is\n", d.Machine, units.Duration(d.SimulatedNs))
 	}
 	fmt.Fprintf(&s, "%s.\n%s\n", f.Title, f.Advice)
+	f.callersText(&s)
 	f.ranksText(&s)
 	f.evidenceText(&s)
 	if len(f.Parts) > 0 {

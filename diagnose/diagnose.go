@@ -108,6 +108,12 @@ type Finding struct {
 	Place string `json:"callsite"`
 	// Call is the MPI call at that place.
 	Call string `json:"call"`
+	// Function is the function that makes the call; it is empty if no caller of it was recorded, or if it is not known.
+	Function string `json:"function"`
+	// Callers are the places from which that function is called, the one with the largest part of the finding first. A
+	// function from which MPI is reached at one place only is a wrapper: then they are those that call the wrapper. It is
+	// empty unless there are several.
+	Callers []Caller `json:"callers"`
 	// Ranks are the ranks that cause it.
 	Ranks []int32 `json:"ranks"`
 	// Computing is what these ranks compute in the whole run; of an imbalance only.
@@ -143,8 +149,10 @@ type Finding struct {
 	without func() *change
 	boundNs int64
 	// least makes the change of a run in which the excess of a cause need not be computed, or nil.
-	least  func() *change
-	sites  []int32     // of Callsites
+	least func() *change
+	sites []int32 // of Callsites
+	// bySite is its cost by call site, where it is of computing; nil if that is to be found.
+	bySite map[int32]int64
 	inTurn [][]float64 // of InTurn
 	// mean is the time that computing takes on average; of variation only.
 	mean map[rankSite]int64
@@ -260,16 +268,19 @@ func (d *Diagnosis) run(ctx context.Context, r *run.Run, o Options) error {
 	if err := d.sayInstead(ctx, w, r); err != nil {
 		return err
 	}
+	ways, cost := pathsOf(r.Frames(ctx)), costsOf(computed, path)
 	for i := range d.Findings {
-		d.Findings[i].Window = d.window(&d.Findings[i])
-		d.Findings[i].attach(computed, r.Place(ctx), d.Ranks)
+		f := &d.Findings[i]
+		f.Window = d.window(f)
+		f.attach(computed, r.Place(ctx), d.Ranks)
+		f.setCallers(ways, cost, d.Ranks)
 	}
 	if n := o.Finding; n > 0 && n <= len(d.Findings) {
 		if err := d.look(ctx, w, &d.Findings[n-1], path); err != nil {
 			return err
 		}
 	}
-	if d.Start, err = lateStart(ctx, r); err != nil {
+	if d.Start, err = lateStart(ctx, r, variesByCores(r.Manifest, used)); err != nil {
 		return err
 	}
 	return d.together(ctx, w)

@@ -213,14 +213,14 @@ func TestFormats(t *testing.T) {
 		{"sarif", func(w *strings.Builder) error { return d.SARIF(w, 1, "9.9") }, []string{`"ruleId": "imbalance"`,
 			`"uri": "file:///src/uneven.c"`, `"startLine": 32`, `"startLine": 36`, `"text": "waits 1.71 s in MPI_Wait at /src/uneven.c:36 (late`}},
 		{"junit", func(w *strings.Builder) error { return d.JUnit(w, 0.01) }, []string{
-			fmt.Sprintf(`<testsuite name="commq diagnose uneven.4" tests="%d" failures="1" errors="0">`, len(Rules)),
+			fmt.Sprintf(`<testsuite name="commq diagnose uneven.4" tests="%d" failures="1" errors="0">`, len(Rules)+1),
 			`<testcase name="late-sender" classname="commq.diagnose"></testcase>`,
 			`<testcase name="imbalance" classname="commq.diagnose">
       <failure message="/src/uneven.c:32: Rank 2 computes 1.96 times as long as the mean, most of it before MPI_Irecv at ` +
 				`/src/uneven.c:32; gain 735 ms (47.4 %) shared out evenly, 983 ms if it need not be done" type="imbalance">`}},
 		{"junit", func(w *strings.Builder) error { return d.JUnit(w, 0.5) }, []string{`failures="0"`}},
 		{"csv", func(w *strings.Builder) error { return d.CSV(w) }, []string{
-			"run,rule,callsite,call,ranks,gain_ns,bound,most_ns,wait_ns,title\nuneven.4,imbalance,/src/uneven.c:32,MPI_Irecv,2,735"}},
+			"run,rule,callsite,call,function,caller,ranks,gain_ns,bound,most_ns,wait_ns,title\nuneven.4,imbalance,/src/uneven.c:32,MPI_Irecv,,,2,735"}},
 	} {
 		var text strings.Builder
 		if err := c.write(&text); err != nil {

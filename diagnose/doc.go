@@ -21,6 +21,7 @@
 //	pictures.go   what pictures of a finding need
 //	window.go     where a finding is seen best
 //	instances.go  the ranks of a finding, when it was, and the longest instances
+//	callers.go    who calls the function with the call of a finding
 //	look.go       the calls before a finding, from its rows
 //	print.go      the diagnosis for people
 //	detail.go     one finding with all evidence, for people

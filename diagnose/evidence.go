@@ -123,7 +123,7 @@ func (d *Diagnosis) bounds(path *critical.Path, simulated bool, place func(int32
 	return func(e *Evidence, f *Finding) {
 		f.GainNs, f.Bound, f.Place = min(e.CostNs, d.TimeNs), e.Way != WayGain, e.Place
 		if e.Callsite != schema.NullInt32 {
-			f.Place = place(e.Callsite)
+			f.Place, f.bySite = place(e.Callsite), map[int32]int64{e.Callsite: e.CostNs}
 		}
 		if simulated && f.Place != "" && f.Bound {
 			f.GainNs = min(f.GainNs, onPath[f.Place])

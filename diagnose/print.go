@@ -71,6 +71,9 @@ func (d *Diagnosis) Text(w io.Writer, shown int, left string) error {
 	for i := range d.Findings[:shown] {
 		f := &d.Findings[i]
 		fmt.Fprintf(&s, "\n%d. %s: gain %s\n   %s.\n", i+1, f.Rule, d.Gain(f), f.Title)
+		if called := f.Called(); called != "" {
+			fmt.Fprintf(&s, "   %s\n", called)
+		}
 		for k, wait := range f.Waits[:min(MostWaits, len(f.Waits))] {
 			begin := "          "
 			if k == 0 {
@@ -121,37 +124,57 @@ func (d *Diagnosis) Markdown(w io.Writer, shown int) error {
 	}
 	for i := range d.Findings[:shown] {
 		f := &d.Findings[i]
-		fmt.Fprintf(&s, "%d. **%s**: gain %s. %s. %s\n", i+1, f.Rule, printable.Markdown(d.Gain(f)), printable.Markdown(f.Title),
+		fmt.Fprintf(&s, "%d. **%s**: gain %s. %s. %s\n", i+1, f.Rule, printable.Markdown(d.Gain(f)), printable.Markdown(f.sentence()),
 			printable.Markdown(f.Advice))
+	}
+	if f := d.LateStart(); f != nil {
+		fmt.Fprintf(&s, "\nBefore that time, **%s**: gain at most %s. %s. %s\n", f.Rule, printable.Markdown(units.Duration(f.GainNs)),
+			printable.Markdown(f.Title), printable.Markdown(f.Advice))
 	}
 	_, err := io.WriteString(w, s.String())
 	return err
 }
 
-// SARIF writes the first findings in SARIF 2.1.0: a result at the cause, with the calls that waited as related places.
-// version is commq's.
+// SARIF writes the first findings in SARIF 2.1.0: a result at the cause, with the callers and the calls that waited as
+// related places. Ranks that begin MPI_Init late are a note. version is commq's.
 func (d *Diagnosis) SARIF(w io.Writer, shown int, version string) error {
 	log := sarif.New(version)
 	for i := range d.Findings[:shown] {
-		f := &d.Findings[i]
-		log.Rule(string(f.Rule), f.Advice)
-		result := log.Result(string(f.Rule), "warning", fmt.Sprintf("%s; gain %s", f.Title, d.Gain(f)))
-		if file, line := fileAndLine(f.Place); line > 0 {
-			result.AddLocation(sarif.Location(file, line, ""))
-		}
-		for k := range f.Waits {
-			if file, line := fileAndLine(f.Waits[k].Place); line > 0 {
-				result.AddRelatedLocation(sarif.Location(file, line, "").WithMessage(sarif.Text("waits " + f.Waits[k].Text())))
-			}
-		}
+		d.Findings[i].addTo(log, "warning", d.Gain(&d.Findings[i]))
+	}
+	if f := d.LateStart(); f != nil {
+		f.addTo(log, "note", d.startGain())
 	}
 	return log.Write(w)
+}
+
+// addTo adds a finding to a log of SARIF, with a level and its gain in words.
+func (f *Finding) addTo(log *sarif.Log, level, gain string) {
+	log.Rule(string(f.Rule), f.Advice)
+	result := log.Result(string(f.Rule), level, fmt.Sprintf("%s; gain %s", f.sentence(), gain))
+	if file, line := fileAndLine(f.Place); line > 0 {
+		result.AddLocation(sarif.Location(file, line, f.Function))
+	}
+	related := func(place, function, text string) {
+		if file, line := fileAndLine(place); line > 0 {
+			result.AddRelatedLocation(sarif.Location(file, line, function).WithMessage(sarif.Text(text)))
+		}
+	}
+	for _, c := range f.Callers {
+		related(c.Place, c.Function, "calls it: "+units.Percent(c.Share))
+	}
+	for k := range f.Waits {
+		related(f.Waits[k].Place, "", "waits "+f.Waits[k].Text())
+	}
 }
 
 // JUnit writes JUnit's XML: a case for each rule, failed if a finding of it gains at least a share of the run's time.
 func (d *Diagnosis) JUnit(w io.Writer, least float64) error {
 	s := junit.Suite{Name: "commq diagnose " + d.Run}
 	found := d.Findings[:d.Shown(least, 0)]
+	if f := d.Start; f != nil && d.share(f.GainNs) >= max(least, leastStart) {
+		found = append(slices.Clone(found), *f)
+	}
 	for _, rule := range d.rules() {
 		c := junit.Case{Name: string(rule), Class: "commq.diagnose", Out: strings.Join(d.Warnings, "\n")}
 		var lines []string
@@ -170,7 +193,7 @@ func (d *Diagnosis) JUnit(w io.Writer, least float64) error {
 
 // rules are all rules, and those of findings that are of none of them.
 func (d *Diagnosis) rules() []Rule {
-	all := slices.Clone(Rules)
+	all := append(slices.Clone(Rules), LateStart)
 	for i := range d.Findings {
 		if rule := d.Findings[i].Rule; !slices.Contains(all, rule) {
 			all = append(all, rule)
@@ -181,7 +204,11 @@ func (d *Diagnosis) rules() []Rule {
 
 // line is a finding in one line: uneven.c:32: Rank 2 computes ...; gain 735 ms (47.4 %).
 func (d *Diagnosis) line(f *Finding) string {
-	text := fmt.Sprintf("%s; gain %s", f.Title, d.Gain(f))
+	gain := d.Gain(f)
+	if f.Rule == LateStart {
+		gain = d.startGain()
+	}
+	text := fmt.Sprintf("%s; gain %s", f.sentence(), gain)
 	if f.Place != "" {
 		return f.Place + ": " + text
 	}
@@ -203,11 +230,15 @@ func fileAndLine(place string) (file string, line int) {
 
 // CSV writes all findings, a row each.
 func (d *Diagnosis) CSV(w io.Writer) error {
-	rows := [][]string{{"run", "rule", "callsite", "call", "ranks", "gain_ns", "bound", "most_ns", "wait_ns", "title"}}
+	rows := [][]string{{"run", "rule", "callsite", "call", "function", "caller", "ranks", "gain_ns", "bound", "most_ns", "wait_ns", "title"}}
 	for i := range d.Findings {
 		f := &d.Findings[i]
 		ranks := strings.Trim(fmt.Sprint(f.Ranks), "[]")
-		rows = append(rows, []string{d.Run, string(f.Rule), f.Place, f.Call, ranks, strconv.FormatInt(f.GainNs, 10),
+		caller := ""
+		if len(f.Callers) > 0 {
+			caller = f.Callers[0].Place
+		}
+		rows = append(rows, []string{d.Run, string(f.Rule), f.Place, f.Call, f.Function, caller, ranks, strconv.FormatInt(f.GainNs, 10),
 			strconv.FormatBool(f.Bound), strconv.FormatInt(f.MostNs, 10), strconv.FormatInt(f.WaitNs, 10), f.Title})
 	}
 	return csv.NewWriter(w).WriteAll(rows)

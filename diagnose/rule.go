@@ -77,7 +77,7 @@ var advice = map[Rule]string{
 
 // newFinding returns a finding of a rule with its advice and empty lists.
 func newFinding(rule Rule, title string) Finding {
-	return Finding{Rule: rule, Title: title, Advice: advice[rule], Ranks: []int32{}, Computing: []RankTime{}, Parts: []Part{},
+	return Finding{Rule: rule, Title: title, Advice: advice[rule], Ranks: []int32{}, Computing: []RankTime{}, Parts: []Part{}, Callers: []Caller{},
 		Waits: []Wait{}}
 }
 
@@ -137,7 +137,7 @@ func (c *cause) finding() Finding {
 	}
 	first, f := c.parts[0], newFinding(c.rule, c.title())
 	f.Place, f.Call, f.Ranks, f.WaitNs, f.without = first.place, first.call.String(), c.ranks(), c.waitNs, c.change
-	f.least, f.Instances, f.excessNs = c.withoutExcess, c.found, c.excessNs()
+	f.least, f.Instances, f.excessNs, f.bySite = c.withoutExcess, c.found, c.excessNs(), first.bySite
 	if c.rule != Imbalance {
 		f.keeping = c.keeping
 	}

@@ -25,8 +25,9 @@ type start struct {
 }
 
 // lateStart finds the ranks that begin MPI_Init late while the others wait in it; nil if there are none. Its gain is
-// no part of the diagnosed time, which begins when MPI_Init has returned. Only measured times have it.
-func lateStart(ctx context.Context, r *run.Run) (*Finding, error) {
+// no part of the diagnosed time, which begins when MPI_Init has returned. Only measured times have it. Ranks that share
+// cores may start late because of that.
+func lateStart(ctx context.Context, r *run.Run, sharedCores bool) (*Finding, error) {
 	if r.Manifest.TimeOrigin != "measured" {
 		return nil, nil
 	}
@@ -48,6 +49,9 @@ func lateStart(ctx context.Context, r *run.Run) (*Finding, error) {
 		begins = " begin"
 	}
 	f.Title = fmt.Sprintf("%s%s MPI_Init %s after the others, which wait in it", rankText(f.Ranks), begins, units.Duration(ns))
+	if sharedCores {
+		f.Title += "; these ranks shared cores, which delays the start of some"
+	}
 	f.Place, f.Call, f.GainNs, f.Bound = r.Place(ctx)(late[0].site), schema.CallInit.String(), ns, true
 	return &f, nil
 }
@@ -102,9 +106,22 @@ func readStarts(ctx context.Context, r *run.Run) (starts []start, err error) {
 // leastStart is the share of the run's time that ranks must be late to be named.
 const leastStart = 0.01
 
+// LateStart is the finding of ranks that begin MPI_Init late, if that is long beside the time of the run; else nil.
+func (d *Diagnosis) LateStart() *Finding {
+	if d.Start == nil || d.share(d.Start.GainNs) < leastStart {
+		return nil
+	}
+	return d.Start
+}
+
+// startGain is the gain of ranks that begin on time, in words: no part of the run's time.
+func (d *Diagnosis) startGain() string {
+	return "at most " + units.Duration(d.Start.GainNs) + " before that of the diagnosis"
+}
+
 // startText is what people are told of ranks that begin late.
 func (d *Diagnosis) startText(s *strings.Builder) {
-	if f := d.Start; f != nil && d.share(f.GainNs) >= leastStart {
+	if f := d.LateStart(); f != nil {
 		fmt.Fprintf(s, "\nBefore that time, %s: gain at most %s\n   %s.\n   %s\n", f.Rule, units.Duration(f.GainNs), f.Title, f.Advice)
 	}
 }

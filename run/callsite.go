@@ -9,10 +9,20 @@ import (
 	"github.com/commq/commq/writer"
 )
 
-// callsites holds the places of call sites, read on first use.
+// callsites holds the frames of call sites, read on first use.
 type callsites struct {
 	once   sync.Once
-	places []string // by id
+	frames []Frame // by id
+}
+
+// Frame is a call in the program: an MPI call, or one that led to it.
+type Frame struct {
+	// Place is where the call is: "solver.f:12", else the function, else module and offset; "" if nothing is known.
+	Place string
+	// Function is the function that makes the call; "" if it is not known.
+	Function string
+	// Parent is the id of the frame that called the function; null for the outermost one that was recorded.
+	Parent int32
 }
 
 // Place returns a function that describes the place of a call site: "solver.f:12", else the function, else module and
@@ -20,24 +30,34 @@ type callsites struct {
 // places.
 func (r *Run) Place(ctx context.Context) func(id int32) string {
 	return func(id int32) string {
-		r.sites.once.Do(func() { r.sites.places = readPlaces(ctx, r.Dir) })
-		if id < 0 || int(id) >= len(r.sites.places) {
+		frames := r.Frames(ctx)
+		if id < 0 || int(id) >= len(frames) {
 			return ""
 		}
-		return r.sites.places[id]
+		return frames[id].Place
 	}
 }
 
-func readPlaces(ctx context.Context, dir string) (places []string) {
+// Frames returns the frames of the run's call sites, by id. A table that cannot be read has none.
+func (r *Run) Frames(ctx context.Context) []Frame {
+	r.sites.once.Do(func() { r.sites.frames = readFrames(ctx, r.Dir) })
+	return r.sites.frames
+}
+
+func readFrames(ctx context.Context, dir string) (frames []Frame) {
 	// Places only make answers and errors easier to read, so an error is ignored.
 	_ = writer.ReadTable(ctx, dir, &schema.CallsitesTable, smallRows, func(b schema.Batch) error {
 		t := b.(*schema.Callsites)
 		for i := range t.ID {
-			places = append(places, Place(t, i))
+			f := Frame{Place: Place(t, i), Parent: t.Parent[i]}
+			if t.Function[i] != schema.NullText {
+				f.Function = t.Function[i]
+			}
+			frames = append(frames, f)
 		}
 		return nil
 	})
-	return places
+	return frames
 }
 
 // Place describes the place of the call site in row i: its file and line, else its function, else its module and

@@ -279,7 +279,7 @@ func (e *checkEngine) ByHand(ctx context.Context, r compare.Run) (list []compare
 
 // CauseRules returns the rules of commq diagnose.
 func (e *checkEngine) CauseRules() (names []string) {
-	for _, rule := range diagnose.Rules {
+	for _, rule := range append(slices.Clone(diagnose.Rules), diagnose.LateStart) {
 		names = append(names, string(rule))
 	}
 	if l, err := readFindings(); err == nil {
@@ -309,15 +309,26 @@ func (e *checkEngine) Causes(ctx context.Context, r compare.Run) (c compare.Caus
 func causesOf(d *diagnose.Diagnosis) compare.Causes {
 	c := compare.Causes{Run: d.Run, TimeNs: d.TimeNs, Machine: d.Machine, Warnings: d.Warnings}
 	for i := range d.Findings {
-		f := &d.Findings[i]
-		x := compare.Cause{Rule: string(f.Rule), Call: f.Call, Place: f.Place, GainNs: f.GainNs, Share: d.Share(f), Bound: f.Bound,
-			Text: f.Title}
-		if file, line := f.FileAndLine(); line > 0 {
-			x.File, x.Line = file, int32(line)
-		}
+		c.Found = append(c.Found, causeOf(d, &d.Findings[i]))
+	}
+	if f := d.LateStart(); f != nil {
+		x := causeOf(d, f)
+		x.Apart = true
 		c.Found = append(c.Found, x)
 	}
 	return c
+}
+
+func causeOf(d *diagnose.Diagnosis, f *diagnose.Finding) compare.Cause {
+	x := compare.Cause{Rule: string(f.Rule), Call: f.Call, Place: f.Place, GainNs: f.GainNs, Share: d.Share(f), Bound: f.Bound,
+		Text: f.Title}
+	if called := f.Called(); called != "" {
+		x.Text += "; " + called
+	}
+	if file, line := f.FileAndLine(); line > 0 {
+		x.File, x.Line = file, int32(line)
+	}
+	return x
 }
 
 // Fit fits an equation over the number of ranks.

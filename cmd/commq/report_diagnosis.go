@@ -30,6 +30,9 @@ func reportDiagnosis(ctx context.Context, a *app, found run.Found) (report.Diagn
 	for i := range d.Findings[:shown] {
 		said.Causes = append(said.Causes, reportCause(d, &d.Findings[i]))
 	}
+	if f := d.LateStart(); f != nil {
+		said.Before = reportCause(d, f)
+	}
 	if shown == 0 {
 		said.Left = diagnose.Nothing
 	} else if rest := len(d.Findings) - shown; rest > 0 {
@@ -39,7 +42,7 @@ func reportDiagnosis(ctx context.Context, a *app, found run.Found) (report.Diagn
 }
 
 func reportCause(d *diagnose.Diagnosis, f *diagnose.Finding) report.Cause {
-	c := report.Cause{Rule: string(f.Rule), Gain: d.Gain(f), Found: f.Title, Do: f.Advice}
+	c := report.Cause{Rule: string(f.Rule), Gain: d.Gain(f), Found: f.Title, Called: f.Called(), Do: f.Advice}
 	for k := range f.Waits[:min(diagnose.MostWaits, len(f.Waits))] {
 		c.Waits = append(c.Waits, f.Waits[k].Text())
 	}

@@ -25,6 +25,8 @@ type Diagnosis struct {
 	ComputingNs int64
 	// Causes are what it is about, the one that costs most first.
 	Causes []Cause
+	// Before is a cause of time before that of the verdict; its Rule is empty if there is none.
+	Before Cause
 	// Left says what is not listed. Missing says why there is no diagnosis, and how to get one.
 	Left, Missing string
 }
@@ -42,6 +44,8 @@ type Factor struct {
 type Cause struct {
 	// Rule is its kind and Gain what the run would gain without it. Found says what was found, Do what to do.
 	Rule, Gain, Found, Do string
+	// Called says from where the function is called that makes the call; "" if that need not be said.
+	Called string
 	// Waits are the calls that waited.
 	Waits []string
 	// Computing is what each rank computes, in ns, for a picture; nil for none. Marked are the ranks of the cause.

@@ -1,0 +1,237 @@
+package diagnose
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/commq/commq/internal/units"
+	"github.com/commq/commq/models/critical"
+	"github.com/commq/commq/run"
+)
+
+// Caller is a place in the program from which the call of a finding is reached.
+type Caller struct {
+	// Function is the function there; it is empty if it is not known.
+	Function string `json:"function"`
+	// Place is the place of the call in it, with file and line if they are known.
+	Place string `json:"callsite"`
+	// Ns is its part of the finding: the time on the critical path in the MPI call, what ranks compute longer than they had
+	// to before it, or of variation the standard deviation of that computing, all calls together.
+	Ns int64 `json:"ns"`
+	// Share is that as a part of the sum over all callers.
+	Share float64 `json:"share"`
+}
+
+// paths are the call paths of a run.
+type paths struct {
+	frames []run.Frame
+	// wrappers are the functions from which MPI is reached at one place only, and that are called from several.
+	wrappers map[string]bool
+}
+
+// functionKey tells functions apart: those of one name can be in several files.
+func functionKey(f *run.Frame) string {
+	file, _ := fileAndLine(f.Place)
+	return f.Function + " " + file
+}
+
+// parent is the frame that called the function of a frame; nil if it was not recorded.
+func (p *paths) parent(f *run.Frame) *run.Frame {
+	if f.Parent < 0 || int(f.Parent) >= len(p.frames) {
+		return nil
+	}
+	return &p.frames[f.Parent]
+}
+
+// pathsOf finds the wrappers by the shape of the call paths, not by names.
+func pathsOf(frames []run.Frame) *paths {
+	p := &paths{frames: frames, wrappers: map[string]bool{}}
+	places, callers := map[string]map[string]bool{}, map[string]map[string]bool{}
+	note := func(to map[string]map[string]bool, function, place string) {
+		if to[function] == nil {
+			to[function] = map[string]bool{}
+		}
+		to[function][place] = true
+	}
+	for i := range frames {
+		f := &frames[i]
+		above := p.parent(f)
+		if f.Function == "" || above == nil {
+			continue
+		}
+		note(places, functionKey(f), f.Place)
+		note(callers, functionKey(f), above.Place)
+	}
+	for function := range places {
+		p.wrappers[function] = len(places[function]) == 1 && len(callers[function]) > 1
+	}
+	return p
+}
+
+// caller is the first frame above a call site that is in no wrapper; the one above it where the call is in none. It is nil
+// if no caller was recorded.
+func (p *paths) caller(site int32) *run.Frame {
+	if site < 0 || int(site) >= len(p.frames) {
+		return nil
+	}
+	f := p.parent(&p.frames[site])
+	for f != nil && p.wrappers[functionKey(f)] {
+		above := p.parent(f)
+		if above == nil {
+			break
+		}
+		f = above
+	}
+	return f
+}
+
+// costs are what the calls at each site cost, in ns.
+type costs struct {
+	computed *computing
+	onPath   map[string]map[int32]int64 // by call, then by site
+}
+
+// costsOf are the costs of a run with this critical path.
+func costsOf(computed *computing, path *critical.Path) *costs {
+	c := &costs{computed: computed, onPath: map[string]map[int32]int64{}}
+	id := func(site int32) string { return strconv.Itoa(int(site)) }
+	for _, g := range path.GroupBy([]critical.Key{critical.ByCallsite, critical.ByCall}, id) {
+		site, err := strconv.ParseInt(g.Callsite, 10, 32)
+		if ns := g.TotalNs() - g.Ns[critical.Compute]; err == nil && ns > 0 {
+			if c.onPath[g.Call] == nil {
+				c.onPath[g.Call] = map[int32]int64{}
+			}
+			c.onPath[g.Call][int32(site)] += ns
+		}
+	}
+	return c
+}
+
+// of is what a finding costs by call site.
+func (c *costs) of(f *Finding, ranks int) map[int32]int64 {
+	switch {
+	case f.bySite != nil:
+		return f.bySite
+	case f.Rule == Variation:
+		return c.deviations(f.sites)
+	case f.Rule == Imbalance:
+		return c.longer(f, ranks)
+	}
+	return c.onPath[f.Call]
+}
+
+// deviations are the standard deviations of computing before calls of some sites, as mostVaried sums them.
+func (c *costs) deviations(sites []int32) map[int32]int64 {
+	all := map[int32]int64{}
+	for of, squares := range c.computed.squares {
+		if slices.Contains(sites, of.site) {
+			ns := float64(c.computed.ns[of])
+			all[of.site] += int64(math.Sqrt(max(0, squares*float64(c.computed.rows[of])-ns*ns)))
+		}
+	}
+	return all
+}
+
+// longer is what the ranks of a finding compute before the calls of each site longer than the mean of the other ranks.
+func (c *costs) longer(f *Finding, ranks int) map[int32]int64 {
+	others := ranks - len(f.Ranks)
+	own, rest, all := map[int32]int64{}, map[int32]int64{}, map[int32]int64{}
+	for at, ns := range c.computed.ns {
+		if slices.Contains(f.Ranks, at.rank) {
+			own[at.site] += ns
+		} else {
+			rest[at.site] += ns
+		}
+	}
+	for _, site := range f.sites {
+		all[site] = max(0, own[site]-rest[site]*int64(len(f.Ranks))/int64(max(1, others)))
+	}
+	return all
+}
+
+// setCallers sets who calls the function with a finding's call, if there are several, or if the cost is that of one of
+// several call paths.
+func (f *Finding) setCallers(p *paths, c *costs, ranks int) {
+	f.Callers = []Caller{}
+	known, most := map[string]*Caller{}, int64(0)
+	cost := c.of(f, ranks)
+	for _, site := range f.sites {
+		above := p.caller(site)
+		if above == nil || above.Place == "" {
+			continue
+		}
+		f.Function = p.frames[site].Function
+		key := above.Function + " " + above.Place
+		if known[key] == nil {
+			known[key] = &Caller{Function: above.Function, Place: above.Place}
+		}
+		known[key].Ns += cost[site]
+		most += cost[site]
+	}
+	if len(known) < 2 {
+		return
+	}
+	for _, x := range known {
+		if x.Ns > 0 {
+			x.Share = float64(x.Ns) / float64(most)
+			f.Callers = append(f.Callers, *x)
+		}
+	}
+	slices.SortFunc(f.Callers, func(a, b Caller) int {
+		return cmp.Or(cmp.Compare(b.Ns, a.Ns), cmp.Compare(a.Place, b.Place), cmp.Compare(a.Function, b.Function))
+	})
+}
+
+// Called tells which caller has most of a finding whose call is reached from several: "in send, called from exchange at
+// halo.c:80 (62.0 %; 4 other callers)". It is "" for other findings.
+func (f *Finding) Called() string {
+	if len(f.Callers) == 0 {
+		return ""
+	}
+	first := &f.Callers[0]
+	text := "called from " + first.text()
+	if f.Function != "" {
+		text = "in " + f.Function + ", " + text
+	}
+	if rest := len(f.Callers) - 1; rest > 0 {
+		return fmt.Sprintf("%s (%s; %s)", text, units.Percent(first.Share), units.Count(int64(rest), "other caller"))
+	}
+	return text
+}
+
+// sentence is the title with the caller.
+func (f *Finding) sentence() string {
+	if called := f.Called(); called != "" {
+		return f.Title + "; " + called
+	}
+	return f.Title
+}
+
+func (c *Caller) text() string {
+	if c.Function == "" || c.Function == c.Place {
+		return c.Place
+	}
+	return c.Function + " at " + c.Place
+}
+
+// callersText lists the callers for people.
+func (f *Finding) callersText(s *strings.Builder) {
+	if len(f.Callers) == 0 {
+		return
+	}
+	s.WriteString("\nby caller")
+	if f.Function != "" {
+		fmt.Fprintf(s, " of %s", f.Function)
+	}
+	s.WriteString("\n")
+	rows := [][]string{}
+	for i := range f.Callers {
+		c := &f.Callers[i]
+		rows = append(rows, []string{units.Duration(c.Ns), units.Percent(c.Share), c.text()})
+	}
+	writeColumns(s, rows, 2)
+}
