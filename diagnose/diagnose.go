@@ -260,7 +260,7 @@ func (d *Diagnosis) run(ctx context.Context, r *run.Run, o Options) error {
 		d.doubtVariation()
 	}
 	d.Findings = append(d.Findings, calls...)
-	if err := d.fromFiles(ctx, w, o.Evidence, d.bounds(path, simulated, r.Place(ctx))); err != nil {
+	if err := d.fromFiles(ctx, w, byLine(o.Evidence, r.Place(ctx)), d.bounds(path, simulated, r.Place(ctx))); err != nil {
 		return err
 	}
 	d.sort()

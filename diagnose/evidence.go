@@ -112,38 +112,86 @@ const (
 	mostSimulatedOfFile = 3
 )
 
-// bounds returns a function that sets the place of a finding from a file and the bound of its gain: the cost and the time
-// of the run. Where the times of the diagnosis are simulated, the cost is of others: then the bound is also the time on the
-// critical path.
+// bounds returns a function that sets the bound of the gain of a finding from a file: the cost and the time of the run.
+// Where the times of the diagnosis are simulated, the cost is of others: then the bound is also the time on the critical
+// path.
 func (d *Diagnosis) bounds(path *critical.Path, simulated bool, place func(int32) string) func(e *Evidence, f *Finding) {
 	onPath := map[string]int64{}
 	for _, g := range path.GroupBy([]critical.Key{critical.ByCallsite}, place) {
 		onPath[g.Callsite] = g.TotalNs() - g.Ns[critical.Compute]
 	}
 	return func(e *Evidence, f *Finding) {
-		f.GainNs, f.Bound, f.Place = min(e.CostNs, d.TimeNs), e.Way != WayGain, e.Place
-		if e.Callsite != schema.NullInt32 {
-			f.Place, f.bySite = place(e.Callsite), map[int32]int64{e.Callsite: e.CostNs}
-		}
+		f.GainNs, f.Bound = min(e.CostNs, d.TimeNs), e.Way != WayGain
 		if simulated && f.Place != "" && f.Bound {
 			f.GainNs = min(f.GainNs, onPath[f.Place])
 		}
 	}
 }
 
+// byLine gathers the evidence of a rule at one line: its call sites differ in the calls that lead there. The first of a
+// group has the place, all ranks and costs of the group.
+func byLine(all []Evidence, place func(int32) string) (groups [][]Evidence) {
+	type line struct {
+		rule        Rule
+		place, call string
+	}
+	at := map[line]int{}
+	for _, e := range all {
+		if e.Callsite == schema.NullInt32 || place(e.Callsite) == "" {
+			groups = append(groups, []Evidence{e})
+			continue
+		}
+		e.Place = place(e.Callsite)
+		k := line{e.Rule, e.Place, e.Call}
+		i, found := at[k]
+		if !found {
+			at[k] = len(groups)
+			groups = append(groups, []Evidence{e})
+			continue
+		}
+		groups[i] = append(groups[i], e)
+	}
+	return groups
+}
+
+// together makes one finding of the evidence at one line: what is found on the way there that costs most.
+func together(group []Evidence) (e Evidence, f Finding) {
+	e = group[0]
+	f = newFinding(e.Rule, e.Found)
+	if e.Callsite != schema.NullInt32 {
+		f.bySite = map[int32]int64{}
+		for _, one := range group {
+			f.bySite[one.Callsite] += one.CostNs
+		}
+	}
+	for _, other := range group[1:] {
+		e.CostNs += other.CostNs
+		if e.Ranks != nil && other.Ranks != nil {
+			e.Ranks = slices.Concat(e.Ranks, other.Ranks)
+		} else {
+			e.Ranks = nil
+		}
+	}
+	if n := len(group) - 1; n > 0 {
+		f.Title += fmt.Sprintf("; so it is on %s to this line", units.Count(int64(n), "other way"))
+	}
+	f.Advice, f.Place, f.Call, f.Evidence = cmp.Or(e.Advice, f.Advice), e.Place, e.Call, e.Values
+	f.Ranks = append(f.Ranks, e.Ranks...)
+	slices.Sort(f.Ranks)
+	f.Ranks = slices.Compact(f.Ranks)
+	return e, f
+}
+
 // fromFiles are the findings of rules that are files.
-func (d *Diagnosis) fromFiles(ctx context.Context, w *whatIf, all []Evidence, bound func(*Evidence, *Finding)) error {
+func (d *Diagnosis) fromFiles(ctx context.Context, w *whatIf, groups [][]Evidence, bound func(*Evidence, *Finding)) error {
 	number := map[Rule]int{}
-	for i := range all {
-		e := &all[i]
+	for _, group := range groups {
+		e, f := together(group)
 		if number[e.Rule]++; number[e.Rule] > mostOfFile {
 			continue
 		}
-		f := newFinding(e.Rule, e.Found)
-		f.Advice, f.Call, f.Evidence = cmp.Or(e.Advice, f.Advice), e.Call, e.Values
-		f.Ranks = append(f.Ranks, e.Ranks...)
-		bound(e, &f)
-		if keep := e.keep(w.idealNetwork()); keep != nil && !w.bounds && number[e.Rule] <= mostSimulatedOfFile {
+		bound(&e, &f)
+		if keep := keepOf(group, w.idealNetwork()); keep != nil && !w.bounds && number[e.Rule] <= mostSimulatedOfFile {
 			f.without = func() *change { return &change{keep: keep} }
 			gain, err := w.gain(ctx, "without "+string(e.Rule), f.without())
 			if err != nil {
@@ -157,6 +205,14 @@ func (d *Diagnosis) fromFiles(ctx context.Context, w *whatIf, all []Evidence, bo
 		d.Findings = append(d.Findings, f)
 	}
 	return nil
+}
+
+// keepOf is what the operations of a group keep of their cost; nil if the gain is a bound.
+func keepOf(group []Evidence, idealNetwork bool) (keep simulate.Keep) {
+	for i := range group {
+		keep = leastKept(keep, group[i].keep(idealNetwork))
+	}
+	return keep
 }
 
 // keep is what the operations of these ranks at the call site keep of their cost; nil if the gain is a bound. On an ideal
