@@ -336,6 +336,10 @@ func (d *Diagnosis) explain(ctx context.Context, w *whatIf, simulated bool) (*co
 		}
 	}
 	causes := causesOf(e.Delays, rows.computed, r.Place(ctx), int(r.Manifest.Ranks))
+	if r.Manifest.Origin.Prediction != nil {
+		causes = slices.DeleteFunc(causes, func(c *cause) bool { return c.rule == Variation })
+		d.NotLookedFor = append(d.NotLookedFor, NotLookedFor{Variation, "the run was predicted; its computing does not vary as that of a run would"})
+	}
 	for _, c := range causes {
 		c.found = c.instances(e.Path, r.Place(ctx))
 	}

@@ -21,8 +21,12 @@ func onPath(p *critical.Path, place func(int32) string) (all []Finding) {
 			continue
 		}
 		rule := ruleOf(call, &g)
-		f := newFinding(rule, fmt.Sprintf("%s takes %s of the critical path itself", run.SiteText(g.Call, "", g.Callsite),
-			units.Duration(ns)))
+		itself := "itself"
+		if rule == OneSidedTime && !call.Is(schema.FactTransfers) {
+			itself = "itself or in waiting for other ranks"
+		}
+		f := newFinding(rule, fmt.Sprintf("%s takes %s of the critical path %s", run.SiteText(g.Call, "", g.Callsite),
+			units.Duration(ns), itself))
 		f.Place, f.Call, f.GainNs, f.Bound, f.boundNs = g.Callsite, g.Call, ns, true, ns
 		all = append(all, f)
 	}

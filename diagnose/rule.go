@@ -75,6 +75,9 @@ var advice = map[Rule]string{
 	HandWritten:      "Call the collective instead; commq detect has all lines, and commq replace makes the run that would be.",
 }
 
+// adviceBeforeSend is that of LateSender where the call after the computing sends nothing itself.
+const adviceBeforeSend = "Send what is ready before this work: others wait for a message that is sent after it."
+
 // newFinding returns a finding of a rule with its advice and empty lists.
 func newFinding(rule Rule, title string) Finding {
 	return Finding{Rule: rule, Title: title, Advice: advice[rule], Ranks: []int32{}, Computing: []RankTime{}, Parts: []Part{}, Callers: []Caller{},
@@ -138,6 +141,9 @@ func (c *cause) finding() Finding {
 	first, f := c.parts[0], newFinding(c.rule, c.title())
 	f.Place, f.Call, f.Ranks, f.WaitNs, f.without = first.place, first.call.String(), c.ranks(), c.waitNs, c.change
 	f.least, f.Instances, f.excessNs, f.bySite = c.withoutExcess, c.found, c.excessNs(), first.bySite
+	if c.rule == LateSender && !first.call.Is(schema.FactSends) && !first.call.Is(schema.FactStarts) {
+		f.Advice = adviceBeforeSend
+	}
 	if c.rule != Imbalance {
 		f.keeping = c.keeping
 	}

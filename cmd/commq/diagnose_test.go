@@ -393,6 +393,36 @@ func TestDiagnoseWarnsOfTheRecording(t *testing.T) {
 	}
 }
 
+// Computing of an extrapolated run does not vary as that of a run: diagnose does not look for variation there.
+func TestDiagnoseOfAPredictedRun(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "uneven.4")
+	if err := os.CopyFS(dir, os.DirFS("../../testdata/runs/uneven.4")); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, "manifest.json")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, predicted := range []bool{false, true} {
+		if predicted {
+			text = []byte(strings.Replace(string(text), `"origin": {`, `"origin": {"prediction": {"runs": [{"name": "uneven.2", "ranks": 2}]},`, 1))
+			if err := os.WriteFile(file, text, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var d diagnose.Diagnosis
+		if err := json.Unmarshal([]byte(commq(t, "diagnose", "--run", dir, "--format", "json")), &d); err != nil {
+			t.Fatal(err)
+		}
+		found := slices.ContainsFunc(d.Findings, func(f diagnose.Finding) bool { return f.Rule == diagnose.Variation })
+		not := slices.ContainsFunc(d.NotLookedFor, func(n diagnose.NotLookedFor) bool { return n.Rule == diagnose.Variation })
+		if found == predicted || not != predicted {
+			t.Errorf("predicted %v: variation found %v, not looked for %v", predicted, found, not)
+		}
+	}
+}
+
 // Ranks that compute longer at different lines are findings of their own, each with its ranks, line and gain.
 func TestDiagnoseTellsGroupsOfRanksApart(t *testing.T) {
 	captureEnvironment(t)
