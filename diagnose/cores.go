@@ -43,10 +43,15 @@ const (
 	coresAtFirst = "Capture with a core for each rank first: only what is left then is the program's."
 )
 
-// doubtVariation marks variation that shared cores may have made.
-func (d *Diagnosis) doubtVariation() {
+// leastBesideCores is by which part ranks compute longer than others at least that share cores, for it to be the
+// program's: mean computing times differ by 5 % from run to run on shared cores, those of some lines by twice as much.
+const leastBesideCores = 0.15
+
+// doubtByCores marks variation, and small imbalances, that shared cores may have made.
+func (d *Diagnosis) doubtByCores() {
 	for i := range d.Findings {
-		if f := &d.Findings[i]; f.Rule == Variation {
+		f := &d.Findings[i]
+		if f.Rule == Variation || f.Rule == Imbalance && f.timesMore < leastBesideCores {
 			f.Title, f.Advice, f.doubtful = f.Title+ofCores, coresAtFirst, true
 		}
 	}

@@ -33,17 +33,18 @@ func TestVariationOnSharedCores(t *testing.T) {
 		t.Error("ranks with a core each")
 	}
 	d := &Diagnosis{TimeNs: 1000, Findings: []Finding{{Rule: Variation, Title: "x", GainNs: 300}, {Rule: LateRoot, GainNs: 20},
-		{Rule: Imbalance, GainNs: 200}, {Rule: FileTime, GainNs: 9}}}
-	d.doubtVariation()
+		{Rule: Imbalance, GainNs: 200, timesMore: 0.25}, {Rule: FileTime, GainNs: 9},
+		{Rule: Imbalance, GainNs: 250, timesMore: 0.05}}}
+	d.doubtByCores()
 	d.sort()
 	var order []string
 	for i := range d.Findings {
 		order = append(order, string(d.Findings[i].Rule))
 	}
-	if got := strings.Join(order, " "); got != "imbalance late-root variation file-time" {
+	if got := strings.Join(order, " "); got != "imbalance late-root variation imbalance file-time" {
 		t.Errorf("order: %s", got)
 	}
-	if f := &d.Findings[2]; f.Title != "x"+ofCores || f.Advice != coresAtFirst || d.Shown(0.01, 0) != 3 {
+	if f := &d.Findings[2]; f.Title != "x"+ofCores || f.Advice != coresAtFirst || !d.Findings[3].doubtful || d.Findings[0].doubtful || d.Shown(0.01, 0) != 4 {
 		t.Errorf("%+v", f)
 	}
 }

@@ -156,6 +156,8 @@ type Finding struct {
 	inTurn [][]float64 // of InTurn
 	// mean is the time that computing takes on average; of variation only.
 	mean map[rankSite]int64
+	// timesMore is by which part ranks compute longer than others; of an imbalance only.
+	timesMore float64
 	// doubtful means that the cores of the run may be the cause, and not the program.
 	doubtful bool
 	// keeping makes the change of a run in which a part of the excess is computed, from 0 to 1; nil of an imbalance.
@@ -257,7 +259,7 @@ func (d *Diagnosis) run(ctx context.Context, r *run.Run, o Options) error {
 		return err
 	}
 	if variesByCores(r.Manifest, used) {
-		d.doubtVariation()
+		d.doubtByCores()
 	}
 	d.Findings = append(d.Findings, calls...)
 	if err := d.fromFiles(ctx, w, byLine(o.Evidence, r.Place(ctx)), d.bounds(path, simulated, r.Place(ctx))); err != nil {

@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"fmt"
+	"github.com/commq/commq/schema"
 	"testing"
 )
 
@@ -36,6 +37,42 @@ func TestGroupsOfRanks(t *testing.T) {
 		}
 		if text := fmt.Sprint(got); text != c.want {
 			t.Errorf("%s: %s, want %s", c.name, text, c.want)
+		}
+	}
+}
+
+// The sentence about a group names the ranks and the time of its first call only, and what is elsewhere apart.
+func TestGroupTitle(t *testing.T) {
+	first := &part{place: "w.c:3", call: schema.CallIrecv, excess: map[int32]int64{0: 5e6}, computed: map[int32]int64{0: 10e6}}
+	other := &part{place: "v.c:4", call: schema.CallBcast, excess: map[int32]int64{0: 1e6, 2: 2e6, 5: 3e6}}
+	for _, c := range []struct {
+		parts []*part
+		want  string
+	}{
+		{[]*part{first}, "Rank 0 computes 5 ms longer than the others before MPI_Irecv at w.c:3"},
+		{[]*part{first, other}, "Rank 0 computes 5 ms longer than the others before MPI_Irecv at w.c:3, and together with 2 other ranks " +
+			"6 ms before other calls"},
+		{[]*part{other, first}, "Ranks 0, 2 and 5 compute up to 3 ms longer than the others before MPI_Bcast at v.c:4, and 5 ms before other calls"},
+	} {
+		x := &cause{rule: Imbalance, group: true, parts: c.parts}
+		if got := x.title(); got != c.want {
+			t.Errorf("%s, want %s", got, c.want)
+		}
+	}
+	if got := (&cause{group: true, parts: []*part{first, other}}).timesMore(); got != 1 {
+		t.Errorf("longer by %v of the others' time, want 1", got)
+	}
+	if got := (&cause{total: []int64{25, 20, 20, 20}, parts: []*part{first}}).timesMore(); got != 0.25 {
+		t.Errorf("in the whole run longer by %v, want 0.25", got)
+	}
+}
+
+// Most of an imbalance is before a call only if half of it is.
+func TestBeforeFirst(t *testing.T) {
+	for ns, want := range map[int64]string{50: "most of it before X", 200: "33.3 % of the excess before X"} {
+		c := &cause{parts: []*part{{excess: map[int32]int64{1: 100}}, {excess: map[int32]int64{1: ns}}}}
+		if got := c.beforeFirst("before X"); got != want {
+			t.Errorf("beside %d ns: %s, want %s", ns, got, want)
 		}
 	}
 }

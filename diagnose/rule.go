@@ -153,6 +153,7 @@ func (c *cause) finding() Finding {
 			ExcessNs: sumOf(p.excess)})
 	}
 	if c.rule == Imbalance {
+		f.timesMore = c.timesMore()
 		for _, rank := range f.Ranks {
 			f.Computing = append(f.Computing, RankTime{rank, c.total[rank], float64(c.total[rank]) / meanOfWorkers(c.total)})
 		}
@@ -172,17 +173,66 @@ func (c *cause) title() string {
 		return fmt.Sprintf("%s %s%s %s while others wait", computes, units.Duration(c.excessNs()), together, before)
 	}
 	if c.group {
-		most := ""
-		if len(c.parts) > 1 {
-			most = ", most of it"
-		}
-		return fmt.Sprintf("%s up to %s longer than the others%s %s", computes, units.Duration(c.excess()[topOf(c.excess())]), most, before)
+		return c.groupTitle(before)
 	}
 	times := 0.0
 	for _, rank := range ranks {
 		times += float64(c.total[rank]) / meanOfWorkers(c.total) / float64(len(ranks))
 	}
-	return fmt.Sprintf("%s %s times as long as the mean, most of it %s", computes, units.Number(times), before)
+	return fmt.Sprintf("%s %s times as long as the mean, %s", computes, units.Number(times), c.beforeFirst(before))
+}
+
+// groupTitle names only those ranks of a group that compute longer before the first call; others do it elsewhere.
+func (c *cause) groupTitle(before string) string {
+	first, others := c.parts[0], 0
+	for _, rank := range c.ranks() {
+		if first.excess[rank] == 0 {
+			others++
+		}
+	}
+	ranks := slices.Sorted(maps.Keys(first.excess))
+	text := rankText(ranks) + " computes "
+	if len(ranks) > 1 {
+		text = rankText(ranks) + " compute up to "
+	}
+	text += fmt.Sprintf("%s longer than the others %s", units.Duration(first.excess[topOf(first.excess)]), before)
+	if len(c.parts) > 1 {
+		text += ", and "
+		if others > 0 {
+			text += "together with " + units.Count(int64(others), "other rank") + " "
+		}
+		text += units.Duration(c.excessNs()-sumOf(first.excess)) + " before other calls"
+	}
+	return text
+}
+
+// beforeFirst is how much of an imbalance is before its first call, in words.
+func (c *cause) beforeFirst(before string) string {
+	share := float64(sumOf(c.parts[0].excess)) / float64(max(1, c.excessNs()))
+	if share < 0.5 {
+		return units.Percent(share) + " of the excess " + before
+	}
+	return "most of it " + before
+}
+
+// timesMore is by which part ranks compute longer than the others before the first call of an imbalance of a group, and
+// in the whole run in one of the run.
+func (c *cause) timesMore() (most float64) {
+	ranks := c.ranks()
+	var others []int64
+	for rank, ns := range workers(c.total) {
+		if !slices.Contains(ranks, rank) {
+			others = append(others, ns)
+		}
+	}
+	for _, rank := range ranks {
+		if !c.group {
+			most = max(most, float64(c.total[rank])/max(1, meanOf(others))-1)
+		} else if excess := c.parts[0].excess[rank]; excess > 0 {
+			most = max(most, float64(excess)/float64(max(1, c.parts[0].computed[rank]-excess)))
+		}
+	}
+	return most
 }
 
 // mostRanks is how many ranks a sentence names.
