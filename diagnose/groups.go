@@ -113,6 +113,15 @@ func (g *group) add(l *line) {
 	}
 }
 
+// dropSmall drops the ranks that hardly matter in the whole group, whatever they are at one line.
+func (g *group) dropSmall() {
+	dropSmall(g.excess)
+	for _, l := range g.lines {
+		maps.DeleteFunc(l.excess, func(rank int32, _ int64) bool { return g.excess[rank] == 0 })
+	}
+	g.lines = slices.DeleteFunc(g.lines, func(l *line) bool { return len(l.excess) == 0 })
+}
+
 const (
 	// mostGroups is how many groups of ranks are findings of their own. Where there are more, or they have together less
 	// than mostExcess of all excess, ranks differ everywhere, and that is one imbalance.
@@ -132,6 +141,7 @@ func groupsOfRanks(lines []*line) (all []*group) {
 	}
 	longest, sum, kept := int64(0), int64(0), int64(0)
 	for _, g := range all {
+		g.dropSmall()
 		longest, sum = max(longest, g.excess[topOf(g.excess)]), sum+sumOf(g.excess)
 	}
 	all = slices.DeleteFunc(all, func(g *group) bool {

@@ -20,6 +20,7 @@ func TestGroupsOfRanks(t *testing.T) {
 		{"the same ranks at two lines", [][]int64{{20, 25, 20, 25}, {20, 23, 20, 23}}, "[]"},
 		{"another order", [][]int64{{5, 0, 5, 0}, {20, 25, 20, 25}}, "[]"},
 		{"another order, and more to do", [][]int64{{24, 24, 30, 0}, {0, 0, 0, 24}}, "[]"},
+		{"a rank that hardly matters in a group", [][]int64{{60, 20, 20, 20}, {28, 20, 24, 20}, {20, 20, 20, 40}}, "[map[0:48] map[3:20]]"},
 		{"a small second group", [][]int64{{20, 20, 20, 60}, {21, 20, 20, 20}}, "[]"},
 	} {
 		computed := &computing{ns: map[rankSite]int64{}}
