@@ -44,6 +44,8 @@ func (d *Diagnosis) Shown(least float64, most int) (n int) {
 func (d *Diagnosis) Gain(f *Finding) string {
 	text := fmt.Sprintf("%s (%s)", units.Duration(f.GainNs), units.Percent(d.share(f.GainNs)))
 	switch {
+	case f.Rule == LateStart: // no part of the run's time
+		return "at most " + units.Duration(f.GainNs)
 	case f.Bound:
 		return "at most " + text
 	case f.MostNs > f.GainNs:
