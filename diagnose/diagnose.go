@@ -78,7 +78,7 @@ type Diagnosis struct {
 	Warnings []string `json:"warnings"`
 	// Findings are what was found, the one with the largest gain first.
 	Findings []Finding `json:"findings"`
-	// Start is the finding late-start, which costs time before that of the diagnosis; nil if there is none.
+	// Start is the finding late-start, which costs time before that of the diagnosis; absent if there is none.
 	Start *Finding `json:"start,omitempty"`
 	// NotLookedFor are the rules that the run has too little for, or too much.
 	NotLookedFor []NotLookedFor `json:"not_looked_for"`

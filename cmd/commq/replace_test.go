@@ -36,7 +36,7 @@ const byHandCollectives = `ranks,operation,instances,per_rank,send_bytes,recv_by
 4,MPI_Bcast,7,7,8400,25200
 `
 
-// TestReplaceCollectivesByHand replaces everything that is found in the program of figure 6 of the paper, and in one
+// TestReplaceCollectivesByHand replaces everything that is found, candidates too, in the program of figure 6 of the paper, and in one
 // that uses every kind of call. The new run is sound, has only the messages that belong to no finding, computes as
 // long, and can be simulated.
 func TestReplaceCollectivesByHand(t *testing.T) {
@@ -56,7 +56,8 @@ func TestReplaceCollectivesByHand(t *testing.T) {
 					fmt.Sprint(c.ranks), "--", exe)
 				findings := filepath.Join(store, "findings.json")
 				if err := os.WriteFile(findings,
-					[]byte(commq(t, "detect", "--store", store, "--run", "a", "--format", "json", "--messages")),
+					[]byte(commq(t, "detect", "--store", store, "--run", "a", "--all", "--format", "json",
+						"--messages")),
 					0o644); err != nil {
 					t.Fatal(err)
 				}

@@ -1,11 +1,3 @@
-// Package critical finds the critical path of a run: the chain of computing and communicating that determines its
-// duration, found by walking back from the end of the last rank, as Böhme et al. do ("Scalable Critical-Path Based
-// Performance Analysis", IPDPS 2012, after Yang and Miller, 1988). The rule and its limits are in
-// docs/method/critical-path.md.
-//
-// A Graph takes in the rows of a run, then their simulated times if there are any, then its messages (graph.go).
-// Messages and collective operations (collective.go) determine which row of another rank each row waited for. Walk
-// (walk.go) follows these waits back in time.
 package critical
 
 import "github.com/commq/commq/schema"
