@@ -32,6 +32,19 @@ static void end(const char *word, size_t n)
 	closedir(d);
 }
 
+/* Waits until the simulator rank has begun the files of two ranks: what it has not yet read dies with it. */
+static void wait_for_files(void)
+{
+	for (int files = 0; files < 2; usleep(1000)) {
+		DIR *d = opendir(getenv("COMMQ_SPOOL"));
+		files = 0;
+		for (struct dirent *e; d != NULL && (e = readdir(d)) != NULL;)
+			files += strstr(e->d_name, ".cqs") != NULL;
+		if (d != NULL)
+			closedir(d);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	int rank;
@@ -41,8 +54,10 @@ int main(int argc, char **argv)
 	for (int i = 0; i < 4000; i++) {
 		if (i == 3000) /* now the simulator ranks are at work */
 			MPI_Barrier(MPI_COMM_WORLD);
-		if (i == 3000 && rank == 0 && strcmp(argv[1], "the process is killed") == 0)
+		if (i == 3000 && rank == 0 && strcmp(argv[1], "the process is killed") == 0) {
+			wait_for_files();
 			end("\0simrank", sizeof "\0simrank");
+		}
 		if (i == 3000 && rank == 0 && strcmp(argv[1], "the bridge is killed") == 0)
 			end("/commq-bridge", sizeof "/commq-bridge");
 		if (i == 3000 && rank == 0 && strcmp(argv[1], "abort") == 0)
