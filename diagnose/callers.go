@@ -112,14 +112,12 @@ func costsOf(computed *computing, path *critical.Path) *costs {
 }
 
 // of is what a finding costs by call site.
-func (c *costs) of(f *Finding, ranks int) map[int32]int64 {
+func (c *costs) of(f *Finding) map[int32]int64 {
 	switch {
 	case f.bySite != nil:
 		return f.bySite
 	case f.Rule == Variation:
 		return c.deviations(f.sites)
-	case f.Rule == Imbalance:
-		return c.longer(f, ranks)
 	}
 	return c.onPath[f.Call]
 }
@@ -136,29 +134,12 @@ func (c *costs) deviations(sites []int32) map[int32]int64 {
 	return all
 }
 
-// longer is what the ranks of a finding compute before the calls of each site longer than the mean of the other ranks.
-func (c *costs) longer(f *Finding, ranks int) map[int32]int64 {
-	others := ranks - len(f.Ranks)
-	own, rest, all := map[int32]int64{}, map[int32]int64{}, map[int32]int64{}
-	for at, ns := range c.computed.ns {
-		if slices.Contains(f.Ranks, at.rank) {
-			own[at.site] += ns
-		} else {
-			rest[at.site] += ns
-		}
-	}
-	for _, site := range f.sites {
-		all[site] = max(0, own[site]-rest[site]*int64(len(f.Ranks))/int64(max(1, others)))
-	}
-	return all
-}
-
 // setCallers sets who calls the function with a finding's call, if there are several, or if the cost is that of one of
 // several call paths.
-func (f *Finding) setCallers(p *paths, c *costs, ranks int) {
+func (f *Finding) setCallers(p *paths, c *costs) {
 	f.Callers = []Caller{}
 	known, most := map[string]*Caller{}, int64(0)
-	cost := c.of(f, ranks)
+	cost := c.of(f)
 	for _, site := range f.sites {
 		above := p.caller(site)
 		if above == nil || above.Place == "" {

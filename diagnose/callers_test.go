@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/commq/commq/run"
 	"github.com/commq/commq/schema"
 )
@@ -60,22 +58,13 @@ func TestCallersOfFindings(t *testing.T) {
 	} {
 		f := newFinding(Communication, "MPI_Send takes long")
 		f.Call, f.sites = "MPI_Send", c.sites
-		f.setCallers(pathsOf(wrapped), &costs{onPath: map[string]map[int32]int64{"MPI_Send": c.cost}}, 4)
+		f.setCallers(pathsOf(wrapped), &costs{onPath: map[string]map[int32]int64{"MPI_Send": c.cost}})
 		if got := f.Called(); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
 		if c.want != "" && !strings.Contains(f.sentence(), c.want) {
 			t.Errorf("%s: %s", c.name, f.sentence())
 		}
-	}
-}
-
-// What ranks compute longer than the others is counted by call site.
-func TestLongerBySite(t *testing.T) {
-	c := &costs{computed: &computing{ns: map[rankSite]int64{{0, 2}: 50, {1, 2}: 10, {2, 2}: 10, {0, 4}: 10, {1, 4}: 20, {2, 4}: 20}}}
-	f := Finding{Rule: Imbalance, Ranks: []int32{0}, sites: []int32{2, 4}}
-	if diff := cmp.Diff(map[int32]int64{2: 40, 4: 0}, c.of(&f, 3)); diff != "" {
-		t.Error(diff)
 	}
 }
 

@@ -21,6 +21,8 @@ type cause struct {
 	total []int64
 	// computed is the run's computing; of an imbalance only.
 	computed *computing
+	// less is the excess to take away where it is, as negative ns; of a group only.
+	less map[cell][]int64
 	// mean is the time that computing before a call takes on average, in ns; of variation only.
 	mean map[rankSite]int64
 	// varies is the call before which it varies most; of variation only.
@@ -197,15 +199,20 @@ func imbalancesOf(delays []*critical.Delay, computed *computing, place func(int3
 	if len(over) == 0 {
 		return nil, func(int32, causeKey) int { return 0 }
 	}
-	lines := linesOf(computed, place, len(total))
-	if groups := groupsOfRanks(deductOrder(lines, total)); len(groups) > 0 {
+	if groups := groupsOfRanks(deductOrder(stretchesOf(computed, len(total)), total)); len(groups) > 0 {
 		for _, g := range groups {
-			all = append(all, g.cause(total))
+			all = append(all, g.cause(computed, place, total))
 		}
-		return all, groupOf(groups, delays, place)
+		return all, groupOf(all, delays, place)
+	}
+	less := make([]int64, len(total))
+	for rank, ns := range over {
+		less[rank] = -ns
 	}
 	ranks := imbalanced(delays, over, total)
-	return []*cause{{rule: Imbalance, parts: partsOf(over, computed, place, len(total)), total: total, computed: computed}}, func(rank int32, _ causeKey) int {
+	c := &cause{rule: Imbalance, total: total, computed: computed}
+	c.parts = partsOf(computed.divided(len(total)).whole().spread(less), computed, place, len(total))
+	return []*cause{c}, func(rank int32, _ causeKey) int {
 		if ranks[rank] {
 			return 1
 		}
@@ -213,24 +220,26 @@ func imbalancesOf(delays []*critical.Delay, computed *computing, place func(int3
 	}
 }
 
-// partsOf is where overloaded ranks compute what they have too much.
-func partsOf(overloaded map[int32]int64, computed *computing, place func(int32) string, ranks int) (parts []*part) {
-	byPlace, less := map[causeKey]*part{}, make([]int64, ranks)
-	for rank, ns := range overloaded {
-		less[rank] = -ns
-	}
-	for at, ns := range computed.whole().spread(less) {
-		if ns[0] == 0 {
+// partsOf is where ranks compute what they have too much. less is that by cell and slice, as negative ns.
+func partsOf(less map[cell][]int64, computed *computing, place func(int32) string, ranks int) (parts []*part) {
+	byPlace, all := map[causeKey]*part{}, computed.divided(ranks).whole()
+	for at, list := range less {
+		sum := int64(0)
+		for _, ns := range list {
+			sum -= ns
+		}
+		if sum == 0 {
 			continue
 		}
 		k := causeKey{place: place(at.site), call: computed.calls[at.site]}
 		p := byPlace[k]
 		if p == nil {
-			p = &part{place: k.place, call: k.call, excess: map[int32]int64{}, bySite: map[int32]int64{}}
+			p = &part{place: k.place, call: k.call, excess: map[int32]int64{}, computed: map[int32]int64{}, bySite: map[int32]int64{}}
 			byPlace[k], parts = p, append(parts, p)
 		}
-		p.excess[at.rank] -= ns[0]
-		p.bySite[at.site] -= ns[0]
+		p.excess[at.rank] += sum
+		p.computed[at.rank] += all[at][0].ns
+		p.bySite[at.site] += sum
 	}
 	sortParts(parts)
 	return parts

@@ -275,7 +275,7 @@ func (d *Diagnosis) run(ctx context.Context, r *run.Run, o Options) error {
 		f := &d.Findings[i]
 		f.Window = d.window(f)
 		f.attach(computed, r.Place(ctx), d.Ranks)
-		f.setCallers(ways, cost, d.Ranks)
+		f.setCallers(ways, cost)
 	}
 	if n := o.Finding; n > 0 && n <= len(d.Findings) {
 		if err := d.look(ctx, w, &d.Findings[n-1], path); err != nil {

@@ -8,62 +8,70 @@ import (
 	"github.com/commq/commq/models/critical"
 )
 
-// line is what ranks compute before one call of the program.
-type line struct {
-	key   causeKey
-	sites []int32
+// stretch is what ranks compute between a common call and the next one. Ranks are compared there and not line by line:
+// at a line that only some ranks reach they may do what others do before other lines.
+type stretch struct {
+	after int32 // the common call site before it; noSite before the first one
+	cells cells
 	ns    []int64 // by rank
 	// excess is by how many ns ranks compute longer there than the mean of the ranks that do not.
 	excess map[int32]int64
 }
 
-// linesOf are the lines before which ranks compute differently long, the one with the longest excess first.
-func linesOf(computed *computing, place func(int32) string, ranks int) (all []*line) {
-	byKey := map[causeKey]*line{}
-	for at, ns := range computed.ns {
-		k := causeKey{place: place(at.site), call: computed.calls[at.site]}
-		l := byKey[k]
-		if l == nil {
-			l = &line{key: k, ns: make([]int64, ranks)}
-			byKey[k] = l
+// stretchesOf are the stretches in which ranks compute differently long, the one with the longest excess first.
+func stretchesOf(computed *computing, ranks int) (all []*stretch) {
+	byAfter := map[int32]*stretch{}
+	for at, list := range computed.divided(ranks) {
+		s := byAfter[at.after]
+		if s == nil {
+			s = &stretch{after: at.after, cells: cells{}, ns: make([]int64, ranks)}
+			byAfter[at.after] = s
 		}
-		if l.ns[at.rank] += ns; !slices.Contains(l.sites, at.site) {
-			l.sites = append(l.sites, at.site)
-		}
-	}
-	for _, l := range byKey {
-		if l.findExcess(); len(l.excess) > 0 {
-			slices.Sort(l.sites)
-			all = append(all, l)
+		s.cells[at] = list
+		for _, x := range list {
+			s.ns[at.rank] += x.ns
 		}
 	}
-	slices.SortFunc(all, func(a, b *line) int {
-		return cmp.Or(cmp.Compare(sumOf(b.excess), sumOf(a.excess)), cmp.Compare(a.key.place, b.key.place),
-			cmp.Compare(a.key.call, b.key.call))
+	for _, s := range byAfter {
+		if s.findExcess(); len(s.excess) > 0 {
+			all = append(all, s)
+		}
+	}
+	slices.SortFunc(all, func(a, b *stretch) int {
+		return cmp.Or(cmp.Compare(sumOf(b.excess), sumOf(a.excess)), cmp.Compare(a.after, b.after))
 	})
 	return all
 }
 
-func (l *line) findExcess() {
-	l.excess = above(l.ns, meanOf(l.ns))
+func (s *stretch) findExcess() {
+	s.excess = above(s.ns, meanOf(s.ns))
 	var others []int64
-	for rank, ns := range l.ns {
-		if _, found := l.excess[int32(rank)]; !found {
+	for rank, ns := range s.ns {
+		if _, found := s.excess[int32(rank)]; !found {
 			others = append(others, ns)
 		}
 	}
-	for rank := range l.excess {
-		l.excess[rank] = l.ns[rank] - int64(meanOf(others)+0.5)
+	for rank := range s.excess {
+		s.excess[rank] = s.ns[rank] - int64(meanOf(others)+0.5)
 	}
 }
 
-// deductOrder takes away the excess that every rank has somewhere that shares the work, and what a rank has more at one
-// line and less at others: then the ranks do the same work in another order, which is no imbalance. lines keep what is
+// less is the excess to take away, as a negative number of ns, for each cell and slice where the ranks have it.
+func (s *stretch) less() map[cell][]int64 {
+	less := make([]int64, len(s.ns))
+	for rank, ns := range s.excess {
+		less[rank] = -ns
+	}
+	return s.cells.spread(less)
+}
+
+// deductOrder takes away the excess that every rank has somewhere that shares the work, and what a rank has more in one
+// stretch and less in others: then the ranks do the same work in another order, which is no imbalance. all keep what is
 // left. total is the time that each rank computes.
-func deductOrder(lines []*line, total []int64) (left []*line) {
+func deductOrder(all []*stretch, total []int64) (left []*stretch) {
 	sum := make([]int64, len(total))
-	for _, l := range lines {
-		for rank, ns := range l.excess {
+	for _, s := range all {
+		for rank, ns := range s.excess {
 			sum[rank] += ns
 		}
 	}
@@ -71,55 +79,56 @@ func deductOrder(lines []*line, total []int64) (left []*line) {
 	for rank, ns := range workers(total) {
 		least, leastTotal = min(least, sum[rank]), min(leastTotal, ns)
 	}
-	for _, l := range lines {
-		for rank, ns := range l.excess {
+	for _, s := range all {
+		for rank, ns := range s.excess {
 			real := max(0, min(sum[rank]-least, total[rank]-leastTotal))
-			l.excess[rank] = int64(float64(ns) * float64(real) / float64(sum[rank]))
+			s.excess[rank] = int64(float64(ns) * float64(real) / float64(sum[rank]))
 		}
-		maps.DeleteFunc(l.excess, func(_ int32, ns int64) bool { return ns <= 0 })
-		if len(l.excess) > 0 {
-			dropSmall(l.excess)
-			left = append(left, l)
+		maps.DeleteFunc(s.excess, func(_ int32, ns int64) bool { return ns <= 0 })
+		if len(s.excess) > 0 {
+			dropSmall(s.excess)
+			left = append(left, s)
 		}
 	}
-	slices.SortStableFunc(left, func(a, b *line) int { return cmp.Compare(sumOf(b.excess), sumOf(a.excess)) })
+	slices.SortStableFunc(left, func(a, b *stretch) int { return cmp.Compare(sumOf(b.excess), sumOf(a.excess)) })
 	return left
 }
 
-// group are ranks that compute longer than the others before the same lines.
+// group are ranks that compute longer than the others in the same stretches.
 type group struct {
-	lines  []*line
-	excess map[int32]int64 // of all lines, by rank
+	stretches []*stretch
+	excess    map[int32]int64 // of all stretches, by rank
 }
 
-// sameRanks is the part of the excess of both a group and a line that the ranks must have that are in both, for the line
-// to be one of the group's.
+// sameRanks is the part of the excess of both a group and a stretch that the ranks must have that are in both, for the
+// stretch to be one of the group's.
 const sameRanks = 2.0 / 3
 
-func (g *group) has(l *line) bool {
-	ofGroup, ofLine := int64(0), int64(0)
-	for rank, ns := range l.excess {
+func (g *group) has(s *stretch) bool {
+	ofGroup, ofStretch := int64(0), int64(0)
+	for rank, ns := range s.excess {
 		if own, found := g.excess[rank]; found {
-			ofGroup, ofLine = ofGroup+own, ofLine+ns
+			ofGroup, ofStretch = ofGroup+own, ofStretch+ns
 		}
 	}
-	return float64(ofGroup) >= sameRanks*float64(sumOf(g.excess)) && float64(ofLine) >= sameRanks*float64(sumOf(l.excess))
+	return float64(ofGroup) >= sameRanks*float64(sumOf(g.excess)) &&
+		float64(ofStretch) >= sameRanks*float64(sumOf(s.excess))
 }
 
-func (g *group) add(l *line) {
-	g.lines = append(g.lines, l)
-	for rank, ns := range l.excess {
+func (g *group) add(s *stretch) {
+	g.stretches = append(g.stretches, s)
+	for rank, ns := range s.excess {
 		g.excess[rank] += ns
 	}
 }
 
-// dropSmall drops the ranks that hardly matter in the whole group, whatever they are at one line.
+// dropSmall drops the ranks that hardly matter in the whole group, whatever they are in one stretch.
 func (g *group) dropSmall() {
 	dropSmall(g.excess)
-	for _, l := range g.lines {
-		maps.DeleteFunc(l.excess, func(rank int32, _ int64) bool { return g.excess[rank] == 0 })
+	for _, s := range g.stretches {
+		maps.DeleteFunc(s.excess, func(rank int32, _ int64) bool { return g.excess[rank] == 0 })
 	}
-	g.lines = slices.DeleteFunc(g.lines, func(l *line) bool { return len(l.excess) == 0 })
+	g.stretches = slices.DeleteFunc(g.stretches, func(s *stretch) bool { return len(s.excess) == 0 })
 }
 
 const (
@@ -131,13 +140,13 @@ const (
 
 // groupsOfRanks are the groups of ranks that compute longer than others, if there are several: those that matter beside
 // the largest one. It is nil for an imbalance of one group, or without groups.
-func groupsOfRanks(lines []*line) (all []*group) {
-	for _, l := range lines {
-		i := slices.IndexFunc(all, func(g *group) bool { return g.has(l) })
+func groupsOfRanks(stretches []*stretch) (all []*group) {
+	for _, s := range stretches {
+		i := slices.IndexFunc(all, func(g *group) bool { return g.has(s) })
 		if i < 0 {
 			i, all = len(all), append(all, &group{excess: map[int32]int64{}})
 		}
-		all[i].add(l)
+		all[i].add(s)
 	}
 	longest, sum, kept := int64(0), int64(0), int64(0)
 	for _, g := range all {
@@ -156,9 +165,9 @@ func groupsOfRanks(lines []*line) (all []*group) {
 	return all
 }
 
-// groupOf tells of which group of ranks the computing of a rank before a call is: that from which at least half of the
-// delays there follow. The numbers begin at 1; 0 is none.
-func groupOf(groups []*group, delays []*critical.Delay, place func(int32) string) func(rank int32, at causeKey) int {
+// groupOf tells of which imbalance of a group the computing of a rank before a call is: that from which at least half of
+// the delays there follow. The numbers begin at 1; 0 is none.
+func groupOf(groups []*cause, delays []*critical.Delay, place func(int32) string) func(rank int32, at causeKey) int {
 	type rankLine struct {
 		rank int32
 		at   causeKey
@@ -170,9 +179,10 @@ func groupOf(groups []*group, delays []*critical.Delay, place func(int32) string
 		}
 	}
 	for i, g := range groups {
-		for _, l := range g.lines {
-			for rank, ns := range l.excess {
-				if k := (rankLine{rank, l.key}); float64(ns) >= float64(delayed[k])/2 {
+		for _, p := range g.parts {
+			for rank, ns := range p.excess {
+				k := rankLine{rank, causeKey{place: p.place, call: p.call}}
+				if of[k] == 0 && float64(ns) >= float64(delayed[k])/2 {
 					of[k] = i + 1
 				}
 			}
@@ -182,15 +192,11 @@ func groupOf(groups []*group, delays []*critical.Delay, place func(int32) string
 }
 
 // cause is the imbalance that a group is.
-func (g *group) cause(total []int64) *cause {
-	c := &cause{rule: Imbalance, total: total, group: true}
-	for _, l := range g.lines {
-		p := &part{place: l.key.place, call: l.key.call, sites: l.sites, excess: l.excess, computed: map[int32]int64{}}
-		for rank := range l.excess {
-			p.computed[rank] = l.ns[rank]
-		}
-		c.parts = append(c.parts, p)
+func (g *group) cause(computed *computing, place func(int32) string, total []int64) *cause {
+	less := map[cell][]int64{}
+	for _, s := range g.stretches {
+		maps.Copy(less, s.less())
 	}
-	sortParts(c.parts)
-	return c
+	return &cause{rule: Imbalance, total: total, group: true, less: less, computed: computed,
+		parts: partsOf(less, computed, place, len(total))}
 }

@@ -2,43 +2,74 @@ package diagnose
 
 import (
 	"fmt"
-	"github.com/commq/commq/schema"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/commq/commq/schema"
 )
 
-// Ranks with an excess at different lines are groups; the same ranks at several lines are one, as are ranks that do the
-// same work at other lines.
+// Ranks with an excess between different calls are groups; the same ranks in several places are one, as are ranks that do
+// the same work before other lines.
 func TestGroupsOfRanks(t *testing.T) {
+	const none = -1 // the rank does not reach the line
 	for _, c := range []struct {
 		name  string
 		lines [][]int64 // computing of each rank, by line
-		want  string
+		want  string    // the excess of each group, and the line that is named
 	}{
-		{"two groups", [][]int64{{20, 20, 20, 25}, {3, 3, 0, 0}}, "[map[0:3 1:3] map[3:5]]"},
+		{"two groups", [][]int64{{20, 20, 20, 25}, {3, 3, 0, 0}}, "[map[0:3 1:3] at 1 map[3:5] at 0]"},
 		{"a rank at one line, with another at a second", [][]int64{{20, 20, 20, 25}, {20, 20, 24, 24}},
-			"[map[2:4 3:4] map[3:5]]"},
+			"[map[2:4 3:4] at 1 map[3:5] at 0]"},
 		{"the same ranks at two lines", [][]int64{{20, 25, 20, 25}, {20, 23, 20, 23}}, "[]"},
 		{"another order", [][]int64{{5, 0, 5, 0}, {20, 25, 20, 25}}, "[]"},
 		{"another order, and more to do", [][]int64{{24, 24, 30, 0}, {0, 0, 0, 24}}, "[]"},
-		{"a rank that hardly matters in a group", [][]int64{{60, 20, 20, 20}, {28, 20, 24, 20}, {20, 20, 20, 40}}, "[map[0:48] map[3:20]]"},
+		{"a rank that hardly matters in a group", [][]int64{{60, 20, 20, 20}, {28, 20, 24, 20}, {20, 20, 20, 40}},
+			"[map[0:48] at 0 map[3:20] at 2]"},
 		{"a small second group", [][]int64{{20, 20, 20, 60}, {21, 20, 20, 20}}, "[]"},
+		{"the same work before lines of some ranks", [][]int64{{30, 20, 20, 20}, {25, 25, none, none}, {none, none, 25, 25},
+			{20, 20, 20, 25}}, "[map[0:10] at 0 map[3:5] at 3]"},
 	} {
-		computed := &computing{ns: map[rankSite]int64{}}
-		total := make([]int64, len(c.lines[0]))
+		var calls []computes
 		for site, ns := range c.lines {
 			for rank, x := range ns {
-				computed.ns[rankSite{int32(rank), int32(site)}] = x
-				total[rank] += x
+				if x != none {
+					calls = append(calls, computes{int32(rank), int32(site), x})
+				}
 			}
 		}
-		var got []map[int32]int64
-		lines := linesOf(computed, func(site int32) string { return fmt.Sprint(site) }, len(total))
-		for _, g := range groupsOfRanks(deductOrder(lines, total)) {
-			got = append(got, g.excess)
+		computed := divided(calls, len(c.lines[0]))
+		total := computed.total(len(c.lines[0]))
+		var got []string
+		for _, g := range groupsOfRanks(deductOrder(stretchesOf(computed, len(total)), total)) {
+			first := g.cause(computed, func(site int32) string { return fmt.Sprint(site) }, total).parts[0]
+			got = append(got, fmt.Sprint(g.excess, " at ", first.place))
 		}
 		if text := fmt.Sprint(got); text != c.want {
 			t.Errorf("%s: %s, want %s", c.name, text, c.want)
 		}
+	}
+}
+
+// What the ranks of a group compute too much is taken away where they do, and nowhere else.
+func TestWithoutGroup(t *testing.T) {
+	var calls []computes
+	var want []int64
+	for range 3 {
+		calls = append(calls, computes{0, 7, 50}, computes{1, 7, 20}, computes{0, 8, 20}, computes{1, 8, 60})
+		want = append(want, 20, 20, 20, 60)
+	}
+	computed := divided(calls, 2)
+	g := &group{excess: map[int32]int64{}}
+	for _, s := range stretchesOf(computed, 2) {
+		if s.excess[0] > 0 {
+			g.add(s)
+		}
+	}
+	b := batch(calls)
+	g.cause(computed, func(site int32) string { return fmt.Sprint(site) }, computed.total(2)).change().apply(b)
+	if diff := cmp.Diff(want, b.ComputeNs); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
 	}
 }
 

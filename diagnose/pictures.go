@@ -33,10 +33,7 @@ func (f *Finding) attach(c *computing, place func(int32) string, ranks int) {
 
 // inTurn is the mean time of computing before calls of some sites, by rank and in slices of the run.
 func (c *computing) inTurn(sites []int32, ranks int) [][]float64 {
-	divided, parts := c.cells, 1
-	if divided == nil {
-		divided = c.whole()
-	}
+	divided, parts := c.divided(ranks), 1
 	long := map[int32]int{} // number of slices, by the common call site that they are of
 	for at, list := range divided {
 		long[at.after] = max(long[at.after], len(list))

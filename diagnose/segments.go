@@ -123,15 +123,27 @@ func (c cells) add(at *walk, b *schema.Events) {
 	}
 }
 
-// whole returns the cells with all slices together. A run that was not divided has no common calls.
-func (c *computing) whole() cells {
-	all := cells{}
-	if c.cells == nil {
-		for at, ns := range c.ns {
-			all[cell{at.rank, noSite, at.site}] = []amount{{ns, c.rows[at]}}
-		}
+// divided are the cells of the run. In one that was not divided computing before the calls of a common site is between
+// two common calls, and all other computing together.
+func (c *computing) divided(ranks int) cells {
+	if c.cells != nil {
+		return c.cells
 	}
-	for at, list := range c.cells {
+	common, all := c.common(ranks), cells{}
+	for at, ns := range c.ns {
+		k := cell{at.rank, noSite, at.site}
+		if common[at.site] > 0 {
+			k.after = at.site
+		}
+		all[k] = []amount{{ns, c.rows[at]}}
+	}
+	return all
+}
+
+// whole returns the cells with all slices together.
+func (c cells) whole() cells {
+	all := cells{}
+	for at, list := range c {
 		sum := amount{}
 		for _, x := range list {
 			sum.ns, sum.calls = sum.ns+x.ns, sum.calls+x.calls

@@ -83,7 +83,8 @@ func TestImbalanceBesideLinesOfSomeRanks(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	c := divided(calls, 2)
-	parts := partsOf(overloaded(c.total(2)), c, func(site int32) string { return fmt.Sprint(site) }, 2)
+	less := c.cells.whole().spread([]int64{-64 * 20, 0})
+	parts := partsOf(less, c, func(site int32) string { return fmt.Sprint(site) }, 2)
 	if len(parts) != 1 || parts[0].place != "9" || parts[0].excess[0] != 64*20 {
 		t.Errorf("parts: %+v, want 1280 ns at 9", parts)
 	}

@@ -191,18 +191,18 @@ func onlySends(call schema.CallID) bool {
 func scaled(ns int64, factor float64) int64 { return int64(float64(ns)*factor + 0.5) }
 
 // change is how a run differs that does not have the cause. Without an imbalance all ranks that share the work
-// compute as long as their mean; without that of a group, its ranks compute as long as the others at
-// its lines. Without variation computing before a call always takes a rank its mean time. Without
+// compute as long as their mean; without that of a group, its ranks compute as long as the others where they compute
+// longer. Without variation computing before a call always takes a rank its mean time. Without
 // any other cause, the ranks that have it compute their excess after the call instead of before it.
 func (c *cause) change() *change {
-	switch c.rule {
-	case Variation:
+	switch {
+	case c.rule == Variation:
 		return &change{each: c.mean}
-	case Imbalance:
-		if !c.group {
-			work := workers(c.total)
-			return c.even(meanOfWorkers(c.total), func(rank int32) bool { return work[rank] > 0 })
-		}
+	case c.group:
+		return c.computed.changedBy(c.less)
+	case c.rule == Imbalance:
+		work := workers(c.total)
+		return c.even(meanOfWorkers(c.total), func(rank int32) bool { return work[rank] > 0 })
 	}
 	k := &change{factor: map[rankSite]float64{}, owed: map[int32]int64{}}
 	for _, p := range c.parts {
@@ -214,14 +214,7 @@ func (c *cause) change() *change {
 			}
 		}
 	}
-	if !c.group {
-		return k
-	}
-	less := &change{scale: map[cell]*scaling{}, at: newWalk(nil)} // what they compute too much need not be done
-	for at, factor := range k.factor {
-		less.scale[cell{at.rank, noSite, at.site}] = &scaling{factor: []float64{factor}, more: []int64{0}}
-	}
-	return less
+	return k
 }
 
 // even makes some of the ranks compute as long as ns, by changing what they compute where they differ from the others.
@@ -232,11 +225,16 @@ func (c *cause) even(ns float64, some func(rank int32) bool) *change {
 			more[rank] = int64(ns) - total
 		}
 	}
-	k := &change{scale: map[cell]*scaling{}, at: newWalk(c.computed.sites)}
-	for at, list := range c.computed.cells.spread(more) {
+	return c.computed.changedBy(c.computed.cells.spread(more))
+}
+
+// changedBy makes ranks compute so many ns more, or less if it is negative, by cell and slice.
+func (c *computing) changedBy(more map[cell][]int64) *change {
+	k := &change{scale: map[cell]*scaling{}, at: newWalk(c.sites)}
+	for at, list := range more {
 		s := &scaling{factor: make([]float64, len(list)), more: make([]int64, len(list))}
 		for i, ns := range list {
-			if was := c.computed.cells[at][i]; was.ns > 0 {
+			if was := c.cells[at][i]; was.ns > 0 {
 				s.factor[i] = max(0, 1+float64(ns)/float64(was.ns))
 			} else if was.calls > 0 {
 				s.more[i] = ns / was.calls
