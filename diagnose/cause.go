@@ -199,7 +199,7 @@ func imbalancesOf(delays []*critical.Delay, computed *computing, place func(int3
 	if len(over) == 0 {
 		return nil, func(int32, causeKey) int { return 0 }
 	}
-	if groups := groupsOfRanks(deductOrder(stretchesOf(computed, len(total)), total)); len(groups) > 0 {
+	if groups := groupsOfRanks(deductOrder(stretchesOf(computed, place, len(total)), total)); len(groups) > 0 {
 		for _, g := range groups {
 			all = append(all, g.cause(computed, place, total))
 		}

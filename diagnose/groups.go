@@ -8,10 +8,10 @@ import (
 	"github.com/commq/commq/models/critical"
 )
 
-// stretch is what ranks compute between a common call and the next one. Ranks are compared there and not line by line:
-// at a line that only some ranks reach they may do what others do before other lines.
+// stretch is what ranks compute before a common call, since the common call before it. Ranks are compared there and not
+// line by line: at a line that only some ranks reach they may do what others do before other lines.
 type stretch struct {
-	after int32 // the common call site before it; noSite before the first one
+	end   causeKey // the common call; none in the last one of a run
 	cells cells
 	ns    []int64 // by rank
 	// excess is by how many ns ranks compute longer there than the mean of the ranks that do not.
@@ -19,28 +19,54 @@ type stretch struct {
 }
 
 // stretchesOf are the stretches in which ranks compute differently long, the one with the longest excess first.
-func stretchesOf(computed *computing, ranks int) (all []*stretch) {
-	byAfter := map[int32]*stretch{}
-	for at, list := range computed.divided(ranks) {
-		s := byAfter[at.after]
+func stretchesOf(computed *computing, place func(int32) string, ranks int) (all []*stretch) {
+	divided, byEnd := computed.divided(ranks), map[causeKey]*stretch{}
+	ends := divided.ends(computed.common(ranks))
+	for at, list := range divided {
+		end := causeKey{}
+		if site, found := ends[at.after]; found {
+			end = causeKey{place: place(site), call: computed.calls[site]}
+		}
+		s := byEnd[end]
 		if s == nil {
-			s = &stretch{after: at.after, cells: cells{}, ns: make([]int64, ranks)}
-			byAfter[at.after] = s
+			s = &stretch{end: end, cells: cells{}, ns: make([]int64, ranks)}
+			byEnd[end] = s
 		}
 		s.cells[at] = list
 		for _, x := range list {
 			s.ns[at.rank] += x.ns
 		}
 	}
-	for _, s := range byAfter {
+	for _, s := range byEnd {
 		if s.findExcess(); len(s.excess) > 0 {
 			all = append(all, s)
 		}
 	}
 	slices.SortFunc(all, func(a, b *stretch) int {
-		return cmp.Or(cmp.Compare(sumOf(b.excess), sumOf(a.excess)), cmp.Compare(a.after, b.after))
+		return cmp.Or(cmp.Compare(sumOf(b.excess), sumOf(a.excess)), cmp.Compare(a.end.place, b.end.place),
+			cmp.Compare(a.end.call, b.end.call))
 	})
 	return all
+}
+
+// ends are the common call sites that follow others most often, by the one before.
+func (c cells) ends(common map[int32]int64) map[int32]int32 {
+	calls := map[[2]int32]int64{}
+	for at, list := range c {
+		if common[at.site] > 0 {
+			for _, x := range list {
+				calls[[2]int32{at.after, at.site}] += x.calls
+			}
+		}
+	}
+	ends := map[int32]int32{}
+	for way, n := range calls {
+		site, found := ends[way[0]]
+		if most := calls[[2]int32{way[0], site}]; !found || n > most || n == most && way[1] < site {
+			ends[way[0]] = way[1]
+		}
+	}
+	return ends
 }
 
 func (s *stretch) findExcess() {

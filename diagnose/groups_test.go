@@ -9,6 +9,9 @@ import (
 	"github.com/commq/commq/schema"
 )
 
+// siteName names call sites by their number.
+func siteName(site int32) string { return fmt.Sprint(site) }
+
 // Ranks with an excess between different calls are groups; the same ranks in several places are one, as are ranks that do
 // the same work before other lines.
 func TestGroupsOfRanks(t *testing.T) {
@@ -29,6 +32,8 @@ func TestGroupsOfRanks(t *testing.T) {
 		{"a small second group", [][]int64{{20, 20, 20, 60}, {21, 20, 20, 20}}, "[]"},
 		{"the same work before lines of some ranks", [][]int64{{30, 20, 20, 20}, {25, 25, none, none}, {none, none, 25, 25},
 			{20, 20, 20, 25}}, "[map[0:10] at 0 map[3:5] at 3]"},
+		{"work of one rank alone", [][]int64{{20, 20, 20, 26}, {90, none, none, none}, {21, 20, 20, 20}, {20, 20, 20, 60}},
+			"[map[0:91] at 1 map[3:46] at 3]"},
 	} {
 		var calls []computes
 		for site, ns := range c.lines {
@@ -41,8 +46,8 @@ func TestGroupsOfRanks(t *testing.T) {
 		computed := divided(calls, len(c.lines[0]))
 		total := computed.total(len(c.lines[0]))
 		var got []string
-		for _, g := range groupsOfRanks(deductOrder(stretchesOf(computed, len(total)), total)) {
-			first := g.cause(computed, func(site int32) string { return fmt.Sprint(site) }, total).parts[0]
+		for _, g := range groupsOfRanks(deductOrder(stretchesOf(computed, siteName, len(total)), total)) {
+			first := g.cause(computed, siteName, total).parts[0]
 			got = append(got, fmt.Sprint(g.excess, " at ", first.place))
 		}
 		if text := fmt.Sprint(got); text != c.want {
@@ -61,13 +66,13 @@ func TestWithoutGroup(t *testing.T) {
 	}
 	computed := divided(calls, 2)
 	g := &group{excess: map[int32]int64{}}
-	for _, s := range stretchesOf(computed, 2) {
+	for _, s := range stretchesOf(computed, siteName, 2) {
 		if s.excess[0] > 0 {
 			g.add(s)
 		}
 	}
 	b := batch(calls)
-	g.cause(computed, func(site int32) string { return fmt.Sprint(site) }, computed.total(2)).change().apply(b)
+	g.cause(computed, siteName, computed.total(2)).change().apply(b)
 	if diff := cmp.Diff(want, b.ComputeNs); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

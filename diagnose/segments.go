@@ -159,20 +159,32 @@ func (c cells) whole() cells {
 // sites between two of them.
 func (c cells) spread(more []int64) map[cell][]int64 {
 	between := c.between()
-	apart, inside := between.differences(more), c.differences(more)
-	all, within := make([]share, len(more)), map[cell][]share{}
+	apart, all := between.differences(more), make([]share, len(more))
 	for k, list := range between {
 		for i, x := range list {
 			all[k.rank].add(x, apart[k][i])
 		}
 	}
+	return c.inside(more, between, func(to cell, i int) int64 {
+		return int64(float64(more[to.rank]) * all[to.rank].of(between[to][i], apart[to][i]))
+	})
+}
+
+// inside divides what ranks are to compute more between two common calls, of, among the call sites there. What a rank
+// computes longer than it differs from others at the sites that it shares with them, it does where only some ranks come.
+func (c cells) inside(more []int64, between cells, of func(interval cell, slice int) int64) map[cell][]int64 {
+	differ, someOnly := c.differences(more), c.ofSome(between)
+	within, alone := map[cell][]share{}, map[cell][]share{}
 	for k, list := range c {
 		to := k.interval()
 		if within[to] == nil {
-			within[to] = make([]share, len(between[to]))
+			within[to], alone[to] = make([]share, len(between[to])), make([]share, len(between[to]))
 		}
 		for i, x := range list {
-			within[to][i].add(x, inside[k][i])
+			within[to][i].add(x, differ[k][i])
+			if someOnly(k, i) {
+				alone[to][i].add(x, 0)
+			}
 		}
 	}
 	parts := map[cell][]int64{}
@@ -183,11 +195,29 @@ func (c cells) spread(more []int64) map[cell][]int64 {
 		to := k.interval()
 		parts[k] = make([]int64, len(list))
 		for i, x := range list {
-			part := all[k.rank].of(between[to][i], apart[to][i]) * within[to][i].of(x, inside[k][i])
-			parts[k][i] = int64(float64(more[k.rank]) * part)
+			ns, shared := of(to, i), within[to][i]
+			rest := -ns - shared.differ
+			if rest <= 0 || alone[to][i].ns == 0 {
+				parts[k][i] = int64(float64(ns) * shared.of(x, differ[k][i]))
+				continue
+			}
+			parts[k][i] = -differ[k][i]
+			if someOnly(k, i) {
+				parts[k][i] -= int64(float64(rest) * alone[to][i].of(x, 0))
+			}
 		}
 	}
 	return parts
+}
+
+// ofSome reports of which cells and slices not all ranks that come between the common calls reach the call site.
+func (c cells) ofSome(between cells) func(k cell, slice int) bool {
+	everyone := func(int32) bool { return true }
+	site, interval := c.sums(everyone), between.sums(everyone)
+	return func(k cell, slice int) bool {
+		k.rank = 0
+		return site[k][slice].calls < interval[k.interval()][slice].calls
+	}
 }
 
 // interval is the cell of all call sites between the same common calls.
@@ -209,10 +239,38 @@ func (c cells) between() cells {
 }
 
 // differences are by how much ranks compute more than the ranks do on average that are to compute less, and less those
-// that are to compute more. The average is that of the ranks that reach the cell.
+// that are to compute more. The average is that of the ranks that reach the cell and are to stay as they are, or else of
+// all that reach it.
 func (c cells) differences(more []int64) map[cell][]int64 {
-	sums := map[cell]*[mostSlices]amount{} // of all ranks; calls is the number of ranks
+	all, others := c.sums(func(int32) bool { return true }), c.sums(func(rank int32) bool { return more[rank] == 0 })
+	differ := map[cell][]int64{}
 	for k, list := range c {
+		differ[k] = make([]int64, len(list))
+		of := cell{0, k.after, k.site}
+		for i, x := range list {
+			sum := all[of][i]
+			if rest := others[of]; rest != nil && rest[i].calls > 0 {
+				sum = rest[i]
+			}
+			d := x.ns - sum.ns/max(1, sum.calls)
+			if more[k.rank] > 0 {
+				d = -d
+			}
+			if x.calls > 0 {
+				differ[k][i] = max(0, d)
+			}
+		}
+	}
+	return differ
+}
+
+// sums are of some ranks together, as cells of rank 0; calls is the number of ranks.
+func (c cells) sums(of func(rank int32) bool) map[cell]*[mostSlices]amount {
+	sums := map[cell]*[mostSlices]amount{}
+	for k, list := range c {
+		if !of(k.rank) {
+			continue
+		}
 		k.rank = 0
 		if sums[k] == nil {
 			sums[k] = &[mostSlices]amount{}
@@ -223,21 +281,7 @@ func (c cells) differences(more []int64) map[cell][]int64 {
 			}
 		}
 	}
-	all := map[cell][]int64{}
-	for k, list := range c {
-		all[k] = make([]int64, len(list))
-		sum := sums[cell{0, k.after, k.site}]
-		for i, x := range list {
-			d := x.ns - sum[i].ns/max(1, sum[i].calls)
-			if more[k.rank] > 0 {
-				d = -d
-			}
-			if x.calls > 0 {
-				all[k][i] = max(0, d)
-			}
-		}
-	}
-	return all
+	return sums
 }
 
 // share divides something by differences, or by time where there are none, or else by calls.

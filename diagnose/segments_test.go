@@ -1,7 +1,6 @@
 package diagnose
 
 import (
-	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -84,7 +83,7 @@ func TestImbalanceBesideLinesOfSomeRanks(t *testing.T) {
 	}
 	c := divided(calls, 2)
 	less := c.cells.whole().spread([]int64{-64 * 20, 0})
-	parts := partsOf(less, c, func(site int32) string { return fmt.Sprint(site) }, 2)
+	parts := partsOf(less, c, siteName, 2)
 	if len(parts) != 1 || parts[0].place != "9" || parts[0].excess[0] != 64*20 {
 		t.Errorf("parts: %+v, want 1280 ns at 9", parts)
 	}
