@@ -8,45 +8,68 @@ import (
 	"github.com/commq/commq/models/critical"
 )
 
-// stretch is what ranks compute before a common call, since the common call before it. Ranks are compared there and not
-// line by line: at a line that only some ranks reach they may do what others do before other lines.
+// stretch is what ranks compute between two common calls: before the second one, which all ranks make, or before calls
+// that only some of them make. Ranks are compared there and not line by line: at a line that only some ranks reach they
+// may do what others do before other lines.
 type stretch struct {
-	end   causeKey // the common call; none in the last one of a run
+	stretchKey
 	cells cells
 	ns    []int64 // by rank
 	// excess is by how many ns ranks compute longer there than the mean of the ranks that do not.
 	excess map[int32]int64
 }
 
+// stretchKey tells stretches apart.
+type stretchKey struct {
+	end  causeKey // the second common call; none after the last one of a run
+	some bool     // before calls that only some ranks make
+}
+
+func (k stretchKey) compare(b stretchKey) int {
+	number := map[bool]int{true: 1}
+	return cmp.Or(cmp.Compare(k.end.place, b.end.place), cmp.Compare(k.end.call, b.end.call),
+		cmp.Compare(number[k.some], number[b.some]))
+}
+
 // stretchesOf are the stretches in which ranks compute differently long, the one with the longest excess first.
 func stretchesOf(computed *computing, place func(int32) string, ranks int) (all []*stretch) {
-	divided, byEnd := computed.divided(ranks), map[causeKey]*stretch{}
-	ends := divided.ends(computed.common(ranks))
+	byKey, byEnd := map[stretchKey]*stretch{}, map[causeKey][]*stretch{}
+	divided, common := computed.divided(ranks), computed.common(ranks)
+	ends := divided.ends(common)
 	for at, list := range divided {
-		end := causeKey{}
+		k := stretchKey{some: common[at.site] == 0}
 		if site, found := ends[at.after]; found {
-			end = causeKey{place: place(site), call: computed.calls[site]}
+			k.end = causeKey{place: place(site), call: computed.calls[site]}
 		}
-		s := byEnd[end]
+		s := byKey[k]
 		if s == nil {
-			s = &stretch{end: end, cells: cells{}, ns: make([]int64, ranks)}
-			byEnd[end] = s
+			s = &stretch{stretchKey: k, cells: cells{}, ns: make([]int64, ranks)}
+			byKey[k], byEnd[k.end] = s, append(byEnd[k.end], s)
 		}
 		s.cells[at] = list
 		for _, x := range list {
 			s.ns[at.rank] += x.ns
 		}
 	}
-	for _, s := range byEnd {
-		if s.findExcess(); len(s.excess) > 0 {
-			all = append(all, s)
+	for _, both := range byEnd {
+		total := make([]int64, ranks)
+		for _, s := range both {
+			s.findExcess()
+			for rank, ns := range s.ns {
+				total[rank] += ns
+			}
 		}
+		all = append(all, deductOrder(both, total)...)
 	}
-	slices.SortFunc(all, func(a, b *stretch) int {
-		return cmp.Or(cmp.Compare(sumOf(b.excess), sumOf(a.excess)), cmp.Compare(a.end.place, b.end.place),
-			cmp.Compare(a.end.call, b.end.call))
-	})
+	sortStretches(all)
 	return all
+}
+
+// sortStretches puts the stretch with the longest excess first.
+func sortStretches(all []*stretch) {
+	slices.SortFunc(all, func(a, b *stretch) int {
+		return cmp.Or(cmp.Compare(sumOf(b.excess), sumOf(a.excess)), a.compare(b.stretchKey))
+	})
 }
 
 // ends are the common call sites that follow others most often, by the one before.
@@ -82,7 +105,7 @@ func (s *stretch) findExcess() {
 	}
 }
 
-// less is the excess to take away, as a negative number of ns, for each cell and slice where the ranks have it.
+// less is the excess to take away, as negative ns, for each cell and slice where the ranks have it.
 func (s *stretch) less() map[cell][]int64 {
 	less := make([]int64, len(s.ns))
 	for rank, ns := range s.excess {
@@ -92,8 +115,8 @@ func (s *stretch) less() map[cell][]int64 {
 }
 
 // deductOrder takes away the excess that every rank has somewhere that shares the work, and what a rank has more in one
-// stretch and less in others: then the ranks do the same work in another order, which is no imbalance. all keep what is
-// left. total is the time that each rank computes.
+// stretch and less in others: then the ranks do the same work in another order, which is no imbalance. It returns the
+// stretches with what is left. total is the time that each rank computes in all of them, and in others that do not differ.
 func deductOrder(all []*stretch, total []int64) (left []*stretch) {
 	sum := make([]int64, len(total))
 	for _, s := range all {
@@ -116,14 +139,14 @@ func deductOrder(all []*stretch, total []int64) (left []*stretch) {
 			left = append(left, s)
 		}
 	}
-	slices.SortStableFunc(left, func(a, b *stretch) int { return cmp.Compare(sumOf(b.excess), sumOf(a.excess)) })
+	sortStretches(left)
 	return left
 }
 
-// group are ranks that compute longer than the others in the same stretches.
+// group are ranks that compute longer than the others in the same places.
 type group struct {
 	stretches []*stretch
-	excess    map[int32]int64 // of all stretches, by rank
+	excess    map[int32]int64 // of all of them, by rank
 }
 
 // sameRanks is the part of the excess of both a group and a stretch that the ranks must have that are in both, for the
@@ -154,7 +177,6 @@ func (g *group) dropSmall() {
 	for _, s := range g.stretches {
 		maps.DeleteFunc(s.excess, func(rank int32, _ int64) bool { return g.excess[rank] == 0 })
 	}
-	g.stretches = slices.DeleteFunc(g.stretches, func(s *stretch) bool { return len(s.excess) == 0 })
 }
 
 const (

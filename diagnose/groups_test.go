@@ -34,6 +34,7 @@ func TestGroupsOfRanks(t *testing.T) {
 			{20, 20, 20, 25}}, "[map[0:10] at 0 map[3:5] at 3]"},
 		{"work of one rank alone", [][]int64{{20, 20, 20, 26}, {90, none, none, none}, {21, 20, 20, 20}, {20, 20, 20, 60}},
 			"[map[0:91] at 1 map[3:46] at 3]"},
+		{"lines of some ranks and the next one of all", [][]int64{{3, 3, none, none}, {20, 20, 20, 25}}, "[map[0:3 1:3] at 0 map[3:5] at 1]"},
 	} {
 		var calls []computes
 		for site, ns := range c.lines {

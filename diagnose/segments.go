@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"context"
+	"math"
 
 	"github.com/commq/commq/run"
 	"github.com/commq/commq/schema"
@@ -166,7 +167,7 @@ func (c cells) spread(more []int64) map[cell][]int64 {
 		}
 	}
 	return c.inside(more, between, func(to cell, i int) int64 {
-		return int64(float64(more[to.rank]) * all[to.rank].of(between[to][i], apart[to][i]))
+		return int64(math.Round(float64(more[to.rank]) * all[to.rank].of(between[to][i], apart[to][i])))
 	})
 }
 
@@ -198,12 +199,12 @@ func (c cells) inside(more []int64, between cells, of func(interval cell, slice 
 			ns, shared := of(to, i), within[to][i]
 			rest := -ns - shared.differ
 			if rest <= 0 || alone[to][i].ns == 0 {
-				parts[k][i] = int64(float64(ns) * shared.of(x, differ[k][i]))
+				parts[k][i] = int64(math.Round(float64(ns) * shared.of(x, differ[k][i])))
 				continue
 			}
 			parts[k][i] = -differ[k][i]
 			if someOnly(k, i) {
-				parts[k][i] -= int64(float64(rest) * alone[to][i].of(x, 0))
+				parts[k][i] -= int64(math.Round(float64(rest) * alone[to][i].of(x, 0)))
 			}
 		}
 	}
