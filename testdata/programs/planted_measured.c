@@ -40,7 +40,7 @@ static void polling(void)
 		MPI_Recv(sum, 1, MPI_BYTE, 1, TAG + 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
-/* Rank 1 posts its receive long after the message was sent, which only then is transferred. */
+/* Rank 1 posts its receive long after it knows that the message was sent, which only then is transferred. */
 static void unexpected_messages(void)
 {
 	static char large[1 << 24];
@@ -48,6 +48,8 @@ static void unexpected_messages(void)
 
 	if (rank == 0)
 		MPI_Isend(large, sizeof large, MPI_BYTE, 1, TAG, MPI_COMM_WORLD, &one);
+	else
+		MPI_Probe(0, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 	work(BASE + us);
 	if (rank == 1)
 		MPI_Recv(large, sizeof large, MPI_BYTE, 0, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* fault unexpected_messages */
