@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/commq/commq/schema"
@@ -17,6 +18,7 @@ type Operand struct {
 
 	Sent  bool  // scratch of package combine
 	Heard int32 // scratch of package combine
+	At    int32 // scratch of package neighbours
 }
 
 // Limits of a first look: the first messages of each way in a cell must show what is going on before all are read.
@@ -178,16 +180,20 @@ func (s *Sample) Unless(leave func(*Operand) bool) (list []*Operand) {
 			}
 		}
 	}
-	within := func(rank int32, seq int64) bool {
-		limit, ok := end[rank]
-		return !ok || seq <= limit
+	until := func(rank int32) int64 {
+		if seq, limited := end[rank]; limited {
+			return seq
+		}
+		return math.MaxInt64
 	}
 	for _, of := range s.Order {
 		for _, w := range SortedWays(of.Ways) {
-			messages := of.Ways[w]
+			if w.Src == w.Dst {
+				continue
+			}
+			messages, sent, done := of.Ways[w], until(w.Src), until(w.Dst)
 			for i := range messages.List {
-				m := &messages.List[i]
-				if m.Src != m.Dst && within(m.Src, m.SendSeq) && within(m.Dst, m.DoneSeq) && !leave(m) {
+				if m := &messages.List[i]; m.SendSeq <= sent && m.DoneSeq <= done && !leave(m) {
 					list = append(list, m)
 				}
 			}

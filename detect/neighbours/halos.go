@@ -2,6 +2,7 @@ package neighbours
 
 import (
 	"cmp"
+	"encoding/binary"
 	"fmt"
 	"slices"
 
@@ -49,6 +50,13 @@ func Find(in *Input, l *ledger.Ledger, first *ledger.Sample) (beyond int64, err 
 	if all != first {
 		found = s.find(all)
 	}
+	total := 0
+	for _, h := range found {
+		for _, in := range h.instances {
+			total += len(in)
+		}
+	}
+	l.Messages = slices.Grow(l.Messages, total)
 	for _, h := range found {
 		h.record(l)
 	}
@@ -57,6 +65,7 @@ func Find(in *Input, l *ledger.Ledger, first *ledger.Sample) (beyond int64, err 
 
 // search searches a sample for exchanges between neighbours.
 type search struct {
+	*index
 	minRanks int
 	taken    *ledger.Owners
 	first    *ledger.Sample // the first messages of each cell
@@ -80,26 +89,14 @@ var haloScopes = []haloScope{
 
 // find returns the exchanges among the messages of a sample that belong to no other operation.
 func (x *search) find(s *ledger.Sample) (out []*halo) {
-	list, known := s.Untaken(x.taken), map[string]bool{}
-	bySite := map[int32][]*ledger.Operand{}
-	for _, m := range list {
-		bySite[m.SendSite] = append(bySite[m.SendSite], m)
-	}
+	x.index = newIndex(s.Untaken(x.taken))
+	used, known := make([]bool, len(x.list)), map[string]bool{}
 	for _, scope := range haloScopes {
-		byScope := map[[2]int32][]*ledger.Operand{}
-		var order [][2]int32
-		for _, m := range list {
-			k := scope.key(m)
-			if byScope[k] == nil {
-				order = append(order, k)
-			}
-			byScope[k] = append(byScope[k], m)
-		}
 		var parts []*halo
-		for _, k := range order {
-			parts = append(parts, mergeDisjoint(classify(bundles(byScope[k], scope.endsAtRepeat)))...)
+		for _, p := range x.divide(used, scope.key) {
+			parts = append(parts, mergeDisjoint(x.classify(x.bundles(&p, scope.endsAtRepeat)))...)
 		}
-		parts = slices.DeleteFunc(mergeSimultaneous(mutual(parts, bySite)), func(h *halo) bool {
+		parts = slices.DeleteFunc(x.mergeSimultaneous(x.mutual(parts)), func(h *halo) bool {
 			key := fmt.Sprint(h.comm, h.ways, h.sendPlaces())
 			if !x.isHalo(h, known[key]) {
 				return true
@@ -107,18 +104,13 @@ func (x *search) find(s *ledger.Sample) (out []*halo) {
 			known[key] = true
 			return false
 		})
-		if len(parts) == 0 {
-			continue
-		}
-		used := map[*ledger.Operand]bool{}
 		for _, h := range parts {
 			for _, in := range h.instances {
 				for _, m := range in {
-					used[m] = true
+					used[m.At] = true
 				}
 			}
 		}
-		list = slices.DeleteFunc(list, func(m *ledger.Operand) bool { return used[m] })
 		out = append(out, parts...)
 	}
 	return out
@@ -126,100 +118,149 @@ func (x *search) find(s *ledger.Sample) (out []*halo) {
 
 // bundles cuts messages into sets in which each rank takes part once: it sends, and all its receives complete after
 // its sends. again is haloScope.endsAtRepeat.
-func bundles(list []*ledger.Operand, again bool) [][]*ledger.Operand {
-	byRank := map[int32][]ledger.Event{}
-	for _, m := range list {
-		byRank[m.Src] = append(byRank[m.Src], ledger.Event{M: m, Send: true})
-		byRank[m.Dst] = append(byRank[m.Dst], ledger.Event{M: m, Send: false})
-	}
-	type end struct {
-		tag, site, peer int32
-		send            bool
-	}
-	connected := rankset.Groups{}
-	sends, recvs := map[*ledger.Operand]int32{}, map[*ledger.Operand]int32{}
-	var rankOf []int32 // by bundle
-	for rank, events := range byRank {
-		slices.SortStableFunc(events, ledger.CompareEvents)
-		seen, got := map[end]bool{}, false
-		for k, e := range events {
-			id := end{e.M.Tag, e.M.SendSite, e.M.Src, false}
-			if e.Send {
-				id.peer, id.send = e.M.Dst, true
-			}
-			if k == 0 || e.Send && got || again && seen[id] {
-				rankOf = append(rankOf, rank)
-				got = false
-				clear(seen)
-			}
-			seen[id] = true
-			got = got || !e.Send
-			if b := int32(len(rankOf) - 1); e.Send {
-				sends[e.M] = b
-			} else {
-				recvs[e.M] = b
-			}
+func (x *index) bundles(p *part, again bool) [][]*ledger.Operand {
+	sends, recvs := make([]int32, len(x.list)), make([]int32, len(x.list)) // by message
+	seen := make([]int32, 2*len(x.lanes))                                  // the last bundle, from 1
+	var rankOf []int32                                                     // by bundle
+	got := false
+	for _, e := range p.events {
+		rank, m := x.rank(e), e.message()
+		id := x.lane[m]<<1 | int32(e&1)
+		if n := len(rankOf); n == 0 || rankOf[n-1] != rank || e.sends() && got || again && seen[id] == int32(n) {
+			rankOf = append(rankOf, rank)
+			got = false
+		}
+		seen[id] = int32(len(rankOf))
+		got = got || !e.sends()
+		if b := int32(len(rankOf) - 1); e.sends() {
+			sends[m] = b
+		} else {
+			recvs[m] = b
 		}
 	}
-	for _, m := range list {
-		connected.Join(sends[m], recvs[m])
+	connected := rankset.NewNumberedGroups(len(rankOf))
+	for _, m := range p.list {
+		connected.Join(sends[m.At], recvs[m.At])
 	}
-	ranks, twice := map[int32]map[int32]bool{}, map[int32]bool{}
+	last, twice := make([]int32, len(rankOf)), make([]bool, len(rankOf)) // by group: its last rank, plus 1
 	for b, rank := range rankOf {
 		c := connected.Root(int32(b))
-		if ranks[c] == nil {
-			ranks[c] = map[int32]bool{}
-		}
-		twice[c] = twice[c] || ranks[c][rank]
-		ranks[c][rank] = true
+		twice[c] = twice[c] || last[c] == rank+1
+		last[c] = rank + 1
 	}
-	return ledger.GroupBy(list, func(_ int, m *ledger.Operand) (int32, bool) {
-		c := connected.Root(sends[m])
-		return c, !twice[c]
+	return gather(p.list, len(rankOf), func(m *ledger.Operand) int32 {
+		if c := connected.Root(sends[m.At]); !twice[c] {
+			return c
+		}
+		return ledger.None
 	})
+}
+
+// gather divides messages by the number that of gives them, less than most, in order of first occurrence. It leaves
+// out those without one.
+func gather(list []*ledger.Operand, most int, of func(*ledger.Operand) int32) (out [][]*ledger.Operand) {
+	count, total := make([]int32, most), 0
+	for _, m := range list {
+		if n := of(m); n != ledger.None {
+			count[n]++
+			total++
+		}
+	}
+	at, all, end := make([]int32, most), make([]*ledger.Operand, total), int32(0) // at: its place in out, plus 1
+	for _, m := range list {
+		n := of(m)
+		if n == ledger.None {
+			continue
+		}
+		if at[n] == 0 {
+			begin := end
+			end += count[n]
+			out = append(out, all[begin:begin:end])
+			at[n] = int32(len(out))
+		}
+		out[at[n]-1] = append(out[at[n]-1], m)
+	}
+	return out
 }
 
 // classify joins the sets whose messages have the same sources, destinations, call sites and order of tags, which may
 // carry the number of the step. The instances are in the order of their ranks' calls.
-func classify(sets [][]*ledger.Operand) (out []*halo) {
-	index := map[string]*halo{}
-	type line struct {
-		ledger.Way
-		site, tag int32
-	}
+func (x *index) classify(sets [][]*ledger.Operand) (out []*halo) {
+	byStreams, byLines := map[string]*halo{}, map[string]*halo{} // most sets have the streams of an earlier one
+	var key []byte
 	for _, set := range sets {
-		lines, tags := make([]line, 0, len(set)), tagsOf(set)
+		key = key[:0]
 		for _, m := range set {
-			tag, _ := slices.BinarySearch(tags, m.Tag)
-			lines = append(lines, line{ledger.Way{Src: m.Src, Dst: m.Dst}, m.SendSite, int32(tag)})
+			key = binary.NativeEndian.AppendUint32(key, uint32(x.stream[m.At]))
 		}
-		slices.SortFunc(lines, func(a, b line) int {
-			return cmp.Or(ledger.CompareWays(a.Way, b.Way), cmp.Compare(a.site, b.site), cmp.Compare(a.tag, b.tag))
-		})
-		key := fmt.Sprint(set[0].Comm, lines)
-		h := index[key]
+		h := byStreams[string(key)]
 		if h == nil {
-			h = &halo{comm: set[0].Comm, cells: map[ledger.Cell]bool{}}
-			for _, l := range lines {
-				h.ways = append(h.ways, l.Way)
-				h.ranks = append(h.ranks, l.Src, l.Dst)
+			lines := linesOf(set)
+			like := fmt.Sprint(set[0].Comm, lines)
+			if h = byLines[like]; h == nil {
+				h = newHalo(set[0].Comm, lines)
+				byLines[like] = h
+				out = append(out, h)
 			}
-			h.ways = slices.Compact(h.ways)
-			slices.Sort(h.ranks)
-			h.ranks = slices.Compact(h.ranks)
-			index[key] = h
-			out = append(out, h)
+			for _, m := range set {
+				h.cells[m.Cell()] = true
+			}
+			byStreams[string(key)] = h
 		}
 		h.instances = append(h.instances, set)
-		for _, m := range set {
-			h.cells[ledger.Cell{Comm: m.Comm, Datatype: m.Datatype, Tag: m.Tag, Site: m.SendSite, Bytes: m.Bytes}] = true
-		}
 	}
 	for _, h := range out {
-		rank := h.ranks[0]
-		slices.SortFunc(h.instances, func(a, b []*ledger.Operand) int { return cmp.Compare(firstRow(a, rank), firstRow(b, rank)) })
+		h.sort()
 	}
 	return out
+}
+
+// line is a message as classify compares it. The tag is its place among the tags of its set.
+type line struct {
+	ledger.Way
+	site, tag int32
+}
+
+// linesOf returns the lines of messages, sorted.
+func linesOf(set []*ledger.Operand) []line {
+	lines, tags := make([]line, 0, len(set)), tagsOf(set)
+	for _, m := range set {
+		tag, _ := slices.BinarySearch(tags, m.Tag)
+		lines = append(lines, line{ledger.Way{Src: m.Src, Dst: m.Dst}, m.SendSite, int32(tag)})
+	}
+	slices.SortFunc(lines, func(a, b line) int {
+		return cmp.Or(ledger.CompareWays(a.Way, b.Way), cmp.Compare(a.site, b.site), cmp.Compare(a.tag, b.tag))
+	})
+	return lines
+}
+
+// newHalo returns an exchange by these lines, without instances.
+func newHalo(comm int32, lines []line) *halo {
+	h := &halo{comm: comm, cells: map[ledger.Cell]bool{}}
+	for _, l := range lines {
+		h.ways = append(h.ways, l.Way)
+		h.ranks = append(h.ranks, l.Src, l.Dst)
+	}
+	h.ways = slices.Compact(h.ways)
+	slices.Sort(h.ranks)
+	h.ranks = slices.Compact(h.ranks)
+	return h
+}
+
+// sort sorts the instances by the calls of the first rank.
+func (h *halo) sort() {
+	type begun struct {
+		seq int64
+		set []*ledger.Operand
+	}
+	order := make([]begun, len(h.instances))
+	for k, in := range h.instances {
+		order[k] = begun{firstRow(in, h.ranks[0]), in}
+	}
+	slices.SortFunc(order, func(a, b begun) int { return cmp.Compare(a.seq, b.seq) })
+	for k := range order {
+		h.instances[k] = order[k].set
+	}
 }
 
 // tagsOf returns the tags of messages, sorted, each once.
@@ -279,14 +320,14 @@ func (h *halo) sendPlaces() []int32 {
 
 // mergeSimultaneous merges exchanges in whose instances every rank sends the messages of both before it receives any:
 // each direction has a call site of its own.
-func mergeSimultaneous(list []*halo) (out []*halo) {
+func (x *index) mergeSimultaneous(list []*halo) (out []*halo) {
 	for _, h := range list {
 		at := slices.IndexFunc(out, func(o *halo) bool {
 			if o.comm != h.comm || len(o.instances) != len(h.instances) {
 				return false
 			}
 			for k := range h.instances {
-				if !sendsFirst(o.instances[k], h.instances[k]) {
+				if !x.sendsFirst(o.instances[k], h.instances[k]) {
 					return false
 				}
 			}
@@ -303,25 +344,30 @@ func mergeSimultaneous(list []*halo) (out []*halo) {
 
 // sendsFirst reports whether two sets of messages share a rank, and every rank sends all of both before it receives
 // any of them.
-func sendsFirst(a, b []*ledger.Operand) bool {
-	sent, got := map[int32]int64{}, map[int32]int64{}
-	for _, m := range slices.Concat(a, b) {
-		sent[m.Src] = max(sent[m.Src], m.SendSeq)
-		if old, ok := got[m.Dst]; !ok || m.DoneSeq < old {
-			got[m.Dst] = m.DoneSeq
+func (x *index) sendsFirst(a, b []*ledger.Operand) bool {
+	p := &x.perRank
+	p.clear()
+	for _, m := range a {
+		p.note(m.Src, 0)
+		p.note(m.Dst, 0)
+	}
+	if !slices.ContainsFunc(b, func(m *ledger.Operand) bool { return p.has(m.Src) || p.has(m.Dst) }) {
+		return false
+	}
+	p.clear()
+	for _, set := range [2][]*ledger.Operand{a, b} {
+		for _, m := range set {
+			p.note(m.Src, m.SendSeq)
 		}
 	}
-	for rank, first := range got {
-		if last, sends := sent[rank]; sends && last > first {
-			return false
+	for _, set := range [2][]*ledger.Operand{a, b} {
+		for _, m := range set {
+			if p.has(m.Dst) && p.last[m.Dst] > m.DoneSeq {
+				return false
+			}
 		}
 	}
-	return slices.ContainsFunc(a, func(m *ledger.Operand) bool {
-		return slices.ContainsFunc(b, func(o *ledger.Operand) bool {
-			return m.Src == o.Src || m.Src == o.Dst ||
-				m.Dst == o.Src || m.Dst == o.Dst
-		})
-	})
+	return true
 }
 
 // join adds the instances of another exchange to those of this one, in order.
@@ -340,7 +386,7 @@ func (h *halo) join(other *halo) {
 
 // mutual returns the exchanges in which neighbours send to each other. It joins two exchanges in opposite directions,
 // such as shifts along an axis of a grid.
-func mutual(list []*halo, bySite map[int32][]*ledger.Operand) (out []*halo) {
+func (x *index) mutual(list []*halo) (out []*halo) {
 	reversed := func(ways []ledger.Way) []ledger.Way {
 		back := make([]ledger.Way, len(ways))
 		for i, w := range ways {
@@ -358,7 +404,7 @@ func mutual(list []*halo, bySite map[int32][]*ledger.Operand) (out []*halo) {
 		}
 		at := slices.IndexFunc(shifts, func(s *halo) bool {
 			return s.comm == h.comm && len(s.instances) == len(h.instances) && slices.Equal(s.ways, back) &&
-				takeTurns(s, h, bySite)
+				x.takeTurns(s, h)
 		})
 		if at < 0 {
 			shifts = append(shifts, h)
@@ -371,49 +417,32 @@ func mutual(list []*halo, bySite map[int32][]*ledger.Operand) (out []*halo) {
 	return out
 }
 
+// direction is in which of two opposite shifts a lane sends.
+type direction int8
+
+const (
+	elsewhere direction = iota
+	goes
+	comesBack
+)
+
 // takeTurns reports whether two opposite shifts alternate among all messages that the same calls send the same ways.
 // The steps of a pipeline do not: they repeat in one direction before they come back.
-func takeTurns(there, back *halo, bySite map[int32][]*ledger.Operand) bool {
-	sites, forth := map[int32]bool{}, map[ledger.Way]bool{}
-	for _, h := range [2]*halo{there, back} {
-		for c := range h.cells {
-			sites[c.Site] = true
-		}
-		for _, w := range h.ways {
-			forth[w] = h == there && !forth[w]
-		}
-	}
-	sends := map[int32][]*ledger.Operand{}
-	for site := range sites {
-		for _, m := range bySite[site] {
-			if _, same := forth[ledger.Way{Src: m.Src, Dst: m.Dst}]; same && m.Comm == there.comm {
-				sends[m.Src] = append(sends[m.Src], m)
-			}
-		}
-	}
-	at := map[*ledger.Operand]int{}
-	for _, of := range sends {
-		slices.SortFunc(of, func(a, b *ledger.Operand) int { return cmp.Compare(a.SendSeq, b.SendSeq) })
-		for i, m := range of {
-			at[m] = i
-		}
-	}
+func (x *index) takeTurns(there, back *halo) bool {
+	x.direct(there, back)
+	p := &x.perRank
 	for k := range there.instances {
-		first, last, count := map[int32]int{}, map[int32]int{}, map[int32]int{}
-		for _, m := range slices.Concat(there.instances[k], back.instances[k]) {
-			i := at[m]
-			if count[m.Src] == 0 {
-				first[m.Src], last[m.Src] = i, i
+		p.clear()
+		for _, set := range [2][]*ledger.Operand{there.instances[k], back.instances[k]} {
+			for _, m := range set {
+				p.note(m.Src, int64(x.turn[m.At]))
 			}
-			first[m.Src], last[m.Src] = min(first[m.Src], i), max(last[m.Src], i)
-			count[m.Src]++
 		}
-		for rank, n := range count {
-			of := sends[rank]
-			is := func(i int) bool { return forth[ledger.Way{Src: of[i].Src, Dst: of[i].Dst}] }
-			begins, ends := is(first[rank]), is(last[rank])
-			if last[rank]-first[rank] != n-1 || begins != ends &&
-				(first[rank] > 0 && is(first[rank]-1) == begins || last[rank] < len(of)-1 && is(last[rank]+1) == ends) {
+		for _, rank := range p.ranks {
+			turns, first, last := x.turns[rank], p.first[rank], p.last[rank]
+			begins, ends := turns[first], turns[last]
+			if last-first != int64(p.count[rank])-1 || begins != ends && (first > 0 && turns[first-1] == begins ||
+				last < int64(len(turns))-1 && turns[last+1] == ends) {
 				return false
 			}
 		}
@@ -421,20 +450,39 @@ func takeTurns(there, back *halo, bySite map[int32][]*ledger.Operand) bool {
 	return true
 }
 
-// rowsOf returns the seq of each rank's first and last event among the messages.
-func rowsOf(list []*ledger.Operand) (first, last map[int32]int64) {
-	first, last = map[int32]int64{}, map[int32]int64{}
-	note := func(rank int32, seq int64) {
-		if old, ok := first[rank]; !ok || seq < old {
-			first[rank] = seq
+// direct lists the directions in which the ranks of two opposite shifts send, at the calls of both, and the turns of
+// these messages.
+func (x *index) direct(there, back *halo) {
+	if x.turns == nil {
+		x.turns, x.turn = make([][]direction, len(x.first)-1), make([]int32, len(x.list))
+	}
+	sites := map[int32]bool{}
+	for _, h := range [2]*halo{there, back} {
+		for c := range h.cells {
+			sites[c.Site] = true
 		}
-		last[rank] = max(last[rank], seq)
 	}
-	for _, m := range list {
-		note(m.Src, m.SendSeq)
-		note(m.Dst, m.DoneSeq)
+	of := make([]direction, len(x.lanes))
+	for k, l := range x.lanes {
+		if l.comm != there.comm || !sites[l.site] {
+			continue
+		}
+		if _, comes := slices.BinarySearchFunc(back.ways, l.Way, ledger.CompareWays); comes {
+			of[k] = comesBack
+		} else if _, is := slices.BinarySearchFunc(there.ways, l.Way, ledger.CompareWays); is {
+			of[k] = goes
+		}
 	}
-	return first, last
+	for _, rank := range there.ranks {
+		turns := x.turns[rank][:0]
+		for _, e := range x.events[x.first[rank]:x.first[rank+1]] {
+			if d := of[x.lane[e.message()]]; e.sends() && d != elsewhere {
+				x.turn[e.message()] = int32(len(turns))
+				turns = append(turns, d)
+			}
+		}
+		x.turns[rank] = turns
+	}
 }
 
 // MinInstances is the number of times that an exchange must be repeated.
@@ -450,14 +498,26 @@ func (x *search) isHalo(h *halo, known bool) bool {
 		n > 3 && h.hasHub() || n == 3 && x.isMaster(h) {
 		return false
 	}
-	last := map[int32]int64{}
+	return x.areInTurn(h)
+}
+
+// areInTurn reports whether each rank ends its part of an instance before it begins that of the next.
+func (x *index) areInTurn(h *halo) bool {
+	p, last := &x.perRank, make([]int64, len(x.first)-1) // by rank: its last event
+	for r := range last {
+		last[r] = -1
+	}
 	for _, in := range h.instances {
-		first, end := rowsOf(in)
-		for rank, seq := range first {
-			if before, ok := last[rank]; ok && seq <= before {
+		p.clear()
+		for _, m := range in {
+			p.note(m.Src, m.SendSeq)
+			p.note(m.Dst, m.DoneSeq)
+		}
+		for _, rank := range p.ranks {
+			if p.first[rank] <= last[rank] {
 				return false
 			}
-			last[rank] = end[rank]
+			last[rank] = p.last[rank]
 		}
 	}
 	return true
@@ -502,11 +562,11 @@ func (x *search) isMaster(h *halo) bool {
 func (h *halo) record(l *ledger.Ledger) {
 	of := &ledger.Proof{Basis: ledger.ByStructure}
 	sizes, types, twice := map[int64]bool{}, map[int32]bool{}, false
+	for c := range h.cells {
+		sizes[c.Bytes], types[c.Datatype] = true, true
+	}
 	for _, in := range h.instances {
 		twice = twice || len(in) > len(h.ways)
-		for _, m := range in {
-			sizes[m.Bytes], types[m.Datatype] = true, true
-		}
 	}
 	op := ledger.NeighborAlltoall
 	switch {
@@ -515,9 +575,13 @@ func (h *halo) record(l *ledger.Ledger) {
 	case len(sizes) > 1 && h.sizesDiffer() || twice:
 		op = ledger.NeighborAlltoallv
 	}
+	sent := make([]int64, h.ranks[len(h.ranks)-1]+1) // by rank
 	for _, in := range h.instances {
-		i := &ledger.Instance{Op: op, Root: schema.NullInt32, Ranks: h.ranks, Segments: 1, Proof: of}
-		sent := map[int32]int64{}
+		i := &ledger.Instance{Op: op, Root: schema.NullInt32, Ranks: h.ranks, Segments: 1, Proof: of,
+			Messages: make([]int32, 0, len(in))}
+		for _, m := range in {
+			sent[m.Src] = 0
+		}
 		for _, m := range in {
 			sent[m.Src] += m.Bytes
 			i.Bytes = max(i.Bytes, sent[m.Src])
