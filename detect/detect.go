@@ -162,7 +162,13 @@ func (d *detector) sparse() error {
 
 // halos finds exchanges between neighbours.
 func (d *detector) halos() error {
-	beyond, err := neighbours.Find(d.neighbours(), &d.ledger, d.census.Sample)
+	in := d.neighbours()
+	if !d.options.Messages { // else each message is listed
+		in.Outline = func(want map[ledger.Stream]*ledger.Outline, most int64) (bool, error) {
+			return d.census.Outline(d.reader, want, most)
+		}
+	}
+	beyond, err := neighbours.Find(in, &d.ledger, d.census.Sample)
 	d.leaveOut(beyond)
 	return err
 }

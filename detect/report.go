@@ -149,7 +149,7 @@ func (r *reporter) rootOrder(f *Finding) (turn []int32) {
 func (r *reporter) finding(i *ledger.Instance) Finding {
 	f := Finding{Operation: i.Op, Ranks: i.Ranks, PossibleRoots: i.Possible, BytesMin: i.Bytes, BytesMax: i.Bytes,
 		Segments: i.Segments,
-		Messages: int64(len(i.Messages)), Instances: 1, instances: []*ledger.Instance{i}}
+		Messages: int64(len(i.Messages)) * i.Times(), Instances: i.Times(), instances: []*ledger.Instance{i}}
 	if i.Op.Rooted() {
 		f.Roots = []int32{i.Root}
 		f.PossibleRoots = union(f.PossibleRoots, f.Roots)
@@ -168,7 +168,7 @@ func (r *reporter) finding(i *ledger.Instance) Finding {
 	comms := map[int32]bool{}
 	for _, m := range i.Messages {
 		m := &r.ledger.Messages[m]
-		f.MessageBytes += m.Bytes
+		f.MessageBytes += m.Bytes * i.Times()
 		comms[m.Comm] = true
 		f.Datatypes = append(f.Datatypes, m.Datatype)
 		f.SendSites = append(f.SendSites, m.SendSite)

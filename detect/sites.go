@@ -2,6 +2,7 @@ package detect
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/commq/commq/detect/ledger"
@@ -36,6 +37,7 @@ func compareWanted(a, b wanted) int {
 type locator struct {
 	findings []Finding
 	rows     map[int32][]wanted           // by rank, sorted: rows still to come
+	series   map[int32]*rowSeries         // by rank: rows still to come of operations done more often than listed
 	done     map[int32]map[int64][]wanted // by rank and seq: completions of posted calls
 	made     map[int32][]wanted           // by rank: calls that make persistent requests
 }
@@ -46,11 +48,14 @@ func locate(findings []Finding, messages []ledger.Message, read func(add func(*s
 	if read == nil || len(findings) == 0 {
 		return nil, nil
 	}
-	l := &locator{findings: findings, rows: map[int32][]wanted{}, done: map[int32]map[int64][]wanted{},
+	l := &locator{findings: findings, rows: map[int32][]wanted{}, series: map[int32]*rowSeries{}, done: map[int32]map[int64][]wanted{},
 		made: map[int32][]wanted{}}
 	for k := range l.findings {
 		for _, i := range l.findings[k].instances {
-			for _, m := range i.Messages {
+			for n, m := range i.Messages {
+				if i.More > 0 {
+					l.wantAll(&messages[m], i.Rows[n], int32(k))
+				}
 				l.want(&messages[m], int32(k))
 			}
 		}
@@ -71,7 +76,7 @@ func locate(findings []Finding, messages []ledger.Message, read func(add func(*s
 		return nil, err
 	}
 	if len(l.made) > 0 {
-		l.rows = l.made
+		l.rows, l.series = l.made, nil
 		l.sort(l.rows)
 		err = read(func(b *schema.Events) error {
 			for i := range b.Callsite {
@@ -102,6 +107,57 @@ func (l *locator) want(m *ledger.Message, finding int32) {
 	}
 }
 
+// wantAll requests the rows of all messages in the place of one.
+func (l *locator) wantAll(m *ledger.Message, rows *ledger.Rows, finding int32) {
+	add := func(rank int32, of *ledger.Series, kind siteKind) {
+		if l.series[rank] == nil {
+			l.series[rank] = &rowSeries{}
+		}
+		l.series[rank].add(of, wanted{finding: finding, kind: kind})
+	}
+	add(m.Src, &rows.Send, sendSite)
+	if !rows.PostIsDone {
+		add(m.Dst, &rows.Post, recvSite)
+	}
+}
+
+// rowSeries is series of rows that belong to findings.
+type rowSeries struct {
+	list []rowCursor
+	next int64 // the least row still to come
+}
+
+// rowCursor is the next row of a series.
+type rowCursor struct {
+	ledger.Cursor
+	wanted
+}
+
+func (s *rowSeries) add(of *ledger.Series, w wanted) {
+	s.list, s.next = append(s.list, rowCursor{ledger.Cursor{Of: of}, w}), 0
+}
+
+// meet visits and passes the series that have a row, which is no less than in earlier calls.
+func (s *rowSeries) meet(seq int64, visit func(wanted)) {
+	if seq < s.next {
+		return
+	}
+	s.next = math.MaxInt64
+	for k := range s.list {
+		c := &s.list[k]
+		at, ok := c.Next()
+		for ; ok && at <= seq; at, ok = c.Next() {
+			if at == seq {
+				visit(wanted{at, c.finding, c.kind})
+			}
+			c.Pass()
+		}
+		if ok {
+			s.next = min(s.next, at)
+		}
+	}
+}
+
 func (l *locator) sort(rows map[int32][]wanted) {
 	for rank, list := range rows {
 		slices.SortFunc(list, compareWanted)
@@ -111,6 +167,9 @@ func (l *locator) sort(rows map[int32][]wanted) {
 
 // meet visits and removes the requests for a row.
 func (l *locator) meet(rank int32, seq int64, visit func(wanted)) {
+	if s := l.series[rank]; s != nil {
+		s.meet(seq, visit)
+	}
 	list := l.rows[rank]
 	for len(list) > 0 && list[0].seq <= seq {
 		if list[0].seq == seq {

@@ -22,6 +22,14 @@ type Finding struct {
 	messages int64
 }
 
+// times returns how often the operation is done.
+func (f *Finding) times() (n int64) {
+	for _, i := range f.Instances {
+		n += i.Times()
+	}
+	return n
+}
+
 // The bits that a finding needs. An operation that is verified by chance is expected in one of a million runs, one that
 // is inferred in one of a thousand.
 const (
@@ -64,7 +72,7 @@ const maxSingles = 1.0 / 16
 func (w *Weigher) Weigh(f *Finding) (bits float64, basis ledger.Basis) {
 	payload, compared := f.compared()
 	if compared {
-		payload -= f.placements(w.others(f), float64(len(f.Instances)))
+		payload -= f.placements(w.others(f), float64(f.times()))
 	} else {
 		payload = w.spread(f)
 	}
@@ -178,7 +186,7 @@ func (f *Finding) redundant(blocks int) (r redundancy) {
 // structure returns the bits of who sends to whom. Broadcasts have none: tokens, answers and halos of a constant look
 // like them.
 func (w *Weigher) structure(f *Finding) float64 {
-	times, n := float64(len(f.Instances)), float64(len(f.Ranks))
+	times, n := float64(f.times()), float64(len(f.Ranks))
 	each := max(1, n-2) * math.Log2(max(2, n-1))
 	switch f.Op {
 	case ledger.Bcast:
@@ -193,7 +201,7 @@ func (w *Weigher) structure(f *Finding) float64 {
 
 // others returns how often an operation of as many messages as the finding could have been done where it is done.
 func (w *Weigher) others(f *Finding) float64 {
-	times := float64(len(f.Instances))
+	times := float64(f.times())
 	return times + w.unexplained(f).messages*times/float64(f.messages)
 }
 

@@ -41,10 +41,11 @@ func (f *Finding) count(messages []ledger.Message) {
 	for _, i := range f.Instances {
 		for _, m := range i.Messages {
 			p := messages[m].Place()
-			if f.sent[p]++; f.sent[p] == 1 {
+			if f.sent[p] == 0 {
 				f.places = append(f.places, p)
 			}
-			f.messages++
+			f.sent[p] += i.Times()
+			f.messages += i.Times()
 		}
 	}
 }
@@ -68,8 +69,8 @@ func (w *Weigher) unexplained(f *Finding) traffic {
 			case other == f || f.allows(other):
 				t.messages -= float64(other.sent[p])
 			case other.places[0] == p: // counted once
-				t.again += float64(other.messages - int64(len(other.Instances)))
-				t.ended += float64(len(other.Instances))
+				t.again += float64(other.messages - other.times())
+				t.ended += float64(other.times())
 			}
 		}
 	}

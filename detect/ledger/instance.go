@@ -108,6 +108,11 @@ type Instance struct {
 	Last     int64 // send_seq of its last message
 	Buffer   int64 // address of the payload at the root
 
+	// More is how often the operation is done besides, by the same calls. Rows then has the rows of all times, for each
+	// of Messages, and perhaps those of other instances like it.
+	More int64
+	Rows []*Rows
+
 	RankBytes []int64
 	Checks    int64
 	Proof     *Proof // nil if payloads were only spread
@@ -116,6 +121,9 @@ type Instance struct {
 	FirstKey    RowKey // the position of that message in the run, for passes
 	Stage       int8   // 0: found among whole messages, before others were divided into pieces
 }
+
+// Times returns how often the operation is done.
+func (i *Instance) Times() int64 { return 1 + i.More }
 
 // Proof is the evidence that the instances of an operation share.
 type Proof struct {

@@ -20,6 +20,11 @@ type halo struct {
 	ranks     []int32
 	cells     map[ledger.Cell]bool
 	instances [][]*ledger.Operand
+
+	// The first instances, as many as repeats, are done so many times more, at the rows of the repetition.
+	repeats int
+	times   int64
+	of      *repetition
 }
 
 // Input is the input of Find.
@@ -29,6 +34,9 @@ type Input struct {
 	Room     int64 // the number of messages that may be read completely
 	// Whole reads all messages of the wanted cells.
 	Whole func(want map[ledger.Cell]bool) (*ledger.Sample, error)
+	// Outline reads the rows of all messages of the wanted streams; ok is false if they take more than most pieces of
+	// series. nil reads all messages that are in an exchange, whether they repeat or not.
+	Outline func(want map[ledger.Stream]*ledger.Outline, most int64) (ok bool, err error)
 }
 
 // Find searches for exchanges between neighbours and adds them to the ledger. It looks only at who sends to whom and
@@ -39,6 +47,10 @@ func Find(in *Input, l *ledger.Ledger, first *ledger.Sample) (beyond int64, err 
 	taken := ledger.NewOwners(l.Messages, l.Found) // a message is also taken if one of its pieces is
 	s := search{minRanks: in.MinRanks, taken: taken, first: first}
 	found := s.find(first)
+	if halos, err := s.repeated(in, l, found); err != nil || halos != nil {
+		record(l, halos)
+		return 0, err
+	}
 	all, beyond, err := in.complete(first, func(visit func(map[ledger.Cell]bool)) {
 		for _, h := range found {
 			visit(h.cells)
@@ -50,6 +62,12 @@ func Find(in *Input, l *ledger.Ledger, first *ledger.Sample) (beyond int64, err 
 	if all != first {
 		found = s.find(all)
 	}
+	record(l, found)
+	return 0, nil
+}
+
+// record adds exchanges to the ledger.
+func record(l *ledger.Ledger, found []*halo) {
 	total := 0
 	for _, h := range found {
 		for _, in := range h.instances {
@@ -60,7 +78,6 @@ func Find(in *Input, l *ledger.Ledger, first *ledger.Sample) (beyond int64, err 
 	for _, h := range found {
 		h.record(l)
 	}
-	return 0, nil
 }
 
 // search searches a sample for exchanges between neighbours.
@@ -576,9 +593,15 @@ func (h *halo) record(l *ledger.Ledger) {
 		op = ledger.NeighborAlltoallv
 	}
 	sent := make([]int64, h.ranks[len(h.ranks)-1]+1) // by rank
-	for _, in := range h.instances {
+	for k, in := range h.instances {
 		i := &ledger.Instance{Op: op, Root: schema.NullInt32, Ranks: h.ranks, Segments: 1, Proof: of,
 			Messages: make([]int32, 0, len(in))}
+		if k < h.repeats {
+			i.More = h.times
+			for _, m := range in {
+				i.Rows = append(i.Rows, h.of.rowsOf(m))
+			}
+		}
 		for _, m := range in {
 			sent[m.Src] = 0
 		}

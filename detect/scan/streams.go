@@ -17,9 +17,17 @@ type stream struct {
 	buffer, dstBuffer int64 // of the last message
 }
 
-type streamKey struct {
-	ledger.Cell
-	ledger.Way
+type streamKey = ledger.Stream
+
+// recentStreams is the size of a table of streams by slotOf.
+const recentStreams = 1 << 14
+
+// slotOf returns the place of a stream in a table of recentStreams.
+func slotOf(k *streamKey) uint64 {
+	h := (uint64(uint32(k.Src))<<32 | uint64(uint32(k.Dst))) * 0x9e3779b97f4a7c15
+	h = (h ^ h>>32 ^ uint64(k.Bytes) ^ uint64(uint32(k.Tag))<<40 ^ uint64(uint32(k.Site))<<20 ^
+		uint64(uint32(k.Datatype))<<52) * 0xbf58476d1ce4e5b9
+	return h >> 50
 }
 
 // exchanged is whether messages are part of a complete exchange.
@@ -40,7 +48,7 @@ type streams struct {
 	perSize    map[int64]int64 // number of messages by size; too many sizes are counted as anySize
 	all        map[streamKey]*stream
 	selves     bool // some rank sends to itself
-	recent     [1 << 14]*stream
+	recent     [recentStreams]*stream
 }
 
 const (
@@ -48,12 +56,15 @@ const (
 	maxSizes   = 1 << 16
 )
 
+// streamOf returns the stream of row i.
+func streamOf(b *schema.Messages, i int) streamKey {
+	return streamKey{Cell: ledger.CellOf(b, i), Way: ledger.Way{Src: b.Src[i], Dst: b.Dst[i]}}
+}
+
 // lookup returns the stream of row i.
 func (l *streams) lookup(b *schema.Messages, i int) *stream {
-	k := streamKey{ledger.CellOf(b, i), ledger.Way{Src: b.Src[i], Dst: b.Dst[i]}}
-	h := (uint64(uint32(k.Src))<<32 | uint64(uint32(k.Dst))) * 0x9e3779b97f4a7c15
-	h = (h ^ h>>32 ^ uint64(k.Bytes) ^ uint64(uint32(k.Tag))<<40 ^ uint64(uint32(k.Site))<<20 ^ uint64(uint32(k.Datatype))<<52) * 0xbf58476d1ce4e5b9
-	place := &l.recent[h>>50]
+	k := streamOf(b, i)
+	place := &l.recent[slotOf(&k)]
 	if *place != nil && (*place).streamKey == k {
 		return *place
 	}
