@@ -20,23 +20,14 @@ func (c *Census) Outline(rd *Reader, want map[ledger.Stream]*ledger.Outline, mos
 	if c.Unhashed > 0 {
 		return false, nil // such messages are left out elsewhere, and hashes are not read here
 	}
-	type place struct {
-		key     streamKey
-		known   bool
-		outline *ledger.Outline
-	}
-	pieces, recent := int64(0), make([]place, recentStreams)
+	pieces, t := int64(0), outlined{want: want, recent: make([]*outline, recentStreams)}
 	err = rd.Messages(outlineColumns, func(b *schema.Messages, _ schema.Rest) error {
 		for i := range b.Src {
-			k := streamOf(b, i)
-			at := &recent[slotOf(&k)]
-			if !at.known || at.key != k {
-				*at = place{k, true, want[k]}
-			}
-			if at.outline == nil {
+			o := t.lookup(b, i)
+			if o.Outline == nil {
 				continue
 			}
-			more, same := at.outline.Add(b.SendSeq[i], b.RecvPostSeq[i], b.RecvDoneSeq[i], b.RecvCallsite[i])
+			more, same := o.Add(b.SendSeq[i], b.RecvPostSeq[i], b.RecvDoneSeq[i], b.RecvCallsite[i])
 			if pieces += more; !same || pieces > most || b.RecvDoneSeq[i] == schema.NullInt64 {
 				return errIrregular
 			}
@@ -47,4 +38,36 @@ func (c *Census) Outline(rd *Reader, want map[ledger.Stream]*ledger.Outline, mos
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// outline is a stream that was met.
+type outline struct {
+	streamKey
+	*ledger.Outline          // nil: not wanted
+	after           *outline // what followed it the last time; nil: not known
+}
+
+// outlined finds the outlines of streams as streams does.
+type outlined struct {
+	want   map[ledger.Stream]*ledger.Outline
+	recent []*outline
+	last   *outline
+}
+
+// lookup returns the outline of row i's stream.
+func (t *outlined) lookup(b *schema.Messages, i int) *outline {
+	if last := t.last; last != nil && last.after != nil && hasRow(&last.after.streamKey, b, i) {
+		t.last = last.after
+		return t.last
+	}
+	k := streamOf(b, i)
+	place := &t.recent[slotOf(&k)]
+	if *place == nil || (*place).streamKey != k {
+		*place = &outline{streamKey: k, Outline: t.want[k]}
+	}
+	if t.last != nil {
+		t.last.after = *place
+	}
+	t.last = *place
+	return t.last
 }

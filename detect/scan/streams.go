@@ -14,7 +14,8 @@ type stream struct {
 	exchanged exchanged         // whether they are, once known
 	sampled   *ledger.WaySample // nil: none is kept
 
-	buffer, dstBuffer int64 // of the last message
+	buffer, dstBuffer int64   // of the last message
+	after             *stream // the stream of the message that followed the last one; nil: not known
 }
 
 type streamKey = ledger.Stream
@@ -49,6 +50,7 @@ type streams struct {
 	all        map[streamKey]*stream
 	selves     bool // some rank sends to itself
 	recent     [recentStreams]*stream
+	last       *stream // of the row looked up last
 }
 
 const (
@@ -61,8 +63,28 @@ func streamOf(b *schema.Messages, i int) streamKey {
 	return streamKey{Cell: ledger.CellOf(b, i), Way: ledger.Way{Src: b.Src[i], Dst: b.Dst[i]}}
 }
 
-// lookup returns the stream of row i.
+// hasRow reports whether row i belongs to a stream.
+func hasRow(k *streamKey, b *schema.Messages, i int) bool {
+	return b.Dst[i] == k.Dst && b.SendCallsite[i] == k.Site && b.Tag[i] == k.Tag && b.Bytes[i] == k.Bytes &&
+		b.Src[i] == k.Src && b.Comm[i] == k.Comm && b.SendDatatype[i] == k.Datatype
+}
+
+// lookup returns the stream of row i. Most follow the stream that they followed before.
 func (l *streams) lookup(b *schema.Messages, i int) *stream {
+	if last := l.last; last != nil && last.after != nil && hasRow(&last.after.streamKey, b, i) {
+		l.last = last.after
+		return l.last
+	}
+	found := l.search(b, i)
+	if l.last != nil {
+		l.last.after = found
+	}
+	l.last = found
+	return found
+}
+
+// search returns the stream of row i from the tables, or adds it.
+func (l *streams) search(b *schema.Messages, i int) *stream {
 	k := streamOf(b, i)
 	place := &l.recent[slotOf(&k)]
 	if *place != nil && (*place).streamKey == k {
@@ -160,4 +182,5 @@ func (l *streams) forget() {
 	l.tally()
 	clear(l.all)
 	clear(l.recent[:])
+	l.last = nil
 }
