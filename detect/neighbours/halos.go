@@ -47,15 +47,18 @@ func Find(in *Input, l *ledger.Ledger, first *ledger.Sample) (beyond int64, err 
 	taken := ledger.NewOwners(l.Messages, l.Found) // a message is also taken if one of its pieces is
 	s := search{minRanks: in.MinRanks, taken: taken, first: first}
 	found := s.find(first)
-	if halos, err := s.repeated(in, l, found); err != nil || halos != nil {
-		record(l, halos)
-		return 0, err
-	}
-	all, beyond, err := in.complete(first, func(visit func(map[ledger.Cell]bool)) {
+	cells := func(visit func(map[ledger.Cell]bool)) {
 		for _, h := range found {
 			visit(h.cells)
 		}
-	})
+	}
+	if want, whole, _ := wanted(first, cells); !whole && in.Outline != nil {
+		if halos, err := s.repeated(in, l, want); err != nil || halos != nil {
+			record(l, halos)
+			return 0, err
+		}
+	}
+	all, beyond, err := in.complete(first, cells)
 	if err != nil || beyond > 0 {
 		return beyond, err
 	}

@@ -29,18 +29,9 @@ type repetition struct {
 // message is a message's stream, and its number in that.
 type message struct{ stream, at int32 }
 
-// repeated returns the exchanges of a run whose messages are equal repetitions: the search looks at the first ones, and
+// repeated returns the exchanges of a run whose wanted messages are equal repetitions: the search looks at the first ones, and
 // counts the others. It returns nil if the messages are not like that; then all have to be searched.
-func (x *search) repeated(in *Input, l *ledger.Ledger, found []*halo) ([]*halo, error) {
-	if in.Outline == nil {
-		return nil, nil
-	}
-	want := map[ledger.Cell]bool{}
-	for _, h := range found {
-		for c := range h.cells {
-			want[c] = true
-		}
-	}
+func (x *search) repeated(in *Input, l *ledger.Ledger, want map[ledger.Cell]bool) ([]*halo, error) {
 	r := repetitionOf(x.first, want)
 	if r == nil || r.sharesPlaces(l) {
 		return nil, nil
@@ -137,7 +128,8 @@ func (r *repetition) sharesPlaces(l *ledger.Ledger) bool {
 
 // sample returns the messages of the first repetitions.
 func (r *repetition) sample(of *ledger.Sample, want map[ledger.Cell]bool, repetitions int) *ledger.Sample {
-	s, lists := &ledger.Sample{Cells: map[ledger.Cell]*ledger.CellSample{}, Closed: true}, map[ledger.Stream][]ledger.Operand{}
+	s := &ledger.Sample{Cells: map[ledger.Cell]*ledger.CellSample{}, Closed: true}
+	lists := map[ledger.Stream][]ledger.Operand{}
 	for k, stream := range r.streams {
 		lists[stream] = r.lists[k][:repetitions*int(r.share(int32(k)))]
 	}

@@ -51,7 +51,20 @@ func FindSparse(in *Input, l *ledger.Ledger, first *ledger.Sample) (beyond int64
 // complete returns a sample with all messages of the visited cells, or their number as beyond if that exceeds the room.
 func (in *Input) complete(first *ledger.Sample, visit func(func(map[ledger.Cell]bool))) (s *ledger.Sample, beyond int64,
 	err error) {
-	want, whole, total := map[ledger.Cell]bool{}, true, int64(0)
+	want, whole, total := wanted(first, visit)
+	switch {
+	case total > in.Room:
+		return nil, total, nil
+	case whole:
+		return first, 0, nil
+	}
+	s, err = in.Whole(want)
+	return s, 0, err
+}
+
+// wanted returns the visited cells, whether the sample has all their messages, and the number of these.
+func wanted(first *ledger.Sample, visit func(func(map[ledger.Cell]bool))) (want map[ledger.Cell]bool, whole bool, total int64) {
+	want, whole = map[ledger.Cell]bool{}, true
 	visit(func(cells map[ledger.Cell]bool) {
 		for c := range cells {
 			if of := first.Cells[c]; of != nil && !want[c] {
@@ -61,14 +74,7 @@ func (in *Input) complete(first *ledger.Sample, visit func(func(map[ledger.Cell]
 			}
 		}
 	})
-	switch {
-	case total > in.Room:
-		return nil, total, nil
-	case whole:
-		return first, 0, nil
-	}
-	s, err = in.Whole(want)
-	return s, 0, err
+	return want, whole, total
 }
 
 // sparseSearch searches a sample for sparse exchanges.

@@ -10,4 +10,5 @@
 //	limit.go       how many messages of one payload are looked at
 //	plan.go        divides the candidates into parts that fit in memory
 //	keep.go        loads the candidates into a ledger
+//	outline.go     reads the rows of some messages in little room
 package scan
