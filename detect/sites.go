@@ -36,10 +36,51 @@ func compareWanted(a, b wanted) int {
 // requests made.
 type locator struct {
 	findings []Finding
-	rows     map[int32][]wanted           // by rank, sorted: rows still to come
-	series   map[int32]*rowSeries         // by rank: rows still to come of operations done more often than listed
-	done     map[int32]map[int64][]wanted // by rank and seq: completions of posted calls
-	made     map[int32][]wanted           // by rank: calls that make persistent requests
+	ranks    map[int32]*rankRows
+	last     *rankRows // of the rank looked up last
+	lastRank int32
+	calls    map[siteCall]bool     // at all sites
+	recent   [recentSites]siteCall // some of calls, by site
+}
+
+// siteCall is a call at a site.
+type siteCall struct {
+	site int32
+	call schema.CallID
+	used bool
+}
+
+const recentSites = 1 << 8
+
+// rankRows is the rows of a rank that belong to findings.
+type rankRows struct {
+	rows   []wanted           // sorted: those still to come
+	series rowSeries          // the same of operations done more often than listed
+	done   map[int64][]wanted // by seq: completions of posted calls
+	made   []wanted           // calls that make persistent requests
+}
+
+// of returns the rows of a rank.
+func (l *locator) of(rank int32) *rankRows {
+	if l.last != nil && l.lastRank == rank {
+		return l.last
+	}
+	r := l.ranks[rank]
+	if r == nil {
+		r = &rankRows{done: map[int64][]wanted{}}
+		l.ranks[rank] = r
+	}
+	l.last, l.lastRank = r, rank
+	return r
+}
+
+// note remembers a call at a site.
+func (l *locator) note(site int32, call schema.CallID) {
+	c := siteCall{site, call, true}
+	if at := &l.recent[uint32(site)%recentSites]; *at != c {
+		*at = c
+		l.calls[c] = true
+	}
 }
 
 // locate adds to the findings the call sites that only events have, and returns the calls at all sites.
@@ -48,8 +89,7 @@ func locate(findings []Finding, messages []ledger.Message, read func(add func(*s
 	if read == nil || len(findings) == 0 {
 		return nil, nil
 	}
-	l := &locator{findings: findings, rows: map[int32][]wanted{}, series: map[int32]*rowSeries{}, done: map[int32]map[int64][]wanted{},
-		made: map[int32][]wanted{}}
+	l := &locator{findings: findings, ranks: map[int32]*rankRows{}, calls: map[siteCall]bool{}}
 	for k := range l.findings {
 		for _, i := range l.findings[k].instances {
 			for n, m := range i.Messages {
@@ -61,13 +101,12 @@ func locate(findings []Finding, messages []ledger.Message, read func(add func(*s
 		}
 		l.findings[k].instances = nil
 	}
-	l.sort(l.rows)
-	calls := map[int32][]schema.CallID{}
+	for _, r := range l.ranks {
+		r.rows = inOrder(r.rows)
+	}
 	err := read(func(b *schema.Events) error {
 		for i, site := range b.Callsite {
-			if call := schema.CallID(b.Call[i]); !slices.Contains(calls[site], call) {
-				calls[site] = append(calls[site], call)
-			}
+			l.note(site, schema.CallID(b.Call[i]))
 			l.row(b, i)
 		}
 		return nil
@@ -75,49 +114,56 @@ func locate(findings []Finding, messages []ledger.Message, read func(add func(*s
 	if err != nil {
 		return nil, err
 	}
-	if len(l.made) > 0 {
-		l.rows, l.series = l.made, nil
-		l.sort(l.rows)
+	some := false
+	for _, r := range l.ranks {
+		some = some || len(r.made) > 0
+		r.rows, r.series = inOrder(r.made), rowSeries{}
+	}
+	if some {
 		err = read(func(b *schema.Events) error {
 			for i := range b.Callsite {
-				l.meet(b.Rank[i], b.Seq[i], func(w wanted) { l.add(w, b.Callsite[i]) })
+				l.of(b.Rank[i]).meet(b.Seq[i], func(w wanted) { l.add(w, b.Callsite[i]) })
 			}
 			return nil
 		})
 	}
-	callsAt := map[int32][]schema.CallID{}
+	return l.callsAt(), err
+}
+
+// callsAt sorts the sites of the findings, and returns their calls.
+func (l *locator) callsAt() map[int32][]schema.CallID {
+	calls, out := map[int32][]schema.CallID{}, map[int32][]schema.CallID{}
+	for c := range l.calls {
+		calls[c.site] = append(calls[c.site], c.call)
+	}
 	for k := range l.findings {
 		f := &l.findings[k]
 		for _, list := range []*[]int32{&f.SendSites, &f.RecvSites, &f.DoneSites} {
 			*list = known(*list)
 			for _, site := range *list {
 				slices.Sort(calls[site])
-				callsAt[site] = calls[site]
+				out[site] = calls[site]
 			}
 		}
 	}
-	return callsAt, err
+	return out
 }
 
 // want requests the rows of a message of a finding.
 func (l *locator) want(m *ledger.Message, finding int32) {
-	l.rows[m.Src] = append(l.rows[m.Src], wanted{m.SendSeq, finding, sendSite})
+	src := l.of(m.Src)
+	src.rows = append(src.rows, wanted{m.SendSeq, finding, sendSite})
 	if m.PostSeq != m.DoneSeq {
-		l.rows[m.Dst] = append(l.rows[m.Dst], wanted{m.PostSeq, finding, recvSite})
+		dst := l.of(m.Dst)
+		dst.rows = append(dst.rows, wanted{m.PostSeq, finding, recvSite})
 	}
 }
 
 // wantAll requests the rows of all messages in the place of one.
 func (l *locator) wantAll(m *ledger.Message, rows *ledger.Rows, finding int32) {
-	add := func(rank int32, of *ledger.Series, kind siteKind) {
-		if l.series[rank] == nil {
-			l.series[rank] = &rowSeries{}
-		}
-		l.series[rank].add(of, wanted{finding: finding, kind: kind})
-	}
-	add(m.Src, &rows.Send, sendSite)
+	l.of(m.Src).series.add(&rows.Send, wanted{finding: finding, kind: sendSite})
 	if !rows.PostIsDone {
-		add(m.Dst, &rows.Post, recvSite)
+		l.of(m.Dst).series.add(&rows.Post, wanted{finding: finding, kind: recvSite})
 	}
 }
 
@@ -158,50 +204,45 @@ func (s *rowSeries) meet(seq int64, visit func(wanted)) {
 	}
 }
 
-func (l *locator) sort(rows map[int32][]wanted) {
-	for rank, list := range rows {
-		slices.SortFunc(list, compareWanted)
-		rows[rank] = slices.Compact(list)
-	}
+// inOrder sorts rows, each once.
+func inOrder(list []wanted) []wanted {
+	slices.SortFunc(list, compareWanted)
+	return slices.Compact(list)
 }
 
 // meet visits and removes the requests for a row.
-func (l *locator) meet(rank int32, seq int64, visit func(wanted)) {
-	if s := l.series[rank]; s != nil {
-		s.meet(seq, visit)
+func (r *rankRows) meet(seq int64, visit func(wanted)) {
+	if len(r.series.list) > 0 {
+		r.series.meet(seq, visit)
 	}
-	list := l.rows[rank]
-	for len(list) > 0 && list[0].seq <= seq {
-		if list[0].seq == seq {
-			visit(list[0])
+	for len(r.rows) > 0 && r.rows[0].seq <= seq {
+		if r.rows[0].seq == seq {
+			visit(r.rows[0])
 		}
-		list = list[1:]
-		l.rows[rank] = list
+		r.rows = r.rows[1:]
 	}
 }
 
 // row looks at a row of events.
 func (l *locator) row(b *schema.Events, i int) {
-	rank, seq := b.Rank[i], b.Seq[i]
-	if of := l.done[rank]; len(of) > 0 {
-		for _, w := range of[seq] {
-			l.add(w, b.Callsite[i])
+	r, seq := l.of(b.Rank[i]), b.Seq[i]
+	if len(r.done) > 0 {
+		if list, some := r.done[seq]; some {
+			for _, w := range list {
+				l.add(w, b.Callsite[i])
+			}
+			delete(r.done, seq)
 		}
-		delete(of, seq)
 	}
-	l.meet(rank, seq, func(w wanted) {
+	r.meet(seq, func(w wanted) {
 		l.add(w, b.Callsite[i])
 		if done := b.DoneSeq[i]; done > seq && w.kind == sendSite {
-			w := wanted{done, w.finding, doneSite}
-			if l.done[rank] == nil {
-				l.done[rank] = map[int64][]wanted{}
-			}
-			if !slices.Contains(l.done[rank][done], w) {
-				l.done[rank][done] = append(l.done[rank][done], w)
+			if w := (wanted{done, w.finding, doneSite}); !slices.Contains(r.done[done], w) {
+				r.done[done] = append(r.done[done], w)
 			}
 		}
 		if made := b.InitSeq[i]; made != schema.NullInt64 {
-			l.made[rank] = append(l.made[rank], wanted{made, w.finding, w.kind})
+			r.made = append(r.made, wanted{made, w.finding, w.kind})
 		}
 	})
 }
