@@ -10,6 +10,14 @@ import (
 type operationKey struct {
 	comm     int32
 	instance int64
+	// fence is the number of the fence, from 1, of the window that the instance made; 0 is the instance itself.
+	fence int64
+}
+
+// window is a window of a rank.
+type window struct {
+	comm             int32
+	instance, fences int64 // fences is their number so far
 }
 
 // operation is a collective operation of a communicator.
@@ -39,27 +47,46 @@ func (g *Graph) addCollective(r *rankRows, b *schema.Events, i int, w *row, inde
 	if made, ok := r.inits[b.InitSeq[i]]; ok {
 		call = made
 	}
+	if call.Is(schema.FactCreatesWindow) {
+		if r.windows == nil {
+			r.windows = map[int64]*window{}
+		}
+		r.windows[b.Seq[i]] = &window{comm: b.Comm[i], instance: b.Instance[i]}
+		return
+	}
 	if class != schema.ClassCollective && class != schema.ClassComm {
 		return
 	}
-	blocking := call.Operation()
-	k := operationKey{b.Comm[i], b.Instance[i]}
+	n := g.enter(r, w, entry{b.Rank[i], index}, operationKey{comm: b.Comm[i], instance: b.Instance[i]}, call.Operation())
+	if b.RootWorld[i] == b.Rank[i] {
+		g.collective[n].root = entry{b.Rank[i], index}
+	}
+}
+
+// addFence notes that row i takes part in a fence of a window, which all ranks of its communicator enter.
+func (g *Graph) addFence(r *rankRows, b *schema.Events, i int, w *row, index int32) {
+	if of := r.windows[b.InitSeq[i]]; of != nil {
+		of.fences++
+		g.enter(r, w, entry{b.Rank[i], index}, operationKey{of.comm, of.instance, of.fences}, schema.CallID(b.Call[i]))
+	}
+}
+
+// enter adds a row of a rank to an operation, and returns its index in collective.
+func (g *Graph) enter(r *rankRows, w *row, e entry, k operationKey, call schema.CallID) int32 {
 	n, ok := g.operations[k]
 	if !ok {
 		n = g.newOperation()
 		g.operations[k] = n
-		g.collective[n] = operation{operationKey: k, call: blocking, root: noEntry, entries: g.collective[n].entries[:0]}
+		g.collective[n] = operation{operationKey: k, call: call, root: noEntry, entries: g.collective[n].entries[:0]}
 	}
 	w.operation = n
 	q := &g.collective[n]
-	if b.RootWorld[i] == b.Rank[i] {
-		q.root = entry{b.Rank[i], index}
-	}
-	q.entries = append(q.entries, entry{b.Rank[i], index})
-	r.open = append(r.open, index)
+	q.entries = append(q.entries, e)
+	r.open = append(r.open, e.row)
 	if len(q.entries) == len(g.members[k.comm]) {
 		g.complete = append(g.complete, n)
 	}
+	return n
 }
 
 // newOperation returns an index in collective.

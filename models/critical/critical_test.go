@@ -23,6 +23,7 @@ type call struct {
 	instance int64 // of a collective, from 1
 	root     int32
 	thread   int32
+	window   int64 // of a call with a window: seq of the row that made it, plus 1
 }
 
 // graph returns a graph of rows. seq counts from 0 on each rank, and a call's site is its rank times 100 plus seq.
@@ -47,6 +48,9 @@ func (g *Graph) rows(t *testing.T, rows ...call) {
 		}
 		if c.instance != 0 {
 			e.Comm, e.Instance, e.RootWorld = c.comm, c.instance, c.root
+		}
+		if c.window != 0 {
+			e.InitSeq = c.window - 1
 		}
 		next[c.rank]++
 		b := &schema.Events{}
@@ -318,7 +322,7 @@ func TestWalkAddsUpToDuration(t *testing.T) {
 func randomGraph(t *testing.T, seed uint64) *Graph {
 	t.Helper()
 	calls := []schema.CallID{schema.CallSend, schema.CallRecv, schema.CallBarrier, schema.CallBcast, schema.CallScan,
-		schema.CallWaitall, schema.CallProbe, schema.CallReduce}
+		schema.CallWaitall, schema.CallProbe, schema.CallReduce, schema.CallWinCreate, schema.CallWinFence}
 	r := rand.New(rand.NewPCG(seed, 17))
 	ranks := 1 + r.IntN(5)
 	var rows []call
@@ -332,8 +336,10 @@ func randomGraph(t *testing.T, seed uint64) *Graph {
 		if at[rank] = c.to; r.IntN(20) == 0 {
 			c.to = unknown
 		}
-		if schema.Calls[c.call].Class == schema.ClassCollective {
+		if schema.Calls[c.call].Class == schema.ClassCollective || c.call == schema.CallWinCreate {
 			c.instance, c.root = 1+r.Int64N(9), int32(r.IntN(ranks))
+		} else if c.call == schema.CallWinFence && count[rank] > 0 {
+			c.window = 1 + r.Int64N(count[rank])
 		}
 		count[rank]++
 		rows = append(rows, c)

@@ -49,6 +49,7 @@ type rankRows struct {
 	lastRow  []int32 // by thread: index of its last row + 1
 	begin    int64   // when MPI_Init ended, if Options.LeaveOutStartup; else unknown
 	inits    map[int64]schema.CallID
+	windows  map[int64]*window // by the seq of the row that made it
 
 	// Of explanations (window.go).
 	expected, read int64   // number of rows of the run, and of those that were read
@@ -149,6 +150,9 @@ func (g *Graph) addRow(r *rankRows, b *schema.Events, i int) error {
 	}
 	if b.Instance[i] != schema.NullInt64 && b.Comm[i] != schema.NullInt32 {
 		g.addCollective(r, b, i, &w, index)
+	}
+	if schema.CallID(b.Call[i]).Is(schema.FactFence) {
+		g.addFence(r, b, i, &w, index)
 	}
 	if r.read++; w.start != unknown {
 		r.lastStart = w.start
@@ -296,7 +300,10 @@ func (g *Graph) addWait(rank, i, otherRank, otherRow int32, awaits Awaited) {
 		}
 	}
 	w.waitedRank, w.waitedRow, w.awaits, w.kind = otherRank, otherRow, awaits, Transfer
-	if awaits == AwaitsCollective {
+	switch {
+	case schema.Class(w.class) == schema.ClassRMA:
+		w.kind = Other
+	case awaits == AwaitsCollective:
 		w.kind = Collective
 	}
 }
