@@ -78,6 +78,10 @@ var advice = map[Rule]string{
 // adviceBeforeSend is that of LateSender where the call after the computing sends nothing itself.
 const adviceBeforeSend = "Send what is ready before this work: others wait for a message that is sent after it."
 
+// adviceBeforeFence is that of LateCollective where the call after the computing is a fence.
+const adviceBeforeFence = "Do this work after the fence, share it out, or synchronise only with the ranks whose data is needed " +
+	"(MPI_Win_post, MPI_Win_start)."
+
 // newFinding returns a finding of a rule with its advice and empty lists.
 func newFinding(rule Rule, title string) Finding {
 	return Finding{Rule: rule, Title: title, Advice: advice[rule], Ranks: []int32{}, Computing: []RankTime{}, Parts: []Part{}, Callers: []Caller{},
@@ -141,9 +145,7 @@ func (c *cause) finding() Finding {
 	first, f := c.parts[0], newFinding(c.rule, c.title())
 	f.Place, f.Call, f.Ranks, f.WaitNs, f.without = first.place, first.call.String(), c.ranks(), c.waitNs, c.change
 	f.least, f.Instances, f.excessNs, f.bySite = c.withoutExcess, c.found, c.excessNs(), first.bySite
-	if c.rule == LateSender && !first.call.Is(schema.FactSends) && !first.call.Is(schema.FactStarts) {
-		f.Advice = adviceBeforeSend
-	}
+	f.Advice = c.advice()
 	if c.rule != Imbalance {
 		f.keeping = c.keeping
 	}
@@ -159,6 +161,18 @@ func (c *cause) finding() Finding {
 		}
 	}
 	return f
+}
+
+// advice is that of the rule, in other words where the first call makes another remedy the better one.
+func (c *cause) advice() string {
+	call := c.parts[0].call
+	switch {
+	case c.rule == LateSender && !call.Is(schema.FactSends) && !call.Is(schema.FactStarts):
+		return adviceBeforeSend
+	case c.rule == LateCollective && call.Is(schema.FactFence):
+		return adviceBeforeFence
+	}
+	return advice[c.rule]
 }
 
 // title says what is the matter.

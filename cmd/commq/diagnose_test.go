@@ -97,7 +97,7 @@ var plantedIn = map[string][]planted{
 		{"synchronous_send", "synchronous-sends", []int32{0, 2}, plantedSteps, simulatedFirst},
 		{"synchronous_nonblocking", "synchronous-sends", []int32{0, 2}, plantedSteps, simulatedFirst},
 		{"synchronous_persistent", "synchronous-sends", []int32{0, 2}, plantedSteps, simulatedFirst},
-		{"late_fence", "one-sided-waits", []int32{0, 2, 3}, plantedSteps, simulatedFirst},
+		{"late_fence", diagnose.LateCollective, []int32{1}, plantedSteps, rendezvous},
 	},
 	"planted_f.F90": {
 		{fault: "none"},

@@ -10,7 +10,7 @@ import (
 type operationKey struct {
 	comm     int32
 	instance int64
-	// fence is the number of the fence, from 1, of the window that the instance made; 0 is the instance itself.
+	// fence counts the fences of the window that the instance made, from 1; 0 is the instance itself.
 	fence int64
 }
 
@@ -34,7 +34,7 @@ type entry struct{ rank, row int32 }
 // noEntry means no rank.
 var noEntry = entry{-1, -1}
 
-// addCollective notes that row i takes part in a collective operation, or makes a persistent one.
+// addCollective notes that row i takes part in a collective operation, or makes a persistent one or a window.
 func (g *Graph) addCollective(r *rankRows, b *schema.Events, i int, w *row, index int32) {
 	call, class := schema.CallID(b.Call[i]), schema.Class(b.Class[i])
 	if class == schema.ClassOther {
@@ -52,9 +52,7 @@ func (g *Graph) addCollective(r *rankRows, b *schema.Events, i int, w *row, inde
 			r.windows = map[int64]*window{}
 		}
 		r.windows[b.Seq[i]] = &window{comm: b.Comm[i], instance: b.Instance[i]}
-		return
-	}
-	if class != schema.ClassCollective && class != schema.ClassComm {
+	} else if class != schema.ClassCollective && class != schema.ClassComm {
 		return
 	}
 	n := g.enter(r, w, entry{b.Rank[i], index}, operationKey{comm: b.Comm[i], instance: b.Instance[i]}, call.Operation())

@@ -104,22 +104,23 @@ rank 1 compute before 101 MPI_Send: 2, excess 2
 			return g
 		}, `rank 1 compute before 100 MPI_Recv: 80, excess 80
   late receiver at 0 MPI_Ssend: 80 in 1, longest 80 of rank 0 at 20`},
-		// Of two windows with a fence each, rank 0 is 70 ns early for the first and rank 1 is 40 ns early for the second, which
-		// rank 0 reaches after 20 ns of its own.
-		{"fences", func() *Graph {
+		// Rank 1 makes the windows 5 ns late. Rank 0 waits 70 ns in the fence of the first, rank 1 40 ns in that of the second.
+		{"windows", func() *Graph {
 			return graph(t, 2, Options{},
-				call{rank: 0, call: schema.CallWinCreate, from: 0, to: 0, comm: 1, instance: 1},
-				call{rank: 0, call: schema.CallWinCreate, from: 0, to: 0, comm: 1, instance: 2},
-				call{rank: 0, call: schema.CallWinFence, from: 10, to: 81, window: 1},
-				call{rank: 0, call: schema.CallWinFence, from: 131, to: 132, window: 2},
-				call{rank: 1, call: schema.CallWinCreate, from: 0, to: 0, comm: 1, instance: 1},
-				call{rank: 1, call: schema.CallWinCreate, from: 0, to: 0, comm: 1, instance: 2},
-				call{rank: 1, call: schema.CallWinFence, from: 80, to: 81, window: 1},
-				call{rank: 1, call: schema.CallWinFence, from: 91, to: 132, window: 2})
+				call{rank: 0, call: schema.CallWinCreate, from: 0, to: 5, comm: 1, instance: 1},
+				call{rank: 0, call: schema.CallWinCreate, from: 5, to: 5, comm: 1, instance: 2},
+				call{rank: 0, call: schema.CallWinFence, from: 10, to: 80, window: 1},
+				call{rank: 0, call: schema.CallWinFence, from: 131, to: 131, window: 2},
+				call{rank: 1, call: schema.CallWinCreate, from: 5, to: 5, comm: 1, instance: 1},
+				call{rank: 1, call: schema.CallWinCreate, from: 5, to: 5, comm: 1, instance: 2},
+				call{rank: 1, call: schema.CallWinFence, from: 80, to: 80, window: 1},
+				call{rank: 1, call: schema.CallWinFence, from: 91, to: 131, window: 2})
 		}, `rank 1 compute before 102 MPI_Win_fence: 70, excess 70
   wait at collective at 2 MPI_Win_fence: 70 in 1, longest 70 of rank 0 at 10
 rank 0 compute before 3 MPI_Win_fence: 40, excess 40
-  wait at collective at 103 MPI_Win_fence: 40 in 1, longest 40 of rank 1 at 91`},
+  wait at collective at 103 MPI_Win_fence: 40 in 1, longest 40 of rank 1 at 91
+rank 1 compute before 100 MPI_Win_create: 5, excess 5
+  wait at collective at 0 MPI_Win_create: 5 in 1, longest 5 of rank 0 at 0`},
 		{"no wait", func() *Graph {
 			g := graph(t, 2, Options{}, call{rank: 0, call: schema.CallSend, from: 20, to: 25},
 				call{rank: 1, call: schema.CallRecv, from: 30, to: 47})
