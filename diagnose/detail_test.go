@@ -61,7 +61,7 @@ func TestInstancesOfRows(t *testing.T) {
 		run, of string
 		rule    Rule
 		peer    bool
-	}{{"mg.W.16", ofComputing, Variation, false}, {"rma.3", ofCalls, OneSidedTime, false}, {"uneven.4", ofCalls, Communication, true}} {
+	}{{"mg.W.16", ofComputing, Variation, false}, {"bt-io.S.4", ofCalls, FileTime, false}, {"uneven.4", ofCalls, Communication, true}} {
 		n := 0
 		for i, f := range diagnosed(t, c.run, Options{}).Findings {
 			if n == 0 && f.Rule == c.rule && f.Instances == nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -190,11 +191,47 @@ func TestOverloaded(t *testing.T) {
 	}
 }
 
-// Every rule has advice.
+// Every rule has advice of its own that is a sentence or two.
 func TestAdvice(t *testing.T) {
-	for _, rule := range Rules {
-		if advice[rule] == "" {
-			t.Errorf("%s has none", rule)
+	by := map[string]Rule{}
+	for _, rule := range slices.Concat(Rules, []Rule{LateStart}) {
+		text := rule.Advice()
+		if len(text) < 20 || !strings.HasSuffix(text, ".") || by[text] != "" {
+			t.Errorf("%s has %q, as has %q", rule, text, by[text])
+		}
+		by[text] = rule
+	}
+}
+
+// The advice fits the call that ranks come late to.
+func TestAdviceByCall(t *testing.T) {
+	for _, c := range []struct {
+		rule      Rule
+		call      schema.CallID
+		says, not string
+	}{
+		{LateSender, schema.CallSend, "Send first", ""},
+		{LateSender, schema.CallStart, "Send first", ""},
+		{LateSender, schema.CallRecv, "Send what is ready", ""},
+		{LateCollective, schema.CallAlltoall, "nonblocking collective", "fence"},
+		{LateCollective, schema.CallWinFence, "after the fence", "nonblocking"},
+		{Imbalance, schema.CallWinFence, "less work", "fence"},
+	} {
+		p := &part{place: "x.c:1", call: c.call, excess: map[int32]int64{0: 5}, computed: map[int32]int64{0: 9}}
+		got := (&cause{rule: c.rule, parts: []*part{p}, total: []int64{9, 4}}).finding().Advice
+		if !strings.Contains(got, c.says) || c.not != "" && strings.Contains(got, c.not) {
+			t.Errorf("%s before %s: %q", c.rule, c.call, got)
+		}
+	}
+}
+
+// Time in one-sided calls is said to be theirs alone only where a wait for another rank would be known.
+func TestOneSidedText(t *testing.T) {
+	for call, want := range map[schema.CallID]string{schema.CallPut: "", schema.CallWinFence: "", schema.CallWinCreate: "",
+		schema.CallWinLock: " or in waiting for other ranks", schema.CallWinWait: " or in waiting for other ranks",
+		schema.CallBarrier: ""} {
+		if got := orWaits(call); got != want {
+			t.Errorf("%s: %q, want %q", call, got, want)
 		}
 	}
 }

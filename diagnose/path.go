@@ -20,17 +20,20 @@ func onPath(p *critical.Path, place func(int32) string) (all []Finding) {
 		if ns <= 0 || !known || call.Is(schema.FactInitializes) || call.Is(schema.FactFinalizes) {
 			continue
 		}
-		rule := ruleOf(call, &g)
-		itself := "itself"
-		if rule == OneSidedTime && !call.Is(schema.FactTransfers) {
-			itself = "itself or in waiting for other ranks"
-		}
-		f := newFinding(rule, fmt.Sprintf("%s takes %s of the critical path %s", run.SiteText(g.Call, "", g.Callsite),
-			units.Duration(ns), itself))
+		f := newFinding(ruleOf(call, &g), fmt.Sprintf("%s takes %s of the critical path itself%s",
+			run.SiteText(g.Call, "", g.Callsite), units.Duration(ns), orWaits(call)))
 		f.Place, f.Call, f.GainNs, f.Bound, f.boundNs = g.Callsite, g.Call, ns, true, ns
 		all = append(all, f)
 	}
 	return all
+}
+
+// orWaits ends the sentence about the time in a call whose waits are not followed to the ranks that it waits for.
+func orWaits(call schema.CallID) string {
+	if call.Is(schema.FactOneSided) && !call.IsAny(schema.FactTransfers|schema.FactFence|schema.FactCreatesWindow) {
+		return " or in waiting for other ranks"
+	}
+	return ""
 }
 
 // mostCalls is how many of these findings are simulated at most.
