@@ -3,6 +3,7 @@ package diagnose
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -20,7 +21,8 @@ type Caller struct {
 	// Place is the place of the call in it, with file and line if they are known.
 	Place string `json:"callsite"`
 	// Ns is its part of the finding: the time on the critical path in the MPI call, what ranks compute longer than they had
-	// to before it, or of variation the standard deviation of that computing, all calls together.
+	// to before it, or of variation the standard deviation of that computing, all calls together. Of a wait it is the time
+	// waited.
 	Ns int64 `json:"ns"`
 	// Share is that as a part of the sum over all callers.
 	Share float64 `json:"share"`
@@ -135,50 +137,63 @@ func (c *costs) deviations(sites []int32) map[int32]int64 {
 }
 
 // setCallers sets who calls the function with a finding's call, if there are several, or if the cost is that of one of
-// several call paths.
+// several call paths. It does so for the calls that wait too.
 func (f *Finding) setCallers(p *paths, c *costs) {
-	f.Callers = []Caller{}
-	known, most := map[string]*Caller{}, int64(0)
-	cost := c.of(f)
-	for _, site := range f.sites {
+	f.Function, f.Callers = p.callers(f.sites, c.of(f))
+	for i := range f.Waits {
+		w := &f.Waits[i]
+		w.Function, w.Callers = p.callers(slices.Sorted(maps.Keys(w.bySite)), w.bySite)
+	}
+}
+
+// callers returns the function with a call, and the callers of it, the one with the highest cost first. cost is in ns, by
+// call site. A function with one caller has none that need be named.
+func (p *paths) callers(sites []int32, cost map[int32]int64) (function string, all []Caller) {
+	known, sum := map[string]*Caller{}, int64(0)
+	for _, site := range sites {
 		above := p.caller(site)
 		if above == nil || above.Place == "" {
 			continue
 		}
-		f.Function = p.frames[site].Function
+		function = p.frames[site].Function
 		key := above.Function + " " + above.Place
 		if known[key] == nil {
 			known[key] = &Caller{Function: above.Function, Place: above.Place}
 		}
 		known[key].Ns += cost[site]
-		most += cost[site]
+		sum += cost[site]
 	}
+	all = []Caller{}
 	if len(known) < 2 {
-		return
+		return function, all
 	}
 	for _, x := range known {
 		if x.Ns > 0 {
-			x.Share = float64(x.Ns) / float64(most)
-			f.Callers = append(f.Callers, *x)
+			x.Share = float64(x.Ns) / float64(sum)
+			all = append(all, *x)
 		}
 	}
-	slices.SortFunc(f.Callers, func(a, b Caller) int {
+	slices.SortFunc(all, func(a, b Caller) int {
 		return cmp.Or(cmp.Compare(b.Ns, a.Ns), cmp.Compare(a.Place, b.Place), cmp.Compare(a.Function, b.Function))
 	})
+	return function, all
 }
 
 // Called tells which caller has most of a finding whose call is reached from several: "in send, called from exchange at
 // halo.c:80 (62.0 %; 4 other callers)". It is "" for other findings.
-func (f *Finding) Called() string {
-	if len(f.Callers) == 0 {
+func (f *Finding) Called() string { return calledFrom(f.Function, f.Callers) }
+
+// calledFrom tells which caller of a function is the first of several.
+func calledFrom(function string, callers []Caller) string {
+	if len(callers) == 0 {
 		return ""
 	}
-	first := &f.Callers[0]
+	first := &callers[0]
 	text := "called from " + first.text()
-	if f.Function != "" {
-		text = "in " + f.Function + ", " + text
+	if function != "" {
+		text = "in " + function + ", " + text
 	}
-	if rest := len(f.Callers) - 1; rest > 0 {
+	if rest := len(callers) - 1; rest > 0 {
 		return fmt.Sprintf("%s (%s; %s)", text, units.Percent(first.Share), units.Count(int64(rest), "other caller"))
 	}
 	return text

@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -65,6 +66,23 @@ func TestCallersOfFindings(t *testing.T) {
 		if c.want != "" && !strings.Contains(f.sentence(), c.want) {
 			t.Errorf("%s: %s", c.name, f.sentence())
 		}
+	}
+}
+
+// So do the calls that wait: each with its own callers.
+func TestCallersOfWaits(t *testing.T) {
+	f := newFinding(LateSender, "Rank 1 computes before MPI_Send")
+	f.Waits = []Wait{{Ns: 100, For: "late sender", Place: "send.c:2", Call: "MPI_Recv", Calls: 3, bySite: map[int32]int64{2: 10, 4: 90}},
+		{Ns: 70, For: "late sender", Place: "alone.c:2", Call: "MPI_Recv", Calls: 1, bySite: map[int32]int64{12: 70}}}
+	f.setCallers(pathsOf(wrapped), &costs{})
+	var got []string
+	for i := range f.Waits {
+		got = append(got, f.Waits[i].Text())
+	}
+	want := []string{"100 ns in MPI_Recv at send.c:2 (late sender, 3 calls), in send, called from dot at dot.c:7 (90 %; 1 other caller)",
+		"70 ns in MPI_Recv at alone.c:2 (late sender, 1 call)"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 

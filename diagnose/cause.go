@@ -151,11 +151,18 @@ type causeKey struct {
 	call      schema.CallID
 }
 
+// waitKey tells waits apart: what is waited for, and the line and call that wait.
+type waitKey struct {
+	awaits critical.Awaited
+	place  string
+	call   schema.CallID
+}
+
 // gathered is a cause, and what is needed only until it is complete.
 type gathered struct {
 	cause
 	byPlace map[causeKey]*part
-	byWait  map[Wait]*Wait // by their names
+	byWait  map[waitKey]*Wait
 	// forNs is the time waited by what was waited for, and collectiveNs by the collective operation.
 	forNs        map[critical.Awaited]int64
 	collectiveNs map[schema.CallID]int64
@@ -259,7 +266,7 @@ func (g *gatherer) add(d *critical.Delay) {
 	}
 	c := g.byKey[key]
 	if c == nil {
-		c = &gathered{byPlace: map[causeKey]*part{}, byWait: map[Wait]*Wait{}, forNs: map[critical.Awaited]int64{},
+		c = &gathered{byPlace: map[causeKey]*part{}, byWait: map[waitKey]*Wait{}, forNs: map[critical.Awaited]int64{},
 			collectiveNs: map[schema.CallID]int64{}}
 		g.byKey[key] = c
 	}
@@ -280,19 +287,19 @@ func (g *gatherer) add(d *critical.Delay) {
 		if where.For == critical.AwaitsCollective {
 			c.collectiveNs[where.Call] += w.Ns
 		}
-		c.addWait(Wait{For: where.For.String(), Place: g.place(where.Site), Call: where.Call.String()}, w)
+		c.addWait(waitKey{where.For, g.place(where.Site), where.Call}, where.Site, w)
 	}
 }
 
-// addWait adds waits to those of the same name.
-func (c *gathered) addWait(name Wait, w *critical.Waits) {
-	to := c.byWait[name]
+// addWait adds the waits at a call site to those of the same line.
+func (c *gathered) addWait(k waitKey, site int32, w *critical.Waits) {
+	to := c.byWait[k]
 	if to == nil {
-		named := name
-		to = &named
-		c.byWait[name] = to
+		to = &Wait{For: k.awaits.String(), Place: k.place, Call: k.call.String(), Callers: []Caller{}, bySite: map[int32]int64{}}
+		c.byWait[k] = to
 	}
 	to.Ns += w.Ns
+	to.bySite[site] += w.Ns
 	to.calls += w.Calls
 	if w.LongestNs > to.LongestNs || w.LongestNs == to.LongestNs && w.LongestAtNs < to.LongestAtNs {
 		to.LongestNs, to.LongestRank, to.LongestAtNs = w.LongestNs, w.LongestRank, w.LongestAtNs

@@ -209,7 +209,13 @@ type Wait struct {
 	// LongestAtNs is when that wait began, after the start of the run.
 	LongestAtNs int64 `json:"longest_at_ns"`
 
-	calls float64 // Calls before it is rounded
+	// Function has the call in it, and Callers are the places that call it, if there are several, the one with the longest
+	// waits first.
+	Function string   `json:"function"`
+	Callers  []Caller `json:"callers"`
+
+	calls  float64         // Calls before it is rounded
+	bySite map[int32]int64 // Ns by call site
 }
 
 // Run diagnoses a run.

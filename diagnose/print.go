@@ -104,10 +104,15 @@ func (d *Diagnosis) simulatedAmong(first int) (n int) {
 	return n
 }
 
-// Text describes a wait: 1.71 s in MPI_Wait at uneven.c:36 (late sender, 170 calls).
+// Text describes a wait: 1.71 s in MPI_Wait at uneven.c:36 (late sender, 170 calls). Where several call the function
+// there, the one with most of it follows.
 func (w *Wait) Text() string {
-	return fmt.Sprintf("%s in %s (%s, %s)", units.Duration(w.Ns), siteText(w.Call, w.Place), w.For,
+	text := fmt.Sprintf("%s in %s (%s, %s)", units.Duration(w.Ns), siteText(w.Call, w.Place), w.For,
 		units.Count(w.Calls, "call"))
+	if called := calledFrom(w.Function, w.Callers); called != "" {
+		text += ", " + called
+	}
+	return text
 }
 
 func siteText(call, place string) string {
