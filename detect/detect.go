@@ -126,7 +126,8 @@ func (d *detector) compose() error {
 	rules := d.rules()
 	c := &spread.Composer{Rules: rules, Ledger: &d.ledger, Comms: d.run.Comms}
 	for _, make := range []func(){func() { spread.Doubt(&d.ledger, d.census.Used, d.census.Sample, d.run.Comms) },
-		c.Neighbourhoods, c.Gathers, d.ledger.Rejoin} {
+		func() { spread.Answers(&d.ledger, d.census.Sample) }, c.Neighbourhoods, c.Gathers,
+		func() { spread.Crossed(&d.ledger, d.census.Sample) }, d.ledger.Rejoin} {
 		if err := d.stopped(); err != nil {
 			return err
 		}
@@ -155,6 +156,7 @@ func (d *detector) combine() error {
 
 // sparse finds exchanges in which each rank sends to some of the others.
 func (d *detector) sparse() error {
+	neighbours.WithdrawPieces(d.neighbours(), &d.ledger, d.census.Sample)
 	beyond, err := neighbours.FindSparse(d.neighbours(), &d.ledger, d.census.Sample)
 	d.leaveOut(beyond)
 	return err
@@ -162,6 +164,7 @@ func (d *detector) sparse() error {
 
 // halos finds exchanges between neighbours.
 func (d *detector) halos() error {
+	neighbours.WithdrawPieces(d.neighbours(), &d.ledger, d.census.Sample)
 	in := d.neighbours()
 	if !d.options.Messages { // else each message is listed
 		in.Outline = func(want map[ledger.Stream]*ledger.Outline, most int64) (bool, error) {
@@ -175,7 +178,8 @@ func (d *detector) halos() error {
 
 // neighbours is the input of package neighbours.
 func (d *detector) neighbours() *neighbours.Input {
-	return &neighbours.Input{MinRanks: d.options.MinRanks, Comms: d.run.Comms, Room: d.sampleRoom(), Whole: d.readCells}
+	return &neighbours.Input{MinRanks: d.options.MinRanks, Comms: d.run.Comms, Lines: d.run.Lines,
+		Room: d.sampleRoom(), Whole: d.readCells}
 }
 
 // readCells reads all messages of some cells.

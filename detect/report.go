@@ -99,7 +99,7 @@ func (r *reporter) collect(found []*ledger.Instance, o *Options) (order []*Findi
 func (r *reporter) weigh(list []*Finding) {
 	var all []*evidence.Finding
 	for _, f := range list {
-		all = append(all, &evidence.Finding{Op: f.Operation, Ranks: f.Ranks, Repeats: f.Repeats,
+		all = append(all, &evidence.Finding{Op: f.Operation, Ranks: f.Ranks,
 			CommSize: len(f.Ranks) + len(f.Missing), Whole: f.Comm != schema.NullInt32 && len(f.Missing) == 0,
 			Instances: f.instances, Basis: f.Basis})
 	}

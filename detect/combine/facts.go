@@ -19,6 +19,7 @@ type facts struct {
 	sample    *ledger.Sample              // the messages to search
 	records   map[int32][]*ledger.Operand // by rank, in program order: payloads from commq_send_to_self and messages to itself
 	sends     map[int32][]*ledger.Operand // by rank, in program order: all sends, to compare with results
+	tokens    map[int32][]ledger.Message  // by rank, in program order: empty messages that it sends
 	oversized int64                       // the number of messages not examined because their rank sets need too much memory
 }
 
@@ -50,6 +51,32 @@ func (f *facts) index(s *ledger.Sample, selves []Self) {
 			slices.SortFunc(list, func(a, b *ledger.Operand) int { return cmp.Compare(a.SendSeq, b.SendSeq) })
 		}
 	}
+}
+
+// indexTokens lists the empty messages of every rank in program order.
+func (f *facts) indexTokens(messages []ledger.Message) {
+	f.tokens = map[int32][]ledger.Message{}
+	for k := range messages {
+		if m := &messages[k]; m.Bytes == 0 && m.Carrier == ledger.None {
+			f.tokens[m.Src] = append(f.tokens[m.Src], *m)
+		}
+	}
+	for _, list := range f.tokens {
+		slices.SortFunc(list, func(a, b ledger.Message) int { return cmp.Compare(a.SendSeq, b.SendSeq) })
+	}
+}
+
+// tells reports whether a rank sends an empty message to another between two of its events.
+func (f *facts) tells(rank, to int32, after, before int64) bool {
+	list := f.tokens[rank]
+	at, _ := slices.BinarySearchFunc(list, after+1,
+		func(m ledger.Message, seq int64) int { return cmp.Compare(m.SendSeq, seq) })
+	for ; at < len(list) && list[at].SendSeq < before; at++ {
+		if list[at].Dst == to {
+			return true
+		}
+	}
+	return false
 }
 
 // owner returns the instance that a message belongs to, or nil.

@@ -2,6 +2,7 @@ package combine
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/commq/commq/detect/ledger"
@@ -32,10 +33,13 @@ type joiner struct {
 	root      int
 	backward  bool
 	overlaid  bool // roots receive all blocks at one address, in every occurrence
+	inOrder   bool // roots receive (backward: send) the blocks in the order of the communicator's ranks, in every occurrence
+	called    bool // before each block, roots tell its rank by an empty message, in every occurrence
 }
 
 func newJoiner(f *facts, g *group, backward bool) *joiner {
-	return &joiner{facts: f, g: g, ownUnseen: rankset.NewBits(len(g.ranks)), root: -1, backward: backward, overlaid: true}
+	return &joiner{facts: f, g: g, ownUnseen: rankset.NewBits(len(g.ranks)), root: -1, backward: backward, overlaid: true,
+		inOrder: true, called: true}
 }
 
 func findJoining(f *facts, g *group, list []*occurrence, backward bool) *match {
@@ -84,7 +88,7 @@ func findJoining(f *facts, g *group, list []*occurrence, backward bool) *match {
 		}
 		b.instances = append(b.instances, in)
 	}
-	if !j.conclude(b, roots, same) || !all && f.anyOwned(list) {
+	if !j.conclude(b, roots, same, len(list)) || !all && f.anyOwned(list) {
 		return nil
 	}
 	for r, rank := range g.ranks {
@@ -94,14 +98,16 @@ func findJoining(f *facts, g *group, list []*occurrence, backward bool) *match {
 	}
 	if same {
 		for k := range b.instances {
-			b.instances[k].rankBytes = nil
+			if b.instances[k].rankBytes = nil; b.op == ledger.Reduce {
+				b.instances[k].bytes = b.instances[k].messages[0].Bytes
+			}
 		}
 	}
 	return b
 }
 
 // conclude decides which operation was found and how certain that is.
-func (j *joiner) conclude(b *match, roots []int32, same bool) bool {
+func (j *joiner) conclude(b *match, roots []int32, same bool, times int) bool {
 	if len(roots) == 0 { // every rank has all blocks
 		if j.backward || j.checks == 0 || j.unseen > 0 {
 			return false
@@ -127,13 +133,28 @@ func (j *joiner) conclude(b *match, roots []int32, same bool) bool {
 		b.proof.Basis = ledger.ByAddress
 	default:
 		b.proof.Basis = ledger.ByStructure
-		if j.overlaid && !j.backward && j.facts.check.kinds[j.g.cells[0].Cell.Datatype].class != opaque {
-			b.proof.Others = []ledger.Operation{ledger.Reduce} // the root may add the blocks up
+		if j.overlaid && !j.called && same && !j.backward &&
+			j.facts.check.kinds[j.g.cells[0].Cell.Datatype].class != opaque {
+			// what comes to one address is combined as it comes, or else used at once
+			b.op, b.proof.Others = ledger.Reduce, []ledger.Operation{ledger.Gather}
 		}
-		return same && (slices.Min(roots) == slices.Max(roots) || rootsTakeTurns(roots)) && j.facts.coversComm(j.g) && j.facts.sendsNothingElse(j.g)
+		return (same || j.isListed(times)) && (slices.Min(roots) == slices.Max(roots) || rootsTakeTurns(roots)) && j.facts.coversComm(j.g) && j.facts.sendsNothingElse(j.g)
 	}
 	return true
 }
+
+// isListed reports whether the order of blocks of several sizes shows that they belong together: they come in the order
+// of ranks so often that chance does not explain it. Tasks and their results have another order.
+func (j *joiner) isListed(times int) bool {
+	orders := 1.0
+	for k := 2; k < len(j.g.ranks); k++ {
+		orders *= float64(k)
+	}
+	return j.inOrder && float64(times)*math.Log2(orders) >= minOrderBits
+}
+
+// minOrderBits is the least evidence, in bits, that blocks come in the order of ranks by intention.
+const minOrderBits = 7
 
 // gatherState is the state of a rank during a gathering.
 type gatherState struct {
@@ -266,6 +287,7 @@ func (j *joiner) checkRoot(at *gatherState, o *occurrence, r int) {
 	j.overlaid = j.overlaid && !slices.ContainsFunc(at.received, func(m *ledger.Operand) bool {
 		return m.DstBuffer != at.received[0].DstBuffer || m.DstBuffer == schema.NullInt64
 	})
+	j.checkOrder(at, o, r)
 	gaps, gap := 0, int64(0)
 	end := int64(schema.NullInt64)
 	for _, b := range byAddress(at.received) {
@@ -311,6 +333,21 @@ func (j *joiner) checkRoot(at *gatherState, o *occurrence, r int) {
 		if gap == 0 {
 			j.own[r] = -1
 		}
+	}
+}
+
+// checkOrder checks in which order the root receives (backward: sends) blocks, and whether it calls for each.
+func (j *joiner) checkOrder(at *gatherState, o *occurrence, r int) {
+	order, last, after := j.facts.order(j.g), -1, o.after[r]
+	received := slices.Clone(at.received)
+	if j.backward {
+		slices.Reverse(received)
+	}
+	for _, m := range received {
+		place := slices.Index(order, m.Src)
+		j.inOrder = j.inOrder && place > last
+		j.called = j.called && !j.backward && j.facts.tells(j.g.ranks[r], m.Src, after, m.DoneSeq)
+		last, after = place, m.DoneSeq
 	}
 }
 

@@ -392,7 +392,8 @@ func (f *folding) conclude(b *match, list []*occurrence, roots []int32) bool {
 	}
 	b.proof.Basis = ledger.ByStructure
 	if all.seen > 0 && all.ops == 0 || f.equal.differ > 0 || loose || !f.varied || n < 3 ||
-		f.facts.check.kinds[f.g.cells[0].Cell.Datatype].class == opaque || !f.facts.sendsNothingElse(f.g) {
+		f.facts.check.kinds[f.g.cells[0].Cell.Datatype].class == opaque && list[0].messages[0].Bytes < minOwnBytes ||
+		!f.facts.sendsNothingElse(f.g) {
 		return false
 	}
 	switch b.op {
@@ -428,6 +429,10 @@ func contributionBits(list []*occurrence) float64 {
 	}
 	return min(blockBits, math.Log2((all*(all-1)/2+2)/(equal+1)))
 }
+
+// minOwnBytes is the least size of values that a program may combine by an operation of its own. Fewer bytes without a
+// type of numbers may be a flag that is passed on.
+const minOwnBytes = 9
 
 // isTree reports whether the messages reach a root neither all directly nor along a chain.
 func isTree(o *occurrence, root int32) bool {

@@ -13,13 +13,13 @@ type Finding struct {
 	// CommSize is the number of ranks of the communicator of which Ranks are all or a part; 0 if it is unknown.
 	CommSize  int
 	Instances []*ledger.Instance // their messages are whole ones, not pieces
-	Repeats   int64              // instances whose payload all ranks had from an earlier one
 	Basis     ledger.Basis
 	Whole     bool // Ranks are all ranks of a communicator
 
 	places   []ledger.Place
 	sent     map[ledger.Place]int64 // its messages by place
 	messages int64
+	again    map[*ledger.Instance]bool // instances whose payload all ranks had from another one of the finding
 }
 
 // times returns how often the operation is done.
@@ -128,7 +128,7 @@ func (w *Weigher) spread(f *Finding) float64 {
 			return 0
 		}
 		tiny = tiny && (i.Blank || i.Bytes <= tinyBytes)
-		if !i.Repeated {
+		if !f.again[i] {
 			spread += float64(blocks * max(1, i.Segments))
 		}
 	}
@@ -140,7 +140,7 @@ func (w *Weigher) spread(f *Finding) float64 {
 	if tiny {
 		prior = max(prior, 1/(spread*(spread-1)/2+2))
 	}
-	again, extra := t.again+float64(f.Repeats), f.redundant(blocks)
+	again, extra := t.again+float64(len(f.again)), f.redundant(blocks)
 	q := min(1, max((again+prior)/(again+t.ended+1), extra.share*extra.share))
 	first := min(1, max(q, t.singles/spread/maxSingles))
 	n := float64(len(f.Ranks))
@@ -159,9 +159,12 @@ type redundancy struct {
 	choices float64 // logarithm of the number of ways to choose the needed ones
 }
 
-// maxExtra: of a payload in segments, one redundant message in so many is no sign of chance. A ring returns some blocks
-// to ranks that a scatter left them with.
-const maxExtra = 8
+// minExtra: of a payload in segments, one redundant message in so many is no sign of chance.
+const minExtra = 8
+
+// extraOfRing is the share of redundant messages that is no sign of chance in a payload in segments: a scatter by a
+// binomial tree sends n/2 log2 n blocks, and the ring that follows all n (n-1) that are needed.
+func extraOfRing(ranks float64) float64 { return max(1.0/minExtra, math.Log2(ranks)/(2*(ranks-1))) }
 
 // coverBits is the evidence of a payload that habit spreads, passing on what comes or answering who asks, and that is
 // sent n-1 times, not more or less: the chance of that is largest, 1/(e (n-1)), if n-1 is the mean.
@@ -172,10 +175,10 @@ func (f *Finding) redundant(blocks int) (r redundancy) {
 	extra := 0.0
 	for _, i := range f.Instances {
 		needed, sent := float64(blocks*max(1, i.Segments)*(len(f.Ranks)-1)), float64(len(i.Messages))
-		if sent > needed && (i.Segments < 2 || maxExtra*(sent-needed) > needed) {
+		if sent > needed && (i.Segments < 2 || sent-needed > needed*extraOfRing(float64(len(f.Ranks)))) {
 			extra += sent - needed
 			r.choices += logChoose(sent, needed)
-		} else if !i.Repeated {
+		} else if !f.again[i] {
 			r.exact += float64(blocks * max(1, i.Segments))
 		}
 	}

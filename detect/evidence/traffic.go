@@ -48,6 +48,25 @@ func (f *Finding) count(messages []ledger.Message) {
 			f.messages += i.Times()
 		}
 	}
+	f.countAgain(messages)
+}
+
+// countAgain finds the instances whose payload all ranks had from another one of the finding. That a payload was spread
+// elsewhere before is no sign that this place spreads what comes by chance: a program may try several algorithms.
+func (f *Finding) countAgain(messages []ledger.Message) {
+	f.again = map[*ledger.Instance]bool{}
+	seen := map[ledger.Payload]bool{}
+	for _, repeated := range []bool{false, true} {
+		for _, i := range f.Instances {
+			if m := &messages[i.Messages[0]]; i.Repeated == repeated {
+				payload := ledger.Payload{Hash: m.Hash, Bytes: m.Bytes}
+				if repeated && seen[payload] {
+					f.again[i] = true
+				}
+				seen[payload] = true
+			}
+		}
+	}
 }
 
 // traffic counts what the places of a finding send that no collective explains.

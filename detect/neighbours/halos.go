@@ -31,7 +31,8 @@ type halo struct {
 type Input struct {
 	MinRanks int
 	Comms    []run.Comm
-	Room     int64 // the number of messages that may be read completely
+	Lines    map[int32]int32 // of call sites, as in Run
+	Room     int64           // the number of messages that may be read completely
 	// Whole reads all messages of the wanted cells.
 	Whole func(want map[ledger.Cell]bool) (*ledger.Sample, error)
 	// Outline reads the rows of all messages of the wanted streams; ok is false if they take more than most pieces of

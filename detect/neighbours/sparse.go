@@ -121,7 +121,7 @@ func (x *sparseSearch) exchangeOf(list []*ledger.Operand) *exchange {
 		return nil
 	}
 	rounds := roundsOf(list)
-	if len(rounds) < MinInstances || float64(len(list)) < minDensity*float64(n*len(rounds)) || areHalos(rounds) ||
+	if len(rounds) < MinInstances || float64(len(list)) < minDensity*float64(n*len(rounds)) || areHalos(rounds, n) ||
 		!areDense(rounds, n) {
 		return nil
 	}
@@ -132,17 +132,13 @@ func (x *sparseSearch) exchangeOf(list []*ledger.Operand) *exchange {
 	return e
 }
 
-// areDense reports whether in most rounds at least half of the ranks send, and none of them is complete: exchanges of all
-// with all have been tried.
+// areDense reports whether in most rounds at least half of the ranks send.
 func areDense(rounds [][]*ledger.Operand, ranks int) bool {
 	dense := 0
 	for _, round := range rounds {
 		senders := map[int32]bool{}
 		for _, m := range round {
 			senders[m.Src] = true
-		}
-		if len(round) == ranks*(ranks-1) && len(rounds) == 1 {
-			return false
 		}
 		if 2*len(senders) >= ranks {
 			dense++
@@ -151,11 +147,14 @@ func areDense(rounds [][]*ledger.Operand, ranks int) bool {
 	return 4*dense >= 3*len(rounds)
 }
 
-// areHalos reports whether all rounds have the same ways, each both ways.
-func areHalos(rounds [][]*ledger.Operand) bool {
+// areHalos reports whether all rounds have the same ways, each both ways, but not between all ranks.
+func areHalos(rounds [][]*ledger.Operand, ranks int) bool {
 	ways := map[ledger.Way]bool{}
 	for _, m := range rounds[0] {
 		ways[ledger.Way{Src: m.Src, Dst: m.Dst}] = true
+	}
+	if len(ways) == ranks*(ranks-1) {
+		return false
 	}
 	for _, round := range rounds {
 		if len(round) != len(ways) {

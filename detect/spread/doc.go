@@ -6,7 +6,9 @@
 //	replay.go          re-enacts them to see which rank had the payload when
 //	splitter.go        divides them into broadcasts and barriers
 //	doubt.go           withdraws broadcasts of payloads that say nothing about their origin
+//	answers.go         withdraws broadcasts that are a root's talks with one rank after the other
 //	compose.go         segmented broadcasts, and allgathers made of broadcasts
+//	crossed.go         withdraws broadcasts that are pieces of an exchange
 //	alltoall.go        direct exchanges of every rank with every other
 //	neighbourhoods.go  broadcasts of each rank to neighbours of its own
 package spread

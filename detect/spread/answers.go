@@ -1,0 +1,171 @@
+package spread
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/commq/commq/detect/ledger"
+)
+
+// arrival is a message that a root receives.
+type arrival struct {
+	seq int64
+	src int32
+	of  ledger.Payload
+	at  ledger.Place
+}
+
+// asker is a rank, and a place at which it sends.
+type asker struct {
+	rank int32
+	at   ledger.Place
+}
+
+// Answers withdraws broadcasts in which the root talks to one rank after the other: each message answers one of its
+// receiver (a task or the word to stop, an acknowledgement), or is answered before the root sends the next one (a token
+// that says "your turn", a ping-pong). The latter needs a payload that is too small to be a value (maxToken), or the
+// same one in the answer; others are broadcasts. all has the answers, of which it may lack later ones: a place where
+// most of the first broadcasts are conversations has only these.
+func Answers(l *ledger.Ledger, all *ledger.Sample) {
+	byPlace := map[rootPlace][]*ledger.Instance{}
+	roots, talkers := map[int32][]arrival{}, map[ledger.Place]map[int32]bool{}
+	for _, i := range l.Found {
+		if sends, root := rootSends(l.Messages, i); len(sends) > 1 {
+			k := rootPlace{root, l.Messages[sends[0]].Place()}
+			byPlace[k], roots[root] = append(byPlace[k], i), nil
+			if talkers[k.place] == nil {
+				talkers[k.place] = map[int32]bool{}
+			}
+			talkers[k.place][root] = true
+		}
+	}
+	if len(roots) == 0 {
+		return
+	}
+	askers := arrivals(l, all, roots)
+	gone := map[*ledger.Instance]bool{}
+	for k, list := range byPlace {
+		mutual := 2*len(talkers[k.place]) >= len(list[0].Ranks)
+		asks := func(i *ledger.Instance) func(*arrival) bool {
+			if !mutual {
+				return func(*arrival) bool { return true }
+			}
+			return func(a *arrival) bool { return a.at != k.place && hasAsked(askers[asker{k.root, a.at}], i) }
+		}
+		slices.SortFunc(list, func(a, b *ledger.Instance) int { return cmp.Compare(a.First, b.First) })
+		talks, first := 0, min(len(list), mostAsked)
+		for n, i := range list {
+			if gone[i] = isConversation(l.Messages, i, roots[k.root], asks(i), mutual); gone[i] && n < first {
+				talks++
+			}
+		}
+		if 4*talks >= 3*first {
+			for _, i := range list {
+				gone[i] = true
+			}
+		}
+	}
+	l.Found = slices.DeleteFunc(l.Found, func(i *ledger.Instance) bool {
+		if gone[i] {
+			l.Release(i)
+		}
+		return gone[i]
+	})
+}
+
+// hasAsked reports whether a rank that sends at so many times asked before a broadcast, and not between its messages. In
+// exchanges with one rank after the other, of a count and then of as much data, each rank asks again before each send.
+func hasAsked(asked []int64, i *ledger.Instance) bool {
+	next, _ := slices.BinarySearch(asked, i.First)
+	return next > 0 && (next == len(asked) || asked[next] > i.Last)
+}
+
+// rootSends returns the root of a direct broadcast, or of a barrier in which all wait for one rank, and what it sends,
+// in order; nothing for other operations.
+func rootSends(messages []ledger.Message, i *ledger.Instance) (sends []int32, root int32) {
+	root = i.Root
+	switch first := &messages[i.Messages[0]]; {
+	case i.Op == ledger.Barrier && isHub(messages, i, first.Src):
+		root = first.Src
+	case i.Op == ledger.Barrier && isHub(messages, i, first.Dst):
+		root = first.Dst
+	case i.Op != ledger.Bcast || !direct(messages, i):
+		return nil, root
+	}
+	for _, m := range i.Messages {
+		if messages[m].Src == root {
+			sends = append(sends, m)
+		}
+	}
+	slices.SortFunc(sends, func(a, b int32) int { return cmp.Compare(messages[a].SendSeq, messages[b].SendSeq) })
+	return sends, root
+}
+
+// isHub reports whether a rank takes part in all messages of an instance.
+func isHub(messages []ledger.Message, i *ledger.Instance, rank int32) bool {
+	return !slices.ContainsFunc(i.Messages, func(m int32) bool { return messages[m].Src != rank && messages[m].Dst != rank })
+}
+
+// mostAsked is the number of broadcasts of a place that show whether all of them are conversations.
+const mostAsked = 32
+
+// rootPlace is a root, and where it sends.
+type rootPlace struct {
+	root  int32
+	place ledger.Place
+}
+
+// arrivals adds to each root what it receives, in order, and returns when ranks send where.
+func arrivals(l *ledger.Ledger, all *ledger.Sample, roots map[int32][]arrival) map[asker][]int64 {
+	askers := map[asker][]int64{}
+	add := func(m *ledger.Message) {
+		if _, is := roots[m.Src]; is {
+			k := asker{m.Src, m.Place()}
+			askers[k] = append(askers[k], m.SendSeq)
+		}
+		if list, is := roots[m.Dst]; is && m.Src != m.Dst {
+			roots[m.Dst] = append(list, arrival{m.DoneSeq, m.Src, ledger.Payload{Hash: m.Hash, Bytes: m.Bytes}, m.Place()})
+		}
+	}
+	for _, of := range all.Order {
+		for w, list := range of.Ways {
+			_, from := roots[w.Src]
+			if _, to := roots[w.Dst]; !to && !from {
+				continue
+			}
+			for k := range list.List {
+				add(&list.List[k].Message)
+			}
+		}
+	}
+	for k := range l.Messages {
+		if m := &l.Messages[k]; m.Bytes == 0 { // the sample has no empty ones
+			add(m)
+		}
+	}
+	for _, list := range roots {
+		slices.SortFunc(list, func(a, b arrival) int { return cmp.Compare(a.seq, b.seq) })
+	}
+	for _, list := range askers {
+		slices.Sort(list)
+	}
+	return askers
+}
+
+// isConversation reports whether all messages of a broadcast answer their receivers, or are answered one by one. Only
+// arrivals of which asks is true ask; mutual: all ranks ask and answer, and then nothing but an answer is one.
+func isConversation(messages []ledger.Message, i *ledger.Instance, list []arrival, asks func(*arrival) bool,
+	mutual bool) bool {
+	sends, _ := rootSends(messages, i)
+	asked, answered := true, !mutual && i.Op == ledger.Bcast
+	for k, at := range sends {
+		m := &messages[at]
+		next, _ := slices.BinarySearchFunc(list, m.SendSeq, func(a arrival, seq int64) int { return cmp.Compare(a.seq, seq) })
+		asked = asked && next > 0 && list[next-1].src == m.Dst && asks(&list[next-1]) &&
+			(k == 0 || list[next-1].seq > messages[sends[k-1]].SendSeq)
+		answered = answered && next < len(list) && list[next].src == m.Dst &&
+			(k == len(sends)-1 || list[next].seq < messages[sends[k+1]].SendSeq) &&
+			(m.Bytes <= maxToken || list[next].of == ledger.Payload{Hash: m.Hash, Bytes: m.Bytes})
+	}
+	return asked || answered
+}

@@ -1,0 +1,136 @@
+package spread
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/commq/commq/detect/ledger"
+)
+
+// crossing is a message as both its ends see it.
+type crossing struct{ sent, done int64 }
+
+// road is a way, the place that sends on it, and the tag.
+type road struct {
+	ledger.Way
+	at  ledger.Place
+	tag int32
+}
+
+// roadOf returns the road of a message.
+func roadOf(m *ledger.Message) road {
+	return road{ledger.Way{Src: m.Src, Dst: m.Dst}, m.Place(), m.Tag}
+}
+
+// roadBack returns the road of messages that go back to the sender of a message.
+func roadBack(m *ledger.Message) road {
+	return road{ledger.Way{Src: m.Dst, Dst: m.Src}, m.Place(), m.Tag}
+}
+
+// Crossed withdraws broadcasts that are pieces of an exchange, in which one rank happens to send the same to all its
+// partners: a receiver also sends at the same place, with the same tag, to whom it receives from, before either has
+// received. If that message belongs to a broadcast, too, more than half of the messages must meet one: a few broadcasts
+// may be done at a time, and those of all ranks are an allgather and must have been merged before. Ranks may exchange
+// the segments that the root has scattered. all has the messages that are in no broadcast, of which it may lack later
+// ones: if half of the first broadcasts of a root are pieces, all are.
+func Crossed(l *ledger.Ledger, all *ledger.Sample) {
+	byRoot := map[rootPlace][]*ledger.Instance{}
+	c := &crossings{messages: l.Messages, back: map[road][]crossing{}}
+	for _, i := range l.Found {
+		if i.Op == ledger.Bcast && i.Bytes > 0 && !hasPiece(l.Messages, i) && (i.Segments == 1 || direct(l.Messages, i)) {
+			k := rootPlace{i.Root, l.Messages[i.Messages[0]].Place()}
+			byRoot[k] = append(byRoot[k], i)
+			for _, m := range i.Messages {
+				c.back[roadBack(&l.Messages[m])] = nil
+			}
+		}
+	}
+	if len(byRoot) == 0 {
+		return
+	}
+	c.collect(all)
+	gone := map[*ledger.Instance]bool{}
+	for _, list := range byRoot {
+		some := 0
+		for _, i := range list {
+			if gone[i] = c.cross(i, byRoot); gone[i] {
+				some++
+			}
+		}
+		if 2*some >= min(len(list), mostAsked) {
+			for _, i := range list {
+				gone[i] = true
+			}
+		}
+	}
+	l.Found = slices.DeleteFunc(l.Found, func(i *ledger.Instance) bool {
+		if gone[i] {
+			l.Release(i)
+		}
+		return gone[i]
+	})
+}
+
+// crossings has what may meet the messages of broadcasts.
+type crossings struct {
+	messages []ledger.Message
+	back     map[road][]crossing // on the roads back, in order
+	spread   map[sending]bool    // the messages of broadcasts; nil as long as nobody asked
+}
+
+// sending identifies a message by its sender and the row in which it is sent.
+type sending struct {
+	src int32
+	seq int64
+}
+
+// collect notes the messages on the roads back.
+func (c *crossings) collect(all *ledger.Sample) {
+	for _, of := range all.Order {
+		for _, list := range of.Ways {
+			for k := range list.List {
+				m := &list.List[k].Message
+				if old, wanted := c.back[roadOf(m)]; wanted {
+					c.back[roadOf(m)] = append(old, crossing{m.SendSeq, m.DoneSeq})
+				}
+			}
+		}
+	}
+	for _, list := range c.back {
+		slices.SortFunc(list, func(a, b crossing) int { return cmp.Compare(a.sent, b.sent) })
+	}
+}
+
+// cross reports whether a broadcast meets messages that make it a piece of an exchange.
+func (c *crossings) cross(i *ledger.Instance, broadcasts map[rootPlace][]*ledger.Instance) bool {
+	met := 0
+	for _, k := range i.Messages {
+		m := &c.messages[k]
+		list := c.back[roadBack(m)]
+		// messages with a tag do not overtake each other: the last one sent is received last
+		next, _ := slices.BinarySearchFunc(list, m.DoneSeq, func(x crossing, seq int64) int { return cmp.Compare(x.sent, seq) })
+		if next == 0 || list[next-1].done < m.SendSeq {
+			continue
+		}
+		met++
+		if c.spread == nil {
+			c.note(broadcasts)
+		}
+		if !c.spread[sending{m.Dst, list[next-1].sent}] {
+			return true
+		}
+	}
+	return 2*met > len(i.Messages)
+}
+
+// note notes the messages of broadcasts.
+func (c *crossings) note(broadcasts map[rootPlace][]*ledger.Instance) {
+	c.spread = map[sending]bool{}
+	for _, list := range broadcasts {
+		for _, i := range list {
+			for _, k := range i.Messages {
+				c.spread[sending{c.messages[k].Src, c.messages[k].SendSeq}] = true
+			}
+		}
+	}
+}
