@@ -24,8 +24,8 @@ type asker struct {
 // Answers withdraws broadcasts in which the root talks to one rank after the other: each message answers one of its
 // receiver (a task or the word to stop, an acknowledgement), or is answered before the root sends the next one (a token
 // that says "your turn", a ping-pong). The latter needs a payload that is too small to be a value (maxToken), or the
-// same one in the answer; others are broadcasts. all has the answers, of which it may lack later ones: a place where
-// most of the first broadcasts are conversations has only these.
+// same one in the answer; others are broadcasts. A place where most of the first broadcasts are conversations has only
+// these, others have none: a single broadcast may look like one by chance, and all may lack later answers.
 func Answers(l *ledger.Ledger, all *ledger.Sample) {
 	byPlace := map[rootPlace][]*ledger.Instance{}
 	roots, talkers := map[int32][]arrival{}, map[ledger.Place]map[int32]bool{}
@@ -43,24 +43,28 @@ func Answers(l *ledger.Ledger, all *ledger.Sample) {
 		return
 	}
 	askers := arrivals(l, all, roots)
-	gone := map[*ledger.Instance]bool{}
+	of := map[rootPlace]*tally{}
 	for k, list := range byPlace {
+		group, asks := k, func(*ledger.Instance) func(*arrival) bool { return anything }
 		mutual := 2*len(talkers[k.place]) >= len(list[0].Ranks)
-		asks := func(i *ledger.Instance) func(*arrival) bool {
-			if !mutual {
-				return func(*arrival) bool { return true }
+		if mutual {
+			group.root = everyRoot
+			asks = func(i *ledger.Instance) func(*arrival) bool {
+				return func(a *arrival) bool { return a.at != k.place && hasAsked(askers[asker{k.root, a.at}], i) }
 			}
-			return func(a *arrival) bool { return a.at != k.place && hasAsked(askers[asker{k.root, a.at}], i) }
+		}
+		if of[group] == nil {
+			of[group] = &tally{}
 		}
 		slices.SortFunc(list, func(a, b *ledger.Instance) int { return cmp.Compare(a.First, b.First) })
-		talks, first := 0, min(len(list), mostAsked)
-		for n, i := range list {
-			if gone[i] = isConversation(l.Messages, i, roots[k.root], asks(i), mutual); gone[i] && n < first {
-				talks++
-			}
-		}
-		if 4*talks >= 3*first {
-			for _, i := range list {
+		of[group].add(list, func(i *ledger.Instance) bool {
+			return isConversation(l.Messages, i, roots[k.root], asks(i), mutual)
+		})
+	}
+	gone := map[*ledger.Instance]bool{}
+	for _, t := range of {
+		if t.areTalks() {
+			for _, i := range t.all {
 				gone[i] = true
 			}
 		}
@@ -79,6 +83,39 @@ func hasAsked(asked []int64, i *ledger.Instance) bool {
 	next, _ := slices.BinarySearch(asked, i.First)
 	return next > 0 && (next == len(asked) || asked[next] > i.Last)
 }
+
+// everyRoot stands for all roots of a place, where all ranks talk.
+const everyRoot = -1
+
+// tally counts the conversations among the first broadcasts of a root at a place, or of all its roots.
+type tally struct {
+	all                   []*ledger.Instance
+	asked, talks, answers int
+}
+
+// minAnswers is the number of messages that must be answers at a place, unless they are tokens: between three ranks, both
+// messages of one broadcast follow one of their receiver by chance in one of four.
+const minAnswers = 3
+
+// areTalks reports whether the broadcasts are conversations.
+func (t *tally) areTalks() bool {
+	return 4*t.talks >= 3*t.asked && (t.answers >= minAnswers || t.all[0].Bytes <= maxToken)
+}
+
+// add adds the broadcasts of a root, in order.
+func (t *tally) add(list []*ledger.Instance, isConversation func(*ledger.Instance) bool) {
+	t.all = append(t.all, list...)
+	for _, i := range list[:min(len(list), mostAsked)] {
+		t.asked++
+		if isConversation(i) {
+			t.talks++
+			t.answers += len(i.Ranks) - 1
+		}
+	}
+}
+
+// anything is true of each arrival.
+func anything(*arrival) bool { return true }
 
 // rootSends returns the root of a direct broadcast, or of a barrier in which all wait for one rank, and what it sends,
 // in order; nothing for other operations.
