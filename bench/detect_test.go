@@ -16,8 +16,9 @@ import (
 )
 
 // BenchmarkDetect measures commq detect, the whole command, on runs of $COMMQ_BENCH_MESSAGES messages (default one
-// epoch) of a halo on a ring of 64 ranks. In one run the payloads differ, except in every 200th step, in which rank 0
-// broadcasts four times to all, from rank to rank (1 % of the messages). In the other all payloads are one constant.
+// epoch) of a halo on a ring of 64 ranks. In the first run the payloads differ, except in every 200th step, in which rank 0
+// broadcasts four times to all, from rank to rank (1 % of the messages). In another all payloads are one constant, and
+// in the third ranks make random numbers of other calls between the steps.
 // If $COMMQ_BENCH_STORE is set, the runs are kept there and reused. $COMMQ_BENCH_RUN names a run to measure instead.
 func BenchmarkDetect(b *testing.B) {
 	commq := buildCommq(b)
@@ -29,8 +30,8 @@ func BenchmarkDetect(b *testing.B) {
 	if store == "" {
 		store = b.TempDir()
 	}
-	for _, constant := range []bool{false, true} {
-		h := ringHalo{messages: benchMessages(b), constant: constant}
+	for _, kind := range []string{"halo", "constant", "uneven"} {
+		h := ringHalo{messages: benchMessages(b), kind: kind}
 		dir := filepath.Join(store, h.name())
 		if _, err := os.Stat(dir); err != nil {
 			if err := h.write(store); err != nil {
@@ -67,7 +68,7 @@ func measureDetect(b *testing.B, commq, dir string) {
 // ringHalo is a program on a ring of ranks that exchange messages with both neighbours.
 type ringHalo struct {
 	messages int
-	constant bool
+	kind     string
 }
 
 const (
@@ -77,13 +78,7 @@ const (
 	haloTimes = 4       // broadcasts then: 252 messages of 25,852
 )
 
-func (h ringHalo) name() string {
-	kind := "halo"
-	if h.constant {
-		kind = "constant"
-	}
-	return fmt.Sprintf("%s.%d", kind, h.messages)
-}
+func (h ringHalo) name() string { return fmt.Sprintf("%s.%d", h.kind, h.messages) }
 
 // write writes the run.
 func (h ringHalo) write(store string) error {
@@ -132,7 +127,7 @@ func (h ringHalo) step(b *schema.Messages, epoch int32, rng *rand.Rand, seq *[ha
 	for rank := range int32(haloRanks) {
 		for side, to := range [2]int32{(rank + 1) % haloRanks, (rank + haloRanks - 1) % haloRanks} {
 			hash := int64(77)
-			if !h.constant {
+			if h.kind != "constant" {
 				hash = rng.Int64()
 			}
 			addHalo(b, epoch, rank, to, int32(side), 7200, hash, seq[rank]+int64(side), seq[to]+2+int64(side))
@@ -140,6 +135,9 @@ func (h ringHalo) step(b *schema.Messages, epoch int32, rng *rand.Rand, seq *[ha
 	}
 	for rank := range seq {
 		seq[rank] += 4
+		if h.kind == "uneven" {
+			seq[rank] += rng.Int64N(4)
+		}
 	}
 }
 
