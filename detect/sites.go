@@ -180,7 +180,7 @@ type rowCursor struct {
 }
 
 func (s *rowSeries) add(of *ledger.Series, w wanted) {
-	s.list, s.next = append(s.list, rowCursor{ledger.Cursor{Of: of}, w}), 0
+	s.list, s.next = append(s.list, rowCursor{of.Cursor(), w}), 0
 }
 
 // meet visits and passes the series that have a row, which is no less than in earlier calls.

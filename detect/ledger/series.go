@@ -1,87 +1,110 @@
 package ledger
 
-// Series is a growing list of numbers, kept as pieces with equal steps: rows of a loop's messages take little room.
+import "encoding/binary"
+
+// Series is a growing list of numbers, kept as bytes: equal steps between numbers, such as those of the rows of a loop,
+// take three bytes or so together, others two or so each.
 type Series struct {
-	n      int64
-	next   int64 // what continues the last piece
-	pieces []piece
+	n, first, last int64
+	steps          []byte // how many equal steps, and their size, as variable-length integers
+	step, times    int64  // steps that are not in there yet
 }
 
-// piece is numbers with equal steps.
-type piece struct{ from, first, step int64 } // from: the index of the first
+// Add appends a number, and returns the number of bytes that this took.
+func (s *Series) Add(v int64) (bytes int) {
+	step := v - s.last
+	switch {
+	case s.n == 0:
+		s.first = v
+	case step == s.step && s.times > 0:
+		s.times++
+	default:
+		before := len(s.steps)
+		s.flush()
+		s.step, s.times = step, 1
+		bytes = len(s.steps) - before
+	}
+	s.n, s.last = s.n+1, v
+	return bytes
+}
 
-// Add appends a number. It reports whether that took a new piece.
-func (s *Series) Add(v int64) bool {
-	if v == s.next && s.n > 0 {
-		s.n++
-		s.next += s.pieces[len(s.pieces)-1].step
-		return false
+// flush writes the steps that were held back.
+func (s *Series) flush() {
+	if s.times > 0 {
+		s.steps = binary.AppendVarint(binary.AppendUvarint(s.steps, uint64(s.times)), s.step)
+		s.times = 0
 	}
-	if k := len(s.pieces); k > 0 && s.n == s.pieces[k-1].from+1 {
-		p := &s.pieces[k-1]
-		p.step = v - p.first
-		s.n, s.next = s.n+1, v+p.step
-		return false
-	}
-	s.pieces = append(s.pieces, piece{from: s.n, first: v})
-	s.n, s.next = s.n+1, v
-	return true
 }
 
 // Len returns the number of numbers.
 func (s *Series) Len() int64 { return s.n }
 
-// end returns the index after the last number of a piece.
-func (s *Series) end(k int) int64 {
-	if k+1 < len(s.pieces) {
-		return s.pieces[k+1].from
+// Compares reports whether every number n of a series compares to number n+shift of another, if there is one, as want
+// says: -1 if it is less, 0 if it is equal.
+func (s *Series) Compares(other *Series, shift int64, want int) bool {
+	if shift >= other.n {
+		return true
 	}
-	return s.n
-}
-
-func (p piece) at(n int64) int64 { return p.first + (n-p.from)*p.step }
-
-// Compares reports whether every number n of a compares to number n+shift of b, if there is one, as want says: -1 if
-// it is less, 0 if it is equal.
-func (s *Series) Compares(b *Series, shift int64, want int) bool {
-	j := 0
-	for k, p := range s.pieces {
-		for lo, end := p.from, min(s.end(k), b.n-shift); lo < end; {
-			for b.end(j) <= lo+shift {
-				j++
-			}
-			hi := min(end, b.end(j)-shift) // the difference is linear up to here
-			for _, n := range [2]int64{lo, hi - 1} {
-				if d := p.at(n) - b.pieces[j].at(n+shift); want == 0 && d != 0 || want < 0 && d >= 0 {
-					return false
-				}
-			}
-			lo = hi
+	a, b := s.Cursor(), other.Cursor()
+	for range shift {
+		b.Pass()
+	}
+	for left := min(s.n, other.n-shift) - 1; ; {
+		if d := a.value - b.value; want == 0 && d != 0 || want < 0 && d >= 0 {
+			return false
 		}
+		if left <= 0 {
+			return true
+		}
+		n := min(left, a.equal(), b.equal()) // the difference is linear
+		a.skip(n)
+		b.skip(n)
+		left -= n
 	}
-	return true
 }
 
-// Cursor visits the numbers of a series in order.
+// Cursor visits the numbers of a series in order. The series must not grow meanwhile.
 type Cursor struct {
-	Of   *Series
-	n    int64
-	part int
+	value, left int64 // left: numbers from this one on
+	steps       []byte
+	step, times int64 // equal steps that follow
+}
+
+// Cursor returns a cursor at the first number.
+func (s *Series) Cursor() Cursor {
+	s.flush()
+	return Cursor{value: s.first, left: s.n, steps: s.steps}
 }
 
 // Next returns the number at the cursor; ok is false at the end.
-func (c *Cursor) Next() (v int64, ok bool) {
-	if c.n >= c.Of.n {
-		return 0, false
-	}
-	for c.Of.end(c.part) <= c.n {
-		c.part++
-	}
-	return c.Of.pieces[c.part].at(c.n), true
-}
+func (c *Cursor) Next() (v int64, ok bool) { return c.value, c.left > 0 }
 
 // Pass moves the cursor on.
-func (c *Cursor) Pass() { c.n++ }
+func (c *Cursor) Pass() {
+	if c.left > 1 {
+		c.equal()
+		c.skip(1)
+		return
+	}
+	c.left = 0
+}
+
+// equal returns how many equal steps follow; there is one.
+func (c *Cursor) equal() int64 {
+	if c.times == 0 {
+		times, n := binary.Uvarint(c.steps)
+		step, m := binary.Varint(c.steps[n:])
+		c.times, c.step, c.steps = int64(times), step, c.steps[n+m:]
+	}
+	return c.times
+}
+
+// skip goes so many of the equal steps.
+func (c *Cursor) skip(n int64) {
+	c.value += n * c.step
+	c.times -= n
+	c.left -= n
+}
 
 // Stream is the messages of a cell from one rank to another.
 type Stream struct {
@@ -102,9 +125,9 @@ type Outline struct {
 	next   int
 }
 
-// Add adds the rows of the next message. pieces is the number of pieces that it takes; ok is false if the message is
+// Add adds the rows of the next message, and returns the number of bytes that they take. ok is false if the message is
 // received otherwise than those in the same place before it.
-func (o *Outline) Add(send, post, done int64, recvSite int32) (pieces int64, ok bool) {
+func (o *Outline) Add(send, post, done int64, recvSite int32) (bytes int64, ok bool) {
 	r := &o.Places[o.next]
 	if o.next++; o.next == len(o.Places) {
 		o.next = 0
@@ -115,14 +138,9 @@ func (o *Outline) Add(send, post, done int64, recvSite int32) (pieces int64, ok 
 	if r.RecvSite != recvSite || r.PostIsDone != (post == done) {
 		return 0, false
 	}
-	if r.Send.Add(send) {
-		pieces++
+	n := r.Send.Add(send) + r.Done.Add(done)
+	if !r.PostIsDone {
+		n += r.Post.Add(post)
 	}
-	if r.Done.Add(done) {
-		pieces++
-	}
-	if !r.PostIsDone && r.Post.Add(post) {
-		pieces++
-	}
-	return pieces, true
+	return int64(n), true
 }

@@ -29,7 +29,7 @@ func TestSeries(t *testing.T) {
 			a.Add(at)
 			b.Add(other)
 		}
-		c := Cursor{Of: &a}
+		c := a.Cursor()
 		for k, want := range as {
 			if got, ok := c.Next(); !ok || got != want {
 				t.Fatalf("number %d of %v is %d, %t", k, as, got, ok)

@@ -35,8 +35,8 @@ type Input struct {
 	Room     int64           // the number of messages that may be read completely
 	// Whole reads all messages of the wanted cells.
 	Whole func(want map[ledger.Cell]bool) (*ledger.Sample, error)
-	// Outline reads the rows of all messages of the wanted streams; ok is false if they take more than most pieces of
-	// series. nil reads all messages that are in an exchange, whether they repeat or not.
+	// Outline reads the rows of all messages of the wanted streams; ok is false if they take more than most bytes. nil
+	// reads all messages that are in an exchange, whether they repeat or not.
 	Outline func(want map[ledger.Stream]*ledger.Outline, most int64) (ok bool, err error)
 }
 

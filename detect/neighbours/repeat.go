@@ -13,8 +13,9 @@ const (
 	leastRepeated = 4 * searched
 )
 
-// A regular exchange takes so few pieces of series that their number is this share of the messages.
-const maxPieces = 1.0 / 8
+// outlineBytes is the memory for rows, as a share of Input.Room: a message that is read completely takes six times as
+// much.
+const outlineBytes = 64
 
 // repetition is the messages of the wanted cells as equal repetitions: in each, every stream has its share of messages,
 // and each rank sends and receives them in the same order.
@@ -29,8 +30,8 @@ type repetition struct {
 // message is a message's stream, and its number in that.
 type message struct{ stream, at int32 }
 
-// repeated returns the exchanges of a run whose wanted messages are equal repetitions: the search looks at the first ones, and
-// counts the others. It returns nil if the messages are not like that; then all have to be searched.
+// repeated returns the exchanges of a run whose wanted messages are equal repetitions: the search looks at the first
+// ones, and counts the others. It returns nil if the messages are not like that; then all have to be searched.
 func (x *search) repeated(in *Input, l *ledger.Ledger, want map[ledger.Cell]bool) ([]*halo, error) {
 	r := repetitionOf(x.first, want)
 	if r == nil || r.sharesPlaces(l) {
@@ -48,7 +49,7 @@ func (x *search) repeated(in *Input, l *ledger.Ledger, want map[ledger.Cell]bool
 	if halos == nil {
 		return nil, nil
 	}
-	if ok, err := in.Outline(r.rows, int64(float64(r.messages())*maxPieces)); err != nil || !ok || !r.isRegular() {
+	if ok, err := in.Outline(r.rows, in.Room*outlineBytes); err != nil || !ok || !r.isRegular() {
 		return nil, err
 	}
 	return halos, nil
@@ -102,14 +103,6 @@ func divisor(a, b int64) int64 {
 
 // share returns the number of a stream's messages in one repetition.
 func (r *repetition) share(stream int32) int32 { return int32(len(r.lists[stream]) / searched) }
-
-// messages returns the number of messages in all repetitions.
-func (r *repetition) messages() (n int64) {
-	for k := range r.streams {
-		n += int64(r.share(int32(k))) * r.times
-	}
-	return n
-}
 
 // sharesPlaces reports whether a message of an instance is sent where messages of the repetitions are.
 func (r *repetition) sharesPlaces(l *ledger.Ledger) bool {

@@ -18,6 +18,7 @@ type loop struct {
 	ranks, times int32
 	phases       []phase
 	slips        bool // in one repetition something is different
+	gaps         bool // ranks make random numbers of other calls
 	rows         schema.Messages
 	seq          []int64
 }
@@ -31,7 +32,8 @@ type phase struct {
 
 func newLoop(seed uint64) *loop {
 	g := rand.New(rand.NewPCG(seed, 4))
-	p := &loop{Rand: g, ranks: 3 + g.Int32N(5), times: 80 + g.Int32N(40), slips: g.IntN(4) == 0}
+	p := &loop{Rand: g, ranks: 3 + g.Int32N(5), times: 80 + g.Int32N(40), slips: g.IntN(4) == 0,
+		gaps: g.IntN(2) == 0}
 	p.seq = make([]int64, p.ranks)
 	for range 1 + g.IntN(3) {
 		f := phase{site: g.Int32N(4), tag: g.Int32N(2), inner: 1, waits: g.IntN(2) == 0}
@@ -106,6 +108,9 @@ func (p *loop) exchange(f *phase) {
 	}
 	for r := range p.seq {
 		p.seq[r]++
+		if p.gaps {
+			p.seq[r] += p.Int64N(4)
+		}
 	}
 }
 
@@ -158,7 +163,7 @@ func describe(l *ledger.Ledger) string {
 			m := &l.Messages[at]
 			rows[k][fmt.Sprint(m.Src, m.Dst, m.SendSeq, m.DoneSeq)] = true
 			if i.More > 0 {
-				for send, done := (&ledger.Cursor{Of: &i.Rows[n].Send}), (&ledger.Cursor{Of: &i.Rows[n].Done}); ; send.Pass() {
+				for send, done := i.Rows[n].Send.Cursor(), i.Rows[n].Done.Cursor(); ; send.Pass() {
 					s, ok := send.Next()
 					if !ok {
 						break

@@ -14,13 +14,13 @@ var outlineColumns = []string{"src", "dst", "comm", "send_datatype", "tag", "sen
 // errIrregular ends the reading of an outline.
 var errIrregular = errors.New("irregular messages")
 
-// Outline reads the rows of all messages of some streams. ok is false if they are not regular: if their rows take more
-// than most pieces, some are never completed, or the same place receives at several call sites.
+// Outline reads the rows of all messages of some streams. ok is false if they take more than most bytes, some messages
+// are never completed, or the same place receives at several call sites.
 func (c *Census) Outline(rd *Reader, want map[ledger.Stream]*ledger.Outline, most int64) (ok bool, err error) {
 	if c.Unhashed > 0 {
 		return false, nil // such messages are left out elsewhere, and hashes are not read here
 	}
-	pieces, t := int64(0), outlined{want: want, recent: make([]*outline, recentStreams)}
+	bytes, t := int64(0), outlined{want: want, recent: make([]*outline, recentStreams)}
 	err = rd.Messages(outlineColumns, func(b *schema.Messages, _ schema.Rest) error {
 		for i := range b.Src {
 			o := t.lookup(b, i)
@@ -28,7 +28,7 @@ func (c *Census) Outline(rd *Reader, want map[ledger.Stream]*ledger.Outline, mos
 				continue
 			}
 			more, same := o.Add(b.SendSeq[i], b.RecvPostSeq[i], b.RecvDoneSeq[i], b.RecvCallsite[i])
-			if pieces += more; !same || pieces > most || b.RecvDoneSeq[i] == schema.NullInt64 {
+			if bytes += more; !same || bytes > most || b.RecvDoneSeq[i] == schema.NullInt64 {
 				return errIrregular
 			}
 		}
