@@ -73,7 +73,7 @@ func TestTakeSimplestOfConflictingLaws(t *testing.T) {
 		t.Errorf("unmatched %v, conflicts %v, %d messages", x.Unmatched, x.Conflicts, x.ConflictMessages)
 	}
 	measured := readRun(t, "mg.W", 128)
-	if c := report.Cover(m, x, measured); len(c.Wrong) > 0 || c.Exact != c.ExactRight || c.Exact < 20000 ||
+	if c := report.Cover(m, x, measured); len(c.Wrong) > 0 || c.Exact != c.ExactRight || c.Exact < 19500 ||
 		c.Covered < c.Numbers*99/100 {
 		t.Errorf("%+v", c)
 	}

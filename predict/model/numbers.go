@@ -60,14 +60,14 @@ func (s *sideSamples) add(laws *SideLaws, at law.Point, side signature.Side) {
 
 // fit finds the laws of a side.
 func (s *sideSamples) fit(laws *SideLaws, grid *pattern.Grid, f *law.Fitter) {
-	laws.Tag, laws.Bytes = f.FitNumber(s.tag, grid), f.FitSize(s.bytes, grid)
 	laws.ElementBytes = elementBytes(s.count, s.bytes)
+	laws.Tag, laws.Bytes = f.FitNumber(s.tag, grid), f.FitSize(s.bytes, laws.ElementBytes, grid)
 }
 
 // fitCount finds the law of counts that do not follow from bytes.
 func (s *sideSamples) fitCount(laws *SideLaws, grid *pattern.Grid, f *law.Fitter) {
 	if laws.ElementBytes == 0 {
-		laws.Count = f.FitSize(s.count, grid)
+		laws.Count = f.FitSize(s.count, 1, grid)
 	}
 }
 

@@ -17,5 +17,6 @@
 //	groups.go        FitGroups: which groups are searched for which laws, the choice of extents, Law
 //	hypothesis.go    Hypothesis: an exact law over ranks, grid and indices as data, and its value at a place
 //	blocks.go        cuts: how a domain is divided into blocks
+//	whole.go         domain: whole elements, axes that never varied
 //	search.go        searcher: the exact laws that reproduce all rows of a group
 package regress

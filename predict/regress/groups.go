@@ -29,8 +29,10 @@ type Law struct {
 	roles map[string]*role
 	// ranks are the training rank counts, ascending.
 	ranks []int64
-	thin  bool // the laws have too little evidence: intervals include the curves
-	open  bool // there were more than mostKept laws
+	// domain is the set of possible values.
+	domain domain
+	thin   bool // the laws have too little evidence: intervals include the curves
+	open   bool // there were more than mostKept laws
 	// rivals are simpler than the preferred law with cuts, but have extents that other groups of the program do not
 	// have. They do not make a prediction inexact, but widen the interval if the laws disagree.
 	rivals []Hypothesis
@@ -95,8 +97,10 @@ func FitGroups(groups []Group, o Options) (laws []*Law, extents []int64, err err
 		if err != nil {
 			return nil, nil, err
 		}
+		l.domain = domainOf(&groups[i])
 		laws = append(laws, l)
 	}
+	markAxesThatMatter(groups, laws)
 	return laws, extents, nil
 }
 
@@ -126,13 +130,13 @@ func searchAll(groups []Group, o Options) [][]Hypothesis {
 		for _, i := range members {
 			all = append(all, groups[i].Samples...)
 		}
-		if rows, ok := rowsOf(all); ok && indexed(rows) {
-			tasks = append(tasks, task{rows, keyOf(rows), members, true})
+		if rows, ok := groups[members[0]].rows(all); ok && indexed(rows) {
+			tasks = append(tasks, task{rows, keyOf(rows), members, true, groups[members[0]].Unit})
 		}
 	}
 	for i := range groups {
-		if rows, ok := rowsOf(groups[i].Samples); ok {
-			tasks = append(tasks, task{rows, keyOf(rows), []int{i}, false})
+		if rows, ok := groups[i].rows(groups[i].Samples); ok {
+			tasks = append(tasks, task{rows, keyOf(rows), []int{i}, false, groups[i].Unit})
 		}
 	}
 	// The largest values first: they are faces of the domain, whose extents help with the others.
@@ -168,7 +172,7 @@ func searchAll(groups []Group, o Options) [][]Hypothesis {
 				continue
 			}
 			for _, i := range t.members {
-				found[i], done[i] = x.found, true
+				found[i], done[i] = inBytes(x.found, t.unit), true
 			}
 		}
 		if pass == 0 {
@@ -184,6 +188,23 @@ type task struct {
 	key     string // equal for equal rows
 	members []int
 	family  bool
+	unit    int64 // of the groups
+}
+
+// inBytes returns laws of numbers of elements as laws of bytes.
+func inBytes(counts []Hypothesis, unit int64) []Hypothesis {
+	if unit <= 1 {
+		return counts
+	}
+	sizes := slices.Clone(counts)
+	for i := range sizes {
+		sizes[i].C *= float64(unit)
+		sizes[i].Sum = slices.Clone(sizes[i].Sum)
+		for k := range sizes[i].Sum {
+			sizes[i].Sum[k].C *= float64(unit)
+		}
+	}
+	return sizes
 }
 
 // searchKey identifies a search in a pass: its rows, and the number of known extents, which only grows.
@@ -605,24 +626,50 @@ func roundness(n int64) float64 {
 	return math.Log2(math.Max(float64(n), 1))
 }
 
-// Predict returns the prediction for a rank at a rank count, on the grid that it has there.
+// Predict returns the prediction for a rank at a rank count, on the grid that it has there. Value, Low and High are
+// whole numbers of elements, and not negative if no sample was. It is an error if dims and coords have different
+// lengths.
 func (l *Law) Predict(ranks, rank int32, dims, coords, index []int32) (Expected, error) {
 	r, err := newPlace(ranks, rank, dims, coords, index)
 	if err != nil {
 		return Expected{}, err
 	}
-	e := Expected{Low: math.Inf(1), High: math.Inf(-1)}
+	e, known := l.byLaws(&r)
+	if known && (!l.thin || slices.Contains(l.ranks, r.ranks)) {
+		l.widen(&e, &r)
+		return l.domain.settle(e, &r), nil
+	}
+	f := l.byRole(&r)
+	if !known {
+		return l.domain.settle(f, &r), nil
+	}
+	if e.Low, e.High = math.Min(e.Low, f.Low), math.Max(e.High, f.High); e.Low != e.High {
+		e.Exact = false
+	}
+	l.widen(&e, &r)
+	return l.domain.settle(e, &r), nil
+}
+
+// byLaws returns the value of the preferred exact law that has one at a place, bounded by all of them; false if none has.
+// It is exact if all laws agree. A law whose value cannot be one (a fraction of an element, a negative size) does not
+// hold at the place: the program rounds somehow, so the value around it bounds the interval, and nothing is exact.
+func (l *Law) byLaws(r *row) (e Expected, known bool) {
+	e = Expected{Low: math.Inf(1), High: math.Inf(-1)}
 	low, high := e.Low, e.High
-	// The preferred cut of a law has no cells here, but others have: then no prediction is exact.
-	empty := false
+	empty := false // the preferred cut of a law has no cells here, but others have
+	doubtful := false
 	for i := range l.Laws {
-		s, ok := l.Laws[i].value(&r, &l.names)
+		s, ok := l.Laws[i].value(r, &l.names)
 		if !ok {
-			if s, ok = l.Laws[i].valueOfAnyCut(&r, &l.names); ok {
+			if s, ok = l.Laws[i].valueOfAnyCut(r, &l.names); ok {
 				empty = true
 				low, high = math.Min(low, s.low), math.Max(high, s.high)
 			}
 			continue
+		}
+		if !l.domain.has(s.value) {
+			doubtful = true
+			s.low, s.high = l.domain.outward(s.low, s.high)
 		}
 		if e.Form == "" {
 			e.Value, e.Form = s.value, l.text(i)
@@ -632,19 +679,8 @@ func (l *Law) Predict(ranks, rank int32, dims, coords, index []int32) (Expected,
 	if empty && e.Low == e.High {
 		e.Low, e.High = math.Min(e.Low, low), math.Max(e.High, high)
 	}
-	if e.Form != "" && (!l.thin || slices.Contains(l.ranks, r.ranks)) {
-		e.Exact = e.Low == e.High && !empty
-		l.widen(&e, &r)
-		return e, nil
-	}
-	f := l.byRole(&r)
-	if e.Form == "" {
-		return f, nil
-	}
-	e.Low, e.High = math.Min(e.Low, f.Low), math.Max(e.High, f.High)
-	e.Exact = e.Low == e.High && !empty
-	l.widen(&e, &r)
-	return e, nil
+	e.Exact = e.Low == e.High && !empty && !doubtful
+	return e, e.Form != ""
 }
 
 // widen extends an interval that is not exact to the values of rivals.
@@ -726,12 +762,13 @@ type storedLaw struct {
 	Open bool         `json:"open,omitempty"`
 	// Rivals are the laws that widen intervals.
 	Rivals []Hypothesis     `json:"rivals,omitempty"`
+	Domain domain           `json:"domain"`
 	Roles  map[string]*role `json:"roles"`
 }
 
 // MarshalJSON stores the hypotheses, and the points of the curves, which are fitted again when they are needed.
 func (l *Law) MarshalJSON() ([]byte, error) {
-	return json.Marshal(storedLaw{l.Name, l.Laws, l.open, l.rivals, l.roles})
+	return json.Marshal(storedLaw{l.Name, l.Laws, l.open, l.rivals, l.domain, l.roles})
 }
 
 // UnmarshalJSON reads the output of MarshalJSON.
@@ -743,7 +780,7 @@ func (l *Law) UnmarshalJSON(b []byte) error {
 	if k.Roles[""] == nil || len(k.Roles[""].Points) == 0 {
 		return errors.New("a law without points")
 	}
-	l.Name, l.Laws, l.open, l.rivals, l.roles, l.ranks = k.Name, k.Laws, k.Open, k.Rivals, k.Roles, nil
+	l.Name, l.Laws, l.open, l.rivals, l.domain, l.roles, l.ranks = k.Name, k.Laws, k.Open, k.Rivals, k.Domain, k.Roles, nil
 	for name, r := range l.roles {
 		if r == nil || len(r.Points) == 0 {
 			return fmt.Errorf("a law without points for %q", name)

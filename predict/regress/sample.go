@@ -24,6 +24,27 @@ type Group struct {
 	// their samples is tried first. It is empty for none.
 	Family  string
 	Samples []Sample
+	// Along is 1 + the axis of the grid along which all messages of the group go; 0 if there is none.
+	Along int
+	// Unit is the size of an element in bytes if the values are sizes: then all are whole numbers of elements, and
+	// predicted values are too, and not negative. It is 0 for other numbers.
+	Unit int64
+}
+
+// rows returns the distinct samples of groups that have the same unit, in elements. ok is false if values are no whole
+// numbers of elements, and as rowsOf says.
+func (g *Group) rows(samples []Sample) (rows []row, ok bool) {
+	if g.Unit <= 1 {
+		return rowsOf(samples)
+	}
+	counts := slices.Clone(samples)
+	for i := range counts {
+		if counts[i].Value%g.Unit != 0 {
+			return nil, false
+		}
+		counts[i].Value /= g.Unit
+	}
+	return rowsOf(counts)
 }
 
 // row is a distinct sample with all numbers as int64.

@@ -164,3 +164,21 @@ func WithTimes(run *signature.Run, clock string,
 	}
 	return run
 }
+
+// WithElements makes the counts of a run's messages those of elements of this many bytes.
+func WithElements(run *signature.Run, bytes int64) *signature.Run {
+	rows := run.Events
+	run.Events = func(add func(*schema.Events) error) error {
+		return rows(func(b *schema.Events) error {
+			for i := range b.Rank {
+				for _, count := range []*int64{&b.SendCount[i], &b.RecvCount[i]} {
+					if *count > 0 {
+						*count /= bytes
+					}
+				}
+			}
+			return add(b)
+		})
+	}
+	return run
+}

@@ -22,34 +22,36 @@ type openLaw struct {
 	samples []Sample
 	grid    *pattern.Grid
 	law     *Law
+	unit    int64 // of sizes: bytes of an element; 0 for other numbers
 }
 
 // NewFitter returns a fitter for a program with these grids.
 func NewFitter(grids []*pattern.Grid) *Fitter { return &Fitter{grids: grids, known: map[string]*Law{}} }
 
-// FitSize finds the law of a size, bytes or a count, which may depend on the program's domain. grid is that of the
-// communication; it may be nil.
-func (f *Fitter) FitSize(samples []Sample, grid *pattern.Grid) *Law {
-	return f.fit(samples, grid, true)
+// FitSize finds the law of a size, bytes or a count, which may depend on the program's domain. All samples are
+// multiples of unit, the size of an element (1 for counts). grid is that of the communication; it may be nil.
+func (f *Fitter) FitSize(samples []Sample, unit int64, grid *pattern.Grid) *Law {
+	return f.fit(samples, grid, max(unit, 1))
 }
 
 // FitNumber finds the law of a number that is not a size: a tag, a root, a number of iterations.
 func (f *Fitter) FitNumber(samples []Sample, grid *pattern.Grid) *Law {
-	return f.fit(samples, grid, false)
+	return f.fit(samples, grid, 0)
 }
 
-func (f *Fitter) fit(samples []Sample, grid *pattern.Grid, isSize bool) *Law {
+// fit finds the law of a size, or of another number if unit is 0.
+func (f *Fitter) fit(samples []Sample, grid *pattern.Grid, unit int64) *Law {
 	if len(samples) == 0 {
 		return &Law{}
 	}
 	if l := constantLaw(samples); l != nil {
-		if isSize && onOneNumberOfRanks(samples) {
+		if unit > 0 && onOneNumberOfRanks(samples) {
 			l = &Law{Single: &SingleLaw{Value: samples[0].Value, Ranks: samples[0].Point.Ranks}}
 			f.single = append(f.single, singleSamples{samples, l.Single})
 		}
 		return l
 	}
-	key := fmt.Sprint(isSize, grid) + sampleKey(samples)
+	key := fmt.Sprint(unit, grid) + sampleKey(samples)
 	if l := f.known[key]; l != nil {
 		return l
 	}
@@ -65,15 +67,15 @@ func (f *Fitter) fit(samples []Sample, grid *pattern.Grid, isSize bool) *Law {
 		}
 	}
 	if len(roots) > 0 && len(others) > 0 {
-		l.Root, l.Others = f.fit(roots, grid, isSize), f.fit(others, grid, isSize)
+		l.Root, l.Others = f.fit(roots, grid, unit), f.fit(others, grid, unit)
 		return l
 	}
-	if !isSize {
+	if unit == 0 {
 		if l.Sums = findSums(samples, grid); len(l.Sums) > 0 {
 			return l
 		}
 	}
-	f.open = append(f.open, openLaw{samples, grid, l})
+	f.open = append(f.open, openLaw{samples, grid, l, unit})
 	return l
 }
 

@@ -27,9 +27,9 @@ func TestSingleSizeIsExactOnlyWhereSeen(t *testing.T) {
 		t.Fatalf("the grid of 32 ranks is %v", d)
 	}
 	f := NewFitter([]*pattern.Grid{grid})
-	f.FitSize(faceSamples(grid, 0, 1, 8, 16, 32, 128), grid)
-	face := f.FitSize(faceSamples(grid, 0, 2, 32), grid)
-	unrelated := f.FitSize([]Sample{{Point{Ranks: 32, Rank: 3, PeerRank: pattern.None}, 57}}, grid)
+	f.FitSize(faceSamples(grid, 0, 1, 8, 16, 32, 128), 8, grid)
+	face := f.FitSize(faceSamples(grid, 0, 2, 32), 8, grid)
+	unrelated := f.FitSize([]Sample{{Point{Ranks: 32, Rank: 3, PeerRank: pattern.None}, 57}}, 1, grid)
 	if err := f.Settle(); err != nil {
 		t.Fatal(err)
 	}

@@ -146,13 +146,49 @@ func groupsOf(o *openLaw, grid *pattern.Grid, t attempt,
 		if !known {
 			i = len(groups)
 			groupAt[k] = i
-			groups = append(groups, regress.Group{Name: fmt.Sprint(family, x.Index), Family: family})
+			groups = append(groups, regress.Group{Name: fmt.Sprint(family, x.Index), Family: family, Unit: o.unit})
 			requests = append(requests, groupRequest{o, x.Index,
 				&GroupLaw{Grid: grid, Keep: kept, Peer: t.peer, Distance: t.distance}})
 		}
+		if s.Point.PeerRank != s.Point.Rank { // with one rank along an axis messages go to the rank itself
+			groups[i].Along = commonAxis(groups[i].Along, axisAlong(grid, &s.Point))
+		}
 		groups[i].Samples = append(groups[i].Samples, x)
 	}
+	for i := range groups {
+		groups[i].Along = max(groups[i].Along, 0)
+	}
 	return groups, requests, true
+}
+
+// commonAxis returns the axis of two messages; -1 if they have different ones or none.
+func commonAxis(known, axis int) int {
+	if axis == 0 || known != 0 && known != axis {
+		return -1
+	}
+	return axis
+}
+
+// axisAlong returns 1 + the only axis of a grid along which a message goes; 0 if there is none.
+func axisAlong(grid *pattern.Grid, p *Point) (along int) {
+	if grid == nil || p.PeerRank < 0 {
+		return 0
+	}
+	from, ok := grid.Coords(p.Ranks, p.Rank)
+	to, has := grid.Coords(p.Ranks, p.PeerRank)
+	if !ok || !has {
+		return 0
+	}
+	for a := range from {
+		switch {
+		case from[a] == to[a]:
+		case along != 0:
+			return 0
+		default:
+			along = a + 1
+		}
+	}
+	return along
 }
 
 // haveDistances reports whether all samples have a distance to the other side, with enough distinct ones.

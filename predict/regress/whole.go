@@ -1,0 +1,138 @@
+package regress
+
+import (
+	"math"
+	"slices"
+)
+
+// domain tells where values of a group can be: whole numbers of elements, and not negative if none was; and which
+// extents of the grid its samples had.
+type domain struct {
+	Unit     int64  `json:"unit,omitempty"`     // size of an element; 0 if the values are no sizes
+	Negative bool   `json:"negative,omitempty"` // some value is negative
+	Extents  []span `json:"extents,omitempty"`  // of each axis, over all samples
+	// Unseen are the axes that had one extent in all samples although values may depend on them.
+	Unseen []int `json:"unseen,omitempty"`
+}
+
+// span is a range of numbers, with its ends.
+type span struct {
+	Least int32 `json:"least"`
+	Most  int32 `json:"most"`
+}
+
+// domainOf returns the domain of a group.
+func domainOf(g *Group) domain {
+	d := domain{Unit: g.Unit}
+	for i := range g.Samples {
+		s := &g.Samples[i]
+		d.Negative = d.Negative || s.Value < 0
+		dims, _ := gridOf(s)
+		for a, n := range dims {
+			if a == len(d.Extents) {
+				d.Extents = append(d.Extents, span{n, n})
+			}
+			d.Extents[a] = span{min(d.Extents[a].Least, n), max(d.Extents[a].Most, n)}
+		}
+	}
+	return d
+}
+
+// markAxesThatMatter finds out which axes that never varied may change the sizes of groups. None do if no law of the
+// program depends on its grid. The axis along which messages go does not if laws of other groups, in which it varied,
+// do not depend on it: the size of a face depends on the other axes.
+func markAxesThatMatter(groups []Group, laws []*Law) {
+	shaped, faces := false, false
+	for i, l := range laws {
+		shaped = shaped || slices.ContainsFunc(l.Laws, func(h Hypothesis) bool { return h.depends(-1) })
+		along := groups[i].Along - 1
+		faces = faces || along >= 0 && len(l.Laws) > 0 && l.domain.varies(along) && !l.Laws[0].depends(along)
+	}
+	for i, l := range laws {
+		for a := range l.domain.Extents {
+			if shaped && l.domain.Unit > 0 && !l.domain.varies(a) && !(faces && groups[i].Along == a+1) {
+				l.domain.Unseen = append(l.domain.Unseen, a)
+			}
+		}
+	}
+}
+
+// varies reports whether samples have different extents along an axis.
+func (d *domain) varies(axis int) bool { return d.Extents[axis].Least != d.Extents[axis].Most }
+
+// depends reports whether a law depends on the extent of an axis, or of any axis if it is -1.
+func (h *Hypothesis) depends(axis int) bool {
+	if axis < 0 {
+		return h.Partition != nil || len(h.Axes) > 0 || len(h.Powers) > 0
+	}
+	return h.Partition != nil || slices.Contains(h.Axes, axis) || axis < len(h.Powers) && h.Powers[axis] != 0
+}
+
+// unit returns the least difference between two values.
+func (d *domain) unit() float64 { return float64(max(d.Unit, 1)) }
+
+// has reports whether a number can be a value.
+func (d *domain) has(v float64) bool {
+	n := math.Round(v / d.unit())
+	return nearlyEqual(n*d.unit(), v) && (v >= 0 || d.Negative)
+}
+
+// nearest returns the value nearest to a number.
+func (d *domain) nearest(v float64) float64 { return d.atLeastZero(math.Round(v/d.unit()) * d.unit()) }
+
+// outward returns the values around an interval.
+func (d *domain) outward(low, high float64) (float64, float64) {
+	const tiny = 1e-9 // errors of rounding
+	low, high = math.Floor(low/d.unit()+tiny)*d.unit(), math.Ceil(high/d.unit()-tiny)*d.unit()
+	return d.atLeastZero(low), d.atLeastZero(high)
+}
+
+func (d *domain) atLeastZero(v float64) float64 {
+	if v < 0 && !d.Negative {
+		return 0
+	}
+	return v
+}
+
+// mostCertain is the largest number of elements of a constant that does not come from dividing a domain: a short message
+// has the same length whatever the grid is.
+const mostCertain = 8
+
+// unseen returns by how much values may change because of axes that had one extent in all samples and have another one
+// at a place: the products of the ratios of the extents that fall and that grow. Both are 1 if there is no such axis.
+func (d *domain) unseen(r *row) (fall, grow float64) {
+	fall, grow = 1, 1
+	if len(d.Extents) != len(r.g) {
+		return fall, grow
+	}
+	for _, a := range d.Unseen {
+		ratio := float64(d.Extents[a].Least) / float64(r.g[a])
+		fall, grow = fall*min(1, ratio), grow*max(1, ratio)
+	}
+	return fall, grow
+}
+
+// settle makes the interval of a prediction one of values, and widens it if axes matter that never varied.
+func (d *domain) settle(e Expected, r *row) Expected {
+	if !d.has(e.Value) {
+		e.Exact = false
+	}
+	value := d.nearest(e.Value)
+	fall, grow := d.unseen(r)
+	if (fall != 1 || grow != 1) && math.Abs(value) > mostCertain*d.unit() {
+		// A block may lose a border of mostHalo cells twice, or gain it.
+		e.Exact = false
+		e.Low, e.High = math.Min(e.Low, e.Low*fall*unseenMargin), math.Max(e.High, e.High*grow/unseenMargin)
+	}
+	if !math.IsInf(e.Low, 0) && !math.IsInf(e.High, 0) {
+		e.Low, e.High = d.outward(e.Low, e.High)
+	}
+	e.Value = value
+	if e.Exact {
+		e.Low, e.High = value, value
+	}
+	return e
+}
+
+// unseenMargin is what borders and remainders may take from a block of an axis that never varied.
+const unseenMargin = 0.75
