@@ -44,7 +44,7 @@ func (f *Fitter) fit(samples []Sample, grid *pattern.Grid, unit int64) *Law {
 	if len(samples) == 0 {
 		return &Law{}
 	}
-	if l := constantLaw(samples); l != nil {
+	if l := constantLaw(samples); l != nil && !(unit > 0 && hasUnseenAxis(samples, grid)) {
 		if unit > 0 && onOneNumberOfRanks(samples) {
 			l = &Law{Single: &SingleLaw{Value: samples[0].Value, Ranks: samples[0].Point.Ranks}}
 			f.single = append(f.single, singleSamples{samples, l.Single})
@@ -77,6 +77,31 @@ func (f *Fitter) fit(samples []Sample, grid *pattern.Grid, unit int64) *Law {
 	}
 	f.open = append(f.open, openLaw{samples, grid, l, unit})
 	return l
+}
+
+// hasUnseenAxis reports whether samples on several numbers of ranks have only one extent along an axis of a grid: then a
+// size may depend on it although it is constant.
+func hasUnseenAxis(samples []Sample, grid *pattern.Grid) bool {
+	if grid == nil || grid.Axes < 2 || onOneNumberOfRanks(samples) {
+		return false
+	}
+	first, ok := grid.Dims(samples[0].Point.Ranks)
+	varies := make([]bool, len(first))
+	last := samples[0].Point.Ranks
+	for i := range samples {
+		if samples[i].Point.Ranks == last {
+			continue
+		}
+		last = samples[i].Point.Ranks
+		dims, has := grid.Dims(last)
+		if !ok || !has || len(dims) != len(first) {
+			return false
+		}
+		for a := range dims {
+			varies[a] = varies[a] || dims[a] != first[a]
+		}
+	}
+	return slices.Contains(varies, false)
 }
 
 func onOneNumberOfRanks(samples []Sample) bool {
