@@ -158,6 +158,7 @@ func (d *detector) combine() error {
 func (d *detector) sparse() error {
 	neighbours.WithdrawPieces(d.neighbours(), &d.ledger, d.census.Sample)
 	beyond, err := neighbours.FindSparse(d.neighbours(), &d.ledger, d.census.Sample)
+	spread.Replies(&d.ledger, d.census.Sample)
 	d.leaveOut(beyond)
 	return err
 }

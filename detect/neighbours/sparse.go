@@ -10,13 +10,15 @@ import (
 
 // exchange is a repeated exchange within a communicator in which each rank sends to some of the others.
 type exchange struct {
+	op      ledger.Operation
 	members []int32 // of the communicator, sorted
 	cells   map[ledger.Cell]bool
 	rounds  [][]*ledger.Operand
 }
 
 // FindSparse searches for sparse exchanges and adds them to the ledger as MPI_Alltoallv: all messages of a call site
-// fall into rounds in which every rank sends all that it sends before it receives anything. Exchanges
+// fall into rounds in which every rank sends all that it sends before it receives anything. Those of all ranks with all
+// others in steps, with a tag for each step, are MPI_Alltoall. Exchanges
 // whose pairs are always the same, both ways, are left for Find, because they are between neighbours. Broadcasts to
 // parts of the communicator among the messages of an exchange are withdrawn: payloads repeat by chance. beyond is as
 // in Find.
@@ -120,16 +122,30 @@ func (x *sparseSearch) exchangeOf(list []*ledger.Operand) *exchange {
 	if len(takes) < n {
 		return nil
 	}
-	rounds := roundsOf(list)
-	if len(rounds) < MinInstances || float64(len(list)) < minDensity*float64(n*len(rounds)) || areHalos(rounds, n) ||
-		!areDense(rounds, n) {
-		return nil
+	rounds := inSteps(list, n)
+	if rounds == nil {
+		rounds = roundsOf(list)
+		if len(rounds) < MinInstances || float64(len(list)) < minDensity*float64(n*len(rounds)) || areHalos(rounds, n) ||
+			!areDense(rounds, n) {
+			return nil
+		}
 	}
-	e := &exchange{members: members, rounds: rounds, cells: map[ledger.Cell]bool{}}
+	e := &exchange{members: members, rounds: rounds, cells: map[ledger.Cell]bool{}, op: operationOf(rounds, n)}
 	for _, m := range list {
 		e.cells[m.Cell()] = true
 	}
 	return e
+}
+
+// operationOf returns MPI_Alltoall if in each round every rank sends as much to each other, else MPI_Alltoallv.
+func operationOf(rounds [][]*ledger.Operand, ranks int) ledger.Operation {
+	for _, round := range rounds {
+		if len(round) < ranks*(ranks-1) ||
+			slices.ContainsFunc(round, func(m *ledger.Operand) bool { return m.Bytes != round[0].Bytes }) {
+			return ledger.Alltoallv
+		}
+	}
+	return ledger.Alltoall
 }
 
 // areDense reports whether in most rounds at least half of the ranks send.
@@ -173,7 +189,7 @@ func areHalos(rounds [][]*ledger.Operand, ranks int) bool {
 func (x *sparseSearch) record(e *exchange) {
 	of, gone := &ledger.Proof{Basis: ledger.ByStructure}, map[*ledger.Instance]bool{}
 	for _, round := range e.rounds {
-		i := &ledger.Instance{Op: ledger.Alltoallv, Root: schema.NullInt32, Ranks: e.members, Segments: 1, Proof: of}
+		i := &ledger.Instance{Op: e.op, Root: schema.NullInt32, Ranks: e.members, Segments: 1, Proof: of}
 		sent := map[int32]int64{}
 		for _, m := range round {
 			if old := x.taken.Owner(m.Src, m.SendSeq); old != nil {
@@ -195,13 +211,43 @@ func (x *sparseSearch) record(e *exchange) {
 	})
 }
 
-// maxSettling limits how often the rounds of messages are corrected.
-const maxSettling = 32
+// minSteps is the least number of steps of an exchange: two are shifts there and back.
+const minSteps = 3
 
-// roundsOf divides messages into rounds, each sorted by source and send; nil if that is impossible. A rank's sends are in
-// a later round than what it has received before, and in none before that of its last send; it sends to another rank
-// once per round. What one call completes is of one round.
-func roundsOf(list []*ledger.Operand) [][]*ledger.Operand {
+// inSteps divides messages into rounds of ranks-1 steps, each sorted by source and send; nil if that is impossible. In
+// each step every rank sends to another and then receives, until all have sent to all. A tag may tell the step.
+func inSteps(list []*ledger.Operand, ranks int) [][]*ledger.Operand {
+	steps := ranks - 1
+	if steps < minSteps || len(list)%(ranks*steps) != 0 {
+		return nil
+	}
+	received, sent := map[*ledger.Operand]int{}, map[*ledger.Operand]int{}
+	for _, events := range eventsOf(list) {
+		if len(events) != 2*len(list)/ranks {
+			return nil
+		}
+		for k, e := range events {
+			if e.Send != (k%2 == 0) {
+				return nil
+			}
+			round := 1 + k/2/steps
+			if e.Send {
+				sent[e.M] = round
+			} else {
+				received[e.M] = round
+			}
+		}
+	}
+	for _, m := range list {
+		if sent[m] != received[m] {
+			return nil
+		}
+	}
+	return inRounds(list, sent, len(list)/(ranks*steps))
+}
+
+// eventsOf returns the sends and receives of each rank, in order.
+func eventsOf(list []*ledger.Operand) map[int32][]ledger.Event {
 	byRank := map[int32][]ledger.Event{}
 	for _, m := range list {
 		byRank[m.Src] = append(byRank[m.Src], ledger.Event{M: m, Send: true})
@@ -210,6 +256,17 @@ func roundsOf(list []*ledger.Operand) [][]*ledger.Operand {
 	for _, events := range byRank {
 		slices.SortStableFunc(events, ledger.CompareEvents)
 	}
+	return byRank
+}
+
+// maxSettling limits how often the rounds of messages are corrected.
+const maxSettling = 32
+
+// roundsOf divides messages into rounds, each sorted by source and send; nil if that is impossible. A rank's sends are in
+// a later round than what it has received before, and in none before that of its last send; it sends to another rank
+// once per round. What one call completes is of one round.
+func roundsOf(list []*ledger.Operand) [][]*ledger.Operand {
+	byRank := eventsOf(list)
 	of, most := map[*ledger.Operand]int{}, 0
 	for range maxSettling {
 		changed := false

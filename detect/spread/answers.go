@@ -50,7 +50,9 @@ func Answers(l *ledger.Ledger, all *ledger.Sample) {
 		if mutual {
 			group.root = everyRoot
 			asks = func(i *ledger.Instance) func(*arrival) bool {
-				return func(a *arrival) bool { return a.at != k.place && hasAsked(askers[asker{k.root, a.at}], i) }
+				return func(a *arrival) bool {
+					return a.at != k.place && hasAsked(askers[asker{k.root, a.at}], i.First, i.Last)
+				}
 			}
 		}
 		if of[group] == nil {
@@ -77,11 +79,11 @@ func Answers(l *ledger.Ledger, all *ledger.Sample) {
 	})
 }
 
-// hasAsked reports whether a rank that sends at so many times asked before a broadcast, and not between its messages. In
-// exchanges with one rank after the other, of a count and then of as much data, each rank asks again before each send.
-func hasAsked(asked []int64, i *ledger.Instance) bool {
-	next, _ := slices.BinarySearch(asked, i.First)
-	return next > 0 && (next == len(asked) || asked[next] > i.Last)
+// hasAsked reports whether a rank that asks in these rows did so before the first of its answers, and not until the last.
+// In exchanges with one rank after the other, of a count and then of as much data, each rank asks again before each send.
+func hasAsked(asked []int64, first, last int64) bool {
+	next, _ := slices.BinarySearch(asked, first)
+	return next > 0 && (next == len(asked) || asked[next] > last)
 }
 
 // everyRoot stands for all roots of a place, where all ranks talk.
@@ -194,15 +196,39 @@ func arrivals(l *ledger.Ledger, all *ledger.Sample, roots map[int32][]arrival) m
 func isConversation(messages []ledger.Message, i *ledger.Instance, list []arrival, asks func(*arrival) bool,
 	mutual bool) bool {
 	sends, _ := rootSends(messages, i)
-	asked, answered := true, !mutual && i.Op == ledger.Bcast
+	return areAnswers(messages, sends, list, asks) || !mutual && i.Op == ledger.Bcast && areAnswered(messages, sends, list)
+}
+
+// areAnswers reports whether a rank sends each of these messages after one of its receiver, with nothing in between. list
+// has what the rank receives. Only arrivals of which asks is true ask.
+func areAnswers(messages []ledger.Message, sends []int32, list []arrival, asks func(*arrival) bool) bool {
 	for k, at := range sends {
 		m := &messages[at]
-		next, _ := slices.BinarySearchFunc(list, m.SendSeq, func(a arrival, seq int64) int { return cmp.Compare(a.seq, seq) })
-		asked = asked && next > 0 && list[next-1].src == m.Dst && asks(&list[next-1]) &&
-			(k == 0 || list[next-1].seq > messages[sends[k-1]].SendSeq)
-		answered = answered && next < len(list) && list[next].src == m.Dst &&
-			(k == len(sends)-1 || list[next].seq < messages[sends[k+1]].SendSeq) &&
-			(m.Bytes <= maxToken || list[next].of == ledger.Payload{Hash: m.Hash, Bytes: m.Bytes})
+		next := firstFrom(list, m.SendSeq)
+		if next == 0 || list[next-1].src != m.Dst || !asks(&list[next-1]) ||
+			k > 0 && list[next-1].seq <= messages[sends[k-1]].SendSeq {
+			return false
+		}
 	}
-	return asked || answered
+	return true
+}
+
+// areAnswered reports whether a rank gets an answer to each of these messages before it sends the next one.
+func areAnswered(messages []ledger.Message, sends []int32, list []arrival) bool {
+	for k, at := range sends {
+		m := &messages[at]
+		next := firstFrom(list, m.SendSeq)
+		if next == len(list) || list[next].src != m.Dst ||
+			k < len(sends)-1 && list[next].seq >= messages[sends[k+1]].SendSeq ||
+			m.Bytes > maxToken && list[next].of != (ledger.Payload{Hash: m.Hash, Bytes: m.Bytes}) {
+			return false
+		}
+	}
+	return true
+}
+
+// firstFrom returns the index of the first arrival in a row or later.
+func firstFrom(list []arrival, seq int64) int {
+	next, _ := slices.BinarySearchFunc(list, seq, func(a arrival, seq int64) int { return cmp.Compare(a.seq, seq) })
+	return next
 }

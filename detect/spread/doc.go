@@ -10,5 +10,6 @@
 //	compose.go         segmented broadcasts, and allgathers made of broadcasts
 //	crossed.go         withdraws broadcasts that are pieces of an exchange
 //	alltoall.go        direct exchanges of every rank with every other
+//	replies.go         withdraws exchanges whose messages answer others
 //	neighbourhoods.go  broadcasts of each rank to neighbours of its own
 package spread

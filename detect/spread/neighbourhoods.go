@@ -21,10 +21,33 @@ func (c *Composer) Neighbourhoods() {
 	c.Ledger.Found = rest
 	for _, class := range sharers(c.Ledger.Messages, spreads, site) {
 		if list, ok := c.neighbourhood(class); ok {
+			if !c.areMost(class) {
+				for _, i := range class {
+					c.Ledger.Release(i)
+				}
+				continue
+			}
 			class = list
 		}
 		c.Ledger.Found = append(c.Ledger.Found, c.steady(class)...)
 	}
+}
+
+// areMost reports whether instances have at least half of the messages of the places that send them. If not, neighbours
+// exchange different payloads there, and sometimes the same by chance: a grid may be so coarse that a rank's part is one
+// plane, the halo of both sides.
+func (c *Composer) areMost(class []*ledger.Instance) bool {
+	messages, places, all := 0, map[ledger.Place]bool{}, int64(0)
+	for _, i := range class {
+		messages += len(i.Messages)
+		for _, m := range i.Messages {
+			if p := c.Ledger.Messages[m].Place(); !places[p] {
+				places[p] = true
+				all += c.Rules.Sent[p]
+			}
+		}
+	}
+	return 2*int64(messages) >= all
 }
 
 // maxSets is the largest number of different overlapping sets of ranks, each part of a communicator, that a call site

@@ -1,0 +1,110 @@
+package detect
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// exchanges builds programs in which all messages have payloads of their own, unless their ranks say else.
+type exchanges struct {
+	*program
+	payload int64
+}
+
+// add adds a message that is sent at a site with a tag, with a payload of its own.
+func (x *exchanges) add(src, dst int, site, tag int32) int {
+	x.payload++
+	return x.message(sent{src: int32(src), dst: int32(dst), site: site, tag: tag, bytes: 64, payload: x.payload<<20 | 1, head: x.payload})
+}
+
+// questions lets every rank ask all others and answer whoever asks, one after the other.
+func (x *exchanges) questions() {
+	n := x.ranks
+	asked, answers := map[[2]int]int{}, map[[2]int]int{}
+	for src := range n {
+		for step := 1; step < n; step++ {
+			dst := (src + step) % n
+			asked[[2]int{src, dst}] = x.add(src, dst, 1, 5)
+			x.send(asked[[2]int{src, dst}])
+			answers[[2]int{dst, src}] = x.add(dst, src, 3, 6)
+		}
+	}
+	for rank := range n {
+		for _, step := range rand.New(rand.NewPCG(uint64(rank), 1)).Perm(n - 1) {
+			from := (rank + step + 1) % n
+			x.recv(asked[[2]int{from, rank}])
+			x.send(answers[[2]int{rank, from}])
+		}
+		for step := 1; step < n; step++ {
+			x.recv(answers[[2]int{(rank + step) % n, rank}])
+		}
+	}
+}
+
+// steps lets every rank exchange with all others, one after the other. The tag is the step.
+func (x *exchanges) steps() {
+	n := x.ranks
+	for step := 1; step < n; step++ {
+		on := make([]int, n)
+		for src := range n {
+			on[src] = x.add(src, (src+step)%n, 1, int32(step))
+			x.send(on[src])
+		}
+		for rank := range n {
+			x.recv(on[(rank+n-step)%n])
+		}
+	}
+}
+
+// ring lets every rank send to both neighbours: the same, or something else to each.
+func (x *exchanges) ring(same bool) {
+	n := x.ranks
+	var on []int
+	for src := range n {
+		left, right := x.add(src, (src+n-1)%n, 1, 7), x.add(src, (src+1)%n, 1, 7)
+		if same {
+			x.messages[right].payload, x.messages[right].head = x.messages[left].payload, x.messages[left].head
+		}
+		x.send(left)
+		x.send(right)
+		on = append(on, left, right)
+	}
+	for _, m := range on {
+		x.recv(m)
+	}
+}
+
+func TestExchangesAreWhatTheirLineDoes(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		build func(x *exchanges)
+		want  []string
+	}{
+		{"answers are no exchange, the questions are", func(x *exchanges) { x.questions() },
+			[]string{"MPI_Alltoall ranks [0 1 2 3 4 5] bytes 320 x 1 messages 30"}},
+		{"steps with a tag each", func(x *exchanges) { x.steps(); x.steps() },
+			[]string{"MPI_Alltoall ranks [0 1 2 3 4 5] bytes 320 x 2 messages 60"}},
+		{"neighbours that sometimes get the same", func(x *exchanges) {
+			for k := range 12 {
+				x.ring(k%4 == 0)
+			}
+		}, []string{"MPI_Neighbor_alltoall ranks [0 1 2 3 4 5] bytes 128 x 12 messages 144"}},
+		{"neighbours that mostly get the same", func(x *exchanges) {
+			for range 12 {
+				x.ring(true)
+			}
+		}, []string{"MPI_Neighbor_allgather ranks [0 1 2 3 4 5] bytes 64 x 12 messages 144"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			x := &exchanges{program: newProgram(6)}
+			c.build(x)
+			for seed := range uint64(5) {
+				if d := cmp.Diff(c.want, found(t, x.run(t, rand.New(rand.NewPCG(seed, 1)), nil), Options{})); d != "" {
+					t.Fatalf("seed %d: want, got:\n%s", seed, d)
+				}
+			}
+		})
+	}
+}
