@@ -2,6 +2,7 @@ package report
 
 import (
 	"cmp"
+	"reflect"
 	"slices"
 
 	"github.com/commq/commq/detect"
@@ -31,11 +32,28 @@ func (p *Report) number() {
 	}
 }
 
-// sameThing reports whether two findings are the same change of the program.
+// sameThing reports whether two findings are the same change of the program. A line that exchanges blocks of one size in
+// some places, or at some times, and of several sizes in others, needs the call for several sizes.
 func (f *Finding) sameThing(g *Finding) bool {
-	return f.Operation == g.Operation && f.Basis == g.Basis && slices.Equal(f.Reductions, g.Reductions) &&
+	return (f.Operation == g.Operation || general(f.Operation) == general(g.Operation) && f.hasLines()) && f.Basis == g.Basis && slices.Equal(f.Reductions, g.Reductions) &&
 		slices.Equal(f.Others, g.Others) && slices.EqualFunc(placesOf(f.SendSites), placesOf(g.SendSites), isKnownAndEqual) &&
 		slices.Equal(placesOf(f.ReceiveSites), placesOf(g.ReceiveSites))
+}
+
+// hasLines reports whether the lines of all sends are known: the calls of one function need not belong together.
+func (f *Finding) hasLines() bool {
+	return !slices.ContainsFunc(f.SendSites, func(s Site) bool { return s.Line == 0 })
+}
+
+// general returns the operation for blocks of several sizes if this one is for blocks of one size, else itself.
+func general(operation string) string {
+	switch operation {
+	case ledger.Alltoall.String():
+		return ledger.Alltoallv.String()
+	case ledger.NeighborAlltoall.String():
+		return ledger.NeighborAlltoallv.String()
+	}
+	return operation
 }
 
 // isKnownAndEqual reports whether two places are the same; of unknown ones nobody can tell.
@@ -52,6 +70,12 @@ func placesOf(sites []Site) (places []string) {
 
 // join adds the groups of a finding that is the same thing.
 func (f *Finding) join(g *Finding) {
+	if f.Operation != g.Operation {
+		f.generalize()
+		other := *g
+		other.generalize()
+		g = &other
+	}
 	f.PayloadBytesMin, f.PayloadBytesMax = min(f.PayloadBytesMin, g.PayloadBytesMin), max(f.PayloadBytesMax, g.PayloadBytesMax)
 	if f.Datatype == g.Datatype {
 		f.CountMin, f.CountMax = min(f.CountMin, g.CountMin), max(f.CountMax, g.CountMax)
@@ -65,10 +89,52 @@ func (f *Finding) join(g *Finding) {
 	f.Messages += g.Messages
 	f.MessageBytes += g.MessageBytes
 	f.Checks += g.Checks
-	f.Groups = append(f.Groups, g.Groups...)
+	for _, group := range g.Groups {
+		f.joinGroup(group)
+	}
 	f.joinAlternatives(g.Alternatives)
 	f.SendSites, f.ReceiveSites = joinSites(f.SendSites, g.SendSites), joinSites(f.ReceiveSites, g.ReceiveSites)
 	f.CompletionSites = joinSites(f.CompletionSites, g.CompletionSites)
+}
+
+// joinGroup adds a group. The ranks and the communicator of another one are the same group: several paths lead to the
+// lines.
+func (f *Finding) joinGroup(g Group) {
+	k := slices.IndexFunc(f.Groups, func(o Group) bool {
+		return slices.Equal(o.Ranks, g.Ranks) && o.Communicator != nil && g.Communicator != nil &&
+			*o.Communicator == *g.Communicator && reflect.DeepEqual(o.Neighbors, g.Neighbors)
+	})
+	if k < 0 {
+		f.Groups = append(f.Groups, g)
+		return
+	}
+	o := &f.Groups[k]
+	o.Roots, o.PossibleRoots = joinRanks(o.Roots, g.Roots), joinRanks(o.PossibleRoots, g.PossibleRoots)
+	o.KeptRanks, o.RootOrder = joinRanks(o.KeptRanks, g.KeptRanks), nil // nothing tells which path comes first
+	o.Instances += g.Instances
+	o.Messages += g.Messages
+	o.MessageBytes += g.MessageBytes
+	o.List = append(o.List, g.List...)
+}
+
+// joinRanks returns the ranks of both lists, ascending.
+func joinRanks(a, b []int32) []int32 {
+	all := append(slices.Clone(a), b...)
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// generalize makes a finding of blocks of one size one of several sizes, whose count is that of all blocks.
+func (f *Finding) generalize() {
+	if f.Operation == ledger.Alltoall.String() {
+		ranks := len(f.Groups[0].Ranks)
+		if slices.ContainsFunc(f.Groups, func(g Group) bool { return len(g.Ranks) != ranks }) {
+			f.CountMin, f.CountMax, f.Datatype = f.PayloadBytesMin, f.PayloadBytesMax, bytesType
+		} else {
+			f.CountMin, f.CountMax = f.CountMin*int64(ranks-1), f.CountMax*int64(ranks-1)
+		}
+	}
+	f.Operation = general(f.Operation)
 }
 
 // weighTogether joins the evidence of two findings: of other ranks it adds up, else the better one counts.

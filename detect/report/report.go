@@ -268,7 +268,10 @@ func newInstance(in *detect.Instance) Instance {
 func (k *maker) places(ids []int32) []Site {
 	out := []Site{}
 	for _, id := range ids {
-		out = append(out, k.sites[id])
+		s := k.sites[id]
+		if s.Place == "" || !slices.ContainsFunc(out, func(o Site) bool { return o.text() == s.text() }) {
+			out = append(out, s)
+		}
 	}
 	return out
 }

@@ -63,6 +63,34 @@ groups of ranks: 0-1 | 2-3 | 4-5; MPI_Comm_split makes a communicator of each
 	}
 }
 
+// TestBlocksOfSeveralSizes: a line that sends blocks of one size in one communicator and of several in another needs the
+// call for several, whichever is found first.
+func TestBlocksOfSeveralSizes(t *testing.T) {
+	of := func(operation string, count int64) Finding {
+		return Finding{Operation: operation, Certainty: "inferred", Basis: "structure", CountMin: count, CountMax: count, Datatype: "MPI_INT",
+			PayloadBytesMin: 32, PayloadBytesMax: 32, Instances: 1, SendSites: []Site{{Place: "a.c:1", Line: 1}},
+			Groups: []Group{{Ranks: []int32{0, 1, 2, 3, 4}}}}
+	}
+	one, several := of("MPI_Alltoall", 2), of("MPI_Alltoallv", 8)
+	for _, list := range [][]Finding{{one, several, one}, {several, one, one}, {one, one, several}} {
+		p := &Report{}
+		for _, f := range list {
+			p.add(f)
+		}
+		if len(p.Findings) != 1 {
+			t.Fatalf("%d findings, want one", len(p.Findings))
+		}
+		f := &p.Findings[0]
+		if got, want := f.Operation+": "+f.Amount(), "MPI_Alltoallv: 3 instances of 8 MPI_INT in all, by 0 messages of 0 B"; got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+	one.SendSites, several.SendSites = []Site{{Place: "exchange"}}, []Site{{Place: "exchange"}}
+	if one.sameThing(&several) {
+		t.Error("two operations in one function are joined though their lines are unknown")
+	}
+}
+
 // TestAlternativesAreShown: text and CSV name the operations that share messages with a finding, the same one once.
 func TestAlternativesAreShown(t *testing.T) {
 	gather := Finding{Operation: "MPI_Gatherv", Certainty: "inferred", Basis: "structure", SendSites: []Site{{Place: "a.c:1"}},

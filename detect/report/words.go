@@ -3,7 +3,6 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -171,8 +170,7 @@ func (f *Finding) union(ranks func(*Group) []int32) (all []int32) {
 	for i := range f.Groups {
 		all = append(all, ranks(&f.Groups[i])...)
 	}
-	slices.Sort(all)
-	return slices.Compact(all)
+	return joinRanks(nil, all)
 }
 
 // mostGroups is how many groups of ranks are listed one by one.
