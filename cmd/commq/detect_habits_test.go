@@ -74,7 +74,6 @@ var textbook = []string{
 // irregular are the collectives that testdata/programs/irregular.c does by hand.
 var irregular = []string{
 	"acknowledge MPI_Gatherv [] inferred 0-5 [0] 6 x 672 by 30 kept 0",
-	"ask_around MPI_Alltoallv [] inferred 0-5 [] 6 x 140 by 157 kept ",
 	"ask_around MPI_Alltoallv [] inferred 0-5 [] 6 x 40 by 157 kept ",
 	"coarse_grid MPI_Alltoallv [] inferred 0-5 [] 12 x 120 by 120 kept ",
 	"count_first MPI_Allgather [] verified 0-5 [] 6 x 4 by 180 kept ",

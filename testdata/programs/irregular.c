@@ -314,7 +314,8 @@ static void told_twice(void)
     }
 }
 
-/* Every rank asks two to five others for the rows that they have, as soon as they can tell, which is the same for all who ask. */
+/* Every rank asks two to five others for the rows that they have, as soon as they can tell, which is the same for all who ask. The
+ * questions are an exchange, the answers are none. */
 static void ask_around(void)
 {
     MPI_Request requests[2 * RANKS];
