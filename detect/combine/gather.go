@@ -138,23 +138,27 @@ func (j *joiner) conclude(b *match, roots []int32, same bool, times int) bool {
 			// what comes to one address is combined as it comes, or else used at once
 			b.op, b.proof.Others = ledger.Reduce, []ledger.Operation{ledger.Gather}
 		}
-		return (same || j.isListed(times)) && (slices.Min(roots) == slices.Max(roots) || rootsTakeTurns(roots)) && j.facts.coversComm(j.g) && j.facts.sendsNothingElse(j.g)
+		order := 0.0
+		if j.inOrder {
+			order = float64(times) * orderBits(len(j.g.ranks))
+		}
+		if !j.backward { // the first tasks go out in order, too
+			b.proof.Order = order
+		}
+		return (same || order >= minOrderBits) && (slices.Min(roots) == slices.Max(roots) || rootsTakeTurns(roots)) && j.facts.coversComm(j.g) && j.facts.sendsNothingElse(j.g)
 	}
 	return true
 }
 
-// isListed reports whether the order of blocks of several sizes shows that they belong together: they come in the order
-// of ranks so often that chance does not explain it. Tasks and their results have another order.
-func (j *joiner) isListed(times int) bool {
-	orders := 1.0
-	for k := 2; k < len(j.g.ranks); k++ {
-		orders *= float64(k)
-	}
-	return j.inOrder && float64(times)*math.Log2(orders) >= minOrderBits
-}
+// minOrderBits is the least evidence from the order of blocks of several sizes that they belong together.
+const minOrderBits = 6.5
 
-// minOrderBits is the least evidence, in bits, that blocks come in the order of ranks by intention.
-const minOrderBits = 7
+// orderBits is what it tells that the root receives (or sends) the blocks of all others in the order of their ranks: tasks
+// and their results come in another one.
+func orderBits(ranks int) float64 {
+	orders, _ := math.Lgamma(float64(ranks)) // (ranks-1)!
+	return orders / math.Ln2
+}
 
 // gatherState is the state of a rank during a gathering.
 type gatherState struct {

@@ -68,7 +68,8 @@ const maxSingles = 1.0 / 16
 // bits, the second term for payloads that were sent n-1 times exactly.
 //
 // Where payloads tell nothing, the structure does, but never verifies: of the messages of a gather by chance, all but
-// the first have to choose the root among n-1 ranks, so an instance has (n-2) log2(n-1) bits.
+// the first have to choose the root among n-1 ranks, so an instance has (n-2) log2(n-1) bits, and log2((n-1)!) more if
+// blocks come in the order of ranks.
 func (w *Weigher) Weigh(f *Finding) (bits float64, basis ledger.Basis) {
 	payload, compared := f.compared()
 	if compared {
@@ -199,7 +200,19 @@ func (w *Weigher) structure(f *Finding) float64 {
 	case ledger.Alltoall, ledger.Alltoallv:
 		each = n * ((n-1)*math.Log2(n-1) - logFactorial(n-1))
 	}
-	return times*each - f.placements(w.others(f), times)
+	return times*each + f.order() - f.placements(w.others(f), times)
+}
+
+// order returns the bits of the order in which the blocks of gathers come.
+func (f *Finding) order() (bits float64) {
+	counted := map[*ledger.Proof]bool{}
+	for _, i := range f.Instances {
+		if p := i.Proof; p != nil && !counted[p] {
+			counted[p] = true
+			bits += p.Order
+		}
+	}
+	return bits
 }
 
 // others returns how often an operation of as many messages as the finding could have been done where it is done.

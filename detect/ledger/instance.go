@@ -129,6 +129,7 @@ func (i *Instance) Times() int64 { return 1 + i.More }
 type Proof struct {
 	Basis      Basis
 	Bits       float64 // of the comparisons of payloads that agree: -log2 of the chance that they do
+	Order      float64 // the same of the order in which the blocks come, if Basis is ByStructure
 	Reductions []string
 	Unseen     []int32     // world ranks whose own contribution was not seen
 	Others     []Operation // other operations that fit as well
