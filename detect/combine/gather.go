@@ -27,6 +27,7 @@ type joiner struct {
 	checks    int64 // assembled payloads that equal their parts, by hash
 	addressed int64 // assembled payloads that equal their parts, by address
 	unseen    int64 // assembled payloads that could not be compared
+	passedOn  int64 // those of them that were sent on, not kept by the root
 	ownUnseen rankset.Bits
 	varied    bool
 	own       []int64 // of the last occurrence, by rank: the bytes of its block; -1: unknown
@@ -145,7 +146,8 @@ func (j *joiner) conclude(b *match, roots []int32, same bool, times int) bool {
 		if !j.backward { // the first tasks go out in order, too
 			b.proof.Order = order
 		}
-		return (same || order >= minOrderBits) && (slices.Min(roots) == slices.Max(roots) || rootsTakeTurns(roots)) && j.facts.coversComm(j.g) && j.facts.sendsNothingElse(j.g)
+		// of blocks of any size that are passed on in others nothing tells that they are in there
+		return (same || order >= minOrderBits && j.passedOn == 0) && (slices.Min(roots) == slices.Max(roots) || rootsTakeTurns(roots)) && j.facts.coversComm(j.g) && j.facts.sendsNothingElse(j.g)
 	}
 	return true
 }
@@ -249,6 +251,7 @@ func (j *joiner) checkSend(at *gatherState, o *occurrence, m *ledger.Operand, r 
 			j.ownUnseen.Add(r)
 		default:
 			j.unseen++
+			j.passedOn++
 			j.ownUnseen.Add(r)
 		}
 	}

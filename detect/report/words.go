@@ -179,11 +179,13 @@ const mostGroups = 8
 // groups lists the groups, and how to make the communicators that they lack.
 func (f *Finding) groups() string {
 	var list []string
+	times := map[string]int{}
 	whole, apart, seen := true, true, map[int32]bool{}
 	for i := range f.Groups {
 		g := &f.Groups[i]
-		if i < mostGroups {
-			list = append(list, Ranges(g.Ranks)+g.root())
+		ranks := Ranges(g.Ranks) + g.root()
+		if times[ranks]++; times[ranks] == 1 {
+			list = append(list, ranks)
 		}
 		whole = whole && g.Communicator != nil && len(g.MissingRanks) == 0
 		for _, rank := range g.Ranks {
@@ -191,8 +193,15 @@ func (f *Finding) groups() string {
 			seen[rank] = true
 		}
 	}
+	rest := max(0, len(list)-mostGroups)
+	list = list[:len(list)-rest]
+	for k, ranks := range list {
+		if n := times[ranks]; n > 1 {
+			list[k] += fmt.Sprintf(" (%d communicators)", n)
+		}
+	}
 	text := "groups of ranks: " + strings.Join(list, " | ")
-	if rest := len(f.Groups) - mostGroups; rest > 0 {
+	if rest > 0 {
 		text += fmt.Sprintf(" and %d more (--format json has all)", rest)
 	}
 	switch {

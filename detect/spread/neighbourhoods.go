@@ -21,7 +21,7 @@ func (c *Composer) Neighbourhoods() {
 	c.Ledger.Found = rest
 	for _, class := range sharers(c.Ledger.Messages, spreads, site) {
 		if list, ok := c.neighbourhood(class); ok {
-			if !c.areMost(class) {
+			if !c.areMost(class) || len(list) == 1 && list[0].Bytes <= oneNumber && !c.isAtOnce(list[0]) {
 				for _, i := range class {
 					c.Ledger.Release(i)
 				}
@@ -31,6 +31,23 @@ func (c *Composer) Neighbourhoods() {
 		}
 		c.Ledger.Found = append(c.Ledger.Found, c.steady(class)...)
 	}
+}
+
+// oneNumber is the size of payloads that are one number: another rank or step often has the same.
+const oneNumber = 8
+
+// isAtOnce reports whether every rank sends all messages of an instance before it receives any. What one number
+// does once, and not at once, may be pieces of several operations.
+func (c *Composer) isAtOnce(i *ledger.Instance) bool {
+	last := map[int32]int64{}
+	for _, m := range i.Messages {
+		m := &c.Ledger.Messages[m]
+		last[m.Src] = max(last[m.Src], m.SendSeq)
+	}
+	return !slices.ContainsFunc(i.Messages, func(m int32) bool {
+		end, sends := last[c.Ledger.Messages[m].Dst]
+		return sends && c.Ledger.Messages[m].DoneSeq < end
+	})
 }
 
 // areMost reports whether instances have at least half of the messages of the places that send them. If not, neighbours
