@@ -2,6 +2,7 @@ package combine
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/commq/commq/detect/ledger"
@@ -73,6 +74,33 @@ func (f *facts) tells(rank, to int32, after, before int64) bool {
 		func(m ledger.Message, seq int64) int { return cmp.Compare(m.SendSeq, seq) })
 	for ; at < len(list) && list[at].SendSeq < before; at++ {
 		if list[at].Dst == to {
+			return true
+		}
+	}
+	return false
+}
+
+// sizesDiffer reports whether the lines of a group send messages of other sizes from one rank to the root than from another,
+// at any time: what has several sizes cannot be added up.
+func (f *facts) sizesDiffer(g *group, root int32) bool {
+	lines := map[int32]bool{}
+	for _, of := range g.cells {
+		lines[f.rules.Line(of.Cell.Site)] = true
+	}
+	var first map[int64]int
+	for _, rank := range g.ranks {
+		if rank == root {
+			continue
+		}
+		sizes := map[int64]int{}
+		for _, m := range f.sends[rank] {
+			if m.Dst == root && m.Comm == g.cells[0].Cell.Comm && lines[f.rules.Line(m.SendSite)] {
+				sizes[m.Bytes]++
+			}
+		}
+		if first == nil {
+			first = sizes
+		} else if !maps.Equal(first, sizes) {
 			return true
 		}
 	}

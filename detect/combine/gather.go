@@ -135,7 +135,7 @@ func (j *joiner) conclude(b *match, roots []int32, same bool, times int) bool {
 	default:
 		b.proof.Basis = ledger.ByStructure
 		if j.overlaid && !j.called && same && !j.backward &&
-			j.facts.check.kinds[j.g.cells[0].Cell.Datatype].class != opaque {
+			j.facts.check.kinds[j.g.cells[0].Cell.Datatype].class != opaque && !j.facts.sizesDiffer(j.g, roots[0]) {
 			// what comes to one address is combined as it comes, or else used at once
 			b.op, b.proof.Others = ledger.Reduce, []ledger.Operation{ledger.Gather}
 		}

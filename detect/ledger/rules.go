@@ -37,11 +37,14 @@ func (r *Rules) Fill(s *Sample) {
 // IsFilled reports whether messages that are not empty are sent where this one is.
 func (r *Rules) IsFilled(m *Message) bool { return r.Filled[r.lane(m.Comm, m.Tag, m.SendSite)] }
 
-func (r *Rules) lane(comm, tag, site int32) Lane {
+func (r *Rules) lane(comm, tag, site int32) Lane { return Lane{comm, tag, r.Line(site)} }
+
+// Line returns the line of a call site, or a number of its own if it is unknown.
+func (r *Rules) Line(site int32) int32 {
 	if line, known := r.Lines[site]; known {
-		return Lane{comm, tag, line}
+		return line
 	}
-	return Lane{comm, tag, ^site}
+	return ^site
 }
 
 // OnlyNamedType returns the only named datatype of messages; null if there are none or several.
