@@ -126,7 +126,7 @@ func (x *sparseSearch) exchangeOf(list []*ledger.Operand) *exchange {
 	if rounds == nil {
 		rounds = roundsOf(list)
 		if len(rounds) < MinInstances || float64(len(list)) < minDensity*float64(n*len(rounds)) || areHalos(rounds, n) ||
-			!areDense(rounds, n) {
+			!areDense(rounds, n) || !goBack(list) {
 			return nil
 		}
 	}
@@ -161,6 +161,20 @@ func areDense(rounds [][]*ledger.Operand, ranks int) bool {
 		}
 	}
 	return 4*dense >= 3*len(rounds)
+}
+
+// goBack reports whether at least a quarter of the ways are used both ways. The steps of a scan go up only.
+func goBack(list []*ledger.Operand) bool {
+	ways, back := map[ledger.Way]bool{}, 0
+	for _, m := range list {
+		ways[ledger.Way{Src: m.Src, Dst: m.Dst}] = true
+	}
+	for w := range ways {
+		if ways[ledger.Way{Src: w.Dst, Dst: w.Src}] {
+			back++
+		}
+	}
+	return 4*back >= len(ways)
 }
 
 // areHalos reports whether all rounds have the same ways, each both ways, but not between all ranks.
