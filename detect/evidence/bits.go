@@ -65,7 +65,8 @@ const maxSingles = 1.0 / 16
 //
 //	log2(1/q) + s log2(e (n-1))
 //
-// bits, the second term for payloads that were sent n-1 times exactly.
+// bits, the second term for payloads that were sent n-1 times exactly. Where more were sent, the choice of the needed
+// ones is taken away, too.
 //
 // Where payloads tell nothing, the structure does, but never verifies: of the messages of a gather by chance, all but
 // the first have to choose the root among n-1 ranks, so an instance has (n-2) log2(n-1) bits, and log2((n-1)!) more if
@@ -81,6 +82,8 @@ func (w *Weigher) Weigh(f *Finding) (bits float64, basis ledger.Basis) {
 	switch {
 	case f.Basis != ledger.ByPayload:
 		return max(shape, 0), f.Basis
+	case f.Op.Neighborly() && f.times() == 1: // nothing tells that these are all neighbours
+		return max(payload, shape, 0), ledger.ByStructure
 	case payload >= VerifiedBits || payload >= shape:
 		return max(payload, 0), ledger.ByPayload
 	}
@@ -116,10 +119,12 @@ func (f *Finding) compared() (bits float64, ok bool) {
 
 // spread returns the bits of the payloads of an operation that spreads them; 0 for others.
 func (w *Weigher) spread(f *Finding) float64 {
-	blocks := 1
+	blocks, n := 1, float64(len(f.Ranks))
 	switch {
-	case f.Op == ledger.Allgather || f.Op == ledger.Allgatherv || f.Op == ledger.NeighborAllgather:
+	case f.Op == ledger.Allgather || f.Op == ledger.Allgatherv:
 		blocks = len(f.Ranks)
+	case f.Op == ledger.NeighborAllgather:
+		blocks, n = w.neighbours(f)
 	case f.Op != ledger.Bcast:
 		return 0
 	}
@@ -137,14 +142,17 @@ func (w *Weigher) spread(f *Finding) float64 {
 		return 0
 	}
 	t := w.unexplained(f)
+	singles := t.singles
+	if f.Op == ledger.NeighborAllgather { // at the ends of a grid there is one neighbour
+		singles = 0
+	}
 	prior := math.Ldexp(1, -PriorBits)
 	if tiny {
 		prior = max(prior, 1/(spread*(spread-1)/2+2))
 	}
 	again, extra := t.again+float64(len(f.again)), f.redundant(blocks)
-	q := min(1, max((again+prior)/(again+t.ended+1), extra.share*extra.share))
-	first := min(1, max(q, t.singles/spread/maxSingles))
-	n := float64(len(f.Ranks))
+	q := min(1, (again+prior)/(again+t.ended+1))
+	first := min(1, max(q, singles/spread/maxSingles))
 	each := -(n-3)*math.Log2(q) - math.Log2(first)
 	if f.isPart() { // the first payload only shows which ranks they are
 		extra.exact--
@@ -153,9 +161,20 @@ func (w *Weigher) spread(f *Finding) float64 {
 	return min(spread*each-f.rankChoices(), habit) - extra.choices - logChoose(spread+t.ended+t.singles, spread)
 }
 
+// neighbours returns how many ranks send to neighbours, and how many have a payload on average: one of these and its
+// neighbours.
+func (w *Weigher) neighbours(f *Finding) (senders int, ranks float64) {
+	seen := map[int32]bool{}
+	for _, i := range f.Instances {
+		for _, m := range i.Messages {
+			seen[w.messages[m].Src] = true
+		}
+	}
+	return len(seen), 1 + float64(f.messages)/float64(f.times()*int64(len(seen)))
+}
+
 // redundancy is how many messages of broadcasts were not needed.
 type redundancy struct {
-	share   float64 // of all messages
 	exact   float64 // payloads that were sent as often as needed
 	choices float64 // logarithm of the number of ways to choose the needed ones
 }
@@ -173,17 +192,14 @@ func coverBits(ranks float64) float64 { return math.Log2(math.E * (ranks - 1)) }
 
 // redundant compares the messages of instances with those that they need, for so many blocks.
 func (f *Finding) redundant(blocks int) (r redundancy) {
-	extra := 0.0
 	for _, i := range f.Instances {
 		needed, sent := float64(blocks*max(1, i.Segments)*(len(f.Ranks)-1)), float64(len(i.Messages))
 		if sent > needed && (i.Segments < 2 || sent-needed > needed*extraOfRing(float64(len(f.Ranks)))) {
-			extra += sent - needed
 			r.choices += logChoose(sent, needed)
 		} else if !f.again[i] {
 			r.exact += float64(blocks * max(1, i.Segments))
 		}
 	}
-	r.share = extra / float64(f.messages)
 	return r
 }
 
