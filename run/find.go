@@ -32,6 +32,12 @@ func Match(store, nameOrPattern string) ([]string, error) {
 	return dirs, err
 }
 
+// Names reports whether a name or path denotes one run, and is no pattern.
+func Names(store, nameOrPattern string) bool {
+	_, pattern, err := writer.FindAll(store, nameOrPattern)
+	return err == nil && !pattern
+}
+
 // FindAll finds the runs that names, paths and patterns match, and reads their manifests; folders are absolute. A run
 // that several patterns match comes once, at the first; a run that is named twice comes twice.
 func FindAll(store string, namesOrPatterns []string) ([]Found, error) {

@@ -11,6 +11,7 @@
 //	facts.go       what calls do: facts such as point-to-point, nonblocking, rooted
 //	collective.go  the operation of a collective call, and how many bytes a rank sends and receives in it
 //	manifest.go    the manifest of a run
+//	evidence.go    how the calls of a run came about: captured, predicted, replayed ...
 //	markdown.go    the tables as Markdown, for docs/SCHEMA.md
 //	outline.go     the tables in short, for docs/skill
 //

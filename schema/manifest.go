@@ -197,6 +197,8 @@ type Replay struct {
 	Compute string `json:"compute"`
 	// Skip lists the classes of calls that were left out.
 	Skip []string `json:"skip,omitempty"`
+	// Of is the evidence of the run that was replayed; see Manifest.Evidence. Older versions of commq left it out.
+	Of string `json:"of,omitempty"`
 }
 
 // Prediction describes how a run was predicted from others.

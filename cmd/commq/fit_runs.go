@@ -116,7 +116,8 @@ func (p *fittedRuns) print(w io.Writer, output string) error {
 func signAll(ctx context.Context, a *app, patterns []string) ([]*signature.Signature, error) {
 	show, clear := statusLine(a)
 	defer clear()
-	return training.SignAll(ctx, a.storeDir(), patterns, func(done, total int) {
-		show(fmt.Sprintf("signed %d of %s", done, counted(int64(total), "run")))
+	return training.SignAll(ctx, a.storeDir(), patterns, training.Watch{
+		Progress: func(done, total int) { show(fmt.Sprintf("signed %d of %s", done, counted(int64(total), "run"))) },
+		Skipped:  func(text string) { a.warn("%s", text) },
 	})
 }

@@ -7,7 +7,6 @@ import (
 	"github.com/commq/commq/models/simulate"
 	"github.com/commq/commq/models/simulate/stored"
 	"github.com/commq/commq/predict/training"
-	"github.com/commq/commq/run"
 )
 
 // LeftOut are captures that were left out of the training: the runs of a store that names and patterns match, on this
@@ -24,7 +23,7 @@ func (l *LeftOut) simulate(ctx context.Context, target *simulate.Target) (captur
 		if files, err := training.FindFiles(pattern); err != nil || files != nil {
 			continue
 		}
-		found, err := run.FindAll(l.Store, []string{pattern})
+		found, _, err := training.FindRuns(l.Store, pattern, func(string) {}) // SignAll has told of those
 		if err != nil {
 			return nil, err
 		}

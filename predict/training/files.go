@@ -94,8 +94,14 @@ func ReadModels(ctx context.Context, file string, stdin io.Reader) (m *model.Mod
 	return m, slices.Equal(laws, m.Laws()), nil
 }
 
-// FindLaws finds the laws of runs. It returns early when ctx ends.
+// FindLaws finds the laws of runs. It is an error if commq made one of them, unless it is replayed. It returns early when
+// ctx ends.
 func FindLaws(ctx context.Context, runs []*signature.Signature) (*model.Model, error) {
+	for _, s := range runs { // models of older versions of commq may have been made from predicted runs
+		if _, err := check(s.Run, evidenceOf(s), false); err != nil {
+			return nil, err
+		}
+	}
 	return Await(ctx, func() (*model.Model, error) { return model.New(runs) })
 }
 

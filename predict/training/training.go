@@ -1,5 +1,5 @@
 // Package training collects what predictions learn from: it signs runs on disk, reads signatures and models from files,
-// and finds the laws of them all.
+// and finds the laws of them all. evidence.go keeps out runs that commq made.
 package training
 
 import (
@@ -82,17 +82,27 @@ func SignOrRead(ctx context.Context, store, name string, check bool) (*signature
 	return s, nil
 }
 
+// Watch tells what SignAll does. Its functions are never called concurrently.
+type Watch struct {
+	// Progress is called after each signature.
+	Progress func(done, total int)
+	// Skipped is called with a sentence for each run that a pattern matches and commq made.
+	Skipped func(text string)
+}
+
 // SignAll makes or reads the signatures of all runs and signature files that names and patterns match, by their number
-// of ranks. It signs as many at once as there are CPUs. progress is called after each, never concurrently.
-func SignAll(ctx context.Context, store string, patterns []string,
-	progress func(done, total int)) ([]*signature.Signature,
-	error) {
-	sources, err := findSources(store, patterns)
+// of ranks. It signs as many at once as there are CPUs. Runs that commq made are no evidence of what a program does:
+// patterns skip them, and it is an error to name one. Only a replayed run may be named.
+func SignAll(ctx context.Context, store string, patterns []string, w Watch) ([]*signature.Signature, error) {
+	sources, err := findSources(store, patterns, w.Skipped)
 	if err != nil {
 		return nil, err
 	}
-	all, err := parallel(ctx, sources, progress)
+	all, err := parallel(ctx, sources, w.Progress)
 	if err != nil {
+		return nil, err
+	}
+	if all, err = keepEvidence(all, sources, w.Skipped); err != nil {
 		return nil, err
 	}
 	slices.SortStableFunc(all, func(a, b *signature.Signature) int { return int(a.Ranks) - int(b.Ranks) })
@@ -100,27 +110,32 @@ func SignAll(ctx context.Context, store string, patterns []string,
 }
 
 // signatureSource makes or reads a signature.
-type signatureSource func(context.Context) (*signature.Signature, error)
+type signatureSource struct {
+	name   string // of the run or file
+	listed bool   // a pattern matched it
+	sign   func(context.Context) (*signature.Signature, error)
+}
 
-func findSources(store string, patterns []string) (sources []signatureSource, err error) {
+func findSources(store string, patterns []string, skipped func(string)) (sources []signatureSource, err error) {
 	for _, pattern := range patterns {
 		files, err := FindFiles(pattern)
 		if err != nil {
 			return nil, err
 		}
 		for _, file := range files {
-			sources = append(sources, func(context.Context) (*signature.Signature, error) { return ReadFile(file) })
+			sources = append(sources, signatureSource{file, file != pattern,
+				func(context.Context) (*signature.Signature, error) { return ReadFile(file) }})
 		}
 		if files != nil {
 			continue
 		}
-		dirs, err := run.Match(store, pattern)
+		runs, listed, err := FindRuns(store, pattern, skipped)
 		if err != nil {
 			return nil, err
 		}
-		for _, dir := range dirs {
-			sign := func(ctx context.Context) (*signature.Signature, error) { return SignRun(ctx, dir) }
-			sources = append(sources, sign)
+		for _, r := range runs {
+			sources = append(sources, signatureSource{r.Name, listed,
+				func(ctx context.Context) (*signature.Signature, error) { return SignRun(ctx, r.Dir) }})
 		}
 	}
 	return sources, nil
@@ -145,7 +160,7 @@ func parallel(ctx context.Context, sources []signatureSource,
 				if i >= len(sources) || ctx.Err() != nil {
 					return
 				}
-				if all[i], errs[i] = sources[i](ctx); errs[i] != nil {
+				if all[i], errs[i] = sources[i].sign(ctx); errs[i] != nil {
 					cancel()
 				}
 				mu.Lock()

@@ -18,7 +18,7 @@ func TestSignAllReadsFilesInOrderOfRanks(t *testing.T) {
 	var calls []int
 	all, err := SignAll(t.Context(), t.TempDir(),
 		[]string{filepath.Join(signatures, "is.W.16.json.gz"), filepath.Join(signatures, "is.W.[48].json.gz")},
-		func(done, total int) { calls = append(calls, done, total) })
+		Watch{Progress: func(done, total int) { calls = append(calls, done, total) }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func TestSignAllNamesWhatIsMissing(t *testing.T) {
 		"missing.4":    `no run "missing.4"`,
 		broken:         broken,
 	} {
-		_, err := SignAll(t.Context(), store, []string{pattern}, func(int, int) {})
+		_, err := SignAll(t.Context(), store, []string{pattern}, Watch{Progress: func(int, int) {}})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", pattern, err, want)
 		}

@@ -65,7 +65,8 @@ func Schedule(ctx context.Context, r *run.Run, source *replay.Source, o Options)
 // program computed, skip has the classes of calls that were left out.
 func SetOrigin(o *schema.Origin, r *run.Run, compute string, skip []string) {
 	o.Command = nil
-	o.Replay = &schema.Replay{Run: r.Name, RunDigest: r.Manifest.Digest, Compute: compute, Skip: skip}
+	o.Replay = &schema.Replay{Run: r.Name, RunDigest: r.Manifest.Digest, Compute: compute, Skip: skip,
+		Of: r.Manifest.Evidence()}
 }
 
 // NewPhasePrediction begins the prediction of a run's time from its phases, each played so many times.

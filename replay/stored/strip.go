@@ -111,5 +111,23 @@ func (s *Stripper) manifest(m *schema.Manifest, how run.Rewrite) *schema.Manifes
 		library = library[:end]
 	}
 	m.Origin = schema.Origin{Name: how.Name, Commq: how.Commq, MPI: library}
+	keepEvidence(&m.Origin, &from.Origin)
 	return m
+}
+
+// keepEvidence keeps how the run came about, without the names of other runs: what commq made must not look like a
+// capture.
+func keepEvidence(to, from *schema.Origin) {
+	if p := from.Prediction; p != nil {
+		to.Prediction = &schema.Prediction{Runs: []schema.PredictedFrom{}, Numbers: p.Numbers, Inexact: p.Inexact}
+	}
+	if r := from.Replacement; r != nil {
+		to.Replacement = &schema.Replacement{Collectives: r.Collectives, Messages: r.Messages, Left: r.Left}
+	}
+	if r := from.Replay; r != nil {
+		to.Replay = &schema.Replay{Compute: r.Compute, Skip: r.Skip, Of: r.Of}
+	}
+	if t := from.Trace; t != nil {
+		to.Trace = &schema.Trace{Format: t.Format}
+	}
 }
