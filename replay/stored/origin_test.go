@@ -14,7 +14,7 @@ func TestOriginOfReplay(t *testing.T) {
 	r := &run.Run{Name: "cg.A.4", Manifest: &schema.Manifest{Digest: "d7"}}
 	SetOrigin(&o, r, "zero", []string{"io"})
 	want := schema.Origin{MPI: "MPICH 4",
-		Replay: &schema.Replay{Run: "cg.A.4", RunDigest: "d7", Compute: "zero", Skip: []string{"io"}}}
+		Replay: &schema.Replay{Run: "cg.A.4", RunDigest: "d7", Compute: "zero", Skip: []string{"io"}, Of: "captured"}}
 	if d := cmp.Diff(want, o); d != "" {
 		t.Errorf("-want +got:\n%s", d)
 	}
