@@ -197,7 +197,7 @@ type Replay struct {
 	Compute string `json:"compute"`
 	// Skip lists the classes of calls that were left out.
 	Skip []string `json:"skip,omitempty"`
-	// Of is the evidence of the run that was replayed; see Manifest.Evidence. Older versions of commq left it out.
+	// Of is how the run that was replayed came about: captured, imported, predicted, replaced, simulated or replayed.
 	Of string `json:"of,omitempty"`
 }
 

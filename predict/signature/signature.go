@@ -29,7 +29,8 @@ type Signature struct {
 	// ComputeClock and TimeOrigin are copied from the run's manifest.
 	ComputeClock string `json:"compute_clock"`
 	TimeOrigin   string `json:"time_origin"`
-	// Evidence is how the run came about, as schema.Manifest.Evidence has it; empty in files of older versions.
+	// Evidence is how the run came about: captured, imported, predicted, replaced, simulated or replayed; empty in files of
+	// older versions.
 	Evidence string `json:"evidence,omitempty"`
 	// Oversubscribed is true if a host had more ranks than CPUs, so that ranks shared them; nil if that is unknown.
 	Oversubscribed *bool `json:"oversubscribed,omitempty"`
