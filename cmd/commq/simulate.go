@@ -153,7 +153,20 @@ func openSimulation(ctx context.Context, a *app, nameOrPath string, o simulate.T
 	if err != nil {
 		return nil, err
 	}
-	return stored.Open(ctx, found.Dir, target)
+	s, err := stored.Open(ctx, found.Dir, target)
+	if err != nil {
+		return nil, err
+	}
+	a.noteUntimed(s)
+	return s, nil
+}
+
+// noteUntimed tells that a run without compute times computes nothing in a simulation.
+func (a *app) noteUntimed(s *stored.Simulation) {
+	if s.Untimed() {
+		a.note("run %q was captured without compute times: computing takes no time here; capture it with --clock cpu "+
+			"for the whole time", s.Run.Name)
+	}
 }
 
 func runSimulate(ctx context.Context, a *app, o *simulateOptions) (err error) {

@@ -13,7 +13,7 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// Need says what a run must have to be simulated.
+// Need says what a run must have so that its simulated time tells how long the program takes.
 var Need = run.Need{Command: "simulate", AllCalls: true, NoneDropped: true, ComputeTimes: true}
 
 // Simulation is a run and the machine to simulate it on.
@@ -35,14 +35,20 @@ type Simulation struct {
 	Checkpoint *Checkpoint
 }
 
-// Open opens the run in folder dir for a simulation. The error lists everything that the run lacks.
+// Open opens the run in folder dir for a simulation. Without compute times only communication takes time (Untimed). The
+// error lists everything that the run lacks.
 func Open(ctx context.Context, dir string, target *simulate.Target) (*Simulation, error) {
-	r, err := run.Open(ctx, dir, Need)
+	need := Need
+	need.ComputeTimes = false
+	r, err := run.Open(ctx, dir, need)
 	if err != nil {
 		return nil, err
 	}
 	return &Simulation{Run: r, Target: target, Program: ProgramOf(ctx, r)}, nil
 }
+
+// Untimed reports whether the run has no compute times, so that computing takes no time in the simulation.
+func (s *Simulation) Untimed() bool { return s.Run.Manifest.ComputeClock == "none" }
 
 // ProgramOf describes the ranks and communicators of a run for the engine.
 func ProgramOf(ctx context.Context, r *run.Run) *simulate.Program {

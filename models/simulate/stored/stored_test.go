@@ -17,7 +17,10 @@ import (
 
 // Rank 0 computes 2 ms and sends 4097 bytes to rank 1, which has computed 1 ms before it receives; each in an epoch of
 // its own. On the machine flat (1 GB/s, 10 us) the message takes 14.097 us.
-func writePair(t *testing.T, store string) string {
+func writePair(t *testing.T, store string) string { return writePairTimed(t, store, "cpu") }
+
+// writePairTimed writes the pair with this compute clock; "none" leaves out its compute times.
+func writePairTimed(t *testing.T, store, clock string) string {
 	t.Helper()
 	out, err := writer.Create(store, "pair", writer.Options{})
 	if err != nil {
@@ -41,6 +44,9 @@ func writePair(t *testing.T, store string) string {
 			e.Call, e.Class, e.ComputeNs = int16(schema.CallRecv), int16(schema.ClassRecv), 1_000_000
 			e.RecvWorld, e.RecvPeer, e.RecvTag, e.RecvBytes, e.DoneSeq = 0, 0, 9, 4097, 0
 		}
+		if clock == "none" {
+			e.ComputeNs = schema.NullInt64
+		}
 		events[0].Append(&e)
 		end := schema.NullEvent
 		end.Rank, end.Seq, end.Epoch, end.Call, end.Class = rank, 1, 1, int16(schema.CallFinalize),
@@ -55,7 +61,7 @@ func writePair(t *testing.T, store string) string {
 			t.Fatal(err)
 		}
 	}
-	if err := out.Commit(t.Context(), &schema.Manifest{Ranks: 2, TimeOrigin: "untimed", ComputeClock: "cpu",
+	if err := out.Commit(t.Context(), &schema.Manifest{Ranks: 2, TimeOrigin: "untimed", ComputeClock: clock,
 		Record: "all", Hash: "none", Ended: "finalized", Epochs: 2}); err != nil {
 		t.Fatal(err)
 	}
@@ -108,6 +114,15 @@ func TestSimulateAndSave(t *testing.T) {
 	}
 	if ideal, err := s.SimulateIdeal(t.Context()); err != nil || simulate.Nanoseconds(ideal.Time) != 2_000_000 {
 		t.Errorf("ideal network: %+v, %v", ideal, err)
+	}
+}
+
+// Without compute times only the message takes time: 10 us and 4097 ns.
+func TestComputingTakesNoTimeWithoutItsTimes(t *testing.T) {
+	s := open(t, writePairTimed(t, t.TempDir(), "none"))
+	r, err := s.Simulate(t.Context())
+	if err != nil || !s.Untimed() || simulate.Nanoseconds(r.Time) != 14_097 {
+		t.Errorf("%+v, %v", r, err)
 	}
 }
 
@@ -190,8 +205,7 @@ func TestOpenNamesWhatIsMissing(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = Open(t.Context(), filepath.Join(store, "few"), &simulate.Target{})
-	want := `simulate: run "few" does not have the rows of all calls (record messages) and was captured without ` +
-		`compute times; capture it again with --record all and with --clock cpu`
+	want := `simulate: run "few" does not have the rows of all calls (record messages); capture it again with --record all`
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("%v\nwant %s", err, want)
 	}
