@@ -307,7 +307,7 @@ FROM (VALUES
   ('pairs(''RUN'', collectives := ''none'', condition := ''TRUE'')', 'How much each two ranks exchange, both directions together, most bytes first.'),
   ('partners(''RUN'', collectives := ''none'', condition := ''TRUE'')', 'With how many other ranks each rank communicates, how much, and with whom most.'),
   ('ratio(''RUN'')', 'Point-to-point messages per rank against collective operations per rank.'),
-  ('scaling(''RUN'', measure := ''messages'', by := ''ranks'', form := ''power'')', 'How a measure grows over several runs, with the law that fits it best.'),
+  ('scaling(''RUN'', measure := ''messages'', by := ''ranks'', form := ''power'')', 'How a measure grows over several runs, with the law of the chosen form fitted to it.'),
   ('shared_payloads(''RUN'', min_messages := 2)', 'Where messages stand whose payload several messages of the run have: by epoch and rank that sends, what commq detect has to look at.'),
   ('sizes(''RUN'', unit := ''bytes'', collectives := ''none'', condition := ''TRUE'')', 'How many messages there are of each size, in thirteen buckets.'),
   ('tags(''RUN'')', 'Which message tags are used on which communicator, by how many pairs of ranks, and for how much.'),
@@ -3580,7 +3580,7 @@ ORDER BY c.kind DESC
 )
 $commq$, '{{run}}', commq_list([commq_dir('query ratio', run)])));
 
--- scaling: How a measure grows over several runs, with the law that fits it best.
+-- scaling: How a measure grows over several runs, with the law of the chosen form fitted to it.
 CREATE OR REPLACE TEMP MACRO "scaling"(run, "measure" := 'messages', "by" := 'ranks', "form" := 'power') AS TABLE
 FROM query(replace(replace(replace(replace($commq$
 WITH events AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),

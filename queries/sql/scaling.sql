@@ -1,4 +1,4 @@
--- summary: How a measure grows over several runs, with the law that fits it best.
+-- summary: How a measure grows over several runs, with the law of the chosen form fitted to it.
 -- source: Riesen, Communication Patterns (2006), sections 3.3 to 3.5, which compare node counts and classes; Panadero et al., PAS2P, which
 --     fits volumes over node counts
 -- needs: events, profile, ranks
@@ -12,7 +12,7 @@
 --     rank's start of MPI_Finalize. end-ns: from the run's start to its end, with both.
 -- param by choice ranks|class|label = ranks: What it is measured against. class: the class in the run's name APP.CLASS.RANKS as a
 --     number, S 1, W 2, A 3, B 4, C 5, D 6, E 7, F 8. label: the run's label, where it is a number.
--- param form choice power|log|linear = power: The law. power: y = constant * x ^ slope. log: y = constant + slope * ln(x). linear:
+-- param form choice power|log|linear = power: The form of the law, which is not compared with others (commq fit chooses one). power: y = constant * x ^ slope. log: y = constant + slope * ln(x). linear:
 --     y = constant + slope * x.
 -- column series VARCHAR -: The runs that are fitted together: those of one program and class; against the class, those of one program and
 --     number of ranks. Times of different origins are not fitted together.
