@@ -189,13 +189,22 @@ func (j Job) Line() []string {
 	line = append(line, j.count()...)
 	line = append(line, "env")
 	line = append(line, vars...)
-	line = append(line, j.Program...)
+	line = append(line, afterEnv(j.Program)...)
 	if s := j.Preload.Simulation; s != nil && s.Bridge != "" {
 		line = append(line, ":", "-n", strconv.Itoa(s.Ranks), "env", "-u", "LD_PRELOAD")
 		line = append(line, vars[1:]...)
-		line = append(line, s.Bridge)
+		line = append(line, afterEnv([]string{s.Bridge})...)
 	}
 	return line
+}
+
+// afterEnv returns what follows the variables on env's command line to start a program. env would take a program with
+// = in its path for one more variable, so a shell starts that one and becomes it.
+func afterEnv(program []string) []string {
+	if len(program) > 0 && strings.Contains(program[0], "=") {
+		return append([]string{"sh", "-c", `exec "$0" "$@"`}, program...)
+	}
+	return program
 }
 
 // count is the launcher's option for the number of processes that run the program.

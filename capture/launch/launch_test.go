@@ -46,6 +46,27 @@ func TestRunPassesStreamsEnvironmentAndStatusThrough(t *testing.T) {
 	}
 }
 
+// TestRunStartsAProgramWithAnEqualsSignInItsPath starts a program that env(1) would take for a variable: its arguments,
+// its name and its status must be what they are without commq.
+func TestRunStartsAProgramWithAnEqualsSignInItsPath(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "n=4 $x")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(dir, "ring=1")
+	script := "#!/bin/sh\necho \"$0|$COMMQ_CLOCK\"; printf '[%s]' \"$@\"; exit 7\n"
+	if err := os.WriteFile(program, []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	j, out := job(t, "")
+	j.Program = []string{program, "a=b", "", "two words", "$HOME"}
+	status, err := j.Run(context.Background())
+	want := program + "|cpu\n[a=b][][two words][$HOME]"
+	if err != nil || status != 7 || out.String() != want {
+		t.Fatalf("status %d, output %q, %v; want 7 and %q", status, out, err, want)
+	}
+}
+
 func TestRunReportsTheSignalThatEndedTheProgram(t *testing.T) {
 	j, _ := job(t, `kill -SEGV $$`)
 	status, err := j.Run(context.Background())
