@@ -2,6 +2,7 @@ package model_test
 
 import (
 	"bytes"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -92,6 +93,53 @@ func TestReadErrors(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %q", c.name, err, c.want)
 		}
+	}
+}
+
+// TestDamagedSides replaces each side of each call in a file by others. The file is refused, or gives a model that can
+// be used: nothing panics.
+func TestDamagedSides(t *testing.T) {
+	var runs []*signature.Signature
+	for _, ranks := range []int{3, 4, 5} {
+		s, _, err := predict.Sign(testruns.Steps(ranks, func(r int) []testruns.Step {
+			to := testruns.Message{To: (r + 1) % ranks, Tag: 9, Bytes: 4097, Site: 1}
+			from := testruns.Message{To: (r + ranks - 1) % ranks, Tag: 9, Bytes: 4097, Site: 2}
+			return []testruns.Step{{Message: to}, {Message: from, Receives: true}, {Message: to}}
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		runs = append(runs, s)
+	}
+	m, err := model.New(runs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := m.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	text := b.String()
+	sides := regexp.MustCompile(`"(send|recv)":\[[^]]*\]`).FindAllStringIndex(text, -1)
+	if len(sides) < 9 {
+		t.Fatalf("%d sides in %s", len(sides), text)
+	}
+	read := 0
+	for _, at := range sides {
+		for _, value := range []string{"[]", "null", "[1]", "[1,9,1,5,4097]", "[null,9,1,5,4097,1]", "[0,0,0,0,0,0,0]"} {
+			damaged := text[:at[0]] + text[at[0]:at[0]+5] + `":` + value + text[at[1]:]
+			runs, _, err := model.Read(strings.NewReader(damaged))
+			if err != nil {
+				continue
+			}
+			read++
+			if m, err := model.New(runs); err == nil {
+				_, _ = generate.Predict(t.Context(), m, 6, generate.Options{})
+			}
+		}
+	}
+	if read < 2*len(sides) {
+		t.Errorf("%d of %d damaged files were read", read, 6*len(sides))
 	}
 }
 

@@ -153,9 +153,12 @@ func checkCall(s *Signature, c *Call) error {
 	if c == nil {
 		return fmt.Errorf("it is missing")
 	}
-	for _, side := range []Side{c.Send, c.Recv} {
-		if n := len(side); n != 0 && n != SideCommPeer && n != SideCommPeer+1 {
+	for _, side := range []*Side{&c.Send, &c.Recv} {
+		if n := len(*side); n != 0 && n != SideCommPeer && n != SideCommPeer+1 {
 			return fmt.Errorf("a side of %d numbers: want peer, tag, count, datatype, bytes", n)
+		}
+		if len(*side) == 0 { // [] is written as nothing too; readers of a side test for nil
+			*side = nil
 		}
 	}
 	if c.ReduceOp != "" && !slices.Contains(schema.OpNames, c.ReduceOp) {
