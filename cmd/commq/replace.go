@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/commq/commq/detect/replace"
 	"github.com/commq/commq/detect/report"
 	"github.com/commq/commq/detect/stored"
+	"github.com/commq/commq/internal/bounded"
 	"github.com/commq/commq/run"
 )
 
@@ -159,7 +159,7 @@ func (o *replaceOptions) readFindings(ctx context.Context, a *app, r *run.Run) (
 // readInput reads a file, or standard input for "-".
 func readInput(stdin io.Reader, file string) ([]byte, error) {
 	if file == "-" {
-		return io.ReadAll(stdin)
+		return bounded.ReadAll(stdin, bounded.TextBytes)
 	}
-	return os.ReadFile(file)
+	return bounded.ReadFile(file, bounded.TextBytes)
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/commq/commq/internal/bounded"
 	"github.com/commq/commq/predict/signature"
 )
 
@@ -79,7 +80,7 @@ func writeList[T any](b *bytes.Buffer, items []T) error {
 // Read reads a file that Write wrote: the signatures of the runs, from which New makes the model again, and the laws as
 // they are in the file. The error tells what is wrong with the file, and where.
 func Read(r io.Reader) (runs []*signature.Signature, laws []PrintedLaw, err error) {
-	text, err := io.ReadAll(r)
+	text, err := bounded.ReadAll(r, bounded.TextBytes)
 	if err != nil {
 		return nil, nil, err
 	}

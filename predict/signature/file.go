@@ -2,9 +2,12 @@ package signature
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
+
+	"github.com/commq/commq/internal/bounded"
 )
 
 // Write writes the signature as one line of JSON.
@@ -18,8 +21,12 @@ func (s *Signature) Write(w io.Writer) error {
 
 // Read reads a signature that Write wrote. The error tells what is wrong with it, and where.
 func Read(r io.Reader) (*Signature, error) {
+	text, err := bounded.ReadAll(r, bounded.TextBytes)
+	if err != nil {
+		return nil, err
+	}
 	s := &Signature{}
-	dec := json.NewDecoder(r)
+	dec := json.NewDecoder(bytes.NewReader(text))
 	if err := dec.Decode(s); err != nil {
 		return nil, fmt.Errorf("not a signature of commq export signature: %w", err)
 	}

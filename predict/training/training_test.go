@@ -1,6 +1,8 @@
 package training
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
 	"os"
@@ -9,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/commq/commq/internal/bounded"
 	"github.com/commq/commq/predict/signature"
 )
 
@@ -81,5 +84,32 @@ func TestAwaitEndsWithTheContext(t *testing.T) {
 	}
 	if n, err := Await(t.Context(), func() (int, error) { return 97, nil }); n != 97 || err != nil {
 		t.Errorf("%d, %v", n, err)
+	}
+}
+
+// TestFilesThatUnpackToMuchAreRefused reads compressed files of 260 kB that unpack to more than is read of a file, as a
+// signature and as models.
+func TestFilesThatUnpackToMuchAreRefused(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "bomb.json.gz")
+	f, err := os.Create(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	z := gzip.NewWriter(f)
+	blanks := bytes.Repeat([]byte(" "), 1<<20)
+	for range bounded.TextBytes>>20 + 1 {
+		if _, err := z.Write(blanks); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(z.Close(), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	const want = "bomb.json.gz: more than 268 MB of text"
+	if _, err := ReadFile(file); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("as a signature: %v", err)
+	}
+	if _, _, err := ReadModels(t.Context(), file, nil); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("as models: %v", err)
 	}
 }

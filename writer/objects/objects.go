@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/url"
 	"os"
 	"path"
@@ -18,6 +17,7 @@ import (
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
 
+	"github.com/commq/commq/internal/bounded"
 	"github.com/commq/commq/schema"
 	"github.com/commq/commq/writer"
 )
@@ -192,7 +192,7 @@ func (s *Store) read(ctx context.Context, key string) ([]byte, error) {
 		return nil, s.fail("read", err)
 	}
 	defer o.Close()
-	text, err := io.ReadAll(o)
+	text, err := bounded.ReadAll(o, bounded.TextBytes)
 	if code := minio.ToErrorResponse(err).Code; code == "NoSuchKey" {
 		return nil, fmt.Errorf("s3://%s/%s: %w", s.bucket, key, os.ErrNotExist)
 	}
@@ -207,7 +207,12 @@ func (s *Store) Push(ctx context.Context, dir, name string, replace bool) (pushe
 	if err != nil {
 		return false, err
 	}
-	text, err := os.ReadFile(filepath.Join(dir, manifestName))
+	folder, err := os.OpenRoot(dir) // it opens nothing outside, whatever links and names the run has
+	if err != nil {
+		return false, err
+	}
+	defer folder.Close()
+	text, err := folder.ReadFile(manifestName)
 	if err != nil {
 		return false, err
 	}
@@ -225,24 +230,35 @@ func (s *Store) Push(ctx context.Context, dir, name string, replace bool) (pushe
 	}
 	for _, t := range m.Tables {
 		for _, f := range t.Files {
-			file := filepath.Join(dir, filepath.FromSlash(f.Path))
-			info, err := os.Stat(file)
-			if err == nil && info.Size() != f.Bytes {
-				err = fmt.Errorf("%s has %d bytes, the manifest says %d; commq runs check tells what is wrong", file,
-					info.Size(), f.Bytes)
-			}
-			if err != nil {
+			if err := s.put(ctx, folder, name, &f); err != nil {
 				return false, err
-			}
-			if _, err := s.client.FPutObject(ctx, s.bucket, s.key(name, f.Path), file,
-				minio.PutObjectOptions{ContentType: "application/vnd.apache.parquet"}); err != nil {
-				return false, s.fail("write "+f.Path+" of run "+name+" to", err)
 			}
 		}
 	}
 	_, err = s.client.PutObject(ctx, s.bucket, s.key(name, manifestName), bytes.NewReader(text), int64(len(text)),
 		minio.PutObjectOptions{ContentType: "application/json"})
 	return err == nil, s.fail("write the manifest of run "+name+" to", err)
+}
+
+// put copies a file of the run in folder into the store. A link is followed only within the run: what a run of somebody
+// else points to is not published.
+func (s *Store) put(ctx context.Context, folder *os.Root, name string, f *schema.FileInfo) error {
+	file, err := folder.Open(filepath.FromSlash(f.Path))
+	if err != nil {
+		return fmt.Errorf("%s: %w; a run's files lie in its folder", folder.Name(), err)
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	if info.Size() != f.Bytes {
+		return fmt.Errorf("%s has %d bytes, the manifest says %d; commq runs check tells what is wrong", file.Name(), info.Size(),
+			f.Bytes)
+	}
+	_, err = s.client.PutObject(ctx, s.bucket, s.key(name, f.Path), file, f.Bytes,
+		minio.PutObjectOptions{ContentType: "application/vnd.apache.parquet"})
+	return s.fail("write "+f.Path+" of run "+name+" to", err)
 }
 
 // remove removes all objects under a run's name, its manifest first.

@@ -1,0 +1,31 @@
+package bounded
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestReadAll(t *testing.T) {
+	if text, err := ReadAll(strings.NewReader("seven b"), 7); err != nil || string(text) != "seven b" {
+		t.Errorf("%q, %v", text, err)
+	}
+	if text, err := ReadAll(strings.NewReader("eight by"), 7); err == nil || text != nil ||
+		err.Error() != "more than 7 B of text; at most that is read" {
+		t.Errorf("%q, %v", text, err)
+	}
+}
+
+func TestReadFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "x")
+	if _, err := ReadFile(file, 3); !os.IsNotExist(err) {
+		t.Errorf("%v", err)
+	}
+	if err := os.WriteFile(file, []byte("four"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ReadFile(file, 3); err == nil || !strings.HasPrefix(err.Error(), file+": more than 3 B") {
+		t.Errorf("%v", err)
+	}
+}
