@@ -140,6 +140,9 @@ func settings(o Options, groupBits int) url.Values {
 	s.Set("temp_directory", o.TempDir)
 	s.Set("autoinstall_known_extensions", "false")
 	s.Set("autoload_known_extensions", "false")
+	if proxy, _ := proxyOf(os.Getenv("HTTP_PROXY")); proxy != "" {
+		s.Set("http_proxy", proxy) // else it is $HTTP_PROXY with its password, and SQL can read every setting
+	}
 	s.Set("perfect_ht_threshold", strconv.Itoa(groupBits))
 	if o.Threads > 0 {
 		s.Set("threads", strconv.Itoa(o.Threads))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -38,6 +39,9 @@ func (d *DB) openObjects(ctx context.Context, o *Objects) error {
 	if err := d.exec(ctx, "LOAD "+quote(file)); err != nil {
 		return fmt.Errorf("load DuckDB's extension %s: %w", objectExtension, err)
 	}
+	if err := errors.Join(d.forgetEnvironment(ctx), d.useProxy(ctx)); err != nil {
+		return err
+	}
 	style := "vhost"
 	if o.PathStyle {
 		style = "path"
@@ -53,6 +57,67 @@ func (d *DB) openObjects(ctx context.Context, o *Objects) error {
 	if err := d.exec(ctx, secret+")"); err != nil {
 		// the engine's message could contain one
 		return errors.New("tell the query engine how to reach object storage: it takes no secrets")
+	}
+	return nil
+}
+
+// proxyOf splits the address of a proxy into one without user and password, and these.
+func proxyOf(address string) (host string, user *url.Userinfo) {
+	at := strings.LastIndex(address, "@")
+	if at < 0 {
+		return address, nil
+	}
+	scheme, rest, found := strings.Cut(address[:at], "://")
+	if !found {
+		scheme, rest = "http", address[:at]
+	}
+	name, password, _ := strings.Cut(rest, ":")
+	return scheme + "://" + address[at+1:], url.UserPassword(name, password)
+}
+
+// useProxy lets the engine know user and password of $HTTP_PROXY as a secret, which SQL cannot read.
+func (d *DB) useProxy(ctx context.Context) error {
+	proxy, user := proxyOf(os.Getenv("HTTP_PROXY"))
+	if user == nil {
+		return nil
+	}
+	password, _ := user.Password()
+	if d.exec(ctx, fmt.Sprintf("CREATE SECRET commq_proxy (TYPE http, HTTP_PROXY %s, HTTP_PROXY_USERNAME %s, HTTP_PROXY_PASSWORD %s)",
+		quote(proxy), quote(user.Username()), quote(password))) != nil { // the engine's message could contain the password
+		return errors.New("tell the query engine about the proxy of $HTTP_PROXY: it does not take it")
+	}
+	return nil
+}
+
+// secretSettings matches the engine's settings that may hold a secret. The extension takes some from the environment of
+// the process ($AWS_SECRET_ACCESS_KEY and others), and SQL can read every setting.
+const secretSettings = "(?i)access_key|secret|token|passw|credential|bearer"
+
+// forgetEnvironment empties the settings that hold secrets. The engine's own secret, which SQL cannot read, has what is
+// needed to reach the store.
+func (d *DB) forgetEnvironment(ctx context.Context) error {
+	rows, err := d.conn.QueryContext(ctx, "SELECT name FROM duckdb_settings() WHERE input_type = 'VARCHAR' AND value <> '' AND "+
+		"NOT starts_with(name, 'allow') AND regexp_matches(name, "+quote(secretSettings)+") AND name <> 'secret_directory' "+
+		"AND name <> 'default_secret_storage'")
+	if err != nil {
+		return fmt.Errorf("ask the query engine for its settings: %w", err)
+	}
+	defer rows.Close()
+	var names []string
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			return err
+		}
+		names = append(names, name)
+	}
+	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+		return err
+	}
+	for _, name := range names {
+		if d.exec(ctx, "SET GLOBAL "+quoteName(name)+" = ''") != nil { // the engine's message could contain the secret
+			return fmt.Errorf("the query engine does not let go of its setting %s", name)
+		}
 	}
 	return nil
 }
