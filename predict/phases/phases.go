@@ -11,6 +11,7 @@ package phases
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/commq/commq/predict/phases/clock"
@@ -120,6 +121,14 @@ func (x *rankTicks) note(seq int64, tick int32) {
 	}
 }
 
+// next returns the seq of the next call whose tick is recorded.
+func (x *rankTicks) next() int64 {
+	if len(x.ticks) < len(x.seqs) {
+		return x.seqs[len(x.ticks)]
+	}
+	return math.MaxInt64
+}
+
 // collect finds the phases without times and runs the logical clock.
 func collect(sig *signature.Signature) (*collection, error) {
 	shapes := findShapes(sig)
@@ -130,7 +139,8 @@ func collect(sig *signature.Signature) (*collection, error) {
 			c.ranks[r].seqs = append(c.ranks[r].seqs, s.first-1, s.end-1)
 		}
 	}
-	result, err := clock.Run(sig, func(rank int32, seq int64, tick int32) { c.ranks[rank].note(seq, tick) })
+	result, err := clock.RunSome(sig, func(rank int32) int64 { return c.ranks[rank].next() },
+		func(rank int32, seq int64, tick int32) { c.ranks[rank].note(seq, tick) })
 	if err != nil {
 		return nil, err
 	}

@@ -33,15 +33,20 @@ type Score struct {
 // Traffic is the traffic of a run, or a part of it. Collectives counts calls.
 type Traffic struct{ Messages, Bytes, Collectives int64 }
 
-// CountTraffic returns the traffic of all ranks.
+// CountTraffic returns the traffic of all ranks. It takes no longer for more repetitions.
 func CountTraffic(s *signature.Signature) (all Traffic) {
-	edges, collectives := trafficOf(s)
-	for _, t := range edges {
-		all.Messages += t.Messages
-		all.Bytes += t.Bytes
-	}
-	for _, n := range collectives {
-		all.Collectives += n
+	occurrences := s.Occurrences(s.Roots)
+	for _, n := range s.Nodes() {
+		for i, c := range s.Values[n.ID].Events {
+			times := occurrences[n.ID][i]
+			switch {
+			case s.SendsMessage(n, c):
+				all.Messages += times
+				all.Bytes += times * int64(max(c.Send[signature.SideBytes], 0))
+			case s.Class(n, c) == schema.ClassCollective:
+				all.Collectives += times
+			}
+		}
 	}
 	return all
 }

@@ -157,6 +157,16 @@ func (s *Signature) Cursor(rank int32) Cursor {
 
 // Next returns the event of the next call and the index of the call among the event's values; nil at the end.
 func (c *Cursor) Next() (*template.Node, int32) {
+	for {
+		n, value, again := c.NextOrRepeat()
+		if !again {
+			return n, value
+		}
+	}
+}
+
+// NextOrRepeat returns what Next does, or again where a repetition has ended and the next one begins; call it again then.
+func (c *Cursor) NextOrRepeat() (n *template.Node, value int32, again bool) {
 	for len(c.stack) > 0 {
 		f := &c.stack[len(c.stack)-1]
 		v := &c.sig.Values[f.node.ID]
@@ -165,7 +175,7 @@ func (c *Cursor) Next() (*template.Node, int32) {
 			n, value := f.node.Children[f.body[f.next]], f.body[f.next+1]
 			f.next += 2
 			if !n.Loop {
-				return n, value
+				return n, value, false
 			}
 			c.stack = append(c.stack, cursorFrame{node: n, items: c.sig.Values[n.ID].Loops[value], times: 1})
 		case f.body == nil && int(f.next) < len(f.items):
@@ -178,9 +188,47 @@ func (c *Cursor) Next() (*template.Node, int32) {
 			}
 		case f.times > 1:
 			f.times, f.next = f.times-1, 0
+			return nil, 0, true
 		default:
 			c.stack = c.stack[:len(c.stack)-1]
 		}
 	}
-	return nil, 0
+	return nil, 0, false
+}
+
+// Depth returns how many loops and repetitions are around the next call.
+func (c *Cursor) Depth() int { return len(c.stack) }
+
+// Left returns how many repetitions are left of the innermost one that the cursor is in, the current one included.
+func (c *Cursor) Left() int64 { return c.stack[len(c.stack)-1].times }
+
+// Skip skips whole repetitions of the innermost one that the cursor is in. There must be more left.
+func (c *Cursor) Skip(repetitions int64) { c.stack[len(c.stack)-1].times -= repetitions }
+
+// Mark saves the position of a cursor in to, whose memory it uses again.
+func (c *Cursor) Mark(to *Cursor) { to.sig, to.stack = c.sig, append(to.stack[:0], c.stack...) }
+
+// IsOneRepetitionAfter reports whether the cursor is where mark was, one repetition of the innermost one later.
+func (c *Cursor) IsOneRepetitionAfter(mark *Cursor) bool {
+	last := len(c.stack) - 1
+	if last < 0 || len(mark.stack) != len(c.stack) {
+		return false
+	}
+	for i := range c.stack {
+		a, b := &c.stack[i], &mark.stack[i]
+		later := int64(0)
+		if i == last {
+			later = 1
+		}
+		if a.node != b.node || a.next != b.next || a.times+later != b.times || !sameStart(a.items, b.items) ||
+			!sameStart(a.body, b.body) {
+			return false
+		}
+	}
+	return true
+}
+
+// sameStart reports whether two slices begin at the same place in memory.
+func sameStart[T any](a, b []T) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }

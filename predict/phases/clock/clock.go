@@ -6,7 +6,8 @@
 //   - Sends do not wait. What a call sends does not wait for what it receives: it is sent one tick after the call
 //     before it.
 //
-// On the way the clock finds ranks that would wait forever, and messages without a partner.
+// On the way the clock finds ranks that would wait forever, and messages without a partner. Repetitions that only add a
+// constant to all ticks are skipped (repeat.go), so that a run of many iterations takes no longer than one of a few.
 package clock
 
 import (
@@ -31,14 +32,21 @@ type Result struct {
 // Run calls visit with the tick of every call, each rank's calls in order. Ticks count from 1. The error names ranks
 // that wait forever. Memory grows with what is in flight, not with the number of calls.
 func Run(sig *signature.Signature, visit func(rank int32, seq int64, tick int32)) (Result, error) {
-	c := &clock{sig: sig, visit: visit, channels: map[signature.Channel]int32{},
+	return RunSome(sig, nil, visit)
+}
+
+// RunSome is Run for callers that need the ticks of some calls only: wanted returns the seq of the next call of a rank
+// whose tick is needed. Calls before it need not be visited. A nil wanted means that all are.
+func RunSome(sig *signature.Signature, wanted func(rank int32) int64,
+	visit func(rank int32, seq int64, tick int32)) (Result, error) {
+	c := &clock{sig: sig, visit: visit, wanted: wanted, channels: map[signature.Channel]int32{},
 		open: map[signature.Operation]int32{}, waiting: map[need][]int32{}, ranks: make([]rankState, sig.Ranks)}
 	for r := range c.ranks {
 		c.ranks[r] = rankState{cursor: sig.Cursor(int32(r)), made: make([]int32, len(sig.Nodes())),
 			open: map[signature.Position][]need{}, operations: map[int32]int64{}}
 		c.ready = append(c.ready, int32(r))
 	}
-	for len(c.ready) > 0 {
+	for len(c.ready) > 0 || c.resume() {
 		now := c.ready
 		c.ready = nil
 		for _, rank := range now {
@@ -74,6 +82,9 @@ type clock struct {
 	ready       []int32 // ranks that can go on
 	ranks       []rankState
 	last        int32
+
+	wanted func(rank int32) int64
+	pauses pauses
 }
 
 // queue has the messages of a channel.
@@ -112,12 +123,19 @@ type rankState struct {
 // blockingReceive are the facts of calls that receive before they return.
 const blockingReceive = schema.FactPointToPoint | schema.FactBlocking | schema.FactReceives
 
-// read reads a rank's next call. It returns false at the end.
+// read reads a rank's next call. It returns false at the end, and where the rank pauses between two repetitions.
 func (c *clock) read(rank int32) bool {
 	p := &c.ranks[rank]
-	n, value := p.cursor.Next()
+	n, value, again := p.cursor.NextOrRepeat()
+	for ; again; n, value, again = p.cursor.NextOrRepeat() {
+		if c.wanted != nil {
+			c.pause(rank)
+			return false
+		}
+	}
 	p.event = n
 	if n == nil {
+		c.pauses.ended++
 		return false
 	}
 	call := c.sig.Values[n.ID].Events[value]
@@ -130,6 +148,7 @@ func (c *clock) read(rank int32) bool {
 		index := c.channel(call.RecvChannel(rank))
 		x := need{index, c.queues[index].posted, false}
 		c.queues[index].posted++
+		c.pauses.pending++
 		if c.sig.Symbols[n.Symbol].CallID.Is(blockingReceive) {
 			p.needs = append(p.needs, x)
 		} else {
@@ -217,6 +236,7 @@ func (c *clock) advance(rank int32) {
 			p.send = none // a call that both sends and receives comes here again after it waited
 			q := &c.queues[index]
 			q.sent = append(q.sent, tick)
+			c.pauses.pending++
 			c.wake(need{index, q.first + int32(len(q.sent)) - 1, false})
 		}
 		if index := p.enters; index != none {
@@ -278,6 +298,7 @@ func (c *clock) release(x need) {
 		}
 		return
 	}
+	c.pauses.pending -= 2 // the message and its receive
 	q := &c.queues[x.index]
 	q.sent[x.number-q.first] = received
 	for int(q.done) < len(q.sent) && q.sent[q.done] == received {

@@ -1,0 +1,123 @@
+package clock
+
+import "github.com/commq/commq/predict/signature"
+
+// Ranks pause between two repetitions. Where all of them do, and nothing is in flight, the ranks are cut off from what
+// happened before but for their ticks. If each of them then does one repetition up to the next such cut, and all ticks
+// have grown by the same number, further repetitions only add that number again: they are skipped.
+
+// pauses counts what decides about a cut.
+type pauses struct {
+	ranks   []int32 // that pause
+	ended   int32   // ranks at their end
+	pending int64   // messages that were not received, and receives that were not completed
+	last    []*cut  // by depth in the loops
+}
+
+// cut is what there was when all ranks paused.
+type cut struct {
+	ranks    []rankCut // by rank
+	received []int32   // messages, by channel
+}
+
+// rankCut is a rank at a cut.
+type rankCut struct {
+	at   signature.Cursor
+	seq  int64
+	tick int32
+}
+
+// pause lets a rank wait until all others wait or pause.
+func (c *clock) pause(rank int32) {
+	c.pauses.ranks = append(c.pauses.ranks, rank)
+}
+
+// resume lets ranks go on that pause: all, or if others wait for them those that are deepest in loops, as the others may
+// pause for a loop around. It returns false if none pauses.
+func (c *clock) resume() bool {
+	paused := c.pauses.ranks
+	if len(paused) == 0 {
+		return false
+	}
+	deepest, equal := 0, true
+	for i, rank := range paused {
+		d := c.ranks[rank].cursor.Depth()
+		equal = equal && (i == 0 || d == deepest)
+		deepest = max(deepest, d)
+	}
+	if equal && len(paused)+int(c.pauses.ended) == len(c.ranks) && c.pauses.pending == 0 && len(c.open) == 0 {
+		c.meet(c.cutAt(deepest))
+	}
+	c.pauses.ranks = nil
+	for _, rank := range paused {
+		if c.ranks[rank].cursor.Depth() < deepest {
+			c.pauses.ranks = append(c.pauses.ranks, rank)
+		} else {
+			c.ready = append(c.ready, rank)
+		}
+	}
+	return true
+}
+
+// cutAt returns the last cut at a depth, which is empty at first.
+func (c *clock) cutAt(depth int) *cut {
+	for len(c.pauses.last) <= depth {
+		c.pauses.last = append(c.pauses.last, nil)
+	}
+	if c.pauses.last[depth] == nil {
+		c.pauses.last[depth] = &cut{ranks: make([]rankCut, len(c.ranks))}
+	}
+	return c.pauses.last[depth]
+}
+
+// meet skips the repetitions that only add a constant since the last cut, and takes note of this one.
+func (c *clock) meet(last *cut) {
+	if grows, times := c.steady(last); times > 0 {
+		c.skip(last, grows, times)
+	}
+	last.received = last.received[:0]
+	for i := range c.queues {
+		last.received = append(last.received, c.queues[i].posted)
+	}
+	for _, rank := range c.pauses.ranks {
+		p, x := &c.ranks[rank], &last.ranks[rank]
+		p.cursor.Mark(&x.at)
+		x.seq, x.tick = p.seq, p.tick
+	}
+}
+
+// steady returns by how much ticks have grown since the last cut, and how many repetitions may be skipped: 0 if ranks
+// differ in it, or did not do one repetition.
+func (c *clock) steady(last *cut) (grows int32, times int64) {
+	for i, rank := range c.pauses.ranks {
+		p, x := &c.ranks[rank], &last.ranks[rank]
+		if p.seq == x.seq || !p.cursor.IsOneRepetitionAfter(&x.at) {
+			return 0, 0
+		}
+		most := min(p.cursor.Left()-1, (c.wanted(rank)-p.seq)/(p.seq-x.seq))
+		if i == 0 {
+			grows, times = p.tick-x.tick, most
+		}
+		if p.tick-x.tick != grows {
+			return 0, 0
+		}
+		times = min(times, most)
+	}
+	return grows, times
+}
+
+// skip skips repetitions of all ranks that pause. Operations of communicators are not counted on: none is open, so that
+// ranks still agree on their numbers.
+func (c *clock) skip(last *cut, grows int32, times int64) {
+	for _, rank := range c.pauses.ranks {
+		p := &c.ranks[rank]
+		p.cursor.Skip(times)
+		p.seq += times * (p.seq - last.ranks[rank].seq)
+		p.tick += int32(times) * grows
+	}
+	for i := range last.received {
+		q := &c.queues[i]
+		more := int32(times) * (q.posted - last.received[i])
+		q.first, q.posted = q.first+more, q.posted+more
+	}
+}
