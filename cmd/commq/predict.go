@@ -145,7 +145,7 @@ func runPredict(ctx context.Context, a *app, o *predictOptions) error {
 // learn reads the laws, or finds those of the training runs. held is a run that was left out for --holdout, else nil.
 func (o *predictOptions) learn(ctx context.Context, a *app) (m *model.Model, held *signature.Signature, err error) {
 	if o.models != "" {
-		m, err = readModels(ctx, a, o.models)
+		m, err = training.ReadModels(o.models, a.stdin)
 		return m, nil, err
 	}
 	runs, err := signAll(ctx, a, o.runs)

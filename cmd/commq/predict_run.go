@@ -11,7 +11,6 @@ import (
 	"github.com/commq/commq/predict/extrapolated"
 	"github.com/commq/commq/predict/generate"
 	"github.com/commq/commq/predict/model"
-	"github.com/commq/commq/predict/training"
 	"github.com/commq/commq/schema"
 )
 
@@ -42,16 +41,6 @@ func saveExtrapolation(ctx context.Context, a *app, m *model.Model, x *generate.
 	name string) (*schema.Manifest, error) {
 	return extrapolated.Save(ctx, m, x, extrapolated.Target{Store: a.storeDir(), Name: name, Replace: a.replace, Commq: version,
 		Progress: func(stage string) (func(done, total int64), func()) { return newProgress(a, stage, "calls") }})
-}
-
-// readModels reads models from a file, or from stdin for "-".
-func readModels(ctx context.Context, a *app, file string) (*model.Model, error) {
-	m, sameLaws, err := training.ReadModels(ctx, file, a.stdin)
-	if err == nil && !sameLaws {
-		a.warn("--models %s: this commq finds other laws in the runs of the file, and uses these; "+
-			"commq fit writes them", file)
-	}
-	return m, err
 }
 
 // extrapolate predicts the run at a number of ranks and shows progress. See extrapolated.Extrapolate.

@@ -2,6 +2,8 @@ package model_test
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"fmt"
 	"regexp"
 	"strings"
 	"testing"
@@ -42,16 +44,12 @@ func ringModel(t testing.TB) (*model.Model, string) {
 // A model made from its file is the model that was written.
 func TestWriteAndRead(t *testing.T) {
 	m, text := ringModel(t)
-	runs, laws, err := model.Read(strings.NewReader(text))
+	again, err := model.Read(strings.NewReader(text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := model.New(runs)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(m.Laws(), laws); d != "" {
-		t.Errorf("laws in the file (-want +got):\n%s", d)
+	if d := cmp.Diff(m.Laws(), again.Laws()); d != "" {
+		t.Errorf("laws (-want +got):\n%s", d)
 	}
 	var b bytes.Buffer
 	if err := again.Write(&b); err != nil {
@@ -79,17 +77,21 @@ func TestReadErrors(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"empty", "", "not models of commq fit: line 1, column 1: unexpected end of JSON input"},
 		{"a signature", `{"commq_signature":1}`, "it has no commq_models"},
-		{"another version", strings.Replace(text, `"commq_models":1`, `"commq_models":7`, 1),
-			"commq_models 7: this commq reads 1"},
+		{"another version", strings.Replace(text, `"commq_models":2`, `"commq_models":7`, 1),
+			"commq_models 7: this commq reads 2"},
+		{"changed", strings.Replace(text, `"warnings":[`, `"warnings":[ `, 1), "the file was changed after commq fit wrote it"},
 		{"cut off", text[:len(text)/2], "unexpected end of JSON input"},
 		{"more behind it", text + "{}", "invalid character '{' after top-level value"},
-		{"unknown field", strings.Replace(text, `"laws":`, `"lows":`, 1), `line 2, column`},
-		{"a number that is text", strings.Replace(text, `"ticks":`, `"ticks":"x","tocks":`, 1),
+		{"unknown field", sealed(strings.Replace(text, `"laws":`, `"lows":`, 1)), `line 2, column`},
+		{"a number that is text", sealed(strings.Replace(text, `"ticks":`, `"ticks":"x","tocks":`, 1)),
 			"cannot unmarshal string"},
-		{"a run that is missing", `{"commq_models":1,"training":[null]}`, "run 1 of 1 is missing"},
-		{"roots of another run", strings.Replace(text, `"roots":[0,`, `"roots":[9,`, 1), `rank 0: root 9 of`},
+		{"a run that is missing", sealed("{\"commq_models\":2,\"digest\":\"\",\n\"training\":[null]}"), "run 1 of 1 is missing"},
+		{"roots of another run", sealed(strings.Replace(text, `"roots":[0,`, `"roots":[9,`, 1)), `rank 0: root 9 of`},
+		{"a law that is missing", sealed(strings.Replace(text, `"root":-1`, `"root":99`, 1)), `there is no law 99`},
+		{"sites of another program", sealed(strings.Replace(text, `{"event":1,`, `{"event":2,`, 1)),
+			`another version of commq found its laws`},
 	} {
-		_, _, err := model.Read(strings.NewReader(c.text))
+		_, err := model.Read(strings.NewReader(c.text))
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %q", c.name, err, c.want)
 		}
@@ -128,14 +130,12 @@ func TestDamagedSides(t *testing.T) {
 	for _, at := range sides {
 		for _, value := range []string{"[]", "null", "[1]", "[1,9,1,5,4097]", "[null,9,1,5,4097,1]", "[0,0,0,0,0,0,0]"} {
 			damaged := text[:at[0]] + text[at[0]:at[0]+5] + `":` + value + text[at[1]:]
-			runs, _, err := model.Read(strings.NewReader(damaged))
+			m, err := model.Read(strings.NewReader(sealed(damaged)))
 			if err != nil {
 				continue
 			}
 			read++
-			if m, err := model.New(runs); err == nil {
-				_, _ = generate.Predict(t.Context(), m, 6, generate.Options{})
-			}
+			_, _ = generate.Predict(t.Context(), m, 6, generate.Options{})
 		}
 	}
 	if read < 2*len(sides) {
@@ -143,25 +143,27 @@ func TestDamagedSides(t *testing.T) {
 	}
 }
 
+// sealed gives a text the digest that it should have.
+func sealed(text string) string {
+	_, rest, _ := strings.Cut(text, "\n")
+	return fmt.Sprintf("{\"commq_models\":2,\"digest\":\"%x\",\n%s", sha256.Sum256([]byte(rest)), rest)
+}
+
 // A file that can be read gives a model that can be written again and used, or an error.
 func FuzzRead(f *testing.F) {
 	_, text := ringModel(f)
 	f.Add(text)
-	f.Add(`{"commq_models":1,"laws":[],"training":[]}`)
+	f.Add(`{"commq_models":2,"laws":[],"training":[]}`)
 	f.Fuzz(func(t *testing.T, text string) {
-		runs, _, err := model.Read(strings.NewReader(text))
+		m, err := model.Read(strings.NewReader(sealed(text)))
 		if err != nil {
 			return
 		}
 		calls := int64(0)
-		for _, s := range runs {
+		for _, s := range m.Runs() {
 			if calls += s.Calls + int64(s.Ranks); calls > 1<<12 {
 				return
 			}
-		}
-		m, err := model.New(runs)
-		if err != nil {
-			return
 		}
 		if err := m.Write(&bytes.Buffer{}); err != nil {
 			t.Error(err)

@@ -10,7 +10,7 @@
 //     collectives with a count per peer send to each peer.
 //  6. Package compute finds the laws of compute times, when they are first needed.
 //
-// limits.go tells for which numbers of ranks the laws cannot hold. file.go writes and reads models. Package generate
+// limits.go tells for which numbers of ranks the laws cannot hold. file.go writes and reads models with their laws. Package generate
 // uses a model to make the run at another number of ranks.
 package model
 
@@ -111,13 +111,31 @@ func New(runs []*signature.Signature) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, err := join.Runs(runs)
+	m, found, err := assemble(runs)
 	if err != nil {
 		return nil, err
 	}
+	if m.Pattern, err = pattern.Fit(m.patternSlots, pattern.Options{Sizes: m.Training}); err != nil {
+		return nil, err
+	}
+	if m.Iterations, err = fitNumbers(m, found); err != nil {
+		return nil, err
+	}
+	m.Warnings = append(shareTags(m.Sites), m.finish()...)
+	m.times = sync.OnceValue(func() *compute.Laws { return m.fitTimes(found.Sites) })
+	return m, nil
+}
+
+// assemble puts runs side by side and divides them into sites and slots: all of a model but its laws. There is one run
+// for each number of ranks.
+func assemble(runs []*signature.Signature) (*Model, *slots.Slots, error) {
+	t, err := join.Runs(runs)
+	if err != nil {
+		return nil, nil, err
+	}
 	found, err := slots.Find(t.Sig, t.SlotRuns())
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	m := &Model{Joint: t, byEvent: make([]*Site, len(t.Sig.Nodes())), Uniform: found.Uniform, Periods: found.Periods}
 	for _, r := range t.Runs {
@@ -134,21 +152,17 @@ func New(runs []*signature.Signature) (*Model, error) {
 	var commSlots []pattern.Slot
 	m.Comms, commSlots = groupComms(m.Sites, t)
 	m.patternSlots = append(m.patternSlots, commSlots...)
-	if m.Pattern, err = pattern.Fit(m.patternSlots, pattern.Options{Sizes: m.Training}); err != nil {
-		return nil, err
-	}
-	if m.Iterations, err = fitNumbers(m, found); err != nil {
-		return nil, err
-	}
-	m.Warnings = append(m.Warnings, shareTags(m.Sites)...)
-	m.Warnings = append(m.Warnings, findCompletionRules(m.Sites, t.Sig)...)
-	makers, warnings := findMakerRules(m.Sites, t.Sig)
-	m.RequestMakers, m.Warnings = makers, append(m.Warnings, warnings...)
-	findPartsRules(m.Sites, t)
+	return m, found, nil
+}
+
+// finish finds the rules that need no search, and counts what has laws. It returns assumptions behind the laws.
+func (m *Model) finish() (warnings []string) {
+	warnings = findCompletionRules(m.Sites, m.Joint.Sig)
+	makers, more := findMakerRules(m.Sites, m.Joint.Sig)
+	m.RequestMakers, warnings = makers, append(warnings, more...)
+	findPartsRules(m.Sites, m.Joint)
 	m.countTraffic()
-	m.times = sync.OnceValue(func() *compute.Laws { return m.fitTimes(found.Sites) })
-	m.Warnings = append(m.Warnings, m.Pattern.Warnings...)
-	return m, nil
+	return append(warnings, m.Pattern.Warnings...)
 }
 
 // fitTimes finds the laws of compute times.

@@ -60,7 +60,6 @@ func (s *sideSamples) add(laws *SideLaws, at law.Point, side signature.Side) {
 
 // fit finds the laws of a side.
 func (s *sideSamples) fit(laws *SideLaws, grid *pattern.Grid, f *law.Fitter) {
-	laws.ElementBytes = elementBytes(s.count, s.bytes)
 	laws.Tag, laws.Bytes = f.FitNumber(s.tag, grid), f.FitSize(s.bytes, laws.ElementBytes, grid)
 }
 
@@ -71,10 +70,25 @@ func (s *sideSamples) fitCount(laws *SideLaws, grid *pattern.Grid, f *law.Fitter
 	}
 }
 
+// siteSamples are the samples of a site.
+type siteSamples struct {
+	send, recv sideSamples
+	root       []law.Sample
+}
+
 // fitSite finds the laws of the numbers of a site.
 func fitSite(x *Site, t *join.Training, grid *pattern.Grid, f *law.Fitter) {
-	var send, recv sideSamples
-	var root, rootInComm []law.Sample
+	s := sampleSite(x, t)
+	s.send.fit(&x.Send, grid, f)
+	s.recv.fit(&x.Recv, grid, f)
+	x.Root = f.FitNumber(s.root, grid)
+	s.send.fitCount(&x.Send, grid, f)
+	s.recv.fitCount(&x.Recv, grid, f)
+}
+
+// sampleSite samples the numbers of a site, and sets what a predicted call takes from calls of the runs.
+func sampleSite(x *Site, t *join.Training) (all siteSamples) {
+	var rootInComm []law.Sample
 	for _, s := range x.Calls.Slots {
 		for i, calls := range s.Runs {
 			for r, c := range calls {
@@ -86,12 +100,12 @@ func fitSite(x *Site, t *join.Training, grid *pattern.Grid, f *law.Fitter) {
 				}
 				at := law.Point{Ranks: t.Runs[i].Ranks, Rank: int32(r), PeerRank: pattern.None, Index: s.Index()}
 				at.Root = c.Root != nil && *c.Root == t.First[i]+int32(r)
-				send.add(&x.Send, at, c.Send)
-				recv.add(&x.Recv, at, c.Recv)
+				all.send.add(&x.Send, at, c.Send)
+				all.recv.add(&x.Recv, at, c.Recv)
 				if c.Root != nil {
 					at.Root = false
 					world := *c.Root - t.First[i]
-					root = append(root, law.Sample{Point: at, Value: int64(world)})
+					all.root = append(all.root, law.Sample{Point: at, Value: int64(world)})
 					if rank, member := rankInGroup(x, t, c, world); member {
 						rootInComm = append(rootInComm, law.Sample{Point: at, Value: int64(rank)})
 					}
@@ -101,18 +115,16 @@ func fitSite(x *Site, t *join.Training, grid *pattern.Grid, f *law.Fitter) {
 	}
 	if x.Sends || x.Receives {
 		x.tags = map[int64]bool{}
-		for _, s := range slices.Concat(send.tag, recv.tag) {
+		for _, s := range slices.Concat(all.send.tag, all.recv.tag) {
 			x.tags[s.Value] = true
 		}
 	}
-	send.fit(&x.Send, grid, f)
-	recv.fit(&x.Recv, grid, f)
-	if x.RootInComm = len(root) > 0 && len(rootInComm) == len(root); x.RootInComm {
-		root = rootInComm
+	x.Send.ElementBytes = elementBytes(all.send.count, all.send.bytes)
+	x.Recv.ElementBytes = elementBytes(all.recv.count, all.recv.bytes)
+	if x.RootInComm = len(all.root) > 0 && len(rootInComm) == len(all.root); x.RootInComm {
+		all.root = rootInComm
 	}
-	x.Root = f.FitNumber(root, grid)
-	send.fitCount(&x.Send, grid, f)
-	recv.fitCount(&x.Recv, grid, f)
+	return all
 }
 
 // rankInGroup returns the rank of a world rank in the communicator of a call; false if the communicator has all ranks

@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/commq/commq/predict/model"
@@ -72,35 +71,43 @@ func Compressed(name string, write func(io.Writer) error) func(io.Writer) error 
 	}
 }
 
-// ReadModels reads models from a file, or from stdin for "-", and finds their laws again. sameLaws is false when the
-// laws in the file are not those of this version of commq, which are used.
-func ReadModels(ctx context.Context, file string, stdin io.Reader) (m *model.Model, sameLaws bool, err error) {
+// ReadModels reads models from a file, or from stdin for "-". It is an error if commq made one of their runs, unless it
+// is replayed.
+func ReadModels(file string, stdin io.Reader) (*model.Model, error) {
 	in := stdin
 	if file != "-" {
 		f, err := OpenFile(file)
 		if err != nil {
-			return nil, false, fmt.Errorf("--models: %w", err)
+			return nil, fmt.Errorf("--models: %w", err)
 		}
 		defer f.Close()
 		in = f
 	}
-	runs, laws, err := model.Read(in)
+	m, err := model.Read(in)
+	if err == nil {
+		err = checkAll(m.Runs())
+	}
 	if err != nil {
-		return nil, false, fmt.Errorf("--models %s: %w", file, err)
+		return nil, fmt.Errorf("--models %s: %w", file, err)
 	}
-	if m, err = FindLaws(ctx, runs); err != nil {
-		return nil, false, fmt.Errorf("--models %s: %w", file, err)
+	return m, nil
+}
+
+// checkAll returns an error if commq made one of the runs, unless it is replayed.
+func checkAll(runs []*signature.Signature) error {
+	for _, s := range runs {
+		if _, err := check(s.Run, evidenceOf(s), false); err != nil {
+			return err
+		}
 	}
-	return m, slices.Equal(laws, m.Laws()), nil
+	return nil
 }
 
 // FindLaws finds the laws of runs. It is an error if commq made one of them, unless it is replayed. It returns early when
 // ctx ends.
 func FindLaws(ctx context.Context, runs []*signature.Signature) (*model.Model, error) {
-	for _, s := range runs { // models of older versions of commq may have been made from predicted runs
-		if _, err := check(s.Run, evidenceOf(s), false); err != nil {
-			return nil, err
-		}
+	if err := checkAll(runs); err != nil {
+		return nil, err
 	}
 	return Await(ctx, func() (*model.Model, error) { return model.New(runs) })
 }

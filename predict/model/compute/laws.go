@@ -10,6 +10,7 @@ package compute
 
 import (
 	"math"
+	"sync"
 
 	"github.com/commq/commq/predict/pattern"
 	"github.com/commq/commq/predict/regress"
@@ -56,8 +57,8 @@ func (s *siteLaws) slotLaw(at slots.Place) (l *timeLaw, share float64) {
 // timeLaw is a law of a time in ns against the number of ranks.
 type timeLaw struct {
 	points    []regress.Point
-	curve     *regress.Curve // nil if there is only one point
-	parts     *splitLaw      // nil unless instructions and cycles were counted
+	curve     func() *regress.Curve // made when it is first needed; nil if there is only one point
+	parts     *splitLaw             // nil unless instructions and cycles were counted
 	evaluated map[int32]interval
 }
 
@@ -69,11 +70,10 @@ func newTimeLaw(points []regress.Point) *timeLaw {
 	if len(points) == 0 {
 		return nil
 	}
-	l := &timeLaw{points: points, evaluated: map[int32]interval{}}
-	if c, err := regress.Fit(points); err == nil {
-		l.curve = c
-	}
-	return l
+	return &timeLaw{points: points, evaluated: map[int32]interval{}, curve: sync.OnceValue(func() *regress.Curve {
+		c, _ := regress.Fit(points)
+		return c
+	})}
 }
 
 // evaluate returns the time at a number of ranks, not negative. A law of one point returns that, without an upper
@@ -86,10 +86,10 @@ func (l *timeLaw) evaluate(ranks int32) interval {
 	switch {
 	case l.parts != nil:
 		x = l.parts.evaluate(ranks)
-	case l.curve == nil:
+	case l.curve() == nil:
 		x = interval{l.points[0].Value, 0, math.Inf(1)}
 	default:
-		p := l.curve.Predict(int64(ranks))
+		p := l.curve().Predict(int64(ranks))
 		x = interval{max(p.Value, 0), max(p.Low, 0), max(p.High, 0)}
 	}
 	l.evaluated[ranks] = x

@@ -1,0 +1,89 @@
+package law
+
+import (
+	"encoding/json"
+	"errors"
+
+	"github.com/commq/commq/predict/pattern"
+	"github.com/commq/commq/predict/regress"
+)
+
+// storedLaw is a law as JSON.
+type storedLaw struct {
+	Constant *int64        `json:"constant,omitempty"`
+	Root     *Law          `json:"root,omitempty"`
+	Others   *Law          `json:"others,omitempty"`
+	Sums     []Sum         `json:"sums,omitempty"`
+	Group    *storedGroup  `json:"group,omitempty"`
+	Places   []PlaceLaw    `json:"places,omitempty"`
+	Keep     []int         `json:"keep,omitempty"`
+	Single   *storedSingle `json:"single,omitempty"`
+}
+
+// storedGroup is a GroupLaw as JSON.
+type storedGroup struct {
+	Law      *regress.Law  `json:"law"`
+	Grid     *pattern.Grid `json:"grid,omitempty"`
+	Keep     []int         `json:"keep,omitempty"`
+	Peer     bool          `json:"peer,omitempty"`
+	Distance bool          `json:"distance,omitempty"`
+	Exact    bool          `json:"exact,omitempty"`
+}
+
+// storedSingle is a SingleLaw as JSON.
+type storedSingle struct {
+	Value     int64            `json:"value"`
+	Ranks     int32            `json:"ranks"`
+	Relatives []storedRelative `json:"relatives,omitempty"`
+}
+
+// storedRelative is a relative as JSON.
+type storedRelative struct {
+	Law   *regress.Law  `json:"law"`
+	Grid  *pattern.Grid `json:"grid"`
+	Order []int         `json:"order"`
+	Index []int32       `json:"index,omitempty"`
+}
+
+// MarshalJSON writes the law.
+func (l *Law) MarshalJSON() ([]byte, error) {
+	s := storedLaw{Constant: l.Constant, Root: l.Root, Others: l.Others, Sums: l.Sums, Places: l.Places, Keep: l.Keep}
+	if g := l.Group; g != nil {
+		s.Group = &storedGroup{g.Law, g.Grid, g.Keep, g.Peer, g.Distance, g.exact}
+	}
+	if x := l.Single; x != nil {
+		s.Single = &storedSingle{Value: x.Value, Ranks: x.Ranks}
+		for _, r := range x.Relatives {
+			s.Single.Relatives = append(s.Single.Relatives, storedRelative{r.law, r.grid, r.order, r.index})
+		}
+	}
+	return json.Marshal(s)
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (l *Law) UnmarshalJSON(text []byte) error {
+	var s storedLaw
+	if err := json.Unmarshal(text, &s); err != nil {
+		return err
+	}
+	if (s.Root == nil) != (s.Others == nil) {
+		return errors.New("a law of roots without one of the other ranks, or the other way round")
+	}
+	*l = Law{Constant: s.Constant, Root: s.Root, Others: s.Others, Sums: s.Sums, Places: s.Places, Keep: s.Keep}
+	if g := s.Group; g != nil {
+		if g.Law == nil {
+			return errors.New("a group without a law")
+		}
+		l.Group = &GroupLaw{Law: g.Law, Grid: g.Grid, Keep: g.Keep, Peer: g.Peer, Distance: g.Distance, exact: g.Exact}
+	}
+	if x := s.Single; x != nil {
+		l.Single = &SingleLaw{Value: x.Value, Ranks: x.Ranks}
+		for _, r := range x.Relatives {
+			if r.Law == nil || r.Grid == nil {
+				return errors.New("a relative without a law or a grid")
+			}
+			l.Single.Relatives = append(l.Single.Relatives, relative{r.Law, r.Grid, r.Order, r.Index})
+		}
+	}
+	return nil
+}
