@@ -2,6 +2,7 @@ package combine
 
 import (
 	"cmp"
+	"encoding/binary"
 	"fmt"
 	"slices"
 
@@ -102,20 +103,14 @@ func affordable(all []*match, s *ledger.Sample, room int64) (best []*match, want
 func (c *combiner) findMatches(s *ledger.Sample) []*match {
 	c.facts.index(s, c.selves)
 	var all []*match
-	for _, scope := range cellScopes {
+	searched := map[string]bool{}
+	for _, scope := range slices.Concat(cellScopes, c.functionScopes()) {
 		for _, g := range c.groups(s, scope) {
-			if found := c.matchGroup(g); found != nil {
-				all = append(all, found)
-			}
-		}
-	}
-	for _, scope := range c.functionScopes() {
-		for _, g := range c.groups(s, scope) {
-			if len(sitesOf(g)) < 2 {
-				continue // already searched by call site
-			}
-			if found := c.matchGroup(g); found != nil {
-				all = append(all, found)
+			if key := g.key(); !searched[key] { // most scopes lead to the same groups
+				searched[key] = true
+				if found := c.matchGroup(g); found != nil {
+					all = append(all, found)
+				}
 			}
 		}
 	}
@@ -177,13 +172,13 @@ func (c *combiner) functionScopes() []func(ledger.Cell) (ledger.Cell, bool) {
 	return []func(ledger.Cell) (ledger.Cell, bool){in, func(k ledger.Cell) (ledger.Cell, bool) { k.Bytes = ledger.AnySize; return in(k) }}
 }
 
-// sitesOf returns the call sites that send a group's messages.
-func sitesOf(g *group) map[int32]bool {
-	out := map[int32]bool{}
+// key identifies a group by its cells and one of its ranks: groups of the same cells share no rank.
+func (g *group) key() string {
+	key := binary.LittleEndian.AppendUint32(nil, uint32(g.ranks[0]))
 	for _, of := range g.cells {
-		out[of.Cell.Site] = true
+		key = binary.LittleEndian.AppendUint32(key, uint32(of.Number))
 	}
-	return out
+	return string(key)
 }
 
 // maxWays returns the largest number of ways that an operation with a root can have; a group with more is dense.

@@ -30,8 +30,9 @@ const (
 
 // CellSample has the messages of a cell.
 type CellSample struct {
-	Cell Cell
-	Ways map[Way]*WaySample
+	Cell   Cell
+	Number int // its place in Sample.Order
+	Ways   map[Way]*WaySample
 }
 
 // WaySample has the number of messages of a cell from one rank to another, and the first of them.
@@ -64,7 +65,7 @@ func (s *Sample) WayOf(c Cell, of Way) *WaySample {
 		if len(s.Cells) >= maxCells {
 			return nil
 		}
-		in = &CellSample{Cell: c, Ways: map[Way]*WaySample{}}
+		in = &CellSample{Cell: c, Number: len(s.Order), Ways: map[Way]*WaySample{}}
 		s.Cells[c] = in
 		s.Order = append(s.Order, in)
 	}
