@@ -2,6 +2,7 @@ package detect
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -28,14 +29,21 @@ var chanceKinds = []struct {
 	{"request and reply", (*generator).requests, false}, {"random walk", (*generator).walk, false},
 }
 
+// chanceTableEnv names the variable with the file to which TestChance writes its table as CSV.
+const chanceTableEnv = "COMMQ_DETECT_CHANCE_TABLE"
+
+// mostChanceBits is the last row of the table of chance.
+const mostChanceBits = 24
+
 // chanceRow counts the findings in the programs of a kind.
 type chanceRow struct {
 	programs  int
-	certainty [3]int // findings
-	shown     int    // programs with a finding that is not a candidate
+	certainty [3]int                  // findings
+	atLeast   [mostChanceBits + 1]int // programs with a finding of so many bits or more
 }
 
-// TestChance makes programs without collectives, and wants no finding that is verified.
+// TestChance makes programs without collectives, and wants no finding that is verified, and no more findings of any number
+// of bits than these bits predict.
 func TestChance(t *testing.T) {
 	programs := 300
 	if text := os.Getenv(chanceEnv); text != "" {
@@ -45,78 +53,122 @@ func TestChance(t *testing.T) {
 		}
 	}
 	rows := make([]chanceRow, len(chanceKinds))
-	bits := map[int]int{} // findings by whole bits
-	for seed := range uint64(programs) {
-		kind := int(seed) % len(chanceKinds)
-		g := &generator{Rand: rand.New(rand.NewPCG(seed, 11)), site: 10}
-		g.p = newProgram(5 + g.IntN(28))
-		chanceKinds[kind].add(g)
-		r, err := Detect(g.p.run(t, g.Rand, nil), Options{})
-		if err != nil {
-			t.Fatal(err)
+	t.Run("kinds", func(t *testing.T) {
+		for kind := range chanceKinds {
+			t.Run(chanceKinds[kind].name, func(t *testing.T) {
+				t.Parallel()
+				for seed := kind; seed < programs; seed += len(chanceKinds) {
+					rows[kind].add(t, uint64(seed), kind)
+				}
+			})
 		}
-		if chanceKinds[kind].neighbours {
-			r.Findings = slices.DeleteFunc(r.Findings, func(f Finding) bool { return f.Operation.Neighborly() })
-		}
-		rows[kind].count(r)
-		for i := range r.Findings {
-			f := &r.Findings[i]
-			bits[int(f.Bits)]++
-			if f.Certainty == Verified {
-				t.Errorf("seed %d, %s: verified with %.1f bits: %s", seed, chanceKinds[kind].name, f.Bits, f.text())
-			}
-		}
-	}
+	})
 	for k, row := range rows {
-		t.Logf("%-20s %6d programs, findings: %6d verified, %6d inferred, %6d candidates; %d programs show one",
-			chanceKinds[k].name, row.programs, row.certainty[Verified], row.certainty[Inferred], row.certainty[Candidate],
-			row.shown)
+		t.Logf("%-20s %6d programs, findings: %6d verified, %6d inferred, %6d candidates", chanceKinds[k].name, row.programs,
+			row.certainty[Verified], row.certainty[Inferred], row.certainty[Candidate])
 	}
-	t.Logf("programs with a finding of at least so many bits, by chance: %s", atLeast(bits))
+	table := chanceTable(rows)
+	t.Log("\n" + table)
+	if name := os.Getenv(chanceTableEnv); name != "" {
+		if err := os.WriteFile(name, []byte(table), 0o666); err != nil {
+			t.Error(err)
+		}
+	}
+	for bits := 1; bits <= mostChanceBits; bits++ {
+		observed := 0
+		for _, row := range rows {
+			observed += row.atLeast[bits]
+		}
+		// three standard deviations of a Poisson distribution
+		if want := math.Ldexp(float64(programs), -bits); float64(observed) > want+3*math.Sqrt(want)+1 {
+			t.Errorf("%d of %d programs have a finding of %d bits or more, want at most about %.1f", observed, programs, bits, want)
+		}
+	}
 }
 
-func (row *chanceRow) count(r *Result) {
+// add looks at one program of a kind.
+func (row *chanceRow) add(t *testing.T, seed uint64, kind int) {
+	g := &generator{Rand: rand.New(rand.NewPCG(seed, 11)), site: 10}
+	g.p, g.heads = newProgram(5+g.IntN(28)), g.IntN(headKinds)
+	chanceKinds[kind].add(g)
+	r, err := Detect(g.p.run(t, g.Rand, nil), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
 	row.programs++
-	shown := false
+	most := -1.0
 	for i := range r.Findings {
-		row.certainty[r.Findings[i].Certainty]++
-		shown = shown || r.Findings[i].Certainty < Candidate
+		f := &r.Findings[i]
+		if chanceKinds[kind].neighbours && f.Operation.Neighborly() {
+			continue
+		}
+		row.certainty[f.Certainty]++
+		most = max(most, f.Bits)
+		if f.Certainty == Verified {
+			t.Errorf("seed %d: verified with %.1f bits: %s", seed, f.Bits, f.text())
+		}
 	}
-	if shown {
-		row.shown++
+	for bits := 0; bits <= mostChanceBits && float64(bits) <= most; bits++ {
+		row.atLeast[bits]++
 	}
 }
 
-// atLeast lists how many things have at least 0, 1, 2 ... bits.
-func atLeast(bits map[int]int) string {
-	most, sum := 0, 0
-	for b := range bits {
-		most = max(most, b)
+// chanceTable returns how many programs have a finding of so many bits or more, as predicted and of each kind.
+func chanceTable(rows []chanceRow) string {
+	var s strings.Builder
+	s.WriteString("bits,predicted,observed")
+	programs := 0
+	for k, row := range rows {
+		programs += row.programs
+		s.WriteString("," + strings.ReplaceAll(chanceKinds[k].name, " ", "_"))
 	}
-	out := make([]string, most+1)
-	for b := most; b >= 0; b-- {
-		sum += bits[b]
-		out[b] = fmt.Sprint(sum)
+	s.WriteString("\n")
+	for bits := range mostChanceBits + 1 {
+		observed, kinds := 0, ""
+		for _, row := range rows {
+			observed += row.atLeast[bits]
+			kinds += fmt.Sprintf(",%d", row.atLeast[bits])
+		}
+		fmt.Fprintf(&s, "%d,%.4g,%d%s\n", bits, math.Ldexp(float64(programs), -bits), observed, kinds)
 	}
-	return strings.Join(out, " ")
+	return s.String()
 }
 
 // pass sends a payload from one rank to another, which receives it at once.
 func (g *generator) pass(src, dst int, payload, bytes int64, site int32) {
 	g.p.both(sent{src: int32(src), dst: int32(dst), payload: payload, bytes: bytes, tag: 9, site: g.site + site,
-		buffer: schema.NullInt64})
+		buffer: schema.NullInt64, head: g.head(payload)})
 }
 
 // swap sends payloads both ways between two ranks; both send first.
 func (g *generator) swap(a, b int, x, y, bytes int64) {
 	var ids []int
 	for _, m := range []sent{{src: int32(a), dst: int32(b), payload: x}, {src: int32(b), dst: int32(a), payload: y}} {
-		m.bytes, m.tag, m.site, m.buffer = bytes, 9, g.site, schema.NullInt64
+		m.bytes, m.tag, m.site, m.buffer, m.head = bytes, 9, g.site, schema.NullInt64, g.head(m.payload)
 		ids = append(ids, g.p.message(m))
 		g.p.send(ids[len(ids)-1])
 	}
 	g.p.recv(ids[0])
 	g.p.recv(ids[1])
+}
+
+// The first numbers of the payloads of a program.
+const (
+	zeros    = iota // all zero
+	ascend          // whole numbers in the order of the payloads
+	scramble        // any
+	headKinds
+)
+
+// head returns the first number of a payload.
+func (g *generator) head(payload int64) int64 {
+	switch {
+	case payload == 0 || g.heads == zeros:
+		return 0
+	case g.heads == ascend:
+		return int64(math.Float64bits(float64(payload / 0x1234567)))
+	}
+	return int64(math.Float64bits(1 / float64(uint64(payload)*0x9e3779b97f4a7c15|1)))
 }
 
 // other returns a random rank but one.

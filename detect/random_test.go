@@ -71,6 +71,7 @@ type generator struct {
 	*rand.Rand
 	p     *program
 	next  int64 // payload
+	heads int   // how payloads begin
 	site  int32
 	want  []string
 	kinds []string

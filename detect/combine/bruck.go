@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	weight "github.com/commq/commq/detect/evidence"
 	"github.com/commq/commq/detect/ledger"
 	"github.com/commq/commq/schema"
 )
@@ -55,6 +56,7 @@ type router struct {
 	block     int64 // bytes
 	evenSizes bool  // messages of all rounds have the same size
 	checks    int64
+	joined    weight.Comparisons
 }
 
 // findBruck searches for operations of log2(ranks) rounds. Size and datatype may differ between rounds.
@@ -95,7 +97,7 @@ func (c *combiner) findBruck(s *ledger.Sample) (out []*match) {
 func findBruckAllgather(f *facts, g *group, list []*occurrence) *match {
 	n := len(g.ranks)
 	b := &match{group: g, op: ledger.Allgather, proof: ledger.Proof{Basis: ledger.ByPayload}}
-	ranks := f.order(g)
+	ranks, joined := f.order(g), weight.Comparisons{}
 	place := make([]int, n)
 	for k, rank := range g.ranks {
 		place[k] = slices.Index(ranks, rank)
@@ -103,7 +105,7 @@ func findBruckAllgather(f *facts, g *group, list []*occurrence) *match {
 	for _, o := range list {
 		fits := false
 		for _, turn := range []int{1, -1} {
-			checks, ok := f.check.checkBruckAllgather(o, &route{direction: turn}, ranks, place)
+			checks, ok := f.check.checkBruckAllgather(o, &route{direction: turn}, ranks, place, &joined)
 			if fits = ok; ok {
 				b.checks += checks
 				break
@@ -115,14 +117,15 @@ func findBruckAllgather(f *facts, g *group, list []*occurrence) *match {
 		b.instances = append(b.instances, repetition{messages: o.messages, root: schema.NullInt32,
 			bytes: o.messages[0].Bytes})
 	}
-	b.proof.Bits = blockBits * float64(b.checks)
+	b.proof.Bits = joined.Bits()
 	return b
 }
 
 // checkBruckAllgather reports whether each message of an occurrence consists of the blocks that its sender has by
-// then. checks is the number of messages with more than one block.
-func (c *checker) checkBruckAllgather(o *occurrence, t *route, ranks []int32, place []int) (checks int64, ok bool) {
-	n := len(ranks)
+// then, and adds these to joined. checks is the number of messages with more than one block.
+func (c *checker) checkBruckAllgather(o *occurrence, t *route, ranks []int32, place []int,
+	joined *weight.Comparisons) (checks int64, ok bool) {
+	n, agrees := len(ranks), weight.Comparisons{}
 	blocks := make([]*ledger.Operand, n) // by place
 	for round, step := 0, 1; step < n; round, step = round+1, 2*step {
 		size := min(step, n-step)
@@ -160,9 +163,11 @@ func (c *checker) checkBruckAllgather(o *occurrence, t *route, ranks []int32, pl
 			}
 			if size > 1 {
 				checks++
+				agrees.AddResult(m.Hash, weight.BlockBits)
 			}
 		}
 	}
+	joined.Add(&agrees)
 	return checks, checks > 0
 }
 
@@ -207,7 +212,7 @@ func findBruckAlltoall(f *facts, g *group, list []*occurrence) *match {
 	case !varied:
 		return nil
 	case recorded:
-		b.proof.Basis, b.checks, b.proof.Bits = ledger.ByPayload, r.checks, blockBits*float64(r.checks)
+		b.proof.Basis, b.checks, b.proof.Bits = ledger.ByPayload, r.checks, r.joined.Bits()
 		return b
 	case r.route.direction == 0 || len(list) < 2 && len(r.route.steps) < 3 || !f.coversComm(g) || !f.sendsNothingElse(g):
 		return nil // exchanges along the edges of a cube are halos
@@ -371,6 +376,7 @@ func (r *router) fitsBlocks(rounds [][]*ledger.Operand, blocks [][]*ledger.Opera
 				return false
 			}
 			r.checks++
+			r.joined.AddResult(m.Hash, weight.BlockBits)
 		}
 	}
 	return true

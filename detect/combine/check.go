@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/commq/commq/detect/crc"
+	weight "github.com/commq/commq/detect/evidence"
 	"github.com/commq/commq/detect/ledger"
 	"github.com/commq/commq/schema"
 )
@@ -113,9 +114,9 @@ type evidence struct {
 	ops    reductions // those that agree with all comparisons
 	seen   int64
 	broken bool // a payload that should only be forwarded had changed
-	// The number of comparisons that support the operation: the result differs from every operand.
+	// The number of comparisons that support the operation: it could have had another result.
 	telling [reductionCount]int64
-	bits    [reductionCount]float64 // of these comparisons
+	told    [reductionCount]weight.Comparisons
 	wins    [reductionCount][2]int64
 }
 
@@ -127,7 +128,7 @@ func (e *evidence) add(f *evidence) {
 	e.seen += f.seen
 	for k := range e.telling {
 		e.telling[k] += f.telling[k]
-		e.bits[k] += f.bits[k]
+		e.told[k].Add(&f.told[k])
 		e.wins[k][0] += f.wins[k][0]
 		e.wins[k][1] += f.wins[k][1]
 	}
@@ -193,72 +194,91 @@ func (c *checker) compare(e *evidence, result *ledger.Operand, parts []*ledger.O
 			e.ops &^= 1 << op
 			continue
 		}
-		c.count(e, op, result, parts)
+		c.count(e, op, k, result, parts)
 	}
 	if seen {
 		e.seen++
 	}
 }
 
-// count records how much an agreeing comparison supports the operation.
-func (c *checker) count(e *evidence, op reduction, result *ledger.Operand, parts []*ledger.Operand) {
-	all, own, other := true, result.Hash == parts[0].Hash, false
-	for _, p := range parts[1:] {
-		other = other || result.Hash == p.Hash
-		all = all && parts[0].Hash == p.Hash
+// count records how much an agreeing comparison supports the operation. What cannot disagree tells nothing: a maximum of
+// equal values, or a sum that equals one of its parts.
+func (c *checker) count(e *evidence, op reduction, k elementKind, result *ledger.Operand, parts []*ledger.Operand) {
+	value := compared(op, result)
+	if op.selects() {
+		chosen := false
+		for _, p := range parts {
+			if lost := compared(op, p); lost != value {
+				chosen = true
+				e.told[op].AddChoice(value, lost)
+			}
+		}
+		if chosen {
+			e.countWins(op, result, parts)
+		}
+		return
 	}
-	switch {
-	case op.selects():
-		if all {
-			return
-		}
+	first := digits(k, result)
+	if value != result.Head && value != 0 { // all elements were compared, of which the first may be zero
+		first = max(first, 1)
+	}
+	if first > 0 && !slices.ContainsFunc(parts, func(p *ledger.Operand) bool { return compared(op, p) == value }) {
 		e.telling[op]++
-		e.bits[op]++
-		if !own {
-			e.wins[op][1]++
-		}
-		if !other {
-			e.wins[op][0]++
-		}
-	case !own && !other:
-		e.telling[op]++
-		e.bits[op] += c.valueBits(result)
+		e.told[op].AddResult(value, weight.ValueBits(first))
 	}
 }
 
-// mostValueBits is the most that one agreeing value tells: first elements agree within the rounding of some operations.
-const mostValueBits = 32
-
-// valueBits returns how many bits the first element of a payload has: about 2^bits numbers are as plain as it is. A
-// small whole number is often another one's sum by chance.
-func (c *checker) valueBits(m *ledger.Operand) float64 {
-	k := c.kinds[m.Datatype]
-	digits := bits.Len64(uint64(max(m.Head, -m.Head)))
-	if k.class == float || k.class == complexFloat {
-		mantissa := uint64(m.Head) & (1<<52 - 1)
-		if k.bytes == 4 {
-			mantissa = uint64(m.Head) & (1<<23 - 1) << 29
-		}
-		digits = 1 + 52 - min(52, bits.TrailingZeros64(mantissa))
-	} else if 0 < k.bytes && k.bytes < 8 {
-		value := m.Head << (64 - 8*k.bytes) >> (64 - 8*k.bytes)
-		digits = bits.Len64(uint64(max(value, -value)))
+// countWins records whether the result is a rank's own payload, or a received one.
+func (e *evidence) countWins(op reduction, result *ledger.Operand, parts []*ledger.Operand) {
+	e.telling[op]++
+	if result.Hash != parts[0].Hash {
+		e.wins[op][1]++
 	}
-	return float64(min(digits, mostValueBits))
+	if !slices.ContainsFunc(parts[1:], func(p *ledger.Operand) bool { return p.Hash == result.Hash }) {
+		e.wins[op][0]++
+	}
+}
+
+// compared returns what a comparison looks at: sums of all elements, the exclusive or of all bytes, or the first bytes.
+func compared(op reduction, m *ledger.Operand) int64 {
+	switch {
+	case op == opBxor:
+		return m.Hash
+	case op == opSum && m.Sum != schema.NullInt64:
+		return m.Sum
+	}
+	return m.Head
+}
+
+// digits returns the number of significant bits of the first element of a payload.
+func digits(k elementKind, m *ledger.Operand) int {
+	switch {
+	case k.bytes == 4 && (k.class == float || k.class == complexFloat):
+		if uint32(m.Head) == 0 {
+			return 0
+		}
+		return 1 + 23 - min(23, bits.TrailingZeros32(uint32(m.Head)))
+	case k.class == float || k.class == complexFloat:
+		if m.Head == 0 {
+			return 0
+		}
+		return 1 + 52 - min(52, bits.TrailingZeros64(uint64(m.Head)))
+	case 0 < k.bytes && k.bytes < 8:
+		value := m.Head << (64 - 8*k.bytes) >> (64 - 8*k.bytes)
+		return bits.Len64(uint64(max(value, -value)))
+	}
+	return bits.Len64(uint64(max(m.Head, -m.Head)))
 }
 
 // mostBits returns the bits of the proved operation that has most.
 func (e *evidence) mostBits() (most float64) {
 	for op := range reductionCount {
 		if e.ops>>op&1 != 0 && e.isShown(op) {
-			most = max(most, e.bits[op])
+			most = max(most, e.told[op].Bits())
 		}
 	}
 	return most
 }
-
-// blockBits is what a block of bytes tells that is where it has to be: as the prior of package evidence.
-const blockBits = 8
 
 // check reports whether the operation produces the result from the parts, and whether this can be decided at all.
 // fronts are the known first bytes of the result and the parts.

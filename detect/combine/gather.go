@@ -2,9 +2,9 @@ package combine
 
 import (
 	"cmp"
-	"math"
 	"slices"
 
+	weight "github.com/commq/commq/detect/evidence"
 	"github.com/commq/commq/detect/ledger"
 	"github.com/commq/commq/detect/rankset"
 	"github.com/commq/commq/schema"
@@ -25,6 +25,7 @@ type joiner struct {
 	facts     *facts
 	g         *group
 	checks    int64 // assembled payloads that equal their parts, by hash
+	joined    weight.Comparisons
 	addressed int64 // assembled payloads that equal their parts, by address
 	unseen    int64 // assembled payloads that could not be compared
 	passedOn  int64 // those of them that were sent on, not kept by the root
@@ -114,7 +115,7 @@ func (j *joiner) conclude(b *match, roots []int32, same bool, times int) bool {
 			return false
 		}
 		b.op, b.proof.Basis, b.checks = ledger.Allgather, ledger.ByPayload, j.checks
-		b.proof.Bits = blockBits * float64(j.checks)
+		b.proof.Bits = j.joined.Bits()
 		if !same {
 			b.op = ledger.Allgatherv
 		}
@@ -129,7 +130,7 @@ func (j *joiner) conclude(b *match, roots []int32, same bool, times int) bool {
 	case !j.varied:
 		return false
 	case j.unseen == 0 && j.addressed == 0 && j.checks > 0:
-		b.proof.Basis, b.proof.Bits = ledger.ByPayload, blockBits*float64(j.checks)
+		b.proof.Basis, b.proof.Bits = ledger.ByPayload, j.joined.Bits()
 	case j.unseen == 0:
 		b.proof.Basis = ledger.ByAddress
 	default:
@@ -141,7 +142,7 @@ func (j *joiner) conclude(b *match, roots []int32, same bool, times int) bool {
 		}
 		order := 0.0
 		if j.inOrder {
-			order = float64(times) * orderBits(len(j.g.ranks))
+			order = float64(times) * weight.OrderBits(len(j.g.ranks))
 		}
 		if !j.backward { // the first tasks go out in order, too
 			b.proof.Order = order
@@ -154,13 +155,6 @@ func (j *joiner) conclude(b *match, roots []int32, same bool, times int) bool {
 
 // minOrderBits is the least evidence from the order of blocks of several sizes that they belong together.
 const minOrderBits = 6.5
-
-// orderBits is what it tells that the root receives (or sends) the blocks of all others in the order of their ranks: tasks
-// and their results come in another one.
-func orderBits(ranks int) float64 {
-	orders, _ := math.Lgamma(float64(ranks)) // (ranks-1)!
-	return orders / math.Ln2
-}
 
 // gatherState is the state of a rank during a gathering.
 type gatherState struct {
@@ -224,6 +218,12 @@ func (j *joiner) replay(o *occurrence) (root int, ok bool) {
 	return root, true
 }
 
+// agrees counts a payload that is what its blocks make together.
+func (j *joiner) agrees(whole *ledger.Operand) {
+	j.checks++
+	j.joined.AddResult(whole.Hash, weight.BlockBits)
+}
+
 // checkSend checks a message that consists of blocks.
 func (j *joiner) checkSend(at *gatherState, o *occurrence, m *ledger.Operand, r int) bool {
 	if at.own >= 0 {
@@ -233,7 +233,7 @@ func (j *joiner) checkSend(at *gatherState, o *occurrence, m *ledger.Operand, r 
 		if !j.facts.check.isConcatenation(m, append([]*ledger.Operand{at.known}, at.added...)) {
 			return false
 		}
-		j.checks++
+		j.agrees(m)
 		at.known, at.added = m, nil
 		return true
 	}
@@ -245,7 +245,7 @@ func (j *joiner) checkSend(at *gatherState, o *occurrence, m *ledger.Operand, r 
 		own := j.ownBlock(o, r, at.own, m.Datatype)
 		switch {
 		case own != nil && j.facts.check.isConcatenation(m, append([]*ledger.Operand{own}, at.received...)):
-			j.checks++
+			j.agrees(m)
 		case j.sideBySide(m, at.received):
 			j.addressed++
 			j.ownUnseen.Add(r)
@@ -326,7 +326,7 @@ func (j *joiner) checkRoot(at *gatherState, o *occurrence, r int) {
 		j.ownUnseen.Add(r)
 	} else if whole := j.wholeAt(o, r, at.total+own.Bytes); whole != nil &&
 		j.facts.check.isConcatenation(whole, append([]*ledger.Operand{own}, at.received...)) {
-		j.checks++
+		j.agrees(whole)
 		return
 	}
 	switch {

@@ -2,9 +2,9 @@ package combine
 
 import (
 	"cmp"
-	"math"
 	"slices"
 
+	weight "github.com/commq/commq/detect/evidence"
 	"github.com/commq/commq/detect/ledger"
 	"github.com/commq/commq/detect/rankset"
 	"github.com/commq/commq/schema"
@@ -387,7 +387,7 @@ func (f *folding) conclude(b *match, list []*occurrence, roots []int32) bool {
 		return true
 	case f.equal.isStrong() && n >= 3 && b.op == ledger.Allreduce:
 		b.proof.Basis = ledger.ByPayload // with an operation of the program's own
-		b.proof.Bits = min(maxEqualBits, contributionBits(list)*float64(max(f.equal.changed[0], f.equal.changed[1])))
+		b.proof.Bits = weight.EqualBits(firstHashes(list), max(f.equal.changed[0], f.equal.changed[1]))
 		return true
 	}
 	b.proof.Basis = ledger.ByStructure
@@ -411,23 +411,16 @@ func (f *folding) conclude(b *match, list []*occurrence, roots []int32) bool {
 	return false
 }
 
-// maxEqualBits limits what equal payloads tell: with an operation of the program's own, no result is compared.
-const maxEqualBits = 16
-
-// contributionBits returns the collision entropy of what ranks send first: how surprising it is that two payloads are
-// equal. It is limited by what the number of payloads can show, and by blockBits.
-func contributionBits(list []*occurrence) float64 {
-	count, all, equal := map[int64]float64{}, 0.0, 0.0
+// firstHashes returns the hashes of what ranks send first.
+func firstHashes(list []*occurrence) (out []int64) {
 	for _, o := range list {
 		for _, events := range o.events {
 			if m := nthSend(events, 0); m != nil {
-				equal += count[m.Hash]
-				count[m.Hash]++
-				all++
+				out = append(out, m.Hash)
 			}
 		}
 	}
-	return min(blockBits, math.Log2((all*(all-1)/2+2)/(equal+1)))
+	return out
 }
 
 // minOwnBytes is the least size of values that a program may combine by an operation of its own. Fewer bytes without a

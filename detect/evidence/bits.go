@@ -19,6 +19,7 @@ type Finding struct {
 	places   []ledger.Place
 	sent     map[ledger.Place]int64 // its messages by place
 	messages int64
+	pulled   bool                      // those that ask decide who gets its payloads
 	again    map[*ledger.Instance]bool // instances whose payload all ranks had from another one of the finding
 }
 
@@ -157,8 +158,15 @@ func (w *Weigher) spread(f *Finding) float64 {
 	if f.isPart() { // the first payload only shows which ranks they are
 		extra.exact--
 	}
+	if blocks > 1 {
+		extra.exact *= w.independent(f)
+	}
 	habit := -math.Log2(q) + extra.exact*coverBits(n)
-	return min(spread*each-f.rankChoices(), habit) - extra.choices - logChoose(spread+t.ended+t.singles, spread)
+	bits := min(spread*each-f.rankChoices(), habit) - extra.choices - logChoose(spread+t.ended+t.singles, spread)
+	if bits > wantBits(spread) && w.arePulled(f) {
+		bits, f.pulled = wantBits(spread), true
+	}
+	return bits
 }
 
 // neighbours returns how many ranks send to neighbours, and how many have a payload on average: one of these and its
@@ -203,17 +211,21 @@ func (f *Finding) redundant(blocks int) (r redundancy) {
 	return r
 }
 
+// wantBits is the evidence of payloads that go to those who ask for them. How many ranks want a payload is anything, so
+// the chance that all want all of s payloads is 1/(s+1) (Laplace).
+func wantBits(spread float64) float64 { return math.Log2(spread + 1) }
+
 // structure returns the bits of who sends to whom. Broadcasts have none: tokens, answers and halos of a constant look
 // like them.
 func (w *Weigher) structure(f *Finding) float64 {
 	times, n := float64(f.times()), float64(len(f.Ranks))
 	each := max(1, n-2) * math.Log2(max(2, n-1))
-	switch f.Op {
-	case ledger.Bcast:
+	switch {
+	case f.Op == ledger.Bcast || f.pulled:
 		return 0
-	case ledger.Barrier:
+	case f.Op == ledger.Barrier:
 		each = coverBits(n)
-	case ledger.Alltoall, ledger.Alltoallv:
+	case f.Op == ledger.Alltoall || f.Op == ledger.Alltoallv:
 		each = n * ((n-1)*math.Log2(n-1) - logFactorial(n-1))
 	}
 	return times*each + f.order() - f.placements(w.others(f), times)

@@ -15,12 +15,14 @@ type Weigher struct {
 	samples  map[ledger.Place][]*ledger.CellSample // the first messages
 	findings map[ledger.Place][]*Finding
 	cached   map[string]traffic // by places: the messages that are in no instance
+	sample   *ledger.Sample
+	received map[int32]*inbox // nil: not made yet
 }
 
 // NewWeigher returns a Weigher for all findings of a ledger. Their instances must have whole messages, not pieces.
 // sample has the first messages of each kind, and used the number of messages that each place sends.
 func NewWeigher(l *ledger.Ledger, sample *ledger.Sample, used map[ledger.Place]int64, all []*Finding) *Weigher {
-	w := &Weigher{messages: l.Messages, owners: ledger.NewOwners(l.Messages, l.Found), used: used,
+	w := &Weigher{messages: l.Messages, owners: ledger.NewOwners(l.Messages, l.Found), used: used, sample: sample,
 		samples: map[ledger.Place][]*ledger.CellSample{}, findings: map[ledger.Place][]*Finding{}, cached: map[string]traffic{}}
 	for _, of := range sample.Order {
 		p := ledger.PlaceOf(of.Cell.Comm, of.Cell.Tag, of.Cell.Site)
