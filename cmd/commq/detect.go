@@ -116,6 +116,8 @@ func (o *detectOptions) check() error {
 		return fmt.Errorf("--completeness %v: want a fraction from 0 to 1", o.options.Completeness)
 	case o.options.Messages && o.format != "json":
 		return fmt.Errorf("--messages: only --format json has room for them")
+	case o.replay.replay && o.format != "table" && o.format != "json":
+		return fmt.Errorf("--replay with --format %s: only table and json have room for what was measured", o.format)
 	}
 	return errors.Join(oneOf("format", o.format, detectFormats[:]...), o.price.check())
 }

@@ -20,9 +20,10 @@ func (p *Report) Text(w io.Writer) error {
 		for _, r := range append(f.remarks(), f.Price.Remarks(p.Pricing)...) {
 			fmt.Fprintf(&s, "   %s\n", r)
 		}
+		fmt.Fprintf(&s, "   %s\n", f.place())
 		for _, group := range f.sites() {
 			for k := range group.sites {
-				fmt.Fprintf(&s, "   %s: %s\n", group.does, group.sites[k].text())
+				fmt.Fprintf(&s, "      %s: %s\n", group.does, group.sites[k].text())
 			}
 		}
 	}
@@ -98,7 +99,7 @@ func (p *Report) CSV(w io.Writer) error {
 		"message_bytes", "send_sites", "receive_sites", "completion_sites", "certainty", "bits", "basis", "reductions",
 		"kept_ranks", "others", "alternatives"}}
 	if p.Pricing != nil {
-		rows[0] = append(rows[0], "replaced_ns", "saved_ns", "pays_from")
+		rows[0] = append(rows[0], "replaced_ns", "saved_ns", "pays_from", "called_as", "problem")
 	}
 	for i := range p.Findings {
 		f := &p.Findings[i]
@@ -133,9 +134,10 @@ func (f *Finding) cells(g *Group) []string {
 		spaced(g.KeptRanks), strings.Join(f.Others, " "), strings.Join(alternatives, "; ")}
 }
 
-// priceCells returns replaced_ns, saved_ns and pays_from; empty where they are not known.
+// priceCells returns replaced_ns, saved_ns and pays_from, empty where they are not known, what the call is priced as, and
+// why there is no price.
 func priceCells(p *price.Price) []string {
-	out := []string{"", "", ""}
+	out := []string{"", "", "", p.CalledAs, p.Problem}
 	if p.SavedNs != nil {
 		out[0], out[1] = strconv.FormatInt(*p.ReplacedNs, 10), strconv.FormatInt(*p.SavedNs, 10)
 	}

@@ -204,7 +204,7 @@ func (k *maker) report(name string, m *schema.Manifest, r *detect.Result) *Repor
 func (k *maker) finding(f *detect.Finding) Finding {
 	p := Finding{Operation: f.Operation.String(), PayloadBytesMin: f.BytesMin, PayloadBytesMax: f.BytesMax,
 		Segments: f.Segments, Instances: f.Instances, Repeats: f.Repeats, Messages: f.Messages, MessageBytes: f.MessageBytes,
-		Certainty: f.Certainty.String(), Bits: math.Round(10*f.Bits) / 10, Basis: f.Basis.String(), Reductions: append([]string{}, f.Reductions...), Checks: f.Checks,
+		Certainty: f.Certainty.String(), Bits: math.Floor(10*f.Bits) / 10, Basis: f.Basis.String(), Reductions: append([]string{}, f.Reductions...), Checks: f.Checks,
 		SendSites: k.places(f.SendSites), ReceiveSites: k.places(f.RecvSites), CompletionSites: k.places(f.DoneSites)}
 	for _, op := range f.Others {
 		p.Others = append(p.Others, op.String())

@@ -22,8 +22,34 @@ func TestVerifiedFindingInWords(t *testing.T) {
 	if got := p.Scope(); got != s {
 		t.Errorf("the table says %q, want %q", got, s)
 	}
-	if got, want := p.remarks(), []string{"verified (42 bits): 42 payloads compared, all agree"}; !slices.Equal(got, want) {
+	if got, want := p.remarks(), []string{"verified (41 bits): 42 payloads compared, all agree"}; !slices.Equal(got, want) {
 		t.Errorf("the table remarks %q, want %q", got, want)
+	}
+}
+
+// TestPlaceOfTheCall: the functions to change, of ranks that send and of those that only receive.
+func TestPlaceOfTheCall(t *testing.T) {
+	in := func(names ...string) (out []Site) {
+		for k, name := range names {
+			out = append(out, Site{Function: name, Place: fmt.Sprint("a.c:", k)})
+		}
+		return out
+	}
+	rooted := []Group{{Roots: []int32{3}}}
+	for _, c := range []struct {
+		finding Finding
+		want    string
+	}{
+		{Finding{SendSites: in("sum", "sum"), ReceiveSites: in("sum"), CompletionSites: in("sum")}, "call it in sum instead of"},
+		{Finding{Groups: rooted, SendSites: in("master"), ReceiveSites: in("worker")},
+			"call it in master, and in worker on ranks that only receive, instead of"},
+		{Finding{SendSites: in("give"), ReceiveSites: in("ready"), CompletionSites: in("take")},
+			"call it in give, where ranks send, instead of"},
+		{Finding{SendSites: in(""), ReceiveSites: in("")}, "call it instead of"},
+	} {
+		if got := c.finding.place(); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
+		}
 	}
 }
 

@@ -69,5 +69,11 @@ func (f *Finding) properties(pricing *price.Pricing) *sarif210.PropertyBag {
 	if p.PaysFrom != nil {
 		bag.Add("pays_from", *p.PaysFrom)
 	}
+	if p.CalledAs != "" {
+		bag.Add("called_as", p.CalledAs)
+	}
+	if p.Problem != "" {
+		bag.Add("problem", p.Problem)
+	}
 	return bag
 }

@@ -3,6 +3,8 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -215,11 +217,39 @@ func (f *Finding) groups() string {
 
 // evidence tells the certainty of a finding, its bits and the reason.
 func (f *Finding) evidence() string {
-	text := fmt.Sprintf("%s (%.0f bits): %s", f.Certainty, f.Bits, f.reason())
+	text := fmt.Sprintf("%s (%.0f bits): %s", f.Certainty, math.Floor(f.Bits), f.reason())
 	if f.Certainty == detect.Candidate.String() {
 		return text + "; chance may have done it"
 	}
 	return text
+}
+
+// place tells in which functions to call the collective; the calls that go away follow.
+func (f *Finding) place() string {
+	senders, receivers := functions(f.SendSites), functions(f.ReceiveSites, f.CompletionSites)
+	only := slices.DeleteFunc(receivers, func(name string) bool { return slices.Contains(senders, name) })
+	switch {
+	case len(senders) == 0:
+		return "call it instead of"
+	case len(only) == 0:
+		return fmt.Sprintf("call it in %s instead of", strings.Join(senders, ", "))
+	case len(f.Groups) > 0 && len(f.Groups[0].Roots) > 0:
+		return fmt.Sprintf("call it in %s, and in %s on ranks that only receive, instead of", strings.Join(senders, ", "),
+			strings.Join(only, ", "))
+	}
+	return fmt.Sprintf("call it in %s, where ranks send, instead of", strings.Join(senders, ", "))
+}
+
+// functions returns the functions of call sites, each once.
+func functions(lists ...[]Site) (out []string) {
+	for _, list := range lists {
+		for i := range list {
+			if name := list[i].Function; name != "" && !slices.Contains(out, name) {
+				out = append(out, name)
+			}
+		}
+	}
+	return out
 }
 
 // reason tells what a finding rests on.
