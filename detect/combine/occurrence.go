@@ -24,14 +24,12 @@ func (g *group) cut(times, most int64) []*occurrence {
 	if n == 0 {
 		return nil
 	}
-	out := make([]*occurrence, n)
+	out, room := make([]*occurrence, n), g.eventRoom(times)
 	for j := range out {
-		o := &occurrence{events: make([][]ledger.Event, len(g.ranks)), after: make([]int64, len(g.ranks)),
-			before: make([]int64, len(g.ranks))}
+		o := room.occurrence()
 		for k, list := range g.lists {
 			per := int(g.count[k] / times)
-			src, _ := slices.BinarySearch(g.ranks, g.ways[k].Src)
-			dst, _ := slices.BinarySearch(g.ranks, g.ways[k].Dst)
+			src, dst := room.ends[k][0], room.ends[k][1]
 			for _, m := range list[j*per : (j+1)*per] {
 				o.messages = append(o.messages, m)
 				o.events[src] = append(o.events[src], ledger.Event{M: m, Send: true})
@@ -54,6 +52,43 @@ func (g *group) cut(times, most int64) []*occurrence {
 		out[j] = o
 	}
 	return out
+}
+
+// eventRoom is how much each occurrence of a group has.
+type eventRoom struct {
+	messages int
+	events   []int    // of the ranks before one, by its place in the group; the last is the sum
+	ends     [][2]int // of each way: the places of its source and destination
+}
+
+// eventRoom returns what one of so many occurrences of the group has.
+func (g *group) eventRoom(times int64) *eventRoom {
+	room := &eventRoom{events: make([]int, len(g.ranks)+1), ends: make([][2]int, len(g.ways))}
+	for k, way := range g.ways {
+		src, _ := slices.BinarySearch(g.ranks, way.Src)
+		dst, _ := slices.BinarySearch(g.ranks, way.Dst)
+		room.ends[k] = [2]int{src, dst}
+		per := int(g.count[k] / times)
+		room.messages += per
+		room.events[src+1] += per
+		room.events[dst+1] += per
+	}
+	for r := range g.ranks {
+		room.events[r+1] += room.events[r]
+	}
+	return room
+}
+
+// occurrence returns an empty occurrence in which all messages have room.
+func (room *eventRoom) occurrence() *occurrence {
+	n := len(room.events) - 1
+	seqs, events := make([]int64, 2*n), make([]ledger.Event, room.events[n])
+	o := &occurrence{messages: make([]*ledger.Operand, 0, room.messages), events: make([][]ledger.Event, n),
+		after: seqs[:n:n], before: seqs[n:]}
+	for r := range n {
+		o.events[r] = events[room.events[r]:room.events[r]:room.events[r+1]]
+	}
+	return o
 }
 
 // walk visits the sends and receives in an order in which each send precedes its receive. It stops when visit returns

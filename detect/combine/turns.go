@@ -187,7 +187,9 @@ func setBounds(list []*occurrence) {
 
 // sortEvents sorts the events of a rank into program order.
 func sortEvents(events []ledger.Event) {
-	slices.SortStableFunc(events, ledger.CompareEvents)
+	if !slices.IsSortedFunc(events, ledger.CompareEvents) {
+		slices.SortStableFunc(events, ledger.CompareEvents)
+	}
 }
 
 func sortMessages(list []*ledger.Operand) {
