@@ -142,6 +142,7 @@ func (d *detector) compose() error {
 		}
 	}
 	spread.PutBack(&d.ledger, aside)
+	spread.Arrange(rules, &d.ledger, d.census.Sample, d.run.Comms)
 	return nil
 }
 

@@ -116,6 +116,7 @@ func (c *combiner) findMatches(s *ledger.Sample) []*match {
 	}
 	all = append(all, c.findUpDown(s, all)...)
 	all = append(all, c.findBruck(s)...)
+	all = append(all, c.findPacked(s)...)
 	slices.SortStableFunc(all, func(a, b *match) int {
 		return cmp.Or(cmp.Compare(a.proof.Basis/ledger.ByStructure, b.proof.Basis/ledger.ByStructure),
 			cmp.Compare(len(b.group.ranks), len(a.group.ranks)),
@@ -169,7 +170,14 @@ func (c *combiner) functionScopes() []func(ledger.Cell) (ledger.Cell, bool) {
 		k.Site, k.Tag = f, 0
 		return k, known
 	}
-	return []func(ledger.Cell) (ledger.Cell, bool){in, func(k ledger.Cell) (ledger.Cell, bool) { k.Bytes = ledger.AnySize; return in(k) }}
+	untagged := func(k ledger.Cell) (ledger.Cell, bool) { k.Bytes = ledger.AnySize; return in(k) }
+	tagged := func(k ledger.Cell) (ledger.Cell, bool) { // a compiler may unroll a loop, and another one sends other tags
+		tag := k.Tag
+		k, known := untagged(k)
+		k.Tag = tag
+		return k, known
+	}
+	return []func(ledger.Cell) (ledger.Cell, bool){in, untagged, tagged}
 }
 
 // key identifies a group by its cells and one of its ranks: groups of the same cells share no rank.

@@ -6,6 +6,8 @@
 //	occurrence.go  one repetition of a group: which messages belong to it
 //	search.go      tries the operations on a group, cheapest first
 //	gather.go      gathers and scatters; turns.go those whose ranks take turns
+//	blocks.go      what the order, tags and sizes of blocks say about gathers and scatters
+//	packed.go      trees and scans of packed objects, which show by their shape alone
 //	reduce.go      reductions and scans; reducescatter.go reductions to blocks
 //	bruck.go       operations in log2(ranks) rounds after Bruck and others
 //	check.go       what sums and first elements of payloads say about MPI_Ops

@@ -21,12 +21,15 @@ type facts struct {
 	records   map[int32][]*ledger.Operand // by rank, in program order: payloads from commq_send_to_self and messages to itself
 	sends     map[int32][]*ledger.Operand // by rank, in program order: all sends, to compare with results
 	tokens    map[int32][]ledger.Message  // by rank, in program order: empty messages that it sends
+	stars     map[int32][]star            // by communicator
+	received  map[receiver]map[int32]bool // the call sites whose messages a call receives
 	oversized int64                       // the number of messages not examined because their rank sets need too much memory
 }
 
 // index lists the sends and the records of every rank in program order.
 func (f *facts) index(s *ledger.Sample, selves []Self) {
 	f.sample = s
+	f.indexStars(s)
 	f.sends, f.records = map[int32][]*ledger.Operand{}, map[int32][]*ledger.Operand{}
 	for i := range selves {
 		r := &selves[i]

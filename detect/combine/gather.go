@@ -122,6 +122,11 @@ func (j *joiner) conclude(b *match, roots []int32, same bool, times int) bool {
 		return true
 	}
 	b.checks = j.checks
+	order := j.orderEvidence(roots[0], times, j.g.blocksOf(b.instances[0].messages, roots[0]))
+	apart := !j.backward || j.facts.receivedApart(j.g) // the first tasks go out in order, too, and others follow
+	if apart {
+		b.proof.Order = order
+	}
 	b.op = map[bool]ledger.Operation{false: ledger.Gather, true: ledger.Scatter}[j.backward]
 	if !same {
 		b.op++
@@ -140,15 +145,10 @@ func (j *joiner) conclude(b *match, roots []int32, same bool, times int) bool {
 			// what comes to one address is combined as it comes, or else used at once
 			b.op, b.proof.Others = ledger.Reduce, []ledger.Operation{ledger.Gather}
 		}
-		order := 0.0
-		if j.inOrder {
-			order = float64(times) * weight.OrderBits(len(j.g.ranks))
-		}
-		if !j.backward { // the first tasks go out in order, too
-			b.proof.Order = order
-		}
 		// of blocks of any size that are passed on in others nothing tells that they are in there
-		return (same || order >= minOrderBits && j.passedOn == 0) && (slices.Min(roots) == slices.Max(roots) || rootsTakeTurns(roots)) && j.facts.coversComm(j.g) && j.facts.sendsNothingElse(j.g)
+		return apart && (same || order >= minOrderBits && j.passedOn == 0) &&
+			(slices.Min(roots) == slices.Max(roots) || rootsTakeTurns(roots)) && j.facts.coversComm(j.g) &&
+			j.facts.sendsNothingElse(j.g)
 	}
 	return true
 }

@@ -85,7 +85,7 @@ func (w *Weigher) Weigh(f *Finding) (bits float64, basis ledger.Basis) {
 		return max(shape, 0), f.Basis
 	case f.Op.Neighborly() && f.times() == 1: // nothing tells that these are all neighbours
 		return max(payload, shape, 0), ledger.ByStructure
-	case payload >= VerifiedBits || payload >= shape:
+	case payload >= VerifiedBits || payload >= shape || f.Op == ledger.Bcast && shape == 0:
 		return max(payload, 0), ledger.ByPayload
 	}
 	return max(shape, 0), ledger.ByStructure
@@ -215,20 +215,33 @@ func (f *Finding) redundant(blocks int) (r redundancy) {
 // the chance that all want all of s payloads is 1/(s+1) (Laplace).
 func wantBits(spread float64) float64 { return math.Log2(spread + 1) }
 
-// structure returns the bits of who sends to whom. Broadcasts have none: tokens, answers and halos of a constant look
-// like them.
+// structure returns the bits of who sends to whom. Broadcasts have none unless the root sends in the order of ranks:
+// tokens, answers and halos of a constant look like them.
 func (w *Weigher) structure(f *Finding) float64 {
 	times, n := float64(f.times()), float64(len(f.Ranks))
 	each := max(1, n-2) * math.Log2(max(2, n-1))
 	switch {
-	case f.Op == ledger.Bcast || f.pulled:
+	case f.pulled:
 		return 0
+	case f.Op == ledger.Bcast:
+		return f.arranged()
 	case f.Op == ledger.Barrier:
 		each = coverBits(n)
 	case f.Op == ledger.Alltoall || f.Op == ledger.Alltoallv:
 		each = n * ((n-1)*math.Log2(n-1) - logFactorial(n-1))
 	}
 	return times*each + f.order() - f.placements(w.others(f), times)
+}
+
+// arranged returns the bits of the order in which the roots of broadcasts send; 0 unless all do.
+func (f *Finding) arranged() (bits float64) {
+	for _, i := range f.Instances {
+		if i.Arranged == 0 {
+			return 0
+		}
+		bits += i.Arranged
+	}
+	return bits
 }
 
 // order returns the bits of the order in which the blocks of gathers come.

@@ -108,6 +108,9 @@ type Instance struct {
 	Last     int64 // send_seq of its last message
 	Buffer   int64 // address of the payload at the root
 
+	// Arranged is the evidence in bits of the order in which the root of a broadcast sends; 0 if it is in none.
+	Arranged float64
+
 	// More is how often the operation is done besides, by the same calls. Rows then has the rows of all times, for each
 	// of Messages, and perhaps those of other instances like it.
 	More int64

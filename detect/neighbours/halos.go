@@ -46,7 +46,7 @@ type Input struct {
 // the number of messages of exchanges that exceed in.Room.
 func Find(in *Input, l *ledger.Ledger, first *ledger.Sample) (beyond int64, err error) {
 	taken := ledger.NewOwners(l.Messages, l.Found) // a message is also taken if one of its pieces is
-	s := search{minRanks: in.MinRanks, taken: taken, first: first}
+	s := search{minRanks: in.MinRanks, comms: in.Comms, lines: in.Lines, taken: taken, first: first}
 	found := s.find(first)
 	cells := func(visit func(map[ledger.Cell]bool)) {
 		for _, h := range found {
@@ -88,6 +88,8 @@ func record(l *ledger.Ledger, found []*halo) {
 type search struct {
 	*index
 	minRanks int
+	comms    []run.Comm
+	lines    map[int32]int32 // of call sites
 	taken    *ledger.Owners
 	first    *ledger.Sample // the first messages of each cell
 }
@@ -117,14 +119,19 @@ func (x *search) find(s *ledger.Sample) (out []*halo) {
 		for _, p := range x.divide(used, scope.key) {
 			parts = append(parts, mergeDisjoint(x.classify(x.bundles(&p, scope.endsAtRepeat)))...)
 		}
+		var pairs []*halo
 		parts = slices.DeleteFunc(x.mergeSimultaneous(x.mutual(parts)), func(h *halo) bool {
 			key := fmt.Sprint(h.comm, h.ways, h.sendPlaces())
-			if !x.isHalo(h, known[key]) {
-				return true
+			if x.isHalo(h, known[key]) {
+				known[key] = true
+				return false
 			}
-			known[key] = true
-			return false
+			if x.isPairwise(h) {
+				pairs = append(pairs, h)
+			}
+			return true
 		})
+		parts = append(parts, x.axes(pairs, slices.Concat(out, parts))...)
 		for _, h := range parts {
 			for _, in := range h.instances {
 				for _, m := range in {

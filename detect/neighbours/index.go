@@ -112,6 +112,9 @@ func (x *index) sortEvents(ranks int) {
 	}
 }
 
+// eventsOf returns the events of a rank.
+func (x *index) eventsOf(rank int32) []event { return x.events[x.first[rank]:x.first[rank+1]] }
+
 // rank returns the rank of an event.
 func (x *index) rank(e event) int32 {
 	if m := x.list[e.message()]; e.sends() {

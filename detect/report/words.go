@@ -261,6 +261,8 @@ func (f *Finding) reason() string {
 		return "sizes fit, and blocks lie side by side in memory"
 	case f.Basis == detect.ByStructure.String() && f.BetweenNeighbors():
 		return "who sends to whom and when fits in every instance; no payload was compared"
+	case f.Basis == detect.ByStructure.String() && f.Operation == ledger.Bcast.String():
+		return "the root sends the same to all others, in the order of their ranks and at calls that do nothing else"
 	case f.Basis == detect.ByStructure.String():
 		return "who sends to whom, when and how much fits in every instance; no payload could be compared"
 	case f.Checks > 0:

@@ -10,6 +10,7 @@
 //	compose.go         segmented broadcasts, and allgathers made of broadcasts
 //	crossed.go         withdraws broadcasts that are pieces of an exchange
 //	alltoall.go        direct exchanges of every rank with every other
+//	arranged.go        weighs that a root sends to all others in their order
 //	replies.go         withdraws exchanges whose messages answer others
 //	neighbourhoods.go  broadcasts of each rank to neighbours of its own
 package spread
