@@ -91,6 +91,48 @@ var irregular = []string{
 	"write_in_turn MPI_Gatherv [] inferred 0-5 [0] 6 x 2080 by 30 kept 0",
 }
 
+// shapes are the collectives that testdata/programs/shapes.c does by hand.
+var shapes = []string{
+	"borders MPI_Neighbor_alltoall [] inferred 0-5 [] 6 x 256 by 48 kept ",
+	"collect_state MPI_Gatherv [] inferred 0-5 [0] 2 x 1504 by 10 kept 0",
+	"distribute_state MPI_Scatterv [] inferred 0-5 [0] 1 x 1504 by 5 kept 0",
+	"reduce_objects MPI_Reduce [] inferred 0-5 [0 1 2 3 4 5] 6 x 58 by 35 kept 0-5",
+	"scan_objects MPI_Scan [] inferred 0-5 [] 6 x 85 by 84 kept 0-5",
+	"swap_borders MPI_Neighbor_alltoall [] inferred 0-3 [] 24 x 192 by 96 kept ",
+	"swap_borders MPI_Neighbor_alltoall [] inferred 0-5 [] 6 x 192 by 36 kept ",
+	"tell_once MPI_Bcast [] inferred 0-5 [0] 1 x 4 by 5 kept ",
+}
+
+// TestDetectFindsShapes captures collectives that show by who sends to whom, on six ranks: done once, of constants, of
+// packed objects, and exchanges along axes of two ranks. It must find nothing in tasks of which the first go out in
+// order, nor in a sort along the edges of a square.
+func TestDetectFindsShapes(t *testing.T) {
+	captureEnvironment(t)
+	for _, library := range []string{"openmpi", "mpich"} {
+		t.Run(library, func(t *testing.T) { detectsIn(t, library, "shapes", shapes) })
+	}
+}
+
+// detectsIn captures a program on six ranks, and wants these findings besides candidates, in the words of combinedLines.
+func detectsIn(t *testing.T, library, name string, want []string) {
+	t.Helper()
+	commq(t, "capture", "build", "--mpi", library)
+	exe, store := program{name: name}.build(t, library,
+		flavour{"c", ".c", "mpicc.", []string{"-w", "-g"}}), t.TempDir()
+	if out := commq(t, "capture", "--store", store, "--name", name, "-q", "--hash", "crc64", "-n", "6",
+		"--", exe); out != "ok\n" {
+		t.Fatalf("the program prints %q, want ok", out)
+	}
+	var d report.Report
+	if err := json.Unmarshal([]byte(commq(t, "detect", "--store", store, "--run", name, "--format",
+		"json")), &d); err != nil {
+		t.Fatal(err)
+	}
+	if diff := gocmp.Diff(want, combinedLines(&d)); diff != "" {
+		t.Errorf("want, got:\n%s", diff)
+	}
+}
+
 // TestDetectFindsIrregular captures collectives that programs do in irregular ways, on six ranks: exchanges without some
 // pairs of ranks, blocks that come in turn or into one buffer, operations of the program's own on bytes, steps as tags.
 // It must find nothing in tasks that a master deals out, in tokens, acknowledgements and ping-pongs, and in what leaves
@@ -98,23 +140,7 @@ var irregular = []string{
 func TestDetectFindsIrregular(t *testing.T) {
 	captureEnvironment(t)
 	for _, library := range []string{"openmpi", "mpich"} {
-		t.Run(library, func(t *testing.T) {
-			commq(t, "capture", "build", "--mpi", library)
-			exe, store := program{name: "irregular"}.build(t, library,
-				flavour{"c", ".c", "mpicc.", []string{"-w", "-g"}}), t.TempDir()
-			if out := commq(t, "capture", "--store", store, "--name", "irregular", "-q", "--hash", "crc64", "-n", "6",
-				"--", exe); out != "ok\n" {
-				t.Fatalf("the program prints %q, want ok", out)
-			}
-			var d report.Report
-			if err := json.Unmarshal([]byte(commq(t, "detect", "--store", store, "--run", "irregular", "--format",
-				"json")), &d); err != nil {
-				t.Fatal(err)
-			}
-			if diff := gocmp.Diff(irregular, combinedLines(&d)); diff != "" {
-				t.Errorf("want, got:\n%s", diff)
-			}
-		})
+		t.Run(library, func(t *testing.T) { detectsIn(t, library, "irregular", irregular) })
 	}
 }
 

@@ -114,8 +114,8 @@ func (f *facts) alike(g *group, hub int32, sizes []int64) (n int) {
 	return min(n, maxAlike)
 }
 
-// tagsTellRanks reports whether the messages of a group have a tag for each rank other than the hub, ascending with the
-// ranks in the order of the communicator.
+// tagsTellRanks reports whether the messages of a group have a tag for each rank other than the hub, ascending with
+// the ranks in the order of the communicator.
 func (f *facts) tagsTellRanks(g *group, hub int32) bool {
 	tagOf := map[int32]int32{}
 	for _, of := range g.cells {
@@ -162,8 +162,8 @@ func (f *facts) receivedApart(g *group) bool {
 	return true
 }
 
-// orderEvidence returns the bits of the order in which blocks come to a root (backward: go out), in every occurrence, of
-// tags that tell the ranks, and of the same blocks at other calls. sizes are those of one occurrence by rank.
+// orderEvidence returns the bits of the order in which blocks come to a root (backward: go out), in every occurrence,
+// of tags that tell the ranks, and of the same blocks at other calls. sizes are those of one occurrence by rank.
 func (j *joiner) orderEvidence(root int32, times int, sizes []int64) float64 {
 	if !j.inOrder {
 		return 0

@@ -9,8 +9,8 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// minPackedRanks is the least number of ranks of a tree or scan of packed objects: among fewer every tree is a star or a
-// chain.
+// minPackedRanks is the least number of ranks of a tree or scan of packed objects: among fewer every tree is a star or
+// a chain.
 const minPackedRanks = 4
 
 // packedScopes group all messages of a call site, of a tag and of a function: packed objects have any size, and a
@@ -70,11 +70,13 @@ func (g *group) quietest() []int32 {
 
 // arePacked reports whether no message of a group has a datatype with numbers.
 func (f *facts) arePacked(g *group) bool {
-	return !slices.ContainsFunc(g.cells, func(of *ledger.CellSample) bool { return f.check.kinds[of.Cell.Datatype].class != opaque })
+	return !slices.ContainsFunc(g.cells, func(of *ledger.CellSample) bool {
+		return f.check.kinds[of.Cell.Datatype].class != opaque
+	})
 }
 
-// packedReduction returns the reduction to a root that a group repeats, or nil. The root may send the result to another
-// rank, which then is the root of that time.
+// packedReduction returns the reduction to a root that a group repeats, or nil. The root may send the result to
+// another rank, which then is the root of that time.
 func packedReduction(f *facts, g *group, root int32) *match {
 	tree, onward := g.without(func(w ledger.Way) bool { return w.Src == root })
 	times := tree.evenly(len(g.ranks) - 1)
@@ -148,7 +150,8 @@ func (g *group) without(out func(ledger.Way) bool) (rest *group, messages []*led
 			messages = append(messages, g.lists[k]...)
 			continue
 		}
-		rest.ways, rest.lists, rest.count = append(rest.ways, w), append(rest.lists, g.lists[k]), append(rest.count, g.count[k])
+		rest.ways, rest.lists = append(rest.ways, w), append(rest.lists, g.lists[k])
+		rest.count = append(rest.count, g.count[k])
 	}
 	slices.SortFunc(messages, func(a, b *ledger.Operand) int { return cmp.Compare(a.SendSeq, b.SendSeq) })
 	return rest, messages
@@ -168,8 +171,9 @@ func (g *group) placeOf(rank int32) int {
 	return at
 }
 
-// treeOf reports whether what reaches a root in an occurrence comes up a tree, which is neither a star nor a chain: each
-// other rank sends once what it has, after all that it gets. spare is the number of messages that do not reach the root.
+// treeOf reports whether what reaches a root in an occurrence comes up a tree, which is neither a star nor a chain:
+// each other rank sends once what it has, after all that it gets. spare is the number of messages that do not reach the
+// root.
 func (f *facts) treeOf(g *group, o *occurrence, root int32) (spare int, ok bool) {
 	n := len(g.ranks)
 	needed := o.pastOf(g.placeOf(root))
@@ -224,8 +228,8 @@ func (o *occurrence) pastOf(place int) map[*ledger.Operand]bool {
 	return past
 }
 
-// passOn adds to instances the messages by which the root sends the result to another rank, which it does once at most,
-// after it has got all and before the next instance. left is the number of those behind all instances.
+// passOn adds to instances the messages by which the root sends the result to another rank, which it does once at
+// most, after it has got all and before the next instance. left is the number of those behind all instances.
 func passOn(instances []repetition, onward []*ledger.Operand, list []*occurrence, root int) (left int, ok bool) {
 	for k, o := range list {
 		if len(onward) == 0 || onward[0].SendSeq > o.before[root] {
@@ -265,8 +269,8 @@ func packedScan(f *facts, g *group) *match {
 // interval is ranks from first to last, in the order of their communicator.
 type interval struct{ first, last int }
 
-// isScan reports whether each rank hears of all before it, and some rank of no others than these and itself: what it gets
-// is always of ranks next to those of which it has heard, so that no order is changed.
+// isScan reports whether each rank hears of all before it, but not each of all. What a rank gets is always of ranks next
+// to those of which it has heard, so the order of ranks is kept.
 func (f *facts) isScan(g *group, o *occurrence) bool {
 	order, n := f.order(g), len(g.ranks)
 	heard, carried := make([]interval, n), map[*ledger.Operand]interval{}

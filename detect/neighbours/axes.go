@@ -24,9 +24,9 @@ func (x *search) isPairwise(h *halo) bool {
 	return x.areInTurn(h)
 }
 
-// axes returns the pairwise exchanges that are exchanges along an axis of a grid with two ranks along it: with
-// others, as often as they, they join the ranks to a grid. The steps of recursive doubling join them, too. So one of the
-// others must be along an axis of more ranks, or each sends twice, to the neighbours on both sides, which are one.
+// axes returns the pairwise exchanges along an axis of two ranks: together with other exchanges, which are done as
+// often, they join the ranks to a grid. The steps of recursive doubling join them, too. So either one of the others is
+// along an axis of more ranks, or each sends twice, to the neighbours on both sides, which are one rank.
 func (x *search) axes(pairs, others []*halo) (out []*halo) {
 	for _, p := range pairs {
 		same := slices.DeleteFunc(slices.Clone(pairs), func(q *halo) bool { return !q.goesWith(p) })
@@ -88,11 +88,11 @@ func (x *search) order(h *halo) []int32 {
 	return h.ranks
 }
 
-// sendsTwice reports whether each rank sends to its partner twice each time, messages of one size: before it receives any,
-// or one after the other by the same line. sites are those of all exchanges that may be along axes of the same grid.
+// sendsTwice reports whether each rank sends to its partner twice each time, messages of one size: before it receives
+// any, or one after the other by the same line. sites are those of all exchanges that may be along axes of the same grid.
 func (x *search) sendsTwice(h *halo, sites map[int32]bool) bool {
-	return !slices.ContainsFunc(h.instances, func(in []*ledger.Operand) bool { return len(in) != 2*len(h.ways) || !areTwins(in) }) ||
-		x.repeatsAtOnce(h, sites)
+	single := func(in []*ledger.Operand) bool { return len(in) != 2*len(h.ways) || !areTwins(in) }
+	return !slices.ContainsFunc(h.instances, single) || x.repeatsAtOnce(h, sites)
 }
 
 // areTwins reports whether all messages from one rank to another have the same size and datatype.

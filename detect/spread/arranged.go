@@ -51,8 +51,8 @@ type arrangement struct {
 	foreign map[ledger.Place]bool // what is sent there is received where other places' messages are, too
 }
 
-// isInOrder reports whether a root sends a payload that is not empty to all others of a communicator, at one place and in
-// the order of ranks, perhaps beginning behind its own.
+// isInOrder reports whether a root sends a payload that is not empty to all others of a communicator, at one place and
+// in the order of ranks, perhaps beginning behind its own.
 func (a *arrangement) isInOrder(i *ledger.Instance) bool {
 	m := &a.ledger.Messages[i.Messages[0]]
 	members := a.members[m.Comm]

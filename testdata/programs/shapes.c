@@ -204,7 +204,8 @@ static void compare_exchange(MPI_Comm four)
         for (int axis = 1; axis < 4; axis *= 2, salt++) {
             for (int i = 0; i < 12; i++)
                 out[i] = 1.0 / (3 + me + 10 * salt + 100 * i);
-            MPI_Sendrecv(out, 12, MPI_DOUBLE, me ^ axis, 10, in, 12, MPI_DOUBLE, me ^ axis, 10, four, MPI_STATUS_IGNORE);
+            int to = me ^ axis;
+            MPI_Sendrecv(out, 12, MPI_DOUBLE, to, 10, in, 12, MPI_DOUBLE, to, 10, four, MPI_STATUS_IGNORE);
         }
 }
 
