@@ -10,6 +10,7 @@
 //	enums.go       classes of calls, reduction operations, kinds of communicators, Call and CallID
 //	facts.go       what calls do: facts such as point-to-point, nonblocking, rooted
 //	collective.go  the operation of a collective call, and how many bytes a rank sends and receives in it
+//	group.go       the labels of calls on windows: groups of ranks, types of locks
 //	manifest.go    the manifest of a run
 //	evidence.go    how the calls of a run came about: captured, predicted, replayed ...
 //	markdown.go    the tables as Markdown, for docs/SCHEMA.md

@@ -101,6 +101,14 @@ const (
 	FactLock
 	// FactUnlock: MPI_Win_unlock and MPI_Win_unlock_all.
 	FactUnlock
+	// FactExposes: the call lets a group of ranks access the caller's window: MPI_Win_post.
+	FactExposes
+	// FactAccesses: the call begins the access to the windows of a group of ranks: MPI_Win_start.
+	FactAccesses
+	// FactEndsAccess: the call ends that access: MPI_Win_complete.
+	FactEndsAccess
+	// FactEndsExposure: the call waits until all accesses have ended: MPI_Win_wait, and MPI_Win_test when it succeeds.
+	FactEndsExposure
 
 	// What else a call makes.
 
@@ -129,7 +137,8 @@ var FactNames = []string{"point-to-point", "collective", "one-sided", "file",
 	"frees",
 	"sends", "receives", "synchronous", "buffered", "ready", "probes", "matched",
 	"neighborhood", "rooted", "to-root", "from-root", "reduces", "scan", "variable-counts",
-	"transfers", "completes-transfers", "fence", "flush", "lock", "unlock",
+	"transfers", "completes-transfers", "fence", "flush", "lock", "unlock", "exposes",
+	"accesses", "ends-access", "ends-exposure",
 	"creates-communicator", "creates-window", "opens-file", "initializes", "finalizes", "large-count"}
 
 // Is reports whether the call has all the given facts. It is false for an id that is not a call.

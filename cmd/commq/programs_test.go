@@ -159,7 +159,8 @@ SELECT e.rank, e.call, c.name AS comm, e.instance, '+' || (e.send_world - e.rank
        e.send_count || 'x' || s.combiner || ':' || s.bytes AS sends, e.send_bytes AS send,
        '+' || (e.recv_world - e.rank + 3) % 3 AS "from", e.recv_count || 'x' || r.combiner || ':' || r.bytes AS recvs, e.recv_bytes AS recv,
        e.reduce_op AS op, e.proc_null AS "null", d.call AS done, m.call || '#' || m.instance AS made,
-       CASE WHEN e.payload_hash IS NOT NULL THEN 'yes' END AS hash
+       CASE WHEN e.payload_hash IS NOT NULL THEN 'yes' END AS hash,
+       CASE WHEN regexp_full_match(e.label, '[0-9]+') THEN '+' || (CAST(e.label AS INTEGER) - e.rank + 3) % 3 ELSE e.label END AS label
 FROM events AS e LEFT JOIN called AS c ON c.comm = e.comm
 LEFT JOIN events AS d ON d.rank = e.rank AND d.seq = e.done_seq
 LEFT JOIN events AS m ON m.rank = e.rank AND m.seq = e.init_seq

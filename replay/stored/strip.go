@@ -42,7 +42,7 @@ func (s *Stripper) strip(b schema.Batch) {
 		setNull(t.SendBuffer, t.RecvBuffer, t.PayloadHash, t.PayloadSum, t.PayloadHead, t.Instructions, t.Cycles)
 		if s.Anonymous {
 			for i, label := range t.Label {
-				if !neutralLabel(label) {
+				if !neutralLabel(label) && !schema.CallID(t.Call[i]).Is(schema.FactOneSided) {
 					t.Label[i] = schema.NullText
 				}
 			}

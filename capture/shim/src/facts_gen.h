@@ -5,46 +5,50 @@
 #include <stdint.h>
 
 /* What calls do: the column facts of calls.csv, whose words schema/facts.go explains. */
-#define CQ_FACT_ANY ((uint64_t)1 << 0)
-#define CQ_FACT_BLOCKING ((uint64_t)1 << 1)
-#define CQ_FACT_BUFFERED ((uint64_t)1 << 2)
-#define CQ_FACT_COLLECTIVE ((uint64_t)1 << 3)
-#define CQ_FACT_COMPLETES ((uint64_t)1 << 4)
-#define CQ_FACT_COMPLETES_TRANSFERS ((uint64_t)1 << 5)
-#define CQ_FACT_CREATES_COMMUNICATOR ((uint64_t)1 << 6)
-#define CQ_FACT_CREATES_WINDOW ((uint64_t)1 << 7)
-#define CQ_FACT_FENCE ((uint64_t)1 << 8)
-#define CQ_FACT_FILE ((uint64_t)1 << 9)
-#define CQ_FACT_FINALIZES ((uint64_t)1 << 10)
-#define CQ_FACT_FLUSH ((uint64_t)1 << 11)
-#define CQ_FACT_FREES ((uint64_t)1 << 12)
-#define CQ_FACT_FROM_ROOT ((uint64_t)1 << 13)
-#define CQ_FACT_INITIALIZES ((uint64_t)1 << 14)
-#define CQ_FACT_LARGE_COUNT ((uint64_t)1 << 15)
-#define CQ_FACT_LOCK ((uint64_t)1 << 16)
-#define CQ_FACT_MAKES_REQUEST ((uint64_t)1 << 17)
-#define CQ_FACT_MATCHED ((uint64_t)1 << 18)
-#define CQ_FACT_NEIGHBORHOOD ((uint64_t)1 << 19)
-#define CQ_FACT_NONBLOCKING ((uint64_t)1 << 20)
-#define CQ_FACT_ONE_SIDED ((uint64_t)1 << 21)
-#define CQ_FACT_OPENS_FILE ((uint64_t)1 << 22)
-#define CQ_FACT_PARTITIONED ((uint64_t)1 << 23)
-#define CQ_FACT_PERSISTENT ((uint64_t)1 << 24)
-#define CQ_FACT_POINT_TO_POINT ((uint64_t)1 << 25)
-#define CQ_FACT_PROBES ((uint64_t)1 << 26)
-#define CQ_FACT_READY ((uint64_t)1 << 27)
-#define CQ_FACT_RECEIVES ((uint64_t)1 << 28)
-#define CQ_FACT_REDUCES ((uint64_t)1 << 29)
-#define CQ_FACT_ROOTED ((uint64_t)1 << 30)
-#define CQ_FACT_SCAN ((uint64_t)1 << 31)
-#define CQ_FACT_SENDS ((uint64_t)1 << 32)
-#define CQ_FACT_STARTS ((uint64_t)1 << 33)
-#define CQ_FACT_SYNCHRONOUS ((uint64_t)1 << 34)
-#define CQ_FACT_TESTS ((uint64_t)1 << 35)
-#define CQ_FACT_TO_ROOT ((uint64_t)1 << 36)
-#define CQ_FACT_TRANSFERS ((uint64_t)1 << 37)
-#define CQ_FACT_UNLOCK ((uint64_t)1 << 38)
-#define CQ_FACT_VARIABLE_COUNTS ((uint64_t)1 << 39)
+#define CQ_FACT_ACCESSES ((uint64_t)1 << 0)
+#define CQ_FACT_ANY ((uint64_t)1 << 1)
+#define CQ_FACT_BLOCKING ((uint64_t)1 << 2)
+#define CQ_FACT_BUFFERED ((uint64_t)1 << 3)
+#define CQ_FACT_COLLECTIVE ((uint64_t)1 << 4)
+#define CQ_FACT_COMPLETES ((uint64_t)1 << 5)
+#define CQ_FACT_COMPLETES_TRANSFERS ((uint64_t)1 << 6)
+#define CQ_FACT_CREATES_COMMUNICATOR ((uint64_t)1 << 7)
+#define CQ_FACT_CREATES_WINDOW ((uint64_t)1 << 8)
+#define CQ_FACT_ENDS_ACCESS ((uint64_t)1 << 9)
+#define CQ_FACT_ENDS_EXPOSURE ((uint64_t)1 << 10)
+#define CQ_FACT_EXPOSES ((uint64_t)1 << 11)
+#define CQ_FACT_FENCE ((uint64_t)1 << 12)
+#define CQ_FACT_FILE ((uint64_t)1 << 13)
+#define CQ_FACT_FINALIZES ((uint64_t)1 << 14)
+#define CQ_FACT_FLUSH ((uint64_t)1 << 15)
+#define CQ_FACT_FREES ((uint64_t)1 << 16)
+#define CQ_FACT_FROM_ROOT ((uint64_t)1 << 17)
+#define CQ_FACT_INITIALIZES ((uint64_t)1 << 18)
+#define CQ_FACT_LARGE_COUNT ((uint64_t)1 << 19)
+#define CQ_FACT_LOCK ((uint64_t)1 << 20)
+#define CQ_FACT_MAKES_REQUEST ((uint64_t)1 << 21)
+#define CQ_FACT_MATCHED ((uint64_t)1 << 22)
+#define CQ_FACT_NEIGHBORHOOD ((uint64_t)1 << 23)
+#define CQ_FACT_NONBLOCKING ((uint64_t)1 << 24)
+#define CQ_FACT_ONE_SIDED ((uint64_t)1 << 25)
+#define CQ_FACT_OPENS_FILE ((uint64_t)1 << 26)
+#define CQ_FACT_PARTITIONED ((uint64_t)1 << 27)
+#define CQ_FACT_PERSISTENT ((uint64_t)1 << 28)
+#define CQ_FACT_POINT_TO_POINT ((uint64_t)1 << 29)
+#define CQ_FACT_PROBES ((uint64_t)1 << 30)
+#define CQ_FACT_READY ((uint64_t)1 << 31)
+#define CQ_FACT_RECEIVES ((uint64_t)1 << 32)
+#define CQ_FACT_REDUCES ((uint64_t)1 << 33)
+#define CQ_FACT_ROOTED ((uint64_t)1 << 34)
+#define CQ_FACT_SCAN ((uint64_t)1 << 35)
+#define CQ_FACT_SENDS ((uint64_t)1 << 36)
+#define CQ_FACT_STARTS ((uint64_t)1 << 37)
+#define CQ_FACT_SYNCHRONOUS ((uint64_t)1 << 38)
+#define CQ_FACT_TESTS ((uint64_t)1 << 39)
+#define CQ_FACT_TO_ROOT ((uint64_t)1 << 40)
+#define CQ_FACT_TRANSFERS ((uint64_t)1 << 41)
+#define CQ_FACT_UNLOCK ((uint64_t)1 << 42)
+#define CQ_FACT_VARIABLE_COUNTS ((uint64_t)1 << 43)
 
 /* By call id; 0 for a call that is not recorded. */
 static const uint64_t cq_call_facts[644] = {
@@ -360,7 +364,7 @@ static const uint64_t cq_call_facts[644] = {
 	[554] = CQ_FACT_ONE_SIDED | CQ_FACT_BLOCKING | CQ_FACT_CREATES_WINDOW | CQ_FACT_LARGE_COUNT, /* MPI_Win_allocate_c */
 	[555] = CQ_FACT_ONE_SIDED | CQ_FACT_BLOCKING | CQ_FACT_CREATES_WINDOW, /* MPI_Win_allocate_shared */
 	[556] = CQ_FACT_ONE_SIDED | CQ_FACT_BLOCKING | CQ_FACT_CREATES_WINDOW | CQ_FACT_LARGE_COUNT, /* MPI_Win_allocate_shared_c */
-	[560] = CQ_FACT_ONE_SIDED | CQ_FACT_BLOCKING | CQ_FACT_COMPLETES_TRANSFERS, /* MPI_Win_complete */
+	[560] = CQ_FACT_ONE_SIDED | CQ_FACT_BLOCKING | CQ_FACT_COMPLETES_TRANSFERS | CQ_FACT_ENDS_ACCESS, /* MPI_Win_complete */
 	[561] = CQ_FACT_ONE_SIDED | CQ_FACT_BLOCKING | CQ_FACT_CREATES_WINDOW, /* MPI_Win_create */
 	[562] = CQ_FACT_ONE_SIDED | CQ_FACT_BLOCKING | CQ_FACT_CREATES_WINDOW | CQ_FACT_LARGE_COUNT, /* MPI_Win_create_c */
 	[563] = CQ_FACT_ONE_SIDED | CQ_FACT_BLOCKING | CQ_FACT_CREATES_WINDOW, /* MPI_Win_create_dynamic */
@@ -372,13 +376,13 @@ static const uint64_t cq_call_facts[644] = {
 	[574] = CQ_FACT_ONE_SIDED | CQ_FACT_BLOCKING | CQ_FACT_FREES | CQ_FACT_COMPLETES_TRANSFERS, /* MPI_Win_free */
 	[581] = CQ_FACT_ONE_SIDED | CQ_FACT_LOCK, /* MPI_Win_lock */
 	[582] = CQ_FACT_ONE_SIDED | CQ_FACT_LOCK, /* MPI_Win_lock_all */
-	[583] = CQ_FACT_ONE_SIDED, /* MPI_Win_post */
-	[590] = CQ_FACT_ONE_SIDED, /* MPI_Win_start */
+	[583] = CQ_FACT_ONE_SIDED | CQ_FACT_EXPOSES, /* MPI_Win_post */
+	[590] = CQ_FACT_ONE_SIDED | CQ_FACT_ACCESSES, /* MPI_Win_start */
 	[591] = CQ_FACT_ONE_SIDED, /* MPI_Win_sync */
-	[592] = CQ_FACT_ONE_SIDED | CQ_FACT_TESTS, /* MPI_Win_test */
+	[592] = CQ_FACT_ONE_SIDED | CQ_FACT_TESTS | CQ_FACT_ENDS_EXPOSURE, /* MPI_Win_test */
 	[593] = CQ_FACT_ONE_SIDED | CQ_FACT_BLOCKING | CQ_FACT_COMPLETES_TRANSFERS | CQ_FACT_UNLOCK, /* MPI_Win_unlock */
 	[594] = CQ_FACT_ONE_SIDED | CQ_FACT_BLOCKING | CQ_FACT_COMPLETES_TRANSFERS | CQ_FACT_UNLOCK, /* MPI_Win_unlock_all */
-	[595] = CQ_FACT_ONE_SIDED | CQ_FACT_BLOCKING, /* MPI_Win_wait */
+	[595] = CQ_FACT_ONE_SIDED | CQ_FACT_BLOCKING | CQ_FACT_ENDS_EXPOSURE, /* MPI_Win_wait */
 	[596] = CQ_FACT_COLLECTIVE | CQ_FACT_PERSISTENT | CQ_FACT_MAKES_REQUEST, /* MPIX_Allgather_init */
 	[597] = CQ_FACT_COLLECTIVE | CQ_FACT_PERSISTENT | CQ_FACT_MAKES_REQUEST | CQ_FACT_VARIABLE_COUNTS, /* MPIX_Allgatherv_init */
 	[598] = CQ_FACT_COLLECTIVE | CQ_FACT_PERSISTENT | CQ_FACT_MAKES_REQUEST | CQ_FACT_REDUCES, /* MPIX_Allreduce_init */

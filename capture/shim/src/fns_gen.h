@@ -45,7 +45,8 @@
 	X(Wtime)
 #if CQ_OPENMPI
 #define CQ_FNS_F2C(X) \
-	X(Comm_f2c) X(Message_f2c) X(Op_f2c) X(Request_f2c) X(Type_f2c) X(Win_f2c)
+	X(Comm_f2c) X(Group_f2c) X(Message_f2c) X(Op_f2c) X(Request_f2c) X(Type_f2c) \
+	X(Win_f2c)
 #else
 #define CQ_FNS_F2C(X)
 #endif

@@ -1,6 +1,8 @@
 /* One-sided communication: windows, transfers, synchronisation. */
 #include "recorders.h"
 
+#include <stdio.h>
+
 static void rma_blank(cq_rma *s, int32_t window)
 {
 	memset(s, 0, sizeof *s);
@@ -109,6 +111,57 @@ int32_t cq_win_target_begin(cq_thread *t, int id, MPI_Win win, int rank)
 	cq_object w = cq_object_get(&cq.windows, CQ_KEY(win));
 	cq_call *c = win_open(t, id, w);
 	win_target(c, rank);
+	cq_mpi_begins(t);
+	return w.number;
+}
+
+/* Writes the world ranks of a group as text, separated by commas, and returns its length; 0 if it does not fit. Ranks
+ * outside the world are left out. */
+static size_t group_text(MPI_Group group, char *text, size_t most)
+{
+	int n = 0, from[64], to[64];
+	size_t length = 0;
+	cq_p.Group_size(group, &n);
+	for (int first = 0; first < n; first += 64) {
+		int some = n - first < 64 ? n - first : 64;
+		for (int i = 0; i < some; i++)
+			from[i] = first + i;
+		cq_p.Group_translate_ranks(group, some, from, cq.world_group, to);
+		for (int i = 0; i < some; i++) {
+			if (to[i] == MPI_UNDEFINED)
+				continue;
+			if (length + sizeof ",-2147483648" > most)
+				return 0;
+			if (length > 0)
+				text[length++] = ',';
+			length += (size_t)snprintf(text + length, most - length, "%d", to[i]);
+		}
+	}
+	return length;
+}
+
+int32_t cq_win_group_begin(cq_thread *t, int id, MPI_Win win, MPI_Group group)
+{
+	cq_object w = cq_object_get(&cq.windows, CQ_KEY(win));
+	char text[CQ_LABEL_BYTES];
+	win_open(t, id, w);
+	size_t n = group_text(group, text, sizeof text);
+	if (n > 0)
+		cq_label_put(t, text, n);
+	cq_mpi_begins(t);
+	return w.number;
+}
+
+int32_t cq_win_lock_begin(cq_thread *t, int id, MPI_Win win, int rank, int type)
+{
+	static const char exclusive[] = "exclusive", shared[] = "shared";
+	cq_object w = cq_object_get(&cq.windows, CQ_KEY(win));
+	cq_call *c = win_open(t, id, w);
+	win_target(c, rank);
+	if (type == MPI_LOCK_EXCLUSIVE)
+		cq_label_put(t, exclusive, sizeof exclusive - 1);
+	else
+		cq_label_put(t, shared, sizeof shared - 1);
 	cq_mpi_begins(t);
 	return w.number;
 }

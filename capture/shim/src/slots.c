@@ -42,6 +42,5 @@ void cq_instance_put(cq_thread *t, uint64_t instance, int64_t rbytes)
 
 void cq_label_put(cq_thread *t, const char *s, size_t n)
 {
-	const size_t most = 4096;
-	cq_def_put(t, CQ_DEF_LABEL, 0, s, n < most ? n : most);
+	cq_def_put(t, CQ_DEF_LABEL, 0, s, n < CQ_LABEL_BYTES ? n : CQ_LABEL_BYTES);
 }

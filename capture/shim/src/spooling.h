@@ -33,6 +33,8 @@ void cq_wide_put(cq_thread *t, int what, int64_t value);
 /* The instance number of a constructor on its communicator; rbytes is the size of a window's memory. */
 void cq_instance_put(cq_thread *t, uint64_t instance, int64_t rbytes);
 /* The text of a call. */
+/* Writes a label, the first CQ_LABEL_BYTES of it. */
+enum { CQ_LABEL_BYTES = 4096 };
 void cq_label_put(cq_thread *t, const char *s, size_t n);
 
 /* header.c: the header of a file. */

@@ -12208,7 +12208,7 @@ CQ_EXPORT int MPI_Win_lock(int lock_type, int rank, int assert, MPI_Win win)
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Win_lock(lock_type, rank, assert, win);
-	int32_t w = cq_win_target_begin(t, CQ_Win_lock, win, rank);
+	int32_t w = cq_win_lock_begin(t, CQ_Win_lock, win, rank, lock_type);
 	int err = cq_p.Win_lock(lock_type, rank, assert, win);
 	cq_win_end(t, err, w);
 	return err;
@@ -12222,7 +12222,7 @@ CQ_EXPORT void mpi_win_lock_(MPI_Fint *lock_type, MPI_Fint *rank, MPI_Fint *asse
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	int32_t w = cq_win_target_begin(t, CQ_Win_lock, CQ_WIN(*win), *rank);
+	int32_t w = cq_win_lock_begin(t, CQ_Win_lock, CQ_WIN(*win), *rank, *lock_type);
 	cq_f.pmpi_win_lock_(lock_type, rank, assert, win, &err);
 	cq_win_end(t, err, w);
 	if (ierr != NULL)
@@ -12236,7 +12236,7 @@ CQ_EXPORT void mpi_win_lock_f08_(MPI_Fint *lock_type, MPI_Fint *rank, MPI_Fint *
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	int32_t w = cq_win_target_begin(t, CQ_Win_lock, CQ_WIN(*win), *rank);
+	int32_t w = cq_win_lock_begin(t, CQ_Win_lock, CQ_WIN(*win), *rank, *lock_type);
 	cq_f.pmpi_win_lock_f08_(lock_type, rank, assert, win, &err);
 	cq_win_end(t, err, w);
 	if (ierr != NULL)
@@ -12251,7 +12251,7 @@ CQ_EXPORT void mpi_win_lock_f08_(MPI_Fint *lock_type, MPI_Fint *rank, MPI_Fint *
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	int32_t w = cq_win_target_begin(t, CQ_Win_lock, CQ_WIN(*win), *rank);
+	int32_t w = cq_win_lock_begin(t, CQ_Win_lock, CQ_WIN(*win), *rank, *lock_type);
 	cq_f.pmpir_win_lock_f08_(lock_type, rank, assert, win, &err);
 	cq_win_end(t, err, w);
 	if (ierr != NULL)
@@ -12320,7 +12320,7 @@ CQ_EXPORT int MPI_Win_post(MPI_Group group, int assert, MPI_Win win)
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Win_post(group, assert, win);
-	int32_t w = cq_win_begin(t, CQ_Win_post, win);
+	int32_t w = cq_win_group_begin(t, CQ_Win_post, win, group);
 	int err = cq_p.Win_post(group, assert, win);
 	cq_win_end(t, err, w);
 	return err;
@@ -12334,7 +12334,7 @@ CQ_EXPORT void mpi_win_post_(MPI_Fint *group, MPI_Fint *assert, MPI_Fint *win, M
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	int32_t w = cq_win_begin(t, CQ_Win_post, CQ_WIN(*win));
+	int32_t w = cq_win_group_begin(t, CQ_Win_post, CQ_WIN(*win), CQ_GROUP(*group));
 	cq_f.pmpi_win_post_(group, assert, win, &err);
 	cq_win_end(t, err, w);
 	if (ierr != NULL)
@@ -12348,7 +12348,7 @@ CQ_EXPORT void mpi_win_post_f08_(MPI_Fint *group, MPI_Fint *assert, MPI_Fint *wi
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	int32_t w = cq_win_begin(t, CQ_Win_post, CQ_WIN(*win));
+	int32_t w = cq_win_group_begin(t, CQ_Win_post, CQ_WIN(*win), CQ_GROUP(*group));
 	cq_f.pmpi_win_post_f08_(group, assert, win, &err);
 	cq_win_end(t, err, w);
 	if (ierr != NULL)
@@ -12363,7 +12363,7 @@ CQ_EXPORT void mpi_win_post_f08_(MPI_Fint *group, MPI_Fint *assert, MPI_Fint *wi
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	int32_t w = cq_win_begin(t, CQ_Win_post, CQ_WIN(*win));
+	int32_t w = cq_win_group_begin(t, CQ_Win_post, CQ_WIN(*win), CQ_GROUP(*group));
 	cq_f.pmpir_win_post_f08_(group, assert, win, &err);
 	cq_win_end(t, err, w);
 	if (ierr != NULL)
@@ -12376,7 +12376,7 @@ CQ_EXPORT int MPI_Win_start(MPI_Group group, int assert, MPI_Win win)
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Win_start(group, assert, win);
-	int32_t w = cq_win_begin(t, CQ_Win_start, win);
+	int32_t w = cq_win_group_begin(t, CQ_Win_start, win, group);
 	int err = cq_p.Win_start(group, assert, win);
 	cq_win_end(t, err, w);
 	return err;
@@ -12390,7 +12390,7 @@ CQ_EXPORT void mpi_win_start_(MPI_Fint *group, MPI_Fint *assert, MPI_Fint *win, 
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	int32_t w = cq_win_begin(t, CQ_Win_start, CQ_WIN(*win));
+	int32_t w = cq_win_group_begin(t, CQ_Win_start, CQ_WIN(*win), CQ_GROUP(*group));
 	cq_f.pmpi_win_start_(group, assert, win, &err);
 	cq_win_end(t, err, w);
 	if (ierr != NULL)
@@ -12404,7 +12404,7 @@ CQ_EXPORT void mpi_win_start_f08_(MPI_Fint *group, MPI_Fint *assert, MPI_Fint *w
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	int32_t w = cq_win_begin(t, CQ_Win_start, CQ_WIN(*win));
+	int32_t w = cq_win_group_begin(t, CQ_Win_start, CQ_WIN(*win), CQ_GROUP(*group));
 	cq_f.pmpi_win_start_f08_(group, assert, win, &err);
 	cq_win_end(t, err, w);
 	if (ierr != NULL)
@@ -12419,7 +12419,7 @@ CQ_EXPORT void mpi_win_start_f08_(MPI_Fint *group, MPI_Fint *assert, MPI_Fint *w
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	int32_t w = cq_win_begin(t, CQ_Win_start, CQ_WIN(*win));
+	int32_t w = cq_win_group_begin(t, CQ_Win_start, CQ_WIN(*win), CQ_GROUP(*group));
 	cq_f.pmpir_win_start_f08_(group, assert, win, &err);
 	cq_win_end(t, err, w);
 	if (ierr != NULL)

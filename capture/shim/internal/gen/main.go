@@ -151,7 +151,7 @@ var helpers = strings.Fields(`Cart_get Cart_shift Cartdim_get Comm_group Comm_ra
 var largeHelpers = []string{"Type_get_envelope_c"}
 
 // conversions are functions in Open MPI and macros in MPICH.
-var conversions = strings.Fields("Comm_f2c Message_f2c Op_f2c Request_f2c Type_f2c Win_f2c")
+var conversions = strings.Fields("Comm_f2c Group_f2c Message_f2c Op_f2c Request_f2c Type_f2c Win_f2c")
 
 // openmpiData are the objects whose addresses are Open MPI's handles and Fortran sentinels.
 var openmpiData = strings.Fields(`ompi_mpi_comm_world ompi_mpi_comm_self ompi_mpi_comm_null ompi_mpi_datatype_null ompi_mpi_byte

@@ -431,7 +431,8 @@ func (f flavour) value(p param, pointed bool) (string, error) {
 		return p.name, nil
 	}
 	convert := map[string]string{"MPI_Comm": "CQ_COMM", "MPI_Datatype": "CQ_TYPE", "MPI_Op": "CQ_OP",
-		"MPI_Request": "CQ_REQUEST", "MPI_Message": "CQ_MESSAGE", "MPI_Win": "CQ_WIN", "MPI_File": "CQ_FILE"}[base]
+		"MPI_Request": "CQ_REQUEST", "MPI_Message": "CQ_MESSAGE", "MPI_Win": "CQ_WIN", "MPI_File": "CQ_FILE",
+		"MPI_Group": "CQ_GROUP"}[base]
 	switch {
 	case convert != "":
 		return fmt.Sprintf("%s(*%s)", convert, p.name), nil
