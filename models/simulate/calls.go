@@ -81,7 +81,7 @@ func roleOf(call schema.CallID) role {
 		return roleWindow
 	case is(schema.FactOneSided) && is(schema.FactTransfers):
 		return roleTransfer
-	case is(schema.FactOneSided) && !is(schema.FactTests):
+	case is(schema.FactOneSided) && (!is(schema.FactTests) || is(schema.FactEndsExposure)):
 		return roleSync
 	case is(schema.FactFile):
 		return roleFile
@@ -109,7 +109,7 @@ func Costs(call schema.CallID) bool {
 	case roleLocal, roleMark, roleInit:
 		return false
 	case roleSync:
-		return call.IsAny(schema.FactFence | schema.FactCompletesTransfers)
+		return call.IsAny(schema.FactFence | schema.FactCompletesTransfers | schema.FactAccesses | schema.FactEndsExposure)
 	}
 	return true
 }

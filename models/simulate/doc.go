@@ -12,7 +12,7 @@
 //	clock.go         the simulated time and the queue of events
 //	setting.go       what does not change: dialect, machine, where ranks are, latencies and transfer times
 //	op.go, opqueue.go  operations, and the compact queue of those that a thread has still to do
-//	rows.go, calls.go  translator: rows of events -> operations
+//	rows.go, calls.go  translator: rows of events -> operations; epochs.go those of MPI_Win_post, start, complete and wait
 //	scheduler.go     which thread has a CPU of its node
 //	progress.go      a thread's operation ends and the next begins; requests complete; rows are read
 //	request.go, message.go, ring.go  pools and queues
@@ -21,13 +21,14 @@
 //	probe.go         threads that wait in a probe
 //	pointtopoint.go  sends, receives and one-sided transfers; posted.go (paper) and arrival.go (Dimemas)
 //	collective.go    collective operations
+//	locks.go         locks of windows
 //	lookahead.go     threads that run ahead of the events where nothing is contended
 //	kept.go          what-ifs: operations that cost less
 //	report.go        what is left when nothing happens any more: deadlocks, messages without a partner
 //	target.go        Target: the machine, dialect and options that a command names; Efficiency
 //	checkpoint.go    saving the state and continuing from it
 //
-// Each stage has its own state and calls only the stages below it: engine -> pointToPoint, collectives -> progress ->
+// Each stage has its own state and calls only the stages below it: engine -> pointToPoint, collectives, locks -> progress ->
 // scheduler, translator -> requests; network -> clock. Threads, messages, requests, channels and collectives are
 // numbers, indices into slices of their stages, and none (-1) is none of them: a simulation has millions, and
 // checkpoints write them as they are in memory.

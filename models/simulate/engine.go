@@ -21,6 +21,7 @@ type engine struct {
 	probes      *probes
 	p2p         *pointToPoint
 	collectives *collectives
+	locks       *locks
 
 	events int64 // so far
 }
@@ -52,6 +53,7 @@ func newEngine(m *models.Machine, p *Program, o *Options,
 		network:  e.network, channels: channels, probes: e.probes}
 	e.collectives = &collectives{clock: e.clock, setting: x, cpus: e.cpus, progress: e.progress, requests: e.requests,
 		network: e.network, comms: comms}
+	e.locks = &locks{cpus: e.cpus, progress: e.progress}
 	if o.Keep != nil {
 		e.collectives.noLatency = m.WithoutLatency()
 	}
@@ -65,7 +67,7 @@ func newEngine(m *models.Machine, p *Program, o *Options,
 func (e *engine) bind() {
 	threads, done := e.cpus.threads, e.setting.options.Done
 	e.threads, e.input.threads, e.progress.threads = threads, threads, threads
-	e.probes.threads, e.p2p.threads, e.collectives.threads = threads, threads, threads
+	e.probes.threads, e.p2p.threads, e.collectives.threads, e.locks.threads = threads, threads, threads, threads
 	e.cpus.done, e.progress.done, e.progress.costs = done, done, e.setting.costs
 }
 
@@ -182,6 +184,10 @@ func (e *engine) operate(i int32) {
 		e.collective(i)
 	case opPut, opGet:
 		e.p2p.oneSided(i)
+	case opLock:
+		e.locks.begin(i)
+	case opUnlock:
+		e.locks.end(i)
 	}
 }
 

@@ -19,6 +19,8 @@ const (
 	opIcollective               // its request completes then
 	opPut                       // one-sided transfer to peer
 	opGet                       // one-sided transfer from peer
+	opLock                      // ends when the thread has a window's lock on peer
+	opUnlock                    // gives it back
 )
 
 // Flags of an operation.
@@ -32,6 +34,9 @@ const (
 	flagNoBurst              // no burst comes before it, not even one of zero length
 	flagMessages             // a collective that Dimemas performs by messages
 )
+
+// flagExclusive is, of a lock, that no other thread has it at the same time.
+const flagExclusive = flagSync
 
 // op is an operation of a thread, after a burst of computing.
 type op struct {

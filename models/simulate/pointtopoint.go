@@ -31,8 +31,10 @@ func (p *pointToPoint) send(i int32) {
 	x.channel = c
 	x.sync = p.setting.waitsForReceiver(o, s.rank)
 	ch.refs++
-	p.messages++
-	p.bytes += o.send
+	if roles[o.call] != roleSync { // syncGroup's
+		p.messages++
+		p.bytes += o.send
+	}
 	if p.rules.arrivalOrder {
 		p.sendToArrive(i, ch, m)
 	} else {

@@ -72,6 +72,8 @@ func (r *report) stuck(s *thread) string {
 			o.tag, o.send, o.comm)
 	case opRecv, opProbe:
 		return text + fmt.Sprintf(" from rank %d, tag %d, communicator %d", o.peer, o.tag, o.comm)
+	case opLock:
+		return text + fmt.Sprintf(" waits for the lock on rank %d", o.peer)
 	case opCollective:
 		return text + r.missing(o)
 	case opWait:

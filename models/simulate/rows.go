@@ -73,6 +73,8 @@ type initRow struct {
 	instance int64   // of a window: its constructor's instance on the communicator
 	fences   int64   // so far
 	pending  []int32 // transfers of the window that have not been waited for
+	targets  []int32 // of the access that was started last: world ranks
+	origins  []int32 // of the exposure that was posted last
 }
 
 // partitioned is a partitioned send whose partitions are not all ready.
@@ -557,7 +559,8 @@ func (r *row) transfer() {
 	r.known.inits[b.InitSeq[i]] = w
 }
 
-// syncWindow makes op wait for the transfers of a window. A fence is also a collective.
+// syncWindow makes op wait for the transfers of a window. A fence is also a collective; exposures and accesses are in
+// epochs.go.
 func (r *row) syncWindow() error {
 	call := r.op.callID()
 	fence := call.Is(schema.FactFence)
@@ -584,8 +587,10 @@ func (r *row) syncWindow() error {
 		r.enter(call, k, -1-(w.instance<<32|w.fences))
 		w.fences++
 	}
+	r.lockTarget(&w)
+	err := r.syncGroup(&w)
 	r.known.inits[r.b.InitSeq[r.i]] = w
-	return nil
+	return err
 }
 
 // file makes op a burst as long as the I/O took.

@@ -52,6 +52,12 @@ func on(comm int32, instance, sent, received int64) func(*schema.Event) {
 
 func done(seq int64) func(*schema.Event) { return func(e *schema.Event) { e.DoneSeq = seq } }
 func made(seq int64) func(*schema.Event) { return func(e *schema.Event) { e.InitSeq = seq } }
+func label(s string) func(*schema.Event) {
+	return func(e *schema.Event) { e.Label = s }
+}
+func lockOf(target int32, label string) func(*schema.Event) {
+	return func(e *schema.Event) { e.Comm, e.SendWorld, e.Label = 1, target, label }
+}
 func parts(r, n int64) func(*schema.Event) {
 	return func(e *schema.Event) { e.Request, e.SendCount = r, n }
 }
@@ -169,6 +175,27 @@ func TestSemantics(t *testing.T) {
 			{window, {schema.CallAccumulate, 0, all(made(0), to(1, 1000))}, {schema.CallWinUnlock, 0, made(0)}, end},
 			{window, end},
 		}, []int64{51_000, 40_000}, 2},
+		// posted at 90,000, so started at 100,000, the 1000 bytes there at 111,000, and the target told 10,000 later
+		{"put into a window that is posted late", world, nil, [][]call{
+			{window, {schema.CallWinStart, 0, all(made(0), label("1"))}, {schema.CallPut, 0, all(made(0), to(1, 1000))},
+				{schema.CallWinComplete, 0, made(0)}, end},
+			{window, {schema.CallWinPost, 50_000, all(made(0), label("0"))}, {schema.CallWinWait, 0, made(0)}, end},
+		}, []int64{111_000, 121_000}, 2},
+		{"groups that are not known", world, nil, [][]call{
+			{window, {schema.CallWinStart, 0, made(0)}, {schema.CallPut, 0, all(made(0), to(1, 1000))},
+				{schema.CallWinComplete, 0, made(0)}, end},
+			{window, {schema.CallWinPost, 50_000, made(0)}, {schema.CallWinWait, 0, made(0)}, end},
+		}, []int64{51_000, 90_000}, 2},
+		// rank 1 asks 1,000 later for an exclusive lock on rank 0, which rank 0 holds for 30,000
+		{"an exclusive lock that is held", world, nil, [][]call{
+			{window, {schema.CallWinLock, 0, all(made(0), lockOf(0, schema.LabelExclusive))}, {schema.CallWinUnlock, 30_000, all(made(0), lockOf(0, schema.NullText))}, end},
+			{window, {schema.CallWinLock, 1_000, all(made(0), lockOf(0, schema.LabelShared))}, {schema.CallWinUnlock, 7_000, all(made(0), lockOf(0, schema.NullText))}, end},
+		}, []int64{70_000, 77_000}, 2},
+		{"shared locks, and locks on two targets", world, nil, [][]call{
+			{window, {schema.CallWinLock, 0, all(made(0), lockOf(0, schema.LabelShared))}, {schema.CallWinUnlock, 30_000, all(made(0), lockOf(0, schema.NullText))},
+				{schema.CallWinLock, 0, all(made(0), lockOf(1, schema.LabelExclusive))}, {schema.CallWinUnlock, 5_000, all(made(0), lockOf(1, schema.NullText))}, end},
+			{window, {schema.CallWinLock, 1_000, all(made(0), lockOf(0, schema.LabelShared))}, {schema.CallWinUnlock, 34_000, all(made(0), lockOf(0, schema.NullText))}, end},
+		}, []int64{75_000, 75_000}, 2},
 		{"put with a request", world, nil, [][]call{
 			{window, {schema.CallRput, 0, all(made(0), to(1, 1000), done(2))}, wait, end}, {window, end},
 		}, []int64{51_000, 40_000}, 2},
