@@ -192,7 +192,7 @@ type RankTime struct {
 
 // Wait is a call that waited because of a finding's cause.
 type Wait struct {
-	// For is what it waited for: late sender, late receiver or wait at collective.
+	// For is what it waited for: late sender, late receiver, wait at collective, late post, late complete or lock held.
 	For string `json:"for"`
 	// Place is the call's place in the program.
 	Place string `json:"callsite"`

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/commq/commq/models/critical"
 	"github.com/commq/commq/models/simulate"
 	"github.com/commq/commq/run"
 	"github.com/commq/commq/schema"
@@ -215,6 +216,8 @@ func TestAdviceByCall(t *testing.T) {
 		{LateSender, schema.CallRecv, "Send what is ready", ""},
 		{LateCollective, schema.CallAlltoall, "nonblocking collective", "fence"},
 		{LateCollective, schema.CallWinFence, "after the fence", "nonblocking"},
+		{LatePost, schema.CallWinPost, "before this work", ""},
+		{LongLock, schema.CallWinUnlock, "Give back the lock", ""},
 		{Imbalance, schema.CallWinFence, "less work", "fence"},
 	} {
 		p := &part{place: "x.c:1", call: c.call, excess: map[int32]int64{0: 5}, computed: map[int32]int64{0: 9}}
@@ -279,6 +282,28 @@ func TestFileAndLine(t *testing.T) {
 	}{{"/a/b.c:12", "/a/b.c", 12}, {"conj_grad_", "conj_grad_", 0}, {"", "", 0}, {"C:x", "C:x", 0}, {"lib.so+0x1f:7", "lib.so+0x1f", 7}} {
 		if file, line := fileAndLine(c.place); file != c.file || line != c.line {
 			t.Errorf("%q: %q, %d", c.place, file, line)
+		}
+	}
+}
+
+// The rule follows from the call that ranks come late to if others wait for that, else from what is waited for most.
+func TestRuleByWaits(t *testing.T) {
+	for _, c := range []struct {
+		call schema.CallID
+		ns   map[critical.Awaited]int64
+		want Rule
+	}{
+		{schema.CallSend, map[critical.Awaited]int64{critical.AwaitsSender: 5, critical.AwaitsCollective: 90}, LateSender},
+		{schema.CallWinPost, map[critical.Awaited]int64{critical.AwaitsPost: 5, critical.AwaitsCollective: 90}, LatePost},
+		{schema.CallWinComplete, map[critical.Awaited]int64{critical.AwaitsComplete: 5, critical.AwaitsPost: 90}, LateComplete},
+		{schema.CallWinUnlock, map[critical.Awaited]int64{critical.AwaitsUnlock: 5, critical.AwaitsSender: 90}, LongLock},
+		{schema.CallWinLock, map[critical.Awaited]int64{critical.AwaitsUnlock: 5, critical.AwaitsSender: 90}, LateSender},
+		{schema.CallPut, map[critical.Awaited]int64{critical.AwaitsSender: 5, critical.AwaitsComplete: 90}, LateComplete},
+		{schema.CallWinFence, map[critical.Awaited]int64{critical.AwaitsCollective: 5}, LateCollective},
+	} {
+		g := &gathered{cause: cause{parts: []*part{{call: c.call}}}, forNs: c.ns}
+		if got := g.ruleByWaits(); got != c.want {
+			t.Errorf("%s, %v: %s, want %s", c.call, c.ns, got, c.want)
 		}
 	}
 }

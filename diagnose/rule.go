@@ -31,6 +31,12 @@ const (
 	EarlyRoot Rule = "early-root"
 	// LateCollective: ranks compute before any other collective operation, in which the others wait.
 	LateCollective Rule = "late-collective"
+	// LatePost: ranks compute before they expose a window that others wait for.
+	LatePost Rule = "late-post"
+	// LateComplete: ranks compute before they end an access that the exposed ranks wait for.
+	LateComplete Rule = "late-complete"
+	// LongLock: ranks compute while they have the lock of a window that others wait for.
+	LongLock Rule = "long-lock"
 	// SerialSection: always the same rank computes while others wait, and would hold them up later too.
 	SerialSection Rule = "serial-section"
 	// Communication: point-to-point calls and the messages that they wait for take long themselves.
@@ -51,8 +57,8 @@ const (
 )
 
 // Rules are all rules but LateStart, which costs time before that of the diagnosis.
-var Rules = []Rule{Imbalance, Variation, LateSender, LateReceiver, LateRoot, EarlyRoot, LateCollective, SerialSection,
-	Communication, CollectiveTime, FileTime, OneSidedTime, CommunicatorTime, HandWritten}
+var Rules = []Rule{Imbalance, Variation, LateSender, LateReceiver, LateRoot, EarlyRoot, LateCollective, LatePost, LateComplete,
+	LongLock, SerialSection, Communication, CollectiveTime, FileTime, OneSidedTime, CommunicatorTime, HandWritten}
 
 // advice says what to do about a finding, by rule.
 var advice = map[Rule]string{
@@ -64,6 +70,9 @@ var advice = map[Rule]string{
 	LateRoot:       "Let the root do this work after the collective, or share it out.",
 	EarlyRoot:      "Do this work after the collective, or start a nonblocking one before it.",
 	LateCollective: "Do this work after the collective, share it out, or start a nonblocking collective before it.",
+	LatePost:       "Expose the window (MPI_Win_post) before this work: others may access it meanwhile.",
+	LateComplete:   "End the access (MPI_Win_complete) before this work, as soon as its transfers are started.",
+	LongLock:       "Give back the lock (MPI_Win_unlock) before this work, or flush (MPI_Win_flush) under a shared lock (MPI_Win_lock_all).",
 	LateStart: "Do what comes before MPI_Init after it, on the ranks that need it; else see why the launcher or the file system " +
 		"starts these processes late.",
 	SerialSection:    "Share this work out among the ranks that wait, or do without it: done later it would hold them up too.",
@@ -88,6 +97,19 @@ func newFinding(rule Rule, title string) Finding {
 		Waits: []Wait{}}
 }
 
+// lateRules are the rules by what is waited for, and the fact of the calls on windows that are waited for. Those of
+// collectives differ.
+var lateRules = [critical.Awaits]struct {
+	rule   Rule
+	before schema.Facts
+}{
+	critical.AwaitsSender:   {rule: LateSender},
+	critical.AwaitsReceiver: {rule: LateReceiver},
+	critical.AwaitsPost:     {LatePost, schema.FactExposes},
+	critical.AwaitsComplete: {LateComplete, schema.FactEndsAccess},
+	critical.AwaitsUnlock:   {LongLock, schema.FactUnlock},
+}
+
 // ruleByWaits is the kind of finding by the call that ranks compute before, if others wait for such a call, and else by
 // what was waited for most: waits go on from rank to rank, so that most of them may be in other calls.
 func (c *gathered) ruleByWaits() Rule {
@@ -102,17 +124,19 @@ func (c *gathered) ruleByWaits() Rule {
 	case own.Operation().Is(schema.FactToRoot) && c.forNs[critical.AwaitsCollective] > 0:
 		return EarlyRoot
 	}
+	for a := range critical.Awaits {
+		if rule := lateRules[a]; rule.before != 0 && own.Is(rule.before) && c.forNs[a] > 0 {
+			return rule.rule
+		}
+	}
 	most := critical.AwaitsSender
-	for _, a := range []critical.Awaited{critical.AwaitsReceiver, critical.AwaitsCollective} {
+	for a := range critical.Awaits {
 		if c.forNs[a] > c.forNs[most] {
 			most = a
 		}
 	}
-	switch most {
-	case critical.AwaitsSender:
-		return LateSender
-	case critical.AwaitsReceiver:
-		return LateReceiver
+	if rule := lateRules[most].rule; rule != "" {
+		return rule
 	}
 	call := schema.CallID(-1)
 	for other, ns := range c.collectiveNs {
@@ -277,6 +301,9 @@ var questions = map[Rule]string{
 	LateRoot:         "Does the root compute before a broadcast or scatter that others wait for?",
 	EarlyRoot:        "Does the root of a reduction or gather wait for ranks that compute before it?",
 	LateCollective:   "Do ranks compute before another collective that others wait in?",
+	LatePost:         "Do ranks compute before they expose a window that others wait for?",
+	LateComplete:     "Do ranks compute before they end an access that others wait for?",
+	LongLock:         "Do ranks compute while they have a lock that others wait for?",
 	LateStart:        "Do ranks begin MPI_Init long after the others?",
 	SerialSection:    "Does one rank compute something that the others can only wait for?",
 	Communication:    "Do point-to-point calls take long themselves?",

@@ -62,15 +62,19 @@ callsites id
 0
 `, 2, "0 MPI_Recv [1] 402000 [2 1008000 1399990]"},
 	{
-		// Rank 0 waits 50 ns for a lock, and rank 1 9 ns. Fences are the matter of delays (models/critical).
+		// Rank 0 waits 50 ns for a lock, and rank 1 9 ns. Fences, known groups and known locks are the matter of delays
+		// (models/critical).
 		"wait for a lock", "one-sided-waits", `
-events rank seq call class comm instance init_seq start_ns end_ns callsite
-0 0 MPI_Win_create rma 0 0 - 0 10 0
-0 1 MPI_Win_fence rma 0 - 0 100 850 1
-0 2 MPI_Win_lock rma 0 - 0 1200 1250 2
-1 0 MPI_Win_create rma 0 0 - 0 10 0
-1 1 MPI_Win_fence rma 0 - 0 800 850 1
-1 2 MPI_Win_lock rma 0 - 0 1200 1209 2
+events rank seq call class comm instance init_seq start_ns end_ns label callsite
+0 0 MPI_Win_create rma 0 0 - 0 10 - 0
+0 1 MPI_Win_fence rma 0 - 0 100 850 - 1
+0 2 MPI_Win_lock rma 0 - 0 1200 1250 - 2
+0 3 MPI_Win_lock rma 0 - 0 1300 1450 shared 2
+0 4 MPI_Win_start rma 0 - 0 1500 1900 1 1
+0 5 MPI_Win_complete rma 0 - 0 1900 1950 - 1
+1 0 MPI_Win_create rma 0 0 - 0 10 - 0
+1 1 MPI_Win_fence rma 0 - 0 800 850 - 1
+1 2 MPI_Win_lock rma 0 - 0 1200 1209 - 2
 
 callsites id
 0

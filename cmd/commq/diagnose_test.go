@@ -98,6 +98,10 @@ var plantedIn = map[string][]planted{
 		{"synchronous_nonblocking", "synchronous-sends", []int32{0, 2}, plantedSteps, simulatedFirst},
 		{"synchronous_persistent", "synchronous-sends", []int32{0, 2}, plantedSteps, simulatedFirst},
 		{"late_fence", diagnose.LateCollective, []int32{1}, plantedSteps, rendezvous},
+		{"late_post", diagnose.LatePost, []int32{1, 3}, plantedSteps, rendezvous},
+		{"late_complete", diagnose.LateComplete, []int32{0, 2}, plantedSteps, rendezvous},
+		// The other rank wants the lock after a tenth of the time for which it is kept.
+		{"long_lock", diagnose.LongLock, []int32{0, 2}, plantedSteps * 9. / 10, rendezvous},
 	},
 	"planted_f.F90": {
 		{fault: "none"},
@@ -120,7 +124,7 @@ var plantedIn = map[string][]planted{
 	},
 	"planted_none.c": {
 		{fault: "shift"}, {fault: "ring"}, {fault: "alltoall"}, {fault: "stencil"}, {fault: "butterfly"}, {fault: "pipeline"},
-		{fault: "master_worker"}, {fault: "overlap"}, {fault: "subcommunicators"}, {fault: "persistent"}, {fault: "one_sided"},
+		{fault: "master_worker"}, {fault: "overlap"}, {fault: "subcommunicators"}, {fault: "persistent"}, {fault: "one_sided"}, {fault: "exposure"},
 	},
 }
 

@@ -2,6 +2,7 @@ package critical
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/commq/commq/schema"
@@ -12,12 +13,6 @@ type operationKey struct {
 	instance int64
 	// fence counts the fences of the window that the instance made, from 1; 0 is the instance itself.
 	fence int64
-}
-
-// window is a window of a rank.
-type window struct {
-	comm             int32
-	instance, fences int64 // fences is their number so far
 }
 
 // operation is a collective operation of a communicator.
@@ -51,21 +46,13 @@ func (g *Graph) addCollective(r *rankRows, b *schema.Events, i int, w *row, inde
 		if r.windows == nil {
 			r.windows = map[int64]*window{}
 		}
-		r.windows[b.Seq[i]] = &window{comm: b.Comm[i], instance: b.Instance[i]}
+		r.windows[b.Seq[i]] = &window{windowKey: windowKey{b.Comm[i], b.Instance[i]}}
 	} else if class != schema.ClassCollective && class != schema.ClassComm {
 		return
 	}
 	n := g.enter(r, w, entry{b.Rank[i], index}, operationKey{comm: b.Comm[i], instance: b.Instance[i]}, call.Operation())
 	if b.RootWorld[i] == b.Rank[i] {
 		g.collective[n].root = entry{b.Rank[i], index}
-	}
-}
-
-// addFence notes that row i takes part in a fence of a window, which all ranks of its communicator enter.
-func (g *Graph) addFence(r *rankRows, b *schema.Events, i int, w *row, index int32) {
-	if of := r.windows[b.InitSeq[i]]; of != nil {
-		of.fences++
-		g.enter(r, w, entry{b.Rank[i], index}, operationKey{of.comm, of.instance, of.fences}, schema.CallID(b.Call[i]))
 	}
 }
 
@@ -97,8 +84,10 @@ func (g *Graph) newOperation() (n int32) {
 	return int32(len(g.collective) - 1)
 }
 
-// addCollectiveWaits finds which rank each rank waited for in collective operations.
+// addCollectiveWaits finds which rank each rank waited for in collective operations and on windows.
 func (g *Graph) addCollectiveWaits() {
+	g.addPairs()
+	g.addLockWaits(math.MaxInt64)
 	for n := range g.collective {
 		if len(g.collective[n].entries) > 0 {
 			g.addWaitsIn(&g.collective[n])

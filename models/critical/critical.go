@@ -51,7 +51,7 @@ type Options struct {
 
 // Columns are the columns of events that a graph needs.
 var Columns = []string{"rank", "seq", "thread", "call", "class", "start_ns", "end_ns", "comm", "instance",
-	"root_world", "request", "done_seq", "init_seq", "callsite"}
+	"root_world", "request", "done_seq", "init_seq", "label", "callsite"}
 
 // MessageColumns are the columns of messages that a graph needs.
 var MessageColumns = []string{"src", "dst", "send_seq", "recv_post_seq", "recv_done_seq"}

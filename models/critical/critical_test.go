@@ -24,6 +24,8 @@ type call struct {
 	root     int32
 	thread   int32
 	window   int64 // of a call with a window: seq of the row that made it, plus 1
+	label    string
+	target   int32 // of a lock: the rank plus 1
 }
 
 // graph returns a graph of rows. seq counts from 0 on each rank, and a call's site is its rank times 100 plus seq.
@@ -51,6 +53,12 @@ func (g *Graph) rows(t *testing.T, rows ...call) {
 		}
 		if c.window != 0 {
 			e.InitSeq = c.window - 1
+			if c.label != "" {
+				e.Label = c.label
+			}
+			if c.target != 0 {
+				e.SendWorld = c.target - 1
+			}
 		}
 		next[c.rank]++
 		b := &schema.Events{}

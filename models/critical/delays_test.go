@@ -121,6 +121,58 @@ rank 0 compute before 3 MPI_Win_fence: 40, excess 40
   wait at collective at 103 MPI_Win_fence: 40 in 1, longest 40 of rank 1 at 91
 rank 1 compute before 100 MPI_Win_create: 5, excess 5
   wait at collective at 0 MPI_Win_create: 5 in 1, longest 5 of rank 0 at 0`},
+		// Rank 1 posts after 60 ns, rank 2 after 20; rank 0, which computes 10, waits for 1. Rank 1 waits for 50 ns longer than
+		// its own 15 for what rank 0 computes before it completes.
+		{"exposure", func() *Graph {
+			return graph(t, 3, Options{},
+				call{rank: 0, call: schema.CallWinCreate, comm: 1, instance: 1},
+				call{rank: 0, call: schema.CallWinStart, from: 10, to: 60, window: 1, label: "2,1"},
+				call{rank: 0, call: schema.CallWinComplete, from: 125, to: 125, window: 1},
+				call{rank: 1, call: schema.CallWinCreate, comm: 1, instance: 1},
+				call{rank: 1, call: schema.CallWinPost, from: 60, to: 60, window: 1, label: "0"},
+				call{rank: 1, call: schema.CallWinWait, from: 75, to: 125, window: 1},
+				call{rank: 2, call: schema.CallWinCreate, comm: 1, instance: 1},
+				call{rank: 2, call: schema.CallWinPost, from: 20, to: 20, window: 1, label: "0"},
+				call{rank: 2, call: schema.CallWinTest, from: 125, to: 125, window: 1})
+		}, `rank 0 compute before 2 MPI_Win_complete: 50, excess 50
+  late complete at 102 MPI_Win_wait: 50 in 1, longest 50 of rank 1 at 75
+rank 1 compute before 101 MPI_Win_post: 50, excess 50
+  late post at 1 MPI_Win_start: 50 in 1, longest 50 of rank 0 at 10`},
+		// Rank 0 has the lock until 70, rank 1 wants it from 10 on and computes 5 with it; rank 2 has a shared one of its own
+		// on another target.
+		{"lock", func() *Graph {
+			return graph(t, 3, Options{},
+				call{rank: 0, call: schema.CallWinCreate, comm: 1, instance: 1},
+				call{rank: 0, call: schema.CallWinLock, window: 1, label: schema.LabelExclusive, target: 3},
+				call{rank: 0, call: schema.CallWinUnlock, from: 70, to: 70, window: 1, target: 3},
+				call{rank: 1, call: schema.CallWinCreate, comm: 1, instance: 1},
+				call{rank: 1, call: schema.CallWinLock, from: 10, to: 70, window: 1, label: schema.LabelShared, target: 3},
+				call{rank: 1, call: schema.CallWinUnlock, from: 75, to: 75, window: 1, target: 3},
+				call{rank: 2, call: schema.CallWinCreate, comm: 1, instance: 1},
+				call{rank: 2, call: schema.CallWinLock, window: 1, label: schema.LabelShared, target: 1},
+				call{rank: 2, call: schema.CallWinUnlock, from: 50, to: 90, window: 1, target: 1})
+		}, `rank 0 compute before 2 MPI_Win_unlock: 60, excess 60
+  lock held at 101 MPI_Win_lock: 60 in 1, longest 60 of rank 1 at 10`},
+		// Ranks 0 and 1 share the lock; rank 2 waits in MPI_Win_unlock until the later of them gives it back. Nobody waits for
+		// rank 2, which began to give back the lock before it had it. Of the 45 ns that it waits, 50, 25 and 10 of rank 1's 85
+		// are parts.
+		{"lock that is had late", func() *Graph {
+			return graph(t, 3, Options{},
+				call{rank: 0, call: schema.CallWinCreate, comm: 1, instance: 1},
+				call{rank: 0, call: schema.CallWinLock, window: 1, label: schema.LabelShared, target: 3},
+				call{rank: 0, call: schema.CallWinUnlock, from: 70, to: 70, window: 1, target: 3},
+				call{rank: 1, call: schema.CallWinCreate, comm: 1, instance: 1},
+				call{rank: 1, call: schema.CallWinLock, from: 10, to: 60, window: 1, label: schema.LabelShared, target: 3},
+				call{rank: 1, call: schema.CallWinUnlock, from: 85, to: 85, window: 1, target: 3},
+				call{rank: 2, call: schema.CallWinCreate, comm: 1, instance: 1},
+				call{rank: 2, call: schema.CallWinLock, from: 30, to: 30, window: 1, label: schema.LabelExclusive, target: 3},
+				call{rank: 2, call: schema.CallWinUnlock, from: 40, to: 95, window: 1, target: 3})
+		}, `rank 1 other before 101 MPI_Win_lock: 26, excess 26
+  lock held at 202 MPI_Win_unlock: 26 in 0.588, longest 26 of rank 2 at 40
+rank 1 compute before 102 MPI_Win_unlock: 13, excess 13
+  lock held at 202 MPI_Win_unlock: 13 in 0.294, longest 13 of rank 2 at 40
+rank 1 compute before 101 MPI_Win_lock: 5, excess 5
+  lock held at 202 MPI_Win_unlock: 5 in 0.118, longest 5 of rank 2 at 40`},
 		{"no wait", func() *Graph {
 			g := graph(t, 2, Options{}, call{rank: 0, call: schema.CallSend, from: 20, to: 25},
 				call{rank: 1, call: schema.CallRecv, from: 30, to: 47})

@@ -12,6 +12,7 @@
 //	critical.go    what a path is made of: Kind, Segment, Options
 //	graph.go       Graph: the rows of all ranks, and which other row each waited for
 //	collective.go  the waits in collective operations
+//	onesided.go    the waits on windows: for exposures, accesses and locks
 //	read.go        reads a run into a Graph
 //	walk.go        walks back along the waits
 //	path.go        Path: the time on the path, by call site and by kind

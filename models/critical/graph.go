@@ -18,6 +18,9 @@ type Graph struct {
 	unused     []int32                     // indexes in collective
 	members    map[int32][]int32           // world ranks of communicators, by rank in the communicator
 	sources    map[int32]map[int32][]int32 // world ranks that each one receives from in neighbourhood collectives
+	unpaired   map[signalKey]*unpaired
+	pairs      []pair              // whose waits were not added yet
+	holds      map[lockKey][]*hold // locks that rows may wait for
 	placeOf    map[site]int32
 	places     []site // by the value in placeOf
 
@@ -94,7 +97,8 @@ const (
 // New returns an empty graph for a run with this number of ranks.
 func New(ranks int, o Options) *Graph {
 	g := &Graph{options: o, ranks: make([]rankRows, ranks), operations: map[operationKey]int32{},
-		members: map[int32][]int32{}, sources: map[int32]map[int32][]int32{}, placeOf: map[site]int32{}}
+		members: map[int32][]int32{}, sources: map[int32]map[int32][]int32{}, placeOf: map[site]int32{},
+		unpaired: map[signalKey]*unpaired{}, holds: map[lockKey][]*hold{}}
 	for i := range g.ranks {
 		g.ranks[i].begin, g.ranks[i].lastStart, g.ranks[i].tip.node = unknown, unknown, noNode
 	}
@@ -151,8 +155,10 @@ func (g *Graph) addRow(r *rankRows, b *schema.Events, i int) error {
 	if b.Instance[i] != schema.NullInt64 && b.Comm[i] != schema.NullInt32 {
 		g.addCollective(r, b, i, &w, index)
 	}
-	if schema.CallID(b.Call[i]).Is(schema.FactFence) {
-		g.addFence(r, b, i, &w, index)
+	if schema.Class(w.class) == schema.ClassRMA {
+		if err := g.addSynchronisation(r, b, i, &w, index); err != nil {
+			return err
+		}
 	}
 	if r.read++; w.start != unknown {
 		r.lastStart = w.start

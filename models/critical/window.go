@@ -64,6 +64,16 @@ func (g *Graph) addDeferred() {
 	g.AddMessages(&late)
 }
 
+// addWaits adds the waits of the rows that were read, and returns a time up to which all are known.
+func (g *Graph) addWaits() (settled int64) {
+	g.addDeferred()
+	g.addComplete()
+	g.addPairs()
+	settled = g.settled()
+	g.addLockWaits(settled)
+	return settled
+}
+
 // addComplete adds the waits in collective operations that all ranks entered and completed.
 func (g *Graph) addComplete() {
 	again := g.complete[:0]
@@ -362,9 +372,7 @@ func Explain(ctx context.Context, r *run.Run, o Options, bytes int64, also func(
 		if err := g.readMessages(ctx, messages, int64(last)); err != nil {
 			return nil, err
 		}
-		g.addDeferred()
-		g.addComplete()
-		d.advanceTo(g.settled())
+		d.advanceTo(g.addWaits())
 		if need := g.bytes(); bytes > 0 && need > bytes {
 			return nil, fmt.Errorf("to explain its waits takes more than %s of memory", units.Bytes(bytes))
 		}

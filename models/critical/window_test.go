@@ -26,7 +26,8 @@ type sent struct {
 	send, post, done int64
 }
 
-// randomProgram simulates a program of random computing, messages and collectives, blocking or not. All ranks do its
+// randomProgram simulates a program of random computing, messages and collectives, blocking or not, and of accesses to a
+// window, in turn by groups or by locks. All ranks do its
 // steps in the same order, so that it ends.
 func randomProgram(seed uint64) *program {
 	r := rand.New(rand.NewPCG(seed, 31))
@@ -41,8 +42,11 @@ func randomProgram(seed uint64) *program {
 		p.events = append(p.events, e)
 		return &p.events[len(p.events)-1]
 	}
+	window := func(e *schema.Event, label string) { e.InitSeq, e.Label = 1, label }
 	for rank := range p.ranks {
 		call(rank, schema.CallInit, at[rank], at[rank]+r.Int64N(50))
+		e := call(rank, schema.CallWinCreate, at[rank], at[rank]+50)
+		e.Comm, e.Instance = 1, 1000
 	}
 	slow := r.IntN(p.ranks) // seldom waits, so that its explanations go far back
 	for instance := range int64(40 + r.IntN(100)) {
@@ -52,7 +56,7 @@ func randomProgram(seed uint64) *program {
 		at[slow] += 20 + r.Int64N(20)
 		a := r.IntN(p.ranks)
 		b := (a + 1 + r.IntN(p.ranks-1)) % p.ranks
-		switch r.IntN(5) {
+		switch r.IntN(7) {
 		case 0: // a barrier
 			last := slices.Max(at)
 			for rank := range p.ranks {
@@ -77,6 +81,29 @@ func randomProgram(seed uint64) *program {
 			call(a, schema.CallWait, at[a]+r.Int64N(9), max(at[a]+9, post)+r.Int64N(9))
 			call(b, schema.CallWait, at[b]+r.Int64N(9), max(at[b]+9, from)+r.Int64N(9))
 			p.messages = append(p.messages, m)
+		case 3: // an access to the window of a rank, which waits for it
+			post := at[b]
+			window(call(b, schema.CallWinPost, post, post+1), fmt.Sprint(a))
+			window(call(a, schema.CallWinStart, at[a], max(at[a], post)+1+r.Int64N(5)), fmt.Sprint(b))
+			done := at[a] + r.Int64N(40)
+			window(call(a, schema.CallWinComplete, done, done+1), schema.NullText)
+			window(call(b, schema.CallWinWait, at[b]+r.Int64N(40), max(at[b]+40, done)+1+r.Int64N(5)), schema.NullText)
+		case 4: // all ranks want a lock
+			order := make([]int, p.ranks)
+			for rank := range order {
+				order[rank] = rank
+			}
+			slices.SortFunc(order, func(a, b int) int { return cmp.Or(cmp.Compare(at[a], at[b]), cmp.Compare(a, b)) })
+			free := int64(0)
+			for _, rank := range order {
+				e := call(rank, schema.CallWinLock, at[rank], max(at[rank], free)+1)
+				window(e, schema.LabelExclusive)
+				e.SendWorld = int32(b)
+				free = at[rank] + r.Int64N(30)
+				e = call(rank, schema.CallWinUnlock, free, free+1)
+				window(e, schema.NullText)
+				e.SendWorld = int32(b)
+			}
 		default: // a message
 			from, post := at[a], at[b]
 			p.messages = append(p.messages, sent{int32(a), int32(b), seq[a], seq[b], seq[b]})
@@ -166,9 +193,7 @@ func TestWindows(t *testing.T) {
 		for from := int64(0); from < p.end(); {
 			to := from + 1 + r.Int64N(1000)
 			p.add(t, g, from, to)
-			g.addDeferred()
-			g.addComplete()
-			d.advance(g.settled())
+			d.advance(g.addWaits())
 			before := len(g.tree.nodes)
 			g.compact()
 			joined += before - len(g.tree.nodes)

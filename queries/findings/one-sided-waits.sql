@@ -1,4 +1,4 @@
--- question: Do ranks wait in MPI_Win_start, complete, wait or lock?
+-- question: Do ranks wait in MPI_Win_start, complete, wait or lock, and for whom is not recorded?
 -- source: M.-A. Hermanns, M. Geimer, B. Mohr and F. Wolf, "Scalable detection of MPI-2 remote memory access inefficiency patterns" (IJHPCA 2012):
 --     early wait, late post, lock contention.
 -- needs: events, times, every-call
@@ -9,12 +9,18 @@
 -- column calls BIGINT 1: Calls of these ranks at this place.
 -- column wait_ns BIGINT ns: Time that these ranks wait there, all of them together.
 -- order: cost_ns DESC, callsite, call
--- cost: Seven columns of the one-sided rows of events.
-WITH by_rank AS (
-  SELECT rank, callsite, call, COUNT(*) AS calls, SUM(end_ns - start_ns) AS wait_ns
+-- cost: Eight columns of the one-sided rows of events.
+WITH followed AS (
+  SELECT DISTINCT rank, init_seq
   FROM events
-  WHERE call IN ('MPI_Win_start', 'MPI_Win_complete', 'MPI_Win_wait', 'MPI_Win_lock') AND class = 'rma' AND end_ns IS NOT NULL
-  GROUP BY rank, callsite, call
+  WHERE call IN ('MPI_Win_start', 'MPI_Win_post') AND class = 'rma' AND label IS NOT NULL
+),
+by_rank AS (
+  SELECT e.rank, e.callsite, e.call, COUNT(*) AS calls, SUM(e.end_ns - e.start_ns) AS wait_ns
+  FROM events AS e LEFT JOIN followed AS f ON f.rank = e.rank AND f.init_seq = e.init_seq
+  WHERE (e.call IN ('MPI_Win_start', 'MPI_Win_complete', 'MPI_Win_wait') AND f.rank IS NULL OR e.call = 'MPI_Win_lock' AND e.label IS NULL)
+        AND e.class = 'rma' AND e.end_ns IS NOT NULL
+  GROUP BY e.rank, e.callsite, e.call
 ),
 costs AS (
   SELECT *, MAX(wait_ns) OVER (PARTITION BY callsite, call) AS cost_ns

@@ -645,6 +645,83 @@ static void synchronous_persistent(void)
 		MPI_Request_free(&one);
 }
 
+/* A window of all ranks, and the group of one rank. */
+static MPI_Win window;
+static MPI_Group partner;
+
+static void window_of_all(int with)
+{
+	MPI_Group all;
+
+	if (step > 0)
+		return;
+	MPI_Win_create(sum, sizeof sum, sizeof *sum, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
+	MPI_Comm_group(MPI_COMM_WORLD, &all);
+	MPI_Group_incl(all, 1, &with, &partner);
+	MPI_Group_free(&all);
+}
+
+/* Ends a step, and after the last one frees the window and the group. */
+static void end_of_step(void)
+{
+	MPI_Barrier(MPI_COMM_WORLD);
+	if (step == steps - 1) {
+		MPI_Group_free(&partner);
+		MPI_Win_free(&window);
+	}
+}
+
+/* Even ranks put into the windows of odd ones, which expose them late. */
+static void late_post(void)
+{
+	window_of_all(rank ^ 1);
+	if (rank % 2 == 1) {
+		work(us);
+		MPI_Win_post(partner, 0, window); /* fault late_post */
+		MPI_Win_wait(window);
+		work(BASE);
+	} else {
+		MPI_Win_start(partner, 0, window);
+		MPI_Put(buf, 1, MPI_DOUBLE, rank ^ 1, 0, 1, MPI_DOUBLE, window);
+		MPI_Win_complete(window);
+		work(BASE + us);
+	}
+	end_of_step();
+}
+
+/* They complete it late. */
+static void late_complete(void)
+{
+	window_of_all(rank ^ 1);
+	if (rank % 2 == 1) {
+		MPI_Win_post(partner, 0, window);
+		MPI_Win_wait(window);
+		work(BASE + us);
+	} else {
+		MPI_Win_start(partner, 0, window);
+		MPI_Put(buf, 1, MPI_DOUBLE, rank ^ 1, 0, 1, MPI_DOUBLE, window);
+		work(us);
+		MPI_Win_complete(window); /* fault late_complete */
+		work(BASE);
+	}
+	end_of_step();
+}
+
+/* Even ranks keep the lock that odd ones want a little later. */
+static void long_lock(void)
+{
+	int odd = rank % 2, target = (rank / 2 * 2 + 2) % ranks;
+
+	window_of_all(0);
+	work(odd ? us / 10 : 0);
+	MPI_Win_lock(MPI_LOCK_EXCLUSIVE, target, 0, window);
+	MPI_Put(buf, 1, MPI_DOUBLE, target, odd, 1, MPI_DOUBLE, window);
+	work(odd ? 0 : us);
+	MPI_Win_unlock(target, window); /* fault long_lock */
+	work(BASE + (odd ? us - us / 10 : 0));
+	end_of_step();
+}
+
 /* All wait in the fence for rank 1. */
 static void late_fence(void)
 {
@@ -718,6 +795,9 @@ static const fault faults[] = {
 	{"synchronous_nonblocking", synchronous_nonblocking},
 	{"synchronous_persistent", synchronous_persistent},
 	{"late_fence", late_fence},
+	{"late_post", late_post},
+	{"late_complete", late_complete},
+	{"long_lock", long_lock},
 };
 
 int main(int argc, char **argv) { return run(argc, argv, faults, sizeof faults / sizeof *faults); }

@@ -125,6 +125,36 @@ static void one_sided(void)
 		MPI_Win_free(&window);
 }
 
+/* Each rank puts into the window of the next one, which only those two synchronise, and then adds under a lock. */
+static void exposure(void)
+{
+	static MPI_Win window;
+	static MPI_Group to, from;
+	MPI_Group all;
+
+	if (step == 0) {
+		MPI_Win_create(sum, sizeof sum, sizeof *sum, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
+		MPI_Comm_group(MPI_COMM_WORLD, &all);
+		MPI_Group_incl(all, 1, &right, &to);
+		MPI_Group_incl(all, 1, &left, &from);
+		MPI_Group_free(&all);
+	}
+	MPI_Win_post(from, 0, window);
+	MPI_Win_start(to, 0, window);
+	MPI_Put(buf, 1, MPI_DOUBLE, right, 0, 1, MPI_DOUBLE, window);
+	MPI_Win_complete(window);
+	MPI_Win_wait(window);
+	work(BASE);
+	MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, window);
+	MPI_Accumulate(buf, 1, MPI_DOUBLE, 0, 1, 1, MPI_DOUBLE, MPI_SUM, window);
+	MPI_Win_unlock(0, window);
+	if (step == steps - 1) {
+		MPI_Group_free(&to);
+		MPI_Group_free(&from);
+		MPI_Win_free(&window);
+	}
+}
+
 static const fault faults[] = {
 	{"shift", shift},
 	{"ring", ring},
@@ -137,6 +167,7 @@ static const fault faults[] = {
 	{"subcommunicators", subcommunicators},
 	{"persistent", persistent},
 	{"one_sided", one_sided},
+	{"exposure", exposure},
 };
 
 int main(int argc, char **argv) { return run(argc, argv, faults, sizeof faults / sizeof *faults); }

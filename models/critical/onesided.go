@@ -1,0 +1,239 @@
+package critical
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/commq/commq/schema"
+)
+
+// window is a window of a rank.
+type window struct {
+	windowKey
+	fences           int64           // their number so far
+	origins, targets []int32         // of the exposure that was posted last, and of the access that was started last
+	locks            map[int32]*hold // of this rank, by target
+}
+
+// windowKey tells windows apart: by the communicator and the instance that made them there.
+type windowKey struct {
+	comm     int32
+	instance int64
+}
+
+// addSynchronisation notes what a call on a window waits for, or what others wait for: fences, exposures and accesses,
+// and locks on one target.
+func (g *Graph) addSynchronisation(r *rankRows, b *schema.Events, i int, w *row, index int32) error {
+	of, call, e := r.windows[b.InitSeq[i]], schema.CallID(b.Call[i]), entry{b.Rank[i], index}
+	if of == nil {
+		return nil
+	}
+	group, err := []int32(nil), error(nil)
+	if call.IsAny(schema.FactExposes | schema.FactAccesses) {
+		if group, err = schema.GroupOf(b.Label[i], len(g.ranks)); err != nil {
+			return fmt.Errorf("seq %d: %s: %w", b.Seq[i], call, err)
+		}
+	}
+	switch {
+	case call.Is(schema.FactFence):
+		of.fences++
+		g.enter(r, w, e, operationKey{of.comm, of.instance, of.fences}, call)
+	case call.Is(schema.FactExposes):
+		of.origins = group
+		g.signals(of, e, group, startNeeds)
+		g.signals(of, e, group, completeNeeds)
+	case call.Is(schema.FactAccesses):
+		of.targets = group
+		g.needs(of, e, group, startNeeds)
+	case call.Is(schema.FactEndsAccess):
+		g.needs(of, e, of.targets, completeNeeds)
+		g.signals(of, e, of.targets, waitNeeds)
+		of.targets = nil
+	case call.Is(schema.FactEndsExposure):
+		g.needs(of, e, of.origins, waitNeeds)
+		of.origins = nil
+	default:
+		g.addLock(of, b, i, e)
+	}
+	return nil
+}
+
+// signal is which calls belong together: of one rank a call that needs one of another rank to have begun.
+type signal uint8
+
+const (
+	startNeeds    signal = iota // MPI_Win_start the MPI_Win_post of each target
+	completeNeeds               // so does MPI_Win_complete, where the library does not wait in MPI_Win_start
+	waitNeeds                   // MPI_Win_wait the MPI_Win_complete of each origin
+)
+
+// awaits is what such a call waits for.
+func (s signal) awaits() Awaited {
+	if s == waitNeeds {
+		return AwaitsComplete
+	}
+	return AwaitsPost
+}
+
+// signalKey is the key of all signals of a kind in a window from one rank to another. The n-th is for the n-th call that
+// needs one.
+type signalKey struct {
+	windowKey
+	from, to int32
+	of       signal
+}
+
+// unpaired are calls of a key whose partners were not read yet: all signals or all calls that need one.
+type unpaired struct {
+	needs   bool
+	entries []entry
+}
+
+// pair is a call and the one that it needs.
+type pair struct {
+	waiter, signal entry
+	awaits         Awaited
+}
+
+// signals notes that a row is what some ranks need, and needs that it needs a row of each.
+func (g *Graph) signals(of *window, e entry, ranks []int32, s signal) {
+	for _, to := range ranks {
+		g.pairUp(signalKey{of.windowKey, e.rank, to, s}, e, false)
+	}
+}
+
+func (g *Graph) needs(of *window, e entry, ranks []int32, s signal) {
+	for _, from := range ranks {
+		g.pairUp(signalKey{of.windowKey, from, e.rank, s}, e, true)
+	}
+}
+
+func (g *Graph) pairUp(k signalKey, e entry, needs bool) {
+	u := g.unpaired[k]
+	if u == nil {
+		u = &unpaired{}
+		g.unpaired[k] = u
+	}
+	if len(u.entries) == 0 || u.needs == needs {
+		u.needs, u.entries = needs, append(u.entries, e)
+		return
+	}
+	other := u.entries[0]
+	u.entries = slices.Delete(u.entries, 0, 1)
+	if needs {
+		e, other = other, e
+	}
+	g.pairs = append(g.pairs, pair{waiter: other, signal: e, awaits: k.of.awaits()})
+}
+
+// addPairs adds the waits of the pairs. What was dropped began before the rest, so that nobody waited for it.
+func (g *Graph) addPairs() {
+	for _, p := range g.pairs {
+		if g.has(p.waiter) && g.has(p.signal) {
+			g.addWait(p.waiter.rank, p.waiter.row, p.signal.rank, p.signal.row, p.awaits)
+		}
+	}
+	g.pairs = g.pairs[:0]
+}
+
+// has reports whether a row was not dropped.
+func (g *Graph) has(e entry) bool { return e.row >= g.ranks[e.rank].dropped }
+
+// lockKey is a target of a window.
+type lockKey struct {
+	windowKey
+	target int32
+}
+
+// hold is a lock of a rank on a target, from its MPI_Win_lock to its MPI_Win_unlock.
+type hold struct {
+	rank      int32
+	exclusive bool
+	rows      []int32 // those that may wait for the lock: MPI_Win_lock, flushes, MPI_Win_unlock
+	unlock    int32   // row, or -1
+}
+
+// addLock notes a call that takes, uses or gives back the lock on a target. Locks on all targets are not followed, nor
+// are those of a type that is not known.
+func (g *Graph) addLock(of *window, b *schema.Events, i int, e entry) {
+	call, target := schema.CallID(b.Call[i]), b.SendWorld[i]
+	if !call.IsAny(schema.FactLock | schema.FactUnlock | schema.FactFlush) {
+		return
+	}
+	if call.Is(schema.FactLock) {
+		if label := b.Label[i]; target != schema.NullInt32 && label != schema.NullText {
+			if of.locks == nil {
+				of.locks = map[int32]*hold{}
+			}
+			h := &hold{rank: e.rank, exclusive: label == schema.LabelExclusive, rows: []int32{e.row}, unlock: -1}
+			of.locks[target] = h
+			k := lockKey{of.windowKey, target}
+			g.holds[k] = append(g.holds[k], h)
+		}
+		return
+	}
+	for to, h := range of.locks {
+		if target == to || target == schema.NullInt32 && call.Is(schema.FactFlush) {
+			h.rows = append(h.rows, e.row)
+		}
+	}
+	if h := of.locks[target]; h != nil && call.Is(schema.FactUnlock) {
+		h.unlock = e.row
+		delete(of.locks, target)
+	}
+}
+
+// addLockWaits adds the waits for locks, and forgets what no row that begins after a time can wait for.
+func (g *Graph) addLockWaits(until int64) {
+	for k, all := range g.holds {
+		g.addWaitsOf(all)
+		all = slices.DeleteFunc(all, func(h *hold) bool { return h.unlock >= 0 && g.over(entry{h.rank, h.unlock}, until) })
+		for _, h := range all {
+			h.rows = slices.DeleteFunc(h.rows, func(row int32) bool { return g.over(entry{h.rank, row}, until) })
+		}
+		if g.holds[k] = all; len(all) == 0 {
+			delete(g.holds, k)
+		}
+	}
+}
+
+// over reports whether a row was dropped or ended until a time.
+func (g *Graph) over(e entry, until int64) bool { return !g.has(e) || g.row(e).lastTime() <= until }
+
+// addWaitsOf adds the waits of the ranks that want the same lock: for the last rank to give it back, while they wait, of
+// those that had it first. Who has it first also gives it back first.
+func (g *Graph) addWaitsOf(all []*hold) {
+	var given []*hold
+	for _, h := range all {
+		if h.unlock >= 0 && g.has(entry{h.rank, h.unlock}) {
+			given = append(given, h)
+		}
+	}
+	begins := func(h *hold) int64 { return g.start(entry{h.rank, h.unlock}) }
+	slices.SortFunc(given, func(a, b *hold) int { return cmp.Or(cmp.Compare(begins(a), begins(b)), cmp.Compare(a.rank, b.rank)) })
+	for _, h := range all {
+		for _, i := range h.rows {
+			e := entry{h.rank, i}
+			if !g.has(e) || g.row(e).end == unknown {
+				continue
+			}
+			n, _ := slices.BinarySearchFunc(given, g.row(e).end, func(h *hold, at int64) int { return cmp.Compare(begins(h), at+1) })
+			for n--; n >= 0 && begins(given[n]) > g.row(e).start; n-- {
+				if g.before(given[n], h) {
+					g.addWait(e.rank, i, given[n].rank, given[n].unlock, AwaitsUnlock)
+					break
+				}
+			}
+		}
+	}
+}
+
+// before reports whether a rank, which gave the lock back, had it before another one, and not together with it.
+func (g *Graph) before(h, other *hold) bool {
+	if h.rank == other.rank || !h.exclusive && !other.exclusive {
+		return false
+	}
+	return other.unlock < 0 || !g.has(entry{other.rank, other.unlock}) ||
+		g.row(entry{h.rank, h.unlock}).lastTime() <= g.row(entry{other.rank, other.unlock}).lastTime()
+}
