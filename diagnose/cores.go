@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/commq/commq/internal/cores"
 	"github.com/commq/commq/internal/units"
@@ -39,20 +40,25 @@ func variesByCores(m *schema.Manifest, u cores.Use) bool {
 
 // ofCores is what is said of variation that the shared cores may have made, and its advice.
 const (
-	ofCores      = "; these ranks shared cores, which does this to a program without fault"
-	coresAtFirst = "Capture with a core for each rank first: only what is left then is the program's."
+	ofCores = "; these ranks shared cores, which does this to a program without fault"
+	// byTimesOfCores is said of what a file found in the run's own times.
+	byTimesOfCores = ", by times in which ranks waited for cores"
+	coresAtFirst   = "Capture with a core for each rank first: only what is left then is the program's."
 )
 
 // leastBesideCores is by which part ranks compute longer than others at least that share cores, for it to be the
 // program's: mean computing times differ by 5 % from run to run on shared cores, those of some lines by twice as much.
 const leastBesideCores = 0.15
 
-// doubtByCores marks variation, and small imbalances, that shared cores may have made.
-func (d *Diagnosis) doubtByCores() {
+// doubtByCores marks what shared cores may have made: variation, small imbalances, and what files say of measured times.
+func (d *Diagnosis) doubtByCores(measured bool) {
 	for i := range d.Findings {
 		f := &d.Findings[i]
-		if f.Rule == Variation || f.Rule == Imbalance && f.timesMore < leastBesideCores {
+		switch {
+		case f.Rule == Variation || f.Rule == Imbalance && f.timesMore < leastBesideCores:
 			f.Title, f.Advice, f.doubtful = f.Title+ofCores, coresAtFirst, true
+		case measured && f.Bound && !slices.Contains(Rules, f.Rule):
+			f.Title, f.doubtful = f.Title+byTimesOfCores, true
 		}
 	}
 }

@@ -34,17 +34,23 @@ func TestVariationOnSharedCores(t *testing.T) {
 	}
 	d := &Diagnosis{TimeNs: 1000, Findings: []Finding{{Rule: Variation, Title: "x", GainNs: 300}, {Rule: LateRoot, GainNs: 20},
 		{Rule: Imbalance, GainNs: 200, timesMore: 0.25}, {Rule: FileTime, GainNs: 9},
-		{Rule: Imbalance, GainNs: 250, timesMore: 0.05}}}
-	d.doubtByCores()
+		{Rule: Imbalance, GainNs: 250, timesMore: 0.05}, {Rule: "polling", Title: "y", GainNs: 310, Bound: true}}}
+	d.doubtByCores(false)
+	if polling := d.Findings[5]; polling.doubtful {
+		t.Error("virtual times are not those of cores")
+	}
+	d.Findings[0].Title, d.Findings[4].Title = "x", ""
+	d.doubtByCores(true)
 	d.sort()
 	var order []string
 	for i := range d.Findings {
 		order = append(order, string(d.Findings[i].Rule))
 	}
-	if got := strings.Join(order, " "); got != "imbalance late-root variation imbalance file-time" {
+	if got := strings.Join(order, " "); got != "imbalance late-root variation imbalance polling file-time" {
 		t.Errorf("order: %s", got)
 	}
-	if f := &d.Findings[2]; f.Title != "x"+ofCores || f.Advice != coresAtFirst || !d.Findings[3].doubtful || d.Findings[0].doubtful || d.Shown(0.01, 0) != 4 {
+	if f := &d.Findings[2]; f.Title != "x"+ofCores || f.Advice != coresAtFirst || !d.Findings[3].doubtful || d.Findings[0].doubtful || d.Shown(0.01, 0) != 5 ||
+		d.Findings[4].Title != "y"+byTimesOfCores {
 		t.Errorf("%+v", f)
 	}
 }

@@ -264,12 +264,12 @@ func (d *Diagnosis) run(ctx context.Context, r *run.Run, o Options) error {
 	if err := d.simulateCalls(ctx, w, calls); err != nil {
 		return err
 	}
-	if variesByCores(r.Manifest, used) {
-		d.doubtByCores()
-	}
 	d.Findings = append(d.Findings, calls...)
 	if err := d.fromFiles(ctx, w, byLine(o.Evidence, r.Place(ctx)), d.bounds(path, simulated, r.Place(ctx))); err != nil {
 		return err
+	}
+	if variesByCores(r.Manifest, used) {
+		d.doubtByCores(r.Manifest.TimeOrigin == "measured")
 	}
 	d.sort()
 	d.limitGains()
