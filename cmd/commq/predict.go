@@ -50,10 +50,11 @@ apart the times of two captures are, and so how near a prediction of the time ca
 it is a run like any other, but untimed, so that queries answer on it and commq simulate predicts how long it takes on
 a machine. Memory grows with how much ranks differ, not with the number of calls.
 
-There is no answer when the runs do not settle it: destinations have no law, laws that agree on all runs disagree at
-this number of ranks (undecided), less than --explained of the messages are explained, or the program may cut a field in
-slabs otherwise there (layout-switch). The exit status is then 2, and what is known is printed all the same. --accept
-assumes that the layout stays as it is, or takes the simplest of the laws that disagree.
+The runs may not settle everything: destinations have no law, laws that agree on all runs disagree at this number of
+ranks (undecided), less than --explained of the messages are explained, or the program may cut a field in slabs otherwise
+there (layout-switch). Then predict prints what is known: the communications of which all is known, and of each other one
+why it is not, which run would tell, and what its totals are if they go on as in the runs. No run is written, and the exit
+status is 2. --accept assumes that the layout stays as it is, or takes the simplest of the laws that disagree.
 
 Most programs need four runs or more, captured with --stack 16, so that a call is known by its path from main. Several
 captures on one number of ranks count as one run with the medians of their compute times; they must make the same calls.
@@ -129,8 +130,13 @@ func runPredict(ctx context.Context, a *app, o *predictOptions) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
+	if held != nil {
+		verdict := report.Judge(m, x, held)
+		p.Verdict = &verdict
+	}
 	if refused != nil {
 		refused = fmt.Errorf("predict: %w", refused)
+		p.Partial = report.NewPartial(m, x, o.ranks)
 	} else {
 		p.fill(m, x, held)
 		if err := o.keepRun(ctx, a, m, x, p); err != nil {
@@ -212,6 +218,10 @@ type printedPrediction struct {
 	// disagree here.
 	Numbers int64 `json:"numbers"`
 	Inexact int64 `json:"numbers_inexact"`
+	// Partial is what is known if not all is; null when all is known, or nothing.
+	Partial *report.Partial `json:"partial,omitempty"`
+	// Verdict counts, with --holdout, which numbers are right, unknown and wrong.
+	Verdict *report.Verdict `json:"verdict,omitempty"`
 	// Score compares the prediction with the run that was left out, with --holdout.
 	Score *report.Score `json:"holdout,omitempty"`
 	// Coverage tells how many predicted numbers are right, with --holdout.
@@ -304,7 +314,9 @@ func (p *printedPrediction) table(a *app) error {
 			counted(*p.Messages, "message"), bytesText(*p.Bytes),
 			counted(*p.Collectives, "call")+" of collectives", p.Inexact, p.Numbers)
 	}
+	p.partial(&b)
 	p.holdout(&b)
+	p.verdict(&b)
 	if p.Time != nil {
 		if err := a.printTime(&b, p.Time); err != nil {
 			return err
@@ -337,6 +349,88 @@ func (p *printedPrediction) table(a *app) error {
 		fmt.Fprintln(&b, "\nno other run is known to settle more")
 	}
 	return a.prose(b.String())
+}
+
+// gapsListed is how many gaps are listed without --all.
+const gapsListed = 5
+
+// partial tells what is known of a run of which not all is known.
+func (p *printedPrediction) partial(b *strings.Builder) {
+	k := p.Partial
+	if k == nil {
+		return
+	}
+	fmt.Fprintf(b, "known: %d of %d communications: %s with %s between %s, %s of collectives\n", k.Known,
+		k.Known+k.Unknown, counted(k.Messages, "message"), bytesText(k.Bytes), counted(k.Edges, "pair")+" of ranks",
+		counted(k.Collectives, "call"))
+	list := k.Gaps
+	if !p.all {
+		list = list[:min(len(list), gapsListed)]
+	}
+	for i := range list {
+		g := &list[i]
+		fmt.Fprintf(b, "unknown: %s: %s: %s\n", g.Call, g.Unknown, g.Why)
+		fmt.Fprintf(b, "  if the totals go on as in the runs: %s, %s\n", totalText(&g.Calls, "calls", grouped),
+			totalText(&g.Bytes, "bytes", inBytes))
+		if g.Run > 0 {
+			fmt.Fprintf(b, "  a run on %d ranks would settle it\n", g.Run)
+		}
+	}
+	if n := len(k.Gaps) - len(list); n > 0 {
+		fmt.Fprintf(b, "%d more unknown communications; --all lists them\n", n)
+	}
+}
+
+// totalText describes a total with its interval.
+func totalText(t *report.Total, what string, text func(int64) string) string {
+	switch {
+	case t.High == nil:
+		return what + " unknown"
+	case t.Low == *t.High:
+		return fmt.Sprintf("%s %s", what, text(t.Value))
+	}
+	return fmt.Sprintf("%s %s (%s to %s)", what, text(t.Value), text(t.Low), text(*t.High))
+}
+
+// verdict tells which numbers of the run that was left out were predicted.
+func (p *printedPrediction) verdict(b *strings.Builder) {
+	if p.Verdict == nil {
+		return
+	}
+	b.WriteString("held out:")
+	for i, x := range []struct {
+		what  string
+		tally *report.Tally
+	}{{"edges", &p.Verdict.Edges}, {"calls", &p.Verdict.Calls}, {"messages", &p.Verdict.Messages},
+		{"bytes", &p.Verdict.Bytes}} {
+		if i > 0 {
+			b.WriteByte(';')
+		}
+		fmt.Fprintf(b, " %s %s", x.what, tallyText(x.tally))
+	}
+	b.WriteByte('\n')
+	for _, w := range p.Verdict.Places {
+		fmt.Fprintf(b, "  wrong: %s of %s on %s, the first %d: %s predicted, %s measured\n", w.Number, w.Call,
+			counted(w.Ranks, "rank"), w.Rank, grouped(w.Predicted), grouped(w.Measured))
+	}
+}
+
+// tallyText lists the counts of a tally that are not 0.
+func tallyText(t *report.Tally) string {
+	var all []string
+	for _, x := range []struct {
+		n    int64
+		what string
+	}{{t.Exact, "exact"}, {t.Inside, "in their interval"}, {t.Outside, "outside of it"}, {t.Unknown, "unknown"},
+		{t.Wrong, "wrong"}} {
+		if x.n > 0 {
+			all = append(all, grouped(x.n)+" "+x.what)
+		}
+	}
+	if all == nil {
+		return "none"
+	}
+	return strings.Join(all, ", ")
 }
 
 // holdout compares the prediction with the run that was left out.

@@ -30,26 +30,26 @@ type Conditions struct {
 var Acceptable = []string{report.LayoutSwitch, report.Undecided}
 
 // Extrapolate makes the run at a number of ranks. The extrapolation is never nil: after an error it has everything
-// that is known. progress is called with the number of ranks that are done.
+// that is known (report.Partial). progress is called with the number of ranks that are done.
 func Extrapolate(ctx context.Context, m *model.Model, ranks int32, c Conditions,
 	progress func(done, all int32)) (*generate.Prediction, error) {
-	none := &generate.Prediction{}
+	o := generate.Options{TakeSimplest: slices.Contains(c.Accept, report.Undecided), Progress: progress}
+	var refused error
+	if w, event, switches := report.SwitchesLayout(m, ranks); switches && !slices.Contains(c.Accept, w.Name) {
+		refused = fmt.Errorf("at %d ranks: %s: %s; --accept %s assumes that the layout stays as it is", ranks, w.Name,
+			w.Text, w.Name)
+		o.Doubted = []generate.Doubt{{Event: event, Why: w.Name + ": " + w.Text}}
+	}
 	if share := 1 - float64(m.Unexplained)/float64(max(m.Traffic, 1)); share < c.Explained {
-		return none, fmt.Errorf("laws explain only %.4g %% of the messages of the largest run, less than --explained "+
-			"%v",
+		refused = fmt.Errorf("laws explain only %.4g %% of the messages of the largest run, less than --explained %v",
 			100*share, c.Explained)
 	}
-	if w, switches := report.SwitchesLayout(m, ranks); switches && !slices.Contains(c.Accept, w.Name) {
-		return none, fmt.Errorf("at %d ranks: %s: %s; --accept %s assumes that the layout stays as it is", ranks,
-			w.Name,
-			w.Text, w.Name)
-	}
-	x, err := training.Await(ctx, func() (*generate.Prediction, error) {
-		return generate.Predict(ctx, m, ranks,
-			generate.Options{TakeSimplest: slices.Contains(c.Accept, report.Undecided), Progress: progress})
-	})
+	x, err := training.Await(ctx, func() (*generate.Prediction, error) { return generate.Predict(ctx, m, ranks, o) })
 	if x == nil {
-		x = none
+		x = &generate.Prediction{}
+	}
+	if err == nil || refused != nil && ctx.Err() == nil {
+		err = refused
 	}
 	return x, err
 }

@@ -19,11 +19,14 @@ type communicators struct {
 	ids    map[*model.CommGroup][]int32 // by rank; -1: in none
 	ranks  map[int32]map[int32]int32    // rank in the communicator, by id and world rank
 	worlds int                          // communicators with all ranks
+	// unknown has the groups of which it is not known who is in which communicator.
+	unknown map[*model.CommGroup]bool
 }
 
-// newCommunicators makes the communicators for a number of ranks.
-func newCommunicators(m *model.Model, ranks int32) (*communicators, error) {
-	c := &communicators{ids: map[*model.CommGroup][]int32{}, ranks: map[int32]map[int32]int32{}, worlds: 1}
+// newCommunicators makes the communicators for a number of ranks. It notes in unknown which are not known.
+func newCommunicators(m *model.Model, ranks int32, unknown *unknowns) *communicators {
+	c := &communicators{ids: map[*model.CommGroup][]int32{}, ranks: map[int32]map[int32]int32{}, worlds: 1,
+		unknown: map[*model.CommGroup]bool{}}
 	for _, g := range m.Comms {
 		c.worlds = max(c.worlds, g.World+1)
 	}
@@ -50,14 +53,26 @@ func newCommunicators(m *model.Model, ranks int32) (*communicators, error) {
 		}
 		next, err := m.Pattern.Map(g.Slot, ranks)
 		if err != nil {
-			return nil, fmt.Errorf("communicators of %s at %d ranks are not known: %w", g.Slot, ranks, err)
+			c.setUnknown(m, g, unknown, err.Error())
+			continue
 		}
 		p := &partition{group: g, next: next, ids: slices.Repeat([]int32{-1}, int(ranks)),
 			topology: subgridTopology(m, c, g, ranks)}
 		partitions = append(partitions, p)
 		c.ids[g] = p.ids
 	}
-	return c, c.addPartitions(m, partitions, ranks)
+	c.addPartitions(m, partitions, ranks, unknown)
+	return c
+}
+
+// setUnknown notes that it is not known who is in which communicator of a group, and so what is done with them.
+func (c *communicators) setUnknown(m *model.Model, g *model.CommGroup, unknown *unknowns, why string) {
+	c.unknown[g] = true
+	for _, x := range m.Sites {
+		if x.Comm == g {
+			unknown.addCalls(x.Event.ID, g.Slot, why)
+		}
+	}
 }
 
 // add adds a communicator and returns its id.
@@ -107,11 +122,11 @@ func (p *partition) firstID() int32 {
 }
 
 // addPartitions numbers communicators as captures do: by their first rank, in the order in which this rank made them.
-func (c *communicators) addPartitions(m *model.Model, partitions []*partition, ranks int32) error {
+func (c *communicators) addPartitions(m *model.Model, partitions []*partition, ranks int32, unknown *unknowns) {
 	slices.SortStableFunc(partitions, func(a, b *partition) int { return cmp.Compare(a.firstID(), b.firstID()) })
 	for r := range ranks {
 		for _, p := range partitions {
-			if p.ids[r] >= 0 {
+			if p.ids[r] >= 0 || c.unknown[p.group] {
 				continue
 			}
 			id := int32(len(c.ranks))
@@ -120,9 +135,12 @@ func (c *communicators) addPartitions(m *model.Model, partitions []*partition, r
 				members, p.ids[member] = append(members, member), id
 				member, more = p.next.Dst(member)
 				if more && (member < 0 || member >= ranks) {
-					return fmt.Errorf("communicators of %s at %d ranks: there is no rank %d", p.group.Slot, ranks,
-						member)
+					c.setUnknown(m, p.group, unknown, fmt.Sprintf("its law gives rank %d, which does not exist", member))
+					break
 				}
+			}
+			if c.unknown[p.group] {
+				continue
 			}
 			if _, in := p.next.Dst(r); !in {
 				p.ids[r] = -1
@@ -131,5 +149,4 @@ func (c *communicators) addPartitions(m *model.Model, partitions []*partition, r
 			c.add(m, members, p.group.Kind, p.group.Like, p.topology.forMembers(len(members)))
 		}
 	}
-	return nil
 }

@@ -27,6 +27,7 @@ import (
 	"github.com/commq/commq/predict/phases"
 	"github.com/commq/commq/predict/signature"
 	"github.com/commq/commq/predict/signature/sign"
+	"github.com/commq/commq/predict/signature/template"
 	"github.com/commq/commq/schema"
 )
 
@@ -35,8 +36,16 @@ type Options struct {
 	// TakeSimplest resolves conflicts between laws that fit all runs but send messages to different ranks at the wanted
 	// number of ranks: it takes the simplest law for which sends and receives match. Without it a conflict is an error.
 	TakeSimplest bool
+	// Doubted are events whose laws are not to be used.
+	Doubted []Doubt
 	// Progress is called with the number of ranks that are finished; nil means no callback.
 	Progress func(done, all int32)
+}
+
+// Doubt is an event whose laws may not hold at the wanted number of ranks, and the reason.
+type Doubt struct {
+	Event int32
+	Why   string
 }
 
 // Prediction is the predicted run at one number of ranks.
@@ -53,8 +62,11 @@ type Prediction struct {
 	Compute *compute.Time
 	// Loops are the loops whose number of iterations is uncertain.
 	Loops []UncertainLoop
-	// Unknown are the communications that the model cannot predict, with the reasons.
+	// Unknown are the communications that the model cannot predict, with the reasons. Gaps tell, by event, what is not
+	// known of its calls; what it has of other events is all there. The run of a prediction with gaps is nil, and its
+	// signature lacks the calls that are not known.
 	Unknown []string
+	Gaps    map[int32]*Gap
 	// Warnings describe other assumptions.
 	Warnings []string
 	// Conflicts are the communications for which the simplest of several conflicting laws was taken
@@ -65,10 +77,15 @@ type Prediction struct {
 	bounds map[*law.Law]map[int64]Bounds // of numbers that are not exact, by law and number
 }
 
-// UncertainLoop is a loop whose number of iterations is uncertain.
+// Gap is what is not known of the calls of an event: who makes them, how often and with which peers (Calls), or only
+// their sizes (Sizes). The texts are reasons; empty means that it is known.
+type Gap struct{ Calls, Sizes string }
+
+// UncertainLoop is a loop whose number of iterations is uncertain: Value was taken, Low to High is possible.
 type UncertainLoop struct {
-	Loop      string
-	Low, High int64
+	Loop             string
+	Node             int32
+	Value, Low, High int64
 }
 
 // Bounds is an interval.
@@ -119,7 +136,7 @@ type generator struct {
 	sig      *signature.Signature
 	recorder *sign.Recorder
 	result   *Prediction
-	unknown  unknowns
+	unknown  *unknowns
 	warned   map[string]bool
 	// iterations has the number of iterations of loops whose iterations differ, by node.
 	iterations map[int32]law.Estimate
@@ -127,11 +144,49 @@ type generator struct {
 }
 
 // unknowns has the reasons why something cannot be predicted.
-type unknowns map[string]string
+type unknowns struct {
+	reasons map[string]string // by what it is
+	gaps    map[int32]*Gap    // by event
+}
 
-// Predict makes the run at a number of ranks. It returns an error if the training runs do not determine it, or if the
-// predicted ranks would wait for one another forever; the prediction then has everything that is known. Predict stops
-// when ctx ends.
+// gap returns the gap of an event, which it adds if there is none.
+func (u *unknowns) gap(event int32) *Gap {
+	if u.gaps[event] == nil {
+		u.gaps[event] = &Gap{}
+	}
+	return u.gaps[event]
+}
+
+// addCalls notes that the calls of an event are not known. name is what of them.
+func (u *unknowns) addCalls(event int32, name, why string) {
+	u.reasons[name] = why
+	if g := u.gap(event); g.Calls == "" {
+		g.Calls = why
+	}
+}
+
+// addSizes notes that sizes of an event's calls are not known. name is what of them.
+func (u *unknowns) addSizes(event int32, name, why string) {
+	u.reasons[name] = why
+	if g := u.gap(event); g.Sizes == "" {
+		g.Sizes = why
+	}
+}
+
+// addLoop notes that the calls in a loop are not known.
+func (u *unknowns) addLoop(n *template.Node, name, why string) {
+	for _, c := range n.Children {
+		if c.Loop {
+			u.addLoop(c, name, why)
+		} else {
+			u.addCalls(c.ID, name, why)
+		}
+	}
+}
+
+// Predict makes the run at a number of ranks. It returns an error if the training runs do not determine all of it, or if
+// the predicted ranks would wait for one another forever; the prediction then has everything that is known. Predict
+// stops when ctx ends.
 func Predict(ctx context.Context, m *model.Model, ranks int32, o Options) (*Prediction, error) {
 	if ranks < 1 {
 		return nil, fmt.Errorf("%d ranks: want at least 1", ranks)
@@ -143,24 +198,28 @@ func Predict(ctx context.Context, m *model.Model, ranks int32, o Options) (*Pred
 	if why := m.UnusedAxis(); why != "" && ranks > m.LargestRun() {
 		x.Warnings = append(x.Warnings, why)
 	}
-	g := &generator{model: m, ranks: ranks, result: x, unknown: unknowns{}, warned: map[string]bool{},
+	unknown := &unknowns{map[string]string{}, map[int32]*Gap{}}
+	g := &generator{model: m, ranks: ranks, result: x, unknown: unknown, warned: map[string]bool{},
 		iterations: map[int32]law.Estimate{}, times: m.Times().NewPredictor(ranks),
 		totals: totalsCache{known: map[totalsKey]*totals{}}}
-	g.peers = newPeerLaws(m, ranks, o.TakeSimplest, g.unknown)
-	var err error
-	if g.comms, err = newCommunicators(m, ranks); err != nil {
-		return x, err
+	for _, s := range o.Doubted {
+		g.unknown.addCalls(s.Event, m.NodeName(m.SiteOf(s.Event).Event), s.Why)
 	}
+	g.peers = newPeerLaws(m, ranks, o.TakeSimplest, g.unknown)
+	g.comms = newCommunicators(m, ranks, g.unknown)
 	run := g.newRun()
 	unmatched, err := g.generate(ctx, run, o.Progress)
 	if ctx.Err() != nil {
 		return x, ctx.Err()
 	}
+	if err == nil {
+		x.Signature = g.sig
+	}
 	if err := g.checkUnknown(err); err != nil {
 		return x, fmt.Errorf("at %d ranks: %w", ranks, err)
 	}
 	g.countConflicts()
-	x.Signature, x.Run, x.Unmatched, x.Compute = g.sig, run, unmatched, g.times.Finish(g.sig)
+	x.Run, x.Unmatched, x.Compute = run, unmatched, g.times.Finish(g.sig)
 	return x, nil
 }
 
@@ -208,6 +267,10 @@ func (g *generator) generate(ctx context.Context, run *signature.Run,
 			progress(r+1, g.ranks)
 		}
 	}
+	if len(g.unknown.reasons) > 0 {
+		g.addCompletions()
+		return nil, nil // what is left need not come to an end
+	}
 	found, err := phases.Find(g.sig, nil)
 	if err != nil {
 		return nil, err
@@ -216,16 +279,30 @@ func (g *generator) generate(ctx context.Context, run *signature.Run,
 	return found.Unmatched, nil
 }
 
+// addCompletions adds the gaps of calls that complete requests of calls that are not known.
+func (g *generator) addCompletions() {
+	for _, x := range g.model.Sites {
+		if x.Completes == nil {
+			continue
+		}
+		for event := range x.Completes.Events {
+			if made := g.unknown.gaps[event]; made != nil && made.Calls != "" && g.unknown.gap(x.Event.ID).Calls == "" {
+				g.unknown.gap(x.Event.ID).Calls = "it completes requests of " + g.model.NodeName(g.model.SiteOf(event).Event)
+			}
+		}
+	}
+}
+
 // checkUnknown returns an error if something is unknown, with err, which may follow from it.
 func (g *generator) checkUnknown(err error) error {
-	if len(g.unknown) == 0 {
+	if len(g.unknown.reasons) == 0 {
 		return err
 	}
 	var why []string
-	for _, k := range slices.Sorted(maps.Keys(g.unknown)) {
-		why = append(why, k+": "+g.unknown[k])
+	for _, k := range slices.Sorted(maps.Keys(g.unknown.reasons)) {
+		why = append(why, k+": "+g.unknown.reasons[k])
 	}
-	g.result.Unknown = why
+	g.result.Unknown, g.result.Gaps = why, g.unknown.gaps
 	first := strings.Join(why[:min(3, len(why))], "; ")
 	if err == nil {
 		return fmt.Errorf("%d communications are not known there: %s", len(why), first)

@@ -15,7 +15,7 @@ type peerLaws struct {
 	families map[string][]*pattern.Law
 	maps     map[string]*pattern.Map // by slot name; nil: the slot is not there, or unknown
 	answered map[callAt]*peers
-	unknown  unknowns
+	unknown  *unknowns
 
 	takeSimplest bool
 	settled      map[string]*pattern.Map // chosen of conflicting laws, by slot name; nil: no choice is possible
@@ -33,7 +33,7 @@ type callAt struct {
 // is nil if the site has no such family, or the answer is unknown.
 type peers struct{ in, to, from *pattern.Map }
 
-func newPeerLaws(m *model.Model, ranks int32, takeSimplest bool, unknown unknowns) *peerLaws {
+func newPeerLaws(m *model.Model, ranks int32, takeSimplest bool, unknown *unknowns) *peerLaws {
 	p := &peerLaws{model: m, ranks: ranks, families: map[string][]*pattern.Law{}, maps: map[string]*pattern.Map{},
 		answered: map[callAt]*peers{}, unknown: unknown, takeSimplest: takeSimplest,
 		settled: map[string]*pattern.Map{}, inConflict: map[string]bool{}, uncertain: map[string]bool{}}
@@ -101,7 +101,7 @@ func (p *peerLaws) mapOf(x *model.Site, family string, index []int32) *pattern.M
 		}
 	}
 	if err != nil {
-		p.unknown[name] = err.Error()
+		p.unknown.addCalls(x.Event.ID, name, err.Error())
 		m = nil
 	}
 	p.maps[name] = m

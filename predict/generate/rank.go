@@ -52,7 +52,8 @@ func (w *rankWriter) children(n *template.Node) {
 	for _, c := range n.Children {
 		if c.Loop {
 			w.loop(c)
-		} else if x := w.g.model.SiteOf(c.ID); w.g.peers.participates(x, w.rank, w.indexOf(x)) {
+		} else if x := w.g.model.SiteOf(c.ID); !w.g.comms.unknown[x.Comm] &&
+			w.g.peers.participates(x, w.rank, w.indexOf(x)) {
 			w.call(x)
 		}
 	}
@@ -66,7 +67,7 @@ func (w *rankWriter) loop(n *template.Node) {
 	p := law.Point{Ranks: w.g.ranks, Rank: w.rank, PeerRank: pattern.None, Index: w.indexAround(n)}
 	times, known := w.g.iterationsOf(n, &p)
 	if !known {
-		w.g.unknown[w.g.model.NodeName(n)] = "the number of iterations is not known"
+		w.g.unknown.addLoop(n, w.g.model.NodeName(n), "the number of iterations is not known")
 		return
 	}
 	if !times.Exact {
@@ -90,7 +91,7 @@ func (w *rankWriter) loop(n *template.Node) {
 func (g *generator) noteUncertain(n *template.Node, times law.Estimate) {
 	if name := g.model.NodeName(n); !g.warned[name] {
 		g.warned[name] = true
-		g.result.Loops = append(g.result.Loops, UncertainLoop{name, times.Low, times.High})
+		g.result.Loops = append(g.result.Loops, UncertainLoop{name, n.ID, times.Value, times.Low, times.High})
 	}
 }
 
@@ -226,6 +227,9 @@ func (g *generator) familyIterations(n *template.Node) (e law.Estimate, found bo
 
 // call records the next call of a site.
 func (w *rankWriter) call(x *model.Site) {
+	if x.Completes != nil && x.Completes.Always && !w.hasOpen(x.Completes) {
+		return
+	}
 	index := w.indexOf(x)
 	t := w.templateOf(x, index)
 	n := w.g.sig.Nodes()[x.Event.ID]
@@ -265,6 +269,11 @@ func (w *rankWriter) templateOf(x *model.Site, index []int32) *callTemplate {
 		w.templates[k] = t
 	}
 	return t
+}
+
+// hasOpen reports whether a rule has a request to complete.
+func (w *rankWriter) hasOpen(r *model.CompletionRule) bool {
+	return slices.ContainsFunc(w.open, func(p signature.Position) bool { return r.Events[p.Node] })
 }
 
 // complete completes open requests by the site's rule, and refers to the calls that made them.

@@ -31,8 +31,9 @@ func (w *rankWriter) row(x *model.Site, index []int32) schema.Event {
 	if x.Comm != nil {
 		e.Comm = g.comms.ids[x.Comm][w.rank]
 		if e.Comm < 0 {
-			w.err = fmt.Errorf("rank %d makes %s, but is in none of its communicators", w.rank,
-				g.model.NodeName(x.Event))
+			e.Comm = schema.NullInt32
+			g.unknown.addCalls(x.Event.ID, g.model.NodeName(x.Event)+", communicator",
+				fmt.Sprintf("rank %d makes the call, but is in none of its communicators", w.rank))
 			return e
 		}
 	}
@@ -103,8 +104,8 @@ func (g *generator) memberOf(x *model.Site, comm, rank int32) int32 {
 			return world
 		}
 	}
-	g.unknown[g.model.NodeName(x.Event)+", root"] = fmt.Sprintf(
-		"its law gives rank %d of a communicator of %d, which is impossible", rank, len(g.comms.ranks[comm]))
+	g.unknown.addSizes(x.Event.ID, g.model.NodeName(x.Event)+", root", fmt.Sprintf(
+		"its law gives rank %d of a communicator of %d, which is impossible", rank, len(g.comms.ranks[comm])))
 	return schema.NullInt32
 }
 
@@ -129,8 +130,9 @@ func (w *rankWriter) side(x *model.Site, laws *model.SideLaws, m *pattern.Map, c
 			p.PeerRank = dst
 			rank, member := w.g.comms.ranks[comm][dst]
 			if !member {
-				w.err = fmt.Errorf("rank %d, %s: rank %d is not in its communicator", w.rank,
-					w.g.model.NodeName(x.Event), dst)
+				w.g.unknown.addCalls(x.Event.ID, w.g.model.NodeName(x.Event)+", peer",
+					fmt.Sprintf("its law gives rank %d for rank %d, which is not in the communicator", dst, w.rank))
+				rank = schema.NullInt32
 			}
 			s.world, s.peer = dst, rank
 		}
@@ -168,11 +170,12 @@ func (g *generator) number(x *model.Site, what string, l *law.Law, p *law.Point)
 	name := func() string { return g.model.NodeName(x.Event) + ", " + what }
 	e, known := l.Evaluate(p)
 	if !known {
-		g.unknown[name()] = "no run has that place in the loops, and no law covers it"
+		g.unknown.addSizes(x.Event.ID, name(), "no run has that place in the loops, and no law covers it")
 		return signature.Null, false
 	}
 	if e.Value < 0 && what != numberTag {
-		g.unknown[name()] = fmt.Sprintf("its law gives %d on rank %d, which is impossible", e.Value, p.Rank)
+		g.unknown.addSizes(x.Event.ID, name(),
+			fmt.Sprintf("its law gives %d on rank %d, which is impossible", e.Value, p.Rank))
 		return signature.Null, false
 	}
 	g.result.Numbers++

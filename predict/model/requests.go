@@ -14,6 +14,8 @@ type CompletionRule struct {
 	// Events are those whose requests it completes.
 	Events map[int32]bool
 	Choice CompletionChoice
+	// Always means that each call of the runs completes a request: without one, the call is not made.
+	Always bool
 }
 
 // CompletionChoice tells which of the open requests of its events a call completes.
@@ -34,7 +36,7 @@ func findCompletionRules(sites []*Site, sig *signature.Signature) (warnings []st
 		if r == nil {
 			continue
 		}
-		x.Completes = &CompletionRule{Events: r.events}
+		x.Completes = &CompletionRule{Events: r.events, Always: !r.none}
 		switch {
 		case r.all:
 			x.Completes.Choice = CompleteAll
@@ -56,6 +58,7 @@ func findCompletionRules(sites []*Site, sig *signature.Signature) (warnings []st
 type completionCheck struct {
 	events              map[int32]bool // that made the requests
 	all, oldest, latest bool
+	none                bool // some call completes no request
 }
 
 // checkCompletions returns, by node, which rules fit the calls of an event; nil for events that complete nothing.
@@ -168,6 +171,7 @@ func (c *completionChecker) complete(r *completionCheck, call *signature.Call) {
 		}
 	}
 	slices.Sort(c.completed)
+	r.none = r.none || len(c.completed) == 0
 	r.all = r.all && slices.Equal(c.completed, c.candidates)
 	single := len(c.completed) == 1 || len(c.candidates) == 0 && len(c.completed) == 0
 	r.oldest = r.oldest && single && (len(c.completed) == 0 || c.completed[0] == c.candidates[0])

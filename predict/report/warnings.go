@@ -57,10 +57,7 @@ const (
 func Warnings(m *model.Model, ranks int32, x *generate.Prediction) (all []Warning) {
 	next := suggestableRuns(m, ranks)
 	all = append(all, runWarnings(m, ranks, next)...)
-	suggested := int32(0)
-	if s := m.Pattern.Suggest(ranks, next); len(s) > 0 {
-		suggested = s[0].Ranks
-	}
+	suggested := settling(m, undecided(m, x), next)
 	add := func(name string, run int32, format string, args ...any) {
 		all = append(all, Warning{name, fmt.Sprintf(format, args...), run})
 	}
@@ -90,7 +87,7 @@ func Warnings(m *model.Model, ranks int32, x *generate.Prediction) (all []Warnin
 		add(NewPaths, run, "%d call paths are only in the largest run: larger runs may have others that no run shows",
 			paths)
 	}
-	if w, found := SwitchesLayout(m, ranks); found {
+	if w, _, found := SwitchesLayout(m, ranks); found {
 		all = append(all, w)
 	}
 	return append(all, otherWarnings(m, x)...)

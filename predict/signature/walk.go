@@ -1,6 +1,7 @@
 package signature
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/commq/commq/predict/signature/fold"
@@ -96,10 +97,7 @@ func (s *Signature) VisitExecutions(n *template.Node, value int32, visited map[[
 	visited[k] = true
 	v := &s.Values[n.ID]
 	bodies := map[int32]bool{}
-	fold.Each(v.Loops[value], func(body int32) bool {
-		bodies[body] = true
-		return true
-	})
+	fold.EachOnce(v.Loops[value], func(body int32) { bodies[body] = true })
 	for body := range bodies {
 		b := v.Bodies[body]
 		for i := 0; i < len(b); i += 2 {
@@ -231,4 +229,57 @@ func (c *Cursor) IsOneRepetitionAfter(mark *Cursor) bool {
 // sameStart reports whether two slices begin at the same place in memory.
 func sameStart[T any](a, b []T) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
+}
+
+// VisitEvents calls visit with each distinct event and value of a rank. Pairs of node and value in visited are skipped;
+// visited ones are added to it.
+func (s *Signature) VisitEvents(rank int32, visited map[[2]int32]bool, visit func(event, value int32)) {
+	s.VisitExecutions(s.nodes[0], s.Roots[rank], visited)
+	seen := map[[2]int32]bool{}
+	for k := range visited {
+		v := &s.Values[k[0]]
+		loop := s.nodes[k[0]]
+		fold.EachOnce(v.Loops[k[1]], func(body int32) {
+			b := v.Bodies[body]
+			for i := 0; i < len(b); i += 2 {
+				e := [2]int32{loop.Children[b[i]].ID, b[i+1]}
+				if !loop.Children[b[i]].Loop && !seen[e] {
+					seen[e] = true
+					visit(e[0], e[1])
+				}
+			}
+		})
+	}
+}
+
+// VisitTimes calls visit with each distinct value that an event has on a rank, and how often.
+func (s *Signature) VisitTimes(rank, event int32, visit func(value int32, times int64)) {
+	var path []*template.Node // from the root to the event
+	for n := s.nodes[event]; n != nil; n = n.Parent {
+		path = append(path, n)
+	}
+	slices.Reverse(path)
+	counts := map[int32]int64{s.Roots[rank]: 1}
+	for i, n := range path[:len(path)-1] {
+		v, below := &s.Values[n.ID], map[int32]int64{}
+		bodies := make([]int64, len(v.Bodies))
+		for value, times := range counts {
+			fold.Count(v.Loops[value], times, bodies)
+		}
+		for body, times := range bodies {
+			if times == 0 {
+				continue
+			}
+			b := v.Bodies[body]
+			for k := 0; k < len(b); k += 2 {
+				if n.Children[b[k]] == path[i+1] {
+					below[b[k+1]] += times
+				}
+			}
+		}
+		counts = below
+	}
+	for _, value := range slices.Sorted(maps.Keys(counts)) {
+		visit(value, counts[value])
+	}
 }

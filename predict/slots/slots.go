@@ -24,7 +24,7 @@ import (
 type Run struct{ First, Ranks int32 }
 
 // MaxLoops is the largest number of loops around an event whose iterations differ; a loop with a period counts twice.
-const MaxLoops = 8
+const MaxLoops = 12
 
 // Place is the index of a call in each loop that counts, the outermost first.
 type Place [MaxLoops]int32

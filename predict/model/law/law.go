@@ -269,10 +269,12 @@ func (p *Point) logDistance() (log int32, ok bool) {
 	return int32(bits.TrailingZeros32(uint32(d))), p.PeerRank >= 0 && d > 0 && d&(d-1) == 0
 }
 
-// round rounds to an integer within +-2^50.
+// Unbounded is the bound of a number without an upper bound.
+const Unbounded = 1 << 50
+
+// round rounds to an integer within +-Unbounded.
 func round(x float64) int64 {
-	const limit = 1 << 50
-	return int64(math.Round(max(-limit, min(x, limit))))
+	return int64(math.Round(max(-Unbounded, min(x, Unbounded))))
 }
 
 // Groups returns the group laws that a law consists of; nil if it has others.

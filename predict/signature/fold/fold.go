@@ -176,3 +176,14 @@ func (s *Sequence) foldTail() bool {
 	}
 	return false
 }
+
+// EachOnce calls visit with each number in items, without unfolding them. A number may come more than once.
+func EachOnce(items []Item, visit func(int32)) {
+	for i := range items {
+		if x := &items[i]; x.Times > 0 {
+			EachOnce(x.Items, visit)
+		} else {
+			visit(x.Value)
+		}
+	}
+}

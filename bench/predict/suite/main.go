@@ -1,0 +1,150 @@
+// Command suite predicts runs that were left out from smaller ones, and writes a table of what was right, in its
+// interval, unknown and wrong.
+//
+//	go run ./bench/predict/suite -signatures testdata/signatures,MORE < bench/predict/suite.tsv
+//
+// A line of the list has a program's name, the numbers of ranks to learn from, and those to predict. The signature of a
+// run is the file NAME.RANKS.json.gz (commq export signature) in one of the folders; runs without one are left out.
+// What is wrong is named on stderr; the exit status is then 1.
+package main
+
+import (
+	"bufio"
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/commq/commq/predict/extrapolated"
+	"github.com/commq/commq/predict/generate"
+	"github.com/commq/commq/predict/model"
+	"github.com/commq/commq/predict/report"
+	"github.com/commq/commq/predict/signature"
+	"github.com/commq/commq/predict/training"
+)
+
+func main() {
+	folders := flag.String("signatures", "testdata/signatures", "folders with signatures, separated by commas")
+	only := flag.String("only", "", "only the programs with these names, separated by commas")
+	flag.Parse()
+	s := suite{folders: strings.Split(*folders, ","), only: *only}
+	fmt.Println("| program | learnt from | at | edges | calls | messages | bytes | wrong | what is not known |")
+	fmt.Println("|---|---|---|---|---|---|---|---|---|")
+	lines := bufio.NewScanner(os.Stdin)
+	for lines.Scan() {
+		if fields := strings.Split(lines.Text(), "\t"); len(fields) == 3 && !strings.HasPrefix(lines.Text(), "#") {
+			s.predict(fields[0], strings.Fields(fields[1]), strings.Fields(fields[2]))
+		}
+	}
+	fmt.Printf("\nOf %d numbers %s.\n", s.sum.Exact+s.sum.Inside+s.sum.Outside+s.sum.Unknown+s.sum.Wrong, shares(&s.sum))
+	if s.sum.Wrong > 0 {
+		os.Exit(1)
+	}
+}
+
+// suite is a run over a list of programs.
+type suite struct {
+	folders []string
+	only    string
+	sum     report.Tally // of all numbers
+}
+
+// read reads the signature of a run; nil if there is none.
+func (s *suite) read(name, ranks string) *signature.Signature {
+	for _, folder := range s.folders {
+		file := filepath.Join(folder, name+"."+ranks+".json.gz")
+		if _, err := os.Stat(file); err != nil {
+			continue
+		}
+		x, err := training.ReadFile(file)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(2)
+		}
+		return x
+	}
+	return nil
+}
+
+// predict predicts the held-out runs of a program.
+func (s *suite) predict(name string, learn, held []string) {
+	if s.only != "" && !strings.Contains(","+s.only+",", ","+name+",") {
+		return
+	}
+	var runs []*signature.Signature
+	var from []string
+	for _, p := range learn {
+		if x := s.read(name, p); x != nil {
+			runs, from = append(runs, x), append(from, p)
+		}
+	}
+	if len(runs) < 2 {
+		return
+	}
+	m, err := model.New(runs)
+	for _, p := range held {
+		measured := s.read(name, p)
+		if measured == nil {
+			continue
+		}
+		if err != nil {
+			fmt.Printf("| %s | %s | %s | | | | | | all: %v |\n", name, strings.Join(from, " "), p, err)
+			continue
+		}
+		s.judge(name, strings.Join(from, " "), m, measured)
+	}
+}
+
+// judge predicts one run and writes its line.
+func (s *suite) judge(name, from string, m *model.Model, measured *signature.Signature) {
+	x, refused := extrapolated.Extrapolate(context.Background(), m, measured.Ranks,
+		extrapolated.Conditions{Explained: 0.95}, nil)
+	v := report.Judge(m, x, measured)
+	wrong := int64(0)
+	for _, t := range []*report.Tally{&v.Edges, &v.Calls, &v.Messages, &v.Bytes} {
+		wrong += t.Wrong
+		s.sum.Exact, s.sum.Inside, s.sum.Outside = s.sum.Exact+t.Exact, s.sum.Inside+t.Inside, s.sum.Outside+t.Outside
+		s.sum.Unknown, s.sum.Wrong = s.sum.Unknown+t.Unknown, s.sum.Wrong+t.Wrong
+	}
+	fmt.Printf("| %s | %s | %d | %s | %s | %s | %s | %d | %s |\n", name, from, measured.Ranks, shares(&v.Edges),
+		shares(&v.Calls), shares(&v.Messages), shares(&v.Bytes), wrong, unknown(m, x, measured.Ranks, refused))
+	for _, w := range v.Places {
+		fmt.Fprintf(os.Stderr, "%s at %d: %s of %s on %d ranks, the first %d: %d predicted, %d measured\n", name,
+			measured.Ranks, w.Number, w.Call, w.Ranks, w.Rank, w.Predicted, w.Measured)
+	}
+}
+
+// shares lists the shares of a tally that are not 0, in percent.
+func shares(t *report.Tally) string {
+	all := t.Exact + t.Inside + t.Outside + t.Unknown + t.Wrong
+	var list []string
+	for _, x := range []struct {
+		n    int64
+		what string
+	}{{t.Exact, "exact"}, {t.Inside, "inside"}, {t.Outside, "outside"}, {t.Unknown, "unknown"}, {t.Wrong, "wrong"}} {
+		switch {
+		case x.n == 0:
+		case x.n == all:
+			return x.what
+		default:
+			list = append(list, strconv.FormatFloat(100*float64(x.n)/float64(all), 'g', 3, 64)+" % "+x.what)
+		}
+	}
+	return strings.Join(list, ", ")
+}
+
+// unknown tells in a few words what is not known.
+func unknown(m *model.Model, x *generate.Prediction, ranks int32, refused error) string {
+	p := report.NewPartial(m, x, ranks)
+	switch {
+	case refused == nil:
+		return ""
+	case p == nil:
+		why, _, _ := strings.Cut(refused.Error(), ":")
+		return "all: " + why
+	}
+	return fmt.Sprintf("%d of %d communications", p.Unknown, p.Known+p.Unknown)
+}

@@ -1,0 +1,228 @@
+package report
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/commq/commq/predict/generate"
+	"github.com/commq/commq/predict/model"
+	"github.com/commq/commq/predict/regress"
+	"github.com/commq/commq/predict/signature"
+)
+
+// Partial is what is known of a run of which not all is known.
+type Partial struct {
+	// Known and Unknown count the calls of the program that send or take part in collective operations: those of which
+	// all is known, and the others, which Gaps describe.
+	Known   int `json:"known_communications"`
+	Unknown int `json:"unknown_communications"`
+	// Messages, Bytes and Collectives (calls) are those of the communications of which all is known.
+	Messages    int64 `json:"known_messages"`
+	Bytes       int64 `json:"known_message_bytes"`
+	Collectives int64 `json:"known_collective_calls"`
+	// Edges is the number of pairs of ranks between which messages go whose receivers are known.
+	Edges int64 `json:"known_edges"`
+	// Gaps are the communications of which something is not known, those with most calls first.
+	Gaps []Gap `json:"gaps"`
+}
+
+// Gap is a communication of which something is not known.
+type Gap struct {
+	// Call names the call and its place.
+	Call string `json:"call"`
+	// Unknown is what is not known: calls (who makes them, how often, with whom), or only sizes.
+	Unknown string `json:"unknown"`
+	// Why is the reason.
+	Why string `json:"why"`
+	// Run is a number of ranks at which a run would settle it; 0 if none is known.
+	Run int32 `json:"ranks,omitempty"`
+	// Calls and Bytes are the totals of all ranks if the trend of the runs' totals continues.
+	Calls Total `json:"calls"`
+	Bytes Total `json:"bytes"`
+	// Seen are the totals in the training runs.
+	Seen []Seen `json:"seen"`
+}
+
+// Total is a number of all ranks together.
+type Total struct {
+	// Value is the most likely value, in the interval from Low to High. High is null if nothing is known.
+	Value int64  `json:"value"`
+	Low   int64  `json:"low"`
+	High  *int64 `json:"high"`
+	// Law is the law of the totals; InAllRuns tells whether all runs follow it to the unit.
+	Law       string `json:"law,omitempty"`
+	InAllRuns bool   `json:"holds_in_all_runs"`
+}
+
+// Seen are the calls of a communication in a training run.
+type Seen struct {
+	Ranks int32 `json:"ranks"`
+	// Calls and Bytes are the totals of all ranks.
+	Calls int64 `json:"calls"`
+	Bytes int64 `json:"bytes"`
+	// Least and Most are the fewest and the most calls of a rank.
+	Least int64 `json:"calls_of_a_rank_least"`
+	Most  int64 `json:"calls_of_a_rank_most"`
+}
+
+// NewPartial describes what is known of a prediction with gaps; nil if it has none, or if nothing is known.
+func NewPartial(m *model.Model, x *generate.Prediction, ranks int32) *Partial {
+	if x.Signature == nil || len(x.Gaps) == 0 {
+		return nil
+	}
+	p := &Partial{Gaps: []Gap{}}
+	occurrences := x.Signature.Occurrences(x.Signature.Roots)
+	for _, s := range m.Sites {
+		gap := x.Gaps[s.Event.ID]
+		switch {
+		case !sendsBytes(m, s):
+		case gap == nil:
+			p.Known++
+			p.addKnown(m, x, s, occurrences[s.Event.ID])
+		default:
+			p.Unknown++
+			p.Gaps = append(p.Gaps, newGap(m, s, gap, ranks))
+		}
+	}
+	p.Edges = int64(len(edgesOf(x.Signature, x.Gaps)))
+	slices.SortStableFunc(p.Gaps, func(a, b Gap) int { return cmp.Compare(b.Calls.Value, a.Calls.Value) })
+	next := suggestableRuns(m, ranks)
+	for i := range p.Gaps {
+		call := p.Gaps[i].Call
+		p.Gaps[i].Run = settling(m, slices.DeleteFunc(undecided(m, x),
+			func(u undecidedSlot) bool { return m.NodeName(u.site.Event) != call }), next)
+	}
+	return p
+}
+
+// addKnown adds the calls of a site of which all is known.
+func (p *Partial) addKnown(m *model.Model, x *generate.Prediction, s *model.Site, times []int64) {
+	for i, c := range x.Signature.Values[s.Event.ID].Events {
+		switch {
+		case !s.Sends:
+			p.Collectives += times[i]
+		case x.Signature.SendsMessage(x.Signature.Nodes()[s.Event.ID], c):
+			p.Messages += times[i]
+			p.Bytes += times[i] * int64(max(c.Send[signature.SideBytes], 0))
+		}
+	}
+}
+
+// newGap describes a gap and the totals of the runs.
+func newGap(m *model.Model, s *model.Site, gap *generate.Gap, ranks int32) Gap {
+	g := Gap{Call: m.NodeName(s.Event), Unknown: "calls", Why: shorten(gap.Calls)}
+	if gap.Calls == "" {
+		g.Unknown, g.Why = "sizes", shorten(gap.Sizes)
+	}
+	var calls, bytes []regress.Point
+	for i := range m.Training {
+		seen := seenOf(m, s, i)
+		g.Seen = append(g.Seen, seen)
+		calls = append(calls, regress.Point{Ranks: int64(seen.Ranks), Value: float64(seen.Calls)})
+		bytes = append(bytes, regress.Point{Ranks: int64(seen.Ranks), Value: float64(seen.Bytes)})
+	}
+	g.Calls, g.Bytes = newTotal(calls, ranks), newTotal(bytes, ranks)
+	return g
+}
+
+// shorten leaves out what follows the first laws of a reason.
+func shorten(why string) string {
+	first, _, _ := strings.Cut(why, "; ")
+	return first
+}
+
+// seenOf adds up the calls of a site in a run.
+func seenOf(m *model.Model, s *model.Site, run int) Seen {
+	x := Seen{Ranks: m.Training[run], Least: math.MaxInt64}
+	sig, first := m.Joint.Sig, m.Joint.First[run]
+	for rank := range x.Ranks {
+		calls := int64(0)
+		sig.VisitTimes(first+rank, s.Event.ID, func(value int32, times int64) {
+			c := sig.Values[s.Event.ID].Events[value]
+			if s.Sends && !sig.SendsMessage(sig.Nodes()[s.Event.ID], c) {
+				return
+			}
+			calls += times
+			if c.Send.HasBytes() {
+				x.Bytes += times * int64(c.Send[signature.SideBytes])
+			}
+		})
+		x.Calls += calls
+		x.Least, x.Most = min(x.Least, calls), max(x.Most, calls)
+	}
+	return x
+}
+
+// newTotal continues the totals of runs to another number of ranks.
+func newTotal(seen []regress.Point, ranks int32) (t Total) {
+	curve, err := regress.Fit(seen)
+	if err != nil {
+		return Total{}
+	}
+	p := curve.Predict(int64(ranks))
+	t.Value, t.Low = limited(p.Value), limited(math.Floor(p.Low))
+	t.Law, t.InAllRuns = p.Formula, p.Form == regress.Exact
+	if !math.IsInf(p.High, 0) {
+		high := limited(math.Ceil(p.High))
+		t.High = &high
+	}
+	return t
+}
+
+// limited rounds to a number that is not negative.
+func limited(x float64) int64 { return int64(math.Round(max(0, min(x, 1<<62)))) }
+
+// undecidedSlot is a slot without an answer at the wanted number of ranks.
+type undecidedSlot struct {
+	site *model.Site
+	name string
+}
+
+// undecided returns the slots of a prediction's gaps.
+func undecided(m *model.Model, x *generate.Prediction) (all []undecidedSlot) {
+	if x == nil {
+		return nil
+	}
+	for _, s := range m.Sites {
+		if gap := x.Gaps[s.Event.ID]; gap == nil || gap.Calls == "" {
+			continue
+		}
+		for _, family := range []string{s.To, s.From, s.In} {
+			for _, slot := range s.Calls.Slots {
+				if family != "" {
+					all = append(all, undecidedSlot{s, model.SlotName(family, slot.Index())})
+				}
+			}
+		}
+	}
+	return all
+}
+
+// settling returns the number of ranks, of next, at which the rival laws of most slots differ, so that a run there shows
+// which of them is right; 0 if they differ at none.
+func settling(m *model.Model, all []undecidedSlot, next []int32) (best int32) {
+	most := 0
+	for _, ranks := range spreadOut(next) {
+		settled := 0
+		for _, u := range all {
+			if len(m.Pattern.Rivals(u.name, ranks)) > 1 {
+				settled++
+			}
+		}
+		if settled > most {
+			most, best = settled, ranks
+		}
+	}
+	return best
+}
+
+// spreadOut returns at most maxChecked of numbers, in even distances.
+func spreadOut(numbers []int32) (some []int32) {
+	n := min(len(numbers), maxChecked)
+	for i := range n {
+		some = append(some, numbers[i*len(numbers)/n])
+	}
+	return some
+}

@@ -1,0 +1,271 @@
+package report
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/commq/commq/predict/generate"
+	"github.com/commq/commq/predict/model"
+	"github.com/commq/commq/predict/model/law"
+	"github.com/commq/commq/predict/signature"
+	"github.com/commq/commq/schema"
+)
+
+// Verdict compares all that was predicted with a run that was left out, also where not all of it is known.
+type Verdict struct {
+	// Edges are the pairs of ranks between which messages go.
+	Edges Tally `json:"edges"`
+	// Calls, Messages and Bytes are numbers of a rank at a place in the program: of its calls, of the messages that it
+	// sends, and of the bytes that it sends in messages and collective operations.
+	Calls    Tally `json:"calls"`
+	Messages Tally `json:"messages"`
+	Bytes    Tally `json:"bytes"`
+	// Places are those in the program with wrong numbers, in order of their names.
+	Places []WrongPlace `json:"wrong"`
+}
+
+// WrongPlace is a place in the program where numbers were predicted as exact and are wrong.
+type WrongPlace struct {
+	// Call names the call and its place, or has its path if only the measured run makes it.
+	Call string `json:"call"`
+	// Number is which: calls, messages or bytes.
+	Number string `json:"number"`
+	// Ranks is on how many ranks it is wrong. Predicted and Measured are those of the first one, Rank.
+	Ranks     int64 `json:"ranks"`
+	Rank      int32 `json:"rank"`
+	Predicted int64 `json:"predicted"`
+	Measured  int64 `json:"measured"`
+}
+
+// Tally counts numbers by how they were predicted.
+type Tally struct {
+	// Exact were predicted as exact and are right, Wrong are not.
+	Exact int64 `json:"exact"`
+	Wrong int64 `json:"wrong"`
+	// Inside are in their interval, Outside are not.
+	Inside  int64 `json:"inside"`
+	Outside int64 `json:"outside"`
+	// Unknown were not predicted, and the prediction says so.
+	Unknown int64 `json:"unknown"`
+}
+
+// add counts a number with its interval. It returns true if it is wrong.
+func (t *Tally) add(measured, low, high float64, unknown bool) (wrong bool) {
+	switch {
+	case unknown:
+		t.Unknown++
+	case low == high && measured == low:
+		t.Exact++
+	case low == high:
+		t.Wrong++
+		return true
+	case measured >= low && measured <= high:
+		t.Inside++
+	default:
+		t.Outside++
+	}
+	return false
+}
+
+// placeCount has the numbers of a rank at a place in the program, each with its interval.
+type placeCount struct {
+	calls, messages, bytes interval
+	isSend, isCollective   bool
+}
+
+// interval goes from low to high.
+type interval struct{ low, high float64 }
+
+func (i *interval) add(low, high float64) { i.low, i.high = i.low+low, i.high+high }
+
+// Judge compares a prediction with a measured run on the same number of ranks.
+func Judge(m *model.Model, x *generate.Prediction, measured *signature.Signature) (v Verdict) {
+	v.Edges = judgeEdges(x, measured)
+	v.Places = []WrongPlace{}
+	measuredPaths := measured.EventPaths(m.Joint.LevelsAsIterations)
+	gaps, paths, names := map[string]*generate.Gap{}, []string(nil), map[string]string{}
+	if x.Signature != nil {
+		paths = x.Signature.EventPaths(m.Joint.LevelsAsIterations)
+		for _, n := range x.Signature.Nodes() {
+			names[paths[n.ID]] = x.Signature.NodeName(n)
+		}
+		for event, gap := range x.Gaps {
+			gaps[paths[event]] = gap
+		}
+	}
+	for rank := range measured.Ranks {
+		want := countPlaces(measured, rank, measuredPaths, exactly)
+		got := map[string]*placeCount{}
+		if x.Signature != nil {
+			got = countPlaces(x.Signature, rank, paths, boundsIn(m, x))
+		}
+		for path := range got {
+			if want[path] == nil {
+				want[path] = &placeCount{}
+			}
+		}
+		for path, w := range want {
+			at := place{cmp.Or(names[path], path), rank}
+			v.addPlace(at, w, got[path], gaps[path], len(x.Gaps) > 0 || x.Signature == nil)
+		}
+	}
+	slices.SortFunc(v.Places, func(a, b WrongPlace) int {
+		return cmp.Or(cmp.Compare(a.Call, b.Call), cmp.Compare(a.Number, b.Number))
+	})
+	return v
+}
+
+// place is a call on a rank.
+type place struct {
+	call string
+	rank int32
+}
+
+// addWrong notes a wrong number.
+func (v *Verdict) addWrong(at place, number string, predicted, measured float64) {
+	i := slices.IndexFunc(v.Places, func(w WrongPlace) bool { return w.Call == at.call && w.Number == number })
+	if i < 0 {
+		i = len(v.Places)
+		v.Places = append(v.Places, WrongPlace{at.call, number, 0, at.rank, int64(predicted), int64(measured)})
+	}
+	v.Places[i].Ranks++
+}
+
+// addPlace compares the numbers of a rank at a place. A place that is not in the prediction is unknown if that is
+// partial, and wrong if it claims to be all.
+func (v *Verdict) addPlace(at place, want, got *placeCount, gap *generate.Gap, partial bool) {
+	unknown := gap != nil && gap.Calls != "" || got == nil && partial
+	if got == nil {
+		got = &placeCount{}
+	}
+	add := func(t *Tally, number string, want, got *interval, unknown bool) {
+		if t.add(want.low, got.low, got.high, unknown) {
+			v.addWrong(at, number, got.low, want.low)
+		}
+	}
+	add(&v.Calls, "calls", &want.calls, &got.calls, unknown)
+	if want.isSend || got.isSend {
+		add(&v.Messages, "messages", &want.messages, &got.messages, unknown)
+	}
+	if want.isSend || got.isSend || want.isCollective || got.isCollective {
+		add(&v.Bytes, "bytes", &want.bytes, &got.bytes, unknown || gap != nil)
+	}
+}
+
+// bounds tells how the numbers of an event's calls are bounded: the calls by a factor, the bytes that it sends.
+type bounds func(event int32, bytes int64) (calls, size interval)
+
+func exactly(_ int32, bytes int64) (calls, size interval) {
+	return interval{1, 1}, interval{float64(bytes), float64(bytes)}
+}
+
+// boundsIn returns the bounds in a prediction.
+func boundsIn(m *model.Model, x *generate.Prediction) bounds {
+	factors := iterationRanges(m, x)
+	return func(event int32, bytes int64) (calls, size interval) {
+		size = interval{float64(bytes), float64(bytes)}
+		if b, inexact := x.BoundsOf(m.SiteOf(event).Send.Bytes, bytes); inexact {
+			size = interval{float64(max(b.Low, 0)), float64(b.High)}
+			if b.High >= law.Unbounded {
+				size.high = math.Inf(1)
+			}
+		}
+		return factors[event], size
+	}
+}
+
+// iterationRanges returns, by event, by which factors its number of calls may be less or more, as the number of
+// iterations of loops around it is uncertain.
+func iterationRanges(m *model.Model, x *generate.Prediction) []interval {
+	nodes := m.Joint.Sig.Nodes()
+	all := make([]interval, len(nodes))
+	for _, n := range nodes { // a loop comes before what is in it
+		all[n.ID] = interval{1, 1}
+		if n.Parent != nil {
+			all[n.ID] = all[n.Parent.ID]
+		}
+		for _, l := range x.Loops {
+			if l.Node == n.ID {
+				times := float64(max(l.Value, 1))
+				all[n.ID].low *= float64(l.Low) / times
+				all[n.ID].high *= float64(l.High) / times
+			}
+		}
+	}
+	return all
+}
+
+// countPlaces adds up the numbers of a rank by the path of the call.
+func countPlaces(s *signature.Signature, rank int32, paths []string, of bounds) map[string]*placeCount {
+	all := map[string]*placeCount{}
+	occurrences := s.Occurrences(s.Roots[rank : rank+1])
+	for _, n := range s.Nodes() {
+		for i, c := range s.Values[n.ID].Events {
+			if occurrences[n.ID][i] == 0 {
+				continue
+			}
+			p := all[paths[n.ID]]
+			if p == nil {
+				p = &placeCount{}
+				all[paths[n.ID]] = p
+			}
+			times, bytes := float64(occurrences[n.ID][i]), int64(0)
+			if c.Send.HasBytes() {
+				bytes = int64(c.Send[signature.SideBytes])
+			}
+			calls, size := of(n.ID, bytes)
+			p.calls.add(times*calls.low, times*calls.high)
+			p.isCollective = p.isCollective || s.Class(n, c) == schema.ClassCollective
+			if s.SendsMessage(n, c) {
+				p.isSend = true
+				p.messages.add(times*calls.low, times*calls.high)
+			} else if !p.isCollective {
+				continue
+			}
+			p.bytes.add(times*calls.low*size.low, times*calls.high*size.high)
+		}
+	}
+	return all
+}
+
+// judgeEdges compares the pairs of ranks that communicate.
+func judgeEdges(x *generate.Prediction, measured *signature.Signature) (t Tally) {
+	want := edgesOf(measured, nil)
+	got := map[[2]int32]bool{}
+	if x.Signature != nil {
+		got = edgesOf(x.Signature, x.Gaps)
+	}
+	partial := x.Signature == nil || len(x.Gaps) > 0
+	for e := range want {
+		switch {
+		case got[e]:
+			t.Exact++
+		case partial:
+			t.Unknown++
+		default:
+			t.Wrong++
+		}
+	}
+	for e := range got {
+		if !want[e] {
+			t.Wrong++
+		}
+	}
+	return t
+}
+
+// edgesOf returns the pairs of ranks between which a run sends, leaving out events with gaps.
+func edgesOf(s *signature.Signature, gaps map[int32]*generate.Gap) map[[2]int32]bool {
+	edges, visited := map[[2]int32]bool{}, map[[2]int32]bool{}
+	for r := range s.Ranks {
+		clear(visited)
+		s.VisitEvents(r, visited, func(event, value int32) {
+			c := s.Values[event].Events[value]
+			if gap := gaps[event]; (gap == nil || gap.Calls == "") && s.SendsMessage(s.Nodes()[event], c) {
+				edges[[2]int32{r, c.Send.PeerOf(r)}] = true
+			}
+		})
+	}
+	return edges
+}
