@@ -11,6 +11,17 @@ type Times struct {
 	Cycles       *Spread `json:"cycles,omitempty"`
 	// Noise is the ratio of a time to the mean time of equal calls, in thousandths; nil if unknown.
 	Noise *Spread `json:"noise_permille,omitempty"`
+	// ByRank has, for each rank, its mean compute time as a ratio to what calls equal to its own have on all ranks, in
+	// thousandths; 0 for a rank without a time. It is nil if no ratio differs much from 1000.
+	ByRank []int64 `json:"by_rank_permille,omitempty"`
+}
+
+// RankFactor returns the compute time of a rank relative to that of equal calls on all ranks; 1 if unknown.
+func (t *Times) RankFactor(rank int32) float64 {
+	if t == nil || int(rank) >= len(t.ByRank) || t.ByRank[rank] <= 0 {
+		return 1
+	}
+	return float64(t.ByRank[rank]) / 1000
 }
 
 // Spread is a distribution. Its quartiles are within 2 % of the exact ones.

@@ -79,7 +79,14 @@ type fitter struct {
 	total    []float64 // ns, by run
 	calls    int64
 	sites    map[int32][]siteTotal       // by event, then run
+	ranks    map[int32][][]rankSum       // by event, run and rank
 	slots    map[*slots.Slot][][]float64 // by run and rank: mean ns before the calls of the slot; NaN: unknown
+}
+
+// rankSum is the time that a rank computed before its calls of an event.
+type rankSum struct {
+	ns    float64
+	calls int64
 }
 
 // siteTotal sums up the times and counters of a site in a run.
@@ -92,9 +99,12 @@ type siteTotal struct {
 
 func newFitter(t *join.Training, sites []*slots.Site) *fitter {
 	f := &fitter{training: t, total: make([]float64, len(t.Runs)), sites: map[int32][]siteTotal{},
-		slots: map[*slots.Slot][][]float64{}}
+		ranks: map[int32][][]rankSum{}, slots: map[*slots.Slot][][]float64{}}
 	for _, site := range sites {
 		f.sites[site.Event.ID] = make([]siteTotal, len(t.Runs))
+		for _, s := range t.Runs {
+			f.ranks[site.Event.ID] = append(f.ranks[site.Event.ID], make([]rankSum, s.Ranks))
+		}
 		for _, s := range site.Slots {
 			f.slots[s] = make([][]float64, len(t.Runs))
 		}
@@ -117,7 +127,10 @@ func (f *fitter) addRun(run int) {
 	var rows []timed
 	for r := range s.Ranks {
 		rows = rows[:0]
-		s.Walk(r, func(n *template.Node, c *signature.Call) { rows = append(rows, timed{n, s.Values[n.ID].MeanNs(c)}) })
+		s.Walk(r, func(n *template.Node, c *signature.Call) {
+			v := &s.Values[n.ID]
+			rows = append(rows, timed{n, v.MeanNs(c) * v.Times.RankFactor(r)})
+		})
 		sums, k := map[*signature.Call]sum{}, 0
 		f.training.Sig.Walk(f.training.First[run]+r, func(n *template.Node, c *signature.Call) {
 			event, ns := rows[k].event, rows[k].ns
@@ -126,6 +139,10 @@ func (f *fitter) addRun(run int) {
 				return
 			}
 			f.addCall(run, n, s.Values[event.ID].Times, ns)
+			if sums := f.ranks[n.ID]; sums != nil {
+				sums[run][r].ns += ns
+				sums[run][r].calls++
+			}
 			x := sums[c]
 			sums[c] = sum{x.ns + ns, x.n + 1}
 		})
@@ -160,7 +177,13 @@ func (f *fitter) addCall(run int, joint *template.Node, times *signature.Times, 
 
 // fitSite finds the laws of a site; nil if its times are unknown.
 func (f *fitter) fitSite(site *slots.Site, gridOf func(*slots.Site) *pattern.Grid) *siteLaws {
-	s := &siteLaws{slots: map[slots.Place]*timeLaw{}, shares: map[slots.Place]float64{}, roles: map[string]float64{}}
+	s := &siteLaws{slots: map[slots.Place]*timeLaw{}, shares: map[slots.Place]float64{}, grid: gridOf(site)}
+	f.divide(site, s)
+	factors := make([][]float64, len(f.training.Runs)) // of roles, by run and rank
+	for i, r := range f.training.Runs {
+		factors[i] = s.factors(r.Ranks)
+	}
+	references := make([]float64, len(factors))
 	var points []regress.Point
 	var parts []counters
 	last := -1
@@ -168,7 +191,8 @@ func (f *fitter) fitSite(site *slots.Site, gridOf func(*slots.Site) *pattern.Gri
 		if t.calls == 0 {
 			continue
 		}
-		points = append(points, regress.Point{Ranks: int64(f.training.Runs[i].Ranks), Value: t.ns / float64(t.calls)})
+		references[i] = reference(f.ranks[site.Event.ID][i], factors[i])
+		points = append(points, regress.Point{Ranks: int64(f.training.Runs[i].Ranks), Value: references[i]})
 		parts = append(parts, t.counters)
 		last = i
 		if t.noise != nil {
@@ -181,25 +205,35 @@ func (f *fitter) fitSite(site *slots.Site, gridOf func(*slots.Site) *pattern.Gri
 	s.mean = newTimeLaw(points)
 	s.mean.parts = newSplitLaw(points, parts)
 	if len(site.Slots) > 1 {
-		f.fitSlots(site, s, last)
+		f.fitSlots(site, s, last, references, factors)
 	}
-	s.grid = gridOf(site)
-	f.fitRoles(site, s)
 	return s
 }
 
+// reference returns the time before a call in a run, for the reference role, from the times and factors of the ranks.
+func reference(ranks []rankSum, factors []float64) float64 {
+	ns, weight := 0.0, 0.0
+	for r, x := range ranks {
+		ns += x.ns
+		weight += float64(x.calls) * factors[r]
+	}
+	return ns / weight
+}
+
 // fitSlots finds laws of a site's slots if the site matters and enough runs have the slot; else shares of the site's
-// mean. last is the largest run that has the site.
-func (f *fitter) fitSlots(site *slots.Site, s *siteLaws, last int) {
+// reference. last is the largest run that has the site; references and factors are those of each run.
+func (f *fitter) fitSlots(site *slots.Site, s *siteLaws, last int, references []float64, factors [][]float64) {
 	matters := f.sites[site.Event.ID][last].ns >= minShareOfSite*f.total[last]
 	for _, slot := range site.Slots {
 		var points []regress.Point
 		for i, times := range f.slots[slot] {
-			if mean, known := knownMean(times); known {
-				points = append(points, regress.Point{Ranks: int64(f.training.Runs[i].Ranks), Value: mean})
-				if t := f.sites[site.Event.ID][i]; t.ns > 0 {
-					s.shares[slot.Place] = mean * float64(t.calls) / t.ns
-				}
+			time, known := meanOver(times, factors[i])
+			if !known {
+				continue
+			}
+			points = append(points, regress.Point{Ranks: int64(f.training.Runs[i].Ranks), Value: time})
+			if references[i] > 0 {
+				s.shares[slot.Place] = time / references[i]
 			}
 		}
 		if matters && len(points) >= minRunsOfSlot && s.mean.parts == nil {
@@ -208,37 +242,22 @@ func (f *fitter) fitSlots(site *slots.Site, s *siteLaws, last int) {
 	}
 }
 
-// knownMean returns the mean of the times that are not NaN.
-func knownMean(times []float64) (mean float64, known bool) {
-	n := 0
-	for _, t := range times {
+// meanOver returns the sum of the times that are not NaN over the sum of their ranks' weights; nil weights are 1.
+func meanOver(times, weights []float64) (mean float64, known bool) {
+	sum := 0.0
+	for r, t := range times {
 		if !math.IsNaN(t) {
 			mean += t
-			n++
-		}
-	}
-	return mean / float64(max(n, 1)), n > 0
-}
-
-// fitRoles finds the time of each role relative to the mean, over all slots and runs.
-func (f *fitter) fitRoles(site *slots.Site, s *siteLaws) {
-	took, mean := map[string]float64{}, map[string]float64{}
-	for _, slot := range site.Slots {
-		for i, times := range f.slots[slot] {
-			m, known := knownMean(times)
-			if !known || m == 0 {
-				continue
-			}
-			for r, t := range times {
-				if !math.IsNaN(t) {
-					role := roleOf(s.grid, f.training.Runs[i].Ranks, int32(r))
-					took[role] += t
-					mean[role] += m
-				}
+			known = true
+			if weights == nil {
+				sum++
+			} else {
+				sum += weights[r]
 			}
 		}
 	}
-	for role, m := range mean {
-		s.roles[role] = took[role] / m
+	if sum > 0 {
+		mean /= sum
 	}
+	return mean, known
 }

@@ -4,8 +4,8 @@
 // For each site (event) there is a law of the mean time over ranks and calls against the number of ranks: laws.go. If
 // instructions and cycles were counted, it is the sum of two laws, of execution and of stalls: split.go. Slots with
 // much compute time get a law of their own, others take a fixed share of the site's mean. Ranks at the ends of a
-// process grid often compute more or less than those inside; the factor of each such role is the mean over the runs:
-// roles.go. fit.go collects the times of the runs; predict.go applies the laws to a run at another number of ranks.
+// process grid, the last one or a half of them often compute longer than others: a site's laws are of a reference role,
+// and each other role has a factor, roles.go, found in divide.go. fit.go collects the times of the runs; predict.go applies the laws to a run at another number of ranks.
 package compute
 
 import (
@@ -31,12 +31,13 @@ type Laws struct {
 
 // siteLaws are the laws of the times before the calls of an event.
 type siteLaws struct {
-	// mean is the law of the mean over ranks and calls.
+	// mean is the law of the mean over ranks and calls, divided by the factors of the ranks' roles.
 	mean *timeLaw
 	// slots have laws of their own; the times of the others are shares of the mean.
 	slots  map[slots.Place]*timeLaw
 	shares map[slots.Place]float64
-	// roles has, by role, the time of a rank relative to the mean.
+	// roles has, by role, the time of a rank relative to the reference role's, see roleFactor; empty if all ranks compute
+	// equally long.
 	roles map[string]float64
 	grid  *pattern.Grid // for roles; nil: a line of all ranks
 	// noise is the spread of times around their mean; nil if unknown.

@@ -1,11 +1,8 @@
 package compute
 
 import (
-	"maps"
 	"math"
-	"slices"
 
-	"github.com/commq/commq/predict/pattern"
 	"github.com/commq/commq/predict/signature"
 	"github.com/commq/commq/predict/slots"
 )
@@ -27,11 +24,10 @@ type Time struct {
 
 // Predictor predicts the compute times of a run at one number of ranks.
 type Predictor struct {
-	laws      *Laws
-	ranks     int32
-	roleCount map[*pattern.Grid]map[string]int32 // ranks of each role
-	roleMean  map[*siteLaws]float64              // of the factors of roles, over the ranks
-	origins   map[predictedTime]origin
+	laws    *Laws
+	ranks   int32
+	factors map[*siteLaws][]float64 // of roles, by rank
+	origins map[predictedTime]origin
 }
 
 // predictedTime is a time before calls of an event, origin the law that it is from and its fraction of the law's value.
@@ -48,8 +44,8 @@ type (
 
 // NewPredictor returns a predictor for a number of ranks.
 func (c *Laws) NewPredictor(ranks int32) *Predictor {
-	return &Predictor{laws: c, ranks: ranks, roleCount: map[*pattern.Grid]map[string]int32{},
-		roleMean: map[*siteLaws]float64{}, origins: map[predictedTime]origin{}}
+	return &Predictor{laws: c, ranks: ranks, factors: map[*siteLaws][]float64{},
+		origins: map[predictedTime]origin{}}
 }
 
 // Before returns the compute time of a rank before a call of an event at a place, in ns; nil if no run has times there.
@@ -59,33 +55,15 @@ func (p *Predictor) Before(event int32, at slots.Place, rank int32) *int64 {
 		return nil
 	}
 	law, fraction := s.slotLaw(at)
-	fraction *= s.roleFactor(roleOf(s.grid, p.ranks, rank)) / p.meanRoleFactor(s)
+	if len(s.roles) > 0 {
+		if p.factors[s] == nil {
+			p.factors[s] = s.factors(p.ranks)
+		}
+		fraction *= p.factors[s][rank]
+	}
 	ns := int64(math.Round(law.evaluate(p.ranks).value * fraction))
 	p.origins[predictedTime{event, ns}] = origin{law, fraction}
 	return &ns
-}
-
-// meanRoleFactor returns the mean of the role factors over all ranks.
-func (p *Predictor) meanRoleFactor(s *siteLaws) float64 {
-	if mean, known := p.roleMean[s]; known {
-		return mean
-	}
-	if p.roleCount[s.grid] == nil {
-		p.roleCount[s.grid] = map[string]int32{}
-		for r := range p.ranks {
-			p.roleCount[s.grid][roleOf(s.grid, p.ranks, r)]++
-		}
-	}
-	sum := 0.0
-	for _, role := range slices.Sorted(maps.Keys(p.roleCount[s.grid])) {
-		sum += s.roleFactor(role) * float64(p.roleCount[s.grid][role])
-	}
-	mean := sum / float64(p.ranks)
-	if mean <= 0 {
-		mean = 1
-	}
-	p.roleMean[s] = mean
-	return mean
 }
 
 // Finish sets the distributions of compute times in the signature of the predicted run, whose calls have times from

@@ -225,7 +225,27 @@ func poolEvent(v *signature.Values, captures []*captureTimes) {
 	if v.Times.Noise != nil {
 		t.Noise = poolSpread(captures, func(t *signature.Times) *signature.Spread { return t.Noise })
 	}
+	t.ByRank = poolRanks(captures)
 	v.Times = t
+}
+
+// poolRanks returns the medians of the captures' ratios of ranks; nil if no capture has any.
+func poolRanks(captures []*captureTimes) (by []int64) {
+	for _, c := range captures {
+		if c.times != nil && len(c.times.ByRank) > len(by) {
+			by = make([]int64, len(c.times.ByRank))
+		}
+	}
+	for rank := range by {
+		var all []float64
+		for _, c := range captures {
+			if c.times != nil {
+				all = append(all, c.times.RankFactor(int32(rank)))
+			}
+		}
+		by[rank] = int64(math.Round(1000 * stats.Median(all)))
+	}
+	return by
 }
 
 // poolSpread returns a distribution whose numbers are the medians of the captures'.

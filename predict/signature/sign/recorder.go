@@ -54,6 +54,7 @@ func Record(sig *signature.Signature, symbols *Symbols, cuts [][]int64, read fun
 		if x := &r.interned[i]; x.times != nil {
 			sig.Values[i].Times = x.times.summary()
 			setCallTimes(&sig.Values[i], x.callTimes)
+			x.times.setRankTimes(&sig.Values[i], x.callTimes, sig.Ranks)
 		}
 	}
 	return nil
@@ -99,7 +100,7 @@ func (r *Recorder) RecordRow(n *template.Node, e *schema.Event, level int32) {
 	r.GoTo(p, n, level)
 	value := r.internRow(p, n, e)
 	r.Take(p, n, value)
-	r.interned[n.ID].times.add(e)
+	r.interned[n.ID].times.add(e, value)
 	r.interned[n.ID].addCallTime(value, e.ComputeNs)
 }
 

@@ -11,9 +11,48 @@ import (
 )
 
 // eventTimes collects what ranks computed before the calls of an event.
-type eventTimes struct{ compute, instructions, cycles histogram }
+type eventTimes struct {
+	compute, instructions, cycles histogram
+	ranks                         map[int32]*rankTime
+	spread                        int // calls of ranks that have a distribution of their own
+}
 
-func (t *eventTimes) add(e *schema.Event) {
+// rankTime is the sum of a rank's times at an event, and the times of its calls by value.
+type rankTime struct {
+	ns    int64
+	calls map[int32]*histogram
+}
+
+// maxRankSpreads is how many values of ranks get a histogram of their times at an event. The others have only the mean.
+const maxRankSpreads = 1 << 9
+
+// add adds the times before a call with a value.
+func (t *eventTimes) add(e *schema.Event, value int32) {
+	if e.ComputeNs != schema.NullInt64 {
+		if t.ranks == nil {
+			t.ranks = map[int32]*rankTime{}
+		}
+		r := t.ranks[e.Rank]
+		if r == nil {
+			r = &rankTime{calls: map[int32]*histogram{}}
+			t.ranks[e.Rank] = r
+		}
+		r.ns += max(e.ComputeNs, 0)
+		h := r.calls[value]
+		if h == nil {
+			h = &histogram{}
+			if r.calls[value] = h; t.spread < maxRankSpreads {
+				t.spread++
+				h.bins = map[int32]int64{}
+			}
+		}
+		if h.bins != nil {
+			h.add(e.ComputeNs)
+		} else {
+			h.count++
+			h.sum += max(e.ComputeNs, 0)
+		}
+	}
 	t.compute.add(e.ComputeNs)
 	t.instructions.add(e.Instructions)
 	t.cycles.add(e.Cycles)
@@ -69,16 +108,60 @@ func setCallTimes(v *signature.Values, calls []histogram) {
 			ns := int64(math.Round(mean))
 			v.Events[i].ComputeNs = &ns
 		}
-		if mean == 0 || h.count < 2 {
-			continue
-		}
-		for bin, n := range h.bins {
-			noise.addTimes(int64(math.Round(1000*float64(binMiddle(bin))/mean)), n)
-		}
+		noise.addRelative(h)
 	}
 	if noise.count > 0 && v.Times != nil {
 		s := noise.spread()
 		v.Times.Noise = &s
+	}
+}
+
+// differsMuch is the difference of a rank's time from that of equal calls, in thousandths, from which on it is kept.
+const differsMuch = 20
+
+// setRankTimes sets the ratios of the ranks' times to those of equal calls.
+func (t *eventTimes) setRankTimes(v *signature.Values, calls []histogram, ranks int32) {
+	by, keep := make([]int64, ranks), false
+	for rank, r := range t.ranks {
+		expected := 0.0
+		for _, value := range slices.Sorted(maps.Keys(r.calls)) {
+			own := r.calls[value]
+			if h := &calls[value]; h.count > 0 {
+				expected += float64(own.count) * float64(h.sum) / float64(h.count)
+			}
+		}
+		if expected <= 0 || rank < 0 || rank >= ranks {
+			continue
+		}
+		by[rank] = max(int64(math.Round(1000*float64(r.ns)/expected)), 1)
+		keep = keep || by[rank] < 1000-differsMuch || by[rank] > 1000+differsMuch
+	}
+	if !keep || v.Times == nil {
+		return
+	}
+	v.Times.ByRank = by
+	// What differs between ranks is no noise.
+	var noise histogram
+	for _, r := range t.ranks {
+		for _, h := range r.calls {
+			noise.addRelative(h)
+		}
+	}
+	v.Times.Noise = nil
+	if noise.count > 0 {
+		s := noise.spread()
+		v.Times.Noise = &s
+	}
+}
+
+// addRelative adds the times of equal calls relative to their mean, in thousandths.
+func (h *histogram) addRelative(times *histogram) {
+	mean := float64(times.sum) / float64(max(times.count, 1))
+	if mean == 0 || times.count < 2 {
+		return
+	}
+	for bin, n := range times.bins {
+		h.addTimes(int64(math.Round(1000*float64(binMiddle(bin))/mean)), n)
 	}
 }
 
