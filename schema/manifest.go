@@ -112,6 +112,10 @@ type FileInfo struct {
 	Rows int64 `json:"rows"`
 	// Bytes is its size.
 	Bytes int64 `json:"bytes"`
+	// Sum is the 64-bit xxh3 hash of the file, 16 hexadecimal digits; empty in runs of older commqs.
+	Sum string `json:"sum,omitempty"`
+	// FooterSum is the same of its footer: the metadata, their length and the last four bytes.
+	FooterSum string `json:"footer_sum,omitempty"`
 }
 
 // Origin tells where a run came from: names, hosts, dates and command lines. It is not part of the digest, so two

@@ -117,6 +117,8 @@ func (c *runChecker) openFile(t *schema.Table, f schema.FileInfo) {
 	}
 	if info, err := os.Stat(filepath.Join(c.dir, filepath.FromSlash(f.Path))); err == nil && info.Size() != f.Bytes {
 		c.broken(check.RuleFiles, t, f.Path, "%d bytes; the manifest says %d", info.Size(), f.Bytes)
+	} else if err := VerifyFile(c.dir, &f); err != nil {
+		c.broken(check.RuleFiles, t, f.Path, "%v", err)
 	}
 	if rows := r.meta.NumRows; rows != f.Rows {
 		c.broken(check.RuleFiles, t, f.Path, "%d rows; the manifest says %d", rows, f.Rows)

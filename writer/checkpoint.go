@@ -12,6 +12,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/commq/commq/internal/disk"
 )
 
 // Checkpoint is a folder with the state of a long task, so that the task can continue after it was killed. The state is
@@ -47,7 +49,7 @@ const (
 // names the first fact that differs.
 func OpenCheckpoint(dir string, every time.Duration, facts []Fact) (c *Checkpoint, err error) {
 	c = &Checkpoint{Every: every, dir: dir, facts: facts, last: time.Now()}
-	switch err := os.Mkdir(dir, 0o777); {
+	switch err := disk.Mkdir(dir, 0o777); {
 	case err == nil:
 		c.made = true
 	case !errors.Is(err, os.ErrExist):
@@ -168,7 +170,7 @@ func (c *Checkpoint) Save(write func(w io.Writer) error) (err error) {
 			err = errors.Join(fmt.Errorf("keep a checkpoint in %s: %w", c.dir, err), removeFile(part))
 		}
 	}()
-	f, err := os.Create(part)
+	f, err := disk.Create(part)
 	if err != nil {
 		return err
 	}
@@ -176,14 +178,14 @@ func (c *Checkpoint) Save(write func(w io.Writer) error) (err error) {
 	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
 	}
-	if err := errors.Join(os.Rename(part, c.path(checkpointState)), syncFolder(c.dir)); err != nil {
+	if err := errors.Join(disk.Rename(part, c.path(checkpointState)), disk.SyncFolder(c.dir)); err != nil {
 		return err
 	}
 	c.last, c.saved = time.Now(), true
 	return nil
 }
 
-func (c *Checkpoint) write(f *os.File, write func(w io.Writer) error) error {
+func (c *Checkpoint) write(f *disk.File, write func(w io.Writer) error) error {
 	facts, err := json.Marshal(c.facts)
 	if err != nil {
 		return err
@@ -231,7 +233,7 @@ func (c *Checkpoint) Close() error {
 // Done removes the state, and the folder if nothing else is in it: the task is complete.
 func (c *Checkpoint) Done() error {
 	err := c.removeFiles()
-	_ = os.Remove(c.dir) // fails when others have put files into it
+	_ = disk.Remove(c.dir) // fails when others have put files into it
 	return err
 }
 
@@ -244,7 +246,7 @@ func (c *Checkpoint) removeFiles() (err error) {
 
 // removeFile removes a file that may not exist.
 func removeFile(path string) error {
-	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := disk.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
 	return nil

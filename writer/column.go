@@ -48,7 +48,7 @@ type columnEncoder struct {
 // upper bytes of times do not repeat, but are mostly small.
 func newColumnEncoder() *columnEncoder {
 	z, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithAllLitEntropyCompression(true),
-		zstd.WithEncoderConcurrency(1), zstd.WithZeroFrames(true), zstd.WithEncoderCRC(false),
+		zstd.WithEncoderConcurrency(1), zstd.WithZeroFrames(true), zstd.WithEncoderCRC(true),
 		zstd.WithWindowSize(1<<20))
 	if err != nil {
 		panic(err) // the options are fixed

@@ -32,6 +32,7 @@
 // Whole runs and stores:
 //
 //	check.go     Check: everything that must hold in a run; package check has the rules
+//	verify.go    VerifyFile, VerifyFooter: compares files with their hashes in the manifest
 //	remake.go    MakeProfile: makes the derived tables of a run again
 //	compact.go   Compact: rewrites a run in few files
 //	receive.go   Receive: adds a run from elsewhere to a store

@@ -2,11 +2,11 @@ package writer
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync"
 
+	"github.com/commq/commq/internal/disk"
 	"github.com/commq/commq/schema"
 	"github.com/commq/commq/writer/digest"
 )
@@ -78,7 +78,7 @@ func (f *tableFiles) file(t *schema.Table, shard int) (*tableFile, error) {
 }
 
 func (f *tableFiles) create(t *schema.Table, shard int) (*tableFile, error) {
-	if err := os.MkdirAll(filepath.Join(f.dir, t.Name), 0o777); err != nil {
+	if err := disk.MkdirAll(filepath.Join(f.dir, t.Name), 0o777); err != nil {
 		return nil, err
 	}
 	return createTableFile(filepath.Join(f.dir, filepath.FromSlash(tablePath(t, shard))), t)
@@ -129,7 +129,8 @@ func (f *tableFiles) closeTable(t *schema.Table) (schema.TableInfo, error) {
 		if err != nil {
 			return info, fmt.Errorf("%s: %w", tablePath(t, shard), err)
 		}
-		info.Files = append(info.Files, schema.FileInfo{Path: tablePath(t, shard), Rows: part.Rows, Bytes: part.Bytes})
+		info.Files = append(info.Files, schema.FileInfo{Path: tablePath(t, shard), Rows: part.Rows,
+			Bytes: part.Bytes, Sum: part.Sum, FooterSum: part.FooterSum})
 		info.Rows += part.Rows
 		sum = sum.Add(part.Digest)
 	}
@@ -144,7 +145,9 @@ func (f *tableFiles) closeFile(key shardKey) (PartFile, error) {
 	}
 	file := f.open[key]
 	bytes, err := file.close()
-	return PartFile{Table: key.table, Shard: key.shard, Rows: file.digester.Rows(), Bytes: bytes,
+	sum, footer := file.sink.sums()
+	return PartFile{Sum: sum, FooterSum: footer,
+		Table: key.table, Shard: key.shard, Rows: file.digester.Rows(), Bytes: bytes,
 		Digest: file.digester.Sum(), Overlaps: file.overlaps.Count()}, err
 }
 

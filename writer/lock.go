@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"syscall"
+
+	"github.com/commq/commq/internal/disk"
 )
 
 // errLocked means that another process, or another Run of this one, holds a lock.
@@ -12,14 +14,14 @@ var errLocked = errors.New("locked")
 
 // lock is a lock file. The kernel frees it when its process ends, however it ends.
 type lock struct {
-	file *os.File
+	file *disk.File
 }
 
 // takeLock takes the lock file at path, or returns errLocked. On a file system without locks the lock is held as long
 // as the file exists.
 func takeLock(path string) (*lock, error) {
 	for {
-		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
+		f, err := disk.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
 		if err != nil {
 			return nil, err
 		}
@@ -38,7 +40,7 @@ func takeLock(path string) (*lock, error) {
 	}
 }
 
-func flock(f *os.File) error {
+func flock(f *disk.File) error {
 	for {
 		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		if err != syscall.EINTR {
@@ -52,8 +54,8 @@ func takeWithoutFlock(path string, cause error) (*lock, error) {
 	if !errors.Is(cause, syscall.ENOSYS) && !errors.Is(cause, syscall.EOPNOTSUPP) && !errors.Is(cause, syscall.ENOLCK) {
 		return nil, &os.PathError{Op: "lock", Path: path, Err: cause}
 	}
-	f, err := os.OpenFile(path+"ed", os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
-	os.Remove(path)
+	f, err := disk.OpenFile(path+"ed", os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
+	disk.Remove(path)
 	if errors.Is(err, os.ErrExist) {
 		return nil, fmt.Errorf("%s exists: another process holds it, or a killed process left it; in that case remove it (the file system has no locks)", path+"ed")
 	}
@@ -63,7 +65,7 @@ func takeWithoutFlock(path string, cause error) (*lock, error) {
 	return &lock{f}, nil
 }
 
-func samePath(f *os.File, path string) bool {
+func samePath(f *disk.File, path string) bool {
 	a, err := f.Stat()
 	if err != nil {
 		return false
@@ -77,7 +79,7 @@ func (l *lock) release() error {
 	if l == nil || l.file == nil {
 		return nil
 	}
-	err := errors.Join(os.Remove(l.file.Name()), l.file.Close())
+	err := errors.Join(disk.Remove(l.file.Name()), l.file.Close())
 	l.file = nil
 	return err
 }

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/commq/commq/internal/disk"
 	"github.com/commq/commq/schema"
 	"github.com/commq/commq/writer/digest"
 )
@@ -168,7 +169,7 @@ func writeManifest(dir string, m *schema.Manifest) error {
 	if err != nil {
 		return err
 	}
-	f, err := os.Create(filepath.Join(dir, manifestName))
+	f, err := disk.Create(filepath.Join(dir, manifestName))
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"strconv"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -18,7 +17,9 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/file"
 	"github.com/apache/arrow-go/v18/parquet/metadata"
 	pqschema "github.com/apache/arrow-go/v18/parquet/schema"
+	"github.com/zeebo/xxh3"
 
+	"github.com/commq/commq/internal/disk"
 	"github.com/commq/commq/schema"
 	"github.com/commq/commq/writer/derive"
 	"github.com/commq/commq/writer/digest"
@@ -32,10 +33,13 @@ const rowGroupRows = 1 << 20
 
 // sink is the file that Parquet is written to. It keeps the first error, as arrow-go drops some.
 type sink struct {
-	file *os.File
+	file *disk.File
 	buf  []byte
 	size int64
 	err  error
+
+	sum    *xxh3.Hasher // of what was written
+	footer *xxh3.Hasher // of what was written since beginFooter; nil before
 }
 
 // sinkBytes is the size of a write.
@@ -43,6 +47,9 @@ const sinkBytes = 1 << 18
 
 func (s *sink) Write(p []byte) (int, error) {
 	n := len(p)
+	if s.footer != nil {
+		_, _ = s.footer.Write(p) // hashing does not fail
+	}
 	for len(p) > 0 && s.err == nil {
 		k := copy(s.buf[len(s.buf):cap(s.buf)], p)
 		s.buf, p = s.buf[:len(s.buf)+k], p[k:]
@@ -59,9 +66,19 @@ func (s *sink) Write(p []byte) (int, error) {
 
 func (s *sink) flush() {
 	if s.err == nil && len(s.buf) > 0 {
+		_, _ = s.sum.Write(s.buf)
 		_, s.err = s.file.Write(s.buf)
 	}
 	s.buf = s.buf[:0]
+}
+
+// sums returns the hashes of the file and of its footer.
+func (s *sink) sums() (file, footer string) {
+	file = hashText(s.sum.Sum64())
+	if s.footer != nil {
+		footer = hashText(s.footer.Sum64())
+	}
+	return file, footer
 }
 
 // Tell returns the number of bytes written so far.
@@ -82,11 +99,11 @@ type tableFile struct {
 const parquetMagic = "PAR1"
 
 func createTableFile(path string, t *schema.Table) (tf *tableFile, err error) {
-	f, err := os.Create(path)
+	f, err := disk.Create(path)
 	if err != nil {
 		return nil, err
 	}
-	tf = &tableFile{table: t, sink: &sink{file: f, buf: make([]byte, 0, sinkBytes)}, digester: digest.New(t)}
+	tf = &tableFile{table: t, sink: &sink{file: f, buf: make([]byte, 0, sinkBytes), sum: xxh3.New()}, digester: digest.New(t)}
 	if t == &schema.EventsTable {
 		tf.profiler = derive.NewProfiler()
 	}
@@ -293,6 +310,7 @@ func (f *tableFile) footer() (err error) {
 	if err != nil {
 		return err
 	}
+	f.sink.footer = xxh3.New()
 	n, err := meta.WriteTo(f.sink, nil)
 	if err != nil {
 		return err

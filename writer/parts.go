@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/commq/commq/internal/disk"
 	"github.com/commq/commq/writer/digest"
 )
 
@@ -30,6 +31,8 @@ type PartFile struct {
 	Shard int
 	// Rows and Bytes are its size.
 	Rows, Bytes int64
+	// Sum and FooterSum are its hashes, as in schema.FileInfo.
+	Sum, FooterSum string
 	// Digest is the digest of its rows.
 	Digest digest.Sum
 	// Overlaps is the number of overlapping calls in it; see derive.Overlaps.
@@ -58,7 +61,7 @@ func OpenParts(store, name, job string, replaces bool) (*Parts, error) {
 	if done || err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(p.rows(), 0o777); err != nil {
+	if err := disk.MkdirAll(p.rows(), 0o777); err != nil {
 		return nil, fmt.Errorf("store %s: %w; name a writable one with --store or $COMMQ_STORE", store, err)
 	}
 	return p, nil
@@ -92,18 +95,18 @@ func (p *Parts) Path(name string) string { return filepath.Join(p.Dir(), name) }
 
 // Put creates or replaces the file of that name, completely or not at all.
 func (p *Parts) Put(name string, data []byte) error {
-	return p.put(name, data, os.Rename)
+	return p.put(name, data, disk.Rename)
 }
 
 // PutFirst does the same as Put, but keeps an existing file and returns fs.ErrExist.
 func (p *Parts) PutFirst(name string, data []byte) error {
 	return p.put(name, data, func(from, to string) error {
-		return errors.Join(os.Link(from, to), os.Remove(from))
+		return errors.Join(disk.Link(from, to), disk.Remove(from))
 	})
 }
 
 func (p *Parts) put(name string, data []byte, move func(from, to string) error) error {
-	f, err := os.CreateTemp(p.Dir(), name+".new")
+	f, err := disk.CreateTemp(p.Dir(), name+".new")
 	if err != nil {
 		return err
 	}
@@ -112,10 +115,10 @@ func (p *Parts) put(name string, data []byte, move func(from, to string) error) 
 		err = move(f.Name(), p.Path(name))
 	}
 	if err != nil {
-		_ = os.Remove(f.Name()) // the first error counts
+		_ = disk.Remove(f.Name()) // the first error counts
 		return err
 	}
-	return syncFolder(p.Dir())
+	return disk.SyncFolder(p.Dir())
 }
 
 // Has reports whether the file of that name exists.
@@ -179,7 +182,7 @@ func (r *Run) ClosePart() ([]PartFile, error) {
 		if i > 0 && files[i-1].Table == f.Table {
 			continue
 		}
-		if err := syncFolder(filepath.Join(r.place.dir, f.Table)); err != nil {
+		if err := disk.SyncFolder(filepath.Join(r.place.dir, f.Table)); err != nil {
 			return nil, err
 		}
 	}
@@ -208,7 +211,7 @@ func (p *Parts) Assemble(files []PartFile) (*Run, error) {
 	// left by a process that was killed at this stage
 	err = filepath.WalkDir(r.place.dir, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() && !keep[path] {
-			err = os.Remove(path)
+			err = disk.Remove(path)
 		}
 		return err
 	})
@@ -222,4 +225,4 @@ func (p *Parts) Assemble(files []PartFile) (*Run, error) {
 }
 
 // Remove removes the hidden folder, when the run has its name or is abandoned.
-func (p *Parts) Remove() error { return os.RemoveAll(p.Dir()) }
+func (p *Parts) Remove() error { return disk.RemoveAll(p.Dir()) }

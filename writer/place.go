@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/commq/commq/internal/disk"
 	"github.com/commq/commq/schema"
 )
 
@@ -57,7 +58,7 @@ func retakePlace(dir, hidden string) (*place, error) {
 		return nil, fmt.Errorf("lock the run: %w", err)
 	}
 	p := &place{store: store, name: name, dir: hidden, lock: l}
-	if err := errors.Join(os.RemoveAll(p.dir), os.Mkdir(p.dir, 0o777)); err != nil {
+	if err := errors.Join(disk.RemoveAll(p.dir), disk.Mkdir(p.dir, 0o777)); err != nil {
 		return nil, errors.Join(err, l.release())
 	}
 	return p, nil
@@ -75,7 +76,7 @@ func makeStore(store, name string) error {
 	if err := checkLocal(store); err != nil {
 		return fmt.Errorf("write run %q: %w; push makes a run of a folder one there", name, err)
 	}
-	if err := os.MkdirAll(store, 0o777); err != nil {
+	if err := disk.MkdirAll(store, 0o777); err != nil {
 		return fmt.Errorf("make the store: %w; name another with --store or $COMMQ_STORE", err)
 	}
 	return nil
@@ -85,10 +86,10 @@ func (p *place) makeFolder() error {
 	if err := CheckFree(p.store, p.name, p.replaces); err != nil {
 		return err
 	}
-	if err := os.RemoveAll(p.dir); err != nil { // left by a killed process, as we hold its lock
+	if err := disk.RemoveAll(p.dir); err != nil { // left by a killed process, as we hold its lock
 		return fmt.Errorf("remove the unfinished run %s: %w", p.dir, err)
 	}
-	if err := os.Mkdir(p.dir, 0o777); err != nil {
+	if err := disk.Mkdir(p.dir, 0o777); err != nil {
 		return fmt.Errorf("store %s: %w; name a writable one with --store or $COMMQ_STORE", p.store, err)
 	}
 	return nil
@@ -121,42 +122,42 @@ func (p *place) takeName() error {
 	if isRun(dir) {
 		return p.replace(dir)
 	}
-	if err := os.Rename(p.dir, dir); err != nil {
+	if err := disk.Rename(p.dir, dir); err != nil {
 		return err
 	}
-	return syncFolder(p.store)
+	return disk.SyncFolder(p.store)
 }
 
 // replace replaces folder dir by the complete run in the hidden folder, and removes the old one. If the file system
 // can exchange folders, a run of that name exists at every moment.
 func (p *place) replace(dir string) error {
-	err := unix.Renameat2(unix.AT_FDCWD, p.dir, unix.AT_FDCWD, dir, unix.RENAME_EXCHANGE)
+	err := disk.Exchange(p.dir, dir)
 	if err == nil {
-		return errors.Join(syncFolder(p.store), os.RemoveAll(p.dir)) // now the old run
+		return errors.Join(disk.SyncFolder(p.store), disk.RemoveAll(p.dir)) // now the old run
 	}
 	if !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.ENOSYS) && !errors.Is(err, unix.EOPNOTSUPP) {
-		return &os.LinkError{Op: "exchange", Old: p.dir, New: dir, Err: err}
-	}
-	old := p.dir + ".old" // a process killed between the two steps leaves both folders, hidden
-	if err := errors.Join(os.RemoveAll(old), os.Rename(dir, old)); err != nil {
 		return err
 	}
-	if err := os.Rename(p.dir, dir); err != nil {
-		return errors.Join(err, os.Rename(old, dir))
+	old := p.dir + ".old" // a process killed between the two steps leaves both folders, hidden
+	if err := errors.Join(disk.RemoveAll(old), disk.Rename(dir, old)); err != nil {
+		return err
 	}
-	return errors.Join(syncFolder(p.store), os.RemoveAll(old))
+	if err := disk.Rename(p.dir, dir); err != nil {
+		return errors.Join(err, disk.Rename(old, dir))
+	}
+	return errors.Join(disk.SyncFolder(p.store), disk.RemoveAll(old))
 }
 
 // sync makes the names of the run's files durable.
 func (p *place) sync() error {
 	for _, t := range schema.Tables() {
 		// a run may lack derived tables
-		if err := syncFolder(filepath.Join(p.dir, t.Name)); err != nil &&
+		if err := disk.SyncFolder(filepath.Join(p.dir, t.Name)); err != nil &&
 			!(t.Derived && errors.Is(err, os.ErrNotExist)) {
 			return err
 		}
 	}
-	return syncFolder(p.dir)
+	return disk.SyncFolder(p.dir)
 }
 
 // leave removes the hidden folder, unless it is kept or has become the run, and frees the name.
@@ -164,13 +165,5 @@ func (p *place) leave() error {
 	if p.keep {
 		return p.lock.release()
 	}
-	return errors.Join(os.RemoveAll(p.dir), p.lock.release())
-}
-
-func syncFolder(dir string) error {
-	f, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
+	return errors.Join(disk.RemoveAll(p.dir), p.lock.release())
 }

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/commq/commq/internal/disk"
 	"github.com/commq/commq/schema"
 )
 
@@ -55,7 +56,7 @@ func Publish(dir, name, to string, row []byte) (p Published, err error) {
 	}
 	hidden := hiddenOf(name, to)
 	if err := p.layOut(dir, m, hidden, row); err != nil {
-		return p, errors.Join(fmt.Errorf("publish %s: %w", dir, err), os.RemoveAll(hidden))
+		return p, errors.Join(fmt.Errorf("publish %s: %w", dir, err), disk.RemoveAll(hidden))
 	}
 	for _, t := range m.Tables {
 		if len(t.Files) == 0 {
@@ -71,7 +72,7 @@ func Publish(dir, name, to string, row []byte) (p Published, err error) {
 	if err := putPartition(hidden, to, name, &schema.TableInfo{Name: "runs", Rows: 1}); err != nil { // the last
 		return p, err
 	}
-	return p, os.RemoveAll(hidden)
+	return p, disk.RemoveAll(hidden)
 }
 
 // putPartition moves a table's folder from the hidden folder to its place. A folder without rows is kept only while
@@ -79,26 +80,26 @@ func Publish(dir, name, to string, row []byte) (p Published, err error) {
 // rows: if DuckDB finds it first, it reads all files with one thread.
 func putPartition(hidden, to, name string, t *schema.TableInfo) error {
 	place := filepath.Join(to, t.Name)
-	if err := os.MkdirAll(place, 0o777); err != nil {
+	if err := disk.MkdirAll(place, 0o777); err != nil {
 		return err
 	}
 	pattern := filepath.Join(escapeGlob(place), "run=*")
 	if others, err := filepath.Glob(pattern); err != nil || t.Rows == 0 && len(others) > 0 {
 		return err
 	}
-	if err := os.Rename(filepath.Join(hidden, t.Name), filepath.Join(place, PartitionFolder(name))); err != nil {
+	if err := disk.Rename(filepath.Join(hidden, t.Name), filepath.Join(place, PartitionFolder(name))); err != nil {
 		return err
 	}
 	if t.Rows > 0 {
 		rowless, err := filepath.Glob(filepath.Join(pattern, rowlessFile))
 		for _, f := range rowless {
-			err = errors.Join(err, os.Remove(f), os.Remove(filepath.Dir(f)))
+			err = errors.Join(err, disk.Remove(f), disk.Remove(filepath.Dir(f)))
 		}
 		if err != nil {
 			return err
 		}
 	}
-	return syncFolder(place)
+	return disk.SyncFolder(place)
 }
 
 // rowlessFile is the name of the published file of a table without rows.
@@ -130,7 +131,7 @@ func lockPublished(name, to string) (*lock, error) {
 	if err := CheckName(name); err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(filepath.Join(to, publishedFolder), 0o777); err != nil {
+	if err := disk.MkdirAll(filepath.Join(to, publishedFolder), 0o777); err != nil {
 		return nil, err
 	}
 	l, err := takeLock(filepath.Join(to, publishedFolder, name+".lock"))
@@ -147,7 +148,7 @@ func (p *Published) layOut(dir string, m *schema.Manifest, hidden string, row []
 			continue
 		}
 		folder := filepath.Join(hidden, t.Name)
-		if err := os.MkdirAll(folder, 0o777); err != nil {
+		if err := disk.MkdirAll(folder, 0o777); err != nil {
 			return err
 		}
 		for _, f := range published(&t) {
@@ -164,11 +165,11 @@ func (p *Published) layOut(dir string, m *schema.Manifest, hidden string, row []
 				return err
 			}
 		}
-		if err := syncFolder(folder); err != nil {
+		if err := disk.SyncFolder(folder); err != nil {
 			return err
 		}
 	}
-	if err := os.MkdirAll(filepath.Join(hidden, "runs"), 0o777); err != nil {
+	if err := disk.MkdirAll(filepath.Join(hidden, "runs"), 0o777); err != nil {
 		return err
 	}
 	return putFile(filepath.Join(hidden, "runs", "0000.parquet"), row)
@@ -176,7 +177,7 @@ func (p *Published) layOut(dir string, m *schema.Manifest, hidden string, row []
 
 // link gives a file a second name, or copies it when that fails.
 func (p *Published) link(from, to string) error {
-	err := os.Link(from, to)
+	err := disk.Link(from, to)
 	if err == nil {
 		p.Linked++
 		return nil
@@ -186,7 +187,7 @@ func (p *Published) link(from, to string) error {
 		return err
 	}
 	defer in.Close()
-	out, err := os.Create(to)
+	out, err := disk.Create(to)
 	if err != nil {
 		return err
 	}
@@ -198,20 +199,20 @@ func (p *Published) link(from, to string) error {
 // putFile creates or replaces a file, completely or not at all. Only one process may do so at a time. A killed process
 // leaves a file that the next one overwrites.
 func putFile(name string, data []byte) error {
-	f, err := os.Create(name + ".new")
+	f, err := disk.Create(name + ".new")
 	if err != nil {
 		return err
 	}
 	_, err = f.Write(data)
 	err = errors.Join(err, f.Sync(), f.Close())
 	if err == nil {
-		err = os.Rename(f.Name(), name)
+		err = disk.Rename(f.Name(), name)
 	}
 	if err != nil {
-		_ = os.Remove(f.Name()) // the first error counts
+		_ = disk.Remove(f.Name()) // the first error counts
 		return err
 	}
-	return syncFolder(filepath.Dir(name))
+	return disk.SyncFolder(filepath.Dir(name))
 }
 
 // Unpublish removes a run from the folder to, where Publish laid it out; its row of runs goes first. The run itself
@@ -242,7 +243,7 @@ func escapeGlob(s string) string {
 // unpublish removes what is left of a published run.
 func unpublish(name, to string) error {
 	hidden := hiddenOf(name, to)
-	if err := os.RemoveAll(hidden); err != nil { // left by a killed process
+	if err := disk.RemoveAll(hidden); err != nil { // left by a killed process
 		return err
 	}
 	entries, err := os.ReadDir(to)
@@ -260,17 +261,17 @@ func unpublish(name, to string) error {
 		if !isFolder(folder) {
 			continue
 		}
-		if err := os.MkdirAll(hidden, 0o777); err != nil {
+		if err := disk.MkdirAll(hidden, 0o777); err != nil {
 			return err
 		}
-		if err := os.Rename(folder, filepath.Join(hidden, t)); err != nil { // in one step, not file by file
+		if err := disk.Rename(folder, filepath.Join(hidden, t)); err != nil { // in one step, not file by file
 			return err
 		}
-		_ = os.Remove(filepath.Join(to, t)) // fails while other runs are in it
+		_ = disk.Remove(filepath.Join(to, t)) // fails while other runs are in it
 	}
-	err = os.Remove(filepath.Join(to, publishedFolder, name+".json"))
+	err = disk.Remove(filepath.Join(to, publishedFolder, name+".json"))
 	if errors.Is(err, os.ErrNotExist) {
 		err = nil
 	}
-	return errors.Join(err, os.RemoveAll(hidden))
+	return errors.Join(err, disk.RemoveAll(hidden))
 }

@@ -1,11 +1,10 @@
 package writer
 
 import (
-	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 
+	"github.com/commq/commq/internal/disk"
 	"github.com/commq/commq/writer/digest"
 )
 
@@ -39,19 +38,14 @@ func acceptRun(p *place) error {
 	var files []string
 	for _, t := range m.Tables {
 		for _, f := range t.Files {
-			name := filepath.Join(p.dir, filepath.FromSlash(f.Path))
-			info, err := os.Stat(name)
-			if err == nil && info.Size() != f.Bytes {
-				err = fmt.Errorf("%s has %d bytes, the manifest says %d", f.Path, info.Size(), f.Bytes)
-			}
-			if err != nil {
+			if err := VerifyFile(p.dir, &f); err != nil {
 				return err
 			}
-			files = append(files, name)
+			files = append(files, filepath.Join(p.dir, filepath.FromSlash(f.Path)))
 		}
 	}
 	for _, name := range append(files, filepath.Join(p.dir, manifestName)) {
-		if err := syncFile(name); err != nil {
+		if err := disk.SyncFile(name); err != nil {
 			return err
 		}
 	}
@@ -59,12 +53,4 @@ func acceptRun(p *place) error {
 		return err
 	}
 	return p.takeName()
-}
-
-func syncFile(name string) error {
-	f, err := os.Open(name)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
 }

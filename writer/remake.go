@@ -4,13 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
+	"io/fs"
 	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/commq/commq/internal/disk"
 	"github.com/commq/commq/schema"
 	"github.com/commq/commq/writer/derive"
 )
@@ -30,25 +31,46 @@ func makeProfile(ctx context.Context, dir string) (err error) {
 	if err != nil {
 		return err
 	}
-	dir, err = filepath.Abs(dir)
+	if dir, err = filepath.Abs(dir); err == nil {
+		dir, err = filepath.EvalSymlinks(dir) // the run may be a link into another folder
+	}
 	if err != nil {
 		return err
 	}
-	r, err := rewriteRun(dir, filepath.Join(dir, ".profile.partial"))
+	r, err := rewriteRun(dir, partialFolder(filepath.Split(dir)))
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, r.end()) }()
+	if err := linkOthers(dir, r.place.dir); err != nil {
+		return err
+	}
 	if err := remakeTables(ctx, r, dir, m); err != nil {
 		return err
 	}
-	for i, t := range schema.Tables() {
-		if t.Derived {
-			err = errors.Join(err, moveTable(r.place.dir, dir, m.Tables[i]))
-		}
+	if err := r.place.sync(); err != nil {
+		return err
 	}
-	return errors.Join(err, os.Rename(filepath.Join(r.place.dir, manifestName), filepath.Join(dir, manifestName)),
-		syncFolder(dir))
+	return r.place.replace(dir)
+}
+
+// linkOthers gives all files of a run but those that are made again a second name in another folder.
+func linkOthers(dir, to string) error {
+	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || path == dir {
+			return err
+		}
+		name := strings.TrimPrefix(path, dir+string(filepath.Separator))
+		switch {
+		case name == manifestName:
+			return nil
+		case isDerived(name):
+			return fs.SkipDir
+		case d.IsDir():
+			return disk.Mkdir(filepath.Join(to, name), 0o777)
+		}
+		return (&Published{}).link(path, filepath.Join(to, name))
+	})
 }
 
 // rewriteRun begins a Run that will replace the run in folder dir, an absolute path, or tables of it. It is written in
@@ -84,14 +106,9 @@ func remakeTables(ctx context.Context, r *Run, dir string, m *schema.Manifest) e
 	return writeManifest(r.place.dir, m)
 }
 
-// moveTable moves a table of the rewritten run in folder from to folder dir, and replaces the table there.
-func moveTable(from, dir string, info schema.TableInfo) error {
-	place := filepath.Join(dir, info.Name)
-	err := os.RemoveAll(place)
-	if len(info.Files) == 0 {
-		return err
-	}
-	return errors.Join(err, os.Rename(filepath.Join(from, info.Name), place), syncFolder(place))
+// isDerived reports whether a folder of a run is that of a derived table.
+func isDerived(name string) bool {
+	return slices.ContainsFunc(schema.Tables(), func(t *schema.Table) bool { return t.Derived && t.Name == name })
 }
 
 // profiledColumns are the columns that derive.Profiler reads, and the key.

@@ -25,6 +25,7 @@ type Run struct {
 	files   *tableFiles
 	sums    sums
 	options Options
+	check   bool // see CheckFirst
 }
 
 // Create begins a run of that name in the store, and makes the store if it does not exist. From now on the name is
@@ -105,7 +106,10 @@ func (r *Run) seal(ctx context.Context, m *schema.Manifest) error {
 	if err := writeManifest(r.place.dir, m); err != nil {
 		return err
 	}
-	if r.options.Check {
+	if err := verifyRun(ctx, r.place.dir, m); err != nil {
+		return fmt.Errorf("what was written does not read back: %w", err)
+	}
+	if r.options.Check || r.check {
 		if err := checkSealed(ctx, r.place.dir); err != nil {
 			return err
 		}
@@ -153,6 +157,10 @@ func checkSealed(ctx context.Context, dir string) error {
 	}
 	return errors.Join(errs...)
 }
+
+// CheckFirst makes Commit run Check over the files before the run gets its name, as Options.Check does: for runs from
+// records that are not whole.
+func (r *Run) CheckFirst() { r.check = true }
 
 // Abort removes what was written so far and frees the name. After Commit it does nothing.
 func (r *Run) Abort() error {

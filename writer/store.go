@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/commq/commq/internal/disk"
 	"github.com/commq/commq/schema"
 )
 
@@ -68,13 +69,16 @@ func Remove(store, name string) error {
 		return fmt.Errorf("remove run %q: %w", name, err)
 	}
 	hidden := filepath.Join(store, "."+name+".removed")
-	err = os.RemoveAll(hidden) // left by a removal that was killed
+	err = disk.RemoveAll(hidden) // left by a removal that was killed
 	if err == nil {
-		err = os.Rename(dir, hidden)
+		err = disk.Rename(dir, hidden)
+	}
+	if err == nil { // else after a power failure the name could be back, and some of the files
+		err = disk.SyncFolder(store)
 	}
 	if err == nil {
 		// and what the process that wrote it left when it was killed at its end
-		err = errors.Join(os.RemoveAll(hidden), os.RemoveAll(partsFolder(store, name)))
+		err = errors.Join(disk.RemoveAll(hidden), disk.RemoveAll(partsFolder(store, name)))
 	}
 	if err = errors.Join(err, l.release()); err != nil {
 		return fmt.Errorf("remove run %q: %w", name, err)

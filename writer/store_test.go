@@ -10,6 +10,9 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/zeebo/xxh3"
+
+	"github.com/commq/commq/internal/disk"
 	"github.com/commq/commq/schema"
 
 	"github.com/commq/commq/internal/testenv"
@@ -344,9 +347,9 @@ func TestCommitChecks(t *testing.T) {
 
 // On a full disk Write or Commit returns an error, and no run is left.
 func TestFullDisk(t *testing.T) {
-	s := &sink{buf: make([]byte, 0, 16)}
+	s := &sink{buf: make([]byte, 0, 16), sum: xxh3.New()}
 	var err error
-	if s.file, err = os.OpenFile("/dev/full", os.O_WRONLY, 0); err != nil {
+	if s.file, err = disk.OpenFile("/dev/full", os.O_WRONLY, 0); err != nil {
 		testenv.Skip(t, "no /dev/full here")
 	}
 	defer s.file.Close()

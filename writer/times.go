@@ -4,17 +4,28 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 
+	"github.com/commq/commq/internal/disk"
 	"github.com/commq/commq/schema"
 )
 
 // RowTimes stores the start and end of each row of events in a temporary file, for engines that find them in any order.
 // First all times are put, then they are read. Its memory is bounded by the number of ranks.
 type RowTimes struct {
-	file    *os.File
+	file    timesFile
 	ranks   []rankTimes
 	windows int // the most windows of a rank
+}
+
+// timesFile is a file that stays, or one without a name.
+type timesFile interface {
+	io.ReaderAt
+	io.WriterAt
+	Truncate(size int64) error
+	Sync() error
+	Close() error
 }
 
 // rankTimes is a rank's part of the file, with windows into it. Window k is cached at k modulo their number.
@@ -62,14 +73,14 @@ func Scratch(pattern string) (*os.File, error) {
 // KeepRowTimes is NewRowTimes in a file at path, which stays. Times in an existing file count as put. A row that is put
 // again must get the same times.
 func KeepRowTimes(rows []int64, path string) (*RowTimes, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
+	f, err := disk.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
 	if err != nil {
 		return nil, fmt.Errorf("keep the times of rows: %w", err)
 	}
 	return newRowTimes(f, rows)
 }
 
-func newRowTimes(f *os.File, rows []int64) (*RowTimes, error) {
+func newRowTimes(f timesFile, rows []int64) (*RowTimes, error) {
 	t := &RowTimes{file: f, ranks: make([]rankTimes, len(rows)), windows: max(1, windowsOfAll/max(1, len(rows)))}
 	base := int64(0)
 	for i, n := range rows {

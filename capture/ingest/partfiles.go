@@ -14,6 +14,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/commq/commq/internal/disk"
 	"github.com/commq/commq/run/match"
 	"github.com/commq/commq/schema"
 	"github.com/commq/commq/writer"
@@ -133,13 +134,13 @@ func (p *partIngest) readIndexes(ctx context.Context) ([]*partIndex, error) {
 
 // receivesFile is the data file of the receives of a part, while it is written.
 type receivesFile struct {
-	file  *os.File
+	file  *disk.File
 	index receiveIndex
 	size  int64
 }
 
 func createReceives(parts *writer.Parts, part int32) (*receivesFile, error) {
-	f, err := os.Create(parts.Path(partFile(part, receivesEnding) + dataEnding))
+	f, err := disk.Create(parts.Path(partFile(part, receivesEnding) + dataEnding))
 	return &receivesFile{file: f}, err
 }
 
@@ -235,13 +236,13 @@ type epochParts struct {
 
 // partRowsFile is a file of epochParts. It is complete as soon as the rows of its part are.
 type partRowsFile struct {
-	file    *os.File
+	file    *disk.File
 	packed  *zstd.Encoder
 	encoder *gob.Encoder
 }
 
 func createPartRows(path string) (*partRowsFile, error) {
-	f, err := os.Create(path)
+	f, err := disk.Create(path)
 	if err != nil {
 		return nil, err
 	}

@@ -20,6 +20,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/commq/commq/internal/disk"
 	"github.com/commq/commq/internal/snapshot"
 )
 
@@ -145,10 +146,10 @@ func Save[T any](r *Results, name string, result *T) {
 // writeWhole makes a file that others see when all of it is written.
 func writeWhole(path string, parts ...[]byte) error {
 	dir := filepath.Dir(path)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := disk.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(dir, "new.")
+	f, err := disk.CreateTemp(dir, "new.")
 	if err != nil {
 		return err
 	}
@@ -158,10 +159,10 @@ func writeWhole(path string, parts ...[]byte) error {
 		}
 	}
 	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
+		err = disk.Rename(f.Name(), path)
 	}
 	if err != nil {
-		_ = os.Remove(f.Name())
+		_ = disk.Remove(f.Name())
 	}
 	return err
 }

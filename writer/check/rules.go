@@ -32,8 +32,8 @@ func Rules() []Rule {
 	events, messages := []*schema.Table{&schema.EventsTable}, []*schema.Table{&schema.MessagesTable}
 	both := []*schema.Table{&schema.EventsTable, &schema.MessagesTable}
 	return []Rule{
-		{Name: RuleFiles, Doc: "The files of a table are those that the manifest lists, with the bytes and rows it " +
-			"lists, and every value can be read."},
+		{Name: RuleFiles, Doc: "The files of a table are those that the manifest lists, with the bytes, rows and " +
+			"hashes it lists, and every value can be read."},
 		{Name: RuleDigests, Doc: "The digests of the tables and of the run match the rows and the manifest."},
 		{Name: "not-null", Doc: "Only nullable columns hold null.", start: checkNulls},
 		{Name: "sorted", Doc: "The rows of a file are sorted by the table's key, after merging the row groups of an " +
