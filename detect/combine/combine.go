@@ -180,6 +180,15 @@ func (c *combiner) functionScopes() []func(ledger.Cell) (ledger.Cell, bool) {
 	return []func(ledger.Cell) (ledger.Cell, bool){in, untagged, tagged}
 }
 
+// sitesOf returns the call sites that send a group's messages.
+func sitesOf(g *group) map[int32]bool {
+	out := map[int32]bool{}
+	for _, of := range g.cells {
+		out[of.Cell.Site] = true
+	}
+	return out
+}
+
 // key identifies a group by its cells and one of its ranks: groups of the same cells share no rank.
 func (g *group) key() string {
 	key := binary.LittleEndian.AppendUint32(nil, uint32(g.ranks[0]))
