@@ -61,6 +61,8 @@ type computing struct {
 	rows map[rankSite]int64 // number of calls
 	// squares are the sums of the squares of these times.
 	squares map[rankSite]float64
+	// instructions are those that ranks execute before the calls; nil if they were not counted.
+	instructions map[rankSite]int64
 	// sites are the common call sites, and cells the computing by them and in the course of the run; nil before divide.
 	sites map[int32]int64
 	cells cells
@@ -76,8 +78,20 @@ type computing struct {
 var computeColumns = []string{"compute_ns", "poll_ns"}
 
 func newComputing(r *run.Run) *computing {
-	return &computing{ns: map[rankSite]int64{}, rows: map[rankSite]int64{}, squares: map[rankSite]float64{},
+	c := &computing{ns: map[rankSite]int64{}, rows: map[rankSite]int64{}, squares: map[rankSite]float64{},
 		calls: map[int32]schema.CallID{}, gaps: newGaps(), fill: fillComputing(r)}
+	if r.Manifest.Counters != "" {
+		c.instructions = map[rankSite]int64{}
+	}
+	return c
+}
+
+// columns are the columns of events that it needs besides those of critical paths.
+func (c *computing) columns() []string {
+	if c.instructions != nil {
+		return append(slices.Clone(computeColumns), "instructions")
+	}
+	return computeColumns
 }
 
 func (c *computing) add(b *schema.Events) {
@@ -91,6 +105,9 @@ func (c *computing) add(b *schema.Events) {
 			c.ns[at] += ns
 			c.squares[at] += float64(ns) * float64(ns)
 			c.calls[at.site] = schema.CallID(b.Call[i])
+		}
+		if c.instructions != nil && b.Instructions[i] > 0 {
+			c.instructions[at] += b.Instructions[i]
 		}
 		if gap, known := c.gaps.before(b, i); known {
 			c.wallNs += gap

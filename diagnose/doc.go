@@ -8,6 +8,7 @@
 //	computing.go  how long ranks compute, and where
 //	segments.go   what ranks compute between calls that all of them make, in the course of the run
 //	cause.go      delays of the run (models/critical), those with one cause together
+//	instructions.go  whether ranks that compute longer also execute more
 //	groups.go     groups of ranks that compute longer than others, each with its lines
 //	rule.go       which kind of finding a cause is, and what is said about it
 //	whatif.go     the run without a cause, simulated

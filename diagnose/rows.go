@@ -36,10 +36,10 @@ func (w *whatIf) rows(ctx context.Context, computing bool) (*summed, error) {
 	name, err := keptAll, error(nil)
 	if computing {
 		name = keptComputing
-		err = r.Events(ctx, append([]string{"rank", "thread", "call", "callsite", "start_ns", "end_ns"}, computeColumns...)...)(
+		err = r.Events(ctx, append([]string{"rank", "thread", "call", "callsite", "start_ns", "end_ns"}, s.computed.columns()...)...)(
 			func(b *schema.Events) error { s.computed.add(b); return nil })
 	} else {
-		s.waits, err = critical.Explain(ctx, r, leaveOutStartup, w.memory, s.computed.add, computeColumns...)
+		s.waits, err = critical.Explain(ctx, r, leaveOutStartup, w.memory, s.computed.add, s.computed.columns()...)
 	}
 	if err != nil {
 		return nil, err

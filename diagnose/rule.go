@@ -166,10 +166,13 @@ func (c *cause) finding() Finding {
 		}
 		return f
 	}
-	first, f := c.parts[0], newFinding(c.rule, c.title())
+	work, slower := c.work()
+	first, f := c.parts[0], newFinding(c.rule, c.title()+work)
 	f.Place, f.Call, f.Ranks, f.WaitNs, f.without = first.place, first.call.String(), c.ranks(), c.waitNs, c.change
 	f.least, f.Instances, f.excessNs, f.bySite = c.withoutExcess, c.found, c.excessNs(), first.bySite
-	f.Advice = c.advice()
+	if f.Advice = c.advice(); slower {
+		f.Advice = sameWork
+	}
 	if c.rule != Imbalance {
 		f.keeping = c.keeping
 	}
