@@ -99,7 +99,7 @@ func starOf(cells []*ledger.CellSample) *star {
 const maxAlike = 2
 
 // alike returns the number of other call sites, up to maxAlike, at which the same ranks send the same hub, or get from
-// it, blocks of the same sizes by rank; 0 if all are of one size.
+// it, as many elements by rank, of any type; 0 if all blocks are of one size.
 func (f *facts) alike(g *group, hub int32, sizes []int64) (n int) {
 	others := slices.DeleteFunc(slices.Clone(sizes), func(s int64) bool { return s == 0 })
 	if slices.Min(others) == slices.Max(others) {
@@ -107,11 +107,22 @@ func (f *facts) alike(g *group, hub int32, sizes []int64) (n int) {
 	}
 	own := sitesOf(g)
 	for _, x := range f.stars[g.cells[0].Cell.Comm] {
-		if !own[x.site] && x.hub == hub && slices.Equal(x.ranks, g.ranks) && slices.Equal(x.sizes, sizes) {
+		if !own[x.site] && x.hub == hub && slices.Equal(x.ranks, g.ranks) && areProportional(x.sizes, sizes) {
 			n++
 		}
 	}
 	return min(n, maxAlike)
+}
+
+// areProportional reports whether sizes are the same multiple, or fraction, of others, which are not all 0.
+func areProportional(a, b []int64) bool {
+	at := slices.IndexFunc(b, func(size int64) bool { return size != 0 })
+	for k := range a {
+		if a[k]*b[at] != b[k]*a[at] {
+			return false
+		}
+	}
+	return true
 }
 
 // tagsTellRanks reports whether the messages of a group have a tag for each rank other than the hub, ascending with
