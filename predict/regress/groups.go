@@ -31,7 +31,7 @@ type Law struct {
 	ranks []int64
 	// domain is the set of possible values.
 	domain domain
-	thin   bool // the laws have too little evidence: intervals include the curves
+	thin   bool // the laws have too little evidence, see weigh: intervals include the curves
 	open   bool // there were more than mostKept laws
 	// rivals are simpler than the preferred law with cuts, but have extents that other groups of the program do not
 	// have. They do not make a prediction inexact, but widen the interval if the laws disagree.
@@ -100,6 +100,7 @@ func FitGroups(groups []Group, o Options) (laws []*Law, extents []int64, err err
 		l.domain = domainOf(&groups[i])
 		laws = append(laws, l)
 	}
+	weighAll(laws)
 	markAxesThatMatter(groups, laws)
 	return laws, extents, nil
 }
@@ -460,17 +461,7 @@ func newLaw(g *Group, found []Hypothesis, extents []int64) (*Law, error) {
 	}
 	l.Laws, l.open = preferred(found, extents), len(found) >= mostKept
 	l.rivals = simpler(found, l.Laws)
-	l.weigh()
 	return l, nil
-}
-
-// weigh determines whether the laws have too little evidence: two different values, or one rank count.
-func (l *Law) weigh() {
-	values := map[float64]bool{}
-	for _, p := range l.roles[""].Points {
-		values[p.Value] = true
-	}
-	l.thin = l.open || len(values) == 2 || len(l.ranks) < 2
 }
 
 // reduce drops all points but those to which curves are fitted.
@@ -676,8 +667,11 @@ func (l *Law) byLaws(r *row) (e Expected, known bool) {
 		}
 		e.Low, e.High = math.Min(e.Low, s.low), math.Max(e.High, s.high)
 	}
-	if empty && e.Low == e.High {
-		e.Low, e.High = math.Min(e.Low, low), math.Max(e.High, high)
+	if empty {
+		if e.Low == e.High {
+			e.Low, e.High = math.Min(e.Low, low), math.Max(e.High, high)
+		}
+		e.Low = math.Min(e.Low, 0) // a rank without cells sends nothing, or a message without data
 	}
 	e.Exact = e.Low == e.High && !empty && !doubtful
 	return e, e.Form != ""
@@ -703,6 +697,7 @@ func (l *Law) text(i int) string {
 }
 
 // byRole predicts by the curve of the rank's role, or by that of all ranks when the role does not occur in the samples.
+// The interval has room for ranks that differ as much as those of one run did, and for one element more or less.
 func (l *Law) byRole(r *row) Expected {
 	to := l.roles[r.role()]
 	if to == nil || to.curve() == nil && l.roles[""].curve() != nil {
@@ -713,8 +708,41 @@ func (l *Law) byRole(r *row) Expected {
 		return Expected{Value: p.Value, Low: math.Inf(-1), High: math.Inf(1),
 			Form: fmt.Sprintf("%s, seen at %d ranks only", number(p.Value), p.Ranks)}
 	}
-	return to.predict(r.ranks)
+	e := to.predict(r.ranks)
+	less, more := to.spread()
+	e.Low = math.Min(e.Low, e.Value*less) - l.domain.unit()
+	e.High = math.Max(e.High, e.Value*more) + l.domain.unit()
+	return e
 }
+
+// spread returns the least and the largest ratio of a value to the middle one of its run.
+func (r *role) spread() (least, most float64) {
+	least, most = 1, 1
+	for i := 0; i < len(r.Points); {
+		j := i
+		for j < len(r.Points) && r.Points[j].Ranks == r.Points[i].Ranks {
+			j++
+		}
+		if middle := r.Points[(i+j)/2].Value; middle > 0 {
+			least, most = math.Min(least, r.Points[i].Value/middle), math.Max(most, r.Points[j-1].Value/middle)
+		}
+		i = j
+	}
+	return math.Max(least, 0), most
+}
+
+// DependsOnPlace reports whether the preferred law gives ranks of one run different values.
+func (l *Law) DependsOnPlace() bool {
+	if len(l.Laws) == 0 {
+		return false
+	}
+	h := &l.Laws[0]
+	return len(h.Cuts) > 0 || h.Partition != nil ||
+		slices.ContainsFunc(h.Sum, func(s Summand) bool { return strings.Contains(s.Variable, "x") })
+}
+
+// IsSupported reports whether the group has an exact law with enough evidence.
+func (l *Law) IsSupported() bool { return len(l.Laws) > 0 && !l.thin }
 
 // Exact reports whether the group has an exact law.
 func (l *Law) Exact() bool { return len(l.Laws) > 0 }
@@ -763,12 +791,13 @@ type storedLaw struct {
 	// Rivals are the laws that widen intervals.
 	Rivals []Hypothesis     `json:"rivals,omitempty"`
 	Domain domain           `json:"domain"`
+	Thin   bool             `json:"thin,omitempty"`
 	Roles  map[string]*role `json:"roles"`
 }
 
 // MarshalJSON stores the hypotheses, and the points of the curves, which are fitted again when they are needed.
 func (l *Law) MarshalJSON() ([]byte, error) {
-	return json.Marshal(storedLaw{l.Name, l.Laws, l.open, l.rivals, l.domain, l.roles})
+	return json.Marshal(storedLaw{l.Name, l.Laws, l.open, l.rivals, l.domain, l.thin, l.roles})
 }
 
 // UnmarshalJSON reads the output of MarshalJSON.
@@ -796,7 +825,6 @@ func (l *Law) UnmarshalJSON(b []byte) error {
 		l.ranks = append(l.ranks, p.Ranks)
 	}
 	slices.Sort(l.ranks)
-	l.ranks = slices.Compact(l.ranks)
-	l.weigh()
+	l.ranks, l.thin = slices.Compact(l.ranks), k.Thin
 	return nil
 }

@@ -190,6 +190,9 @@ type GroupLaw struct {
 	Peer bool
 	// Distance means that the law has one more component of the index: the logarithm of the distance to the other side.
 	Distance bool
+	// Rivals fit all samples, too, with the coordinates of the other side of messages or of another grid: where they
+	// differ, nothing is exact.
+	Rivals []*GroupLaw
 
 	exact bool
 	cache map[groupPoint]Estimate
@@ -217,8 +220,22 @@ func (g *GroupLaw) String() string {
 	}
 }
 
-// Evaluate implements Law.
+// Evaluate returns the law's value at a point, bounded by those of its rivals; false if it has none.
 func (g *GroupLaw) Evaluate(p *Point) (Estimate, bool) {
+	e, ok := g.evaluate(p)
+	if !ok {
+		return e, false
+	}
+	for _, r := range g.Rivals {
+		if other, has := r.evaluate(p); has && (other.Low < e.Low || other.High > e.High) {
+			e.Low, e.High, e.Exact = min(e.Low, other.Low), max(e.High, other.High), false
+		}
+	}
+	return e, true
+}
+
+// evaluate returns the law's own value.
+func (g *GroupLaw) evaluate(p *Point) (Estimate, bool) {
 	var dims, coords []int32
 	rank := p.Rank
 	if g.Peer {

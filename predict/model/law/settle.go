@@ -40,13 +40,14 @@ func (f *Fitter) Settle() error {
 		laws = append(laws, o.law)
 	}
 	defer func() { f.relateSingles(laws) }()
+	all := slices.Clone(open)
 	for _, t := range f.attempts() {
 		var err error
 		if open, err = settleBy(t, open); err != nil {
 			return err
 		}
 	}
-	return nil
+	return f.findRivals(all)
 }
 
 // settleBy makes an attempt and returns what is still open.

@@ -1,0 +1,86 @@
+package law
+
+import (
+	"slices"
+
+	"github.com/commq/commq/predict/pattern"
+)
+
+// findRivals finds, for laws that depend on the coordinates of a rank, those that fit all samples with other
+// coordinates: of the other side of messages, or on the line of all ranks. On the runs' numbers of ranks they may be the
+// same, and differ on others. Other grids are no rivals: patterns have shown which one the program has.
+func (f *Fitter) findRivals(all []openLaw) error {
+	for _, t := range f.attempts() {
+		if t.distance {
+			continue
+		}
+		var trial []openLaw
+		var owners []*Law
+		for i := range all {
+			o := all[i]
+			if !o.law.dependsOnPlace() || !t.isRivalOf(o.law.placeGroups()[0], o.grid) {
+				continue
+			}
+			owners = append(owners, o.law)
+			o.law = &Law{}
+			trial = append(trial, o)
+		}
+		if _, err := settleBy(t, trial); err != nil {
+			return err
+		}
+		for i := range trial {
+			addRivals(owners[i], trial[i].law)
+		}
+	}
+	return nil
+}
+
+// dependsOnPlace reports whether an exact law gives ranks of one run different numbers.
+func (l *Law) dependsOnPlace() bool {
+	return l.IsExact() && slices.ContainsFunc(l.placeGroups(), func(g *GroupLaw) bool {
+		return !g.Distance && g.Law != nil && g.Law.DependsOnPlace()
+	})
+}
+
+// placeGroups returns the group laws of a law, by place in the loops.
+func (l *Law) placeGroups() (all []*GroupLaw) {
+	if l.Group != nil {
+		return []*GroupLaw{l.Group}
+	}
+	for _, p := range l.Places {
+		if p.Law.Group != nil {
+			all = append(all, p.Law.Group)
+		}
+	}
+	return all
+}
+
+// isRivalOf reports whether an attempt has other coordinates than a law: those of the other side on the same grid, or
+// those on the line of all ranks. grid is that of the communication.
+func (t attempt) isRivalOf(g *GroupLaw, grid *pattern.Grid) bool {
+	with := t.grid
+	if t.own {
+		with = grid
+	}
+	same := equalGrids(with, g.Grid)
+	return same && t.peer != g.Peer || !same && with == nil && !t.own
+}
+
+// addRivals adds the group laws of an exact law as rivals to those of another one.
+func addRivals(l, rival *Law) {
+	if rival.IsEmpty() || !rival.IsExact() {
+		return
+	}
+	mine, others := l.placeGroups(), rival.placeGroups()
+	if slices.ContainsFunc(others, func(g *GroupLaw) bool { return !g.Law.IsSupported() }) {
+		return // it may fit by chance
+	}
+	for i, g := range mine {
+		switch {
+		case len(others) == len(mine):
+			g.Rivals = append(g.Rivals, others[i])
+		case len(others) == 1:
+			g.Rivals = append(g.Rivals, others[0])
+		}
+	}
+}

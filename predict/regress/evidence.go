@@ -1,0 +1,147 @@
+package regress
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// evidenceBits is the least evidence, in bits, with which a law is called exact: the information in the values of a group
+// less what it takes to name the law. Many laws are tried, so one fits little information by chance.
+const evidenceBits = 7
+
+// weigh determines whether the laws of a group have too little evidence. uses are those of the program's laws,
+// information is that of all groups which have the same law.
+func (l *Law) weigh(uses *lawUses, information float64) {
+	values := map[float64]bool{}
+	for _, p := range l.roles[""].Points {
+		values[p.Value] = true
+	}
+	l.thin = l.open || len(values) == 2 || len(l.ranks) < 2
+	if len(l.Laws) > 0 && len(values) > 1 && information-l.Laws[0].bits(l.domain.unit(), uses) < evidenceBits {
+		l.thin = true
+	}
+}
+
+// weighAll determines which laws of a program's groups have too little evidence.
+func weighAll(laws []*Law) {
+	uses, information, seen := usesOfLaws(laws), map[string]float64{}, map[string]bool{}
+	for _, l := range laws {
+		if len(l.Laws) == 0 {
+			continue
+		}
+		if key := l.text(0) + fmt.Sprint(l.roles[""].Points); !seen[key] { // both sides of messages count once
+			seen[key] = true
+			information[l.text(0)] += l.information()
+		}
+	}
+	for _, l := range laws {
+		all := 0.0
+		if len(l.Laws) > 0 {
+			all = information[l.text(0)]
+		}
+		l.weigh(uses, all)
+	}
+}
+
+// lawUses counts by how many different laws of a program the extents of its domain, and the shapes of laws, are used: all
+// of them share what it takes to name these.
+type lawUses struct {
+	extents map[int64]int
+	shapes  map[string]int
+}
+
+func usesOfLaws(laws []*Law) *lawUses {
+	uses := &lawUses{map[int64]int{}, map[string]int{}}
+	seen := map[string]bool{}
+	for _, l := range laws {
+		if len(l.Laws) == 0 {
+			continue
+		}
+		text := l.text(0)
+		if seen[text] {
+			continue
+		}
+		seen[text] = true
+		uses.shapes[l.Laws[0].shape()]++
+		for _, n := range l.Laws[0].extents() {
+			uses.extents[n]++
+		}
+	}
+	return uses
+}
+
+// shape returns what is left of a law without its extents and axes; it is equal for laws that differ in nothing else.
+func (h *Hypothesis) shape() string {
+	var cuts []string
+	for _, c := range h.Cuts {
+		cuts = append(cuts, fmt.Sprint(c[0].Rounding, c[0].Add, c[0].Trim))
+	}
+	slices.Sort(cuts)
+	return fmt.Sprint(h.C, h.Factor, h.Sum, h.Level, cuts, h.Partition != nil)
+}
+
+// extents returns the different extents of a law's preferred cuts.
+func (h *Hypothesis) extents() (all []int64) {
+	for _, cuts := range h.Cuts {
+		if !slices.Contains(all, cuts[0].Extent) {
+			all = append(all, cuts[0].Extent)
+		}
+	}
+	return all
+}
+
+// information returns the information in the values of a group, in bits. The largest value of a run counts in full, if no
+// other run has the same; other values of it differ little from it.
+func (l *Law) information() (bits float64) {
+	const others = 2
+	seen := map[float64]bool{}
+	points := l.roles[""].Points // by ranks, then value
+	for i := len(points) - 1; i >= 0; i-- {
+		p := points[i]
+		if seen[p.Value] {
+			continue
+		}
+		seen[p.Value] = true
+		if i == len(points)-1 || points[i+1].Ranks != p.Ranks {
+			bits += math.Log2(math.Abs(p.Value)/l.domain.unit() + 1)
+		} else {
+			bits += others
+		}
+	}
+	return bits
+}
+
+// bits returns how many bits it takes to name a law whose values are multiples of a unit.
+func (h *Hypothesis) bits(unit float64, uses *lawUses) float64 {
+	const (
+		power, variable, rounding, trim, partition = 2, 3, 1.5, 3, 6
+	)
+	bits := math.Log2(math.Abs(h.C)/unit + 1)
+	for _, p := range h.Powers {
+		bits += power * math.Abs(float64(p))
+	}
+	if h.Factor != "" {
+		bits += variable
+	}
+	for _, t := range h.Sum {
+		bits += variable + math.Log2(math.Abs(t.C)/unit+1)
+	}
+	for _, cuts := range h.Cuts {
+		bits += rounding + haloBits[cuts[0].Add]
+		if cuts[0].Trim != NoTrim {
+			bits += trim
+		}
+	}
+	if h.Level != NoLevel {
+		bits += power
+	}
+	if h.Partition != nil {
+		bits += partition
+	}
+	bits /= float64(max(uses.shapes[h.shape()], 1))
+	for _, n := range h.extents() {
+		bits += math.Log2(float64(n)) / float64(max(uses.extents[n], 1))
+	}
+	return bits
+}
