@@ -4,7 +4,8 @@
 //   - Pool merges captures of the same run first: their compute times are replaced by medians (pool.go).
 //   - tables.go numbers the communicators, datatypes and call sites of all runs.
 //   - source.go gives the calls of all runs, with the joint numbers, to package sign, which makes the joint template.
-//   - waves.go then flattens nests of loops of which ranks count the iterations differently, as in sweeps over a grid.
+//   - repeats.go then nests loops that do the same several times over in a loop of their own.
+//   - waves.go flattens nests of loops of which ranks count the iterations differently, as in sweeps over a grid.
 package join
 
 import (
@@ -91,11 +92,25 @@ func joinWith(runs []*signature.Signature, levelsAsIterations bool) (*Training, 
 	if err != nil {
 		return t, all, err
 	}
-	cuts := flattenWaves(t)
-	if cuts == nil {
-		return t, all, nil
+	// Repetitions may end in the middle of others, so the values are recorded call by call.
+	var cuts [][]sign.Cut
+	for _, refine := range []func(*Training) [][]sign.Cut{nestRepeats, flattenWaves} {
+		added := refine(t)
+		if added == nil {
+			continue
+		}
+		if cuts == nil {
+			cuts = added
+		} else {
+			for r := range cuts {
+				cuts[r] = append(cuts[r], added[r]...)
+			}
+			sortCuts(cuts)
+		}
+		t.Sig.Link()
+		if err := sign.Record(t.Sig, symbols, cuts, source.recordRows); err != nil {
+			return t, all, err
+		}
 	}
-	t.Sig.Link()
-	// Repetitions may now end in the middle, so the values are recorded call by call.
-	return t, all, sign.Record(t.Sig, symbols, cuts, source.recordRows)
+	return t, all, nil
 }

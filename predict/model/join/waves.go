@@ -1,11 +1,13 @@
 package join
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
 	"github.com/commq/commq/predict/signature"
 	"github.com/commq/commq/predict/signature/fold"
+	"github.com/commq/commq/predict/signature/sign"
 	"github.com/commq/commq/predict/signature/template"
 	"github.com/commq/commq/schema"
 )
@@ -33,7 +35,7 @@ type waves [][]waveCall
 // skip none, and every message is sent and received in the same iteration. Iterations get the lowest numbers that the
 // order of each rank's calls and the messages allow. The result has, by joint rank, the seqs of calls before which an
 // iteration ends though the template does not show it; nil if no nest was changed.
-func flattenWaves(t *Training) [][]int64 {
+func flattenWaves(t *Training) [][]sign.Cut {
 	nests := unevenNests(t)
 	if len(nests) == 0 {
 		return nil
@@ -42,7 +44,7 @@ func flattenWaves(t *Training) [][]int64 {
 	if calls == nil {
 		return nil
 	}
-	var cuts [][]int64
+	var cuts [][]sign.Cut
 	for _, id := range slices.Sorted(maps.Keys(nests)) {
 		added, ok := make([][]int64, len(t.Sig.Roots)), true
 		for i, run := range t.Runs {
@@ -53,17 +55,24 @@ func flattenWaves(t *Training) [][]int64 {
 			continue
 		}
 		if cuts == nil {
-			cuts = make([][]int64, len(t.Sig.Roots))
+			cuts = make([][]sign.Cut, len(t.Sig.Roots))
 		}
 		for r := range added {
-			cuts[r] = append(cuts[r], added[r]...)
+			for _, seq := range added[r] {
+				cuts[r] = append(cuts[r], sign.Cut{Seq: seq})
+			}
 		}
 		t.Sig.Nodes()[id].Children = nests[id]
 	}
-	for r := range cuts {
-		slices.Sort(cuts[r])
-	}
+	sortCuts(cuts)
 	return cuts
+}
+
+// sortCuts orders the cuts of each rank.
+func sortCuts(cuts [][]sign.Cut) {
+	for r := range cuts {
+		slices.SortStableFunc(cuts[r], func(a, b sign.Cut) int { return cmp.Compare(a.Seq, b.Seq) })
+	}
 }
 
 // unevenNests returns the events of the outermost loops that have only sends and receives, and of which, or of loops in

@@ -17,7 +17,7 @@ type Path struct {
 	last  *template.Node // event of the last call; nil: none
 	level int32          // recursion level of the last call
 	calls int64          // so far
-	cuts  []int64        // positions of calls to come before which an iteration ends
+	cuts  []Cut          // to come
 
 	// Of rows: calls that complete later, by the seq of the completing call; calls that later ones refer to, by seq;
 	// and those of them that made a persistent request, by its number.
@@ -60,12 +60,27 @@ func (p *Path) DropIfEmpty() bool {
 	return true
 }
 
-// cutHere reports whether an iteration ends before the next call, and drops cuts that have passed.
-func (p *Path) cutHere() bool {
-	for len(p.cuts) > 0 && p.cuts[0] < p.calls {
+// Cut is a place where an iteration ends even if the template allows it to go on.
+type Cut struct {
+	// Seq is the position, on the rank, of the call before which it ends.
+	Seq int64
+	// Loop is the loop whose iteration ends; nil means the innermost one with the calls before and after.
+	Loop *template.Node
+}
+
+// cutHere returns the cut before the next call, nil if there is none, and drops cuts that have passed. Of several, it is
+// the one of the outermost loop.
+func (p *Path) cutHere() (here *Cut) {
+	for len(p.cuts) > 0 && p.cuts[0].Seq < p.calls {
 		p.cuts = p.cuts[1:]
 	}
-	return len(p.cuts) > 0 && p.cuts[0] == p.calls
+	for i := 0; i < len(p.cuts) && p.cuts[i].Seq == p.calls; i++ {
+		c := &p.cuts[i]
+		if here == nil || c.Loop != nil && (here.Loop == nil || c.Loop.Depth < here.Loop.Depth) {
+			here = c
+		}
+	}
+	return here
 }
 
 // Snapshot is a copy of a path's open loops.

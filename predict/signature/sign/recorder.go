@@ -27,9 +27,9 @@ type interned struct {
 	callTimes             []histogram // compute times, by value of an event
 }
 
-// Record replaces the values and roots of a linked signature by what read records. cuts has, by rank, the positions
-// of calls before which an iteration ends even if the template allows it to go on; it may be nil.
-func Record(sig *signature.Signature, symbols *Symbols, cuts [][]int64, read func(*Recorder) error) error {
+// Record replaces the values and roots of a linked signature by what read records. cuts has, by rank, the ends of
+// iterations that the template does not show, in order; it may be nil.
+func Record(sig *signature.Signature, symbols *Symbols, cuts [][]Cut, read func(*Recorder) error) error {
 	r := NewRecorder(sig)
 	r.symbols = symbols
 	for rank := range sig.Ranks {
@@ -136,10 +136,14 @@ func (r *Recorder) GoTo(p *Path, n *template.Node, level int32) {
 		if l := loop.RecursionLoop(); l != nil && level != p.level {
 			loop, ends = l, true
 		}
+		cut := p.cutHere()
+		if cut != nil && cut.Loop != nil && cut.Loop.Depth < loop.Depth {
+			loop = cut.Loop
+		}
 		for p.innermost().node != loop {
 			r.Leave(p)
 		}
-		if ends || p.cutHere() {
+		if ends || cut != nil {
 			r.endIteration(p.innermost())
 		}
 		common = loop
