@@ -45,13 +45,23 @@ func align(sig *signature.Signature, runs []Run, s *Slots) []alignment {
 		}
 	}
 	all := make([]alignment, len(nodes))
+	var open []*template.Node // loops that tags do not align
 	for _, n := range nodes {
 		switch {
 		case executions[n.ID] == nil:
 		case n.RecursionLevels:
 			all[n.ID] = alignLevels(&sig.Values[n.ID], executions[n.ID])
 		case s.Periods[n.ID] == 0:
-			all[n.ID].order = alignByTags(sig, n, executions[n.ID])
+			if all[n.ID].order = alignByTags(sig, n, executions[n.ID]); all[n.ID].order == nil {
+				open = append(open, n)
+			}
+		}
+	}
+	byMessage := classesByMessage(sig, runs, open)
+	for _, n := range open {
+		// Bodies of different runs are in different sets, so sets of several runs have the same place.
+		if key, keys := byMessage[n.ID].keys(); key != nil && keys <= maxAligned*len(runs) {
+			all[n.ID].order = orderByKeys(&sig.Values[n.ID], executions[n.ID], key, keys, lowestPlaces)
 		}
 	}
 	return all
@@ -103,6 +113,15 @@ func alignByTags(sig *signature.Signature, n *template.Node, runs []map[int32]bo
 	if key == nil {
 		return nil
 	}
+	return orderByKeys(v, runs, key, keys, topologicalPlaces)
+}
+
+// orderByKeys finds the order of a loop's iterations, which keys of their bodies identify, from the order in which ranks
+// make them. It returns the place of each body; nil if no rank skips an iteration that others make, if a key comes twice
+// in an execution, or if ranks make them in different orders.
+// places turns the successors of each key into places.
+func orderByKeys(v *signature.Values, runs []map[int32]bool, key []int32, keys int,
+	places func(successors []map[int32]bool) ([]int32, bool)) []int32 {
 	skips := false
 	successors := make([]map[int32]bool, keys)
 	for _, run := range runs {
@@ -130,7 +149,7 @@ func alignByTags(sig *signature.Signature, n *template.Node, runs []map[int32]bo
 	if !skips {
 		return nil
 	}
-	place, ok := topologicalPlaces(successors)
+	place, ok := places(successors)
 	if !ok {
 		return nil
 	}
@@ -202,6 +221,25 @@ func topologicalPlaces(successors []map[int32]bool) ([]int32, bool) {
 		predecessors[free] = -1
 		for k := range successors[free] {
 			predecessors[k]--
+		}
+	}
+	return place, true
+}
+
+// lowestPlaces returns the lowest place of each element with which its successors come later; false if there is none.
+func lowestPlaces(successors []map[int32]bool) ([]int32, bool) {
+	place := make([]int32, len(successors))
+	for changed := true; changed; {
+		changed = false
+		for k, next := range successors {
+			for s := range next {
+				if place[s] <= place[k] {
+					place[s], changed = place[k]+1, true
+				}
+				if int(place[s]) >= len(successors) {
+					return nil, false
+				}
+			}
 		}
 	}
 	return place, true
