@@ -116,18 +116,65 @@ func (p *peerLaws) evaluate(family, name string, index []int32) (*pattern.Map, e
 		}
 		return p.model.Pattern.Map(name, p.ranks)
 	}
-	laws := p.families[family]
-	if len(laws) != 1 || len(index) == 0 || len(laws[0].Members) < 2 {
+	if len(index) == 0 || len(p.families[family]) == 0 {
 		return nil, nil
 	}
-	m, err := laws[0].Map(p.ranks, index)
+	law := p.lawAt(family, index)
+	if law == nil {
+		return nil, p.refuseGrowing(family, name)
+	}
+	m, err := law.Map(p.ranks, index)
 	if err != nil {
-		if all, e := laws[0].Indices(p.ranks); e == nil &&
+		if all, e := law.Indices(p.ranks); e == nil &&
 			!slices.ContainsFunc(all, func(x []int32) bool { return slices.Equal(x, index) }) {
 			return nil, nil // there is no such place
 		}
 	}
 	return m, err
+}
+
+// lawAt returns the law of a family for a place that no run has: the one whose places differ from it only in components
+// that differ among themselves. It is nil if there is none, or several.
+func (p *peerLaws) lawAt(family string, index []int32) (law *pattern.Law) {
+	for _, l := range p.families[family] {
+		if len(l.Members) < 2 || len(l.Members[0].Index) != len(index) || !covers(l, index) {
+			continue
+		}
+		if law != nil {
+			return nil
+		}
+		law = l
+	}
+	return law
+}
+
+// covers reports whether an index agrees with a law's members in the components in which they agree.
+func covers(l *pattern.Law, index []int32) bool {
+	for c, x := range index {
+		first := l.Members[0].Index[c]
+		if x != first && !slices.ContainsFunc(l.Members, func(m pattern.Member) bool { return m.Index[c] != first }) {
+			return false
+		}
+	}
+	return true
+}
+
+// refuseGrowing returns an error for a place that no run has and no law covers, if the family has more places in the
+// largest run than in the one before: then it may have still more.
+func (p *peerLaws) refuseGrowing(family, name string) error {
+	n := len(p.model.Training)
+	if n < 2 || p.ranks <= p.model.Training[n-1] {
+		return nil
+	}
+	for _, l := range p.families[family] {
+		for _, m := range l.Members {
+			if len(m.Sizes) > 0 && m.Sizes[0] == p.model.Training[n-1] {
+				return &pattern.Refusal{Slot: name, Ranks: p.ranks, Reason: pattern.UnknownEnd,
+					Detail: "the largest run has more iterations than the others, and no law covers further ones"}
+			}
+		}
+	}
+	return nil
 }
 
 // isGone reports whether a slot exists only on few ranks: the two largest runs or more do not have it. What is done

@@ -75,8 +75,97 @@ func ranges(u *unit, sizes []int32, form Form, grids [][]Grid) []Range {
 		}
 		out[c] = Range{Low: bounds(low, sizes, form, grids), High: bounds(high, sizes, form, grids)}
 		out[c].keepEmpty(high, sizes)
+		out[c].High = append(out[c].High, loopEnds(high, sizes, form)...)
+		if u.endsWithPartners(c, high, sizes, form) {
+			out[c].preferExtents(&form, sizes)
+		}
 	}
 	return out
+}
+
+// endsWithPartners reports whether, in all runs, a component of the index goes on as long as any rank has a partner: at
+// the next value none has.
+func (u *unit) endsWithPartners(component int, last map[int]int32, sizes []int32, form Form) bool {
+	for _, o := range u.obs {
+		if o.index[component] != last[o.size] {
+			continue
+		}
+		dims, ok := form.Grids[0].Dims(sizes[o.size])
+		next := slices.Clone(o.index)
+		next[component]++
+		if !ok || form.bind(sizes[o.size], dims, next).anyone() {
+			return false
+		}
+	}
+	return true
+}
+
+// loopEnds returns laws of the largest value of an index that is an exponent, if it is constant in all runs: the
+// logarithms of extents that are constant, too. The loop may be over these.
+func loopEnds(high map[int]int32, sizes []int32, form Form) (out []Bound) {
+	if !form.exponential() {
+		return nil
+	}
+	grid := form.Grids[0]
+	for a := range min(grid.Axes, len(form.Rules)) {
+		if form.Rules[a].N.B == 0 {
+			continue
+		}
+		for _, of := range []BoundOf{FromFloor, FromCeil} {
+			b, first, fits, constant := Bound{Of: of, Grid: &grid, Axis: a}, true, true, true
+			last := int32(0)
+			for i, v := range high {
+				b.C = 0
+				log, ok := b.value(sizes[i])
+				if first {
+					last = v - log
+				}
+				fits = fits && ok && v-log == last
+				constant = constant && v == high[firstKey(high)]
+				first = false
+			}
+			if b.C = last; fits && constant {
+				out = append(out, b)
+			}
+		}
+	}
+	return out
+}
+
+// firstKey returns the least key.
+func firstKey(m map[int]int32) int {
+	least := math.MaxInt
+	for k := range m {
+		least = min(least, k)
+	}
+	return least
+}
+
+// preferExtents keeps only those laws of the largest value that count up to an extent, or to its logarithm where
+// distances double, if there are some: the loop is one over all partners. If all extents are powers of two, they do not
+// tell how the logarithm is rounded.
+func (r *Range) preferExtents(form *Form, sizes []int32) {
+	is := func(b Bound) bool { return b.Of == FromAll }
+	if !form.linear() {
+		is = func(b Bound) bool { return b.Of == FromCeil }
+		if !form.exponential() || !slices.ContainsFunc(r.High, func(b Bound) bool { return is(b) && b.isRounded(sizes) }) {
+			return
+		}
+	}
+	if slices.ContainsFunc(r.High, is) {
+		r.High = slices.DeleteFunc(slices.Clone(r.High), func(b Bound) bool { return !is(b) })
+	}
+}
+
+// isRounded reports whether the logarithm of some extent is no whole number.
+func (b Bound) isRounded(sizes []int32) bool {
+	up, down := b, b
+	up.Of, down.Of = FromCeil, FromFloor
+	return slices.ContainsFunc(sizes, func(p int32) bool {
+		x, ok := up.value(p)
+		y, _ := down.value(p)
+		return ok && x != y
+	})
 }
 
 // keepEmpty keeps the laws of the largest value that lie below the least value wherever no rank sends: there the
@@ -257,7 +346,7 @@ func (p *Program) Rivals(slot string, ranks int32) []*Map {
 			if m.Slot != slot {
 				continue
 			}
-			if l.Forms[0].Presence.Kind == Erratic {
+			if len(l.Forms) == 0 || l.Forms[0].Presence.Kind == Erratic {
 				return nil
 			}
 			maps, _, missing, _ := l.bind(ranks, m.Index)
@@ -286,6 +375,22 @@ func (l Law) Dst(ranks, rank int32, index []int32) (dst int32, sends bool, err e
 // Map returns the map at a process count, for an index in the family (nil for a slot without index). The index need not
 // occur in a run, if the family's ranges include it. The error is a *Refusal.
 func (l Law) Map(ranks int32, index []int32) (*Map, error) {
+	m, err := l.ownMap(ranks, index)
+	if err == nil || l.Inverse == nil {
+		return m, err
+	}
+	other, otherErr := l.Inverse.ownMap(ranks, index)
+	if otherErr != nil {
+		return nil, err
+	}
+	if inverse, ok := other.inverse(); ok {
+		return inverse, nil
+	}
+	return nil, err
+}
+
+// ownMap is Map by the law's own forms.
+func (l Law) ownMap(ranks int32, index []int32) (*Map, error) {
 	refuse := func(r Reason, format string, args ...any) (*Map, error) {
 		name := l.Name
 		if len(l.Members) > 1 {
@@ -296,6 +401,9 @@ func (l Law) Map(ranks int32, index []int32) (*Map, error) {
 	if len(index) != len(l.Members[0].Index) {
 		return refuse(UnknownEnd, "the index has %d components, those of the slots %d", len(index),
 			len(l.Members[0].Index))
+	}
+	if len(l.Forms) == 0 {
+		return refuse(NoLaw, "neither its destinations nor, at that process count, the other side of its messages have one")
 	}
 	if l.Forms[0].Presence.Kind == Erratic {
 		return refuse(Unsteady, "it occurs at %v of the runs' %v ranks, for which there is no law", l.Sizes, l.Training)
@@ -461,6 +569,9 @@ func (l Law) steady(index []int32, ranks int32) bool {
 // Last predicts the largest value of a component of the index at a process count. least and most differ if the laws
 // do. ok is false if there is no prediction.
 func (l Law) Last(ranks int32, component int) (least, most int32, ok bool) {
+	if len(l.Forms) == 0 && l.Inverse != nil {
+		return l.Inverse.Last(ranks, component)
+	}
 	if component >= len(l.Ranges) {
 		return 0, 0, false
 	}
@@ -476,6 +587,9 @@ func (l Law) Last(ranks int32, component int) (least, most int32, ok bool) {
 // Indices returns the indices of the family at which ranks send at a process count: those of the runs and, by the
 // ranges, new ones. The error is a *Refusal.
 func (l Law) Indices(ranks int32) ([][]int32, error) {
+	if len(l.Forms) == 0 && l.Inverse != nil {
+		return l.Inverse.Indices(ranks)
+	}
 	var out [][]int32
 	if len(l.Ranges) == 0 {
 		for _, m := range l.Members {

@@ -19,6 +19,7 @@
 //	searchunit.go, search.go, presence.go  units -> forms on each class of grids that reproduce the runs
 //	cover.go         the choice of grids
 //	hierarchy.go, shape.go, direction.go, siblings.go  what units learn from each other where the runs leave a choice
+//	inverse.go       sends and receives determine each other
 //	answer.go        the ranges of a family's index, Law.Map, Refusal
 //	partition.go     laws of communicators
 //	local.go, general.go, print.go  the local and general equations of the paper

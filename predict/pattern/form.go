@@ -91,7 +91,11 @@ func (n Number) cost() float64 {
 	if n.B != 0 {
 		c++
 	}
-	if n.B != 0 && n.Log != NoLog {
+	switch {
+	case n.Log == NoLog:
+	case n.B > 0: // steps that grow from a size that depends on the extent
+		c += 5
+	case n.B < 0:
 		c += 2
 	}
 	return c + float64(abs(n.C))
@@ -167,8 +171,9 @@ const (
 	// x ^ n among 2^floor(log2 g) that are left when the first even coordinates have folded into odd ones
 	FoldXor Op = "fold-xor"
 	// the other one of pairs, which begin at the even coordinates where n is even, at the odd ones where it is odd
-	Pair Op = "pair"
-	Skew Op = "skew" // (x + n times the coordinate on axis From) mod g
+	Pair   Op = "pair"
+	Skew   Op = "skew"   // (x + n times the coordinate on axis From) mod g
+	Others Op = "others" // the n-th coordinate, from 0, of those that are not x
 )
 
 // Rule is the operation on one coordinate, and the condition for taking part.
@@ -219,6 +224,11 @@ func apply(op Op, n, x, g int32) (int32, bool) {
 		return y, y >= 0 && y < g
 	case FoldXor:
 		return foldXor(n, x, g)
+	case Others:
+		if n >= x {
+			n++
+		}
+		return n, n >= 0 && n < g
 	case Pair:
 		n = mod(n, 2)
 		y := (x + n) ^ 1 - n
@@ -306,7 +316,7 @@ func (op Op) cost() float64 {
 		return 2.5
 	case Reflect:
 		return 3
-	case Pair, Skew:
+	case Pair, Skew, Others:
 		return 3.5
 	case FoldXor:
 		return 4

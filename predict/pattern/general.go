@@ -54,8 +54,11 @@ func signed(s string) string {
 // General returns the general equation of a member of the law. It returns false when its local equations are dynamic or
 // differ in their number of displacements, or when a number is not a product of extents.
 func (l Law) General(m Member) (GeneralEquation, bool) {
-	f := l.Forms[0]
 	eq := GeneralEquation{}
+	if len(l.Forms) == 0 {
+		return eq, false
+	}
+	f := l.Forms[0]
 	var runs []EC2
 	var dims [][]int32
 	for _, e := range m.Local {

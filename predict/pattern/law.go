@@ -220,6 +220,7 @@ type Map struct {
 	bits   []int32
 	where  Where
 	absent bool
+	table  []int32 // by rank, instead of all rules
 }
 
 type boundRule struct {
@@ -260,6 +261,9 @@ const maxAxes = 5
 func (m *Map) Dst(rank int32) (dst int32, sends bool) {
 	if m.absent || rank < 0 || rank >= m.Ranks {
 		return None, false
+	}
+	if m.table != nil {
+		return m.table[rank], m.table[rank] != None
 	}
 	var x [maxAxes]int32
 	if m.rules == nil {
@@ -417,7 +421,7 @@ func equalMaps(a, b *Map) bool {
 	if a.absent && b.absent {
 		return true
 	}
-	if a.absent == b.absent && slices.Equal(a.Dims, b.Dims) && slices.Equal(a.rules, b.rules) &&
+	if a.absent == b.absent && a.table == nil && b.table == nil && slices.Equal(a.Dims, b.Dims) && slices.Equal(a.rules, b.rules) &&
 		slices.Equal(a.bits, b.bits) && a.where == b.where {
 		return true
 	}

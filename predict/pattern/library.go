@@ -68,6 +68,7 @@ func (l *library) addSteps(vary []int, literals []int32) {
 	l.addStep(ParentHigh, zero)
 	l.addStep(FoldXor, slices.Concat([]Number{literal(1), literal(2), literal(4)}, powers(vary))...)
 	l.addStep(Pair, slices.Concat([]Number{literal(1)}, indexed(vary, 0, 1))...)
+	l.addStep(Others, indexed(vary, 0, 0)...)
 	l.addStep(HeapParent, literal(2), literal(3), literal(4))
 	l.addStep(HeapChild, slices.Concat([]Number{zero, literal(1), literal(2)}, indexed(vary, -1, 0))...)
 	l.addStep(ChildDown, slices.Concat([]Number{zero, literal(1), literal(2), literal(3), literal(4)},

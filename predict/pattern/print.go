@@ -8,6 +8,9 @@ import (
 // String formats the law: the simplest form, its rivals, the general equation and the local equations.
 func (l Law) String() string {
 	var b strings.Builder
+	if len(l.Forms) == 0 {
+		return fmt.Sprintf("%s: the other side of %s", l.Name, l.Inverse)
+	}
 	fmt.Fprintf(&b, "%s: %s\n", l.Name, l.Forms[0])
 	if n := len(l.Forms) - 1; n > 0 {
 		fmt.Fprintf(&b, "  %d more fit all runs; where they differ there is no answer:\n", n)

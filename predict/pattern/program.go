@@ -43,6 +43,9 @@ type Law struct {
 	Sizes []int32 `json:"sizes"`
 	// Training are the process counts of all runs.
 	Training []int32 `json:"training"`
+	// Inverse is the law of the other side of its messages, if that is known: what is sent is received. Where the law
+	// has no answer of its own, it is the inverse of that one's. A law without Forms has only this.
+	Inverse *Law `json:"inverse,omitempty"`
 }
 
 // Member is a slot that a law covers.
@@ -120,6 +123,7 @@ func fit(slots []Slot, sizes []int32) *Program {
 	for _, u := range units {
 		p.Laws = append(p.Laws, u.law(sizes, p.Grids))
 	}
+	addInverses(p, slots)
 	p.Warnings = warnings(p, chosen)
 	return p
 }
@@ -152,10 +156,19 @@ func poolForms(units []*unit, first []bool) (kept []*unit, unexplained []Unexpla
 // law returns the law of a unit from the forms in its pool.
 func (u *unit) law(sizes []int32, grids [][]Grid) Law {
 	l := Law{Name: u.name, Site: u.site, Forms: u.pool, Borrowed: u.borrowed, Training: sizes}
-	for _, s := range u.slots {
+	l.addMembers(u.slots)
+	if len(u.vary) > 0 {
+		l.Ranges = ranges(u, sizes, u.pool[0], grids)
+	}
+	return l
+}
+
+// addMembers adds the slots that a law covers.
+func (l *Law) addMembers(all []*Slot) {
+	for _, s := range all {
 		m := Member{Slot: s.Name, Index: s.Index}
 		shown := Slot{Name: s.Name}
-		for _, p := range sizes {
+		for _, p := range l.Training {
 			if r, ok := s.run(p); ok {
 				m.Sizes = append(m.Sizes, p)
 				shown.Runs = append(shown.Runs, r)
@@ -167,10 +180,6 @@ func (u *unit) law(sizes []int32, grids [][]Grid) Law {
 	}
 	slices.Sort(l.Sizes)
 	l.Sizes = slices.Compact(l.Sizes)
-	if len(u.vary) > 0 {
-		l.Ranges = ranges(u, sizes, u.pool[0], grids)
-	}
-	return l
 }
 
 // warnings returns the assumptions behind the laws of a program on the chosen grids.
