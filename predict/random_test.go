@@ -1,0 +1,352 @@
+package predict_test
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/commq/commq/predict"
+	"github.com/commq/commq/predict/generate"
+	"github.com/commq/commq/predict/internal/randomprograms"
+	"github.com/commq/commq/predict/model"
+	"github.com/commq/commq/predict/model/law"
+	"github.com/commq/commq/predict/signature"
+	"github.com/commq/commq/predict/signature/template"
+)
+
+// programsEnv names the variable that sets the number of random programs; programsFrom that of the first one.
+const (
+	programsEnv  = "COMMQ_PREDICT_PROGRAMS"
+	programsFrom = "COMMQ_PREDICT_FIRST"
+)
+
+func numberFrom(t *testing.T, name string, otherwise int) int {
+	text := os.Getenv(name)
+	if text == "" {
+		return otherwise
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatalf("%s=%s: want a number", name, text)
+	}
+	return n
+}
+
+// How an answer about a statement of a program, at a number of ranks, compares with the truth; the worst of all ranks.
+const (
+	isExact    = iota // all calls, peers and sizes are said to be exact, and are right
+	isWithin          // all true numbers are in their intervals
+	isUnknown         // it is said to be unknown
+	isHidden          // something else of the program is unknown, and therefore the run
+	isUnseen          // no training run makes these calls
+	isOutside         // some true number is outside of its interval
+	isWrong           // something else was said than is true
+	isVerdicts        // the number of verdicts
+)
+
+var verdicts = [isVerdicts]string{"exact", "in interval", "unknown", "hidden", "unseen", "outside", "wrong"}
+
+// TestRandomPrograms predicts random programs at two numbers of ranks above those of four runs, and compares with what
+// they do there. No answer may be wrong. With COMMQ_PREDICT_PROGRAMS set it prints a table by what programs are made of.
+func TestRandomPrograms(t *testing.T) {
+	n, first := numberFrom(t, programsEnv, 60), numberFrom(t, programsFrom, 0)
+	tally := map[string]*[isVerdicts]int{}
+	numbers, outside := 0, 0
+	var lock sync.Mutex
+	var wait sync.WaitGroup
+	programs := make(chan uint64)
+	for range runtime.GOMAXPROCS(0) {
+		wait.Go(func() {
+			for number := range programs {
+				j := &programJudge{t: t, number: number, program: randomprograms.New(number)}
+				j.judge()
+				lock.Lock()
+				j.addTo(tally)
+				numbers, outside = numbers+j.numbers, outside+j.outside
+				lock.Unlock()
+			}
+		})
+	}
+	for i := range n {
+		programs <- uint64(first + i)
+	}
+	close(programs)
+	wait.Wait()
+	t.Logf("%d numbers, %d outside of their intervals", numbers, outside)
+	for _, feature := range slices.Sorted(maps.Keys(tally)) {
+		t.Log(tallyLine(feature, tally[feature]))
+	}
+}
+
+// tallyLine is a line of a table in Markdown: how many answers, then percentages.
+func tallyLine(feature string, counts *[isVerdicts]int) string {
+	all := 0
+	for _, c := range counts {
+		all += c
+	}
+	line := fmt.Sprintf("| %s | %d |", feature, all)
+	for v, c := range counts {
+		if v == isWrong {
+			line += fmt.Sprintf(" %d |", c)
+		} else {
+			line += fmt.Sprintf(" %.1f |", 100*float64(c)/float64(max(all, 1)))
+		}
+	}
+	return line
+}
+
+// programJudge compares the predictions of a program with what it does.
+type programJudge struct {
+	t       *testing.T
+	number  uint64
+	program *randomprograms.Program
+	answers []answer
+	// numbers is how many were compared, outside how many were not in their interval.
+	numbers, outside int
+}
+
+// answer is the verdict about a call site.
+type answer struct{ site, verdict int }
+
+func (j *programJudge) addTo(tally map[string]*[isVerdicts]int) {
+	for _, a := range j.answers {
+		for _, feature := range append([]string{"ALL"}, j.program.Features(a.site)...) {
+			if tally[feature] == nil {
+				tally[feature] = &[isVerdicts]int{}
+			}
+			tally[feature][a.verdict]++
+		}
+	}
+}
+
+// signed returns the signature of the program's run.
+func (j *programJudge) signed(ranks int) *signature.Signature {
+	s, _, err := predict.Sign(j.program.Run(ranks))
+	if err != nil {
+		j.t.Errorf("program %d (%s): %v", j.number, j.program, err)
+	}
+	return s
+}
+
+func (j *programJudge) judge() {
+	var runs []*signature.Signature
+	for _, ranks := range j.program.Train {
+		if s := j.signed(ranks); s != nil {
+			runs = append(runs, s)
+		}
+	}
+	if len(runs) < len(j.program.Train) {
+		return
+	}
+	seen := map[int]bool{}
+	for _, s := range runs {
+		maps.Copy(seen, sitesOf(s))
+	}
+	m, modelErr := model.New(runs)
+	for _, ranks := range j.program.Ask {
+		truth := j.signed(ranks)
+		if truth == nil {
+			return
+		}
+		var x *generate.Prediction
+		err := modelErr
+		if err == nil {
+			x, err = generate.Predict(j.t.Context(), m, int32(ranks), generate.Options{})
+		}
+		if err != nil && os.Getenv("COMMQ_REFUSALS") != "" {
+			j.t.Logf("program %d (%s): %v", j.number, j.program, err)
+		}
+		for site := range sitesOf(truth) {
+			j.answers = append(j.answers, answer{site, j.verdict(m, x, err, truth, site, seen[site])})
+		}
+	}
+}
+
+// verdict judges the answer about a call site.
+func (j *programJudge) verdict(m *model.Model, x *generate.Prediction, err error, truth *signature.Signature, site int,
+	seen bool) int {
+	switch {
+	case !seen:
+		return isUnseen
+	case err != nil && (x == nil || len(x.Unknown) == 0 || j.isNamed(m, x, site)):
+		return isUnknown
+	case err != nil:
+		return isHidden
+	}
+	c := &siteComparison{model: m, prediction: x, truth: truth, site: site}
+	for r := range truth.Ranks {
+		c.compareRank(r)
+	}
+	if c.wrong != "" {
+		j.t.Errorf("program %d (%s): at %d ranks, %s: %s", j.number, j.program, truth.Ranks,
+			strings.Join(j.program.Features(site), ", "), c.wrong)
+		return isWrong
+	}
+	j.numbers, j.outside = j.numbers+c.numbers, j.outside+c.outside
+	if c.far != "" {
+		j.t.Logf("program %d (%s): at %d ranks, %s: outside: %s", j.number, j.program, truth.Ranks,
+			strings.Join(j.program.Features(site), ", "), c.far)
+		return isOutside
+	}
+	if c.inexact {
+		return isWithin
+	}
+	return isExact
+}
+
+// isNamed reports whether a call site is among what a prediction calls unknown.
+func (j *programJudge) isNamed(m *model.Model, x *generate.Prediction, site int) bool {
+	return slices.ContainsFunc(m.Sites, func(s *model.Site) bool {
+		if siteOf(m.Joint.Sig, s.Event) != site {
+			return false
+		}
+		families, name := []string{s.To, s.From, s.In}, m.NodeName(s.Event)
+		return slices.ContainsFunc(x.Unknown, func(why string) bool {
+			return strings.HasPrefix(why, name) || slices.ContainsFunc(families, func(f string) bool {
+				return f != "" && (strings.HasPrefix(why, f+":") || strings.HasPrefix(why, f+" "))
+			})
+		})
+	})
+}
+
+// siteOf returns the number of an event's call site.
+func siteOf(s *signature.Signature, n *template.Node) int {
+	frame := *s.Symbols[n.Symbol].Frame
+	for _, f := range s.Frames {
+		if f.ID == frame {
+			return int(f.Function[0] - 'a')
+		}
+	}
+	return -1
+}
+
+// sitesOf returns the call sites of a run.
+func sitesOf(s *signature.Signature) map[int]bool {
+	sites := map[int]bool{}
+	for _, n := range s.Nodes() {
+		if !n.Loop && len(s.Values[n.ID].Events) > 0 {
+			sites[siteOf(s, n)] = true
+		}
+	}
+	return sites
+}
+
+// siteComparison compares what ranks do at a call site.
+type siteComparison struct {
+	model      *model.Model
+	prediction *generate.Prediction
+	truth      *signature.Signature
+	site       int
+	inexact    bool
+	wrong      string // the first difference
+	far        string // the first number outside of its interval
+	// numbers is how many were compared, outside how many were not in their interval.
+	numbers, outside int
+}
+
+// placedCall is a call at a node.
+type placedCall struct {
+	node *template.Node
+	call *signature.Call
+}
+
+// callsAt returns the calls of a rank at the call site.
+func (c *siteComparison) callsAt(s *signature.Signature, rank int32) (all []placedCall) {
+	s.Walk(rank, func(n *template.Node, call *signature.Call) {
+		if siteOf(s, n) == c.site {
+			all = append(all, placedCall{n, call})
+		}
+	})
+	return all
+}
+
+func (c *siteComparison) say(format string, args ...any) {
+	if c.wrong == "" {
+		c.wrong = fmt.Sprintf(format, args...)
+	}
+}
+
+func (c *siteComparison) compareRank(rank int32) {
+	got, want := c.callsAt(c.prediction.Signature, rank), c.callsAt(c.truth, rank)
+	if len(got) != len(want) {
+		if !c.isUncertain(got, len(want)) {
+			c.say("rank %d makes %d calls, want %d", rank, len(got), len(want))
+		}
+		c.inexact = true
+		return
+	}
+	for i := range got {
+		c.compareCall(rank, i, got[i], want[i])
+	}
+}
+
+// isUncertain reports whether calls are in a loop with an uncertain number of iterations, which may be such that there
+// are as many calls as wanted.
+func (c *siteComparison) isUncertain(got []placedCall, want int) bool {
+	if len(got) == 0 {
+		return false
+	}
+	for l := got[0].node.Parent; l != nil; l = l.Parent {
+		for _, u := range c.prediction.Loops {
+			if u.Loop == c.model.NodeName(l) && int64(want)*max(u.Low, 1) >= int64(len(got))*u.Low &&
+				int64(want)*max(u.Low, 1) <= int64(len(got))*u.High {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// compareCall compares the i-th calls of a rank.
+func (c *siteComparison) compareCall(rank int32, i int, got, want placedCall) {
+	g, w := got.call, want.call
+	site := c.model.SiteOf(got.node.ID)
+	switch {
+	case (g.Root == nil) != (w.Root == nil):
+		c.say("rank %d, call %d: one has no root", rank, i)
+	case g.Root != nil:
+		c.compareNumber(site.Root, int64(*g.Root), int64(*w.Root), fmt.Sprintf("rank %d, call %d, root", rank, i))
+	}
+	for k, sides := range [2][2]signature.Side{{g.Send, w.Send}, {g.Recv, w.Recv}} {
+		laws := [2]*model.SideLaws{&site.Send, &site.Recv}[k]
+		what := [2]string{"send", "receive"}[k]
+		if (sides[0] == nil) != (sides[1] == nil) {
+			c.say("rank %d, call %d: one has no %s", rank, i, what)
+			continue
+		}
+		if sides[0] == nil {
+			continue
+		}
+		if p, q := sides[0].PeerOf(rank), sides[1].PeerOf(rank); p != q {
+			c.say("rank %d, call %d, %s: peer %d, want %d", rank, i, what, p, q)
+		}
+		p, q := int64(sides[0][signature.SideBytes]), int64(sides[1][signature.SideBytes])
+		c.compareNumber(laws.Bytes, p, q, fmt.Sprintf("rank %d, call %d, %s, bytes", rank, i, what))
+		if p == q || laws.Count != nil {
+			c.compareNumber(laws.Count, int64(sides[0][signature.SideCount]), int64(sides[1][signature.SideCount]),
+				fmt.Sprintf("rank %d, call %d, %s, elements", rank, i, what))
+		}
+	}
+}
+
+// compareNumber compares a number that a law gave.
+func (c *siteComparison) compareNumber(l *law.Law, got, want int64, what string) {
+	b, inexact := c.prediction.BoundsOf(l, got)
+	c.inexact = c.inexact || inexact
+	c.numbers++
+	switch {
+	case inexact && (want < b.Low || want > b.High):
+		c.outside++
+		if c.far == "" {
+			c.far = fmt.Sprintf("%s: %d, between %d and %d, want %d (%s)", what, got, b.Low, b.High, want, l)
+		}
+	case !inexact && got != want:
+		c.say("%s: %d, said to be exact, want %d (%s)", what, got, want, l)
+	}
+}
