@@ -17,10 +17,21 @@ func (l *Law) weigh(uses *lawUses, information float64) {
 	for _, p := range l.roles[""].Points {
 		values[p.Value] = true
 	}
-	l.thin = l.open || len(values) == 2 || len(l.ranks) < 2
+	l.thin = l.open || len(values) == 2 || len(l.ranks) < 2 || l.isOfFewNumbers()
 	if len(l.Laws) > 0 && len(values) > 1 && information-l.Laws[0].bits(l.domain.unit(), uses) < evidenceBits {
 		l.thin = true
 	}
+}
+
+// fewNumbers is the number of runs up to which one number of each does not show how a program divides its domain.
+const fewNumbers = 5
+
+// isOfFewNumbers reports whether only laws of blocks fit, although all ranks of a run have the same number and there are
+// few runs: a block of all ranks, and a product of blocks along the axes of a grid, round alike there.
+func (l *Law) isOfFewNumbers() bool {
+	isOfBlocks := func(h Hypothesis) bool { return len(h.Cuts) > 0 }
+	return l.onLine && len(l.ranks) <= fewNumbers && len(l.roles[""].Points) == len(l.ranks) && len(l.Laws) > 0 &&
+		!slices.ContainsFunc(l.Laws, func(h Hypothesis) bool { return !isOfBlocks(h) })
 }
 
 // weighAll determines which laws of a program's groups have too little evidence.

@@ -33,6 +33,7 @@ type Law struct {
 	domain domain
 	thin   bool // the laws have too little evidence, see weigh: intervals include the curves
 	open   bool // there were more than mostKept laws
+	onLine bool // the samples have no grid, or one with a single axis
 	// rivals are simpler than the preferred law with cuts, but have extents that other groups of the program do not
 	// have. They do not make a prediction inexact, but widen the interval if the laws disagree.
 	rivals []Hypothesis
@@ -444,6 +445,7 @@ func newLaw(g *Group, found []Hypothesis, extents []int64) (*Law, error) {
 		if s.Ranks < 1 {
 			return nil, fmt.Errorf("group %q: a sample has %d ranks; want at least 1", g.Name, s.Ranks)
 		}
+		l.onLine = len(r.g) == 1
 		p := Point{int64(s.Ranks), float64(s.Value)}
 		names := []string{"", r.role()}
 		for _, name := range names {

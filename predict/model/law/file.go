@@ -28,6 +28,33 @@ type storedGroup struct {
 	Peer     bool          `json:"peer,omitempty"`
 	Distance bool          `json:"distance,omitempty"`
 	Exact    bool          `json:"exact,omitempty"`
+	// Rivals are the laws with which it has to agree.
+	Rivals []*storedGroup `json:"rivals,omitempty"`
+}
+
+// stored returns a group law as it is stored.
+func (g *GroupLaw) stored() *storedGroup {
+	s := &storedGroup{Law: g.Law, Grid: g.Grid, Keep: g.Keep, Peer: g.Peer, Distance: g.Distance, Exact: g.exact}
+	for _, r := range g.Rivals {
+		s.Rivals = append(s.Rivals, r.stored())
+	}
+	return s
+}
+
+// groupLaw returns the law that was stored.
+func (s *storedGroup) groupLaw() (*GroupLaw, error) {
+	if s == nil || s.Law == nil {
+		return nil, errors.New("a group without a law")
+	}
+	g := &GroupLaw{Law: s.Law, Grid: s.Grid, Keep: s.Keep, Peer: s.Peer, Distance: s.Distance, exact: s.Exact}
+	for _, r := range s.Rivals {
+		rival, err := r.groupLaw()
+		if err != nil {
+			return nil, err
+		}
+		g.Rivals = append(g.Rivals, rival)
+	}
+	return g, nil
 }
 
 // storedSingle is a SingleLaw as JSON.
@@ -49,7 +76,7 @@ type storedRelative struct {
 func (l *Law) MarshalJSON() ([]byte, error) {
 	s := storedLaw{Constant: l.Constant, Root: l.Root, Others: l.Others, Sums: l.Sums, Places: l.Places, Keep: l.Keep}
 	if g := l.Group; g != nil {
-		s.Group = &storedGroup{g.Law, g.Grid, g.Keep, g.Peer, g.Distance, g.exact}
+		s.Group = g.stored()
 	}
 	if x := l.Single; x != nil {
 		s.Single = &storedSingle{Value: x.Value, Ranks: x.Ranks}
@@ -70,11 +97,12 @@ func (l *Law) UnmarshalJSON(text []byte) error {
 		return errors.New("a law of roots without one of the other ranks, or the other way round")
 	}
 	*l = Law{Constant: s.Constant, Root: s.Root, Others: s.Others, Sums: s.Sums, Places: s.Places, Keep: s.Keep}
-	if g := s.Group; g != nil {
-		if g.Law == nil {
-			return errors.New("a group without a law")
+	if s.Group != nil {
+		g, err := s.Group.groupLaw()
+		if err != nil {
+			return err
 		}
-		l.Group = &GroupLaw{Law: g.Law, Grid: g.Grid, Keep: g.Keep, Peer: g.Peer, Distance: g.Distance, exact: g.Exact}
+		l.Group = g
 	}
 	if x := s.Single; x != nil {
 		l.Single = &SingleLaw{Value: x.Value, Ranks: x.Ranks}
