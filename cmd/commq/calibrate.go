@@ -60,8 +60,9 @@ operation gets the phases of the paper's model that fit best. The answer shows w
 from which sizes and numbers of ranks it was learnt.
 
 With --launch it first compiles and captures a program of its own: ping-pongs of the first rank with the second and the
-last, sends whose receiver comes late, and collectives on 2 ranks up to all. Arguments after -- go to mpirun. The run is
-kept only when --run names it.`,
+last, sends whose receiver comes late, messages that several ranks send at once, collectives on 2 ranks up to all, and
+chains of additions. From these it also learns links, buses and the cycle time; with more ranks than CPUs it learns no
+links and buses. Arguments after -- go to mpirun. The run is kept only when --run names it.`,
 		Example: `  commq calibrate --launch --mpi openmpi -n 2 -o node.yaml
   commq calibrate --launch -n 16 -o cluster.yaml -- --map-by node
   commq calibrate pingpong.2 -o cluster.yaml
@@ -233,7 +234,8 @@ func (o *calibrateOptions) learnOptions(measured queries.Run) (l calibrate.Learn
 	l = calibrate.LearnOptions{CPUsPerNode: o.cpus, Through: o.through, Where: o.where, Pieces: o.pieces}
 	command := measured.Manifest.Origin.Command
 	if len(command) > 0 && strings.HasPrefix(filepath.Base(command[0]), bench.Name) {
-		l.CycleTag, l.CycleAdds = bench.CycleTag, bench.CycleAdds
+		l.Launched = &calibrate.Launched{CycleTag: bench.CycleTag, CycleAdds: bench.CycleAdds, ClockTag: bench.ClockTag,
+			TopClockTag: bench.TopClockTag, RoundTag: bench.RoundTag}
 	}
 	l.Eager, err = canAnswer(measured, "eager")
 	return l, err
@@ -294,17 +296,26 @@ func (a *app) printCalibration(run, through string, found *calibrate.Calibration
 	w := a.screen()
 	fmt.Fprintf(w, "%s: machine from the %s of equal messages and operations\n", run, through)
 	for _, part := range []struct {
-		name string
-		fit  *calibrate.Fit
-	}{{"inside a node", found.Inside}, {"between nodes", found.Between}} {
-		if part.fit != nil {
-			if err := a.printFit(part.name, part.fit); err != nil {
+		name  string
+		fit   *calibrate.Fit
+		links *calibrate.Contention
+	}{{"inside a node", found.Inside, found.InsideContention}, {"between nodes", found.Between, found.BetweenContention}} {
+		if part.fit == nil {
+			continue
+		}
+		if err := a.printFit(part.name, part.fit); err != nil {
+			return err
+		}
+		if c := part.links; c != nil {
+			if err := a.prose(contentionText(c)); err != nil {
 				return err
 			}
 		}
 	}
-	if found.CycleNs > 0 {
-		fmt.Fprintf(w, "\nreal cycle time: %s ns (%s GHz)\n", units.Number(found.CycleNs), units.Number(1/found.CycleNs))
+	if c := found.Cycle; c != nil {
+		fmt.Fprintf(w, "\nreal cycle time: %s ns (%s GHz), most of %s %s to %s ns%s\n", units.Number(c.Ns),
+			units.Number(1/c.Ns), counted(int64(c.Samples), "sample"), units.Number(c.LowNs), units.Number(c.HighNs),
+			statedText(c))
 	}
 	if err := a.prose(thresholdText(found.Threshold)); err != nil {
 		return err
@@ -320,6 +331,31 @@ func (a *app) printCalibration(run, through string, found *calibrate.Calibration
 			rangeText(int64(o.MinRanks), int64(o.MaxRanks)), rangeText(o.MinBytes, o.MaxBytes)})
 	}
 	return a.writeRows("table", queries.RowsOf(operationColumns, rows))
+}
+
+// statedText tells the clock by the operating system; empty if it does not name one.
+func statedText(c *calibrate.Cycle) string {
+	switch {
+	case c.StatedMHz == 0:
+		return ""
+	case c.StatedTop:
+		return fmt.Sprintf("; the operating system says at most %d MHz", c.StatedMHz)
+	}
+	return fmt.Sprintf("; the operating system says %d MHz", c.StatedMHz)
+}
+
+// contentionText tells how many messages the network carries at a time.
+func contentionText(c *calibrate.Contention) string {
+	duplex := "full duplex"
+	switch {
+	case !c.HalfDuplexKnown:
+		duplex = "full or half duplex"
+	case c.HalfDuplex:
+		duplex = "half duplex"
+	}
+	return fmt.Sprintf("input links: %s, output links: %s, %s; buses: %s (from %s of up to %d messages of %s bytes at once)\n",
+		c.InputLinks, c.OutputLinks, duplex, c.Buses, counted(int64(len(c.Rounds)), "set"), c.AtOnce,
+		grouped(c.Bytes))
 }
 
 // operationColumns are the columns of the collectives for people.
@@ -363,6 +399,8 @@ func (a *app) printFit(name string, f *calibrate.Fit) error {
 		fmt.Fprintf(&b, "; in one piece: latency %s, bandwidth %s, typical error %s",
 			timeText(f.Single.LatencyNs), bandwidthText(f.Single.NsPerByte), percent(f.SingleErrorTypical))
 	}
+	fmt.Fprintf(&b, "\nrange of the latency %s to %s, of the bandwidth %s to %s", timeText(f.Low.LatencyNs),
+		timeText(f.High.LatencyNs), bandwidthText(f.High.NsPerByte), bandwidthText(f.Low.NsPerByte))
 	fmt.Fprintf(&b, "\nlearnt on %s of %s to %s bytes\n", counted(f.Messages, "message"), grouped(f.MinBytes),
 		grouped(f.MaxBytes))
 	if err := a.prose(b.String()); err != nil {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/commq/commq/models"
+	"github.com/commq/commq/models/calibrate"
 )
 
 // TestCalibrateFindsTheMachine calibrates a ping-pong in virtual times. The result is the machine that simulated it,
@@ -147,3 +148,99 @@ func TestCalibrateWrongUse(t *testing.T) {
 
 // closeTo reports whether two values differ by less than 1 in 1000.
 func closeTo(a, b int64) bool { return 1000*max(a-b, b-a) <= b }
+
+// knownMachines are machines to be learnt back from a simulation of the measuring program on 8 ranks.
+var knownMachines = map[string]string{
+	"nothing waits":          "network: {latency_ns: 10000, bandwidth_bytes_per_s: 1e9}\n",
+	"a link in and out":      "network: {latency_ns: 7000, bandwidth_bytes_per_s: 250e6, input_links: 1, output_links: 1}\neager_threshold_bytes: 32768\n",
+	"half duplex":            "network: {latency_ns: 25000, bandwidth_bytes_per_s: 87500000, buses: 16, input_links: 1, output_links: 1, half_duplex: true}\n",
+	"one bus":                "network: {latency_ns: 3000, bandwidth_bytes_per_s: 700e6, buses: 1}\n",
+	"two buses":              "network: {latency_ns: 1930, bandwidth_bytes_per_s: 4653750000, buses: 2}\n",
+	"two links in":           "network: {latency_ns: 1300, bandwidth_bytes_per_s: 9607e6, input_links: 2, output_links: 1}\neager_threshold_bytes: 8192\n",
+	"three links out":        "network: {latency_ns: 5000, bandwidth_bytes_per_s: 2e9, input_links: 1, output_links: 3}\n",
+	"another bandwidth":      "network: {latency_ns: 2300, bandwidth_bytes_per_s: 700e6, pieces: [{above_bytes: 4096, step_ns: 5000, bandwidth_bytes_per_s: 3e9}]}\n",
+	"two CPUs in a node":     "cpus_per_node: 2\nnetwork: {latency_ns: 3000, bandwidth_bytes_per_s: 1e9, input_links: 1, output_links: 1}\nintra_node: {latency_ns: 600, bandwidth_bytes_per_s: 5e9, buses: 1}\n",
+	"three buses, all waits": "network: {latency_ns: 1610, bandwidth_bytes_per_s: 24600e6, buses: 3}\neager_threshold_bytes: 65536\n",
+}
+
+// TestCalibrateGivesMachinesBack captures the measuring program once and simulates it on known machines. Each calibration
+// gives the machine's values back within its ranges, whatever the cores that the capture had.
+func TestCalibrateGivesMachinesBack(t *testing.T) {
+	captureEnvironment(t)
+	store := t.TempDir()
+	mustCommq(t, "calibrate", "--launch", "--mpi", "openmpi", "-n", "8", "--rounds", "20", "--max-bytes", "4194304",
+		"--store", store, "--run", "patterns", "--format", "json", "--quiet")
+	for name, text := range knownMachines {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "true.yaml")
+			if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			want, err := models.Load(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			run := strings.ReplaceAll(strings.ReplaceAll(name, " ", "-"), ",", "")
+			mustCommq(t, "simulate", "--store", store, "--run", "patterns", "--machine", file, "--name", run, "--quiet")
+			var got calibrationAnswer
+			if err := json.Unmarshal([]byte(mustCommq(t, "calibrate", "--store", store, "--run", run, "--format", "json",
+				"--quiet")), &got); err != nil {
+				t.Fatal(err)
+			}
+			checkLink(t, "network", &want.Network, got.Between, got.BetweenContention)
+			if want.CPUsPerNode > 1 {
+				checkLink(t, "intra_node", &want.IntraNode, got.Inside, got.InsideContention)
+			}
+			if e := got.Threshold; e == nil || want.EagerThresholdBytes <= e.EagerBytes || want.EagerThresholdBytes > e.Bytes {
+				t.Errorf("eager threshold %+v, want %d", e, want.EagerThresholdBytes)
+			}
+			for _, o := range got.Collectives {
+				if o.Table3Factor > 1.02 && want.CPUsPerNode == 1 {
+					t.Errorf("%s: Table 3, which the machine has, is off by %.3f", o.Name, o.Table3Factor)
+				}
+			}
+		})
+	}
+}
+
+// checkLink checks that the values of an interconnect are in the ranges that were learnt.
+func checkLink(t *testing.T, key string, want *models.Interconnect, fit *calibrate.Fit, links *calibrate.Contention) {
+	t.Helper()
+	if fit == nil || links == nil {
+		t.Fatalf("%s: not learnt: %+v, %+v", key, fit, links)
+	}
+	in := func(what string, low, want, high float64) {
+		if want < low || want > high {
+			t.Errorf("%s: %s is %g, not within %g to %g", key, what, want, low, high)
+		}
+		if high > 1.05*low+2 {
+			t.Errorf("%s: %s: the range %g to %g says little", key, what, low, high)
+		}
+	}
+	in("latency_ns", fit.Low.LatencyNs, float64(want.Latency)/1000, fit.High.LatencyNs)
+	in("ns per byte", fit.Low.NsPerByte, 1e9/float64(want.BytesPerSecond), fit.High.NsPerByte)
+	for k, p := range fit.Line.Pieces {
+		w := want.Pieces[k]
+		if p.AboveBytes != w.AboveBytes {
+			t.Fatalf("%s: a piece above %d bytes, want %d", key, p.AboveBytes, w.AboveBytes)
+		}
+		in("step", fit.Low.Pieces[k].StepNs, float64(w.Step)/1000, fit.High.Pieces[k].StepNs)
+		in("ns per byte", fit.Low.Pieces[k].NsPerByte, 1e9/float64(w.BytesPerSecond), fit.High.Pieces[k].NsPerByte)
+	}
+	for _, l := range []struct {
+		what string
+		got  calibrate.Limit
+		want int
+	}{{"input links", links.InputLinks, want.InputLinks}, {"output links", links.OutputLinks, want.OutputLinks},
+		{"buses", links.Buses, want.Buses}} {
+		if !l.got.Contains(l.want) {
+			t.Errorf("%s: %s %s, want %d (0: unlimited)", key, l.what, l.got, l.want)
+		}
+		if l.want != 0 && l.want < 4 && l.got.Low != l.want {
+			t.Errorf("%s: %s %s: the rounds show %d", key, l.what, l.got, l.want)
+		}
+	}
+	if links.HalfDuplexKnown && links.HalfDuplex != want.HalfDuplex {
+		t.Errorf("%s: half duplex is %v, want %v", key, links.HalfDuplex, want.HalfDuplex)
+	}
+}

@@ -79,8 +79,16 @@ type Input struct {
 	Eager []Eager
 	// Collectives are the collective operations of the run; nil means that the machine's are not fitted.
 	Collectives *Collectives
-	// CycleNs is the real cycle time of the CPUs in ns; 0 means not measured.
-	CycleNs float64
+	// Nodes has the node of each rank. Rounds are sets of messages that were sent at once. Sharing is true if ranks
+	// shared CPUs, so that messages may have waited for those.
+	Nodes   []int32
+	Rounds  [][]Transfer
+	Sharing bool
+	// CyclesNs are samples of the real cycle time of the CPUs in ns. StatedMHz is their clock by the operating system, 0
+	// if unknown, and StatedTop true if that is the highest one.
+	CyclesNs  []float64
+	StatedMHz int64
+	StatedTop bool
 	// Quantile is the quantile of the times of equal operations that represents them, as for the messages.
 	Quantile Quantile
 	// Pieces allows bandwidths that depend on the size.
@@ -94,8 +102,13 @@ type Calibration struct {
 	Between *Fit `json:"network"`
 	// Threshold is the eager threshold; nil if no send shows it.
 	Threshold *Threshold `json:"eager_threshold"`
-	// CycleNs is the real cycle time of the CPUs in ns; 0 means not measured.
+	// InsideContention and BetweenContention are the links and buses inside nodes and between them; nil if no messages
+	// were sent at once there.
+	InsideContention  *Contention `json:"intra_node_contention"`
+	BetweenContention *Contention `json:"network_contention"`
+	// CycleNs is the real cycle time of the CPUs in ns; 0 means not measured. Cycle tells more.
 	CycleNs float64 `json:"cycle_ns,omitempty"`
+	Cycle   *Cycle  `json:"cycle"`
 	// Operations are the collective operations.
 	Operations []Operation `json:"-"`
 	// Warnings are sentences about properties that could not be learnt from the run.
@@ -134,15 +147,62 @@ func Calibrate(in *Input) (*Calibration, error) {
 	} else {
 		c.Warnings = append(c.Warnings, "No receive was posted late enough to find the eager threshold: on the machine no send waits for its receiver.")
 	}
+	c.learnContention(in, m) // before the collectives, which take buses
 	if in.Collectives != nil {
 		c.Operations = in.Collectives.Fit(&m.Network, m.Collectives, in.Quantile)
 		for _, o := range c.Operations {
 			m.SetCollective(o.Call, o.Phases)
 		}
 	}
-	m.CycleNs, c.CycleNs = in.CycleNs, in.CycleNs
+	c.learnCycle(in, m)
 	c.Machine = m
 	return c, nil
+}
+
+// learnCycle learns the cycle time.
+func (c *Calibration) learnCycle(in *Input, m *models.Machine) {
+	var why string
+	if c.Cycle, why = FindCycle(in.CyclesNs, in.StatedMHz, in.StatedTop); c.Cycle != nil {
+		m.CycleNs, c.CycleNs = c.Cycle.Ns, c.Cycle.Ns
+	} else if why != "" {
+		c.Warnings = append(c.Warnings, why)
+	}
+}
+
+// learnContention learns links and buses, and warns of what the run does not show.
+func (c *Calibration) learnContention(in *Input, m *models.Machine) {
+	switch {
+	case len(in.Rounds) == 0:
+		return
+	case in.Sharing:
+		c.Warnings = append(c.Warnings, "Ranks shared CPUs, so that messages waited for those too: links and buses are not learnt, and are unlimited on the machine. Start at most as many ranks as CPUs.")
+		return
+	}
+	for _, part := range []struct {
+		where  string
+		inside bool
+		fit    *Fit
+		to     **Contention
+		link   *models.Interconnect
+	}{{"inside a node", true, c.Inside, &c.InsideContention, &m.IntraNode},
+		{"between nodes", false, c.Between, &c.BetweenContention, &m.Network}} {
+		if part.fit == nil {
+			continue
+		}
+		found, err := FindContention(in.Rounds, in.Nodes, part.inside, part.fit.Line.LatencyNs, in.Quantile)
+		switch {
+		case err != nil:
+			c.Warnings = append(c.Warnings, fmt.Sprintf("Messages %s: %v. Links and buses are unlimited on the machine.", part.where, err))
+		case found == nil:
+			c.Warnings = append(c.Warnings, fmt.Sprintf("No messages were sent at once %s: links and buses are unlimited there.", part.where))
+		default:
+			*part.to = found
+			found.set(part.link)
+			if hidden := found.hidden(); hidden != "" {
+				c.Warnings = append(c.Warnings, fmt.Sprintf("Messages %s do not show %s: the machine has the number that limits least.", part.where, hidden))
+			}
+		}
+	}
 }
 
 // fit fits a line. It returns nil when there are no messages of two sizes.
@@ -191,8 +251,13 @@ func (c *Calibration) Notes(source string) map[string][]string {
 				f.Single.LatencyNs, bandwidth(f.Single.NsPerByte), 100*f.SingleErrorTypical))
 		}
 	}
-	if c.CycleNs > 0 {
-		notes["cycle_ns"] = []string{"The shortest time per addition in a chain of dependent additions, one per cycle, while floating-point instructions ran without cache misses."}
+	if k := c.Cycle; k != nil {
+		notes["cycle_ns"] = []string{k.note()}
+	}
+	for key, found := range map[string]*Contention{"intra_node": c.InsideContention, "network": c.BetweenContention} {
+		if found != nil {
+			notes[key] = append(notes[key], found.note())
+		}
 	}
 	describe("intra_node", c.Inside, "inside a node")
 	describe("network", c.Between, "between nodes")

@@ -22,7 +22,7 @@ var stepped = Line{LatencyNs: 900, NsPerByte: 0.5, Pieces: []Piece{{4096, 3000, 
 func powers(l *Line, most int, messages int64) []Point {
 	var points []Point
 	for i := range most + 1 {
-		points = append(points, Point{1 << i, messages, l.Ns(1 << i)})
+		points = append(points, Point{Bytes: 1 << i, Messages: messages, Ns: l.Ns(1 << i)})
 	}
 	return points
 }
@@ -56,7 +56,7 @@ func TestFitOfExactLine(t *testing.T) {
 func TestFitOfRoundedTimes(t *testing.T) {
 	var points []Point
 	for _, bytes := range []int64{0, 17, 4097, 4097, 65537, 9} {
-		points = append(points, Point{bytes, 3, math.Round(truth.Ns(bytes))})
+		points = append(points, Point{Bytes: bytes, Messages: 3, Ns: math.Round(truth.Ns(bytes))})
 	}
 	f, err := FitLine(points, true)
 	if err != nil {
@@ -120,14 +120,14 @@ func TestFitOfNoisyTimes(t *testing.T) {
 
 func TestFitIsNotNegative(t *testing.T) {
 	// Without bounds the latency would be -100 ns here, and the bandwidth below negative.
-	f, err := FitLine([]Point{{100, 9, 100}, {200, 9, 300}, {300, 9, 500}}, false)
+	f, err := FitLine([]Point{{100, 9, 100, 0, 0}, {200, 9, 300, 0, 0}, {300, 9, 500, 0, 0}}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if f.Line.LatencyNs != 0 || f.Line.NsPerByte < 1 || f.Line.NsPerByte > 1.7 {
 		t.Errorf("%+v", f.Line)
 	}
-	if f, err = FitLine([]Point{{100, 9, 500}, {200, 9, 450}, {300, 9, 400}}, false); err != nil {
+	if f, err = FitLine([]Point{{100, 9, 500, 0, 0}, {200, 9, 450, 0, 0}, {300, 9, 400, 0, 0}}, false); err != nil {
 		t.Fatal(err)
 	}
 	if f.Line.NsPerByte != 0 || f.Line.LatencyNs < 400 || f.Line.LatencyNs > 500 {
@@ -136,10 +136,10 @@ func TestFitIsNotNegative(t *testing.T) {
 }
 
 func TestFitWithoutLine(t *testing.T) {
-	if _, err := FitLine([]Point{{17, 3, 100}, {17, 4, 110}}, true); !errors.Is(err, ErrOneSize) {
+	if _, err := FitLine([]Point{{17, 3, 100, 0, 0}, {17, 4, 110, 0, 0}}, true); !errors.Is(err, ErrOneSize) {
 		t.Error(err)
 	}
-	if _, err := FitLine([]Point{{17, 3, 100}, {18, 4, -5}}, true); err == nil || errors.Is(err, ErrOneSize) {
+	if _, err := FitLine([]Point{{17, 3, 100, 0, 0}, {18, 4, -5, 0, 0}}, true); err == nil || errors.Is(err, ErrOneSize) {
 		t.Error(err)
 	}
 }
@@ -280,7 +280,7 @@ func TestCalibrate(t *testing.T) {
 		len(oneHost.Warnings) != 2 {
 		t.Errorf("%+v %q", m, oneHost.Warnings)
 	}
-	if _, err := Calibrate(&Input{Name: "r", Inside: []Point{{9, 9, 9}}}); err == nil {
+	if _, err := Calibrate(&Input{Name: "r", Inside: []Point{{9, 9, 9, 0, 0}}}); err == nil {
 		t.Error("one size was enough")
 	}
 }

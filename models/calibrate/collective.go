@@ -125,10 +125,15 @@ func (s *sample) add(t float64) {
 
 func (s *sample) quantile(q Quantile) float64 {
 	slices.Sort(s.times)
+	return quantileOf(s.times, q)
+}
+
+// quantileOf returns a quantile of sorted values, of which there is at least one.
+func quantileOf(sorted []float64, q Quantile) float64 {
 	if q == Minimum {
-		return s.times[0]
+		return sorted[0]
 	}
-	return stat.Quantile(float64(q), stat.Empirical, s.times, nil)
+	return stat.Quantile(float64(q), stat.Empirical, sorted, nil)
 }
 
 // Operation describes how well an operation's phases fit the measurements.

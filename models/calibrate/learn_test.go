@@ -11,8 +11,8 @@ import (
 	"github.com/commq/commq/writer"
 )
 
-// Three ranks on two hosts. Messages between the hosts take 1000 ns and 1 ns per byte. Rank 0 computes 300 ns, then
-// 200 ns, before messages with tag 14: 100 additions take 200 ns at best, so a cycle takes 2 ns.
+// Three ranks on two hosts. Messages between the hosts take 1000 ns and 1 ns per byte. Rank 0 computes 300, 1 and
+// 200 ns before messages with tag 14: 100 additions take 200 ns at the median, so a cycle takes 2 ns.
 func TestLearnFromARun(t *testing.T) {
 	store := t.TempDir()
 	out, err := writer.Create(store, "three", writer.Options{})
@@ -26,7 +26,7 @@ func TestLearnFromARun(t *testing.T) {
 		row.Rank, row.Host, row.Threads, row.Ended = rank, rank/2, 1, schema.EndedFinalized
 		ranks.Append(&row)
 	}
-	for seq, ns := range []int64{300, 200} {
+	for seq, ns := range []int64{300, 1, 200} {
 		row := schema.NullEvent
 		row.Seq, row.Call, row.Class, row.SendTag, row.ComputeNs = int64(seq), int16(schema.CallSend),
 			int16(schema.ClassSend), 14, ns
@@ -52,16 +52,17 @@ func TestLearnFromARun(t *testing.T) {
 		if query != "message-times" {
 			return nil
 		}
-		header := sqlrows.NewHeader("bytes", "messages", "q25_ns", "same_host")
+		header := sqlrows.NewHeader("bytes", "messages", "min_ns", "q25_ns", "median_ns", "same_host")
 		for _, bytes := range []int64{0, 1000, 4000} {
 			if err := each(sqlrows.Row{Header: header,
-				Values: []any{bytes, int64(97), 1000 + bytes, false}}); err != nil {
+				Values: []any{bytes, int64(97), 990 + bytes, 1000 + bytes, 1020 + bytes, false}}); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
-	o := LearnOptions{Through: "quartile", Where: "tag = 9", Eager: true, CycleTag: 14, CycleAdds: 100}
+	o := LearnOptions{Through: "quartile", Where: "tag = 9", Eager: true,
+		Launched: &Launched{CycleTag: 14, CycleAdds: 100, ClockTag: 15, TopClockTag: 16, RoundTag: 1000}}
 	c, err := Learn(t.Context(), r, ask, o)
 	if err != nil {
 		t.Fatal(err)

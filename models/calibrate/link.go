@@ -17,6 +17,9 @@ type Point struct {
 	Bytes    int64   `json:"bytes"`
 	Messages int64   `json:"messages"`
 	Ns       float64 `json:"ns"`
+	// MinNs and MedianNs are the shortest and the median time; 0: as Ns.
+	MinNs    float64 `json:"-"`
+	MedianNs float64 `json:"-"`
 }
 
 // Piece is the cost of the bytes of a message beyond AboveBytes: StepNs once, and NsPerByte for each of them.
@@ -66,6 +69,9 @@ type Residual struct {
 	// FitNs is the line's time, and Error is (FitNs - Ns) / Ns.
 	FitNs float64 `json:"fit_ns"`
 	Error float64 `json:"error"`
+	// LowNs and HighNs are the range of the line's time, see Fit.
+	LowNs  float64 `json:"fit_low_ns"`
+	HighNs float64 `json:"fit_high_ns"`
 }
 
 // Fit is a line through points, and its errors.
@@ -83,6 +89,10 @@ type Fit struct {
 	ErrorTypical       float64    `json:"error_typical"`
 	ErrorMax           float64    `json:"error_max"`
 	SingleErrorTypical float64    `json:"single_error_typical"`
+	// Low and High have the least and the largest value of each number of Line: over lines with the same pieces through
+	// the shortest times, the times themselves and the medians, and twice the jackknife's standard error beyond.
+	Low  Line `json:"low"`
+	High Line `json:"high"`
 }
 
 // ErrOneSize is returned when latency and bandwidth cannot be told apart.
@@ -124,6 +134,7 @@ func FitLine(points []Point, pieces bool) (*Fit, error) {
 		f.Line = addPieces(points, single, criterion)
 	}
 	f.computeErrors(points)
+	f.findRange(points)
 	return f, nil
 }
 
@@ -132,7 +143,7 @@ func (f *Fit) computeErrors(points []Point) {
 	var errs, single []float64
 	f.MinBytes, f.MaxBytes = points[0].Bytes, points[len(points)-1].Bytes
 	for _, p := range points {
-		r := Residual{p, f.Line.Ns(p.Bytes), 0}
+		r := Residual{Point: p, FitNs: f.Line.Ns(p.Bytes)}
 		r.Error = (r.FitNs - p.Ns) / p.Ns
 		f.Residuals = append(f.Residuals, r)
 		f.Messages += p.Messages

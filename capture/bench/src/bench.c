@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TAG = 9, LATE_ROUNDS = 5, CYCLE_ROUNDS = 20, CYCLE_ADDS = 1 << 20 };
+enum { TAG = 9, LATE_ROUNDS = 5, CYCLE_ROUNDS = 101, CYCLE_ADDS = 1 << 17, CLOCK_TAG = 15, TOP_CLOCK_TAG = 16, ROUND_TAG = 1000, MOST_AT_ONCE = 8 };
 
 static int rank, ranks, rounds;
 static long most, most_collective;
@@ -62,8 +62,10 @@ static long next_size(long bytes)
 static void be_late(int partner, double seconds)
 {
 	int there;
-	for (double until = now() + seconds; now() < until;)
+	for (double until = now() + seconds; now() < until;) {
 		MPI_Iprobe(partner, TAG + 4, MPI_COMM_WORLD, &there, MPI_STATUS_IGNORE);
+		pause_for(20e-6);
+	}
 }
 
 /* waits says whether a send of so many bytes waits for its receiver, who comes late: most of some sends decide, since either side can
@@ -94,16 +96,18 @@ static int waits(int partner, long bytes)
 	return yes;
 }
 
-/* threshold looks for the size from which on sends wait: by doubling, then by halving what lies between, to the byte. */
+/* threshold finds the size from which sends wait: by doubling up to the largest message (a simulation of this run may have
+ * another threshold), then by halving the interval, to the byte. */
 static void threshold(int partner)
 {
 	if (rank != 0 && rank != partner)
 		return;
-	long eager = 0, waiting = 1;
-	while (waiting <= most && !waits(partner, waiting)) {
-		eager = waiting;
-		waiting *= 2;
-	}
+	long eager = 0, waiting = most + 1;
+	for (long bytes = 1; bytes <= most; bytes *= 2)
+		if (waits(partner, bytes) && bytes < waiting)
+			waiting = bytes;
+		else if (bytes < waiting)
+			eager = bytes;
 	if (waiting > most)
 		return;
 	while (waiting - eager > 1) {
@@ -155,8 +159,126 @@ static void all_collectives(void)
 	}
 }
 
+/* A round is a set of messages that are sent at once, all of the same size. What they take longer than one message tells how
+ * many links and buses there are. */
+typedef struct {
+	int n, from[MOST_AT_ONCE], to[MOST_AT_ONCE];
+} round_t;
+
+static void add(round_t *r, int from, int to)
+{
+	r->from[r->n] = from;
+	r->to[r->n++] = to;
+}
+
+/* round_number fills in the round with this number: one message, an exchange, several messages out of a rank, into a rank, and
+ * between pairs of ranks, each between near ranks and between far ones. It returns 0 when there is no such round. */
+static int round_number(int number, round_t *r)
+{
+	enum { ONE, EXCHANGE, OUT, IN, PAIRS, SHAPES };
+	int k = 0;
+	for (int shape = 0; shape < SHAPES; shape++)
+		for (int far = 0; far < (ranks > 2 ? 2 : 1); far++)
+			for (int m = shape < OUT ? 1 : 2; m <= (shape < OUT ? 1 : MOST_AT_ONCE); m = (int)next_size(m)) {
+				if (shape == PAIRS ? m > ranks / 2 : m > ranks - 1)
+					break;
+				if (k++ != number)
+					continue;
+				r->n = 0;
+				for (int i = 0; i < m; i++) {
+					int other = far ? ranks - 1 - i : 1 + i;
+					switch (shape) {
+					case ONE: case OUT: add(r, 0, other); break;
+					case EXCHANGE: add(r, 0, other); add(r, other, 0); break;
+					case IN: add(r, other, 0); break;
+					case PAIRS: far ? add(r, i, i + ranks / 2) : add(r, 2 * i, 2 * i + 1); break;
+					}
+				}
+				return 1;
+			}
+	return 0;
+}
+
+/* play sends the messages of a round: receives are posted first, and all ranks start together. */
+static void play(const round_t *r, int tag, long bytes, char *room)
+{
+	MPI_Request requests[2 * MOST_AT_ONCE];
+	int n = 0;
+	for (int i = 0; i < r->n; i++)
+		if (r->to[i] == rank) {
+			MPI_Irecv(room + (long)i * bytes, (int)bytes, MPI_BYTE, r->from[i], tag, MPI_COMM_WORLD, &requests[n]);
+			n++;
+		}
+	MPI_Barrier(MPI_COMM_WORLD);
+	for (int i = 0; i < r->n; i++)
+		if (r->from[i] == rank) {
+			MPI_Isend(out, (int)bytes, MPI_BYTE, r->to[i], tag, MPI_COMM_WORLD, &requests[n]);
+			n++;
+		}
+	MPI_Waitall(n, requests, MPI_STATUSES_IGNORE);
+}
+
+/* contention plays all rounds, again and again, so that what else the machine does disturbs all of them alike. Each time has a
+ * tag of its own. */
+static void contention(void)
+{
+	long bytes = most / 2 < 2 << 20 ? most / 2 : 2 << 20;
+	int times = rounds / 5 < 5 ? 5 : rounds / 5 > 25 ? 25 : rounds / 5;
+	if (bytes < 1)
+		bytes = 1;
+	char *room = malloc((size_t)(MOST_AT_ONCE * bytes));
+	if (!room) {
+		fprintf(stderr, "calibrate: rank %d: no memory for %d buffers of %ld bytes\n", rank, MOST_AT_ONCE, bytes);
+		MPI_Abort(MPI_COMM_WORLD, 2);
+	}
+	memset(room, 0, (size_t)(MOST_AT_ONCE * bytes));
+	int tag = ROUND_TAG;
+	for (int t = 0; t < times; t++) {
+		round_t r;
+		for (int number = 0; round_number(number, &r); number++)
+			play(&r, tag++, bytes, room);
+	}
+	free(room);
+}
+
+/* clock_mhz reads a number in a file of the operating system that follows key, or is the first thing in the file when key is
+ * empty; the largest of several. It returns 0 when there is none. */
+static double clock_mhz(const char *path, const char *key, double unit)
+{
+	char line[256];
+	double largest = 0;
+	FILE *f = fopen(path, "r");
+	if (!f)
+		return 0;
+	while (fgets(line, sizeof line, f)) {
+		if (strncmp(line, key, strlen(key)) != 0)
+			continue;
+		char *colon = strchr(line, ':');
+		double mhz = atof(*key && colon ? colon + 1 : line) * unit;
+		largest = mhz > largest ? mhz : largest;
+	}
+	fclose(f);
+	return largest;
+}
+
+/* tell_clock sends rank 1 a message with as many bytes as the processor has MHz by the operating system, so that the run says what
+ * a cycle can take: the highest clock (TOP_CLOCK_TAG), or else the one that /proc/cpuinfo has. */
+static void tell_clock(void)
+{
+	static char mhz[16384];
+	if (rank > 1)
+		return;
+	if (rank == 1) {
+		MPI_Recv(mhz, sizeof mhz, MPI_BYTE, 0, MPI_ANY_TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		return;
+	}
+	double top = clock_mhz("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq", "", 1e-3);
+	double clock = top > 0 ? top : clock_mhz("/proc/cpuinfo", "cpu MHz", 1);
+	MPI_Send(mhz, clock > 0 && clock < sizeof mhz ? (int)(clock + 0.5) : 0, MPI_BYTE, 1, top > 0 ? TOP_CLOCK_TAG : CLOCK_TAG, MPI_COMM_WORLD);
+}
+
 /* cycles computes what takes a known number of cycles, and sends an empty message, so that the compute time before that is its time: additions
- * that each need the one before, one for a cycle, while the processor executes floating-point instructions and misses nothing. The
+ * that each need the one before, one for a cycle, in chains so short that most are not interrupted, while the processor executes floating-point instructions and misses nothing. The
  * empty asm keeps the compiler from adding up. */
 static void cycles(void)
 {
@@ -224,7 +346,9 @@ int main(int argc, char **argv)
 		threshold(partners[p]);
 	}
 	MPI_Barrier(MPI_COMM_WORLD);
+	contention();
 	all_collectives();
+	tell_clock();
 	cycles();
 	free(out);
 	free(in);
