@@ -11,6 +11,8 @@ type Times struct {
 	Cycles       *Spread `json:"cycles,omitempty"`
 	// Noise is the ratio of a time to the mean time of equal calls, in thousandths; nil if unknown.
 	Noise *Spread `json:"noise_permille,omitempty"`
+	// OwnNoise is the ratio of a time to the mean time of equal calls of the same rank; nil unless ByRank is known.
+	OwnNoise *Spread `json:"own_noise_permille,omitempty"`
 	// ByRank has, for each rank, its mean compute time as a ratio to what calls equal to its own have on all ranks, in
 	// thousandths; 0 for a rank without a time. It is nil if no ratio differs much from 1000.
 	ByRank []int64 `json:"by_rank_permille,omitempty"`

@@ -17,6 +17,7 @@ type storedLaws struct {
 	Clock   string               `json:"clock"`
 	Refused string               `json:"refused,omitempty"`
 	Total   *timeLaw             `json:"total,omitempty"`
+	Spread  []float64            `json:"spread,omitempty"`
 	Sites   map[int32]storedSite `json:"sites,omitempty"` // by event
 }
 
@@ -52,7 +53,8 @@ type storedSplit struct {
 
 // MarshalJSON writes the laws.
 func (c *Laws) MarshalJSON() ([]byte, error) {
-	s := storedLaws{Clock: c.Clock, Refused: c.Refused, Total: c.total, Sites: map[int32]storedSite{}}
+	s := storedLaws{Clock: c.Clock, Refused: c.Refused, Total: c.total, Spread: c.spread,
+		Sites: map[int32]storedSite{}}
 	for event, x := range c.sites {
 		s.Sites[event] = storedSite{x.mean, x.storedSlots(), x.roles, x.grid, x.noise}
 	}
@@ -85,7 +87,8 @@ func (c *Laws) UnmarshalJSON(text []byte) error {
 	if err := json.Unmarshal(text, &s); err != nil {
 		return err
 	}
-	*c = Laws{Clock: s.Clock, Refused: s.Refused, total: s.Total, sites: map[int32]*siteLaws{}}
+	*c = Laws{Clock: s.Clock, Refused: s.Refused, total: s.Total, spread: s.Spread,
+		sites: map[int32]*siteLaws{}}
 	if c.Refused == "" && c.total == nil {
 		return errors.New("compute times without a law of all together")
 	}

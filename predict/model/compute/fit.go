@@ -49,6 +49,7 @@ func Fit(t *join.Training, sites []*slots.Site, gridOf func(*slots.Site) *patter
 			c.sites[site.Event.ID] = s
 		}
 	}
+	c.spread = f.spreadOfRanks(sites, c.sites)
 	return c
 }
 
@@ -94,6 +95,8 @@ type siteTotal struct {
 	ns       float64
 	calls    int64
 	noise    *signature.Spread
+	own      *signature.Spread // noise of ranks around their own mean, if byRank
+	byRank   bool
 	counters counters
 }
 
@@ -169,7 +172,7 @@ func (f *fitter) addCall(run int, joint *template.Node, times *signature.Times, 
 	f.calls++
 	if times != nil {
 		if times.Noise != nil && (total.noise == nil || times.Noise.Count > total.noise.Count) {
-			total.noise = times.Noise
+			total.noise, total.own, total.byRank = times.Noise, times.OwnNoise, times.ByRank != nil
 		}
 		total.counters.add(times)
 	}
@@ -196,7 +199,9 @@ func (f *fitter) fitSite(site *slots.Site, gridOf func(*slots.Site) *pattern.Gri
 		parts = append(parts, t.counters)
 		last = i
 		if t.noise != nil {
-			s.noise = t.noise
+			if s.noise = t.noise; len(s.roles) > 0 && t.byRank { // what differs between roles is no noise
+				s.noise = t.own
+			}
 		}
 	}
 	if last < 0 {

@@ -5,7 +5,7 @@
 // instructions and cycles were counted, it is the sum of two laws, of execution and of stalls: split.go. Slots with
 // much compute time get a law of their own, others take a fixed share of the site's mean. Ranks at the ends of a
 // process grid, the last one or a half of them often compute longer than others: a site's laws are of a reference role,
-// and each other role has a factor, roles.go, found in divide.go. fit.go collects the times of the runs; predict.go applies the laws to a run at another number of ranks.
+// and each other role has a factor, roles.go, found in divide.go. What ranks differ by beyond that is chance, spread.go. fit.go collects the times of the runs; predict.go applies the laws to a run at another number of ranks.
 package compute
 
 import (
@@ -27,6 +27,9 @@ type Laws struct {
 
 	sites map[int32]*siteLaws // by event
 	total *timeLaw            // of all that a rank computes
+	// spread has the times of ranks relative to the mean, least first: by chance some ranks
+	// compute longer than others at all sites. It is nil if that is unknown or small.
+	spread []float64
 }
 
 // siteLaws are the laws of the times before the calls of an event.

@@ -61,6 +61,9 @@ func (p *Predictor) Before(event int32, at slots.Place, rank int32) *int64 {
 		}
 		fraction *= p.factors[s][rank]
 	}
+	if n := len(p.laws.spread); n > 0 && p.ranks <= maxSpreadRanks {
+		fraction *= p.laws.spread[int(rankHash(rank)%uint64(n))]
+	}
 	ns := int64(math.Round(law.evaluate(p.ranks).value * fraction))
 	p.origins[predictedTime{event, ns}] = origin{law, fraction}
 	return &ns

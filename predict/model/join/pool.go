@@ -226,6 +226,9 @@ func poolEvent(v *signature.Values, captures []*captureTimes) {
 		t.Noise = poolSpread(captures, func(t *signature.Times) *signature.Spread { return t.Noise })
 	}
 	t.ByRank = poolRanks(captures)
+	if v.Times.OwnNoise != nil {
+		t.OwnNoise = poolSpread(captures, func(t *signature.Times) *signature.Spread { return t.OwnNoise })
+	}
 	v.Times = t
 }
 

@@ -140,17 +140,15 @@ func (t *eventTimes) setRankTimes(v *signature.Values, calls []histogram, ranks 
 		return
 	}
 	v.Times.ByRank = by
-	// What differs between ranks is no noise.
 	var noise histogram
 	for _, r := range t.ranks {
 		for _, h := range r.calls {
 			noise.addRelative(h)
 		}
 	}
-	v.Times.Noise = nil
 	if noise.count > 0 {
 		s := noise.spread()
-		v.Times.Noise = &s
+		v.Times.OwnNoise = &s
 	}
 }
 
