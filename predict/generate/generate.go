@@ -173,6 +173,13 @@ func (u *unknowns) addSizes(event int32, name, why string) {
 	}
 }
 
+// follow notes that the calls of an event are not known because others are not.
+func (u *unknowns) follow(event int32, why string) {
+	if g := u.gap(event); g.Calls == "" {
+		g.Calls = why
+	}
+}
+
 // addLoop notes that the calls in a loop are not known.
 func (u *unknowns) addLoop(n *template.Node, name, why string) {
 	for _, c := range n.Children {
@@ -268,7 +275,7 @@ func (g *generator) generate(ctx context.Context, run *signature.Run,
 		}
 	}
 	if len(g.unknown.reasons) > 0 {
-		g.addCompletions()
+		g.addFollowing()
 		return nil, nil // what is left need not come to an end
 	}
 	found, err := phases.Find(g.sig, nil)
@@ -279,16 +286,55 @@ func (g *generator) generate(ctx context.Context, run *signature.Run,
 	return found.Unmatched, nil
 }
 
-// addCompletions adds the gaps of calls that complete requests of calls that are not known.
-func (g *generator) addCompletions() {
+// addFollowing adds the gaps of calls that follow from others that are not known: they are the other side of their
+// messages, or complete their requests.
+func (g *generator) addFollowing() {
+	if g.beginsBefore() {
+		g.addMessages("a loop begins with an iteration that no run shows, and who takes part in others may change with it")
+	}
+	families := map[string]bool{} // of the other side
+	for _, x := range g.model.Sites {
+		if gap := g.unknown.gaps[x.Event.ID]; gap == nil || gap.Calls == "" {
+			continue
+		}
+		for _, slot := range x.Calls.Slots {
+			for _, family := range []string{x.To, x.From} {
+				for _, partner := range g.model.Partners(family, slot) {
+					families[partner] = true
+				}
+			}
+		}
+	}
+	for _, x := range g.model.Sites {
+		if families[x.To] || families[x.From] {
+			g.unknown.follow(x.Event.ID, "the other side of its messages is not known")
+		}
+	}
 	for _, x := range g.model.Sites {
 		if x.Completes == nil {
 			continue
 		}
 		for event := range x.Completes.Events {
-			if made := g.unknown.gaps[event]; made != nil && made.Calls != "" && g.unknown.gap(x.Event.ID).Calls == "" {
-				g.unknown.gap(x.Event.ID).Calls = "it completes requests of " + g.model.NodeName(g.model.SiteOf(event).Event)
+			if made := g.unknown.gaps[event]; made != nil && made.Calls != "" {
+				g.unknown.follow(x.Event.ID, "it completes requests of "+g.model.NodeName(g.model.SiteOf(event).Event))
 			}
+		}
+	}
+}
+
+// beginsBefore reports whether a family of slots begins with one that no run has.
+func (g *generator) beginsBefore() bool {
+	return slices.ContainsFunc(g.model.Sites, func(x *model.Site) bool {
+		return slices.ContainsFunc([]string{x.To, x.From, x.In},
+			func(family string) bool { return g.model.Pattern.BeginsBefore(family, g.ranks) })
+	})
+}
+
+// addMessages adds gaps for all messages.
+func (g *generator) addMessages(why string) {
+	for _, x := range g.model.Sites {
+		if x.Sends || x.Receives {
+			g.unknown.follow(x.Event.ID, why)
 		}
 	}
 }

@@ -186,7 +186,13 @@ func (w *rankWriter) indexAround(n *template.Node) (index []int32) {
 // tell.
 func (g *generator) iterationsOf(n *template.Node, p *law.Point) (law.Estimate, bool) {
 	if g.model.Uniform[n.ID] {
-		return g.model.Iterations[n.ID].Evaluate(p)
+		l := g.model.Iterations[n.ID]
+		e, known := l.Evaluate(p)
+		if known && !e.Exact && !l.IsExact() { // it may depend on data: then a rank has as many as any rank had
+			seen := g.model.IterationsSeen[n.ID]
+			e.Low, e.High = min(e.Low, seen.Least), max(e.High, seen.Most)
+		}
+		return e, known
 	}
 	if e, known := g.iterations[n.ID]; known {
 		return e, true

@@ -48,6 +48,8 @@ type Model struct {
 	Comms []*CommGroup
 	// Iterations has, by node, the laws of the numbers of iterations of loops.
 	Iterations []*law.Law
+	// IterationsSeen has, by node, how many iterations of loops there were in the runs.
+	IterationsSeen []Range
 	// Uniform and Periods describe loops, by node; see slots.Slots.
 	Uniform []bool
 	Periods []int32
@@ -58,6 +60,9 @@ type Model struct {
 	patternSlots []pattern.Slot
 	times        func() *compute.Laws
 }
+
+// Range is a range of numbers, with its ends.
+type Range struct{ Least, Most int64 }
 
 // Site is an event with the laws of its calls.
 type Site struct {
@@ -141,6 +146,9 @@ func assemble(runs []*signature.Signature) (*Model, *slots.Slots, error) {
 	for _, r := range t.Runs {
 		m.Training = append(m.Training, r.Ranks)
 	}
+	for _, counts := range found.Iterations {
+		m.IterationsSeen = append(m.IterationsSeen, rangeOf(counts))
+	}
 	for _, s := range found.Sites {
 		x := &Site{Event: s.Event, Calls: s, Sends: s.Sends, Receives: s.Receives}
 		findPersistent(x, &t.Sig.Symbols[s.Event.Symbol])
@@ -153,6 +161,19 @@ func assemble(runs []*signature.Signature) (*Model, *slots.Slots, error) {
 	m.Comms, commSlots = groupComms(m.Sites, t)
 	m.patternSlots = append(m.patternSlots, commSlots...)
 	return m, found, nil
+}
+
+// rangeOf returns the range of numbers of iterations.
+func rangeOf(counts map[slots.Position]int32) (r Range) {
+	first := true
+	for _, n := range counts {
+		if first {
+			r = Range{int64(n), int64(n)}
+		}
+		first = false
+		r.Least, r.Most = min(r.Least, int64(n)), max(r.Most, int64(n))
+	}
+	return r
 }
 
 // finish finds the rules that need no search, and counts what has laws. It returns assumptions behind the laws.
@@ -193,6 +214,23 @@ func (m *Model) PatternSlot(name string) *pattern.Slot {
 		return nil
 	}
 	return &m.patternSlots[i]
+}
+
+// Partners returns the families that are the other side of a slot's messages; family is that of the slot.
+func (m *Model) Partners(family string, s *slots.Slot) (families []string) {
+	if family == "" {
+		return nil
+	}
+	slot := m.PatternSlot(SlotName(family, s.Index()))
+	if slot == nil {
+		return nil
+	}
+	for _, name := range slot.Partners {
+		if partner := m.PatternSlot(name); partner != nil {
+			families = append(families, partner.Site)
+		}
+	}
+	return families
 }
 
 // SlotName returns the name of the pattern slot of a family at a place in the loops.

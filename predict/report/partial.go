@@ -14,13 +14,15 @@ import (
 
 // Partial is what is known of a run of which not all is known.
 type Partial struct {
-	// Known and Unknown count the calls of the program that send or take part in collective operations: those of which
-	// all is known, and the others, which Gaps describe.
-	Known   int `json:"known_communications"`
+	// Known counts the calls of the program that send or take part in collective operations, and of which all is known.
+	Known int `json:"known_communications"`
+	// Unknown counts the others, which Gaps describe.
 	Unknown int `json:"unknown_communications"`
-	// Messages, Bytes and Collectives (calls) are those of the communications of which all is known.
-	Messages    int64 `json:"known_messages"`
-	Bytes       int64 `json:"known_message_bytes"`
+	// Messages are those of the communications of which all is known.
+	Messages int64 `json:"known_messages"`
+	// Bytes are their payload.
+	Bytes int64 `json:"known_message_bytes"`
+	// Collectives are the calls of collective operations of which all is known.
 	Collectives int64 `json:"known_collective_calls"`
 	// Edges is the number of pairs of ranks between which messages go whose receivers are known.
 	Edges int64 `json:"known_edges"`
@@ -38,8 +40,9 @@ type Gap struct {
 	Why string `json:"why"`
 	// Run is a number of ranks at which a run would settle it; 0 if none is known.
 	Run int32 `json:"ranks,omitempty"`
-	// Calls and Bytes are the totals of all ranks if the trend of the runs' totals continues.
+	// Calls is the number of calls of all ranks if the trend of the runs' totals continues.
 	Calls Total `json:"calls"`
+	// Bytes is the number of bytes that they send, likewise.
 	Bytes Total `json:"bytes"`
 	// Seen are the totals in the training runs.
 	Seen []Seen `json:"seen"`
@@ -47,24 +50,30 @@ type Gap struct {
 
 // Total is a number of all ranks together.
 type Total struct {
-	// Value is the most likely value, in the interval from Low to High. High is null if nothing is known.
-	Value int64  `json:"value"`
-	Low   int64  `json:"low"`
-	High  *int64 `json:"high"`
-	// Law is the law of the totals; InAllRuns tells whether all runs follow it to the unit.
-	Law       string `json:"law,omitempty"`
-	InAllRuns bool   `json:"holds_in_all_runs"`
+	// Value is the most likely value.
+	Value int64 `json:"value"`
+	// Low is the lower bound.
+	Low int64 `json:"low"`
+	// High is the upper bound; null if nothing is known.
+	High *int64 `json:"high"`
+	// Law is the law of the totals.
+	Law string `json:"law,omitempty"`
+	// InAllRuns tells whether all runs follow it to the unit.
+	InAllRuns bool `json:"holds_in_all_runs"`
 }
 
 // Seen are the calls of a communication in a training run.
 type Seen struct {
+	// Ranks is the number of ranks of the run.
 	Ranks int32 `json:"ranks"`
-	// Calls and Bytes are the totals of all ranks.
+	// Calls is the number of calls of all ranks.
 	Calls int64 `json:"calls"`
+	// Bytes is the number of bytes that they send.
 	Bytes int64 `json:"bytes"`
-	// Least and Most are the fewest and the most calls of a rank.
+	// Least is the fewest calls of a rank.
 	Least int64 `json:"calls_of_a_rank_least"`
-	Most  int64 `json:"calls_of_a_rank_most"`
+	// Most is the most calls of a rank.
+	Most int64 `json:"calls_of_a_rank_most"`
 }
 
 // NewPartial describes what is known of a prediction with gaps; nil if it has none, or if nothing is known.

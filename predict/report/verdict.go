@@ -16,11 +16,12 @@ import (
 type Verdict struct {
 	// Edges are the pairs of ranks between which messages go.
 	Edges Tally `json:"edges"`
-	// Calls, Messages and Bytes are numbers of a rank at a place in the program: of its calls, of the messages that it
-	// sends, and of the bytes that it sends in messages and collective operations.
-	Calls    Tally `json:"calls"`
+	// Calls are the numbers of calls of a rank at a place in the program.
+	Calls Tally `json:"calls"`
+	// Messages are the numbers of messages that a rank sends at a place.
 	Messages Tally `json:"messages"`
-	Bytes    Tally `json:"bytes"`
+	// Bytes are those that a rank sends at a place, in messages and collective operations.
+	Bytes Tally `json:"bytes"`
 	// Places are those in the program with wrong numbers, in order of their names.
 	Places []WrongPlace `json:"wrong"`
 }
@@ -31,20 +32,25 @@ type WrongPlace struct {
 	Call string `json:"call"`
 	// Number is which: calls, messages or bytes.
 	Number string `json:"number"`
-	// Ranks is on how many ranks it is wrong. Predicted and Measured are those of the first one, Rank.
-	Ranks     int64 `json:"ranks"`
-	Rank      int32 `json:"rank"`
+	// Ranks is on how many ranks it is wrong.
+	Ranks int64 `json:"ranks"`
+	// Rank is the first of them.
+	Rank int32 `json:"rank"`
+	// Predicted is the predicted number on that rank.
 	Predicted int64 `json:"predicted"`
-	Measured  int64 `json:"measured"`
+	// Measured is the number in the run that was left out.
+	Measured int64 `json:"measured"`
 }
 
 // Tally counts numbers by how they were predicted.
 type Tally struct {
-	// Exact were predicted as exact and are right, Wrong are not.
+	// Exact were predicted as exact and are right.
 	Exact int64 `json:"exact"`
+	// Wrong were predicted as exact and are not right.
 	Wrong int64 `json:"wrong"`
-	// Inside are in their interval, Outside are not.
-	Inside  int64 `json:"inside"`
+	// Inside are in their interval.
+	Inside int64 `json:"inside"`
+	// Outside are not in their interval.
 	Outside int64 `json:"outside"`
 	// Unknown were not predicted, and the prediction says so.
 	Unknown int64 `json:"unknown"`
@@ -52,6 +58,7 @@ type Tally struct {
 
 // add counts a number with its interval. It returns true if it is wrong.
 func (t *Tally) add(measured, low, high float64, unknown bool) (wrong bool) {
+	const rounding = 1e-9 // of products of intervals
 	switch {
 	case unknown:
 		t.Unknown++
@@ -60,7 +67,7 @@ func (t *Tally) add(measured, low, high float64, unknown bool) (wrong bool) {
 	case low == high:
 		t.Wrong++
 		return true
-	case measured >= low && measured <= high:
+	case measured >= low*(1-rounding) && measured <= high*(1+rounding):
 		t.Inside++
 	default:
 		t.Outside++
@@ -79,19 +86,43 @@ type interval struct{ low, high float64 }
 
 func (i *interval) add(low, high float64) { i.low, i.high = i.low+low, i.high+high }
 
-// Judge compares a prediction with a measured run on the same number of ranks.
+// placesOf returns, by node, the place of calls that are compared with each other: their path, or of collective
+// operations the function, as ranks may meet in one operation from several places.
+func placesOf(s *signature.Signature, levelsAsIterations bool) []string {
+	places := s.EventPaths(levelsAsIterations)
+	for _, n := range s.Nodes() {
+		if !n.Loop && schema.Calls[s.Symbols[n.Symbol].CallID].Class == schema.ClassCollective {
+			places[n.ID] = s.Symbols[n.Symbol].Call
+		}
+	}
+	return places
+}
+
+// Judge compares a prediction with a measured run on the same number of ranks. A place that the prediction lacks is
+// unknown if that is partial, or warns of call paths that no run shows.
 func Judge(m *model.Model, x *generate.Prediction, measured *signature.Signature) (v Verdict) {
-	v.Edges = judgeEdges(x, measured)
+	partial := x.Signature == nil || len(x.Gaps) > 0 || newPaths(m) > 0
+	v.Edges = judgeEdges(x, measured, partial)
 	v.Places = []WrongPlace{}
-	measuredPaths := measured.EventPaths(m.Joint.LevelsAsIterations)
+	measuredPaths := placesOf(measured, m.Joint.LevelsAsIterations)
 	gaps, paths, names := map[string]*generate.Gap{}, []string(nil), map[string]string{}
 	if x.Signature != nil {
-		paths = x.Signature.EventPaths(m.Joint.LevelsAsIterations)
+		paths = placesOf(x.Signature, m.Joint.LevelsAsIterations)
 		for _, n := range x.Signature.Nodes() {
-			names[paths[n.ID]] = x.Signature.NodeName(n)
+			if !n.Loop && paths[n.ID] != x.Signature.Symbols[n.Symbol].Call {
+				names[paths[n.ID]] = x.Signature.NodeName(n)
+			}
 		}
 		for event, gap := range x.Gaps {
-			gaps[paths[event]] = gap
+			if known := gaps[paths[event]]; known == nil || known.Calls == "" {
+				gaps[paths[event]] = gap
+			}
+		}
+	}
+	maybe := map[string]bool{} // paths in loops that may have iterations, but have none in the prediction
+	for event, factor := range iterationRanges(m, x) {
+		if paths != nil && math.IsInf(factor.high, 1) {
+			maybe[paths[event]] = true
 		}
 	}
 	for rank := range measured.Ranks {
@@ -107,7 +138,7 @@ func Judge(m *model.Model, x *generate.Prediction, measured *signature.Signature
 		}
 		for path, w := range want {
 			at := place{cmp.Or(names[path], path), rank}
-			v.addPlace(at, w, got[path], gaps[path], len(x.Gaps) > 0 || x.Signature == nil)
+			v.addPlace(at, w, got[path], gaps[path], partial || maybe[path])
 		}
 	}
 	slices.SortFunc(v.Places, func(a, b WrongPlace) int {
@@ -187,7 +218,11 @@ func iterationRanges(m *model.Model, x *generate.Prediction) []interval {
 		}
 		for _, l := range x.Loops {
 			if l.Node == n.ID {
-				times := float64(max(l.Value, 1))
+				times := float64(l.Value)
+				if l.Value == 0 {
+					all[n.ID] = interval{0, math.Inf(1)}
+					continue
+				}
 				all[n.ID].low *= float64(l.Low) / times
 				all[n.ID].high *= float64(l.High) / times
 			}
@@ -230,13 +265,12 @@ func countPlaces(s *signature.Signature, rank int32, paths []string, of bounds) 
 }
 
 // judgeEdges compares the pairs of ranks that communicate.
-func judgeEdges(x *generate.Prediction, measured *signature.Signature) (t Tally) {
+func judgeEdges(x *generate.Prediction, measured *signature.Signature, partial bool) (t Tally) {
 	want := edgesOf(measured, nil)
 	got := map[[2]int32]bool{}
 	if x.Signature != nil {
 		got = edgesOf(x.Signature, x.Gaps)
 	}
-	partial := x.Signature == nil || len(x.Gaps) > 0
 	for e := range want {
 		switch {
 		case got[e]:
