@@ -109,7 +109,7 @@ func TestFilesThatUnpackToMuchAreRefused(t *testing.T) {
 	if _, err := ReadFile(file); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("as a signature: %v", err)
 	}
-	if _, _, err := ReadModels(t.Context(), file, nil); err == nil || !strings.Contains(err.Error(), want) {
+	if _, err := ReadModels(file, nil); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("as models: %v", err)
 	}
 }
