@@ -5,7 +5,7 @@
 COMMQ=${COMMQ:-commq} here=$(cd "$(dirname "$0")" && pwd) out=$1; shift
 store=${STORE:-$here/store}
 fit() { "$COMMQ" fit --store "$store" "${runs[@]}" -o "$models"; }
-extrapolate() { "$COMMQ" extrapolate --models "$models" --ranks "$p" --store "$out/store" --name "$name.$p"; }
+extrapolate() { "$COMMQ" predict --models "$models" --ranks "$p" --store "$out/store" --name "$name.$p"; }
 mkdir -p "$out/store"; : > "$out/table"
 grep -v '^#' "$here/programs.tsv" | while IFS=$'\t' read -r name training held verdict; do
 	[ $# -gt 0 ] && [[ " $* " != *" $name "* ]] && continue

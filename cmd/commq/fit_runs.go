@@ -8,6 +8,7 @@ import (
 
 	"github.com/commq/commq/internal/printable"
 	"github.com/commq/commq/predict/model"
+	"github.com/commq/commq/predict/report"
 	"github.com/commq/commq/predict/signature"
 	"github.com/commq/commq/predict/training"
 )
@@ -24,8 +25,8 @@ type fittedRuns struct {
 	Laws []model.PrintedLaw `json:"laws"`
 	// Unexplained lists communications without a law, by reason.
 	Unexplained []unexplained `json:"unexplained"`
-	// Warnings are assumptions behind the laws, a sentence each.
-	Warnings []string `json:"warnings"`
+	// Warnings are assumptions behind the laws: those that predictions have at any number of ranks.
+	Warnings []report.Warning `json:"warnings"`
 }
 
 // fittedRun is a training run.
@@ -70,7 +71,7 @@ func writeModels(a *app, file string, m *model.Model) error {
 // describeModel makes the answer from a model.
 func describeModel(m *model.Model) *fittedRuns {
 	p := &fittedRuns{TrainingMessages: m.Traffic, TrainingUnexplained: m.Unexplained, Laws: m.Laws(),
-		Warnings: m.Warnings}
+		Warnings: append([]report.Warning{}, report.Warnings(m, m.LargestRun(), nil)...)}
 	for _, s := range m.Runs() {
 		p.Runs = append(p.Runs, fittedRun{s.Run, s.Ranks, s.Calls, s.Captures})
 	}
@@ -102,9 +103,7 @@ func (p *fittedRuns) print(w io.Writer, output string) error {
 	for _, u := range p.Unexplained {
 		fmt.Fprintf(&b, "not explained: %s: %s\n", firstNames(u.Slots), u.Why)
 	}
-	for _, t := range p.Warnings {
-		fmt.Fprintf(&b, "warning: %s\n", t)
-	}
+	printWarnings(&b, p.Warnings)
 	if output != "" {
 		fmt.Fprintf(&b, "%s: commq predict --models %s --ranks P --name NAME makes the run at P ranks\n", output, output)
 	}

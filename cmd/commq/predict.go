@@ -332,13 +332,7 @@ func (p *printedPrediction) table(a *app) error {
 	if len(p.Warnings) > 0 {
 		b.WriteByte('\n')
 	}
-	for _, t := range p.Warnings {
-		fmt.Fprintf(&b, "warning: %s: %s", t.Name, t.Text)
-		if t.Run > 0 {
-			fmt.Fprintf(&b, "; a run on %d ranks would settle it", t.Run)
-		}
-		b.WriteByte('\n')
-	}
+	printWarnings(&b, p.Warnings)
 	switch {
 	case len(p.Suggestions) > 0:
 		fmt.Fprintln(&b, "\nrun next:")
@@ -349,6 +343,17 @@ func (p *printedPrediction) table(a *app) error {
 		fmt.Fprintln(&b, "\nno other run is known to settle more")
 	}
 	return a.prose(b.String())
+}
+
+// printWarnings prints warnings, with the runs that would settle them.
+func printWarnings(b *strings.Builder, warnings []report.Warning) {
+	for _, t := range warnings {
+		fmt.Fprintf(b, "warning: %s: %s", t.Name, t.Text)
+		if t.Run > 0 {
+			fmt.Fprintf(b, "; a run on %d ranks would settle it", t.Run)
+		}
+		b.WriteByte('\n')
+	}
 }
 
 // gapsListed is how many gaps are listed without --all.

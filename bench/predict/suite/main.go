@@ -30,7 +30,7 @@ func main() {
 	folders := flag.String("signatures", "testdata/signatures", "folders with signatures, separated by commas")
 	only := flag.String("only", "", "only the programs with these names, separated by commas")
 	flag.Parse()
-	s := suite{folders: strings.Split(*folders, ","), only: *only}
+	s := suite{folders: strings.Split(*folders, ","), only: *only, done: map[string]bool{}}
 	fmt.Println("| program | learnt from | at | edges | calls | messages | bytes | wrong | what is not known |")
 	fmt.Println("|---|---|---|---|---|---|---|---|---|")
 	lines := bufio.NewScanner(os.Stdin)
@@ -49,7 +49,8 @@ func main() {
 type suite struct {
 	folders []string
 	only    string
-	sum     report.Tally // of all numbers
+	sum     report.Tally    // of all numbers
+	done    map[string]bool // lines; two may be alike where runs are missing
 }
 
 // read reads the signature of a run; nil if there is none.
@@ -86,10 +87,11 @@ func (s *suite) predict(name string, learn, held []string) {
 	}
 	m, err := model.New(runs)
 	for _, p := range held {
-		measured := s.read(name, p)
-		if measured == nil {
+		measured, line := s.read(name, p), fmt.Sprint(name, from, p)
+		if measured == nil || s.done[line] {
 			continue
 		}
+		s.done[line] = true
 		if err != nil {
 			fmt.Printf("| %s | %s | %s | | | | | | all: %v |\n", name, strings.Join(from, " "), p, err)
 			continue
