@@ -1,0 +1,85 @@
+package predict_test
+
+import (
+	"testing"
+
+	"github.com/commq/commq/predict/generate"
+	"github.com/commq/commq/predict/internal/testruns"
+	"github.com/commq/commq/predict/model"
+	"github.com/commq/commq/predict/report"
+	"github.com/commq/commq/predict/signature"
+)
+
+// partly is a program of which only a part has a law: each rank sends 4097 bytes to the next at site 3, and 5 bytes at
+// site 5 to a rank that follows no rule, the square of its number plus the number of ranks.
+func partly(ranks int) *signature.Run {
+	return testruns.Messages(ranks, func(r int) []testruns.Message {
+		return []testruns.Message{message(3, (r+1)%ranks, 9, 4097), message(5, (r*r*r+3*r*r+ranks*ranks/3)%ranks, 9, 5)}
+	})
+}
+
+// What is known of a run is told although not all is: 29 messages of 4097 bytes. The others are as many as ranks in all
+// runs, so that 29 are expected, with 5 bytes each. Nothing that is claimed is wrong.
+func TestPartialAnswer(t *testing.T) {
+	m := train(t, []int{5, 7, 11, 13}, partly)
+	x, err := generate.Predict(t.Context(), m, 29, generate.Options{})
+	if err == nil || x.Run != nil {
+		t.Fatalf("a run was predicted of which a part has no law: %v", err)
+	}
+	p := report.NewPartial(m, x, 29)
+	if p == nil || p.Known != 1 || p.Unknown != 1 || p.Messages != 29 || p.Bytes != 29*4097 || p.Edges != 29 {
+		t.Fatalf("%+v", p)
+	}
+	g := p.Gaps[0]
+	if g.Unknown != "calls" || g.Why == "" || len(g.Seen) != 4 || g.Seen[3] != (report.Seen{Ranks: 13, Calls: 13, Bytes: 65,
+		Least: 1, Most: 1}) {
+		t.Errorf("%+v", g)
+	}
+	if g.Calls.Value != 29 || !g.Calls.InAllRuns || g.Bytes.Value != 145 {
+		t.Errorf("totals: %+v, %+v", g.Calls, g.Bytes)
+	}
+	v := report.Judge(m, x, sign(t, partly(29)))
+	if v.Edges.Wrong+v.Calls.Wrong+v.Messages.Wrong+v.Bytes.Wrong != 0 || v.Messages.Exact != 29 ||
+		v.Messages.Unknown != 29 || v.Bytes.Exact != 29 {
+		t.Errorf("%+v", v)
+	}
+}
+
+// A prediction that claims a wrong number is found out: of a ring that turns round above 20 ranks every edge is wrong.
+func TestJudgeFindsWrongNumbers(t *testing.T) {
+	ring := func(ranks int) *signature.Run {
+		return testruns.Messages(ranks, func(r int) []testruns.Message {
+			if ranks > 20 {
+				return []testruns.Message{message(3, (r+ranks-1)%ranks, 9, 70)}
+			}
+			return []testruns.Message{message(3, (r+1)%ranks, 9, 77)}
+		})
+	}
+	m := train(t, []int{5, 7, 11, 13}, ring)
+	v := report.Judge(m, extrapolate(t, m, 29), sign(t, ring(29)))
+	if v.Edges.Wrong != 2*29 || v.Messages.Exact != 29 || v.Bytes.Wrong != 29 || len(v.Places) != 1 {
+		t.Fatalf("%+v", v)
+	}
+	if w := v.Places[0]; w.Number != "bytes" || w.Ranks != 29 || w.Predicted != 77 || w.Measured != 70 {
+		t.Errorf("%+v", w)
+	}
+}
+
+// MG on 64 and 128 ranks, from 4 to 32: its levels are left by ever more ranks, and waits go with them. What is known is
+// right.
+func TestNothingOfMGIsWrong(t *testing.T) {
+	m := trainOn(t, "mg.W", 4, 8, 16, 32)
+	for _, ranks := range []int{64, 128} {
+		x, _ := generate.Predict(t.Context(), m, int32(ranks), generate.Options{})
+		v := report.Judge(m, x, readRun(t, "mg.W", ranks))
+		for what, tally := range map[string]report.Tally{"edges": v.Edges, "calls": v.Calls, "messages": v.Messages,
+			"bytes": v.Bytes} {
+			if tally.Wrong != 0 || tally.Exact == 0 {
+				t.Errorf("%d ranks, %s: %+v; %+v", ranks, what, tally, v.Places)
+			}
+		}
+	}
+	if _, err := model.New(m.Runs()[:1]); err == nil {
+		t.Error("a model of one run")
+	}
+}
