@@ -1,12 +1,13 @@
 # make demo: build commq and ask a captured run who sends how much to whom.
 # make test: install what the tests need and run them all.
 # make man: write manual pages of all commands to bin/man (man -l bin/man/commq-query.1).
+# make long: what takes hours: every fuzz target for LONG seconds, and 10^6 failures of disks.
 # make fast: the tests that the machine can run as it is; skipped ones say why.
 
 GO ?= go
 DEMO = query density --store testdata/runs --run bt.C.64
 
-.PHONY: all build demo man test fast lint generate clean
+.PHONY: all build demo man test long fast lint generate clean
 
 all: build
 
@@ -24,7 +25,13 @@ man:
 test:
 	@scripts/setup packages
 	@scripts/setup tools & tools=$$!; $(MAKE) lint && scripts/check-generated; lint=$$?; wait $$tools && exit $$lint
-	COMMQ_TEST_ALL=1 $(GO) test -timeout 35m ./...
+	COMMQ_TEST_ALL=1 COMMQ_TEST_FAULTS=1000 $(GO) test -timeout 35m ./...
+
+LONG ?= 3600
+
+long:
+	scripts/long $(LONG)
+	scripts/long trials 1000000
 
 fast:
 	$(GO) test ./...

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/commq/commq/internal/mutate"
 )
 
 func TestBaselineSurvivesWritingAndReading(t *testing.T) {
@@ -89,21 +91,32 @@ func TestInvalidBaselinesAreRejected(t *testing.T) {
 
 func FuzzReadBaseline(f *testing.F) {
 	f.Add([]byte("commq_baseline: 1\nranks:\n  4:\n    kept: record all\n    exact:\n      \"messages/<= 16\": 4\n    times:\n      end_ns: [7, 9]\nequations:\n  messages: 3 P\n"))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		b, err := ReadBaseline("b.yaml", bytes.NewReader(data))
-		if err != nil {
-			return
-		}
-		var first, second bytes.Buffer
-		if err := b.Write(&first); err != nil {
-			t.Fatal(err)
-		}
-		again, err := ReadBaseline("b.yaml", bytes.NewReader(first.Bytes()))
-		if err != nil {
-			t.Fatalf("what was written is not read: %v\n%s", err, first.String())
-		}
-		if err := again.Write(&second); err != nil || first.String() != second.String() {
-			t.Fatalf("%v\n%s\nis written as\n%s", err, first.String(), second.String())
-		}
+	f.Fuzz(fuzzReadBaseline)
+}
+
+func fuzzReadBaseline(t *testing.T, data []byte) {
+	b, err := ReadBaseline("b.yaml", bytes.NewReader(data))
+	if err != nil {
+		return
+	}
+	var first, second bytes.Buffer
+	if err := b.Write(&first); err != nil {
+		t.Fatal(err)
+	}
+	again, err := ReadBaseline("b.yaml", bytes.NewReader(first.Bytes()))
+	if err != nil {
+		t.Fatalf("what was written is not read: %v\n%s", err, first.String())
+	}
+	if err := again.Write(&second); err != nil || first.String() != second.String() {
+		t.Fatalf("%v\n%s\nis written as\n%s", err, first.String(), second.String())
+	}
+}
+
+// The same with a good baseline, its values changed.
+func FuzzReadBaselineEdited(f *testing.F) {
+	f.Add([]byte{0, 9, 1, 8, 1, 0, 4, 7})
+	f.Fuzz(func(t *testing.T, edits []byte) {
+		fuzzReadBaseline(t, []byte(mutate.Text("commq_baseline: 1\nranks:\n  4:\n    kept: record all\n    exact:\n"+
+			"      \"messages/<= 16\": 4\n    times:\n      end_ns: [7, 9]\nequations:\n  messages: 3 P\n", edits)))
 	})
 }

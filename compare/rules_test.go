@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+
+	"github.com/commq/commq/internal/mutate"
 )
 
 const goodRules = `commq_check: 1
@@ -87,21 +89,29 @@ func TestInvalidRulesAreRejected(t *testing.T) {
 func FuzzReadRules(f *testing.F) {
 	f.Add([]byte(goodRules))
 	f.Add([]byte("commq_check: 1\nrules:\n - {name: x, no_rows: SELECT 1}\n - {name: y, no_manual: [all]}\n - {name: z, equations: [messages]}\n"))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		r, err := ReadRules("c.yaml", bytes.NewReader(data))
-		if err != nil {
-			return
+	f.Fuzz(fuzzReadRules)
+}
+
+func fuzzReadRules(t *testing.T, data []byte) {
+	r, err := ReadRules("c.yaml", bytes.NewReader(data))
+	if err != nil {
+		return
+	}
+	// Without a run and without a baseline no rule passes.
+	for _, result := range Check(r, &Evidence{}) {
+		if result.Status != Undecided {
+			t.Fatalf("%+v", result)
 		}
-		// Without a run and without a baseline no rule passes.
-		for _, result := range Check(r, &Evidence{}) {
-			if result.Status != Undecided {
-				t.Fatalf("%+v", result)
-			}
+	}
+	for i := range r.Rules {
+		if r.Rules[i].Name == "" || r.Rules[i].Kind == "" || r.Rules[i].Line == 0 {
+			t.Fatalf("%+v", r.Rules[i])
 		}
-		for i := range r.Rules {
-			if r.Rules[i].Name == "" || r.Rules[i].Kind == "" || r.Rules[i].Line == 0 {
-				t.Fatalf("%+v", r.Rules[i])
-			}
-		}
-	})
+	}
+}
+
+// The same with good rules, their values changed.
+func FuzzReadRulesEdited(f *testing.F) {
+	f.Add([]byte{0, 9, 1, 8, 1, 0, 4, 7})
+	f.Fuzz(func(t *testing.T, edits []byte) { fuzzReadRules(t, []byte(mutate.Text(goodRules, edits))) })
 }

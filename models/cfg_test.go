@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/commq/commq/internal/mutate"
 	"github.com/commq/commq/schema"
 )
 
@@ -366,34 +367,45 @@ func FuzzReadCFG(f *testing.F) {
 	f.Add([]byte(cfgOf(`"x", 0, "", 1, 1e-30, 0, 1`,
 		`"node information" {0, "", 1, 1, 0, 0.1234567890123456789, 0, 0, 0, 1e-05, 0, 1, 0.0};;`,
 		`"mapping information" {"t", 2, [2] {0, 0}};;`)), []byte("0 LOG MAX 0 MAX 1"))
-	f.Fuzz(func(t *testing.T, config, comms []byte) {
-		m, err := ReadCFG("fuzz", bytes.NewReader(config),
-			func(string) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(comms)), nil })
-		if err != nil {
-			if m != nil || !strings.HasPrefix(err.Error(), "machine ") {
-				t.Fatal(err)
-			}
-			return
-		}
-		ranks := max(len(m.NodeOf), 3)
-		if _, _, err := m.Place(ranks); err != nil || m.Mapping == Listed {
-			return
-		}
-		c, co, _, err := m.CFG(ranks, "c")
-		if err != nil {
-			if strings.Contains(err.Error(), "bandwidth_bytes_per_s is so low") {
-				return
-			}
+	f.Fuzz(fuzzReadCFG)
+}
+
+func fuzzReadCFG(t *testing.T, config, comms []byte) {
+	m, err := ReadCFG("fuzz", bytes.NewReader(config),
+		func(string) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(comms)), nil })
+	if err != nil {
+		if m != nil || !strings.HasPrefix(err.Error(), "machine ") {
 			t.Fatal(err)
 		}
-		again, err := ReadCFG("fuzz", bytes.NewReader(c),
-			func(string) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(co)), nil })
-		if err != nil {
-			t.Fatalf("%v\n%s", err, c)
+		return
+	}
+	ranks := max(len(m.NodeOf), 3)
+	if _, _, err := m.Place(ranks); err != nil || m.Mapping == Listed {
+		return
+	}
+	c, co, _, err := m.CFG(ranks, "c")
+	if err != nil {
+		if strings.Contains(err.Error(), "bandwidth_bytes_per_s is so low") {
+			return
 		}
-		m.Description, again.Description = "", ""
-		if diff := cmp.Diff(m, again); diff != "" {
-			t.Fatalf("%s\n%s", diff, c)
-		}
+		t.Fatal(err)
+	}
+	again, err := ReadCFG("fuzz", bytes.NewReader(c),
+		func(string) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(co)), nil })
+	if err != nil {
+		t.Fatalf("%v\n%s", err, c)
+	}
+	m.Description, again.Description = "", ""
+	if diff := cmp.Diff(m, again); diff != "" {
+		t.Fatalf("%s\n%s", diff, c)
+	}
+}
+
+// The same with files whose records are changed as a whole.
+func FuzzReadCFGEdited(f *testing.F) {
+	f.Add([]byte{0, 9, 1, 8, 1, 0, 4, 7}, []byte{})
+	f.Add([]byte{0, 2, 6, 3}, []byte{0, 3, 1, 9})
+	f.Fuzz(func(t *testing.T, edits, editsOfComms []byte) {
+		fuzzReadCFG(t, []byte(mutate.Text(pairCFG, edits)), []byte(mutate.Text(comms, editsOfComms)))
 	})
 }

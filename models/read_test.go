@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/commq/commq/internal/mutate"
 	"github.com/commq/commq/schema"
 )
 
@@ -177,34 +179,36 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte("nodes: 3\ncpus_per_node: 5\nmapping: round-robin\ncpu_ratio: 0.5\nintra_node: {latency_ns: 1.125, bandwidth_bytes_per_s: infinite}\n" + clan))
 	f.Add([]byte(clan + "eager_threshold_bytes: unlimited\ncollectives: {all: {fan_in: LIN, size_in: S+R, fan_out: CT, size_out: 2MAX}}\n"))
 	f.Add([]byte("network: &x {latency_ns: 1e9, bandwidth_bytes_per_s: 1e18, buses: 1, half_duplex: true, input_links: 2, output_links: 2}\nintra_node: *x\n"))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		m, err := Read("fuzz", bytes.NewReader(data))
-		if err != nil {
-			if m != nil || !strings.HasPrefix(err.Error(), "machine fuzz:") {
-				t.Fatal(err)
-			}
-			return
+	f.Fuzz(fuzzRead)
+}
+
+func fuzzRead(t *testing.T, data []byte) {
+	m, err := Read("fuzz", bytes.NewReader(data))
+	if err != nil {
+		if m != nil || !strings.HasPrefix(err.Error(), "machine fuzz:") {
+			t.Fatal(err)
 		}
-		if m.CPUsPerNode < 1 || m.Nodes < 0 || !(m.CPURatio > 0 && m.CPURatio <= 1e6) || m.EagerThresholdBytes < 0 ||
-			len(m.Collectives) != len(table3) {
-			t.Fatalf("%+v", m)
+		return
+	}
+	if m.CPUsPerNode < 1 || m.Nodes < 0 || !(m.CPURatio > 0 && m.CPURatio <= 1e6) || m.EagerThresholdBytes < 0 ||
+		len(m.Collectives) != len(table3) {
+		t.Fatalf("%+v", m)
+	}
+	for _, i := range []Interconnect{m.Network, m.IntraNode} {
+		if i.Latency < 0 || i.BytesPerSecond < 0 || i.Buses < 0 || i.InputLinks < 0 || i.OutputLinks < 0 {
+			t.Fatalf("%+v", i)
 		}
-		for _, i := range []Interconnect{m.Network, m.IntraNode} {
-			if i.Latency < 0 || i.BytesPerSecond < 0 || i.Buses < 0 || i.InputLinks < 0 || i.OutputLinks < 0 {
-				t.Fatalf("%+v", i)
-			}
+	}
+	if n, err := m.Stateless(4); err == nil {
+		if d := n.Delay(0, 3, 1<<40); d < 0 || d > Forever {
+			t.Fatalf("%d ps on %+v", d, m)
 		}
-		if n, err := m.Stateless(4); err == nil {
-			if d := n.Delay(0, 3, 1<<40); d < 0 || d > Forever {
-				t.Fatalf("%d ps on %+v", d, m)
-			}
+	}
+	for _, rank := range []int{0, 3, 1<<24 - 1} {
+		if n := m.Node(rank, rank+1); n < 0 || n > rank {
+			t.Fatalf("rank %d is on node %d of %+v", rank, n, m)
 		}
-		for _, rank := range []int{0, 3, 1<<24 - 1} {
-			if n := m.Node(rank, rank+1); n < 0 || n > rank {
-				t.Fatalf("rank %d is on node %d of %+v", rank, n, m)
-			}
-		}
-	})
+	}
 }
 
 // The table of collectives in docs/method/time-model.md is the one in the code.
@@ -243,4 +247,26 @@ func phase(f Factor, s Size) string {
 		return "0"
 	}
 	return f.String() + " " + s.String()
+}
+
+// The same with the built-in machines, their values changed.
+func FuzzReadEdited(f *testing.F) {
+	seeds := []string{clan}
+	files, err := filepath.Glob("machines/*.yaml")
+	if err != nil || len(files) == 0 {
+		f.Fatalf("%v, %v", files, err)
+	}
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		seeds = append(seeds, string(text))
+	}
+	for i := range seeds {
+		f.Add(uint8(i), []byte{0, 9, 1, 8, 1, 0, 4, 7})
+	}
+	f.Fuzz(func(t *testing.T, seed uint8, edits []byte) {
+		fuzzRead(t, []byte(mutate.Text(seeds[int(seed)%len(seeds)], edits)))
+	})
 }

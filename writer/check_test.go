@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/commq/commq/internal/mutate"
 	"github.com/commq/commq/schema"
 	"github.com/commq/commq/writer/digest"
 )
@@ -165,15 +166,17 @@ func FuzzReadManifest(f *testing.F) {
 	f.Add(good)
 	f.Add([]byte(`{"schema_version":1}`))
 	f.Add([]byte(`{"schema_version":1,"ranks":1e99}`))
-	f.Fuzz(func(t *testing.T, text []byte) {
-		m, err := ParseManifest(text)
-		if err != nil {
-			return
-		}
-		if checkManifest(m) != nil || checkTables(m) != nil || digest.OfRun(m) == (digest.Sum{}) {
-			t.Errorf("read an invalid manifest: %+v", m)
-		}
-	})
+	f.Fuzz(fuzzReadManifest)
+}
+
+func fuzzReadManifest(t *testing.T, text []byte) {
+	m, err := ParseManifest(text)
+	if err != nil {
+		return
+	}
+	if checkManifest(m) != nil || checkTables(m) != nil || digest.OfRun(m) == (digest.Sum{}) {
+		t.Errorf("read an invalid manifest: %+v", m)
+	}
 }
 
 // Arbitrary bytes as a table give an error, or rows with cells that the column allows. Nothing panics or hangs.
@@ -224,4 +227,22 @@ func FuzzReadTable(f *testing.F) {
 			return nil
 		})
 	})
+}
+
+// The same with a good manifest, its values changed.
+func FuzzReadManifestEdited(f *testing.F) {
+	store := f.TempDir()
+	r, err := Create(store, "x", Options{})
+	if err != nil {
+		f.Fatal(err)
+	}
+	if err := r.Commit(f.Context(), testManifest()); err != nil {
+		f.Fatal(err)
+	}
+	good, err := os.ReadFile(filepath.Join(store, "x", manifestName))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add([]byte{0, 9, 1, 8, 1, 0, 4, 7})
+	f.Fuzz(func(t *testing.T, edits []byte) { fuzzReadManifest(t, []byte(mutate.JSON(string(good), edits))) })
 }

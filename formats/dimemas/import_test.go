@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/commq/commq/internal/mutate"
 	"github.com/commq/commq/schema"
 	"github.com/commq/commq/writer"
 )
@@ -355,20 +356,37 @@ func FuzzImport(f *testing.F) {
 		"1:0.25 2:0:-1:8:9:1:0 3:0:8:9:1:0 10:0:1:0:0:0:0:1 20:3:4")))
 	f.Add([]byte(file("d:1:1:2:0:1 d:2:9 d:1:2:1:1 1:0 10:10:1:1:0:8:0:3 10:11:1:0:0:8:8:0 10:10:1:0:0:8:8:1 10:27:1:0:0:8:8:2", "1:0 10:10:1:1:0:8:8:3 10:27:1:0:0:8:8:0 0 10:10:1:0:0:3:4:1 1:1 1:2")))
 	f.Add([]byte("#DIMEMAS:\"x\":0:3(1,1,1),1\n\n1:2:0:1\n2:2:0:0:-2:1:2:0:1\n1:0:0:1\n3:0:0:2:-1:1:2:0:1\n3:0:0:2:-1:5:2:0:2\n"))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		if bytes.IndexByte(data, '\n') > 1000 {
-			return // so many tasks
+	f.Fuzz(fuzzImport)
+}
+
+func fuzzImport(t *testing.T, data []byte) {
+	if bytes.IndexByte(data, '\n') > 1000 {
+		return // so many tasks
+	}
+	var fails []error
+	for _, o := range []Options{{}, {Events: true, epochRows: 3, shardRows: 2}} {
+		_, err := imported(t, string(data), o)
+		if err != nil && !strings.HasPrefix(err.Error(), "test.dim:") {
+			t.Fatal(err)
 		}
-		var fails []error
-		for _, o := range []Options{{}, {Events: true, epochRows: 3, shardRows: 2}} {
-			_, err := imported(t, string(data), o)
-			if err != nil && !strings.HasPrefix(err.Error(), "test.dim:") {
-				t.Fatal(err)
-			}
-			fails = append(fails, err)
-		}
-		if (fails[0] == nil) != (fails[1] == nil) {
-			t.Fatal(fails)
-		}
+		fails = append(fails, err)
+	}
+	if (fails[0] == nil) != (fails[1] == nil) {
+		t.Fatal(fails)
+	}
+}
+
+// The same with files whose records are changed as a whole.
+func FuzzImportEdited(f *testing.F) {
+	seeds := []string{
+		file("d:1:1:2:0:1 1:0.5 3:1:-1:8:9:1:1 2:1:-1:8:9:1:3 3:1:-1:8:9:1:2 10:0:1:0:0:0:0 1:1e-3",
+			"1:0.25 2:0:-1:8:9:1:0 3:0:8:9:1:0 10:0:1:0:0:0:0:1 20:3:4"),
+		file("d:1:1:2:0:1 d:2:9 d:1:2:1:1 1:0 10:10:1:1:0:8:0:3 10:11:1:0:0:8:8:0 10:10:1:0:0:8:8:1 10:27:1:0:0:8:8:2",
+			"1:0 10:10:1:1:0:8:8:3 10:27:1:0:0:8:8:0 0 10:10:1:0:0:3:4:1 1:1 1:2"),
+	}
+	f.Add(uint8(0), []byte{0, 9, 1, 8, 1, 0, 4, 7})
+	f.Add(uint8(1), []byte{0, 2, 6, 3})
+	f.Fuzz(func(t *testing.T, seed uint8, edits []byte) {
+		fuzzImport(t, []byte(mutate.Text(seeds[int(seed)%len(seeds)], edits)))
 	})
 }

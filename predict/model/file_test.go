@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/commq/commq/internal/mutate"
 	"github.com/commq/commq/predict"
 	"github.com/commq/commq/predict/generate"
 	"github.com/commq/commq/predict/internal/testruns"
@@ -154,20 +155,29 @@ func FuzzRead(f *testing.F) {
 	_, text := ringModel(f)
 	f.Add(text)
 	f.Add(`{"commq_models":2,"laws":[],"training":[]}`)
-	f.Fuzz(func(t *testing.T, text string) {
-		m, err := model.Read(strings.NewReader(sealed(text)))
-		if err != nil {
+	f.Fuzz(fuzzRead)
+}
+
+func fuzzRead(t *testing.T, text string) {
+	m, err := model.Read(strings.NewReader(sealed(text)))
+	if err != nil {
+		return
+	}
+	calls := int64(0)
+	for _, s := range m.Runs() {
+		if calls += s.Calls + int64(s.Ranks); calls > 1<<12 {
 			return
 		}
-		calls := int64(0)
-		for _, s := range m.Runs() {
-			if calls += s.Calls + int64(s.Ranks); calls > 1<<12 {
-				return
-			}
-		}
-		if err := m.Write(&bytes.Buffer{}); err != nil {
-			t.Error(err)
-		}
-		_, _ = generate.Predict(t.Context(), m, 6, generate.Options{})
-	})
+	}
+	if err := m.Write(&bytes.Buffer{}); err != nil {
+		t.Error(err)
+	}
+	_, _ = generate.Predict(t.Context(), m, 6, generate.Options{})
+}
+
+// The same with a good file, its values changed.
+func FuzzReadEdited(f *testing.F) {
+	_, text := ringModel(f)
+	f.Add([]byte{0, 9, 1, 8, 1, 0, 4, 7})
+	f.Fuzz(func(t *testing.T, edits []byte) { fuzzRead(t, mutate.JSON(text, edits)) })
 }
