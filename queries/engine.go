@@ -19,6 +19,7 @@ import (
 	"github.com/kballard/go-shellquote"
 
 	"github.com/commq/commq/schema"
+	"github.com/commq/commq/writer"
 )
 
 // Options limit the engine. The zero value works.
@@ -32,6 +33,9 @@ type Options struct {
 	Threads int
 	// Objects says how to reach object storage, for runs whose Dir is an s3:// URL.
 	Objects *Objects
+	// Verify compares every file with its hash in the manifest before anything is asked. Without it sizes and footers are
+	// compared, and pages by their own checksums as they are read. Runs in object storage are not verified.
+	Verify bool
 	// Trino is the address, as for Dial, of a Trino server where the runs are registered. If set, that server answers
 	// instead of the engine in this process, and the other options have no effect.
 	Trino string
@@ -55,6 +59,11 @@ type DB struct {
 func Open(ctx context.Context, runs []Run, o Options) (*DB, error) {
 	if o.Trino != "" {
 		return openTrino(ctx, runs, o.Trino)
+	}
+	if o.Verify {
+		if err := verify(ctx, runs); err != nil {
+			return nil, err
+		}
 	}
 	views, paths, err := viewsOf(runs)
 	if err != nil {
@@ -249,9 +258,47 @@ func tableFiles(r Run, dir string, t *schema.Table) ([]string, error) {
 				"capture it again; commq runs check %s says more",
 				r.Name, f.Path, there.Size(), f.Bytes, shellquote.Join(r.Dir))
 		}
+		if err := verifyOpened(dir, &f); err != nil {
+			return nil, damagedRun(r, err)
+		}
 		files = append(files, name)
 	}
 	return files, nil
+}
+
+// verifyOpened verifies a file before it is asked: all of a small one, which takes no time, and the footer of a larger
+// one, of whose pages the engine verifies those that it reads.
+func verifyOpened(dir string, f *schema.FileInfo) error {
+	const small = 1 << 20
+	if f.Bytes <= small && f.Sum != "" {
+		return writer.VerifyFile(dir, f)
+	}
+	return writer.VerifyFooter(dir, f)
+}
+
+// verify compares all files of the runs with their hashes in the manifests.
+func verify(ctx context.Context, runs []Run) error {
+	for _, r := range runs {
+		if inObjects(r.Dir) {
+			return fmt.Errorf("run %q: files in object storage cannot be verified; pull the run, or leave out --verify", r.Name)
+		}
+		for _, t := range r.Manifest.Tables {
+			for i := range t.Files {
+				if err := ctx.Err(); err != nil {
+					return err
+				}
+				if err := writer.VerifyFile(r.Dir, &t.Files[i]); err != nil {
+					return damagedRun(r, err)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func damagedRun(r Run, err error) error {
+	return fmt.Errorf("run %q: %w; the run is damaged: copy it or capture it again; commq runs check %s says more",
+		r.Name, err, shellquote.Join(r.Dir))
 }
 
 // unionFiles is the largest number of files for which a table is read file by file. DuckDB knows the range of a

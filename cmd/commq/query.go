@@ -25,6 +25,7 @@ type answerOptions struct {
 	limit   int              // --limit
 	memory  int              // --memory
 	threads int              // --threads
+	verify  bool             // --verify
 	trino   string           // URL of the Trino server; "" is DuckDB
 	objects *queries.Objects // access to the store if it is object storage; else nil
 	engineOptions
@@ -41,6 +42,8 @@ func (o *answerOptions) flags(c *cobra.Command, a *app) {
 	f.IntVar(&o.memory, "memory", 4096, "memory in `MIB` that the engine may use before it spills to the "+
 		"folder for temporary files")
 	f.IntVar(&o.threads, "threads", 0, "number `N` of cores that the engine may use (default: all)")
+	f.BoolVar(&o.verify, "verify", false, "first compare every file of the runs with its hash in the manifest; without "+
+		"it sizes, footers and the pages that are read are verified")
 	a.exactFlag(c)
 	o.engineFlags(c)
 	complete(c, "format", output.Formats()...)
@@ -51,12 +54,13 @@ func (o *answerOptions) flags(c *cobra.Command, a *app) {
 }
 
 func (o *answerOptions) engine() queries.Options {
-	return queries.Options{MemoryBytes: int64(o.memory) << 20, Threads: o.threads, Trino: o.trino, Objects: o.objects}
+	return queries.Options{MemoryBytes: int64(o.memory) << 20, Threads: o.threads, Trino: o.trino, Objects: o.objects,
+		Verify: o.verify}
 }
 
 // check validates the flags and sets the format.
 func (o *answerOptions) check(a *app, c *cobra.Command) (err error) {
-	if o.trino, err = o.address(c, "memory", "threads"); err != nil {
+	if o.trino, err = o.address(c, "memory", "threads", "verify"); err != nil {
 		return err
 	}
 	if o.trino == "" {

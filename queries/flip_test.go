@@ -1,0 +1,130 @@
+package queries_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/commq/commq/queries"
+	"github.com/commq/commq/schema"
+	"github.com/commq/commq/schema/schematest"
+	"github.com/commq/commq/writer"
+)
+
+// answersOf asks for every value of two tables and of the view runs.
+func answersOf(t *testing.T, r queries.Run, o queries.Options) (string, error) {
+	t.Helper()
+	db, err := queries.Open(context.Background(), []queries.Run{r}, o)
+	if err != nil {
+		return "", err
+	}
+	defer db.Close()
+	all := ""
+	for _, table := range []string{"events", "messages"} {
+		rows, err := db.Query(context.Background(), "SELECT sum(hash(x)) AS h, count(*) AS n FROM "+table+" AS x")
+		if err != nil {
+			return "", err
+		}
+		for rows.Next() {
+			all += fmt.Sprint(rows.Row(), " ")
+		}
+		if err := rows.Close(); err != nil {
+			return "", err
+		}
+	}
+	return all, nil
+}
+
+// TestFlippedBitsAreErrors flips bits of the files of a run. Each is an error: of a small file the hash tells. Without
+// it, as in a file that is too large, the page does, or the answer is right; what remains are the pages' headers.
+func TestFlippedBitsAreErrors(t *testing.T) {
+	store := t.TempDir()
+	out, err := writer.Create(store, "tiny", writer.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range schematest.ParseRows(t, schematest.TinyRun) {
+		if !b.Table().Derived {
+			if err := out.Write(0, b); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	m := schematest.TinyManifest()
+	if err := out.Commit(t.Context(), m); err != nil {
+		t.Fatal(err)
+	}
+	r := queries.Run{Name: "tiny", Dir: filepath.Join(store, "tiny"), Manifest: m}
+	o := queries.Options{Threads: 1}
+	large := r
+	large.Manifest = withoutHashes(t, r.Dir)
+	want, err := answersOf(t, r, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	counts := map[string]int{}
+	for _, table := range []*schema.Table{&schema.EventsTable, &schema.MessagesTable} {
+		path := filepath.Join(r.Dir, table.Name, "0000.parquet")
+		whole, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range flips() {
+			bit := random.IntN(8 * len(whole))
+			data := append([]byte(nil), whole...)
+			data[bit/8] ^= 1 << (bit % 8)
+			if err := os.WriteFile(path, data, 0o666); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := answersOf(t, r, o); err == nil {
+				t.Errorf("%s: byte %d, bit %d: no error", table.Name, bit/8, bit%8)
+			}
+			got, err := answersOf(t, large, o)
+			switch {
+			case err != nil:
+				counts["error"]++
+			case got == want:
+				counts["right"]++
+			default:
+				counts["wrong"]++
+				t.Logf("%s: byte %d of %d, bit %d: another answer", table.Name, bit/8, len(whole), bit%8)
+			}
+			if _, err := answersOf(t, r, queries.Options{Threads: 1, Verify: true}); err == nil {
+				t.Errorf("%s: byte %d, bit %d: no error with Verify", table.Name, bit/8, bit%8)
+			}
+		}
+		if err := os.WriteFile(path, whole, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Logf("%v", counts)
+	if all := counts["error"] + counts["right"] + counts["wrong"]; counts["error"] < all/2 || counts["wrong"] > all/10 {
+		t.Errorf("of %d flips, without the hashes of files: %v", all, counts)
+	}
+}
+
+// withoutHashes returns the manifest of a run without the hashes of its files, but with those of their footers.
+func withoutHashes(t *testing.T, dir string) *schema.Manifest {
+	t.Helper()
+	m, err := writer.ReadManifest(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range m.Tables {
+		for k := range m.Tables[i].Files {
+			m.Tables[i].Files[k].Sum = ""
+		}
+	}
+	return m
+}
+
+// flips is the number of flips per table.
+func flips() int {
+	n := 60
+	_, _ = fmt.Sscan(os.Getenv("COMMQ_TEST_FLIPS"), &n)
+	return n
+}
