@@ -52,6 +52,9 @@ func OpenCheckpoint(dir string, every time.Duration, facts []Fact) (c *Checkpoin
 	switch err := disk.Mkdir(dir, 0o777); {
 	case err == nil:
 		c.made = true
+		if err := disk.SyncFolder(filepath.Dir(dir)); err != nil {
+			return nil, fmt.Errorf("make the folder of checkpoints: %w", errors.Join(err, removeFile(dir)))
+		}
 	case !errors.Is(err, os.ErrExist):
 		return nil, fmt.Errorf("make the folder of checkpoints: %w; name another with --checkpoint", err)
 	}

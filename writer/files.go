@@ -19,14 +19,15 @@ type tableFiles struct {
 	name string // of the run, for errors
 	dir  string
 
-	encoders sync.Pool // of *columnEncoder, whose buffers are large
-
 	mu     sync.Mutex
 	open   map[shardKey]*tableFile
 	closed bool // write takes no more rows
 
 	finished map[shardKey]PartFile // files that other processes wrote
 }
+
+// encoders are *columnEncoder that nobody uses, of all runs of the process: their buffers are large.
+var encoders sync.Pool
 
 type shardKey struct {
 	table string
@@ -44,11 +45,11 @@ func (f *tableFiles) write(shard int, b schema.Batch) error {
 	if err != nil {
 		return err
 	}
-	e, ok := f.encoders.Get().(*columnEncoder)
+	e, ok := encoders.Get().(*columnEncoder)
 	if !ok {
 		e = newColumnEncoder()
 	}
-	defer f.encoders.Put(e)
+	defer encoders.Put(e)
 	if err := file.write(e, b, func(rows *schema.Profiles) error { return f.write(shard, rows) }); err != nil {
 		return fmt.Errorf("write run %q: %s: %w", f.name, tablePath(t, shard), err)
 	}

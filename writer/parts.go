@@ -186,6 +186,10 @@ func (r *Run) ClosePart() ([]PartFile, error) {
 			return nil, err
 		}
 	}
+	// the folders themselves too: a note that the files are whole must not outlive them
+	if err := errors.Join(disk.SyncFolder(r.place.dir), disk.SyncFolder(filepath.Dir(r.place.dir))); err != nil {
+		return nil, err
+	}
 	r.files.open = nil
 	return files, r.end()
 }

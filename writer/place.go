@@ -76,7 +76,7 @@ func makeStore(store, name string) error {
 	if err := checkLocal(store); err != nil {
 		return fmt.Errorf("write run %q: %w; push makes a run of a folder one there", name, err)
 	}
-	if err := disk.MkdirAll(store, 0o777); err != nil {
+	if err := disk.MkdirAllSynced(store, 0o777); err != nil {
 		return fmt.Errorf("make the store: %w; name another with --store or $COMMQ_STORE", err)
 	}
 	return nil

@@ -80,7 +80,7 @@ func Publish(dir, name, to string, row []byte) (p Published, err error) {
 // rows: if DuckDB finds it first, it reads all files with one thread.
 func putPartition(hidden, to, name string, t *schema.TableInfo) error {
 	place := filepath.Join(to, t.Name)
-	if err := disk.MkdirAll(place, 0o777); err != nil {
+	if err := disk.MkdirAllSynced(place, 0o777); err != nil {
 		return err
 	}
 	pattern := filepath.Join(escapeGlob(place), "run=*")
@@ -131,7 +131,7 @@ func lockPublished(name, to string) (*lock, error) {
 	if err := CheckName(name); err != nil {
 		return nil, err
 	}
-	if err := disk.MkdirAll(filepath.Join(to, publishedFolder), 0o777); err != nil {
+	if err := disk.MkdirAllSynced(filepath.Join(to, publishedFolder), 0o777); err != nil {
 		return nil, err
 	}
 	l, err := takeLock(filepath.Join(to, publishedFolder, name+".lock"))

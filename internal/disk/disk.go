@@ -226,6 +226,23 @@ func MkdirAll(path string, perm fs.FileMode) error {
 	return nil
 }
 
+// MkdirAllSynced does the same and makes the names of new folders durable: what is synced in a folder is lost with it.
+func MkdirAllSynced(path string, perm fs.FileMode) error {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return nil
+	}
+	above := filepath.Dir(path)
+	if above != path {
+		if err := MkdirAllSynced(above, perm); err != nil {
+			return err
+		}
+	}
+	if err := Mkdir(path, perm); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return SyncFolder(above)
+}
+
 // Rename renames a file or folder.
 func Rename(from, to string) error {
 	return run(&Op{Kind: OpRename, Path: from, To: to}, func() error { return os.Rename(from, to) })

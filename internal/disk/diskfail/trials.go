@@ -19,11 +19,11 @@ type Story struct {
 	After func(dir string, did bool) error
 }
 
-// Trials is the number of trials per story: $COMMQ_TEST_FAULTS, else 800.
+// Trials is the number of trials per story: $COMMQ_TEST_FAULTS, else 200.
 func Trials() int {
 	n, err := strconv.Atoi(os.Getenv("COMMQ_TEST_FAULTS"))
 	if err != nil || n <= 0 {
-		return 800
+		return 200
 	}
 	return n
 }
