@@ -121,7 +121,7 @@ func (g *group) definitions(take func(d *spool.Def, payload []byte) error) error
 	return nil
 }
 
-// blobs collects the payload of a definition from the slots after it.
+// blobs collects the payload of a definition from the slots after it, among which there may be SUM slots.
 func blobs(d *spool.Def, slots []spool.Call) (data []byte, used int, err error) {
 	want := int(d.Bytes)
 	if want > 56*len(slots) {
@@ -129,6 +129,10 @@ func blobs(d *spool.Def, slots []spool.Call) (data []byte, used int, err error) 
 	}
 	data = make([]byte, 0, want)
 	for len(data) < want {
+		if used < len(slots) && slots[used].Kind == spool.KindSum {
+			used++
+			continue
+		}
 		if used == len(slots) || slots[used].Kind != spool.KindBlob {
 			return nil, 0, fmt.Errorf("%d bytes of payload follow, want %d", len(data), want)
 		}

@@ -115,9 +115,7 @@ func (p *plan) rankRow(r *rankSpool) *schema.RankInfo {
 	row.Rank, row.Host, row.Threads = r.rank, p.hostOf[r.rank], int32(len(r.files))
 	row.Events, row.Polls = r.facts.Rows, int64(r.facts.Polls)
 	row.Ended = r.ended()
-	for _, f := range r.files {
-		row.Dropped += int64(f.Header.Dropped)
-	}
+	row.Dropped = r.dropped()
 	if level := r.files[0].Header.ThreadLevel; level >= 0 {
 		row.ThreadLevel = level
 	}
@@ -125,6 +123,15 @@ func (p *plan) rankRow(r *rankSpool) *schema.RankInfo {
 	row.ClockOffsetInitNs, row.ClockErrorInitNs = o.InitNs, o.InitErrorNs
 	row.ClockOffsetFinalNs, row.ClockErrorFinalNs = o.FinalNs, o.FinalErrorNs
 	return &row
+}
+
+// dropped returns the number of calls of the rank that are known to be missing.
+func (r *rankSpool) dropped() int64 {
+	n := r.facts.Damaged
+	for _, f := range r.files {
+		n += int64(f.Header.Dropped)
+	}
+	return n
 }
 
 // ended returns how the process ended, an index of schema.EndedNames.

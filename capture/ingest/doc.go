@@ -10,6 +10,7 @@
 //	ingest.go       Options and Ingest; makeRun calls the stages one after the other
 //	spool.go        a folder -> the jobs in it, and one of them opened: job, with a rankSpool for each rank
 //	cursor.go       the records of a rank -> groups of slots, one for each call; slots.go and ops.go read a group
+//	damage.go       records whose checksum does not fit
 //	scan.go         first pass over a rank -> rankFacts, blocks, definitions
 //	plan.go         all ranks -> plan: what is the same on all of them (packages handles, sites and clocks), and
 //	                layout: which rows go to which file

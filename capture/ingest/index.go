@@ -23,7 +23,7 @@ type partIndex struct {
 	Ranks    []indexRank
 	Paths    []sites.Path // the call paths of its ranks, without repetitions
 	Frames   []indexFrames
-	Warnings []string // about modules that could not be read
+	Warnings []string // about damaged records, and modules that could not be read
 }
 
 // indexFrames are the functions at a return address.
@@ -63,6 +63,7 @@ func newPartIndex(j *job, o *Options) *partIndex {
 		}
 	}
 	x.Paths = tree.Paths()
+	(*warnings)(&x.Warnings).addDamage(j)
 	if o.NoSymbols {
 		return x
 	}

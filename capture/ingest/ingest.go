@@ -117,6 +117,9 @@ func ingest(ctx context.Context, spoolDir string, out *writer.Run, o Options) (*
 	if err != nil {
 		return nil, err
 	}
+	if job.troubled(m) {
+		out.CheckFirst()
+	}
 	if err := out.Commit(ctx, m); err != nil {
 		return nil, err
 	}
@@ -146,6 +149,10 @@ func makeRun(ctx context.Context, j *job, o *Options, out sink) (*schema.Manifes
 	if err := scanRanks(ctx, j.ranks, o); err != nil {
 		return nil, err
 	}
+	if err := j.checkDamage(o.Partial); err != nil {
+		return nil, err
+	}
+	w.addDamage(j)
 	p, err := newPlan(j, o, nil, &w)
 	if err != nil {
 		return nil, err

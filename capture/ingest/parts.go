@@ -205,6 +205,9 @@ func (p *partIngest) makeRows(ctx context.Context) error {
 	if err := scanRanks(ctx, p.own.ranks, o); err != nil {
 		return err
 	}
+	if err := p.own.checkDamage(o.Partial); err != nil {
+		return err
+	}
 	if err := p.putIndex(); err != nil {
 		return err
 	}
@@ -445,6 +448,9 @@ func (p *partIngest) commit(ctx context.Context) (*schema.Manifest, error) {
 	}
 	sim := &simulation{origin: p.o.Origin.Simulation}
 	m := newManifest(p.all, p.plan, &p.o.Options, sum, sim, slices.Clone(p.warnings))
+	if p.all.troubled(m) {
+		out.CheckFirst()
+	}
 	if err := out.Commit(ctx, m); err != nil {
 		return nil, err
 	}

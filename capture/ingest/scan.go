@@ -18,6 +18,9 @@ type rankSpool struct {
 	rank  int32
 	files []*spool.File // by thread
 
+	// found by cutDamaged
+	damage []damage
+
 	// found by scan
 	facts     rankFacts
 	blocks    []block
@@ -43,9 +46,10 @@ type rankSpool struct {
 // encodings, so it has no maps.
 type rankFacts struct {
 	Rows      int64
-	Finalized bool // it recorded MPI_Finalize or MPI_Session_finalize
-	Switched  bool // it recorded MPI_Pcontrol(0)
-	Lossy     bool // calls of a thread were dropped
+	Finalized bool  // it recorded MPI_Finalize or MPI_Session_finalize
+	Switched  bool  // it recorded MPI_Pcontrol(0)
+	Lossy     bool  // calls of a thread are missing: they were dropped, or their records are damaged
+	Damaged   int64 // calls whose records are damaged or behind damage, at least
 	Polls     uint64
 	Handles   *handles.Definitions
 	Pairs     [][]clocks.Pair // by thread
@@ -90,6 +94,8 @@ func scanRanks(ctx context.Context, ranks []*rankSpool, o *Options) error {
 
 // scanRank is the first pass over one rank.
 func scanRank(r *rankSpool, blockRows int64) error {
+	r.cutDamaged()
+	r.facts.Damaged = r.damagedCalls()
 	r.facts.Handles = handles.NewDefinitions(r.rank, r.files[0].Name)
 	r.facts.Handles.SessionsOnly = r.files[0].Header.Sessions != 0 // until there is an MPI_Init
 	r.facts.Pairs = make([][]clocks.Pair, len(r.files))
@@ -186,7 +192,7 @@ func (s *scanner) scanContinuation(g *group, o op) error {
 		if slot.Kind == spool.KindDef {
 			hasDefs = true
 		}
-		if slot.Kind > spool.KindIO || c == nil && slot.Kind < spool.KindDef {
+		if slot.Kind > spool.KindSum || c == nil && slot.Kind < spool.KindDef {
 			return fmt.Errorf("slot %d: of kind %d: the file is damaged", g.first+i, slot.Kind)
 		}
 		if c == nil || c.T1 == 0 {

@@ -280,7 +280,7 @@ func checkRecorded(ranks []*rankSpool) error {
 			if f.Header.Calls > 0 {
 				return fmt.Errorf("%s: was captured with --dry-run, which keeps no records; capture without it", f.Name)
 			}
-			r.facts.Lossy = r.facts.Lossy || f.Header.Dropped > 0 || f.Header.Limited != 0
+			r.facts.Lossy = r.facts.Lossy || f.Header.Dropped > 0 || f.Header.Limited != 0 || r.facts.Damaged > 0
 		}
 	}
 	return nil
@@ -291,7 +291,7 @@ func checkRecorded(ranks []*rankSpool) error {
 func (j *job) checkEnds(partial bool, w *warnings) error {
 	for _, r := range j.ranks {
 		f := r.files[0]
-		if f.Header.Ended != spool.EndedFinalized || r.facts.Finalized || f.Header.Dropped > 0 {
+		if f.Header.Ended != spool.EndedFinalized || r.facts.Finalized || f.Header.Dropped > 0 || r.facts.Damaged > 0 {
 			continue
 		}
 		if !partial {

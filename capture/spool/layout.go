@@ -5,13 +5,13 @@ package spool
 // Sizes, magic and nulls of a spool file; see spool.h.
 const (
 	Magic       = "COMMQSP1"
-	Version     = 2
+	Version     = 3
 	HeaderBytes = 4096
 	SlotBytes   = 64
 	Suffix      = ".cqs"
 )
 
-// Kind is the kind of a slot, CQ_END to CQ_BLOB of spool.h.
+// Kind is the kind of a slot, CQ_END to CQ_SUM of spool.h.
 type Kind uint8
 
 // Kinds of slots.
@@ -31,6 +31,7 @@ const (
 	KindHash
 	KindRMA
 	KindIO
+	KindSum
 )
 
 // Flags of CALL and SIDE slots and of DONE entries.
@@ -152,7 +153,10 @@ type Header struct {
 	Sessions           uint32
 	Limited            uint32
 	Calls              uint64
-	Spare              [24]byte
+	Summed             uint64
+	Sums               uint32
+	Check              uint32
+	Spare              [8]byte
 	Host               [64]byte
 	BootID             [64]byte
 	MPILibrary         [512]byte
@@ -322,6 +326,19 @@ type IO struct {
 	Offset int64
 	Bytes  int64
 	Spare  [5]uint64
+}
+
+// Sum is a SUM slot: checksums of the N slots from From on, which lie before it.
+type Sum struct {
+	Zero   uint16
+	Kind   Kind
+	Flags  uint8
+	Number uint32
+	From   uint64
+	N      uint64
+	CRC    [3]uint32
+	Check  uint32
+	Spare  [3]uint64
 }
 
 // Def is a DEF slot; its payload follows in BLOB slots.

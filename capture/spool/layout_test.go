@@ -27,6 +27,7 @@ var twins = []struct {
 	{"cq_wide", Wide{}}, {"cq_err", Err{}},
 	{"cq_def", Def{}}, {"cq_blob", Blob{}}, {"cq_def_comm", CommDef{}}, {"cq_def_type", TypeDef{}},
 	{"cq_hashes", Hashes{}}, {"cq_rma", RMA{}}, {"cq_io", IO{}}, {"cq_def_module", ModuleDef{}},
+	{"cq_sum", Sum{}},
 }
 
 // constants are the values that stand in both.
@@ -36,7 +37,7 @@ var constants = map[string]int{
 	"CQ_PARTS": int(KindParts), "CQ_DONE": int(KindDone),
 	"CQ_START": int(KindStart), "CQ_PRE": int(KindPre), "CQ_WIDE": int(KindWide), "CQ_ERR": int(KindErr),
 	"CQ_DEF": int(KindDef), "CQ_BLOB": int(KindBlob), "CQ_HASH": int(KindHash), "CQ_RMA": int(KindRMA),
-	"CQ_IO":        int(KindIO),
+	"CQ_IO": int(KindIO), "CQ_SUM": int(KindSum), "CQ_SUM_GAP": SumGap,
 	"CQ_HASH_SENT": HashSent, "CQ_HASH_RECEIVED": HashReceived, "CQ_HAS_HASH": HasHash, "CQ_HAS_SUM": HasSum,
 	"CQ_HAS_HEAD":       HasHead,
 	"CQ_ALGORITHM_NONE": AlgorithmNone, "CQ_ALGORITHM_CRC64": AlgorithmCRC64, "CQ_ALGORITHM_CRC32": AlgorithmCRC32,
@@ -62,6 +63,8 @@ func cName(field string) string {
 		return "mpi_library"
 	case "BootID":
 		return "boot_id"
+	case "CRC":
+		return "crc"
 	case "ID":
 		return "id"
 	case "IDBytes":

@@ -36,6 +36,9 @@ func (s *Sites) Read(f *spool.File) error {
 func payloadOf(d *spool.Def, slots []spool.Call) ([]byte, error) {
 	var data []byte
 	for i := 0; len(data) < int(d.Bytes); i++ {
+		if i < len(slots) && slots[i].Kind == spool.KindSum {
+			continue
+		}
 		if i == len(slots) || slots[i].Kind != spool.KindBlob {
 			return nil, errors.New("its payload is cut short")
 		}

@@ -1,6 +1,8 @@
 /* The header of a file. */
 #include "spooling.h"
 
+#include "crc.h"
+
 void cq_header_fill(cq_header *h, int number)
 {
 	memcpy(h->magic, CQ_SPOOL_MAGIC, sizeof h->magic);
@@ -35,6 +37,7 @@ void cq_header_fill(cq_header *h, int number)
 	h->hash = (uint32_t)cq.hash;
 	h->hash_verify = (uint32_t)cq.verify;
 	h->sessions = (uint32_t)cq.sessions;
+	h->sums = (uint32_t)cq_crc32c_there();
 	memcpy(h->host, cq.host, sizeof h->host);
 	memcpy(h->boot_id, cq.boot, sizeof h->boot_id);
 	memcpy(h->mpi_library, cq.library, sizeof h->mpi_library);

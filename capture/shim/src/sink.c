@@ -96,22 +96,10 @@ static int put(cq_thread *t, const void *p, size_t n, int64_t off)
 	return put_most(t, p, n, off, &done);
 }
 
-/* Reports whether a CALL slot is in use. Use begins before its kind is set: a call may take other slots before it
- * begins. */
-static int in_progress(const cq_thread *t)
-{
-	return t->call != NULL && t->call != &t->trash && t->call->t1 == 0;
-}
-
-static int within(const void *p, const uint8_t *base, size_t bytes)
-{
-	return base != NULL && (const uint8_t *)p >= base && (const uint8_t *)p < base + bytes;
-}
-
 /* Writing has become impossible: takes the call in progress back; later calls go to the trash and are counted. */
 static void die(cq_thread *t, int e)
 {
-	if (in_progress(t))
+	if (cq_in_progress(t))
 		t->call->kind = CQ_END;
 	if (e == LIMITED)
 		t->head->limited = 1;
@@ -121,7 +109,7 @@ static void die(cq_thread *t, int e)
 	t->dead = 1;
 	t->call = &t->trash;
 	cq_set_pending(t, CQ_PENDING_DROP);
-	t->next = t->end = t->window;
+	t->next = t->end = t->full = t->window;
 }
 
 /* Maps the next allocated bytes of the file as the next window. */
@@ -135,15 +123,16 @@ static int window_map(cq_thread *t, size_t bytes)
 	t->window_off = t->size;
 	t->size += (int64_t)bytes;
 	t->next = p;
-	t->end = t->next + bytes;
+	t->full = t->next + bytes;
+	cq_sum_due(t);
 	return 0;
 }
 
 /* Unmaps the full window, unless the call in progress has its slot in it. */
 static void window_leave(cq_thread *t)
 {
-	int here = in_progress(t) && within(t->call, t->window, t->window_bytes);
-	int there = in_progress(t) && within(t->call, t->held, t->held_bytes);
+	int here = cq_in_progress(t) && cq_within(t->call, t->window, t->window_bytes);
+	int there = cq_in_progress(t) && cq_within(t->call, t->held, t->held_bytes);
 	if (!here && !there)
 		t->call = &t->trash; /* the call has returned, so its window may go */
 	if (t->held != NULL && !there) {
@@ -153,10 +142,11 @@ static void window_leave(cq_thread *t)
 	if (here) {
 		t->held = t->window;
 		t->held_bytes = t->window_bytes;
+		t->held_off = t->window_off;
 	} else {
 		cq_pages_free(t->window, t->window_bytes);
 	}
-	t->window = t->next = t->end = NULL;
+	t->window = t->next = t->end = t->full = NULL;
 }
 
 /* How many of the given bytes COMMQ_MAX_SPOOL still allows at the end of a mapped file, in whole pages. */
@@ -199,7 +189,8 @@ static void buffer_end(cq_thread *t)
 	size_t bytes = t->window_bytes;
 	if (!t->counted && !t->streamed && cq.limit != 0 && (uint64_t)t->window_off + bytes > cq.limit)
 		bytes = cq.limit > (uint64_t)t->window_off ? (size_t)(cq.limit - (uint64_t)t->window_off) : 0;
-	t->end = t->window + bytes / CQ_SLOT_BYTES * CQ_SLOT_BYTES;
+	t->full = t->window + bytes / CQ_SLOT_BYTES * CQ_SLOT_BYTES;
+	cq_sum_due(t);
 }
 
 /* The number of calls in the buffer from p on. */
@@ -219,10 +210,10 @@ static void keep_written(cq_thread *t, size_t written)
 		if (p == t->next || ((const cq_call *)(const void *)p)->kind == CQ_CALL)
 			cut = p;
 	}
-	if (in_progress(t) && within(t->call, t->window, t->window_bytes) && cut > (uint8_t *)t->call)
+	if (cq_in_progress(t) && cq_within(t->call, t->window, t->window_bytes) && cut > (uint8_t *)t->call)
 		cut = (uint8_t *)t->call;
 	t->head->dropped += calls_from(t, cut);
-	if (in_progress(t) && t->call->kind == CQ_CALL)
+	if (cq_in_progress(t) && t->call->kind == CQ_CALL)
 		t->head->dropped--; /* it is counted when it returns */
 	t->next = t->window + (cut - t->window);
 }
@@ -265,7 +256,7 @@ static void grow_buffered(cq_thread *t)
 {
 	uint8_t *to = t->next;
 	size_t written = 0;
-	int keep = in_progress(t) && within(t->call, t->window, t->window_bytes), e = 0;
+	int keep = cq_in_progress(t) && cq_within(t->call, t->window, t->window_bytes), e = 0;
 	if (cq_hooks != NULL && (t->call_off != 0 || (keep && (uint8_t *)t->call == t->window)))
 		cq_hooks->call_leaves_buffer(t);
 	if (keep && (uint8_t *)t->call > t->window) {
@@ -288,7 +279,7 @@ static void grow_buffered(cq_thread *t)
 		t->call = keep ? (cq_call *)t->window : &t->trash;
 	else
 		t->call = &t->trash;
-	if (t->next >= t->end) /* COMMQ_MAX_SPOOL */
+	if (t->next >= t->full) /* COMMQ_MAX_SPOOL */
 		die_buffered(t, LIMITED, (size_t)(t->next - t->window));
 }
 
@@ -315,21 +306,41 @@ static void release_buffer(cq_thread *t)
 	__atomic_store_n(&t->busy, 0, __ATOMIC_RELEASE);
 }
 
-void *cq_take_slow(cq_thread *t)
+/* Makes room for a slot if there is none; on failure the thread is dead. */
+static void make_room(cq_thread *t)
 {
 	int before = errno;
-	if (!t->dead && t->buffered) {
+	if (t->dead || t->next != t->full)
+		return;
+	if (t->buffered) {
 		hold_buffer(t);
 		grow_buffered(t);
 		release_buffer(t);
-	} else if (!t->dead) {
+	} else {
 		int e = grow_mapped(t);
 		if (e != 0)
 			die(t, e);
 	}
 	errno = before;
+}
+
+/* Puts a SUM slot behind the records, if there is something for it to cover. */
+static void put_sum(cq_thread *t)
+{
+	cq_sum sum;
+	int due = !t->dead && cq_sum_make(t, &sum);
+	make_room(t);
+	if (due && !t->dead)
+		cq_sum_write(t, &sum);
+}
+
+void *cq_take_slow(cq_thread *t)
+{
+	put_sum(t);
+	make_room(t);
 	if (t->dead)
 		return &t->trash;
+	cq_sum_due(t);
 	uint8_t *p = t->next;
 	t->next += CQ_SLOT_BYTES;
 	return p;
@@ -403,7 +414,8 @@ static int open_streamed(cq_thread *t)
 	t->window = t->next = p + room;
 	t->window_bytes = STREAM_BYTES - room;
 	t->window_off = CQ_HEADER_BYTES;
-	t->end = t->window + t->window_bytes;
+	t->own.sums = 0;
+	t->end = t->full = t->window + t->window_bytes;
 	t->flushed = cq_tick();
 	cq_set_pending(t, CQ_PENDING_TIMED);
 	return put(t, &t->own, sizeof t->own, 0);
@@ -428,10 +440,12 @@ int cq_sink_open(cq_thread *t)
 		t->file_ino = s.st_ino;
 	}
 	int e = cq.force_write || cq.count_only ? EOPNOTSUPP : open_mapped(t);
-	if (e == 0)
+	if (e == 0) {
 		*t->head = t->own;
-	else if (unsupported(e))
+		cq_sum_due(t);
+	} else if (unsupported(e)) {
 		e = open_buffered(t);
+	}
 	if (e != 0) {
 		close(t->fd);
 		unlink(path);
@@ -484,11 +498,28 @@ void cq_sink_flush_now(cq_thread *t)
 	release_buffer(t);
 }
 
+/* The file ends: the last SUM slot, and the checksum of the header. Only the thread itself knows that its last slots
+ * are complete. */
+static void end_sums(cq_thread *t)
+{
+	if (t != cq_mine || t->head->sums == 0)
+		return;
+	put_sum(t);
+	if (!t->dead) {
+		t->head->slots = cq_slots_used(t);
+		t->head->summed = (uint64_t)t->summed;
+	}
+	if (!t->counted)
+		cq_header_sum(t->head);
+}
+
 void cq_sink_close(cq_thread *t)
 {
-	int64_t used = t->window_off + (t->next - t->window);
 	if (t->fd < 0)
 		return;
+	if (is_our_file(t))
+		end_sums(t);
+	int64_t used = t->window_off + (t->next - t->window);
 	cq_sink_flush(t);
 	int held = try_hold(t); /* prevents a signal handler from writing to a file opened under the same number */
 	if (is_our_file(t)) {
@@ -503,14 +534,14 @@ void cq_sink_close(cq_thread *t)
 	if (held)
 		release_buffer(t);
 	t->dead = 1;
-	t->next = t->end = t->window;
+	t->next = t->end = t->full = t->window;
 	t->call = &t->trash;
 }
 
 void cq_sink_leave(cq_thread *t)
 {
 	cq_header *head = t->head;
-	if (t->fd < 0 || in_progress(t))
+	if (t->fd < 0 || cq_in_progress(t))
 		return;
 	cq_sink_close(t);
 	cq_set_pending(t, CQ_PENDING_DROP);
@@ -519,7 +550,7 @@ void cq_sink_leave(cq_thread *t)
 		cq_pages_free(t->held, t->held_bytes);
 	if (head != &t->own)
 		cq_pages_free(head, (size_t)sysconf(_SC_PAGESIZE));
-	t->window = t->held = t->next = t->end = NULL;
+	t->window = t->held = t->next = t->end = t->full = NULL;
 }
 
 void cq_sink_disown(cq_thread *t)
@@ -530,7 +561,7 @@ void cq_sink_disown(cq_thread *t)
 	t->pending = 0;
 	t->busy = 0;
 	t->call_off = 0;
-	t->next = t->end = t->window;
+	t->next = t->end = t->full = t->window;
 	t->call = &t->trash;
 }
 

@@ -9,6 +9,11 @@
  * complete. So t1 == 0 means that the call never returned. Then the slots after it may be incomplete; only HASH slots
  * of what it sends are not, because they are written before its kind.
  *
+ * Among them, about every 64 slots, stands a SUM slot with checksums of slots before it that will not change any more:
+ * those before the call in progress. Each continues where the one before ended, so slots that no SUM slot covers are
+ * the last ones of a process that was killed, and SUM slots themselves are covered by later ones. The checksums are
+ * CRC-32C, in three lanes, because a processor computes three at a time as fast as one.
+ *
  * The Go twin is capture/spool/layout.go; a test compares the two. */
 #ifndef COMMQ_SPOOL_H
 #define COMMQ_SPOOL_H
@@ -16,7 +21,7 @@
 #include <stdint.h>
 
 #define CQ_SPOOL_MAGIC "COMMQSP1"
-#define CQ_SPOOL_VERSION 2
+#define CQ_SPOOL_VERSION 3
 #define CQ_HEADER_BYTES 4096
 #define CQ_SLOT_BYTES 64
 
@@ -40,6 +45,7 @@ enum {
 	CQ_HASH = 12, /* hashes of a payload */
 	CQ_RMA = 13,  /* what an RMA call has in addition to the CALL slot */
 	CQ_IO = 14,   /* what an I/O call has in addition to the CALL slot */
+	CQ_SUM = 15,  /* checksums of earlier slots; it may stand between any two slots */
 };
 
 /* flags of CALL and SIDE slots. In a call with both sides the CALL slot's flags are those of the send side, SIDE's of
@@ -284,6 +290,21 @@ typedef struct {
 	uint8_t data[56];
 } cq_blob;
 
+enum { CQ_SUM_GAP = 1 };
+
+/* Checksums of the slots from to from + n - 1, which lie before this one. */
+typedef struct {
+	uint16_t zero;
+	uint8_t kind;
+	uint8_t flags;   /* CQ_SUM_GAP: no SUM slot covers the slots between the end of the last one and from */
+	uint32_t number; /* of this SUM slot in the file, from 0 */
+	uint64_t from;   /* a slot's number, from 0 behind the header */
+	uint64_t n;
+	uint32_t crc[3]; /* CRC-32C of the first n / 3 slots, of the next n / 3, and of the others */
+	uint32_t check;  /* CRC-32C of the first 36 bytes of this slot, with kind as CQ_SUM */
+	uint64_t spare[3];
+} cq_sum;
+
 /* Payload of DEF COMM. A communicator has a number in each process; commq ingest finds out which of them are the same
  * communicator: those with equal parent, instance on the parent, and leader. Numbers 0 and 1 are MPI_COMM_WORLD and
  * MPI_COMM_SELF. The member list is written only by the leader (rank 0 of the group; for an intercommunicator each
@@ -374,7 +395,10 @@ typedef struct {
 	                    * only if MPI_Init is called later */
 	uint32_t limited;  /* 1: recording stopped at the limit */
 	uint64_t calls;    /* COMMQ_SINK=null: CALL slots that were used; else 0 */
-	char spare[24];
+	uint64_t summed;   /* slots that SUM slots cover, when the file was closed */
+	uint32_t sums;     /* 1: there are SUM slots */
+	uint32_t check;    /* CRC-32C of the header with 0 here, when the file was closed; 0: it was not, or has no sums */
+	char spare[8];
 	char host[64];        /* host name, terminated */
 	char boot_id[64];     /* distinguishes machines with the same name */
 	char mpi_library[512]; /* MPI_Get_library_version, first bytes, terminated */
@@ -397,6 +421,7 @@ _Static_assert(sizeof(cq_rma) == CQ_SLOT_BYTES, "slot");
 _Static_assert(sizeof(cq_io) == CQ_SLOT_BYTES, "slot");
 _Static_assert(sizeof(cq_def) == CQ_SLOT_BYTES, "slot");
 _Static_assert(sizeof(cq_blob) == CQ_SLOT_BYTES, "slot");
+_Static_assert(sizeof(cq_sum) == CQ_SLOT_BYTES, "slot");
 _Static_assert(sizeof(cq_header) == CQ_HEADER_BYTES, "header");
 
 #endif

@@ -25,6 +25,18 @@ CQ_HOT void *cq_take(cq_thread *t)
 	return p;
 }
 
+/* Reports whether a CALL slot is in use. Use begins before its kind is set: a call may take other slots before it
+ * begins. */
+CQ_HOT int cq_in_progress(const cq_thread *t)
+{
+	return t->call != NULL && t->call != &t->trash && t->call->t1 == 0;
+}
+
+CQ_HOT int cq_within(const void *p, const uint8_t *base, size_t bytes)
+{
+	return base != NULL && (const uint8_t *)p >= base && (const uint8_t *)p < base + bytes;
+}
+
 /* slots.c: slots that several recorders write. */
 
 /* A DEF slot and its payload. */
@@ -36,6 +48,18 @@ void cq_instance_put(cq_thread *t, uint64_t instance, int64_t rbytes);
 /* Writes a label, the first CQ_LABEL_BYTES of it. */
 enum { CQ_LABEL_BYTES = 4096 };
 void cq_label_put(cq_thread *t, const char *s, size_t n);
+
+/* sums.c: SUM slots. */
+
+/* Computes the next SUM slot; returns 0 if there is nothing for it to cover. It must be written before the next one is
+ * computed. */
+int cq_sum_make(cq_thread *t, cq_sum *s);
+/* Writes it into the next free slot, which must be there. */
+void cq_sum_write(cq_thread *t, const cq_sum *s);
+/* Sets the end of the free slots to where the next SUM slot is due. */
+void cq_sum_due(cq_thread *t);
+/* The checksum of a header that will not change any more. */
+void cq_header_sum(cq_header *h);
 
 /* header.c: the header of a file. */
 

@@ -132,7 +132,7 @@ typedef struct {
 } cq_hop;
 
 struct cq_thread {
-	uint8_t *next, *end; /* the free slots of the window */
+	uint8_t *next, *end; /* the free slots of the window, up to where the next SUM slot is due */
 	cq_call *call;       /* slot of the call in progress, or of the last one */
 	uint64_t t0, t1;     /* of the call in progress */
 	uint64_t last;       /* tick where the last interval ended */
@@ -159,11 +159,16 @@ struct cq_thread {
 	int number;
 	uint8_t *window;     /* first byte of the mapped window, or the buffer */
 	size_t window_bytes;
+	uint8_t *full;       /* the end of the window's free slots */
 	uint8_t *held;       /* an earlier window that holds the slot of the call in progress */
 	size_t held_bytes;
+	int64_t held_off;    /* its offset in the file */
 	int64_t window_off;  /* offset of the window in the file */
 	int64_t size;        /* of the file as allocated */
 	int64_t call_off;    /* buffered: offset of call in the file once it has left the buffer; else 0 */
+	int64_t summed;      /* slots that SUM slots cover */
+	uint32_t sums;       /* SUM slots so far */
+	uint32_t sum_flags;  /* CQ_SUM_*, of the next SUM slot */
 	uint64_t polls_all;
 	cq_scratch keys, statuses, infos, indices, blob, packed, hashes;
 	cq_req claim;        /* MPI_THREAD_MULTIPLE: the request of a test in progress, see cq_claim */

@@ -57,6 +57,7 @@ func (h Halo) header(rank int, end int64) spool.Header {
 	header := spool.Header{Rank: int32(rank), Size: int32(h.Ranks), Job: h.Job, Timer: spool.TimerTSC,
 		ComputeClock: spool.ClockCPU, Ended: spool.EndedFinalized,
 		Clock0Tick: ticks(startNs), Clock0Ns: startNs, Clock1Tick: ticks(end), Clock1Ns: end,
+		Sums:          1,
 		RealtimeNs:    1_700_000_000_000_000_000,
 		OffsetFinalNs: schema.NullInt64, OffsetFinalErrorNs: schema.NullInt64, OffsetFinalAtNs: schema.NullInt64}
 	if h.Hashes {
@@ -95,7 +96,9 @@ func (h Halo) writeRank(dir string, rank int) (err error) {
 		r.iterate(i)
 	}
 	r.call(schema.CallFinalize, 50_000)
-	err = r.out.Close()
+	if err = r.out.Close(); err == nil {
+		_, err = f.WriteAt(r.out.Sealed(), 0)
+	}
 	if e := f.Close(); err == nil {
 		err = e
 	}

@@ -15,14 +15,24 @@ import (
 type Writer struct {
 	w   *bufio.Writer
 	err error
+
+	sums   bool         // write SUM slots
+	number uint32       // of the next of them
+	from   uint64       // the first slot that none covers yet
+	slots  []spool.Call // from there on
+	header spool.Header
 }
 
+// sumEvery is how many slots a SUM slot covers.
+const sumEvery = 64
+
 // NewWriter writes the header and returns a Writer for the slots after it. It fills in the fields that are the same
-// in all spool files: magic, sizes and version.
+// in all spool files: magic, sizes and version. With h.Sums there are SUM slots.
 func NewWriter(w io.Writer, h spool.Header) *Writer {
 	copy(h.Magic[:], spool.Magic)
 	h.HeaderBytes, h.SlotBytes, h.Version = spool.HeaderBytes, spool.SlotBytes, spool.Version
-	s := &Writer{w: bufio.NewWriterSize(w, 1<<18)}
+	s := &Writer{w: bufio.NewWriterSize(w, 1<<18), sums: h.Sums != 0}
+	s.header = h
 	s.write(unsafe.Slice((*byte)(unsafe.Pointer(&h)), unsafe.Sizeof(h)))
 	return s
 }
@@ -167,8 +177,30 @@ func (s *Writer) Zeros(n int) {
 	}
 }
 
+// Sum writes a SUM slot that covers all slots before it.
+func (s *Writer) Sum() {
+	c := spool.Sum{Number: s.number, From: s.from, N: uint64(len(s.slots)), CRC: spool.SumSlots(s.slots)}
+	c.Seal()
+	s.number++
+	s.from += c.N
+	s.slots = s.slots[:0]
+	put(s, &c)
+}
+
+// Sealed returns the header of a file with sums as the process leaves it at its end, after Close.
+func (s *Writer) Sealed() []byte {
+	h := s.header
+	h.Summed = s.from
+	h.Slots = s.from + uint64(len(s.slots))
+	h.Seal()
+	return unsafe.Slice((*byte)(unsafe.Pointer(&h)), unsafe.Sizeof(h))
+}
+
 // Close writes what is buffered and returns the first error.
 func (s *Writer) Close() error {
+	if s.sums && len(s.slots) > 1 {
+		s.Sum()
+	}
 	if s.err == nil {
 		s.err = s.w.Flush()
 	}
@@ -177,6 +209,13 @@ func (s *Writer) Close() error {
 
 func put[T any](s *Writer, slot *T) {
 	s.write(unsafe.Slice((*byte)(unsafe.Pointer(slot)), unsafe.Sizeof(*slot)))
+	if !s.sums {
+		return
+	}
+	s.slots = append(s.slots, *(*spool.Call)(unsafe.Pointer(slot)))
+	if len(s.slots) > sumEvery {
+		s.Sum()
+	}
 }
 
 func (s *Writer) write(b []byte) {

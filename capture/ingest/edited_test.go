@@ -1,0 +1,95 @@
+package ingest
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"unsafe"
+
+	"github.com/commq/commq/capture/spool"
+	"github.com/commq/commq/writer"
+)
+
+// fields are the offsets and sizes of what slots hold; most are at the same place in several kinds.
+var fields = [][2]int{{0, 2}, {2, 1}, {3, 1}, {4, 4}, {8, 8}, {16, 8}, {24, 4}, {28, 4}, {32, 4}, {36, 4}, {40, 8},
+	{48, 8}, {56, 4}, {60, 4}}
+
+// extremes are values at which readers go wrong.
+var extremes = []int64{0, 1, -1, 2, 5, 9, 255, 1 << 16, 1<<31 - 1, -1 << 31, 1 << 32, 1<<62 - 1, -1 << 63, 1<<63 - 1}
+
+// editSlots changes slots: a field gets an extreme value or that of another slot, or a slot is left out, repeated or
+// moved.
+func editSlots(data, edits []byte) []byte {
+	for n := 0; len(edits) >= 5 && n < 16; n, edits = n+1, edits[5:] {
+		slots := (len(data) - spool.HeaderBytes) / spool.SlotBytes
+		if slots < 2 {
+			break
+		}
+		at := func(i byte) []byte {
+			return data[spool.HeaderBytes+int(i)%slots*spool.SlotBytes:][:spool.SlotBytes]
+		}
+		slot, other, field := at(edits[0]), at(edits[1]), fields[int(edits[3])%len(fields)]
+		value := extremes[int(edits[4])%len(extremes)]
+		switch edits[2] % 5 {
+		case 0:
+			copy(slot[field[0]:][:field[1]], unsafe.Slice((*byte)(unsafe.Pointer(&value)), 8))
+		case 1:
+			copy(slot[field[0]:][:field[1]], other[field[0]:])
+		case 2:
+			copy(slot, other)
+		case 3:
+			first := spool.HeaderBytes + int(edits[0])%slots*spool.SlotBytes
+			data = append(data[:first], data[first+spool.SlotBytes:]...)
+		case 4:
+			slot[field[0]]++
+		}
+	}
+	return data
+}
+
+// FuzzSlots ingests jobs whose records are changed beyond their form: an error, or a run that breaks no rule.
+func FuzzSlots(f *testing.F) {
+	timeless := ring(3)
+	timeless.header = virtual
+	var seeds []string
+	for _, p := range []program{ring(3), crash(), paths(), timeless} {
+		seeds = append(seeds, p.write(f))
+	}
+	dir, _, _, _ := randomSpool(f, 3, 3, 40)
+	seeds = append(seeds, dir)
+	for i := range seeds {
+		f.Add(uint8(i), uint8(0), []byte{3, 5, 0, 9, 8, 7, 2, 1, 4, 1})
+	}
+	f.Fuzz(func(t *testing.T, seed, rank uint8, edits []byte) {
+		from, dir := seeds[int(seed)%len(seeds)], t.TempDir()
+		entries, err := os.ReadDir(from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, e := range entries {
+			data, err := os.ReadFile(filepath.Join(from, e.Name()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if i == int(rank)%len(entries) {
+				data = editSlots(data, edits)
+			}
+			if err := os.WriteFile(filepath.Join(dir, e.Name()), data, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		store := t.TempDir()
+		out, err := writer.Create(store, "run", writer.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Ingest(context.Background(), dir, out, Options{NoSymbols: true, Workers: 1}); err != nil {
+			return
+		}
+		problems, err := writer.Check(context.Background(), filepath.Join(store, "run"))
+		if err != nil || len(problems) > 0 {
+			t.Fatalf("the run fails its check: %v, %v", problems, err)
+		}
+	})
+}
