@@ -314,7 +314,7 @@ func TestVerdictFormats(t *testing.T) {
 		got[format] = b.String()
 	}
 	for format, want := range map[string][]string{
-		"text": {"passed     fine\n", "failed     no <more>, at all\n           src/a,b:c.c:42: 100% & | more\n",
+		"text": {"passed     fine\n", "failed     no <more>, at all\n           src/a,b:c.c:42: 100% & | more\\n::set-output\n",
 			"1 rule passed, 1 failed, 1 undecided (ci/commq-check.yaml, 2 runs)\n"},
 		"markdown": {"### Communication could not be checked\n", `| no &lt;more>, at all | **failed** | ` +
 			"`src/a,b:c.c:42`" + ` 100% & \| more ::set-output<br>without a place |`},

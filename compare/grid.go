@@ -17,6 +17,9 @@ func (g *grid) add(cells ...string) { g.lines = append(g.lines, cells) }
 func (g *grid) text(width int) string {
 	var widths []int
 	for _, line := range g.lines {
+		for i := range line {
+			line[i] = printable.Line(line[i])
+		}
 		for i, cell := range line {
 			if i == len(widths) {
 				widths = append(widths, 0)
@@ -88,6 +91,4 @@ func (g *grid) raw() string {
 }
 
 // escape turns text into a Markdown cell that shows it literally.
-func escape(s string) string {
-	return strings.NewReplacer("|", `\|`, "\n", " ", "<", "&lt;", "_", `\_`, "*", `\*`, "~", `\~`).Replace(s)
-}
+func escape(s string) string { return printable.Markdown(strings.ReplaceAll(s, "\n", " ")) }

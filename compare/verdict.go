@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/commq/commq/internal/junit"
+	"github.com/commq/commq/internal/printable"
 	"github.com/commq/commq/internal/sarif"
 )
 
@@ -68,20 +69,20 @@ func (v *Verdict) text(w io.Writer) error {
 	var b strings.Builder
 	for i := range v.Results {
 		r := &v.Results[i]
-		fmt.Fprintf(&b, "%-9s  %s\n", r.Status, r.Rule)
+		fmt.Fprintf(&b, "%-9s  %s\n", r.Status, printable.Line(r.Rule))
 		for k := range r.Findings {
 			f := &r.Findings[k]
 			b.WriteString("           ")
 			if at := f.place(); at != "" {
-				b.WriteString(at + ": ")
+				b.WriteString(printable.Line(at) + ": ")
 			}
-			b.WriteString(f.Message + "\n")
+			b.WriteString(printable.Line(f.Message) + "\n")
 		}
 		for _, note := range r.Notes {
-			b.WriteString("           " + note + "\n")
+			b.WriteString("           " + printable.Line(note) + "\n")
 		}
 	}
-	b.WriteString(v.summary() + "\n")
+	b.WriteString(printable.Line(v.summary()) + "\n")
 	_, err := io.WriteString(w, b.String())
 	return err
 }
@@ -99,7 +100,7 @@ func (v *Verdict) markdown(w io.Writer) error {
 		for k := range r.Findings {
 			text := escape(r.Findings[k].Message)
 			if at := r.Findings[k].place(); at != "" {
-				text = "`" + strings.ReplaceAll(at, "`", "'") + "` " + text
+				text = "`" + strings.ReplaceAll(printable.Line(at), "`", "'") + "` " + text
 			}
 			what = append(what, text)
 		}
@@ -190,8 +191,6 @@ func (v *Verdict) sarif(w io.Writer, version string) error {
 
 // github writes workflow commands, which GitHub shows beside the changed lines.
 func (v *Verdict) github(w io.Writer) error {
-	data := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
-	property := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
 	var b strings.Builder
 	for i := range v.Results {
 		r := &v.Results[i]
@@ -201,16 +200,16 @@ func (v *Verdict) github(w io.Writer) error {
 			if file == "" {
 				file, line = v.Rules, r.Line
 			}
-			fmt.Fprintf(&b, "::error file=%s,line=%d,title=%s::%s\n", property.Replace(file), max(line, 1),
-				property.Replace("commq check: "+r.Rule+" ("+r.Status+")"), data.Replace(f.Message))
+			fmt.Fprintf(&b, "::error file=%s,line=%d,title=%s::%s\n", printable.CommandProperty(file), max(line, 1),
+				printable.CommandProperty("commq check: "+r.Rule+" ("+r.Status+")"), printable.Command(f.Message))
 		}
 		for _, note := range r.Notes {
 			if r.Status == Passed && strings.HasSuffix(note, "keeps it") {
-				fmt.Fprintf(&b, "::notice title=%s::%s\n", property.Replace("commq check: "+r.Rule), data.Replace(note))
+				fmt.Fprintf(&b, "::notice title=%s::%s\n", printable.CommandProperty("commq check: "+r.Rule), printable.Command(note))
 			}
 		}
 	}
-	fmt.Fprintf(&b, "::notice title=commq check::%s\n", data.Replace(v.summary()))
+	fmt.Fprintf(&b, "::notice title=commq check::%s\n", printable.Command(v.summary()))
 	_, err := io.WriteString(w, b.String())
 	return err
 }

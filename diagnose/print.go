@@ -2,7 +2,6 @@ package diagnose
 
 import (
 	"cmp"
-	"encoding/csv"
 	"fmt"
 	"io"
 	"slices"
@@ -248,5 +247,5 @@ func (d *Diagnosis) CSV(w io.Writer) error {
 		rows = append(rows, []string{d.Run, string(f.Rule), f.Place, f.Call, f.Function, caller, ranks, strconv.FormatInt(f.GainNs, 10),
 			strconv.FormatBool(f.Bound), strconv.FormatInt(f.MostNs, 10), strconv.FormatInt(f.WaitNs, 10), f.Title})
 	}
-	return csv.NewWriter(w).WriteAll(rows)
+	return printable.NewCSV(w).WriteAll(rows)
 }

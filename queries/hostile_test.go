@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/commq/commq/internal/printable"
 	"github.com/commq/commq/queries"
 	"github.com/commq/commq/queries/internal/gendocs/example"
 	"github.com/commq/commq/queries/output"
@@ -323,7 +324,7 @@ func checkPrinted(t *testing.T, what string, rows queries.Rows) {
 			// RFC 4180 readers treat \r
 			//  in a field as
 			// .
-			if got := records[i+1][k]; got != strings.ReplaceAll(want, "\r\n", "\n") {
+			if got := records[i+1][k]; got != printable.Cell(strings.ReplaceAll(want, "\r\n", "\n")) {
 				t.Errorf("%s: row %d: csv has %s %q; want %q", what, i, c.Name, got, want)
 			}
 		}

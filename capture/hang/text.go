@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/commq/commq/internal/printable"
 )
 
 // Write prints the report for people: first the findings, then what each rank is doing, with equal ranks in one line.
@@ -21,6 +23,9 @@ func (r *Report) Write(w io.Writer, lines int) error {
 	if lines > 0 && len(out) > lines {
 		hidden := len(out) - lines + 1
 		out = append(out[:lines-1], fmt.Sprintf("  ... and %d lines more", hidden))
+	}
+	for i := range out {
+		out[i] = printable.Line(out[i]) // names of communicators and programs may hold anything
 	}
 	_, err := io.WriteString(w, strings.Join(out, "\n")+"\n")
 	return err

@@ -1,13 +1,13 @@
 package report
 
 import (
-	"encoding/csv"
 	"fmt"
 	"io"
 	"strconv"
 	"strings"
 
 	"github.com/commq/commq/detect/price"
+	"github.com/commq/commq/internal/printable"
 	"github.com/commq/commq/internal/units"
 )
 
@@ -111,7 +111,7 @@ func (p *Report) CSV(w io.Writer) error {
 			rows = append(rows, row)
 		}
 	}
-	return csv.NewWriter(w).WriteAll(rows)
+	return printable.NewCSV(w).WriteAll(rows)
 }
 
 // cells returns a group of a finding as a row of CSV.

@@ -1,7 +1,6 @@
 package growth
 
 import (
-	"encoding/csv"
 	"fmt"
 	"io"
 	"slices"
@@ -197,5 +196,5 @@ func (g *Growth) CSV(w io.Writer) error {
 				strconv.FormatBool(n.Bound), gain, share, strconv.FormatBool(first), strconv.FormatInt(n.FirstByLaw, 10)})
 		}
 	}
-	return csv.NewWriter(w).WriteAll(rows)
+	return printable.NewCSV(w).WriteAll(rows)
 }

@@ -4,6 +4,8 @@ package junit
 import (
 	"encoding/xml"
 	"io"
+
+	"github.com/commq/commq/internal/printable"
 )
 
 // Suite is a set of test cases.
@@ -48,10 +50,22 @@ type suite struct {
 	Cases    []Case `xml:"testcase"`
 }
 
-// Write writes a suite, with the numbers of its failures and errors.
+// shown returns a case whose texts have their invisible characters escaped.
+func (c Case) shown() Case {
+	c.Name, c.Class, c.Out = printable.Line(c.Name), printable.Line(c.Class), printable.Text(c.Out)
+	for _, p := range []**Problem{&c.Failure, &c.Error} {
+		if *p != nil {
+			*p = &Problem{printable.Line((*p).Message), printable.Line((*p).Type), printable.Text((*p).Text)}
+		}
+	}
+	return c
+}
+
+// Write writes a suite, with the numbers of its failures and errors. Whatever the texts are, they are shown as text.
 func Write(w io.Writer, s Suite) error {
-	counted := suite{Name: s.Name, Tests: len(s.Cases), Cases: s.Cases}
+	counted := suite{Name: printable.Line(s.Name), Tests: len(s.Cases)}
 	for i := range s.Cases {
+		counted.Cases = append(counted.Cases, s.Cases[i].shown())
 		if s.Cases[i].Failure != nil {
 			counted.Failures++
 		}

@@ -1,5 +1,13 @@
-// Package printable makes text from programs and files safe to print: escape codes in the name of a program, a
-// communicator or a file would control the reader's terminal. Wrap breaks text into lines.
+// Package printable is the door for text that comes from programs and files: names of communicators, programs, functions and
+// files, rows of SQL, messages of others. It has a function for each target, and what goes there passes it:
+//
+//	terminals, logs      Text, Line (one line), Writer
+//	Markdown             Markdown
+//	CSV                  NewCSV
+//	workflow commands    Command, CommandProperty
+//
+// HTML goes through html/template (queries/report), JUnit and SARIF through internal/junit and internal/sarif.
+// cmd/commq/doors_test.go finds what goes around. Wrap breaks text into lines.
 package printable
 
 import (
@@ -11,8 +19,12 @@ import (
 )
 
 // Text returns s with invisible characters escaped as in Go (\x1b, \u202e): control characters except line breaks and
-// tabs, marks of writing direction, and bytes that are not UTF-8.
-func Text(s string) string {
+// tabs, marks of writing direction, and bytes that are not UTF-8. What a log of continuous integration would take for a
+// command (::add-mask::x, ##[group]) is shown with an escape too.
+func Text(s string) string { return neutral(escaped(s)) }
+
+// escaped returns s with invisible characters escaped.
+func escaped(s string) string {
 	if clean(s) {
 		return s
 	}
@@ -31,7 +43,9 @@ func Text(s string) string {
 }
 
 // Line is like Text, for places where a line break or tab would break the layout, such as a comment or a cell.
-func Line(s string) string { return strings.NewReplacer("\n", `\n`, "\t", `\t`).Replace(Text(s)) }
+func Line(s string) string { return neutral(oneLine.Replace(escaped(s))) }
+
+var oneLine = strings.NewReplacer("\n", `\n`, "\t", `\t`)
 
 func clean(s string) bool {
 	for i := 0; i < len(s); {
@@ -53,8 +67,9 @@ func visible(r rune, bytes int) bool {
 func Writer(w io.Writer) io.Writer { return &writer{w: w} }
 
 type writer struct {
-	w    io.Writer
-	rest []byte // of an incomplete character
+	w      io.Writer
+	rest   []byte // of an incomplete character
+	inside bool   // of a line
 }
 
 func (p *writer) Write(b []byte) (int, error) {
@@ -66,7 +81,19 @@ func (p *writer) Write(b []byte) (int, error) {
 			break
 		}
 	}
-	text := Text(string(all[:whole]))
+	text := escaped(string(all[:whole]))
+	if p.inside { // what follows does not begin a line
+		head, tail, found := strings.Cut(text, "\n")
+		if found {
+			head += "\n"
+		}
+		text = marked.ReplaceAllString(head, `\x23#$1[`) + neutral(tail)
+	} else {
+		text = neutral(text)
+	}
+	if text != "" {
+		p.inside = !strings.HasSuffix(text, "\n")
+	}
 	p.rest = append([]byte(nil), all[whole:]...)
 	if _, err := io.WriteString(p.w, text); err != nil {
 		return 0, err

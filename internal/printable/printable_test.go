@@ -7,13 +7,15 @@ import (
 
 func TestText(t *testing.T) {
 	for s, want := range map[string]string{
-		"":                          "",
-		"bt.C.64\n\tünï 漢字":         "bt.C.64\n\tünï 漢字",
-		"a\x1b[31mb\x1b]0;t\x07":    `a\x1b[31mb\x1b]0;t\a`,
-		"\u009b2J\x7f\r\x00":        `\u009b2J\x7f\r\x00`,
-		"\u202egnp.exe\u2066":       `\u202egnp.exe\u2066`,
-		"\xff\xfeok\xe2\x80":        `\xff\xfeok\xe2\x80`,
-		"the sign \ufffd may stand": "the sign \ufffd may stand",
+		"":                           "",
+		"bt.C.64\n\tünï 漢字":          "bt.C.64\n\tünï 漢字",
+		"a\x1b[31mb\x1b]0;t\x07":     `a\x1b[31mb\x1b]0;t\a`,
+		"\u009b2J\x7f\r\x00":         `\u009b2J\x7f\r\x00`,
+		"\u202egnp.exe\u2066":        `\u202egnp.exe\u2066`,
+		"\xff\xfeok\xe2\x80":         `\xff\xfeok\xe2\x80`,
+		"the sign \ufffd may stand":  "the sign \ufffd may stand",
+		"a\n ::add-mask::x\nstd::f":  "a\n \\x3a:add-mask::x\nstd::f",
+		"x ##[group]y ##vso[z] ## [": `x \x23#[group]y \x23#vso[z] ## [`,
 	} {
 		if got := Text(s); got != want {
 			t.Errorf("Text(%q) is %q; want %q", s, got, want)
@@ -22,8 +24,11 @@ func TestText(t *testing.T) {
 }
 
 func TestLine(t *testing.T) {
-	if got, want := Line("a\nb\tc\x1b"), `a\nb\tc\x1b`; got != want {
-		t.Errorf("Line is %q; want %q", got, want)
+	for s, want := range map[string]string{"a\nb\tc\x1b": `a\nb\tc\x1b`, "::error::x": `\x3a:error::x`,
+		"a\n::error::x": `a\n::error::x`} {
+		if got := Line(s); got != want {
+			t.Errorf("Line(%q) is %q; want %q", s, got, want)
+		}
 	}
 }
 
@@ -48,5 +53,28 @@ func TestWrap(t *testing.T) {
 	if got, want := Wrap("three and äöüß and five averyveryverylongwordthatstaysalone end", "   ", 23),
 		"three and äöüß and\n   five\n   averyveryverylongwordthatstaysalone\n   end"; got != want {
 		t.Errorf("%q; want %q", got, want)
+	}
+}
+
+func TestMarkdown(t *testing.T) {
+	const s = "a|b_c *d* `e` <script>\\ ~f~ [g](http://h)\n# i"
+	const want = "a\\|b\\_c \\*d\\* \\`e\\` &lt;script>\\\\ \\~f\\~ [g]\\(http://h)\\\\n# i"
+	if got := Markdown(s); got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+}
+
+func TestCSV(t *testing.T) {
+	var b strings.Builder
+	err := NewCSV(&b).WriteAll([][]string{{"=HYPERLINK(\"http://x\")", "-5", "-5e3", "-", "+1+cmd|'/c'!A0"}, {"@SUM(A1)", "\t=1", "a=b", "", "-MPI_Wait"}})
+	want := "\"'=HYPERLINK(\"\"http://x\"\")\",-5,-5e3,-,'+1+cmd|'/c'!A0\n'@SUM(A1),'\t=1,a=b,,'-MPI_Wait\n"
+	if err != nil || b.String() != want {
+		t.Errorf("%v\n%s\nwant\n%s", err, b.String(), want)
+	}
+}
+
+func TestCommand(t *testing.T) {
+	if got, want := Command("50%\n::error::x")+"|"+CommandProperty("a,b:c\r"), "50%25%0A::error::x|a%2Cb%3Ac%0D"; got != want {
+		t.Errorf("%s; want %s", got, want)
 	}
 }

@@ -5,8 +5,11 @@ import (
 	"io"
 	"net/url"
 	"path/filepath"
+	"strings"
 
 	"github.com/owenrumney/go-sarif/v3/pkg/report/v210/sarif"
+
+	"github.com/commq/commq/internal/printable"
 )
 
 // Log is what commq found in one go.
@@ -51,5 +54,8 @@ func Location(file string, line int, function string) *sarif.Location {
 	return l
 }
 
-// Text is a message.
-func Text(s string) *sarif.Message { return sarif.NewTextMessage(s) }
+// Text is a message that shows s: invisible characters are escaped, and what viewers would make a link of, [text](address),
+// stays text.
+func Text(s string) *sarif.Message {
+	return sarif.NewTextMessage(strings.ReplaceAll(printable.Text(s), "](", `\](`))
+}

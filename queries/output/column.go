@@ -9,6 +9,7 @@ import (
 
 	"github.com/duckdb/duckdb-go/v2"
 
+	"github.com/commq/commq/internal/printable"
 	"github.com/commq/commq/internal/units"
 	"github.com/commq/commq/queries"
 )
@@ -230,7 +231,7 @@ func (t *column) aligned() bool {
 func (t *column) cell(v any) string {
 	text := t.text(v)
 	if text == "" || t.kind == plain {
-		return visible(text)
+		return printable.Line(text)
 	}
 	return text + strings.Repeat(" ", max(0, t.decimals-t.after(text)))
 }
@@ -257,7 +258,7 @@ func heads(columns []*column) {
 func (t *column) words(short bool) string {
 	name := t.Name
 	if !nameRe.MatchString(name) {
-		return visible(name)
+		return printable.Line(name)
 	}
 	cut := func(suffix string) {
 		if rest, ok := strings.CutSuffix(name, suffix); ok && rest != "" {

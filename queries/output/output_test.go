@@ -87,19 +87,19 @@ src,call,bytes
 		}
 	}
 	table := strings.Join([]string{
-		`src  call           bytes`,
-		`  3  MPI_Send     4,097 B`,
-		` 17               9.01 PB`,
-		`     a,\"b\"\n|c`}, "\n") + "\n"
+		`src  call         bytes`,
+		`  3  MPI_Send   4,097 B`,
+		` 17             9.01 PB`,
+		`     a,"b"\n|c`}, "\n") + "\n"
 	if diff := cmp.Diff(table, write(t, "table", traffic())); diff != "" {
 		t.Errorf("table (-want +got):\n%s", diff)
 	}
 	markdown := strings.Join([]string{
-		`| src | call            |            bytes |`,
-		`|----:|-----------------|-----------------:|`,
-		`|   3 | MPI_Send        |             4097 |`,
-		`|  17 |                 | 9007199254740993 |`,
-		`|     | a,\\"b\\"\\n\|c |                  |`}, "\n") + "\n"
+		`| src | call        |            bytes |`,
+		`|----:|-------------|-----------------:|`,
+		`|   3 | MPI\_Send   |             4097 |`,
+		`|  17 |             | 9007199254740993 |`,
+		`|     | a,"b"\\n\|c |                  |`}, "\n") + "\n"
 	if diff := cmp.Diff(markdown, write(t, "markdown", traffic())); diff != "" {
 		t.Errorf("markdown (-want +got):\n%s", diff)
 	}

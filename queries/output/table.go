@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/commq/commq/internal/printable"
 	"github.com/commq/commq/queries"
 )
 
@@ -36,7 +37,7 @@ func WriteText(w io.Writer, rows queries.Rows, how Text) error {
 // writeExact prints aligned rows with raw numbers and names.
 func writeExact(w io.Writer, rows queries.Rows, _ int) error {
 	g := &grid{w: w, between: "  ", head: func(c queries.Column) string { return c.Name },
-		value: func(v any, c queries.Column) string { return cell(v, c.Type) }, escape: visible}
+		value: func(v any, c queries.Column) string { return cell(v, c.Type) }, escape: printable.Line}
 	return writeGrid(g, rows, func(*grid) {})
 }
 

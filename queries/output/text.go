@@ -2,7 +2,6 @@ package output
 
 import (
 	"bytes"
-	"encoding/csv"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/duckdb/duckdb-go/v2"
 
+	"github.com/commq/commq/internal/printable"
 	"github.com/commq/commq/queries"
 )
 
@@ -198,10 +198,8 @@ func appendSpaces(b []byte, n int) []byte {
 // writeMarkdown prints rows as a GitHub Markdown table.
 func writeMarkdown(w io.Writer, rows queries.Rows) error {
 	g := &grid{w: w, before: "| ", between: " | ", after: " |", head: func(c queries.Column) string { return c.Name },
-		value: func(v any, c queries.Column) string { return cell(v, c.Type) },
-		escape: func(s string) string {
-			return strings.ReplaceAll(strings.ReplaceAll(visible(s), `\`, `\\`), "|", `\|`)
-		}}
+		value:  func(v any, c queries.Column) string { return cell(v, c.Type) },
+		escape: printable.Markdown}
 	return writeGrid(g, rows, func(g *grid) {
 		b := []byte("|")
 		for i, c := range g.columns {
@@ -216,22 +214,10 @@ func writeMarkdown(w io.Writer, rows queries.Rows) error {
 	})
 }
 
-// visible replaces line breaks and other control characters, which would break a table or control the terminal.
-func visible(s string) string {
-	clean := true
-	for _, r := range s {
-		clean = clean && r >= ' ' && r != 0x7f && (r < 0x80 || r > 0x9f)
-	}
-	if clean {
-		return s
-	}
-	quoted := strconv.Quote(s)
-	return quoted[1 : len(quoted)-1]
-}
-
-// writeCSV writes rows as RFC 4180 CSV with a header line; null is an empty field.
+// writeCSV writes rows as RFC 4180 CSV with a header line; null is an empty field. A text that a spreadsheet would execute
+// gets ' in front.
 func writeCSV(w io.Writer, rows queries.Rows) error {
-	c := csv.NewWriter(w)
+	c := printable.NewCSV(w)
 	columns := rows.Columns()
 	record := make([]string, len(columns))
 	for i, col := range columns {
@@ -248,8 +234,7 @@ func writeCSV(w io.Writer, rows queries.Rows) error {
 			return err
 		}
 	}
-	c.Flush()
-	if err := c.Error(); err != nil {
+	if err := c.Flush(); err != nil {
 		return err
 	}
 	return rows.Err()
