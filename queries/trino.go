@@ -14,6 +14,7 @@ import (
 
 	"github.com/trinodb/trino-go-client/trino"
 
+	"github.com/commq/commq/internal/secrets"
 	"github.com/commq/commq/schema"
 )
 
@@ -35,12 +36,12 @@ const stages = "query_max_stage_count"
 func newServer(address string) (*server, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return nil, fmt.Errorf("address %q of a Trino server: %s", shownAddress(u, address), addressHelp)
+		return nil, fmt.Errorf("address %q of a Trino server: %s", secrets.Text(address), addressHelp)
 	}
 	if u.User == nil {
 		who, err := user.Current()
 		if err != nil {
-			return nil, fmt.Errorf("address %q of a Trino server has no user: %w; %s", address, err, addressHelp)
+			return nil, fmt.Errorf("address %q of a Trino server has no user: %w; %s", secrets.Text(address), err, addressHelp)
 		}
 		u.User = url.User(who.Username)
 	}
@@ -62,16 +63,9 @@ func newServer(address string) (*server, error) {
 	u.RawQuery = q.Encode()
 	db, err := sql.Open("trino", u.String())
 	if err != nil {
-		return nil, fmt.Errorf("address %q of a Trino server: %w; %s", u.Redacted(), err, addressHelp)
+		return nil, fmt.Errorf("address %q of a Trino server: %s; %s", secrets.Text(address), secrets.Text(err.Error()), addressHelp)
 	}
 	return &server{db: db, address: u.Scheme + "://" + u.Host, catalog: q.Get("catalog"), schema: q.Get("schema")}, nil
-}
-
-func shownAddress(u *url.URL, address string) string {
-	if u == nil {
-		return address
-	}
-	return u.Redacted()
 }
 
 func (s *server) schemaName() string { return quoteName(s.catalog) + "." + quoteName(s.schema) }
