@@ -2,8 +2,11 @@ package model_test
 
 import (
 	"bytes"
+	"compress/gzip"
 	"crypto/sha256"
 	"fmt"
+	"io"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -148,6 +151,34 @@ func TestDamagedSides(t *testing.T) {
 func sealed(text string) string {
 	_, rest, _ := strings.Cut(text, "\n")
 	return fmt.Sprintf("{\"commq_models\":2,\"digest\":\"%x\",\n%s", sha256.Sum256([]byte(rest)), rest)
+}
+
+// TestCollectivesAreCounted: a collective call without its number would give runs that fail their own check.
+func TestCollectivesAreCounted(t *testing.T) {
+	in, err := gzip.NewReader(bytes.NewReader(mustRead(t, "../../testdata/signatures/is.W.4.json.gz")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := signature.Read(bytes.NewReader(text)); err != nil {
+		t.Fatal(err)
+	}
+	damaged := bytes.Replace(text, []byte(`,"instance":true`), nil, 1)
+	if _, err := signature.Read(bytes.NewReader(damaged)); err == nil || !strings.Contains(err.Error(), "(instance)") {
+		t.Errorf("%v", err)
+	}
+}
+
+func mustRead(t *testing.T, file string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
 }
 
 // A file that can be read gives a model that can be written again and used, or an error.

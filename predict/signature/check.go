@@ -105,7 +105,11 @@ func checkValues(s *Signature, n *template.Node) error {
 			return fmt.Errorf("an event with iterations")
 		}
 		for i, c := range v.Events {
-			if err := checkCall(s, c); err != nil {
+			err := checkCall(s, c)
+			if err == nil && s.Class(n, c) == schema.ClassCollective && c.Comm != Null && !c.Instance {
+				err = fmt.Errorf("a collective call that is not counted among the operations of its communicator (instance)")
+			}
+			if err != nil {
 				return fmt.Errorf("call %d: %w", i, err)
 			}
 		}
