@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/commq/commq/internal/kept"
+	"github.com/commq/commq/internal/private"
 	"github.com/commq/commq/internal/units"
 )
 
@@ -77,6 +78,16 @@ func cacheFolder() string {
 		return ""
 	}
 	return dir
+}
+
+// privateFolder is writableFolder for a folder that only its owner may write to.
+func privateFolder(name, dir, do string) Finding {
+	if dir != "" && exists(dir) {
+		if err := private.Check(dir); err != nil {
+			return failure(name+" folder", do, "%v", err)
+		}
+	}
+	return writableFolder(name, dir, do)
 }
 
 // writableFolder checks that a folder, or the first of its parents that exists, can be written to.

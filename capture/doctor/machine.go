@@ -45,7 +45,7 @@ func Machine(ctx context.Context, o MachineOptions) []Finding {
 			"Debian: apt-get install libunwind8; without it a call site is the return address"),
 		counters(),
 		spoolFolder(o.Spool),
-		writableFolder("cache", cacheFolder(), "name another folder in $COMMQ_CACHE"),
+		privateFolder("cache", cacheFolder(), "name another folder in $COMMQ_CACHE"),
 		writableFolder("store", o.Store, "name another with --store or $COMMQ_STORE"))
 	return append(list, preloaded()...)
 }

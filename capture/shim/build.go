@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/commq/commq/internal/kept"
+	"github.com/commq/commq/internal/private"
 )
 
 // BuildOptions select the shim to build.
@@ -96,11 +97,8 @@ func Build(ctx context.Context, o BuildOptions) (string, error) {
 	}
 	folder := filepath.Join(cache, "shim", target.key(o.Form, names, files))
 	path := filepath.Join(folder, o.Form.file())
-	if _, err := os.Stat(path); err == nil {
-		return path, nil
-	}
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return "", fmt.Errorf("build the shim: cache folder: %w; name another one in $COMMQ_CACHE", err)
+	if there, err := cached(folder, path); there || err != nil {
+		return path, err
 	}
 	if err := target.build(ctx, &o, folder, names, files); err != nil {
 		return "", err
@@ -122,11 +120,8 @@ func BuildProgram(ctx context.Context, o BuildOptions, name string, source []byt
 	file := name + ".c"
 	folder := filepath.Join(cache, name, target.key(Bridge, []string{file}, map[string][]byte{file: source}))
 	path := filepath.Join(folder, name)
-	if _, err := os.Stat(path); err == nil {
-		return path, nil
-	}
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return "", fmt.Errorf("build %s: cache folder: %w; name another one in $COMMQ_CACHE", name, err)
+	if there, err := cached(folder, path); there || err != nil {
+		return path, err
 	}
 	work, err := os.MkdirTemp(folder, ".build-")
 	if err != nil {
@@ -143,6 +138,24 @@ func BuildProgram(ctx context.Context, o BuildOptions, name string, source []byt
 		return "", err
 	}
 	return path, os.Rename(to, path)
+}
+
+// cached reports whether a folder of the cache has a file, and makes the folder if not. It is an error if another user
+// made or can change one of them: what is in the cache runs in the user's programs.
+func cached(folder, path string) (there bool, err error) {
+	list := []string{filepath.Dir(filepath.Dir(folder)), filepath.Dir(folder), folder}
+	if _, err = private.Folder(folder); err == nil {
+		if _, err := os.Lstat(path); err == nil {
+			list, there = append(list, path), true
+		}
+		for _, p := range list {
+			err = errors.Join(err, private.Check(p))
+		}
+	}
+	if err != nil {
+		return false, fmt.Errorf("cache folder: %w; name another one in $COMMQ_CACHE", err)
+	}
+	return there, nil
 }
 
 func cacheFolder(named string) (string, error) {

@@ -138,10 +138,10 @@ func (d *disk) ensureOpen(f *file) error {
 	if f.size == 0 {
 		flags |= os.O_CREATE | os.O_EXCL
 	}
-	o, err := os.OpenFile(f.path, flags, 0o644)
+	o, err := os.OpenFile(f.path, flags, 0o600)
 	for err != nil && (errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)) && len(d.open) > 0 {
 		d.evict()
-		o, err = os.OpenFile(f.path, flags, 0o644)
+		o, err = os.OpenFile(f.path, flags, 0o600)
 	}
 	if err != nil {
 		return err

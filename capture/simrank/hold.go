@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"github.com/commq/commq/internal/private"
 )
 
 // holdPattern matches the names of the files that mark a spool.
@@ -16,7 +18,7 @@ const holdPattern = "simulator-*.lock"
 // process ends without calling done, the mark stays and shows that it failed. There is no mark on file systems
 // without locks.
 func Hold(dir string) (done func(), err error) {
-	if err := os.MkdirAll(dir, 0o777); err != nil {
+	if _, err := private.Folder(dir); err != nil {
 		return nil, fmt.Errorf("make the spool: %w", err)
 	}
 	f, err := os.CreateTemp(dir, holdPattern)

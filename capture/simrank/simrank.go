@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/commq/commq/internal/private"
 	"github.com/commq/commq/models"
 	"github.com/commq/commq/schema"
 )
@@ -100,7 +101,7 @@ func Run(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(o.Spool, 0o777); err != nil {
+	if _, err := private.Folder(o.Spool); err != nil {
 		return fmt.Errorf("make the spool: %w", err)
 	}
 	s := &simulator{o: o, network: network, in: in, out: newAnswers(out), gathering: map[instance]*gathering{},
@@ -418,7 +419,7 @@ func (s *simulator) finish() error {
 		fmt.Fprintf(s.o.Log, "commq simrank: %s\n", data)
 	}
 	path := filepath.Join(s.o.Spool, fmt.Sprintf("%016x.simulator.%d.json", s.job, s.first))
-	if err := os.WriteFile(path, append(data, '\n'), 0o644); err != nil {
+	if err := os.WriteFile(path, append(data, '\n'), 0o600); err != nil {
 		s.disk.warn(err) // the run is possible without a summary
 	}
 	return nil

@@ -13,6 +13,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -21,6 +22,7 @@ import (
 	"time"
 
 	"github.com/commq/commq/internal/disk"
+	"github.com/commq/commq/internal/private"
 	"github.com/commq/commq/internal/snapshot"
 )
 
@@ -109,7 +111,7 @@ func Load[T any](r *Results, name string, into *T) bool {
 		return false
 	}
 	path := r.prefix + name
-	data, err := os.ReadFile(path)
+	data, err := readOwn(path)
 	if err != nil || len(data) < sha256.Size {
 		return false
 	}
@@ -125,6 +127,19 @@ func Load[T any](r *Results, name string, into *T) bool {
 	now := time.Now()
 	_ = os.Chtimes(path, now, now) // see removeUnused
 	return true
+}
+
+// readOwn reads a file that this user made: the digest in it tells a damaged file, not one that somebody else wrote.
+func readOwn(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if err := errors.Join(private.Opened(f), private.Check(filepath.Dir(path))); err != nil {
+		return nil, err
+	}
+	return io.ReadAll(f)
 }
 
 // Save keeps a result under a name; one that was there is replaced. If the folder cannot be written nothing is kept:
@@ -146,7 +161,10 @@ func Save[T any](r *Results, name string, result *T) {
 // writeWhole makes a file that others see when all of it is written.
 func writeWhole(path string, parts ...[]byte) error {
 	dir := filepath.Dir(path)
-	if err := disk.MkdirAll(dir, 0o755); err != nil {
+	if err := disk.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	if _, err := private.Folder(dir); err != nil {
 		return err
 	}
 	f, err := disk.CreateTemp(dir, "new.")

@@ -146,3 +146,31 @@ func TestUnusedResultsAreRemoved(t *testing.T) {
 		t.Error("want the one that was used, and not the other")
 	}
 }
+
+// TestResultsOfOthersAreNotRead: a result that another user put into the folder is not taken for this user's.
+func TestResultsOfOthersAreNotRead(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root, to make what belongs to another user")
+	}
+	folder := filepath.Join(t.TempDir(), "results")
+	r := Of(runOf(t), folder)
+	save(r)
+	var got result
+	if !Load(r, "sums", &got) {
+		t.Fatal("not kept")
+	}
+	for _, path := range []string{r.prefix + "sums", folder} {
+		if err := os.Chown(path, 1843, 1843); err != nil {
+			t.Fatal(err)
+		}
+		if Load(r, "sums", &got) {
+			t.Errorf("%s is another user's, and was read", path)
+		}
+		if err := os.Chown(path, 0, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !Load(r, "sums", &got) {
+		t.Error("one's own is not read any more")
+	}
+}

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "counters.h"
 
@@ -100,12 +101,25 @@ static int make_folders(char *path)
 		if (*p != '/')
 			continue;
 		*p = 0;
-		int bad = mkdir(path, 0777) != 0 && errno != EEXIST;
+		int bad = mkdir(path, 0700) != 0 && errno != EEXIST;
 		*p = '/';
 		if (bad)
 			return errno;
 	}
-	return mkdir(path, 0777) != 0 && errno != EEXIST ? errno : 0;
+	return mkdir(path, 0700) != 0 && errno != EEXIST ? errno : 0;
+}
+
+/* Refuses a folder that another user has made, or that everybody can write to: its name may be known before. EPERM then
+ * says so, see report_failure. */
+static int check_owner(const char *path)
+{
+	struct stat link, s;
+	if (lstat(path, &link) != 0 || stat(path, &s) != 0)
+		return errno;
+	if ((s.st_uid != geteuid() && s.st_uid != 0) || (link.st_uid != geteuid() && link.st_uid != 0) ||
+		(s.st_mode & S_IWOTH) != 0)
+		return EPERM;
+	return 0;
 }
 
 int cq_settings_spool(void)
@@ -118,7 +132,8 @@ int cq_settings_spool(void)
 	strcpy(cq.spool, dir);
 	if (cq_hooks != NULL && cq_hooks->takes_records())
 		return 0; /* the commq process creates the folder */
-	return make_folders(cq.spool);
+	int e = make_folders(cq.spool);
+	return e != 0 ? e : check_owner(cq.spool);
 }
 
 /* With sessions nothing can be sent yet, so the job number is a hash of what the launch gives to all ranks, and of

@@ -430,7 +430,7 @@ int cq_sink_open(cq_thread *t)
 		t->number);
 	if (n < 0 || (size_t)n >= sizeof path)
 		return ENAMETOOLONG;
-	t->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	t->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (t->fd < 0)
 		return errno;
 	t->head = &t->own;

@@ -118,6 +118,7 @@ static int exchange_hellos(int error, int *others_fail)
 static void report_failure(int error, int others)
 {
 	const char *dir = getenv("COMMQ_SPOOL");
+	const char *why = error == EPERM ? "the folder belongs to another user, or everybody can write to it" : strerror(error);
 	if (cq.complained || error == 0)
 		return;
 	cq.complained = 1;
@@ -135,9 +136,9 @@ static void report_failure(int error, int others)
 			"exec\n");
 	else if (others > 0)
 		cq_print("commq: rank %d and %d more: spool %s: %s; these ranks run unrecorded\n", cq.rank, others, dir,
-			strerror(error));
+			why);
 	else
-		cq_print("commq: rank %d: spool %s: %s; the rank runs unrecorded\n", cq.rank, dir, strerror(error));
+		cq_print("commq: rank %d: spool %s: %s; the rank runs unrecorded\n", cq.rank, dir, why);
 }
 
 static void record_init(cq_thread *t, int id, uint64_t t0, uint64_t t1)
