@@ -7,6 +7,7 @@
 //   - find.go: Find, FindAll (with manifests) and Match (folders only) resolve names, paths and patterns in a store, by
 //     writer/name.go; all.go finds all runs of a store.
 //   - describe.go: what a run is and how it was captured, in words.
+//   - discloses.go: what a run tells about the machine and its users, for whoever passes it on.
 //   - need.go: Need lists what an engine has to find in a run. One error names everything the run lacks and how to
 //     capture it again.
 //   - open.go: Open checks the need and reads the small tables: communicators (comm.go, with neighbourhoods in

@@ -60,11 +60,18 @@ func functions(path string) []Finding {
 		list = append(list, ok("functions", "%s of MPI called; all that communicate are recorded", calls))
 	}
 	for _, w := range im.Wrappers {
-		list = append(list, warning("other tools",
-			"times then include that tool's own; link the program without it", "%s also wraps MPI", w))
+		list = append(list, warning("other tools", chained, "%s also wraps MPI", w))
+	}
+	if s := shim.Sanitizers(path); len(s) > 0 {
+		list = append(list, ok("sanitizer", "%s comes before the capture library in LD_PRELOAD; times include what it costs",
+			strings.Join(s, ", ")))
 	}
 	return list
 }
+
+// chained says what becomes of another tool that wraps MPI.
+const chained = "it works as without commq: calls go on to it, and the times of calls include what it takes; " +
+	"capture without it for times of MPI alone"
 
 // preloaded checks $LD_PRELOAD for libraries that wrap MPI.
 func preloaded() (list []Finding) {
@@ -77,8 +84,7 @@ func preloaded() (list []Finding) {
 				"$LD_PRELOAD has the capture library already (commq exec --print-env): all MPI programs of "+
 					"this shell record themselves"))
 		case shim.WrapsMPI(path):
-			list = append(list, warning("preload", "unset LD_PRELOAD, or capture without that tool",
-				"$LD_PRELOAD has %s, which also wraps MPI", path))
+			list = append(list, warning("preload", chained, "$LD_PRELOAD has %s, which also wraps MPI", path))
 		}
 	}
 	return list

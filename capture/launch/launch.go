@@ -24,6 +24,8 @@ import (
 
 // Preload is what is set in the environment of the ranks to capture them.
 type Preload struct {
+	// First are libraries that must come before the shim: those of sanitizers, which the program needs anyway.
+	First []string
 	// Shim is the path of the shim's shared library.
 	Shim string
 	// Spool is the folder the ranks write their spool files to.
@@ -90,10 +92,11 @@ func (s *Simulation) variables() []string {
 // Variables are the environment variables of the preload as name=value, in a fixed order. A preload that is already in
 // the environment stays, after ours.
 func (p Preload) Variables(environ []string) []string {
-	preload := p.Shim
+	ours := append(slices.Clone(p.First), p.Shim)
+	preload := strings.Join(ours, ":")
 	for _, kv := range environ {
 		if old, ok := strings.CutPrefix(kv, "LD_PRELOAD="); ok && old != "" {
-			preload = withShimFirst(p.Shim, old)
+			preload = withOursFirst(ours, old)
 		}
 	}
 	return append([]string{"LD_PRELOAD=" + preload, "COMMQ_SPOOL=" + p.Spool, "COMMQ_CLOCK=" + p.Clock},
@@ -140,11 +143,12 @@ func (p Preload) Environ(environ []string) []string {
 	return append(env, ours...)
 }
 
-// withShimFirst puts the shim before an existing preload list. It removes other shims: a process can have only one.
-func withShimFirst(shim, old string) string {
-	list := []string{shim}
+// withOursFirst puts our libraries, the shim last, before an existing preload list. It removes other shims: a process can
+// have only one.
+func withOursFirst(ours []string, old string) string {
+	list := slices.Clone(ours)
 	for _, f := range strings.FieldsFunc(old, func(r rune) bool { return r == ':' || r == ' ' }) {
-		if f != shim && !slices.Contains(shims[:], filepath.Base(f)) {
+		if !slices.Contains(ours, f) && !slices.Contains(shims[:], filepath.Base(f)) {
 			list = append(list, f)
 		}
 	}

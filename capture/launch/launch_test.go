@@ -115,6 +115,16 @@ func TestAnExistingPreloadStaysBehindOurs(t *testing.T) {
 	}
 }
 
+func TestSanitizersComeBeforeTheShim(t *testing.T) {
+	p := Preload{Shim: "/c/libcommq.so", First: []string{"libasan.so.8"}, Spool: "s", Clock: "wall"}
+	for old, want := range map[string]string{"": "libasan.so.8:/c/libcommq.so",
+		"/b.so:libasan.so.8": "libasan.so.8:/c/libcommq.so:/b.so"} {
+		if got := p.Variables([]string{"LD_PRELOAD=" + old})[0]; got != "LD_PRELOAD="+want {
+			t.Errorf("LD_PRELOAD=%q: %s, want %s", old, got, want)
+		}
+	}
+}
+
 func TestEnvironReplacesWhatIsThere(t *testing.T) {
 	p := Preload{Shim: "/c/libcommq.so", Spool: "s", Clock: "wall"}
 	got := p.Environ([]string{"COMMQ_SPOOL=old", "HOME=/h", "LD_PRELOAD=/a.so", "COMMQ_SPOOLER=x"})

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -193,6 +194,25 @@ func loads(program string) (paths, missing []string, err error) {
 	}
 	return paths, missing, nil
 }
+
+// Sanitizers returns the libraries of sanitizers (-fsanitize=address, thread and others) that a program needs, by the
+// names that it gives. They must come before the shim in LD_PRELOAD: AddressSanitizer ends a program in which another
+// library comes first. It is empty if the program cannot be read, or has its sanitizer linked in.
+func Sanitizers(program string) []string {
+	path, err := exec.LookPath(program)
+	if err != nil {
+		return nil
+	}
+	x, err := elf.Open(path)
+	if err != nil {
+		return nil
+	}
+	defer x.Close()
+	needed, _ := x.ImportedLibraries()
+	return slices.DeleteFunc(needed, func(name string) bool { return !sanitizer.MatchString(name) })
+}
+
+var sanitizer = regexp.MustCompile(`^(lib(asan|tsan|lsan|ubsan|hwasan)\.so|libclang_rt\.[a-z]*san)`)
 
 // withoutPreload removes LD_PRELOAD: preloaded libraries are examined separately.
 func withoutPreload(environ []string) []string {

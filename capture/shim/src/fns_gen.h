@@ -392,6 +392,8 @@ typedef struct {
 #endif
 
 extern cq_fns cq_p __attribute__((visibility("hidden")));
+/* The same functions for calls of the program: those of another tool where one wraps MPI too. */
+extern cq_fns cq_next __attribute__((visibility("hidden")));
 extern cq_ffns cq_f __attribute__((visibility("hidden")));
 extern cq_data cq_d __attribute__((visibility("hidden")));
 

@@ -2,12 +2,15 @@
 #include "library.h"
 
 #include <dlfcn.h>
+#include <link.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "print.h"
 
 cq_fns cq_p;
+cq_fns cq_next;
 cq_ffns cq_f;
 cq_data cq_d;
 
@@ -42,6 +45,84 @@ typedef struct {
 	const char *name;
 	void *where; /* the pointer to set */
 } cq_symbol;
+
+/* The objects of the process by their addresses, and which of them the MPI library's functions are in. */
+#define MOST_OBJECTS 1024
+typedef struct {
+	int n;
+	uintptr_t begin[MOST_OBJECTS], end[MOST_OBJECTS];
+	char of_mpi[MOST_OBJECTS];
+} cq_objects;
+
+static int add_object(struct dl_phdr_info *o, size_t size, void *list)
+{
+	cq_objects *all = list;
+	uintptr_t begin = UINTPTR_MAX, end = 0;
+	(void)size;
+	for (int i = 0; i < o->dlpi_phnum; i++) {
+		const ElfW(Phdr) *h = &o->dlpi_phdr[i];
+		if (h->p_type != PT_LOAD)
+			continue;
+		uintptr_t from = (uintptr_t)(o->dlpi_addr + h->p_vaddr), to = from + h->p_memsz;
+		begin = from < begin ? from : begin;
+		end = to > end ? to : end;
+	}
+	if (all->n < MOST_OBJECTS && begin < end) {
+		all->begin[all->n] = begin;
+		all->end[all->n++] = end;
+	}
+	return 0;
+}
+
+static int object_of(const cq_objects *all, const void *p)
+{
+	for (int i = 0; i < all->n; i++) {
+		if ((uintptr_t)p >= all->begin[i] && (uintptr_t)p < all->end[i])
+			return i;
+	}
+	return -1;
+}
+
+/* The name that programs call a function by, from the library's other name: MPI_Send, mpi_send_, mpi_send_f08_. */
+static void public_name(const char *name, char *to, size_t cap)
+{
+	static const char *const own[] = {"PMPI_", "PMPIX_", "pmpir_", "pmpixr_", "pmpix_", "pmpi_"};
+	static const char *const public[] = {"MPI_", "MPIX_", "mpi_", "mpix_", "mpix_", "mpi_"};
+	for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) {
+		if (strncmp(name, own[i], strlen(own[i])) == 0) {
+			snprintf(to, cap, "%s%s", public[i], name + strlen(own[i]));
+			return;
+		}
+	}
+	*to = 0;
+}
+
+/* Where another library behind the shim wraps MPI too, as a profiler in LD_PRELOAD does, the program's calls go on to it.
+ * Calls of the shim itself do not: the tool sees what it would see without us. */
+static void chain_tools(const cq_symbol *functions, size_t n)
+{
+	static cq_objects all;
+	char name[128];
+	void (*none)(void) = missing;
+	void *own, *p;
+	int at;
+	dl_iterate_phdr(add_object, &all);
+	for (size_t i = 0; i < n; i++) {
+		memcpy(&own, functions[i].where, sizeof own);
+		if (memcmp(&own, &none, sizeof own) != 0 && (at = object_of(&all, own)) >= 0)
+			all.of_mpi[at] = 1;
+	}
+	for (size_t i = 0; i < n; i++) {
+		uint8_t *where = functions[i].where;
+		public_name(functions[i].name, name, sizeof name);
+		p = *name != 0 ? dlsym(RTLD_NEXT, name) : NULL;
+		if (p == NULL || (at = object_of(&all, p)) < 0 || all.of_mpi[at])
+			continue;
+		if (where >= (uint8_t *)&cq_p && where < (uint8_t *)(&cq_p + 1))
+			where = (uint8_t *)&cq_next + (where - (uint8_t *)&cq_p);
+		memcpy(where, &p, sizeof p);
+	}
+}
 
 void cq_resolve(void)
 {
@@ -80,6 +161,9 @@ void cq_resolve(void)
 			p = nothing;
 		memcpy(data[i].where, &p, sizeof p);
 	}
+	cq_next = cq_p;
+	if (!CQ_SIM)
+		chain_tools(functions, sizeof functions / sizeof *functions);
 	resolved = 1;
 }
 

@@ -79,10 +79,10 @@ CQ_EXPORT int MPI_Pcontrol(const int level, ...)
 	va_end(ap);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Pcontrol(level, arg);
+		return cq_next.Pcontrol(level, arg);
 	size_t n = level == 2 ? copy_name(arg, name) : 0;
 	pcontrol_begin(t, level);
-	int err = cq_p.Pcontrol(level, arg);
+	int err = cq_next.Pcontrol(level, arg);
 	pcontrol_end(t, err, name, n);
 	return err;
 }
@@ -133,7 +133,7 @@ CQ_HOT cq_thread *session_end_before(int *last)
 CQ_EXPORT int MPI_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session *session)
 {
 	cq_thread *t = session_before();
-	int err = cq_p.Session_init(info, errhandler, session);
+	int err = cq_next.Session_init(info, errhandler, session);
 	cq_session_after(t, err, session);
 	return err;
 }
@@ -142,7 +142,7 @@ CQ_EXPORT int MPI_Session_finalize(MPI_Session *session)
 {
 	int last;
 	cq_thread *t = session_end_before(&last);
-	int err = cq_p.Session_finalize(session);
+	int err = cq_next.Session_finalize(session);
 	cq_session_end_after(t, err, last);
 	return err;
 }

@@ -7,7 +7,7 @@ CQ_EXPORT int MPI_Attr_delete(MPI_Comm comm, int keyval)
 {
 	cq_resolve();
 	CQ_IN_APP(comm);
-	return cq_p.Attr_delete(comm, keyval);
+	return cq_next.Attr_delete(comm, keyval);
 }
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_attr_delete_(MPI_Fint *comm, MPI_Fint *keyval, MPI_Fint *ierr)
@@ -22,7 +22,7 @@ CQ_EXPORT int MPI_Attr_put(MPI_Comm comm, int keyval, void *attribute_val)
 {
 	cq_resolve();
 	CQ_IN_APP(comm);
-	return cq_p.Attr_put(comm, keyval, attribute_val);
+	return cq_next.Attr_put(comm, keyval, attribute_val);
 }
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_attr_put_(MPI_Fint *comm, MPI_Fint *keyval, void *attribute_val, MPI_Fint *ierr)
@@ -37,7 +37,7 @@ CQ_EXPORT int MPI_Cart_coords(MPI_Comm comm, int rank, int maxdims, int coords[]
 {
 	cq_resolve();
 	CQ_IN_APP(comm);
-	return cq_p.Cart_coords(comm, rank, maxdims, coords);
+	return cq_next.Cart_coords(comm, rank, maxdims, coords);
 }
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_cart_coords_(MPI_Fint *comm, MPI_Fint *rank, MPI_Fint *maxdims, MPI_Fint *coords, MPI_Fint *ierr)
@@ -65,7 +65,7 @@ CQ_EXPORT int MPI_Cart_get(MPI_Comm comm, int maxdims, int dims[], int periods[]
 {
 	cq_resolve();
 	CQ_IN_APP(comm);
-	return cq_p.Cart_get(comm, maxdims, dims, periods, coords);
+	return cq_next.Cart_get(comm, maxdims, dims, periods, coords);
 }
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_cart_get_(MPI_Fint *comm, MPI_Fint *maxdims, MPI_Fint *dims, MPI_Fint *periods, MPI_Fint *coords, MPI_Fint *ierr)
@@ -93,7 +93,7 @@ CQ_EXPORT int MPI_Cart_map(MPI_Comm comm, int ndims, const int dims[], const int
 {
 	cq_resolve();
 	CQ_IN_APP(comm);
-	return cq_p.Cart_map(comm, ndims, dims, periods, newrank);
+	return cq_next.Cart_map(comm, ndims, dims, periods, newrank);
 }
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_cart_map_(MPI_Fint *comm, MPI_Fint *ndims, MPI_Fint *dims, MPI_Fint *periods, MPI_Fint *newrank, MPI_Fint *ierr)
@@ -121,7 +121,7 @@ CQ_EXPORT int MPI_Cart_rank(MPI_Comm comm, const int coords[], int *rank)
 {
 	cq_resolve();
 	CQ_IN_APP(comm);
-	return cq_p.Cart_rank(comm, coords, rank);
+	return cq_next.Cart_rank(comm, coords, rank);
 }
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_cart_rank_(MPI_Fint *comm, MPI_Fint *coords, MPI_Fint *rank, MPI_Fint *ierr)
@@ -149,7 +149,7 @@ CQ_EXPORT int MPI_Cart_shift(MPI_Comm comm, int direction, int disp, int *rank_s
 {
 	cq_resolve();
 	CQ_IN_APP(comm);
-	return cq_p.Cart_shift(comm, direction, disp, rank_source, rank_dest);
+	return cq_next.Cart_shift(comm, direction, disp, rank_source, rank_dest);
 }
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_cart_shift_(MPI_Fint *comm, MPI_Fint *direction, MPI_Fint *disp, MPI_Fint *rank_source, MPI_Fint *rank_dest, MPI_Fint *ierr)
@@ -177,7 +177,7 @@ CQ_EXPORT int MPI_Cartdim_get(MPI_Comm comm, int *ndims)
 {
 	cq_resolve();
 	CQ_IN_APP(comm);
-	return cq_p.Cartdim_get(comm, ndims);
+	return cq_next.Cartdim_get(comm, ndims);
 }
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_cartdim_get_(MPI_Fint *comm, MPI_Fint *ndims, MPI_Fint *ierr)
@@ -205,7 +205,7 @@ CQ_EXPORT int MPI_Comm_call_errhandler(MPI_Comm comm, int errorcode)
 {
 	cq_resolve();
 	CQ_IN_APP(comm);
-	return cq_p.Comm_call_errhandler(comm, errorcode);
+	return cq_next.Comm_call_errhandler(comm, errorcode);
 }
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_comm_call_errhandler_(MPI_Fint *comm, MPI_Fint *errorcode, MPI_Fint *ierr)
@@ -234,7 +234,7 @@ CQ_EXPORT int MPI_Comm_compare(MPI_Comm comm1, MPI_Comm comm2, int *result)
 	cq_resolve();
 	CQ_IN_APP(comm1);
 	CQ_IN_APP(comm2);
-	return cq_p.Comm_compare(comm1, comm2, result);
+	return cq_next.Comm_compare(comm1, comm2, result);
 }
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_comm_compare_(MPI_Fint *comm1, MPI_Fint *comm2, MPI_Fint *result, MPI_Fint *ierr)
@@ -265,7 +265,7 @@ CQ_EXPORT int MPI_Comm_delete_attr(MPI_Comm comm, int comm_keyval)
 {
 	cq_resolve();
 	CQ_IN_APP(comm);
-	return cq_p.Comm_delete_attr(comm, comm_keyval);
+	return cq_next.Comm_delete_attr(comm, comm_keyval);
 }
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_comm_delete_attr_(MPI_Fint *comm, MPI_Fint *comm_keyval, MPI_Fint *ierr)
@@ -293,7 +293,7 @@ CQ_EXPORT int MPI_Comm_get_errhandler(MPI_Comm comm, MPI_Errhandler *errhandler)
 {
 	cq_resolve();
 	CQ_IN_APP(comm);
-	return cq_p.Comm_get_errhandler(comm, errhandler);
+	return cq_next.Comm_get_errhandler(comm, errhandler);
 }
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_comm_get_errhandler_(MPI_Fint *comm, MPI_Fint *errhandler, MPI_Fint *ierr)
@@ -321,7 +321,7 @@ CQ_EXPORT int MPI_Comm_get_info(MPI_Comm comm, MPI_Info *info_used)
 {
 	cq_resolve();
 	CQ_IN_APP(comm);
-	return cq_p.Comm_get_info(comm, info_used);
+	return cq_next.Comm_get_info(comm, info_used);
 }
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_comm_get_info_(MPI_Fint *comm, MPI_Fint *info_used, MPI_Fint *ierr)
@@ -349,7 +349,7 @@ CQ_EXPORT int MPI_Comm_get_name(MPI_Comm comm, char *comm_name, int *resultlen)
 {
 	cq_resolve();
 	CQ_IN_APP(comm);
-	return cq_p.Comm_get_name(comm, comm_name, resultlen);
+	return cq_next.Comm_get_name(comm, comm_name, resultlen);
 }
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_comm_get_name_(MPI_Fint *comm, char *comm_name, MPI_Fint *resultlen, MPI_Fint *ierr, size_t comm_name_n)
@@ -377,7 +377,7 @@ CQ_EXPORT int MPI_Comm_group(MPI_Comm comm, MPI_Group *group)
 {
 	cq_resolve();
 	CQ_IN_APP(comm);
-	return cq_p.Comm_group(comm, group);
+	return cq_next.Comm_group(comm, group);
 }
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_comm_group_(MPI_Fint *comm, MPI_Fint *group, MPI_Fint *ierr)
@@ -405,7 +405,7 @@ CQ_EXPORT int MPI_Comm_rank(MPI_Comm comm, int *rank)
 {
 	cq_resolve();
 	CQ_IN_APP(comm);
-	return cq_p.Comm_rank(comm, rank);
+	return cq_next.Comm_rank(comm, rank);
 }
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_comm_rank_(MPI_Fint *comm, MPI_Fint *rank, MPI_Fint *ierr)
@@ -433,7 +433,7 @@ CQ_EXPORT int MPI_Comm_remote_group(MPI_Comm comm, MPI_Group *group)
 {
 	cq_resolve();
 	CQ_IN_APP(comm);
-	return cq_p.Comm_remote_group(comm, group);
+	return cq_next.Comm_remote_group(comm, group);
 }
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_comm_remote_group_(MPI_Fint *comm, MPI_Fint *group, MPI_Fint *ierr)
@@ -461,7 +461,7 @@ CQ_EXPORT int MPI_Comm_remote_size(MPI_Comm comm, int *size)
 {
 	cq_resolve();
 	CQ_IN_APP(comm);
-	return cq_p.Comm_remote_size(comm, size);
+	return cq_next.Comm_remote_size(comm, size);
 }
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_comm_remote_size_(MPI_Fint *comm, MPI_Fint *size, MPI_Fint *ierr)
@@ -489,7 +489,7 @@ CQ_EXPORT int MPI_Comm_set_attr(MPI_Comm comm, int comm_keyval, void *attribute_
 {
 	cq_resolve();
 	CQ_IN_APP(comm);
-	return cq_p.Comm_set_attr(comm, comm_keyval, attribute_val);
+	return cq_next.Comm_set_attr(comm, comm_keyval, attribute_val);
 }
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_comm_set_attr_(MPI_Fint *comm, MPI_Fint *comm_keyval, void *attribute_val, MPI_Fint *ierr)
@@ -517,7 +517,7 @@ CQ_EXPORT int MPI_Comm_set_info(MPI_Comm comm, MPI_Info info)
 {
 	cq_resolve();
 	CQ_IN_APP(comm);
-	return cq_p.Comm_set_info(comm, info);
+	return cq_next.Comm_set_info(comm, info);
 }
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_comm_set_info_(MPI_Fint *comm, MPI_Fint *info, MPI_Fint *ierr)
@@ -545,7 +545,7 @@ CQ_EXPORT int MPI_Comm_size(MPI_Comm comm, int *size)
 {
 	cq_resolve();
 	CQ_IN_APP(comm);
-	return cq_p.Comm_size(comm, size);
+	return cq_next.Comm_size(comm, size);
 }
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_comm_size_(MPI_Fint *comm, MPI_Fint *size, MPI_Fint *ierr)
@@ -573,7 +573,7 @@ CQ_EXPORT int MPI_Comm_test_inter(MPI_Comm comm, int *flag)
 {
 	cq_resolve();
 	CQ_IN_APP(comm);
-	return cq_p.Comm_test_inter(comm, flag);
+	return cq_next.Comm_test_inter(comm, flag);
 }
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_comm_test_inter_(MPI_Fint *comm, MPI_Fint *flag, MPI_Fint *ierr)
@@ -601,7 +601,7 @@ CQ_EXPORT int MPI_Dist_graph_neighbors(MPI_Comm comm, int maxindegree, int sourc
 {
 	cq_resolve();
 	CQ_IN_APP(comm);
-	return cq_p.Dist_graph_neighbors(comm, maxindegree, sources, sourceweights, maxoutdegree, destinations, destweights);
+	return cq_next.Dist_graph_neighbors(comm, maxindegree, sources, sourceweights, maxoutdegree, destinations, destweights);
 }
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_dist_graph_neighbors_(MPI_Fint *comm, MPI_Fint *maxindegree, MPI_Fint *sources, MPI_Fint *sourceweights, MPI_Fint *maxoutdegree, MPI_Fint *destinations, MPI_Fint *destweights, MPI_Fint *ierr)
@@ -629,7 +629,7 @@ CQ_EXPORT int MPI_Dist_graph_neighbors_count(MPI_Comm comm, int *indegree, int *
 {
 	cq_resolve();
 	CQ_IN_APP(comm);
-	return cq_p.Dist_graph_neighbors_count(comm, indegree, outdegree, weighted);
+	return cq_next.Dist_graph_neighbors_count(comm, indegree, outdegree, weighted);
 }
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_dist_graph_neighbors_count_(MPI_Fint *comm, MPI_Fint *indegree, MPI_Fint *outdegree, MPI_Fint *weighted, MPI_Fint *ierr)
@@ -657,7 +657,7 @@ CQ_EXPORT int MPI_Errhandler_get(MPI_Comm comm, MPI_Errhandler *errhandler)
 {
 	cq_resolve();
 	CQ_IN_APP(comm);
-	return cq_p.Errhandler_get(comm, errhandler);
+	return cq_next.Errhandler_get(comm, errhandler);
 }
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_errhandler_get_(MPI_Fint *comm, MPI_Fint *errhandler, MPI_Fint *ierr)
@@ -672,7 +672,7 @@ CQ_EXPORT int MPI_Graph_get(MPI_Comm comm, int maxindex, int maxedges, int indx[
 {
 	cq_resolve();
 	CQ_IN_APP(comm);
-	return cq_p.Graph_get(comm, maxindex, maxedges, indx, edges);
+	return cq_next.Graph_get(comm, maxindex, maxedges, indx, edges);
 }
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_graph_get_(MPI_Fint *comm, MPI_Fint *maxindex, MPI_Fint *maxedges, MPI_Fint *indx, MPI_Fint *edges, MPI_Fint *ierr)
@@ -700,7 +700,7 @@ CQ_EXPORT int MPI_Graph_map(MPI_Comm comm, int nnodes, const int indx[], const i
 {
 	cq_resolve();
 	CQ_IN_APP(comm);
-	return cq_p.Graph_map(comm, nnodes, indx, edges, newrank);
+	return cq_next.Graph_map(comm, nnodes, indx, edges, newrank);
 }
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_graph_map_(MPI_Fint *comm, MPI_Fint *nnodes, MPI_Fint *indx, MPI_Fint *edges, MPI_Fint *newrank, MPI_Fint *ierr)
@@ -728,7 +728,7 @@ CQ_EXPORT int MPI_Graph_neighbors(MPI_Comm comm, int rank, int maxneighbors, int
 {
 	cq_resolve();
 	CQ_IN_APP(comm);
-	return cq_p.Graph_neighbors(comm, rank, maxneighbors, neighbors);
+	return cq_next.Graph_neighbors(comm, rank, maxneighbors, neighbors);
 }
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_graph_neighbors_(MPI_Fint *comm, MPI_Fint *rank, MPI_Fint *maxneighbors, MPI_Fint *neighbors, MPI_Fint *ierr)
@@ -756,7 +756,7 @@ CQ_EXPORT int MPI_Graph_neighbors_count(MPI_Comm comm, int rank, int *nneighbors
 {
 	cq_resolve();
 	CQ_IN_APP(comm);
-	return cq_p.Graph_neighbors_count(comm, rank, nneighbors);
+	return cq_next.Graph_neighbors_count(comm, rank, nneighbors);
 }
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_graph_neighbors_count_(MPI_Fint *comm, MPI_Fint *rank, MPI_Fint *nneighbors, MPI_Fint *ierr)
@@ -784,7 +784,7 @@ CQ_EXPORT int MPI_Graphdims_get(MPI_Comm comm, int *nnodes, int *nedges)
 {
 	cq_resolve();
 	CQ_IN_APP(comm);
-	return cq_p.Graphdims_get(comm, nnodes, nedges);
+	return cq_next.Graphdims_get(comm, nnodes, nedges);
 }
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_graphdims_get_(MPI_Fint *comm, MPI_Fint *nnodes, MPI_Fint *nedges, MPI_Fint *ierr)
@@ -812,7 +812,7 @@ CQ_EXPORT int MPI_Pack(const void *inbuf, int incount, MPI_Datatype datatype, vo
 {
 	cq_resolve();
 	CQ_IN_APP(comm);
-	return cq_p.Pack(inbuf, incount, datatype, outbuf, outsize, position, comm);
+	return cq_next.Pack(inbuf, incount, datatype, outbuf, outsize, position, comm);
 }
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_pack_(void *inbuf, MPI_Fint *incount, MPI_Fint *datatype, void *outbuf, MPI_Fint *outsize, MPI_Fint *position, MPI_Fint *comm, MPI_Fint *ierr)
@@ -834,7 +834,7 @@ CQ_EXPORT int MPI_Pack_c(const void *inbuf, MPI_Count incount, MPI_Datatype data
 {
 	cq_resolve();
 	CQ_IN_APP(comm);
-	return cq_p.Pack_c(inbuf, incount, datatype, outbuf, outsize, position, comm);
+	return cq_next.Pack_c(inbuf, incount, datatype, outbuf, outsize, position, comm);
 }
 #endif
 
@@ -842,7 +842,7 @@ CQ_EXPORT int MPI_Pack_size(int incount, MPI_Datatype datatype, MPI_Comm comm, i
 {
 	cq_resolve();
 	CQ_IN_APP(comm);
-	return cq_p.Pack_size(incount, datatype, comm, size);
+	return cq_next.Pack_size(incount, datatype, comm, size);
 }
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_pack_size_(MPI_Fint *incount, MPI_Fint *datatype, MPI_Fint *comm, MPI_Fint *size, MPI_Fint *ierr)
@@ -871,7 +871,7 @@ CQ_EXPORT int MPI_Pack_size_c(MPI_Count incount, MPI_Datatype datatype, MPI_Comm
 {
 	cq_resolve();
 	CQ_IN_APP(comm);
-	return cq_p.Pack_size_c(incount, datatype, comm, size);
+	return cq_next.Pack_size_c(incount, datatype, comm, size);
 }
 #endif
 
@@ -879,7 +879,7 @@ CQ_EXPORT int MPI_Topo_test(MPI_Comm comm, int *status)
 {
 	cq_resolve();
 	CQ_IN_APP(comm);
-	return cq_p.Topo_test(comm, status);
+	return cq_next.Topo_test(comm, status);
 }
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_topo_test_(MPI_Fint *comm, MPI_Fint *status, MPI_Fint *ierr)
@@ -907,7 +907,7 @@ CQ_EXPORT int MPI_Unpack(const void *inbuf, int insize, int *position, void *out
 {
 	cq_resolve();
 	CQ_IN_APP(comm);
-	return cq_p.Unpack(inbuf, insize, position, outbuf, outcount, datatype, comm);
+	return cq_next.Unpack(inbuf, insize, position, outbuf, outcount, datatype, comm);
 }
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_unpack_(void *inbuf, MPI_Fint *insize, MPI_Fint *position, void *outbuf, MPI_Fint *outcount, MPI_Fint *datatype, MPI_Fint *comm, MPI_Fint *ierr)
@@ -929,7 +929,7 @@ CQ_EXPORT int MPI_Unpack_c(const void *inbuf, MPI_Count insize, MPI_Count *posit
 {
 	cq_resolve();
 	CQ_IN_APP(comm);
-	return cq_p.Unpack_c(inbuf, insize, position, outbuf, outcount, datatype, comm);
+	return cq_next.Unpack_c(inbuf, insize, position, outbuf, outcount, datatype, comm);
 }
 #endif
 

@@ -5,10 +5,10 @@ CQ_EXPORT int MPI_Abort(MPI_Comm comm, int errorcode)
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Abort(comm, errorcode);
+		return cq_next.Abort(comm, errorcode);
 	cq_plain_begin(t, CQ_Abort, CQ_AS_APP(comm));
 	cq_abort_before(t);
-	int err = cq_p.Abort(comm, errorcode);
+	int err = cq_next.Abort(comm, errorcode);
 	cq_end(t, err);
 	return err;
 }
@@ -65,10 +65,10 @@ CQ_EXPORT int MPI_Accumulate(const void *origin_addr, int origin_count, MPI_Data
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Accumulate(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
+		return cq_next.Accumulate(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
 	cq_onesided a = {.obuf = origin_addr, .ocount = origin_count, .otype = origin_datatype, .target = target_rank, .disp = target_disp, .tcount = target_count, .ttype = target_datatype, .op = op, .has_op = 1, .win = win, .sends = 1};
 	cq_rma_begin(t, CQ_Accumulate, &a);
-	int err = cq_p.Accumulate(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
+	int err = cq_next.Accumulate(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
 	cq_rma_end(t, err, &a);
 	return err;
 }
@@ -110,10 +110,10 @@ CQ_EXPORT int MPI_Accumulate_c(const void *origin_addr, MPI_Count origin_count, 
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Accumulate_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
+		return cq_next.Accumulate_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
 	cq_onesided a = {.obuf = origin_addr, .ocount = origin_count, .otype = origin_datatype, .target = target_rank, .disp = target_disp, .tcount = target_count, .ttype = target_datatype, .op = op, .has_op = 1, .win = win, .sends = 1};
 	cq_rma_begin(t, CQ_Accumulate_c, &a);
-	int err = cq_p.Accumulate_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
+	int err = cq_next.Accumulate_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
 	cq_rma_end(t, err, &a);
 	return err;
 }
@@ -124,10 +124,10 @@ CQ_EXPORT int MPI_Allgather(const void *sendbuf, int sendcount, MPI_Datatype sen
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+		return cq_next.Allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 	cq_collective a = {.kind = CQ_K_Allgather, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .comm = comm, .fortran = 0};
 	cq_collective_begin(t, CQ_Allgather, &a);
-	int err = cq_p.Allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+	int err = cq_next.Allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 	cq_collective_end(t, err, &a);
 	return err;
 }
@@ -172,10 +172,10 @@ CQ_EXPORT int MPI_Allgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Data
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+		return cq_next.Allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 	cq_collective a = {.kind = CQ_K_Allgather, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .comm = comm, .large = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Allgather_c, &a);
-	int err = cq_p.Allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+	int err = cq_next.Allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 	cq_collective_end(t, err, &a);
 	return err;
 }
@@ -187,10 +187,10 @@ CQ_EXPORT int MPI_Allgather_init(const void *sendbuf, int sendcount, MPI_Datatyp
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Allgather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
+		return cq_next.Allgather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
 	cq_collective a = {.kind = CQ_K_Allgather, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .comm = comm, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Allgather_init, &a);
-	int err = cq_p.Allgather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
+	int err = cq_next.Allgather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
 	return err;
 }
@@ -236,10 +236,10 @@ CQ_EXPORT int MPI_Allgather_init_c(const void *sendbuf, MPI_Count sendcount, MPI
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Allgather_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
+		return cq_next.Allgather_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
 	cq_collective a = {.kind = CQ_K_Allgather, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .comm = comm, .large = 1, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Allgather_init_c, &a);
-	int err = cq_p.Allgather_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
+	int err = cq_next.Allgather_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
 	return err;
 }
@@ -250,10 +250,10 @@ CQ_EXPORT int MPI_Allgatherv(const void *sendbuf, int sendcount, MPI_Datatype se
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
+		return cq_next.Allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
 	cq_collective a = {.kind = CQ_K_Allgatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = displs, .rtype = recvtype, .comm = comm, .fortran = 0};
 	cq_collective_begin(t, CQ_Allgatherv, &a);
-	int err = cq_p.Allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
+	int err = cq_next.Allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
 	cq_collective_end(t, err, &a);
 	return err;
 }
@@ -298,10 +298,10 @@ CQ_EXPORT int MPI_Allgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Dat
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
+		return cq_next.Allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
 	cq_collective a = {.kind = CQ_K_Allgatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = displs, .rtype = recvtype, .comm = comm, .large = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Allgatherv_c, &a);
-	int err = cq_p.Allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
+	int err = cq_next.Allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
 	cq_collective_end(t, err, &a);
 	return err;
 }
@@ -313,10 +313,10 @@ CQ_EXPORT int MPI_Allgatherv_init(const void *sendbuf, int sendcount, MPI_Dataty
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Allgatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
+		return cq_next.Allgatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
 	cq_collective a = {.kind = CQ_K_Allgatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = displs, .rtype = recvtype, .comm = comm, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Allgatherv_init, &a);
-	int err = cq_p.Allgatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
+	int err = cq_next.Allgatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
 	return err;
 }
@@ -362,10 +362,10 @@ CQ_EXPORT int MPI_Allgatherv_init_c(const void *sendbuf, MPI_Count sendcount, MP
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Allgatherv_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
+		return cq_next.Allgatherv_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
 	cq_collective a = {.kind = CQ_K_Allgatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = displs, .rtype = recvtype, .comm = comm, .large = 1, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Allgatherv_init_c, &a);
-	int err = cq_p.Allgatherv_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
+	int err = cq_next.Allgatherv_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
 	return err;
 }
@@ -376,10 +376,10 @@ CQ_EXPORT int MPI_Allreduce(const void *sendbuf, void *recvbuf, int count, MPI_D
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Allreduce(sendbuf, recvbuf, count, datatype, op, comm);
+		return cq_next.Allreduce(sendbuf, recvbuf, count, datatype, op, comm);
 	cq_collective a = {.kind = CQ_K_Allreduce, .sbuf = sendbuf, .rbuf = recvbuf, .scount = count, .stype = datatype, .op = op, .has_op = 1, .comm = comm, .fortran = 0};
 	cq_collective_begin(t, CQ_Allreduce, &a);
-	int err = cq_p.Allreduce(sendbuf, recvbuf, count, datatype, op, comm);
+	int err = cq_next.Allreduce(sendbuf, recvbuf, count, datatype, op, comm);
 	cq_collective_end(t, err, &a);
 	return err;
 }
@@ -424,10 +424,10 @@ CQ_EXPORT int MPI_Allreduce_c(const void *sendbuf, void *recvbuf, MPI_Count coun
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Allreduce_c(sendbuf, recvbuf, count, datatype, op, comm);
+		return cq_next.Allreduce_c(sendbuf, recvbuf, count, datatype, op, comm);
 	cq_collective a = {.kind = CQ_K_Allreduce, .sbuf = sendbuf, .rbuf = recvbuf, .scount = count, .stype = datatype, .op = op, .has_op = 1, .comm = comm, .large = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Allreduce_c, &a);
-	int err = cq_p.Allreduce_c(sendbuf, recvbuf, count, datatype, op, comm);
+	int err = cq_next.Allreduce_c(sendbuf, recvbuf, count, datatype, op, comm);
 	cq_collective_end(t, err, &a);
 	return err;
 }
@@ -439,10 +439,10 @@ CQ_EXPORT int MPI_Allreduce_init(const void *sendbuf, void *recvbuf, int count, 
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Allreduce_init(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+		return cq_next.Allreduce_init(sendbuf, recvbuf, count, datatype, op, comm, info, request);
 	cq_collective a = {.kind = CQ_K_Allreduce, .sbuf = sendbuf, .rbuf = recvbuf, .scount = count, .stype = datatype, .op = op, .has_op = 1, .comm = comm, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Allreduce_init, &a);
-	int err = cq_p.Allreduce_init(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+	int err = cq_next.Allreduce_init(sendbuf, recvbuf, count, datatype, op, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
 	return err;
 }
@@ -488,10 +488,10 @@ CQ_EXPORT int MPI_Allreduce_init_c(const void *sendbuf, void *recvbuf, MPI_Count
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Allreduce_init_c(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+		return cq_next.Allreduce_init_c(sendbuf, recvbuf, count, datatype, op, comm, info, request);
 	cq_collective a = {.kind = CQ_K_Allreduce, .sbuf = sendbuf, .rbuf = recvbuf, .scount = count, .stype = datatype, .op = op, .has_op = 1, .comm = comm, .large = 1, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Allreduce_init_c, &a);
-	int err = cq_p.Allreduce_init_c(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+	int err = cq_next.Allreduce_init_c(sendbuf, recvbuf, count, datatype, op, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
 	return err;
 }
@@ -502,10 +502,10 @@ CQ_EXPORT int MPI_Alltoall(const void *sendbuf, int sendcount, MPI_Datatype send
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+		return cq_next.Alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 	cq_collective a = {.kind = CQ_K_Alltoall, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .comm = comm, .fortran = 0};
 	cq_collective_begin(t, CQ_Alltoall, &a);
-	int err = cq_p.Alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+	int err = cq_next.Alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 	cq_collective_end(t, err, &a);
 	return err;
 }
@@ -550,10 +550,10 @@ CQ_EXPORT int MPI_Alltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datat
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Alltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+		return cq_next.Alltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 	cq_collective a = {.kind = CQ_K_Alltoall, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .comm = comm, .large = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Alltoall_c, &a);
-	int err = cq_p.Alltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+	int err = cq_next.Alltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 	cq_collective_end(t, err, &a);
 	return err;
 }
@@ -565,10 +565,10 @@ CQ_EXPORT int MPI_Alltoall_init(const void *sendbuf, int sendcount, MPI_Datatype
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Alltoall_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
+		return cq_next.Alltoall_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
 	cq_collective a = {.kind = CQ_K_Alltoall, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .comm = comm, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Alltoall_init, &a);
-	int err = cq_p.Alltoall_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
+	int err = cq_next.Alltoall_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
 	return err;
 }
@@ -614,10 +614,10 @@ CQ_EXPORT int MPI_Alltoall_init_c(const void *sendbuf, MPI_Count sendcount, MPI_
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Alltoall_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
+		return cq_next.Alltoall_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
 	cq_collective a = {.kind = CQ_K_Alltoall, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .comm = comm, .large = 1, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Alltoall_init_c, &a);
-	int err = cq_p.Alltoall_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
+	int err = cq_next.Alltoall_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
 	return err;
 }
@@ -628,10 +628,10 @@ CQ_EXPORT int MPI_Alltoallv(const void *sendbuf, const int sendcounts[], const i
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
+		return cq_next.Alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
 	cq_collective a = {.kind = CQ_K_Alltoallv, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = sdispls, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = rdispls, .rtype = recvtype, .comm = comm, .fortran = 0};
 	cq_collective_begin(t, CQ_Alltoallv, &a);
-	int err = cq_p.Alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
+	int err = cq_next.Alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
 	cq_collective_end(t, err, &a);
 	return err;
 }
@@ -676,10 +676,10 @@ CQ_EXPORT int MPI_Alltoallv_c(const void *sendbuf, const MPI_Count sendcounts[],
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
+		return cq_next.Alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
 	cq_collective a = {.kind = CQ_K_Alltoallv, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = sdispls, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = rdispls, .rtype = recvtype, .comm = comm, .large = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Alltoallv_c, &a);
-	int err = cq_p.Alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
+	int err = cq_next.Alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
 	cq_collective_end(t, err, &a);
 	return err;
 }
@@ -691,10 +691,10 @@ CQ_EXPORT int MPI_Alltoallv_init(const void *sendbuf, const int sendcounts[], co
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Alltoallv_init(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
+		return cq_next.Alltoallv_init(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
 	cq_collective a = {.kind = CQ_K_Alltoallv, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = sdispls, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = rdispls, .rtype = recvtype, .comm = comm, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Alltoallv_init, &a);
-	int err = cq_p.Alltoallv_init(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
+	int err = cq_next.Alltoallv_init(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
 	return err;
 }
@@ -740,10 +740,10 @@ CQ_EXPORT int MPI_Alltoallv_init_c(const void *sendbuf, const MPI_Count sendcoun
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Alltoallv_init_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
+		return cq_next.Alltoallv_init_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
 	cq_collective a = {.kind = CQ_K_Alltoallv, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = sdispls, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = rdispls, .rtype = recvtype, .comm = comm, .large = 1, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Alltoallv_init_c, &a);
-	int err = cq_p.Alltoallv_init_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
+	int err = cq_next.Alltoallv_init_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
 	return err;
 }
@@ -754,10 +754,10 @@ CQ_EXPORT int MPI_Alltoallw(const void *sendbuf, const int sendcounts[], const i
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
+		return cq_next.Alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
 	cq_collective a = {.kind = CQ_K_Alltoallw, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = sdispls, .stypes = sendtypes, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = rdispls, .rtypes = recvtypes, .comm = comm, .fortran = 0};
 	cq_collective_begin(t, CQ_Alltoallw, &a);
-	int err = cq_p.Alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
+	int err = cq_next.Alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
 	cq_collective_end(t, err, &a);
 	return err;
 }
@@ -802,10 +802,10 @@ CQ_EXPORT int MPI_Alltoallw_c(const void *sendbuf, const MPI_Count sendcounts[],
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
+		return cq_next.Alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
 	cq_collective a = {.kind = CQ_K_Alltoallw, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = sdispls, .stypes = sendtypes, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = rdispls, .rtypes = recvtypes, .comm = comm, .large = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Alltoallw_c, &a);
-	int err = cq_p.Alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
+	int err = cq_next.Alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
 	cq_collective_end(t, err, &a);
 	return err;
 }
@@ -817,10 +817,10 @@ CQ_EXPORT int MPI_Alltoallw_init(const void *sendbuf, const int sendcounts[], co
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Alltoallw_init(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
+		return cq_next.Alltoallw_init(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
 	cq_collective a = {.kind = CQ_K_Alltoallw, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = sdispls, .stypes = sendtypes, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = rdispls, .rtypes = recvtypes, .comm = comm, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Alltoallw_init, &a);
-	int err = cq_p.Alltoallw_init(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
+	int err = cq_next.Alltoallw_init(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
 	return err;
 }
@@ -866,10 +866,10 @@ CQ_EXPORT int MPI_Alltoallw_init_c(const void *sendbuf, const MPI_Count sendcoun
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Alltoallw_init_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
+		return cq_next.Alltoallw_init_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
 	cq_collective a = {.kind = CQ_K_Alltoallw, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = sdispls, .stypes = sendtypes, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = rdispls, .rtypes = recvtypes, .comm = comm, .large = 1, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Alltoallw_init_c, &a);
-	int err = cq_p.Alltoallw_init_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
+	int err = cq_next.Alltoallw_init_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
 	return err;
 }
@@ -880,10 +880,10 @@ CQ_EXPORT int MPI_Barrier(MPI_Comm comm)
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Barrier(comm);
+		return cq_next.Barrier(comm);
 	cq_collective a = {.kind = CQ_K_Barrier, .comm = comm, .fortran = 0};
 	cq_collective_begin(t, CQ_Barrier, &a);
-	int err = cq_p.Barrier(comm);
+	int err = cq_next.Barrier(comm);
 	cq_collective_end(t, err, &a);
 	return err;
 }
@@ -945,10 +945,10 @@ CQ_EXPORT int MPI_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request *reques
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Barrier_init(comm, info, request);
+		return cq_next.Barrier_init(comm, info, request);
 	cq_collective a = {.kind = CQ_K_Barrier, .comm = comm, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Barrier_init, &a);
-	int err = cq_p.Barrier_init(comm, info, request);
+	int err = cq_next.Barrier_init(comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
 	return err;
 }
@@ -1010,10 +1010,10 @@ CQ_EXPORT int MPI_Bcast(void *buffer, int count, MPI_Datatype datatype, int root
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Bcast(buffer, count, datatype, root, comm);
+		return cq_next.Bcast(buffer, count, datatype, root, comm);
 	cq_collective a = {.kind = CQ_K_Bcast, .sbuf = buffer, .scount = count, .stype = datatype, .root = root, .comm = comm, .fortran = 0};
 	cq_collective_begin(t, CQ_Bcast, &a);
-	int err = cq_p.Bcast(buffer, count, datatype, root, comm);
+	int err = cq_next.Bcast(buffer, count, datatype, root, comm);
 	cq_collective_end(t, err, &a);
 	return err;
 }
@@ -1058,10 +1058,10 @@ CQ_EXPORT int MPI_Bcast_c(void *buffer, MPI_Count count, MPI_Datatype datatype, 
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Bcast_c(buffer, count, datatype, root, comm);
+		return cq_next.Bcast_c(buffer, count, datatype, root, comm);
 	cq_collective a = {.kind = CQ_K_Bcast, .sbuf = buffer, .scount = count, .stype = datatype, .root = root, .comm = comm, .large = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Bcast_c, &a);
-	int err = cq_p.Bcast_c(buffer, count, datatype, root, comm);
+	int err = cq_next.Bcast_c(buffer, count, datatype, root, comm);
 	cq_collective_end(t, err, &a);
 	return err;
 }
@@ -1073,10 +1073,10 @@ CQ_EXPORT int MPI_Bcast_init(void *buffer, int count, MPI_Datatype datatype, int
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Bcast_init(buffer, count, datatype, root, comm, info, request);
+		return cq_next.Bcast_init(buffer, count, datatype, root, comm, info, request);
 	cq_collective a = {.kind = CQ_K_Bcast, .sbuf = buffer, .scount = count, .stype = datatype, .root = root, .comm = comm, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Bcast_init, &a);
-	int err = cq_p.Bcast_init(buffer, count, datatype, root, comm, info, request);
+	int err = cq_next.Bcast_init(buffer, count, datatype, root, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
 	return err;
 }
@@ -1122,10 +1122,10 @@ CQ_EXPORT int MPI_Bcast_init_c(void *buffer, MPI_Count count, MPI_Datatype datat
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Bcast_init_c(buffer, count, datatype, root, comm, info, request);
+		return cq_next.Bcast_init_c(buffer, count, datatype, root, comm, info, request);
 	cq_collective a = {.kind = CQ_K_Bcast, .sbuf = buffer, .scount = count, .stype = datatype, .root = root, .comm = comm, .large = 1, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Bcast_init_c, &a);
-	int err = cq_p.Bcast_init_c(buffer, count, datatype, root, comm, info, request);
+	int err = cq_next.Bcast_init_c(buffer, count, datatype, root, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
 	return err;
 }
@@ -1136,9 +1136,9 @@ CQ_EXPORT int MPI_Bsend(const void *buf, int count, MPI_Datatype datatype, int d
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Bsend(buf, count, datatype, dest, tag, comm);
+		return cq_next.Bsend(buf, count, datatype, dest, tag, comm);
 	cq_send_begin(t, CQ_Bsend, buf, count, datatype, dest, tag, comm);
-	int err = cq_p.Bsend(buf, count, datatype, dest, tag, comm);
+	int err = cq_next.Bsend(buf, count, datatype, dest, tag, comm);
 	cq_end(t, err);
 	return err;
 }
@@ -1181,9 +1181,9 @@ CQ_EXPORT int MPI_Bsend_c(const void *buf, MPI_Count count, MPI_Datatype datatyp
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Bsend_c(buf, count, datatype, dest, tag, comm);
+		return cq_next.Bsend_c(buf, count, datatype, dest, tag, comm);
 	cq_send_begin(t, CQ_Bsend_c, buf, count, datatype, dest, tag, comm);
-	int err = cq_p.Bsend_c(buf, count, datatype, dest, tag, comm);
+	int err = cq_next.Bsend_c(buf, count, datatype, dest, tag, comm);
 	cq_end(t, err);
 	return err;
 }
@@ -1194,9 +1194,9 @@ CQ_EXPORT int MPI_Bsend_init(const void *buf, int count, MPI_Datatype datatype, 
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Bsend_init(buf, count, datatype, dest, tag, comm, request);
+		return cq_next.Bsend_init(buf, count, datatype, dest, tag, comm, request);
 	cq_send_init_begin(t, CQ_Bsend_init, buf, count, datatype, dest, tag, comm);
-	int err = cq_p.Bsend_init(buf, count, datatype, dest, tag, comm, request);
+	int err = cq_next.Bsend_init(buf, count, datatype, dest, tag, comm, request);
 	cq_request_end(t, err, *request, CQ_R_PERSISTENT);
 	return err;
 }
@@ -1239,9 +1239,9 @@ CQ_EXPORT int MPI_Bsend_init_c(const void *buf, MPI_Count count, MPI_Datatype da
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Bsend_init_c(buf, count, datatype, dest, tag, comm, request);
+		return cq_next.Bsend_init_c(buf, count, datatype, dest, tag, comm, request);
 	cq_send_init_begin(t, CQ_Bsend_init_c, buf, count, datatype, dest, tag, comm);
-	int err = cq_p.Bsend_init_c(buf, count, datatype, dest, tag, comm, request);
+	int err = cq_next.Bsend_init_c(buf, count, datatype, dest, tag, comm, request);
 	cq_request_end(t, err, *request, CQ_R_PERSISTENT);
 	return err;
 }
@@ -1251,9 +1251,9 @@ CQ_EXPORT int MPI_Buffer_detach(void *buffer_addr, int *size)
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Buffer_detach(buffer_addr, size);
+		return cq_next.Buffer_detach(buffer_addr, size);
 	cq_plain_begin(t, CQ_Buffer_detach, MPI_COMM_NULL);
-	int err = cq_p.Buffer_detach(buffer_addr, size);
+	int err = cq_next.Buffer_detach(buffer_addr, size);
 	cq_end(t, err);
 	return err;
 }
@@ -1308,9 +1308,9 @@ CQ_EXPORT int MPI_Buffer_detach_c(void *buffer_addr, MPI_Count *size)
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Buffer_detach_c(buffer_addr, size);
+		return cq_next.Buffer_detach_c(buffer_addr, size);
 	cq_plain_begin(t, CQ_Buffer_detach_c, MPI_COMM_NULL);
-	int err = cq_p.Buffer_detach_c(buffer_addr, size);
+	int err = cq_next.Buffer_detach_c(buffer_addr, size);
 	cq_end(t, err);
 	return err;
 }
@@ -1320,9 +1320,9 @@ CQ_EXPORT int MPI_Cancel(MPI_Request *request)
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Cancel(request);
+		return cq_next.Cancel(request);
 	cq_request_begin(t, CQ_Cancel, *request);
-	int err = cq_p.Cancel(request);
+	int err = cq_next.Cancel(request);
 	cq_end(t, err);
 	return err;
 }
@@ -1377,9 +1377,9 @@ CQ_EXPORT int MPI_Cart_create(MPI_Comm comm_old, int ndims, const int dims[], co
 	CQ_IN_APP(comm_old);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Cart_create(comm_old, ndims, dims, periods, reorder, comm_cart);
+		return cq_next.Cart_create(comm_old, ndims, dims, periods, reorder, comm_cart);
 	uint64_t instance = cq_comm_new_begin(t, CQ_Cart_create, comm_old, CQ_COUNTED);
-	int err = cq_p.Cart_create(comm_old, ndims, dims, periods, reorder, comm_cart);
+	int err = cq_next.Cart_create(comm_old, ndims, dims, periods, reorder, comm_cart);
 	cq_comm_new_end(t, err, *comm_cart, 5, CQ_COUNTED, instance, 0);
 	return err;
 }
@@ -1437,9 +1437,9 @@ CQ_EXPORT int MPI_Cart_sub(MPI_Comm comm, const int remain_dims[], MPI_Comm *new
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Cart_sub(comm, remain_dims, newcomm);
+		return cq_next.Cart_sub(comm, remain_dims, newcomm);
 	uint64_t instance = cq_comm_new_begin(t, CQ_Cart_sub, comm, CQ_COUNTED);
-	int err = cq_p.Cart_sub(comm, remain_dims, newcomm);
+	int err = cq_next.Cart_sub(comm, remain_dims, newcomm);
 	cq_comm_new_end(t, err, *newcomm, 5, CQ_COUNTED, instance, 0);
 	return err;
 }
@@ -1497,9 +1497,9 @@ CQ_EXPORT int MPI_Comm_accept(const char *port_name, MPI_Info info, int root, MP
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Comm_accept(port_name, info, root, comm, newcomm);
+		return cq_next.Comm_accept(port_name, info, root, comm, newcomm);
 	uint64_t instance = cq_comm_new_begin(t, CQ_Comm_accept, comm, CQ_COUNTED);
-	int err = cq_p.Comm_accept(port_name, info, root, comm, newcomm);
+	int err = cq_next.Comm_accept(port_name, info, root, comm, newcomm);
 	cq_comm_new_end(t, err, *newcomm, 8, CQ_COUNTED, instance, -1);
 	return err;
 }
@@ -1557,9 +1557,9 @@ CQ_EXPORT int MPI_Comm_connect(const char *port_name, MPI_Info info, int root, M
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Comm_connect(port_name, info, root, comm, newcomm);
+		return cq_next.Comm_connect(port_name, info, root, comm, newcomm);
 	uint64_t instance = cq_comm_new_begin(t, CQ_Comm_connect, comm, CQ_COUNTED);
-	int err = cq_p.Comm_connect(port_name, info, root, comm, newcomm);
+	int err = cq_next.Comm_connect(port_name, info, root, comm, newcomm);
 	cq_comm_new_end(t, err, *newcomm, 8, CQ_COUNTED, instance, -1);
 	return err;
 }
@@ -1617,9 +1617,9 @@ CQ_EXPORT int MPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm *newcomm)
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Comm_create(comm, group, newcomm);
+		return cq_next.Comm_create(comm, group, newcomm);
 	uint64_t instance = cq_comm_new_begin(t, CQ_Comm_create, comm, CQ_COUNTED);
-	int err = cq_p.Comm_create(comm, group, newcomm);
+	int err = cq_next.Comm_create(comm, group, newcomm);
 	cq_comm_new_end(t, err, *newcomm, 4, CQ_COUNTED, instance, 0);
 	return err;
 }
@@ -1677,9 +1677,9 @@ CQ_EXPORT int MPI_Comm_create_from_group(MPI_Group group, const char *stringtag,
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Comm_create_from_group(group, stringtag, info, errhandler, newcomm);
+		return cq_next.Comm_create_from_group(group, stringtag, info, errhandler, newcomm);
 	cq_plain_begin(t, CQ_Comm_create_from_group, MPI_COMM_NULL);
-	int err = cq_p.Comm_create_from_group(group, stringtag, info, errhandler, newcomm);
+	int err = cq_next.Comm_create_from_group(group, stringtag, info, errhandler, newcomm);
 	cq_comm_new_end(t, err, *newcomm, 4, CQ_NOT_COUNTED, 0, cq_text_key((cq_text){stringtag, NULL, -1}));
 	return err;
 }
@@ -1735,9 +1735,9 @@ CQ_EXPORT int MPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Comm_create_group(comm, group, tag, newcomm);
+		return cq_next.Comm_create_group(comm, group, tag, newcomm);
 	uint64_t instance = cq_comm_new_begin(t, CQ_Comm_create_group, comm, CQ_NOT_COUNTED);
-	int err = cq_p.Comm_create_group(comm, group, tag, newcomm);
+	int err = cq_next.Comm_create_group(comm, group, tag, newcomm);
 	cq_comm_new_end(t, err, *newcomm, 4, CQ_NOT_COUNTED, instance, tag);
 	return err;
 }
@@ -1796,10 +1796,10 @@ CQ_EXPORT int MPI_Comm_disconnect(MPI_Comm *comm)
 	if (CQ_UNLIKELY(t == NULL)) {
 		if (cq.state == CQ_ON)
 			cq_comm_drop(CQ_KEY(*comm));
-		return cq_p.Comm_disconnect(comm);
+		return cq_next.Comm_disconnect(comm);
 	}
 	cq_comm_free_begin(t, CQ_Comm_disconnect, *comm);
-	int err = cq_p.Comm_disconnect(comm);
+	int err = cq_next.Comm_disconnect(comm);
 	cq_comm_free_end(t, err);
 	return err;
 }
@@ -1860,9 +1860,9 @@ CQ_EXPORT int MPI_Comm_dup(MPI_Comm comm, MPI_Comm *newcomm)
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Comm_dup(comm, newcomm);
+		return cq_next.Comm_dup(comm, newcomm);
 	uint64_t instance = cq_comm_new_begin(t, CQ_Comm_dup, comm, CQ_COUNTED);
-	int err = cq_p.Comm_dup(comm, newcomm);
+	int err = cq_next.Comm_dup(comm, newcomm);
 	cq_comm_new_end(t, err, *newcomm, 2, CQ_COUNTED, instance, 0);
 	return err;
 }
@@ -1920,9 +1920,9 @@ CQ_EXPORT int MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *new
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Comm_dup_with_info(comm, info, newcomm);
+		return cq_next.Comm_dup_with_info(comm, info, newcomm);
 	uint64_t instance = cq_comm_new_begin(t, CQ_Comm_dup_with_info, comm, CQ_COUNTED);
-	int err = cq_p.Comm_dup_with_info(comm, info, newcomm);
+	int err = cq_next.Comm_dup_with_info(comm, info, newcomm);
 	cq_comm_new_end(t, err, *newcomm, 2, CQ_COUNTED, instance, 0);
 	return err;
 }
@@ -1981,10 +1981,10 @@ CQ_EXPORT int MPI_Comm_free(MPI_Comm *comm)
 	if (CQ_UNLIKELY(t == NULL)) {
 		if (cq.state == CQ_ON)
 			cq_comm_drop(CQ_KEY(*comm));
-		return cq_p.Comm_free(comm);
+		return cq_next.Comm_free(comm);
 	}
 	cq_comm_free_begin(t, CQ_Comm_free, *comm);
-	int err = cq_p.Comm_free(comm);
+	int err = cq_next.Comm_free(comm);
 	cq_comm_free_end(t, err);
 	return err;
 }
@@ -2044,8 +2044,8 @@ CQ_EXPORT int MPI_Comm_get_parent(MPI_Comm *parent)
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Comm_get_parent(parent);
-	int err = cq_p.Comm_get_parent(parent);
+		return cq_next.Comm_get_parent(parent);
+	int err = cq_next.Comm_get_parent(parent);
 	cq_comm_parent_end(t, err, *parent);
 	return err;
 }
@@ -2097,9 +2097,9 @@ CQ_EXPORT int MPI_Comm_idup(MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *reque
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Comm_idup(comm, newcomm, request);
+		return cq_next.Comm_idup(comm, newcomm, request);
 	uint64_t instance = cq_comm_new_begin(t, CQ_Comm_idup, comm, CQ_COUNTED);
-	int err = cq_p.Comm_idup(comm, newcomm, request);
+	int err = cq_next.Comm_idup(comm, newcomm, request);
 	cq_comm_idup_end(t, err, *newcomm, comm, instance, *request);
 	return err;
 }
@@ -2158,9 +2158,9 @@ CQ_EXPORT int MPI_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *ne
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Comm_idup_with_info(comm, info, newcomm, request);
+		return cq_next.Comm_idup_with_info(comm, info, newcomm, request);
 	uint64_t instance = cq_comm_new_begin(t, CQ_Comm_idup_with_info, comm, CQ_COUNTED);
-	int err = cq_p.Comm_idup_with_info(comm, info, newcomm, request);
+	int err = cq_next.Comm_idup_with_info(comm, info, newcomm, request);
 	cq_comm_idup_end(t, err, *newcomm, comm, instance, *request);
 	return err;
 }
@@ -2218,9 +2218,9 @@ CQ_EXPORT int MPI_Comm_join(int fd, MPI_Comm *intercomm)
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Comm_join(fd, intercomm);
+		return cq_next.Comm_join(fd, intercomm);
 	cq_plain_begin(t, CQ_Comm_join, MPI_COMM_NULL);
-	int err = cq_p.Comm_join(fd, intercomm);
+	int err = cq_next.Comm_join(fd, intercomm);
 	cq_comm_new_end(t, err, *intercomm, 8, CQ_NOT_COUNTED, 0, -2);
 	return err;
 }
@@ -2275,9 +2275,9 @@ CQ_EXPORT int MPI_Comm_spawn(const char *command, char *argv[], int maxprocs, MP
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Comm_spawn(command, argv, maxprocs, info, root, comm, intercomm, array_of_errcodes);
+		return cq_next.Comm_spawn(command, argv, maxprocs, info, root, comm, intercomm, array_of_errcodes);
 	uint64_t instance = cq_comm_new_begin(t, CQ_Comm_spawn, comm, CQ_COUNTED);
-	int err = cq_p.Comm_spawn(command, argv, maxprocs, info, root, comm, intercomm, array_of_errcodes);
+	int err = cq_next.Comm_spawn(command, argv, maxprocs, info, root, comm, intercomm, array_of_errcodes);
 	cq_spawn_end(t, err, *intercomm, instance, root, comm, (cq_text){command, NULL, -1});
 	return err;
 }
@@ -2335,9 +2335,9 @@ CQ_EXPORT int MPI_Comm_spawn_multiple(int count, char *array_of_commands[], char
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Comm_spawn_multiple(count, array_of_commands, array_of_argv, array_of_maxprocs, array_of_info, root, comm, intercomm, array_of_errcodes);
+		return cq_next.Comm_spawn_multiple(count, array_of_commands, array_of_argv, array_of_maxprocs, array_of_info, root, comm, intercomm, array_of_errcodes);
 	uint64_t instance = cq_comm_new_begin(t, CQ_Comm_spawn_multiple, comm, CQ_COUNTED);
-	int err = cq_p.Comm_spawn_multiple(count, array_of_commands, array_of_argv, array_of_maxprocs, array_of_info, root, comm, intercomm, array_of_errcodes);
+	int err = cq_next.Comm_spawn_multiple(count, array_of_commands, array_of_argv, array_of_maxprocs, array_of_info, root, comm, intercomm, array_of_errcodes);
 	cq_spawn_end(t, err, *intercomm, instance, root, comm, (cq_text){NULL, array_of_commands, -1});
 	return err;
 }
@@ -2395,9 +2395,9 @@ CQ_EXPORT int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *newcom
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Comm_split(comm, color, key, newcomm);
+		return cq_next.Comm_split(comm, color, key, newcomm);
 	uint64_t instance = cq_comm_new_begin(t, CQ_Comm_split, comm, CQ_COUNTED);
-	int err = cq_p.Comm_split(comm, color, key, newcomm);
+	int err = cq_next.Comm_split(comm, color, key, newcomm);
 	cq_comm_new_end(t, err, *newcomm, 3, CQ_COUNTED, instance, 0);
 	return err;
 }
@@ -2455,9 +2455,9 @@ CQ_EXPORT int MPI_Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_In
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Comm_split_type(comm, split_type, key, info, newcomm);
+		return cq_next.Comm_split_type(comm, split_type, key, info, newcomm);
 	uint64_t instance = cq_comm_new_begin(t, CQ_Comm_split_type, comm, CQ_COUNTED);
-	int err = cq_p.Comm_split_type(comm, split_type, key, info, newcomm);
+	int err = cq_next.Comm_split_type(comm, split_type, key, info, newcomm);
 	cq_comm_new_end(t, err, *newcomm, 3, CQ_COUNTED, instance, 0);
 	return err;
 }
@@ -2514,10 +2514,10 @@ CQ_EXPORT int MPI_Compare_and_swap(const void *origin_addr, const void *compare_
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Compare_and_swap(origin_addr, compare_addr, result_addr, datatype, target_rank, target_disp, win);
+		return cq_next.Compare_and_swap(origin_addr, compare_addr, result_addr, datatype, target_rank, target_disp, win);
 	cq_onesided a = {.obuf = origin_addr, .rbuf = result_addr, .has_result = 1, .otype = datatype, .one = 1, .target = target_rank, .disp = target_disp, .win = win, .sends = 1};
 	cq_rma_begin(t, CQ_Compare_and_swap, &a);
-	int err = cq_p.Compare_and_swap(origin_addr, compare_addr, result_addr, datatype, target_rank, target_disp, win);
+	int err = cq_next.Compare_and_swap(origin_addr, compare_addr, result_addr, datatype, target_rank, target_disp, win);
 	cq_rma_end(t, err, &a);
 	return err;
 }
@@ -2559,9 +2559,9 @@ CQ_EXPORT int MPI_Dist_graph_create(MPI_Comm comm_old, int n, const int sources[
 	CQ_IN_APP(comm_old);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Dist_graph_create(comm_old, n, sources, degrees, destinations, weights, info, reorder, comm_dist_graph);
+		return cq_next.Dist_graph_create(comm_old, n, sources, degrees, destinations, weights, info, reorder, comm_dist_graph);
 	uint64_t instance = cq_comm_new_begin(t, CQ_Dist_graph_create, comm_old, CQ_COUNTED);
-	int err = cq_p.Dist_graph_create(comm_old, n, sources, degrees, destinations, weights, info, reorder, comm_dist_graph);
+	int err = cq_next.Dist_graph_create(comm_old, n, sources, degrees, destinations, weights, info, reorder, comm_dist_graph);
 	cq_comm_new_end(t, err, *comm_dist_graph, 7, CQ_COUNTED, instance, 0);
 	return err;
 }
@@ -2619,9 +2619,9 @@ CQ_EXPORT int MPI_Dist_graph_create_adjacent(MPI_Comm comm_old, int indegree, co
 	CQ_IN_APP(comm_old);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Dist_graph_create_adjacent(comm_old, indegree, sources, sourceweights, outdegree, destinations, destweights, info, reorder, comm_dist_graph);
+		return cq_next.Dist_graph_create_adjacent(comm_old, indegree, sources, sourceweights, outdegree, destinations, destweights, info, reorder, comm_dist_graph);
 	uint64_t instance = cq_comm_new_begin(t, CQ_Dist_graph_create_adjacent, comm_old, CQ_COUNTED);
-	int err = cq_p.Dist_graph_create_adjacent(comm_old, indegree, sources, sourceweights, outdegree, destinations, destweights, info, reorder, comm_dist_graph);
+	int err = cq_next.Dist_graph_create_adjacent(comm_old, indegree, sources, sourceweights, outdegree, destinations, destweights, info, reorder, comm_dist_graph);
 	cq_comm_new_end(t, err, *comm_dist_graph, 7, CQ_COUNTED, instance, 0);
 	return err;
 }
@@ -2679,10 +2679,10 @@ CQ_EXPORT int MPI_Exscan(const void *sendbuf, void *recvbuf, int count, MPI_Data
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Exscan(sendbuf, recvbuf, count, datatype, op, comm);
+		return cq_next.Exscan(sendbuf, recvbuf, count, datatype, op, comm);
 	cq_collective a = {.kind = CQ_K_Exscan, .sbuf = sendbuf, .rbuf = recvbuf, .scount = count, .stype = datatype, .op = op, .has_op = 1, .comm = comm, .fortran = 0};
 	cq_collective_begin(t, CQ_Exscan, &a);
-	int err = cq_p.Exscan(sendbuf, recvbuf, count, datatype, op, comm);
+	int err = cq_next.Exscan(sendbuf, recvbuf, count, datatype, op, comm);
 	cq_collective_end(t, err, &a);
 	return err;
 }
@@ -2727,10 +2727,10 @@ CQ_EXPORT int MPI_Exscan_c(const void *sendbuf, void *recvbuf, MPI_Count count, 
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Exscan_c(sendbuf, recvbuf, count, datatype, op, comm);
+		return cq_next.Exscan_c(sendbuf, recvbuf, count, datatype, op, comm);
 	cq_collective a = {.kind = CQ_K_Exscan, .sbuf = sendbuf, .rbuf = recvbuf, .scount = count, .stype = datatype, .op = op, .has_op = 1, .comm = comm, .large = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Exscan_c, &a);
-	int err = cq_p.Exscan_c(sendbuf, recvbuf, count, datatype, op, comm);
+	int err = cq_next.Exscan_c(sendbuf, recvbuf, count, datatype, op, comm);
 	cq_collective_end(t, err, &a);
 	return err;
 }
@@ -2742,10 +2742,10 @@ CQ_EXPORT int MPI_Exscan_init(const void *sendbuf, void *recvbuf, int count, MPI
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Exscan_init(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+		return cq_next.Exscan_init(sendbuf, recvbuf, count, datatype, op, comm, info, request);
 	cq_collective a = {.kind = CQ_K_Exscan, .sbuf = sendbuf, .rbuf = recvbuf, .scount = count, .stype = datatype, .op = op, .has_op = 1, .comm = comm, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Exscan_init, &a);
-	int err = cq_p.Exscan_init(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+	int err = cq_next.Exscan_init(sendbuf, recvbuf, count, datatype, op, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
 	return err;
 }
@@ -2791,10 +2791,10 @@ CQ_EXPORT int MPI_Exscan_init_c(const void *sendbuf, void *recvbuf, MPI_Count co
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Exscan_init_c(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+		return cq_next.Exscan_init_c(sendbuf, recvbuf, count, datatype, op, comm, info, request);
 	cq_collective a = {.kind = CQ_K_Exscan, .sbuf = sendbuf, .rbuf = recvbuf, .scount = count, .stype = datatype, .op = op, .has_op = 1, .comm = comm, .large = 1, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Exscan_init_c, &a);
-	int err = cq_p.Exscan_init_c(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+	int err = cq_next.Exscan_init_c(sendbuf, recvbuf, count, datatype, op, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
 	return err;
 }
@@ -2804,10 +2804,10 @@ CQ_EXPORT int MPI_Fetch_and_op(const void *origin_addr, void *result_addr, MPI_D
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Fetch_and_op(origin_addr, result_addr, datatype, target_rank, target_disp, op, win);
+		return cq_next.Fetch_and_op(origin_addr, result_addr, datatype, target_rank, target_disp, op, win);
 	cq_onesided a = {.obuf = origin_addr, .rbuf = result_addr, .has_result = 1, .otype = datatype, .one = 1, .target = target_rank, .disp = target_disp, .op = op, .has_op = 1, .win = win, .sends = 1};
 	cq_rma_begin(t, CQ_Fetch_and_op, &a);
-	int err = cq_p.Fetch_and_op(origin_addr, result_addr, datatype, target_rank, target_disp, op, win);
+	int err = cq_next.Fetch_and_op(origin_addr, result_addr, datatype, target_rank, target_disp, op, win);
 	cq_rma_end(t, err, &a);
 	return err;
 }
@@ -2850,10 +2850,10 @@ CQ_EXPORT int MPI_File_close(MPI_File *fh)
 	if (CQ_UNLIKELY(t == NULL)) {
 		if (cq.state == CQ_ON)
 			cq_object_drop(&cq.files, CQ_FILE_KEY(*fh));
-		return cq_p.File_close(fh);
+		return cq_next.File_close(fh);
 	}
 	int32_t f = cq_file_close_begin(t, CQ_File_close, *fh);
-	int err = cq_p.File_close(fh);
+	int err = cq_next.File_close(fh);
 	cq_file_end(t, err, f);
 	return err;
 }
@@ -2913,9 +2913,9 @@ CQ_EXPORT int MPI_File_delete(const char *filename, MPI_Info info)
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.File_delete(filename, info);
+		return cq_next.File_delete(filename, info);
 	cq_plain_begin(t, CQ_File_delete, MPI_COMM_NULL);
-	int err = cq_p.File_delete(filename, info);
+	int err = cq_next.File_delete(filename, info);
 	cq_file_delete_end(t, err, filename, cq_length(filename));
 	return err;
 }
@@ -2969,10 +2969,10 @@ CQ_EXPORT int MPI_File_iread(MPI_File fh, void *buf, int count, MPI_Datatype dat
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.File_iread(fh, buf, count, datatype, request);
+		return cq_next.File_iread(fh, buf, count, datatype, request);
 	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype};
 	cq_io_begin(t, CQ_File_iread, &a);
-	int err = cq_p.File_iread(fh, buf, count, datatype, request);
+	int err = cq_next.File_iread(fh, buf, count, datatype, request);
 	cq_io_request_end(t, err, &a, *request);
 	return err;
 }
@@ -3013,10 +3013,10 @@ CQ_EXPORT int MPI_File_iread_all(MPI_File fh, void *buf, int count, MPI_Datatype
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.File_iread_all(fh, buf, count, datatype, request);
+		return cq_next.File_iread_all(fh, buf, count, datatype, request);
 	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype};
 	cq_io_begin(t, CQ_File_iread_all, &a);
-	int err = cq_p.File_iread_all(fh, buf, count, datatype, request);
+	int err = cq_next.File_iread_all(fh, buf, count, datatype, request);
 	cq_io_request_end(t, err, &a, *request);
 	return err;
 }
@@ -3058,10 +3058,10 @@ CQ_EXPORT int MPI_File_iread_all_c(MPI_File fh, void *buf, MPI_Count count, MPI_
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.File_iread_all_c(fh, buf, count, datatype, request);
+		return cq_next.File_iread_all_c(fh, buf, count, datatype, request);
 	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype};
 	cq_io_begin(t, CQ_File_iread_all_c, &a);
-	int err = cq_p.File_iread_all_c(fh, buf, count, datatype, request);
+	int err = cq_next.File_iread_all_c(fh, buf, count, datatype, request);
 	cq_io_request_end(t, err, &a, *request);
 	return err;
 }
@@ -3071,10 +3071,10 @@ CQ_EXPORT int MPI_File_iread_at(MPI_File fh, MPI_Offset offset, void *buf, int c
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.File_iread_at(fh, offset, buf, count, datatype, request);
+		return cq_next.File_iread_at(fh, offset, buf, count, datatype, request);
 	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype, .has_offset = 1, .offset = offset};
 	cq_io_begin(t, CQ_File_iread_at, &a);
-	int err = cq_p.File_iread_at(fh, offset, buf, count, datatype, request);
+	int err = cq_next.File_iread_at(fh, offset, buf, count, datatype, request);
 	cq_io_request_end(t, err, &a, *request);
 	return err;
 }
@@ -3115,10 +3115,10 @@ CQ_EXPORT int MPI_File_iread_at_all(MPI_File fh, MPI_Offset offset, void *buf, i
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.File_iread_at_all(fh, offset, buf, count, datatype, request);
+		return cq_next.File_iread_at_all(fh, offset, buf, count, datatype, request);
 	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype, .has_offset = 1, .offset = offset};
 	cq_io_begin(t, CQ_File_iread_at_all, &a);
-	int err = cq_p.File_iread_at_all(fh, offset, buf, count, datatype, request);
+	int err = cq_next.File_iread_at_all(fh, offset, buf, count, datatype, request);
 	cq_io_request_end(t, err, &a, *request);
 	return err;
 }
@@ -3160,10 +3160,10 @@ CQ_EXPORT int MPI_File_iread_at_all_c(MPI_File fh, MPI_Offset offset, void *buf,
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.File_iread_at_all_c(fh, offset, buf, count, datatype, request);
+		return cq_next.File_iread_at_all_c(fh, offset, buf, count, datatype, request);
 	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype, .has_offset = 1, .offset = offset};
 	cq_io_begin(t, CQ_File_iread_at_all_c, &a);
-	int err = cq_p.File_iread_at_all_c(fh, offset, buf, count, datatype, request);
+	int err = cq_next.File_iread_at_all_c(fh, offset, buf, count, datatype, request);
 	cq_io_request_end(t, err, &a, *request);
 	return err;
 }
@@ -3174,10 +3174,10 @@ CQ_EXPORT int MPI_File_iread_at_c(MPI_File fh, MPI_Offset offset, void *buf, MPI
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.File_iread_at_c(fh, offset, buf, count, datatype, request);
+		return cq_next.File_iread_at_c(fh, offset, buf, count, datatype, request);
 	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype, .has_offset = 1, .offset = offset};
 	cq_io_begin(t, CQ_File_iread_at_c, &a);
-	int err = cq_p.File_iread_at_c(fh, offset, buf, count, datatype, request);
+	int err = cq_next.File_iread_at_c(fh, offset, buf, count, datatype, request);
 	cq_io_request_end(t, err, &a, *request);
 	return err;
 }
@@ -3188,10 +3188,10 @@ CQ_EXPORT int MPI_File_iread_c(MPI_File fh, void *buf, MPI_Count count, MPI_Data
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.File_iread_c(fh, buf, count, datatype, request);
+		return cq_next.File_iread_c(fh, buf, count, datatype, request);
 	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype};
 	cq_io_begin(t, CQ_File_iread_c, &a);
-	int err = cq_p.File_iread_c(fh, buf, count, datatype, request);
+	int err = cq_next.File_iread_c(fh, buf, count, datatype, request);
 	cq_io_request_end(t, err, &a, *request);
 	return err;
 }
@@ -3201,10 +3201,10 @@ CQ_EXPORT int MPI_File_iread_shared(MPI_File fh, void *buf, int count, MPI_Datat
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.File_iread_shared(fh, buf, count, datatype, request);
+		return cq_next.File_iread_shared(fh, buf, count, datatype, request);
 	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype};
 	cq_io_begin(t, CQ_File_iread_shared, &a);
-	int err = cq_p.File_iread_shared(fh, buf, count, datatype, request);
+	int err = cq_next.File_iread_shared(fh, buf, count, datatype, request);
 	cq_io_request_end(t, err, &a, *request);
 	return err;
 }
@@ -3246,10 +3246,10 @@ CQ_EXPORT int MPI_File_iread_shared_c(MPI_File fh, void *buf, MPI_Count count, M
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.File_iread_shared_c(fh, buf, count, datatype, request);
+		return cq_next.File_iread_shared_c(fh, buf, count, datatype, request);
 	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype};
 	cq_io_begin(t, CQ_File_iread_shared_c, &a);
-	int err = cq_p.File_iread_shared_c(fh, buf, count, datatype, request);
+	int err = cq_next.File_iread_shared_c(fh, buf, count, datatype, request);
 	cq_io_request_end(t, err, &a, *request);
 	return err;
 }
@@ -3259,10 +3259,10 @@ CQ_EXPORT int MPI_File_iwrite(MPI_File fh, const void *buf, int count, MPI_Datat
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.File_iwrite(fh, buf, count, datatype, request);
+		return cq_next.File_iwrite(fh, buf, count, datatype, request);
 	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype};
 	cq_io_begin(t, CQ_File_iwrite, &a);
-	int err = cq_p.File_iwrite(fh, buf, count, datatype, request);
+	int err = cq_next.File_iwrite(fh, buf, count, datatype, request);
 	cq_io_request_end(t, err, &a, *request);
 	return err;
 }
@@ -3303,10 +3303,10 @@ CQ_EXPORT int MPI_File_iwrite_all(MPI_File fh, const void *buf, int count, MPI_D
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.File_iwrite_all(fh, buf, count, datatype, request);
+		return cq_next.File_iwrite_all(fh, buf, count, datatype, request);
 	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype};
 	cq_io_begin(t, CQ_File_iwrite_all, &a);
-	int err = cq_p.File_iwrite_all(fh, buf, count, datatype, request);
+	int err = cq_next.File_iwrite_all(fh, buf, count, datatype, request);
 	cq_io_request_end(t, err, &a, *request);
 	return err;
 }
@@ -3348,10 +3348,10 @@ CQ_EXPORT int MPI_File_iwrite_all_c(MPI_File fh, const void *buf, MPI_Count coun
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.File_iwrite_all_c(fh, buf, count, datatype, request);
+		return cq_next.File_iwrite_all_c(fh, buf, count, datatype, request);
 	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype};
 	cq_io_begin(t, CQ_File_iwrite_all_c, &a);
-	int err = cq_p.File_iwrite_all_c(fh, buf, count, datatype, request);
+	int err = cq_next.File_iwrite_all_c(fh, buf, count, datatype, request);
 	cq_io_request_end(t, err, &a, *request);
 	return err;
 }
@@ -3361,10 +3361,10 @@ CQ_EXPORT int MPI_File_iwrite_at(MPI_File fh, MPI_Offset offset, const void *buf
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.File_iwrite_at(fh, offset, buf, count, datatype, request);
+		return cq_next.File_iwrite_at(fh, offset, buf, count, datatype, request);
 	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype, .has_offset = 1, .offset = offset};
 	cq_io_begin(t, CQ_File_iwrite_at, &a);
-	int err = cq_p.File_iwrite_at(fh, offset, buf, count, datatype, request);
+	int err = cq_next.File_iwrite_at(fh, offset, buf, count, datatype, request);
 	cq_io_request_end(t, err, &a, *request);
 	return err;
 }
@@ -3405,10 +3405,10 @@ CQ_EXPORT int MPI_File_iwrite_at_all(MPI_File fh, MPI_Offset offset, const void 
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.File_iwrite_at_all(fh, offset, buf, count, datatype, request);
+		return cq_next.File_iwrite_at_all(fh, offset, buf, count, datatype, request);
 	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype, .has_offset = 1, .offset = offset};
 	cq_io_begin(t, CQ_File_iwrite_at_all, &a);
-	int err = cq_p.File_iwrite_at_all(fh, offset, buf, count, datatype, request);
+	int err = cq_next.File_iwrite_at_all(fh, offset, buf, count, datatype, request);
 	cq_io_request_end(t, err, &a, *request);
 	return err;
 }
@@ -3450,10 +3450,10 @@ CQ_EXPORT int MPI_File_iwrite_at_all_c(MPI_File fh, MPI_Offset offset, const voi
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.File_iwrite_at_all_c(fh, offset, buf, count, datatype, request);
+		return cq_next.File_iwrite_at_all_c(fh, offset, buf, count, datatype, request);
 	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype, .has_offset = 1, .offset = offset};
 	cq_io_begin(t, CQ_File_iwrite_at_all_c, &a);
-	int err = cq_p.File_iwrite_at_all_c(fh, offset, buf, count, datatype, request);
+	int err = cq_next.File_iwrite_at_all_c(fh, offset, buf, count, datatype, request);
 	cq_io_request_end(t, err, &a, *request);
 	return err;
 }
@@ -3464,10 +3464,10 @@ CQ_EXPORT int MPI_File_iwrite_at_c(MPI_File fh, MPI_Offset offset, const void *b
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.File_iwrite_at_c(fh, offset, buf, count, datatype, request);
+		return cq_next.File_iwrite_at_c(fh, offset, buf, count, datatype, request);
 	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype, .has_offset = 1, .offset = offset};
 	cq_io_begin(t, CQ_File_iwrite_at_c, &a);
-	int err = cq_p.File_iwrite_at_c(fh, offset, buf, count, datatype, request);
+	int err = cq_next.File_iwrite_at_c(fh, offset, buf, count, datatype, request);
 	cq_io_request_end(t, err, &a, *request);
 	return err;
 }
@@ -3478,10 +3478,10 @@ CQ_EXPORT int MPI_File_iwrite_c(MPI_File fh, const void *buf, MPI_Count count, M
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.File_iwrite_c(fh, buf, count, datatype, request);
+		return cq_next.File_iwrite_c(fh, buf, count, datatype, request);
 	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype};
 	cq_io_begin(t, CQ_File_iwrite_c, &a);
-	int err = cq_p.File_iwrite_c(fh, buf, count, datatype, request);
+	int err = cq_next.File_iwrite_c(fh, buf, count, datatype, request);
 	cq_io_request_end(t, err, &a, *request);
 	return err;
 }
@@ -3491,10 +3491,10 @@ CQ_EXPORT int MPI_File_iwrite_shared(MPI_File fh, const void *buf, int count, MP
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.File_iwrite_shared(fh, buf, count, datatype, request);
+		return cq_next.File_iwrite_shared(fh, buf, count, datatype, request);
 	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype};
 	cq_io_begin(t, CQ_File_iwrite_shared, &a);
-	int err = cq_p.File_iwrite_shared(fh, buf, count, datatype, request);
+	int err = cq_next.File_iwrite_shared(fh, buf, count, datatype, request);
 	cq_io_request_end(t, err, &a, *request);
 	return err;
 }
@@ -3536,10 +3536,10 @@ CQ_EXPORT int MPI_File_iwrite_shared_c(MPI_File fh, const void *buf, MPI_Count c
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.File_iwrite_shared_c(fh, buf, count, datatype, request);
+		return cq_next.File_iwrite_shared_c(fh, buf, count, datatype, request);
 	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype};
 	cq_io_begin(t, CQ_File_iwrite_shared_c, &a);
-	int err = cq_p.File_iwrite_shared_c(fh, buf, count, datatype, request);
+	int err = cq_next.File_iwrite_shared_c(fh, buf, count, datatype, request);
 	cq_io_request_end(t, err, &a, *request);
 	return err;
 }
@@ -3550,9 +3550,9 @@ CQ_EXPORT int MPI_File_open(MPI_Comm comm, const char *filename, int amode, MPI_
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.File_open(comm, filename, amode, info, fh);
+		return cq_next.File_open(comm, filename, amode, info, fh);
 	uint64_t instance = cq_comm_new_begin(t, CQ_File_open, comm, CQ_COUNTED);
-	int err = cq_p.File_open(comm, filename, amode, info, fh);
+	int err = cq_next.File_open(comm, filename, amode, info, fh);
 	cq_file_open_end(t, err, err == MPI_SUCCESS ? *fh : (MPI_File)0, instance, filename, cq_length(filename));
 	return err;
 }
@@ -3609,9 +3609,9 @@ CQ_EXPORT int MPI_File_preallocate(MPI_File fh, MPI_Offset size)
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.File_preallocate(fh, size);
+		return cq_next.File_preallocate(fh, size);
 	int32_t f = cq_file_begin(t, CQ_File_preallocate, fh);
-	int err = cq_p.File_preallocate(fh, size);
+	int err = cq_next.File_preallocate(fh, size);
 	cq_file_end(t, err, f);
 	return err;
 }
@@ -3665,13 +3665,13 @@ CQ_EXPORT int MPI_File_read(MPI_File fh, void *buf, int count, MPI_Datatype data
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.File_read(fh, buf, count, datatype, status);
+		return cq_next.File_read(fh, buf, count, datatype, status);
 	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
 	if (st == &own)
 		memset(st, 0, sizeof own);
 	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype};
 	cq_io_begin(t, CQ_File_read, &a);
-	int err = cq_p.File_read(fh, buf, count, datatype, st);
+	int err = cq_next.File_read(fh, buf, count, datatype, st);
 	cq_io_end(t, err, &a, st);
 	return err;
 }
@@ -3718,13 +3718,13 @@ CQ_EXPORT int MPI_File_read_all(MPI_File fh, void *buf, int count, MPI_Datatype 
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.File_read_all(fh, buf, count, datatype, status);
+		return cq_next.File_read_all(fh, buf, count, datatype, status);
 	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
 	if (st == &own)
 		memset(st, 0, sizeof own);
 	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype};
 	cq_io_begin(t, CQ_File_read_all, &a);
-	int err = cq_p.File_read_all(fh, buf, count, datatype, st);
+	int err = cq_next.File_read_all(fh, buf, count, datatype, st);
 	cq_io_end(t, err, &a, st);
 	return err;
 }
@@ -3771,10 +3771,10 @@ CQ_EXPORT int MPI_File_read_all_begin(MPI_File fh, void *buf, int count, MPI_Dat
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.File_read_all_begin(fh, buf, count, datatype);
+		return cq_next.File_read_all_begin(fh, buf, count, datatype);
 	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype};
 	cq_io_begin(t, CQ_File_read_all_begin, &a);
-	int err = cq_p.File_read_all_begin(fh, buf, count, datatype);
+	int err = cq_next.File_read_all_begin(fh, buf, count, datatype);
 	cq_io_split_end(t, err, &a);
 	return err;
 }
@@ -3816,10 +3816,10 @@ CQ_EXPORT int MPI_File_read_all_begin_c(MPI_File fh, void *buf, MPI_Count count,
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.File_read_all_begin_c(fh, buf, count, datatype);
+		return cq_next.File_read_all_begin_c(fh, buf, count, datatype);
 	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype};
 	cq_io_begin(t, CQ_File_read_all_begin_c, &a);
-	int err = cq_p.File_read_all_begin_c(fh, buf, count, datatype);
+	int err = cq_next.File_read_all_begin_c(fh, buf, count, datatype);
 	cq_io_split_end(t, err, &a);
 	return err;
 }
@@ -3830,13 +3830,13 @@ CQ_EXPORT int MPI_File_read_all_c(MPI_File fh, void *buf, MPI_Count count, MPI_D
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.File_read_all_c(fh, buf, count, datatype, status);
+		return cq_next.File_read_all_c(fh, buf, count, datatype, status);
 	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
 	if (st == &own)
 		memset(st, 0, sizeof own);
 	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype};
 	cq_io_begin(t, CQ_File_read_all_c, &a);
-	int err = cq_p.File_read_all_c(fh, buf, count, datatype, st);
+	int err = cq_next.File_read_all_c(fh, buf, count, datatype, st);
 	cq_io_end(t, err, &a, st);
 	return err;
 }
@@ -3846,12 +3846,12 @@ CQ_EXPORT int MPI_File_read_all_end(MPI_File fh, void *buf, MPI_Status *status)
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.File_read_all_end(fh, buf, status);
+		return cq_next.File_read_all_end(fh, buf, status);
 	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
 	if (st == &own)
 		memset(st, 0, sizeof own);
 	int32_t f = cq_io_end_begin(t, CQ_File_read_all_end, fh);
-	int err = cq_p.File_read_all_end(fh, buf, st);
+	int err = cq_next.File_read_all_end(fh, buf, st);
 	cq_io_end_end(t, err, f, st);
 	return err;
 }
@@ -3896,13 +3896,13 @@ CQ_EXPORT int MPI_File_read_at(MPI_File fh, MPI_Offset offset, void *buf, int co
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.File_read_at(fh, offset, buf, count, datatype, status);
+		return cq_next.File_read_at(fh, offset, buf, count, datatype, status);
 	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
 	if (st == &own)
 		memset(st, 0, sizeof own);
 	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype, .has_offset = 1, .offset = offset};
 	cq_io_begin(t, CQ_File_read_at, &a);
-	int err = cq_p.File_read_at(fh, offset, buf, count, datatype, st);
+	int err = cq_next.File_read_at(fh, offset, buf, count, datatype, st);
 	cq_io_end(t, err, &a, st);
 	return err;
 }
@@ -3949,13 +3949,13 @@ CQ_EXPORT int MPI_File_read_at_all(MPI_File fh, MPI_Offset offset, void *buf, in
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.File_read_at_all(fh, offset, buf, count, datatype, status);
+		return cq_next.File_read_at_all(fh, offset, buf, count, datatype, status);
 	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
 	if (st == &own)
 		memset(st, 0, sizeof own);
 	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype, .has_offset = 1, .offset = offset};
 	cq_io_begin(t, CQ_File_read_at_all, &a);
-	int err = cq_p.File_read_at_all(fh, offset, buf, count, datatype, st);
+	int err = cq_next.File_read_at_all(fh, offset, buf, count, datatype, st);
 	cq_io_end(t, err, &a, st);
 	return err;
 }
@@ -4002,10 +4002,10 @@ CQ_EXPORT int MPI_File_read_at_all_begin(MPI_File fh, MPI_Offset offset, void *b
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.File_read_at_all_begin(fh, offset, buf, count, datatype);
+		return cq_next.File_read_at_all_begin(fh, offset, buf, count, datatype);
 	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype, .has_offset = 1, .offset = offset};
 	cq_io_begin(t, CQ_File_read_at_all_begin, &a);
-	int err = cq_p.File_read_at_all_begin(fh, offset, buf, count, datatype);
+	int err = cq_next.File_read_at_all_begin(fh, offset, buf, count, datatype);
 	cq_io_split_end(t, err, &a);
 	return err;
 }
@@ -4047,10 +4047,10 @@ CQ_EXPORT int MPI_File_read_at_all_begin_c(MPI_File fh, MPI_Offset offset, void 
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.File_read_at_all_begin_c(fh, offset, buf, count, datatype);
+		return cq_next.File_read_at_all_begin_c(fh, offset, buf, count, datatype);
 	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype, .has_offset = 1, .offset = offset};
 	cq_io_begin(t, CQ_File_read_at_all_begin_c, &a);
-	int err = cq_p.File_read_at_all_begin_c(fh, offset, buf, count, datatype);
+	int err = cq_next.File_read_at_all_begin_c(fh, offset, buf, count, datatype);
 	cq_io_split_end(t, err, &a);
 	return err;
 }
@@ -4061,13 +4061,13 @@ CQ_EXPORT int MPI_File_read_at_all_c(MPI_File fh, MPI_Offset offset, void *buf, 
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.File_read_at_all_c(fh, offset, buf, count, datatype, status);
+		return cq_next.File_read_at_all_c(fh, offset, buf, count, datatype, status);
 	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
 	if (st == &own)
 		memset(st, 0, sizeof own);
 	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype, .has_offset = 1, .offset = offset};
 	cq_io_begin(t, CQ_File_read_at_all_c, &a);
-	int err = cq_p.File_read_at_all_c(fh, offset, buf, count, datatype, st);
+	int err = cq_next.File_read_at_all_c(fh, offset, buf, count, datatype, st);
 	cq_io_end(t, err, &a, st);
 	return err;
 }
@@ -4077,12 +4077,12 @@ CQ_EXPORT int MPI_File_read_at_all_end(MPI_File fh, void *buf, MPI_Status *statu
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.File_read_at_all_end(fh, buf, status);
+		return cq_next.File_read_at_all_end(fh, buf, status);
 	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
 	if (st == &own)
 		memset(st, 0, sizeof own);
 	int32_t f = cq_io_end_begin(t, CQ_File_read_at_all_end, fh);
-	int err = cq_p.File_read_at_all_end(fh, buf, st);
+	int err = cq_next.File_read_at_all_end(fh, buf, st);
 	cq_io_end_end(t, err, f, st);
 	return err;
 }
@@ -4128,13 +4128,13 @@ CQ_EXPORT int MPI_File_read_at_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.File_read_at_c(fh, offset, buf, count, datatype, status);
+		return cq_next.File_read_at_c(fh, offset, buf, count, datatype, status);
 	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
 	if (st == &own)
 		memset(st, 0, sizeof own);
 	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype, .has_offset = 1, .offset = offset};
 	cq_io_begin(t, CQ_File_read_at_c, &a);
-	int err = cq_p.File_read_at_c(fh, offset, buf, count, datatype, st);
+	int err = cq_next.File_read_at_c(fh, offset, buf, count, datatype, st);
 	cq_io_end(t, err, &a, st);
 	return err;
 }
@@ -4145,13 +4145,13 @@ CQ_EXPORT int MPI_File_read_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datat
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.File_read_c(fh, buf, count, datatype, status);
+		return cq_next.File_read_c(fh, buf, count, datatype, status);
 	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
 	if (st == &own)
 		memset(st, 0, sizeof own);
 	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype};
 	cq_io_begin(t, CQ_File_read_c, &a);
-	int err = cq_p.File_read_c(fh, buf, count, datatype, st);
+	int err = cq_next.File_read_c(fh, buf, count, datatype, st);
 	cq_io_end(t, err, &a, st);
 	return err;
 }
@@ -4161,13 +4161,13 @@ CQ_EXPORT int MPI_File_read_ordered(MPI_File fh, void *buf, int count, MPI_Datat
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.File_read_ordered(fh, buf, count, datatype, status);
+		return cq_next.File_read_ordered(fh, buf, count, datatype, status);
 	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
 	if (st == &own)
 		memset(st, 0, sizeof own);
 	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype};
 	cq_io_begin(t, CQ_File_read_ordered, &a);
-	int err = cq_p.File_read_ordered(fh, buf, count, datatype, st);
+	int err = cq_next.File_read_ordered(fh, buf, count, datatype, st);
 	cq_io_end(t, err, &a, st);
 	return err;
 }
@@ -4214,10 +4214,10 @@ CQ_EXPORT int MPI_File_read_ordered_begin(MPI_File fh, void *buf, int count, MPI
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.File_read_ordered_begin(fh, buf, count, datatype);
+		return cq_next.File_read_ordered_begin(fh, buf, count, datatype);
 	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype};
 	cq_io_begin(t, CQ_File_read_ordered_begin, &a);
-	int err = cq_p.File_read_ordered_begin(fh, buf, count, datatype);
+	int err = cq_next.File_read_ordered_begin(fh, buf, count, datatype);
 	cq_io_split_end(t, err, &a);
 	return err;
 }
@@ -4259,10 +4259,10 @@ CQ_EXPORT int MPI_File_read_ordered_begin_c(MPI_File fh, void *buf, MPI_Count co
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.File_read_ordered_begin_c(fh, buf, count, datatype);
+		return cq_next.File_read_ordered_begin_c(fh, buf, count, datatype);
 	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype};
 	cq_io_begin(t, CQ_File_read_ordered_begin_c, &a);
-	int err = cq_p.File_read_ordered_begin_c(fh, buf, count, datatype);
+	int err = cq_next.File_read_ordered_begin_c(fh, buf, count, datatype);
 	cq_io_split_end(t, err, &a);
 	return err;
 }
@@ -4273,13 +4273,13 @@ CQ_EXPORT int MPI_File_read_ordered_c(MPI_File fh, void *buf, MPI_Count count, M
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.File_read_ordered_c(fh, buf, count, datatype, status);
+		return cq_next.File_read_ordered_c(fh, buf, count, datatype, status);
 	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
 	if (st == &own)
 		memset(st, 0, sizeof own);
 	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype};
 	cq_io_begin(t, CQ_File_read_ordered_c, &a);
-	int err = cq_p.File_read_ordered_c(fh, buf, count, datatype, st);
+	int err = cq_next.File_read_ordered_c(fh, buf, count, datatype, st);
 	cq_io_end(t, err, &a, st);
 	return err;
 }
@@ -4289,12 +4289,12 @@ CQ_EXPORT int MPI_File_read_ordered_end(MPI_File fh, void *buf, MPI_Status *stat
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.File_read_ordered_end(fh, buf, status);
+		return cq_next.File_read_ordered_end(fh, buf, status);
 	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
 	if (st == &own)
 		memset(st, 0, sizeof own);
 	int32_t f = cq_io_end_begin(t, CQ_File_read_ordered_end, fh);
-	int err = cq_p.File_read_ordered_end(fh, buf, st);
+	int err = cq_next.File_read_ordered_end(fh, buf, st);
 	cq_io_end_end(t, err, f, st);
 	return err;
 }
@@ -4339,13 +4339,13 @@ CQ_EXPORT int MPI_File_read_shared(MPI_File fh, void *buf, int count, MPI_Dataty
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.File_read_shared(fh, buf, count, datatype, status);
+		return cq_next.File_read_shared(fh, buf, count, datatype, status);
 	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
 	if (st == &own)
 		memset(st, 0, sizeof own);
 	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype};
 	cq_io_begin(t, CQ_File_read_shared, &a);
-	int err = cq_p.File_read_shared(fh, buf, count, datatype, st);
+	int err = cq_next.File_read_shared(fh, buf, count, datatype, st);
 	cq_io_end(t, err, &a, st);
 	return err;
 }
@@ -4393,13 +4393,13 @@ CQ_EXPORT int MPI_File_read_shared_c(MPI_File fh, void *buf, MPI_Count count, MP
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.File_read_shared_c(fh, buf, count, datatype, status);
+		return cq_next.File_read_shared_c(fh, buf, count, datatype, status);
 	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
 	if (st == &own)
 		memset(st, 0, sizeof own);
 	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype};
 	cq_io_begin(t, CQ_File_read_shared_c, &a);
-	int err = cq_p.File_read_shared_c(fh, buf, count, datatype, st);
+	int err = cq_next.File_read_shared_c(fh, buf, count, datatype, st);
 	cq_io_end(t, err, &a, st);
 	return err;
 }
@@ -4409,9 +4409,9 @@ CQ_EXPORT int MPI_File_set_size(MPI_File fh, MPI_Offset size)
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.File_set_size(fh, size);
+		return cq_next.File_set_size(fh, size);
 	int32_t f = cq_file_begin(t, CQ_File_set_size, fh);
-	int err = cq_p.File_set_size(fh, size);
+	int err = cq_next.File_set_size(fh, size);
 	cq_file_end(t, err, f);
 	return err;
 }
@@ -4465,9 +4465,9 @@ CQ_EXPORT int MPI_File_set_view(MPI_File fh, MPI_Offset disp, MPI_Datatype etype
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.File_set_view(fh, disp, etype, filetype, datarep, info);
+		return cq_next.File_set_view(fh, disp, etype, filetype, datarep, info);
 	int32_t f = cq_file_begin(t, CQ_File_set_view, fh);
-	int err = cq_p.File_set_view(fh, disp, etype, filetype, datarep, info);
+	int err = cq_next.File_set_view(fh, disp, etype, filetype, datarep, info);
 	cq_file_end(t, err, f);
 	return err;
 }
@@ -4521,9 +4521,9 @@ CQ_EXPORT int MPI_File_sync(MPI_File fh)
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.File_sync(fh);
+		return cq_next.File_sync(fh);
 	int32_t f = cq_file_begin(t, CQ_File_sync, fh);
-	int err = cq_p.File_sync(fh);
+	int err = cq_next.File_sync(fh);
 	cq_file_end(t, err, f);
 	return err;
 }
@@ -4577,13 +4577,13 @@ CQ_EXPORT int MPI_File_write(MPI_File fh, const void *buf, int count, MPI_Dataty
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.File_write(fh, buf, count, datatype, status);
+		return cq_next.File_write(fh, buf, count, datatype, status);
 	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
 	if (st == &own)
 		memset(st, 0, sizeof own);
 	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype};
 	cq_io_begin(t, CQ_File_write, &a);
-	int err = cq_p.File_write(fh, buf, count, datatype, st);
+	int err = cq_next.File_write(fh, buf, count, datatype, st);
 	cq_io_end(t, err, &a, st);
 	return err;
 }
@@ -4630,13 +4630,13 @@ CQ_EXPORT int MPI_File_write_all(MPI_File fh, const void *buf, int count, MPI_Da
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.File_write_all(fh, buf, count, datatype, status);
+		return cq_next.File_write_all(fh, buf, count, datatype, status);
 	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
 	if (st == &own)
 		memset(st, 0, sizeof own);
 	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype};
 	cq_io_begin(t, CQ_File_write_all, &a);
-	int err = cq_p.File_write_all(fh, buf, count, datatype, st);
+	int err = cq_next.File_write_all(fh, buf, count, datatype, st);
 	cq_io_end(t, err, &a, st);
 	return err;
 }
@@ -4683,10 +4683,10 @@ CQ_EXPORT int MPI_File_write_all_begin(MPI_File fh, const void *buf, int count, 
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.File_write_all_begin(fh, buf, count, datatype);
+		return cq_next.File_write_all_begin(fh, buf, count, datatype);
 	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype};
 	cq_io_begin(t, CQ_File_write_all_begin, &a);
-	int err = cq_p.File_write_all_begin(fh, buf, count, datatype);
+	int err = cq_next.File_write_all_begin(fh, buf, count, datatype);
 	cq_io_split_end(t, err, &a);
 	return err;
 }
@@ -4728,10 +4728,10 @@ CQ_EXPORT int MPI_File_write_all_begin_c(MPI_File fh, const void *buf, MPI_Count
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.File_write_all_begin_c(fh, buf, count, datatype);
+		return cq_next.File_write_all_begin_c(fh, buf, count, datatype);
 	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype};
 	cq_io_begin(t, CQ_File_write_all_begin_c, &a);
-	int err = cq_p.File_write_all_begin_c(fh, buf, count, datatype);
+	int err = cq_next.File_write_all_begin_c(fh, buf, count, datatype);
 	cq_io_split_end(t, err, &a);
 	return err;
 }
@@ -4742,13 +4742,13 @@ CQ_EXPORT int MPI_File_write_all_c(MPI_File fh, const void *buf, MPI_Count count
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.File_write_all_c(fh, buf, count, datatype, status);
+		return cq_next.File_write_all_c(fh, buf, count, datatype, status);
 	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
 	if (st == &own)
 		memset(st, 0, sizeof own);
 	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype};
 	cq_io_begin(t, CQ_File_write_all_c, &a);
-	int err = cq_p.File_write_all_c(fh, buf, count, datatype, st);
+	int err = cq_next.File_write_all_c(fh, buf, count, datatype, st);
 	cq_io_end(t, err, &a, st);
 	return err;
 }
@@ -4758,12 +4758,12 @@ CQ_EXPORT int MPI_File_write_all_end(MPI_File fh, const void *buf, MPI_Status *s
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.File_write_all_end(fh, buf, status);
+		return cq_next.File_write_all_end(fh, buf, status);
 	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
 	if (st == &own)
 		memset(st, 0, sizeof own);
 	int32_t f = cq_io_end_begin(t, CQ_File_write_all_end, fh);
-	int err = cq_p.File_write_all_end(fh, buf, st);
+	int err = cq_next.File_write_all_end(fh, buf, st);
 	cq_io_end_end(t, err, f, st);
 	return err;
 }
@@ -4808,13 +4808,13 @@ CQ_EXPORT int MPI_File_write_at(MPI_File fh, MPI_Offset offset, const void *buf,
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.File_write_at(fh, offset, buf, count, datatype, status);
+		return cq_next.File_write_at(fh, offset, buf, count, datatype, status);
 	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
 	if (st == &own)
 		memset(st, 0, sizeof own);
 	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype, .has_offset = 1, .offset = offset};
 	cq_io_begin(t, CQ_File_write_at, &a);
-	int err = cq_p.File_write_at(fh, offset, buf, count, datatype, st);
+	int err = cq_next.File_write_at(fh, offset, buf, count, datatype, st);
 	cq_io_end(t, err, &a, st);
 	return err;
 }
@@ -4861,13 +4861,13 @@ CQ_EXPORT int MPI_File_write_at_all(MPI_File fh, MPI_Offset offset, const void *
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.File_write_at_all(fh, offset, buf, count, datatype, status);
+		return cq_next.File_write_at_all(fh, offset, buf, count, datatype, status);
 	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
 	if (st == &own)
 		memset(st, 0, sizeof own);
 	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype, .has_offset = 1, .offset = offset};
 	cq_io_begin(t, CQ_File_write_at_all, &a);
-	int err = cq_p.File_write_at_all(fh, offset, buf, count, datatype, st);
+	int err = cq_next.File_write_at_all(fh, offset, buf, count, datatype, st);
 	cq_io_end(t, err, &a, st);
 	return err;
 }
@@ -4914,10 +4914,10 @@ CQ_EXPORT int MPI_File_write_at_all_begin(MPI_File fh, MPI_Offset offset, const 
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.File_write_at_all_begin(fh, offset, buf, count, datatype);
+		return cq_next.File_write_at_all_begin(fh, offset, buf, count, datatype);
 	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype, .has_offset = 1, .offset = offset};
 	cq_io_begin(t, CQ_File_write_at_all_begin, &a);
-	int err = cq_p.File_write_at_all_begin(fh, offset, buf, count, datatype);
+	int err = cq_next.File_write_at_all_begin(fh, offset, buf, count, datatype);
 	cq_io_split_end(t, err, &a);
 	return err;
 }
@@ -4959,10 +4959,10 @@ CQ_EXPORT int MPI_File_write_at_all_begin_c(MPI_File fh, MPI_Offset offset, cons
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.File_write_at_all_begin_c(fh, offset, buf, count, datatype);
+		return cq_next.File_write_at_all_begin_c(fh, offset, buf, count, datatype);
 	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype, .has_offset = 1, .offset = offset};
 	cq_io_begin(t, CQ_File_write_at_all_begin_c, &a);
-	int err = cq_p.File_write_at_all_begin_c(fh, offset, buf, count, datatype);
+	int err = cq_next.File_write_at_all_begin_c(fh, offset, buf, count, datatype);
 	cq_io_split_end(t, err, &a);
 	return err;
 }
@@ -4973,13 +4973,13 @@ CQ_EXPORT int MPI_File_write_at_all_c(MPI_File fh, MPI_Offset offset, const void
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.File_write_at_all_c(fh, offset, buf, count, datatype, status);
+		return cq_next.File_write_at_all_c(fh, offset, buf, count, datatype, status);
 	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
 	if (st == &own)
 		memset(st, 0, sizeof own);
 	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype, .has_offset = 1, .offset = offset};
 	cq_io_begin(t, CQ_File_write_at_all_c, &a);
-	int err = cq_p.File_write_at_all_c(fh, offset, buf, count, datatype, st);
+	int err = cq_next.File_write_at_all_c(fh, offset, buf, count, datatype, st);
 	cq_io_end(t, err, &a, st);
 	return err;
 }
@@ -4989,12 +4989,12 @@ CQ_EXPORT int MPI_File_write_at_all_end(MPI_File fh, const void *buf, MPI_Status
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.File_write_at_all_end(fh, buf, status);
+		return cq_next.File_write_at_all_end(fh, buf, status);
 	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
 	if (st == &own)
 		memset(st, 0, sizeof own);
 	int32_t f = cq_io_end_begin(t, CQ_File_write_at_all_end, fh);
-	int err = cq_p.File_write_at_all_end(fh, buf, st);
+	int err = cq_next.File_write_at_all_end(fh, buf, st);
 	cq_io_end_end(t, err, f, st);
 	return err;
 }
@@ -5040,13 +5040,13 @@ CQ_EXPORT int MPI_File_write_at_c(MPI_File fh, MPI_Offset offset, const void *bu
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.File_write_at_c(fh, offset, buf, count, datatype, status);
+		return cq_next.File_write_at_c(fh, offset, buf, count, datatype, status);
 	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
 	if (st == &own)
 		memset(st, 0, sizeof own);
 	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype, .has_offset = 1, .offset = offset};
 	cq_io_begin(t, CQ_File_write_at_c, &a);
-	int err = cq_p.File_write_at_c(fh, offset, buf, count, datatype, st);
+	int err = cq_next.File_write_at_c(fh, offset, buf, count, datatype, st);
 	cq_io_end(t, err, &a, st);
 	return err;
 }
@@ -5057,13 +5057,13 @@ CQ_EXPORT int MPI_File_write_c(MPI_File fh, const void *buf, MPI_Count count, MP
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.File_write_c(fh, buf, count, datatype, status);
+		return cq_next.File_write_c(fh, buf, count, datatype, status);
 	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
 	if (st == &own)
 		memset(st, 0, sizeof own);
 	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype};
 	cq_io_begin(t, CQ_File_write_c, &a);
-	int err = cq_p.File_write_c(fh, buf, count, datatype, st);
+	int err = cq_next.File_write_c(fh, buf, count, datatype, st);
 	cq_io_end(t, err, &a, st);
 	return err;
 }
@@ -5073,13 +5073,13 @@ CQ_EXPORT int MPI_File_write_ordered(MPI_File fh, const void *buf, int count, MP
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.File_write_ordered(fh, buf, count, datatype, status);
+		return cq_next.File_write_ordered(fh, buf, count, datatype, status);
 	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
 	if (st == &own)
 		memset(st, 0, sizeof own);
 	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype};
 	cq_io_begin(t, CQ_File_write_ordered, &a);
-	int err = cq_p.File_write_ordered(fh, buf, count, datatype, st);
+	int err = cq_next.File_write_ordered(fh, buf, count, datatype, st);
 	cq_io_end(t, err, &a, st);
 	return err;
 }
@@ -5126,10 +5126,10 @@ CQ_EXPORT int MPI_File_write_ordered_begin(MPI_File fh, const void *buf, int cou
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.File_write_ordered_begin(fh, buf, count, datatype);
+		return cq_next.File_write_ordered_begin(fh, buf, count, datatype);
 	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype};
 	cq_io_begin(t, CQ_File_write_ordered_begin, &a);
-	int err = cq_p.File_write_ordered_begin(fh, buf, count, datatype);
+	int err = cq_next.File_write_ordered_begin(fh, buf, count, datatype);
 	cq_io_split_end(t, err, &a);
 	return err;
 }
@@ -5171,10 +5171,10 @@ CQ_EXPORT int MPI_File_write_ordered_begin_c(MPI_File fh, const void *buf, MPI_C
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.File_write_ordered_begin_c(fh, buf, count, datatype);
+		return cq_next.File_write_ordered_begin_c(fh, buf, count, datatype);
 	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype};
 	cq_io_begin(t, CQ_File_write_ordered_begin_c, &a);
-	int err = cq_p.File_write_ordered_begin_c(fh, buf, count, datatype);
+	int err = cq_next.File_write_ordered_begin_c(fh, buf, count, datatype);
 	cq_io_split_end(t, err, &a);
 	return err;
 }
@@ -5185,13 +5185,13 @@ CQ_EXPORT int MPI_File_write_ordered_c(MPI_File fh, const void *buf, MPI_Count c
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.File_write_ordered_c(fh, buf, count, datatype, status);
+		return cq_next.File_write_ordered_c(fh, buf, count, datatype, status);
 	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
 	if (st == &own)
 		memset(st, 0, sizeof own);
 	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype};
 	cq_io_begin(t, CQ_File_write_ordered_c, &a);
-	int err = cq_p.File_write_ordered_c(fh, buf, count, datatype, st);
+	int err = cq_next.File_write_ordered_c(fh, buf, count, datatype, st);
 	cq_io_end(t, err, &a, st);
 	return err;
 }
@@ -5201,12 +5201,12 @@ CQ_EXPORT int MPI_File_write_ordered_end(MPI_File fh, const void *buf, MPI_Statu
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.File_write_ordered_end(fh, buf, status);
+		return cq_next.File_write_ordered_end(fh, buf, status);
 	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
 	if (st == &own)
 		memset(st, 0, sizeof own);
 	int32_t f = cq_io_end_begin(t, CQ_File_write_ordered_end, fh);
-	int err = cq_p.File_write_ordered_end(fh, buf, st);
+	int err = cq_next.File_write_ordered_end(fh, buf, st);
 	cq_io_end_end(t, err, f, st);
 	return err;
 }
@@ -5251,13 +5251,13 @@ CQ_EXPORT int MPI_File_write_shared(MPI_File fh, const void *buf, int count, MPI
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.File_write_shared(fh, buf, count, datatype, status);
+		return cq_next.File_write_shared(fh, buf, count, datatype, status);
 	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
 	if (st == &own)
 		memset(st, 0, sizeof own);
 	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype};
 	cq_io_begin(t, CQ_File_write_shared, &a);
-	int err = cq_p.File_write_shared(fh, buf, count, datatype, st);
+	int err = cq_next.File_write_shared(fh, buf, count, datatype, st);
 	cq_io_end(t, err, &a, st);
 	return err;
 }
@@ -5305,13 +5305,13 @@ CQ_EXPORT int MPI_File_write_shared_c(MPI_File fh, const void *buf, MPI_Count co
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.File_write_shared_c(fh, buf, count, datatype, status);
+		return cq_next.File_write_shared_c(fh, buf, count, datatype, status);
 	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
 	if (st == &own)
 		memset(st, 0, sizeof own);
 	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype};
 	cq_io_begin(t, CQ_File_write_shared_c, &a);
-	int err = cq_p.File_write_shared_c(fh, buf, count, datatype, st);
+	int err = cq_next.File_write_shared_c(fh, buf, count, datatype, st);
 	cq_io_end(t, err, &a, st);
 	return err;
 }
@@ -5322,10 +5322,10 @@ CQ_EXPORT int MPI_Gather(const void *sendbuf, int sendcount, MPI_Datatype sendty
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Gather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+		return cq_next.Gather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
 	cq_collective a = {.kind = CQ_K_Gather, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .root = root, .comm = comm, .fortran = 0};
 	cq_collective_begin(t, CQ_Gather, &a);
-	int err = cq_p.Gather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+	int err = cq_next.Gather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
 	cq_collective_end(t, err, &a);
 	return err;
 }
@@ -5370,10 +5370,10 @@ CQ_EXPORT int MPI_Gather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatyp
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Gather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+		return cq_next.Gather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
 	cq_collective a = {.kind = CQ_K_Gather, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .root = root, .comm = comm, .large = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Gather_c, &a);
-	int err = cq_p.Gather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+	int err = cq_next.Gather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
 	cq_collective_end(t, err, &a);
 	return err;
 }
@@ -5385,10 +5385,10 @@ CQ_EXPORT int MPI_Gather_init(const void *sendbuf, int sendcount, MPI_Datatype s
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Gather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
+		return cq_next.Gather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
 	cq_collective a = {.kind = CQ_K_Gather, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .root = root, .comm = comm, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Gather_init, &a);
-	int err = cq_p.Gather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
+	int err = cq_next.Gather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
 	return err;
 }
@@ -5434,10 +5434,10 @@ CQ_EXPORT int MPI_Gather_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Da
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Gather_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
+		return cq_next.Gather_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
 	cq_collective a = {.kind = CQ_K_Gather, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .root = root, .comm = comm, .large = 1, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Gather_init_c, &a);
-	int err = cq_p.Gather_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
+	int err = cq_next.Gather_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
 	return err;
 }
@@ -5448,10 +5448,10 @@ CQ_EXPORT int MPI_Gatherv(const void *sendbuf, int sendcount, MPI_Datatype sendt
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Gatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm);
+		return cq_next.Gatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm);
 	cq_collective a = {.kind = CQ_K_Gatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = displs, .rtype = recvtype, .root = root, .comm = comm, .fortran = 0};
 	cq_collective_begin(t, CQ_Gatherv, &a);
-	int err = cq_p.Gatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm);
+	int err = cq_next.Gatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm);
 	cq_collective_end(t, err, &a);
 	return err;
 }
@@ -5496,10 +5496,10 @@ CQ_EXPORT int MPI_Gatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Dataty
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Gatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm);
+		return cq_next.Gatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm);
 	cq_collective a = {.kind = CQ_K_Gatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = displs, .rtype = recvtype, .root = root, .comm = comm, .large = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Gatherv_c, &a);
-	int err = cq_p.Gatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm);
+	int err = cq_next.Gatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm);
 	cq_collective_end(t, err, &a);
 	return err;
 }
@@ -5511,10 +5511,10 @@ CQ_EXPORT int MPI_Gatherv_init(const void *sendbuf, int sendcount, MPI_Datatype 
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Gatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, info, request);
+		return cq_next.Gatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, info, request);
 	cq_collective a = {.kind = CQ_K_Gatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = displs, .rtype = recvtype, .root = root, .comm = comm, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Gatherv_init, &a);
-	int err = cq_p.Gatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, info, request);
+	int err = cq_next.Gatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
 	return err;
 }
@@ -5560,10 +5560,10 @@ CQ_EXPORT int MPI_Gatherv_init_c(const void *sendbuf, MPI_Count sendcount, MPI_D
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Gatherv_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, info, request);
+		return cq_next.Gatherv_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, info, request);
 	cq_collective a = {.kind = CQ_K_Gatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = displs, .rtype = recvtype, .root = root, .comm = comm, .large = 1, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Gatherv_init_c, &a);
-	int err = cq_p.Gatherv_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, info, request);
+	int err = cq_next.Gatherv_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
 	return err;
 }
@@ -5573,10 +5573,10 @@ CQ_EXPORT int MPI_Get(void *origin_addr, int origin_count, MPI_Datatype origin_d
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Get(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
+		return cq_next.Get(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
 	cq_onesided a = {.obuf = origin_addr, .ocount = origin_count, .otype = origin_datatype, .target = target_rank, .disp = target_disp, .tcount = target_count, .ttype = target_datatype, .win = win};
 	cq_rma_begin(t, CQ_Get, &a);
-	int err = cq_p.Get(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
+	int err = cq_next.Get(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
 	cq_rma_end(t, err, &a);
 	return err;
 }
@@ -5617,10 +5617,10 @@ CQ_EXPORT int MPI_Get_accumulate(const void *origin_addr, int origin_count, MPI_
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Get_accumulate(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
+		return cq_next.Get_accumulate(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
 	cq_onesided a = {.obuf = origin_addr, .ocount = origin_count, .otype = origin_datatype, .rbuf = result_addr, .has_result = 1, .rcount = result_count, .rtype = result_datatype, .target = target_rank, .disp = target_disp, .tcount = target_count, .ttype = target_datatype, .op = op, .has_op = 1, .win = win, .sends = 1};
 	cq_rma_begin(t, CQ_Get_accumulate, &a);
-	int err = cq_p.Get_accumulate(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
+	int err = cq_next.Get_accumulate(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
 	cq_rma_end(t, err, &a);
 	return err;
 }
@@ -5662,10 +5662,10 @@ CQ_EXPORT int MPI_Get_accumulate_c(const void *origin_addr, MPI_Count origin_cou
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Get_accumulate_c(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
+		return cq_next.Get_accumulate_c(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
 	cq_onesided a = {.obuf = origin_addr, .ocount = origin_count, .otype = origin_datatype, .rbuf = result_addr, .has_result = 1, .rcount = result_count, .rtype = result_datatype, .target = target_rank, .disp = target_disp, .tcount = target_count, .ttype = target_datatype, .op = op, .has_op = 1, .win = win, .sends = 1};
 	cq_rma_begin(t, CQ_Get_accumulate_c, &a);
-	int err = cq_p.Get_accumulate_c(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
+	int err = cq_next.Get_accumulate_c(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
 	cq_rma_end(t, err, &a);
 	return err;
 }
@@ -5676,10 +5676,10 @@ CQ_EXPORT int MPI_Get_c(void *origin_addr, MPI_Count origin_count, MPI_Datatype 
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Get_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
+		return cq_next.Get_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
 	cq_onesided a = {.obuf = origin_addr, .ocount = origin_count, .otype = origin_datatype, .target = target_rank, .disp = target_disp, .tcount = target_count, .ttype = target_datatype, .win = win};
 	cq_rma_begin(t, CQ_Get_c, &a);
-	int err = cq_p.Get_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
+	int err = cq_next.Get_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
 	cq_rma_end(t, err, &a);
 	return err;
 }
@@ -5690,9 +5690,9 @@ CQ_EXPORT int MPI_Graph_create(MPI_Comm comm_old, int nnodes, const int indx[], 
 	CQ_IN_APP(comm_old);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Graph_create(comm_old, nnodes, indx, edges, reorder, comm_graph);
+		return cq_next.Graph_create(comm_old, nnodes, indx, edges, reorder, comm_graph);
 	uint64_t instance = cq_comm_new_begin(t, CQ_Graph_create, comm_old, CQ_COUNTED);
-	int err = cq_p.Graph_create(comm_old, nnodes, indx, edges, reorder, comm_graph);
+	int err = cq_next.Graph_create(comm_old, nnodes, indx, edges, reorder, comm_graph);
 	cq_comm_new_end(t, err, *comm_graph, 6, CQ_COUNTED, instance, 0);
 	return err;
 }
@@ -5750,10 +5750,10 @@ CQ_EXPORT int MPI_Iallgather(const void *sendbuf, int sendcount, MPI_Datatype se
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Iallgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+		return cq_next.Iallgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
 	cq_collective a = {.kind = CQ_K_Allgather, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .comm = comm, .fortran = 0};
 	cq_collective_begin(t, CQ_Iallgather, &a);
-	int err = cq_p.Iallgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+	int err = cq_next.Iallgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
 	cq_icollective_end(t, err, &a, *request);
 	return err;
 }
@@ -5798,10 +5798,10 @@ CQ_EXPORT int MPI_Iallgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Dat
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Iallgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+		return cq_next.Iallgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
 	cq_collective a = {.kind = CQ_K_Allgather, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .comm = comm, .large = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Iallgather_c, &a);
-	int err = cq_p.Iallgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+	int err = cq_next.Iallgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
 	cq_icollective_end(t, err, &a, *request);
 	return err;
 }
@@ -5812,10 +5812,10 @@ CQ_EXPORT int MPI_Iallgatherv(const void *sendbuf, int sendcount, MPI_Datatype s
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Iallgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
+		return cq_next.Iallgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
 	cq_collective a = {.kind = CQ_K_Allgatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = displs, .rtype = recvtype, .comm = comm, .fortran = 0};
 	cq_collective_begin(t, CQ_Iallgatherv, &a);
-	int err = cq_p.Iallgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
+	int err = cq_next.Iallgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
 	cq_icollective_end(t, err, &a, *request);
 	return err;
 }
@@ -5860,10 +5860,10 @@ CQ_EXPORT int MPI_Iallgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Da
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Iallgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
+		return cq_next.Iallgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
 	cq_collective a = {.kind = CQ_K_Allgatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = displs, .rtype = recvtype, .comm = comm, .large = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Iallgatherv_c, &a);
-	int err = cq_p.Iallgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
+	int err = cq_next.Iallgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
 	cq_icollective_end(t, err, &a, *request);
 	return err;
 }
@@ -5874,10 +5874,10 @@ CQ_EXPORT int MPI_Iallreduce(const void *sendbuf, void *recvbuf, int count, MPI_
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Iallreduce(sendbuf, recvbuf, count, datatype, op, comm, request);
+		return cq_next.Iallreduce(sendbuf, recvbuf, count, datatype, op, comm, request);
 	cq_collective a = {.kind = CQ_K_Allreduce, .sbuf = sendbuf, .rbuf = recvbuf, .scount = count, .stype = datatype, .op = op, .has_op = 1, .comm = comm, .fortran = 0};
 	cq_collective_begin(t, CQ_Iallreduce, &a);
-	int err = cq_p.Iallreduce(sendbuf, recvbuf, count, datatype, op, comm, request);
+	int err = cq_next.Iallreduce(sendbuf, recvbuf, count, datatype, op, comm, request);
 	cq_icollective_end(t, err, &a, *request);
 	return err;
 }
@@ -5922,10 +5922,10 @@ CQ_EXPORT int MPI_Iallreduce_c(const void *sendbuf, void *recvbuf, MPI_Count cou
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Iallreduce_c(sendbuf, recvbuf, count, datatype, op, comm, request);
+		return cq_next.Iallreduce_c(sendbuf, recvbuf, count, datatype, op, comm, request);
 	cq_collective a = {.kind = CQ_K_Allreduce, .sbuf = sendbuf, .rbuf = recvbuf, .scount = count, .stype = datatype, .op = op, .has_op = 1, .comm = comm, .large = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Iallreduce_c, &a);
-	int err = cq_p.Iallreduce_c(sendbuf, recvbuf, count, datatype, op, comm, request);
+	int err = cq_next.Iallreduce_c(sendbuf, recvbuf, count, datatype, op, comm, request);
 	cq_icollective_end(t, err, &a, *request);
 	return err;
 }
@@ -5936,10 +5936,10 @@ CQ_EXPORT int MPI_Ialltoall(const void *sendbuf, int sendcount, MPI_Datatype sen
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Ialltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+		return cq_next.Ialltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
 	cq_collective a = {.kind = CQ_K_Alltoall, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .comm = comm, .fortran = 0};
 	cq_collective_begin(t, CQ_Ialltoall, &a);
-	int err = cq_p.Ialltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+	int err = cq_next.Ialltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
 	cq_icollective_end(t, err, &a, *request);
 	return err;
 }
@@ -5984,10 +5984,10 @@ CQ_EXPORT int MPI_Ialltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Data
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Ialltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+		return cq_next.Ialltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
 	cq_collective a = {.kind = CQ_K_Alltoall, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .comm = comm, .large = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Ialltoall_c, &a);
-	int err = cq_p.Ialltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+	int err = cq_next.Ialltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
 	cq_icollective_end(t, err, &a, *request);
 	return err;
 }
@@ -5998,10 +5998,10 @@ CQ_EXPORT int MPI_Ialltoallv(const void *sendbuf, const int sendcounts[], const 
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Ialltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request);
+		return cq_next.Ialltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request);
 	cq_collective a = {.kind = CQ_K_Alltoallv, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = sdispls, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = rdispls, .rtype = recvtype, .comm = comm, .fortran = 0};
 	cq_collective_begin(t, CQ_Ialltoallv, &a);
-	int err = cq_p.Ialltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request);
+	int err = cq_next.Ialltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request);
 	cq_icollective_end(t, err, &a, *request);
 	return err;
 }
@@ -6046,10 +6046,10 @@ CQ_EXPORT int MPI_Ialltoallv_c(const void *sendbuf, const MPI_Count sendcounts[]
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Ialltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request);
+		return cq_next.Ialltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request);
 	cq_collective a = {.kind = CQ_K_Alltoallv, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = sdispls, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = rdispls, .rtype = recvtype, .comm = comm, .large = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Ialltoallv_c, &a);
-	int err = cq_p.Ialltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request);
+	int err = cq_next.Ialltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request);
 	cq_icollective_end(t, err, &a, *request);
 	return err;
 }
@@ -6060,10 +6060,10 @@ CQ_EXPORT int MPI_Ialltoallw(const void *sendbuf, const int sendcounts[], const 
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Ialltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request);
+		return cq_next.Ialltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request);
 	cq_collective a = {.kind = CQ_K_Alltoallw, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = sdispls, .stypes = sendtypes, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = rdispls, .rtypes = recvtypes, .comm = comm, .fortran = 0};
 	cq_collective_begin(t, CQ_Ialltoallw, &a);
-	int err = cq_p.Ialltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request);
+	int err = cq_next.Ialltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request);
 	cq_icollective_end(t, err, &a, *request);
 	return err;
 }
@@ -6108,10 +6108,10 @@ CQ_EXPORT int MPI_Ialltoallw_c(const void *sendbuf, const MPI_Count sendcounts[]
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Ialltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request);
+		return cq_next.Ialltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request);
 	cq_collective a = {.kind = CQ_K_Alltoallw, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = sdispls, .stypes = sendtypes, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = rdispls, .rtypes = recvtypes, .comm = comm, .large = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Ialltoallw_c, &a);
-	int err = cq_p.Ialltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request);
+	int err = cq_next.Ialltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request);
 	cq_icollective_end(t, err, &a, *request);
 	return err;
 }
@@ -6122,10 +6122,10 @@ CQ_EXPORT int MPI_Ibarrier(MPI_Comm comm, MPI_Request *request)
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Ibarrier(comm, request);
+		return cq_next.Ibarrier(comm, request);
 	cq_collective a = {.kind = CQ_K_Barrier, .comm = comm, .fortran = 0};
 	cq_collective_begin(t, CQ_Ibarrier, &a);
-	int err = cq_p.Ibarrier(comm, request);
+	int err = cq_next.Ibarrier(comm, request);
 	cq_icollective_end(t, err, &a, *request);
 	return err;
 }
@@ -6186,10 +6186,10 @@ CQ_EXPORT int MPI_Ibcast(void *buffer, int count, MPI_Datatype datatype, int roo
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Ibcast(buffer, count, datatype, root, comm, request);
+		return cq_next.Ibcast(buffer, count, datatype, root, comm, request);
 	cq_collective a = {.kind = CQ_K_Bcast, .sbuf = buffer, .scount = count, .stype = datatype, .root = root, .comm = comm, .fortran = 0};
 	cq_collective_begin(t, CQ_Ibcast, &a);
-	int err = cq_p.Ibcast(buffer, count, datatype, root, comm, request);
+	int err = cq_next.Ibcast(buffer, count, datatype, root, comm, request);
 	cq_icollective_end(t, err, &a, *request);
 	return err;
 }
@@ -6234,10 +6234,10 @@ CQ_EXPORT int MPI_Ibcast_c(void *buffer, MPI_Count count, MPI_Datatype datatype,
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Ibcast_c(buffer, count, datatype, root, comm, request);
+		return cq_next.Ibcast_c(buffer, count, datatype, root, comm, request);
 	cq_collective a = {.kind = CQ_K_Bcast, .sbuf = buffer, .scount = count, .stype = datatype, .root = root, .comm = comm, .large = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Ibcast_c, &a);
-	int err = cq_p.Ibcast_c(buffer, count, datatype, root, comm, request);
+	int err = cq_next.Ibcast_c(buffer, count, datatype, root, comm, request);
 	cq_icollective_end(t, err, &a, *request);
 	return err;
 }
@@ -6248,9 +6248,9 @@ CQ_EXPORT int MPI_Ibsend(const void *buf, int count, MPI_Datatype datatype, int 
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Ibsend(buf, count, datatype, dest, tag, comm, request);
+		return cq_next.Ibsend(buf, count, datatype, dest, tag, comm, request);
 	cq_send_begin(t, CQ_Ibsend, buf, count, datatype, dest, tag, comm);
-	int err = cq_p.Ibsend(buf, count, datatype, dest, tag, comm, request);
+	int err = cq_next.Ibsend(buf, count, datatype, dest, tag, comm, request);
 	cq_request_end(t, err, *request, 0);
 	return err;
 }
@@ -6293,9 +6293,9 @@ CQ_EXPORT int MPI_Ibsend_c(const void *buf, MPI_Count count, MPI_Datatype dataty
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Ibsend_c(buf, count, datatype, dest, tag, comm, request);
+		return cq_next.Ibsend_c(buf, count, datatype, dest, tag, comm, request);
 	cq_send_begin(t, CQ_Ibsend_c, buf, count, datatype, dest, tag, comm);
-	int err = cq_p.Ibsend_c(buf, count, datatype, dest, tag, comm, request);
+	int err = cq_next.Ibsend_c(buf, count, datatype, dest, tag, comm, request);
 	cq_request_end(t, err, *request, 0);
 	return err;
 }
@@ -6306,10 +6306,10 @@ CQ_EXPORT int MPI_Iexscan(const void *sendbuf, void *recvbuf, int count, MPI_Dat
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Iexscan(sendbuf, recvbuf, count, datatype, op, comm, request);
+		return cq_next.Iexscan(sendbuf, recvbuf, count, datatype, op, comm, request);
 	cq_collective a = {.kind = CQ_K_Exscan, .sbuf = sendbuf, .rbuf = recvbuf, .scount = count, .stype = datatype, .op = op, .has_op = 1, .comm = comm, .fortran = 0};
 	cq_collective_begin(t, CQ_Iexscan, &a);
-	int err = cq_p.Iexscan(sendbuf, recvbuf, count, datatype, op, comm, request);
+	int err = cq_next.Iexscan(sendbuf, recvbuf, count, datatype, op, comm, request);
 	cq_icollective_end(t, err, &a, *request);
 	return err;
 }
@@ -6354,10 +6354,10 @@ CQ_EXPORT int MPI_Iexscan_c(const void *sendbuf, void *recvbuf, MPI_Count count,
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Iexscan_c(sendbuf, recvbuf, count, datatype, op, comm, request);
+		return cq_next.Iexscan_c(sendbuf, recvbuf, count, datatype, op, comm, request);
 	cq_collective a = {.kind = CQ_K_Exscan, .sbuf = sendbuf, .rbuf = recvbuf, .scount = count, .stype = datatype, .op = op, .has_op = 1, .comm = comm, .large = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Iexscan_c, &a);
-	int err = cq_p.Iexscan_c(sendbuf, recvbuf, count, datatype, op, comm, request);
+	int err = cq_next.Iexscan_c(sendbuf, recvbuf, count, datatype, op, comm, request);
 	cq_icollective_end(t, err, &a, *request);
 	return err;
 }
@@ -6368,10 +6368,10 @@ CQ_EXPORT int MPI_Igather(const void *sendbuf, int sendcount, MPI_Datatype sendt
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Igather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
+		return cq_next.Igather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
 	cq_collective a = {.kind = CQ_K_Gather, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .root = root, .comm = comm, .fortran = 0};
 	cq_collective_begin(t, CQ_Igather, &a);
-	int err = cq_p.Igather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
+	int err = cq_next.Igather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
 	cq_icollective_end(t, err, &a, *request);
 	return err;
 }
@@ -6416,10 +6416,10 @@ CQ_EXPORT int MPI_Igather_c(const void *sendbuf, MPI_Count sendcount, MPI_Dataty
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Igather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
+		return cq_next.Igather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
 	cq_collective a = {.kind = CQ_K_Gather, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .root = root, .comm = comm, .large = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Igather_c, &a);
-	int err = cq_p.Igather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
+	int err = cq_next.Igather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
 	cq_icollective_end(t, err, &a, *request);
 	return err;
 }
@@ -6430,10 +6430,10 @@ CQ_EXPORT int MPI_Igatherv(const void *sendbuf, int sendcount, MPI_Datatype send
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Igatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, request);
+		return cq_next.Igatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, request);
 	cq_collective a = {.kind = CQ_K_Gatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = displs, .rtype = recvtype, .root = root, .comm = comm, .fortran = 0};
 	cq_collective_begin(t, CQ_Igatherv, &a);
-	int err = cq_p.Igatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, request);
+	int err = cq_next.Igatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, request);
 	cq_icollective_end(t, err, &a, *request);
 	return err;
 }
@@ -6478,10 +6478,10 @@ CQ_EXPORT int MPI_Igatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datat
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Igatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, request);
+		return cq_next.Igatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, request);
 	cq_collective a = {.kind = CQ_K_Gatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = displs, .rtype = recvtype, .root = root, .comm = comm, .large = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Igatherv_c, &a);
-	int err = cq_p.Igatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, request);
+	int err = cq_next.Igatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, request);
 	cq_icollective_end(t, err, &a, *request);
 	return err;
 }
@@ -6492,10 +6492,10 @@ CQ_EXPORT int MPI_Improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Mes
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Improbe(source, tag, comm, flag, message, status);
+		return cq_next.Improbe(source, tag, comm, flag, message, status);
 	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
 	uint64_t compute = cq_compute_time(t);
-	int err = cq_p.Improbe(source, tag, comm, flag, message, st);
+	int err = cq_next.Improbe(source, tag, comm, flag, message, st);
 	cq_iprobe_end(t, CQ_Improbe, err, compute, *flag, source, tag, comm, *flag ? *message : MPI_MESSAGE_NULL, 1, st);
 	return err;
 }
@@ -6555,9 +6555,9 @@ CQ_EXPORT int MPI_Imrecv(void *buf, int count, MPI_Datatype datatype, MPI_Messag
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Imrecv(buf, count, datatype, message, request);
+		return cq_next.Imrecv(buf, count, datatype, message, request);
 	uint32_t m = cq_mrecv_begin(t, CQ_Imrecv, buf, count, datatype, *message);
-	int err = cq_p.Imrecv(buf, count, datatype, message, request);
+	int err = cq_next.Imrecv(buf, count, datatype, message, request);
 	cq_imrecv_end(t, err, m, *request);
 	return err;
 }
@@ -6597,9 +6597,9 @@ CQ_EXPORT int MPI_Imrecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, MP
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Imrecv_c(buf, count, datatype, message, request);
+		return cq_next.Imrecv_c(buf, count, datatype, message, request);
 	uint32_t m = cq_mrecv_begin(t, CQ_Imrecv_c, buf, count, datatype, *message);
-	int err = cq_p.Imrecv_c(buf, count, datatype, message, request);
+	int err = cq_next.Imrecv_c(buf, count, datatype, message, request);
 	cq_imrecv_end(t, err, m, *request);
 	return err;
 }
@@ -6610,10 +6610,10 @@ CQ_EXPORT int MPI_Ineighbor_allgather(const void *sendbuf, int sendcount, MPI_Da
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Ineighbor_allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+		return cq_next.Ineighbor_allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
 	cq_collective a = {.kind = CQ_K_Neighbor_allgather, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .comm = comm, .fortran = 0};
 	cq_collective_begin(t, CQ_Ineighbor_allgather, &a);
-	int err = cq_p.Ineighbor_allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+	int err = cq_next.Ineighbor_allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
 	cq_icollective_end(t, err, &a, *request);
 	return err;
 }
@@ -6658,10 +6658,10 @@ CQ_EXPORT int MPI_Ineighbor_allgather_c(const void *sendbuf, MPI_Count sendcount
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Ineighbor_allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+		return cq_next.Ineighbor_allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
 	cq_collective a = {.kind = CQ_K_Neighbor_allgather, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .comm = comm, .large = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Ineighbor_allgather_c, &a);
-	int err = cq_p.Ineighbor_allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+	int err = cq_next.Ineighbor_allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
 	cq_icollective_end(t, err, &a, *request);
 	return err;
 }
@@ -6672,10 +6672,10 @@ CQ_EXPORT int MPI_Ineighbor_allgatherv(const void *sendbuf, int sendcount, MPI_D
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Ineighbor_allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
+		return cq_next.Ineighbor_allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
 	cq_collective a = {.kind = CQ_K_Neighbor_allgatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = displs, .rtype = recvtype, .comm = comm, .fortran = 0};
 	cq_collective_begin(t, CQ_Ineighbor_allgatherv, &a);
-	int err = cq_p.Ineighbor_allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
+	int err = cq_next.Ineighbor_allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
 	cq_icollective_end(t, err, &a, *request);
 	return err;
 }
@@ -6720,10 +6720,10 @@ CQ_EXPORT int MPI_Ineighbor_allgatherv_c(const void *sendbuf, MPI_Count sendcoun
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Ineighbor_allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
+		return cq_next.Ineighbor_allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
 	cq_collective a = {.kind = CQ_K_Neighbor_allgatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = displs, .rtype = recvtype, .comm = comm, .large = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Ineighbor_allgatherv_c, &a);
-	int err = cq_p.Ineighbor_allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
+	int err = cq_next.Ineighbor_allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
 	cq_icollective_end(t, err, &a, *request);
 	return err;
 }
@@ -6734,10 +6734,10 @@ CQ_EXPORT int MPI_Ineighbor_alltoall(const void *sendbuf, int sendcount, MPI_Dat
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Ineighbor_alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+		return cq_next.Ineighbor_alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
 	cq_collective a = {.kind = CQ_K_Neighbor_alltoall, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .comm = comm, .fortran = 0};
 	cq_collective_begin(t, CQ_Ineighbor_alltoall, &a);
-	int err = cq_p.Ineighbor_alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+	int err = cq_next.Ineighbor_alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
 	cq_icollective_end(t, err, &a, *request);
 	return err;
 }
@@ -6782,10 +6782,10 @@ CQ_EXPORT int MPI_Ineighbor_alltoall_c(const void *sendbuf, MPI_Count sendcount,
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Ineighbor_alltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+		return cq_next.Ineighbor_alltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
 	cq_collective a = {.kind = CQ_K_Neighbor_alltoall, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .comm = comm, .large = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Ineighbor_alltoall_c, &a);
-	int err = cq_p.Ineighbor_alltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+	int err = cq_next.Ineighbor_alltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
 	cq_icollective_end(t, err, &a, *request);
 	return err;
 }
@@ -6796,10 +6796,10 @@ CQ_EXPORT int MPI_Ineighbor_alltoallv(const void *sendbuf, const int sendcounts[
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Ineighbor_alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request);
+		return cq_next.Ineighbor_alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request);
 	cq_collective a = {.kind = CQ_K_Neighbor_alltoallv, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = sdispls, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = rdispls, .rtype = recvtype, .comm = comm, .fortran = 0};
 	cq_collective_begin(t, CQ_Ineighbor_alltoallv, &a);
-	int err = cq_p.Ineighbor_alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request);
+	int err = cq_next.Ineighbor_alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request);
 	cq_icollective_end(t, err, &a, *request);
 	return err;
 }
@@ -6844,10 +6844,10 @@ CQ_EXPORT int MPI_Ineighbor_alltoallv_c(const void *sendbuf, const MPI_Count sen
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Ineighbor_alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request);
+		return cq_next.Ineighbor_alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request);
 	cq_collective a = {.kind = CQ_K_Neighbor_alltoallv, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = sdispls, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = rdispls, .rtype = recvtype, .comm = comm, .large = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Ineighbor_alltoallv_c, &a);
-	int err = cq_p.Ineighbor_alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request);
+	int err = cq_next.Ineighbor_alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request);
 	cq_icollective_end(t, err, &a, *request);
 	return err;
 }
@@ -6858,10 +6858,10 @@ CQ_EXPORT int MPI_Ineighbor_alltoallw(const void *sendbuf, const int sendcounts[
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Ineighbor_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request);
+		return cq_next.Ineighbor_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request);
 	cq_collective a = {.kind = CQ_K_Neighbor_alltoallw, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = sdispls, .stypes = sendtypes, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = rdispls, .rtypes = recvtypes, .comm = comm, .fortran = 0};
 	cq_collective_begin(t, CQ_Ineighbor_alltoallw, &a);
-	int err = cq_p.Ineighbor_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request);
+	int err = cq_next.Ineighbor_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request);
 	cq_icollective_end(t, err, &a, *request);
 	return err;
 }
@@ -6906,10 +6906,10 @@ CQ_EXPORT int MPI_Ineighbor_alltoallw_c(const void *sendbuf, const MPI_Count sen
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Ineighbor_alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request);
+		return cq_next.Ineighbor_alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request);
 	cq_collective a = {.kind = CQ_K_Neighbor_alltoallw, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = sdispls, .stypes = sendtypes, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = rdispls, .rtypes = recvtypes, .comm = comm, .large = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Ineighbor_alltoallw_c, &a);
-	int err = cq_p.Ineighbor_alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request);
+	int err = cq_next.Ineighbor_alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request);
 	cq_icollective_end(t, err, &a, *request);
 	return err;
 }
@@ -6921,9 +6921,9 @@ CQ_EXPORT int MPI_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Co
 	CQ_IN_APP(peer_comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Intercomm_create(local_comm, local_leader, peer_comm, remote_leader, tag, newintercomm);
+		return cq_next.Intercomm_create(local_comm, local_leader, peer_comm, remote_leader, tag, newintercomm);
 	uint64_t instance = cq_comm_new_begin(t, CQ_Intercomm_create, local_comm, CQ_NOT_COUNTED);
-	int err = cq_p.Intercomm_create(local_comm, local_leader, peer_comm, remote_leader, tag, newintercomm);
+	int err = cq_next.Intercomm_create(local_comm, local_leader, peer_comm, remote_leader, tag, newintercomm);
 	cq_comm_new_end(t, err, *newintercomm, 8, CQ_NOT_COUNTED, instance, tag);
 	return err;
 }
@@ -6984,9 +6984,9 @@ CQ_EXPORT int MPI_Intercomm_create_from_groups(MPI_Group local_group, int local_
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Intercomm_create_from_groups(local_group, local_leader, remote_group, remote_leader, stringtag, info, errhandler, newintercomm);
+		return cq_next.Intercomm_create_from_groups(local_group, local_leader, remote_group, remote_leader, stringtag, info, errhandler, newintercomm);
 	cq_plain_begin(t, CQ_Intercomm_create_from_groups, MPI_COMM_NULL);
-	int err = cq_p.Intercomm_create_from_groups(local_group, local_leader, remote_group, remote_leader, stringtag, info, errhandler, newintercomm);
+	int err = cq_next.Intercomm_create_from_groups(local_group, local_leader, remote_group, remote_leader, stringtag, info, errhandler, newintercomm);
 	cq_comm_new_end(t, err, *newintercomm, 8, CQ_NOT_COUNTED, 0, cq_text_key((cq_text){stringtag, NULL, -1}));
 	return err;
 }
@@ -7042,9 +7042,9 @@ CQ_EXPORT int MPI_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm *newint
 	CQ_IN_APP(intercomm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Intercomm_merge(intercomm, high, newintracomm);
+		return cq_next.Intercomm_merge(intercomm, high, newintracomm);
 	uint64_t instance = cq_comm_new_begin(t, CQ_Intercomm_merge, intercomm, CQ_COUNTED);
-	int err = cq_p.Intercomm_merge(intercomm, high, newintracomm);
+	int err = cq_next.Intercomm_merge(intercomm, high, newintracomm);
 	cq_comm_new_end(t, err, *newintracomm, 9, CQ_COUNTED, instance, 0);
 	return err;
 }
@@ -7102,10 +7102,10 @@ CQ_EXPORT int MPI_Iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Stat
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Iprobe(source, tag, comm, flag, status);
+		return cq_next.Iprobe(source, tag, comm, flag, status);
 	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
 	uint64_t compute = cq_compute_time(t);
-	int err = cq_p.Iprobe(source, tag, comm, flag, st);
+	int err = cq_next.Iprobe(source, tag, comm, flag, st);
 	cq_iprobe_end(t, CQ_Iprobe, err, compute, *flag, source, tag, comm, MPI_MESSAGE_NULL, 0, st);
 	return err;
 }
@@ -7166,9 +7166,9 @@ CQ_EXPORT int MPI_Irecv(void *buf, int count, MPI_Datatype datatype, int source,
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Irecv(buf, count, datatype, source, tag, comm, request);
+		return cq_next.Irecv(buf, count, datatype, source, tag, comm, request);
 	cq_recv_begin(t, CQ_Irecv, buf, count, datatype, source, tag, comm);
-	int err = cq_p.Irecv(buf, count, datatype, source, tag, comm, request);
+	int err = cq_next.Irecv(buf, count, datatype, source, tag, comm, request);
 	cq_request_end(t, err, *request, CQ_R_RECV);
 	return err;
 }
@@ -7211,9 +7211,9 @@ CQ_EXPORT int MPI_Irecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, int
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Irecv_c(buf, count, datatype, source, tag, comm, request);
+		return cq_next.Irecv_c(buf, count, datatype, source, tag, comm, request);
 	cq_recv_begin(t, CQ_Irecv_c, buf, count, datatype, source, tag, comm);
-	int err = cq_p.Irecv_c(buf, count, datatype, source, tag, comm, request);
+	int err = cq_next.Irecv_c(buf, count, datatype, source, tag, comm, request);
 	cq_request_end(t, err, *request, CQ_R_RECV);
 	return err;
 }
@@ -7224,10 +7224,10 @@ CQ_EXPORT int MPI_Ireduce(const void *sendbuf, void *recvbuf, int count, MPI_Dat
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Ireduce(sendbuf, recvbuf, count, datatype, op, root, comm, request);
+		return cq_next.Ireduce(sendbuf, recvbuf, count, datatype, op, root, comm, request);
 	cq_collective a = {.kind = CQ_K_Reduce, .sbuf = sendbuf, .rbuf = recvbuf, .scount = count, .stype = datatype, .op = op, .has_op = 1, .root = root, .comm = comm, .fortran = 0};
 	cq_collective_begin(t, CQ_Ireduce, &a);
-	int err = cq_p.Ireduce(sendbuf, recvbuf, count, datatype, op, root, comm, request);
+	int err = cq_next.Ireduce(sendbuf, recvbuf, count, datatype, op, root, comm, request);
 	cq_icollective_end(t, err, &a, *request);
 	return err;
 }
@@ -7272,10 +7272,10 @@ CQ_EXPORT int MPI_Ireduce_c(const void *sendbuf, void *recvbuf, MPI_Count count,
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Ireduce_c(sendbuf, recvbuf, count, datatype, op, root, comm, request);
+		return cq_next.Ireduce_c(sendbuf, recvbuf, count, datatype, op, root, comm, request);
 	cq_collective a = {.kind = CQ_K_Reduce, .sbuf = sendbuf, .rbuf = recvbuf, .scount = count, .stype = datatype, .op = op, .has_op = 1, .root = root, .comm = comm, .large = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Ireduce_c, &a);
-	int err = cq_p.Ireduce_c(sendbuf, recvbuf, count, datatype, op, root, comm, request);
+	int err = cq_next.Ireduce_c(sendbuf, recvbuf, count, datatype, op, root, comm, request);
 	cq_icollective_end(t, err, &a, *request);
 	return err;
 }
@@ -7286,10 +7286,10 @@ CQ_EXPORT int MPI_Ireduce_scatter(const void *sendbuf, void *recvbuf, const int 
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Ireduce_scatter(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
+		return cq_next.Ireduce_scatter(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
 	cq_collective a = {.kind = CQ_K_Reduce_scatter, .sbuf = sendbuf, .rbuf = recvbuf, .rcounts = recvcounts, .stype = datatype, .op = op, .has_op = 1, .comm = comm, .fortran = 0};
 	cq_collective_begin(t, CQ_Ireduce_scatter, &a);
-	int err = cq_p.Ireduce_scatter(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
+	int err = cq_next.Ireduce_scatter(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
 	cq_icollective_end(t, err, &a, *request);
 	return err;
 }
@@ -7333,10 +7333,10 @@ CQ_EXPORT int MPI_Ireduce_scatter_block(const void *sendbuf, void *recvbuf, int 
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Ireduce_scatter_block(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
+		return cq_next.Ireduce_scatter_block(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
 	cq_collective a = {.kind = CQ_K_Reduce_scatter_block, .sbuf = sendbuf, .rbuf = recvbuf, .scount = recvcount, .stype = datatype, .op = op, .has_op = 1, .comm = comm, .fortran = 0};
 	cq_collective_begin(t, CQ_Ireduce_scatter_block, &a);
-	int err = cq_p.Ireduce_scatter_block(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
+	int err = cq_next.Ireduce_scatter_block(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
 	cq_icollective_end(t, err, &a, *request);
 	return err;
 }
@@ -7381,10 +7381,10 @@ CQ_EXPORT int MPI_Ireduce_scatter_block_c(const void *sendbuf, void *recvbuf, MP
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Ireduce_scatter_block_c(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
+		return cq_next.Ireduce_scatter_block_c(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
 	cq_collective a = {.kind = CQ_K_Reduce_scatter_block, .sbuf = sendbuf, .rbuf = recvbuf, .scount = recvcount, .stype = datatype, .op = op, .has_op = 1, .comm = comm, .large = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Ireduce_scatter_block_c, &a);
-	int err = cq_p.Ireduce_scatter_block_c(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
+	int err = cq_next.Ireduce_scatter_block_c(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
 	cq_icollective_end(t, err, &a, *request);
 	return err;
 }
@@ -7396,10 +7396,10 @@ CQ_EXPORT int MPI_Ireduce_scatter_c(const void *sendbuf, void *recvbuf, const MP
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Ireduce_scatter_c(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
+		return cq_next.Ireduce_scatter_c(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
 	cq_collective a = {.kind = CQ_K_Reduce_scatter, .sbuf = sendbuf, .rbuf = recvbuf, .rcounts = recvcounts, .stype = datatype, .op = op, .has_op = 1, .comm = comm, .large = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Ireduce_scatter_c, &a);
-	int err = cq_p.Ireduce_scatter_c(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
+	int err = cq_next.Ireduce_scatter_c(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
 	cq_icollective_end(t, err, &a, *request);
 	return err;
 }
@@ -7410,9 +7410,9 @@ CQ_EXPORT int MPI_Irsend(const void *buf, int count, MPI_Datatype datatype, int 
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Irsend(buf, count, datatype, dest, tag, comm, request);
+		return cq_next.Irsend(buf, count, datatype, dest, tag, comm, request);
 	cq_send_begin(t, CQ_Irsend, buf, count, datatype, dest, tag, comm);
-	int err = cq_p.Irsend(buf, count, datatype, dest, tag, comm, request);
+	int err = cq_next.Irsend(buf, count, datatype, dest, tag, comm, request);
 	cq_request_end(t, err, *request, 0);
 	return err;
 }
@@ -7455,9 +7455,9 @@ CQ_EXPORT int MPI_Irsend_c(const void *buf, MPI_Count count, MPI_Datatype dataty
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Irsend_c(buf, count, datatype, dest, tag, comm, request);
+		return cq_next.Irsend_c(buf, count, datatype, dest, tag, comm, request);
 	cq_send_begin(t, CQ_Irsend_c, buf, count, datatype, dest, tag, comm);
-	int err = cq_p.Irsend_c(buf, count, datatype, dest, tag, comm, request);
+	int err = cq_next.Irsend_c(buf, count, datatype, dest, tag, comm, request);
 	cq_request_end(t, err, *request, 0);
 	return err;
 }
@@ -7468,10 +7468,10 @@ CQ_EXPORT int MPI_Iscan(const void *sendbuf, void *recvbuf, int count, MPI_Datat
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Iscan(sendbuf, recvbuf, count, datatype, op, comm, request);
+		return cq_next.Iscan(sendbuf, recvbuf, count, datatype, op, comm, request);
 	cq_collective a = {.kind = CQ_K_Scan, .sbuf = sendbuf, .rbuf = recvbuf, .scount = count, .stype = datatype, .op = op, .has_op = 1, .comm = comm, .fortran = 0};
 	cq_collective_begin(t, CQ_Iscan, &a);
-	int err = cq_p.Iscan(sendbuf, recvbuf, count, datatype, op, comm, request);
+	int err = cq_next.Iscan(sendbuf, recvbuf, count, datatype, op, comm, request);
 	cq_icollective_end(t, err, &a, *request);
 	return err;
 }
@@ -7516,10 +7516,10 @@ CQ_EXPORT int MPI_Iscan_c(const void *sendbuf, void *recvbuf, MPI_Count count, M
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Iscan_c(sendbuf, recvbuf, count, datatype, op, comm, request);
+		return cq_next.Iscan_c(sendbuf, recvbuf, count, datatype, op, comm, request);
 	cq_collective a = {.kind = CQ_K_Scan, .sbuf = sendbuf, .rbuf = recvbuf, .scount = count, .stype = datatype, .op = op, .has_op = 1, .comm = comm, .large = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Iscan_c, &a);
-	int err = cq_p.Iscan_c(sendbuf, recvbuf, count, datatype, op, comm, request);
+	int err = cq_next.Iscan_c(sendbuf, recvbuf, count, datatype, op, comm, request);
 	cq_icollective_end(t, err, &a, *request);
 	return err;
 }
@@ -7530,10 +7530,10 @@ CQ_EXPORT int MPI_Iscatter(const void *sendbuf, int sendcount, MPI_Datatype send
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Iscatter(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
+		return cq_next.Iscatter(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
 	cq_collective a = {.kind = CQ_K_Scatter, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .root = root, .comm = comm, .fortran = 0};
 	cq_collective_begin(t, CQ_Iscatter, &a);
-	int err = cq_p.Iscatter(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
+	int err = cq_next.Iscatter(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
 	cq_icollective_end(t, err, &a, *request);
 	return err;
 }
@@ -7578,10 +7578,10 @@ CQ_EXPORT int MPI_Iscatter_c(const void *sendbuf, MPI_Count sendcount, MPI_Datat
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Iscatter_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
+		return cq_next.Iscatter_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
 	cq_collective a = {.kind = CQ_K_Scatter, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .root = root, .comm = comm, .large = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Iscatter_c, &a);
-	int err = cq_p.Iscatter_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
+	int err = cq_next.Iscatter_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
 	cq_icollective_end(t, err, &a, *request);
 	return err;
 }
@@ -7592,10 +7592,10 @@ CQ_EXPORT int MPI_Iscatterv(const void *sendbuf, const int sendcounts[], const i
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Iscatterv(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
+		return cq_next.Iscatterv(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
 	cq_collective a = {.kind = CQ_K_Scatterv, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = displs, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .root = root, .comm = comm, .fortran = 0};
 	cq_collective_begin(t, CQ_Iscatterv, &a);
-	int err = cq_p.Iscatterv(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
+	int err = cq_next.Iscatterv(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
 	cq_icollective_end(t, err, &a, *request);
 	return err;
 }
@@ -7640,10 +7640,10 @@ CQ_EXPORT int MPI_Iscatterv_c(const void *sendbuf, const MPI_Count sendcounts[],
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Iscatterv_c(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
+		return cq_next.Iscatterv_c(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
 	cq_collective a = {.kind = CQ_K_Scatterv, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = displs, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .root = root, .comm = comm, .large = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Iscatterv_c, &a);
-	int err = cq_p.Iscatterv_c(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
+	int err = cq_next.Iscatterv_c(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
 	cq_icollective_end(t, err, &a, *request);
 	return err;
 }
@@ -7654,9 +7654,9 @@ CQ_EXPORT int MPI_Isend(const void *buf, int count, MPI_Datatype datatype, int d
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Isend(buf, count, datatype, dest, tag, comm, request);
+		return cq_next.Isend(buf, count, datatype, dest, tag, comm, request);
 	cq_send_begin(t, CQ_Isend, buf, count, datatype, dest, tag, comm);
-	int err = cq_p.Isend(buf, count, datatype, dest, tag, comm, request);
+	int err = cq_next.Isend(buf, count, datatype, dest, tag, comm, request);
 	cq_request_end(t, err, *request, 0);
 	return err;
 }
@@ -7699,9 +7699,9 @@ CQ_EXPORT int MPI_Isend_c(const void *buf, MPI_Count count, MPI_Datatype datatyp
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Isend_c(buf, count, datatype, dest, tag, comm, request);
+		return cq_next.Isend_c(buf, count, datatype, dest, tag, comm, request);
 	cq_send_begin(t, CQ_Isend_c, buf, count, datatype, dest, tag, comm);
-	int err = cq_p.Isend_c(buf, count, datatype, dest, tag, comm, request);
+	int err = cq_next.Isend_c(buf, count, datatype, dest, tag, comm, request);
 	cq_request_end(t, err, *request, 0);
 	return err;
 }
@@ -7713,10 +7713,10 @@ CQ_EXPORT int MPI_Isendrecv(const void *sendbuf, int sendcount, MPI_Datatype sen
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Isendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, request);
+		return cq_next.Isendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, request);
 	cq_send_begin(t, CQ_Isendrecv, sendbuf, sendcount, sendtype, dest, sendtag, comm);
 	cq_receive in = {recvbuf, recvcount, recvtype, source, recvtag};
-	int err = cq_p.Isendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, request);
+	int err = cq_next.Isendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, request);
 	cq_isendrecv_end(t, err, in, *request);
 	return err;
 }
@@ -7762,10 +7762,10 @@ CQ_EXPORT int MPI_Isendrecv_c(const void *sendbuf, MPI_Count sendcount, MPI_Data
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Isendrecv_c(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, request);
+		return cq_next.Isendrecv_c(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, request);
 	cq_send_begin(t, CQ_Isendrecv_c, sendbuf, sendcount, sendtype, dest, sendtag, comm);
 	cq_receive in = {recvbuf, recvcount, recvtype, source, recvtag};
-	int err = cq_p.Isendrecv_c(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, request);
+	int err = cq_next.Isendrecv_c(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, request);
 	cq_isendrecv_end(t, err, in, *request);
 	return err;
 }
@@ -7777,10 +7777,10 @@ CQ_EXPORT int MPI_Isendrecv_replace(void *buf, int count, MPI_Datatype datatype,
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Isendrecv_replace(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
+		return cq_next.Isendrecv_replace(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
 	cq_send_begin(t, CQ_Isendrecv_replace, buf, count, datatype, dest, sendtag, comm);
 	cq_receive in = {buf, count, datatype, source, recvtag};
-	int err = cq_p.Isendrecv_replace(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
+	int err = cq_next.Isendrecv_replace(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
 	cq_isendrecv_end(t, err, in, *request);
 	return err;
 }
@@ -7826,10 +7826,10 @@ CQ_EXPORT int MPI_Isendrecv_replace_c(void *buf, MPI_Count count, MPI_Datatype d
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Isendrecv_replace_c(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
+		return cq_next.Isendrecv_replace_c(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
 	cq_send_begin(t, CQ_Isendrecv_replace_c, buf, count, datatype, dest, sendtag, comm);
 	cq_receive in = {buf, count, datatype, source, recvtag};
-	int err = cq_p.Isendrecv_replace_c(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
+	int err = cq_next.Isendrecv_replace_c(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
 	cq_isendrecv_end(t, err, in, *request);
 	return err;
 }
@@ -7840,9 +7840,9 @@ CQ_EXPORT int MPI_Issend(const void *buf, int count, MPI_Datatype datatype, int 
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Issend(buf, count, datatype, dest, tag, comm, request);
+		return cq_next.Issend(buf, count, datatype, dest, tag, comm, request);
 	cq_send_begin(t, CQ_Issend, buf, count, datatype, dest, tag, comm);
-	int err = cq_p.Issend(buf, count, datatype, dest, tag, comm, request);
+	int err = cq_next.Issend(buf, count, datatype, dest, tag, comm, request);
 	cq_request_end(t, err, *request, 0);
 	return err;
 }
@@ -7885,9 +7885,9 @@ CQ_EXPORT int MPI_Issend_c(const void *buf, MPI_Count count, MPI_Datatype dataty
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Issend_c(buf, count, datatype, dest, tag, comm, request);
+		return cq_next.Issend_c(buf, count, datatype, dest, tag, comm, request);
 	cq_send_begin(t, CQ_Issend_c, buf, count, datatype, dest, tag, comm);
-	int err = cq_p.Issend_c(buf, count, datatype, dest, tag, comm, request);
+	int err = cq_next.Issend_c(buf, count, datatype, dest, tag, comm, request);
 	cq_request_end(t, err, *request, 0);
 	return err;
 }
@@ -7898,10 +7898,10 @@ CQ_EXPORT int MPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message *messag
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Mprobe(source, tag, comm, message, status);
+		return cq_next.Mprobe(source, tag, comm, message, status);
 	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
 	cq_probe_begin(t, CQ_Mprobe, source, tag, comm);
-	int err = cq_p.Mprobe(source, tag, comm, message, st);
+	int err = cq_next.Mprobe(source, tag, comm, message, st);
 	cq_mprobe_end(t, err, *message, st);
 	return err;
 }
@@ -7961,10 +7961,10 @@ CQ_EXPORT int MPI_Mrecv(void *buf, int count, MPI_Datatype datatype, MPI_Message
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Mrecv(buf, count, datatype, message, status);
+		return cq_next.Mrecv(buf, count, datatype, message, status);
 	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
 	uint32_t m = cq_mrecv_begin(t, CQ_Mrecv, buf, count, datatype, *message);
-	int err = cq_p.Mrecv(buf, count, datatype, message, st);
+	int err = cq_next.Mrecv(buf, count, datatype, message, st);
 	cq_mrecv_end(t, err, m, st);
 	return err;
 }
@@ -8006,10 +8006,10 @@ CQ_EXPORT int MPI_Mrecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, MPI
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Mrecv_c(buf, count, datatype, message, status);
+		return cq_next.Mrecv_c(buf, count, datatype, message, status);
 	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
 	uint32_t m = cq_mrecv_begin(t, CQ_Mrecv_c, buf, count, datatype, *message);
-	int err = cq_p.Mrecv_c(buf, count, datatype, message, st);
+	int err = cq_next.Mrecv_c(buf, count, datatype, message, st);
 	cq_mrecv_end(t, err, m, st);
 	return err;
 }
@@ -8020,10 +8020,10 @@ CQ_EXPORT int MPI_Neighbor_allgather(const void *sendbuf, int sendcount, MPI_Dat
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Neighbor_allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+		return cq_next.Neighbor_allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 	cq_collective a = {.kind = CQ_K_Neighbor_allgather, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .comm = comm, .fortran = 0};
 	cq_collective_begin(t, CQ_Neighbor_allgather, &a);
-	int err = cq_p.Neighbor_allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+	int err = cq_next.Neighbor_allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 	cq_collective_end(t, err, &a);
 	return err;
 }
@@ -8068,10 +8068,10 @@ CQ_EXPORT int MPI_Neighbor_allgather_c(const void *sendbuf, MPI_Count sendcount,
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Neighbor_allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+		return cq_next.Neighbor_allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 	cq_collective a = {.kind = CQ_K_Neighbor_allgather, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .comm = comm, .large = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Neighbor_allgather_c, &a);
-	int err = cq_p.Neighbor_allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+	int err = cq_next.Neighbor_allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 	cq_collective_end(t, err, &a);
 	return err;
 }
@@ -8083,10 +8083,10 @@ CQ_EXPORT int MPI_Neighbor_allgather_init(const void *sendbuf, int sendcount, MP
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Neighbor_allgather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
+		return cq_next.Neighbor_allgather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
 	cq_collective a = {.kind = CQ_K_Neighbor_allgather, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .comm = comm, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Neighbor_allgather_init, &a);
-	int err = cq_p.Neighbor_allgather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
+	int err = cq_next.Neighbor_allgather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
 	return err;
 }
@@ -8132,10 +8132,10 @@ CQ_EXPORT int MPI_Neighbor_allgather_init_c(const void *sendbuf, MPI_Count sendc
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Neighbor_allgather_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
+		return cq_next.Neighbor_allgather_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
 	cq_collective a = {.kind = CQ_K_Neighbor_allgather, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .comm = comm, .large = 1, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Neighbor_allgather_init_c, &a);
-	int err = cq_p.Neighbor_allgather_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
+	int err = cq_next.Neighbor_allgather_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
 	return err;
 }
@@ -8146,10 +8146,10 @@ CQ_EXPORT int MPI_Neighbor_allgatherv(const void *sendbuf, int sendcount, MPI_Da
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Neighbor_allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
+		return cq_next.Neighbor_allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
 	cq_collective a = {.kind = CQ_K_Neighbor_allgatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = displs, .rtype = recvtype, .comm = comm, .fortran = 0};
 	cq_collective_begin(t, CQ_Neighbor_allgatherv, &a);
-	int err = cq_p.Neighbor_allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
+	int err = cq_next.Neighbor_allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
 	cq_collective_end(t, err, &a);
 	return err;
 }
@@ -8194,10 +8194,10 @@ CQ_EXPORT int MPI_Neighbor_allgatherv_c(const void *sendbuf, MPI_Count sendcount
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Neighbor_allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
+		return cq_next.Neighbor_allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
 	cq_collective a = {.kind = CQ_K_Neighbor_allgatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = displs, .rtype = recvtype, .comm = comm, .large = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Neighbor_allgatherv_c, &a);
-	int err = cq_p.Neighbor_allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
+	int err = cq_next.Neighbor_allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
 	cq_collective_end(t, err, &a);
 	return err;
 }
@@ -8209,10 +8209,10 @@ CQ_EXPORT int MPI_Neighbor_allgatherv_init(const void *sendbuf, int sendcount, M
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Neighbor_allgatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
+		return cq_next.Neighbor_allgatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
 	cq_collective a = {.kind = CQ_K_Neighbor_allgatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = displs, .rtype = recvtype, .comm = comm, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Neighbor_allgatherv_init, &a);
-	int err = cq_p.Neighbor_allgatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
+	int err = cq_next.Neighbor_allgatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
 	return err;
 }
@@ -8258,10 +8258,10 @@ CQ_EXPORT int MPI_Neighbor_allgatherv_init_c(const void *sendbuf, MPI_Count send
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Neighbor_allgatherv_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
+		return cq_next.Neighbor_allgatherv_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
 	cq_collective a = {.kind = CQ_K_Neighbor_allgatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = displs, .rtype = recvtype, .comm = comm, .large = 1, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Neighbor_allgatherv_init_c, &a);
-	int err = cq_p.Neighbor_allgatherv_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
+	int err = cq_next.Neighbor_allgatherv_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
 	return err;
 }
@@ -8272,10 +8272,10 @@ CQ_EXPORT int MPI_Neighbor_alltoall(const void *sendbuf, int sendcount, MPI_Data
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Neighbor_alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+		return cq_next.Neighbor_alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 	cq_collective a = {.kind = CQ_K_Neighbor_alltoall, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .comm = comm, .fortran = 0};
 	cq_collective_begin(t, CQ_Neighbor_alltoall, &a);
-	int err = cq_p.Neighbor_alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+	int err = cq_next.Neighbor_alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 	cq_collective_end(t, err, &a);
 	return err;
 }
@@ -8320,10 +8320,10 @@ CQ_EXPORT int MPI_Neighbor_alltoall_c(const void *sendbuf, MPI_Count sendcount, 
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Neighbor_alltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+		return cq_next.Neighbor_alltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 	cq_collective a = {.kind = CQ_K_Neighbor_alltoall, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .comm = comm, .large = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Neighbor_alltoall_c, &a);
-	int err = cq_p.Neighbor_alltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+	int err = cq_next.Neighbor_alltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 	cq_collective_end(t, err, &a);
 	return err;
 }
@@ -8335,10 +8335,10 @@ CQ_EXPORT int MPI_Neighbor_alltoall_init(const void *sendbuf, int sendcount, MPI
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Neighbor_alltoall_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
+		return cq_next.Neighbor_alltoall_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
 	cq_collective a = {.kind = CQ_K_Neighbor_alltoall, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .comm = comm, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Neighbor_alltoall_init, &a);
-	int err = cq_p.Neighbor_alltoall_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
+	int err = cq_next.Neighbor_alltoall_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
 	return err;
 }
@@ -8384,10 +8384,10 @@ CQ_EXPORT int MPI_Neighbor_alltoall_init_c(const void *sendbuf, MPI_Count sendco
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Neighbor_alltoall_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
+		return cq_next.Neighbor_alltoall_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
 	cq_collective a = {.kind = CQ_K_Neighbor_alltoall, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .comm = comm, .large = 1, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Neighbor_alltoall_init_c, &a);
-	int err = cq_p.Neighbor_alltoall_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
+	int err = cq_next.Neighbor_alltoall_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
 	return err;
 }
@@ -8398,10 +8398,10 @@ CQ_EXPORT int MPI_Neighbor_alltoallv(const void *sendbuf, const int sendcounts[]
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Neighbor_alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
+		return cq_next.Neighbor_alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
 	cq_collective a = {.kind = CQ_K_Neighbor_alltoallv, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = sdispls, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = rdispls, .rtype = recvtype, .comm = comm, .fortran = 0};
 	cq_collective_begin(t, CQ_Neighbor_alltoallv, &a);
-	int err = cq_p.Neighbor_alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
+	int err = cq_next.Neighbor_alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
 	cq_collective_end(t, err, &a);
 	return err;
 }
@@ -8446,10 +8446,10 @@ CQ_EXPORT int MPI_Neighbor_alltoallv_c(const void *sendbuf, const MPI_Count send
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Neighbor_alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
+		return cq_next.Neighbor_alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
 	cq_collective a = {.kind = CQ_K_Neighbor_alltoallv, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = sdispls, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = rdispls, .rtype = recvtype, .comm = comm, .large = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Neighbor_alltoallv_c, &a);
-	int err = cq_p.Neighbor_alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
+	int err = cq_next.Neighbor_alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
 	cq_collective_end(t, err, &a);
 	return err;
 }
@@ -8461,10 +8461,10 @@ CQ_EXPORT int MPI_Neighbor_alltoallv_init(const void *sendbuf, const int sendcou
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Neighbor_alltoallv_init(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
+		return cq_next.Neighbor_alltoallv_init(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
 	cq_collective a = {.kind = CQ_K_Neighbor_alltoallv, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = sdispls, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = rdispls, .rtype = recvtype, .comm = comm, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Neighbor_alltoallv_init, &a);
-	int err = cq_p.Neighbor_alltoallv_init(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
+	int err = cq_next.Neighbor_alltoallv_init(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
 	return err;
 }
@@ -8510,10 +8510,10 @@ CQ_EXPORT int MPI_Neighbor_alltoallv_init_c(const void *sendbuf, const MPI_Count
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Neighbor_alltoallv_init_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
+		return cq_next.Neighbor_alltoallv_init_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
 	cq_collective a = {.kind = CQ_K_Neighbor_alltoallv, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = sdispls, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = rdispls, .rtype = recvtype, .comm = comm, .large = 1, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Neighbor_alltoallv_init_c, &a);
-	int err = cq_p.Neighbor_alltoallv_init_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
+	int err = cq_next.Neighbor_alltoallv_init_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
 	return err;
 }
@@ -8524,10 +8524,10 @@ CQ_EXPORT int MPI_Neighbor_alltoallw(const void *sendbuf, const int sendcounts[]
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Neighbor_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
+		return cq_next.Neighbor_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
 	cq_collective a = {.kind = CQ_K_Neighbor_alltoallw, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = sdispls, .stypes = sendtypes, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = rdispls, .rtypes = recvtypes, .comm = comm, .fortran = 0};
 	cq_collective_begin(t, CQ_Neighbor_alltoallw, &a);
-	int err = cq_p.Neighbor_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
+	int err = cq_next.Neighbor_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
 	cq_collective_end(t, err, &a);
 	return err;
 }
@@ -8572,10 +8572,10 @@ CQ_EXPORT int MPI_Neighbor_alltoallw_c(const void *sendbuf, const MPI_Count send
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Neighbor_alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
+		return cq_next.Neighbor_alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
 	cq_collective a = {.kind = CQ_K_Neighbor_alltoallw, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = sdispls, .stypes = sendtypes, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = rdispls, .rtypes = recvtypes, .comm = comm, .large = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Neighbor_alltoallw_c, &a);
-	int err = cq_p.Neighbor_alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
+	int err = cq_next.Neighbor_alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
 	cq_collective_end(t, err, &a);
 	return err;
 }
@@ -8587,10 +8587,10 @@ CQ_EXPORT int MPI_Neighbor_alltoallw_init(const void *sendbuf, const int sendcou
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Neighbor_alltoallw_init(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
+		return cq_next.Neighbor_alltoallw_init(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
 	cq_collective a = {.kind = CQ_K_Neighbor_alltoallw, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = sdispls, .stypes = sendtypes, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = rdispls, .rtypes = recvtypes, .comm = comm, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Neighbor_alltoallw_init, &a);
-	int err = cq_p.Neighbor_alltoallw_init(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
+	int err = cq_next.Neighbor_alltoallw_init(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
 	return err;
 }
@@ -8636,10 +8636,10 @@ CQ_EXPORT int MPI_Neighbor_alltoallw_init_c(const void *sendbuf, const MPI_Count
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Neighbor_alltoallw_init_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
+		return cq_next.Neighbor_alltoallw_init_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
 	cq_collective a = {.kind = CQ_K_Neighbor_alltoallw, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = sdispls, .stypes = sendtypes, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = rdispls, .rtypes = recvtypes, .comm = comm, .large = 1, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Neighbor_alltoallw_init_c, &a);
-	int err = cq_p.Neighbor_alltoallw_init_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
+	int err = cq_next.Neighbor_alltoallw_init_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
 	return err;
 }
@@ -8650,9 +8650,9 @@ CQ_EXPORT int MPI_Parrived(MPI_Request request, int partition, int *flag)
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Parrived(request, partition, flag);
+		return cq_next.Parrived(request, partition, flag);
 	uint64_t compute = cq_compute_time(t);
-	int err = cq_p.Parrived(request, partition, flag);
+	int err = cq_next.Parrived(request, partition, flag);
 	cq_parrived_end(t, CQ_Parrived, err, compute, *flag, partition, request);
 	return err;
 }
@@ -8708,9 +8708,9 @@ CQ_EXPORT int MPI_Pready(int partition, MPI_Request request)
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Pready(partition, request);
+		return cq_next.Pready(partition, request);
 	cq_pready_begin(t, CQ_Pready, 1, request);
-	int err = cq_p.Pready(partition, request);
+	int err = cq_next.Pready(partition, request);
 	cq_pready_end(t, err, partition);
 	return err;
 }
@@ -8766,9 +8766,9 @@ CQ_EXPORT int MPI_Pready_list(int length, int array_of_partitions[], MPI_Request
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Pready_list(length, array_of_partitions, request);
+		return cq_next.Pready_list(length, array_of_partitions, request);
 	cq_pready_begin(t, CQ_Pready_list, length, request);
-	int err = cq_p.Pready_list(length, array_of_partitions, request);
+	int err = cq_next.Pready_list(length, array_of_partitions, request);
 	cq_pready_end(t, err, cq_lowest(array_of_partitions, length));
 	return err;
 }
@@ -8824,9 +8824,9 @@ CQ_EXPORT int MPI_Pready_range(int partition_low, int partition_high, MPI_Reques
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Pready_range(partition_low, partition_high, request);
+		return cq_next.Pready_range(partition_low, partition_high, request);
 	cq_pready_begin(t, CQ_Pready_range, partition_high - partition_low + 1, request);
-	int err = cq_p.Pready_range(partition_low, partition_high, request);
+	int err = cq_next.Pready_range(partition_low, partition_high, request);
 	cq_pready_end(t, err, partition_low);
 	return err;
 }
@@ -8883,9 +8883,9 @@ CQ_EXPORT int MPI_Precv_init(void *buf, int partitions, MPI_Count count, MPI_Dat
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Precv_init(buf, partitions, count, datatype, dest, tag, comm, info, request);
+		return cq_next.Precv_init(buf, partitions, count, datatype, dest, tag, comm, info, request);
 	cq_precv_begin(t, CQ_Precv_init, buf, count, datatype, dest, tag, comm);
-	int err = cq_p.Precv_init(buf, partitions, count, datatype, dest, tag, comm, info, request);
+	int err = cq_next.Precv_init(buf, partitions, count, datatype, dest, tag, comm, info, request);
 	cq_partitioned_end(t, err, partitions, *request, CQ_R_RECV);
 	return err;
 }
@@ -8928,10 +8928,10 @@ CQ_EXPORT int MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status *status)
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Probe(source, tag, comm, status);
+		return cq_next.Probe(source, tag, comm, status);
 	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
 	cq_probe_begin(t, CQ_Probe, source, tag, comm);
-	int err = cq_p.Probe(source, tag, comm, st);
+	int err = cq_next.Probe(source, tag, comm, st);
 	cq_probe_end(t, err, st);
 	return err;
 }
@@ -8993,9 +8993,9 @@ CQ_EXPORT int MPI_Psend_init(const void *buf, int partitions, MPI_Count count, M
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Psend_init(buf, partitions, count, datatype, dest, tag, comm, info, request);
+		return cq_next.Psend_init(buf, partitions, count, datatype, dest, tag, comm, info, request);
 	cq_psend_begin(t, CQ_Psend_init, buf, count, datatype, dest, tag, comm);
-	int err = cq_p.Psend_init(buf, partitions, count, datatype, dest, tag, comm, info, request);
+	int err = cq_next.Psend_init(buf, partitions, count, datatype, dest, tag, comm, info, request);
 	cq_partitioned_end(t, err, partitions, *request, 0);
 	return err;
 }
@@ -9037,10 +9037,10 @@ CQ_EXPORT int MPI_Put(const void *origin_addr, int origin_count, MPI_Datatype or
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Put(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
+		return cq_next.Put(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
 	cq_onesided a = {.obuf = origin_addr, .ocount = origin_count, .otype = origin_datatype, .target = target_rank, .disp = target_disp, .tcount = target_count, .ttype = target_datatype, .win = win, .sends = 1};
 	cq_rma_begin(t, CQ_Put, &a);
-	int err = cq_p.Put(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
+	int err = cq_next.Put(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
 	cq_rma_end(t, err, &a);
 	return err;
 }
@@ -9082,10 +9082,10 @@ CQ_EXPORT int MPI_Put_c(const void *origin_addr, MPI_Count origin_count, MPI_Dat
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Put_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
+		return cq_next.Put_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
 	cq_onesided a = {.obuf = origin_addr, .ocount = origin_count, .otype = origin_datatype, .target = target_rank, .disp = target_disp, .tcount = target_count, .ttype = target_datatype, .win = win, .sends = 1};
 	cq_rma_begin(t, CQ_Put_c, &a);
-	int err = cq_p.Put_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
+	int err = cq_next.Put_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
 	cq_rma_end(t, err, &a);
 	return err;
 }
@@ -9095,10 +9095,10 @@ CQ_EXPORT int MPI_Raccumulate(const void *origin_addr, int origin_count, MPI_Dat
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Raccumulate(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
+		return cq_next.Raccumulate(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
 	cq_onesided a = {.obuf = origin_addr, .ocount = origin_count, .otype = origin_datatype, .target = target_rank, .disp = target_disp, .tcount = target_count, .ttype = target_datatype, .op = op, .has_op = 1, .win = win, .sends = 1};
 	cq_rma_begin(t, CQ_Raccumulate, &a);
-	int err = cq_p.Raccumulate(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
+	int err = cq_next.Raccumulate(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
 	cq_rma_request_end(t, err, &a, *request);
 	return err;
 }
@@ -9140,10 +9140,10 @@ CQ_EXPORT int MPI_Raccumulate_c(const void *origin_addr, MPI_Count origin_count,
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Raccumulate_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
+		return cq_next.Raccumulate_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
 	cq_onesided a = {.obuf = origin_addr, .ocount = origin_count, .otype = origin_datatype, .target = target_rank, .disp = target_disp, .tcount = target_count, .ttype = target_datatype, .op = op, .has_op = 1, .win = win, .sends = 1};
 	cq_rma_begin(t, CQ_Raccumulate_c, &a);
-	int err = cq_p.Raccumulate_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
+	int err = cq_next.Raccumulate_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
 	cq_rma_request_end(t, err, &a, *request);
 	return err;
 }
@@ -9154,10 +9154,10 @@ CQ_EXPORT int MPI_Recv(void *buf, int count, MPI_Datatype datatype, int source, 
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Recv(buf, count, datatype, source, tag, comm, status);
+		return cq_next.Recv(buf, count, datatype, source, tag, comm, status);
 	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
 	cq_recv_begin(t, CQ_Recv, buf, count, datatype, source, tag, comm);
-	int err = cq_p.Recv(buf, count, datatype, source, tag, comm, st);
+	int err = cq_next.Recv(buf, count, datatype, source, tag, comm, st);
 	cq_recv_end(t, err, st);
 	return err;
 }
@@ -9202,10 +9202,10 @@ CQ_EXPORT int MPI_Recv_c(void *buf, MPI_Count count, MPI_Datatype datatype, int 
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Recv_c(buf, count, datatype, source, tag, comm, status);
+		return cq_next.Recv_c(buf, count, datatype, source, tag, comm, status);
 	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
 	cq_recv_begin(t, CQ_Recv_c, buf, count, datatype, source, tag, comm);
-	int err = cq_p.Recv_c(buf, count, datatype, source, tag, comm, st);
+	int err = cq_next.Recv_c(buf, count, datatype, source, tag, comm, st);
 	cq_recv_end(t, err, st);
 	return err;
 }
@@ -9216,9 +9216,9 @@ CQ_EXPORT int MPI_Recv_init(void *buf, int count, MPI_Datatype datatype, int sou
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Recv_init(buf, count, datatype, source, tag, comm, request);
+		return cq_next.Recv_init(buf, count, datatype, source, tag, comm, request);
 	cq_recv_begin(t, CQ_Recv_init, buf, count, datatype, source, tag, comm);
-	int err = cq_p.Recv_init(buf, count, datatype, source, tag, comm, request);
+	int err = cq_next.Recv_init(buf, count, datatype, source, tag, comm, request);
 	cq_request_end(t, err, *request, CQ_R_RECV | CQ_R_PERSISTENT);
 	return err;
 }
@@ -9261,9 +9261,9 @@ CQ_EXPORT int MPI_Recv_init_c(void *buf, MPI_Count count, MPI_Datatype datatype,
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Recv_init_c(buf, count, datatype, source, tag, comm, request);
+		return cq_next.Recv_init_c(buf, count, datatype, source, tag, comm, request);
 	cq_recv_begin(t, CQ_Recv_init_c, buf, count, datatype, source, tag, comm);
-	int err = cq_p.Recv_init_c(buf, count, datatype, source, tag, comm, request);
+	int err = cq_next.Recv_init_c(buf, count, datatype, source, tag, comm, request);
 	cq_request_end(t, err, *request, CQ_R_RECV | CQ_R_PERSISTENT);
 	return err;
 }
@@ -9274,10 +9274,10 @@ CQ_EXPORT int MPI_Reduce(const void *sendbuf, void *recvbuf, int count, MPI_Data
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Reduce(sendbuf, recvbuf, count, datatype, op, root, comm);
+		return cq_next.Reduce(sendbuf, recvbuf, count, datatype, op, root, comm);
 	cq_collective a = {.kind = CQ_K_Reduce, .sbuf = sendbuf, .rbuf = recvbuf, .scount = count, .stype = datatype, .op = op, .has_op = 1, .root = root, .comm = comm, .fortran = 0};
 	cq_collective_begin(t, CQ_Reduce, &a);
-	int err = cq_p.Reduce(sendbuf, recvbuf, count, datatype, op, root, comm);
+	int err = cq_next.Reduce(sendbuf, recvbuf, count, datatype, op, root, comm);
 	cq_collective_end(t, err, &a);
 	return err;
 }
@@ -9322,10 +9322,10 @@ CQ_EXPORT int MPI_Reduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, 
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Reduce_c(sendbuf, recvbuf, count, datatype, op, root, comm);
+		return cq_next.Reduce_c(sendbuf, recvbuf, count, datatype, op, root, comm);
 	cq_collective a = {.kind = CQ_K_Reduce, .sbuf = sendbuf, .rbuf = recvbuf, .scount = count, .stype = datatype, .op = op, .has_op = 1, .root = root, .comm = comm, .large = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Reduce_c, &a);
-	int err = cq_p.Reduce_c(sendbuf, recvbuf, count, datatype, op, root, comm);
+	int err = cq_next.Reduce_c(sendbuf, recvbuf, count, datatype, op, root, comm);
 	cq_collective_end(t, err, &a);
 	return err;
 }
@@ -9337,10 +9337,10 @@ CQ_EXPORT int MPI_Reduce_init(const void *sendbuf, void *recvbuf, int count, MPI
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Reduce_init(sendbuf, recvbuf, count, datatype, op, root, comm, info, request);
+		return cq_next.Reduce_init(sendbuf, recvbuf, count, datatype, op, root, comm, info, request);
 	cq_collective a = {.kind = CQ_K_Reduce, .sbuf = sendbuf, .rbuf = recvbuf, .scount = count, .stype = datatype, .op = op, .has_op = 1, .root = root, .comm = comm, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Reduce_init, &a);
-	int err = cq_p.Reduce_init(sendbuf, recvbuf, count, datatype, op, root, comm, info, request);
+	int err = cq_next.Reduce_init(sendbuf, recvbuf, count, datatype, op, root, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
 	return err;
 }
@@ -9386,10 +9386,10 @@ CQ_EXPORT int MPI_Reduce_init_c(const void *sendbuf, void *recvbuf, MPI_Count co
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Reduce_init_c(sendbuf, recvbuf, count, datatype, op, root, comm, info, request);
+		return cq_next.Reduce_init_c(sendbuf, recvbuf, count, datatype, op, root, comm, info, request);
 	cq_collective a = {.kind = CQ_K_Reduce, .sbuf = sendbuf, .rbuf = recvbuf, .scount = count, .stype = datatype, .op = op, .has_op = 1, .root = root, .comm = comm, .large = 1, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Reduce_init_c, &a);
-	int err = cq_p.Reduce_init_c(sendbuf, recvbuf, count, datatype, op, root, comm, info, request);
+	int err = cq_next.Reduce_init_c(sendbuf, recvbuf, count, datatype, op, root, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
 	return err;
 }
@@ -9400,10 +9400,10 @@ CQ_EXPORT int MPI_Reduce_scatter(const void *sendbuf, void *recvbuf, const int r
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Reduce_scatter(sendbuf, recvbuf, recvcounts, datatype, op, comm);
+		return cq_next.Reduce_scatter(sendbuf, recvbuf, recvcounts, datatype, op, comm);
 	cq_collective a = {.kind = CQ_K_Reduce_scatter, .sbuf = sendbuf, .rbuf = recvbuf, .rcounts = recvcounts, .stype = datatype, .op = op, .has_op = 1, .comm = comm, .fortran = 0};
 	cq_collective_begin(t, CQ_Reduce_scatter, &a);
-	int err = cq_p.Reduce_scatter(sendbuf, recvbuf, recvcounts, datatype, op, comm);
+	int err = cq_next.Reduce_scatter(sendbuf, recvbuf, recvcounts, datatype, op, comm);
 	cq_collective_end(t, err, &a);
 	return err;
 }
@@ -9447,10 +9447,10 @@ CQ_EXPORT int MPI_Reduce_scatter_block(const void *sendbuf, void *recvbuf, int r
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Reduce_scatter_block(sendbuf, recvbuf, recvcount, datatype, op, comm);
+		return cq_next.Reduce_scatter_block(sendbuf, recvbuf, recvcount, datatype, op, comm);
 	cq_collective a = {.kind = CQ_K_Reduce_scatter_block, .sbuf = sendbuf, .rbuf = recvbuf, .scount = recvcount, .stype = datatype, .op = op, .has_op = 1, .comm = comm, .fortran = 0};
 	cq_collective_begin(t, CQ_Reduce_scatter_block, &a);
-	int err = cq_p.Reduce_scatter_block(sendbuf, recvbuf, recvcount, datatype, op, comm);
+	int err = cq_next.Reduce_scatter_block(sendbuf, recvbuf, recvcount, datatype, op, comm);
 	cq_collective_end(t, err, &a);
 	return err;
 }
@@ -9495,10 +9495,10 @@ CQ_EXPORT int MPI_Reduce_scatter_block_c(const void *sendbuf, void *recvbuf, MPI
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Reduce_scatter_block_c(sendbuf, recvbuf, recvcount, datatype, op, comm);
+		return cq_next.Reduce_scatter_block_c(sendbuf, recvbuf, recvcount, datatype, op, comm);
 	cq_collective a = {.kind = CQ_K_Reduce_scatter_block, .sbuf = sendbuf, .rbuf = recvbuf, .scount = recvcount, .stype = datatype, .op = op, .has_op = 1, .comm = comm, .large = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Reduce_scatter_block_c, &a);
-	int err = cq_p.Reduce_scatter_block_c(sendbuf, recvbuf, recvcount, datatype, op, comm);
+	int err = cq_next.Reduce_scatter_block_c(sendbuf, recvbuf, recvcount, datatype, op, comm);
 	cq_collective_end(t, err, &a);
 	return err;
 }
@@ -9510,10 +9510,10 @@ CQ_EXPORT int MPI_Reduce_scatter_block_init(const void *sendbuf, void *recvbuf, 
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Reduce_scatter_block_init(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request);
+		return cq_next.Reduce_scatter_block_init(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request);
 	cq_collective a = {.kind = CQ_K_Reduce_scatter_block, .sbuf = sendbuf, .rbuf = recvbuf, .scount = recvcount, .stype = datatype, .op = op, .has_op = 1, .comm = comm, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Reduce_scatter_block_init, &a);
-	int err = cq_p.Reduce_scatter_block_init(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request);
+	int err = cq_next.Reduce_scatter_block_init(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
 	return err;
 }
@@ -9559,10 +9559,10 @@ CQ_EXPORT int MPI_Reduce_scatter_block_init_c(const void *sendbuf, void *recvbuf
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Reduce_scatter_block_init_c(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request);
+		return cq_next.Reduce_scatter_block_init_c(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request);
 	cq_collective a = {.kind = CQ_K_Reduce_scatter_block, .sbuf = sendbuf, .rbuf = recvbuf, .scount = recvcount, .stype = datatype, .op = op, .has_op = 1, .comm = comm, .large = 1, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Reduce_scatter_block_init_c, &a);
-	int err = cq_p.Reduce_scatter_block_init_c(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request);
+	int err = cq_next.Reduce_scatter_block_init_c(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
 	return err;
 }
@@ -9574,10 +9574,10 @@ CQ_EXPORT int MPI_Reduce_scatter_c(const void *sendbuf, void *recvbuf, const MPI
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Reduce_scatter_c(sendbuf, recvbuf, recvcounts, datatype, op, comm);
+		return cq_next.Reduce_scatter_c(sendbuf, recvbuf, recvcounts, datatype, op, comm);
 	cq_collective a = {.kind = CQ_K_Reduce_scatter, .sbuf = sendbuf, .rbuf = recvbuf, .rcounts = recvcounts, .stype = datatype, .op = op, .has_op = 1, .comm = comm, .large = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Reduce_scatter_c, &a);
-	int err = cq_p.Reduce_scatter_c(sendbuf, recvbuf, recvcounts, datatype, op, comm);
+	int err = cq_next.Reduce_scatter_c(sendbuf, recvbuf, recvcounts, datatype, op, comm);
 	cq_collective_end(t, err, &a);
 	return err;
 }
@@ -9589,10 +9589,10 @@ CQ_EXPORT int MPI_Reduce_scatter_init(const void *sendbuf, void *recvbuf, const 
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Reduce_scatter_init(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request);
+		return cq_next.Reduce_scatter_init(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request);
 	cq_collective a = {.kind = CQ_K_Reduce_scatter, .sbuf = sendbuf, .rbuf = recvbuf, .rcounts = recvcounts, .stype = datatype, .op = op, .has_op = 1, .comm = comm, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Reduce_scatter_init, &a);
-	int err = cq_p.Reduce_scatter_init(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request);
+	int err = cq_next.Reduce_scatter_init(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
 	return err;
 }
@@ -9638,10 +9638,10 @@ CQ_EXPORT int MPI_Reduce_scatter_init_c(const void *sendbuf, void *recvbuf, cons
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Reduce_scatter_init_c(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request);
+		return cq_next.Reduce_scatter_init_c(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request);
 	cq_collective a = {.kind = CQ_K_Reduce_scatter, .sbuf = sendbuf, .rbuf = recvbuf, .rcounts = recvcounts, .stype = datatype, .op = op, .has_op = 1, .comm = comm, .large = 1, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Reduce_scatter_init_c, &a);
-	int err = cq_p.Reduce_scatter_init_c(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request);
+	int err = cq_next.Reduce_scatter_init_c(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
 	return err;
 }
@@ -9651,9 +9651,9 @@ CQ_EXPORT int MPI_Request_free(MPI_Request *request)
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Request_free(request);
+		return cq_next.Request_free(request);
 	cq_request_free_begin(t, CQ_Request_free, *request);
-	int err = cq_p.Request_free(request);
+	int err = cq_next.Request_free(request);
 	cq_end(t, err);
 	return err;
 }
@@ -9707,10 +9707,10 @@ CQ_EXPORT int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status 
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Request_get_status(request, flag, status);
+		return cq_next.Request_get_status(request, flag, status);
 	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
 	uint64_t compute = cq_compute_time(t);
-	int err = cq_p.Request_get_status(request, flag, st);
+	int err = cq_next.Request_get_status(request, flag, st);
 	cq_get_status_end(t, CQ_Request_get_status, err, compute, *flag, request, st);
 	return err;
 }
@@ -9767,10 +9767,10 @@ CQ_EXPORT int MPI_Rget(void *origin_addr, int origin_count, MPI_Datatype origin_
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Rget(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
+		return cq_next.Rget(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
 	cq_onesided a = {.obuf = origin_addr, .ocount = origin_count, .otype = origin_datatype, .target = target_rank, .disp = target_disp, .tcount = target_count, .ttype = target_datatype, .win = win};
 	cq_rma_begin(t, CQ_Rget, &a);
-	int err = cq_p.Rget(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
+	int err = cq_next.Rget(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
 	cq_rma_request_end(t, err, &a, *request);
 	return err;
 }
@@ -9811,10 +9811,10 @@ CQ_EXPORT int MPI_Rget_accumulate(const void *origin_addr, int origin_count, MPI
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Rget_accumulate(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
+		return cq_next.Rget_accumulate(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
 	cq_onesided a = {.obuf = origin_addr, .ocount = origin_count, .otype = origin_datatype, .rbuf = result_addr, .has_result = 1, .rcount = result_count, .rtype = result_datatype, .target = target_rank, .disp = target_disp, .tcount = target_count, .ttype = target_datatype, .op = op, .has_op = 1, .win = win, .sends = 1};
 	cq_rma_begin(t, CQ_Rget_accumulate, &a);
-	int err = cq_p.Rget_accumulate(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
+	int err = cq_next.Rget_accumulate(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
 	cq_rma_request_end(t, err, &a, *request);
 	return err;
 }
@@ -9856,10 +9856,10 @@ CQ_EXPORT int MPI_Rget_accumulate_c(const void *origin_addr, MPI_Count origin_co
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Rget_accumulate_c(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
+		return cq_next.Rget_accumulate_c(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
 	cq_onesided a = {.obuf = origin_addr, .ocount = origin_count, .otype = origin_datatype, .rbuf = result_addr, .has_result = 1, .rcount = result_count, .rtype = result_datatype, .target = target_rank, .disp = target_disp, .tcount = target_count, .ttype = target_datatype, .op = op, .has_op = 1, .win = win, .sends = 1};
 	cq_rma_begin(t, CQ_Rget_accumulate_c, &a);
-	int err = cq_p.Rget_accumulate_c(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
+	int err = cq_next.Rget_accumulate_c(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
 	cq_rma_request_end(t, err, &a, *request);
 	return err;
 }
@@ -9870,10 +9870,10 @@ CQ_EXPORT int MPI_Rget_c(void *origin_addr, MPI_Count origin_count, MPI_Datatype
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Rget_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
+		return cq_next.Rget_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
 	cq_onesided a = {.obuf = origin_addr, .ocount = origin_count, .otype = origin_datatype, .target = target_rank, .disp = target_disp, .tcount = target_count, .ttype = target_datatype, .win = win};
 	cq_rma_begin(t, CQ_Rget_c, &a);
-	int err = cq_p.Rget_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
+	int err = cq_next.Rget_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
 	cq_rma_request_end(t, err, &a, *request);
 	return err;
 }
@@ -9883,10 +9883,10 @@ CQ_EXPORT int MPI_Rput(const void *origin_addr, int origin_count, MPI_Datatype o
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Rput(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
+		return cq_next.Rput(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
 	cq_onesided a = {.obuf = origin_addr, .ocount = origin_count, .otype = origin_datatype, .target = target_rank, .disp = target_disp, .tcount = target_count, .ttype = target_datatype, .win = win, .sends = 1};
 	cq_rma_begin(t, CQ_Rput, &a);
-	int err = cq_p.Rput(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
+	int err = cq_next.Rput(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
 	cq_rma_request_end(t, err, &a, *request);
 	return err;
 }
@@ -9928,10 +9928,10 @@ CQ_EXPORT int MPI_Rput_c(const void *origin_addr, MPI_Count origin_count, MPI_Da
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Rput_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
+		return cq_next.Rput_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
 	cq_onesided a = {.obuf = origin_addr, .ocount = origin_count, .otype = origin_datatype, .target = target_rank, .disp = target_disp, .tcount = target_count, .ttype = target_datatype, .win = win, .sends = 1};
 	cq_rma_begin(t, CQ_Rput_c, &a);
-	int err = cq_p.Rput_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
+	int err = cq_next.Rput_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
 	cq_rma_request_end(t, err, &a, *request);
 	return err;
 }
@@ -9942,9 +9942,9 @@ CQ_EXPORT int MPI_Rsend(const void *buf, int count, MPI_Datatype datatype, int d
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Rsend(buf, count, datatype, dest, tag, comm);
+		return cq_next.Rsend(buf, count, datatype, dest, tag, comm);
 	cq_send_begin(t, CQ_Rsend, buf, count, datatype, dest, tag, comm);
-	int err = cq_p.Rsend(buf, count, datatype, dest, tag, comm);
+	int err = cq_next.Rsend(buf, count, datatype, dest, tag, comm);
 	cq_end(t, err);
 	return err;
 }
@@ -9987,9 +9987,9 @@ CQ_EXPORT int MPI_Rsend_c(const void *buf, MPI_Count count, MPI_Datatype datatyp
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Rsend_c(buf, count, datatype, dest, tag, comm);
+		return cq_next.Rsend_c(buf, count, datatype, dest, tag, comm);
 	cq_send_begin(t, CQ_Rsend_c, buf, count, datatype, dest, tag, comm);
-	int err = cq_p.Rsend_c(buf, count, datatype, dest, tag, comm);
+	int err = cq_next.Rsend_c(buf, count, datatype, dest, tag, comm);
 	cq_end(t, err);
 	return err;
 }
@@ -10000,9 +10000,9 @@ CQ_EXPORT int MPI_Rsend_init(const void *buf, int count, MPI_Datatype datatype, 
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Rsend_init(buf, count, datatype, dest, tag, comm, request);
+		return cq_next.Rsend_init(buf, count, datatype, dest, tag, comm, request);
 	cq_send_init_begin(t, CQ_Rsend_init, buf, count, datatype, dest, tag, comm);
-	int err = cq_p.Rsend_init(buf, count, datatype, dest, tag, comm, request);
+	int err = cq_next.Rsend_init(buf, count, datatype, dest, tag, comm, request);
 	cq_request_end(t, err, *request, CQ_R_PERSISTENT);
 	return err;
 }
@@ -10045,9 +10045,9 @@ CQ_EXPORT int MPI_Rsend_init_c(const void *buf, MPI_Count count, MPI_Datatype da
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Rsend_init_c(buf, count, datatype, dest, tag, comm, request);
+		return cq_next.Rsend_init_c(buf, count, datatype, dest, tag, comm, request);
 	cq_send_init_begin(t, CQ_Rsend_init_c, buf, count, datatype, dest, tag, comm);
-	int err = cq_p.Rsend_init_c(buf, count, datatype, dest, tag, comm, request);
+	int err = cq_next.Rsend_init_c(buf, count, datatype, dest, tag, comm, request);
 	cq_request_end(t, err, *request, CQ_R_PERSISTENT);
 	return err;
 }
@@ -10058,10 +10058,10 @@ CQ_EXPORT int MPI_Scan(const void *sendbuf, void *recvbuf, int count, MPI_Dataty
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Scan(sendbuf, recvbuf, count, datatype, op, comm);
+		return cq_next.Scan(sendbuf, recvbuf, count, datatype, op, comm);
 	cq_collective a = {.kind = CQ_K_Scan, .sbuf = sendbuf, .rbuf = recvbuf, .scount = count, .stype = datatype, .op = op, .has_op = 1, .comm = comm, .fortran = 0};
 	cq_collective_begin(t, CQ_Scan, &a);
-	int err = cq_p.Scan(sendbuf, recvbuf, count, datatype, op, comm);
+	int err = cq_next.Scan(sendbuf, recvbuf, count, datatype, op, comm);
 	cq_collective_end(t, err, &a);
 	return err;
 }
@@ -10106,10 +10106,10 @@ CQ_EXPORT int MPI_Scan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MP
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Scan_c(sendbuf, recvbuf, count, datatype, op, comm);
+		return cq_next.Scan_c(sendbuf, recvbuf, count, datatype, op, comm);
 	cq_collective a = {.kind = CQ_K_Scan, .sbuf = sendbuf, .rbuf = recvbuf, .scount = count, .stype = datatype, .op = op, .has_op = 1, .comm = comm, .large = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Scan_c, &a);
-	int err = cq_p.Scan_c(sendbuf, recvbuf, count, datatype, op, comm);
+	int err = cq_next.Scan_c(sendbuf, recvbuf, count, datatype, op, comm);
 	cq_collective_end(t, err, &a);
 	return err;
 }
@@ -10121,10 +10121,10 @@ CQ_EXPORT int MPI_Scan_init(const void *sendbuf, void *recvbuf, int count, MPI_D
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Scan_init(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+		return cq_next.Scan_init(sendbuf, recvbuf, count, datatype, op, comm, info, request);
 	cq_collective a = {.kind = CQ_K_Scan, .sbuf = sendbuf, .rbuf = recvbuf, .scount = count, .stype = datatype, .op = op, .has_op = 1, .comm = comm, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Scan_init, &a);
-	int err = cq_p.Scan_init(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+	int err = cq_next.Scan_init(sendbuf, recvbuf, count, datatype, op, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
 	return err;
 }
@@ -10170,10 +10170,10 @@ CQ_EXPORT int MPI_Scan_init_c(const void *sendbuf, void *recvbuf, MPI_Count coun
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Scan_init_c(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+		return cq_next.Scan_init_c(sendbuf, recvbuf, count, datatype, op, comm, info, request);
 	cq_collective a = {.kind = CQ_K_Scan, .sbuf = sendbuf, .rbuf = recvbuf, .scount = count, .stype = datatype, .op = op, .has_op = 1, .comm = comm, .large = 1, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Scan_init_c, &a);
-	int err = cq_p.Scan_init_c(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+	int err = cq_next.Scan_init_c(sendbuf, recvbuf, count, datatype, op, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
 	return err;
 }
@@ -10184,10 +10184,10 @@ CQ_EXPORT int MPI_Scatter(const void *sendbuf, int sendcount, MPI_Datatype sendt
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Scatter(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+		return cq_next.Scatter(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
 	cq_collective a = {.kind = CQ_K_Scatter, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .root = root, .comm = comm, .fortran = 0};
 	cq_collective_begin(t, CQ_Scatter, &a);
-	int err = cq_p.Scatter(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+	int err = cq_next.Scatter(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
 	cq_collective_end(t, err, &a);
 	return err;
 }
@@ -10232,10 +10232,10 @@ CQ_EXPORT int MPI_Scatter_c(const void *sendbuf, MPI_Count sendcount, MPI_Dataty
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Scatter_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+		return cq_next.Scatter_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
 	cq_collective a = {.kind = CQ_K_Scatter, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .root = root, .comm = comm, .large = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Scatter_c, &a);
-	int err = cq_p.Scatter_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+	int err = cq_next.Scatter_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
 	cq_collective_end(t, err, &a);
 	return err;
 }
@@ -10247,10 +10247,10 @@ CQ_EXPORT int MPI_Scatter_init(const void *sendbuf, int sendcount, MPI_Datatype 
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Scatter_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
+		return cq_next.Scatter_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
 	cq_collective a = {.kind = CQ_K_Scatter, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .root = root, .comm = comm, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Scatter_init, &a);
-	int err = cq_p.Scatter_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
+	int err = cq_next.Scatter_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
 	return err;
 }
@@ -10296,10 +10296,10 @@ CQ_EXPORT int MPI_Scatter_init_c(const void *sendbuf, MPI_Count sendcount, MPI_D
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Scatter_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
+		return cq_next.Scatter_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
 	cq_collective a = {.kind = CQ_K_Scatter, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .root = root, .comm = comm, .large = 1, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Scatter_init_c, &a);
-	int err = cq_p.Scatter_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
+	int err = cq_next.Scatter_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
 	return err;
 }
@@ -10310,10 +10310,10 @@ CQ_EXPORT int MPI_Scatterv(const void *sendbuf, const int sendcounts[], const in
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Scatterv(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm);
+		return cq_next.Scatterv(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm);
 	cq_collective a = {.kind = CQ_K_Scatterv, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = displs, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .root = root, .comm = comm, .fortran = 0};
 	cq_collective_begin(t, CQ_Scatterv, &a);
-	int err = cq_p.Scatterv(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm);
+	int err = cq_next.Scatterv(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm);
 	cq_collective_end(t, err, &a);
 	return err;
 }
@@ -10358,10 +10358,10 @@ CQ_EXPORT int MPI_Scatterv_c(const void *sendbuf, const MPI_Count sendcounts[], 
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Scatterv_c(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm);
+		return cq_next.Scatterv_c(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm);
 	cq_collective a = {.kind = CQ_K_Scatterv, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = displs, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .root = root, .comm = comm, .large = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Scatterv_c, &a);
-	int err = cq_p.Scatterv_c(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm);
+	int err = cq_next.Scatterv_c(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm);
 	cq_collective_end(t, err, &a);
 	return err;
 }
@@ -10373,10 +10373,10 @@ CQ_EXPORT int MPI_Scatterv_init(const void *sendbuf, const int sendcounts[], con
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Scatterv_init(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
+		return cq_next.Scatterv_init(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
 	cq_collective a = {.kind = CQ_K_Scatterv, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = displs, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .root = root, .comm = comm, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Scatterv_init, &a);
-	int err = cq_p.Scatterv_init(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
+	int err = cq_next.Scatterv_init(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
 	return err;
 }
@@ -10422,10 +10422,10 @@ CQ_EXPORT int MPI_Scatterv_init_c(const void *sendbuf, const MPI_Count sendcount
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Scatterv_init_c(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
+		return cq_next.Scatterv_init_c(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
 	cq_collective a = {.kind = CQ_K_Scatterv, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = displs, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .root = root, .comm = comm, .large = 1, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Scatterv_init_c, &a);
-	int err = cq_p.Scatterv_init_c(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
+	int err = cq_next.Scatterv_init_c(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
 	return err;
 }
@@ -10436,9 +10436,9 @@ CQ_EXPORT int MPI_Send(const void *buf, int count, MPI_Datatype datatype, int de
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Send(buf, count, datatype, dest, tag, comm);
+		return cq_next.Send(buf, count, datatype, dest, tag, comm);
 	cq_send_begin(t, CQ_Send, buf, count, datatype, dest, tag, comm);
-	int err = cq_p.Send(buf, count, datatype, dest, tag, comm);
+	int err = cq_next.Send(buf, count, datatype, dest, tag, comm);
 	cq_end(t, err);
 	return err;
 }
@@ -10481,9 +10481,9 @@ CQ_EXPORT int MPI_Send_c(const void *buf, MPI_Count count, MPI_Datatype datatype
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Send_c(buf, count, datatype, dest, tag, comm);
+		return cq_next.Send_c(buf, count, datatype, dest, tag, comm);
 	cq_send_begin(t, CQ_Send_c, buf, count, datatype, dest, tag, comm);
-	int err = cq_p.Send_c(buf, count, datatype, dest, tag, comm);
+	int err = cq_next.Send_c(buf, count, datatype, dest, tag, comm);
 	cq_end(t, err);
 	return err;
 }
@@ -10494,9 +10494,9 @@ CQ_EXPORT int MPI_Send_init(const void *buf, int count, MPI_Datatype datatype, i
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Send_init(buf, count, datatype, dest, tag, comm, request);
+		return cq_next.Send_init(buf, count, datatype, dest, tag, comm, request);
 	cq_send_init_begin(t, CQ_Send_init, buf, count, datatype, dest, tag, comm);
-	int err = cq_p.Send_init(buf, count, datatype, dest, tag, comm, request);
+	int err = cq_next.Send_init(buf, count, datatype, dest, tag, comm, request);
 	cq_request_end(t, err, *request, CQ_R_PERSISTENT);
 	return err;
 }
@@ -10539,9 +10539,9 @@ CQ_EXPORT int MPI_Send_init_c(const void *buf, MPI_Count count, MPI_Datatype dat
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Send_init_c(buf, count, datatype, dest, tag, comm, request);
+		return cq_next.Send_init_c(buf, count, datatype, dest, tag, comm, request);
 	cq_send_init_begin(t, CQ_Send_init_c, buf, count, datatype, dest, tag, comm);
-	int err = cq_p.Send_init_c(buf, count, datatype, dest, tag, comm, request);
+	int err = cq_next.Send_init_c(buf, count, datatype, dest, tag, comm, request);
 	cq_request_end(t, err, *request, CQ_R_PERSISTENT);
 	return err;
 }
@@ -10552,11 +10552,11 @@ CQ_EXPORT int MPI_Sendrecv(const void *sendbuf, int sendcount, MPI_Datatype send
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Sendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status);
+		return cq_next.Sendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status);
 	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
 	cq_sendrecv_begin(t, CQ_Sendrecv, sendbuf, sendcount, sendtype, dest, sendtag, comm, source);
 	cq_receive in = {recvbuf, recvcount, recvtype, source, recvtag};
-	int err = cq_p.Sendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, st);
+	int err = cq_next.Sendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, st);
 	cq_sendrecv_end(t, err, in, st);
 	return err;
 }
@@ -10603,11 +10603,11 @@ CQ_EXPORT int MPI_Sendrecv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datat
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Sendrecv_c(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status);
+		return cq_next.Sendrecv_c(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status);
 	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
 	cq_sendrecv_begin(t, CQ_Sendrecv_c, sendbuf, sendcount, sendtype, dest, sendtag, comm, source);
 	cq_receive in = {recvbuf, recvcount, recvtype, source, recvtag};
-	int err = cq_p.Sendrecv_c(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, st);
+	int err = cq_next.Sendrecv_c(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, st);
 	cq_sendrecv_end(t, err, in, st);
 	return err;
 }
@@ -10618,11 +10618,11 @@ CQ_EXPORT int MPI_Sendrecv_replace(void *buf, int count, MPI_Datatype datatype, 
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Sendrecv_replace(buf, count, datatype, dest, sendtag, source, recvtag, comm, status);
+		return cq_next.Sendrecv_replace(buf, count, datatype, dest, sendtag, source, recvtag, comm, status);
 	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
 	cq_sendrecv_begin(t, CQ_Sendrecv_replace, buf, count, datatype, dest, sendtag, comm, source);
 	cq_receive in = {buf, count, datatype, source, recvtag};
-	int err = cq_p.Sendrecv_replace(buf, count, datatype, dest, sendtag, source, recvtag, comm, st);
+	int err = cq_next.Sendrecv_replace(buf, count, datatype, dest, sendtag, source, recvtag, comm, st);
 	cq_sendrecv_end(t, err, in, st);
 	return err;
 }
@@ -10669,11 +10669,11 @@ CQ_EXPORT int MPI_Sendrecv_replace_c(void *buf, MPI_Count count, MPI_Datatype da
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Sendrecv_replace_c(buf, count, datatype, dest, sendtag, source, recvtag, comm, status);
+		return cq_next.Sendrecv_replace_c(buf, count, datatype, dest, sendtag, source, recvtag, comm, status);
 	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
 	cq_sendrecv_begin(t, CQ_Sendrecv_replace_c, buf, count, datatype, dest, sendtag, comm, source);
 	cq_receive in = {buf, count, datatype, source, recvtag};
-	int err = cq_p.Sendrecv_replace_c(buf, count, datatype, dest, sendtag, source, recvtag, comm, st);
+	int err = cq_next.Sendrecv_replace_c(buf, count, datatype, dest, sendtag, source, recvtag, comm, st);
 	cq_sendrecv_end(t, err, in, st);
 	return err;
 }
@@ -10684,9 +10684,9 @@ CQ_EXPORT int MPI_Ssend(const void *buf, int count, MPI_Datatype datatype, int d
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Ssend(buf, count, datatype, dest, tag, comm);
+		return cq_next.Ssend(buf, count, datatype, dest, tag, comm);
 	cq_send_begin(t, CQ_Ssend, buf, count, datatype, dest, tag, comm);
-	int err = cq_p.Ssend(buf, count, datatype, dest, tag, comm);
+	int err = cq_next.Ssend(buf, count, datatype, dest, tag, comm);
 	cq_end(t, err);
 	return err;
 }
@@ -10729,9 +10729,9 @@ CQ_EXPORT int MPI_Ssend_c(const void *buf, MPI_Count count, MPI_Datatype datatyp
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Ssend_c(buf, count, datatype, dest, tag, comm);
+		return cq_next.Ssend_c(buf, count, datatype, dest, tag, comm);
 	cq_send_begin(t, CQ_Ssend_c, buf, count, datatype, dest, tag, comm);
-	int err = cq_p.Ssend_c(buf, count, datatype, dest, tag, comm);
+	int err = cq_next.Ssend_c(buf, count, datatype, dest, tag, comm);
 	cq_end(t, err);
 	return err;
 }
@@ -10742,9 +10742,9 @@ CQ_EXPORT int MPI_Ssend_init(const void *buf, int count, MPI_Datatype datatype, 
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Ssend_init(buf, count, datatype, dest, tag, comm, request);
+		return cq_next.Ssend_init(buf, count, datatype, dest, tag, comm, request);
 	cq_send_init_begin(t, CQ_Ssend_init, buf, count, datatype, dest, tag, comm);
-	int err = cq_p.Ssend_init(buf, count, datatype, dest, tag, comm, request);
+	int err = cq_next.Ssend_init(buf, count, datatype, dest, tag, comm, request);
 	cq_request_end(t, err, *request, CQ_R_PERSISTENT);
 	return err;
 }
@@ -10787,9 +10787,9 @@ CQ_EXPORT int MPI_Ssend_init_c(const void *buf, MPI_Count count, MPI_Datatype da
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Ssend_init_c(buf, count, datatype, dest, tag, comm, request);
+		return cq_next.Ssend_init_c(buf, count, datatype, dest, tag, comm, request);
 	cq_send_init_begin(t, CQ_Ssend_init_c, buf, count, datatype, dest, tag, comm);
-	int err = cq_p.Ssend_init_c(buf, count, datatype, dest, tag, comm, request);
+	int err = cq_next.Ssend_init_c(buf, count, datatype, dest, tag, comm, request);
 	cq_request_end(t, err, *request, CQ_R_PERSISTENT);
 	return err;
 }
@@ -10799,9 +10799,9 @@ CQ_EXPORT int MPI_Start(MPI_Request *request)
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Start(request);
+		return cq_next.Start(request);
 	cq_start_begin(t, CQ_Start, request, 1, 0);
-	int err = cq_p.Start(request);
+	int err = cq_next.Start(request);
 	cq_start_end(t, err, request, 1, 0);
 	return err;
 }
@@ -10855,9 +10855,9 @@ CQ_EXPORT int MPI_Startall(int count, MPI_Request array_of_requests[])
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Startall(count, array_of_requests);
+		return cq_next.Startall(count, array_of_requests);
 	cq_start_begin(t, CQ_Startall, array_of_requests, count, 0);
-	int err = cq_p.Startall(count, array_of_requests);
+	int err = cq_next.Startall(count, array_of_requests);
 	cq_start_end(t, err, array_of_requests, count, 0);
 	return err;
 }
@@ -10911,10 +10911,10 @@ CQ_EXPORT int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Test(request, flag, status);
+		return cq_next.Test(request, flag, status);
 	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
 	uint64_t key = cq_test_begin(t, CQ_KEY(*request)), compute = cq_compute_time(t);
-	int err = cq_p.Test(request, flag, st);
+	int err = cq_next.Test(request, flag, st);
 	cq_test_end(t, CQ_Test, err, compute, *flag, key, *request == MPI_REQUEST_NULL, st);
 	return err;
 }
@@ -10971,11 +10971,11 @@ CQ_EXPORT int MPI_Testall(int count, MPI_Request array_of_requests[], int *flag,
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Testall(count, array_of_requests, flag, array_of_statuses);
+		return cq_next.Testall(count, array_of_requests, flag, array_of_statuses);
 	MPI_Status *st = cq_statuses(t, array_of_statuses, array_of_statuses == MPI_STATUSES_IGNORE, count);
 	const uint64_t *keys = cq_request_keys(t, (cq_array){array_of_requests, count, 0});
 	uint64_t compute = cq_compute_time(t);
-	int err = cq_p.Testall(count, array_of_requests, flag, st);
+	int err = cq_next.Testall(count, array_of_requests, flag, st);
 	cq_testall_end(t, CQ_Testall, err, compute, *flag, (cq_array){array_of_requests, count, 0}, keys, st);
 	return err;
 }
@@ -11035,11 +11035,11 @@ CQ_EXPORT int MPI_Testany(int count, MPI_Request array_of_requests[], int *indx,
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Testany(count, array_of_requests, indx, flag, status);
+		return cq_next.Testany(count, array_of_requests, indx, flag, status);
 	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
 	const uint64_t *keys = cq_request_keys(t, (cq_array){array_of_requests, count, 0});
 	uint64_t compute = cq_compute_time(t);
-	int err = cq_p.Testany(count, array_of_requests, indx, flag, st);
+	int err = cq_next.Testany(count, array_of_requests, indx, flag, st);
 	cq_any_end(t, CQ_Testany, err, compute, *flag, *indx, (cq_array){array_of_requests, count, 0}, keys, st);
 	return err;
 }
@@ -11099,11 +11099,11 @@ CQ_EXPORT int MPI_Testsome(int incount, MPI_Request array_of_requests[], int *ou
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Testsome(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
+		return cq_next.Testsome(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
 	MPI_Status *st = cq_statuses(t, array_of_statuses, array_of_statuses == MPI_STATUSES_IGNORE, incount);
 	const uint64_t *keys = cq_request_keys(t, (cq_array){array_of_requests, incount, 0});
 	uint64_t compute = cq_compute_time(t);
-	int err = cq_p.Testsome(incount, array_of_requests, outcount, array_of_indices, st);
+	int err = cq_next.Testsome(incount, array_of_requests, outcount, array_of_indices, st);
 	cq_testsome_end(t, CQ_Testsome, err, compute, *outcount, array_of_indices, 0 * cq.f_base, keys, st);
 	return err;
 }
@@ -11165,10 +11165,10 @@ CQ_EXPORT int MPI_Type_free(MPI_Datatype *datatype)
 	if (CQ_UNLIKELY(t == NULL)) {
 		if (cq.state == CQ_ON)
 			cq_type_drop(CQ_KEY(*datatype));
-		return cq_p.Type_free(datatype);
+		return cq_next.Type_free(datatype);
 	}
 	cq_type_drop(CQ_KEY(*datatype));
-	int err = cq_p.Type_free(datatype);
+	int err = cq_next.Type_free(datatype);
 	cq_leave(t);
 	return err;
 }
@@ -11228,10 +11228,10 @@ CQ_EXPORT int MPI_Wait(MPI_Request *request, MPI_Status *status)
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Wait(request, status);
+		return cq_next.Wait(request, status);
 	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
 	cq_req r = cq_wait_begin(t, CQ_Wait, *request);
-	int err = cq_p.Wait(request, st);
+	int err = cq_next.Wait(request, st);
 	cq_wait_end(t, err, r, st);
 	return err;
 }
@@ -11288,10 +11288,10 @@ CQ_EXPORT int MPI_Waitall(int count, MPI_Request array_of_requests[], MPI_Status
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Waitall(count, array_of_requests, array_of_statuses);
+		return cq_next.Waitall(count, array_of_requests, array_of_statuses);
 	MPI_Status *st = cq_statuses(t, array_of_statuses, array_of_statuses == MPI_STATUSES_IGNORE, count);
 	cq_waitall_begin(t, CQ_Waitall, (cq_array){array_of_requests, count, 0});
-	int err = cq_p.Waitall(count, array_of_requests, st);
+	int err = cq_next.Waitall(count, array_of_requests, st);
 	cq_waitall_end(t, err, (cq_array){array_of_requests, count, 0}, st);
 	return err;
 }
@@ -11348,11 +11348,11 @@ CQ_EXPORT int MPI_Waitany(int count, MPI_Request array_of_requests[], int *indx,
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Waitany(count, array_of_requests, indx, status);
+		return cq_next.Waitany(count, array_of_requests, indx, status);
 	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
 	const uint64_t *keys = cq_request_keys(t, (cq_array){array_of_requests, count, 0});
 	cq_waitany_begin(t, CQ_Waitany);
-	int err = cq_p.Waitany(count, array_of_requests, indx, st);
+	int err = cq_next.Waitany(count, array_of_requests, indx, st);
 	cq_waitany_end(t, err, *indx, (cq_array){array_of_requests, count, 0}, keys, st);
 	return err;
 }
@@ -11412,11 +11412,11 @@ CQ_EXPORT int MPI_Waitsome(int incount, MPI_Request array_of_requests[], int *ou
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Waitsome(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
+		return cq_next.Waitsome(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
 	MPI_Status *st = cq_statuses(t, array_of_statuses, array_of_statuses == MPI_STATUSES_IGNORE, incount);
 	const uint64_t *keys = cq_request_keys(t, (cq_array){array_of_requests, incount, 0});
 	cq_waitany_begin(t, CQ_Waitsome);
-	int err = cq_p.Waitsome(incount, array_of_requests, outcount, array_of_indices, st);
+	int err = cq_next.Waitsome(incount, array_of_requests, outcount, array_of_indices, st);
 	cq_waitsome_end(t, err, *outcount, array_of_indices, 0 * cq.f_base, keys, st);
 	return err;
 }
@@ -11477,9 +11477,9 @@ CQ_EXPORT int MPI_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Win_allocate(size, disp_unit, info, comm, baseptr, win);
+		return cq_next.Win_allocate(size, disp_unit, info, comm, baseptr, win);
 	uint64_t instance = cq_comm_new_begin(t, CQ_Win_allocate, comm, CQ_COUNTED);
-	int err = cq_p.Win_allocate(size, disp_unit, info, comm, baseptr, win);
+	int err = cq_next.Win_allocate(size, disp_unit, info, comm, baseptr, win);
 	cq_win_new_end(t, err, *win, cq_pointed(err, baseptr), size, instance);
 	return err;
 }
@@ -11553,9 +11553,9 @@ CQ_EXPORT int MPI_Win_allocate_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info inf
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Win_allocate_c(size, disp_unit, info, comm, baseptr, win);
+		return cq_next.Win_allocate_c(size, disp_unit, info, comm, baseptr, win);
 	uint64_t instance = cq_comm_new_begin(t, CQ_Win_allocate_c, comm, CQ_COUNTED);
-	int err = cq_p.Win_allocate_c(size, disp_unit, info, comm, baseptr, win);
+	int err = cq_next.Win_allocate_c(size, disp_unit, info, comm, baseptr, win);
 	cq_win_new_end(t, err, *win, cq_pointed(err, baseptr), size, instance);
 	return err;
 }
@@ -11583,9 +11583,9 @@ CQ_EXPORT int MPI_Win_allocate_shared(MPI_Aint size, int disp_unit, MPI_Info inf
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Win_allocate_shared(size, disp_unit, info, comm, baseptr, win);
+		return cq_next.Win_allocate_shared(size, disp_unit, info, comm, baseptr, win);
 	uint64_t instance = cq_comm_new_begin(t, CQ_Win_allocate_shared, comm, CQ_COUNTED);
-	int err = cq_p.Win_allocate_shared(size, disp_unit, info, comm, baseptr, win);
+	int err = cq_next.Win_allocate_shared(size, disp_unit, info, comm, baseptr, win);
 	cq_win_new_end(t, err, *win, cq_pointed(err, baseptr), size, instance);
 	return err;
 }
@@ -11659,9 +11659,9 @@ CQ_EXPORT int MPI_Win_allocate_shared_c(MPI_Aint size, MPI_Aint disp_unit, MPI_I
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Win_allocate_shared_c(size, disp_unit, info, comm, baseptr, win);
+		return cq_next.Win_allocate_shared_c(size, disp_unit, info, comm, baseptr, win);
 	uint64_t instance = cq_comm_new_begin(t, CQ_Win_allocate_shared_c, comm, CQ_COUNTED);
-	int err = cq_p.Win_allocate_shared_c(size, disp_unit, info, comm, baseptr, win);
+	int err = cq_next.Win_allocate_shared_c(size, disp_unit, info, comm, baseptr, win);
 	cq_win_new_end(t, err, *win, cq_pointed(err, baseptr), size, instance);
 	return err;
 }
@@ -11688,9 +11688,9 @@ CQ_EXPORT int MPI_Win_complete(MPI_Win win)
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Win_complete(win);
+		return cq_next.Win_complete(win);
 	int32_t w = cq_win_begin(t, CQ_Win_complete, win);
-	int err = cq_p.Win_complete(win);
+	int err = cq_next.Win_complete(win);
 	cq_win_end(t, err, w);
 	return err;
 }
@@ -11745,9 +11745,9 @@ CQ_EXPORT int MPI_Win_create(void *base, MPI_Aint size, int disp_unit, MPI_Info 
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Win_create(base, size, disp_unit, info, comm, win);
+		return cq_next.Win_create(base, size, disp_unit, info, comm, win);
 	uint64_t instance = cq_comm_new_begin(t, CQ_Win_create, comm, CQ_COUNTED);
-	int err = cq_p.Win_create(base, size, disp_unit, info, comm, win);
+	int err = cq_next.Win_create(base, size, disp_unit, info, comm, win);
 	cq_win_new_end(t, err, *win, base, size, instance);
 	return err;
 }
@@ -11790,9 +11790,9 @@ CQ_EXPORT int MPI_Win_create_c(void *base, MPI_Aint size, MPI_Aint disp_unit, MP
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Win_create_c(base, size, disp_unit, info, comm, win);
+		return cq_next.Win_create_c(base, size, disp_unit, info, comm, win);
 	uint64_t instance = cq_comm_new_begin(t, CQ_Win_create_c, comm, CQ_COUNTED);
-	int err = cq_p.Win_create_c(base, size, disp_unit, info, comm, win);
+	int err = cq_next.Win_create_c(base, size, disp_unit, info, comm, win);
 	cq_win_new_end(t, err, *win, base, size, instance);
 	return err;
 }
@@ -11803,9 +11803,9 @@ CQ_EXPORT int MPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win *win)
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Win_create_dynamic(info, comm, win);
+		return cq_next.Win_create_dynamic(info, comm, win);
 	uint64_t instance = cq_comm_new_begin(t, CQ_Win_create_dynamic, comm, CQ_COUNTED);
-	int err = cq_p.Win_create_dynamic(info, comm, win);
+	int err = cq_next.Win_create_dynamic(info, comm, win);
 	cq_win_new_end(t, err, *win, NULL, CQ_NULL64, instance);
 	return err;
 }
@@ -11862,9 +11862,9 @@ CQ_EXPORT int MPI_Win_fence(int assert, MPI_Win win)
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Win_fence(assert, win);
+		return cq_next.Win_fence(assert, win);
 	int32_t w = cq_win_begin(t, CQ_Win_fence, win);
-	int err = cq_p.Win_fence(assert, win);
+	int err = cq_next.Win_fence(assert, win);
 	cq_win_end(t, err, w);
 	return err;
 }
@@ -11918,9 +11918,9 @@ CQ_EXPORT int MPI_Win_flush(int rank, MPI_Win win)
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Win_flush(rank, win);
+		return cq_next.Win_flush(rank, win);
 	int32_t w = cq_win_target_begin(t, CQ_Win_flush, win, rank);
-	int err = cq_p.Win_flush(rank, win);
+	int err = cq_next.Win_flush(rank, win);
 	cq_win_end(t, err, w);
 	return err;
 }
@@ -11974,9 +11974,9 @@ CQ_EXPORT int MPI_Win_flush_all(MPI_Win win)
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Win_flush_all(win);
+		return cq_next.Win_flush_all(win);
 	int32_t w = cq_win_begin(t, CQ_Win_flush_all, win);
-	int err = cq_p.Win_flush_all(win);
+	int err = cq_next.Win_flush_all(win);
 	cq_win_end(t, err, w);
 	return err;
 }
@@ -12030,9 +12030,9 @@ CQ_EXPORT int MPI_Win_flush_local(int rank, MPI_Win win)
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Win_flush_local(rank, win);
+		return cq_next.Win_flush_local(rank, win);
 	int32_t w = cq_win_target_begin(t, CQ_Win_flush_local, win, rank);
-	int err = cq_p.Win_flush_local(rank, win);
+	int err = cq_next.Win_flush_local(rank, win);
 	cq_win_end(t, err, w);
 	return err;
 }
@@ -12086,9 +12086,9 @@ CQ_EXPORT int MPI_Win_flush_local_all(MPI_Win win)
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Win_flush_local_all(win);
+		return cq_next.Win_flush_local_all(win);
 	int32_t w = cq_win_begin(t, CQ_Win_flush_local_all, win);
-	int err = cq_p.Win_flush_local_all(win);
+	int err = cq_next.Win_flush_local_all(win);
 	cq_win_end(t, err, w);
 	return err;
 }
@@ -12144,10 +12144,10 @@ CQ_EXPORT int MPI_Win_free(MPI_Win *win)
 	if (CQ_UNLIKELY(t == NULL)) {
 		if (cq.state == CQ_ON)
 			cq_object_drop(&cq.windows, CQ_KEY(*win));
-		return cq_p.Win_free(win);
+		return cq_next.Win_free(win);
 	}
 	int32_t w = cq_win_free_begin(t, CQ_Win_free, *win);
-	int err = cq_p.Win_free(win);
+	int err = cq_next.Win_free(win);
 	cq_win_end(t, err, w);
 	return err;
 }
@@ -12207,9 +12207,9 @@ CQ_EXPORT int MPI_Win_lock(int lock_type, int rank, int assert, MPI_Win win)
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Win_lock(lock_type, rank, assert, win);
+		return cq_next.Win_lock(lock_type, rank, assert, win);
 	int32_t w = cq_win_lock_begin(t, CQ_Win_lock, win, rank, lock_type);
-	int err = cq_p.Win_lock(lock_type, rank, assert, win);
+	int err = cq_next.Win_lock(lock_type, rank, assert, win);
 	cq_win_end(t, err, w);
 	return err;
 }
@@ -12263,9 +12263,9 @@ CQ_EXPORT int MPI_Win_lock_all(int assert, MPI_Win win)
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Win_lock_all(assert, win);
+		return cq_next.Win_lock_all(assert, win);
 	int32_t w = cq_win_begin(t, CQ_Win_lock_all, win);
-	int err = cq_p.Win_lock_all(assert, win);
+	int err = cq_next.Win_lock_all(assert, win);
 	cq_win_end(t, err, w);
 	return err;
 }
@@ -12319,9 +12319,9 @@ CQ_EXPORT int MPI_Win_post(MPI_Group group, int assert, MPI_Win win)
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Win_post(group, assert, win);
+		return cq_next.Win_post(group, assert, win);
 	int32_t w = cq_win_group_begin(t, CQ_Win_post, win, group);
-	int err = cq_p.Win_post(group, assert, win);
+	int err = cq_next.Win_post(group, assert, win);
 	cq_win_end(t, err, w);
 	return err;
 }
@@ -12375,9 +12375,9 @@ CQ_EXPORT int MPI_Win_start(MPI_Group group, int assert, MPI_Win win)
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Win_start(group, assert, win);
+		return cq_next.Win_start(group, assert, win);
 	int32_t w = cq_win_group_begin(t, CQ_Win_start, win, group);
-	int err = cq_p.Win_start(group, assert, win);
+	int err = cq_next.Win_start(group, assert, win);
 	cq_win_end(t, err, w);
 	return err;
 }
@@ -12431,9 +12431,9 @@ CQ_EXPORT int MPI_Win_sync(MPI_Win win)
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Win_sync(win);
+		return cq_next.Win_sync(win);
 	int32_t w = cq_win_begin(t, CQ_Win_sync, win);
-	int err = cq_p.Win_sync(win);
+	int err = cq_next.Win_sync(win);
 	cq_win_end(t, err, w);
 	return err;
 }
@@ -12487,9 +12487,9 @@ CQ_EXPORT int MPI_Win_test(MPI_Win win, int *flag)
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Win_test(win, flag);
+		return cq_next.Win_test(win, flag);
 	uint64_t compute = cq_compute_time(t);
-	int err = cq_p.Win_test(win, flag);
+	int err = cq_next.Win_test(win, flag);
 	cq_win_test_end(t, CQ_Win_test, err, compute, *flag, win);
 	return err;
 }
@@ -12543,9 +12543,9 @@ CQ_EXPORT int MPI_Win_unlock(int rank, MPI_Win win)
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Win_unlock(rank, win);
+		return cq_next.Win_unlock(rank, win);
 	int32_t w = cq_win_target_begin(t, CQ_Win_unlock, win, rank);
-	int err = cq_p.Win_unlock(rank, win);
+	int err = cq_next.Win_unlock(rank, win);
 	cq_win_end(t, err, w);
 	return err;
 }
@@ -12599,9 +12599,9 @@ CQ_EXPORT int MPI_Win_unlock_all(MPI_Win win)
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Win_unlock_all(win);
+		return cq_next.Win_unlock_all(win);
 	int32_t w = cq_win_begin(t, CQ_Win_unlock_all, win);
-	int err = cq_p.Win_unlock_all(win);
+	int err = cq_next.Win_unlock_all(win);
 	cq_win_end(t, err, w);
 	return err;
 }
@@ -12655,9 +12655,9 @@ CQ_EXPORT int MPI_Win_wait(MPI_Win win)
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.Win_wait(win);
+		return cq_next.Win_wait(win);
 	int32_t w = cq_win_begin(t, CQ_Win_wait, win);
-	int err = cq_p.Win_wait(win);
+	int err = cq_next.Win_wait(win);
 	cq_win_end(t, err, w);
 	return err;
 }
@@ -12713,10 +12713,10 @@ CQ_EXPORT int MPIX_Allgather_init(const void *sendbuf, int sendcount, MPI_Dataty
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.MPIX_Allgather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
+		return cq_next.MPIX_Allgather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
 	cq_collective a = {.kind = CQ_K_Allgather, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .comm = comm, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_MPIX_Allgather_init, &a);
-	int err = cq_p.MPIX_Allgather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
+	int err = cq_next.MPIX_Allgather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
 	return err;
 }
@@ -12762,10 +12762,10 @@ CQ_EXPORT int MPIX_Allgatherv_init(const void *sendbuf, int sendcount, MPI_Datat
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.MPIX_Allgatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
+		return cq_next.MPIX_Allgatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
 	cq_collective a = {.kind = CQ_K_Allgatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = displs, .rtype = recvtype, .comm = comm, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_MPIX_Allgatherv_init, &a);
-	int err = cq_p.MPIX_Allgatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
+	int err = cq_next.MPIX_Allgatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
 	return err;
 }
@@ -12811,10 +12811,10 @@ CQ_EXPORT int MPIX_Allreduce_init(const void *sendbuf, void *recvbuf, int count,
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.MPIX_Allreduce_init(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+		return cq_next.MPIX_Allreduce_init(sendbuf, recvbuf, count, datatype, op, comm, info, request);
 	cq_collective a = {.kind = CQ_K_Allreduce, .sbuf = sendbuf, .rbuf = recvbuf, .scount = count, .stype = datatype, .op = op, .has_op = 1, .comm = comm, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_MPIX_Allreduce_init, &a);
-	int err = cq_p.MPIX_Allreduce_init(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+	int err = cq_next.MPIX_Allreduce_init(sendbuf, recvbuf, count, datatype, op, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
 	return err;
 }
@@ -12860,10 +12860,10 @@ CQ_EXPORT int MPIX_Alltoall_init(const void *sendbuf, int sendcount, MPI_Datatyp
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.MPIX_Alltoall_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
+		return cq_next.MPIX_Alltoall_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
 	cq_collective a = {.kind = CQ_K_Alltoall, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .comm = comm, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_MPIX_Alltoall_init, &a);
-	int err = cq_p.MPIX_Alltoall_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
+	int err = cq_next.MPIX_Alltoall_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
 	return err;
 }
@@ -12909,10 +12909,10 @@ CQ_EXPORT int MPIX_Alltoallv_init(const void *sendbuf, const int sendcounts[], c
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.MPIX_Alltoallv_init(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
+		return cq_next.MPIX_Alltoallv_init(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
 	cq_collective a = {.kind = CQ_K_Alltoallv, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = sdispls, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = rdispls, .rtype = recvtype, .comm = comm, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_MPIX_Alltoallv_init, &a);
-	int err = cq_p.MPIX_Alltoallv_init(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
+	int err = cq_next.MPIX_Alltoallv_init(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
 	return err;
 }
@@ -12958,10 +12958,10 @@ CQ_EXPORT int MPIX_Alltoallw_init(const void *sendbuf, const int sendcounts[], c
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.MPIX_Alltoallw_init(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
+		return cq_next.MPIX_Alltoallw_init(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
 	cq_collective a = {.kind = CQ_K_Alltoallw, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = sdispls, .stypes = sendtypes, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = rdispls, .rtypes = recvtypes, .comm = comm, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_MPIX_Alltoallw_init, &a);
-	int err = cq_p.MPIX_Alltoallw_init(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
+	int err = cq_next.MPIX_Alltoallw_init(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
 	return err;
 }
@@ -13007,10 +13007,10 @@ CQ_EXPORT int MPIX_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request *reque
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.MPIX_Barrier_init(comm, info, request);
+		return cq_next.MPIX_Barrier_init(comm, info, request);
 	cq_collective a = {.kind = CQ_K_Barrier, .comm = comm, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_MPIX_Barrier_init, &a);
-	int err = cq_p.MPIX_Barrier_init(comm, info, request);
+	int err = cq_next.MPIX_Barrier_init(comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
 	return err;
 }
@@ -13056,10 +13056,10 @@ CQ_EXPORT int MPIX_Bcast_init(void *buffer, int count, MPI_Datatype datatype, in
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.MPIX_Bcast_init(buffer, count, datatype, root, comm, info, request);
+		return cq_next.MPIX_Bcast_init(buffer, count, datatype, root, comm, info, request);
 	cq_collective a = {.kind = CQ_K_Bcast, .sbuf = buffer, .scount = count, .stype = datatype, .root = root, .comm = comm, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_MPIX_Bcast_init, &a);
-	int err = cq_p.MPIX_Bcast_init(buffer, count, datatype, root, comm, info, request);
+	int err = cq_next.MPIX_Bcast_init(buffer, count, datatype, root, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
 	return err;
 }
@@ -13105,10 +13105,10 @@ CQ_EXPORT int MPIX_Exscan_init(const void *sendbuf, void *recvbuf, int count, MP
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.MPIX_Exscan_init(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+		return cq_next.MPIX_Exscan_init(sendbuf, recvbuf, count, datatype, op, comm, info, request);
 	cq_collective a = {.kind = CQ_K_Exscan, .sbuf = sendbuf, .rbuf = recvbuf, .scount = count, .stype = datatype, .op = op, .has_op = 1, .comm = comm, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_MPIX_Exscan_init, &a);
-	int err = cq_p.MPIX_Exscan_init(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+	int err = cq_next.MPIX_Exscan_init(sendbuf, recvbuf, count, datatype, op, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
 	return err;
 }
@@ -13154,10 +13154,10 @@ CQ_EXPORT int MPIX_Gather_init(const void *sendbuf, int sendcount, MPI_Datatype 
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.MPIX_Gather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
+		return cq_next.MPIX_Gather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
 	cq_collective a = {.kind = CQ_K_Gather, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .root = root, .comm = comm, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_MPIX_Gather_init, &a);
-	int err = cq_p.MPIX_Gather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
+	int err = cq_next.MPIX_Gather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
 	return err;
 }
@@ -13203,10 +13203,10 @@ CQ_EXPORT int MPIX_Gatherv_init(const void *sendbuf, int sendcount, MPI_Datatype
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.MPIX_Gatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, info, request);
+		return cq_next.MPIX_Gatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, info, request);
 	cq_collective a = {.kind = CQ_K_Gatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = displs, .rtype = recvtype, .root = root, .comm = comm, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_MPIX_Gatherv_init, &a);
-	int err = cq_p.MPIX_Gatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, info, request);
+	int err = cq_next.MPIX_Gatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
 	return err;
 }
@@ -13252,10 +13252,10 @@ CQ_EXPORT int MPIX_Neighbor_allgather_init(const void *sendbuf, int sendcount, M
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.MPIX_Neighbor_allgather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
+		return cq_next.MPIX_Neighbor_allgather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
 	cq_collective a = {.kind = CQ_K_Neighbor_allgather, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .comm = comm, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_MPIX_Neighbor_allgather_init, &a);
-	int err = cq_p.MPIX_Neighbor_allgather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
+	int err = cq_next.MPIX_Neighbor_allgather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
 	return err;
 }
@@ -13301,10 +13301,10 @@ CQ_EXPORT int MPIX_Neighbor_allgatherv_init(const void *sendbuf, int sendcount, 
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.MPIX_Neighbor_allgatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
+		return cq_next.MPIX_Neighbor_allgatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
 	cq_collective a = {.kind = CQ_K_Neighbor_allgatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = displs, .rtype = recvtype, .comm = comm, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_MPIX_Neighbor_allgatherv_init, &a);
-	int err = cq_p.MPIX_Neighbor_allgatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
+	int err = cq_next.MPIX_Neighbor_allgatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
 	return err;
 }
@@ -13350,10 +13350,10 @@ CQ_EXPORT int MPIX_Neighbor_alltoall_init(const void *sendbuf, int sendcount, MP
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.MPIX_Neighbor_alltoall_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
+		return cq_next.MPIX_Neighbor_alltoall_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
 	cq_collective a = {.kind = CQ_K_Neighbor_alltoall, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .comm = comm, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_MPIX_Neighbor_alltoall_init, &a);
-	int err = cq_p.MPIX_Neighbor_alltoall_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
+	int err = cq_next.MPIX_Neighbor_alltoall_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
 	return err;
 }
@@ -13399,10 +13399,10 @@ CQ_EXPORT int MPIX_Neighbor_alltoallv_init(const void *sendbuf, const int sendco
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.MPIX_Neighbor_alltoallv_init(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
+		return cq_next.MPIX_Neighbor_alltoallv_init(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
 	cq_collective a = {.kind = CQ_K_Neighbor_alltoallv, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = sdispls, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = rdispls, .rtype = recvtype, .comm = comm, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_MPIX_Neighbor_alltoallv_init, &a);
-	int err = cq_p.MPIX_Neighbor_alltoallv_init(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
+	int err = cq_next.MPIX_Neighbor_alltoallv_init(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
 	return err;
 }
@@ -13448,10 +13448,10 @@ CQ_EXPORT int MPIX_Neighbor_alltoallw_init(const void *sendbuf, const int sendco
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.MPIX_Neighbor_alltoallw_init(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
+		return cq_next.MPIX_Neighbor_alltoallw_init(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
 	cq_collective a = {.kind = CQ_K_Neighbor_alltoallw, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = sdispls, .stypes = sendtypes, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = rdispls, .rtypes = recvtypes, .comm = comm, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_MPIX_Neighbor_alltoallw_init, &a);
-	int err = cq_p.MPIX_Neighbor_alltoallw_init(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
+	int err = cq_next.MPIX_Neighbor_alltoallw_init(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
 	return err;
 }
@@ -13497,10 +13497,10 @@ CQ_EXPORT int MPIX_Reduce_init(const void *sendbuf, void *recvbuf, int count, MP
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.MPIX_Reduce_init(sendbuf, recvbuf, count, datatype, op, root, comm, info, request);
+		return cq_next.MPIX_Reduce_init(sendbuf, recvbuf, count, datatype, op, root, comm, info, request);
 	cq_collective a = {.kind = CQ_K_Reduce, .sbuf = sendbuf, .rbuf = recvbuf, .scount = count, .stype = datatype, .op = op, .has_op = 1, .root = root, .comm = comm, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_MPIX_Reduce_init, &a);
-	int err = cq_p.MPIX_Reduce_init(sendbuf, recvbuf, count, datatype, op, root, comm, info, request);
+	int err = cq_next.MPIX_Reduce_init(sendbuf, recvbuf, count, datatype, op, root, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
 	return err;
 }
@@ -13546,10 +13546,10 @@ CQ_EXPORT int MPIX_Reduce_scatter_block_init(const void *sendbuf, void *recvbuf,
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.MPIX_Reduce_scatter_block_init(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request);
+		return cq_next.MPIX_Reduce_scatter_block_init(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request);
 	cq_collective a = {.kind = CQ_K_Reduce_scatter_block, .sbuf = sendbuf, .rbuf = recvbuf, .scount = recvcount, .stype = datatype, .op = op, .has_op = 1, .comm = comm, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_MPIX_Reduce_scatter_block_init, &a);
-	int err = cq_p.MPIX_Reduce_scatter_block_init(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request);
+	int err = cq_next.MPIX_Reduce_scatter_block_init(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
 	return err;
 }
@@ -13595,10 +13595,10 @@ CQ_EXPORT int MPIX_Reduce_scatter_init(const void *sendbuf, void *recvbuf, const
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.MPIX_Reduce_scatter_init(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request);
+		return cq_next.MPIX_Reduce_scatter_init(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request);
 	cq_collective a = {.kind = CQ_K_Reduce_scatter, .sbuf = sendbuf, .rbuf = recvbuf, .rcounts = recvcounts, .stype = datatype, .op = op, .has_op = 1, .comm = comm, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_MPIX_Reduce_scatter_init, &a);
-	int err = cq_p.MPIX_Reduce_scatter_init(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request);
+	int err = cq_next.MPIX_Reduce_scatter_init(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
 	return err;
 }
@@ -13644,10 +13644,10 @@ CQ_EXPORT int MPIX_Scan_init(const void *sendbuf, void *recvbuf, int count, MPI_
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.MPIX_Scan_init(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+		return cq_next.MPIX_Scan_init(sendbuf, recvbuf, count, datatype, op, comm, info, request);
 	cq_collective a = {.kind = CQ_K_Scan, .sbuf = sendbuf, .rbuf = recvbuf, .scount = count, .stype = datatype, .op = op, .has_op = 1, .comm = comm, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_MPIX_Scan_init, &a);
-	int err = cq_p.MPIX_Scan_init(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+	int err = cq_next.MPIX_Scan_init(sendbuf, recvbuf, count, datatype, op, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
 	return err;
 }
@@ -13693,10 +13693,10 @@ CQ_EXPORT int MPIX_Scatter_init(const void *sendbuf, int sendcount, MPI_Datatype
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.MPIX_Scatter_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
+		return cq_next.MPIX_Scatter_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
 	cq_collective a = {.kind = CQ_K_Scatter, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .root = root, .comm = comm, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_MPIX_Scatter_init, &a);
-	int err = cq_p.MPIX_Scatter_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
+	int err = cq_next.MPIX_Scatter_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
 	return err;
 }
@@ -13742,10 +13742,10 @@ CQ_EXPORT int MPIX_Scatterv_init(const void *sendbuf, const int sendcounts[], co
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
-		return cq_p.MPIX_Scatterv_init(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
+		return cq_next.MPIX_Scatterv_init(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
 	cq_collective a = {.kind = CQ_K_Scatterv, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = displs, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .root = root, .comm = comm, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_MPIX_Scatterv_init, &a);
-	int err = cq_p.MPIX_Scatterv_init(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
+	int err = cq_next.MPIX_Scatterv_init(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
 	return err;
 }

@@ -15,7 +15,7 @@ static int finalize_is_put_off(void)
 CQ_EXPORT int MPI_Init(int *argc, char ***argv)
 {
 	cq_init_before(CQ_Init);
-	int err = init_is_done() ? MPI_SUCCESS : cq_p.Init(argc, argv);
+	int err = init_is_done() ? MPI_SUCCESS : cq_next.Init(argc, argv);
 	cq_init_after(CQ_Init, err);
 	return err;
 }
@@ -23,7 +23,7 @@ CQ_EXPORT int MPI_Init(int *argc, char ***argv)
 CQ_EXPORT int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
 {
 	cq_init_before(CQ_Init_thread);
-	int err = init_is_done() ? cq_p.Query_thread(provided) : cq_p.Init_thread(argc, argv, required, provided);
+	int err = init_is_done() ? cq_p.Query_thread(provided) : cq_next.Init_thread(argc, argv, required, provided);
 	cq_init_after(CQ_Init_thread, err);
 	return err;
 }
@@ -45,7 +45,7 @@ CQ_EXPORT int MPI_Finalize(void)
 	if (finalize_is_put_off())
 		return finalize_later(t);
 	cq_finalize_before(t);
-	int err = cq_p.Finalize();
+	int err = cq_next.Finalize();
 	if (t != NULL)
 		cq_finalize_after(t, err);
 	return err;
@@ -55,7 +55,7 @@ CQ_EXPORT int MPI_Comm_set_name(MPI_Comm comm, const char *name)
 {
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
-	int err = cq_p.Comm_set_name(comm, name);
+	int err = cq_next.Comm_set_name(comm, name);
 	if (t != NULL) {
 		if (err == MPI_SUCCESS)
 			cq_comm_name(t, comm, name, strlen(name));

@@ -22,7 +22,7 @@ func (c call) prefixed(name string) string {
 	if !c.extension {
 		return name
 	}
-	return strings.NewReplacer("MPI_", "MPIX_", "mpi_", "mpix_", "cq_p.", "cq_p.MPIX_").Replace(name)
+	return strings.NewReplacer("MPI_", "MPIX_", "mpi_", "mpix_", "cq_next.", "cq_next.MPIX_").Replace(name)
 }
 
 // id is the name of the call's number in calls_gen.h.

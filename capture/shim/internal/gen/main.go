@@ -232,7 +232,7 @@ func functionsHeader(calls, translated []call) []byte {
 	b.WriteString("#define X(f) __typeof__(&PMPIX_##f) MPIX_##f;\n\tCQ_FNS_MPIX(X) CQ_FNS_SIM_MPIX(X)\n#undef X\n} cq_fns;\n\n")
 	fortranTable(&b, calls, translated)
 	dataTable(&b)
-	b.WriteString("extern cq_fns cq_p __attribute__((visibility(\"hidden\")));\nextern cq_ffns cq_f __attribute__((visibility(\"hidden\")));\nextern cq_data cq_d __attribute__((visibility(\"hidden\")));\n\n#endif\n")
+	b.WriteString("extern cq_fns cq_p __attribute__((visibility(\"hidden\")));\n/* The same functions for calls of the program: those of another tool where one wraps MPI too. */\nextern cq_fns cq_next __attribute__((visibility(\"hidden\")));\nextern cq_ffns cq_f __attribute__((visibility(\"hidden\")));\nextern cq_data cq_d __attribute__((visibility(\"hidden\")));\n\n#endif\n")
 	return b.Bytes()
 }
 

@@ -15,7 +15,7 @@ type flavour struct {
 }
 
 var (
-	inC         = flavour{"MPI_%s", "cq_p.%s", false}
+	inC         = flavour{"MPI_%s", "cq_next.%s", false}
 	openmpiF77  = flavour{"mpi_%s_", "cq_f.pmpi_%s_", true}
 	openmpiF08  = flavour{"mpi_%s_f08_", "cq_f.pmpi_%s_f08_", true}
 	mpichF08    = flavour{"mpi_%s_f08_", "cq_f.pmpir_%s_f08_", true}
