@@ -11,6 +11,7 @@ import (
 	"github.com/kballard/go-shellquote"
 
 	"github.com/commq/commq/schema"
+	"github.com/commq/commq/writer"
 )
 
 // checkTypes compares the types of the views' columns with the schema's: a foreign Parquet file can have columns of
@@ -53,7 +54,9 @@ func (d *DB) damage(ctx context.Context, runs []Run, err error) error {
 			return errors.Join(err, absErr)
 		}
 		for _, t := range schema.Tables() {
-			if found := d.wrongFile(ctx, r, dir, t); found != nil {
+			if found := d.wrongFile(ctx, r, dir, t); writer.Removed(found) {
+				return found
+			} else if found != nil {
 				return fmt.Errorf("%w; restore the file or capture the run again; commq runs check %s says more",
 					found, shellquote.Join(r.Dir))
 			}

@@ -26,8 +26,8 @@ import (
 type Options struct {
 	// MemoryBytes limits the engine's memory; more spills to TempDir. 0 means 4 GiB.
 	MemoryBytes int64
-	// TempDir is the folder to spill to, created when needed. Empty means a folder for this process in the system's
-	// folder for temporary files.
+	// TempDir is the folder to spill to, created when needed. Empty means a new one in the system's folder for temporary
+	// files, which only this user can read.
 	TempDir string
 	// Threads is the number of cores to use; 0 means all.
 	Threads int
@@ -53,6 +53,7 @@ type DB struct {
 	runs     []Run
 	preamble string
 	remote   *remote // nil: the engine is in this process
+	temp     string  // the folder to spill to, removed by Close; empty: there is none of our own
 }
 
 // Open starts an engine on runs. Their names must differ. Errors name the run and what is wrong with it.
@@ -69,10 +70,16 @@ func Open(ctx context.Context, runs []Run, o Options) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
+	temp := ""
+	if o.TempDir == "" {
+		temp = tempFolder()
+		o.TempDir = temp
+	}
 	d, err := connect(ctx, settings(o, groupBits(runs)))
 	if err != nil {
-		return nil, fmt.Errorf("start the query engine: %w", err)
+		return nil, errors.Join(fmt.Errorf("start the query engine: %w", err), os.RemoveAll(temp))
 	}
+	d.temp = temp
 	for _, s := range []string{ // settings that cannot be given at start
 		"SET enable_progress_bar = false",
 		"SET parquet_metadata_cache = true", // otherwise each query reads the footers again
@@ -117,7 +124,21 @@ func connect(ctx context.Context, settings url.Values) (*DB, error) {
 
 // Close stops the engine.
 func (d *DB) Close() error {
-	return errors.Join(d.conn.Close(), d.db.Close())
+	err := errors.Join(d.conn.Close(), d.db.Close())
+	if d.temp == "" {
+		return err
+	}
+	return errors.Join(err, os.RemoveAll(d.temp))
+}
+
+// tempFolder makes a folder to spill to that no other user can read or have made before. If there is no room for one it
+// returns the name of a folder that is not there: only an answer that spills then fails.
+func tempFolder() string {
+	dir, err := os.MkdirTemp("", "commq-query-")
+	if err != nil {
+		return filepath.Join(os.TempDir(), "commq-query-none", strconv.Itoa(os.Getpid()))
+	}
+	return dir
 }
 
 // Runnable returns a query's SQL with the statements before it that define the runs' tables, so that the duckdb shell
@@ -140,9 +161,6 @@ func (d *DB) exec(ctx context.Context, s string) error {
 func settings(o Options, groupBits int) url.Values {
 	if o.MemoryBytes <= 0 {
 		o.MemoryBytes = defaultMemoryBytes
-	}
-	if o.TempDir == "" {
-		o.TempDir = filepath.Join(os.TempDir(), fmt.Sprintf("commq-query-%d", os.Getpid()))
 	}
 	s := url.Values{}
 	s.Set("memory_limit", fmt.Sprintf("%dB", o.MemoryBytes))
@@ -249,6 +267,9 @@ func tableFiles(r Run, dir string, t *schema.Table) ([]string, error) {
 			return nil, fmt.Errorf(`run %q: the path %q has a \ and one of * ? [ ], and the engine cannot open such a file; rename the folder`, r.Name, dir)
 		}
 		there, err := os.Stat(name)
+		if err = writer.Gone(dir, err); writer.Removed(err) {
+			return nil, fmt.Errorf("run %q: %w", r.Name, err)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("run %q: table %s: %w; the run is damaged, see commq runs check", r.Name, t.Name,
 				err)

@@ -39,6 +39,9 @@ func compact(ctx context.Context, dir string, perFile int64,
 	if after, err = ReadManifest(dir); err != nil {
 		return nil, nil, err
 	}
+	if dir, err = filepath.EvalSymlinks(dir); err != nil { // a linked run stays a link: what it leads to is compacted
+		return nil, nil, err
+	}
 	if dir, err = filepath.Abs(dir); err != nil {
 		return nil, nil, err
 	}

@@ -39,6 +39,7 @@ func takePlace(store, name string, replaces bool) (*place, error) {
 	if err != nil {
 		return nil, fmt.Errorf("store %s: %w; name a writable one with --store or $COMMQ_STORE", store, err)
 	}
+	sweepRemoved(store)
 	p := &place{store: store, name: name, dir: partialFolder(store, name), lock: l, replaces: replaces}
 	if err := p.makeFolder(); err != nil {
 		return nil, errors.Join(err, l.release())

@@ -138,7 +138,7 @@ func (r *tableReader) opened(fn func(*file.Reader) error) (err error) {
 	defer recovered(&err)
 	f, err := os.Open(filepath.Join(r.dir, filepath.FromSlash(r.name)))
 	if err != nil {
-		return err
+		return Gone(r.dir, err)
 	}
 	defer f.Close()
 	var options []file.ReadOption

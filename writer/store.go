@@ -68,7 +68,7 @@ func Remove(store, name string) error {
 	if err != nil {
 		return fmt.Errorf("remove run %q: %w", name, err)
 	}
-	hidden := filepath.Join(store, "."+name+".removed")
+	hidden := removedFolder(store, name)
 	err = disk.RemoveAll(hidden) // left by a removal that was killed
 	if err == nil {
 		err = disk.Rename(dir, hidden)
@@ -83,5 +83,6 @@ func Remove(store, name string) error {
 	if err = errors.Join(err, l.release()); err != nil {
 		return fmt.Errorf("remove run %q: %w", name, err)
 	}
+	sweepRemoved(store)
 	return nil
 }
