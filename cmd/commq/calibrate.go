@@ -293,7 +293,7 @@ func calibrationJSON(run string, found *calibrate.Calibration) *calibrationAnswe
 
 // printCalibration prints a calibration for people.
 func (a *app) printCalibration(run, through string, found *calibrate.Calibration) error {
-	w := a.screen()
+	w := a.out()
 	fmt.Fprintf(w, "%s: machine from the %s of equal messages and operations\n", run, through)
 	for _, part := range []struct {
 		name  string
@@ -415,7 +415,7 @@ func (a *app) printFit(name string, f *calibrate.Fit) error {
 		return err
 	}
 	if len(shown) < len(f.Residuals) {
-		fmt.Fprintf(a.screen(), "%d of %d sizes; --format json has all\n", len(shown), len(f.Residuals))
+		fmt.Fprintf(a.out(), "%d of %d sizes; --format json has all\n", len(shown), len(f.Residuals))
 	}
 	return nil
 }

@@ -17,6 +17,8 @@ import (
 	"github.com/commq/commq/capture/ingest"
 	"github.com/commq/commq/capture/launch"
 	"github.com/commq/commq/capture/shim"
+	"github.com/commq/commq/internal/secrets"
+	"github.com/commq/commq/internal/units"
 	"github.com/commq/commq/schema"
 	"github.com/commq/commq/writer"
 )
@@ -130,7 +132,9 @@ type captureOptions struct {
 	keep     bool
 	maxSpool string // --max-spool
 	dryRun   bool   // --dry-run
-	format   string // --format, of what --dry-run prints
+	// keepSecrets is --keep-secrets.
+	keepSecrets bool
+	format      string // --format, of what --dry-run prints
 	// origin changes the origin in the run's manifest; nil changes nothing.
 	origin func(*schema.Origin)
 }
@@ -200,6 +204,8 @@ ingest' afterwards.`,
 		"write")
 	f.StringVar(&o.format, "format", "text", "`FORMAT` of what --dry-run prints: text or json")
 	f.BoolVar(&o.keep, "keep-spool", false, "keep the spool after the run was written")
+	f.BoolVar(&o.keepSecrets, "keep-secrets", false, "keep the command line as it is; without this, words that look "+
+		"like secrets (--password x, API_TOKEN=x, http://user:x@host) are xxxxx in the run")
 	complete(c, "format", "text", "json")
 	completeFiles(c, "launcher")
 	a.writes(c)
@@ -286,7 +292,7 @@ func runCapture(ctx context.Context, a *app, o *captureOptions, args []string) e
 		os.RemoveAll(spoolDir)
 		err = errNothing
 	case err == nil && o.keep:
-		fmt.Fprintf(a.stderr, "commq: the records are kept: %s\n", spoolDir)
+		fmt.Fprintf(a.log(), "commq: the records are kept: %s\n", spoolDir)
 	case err == nil:
 		err = os.RemoveAll(spoolDir)
 	}
@@ -296,7 +302,7 @@ func runCapture(ctx context.Context, a *app, o *captureOptions, args []string) e
 	}
 	if err != nil && status != 0 {
 		// the exit status is the program's all the same
-		fmt.Fprintf(a.stderr, "commq: %v\n%s", err, o.nothingStarted(err, status))
+		fmt.Fprintf(a.log(), "commq: %v\n%s", err, o.nothingStarted(err, status))
 	}
 	if status != 0 {
 		return exitError(status)
@@ -330,7 +336,7 @@ func gather(ctx context.Context, a *app, command, spoolDir string) error {
 	cmd.Env = append(os.Environ(), "COMMQ_SPOOL="+spoolDir)
 	cmd.Stdout, cmd.Stderr = a.stderr, a.stderr
 	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("capture: --gather %q: %w", command, err)
+		return fmt.Errorf("capture: --gather %q: %w", secrets.Text(command), err)
 	}
 	return nil
 }
@@ -354,6 +360,7 @@ func (o *captureOptions) prepare(ctx context.Context, a *app, args []string) (la
 	if err != nil {
 		return launch.Job{}, err
 	}
+	preload.First = shim.Sanitizers(args[0])
 	if err := o.addBridge(ctx, library, sim, launcher, o.ranks); err != nil {
 		return launch.Job{}, err
 	}
@@ -369,10 +376,10 @@ func (o *captureOptions) launcherLine(ctx context.Context, library string) ([]st
 	}
 	line, err := shellquote.Split(o.launcher)
 	if err != nil || len(line) == 0 {
-		return nil, fmt.Errorf("--launcher %q: not a command line: %v", o.launcher, err)
+		return nil, fmt.Errorf("--launcher %q: not a command line: %v", secrets.Text(o.launcher), err)
 	}
 	if _, err := exec.LookPath(line[0]); err != nil {
-		return nil, fmt.Errorf("--launcher %q: %w", o.launcher, err)
+		return nil, fmt.Errorf("--launcher %q: %w", secrets.Text(o.launcher), err)
 	}
 	return line, nil
 }
@@ -380,12 +387,27 @@ func (o *captureOptions) launcherLine(ctx context.Context, library string) ([]st
 // errNothing tells that the spool is empty.
 var errNothing = fmt.Errorf("capture: %w", ingest.ErrNoJob)
 
+// maskSecrets masks words of the command line that look like secrets, and says so: a run is passed on to others.
+func (o *captureOptions) maskSecrets(a *app, origin *schema.Origin) {
+	if o.keepSecrets {
+		return
+	}
+	command, n := secrets.Args(origin.Command)
+	launcher, m := secrets.Args(origin.Launcher)
+	origin.Command, origin.Launcher = command, launcher
+	if n+m > 0 {
+		a.warn("the run has %s in place of %s of the command line that looked like a secret; --keep-secrets keeps the line as it is",
+			secrets.Mask, units.Count(int64(n+m), "word"))
+	}
+}
+
 // ingest writes a run for each job in the spool. status is the launcher's; lost tells that simulator ranks ended before
 // the program.
 func (o *captureOptions) ingest(ctx context.Context, a *app, out *writer.Run, name, spoolDir string, job launch.Job,
 	status int, lost bool) error {
 	origin := job.Origin(status)
 	origin.Commq = version
+	o.maskSecrets(a, &origin)
 	if o.origin != nil {
 		o.origin(&origin)
 	}

@@ -27,7 +27,7 @@ func (a *app) printVolume(v *spool.Volume, format string) error {
 	if err := a.writeRows("table", queries.RowsOf(volumeColumns, rows)); err != nil {
 		return err
 	}
-	w := a.screen()
+	w := a.out()
 	fmt.Fprintf(w, "spool: %s in all, %s over %s\n", inBytes(int64(v.SpoolBytes)), units.Rate(v.SpoolBytesPerSecond),
 		units.Duration(v.DurationNs))
 	fmt.Fprintf(w, "run: about %s, by %s bytes per call (13 to 18 in the NPB runs of testdata, without payload "+
@@ -53,7 +53,7 @@ func (o *captureOptions) finishDryRun(a *app, spoolDir string, status int, lost 
 	err = errors.Join(simulators, err)
 	switch {
 	case err != nil && status != 0 && simulators == nil && errors.Is(err, errNothing):
-		fmt.Fprintf(a.stderr, "commq: %v\n", err)
+		fmt.Fprintf(a.log(), "commq: %v\n", err)
 		return exitError(status)
 	case err != nil:
 		return err

@@ -50,7 +50,7 @@ func (o *longOptions) open(a *app, facts ...writer.Fact) (*writer.Checkpoint, er
 	c, err := writer.OpenCheckpoint(o.checkpoint, o.every,
 		append([]writer.Fact{{Name: "program", Value: programVersion()}}, facts...))
 	if err == nil && c.Saved() && !a.quiet {
-		fmt.Fprintf(a.stderr, "commq: continuing from the checkpoint in %s\n", o.checkpoint)
+		fmt.Fprintf(a.log(), "commq: continuing from the checkpoint in %s\n", o.checkpoint)
 	}
 	return c, err
 }

@@ -198,7 +198,7 @@ func (a *app) pathSummary(p *critical.Path, name string) error {
 	if p.DurationNs == 0 {
 		return nil
 	}
-	_, err := fmt.Fprintf(a.screen(), "critical path of %s: %s back from rank %d, with %s: %s\n\n", name,
+	_, err := fmt.Fprintf(a.out(), "critical path of %s: %s back from rank %d, with %s: %s\n\n", name,
 		a.duration(p.DurationNs), p.LastRank, counted(int64(p.RankChanges), "change")+" of rank", pathShares(p))
 	return err
 }

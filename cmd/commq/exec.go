@@ -12,6 +12,9 @@ import (
 
 	"github.com/kballard/go-shellquote"
 	"github.com/spf13/cobra"
+
+	"github.com/commq/commq/capture/shim"
+	"github.com/commq/commq/internal/private"
 )
 
 // defaultSpool returns the folder for the records of exec without --spool: one node-local folder per user.
@@ -22,13 +25,11 @@ func defaultSpool() string {
 	return filepath.Join(os.TempDir(), fmt.Sprintf("commq-spool-%d", os.Getuid()))
 }
 
-// makeSpool makes the spool folder if it is missing, and returns its absolute path.
+// makeSpool makes the spool folder if it is missing, and returns its absolute path. One that another user made is an
+// error: the default has a name that can be guessed.
 func makeSpool(dir string) (string, error) {
-	abs, err := filepath.Abs(dir)
+	abs, err := private.Folder(dir)
 	if err != nil {
-		return "", err
-	}
-	if err := os.MkdirAll(abs, 0o700); err != nil {
 		return "", fmt.Errorf("make the spool folder: %w; name another with --spool", err)
 	}
 	return abs, nil
@@ -102,7 +103,7 @@ func runExec(ctx context.Context, a *app, o *execOptions, args []string) error {
 	}
 	if err != nil {
 		if firstRank() {
-			fmt.Fprintf(a.stderr, "commq: %v\ncommq: the program runs without being recorded\n", err)
+			fmt.Fprintf(a.log(), "commq: %v\ncommq: the program runs without being recorded\n", err)
 		}
 		environ = os.Environ()
 	}
@@ -125,6 +126,7 @@ func (o *execOptions) environ(ctx context.Context, program string) ([]string, er
 	if err != nil {
 		return nil, err
 	}
+	p.First = shim.Sanitizers(program)
 	// Preload the library even on a rank without a spool: it reports that the rank runs unrecorded, and takes part in
 	// the agreement of the ranks in MPI_Init. Otherwise the others would wait for it.
 	if dir, err := makeSpool(o.spool); err == nil {
@@ -195,6 +197,9 @@ func runPrintEnv(ctx context.Context, a *app, o *execOptions, args []string) err
 	}
 	if p.Spool, err = makeSpool(o.spool); err != nil {
 		return err
+	}
+	if program != "" {
+		p.First = shim.Sanitizers(program)
 	}
 	vars := p.Variables(os.Environ())
 	if o.env.flagsFor != "" {

@@ -14,6 +14,7 @@ import (
 	"github.com/commq/commq/formats/paraver"
 	"github.com/commq/commq/formats/perfetto"
 	"github.com/commq/commq/models"
+	"github.com/commq/commq/run"
 	"github.com/commq/commq/writer"
 )
 
@@ -91,9 +92,20 @@ func runExportDim(ctx context.Context, a *app, o *exportDimOptions) error {
 		return fmt.Errorf("export dim: %s: %w", o.run, err)
 	}
 	for _, note := range notes {
-		fmt.Fprintf(a.stderr, "commq: %s\n", note)
+		fmt.Fprintf(a.log(), "commq: %s\n", note)
 	}
 	return nil
+}
+
+// disclose notes what a file that was made of a run tells about the machine and its users.
+func (a *app) disclose(ctx context.Context, dir, file string) {
+	m, err := writer.ReadManifest(dir)
+	if err != nil {
+		return
+	}
+	if tells, err := run.Discloses(ctx, dir, m); err == nil && tells != "" {
+		a.note("who gets %s may learn of: %s", file, tells)
+	}
 }
 
 type exportPerfettoOptions struct {
@@ -131,6 +143,7 @@ func runExportPerfetto(ctx context.Context, a *app, o *exportPerfettoOptions) er
 	if err != nil {
 		return fmt.Errorf("export perfetto: %s: %w", o.run, err)
 	}
+	a.disclose(ctx, folder, o.output)
 	return nil
 }
 
@@ -186,8 +199,9 @@ func runExportPrv(ctx context.Context, a *app, o *exportPrvOptions) error {
 	if err != nil {
 		return fmt.Errorf("export prv: %s: %w", o.run, err)
 	}
+	a.disclose(ctx, folder, o.output)
 	for _, note := range notes {
-		fmt.Fprintf(a.stderr, "commq: %s\n", note)
+		fmt.Fprintf(a.log(), "commq: %s\n", note)
 	}
 	return nil
 }
@@ -248,7 +262,7 @@ func runExportCFG(a *app, o *exportCFGOptions) error {
 		return fmt.Errorf("export cfg: %w", err)
 	}
 	for _, note := range notes {
-		fmt.Fprintf(a.stderr, "commq: %s\n", note)
+		fmt.Fprintf(a.log(), "commq: %s\n", note)
 	}
 	return nil
 }

@@ -57,7 +57,7 @@ func runFitRuns(ctx context.Context, a *app, o *fitOptions) error {
 	if o.format == "json" {
 		return printJSON(a.stdout, p)
 	}
-	return p.print(a.screen(), o.output)
+	return p.print(a.out(), o.output)
 }
 
 // writeModels writes the models to a file; "" is no file.

@@ -131,7 +131,7 @@ func runIngest(ctx context.Context, a *app, o *ingestOptions, spoolDir string) e
 	case err != nil:
 		return fmt.Errorf("ingest: %w", err)
 	case done.Before:
-		fmt.Fprintf(a.stderr, "run %s holds job %s already; its records in %s are not needed any more\n", done.Run,
+		fmt.Fprintf(a.log(), "run %s holds job %s already; its records in %s are not needed any more\n", done.Run,
 			done.Job, spoolDir)
 		return nil
 	case done.Manifest != nil:
@@ -155,7 +155,7 @@ func (o *ingestOptions) partOptions(a *app) ingest.PartOptions {
 		p.Share, p.Shares = o.part, o.parts
 	}
 	if !a.quiet {
-		p.Waiting = func(what string) { fmt.Fprintf(a.stderr, "waiting for %s\n", what) }
+		p.Waiting = func(what string) { fmt.Fprintf(a.log(), "waiting for %s\n", what) }
 	}
 	return p
 }

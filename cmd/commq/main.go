@@ -57,7 +57,14 @@ func (a *app) storeDir() string {
 	return "runs"
 }
 
-// screen is stdout for texts that come from programs: on a terminal it makes control characters visible.
+// out is stdout for texts for people: what programs and files say in them is made visible and harmless.
+func (a *app) out() io.Writer { return printable.Writer(a.stdout) }
+
+// log is stderr for the same.
+func (a *app) log() io.Writer { return printable.Writer(a.stderr) }
+
+// screen is stdout for answers in any format, each of which has its own door for texts: on a terminal control characters
+// are made visible besides.
 func (a *app) screen() io.Writer {
 	if onTerminal(a.stdout) {
 		return printable.Writer(a.stdout)
@@ -149,6 +156,7 @@ func main() {
 	if !signal.Ignored(syscall.SIGPIPE) { // a closed pipe becomes an error, so that files are closed and removed
 		signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	}
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGXFSZ) // at a limit of file sizes writing fails, with a message
 	status := execute(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 	stop()
 	os.Exit(status)

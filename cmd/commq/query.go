@@ -214,7 +214,7 @@ func listNames(a *app, names, texts []string, own int, dir string) error {
 		}
 		fmt.Fprintf(&b, "%-*s  %s\n", width, name, texts[i])
 	}
-	_, err := io.WriteString(a.stdout, b.String())
+	_, err := io.WriteString(a.out(), b.String())
 	return err
 }
 

@@ -97,7 +97,7 @@ func runReplace(ctx context.Context, a *app, o *replaceOptions) error {
 		return err
 	}
 	printLeft(a, plan, findings)
-	_, err = fmt.Fprintf(a.stdout, "%s: %s instead of %s of %s; untimed: commq simulate --run %s --machine "+
+	_, err = fmt.Fprintf(a.out(), "%s: %s instead of %s of %s; untimed: commq simulate --run %s --machine "+
 		"MACHINE times it\n",
 		name, counted(done.Collectives, "collective"), counted(done.Messages, "message"), r.Name, name)
 	return err
@@ -115,7 +115,7 @@ func nothingReplaced(name string, plan *replace.Plan) error {
 // printLeft lists the instances that stay as they are, with the reason.
 func printLeft(a *app, plan *replace.Plan, findings []replace.Finding) {
 	for _, l := range plan.Left {
-		fmt.Fprintf(a.stderr, "commq: finding %d, instance %d stays: %s\n", findings[l.Finding].Number, l.Instance+1, l.Why)
+		fmt.Fprintf(a.log(), "commq: finding %d, instance %d stays: %s\n", findings[l.Finding].Number, l.Instance+1, l.Why)
 	}
 }
 

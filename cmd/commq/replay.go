@@ -292,12 +292,12 @@ func (p *played) compare(ctx context.Context, a *app, dir, format string) error 
 	case format == "json":
 		err = printJSON(a.stdout, c)
 	case c.Difference == "":
-		_, err = fmt.Fprintf(a.stdout, "%s: equal to %s: %s of %s in %s, %s on %s\n", got.Name, p.name,
+		_, err = fmt.Fprintf(a.out(), "%s: equal to %s: %s of %s in %s, %s on %s\n", got.Name, p.name,
 			counted(c.Messages, "message"), bytesText(c.Bytes),
 			counted(int64(c.Pairs), "pair"), counted(c.Collectives, "call")+" of collectives",
 			counted(int64(c.Comms), "communicator"))
 	default:
-		_, err = fmt.Fprintf(a.stdout, "%s: differs from %s: %s\n", got.Name, p.name, c.Difference)
+		_, err = fmt.Fprintf(a.out(), "%s: differs from %s: %s\n", got.Name, p.name, c.Difference)
 	}
 	if err == nil && c.Difference != "" {
 		return exitError(exitFailed)

@@ -119,7 +119,7 @@ var playedColumns = []queries.Column{{Name: "phase", Type: "INTEGER"}, {Name: "w
 
 // printPlayed writes the prediction and its phases for people.
 func (a *app) printPlayed(s *replay.PhasePrediction) error {
-	w := a.screen()
+	w := a.out()
 	text := fmt.Sprintf("predicted execution time of %s on %d ranks: %s (%s to %s in %s), from phases with %s of "+
 		"its time\n", s.Run, s.Ranks, units.Duration(s.PETNs), units.Duration(s.PETNsMin), units.Duration(s.PETNsMax),
 		counted(int64(s.Repeat), "repetition"), percent(s.Coverage))

@@ -128,6 +128,13 @@ func reportInput(ctx context.Context, a *app, r queries.Run) (report.Input, erro
 	for _, fact := range append(found.Facts(false), found.CaptureFacts()...) {
 		in.Facts = append(in.Facts, report.Fact(fact))
 	}
+	tells, err := run.Discloses(ctx, r.Dir, r.Manifest)
+	if err != nil {
+		return in, err
+	}
+	if tells != "" {
+		in.Facts = append(in.Facts, report.Fact{Name: "tells of", Value: tells})
+	}
 	list, err := doctor.ExamineContents(ctx, r.Dir, doctorEngine)
 	if err != nil {
 		return in, err

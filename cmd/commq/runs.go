@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/csv"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -128,7 +127,7 @@ func runRunsList(ctx context.Context, a *app, format string) error {
 		for _, l := range lines {
 			rows = append(rows, l.cells())
 		}
-		return csv.NewWriter(w).WriteAll(rows)
+		return printable.NewCSV(w).WriteAll(rows)
 	}
 	if len(lines) == 0 {
 		a.note("no runs in %s; make one with commq capture", store)
@@ -284,7 +283,7 @@ func showCSV(w io.Writer, runs []queries.Run) error {
 			rows[i] = rows[i][1:]
 		}
 	}
-	return csv.NewWriter(w).WriteAll(rows)
+	return printable.NewCSV(w).WriteAll(rows)
 }
 
 // showScreen prints a run for people.

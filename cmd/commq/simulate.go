@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/commq/commq/internal/printable"
 	"github.com/commq/commq/models"
 	"github.com/commq/commq/models/simulate"
 	"github.com/commq/commq/models/simulate/stored"
@@ -237,7 +237,7 @@ func (o *simulateOptions) print(ctx context.Context, a *app, s *stored.Simulatio
 	if err := p.table(a); err != nil || path == nil {
 		return err
 	}
-	fmt.Fprintln(a.stdout)
+	fmt.Fprintln(a.out())
 	if err := a.pathSummary(path, s.Run.Name); err != nil {
 		return err
 	}
@@ -331,7 +331,7 @@ func (p *prediction) split(r, ideal *simulate.Result) {
 }
 
 func (p *prediction) csv(w io.Writer) error {
-	out := csv.NewWriter(w)
+	out := printable.NewCSV(w)
 	rows := [][]string{{"rank", "finish_ns", "compute_ns", "point_to_point_ns", "collective_ns", "waiting_ns",
 		"cpu_wait_ns"}}
 	for _, r := range p.Ranks {
@@ -355,7 +355,7 @@ var predictedColumns = []queries.Column{{Name: "rank", Type: "INTEGER"}, {Name: 
 
 // table prints the prediction for people.
 func (p *prediction) table(a *app) error {
-	w := a.stdout
+	w := a.out()
 	fmt.Fprintf(w, "%s on %s, dialect %s: predicted time %s\n", p.Run, p.Machine, p.Dialect, a.duration(p.PredictedNs))
 	if p.ParallelEfficiency != nil {
 		fmt.Fprintf(w, "parallel efficiency %.3f = load balance %.3f x serialisation %.3f x transfer %.3f "+

@@ -138,7 +138,7 @@ func (o *simulationOptions) waitForSimulators(ctx context.Context, a *app, spool
 	}
 	died, err := simrank.Wait(ctx, spoolDir, simulatorPatience)
 	if died > 0 {
-		fmt.Fprintf(a.stderr, "commq: the process of %s ended before the program did: "+
+		fmt.Fprintf(a.log(), "commq: the process of %s ended before the program did: "+
 			"the run has what was recorded until then\n", counted(int64(died), "simulator rank"))
 	}
 	return died > 0, err

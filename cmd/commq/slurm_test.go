@@ -28,6 +28,7 @@ SwitchType=switch/none
 SelectType=select/cons_tres
 SelectTypeParameters=CR_CPU
 SlurmdParameters=config_overrides
+TaskProlog=DIR/prolog
 NodeName=n3,n5,n9 CPUs=8 State=UNKNOWN
 PartitionName=all Nodes=ALL Default=YES State=UP
 `
@@ -38,6 +39,7 @@ func (w *network) startSlurm(t *testing.T) {
 	conf := filepath.Join(w.dir, "slurm.conf")
 	putFile(t, conf, strings.ReplaceAll(slurmConf, "DIR", w.dir), 0o644)
 	t.Setenv("SLURM_CONF", conf)
+	putFile(t, filepath.Join(w.dir, "prolog"), "#!/bin/sh\necho \"preload ${LD_PRELOAD:-none}\" >> "+w.dir+"/prologs\n", 0o755)
 	w.daemon(t, "n3", "mkdir -p "+w.dir+"/local/state; exec slurmctld -D -f "+conf)
 	for _, h := range madeHosts {
 		w.daemon(t, h.name, "exec slurmd -D -f "+conf)
@@ -155,5 +157,22 @@ func TestSlurm(t *testing.T) {
 			run("commq", "ingest", spool, "--store", "runs", "--name", "exec."+c.library)
 			w.check(t, "exec."+c.library, c.where)
 		})
+	}
+	w.checkPrologs(t)
+}
+
+// checkPrologs checks that the site's TaskProlog, which runs in the environment of each task before it, was started and
+// never had the capture library preloaded.
+func (w *network) checkPrologs(t *testing.T) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(w.dir, "prologs"))
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	if err != nil || len(lines) < 10 {
+		t.Fatalf("%d prologs, %v: %q", len(lines), err, text)
+	}
+	for _, line := range lines {
+		if line != "preload none" {
+			t.Errorf("a prolog: %s", line)
+		}
 	}
 }

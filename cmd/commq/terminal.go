@@ -30,7 +30,7 @@ func (a *app) summaries() io.Writer {
 	if a.quiet {
 		return io.Discard
 	}
-	return a.stderr
+	return a.log()
 }
 
 // warn prints a problem that is not fatal on stderr.
@@ -107,7 +107,7 @@ func (a *app) prose(text string) error {
 		}
 		b.WriteString(line)
 	}
-	_, err := io.WriteString(a.screen(), b.String())
+	_, err := io.WriteString(a.out(), b.String())
 	return err
 }
 

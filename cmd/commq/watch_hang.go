@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/commq/commq/capture/hang"
-	"github.com/commq/commq/internal/printable"
 	"github.com/commq/commq/schema"
 )
 
@@ -52,7 +51,7 @@ func reportHang(a *app, o *watchOptions, spoolDir string) error {
 	if o.format == "json" {
 		return printJSON(a.stdout, r)
 	}
-	return r.Write(printable.Writer(a.stdout), o.hang.limit)
+	return r.Write(a.out(), o.hang.limit)
 }
 
 // standstill reads a running job twice: calls in progress both times are stuck.

@@ -1,0 +1,168 @@
+package main
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// rawStreams are the files of this package that may use the process's streams as they are: those that make the doors
+// (app.out, app.log, app.screen, warnings), and those that move the cursor of a terminal.
+var rawStreams = map[string]bool{"main.go": true, "terminal.go": true, "progress.go": true, "working.go": true}
+
+// encoders take a raw stream and have their own door: they write JSON, XML, CSV or another format whole, or write nothing.
+var encoders = map[string]bool{"printJSON": true, "printJSONLine": true, "output.Write": true, "CSV": true, "csv": true,
+	"Markdown": true, "SARIF": true, "JUnit": true, "onTerminal": true, "understands": true, "painter": true, "helpWidth": true,
+	"GenBashCompletionV2": true, "GenZshCompletion": true, "GenFishCompletion": true, "s.Write": true, "simrank.Run": true,
+	"write": true}
+
+// doorsAround lists uses of raw streams that are neither, each with its reason.
+var doorsAround = map[string]string{
+	"capture.go: a.stderr":       "a user's own --gather command writes there",
+	"capture.go: a.stdout":       "the traced program's own output, which must stay as it is; paths that we made",
+	"replay_phases.go: a.stderr": "the player's own output",
+	"capture_api.go: a.stdout":   "commq's own header files, and the paths where the user wanted them",
+	"doctor.go: a.stdout":        "coloured; each text passes printable.Line",
+	"runs.go: a.stdout":          "coloured; each text passes printable.Line",
+	"watch.go: w.app.stdout":     "moves the cursor; the text passes printable.Text",
+	"exec.go: a.stdout":          "commands for the shell, quoted for it",
+	"sql.go: a.stdout":           "SQL of the user's own, for a shell",
+	"simrank.go: a.stderr":       "the log of a simulator rank, without texts of the program",
+	"detect_replay.go: a.stderr": "passed on to another app",
+	"help.go: c.OutOrStdout()":   "commq's own help",
+}
+
+// TestTextGoesThroughItsDoor looks for print statements that bypass the doors of package printable: raw streams in this
+// package, and in others CSV, XML and workflow commands, or the process's streams.
+func TestTextGoesThroughItsDoor(t *testing.T) {
+	used := map[string]bool{}
+	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			if d != nil && (strings.HasPrefix(d.Name(), ".") && d.Name() != ".." || d.Name() == "bench" || d.Name() == "testenv" ||
+				d.Name() == "gen" || strings.HasPrefix(d.Name(), "gen") && strings.Contains(path, "internal") || d.Name() == "testdata") {
+				return fs.SkipDir
+			}
+			return err
+		}
+		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || strings.HasSuffix(path, "_gen.go") {
+			return nil
+		}
+		files := token.NewFileSet()
+		f, err := parser.ParseFile(files, path, nil, 0)
+		if err != nil {
+			return err
+		}
+		rel, _ := filepath.Rel("../..", path)
+		for _, around := range bypasses(filepath.ToSlash(rel), f) {
+			name := filepath.Base(path) + ": " + around.what
+			if strings.HasPrefix(filepath.ToSlash(rel), "cmd/commq/") && doorsAround[name] != "" {
+				used[name] = true
+				continue
+			}
+			t.Errorf("%s: %s goes around the doors of internal/printable (app.out, app.log, warn, note; NewCSV; Command)",
+				files.Position(around.at), around.what)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name := range doorsAround {
+		if !used[name] {
+			t.Errorf("doorsAround has %q, which no file does any more", name)
+		}
+	}
+}
+
+// bypass is a use of a raw stream or encoder.
+type bypass struct {
+	what string
+	at   token.Pos
+}
+
+// bypasses finds the uses in a file that no encoder takes.
+func bypasses(path string, f *ast.File) (found []bypass) {
+	inCmd := strings.HasPrefix(path, "cmd/commq/")
+	taken := map[ast.Node]bool{}
+	ast.Inspect(f, func(n ast.Node) bool {
+		switch x := n.(type) {
+		case *ast.CallExpr:
+			name := calleeName(x)
+			if encoders[name] || encoders[name[strings.LastIndex(name, ".")+1:]] {
+				for _, arg := range x.Args {
+					taken[arg] = true
+				}
+			}
+			if text := forbiddenCall(path, name); text != "" {
+				found = append(found, bypass{text, x.Pos()})
+			}
+		case *ast.BasicLit:
+			if text, err := strconv.Unquote(x.Value); err == nil && x.Kind == token.STRING && path != "compare/verdict.go" &&
+				(strings.HasPrefix(text, "::error") || strings.HasPrefix(text, "::notice") || strings.HasPrefix(text, "::warning")) {
+				found = append(found, bypass{"a workflow command", x.Pos()})
+			}
+		case *ast.SelectorExpr:
+			if what := stream(x); what != "" && !taken[x] && (!inCmd || !rawStreams[filepath.Base(path)]) {
+				found = append(found, bypass{what, x.Pos()})
+			}
+		}
+		return true
+	})
+	return found
+}
+
+// calleeName returns the name of what a call calls.
+func calleeName(c *ast.CallExpr) string {
+	switch f := c.Fun.(type) {
+	case *ast.Ident:
+		return f.Name
+	case *ast.SelectorExpr:
+		if x, ok := f.X.(*ast.Ident); ok {
+			return x.Name + "." + f.Sel.Name
+		}
+		return f.Sel.Name
+	}
+	return ""
+}
+
+// forbiddenCall names a call that only one package may make.
+func forbiddenCall(path, name string) string {
+	owner := map[string]string{"csv.NewWriter": "internal/printable/", "xml.NewEncoder": "internal/junit/",
+		"fmt.Print": "nobody", "fmt.Println": "nobody", "fmt.Printf": "nobody"}[name]
+	if owner == "" || strings.HasPrefix(path, owner) {
+		return ""
+	}
+	return name
+}
+
+// stream names a raw stream of the process or of the app.
+func stream(x *ast.SelectorExpr) string {
+	text := selector(x)
+	switch {
+	case text == "os.Stdout" || text == "os.Stderr":
+		return text
+	case text == "a.stdout" || text == "a.stderr" || strings.HasSuffix(text, "app.stdout") || strings.HasSuffix(text, "app.stderr"):
+		return text
+	case strings.HasSuffix(text, ".OutOrStdout"):
+		return text + "()"
+	}
+	return ""
+}
+
+func selector(x ast.Expr) string {
+	switch x := x.(type) {
+	case *ast.Ident:
+		return x.Name
+	case *ast.SelectorExpr:
+		return selector(x.X) + "." + x.Sel.Name
+	case *ast.CallExpr:
+		return selector(x.Fun) + "()"
+	}
+	return fmt.Sprintf("%T", x)
+}
