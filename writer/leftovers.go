@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/commq/commq/internal/disk"
 )
 
 // removedEnding ends the names of folders of runs that are being removed: .NAME.removed.
@@ -28,6 +30,6 @@ func sweepRemoved(store string) {
 		if err != nil {
 			continue
 		}
-		_ = errors.Join(os.RemoveAll(removedFolder(store, name)), l.release())
+		_ = errors.Join(disk.RemoveAll(removedFolder(store, name)), l.release())
 	}
 }
