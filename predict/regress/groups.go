@@ -60,6 +60,10 @@ func (r *role) predict(ranks int64) Expected {
 	if !ok {
 		p := r.curve().Predict(ranks)
 		e = Expected{Value: p.Value, Low: p.Low, High: p.High, Form: p.Formula}
+		if p.Exact { // there is no exact law for the group, so that of a curve through few of its values proves nothing
+			forms := r.curve().byForms(ranks)
+			e.Low, e.High = math.Min(e.Low, forms.Low), math.Max(e.High, forms.High)
+		}
 		if r.predictions == nil {
 			r.predictions = map[int64]Expected{}
 		}
