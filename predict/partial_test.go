@@ -31,8 +31,8 @@ func TestPartialAnswer(t *testing.T) {
 		t.Fatalf("%+v", p)
 	}
 	g := p.Gaps[0]
-	if g.Unknown != "calls" || g.Why == "" || len(g.Seen) != 4 || g.Seen[3] != (report.Seen{Ranks: 13, Calls: 13, Bytes: 65,
-		Least: 1, Most: 1}) {
+	if g.Unknown != "calls" || g.Why == "" || len(g.Seen) != 4 ||
+		g.Seen[3] != (report.Seen{Ranks: 13, Calls: 13, Bytes: 65, Least: 1, Most: 1}) {
 		t.Errorf("%+v", g)
 	}
 	if g.Calls.Value != 29 || !g.Calls.InAllRuns || g.Bytes.Value != 145 {
@@ -65,8 +65,8 @@ func TestJudgeFindsWrongNumbers(t *testing.T) {
 	}
 }
 
-// MG on 64 and 128 ranks, from 4 to 32: its levels are left by ever more ranks, and waits go with them. What is known is
-// right.
+// MG on 64 and 128 ranks, from 4 to 32: its levels are left by ever more ranks, and waits go with them. What is known
+// is right.
 func TestNothingOfMGIsWrong(t *testing.T) {
 	m := trainOn(t, "mg.W", 4, 8, 16, 32)
 	for _, ranks := range []int{64, 128} {

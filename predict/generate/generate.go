@@ -191,8 +191,8 @@ func (u *unknowns) addLoop(n *template.Node, name, why string) {
 	}
 }
 
-// Predict makes the run at a number of ranks. It returns an error if the training runs do not determine all of it, or if
-// the predicted ranks would wait for one another forever; the prediction then has everything that is known. Predict
+// Predict makes the run at a number of ranks. It returns an error if the training runs do not determine all of it, or
+// if the predicted ranks would wait for one another forever; the prediction then has everything that is known. Predict
 // stops when ctx ends.
 func Predict(ctx context.Context, m *model.Model, ranks int32, o Options) (*Prediction, error) {
 	if ranks < 1 {

@@ -10,8 +10,8 @@
 //     collectives with a count per peer send to each peer.
 //  6. Package compute finds the laws of compute times, when they are first needed.
 //
-// limits.go tells for which numbers of ranks the laws cannot hold. file.go writes and reads models with their laws. Package generate
-// uses a model to make the run at another number of ranks.
+// limits.go tells for which numbers of ranks the laws cannot hold. file.go writes and reads models with their laws.
+// Package generate uses a model to make the run at another number of ranks.
 package model
 
 import (

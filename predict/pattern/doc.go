@@ -20,7 +20,7 @@
 //	cover.go         the choice of grids
 //	hierarchy.go, shape.go, direction.go, siblings.go  what units learn from each other where the runs leave a choice
 //	inverse.go       sends and receives determine each other
-//	answer.go        the ranges of a family's index, Law.Map, Refusal
+//	answer.go, begin.go  the ranges of a family's index, Law.Map, Refusal
 //	partition.go     laws of communicators
 //	local.go, general.go, print.go  the local and general equations of the paper
 //	topology.go      rings, meshes and tori

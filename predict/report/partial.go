@@ -209,8 +209,8 @@ func undecided(m *model.Model, x *generate.Prediction) (all []undecidedSlot) {
 	return all
 }
 
-// settling returns the number of ranks, of next, at which the rival laws of most slots differ, so that a run there shows
-// which of them is right; 0 if they differ at none.
+// settling returns the number of ranks, of next, at which the rival laws of most slots differ, so that a run there
+// shows which of them is right; 0 if they differ at none.
 func settling(m *model.Model, all []undecidedSlot, next []int32) (best int32) {
 	most := 0
 	for _, ranks := range spreadOut(next) {

@@ -163,7 +163,8 @@ func (c *Cursor) Next() (*template.Node, int32) {
 	}
 }
 
-// NextOrRepeat returns what Next does, or again where a repetition has ended and the next one begins; call it again then.
+// NextOrRepeat returns what Next does, or again where a repetition has ended and the next one begins; then call it
+// again.
 func (c *Cursor) NextOrRepeat() (n *template.Node, value int32, again bool) {
 	for len(c.stack) > 0 {
 		f := &c.stack[len(c.stack)-1]

@@ -32,8 +32,8 @@ func (c *clock) pause(rank int32) {
 	c.pauses.ranks = append(c.pauses.ranks, rank)
 }
 
-// resume lets ranks go on that pause: all, or if others wait for them those that are deepest in loops, as the others may
-// pause for a loop around. It returns false if none pauses.
+// resume lets ranks go on that pause: all, or if others wait for them those that are deepest in loops, as the others
+// may pause for a loop around. It returns false if none pauses.
 func (c *clock) resume() bool {
 	paused := c.pauses.ranks
 	if len(paused) == 0 {

@@ -11,8 +11,8 @@ import (
 	"github.com/commq/commq/predict/signature"
 )
 
-// Ticks do not depend on whether repetitions are skipped: those of the calls that are visited all the same are equal, and
-// so is the last tick. Of CG on 16 ranks most calls are skipped: it repeats 15 times 25 iterations.
+// Ticks do not depend on whether repetitions are skipped: those of the calls that are visited all the same are equal,
+// and so is the last tick. Of CG on 16 ranks most calls are skipped: it repeats 15 times 25 iterations.
 func TestSkippedRepetitions(t *testing.T) {
 	for name, most := range map[string]float64{"cg.W.16": 0.2, "lu.W.8": 0.5, "sp.W.9": 0.2, "bt.W.16": 0.2, "mg.W.8": 1,
 		"is.W.8": 1, "halo.12": 0.7} {
