@@ -10,8 +10,8 @@ import (
 
 	"github.com/kballard/go-shellquote"
 
+	"github.com/commq/commq/internal/gone"
 	"github.com/commq/commq/schema"
-	"github.com/commq/commq/writer"
 )
 
 // checkTypes compares the types of the views' columns with the schema's: a foreign Parquet file can have columns of
@@ -54,7 +54,7 @@ func (d *DB) damage(ctx context.Context, runs []Run, err error) error {
 			return errors.Join(err, absErr)
 		}
 		for _, t := range schema.Tables() {
-			if found := d.wrongFile(ctx, r, dir, t); writer.Removed(found) {
+			if found := d.wrongFile(ctx, r, dir, t); gone.Is(found) {
 				return found
 			} else if found != nil {
 				return fmt.Errorf("%w; restore the file or capture the run again; commq runs check %s says more",

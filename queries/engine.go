@@ -18,6 +18,7 @@ import (
 	"github.com/duckdb/duckdb-go/v2"
 	"github.com/kballard/go-shellquote"
 
+	"github.com/commq/commq/internal/gone"
 	"github.com/commq/commq/schema"
 	"github.com/commq/commq/writer"
 )
@@ -267,7 +268,7 @@ func tableFiles(r Run, dir string, t *schema.Table) ([]string, error) {
 			return nil, fmt.Errorf(`run %q: the path %q has a \ and one of * ? [ ], and the engine cannot open such a file; rename the folder`, r.Name, dir)
 		}
 		there, err := os.Stat(name)
-		if err = writer.Gone(dir, err); writer.Removed(err) {
+		if err = gone.Check(dir, err); gone.Is(err) {
 			return nil, fmt.Errorf("run %q: %w", r.Name, err)
 		}
 		if err != nil {

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/commq/commq/internal/gone"
 	"github.com/commq/commq/schema"
 )
 
@@ -54,7 +55,7 @@ func TestARunThatIsRemovedWhileItIsReadIsNotDamaged(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, "comms", "0000.parquet")); err != nil {
 		t.Fatal(err)
 	}
-	if err := read(dir); err == nil || Removed(err) {
+	if err := read(dir); err == nil || gone.Is(err) {
 		t.Errorf("a table is gone: %v", err)
 	}
 	if err := os.Remove(filepath.Join(dir, manifestName)); err != nil {
@@ -62,7 +63,7 @@ func TestARunThatIsRemovedWhileItIsReadIsNotDamaged(t *testing.T) {
 	}
 	err := read(dir)
 	wantError(t, err, "the run was removed while it was read")
-	if !Removed(err) || !errors.Is(err, os.ErrNotExist) {
+	if !gone.Is(err) || !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("%v", err)
 	}
 }

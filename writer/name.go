@@ -2,7 +2,6 @@ package writer
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -162,31 +161,6 @@ func digits(s string) int { return len(s) - len(strings.TrimLeft(s, "0123456789"
 func isRun(dir string) bool {
 	info, err := os.Stat(filepath.Join(dir, manifestName))
 	return err == nil && info.Mode().IsRegular()
-}
-
-// Gone returns an error about a file of a run, or, if the whole run is not there any more, one that says so: somebody
-// removed it while it was read, and it is not damaged.
-func Gone(dir string, err error) error {
-	if !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	if _, there := os.Lstat(filepath.Join(dir, manifestName)); !errors.Is(there, os.ErrNotExist) {
-		return err
-	}
-	return errRemoved{err}
-}
-
-// errRemoved is the error about a run that was removed while it was read.
-type errRemoved struct{ error }
-
-func (errRemoved) Error() string { return "the run was removed while it was read" }
-
-func (e errRemoved) Unwrap() error { return e.error }
-
-// Removed reports whether an error is that of a run that was removed while it was read.
-func Removed(err error) bool {
-	var removed errRemoved
-	return errors.As(err, &removed)
 }
 
 // names lists the names of the runs in a store, sorted.

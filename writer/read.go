@@ -13,6 +13,7 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/file"
 	"github.com/apache/arrow-go/v18/parquet/metadata"
 
+	"github.com/commq/commq/internal/gone"
 	"github.com/commq/commq/schema"
 )
 
@@ -138,7 +139,7 @@ func (r *tableReader) opened(fn func(*file.Reader) error) (err error) {
 	defer recovered(&err)
 	f, err := os.Open(filepath.Join(r.dir, filepath.FromSlash(r.name)))
 	if err != nil {
-		return Gone(r.dir, err)
+		return gone.Check(r.dir, err)
 	}
 	defer f.Close()
 	var options []file.ReadOption
