@@ -87,6 +87,7 @@ func TestRandomPrograms(t *testing.T) {
 		float64(all[isWrong]) > mostWrong*float64(sum) {
 		t.Errorf("%d of %d answers are wrong, want at most %v of them", all[isWrong], sum, mostWrong)
 	}
+	t.Log("| of calls with | answers | " + strings.Join(verdicts[:], " | ") + " |")
 	for _, feature := range slices.Sorted(maps.Keys(tally)) {
 		t.Log(tallyLine(feature, tally[feature]))
 	}

@@ -18,9 +18,9 @@ import (
 	"github.com/duckdb/duckdb-go/v2"
 	"github.com/kballard/go-shellquote"
 
+	"github.com/commq/commq/internal/filehash"
 	"github.com/commq/commq/internal/gone"
 	"github.com/commq/commq/schema"
-	"github.com/commq/commq/writer"
 )
 
 // Options limit the engine. The zero value works.
@@ -293,9 +293,9 @@ func tableFiles(r Run, dir string, t *schema.Table) ([]string, error) {
 func verifyOpened(dir string, f *schema.FileInfo) error {
 	const small = 1 << 20
 	if f.Bytes <= small && f.Sum != "" {
-		return writer.VerifyFile(dir, f)
+		return filehash.File(dir, f.Path, f.Bytes, f.Sum)
 	}
-	return writer.VerifyFooter(dir, f)
+	return filehash.Footer(dir, f.Path, f.Bytes, f.FooterSum)
 }
 
 // verify compares all files of the runs with their hashes in the manifests.
@@ -305,11 +305,11 @@ func verify(ctx context.Context, runs []Run) error {
 			return fmt.Errorf("run %q: files in object storage cannot be verified; pull the run, or leave out --verify", r.Name)
 		}
 		for _, t := range r.Manifest.Tables {
-			for i := range t.Files {
+			for _, f := range t.Files {
 				if err := ctx.Err(); err != nil {
 					return err
 				}
-				if err := writer.VerifyFile(r.Dir, &t.Files[i]); err != nil {
+				if err := filehash.File(r.Dir, f.Path, f.Bytes, f.Sum); err != nil {
 					return damagedRun(r, err)
 				}
 			}

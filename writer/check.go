@@ -117,7 +117,7 @@ func (c *runChecker) openFile(t *schema.Table, f schema.FileInfo) {
 	}
 	if info, err := os.Stat(filepath.Join(c.dir, filepath.FromSlash(f.Path))); err == nil && info.Size() != f.Bytes {
 		c.broken(check.RuleFiles, t, f.Path, "%d bytes; the manifest says %d", info.Size(), f.Bytes)
-	} else if err := VerifyFile(c.dir, &f); err != nil {
+	} else if err := verifyFile(c.dir, &f); err != nil {
 		c.broken(check.RuleFiles, t, f.Path, "%v", err)
 	}
 	if rows := r.meta.NumRows; rows != f.Rows {

@@ -32,12 +32,13 @@
 // Whole runs and stores:
 //
 //	check.go     Check: everything that must hold in a run; package check has the rules
-//	verify.go    VerifyFile, VerifyFooter: compares files with their hashes in the manifest
+//	verify.go    VerifyRun: compares files with their hashes in the manifest
 //	remake.go    MakeProfile: makes the derived tables of a run again
 //	compact.go   Compact: rewrites a run in few files
 //	receive.go   Receive: adds a run from elsewhere to a store
 //	name.go      names of runs, and finding runs by name, path or pattern
 //	store.go     List and Remove
+//	leftovers.go  sweeps what killed removals left
 //	lock.go      lock files
 //	publish.go   Publish: lays runs out by table, for SQL engines that want one folder per table
 //	publishall.go  the same for several runs

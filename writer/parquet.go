@@ -20,6 +20,7 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"github.com/commq/commq/internal/disk"
+	"github.com/commq/commq/internal/filehash"
 	"github.com/commq/commq/schema"
 	"github.com/commq/commq/writer/derive"
 	"github.com/commq/commq/writer/digest"
@@ -74,9 +75,9 @@ func (s *sink) flush() {
 
 // sums returns the hashes of the file and of its footer.
 func (s *sink) sums() (file, footer string) {
-	file = hashText(s.sum.Sum64())
+	file = filehash.Text(s.sum.Sum64())
 	if s.footer != nil {
-		footer = hashText(s.footer.Sum64())
+		footer = filehash.Text(s.footer.Sum64())
 	}
 	return file, footer
 }

@@ -38,7 +38,7 @@ func acceptRun(p *place) error {
 	var files []string
 	for _, t := range m.Tables {
 		for _, f := range t.Files {
-			if err := VerifyFile(p.dir, &f); err != nil {
+			if err := verifyFile(p.dir, &f); err != nil {
 				return err
 			}
 			files = append(files, filepath.Join(p.dir, filepath.FromSlash(f.Path)))

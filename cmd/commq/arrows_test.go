@@ -78,7 +78,7 @@ var within = map[string][]string{
 // predictOrder lists the packages of prediction, by their paths below predict, from the lowest up. Each may import only
 // those before it.
 var predictOrder = []string{"pattern", "regress", "internal/nulls", "signature/fold", "signature/template", "signature",
-	"internal/testruns", "signature/sign", "phases/clock", "phases", "slots", "communications", "model/join", "model/law",
+	"internal/testruns", "internal/randomprograms", "signature/sign", "phases/clock", "phases", "slots", "communications", "model/join", "model/law",
 	"model/compute", "model", "generate", "report", "", "training", "times", "extrapolated"}
 
 // inPredict returns the path of a package below predict; false if it is not there.

@@ -65,16 +65,16 @@ func Opened(f *os.File) error {
 	return owned(f.Name(), info)
 }
 
-// Foreign is the error about what another user has made or can change.
-var Foreign = errors.New("not only yours")
+// ErrForeign is the error about what another user has made or can change.
+var ErrForeign = errors.New("not only yours")
 
 func owned(path string, info fs.FileInfo) error {
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok && stat.Uid != 0 && int(stat.Uid) != os.Geteuid() {
-		return fmt.Errorf("%s is %w: it belongs to user %d; remove it, or name another folder", path, Foreign, stat.Uid)
+		return fmt.Errorf("%s is %w: it belongs to user %d; remove it, or name another folder", path, ErrForeign, stat.Uid)
 	}
 	if info.Mode()&fs.ModeSymlink == 0 && info.Mode()&0o002 != 0 {
 		return fmt.Errorf("%s is %w: everybody can write to it (mode %04o); name another folder, or take the right away with chmod o-w",
-			path, Foreign, info.Mode().Perm())
+			path, ErrForeign, info.Mode().Perm())
 	}
 	return nil
 }

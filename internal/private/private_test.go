@@ -39,7 +39,7 @@ func TestWhatOthersCanWriteToIsRefused(t *testing.T) {
 	if err := errors.Join(os.Mkdir(dir, 0o700), os.Mkdir(filepath.Join(dir, "in"), 0o700), os.Chmod(dir, 0o777)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Folder(dir); !errors.Is(err, Foreign) {
+	if _, err := Folder(dir); !errors.Is(err, ErrForeign) {
 		t.Errorf("mode 0777: %v", err)
 	}
 	if _, err := Folder(filepath.Join(dir, "in")); err == nil {
@@ -64,11 +64,11 @@ func TestWhatAnotherUserMadeIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{dir, link} {
-		if _, err := Folder(path); !errors.Is(err, Foreign) {
+		if _, err := Folder(path); !errors.Is(err, ErrForeign) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
-	if err := Check(file); !errors.Is(err, Foreign) {
+	if err := Check(file); !errors.Is(err, ErrForeign) {
 		t.Errorf("a file: %v", err)
 	}
 	f, err := os.Open(file)
@@ -76,7 +76,7 @@ func TestWhatAnotherUserMadeIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if err := Opened(f); !errors.Is(err, Foreign) {
+	if err := Opened(f); !errors.Is(err, ErrForeign) {
 		t.Errorf("an open file: %v", err)
 	}
 }

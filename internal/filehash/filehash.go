@@ -1,0 +1,94 @@
+// Package filehash compares a file of a run with the size and the hash (xxh3, 64 bits) that the manifest has of it. The
+// writer hashes while it writes; readers compare whole files, or only the footers, without which no page is found.
+package filehash
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/zeebo/xxh3"
+)
+
+// Text is how the manifest writes a hash.
+func Text(h uint64) string { return fmt.Sprintf("%016x", h) }
+
+// File compares the file path, relative to dir and with slashes, with its size in bytes and its hash. An empty hash,
+// as in runs of an older commq, is not compared.
+func File(dir, path string, size int64, want string) error {
+	file, err := openSized(dir, path, size)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	if want == "" {
+		return nil
+	}
+	h := xxh3.New()
+	if _, err := io.Copy(h, file); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return compare(path, "the file", h.Sum64(), want)
+}
+
+// Footer does the same as File with the footer of a Parquet file alone. A changed page is found where it is read, by the
+// checksum of its compressed data.
+func Footer(dir, path string, size int64, want string) error {
+	file, err := openSized(dir, path, size)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	if want == "" {
+		return nil
+	}
+	footer, err := readFooter(file, size)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return compare(path, "the footer", xxh3.Hash(footer), want)
+}
+
+// readFooter reads the metadata of a Parquet file with its length and PAR1 behind it.
+func readFooter(file *os.File, size int64) ([]byte, error) {
+	var tail [8]byte // the length of the metadata, and PAR1
+	if size < int64(len(tail)) {
+		return nil, fmt.Errorf("%d bytes are no Parquet file", size)
+	}
+	if _, err := file.ReadAt(tail[:], size-int64(len(tail))); err != nil {
+		return nil, err
+	}
+	n := int64(binary.LittleEndian.Uint32(tail[:])) + int64(len(tail))
+	if n > size {
+		return nil, fmt.Errorf("its footer has %d bytes, the file %d: it was changed", n, size)
+	}
+	footer := make([]byte, n)
+	_, err := file.ReadAt(footer, size-n)
+	return footer, err
+}
+
+// openSized opens a file if it has the size that the manifest says.
+func openSized(dir, path string, size int64) (*os.File, error) {
+	file, err := os.Open(filepath.Join(dir, filepath.FromSlash(path)))
+	if err != nil {
+		return nil, err
+	}
+	info, err := file.Stat()
+	if err == nil && info.Size() != size {
+		err = fmt.Errorf("%s has %d bytes, the manifest says %d", path, info.Size(), size)
+	}
+	if err != nil {
+		file.Close()
+		return nil, err
+	}
+	return file, nil
+}
+
+func compare(path, what string, found uint64, want string) error {
+	if got := Text(found); got != want {
+		return fmt.Errorf("%s: the hash of %s is %s, the manifest says %s: it was changed", path, what, got, want)
+	}
+	return nil
+}
