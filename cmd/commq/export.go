@@ -104,7 +104,7 @@ func (a *app) disclose(ctx context.Context, dir, file string) {
 		return
 	}
 	if tells, err := run.Discloses(ctx, dir, m); err == nil && tells != "" {
-		a.note("who gets %s may learn of: %s", file, tells)
+		a.note("%s discloses: %s", file, tells)
 	}
 }
 

@@ -57,14 +57,14 @@ func (a *app) storeDir() string {
 	return "runs"
 }
 
-// out is stdout for texts for people: what programs and files say in them is made visible and harmless.
+// out is stdout for texts for people: it escapes control characters and workflow commands of programs and files.
 func (a *app) out() io.Writer { return printable.Writer(a.stdout) }
 
-// log is stderr for the same.
+// log is stderr, escaped like out.
 func (a *app) log() io.Writer { return printable.Writer(a.stderr) }
 
-// screen is stdout for answers in any format, each of which has its own door for texts: on a terminal control characters
-// are made visible besides.
+// screen is stdout for answers in any format; each format escapes its own texts. On a terminal control characters are
+// made visible as well.
 func (a *app) screen() io.Writer {
 	if onTerminal(a.stdout) {
 		return printable.Writer(a.stdout)

@@ -51,10 +51,10 @@ it is a run like any other, but untimed, so that queries answer on it and commq 
 a machine. Memory grows with how much ranks differ, not with the number of calls.
 
 The runs may not settle everything: destinations have no law, laws that agree on all runs disagree at this number of
-ranks (undecided), less than --explained of the messages are explained, or the program may cut a field in slabs otherwise
-there (layout-switch). Then predict prints what is known: the communications of which all is known, and of each other one
-why it is not, which run would tell, and what its totals are if they go on as in the runs. No run is written, and the exit
-status is 2. --accept assumes that the layout stays as it is, or takes the simplest of the laws that disagree.
+ranks (undecided), less than --explained of the messages are explained, or the program may cut a field into other pieces
+there (layout-switch). Then predict prints the communications that are fully known. For each other one it prints the
+reason, the run that would settle it, and its totals if they go on as in the runs. It writes no run, and the exit status
+is 2. --accept assumes that the layout stays as it is, or takes the simplest of the laws that disagree.
 
 Most programs need four runs or more, captured with --stack 16, so that a call is known by its path from main. Several
 captures on one number of ranks count as one run with the medians of their compute times; they must make the same calls.

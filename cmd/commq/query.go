@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/commq/commq/capture/doctor"
 	"github.com/commq/commq/internal/printable"
@@ -176,9 +177,23 @@ work in the same way; docs/method/own-queries.md tells how to write one.`,
 		return c
 	}
 	for _, q := range l.all {
-		c.AddCommand(newAskCommand(a, l, q))
+		ask := newAskCommand(a, l, q)
+		c.AddCommand(ask)
+		hideSwitches(c.Flags(), ask.Flags())
 	}
 	return c
+}
+
+// hideSwitches adds to, hidden, the flags of from that take no value. Without them cobra would take the name of the
+// query in "query --exact density" for the value of an unknown flag.
+func hideSwitches(to, from *pflag.FlagSet) {
+	from.VisitAll(func(f *pflag.Flag) {
+		if f.NoOptDefVal != "" && to.Lookup(f.Name) == nil {
+			hidden := *f
+			hidden.Hidden = true
+			to.AddFlag(&hidden)
+		}
+	})
 }
 
 // runQueryList lists the queries; for people the user's own come last, under the name of their folder.

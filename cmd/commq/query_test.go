@@ -111,6 +111,10 @@ pair.2,1,0,1,17
 src,dst,messages,bytes
 0,1,1,4097
 `},
+		{"query --exact density --run pair.2 --collectives none --format csv", `
+src,dst,messages,bytes
+1,0,1,17
+`},
 		{"sql --run pair.2 --run ring.3 --format csv -", `
 run,ranks,n
 pair.2,2,1

@@ -133,7 +133,7 @@ func reportInput(ctx context.Context, a *app, r queries.Run) (report.Input, erro
 		return in, err
 	}
 	if tells != "" {
-		in.Facts = append(in.Facts, report.Fact{Name: "tells of", Value: tells})
+		in.Facts = append(in.Facts, report.Fact{Name: "discloses", Value: tells})
 	}
 	list, err := doctor.ExamineContents(ctx, r.Dir, doctorEngine)
 	if err != nil {
