@@ -1,4 +1,4 @@
--- question: Do ranks wait in MPI_Win_start, complete, wait or lock, and for whom is not recorded?
+-- question: Do ranks wait in MPI_Win_start, complete, wait or lock for ranks that the rows do not name?
 -- source: M.-A. Hermanns, M. Geimer, B. Mohr and F. Wolf, "Scalable detection of MPI-2 remote memory access inefficiency patterns" (IJHPCA 2012):
 --     early wait, late post, lock contention.
 -- needs: events, times, every-call
