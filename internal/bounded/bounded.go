@@ -13,8 +13,18 @@ import (
 // TextBytes is the most that is read of a file of text that may be long: signatures, models, findings.
 const TextBytes = 256 << 20
 
-// ReadAll reads r to its end. More than most bytes are an error, which says how many are read.
+// plainTimes is how many times as much is read of a regular file: it takes as much on the disk, unless it has holes, and
+// who has large runs has large files.
+const plainTimes = 16
+
+// ReadAll reads r to its end. More than most bytes are an error, which says how many are read; of a regular file, more
+// than 16 times as many.
 func ReadAll(r io.Reader, most int64) ([]byte, error) {
+	if f, ok := r.(*os.File); ok {
+		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
+			most *= plainTimes
+		}
+	}
 	text, err := io.ReadAll(io.LimitReader(r, most+1))
 	if err == nil && int64(len(text)) > most {
 		err = fmt.Errorf("more than %s of text; at most that is read", units.Bytes(most))

@@ -22,10 +22,17 @@ func TestReadFile(t *testing.T) {
 	if _, err := ReadFile(file, 3); !os.IsNotExist(err) {
 		t.Errorf("%v", err)
 	}
-	if err := os.WriteFile(file, []byte("four"), 0o600); err != nil {
+	text := strings.Repeat("7", 16*3)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ReadFile(file, 3); err == nil || !strings.HasPrefix(err.Error(), file+": more than 3 B") {
-		t.Errorf("%v", err)
+	if got, err := ReadFile(file, 3); err != nil || string(got) != text {
+		t.Errorf("16 times as long: %q, %v", got, err)
+	}
+	if err := os.WriteFile(file, []byte(text+"7"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ReadFile(file, 3); err == nil || !strings.HasPrefix(err.Error(), file+": more than 48 B") {
+		t.Errorf("longer: %v", err)
 	}
 }
