@@ -23,7 +23,7 @@ var combinedFindings = []string{
 	"gather MPI_Gather [] inferred 0-4 [3] 6 x 280 by 24 kept 3",
 	"gather_tree MPI_Gather [] verified 0-4 [0] 6 x 280 by 24 kept ",
 	"growing MPI_Allgather [] verified 0-3 [] 6 x 56 by 48 kept ",
-	"largest MPI_Allreduce [MPI_MAX] verified 0-3 [] 6 x 4 by 48 kept ",
+	"largest MPI_Allreduce [MPI_MAX] inferred 0-3 [] 6 x 4 by 48 kept ",
 	"reduce_recorded MPI_Reduce [MPI_SUM] verified 0-4 [0] 6 x 28 by 24 kept ",
 	"reduce_tree MPI_Reduce [] inferred 0-4 [0] 6 x 56 by 24 kept 2",
 	"ring MPI_Reduce_scatter_block [] inferred 0-4 [] 6 x 280 by 120 kept 0-4",

@@ -40,7 +40,7 @@ func (g *group) cut(times, most int64) []*occurrence {
 		for r, events := range o.events {
 			sortEvents(events)
 			o.after[r], o.before[r] = -1, 1<<62
-			if j > 0 {
+			if j > 0 && len(events) > 0 { // else the rank's messages were left out, here and in all others
 				last := out[j-1].events[r]
 				o.after[r] = last[len(last)-1].Seq()
 				out[j-1].before[r] = events[0].Seq()

@@ -59,21 +59,24 @@ func TestResultsAreKept(t *testing.T) {
 func TestChangedRunsHaveNoResults(t *testing.T) {
 	dir, in := runOf(t), t.TempDir()
 	save(Of(dir, in))
-	for name, change := range map[string]func() error{
-		"other manifest": func() error { return os.WriteFile(filepath.Join(dir, "manifest.json"), []byte("[]"), 0o644) },
-		"other rows": func() error {
+	for _, c := range []struct {
+		name   string
+		change func() error
+	}{
+		{"other manifest", func() error { return os.WriteFile(filepath.Join(dir, "manifest.json"), []byte("[]"), 0o644) }},
+		{"other rows", func() error {
 			file := filepath.Join(dir, "events/0.parquet")
 			return os.Chtimes(file, time.Now(), time.Now().Add(time.Second))
-		},
-		"another file": func() error { return os.WriteFile(filepath.Join(dir, "events/1.parquet"), nil, 0o644) },
-		"no file":      func() error { return os.Remove(filepath.Join(dir, "events/0.parquet")) },
+		}},
+		{"another file", func() error { return os.WriteFile(filepath.Join(dir, "events/1.parquet"), nil, 0o644) }},
+		{"no file", func() error { return os.Remove(filepath.Join(dir, "events/0.parquet")) }},
 	} {
-		if err := change(); err != nil {
+		if err := c.change(); err != nil {
 			t.Fatal(err)
 		}
 		var got result
 		if Load(Of(dir, in), "sums", &got) {
-			t.Errorf("%s: has the results of the run before", name)
+			t.Errorf("%s: has the results of the run before", c.name)
 		}
 		save(Of(dir, in))
 	}
