@@ -107,7 +107,8 @@ func TestCountsAgainstTheBaseline(t *testing.T) {
 func TestPlacesAreOfCallsThatCount(t *testing.T) {
 	places := []string{"MPI_Send in swap (halo.c)", "MPI_Recv in swap (halo.c)", "MPI_Allreduce in sum (halo.c)",
 		"MPI_Ibcast in tell (halo.c)", "MPI_Wait in tell (halo.c)"}
-	wholes := []string{"messages", "message_bytes", "collective_calls", "collective_bytes", "unmatched_receives", "calls",
+	wholes := []string{"messages", "message_bytes", "collective_calls", "collective_bytes", "unmatched_receives",
+		"calls",
 		"site_calls", "site_bytes"}
 	before, now := map[string]int64{}, map[string]int64{}
 	for _, key := range wholes {
@@ -199,16 +200,20 @@ func TestTimeRules(t *testing.T) {
 		{base[:4], times(9000, 9010, 9020, 9030, 9040), Undecided, "not enough"}, // of the base
 		{nil, times(9000, 9010, 9020, 9030, 9040), Undecided, "not enough data"},
 		// a program that calls nothing that counts: nothing was compared
-		{times(0, 0, 0, 0, 0), times(0, 0, 0, 0, 0), Undecided, "end_ns of 3 ranks is 0 in all runs of the base and all new ones"},
-		{times(0, 0, 0, 0, 0), times(7000, 7000, 7000, 7000, 7000), Failed, "end_ns with 3 ranks: 7 us, the base 0 ns; more than"},
-		{times(7000, 7000, 7000, 7000, 7000), times(0, 0, 0, 0, 0), Passed, "end_ns with 3 ranks: 0 ns, the base 7 us: -100 % (n=5)"},
+		{times(0, 0, 0, 0, 0), times(0, 0, 0, 0, 0), Undecided,
+			"end_ns of 3 ranks is 0 in all runs of the base and all new ones"},
+		{times(0, 0, 0, 0, 0), times(7000, 7000, 7000, 7000, 7000), Failed,
+			"end_ns with 3 ranks: 7 us, the base 0 ns; more than"},
+		{times(7000, 7000, 7000, 7000, 7000), times(0, 0, 0, 0, 0), Passed,
+			"end_ns with 3 ranks: 0 ns, the base 7 us: -100 % (n=5)"},
 	} {
 		r := checked(t, "time: end_ns\nat_most_percent_more: 30",
 			&Evidence{Base: c.base, New: c.new, Kept: make([]string, len(c.new))})
 		if r.Status != c.status || !strings.Contains(said(r), c.want) {
 			t.Errorf("%s %s\nwant %s %s", r.Status, said(r), c.status, c.want)
 		}
-		if text := said(r); strings.ContainsAny(text, "∞?") || strings.Contains(text, "NaN") || strings.Contains(text, "Inf") {
+		if text := said(r); strings.ContainsAny(text, "∞?") || strings.Contains(text, "NaN") ||
+			strings.Contains(text, "Inf") {
 			t.Errorf("no number: %s", text)
 		}
 	}
@@ -277,7 +282,8 @@ func TestOtherRules(t *testing.T) {
 	}{
 		{"no_manual: [all]", manual(bcast, nil), Failed, "a.c:9 run a does MPI_Bcast by hand: over 3 ranks"},
 		{"no_manual: [MPI_Gather]", manual(bcast, nil), Passed, ""},
-		{"no_manual: [MPI_Bcst]", manual(nil, nil), Undecided, `unknown collective "MPI_Bcst"; did you mean MPI_Bcast?`},
+		{"no_manual: [MPI_Bcst]", manual(nil, nil), Undecided,
+			`unknown collective "MPI_Bcst"; did you mean MPI_Bcast?`},
 		{"no_manual: [all]", manual(nil, errors.New("without payload hashes")), Undecided, "without payload hashes"},
 		{"no_rows: SELECT 1", rows(0, nil), Passed, ""},
 		{"no_rows: SELECT 1", rows(4, nil), Failed, "run a gives 4 rows: src 3, n 9; and 3 more"},

@@ -136,8 +136,8 @@ type PrintedVerdict struct {
 	*Verdict
 }
 
-// junit writes JUnit's XML: a suite for the file of rules, a case for each rule. A failed rule is a failure, an undecided
-// one an error.
+// junit writes JUnit's XML: a suite for the file of rules, a case for each rule. A failed rule is a failure, an
+// undecided one an error.
 func (v *Verdict) junit(w io.Writer) error {
 	s := junit.Suite{Name: "commq check " + v.Rules}
 	for i := range v.Results {
@@ -205,7 +205,8 @@ func (v *Verdict) github(w io.Writer) error {
 		}
 		for _, note := range r.Notes {
 			if r.Status == Passed && strings.HasSuffix(note, "keeps it") {
-				fmt.Fprintf(&b, "::notice title=%s::%s\n", printable.CommandProperty("commq check: "+r.Rule), printable.Command(note))
+				fmt.Fprintf(&b, "::notice title=%s::%s\n", printable.CommandProperty("commq check: "+r.Rule),
+					printable.Command(note))
 			}
 		}
 	}

@@ -60,8 +60,8 @@ type rankRows struct {
 	made   []wanted           // calls that make persistent requests
 }
 
-// of returns the rows of a rank.
-func (l *locator) of(rank int32) *rankRows {
+// rowsOf returns the rows of a rank.
+func (l *locator) rowsOf(rank int32) *rankRows {
 	if l.last != nil && l.lastRank == rank {
 		return l.last
 	}
@@ -122,7 +122,7 @@ func locate(findings []Finding, messages []ledger.Message, read func(add func(*s
 	if some {
 		err = read(func(b *schema.Events) error {
 			for i := range b.Callsite {
-				l.of(b.Rank[i]).meet(b.Seq[i], func(w wanted) { l.add(w, b.Callsite[i]) })
+				l.rowsOf(b.Rank[i]).meet(b.Seq[i], func(w wanted) { l.add(w, b.Callsite[i]) })
 			}
 			return nil
 		})
@@ -151,19 +151,19 @@ func (l *locator) callsAt() map[int32][]schema.CallID {
 
 // want requests the rows of a message of a finding.
 func (l *locator) want(m *ledger.Message, finding int32) {
-	src := l.of(m.Src)
+	src := l.rowsOf(m.Src)
 	src.rows = append(src.rows, wanted{m.SendSeq, finding, sendSite})
 	if m.PostSeq != m.DoneSeq {
-		dst := l.of(m.Dst)
+		dst := l.rowsOf(m.Dst)
 		dst.rows = append(dst.rows, wanted{m.PostSeq, finding, recvSite})
 	}
 }
 
 // wantAll requests the rows of all messages in the place of one.
 func (l *locator) wantAll(m *ledger.Message, rows *ledger.Rows, finding int32) {
-	l.of(m.Src).series.add(&rows.Send, wanted{finding: finding, kind: sendSite})
+	l.rowsOf(m.Src).series.add(&rows.Send, wanted{finding: finding, kind: sendSite})
 	if !rows.PostIsDone {
-		l.of(m.Dst).series.add(&rows.Post, wanted{finding: finding, kind: recvSite})
+		l.rowsOf(m.Dst).series.add(&rows.Post, wanted{finding: finding, kind: recvSite})
 	}
 }
 
@@ -225,7 +225,7 @@ func (r *rankRows) meet(seq int64, visit func(wanted)) {
 
 // row looks at a row of events.
 func (l *locator) row(b *schema.Events, i int) {
-	r, seq := l.of(b.Rank[i]), b.Seq[i]
+	r, seq := l.rowsOf(b.Rank[i]), b.Seq[i]
 	if len(r.done) > 0 {
 		if list, some := r.done[seq]; some {
 			for _, w := range list {

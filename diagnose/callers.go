@@ -113,8 +113,8 @@ func costsOf(computed *computing, path *critical.Path) *costs {
 	return c
 }
 
-// of is what a finding costs by call site.
-func (c *costs) of(f *Finding) map[int32]int64 {
+// bySiteOf is what a finding costs by call site.
+func (c *costs) bySiteOf(f *Finding) map[int32]int64 {
 	switch {
 	case f.bySite != nil:
 		return f.bySite
@@ -139,7 +139,7 @@ func (c *costs) deviations(sites []int32) map[int32]int64 {
 // setCallers sets who calls the function with a finding's call, if there are several, or if the cost is that of one of
 // several call paths. It does so for the calls that wait too.
 func (f *Finding) setCallers(p *paths, c *costs) {
-	f.Function, f.Callers = p.callers(f.sites, c.of(f))
+	f.Function, f.Callers = p.callers(f.sites, c.bySiteOf(f))
 	for i := range f.Waits {
 		w := &f.Waits[i]
 		w.Function, w.Callers = p.callers(slices.Sorted(maps.Keys(w.bySite)), w.bySite)

@@ -218,7 +218,7 @@ func imbalancesOf(delays []*critical.Delay, computed *computing, place func(int3
 	}
 	ranks := imbalanced(delays, over, total)
 	c := &cause{rule: Imbalance, total: total, computed: computed}
-	c.parts = partsOf(computed.divided(len(total)).whole().spread(less), computed, place, len(total))
+	c.parts = partsOf(computed.divided(len(total)).joined().spread(less), computed, place, len(total))
 	return []*cause{c}, func(rank int32, _ causeKey) int {
 		if ranks[rank] {
 			return 1
@@ -229,7 +229,7 @@ func imbalancesOf(delays []*critical.Delay, computed *computing, place func(int3
 
 // partsOf is where ranks compute what they have too much. less is that by cell and slice, as negative ns.
 func partsOf(less map[cell][]int64, computed *computing, place func(int32) string, ranks int) (parts []*part) {
-	byPlace, all := map[causeKey]*part{}, computed.divided(ranks).whole()
+	byPlace, all := map[causeKey]*part{}, computed.divided(ranks).joined()
 	for at, list := range less {
 		sum := int64(0)
 		for _, ns := range list {

@@ -18,7 +18,8 @@ func coresOf(m *schema.Manifest, computed *computing) cores.Use {
 	}
 	u.CPUShare = computed.cpuShare()
 	for _, h := range m.SharedCores() {
-		u.Shared = append(u.Shared, cores.Host{Name: m.Origin.HostName(h.Host), Ranks: h.SharingRanks, Cores: h.SharedCores})
+		u.Shared = append(u.Shared, cores.Host{Name: m.Origin.HostName(h.Host), Ranks: h.SharingRanks,
+			Cores: h.SharedCores})
 	}
 	return u
 }
@@ -29,8 +30,8 @@ func simulatedInstead(m *schema.Manifest, u cores.Use) bool {
 	return u.Waited() && m.ComputeClock == "cpu"
 }
 
-// variesByCores reports whether ranks may compute longer in turn because they shared cores: other ranks then use the caches,
-// and a rank goes on at another core. Virtual times without a clock have only what the program says.
+// variesByCores reports whether ranks may compute longer in turn because they shared cores: other ranks then use the
+// caches, and a rank goes on at another core. Virtual times without a clock have only what the program says.
 func variesByCores(m *schema.Manifest, u cores.Use) bool {
 	if m.TimeOrigin == "measured" {
 		return u.Waited()
@@ -50,7 +51,8 @@ const (
 // program's: mean computing times differ by 5 % from run to run on shared cores, those of some lines by twice as much.
 const leastBesideCores = 0.15
 
-// doubtByCores marks what shared cores may have made: variation, small imbalances, and what files say of measured times.
+// doubtByCores marks what shared cores may have made: variation, small imbalances, and what files say of measured
+// times.
 func (d *Diagnosis) doubtByCores(measured bool) {
 	for i := range d.Findings {
 		f := &d.Findings[i]
@@ -79,5 +81,6 @@ const mostlyComputing = 0.5
 // maybeSharedCores warns of a run that spends most of its time in MPI, which may be for want of cores.
 func maybeSharedCores(d *Diagnosis) string {
 	return fmt.Sprintf("without messages the run would take %s; the rest is communication, or ranks that waited in MPI for a core: "+
-		"on fewer cores than ranks use --machine NAME, whose times are those of a core each", units.Duration(d.SimulatedNs))
+		"on fewer cores than ranks use --machine NAME, whose times are those of a core each",
+		units.Duration(d.SimulatedNs))
 }

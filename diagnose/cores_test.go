@@ -32,7 +32,8 @@ func TestVariationOnSharedCores(t *testing.T) {
 	if variesByCores(&schema.Manifest{TimeOrigin: "measured"}, cores.Use{CPUShare: 1}) {
 		t.Error("ranks with a core each")
 	}
-	d := &Diagnosis{TimeNs: 1000, Findings: []Finding{{Rule: Variation, Title: "x", GainNs: 300}, {Rule: LateRoot, GainNs: 20},
+	d := &Diagnosis{TimeNs: 1000, Findings: []Finding{{Rule: Variation, Title: "x", GainNs: 300},
+		{Rule: LateRoot, GainNs: 20},
 		{Rule: Imbalance, GainNs: 200, timesMore: 0.25}, {Rule: FileTime, GainNs: 9},
 		{Rule: Imbalance, GainNs: 250, timesMore: 0.05}, {Rule: "polling", Title: "y", GainNs: 310, Bound: true}}}
 	d.doubtByCores(false)
@@ -49,7 +50,8 @@ func TestVariationOnSharedCores(t *testing.T) {
 	if got := strings.Join(order, " "); got != "imbalance late-root variation imbalance polling file-time" {
 		t.Errorf("order: %s", got)
 	}
-	if f := &d.Findings[2]; f.Title != "x"+ofCores || f.Advice != coresAtFirst || !d.Findings[3].doubtful || d.Findings[0].doubtful || d.Shown(0.01, 0) != 5 ||
+	if f := &d.Findings[2]; f.Title != "x"+ofCores || f.Advice != coresAtFirst || !d.Findings[3].doubtful ||
+		d.Findings[0].doubtful || d.Shown(0.01, 0) != 5 ||
 		d.Findings[4].Title != "y"+byTimesOfCores {
 		t.Errorf("%+v", f)
 	}

@@ -64,8 +64,8 @@ type Diagnosis struct {
 	StartupNs int64 `json:"startup_ns"`
 	// Machine is the machine of the simulations.
 	Machine string `json:"machine"`
-	// TimesSimulated means that waits, and when they were, are of the run as it was simulated on that machine, and not of
-	// the run's own times.
+	// TimesSimulated means that waits, and when they were, are of the run as it was simulated on that machine, and not
+	// of the run's own times.
 	TimesSimulated bool `json:"times_simulated"`
 	// SimulatedNs is the time of the unchanged run there, with MPI_Init and MPI_Finalize; 0 if it was not simulated.
 	SimulatedNs int64 `json:"simulated_ns"`
@@ -111,8 +111,8 @@ type Finding struct {
 	// Function is the function that makes the call; it is empty if no caller of it was recorded, or if it is not known.
 	Function string `json:"function"`
 	// Callers are the places from which that function is called, the one with the largest part of the finding first. A
-	// function from which MPI is reached at one place only is a wrapper: then they are those that call the wrapper. It is
-	// empty unless there are several.
+	// function from which MPI is reached at one place only is a wrapper: then they are those that call the wrapper. It
+	// is empty unless there are several.
 	Callers []Caller `json:"callers"`
 	// Ranks are the ranks that cause it.
 	Ranks []int32 `json:"ranks"`
@@ -122,12 +122,13 @@ type Finding struct {
 	Title string `json:"title"`
 	// Advice says what to do.
 	Advice string `json:"advice"`
-	// GainNs is the time by which the run would be shorter without the cause: of an imbalance and of a serial section, if
-	// the work were shared out evenly.
+	// GainNs is the time by which the run would be shorter without the cause: of an imbalance and of a serial section,
+	// if the work were shared out evenly.
 	GainNs int64 `json:"gain_ns"`
 	// Bound means that the gain was not simulated and is at most this: the time of the calls on the critical path.
 	Bound bool `json:"bound"`
-	// MostNs is the gain if the excess of an imbalance or a serial section need not be computed at all; 0 in other findings.
+	// MostNs is the gain if the excess of an imbalance or a serial section need not be computed at all; 0 in other
+	// findings.
 	MostNs int64 `json:"most_ns,omitempty"`
 	// WaitNs is the time that ranks waited because of the cause, all of them together.
 	WaitNs int64 `json:"wait_ns"`
@@ -135,17 +136,17 @@ type Finding struct {
 	Parts []Part `json:"parts"`
 	// Waits are the calls that waited, the longest first.
 	Waits []Wait `json:"waits"`
-	// Window is where the finding is seen best: around its longest wait. Findings without waits have none, nor have those
-	// whose waits are of simulated times, which the run does not have.
+	// Window is where the finding is seen best: around its longest wait. Findings without waits have none, nor have
+	// those whose waits are of simulated times, which the run does not have.
 	Window *Window `json:"window,omitempty"`
-	// Instances are its ranks, when it was, and the calls before. Findings that nobody waited for have them only if they
-	// are asked for by number.
+	// Instances are its ranks, when it was, and the calls before. Findings that nobody waited for have them only if
+	// they are asked for by number.
 	Instances *Instances `json:"instances,omitempty"`
 	// Evidence are the values that a rule from a file gives.
 	Evidence []Value `json:"evidence,omitempty"`
 
-	// without makes the change of a run that does not have the cause; nil if the gain was not simulated. boundNs is what
-	// the gain cannot exceed; 0 if there is no bound.
+	// without makes the change of a run that does not have the cause; nil if the gain was not simulated. boundNs is
+	// what the gain cannot exceed; 0 if there is no bound.
 	without func() *change
 	boundNs int64
 	// least makes the change of a run in which the excess of a cause need not be computed, or nil.
@@ -209,8 +210,8 @@ type Wait struct {
 	// LongestAtNs is when that wait began, after the start of the run.
 	LongestAtNs int64 `json:"longest_at_ns"`
 
-	// Function has the call in it, and Callers are the places that call it, if there are several, the one with the longest
-	// waits first.
+	// Function has the call in it, and Callers are the places that call it, if there are several, the one with the
+	// longest waits first.
 	Function string   `json:"function"`
 	Callers  []Caller `json:"callers"`
 
@@ -223,7 +224,8 @@ func Run(ctx context.Context, r *run.Run, o Options) (*Diagnosis, error) {
 	if o.Progress == nil {
 		o.Progress = func(string) {}
 	}
-	d := &Diagnosis{Run: r.Name, Ranks: int(r.Manifest.Ranks), Warnings: append([]string{}, o.Warnings...), Findings: []Finding{},
+	d := &Diagnosis{Run: r.Name, Ranks: int(r.Manifest.Ranks), Warnings: append([]string{}, o.Warnings...),
+		Findings:     []Finding{},
 		NotLookedFor: append([]NotLookedFor{}, o.NotLookedFor...)}
 	if d.asked = o.Asked; d.asked == nil {
 		d.asked = []string{r.Name}
@@ -239,7 +241,8 @@ func (d *Diagnosis) run(ctx context.Context, r *run.Run, o Options) error {
 	if err != nil {
 		return err
 	}
-	w := &whatIf{simulation: &stored.Simulation{Run: r, Target: target, Program: stored.ProgramOf(ctx, r)}, step: o.Progress,
+	w := &whatIf{simulation: &stored.Simulation{Run: r, Target: target, Program: stored.ProgramOf(ctx, r)},
+		step:   o.Progress,
 		memory: o.MemoryBytes, bounds: o.MostCalls > 0 && r.Manifest.Counts.Calls > o.MostCalls, kept: o.Kept}
 	computed, path, causes, err := d.explain(ctx, w, o.Target != nil)
 	if err != nil {
@@ -257,7 +260,8 @@ func (d *Diagnosis) run(ctx context.Context, r *run.Run, o Options) error {
 	} else if err := d.simulate(ctx, w, causes); err != nil {
 		return err
 	}
-	if d.SimulatedNs > 0 && float64(d.SimulatedNs) < mostlyComputing*float64(d.TimeNs) && target.Machine.Name == idealNetwork && !used.Known {
+	if d.SimulatedNs > 0 && float64(d.SimulatedNs) < mostlyComputing*float64(d.TimeNs) &&
+		target.Machine.Name == idealNetwork && !used.Known {
 		d.Warnings = append(d.Warnings, maybeSharedCores(d))
 	}
 	calls := onPath(path, r.Place(ctx))
@@ -265,7 +269,8 @@ func (d *Diagnosis) run(ctx context.Context, r *run.Run, o Options) error {
 		return err
 	}
 	d.Findings = append(d.Findings, calls...)
-	if err := d.fromFiles(ctx, w, byLine(o.Evidence, r.Place(ctx)), d.bounds(path, simulated, r.Place(ctx))); err != nil {
+	if err := d.fromFiles(ctx, w, byLine(o.Evidence, r.Place(ctx)),
+		d.bounds(path, simulated, r.Place(ctx))); err != nil {
 		return err
 	}
 	if variesByCores(r.Manifest, used) {
@@ -326,7 +331,8 @@ func (d *Diagnosis) limitGains() {
 
 // explain finds the critical path and the causes of waits, by the times of the run, or by simulated ones: if they are
 // wanted, and if the run's are of ranks that waited for CPUs.
-func (d *Diagnosis) explain(ctx context.Context, w *whatIf, simulated bool) (*computing, *critical.Path, []*cause, error) {
+func (d *Diagnosis) explain(ctx context.Context, w *whatIf, simulated bool) (*computing, *critical.Path, []*cause,
+	error) {
 	r := w.simulation.Run
 	rows, err := w.rows(ctx, simulated)
 	if err != nil {
@@ -346,7 +352,8 @@ func (d *Diagnosis) explain(ctx context.Context, w *whatIf, simulated bool) (*co
 	causes := causesOf(e.Delays, rows.computed, r.Place(ctx), int(r.Manifest.Ranks))
 	if r.Manifest.Origin.Prediction != nil {
 		causes = slices.DeleteFunc(causes, func(c *cause) bool { return c.rule == Variation })
-		d.NotLookedFor = append(d.NotLookedFor, NotLookedFor{Variation, "the run was predicted; its computing does not vary as that of a run would"})
+		d.NotLookedFor = append(d.NotLookedFor, NotLookedFor{Variation,
+			"the run was predicted; its computing does not vary as that of a run would"})
 	}
 	for _, c := range causes {
 		c.found = c.instances(e.Path, r.Place(ctx))

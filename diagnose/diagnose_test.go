@@ -86,8 +86,9 @@ func TestKnownCores(t *testing.T) {
 		cores schema.HostCores
 		want  string
 	}{
-		{schema.HostCores{Ranks: 4, Cores: 2, SharingRanks: 4, SharedCores: 2}, "4 ranks shared 2 cores on host n0; these times are " +
-			"simulated on an ideal network instead, from the CPU time that the ranks computed"},
+		{schema.HostCores{Ranks: 4, Cores: 2, SharingRanks: 4, SharedCores: 2},
+			"4 ranks shared 2 cores on host n0; these times are " +
+				"simulated on an ideal network instead, from the CPU time that the ranks computed"},
 		{schema.HostCores{Ranks: 4, Cores: 4}, ""},
 	} {
 		r, err := run.Open(context.Background(), filepath.Join("..", "testdata", "runs", "uneven.4"), Need)
@@ -129,7 +130,8 @@ func TestBoundsWithoutSimulation(t *testing.T) {
 	}
 	a, b := simulated.Findings[0], bounded.Findings[0]
 	if b.Rule != a.Rule || b.Place != a.Place || !b.Bound || b.GainNs < a.GainNs {
-		t.Errorf("%s at %s gains at most %d, simulated %s at %s %d", b.Rule, b.Place, b.GainNs, a.Rule, a.Place, a.GainNs)
+		t.Errorf("%s at %s gains at most %d, simulated %s at %s %d", b.Rule, b.Place, b.GainNs, a.Rule, a.Place,
+			a.GainNs)
 	}
 }
 
@@ -156,8 +158,8 @@ func TestChangeMovesComputing(t *testing.T) {
 	}
 }
 
-// It is computed after the sends that follow at once, as in an exchange with several neighbours, but before a send that has
-// work of its own.
+// It is computed after the sends that follow at once, as in an exchange with several neighbours, but before a send that
+// has work of its own.
 func TestChangeMovesComputingBehindSends(t *testing.T) {
 	for _, own := range []struct{ ns, paid int64 }{{2, 2}, {5, 80}} {
 		c := &change{factor: map[rankSite]float64{{0, 7}: 0.25}, owed: map[int32]int64{}}
@@ -230,8 +232,9 @@ func TestAdviceByCall(t *testing.T) {
 
 // Time in one-sided calls is said to be theirs alone only where a wait for another rank would be known.
 func TestOneSidedText(t *testing.T) {
-	for call, want := range map[schema.CallID]string{schema.CallPut: "", schema.CallWinFence: "", schema.CallWinCreate: "",
-		schema.CallWinLock: " or in waiting for other ranks", schema.CallWinWait: " or in waiting for other ranks",
+	for call, want := range map[schema.CallID]string{schema.CallPut: "", schema.CallWinFence: "",
+		schema.CallWinCreate: "",
+		schema.CallWinLock:   " or in waiting for other ranks", schema.CallWinWait: " or in waiting for other ranks",
 		schema.CallBarrier: ""} {
 		if got := orWaits(call); got != want {
 			t.Errorf("%s: %q, want %q", call, got, want)
@@ -251,7 +254,8 @@ func TestFormats(t *testing.T) {
 			"\n1. **imbalance**: gain 735 ms (47.4 %) shared out evenly, 983 ms if it need not be done. Rank 2 computes 1.96 times as long " +
 				"as the mean, most of it before MPI\\_Irecv at /src/uneven.c:32. Give"}},
 		{"sarif", func(w *strings.Builder) error { return d.SARIF(w, 1, "9.9") }, []string{`"ruleId": "imbalance"`,
-			`"uri": "file:///src/uneven.c"`, `"startLine": 32`, `"startLine": 36`, `"text": "waits 1.71 s in MPI_Wait at /src/uneven.c:36 (late`}},
+			`"uri": "file:///src/uneven.c"`, `"startLine": 32`, `"startLine": 36`,
+			`"text": "waits 1.71 s in MPI_Wait at /src/uneven.c:36 (late`}},
 		{"junit", func(w *strings.Builder) error { return d.JUnit(w, 0.01) }, []string{
 			fmt.Sprintf(`<testsuite name="commq diagnose uneven.4" tests="%d" failures="1" errors="0">`, len(Rules)+1),
 			`<testcase name="late-sender" classname="commq.diagnose"></testcase>`,
@@ -279,7 +283,8 @@ func TestFileAndLine(t *testing.T) {
 	for _, c := range []struct {
 		place, file string
 		line        int
-	}{{"/a/b.c:12", "/a/b.c", 12}, {"conj_grad_", "conj_grad_", 0}, {"", "", 0}, {"C:x", "C:x", 0}, {"lib.so+0x1f:7", "lib.so+0x1f", 7}} {
+	}{{"/a/b.c:12", "/a/b.c", 12}, {"conj_grad_", "conj_grad_", 0}, {"", "", 0}, {"C:x", "C:x", 0},
+		{"lib.so+0x1f:7", "lib.so+0x1f", 7}} {
 		if file, line := fileAndLine(c.place); file != c.file || line != c.line {
 			t.Errorf("%q: %q, %d", c.place, file, line)
 		}
@@ -293,12 +298,18 @@ func TestRuleByWaits(t *testing.T) {
 		ns   map[critical.Awaited]int64
 		want Rule
 	}{
-		{schema.CallSend, map[critical.Awaited]int64{critical.AwaitsSender: 5, critical.AwaitsCollective: 90}, LateSender},
-		{schema.CallWinPost, map[critical.Awaited]int64{critical.AwaitsPost: 5, critical.AwaitsCollective: 90}, LatePost},
-		{schema.CallWinComplete, map[critical.Awaited]int64{critical.AwaitsComplete: 5, critical.AwaitsPost: 90}, LateComplete},
-		{schema.CallWinUnlock, map[critical.Awaited]int64{critical.AwaitsUnlock: 5, critical.AwaitsSender: 90}, LongLock},
-		{schema.CallWinLock, map[critical.Awaited]int64{critical.AwaitsUnlock: 5, critical.AwaitsSender: 90}, LateSender},
-		{schema.CallPut, map[critical.Awaited]int64{critical.AwaitsSender: 5, critical.AwaitsComplete: 90}, LateComplete},
+		{schema.CallSend, map[critical.Awaited]int64{critical.AwaitsSender: 5, critical.AwaitsCollective: 90},
+			LateSender},
+		{schema.CallWinPost, map[critical.Awaited]int64{critical.AwaitsPost: 5, critical.AwaitsCollective: 90},
+			LatePost},
+		{schema.CallWinComplete, map[critical.Awaited]int64{critical.AwaitsComplete: 5, critical.AwaitsPost: 90},
+			LateComplete},
+		{schema.CallWinUnlock, map[critical.Awaited]int64{critical.AwaitsUnlock: 5, critical.AwaitsSender: 90},
+			LongLock},
+		{schema.CallWinLock, map[critical.Awaited]int64{critical.AwaitsUnlock: 5, critical.AwaitsSender: 90},
+			LateSender},
+		{schema.CallPut, map[critical.Awaited]int64{critical.AwaitsSender: 5, critical.AwaitsComplete: 90},
+			LateComplete},
 		{schema.CallWinFence, map[critical.Awaited]int64{critical.AwaitsCollective: 5}, LateCollective},
 	} {
 		g := &gathered{cause: cause{parts: []*part{{call: c.call}}}, forNs: c.ns}

@@ -35,11 +35,12 @@ func (c *cause) work() (text string, slower bool) {
 	if len(ranks) > 1 {
 		they = "they execute"
 	}
-	return fmt.Sprintf("; %s %s times as many instructions as the others there", they, units.Number(executed)), executed-1 < (longer-1)/2
+	return fmt.Sprintf("; %s %s times as many instructions as the others there", they, units.Number(executed)),
+		executed-1 < (longer-1)/2
 }
 
-// besideOthers is the mean of some ranks over that of the others, before the calls of some sites; nil means all. It is 0
-// where one of them is not known.
+// besideOthers is the mean of some ranks over that of the others, before the calls of some sites; nil means all. It is
+// 0 where one of them is not known.
 func besideOthers(all map[rankSite]int64, ranks []int32, of int, sites map[int32]bool) float64 {
 	own, others := int64(0), int64(0)
 	for at, n := range all {

@@ -15,8 +15,10 @@ func TestInstructions(t *testing.T) {
 		says, hides string
 		slower      bool
 	}{
-		{"more work", []int64{500, 500, 1500, 500}, "it executes 3 times as many instructions as the others there", "", false},
-		{"the same work", []int64{500, 500, 520, 500}, "it executes 1.04 times as many instructions as the others there", "", true},
+		{"more work", []int64{500, 500, 1500, 500}, "it executes 3 times as many instructions as the others there", "",
+			false},
+		{"the same work", []int64{500, 500, 520, 500},
+			"it executes 1.04 times as many instructions as the others there", "", true},
 		{"not counted", nil, "before MPI_Send at x.c:1", "instructions", false},
 	} {
 		b := &schema.Events{}
@@ -35,9 +37,11 @@ func TestInstructions(t *testing.T) {
 		}
 		computed.add(b)
 		for _, group := range []bool{false, true} {
-			p := &part{place: "x.c:1", call: schema.CallSend, excess: map[int32]int64{2: 150}, computed: map[int32]int64{2: 300},
-				bySite: map[int32]int64{7: 150}}
-			f := (&cause{rule: Imbalance, group: group, parts: []*part{p}, computed: computed, total: computed.total(4)}).finding()
+			p := &part{place: "x.c:1", call: schema.CallSend, excess: map[int32]int64{2: 150},
+				computed: map[int32]int64{2: 300},
+				bySite:   map[int32]int64{7: 150}}
+			f := (&cause{rule: Imbalance, group: group, parts: []*part{p}, computed: computed,
+				total: computed.total(4)}).finding()
 			if !strings.Contains(f.Title, c.says) || c.hides != "" && strings.Contains(f.Title, c.hides) {
 				t.Errorf("%s, group %v: %s", c.name, group, f.Title)
 			}

@@ -130,11 +130,13 @@ func (d *Diagnosis) Markdown(w io.Writer, shown int) error {
 	}
 	for i := range d.Findings[:shown] {
 		f := &d.Findings[i]
-		fmt.Fprintf(&s, "%d. **%s**: gain %s. %s. %s\n", i+1, f.Rule, printable.Markdown(d.Gain(f)), printable.Markdown(f.sentence()),
+		fmt.Fprintf(&s, "%d. **%s**: gain %s. %s. %s\n", i+1, f.Rule, printable.Markdown(d.Gain(f)),
+			printable.Markdown(f.sentence()),
 			printable.Markdown(f.Advice))
 	}
 	if f := d.LateStart(); f != nil {
-		fmt.Fprintf(&s, "\nBefore that time, **%s**: gain at most %s. %s. %s\n", f.Rule, printable.Markdown(units.Duration(f.GainNs)),
+		fmt.Fprintf(&s, "\nBefore that time, **%s**: gain at most %s. %s. %s\n", f.Rule,
+			printable.Markdown(units.Duration(f.GainNs)),
 			printable.Markdown(f.Title), printable.Markdown(f.Advice))
 	}
 	_, err := io.WriteString(w, s.String())
@@ -236,7 +238,8 @@ func fileAndLine(place string) (file string, line int) {
 
 // CSV writes all findings, a row each.
 func (d *Diagnosis) CSV(w io.Writer) error {
-	rows := [][]string{{"run", "rule", "callsite", "call", "function", "caller", "ranks", "gain_ns", "bound", "most_ns", "wait_ns", "title"}}
+	rows := [][]string{{"run", "rule", "callsite", "call", "function", "caller", "ranks", "gain_ns", "bound", "most_ns",
+		"wait_ns", "title"}}
 	for i := range d.Findings {
 		f := &d.Findings[i]
 		ranks := strings.Trim(fmt.Sprint(f.Ranks), "[]")
@@ -244,7 +247,8 @@ func (d *Diagnosis) CSV(w io.Writer) error {
 		if len(f.Callers) > 0 {
 			caller = f.Callers[0].Place
 		}
-		rows = append(rows, []string{d.Run, string(f.Rule), f.Place, f.Call, f.Function, caller, ranks, strconv.FormatInt(f.GainNs, 10),
+		rows = append(rows, []string{d.Run, string(f.Rule), f.Place, f.Call, f.Function, caller, ranks,
+			strconv.FormatInt(f.GainNs, 10),
 			strconv.FormatBool(f.Bound), strconv.FormatInt(f.MostNs, 10), strconv.FormatInt(f.WaitNs, 10), f.Title})
 	}
 	return printable.NewCSV(w).WriteAll(rows)

@@ -11,8 +11,8 @@ import (
 // leaveOutStartup says which part of a run is explained.
 var leaveOutStartup = critical.Options{LeaveOutStartup: true}
 
-// summed is what a diagnosis needs of the rows of a run: sums by call site and rank. They are kept, so that the rows are
-// read once. A new field is kept too, unless it has a tag.
+// summed is what a diagnosis needs of the rows of a run: sums by call site and rank. They are kept, so that the rows
+// are read once. A new field is kept too, unless it has a tag.
 type summed struct {
 	computed *computing
 	waits    *critical.Explained // by the times of the run; nil if only computing was asked for
@@ -36,7 +36,8 @@ func (w *whatIf) rows(ctx context.Context, computing bool) (*summed, error) {
 	name, err := keptAll, error(nil)
 	if computing {
 		name = keptComputing
-		err = r.Events(ctx, append([]string{"rank", "thread", "call", "callsite", "start_ns", "end_ns"}, s.computed.columns()...)...)(
+		err = r.Events(ctx, append([]string{"rank", "thread", "call", "callsite", "start_ns", "end_ns"},
+			s.computed.columns()...)...)(
 			func(b *schema.Events) error { s.computed.add(b); return nil })
 	} else {
 		s.waits, err = critical.Explain(ctx, r, leaveOutStartup, w.memory, s.computed.add, s.computed.columns()...)

@@ -59,7 +59,7 @@ func TestKeptSumsGiveTheSameDiagnosis(t *testing.T) {
 		}
 		for _, o := range options {
 			want, _ := diagnosisText(t, dir, o)
-			o.Kept = kept.Of(dir, t.TempDir())
+			o.Kept = kept.ResultsOf(dir, t.TempDir())
 			for _, wantRead := range []bool{true, false} {
 				got, read := diagnosisText(t, dir, o)
 				if got != want {
@@ -90,7 +90,7 @@ func TestKeptSumsAreMadeAgain(t *testing.T) {
 	want, _ := diagnosisText(t, dir, Options{MostCalls: 1, Finding: 1})
 	expect := func(when string, wantRead bool) {
 		t.Helper()
-		got, read := diagnosisText(t, dir, Options{MostCalls: 1, Finding: 1, Kept: kept.Of(dir, in)})
+		got, read := diagnosisText(t, dir, Options{MostCalls: 1, Finding: 1, Kept: kept.ResultsOf(dir, in)})
 		if got != want || read != wantRead {
 			t.Errorf("%s: rows read: %v; %s\nwant %s", when, read, got, want)
 		}

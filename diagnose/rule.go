@@ -51,13 +51,14 @@ const (
 	CommunicatorTime Rule = "communicator-time"
 	// LateStart: ranks begin MPI_Init late while others wait in it. It is in Diagnosis.Start, not among the findings.
 	LateStart Rule = "late-start"
-	// HandWritten: point-to-point messages do what a collective operation would do faster. Package detect finds them, and
-	// Options.Evidence has them.
+	// HandWritten: point-to-point messages do what a collective operation would do faster. Package detect finds them,
+	// and Options.Evidence has them.
 	HandWritten Rule = "hand-written-collective"
 )
 
 // Rules are all rules but LateStart, which costs time before that of the diagnosis.
-var Rules = []Rule{Imbalance, Variation, LateSender, LateReceiver, LateRoot, EarlyRoot, LateCollective, LatePost, LateComplete,
+var Rules = []Rule{Imbalance, Variation, LateSender, LateReceiver, LateRoot, EarlyRoot, LateCollective, LatePost,
+	LateComplete,
 	LongLock, SerialSection, Communication, CollectiveTime, FileTime, OneSidedTime, CommunicatorTime, HandWritten}
 
 // advice says what to do about a finding, by rule.
@@ -93,7 +94,8 @@ const adviceBeforeFence = "Do this work after the fence, share it out, or synchr
 
 // newFinding returns a finding of a rule with its advice and empty lists.
 func newFinding(rule Rule, title string) Finding {
-	return Finding{Rule: rule, Title: title, Advice: advice[rule], Ranks: []int32{}, Computing: []RankTime{}, Parts: []Part{}, Callers: []Caller{},
+	return Finding{Rule: rule, Title: title, Advice: advice[rule], Ranks: []int32{}, Computing: []RankTime{},
+		Parts: []Part{}, Callers: []Caller{},
 		Waits: []Wait{}}
 }
 
@@ -184,7 +186,8 @@ func (c *cause) finding() Finding {
 	if c.rule == Imbalance {
 		f.timesMore = c.timesMore()
 		for _, rank := range f.Ranks {
-			f.Computing = append(f.Computing, RankTime{rank, c.total[rank], float64(c.total[rank]) / meanOfWorkers(c.total)})
+			f.Computing = append(f.Computing, RankTime{rank, c.total[rank],
+				float64(c.total[rank]) / meanOfWorkers(c.total)})
 		}
 	}
 	return f
@@ -323,8 +326,8 @@ func (r Rule) Question() string { return questions[r] }
 // Advice says what to do about what the rule finds; "" for a rule that is a file.
 func (r Rule) Advice() string { return advice[r] }
 
-// Gain says how the gain of the rule is found: all but that of LateStart are simulated. Those of slow calls are bounds where the network of the
-// simulation takes no time.
+// Gain says how the gain of the rule is found: all but that of LateStart are simulated. Those of slow calls are bounds
+// where the network of the simulation takes no time.
 func (r Rule) Gain() string {
 	if r == LateStart {
 		return string(WayBound)

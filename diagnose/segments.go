@@ -141,8 +141,8 @@ func (c *computing) divided(ranks int) cells {
 	return all
 }
 
-// whole returns the cells with all slices together.
-func (c cells) whole() cells {
+// joined returns the cells with all slices together.
+func (c cells) joined() cells {
 	all := cells{}
 	for at, list := range c {
 		sum := amount{}
@@ -167,7 +167,7 @@ func (c cells) spread(more []int64) map[cell][]int64 {
 		}
 	}
 	return c.inside(more, between, func(to cell, i int) int64 {
-		return int64(math.Round(float64(more[to.rank]) * all[to.rank].of(between[to][i], apart[to][i])))
+		return int64(math.Round(float64(more[to.rank]) * all[to.rank].fraction(between[to][i], apart[to][i])))
 	})
 }
 
@@ -199,12 +199,12 @@ func (c cells) inside(more []int64, between cells, of func(interval cell, slice 
 			ns, shared := of(to, i), within[to][i]
 			rest := -ns - shared.differ
 			if rest <= 0 || alone[to][i].ns == 0 {
-				parts[k][i] = int64(math.Round(float64(ns) * shared.of(x, differ[k][i])))
+				parts[k][i] = int64(math.Round(float64(ns) * shared.fraction(x, differ[k][i])))
 				continue
 			}
 			parts[k][i] = -differ[k][i]
 			if someOnly(k, i) {
-				parts[k][i] -= int64(math.Round(float64(rest) * alone[to][i].of(x, 0)))
+				parts[k][i] -= int64(math.Round(float64(rest) * alone[to][i].fraction(x, 0)))
 			}
 		}
 	}
@@ -292,8 +292,8 @@ func (s *share) add(x amount, differ int64) {
 	s.differ, s.ns, s.calls = s.differ+differ, s.ns+x.ns, s.calls+x.calls
 }
 
-// of is the part of one of them, from 0 to 1.
-func (s *share) of(x amount, differ int64) float64 {
+// fraction is the part of one of them, from 0 to 1.
+func (s *share) fraction(x amount, differ int64) float64 {
 	switch {
 	case s.differ > 0:
 		return float64(differ) / float64(s.differ)

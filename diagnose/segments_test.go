@@ -82,7 +82,7 @@ func TestImbalanceBesideLinesOfSomeRanks(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	c := divided(calls, 2)
-	less := c.cells.whole().spread([]int64{-64 * 20, 0})
+	less := c.cells.joined().spread([]int64{-64 * 20, 0})
 	parts := partsOf(less, c, siteName, 2)
 	if len(parts) != 1 || parts[0].place != "9" || parts[0].excess[0] != 64*20 {
 		t.Errorf("parts: %+v, want 1280 ns at 9", parts)

@@ -158,7 +158,7 @@ func (c *change) apply(b *schema.Events) {
 		} else if c.scale != nil {
 			at, slice := c.at.next(rank, b.Callsite[i])
 			if k := c.scale[at]; k != nil {
-				b.ComputeNs[i] = k.in(slice, was)
+				b.ComputeNs[i] = k.computing(slice, was)
 			}
 		} else if factor, found := c.factor[rankSite{rank, b.Callsite[i]}]; found {
 			b.ComputeNs[i] = scaled(was, factor)
@@ -180,8 +180,10 @@ type scaling struct {
 	more   []int64   // what computing before each call takes beyond that, in ns
 }
 
-// in is what computing before a call in a slice takes that took was ns.
-func (s *scaling) in(slice int, was int64) int64 { return scaled(was, s.factor[slice]) + s.more[slice] }
+// computing is what computing before a call in a slice takes that took was ns.
+func (s *scaling) computing(slice int, was int64) int64 {
+	return scaled(was, s.factor[slice]) + s.more[slice]
+}
 
 // onlySends reports whether a call sends messages, or starts to, and waits for none.
 func onlySends(call schema.CallID) bool {

@@ -27,15 +27,15 @@ import (
 type Options struct {
 	// MemoryBytes limits the engine's memory; more spills to TempDir. 0 means 4 GiB.
 	MemoryBytes int64
-	// TempDir is the folder to spill to, created when needed. Empty means a new one in the system's folder for temporary
-	// files, which only this user can read.
+	// TempDir is the folder to spill to, created when needed. Empty means a new one in the system's folder for
+	// temporary files, which only this user can read.
 	TempDir string
 	// Threads is the number of cores to use; 0 means all.
 	Threads int
 	// Objects says how to reach object storage, for runs whose Dir is an s3:// URL.
 	Objects *Objects
-	// Verify compares every file with its hash in the manifest before anything is asked. Without it sizes and footers are
-	// compared, and pages by their own checksums as they are read. Runs in object storage are not verified.
+	// Verify compares every file with its hash in the manifest before anything is asked. Without it sizes and footers
+	// are compared, and pages by their own checksums as they are read. Runs in object storage are not verified.
 	Verify bool
 	// Trino is the address, as for Dial, of a Trino server where the runs are registered. If set, that server answers
 	// instead of the engine in this process, and the other options have no effect.
@@ -302,7 +302,8 @@ func verifyOpened(dir string, f *schema.FileInfo) error {
 func verify(ctx context.Context, runs []Run) error {
 	for _, r := range runs {
 		if inObjects(r.Dir) {
-			return fmt.Errorf("run %q: files in object storage cannot be verified; pull the run, or leave out --verify", r.Name)
+			return fmt.Errorf("run %q: files in object storage cannot be verified; pull the run, or leave out --verify",
+				r.Name)
 		}
 		for _, t := range r.Manifest.Tables {
 			for _, f := range t.Files {

@@ -43,8 +43,8 @@ callsites id
 1
 `, 1, ""},
 	{
-		// The first message is transferred only when its receive is posted, the second one is copied, the third is small, and
-		// the fourth is under way when the receive is posted.
+		// The first message is transferred only when its receive is posted, the second one is copied, the third is
+		// small, and the fourth is under way when the receive is posted.
 		"large messages before their receive", "unexpected-messages", `
 events rank seq call class start_ns end_ns callsite
 1 0 MPI_Recv recv 500000 900000 0
@@ -82,8 +82,8 @@ callsites id
 2
 `, 2, "2 MPI_Win_lock [0] 50 [1 50]"},
 	{
-		// Ranks 0 and 3 exchange most, and so do 1 and 2, but 0 and 1 are on one node. A message takes 1000 ns between nodes
-		// and 200 ns within one.
+		// Ranks 0 and 3 exchange most, and so do 1 and 2, but 0 and 1 are on one node. A message takes 1000 ns between
+		// nodes and 200 ns within one.
 		"heavy pairs on different nodes", "locality", `
 events rank seq call class start_ns end_ns
 0 0 MPI_Send send 0 10

@@ -33,7 +33,7 @@ func TestKeptAnswers(t *testing.T) {
 			t.Fatalf("%s: %+v", c.what, unusable)
 		}
 		asked := 0
-		s := queries.Search{Kept: kept.Of(run.Dir, in), Progress: func(string) { asked++ }}
+		s := queries.Search{Kept: kept.ResultsOf(run.Dir, in), Progress: func(string) { asked++ }}
 		got, fresh := look(t, &s, run, own), look(t, &queries.Search{}, run, own)
 		if diff := cmp.Diff(fresh[0].Found, got[0].Found); diff != "" || asked != c.asked || (got[0].Err == nil) != (fresh[0].Err == nil) {
 			t.Errorf("%s: %d files asked, want %d; -fresh +kept:\n%s", c.what, asked, c.asked, diff)

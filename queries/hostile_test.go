@@ -106,7 +106,8 @@ func (g ringRun) rank(rank int, events *schema.Events) {
 			next, 9, 4097, 0, 4097, 0
 	}
 	receive := func(e *schema.Event) {
-		e.Comm, e.RecvPeer, e.RecvWorld, e.RecvTag, e.RecvCount, e.RecvDatatype, e.RecvBytes, e.ProcNull, e.PostedAny = 0, last, last, 9, 4097, 0, 4097, 0, 0
+		e.Comm, e.RecvPeer, e.RecvWorld, e.RecvTag, e.RecvCount, e.RecvDatatype, e.RecvBytes, e.ProcNull,
+			e.PostedAny = 0, last, last, 9, 4097, 0, 4097, 0, 0
 	}
 	for seq, r := range [ringRows]struct {
 		call  schema.CallID
@@ -125,7 +126,8 @@ func (g ringRun) rank(rank int, events *schema.Events) {
 		{schema.CallBarrier, schema.ClassCollective,
 			func(e *schema.Event) { e.Comm, e.Instance, e.SendBytes, e.RecvBytes = 0, 0, 0, 0 }},
 		{schema.CallAllreduce, schema.ClassCollective, func(e *schema.Event) {
-			e.Comm, e.Instance, e.SendCount, e.SendDatatype, e.SendBytes, e.RecvCount, e.RecvDatatype, e.RecvBytes = 0, 1, 24, 0, 24, 24, 0, 24
+			e.Comm, e.Instance, e.SendCount, e.SendDatatype, e.SendBytes, e.RecvCount, e.RecvDatatype, e.RecvBytes = 0,
+				1, 24, 0, 24, 24, 0, 24
 		}},
 		{schema.CallBcast, schema.ClassCollective, func(e *schema.Event) {
 			e.Comm, e.Instance, e.RootWorld, e.SendBytes, e.RecvBytes = 0, 2, 0, 0, 17

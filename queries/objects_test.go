@@ -11,7 +11,8 @@ import (
 // TestSQLCannotReadThePasswordOfAProxy: the engine takes $HTTP_PROXY into a setting, for runs in a folder too.
 func TestSQLCannotReadThePasswordOfAProxy(t *testing.T) {
 	for proxy, want := range map[string]string{"http://ada:a-secret@of:1843@127.0.0.1:1": "http://127.0.0.1:1",
-		"ada:x@127.0.0.1:1": "http://127.0.0.1:1", "http://127.0.0.1:1": "http://127.0.0.1:1", "127.0.0.1:1": "127.0.0.1:1"} {
+		"ada:x@127.0.0.1:1": "http://127.0.0.1:1", "http://127.0.0.1:1": "http://127.0.0.1:1",
+		"127.0.0.1:1": "127.0.0.1:1"} {
 		t.Setenv("HTTP_PROXY", proxy)
 		d, err := connect(t.Context(), settings(Options{}, 12))
 		if err != nil {
@@ -25,9 +26,9 @@ func TestSQLCannotReadThePasswordOfAProxy(t *testing.T) {
 	}
 }
 
-// TestSQLCannotReadTheKeysOfObjectStorage opens the engine on object storage with keys in the environment, and looks for
-// them everywhere a SELECT can look: in all settings, by table function and by name, in the engine's secrets, in its
-// logs, variables and functions.
+// TestSQLCannotReadTheKeysOfObjectStorage opens the engine on object storage with keys in the environment, and looks
+// for them everywhere a SELECT can look: in all settings, by table function and by name, in the engine's secrets, in
+// its logs, variables and functions.
 func TestSQLCannotReadTheKeysOfObjectStorage(t *testing.T) {
 	t.Setenv("COMMQ_DUCKDB_EXTENSIONS", testenv.DuckDBExtensions(t, "../scripts"))
 	const secret = "a-secret-of-1843"
@@ -50,9 +51,11 @@ func TestSQLCannotReadTheKeysOfObjectStorage(t *testing.T) {
 	if err := d.lock(t.Context(), []string{"/nowhere"}); err != nil {
 		t.Fatal(err)
 	}
-	look := []string{"SELECT * FROM duckdb_settings()", "SELECT * FROM duckdb_secrets()", "SELECT * FROM duckdb_secrets(redact := false)",
+	look := []string{"SELECT * FROM duckdb_settings()", "SELECT * FROM duckdb_secrets()",
+		"SELECT * FROM duckdb_secrets(redact := false)",
 		"SELECT * FROM which_secret('s3://jobs/x', 's3')", "SELECT * FROM duckdb_logs", "SELECT * FROM duckdb_logs()",
-		"SELECT * FROM duckdb_variables()", "SELECT * FROM duckdb_temporary_files()", "SELECT getenv('AWS_SECRET_ACCESS_KEY')",
+		"SELECT * FROM duckdb_variables()", "SELECT * FROM duckdb_temporary_files()",
+		"SELECT getenv('AWS_SECRET_ACCESS_KEY')",
 		"SELECT * FROM duckdb_log_contexts()", "SELECT * FROM pragma_user_agent()", "SELECT * FROM duckdb_databases()",
 		"SELECT * FROM load_aws_credentials()", "SELECT * FROM read_text('/proc/self/environ')",
 		"SELECT * FROM enable_logging()", "SELECT * FROM duckdb_logs"}

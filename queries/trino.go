@@ -41,7 +41,8 @@ func newServer(address string) (*server, error) {
 	if u.User == nil {
 		who, err := user.Current()
 		if err != nil {
-			return nil, fmt.Errorf("address %q of a Trino server has no user: %w; %s", secrets.Text(address), err, addressHelp)
+			return nil, fmt.Errorf("address %q of a Trino server has no user: %w; %s", secrets.Text(address), err,
+				addressHelp)
 		}
 		u.User = url.User(who.Username)
 	}
@@ -63,7 +64,8 @@ func newServer(address string) (*server, error) {
 	u.RawQuery = q.Encode()
 	db, err := sql.Open("trino", u.String())
 	if err != nil {
-		return nil, fmt.Errorf("address %q of a Trino server: %s; %s", secrets.Text(address), secrets.Text(err.Error()), addressHelp)
+		return nil, fmt.Errorf("address %q of a Trino server: %s; %s", secrets.Text(address), secrets.Text(err.Error()),
+			addressHelp)
 	}
 	return &server{db: db, address: u.Scheme + "://" + u.Host, catalog: q.Get("catalog"), schema: q.Get("schema")}, nil
 }

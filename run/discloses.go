@@ -58,7 +58,8 @@ func Discloses(ctx context.Context, dir string, m *schema.Manifest) (string, err
 		parts = append(parts, "the command line")
 	}
 	if len(files) > 0 {
-		parts = append(parts, fmt.Sprintf("%s in %s", units.Count(int64(len(files)), "path"), few("folder", sortedKeys(folders))))
+		parts = append(parts, fmt.Sprintf("%s in %s", units.Count(int64(len(files)), "path"),
+			few("folder", sortedKeys(folders))))
 	}
 	return strings.Join(parts, ", "), nil
 }

@@ -12,8 +12,8 @@ const (
 	LabelShared    = "shared"
 )
 
-// GroupOf returns the world ranks in the label of MPI_Win_post or MPI_Win_start, in its order; nil if the label is null. A
-// label that is not a list of different ranks below ranks is an error.
+// GroupOf returns the world ranks in the label of MPI_Win_post or MPI_Win_start, in its order; nil if the label is
+// null. A label that is not a list of different ranks below ranks is an error.
 func GroupOf(label string, ranks int) ([]int32, error) {
 	if label == NullText || label == "" {
 		return nil, nil
@@ -23,7 +23,8 @@ func GroupOf(label string, ranks int) ([]int32, error) {
 	for _, name := range names {
 		rank, err := strconv.ParseUint(name, 10, 31)
 		if err != nil || rank >= uint64(ranks) || seen[int32(rank)] {
-			return nil, fmt.Errorf("the label %.40q is not a list of different ranks of the %d of the run", label, ranks)
+			return nil, fmt.Errorf("the label %.40q is not a list of different ranks of the %d of the run", label,
+				ranks)
 		}
 		group, seen[int32(rank)] = append(group, int32(rank)), true
 	}

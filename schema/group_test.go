@@ -28,7 +28,8 @@ func FuzzGroupOf(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, label string) {
 		group, err := GroupOf(label, 6)
-		if err != nil && group != nil || err == nil && label != NullText && label != "" && strings.Count(label, ",") != len(group)-1 {
+		if err != nil && group != nil || err == nil && label != NullText && label != "" &&
+			strings.Count(label, ",") != len(group)-1 {
 			t.Errorf("%q: %v, %v", label, group, err)
 		}
 		for _, rank := range group {

@@ -14,8 +14,8 @@ const removedEnding = ".removed"
 
 func removedFolder(store, name string) string { return filepath.Join(store, "."+name+removedEnding) }
 
-// sweepRemoved removes the folders of runs whose removal was killed: they take room and nobody sees them. A removal that
-// goes on holds the run's lock. Errors are left to the next one that comes by.
+// sweepRemoved removes the folders of runs whose removal was killed: they take room and nobody sees them. A removal
+// that goes on holds the run's lock. Errors are left to the next one that comes by.
 func sweepRemoved(store string) {
 	entries, err := os.ReadDir(store)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// TestWhatAKilledRemovalLeftIsSwept: the folder of a run whose removal was killed goes at the next removal or new run of any
-// name, unless the removal goes on.
+// TestWhatAKilledRemovalLeftIsSwept: the folder of a run whose removal was killed goes at the next removal or new run
+// of any name, unless the removal goes on.
 func TestWhatAKilledRemovalLeftIsSwept(t *testing.T) {
 	for _, how := range []string{"remove", "create"} {
 		store := t.TempDir()

@@ -104,7 +104,8 @@ func createTableFile(path string, t *schema.Table) (tf *tableFile, err error) {
 	if err != nil {
 		return nil, err
 	}
-	tf = &tableFile{table: t, sink: &sink{file: f, buf: make([]byte, 0, sinkBytes), sum: xxh3.New()}, digester: digest.New(t)}
+	tf = &tableFile{table: t, sink: &sink{file: f, buf: make([]byte, 0, sinkBytes), sum: xxh3.New()},
+		digester: digest.New(t)}
 	if t == &schema.EventsTable {
 		tf.profiler = derive.NewProfiler()
 	}

@@ -109,7 +109,8 @@ func CheckFree(store, name string, replaces bool) error {
 	case isRun(dir) && replaces:
 		return nil
 	case isRun(dir):
-		return fmt.Errorf("run %q already exists in %s; choose another name, or overwrite it with --replace", name, store)
+		return fmt.Errorf("run %q already exists in %s; choose another name, or overwrite it with --replace", name,
+			store)
 	}
 	return fmt.Errorf("%s exists and is not a run; choose another name or move it away", dir)
 }

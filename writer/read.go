@@ -323,7 +323,8 @@ func (r *tableReader) readColumn(reader file.ColumnChunkReader, c int, column an
 }
 
 // readValues reads len(levels) rows, across pages.
-func readValues[T any](read func(int64, []T, []int16, []int16) (int64, int, error), values []T, levels []int16, optional bool) error {
+func readValues[T any](read func(int64, []T, []int16, []int16) (int64, int, error), values []T, levels []int16,
+	optional bool) error {
 	var defs []int16
 	if optional {
 		defs = levels

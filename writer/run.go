@@ -29,8 +29,8 @@ type Run struct {
 }
 
 // Create begins a run of that name in the store, and makes the store if it does not exist. From now on the name is
-// taken: a second Create fails in any process, until Abort, and for good after Commit unless it may replace the run. What
-// a killed process left is removed.
+// taken: a second Create fails in any process, until Abort, and for good after Commit unless it may replace the run.
+// What a killed process left is removed.
 func Create(store, name string, o Options) (*Run, error) {
 	p, err := takePlace(store, name, o.Replace)
 	if err != nil {

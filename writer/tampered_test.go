@@ -39,7 +39,8 @@ func waited(t *testing.T) (dir string) {
 					int16(schema.ClassSend), 1, 1, 9, 4097, 0
 				e.StartNs += 40
 			default:
-				e.Call, e.Class, e.RecvPeer, e.RecvWorld, e.RecvTag, e.RecvBytes, e.PostedAny, e.ProcNull = int16(schema.CallRecv), int16(schema.ClassRecv), 0, 0, 9, 4097, 0, 0
+				e.Call, e.Class, e.RecvPeer, e.RecvWorld, e.RecvTag, e.RecvBytes, e.PostedAny,
+					e.ProcNull = int16(schema.CallRecv), int16(schema.ClassRecv), 0, 0, 9, 4097, 0, 0
 				m := schema.NullMessage
 				m.Src, m.Dst, m.Comm, m.Tag, m.Bytes, m.SendSeq, m.RecvPostSeq, m.RecvDoneSeq = 0, 1, 0, 9, 4097, seq,
 					seq, seq
@@ -83,7 +84,8 @@ func tampered(t *testing.T, dir string, table *schema.Table, rows schema.Batch) 
 	if err := os.RemoveAll(filepath.Join(dir, table.Name)); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Rename(filepath.Join(files.dir, table.Name), filepath.Join(dir, table.Name)); err != nil && len(info.Files) > 0 {
+	if err := os.Rename(filepath.Join(files.dir, table.Name), filepath.Join(dir, table.Name)); err != nil &&
+		len(info.Files) > 0 {
 		t.Fatal(err)
 	}
 	edit(t, dir, func(m *schema.Manifest) { m.Tables[at] = info })

@@ -29,16 +29,16 @@ const (
 	TopClockTag = 16
 )
 
-// RoundTag is the smallest tag of rounds: sets of messages of one size that are sent at once, each set with a tag of its
-// own. No other message has such a tag.
+// RoundTag is the smallest tag of rounds: sets of messages of one size that are sent at once, each set with a tag of
+// its own. No other message has such a tag.
 const RoundTag = 1000
 
 // Name is the file name of the program, without what distinguishes builds.
 const Name = "commq-calibrate"
 
 // Build returns the path of the program for an MPI library, shim.OpenMPI or shim.MPICH, compiling it when the cache
-// of built shims does not have it. mpicc names a compiler wrapper; when empty, it is looked for. Its arguments are the number of
-// rounds, the largest message and the largest collective in bytes.
+// of built shims does not have it. mpicc names a compiler wrapper; when empty, it is looked for. Its arguments are the
+// number of rounds, the largest message and the largest collective in bytes.
 func Build(ctx context.Context, library, mpicc string) (string, error) {
 	return shim.BuildProgram(ctx, shim.BuildOptions{Library: library, Mpicc: mpicc}, Name, source)
 }

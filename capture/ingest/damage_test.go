@@ -65,7 +65,8 @@ func TestDamagedBlocksAreNamed(t *testing.T) {
 		}
 		if n := part.Counts.Calls + part.Counts.Dropped; part.Counts.Dropped == 0 || n > all.Counts.Calls ||
 			part.Counts.Calls < all.Counts.Calls*4/5 {
-			t.Errorf("slot %d: %d calls, %d dropped, of %d", slot, part.Counts.Calls, part.Counts.Dropped, all.Counts.Calls)
+			t.Errorf("slot %d: %d calls, %d dropped, of %d", slot, part.Counts.Calls, part.Counts.Dropped,
+				all.Counts.Calls)
 		}
 		if len(part.Warnings) == 0 || !strings.Contains(part.Warnings[0], "The records of rank 2 end before") {
 			t.Errorf("slot %d: warnings %q", slot, part.Warnings)
@@ -82,7 +83,8 @@ func TestDamagedHeader(t *testing.T) {
 		t.Fatal(err)
 	}
 	edit(t, path, header(func(h *spool.Header) { h.Clock0Ns ^= 1 << 40 }))
-	if _, err := ingestHalo(t, dir, false); err == nil || !strings.Contains(err.Error(), "damaged header: its checksum does not fit") {
+	if _, err := ingestHalo(t, dir, false); err == nil ||
+		!strings.Contains(err.Error(), "damaged header: its checksum does not fit") {
 		t.Error(err)
 	}
 }

@@ -64,7 +64,8 @@ func recorderOps() map[string]op {
 		"comm_new": opCommNew, "comm_idup": opCommIdup, "comm_free": opCommUse, "comm_set_name": opCommUse,
 		"self": opSelf,
 		"rma":  opRMA, "rma_request": opRMARequest, "win_new": opWinNew,
-		"win_sync": opWin, "win_target": opWin, "win_group": opWin, "win_lock": opWin, "win_test": opWin, "win_free": opWin,
+		"win_sync": opWin, "win_target": opWin, "win_group": opWin, "win_lock": opWin, "win_test": opWin,
+		"win_free":  opWin,
 		"file_open": opFileOpen, "file_close": opFile, "file_plain": opFile, "file_delete": opFileDelete,
 		"file_rw": opTransfer, "file_irw": opTransferStart, "file_begin": opTransferStart, "file_end": opTransferEnd,
 	}

@@ -31,7 +31,8 @@ func oneRun(store string, must bool) error {
 func TestPowerAndDisksFail(t *testing.T) {
 	spool := ring(3).write(t)
 	whole := func(dir string) error {
-		_, err := IngestInto(context.Background(), spool, dir, "run", PartOptions{Options: Options{Replace: true, NoSymbols: true, Workers: 1}})
+		_, err := IngestInto(context.Background(), spool, dir, "run",
+			PartOptions{Options: Options{Replace: true, NoSymbols: true, Workers: 1}})
 		return err
 	}
 	stories := map[string]func(dir string) error{

@@ -143,8 +143,8 @@ func (p Preload) Environ(environ []string) []string {
 	return append(env, ours...)
 }
 
-// withOursFirst puts our libraries, the shim last, before an existing preload list. It removes other shims: a process can
-// have only one.
+// withOursFirst puts our libraries, the shim last, before an existing preload list. It removes other shims: a process
+// can have only one.
 func withOursFirst(ours []string, old string) string {
 	list := slices.Clone(ours)
 	for _, f := range strings.FieldsFunc(old, func(r rune) bool { return r == ':' || r == ' ' }) {

@@ -51,7 +51,8 @@ func (f Form) file() string {
 
 // title is what the artifact is called in messages.
 func (f Form) title() string {
-	return [...]string{"the capture library", "the capture library with simulator ranks", "the program of simulator ranks"}[f]
+	return [...]string{"the capture library", "the capture library with simulator ranks",
+		"the program of simulator ranks"}[f]
 }
 
 // flags are the compiler's flags. The library refers to no MPI function, so --as-needed leaves the MPI library out;
@@ -132,8 +133,9 @@ func BuildProgram(ctx context.Context, o BuildOptions, name string, source []byt
 	if err := os.WriteFile(from, source, 0o644); err != nil {
 		return "", fmt.Errorf("build %s: %w", name, err)
 	}
-	err = target.compile(ctx, name+" for "+target.Title(), work, []string{"-std=gnu11", "-Wall", "-Wextra", "-O2", "-o", to,
-		from})
+	err = target.compile(ctx, name+" for "+target.Title(), work,
+		[]string{"-std=gnu11", "-Wall", "-Wextra", "-O2", "-o", to,
+			from})
 	if err != nil {
 		return "", err
 	}
@@ -200,7 +202,8 @@ func (t Target) key(form Form, names []string, files map[string][]byte) string {
 }
 
 // build compiles the shim and puts it into the folder.
-func (t Target) build(ctx context.Context, o *BuildOptions, folder string, names []string, files map[string][]byte) error {
+func (t Target) build(ctx context.Context, o *BuildOptions, folder string, names []string,
+	files map[string][]byte) error {
 	form := o.Form
 	work, err := os.MkdirTemp(folder, ".build-")
 	if err != nil {

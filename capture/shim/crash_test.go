@@ -239,7 +239,8 @@ func checkAborted(t *testing.T, folder, progress string) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if got, want := checkNumbered(t, f), readProgress(t, progress, 3)[2]; f.Header.Ended != spool.EndedAborted || got != want {
+	if got, want := checkNumbered(t, f), readProgress(t, progress, 3)[2]; f.Header.Ended != spool.EndedAborted ||
+		got != want {
 		t.Errorf("%s: ended %d, %d calls, want %d", f.Name, f.Header.Ended, got, want)
 	}
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/commq/commq/internal/testenv"
 )
 
-// TestExtremes runs programs with many outstanding requests, calls, communicators and threads: they must say ok as without
-// the shim, each call must have its record, and the memory that the shim takes must not grow with the number of calls.
-// COMMQ_TEST_LONG=1 runs 10^6 requests, 10^7 calls, 10^4 communicators, and 10^5 calls of 16 threads each.
+// TestExtremes runs programs with many outstanding requests, calls, communicators and threads: they must say ok as
+// without the shim, each call must have its record, and the memory that the shim takes must not grow with the number of
+// calls. COMMQ_TEST_LONG=1 runs 10^6 requests, 10^7 calls, 10^4 communicators, and 10^5 calls of 16 threads each.
 func TestExtremes(t *testing.T) {
 	long := os.Getenv("COMMQ_TEST_LONG") != ""
 	for _, c := range []struct {

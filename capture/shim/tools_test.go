@@ -58,14 +58,15 @@ func source(t *testing.T, name, text string) string {
 	return file
 }
 
-// TestAnotherToolIsChained preloads a tool behind the shim, and links a program with it: it sees the program's calls, and
-// not those of the shim, and the records have all calls.
+// TestAnotherToolIsChained preloads a tool behind the shim, and links a program with it: it sees the program's calls,
+// and not those of the shim, and the records have all calls.
 func TestAnotherToolIsChained(t *testing.T) {
 	for _, library := range libraries {
 		t.Run(library, func(t *testing.T) {
 			testenv.MPI(t, library)
 			tool := filepath.Join(t.TempDir(), "libtool.so")
-			if err := os.Rename(compile(t, "mpicc."+library, source(t, "tool.c", toolSource), "-shared", "-fPIC"), tool); err != nil {
+			if err := os.Rename(compile(t, "mpicc."+library, source(t, "tool.c", toolSource), "-shared", "-fPIC"),
+				tool); err != nil {
 				t.Fatal(err)
 			}
 			plain := compile(t, "mpicc."+library, source(t, "three.c", threeSends))
@@ -77,7 +78,8 @@ func TestAnotherToolIsChained(t *testing.T) {
 					preload += ":" + tool
 				}
 				got := launch(t, library, 2, []string{"LD_PRELOAD=" + preload, "COMMQ_SPOOL=" + folder}, exe)
-				for _, line := range []string{"tool: rank 0: 1 init, 3 sends, 0 allgathers", "tool: rank 1: 1 init, 0 sends, 0 allgathers"} {
+				for _, line := range []string{"tool: rank 0: 1 init, 3 sends, 0 allgathers",
+					"tool: rank 1: 1 init, 0 sends, 0 allgathers"} {
 					if got.status != 0 || !strings.Contains(got.stderr, line) {
 						t.Errorf("%s: status %d, no %q in %q", how, got.status, line, got.stderr)
 					}
@@ -118,8 +120,8 @@ func TestSanitizedProgramsRun(t *testing.T) {
 	}
 }
 
-// TestOnlyTheOwnerReadsAndMakesTheSpool: folder and files are for their owner alone, and a folder that another user made
-// before is refused.
+// TestOnlyTheOwnerReadsAndMakesTheSpool: folder and files are for their owner alone, and a folder that another user
+// made before is refused.
 func TestOnlyTheOwnerReadsAndMakesTheSpool(t *testing.T) {
 	testenv.MPI(t, OpenMPI)
 	exe := compile(t, "mpicc.openmpi", source(t, "three.c", threeSends))
@@ -134,7 +136,8 @@ func TestOnlyTheOwnerReadsAndMakesTheSpool(t *testing.T) {
 	if err != nil || len(files) != 2 {
 		t.Fatalf("%d files, %v", len(files), err)
 	}
-	for path, want := range map[string]os.FileMode{folder: 0o700, filepath.Dir(folder): 0o700, filepath.Join(folder, files[0].Name()): 0o600} {
+	for path, want := range map[string]os.FileMode{folder: 0o700, filepath.Dir(folder): 0o700,
+		filepath.Join(folder, files[0].Name()): 0o600} {
 		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != want {
 			t.Errorf("%s: mode %v, %v; want %v", path, info.Mode(), err, want)
 		}
@@ -194,7 +197,8 @@ func TestPlantedShimIsRefused(t *testing.T) {
 		if err := os.Lchown(filepath.Join(cache, planted), 1843, 1843); err != nil {
 			t.Fatal(err)
 		}
-		if there, err := cached(folder, file); there || err == nil || !strings.Contains(err.Error(), "belongs to user 1843") {
+		if there, err := cached(folder, file); there || err == nil ||
+			!strings.Contains(err.Error(), "belongs to user 1843") {
 			t.Errorf("%s is another user's: %v, %v", planted, there, err)
 		}
 	}

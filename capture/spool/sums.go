@@ -48,7 +48,7 @@ type coverage struct {
 
 // add adds the SUM slot at a place in the file.
 func (c *coverage) add(s *Sum, at int) {
-	if !s.whole() || s.From > uint64(at) || s.N > uint64(at)-s.From || int(s.From) < c.next {
+	if !s.intact() || s.From > uint64(at) || s.N > uint64(at)-s.From || int(s.From) < c.next {
 		c.broken = at
 		return
 	}
@@ -68,8 +68,8 @@ func (c *coverage) damage(first, end int) {
 	}
 }
 
-// whole reports whether the slot itself is as it was written.
-func (s *Sum) whole() bool {
+// intact reports whether the slot itself is as it was written.
+func (s *Sum) intact() bool {
 	copied := *s
 	copied.Kind = KindSum
 	return s.Check == copied.sum()

@@ -57,10 +57,11 @@ var only = map[string][]string{
 // within lists, for some packages, the packages of the project that they may import besides those of their own
 // folder: arrows inside a top folder.
 var within = map[string][]string{
-	module + "/capture/spool":    {module + "/schema"},
-	module + "/capture/bench":    {module + "/capture/shim"},
-	module + "/capture/symbols":  {module + "/capture/spool", module + "/schema"},
-	module + "/capture/simrank":  {module + "/capture/spool", module + "/internal/private", module + "/models", module + "/schema"},
+	module + "/capture/spool":   {module + "/schema"},
+	module + "/capture/bench":   {module + "/capture/shim"},
+	module + "/capture/symbols": {module + "/capture/spool", module + "/schema"},
+	module + "/capture/simrank": {module + "/capture/spool", module + "/internal/private", module + "/models",
+		module + "/schema"},
 	module + "/formats/perfetto": {module + "/schema", module + "/writer"},
 	module + "/formats/paraver":  {module + "/schema", module + "/writer"},
 	module + "/formats/dimemas":  {module + "/run/match", module + "/schema", module + "/writer"},
@@ -78,7 +79,8 @@ var within = map[string][]string{
 // predictOrder lists the packages of prediction, by their paths below predict, from the lowest up. Each may import only
 // those before it.
 var predictOrder = []string{"pattern", "regress", "internal/nulls", "signature/fold", "signature/template", "signature",
-	"internal/testruns", "internal/randomprograms", "signature/sign", "phases/clock", "phases", "slots", "communications", "model/join", "model/law",
+	"internal/testruns", "internal/randomprograms", "signature/sign", "phases/clock", "phases", "slots",
+	"communications", "model/join", "model/law",
 	"model/compute", "model", "generate", "report", "", "training", "times", "extrapolated"}
 
 // inPredict returns the path of a package below predict; false if it is not there.

@@ -299,7 +299,8 @@ func (a *app) printCalibration(run, through string, found *calibrate.Calibration
 		name  string
 		fit   *calibrate.Fit
 		links *calibrate.Contention
-	}{{"inside a node", found.Inside, found.InsideContention}, {"between nodes", found.Between, found.BetweenContention}} {
+	}{{"inside a node", found.Inside, found.InsideContention},
+		{"between nodes", found.Between, found.BetweenContention}} {
 		if part.fit == nil {
 			continue
 		}
@@ -464,7 +465,8 @@ func rangeText(least, most int64) string {
 func drawCalibration(found *calibrate.Calibration, run, through string) plot.Drawing {
 	c := &plot.Chart{Title: "Time of messages by size: " + filepath.Base(run),
 		Note: through + " of the messages of each size", Kind: "points", Series: "messages", Fit: "fitted line",
-		X: plot.Axis{Name: "message size", Unit: "bytes", Log: true}, Y: plot.Axis{Name: "time from send to receive", Unit: "ns", Log: true}}
+		X: plot.Axis{Name: "message size", Unit: "bytes", Log: true},
+		Y: plot.Axis{Name: "time from send to receive", Unit: "ns", Log: true}}
 	for _, part := range []struct {
 		name string
 		fit  *calibrate.Fit

@@ -163,8 +163,8 @@ var knownMachines = map[string]string{
 	"three buses, all waits": "network: {latency_ns: 1610, bandwidth_bytes_per_s: 24600e6, buses: 3}\neager_threshold_bytes: 65536\n",
 }
 
-// TestCalibrateGivesMachinesBack captures the measuring program once and simulates it on known machines. Each calibration
-// gives the machine's values back within its ranges, whatever the cores that the capture had.
+// TestCalibrateGivesMachinesBack captures the measuring program once and simulates it on known machines. Each
+// calibration gives the machine's values back within its ranges, whatever the cores that the capture had.
 func TestCalibrateGivesMachinesBack(t *testing.T) {
 	captureEnvironment(t)
 	store := t.TempDir()
@@ -183,7 +183,8 @@ func TestCalibrateGivesMachinesBack(t *testing.T) {
 			run := strings.ReplaceAll(strings.ReplaceAll(name, " ", "-"), ",", "")
 			mustCommq(t, "simulate", "--store", store, "--run", "patterns", "--machine", file, "--name", run, "--quiet")
 			var got calibrationAnswer
-			if err := json.Unmarshal([]byte(mustCommq(t, "calibrate", "--store", store, "--run", run, "--format", "json",
+			if err := json.Unmarshal([]byte(mustCommq(t, "calibrate", "--store", store, "--run", run, "--format",
+				"json",
 				"--quiet")), &got); err != nil {
 				t.Fatal(err)
 			}
@@ -191,7 +192,8 @@ func TestCalibrateGivesMachinesBack(t *testing.T) {
 			if want.CPUsPerNode > 1 {
 				checkLink(t, "intra_node", &want.IntraNode, got.Inside, got.InsideContention)
 			}
-			if e := got.Threshold; e == nil || want.EagerThresholdBytes <= e.EagerBytes || want.EagerThresholdBytes > e.Bytes {
+			if e := got.Threshold; e == nil || want.EagerThresholdBytes <= e.EagerBytes ||
+				want.EagerThresholdBytes > e.Bytes {
 				t.Errorf("eager threshold %+v, want %d", e, want.EagerThresholdBytes)
 			}
 			for _, o := range got.Collectives {

@@ -217,16 +217,7 @@ ingest' afterwards.`,
 
 // runCapture launches the program, and writes the run from the records of its ranks.
 func runCapture(ctx context.Context, a *app, o *captureOptions, args []string) error {
-	if len(args) == 0 {
-		return errors.New("capture: no program given; say commq capture -n 4 -- ./program")
-	}
-	if err := o.filter.check(); err != nil {
-		return err
-	}
-	if err := checkResolution(o.resolution); err != nil {
-		return err
-	}
-	if err := oneOf("format", o.format, "text", "json"); err != nil {
+	if err := o.checkFlags(args); err != nil {
 		return err
 	}
 	bound, err := o.spoolBound()
@@ -311,6 +302,20 @@ func runCapture(ctx context.Context, a *app, o *captureOptions, args []string) e
 		return exitError(exitCannot)
 	}
 	return err
+}
+
+// checkFlags checks the values of flags, and that there is a program.
+func (o *captureOptions) checkFlags(args []string) error {
+	if len(args) == 0 {
+		return errors.New("capture: no program given; say commq capture -n 4 -- ./program")
+	}
+	if err := o.filter.check(); err != nil {
+		return err
+	}
+	if err := checkResolution(o.resolution); err != nil {
+		return err
+	}
+	return oneOf("format", o.format, "text", "json")
 }
 
 // nothingStarted says what to do where the launcher failed and no rank recorded anything; empty otherwise.

@@ -142,7 +142,8 @@ func runCriticalPath(ctx context.Context, a *app, o *criticalOptions, rowsToo bo
 
 // noteSharedCoresOf prints that the ranks of a run shared cores, if they did.
 func noteSharedCoresOf(ctx context.Context, a *app, r run.Found) (err error) {
-	db, err := queries.Open(ctx, []queries.Run{{Name: r.Name, Dir: r.Dir, Manifest: r.Manifest}}, queries.Options{Threads: 1})
+	db, err := queries.Open(ctx, []queries.Run{{Name: r.Name, Dir: r.Dir, Manifest: r.Manifest}},
+		queries.Options{Threads: 1})
 	if err != nil {
 		return err
 	}
@@ -169,13 +170,15 @@ const pathSteps, pathRanks = 550, 350
 
 // pathPicture draws on which rank the path is when, in the colours of its kinds, and its changes of rank as lines.
 func pathPicture(p *critical.Path, r *run.Run) plot.Drawing {
-	t := &plot.Timeline{Path: true, Title: "Critical path: " + r.Name, Series: "part of the path", Kinds: []string{"compute", "transfer", "other",
-		"collective", "point-to-point"}}
+	t := &plot.Timeline{Path: true, Title: "Critical path: " + r.Name, Series: "part of the path",
+		Kinds: []string{"compute", "transfer", "other",
+			"collective", "point-to-point"}}
 	ranks := int(r.Manifest.Ranks)
 	for _, s := range p.Steps(ranks, pathSteps, pathRanks) {
 		for kind, ns := range s.Ns {
 			if ns > 0 {
-				t.AddTime(int(s.Rank), int(s.Ranks), float64(s.FromNs), float64(s.ToNs), critical.Kind(kind).String(), float64(ns))
+				t.AddTime(int(s.Rank), int(s.Ranks), float64(s.FromNs), float64(s.ToNs), critical.Kind(kind).String(),
+					float64(ns))
 			}
 		}
 	}

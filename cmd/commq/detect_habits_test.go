@@ -113,7 +113,8 @@ func TestDetectFindsShapes(t *testing.T) {
 	}
 }
 
-// detectsIn captures a program on six ranks, and wants these findings besides candidates, in the words of combinedLines.
+// detectsIn captures a program on six ranks, and wants these findings besides candidates, in the words of
+// combinedLines.
 func detectsIn(t *testing.T, library, name string, want []string) {
 	t.Helper()
 	commq(t, "capture", "build", "--mpi", library)
@@ -133,10 +134,11 @@ func detectsIn(t *testing.T, library, name string, want []string) {
 	}
 }
 
-// TestDetectFindsIrregular captures collectives that programs do in irregular ways, on six ranks: exchanges without some
-// pairs of ranks, blocks that come in turn or into one buffer, operations of the program's own on bytes, steps as tags.
-// It must find nothing in tasks that a master deals out, in tokens, acknowledgements and ping-pongs, and in what leaves
-// a rank for its neighbours; and no broadcasts in answers of all to all, nor in what one rank sends in an exchange.
+// TestDetectFindsIrregular captures collectives that programs do in irregular ways, on six ranks: exchanges without
+// some pairs of ranks, blocks that come in turn or into one buffer, operations of the program's own on bytes, steps as
+// tags. It must find nothing in tasks that a master deals out, in tokens, acknowledgements and ping-pongs, and in what
+// leaves a rank for its neighbours; and no broadcasts in answers of all to all, nor in what one rank sends in an
+// exchange.
 func TestDetectFindsIrregular(t *testing.T) {
 	captureEnvironment(t)
 	for _, library := range []string{"openmpi", "mpich"} {
@@ -159,7 +161,8 @@ func TestDetectFindsTextbooks(t *testing.T) {
 				t.Fatalf("the program prints %q, want ok", out)
 			}
 			var d report.Report
-			if err := json.Unmarshal([]byte(commq(t, "detect", "--store", store, "--run", "textbook", "--all", "--format",
+			if err := json.Unmarshal([]byte(commq(t, "detect", "--store", store, "--run", "textbook", "--all",
+				"--format",
 				"json")), &d); err != nil {
 				t.Fatal(err)
 			}

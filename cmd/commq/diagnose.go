@@ -182,7 +182,7 @@ func keptResults(found run.Found) *kept.Results {
 	if err != nil || found.Manifest.Counts.Calls < keptCalls {
 		return nil
 	}
-	return kept.Of(found.Dir, filepath.Join(folder, "results"))
+	return kept.ResultsOf(found.Dir, filepath.Join(folder, "results"))
 }
 
 // doubtCalls is how many calls a run has at most that is searched for messages received before they were sent and for

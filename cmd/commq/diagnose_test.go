@@ -20,8 +20,8 @@ type planted struct {
 	fault string
 	rule  diagnose.Rule // "" means that nothing may cost 1 % of the time
 	ranks []int32
-	// gain is what mending it gains in the whole run, by the size of the fault: the us that the program is given. 0 means
-	// that nobody knows: how long a library takes for a message, for example.
+	// gain is what mending it gains in the whole run, by the size of the fault: the us that the program is given. 0
+	// means that nobody knows: how long a library takes for a message, for example.
 	gain float64
 	// how is the machine that the diagnosis simulates the run on: none, rendezvous or simulatedFirst.
 	how string
@@ -30,8 +30,8 @@ type planted struct {
 // plantedSteps is the number of steps that the programs do.
 const plantedSteps = 12
 
-// plantedIn has the faults of each program on 4 ranks. The arithmetic of the gains: of an imbalance, the others take over
-// their part; what comes too early can come later as a whole.
+// plantedIn has the faults of each program on 4 ranks. The arithmetic of the gains: of an imbalance, the others take
+// over their part; what comes too early can come later as a whole.
 var plantedIn = map[string][]planted{
 	"planted.c": {
 		{"imbalance_barrier", diagnose.Imbalance, []int32{1}, plantedSteps * 3. / 4, ""},
@@ -123,8 +123,10 @@ var plantedIn = map[string][]planted{
 		{"oversized_collective", "oversized-collective", []int32{2, 3}, plantedSteps, ""},
 	},
 	"planted_none.c": {
-		{fault: "shift"}, {fault: "ring"}, {fault: "alltoall"}, {fault: "stencil"}, {fault: "butterfly"}, {fault: "pipeline"},
-		{fault: "master_worker"}, {fault: "overlap"}, {fault: "subcommunicators"}, {fault: "persistent"}, {fault: "one_sided"}, {fault: "exposure"},
+		{fault: "shift"}, {fault: "ring"}, {fault: "alltoall"}, {fault: "stencil"}, {fault: "butterfly"},
+		{fault: "pipeline"},
+		{fault: "master_worker"}, {fault: "overlap"}, {fault: "subcommunicators"}, {fault: "persistent"},
+		{fault: "one_sided"}, {fault: "exposure"},
 	},
 }
 
@@ -163,11 +165,14 @@ func TestDiagnoseFindsPlantedFaults(t *testing.T) {
 						if p.how == simulatedFirst { // simulations need compute times that were measured
 							exe, clock = compilePlanted(t, library, source, "-DNATIVE"), "cpu"
 						}
-						commq(t, "capture", "--store", store, "--name", "r", "-q", "-n", "4", "--sim-ranks", "1", "--machine",
-							machines[""], "--clock", clock, "--", exe, p.fault, fmt.Sprint(us), fmt.Sprint(plantedSteps))
+						commq(t, "capture", "--store", store, "--name", "r", "-q", "-n", "4", "--sim-ranks", "1",
+							"--machine",
+							machines[""], "--clock", clock, "--", exe, p.fault, fmt.Sprint(us),
+							fmt.Sprint(plantedSteps))
 						line := []string{"diagnose", "--store", store, "r", "--format", "json"}
 						if p.how == simulatedFirst {
-							commq(t, "simulate", "--store", store, "r", "--machine", machines[p.how], "--name", "s", "-q")
+							commq(t, "simulate", "--store", store, "r", "--machine", machines[p.how], "--name", "s",
+								"-q")
 							line[3] = "s"
 						} else if p.how != "" {
 							line = append(line, "--machine", machines[p.how])
@@ -218,9 +223,9 @@ func TestDiagnoseFindsPlantedFaultsInMeasuredTimes(t *testing.T) {
 }
 
 // Tests and probes in vain, messages before their receive, slow files and ranks that start late are there in measured
-// times only. The first two are lost where times are simulated for want of cores, as they are with a clock that stops for
-// other processes. Without one all time between calls is computing. On a busy machine a rank polls for longer, and wakes up
-// later from a slow file.
+// times only. The first two are lost where times are simulated for want of cores, as they are with a clock that stops
+// for other processes. Without one all time between calls is computing. On a busy machine a rank polls for longer, and
+// wakes up later from a slow file.
 func TestDiagnoseFindsPlantedFaultsOfMeasuredTimes(t *testing.T) {
 	captureEnvironment(t)
 	const steps = 8
@@ -325,23 +330,28 @@ func TestDiagnoseSeveralRuns(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, n := range []string{"2", "4", "6", "8"} {
-			commq(t, "capture", "--store", store, "--name", "growing."+n, "-q", "-n", n, "--sim-ranks", "1", "--machine", machine,
+			commq(t, "capture", "--store", store, "--name", "growing."+n, "-q", "-n", n, "--sim-ranks", "1",
+				"--machine", machine,
 				"--clock", "none", "--", exe)
 		}
 		var g growth.Growth
-		if err := json.Unmarshal([]byte(commq(t, "diagnose", "--store", store, "growing.*", "--format", "json")), &g); err != nil {
+		if err := json.Unmarshal([]byte(commq(t, "diagnose", "--store", store, "growing.*", "--format", "json")),
+			&g); err != nil {
 			t.Fatal(err)
 		}
 		imbalance, root := g.Findings[0], g.Findings[1]
-		if imbalance.Rule != diagnose.Imbalance || root.Rule != diagnose.LateRoot || imbalance.GainLaw == nil || root.GainLaw == nil {
+		if imbalance.Rule != diagnose.Imbalance || root.Rule != diagnose.LateRoot || imbalance.GainLaw == nil ||
+			root.GainLaw == nil {
 			t.Fatalf("%s: %+v, %+v", library, imbalance, root)
 		}
 		if root.GainLaw.Formula != "0.003 P" || imbalance.GainLaw.Formula != "0.048 (P-1)/P" {
-			t.Errorf("%s: the root gains %s, the imbalance %s", library, root.GainLaw.Formula, imbalance.GainLaw.Formula)
+			t.Errorf("%s: the root gains %s, the imbalance %s", library, root.GainLaw.Formula,
+				imbalance.GainLaw.Formula)
 		}
 		// 0.003 P is above 0.048 (P-1)/P from 15 ranks on.
 		if fmt.Sprint(imbalance.First) != "[2 4 6 8]" || root.FirstByLaw < 14 || root.FirstByLaw > 16 {
-			t.Errorf("%s: the imbalance is first on %v ranks, the root from %d on", library, imbalance.First, root.FirstByLaw)
+			t.Errorf("%s: the imbalance is first on %v ranks, the root from %d on", library, imbalance.First,
+				root.FirstByLaw)
 		}
 	}
 }
@@ -409,7 +419,8 @@ func TestDiagnoseOfAPredictedRun(t *testing.T) {
 	}
 	for _, predicted := range []bool{false, true} {
 		if predicted {
-			text = []byte(strings.Replace(string(text), `"origin": {`, `"origin": {"prediction": {"runs": [{"name": "uneven.2", "ranks": 2}]},`, 1))
+			text = []byte(strings.Replace(string(text), `"origin": {`,
+				`"origin": {"prediction": {"runs": [{"name": "uneven.2", "ranks": 2}]},`, 1))
 			if err := os.WriteFile(file, text, 0o644); err != nil {
 				t.Fatal(err)
 			}
@@ -439,7 +450,8 @@ func TestDiagnoseTellsGroupsOfRanksApart(t *testing.T) {
 		commq(t, "capture", "--store", store, "--name", "r", "-q", "-n", "4", "--sim-ranks", "1", "--machine", machine,
 			"--clock", "none", "--", exe, "two_groups", "5000", fmt.Sprint(plantedSteps))
 		var d diagnose.Diagnosis
-		if err := json.Unmarshal([]byte(commq(t, "diagnose", "--store", store, "r", "--format", "json")), &d); err != nil {
+		if err := json.Unmarshal([]byte(commq(t, "diagnose", "--store", store, "r", "--format", "json")),
+			&d); err != nil {
 			t.Fatal(err)
 		}
 		for i, want := range []struct {
@@ -449,7 +461,8 @@ func TestDiagnoseTellsGroupsOfRanksApart(t *testing.T) {
 		}{{"two_groups", []int32{3}, 5e6 * plantedSteps}, {"two_groups_send", []int32{0, 1}, 3e6 * plantedSteps}} {
 			f := d.Findings[i]
 			if f.Rule != diagnose.Imbalance || fmt.Sprint(f.Ranks) != fmt.Sprint(want.ranks) ||
-				!strings.HasSuffix(f.Place, lines[want.fault]) || math.Abs(float64(f.GainNs)-want.gainNs) > want.gainNs/10 {
+				!strings.HasSuffix(f.Place, lines[want.fault]) ||
+				math.Abs(float64(f.GainNs)-want.gainNs) > want.gainNs/10 {
 				t.Errorf("%s of ranks %v at %s gains %d ns; want %+v", f.Rule, f.Ranks, f.Place, f.GainNs, want)
 			}
 		}

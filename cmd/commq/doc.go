@@ -1,6 +1,6 @@
-// Command commq answers questions about how MPI programs communicate. A command's file has its flags, help, completion and
-// printing; the work is done in the packages that it calls. Read main.go (exit statuses, global flags) and commands.go (the
-// list of commands) first.
+// Command commq answers questions about how MPI programs communicate. A command's file has its flags, help, completion
+// and printing; the work is done in the packages that it calls. Read main.go (exit statuses, global flags) and
+// commands.go (the list of commands) first.
 //
 // A file has the name of its command, or begins with it: store_compact.go has commq store compact, watch_hang.go the
 // flag --hang of commq watch. What several commands share is in:

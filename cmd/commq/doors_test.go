@@ -16,11 +16,14 @@ import (
 // (app.out, app.log, app.screen, warnings), and those that move the cursor of a terminal.
 var rawStreams = map[string]bool{"main.go": true, "terminal.go": true, "progress.go": true, "working.go": true}
 
-// encoders take a raw stream and have their own door: they write JSON, XML, CSV or another format whole, or write nothing.
+// encoders take a raw stream and have their own door: they write JSON, XML, CSV or another format whole, or write
+// nothing.
 var encoders = map[string]bool{"printJSON": true, "printJSONLine": true, "output.Write": true, "CSV": true, "csv": true,
-	"Markdown": true, "SARIF": true, "JUnit": true, "onTerminal": true, "understands": true, "painter": true, "helpWidth": true,
-	"GenBashCompletionV2": true, "GenZshCompletion": true, "GenFishCompletion": true, "s.Write": true, "simrank.Run": true,
-	"write": true}
+	"Markdown": true, "SARIF": true, "JUnit": true, "onTerminal": true, "understands": true, "painter": true,
+	"helpWidth":           true,
+	"GenBashCompletionV2": true, "GenZshCompletion": true, "GenFishCompletion": true, "s.Write": true,
+	"simrank.Run": true,
+	"write":       true}
 
 // doorsAround lists uses of raw streams that are neither, each with its reason.
 var doorsAround = map[string]string{
@@ -44,13 +47,16 @@ func TestTextGoesThroughItsDoor(t *testing.T) {
 	used := map[string]bool{}
 	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
-			if d != nil && (strings.HasPrefix(d.Name(), ".") && d.Name() != ".." || d.Name() == "bench" || d.Name() == "testenv" ||
-				d.Name() == "gen" || strings.HasPrefix(d.Name(), "gen") && strings.Contains(path, "internal") || d.Name() == "testdata") {
+			if d != nil && (strings.HasPrefix(d.Name(), ".") && d.Name() != ".." || d.Name() == "bench" ||
+				d.Name() == "testenv" ||
+				d.Name() == "gen" || strings.HasPrefix(d.Name(), "gen") && strings.Contains(path, "internal") ||
+				d.Name() == "testdata") {
 				return fs.SkipDir
 			}
 			return err
 		}
-		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || strings.HasSuffix(path, "_gen.go") {
+		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") ||
+			strings.HasSuffix(path, "_gen.go") {
 			return nil
 		}
 		files := token.NewFileSet()
@@ -103,8 +109,10 @@ func bypasses(path string, f *ast.File) (found []bypass) {
 				found = append(found, bypass{text, x.Pos()})
 			}
 		case *ast.BasicLit:
-			if text, err := strconv.Unquote(x.Value); err == nil && x.Kind == token.STRING && path != "compare/verdict.go" &&
-				(strings.HasPrefix(text, "::error") || strings.HasPrefix(text, "::notice") || strings.HasPrefix(text, "::warning")) {
+			if text, err := strconv.Unquote(x.Value); err == nil && x.Kind == token.STRING &&
+				path != "compare/verdict.go" &&
+				(strings.HasPrefix(text, "::error") || strings.HasPrefix(text, "::notice") ||
+					strings.HasPrefix(text, "::warning")) {
 				found = append(found, bypass{"a workflow command", x.Pos()})
 			}
 		case *ast.SelectorExpr:
@@ -147,7 +155,8 @@ func stream(x *ast.SelectorExpr) string {
 	switch {
 	case text == "os.Stdout" || text == "os.Stderr":
 		return text
-	case text == "a.stdout" || text == "a.stderr" || strings.HasSuffix(text, "app.stdout") || strings.HasSuffix(text, "app.stderr"):
+	case text == "a.stdout" || text == "a.stderr" || strings.HasSuffix(text, "app.stdout") ||
+		strings.HasSuffix(text, "app.stderr"):
 		return text
 	case strings.HasSuffix(text, ".OutOrStdout"):
 		return text + "()"

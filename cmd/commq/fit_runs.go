@@ -105,7 +105,8 @@ func (p *fittedRuns) print(w io.Writer, output string) error {
 	}
 	printWarnings(&b, p.Warnings)
 	if output != "" {
-		fmt.Fprintf(&b, "%s: commq predict --models %s --ranks P --name NAME makes the run at P ranks\n", output, output)
+		fmt.Fprintf(&b, "%s: commq predict --models %s --ranks P --name NAME makes the run at P ranks\n", output,
+			output)
 	}
 	_, err := io.WriteString(printable.Writer(w), b.String())
 	return err

@@ -150,7 +150,8 @@ func runIngest(ctx context.Context, a *app, o *ingestOptions, spoolDir string) e
 func (o *ingestOptions) partOptions(a *app) ingest.PartOptions {
 	p := ingest.PartOptions{Parts: o.parts, Patience: o.wait,
 		Options: ingest.Options{Record: o.filter.record, Calls: o.filter.calls, Job: o.job, Partial: o.partial,
-			TimeResolutionNs: o.resolution, NoSymbols: o.noSymbols, Replace: a.replace, Origin: schema.Origin{Commq: version}}}
+			TimeResolutionNs: o.resolution, NoSymbols: o.noSymbols, Replace: a.replace,
+			Origin: schema.Origin{Commq: version}}}
 	if o.part >= 0 {
 		p.Share, p.Shares = o.part, o.parts
 	}

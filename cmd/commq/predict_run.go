@@ -39,7 +39,8 @@ func checkConditions(c *extrapolated.Conditions) error {
 // saveExtrapolation writes the run under a name into the store.
 func saveExtrapolation(ctx context.Context, a *app, m *model.Model, x *generate.Prediction,
 	name string) (*schema.Manifest, error) {
-	return extrapolated.Save(ctx, m, x, extrapolated.Target{Store: a.storeDir(), Name: name, Replace: a.replace, Commq: version,
+	return extrapolated.Save(ctx, m, x, extrapolated.Target{Store: a.storeDir(), Name: name, Replace: a.replace,
+		Commq:    version,
 		Progress: func(stage string) (func(done, total int64), func()) { return newProgress(a, stage, "calls") }})
 }
 

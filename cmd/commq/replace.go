@@ -115,7 +115,8 @@ func nothingReplaced(name string, plan *replace.Plan) error {
 // printLeft lists the instances that stay as they are, with the reason.
 func printLeft(a *app, plan *replace.Plan, findings []replace.Finding) {
 	for _, l := range plan.Left {
-		fmt.Fprintf(a.log(), "commq: finding %d, instance %d stays: %s\n", findings[l.Finding].Number, l.Instance+1, l.Why)
+		fmt.Fprintf(a.log(), "commq: finding %d, instance %d stays: %s\n", findings[l.Finding].Number, l.Instance+1,
+			l.Why)
 	}
 }
 

@@ -193,8 +193,9 @@ func runSimulate(ctx context.Context, a *app, o *simulateOptions) (err error) {
 	progress, finish := countProgress(a, "simulate "+s.Run.Name, "calls", parts*s.Run.Manifest.Counts.Calls)
 	s.Progress = progress
 	defer finish()
-	found, err := s.Predict(ctx, stored.Wanted{Ideal: o.split, Path: o.path, Store: a.storeDir(), Save: o.name, Replace: a.replace,
-		Commq: version})
+	found, err := s.Predict(ctx, stored.Wanted{Ideal: o.split, Path: o.path, Store: a.storeDir(), Save: o.name,
+		Replace: a.replace,
+		Commq:   version})
 	if err != nil {
 		return err
 	}
@@ -348,7 +349,8 @@ func (p *prediction) csv(w io.Writer) error {
 const ranksListed = 16
 
 // predictedColumns are the columns of the table for people.
-var predictedColumns = []queries.Column{{Name: "rank", Type: "INTEGER"}, {Name: "finish_ns", Type: "BIGINT", Unit: "ns"},
+var predictedColumns = []queries.Column{{Name: "rank", Type: "INTEGER"},
+	{Name: "finish_ns", Type: "BIGINT", Unit: "ns"},
 	{Name: "compute_ns", Type: "BIGINT", Unit: "ns"}, {Name: "point_to_point_ns", Type: "BIGINT", Unit: "ns"},
 	{Name: "collective_ns", Type: "BIGINT", Unit: "ns"}, {Name: "waiting_ns", Type: "BIGINT", Unit: "ns"},
 	{Name: "cpu_wait_ns", Type: "BIGINT", Unit: "ns"}}

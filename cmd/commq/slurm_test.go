@@ -39,7 +39,8 @@ func (w *network) startSlurm(t *testing.T) {
 	conf := filepath.Join(w.dir, "slurm.conf")
 	putFile(t, conf, strings.ReplaceAll(slurmConf, "DIR", w.dir), 0o644)
 	t.Setenv("SLURM_CONF", conf)
-	putFile(t, filepath.Join(w.dir, "prolog"), "#!/bin/sh\necho \"preload ${LD_PRELOAD:-none}\" >> "+w.dir+"/prologs\n", 0o755)
+	putFile(t, filepath.Join(w.dir, "prolog"), "#!/bin/sh\necho \"preload ${LD_PRELOAD:-none}\" >> "+w.dir+"/prologs\n",
+		0o755)
 	w.daemon(t, "n3", "mkdir -p "+w.dir+"/local/state; exec slurmctld -D -f "+conf)
 	for _, h := range madeHosts {
 		w.daemon(t, h.name, "exec slurmd -D -f "+conf)

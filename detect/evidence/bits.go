@@ -75,7 +75,7 @@ const maxSingles = 1.0 / 16
 func (w *Weigher) Weigh(f *Finding) (bits float64, basis ledger.Basis) {
 	payload, compared := f.compared()
 	if compared {
-		payload -= f.placements(w.others(f), float64(f.times()))
+		payload -= f.placements(w.opportunities(f), float64(f.times()))
 	} else {
 		payload = w.spread(f)
 	}
@@ -230,7 +230,7 @@ func (w *Weigher) structure(f *Finding) float64 {
 	case f.Op == ledger.Alltoall || f.Op == ledger.Alltoallv:
 		each = n * ((n-1)*math.Log2(n-1) - logFactorial(n-1))
 	}
-	return times*each + f.order() - f.placements(w.others(f), times)
+	return times*each + f.order() - f.placements(w.opportunities(f), times)
 }
 
 // arranged returns the bits of the order in which the roots of broadcasts send; 0 unless all do.
@@ -256,8 +256,8 @@ func (f *Finding) order() (bits float64) {
 	return bits
 }
 
-// others returns how often an operation of as many messages as the finding could have been done where it is done.
-func (w *Weigher) others(f *Finding) float64 {
+// opportunities returns how often an operation of as many messages as the finding could have been done where it is done.
+func (w *Weigher) opportunities(f *Finding) float64 {
 	times := float64(f.times())
 	return times + w.unexplained(f).messages*times/float64(f.messages)
 }

@@ -46,7 +46,7 @@ type Input struct {
 // the number of messages of exchanges that exceed in.Room.
 func Find(in *Input, l *ledger.Ledger, first *ledger.Sample) (beyond int64, err error) {
 	taken := ledger.NewOwners(l.Messages, l.Found) // a message is also taken if one of its pieces is
-	s := search{minRanks: in.MinRanks, comms: in.Comms, lines: in.Lines, taken: taken, first: first}
+	s := search{minRanks: in.MinRanks, comms: in.Comms, lines: in.Lines, taken: taken, head: first}
 	found := s.find(first)
 	cells := func(visit func(map[ledger.Cell]bool)) {
 		for _, h := range found {
@@ -91,7 +91,7 @@ type search struct {
 	comms    []run.Comm
 	lines    map[int32]int32 // of call sites
 	taken    *ledger.Owners
-	first    *ledger.Sample // the first messages of each cell
+	head     *ledger.Sample // the first messages of each cell
 }
 
 // haloScope is a key by which messages are grouped before they are cut into instances. With endsAtRepeat, a rank's
@@ -572,7 +572,7 @@ func (x *search) isMaster(h *halo) bool {
 		}
 	}
 	more := false
-	for _, of := range x.first.Order {
+	for _, of := range x.head.Order {
 		if !sites[of.Cell.Site] || of.Cell.Comm != h.comm {
 			continue
 		}

@@ -33,13 +33,13 @@ type message struct{ stream, at int32 }
 // repeated returns the exchanges of a run whose wanted messages are equal repetitions: the search looks at the first
 // ones, and counts the others. It returns nil if the messages are not like that; then all have to be searched.
 func (x *search) repeated(in *Input, l *ledger.Ledger, want map[ledger.Cell]bool) ([]*halo, error) {
-	r := repetitionOf(x.first, want)
+	r := repetitionOf(x.head, want)
 	if r == nil || r.sharesPlaces(l) {
 		return nil, nil
 	}
 	var extended []extension
 	for k := searched - 2; k <= searched; k++ {
-		e := r.extensions(x.find(r.sample(x.first, want, k)))
+		e := r.extensions(x.find(r.sample(x.head, want, k)))
 		if k > searched-2 && !continues(extended, e) {
 			return nil, nil
 		}

@@ -117,7 +117,8 @@ func (n *Finding) verdict(g *Growth) (lines []string) {
 	case n.GainLaw != nil:
 		lines = append(lines, "gain in seconds: "+n.GainLaw.text(), "share of the time: "+n.ShareLaw.text())
 	case len(g.Times) >= leastForLaw:
-		lines = append(lines, fmt.Sprintf("found on %s of ranks only: a law needs %d", units.Count(int64(on), "number"), leastForLaw))
+		lines = append(lines, fmt.Sprintf("found on %s of ranks only: a law needs %d", units.Count(int64(on), "number"),
+			leastForLaw))
 	}
 	if text := n.first(g); text != "" {
 		lines = append(lines, text)
@@ -181,7 +182,8 @@ func (g *Growth) Markdown(w io.Writer, least float64, most int) error {
 
 // CSV writes all findings, a row for each number of ranks.
 func (g *Growth) CSV(w io.Writer) error {
-	rows := [][]string{{"rule", "callsite", "call", "ranks", "runs", "found", "gain_ns", "share", "bound", "gain_law", "share_law",
+	rows := [][]string{{"rule", "callsite", "call", "ranks", "runs", "found", "gain_ns", "share", "bound", "gain_law",
+		"share_law",
 		"first", "first_by_law"}}
 	for i := range g.Findings {
 		n := &g.Findings[i]
@@ -191,9 +193,11 @@ func (g *Growth) CSV(w io.Writer) error {
 		}
 		for k, p := range n.Points {
 			first := slices.Contains(n.First, p.Ranks)
-			rows = append(rows, []string{string(n.Rule), n.Place, n.Call, strconv.Itoa(p.Ranks), strconv.Itoa(g.Times[k].Runs),
+			rows = append(rows, []string{string(n.Rule), n.Place, n.Call, strconv.Itoa(p.Ranks),
+				strconv.Itoa(g.Times[k].Runs),
 				strconv.Itoa(p.Found), strconv.FormatInt(p.GainNs, 10), strconv.FormatFloat(p.Share, 'g', 6, 64),
-				strconv.FormatBool(n.Bound), gain, share, strconv.FormatBool(first), strconv.FormatInt(n.FirstByLaw, 10)})
+				strconv.FormatBool(n.Bound), gain, share, strconv.FormatBool(first),
+				strconv.FormatInt(n.FirstByLaw, 10)})
 		}
 	}
 	return printable.NewCSV(w).WriteAll(rows)

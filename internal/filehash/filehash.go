@@ -33,8 +33,8 @@ func File(dir, path string, size int64, want string) error {
 	return compare(path, "the file", h.Sum64(), want)
 }
 
-// Footer does the same as File with the footer of a Parquet file alone. A changed page is found where it is read, by the
-// checksum of its compressed data.
+// Footer does the same as File with the footer of a Parquet file alone. A changed page is found where it is read, by
+// the checksum of its compressed data.
 func Footer(dir, path string, size int64, want string) error {
 	file, err := openSized(dir, path, size)
 	if err != nil {

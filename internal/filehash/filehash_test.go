@@ -22,7 +22,8 @@ func TestFileAndFooter(t *testing.T) {
 		{"as written", parquet, "", ""},
 		{"a page changed", "xbc" + parquet[3:], "the hash of the file", ""},
 		{"metadata changed", "abcXetad" + parquet[8:], "the hash of the file", "the hash of the footer"},
-		{"length changed", strings.Replace(parquet, "\x05", "\xf5", 1), "the hash of the file", "its footer has 253 bytes, the file 16"},
+		{"length changed", strings.Replace(parquet, "\x05", "\xf5", 1), "the hash of the file",
+			"its footer has 253 bytes, the file 16"},
 		{"cut", parquet[:15], "has 15 bytes, the manifest says 16", "has 15 bytes, the manifest says 16"},
 	}
 	for _, c := range cases {

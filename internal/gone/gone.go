@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 )
 
-// Check returns an error about a file of the run in folder dir, or, if the whole run is not there any more, one that says
-// so: it is not damaged.
+// Check returns an error about a file of the run in folder dir, or, if the whole run is not there any more, one that
+// says so: it is not damaged.
 func Check(dir string, err error) error {
 	if !errors.Is(err, os.ErrNotExist) {
 		return err

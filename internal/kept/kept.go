@@ -44,10 +44,10 @@ func CacheFolder() (string, error) {
 	return filepath.Join(dir, "commq"), nil
 }
 
-// Of returns the results of the run in a folder, which are kept in another one. The run is told from others by its
-// manifest and by the name, size and time of change of each file. Where these cannot be read, or this program has no
-// build ID, nothing is kept.
-func Of(run, in string) *Results {
+// ResultsOf returns the results of the run in a folder, which are kept in another one. The run is told from others by
+// its manifest and by the name, size and time of change of each file. Where these cannot be read, or this program has
+// no build ID, nothing is kept.
+func ResultsOf(run, in string) *Results {
 	build := buildID()
 	if build == "" {
 		return nil

@@ -38,16 +38,16 @@ func (x *result) equal() bool {
 
 func TestResultsAreKept(t *testing.T) {
 	dir, in := runOf(t), filepath.Join(t.TempDir(), "made")
-	save(Of(dir, in))
+	save(ResultsOf(dir, in))
 	var got result
-	if !Load(Of(dir, in), "sums", &got) || !got.equal() {
+	if !Load(ResultsOf(dir, in), "sums", &got) || !got.equal() {
 		t.Errorf("kept %+v", got)
 	}
-	if Load(Of(dir, in), "other", &got) {
+	if Load(ResultsOf(dir, in), "other", &got) {
 		t.Error("a result with a name that was not saved")
 	}
 	var other struct{ sums map[int32]int64 }
-	if Load(Of(dir, in), "sums", &other) {
+	if Load(ResultsOf(dir, in), "sums", &other) {
 		t.Error("a result of another type")
 	}
 	if files, _ := os.ReadDir(in); len(files) != 1 {
@@ -58,7 +58,7 @@ func TestResultsAreKept(t *testing.T) {
 // A run that changed in any file does not have the results of the one before.
 func TestChangedRunsHaveNoResults(t *testing.T) {
 	dir, in := runOf(t), t.TempDir()
-	save(Of(dir, in))
+	save(ResultsOf(dir, in))
 	for _, c := range []struct {
 		name   string
 		change func() error
@@ -75,16 +75,16 @@ func TestChangedRunsHaveNoResults(t *testing.T) {
 			t.Fatal(err)
 		}
 		var got result
-		if Load(Of(dir, in), "sums", &got) {
+		if Load(ResultsOf(dir, in), "sums", &got) {
 			t.Errorf("%s: has the results of the run before", c.name)
 		}
-		save(Of(dir, in))
+		save(ResultsOf(dir, in))
 	}
 }
 
 // A file that was damaged anywhere is not read, and is replaced.
 func TestDamagedResultsAreNotRead(t *testing.T) {
-	r := Of(runOf(t), t.TempDir())
+	r := ResultsOf(runOf(t), t.TempDir())
 	save(r)
 	path := r.prefix + "sums"
 	whole, err := os.ReadFile(path)
@@ -121,7 +121,8 @@ func TestNothingIsKeptWhereNothingCanBeWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got result
-	for _, r := range []*Results{Of(runOf(t), filepath.Join(file, "in")), Of(filepath.Join(file, "no run"), t.TempDir()), nil} {
+	for _, r := range []*Results{ResultsOf(runOf(t), filepath.Join(file, "in")),
+		ResultsOf(filepath.Join(file, "no run"), t.TempDir()), nil} {
 		save(r)
 		if Load(r, "sums", &got) {
 			t.Error("something was kept")
@@ -131,7 +132,7 @@ func TestNothingIsKeptWhereNothingCanBeWritten(t *testing.T) {
 
 func TestUnusedResultsAreRemoved(t *testing.T) {
 	in := t.TempDir()
-	old, used := Of(runOf(t), in), Of(runOf(t), in)
+	old, used := ResultsOf(runOf(t), in), ResultsOf(runOf(t), in)
 	save(old)
 	save(used)
 	long := time.Now().Add(-2 * unusedFor)
@@ -144,7 +145,7 @@ func TestUnusedResultsAreRemoved(t *testing.T) {
 	if !Load(used, "sums", &got) {
 		t.Fatal("it was kept")
 	}
-	save(Of(runOf(t), in))
+	save(ResultsOf(runOf(t), in))
 	if Load(old, "sums", &got) || !Load(used, "sums", &got) {
 		t.Error("want the one that was used, and not the other")
 	}
@@ -156,7 +157,7 @@ func TestResultsOfOthersAreNotRead(t *testing.T) {
 		t.Skip("needs root, to make what belongs to another user")
 	}
 	folder := filepath.Join(t.TempDir(), "results")
-	r := Of(runOf(t), folder)
+	r := ResultsOf(runOf(t), folder)
 	save(r)
 	var got result
 	if !Load(r, "sums", &got) {

@@ -1,5 +1,6 @@
-// Package printable is the door for text that comes from programs and files: names of communicators, programs, functions and
-// files, rows of SQL, messages of others. It has a function for each target, and what goes there passes it:
+// Package printable is the door for text that comes from programs and files: names of communicators, programs,
+// functions and files, rows of SQL, messages of others. It has a function for each target, and what goes there passes
+// it:
 //
 //	terminals, logs      Text, Line (one line), Writer
 //	Markdown             Markdown

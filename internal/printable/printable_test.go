@@ -66,7 +66,8 @@ func TestMarkdown(t *testing.T) {
 
 func TestCSV(t *testing.T) {
 	var b strings.Builder
-	err := NewCSV(&b).WriteAll([][]string{{"=HYPERLINK(\"http://x\")", "-5", "-5e3", "-", "+1+cmd|'/c'!A0"}, {"@SUM(A1)", "\t=1", "a=b", "", "-MPI_Wait"}})
+	err := NewCSV(&b).WriteAll([][]string{{"=HYPERLINK(\"http://x\")", "-5", "-5e3", "-", "+1+cmd|'/c'!A0"},
+		{"@SUM(A1)", "\t=1", "a=b", "", "-MPI_Wait"}})
 	want := "\"'=HYPERLINK(\"\"http://x\"\")\",-5,-5e3,-,'+1+cmd|'/c'!A0\n'@SUM(A1),'\t=1,a=b,,'-MPI_Wait\n"
 	if err != nil || b.String() != want {
 		t.Errorf("%v\n%s\nwant\n%s", err, b.String(), want)
@@ -74,7 +75,8 @@ func TestCSV(t *testing.T) {
 }
 
 func TestCommand(t *testing.T) {
-	if got, want := Command("50%\n::error::x")+"|"+CommandProperty("a,b:c\r"), "50%25%0A::error::x|a%2Cb%3Ac%0D"; got != want {
+	if got, want := Command("50%\n::error::x")+"|"+CommandProperty("a,b:c\r"),
+		"50%25%0A::error::x|a%2Cb%3Ac%0D"; got != want {
 		t.Errorf("%s; want %s", got, want)
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"syscall"
 )
 
-// Folder makes a folder, and those above it, for their owner alone if they are missing, and returns its absolute path. It
-// is an error if what is there belongs to another user than this one and root, or if everybody can write to it.
+// Folder makes a folder, and those above it, for their owner alone if they are missing, and returns its absolute path.
+// It is an error if what is there belongs to another user than this one and root, or if everybody can write to it.
 func Folder(dir string) (string, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -25,8 +25,8 @@ func Folder(dir string) (string, error) {
 	return abs, Check(abs)
 }
 
-// Check returns an error if a folder or file belongs to another user than this one and root, or if everybody can write to
-// it. The same holds of a link to it. Everybody may write to the folder that it is in only if nobody can replace it
+// Check returns an error if a folder or file belongs to another user than this one and root, or if everybody can write
+// to it. The same holds of a link to it. Everybody may write to the folder that it is in only if nobody can replace it
 // there, as in /tmp.
 func Check(path string) error {
 	self, err := os.Lstat(path)
@@ -51,12 +51,14 @@ func Check(path string) error {
 		return err
 	}
 	if above.Mode()&0o002 != 0 && above.Mode()&fs.ModeSticky == 0 {
-		return fmt.Errorf("%s: everybody can write to the folder that it is in, and replace it; name another folder", path)
+		return fmt.Errorf("%s: everybody can write to the folder that it is in, and replace it; name another folder",
+			path)
 	}
 	return nil
 }
 
-// Opened returns an error if an open file belongs to another user than this one and root, or if everybody can write to it.
+// Opened returns an error if an open file belongs to another user than this one and root, or if everybody can write to
+// it.
 func Opened(f *os.File) error {
 	info, err := f.Stat()
 	if err != nil {
@@ -70,7 +72,8 @@ var ErrForeign = errors.New("not only yours")
 
 func owned(path string, info fs.FileInfo) error {
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok && stat.Uid != 0 && int(stat.Uid) != os.Geteuid() {
-		return fmt.Errorf("%s is %w: it belongs to user %d; remove it, or name another folder", path, ErrForeign, stat.Uid)
+		return fmt.Errorf("%s is %w: it belongs to user %d; remove it, or name another folder", path, ErrForeign,
+			stat.Uid)
 	}
 	if info.Mode()&fs.ModeSymlink == 0 && info.Mode()&0o002 != 0 {
 		return fmt.Errorf("%s is %w: everybody can write to it (mode %04o); name another folder, or take the right away with chmod o-w",

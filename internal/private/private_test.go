@@ -36,7 +36,8 @@ func TestFolderIsMadeForItsOwner(t *testing.T) {
 // TestWhatOthersCanWriteToIsRefused needs no other user.
 func TestWhatOthersCanWriteToIsRefused(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "open")
-	if err := errors.Join(os.Mkdir(dir, 0o700), os.Mkdir(filepath.Join(dir, "in"), 0o700), os.Chmod(dir, 0o777)); err != nil {
+	if err := errors.Join(os.Mkdir(dir, 0o700), os.Mkdir(filepath.Join(dir, "in"), 0o700),
+		os.Chmod(dir, 0o777)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Folder(dir); !errors.Is(err, ErrForeign) {
@@ -59,7 +60,8 @@ func TestWhatAnotherUserMadeIsRefused(t *testing.T) {
 	}
 	dir, own := filepath.Join(t.TempDir(), "planted"), t.TempDir()
 	link, file := filepath.Join(t.TempDir(), "link"), filepath.Join(own, "libcommq.so")
-	if err := errors.Join(os.Mkdir(dir, 0o700), os.Chown(dir, other, other), os.Symlink(own, link), os.Lchown(link, other, other),
+	if err := errors.Join(os.Mkdir(dir, 0o700), os.Chown(dir, other, other), os.Symlink(own, link),
+		os.Lchown(link, other, other),
 		os.WriteFile(file, nil, 0o600), os.Chown(file, other, other)); err != nil {
 		t.Fatal(err)
 	}

@@ -54,8 +54,8 @@ func Location(file string, line int, function string) *sarif.Location {
 	return l
 }
 
-// Text is a message that shows s: invisible characters are escaped, and what viewers would make a link of, [text](address),
-// stays text.
+// Text is a message that shows s: invisible characters are escaped, and what viewers would make a link of,
+// [text](address), stays text.
 func Text(s string) *sarif.Message {
 	return sarif.NewTextMessage(strings.ReplaceAll(printable.Text(s), "](", `\](`))
 }

@@ -1,6 +1,6 @@
 // Package secrets finds values that look like secrets on command lines and in addresses, and masks them: runs, logs and
-// reports are passed on to others. It knows by names (--password, API_TOKEN=), by the form of well-known keys, and by the
-// password of a URL. What it does not know it leaves as it is, so it is a safety net and no promise.
+// reports are passed on to others. It knows by names (--password, API_TOKEN=), by the form of well-known keys, and by
+// the password of a URL. What it does not know it leaves as it is, so it is a safety net and no promise.
 package secrets
 
 import (
@@ -26,7 +26,8 @@ var forms = regexp.MustCompile(`\b(?:AKIA|ASIA)[0-9A-Z]{16}\b|\bgh[pousr]_[0-9A-
 	`\bxox[abprs]-[0-9A-Za-z-]{10,}|\bhf_[0-9A-Za-z]{30,}|\bsk-[0-9A-Za-z_-]{20,}|\beyJ[0-9A-Za-z_-]+\.eyJ[0-9A-Za-z_-]+\.[0-9A-Za-z_-]*|` +
 	`(?s:-----BEGIN [A-Z ]*PRIVATE KEY-----.*)`)
 
-// userinfo matches user and password in a URL. The password ends at the last @ before a blank, as it may contain others.
+// userinfo matches user and password in a URL. The password ends at the last @ before a blank, as it may contain
+// others.
 var userinfo = regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.-]*://[^\s:/@]*):\S*@`)
 
 // assigned matches NAME=VALUE, the value up to a blank, a quote or the end of a URL's parameter; header the same of a
@@ -75,7 +76,8 @@ func Args(line []string) (masked []string, n int) {
 
 // before returns the option before the i-th word, of which the word may be the value; "" if there is none.
 func before(line []string, i int) string {
-	if i == 0 || !strings.HasPrefix(line[i-1], "-") || strings.Contains(line[i-1], "=") || strings.HasPrefix(line[i], "--") {
+	if i == 0 || !strings.HasPrefix(line[i-1], "-") || strings.Contains(line[i-1], "=") ||
+		strings.HasPrefix(line[i], "--") {
 		return ""
 	}
 	return line[i-1]

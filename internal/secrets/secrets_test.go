@@ -35,7 +35,8 @@ func TestArgs(t *testing.T) {
 		{[]string{"./a", "--password", hidden, "-n", "4"}, []string{"./a", "--password", "xxxxx", "-n", "4"}, 1},
 		{[]string{"./a", "--db-password=" + hidden}, []string{"./a", "--db-password=xxxxx"}, 1},
 		{[]string{"./a", "--token", "--n", "token", "x y"}, []string{"./a", "--token", "--n", "token", "x y"}, 0},
-		{[]string{"./a", "-access-key", "two words", "dbToken=" + hidden}, []string{"./a", "-access-key", "xxxxx", "dbToken=xxxxx"}, 2},
+		{[]string{"./a", "-access-key", "two words", "dbToken=" + hidden},
+			[]string{"./a", "-access-key", "xxxxx", "dbToken=xxxxx"}, 2},
 		{[]string{"mpirun", "-x", "WANDB_API_KEY=" + hidden}, []string{"mpirun", "-x", "WANDB_API_KEY=xxxxx"}, 1},
 		{[]string{}, []string{}, 0},
 	} {

@@ -50,7 +50,8 @@ func (g *Graph) addCollective(r *rankRows, b *schema.Events, i int, w *row, inde
 	} else if class != schema.ClassCollective && class != schema.ClassComm {
 		return
 	}
-	n := g.enter(r, w, entry{b.Rank[i], index}, operationKey{comm: b.Comm[i], instance: b.Instance[i]}, call.Operation())
+	n := g.enter(r, w, entry{b.Rank[i], index}, operationKey{comm: b.Comm[i], instance: b.Instance[i]},
+		call.Operation())
 	if b.RootWorld[i] == b.Rank[i] {
 		g.collective[n].root = entry{b.Rank[i], index}
 	}
@@ -95,8 +96,8 @@ func (g *Graph) addCollectiveWaits() {
 	}
 }
 
-// addWaitsIn finds which rank each rank waited for in a collective operation. Where a rank is not known to have entered,
-// nobody waited for it.
+// addWaitsIn finds which rank each rank waited for in a collective operation. Where a rank is not known to have
+// entered, nobody waited for it.
 func (g *Graph) addWaitsIn(q *operation) {
 	slices.SortFunc(q.entries, func(a, b entry) int { return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.row, b.row)) })
 	last := noEntry
@@ -135,8 +136,8 @@ func (g *Graph) addWaitsIn(q *operation) {
 	}
 }
 
-// lastSource is the last to enter of the ranks that a rank receives from in a neighbourhood collective; noEntry where they
-// are not known. The entries of q are sorted.
+// lastSource is the last to enter of the ranks that a rank receives from in a neighbourhood collective; noEntry where
+// they are not known. The entries of q are sorted.
 func (g *Graph) lastSource(q *operation, of entry) entry {
 	last := noEntry
 	for _, rank := range g.sources[q.comm][of.rank] {

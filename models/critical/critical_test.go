@@ -125,11 +125,12 @@ func TestWalk(t *testing.T) {
 			return g
 		}, `30-47 rank 1 point-to-point MPI_Recv
 0-30 rank 1 compute MPI_Recv`},
-		// Rank 0 leaves MPI_Init at 50, rank 1 at 70. Rank 1 waits for a message, and ends its part of the program last,
-		// at 190, though rank 0 ends MPI_Finalize later.
+		// Rank 0 leaves MPI_Init at 50, rank 1 at 70. Rank 1 waits for a message, and ends its part of the program
+		// last, at 190, though rank 0 ends MPI_Finalize later.
 		{"without startup", func() *Graph {
 			g := graph(t, 2, Options{LeaveOutStartup: true}, call{rank: 0, call: schema.CallInit, from: 0, to: 50},
-				call{rank: 0, call: schema.CallSend, from: 100, to: 110}, call{rank: 0, call: final, from: 160, to: 300},
+				call{rank: 0, call: schema.CallSend, from: 100, to: 110},
+				call{rank: 0, call: final, from: 160, to: 300},
 				call{rank: 1, call: schema.CallInitThread, from: 5, to: 70},
 				call{rank: 1, call: schema.CallRecv, from: 80, to: 130}, call{rank: 1, call: final, from: 190, to: 200})
 			g.message(0, 1, 1, 1, 1)
@@ -137,8 +138,8 @@ func TestWalk(t *testing.T) {
 		}, `130-190 rank 1 compute MPI_Finalize
 100-130 rank 1 transfer MPI_Recv
 50-100 rank 0 compute MPI_Send`},
-		// A rank that is killed in MPI_Finalize, on a thread that did not call MPI_Init: the path ends with MPI_Init all
-		// the same.
+		// A rank that is killed in MPI_Finalize, on a thread that did not call MPI_Init: the path ends with MPI_Init
+		// all the same.
 		{"killed without startup", func() *Graph {
 			return graph(t, 1, Options{LeaveOutStartup: true}, call{call: schema.CallInit, from: 0, to: 50},
 				call{call: schema.CallSend, from: 60, to: 65, thread: 1},

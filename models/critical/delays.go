@@ -38,7 +38,8 @@ const (
 	AwaitsReceiver
 	// AwaitsCollective is a collective operation that a rank entered before the ranks that it needs.
 	AwaitsCollective
-	// AwaitsPost is MPI_Win_start or MPI_Win_complete that began before the window of a target was exposed: a late post.
+	// AwaitsPost is MPI_Win_start or MPI_Win_complete that began before the window of a target was exposed: a late
+	// post.
 	AwaitsPost
 	// AwaitsComplete is MPI_Win_wait that began before the access of an origin was complete: a late complete.
 	AwaitsComplete
@@ -49,7 +50,8 @@ const (
 )
 
 func (a Awaited) String() string {
-	return [Awaits]string{"late sender", "late receiver", "wait at collective", "late post", "late complete", "lock held"}[a]
+	return [Awaits]string{"late sender", "late receiver", "wait at collective", "late post", "late complete",
+		"lock held"}[a]
 }
 
 // Waits sums the waits of the calls at a place.

@@ -16,10 +16,12 @@ import (
 func explained(g *Graph) string {
 	var lines []string
 	for _, d := range g.Delays() {
-		lines = append(lines, fmt.Sprintf("rank %d %s before %d %s: %d, excess %d", d.Rank, d.Kind, d.Site, d.Call, d.Ns, d.ExcessNs))
+		lines = append(lines, fmt.Sprintf("rank %d %s before %d %s: %d, excess %d", d.Rank, d.Kind, d.Site, d.Call,
+			d.Ns, d.ExcessNs))
 		var places []string
 		for p, w := range d.Places {
-			places = append(places, fmt.Sprintf("  %s at %d %s: %d in %.3g, longest %d of rank %d at %d", p.For, p.Site, p.Call, w.Ns,
+			places = append(places, fmt.Sprintf("  %s at %d %s: %d in %.3g, longest %d of rank %d at %d", p.For, p.Site,
+				p.Call, w.Ns,
 				w.Calls, w.LongestNs, w.LongestRank, w.LongestAtNs))
 		}
 		slices.Sort(places)
@@ -61,7 +63,8 @@ rank 0 compute before 0 MPI_Comm_dup: 32, excess 32
 				g.AddSources(1, rank, []int32{(rank + 3) % 4, (rank + 1) % 4})
 			}
 			for rank, at := range [][2]int64{{10, 101}, {100, 101}, {50, 101}, {30, 52}} {
-				g.rows(t, call{rank: int32(rank), call: schema.CallNeighborAlltoall, from: at[0], to: at[1], comm: 1, instance: 1})
+				g.rows(t, call{rank: int32(rank), call: schema.CallNeighborAlltoall, from: at[0], to: at[1], comm: 1,
+					instance: 1})
 			}
 			return g
 		}, `rank 1 compute before 100 MPI_Neighbor_alltoall: 140, excess 90
@@ -69,11 +72,13 @@ rank 0 compute before 0 MPI_Comm_dup: 32, excess 32
   wait at collective at 200 MPI_Neighbor_alltoall: 50 in 1, longest 50 of rank 2 at 50
 rank 2 compute before 200 MPI_Neighbor_alltoall: 20, excess 20
   wait at collective at 300 MPI_Neighbor_alltoall: 20 in 1, longest 20 of rank 3 at 30`},
-		// Rank 2 computes for 90 ns; rank 1 waits for it and then sends to rank 0, which waits for rank 2 through rank 1.
+		// Rank 2 computes for 90 ns; rank 1 waits for it and then sends to rank 0, which waits for rank 2 through rank
+		// 1.
 		{"through another rank", func() *Graph {
 			g := graph(t, 3, Options{},
 				call{rank: 0, call: schema.CallRecv, from: 10, to: 96},
-				call{rank: 1, call: schema.CallRecv, from: 10, to: 92}, call{rank: 1, call: schema.CallSend, from: 94, to: 95},
+				call{rank: 1, call: schema.CallRecv, from: 10, to: 92},
+				call{rank: 1, call: schema.CallSend, from: 94, to: 95},
 				call{rank: 2, call: schema.CallSend, from: 90, to: 91})
 			g.message(2, 0, 1, 0, 0)
 			g.message(1, 1, 0, 0, 0)
@@ -104,7 +109,8 @@ rank 1 compute before 101 MPI_Send: 2, excess 2
 			return g
 		}, `rank 1 compute before 100 MPI_Recv: 80, excess 80
   late receiver at 0 MPI_Ssend: 80 in 1, longest 80 of rank 0 at 20`},
-		// Rank 1 makes the windows 5 ns late. Rank 0 waits 70 ns in the fence of the first, rank 1 40 ns in that of the second.
+		// Rank 1 makes the windows 5 ns late. Rank 0 waits 70 ns in the fence of the first, rank 1 40 ns in that of the
+		// second.
 		{"windows", func() *Graph {
 			return graph(t, 2, Options{},
 				call{rank: 0, call: schema.CallWinCreate, from: 0, to: 5, comm: 1, instance: 1},
@@ -121,8 +127,8 @@ rank 0 compute before 3 MPI_Win_fence: 40, excess 40
   wait at collective at 103 MPI_Win_fence: 40 in 1, longest 40 of rank 1 at 91
 rank 1 compute before 100 MPI_Win_create: 5, excess 5
   wait at collective at 0 MPI_Win_create: 5 in 1, longest 5 of rank 0 at 0`},
-		// Rank 1 posts after 60 ns, rank 2 after 20; rank 0, which computes 10, waits for 1. Rank 1 waits for 50 ns longer than
-		// its own 15 for what rank 0 computes before it completes.
+		// Rank 1 posts after 60 ns, rank 2 after 20; rank 0, which computes 10, waits for 1. Rank 1 waits for 50 ns
+		// longer than its own 15 for what rank 0 computes before it completes.
 		{"exposure", func() *Graph {
 			return graph(t, 3, Options{},
 				call{rank: 0, call: schema.CallWinCreate, comm: 1, instance: 1},
@@ -138,34 +144,37 @@ rank 1 compute before 100 MPI_Win_create: 5, excess 5
   late complete at 102 MPI_Win_wait: 50 in 1, longest 50 of rank 1 at 75
 rank 1 compute before 101 MPI_Win_post: 50, excess 50
   late post at 1 MPI_Win_start: 50 in 1, longest 50 of rank 0 at 10`},
-		// Rank 0 has the lock until 70, rank 1 wants it from 10 on and computes 5 with it; rank 2 has a shared one of its own
-		// on another target.
+		// Rank 0 has the lock until 70, rank 1 wants it from 10 on and computes 5 with it; rank 2 has a shared one of
+		// its own on another target.
 		{"lock", func() *Graph {
 			return graph(t, 3, Options{},
 				call{rank: 0, call: schema.CallWinCreate, comm: 1, instance: 1},
 				call{rank: 0, call: schema.CallWinLock, window: 1, label: schema.LabelExclusive, target: 3},
 				call{rank: 0, call: schema.CallWinUnlock, from: 70, to: 70, window: 1, target: 3},
 				call{rank: 1, call: schema.CallWinCreate, comm: 1, instance: 1},
-				call{rank: 1, call: schema.CallWinLock, from: 10, to: 70, window: 1, label: schema.LabelShared, target: 3},
+				call{rank: 1, call: schema.CallWinLock, from: 10, to: 70, window: 1, label: schema.LabelShared,
+					target: 3},
 				call{rank: 1, call: schema.CallWinUnlock, from: 75, to: 75, window: 1, target: 3},
 				call{rank: 2, call: schema.CallWinCreate, comm: 1, instance: 1},
 				call{rank: 2, call: schema.CallWinLock, window: 1, label: schema.LabelShared, target: 1},
 				call{rank: 2, call: schema.CallWinUnlock, from: 50, to: 90, window: 1, target: 1})
 		}, `rank 0 compute before 2 MPI_Win_unlock: 60, excess 60
   lock held at 101 MPI_Win_lock: 60 in 1, longest 60 of rank 1 at 10`},
-		// Ranks 0 and 1 share the lock; rank 2 waits in MPI_Win_unlock until the later of them gives it back. Nobody waits for
-		// rank 2, which began to give back the lock before it had it. Of the 45 ns that it waits, 50, 25 and 10 of rank 1's 85
-		// are parts.
+		// Ranks 0 and 1 share the lock; rank 2 waits in MPI_Win_unlock until the later of them gives it back. Nobody
+		// waits for rank 2, which began to give back the lock before it had it. Of the 45 ns that it waits, 50, 25 and
+		// 10 of rank 1's 85 are parts.
 		{"lock that is had late", func() *Graph {
 			return graph(t, 3, Options{},
 				call{rank: 0, call: schema.CallWinCreate, comm: 1, instance: 1},
 				call{rank: 0, call: schema.CallWinLock, window: 1, label: schema.LabelShared, target: 3},
 				call{rank: 0, call: schema.CallWinUnlock, from: 70, to: 70, window: 1, target: 3},
 				call{rank: 1, call: schema.CallWinCreate, comm: 1, instance: 1},
-				call{rank: 1, call: schema.CallWinLock, from: 10, to: 60, window: 1, label: schema.LabelShared, target: 3},
+				call{rank: 1, call: schema.CallWinLock, from: 10, to: 60, window: 1, label: schema.LabelShared,
+					target: 3},
 				call{rank: 1, call: schema.CallWinUnlock, from: 85, to: 85, window: 1, target: 3},
 				call{rank: 2, call: schema.CallWinCreate, comm: 1, instance: 1},
-				call{rank: 2, call: schema.CallWinLock, from: 30, to: 30, window: 1, label: schema.LabelExclusive, target: 3},
+				call{rank: 2, call: schema.CallWinLock, from: 30, to: 30, window: 1, label: schema.LabelExclusive,
+					target: 3},
 				call{rank: 2, call: schema.CallWinUnlock, from: 40, to: 95, window: 1, target: 3})
 		}, `rank 1 other before 101 MPI_Win_lock: 26, excess 26
   lock held at 202 MPI_Win_unlock: 26 in 0.588, longest 26 of rank 2 at 40
@@ -216,7 +225,8 @@ func TestDelaysAddUpToWaits(t *testing.T) {
 			}
 		}
 		if diff := sum - waits; diff > parts || -diff > parts || math.Abs(calls-explained) > 1e-6 {
-			t.Fatalf("seed %d: delays of %d ns in %v calls explain waits of %d ns in %v", seed, sum, explained, waits, calls)
+			t.Fatalf("seed %d: delays of %d ns in %v calls explain waits of %d ns in %v", seed, sum, explained, waits,
+				calls)
 		}
 		if waits > 0 {
 			waited++

@@ -264,7 +264,8 @@ func (g *Graph) AddMessages(b *schema.Messages) {
 		}
 		from, to := &g.ranks[src], &g.ranks[dst]
 		if g.windowed && (b.SendSeq[i] > from.lastSeq || b.RecvPostSeq[i] > to.lastSeq) {
-			m.Src, m.Dst, m.SendSeq, m.RecvPostSeq, m.RecvDoneSeq = src, dst, b.SendSeq[i], b.RecvPostSeq[i], b.RecvDoneSeq[i]
+			m.Src, m.Dst, m.SendSeq, m.RecvPostSeq, m.RecvDoneSeq = src, dst, b.SendSeq[i], b.RecvPostSeq[i],
+				b.RecvDoneSeq[i]
 			g.late.Append(&m)
 			continue
 		}

@@ -76,8 +76,8 @@ func (s signal) awaits() Awaited {
 	return AwaitsPost
 }
 
-// signalKey is the key of all signals of a kind in a window from one rank to another. The n-th is for the n-th call that
-// needs one.
+// signalKey is the key of all signals of a kind in a window from one rank to another. The n-th is for the n-th call
+// that needs one.
 type signalKey struct {
 	windowKey
 	from, to int32
@@ -201,8 +201,8 @@ func (g *Graph) addLockWaits(until int64) {
 // over reports whether a row was dropped or ended until a time.
 func (g *Graph) over(e entry, until int64) bool { return !g.has(e) || g.row(e).lastTime() <= until }
 
-// addWaitsOf adds the waits of the ranks that want the same lock: for the last rank to give it back, while they wait, of
-// those that had it first. Who has it first also gives it back first.
+// addWaitsOf adds the waits of the ranks that want the same lock: for the last rank to give it back, while they wait,
+// of those that had it first. Who has it first also gives it back first.
 func (g *Graph) addWaitsOf(all []*hold) {
 	var given []*hold
 	for _, h := range all {

@@ -334,8 +334,8 @@ func (g *Graph) treePath(finish []int64) *Path {
 }
 
 // Explain explains the waits of a run with times, and finds its critical path. It takes options and callback as Read
-// does. Of the rows it keeps those that later ones may depend on: mostly an epoch. If these and the paths take more than
-// so many bytes, it is an error; 0 means no limit.
+// does. Of the rows it keeps those that later ones may depend on: mostly an epoch. If these and the paths take more
+// than so many bytes, it is an error; 0 means no limit.
 func Explain(ctx context.Context, r *run.Run, o Options, bytes int64, also func(*schema.Events),
 	more ...string) (*Explained, error) {
 	o = optionsFor(r, o)

@@ -26,12 +26,13 @@ type sent struct {
 	send, post, done int64
 }
 
-// randomProgram simulates a program of random computing, messages and collectives, blocking or not, and of accesses to a
-// window, in turn by groups or by locks. All ranks do its
+// randomProgram simulates a program of random computing, messages and collectives, blocking or not, and of accesses to
+// a window, in turn by groups or by locks. All ranks do its
 // steps in the same order, so that it ends.
 func randomProgram(seed uint64) *program {
 	r := rand.New(rand.NewPCG(seed, 31))
-	p := &program{ranks: 2 + r.IntN(5), options: Options{Last: r.IntN(2) == 0, Eager: r.IntN(3) == 0, LeaveOutStartup: r.IntN(2) == 0}}
+	p := &program{ranks: 2 + r.IntN(5), options: Options{Last: r.IntN(2) == 0, Eager: r.IntN(3) == 0,
+		LeaveOutStartup: r.IntN(2) == 0}}
 	at, seq := make([]int64, p.ranks), make([]int64, p.ranks)
 	call := func(rank int, id schema.CallID, from, to int64) *schema.Event {
 		e := schema.NullEvent
@@ -153,7 +154,8 @@ func (p *program) add(t *testing.T, g *Graph, from, to int64) {
 		t.Fatal(err)
 	}
 	for _, m := range p.messages {
-		if at := max(start[[2]int64{int64(m.src), m.send}], start[[2]int64{int64(m.dst), m.post}]); at >= from && at < to {
+		if at := max(start[[2]int64{int64(m.src), m.send}], start[[2]int64{int64(m.dst), m.post}]); at >= from &&
+			at < to {
 			g.message(m.src, m.send, m.dst, m.post, m.done)
 		}
 	}
@@ -167,7 +169,8 @@ func (x *Explained) text() (lines []string) {
 	for _, d := range x.Delays {
 		lines = append(lines, fmt.Sprint(d.Activity, d.Ns, d.ExcessNs))
 		for place, w := range d.Places {
-			lines = append(lines, fmt.Sprintf("%v %v %v %d %.6f %d %d %d", d.Activity, place, d.Ns, w.Ns, w.Calls, w.LongestNs,
+			lines = append(lines, fmt.Sprintf("%v %v %v %d %.6f %d %d %d", d.Activity, place, d.Ns, w.Ns, w.Calls,
+				w.LongestNs,
 				w.LongestAtNs, w.LongestRank))
 		}
 	}
@@ -224,7 +227,8 @@ func TestExplainedPathIsWalked(t *testing.T) {
 		}
 		for k, part := range want.parts {
 			if have := got.parts[k]; have == nil || have.Ns != part.Ns {
-				t.Fatalf("seed %d: %v has %v, want %v; of %v", seed, k, have, part, slices.Collect(maps.Keys(want.parts)))
+				t.Fatalf("seed %d: %v has %v, want %v; of %v", seed, k, have, part,
+					slices.Collect(maps.Keys(want.parts)))
 			}
 		}
 	}

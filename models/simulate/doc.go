@@ -28,8 +28,8 @@
 //	target.go        Target: the machine, dialect and options that a command names; Efficiency
 //	checkpoint.go    saving the state and continuing from it
 //
-// Each stage has its own state and calls only the stages below it: engine -> pointToPoint, collectives, locks -> progress ->
-// scheduler, translator -> requests; network -> clock. Threads, messages, requests, channels and collectives are
-// numbers, indices into slices of their stages, and none (-1) is none of them: a simulation has millions, and
-// checkpoints write them as they are in memory.
+// Each stage has its own state and calls only the stages below it: engine -> pointToPoint, collectives, locks ->
+// progress -> scheduler, translator -> requests; network -> clock. Threads, messages, requests, channels and
+// collectives are numbers, indices into slices of their stages, and none (-1) is none of them: a simulation has
+// millions, and checkpoints write them as they are in memory.
 package simulate

@@ -6,9 +6,9 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// Exposures and accesses of windows synchronise by messages of 0 bytes: MPI_Win_post sends one to each origin, for which
-// MPI_Win_start waits, and MPI_Win_complete one to each target, for which MPI_Win_wait waits. They have negative tags, two
-// for each window.
+// Exposures and accesses of windows synchronise by messages of 0 bytes: MPI_Win_post sends one to each origin, for
+// which MPI_Win_start waits, and MPI_Win_complete one to each target, for which MPI_Win_wait waits. They have negative
+// tags, two for each window.
 const (
 	tagPosted int32 = iota
 	tagCompleted

@@ -19,7 +19,8 @@ type lock struct {
 	waiting   []int32 // threads, in the order in which they came
 }
 
-// lockKey tells locks apart: the window, by the communicator and the instance that made it there, and the target's rank.
+// lockKey tells locks apart: the window, by the communicator and the instance that made it there, and the target's
+// rank.
 type lockKey struct{ comm, instance, target int32 }
 
 func lockKeyOf(o *op) lockKey { return lockKey{o.comm, o.tag, o.peer} }

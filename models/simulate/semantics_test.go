@@ -188,13 +188,18 @@ func TestSemantics(t *testing.T) {
 		}, []int64{51_000, 90_000}, 2},
 		// rank 1 asks 1,000 later for an exclusive lock on rank 0, which rank 0 holds for 30,000
 		{"an exclusive lock that is held", world, nil, [][]call{
-			{window, {schema.CallWinLock, 0, all(made(0), lockOf(0, schema.LabelExclusive))}, {schema.CallWinUnlock, 30_000, all(made(0), lockOf(0, schema.NullText))}, end},
-			{window, {schema.CallWinLock, 1_000, all(made(0), lockOf(0, schema.LabelShared))}, {schema.CallWinUnlock, 7_000, all(made(0), lockOf(0, schema.NullText))}, end},
+			{window, {schema.CallWinLock, 0, all(made(0), lockOf(0, schema.LabelExclusive))},
+				{schema.CallWinUnlock, 30_000, all(made(0), lockOf(0, schema.NullText))}, end},
+			{window, {schema.CallWinLock, 1_000, all(made(0), lockOf(0, schema.LabelShared))},
+				{schema.CallWinUnlock, 7_000, all(made(0), lockOf(0, schema.NullText))}, end},
 		}, []int64{70_000, 77_000}, 2},
 		{"shared locks, and locks on two targets", world, nil, [][]call{
-			{window, {schema.CallWinLock, 0, all(made(0), lockOf(0, schema.LabelShared))}, {schema.CallWinUnlock, 30_000, all(made(0), lockOf(0, schema.NullText))},
-				{schema.CallWinLock, 0, all(made(0), lockOf(1, schema.LabelExclusive))}, {schema.CallWinUnlock, 5_000, all(made(0), lockOf(1, schema.NullText))}, end},
-			{window, {schema.CallWinLock, 1_000, all(made(0), lockOf(0, schema.LabelShared))}, {schema.CallWinUnlock, 34_000, all(made(0), lockOf(0, schema.NullText))}, end},
+			{window, {schema.CallWinLock, 0, all(made(0), lockOf(0, schema.LabelShared))},
+				{schema.CallWinUnlock, 30_000, all(made(0), lockOf(0, schema.NullText))},
+				{schema.CallWinLock, 0, all(made(0), lockOf(1, schema.LabelExclusive))},
+				{schema.CallWinUnlock, 5_000, all(made(0), lockOf(1, schema.NullText))}, end},
+			{window, {schema.CallWinLock, 1_000, all(made(0), lockOf(0, schema.LabelShared))},
+				{schema.CallWinUnlock, 34_000, all(made(0), lockOf(0, schema.NullText))}, end},
 		}, []int64{75_000, 75_000}, 2},
 		{"put with a request", world, nil, [][]call{
 			{window, {schema.CallRput, 0, all(made(0), to(1, 1000), done(2))}, wait, end}, {window, end},

@@ -140,8 +140,8 @@ func (t *lawTable) add(l *law.Law) int {
 	return i
 }
 
-// at returns the law with an index.
-func (t *lawTable) at(i int) (*law.Law, error) {
+// law returns the law with an index.
+func (t *lawTable) law(i int) (*law.Law, error) {
 	switch {
 	case i == noLaw:
 		return &law.Law{}, nil
@@ -232,7 +232,7 @@ func (f *file) model() (*Model, error) {
 	t := lawTable{all: f.Numbers}
 	var wrong []error
 	take := func(i int) *law.Law {
-		l, err := t.at(i)
+		l, err := t.law(i)
 		wrong = append(wrong, err)
 		return l
 	}

@@ -152,8 +152,8 @@ func setUnits(columns []*column, values [][]any) {
 	}
 }
 
-// Values share a unit if the least of them is not below a hundredth of it; those of several columns, and sizes in bytes,
-// if the greatest has no more than five digits before its point.
+// Values share a unit if the least of them is not below a hundredth of it; those of several columns, and sizes in
+// bytes, if the greatest has no more than five digits before its point.
 const (
 	leastOfUnit = 0.01
 	mostOfUnit  = 100_000

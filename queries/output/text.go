@@ -214,8 +214,8 @@ func writeMarkdown(w io.Writer, rows queries.Rows) error {
 	})
 }
 
-// writeCSV writes rows as RFC 4180 CSV with a header line; null is an empty field. A text that a spreadsheet would execute
-// gets ' in front.
+// writeCSV writes rows as RFC 4180 CSV with a header line; null is an empty field. A text that a spreadsheet would
+// execute gets ' in front.
 func writeCSV(w io.Writer, rows queries.Rows) error {
 	c := printable.NewCSV(w)
 	columns := rows.Columns()

@@ -253,7 +253,8 @@ func (s *Store) put(ctx context.Context, folder *os.Root, name string, f *schema
 		return err
 	}
 	if info.Size() != f.Bytes {
-		return fmt.Errorf("%s has %d bytes, the manifest says %d; commq runs check tells what is wrong", file.Name(), info.Size(),
+		return fmt.Errorf("%s has %d bytes, the manifest says %d; commq runs check tells what is wrong", file.Name(),
+			info.Size(),
 			f.Bytes)
 	}
 	_, err = s.client.PutObject(ctx, s.bucket, s.key(name, f.Path), file, f.Bytes,

@@ -35,7 +35,8 @@ func fakeS3(t *testing.T) (put map[string][]byte) {
 		}
 	}))
 	t.Cleanup(server.Close)
-	for name, value := range map[string]string{"AWS_ENDPOINT_URL": server.URL, "AWS_ENDPOINT_URL_S3": "", "AWS_REGION": "us-east-1",
+	for name, value := range map[string]string{"AWS_ENDPOINT_URL": server.URL, "AWS_ENDPOINT_URL_S3": "",
+		"AWS_REGION":        "us-east-1",
 		"AWS_ACCESS_KEY_ID": "ada", "AWS_SECRET_ACCESS_KEY": "a secret of 1843", "AWS_SESSION_TOKEN": ""} {
 		t.Setenv(name, value)
 	}

@@ -1,5 +1,6 @@
-/* The program of commq calibrate --launch. It measures nothing itself: it makes the messages and collectives whose times commq
- * captures. Arguments: rounds, largest message in bytes, largest collective in bytes (of a rank's buffer). */
+/* The program of commq calibrate --launch. It measures nothing itself: it makes the messages and collectives whose
+ * times commq captures. Arguments: rounds, largest message in bytes, largest collective in bytes (of a rank's
+ * buffer). */
 #include <mpi.h>
 #include <sched.h>
 #include <stdio.h>
@@ -30,8 +31,9 @@ static int rounds_of(long bytes)
 	return n < 20 ? 20 : (int)n;
 }
 
-/* ping_pong between rank 0 and a partner: each waits for the other's message. A message's time is known when its receiver waits
- * for it, and who has sent a large message returns when the other has it already: so each pauses before it answers. */
+/* ping_pong between rank 0 and a partner: each waits for the other's message. A message's time is known when its
+ * receiver waits for it, and who has sent a large message returns when the other has it already: so each pauses before
+ * it answers. */
 static void ping_pong(int partner, long bytes)
 {
 	const double pause = bytes < 65536 ? 5e-6 : 20e-6;
@@ -57,8 +59,8 @@ static long next_size(long bytes)
 	return (bytes & (bytes - 1)) == 0 ? bytes + bytes / 2 : bytes / 3 * 4;
 }
 
-/* be_late: a receiver that is busy, but lets the library make progress: that a send waits for the other side to enter MPI at all,
- * as Open MPI's do from some hundred bytes on, is not what the threshold is about. */
+/* be_late: a receiver that is busy, but lets the library make progress: that a send waits for the other side to enter
+ * MPI at all, as Open MPI's do from some hundred bytes on, is not what the threshold is about. */
 static void be_late(int partner, double seconds)
 {
 	int there;
@@ -75,8 +77,8 @@ static void be_late(int partner, double seconds)
 	}
 }
 
-/* waits says whether a send of so many bytes waits for its receiver, who comes late. A send that returns early decides: the others may
- * have lost their CPU. */
+/* waits says whether a send of so many bytes waits for its receiver, who comes late. A send that returns early decides:
+ * the others may have lost their CPU. */
 static int waits(int partner, long bytes)
 {
 	const double late = 2e-3;
@@ -103,8 +105,8 @@ static int waits(int partner, long bytes)
 	return yes;
 }
 
-/* threshold finds the size from which sends wait: by doubling up to the largest message (a simulation of this run may have
- * another threshold), then by halving the interval, to the byte. */
+/* threshold finds the size from which sends wait: by doubling up to the largest message (a simulation of this run may
+ * have another threshold), then by halving the interval, to the byte. */
 static void threshold(int partner)
 {
 	if (rank != 0 && rank != partner)
@@ -166,8 +168,8 @@ static void all_collectives(void)
 	}
 }
 
-/* A round is a set of messages that are sent at once, all of the same size. What they take longer than one message tells how
- * many links and buses there are. */
+/* A round is a set of messages that are sent at once, all of the same size. What they take longer than one message
+ * tells how many links and buses there are. */
 typedef struct {
 	int n, from[MOST_AT_ONCE], to[MOST_AT_ONCE];
 } round_t;
@@ -178,8 +180,9 @@ static void add(round_t *r, int from, int to)
 	r->to[r->n++] = to;
 }
 
-/* round_number fills in the round with this number: one message, an exchange, several messages out of a rank, into a rank, and
- * between pairs of ranks, each between near ranks and between far ones. It returns 0 when there is no such round. */
+/* round_number fills in the round with this number: one message, an exchange, several messages out of a rank, into a
+ * rank, and between pairs of ranks, each between near ranks and between far ones. It returns 0 when there is no such
+ * round. */
 static int round_number(int number, round_t *r)
 {
 	enum { ONE, EXCHANGE, OUT, IN, PAIRS, SHAPES };
@@ -226,8 +229,8 @@ static void play(const round_t *r, int tag, long bytes, char *room)
 	MPI_Waitall(n, requests, statuses);
 }
 
-/* contention plays all rounds, again and again, so that what else the machine does disturbs all of them alike. Each time has a
- * tag of its own. */
+/* contention plays all rounds, again and again, so that what else the machine does disturbs all of them alike. Each
+ * time has a tag of its own. */
 static void contention(void)
 {
 	long bytes = most / 2 < 2 << 20 ? most / 2 : 2 << 20;
@@ -249,8 +252,8 @@ static void contention(void)
 	free(room);
 }
 
-/* clock_mhz reads a number in a file of the operating system that follows key, or is the first thing in the file when key is
- * empty; the largest of several. It returns 0 when there is none. */
+/* clock_mhz reads a number in a file of the operating system that follows key, or is the first thing in the file when
+ * key is empty; the largest of several. It returns 0 when there is none. */
 static double clock_mhz(const char *path, const char *key, double unit)
 {
 	char line[256];
@@ -269,8 +272,8 @@ static double clock_mhz(const char *path, const char *key, double unit)
 	return largest;
 }
 
-/* tell_clock sends rank 1 a message with as many bytes as the processor has MHz by the operating system, so that the run says what
- * a cycle can take: the highest clock (TOP_CLOCK_TAG), or else the one that /proc/cpuinfo has. */
+/* tell_clock sends rank 1 a message with as many bytes as the processor has MHz by the operating system, so that the
+ * run says what a cycle can take: the highest clock (TOP_CLOCK_TAG), or else the one that /proc/cpuinfo has. */
 static void tell_clock(void)
 {
 	static char mhz[16384];
@@ -285,9 +288,10 @@ static void tell_clock(void)
 	MPI_Send(mhz, clock > 0 && clock < sizeof mhz ? (int)(clock + 0.5) : 0, MPI_BYTE, 1, top > 0 ? TOP_CLOCK_TAG : CLOCK_TAG, MPI_COMM_WORLD);
 }
 
-/* cycles computes what takes a known number of cycles, and sends an empty message, so that the compute time before that is its time: additions
- * that each need the one before, one for a cycle, in chains so short that most are not interrupted, while the processor executes floating-point instructions and misses nothing. The
- * empty asm keeps the compiler from adding up. */
+/* cycles computes what takes a known number of cycles, and sends an empty message, so that the compute time before that
+ * is its time: additions that each need the one before, one for a cycle, in chains so short that most are not
+ * interrupted, while the processor executes floating-point instructions and misses nothing. The empty asm keeps the
+ * compiler from adding up. */
 static void cycles(void)
 {
 	if (rank > 1)

@@ -97,8 +97,8 @@ static void public_name(const char *name, char *to, size_t cap)
 	*to = 0;
 }
 
-/* Where another library behind the shim wraps MPI too, as a profiler in LD_PRELOAD does, the program's calls go on to it.
- * Calls of the shim itself do not: the tool sees what it would see without us. */
+/* Where another library behind the shim wraps MPI too, as a profiler in LD_PRELOAD does, the program's calls go on to
+ * it. Calls of the shim itself do not: the tool sees what it would see without us. */
 static void chain_tools(const cq_symbol *functions, size_t n)
 {
 	static cq_objects all;

@@ -222,7 +222,8 @@ typedef struct {
 enum { CQ_HASH_SENT = 0, CQ_HASH_RECEIVED = 1 };
 enum { CQ_HAS_HASH = 1, CQ_HAS_SUM = 2, CQ_HAS_HEAD = 4 };
 
-/* Hashes of a payload: what the call contributes (sends, collectives, RMA origins), or with --hash-verify what it received. */
+/* Hashes of a payload: what the call contributes (sends, collectives, RMA origins), or with --hash-verify what it
+ * received. */
 typedef struct {
 	uint16_t what; /* CQ_HASH_* */
 	uint8_t kind;
@@ -373,7 +374,8 @@ typedef struct {
 	uint64_t clock1_tick;
 	int64_t clock1_ns;
 	int64_t realtime_ns; /* CLOCK_REALTIME at clock0 */
-	/* This host's CLOCK_MONOTONIC minus that of rank 0's host, at MPI_Init and MPI_Finalize; CQ_NULL64 where not measured. */
+	/* This host's CLOCK_MONOTONIC minus that of rank 0's host, at MPI_Init and MPI_Finalize; CQ_NULL64 where not
+	 * measured. */
 	int64_t offset_init_ns;
 	int64_t offset_init_error_ns;
 	int64_t offset_init_at_ns; /* when, on this host's CLOCK_MONOTONIC */

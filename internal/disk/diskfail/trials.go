@@ -39,7 +39,7 @@ func Try(t *testing.T, s Story, trials int) {
 			t.Fatal(err)
 		}
 	}
-	count, err := r.whole()
+	count, err := r.countOperations()
 	if err != nil {
 		t.Fatalf("without a failure: %v", err)
 	}
@@ -116,8 +116,9 @@ func (r *runner) start() (string, error) {
 	return dir, os.CopyFS(dir, os.DirFS(r.path("before")))
 }
 
-// whole does the story without a failure, returns its number of operations, and checks that what is done is durable.
-func (r *runner) whole() (int, error) {
+// countOperations does the story without a failure, returns its number of operations, and checks that what is done is
+// durable.
+func (r *runner) countOperations() (int, error) {
 	dir, err := r.start()
 	if err != nil {
 		return 0, err

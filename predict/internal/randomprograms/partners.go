@@ -16,7 +16,7 @@ type partners struct {
 	doubling bool
 }
 
-func once(place) int { return 1 }
+func oneStep(place) int { return 1 }
 
 func toOne(rank int) []int {
 	if rank == None {
@@ -34,11 +34,11 @@ func (g *grammar) drawPartners() partners {
 	by := 1 - 2*g.IntN(2)
 	switch g.IntN(18) {
 	case 0, 1:
-		return partners{name: "shift", steps: once, to: func(p place, _ int) []int {
+		return partners{name: "shift", steps: oneStep, to: func(p place, _ int) []int {
 			return toOne(p.moved(axis, by, false))
 		}}
 	case 2, 3:
-		return partners{name: "wrap", steps: once, to: func(p place, _ int) []int {
+		return partners{name: "wrap", steps: oneStep, to: func(p place, _ int) []int {
 			return toOne(p.moved(axis, by, true))
 		}}
 	case 4:
@@ -141,7 +141,7 @@ func movingRoot(axis int) partners {
 
 // gather sends from all ranks to one: rank 0, or with -1 the last.
 func gather(root int) partners {
-	return partners{name: "gather", steps: once, to: func(p place, _ int) []int {
+	return partners{name: "gather", steps: oneStep, to: func(p place, _ int) []int {
 		if to := (root + p.ranks) % p.ranks; to != p.rank {
 			return []int{to}
 		}
@@ -151,7 +151,7 @@ func gather(root int) partners {
 
 // scatter sends from one rank to all others.
 func scatter(root int) partners {
-	return partners{name: "scatter", steps: once, to: func(p place, _ int) (all []int) {
+	return partners{name: "scatter", steps: oneStep, to: func(p place, _ int) (all []int) {
 		for r := range p.ranks {
 			if p.rank == (root+p.ranks)%p.ranks && r != p.rank {
 				all = append(all, r)
@@ -164,18 +164,18 @@ func scatter(root int) partners {
 // mirrored exchanges with the rank at the other end of an axis, or over the diagonal of a square.
 func (g *grammar) mirrored(axis int) partners {
 	if g.layout.name == "squares" {
-		return partners{name: "transpose", steps: once, to: func(p place, _ int) []int {
+		return partners{name: "transpose", steps: oneStep, to: func(p place, _ int) []int {
 			return []int{p.rankAt([]int{p.at[1], p.at[0]})}
 		}}
 	}
-	return partners{name: "mirror", steps: once, to: func(p place, _ int) []int {
+	return partners{name: "mirror", steps: oneStep, to: func(p place, _ int) []int {
 		return toOne(p.moved(axis, p.extents[axis]-1-2*p.at[axis], false))
 	}}
 }
 
 // cannon shifts each row by its number.
 func cannon(axis int) partners {
-	return partners{name: "skew", steps: once, to: func(p place, _ int) []int {
+	return partners{name: "skew", steps: oneStep, to: func(p place, _ int) []int {
 		return toOne(p.moved(axis, p.at[(axis+1)%len(p.at)], true))
 	}}
 }

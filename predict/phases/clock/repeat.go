@@ -94,7 +94,7 @@ func (c *clock) steady(last *cut) (grows int32, times int64) {
 		if p.seq == x.seq || !p.cursor.IsOneRepetitionAfter(&x.at) {
 			return 0, 0
 		}
-		most := min(p.cursor.Left()-1, (c.wanted(rank)-p.seq)/(p.seq-x.seq))
+		most := min(p.cursor.RepetitionsLeft()-1, (c.wanted(rank)-p.seq)/(p.seq-x.seq))
 		if i == 0 {
 			grows, times = p.tick-x.tick, most
 		}
