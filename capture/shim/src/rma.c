@@ -121,6 +121,8 @@ static size_t group_text(MPI_Group group, char *text, size_t most)
 {
 	int n = 0, from[64], to[64];
 	size_t length = 0;
+	if (!cq.has_world_group)
+		return 0;
 	cq_p.Group_size(group, &n);
 	for (int first = 0; first < n; first += 64) {
 		int some = n - first < 64 ? n - first : 64;

@@ -106,6 +106,7 @@ static void die(cq_thread *t, int e)
 	else
 		cq_complain("write", e, "recording stops and the program goes on");
 	t->head->slots = cq_slots_used(t);
+	t->head->check = 0; /* it is of the header as it was before */
 	t->dead = 1;
 	t->call = &t->trash;
 	cq_set_pending(t, CQ_PENDING_DROP);
@@ -336,8 +337,12 @@ static void put_sum(cq_thread *t)
 
 void *cq_take_slow(cq_thread *t)
 {
+	t->growing = 1;
+	cq_barrier();
 	put_sum(t);
 	make_room(t);
+	cq_barrier();
+	t->growing = 0;
 	if (t->dead)
 		return &t->trash;
 	cq_sum_due(t);
@@ -498,13 +503,15 @@ void cq_sink_flush_now(cq_thread *t)
 	release_buffer(t);
 }
 
-/* The file ends: the last SUM slot, and the checksum of the header. Only the thread itself knows that its last slots
- * are complete. */
+/* The file ends: the last SUM slot, if there is room for it, and the checksum of the header. Only the thread itself
+ * knows that its last slots are complete. If a signal handler that calls exit has interrupted cq_take_slow, the buffer
+ * is held and its state incomplete: the file then ends as that of a process that was killed. */
 static void end_sums(cq_thread *t)
 {
-	if (t != cq_mine || t->head->sums == 0)
+	if (t != cq_mine || t->head->sums == 0 || t->growing)
 		return;
-	put_sum(t);
+	if (t->next != t->full)
+		put_sum(t);
 	if (!t->dead) {
 		t->head->slots = cq_slots_used(t);
 		t->head->summed = (uint64_t)t->summed;

@@ -44,15 +44,14 @@ void cq_def_put(cq_thread *t, int what, int64_t id, const void *payload, size_t 
 void cq_wide_put(cq_thread *t, int what, int64_t value);
 /* The instance number of a constructor on its communicator; rbytes is the size of a window's memory. */
 void cq_instance_put(cq_thread *t, uint64_t instance, int64_t rbytes);
-/* The text of a call. */
-/* Writes a label, the first CQ_LABEL_BYTES of it. */
 enum { CQ_LABEL_BYTES = 4096 };
+/* The text of a call, at most its first CQ_LABEL_BYTES. */
 void cq_label_put(cq_thread *t, const char *s, size_t n);
 
 /* sums.c: SUM slots. */
 
 /* Computes the next SUM slot; returns 0 if there is nothing for it to cover. It must be written before the next one is
- * computed. */
+ * computed: a reader takes a missing one for damage. */
 int cq_sum_make(cq_thread *t, cq_sum *s);
 /* Writes it into the next free slot, which must be there. */
 void cq_sum_write(cq_thread *t, const cq_sum *s);
@@ -77,7 +76,8 @@ void cq_header_end(cq_thread *t, uint32_t ended);
 int cq_sink_open(cq_thread *t);
 /* Writes the buffer and the header; the thread can continue recording. */
 void cq_sink_flush(cq_thread *t);
-/* The same from a signal handler, for any thread. Leaves a buffer that is in use to its thread: see CQ_PENDING_FLUSH. */
+/* The same from a signal handler, for any thread. Leaves a buffer that is in use to its thread: see
+ * CQ_PENDING_FLUSH. */
 void cq_sink_flush_now(cq_thread *t);
 /* Flushes a buffer that has not been written out for a while; now is a tick. For use before a call that may take
  * long. */

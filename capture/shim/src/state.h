@@ -169,6 +169,7 @@ struct cq_thread {
 	int64_t summed;      /* slots that SUM slots cover */
 	uint32_t sums;       /* SUM slots so far */
 	uint32_t sum_flags;  /* CQ_SUM_*, of the next SUM slot */
+	volatile int growing; /* the thread is in cq_take_slow */
 	uint64_t polls_all;
 	cq_scratch keys, statuses, infos, indices, blob, packed, hashes;
 	cq_req claim;        /* MPI_THREAD_MULTIPLE: the request of a test in progress, see cq_claim */
@@ -283,7 +284,8 @@ typedef struct {
 } cq_state;
 
 extern cq_state cq __attribute__((visibility("hidden")));
-/* The thread if it may record; NULL if nothing is recorded, and inside a recorded call, which guards against nesting. */
+/* The thread if it may record; NULL if nothing is recorded, and inside a recorded call, which guards against
+ * nesting. */
 extern CQ_TLS cq_thread *cq_current __attribute__((visibility("hidden")));
 /* The calling thread, also inside a recorded call; NULL if it has not recorded yet. */
 extern CQ_TLS cq_thread *cq_mine __attribute__((visibility("hidden")));
