@@ -290,21 +290,23 @@ func (c *siteComparison) compareRank(rank int32) {
 	}
 }
 
-// isUncertain reports whether calls are in a loop with an uncertain number of iterations, which may be such that there
-// are as many calls as wanted.
+// isUncertain reports whether calls are in loops with uncertain numbers of iterations, which may be such that there are
+// as many calls as wanted.
 func (c *siteComparison) isUncertain(got []placedCall, want int) bool {
 	if len(got) == 0 {
 		return false
 	}
+	low, high, uncertain := float64(len(got)), float64(len(got)), false
 	for l := got[0].node.Parent; l != nil; l = l.Parent {
 		for _, u := range c.prediction.Loops {
-			if u.Loop == c.model.NodeName(l) && int64(want)*max(u.Low, 1) >= int64(len(got))*u.Low &&
-				int64(want)*max(u.Low, 1) <= int64(len(got))*u.High {
-				return true
+			if u.Node == l.ID && u.Value > 0 {
+				low, high = low*float64(u.Low)/float64(u.Value), high*float64(u.High)/float64(u.Value)
+				uncertain = true
 			}
 		}
 	}
-	return false
+	const rounding = 1e-6
+	return uncertain && float64(want) >= low-rounding && float64(want) <= high+rounding
 }
 
 // compareCall compares the i-th calls of a rank.

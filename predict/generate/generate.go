@@ -2,8 +2,8 @@
 // rank by rank, as a signature.
 //
 //   - comms.go and topology.go make the communicators.
-//   - peers.go asks the model's patterns who makes each call and who its peers are; conflicts.go picks one of several
-//     conflicting laws if that is wanted.
+//   - peers.go asks the model's patterns who makes each call and who its peers are; ragged.go tells which places families
+//     with holes have; conflicts.go picks one of several conflicting laws if that is wanted.
 //   - rank.go goes through the template for one rank, decides how often loops are repeated and records each call;
 //     row.go and numbers.go fill in the call, parts.go what collectives send to each peer.
 //   - generate.go puts this together, checks with the logical clock that the run comes to an end, and collects what is
@@ -140,6 +140,7 @@ type generator struct {
 	warned   map[string]bool
 	// iterations has the number of iterations of loops whose iterations differ, by node.
 	iterations map[int32]law.Estimate
+	doubted    map[int32]bool // loops whose calls doubtCalls has seen, by node
 	totals     totalsCache
 }
 
@@ -207,7 +208,7 @@ func Predict(ctx context.Context, m *model.Model, ranks int32, o Options) (*Pred
 	}
 	unknown := &unknowns{map[string]string{}, map[int32]*Gap{}}
 	g := &generator{model: m, ranks: ranks, result: x, unknown: unknown, warned: map[string]bool{},
-		iterations: map[int32]law.Estimate{}, times: m.Times().NewPredictor(ranks),
+		iterations: map[int32]law.Estimate{}, doubted: map[int32]bool{}, times: m.Times().NewPredictor(ranks),
 		totals: totalsCache{known: map[totalsKey]*totals{}}}
 	for _, s := range o.Doubted {
 		g.unknown.addCalls(s.Event, m.NodeName(m.SiteOf(s.Event).Event), s.Why)

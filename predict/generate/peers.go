@@ -16,6 +16,7 @@ type peerLaws struct {
 	maps     map[string]*pattern.Map // by slot name; nil: the slot is not there, or unknown
 	answered map[callAt]*peers
 	unknown  *unknowns
+	holes    map[*pattern.Law]bool // families that have some of the places in their ranges and not others
 
 	takeSimplest bool
 	settled      map[string]*pattern.Map // chosen of conflicting laws, by slot name; nil: no choice is possible
@@ -35,7 +36,7 @@ type peers struct{ in, to, from *pattern.Map }
 
 func newPeerLaws(m *model.Model, ranks int32, takeSimplest bool, unknown *unknowns) *peerLaws {
 	p := &peerLaws{model: m, ranks: ranks, families: map[string][]*pattern.Law{}, maps: map[string]*pattern.Map{},
-		answered: map[callAt]*peers{}, unknown: unknown, takeSimplest: takeSimplest,
+		answered: map[callAt]*peers{}, holes: map[*pattern.Law]bool{}, unknown: unknown, takeSimplest: takeSimplest,
 		settled: map[string]*pattern.Map{}, inConflict: map[string]bool{}, uncertain: map[string]bool{}}
 	for i := range m.Pattern.Laws {
 		l := &m.Pattern.Laws[i]
@@ -122,6 +123,13 @@ func (p *peerLaws) evaluate(family, name string, index []int32) (*pattern.Map, e
 	law := p.lawAt(family, index)
 	if law == nil {
 		return nil, p.refuseGrowing(family, name)
+	}
+	switch p.placeIn(law, index) {
+	case placeAbsent:
+		return nil, nil
+	case placeUnknown:
+		return nil, &pattern.Refusal{Slot: name, Ranks: p.ranks, Reason: pattern.UnknownEnd,
+			Detail: "the runs have some of the iterations in the range of the loops and not others, and no law tells which"}
 	}
 	m, err := law.Map(p.ranks, index)
 	if err != nil {

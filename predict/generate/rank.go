@@ -66,13 +66,14 @@ func (w *rankWriter) loop(n *template.Node) {
 	}
 	p := law.Point{Ranks: w.g.ranks, Rank: w.rank, PeerRank: pattern.None, Index: w.indexAround(n)}
 	times, known := w.g.iterationsOf(n, &p)
-	if !known {
+	if !known || times.Value < 0 {
 		w.g.unknown.addLoop(n, w.g.model.NodeName(n), "the number of iterations is not known")
 		return
 	}
 	if !times.Exact {
 		w.g.noteUncertain(n, times)
 	}
+	w.g.doubtCalls(n, times)
 	w.path.Enter(w.g.sig.Nodes()[n.ID])
 	if w.g.model.Uniform[n.ID] {
 		w.equalIterations(n, times.Value)
@@ -84,6 +85,31 @@ func (w *rankWriter) loop(n *template.Node) {
 	}
 	if !w.path.DropIfEmpty() {
 		w.g.recorder.Leave(w.path)
+	}
+}
+
+// doubtCalls notes the calls in a loop whose iterations differ that its number of iterations does not tell: those that
+// are not the same in each iteration if that number is uncertain, those that are if ranks of one run have different
+// numbers of iterations, for which there is no law.
+func (g *generator) doubtCalls(n *template.Node, times law.Estimate) {
+	if g.model.Uniform[n.ID] || g.doubted[n.ID] {
+		return
+	}
+	if g.doubted[n.ID] = true; times.Exact && !g.model.Ragged[n.ID] {
+		return
+	}
+	for _, x := range g.model.Sites {
+		switch differs := x.Calls.DiffersAlong(n); {
+		case !x.Event.IsIn(n):
+		case differs && !times.Exact:
+			g.unknown.addCalls(x.Event.ID, g.model.NodeName(x.Event),
+				fmt.Sprintf("there may be %d to %d iterations of %s, in which its calls differ", times.Low, times.High,
+					g.model.NodeName(n)))
+		case x.Completes != nil && x.Completes.Always: // it is made as often as there are requests
+		case !differs && g.model.Ragged[n.ID]:
+			g.unknown.addCalls(x.Event.ID, g.model.NodeName(x.Event),
+				"ranks repeat "+g.model.NodeName(n)+" differently often, and no law tells how often")
+		}
 	}
 }
 
@@ -198,10 +224,11 @@ func (g *generator) iterationsOf(n *template.Node, p *law.Point) (law.Estimate, 
 		return e, true
 	}
 	e, known := g.familyIterations(n)
-	if constant := g.model.Iterations[n.ID].Constant; !known {
-		e, known = g.model.Iterations[n.ID].Evaluate(p)
-	} else if constant != nil && *constant > e.High { // slots without a family come after the last of those with one
-		e = law.Exactly(*constant)
+	l := g.model.Iterations[n.ID]
+	if constant, same := l.Unvarying(); !known {
+		e, known = l.Evaluate(p)
+	} else if same && constant > e.High { // slots without a family come after the last of those with one
+		e, known = l.Evaluate(p)
 	}
 	if known {
 		g.iterations[n.ID] = e

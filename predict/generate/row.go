@@ -42,6 +42,7 @@ func (w *rankWriter) row(x *model.Site, index []int32) schema.Event {
 			e.RootWorld = g.memberOf(x, e.Comm, v.Int32())
 		}
 		p.Root = e.RootWorld == w.rank
+		_, p.RootUnsure = g.result.BoundsOf(x.Root, int64(v))
 	}
 	if x.Send.Like != nil && d.sends {
 		s := w.side(x, &x.Send, a.to, e.Comm, p)

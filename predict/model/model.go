@@ -50,6 +50,8 @@ type Model struct {
 	Iterations []*law.Law
 	// IterationsSeen has, by node, how many iterations of loops there were in the runs.
 	IterationsSeen []Range
+	// Ragged tells, by node, of which loops ranks of one run have different numbers of iterations.
+	Ragged []bool
 	// Uniform and Periods describe loops, by node; see slots.Slots.
 	Uniform []bool
 	Periods []int32
@@ -148,6 +150,7 @@ func assemble(runs []*signature.Signature) (*Model, *slots.Slots, error) {
 	}
 	for _, counts := range found.Iterations {
 		m.IterationsSeen = append(m.IterationsSeen, rangeOf(counts))
+		m.Ragged = append(m.Ragged, areRagged(counts))
 	}
 	for _, s := range found.Sites {
 		x := &Site{Event: s.Event, Calls: s, Sends: s.Sends, Receives: s.Receives}
@@ -174,6 +177,18 @@ func rangeOf(counts map[slots.Position]int32) (r Range) {
 		r.Least, r.Most = min(r.Least, int64(n)), max(r.Most, int64(n))
 	}
 	return r
+}
+
+// areRagged reports whether numbers of iterations differ in a run.
+func areRagged(counts map[slots.Position]int32) bool {
+	of := map[int32]int32{} // by run
+	for p, n := range counts {
+		if seen, known := of[p.Run]; known && seen != n {
+			return true
+		}
+		of[p.Run] = n
+	}
+	return false
 }
 
 // finish finds the rules that need no search, and counts what has laws. It returns assumptions behind the laws.

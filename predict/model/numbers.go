@@ -20,7 +20,7 @@ func fitNumbers(m *Model, found *slots.Slots) ([]*law.Law, error) {
 	for i := range m.Pattern.Grids {
 		grids = append(grids, &m.Pattern.Grids[i][0])
 	}
-	f := law.NewFitter(grids)
+	f := law.NewFitter(grids, m.Pattern.Twins)
 	for _, x := range m.Sites {
 		fitSite(x, m.Joint, gridOf(m.Pattern, x), f)
 	}
@@ -28,7 +28,9 @@ func fitNumbers(m *Model, found *slots.Slots) ([]*law.Law, error) {
 	iterations := make([]*law.Law, len(nodes))
 	for _, n := range nodes {
 		if n.Loop {
-			iterations[n.ID] = f.FitNumber(iterationSamples(n, found, m.Training), gridOf(m.Pattern, nil))
+			grid := gridOf(m.Pattern, nil)
+			samples := iterationSamples(n, found, m.Training)
+			iterations[n.ID] = law.WithExtents(f.FitNumber(samples, grid), samples, grid)
 		}
 	}
 	return iterations, f.Settle()

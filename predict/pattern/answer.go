@@ -2,6 +2,7 @@ package pattern
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -77,10 +78,31 @@ func ranges(u *unit, sizes []int32, form Form, grids [][]Grid) []Range {
 		out[c].keepEmpty(high, sizes)
 		out[c].High = append(out[c].High, loopEnds(high, sizes, form)...)
 		if u.endsWithPartners(c, high, sizes, form) {
-			out[c].preferExtents(&form, sizes)
+			out[c].preferExtents(&form, sizes, high)
 		}
 	}
 	return out
+}
+
+// rangesOfAll finds the laws of the values of each component of the index by all forms of a unit: whether the index is an
+// exponent or a displacement tells where it ends, and the forms may differ in that.
+func rangesOfAll(u *unit, sizes []int32, grids [][]Grid) []Range {
+	type way struct{ exponential, linear bool }
+	all := ranges(u, sizes, u.pool[0], grids)
+	seen := []way{{u.pool[0].exponential(), u.pool[0].linear()}}
+	for _, f := range u.pool[1:] {
+		w := way{f.exponential(), f.linear()}
+		if slices.Contains(seen, w) {
+			continue
+		}
+		seen = append(seen, w)
+		for c, r := range ranges(u, sizes, f, grids) {
+			if slices.ContainsFunc(all[c].High, func(b Bound) bool { return b.Of != FromZero }) { // it grows
+				all[c].High = append(all[c].High, r.High...)
+			}
+		}
+	}
+	return all
 }
 
 // endsWithPartners reports whether, in all runs, a component of the index goes on as long as any rank has a partner: at
@@ -143,8 +165,12 @@ func firstKey(m map[int]int32) int {
 
 // preferExtents keeps only those laws of the largest value that count up to an extent, or to its logarithm where
 // distances double, if there are some: the loop is one over all partners. If all extents are powers of two, they do not
-// tell how the logarithm is rounded.
-func (r *Range) preferExtents(form *Form, sizes []int32) {
+// tell how the logarithm is rounded. Fewer than three different ends do not tell a loop over an extent from one over
+// its logarithm.
+func (r *Range) preferExtents(form *Form, sizes []int32, seen map[int]int32) {
+	if ends := slices.Sorted(maps.Values(seen)); len(slices.Compact(ends)) < 3 {
+		return
+	}
 	is := func(b Bound) bool { return b.Of == FromAll }
 	if !form.linear() {
 		is = func(b Bound) bool { return b.Of == FromCeil }
@@ -209,7 +235,7 @@ func bounds(values map[int]int32, sizes []int32, form Form, grids [][]Grid) []Bo
 		some = v
 	}
 	if b := (Bound{Of: FromZero, C: some}); try(b) {
-		return []Bound{b}
+		return append([]Bound{b}, unvariedEnds(some, values, sizes)...)
 	}
 	of := []BoundOf{FromFloor, FromCeil}
 	if !form.exponential() {
@@ -250,6 +276,22 @@ func bounds(values map[int]int32, sizes []int32, form Form, grids [][]Grid) []Bo
 	return out
 }
 
+// unvariedEnds returns laws of a constant largest value which count up to a logarithm of the process count that did not
+// vary in the runs, either.
+func unvariedEnds(last int32, values map[int]int32, sizes []int32) (out []Bound) {
+	for _, of := range []BoundOf{FromFloor, FromCeil} {
+		b, fits := Bound{Of: of, C: -1}, last > 0
+		for i := range values {
+			v, _ := b.value(sizes[i])
+			fits = fits && v == last
+		}
+		if fits {
+			out = append(out, b)
+		}
+	}
+	return out
+}
+
 // negative returns the index at which the family begins at a process count, if it is below 0 although no run has a
 // negative index.
 func (l Law) negative(ranks int32) (first int32, is bool) {
@@ -272,6 +314,12 @@ func (f Form) exponential() bool {
 		return (r.N.Kind == Power || r.N.Kind == Divided) &&
 			r.N.B != 0
 	})
+}
+
+// HasSenders reports whether the form has a sender at a process count and an index.
+func (f Form) HasSenders(ranks int32, index []int32) bool {
+	dims, ok := f.Grids[0].Dims(ranks)
+	return ok && f.bind(ranks, dims, index).anyone()
 }
 
 // linear reports whether the index is a displacement or a coordinate in the form, and not an exponent.
@@ -456,8 +504,9 @@ func (l Law) bind(ranks int32, index []int32) (maps []*Map, of []Form, missing [
 			m := f.bind(ranks, dims, index)
 			m.Borrowed = l.Borrowed
 			for _, a := range f.Short {
-				// A form that moves to coordinate 0 does not move if all are there.
-				if dims[a] > 2 && m.moves(a) {
+				// A form that moves to coordinate 0 does not move if all are there. That an axis beside a plane always has
+				// two ranks is no law before a run has more on other axes.
+				if (dims[a] > 2 || g.unusual()) && m.moves(a) {
 					short = f.String()
 				}
 			}

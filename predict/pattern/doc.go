@@ -19,6 +19,7 @@
 //	searchunit.go, search.go, presence.go  units -> forms on each class of grids that reproduce the runs
 //	cover.go         the choice of grids
 //	hierarchy.go, shape.go, direction.go, siblings.go  what units learn from each other where the runs leave a choice
+//	twins.go         laws on other grids that the runs cannot tell from the chosen ones
 //	inverse.go       sends and receives determine each other
 //	answer.go, begin.go  the ranges of a family's index, Law.Map, Refusal
 //	partition.go     laws of communicators

@@ -18,6 +18,9 @@ type Program struct {
 	Unexplained []Unexplained `json:"unexplained"`
 	// Warnings are assumptions behind the laws.
 	Warnings []string `json:"warnings"`
+	// Twins are further grids that the runs do not rule out, one of each kind: nothing that the program does goes with
+	// Grids and not with them.
+	Twins []Grid `json:"twins,omitempty"`
 }
 
 // Unexplained is a slot without a law, and the reason.
@@ -104,6 +107,10 @@ func fit(slots []Slot, sizes []int32) *Program {
 		single = append(single, found.single...)
 		p.Unexplained = append(p.Unexplained, found.unexplained...)
 	}
+	searched := map[*unit][][]Form{}
+	for _, u := range units {
+		searched[u] = slices.Clone(u.forms)
+	}
 	cover := &gridCover{units: units, classes: search.classes, sizes: sizes}
 	chosen, first := cover.choose()
 	units, unexplained = poolForms(units, first)
@@ -112,12 +119,16 @@ func fit(slots []Slot, sizes []int32) *Program {
 	preferSharedShapes(units)
 	borrowSigns(units)
 	markShortAxes(units)
+	twins := addTwins(units, searched, search.classes)
 	borrowed, unexplained := fitFromSiblings(single, units, sizes)
 	units = append(units, borrowed...)
 	p.Unexplained = append(p.Unexplained, unexplained...)
 	for _, c := range chosen {
 		if len(c.dims[0]) > 1 {
 			p.Grids = append(p.Grids, c.grids)
+			for _, d := range twins[c] {
+				p.Twins = append(p.Twins, d.grids[0])
+			}
 		}
 	}
 	for _, u := range units {
@@ -158,7 +169,7 @@ func (u *unit) law(sizes []int32, grids [][]Grid) Law {
 	l := Law{Name: u.name, Site: u.site, Forms: u.pool, Borrowed: u.borrowed, Training: sizes}
 	l.addMembers(u.slots)
 	if len(u.vary) > 0 {
-		l.Ranges = ranges(u, sizes, u.pool[0], grids)
+		l.Ranges = rangesOfAll(u, sizes, grids)
 	}
 	return l
 }

@@ -34,6 +34,57 @@ func (l *Law) isOfFewNumbers() bool {
 		!slices.ContainsFunc(l.Laws, func(h Hypothesis) bool { return !isOfBlocks(h) })
 }
 
+// enoughDivisions is the number of different numbers of blocks that show how a program divides an extent: one or two agree
+// with several extents and roundings.
+const enoughDivisions = 3
+
+// countDivisions notes for each law into how many blocks the runs divide its extents, if that is in few ways. Laws of a
+// program share its domain, so the divisions of all count.
+func countDivisions(groups []Group, laws []*Law) {
+	divisions := map[int64][]int64{} // by extent
+	for i, l := range laws {
+		if len(l.Laws) == 0 {
+			continue
+		}
+		for k, a := range l.Laws[0].Axes {
+			n := l.Laws[0].Cuts[k][0].Extent
+			for _, s := range groups[i].Samples {
+				if a < len(s.Dims) && !slices.Contains(divisions[n], int64(s.Dims[a])) {
+					divisions[n] = append(divisions[n], int64(s.Dims[a]))
+				}
+			}
+		}
+	}
+	for _, l := range laws {
+		if len(l.Laws) == 0 || l.onLine {
+			continue
+		}
+		for _, n := range l.Laws[0].extents() {
+			if len(divisions[n]) < enoughDivisions {
+				if l.few == nil {
+					l.few = map[int64][]int64{}
+				}
+				l.few[n] = divisions[n]
+			}
+		}
+	}
+}
+
+// isNewDivision reports whether the preferred law divides an extent at a place into another number of blocks than all
+// runs, which divide it in few ways.
+func (l *Law) isNewDivision(r *row) bool {
+	if len(l.few) == 0 || len(l.Laws) == 0 {
+		return false
+	}
+	for k, a := range l.Laws[0].Axes {
+		seen, few := l.few[l.Laws[0].Cuts[k][0].Extent]
+		if few && a < len(r.g) && !slices.Contains(seen, r.g[a]) {
+			return true
+		}
+	}
+	return false
+}
+
 // weighAll determines which laws of a program's groups have too little evidence.
 func weighAll(laws []*Law) {
 	uses, information, seen := usesOfLaws(laws), map[string]float64{}, map[string]bool{}

@@ -34,6 +34,9 @@ type Law struct {
 	thin   bool // the laws have too little evidence, see weigh: intervals include the curves
 	open   bool // there were more than mostKept laws
 	onLine bool // the samples have no grid, or one with a single axis
+	// few are the numbers of blocks into which the runs divide an extent of the domain, by extent, if these are less
+	// than enoughDivisions: a law of blocks is not exact for others.
+	few map[int64][]int64
 	// rivals are simpler than the preferred law with cuts, but have extents that other groups of the program do not
 	// have. They do not make a prediction inexact, but widen the interval if the laws disagree.
 	rivals []Hypothesis
@@ -106,6 +109,7 @@ func FitGroups(groups []Group, o Options) (laws []*Law, extents []int64, err err
 		laws = append(laws, l)
 	}
 	weighAll(laws)
+	countDivisions(groups, laws)
 	markAxesThatMatter(groups, laws)
 	return laws, extents, nil
 }
@@ -632,7 +636,7 @@ func (l *Law) Predict(ranks, rank int32, dims, coords, index []int32) (Expected,
 		return Expected{}, err
 	}
 	e, known := l.byLaws(&r)
-	if known && (!l.thin || slices.Contains(l.ranks, r.ranks)) {
+	if known && (!l.thin && !l.isNewDivision(&r) || slices.Contains(l.ranks, r.ranks)) {
 		l.widen(&e, &r)
 		return l.domain.settle(e, &r), nil
 	}
@@ -747,6 +751,24 @@ func (l *Law) DependsOnPlace() bool {
 		slices.ContainsFunc(h.Sum, func(s Summand) bool { return strings.Contains(s.Variable, "x") })
 }
 
+// Axes returns the axes of the grid on which the exact laws depend; false if that is not known.
+func (l *Law) Axes() (axes []int, known bool) {
+	for i := range l.Laws {
+		h := &l.Laws[i]
+		if len(h.Sum) > 0 || h.Factor != "" || h.Partition != nil {
+			return nil, false
+		}
+		axes = append(axes, h.Axes...)
+		for a, p := range h.Powers {
+			if p != 0 {
+				axes = append(axes, a)
+			}
+		}
+	}
+	slices.Sort(axes)
+	return slices.Compact(axes), true
+}
+
 // IsSupported reports whether the group has an exact law with enough evidence.
 func (l *Law) IsSupported() bool { return len(l.Laws) > 0 && !l.thin }
 
@@ -794,6 +816,8 @@ type storedLaw struct {
 	Name string       `json:"name"`
 	Laws []Hypothesis `json:"laws"`
 	Open bool         `json:"open,omitempty"`
+	// Few are the numbers of blocks of extents that the runs divide in few ways.
+	Few map[int64][]int64 `json:"few,omitempty"`
 	// Rivals are the laws that widen intervals.
 	Rivals []Hypothesis     `json:"rivals,omitempty"`
 	Domain domain           `json:"domain"`
@@ -803,7 +827,7 @@ type storedLaw struct {
 
 // MarshalJSON stores the hypotheses, and the points of the curves, which are fitted again when they are needed.
 func (l *Law) MarshalJSON() ([]byte, error) {
-	return json.Marshal(storedLaw{l.Name, l.Laws, l.open, l.rivals, l.domain, l.thin, l.roles})
+	return json.Marshal(storedLaw{l.Name, l.Laws, l.open, l.few, l.rivals, l.domain, l.thin, l.roles})
 }
 
 // UnmarshalJSON reads the output of MarshalJSON.
@@ -831,6 +855,6 @@ func (l *Law) UnmarshalJSON(b []byte) error {
 		l.ranks = append(l.ranks, p.Ranks)
 	}
 	slices.Sort(l.ranks)
-	l.ranks, l.thin = slices.Compact(l.ranks), k.Thin
+	l.ranks, l.thin, l.few = slices.Compact(l.ranks), k.Thin, k.Few
 	return nil
 }

@@ -81,6 +81,11 @@ type Site struct {
 // Slot returns the slot at a place; nil if there is none.
 func (s *Site) Slot(at Place) *Slot { return s.byPlace[at] }
 
+// DiffersAlong reports whether the site's calls differ from iteration to iteration of a loop around it.
+func (s *Site) DiffersAlong(loop *template.Node) bool {
+	return slices.ContainsFunc(s.Components, func(c Component) bool { return c.Loop == loop })
+}
+
 // Visit is a call that a rank made at a place.
 type Visit struct {
 	Run   int32

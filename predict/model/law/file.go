@@ -3,6 +3,7 @@ package law
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 
 	"github.com/commq/commq/predict/pattern"
 	"github.com/commq/commq/predict/regress"
@@ -24,6 +25,7 @@ type storedLaw struct {
 type storedGroup struct {
 	Law      *regress.Law  `json:"law"`
 	Grid     *pattern.Grid `json:"grid,omitempty"`
+	Axes     []int         `json:"axes,omitempty"`
 	Keep     []int         `json:"keep,omitempty"`
 	Peer     bool          `json:"peer,omitempty"`
 	Distance bool          `json:"distance,omitempty"`
@@ -34,7 +36,8 @@ type storedGroup struct {
 
 // stored returns a group law as it is stored.
 func (g *GroupLaw) stored() *storedGroup {
-	s := &storedGroup{Law: g.Law, Grid: g.Grid, Keep: g.Keep, Peer: g.Peer, Distance: g.Distance, Exact: g.exact}
+	s := &storedGroup{Law: g.Law, Grid: g.Grid, Axes: g.Axes, Keep: g.Keep, Peer: g.Peer, Distance: g.Distance,
+		Exact: g.exact}
 	for _, r := range g.Rivals {
 		s.Rivals = append(s.Rivals, r.stored())
 	}
@@ -46,7 +49,11 @@ func (s *storedGroup) groupLaw() (*GroupLaw, error) {
 	if s == nil || s.Law == nil {
 		return nil, errors.New("a group without a law")
 	}
-	g := &GroupLaw{Law: s.Law, Grid: s.Grid, Keep: s.Keep, Peer: s.Peer, Distance: s.Distance, exact: s.Exact}
+	g := &GroupLaw{Law: s.Law, Grid: s.Grid, Axes: s.Axes, Keep: s.Keep, Peer: s.Peer, Distance: s.Distance,
+		exact: s.Exact}
+	if g.Grid != nil && slices.ContainsFunc(g.Axes, func(a int) bool { return a >= g.Grid.Axes || a < -1 }) {
+		return nil, errors.New("a group with an axis that its grid does not have")
+	}
 	for _, r := range s.Rivals {
 		rival, err := r.groupLaw()
 		if err != nil {

@@ -12,6 +12,7 @@ import (
 // may be empty.
 type Fitter struct {
 	grids  []*pattern.Grid // of the program
+	twins  []pattern.Grid  // see pattern.Program
 	known  map[string]*Law // by samples
 	open   []openLaw       // for Settle
 	single []singleSamples
@@ -25,8 +26,10 @@ type openLaw struct {
 	unit    int64 // of sizes: bytes of an element; 0 for other numbers
 }
 
-// NewFitter returns a fitter for a program with these grids.
-func NewFitter(grids []*pattern.Grid) *Fitter { return &Fitter{grids: grids, known: map[string]*Law{}} }
+// NewFitter returns a fitter for a program with these grids, and others that its runs do not rule out.
+func NewFitter(grids []*pattern.Grid, twins []pattern.Grid) *Fitter {
+	return &Fitter{grids: grids, twins: twins, known: map[string]*Law{}}
+}
 
 // FitSize finds the law of a size, bytes or a count, which may depend on the program's domain. All samples are
 // multiples of unit, the size of an element (1 for counts). grid is that of the communication; it may be nil.

@@ -29,6 +29,8 @@ type Point struct {
 	PeerRank    int32   // rank of the other side; negative: none
 	Index       []int32 // place in the loops, as slots.Slot.Index
 	Root        bool    // the rank is the root of the collective
+	// RootUnsure means that it is not known for certain whether the rank is the root.
+	RootUnsure bool
 }
 
 // Sample is a number that a rank of a run has at a point.
@@ -80,6 +82,17 @@ func (l *Law) IsEmpty() bool {
 		len(l.Sums)+len(l.Places) == 0
 }
 
+// Unvarying returns the number that all samples have, if they have one.
+func (l *Law) Unvarying() (number int64, same bool) {
+	switch {
+	case l.Constant != nil:
+		return *l.Constant, true
+	case len(l.Sums) > 0 && len(l.Sums[0].Terms) == 0:
+		return l.Sums[0].Constant, true
+	}
+	return 0, false
+}
+
 // IsExact reports whether the law fits all samples.
 func (l *Law) IsExact() bool {
 	switch {
@@ -124,10 +137,7 @@ func (l *Law) Evaluate(p *Point) (Estimate, bool) {
 	case l.Constant != nil:
 		return Exactly(*l.Constant), true
 	case l.Root != nil:
-		if p.Root {
-			return l.Root.Evaluate(p)
-		}
-		return l.Others.Evaluate(p)
+		return l.evaluateRoot(p)
 	case len(l.Sums) > 0:
 		return evaluateSums(l.Sums, p)
 	case l.Group != nil:
@@ -138,6 +148,22 @@ func (l *Law) Evaluate(p *Point) (Estimate, bool) {
 		return l.Single.Evaluate(p)
 	}
 	return Estimate{}, false
+}
+
+// evaluateRoot evaluates the law of roots or that of the other ranks, bounded by both if it is not sure which the rank
+// is.
+func (l *Law) evaluateRoot(p *Point) (Estimate, bool) {
+	mine, other := l.Others, l.Root
+	if p.Root {
+		mine, other = l.Root, l.Others
+	}
+	e, ok := mine.Evaluate(p)
+	if ok && p.RootUnsure {
+		if o, has := other.Evaluate(p); has && (o.Low != e.Low || o.High != e.High) {
+			e.Low, e.High, e.Exact = min(e.Low, o.Low), max(e.High, o.High), false
+		}
+	}
+	return e, ok
 }
 
 // evaluateSums returns the value of the simplest sum, bounded by those of the others.
@@ -188,6 +214,8 @@ type GroupLaw struct {
 	Keep []int
 	// Peer means that the coordinates are those of the other side.
 	Peer bool
+	// Axes has, if it is not nil, for each axis of the law the axis of Grid, -1 for those that make no difference.
+	Axes []int
 	// Distance means that the law has one more component of the index: the logarithm of the distance to the other side.
 	Distance bool
 	// Rivals fit all samples, too, with the coordinates of the other side of messages or of another grid: where they
@@ -249,6 +277,9 @@ func (g *GroupLaw) evaluate(p *Point) (Estimate, bool) {
 			return Estimate{}, false
 		}
 		coords, _ = g.Grid.Coords(p.Ranks, rank)
+		if g.Axes != nil {
+			dims, coords = choose(dims, g.Axes, 1), choose(coords, g.Axes, 0)
+		}
 	}
 	k := groupPoint{ranks: p.Ranks}
 	copy(k.dims[:], dims)
@@ -277,6 +308,18 @@ func (g *GroupLaw) evaluate(p *Point) (Estimate, bool) {
 	}
 	g.cache[k] = s
 	return s, true
+}
+
+// choose returns the numbers of some axes, otherwise for -1.
+func choose(numbers []int32, axes []int, otherwise int32) []int32 {
+	chosen := make([]int32, len(axes))
+	for i, a := range axes {
+		chosen[i] = otherwise
+		if a >= 0 {
+			chosen[i] = numbers[a]
+		}
+	}
+	return chosen
 }
 
 // logDistance returns the logarithm to base 2 of the distance in ranks to the other side; false if that is not a power

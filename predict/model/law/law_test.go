@@ -26,7 +26,7 @@ func TestSingleSizeIsExactOnlyWhereSeen(t *testing.T) {
 	if d, _ := grid.Dims(32); d[0] != 2 || d[1] != 4 || d[2] != 4 {
 		t.Fatalf("the grid of 32 ranks is %v", d)
 	}
-	f := NewFitter([]*pattern.Grid{grid})
+	f := NewFitter([]*pattern.Grid{grid}, nil)
 	f.FitSize(faceSamples(grid, 0, 1, 8, 16, 32, 128), 8, grid)
 	face := f.FitSize(faceSamples(grid, 0, 2, 32), 8, grid)
 	unrelated := f.FitSize([]Sample{{Point{Ranks: 32, Rank: 3, PeerRank: pattern.None}, 57}}, 1, grid)
@@ -68,7 +68,7 @@ func TestRootsThatRotate(t *testing.T) {
 			}
 		}
 	}
-	f := NewFitter([]*pattern.Grid{grid})
+	f := NewFitter([]*pattern.Grid{grid}, nil)
 	l := f.FitNumber(samples, grid)
 	if err := f.Settle(); err != nil {
 		t.Fatal(err)

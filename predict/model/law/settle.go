@@ -47,7 +47,13 @@ func (f *Fitter) Settle() error {
 			return err
 		}
 	}
-	return f.findRivals(all)
+	if err := f.findRivals(all); err != nil {
+		return err
+	}
+	for i := range all {
+		f.addTwins(&all[i])
+	}
+	return nil
 }
 
 // settleBy makes an attempt and returns what is still open.

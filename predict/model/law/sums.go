@@ -106,6 +106,36 @@ func findSumsOf(samples []Sample, candidates []Feature) (found []Sum) {
 	return found
 }
 
+// leastCount is the least number of iterations that may be an extent or its logarithm.
+const leastCount = 2
+
+// WithExtents returns the law of a number of iterations. If it is constant, and equal to the logarithm of the number
+// of ranks or to an extent that did not vary in the samples either, the loop may be over that: this is a rival, as what
+// was not varied is not known.
+func WithExtents(l *Law, samples []Sample, grid *pattern.Grid) *Law {
+	if l.Constant == nil || *l.Constant < leastCount {
+		return l
+	}
+	sums := []Sum{{Constant: *l.Constant}}
+	for _, f := range features(&samples[0].Point, grid) {
+		switch f.Kind {
+		case FeatureRanks, FeatureRanksLog, FeatureExtent:
+		default:
+			continue
+		}
+		if !slices.ContainsFunc(samples, func(s Sample) bool {
+			x, has := f.evaluate(&s.Point)
+			return !has || x != *l.Constant
+		}) {
+			sums = append(sums, Sum{Terms: []Term{{1, f}}})
+		}
+	}
+	if len(sums) == 1 {
+		return l
+	}
+	return &Law{Sums: sums}
+}
+
 // varyingFeatures returns the features that all samples have and that are not constant, with their values.
 func varyingFeatures(samples []Sample, candidates []Feature) (columns [][]int64, varying []Feature) {
 	for _, f := range candidates {

@@ -34,6 +34,16 @@ type Node struct {
 	Depth  int32 `json:"-"`
 }
 
+// IsIn reports whether the node is in a loop.
+func (n *Node) IsIn(loop *Node) bool {
+	for p := n.Parent; p != nil; p = p.Parent {
+		if p == loop {
+			return true
+		}
+	}
+	return false
+}
+
 // Link numbers the nodes below a root, sets Parent, Place and Depth, and returns the nodes by ID.
 func (n *Node) Link() (nodes []*Node) {
 	var visit func(x *Node)

@@ -1,0 +1,116 @@
+package generate
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/commq/commq/predict/pattern"
+)
+
+// A family covers all places between its least and largest index, unless it has holes, as that of a triangular loop has.
+// Then the ranges of its indexes do not tell which places there are.
+
+// placeKind tells whether a family has a place that no run has.
+type placeKind int
+
+const (
+	placeCovered placeKind = iota
+	placeAbsent
+	placeUnknown
+)
+
+// mostPlaces is the largest number of places of a family in a run that is looked through for holes.
+const mostPlaces = 1 << 16
+
+// placeIn tells whether a family has a place that no run has. In a family with holes a place between those of some run is
+// absent, as it was there; whether places beyond those of all runs exist is not known.
+func (p *peerLaws) placeIn(l *pattern.Law, index []int32) placeKind {
+	holes, known := p.holes[l]
+	if !known {
+		holes = hasHoles(l)
+		p.holes[l] = holes
+	}
+	if !holes {
+		return placeCovered
+	}
+	for _, ranks := range l.Training {
+		if low, high, some := boxOf(l, ranks); some && within(index, low, high) {
+			return placeAbsent
+		}
+	}
+	return placeUnknown
+}
+
+// boxOf returns the least and the largest index of a family's members in a run; false if it has none there.
+func boxOf(l *pattern.Law, ranks int32) (low, high []int32, some bool) {
+	for i := range l.Members {
+		m := &l.Members[i]
+		if !slices.Contains(m.Sizes, ranks) {
+			continue
+		}
+		if !some {
+			low, high, some = slices.Clone(m.Index), slices.Clone(m.Index), true
+		}
+		for c, x := range m.Index {
+			low[c], high[c] = min(low[c], x), max(high[c], x)
+		}
+	}
+	return low, high, some
+}
+
+func within(index, low, high []int32) bool {
+	for c, x := range index {
+		if x < low[c] || x > high[c] {
+			return false
+		}
+	}
+	return true
+}
+
+// hasHoles reports whether in some run a family with two or more varying indexes lacks a place between its least and
+// largest ones at which its law has senders.
+func hasHoles(l *pattern.Law) bool {
+	if len(l.Forms) == 0 || len(l.Members[0].Index) < 2 {
+		return false
+	}
+	for _, ranks := range l.Training {
+		low, high, some := boxOf(l, ranks)
+		if !some {
+			continue
+		}
+		places := 1
+		for c := range low {
+			if places *= int(high[c]-low[c]) + 1; places > mostPlaces {
+				return false
+			}
+		}
+		there := map[string]bool{}
+		for i := range l.Members {
+			if slices.Contains(l.Members[i].Sizes, ranks) {
+				there[fmt.Sprint(l.Members[i].Index)] = true
+			}
+		}
+		if len(there) < places && lacksPlace(l, ranks, low, high, there) {
+			return true
+		}
+	}
+	return false
+}
+
+// lacksPlace reports whether a place between two indexes is not there though the law has senders at it.
+func lacksPlace(l *pattern.Law, ranks int32, low, high []int32, there map[string]bool) bool {
+	index := slices.Clone(low)
+	for {
+		if !there[fmt.Sprint(index)] && l.Forms[0].HasSenders(ranks, index) {
+			return true
+		}
+		c := len(index) - 1
+		for ; c >= 0 && index[c] == high[c]; c-- {
+			index[c] = low[c]
+		}
+		if c < 0 {
+			return false
+		}
+		index[c]++
+	}
+}

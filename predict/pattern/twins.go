@@ -1,0 +1,128 @@
+package pattern
+
+import "slices"
+
+// Grids that have the same axis in all runs cannot be told apart by what moves along it: the fast axis of a grid of two
+// axes has the ranks of that of three axes as long as there are few. A law on one of them is as good on the others, its
+// twins, unless something else that the program does goes with the one grid and not with the other.
+
+// addTwins adds to the laws of units their twins on other grids. searched has the forms of each unit on all grids. It
+// returns the grids, by the class that has twins on them.
+func addTwins(units []*unit, searched map[*unit][][]Form, classes []*class) map[*class][]*class {
+	const mostAxes = 3 // grids with more are rare
+	others := map[*class][]*class{}
+	for i, c := range classes {
+		if len(c.dims[0]) < 2 {
+			continue
+		}
+		for k, d := range classes {
+			if n := len(d.dims[0]); i != k && n > 1 && n <= mostAxes && d.grids[0].Shape != Columns &&
+				!isDemonstrated(i, k, units, searched) {
+				others[c] = append(others[c], d)
+			}
+		}
+	}
+	for _, u := range units {
+		for _, f := range slices.Clone(u.pool) {
+			c := classOf(f, classes)
+			if c == nil {
+				continue
+			}
+			for _, d := range others[c] {
+				if twin, ok := f.onClass(c, d); ok && !slices.ContainsFunc(u.pool, twin.equal) {
+					u.pool = append(u.pool, twin)
+				}
+			}
+		}
+	}
+	return others
+}
+
+// classOf returns the class that has a form's grids; nil if none has.
+func classOf(f Form, classes []*class) *class {
+	if f.Bits != NoBits || len(f.Grids) == 0 {
+		return nil
+	}
+	i := slices.IndexFunc(classes, func(c *class) bool { return slices.EqualFunc(c.grids, f.Grids, sameGrid) })
+	if i < 0 {
+		return nil
+	}
+	return classes[i]
+}
+
+// isDemonstrated reports whether what some unit does goes with the grids of one class and not with those of another, and
+// of none the other way round.
+func isDemonstrated(class, other int, units []*unit, searched map[*unit][][]Form) bool {
+	const plain = 10 // bits of a law that is no coincidence
+	demonstrated := false
+	for _, u := range units {
+		all := searched[u]
+		if len(all) == 0 {
+			continue
+		}
+		mine, theirs := len(all[class]) > 0 && all[class][0].Cost <= plain, len(all[other]) > 0
+		switch {
+		case mine && !theirs:
+			demonstrated = true
+		case theirs && len(all[class]) == 0:
+			return false
+		}
+	}
+	return demonstrated
+}
+
+// onClass returns the form on the grids of another class; false if an axis that it uses is none of theirs in all runs.
+func (f Form) onClass(c, d *class) (Form, bool) {
+	switch f.Where {
+	case Anywhere, NotSelf, Upwards, Downwards, NotOrigin:
+	default:
+		return f, false
+	}
+	twin := f
+	twin.Grids, twin.Short = d.grids, nil
+	twin.Rules = make([]Rule, len(d.dims[0]))
+	for b := range twin.Rules {
+		twin.Rules[b] = Rule{From: b, Op: Keep, N: zero, Root: zero, Guard: Guard{Kind: All, N: zero}}
+	}
+	for a, r := range f.Rules {
+		if r.Op == Keep && r.From == a && r.Guard.Kind == All {
+			continue
+		}
+		b := sameAxis(c, d, a)
+		from := sameAxis(c, d, r.From)
+		if b < 0 || from < 0 {
+			return f, false
+		}
+		twin.Rules[b] = r
+		twin.Rules[b].From = from
+	}
+	if k := f.Presence.Kind; k == Extent || k == OddExtent {
+		if twin.Presence.Axis = sameAxis(c, d, f.Presence.Axis); twin.Presence.Axis < 0 {
+			return f, false
+		}
+	}
+	return twin, true
+}
+
+// sameAxis returns the axis of a class that has the same ranks in all runs as an axis of another class; -1 if none has.
+func sameAxis(c, d *class, axis int) int {
+	for b := range d.dims[0] {
+		same := true
+		for i := range c.dims {
+			same = same && c.dims[i][axis] == d.dims[i][b] && stride(c.dims[i], axis) == stride(d.dims[i], b)
+		}
+		if same {
+			return b
+		}
+	}
+	return -1
+}
+
+// stride returns the distance of neighbours along an axis.
+func stride(dims []int32, axis int) int32 {
+	n := int32(1)
+	for _, g := range dims[:axis] {
+		n *= g
+	}
+	return n
+}
