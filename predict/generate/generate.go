@@ -81,11 +81,13 @@ type Prediction struct {
 // their sizes (Sizes). The texts are reasons; empty means that it is known.
 type Gap struct{ Calls, Sizes string }
 
-// UncertainLoop is a loop whose number of iterations is uncertain: Value was taken, Low to High is possible.
+// UncertainLoop is a loop whose number of iterations is uncertain: Value was taken, Low to High is possible. Least and
+// Most are of the values that were taken for all ranks.
 type UncertainLoop struct {
 	Loop             string
 	Node             int32
 	Value, Low, High int64
+	Least, Most      int64
 }
 
 // Bounds is an interval.

@@ -113,12 +113,17 @@ func (g *generator) doubtCalls(n *template.Node, times law.Estimate) {
 	}
 }
 
-// noteUncertain notes a loop whose number of iterations is uncertain, once.
+// noteUncertain notes a loop whose number of iterations is uncertain, with the range that ranks may have.
 func (g *generator) noteUncertain(n *template.Node, times law.Estimate) {
-	if name := g.model.NodeName(n); !g.warned[name] {
-		g.warned[name] = true
-		g.result.Loops = append(g.result.Loops, UncertainLoop{name, n.ID, times.Value, times.Low, times.High})
+	i := slices.IndexFunc(g.result.Loops, func(l UncertainLoop) bool { return l.Node == n.ID })
+	if i < 0 {
+		g.result.Loops = append(g.result.Loops, UncertainLoop{Loop: g.model.NodeName(n), Node: n.ID, Value: times.Value,
+			Low: times.Low, High: times.High, Least: times.Value, Most: times.Value})
+		return
 	}
+	l := &g.result.Loops[i]
+	l.Low, l.High = min(l.Low, times.Low), max(l.High, times.High)
+	l.Least, l.Most = min(l.Least, times.Value), max(l.Most, times.Value)
 }
 
 // equalIterations records iterations that are all equal. Once an iteration is like the one before and leaves the same

@@ -147,6 +147,9 @@ func (w *rankWriter) side(x *model.Site, laws *model.SideLaws, m *pattern.Map, c
 			s.count = int64(v) / laws.ElementBytes
 		}
 	}
+	if p.RootUnsure && like[signature.SideCount] == signature.Null && !laws.Count.IsEmpty() { // others have a count
+		w.g.result.addBounds(laws.Count, law.Estimate{Value: schema.NullInt64, Low: 0, High: math.MaxInt64})
+	}
 	if laws.ElementBytes == 0 && like[signature.SideCount] != signature.Null {
 		if v, ok := w.g.number(x, numberCount, laws.Count, &p); ok {
 			s.count = int64(v)

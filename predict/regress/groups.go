@@ -644,7 +644,7 @@ func (l *Law) Predict(ranks, rank int32, dims, coords, index []int32) (Expected,
 	if !known {
 		return l.domain.settle(f, &r), nil
 	}
-	if e.Low, e.High = math.Min(e.Low, f.Low), math.Max(e.High, f.High); e.Low != e.High {
+	if e.Low, e.High = math.Min(e.Low, f.Low), math.Max(e.High, f.High); e.Low != e.High || l.isNewDivision(&r) {
 		e.Exact = false
 	}
 	l.widen(&e, &r)

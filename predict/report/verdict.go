@@ -218,13 +218,12 @@ func iterationRanges(m *model.Model, x *generate.Prediction) []interval {
 		}
 		for _, l := range x.Loops {
 			if l.Node == n.ID {
-				times := float64(l.Value)
-				if l.Value == 0 {
+				if l.Least <= 0 {
 					all[n.ID] = interval{0, math.Inf(1)}
 					continue
 				}
-				all[n.ID].low *= float64(l.Low) / times
-				all[n.ID].high *= float64(l.High) / times
+				all[n.ID].low *= float64(l.Low) / float64(l.Most)
+				all[n.ID].high *= float64(l.High) / float64(l.Least)
 			}
 		}
 	}
