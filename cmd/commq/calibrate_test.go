@@ -30,7 +30,7 @@ func TestCalibrateFindsTheMachine(t *testing.T) {
 			found := filepath.Join(dir, "found.yaml")
 			out := mustCommq(t, "calibrate", "--store", dir, "--run", "pp.2", "-o", found, "--plot",
 				filepath.Join(dir, "fit.svg"))
-			for _, want := range []string{"inside a node: latency 2.30 us, bandwidth 700 MB/s; above 4,096 bytes 5.00 us more and 3.00 GB/s\n", "typical error "} {
+			for _, want := range []string{"between nodes: latency 2.30 us, bandwidth 700 MB/s; above 4,096 bytes 5.00 us more and 3.00 GB/s\n", "typical error "} {
 				if !strings.Contains(out, want) {
 					t.Errorf("want %q:\n%s", want, out)
 				}
@@ -40,11 +40,11 @@ func TestCalibrateFindsTheMachine(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := models.Piece{AboveBytes: 4096, Step: 5_000_000, BytesPerSecond: 3_000_000_000}
-			got := m.IntraNode.Pieces[0]
+			got := m.Network.Pieces[0]
 			if got.AboveBytes != want.AboveBytes || !closeTo(int64(got.Step), int64(want.Step)) ||
 				!closeTo(got.BytesPerSecond, want.BytesPerSecond) ||
-				!closeTo(int64(m.IntraNode.Latency), 2_300_000) || !closeTo(m.IntraNode.BytesPerSecond, 700_000_000) {
-				t.Errorf("%+v", m.IntraNode)
+				!closeTo(int64(m.Network.Latency), 2_300_000) || !closeTo(m.Network.BytesPerSecond, 700_000_000) {
+				t.Errorf("%+v", m.Network)
 			}
 			if svg, err := os.ReadFile(filepath.Join(dir, "fit.svg")); err != nil ||
 				!strings.Contains(string(svg), "Time of messages by size: pp.2") {

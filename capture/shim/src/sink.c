@@ -510,7 +510,9 @@ static void end_sums(cq_thread *t)
 {
 	if (t != cq_mine || t->head->sums == 0 || t->growing)
 		return;
-	if (t->next != t->full)
+	int64_t all = (int64_t)cq_slots_used(t);
+	/* a window held by a call larger than the window is covered first, the one that it went on in after that */
+	for (int i = 0; i < 2 && t->summed < all && t->next != t->full; i++)
 		put_sum(t);
 	if (!t->dead) {
 		t->head->slots = cq_slots_used(t);
