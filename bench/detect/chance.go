@@ -1,7 +1,7 @@
 // Command detect draws how often chance makes findings of so many bits, as predicted and as observed, from the table of
 // TestChance:
 //
-//	COMMQ_DETECT_CHANCE=4000 COMMQ_DETECT_CHANCE_TABLE=$PWD/docs/validation/detect-chance.csv go test ./detect -run '^TestChance$'
+//	COMMQ_DETECT_CHANCE=100000 COMMQ_DETECT_CHANCE_TABLE=$PWD/docs/validation/detect-chance.csv go test ./detect -run '^TestChance$'
 //	go run ./bench/detect docs/validation/detect-chance.csv docs/img/detect-chance.png
 package main
 
