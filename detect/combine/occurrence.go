@@ -15,7 +15,8 @@ type occurrence struct {
 }
 
 // cut divides the messages of a group into this number of occurrences, each with the same number of messages per way,
-// and returns the first ones, at most so many. It returns nil if they overlap in time.
+// and returns the first ones, at most so many. It returns nil if they overlap in time,
+// or if a rank has none of the messages.
 func (g *group) cut(times, most int64) []*occurrence {
 	n := min(times, most)
 	for k, list := range g.lists {
@@ -40,7 +41,10 @@ func (g *group) cut(times, most int64) []*occurrence {
 		for r, events := range o.events {
 			sortEvents(events)
 			o.after[r], o.before[r] = -1, 1<<62
-			if j > 0 && len(events) > 0 { // else the rank's messages were left out, here and in all others
+			if len(events) == 0 {
+				return nil
+			}
+			if j > 0 {
 				last := out[j-1].events[r]
 				o.after[r] = last[len(last)-1].Seq()
 				out[j-1].before[r] = events[0].Seq()
