@@ -35,7 +35,7 @@ type Param struct {
 
 // reserved are the flags that commq query has for every query.
 var reserved = [...]string{"dsn", "engine", "exact", "format", "help", "limit", "list", "memory", "output", "plot",
-	"quiet", "replace", "run", "sql", "store", "threads", "version"}
+	"quiet", "replace", "run", "sql", "store", "threads", "verify", "version"}
 
 // noFile is the value of a file parameter that means a table without rows.
 const noFile = "none"

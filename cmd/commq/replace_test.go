@@ -202,7 +202,7 @@ func TestDetectPricesFindings(t *testing.T) {
 		!strings.Contains(s, "; 8 ranks: 29.7 us by hand, 15.3 us called; pays from 4 ranks\n") {
 		t.Errorf("the table says\n%s", s)
 	}
-	if s := commq(t, append(args, "--format", "csv")...); !strings.HasSuffix(s, ",10194,3097,4\n") {
+	if s := commq(t, append(args, "--format", "csv")...); !strings.HasSuffix(s, ",10194,3097,4,log2(P) messages of the largest size,\n") {
 		t.Errorf("the row says\n%s", s)
 	}
 	if s := commq(t, append(args, "--format", "sarif")...); !strings.Contains(s, `"saved_ns": 3097`) ||
