@@ -73,9 +73,24 @@ func (in *inbox) last(before int64) arrival {
 	return out
 }
 
+// crossed reports whether a rank got a message from another one that was on its way when that one got a message of its:
+// the rank sent the message at row sent, and the other one received it at row done.
+func (in *inbox) crossed(other int32, sent, done int64) bool {
+	if in == nil {
+		return false
+	}
+	for _, way := range in.ways {
+		n, _ := slices.BinarySearchFunc(way.List, sent, func(m ledger.Operand, seq int64) int { return cmp.Compare(m.DoneSeq, seq) })
+		if n < len(way.List) && way.List[n].Src == other && way.List[n].SendSeq <= done {
+			return true
+		}
+	}
+	return false
+}
+
 // arePulled reports whether three of four messages of a finding answer a request: what their sender received last, and after
 // it had answered the one before, came from their receiver, and is no part of the finding. Then those that ask decide who
-// gets a payload.
+// gets a payload. Of two messages that cross, such as the counts that ranks exchange before their blocks, none is a request.
 func (w *Weigher) arePulled(f *Finding) bool {
 	own := map[*ledger.Instance]bool{}
 	for _, i := range f.Instances {
@@ -90,7 +105,8 @@ func (w *Weigher) arePulled(f *Finding) bool {
 			m := &w.messages[k]
 			asked := w.inboxes()[m.Src].last(m.SendSeq)
 			before, some := answered[m.Src]
-			if all++; asked.seq < 0 || asked.src != m.Dst || some && asked.seq <= before || own[w.owners.Owner(asked.src, asked.sent)] {
+			if all++; asked.seq < 0 || asked.src != m.Dst || some && asked.seq <= before ||
+				own[w.owners.Owner(asked.src, asked.sent)] || w.inboxes()[m.Dst].crossed(m.Src, asked.sent, asked.seq) {
 				continue
 			}
 			answers++

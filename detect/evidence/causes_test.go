@@ -48,6 +48,33 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
+// TestCrossed: messages that two ranks send each other at the same time are no requests; an answer follows its request.
+func TestCrossed(t *testing.T) {
+	sample := ledger.NewSample(2)
+	way := sample.WayOf(ledger.Cell{}, ledger.Way{Src: 1, Dst: 0})
+	for _, seq := range []int64{5, 9} { // rank 1 sends at rows 15 and 19
+		way.List = append(way.List, ledger.Operand{Message: ledger.Message{Src: 1, SendSeq: seq + 10, DoneSeq: seq}})
+	}
+	in := &inbox{ways: []*ledger.WaySample{way}}
+	for _, c := range []struct {
+		name       string
+		sent, done int64 // rows of a message from rank 0 to rank 1
+		want       bool
+	}{
+		{"in one call of each rank", 5, 15, true},
+		{"each sends before it receives", 4, 16, true},
+		{"asked, then answered", 8, 18, false},
+		{"asked after the last answer", 10, 20, false},
+	} {
+		if got := in.crossed(1, c.sent, c.done); got != c.want {
+			t.Errorf("%s: %v", c.name, got)
+		}
+	}
+	if (*inbox)(nil).crossed(1, 5, 15) || in.crossed(2, 5, 15) {
+		t.Error("crossed by a message of another rank, or by none")
+	}
+}
+
 // TestIndependent: of an exchange of two ranks both messages have one cause.
 func TestIndependent(t *testing.T) {
 	message := func(src, dst int32, sent, done int64) ledger.Message {
