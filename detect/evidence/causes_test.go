@@ -50,8 +50,7 @@ func TestAnswers(t *testing.T) {
 
 // TestCrossed: messages that two ranks send each other at the same time are no requests; an answer follows its request.
 func TestCrossed(t *testing.T) {
-	sample := ledger.NewSample(2)
-	way := sample.WayOf(ledger.Cell{}, ledger.Way{Src: 1, Dst: 0})
+	way := &ledger.WaySample{}
 	for _, seq := range []int64{5, 9} { // rank 1 sends at rows 15 and 19
 		way.List = append(way.List, ledger.Operand{Message: ledger.Message{Src: 1, SendSeq: seq + 10, DoneSeq: seq}})
 	}
