@@ -276,7 +276,7 @@ func checkMany(t *testing.T, d *dumper, n int) {
 // TestDiskFull checks that on a full disk recording stops, the program continues, and the records so far are
 // complete.
 func TestDiskFull(t *testing.T) {
-	needRoot(t, "a full disk is also in the stories of cmd/commq, in a user namespace")
+	testenv.Root(t, "a full disk is also in the stories of cmd/commq, in a user namespace")
 	mount := t.TempDir()
 	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=3m", "commq-test",
 		mount).CombinedOutput(); err != nil {
@@ -399,7 +399,7 @@ func TestClocks(t *testing.T) {
 
 // TestHosts gives a rank a clock that is one hour ahead, on a host with another name.
 func TestHosts(t *testing.T) {
-	needRoot(t, "another clock takes a time namespace")
+	testenv.Root(t, "another clock takes a time namespace")
 	if out, err := exec.Command("unshare", "--time", "--monotonic", "3600", "--fork",
 		"true").CombinedOutput(); err != nil {
 		testenv.Skip(t, fmt.Sprintf("another clock cannot be made here: %s", firstLine(out)))
@@ -429,13 +429,5 @@ func TestHosts(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// needRoot skips a test that mounts file systems or makes namespaces if the user lacks permission; see testenv.Skip.
-func needRoot(t *testing.T, why string) {
-	t.Helper()
-	if os.Getuid() != 0 {
-		testenv.Skip(t, "needs root: "+why)
 	}
 }

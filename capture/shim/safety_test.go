@@ -357,7 +357,7 @@ void *mmap(void *a, size_t n, int p, int f, int d, off_t o)
 		}
 		check(name, filepath.Join(dir, "spool"), without+":"+lib)
 	}
-	needRoot(t, "it mounts a ramfs")
+	testenv.Root(t, "it mounts a ramfs")
 	mount := t.TempDir()
 	if out, err := exec.Command("mount", "-t", "ramfs", "commq-test", mount).CombinedOutput(); err != nil {
 		testenv.Skip(t, fmt.Sprintf("a ramfs cannot be mounted here: %s", firstLine(out)))

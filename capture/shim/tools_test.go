@@ -160,7 +160,7 @@ func TestOnlyTheOwnerReadsAndMakesTheSpool(t *testing.T) {
 		t.Fatal(err)
 	}
 	refused("mode 0777", open)
-	needRoot(t, "to make a folder of another user")
+	testenv.Root(t, "to make a folder of another user")
 	planted, link := filepath.Join(t.TempDir(), "planted"), filepath.Join(t.TempDir(), "link")
 	if err := os.Mkdir(planted, 0o755); err != nil {
 		t.Fatal(err)
@@ -180,7 +180,7 @@ func TestOnlyTheOwnerReadsAndMakesTheSpool(t *testing.T) {
 
 // TestPlantedShimIsRefused: a library in the cache that another user made would run in the user's programs.
 func TestPlantedShimIsRefused(t *testing.T) {
-	needRoot(t, "to make a file of another user")
+	testenv.Root(t, "to make a file of another user")
 	for _, planted := range []string{"shim", "shim/x", "shim/x/libcommq.so"} {
 		cache := t.TempDir()
 		folder := filepath.Join(cache, "shim", "x")

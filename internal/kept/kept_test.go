@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/commq/commq/internal/testenv"
 )
 
 type result struct {
@@ -153,9 +155,7 @@ func TestUnusedResultsAreRemoved(t *testing.T) {
 
 // TestResultsOfOthersAreNotRead: a result that another user put into the folder is not taken for this user's.
 func TestResultsOfOthersAreNotRead(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("needs root, to make what belongs to another user")
-	}
+	testenv.Root(t, "to make what belongs to another user")
 	folder := filepath.Join(t.TempDir(), "results")
 	r := ResultsOf(runOf(t), folder)
 	save(r)

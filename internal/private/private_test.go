@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/commq/commq/internal/testenv"
 )
 
 // other is a user that is neither root nor the one who runs the tests.
@@ -55,9 +57,7 @@ func TestWhatOthersCanWriteToIsRefused(t *testing.T) {
 }
 
 func TestWhatAnotherUserMadeIsRefused(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("needs root, to make what belongs to another user")
-	}
+	testenv.Root(t, "to make what belongs to another user")
 	dir, own := filepath.Join(t.TempDir(), "planted"), t.TempDir()
 	link, file := filepath.Join(t.TempDir(), "link"), filepath.Join(own, "libcommq.so")
 	if err := errors.Join(os.Mkdir(dir, 0o700), os.Chown(dir, other, other), os.Symlink(own, link),

@@ -191,3 +191,11 @@ func Skip(t testing.TB, why string) {
 	}
 	t.Skip(why)
 }
+
+// Root skips a test that only root can do, and says why; see Skip.
+func Root(t testing.TB, why string) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		Skip(t, "needs root: "+why)
+	}
+}
