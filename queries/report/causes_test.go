@@ -25,6 +25,26 @@ func TestBarsLeftOut(t *testing.T) {
 	}
 }
 
+// A column without a value in any row is left out, but only of a whole table: rows that are not shown may have one.
+func TestEmptyColumns(t *testing.T) {
+	a := answer{total: 2, columns: []queries.Column{{Name: "rank", Type: "INTEGER"}, {Name: "label", Type: "VARCHAR"},
+		{Name: "name", Type: "VARCHAR"}}, rows: [][]any{{int32(3), nil, "main"}, {int32(5), nil, nil}}}
+	for _, c := range []struct {
+		rows int
+		want string
+	}{{2, "rank name"}, {1, "rank label name"}} {
+		b := &builder{o: Options{Rows: c.rows}}
+		table := b.table([]answer{a})
+		var names []string
+		for _, column := range table.Columns {
+			names = append(names, column.Name)
+		}
+		if got := strings.Join(names, " "); got != c.want || len(table.Rows[0]) != len(names) || table.Rows[0][len(names)-1].Text != "main" {
+			t.Errorf("%d of 2 rows: %s, %+v; want %s", c.rows, got, table.Rows, c.want)
+		}
+	}
+}
+
 // Parts of the run are as high as they lose time; without losses there is no picture.
 func TestTimeBars(t *testing.T) {
 	b := newTimeBars([]Slice{{0, 1e9, 10e6}, {1e9, 2e9, 40e6}})

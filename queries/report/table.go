@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -65,6 +66,7 @@ func (b *builder) table(answers []answer) *table {
 	}
 	switch {
 	case len(t.Rows) == total:
+		t.dropEmpty()
 	case several:
 		t.Note = fmt.Sprintf("%s of %s rows, at most the first %s of each run; the commands below print all.",
 			comma(int64(len(t.Rows))), comma(int64(total)), comma(int64(share)))
@@ -73,6 +75,31 @@ func (b *builder) table(answers []answer) *table {
 			comma(int64(total)))
 	}
 	return t
+}
+
+// dropEmpty removes the columns without a value in any row, as tables on a terminal do.
+func (t *table) dropEmpty() {
+	columns, kept := t.Columns, []int(nil)
+	for i := range columns {
+		if slices.ContainsFunc(t.Rows, func(row []cell) bool { return row[i].Text != "" }) {
+			kept = append(kept, i)
+		}
+	}
+	if len(kept) == 0 {
+		return
+	}
+	t.Columns = pick(columns, kept)
+	for i, row := range t.Rows {
+		t.Rows[i] = pick(row, kept)
+	}
+}
+
+// pick returns the elements at these places.
+func pick[T any](list []T, at []int) (out []T) {
+	for _, i := range at {
+		out = append(out, list[i])
+	}
+	return out
 }
 
 // longText is the number of letters from which on a table shows the beginning and the end of a text, and all of it in a
