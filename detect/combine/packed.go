@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	weight "github.com/commq/commq/detect/evidence"
 	"github.com/commq/commq/detect/ledger"
 	"github.com/commq/commq/schema"
 )
@@ -136,7 +137,7 @@ func (b *match) add(o *occurrence, root int32) {
 func (f *facts) addTree(b *match, g *group, o *occurrence, root int32) bool {
 	spare, ok := f.treeOf(g, o, root)
 	if ok {
-		b.proof.Order -= logChoose(len(o.messages), spare)
+		b.proof.Order -= weight.SpareBits(len(o.messages), spare)
 		b.add(o, root)
 	}
 	return ok
@@ -302,13 +303,4 @@ func (f *facts) isScan(g *group, o *occurrence) bool {
 		}
 	}
 	return ok && all < n
-}
-
-// logChoose returns the logarithm to base 2 of the number of ways to choose k of n.
-func logChoose(n, k int) float64 {
-	of := func(n int) float64 {
-		y, _ := math.Lgamma(float64(n + 1))
-		return y / math.Ln2
-	}
-	return of(n) - of(k) - of(n-k)
 }

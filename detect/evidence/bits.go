@@ -276,6 +276,19 @@ func (f *Finding) rankChoices() float64 {
 	return logChoose(float64(max(f.CommSize, len(f.Ranks))), float64(len(f.Ranks)))
 }
 
+// ArrangedBits is what it tells that the root of a broadcast among so many ranks sends to all others in the order of the
+// ranks: each could have come next. The broadcasts after the first at a place may follow from the same habit.
+func ArrangedBits(ranks int, first bool) float64 {
+	n := float64(ranks)
+	if first {
+		return (n - 1) * math.Log2(n-1)
+	}
+	return coverBits(n)
+}
+
+// SpareBits is what is lost if so many of the messages of an operation are not needed for it.
+func SpareBits(messages, spare int) float64 { return logChoose(float64(messages), float64(spare)) }
+
 // logChoose returns the logarithm to base 2 of the number of ways to choose k of n.
 func logChoose(n, k float64) float64 { return logFactorial(n) - logFactorial(k) - logFactorial(n-k) }
 

@@ -117,7 +117,7 @@ func (w *Weigher) arePulled(f *Finding) bool {
 }
 
 // independent returns which part of the messages of a finding have a cause of their own. Where two ranks exchange, so that
-// each sends before it receives, both messages have the same.
+// each sends before it receives or in the same call, both messages have the same.
 func (w *Weigher) independent(f *Finding) float64 {
 	paired, all := 0, 0
 	for _, i := range f.Instances[:min(len(f.Instances), mostAsked)] {
@@ -129,7 +129,7 @@ func (w *Weigher) independent(f *Finding) float64 {
 		for way, list := range ways {
 			back := ways[ledger.Way{Src: way.Dst, Dst: way.Src}]
 			for _, m := range list {
-				if all++; slices.ContainsFunc(back, func(b *ledger.Message) bool { return b.SendSeq < m.DoneSeq && m.SendSeq < b.DoneSeq }) {
+				if all++; slices.ContainsFunc(back, func(b *ledger.Message) bool { return b.SendSeq <= m.DoneSeq && m.SendSeq <= b.DoneSeq }) {
 					paired++
 				}
 			}

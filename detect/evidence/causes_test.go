@@ -85,6 +85,7 @@ func TestIndependent(t *testing.T) {
 		want     float64
 	}{
 		{"exchange", []ledger.Message{message(0, 1, 5, 6), message(1, 0, 5, 6)}, 0.5},
+		{"exchange in one call of each rank", []ledger.Message{message(0, 1, 5, 7), message(1, 0, 7, 5)}, 0.5},
 		{"question and answer", []ledger.Message{message(0, 1, 5, 5), message(1, 0, 6, 6)}, 1},
 		{"exchange and one more", []ledger.Message{message(0, 1, 5, 6), message(1, 0, 5, 6), message(1, 2, 7, 0), message(2, 0, 1, 7)},
 			0.75},

@@ -1,9 +1,9 @@
 package spread
 
 import (
-	"math"
 	"slices"
 
+	"github.com/commq/commq/detect/evidence"
 	"github.com/commq/commq/detect/ledger"
 	"github.com/commq/commq/run"
 	"github.com/commq/commq/schema"
@@ -12,9 +12,6 @@ import (
 // Arrange gives broadcasts the bits of their arrangement (Instance.Arranged). A root that hands out tasks, or answers,
 // sends to some rank next; here it sends to all others of a communicator in the order of their ranks, at a call that
 // sends nothing else, and they receive it at calls that receive nothing else.
-//
-// The first of the broadcasts at a place has (n-1) log2(n-1) bits, as any rank could have come next. The others may
-// follow from the same habit, so each has only log2(e (n-1)), the bits of a payload that is sent n-1 times exactly.
 func Arrange(r *ledger.Rules, l *ledger.Ledger, all *ledger.Sample, comms []run.Comm) {
 	a := &arrangement{ledger: l, members: map[int32][]int32{}, foreign: map[ledger.Place]bool{}}
 	for _, c := range comms {
@@ -36,10 +33,8 @@ func Arrange(r *ledger.Rules, l *ledger.Ledger, all *ledger.Sample, comms []run.
 		if a.foreign[at] || sent[at] != r.Sent[at] {
 			continue
 		}
-		others := float64(len(list[0].Ranks) - 1)
-		first := others * math.Log2(others)
-		for _, i := range list {
-			i.Arranged, first = first, math.Log2(math.E*others)
+		for k, i := range list {
+			i.Arranged = evidence.ArrangedBits(len(i.Ranks), k == 0)
 		}
 	}
 }
