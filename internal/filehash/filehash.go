@@ -18,24 +18,24 @@ func Text(h uint64) string { return fmt.Sprintf("%016x", h) }
 // File compares the file path, relative to dir and with slashes, with its size in bytes and its hash. An empty hash,
 // as in runs of an older commq, is not compared.
 func File(dir, path string, size int64, want string) error {
-	file, err := openSized(dir, path, size)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	if want == "" {
-		return nil
-	}
-	h := xxh3.New()
-	if _, err := io.Copy(h, file); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	return compare(path, "the file", h.Sum64(), want)
+	return check(dir, path, size, want, "the file", func(file *os.File) (uint64, error) {
+		h := xxh3.New()
+		_, err := io.Copy(h, file)
+		return h.Sum64(), err
+	})
 }
 
 // Footer does the same as File with the footer of a Parquet file alone. A changed page is found where it is read, by
 // the checksum of its compressed data.
 func Footer(dir, path string, size int64, want string) error {
+	return check(dir, path, size, want, "the footer", func(file *os.File) (uint64, error) {
+		footer, err := readFooter(file, size)
+		return xxh3.Hash(footer), err
+	})
+}
+
+// check compares the size of a file and, unless want is empty, the hash of the part that what names.
+func check(dir, path string, size int64, want, what string, hash func(*os.File) (uint64, error)) error {
 	file, err := openSized(dir, path, size)
 	if err != nil {
 		return err
@@ -44,11 +44,14 @@ func Footer(dir, path string, size int64, want string) error {
 	if want == "" {
 		return nil
 	}
-	footer, err := readFooter(file, size)
+	found, err := hash(file)
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	return compare(path, "the footer", xxh3.Hash(footer), want)
+	if got := Text(found); got != want {
+		return fmt.Errorf("%s: the hash of %s is %s, the manifest says %s: it was changed", path, what, got, want)
+	}
+	return nil
 }
 
 // readFooter reads the metadata of a Parquet file with its length and PAR1 behind it.
@@ -84,11 +87,4 @@ func openSized(dir, path string, size int64) (*os.File, error) {
 		return nil, err
 	}
 	return file, nil
-}
-
-func compare(path, what string, found uint64, want string) error {
-	if got := Text(found); got != want {
-		return fmt.Errorf("%s: the hash of %s is %s, the manifest says %s: it was changed", path, what, got, want)
-	}
-	return nil
 }

@@ -30,11 +30,11 @@ func TestFileAndFooter(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, "t.parquet"), []byte(c.content), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		check(t, c.name+", whole", File(dir, "t.parquet", 16, whole), c.file)
-		check(t, c.name+", footer", Footer(dir, "t.parquet", 16, footer), c.footer)
+		expect(t, c.name+", whole", File(dir, "t.parquet", 16, whole), c.file)
+		expect(t, c.name+", footer", Footer(dir, "t.parquet", 16, footer), c.footer)
 	}
-	check(t, "no hashes, but the size", File(dir, "t.parquet", 15, ""), "")
-	check(t, "missing", Footer(dir, "none", 16, footer), "no such file")
+	expect(t, "no hashes, but the size", File(dir, "t.parquet", 15, ""), "")
+	expect(t, "missing", Footer(dir, "none", 16, footer), "no such file")
 }
 
 func TestFooterOfNoParquetFile(t *testing.T) {
@@ -42,10 +42,10 @@ func TestFooterOfNoParquetFile(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "t"), []byte("PAR1"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	check(t, "four bytes", Footer(dir, "t", 4, Text(1)), "4 bytes are no Parquet file")
+	expect(t, "four bytes", Footer(dir, "t", 4, Text(1)), "4 bytes are no Parquet file")
 }
 
-func check(t *testing.T, name string, err error, want string) {
+func expect(t *testing.T, name string, err error, want string) {
 	t.Helper()
 	if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 		t.Errorf("%s: %v; want %q", name, err, want)
