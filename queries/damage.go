@@ -2,6 +2,7 @@ package queries
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -16,14 +17,14 @@ import (
 
 // checkTypes compares the types of the views' columns with the schema's: a foreign Parquet file can have columns of
 // the same names and other types.
-func (d *DB) checkTypes(ctx context.Context) error {
+func checkTypes(ctx context.Context, conn *sql.Conn) error {
 	// the views are named because duckdb_columns() alone also binds the engine's own views, which takes longer than
 	// the rest of Open
 	var tables []string
 	for _, t := range schema.Tables() {
 		tables = append(tables, "SELECT "+quote(t.Name)+", name, type FROM pragma_table_info("+quote(t.Name)+")")
 	}
-	rows, err := d.conn.QueryContext(ctx, strings.Join(tables, "\nUNION ALL\n"))
+	rows, err := conn.QueryContext(ctx, strings.Join(tables, "\nUNION ALL\n"))
 	if err != nil {
 		return err
 	}
@@ -45,7 +46,7 @@ var damagedRe = regexp.MustCompile(`(?i)no magic bytes|too small to be a parquet
 
 // damage turns an error of the engine about a run's files into one that names the file, what was found there, and
 // what to do. If the columns of all files are right, it returns the first line of the engine's error.
-func (d *DB) damage(ctx context.Context, runs []Run, err error) error {
+func damage(ctx context.Context, conn *sql.Conn, runs []Run, err error) error {
 	var dirs []string
 	for _, r := range runs {
 		dirs = append(dirs, r.Dir)
@@ -54,7 +55,7 @@ func (d *DB) damage(ctx context.Context, runs []Run, err error) error {
 			return errors.Join(err, absErr)
 		}
 		for _, t := range schema.Tables() {
-			if found := d.wrongFile(ctx, r, dir, t); gone.Is(found) {
+			if found := wrongFile(ctx, conn, r, dir, t); gone.Is(found) {
 				return found
 			} else if found != nil {
 				return fmt.Errorf("%w; restore the file or capture the run again; commq runs check %s says more",
@@ -67,14 +68,14 @@ func (d *DB) damage(ctx context.Context, runs []Run, err error) error {
 }
 
 // wrongFile describes what is wrong with the first file of a table that does not have its columns.
-func (d *DB) wrongFile(ctx context.Context, r Run, dir string, t *schema.Table) error {
+func wrongFile(ctx context.Context, conn *sql.Conn, r Run, dir string, t *schema.Table) error {
 	files, err := tableFiles(r, dir, t)
 	if err != nil {
 		return err
 	}
 	for i, p := range patterns(files) {
 		place := fmt.Sprintf("run %q: %s", r.Name, tableInfo(r.Manifest, t.Name).Files[i].Path)
-		types, err := d.columnTypes(ctx, p)
+		types, err := columnTypes(ctx, conn, p)
 		if err != nil {
 			return fmt.Errorf("%s: not a whole Parquet file: %s", place, firstLine(err))
 		}
@@ -91,8 +92,8 @@ func (d *DB) wrongFile(ctx context.Context, r Run, dir string, t *schema.Table) 
 }
 
 // columnTypes returns the columns of a Parquet file with their types in SQL.
-func (d *DB) columnTypes(ctx context.Context, pattern string) (map[string]string, error) {
-	rows, err := d.conn.QueryContext(ctx, "SELECT column_name, column_type FROM (DESCRIBE SELECT * FROM "+
+func columnTypes(ctx context.Context, conn *sql.Conn, pattern string) (map[string]string, error) {
+	rows, err := conn.QueryContext(ctx, "SELECT column_name, column_type FROM (DESCRIBE SELECT * FROM "+
 		"read_parquet("+pattern+"))")
 	if err != nil {
 		return nil, err

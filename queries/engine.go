@@ -85,22 +85,22 @@ func Open(ctx context.Context, runs []Run, o Options) (*DB, error) {
 		"SET enable_progress_bar = false",
 		"SET parquet_metadata_cache = true", // otherwise each query reads the footers again
 	} {
-		if err := d.exec(ctx, s); err != nil {
+		if err := exec(ctx, d.conn, s); err != nil {
 			return nil, errors.Join(fmt.Errorf("set up the query engine: %w", err), d.Close())
 		}
 	}
 	if slices.ContainsFunc(runs, func(r Run) bool { return inObjects(r.Dir) }) {
-		if err := d.openObjects(ctx, o.Objects); err != nil {
+		if err := openObjects(ctx, d.conn, o.Objects); err != nil {
 			return nil, errors.Join(err, d.Close())
 		}
 	}
 	for _, v := range views {
-		if err := d.exec(ctx, v); err != nil {
-			return nil, errors.Join(fmt.Errorf("open the runs' files: %w", d.damage(ctx, runs, err)), d.Close())
+		if err := exec(ctx, d.conn, v); err != nil {
+			return nil, errors.Join(fmt.Errorf("open the runs' files: %w", damage(ctx, d.conn, runs, err)), d.Close())
 		}
 	}
-	if err := d.checkTypes(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("open the runs' files: %w", d.damage(ctx, runs, err)), d.Close())
+	if err := checkTypes(ctx, d.conn); err != nil {
+		return nil, errors.Join(fmt.Errorf("open the runs' files: %w", damage(ctx, d.conn, runs, err)), d.Close())
 	}
 	if err := d.lock(ctx, paths); err != nil {
 		return nil, errors.Join(fmt.Errorf("lock the query engine: %w", err), d.Close())
@@ -152,8 +152,8 @@ func (d *DB) Runnable(text string) string {
 	return d.preamble + "\n" + text
 }
 
-func (d *DB) exec(ctx context.Context, s string) error {
-	_, err := d.conn.ExecContext(ctx, s)
+func exec(ctx context.Context, conn *sql.Conn, s string) error {
+	_, err := conn.ExecContext(ctx, s)
 	return err
 }
 
@@ -201,7 +201,7 @@ func (d *DB) lock(ctx context.Context, paths []string) error {
 		"SET enable_external_access = false",
 		"SET lock_configuration = true",
 	} {
-		if err := d.exec(ctx, s); err != nil {
+		if err := exec(ctx, d.conn, s); err != nil {
 			return err
 		}
 	}

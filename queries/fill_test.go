@@ -50,11 +50,11 @@ func FuzzCondition(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Cleanup(func() { db.Close() })
-	if err := db.exec(context.Background(), "CREATE TABLE messages AS SELECT 3 AS src, 9 AS tag"); err != nil {
+	if err := exec(context.Background(), db.conn, "CREATE TABLE messages AS SELECT 3 AS src, 9 AS tag"); err != nil {
 		f.Fatal(err)
 	}
 	for _, s := range []string{"SET enable_external_access = false", "SET lock_configuration = true"} {
-		if err := db.exec(context.Background(), s); err != nil {
+		if err := exec(context.Background(), db.conn, s); err != nil {
 			f.Fatal(err)
 		}
 	}

@@ -18,7 +18,7 @@ func (q *Query) Help(width int) string {
 		}
 		b.WriteString("\n")
 	}
-	q.columnHelp(&b, width)
+	columnHelp(&b, q.Columns, width)
 	b.WriteString("\n")
 	for _, line := range q.otherFields() {
 		fmt.Fprintf(&b, "%-9s%s\n", line[0]+":", printable.Wrap(line[1], strings.Repeat(" ", 9), width))
@@ -42,19 +42,20 @@ func (p *Param) help(b *strings.Builder, width int) {
 }
 
 // columnHelp writes the columns of the answer, wrapping long descriptions.
-func (q *Query) columnHelp(b *strings.Builder, width int) {
+func columnHelp(b *strings.Builder, columns []Column, width int) {
 	name, typ, unit := len("column"), len("type"), len("unit")
-	for _, c := range q.Columns {
+	for _, c := range columns {
 		name, typ, unit = max(name, len(c.Name)), max(typ, len(c.Type)), max(unit, len(c.Unit))
 	}
 	indent := strings.Repeat(" ", name+typ+unit+8)
 	fmt.Fprintf(b, "Columns:\n  %-*s  %-*s  %-*s  %s\n", name, "column", typ, "type", unit, "unit", "meaning")
-	for _, c := range q.Columns {
+	for _, c := range columns {
 		shown := c.Unit
 		if shown == "1" {
 			shown = ""
 		}
-		fmt.Fprintf(b, "  %-*s  %-*s  %-*s  %s\n", name, c.Name, typ, c.Type, unit, shown, printable.Wrap(c.Doc, indent, width))
+		fmt.Fprintf(b, "  %-*s  %-*s  %-*s  %s\n", name, c.Name, typ, c.Type, unit, shown,
+			printable.Wrap(c.Doc, indent, width))
 	}
 }
 

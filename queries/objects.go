@@ -2,6 +2,7 @@ package queries
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"net/url"
@@ -26,20 +27,20 @@ func inObjects(place string) bool { return strings.HasPrefix(place, "s3://") }
 // objectExtension is DuckDB's extension for object storage. It is not linked into commq.
 const objectExtension = "httpfs"
 
-// openObjects lets the engine read object storage.
-func (d *DB) openObjects(ctx context.Context, o *Objects) error {
+// openObjects lets the engine behind a connection read object storage.
+func openObjects(ctx context.Context, conn *sql.Conn, o *Objects) error {
 	if o == nil {
 		return errors.New("a run lies in object storage, and nothing says how to reach that; copy it with commq " +
 			"store pull")
 	}
-	file, err := d.extension(ctx)
+	file, err := extension(ctx, conn)
 	if err != nil {
 		return err
 	}
-	if err := d.exec(ctx, "LOAD "+quote(file)); err != nil {
+	if err := exec(ctx, conn, "LOAD "+quote(file)); err != nil {
 		return fmt.Errorf("load DuckDB's extension %s: %w", objectExtension, err)
 	}
-	if err := errors.Join(d.forgetEnvironment(ctx), d.useProxy(ctx)); err != nil {
+	if err := errors.Join(forgetEnvironment(ctx, conn), useProxy(ctx, conn)); err != nil {
 		return err
 	}
 	style := "vhost"
@@ -54,7 +55,7 @@ func (d *DB) openObjects(ctx context.Context, o *Objects) error {
 	if o.Token != "" {
 		secret += ", SESSION_TOKEN " + quote(o.Token)
 	}
-	if err := d.exec(ctx, secret+")"); err != nil {
+	if err := exec(ctx, conn, secret+")"); err != nil {
 		// the engine's message could contain one
 		return errors.New("tell the query engine how to reach object storage: it takes no secrets")
 	}
@@ -76,14 +77,15 @@ func proxyOf(address string) (host string, user *url.Userinfo) {
 }
 
 // useProxy lets the engine know user and password of $HTTP_PROXY as a secret, which SQL cannot read.
-func (d *DB) useProxy(ctx context.Context) error {
+func useProxy(ctx context.Context, conn *sql.Conn) error {
 	proxy, user := proxyOf(os.Getenv("HTTP_PROXY"))
 	if user == nil {
 		return nil
 	}
 	password, _ := user.Password()
-	if d.exec(ctx, fmt.Sprintf("CREATE SECRET commq_proxy (TYPE http, HTTP_PROXY %s, HTTP_PROXY_USERNAME %s, HTTP_PROXY_PASSWORD %s)",
-		quote(proxy), quote(user.Username()), quote(password))) != nil { // the engine's message could contain the password
+	secret := fmt.Sprintf("CREATE SECRET commq_proxy (TYPE http, HTTP_PROXY %s, HTTP_PROXY_USERNAME %s, "+
+		"HTTP_PROXY_PASSWORD %s)", quote(proxy), quote(user.Username()), quote(password))
+	if exec(ctx, conn, secret) != nil { // the engine's message could contain the password
 		return errors.New("tell the query engine about the proxy of $HTTP_PROXY: it does not take it")
 	}
 	return nil
@@ -95,10 +97,10 @@ const secretSettings = "(?i)access_key|secret|token|passw|credential|bearer"
 
 // forgetEnvironment empties the settings that hold secrets. The engine's own secret, which SQL cannot read, has what is
 // needed to reach the store.
-func (d *DB) forgetEnvironment(ctx context.Context) error {
-	rows, err := d.conn.QueryContext(ctx, "SELECT name FROM duckdb_settings() WHERE input_type = 'VARCHAR' AND value <> '' AND "+
-		"NOT starts_with(name, 'allow') AND regexp_matches(name, "+quote(secretSettings)+") AND name <> 'secret_directory' "+
-		"AND name <> 'default_secret_storage'")
+func forgetEnvironment(ctx context.Context, conn *sql.Conn) error {
+	rows, err := conn.QueryContext(ctx, "SELECT name FROM duckdb_settings() WHERE input_type = 'VARCHAR' AND "+
+		"value <> '' AND NOT starts_with(name, 'allow') AND regexp_matches(name, "+quote(secretSettings)+") AND "+
+		"name <> 'secret_directory' AND name <> 'default_secret_storage'")
 	if err != nil {
 		return fmt.Errorf("ask the query engine for its settings: %w", err)
 	}
@@ -115,7 +117,7 @@ func (d *DB) forgetEnvironment(ctx context.Context) error {
 		return err
 	}
 	for _, name := range names {
-		if d.exec(ctx, "SET GLOBAL "+quoteName(name)+" = ''") != nil { // the engine's message could contain the secret
+		if exec(ctx, conn, "SET GLOBAL "+quoteName(name)+" = ''") != nil { // the engine's message could contain the secret
 			return fmt.Errorf("the query engine does not let go of its setting %s", name)
 		}
 	}
@@ -124,9 +126,9 @@ func (d *DB) forgetEnvironment(ctx context.Context) error {
 
 // extension returns the extension's file: in the folder $COMMQ_DUCKDB_EXTENSIONS, or where a DuckDB of this version
 // has installed it.
-func (d *DB) extension(ctx context.Context) (string, error) {
+func extension(ctx context.Context, conn *sql.Conn) (string, error) {
 	var version, platform string
-	if err := d.conn.QueryRowContext(ctx, "SELECT library_version, (SELECT platform FROM pragma_platform()) FROM "+
+	if err := conn.QueryRowContext(ctx, "SELECT library_version, (SELECT platform FROM pragma_platform()) FROM "+
 		"pragma_version()").Scan(&version, &platform); err != nil {
 		return "", fmt.Errorf("ask the query engine for its version: %w", err)
 	}

@@ -44,7 +44,7 @@ func TestSQLCannotReadTheKeysOfObjectStorage(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	if err := d.openObjects(t.Context(), &Objects{Endpoint: "127.0.0.1:1", Region: "us-east-1", KeyID: "ada",
+	if err := openObjects(t.Context(), d.conn, &Objects{Endpoint: "127.0.0.1:1", Region: "us-east-1", KeyID: "ada",
 		Secret: secret, Token: secret}); err != nil {
 		t.Fatal(err)
 	}

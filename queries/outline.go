@@ -13,7 +13,7 @@ func Outline(all []*Query) string {
 	var params [][2]string             // flag, and what it does
 	askers := map[[2]string][]string{} // the queries that have the parameter
 	for _, q := range all {
-		fmt.Fprintf(&b, "- `%s`%s%s: %s\n", q.Name, q.neededFacts(), q.flags(), q.Summary)
+		fmt.Fprintf(&b, "- `%s`%s%s: %s\n", q.Name, q.neededFacts(), flags(q.Params), q.Summary)
 		for _, p := range q.Params {
 			param := [2]string{"--" + p.Name, fmt.Sprintf("(default %s): %s", p.shownDefault(), p.Doc)}
 			if askers[param] == nil {
@@ -44,9 +44,9 @@ func (q *Query) neededFacts() string {
 }
 
 // flags lists the parameters with their values.
-func (q *Query) flags() string {
+func flags(params []Param) string {
 	var b strings.Builder
-	for _, p := range q.Params {
+	for _, p := range params {
 		fmt.Fprintf(&b, " `--%s %s`", p.Name, p.Domain())
 	}
 	return b.String()

@@ -42,7 +42,7 @@ func (d *DB) query(ctx context.Context, described []Column, text string, args ..
 	rows, err := d.conn.QueryContext(ctx, text, args...)
 	if err != nil {
 		if err = plain(err); damagedRe.MatchString(err.Error()) {
-			err = d.damage(ctx, d.runs, err)
+			err = damage(ctx, d.conn, d.runs, err)
 		}
 		return nil, err
 	}
