@@ -100,7 +100,7 @@ func runExportSignature(ctx context.Context, a *app, o *exportSignatureOptions, 
 // signSummary prints the size of a signature, and its phases.
 func signSummary(w io.Writer, s *signature.Signature) error {
 	var b strings.Builder
-	loops, events := s.LoopsAndEvents()
+	loops, events := s.Template.LoopsAndEvents()
 	fmt.Fprintf(&b, "signature of %s: %s, %s of %s in %s; the logical clock ends at %d\n", s.Run,
 		counted(int64(s.Ranks), "rank"), counted(s.Calls, "call"),
 		counted(int64(events), "event"), counted(int64(loops), "loop"), s.Ticks)

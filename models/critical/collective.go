@@ -2,7 +2,6 @@ package critical
 
 import (
 	"cmp"
-	"math"
 	"slices"
 
 	"github.com/commq/commq/schema"
@@ -23,14 +22,26 @@ type operation struct {
 	entries []entry       // all that entered
 }
 
+// collectives finds the waits in collective operations.
+type collectives struct {
+	ranks    allRows
+	last     bool // Options.Last
+	index    map[operationKey]int32
+	all      []operation                 // by the value in index
+	complete []int32                     // indexes in all: all members entered
+	unused   []int32                     // indexes in all
+	members  map[int32][]int32           // world ranks of communicators, by rank in the communicator
+	sources  map[int32]map[int32][]int32 // world ranks that each one receives from in neighbourhood collectives
+}
+
 // entry is a rank that enters a collective operation, and the index of its row.
 type entry struct{ rank, row int32 }
 
 // noEntry means no rank.
 var noEntry = entry{-1, -1}
 
-// addCollective notes that row i takes part in a collective operation, or makes a persistent one or a window.
-func (g *Graph) addCollective(r *rankRows, b *schema.Events, i int, w *row, index int32) {
+// add notes that row i takes part in a collective operation, or makes a persistent one or a window.
+func (c *collectives) add(r *rankRows, b *schema.Events, i int, w *row, index int32) {
 	call, class := schema.CallID(b.Call[i]), schema.Class(b.Class[i])
 	if class == schema.ClassOther {
 		if r.inits == nil {
@@ -50,59 +61,50 @@ func (g *Graph) addCollective(r *rankRows, b *schema.Events, i int, w *row, inde
 	} else if class != schema.ClassCollective && class != schema.ClassComm {
 		return
 	}
-	n := g.enter(r, w, entry{b.Rank[i], index}, operationKey{comm: b.Comm[i], instance: b.Instance[i]},
+	n := c.enter(r, w, entry{b.Rank[i], index}, operationKey{comm: b.Comm[i], instance: b.Instance[i]},
 		call.Operation())
 	if b.RootWorld[i] == b.Rank[i] {
-		g.collective[n].root = entry{b.Rank[i], index}
+		c.all[n].root = entry{b.Rank[i], index}
 	}
 }
 
-// enter adds a row of a rank to an operation, and returns its index in collective.
-func (g *Graph) enter(r *rankRows, w *row, e entry, k operationKey, call schema.CallID) int32 {
-	n, ok := g.operations[k]
+// enter adds a row of a rank to an operation, and returns its index in all.
+func (c *collectives) enter(r *rankRows, w *row, e entry, k operationKey, call schema.CallID) int32 {
+	n, ok := c.index[k]
 	if !ok {
-		n = g.newOperation()
-		g.operations[k] = n
-		g.collective[n] = operation{operationKey: k, call: call, root: noEntry, entries: g.collective[n].entries[:0]}
+		n = c.newOperation()
+		c.index[k] = n
+		c.all[n] = operation{operationKey: k, call: call, root: noEntry, entries: c.all[n].entries[:0]}
 	}
 	w.operation = n
-	q := &g.collective[n]
+	q := &c.all[n]
 	q.entries = append(q.entries, e)
 	r.open = append(r.open, e.row)
-	if len(q.entries) == len(g.members[k.comm]) {
-		g.complete = append(g.complete, n)
+	if len(q.entries) == len(c.members[k.comm]) {
+		c.complete = append(c.complete, n)
 	}
 	return n
 }
 
-// newOperation returns an index in collective.
-func (g *Graph) newOperation() (n int32) {
-	if last := len(g.unused) - 1; last >= 0 {
-		n, g.unused = g.unused[last], g.unused[:last]
+// newOperation returns an index in all.
+func (c *collectives) newOperation() (n int32) {
+	if last := len(c.unused) - 1; last >= 0 {
+		n, c.unused = c.unused[last], c.unused[:last]
 		return n
 	}
-	g.collective = append(g.collective, operation{})
-	return int32(len(g.collective) - 1)
-}
-
-// addCollectiveWaits finds which rank each rank waited for in collective operations and on windows.
-func (g *Graph) addCollectiveWaits() {
-	g.addPairs()
-	g.addLockWaits(math.MaxInt64)
-	for n := range g.collective {
-		if len(g.collective[n].entries) > 0 {
-			g.addWaitsIn(&g.collective[n])
-		}
-	}
+	c.all = append(c.all, operation{})
+	return int32(len(c.all) - 1)
 }
 
 // addWaitsIn finds which rank each rank waited for in a collective operation. Where a rank is not known to have
 // entered, nobody waited for it.
-func (g *Graph) addWaitsIn(q *operation) {
-	slices.SortFunc(q.entries, func(a, b entry) int { return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.row, b.row)) })
+func (c *collectives) addWaitsIn(q *operation) {
+	slices.SortFunc(q.entries, func(a, b entry) int {
+		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.row, b.row))
+	})
 	last := noEntry
 	for _, e := range q.entries {
-		if at := g.start(e); at != unknown && (last.rank < 0 || at > g.start(last)) {
+		if at := c.ranks.start(e); at != unknown && (last.rank < 0 || at > c.ranks.start(last)) {
 			last = e
 		}
 	}
@@ -110,19 +112,19 @@ func (g *Graph) addWaitsIn(q *operation) {
 		return
 	}
 	prefixes := map[int32]entry(nil)
-	if q.call.Is(schema.FactScan) && !g.options.Last {
-		prefixes = g.prefixes(q)
+	if q.call.Is(schema.FactScan) && !c.last {
+		prefixes = c.prefixes(q)
 	}
 	for _, e := range q.entries {
-		done := g.ranks[e.rank].completion(e.row)
+		done := c.ranks[e.rank].completion(e.row)
 		if done < 0 {
 			continue
 		}
 		needed := last
 		switch {
-		case g.options.Last:
+		case c.last:
 		case q.call.IsNeighborhood():
-			needed = g.lastSource(q, e)
+			needed = c.lastSource(q, e)
 		case q.call.Is(schema.FactFromRoot):
 			needed = q.root
 		case q.call.Is(schema.FactToRoot) && e.rank != q.root.rank:
@@ -131,41 +133,40 @@ func (g *Graph) addWaitsIn(q *operation) {
 			needed = prefixes[e.rank]
 		}
 		if needed.rank >= 0 {
-			g.addWait(e.rank, done, needed.rank, needed.row, AwaitsCollective)
+			c.ranks.addWait(e.rank, done, needed.rank, needed.row, AwaitsCollective)
 		}
 	}
 }
 
 // lastSource is the last to enter of the ranks that a rank receives from in a neighbourhood collective; noEntry where
 // they are not known. The entries of q are sorted.
-func (g *Graph) lastSource(q *operation, of entry) entry {
+func (c *collectives) lastSource(q *operation, of entry) entry {
 	last := noEntry
-	for _, rank := range g.sources[q.comm][of.rank] {
-		i, found := slices.BinarySearchFunc(q.entries, rank, func(e entry, rank int32) int { return cmp.Compare(e.rank, rank) })
+	for _, rank := range c.sources[q.comm][of.rank] {
+		i, found := slices.BinarySearchFunc(q.entries, rank, func(e entry, rank int32) int {
+			return cmp.Compare(e.rank, rank)
+		})
 		if !found {
 			continue
 		}
-		if e := q.entries[i]; g.start(e) != unknown && (last.rank < 0 || g.start(e) > g.start(last)) {
+		if e := q.entries[i]; c.ranks.start(e) != unknown && (last.rank < 0 || c.ranks.start(e) > c.ranks.start(last)) {
 			last = e
 		}
 	}
 	return last
 }
 
-// start is when a rank entered a collective operation.
-func (g *Graph) start(e entry) int64 { return g.ranks[e.rank].rowAt(e.row).start }
-
 // prefixes returns for each rank of a scan which of the ranks up to it entered last.
-func (g *Graph) prefixes(q *operation) map[int32]entry {
+func (c *collectives) prefixes(q *operation) map[int32]entry {
 	rows := map[int32]int32{}
 	for _, e := range q.entries {
 		rows[e.rank] = e.row
 	}
 	last, prefix := noEntry, map[int32]entry{}
-	for _, rank := range g.members[q.comm] {
+	for _, rank := range c.members[q.comm] {
 		if i, ok := rows[rank]; ok {
 			e := entry{rank, i}
-			if last.rank < 0 || g.start(e) > g.start(last) {
+			if last.rank < 0 || c.ranks.start(e) > c.ranks.start(last) {
 				last = e
 			}
 			prefix[rank] = last
@@ -177,4 +178,40 @@ func (g *Graph) prefixes(q *operation) map[int32]entry {
 		}
 	}
 	return prefix
+}
+
+// addComplete adds the waits in collective operations that all ranks entered and completed.
+func (c *collectives) addComplete() {
+	again := c.complete[:0]
+	for _, n := range c.complete {
+		if q := &c.all[n]; c.completed(q) {
+			c.addWaitsIn(q)
+			c.free(n)
+		} else {
+			again = append(again, n)
+		}
+	}
+	c.complete = again
+}
+
+// completed reports whether the rows that complete an operation were read.
+func (c *collectives) completed(q *operation) bool {
+	for _, e := range q.entries {
+		r := &c.ranks[e.rank]
+		if done := r.rowAt(e.row).done; done != unknown && done > r.lastSeq {
+			return false
+		}
+	}
+	return true
+}
+
+// free forgets an operation.
+func (c *collectives) free(n int32) {
+	q := &c.all[n]
+	for _, e := range q.entries {
+		c.ranks[e.rank].rowAt(e.row).operation = -1
+	}
+	delete(c.index, q.operationKey)
+	q.entries = q.entries[:0]
+	c.unused = append(c.unused, n)
 }

@@ -145,10 +145,10 @@ func (d *delays) explainAll(waits []wait, until int64) {
 	for rest := waits; len(rest) > 0; {
 		n, ended := 0, true
 		for ; n < len(rest) && rest[n].cause == rest[0].cause; n++ {
-			ended = ended && d.g.row(rest[n].waiter).lastTime() <= until
+			ended = ended && d.g.ranks.row(rest[n].waiter).lastTime() <= until
 		}
 		cause := rest[0].cause
-		if ended && d.g.start(cause) <= until {
+		if ended && d.g.ranks.start(cause) <= until {
 			d.g.visit(cause.rank, cause.row)
 			d.explain(rest[:n])
 		} else {
@@ -158,13 +158,11 @@ func (d *delays) explainAll(waits []wait, until int64) {
 		rest = rest[n:]
 	}
 	for _, w := range waits { // all explained first: they are needed as they are
-		if r := d.g.row(w.waiter); r.left {
-			r.waitedRow = d.g.row(w.cause).node
+		if r := d.g.ranks.row(w.waiter); r.left {
+			r.waitedRow = d.g.ranks.row(w.cause).node
 		}
 	}
 }
-
-func (g *Graph) row(e entry) *row { return g.ranks[e.rank].rowAt(e.row) }
 
 // placeWaits are waits for one row, at one place.
 type placeWaits struct {
@@ -184,7 +182,7 @@ func (d *delays) explain(waits []wait) {
 		k := [2]int32{s.rank, s.activity}
 		delay := d.byActivity[k]
 		if delay == nil {
-			delay = &Delay{Activity: d.g.activity(s.rank, s.activity), Places: map[Place]*Waits{}}
+			delay = &Delay{Activity: d.g.places.activity(s.rank, s.activity), Places: map[Place]*Waits{}}
 			d.byActivity[k] = delay
 		}
 		if s.rank == longest.cause.rank {
@@ -214,9 +212,9 @@ func part(fraction float64, ns int64) int64 { return int64(fraction*float64(ns) 
 func (d *delays) sumByPlace(waits []wait) {
 	d.places = d.places[:0]
 	for _, w := range waits {
-		r := d.g.row(w.waiter)
+		r := d.g.ranks.row(w.waiter)
 		r.left = true
-		at := d.g.places[r.place]
+		at := d.g.places.all[r.place]
 		p := Place{at.site, at.call, r.awaits}
 		i := slices.IndexFunc(d.places, func(q placeWaits) bool { return q.Place == p })
 		if i < 0 {
@@ -238,12 +236,12 @@ type share struct {
 // shares explains a wait: the activities on the way to the row that was waited for, less what the waiting rank spent on
 // the same ones. The fractions add up to 1. The result is valid until the next call.
 func (d *delays) shares(w wait) []share {
-	if n := len(d.g.places) * int(Kinds); n > len(d.own) {
+	if n := len(d.g.places.all) * int(Kinds); n > len(d.own) {
 		d.own, d.total = make([]int64, 2*n), make([]int64, 2*n)
 	}
 	since := d.spend(w.waiter, 1)
 	d.way = d.way[:0]
-	d.g.tree.walkBack(d.g.row(w.cause).node, since, func(s seg) { d.way = append(d.way, s) })
+	d.g.tree.walkBack(d.g.ranks.row(w.cause).node, since, func(s seg) { d.way = append(d.way, s) })
 	d.way = joined(d.way)
 	for _, s := range d.way {
 		d.total[s.activity] += s.ns
@@ -284,7 +282,7 @@ func (d *delays) spend(at entry, factor int64) (since int64) {
 		compute := activityOf(w.place, Compute)
 		switch {
 		case w.prev < 0:
-			add(compute, d.g.threadBegin(r, until))
+			add(compute, r.beginOr(min(d.g.firstNs, until)))
 			return until
 		case w.prev < r.dropped:
 			t := &r.tails[w.thread]

@@ -10,7 +10,8 @@
 // The files, in the order in which they are best read:
 //
 //	critical.go    what a path is made of: Kind, Segment, Options
-//	graph.go       Graph: the rows of all ranks, and which other row each waited for
+//	rows.go        the rows of all ranks, and which other row each waited for
+//	graph.go       Graph: takes in rows and messages
 //	collective.go  the waits in collective operations
 //	onesided.go    the waits on windows: for exposures, accesses and locks
 //	read.go        reads a run into a Graph

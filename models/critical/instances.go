@@ -143,7 +143,7 @@ type timeSlice struct {
 func (d *delays) spread(waits []wait) {
 	d.slices = d.slices[:0]
 	for _, w := range waits {
-		from := max(0, d.g.row(w.waiter).start-d.courseFrom())
+		from := max(0, d.g.ranks.row(w.waiter).start-d.courseFrom())
 		to := from + w.ns
 		for to >= mostSlices*d.widthNs {
 			d.widthNs *= 2
@@ -163,9 +163,9 @@ func (d *delays) spread(waits []wait) {
 // courseFrom is when courses begin: where the first rank ended MPI_Init, if the options say so.
 func (d *delays) courseFrom() int64 {
 	if d.widthNs == 0 {
-		d.fromNs, d.widthNs = d.g.beginOf(&d.g.ranks[0]), 1
+		d.fromNs, d.widthNs = d.g.ranks[0].beginOr(d.g.firstNs), 1
 		for k := range d.g.ranks {
-			d.fromNs = min(d.fromNs, d.g.beginOf(&d.g.ranks[k]))
+			d.fromNs = min(d.fromNs, d.g.ranks[k].beginOr(d.g.firstNs))
 		}
 	}
 	return d.fromNs
@@ -197,8 +197,8 @@ func (d *delays) note(delay *Delay, fraction float64, longest wait, ns int64) {
 	if n := len(delay.Longest); n == MostInstances && x.Ns < delay.Longest[n-1].Ns {
 		return
 	}
-	r := d.g.row(longest.waiter)
-	at := d.g.places[r.place]
+	r := d.g.ranks.row(longest.waiter)
+	at := d.g.places.all[r.place]
 	x.Place, x.AtNs = Place{at.site, at.call, r.awaits}, r.start
 	delay.Longest = AddInstances(delay.Longest, x)
 }

@@ -22,39 +22,48 @@ type windowKey struct {
 	instance int64
 }
 
-// addSynchronisation notes what a call on a window waits for, or what others wait for: fences, exposures and accesses,
+// oneSided finds the waits on windows. A fence is a collective operation.
+type oneSided struct {
+	ranks       allRows
+	collectives *collectives
+	unpaired    map[signalKey]*unpaired
+	pairs       []pair              // whose waits were not added yet
+	holds       map[lockKey][]*hold // locks that rows may wait for
+}
+
+// add notes what a call on a window waits for, or what others wait for: fences, exposures and accesses,
 // and locks on one target.
-func (g *Graph) addSynchronisation(r *rankRows, b *schema.Events, i int, w *row, index int32) error {
+func (o *oneSided) add(r *rankRows, b *schema.Events, i int, w *row, index int32) error {
 	of, call, e := r.windows[b.InitSeq[i]], schema.CallID(b.Call[i]), entry{b.Rank[i], index}
 	if of == nil {
 		return nil
 	}
 	group, err := []int32(nil), error(nil)
 	if call.IsAny(schema.FactExposes | schema.FactAccesses) {
-		if group, err = schema.GroupOf(b.Label[i], len(g.ranks)); err != nil {
+		if group, err = schema.GroupOf(b.Label[i], len(o.ranks)); err != nil {
 			return fmt.Errorf("seq %d: %s: %w", b.Seq[i], call, err)
 		}
 	}
 	switch {
 	case call.Is(schema.FactFence):
 		of.fences++
-		g.enter(r, w, e, operationKey{of.comm, of.instance, of.fences}, call)
+		o.collectives.enter(r, w, e, operationKey{of.comm, of.instance, of.fences}, call)
 	case call.Is(schema.FactExposes):
 		of.origins = group
-		g.signals(of, e, group, startNeeds)
-		g.signals(of, e, group, completeNeeds)
+		o.signals(of, e, group, startNeeds)
+		o.signals(of, e, group, completeNeeds)
 	case call.Is(schema.FactAccesses):
 		of.targets = group
-		g.needs(of, e, group, startNeeds)
+		o.needs(of, e, group, startNeeds)
 	case call.Is(schema.FactEndsAccess):
-		g.needs(of, e, of.targets, completeNeeds)
-		g.signals(of, e, of.targets, waitNeeds)
+		o.needs(of, e, of.targets, completeNeeds)
+		o.signals(of, e, of.targets, waitNeeds)
 		of.targets = nil
 	case call.Is(schema.FactEndsExposure):
-		g.needs(of, e, of.origins, waitNeeds)
+		o.needs(of, e, of.origins, waitNeeds)
 		of.origins = nil
 	default:
-		g.addLock(of, b, i, e)
+		o.addLock(of, b, i, e)
 	}
 	return nil
 }
@@ -97,23 +106,23 @@ type pair struct {
 }
 
 // signals notes that a row is what some ranks need, and needs that it needs a row of each.
-func (g *Graph) signals(of *window, e entry, ranks []int32, s signal) {
+func (o *oneSided) signals(of *window, e entry, ranks []int32, s signal) {
 	for _, to := range ranks {
-		g.pairUp(signalKey{of.windowKey, e.rank, to, s}, e, false)
+		o.pairUp(signalKey{of.windowKey, e.rank, to, s}, e, false)
 	}
 }
 
-func (g *Graph) needs(of *window, e entry, ranks []int32, s signal) {
+func (o *oneSided) needs(of *window, e entry, ranks []int32, s signal) {
 	for _, from := range ranks {
-		g.pairUp(signalKey{of.windowKey, from, e.rank, s}, e, true)
+		o.pairUp(signalKey{of.windowKey, from, e.rank, s}, e, true)
 	}
 }
 
-func (g *Graph) pairUp(k signalKey, e entry, needs bool) {
-	u := g.unpaired[k]
+func (o *oneSided) pairUp(k signalKey, e entry, needs bool) {
+	u := o.unpaired[k]
 	if u == nil {
 		u = &unpaired{}
-		g.unpaired[k] = u
+		o.unpaired[k] = u
 	}
 	if len(u.entries) == 0 || u.needs == needs {
 		u.needs, u.entries = needs, append(u.entries, e)
@@ -124,21 +133,18 @@ func (g *Graph) pairUp(k signalKey, e entry, needs bool) {
 	if needs {
 		e, other = other, e
 	}
-	g.pairs = append(g.pairs, pair{waiter: other, signal: e, awaits: k.of.awaits()})
+	o.pairs = append(o.pairs, pair{waiter: other, signal: e, awaits: k.of.awaits()})
 }
 
 // addPairs adds the waits of the pairs. What was dropped began before the rest, so that nobody waited for it.
-func (g *Graph) addPairs() {
-	for _, p := range g.pairs {
-		if g.has(p.waiter) && g.has(p.signal) {
-			g.addWait(p.waiter.rank, p.waiter.row, p.signal.rank, p.signal.row, p.awaits)
+func (o *oneSided) addPairs() {
+	for _, p := range o.pairs {
+		if o.ranks.has(p.waiter) && o.ranks.has(p.signal) {
+			o.ranks.addWait(p.waiter.rank, p.waiter.row, p.signal.rank, p.signal.row, p.awaits)
 		}
 	}
-	g.pairs = g.pairs[:0]
+	o.pairs = o.pairs[:0]
 }
-
-// has reports whether a row was not dropped.
-func (g *Graph) has(e entry) bool { return e.row >= g.ranks[e.rank].dropped }
 
 // lockKey is a target of a window.
 type lockKey struct {
@@ -156,7 +162,7 @@ type hold struct {
 
 // addLock notes a call that takes, uses or gives back the lock on a target. Locks on all targets are not followed, nor
 // are those of a type that is not known.
-func (g *Graph) addLock(of *window, b *schema.Events, i int, e entry) {
+func (o *oneSided) addLock(of *window, b *schema.Events, i int, e entry) {
 	call, target := schema.CallID(b.Call[i]), b.SendWorld[i]
 	if !call.IsAny(schema.FactLock | schema.FactUnlock | schema.FactFlush) {
 		return
@@ -169,7 +175,7 @@ func (g *Graph) addLock(of *window, b *schema.Events, i int, e entry) {
 			h := &hold{rank: e.rank, exclusive: label == schema.LabelExclusive, rows: []int32{e.row}, unlock: -1}
 			of.locks[target] = h
 			k := lockKey{of.windowKey, target}
-			g.holds[k] = append(g.holds[k], h)
+			o.holds[k] = append(o.holds[k], h)
 		}
 		return
 	}
@@ -185,43 +191,46 @@ func (g *Graph) addLock(of *window, b *schema.Events, i int, e entry) {
 }
 
 // addLockWaits adds the waits for locks, and forgets what no row that begins after a time can wait for.
-func (g *Graph) addLockWaits(until int64) {
-	for k, all := range g.holds {
-		g.addWaitsOf(all)
-		all = slices.DeleteFunc(all, func(h *hold) bool { return h.unlock >= 0 && g.over(entry{h.rank, h.unlock}, until) })
+func (o *oneSided) addLockWaits(until int64) {
+	for k, all := range o.holds {
+		o.addWaitsOf(all)
+		all = slices.DeleteFunc(all, func(h *hold) bool {
+			return h.unlock >= 0 && o.ranks.over(entry{h.rank, h.unlock}, until)
+		})
 		for _, h := range all {
-			h.rows = slices.DeleteFunc(h.rows, func(row int32) bool { return g.over(entry{h.rank, row}, until) })
+			h.rows = slices.DeleteFunc(h.rows, func(row int32) bool { return o.ranks.over(entry{h.rank, row}, until) })
 		}
-		if g.holds[k] = all; len(all) == 0 {
-			delete(g.holds, k)
+		if o.holds[k] = all; len(all) == 0 {
+			delete(o.holds, k)
 		}
 	}
 }
 
-// over reports whether a row was dropped or ended until a time.
-func (g *Graph) over(e entry, until int64) bool { return !g.has(e) || g.row(e).lastTime() <= until }
-
 // addWaitsOf adds the waits of the ranks that want the same lock: for the last rank to give it back, while they wait,
 // of those that had it first. Who has it first also gives it back first.
-func (g *Graph) addWaitsOf(all []*hold) {
+func (o *oneSided) addWaitsOf(all []*hold) {
 	var given []*hold
 	for _, h := range all {
-		if h.unlock >= 0 && g.has(entry{h.rank, h.unlock}) {
+		if h.unlock >= 0 && o.ranks.has(entry{h.rank, h.unlock}) {
 			given = append(given, h)
 		}
 	}
-	begins := func(h *hold) int64 { return g.start(entry{h.rank, h.unlock}) }
-	slices.SortFunc(given, func(a, b *hold) int { return cmp.Or(cmp.Compare(begins(a), begins(b)), cmp.Compare(a.rank, b.rank)) })
+	begins := func(h *hold) int64 { return o.ranks.start(entry{h.rank, h.unlock}) }
+	slices.SortFunc(given, func(a, b *hold) int {
+		return cmp.Or(cmp.Compare(begins(a), begins(b)), cmp.Compare(a.rank, b.rank))
+	})
 	for _, h := range all {
 		for _, i := range h.rows {
 			e := entry{h.rank, i}
-			if !g.has(e) || g.row(e).end == unknown {
+			if !o.ranks.has(e) || o.ranks.row(e).end == unknown {
 				continue
 			}
-			n, _ := slices.BinarySearchFunc(given, g.row(e).end, func(h *hold, at int64) int { return cmp.Compare(begins(h), at+1) })
-			for n--; n >= 0 && begins(given[n]) > g.row(e).start; n-- {
-				if g.before(given[n], h) {
-					g.addWait(e.rank, i, given[n].rank, given[n].unlock, AwaitsUnlock)
+			n, _ := slices.BinarySearchFunc(given, o.ranks.row(e).end, func(h *hold, at int64) int {
+				return cmp.Compare(begins(h), at+1)
+			})
+			for n--; n >= 0 && begins(given[n]) > o.ranks.row(e).start; n-- {
+				if o.before(given[n], h) {
+					o.ranks.addWait(e.rank, i, given[n].rank, given[n].unlock, AwaitsUnlock)
 					break
 				}
 			}
@@ -230,10 +239,10 @@ func (g *Graph) addWaitsOf(all []*hold) {
 }
 
 // before reports whether a rank, which gave the lock back, had it before another one, and not together with it.
-func (g *Graph) before(h, other *hold) bool {
+func (o *oneSided) before(h, other *hold) bool {
 	if h.rank == other.rank || !h.exclusive && !other.exclusive {
 		return false
 	}
-	return other.unlock < 0 || !g.has(entry{other.rank, other.unlock}) ||
-		g.row(entry{h.rank, h.unlock}).lastTime() <= g.row(entry{other.rank, other.unlock}).lastTime()
+	return other.unlock < 0 || !o.ranks.has(entry{other.rank, other.unlock}) ||
+		o.ranks.row(entry{h.rank, h.unlock}).lastTime() <= o.ranks.row(entry{other.rank, other.unlock}).lastTime()
 }

@@ -3,6 +3,8 @@ package critical
 import (
 	"cmp"
 	"slices"
+
+	"github.com/commq/commq/schema"
 )
 
 // tree has the critical path to the start of each row that was visited: those of all rows join on their way back, so
@@ -34,9 +36,33 @@ type seg struct {
 
 func activityOf(place int32, kind Kind) int32 { return place*int32(Kinds) + int32(kind) }
 
+// site is a call site and the call there.
+type site struct {
+	site int32
+	call schema.CallID
+}
+
+// places numbers the call sites.
+type places struct {
+	index map[site]int32
+	all   []site // by the value in index
+}
+
+// number returns the number of a call site.
+func (p *places) number(at int32, call schema.CallID) int32 {
+	k := site{at, call}
+	i, known := p.index[k]
+	if !known {
+		i = int32(len(p.all))
+		p.index[k] = i
+		p.all = append(p.all, k)
+	}
+	return i
+}
+
 // activity names the activity of a segment.
-func (g *Graph) activity(rank, activity int32) Activity {
-	at := g.places[activity/int32(Kinds)]
+func (p *places) activity(rank, activity int32) Activity {
+	at := p.all[activity/int32(Kinds)]
 	return Activity{rank, at.site, at.call, Kind(activity % int32(Kinds))}
 }
 
@@ -64,7 +90,7 @@ func (g *Graph) visit(rank, i int32) {
 				stack = append(stack, entry{e.rank, w.prev})
 				continue
 			}
-			if c := g.cause(p, w.start); c != nil && c.node == noNode {
+			if c := g.ranks.cause(p, w.start); c != nil && c.node == noNode {
 				stack = append(stack, entry{p.waitedRank, p.waitedRow})
 				continue
 			}
@@ -75,23 +101,12 @@ func (g *Graph) visit(rank, i int32) {
 	g.stack = stack
 }
 
-// cause returns the row that row p waited for, if the path from the end of p, or from an earlier time, leads there.
-func (g *Graph) cause(p *row, at int64) *row {
-	if p.left || p.waitedRank < 0 {
-		return nil
-	}
-	if c := g.ranks[p.waitedRank].rowAt(p.waitedRow); c.start <= min(at, p.lastTime()) {
-		return c
-	}
-	return nil
-}
-
 // exitOf is where the path goes from the end of row p, or from at if that is earlier.
 func (g *Graph) exitOf(p *row, at int64) exit {
 	x := exit{p.lastTime(), p.node, p.place, p.kindWithoutWait()}
 	if p.left {
 		x.node, x.kind = p.waitedRow, p.kind
-	} else if c := g.cause(p, at); c != nil && c.node >= 0 {
+	} else if c := g.ranks.cause(p, at); c != nil && c.node >= 0 {
 		x.node, x.kind = c.node, p.kind
 	}
 	if x.at == unknown {
@@ -107,7 +122,7 @@ func (g *Graph) newNode(rank int32, w *row) int32 {
 	var x exit
 	switch {
 	case w.prev < 0:
-		x = exit{at: g.beginOf(r), node: int32(len(t.nodes))}
+		x = exit{at: r.beginOr(g.firstNs), node: int32(len(t.nodes))}
 		t.nodes = append(t.nodes, node{at: x.at, parent: noNode, from: first, to: first})
 	case w.prev >= r.dropped:
 		x = g.exitOf(r.rowAt(w.prev), at)
@@ -120,7 +135,7 @@ func (g *Graph) newNode(rank int32, w *row) int32 {
 	if x.at < at {
 		t.segs = append(t.segs, seg{rank, activityOf(w.place, Compute), at - x.at})
 	}
-	parent := g.addExit(rank, x, at)
+	parent := g.tree.addExit(rank, x, at)
 	at = max(at, t.nodes[parent].at)
 	t.nodes = append(t.nodes, node{at, parent, first, int32(len(t.segs))})
 	return int32(len(t.nodes) - 1)
@@ -128,8 +143,7 @@ func (g *Graph) newNode(rank int32, w *row) int32 {
 
 // addExit adds the segments from a time at the end of a row, or before it, to a node, and returns that. Where clocks
 // disagree the node may be later; then its path is cut.
-func (g *Graph) addExit(rank int32, x exit, at int64) int32 {
-	t := &g.tree
+func (t *tree) addExit(rank int32, x exit, at int64) int32 {
 	if ns := min(x.at, at) - t.nodes[x.node].at; ns > 0 {
 		t.segs = append(t.segs, seg{rank, activityOf(x.place, x.kind), ns})
 	}
@@ -150,14 +164,6 @@ func (g *Graph) addExit(rank int32, x exit, at int64) int32 {
 		n = &t.nodes[x.node]
 	}
 	return x.node
-}
-
-// beginOf is where the path ends that leads to the first row of a thread.
-func (g *Graph) beginOf(r *rankRows) int64 {
-	if r.begin != unknown {
-		return r.begin
-	}
-	return g.firstNs
 }
 
 // walkBack calls fn with the segments from a node back to a time.

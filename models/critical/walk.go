@@ -9,11 +9,11 @@ import "github.com/commq/commq/schema"
 // where that is known to be after its last row; it may be nil. A run without times has a duration of 0 and no path.
 func (g *Graph) Walk(finish []int64, emit func(Segment)) (duration int64) {
 	g.addCollectiveWaits()
-	rank, i, at := g.lastRank(finish)
+	rank, i, at := g.ranks.lastRank(finish)
 	if rank < 0 {
 		return 0
 	}
-	w := g.walkFrom(at, g.begin(), emit)
+	w := newWalker(g, at, g.ranks.begin(), emit)
 	if last := g.ranks[rank].rowAt(i); last.end != unknown {
 		w.segment(rank, last, Compute, last.end)
 	}
@@ -33,15 +33,15 @@ type walker struct {
 	leftAt    int64
 }
 
-// walkFrom returns a walker from one time back to another.
-func (g *Graph) walkFrom(at, begin int64, emit func(Segment)) *walker {
+// newWalker returns a walker from one time back to another.
+func newWalker(g *Graph, at, begin int64, emit func(Segment)) *walker {
 	return &walker{g: g, at: at, begin: begin, emit: emit, left: map[*row]bool{}, leftAt: at}
 }
 
 // segment emits the time from from, or from the walk's end, to where the walk is.
 func (w *walker) segment(rank int32, r *row, kind Kind, from int64) {
 	if from = max(from, w.begin); from < w.at {
-		w.emit(Segment{rank, w.g.places[r.place].site, schema.CallID(r.call), kind, from, w.at})
+		w.emit(Segment{rank, w.g.places.all[r.place].site, schema.CallID(r.call), kind, from, w.at})
 		w.at = from
 	}
 }
@@ -104,40 +104,4 @@ func (w *row) lastTime() int64 {
 		return w.start
 	}
 	return w.end
-}
-
-// lastRank returns the rank that ends last, its last row, and its end. rank is -1 when no row has a time.
-func (g *Graph) lastRank(finish []int64) (rank, index int32, at int64) {
-	rank = -1
-	for k := range g.ranks {
-		lastRow, end := int32(-1), int64(unknown)
-		for i := range g.ranks[k].rows {
-			if e := g.ranks[k].rows[i].lastTime(); e != unknown && (lastRow < 0 || e > end) {
-				lastRow, end = int32(i), e
-			}
-		}
-		if lastRow < 0 {
-			continue
-		}
-		if finish != nil {
-			end = max(end, finish[k])
-		}
-		if rank < 0 || end > at {
-			rank, index, at = int32(k), lastRow, end
-		}
-	}
-	return rank, index, at
-}
-
-// begin is where walks end: at 0, or at the start of the first row if that is before 0.
-func (g *Graph) begin() int64 {
-	begin := int64(0)
-	for k := range g.ranks {
-		for i := range g.ranks[k].rows {
-			if s := g.ranks[k].rows[i].start; s != unknown {
-				begin = min(begin, s)
-			}
-		}
-	}
-	return begin
 }

@@ -44,7 +44,7 @@ type deferred struct {
 func (g *Graph) addWaitOf(rank int32, seq int64, other entry, awaits Awaited) {
 	r := &g.ranks[rank]
 	if i := r.find(seq); i >= 0 {
-		g.addWait(rank, i, other.rank, other.row, awaits)
+		g.ranks.addWait(rank, i, other.rank, other.row, awaits)
 	} else if seq > r.lastSeq {
 		g.deferred = append(g.deferred, deferred{rank, seq, other, awaits})
 	}
@@ -67,68 +67,11 @@ func (g *Graph) addDeferred() {
 // addWaits adds the waits of the rows that were read, and returns a time up to which all are known.
 func (g *Graph) addWaits() (settled int64) {
 	g.addDeferred()
-	g.addComplete()
-	g.addPairs()
-	settled = g.settled()
-	g.addLockWaits(settled)
+	g.collectives.addComplete()
+	g.windows.addPairs()
+	settled = g.ranks.settled()
+	g.windows.addLockWaits(settled)
 	return settled
-}
-
-// addComplete adds the waits in collective operations that all ranks entered and completed.
-func (g *Graph) addComplete() {
-	again := g.complete[:0]
-	for _, n := range g.complete {
-		if q := &g.collective[n]; g.completed(q) {
-			g.addWaitsIn(q)
-			g.free(n)
-		} else {
-			again = append(again, n)
-		}
-	}
-	g.complete = again
-}
-
-// completed reports whether the rows that complete an operation were read.
-func (g *Graph) completed(q *operation) bool {
-	for _, e := range q.entries {
-		r := &g.ranks[e.rank]
-		if done := r.rowAt(e.row).done; done != unknown && done > r.lastSeq {
-			return false
-		}
-	}
-	return true
-}
-
-// free forgets an operation.
-func (g *Graph) free(n int32) {
-	q := &g.collective[n]
-	for _, e := range q.entries {
-		g.ranks[e.rank].rowAt(e.row).operation = -1
-	}
-	delete(g.operations, q.operationKey)
-	q.entries = q.entries[:0]
-	g.unused = append(g.unused, n)
-}
-
-// settled is a time up to which all rows were read, with their waits for rows that began until then.
-func (g *Graph) settled() int64 {
-	t := int64(math.MaxInt64)
-	for k := range g.ranks {
-		r := &g.ranks[k]
-		if r.lastStart == unknown && r.read < r.expected {
-			return math.MinInt64
-		}
-		if r.read < r.expected {
-			t = min(t, r.lastStart)
-		}
-		for len(r.open) > 0 && (r.open[0] < r.dropped || r.rowAt(r.open[0]).operation < 0) {
-			r.open = r.open[1:]
-		}
-		if len(r.open) > 0 {
-			t = min(t, r.rowAt(r.open[0]).start)
-		}
-	}
-	return t
 }
 
 // advance explains the waits for rows that began until a time, and drops the rows that are not needed any more.
@@ -142,7 +85,7 @@ func (d *delays) advance(until int64) {
 			g.visit(int32(rank), i)
 			if w := r.rowAt(i); w.waitedRank >= 0 && !w.left {
 				cause := entry{w.waitedRank, w.waitedRow}
-				waits = append(waits, wait{cause, entry{int32(rank), i}, g.start(cause) - w.start})
+				waits = append(waits, wait{cause, entry{int32(rank), i}, g.ranks.start(cause) - w.start})
 			}
 		}
 	}
@@ -193,7 +136,7 @@ func (g *Graph) leave(r *rankRows, w *row) {
 	t := &r.tails[w.thread]
 	from := t.at
 	if t.node == noNode {
-		from = g.threadBegin(r, w.start)
+		from = r.beginOr(min(g.firstNs, w.start))
 		t.since = from
 	}
 	t.exit = g.exitOf(w, math.MaxInt64)
@@ -223,21 +166,13 @@ func (t *tail) spend(activity int32, ns int64) {
 	t.own = append(t.own, spent{activity, ns})
 }
 
-// threadBegin is when a thread began whose first row starts at a time.
-func (g *Graph) threadBegin(r *rankRows, start int64) int64 {
-	if r.begin != unknown {
-		return r.begin
-	}
-	return min(g.firstNs, start)
-}
-
 // compact compacts the tree.
 func (g *Graph) compact() {
 	var live []*int32
 	var cuts []int64
 	for k := range g.ranks {
 		r := &g.ranks[k]
-		live, cuts = append(live, &r.tip.node), append(cuts, g.beginOf(r))
+		live, cuts = append(live, &r.tip.node), append(cuts, r.beginOr(g.firstNs))
 		for i := range r.tails {
 			live, cuts = append(live, &r.tails[i].node), append(cuts, r.tails[i].since)
 		}
@@ -260,9 +195,9 @@ func (g *Graph) compact() {
 func (g *Graph) Explain(finish []int64) *Explained {
 	d := g.explaining()
 	g.addCollectiveWaits()
-	for n := range g.collective {
-		if len(g.collective[n].entries) > 0 {
-			g.free(int32(n))
+	for n := range g.collectives.all {
+		if len(g.collectives.all[n].entries) > 0 {
+			g.collectives.free(int32(n))
 		}
 	}
 	d.advanceTo(math.MaxInt64)
@@ -312,7 +247,7 @@ func (g *Graph) treePath(finish []int64) *Path {
 	p.EndNs = at
 	tip := g.ranks[p.LastRank].tip
 	add := func(s seg) {
-		a := g.activity(s.rank, s.activity)
+		a := g.places.activity(s.rank, s.activity)
 		k := pathKey{a.Rank, a.Site, a.Call}
 		if p.parts[k] == nil {
 			p.parts[k] = &Part{}
@@ -322,7 +257,7 @@ func (g *Graph) treePath(finish []int64) *Path {
 	}
 	add(seg{p.LastRank, activityOf(tip.place, Compute), at - tip.at})
 	from := len(g.tree.segs)
-	node := g.addExit(p.LastRank, tip, tip.at)
+	node := g.tree.addExit(p.LastRank, tip, tip.at)
 	for _, s := range g.tree.segs[from:] {
 		add(s)
 	}
@@ -369,7 +304,7 @@ func Explain(ctx context.Context, r *run.Run, o Options, bytes int64, also func(
 		if err != nil {
 			return nil, err
 		}
-		if err := g.readMessages(ctx, messages, int64(last)); err != nil {
+		if err := readMessages(ctx, g, messages, int64(last)); err != nil {
 			return nil, err
 		}
 		d.advanceTo(g.addWaits())
@@ -377,16 +312,16 @@ func Explain(ctx context.Context, r *run.Run, o Options, bytes int64, also func(
 			return nil, fmt.Errorf("to explain its waits takes more than %s of memory", units.Bytes(bytes))
 		}
 	}
-	if err := g.readMessages(ctx, messages, math.MaxInt64); err != nil {
+	if err := readMessages(ctx, g, messages, math.MaxInt64); err != nil {
 		return nil, err
 	}
 	g.addDeferred()
-	g.complete = nil
+	g.collectives.complete = nil
 	return g.Explain(nil), nil
 }
 
 // readMessages adds the messages of all epochs up to one.
-func (g *Graph) readMessages(ctx context.Context, m *run.MessageEpochs, last int64) error {
+func readMessages(ctx context.Context, g *Graph, m *run.MessageEpochs, last int64) error {
 	for {
 		epoch, found := m.Epoch()
 		if !found || epoch > last {

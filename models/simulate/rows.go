@@ -112,8 +112,8 @@ func (t *translator) addRow(b *schema.Events, i int) error {
 	}
 	threads := max(t.setting.program.Threads[rank], 1)
 	if b.Thread[i] < 0 || b.Thread[i] >= threads {
-		return fmt.Errorf("rank %d, seq %d: it belongs to thread %d, but only %d threads of the rank call MPI (table ranks)", rank,
-			b.Seq[i], b.Thread[i], threads)
+		return fmt.Errorf("rank %d, seq %d: it belongs to thread %d, but only %d threads of the rank call MPI "+
+			"(table ranks)", rank, b.Seq[i], b.Thread[i], threads)
 	}
 	t.op = op{opType: opType{comm: b.Comm[i], site: b.Callsite[i], call: b.Call[i]}, compute: max(b.ComputeNs[i], 0),
 		seq: b.Seq[i], req: none}
@@ -162,7 +162,7 @@ func (r *row) translate() error {
 			return nil
 		}
 		call, r.standard = made.call, made.standard
-		does = r.startedRole()
+		does = startedRole(b, i)
 	}
 	switch does {
 	case roleMark:
@@ -182,11 +182,11 @@ func (r *row) translate() error {
 	case roleComplete:
 		r.complete()
 	case roleInit:
-		r.rememberInit(initRow{call: call, standard: r.t.setting.kept(r.rank, r.op).Standard})
+		r.known.rememberInit(b.Seq[i], initRow{call: call, standard: r.t.setting.kept(r.rank, r.op).Standard})
 	case roleCollective, roleIcollective:
 		return r.collective(call, does == roleIcollective)
 	case roleWindow:
-		r.rememberInit(initRow{call: call, instance: b.Instance[i]})
+		r.known.rememberInit(b.Seq[i], initRow{call: call, instance: b.Instance[i]})
 		return r.collective(call, false)
 	case roleTransfer:
 		r.transfer()
@@ -201,8 +201,7 @@ func (r *row) translate() error {
 }
 
 // startedRole returns the role of a start of a persistent request: whether it sends or receives.
-func (r *row) startedRole() role {
-	b, i := r.b, r.i
+func startedRole(b *schema.Events, i int) role {
 	switch {
 	case b.Instance[i] != schema.NullInt64:
 		return roleIcollective
@@ -214,26 +213,25 @@ func (r *row) startedRole() role {
 	return roleLocal
 }
 
-func (r *row) rememberInit(made initRow) {
-	if r.known.inits == nil {
-		r.known.inits = map[int64]initRow{}
+// rememberInit keeps a row that made a persistent request or a window, by its seq.
+func (k *rankRows) rememberInit(seq int64, made initRow) {
+	if k.inits == nil {
+		k.inits = map[int64]initRow{}
 	}
-	r.known.inits[r.op.seq] = made
+	k.inits[seq] = made
 }
 
-// sends reports whether the row sends a message to a rank of the run.
-func (r *row) sends() bool {
-	b, i := r.b, r.i
+// sends reports whether row i sends a message to a rank of the run.
+func sends(b *schema.Events, i int) bool {
 	if b.SendWorld[i] == schema.NullInt32 || b.SendBytes[i] == schema.NullInt64 { // to a rank outside, or cancelled
 		return false
 	}
-	does := roles[r.op.call]
+	does := roles[b.Call[i]]
 	return b.ErrorClass[i] == schema.NullInt32 || does == roleSendrecv || does == roleIsendrecv
 }
 
-// receives reports whether the row posts a receive that takes a message.
-func (r *row) receives(nonblocking bool) bool {
-	b, i := r.b, r.i
+// receives reports whether row i posts a receive that takes a message.
+func receives(b *schema.Events, i int, nonblocking bool) bool {
 	if b.RecvWorld[i] == schema.NullInt32 || b.RecvTag[i] == schema.NullInt32 {
 		return false
 	}
@@ -246,7 +244,7 @@ func (r *row) receives(nonblocking bool) bool {
 
 // send makes op the send that a call does.
 func (r *row) send(call schema.CallID, nonblocking bool) {
-	if !r.sends() {
+	if !sends(r.b, r.i) {
 		return
 	}
 	o := r.op
@@ -271,7 +269,7 @@ func (r *row) send(call schema.CallID, nonblocking bool) {
 
 // recv makes op a receive. If it is nonblocking, the row with seq done completes it.
 func (r *row) recv(nonblocking bool, done int64) {
-	if !r.receives(nonblocking) {
+	if !receives(r.b, r.i, nonblocking) {
 		return
 	}
 	o := r.op
@@ -364,11 +362,11 @@ func (r *row) wait(first int32) {
 
 // sendrecv makes a nonblocking receive, a send, and a wait for the receive.
 func (r *row) sendrecv(nonblocking bool) {
-	if !r.receives(nonblocking) {
+	if !receives(r.b, r.i, nonblocking) {
 		r.send(r.op.callID(), nonblocking)
 		return
 	}
-	if !r.sends() {
+	if !sends(r.b, r.i) {
 		r.recv(nonblocking, r.b.DoneSeq[r.i])
 		return
 	}
@@ -473,18 +471,18 @@ func (r *row) sendLatePartitions(first int32) {
 	}
 }
 
-// findComm returns the index of the row's communicator.
-func (r *row) findComm() (int32, error) {
-	id := r.b.Comm[r.i]
-	if id == r.t.comm {
-		return r.t.commIndex, nil
+// findComm returns the index of the communicator of row i.
+func (t *translator) findComm(b *schema.Events, i int) (int32, error) {
+	id := b.Comm[i]
+	if id == t.comm {
+		return t.commIndex, nil
 	}
-	k, ok := r.t.setting.commIndex[id]
+	k, ok := t.setting.commIndex[id]
 	if !ok {
-		return none, fmt.Errorf("rank %d, seq %d: %s: communicator %d is not in the table comms", r.rank, r.op.seq,
-			r.op.callID(), id)
+		return none, fmt.Errorf("rank %d, seq %d: %s: communicator %d is not in the table comms", b.Rank[i], b.Seq[i],
+			schema.CallID(b.Call[i]), id)
 	}
-	r.t.comm, r.t.commIndex = id, k
+	t.comm, t.commIndex = id, k
 	return k, nil
 }
 
@@ -494,7 +492,7 @@ func (r *row) collective(call schema.CallID, nonblocking bool) error {
 	if r.b.Instance[r.i] == schema.NullInt64 || r.b.Comm[r.i] == schema.NullInt32 {
 		return nil
 	}
-	k, err := r.findComm()
+	k, err := r.t.findComm(r.b, r.i)
 	if err != nil {
 		return err
 	}
@@ -580,7 +578,7 @@ func (r *row) syncWindow() error {
 		}
 	}
 	if fence && w.instance != schema.NullInt64 {
-		k, err := r.findComm()
+		k, err := r.t.findComm(r.b, r.i)
 		if err != nil {
 			return err
 		}

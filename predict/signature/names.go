@@ -9,18 +9,6 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// LoopsAndEvents returns the numbers of loops and events of the template, without the root.
-func (s *Signature) LoopsAndEvents() (loops, events int) {
-	for _, n := range s.nodes[1:] {
-		if n.Loop {
-			loops++
-		} else {
-			events++
-		}
-	}
-	return loops, events
-}
-
 // CallName describes the event with this node ID for people: the call, and function, file and line as far as known.
 func (s *Signature) CallName(event int32) string { return s.NodeName(s.nodes[event]) }
 
@@ -70,14 +58,15 @@ func (f *Frame) Row(id, parent int32) schema.Callsite {
 	return row
 }
 
-// CallPaths returns, by frame id, a key of the call path that is the same in all runs of the program, and the level of
-// recursion, from 0. If levelsAsIterations is set, a function that calls itself at one place has the same key at all
-// levels, however many there are with more ranks; else every level has its own key and is level 0.
-func (s *Signature) CallPaths(levelsAsIterations bool) (paths map[int32]string, levels map[int32]int32) {
+// CallPaths returns, by the id of a signature's frames, a key of the call path that is the same in all runs of the
+// program, and the level of recursion, from 0. If levelsAsIterations is set, a function that calls itself at one place
+// has the same key at all levels, however many there are with more ranks; else every level has its own key and is level
+// 0.
+func CallPaths(all []Frame, levelsAsIterations bool) (paths map[int32]string, levels map[int32]int32) {
 	paths, levels = map[int32]string{}, map[int32]int32{}
 	frames := map[int32]*Frame{}
-	for i := range s.Frames { // a frame comes after its parent
-		f := &s.Frames[i]
+	for i := range all { // a frame comes after its parent
+		f := &all[i]
 		frames[f.ID] = f
 		path, level := f.key(), int32(0)
 		if f.Parent != nil {
@@ -97,7 +86,7 @@ func (s *Signature) CallPaths(levelsAsIterations bool) (paths map[int32]string, 
 
 // EventPaths returns, by node ID, a key of each event that is the same in all runs of the program: call and call path.
 func (s *Signature) EventPaths(levelsAsIterations bool) []string {
-	paths, _ := s.CallPaths(levelsAsIterations)
+	paths, _ := CallPaths(s.Frames, levelsAsIterations)
 	all := make([]string, len(s.nodes))
 	for _, n := range s.nodes {
 		if !n.Loop {

@@ -69,7 +69,7 @@ func (t *tables) add(s *signature.Signature, first int32, levelsAsIterations boo
 // addSites adds the call sites of a run and returns their joint ids and recursion levels.
 func (t *tables) addSites(s *signature.Signature, levelsAsIterations bool,
 	all *signature.Run) (site, level map[int32]int32) {
-	paths, level := s.CallPaths(levelsAsIterations)
+	paths, level := signature.CallPaths(s.Frames, levelsAsIterations)
 	site = map[int32]int32{}
 	for i := range s.Frames { // a frame comes after its parent
 		f := &s.Frames[i]

@@ -77,6 +77,19 @@ func CommonLoop(a, b *Node) (loop *Node, placeA, placeB int32) {
 	return a.Parent, a.Place, b.Place
 }
 
+// LoopsAndEvents returns the numbers of loops and events below the node.
+func (n *Node) LoopsAndEvents() (loops, events int) {
+	for _, c := range n.Children {
+		if !c.Loop {
+			events++
+			continue
+		}
+		l, e := c.LoopsAndEvents()
+		loops, events = loops+l+1, events+e
+	}
+	return loops, events
+}
+
 // RecursionLoop returns the innermost loop around n, or n itself, whose iterations are levels of a recursion; nil if
 // there is none.
 func (n *Node) RecursionLoop() *Node {
