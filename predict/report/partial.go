@@ -98,10 +98,13 @@ func NewPartial(m *model.Model, x *generate.Prediction, ranks int32) *Partial {
 	p.Edges = int64(len(edgesOf(x.Signature, x.Gaps)))
 	slices.SortStableFunc(p.Gaps, func(a, b Gap) int { return cmp.Compare(b.Calls.Value, a.Calls.Value) })
 	next := suggestableRuns(m, ranks)
+	byCall := map[string][]undecidedSlot{}
+	for _, u := range undecided(m, x) {
+		call := m.NodeName(u.site.Event)
+		byCall[call] = append(byCall[call], u)
+	}
 	for i := range p.Gaps {
-		call := p.Gaps[i].Call
-		p.Gaps[i].Run = settling(m, slices.DeleteFunc(undecided(m, x),
-			func(u undecidedSlot) bool { return m.NodeName(u.site.Event) != call }), next)
+		p.Gaps[i].Run = settling(m, byCall[p.Gaps[i].Call], next)
 	}
 	return p
 }

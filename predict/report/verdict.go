@@ -119,8 +119,10 @@ func Judge(m *model.Model, x *generate.Prediction, measured *signature.Signature
 			}
 		}
 	}
+	factors := iterationRanges(m, x)
+	bounded := boundsIn(m, x, factors)
 	maybe := map[string]bool{} // paths in loops that may have iterations, but have none in the prediction
-	for event, factor := range iterationRanges(m, x) {
+	for event, factor := range factors {
 		if paths != nil && math.IsInf(factor.high, 1) {
 			maybe[paths[event]] = true
 		}
@@ -129,7 +131,7 @@ func Judge(m *model.Model, x *generate.Prediction, measured *signature.Signature
 		want := countPlaces(measured, rank, measuredPaths, exactly)
 		got := map[string]*placeCount{}
 		if x.Signature != nil {
-			got = countPlaces(x.Signature, rank, paths, boundsIn(m, x))
+			got = countPlaces(x.Signature, rank, paths, bounded)
 		}
 		for path := range got {
 			if want[path] == nil {
@@ -191,9 +193,8 @@ func exactly(_ int32, bytes int64) (calls, size interval) {
 	return interval{1, 1}, interval{float64(bytes), float64(bytes)}
 }
 
-// boundsIn returns the bounds in a prediction.
-func boundsIn(m *model.Model, x *generate.Prediction) bounds {
-	factors := iterationRanges(m, x)
+// boundsIn returns the bounds in a prediction; factors are its iterationRanges.
+func boundsIn(m *model.Model, x *generate.Prediction, factors []interval) bounds {
 	return func(event int32, bytes int64) (calls, size interval) {
 		size = interval{float64(bytes), float64(bytes)}
 		if b, inexact := x.BoundsOf(m.SiteOf(event).Send.Bytes, bytes); inexact {
