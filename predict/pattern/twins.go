@@ -109,13 +109,25 @@ func sameAxis(c, d *class, axis int) int {
 	for b := range d.dims[0] {
 		same := true
 		for i := range c.dims {
-			same = same && c.dims[i][axis] == d.dims[i][b] && stride(c.dims[i], axis) == stride(d.dims[i], b)
+			same = same && shareAxis(c.dims[i], d.dims[i], axis, b)
 		}
 		if same {
 			return b
 		}
 	}
 	return -1
+}
+
+// SharesAxis reports whether, on a number of ranks, axis a of the grid has the ranks of axis b of another grid.
+func (g Grid) SharesAxis(a int, other Grid, b int, ranks int32) bool {
+	dims, ok := g.Dims(ranks)
+	others, has := other.Dims(ranks)
+	return ok && has && shareAxis(dims, others, a, b)
+}
+
+// shareAxis reports whether axis a of a grid has the ranks of axis b of another grid.
+func shareAxis(dims, others []int32, a, b int) bool {
+	return dims[a] == others[b] && stride(dims, a) == stride(others, b)
 }
 
 // stride returns the distance of neighbours along an axis.

@@ -34,7 +34,7 @@ func mapAxes(grid, other *pattern.Grid, used []int, samples []Sample) []int {
 	for _, a := range used {
 		for b := range other.Axes {
 			if axes[a] < 0 && !slices.ContainsFunc(samples, func(s Sample) bool {
-				return !sameAxis(grid, other, a, b, s.Point.Ranks)
+				return !grid.SharesAxis(a, *other, b, s.Point.Ranks)
 			}) {
 				axes[a] = b
 			}
@@ -44,21 +44,4 @@ func mapAxes(grid, other *pattern.Grid, used []int, samples []Sample) []int {
 		}
 	}
 	return axes
-}
-
-// sameAxis reports whether an axis of a grid has the same ranks as one of another grid.
-func sameAxis(grid, other *pattern.Grid, a, b int, ranks int32) bool {
-	d, ok := grid.Dims(ranks)
-	e, has := other.Dims(ranks)
-	if !ok || !has || d[a] != e[b] {
-		return false
-	}
-	n, m := int32(1), int32(1)
-	for _, g := range d[:a] {
-		n *= g
-	}
-	for _, g := range e[:b] {
-		m *= g
-	}
-	return n == m
 }
