@@ -45,10 +45,21 @@ func ReadEpochs(dir string, t *schema.Table, batchRows int, columns ...string) (
 		f.begin()
 		e.files = append(e.files, f)
 	}
+	b.shrink(e.files)
+	b.fillUnread()
 	return e, nil
 }
 
-// buffersFor returns buffers for the given columns.
+// shrink makes batches no larger than the largest file: a small run needs small buffers.
+func (b *readBuffers) shrink(files []*epochFile) {
+	largest := int64(1)
+	for _, f := range files {
+		largest = max(largest, f.reader.meta.NumRows)
+	}
+	b.rows = int(min(int64(b.rows), largest))
+}
+
+// buffersFor returns buffers for the given columns. fillUnread must be called before they are read into.
 func buffersFor(t *schema.Table, batchRows int, columns []string) (*readBuffers, error) {
 	b := newReadBuffers(t, batchRows)
 	b.want = make([]bool, len(t.Columns))
@@ -59,7 +70,6 @@ func buffersFor(t *schema.Table, batchRows int, columns []string) (*readBuffers,
 		}
 		b.want[i] = true
 	}
-	b.fillUnread()
 	return b, nil
 }
 

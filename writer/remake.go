@@ -127,6 +127,7 @@ func writeProfile(ctx context.Context, to *tableFiles, dir string) error {
 	if err != nil {
 		return err
 	}
+	buffers.fillUnread()
 	for _, name := range files {
 		shard, err := strconv.Atoi(strings.TrimSuffix(path.Base(name), ".parquet"))
 		if err != nil {
