@@ -24,6 +24,7 @@
 // Reading:
 //
 //	read.go      ReadTable: a table, file by file
+//	bounds.go    how large a page may be
 //	merge.go     merges the row groups that split.go split
 //	decode.go    the encodings of Parquet, a batch at a time
 //	epochs.go    Epochs: a table, epoch by epoch, all files side by side

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/apache/arrow-go/v18/parquet"
 	"github.com/apache/arrow-go/v18/parquet/file"
 	"github.com/apache/arrow-go/v18/parquet/metadata"
@@ -142,7 +143,7 @@ func (r *tableReader) opened(fn func(*file.Reader) error) (err error) {
 		return gone.Check(r.dir, err)
 	}
 	defer f.Close()
-	var options []file.ReadOption
+	options := []file.ReadOption{file.WithReadProps(parquet.NewReaderProperties(pageAllocator{memory.DefaultAllocator}))}
 	if r.meta != nil {
 		options = append(options, file.WithMetadata(r.meta))
 	}
