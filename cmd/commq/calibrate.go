@@ -201,7 +201,7 @@ func (o *calibrateOptions) report(a *app, run queries.Run, found *calibrate.Cali
 	if o.format == "json" {
 		return printJSON(a.stdout, calibrationJSON(run.Name, found))
 	}
-	if err := a.printCalibration(run.Name, o.through, found); err != nil {
+	if err := printCalibration(a, run.Name, o.through, found); err != nil {
 		return err
 	}
 	for _, w := range found.Warnings {
@@ -292,7 +292,7 @@ func calibrationJSON(run string, found *calibrate.Calibration) *calibrationAnswe
 }
 
 // printCalibration prints a calibration for people.
-func (a *app) printCalibration(run, through string, found *calibrate.Calibration) error {
+func printCalibration(a *app, run, through string, found *calibrate.Calibration) error {
 	w := a.out()
 	fmt.Fprintf(w, "%s: machine from the %s of equal messages and operations\n", run, through)
 	for _, part := range []struct {
@@ -304,7 +304,7 @@ func (a *app) printCalibration(run, through string, found *calibrate.Calibration
 		if part.fit == nil {
 			continue
 		}
-		if err := a.printFit(part.name, part.fit); err != nil {
+		if err := printFit(a, part.name, part.fit); err != nil {
 			return err
 		}
 		if c := part.links; c != nil {
@@ -388,7 +388,7 @@ var residualColumns = []queries.Column{{Name: "bytes", Type: "BIGINT", Unit: "by
 	{Name: "messages", Type: "BIGINT", Unit: "1"}, {Name: "time_ns", Type: "DOUBLE", Unit: "ns"},
 	{Name: "fitted_ns", Type: "DOUBLE", Unit: "ns"}, {Name: "off_by", Type: "DOUBLE", Unit: "1", Share: true}}
 
-func (a *app) printFit(name string, f *calibrate.Fit) error {
+func printFit(a *app, name string, f *calibrate.Fit) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n%s: latency %s, bandwidth %s", name, timeText(f.Line.LatencyNs), bandwidthText(f.Line.NsPerByte))
 	for _, p := range f.Line.Pieces {

@@ -16,7 +16,7 @@ var volumeColumns = []queries.Column{{Name: "rank", Type: "INTEGER"}, {Name: "th
 	{Name: "calls", Type: "BIGINT", Unit: "1"}, {Name: "spool_bytes", Type: "BIGINT", Unit: "bytes"}}
 
 // printVolume writes the volume as text or JSON.
-func (a *app) printVolume(v *spool.Volume, format string) error {
+func printVolume(a *app, v *spool.Volume, format string) error {
 	if format == "json" {
 		return printJSON(a.stdout, v)
 	}
@@ -48,7 +48,7 @@ func (o *captureOptions) finishDryRun(a *app, spoolDir string, status int, lost 
 		err = errNothing
 	}
 	if err == nil {
-		err = a.printVolume(v, o.format)
+		err = printVolume(a, v, o.format)
 	}
 	err = errors.Join(simulators, err)
 	switch {

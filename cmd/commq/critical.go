@@ -125,7 +125,7 @@ func runCriticalPath(ctx context.Context, a *app, o *criticalOptions, rowsToo bo
 		}
 	}
 	if o.format == "table" {
-		if err := a.pathSummary(path, r.Name); err != nil {
+		if err := pathSummary(a, path, r.Name); err != nil {
 			return err
 		}
 	}
@@ -197,7 +197,7 @@ func pathPicture(p *critical.Path, r *run.Run) plot.Drawing {
 }
 
 // pathSummary prints one line about the path, or nothing if the run takes no time.
-func (a *app) pathSummary(p *critical.Path, name string) error {
+func pathSummary(a *app, p *critical.Path, name string) error {
 	if p.DurationNs == 0 {
 		return nil
 	}

@@ -81,7 +81,7 @@ func runDoctor(ctx context.Context, a *app, o *doctorOptions, args []string) err
 	if o.format == "json" {
 		err = printJSON(a.stdout, list)
 	} else {
-		err = a.printFindings(list)
+		err = printFindings(a, list)
 	}
 	if err == nil && doctor.AnyFailed(list) {
 		return exitError(exitFailed)
@@ -114,7 +114,7 @@ func doctorEngine(ctx context.Context, r *doctor.Run, use func(rows.Ask) error) 
 }
 
 // printFindings prints a line for each check, with names aligned, and below it what to do.
-func (a *app) printFindings(list []doctor.Finding) error {
+func printFindings(a *app, list []doctor.Finding) error {
 	width, columns := 0, a.text().Width
 	if columns == 0 {
 		columns = allColumns

@@ -207,7 +207,7 @@ func TestDoctorOfTheMachine(t *testing.T) {
 func TestFindingsOfSeveralLines(t *testing.T) {
 	var b bytes.Buffer
 	a := &app{stdout: &b}
-	err := a.printFindings([]doctor.Finding{{Check: "system", Status: doctor.OK, Found: "linux"},
+	err := printFindings(a, []doctor.Finding{{Check: "system", Status: doctor.OK, Found: "linux"},
 		{Check: "openmpi capture", Status: doctor.Failed, Found: "mpicc failed\n    spool.c:7: \x1b[31modd", Do: "mend it"}})
 	want := `ok       system           linux
 failed   openmpi capture  mpicc failed

@@ -98,7 +98,7 @@ func runExportDim(ctx context.Context, a *app, o *exportDimOptions) error {
 }
 
 // disclose notes what a file that was made of a run tells about the machine and its users.
-func (a *app) disclose(ctx context.Context, dir, file string) {
+func disclose(ctx context.Context, a *app, dir, file string) {
 	m, err := writer.ReadManifest(dir)
 	if err != nil {
 		return
@@ -143,7 +143,7 @@ func runExportPerfetto(ctx context.Context, a *app, o *exportPerfettoOptions) er
 	if err != nil {
 		return fmt.Errorf("export perfetto: %s: %w", o.run, err)
 	}
-	a.disclose(ctx, folder, o.output)
+	disclose(ctx, a, folder, o.output)
 	return nil
 }
 
@@ -199,7 +199,7 @@ func runExportPrv(ctx context.Context, a *app, o *exportPrvOptions) error {
 	if err != nil {
 		return fmt.Errorf("export prv: %s: %w", o.run, err)
 	}
-	a.disclose(ctx, folder, o.output)
+	disclose(ctx, a, folder, o.output)
 	for _, note := range notes {
 		fmt.Fprintf(a.log(), "commq: %s\n", note)
 	}

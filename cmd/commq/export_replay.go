@@ -61,6 +61,6 @@ func runExportReplay(ctx context.Context, a *app, o *exportReplayOptions) error 
 	if err != nil {
 		return fmt.Errorf("export replay: %s: %w", o.run, err)
 	}
-	a.disclose(ctx, o.output, o.output)
+	disclose(ctx, a, o.output, o.output)
 	return nil
 }

@@ -92,7 +92,7 @@ func runPhases(ctx context.Context, a *app, o *phasesOptions, rowsToo bool) erro
 		}
 	}
 	if o.format == "table" {
-		if err := a.phasesSummary(s, covered); err != nil {
+		if err := phasesSummary(a, s, covered); err != nil {
 			return err
 		}
 	}
@@ -151,7 +151,7 @@ func phaseRow(p *signature.Phase) []any {
 }
 
 // phasesSummary prints one line about the coverage of the phases.
-func (a *app) phasesSummary(s *signature.Signature, c phases.Coverage) error {
+func phasesSummary(a *app, s *signature.Signature, c phases.Coverage) error {
 	return a.prose(fmt.Sprintf("phases of %s on %d ranks: %s, and %d others; the logical clock ends at %s\n\n",
 		s.Run, s.Ranks, coverageText(c, s), c.Others, grouped(int64(s.Ticks))))
 }

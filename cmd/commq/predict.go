@@ -318,7 +318,7 @@ func (p *printedPrediction) table(a *app) error {
 	p.holdout(&b)
 	p.verdict(&b)
 	if p.Time != nil {
-		if err := a.printTime(&b, p.Time); err != nil {
+		if err := printTime(a, &b, p.Time); err != nil {
 			return err
 		}
 	}

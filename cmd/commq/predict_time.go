@@ -39,7 +39,7 @@ var phaseTimeColumns = []queries.Column{{Name: "phase", Type: "INTEGER"}, {Name:
 	{Name: "share_of_prediction", Type: "DOUBLE", Unit: "1", Share: true}}
 
 // printTime prints a predicted time for people.
-func (a *app) printTime(w io.Writer, t *times.Prediction) error {
+func printTime(a *app, w io.Writer, t *times.Prediction) error {
 	fmt.Fprintf(w, "\npredicted execution time on %s: %s (%s to %s), dialect %s\n", t.Machine, units.Duration(t.PetNs),
 		units.Duration(t.LowNs), units.Duration(t.HighNs), t.Dialect)
 	fmt.Fprintln(w, "the interval covers the compute times only, not the machine's network, another layout or other "+

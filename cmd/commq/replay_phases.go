@@ -46,7 +46,7 @@ func runReplayPhases(ctx context.Context, a *app, o *replayOptions) error {
 	if o.format == "json" {
 		return printJSON(a.stdout, answer)
 	}
-	return a.printPlayed(answer)
+	return printPlayed(a, answer)
 }
 
 // addPhases adds the relevant phases of a run to the answer, and returns what is played of them.
@@ -118,7 +118,7 @@ var playedColumns = []queries.Column{{Name: "phase", Type: "INTEGER"}, {Name: "w
 	{Name: "run_time_ns", Type: "BIGINT", Unit: "ns"}, {Name: "share", Type: "DOUBLE", Unit: "1", Share: true}}
 
 // printPlayed writes the prediction and its phases for people.
-func (a *app) printPlayed(s *replay.PhasePrediction) error {
+func printPlayed(a *app, s *replay.PhasePrediction) error {
 	w := a.out()
 	text := fmt.Sprintf("predicted execution time of %s on %d ranks: %s (%s to %s in %s), from phases with %s of "+
 		"its time\n", s.Run, s.Ranks, units.Duration(s.PETNs), units.Duration(s.PETNsMin), units.Duration(s.PETNsMax),

@@ -249,7 +249,7 @@ func runRunsShow(ctx context.Context, a *app, names []string, format string, w i
 			if i > 0 {
 				fmt.Fprintln(w)
 			}
-			err = a.showScreen(run.Found{Name: filepath.Base(r.Dir), Dir: r.Dir, Manifest: r.Manifest})
+			err = showScreen(a, run.Found{Name: filepath.Base(r.Dir), Dir: r.Dir, Manifest: r.Manifest})
 		}
 		if err != nil {
 			return err
@@ -287,7 +287,7 @@ func showCSV(w io.Writer, runs []queries.Run) error {
 }
 
 // showScreen prints a run for people.
-func (a *app) showScreen(r run.Found) error {
+func showScreen(a *app, r run.Found) error {
 	facts := r.Facts(a.exact)
 	for _, warning := range r.Manifest.Warnings {
 		facts = append(facts, run.Fact{Name: "warning", Value: warning})

@@ -210,7 +210,7 @@ func TestVirtualTimesInWords(t *testing.T) {
 	var short, long strings.Builder
 	printSummary(&short, m)
 	a := &app{stdout: &long}
-	if err := a.showScreen(run.Found{Name: "r", Dir: "/runs/r", Manifest: m}); err != nil {
+	if err := showScreen(a, run.Found{Name: "r", Dir: "/runs/r", Manifest: m}); err != nil {
 		t.Fatal(err)
 	}
 	for _, x := range []struct{ where, text, want string }{

@@ -157,12 +157,12 @@ func openSimulation(ctx context.Context, a *app, nameOrPath string, o simulate.T
 	if err != nil {
 		return nil, err
 	}
-	a.noteUntimed(s)
+	noteUntimed(a, s)
 	return s, nil
 }
 
 // noteUntimed tells that a run without compute times computes nothing in a simulation.
-func (a *app) noteUntimed(s *stored.Simulation) {
+func noteUntimed(a *app, s *stored.Simulation) {
 	if s.Untimed() {
 		a.note("run %q was captured without compute times: computing takes no time here; capture it with --clock cpu "+
 			"for the whole time", s.Run.Name)
@@ -239,7 +239,7 @@ func (o *simulateOptions) print(ctx context.Context, a *app, s *stored.Simulatio
 		return err
 	}
 	fmt.Fprintln(a.out())
-	if err := a.pathSummary(path, s.Run.Name); err != nil {
+	if err := pathSummary(a, path, s.Run.Name); err != nil {
 		return err
 	}
 	return a.writeRows("table", pathRows(path, sitesAndCalls, place))

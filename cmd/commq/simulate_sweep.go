@@ -108,7 +108,7 @@ func runSweep(ctx context.Context, a *app, c *cobra.Command, o *simulateOptions)
 	options := sweep.Options{ReferenceNs: o.sweep.referenceNs, MemoryBytes: int64(o.sweep.memory) << 20,
 		Progress: sweepProgress(len(simulations)*(len(grid.Machines)+1), show)}
 	for _, simulation := range simulations {
-		a.noteUntimed(simulation)
+		noteUntimed(a, simulation)
 		times, err := sweep.Simulate(ctx, simulation, grid, options)
 		if err != nil {
 			return err
