@@ -53,9 +53,9 @@ const leastBesideCores = 0.15
 
 // doubtByCores marks what shared cores may have made: variation, small imbalances, and what files say of measured
 // times.
-func (d *Diagnosis) doubtByCores(measured bool) {
-	for i := range d.Findings {
-		f := &d.Findings[i]
+func (q *search) doubtByCores(measured bool) {
+	for i := range q.d.Findings {
+		f := &q.d.Findings[i]
 		switch {
 		case f.Rule == Variation || f.Rule == Imbalance && f.timesMore < leastBesideCores:
 			f.Title, f.Advice, f.doubtful = f.Title+ofCores, coresAtFirst, true

@@ -230,73 +230,80 @@ func Run(ctx context.Context, r *run.Run, o Options) (*Diagnosis, error) {
 	if d.asked = o.Asked; d.asked == nil {
 		d.asked = []string{r.Name}
 	}
-	if err := d.run(ctx, r, o); err != nil {
+	target, err := TargetOf(r.Manifest, o.Target)
+	if err != nil {
+		return nil, fmt.Errorf("diagnose %s: %w", r.Name, err)
+	}
+	q := &search{d, &whatIf{simulation: &stored.Simulation{Run: r, Target: target, Program: stored.ProgramOf(ctx, r)},
+		step: o.Progress, memory: o.MemoryBytes,
+		bounds: o.MostCalls > 0 && r.Manifest.Counts.Calls > o.MostCalls, kept: o.Kept}}
+	if err := q.run(ctx, r, target, o); err != nil {
 		return nil, fmt.Errorf("diagnose %s: %w", r.Name, err)
 	}
 	return d, nil
 }
 
-func (d *Diagnosis) run(ctx context.Context, r *run.Run, o Options) error {
-	target, err := TargetOf(r.Manifest, o.Target)
+// search makes a diagnosis: its stages add findings to d and simulate the run without them.
+type search struct {
+	d *Diagnosis
+	w *whatIf
+}
+
+// run does all stages, in their order.
+func (q *search) run(ctx context.Context, r *run.Run, target *simulate.Target, o Options) error {
+	computed, path, causes, err := q.explain(ctx, o.Target != nil)
 	if err != nil {
 		return err
 	}
-	w := &whatIf{simulation: &stored.Simulation{Run: r, Target: target, Program: stored.ProgramOf(ctx, r)},
-		step:   o.Progress,
-		memory: o.MemoryBytes, bounds: o.MostCalls > 0 && r.Manifest.Counts.Calls > o.MostCalls, kept: o.Kept}
-	computed, path, causes, err := d.explain(ctx, w, o.Target != nil)
-	if err != nil {
-		return err
-	}
-	d.TimeNs, d.StartupNs, d.Machine = path.DurationNs, path.StartupNs, target.Machine.Name
+	q.d.TimeNs, q.d.StartupNs, q.d.Machine = path.DurationNs, path.StartupNs, target.Machine.Name
 	used := coresOf(r.Manifest, computed)
 	simulated := o.Target != nil || simulatedInstead(r.Manifest, used)
-	d.TimesSimulated, d.computing = simulated, computed.total(d.Ranks)
+	q.d.TimesSimulated, q.d.computing = simulated, computed.total(q.d.Ranks)
 	if used.Waited() {
-		d.Warnings = append(d.Warnings, sharedCores(r.Manifest, used, target.Machine.Name))
+		q.d.Warnings = append(q.d.Warnings, sharedCores(r.Manifest, used, target.Machine.Name))
 	}
-	if w.bounds {
-		d.bound(causes, r.Manifest.Counts.Calls, o.MostCalls)
-	} else if err := d.simulate(ctx, w, causes); err != nil {
+	if q.w.bounds {
+		q.bound(causes, r.Manifest.Counts.Calls, o.MostCalls)
+	} else if err := q.simulate(ctx, causes); err != nil {
 		return err
 	}
-	if d.SimulatedNs > 0 && float64(d.SimulatedNs) < mostlyComputing*float64(d.TimeNs) &&
+	if q.d.SimulatedNs > 0 && float64(q.d.SimulatedNs) < mostlyComputing*float64(q.d.TimeNs) &&
 		target.Machine.Name == idealNetwork && !used.Known {
-		d.Warnings = append(d.Warnings, maybeSharedCores(d))
+		q.d.Warnings = append(q.d.Warnings, maybeSharedCores(q.d))
 	}
 	calls := onPath(path, r.Place(ctx))
-	if err := d.simulateCalls(ctx, w, calls); err != nil {
+	if err := q.simulateCalls(ctx, calls); err != nil {
 		return err
 	}
-	d.Findings = append(d.Findings, calls...)
-	if err := d.fromFiles(ctx, w, byLine(o.Evidence, r.Place(ctx)),
-		d.bounds(path, simulated, r.Place(ctx))); err != nil {
+	q.d.Findings = append(q.d.Findings, calls...)
+	if err := q.fromFiles(ctx, byLine(o.Evidence, r.Place(ctx)),
+		q.bounds(path, simulated, r.Place(ctx))); err != nil {
 		return err
 	}
 	if variesByCores(r.Manifest, used) {
-		d.doubtByCores(r.Manifest.TimeOrigin == "measured")
+		q.doubtByCores(r.Manifest.TimeOrigin == "measured")
 	}
-	d.sort()
-	d.limitGains()
-	if err := d.sayInstead(ctx, w, r); err != nil {
+	q.sort()
+	q.limitGains()
+	if err := q.sayInstead(ctx, r); err != nil {
 		return err
 	}
 	ways, cost := pathsOf(r.Frames(ctx)), costsOf(computed, path)
-	for i := range d.Findings {
-		f := &d.Findings[i]
-		f.Window = d.window(f)
-		f.attach(computed, r.Place(ctx), d.Ranks)
+	for i := range q.d.Findings {
+		f := &q.d.Findings[i]
+		f.Window = q.d.window(f)
+		f.attach(computed, r.Place(ctx), q.d.Ranks)
 		f.setCallers(ways, cost)
 	}
-	if n := o.Finding; n > 0 && n <= len(d.Findings) {
-		if err := d.look(ctx, w, &d.Findings[n-1], path); err != nil {
+	if n := o.Finding; n > 0 && n <= len(q.d.Findings) {
+		if err := q.look(ctx, &q.d.Findings[n-1], path); err != nil {
 			return err
 		}
 	}
-	if d.Start, err = lateStart(ctx, r, variesByCores(r.Manifest, used)); err != nil {
+	if q.d.Start, err = lateStart(ctx, r, variesByCores(r.Manifest, used)); err != nil {
 		return err
 	}
-	return d.together(ctx, w)
+	return q.together(ctx)
 }
 
 // leastNamed is the part of the time that a finding gains at least which comes before a doubtful one.
@@ -304,47 +311,47 @@ const leastNamed = 0.01
 
 // sort sorts the findings by gain. A doubtful one comes after all others that gain something to speak of: those name
 // something to do.
-func (d *Diagnosis) sort() {
-	slices.SortStableFunc(d.Findings, func(a, b Finding) int { return cmp.Compare(d.weight(&b), d.weight(&a)) })
+func (q *search) sort() {
+	slices.SortStableFunc(q.d.Findings, func(a, b Finding) int { return cmp.Compare(q.weight(&b), q.weight(&a)) })
 }
 
 // weight is what findings are sorted by.
-func (d *Diagnosis) weight(f *Finding) int64 {
+func (q *search) weight(f *Finding) int64 {
 	if f.doubtful {
-		return min(f.GainNs, int64(leastNamed*float64(d.TimeNs)))
+		return min(f.GainNs, int64(leastNamed*float64(q.d.TimeNs)))
 	}
 	return f.GainNs
 }
 
 // limitGains limits the gains of sorted findings to the time of the run together: two causes can share computing, and
 // then each gains what only one of them can. Costs that a rule from outside gives are no part of this.
-func (d *Diagnosis) limitGains() {
-	left := d.TimeNs
-	for i := range d.Findings {
-		if f := &d.Findings[i]; f.without != nil || f.boundNs > 0 {
+func (q *search) limitGains() {
+	left := q.d.TimeNs
+	for i := range q.d.Findings {
+		if f := &q.d.Findings[i]; f.without != nil || f.boundNs > 0 {
 			f.GainNs = min(f.GainNs, left)
 			left -= f.GainNs
 		}
 	}
-	d.sort()
+	q.sort()
 }
 
 // explain finds the critical path and the causes of waits, by the times of the run, or by simulated ones: if they are
 // wanted, and if the run's are of ranks that waited for CPUs.
-func (d *Diagnosis) explain(ctx context.Context, w *whatIf, simulated bool) (*computing, *critical.Path, []*cause,
+func (q *search) explain(ctx context.Context, simulated bool) (*computing, *critical.Path, []*cause,
 	error) {
-	r := w.simulation.Run
-	rows, err := w.rows(ctx, simulated)
+	r := q.w.simulation.Run
+	rows, err := q.w.rows(ctx, simulated)
 	if err != nil {
 		return nil, nil, nil, err
 	}
 	e := rows.waits
 	if simulated || simulatedInstead(r.Manifest, coresOf(r.Manifest, rows.computed)) {
-		if e, err = w.explain(ctx, leaveOutStartup); err != nil {
+		if e, err = q.w.explain(ctx, leaveOutStartup); err != nil {
 			return nil, nil, nil, err
 		}
 	}
-	if !w.bounds {
+	if !q.w.bounds {
 		if err := rows.computed.divide(ctx, r); err != nil {
 			return nil, nil, nil, err
 		}
@@ -352,7 +359,7 @@ func (d *Diagnosis) explain(ctx context.Context, w *whatIf, simulated bool) (*co
 	causes := causesOf(e.Delays, rows.computed, r.Place(ctx), int(r.Manifest.Ranks))
 	if r.Manifest.Origin.Prediction != nil {
 		causes = slices.DeleteFunc(causes, func(c *cause) bool { return c.rule == Variation })
-		d.NotLookedFor = append(d.NotLookedFor, NotLookedFor{Variation,
+		q.d.NotLookedFor = append(q.d.NotLookedFor, NotLookedFor{Variation,
 			"the run was predicted; its computing does not vary as that of a run would"})
 	}
 	for _, c := range causes {
@@ -394,48 +401,48 @@ const (
 )
 
 // simulate simulates the run as it is, on an ideal network, and without each of the causes.
-func (d *Diagnosis) simulate(ctx context.Context, w *whatIf, causes []*cause) error {
-	result, err := w.run(ctx, "as it is")
+func (q *search) simulate(ctx context.Context, causes []*cause) error {
+	result, err := q.w.run(ctx, "as it is")
 	if err != nil {
 		return err
 	}
-	w.baseNs = simulate.Nanoseconds(result.Time)
-	d.SimulatedNs = w.baseNs
+	q.w.baseNs = simulate.Nanoseconds(result.Time)
+	q.d.SimulatedNs = q.w.baseNs
 	ideal := result
-	if !w.idealNetwork() {
-		w.step("simulate: on an ideal network")
-		w.change()
-		if ideal, err = w.simulation.SimulateIdeal(ctx); err != nil {
+	if !q.w.idealNetwork() {
+		q.w.step("simulate: on an ideal network")
+		q.w.change()
+		if ideal, err = q.w.simulation.SimulateIdeal(ctx); err != nil {
 			return err
 		}
 	}
 	if e := simulate.NewEfficiency(result, ideal); e != nil {
-		d.Efficiency = &Efficiency{e.Parallel, e.LoadBalance, e.Serialisation, e.Transfer}
+		q.d.Efficiency = &Efficiency{e.Parallel, e.LoadBalance, e.Serialisation, e.Transfer}
 	}
-	d.Findings = append(d.Findings, d.ofCauses(causes)...)
+	q.d.Findings = append(q.d.Findings, q.ofCauses(causes)...)
 	var gains []*gain
-	for i := range d.Findings {
-		f := &d.Findings[i]
-		what := fmt.Sprintf("without cause %d of %d", i+1, len(d.Findings))
+	for i := range q.d.Findings {
+		f := &q.d.Findings[i]
+		what := fmt.Sprintf("without cause %d of %d", i+1, len(q.d.Findings))
 		gains = append(gains, &gain{what, []*change{f.without()}, &f.GainNs})
 		if least := f.least(); least != nil {
 			gains = append(gains, &gain{what, []*change{least}, &f.MostNs})
 		}
 	}
-	err = w.gains(ctx, gains)
-	for i := range d.Findings { // a run can get longer, for example where messages then meet on a link
-		d.Findings[i].GainNs = max(d.Findings[i].GainNs, 0)
+	err = q.w.gains(ctx, gains)
+	for i := range q.d.Findings { // a run can get longer, for example where messages then meet on a link
+		q.d.Findings[i].GainNs = max(q.d.Findings[i].GainNs, 0)
 	}
 	if err != nil {
 		return err
 	}
-	return d.serialSections(ctx, w)
+	return q.serialSections(ctx)
 }
 
 // ofCauses are the findings of the causes that may gain enough to be listed.
-func (d *Diagnosis) ofCauses(causes []*cause) (all []Finding) {
+func (q *search) ofCauses(causes []*cause) (all []Finding) {
 	for _, c := range causes[:min(mostSimulated, len(causes))] {
-		if c.rule == Variation || float64(c.excessNs()) >= leastSimulated*float64(d.TimeNs) {
+		if c.rule == Variation || float64(c.excessNs()) >= leastSimulated*float64(q.d.TimeNs) {
 			all = append(all, c.finding())
 		}
 	}
@@ -444,32 +451,32 @@ func (d *Diagnosis) ofCauses(causes []*cause) (all []Finding) {
 
 // bound lists the causes with bounds of their gains, for want of simulations: what the ranks compute more than they had
 // to, all of them together. Variation has no bound.
-func (d *Diagnosis) bound(causes []*cause, calls, most int64) {
+func (q *search) bound(causes []*cause, calls, most int64) {
 	for _, c := range causes {
 		if c.rule == Variation {
 			continue
 		}
-		for _, f := range d.ofCauses([]*cause{c}) {
+		for _, f := range q.ofCauses([]*cause{c}) {
 			f.without = nil
-			f.boundNs = min(d.TimeNs, c.excessNs())
+			f.boundNs = min(q.d.TimeNs, c.excessNs())
 			f.GainNs, f.Bound, f.excess = f.boundNs, true, true
-			d.Findings = append(d.Findings, f)
+			q.d.Findings = append(q.d.Findings, f)
 		}
 	}
-	d.Warnings = append(d.Warnings, fmt.Sprintf("the run has %s; above %s gains are bounds, not simulated; --simulate-most %d simulates",
+	q.d.Warnings = append(q.d.Warnings, fmt.Sprintf("the run has %s; above %s gains are bounds, not simulated; --simulate-most %d simulates",
 		units.Count(calls, "call"), units.Comma(most), calls))
 }
 
 // together simulates the run without the causes of the first three findings that have one.
-func (d *Diagnosis) together(ctx context.Context, w *whatIf) (err error) {
+func (q *search) together(ctx context.Context) (err error) {
 	var causes []*change
-	for i := range d.Findings {
-		if f := &d.Findings[i]; f.without != nil && f.GainNs > 0 && len(causes) < 3 {
+	for i := range q.d.Findings {
+		if f := &q.d.Findings[i]; f.without != nil && f.GainNs > 0 && len(causes) < 3 {
 			causes = append(causes, f.without())
 		}
 	}
 	if len(causes) > 0 {
-		d.TogetherNs, err = w.gain(ctx, "without the first causes", causes...)
+		q.d.TogetherNs, err = q.w.gain(ctx, "without the first causes", causes...)
 	}
 	return err
 }

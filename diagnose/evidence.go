@@ -115,13 +115,13 @@ const (
 // bounds returns a function that sets the bound of the gain of a finding from a file: the cost and the time of the run.
 // Where the times of the diagnosis are simulated, the cost is of others: then the bound is also the time on the critical
 // path.
-func (d *Diagnosis) bounds(path *critical.Path, simulated bool, place func(int32) string) func(e *Evidence, f *Finding) {
+func (q *search) bounds(path *critical.Path, simulated bool, place func(int32) string) func(e *Evidence, f *Finding) {
 	onPath := map[string]int64{}
 	for _, g := range path.GroupBy([]critical.Key{critical.ByCallsite}, place) {
 		onPath[g.Callsite] = g.TotalNs() - g.Ns[critical.Compute]
 	}
 	return func(e *Evidence, f *Finding) {
-		f.GainNs, f.Bound = min(e.CostNs, d.TimeNs), e.Way != WayGain
+		f.GainNs, f.Bound = min(e.CostNs, q.d.TimeNs), e.Way != WayGain
 		if simulated && f.Place != "" && f.Bound {
 			f.GainNs = min(f.GainNs, onPath[f.Place])
 		}
@@ -183,7 +183,7 @@ func together(group []Evidence) (e Evidence, f Finding) {
 }
 
 // fromFiles are the findings of rules that are files.
-func (d *Diagnosis) fromFiles(ctx context.Context, w *whatIf, groups [][]Evidence, bound func(*Evidence, *Finding)) error {
+func (q *search) fromFiles(ctx context.Context, groups [][]Evidence, bound func(*Evidence, *Finding)) error {
 	number := map[Rule]int{}
 	for _, group := range groups {
 		e, f := together(group)
@@ -191,18 +191,18 @@ func (d *Diagnosis) fromFiles(ctx context.Context, w *whatIf, groups [][]Evidenc
 			continue
 		}
 		bound(&e, &f)
-		if keep := keepOf(group, w.idealNetwork()); keep != nil && !w.bounds && number[e.Rule] <= mostSimulatedOfFile {
+		if keep := keepOf(group, q.w.idealNetwork()); keep != nil && !q.w.bounds && number[e.Rule] <= mostSimulatedOfFile {
 			f.without = func() *change { return &change{keep: keep} }
-			gain, err := w.gain(ctx, "without "+string(e.Rule), f.without())
+			gain, err := q.w.gain(ctx, "without "+string(e.Rule), f.without())
 			if err != nil {
 				return err
 			}
-			f.GainNs, f.Bound = min(max(gain, 0), d.TimeNs), false
+			f.GainNs, f.Bound = min(max(gain, 0), q.d.TimeNs), false
 		}
 		if f.GainNs == 0 {
 			continue // it costs nothing in the times of the diagnosis
 		}
-		d.Findings = append(d.Findings, f)
+		q.d.Findings = append(q.d.Findings, f)
 	}
 	return nil
 }

@@ -25,32 +25,32 @@ const (
 )
 
 // gainsLittle reports whether a finding gains little beside its waits.
-func (d *Diagnosis) gainsLittle(f *Finding) bool {
-	waits := float64(f.WaitNs) / float64(max(1, d.Ranks))
-	return f.without != nil && !f.Bound && waits >= largeWaits*float64(d.TimeNs) && waits >= smallGain*float64(f.GainNs)
+func (q *search) gainsLittle(f *Finding) bool {
+	waits := float64(f.WaitNs) / float64(max(1, q.d.Ranks))
+	return f.without != nil && !f.Bound && waits >= largeWaits*float64(q.d.TimeNs) && waits >= smallGain*float64(f.GainNs)
 }
 
 // sayInstead adds to the titles of findings that gain little what the ranks would wait for instead.
-func (d *Diagnosis) sayInstead(ctx context.Context, w *whatIf, r *run.Run) error {
-	if w.bounds || r.Manifest.Counts.Calls > mostInsteadCalls {
+func (q *search) sayInstead(ctx context.Context, r *run.Run) error {
+	if q.w.bounds || r.Manifest.Counts.Calls > mostInsteadCalls {
 		return nil
 	}
 	var before map[causeKey]int64
 	named := 0
-	for i := range d.Findings {
-		f := &d.Findings[i]
-		if named == mostInstead || !d.gainsLittle(f) {
+	for i := range q.d.Findings {
+		f := &q.d.Findings[i]
+		if named == mostInstead || !q.gainsLittle(f) {
 			continue
 		}
 		named++
 		if before == nil {
-			e, err := w.explain(ctx, critical.Options{LeaveOutStartup: true})
+			e, err := q.w.explain(ctx, critical.Options{LeaveOutStartup: true})
 			if err != nil {
 				return nil // its rows take too much memory
 			}
 			before = delaysByPlace(e, r.Place(ctx))
 		}
-		e, err := w.explain(ctx, critical.Options{LeaveOutStartup: true}, f.without())
+		e, err := q.w.explain(ctx, critical.Options{LeaveOutStartup: true}, f.without())
 		if err != nil {
 			return err
 		}

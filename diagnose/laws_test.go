@@ -182,7 +182,7 @@ func TestLimitGains(t *testing.T) {
 	change := func() *change { return &change{} }
 	d := &Diagnosis{TimeNs: 100, Findings: []Finding{{GainNs: 70, without: change}, {GainNs: 60, boundNs: 60}, {GainNs: 50},
 		{GainNs: 40, without: change}}}
-	d.limitGains()
+	(&search{d: d}).limitGains()
 	var got []int64
 	for _, f := range d.Findings {
 		got = append(got, f.GainNs)

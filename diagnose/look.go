@@ -55,27 +55,27 @@ var lookColumns = append([]string{"rank", "seq", "thread", "call", "callsite", "
 	computeColumns...)
 
 // look completes the instances of a finding, from the rows unless they were read for it before.
-func (d *Diagnosis) look(ctx context.Context, w *whatIf, f *Finding, path *critical.Path) error {
+func (q *search) look(ctx context.Context, f *Finding, path *critical.Path) error {
 	text, err := json.Marshal(f)
 	if err != nil {
 		return err
 	}
-	sum := sha256.Sum256(fmt.Appendf(text, "%d %d %t", path.EndNs, path.DurationNs, d.TimesSimulated))
+	sum := sha256.Sum256(fmt.Appendf(text, "%d %d %t", path.EndNs, path.DurationNs, q.d.TimesSimulated))
 	var in Instances
 	name := fmt.Sprintf("finding-%x", sum[:8])
-	if kept.Load(w.kept, name, &in) {
+	if kept.Load(q.w.kept, name, &in) {
 		f.Instances = &in
 		return nil
 	}
-	w.step("read the calls of the finding")
-	if err := d.lookAtRows(ctx, w.simulation.Run, f, path); err != nil {
+	q.w.step("read the calls of the finding")
+	if err := q.lookAtRows(ctx, q.w.simulation.Run, f, path); err != nil {
 		return err
 	}
-	kept.Save(w.kept, name, f.Instances)
+	kept.Save(q.w.kept, name, f.Instances)
 	return nil
 }
 
-func (d *Diagnosis) lookAtRows(ctx context.Context, r *run.Run, f *Finding, path *critical.Path) error {
+func (q *search) lookAtRows(ctx context.Context, r *run.Run, f *Finding, path *critical.Path) error {
 	l := &look{f: f, place: r.Place(ctx), belongs: map[at]bool{}, last: map[[2]int32][]at{}, chains: map[[chainCalls]at]*Chain{},
 		ns: map[int32]int64{}, waits: f.Instances != nil, from: math.MaxInt64, peers: map[[2]int64]int32{}}
 	if l.in = f.Instances; !l.waits {
@@ -101,7 +101,7 @@ func (d *Diagnosis) lookAtRows(ctx context.Context, r *run.Run, f *Finding, path
 	if err != nil {
 		return err
 	}
-	if !d.TimesSimulated {
+	if !q.d.TimesSimulated {
 		l.from, l.to = path.EndNs-path.DurationNs, path.EndNs
 	}
 	l.complete()

@@ -42,21 +42,21 @@ const mostCalls = 8
 // simulateCalls simulates the run without the cost of each of some findings of onPath, the longest ones first. Where the
 // simulation knows no cost of a call their gain stays a bound: on a network that takes no time, and for calls that take
 // none in any simulation.
-func (d *Diagnosis) simulateCalls(ctx context.Context, w *whatIf, findings []Finding) error {
+func (q *search) simulateCalls(ctx context.Context, findings []Finding) error {
 	var known []*Finding
 	for i := range findings {
 		f := &findings[i]
 		call, _ := schema.CallByName(f.Call)
-		if len(known) < mostCalls && float64(f.boundNs) >= leastSimulated*float64(d.TimeNs) && simulate.Costs(call) &&
-			(f.Rule == FileTime || !w.idealNetwork()) {
+		if len(known) < mostCalls && float64(f.boundNs) >= leastSimulated*float64(q.d.TimeNs) && simulate.Costs(call) &&
+			(f.Rule == FileTime || !q.w.idealNetwork()) {
 			known = append(known, f)
 		}
 	}
-	if len(known) == 0 || w.bounds {
+	if len(known) == 0 || q.w.bounds {
 		return nil
 	}
-	w.step("find the messages of calls")
-	r := w.simulation.Run
+	q.w.step("find the messages of calls")
+	r := q.w.simulation.Run
 	m, err := markRows(ctx, r, groupsOf(known, r.Place(ctx)))
 	if err != nil {
 		return err
@@ -67,7 +67,7 @@ func (d *Diagnosis) simulateCalls(ctx context.Context, w *whatIf, findings []Fin
 		f.without = func() *change { return &change{keep: keep} }
 		gains = append(gains, &gain{"without the cost of " + siteText(f.Call, f.Place), []*change{f.without()}, &f.GainNs})
 	}
-	if err := w.gains(ctx, gains); err != nil {
+	if err := q.w.gains(ctx, gains); err != nil {
 		return err
 	}
 	for _, f := range known {

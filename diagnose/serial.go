@@ -35,27 +35,27 @@ const muchMore = 1.5
 
 // serialSections finds the causes that gain little if the work is done later: computing of one rank that the others can
 // only wait for. Their gain is that of sharing it out among the ranks that wait, and of leaving it out.
-func (d *Diagnosis) serialSections(ctx context.Context, w *whatIf) error {
+func (q *search) serialSections(ctx context.Context) error {
 	var found []*section
 	var gains []*gain
-	for i := range d.Findings {
-		f := &d.Findings[i]
-		if !d.maybeSerial(f) {
+	for i := range q.d.Findings {
+		f := &q.d.Findings[i]
+		if !q.maybeSerial(f) {
 			continue
 		}
-		sharers, keeping := f.sharers(d.Ranks), f.keeping
+		sharers, keeping := f.sharers(q.d.Ranks), f.keeping
 		s := &section{Finding: f, shared: func() *change { return keeping(1 / sharers) }}
 		what := "serial section at " + siteText(f.Call, f.Place)
 		gains = append(gains, &gain{what, []*change{s.shared()}, &s.sharedNs}, &gain{what, []*change{f.keeping(0)}, &s.mostNs})
 		found = append(found, s)
 	}
-	if err := w.gains(ctx, gains); err != nil {
+	if err := q.w.gains(ctx, gains); err != nil {
 		return err
 	}
 	found = slices.DeleteFunc(found, func(s *section) bool {
-		return float64(s.sharedNs) < max(muchMore*float64(s.GainNs), leastSimulated*float64(d.TimeNs))
+		return float64(s.sharedNs) < max(muchMore*float64(s.GainNs), leastSimulated*float64(q.d.TimeNs))
 	})
-	if err := d.besideOthers(ctx, w, found); err != nil {
+	if err := q.besideOthers(ctx, found); err != nil {
 		return err
 	}
 	for _, s := range found {
@@ -78,9 +78,9 @@ type section struct {
 
 // maybeSerial reports whether one rank computes while nearly all others wait, and sharing that may gain much more than
 // doing it later. Several ranks that compute in turn are variation, or a chain.
-func (d *Diagnosis) maybeSerial(f *Finding) bool {
-	sharers := f.sharers(d.Ranks)
-	return f.keeping != nil && len(f.Ranks) == 1 && sharers >= mostWait*float64(d.Ranks) &&
+func (q *search) maybeSerial(f *Finding) bool {
+	sharers := f.sharers(q.d.Ranks)
+	return f.keeping != nil && len(f.Ranks) == 1 && sharers >= mostWait*float64(q.d.Ranks) &&
 		float64(f.excessNs)*(1-1/sharers) >= muchMore*float64(f.GainNs)
 }
 
@@ -89,10 +89,10 @@ func (d *Diagnosis) maybeSerial(f *Finding) bool {
 const leastBeside = 0.5
 
 // besideOthers sets the gains of the sections in a run without the other finding that gains most.
-func (d *Diagnosis) besideOthers(ctx context.Context, w *whatIf, found []*section) error {
+func (q *search) besideOthers(ctx context.Context, found []*section) error {
 	var other *Finding
-	for i := range d.Findings {
-		f := &d.Findings[i]
+	for i := range q.d.Findings {
+		f := &q.d.Findings[i]
 		if !slices.ContainsFunc(found, func(s *section) bool { return s.Finding == f }) && (other == nil || f.GainNs > other.GainNs) {
 			other = f
 		}
@@ -104,7 +104,7 @@ func (d *Diagnosis) besideOthers(ctx context.Context, w *whatIf, found []*sectio
 				[]*change{other.without(), s.shared()}, &s.besideNs})
 		}
 	}
-	if err := w.gains(ctx, gains); err != nil {
+	if err := q.w.gains(ctx, gains); err != nil {
 		return err
 	}
 	if len(gains) > 0 {
