@@ -241,7 +241,7 @@ func (d *dumper) continued(kind spool.Kind) {
 		var s spool.Hashes
 		d.slot(&s)
 		d.hashes = append(d.hashes, s)
-	case spool.KindSum:
+	case spool.KindSum, spool.KindRMA:
 		d.at += spool.SlotBytes
 	case spool.KindErr:
 		var s spool.Err

@@ -319,15 +319,15 @@ typedef struct {
 
 #if CQ_OPENMPI
 #define CQ_DATA(X) \
-	X(ompi_mpi_comm_world) X(ompi_mpi_comm_self) X(ompi_mpi_comm_null) X(ompi_mpi_datatype_null) X(ompi_mpi_byte) X(ompi_request_null) \
-	X(ompi_message_no_proc) X(ompi_message_null) X(ompi_mpi_op_max) X(ompi_mpi_op_min) X(ompi_mpi_op_sum) X(ompi_mpi_op_prod) \
-	X(ompi_mpi_op_land) X(ompi_mpi_op_band) X(ompi_mpi_op_lor) X(ompi_mpi_op_bor) X(ompi_mpi_op_lxor) X(ompi_mpi_op_bxor) \
-	X(ompi_mpi_op_maxloc) X(ompi_mpi_op_minloc) X(ompi_mpi_op_replace) X(ompi_mpi_op_no_op) X(ompi_mpi_errors_return) X(ompi_mpi_signed_char) \
-	X(ompi_mpi_unsigned_char) X(ompi_mpi_short) X(ompi_mpi_unsigned_short) X(ompi_mpi_int) X(ompi_mpi_unsigned) X(ompi_mpi_long) \
-	X(ompi_mpi_unsigned_long) X(ompi_mpi_long_long_int) X(ompi_mpi_unsigned_long_long) X(ompi_mpi_int8_t) X(ompi_mpi_uint8_t) X(ompi_mpi_int16_t) \
-	X(ompi_mpi_uint16_t) X(ompi_mpi_int32_t) X(ompi_mpi_uint32_t) X(ompi_mpi_int64_t) X(ompi_mpi_uint64_t) X(ompi_mpi_aint) \
-	X(ompi_mpi_offset) X(ompi_mpi_count) X(ompi_mpi_integer) X(ompi_mpi_integer1) X(ompi_mpi_integer2) X(ompi_mpi_integer4) \
-	X(ompi_mpi_integer8) X(mpi_fortran_bottom_) X(mpi_fortran_in_place_) X(mpi_fortran_status_ignore_) X(mpi_fortran_statuses_ignore_)
+	X(ompi_mpi_comm_world) X(ompi_mpi_comm_self) X(ompi_mpi_comm_null) X(ompi_mpi_group_null) X(ompi_mpi_datatype_null) X(ompi_mpi_byte) \
+	X(ompi_request_null) X(ompi_message_no_proc) X(ompi_message_null) X(ompi_mpi_op_max) X(ompi_mpi_op_min) X(ompi_mpi_op_sum) \
+	X(ompi_mpi_op_prod) X(ompi_mpi_op_land) X(ompi_mpi_op_band) X(ompi_mpi_op_lor) X(ompi_mpi_op_bor) X(ompi_mpi_op_lxor) \
+	X(ompi_mpi_op_bxor) X(ompi_mpi_op_maxloc) X(ompi_mpi_op_minloc) X(ompi_mpi_op_replace) X(ompi_mpi_op_no_op) X(ompi_mpi_errors_return) \
+	X(ompi_mpi_signed_char) X(ompi_mpi_unsigned_char) X(ompi_mpi_short) X(ompi_mpi_unsigned_short) X(ompi_mpi_int) X(ompi_mpi_unsigned) \
+	X(ompi_mpi_long) X(ompi_mpi_unsigned_long) X(ompi_mpi_long_long_int) X(ompi_mpi_unsigned_long_long) X(ompi_mpi_int8_t) X(ompi_mpi_uint8_t) \
+	X(ompi_mpi_int16_t) X(ompi_mpi_uint16_t) X(ompi_mpi_int32_t) X(ompi_mpi_uint32_t) X(ompi_mpi_int64_t) X(ompi_mpi_uint64_t) \
+	X(ompi_mpi_aint) X(ompi_mpi_offset) X(ompi_mpi_count) X(ompi_mpi_integer) X(ompi_mpi_integer1) X(ompi_mpi_integer2) \
+	X(ompi_mpi_integer4) X(ompi_mpi_integer8) X(mpi_fortran_bottom_) X(mpi_fortran_in_place_) X(mpi_fortran_status_ignore_) X(mpi_fortran_statuses_ignore_)
 #else
 #define CQ_DATA(X) \
 	X(MPIR_F08_MPI_BOTTOM) X(MPIR_F08_MPI_IN_PLACE) X(MPIR_F08_MPI_STATUS_IGNORE_OBJ) X(MPIR_F08_MPI_STATUSES_IGNORE_OBJ)
@@ -343,6 +343,7 @@ typedef struct {
 #define ompi_mpi_comm_world (*(char *)cq_d.p_ompi_mpi_comm_world)
 #define ompi_mpi_comm_self (*(char *)cq_d.p_ompi_mpi_comm_self)
 #define ompi_mpi_comm_null (*(char *)cq_d.p_ompi_mpi_comm_null)
+#define ompi_mpi_group_null (*(char *)cq_d.p_ompi_mpi_group_null)
 #define ompi_mpi_datatype_null (*(char *)cq_d.p_ompi_mpi_datatype_null)
 #define ompi_mpi_byte (*(char *)cq_d.p_ompi_mpi_byte)
 #define ompi_request_null (*(char *)cq_d.p_ompi_request_null)

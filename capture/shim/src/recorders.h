@@ -449,10 +449,10 @@ void cq_rma_end(cq_thread *t, int err, const cq_onesided *a);
 void cq_rma_request_end(cq_thread *t, int err, const cq_onesided *a, MPI_Request r);
 int32_t cq_win_begin(cq_thread *t, int id, MPI_Win win);
 int32_t cq_win_target_begin(cq_thread *t, int id, MPI_Win win, int rank);
-int32_t cq_win_group_begin(cq_thread *t, int id, MPI_Win win, MPI_Group group);
 int32_t cq_win_lock_begin(cq_thread *t, int id, MPI_Win win, int rank, int type);
 int32_t cq_win_free_begin(cq_thread *t, int id, MPI_Win win);
 void cq_win_end(cq_thread *t, int err, int32_t window);
+void cq_win_group_end(cq_thread *t, int err, int32_t window, MPI_Group group);
 void cq_win_test_end(cq_thread *t, int id, int err, uint64_t compute, int flag, MPI_Win win);
 void cq_win_new_end(cq_thread *t, int err, MPI_Win made, const void *base, int64_t bytes, uint64_t instance);
 

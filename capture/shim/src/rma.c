@@ -115,43 +115,71 @@ int32_t cq_win_target_begin(cq_thread *t, int id, MPI_Win win, int rank)
 	return w.number;
 }
 
-/* Writes the world ranks of a group as text, separated by commas, and returns its length; 0 if it does not fit. Ranks
- * outside the world are left out. */
-static size_t group_text(MPI_Group group, char *text, size_t most)
+/* World ranks as text, in ranges: 0-1023,2000. */
+typedef struct {
+	char text[CQ_LABEL_BYTES + 1];
+	size_t n;
+	int first, last; /* of the range that is still open; -1: none */
+	int whole;       /* all of them fit so far */
+} rank_text;
+
+static void range_end(rank_text *r)
 {
-	int n = 0, from[64], to[64];
-	size_t length = 0;
-	if (!cq.has_world_group)
-		return 0;
-	cq_p.Group_size(group, &n);
-	for (int first = 0; first < n; first += 64) {
-		int some = n - first < 64 ? n - first : 64;
-		for (int i = 0; i < some; i++)
-			from[i] = first + i;
-		cq_p.Group_translate_ranks(group, some, from, cq.world_group, to);
-		for (int i = 0; i < some; i++) {
-			if (to[i] == MPI_UNDEFINED)
-				continue;
-			if (length + sizeof ",-2147483648" > most)
-				return 0;
-			if (length > 0)
-				text[length++] = ',';
-			length += (size_t)snprintf(text + length, most - length, "%d", to[i]);
-		}
-	}
-	return length;
+	size_t room = sizeof r->text - r->n;
+	const char *comma = r->n > 0 ? "," : "";
+	if (r->first < 0)
+		return;
+	int n = r->first == r->last ? snprintf(r->text + r->n, room, "%s%d", comma, r->first) :
+		snprintf(r->text + r->n, room, "%s%d-%d", comma, r->first, r->last);
+	r->whole = n > 0 && (size_t)n < room;
+	r->n += r->whole ? (size_t)n : 0;
 }
 
-int32_t cq_win_group_begin(cq_thread *t, int id, MPI_Win win, MPI_Group group)
+static void rank_add(rank_text *r, int rank)
 {
-	cq_object w = cq_object_get(&cq.windows, CQ_KEY(win));
-	char text[CQ_LABEL_BYTES];
-	win_open(t, id, w);
-	size_t n = group_text(group, text, sizeof text);
-	if (n > 0)
-		cq_label_put(t, text, n);
-	cq_mpi_begins(t);
-	return w.number;
+	if (r->first < 0 || rank != r->last + 1) {
+		range_end(r);
+		r->first = rank;
+	}
+	r->last = rank;
+}
+
+static void add_group(rank_text *r, MPI_Group group)
+{
+	int n = 0, from[64], to[64];
+	if (cq_p.Group_size(group, &n) != MPI_SUCCESS)
+		return;
+	for (int at = 0; at < n && r->whole; at += 64) {
+		int some = n - at < 64 ? n - at : 64;
+		for (int i = 0; i < some; i++)
+			from[i] = at + i;
+		cq_p.Group_translate_ranks(group, some, from, cq.world_group, to);
+		for (int i = 0; i < some && r->whole; i++) {
+			if (to[i] != MPI_UNDEFINED)
+				rank_add(r, to[i]);
+		}
+	}
+	if (r->whole)
+		range_end(r);
+}
+
+/* Puts the world ranks of a group as the text of the call, none where it is empty; nothing if that does not fit. Ranks
+ * outside the world are left out. MPI must have accepted the group: asking for the ranks of an invalid one would be an
+ * error of ours. Open MPI accepts MPI_GROUP_NULL and takes it as empty. */
+static void group_put(cq_thread *t, MPI_Group group)
+{
+	static const char none[] = "none";
+	rank_text r = {.first = -1, .whole = 1};
+	if (!cq.has_world_group)
+		return;
+	if (group != MPI_GROUP_NULL)
+		add_group(&r, group);
+	if (!r.whole)
+		return;
+	if (r.n > 0)
+		cq_label_put(t, r.text, r.n);
+	else
+		cq_label_put(t, none, sizeof none - 1);
 }
 
 int32_t cq_win_lock_begin(cq_thread *t, int id, MPI_Win win, int rank, int type)
@@ -178,6 +206,15 @@ static void win_put(cq_thread *t, int32_t window)
 void cq_win_end(cq_thread *t, int err, int32_t window)
 {
 	cq_mpi_ends(t);
+	win_put(t, window);
+	cq_close(t, err);
+}
+
+void cq_win_group_end(cq_thread *t, int err, int32_t window, MPI_Group group)
+{
+	cq_mpi_ends(t);
+	if (err == MPI_SUCCESS)
+		group_put(t, group);
 	win_put(t, window);
 	cq_close(t, err);
 }

@@ -89,7 +89,7 @@ enum {
  *         parrived: polls like iprobe; when it succeeds req, and what 4.
  *   window constructors: comm, and count the process's own number of the window (-1: none), buf its memory, a COLL slot with
  *         the instance on comm and the bytes of the window as rbytes.
- *   win_post, win_start: DEF LABEL the group's world ranks; win_lock: DEF LABEL exclusive or shared.
+ *   win_post, win_start: DEF LABEL the group's world ranks, as 0-3,7 or none; win_lock: DEF LABEL exclusive or shared.
  *   RMA: comm of the window, peer the target's rank in it, tag null, count, dtype, buf of the origin argument, req of the R
  *         forms; then an RMA slot, also for synchronisation (peer if there is one target) and win_free. With MPI_NO_OP the
  *         origin argument is unused: dtype and count null, obytes 0.

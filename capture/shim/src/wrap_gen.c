@@ -12320,9 +12320,9 @@ CQ_EXPORT int MPI_Win_post(MPI_Group group, int assert, MPI_Win win)
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_next.Win_post(group, assert, win);
-	int32_t w = cq_win_group_begin(t, CQ_Win_post, win, group);
+	int32_t w = cq_win_begin(t, CQ_Win_post, win);
 	int err = cq_next.Win_post(group, assert, win);
-	cq_win_end(t, err, w);
+	cq_win_group_end(t, err, w, group);
 	return err;
 }
 #if CQ_OPENMPI
@@ -12334,9 +12334,9 @@ CQ_EXPORT void mpi_win_post_(MPI_Fint *group, MPI_Fint *assert, MPI_Fint *win, M
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	int32_t w = cq_win_group_begin(t, CQ_Win_post, CQ_WIN(*win), CQ_GROUP(*group));
+	int32_t w = cq_win_begin(t, CQ_Win_post, CQ_WIN(*win));
 	cq_f.pmpi_win_post_(group, assert, win, &err);
-	cq_win_end(t, err, w);
+	cq_win_group_end(t, err, w, CQ_GROUP(*group));
 	if (ierr != NULL)
 		*ierr = err;
 }
@@ -12348,9 +12348,9 @@ CQ_EXPORT void mpi_win_post_f08_(MPI_Fint *group, MPI_Fint *assert, MPI_Fint *wi
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	int32_t w = cq_win_group_begin(t, CQ_Win_post, CQ_WIN(*win), CQ_GROUP(*group));
+	int32_t w = cq_win_begin(t, CQ_Win_post, CQ_WIN(*win));
 	cq_f.pmpi_win_post_f08_(group, assert, win, &err);
-	cq_win_end(t, err, w);
+	cq_win_group_end(t, err, w, CQ_GROUP(*group));
 	if (ierr != NULL)
 		*ierr = err;
 }
@@ -12363,9 +12363,9 @@ CQ_EXPORT void mpi_win_post_f08_(MPI_Fint *group, MPI_Fint *assert, MPI_Fint *wi
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	int32_t w = cq_win_group_begin(t, CQ_Win_post, CQ_WIN(*win), CQ_GROUP(*group));
+	int32_t w = cq_win_begin(t, CQ_Win_post, CQ_WIN(*win));
 	cq_f.pmpir_win_post_f08_(group, assert, win, &err);
-	cq_win_end(t, err, w);
+	cq_win_group_end(t, err, w, CQ_GROUP(*group));
 	if (ierr != NULL)
 		*ierr = err;
 }
@@ -12376,9 +12376,9 @@ CQ_EXPORT int MPI_Win_start(MPI_Group group, int assert, MPI_Win win)
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_next.Win_start(group, assert, win);
-	int32_t w = cq_win_group_begin(t, CQ_Win_start, win, group);
+	int32_t w = cq_win_begin(t, CQ_Win_start, win);
 	int err = cq_next.Win_start(group, assert, win);
-	cq_win_end(t, err, w);
+	cq_win_group_end(t, err, w, group);
 	return err;
 }
 #if CQ_OPENMPI
@@ -12390,9 +12390,9 @@ CQ_EXPORT void mpi_win_start_(MPI_Fint *group, MPI_Fint *assert, MPI_Fint *win, 
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	int32_t w = cq_win_group_begin(t, CQ_Win_start, CQ_WIN(*win), CQ_GROUP(*group));
+	int32_t w = cq_win_begin(t, CQ_Win_start, CQ_WIN(*win));
 	cq_f.pmpi_win_start_(group, assert, win, &err);
-	cq_win_end(t, err, w);
+	cq_win_group_end(t, err, w, CQ_GROUP(*group));
 	if (ierr != NULL)
 		*ierr = err;
 }
@@ -12404,9 +12404,9 @@ CQ_EXPORT void mpi_win_start_f08_(MPI_Fint *group, MPI_Fint *assert, MPI_Fint *w
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	int32_t w = cq_win_group_begin(t, CQ_Win_start, CQ_WIN(*win), CQ_GROUP(*group));
+	int32_t w = cq_win_begin(t, CQ_Win_start, CQ_WIN(*win));
 	cq_f.pmpi_win_start_f08_(group, assert, win, &err);
-	cq_win_end(t, err, w);
+	cq_win_group_end(t, err, w, CQ_GROUP(*group));
 	if (ierr != NULL)
 		*ierr = err;
 }
@@ -12419,9 +12419,9 @@ CQ_EXPORT void mpi_win_start_f08_(MPI_Fint *group, MPI_Fint *assert, MPI_Fint *w
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	int32_t w = cq_win_group_begin(t, CQ_Win_start, CQ_WIN(*win), CQ_GROUP(*group));
+	int32_t w = cq_win_begin(t, CQ_Win_start, CQ_WIN(*win));
 	cq_f.pmpir_win_start_f08_(group, assert, win, &err);
-	cq_win_end(t, err, w);
+	cq_win_group_end(t, err, w, CQ_GROUP(*group));
 	if (ierr != NULL)
 		*ierr = err;
 }

@@ -154,8 +154,8 @@ var largeHelpers = []string{"Type_get_envelope_c"}
 var conversions = strings.Fields("Comm_f2c Group_f2c Message_f2c Op_f2c Request_f2c Type_f2c Win_f2c")
 
 // openmpiData are the objects whose addresses are Open MPI's handles and Fortran sentinels.
-var openmpiData = strings.Fields(`ompi_mpi_comm_world ompi_mpi_comm_self ompi_mpi_comm_null ompi_mpi_datatype_null ompi_mpi_byte
-	ompi_request_null ompi_message_no_proc ompi_message_null ompi_mpi_op_max ompi_mpi_op_min ompi_mpi_op_sum ompi_mpi_op_prod
+var openmpiData = strings.Fields(`ompi_mpi_comm_world ompi_mpi_comm_self ompi_mpi_comm_null ompi_mpi_group_null ompi_mpi_datatype_null
+	ompi_mpi_byte ompi_request_null ompi_message_no_proc ompi_message_null ompi_mpi_op_max ompi_mpi_op_min ompi_mpi_op_sum ompi_mpi_op_prod
 	ompi_mpi_op_land ompi_mpi_op_band ompi_mpi_op_lor ompi_mpi_op_bor ompi_mpi_op_lxor ompi_mpi_op_bxor ompi_mpi_op_maxloc
 	ompi_mpi_op_minloc ompi_mpi_op_replace ompi_mpi_op_no_op
 	ompi_mpi_errors_return ompi_mpi_signed_char ompi_mpi_unsigned_char ompi_mpi_short ompi_mpi_unsigned_short ompi_mpi_int ompi_mpi_unsigned

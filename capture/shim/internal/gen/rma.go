@@ -68,8 +68,8 @@ func windowConstructor(c call) recorder {
 func windowRecorders() map[string]recorder {
 	return map[string]recorder{
 		"win_sync": {before: "int32_t w = cq_win_begin(t, {ID}, {win});", after: "cq_win_end(t, err, w);"},
-		"win_group": {before: "int32_t w = cq_win_group_begin(t, {ID}, {win}, {group});",
-			after: "cq_win_end(t, err, w);"},
+		"win_group": {before: "int32_t w = cq_win_begin(t, {ID}, {win});",
+			after: "cq_win_group_end(t, err, w, {group});"},
 		"win_lock": {before: "int32_t w = cq_win_lock_begin(t, {ID}, {win}, {rank}, {lock_type});",
 			after: "cq_win_end(t, err, w);"},
 		"win_target": {before: "int32_t w = cq_win_target_begin(t, {ID}, {win}, {rank});",
