@@ -234,7 +234,11 @@ func Run(ctx context.Context, r *run.Run, o Options) (*Diagnosis, error) {
 	if err != nil {
 		return nil, fmt.Errorf("diagnose %s: %w", r.Name, err)
 	}
-	q := &search{d, &whatIf{simulation: &stored.Simulation{Run: r, Target: target, Program: stored.ProgramOf(ctx, r)},
+	program, err := stored.ProgramOf(ctx, r)
+	if err != nil {
+		return nil, fmt.Errorf("diagnose %s: %w", r.Name, err)
+	}
+	q := &search{d, &whatIf{simulation: &stored.Simulation{Run: r, Target: target, Program: program},
 		step: o.Progress, memory: o.MemoryBytes,
 		bounds: o.MostCalls > 0 && r.Manifest.Counts.Calls > o.MostCalls, kept: o.Kept}}
 	if err := q.run(ctx, r, target, o); err != nil {

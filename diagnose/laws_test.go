@@ -165,7 +165,11 @@ func TestGainsAreLimited(t *testing.T) {
 // callsOnPath is the time of calls on the critical path, without computing, by their names.
 func callsOnPath(t *testing.T, r *run.Run, target *simulate.Target) map[string]int64 {
 	t.Helper()
-	s := stored.Simulation{Run: r, Target: target, Program: stored.ProgramOf(t.Context(), r)}
+	program, err := stored.ProgramOf(t.Context(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := stored.Simulation{Run: r, Target: target, Program: program}
 	g, result, err := s.Graph(t.Context(), critical.Options{LeaveOutStartup: true})
 	if err != nil {
 		t.Fatal(err)

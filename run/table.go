@@ -14,9 +14,9 @@ func (r *Run) Callsites(ctx context.Context, add func(*schema.Callsites) error) 
 		func(b schema.Batch) error { return add(b.(*schema.Callsites)) })
 }
 
-// NeverCalls reports whether the run's profile shows that no rank made this call. It is false for a run without a
-// profile, which may have the call or not.
-func (r *Run) NeverCalls(ctx context.Context, call schema.CallID) (bool, error) {
+// NeverCalls reports whether the run's profile shows that no rank made any of these calls. It is false for a run without
+// a profile, which may have them or not.
+func (r *Run) NeverCalls(ctx context.Context, calls ...schema.CallID) (bool, error) {
 	profiled := slices.ContainsFunc(r.Manifest.Tables, func(t schema.TableInfo) bool {
 		return t.Name == schema.ProfileTable.Name && len(t.Files) > 0
 	})
@@ -25,7 +25,9 @@ func (r *Run) NeverCalls(ctx context.Context, call schema.CallID) (bool, error) 
 	}
 	never := true
 	err := writer.ReadTable(ctx, r.Dir, &schema.ProfileTable, smallRows, func(b schema.Batch) error {
-		never = never && !slices.Contains(b.(*schema.Profiles).Call, int16(call))
+		never = never && !slices.ContainsFunc(b.(*schema.Profiles).Call, func(call int16) bool {
+			return slices.Contains(calls, schema.CallID(call))
+		})
 		return nil
 	})
 	return never, err

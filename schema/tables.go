@@ -104,9 +104,9 @@ var EventsTable = Table{
 			{Name: "label", Goname: "Label", Type: Text, Nullable: true,
 				Doc: "Name in the call's arguments: the phase of MPI_Pcontrol (off, on, the name given, or the " +
 					"level) and of commq_mark, the file of MPI_File_open and MPI_File_delete, the program of " +
-					"MPI_Comm_spawn, the group of MPI_Win_post and MPI_Win_start (world ranks, comma-separated; null if " +
-					"that takes more than 4,096 bytes), the type of MPI_Win_lock (exclusive or shared). On rows imported from Dimemas: details that the call has no column for " +
-					"(dimemas sync 1 on MPI_Reduce, TYPE:VALUE of an event)."},
+					"MPI_Comm_spawn, the group of MPI_Win_post and MPI_Win_start (world ranks and ranges of them, as 4,0-2, or none; " +
+					"null if that takes more than 4,096 bytes), the type of MPI_Win_lock (exclusive or shared). On " +
+					"rows imported from Dimemas: details that the call has no column for (dimemas sync 1 on MPI_Reduce, TYPE:VALUE of an event)."},
 			{Name: "callsite", Goname: "Callsite", Type: Int32, Nullable: true,
 				Doc: "Place in the program that made the call, an id in callsites."},
 			{Name: "payload_hash", Goname: "PayloadHash", Type: Int64, Nullable: true,

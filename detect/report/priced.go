@@ -34,8 +34,12 @@ func (p *Report) AddPrices(ctx context.Context, r *run.Run, target *simulate.Tar
 	if err != nil {
 		return err
 	}
+	program, err := stored.ProgramOf(ctx, r)
+	if err != nil {
+		return err
+	}
 	pricer := &price.Pricer{Run: r, Replaceable: replaceable, Machine: target.Machine,
-		Program: stored.ProgramOf(ctx, r), Options: simulate.Options{Dialect: target.Dialect}}
+		Program: program, Options: simulate.Options{Dialect: target.Dialect}}
 	pricing, prices, err := pricer.Price(ctx, p.groups(), ranks)
 	if err != nil {
 		return err

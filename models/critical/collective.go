@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/commq/commq/run"
 	"github.com/commq/commq/schema"
 )
 
@@ -57,7 +58,7 @@ func (c *collectives) add(r *rankRows, b *schema.Events, i int, w *row, index in
 		if r.windows == nil {
 			r.windows = map[int64]*window{}
 		}
-		r.windows[b.Seq[i]] = &window{windowKey: windowKey{b.Comm[i], b.Instance[i]}}
+		r.windows[b.Seq[i]] = &window{WindowKey: run.WindowKey{Comm: b.Comm[i], Instance: b.Instance[i]}}
 	} else if class != schema.ClassCollective && class != schema.ClassComm {
 		return
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/commq/commq/run"
 	"github.com/commq/commq/schema"
 )
 
@@ -144,6 +145,18 @@ rank 1 compute before 100 MPI_Win_create: 5, excess 5
   late complete at 102 MPI_Win_wait: 50 in 1, longest 50 of rank 1 at 75
 rank 1 compute before 101 MPI_Win_post: 50, excess 50
   late post at 1 MPI_Win_start: 50 in 1, longest 50 of rank 0 at 10`},
+		// The first start of rank 0 lacks its group, so nobody can tell which post the second waits for.
+		{"exposure without a group", func() *Graph {
+			g := New(2, Options{})
+			g.windows.ungrouped = map[run.WindowKey]bool{{Comm: 1, Instance: 1}: true}
+			g.rows(t, call{rank: 0, call: schema.CallWinCreate, comm: 1, instance: 1},
+				call{rank: 0, call: schema.CallWinStart, from: 10, to: 10, window: 1},
+				call{rank: 0, call: schema.CallWinComplete, from: 10, to: 10, window: 1},
+				call{rank: 0, call: schema.CallWinStart, from: 10, to: 60, window: 1, label: "1"},
+				call{rank: 1, call: schema.CallWinCreate, comm: 1, instance: 1},
+				call{rank: 1, call: schema.CallWinPost, from: 60, to: 60, window: 1, label: "0"})
+			return g
+		}, ``},
 		// Rank 0 has the lock until 70, rank 1 wants it from 10 on and computes 5 with it; rank 2 has a shared one of
 		// its own on another target.
 		{"lock", func() *Graph {

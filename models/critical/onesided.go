@@ -5,27 +5,23 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/commq/commq/run"
 	"github.com/commq/commq/schema"
 )
 
 // window is a window of a rank.
 type window struct {
-	windowKey
+	run.WindowKey
 	fences           int64           // their number so far
 	origins, targets []int32         // of the exposure that was posted last, and of the access that was started last
 	locks            map[int32]*hold // of this rank, by target
-}
-
-// windowKey tells windows apart: by the communicator and the instance that made them there.
-type windowKey struct {
-	comm     int32
-	instance int64
 }
 
 // oneSided finds the waits on windows. A fence is a collective operation.
 type oneSided struct {
 	ranks       allRows
 	collectives *collectives
+	ungrouped   map[run.WindowKey]bool // windows whose groups are ignored: run.Run.Ungrouped
 	unpaired    map[signalKey]*unpaired
 	pairs       []pair              // whose waits were not added yet
 	holds       map[lockKey][]*hold // locks that rows may wait for
@@ -39,7 +35,7 @@ func (o *oneSided) add(r *rankRows, b *schema.Events, i int, w *row, index int32
 		return nil
 	}
 	group, err := []int32(nil), error(nil)
-	if call.IsAny(schema.FactExposes | schema.FactAccesses) {
+	if call.IsAny(schema.FactExposes|schema.FactAccesses) && !o.ungrouped[of.WindowKey] {
 		if group, err = schema.GroupOf(b.Label[i], len(o.ranks)); err != nil {
 			return fmt.Errorf("seq %d: %s: %w", b.Seq[i], call, err)
 		}
@@ -47,7 +43,7 @@ func (o *oneSided) add(r *rankRows, b *schema.Events, i int, w *row, index int32
 	switch {
 	case call.Is(schema.FactFence):
 		of.fences++
-		o.collectives.enter(r, w, e, operationKey{of.comm, of.instance, of.fences}, call)
+		o.collectives.enter(r, w, e, operationKey{of.Comm, of.Instance, of.fences}, call)
 	case call.Is(schema.FactExposes):
 		of.origins = group
 		o.signals(of, e, group, startNeeds)
@@ -88,7 +84,7 @@ func (s signal) awaits() Awaited {
 // signalKey is the key of all signals of a kind in a window from one rank to another. The n-th is for the n-th call
 // that needs one.
 type signalKey struct {
-	windowKey
+	run.WindowKey
 	from, to int32
 	of       signal
 }
@@ -108,13 +104,13 @@ type pair struct {
 // signals notes that a row is what some ranks need, and needs that it needs a row of each.
 func (o *oneSided) signals(of *window, e entry, ranks []int32, s signal) {
 	for _, to := range ranks {
-		o.pairUp(signalKey{of.windowKey, e.rank, to, s}, e, false)
+		o.pairUp(signalKey{of.WindowKey, e.rank, to, s}, e, false)
 	}
 }
 
 func (o *oneSided) needs(of *window, e entry, ranks []int32, s signal) {
 	for _, from := range ranks {
-		o.pairUp(signalKey{of.windowKey, from, e.rank, s}, e, true)
+		o.pairUp(signalKey{of.WindowKey, from, e.rank, s}, e, true)
 	}
 }
 
@@ -148,7 +144,7 @@ func (o *oneSided) addPairs() {
 
 // lockKey is a target of a window.
 type lockKey struct {
-	windowKey
+	run.WindowKey
 	target int32
 }
 
@@ -174,7 +170,7 @@ func (o *oneSided) addLock(of *window, b *schema.Events, i int, e entry) {
 			}
 			h := &hold{rank: e.rank, exclusive: label == schema.LabelExclusive, rows: []int32{e.row}, unlock: -1}
 			of.locks[target] = h
-			k := lockKey{of.windowKey, target}
+			k := lockKey{of.WindowKey, target}
 			o.holds[k] = append(o.holds[k], h)
 		}
 		return

@@ -26,8 +26,11 @@ func FromRun(ctx context.Context, r *run.Run, o Options) (*Path, error) {
 // Read makes the graph of a run with times; the options are changed as FromRun says. also is called with all rows of
 // events, which have the columns Columns and more; nil means no callback.
 func Read(ctx context.Context, r *run.Run, o Options, also func(*schema.Events), more ...string) (*Graph, error) {
-	g := NewForRun(r, optionsFor(r, o))
-	err := r.Events(ctx, eventColumns(more)...)(func(b *schema.Events) error {
+	g, err := NewForRun(ctx, r, optionsFor(r, o))
+	if err != nil {
+		return nil, err
+	}
+	err = r.Events(ctx, eventColumns(more)...)(func(b *schema.Events) error {
 		if also != nil {
 			also(b)
 		}
@@ -48,8 +51,13 @@ func optionsFor(r *run.Run, o Options) Options {
 func eventColumns(more []string) []string { return append(slices.Clone(Columns), more...) }
 
 // NewForRun returns a graph with the communicators of a run and no rows yet.
-func NewForRun(r *run.Run, o Options) *Graph {
+func NewForRun(ctx context.Context, r *run.Run, o Options) (*Graph, error) {
+	ungrouped, err := r.Ungrouped(ctx)
+	if err != nil {
+		return nil, err
+	}
 	g := New(int(r.Manifest.Ranks), o)
+	g.windows.ungrouped = ungrouped
 	for i := range r.Comms {
 		for _, world := range r.Comms[i].Inside() {
 			g.AddMember(r.Comms[i].ID, world)
@@ -61,7 +69,7 @@ func NewForRun(r *run.Run, o Options) *Graph {
 			g.AddSources(r.Comms[i].ID, r.Comms[i].Members[k], sources)
 		}
 	}
-	return g
+	return g, nil
 }
 
 // ReadMessages adds all messages of the run.

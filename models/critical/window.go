@@ -274,7 +274,10 @@ func (g *Graph) treePath(finish []int64) *Path {
 func Explain(ctx context.Context, r *run.Run, o Options, bytes int64, also func(*schema.Events),
 	more ...string) (*Explained, error) {
 	o = optionsFor(r, o)
-	g := NewForRun(r, o)
+	g, err := NewForRun(ctx, r, o)
+	if err != nil {
+		return nil, err
+	}
 	for k := range g.ranks {
 		g.ranks[k].expected = r.Ranks.Rows[k]
 	}

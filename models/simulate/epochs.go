@@ -3,12 +3,14 @@ package simulate
 import (
 	"fmt"
 
+	"github.com/commq/commq/run"
 	"github.com/commq/commq/schema"
 )
 
 // Exposures and accesses of windows synchronise by messages of 0 bytes: MPI_Win_post sends one to each origin, for
 // which MPI_Win_start waits, and MPI_Win_complete one to each target, for which MPI_Win_wait waits. They have negative
-// tags, two for each window.
+// tags, two for each window. A window that lacks a group has none of them: else the partner of that call would wait for
+// ever.
 const (
 	tagPosted int32 = iota
 	tagCompleted
@@ -18,6 +20,9 @@ const (
 func (r *row) syncGroup(w *initRow) error {
 	call := r.op.callID()
 	if !call.IsAny(schema.FactExposes | schema.FactAccesses | schema.FactEndsAccess | schema.FactEndsExposure) {
+		return nil
+	}
+	if r.t.setting.program.Ungrouped[run.WindowKey{Comm: r.b.Comm[r.i], Instance: w.instance}] {
 		return nil
 	}
 	group, err := r.group()

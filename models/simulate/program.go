@@ -14,6 +14,8 @@ type Program struct {
 	Threads []int32
 	// Comms are the communicators. Processes outside the run's MPI_COMM_WORLD do not take part.
 	Comms []run.Comm
+	// Ungrouped are the windows whose groups are ignored, because one of them is not recorded: run.Run.Ungrouped.
+	Ungrouped map[run.WindowKey]bool
 	// Callsite returns the place of a call site in the program, for errors, or "" when it is not known. It may be nil.
 	Callsite func(id int32) string
 }

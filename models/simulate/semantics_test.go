@@ -37,6 +37,21 @@ func rowsOf(threads []int32, comms []run.Comm, ranks ...[]call) (*Program, []sch
 	return p, rows
 }
 
+// ungrouped returns the windows made by the first rows of ranks that lack a group.
+func ungrouped(rows []schema.Event) map[run.WindowKey]bool {
+	windows, lack := map[int32]run.WindowKey{}, map[run.WindowKey]bool{}
+	for _, e := range rows {
+		call := schema.CallID(e.Call)
+		if call.Is(schema.FactCreatesWindow) && e.Seq == 0 {
+			windows[e.Rank] = run.WindowKey{Comm: e.Comm, Instance: e.Instance}
+		}
+		if call.IsAny(schema.FactExposes|schema.FactAccesses) && e.Label == schema.NullText {
+			lack[windows[e.Rank]] = true
+		}
+	}
+	return lack
+}
+
 // Functions that set columns of a row.
 func to(peer int32, bytes int64) func(*schema.Event) {
 	return func(e *schema.Event) { e.Comm, e.SendWorld, e.SendTag, e.SendBytes = 1, peer, 9, bytes }
@@ -52,6 +67,9 @@ func on(comm int32, instance, sent, received int64) func(*schema.Event) {
 
 func done(seq int64) func(*schema.Event) { return func(e *schema.Event) { e.DoneSeq = seq } }
 func made(seq int64) func(*schema.Event) { return func(e *schema.Event) { e.InitSeq = seq } }
+func madeOn(seq int64, comm int32) func(*schema.Event) {
+	return func(e *schema.Event) { e.InitSeq, e.Comm = seq, comm }
+}
 func label(s string) func(*schema.Event) {
 	return func(e *schema.Event) { e.Label = s }
 }
@@ -186,6 +204,13 @@ func TestSemantics(t *testing.T) {
 				{schema.CallWinComplete, 0, made(0)}, end},
 			{window, {schema.CallWinPost, 50_000, made(0)}, {schema.CallWinWait, 0, made(0)}, end},
 		}, []int64{51_000, 90_000}, 2},
+		// rank 0's first start lacks its group: without Ungrouped rank 1 would wait for ever
+		{"a group that is not known among others", world, nil, [][]call{
+			{window, {schema.CallWinStart, 0, madeOn(0, 1)}, {schema.CallWinComplete, 0, madeOn(0, 1)},
+				{schema.CallWinStart, 0, all(madeOn(0, 1), label("1"))}, {schema.CallWinComplete, 0, madeOn(0, 1)}, end},
+			{window, {schema.CallWinPost, 50_000, all(madeOn(0, 1), label("0"))}, {schema.CallWinWait, 0, madeOn(0, 1)},
+				{schema.CallWinPost, 0, all(madeOn(0, 1), label("0"))}, {schema.CallWinWait, 0, madeOn(0, 1)}, end},
+		}, []int64{40_000, 90_000}, 2},
 		// rank 1 asks 1,000 later for an exclusive lock on rank 0, which rank 0 holds for 30,000
 		{"an exclusive lock that is held", world, nil, [][]call{
 			{window, {schema.CallWinLock, 0, all(made(0), lockOf(0, schema.LabelExclusive))},
@@ -237,6 +262,7 @@ func TestSemantics(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p, rows := rowsOf(c.threads, c.comms, c.ranks...)
+			p.Ungrouped = ungrouped(rows)
 			r, err := simulated(plain(t), p, Paper, rows)
 			if err != nil {
 				t.Fatal(err)

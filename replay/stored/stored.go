@@ -8,6 +8,7 @@ import (
 
 	"github.com/commq/commq/models"
 	"github.com/commq/commq/models/simulate"
+	simulated "github.com/commq/commq/models/simulate/stored"
 	"github.com/commq/commq/replay"
 	"github.com/commq/commq/run"
 	"github.com/commq/commq/schema"
@@ -100,7 +101,10 @@ func CheckEnds(ctx context.Context, r *run.Run, machine *models.Machine, eagerBy
 	if err != nil {
 		return err
 	}
-	program := &simulate.Program{Threads: r.Ranks.Threads, Comms: r.Comms, Callsite: r.Place(ctx)}
+	program, err := simulated.ProgramOf(ctx, r)
+	if err != nil {
+		return err
+	}
 	_, err = simulate.Simulate(ideal, program, &simulate.Options{}, func(add func(*schema.Events) error) error {
 		return rows.Next(ctx, add)
 	})

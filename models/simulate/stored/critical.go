@@ -23,7 +23,10 @@ func (s *Simulation) CriticalPath(ctx context.Context) (*critical.Path, error) {
 // last one in a collective, whatever o.Last says.
 func (s *Simulation) Graph(ctx context.Context, o critical.Options) (*critical.Graph, *simulate.Result, error) {
 	o.Last = true
-	g := critical.NewForRun(s.Run, o)
+	g, err := critical.NewForRun(ctx, s.Run, o)
+	if err != nil {
+		return nil, nil, err
+	}
 	columns := slices.Clone(critical.Columns)
 	for _, c := range simulate.Columns {
 		if !slices.Contains(columns, c) {

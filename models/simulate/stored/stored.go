@@ -44,15 +44,21 @@ func Open(ctx context.Context, dir string, target *simulate.Target) (*Simulation
 	if err != nil {
 		return nil, err
 	}
-	return &Simulation{Run: r, Target: target, Program: ProgramOf(ctx, r)}, nil
+	program, err := ProgramOf(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	return &Simulation{Run: r, Target: target, Program: program}, nil
 }
 
 // Untimed reports whether the run has no compute times, so that computing takes no time in the simulation.
 func (s *Simulation) Untimed() bool { return s.Run.Manifest.ComputeClock == "none" }
 
-// ProgramOf describes the ranks and communicators of a run for the engine.
-func ProgramOf(ctx context.Context, r *run.Run) *simulate.Program {
-	return &simulate.Program{Threads: r.Ranks.Threads, Comms: r.Comms, Callsite: r.Place(ctx)}
+// ProgramOf describes the ranks, communicators and windows of a run for the engine.
+func ProgramOf(ctx context.Context, r *run.Run) (*simulate.Program, error) {
+	ungrouped, err := r.Ungrouped(ctx)
+	return &simulate.Program{Threads: r.Ranks.Threads, Comms: r.Comms, Ungrouped: ungrouped,
+		Callsite: r.Place(ctx)}, err
 }
 
 // Simulate simulates the run on its machine.
