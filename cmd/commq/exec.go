@@ -47,8 +47,9 @@ func newExecCommand(a *app) *cobra.Command {
 		Use:   "exec [flags] -- program [args...]",
 		Short: "Run one rank under the capture library, inside your own launcher line",
 		Long: `exec replaces itself with the program, with the capture library preloaded. Put it before the program
-in your own launcher line, then write the run with commq ingest. If the library cannot be built, the program runs
-unrecorded, and one line on stderr tells why.
+in your own launcher line, then write the run with commq ingest. If the library cannot be built, or
+the process may use too little memory (2 GB of addresses), files or threads, the program runs unrecorded, and one
+line on stderr tells why.
 
 With --sim-ranks M ask the launcher for M more ranks than the program is to have: the last M simulate the network of
 --machine and do not run the program (docs/method/simulator-ranks.md). If the library cannot be built, nothing runs.
