@@ -22,13 +22,14 @@ func (p *Report) add(f Finding) {
 	p.Findings = append(p.Findings, f)
 }
 
-// number orders findings by their bytes, and their groups by their ranks.
+// number orders findings by their bytes, and their groups by their ranks, and writes where each is done.
 func (p *Report) number() {
 	slices.SortStableFunc(p.Findings, func(a, b Finding) int { return cmp.Compare(b.MessageBytes, a.MessageBytes) })
 	for i := range p.Findings {
 		f := &p.Findings[i]
 		f.Finding = i + 1
 		slices.SortStableFunc(f.Groups, func(a, b Group) int { return slices.Compare(a.Ranks, b.Ranks) })
+		f.Where = f.where()
 	}
 }
 

@@ -97,14 +97,15 @@ func (p *Report) CSV(w io.Writer) error {
 	rows := [][]string{{"finding", "operation", "comm", "ranks", "missing_ranks", "completeness", "roots",
 		"possible_roots", "count_min", "count_max", "datatype", "segments", "instances", "messages",
 		"message_bytes", "send_sites", "receive_sites", "completion_sites", "certainty", "bits", "basis", "reductions",
-		"kept_ranks", "others", "alternatives"}}
+		"kept_ranks", "others", "alternatives", "where"}}
 	if p.Pricing != nil {
 		rows[0] = append(rows[0], "replaced_ns", "saved_ns", "pays_from", "called_as", "problem")
 	}
 	for i := range p.Findings {
 		f := &p.Findings[i]
+		where := f.where()
 		for k := range f.Groups {
-			row := f.cells(&f.Groups[k])
+			row := append(f.cells(&f.Groups[k]), where[k])
 			if f.Price != nil {
 				row = append(row, priceCells(f.Price)...)
 			}

@@ -87,6 +87,9 @@ type Finding struct {
 	Alternatives []Alternative `json:"alternatives,omitempty"`
 	// Groups are the ranks that do it together, by their first rank.
 	Groups []Group `json:"groups"`
+	// Where has a sentence for each of the groups, in their order: its communicator or how to make one, its ranks as
+	// ranges, its roots and how often it does it.
+	Where []string `json:"where"`
 	// SendSites are where messages are sent, ReceiveSites where they are received or their receives are posted,
 	// CompletionSites where requests of both are completed. For a persistent request they have the call that makes it
 	// and the one that starts it.

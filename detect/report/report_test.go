@@ -1,7 +1,10 @@
 package report
 
 import (
+	"bytes"
+	"encoding/csv"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -294,5 +297,46 @@ func TestOmissionsAreReported(t *testing.T) {
 		"1 message without a hash were left out"}
 	if diff := cmp.Diff(want, p.omissions()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestWhere: JSON, CSV and SARIF tell of each group where it does the operation, how often and how to make the communicator.
+func TestWhere(t *testing.T) {
+	comm := int32(2)
+	p := &Report{Findings: []Finding{{Operation: "MPI_Gather", Certainty: "inferred", Groups: []Group{
+		{Ranks: []int32{4, 6, 7}, Roots: []int32{6}, Instances: 9},
+		{Communicator: &comm, CommunicatorName: "rows", Ranks: []int32{0, 1, 2}, Roots: []int32{0}, Instances: 5}}}}}
+	p.number()
+	want := []string{"rows (ranks 0-2), root 0: 5 instances",
+		"ranks 4,6-7 of no communicator, root 6: 9 instances; MPI_Comm_split makes a communicator of these ranks"}
+	if diff := cmp.Diff(want, p.Findings[0].Where); diff != "" {
+		t.Errorf("JSON (-want +got):\n%s", diff)
+	}
+	var table, log bytes.Buffer
+	if err := errors.Join(p.CSV(&table), p.SARIF(&log, "1")); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := csv.NewReader(&table).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	column := slices.Index(rows[0], "where")
+	if got := []string{rows[1][column], rows[2][column]}; !slices.Equal(got, want) {
+		t.Errorf("CSV: %q", got)
+	}
+	var got struct {
+		Runs []struct {
+			Results []struct {
+				Properties struct {
+					Where []string `json:"where"`
+				} `json:"properties"`
+			} `json:"results"`
+		} `json:"runs"`
+	}
+	if err := json.Unmarshal(log.Bytes(), &got); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got.Runs[0].Results[0].Properties.Where); diff != "" {
+		t.Errorf("SARIF (-want +got):\n%s", diff)
 	}
 }

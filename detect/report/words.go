@@ -182,17 +182,10 @@ const mostGroups = 8
 func (f *Finding) groups() string {
 	var list []string
 	times := map[string]int{}
-	whole, apart, seen := true, true, map[int32]bool{}
 	for i := range f.Groups {
-		g := &f.Groups[i]
-		ranks := Ranges(g.Ranks) + g.root()
+		ranks := Ranges(f.Groups[i].Ranks) + f.Groups[i].root()
 		if times[ranks]++; times[ranks] == 1 {
 			list = append(list, ranks)
-		}
-		whole = whole && g.Communicator != nil && len(g.MissingRanks) == 0
-		for _, rank := range g.Ranks {
-			apart = apart && !seen[rank]
-			seen[rank] = true
 		}
 	}
 	rest := max(0, len(list)-mostGroups)
@@ -204,15 +197,46 @@ func (f *Finding) groups() string {
 	}
 	text := "groups of ranks: " + strings.Join(list, " | ")
 	if rest > 0 {
-		text += fmt.Sprintf(" and %d more (--format json has all)", rest)
+		text += fmt.Sprintf(" and %d more (--format json and csv have all)", rest)
 	}
-	switch {
-	case whole:
+	if !slices.ContainsFunc(f.Groups, func(g Group) bool { return !g.whole() }) {
 		return text + "; each has a communicator"
-	case apart:
-		return text + "; MPI_Comm_split makes a communicator of each"
 	}
-	return text + "; MPI_Comm_create_group makes a communicator of each"
+	return text + fmt.Sprintf("; %s makes a communicator of each", f.splitter())
+}
+
+// whole reports whether the group has a communicator of its own.
+func (g *Group) whole() bool { return g.Communicator != nil && len(g.MissingRanks) == 0 }
+
+// splitter names the call that makes a communicator of each group: MPI_Comm_split needs groups without common ranks.
+func (f *Finding) splitter() string {
+	seen := map[int32]bool{}
+	for i := range f.Groups {
+		for _, rank := range f.Groups[i].Ranks {
+			if seen[rank] {
+				return "MPI_Comm_create_group"
+			}
+			seen[rank] = true
+		}
+	}
+	return "MPI_Comm_split"
+}
+
+// where tells for each group its communicator or how to make one, its ranks and roots, and how often it does it.
+func (f *Finding) where() []string {
+	list := []string{}
+	for i := range f.Groups {
+		g := &f.Groups[i]
+		text := fmt.Sprintf("%s%s: %s", g.over(), g.root(), units.Count(g.Instances, "instance"))
+		switch {
+		case g.Neighbors != nil:
+			text += "; " + g.Neighbors.text()
+		case !g.whole():
+			text += fmt.Sprintf("; %s makes a communicator of these ranks", f.splitter())
+		}
+		list = append(list, text)
+	}
+	return list
 }
 
 // evidence tells the certainty of a finding, its bits and the reason.
