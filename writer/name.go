@@ -2,7 +2,9 @@ package writer
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -77,6 +79,10 @@ func Find(store, nameOrPath string) (string, error) {
 	if info, err := os.Stat(nameOrPath); err == nil && info.IsDir() && nameOrPath != "" {
 		return "", fmt.Errorf("%s is a folder but not a run: it has no %s", nameOrPath, manifestName)
 	}
+	if missingPath(nameOrPath) {
+		return "", fmt.Errorf("no run %q: this path does not exist; commq runs list names the runs of the store %s",
+			nameOrPath, store)
+	}
 	if err := checkLocal(store); err != nil {
 		return "", fmt.Errorf("run %q: %w", nameOrPath, err)
 	}
@@ -88,6 +94,13 @@ func Find(store, nameOrPath string) (string, error) {
 		return "", fmt.Errorf("%q is a pattern; want the name of one run (commq runs list)", nameOrPath)
 	}
 	return "", fmt.Errorf("no run %q in the store %s; %s", nameOrPath, store, suggest(nameOrPath, names))
+}
+
+// missingPath reports whether the text is the path of something that does not exist: a name has no slash, and a pattern
+// is no path.
+func missingPath(text string) bool {
+	_, err := os.Lstat(text)
+	return errors.Is(err, fs.ErrNotExist) && strings.Contains(text, "/") && !strings.ContainsAny(text, "*?[")
 }
 
 // FindAll returns the folders of the runs that a name, path or pattern matches. pattern reports whether it is a
