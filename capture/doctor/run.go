@@ -262,10 +262,11 @@ func (r *Run) overlaps(ctx context.Context) ([]Finding, error) {
 	return []Finding{ok("double capture", "no calls of a thread overlap")}, nil
 }
 
-// duplicates finds other runs of the same job in the store.
+// duplicates finds other captures of the same job in the store. Runs that were made from this one, for example by commq
+// simulate --name, have its job too, and repeat it on purpose.
 func (r *Run) duplicates() []Finding {
 	job := r.Manifest.Origin.Job
-	if job == "" {
+	if job == "" || r.Manifest.Evidence() != schema.EvidenceCaptured {
 		return nil
 	}
 	infos, err := writer.List(filepath.Dir(r.Dir))
@@ -274,7 +275,8 @@ func (r *Run) duplicates() []Finding {
 	}
 	var names []string
 	for _, i := range infos {
-		if i.Err == nil && i.Name != r.Name && i.Manifest.Origin.Job == job {
+		if i.Err == nil && i.Name != r.Name && i.Manifest.Origin.Job == job &&
+			i.Manifest.Evidence() == schema.EvidenceCaptured {
 			names = append(names, i.Name)
 		}
 	}
