@@ -235,7 +235,7 @@ func (r *Run) pattern(finding, instance int) (*Pattern, error) {
 			}
 		}
 	}
-	return nil, fmt.Errorf("how its messages go is none of the ways that are known for any number of ranks")
+	return nil, fmt.Errorf("its messages match none of the algorithms that commq knows for %s", f.Operation)
 }
 
 // places returns the positions that rank 0 of a shape may have among the ranks of a finding: the root's; without a

@@ -135,10 +135,8 @@ func finding(t *testing.T, messages *schema.Messages, op schema.CallID, root int
 	return f
 }
 
-// replacedLines describes the new run in words: of each row the call, the peers or root, instance, bytes, burst, and
-// which row completes it.
-func replacedLines(t *testing.T, ranks int, events *schema.Events, messages *schema.Messages,
-	findings ...Finding) (lines []string, plan *Plan) {
+// read reads a program whose ranks are all in communicator 0.
+func read(t *testing.T, ranks int, events *schema.Events, messages *schema.Messages, findings []Finding) *Run {
 	t.Helper()
 	world := run.Comm{}
 	for r := range ranks {
@@ -151,6 +149,15 @@ func replacedLines(t *testing.T, ranks int, events *schema.Events, messages *sch
 	if err != nil {
 		t.Fatal(err)
 	}
+	return run
+}
+
+// replacedLines describes the new run in words: of each row the call, the peers or root, instance, bytes, burst, and
+// which row completes it.
+func replacedLines(t *testing.T, ranks int, events *schema.Events, messages *schema.Messages,
+	findings ...Finding) (lines []string, plan *Plan) {
+	t.Helper()
+	run := read(t, ranks, events, messages, findings)
 	var which []int
 	for i := range findings {
 		which = append(which, i)
@@ -254,5 +261,28 @@ func TestPlacesOfCollectives(t *testing.T) {
 				t.Errorf("%v are left, want %d", plan.Left, c.left)
 			}
 		})
+	}
+}
+
+// What a broadcast does on other numbers of ranks is known if its messages are those of a known algorithm.
+func TestPatternOfMessages(t *testing.T) {
+	for _, c := range []struct {
+		what, sends, name, problem string
+		lines                      []string
+	}{
+		{"linear", "0.0 0.1 0.2 0.3", "linear", "", []string{"s1 s2 s3 s4", "r0", "r0", "r0", "r0"}},
+		{"a tree of its own", "0.0 3.1 1.1 4.1", "",
+			"its messages match none of the algorithms that commq knows for MPI_Bcast",
+			[]string{"s3", "r3 s4", "r4", "r0 s1", "r1 s2"}},
+	} {
+		events, messages := parse(t, c.lines...)
+		f := finding(t, messages, schema.CallBcast, 0, 10, []int32{0, 1, 2, 3, 4}, c.sends)
+		got, err := read(t, len(c.lines), events, messages, []Finding{f}).Pattern(0)
+		switch {
+		case err != nil && err.Error() != c.problem:
+			t.Errorf("%s: %v, want %q", c.what, err, c.problem)
+		case err == nil && (c.problem != "" || got.Name != c.name):
+			t.Errorf("%s: %s, want %q %s", c.what, got.Name, c.name, c.problem)
+		}
 	}
 }
