@@ -144,7 +144,7 @@ func mpiLibrary(ctx context.Context, o MachineOptions, library string) (list []F
 		return append(list, warning(library+" launcher",
 			"commq capture needs it; with srun or another launcher use commq exec", "%v", launchErr)), true
 	}
-	list = append(list, ok(library+" launcher", "%s", launcher))
+	list = append(list, launcherAsRoot(ctx, library, launcher, os.Environ(), os.Getuid()))
 	if !o.Quick {
 		if o.Step != nil {
 			o.Step("capturing a tiny program with " + target.Title())
@@ -152,6 +152,16 @@ func mpiLibrary(ctx context.Context, o MachineOptions, library string) (list []F
 		list = append(list, selfCheck(ctx, o, target, launcher))
 	}
 	return list, true
+}
+
+// launcherAsRoot reports the launcher, and whether it refuses to start programs for this user because that is root.
+func launcherAsRoot(ctx context.Context, library, launcher string, environ []string, user int) Finding {
+	if launch.RefusesRoot(ctx, []string{launcher}, environ, user) {
+		return warning(library+" launcher", fmt.Sprintf("export %s=1 %s=1, or capture with --launcher \"mpirun "+
+			"--allow-run-as-root\"", launch.RootVariables[0], launch.RootVariables[1]),
+			"%s: it refuses to start programs as root", launcher)
+	}
+	return ok(library+" launcher", "%s", launcher)
 }
 
 // optionalLibrary checks a shared library that commq can do without.

@@ -107,8 +107,10 @@ func launchTiny(ctx context.Context, launcher, lib, program, spool string, limit
 	line := job.Line()
 	cmd := exec.CommandContext(ctx, line[0], line[1:]...)
 	cmd.WaitDelay = 5 * time.Second
-	cmd.Env = append(os.Environ(), "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
-		"OMPI_MCA_rmaps_base_oversubscribe=1")
+	cmd.Env = append(os.Environ(), "OMPI_MCA_rmaps_base_oversubscribe=1")
+	for _, name := range launch.RootVariables {
+		cmd.Env = append(cmd.Env, name+"=1")
+	}
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%s cannot run a program of 2 ranks: %w: %s", launcher, cmp.Or(context.Cause(ctx), err),
 			lastLine(out))

@@ -270,3 +270,28 @@ func TestOriginOfJob(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 }
+
+func TestRefusesRoot(t *testing.T) {
+	for _, library := range []string{"openmpi", "mpich"} {
+		testenv.MPI(t, library)
+	}
+	both := []string{"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"}
+	for name, c := range map[string]struct {
+		launcher, environ []string
+		user              int
+		want              bool
+	}{
+		"root":                   {[]string{"mpirun.openmpi", "-x", "A=3"}, []string{"B=5"}, 0, true},
+		"another user":           {[]string{"mpirun.openmpi"}, nil, 1000, false},
+		"both variables":         {[]string{"mpirun.openmpi"}, both, 0, false},
+		"without the second one": {[]string{"mpirun.openmpi"}, both[:1], 0, true},
+		"not 1":                  {[]string{"mpirun.openmpi"}, []string{both[0], both[1][:31] + "0"}, 0, true},
+		"its option":             {[]string{"mpirun.openmpi", "--allow-run-as-root"}, nil, 0, false},
+		"MPICH's":                {[]string{"mpirun.mpich"}, nil, 0, false},
+		"not there":              {[]string{"/no/such/mpirun"}, nil, 0, false},
+	} {
+		if got := RefusesRoot(context.Background(), c.launcher, c.environ, c.user); got != c.want {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}

@@ -270,7 +270,7 @@ func runCapture(ctx context.Context, a *app, o *captureOptions, args []string) e
 	defer stop()
 	lost, err := o.waitForSimulators(ctx, a, spoolDir)
 	if o.dryRun {
-		return o.finishDryRun(a, spoolDir, status, lost, err)
+		return o.finishDryRun(ctx, a, spoolDir, job.Launcher, status, lost, err)
 	}
 	if err == nil {
 		err = gather(ctx, a, o.gather, spoolDir)
@@ -293,7 +293,7 @@ func runCapture(ctx context.Context, a *app, o *captureOptions, args []string) e
 	}
 	if err != nil && status != 0 {
 		// the exit status is the program's all the same
-		fmt.Fprintf(a.log(), "commq: %v\n%s", err, o.nothingStarted(err, status))
+		fmt.Fprint(a.log(), o.failedText(ctx, err, status, job.Launcher))
 	}
 	if status != 0 {
 		return exitError(status)
@@ -318,12 +318,16 @@ func (o *captureOptions) checkFlags(args []string) error {
 	return oneOf("format", o.format, "text", "json")
 }
 
-// nothingStarted says what to do where the launcher failed and no rank recorded anything; empty otherwise.
-func (o *captureOptions) nothingStarted(err error, status int) string {
+// failedText is what is said of a launcher that failed, and what to do where no rank recorded anything.
+func (o *captureOptions) failedText(ctx context.Context, err error, status int, launcher []string) string {
 	if !errors.Is(err, errNothing) {
-		return ""
+		return fmt.Sprintf("commq: %v\n", err)
 	}
-	hint := fmt.Sprintf("commq: the launcher ended with status %d; it may have said above why.", status)
+	if launch.RefusesRoot(ctx, launcher, os.Environ(), os.Getuid()) {
+		return fmt.Sprintf("commq: capture: there is no run: Open MPI refuses to start programs as root; set %s=1 and "+
+			"%s=1\n", launch.RootVariables[0], launch.RootVariables[1])
+	}
+	hint := fmt.Sprintf("commq: %v\ncommq: the launcher ended with status %d; it may have said above why.", err, status)
 	if o.launcher == "" {
 		hint += " Give it options with --launcher, for example --launcher \"mpirun --oversubscribe\" for more " +
 			"ranks than cores"
@@ -392,18 +396,16 @@ func (o *captureOptions) launcherLine(ctx context.Context, library string) ([]st
 // errNothing tells that the spool is empty.
 var errNothing = fmt.Errorf("capture: %w", ingest.ErrNoJob)
 
-// maskSecrets masks words of the command line that look like secrets, and says so: a run is passed on to others.
-func (o *captureOptions) maskSecrets(a *app, origin *schema.Origin) {
+// maskSecrets masks words of the command line that look like secrets, because runs are passed on to others. It returns
+// how many it masked.
+func (o *captureOptions) maskSecrets(origin *schema.Origin) (masked int) {
 	if o.keepSecrets {
-		return
+		return 0
 	}
 	command, n := secrets.Args(origin.Command)
 	launcher, m := secrets.Args(origin.Launcher)
 	origin.Command, origin.Launcher = command, launcher
-	if n+m > 0 {
-		a.warn("the run has %s in place of %s of the command line that looked like a secret; --keep-secrets keeps the line as it is",
-			secrets.Mask, units.Count(int64(n+m), "word"))
-	}
+	return n + m
 }
 
 // ingest writes a run for each job in the spool. status is the launcher's; lost tells that simulator ranks ended before
@@ -412,7 +414,7 @@ func (o *captureOptions) ingest(ctx context.Context, a *app, out *writer.Run, na
 	status int, lost bool) error {
 	origin := job.Origin(status)
 	origin.Commq = version
-	o.maskSecrets(a, &origin)
+	masked := o.maskSecrets(&origin)
 	if o.origin != nil {
 		o.origin(&origin)
 	}
@@ -424,6 +426,11 @@ func (o *captureOptions) ingest(ctx context.Context, a *app, out *writer.Run, na
 		finish()
 		printSummary(a.summaries(), m)
 		printStuck(a.summaries(), m, spoolDir, true)
+		if masked > 0 {
+			a.warn("the run has %s in place of %s of the command line that looked like a secret; --keep-secrets keeps "+
+				"the line as it is", secrets.Mask, units.Count(int64(masked), "word"))
+			masked = 0 // once for all jobs
+		}
 	})
 }
 

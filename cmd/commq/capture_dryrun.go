@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -41,7 +42,8 @@ func printVolume(a *app, v *spool.Volume, format string) error {
 // finishDryRun reports how much the job would have written, and removes the spool. status is the launcher's;
 // simulators is the error of waiting for the simulator ranks, and lost is set if some of them ended before the
 // program.
-func (o *captureOptions) finishDryRun(a *app, spoolDir string, status int, lost bool, simulators error) error {
+func (o *captureOptions) finishDryRun(ctx context.Context, a *app, spoolDir string, launcher []string,
+	status int, lost bool, simulators error) error {
 	defer os.RemoveAll(spoolDir)
 	v, err := spool.ReadVolume(spoolDir)
 	if err == nil && len(v.Ranks) == 0 {
@@ -53,7 +55,7 @@ func (o *captureOptions) finishDryRun(a *app, spoolDir string, status int, lost 
 	err = errors.Join(simulators, err)
 	switch {
 	case err != nil && status != 0 && simulators == nil && errors.Is(err, errNothing):
-		fmt.Fprintf(a.log(), "commq: %v\n", err)
+		fmt.Fprint(a.log(), o.failedText(ctx, err, status, launcher))
 		return exitError(status)
 	case err != nil:
 		return err
