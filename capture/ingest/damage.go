@@ -89,19 +89,35 @@ func (r *rankSpool) damagedCalls() (n int64) {
 	return n
 }
 
-// checkDamage returns an error that names the first damaged records, unless the user wants what is whole.
+// checkDamage returns an error that names the first damaged header or records, unless the user wants what is whole.
 func (j *job) checkDamage(partial bool) error {
+	const advice = "; copy the file again, or ingest what is whole with --partial"
+	if partial {
+		return nil
+	}
 	for _, r := range j.ranks {
-		if len(r.damage) > 0 && !partial {
-			return fmt.Errorf("%s; copy the file again, or ingest what is whole with --partial", &r.damage[0])
+		for _, f := range r.files {
+			if f.Doubtful {
+				return fmt.Errorf("%s: damaged header: its checksum does not fit%s", f.Name, advice)
+			}
+		}
+		if len(r.damage) > 0 {
+			return fmt.Errorf("%s%s", &r.damage[0], advice)
 		}
 	}
 	return nil
 }
 
-// addDamage adds a sentence for each file with damaged records.
+// addDamage adds a sentence for each file with a damaged header or damaged records.
 func (w *warnings) addDamage(j *job) {
 	for _, r := range j.ranks {
+		for _, f := range r.files {
+			if f.Doubtful {
+				w.add("%s: the checksum of its header does not fit. The calls of rank %d are whole as far as their own "+
+					"checksums tell; doubtful are its times, how it ended, how many calls it dropped and what it ran on.",
+					f.Name, r.rank)
+			}
+		}
 		for i := range r.damage {
 			d := &r.damage[i]
 			w.add("%s. The records of rank %d end before them: at least %d of its calls are missing, with their messages and collectives.",
@@ -125,7 +141,7 @@ func (j *job) troubled(m *schema.Manifest) bool {
 	}
 	for _, r := range j.ranks {
 		for _, f := range r.files {
-			if f.Header.Sums == 0 || f.Header.Check == 0 {
+			if f.Header.Sums == 0 || f.Header.Check == 0 || f.Doubtful {
 				return true
 			}
 		}

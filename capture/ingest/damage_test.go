@@ -5,8 +5,10 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"unsafe"
 
 	"github.com/commq/commq/capture/spool"
 	"github.com/commq/commq/capture/spool/spoolgen"
@@ -74,17 +76,63 @@ func TestDamagedBlocksAreNamed(t *testing.T) {
 	}
 }
 
-// A header that its process completed has a checksum.
+// A header that its process completed has a checksum. A mark of another thread may be counted in it after that: then
+// all calls are kept with Partial, and a warning says what is doubtful.
 func TestDamagedHeader(t *testing.T) {
 	dir := haloSpool(t)
 	path := filepath.Join(dir, "0000000000000001.0.0.cqs")
 	edit(t, path, header(func(h *spool.Header) { h.Seal() }))
-	if _, err := ingestHalo(t, dir, false); err != nil {
+	all, err := ingestHalo(t, dir, false)
+	if err != nil {
 		t.Fatal(err)
 	}
-	edit(t, path, header(func(h *spool.Header) { h.Clock0Ns ^= 1 << 40 }))
+	edit(t, path, header(func(h *spool.Header) { h.Marks++ }))
 	if _, err := ingestHalo(t, dir, false); err == nil ||
-		!strings.Contains(err.Error(), "damaged header: its checksum does not fit") {
+		!strings.Contains(err.Error(), path+": damaged header: its checksum does not fit; ") {
 		t.Error(err)
+	}
+	part, err := ingestHalo(t, dir, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if part.Counts.Calls != all.Counts.Calls || part.Counts.Messages != all.Counts.Messages {
+		t.Errorf("%+v, want %+v", part.Counts, all.Counts)
+	}
+	if len(part.Warnings) != 1 || !strings.Contains(part.Warnings[0], path+": the checksum of its header does not fit") {
+		t.Errorf("warnings %q", part.Warnings)
+	}
+}
+
+// A flipped bit in a header is never unsaid: the error names the file, or with Partial a warning does.
+func TestFlippedHeaderBits(t *testing.T) {
+	dir := haloSpool(t)
+	path := filepath.Join(dir, "0000000000000001.3.0.cqs")
+	edit(t, path, header(func(h *spool.Header) { h.Seal() }))
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := 0
+	for bit := 0; bit < int(unsafe.Offsetof(spool.Header{}.Host))*8; bit += 7 {
+		data := slices.Clone(whole)
+		data[bit/8] ^= 1 << (bit % 8)
+		if err := os.WriteFile(path, data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ingestHalo(t, dir, false); err == nil || !strings.Contains(err.Error(), path) {
+			t.Errorf("bit %d: %v", bit, err)
+		}
+		part, err := ingestHalo(t, dir, true)
+		switch {
+		case err != nil && !strings.Contains(err.Error(), path):
+			t.Errorf("bit %d with Partial: %v", bit, err)
+		case err == nil && !slices.ContainsFunc(part.Warnings, func(w string) bool { return strings.HasPrefix(w, path) }):
+			t.Errorf("bit %d: warnings %q", bit, part.Warnings)
+		case err == nil:
+			kept++
+		}
+	}
+	if kept < 100 {
+		t.Errorf("only %d damaged headers were ingested", kept)
 	}
 }

@@ -19,7 +19,7 @@ type Damage struct {
 // Damaged returns the damaged stretches of the file, in order. It does not see damage in slots that no SUM slot covers:
 // the last ones of a process that was killed, and all of a file without sums.
 func (f *File) Damaged() []Damage {
-	if f.Header.Sums == 0 {
+	if f.Header.Sums == 0 && !f.Doubtful {
 		return nil
 	}
 	c := coverage{slots: f.Slots}
@@ -31,7 +31,7 @@ func (f *File) Damaged() []Damage {
 	if c.broken >= c.next && c.broken > 0 { // the last SUM slot, after which no other tells what it covered
 		c.damage(c.next, c.broken+1)
 	}
-	if summed := int(min(f.Header.Summed, uint64(len(f.Slots)))); f.Header.Check != 0 {
+	if summed := int(min(f.Header.Summed, uint64(len(f.Slots)))); f.Header.Check != 0 && !f.Doubtful {
 		c.damage(c.next, summed)
 	}
 	return c.damaged
