@@ -477,7 +477,7 @@ func (l Law) ownMap(ranks int32, index []int32) (*Map, error) {
 		}
 	}
 	if short != "" && len(maps) == 1 {
-		return refuse(Ambiguous, "the runs have at most two ranks on an axis that %s moves along; a run with more there shows how", short)
+		return refuse(Ambiguous, "the runs have at most %s; a run with more there shows how", short)
 	}
 	if len(maps) > 1 {
 		texts := make([]string, 0, 4)
@@ -490,7 +490,7 @@ func (l Law) ownMap(ranks int32, index []int32) (*Map, error) {
 }
 
 // bind evaluates the law's forms. It returns the maps that differ, the form of each, the domains of forms that are not
-// defined for this process count, and a form that moves along an axis that the runs do not show, or "".
+// defined for this process count, and what the runs have too few ranks for, or "".
 func (l Law) bind(ranks int32, index []int32) (maps []*Map, of []Form, missing []string, short string) {
 	for _, f := range l.Forms {
 		for _, g := range f.Grids {
@@ -507,7 +507,12 @@ func (l Law) bind(ranks int32, index []int32) (maps []*Map, of []Form, missing [
 				// A form that moves to coordinate 0 does not move if all are there. That an axis beside a plane always has
 				// two ranks is no law before a run has more on other axes.
 				if (dims[a] > 2 || g.unusual()) && m.moves(a) {
-					short = f.String()
+					short = "two ranks on an axis that " + f.String() + " moves along"
+				}
+			}
+			for _, a := range f.Narrow {
+				if dims[a] > narrowExtent && m.anyone() {
+					short = fmt.Sprintf("%d ranks on an axis on which %s names a coordinate", narrowExtent, f)
 				}
 			}
 			if !slices.ContainsFunc(maps, func(o *Map) bool { return equalMaps(o, m) }) {

@@ -203,6 +203,8 @@ type Form struct {
 	// Short are axes along which the form moves though no run has more than two ranks there: it cannot be applied to
 	// longer ones.
 	Short []int `json:"short,omitempty"`
+	// Narrow are axes on which a guard names a coordinate though no run has more than narrowExtent ranks there.
+	Narrow []int `json:"narrow,omitempty"`
 
 	joint bool // guards were extended to axes that are too short to show them
 }

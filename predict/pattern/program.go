@@ -119,6 +119,7 @@ func fit(slots []Slot, sizes []int32) *Program {
 	preferSharedShapes(units)
 	borrowSigns(units)
 	markShortAxes(units)
+	markNarrowGuards(units)
 	twins := addTwins(units, searched, search.classes)
 	borrowed, unexplained := fitFromSiblings(single, units, sizes)
 	units = append(units, borrowed...)

@@ -121,6 +121,51 @@ func markShortAxes(units []*unit) {
 	}
 }
 
+// narrowExtent is the largest extent on which a guard that takes or leaves out one inner coordinate, as y = 1, cannot be
+// told from a parity that leaves out an end: 1 is the only odd coordinate before the last one.
+const narrowExtent = 4
+
+// markNarrowGuards marks the axes on which a guard names a coordinate and no run has more than narrowExtent ranks.
+func markNarrowGuards(units []*unit) {
+	for _, u := range units {
+		for i := range u.pool {
+			f := &u.pool[i]
+			for a := range f.Rules {
+				if u.longest(*f, a) <= narrowExtent && u.namesCoordinate(*f, a) {
+					f.Narrow = append(f.Narrow, a)
+				}
+			}
+		}
+	}
+}
+
+// namesCoordinate reports whether the guard on an axis takes or leaves out a single inner coordinate in an observation
+// with the longest extent, whatever the guard is: y mod 4 = 2 is y = 2 on four ranks.
+func (u *unit) namesCoordinate(f Form, axis int) bool {
+	r, longest := f.Rules[axis], u.longest(f, axis)
+	for _, o := range u.obs {
+		dims, ok := f.Grids[0].Dims(o.m.Ranks)
+		if !ok || dims[axis] != longest {
+			continue
+		}
+		var in, out []int32
+		root, n := r.Root.Value(longest, o.index), r.Guard.N.Value(longest, o.index)
+		for x := range longest {
+			if holds(r.Guard.Kind, n, r.Guard.Offset, mod(x-root, longest), longest) {
+				in = append(in, x)
+			} else {
+				out = append(out, x)
+			}
+		}
+		for _, some := range [][]int32{in, out} {
+			if len(some) == 1 && some[0] > 0 && some[0] < longest-1 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // longest returns the longest extent of an axis of a form's grid in the unit's runs.
 func (u *unit) longest(o Form, a int) int32 {
 	longest := int32(0)

@@ -49,7 +49,7 @@ func (f Form) permuted(order []int) Form {
 			p.Presence.Axis = a
 		}
 	}
-	p.Short = nil
+	p.Short, p.Narrow = nil, nil
 	return p
 }
 

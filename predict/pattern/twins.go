@@ -79,7 +79,7 @@ func (f Form) onClass(c, d *class) (Form, bool) {
 		return f, false
 	}
 	twin := f
-	twin.Grids, twin.Short = d.grids, nil
+	twin.Grids, twin.Short, twin.Narrow = d.grids, nil, nil
 	twin.Rules = make([]Rule, len(d.dims[0]))
 	for b := range twin.Rules {
 		twin.Rules[b] = Rule{From: b, Op: Keep, N: zero, Root: zero, Guard: Guard{Kind: All, N: zero}}
