@@ -62,8 +62,10 @@ type repeated struct {
 // noFinding checks that no finding gains more than a part of the time.
 func (j *judge) noFinding(runs []int) {
 	for _, name := range j.Measures {
-		if name != "all" && !slices.ContainsFunc(j.e.CauseRules, func(rule string) bool { return matched(name, rule) }) {
-			j.missing("unknown finding %q%s", name, nearest.HintOr(name, j.e.CauseRules, "commq diagnose --list has all, or take all"))
+		if name != "all" && !slices.ContainsFunc(j.e.CauseRules,
+			func(rule string) bool { return matched(name, rule) }) {
+			j.missing("unknown finding %q%s", name, nearest.HintOr(name, j.e.CauseRules, "commq diagnose --list has "+
+				"all, or take all"))
 		}
 	}
 	by := map[int32][]string{}

@@ -56,7 +56,8 @@ type Verdict struct {
 	Results []Result `json:"results"`
 }
 
-// WallTimes reports whether a rule is about times that are longer where ranks share cores: all but those of the CPU clock.
+// WallTimes reports whether a rule is about times that are longer where ranks share cores: all but those of the CPU
+// clock.
 func (v *Verdict) WallTimes() bool {
 	return slices.ContainsFunc(v.Results, func(r Result) bool { return r.wall })
 }
@@ -171,7 +172,8 @@ func (j *judge) judge() {
 	case Bound:
 		j.bound(runs)
 	case Time:
-		j.result.wall = slices.ContainsFunc(j.Measures, func(key string) bool { return !strings.HasPrefix(key, "compute_ns") })
+		j.result.wall = slices.ContainsFunc(j.Measures,
+			func(key string) bool { return !strings.HasPrefix(key, "compute_ns") })
 		j.time(runs)
 	case Scaling:
 		j.scaling()
@@ -303,8 +305,8 @@ func (j *judge) change(s *Sample, c *Change, all []Change) {
 	case j.Kind == NoMore && c.Unit == Fingerprint:
 		j.missing("%s is a fingerprint, of which nothing is more; check it with %s", c.Key(), SameAs)
 	case j.Kind == NoMore && c.New.Low < c.Base.Low:
-		j.better = append(j.better, Finding{run: s.Run, Message: fmt.Sprintf("%s of run %s is %s, the baseline has %s: "+
-			"better; commq check --write-baseline keeps it", c.Key(), s.Run, is, was)})
+		j.better = append(j.better, Finding{run: s.Run, Message: fmt.Sprintf("%s of run %s is %s, the baseline has "+
+			"%s: better; commq check --write-baseline keeps it", c.Key(), s.Run, is, was)})
 	default:
 		percent := ""
 		if ratio, known := c.Ratio(); known {
@@ -341,7 +343,8 @@ func (j *judge) blame(f *Finding, c *Change, all []Change) {
 			grown = append(grown, p)
 		}
 	}
-	slices.SortStableFunc(grown, func(a, b *Change) int { return int(sign(b.New.Low - b.Base.Low - (a.New.Low - a.Base.Low))) })
+	slices.SortStableFunc(grown,
+		func(a, b *Change) int { return int(sign(b.New.Low - b.Base.Low - (a.New.Low - a.Base.Low))) })
 	for i, p := range grown {
 		if i == mostBlamed || i > 0 && p.New.Low < p.Base.Low {
 			break
@@ -481,8 +484,8 @@ func (j *judge) compareTimes(key string, ranks int32, base, new []Sample) {
 		return
 	}
 	if b.High == 0 && n.High == 0 {
-		j.missing("%s of %s is 0 in all runs of the base and all new ones: no call of theirs counts in it, and there is "+
-			"nothing to compare; name a time that they have (commq query measures)", key,
+		j.missing("%s of %s is 0 in all runs of the base and all new ones: no call of theirs counts in it, and there "+
+			"is nothing to compare; name a time that they have (commq query measures)", key,
 			plural(int64(ranks), "rank"))
 		return
 	}

@@ -82,8 +82,8 @@ func (d *Comparison) AddFindings(base, new []Causes) {
 func doubtsOf(runs []Causes) (notes []string) {
 	for i := range runs {
 		if m := runs[i].Machine; m != runs[0].Machine {
-			notes = append(notes, fmt.Sprintf("the gains of %s are on %s, those of %s on %s; --machine takes one for all",
-				runs[0].Run, runs[0].Machine, runs[i].Run, m))
+			notes = append(notes, fmt.Sprintf("the gains of %s are on %s, those of %s on %s; --machine takes one "+
+				"for all", runs[0].Run, runs[0].Machine, runs[i].Run, m))
 			break
 		}
 	}
@@ -170,8 +170,8 @@ func unpaired(side []*sideFinding, like likeness) map[string][]*sideFinding {
 	return left
 }
 
-// addShift adds the difference of a finding if it counts: if the medians differ by at least least, and no run of the one
-// side has a gain within the range of the other. base or new is nil if no run of that side has the finding.
+// addShift adds the difference of a finding if it counts: if the medians differ by at least least, and no run of the
+// one side has a gain within the range of the other. base or new is nil if no run of that side has the finding.
 func (d *Comparison) addShift(base, new *sideFinding, least float64, bases, news int) {
 	s := FindingShift{Base: base.gain(bases), New: new.gain(news)}
 	if apart := s.New.LowNs > s.Base.HighNs || s.New.HighNs < s.Base.LowNs; !apart || float64(s.size()) < least {

@@ -107,7 +107,8 @@ func (rs *Rules) keys() []keyed.Key {
 
 // read reads one rule.
 func (rs *Rules) read(v *yaml.Node, at string) error {
-	r := Rule{Line: v.Line, Alpha: ruleAlpha, Runs: ruleRuns, Points: rulePoints, Percent: math.NaN(), AbovePercent: ruleAbovePercent}
+	r := Rule{Line: v.Line, Alpha: ruleAlpha, Runs: ruleRuns, Points: rulePoints, Percent: math.NaN(),
+		AbovePercent: ruleAbovePercent}
 	if err := keyed.Mapping(v, at, r.keys()); err != nil {
 		return err
 	}
@@ -170,15 +171,19 @@ func (r *Rule) keys() []keyed.Key {
 		kind(SameAs, list("measures"), `[payloads]`, "Exact measures are those of the baseline."),
 		kind(Bound, one, "partners_max", "The measure is within `at_most` and `at_least`."),
 		kind(Time, one, "compute_ns",
-			"The time is not longer than that of the base by `at_most_percent_more`. The base is the runs of `--base`, or a baseline with `--times`."),
+			"The time is not longer than that of the base by `at_most_percent_more`. The base is the runs of "+
+				"`--base`, or a baseline with `--times`."),
 		kind(Scaling, one, "messages-per-rank",
-			"The measure grows with the ranks as a power of them whose exponent is within `exponent_at_most` and `exponent_at_least`. The measure is one of the query [scaling](../QUERIES.md#scaling)."),
+			"The measure grows with the ranks as a power of them whose exponent is within `exponent_at_most` and "+
+				"`exponent_at_least`. The measure is one of the query [scaling](../QUERIES.md#scaling)."),
 		kind(NoManual, list("collectives, or all"), "[all]",
-			"[No collective is done by hand](../method/detection.md): none at all, or none of those that are named, as `[MPI_Bcast]`. Needs runs captured with `--hash crc64`."),
+			"[No collective is done by hand](../method/detection.md): none at all, or none of those that are named, "+
+				"as `[MPI_Bcast]`. Needs runs captured with `--hash crc64`."),
 		kind(NoRows, keyed.Text(&r.SQL), "SELECT * FROM messages WHERE tag > 100",
 			"This query over [the tables](../SCHEMA.md) of one run gives no row."),
 		kind(Equations, list("measures"), "[messages]",
-			"The measure is the same function of the number of ranks as in the baseline, which was written with `--equations`. Needs runs of three numbers of ranks."),
+			"The measure is the same function of the number of ranks as in the baseline, which was written with "+
+				"`--equations`. Needs runs of three numbers of ranks."),
 		kind(NoFinding, list("findings, or all"), "[all]",
 			"No [finding of commq diagnose](../method/diagnose.md#the-rules) gains more than `above_percent` of the run's time: none at all, or none of those named, as `[imbalance, \"late-*\"]`; `all` leaves out late-start, whose time is not part of the run's. Of runs on equally many ranks the median counts. Needs runs with times, captured with `--record all`."),
 		{Name: "ranks", Set: keyed.List("numbers of ranks", func(v *yaml.Node, at string) error {
@@ -186,7 +191,8 @@ func (r *Rule) keys() []keyed.Key {
 			err := keyed.Integer(&n, 1, math.MaxInt32)(v, at)
 			r.Ranks = append(r.Ranks, int32(n))
 			return err
-		}), Doc: keyed.Doc{Means: "The rule is for runs with these numbers of ranks.", Default: "all runs", Example: "[4, 8]"}},
+		}), Doc: keyed.Doc{Means: "The rule is for runs with these numbers of ranks.", Default: "all runs",
+			Example: "[4, 8]"}},
 		{Name: "at_most", Set: optional(&r.AtMost), Doc: keyed.Doc{
 			Means: "Greatest value.", Unit: "that of the measure", Default: "no bound", Example: "6"}},
 		{Name: "at_least", Set: optional(&r.AtLeast), Doc: keyed.Doc{
@@ -207,7 +213,8 @@ func (r *Rule) keys() []keyed.Key {
 			Means:   "Numbers of ranks that there must be; with fewer the rule is undecided.",
 			Default: fmt.Sprintf("`%d`", rulePoints), Example: "4"}},
 		{Name: "above_percent", Set: real(&r.AbovePercent, 0, 100), Doc: keyed.Doc{
-			Means: "The gain that a finding may have.", Unit: "% of the run's time", Default: fmt.Sprintf("`%d`", ruleAbovePercent),
+			Means: "The gain that a finding may have.", Unit: "% of the run's time", Default: fmt.Sprintf("`%d`",
+				ruleAbovePercent),
 			Example: "2"}},
 	}
 }

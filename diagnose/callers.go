@@ -20,9 +20,9 @@ type Caller struct {
 	Function string `json:"function"`
 	// Place is the place of the call in it, with file and line if they are known.
 	Place string `json:"callsite"`
-	// Ns is its part of the finding: the time on the critical path in the MPI call, what ranks compute longer than they had
-	// to before it, or of variation the standard deviation of that computing, all calls together. Of a wait it is the time
-	// waited.
+	// Ns is its part of the finding: the time on the critical path in the MPI call, what ranks compute longer than they
+	// had to before it, or of variation the standard deviation of that computing, all calls together. Of a wait it is
+	// the time waited.
 	Ns int64 `json:"ns"`
 	// Share is that as a part of the sum over all callers.
 	Share float64 `json:"share"`
@@ -74,8 +74,8 @@ func pathsOf(frames []run.Frame) *paths {
 	return p
 }
 
-// caller is the first frame above a call site that is in no wrapper; the one above it where the call is in none. It is nil
-// if no caller was recorded.
+// caller is the first frame above a call site that is in no wrapper; the one above it where the call is in none. It is
+// nil if no caller was recorded.
 func (p *paths) caller(site int32) *run.Frame {
 	if site < 0 || int(site) >= len(p.frames) {
 		return nil
@@ -146,8 +146,8 @@ func (f *Finding) setCallers(p *paths, c *costs) {
 	}
 }
 
-// callers returns the function with a call, and the callers of it, the one with the highest cost first. cost is in ns, by
-// call site. A function with one caller has none that need be named.
+// callers returns the function with a call, and the callers of it, the one with the highest cost first. cost is in ns,
+// by call site. A function with one caller has none that need be named.
 func (p *paths) callers(sites []int32, cost map[int32]int64) (function string, all []Caller) {
 	known, sum := map[string]*Caller{}, int64(0)
 	for _, site := range sites {

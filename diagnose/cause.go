@@ -195,11 +195,12 @@ func causesOf(delays []*critical.Delay, computed *computing, place func(int32) s
 		return cmp.Or(cmp.Compare(b.excessNs(), a.excessNs()), cmp.Compare(a.parts[0].place, b.parts[0].place),
 			cmp.Compare(a.parts[0].call, b.parts[0].call))
 	})
-	return slices.Concat(imbalances, []*cause{{rule: Variation, mean: computed.mean(), varies: computed.mostVaried(place)}}, causes)
+	return slices.Concat(imbalances, []*cause{{rule: Variation, mean: computed.mean(),
+		varies: computed.mostVaried(place)}}, causes)
 }
 
-// imbalancesOf are the imbalances: of each group of ranks, or the one of the run. of is the number of the imbalance that
-// the computing of a rank before a call belongs to, from 1; 0 is none.
+// imbalancesOf are the imbalances: of each group of ranks, or the one of the run. of is the number of the imbalance
+// that the computing of a rank before a call belongs to, from 1; 0 is none.
 func imbalancesOf(delays []*critical.Delay, computed *computing, place func(int32) string, total []int64) (all []*cause,
 	of func(rank int32, at causeKey) int) {
 	over := overloaded(total)
@@ -241,7 +242,8 @@ func partsOf(less map[cell][]int64, computed *computing, place func(int32) strin
 		k := causeKey{place: place(at.site), call: computed.calls[at.site]}
 		p := byPlace[k]
 		if p == nil {
-			p = &part{place: k.place, call: k.call, excess: map[int32]int64{}, computed: map[int32]int64{}, bySite: map[int32]int64{}}
+			p = &part{place: k.place, call: k.call, excess: map[int32]int64{}, computed: map[int32]int64{},
+				bySite: map[int32]int64{}}
 			byPlace[k], parts = p, append(parts, p)
 		}
 		p.excess[at.rank] += sum
@@ -254,7 +256,8 @@ func partsOf(less map[cell][]int64, computed *computing, place func(int32) strin
 
 func sortParts(parts []*part) {
 	slices.SortFunc(parts, func(a, b *part) int {
-		return cmp.Or(cmp.Compare(sumOf(b.excess), sumOf(a.excess)), cmp.Compare(a.place, b.place), cmp.Compare(a.call, b.call))
+		return cmp.Or(cmp.Compare(sumOf(b.excess), sumOf(a.excess)), cmp.Compare(a.place, b.place),
+			cmp.Compare(a.call, b.call))
 	})
 }
 
@@ -272,7 +275,8 @@ func (g *gatherer) add(d *critical.Delay) {
 	}
 	p := c.byPlace[at]
 	if p == nil {
-		p = &part{place: at.place, call: at.call, excess: map[int32]int64{}, computed: map[int32]int64{}, bySite: map[int32]int64{}}
+		p = &part{place: at.place, call: at.call, excess: map[int32]int64{}, computed: map[int32]int64{},
+			bySite: map[int32]int64{}}
 		c.byPlace[at], c.parts = p, append(c.parts, p)
 	}
 	if !slices.Contains(p.sites, d.Site) {
@@ -295,7 +299,8 @@ func (g *gatherer) add(d *critical.Delay) {
 func (c *gathered) addWait(k waitKey, site int32, w *critical.Waits) {
 	to := c.byWait[k]
 	if to == nil {
-		to = &Wait{For: k.awaits.String(), Place: k.place, Call: k.call.String(), Callers: []Caller{}, bySite: map[int32]int64{}}
+		to = &Wait{For: k.awaits.String(), Place: k.place, Call: k.call.String(), Callers: []Caller{},
+			bySite: map[int32]int64{}}
 		c.byWait[k] = to
 	}
 	to.Ns += w.Ns
@@ -345,8 +350,8 @@ func sumOf(all map[int32]int64) (sum int64) {
 	return sum
 }
 
-// leastWork is the part of the mean computing time that a rank computes at least that shares the work of the others. One
-// rank that computes less is a master that gives out tasks, or writes files; several are ranks without work.
+// leastWork is the part of the mean computing time that a rank computes at least that shares the work of the others.
+// One rank that computes less is a master that gives out tasks, or writes files; several are ranks without work.
 const leastWork = 0.1
 
 // workers are the computing times of the ranks that share the work, by rank.

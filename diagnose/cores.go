@@ -80,7 +80,7 @@ const mostlyComputing = 0.5
 
 // maybeSharedCores warns of a run that spends most of its time in MPI, which may be for want of cores.
 func maybeSharedCores(d *Diagnosis) string {
-	return fmt.Sprintf("without messages the run would take %s; the rest is communication, or ranks that waited in MPI for a core: "+
-		"on fewer cores than ranks use --machine NAME, whose times are those of a core each",
+	return fmt.Sprintf("without messages the run would take %s; the rest is communication, or ranks that waited in "+
+		"MPI for a core: on fewer cores than ranks use --machine NAME, whose times are those of a core each",
 		units.Duration(d.SimulatedNs))
 }

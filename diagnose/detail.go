@@ -19,7 +19,8 @@ func (d *Diagnosis) Detail(w io.Writer, f *Finding) error {
 	if f.Bound {
 		fmt.Fprintf(&s, "bound: %s\n", f.boundOf())
 	} else {
-		fmt.Fprintf(&s, "by simulating the run without it on %s, where it takes %s as it is\n", d.Machine, units.Duration(d.SimulatedNs))
+		fmt.Fprintf(&s, "by simulating the run without it on %s, where it takes %s as it is\n", d.Machine,
+			units.Duration(d.SimulatedNs))
 	}
 	fmt.Fprintf(&s, "%s.\n%s\n", f.Title, f.Advice)
 	f.callersText(&s)
@@ -44,8 +45,9 @@ func (d *Diagnosis) Detail(w io.Writer, f *Finding) error {
 	d.courseText(&s, f)
 	if x := f.Window; x != nil {
 		args := x.Args()
-		fmt.Fprintf(&s, "\nthe longest wait as a picture, with ranks %s:\n  commq query timeline %s --from-s %s --to-s %s --plot wait.png\n",
-			strings.Trim(fmt.Sprint(x.Ranks), "[]"), shellquote.Join(d.asked...), args["from-s"], args["to-s"])
+		fmt.Fprintf(&s, "\nthe longest wait as a picture, with ranks %s:\n  commq query timeline %s --from-s %s "+
+			"--to-s %s --plot wait.png\n", strings.Trim(fmt.Sprint(x.Ranks), "[]"), shellquote.Join(d.asked...),
+			args["from-s"], args["to-s"])
 	}
 	_, err := io.WriteString(w, s.String())
 	return err
@@ -66,8 +68,8 @@ func (f *Finding) ranksText(s *strings.Builder) {
 	for _, r := range f.Computing {
 		whole[r.Rank] = r
 	}
-	head := []string{"rank", map[string]string{ofWaits: "longer than needed", ofComputing: "longer than its mean", ofCalls: "in the calls"}[in.Of],
-		"share"}
+	head := []string{"rank", map[string]string{ofWaits: "longer than needed", ofComputing: "longer than its " +
+		"mean", ofCalls: "in the calls"}[in.Of], "share"}
 	if len(whole) > 0 {
 		head = append(head, "computes in all", "times the mean")
 	}

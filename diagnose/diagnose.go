@@ -467,8 +467,8 @@ func (q *search) bound(causes []*cause, calls, most int64) {
 			q.d.Findings = append(q.d.Findings, f)
 		}
 	}
-	q.d.Warnings = append(q.d.Warnings, fmt.Sprintf("the run has %s; above %s gains are bounds, not simulated; --simulate-most %d simulates",
-		units.Count(calls, "call"), units.Comma(most), calls))
+	q.d.Warnings = append(q.d.Warnings, fmt.Sprintf("the run has %s; above %s gains are bounds, not simulated; "+
+		"--simulate-most %d simulates", units.Count(calls, "call"), units.Comma(most), calls))
 }
 
 // together simulates the run without the causes of the first three findings that have one.

@@ -13,8 +13,8 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// Evidence is one thing that a rule found that is a file, a row of its answer with what the file says of all its rows, or
-// that another package found (HandWritten).
+// Evidence is one thing that a rule found that is a file, a row of its answer with what the file says of all its rows,
+// or that another package found (HandWritten).
 type Evidence struct {
 	// Rule is the file's name.
 	Rule Rule
@@ -34,8 +34,8 @@ type Evidence struct {
 	CostNs int64
 	// Found says what is the matter.
 	Found string
-	// Latency and Bytes are the parts of both, from 0 to 1, that the messages and collectives of these ranks at the call
-	// site keep without the fault.
+	// Latency and Bytes are the parts of both, from 0 to 1, that the messages and collectives of these ranks at the
+	// call site keep without the fault.
 	Latency, Bytes float64
 	// Values are the evidence.
 	Values []Value
@@ -105,16 +105,16 @@ type NotLookedFor struct {
 	Why string `json:"why"`
 }
 
-// mostOfFile is how many findings of one file are kept, and mostSimulatedOfFile how many of them are simulated: those with
-// the largest cost.
+// mostOfFile is how many findings of one file are kept, and mostSimulatedOfFile how many of them are simulated: those
+// with the largest cost.
 const (
 	mostOfFile          = 10
 	mostSimulatedOfFile = 3
 )
 
 // bounds returns a function that sets the bound of the gain of a finding from a file: the cost and the time of the run.
-// Where the times of the diagnosis are simulated, the cost is of others: then the bound is also the time on the critical
-// path.
+// Where the times of the diagnosis are simulated, the cost is of others: then the bound is also the time on the
+// critical path.
 func (q *search) bounds(path *critical.Path, simulated bool, place func(int32) string) func(e *Evidence, f *Finding) {
 	onPath := map[string]int64{}
 	for _, g := range path.GroupBy([]critical.Key{critical.ByCallsite}, place) {
@@ -191,7 +191,8 @@ func (q *search) fromFiles(ctx context.Context, groups [][]Evidence, bound func(
 			continue
 		}
 		bound(&e, &f)
-		if keep := keepOf(group, q.w.idealNetwork()); keep != nil && !q.w.bounds && number[e.Rule] <= mostSimulatedOfFile {
+		if keep := keepOf(group, q.w.idealNetwork()); keep != nil && !q.w.bounds &&
+			number[e.Rule] <= mostSimulatedOfFile {
 			f.without = func() *change { return &change{keep: keep} }
 			gain, err := q.w.gain(ctx, "without "+string(e.Rule), f.without())
 			if err != nil {
@@ -215,8 +216,8 @@ func keepOf(group []Evidence, idealNetwork bool) (keep simulate.Keep) {
 	return keep
 }
 
-// keep is what the operations of these ranks at the call site keep of their cost; nil if the gain is a bound. On an ideal
-// network messages have no cost, and its factors would gain nothing.
+// keep is what the operations of these ranks at the call site keep of their cost; nil if the gain is a bound. On an
+// ideal network messages have no cost, and its factors would gain nothing.
 func (e *Evidence) keep(idealNetwork bool) simulate.Keep {
 	kept := simulate.Kept{Latency: e.Latency, Bytes: e.Bytes}
 	switch {
@@ -227,7 +228,8 @@ func (e *Evidence) keep(idealNetwork bool) simulate.Keep {
 	}
 	call, _ := schema.CallByName(e.Call)
 	return func(rank int32, _ int64, site int32, of schema.CallID) simulate.Kept {
-		if site != e.Callsite || site == schema.NullInt32 && of != call || e.Ranks != nil && !slices.Contains(e.Ranks, rank) {
+		if site != e.Callsite || site == schema.NullInt32 && of != call || e.Ranks != nil && !slices.Contains(e.Ranks,
+			rank) {
 			return simulate.KeptAll
 		}
 		return kept

@@ -116,7 +116,8 @@ func (s *stretch) less() map[cell][]int64 {
 
 // deductOrder takes away the excess that every rank has somewhere that shares the work, and what a rank has more in one
 // stretch and less in others: then the ranks do the same work in another order, which is no imbalance. It returns the
-// stretches with what is left. total is the time that each rank computes in all of them, and in others that do not differ.
+// stretches with what is left. total is the time that each rank computes in all of them, and in others that do not
+// differ.
 func deductOrder(all []*stretch, total []int64) (left []*stretch) {
 	sum := make([]int64, len(total))
 	for _, s := range all {
@@ -180,8 +181,8 @@ func (g *group) dropSmall() {
 }
 
 const (
-	// mostGroups is how many groups of ranks are findings of their own. Where there are more, or they have together less
-	// than mostExcess of all excess, ranks differ everywhere, and that is one imbalance.
+	// mostGroups is how many groups of ranks are findings of their own. Where there are more, or they have together
+	// less than mostExcess of all excess, ranks differ everywhere, and that is one imbalance.
 	mostGroups = 4
 	mostExcess = 0.8
 )
@@ -213,8 +214,8 @@ func groupsOfRanks(stretches []*stretch) (all []*group) {
 	return all
 }
 
-// groupOf tells of which imbalance of a group the computing of a rank before a call is: that from which at least half of
-// the delays there follow. The numbers begin at 1; 0 is none.
+// groupOf tells of which imbalance of a group the computing of a rank before a call is: that from which at least half
+// of the delays there follow. The numbers begin at 1; 0 is none.
 func groupOf(groups []*cause, delays []*critical.Delay, place func(int32) string) func(rank int32, at causeKey) int {
 	type rankLine struct {
 		rank int32

@@ -10,8 +10,8 @@ import (
 
 // Instances are what a finding is made of: on which ranks, when, and the longest single ones.
 type Instances struct {
-	// Of is what the times are of: waits (of all ranks because of the cause), computing (longer than the mean before this
-	// call) or calls (in these calls, from the first to the last).
+	// Of is what the times are of: waits (of all ranks because of the cause), computing (longer than the mean before
+	// this call) or calls (in these calls, from the first to the last).
 	Of string `json:"of"`
 	// Ranks are the ranks that cause it with their parts, the largest first.
 	Ranks []RankShare `json:"ranks"`
@@ -19,7 +19,8 @@ type Instances struct {
 	OverTime []TimeSlice `json:"over_time"`
 	// Longest are the instances that cost most, at most five.
 	Longest []Instance `json:"longest"`
-	// Before are the calls that led to the cause, the ones that took most time first; only of the finding that is asked for.
+	// Before are the calls that led to the cause, the ones that took most time first; only of the finding that is asked
+	// for.
 	Before []Chain `json:"before"`
 }
 
@@ -50,7 +51,8 @@ type Instance struct {
 	Rank int32 `json:"rank"`
 	// Ns is the time lost, by all ranks that waited together.
 	Ns int64 `json:"ns"`
-	// For is what the rank waited for: late sender, late receiver or wait at collective. It is empty if it did not wait.
+	// For is what the rank waited for: late sender, late receiver or wait at collective. It is empty if it did not
+	// wait.
 	For string `json:"for"`
 	// Peer is the rank that it waited for, or that it sent to or received from; null if there is none.
 	Peer *int32 `json:"peer"`
@@ -63,7 +65,8 @@ type Instance struct {
 type Chain struct {
 	// Calls are the calls, the last one being that of the finding.
 	Calls []Step `json:"calls"`
-	// Ns is the computing between the last two, or of calls the time in the last one; of all ranks that cause the finding.
+	// Ns is the computing between the last two, or of calls the time in the last one; of all ranks that cause the
+	// finding.
 	Ns int64 `json:"ns"`
 	// Times is how often they came in this order.
 	Times int64 `json:"times"`
@@ -105,8 +108,8 @@ func (c *cause) instances(path *critical.Path, place func(int32) string) *Instan
 	in := &Instances{Of: ofWaits, Ranks: shares(c.excess()), Longest: []Instance{}, Before: []Chain{},
 		OverTime: slicesOf(&c.lost.course, path.EndNs-path.DurationNs, path.EndNs)}
 	for _, x := range c.lost.longest {
-		in.Longest = append(in.Longest, Instance{AtNs: x.AtNs, Rank: x.Rank, Ns: x.Ns, For: x.For.String(), Peer: &x.Peer,
-			Place: place(x.Site), Call: x.Call.String()})
+		in.Longest = append(in.Longest, Instance{AtNs: x.AtNs, Rank: x.Rank, Ns: x.Ns, For: x.For.String(),
+			Peer: &x.Peer, Place: place(x.Site), Call: x.Call.String()})
 	}
 	return in
 }

@@ -18,8 +18,8 @@ const (
 	smallGain = 4
 	// largeWaits is the part of the run's time that such waits take at least, of a rank on average.
 	largeWaits = 0.02
-	// mostInstead is how many findings are explained at most, and mostInsteadCalls the number of calls of a run above which
-	// none is: its rows are all in memory.
+	// mostInstead is how many findings are explained at most, and mostInsteadCalls the number of calls of a run above
+	// which none is: its rows are all in memory.
 	mostInstead      = 3
 	mostInsteadCalls = 2e6
 )
@@ -27,7 +27,8 @@ const (
 // gainsLittle reports whether a finding gains little beside its waits.
 func (q *search) gainsLittle(f *Finding) bool {
 	waits := float64(f.WaitNs) / float64(max(1, q.d.Ranks))
-	return f.without != nil && !f.Bound && waits >= largeWaits*float64(q.d.TimeNs) && waits >= smallGain*float64(f.GainNs)
+	return f.without != nil && !f.Bound && waits >= largeWaits*float64(q.d.TimeNs) &&
+		waits >= smallGain*float64(f.GainNs)
 }
 
 // sayInstead adds to the titles of findings that gain little what the ranks would wait for instead.
@@ -101,7 +102,8 @@ func instead(f *Finding, before, after map[causeKey]int64, path *critical.Path, 
 	if len(top) == 0 {
 		return ""
 	}
-	return "; without it the critical path is about as long, most of it before or in " + run.SiteText(top[0].Call, "", top[0].Callsite)
+	return "; without it the critical path is about as long, most of it before or in " + run.SiteText(top[0].Call,
+		"", top[0].Callsite)
 }
 
 func compareKeys(a, b causeKey) int {

@@ -9,8 +9,8 @@ import (
 )
 
 // sameWork is the advice where ranks compute longer without executing more.
-const sameWork = "The same work takes longer on these ranks: look for slower or shared cores, memory of another socket, and caches, " +
-	"before the work is distributed in another way."
+const sameWork = "The same work takes longer on these ranks: look for slower or shared cores, memory of another " +
+	"socket, and caches, before the work is distributed in another way."
 
 // work says whether ranks that compute longer also execute more instructions, for the title of an imbalance; "" where
 // they were not counted. slower means that they do not: less than half of what they compute longer is more work.

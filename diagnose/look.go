@@ -51,8 +51,8 @@ type look struct {
 }
 
 // lookColumns are the columns of events that look needs.
-var lookColumns = append([]string{"rank", "seq", "thread", "call", "callsite", "start_ns", "end_ns", "send_world", "recv_world", "done_seq"},
-	computeColumns...)
+var lookColumns = append([]string{"rank", "seq", "thread", "call", "callsite", "start_ns", "end_ns", "send_world",
+	"recv_world", "done_seq"}, computeColumns...)
 
 // look completes the instances of a finding, from the rows unless they were read for it before.
 func (q *search) look(ctx context.Context, f *Finding, path *critical.Path) error {
@@ -76,8 +76,9 @@ func (q *search) look(ctx context.Context, f *Finding, path *critical.Path) erro
 }
 
 func (q *search) lookAtRows(ctx context.Context, r *run.Run, f *Finding, path *critical.Path) error {
-	l := &look{f: f, place: r.Place(ctx), belongs: map[at]bool{}, last: map[[2]int32][]at{}, chains: map[[chainCalls]at]*Chain{},
-		ns: map[int32]int64{}, waits: f.Instances != nil, from: math.MaxInt64, peers: map[[2]int64]int32{}}
+	l := &look{f: f, place: r.Place(ctx), belongs: map[at]bool{}, last: map[[2]int32][]at{},
+		chains: map[[chainCalls]at]*Chain{}, ns: map[int32]int64{}, waits: f.Instances != nil, from: math.MaxInt64,
+		peers: map[[2]int64]int32{}}
 	if l.in = f.Instances; !l.waits {
 		l.in = &Instances{Of: ofCalls, OverTime: []TimeSlice{}, Longest: []Instance{}, Before: []Chain{}}
 		if f.Rule == Variation {
@@ -110,7 +111,8 @@ func (q *search) lookAtRows(ctx context.Context, r *run.Run, f *Finding, path *c
 
 func (l *look) add(b *schema.Events) {
 	for i := range b.Rank {
-		if call := schema.CallID(b.Call[i]); b.EndNs[i] != schema.NullInt64 && !call.Is(schema.FactInitializes) && !call.Is(schema.FactFinalizes) {
+		if call := schema.CallID(b.Call[i]); b.EndNs[i] != schema.NullInt64 && !call.Is(schema.FactInitializes) &&
+			!call.Is(schema.FactFinalizes) {
 			l.begin(b.StartNs[i] - max(0, b.ComputeNs[i]))
 			l.to = max(l.to, b.EndNs[i])
 		}
@@ -203,7 +205,8 @@ func (l *look) instance(b *schema.Events, i int, way []at, peer int32) {
 		return
 	}
 	l.course.AddTime(from, until)
-	x := Instance{AtNs: from, Rank: b.Rank[i], Ns: ns, Place: l.place(b.Callsite[i]), Call: schema.CallID(b.Call[i]).String()}
+	x := Instance{AtNs: from, Rank: b.Rank[i], Ns: ns, Place: l.place(b.Callsite[i]),
+		Call: schema.CallID(b.Call[i]).String()}
 	if peer != noPeer && l.in.Of == ofCalls {
 		x.Peer = &peer
 	}

@@ -12,8 +12,8 @@ import (
 type groups uint8
 
 // marks say to which groups of calls the cost of each row of a run belongs. The cost of a group is that of the
-// operations that its calls do or complete: messages that they send or receive, collectives that they enter or wait for,
-// one-sided transfers, files.
+// operations that its calls do or complete: messages that they send or receive, collectives that they enter or wait
+// for, one-sided transfers, files.
 type marks struct {
 	of      func(site int32, call schema.CallID) groups
 	mostSeq int64 // rows above it are not marked: their run is damaged
@@ -46,7 +46,8 @@ func markRows(ctx context.Context, r *run.Run, of func(site int32, call schema.C
 		return nil, err
 	}
 	m.open = nil
-	return m, r.Messages(ctx, "src", "dst", "send_seq", "recv_post_seq", "recv_done_seq")(func(b *schema.Messages) error {
+	return m, r.Messages(ctx, "src", "dst", "send_seq", "recv_post_seq",
+		"recv_done_seq")(func(b *schema.Messages) error {
 		for i, src := range b.Src {
 			if to := groupsAt(m.own, b.Dst[i], b.RecvDoneSeq[i]); to != 0 {
 				m.add(src, b.SendSeq[i], to)

@@ -39,9 +39,9 @@ func orWaits(call schema.CallID) string {
 // mostCalls is how many of these findings are simulated at most.
 const mostCalls = 8
 
-// simulateCalls simulates the run without the cost of each of some findings of onPath, the longest ones first. Where the
-// simulation knows no cost of a call their gain stays a bound: on a network that takes no time, and for calls that take
-// none in any simulation.
+// simulateCalls simulates the run without the cost of each of some findings of onPath, the longest ones first. Where
+// the simulation knows no cost of a call their gain stays a bound: on a network that takes no time, and for calls that
+// take none in any simulation.
 func (q *search) simulateCalls(ctx context.Context, findings []Finding) error {
 	var known []*Finding
 	for i := range findings {
@@ -65,7 +65,8 @@ func (q *search) simulateCalls(ctx context.Context, findings []Finding) error {
 	for i, f := range known {
 		keep := m.free(1 << i)
 		f.without = func() *change { return &change{keep: keep} }
-		gains = append(gains, &gain{"without the cost of " + siteText(f.Call, f.Place), []*change{f.without()}, &f.GainNs})
+		gains = append(gains, &gain{"without the cost of " + siteText(f.Call, f.Place), []*change{f.without()},
+			&f.GainNs})
 	}
 	if err := q.w.gains(ctx, gains); err != nil {
 		return err

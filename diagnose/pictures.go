@@ -5,12 +5,12 @@ import (
 	"slices"
 )
 
-// Callsites are the call sites of the finding's place, in ascending order: one for each path that leads there. Where the
-// place is not known there are none.
+// Callsites are the call sites of the finding's place, in ascending order: one for each path that leads there. Where
+// the place is not known there are none.
 func (f *Finding) Callsites() []int32 { return f.sites }
 
-// InTurn is what a rank computes on average before a call of the place that varies most, in ns: by rank and in slices of
-// the run. It is NaN where a rank does not call there. It is nil unless the rule is Variation.
+// InTurn is what a rank computes on average before a call of the place that varies most, in ns: by rank and in slices
+// of the run. It is NaN where a rank does not call there. It is nil unless the rule is Variation.
 func (f *Finding) InTurn() [][]float64 { return f.inTurn }
 
 // attach adds to a finding what pictures of it need.

@@ -64,8 +64,8 @@ var Rules = []Rule{Imbalance, Variation, LateSender, LateReceiver, LateRoot, Ear
 // advice says what to do about a finding, by rule.
 var advice = map[Rule]string{
 	Imbalance: "Give these ranks less work: distribute by the time that parts take, not by their number.",
-	Variation: "Look at the same step on several ranks and at the same rank in several steps (query timeline): work that " +
-		"depends on data, other processes on the node, or memory that is touched first.",
+	Variation: "Look at the same step on several ranks and at the same rank in several steps (query timeline): work " +
+		"that depends on data, other processes on the node, or memory that is touched first.",
 	LateSender:     "Send first and compute afterwards, or start the send with MPI_Isend as soon as its data is ready.",
 	LateReceiver:   "Post the receive (MPI_Irecv) before computing, so that the sender need not wait.",
 	LateRoot:       "Let the root do this work after the collective, or share it out.",
@@ -73,24 +73,28 @@ var advice = map[Rule]string{
 	LateCollective: "Do this work after the collective, share it out, or start a nonblocking collective before it.",
 	LatePost:       "Expose the window (MPI_Win_post) before this work: others may access it meanwhile.",
 	LateComplete:   "End the access (MPI_Win_complete) before this work, as soon as its transfers are started.",
-	LongLock:       "Give back the lock (MPI_Win_unlock) before this work, or flush (MPI_Win_flush) under a shared lock (MPI_Win_lock_all).",
-	LateStart: "Do what comes before MPI_Init after it, on the ranks that need it; else see why the launcher or the file system " +
-		"starts these processes late.",
-	SerialSection:    "Share this work out among the ranks that wait, or do without it: done later it would hold them up too.",
-	Communication:    "Send less or in fewer messages, or compute while messages are under way (MPI_Isend, MPI_Irecv).",
-	CollectiveTime:   "Call it less often, for several values at once, or overlap it (MPI_Iallreduce and the like).",
-	FileTime:         "Write less often, in larger pieces and with collective calls, or overlap it (MPI_File_iwrite).",
-	OneSidedTime:     "Make windows once; prefer MPI_Win_lock_all and MPI_Win_flush to fences; put several values at once.",
+	LongLock: "Give back the lock (MPI_Win_unlock) before this work, or flush (MPI_Win_flush) under a shared " +
+		"lock (MPI_Win_lock_all).",
+	LateStart: "Do what comes before MPI_Init after it, on the ranks that need it; else see why the launcher or " +
+		"the file system starts these processes late.",
+	SerialSection: "Share this work out among the ranks that wait, or do without it: done later it would " +
+		"hold them up too.",
+	Communication:  "Send less or in fewer messages, or compute while messages are under way (MPI_Isend, MPI_Irecv).",
+	CollectiveTime: "Call it less often, for several values at once, or overlap it (MPI_Iallreduce and the like).",
+	FileTime:       "Write less often, in larger pieces and with collective calls, or overlap it (MPI_File_iwrite).",
+	OneSidedTime: "Make windows once; prefer MPI_Win_lock_all and MPI_Win_flush to fences; put several values at " +
+		"once.",
 	CommunicatorTime: "Make the communicator once, before the loop, and keep it.",
-	HandWritten:      "Call the collective instead; commq detect has all lines, and commq replace makes the run that would be.",
+	HandWritten: "Call the collective instead; commq detect has all lines, and commq replace makes the run " +
+		"that would be.",
 }
 
 // adviceBeforeSend is that of LateSender where the call after the computing sends nothing itself.
 const adviceBeforeSend = "Send what is ready before this work: others wait for a message that is sent after it."
 
 // adviceBeforeFence is that of LateCollective where the call after the computing is a fence.
-const adviceBeforeFence = "Do this work after the fence, share it out, or synchronise only with the ranks whose data is needed " +
-	"(MPI_Win_post, MPI_Win_start)."
+const adviceBeforeFence = "Do this work after the fence, share it out, or synchronise only with the ranks whose data " +
+	"is needed (MPI_Win_post, MPI_Win_start)."
 
 // newFinding returns a finding of a rule with its advice and empty lists.
 func newFinding(rule Rule, title string) Finding {
@@ -161,7 +165,8 @@ func (c *cause) finding() Finding {
 		if c.varies.place != "" {
 			most = ", most of all before " + run.SiteText(c.varies.call.String(), "", c.varies.place)
 		}
-		f := newFinding(Variation, "Ranks compute longer in turn"+most+", so that others wait now for this one and now for that one")
+		f := newFinding(Variation, "Ranks compute longer in turn"+most+", so that others wait now for this one and "+
+			"now for that one")
 		f.Place, f.without, f.least, f.mean = c.varies.place, c.change, c.withoutExcess, c.mean
 		if f.Place != "" {
 			f.Call = c.varies.call.String()

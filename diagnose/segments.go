@@ -154,10 +154,10 @@ func (c cells) joined() cells {
 	return all
 }
 
-// spread divides what each rank is to compute more, or less if it is negative. It returns ns for each cell and slice. An
-// imbalance is seldom the same in all parts of a program and at all times, so a rank's time goes to where it computes less
-// than the ranks do on average, or more, in proportion to the difference: first between common calls, and then at the call
-// sites between two of them.
+// spread divides what each rank is to compute more, or less if it is negative. It returns ns for each cell and slice.
+// An imbalance is seldom the same in all parts of a program and at all times, so a rank's time goes to where it
+// computes less than the ranks do on average, or more, in proportion to the difference: first between common calls, and
+// then at the call sites between two of them.
 func (c cells) spread(more []int64) map[cell][]int64 {
 	between := c.between()
 	apart, all := between.differences(more), make([]share, len(more))
@@ -172,7 +172,8 @@ func (c cells) spread(more []int64) map[cell][]int64 {
 }
 
 // inside divides what ranks are to compute more between two common calls, of, among the call sites there. What a rank
-// computes longer than it differs from others at the sites that it shares with them, it does where only some ranks come.
+// computes longer than it differs from others at the sites that it shares with them, it does where only some ranks
+// come.
 func (c cells) inside(more []int64, between cells, of func(interval cell, slice int) int64) map[cell][]int64 {
 	differ, someOnly := c.differences(more), c.ofSome(between)
 	within, alone := map[cell][]share{}, map[cell][]share{}
@@ -240,8 +241,8 @@ func (c cells) between() cells {
 }
 
 // differences are by how much ranks compute more than the ranks do on average that are to compute less, and less those
-// that are to compute more. The average is that of the ranks that reach the cell and are to stay as they are, or else of
-// all that reach it.
+// that are to compute more. The average is that of the ranks that reach the cell and are to stay as they are, or else
+// of all that reach it.
 func (c cells) differences(more []int64) map[cell][]int64 {
 	all, others := c.sums(func(int32) bool { return true }), c.sums(func(rank int32) bool { return more[rank] == 0 })
 	differ := map[cell][]int64{}

@@ -21,8 +21,8 @@ func (c *cause) keeping(part float64) *change {
 	return k
 }
 
-// sharers is how many ranks could share the excess of a cause: those that compute it, one at a time, and those that wait
-// meanwhile, on average.
+// sharers is how many ranks could share the excess of a cause: those that compute it, one at a time, and those that
+// wait meanwhile, on average.
 func (f *Finding) sharers(ranks int) float64 {
 	return min(float64(ranks), 1+float64(f.WaitNs)/float64(max(1, f.excessNs)))
 }
@@ -30,7 +30,8 @@ func (f *Finding) sharers(ranks int) float64 {
 // mostWait is the part of all ranks that compute or wait in a serial section at least: nobody else computes meanwhile.
 const mostWait = 0.9
 
-// muchMore is how many times as much as doing work later sharing it out gains at least, if it is called a serial section.
+// muchMore is how many times as much as doing work later sharing it out gains at least, if it is called a serial
+// section.
 const muchMore = 1.5
 
 // serialSections finds the causes that gain little if the work is done later: computing of one rank that the others can
@@ -46,7 +47,8 @@ func (q *search) serialSections(ctx context.Context) error {
 		sharers, keeping := f.sharers(q.d.Ranks), f.keeping
 		s := &section{Finding: f, shared: func() *change { return keeping(1 / sharers) }}
 		what := "serial section at " + siteText(f.Call, f.Place)
-		gains = append(gains, &gain{what, []*change{s.shared()}, &s.sharedNs}, &gain{what, []*change{f.keeping(0)}, &s.mostNs})
+		gains = append(gains, &gain{what, []*change{s.shared()}, &s.sharedNs}, &gain{what, []*change{f.keeping(0)},
+			&s.mostNs})
 		found = append(found, s)
 	}
 	if err := q.w.gains(ctx, gains); err != nil {
@@ -60,7 +62,8 @@ func (q *search) serialSections(ctx context.Context) error {
 	}
 	for _, s := range found {
 		if float64(s.besideNs) >= leastBeside*float64(s.sharedNs) {
-			s.Rule, s.Advice, s.GainNs, s.MostNs, s.without = SerialSection, advice[SerialSection], s.sharedNs, s.mostNs, s.shared
+			s.Rule, s.Advice, s.GainNs, s.MostNs, s.without = SerialSection, advice[SerialSection], s.sharedNs,
+				s.mostNs, s.shared
 		}
 	}
 	return nil
@@ -71,8 +74,8 @@ type section struct {
 	*Finding
 	// shared makes the change of a run in which the ranks that wait share the work.
 	shared func() *change
-	// sharedNs and mostNs are the gains of sharing it and of leaving it out, and besideNs is that of sharing it in a run
-	// without the other finding that gains most.
+	// sharedNs and mostNs are the gains of sharing it and of leaving it out, and besideNs is that of sharing it in a
+	// run without the other finding that gains most.
 	sharedNs, mostNs, besideNs int64
 }
 
@@ -84,8 +87,8 @@ func (q *search) maybeSerial(f *Finding) bool {
 		float64(f.excessNs)*(1-1/sharers) >= muchMore*float64(f.GainNs)
 }
 
-// leastBeside is the part of its gain that a serial section gains at least in a run without the other finding that gains
-// most: else the others wait because of that one.
+// leastBeside is the part of its gain that a serial section gains at least in a run without the other finding that
+// gains most: else the others wait because of that one.
 const leastBeside = 0.5
 
 // besideOthers sets the gains of the sections in a run without the other finding that gains most.
@@ -93,15 +96,16 @@ func (q *search) besideOthers(ctx context.Context, found []*section) error {
 	var other *Finding
 	for i := range q.d.Findings {
 		f := &q.d.Findings[i]
-		if !slices.ContainsFunc(found, func(s *section) bool { return s.Finding == f }) && (other == nil || f.GainNs > other.GainNs) {
+		if !slices.ContainsFunc(found,
+			func(s *section) bool { return s.Finding == f }) && (other == nil || f.GainNs > other.GainNs) {
 			other = f
 		}
 	}
 	var gains []*gain
 	for _, s := range found {
 		if s.besideNs = s.sharedNs; other != nil && other.GainNs > 0 {
-			gains = append(gains, &gain{"serial section at " + siteText(s.Call, s.Place) + " beside " + string(other.Rule),
-				[]*change{other.without(), s.shared()}, &s.besideNs})
+			gains = append(gains, &gain{"serial section at " + siteText(s.Call, s.Place) + " " +
+				"beside " + string(other.Rule), []*change{other.without(), s.shared()}, &s.besideNs})
 		}
 	}
 	if err := q.w.gains(ctx, gains); err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// leastLateNs is how much later than others, in ns, ranks begin MPI_Init at least to be named: launchers start processes
-// one after the other.
+// leastLateNs is how much later than others, in ns, ranks begin MPI_Init at least to be named: launchers start
+// processes one after the other.
 const leastLateNs = 100e6
 
 // start is when a rank began MPI_Init and when that returned, in ns.
@@ -48,7 +48,8 @@ func lateStart(ctx context.Context, r *run.Run, sharedCores bool) (*Finding, err
 	if len(late) > 1 {
 		begins = " begin"
 	}
-	f.Title = fmt.Sprintf("%s%s MPI_Init %s after the others, which wait in it", rankText(f.Ranks), begins, units.Duration(ns))
+	f.Title = fmt.Sprintf("%s%s MPI_Init %s after the others, which wait in it", rankText(f.Ranks), begins,
+		units.Duration(ns))
 	if sharedCores {
 		f.Title += "; these ranks shared cores, which delays the start of some"
 	}
@@ -56,10 +57,11 @@ func lateStart(ctx context.Context, r *run.Run, sharedCores bool) (*Finding, err
 	return &f, nil
 }
 
-// lateOf returns the starts after the longest pause between two of them, and how long that was. It is nothing if an earlier
-// rank was through before the first of them came: then MPI_Init does not wait for all ranks.
+// lateOf returns the starts after the longest pause between two of them, and how long that was. It is nothing if an
+// earlier rank was through before the first of them came: then MPI_Init does not wait for all ranks.
 func lateOf(starts []start) (late []start, ns int64) {
-	slices.SortFunc(starts, func(a, b start) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.rank, b.rank)) })
+	slices.SortFunc(starts,
+		func(a, b start) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.rank, b.rank)) })
 	for i := 1; i < len(starts); i++ {
 		if pause := starts[i].from - starts[i-1].from; pause > ns {
 			late, ns = starts[i:], pause
@@ -87,7 +89,8 @@ func readStarts(ctx context.Context, r *run.Run) (starts []start, err error) {
 					continue
 				}
 				seen[rank] = true
-				if schema.CallID(b.Call[i]).Is(schema.FactInitializes) && b.StartNs[i] != schema.NullInt64 && b.EndNs[i] != schema.NullInt64 {
+				if schema.CallID(b.Call[i]).Is(schema.FactInitializes) && b.StartNs[i] != schema.NullInt64 &&
+					b.EndNs[i] != schema.NullInt64 {
 					starts = append(starts, start{rank, b.Callsite[i], b.StartNs[i], b.EndNs[i]})
 				}
 			}
@@ -122,6 +125,7 @@ func (d *Diagnosis) startGain() string {
 // startText is what people are told of ranks that begin late.
 func (d *Diagnosis) startText(s *strings.Builder) {
 	if f := d.LateStart(); f != nil {
-		fmt.Fprintf(s, "\nBefore that time, %s: gain at most %s\n   %s.\n   %s\n", f.Rule, units.Duration(f.GainNs), f.Title, f.Advice)
+		fmt.Fprintf(s, "\nBefore that time, %s: gain at most %s\n   %s.\n   %s\n", f.Rule, units.Duration(f.GainNs),
+			f.Title, f.Advice)
 	}
 }

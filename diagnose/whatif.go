@@ -144,7 +144,8 @@ type change struct {
 	// factor is what computing before the call takes by what it took, by rank and call site; the rest comes after it.
 	factor map[rankSite]float64
 	// owed is what is still to be computed by a rank, in ns: what was taken away at a call site comes before the next
-	// call of the rank that is of no such site, but after the sends that follow at once: they would be late in its place.
+	// call of the rank that is of no such site, but after the sends that follow at once: they would be late in its
+	// place.
 	owed map[int32]int64
 }
 
@@ -170,8 +171,8 @@ func (c *change) apply(b *schema.Events) {
 	}
 }
 
-// hardly is the part, one in so many, of what was taken away that computing before another send is below if the two sends
-// follow each other.
+// hardly is the part, one in so many, of what was taken away that computing before another send is below if the two
+// sends follow each other.
 const hardly = 20
 
 // scaling changes the computing of a cell, by slice.
@@ -187,7 +188,8 @@ func (s *scaling) computing(slice int, was int64) int64 {
 
 // onlySends reports whether a call sends messages, or starts to, and waits for none.
 func onlySends(call schema.CallID) bool {
-	return call.Is(schema.FactStarts) || call.Is(schema.FactPointToPoint) && call.Is(schema.FactSends) && !call.Is(schema.FactReceives)
+	return call.Is(schema.FactStarts) || call.Is(schema.FactPointToPoint) && call.Is(schema.FactSends) &&
+		!call.Is(schema.FactReceives)
 }
 
 func scaled(ns int64, factor float64) int64 { return int64(float64(ns)*factor + 0.5) }

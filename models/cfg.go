@@ -190,11 +190,13 @@ func (c *cfg) finish() error {
 	case c.nodes < 0:
 		return fmt.Errorf("there is no record \"environment information\"%s", comment)
 	case c.described != c.nodes:
-		return fmt.Errorf("the environment has %d nodes, and %d are described; give each a record \"node information\", or all of a kind a \"multi node information\"%s", c.nodes, c.described, comment)
+		return fmt.Errorf("the environment has %d nodes, and %d are described; give each a record \"node "+
+			"information\", or all of a kind a \"multi node information\"%s", c.nodes, c.described, comment)
 	case len(c.kinds) > 1 && c.nodes > maxUneven:
 		return fmt.Errorf("%d nodes that differ; want at most %d", c.nodes, maxUneven)
 	case c.mappingLine == 0:
-		return fmt.Errorf("there is no mapping; add \"predefined mapping information\" {\"FILL_NODES\"};;, or \"n TASKS_PER_NODE\", or \"INTERLEAVED\"%s", comment)
+		return fmt.Errorf("there is no mapping; add \"predefined mapping information\" {\"FILL_NODES\"};;, or \"n "+
+			"TASKS_PER_NODE\", or \"INTERLEAVED\"%s", comment)
 	}
 	m := c.m
 	m.Nodes = c.nodes
@@ -282,7 +284,8 @@ func (c *cfg) readNode(f *fields) error {
 	case 14:
 		f.count("node number", 0)
 	case 11:
-		return c.bad("node information with 11 fields, of old versions, whose latencies Dimemas does not convert; write it with 13")
+		return c.bad("node information with 11 fields, of old versions, whose latencies Dimemas does not convert; " +
+			"write it with 13")
 	default:
 		return c.bad("node information has %d fields; want 13, or 14 with the number of the node", len(f.text))
 	}
@@ -398,7 +401,8 @@ func (c *cfg) readModule(f *fields) error {
 	f.count("event type", 0)
 	f.count("event value", 0)
 	if f.text[2] != "" && f.text[2][0] == '-' || f.number("ratio").Cmp(big.NewRat(1, 1)) != 0 && f.err == nil {
-		return c.bad("modules information: the ratio is %s; a run has no events whose bursts it could change, so only 1 is possible", shown(f.text[2]))
+		return c.bad("modules information: the ratio is %s; a run has no events whose bursts it could change, so "+
+			"only 1 is possible", shown(f.text[2]))
 	}
 	return nil
 }

@@ -20,7 +20,8 @@ func (m *Machine) CFG(ranks int, comms string) (config, communications []byte, n
 		return nil, nil, nil, m.noCFG(err)
 	}
 	if strings.ContainsAny(comms, "\",{}\n/*") {
-		return nil, nil, nil, fmt.Errorf("machine %s: the name %q of the communications file contains characters that are not allowed in a configuration", m.Name, comms)
+		return nil, nil, nil, fmt.Errorf("machine %s: the name %q of the communications file contains characters "+
+			"that are not allowed in a configuration", m.Name, comms)
 	}
 	model, err := w.collectives()
 	if err != nil {
@@ -41,7 +42,8 @@ func (m *Machine) CFG(ranks int, comms string) (config, communications []byte, n
 	fmt.Fprintf(b, "\"predefined mapping information\" {\"%s\"};;\n", rule)
 	fmt.Fprintf(b, "\"configuration files\" {\"\", \"\", \"%s\", \"\"};;\n", comms)
 	if m.EagerThresholdBytes != NoThreshold {
-		w.notes = append(w.notes, fmt.Sprintf("A configuration has no eager_threshold_bytes: start Dimemas with -S %d, or give the sends of the trace their protocol.", m.EagerThresholdBytes))
+		w.notes = append(w.notes, fmt.Sprintf("A configuration has no eager_threshold_bytes: start Dimemas with -S "+
+			"%d, or give the sends of the trace their protocol.", m.EagerThresholdBytes))
 	}
 	return w.config.Bytes(), w.comms.Bytes(), w.notes, nil
 }
@@ -86,7 +88,8 @@ func (m *Machine) cfgMapping(ranks int) (nodes int, rule string, err error) {
 	if slices.Equal(of, placed(ranks, func(r int) int { return r % nodes })) {
 		return nodes, "INTERLEAVED", nil
 	}
-	return 0, "", fmt.Errorf("mapping is a list of nodes, which Dimemas 5.5.0 cannot read; it has the rules n ranks per node, one rank per CPU, and in turn")
+	return 0, "", fmt.Errorf("mapping is a list of nodes, which Dimemas 5.5.0 cannot read; it has the rules n ranks " +
+		"per node, one rank per CPU, and in turn")
 }
 
 func placed(ranks int, node func(rank int) int) []int32 {
@@ -136,7 +139,8 @@ func (n *Node) cfg() (string, error) {
 			return "", fmt.Errorf("%s.latency_ns is less than 1, which Dimemas treats as 0 for messages", x.key)
 		}
 		if !x.half && (x.in == 0) != (x.out == 0) {
-			return "", fmt.Errorf("%s has %d input and %d output links, 0 for any number; in a configuration this means half duplex", x.key, x.in, x.out)
+			return "", fmt.Errorf("%s has %d input and %d output links, 0 for any number; in a configuration this "+
+				"means half duplex", x.key, x.in, x.out)
 		}
 		if x.half {
 			x.out = 0
@@ -154,14 +158,16 @@ func (n *Node) cfg() (string, error) {
 // cfgBandwidth returns the bandwidth in MB/s.
 func (i *Interconnect) cfgBandwidth() (string, error) {
 	if i.Pieces[0].AboveBytes != 0 {
-		return "", errors.New("pieces makes the bandwidth depend on the size; a configuration has one bandwidth for all sizes")
+		return "", errors.New("pieces makes the bandwidth depend on the size; a configuration has one bandwidth " +
+			"for all sizes")
 	}
 	if i.BytesPerSecond == 0 {
 		return "0.0", nil
 	}
 	text := decimal(big.NewRat(i.BytesPerSecond, max(i.BytesPer, 1)*megabyte))
 	if strings.Trim(text, "0.") == "" {
-		return "", fmt.Errorf("bandwidth_bytes_per_s is so low that it would be written as 0 MB/s, which means infinitely fast")
+		return "", fmt.Errorf("bandwidth_bytes_per_s is so low that it would be written as 0 MB/s, which means " +
+			"infinitely fast")
 	}
 	return text, nil
 }
@@ -183,10 +189,12 @@ func (w *cfgWriter) collectives() (model Factor, err error) {
 		p := w.m.Collectives[op]
 		if p.SizeIn == CURRENT || p.SizeOut == CURRENT {
 			if p.SizeIn != p.SizeOut || p.FanIn != p.FanOut || p.FanIn == None {
-				return 0, fmt.Errorf("collectives.%s has the size CURRENT, which Dimemas has only for operations whose phases both have the default model", op)
+				return 0, fmt.Errorf("collectives.%s has the size CURRENT, which Dimemas has only for operations "+
+					"whose phases both have the default model", op)
 			}
 			if byDefault != nil && p.FanIn != model {
-				return 0, fmt.Errorf("collectives.%s has the model %s and the size CURRENT, and %s the model %s; Dimemas has one default model", op, p.FanIn, byDefault[0], model)
+				return 0, fmt.Errorf("collectives.%s has the model %s and the size CURRENT, and %s the model %s; "+
+					"Dimemas has one default model", op, p.FanIn, byDefault[0], model)
 			}
 			byDefault, model = append(byDefault, op.String()), p.FanIn
 			continue

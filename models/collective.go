@@ -52,8 +52,8 @@ type Phases struct {
 	SizeOut Size
 }
 
-// String describes the cost in words, such as "log2(P) messages of twice the largest size, then P messages of the largest
-// size".
+// String describes the cost in words, such as "log2(P) messages of twice the largest size, then P messages of the
+// largest size".
 func (p Phases) String() string {
 	var phases []string
 	for _, phase := range []struct {

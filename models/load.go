@@ -87,8 +87,8 @@ func readNodes(r io.Reader) (nodes []int, err error) {
 		}
 		node, err := strconv.Atoi(text)
 		if err != nil || node < 0 {
-			return nil, fmt.Errorf("%d: %q is not the number of a node; want a number from 0 in each line, one line per rank",
-				line, text)
+			return nil, fmt.Errorf("%d: %q is not the number of a node; want a number from 0 in each line, one line "+
+				"per rank", line, text)
 		}
 		nodes = append(nodes, node)
 	}

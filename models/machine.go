@@ -187,8 +187,9 @@ func (m *Machine) Fits(ranks int) error {
 	if m.Nodes == 0 || ranks <= m.CPUs() || ranks%m.Nodes == 0 {
 		return nil
 	}
-	return fmt.Errorf("machine %s: nodes is %d and cpus_per_node %d, and %d ranks cannot share these CPUs equally; set nodes to %d or more, to a divisor of %d, or to unlimited",
-		m.Name, m.Nodes, m.CPUsPerNode, ranks, (ranks+m.CPUsPerNode-1)/m.CPUsPerNode, ranks)
+	return fmt.Errorf("machine %s: nodes is %d and cpus_per_node %d, and %d ranks cannot share these CPUs equally; "+
+		"set nodes to %d or more, to a divisor of %d, or to unlimited", m.Name, m.Nodes, m.CPUsPerNode, ranks,
+		(ranks+m.CPUsPerNode-1)/m.CPUsPerNode, ranks)
 }
 
 // Network computes how long communication takes. Implementations are safe for concurrent use.
@@ -231,8 +232,10 @@ func (m *Machine) Stateless(ranks int) (Network, error) {
 
 // stateful returns the error of a machine on which messages can wait for each other, because of setting.
 func (m *Machine) stateful(setting string) error {
-	return fmt.Errorf("machine %s: %s: a simulator rank learns of messages in another order than that of virtual time, so they cannot wait for each other there; "+
-		"set it to unlimited, or capture the program without a machine (commq capture) and simulate the run on this one (commq simulate)", m.Name, setting)
+	return fmt.Errorf("machine %s: %s: a simulator rank learns of messages in another order than that of virtual "+
+		"time, so they cannot wait for each other there; "+
+		"set it to unlimited, or capture the program without a machine (commq capture) and simulate the run on this "+
+		"one (commq simulate)", m.Name, setting)
 }
 
 // stateless is a Network on which nothing waits.

@@ -91,7 +91,8 @@ func (m *Machine) Consistent() error {
 		link *Interconnect
 	}{{"network", &m.Network}, {"intra_node", &m.IntraNode}} {
 		if i := part.link; i.HalfDuplex && i.InputLinks != i.OutputLinks {
-			return fmt.Errorf("%s.half_duplex is true: a link then carries messages in or out, so that input_links (%d) and output_links (%d) must be the same number", part.name, i.InputLinks, i.OutputLinks)
+			return fmt.Errorf("%s.half_duplex is true: a link then carries messages in or out, so that input_links "+
+				"(%d) and output_links (%d) must be the same number", part.name, i.InputLinks, i.OutputLinks)
 		}
 	}
 	return nil

@@ -19,7 +19,8 @@ import (
 func (m *Machine) WriteYAML(w io.Writer, notes map[string][]string) error {
 	if m.Uneven != nil || m.Mapping != Block && m.Mapping != RoundRobin || m.Network.BytesPer > 1 ||
 		m.IntraNode.BytesPer > 1 || m.CPURatio == 0 {
-		return fmt.Errorf("machine %s: it comes from a configuration of Dimemas, with values that a YAML file cannot describe", m.Name)
+		return fmt.Errorf("machine %s: it comes from a configuration of Dimemas, with values that a YAML file cannot "+
+			"describe", m.Name)
 	}
 	y := yamlWriter{notes: notes}
 	y.note("", "")

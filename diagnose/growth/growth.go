@@ -98,8 +98,8 @@ type key struct {
 	call, place string
 }
 
-// Compare finds out how the findings of several runs change with the number of ranks. fit fits the laws. Runs of one number
-// of ranks are repetitions. Two runs with the same name, and fewer than two runs, are errors.
+// Compare finds out how the findings of several runs change with the number of ranks. fit fits the laws. Runs of one
+// number of ranks are repetitions. Two runs with the same name, and fewer than two runs, are errors.
 func Compare(runs []*diagnose.Diagnosis, fit Fit) (*Growth, error) {
 	if len(runs) < 2 {
 		return nil, errors.New("diagnose: want two runs or more to see what grows")
@@ -145,14 +145,15 @@ func (g *Growth) doubts(runs []*diagnose.Diagnosis) []string {
 	all := []string{}
 	switch n := len(g.Times); {
 	case n < leastForLaw:
-		all = append(all, fmt.Sprintf("%s of ranks: a law needs %d, and %d to tell its form well; capture the program on more",
-			units.Count(int64(n), "number"), leastForLaw, enoughForLaw))
+		all = append(all, fmt.Sprintf("%s of ranks: a law needs %d, and %d to tell its form well; capture the "+
+			"program on more", units.Count(int64(n), "number"), leastForLaw, enoughForLaw))
 	case n < enoughForLaw:
-		all = append(all, fmt.Sprintf("%d numbers of ranks tell few forms of a law apart; use %d or more", n, enoughForLaw))
+		all = append(all, fmt.Sprintf("%d numbers of ranks tell few forms of a law apart; use %d or "+
+			"more", n, enoughForLaw))
 	}
 	if i := slices.IndexFunc(g.Runs, func(r Run) bool { return r.Machine != g.Runs[0].Machine }); i > 0 {
-		all = append(all, fmt.Sprintf("the gains of %s are on %s, those of %s on %s; --machine takes one for all", g.Runs[0].Run,
-			g.Runs[0].Machine, g.Runs[i].Run, g.Runs[i].Machine))
+		all = append(all, fmt.Sprintf("the gains of %s are on %s, those of %s on %s; --machine takes one for "+
+			"all", g.Runs[0].Run, g.Runs[0].Machine, g.Runs[i].Run, g.Runs[i].Machine))
 	}
 	for _, d := range runs {
 		for _, text := range d.Warnings {

@@ -145,8 +145,8 @@ func (n *Finding) first(g *Growth) string {
 		}
 		return "the largest finding on " + strings.Join(ranks, ", ") + " ranks"
 	case n.FirstByLaw > far*most:
-		return fmt.Sprintf("by the laws the largest from about %s ranks on, but that is more than %d times the largest run: a guess",
-			units.Comma(n.FirstByLaw), far)
+		return fmt.Sprintf("by the laws the largest from about %s ranks on, but that is more than %d times the "+
+			"largest run: a guess", units.Comma(n.FirstByLaw), far)
 	case n.FirstByLaw > 0:
 		return fmt.Sprintf("by the laws the largest from about %s ranks on", units.Comma(n.FirstByLaw))
 	}

@@ -84,8 +84,8 @@ type Input struct {
 	Nodes   []int32
 	Rounds  [][]Transfer
 	Sharing bool
-	// CyclesNs are samples of the real cycle time of the CPUs in ns. StatedMHz is their clock by the operating system, 0
-	// if unknown, and StatedTop true if that is the highest one.
+	// CyclesNs are samples of the real cycle time of the CPUs in ns. StatedMHz is their clock by the operating system,
+	// 0 if unknown, and StatedTop true if that is the highest one.
 	CyclesNs  []float64
 	StatedMHz int64
 	StatedTop bool
@@ -137,15 +137,18 @@ func Calibrate(in *Input) (*Calibration, error) {
 	}
 	if c.Between == nil {
 		m.Nodes = 1
-		c.Warnings = append(c.Warnings, "The run was on one host: the machine has one node, and network, which collectives use, has the values measured inside it.")
+		c.Warnings = append(c.Warnings, "The run was on one host: the machine has one node, and network, which "+
+			"collectives use, has the values measured inside it.")
 	} else if c.Inside == nil && m.CPUsPerNode > 1 {
-		c.Warnings = append(c.Warnings, "No messages inside a node were measured: intra_node has the values measured between nodes.")
+		c.Warnings = append(c.Warnings, "No messages inside a node were measured: intra_node has the values measured "+
+			"between nodes.")
 	}
 	m.Network, m.IntraNode = cmp.Or(c.Between, c.Inside).interconnect(), cmp.Or(c.Inside, c.Between).interconnect()
 	if c.Threshold = FindThreshold(in.Eager); c.Threshold != nil {
 		m.EagerThresholdBytes, m.EagerThresholdGiven = c.Threshold.Bytes, true
 	} else {
-		c.Warnings = append(c.Warnings, "No receive was posted late enough to find the eager threshold: on the machine no send waits for its receiver.")
+		c.Warnings = append(c.Warnings, "No receive was posted late enough to find the eager threshold: on the "+
+			"machine no send waits for its receiver.")
 	}
 	c.learnContention(in, m) // before the collectives, which take buses
 	if in.Collectives != nil {
@@ -175,7 +178,8 @@ func (c *Calibration) learnContention(in *Input, m *models.Machine) {
 	case len(in.Rounds) == 0:
 		return
 	case in.Sharing:
-		c.Warnings = append(c.Warnings, "Ranks shared CPUs, so that messages waited for those too: links and buses are not learnt, and are unlimited on the machine. Start at most as many ranks as CPUs.")
+		c.Warnings = append(c.Warnings, "Ranks shared CPUs, so that messages waited for those too: links and buses "+
+			"are not learnt, and are unlimited on the machine. Start at most as many ranks as CPUs.")
 		return
 	}
 	for _, part := range []struct {
@@ -192,14 +196,17 @@ func (c *Calibration) learnContention(in *Input, m *models.Machine) {
 		found, err := FindContention(in.Rounds, in.Nodes, part.inside, part.fit.Line.LatencyNs, in.Quantile)
 		switch {
 		case err != nil:
-			c.Warnings = append(c.Warnings, fmt.Sprintf("Messages %s: %v. Links and buses are unlimited on the machine.", part.where, err))
+			c.Warnings = append(c.Warnings, fmt.Sprintf("Messages %s: %v. Links and buses are unlimited on the "+
+				"machine.", part.where, err))
 		case found == nil:
-			c.Warnings = append(c.Warnings, fmt.Sprintf("No messages were sent at once %s: links and buses are unlimited there.", part.where))
+			c.Warnings = append(c.Warnings, fmt.Sprintf("No messages were sent at once %s: links and buses are "+
+				"unlimited there.", part.where))
 		default:
 			*part.to = found
 			found.set(part.link)
 			if hidden := found.hidden(); hidden != "" {
-				c.Warnings = append(c.Warnings, fmt.Sprintf("Messages %s do not show %s: the machine has the number that limits least.", part.where, hidden))
+				c.Warnings = append(c.Warnings, fmt.Sprintf("Messages %s do not show %s: the machine has the number "+
+					"that limits least.", part.where, hidden))
 			}
 		}
 	}
@@ -212,7 +219,8 @@ func (c *Calibration) fit(points []Point, pieces bool, where string) (*Fit, erro
 	}
 	f, err := FitLine(points, pieces)
 	if errors.Is(err, ErrOneSize) {
-		c.Warnings = append(c.Warnings, fmt.Sprintf("All timed messages %s have %d bytes: latency and bandwidth cannot be told apart there.", where, points[0].Bytes))
+		c.Warnings = append(c.Warnings, fmt.Sprintf("All timed messages %s have %d bytes: latency and bandwidth "+
+			"cannot be told apart there.", where, points[0].Bytes))
 		return nil, nil
 	}
 	if err == nil && f.ErrorTypical > poorFit {
@@ -244,11 +252,12 @@ func (c *Calibration) Notes(source string) map[string][]string {
 		if f == nil {
 			return
 		}
-		notes[key] = append(notes[key], fmt.Sprintf("From %d messages of %d sizes, %d to %d bytes, %s: typical error %.1f %%, largest %.1f %%.",
-			f.Messages, len(f.Residuals), f.MinBytes, f.MaxBytes, where, 100*f.ErrorTypical, 100*f.ErrorMax))
+		notes[key] = append(notes[key], fmt.Sprintf("From %d messages of %d sizes, %d to %d bytes, %s: typical error "+
+			"%.1f %%, largest %.1f %%.", f.Messages, len(f.Residuals), f.MinBytes, f.MaxBytes, where,
+			100*f.ErrorTypical, 100*f.ErrorMax))
 		if len(f.Line.Pieces) > 0 {
-			notes[key] = append(notes[key], fmt.Sprintf("In one piece: latency_ns %.3f, bandwidth_bytes_per_s %s, typical error %.1f %%.",
-				f.Single.LatencyNs, bandwidth(f.Single.NsPerByte), 100*f.SingleErrorTypical))
+			notes[key] = append(notes[key], fmt.Sprintf("In one piece: latency_ns %.3f, bandwidth_bytes_per_s %s, "+
+				"typical error %.1f %%.", f.Single.LatencyNs, bandwidth(f.Single.NsPerByte), 100*f.SingleErrorTypical))
 		}
 	}
 	if k := c.Cycle; k != nil {
@@ -275,11 +284,12 @@ func (c *Calibration) Notes(source string) map[string][]string {
 		notes["eager_threshold_bytes"] = []string{text}
 	}
 	if len(c.Operations) > 0 {
-		notes["collectives"] = []string{"The phases of Girona et al. (Tables 1 and 2) that fit the measured times best; \"off by\" is the typical factor between model and measurement."}
+		notes["collectives"] = []string{"The phases of Girona et al. (Tables 1 and 2) that fit the measured times " +
+			"best; \"off by\" is the typical factor between model and measurement."}
 	}
 	for _, o := range c.Operations {
-		notes[o.Call.String()] = []string{fmt.Sprintf("%d on %d to %d ranks, %d to %d bytes: off by %.2f (Table 3 of the paper: %.2f)",
-			o.Count, o.MinRanks, o.MaxRanks, o.MinBytes, o.MaxBytes, o.Factor, o.Table3Factor)}
+		notes[o.Call.String()] = []string{fmt.Sprintf("%d on %d to %d ranks, %d to %d bytes: off by %.2f (Table 3 of "+
+			"the paper: %.2f)", o.Count, o.MinRanks, o.MaxRanks, o.MinBytes, o.MaxBytes, o.Factor, o.Table3Factor)}
 	}
 	return notes
 }

@@ -101,7 +101,8 @@ func (n limits) turns(paths []path) int {
 			if n.half { // a link in use in the other direction is not free
 				outBusy, inBusy = outBusy+in[p.from], inBusy+out[p.to]
 			}
-			if n.out != 0 && outBusy >= n.out || n.in != 0 && inBusy >= n.in || n.buses != 0 && buses[p.pool] >= n.buses {
+			if n.out != 0 && outBusy >= n.out || n.in != 0 && inBusy >= n.in ||
+				n.buses != 0 && buses[p.pool] >= n.buses {
 				return false
 			}
 			out[p.from]++
@@ -128,7 +129,8 @@ func (r *Round) fits(turns int) bool {
 // FindContention learns links and buses from rounds. node has the node of each rank. inside selects the rounds whose
 // messages all stay in a node; the others are those between nodes. latencyNs is that of the network. It returns nil if
 // there are no rounds of several messages, or none of one. The error says that no numbers fit the times.
-func FindContention(rounds [][]Transfer, node []int32, inside bool, latencyNs float64, q Quantile) (*Contention, error) {
+func FindContention(rounds [][]Transfer, node []int32, inside bool, latencyNs float64, q Quantile) (*Contention,
+	error) {
 	c := &Contention{}
 	var one []float64
 	for _, r := range groupRounds(rounds, node, inside) {
@@ -200,8 +202,9 @@ func (c *Contention) contradiction() error {
 			worst, most = r, d
 		}
 	}
-	return fmt.Errorf("no number of links and buses fits the messages that were sent at once: %d messages, the first of rank %d to rank %d, take %.2f times as long as one",
-		len(worst.Ranks), worst.Ranks[0][0], worst.Ranks[0][1], worst.Turns)
+	return fmt.Errorf("no number of links and buses fits the messages that were sent at once: %d messages, the first "+
+		"of rank %d to rank %d, take %.2f times as long as one", len(worst.Ranks), worst.Ranks[0][0], worst.Ranks[0][1],
+		worst.Turns)
 }
 
 // candidateLimits returns the networks to try: numbers below that of the messages sent at once, and unlimited ones. The
@@ -230,7 +233,8 @@ func (n limits) count() int {
 	return k
 }
 
-// rangeOf returns the range of a number over networks. What never waits is as many as messages were sent at once, or more.
+// rangeOf returns the range of a number over networks. What never waits is as many as messages were sent at once, or
+// more.
 func (c *Contention) rangeOf(all []limits, best int, number func(limits) int) Limit {
 	l := Limit{Number: best}
 	unlimited := false
@@ -319,6 +323,6 @@ func (c *Contention) hidden() string {
 
 // note tells how links and buses were found, for the machine's YAML.
 func (c *Contention) note() string {
-	return fmt.Sprintf("From %d sets of up to %d messages of %d bytes that were sent at once: %s input links, %s output links, %s buses fit.",
-		len(c.Rounds), c.AtOnce, c.Bytes, c.InputLinks, c.OutputLinks, c.Buses)
+	return fmt.Sprintf("From %d sets of up to %d messages of %d bytes that were sent at once: %s input links, %s "+
+		"output links, %s buses fit.", len(c.Rounds), c.AtOnce, c.Bytes, c.InputLinks, c.OutputLinks, c.Buses)
 }

@@ -42,8 +42,8 @@ func FindCycle(samples []float64, statedMHz int64, top bool) (*Cycle, string) {
 		return nil, ""
 	}
 	samples = slices.Sorted(slices.Values(samples))
-	c := &Cycle{Ns: quantileOf(samples, Median), LowNs: quantileOf(samples, leastSample), HighNs: quantileOf(samples, mostSample),
-		Samples: len(samples), StatedMHz: statedMHz, StatedTop: top}
+	c := &Cycle{Ns: quantileOf(samples, Median), LowNs: quantileOf(samples, leastSample),
+		HighNs: quantileOf(samples, mostSample), Samples: len(samples), StatedMHz: statedMHz, StatedTop: top}
 	least, why := leastCycleNs, "no processor has that"
 	if statedMHz > 0 {
 		above, clock := float64(aboveStated), "its clock"
@@ -61,8 +61,8 @@ func FindCycle(samples []float64, statedMHz int64, top bool) (*Cycle, string) {
 	default:
 		return c, ""
 	}
-	return nil, fmt.Sprintf("An addition takes %.3g ns at the median of %d samples, and %s: the cycle time is not known.",
-		c.Ns, c.Samples, why)
+	return nil, fmt.Sprintf("An addition takes %.3g ns at the median of %d samples, and %s: the cycle time is not "+
+		"known.", c.Ns, c.Samples, why)
 }
 
 // note tells how the cycle time was found, for the machine's YAML.

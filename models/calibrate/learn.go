@@ -36,8 +36,8 @@ type Launched struct {
 	// Its first rank makes CycleAdds additions before a message with CycleTag.
 	CycleTag  int32
 	CycleAdds int64
-	// A message with ClockTag has as many bytes as the processor has MHz by the operating system, one with TopClockTag as
-	// many as its highest clock has; 0 is not known.
+	// A message with ClockTag has as many bytes as the processor has MHz by the operating system, one with TopClockTag
+	// as many as its highest clock has; 0 is not known.
 	ClockTag, TopClockTag int32
 	// RoundTag is the smallest tag of rounds: messages of one tag are sent at once.
 	RoundTag int32
@@ -80,8 +80,8 @@ func Learn(ctx context.Context, r *run.Run, ask sqlrows.Ask, o LearnOptions) (*C
 	return Calibrate(in)
 }
 
-// nodesOf returns the node of each rank: the host, or, in virtual and simulated times, the node of the machine. placed is
-// true for a node of the machine.
+// nodesOf returns the node of each rank: the host, or, in virtual and simulated times, the node of the machine. placed
+// is true for a node of the machine.
 func nodesOf(r *run.Run) (nodes []int32, placed bool, err error) {
 	s := r.Manifest.Origin.Simulation
 	if r.Manifest.TimeOrigin == "measured" || s == nil || s.Description == "" {
@@ -95,8 +95,8 @@ func nodesOf(r *run.Run) (nodes []int32, placed bool, err error) {
 	return nodes, true, err
 }
 
-// askMessages asks for the times of messages, and for sends whose receiver came late. placed: the ranks are on the nodes
-// of a machine, not on hosts.
+// askMessages asks for the times of messages, and for sends whose receiver came late. placed: the ranks are on the
+// nodes of a machine, not on hosts.
 func (in *Input) askMessages(ctx context.Context, ask sqlrows.Ask, o LearnOptions, placed bool) error {
 	var err error
 	if placed {
@@ -164,7 +164,8 @@ func countHosts(hosts []int32) (n, ranksPerHost int) {
 func (in *Input) readLaunched(ctx context.Context, r *run.Run, l *Launched) error {
 	in.Sharing = r.Manifest.TimeOrigin == "measured" && len(r.Manifest.SharedCores()) > 0
 	rounds := map[int32][]Transfer{}
-	err := r.Messages(ctx, "src", "dst", "tag", "bytes", "send_start_ns", "recv_end_ns")(func(b *schema.Messages) error {
+	err := r.Messages(ctx, "src", "dst", "tag", "bytes", "send_start_ns",
+		"recv_end_ns")(func(b *schema.Messages) error {
 		for i, tag := range b.Tag {
 			switch {
 			case tag == l.ClockTag:

@@ -122,7 +122,8 @@ func FitLine(points []Point, pieces bool) (*Fit, error) {
 	slices.SortFunc(points, func(a, b Point) int { return cmp.Compare(a.Bytes, b.Bytes) })
 	for _, p := range points {
 		if p.Ns <= 0 || p.Bytes < 0 || p.Messages < 1 {
-			return nil, fmt.Errorf("%d messages of %d bytes took %g ns; want a time above 0 (the clocks of two hosts may differ by more than a message takes)", p.Messages, p.Bytes, p.Ns)
+			return nil, fmt.Errorf("%d messages of %d bytes took %g ns; want a time above 0 (the clocks of two hosts "+
+				"may differ by more than a message takes)", p.Messages, p.Bytes, p.Ns)
 		}
 	}
 	if len(points) == 0 || points[0].Bytes == points[len(points)-1].Bytes {

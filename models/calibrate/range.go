@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Errors that every range of a line has: times are whole nanoseconds, and the shortest, lower and median times are known
-// to within 1 %, so that sums of them are nearer.
+// Errors that every range of a line has: times are whole nanoseconds, and the shortest, lower and median times are
+// known to within 1 %, so that sums of them are nearer.
 const (
 	roundingNs   = 0.5
 	rangeSlack   = 0.002

@@ -28,7 +28,8 @@ const MostInstances = 5
 // AddInstances adds instances to those that are kept, the longest first. Parts of a wait of the same call are one.
 func AddInstances(kept []Instance, more ...Instance) []Instance {
 	for _, x := range more {
-		if i := slices.IndexFunc(kept, func(y Instance) bool { return x.Rank == y.Rank && x.AtNs == y.AtNs && x.Peer == y.Peer }); i >= 0 {
+		if i := slices.IndexFunc(kept,
+			func(y Instance) bool { return x.Rank == y.Rank && x.AtNs == y.AtNs && x.Peer == y.Peer }); i >= 0 {
 			x.Ns += kept[i].Ns
 			kept = slices.Delete(kept, i, i+1)
 		}
@@ -41,8 +42,8 @@ func AddInstances(kept []Instance, more ...Instance) []Instance {
 	return kept
 }
 
-// Course is the time lost in the course of a run: Ns[i] from FromNs plus i times WidthNs on. Ns[0] also has what was lost
-// before. Slices at the end may be missing.
+// Course is the time lost in the course of a run: Ns[i] from FromNs plus i times WidthNs on. Ns[0] also has what was
+// lost before. Slices at the end may be missing.
 type Course struct {
 	FromNs  int64
 	WidthNs int64

@@ -119,8 +119,8 @@ func (r *rankRows) completion(i int32) int32 {
 	}
 }
 
-// beginOr is where the path ends that leads to the first row of a thread: where MPI_Init ended if that was left out, else
-// first.
+// beginOr is where the path ends that leads to the first row of a thread: where MPI_Init ended if that was left out,
+// else first.
 func (r *rankRows) beginOr(first int64) int64 {
 	if r.begin != unknown {
 		return r.begin

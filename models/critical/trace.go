@@ -88,7 +88,8 @@ func (p *Path) Steps(ranks, steps, rows int) []Step {
 		s := joined[to]
 		if s == nil {
 			from := (first + to.step*per) * p.trace.stepNs
-			s = &Step{Rank: to.rank * inRow, Ranks: min(inRow, int32(ranks)-to.rank*inRow), FromNs: from, ToNs: from + per*p.trace.stepNs}
+			s = &Step{Rank: to.rank * inRow, Ranks: min(inRow, int32(ranks)-to.rank*inRow), FromNs: from,
+				ToNs: from + per*p.trace.stepNs}
 			joined[to] = s
 		}
 		for kind := range ns {
@@ -99,7 +100,8 @@ func (p *Path) Steps(ranks, steps, rows int) []Step {
 	for _, s := range joined {
 		all = append(all, *s)
 	}
-	slices.SortFunc(all, func(a, b Step) int { return cmp.Or(cmp.Compare(a.Rank, b.Rank), cmp.Compare(a.FromNs, b.FromNs)) })
+	slices.SortFunc(all,
+		func(a, b Step) int { return cmp.Or(cmp.Compare(a.Rank, b.Rank), cmp.Compare(a.FromNs, b.FromNs)) })
 	return all
 }
 

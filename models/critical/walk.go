@@ -4,9 +4,9 @@ import "github.com/commq/commq/schema"
 
 // Walk follows the path back from the end of the rank that ends last (the lowest of several), and calls emit with
 // each segment, the last one first. Segments join without gaps, none is empty, and together they take duration: the
-// ns from 0, or from the first row if that starts before 0, to that end. With LeaveOutStartup the path leads back to the
-// end of MPI_Init on whatever rank it is then. finish has the time at which each rank ends,
-// where that is known to be after its last row; it may be nil. A run without times has a duration of 0 and no path.
+// ns from 0, or from the first row if that starts before 0, to that end. With LeaveOutStartup the path leads back to
+// the end of MPI_Init on whatever rank it is then. finish has the time at which each rank ends, where that is known to
+// be after its last row; it may be nil. A run without times has a duration of 0 and no path.
 func (g *Graph) Walk(finish []int64, emit func(Segment)) (duration int64) {
 	g.addCollectiveWaits()
 	rank, i, at := g.ranks.lastRank(finish)

@@ -26,8 +26,8 @@ func (e *engine) restore() error {
 	*e.setting = given
 	e.bind()
 	if len(e.threads) != threads || len(e.cpus.nodes) != nodes || len(e.comms.items) != comms {
-		return fmt.Errorf("continue a simulation: the state is of %d threads on %d nodes with %d communicators, and the run has %d, %d and %d",
-			len(e.threads), len(e.cpus.nodes), len(e.comms.items), threads, nodes, comms)
+		return fmt.Errorf("continue a simulation: the state is of %d threads on %d nodes with %d communicators, and "+
+			"the run has %d, %d and %d", len(e.threads), len(e.cpus.nodes), len(e.comms.items), threads, nodes, comms)
 	}
 	return nil
 }

@@ -232,9 +232,9 @@ func (k *collectives) find(o *op, rank int32) int32 {
 			continue
 		}
 		if why := x.mismatch(o, root); why != "" {
-			k.progress.fail(fmt.Errorf("mismatched collectives: operation %d on communicator %d: rank %d calls %s%s, rank %d calls %s%s%s",
-				o.instance, g.id, x.first, schema.CallID(x.call), k.setting.site(x.site), rank, o.callID(),
-				k.setting.site(o.site), why))
+			k.progress.fail(fmt.Errorf("mismatched collectives: operation %d on communicator %d: rank %d calls %s%s, "+
+				"rank %d calls %s%s%s", o.instance, g.id, x.first, schema.CallID(x.call), k.setting.site(x.site), rank,
+				o.callID(), k.setting.site(o.site), why))
 			return none
 		}
 		return c

@@ -6,10 +6,10 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// Keep returns which part of its cost an operation keeps. It asks what the program would gain if its messages cost less:
-// matching, order and waits stay as they are. The operation is that of row seq of a rank, at a call site. Of one-sided
-// transfers that is the row of the rank that calls; in Dimemas, where a CPU is busy with the latency at both ends of a
-// message, each end keeps its own row's part.
+// Keep returns which part of its cost an operation keeps. It asks what the program would gain if its messages cost
+// less: matching, order and waits stay as they are. The operation is that of row seq of a rank, at a call site. Of
+// one-sided transfers that is the row of the rank that calls; in Dimemas, where a CPU is busy with the latency at both
+// ends of a message, each end keeps its own row's part.
 type Keep func(rank int32, seq int64, site int32, call schema.CallID) Kept
 
 // Kept is the part of its cost that an operation keeps, each a factor of at least 0.

@@ -114,8 +114,9 @@ func (p *port) replaceHolder(old, m int32) {
 // newMessage returns a message for the current operation of a thread, sent now.
 func (n *network) newMessage(s *thread, dst int32, bytes int64) int32 {
 	m := n.messages.add()
-	n.messages.items[m] = message{bytes: part(bytes, n.setting.kept(s.rank, &s.op).Bytes), seq: s.op.seq, at: n.clock.now, src: s.rank, dst: dst, channel: none,
-		to: none, sender: none, next: none, prev: none, site: s.op.site, call: s.op.call}
+	n.messages.items[m] = message{bytes: part(bytes, n.setting.kept(s.rank, &s.op).Bytes), seq: s.op.seq,
+		at: n.clock.now, src: s.rank, dst: dst, channel: none, to: none, sender: none, next: none, prev: none,
+		site: s.op.site, call: s.op.call}
 	return m
 }
 

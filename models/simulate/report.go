@@ -57,9 +57,11 @@ func (r *report) deadlock() error {
 // hint names a possible reason for a deadlock.
 func (r *report) hint() string {
 	if r.setting.machine.EagerThresholdGiven {
-		return "the program may rely on sends that do not wait for their receivers; simulate it with --set eager_threshold_bytes=unlimited"
+		return "the program may rely on sends that do not wait for their receivers; simulate it with --set " +
+			"eager_threshold_bytes=unlimited"
 	}
-	return "is the run complete, and did the program end normally (commq runs show)? commq query unmatched lists messages without a partner"
+	return "is the run complete, and did the program end normally (commq runs show)? commq query unmatched lists " +
+		"messages without a partner"
 }
 
 // stuck describes what a thread waits for.

@@ -163,6 +163,6 @@ func (x *setting) site(id int32) string {
 
 // tooLong is the error for a simulated time that does not fit.
 func tooLong() error {
-	return fmt.Errorf("the program takes longer than %d days of simulated time; does the machine file give the bandwidth in another unit?",
-		int64(models.Forever)/86_400_000_000_000_000)
+	return fmt.Errorf("the program takes longer than %d days of simulated time; does the machine file give the "+
+		"bandwidth in another unit?", int64(models.Forever)/86_400_000_000_000_000)
 }

@@ -70,8 +70,8 @@ func setAll(m *models.Machine, changes []string) error {
 // TargetOf returns the target that the times of a run are from, by its manifest; see Target.Origin.
 func TargetOf(s *schema.Simulation) (*Target, error) {
 	if models.IsCFG([]byte(s.Description)) {
-		return nil, fmt.Errorf("machine %s: a configuration of Dimemas names other files; name the machine with --machine",
-			s.Machine)
+		return nil, fmt.Errorf("machine %s: a configuration of Dimemas names other files; name the machine "+
+			"with --machine", s.Machine)
 	}
 	m, err := models.Read(s.Machine, strings.NewReader(s.Description))
 	if err != nil {
