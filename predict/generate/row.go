@@ -148,11 +148,14 @@ func (w *rankWriter) side(x *model.Site, laws *model.SideLaws, m *pattern.Map, c
 		}
 	}
 	if p.RootUnsure && like[signature.SideCount] == signature.Null && !laws.Count.IsEmpty() { // others have a count
-		w.g.result.addBounds(laws.Count, law.Estimate{Value: schema.NullInt64, Low: 0, High: math.MaxInt64})
+		w.g.result.addBounds(laws.Count, law.Estimate{Value: schema.NullInt64, Low: schema.NullInt64, High: math.MaxInt64})
 	}
 	if laws.ElementBytes == 0 && like[signature.SideCount] != signature.Null {
 		if v, ok := w.g.number(x, numberCount, laws.Count, &p); ok {
 			s.count = int64(v)
+			if other := laws.LikeRoot; p.RootUnsure && !p.Root && other != nil && other[signature.SideCount] == signature.Null {
+				w.g.result.addBounds(laws.Count, law.Estimate{Value: s.count, Low: schema.NullInt64, High: s.count})
+			}
 		}
 	}
 	return s
