@@ -53,7 +53,7 @@ const (
 var verdicts = [isVerdicts]string{"exact", "in interval", "unknown", "hidden", "unseen", "outside", "wrong"}
 
 // mostWrong is the largest fraction of answers that may be wrong; the goal is none (docs/validation/prediction.md).
-const mostWrong = 0.01
+const mostWrong = 0.005
 
 // TestRandomPrograms predicts random programs at two numbers of ranks above those of four runs, and compares with what
 // they do there. It prints a table by what programs are made of.
@@ -96,7 +96,8 @@ func TestRandomPrograms(t *testing.T) {
 // onceWrong are programs of which something wrong was said to be exact, by what was claimed without evidence: loops that
 // ranks repeat differently often, ranges with holes, ends that did not vary, roots that are not sure, and grids or
 // divisions that the runs cannot tell apart.
-var onceWrong = []uint64{46, 147, 176, 210, 304, 172, 244, 114, 200, 296, 395, 68, 168, 195, 217, 226, 222, 161, 264}
+var onceWrong = []uint64{46, 147, 176, 210, 304, 172, 244, 114, 200, 296, 395, 68, 168, 195, 217, 226, 222, 161, 264, 335,
+	373, 424, 548, 595}
 
 // Nothing that is said of programs which were predicted wrongly is wrong now.
 func TestProgramsOnceWrong(t *testing.T) {

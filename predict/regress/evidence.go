@@ -17,10 +17,11 @@ func (l *Law) weigh(uses *lawUses, information float64) {
 	for _, p := range l.roles[""].Points {
 		values[p.Value] = true
 	}
-	l.thin = l.open || len(values) == 2 || len(l.ranks) < 2 || l.isOfFewNumbers()
+	l.thin = l.open || len(values) == 2 || len(l.ranks) < 2
 	if len(l.Laws) > 0 && len(values) > 1 && information-l.Laws[0].bits(l.domain.unit(), uses) < evidenceBits {
 		l.thin = true
 	}
+	l.ofFewNumbers = l.isOfFewNumbers()
 }
 
 // fewNumbers is the number of runs up to which one number of each does not show how a program divides its domain.
@@ -34,7 +35,7 @@ func (l *Law) isOfFewNumbers() bool {
 		!slices.ContainsFunc(l.Laws, func(h Hypothesis) bool { return !isOfBlocks(h) })
 }
 
-// enoughDivisions is the number of different numbers of blocks that show how a program divides an extent: one or two agree
+// enoughDivisions is the number of different lengths of blocks that show how a program divides an extent: one or two agree
 // with several extents and roundings.
 const enoughDivisions = 3
 
@@ -60,7 +61,7 @@ func countDivisions(groups []Group, laws []*Law) {
 			continue
 		}
 		for _, n := range l.Laws[0].extents() {
-			if len(divisions[n]) < enoughDivisions {
+			if countLengths(n, divisions[n]) < enoughDivisions {
 				if l.few == nil {
 					l.few = map[int64][]int64{}
 				}
@@ -68,6 +69,16 @@ func countDivisions(groups []Group, laws []*Law) {
 			}
 		}
 	}
+}
+
+// countLengths returns how many different lengths the longest blocks of an extent have when it is divided into numbers of
+// blocks.
+func countLengths(extent int64, divisions []int64) int {
+	lengths := map[int64]bool{}
+	for _, g := range divisions {
+		lengths[(extent+g-1)/max(g, 1)] = true
+	}
+	return len(lengths)
 }
 
 // isNewDivision reports whether the preferred law divides an extent at a place into another number of blocks than all

@@ -32,8 +32,10 @@ type Law struct {
 	// domain is the set of possible values.
 	domain domain
 	thin   bool // the laws have too little evidence, see weigh: intervals include the curves
-	open   bool // there were more than mostKept laws
-	onLine bool // the samples have no grid, or one with a single axis
+	// ofFewNumbers means that the laws may be laws of another division: see isOfFewNumbers. Intervals include the curves.
+	ofFewNumbers bool
+	open         bool // there were more than mostKept laws
+	onLine       bool // the samples have no grid, or one with a single axis
 	// few are the numbers of blocks into which the runs divide an extent of the domain, by extent, if these are less
 	// than enoughDivisions: a law of blocks is not exact for others.
 	few map[int64][]int64
@@ -636,7 +638,7 @@ func (l *Law) Predict(ranks, rank int32, dims, coords, index []int32) (Expected,
 		return Expected{}, err
 	}
 	e, known := l.byLaws(&r)
-	if known && (!l.thin && !l.isNewDivision(&r) || slices.Contains(l.ranks, r.ranks)) {
+	if known && (!l.thin && !l.ofFewNumbers && !l.isNewDivision(&r) || slices.Contains(l.ranks, r.ranks)) {
 		l.widen(&e, &r)
 		return l.domain.settle(e, &r), nil
 	}
@@ -769,7 +771,7 @@ func (l *Law) Axes() (axes []int, known bool) {
 	return slices.Compact(axes), true
 }
 
-// IsSupported reports whether the group has an exact law with enough evidence.
+// IsSupported reports whether the group has an exact law with enough evidence, although it may be one of few numbers.
 func (l *Law) IsSupported() bool { return len(l.Laws) > 0 && !l.thin }
 
 // Exact reports whether the group has an exact law.
@@ -819,15 +821,17 @@ type storedLaw struct {
 	// Few are the numbers of blocks of extents that the runs divide in few ways.
 	Few map[int64][]int64 `json:"few,omitempty"`
 	// Rivals are the laws that widen intervals.
-	Rivals []Hypothesis     `json:"rivals,omitempty"`
-	Domain domain           `json:"domain"`
-	Thin   bool             `json:"thin,omitempty"`
-	Roles  map[string]*role `json:"roles"`
+	Rivals []Hypothesis `json:"rivals,omitempty"`
+	Domain domain       `json:"domain"`
+	Thin   bool         `json:"thin,omitempty"`
+	// OfFewNumbers means that the laws may be laws of another division.
+	OfFewNumbers bool             `json:"of_few_numbers,omitempty"`
+	Roles        map[string]*role `json:"roles"`
 }
 
 // MarshalJSON stores the hypotheses, and the points of the curves, which are fitted again when they are needed.
 func (l *Law) MarshalJSON() ([]byte, error) {
-	return json.Marshal(storedLaw{l.Name, l.Laws, l.open, l.few, l.rivals, l.domain, l.thin, l.roles})
+	return json.Marshal(storedLaw{l.Name, l.Laws, l.open, l.few, l.rivals, l.domain, l.thin, l.ofFewNumbers, l.roles})
 }
 
 // UnmarshalJSON reads the output of MarshalJSON.
@@ -855,6 +859,6 @@ func (l *Law) UnmarshalJSON(b []byte) error {
 		l.ranks = append(l.ranks, p.Ranks)
 	}
 	slices.Sort(l.ranks)
-	l.ranks, l.thin, l.few = slices.Compact(l.ranks), k.Thin, k.Few
+	l.ranks, l.thin, l.ofFewNumbers, l.few = slices.Compact(l.ranks), k.Thin, k.OfFewNumbers, k.Few
 	return nil
 }

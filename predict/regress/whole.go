@@ -38,19 +38,18 @@ func domainOf(g *Group) domain {
 	return d
 }
 
-// markAxesThatMatter finds out which axes that never varied may change the sizes of groups. None do if no law of the
-// program depends on its grid. The axis along which messages go does not if laws of other groups, in which it varied,
-// do not depend on it: the size of a face depends on the other axes.
+// markAxesThatMatter finds out which axes that never varied may change the sizes of groups: a constant may be the length
+// of a block along them. The axis along which messages go does not if laws of other groups, in which it varied, do not
+// depend on it: the size of a face depends on the other axes.
 func markAxesThatMatter(groups []Group, laws []*Law) {
-	shaped, faces := false, false
+	faces := false
 	for i, l := range laws {
-		shaped = shaped || slices.ContainsFunc(l.Laws, func(h Hypothesis) bool { return h.depends(-1) })
 		along := groups[i].Along - 1
 		faces = faces || along >= 0 && len(l.Laws) > 0 && l.domain.varies(along) && !l.Laws[0].depends(along)
 	}
 	for i, l := range laws {
 		for a := range l.domain.Extents {
-			if shaped && l.domain.Unit > 0 && !l.domain.varies(a) && !(faces && groups[i].Along == a+1) {
+			if l.domain.Unit > 0 && !l.domain.varies(a) && !(faces && groups[i].Along == a+1) {
 				l.domain.Unseen = append(l.domain.Unseen, a)
 			}
 		}
@@ -60,11 +59,8 @@ func markAxesThatMatter(groups []Group, laws []*Law) {
 // varies reports whether samples have different extents along an axis.
 func (d *domain) varies(axis int) bool { return d.Extents[axis].Least != d.Extents[axis].Most }
 
-// depends reports whether a law depends on the extent of an axis, or of any axis if it is -1.
+// depends reports whether a law depends on the extent of an axis.
 func (h *Hypothesis) depends(axis int) bool {
-	if axis < 0 {
-		return h.Partition != nil || len(h.Axes) > 0 || len(h.Powers) > 0
-	}
 	return h.Partition != nil || slices.Contains(h.Axes, axis) || axis < len(h.Powers) && h.Powers[axis] != 0
 }
 

@@ -47,7 +47,14 @@ func (f *Fitter) fit(samples []Sample, grid *pattern.Grid, unit int64) *Law {
 	if len(samples) == 0 {
 		return &Law{}
 	}
-	if l := constantLaw(samples); l != nil && !(unit > 0 && hasUnseenAxis(samples, grid)) {
+	l := constantLaw(samples)
+	hidden := l != nil && unit > 0 && hasUnseenAxis(samples, grid)
+	if l != nil && unit > 0 && !hidden && grid != nil {
+		if twin := f.twinWithUnseenAxis(samples); twin != nil {
+			grid, hidden = twin, true
+		}
+	}
+	if l != nil && !hidden {
 		if unit > 0 && onOneNumberOfRanks(samples) {
 			l = &Law{Single: &SingleLaw{Value: samples[0].Value, Ranks: samples[0].Point.Ranks}}
 			f.single = append(f.single, singleSamples{samples, l.Single})
@@ -58,7 +65,7 @@ func (f *Fitter) fit(samples []Sample, grid *pattern.Grid, unit int64) *Law {
 	if l := f.known[key]; l != nil {
 		return l
 	}
-	l := &Law{}
+	l = &Law{}
 	f.known[key] = l
 	var roots, others []Sample
 	for _, s := range samples {
@@ -105,6 +112,17 @@ func hasUnseenAxis(samples []Sample, grid *pattern.Grid) bool {
 		}
 	}
 	return slices.Contains(varies, false)
+}
+
+// twinWithUnseenAxis returns a grid that the runs do not rule out and that has an axis as hasUnseenAxis looks for; nil if
+// there is none.
+func (f *Fitter) twinWithUnseenAxis(samples []Sample) *pattern.Grid {
+	for i := range f.twins {
+		if hasUnseenAxis(samples, &f.twins[i]) {
+			return &f.twins[i]
+		}
+	}
+	return nil
 }
 
 func onOneNumberOfRanks(samples []Sample) bool {
