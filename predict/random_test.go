@@ -97,7 +97,7 @@ func TestRandomPrograms(t *testing.T) {
 // ranks repeat differently often, ranges with holes, ends that did not vary, roots that are not sure, and grids or
 // divisions that the runs cannot tell apart.
 var onceWrong = []uint64{46, 147, 176, 210, 304, 172, 244, 114, 200, 296, 395, 68, 168, 195, 217, 226, 222, 161, 264, 335,
-	373, 424, 548, 595}
+	373, 424, 548, 595, 532}
 
 // Nothing that is said of programs which were predicted wrongly is wrong now.
 func TestProgramsOnceWrong(t *testing.T) {

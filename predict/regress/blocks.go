@@ -128,6 +128,23 @@ func (c *Cut) text(axis string) string {
 	return s
 }
 
+// hasCellForEach reports whether an extent has a cell for each of g ranks along its axis. With fewer the program divides
+// it in another way, or does not run: a law of blocks holds there only if no other law has a value.
+func hasCellForEach(extent, g int64) bool { return extent >= g }
+
+// hasCells reports whether the law has no cuts, or cuts with a cell for each rank along each of their axes.
+func (h *Hypothesis) hasCells(r *row) bool {
+	if h.Level != NoLevel || h.Partition != nil {
+		return true
+	}
+	for k, a := range h.Axes {
+		if a >= len(r.g) || !slices.ContainsFunc(h.Cuts[k], func(c Cut) bool { return hasCellForEach(c.Extent, r.g[a]) }) {
+			return false
+		}
+	}
+	return true
+}
+
 // spot is a place along an axis, with the factor that is required there.
 type spot struct{ g, x, i, want int64 }
 

@@ -27,12 +27,17 @@ func (c *Curve) Predict(ranks int64) Prediction {
 		}
 	}
 	if len(strong) > 0 {
-		return c.byLaws(ranks, append(strong, weak...), false)
+		return c.byLaws(ranks, append(strong, weak...), c.isOfFewNumbers(strong))
 	}
 	if len(weak) > 0 {
 		return c.byLaws(ranks, weak, true)
 	}
 	return c.byForms(ranks)
+}
+
+// isOfFewNumbers reports whether laws are all of blocks and there are few rank counts, as Law.isOfFewNumbers does.
+func (c *Curve) isOfFewNumbers(laws []law) bool {
+	return len(c.table.ranks) <= fewNumbers && !slices.ContainsFunc(laws, func(l law) bool { return l.kind != ofBlocks })
 }
 
 // byForms predicts by least squares: the value of the best form, with the intervals of all that are about as good. A

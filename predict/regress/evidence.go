@@ -27,12 +27,28 @@ func (l *Law) weigh(uses *lawUses, information float64) {
 // fewNumbers is the number of runs up to which one number of each does not show how a program divides its domain.
 const fewNumbers = 5
 
-// isOfFewNumbers reports whether only laws of blocks fit, although all ranks of a run have the same number and there are
-// few runs: a block of all ranks, and a product of blocks along the axes of a grid, round alike there.
+// isOfFewNumbers reports whether only laws of blocks fit, although there are few runs and in all but one of them all ranks
+// have the same number: a block of all ranks, a product of blocks along the axes of a grid, and a block of another rank
+// round alike there.
 func (l *Law) isOfFewNumbers() bool {
 	isOfBlocks := func(h Hypothesis) bool { return len(h.Cuts) > 0 }
-	return l.onLine && len(l.ranks) <= fewNumbers && len(l.roles[""].Points) == len(l.ranks) && len(l.Laws) > 0 &&
+	return l.onLine && len(l.ranks) <= fewNumbers && l.runsThatDiffer() <= 1 && len(l.Laws) > 0 &&
 		!slices.ContainsFunc(l.Laws, func(h Hypothesis) bool { return !isOfBlocks(h) })
+}
+
+// runsThatDiffer returns the number of runs whose ranks have different numbers.
+func (l *Law) runsThatDiffer() int {
+	numbers := map[int64]int{}
+	for _, p := range l.roles[""].Points {
+		numbers[p.Ranks]++
+	}
+	differ := 0
+	for _, n := range numbers {
+		if n > 1 {
+			differ++
+		}
+	}
+	return differ
 }
 
 // enoughDivisions is the number of different lengths of blocks that show how a program divides an extent: one or two agree

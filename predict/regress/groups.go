@@ -661,7 +661,11 @@ func (l *Law) byLaws(r *row) (e Expected, known bool) {
 	low, high := e.Low, e.High
 	empty := false // the preferred cut of a law has no cells here, but others have
 	doubtful := false
+	enough := slices.ContainsFunc(l.Laws, func(h Hypothesis) bool { return h.hasCells(r) })
 	for i := range l.Laws {
+		if enough && !l.Laws[i].hasCells(r) {
+			continue
+		}
 		s, ok := l.Laws[i].value(r, &l.names)
 		if !ok {
 			if s, ok = l.Laws[i].valueOfAnyCut(r, &l.names); ok {

@@ -16,11 +16,21 @@ type law struct {
 	// bits is the evidence for it: the information in the values that did not determine its coefficients, less that of
 	// choosing among the laws of its kind.
 	bits float64
-	kind int // simplest first
+	kind lawKind
 	// length is the description length of a block law in bits: programs have round extents and thin halos.
 	length float64
 	text   string // P is the number of ranks
 }
+
+// lawKind is a kind of exact law, simplest first.
+type lawKind int
+
+const (
+	ofConstant lawKind = iota
+	ofRatio
+	ofSum
+	ofBlocks
+)
 
 // bounds is a law's value. low and high differ from value if the points leave a coefficient open.
 type bounds struct{ low, value, high float64 }
@@ -188,7 +198,7 @@ func scaledLaw(points []Point, w ratioTerm) (law, bool) {
 	if c == nil || c.Sign() == 0 {
 		return law{}, false
 	}
-	return law{kind: 1, text: ratText(c) + " " + w.name, value: func(ranks int64) (bounds, bool) {
+	return law{kind: ofRatio, text: ratText(c) + " " + w.name, value: func(ranks int64) (bounds, bool) {
 		num, den, ok := w.value(ranks)
 		if !ok {
 			return bounds{}, false
@@ -232,7 +242,7 @@ func affineLaw(points []Point, w ratioTerm) (law, bool) {
 	if b.Sign() < 0 {
 		sign = " - "
 	}
-	return law{kind: 2, text: ratText(a) + sign + ratText(new(big.Rat).Abs(b)) + " " + w.name,
+	return law{kind: ofSum, text: ratText(a) + sign + ratText(new(big.Rat).Abs(b)) + " " + w.name,
 		value: func(ranks int64) (bounds, bool) {
 			num, den, ok := w.value(ranks)
 			if !ok {
@@ -334,9 +344,9 @@ func blockLaw(points []Point, b block) (law, bool) {
 	if b.up {
 		length++
 	}
-	return law{kind: 3, length: length, text: fmt.Sprintf("%d %s", b.w, text), value: func(ranks int64) (bounds, bool) {
+	return law{kind: ofBlocks, length: length, text: fmt.Sprintf("%d %s", b.w, text), value: func(ranks int64) (bounds, bool) {
 		g, ok := root(ranks, b.root)
-		if !ok || n < g { // fewer cells than ranks: the program divides them in another way, or does not run
+		if !ok || !hasCellForEach(n, g) {
 			return bounds{}, false
 		}
 		return bounds{value(least, g), value(n, g), value(most, g)}, true
