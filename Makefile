@@ -1,7 +1,7 @@
 # make demo: build commq and ask a captured run who sends how much to whom.
 # make test: install what the tests need and run them all.
 # make man: write manual pages of all commands to bin/man (man -l bin/man/commq-query.1).
-# make long: what takes hours: every fuzz target for LONG seconds, and 10^6 failures of disks.
+# make long: what takes hours: every fuzz target for LONG seconds, 10^6 failures of disks, and the programs at the edge.
 # make fast: the tests that the machine can run as it is; skipped ones say why.
 
 GO ?= go
@@ -32,6 +32,7 @@ LONG ?= 3600
 long:
 	scripts/long $(LONG)
 	scripts/long trials 1000000
+	scripts/long extremes
 
 fast:
 	$(GO) test ./...
