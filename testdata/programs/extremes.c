@@ -1,5 +1,8 @@
 /* Programs at the edge: extremes HOW N. Prints ok and the most memory that a rank had, in kB. HOW is
  * requests: N receives and N sends outstanding at once between ranks in a ring;
+ * posted:   N receives outstanding at once, which N sends one by one complete in their order: what the library does for
+ *           each does not grow with N;
+ * started:  the same with persistent receives;
  * calls:    N calls of MPI_Sendrecv to itself;
  * comms:    N communicators, as many of them alive as the library allows;
  * threads:  16 threads with MPI_THREAD_MULTIPLE, each with N calls on a communicator of its own. */
@@ -9,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <time.h>
 
 #define THREADS 16
 #define TAGS 32000
@@ -38,6 +42,48 @@ static void requests(int rank, int size)
 		if (got[i] != 3 * i + (rank + size - 1) % size)
 			fail("another message was received");
 	}
+}
+
+/* Ends a part, whose CPU time it prints on stderr if EXTREMES_TIMES is set. */
+static void lap(const char *part)
+{
+	static double since;
+	double now = (double)clock() / CLOCKS_PER_SEC;
+	if (getenv("EXTREMES_TIMES") != NULL && since != 0)
+		fprintf(stderr, "%s %.0f ns\n", part, 1e9 * (now - since) / (double)n);
+	since = (double)clock() / CLOCKS_PER_SEC;
+}
+
+static void posted(int persistent)
+{
+	MPI_Request *r = malloc((size_t)n * sizeof *r);
+	int *got = malloc((size_t)n * sizeof *got);
+	lap("start");
+	for (long i = 0; i < n; i++) {
+		if (persistent)
+			MPI_Recv_init(&got[i], 1, MPI_INT, 0, (int)i, MPI_COMM_SELF, &r[i]);
+		else
+			MPI_Irecv(&got[i], 1, MPI_INT, 0, (int)i, MPI_COMM_SELF, &r[i]);
+	}
+	lap(persistent ? "MPI_Recv_init" : "MPI_Irecv");
+	if (persistent) {
+		MPI_Startall((int)n, r);
+		lap("MPI_Startall");
+	}
+	for (long i = 0; i < n; i++) {
+		int sent = (int)(3 * i);
+		MPI_Send(&sent, 1, MPI_INT, 0, (int)i, MPI_COMM_SELF);
+	}
+	lap("MPI_Send");
+	MPI_Waitall((int)n, r, MPI_STATUSES_IGNORE);
+	lap("MPI_Waitall");
+	for (long i = 0; i < n; i++) {
+		if (got[i] != 3 * i)
+			fail("another message was received");
+		if (persistent)
+			MPI_Request_free(&r[i]);
+	}
+	lap("MPI_Request_free");
 }
 
 static void to_itself(MPI_Comm comm, long calls)
@@ -98,6 +144,8 @@ int main(int argc, char **argv)
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
 	if (strcmp(argv[1], "requests") == 0)
 		requests(rank, size);
+	else if (strcmp(argv[1], "posted") == 0 || strcmp(argv[1], "started") == 0)
+		posted(strcmp(argv[1], "started") == 0);
 	else if (strcmp(argv[1], "calls") == 0)
 		to_itself(MPI_COMM_SELF, n);
 	else if (strcmp(argv[1], "comms") == 0)
