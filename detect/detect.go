@@ -151,6 +151,8 @@ func (d *detector) combine() error {
 	beyond, err := combine.Find(&combine.Input{Rules: d.rules(), Comms: d.run.Comms, Datatypes: d.run.Datatypes,
 		Selves: d.run.Selves, Functions: d.run.Functions, HashBits: d.run.HashBits, Room: d.sampleRoom(),
 		Whole: d.readCells}, &d.ledger, d.census.Sample)
+	spread.Scattered(&d.ledger, d.census.Sample)
+	spread.Pongs(&d.ledger, d.census.Sample)
 	d.leaveOut(beyond)
 	return err
 }

@@ -76,6 +76,84 @@ func (x *exchanges) ring(same bool) {
 	}
 }
 
+// acknowledged lets every rank send to all others, and receive from all; an empty message at another call answers each.
+func (x *exchanges) acknowledged() {
+	n := x.ranks
+	data, answers := map[[2]int]int{}, map[[2]int]int{}
+	for src := range n {
+		for step := 1; step < n; step++ {
+			dst := (src + step) % n
+			data[[2]int{src, dst}] = x.add(src, dst, 1, 5)
+			x.send(data[[2]int{src, dst}])
+			answers[[2]int{dst, src}] = x.message(sent{src: int32(dst), dst: int32(src), site: 3, tag: 6})
+		}
+	}
+	for rank := range n {
+		for _, step := range rand.New(rand.NewPCG(uint64(rank), 1)).Perm(n - 1) {
+			from := (rank + step + 1) % n
+			x.recv(data[[2]int{from, rank}])
+			x.send(answers[[2]int{rank, from}])
+		}
+		for step := 1; step < n; step++ {
+			x.recv(answers[[2]int{(rank + step) % n, rank}])
+		}
+	}
+}
+
+// owners lets ranks that share points with lower ones send these their parts, and get the sums back.
+func (x *exchanges) owners(pairs [][2]int) {
+	for _, site := range []int32{1, 3} {
+		for _, p := range pairs {
+			if site == 1 {
+				p[0], p[1] = p[1], p[0]
+			}
+			m := x.add(p[0], p[1], site, 5)
+			x.send(m)
+			x.recv(m)
+		}
+	}
+}
+
+// pings lets every rank send one large message of its own to each other rank, which answers with one of its own at
+// another call before the next one is sent.
+func (x *exchanges) pings() {
+	for root := range x.ranks {
+		own := x.payload + 1
+		for step := 1; step < x.ranks; step++ {
+			to := (root + step) % x.ranks
+			ping := x.add(root, to, 1, 5)
+			x.messages[ping].payload, x.messages[ping].head = own<<20|1, own
+			pong := x.add(to, root, 3, 6)
+			for _, m := range []int{ping, pong} {
+				x.send(m)
+				x.recv(m)
+			}
+		}
+	}
+}
+
+// blocks lets every rank send to all others blocks that lie side by side, and then receive such blocks.
+func (x *exchanges) blocks() {
+	var all []int
+	for src := range x.ranks {
+		at := int64(4096)
+		for dst := range x.ranks {
+			if dst == src {
+				continue
+			}
+			m := x.add(src, dst, 1, int32(src))
+			x.messages[m].bytes = int64(64 + 8*src + 16*dst)
+			x.messages[m].buffer, x.messages[m].to = at, int64(1<<20+4096*src)
+			at += x.messages[m].bytes
+			x.send(m)
+			all = append(all, m)
+		}
+	}
+	for _, m := range all {
+		x.recv(m)
+	}
+}
+
 func TestExchangesAreWhatTheirLineDoes(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -84,6 +162,15 @@ func TestExchangesAreWhatTheirLineDoes(t *testing.T) {
 	}{
 		{"answers are no exchange, the questions are", func(x *exchanges) { x.questions() },
 			[]string{"MPI_Alltoall ranks [0 1 2 3 4 5] bytes 320 x 1 messages 30"}},
+		{"acknowledgements are no barrier", (*exchanges).acknowledged,
+			[]string{"MPI_Alltoall ranks [0 1 2 3 4 5] bytes 320 x 1 messages 30"}},
+		{"sums at shared points are no exchange", func(x *exchanges) {
+			for range 5 {
+				x.owners([][2]int{{0, 1}, {0, 3}, {0, 4}, {1, 2}, {1, 3}, {1, 4}, {1, 5}, {2, 4}, {2, 5}, {3, 4}, {4, 5}})
+			}
+		}, nil},
+		{"blocks that lie side by side, from all to all", func(x *exchanges) { x.blocks() },
+			[]string{"MPI_Alltoallv ranks [0 1 2 3 4 5] bytes 680 x 1 messages 30"}},
 		{"steps with a tag each", func(x *exchanges) { x.steps(); x.steps() },
 			[]string{"MPI_Alltoall ranks [0 1 2 3 4 5] bytes 320 x 2 messages 60"}},
 		{"neighbours that sometimes get the same", func(x *exchanges) {

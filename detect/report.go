@@ -2,7 +2,9 @@ package detect
 
 import (
 	"cmp"
+	"encoding/binary"
 	"fmt"
+	"hash/fnv"
 	"math"
 	"slices"
 
@@ -287,13 +289,49 @@ func (r *reporter) neighbors(f *Finding) *neighbours.Neighbors {
 	for i := range graph {
 		graph[i] = map[int]bool{}
 	}
+	graphs := map[uint64]bool{}
+	least, most := len(f.Ranks), 0
 	for _, i := range f.instances {
+		ways := make([]ledger.Way, 0, len(i.Messages))
 		for _, m := range i.Messages {
 			src, dst := place[r.ledger.Messages[m].Src], place[r.ledger.Messages[m].Dst]
 			graph[src][dst], graph[dst][src] = true, true
+			ways = append(ways, ledger.Way{Src: int32(min(src, dst)), Dst: int32(max(src, dst))})
+		}
+		slices.SortFunc(ways, ledger.CompareWays)
+		ways = slices.Compact(ways)
+		if key := hashOf(ways); !graphs[key] {
+			graphs[key] = true
+			low, high := degrees(ways, len(f.Ranks))
+			least, most = min(least, low), max(most, high)
 		}
 	}
-	return neighbours.NeighborsOf(graph)
+	x := neighbours.NeighborsOf(graph)
+	if x.Dims == nil {
+		x.Graphs, x.Least, x.Most = graphs, least, most
+	}
+	return x
+}
+
+// hashOf returns a hash of the edges of a graph.
+func hashOf(edges []ledger.Way) uint64 {
+	h := fnv.New64a()
+	var b []byte
+	for _, e := range edges {
+		b = binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32(b[:0], uint32(e.Src)), uint32(e.Dst))
+		h.Write(b)
+	}
+	return h.Sum64()
+}
+
+// degrees returns the least and the greatest number of neighbours of ranks in a graph of these edges.
+func degrees(edges []ledger.Way, ranks int) (least, most int) {
+	of := make([]int, ranks)
+	for _, e := range edges {
+		of[e.Src]++
+		of[e.Dst]++
+	}
+	return slices.Min(of), slices.Max(of)
 }
 
 // order returns a finding's ranks in the order of its communicator.

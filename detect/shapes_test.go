@@ -143,6 +143,7 @@ func TestShapes(t *testing.T) {
 				}
 			}
 		}, []string{"MPI_Neighbor_alltoall inferred x 18 by 144"}},
+		{"pings of all ranks", 6, 4, func(x *shapes) { x.pings() }, nil},
 		{"comparing and exchanging along them", 8, 3, func(x *shapes) {
 			x.bytes = func(int, int) int64 { return 64 }
 			x.doubling()

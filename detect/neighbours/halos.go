@@ -351,15 +351,7 @@ func (h *halo) sendPlaces() []int32 {
 func (x *index) mergeSimultaneous(list []*halo) (out []*halo) {
 	for _, h := range list {
 		at := slices.IndexFunc(out, func(o *halo) bool {
-			if o.comm != h.comm || len(o.instances) != len(h.instances) {
-				return false
-			}
-			for k := range h.instances {
-				if !x.sendsFirst(o.instances[k], h.instances[k]) {
-					return false
-				}
-			}
-			return true
+			return o.comm == h.comm && len(o.instances) == len(h.instances) && x.atOnce(o, h)
 		})
 		if at < 0 {
 			out = append(out, h)
@@ -413,7 +405,8 @@ func (h *halo) join(other *halo) {
 }
 
 // mutual returns the exchanges in which neighbours send to each other. It joins two exchanges in opposite directions,
-// such as shifts along an axis of a grid.
+// such as shifts along an axis of a grid. Where a rank sends to several others, all must send both ways before they
+// receive: ranks that share points send their parts to the points' owners, which add them up and send the sums back.
 func (x *index) mutual(list []*halo) (out []*halo) {
 	reversed := func(ways []ledger.Way) []ledger.Way {
 		back := make([]ledger.Way, len(ways))
@@ -432,7 +425,7 @@ func (x *index) mutual(list []*halo) (out []*halo) {
 		}
 		at := slices.IndexFunc(shifts, func(s *halo) bool {
 			return s.comm == h.comm && len(s.instances) == len(h.instances) && slices.Equal(s.ways, back) &&
-				x.takeTurns(s, h)
+				x.takeTurns(s, h) && (isShift(h.ways) || x.atOnce(s, h))
 		})
 		if at < 0 {
 			shifts = append(shifts, h)
@@ -443,6 +436,29 @@ func (x *index) mutual(list []*halo) (out []*halo) {
 		shifts = slices.Delete(shifts, at, at+1)
 	}
 	return out
+}
+
+// isShift reports whether each rank sends to at most one other and receives from at most one. Ways are sorted.
+func isShift(ways []ledger.Way) bool {
+	to := make([]int32, 0, len(ways))
+	for k, w := range ways {
+		if k > 0 && ways[k-1].Src == w.Src {
+			return false
+		}
+		to = append(to, w.Dst)
+	}
+	slices.Sort(to)
+	return len(slices.Compact(to)) == len(ways)
+}
+
+// atOnce reports whether every rank sends the messages of both exchanges before it receives any, in all instances.
+func (x *index) atOnce(a, b *halo) bool {
+	for k := range a.instances {
+		if !x.sendsFirst(a.instances[k], b.instances[k]) {
+			return false
+		}
+	}
+	return true
 }
 
 // direction is in which of two opposite shifts a lane sends.

@@ -2,7 +2,7 @@ package report
 
 import (
 	"cmp"
-	"reflect"
+	"maps"
 	"slices"
 
 	"github.com/commq/commq/detect"
@@ -103,19 +103,38 @@ func (f *Finding) join(g *Finding) {
 func (f *Finding) joinGroup(g Group) {
 	k := slices.IndexFunc(f.Groups, func(o Group) bool {
 		return slices.Equal(o.Ranks, g.Ranks) && o.Communicator != nil && g.Communicator != nil &&
-			*o.Communicator == *g.Communicator && reflect.DeepEqual(o.Neighbors, g.Neighbors)
+			*o.Communicator == *g.Communicator && o.Neighbors.sameGrid(g.Neighbors)
 	})
 	if k < 0 {
 		f.Groups = append(f.Groups, g)
 		return
 	}
 	o := &f.Groups[k]
+	o.Neighbors.join(g.Neighbors)
 	o.Roots, o.PossibleRoots = joinRanks(o.Roots, g.Roots), joinRanks(o.PossibleRoots, g.PossibleRoots)
 	o.KeptRanks, o.RootOrder = joinRanks(o.KeptRanks, g.KeptRanks), nil // nothing tells which path comes first
 	o.Instances += g.Instances
 	o.Messages += g.Messages
 	o.MessageBytes += g.MessageBytes
 	o.List = append(o.List, g.List...)
+}
+
+// sameGrid reports whether two exchanges are on the same grid, or both on graphs, or both not between neighbours.
+func (n *Neighbors) sameGrid(o *Neighbors) bool {
+	if n == nil || o == nil {
+		return n == o
+	}
+	return slices.Equal(n.Dims, o.Dims) && slices.Equal(n.Periods, o.Periods) && slices.Equal(n.Along, o.Along)
+}
+
+// join adds the graphs of another exchange.
+func (n *Neighbors) join(o *Neighbors) {
+	if n == nil || n.Dims != nil {
+		return
+	}
+	all := maps.Clone(n.graphs)
+	maps.Copy(all, o.graphs)
+	n.graphs, n.Graphs, n.Least, n.Most = all, max(1, len(all)), min(n.Least, o.Least), max(n.Most, o.Most)
 }
 
 // joinRanks returns the ranks of both lists, ascending.

@@ -150,6 +150,10 @@ type Neighbors struct {
 	// Least and Most are how many neighbours ranks have.
 	Least int `json:"least"`
 	Most  int `json:"most"`
+	// Graphs is the number of different graphs that the instances exchange on, 1 on a grid.
+	Graphs int `json:"graphs"`
+
+	graphs map[uint64]bool // hashes of the graphs; nil on a grid
 	// Dims and Periods are the Cartesian grid's, if it is one. Along are the dimensions of the exchange; nil for all.
 	Dims    []int  `json:"dims,omitempty"`
 	Periods []bool `json:"periods,omitempty"`
@@ -227,7 +231,8 @@ func (k *maker) group(f *detect.Finding) Group {
 		Instances: f.Instances, Messages: f.Messages, MessageBytes: f.MessageBytes, KeptRanks: nonNil(f.Kept),
 		all: len(f.Ranks) == int(k.ranks)}
 	if x := f.Neighbors; x != nil {
-		g.Neighbors = &Neighbors{Least: x.Least, Most: x.Most, Dims: x.Dims, Periods: x.Periods, Along: x.Along}
+		g.Neighbors = &Neighbors{Least: x.Least, Most: x.Most, Graphs: max(1, len(x.Graphs)), Dims: x.Dims,
+			Periods: x.Periods, Along: x.Along, graphs: x.Graphs}
 	}
 	if f.Comm != schema.NullInt32 {
 		g.Communicator = &f.Comm

@@ -297,6 +297,10 @@ func (f *Finding) reason() string {
 
 // text describes the neighbours, and names the call that makes a communicator of them.
 func (n *Neighbors) text() string {
+	if n.Dims == nil && n.Graphs > 1 {
+		return fmt.Sprintf("%s each, on %d different graphs: MPI_Dist_graph_create_adjacent makes a communicator for each",
+			span(n.Least, n.Most, "neighbour"), n.Graphs)
+	}
 	if n.Dims == nil {
 		return fmt.Sprintf("%s each: MPI_Dist_graph_create_adjacent makes a communicator of them",
 			span(n.Least, n.Most, "neighbour"))

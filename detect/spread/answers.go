@@ -23,8 +23,8 @@ type asker struct {
 
 // Answers withdraws broadcasts in which the root talks to one rank after the other: each message answers one of its
 // receiver (a task or the word to stop, an acknowledgement), or is answered before the root sends the next one (a token
-// that says "your turn", a ping-pong). The latter needs a payload that is too small to be a value (maxToken), or the
-// same one in the answer; others are broadcasts. A place where most of the first broadcasts are conversations has only
+// that says "your turn", a ping-pong). The latter needs a payload that is too small to be a value (maxToken), or an
+// answer of the same size, from another place if most ranks are roots; others are broadcasts. A place where most of the first broadcasts are conversations has only
 // these, others have none: a single broadcast may look like one by chance, and all may lack later answers.
 func Answers(l *ledger.Ledger, all *ledger.Sample) {
 	byPlace := map[rootPlace][]*ledger.Instance{}
@@ -196,7 +196,10 @@ func arrivals(l *ledger.Ledger, all *ledger.Sample, roots map[int32][]arrival) m
 func isConversation(messages []ledger.Message, i *ledger.Instance, list []arrival, asks func(*arrival) bool,
 	mutual bool) bool {
 	sends, _ := rootSends(messages, i)
-	return areAnswers(messages, sends, list, asks) || !mutual && i.Op == ledger.Bcast && areAnswered(messages, sends, list)
+	at := messages[sends[0]].Place()
+	counts := func(a *arrival) bool { return !mutual || a.at != at }
+	return areAnswers(messages, sends, list, asks) ||
+		i.Op == ledger.Bcast && areAnswered(messages, sends, list, counts)
 }
 
 // areAnswers reports whether a rank sends each of these messages after one of its receiver, with nothing in between. list
@@ -213,14 +216,15 @@ func areAnswers(messages []ledger.Message, sends []int32, list []arrival, asks f
 	return true
 }
 
-// areAnswered reports whether a rank gets an answer to each of these messages before it sends the next one.
-func areAnswered(messages []ledger.Message, sends []int32, list []arrival) bool {
+// areAnswered reports whether a rank gets an answer to each of these messages before it sends the next one. Only
+// arrivals that count are answers.
+func areAnswered(messages []ledger.Message, sends []int32, list []arrival, counts func(*arrival) bool) bool {
 	for k, at := range sends {
 		m := &messages[at]
 		next := firstFrom(list, m.SendSeq)
-		if next == len(list) || list[next].src != m.Dst ||
+		if next == len(list) || list[next].src != m.Dst || !counts(&list[next]) ||
 			k < len(sends)-1 && list[next].seq >= messages[sends[k+1]].SendSeq ||
-			m.Bytes > maxToken && list[next].of != (ledger.Payload{Hash: m.Hash, Bytes: m.Bytes}) {
+			m.Bytes > maxToken && list[next].of.Bytes != m.Bytes {
 			return false
 		}
 	}

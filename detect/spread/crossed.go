@@ -18,13 +18,19 @@ type road struct {
 }
 
 // roadOf returns the road of a message.
-func roadOf(m *ledger.Message) road {
-	return road{ledger.Way{Src: m.Src, Dst: m.Dst}, m.Place(), m.Tag}
+func (c *crossings) roadOf(m *ledger.Message) road {
+	r := road{ledger.Way{Src: m.Src, Dst: m.Dst}, m.Place(), m.Tag}
+	if c.anyTag {
+		r.tag = 0
+	}
+	return r
 }
 
 // roadBack returns the road of messages that go back to the sender of a message.
-func roadBack(m *ledger.Message) road {
-	return road{ledger.Way{Src: m.Dst, Dst: m.Src}, m.Place(), m.Tag}
+func (c *crossings) roadBack(m *ledger.Message) road {
+	r := c.roadOf(m)
+	r.Src, r.Dst = r.Dst, r.Src
+	return r
 }
 
 // Crossed withdraws broadcasts that are pieces of an exchange, in which one rank happens to send the same to all its
@@ -41,7 +47,7 @@ func Crossed(l *ledger.Ledger, all *ledger.Sample) {
 			k := rootPlace{i.Root, l.Messages[i.Messages[0]].Place()}
 			byRoot[k] = append(byRoot[k], i)
 			for _, m := range i.Messages {
-				c.back[roadBack(&l.Messages[m])] = nil
+				c.back[c.roadBack(&l.Messages[m])] = nil
 			}
 		}
 	}
@@ -74,6 +80,7 @@ func Crossed(l *ledger.Ledger, all *ledger.Sample) {
 // crossings has what may meet the messages of broadcasts.
 type crossings struct {
 	messages []ledger.Message
+	anyTag   bool                // messages with different tags may meet
 	back     map[road][]crossing // on the roads back, in order
 	spread   map[sending]bool    // the messages of broadcasts; nil as long as nobody asked
 }
@@ -90,8 +97,8 @@ func (c *crossings) collect(all *ledger.Sample) {
 		for _, list := range of.Ways {
 			for k := range list.List {
 				m := &list.List[k].Message
-				if old, wanted := c.back[roadOf(m)]; wanted {
-					c.back[roadOf(m)] = append(old, crossing{m.SendSeq, m.DoneSeq})
+				if old, wanted := c.back[c.roadOf(m)]; wanted {
+					c.back[c.roadOf(m)] = append(old, crossing{m.SendSeq, m.DoneSeq})
 				}
 			}
 		}
@@ -106,17 +113,15 @@ func (c *crossings) cross(i *ledger.Instance, broadcasts map[rootPlace][]*ledger
 	met := 0
 	for _, k := range i.Messages {
 		m := &c.messages[k]
-		list := c.back[roadBack(m)]
-		// messages with a tag do not overtake each other: the last one sent is received last
-		next, _ := slices.BinarySearchFunc(list, m.DoneSeq, func(x crossing, seq int64) int { return cmp.Compare(x.sent, seq) })
-		if next == 0 || list[next-1].done < m.SendSeq {
+		back, meets := c.meets(m)
+		if !meets {
 			continue
 		}
 		met++
 		if c.spread == nil {
 			c.note(broadcasts)
 		}
-		if !c.spread[sending{m.Dst, list[next-1].sent}] {
+		if !c.spread[sending{m.Dst, back.sent}] {
 			return true
 		}
 	}
@@ -133,4 +138,69 @@ func (c *crossings) note(broadcasts map[rootPlace][]*ledger.Instance) {
 			}
 		}
 	}
+}
+
+// Scattered withdraws scatters and gathers that are pieces of an exchange of all with all: for more than half of their
+// messages the receiver also sends one back, at the same place, before either has received. The tag may be the sender's
+// rank. Their blocks were never compared with the whole. If half of the first ones at a place are pieces, all are.
+func Scattered(l *ledger.Ledger, all *ledger.Sample) {
+	byPlace := map[ledger.Place][]*ledger.Instance{}
+	c := &crossings{messages: l.Messages, anyTag: true, back: map[road][]crossing{}}
+	for _, i := range l.Found {
+		switch i.Op {
+		case ledger.Scatter, ledger.Scatterv, ledger.Gather, ledger.Gatherv:
+			if i.Proof != nil && i.Proof.Basis == ledger.ByPayload {
+				continue
+			}
+			at := l.Messages[i.Messages[0]].Place()
+			byPlace[at] = append(byPlace[at], i)
+			for _, m := range i.Messages {
+				c.back[c.roadBack(&l.Messages[m])] = nil
+			}
+		}
+	}
+	if len(byPlace) == 0 {
+		return
+	}
+	c.collect(all)
+	gone := map[*ledger.Instance]bool{}
+	for _, list := range byPlace {
+		some := 0
+		for _, i := range list {
+			if 2*c.met(i) > len(i.Messages) {
+				some++
+			}
+		}
+		for _, i := range list {
+			gone[i] = 2*some >= min(len(list), mostAsked)
+		}
+	}
+	l.Found = slices.DeleteFunc(l.Found, func(i *ledger.Instance) bool {
+		if gone[i] {
+			l.Release(i)
+		}
+		return gone[i]
+	})
+}
+
+// met returns how many messages of an instance meet one on the road back.
+func (c *crossings) met(i *ledger.Instance) (met int) {
+	for _, k := range i.Messages {
+		if _, meets := c.meets(&c.messages[k]); meets {
+			met++
+		}
+	}
+	return met
+}
+
+// meets returns the last message that the receiver of another one sent back before it received that one, and whether
+// that was on its way when the other one was sent.
+func (c *crossings) meets(m *ledger.Message) (back crossing, does bool) {
+	list := c.back[c.roadBack(m)]
+	// messages with a tag do not overtake each other: the last one sent is received last
+	next, _ := slices.BinarySearchFunc(list, m.DoneSeq, func(x crossing, seq int64) int { return cmp.Compare(x.sent, seq) })
+	if next == 0 || list[next-1].done < m.SendSeq {
+		return crossing{}, false
+	}
+	return list[next-1], true
 }
