@@ -132,7 +132,8 @@ func (n *Neighbors) join(o *Neighbors) {
 	if n == nil || n.Dims != nil {
 		return
 	}
-	all := maps.Clone(n.graphs)
+	all := map[uint64]bool{}
+	maps.Copy(all, n.graphs)
 	maps.Copy(all, o.graphs)
 	n.graphs, n.Graphs, n.Least, n.Most = all, max(1, len(all)), min(n.Least, o.Least), max(n.Most, o.Most)
 }

@@ -191,10 +191,30 @@ func TestScopeAndNeighbors(t *testing.T) {
 			"1 to 7 neighbours each: MPI_Dist_graph_create_adjacent makes a communicator of them"},
 		{Neighbors{Least: 6, Most: 6},
 			"6 neighbours each: MPI_Dist_graph_create_adjacent makes a communicator of them"},
+		{Neighbors{Least: 2, Most: 2, Graphs: 3}, "2 neighbours each, on 3 different graphs: " +
+			"MPI_Dist_graph_create_adjacent makes a communicator for each"},
 	} {
 		if got := c.neighbors.text(); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)
 		}
+	}
+}
+
+// TestGraphsOfOneLine: exchanges of a line on several graphs are one group, which counts the different graphs.
+func TestGraphsOfOneLine(t *testing.T) {
+	comm := int32(3)
+	f := Finding{}
+	for _, graphs := range []map[uint64]bool{{5: true}, {5: true, 9: true}, {7: true}} {
+		f.joinGroup(Group{Communicator: &comm, Ranks: []int32{0, 1, 2, 4}, Instances: 3,
+			Neighbors: &Neighbors{Least: 4 - len(graphs), Most: 2 + len(graphs), Graphs: len(graphs), graphs: graphs}})
+	}
+	f.joinGroup(Group{Communicator: &comm, Ranks: []int32{0, 1, 2, 4}, Neighbors: &Neighbors{Dims: []int{2, 2}}})
+	if len(f.Groups) != 2 {
+		t.Fatalf("%d groups, want one for graphs and one for the grid", len(f.Groups))
+	}
+	g := f.Groups[0]
+	if n := g.Neighbors; n.Graphs != 3 || n.Least != 2 || n.Most != 4 || g.Instances != 9 {
+		t.Errorf("%d instances on %+v, want 9 on 3 graphs of 2 to 4 neighbours", g.Instances, *n)
 	}
 }
 
