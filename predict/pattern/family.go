@@ -16,6 +16,7 @@ type unit struct {
 	bounded    []bool   // per class of grids: whether it determines where the index ends
 	forms      [][]Form // per class of grids: what fits
 	pool       []Form   // what is left of forms
+	further    bool     // pool is of a further grid than the first
 	borrowed   bool     // a sign or shape in pool was taken from siblings
 }
 

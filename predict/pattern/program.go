@@ -115,6 +115,8 @@ func fit(slots []Slot, sizes []int32) *Program {
 	chosen, first := cover.choose()
 	units, unexplained = poolForms(units, first)
 	p.Unexplained = append(p.Unexplained, unexplained...)
+	units, unexplained = dropLonely(units)
+	p.Unexplained = append(p.Unexplained, unexplained...)
 	transferHierarchies(units, search.classes, sizes)
 	preferSharedShapes(units)
 	borrowSigns(units)
@@ -151,7 +153,7 @@ func poolForms(units []*unit, first []bool) (kept []*unit, unexplained []Unexpla
 		}
 		for i, fs := range u.forms {
 			if !first[i] && len(u.pool) == 0 {
-				u.pool = append(u.pool, fs...)
+				u.pool, u.further = append(u.pool, fs...), true
 			}
 		}
 		if u.pool = cheapest(u.pool); len(u.pool) > 0 {
@@ -163,6 +165,49 @@ func poolForms(units []*unit, first []bool) (kept []*unit, unexplained []Unexpla
 		}
 	}
 	return kept, unexplained
+}
+
+// dropLonely drops units whose law may be chance and of which no message has a law at its other side: sends and receives
+// determine each other.
+func dropLonely(units []*unit) (kept []*unit, unexplained []Unexplained) {
+	explained := map[string]bool{}
+	for _, u := range units {
+		for _, s := range u.slots {
+			explained[s.Name] = true
+		}
+	}
+	for _, u := range units {
+		if !u.mayBeChance() || u.isAnswered(explained) {
+			kept = append(kept, u)
+			continue
+		}
+		for _, s := range u.slots {
+			unexplained = append(unexplained,
+				Unexplained{s.Name, "the law that it has may be chance, as the other side of its messages has none"})
+		}
+	}
+	return kept, unexplained
+}
+
+// mayBeChance reports whether the law of a unit is on a grid of its own, or not plain and of messages whose other side is
+// known or along several axes.
+func (u *unit) mayBeChance() bool {
+	f := u.pool[0]
+	moved := 0
+	for a, r := range f.Rules {
+		if r.moves(a) {
+			moved++
+		}
+	}
+	known := slices.ContainsFunc(u.slots, func(s *Slot) bool { return len(s.Partners) > 0 })
+	return u.further || f.Cost > plain && (known || moved > 1)
+}
+
+// isAnswered reports whether the other side of messages of the unit has a law.
+func (u *unit) isAnswered(explained map[string]bool) bool {
+	return slices.ContainsFunc(u.slots, func(s *Slot) bool {
+		return slices.ContainsFunc(s.Partners, func(name string) bool { return explained[name] })
+	})
 }
 
 // law returns the law of a unit from the forms in its pool.

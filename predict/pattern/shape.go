@@ -125,13 +125,14 @@ func markShortAxes(units []*unit) {
 // told from a parity that leaves out an end: 1 is the only odd coordinate before the last one.
 const narrowExtent = 4
 
-// markNarrowGuards marks the axes on which a guard names a coordinate and no run has more than narrowExtent ranks.
+// markNarrowGuards marks the axes on which a guard names a coordinate, or has a bit for each of two indexes, and no run has
+// more than narrowExtent ranks.
 func markNarrowGuards(units []*unit) {
 	for _, u := range units {
 		for i := range u.pool {
 			f := &u.pool[i]
 			for a := range f.Rules {
-				if u.longest(*f, a) <= narrowExtent && u.namesCoordinate(*f, a) {
+				if u.longest(*f, a) <= narrowExtent && (u.namesCoordinate(*f, a) || u.hasTwoLevels(*f, a)) {
 					f.Narrow = append(f.Narrow, a)
 				}
 			}
@@ -164,6 +165,20 @@ func (u *unit) namesCoordinate(f Form, axis int) bool {
 		}
 	}
 	return false
+}
+
+// hasTwoLevels reports whether the guard on an axis depends on a power of a component of the index that has only two values:
+// they are levels of a hierarchy, or just two steps.
+func (u *unit) hasTwoLevels(f Form, axis int) bool {
+	n := f.Rules[axis].Guard.N
+	if n.Kind != Power || n.B == 0 {
+		return false
+	}
+	values := map[int32]bool{}
+	for _, s := range u.slots {
+		values[s.Index[n.Component]] = true
+	}
+	return len(values) <= 2
 }
 
 // longest returns the longest extent of an axis of a form's grid in the unit's runs.

@@ -4,7 +4,11 @@ import "slices"
 
 // Grids that have the same axis in all runs cannot be told apart by what moves along it: the fast axis of a grid of two
 // axes has the ranks of that of three axes as long as there are few. A law on one of them is as good on the others, its
-// twins, unless something else that the program does goes with the one grid and not with the other.
+// twins, unless something else that the program does goes with the one grid and not with the other. So is another law
+// there that costs hardly more.
+
+// plain is the cost in bits up to which a law is no coincidence.
+const plain = 10
 
 // addTwins adds to the laws of units their twins on other grids. searched has the forms of each unit on all grids. It
 // returns the grids, by the class that has twins on them.
@@ -32,10 +36,23 @@ func addTwins(units []*unit, searched map[*unit][][]Form, classes []*class) map[
 				if twin, ok := f.onClass(c, d); ok && !slices.ContainsFunc(u.pool, twin.equal) {
 					u.pool = append(u.pool, twin)
 				}
+				u.addSearched(searched[u], slices.Index(classes, d), f.Cost)
 			}
 		}
 	}
 	return others
+}
+
+// addSearched adds the forms of a unit on another class that cost hardly more than one that it has.
+func (u *unit) addSearched(searched [][]Form, class int, cost float64) {
+	if len(searched) == 0 {
+		return
+	}
+	for _, f := range searched[class] {
+		if f.Cost <= cost+margin && !slices.ContainsFunc(u.pool, f.equal) {
+			u.pool = append(u.pool, f)
+		}
+	}
 }
 
 // classOf returns the class that has a form's grids; nil if none has.
@@ -53,7 +70,6 @@ func classOf(f Form, classes []*class) *class {
 // isDemonstrated reports whether what some unit does goes with the grids of one class and not with those of another, and
 // of none the other way round.
 func isDemonstrated(class, other int, units []*unit, searched map[*unit][][]Form) bool {
-	const plain = 10 // bits of a law that is no coincidence
 	demonstrated := false
 	for _, u := range units {
 		all := searched[u]
