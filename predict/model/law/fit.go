@@ -49,8 +49,8 @@ func (f *Fitter) fit(samples []Sample, grid *pattern.Grid, unit int64) *Law {
 	}
 	l := constantLaw(samples)
 	hidden := l != nil && unit > 0 && hasUnseenAxis(samples, grid)
-	if l != nil && unit > 0 && !hidden && grid != nil {
-		if twin := f.twinWithUnseenAxis(samples); twin != nil {
+	if l != nil && unit > 0 && !hidden {
+		if twin := f.twinWithUnseenAxis(samples, grid); twin != nil {
 			grid, hidden = twin, true
 		}
 	}
@@ -82,11 +82,29 @@ func (f *Fitter) fit(samples []Sample, grid *pattern.Grid, unit int64) *Law {
 	}
 	if unit == 0 {
 		if l.Sums = findSums(samples, grid); len(l.Sums) > 0 {
+			f.addTwinSums(l, samples)
 			return l
 		}
 	}
 	f.open = append(f.open, openLaw{samples, grid, l, unit})
 	return l
+}
+
+// addTwinSums adds to sums of coordinates or extents of a grid those of other grids that the runs do not rule out.
+func (f *Fitter) addTwinSums(l *Law, samples []Sample) {
+	ofGrid := func(s Sum) bool {
+		return slices.ContainsFunc(s.Terms, func(t Term) bool { return t.Feature.Grid != nil })
+	}
+	if !slices.ContainsFunc(l.Sums, ofGrid) {
+		return
+	}
+	for i := range f.twins {
+		for _, s := range findSums(samples, &f.twins[i]) {
+			if ofGrid(s) {
+				l.Sums = append(l.Sums, s)
+			}
+		}
+	}
 }
 
 // hasUnseenAxis reports whether samples on several numbers of ranks have only one extent along an axis of a grid: then a
@@ -115,8 +133,17 @@ func hasUnseenAxis(samples []Sample, grid *pattern.Grid) bool {
 }
 
 // twinWithUnseenAxis returns a grid that the runs do not rule out and that has an axis as hasUnseenAxis looks for; nil if
-// there is none.
-func (f *Fitter) twinWithUnseenAxis(samples []Sample) *pattern.Grid {
+// there is none. grid is that of the communication. If nothing shows a grid, it may be a cube that is as even as possible
+// and has at least two ranks along each axis.
+func (f *Fitter) twinWithUnseenAxis(samples []Sample, grid *pattern.Grid) *pattern.Grid {
+	if grid == nil {
+		cube := &pattern.Grid{Shape: pattern.Balanced, Axes: 3, Order: []int{0, 1, 2}}
+		dims, ok := cube.Dims(samples[0].Point.Ranks)
+		if !ok || dims[0] < 2 || !hasUnseenAxis(samples, cube) {
+			return nil
+		}
+		return cube
+	}
 	for i := range f.twins {
 		if hasUnseenAxis(samples, &f.twins[i]) {
 			return &f.twins[i]

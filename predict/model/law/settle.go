@@ -235,6 +235,24 @@ func combine(o *openLaw, requests []groupRequest) {
 	}
 	slices.SortFunc(o.law.Places, func(a, b PlaceLaw) int { return slices.Compare(a.Index, b.Index) })
 	o.law.Keep = first.Keep
+	rejectChance(o.law.Places)
+}
+
+// rejectChance makes no law of a place exact if more than a quarter of the places have none: then what differs from place
+// to place follows no law, and some places fit one by chance, as two equal numbers fit a constant.
+func rejectChance(places []PlaceLaw) {
+	without := 0
+	for _, p := range places {
+		if !p.Law.Group.exact {
+			without++
+		}
+	}
+	if 4*without <= len(places) {
+		return
+	}
+	for _, p := range places {
+		p.Law.Group.exact = false
+	}
 }
 
 // fitsAll reports whether a law has the value of each sample.
