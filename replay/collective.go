@@ -236,8 +236,8 @@ func (x *exchange) setPairs() error {
 		recv[i] += p.RecvBytes
 	}
 	if sum(send) != max(e.SendBytes, 0) || sum(recv) != max(e.RecvBytes, 0) {
-		return fmt.Errorf("%s: the run does not say what goes to whom: its parts have %d and %d bytes, its row %d and %d",
-			nameRow(e), sum(send), sum(recv), e.SendBytes, e.RecvBytes)
+		return fmt.Errorf("%s: the run does not say what goes to whom: its parts have %d and %d bytes, its row %d "+
+			"and %d", nameRow(e), sum(send), sum(recv), e.SendBytes, e.RecvBytes)
 	}
 	var out, in []int64
 	out, x.send.kind = x.types.counts(send, e.SendDatatype)

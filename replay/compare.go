@@ -234,7 +234,8 @@ func (t *traffic) differentCollectives(o *traffic, mine, other string) string {
 	for p := range b {
 		places = append(places, p)
 	}
-	slices.SortFunc(places, func(x, y namedPlace) int { return cmp.Or(cmp.Compare(x.rank, y.rank), cmp.Compare(x.comm, y.comm)) })
+	slices.SortFunc(places,
+		func(x, y namedPlace) int { return cmp.Or(cmp.Compare(x.rank, y.rank), cmp.Compare(x.comm, y.comm)) })
 	for _, p := range slices.Compact(places) {
 		x, y := t.collectives[a[p]], o.collectives[b[p]]
 		if _, ok := a[p]; !ok {

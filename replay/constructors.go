@@ -119,8 +119,8 @@ func (x *construction) intercomm() ([]int64, error) {
 func (x *construction) checkOrder(c *commInfo) error {
 	n := len(c.groups[0])
 	if n > len(x.parent.groups[0]) || !slices.Equal(x.parent.groups[0][:n], c.groups[0]) {
-		return fmt.Errorf("%s: MPI gave communicator %d another order of ranks than its parent %d has, which cannot be requested",
-			nameRow(x.row), c.id, x.parent.id)
+		return fmt.Errorf("%s: MPI gave communicator %d another order of ranks than its parent %d has, which cannot "+
+			"be requested", nameRow(x.row), c.id, x.parent.id)
 	}
 	return nil
 }

@@ -7,8 +7,8 @@ type PlayedPhase struct {
 	// Phase is its number, from 1 as commq phases has it. Weight is how often the program repeats it.
 	Phase  int   `json:"phase"`
 	Weight int64 `json:"weight"`
-	// TimeNs is the mean time of the repetitions that were played, each the mean over ranks; TimeNsMin and TimeNsMax are
-	// the shortest and the longest.
+	// TimeNs is the mean time of the repetitions that were played, each the mean over ranks; TimeNsMin and TimeNsMax
+	// are the shortest and the longest.
 	TimeNs    int64 `json:"time_ns"`
 	TimeNsMin int64 `json:"time_min_ns"`
 	TimeNsMax int64 `json:"time_max_ns"`

@@ -120,11 +120,11 @@ func checkRanks(ranks []schema.RankInfo) (level int32, err error) {
 		r := &ranks[i]
 		switch {
 		case r.Threads > 1:
-			return 0, fmt.Errorf("rank %d has %d threads that call MPI; the order of their calls is not known, so they cannot be played",
-				r.Rank, r.Threads)
+			return 0, fmt.Errorf("rank %d has %d threads that call MPI; the order of their calls is not known, so "+
+				"they cannot be played", r.Rank, r.Threads)
 		case r.Dropped > 0:
-			return 0, fmt.Errorf("rank %d misses %d calls that could not be recorded; capture the run again with more space for the spool",
-				r.Rank, r.Dropped)
+			return 0, fmt.Errorf("rank %d misses %d calls that could not be recorded; capture the run again with "+
+				"more space for the spool", r.Rank, r.Dropped)
 		}
 		if r.ThreadLevel != schema.NullInt32 {
 			level = max(level, r.ThreadLevel)

@@ -140,7 +140,8 @@ func (f *facts) addCores(o *schema.Origin) {
 
 // coresText describes the cores of a host: 16 ranks on 2 cores of n1.
 func coresText(host string, c *schema.HostCores) string {
-	text := fmt.Sprintf("%s on %s of %s", units.Count(int64(c.Ranks), "rank"), units.Count(int64(c.Cores), "core"), host)
+	text := fmt.Sprintf("%s on %s of %s", units.Count(int64(c.Ranks), "rank"), units.Count(int64(c.Cores), "core"),
+		host)
 	switch {
 	case c.Least < c.Most:
 		text += fmt.Sprintf(", a rank on %d to %d", c.Least, c.Most)
@@ -148,7 +149,8 @@ func coresText(host string, c *schema.HostCores) string {
 		text += fmt.Sprintf(", a rank on %d", c.Least)
 	}
 	if c.SharingRanks > 0 {
-		text += fmt.Sprintf("; %s share %s", units.Count(int64(c.SharingRanks), "rank"), units.Count(int64(c.SharedCores), "core"))
+		text += fmt.Sprintf("; %s share %s", units.Count(int64(c.SharingRanks), "rank"),
+			units.Count(int64(c.SharedCores), "core"))
 	}
 	return text
 }

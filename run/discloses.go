@@ -48,7 +48,8 @@ func Discloses(ctx context.Context, dir string, m *schema.Manifest) (string, err
 		return "", err
 	}
 	var parts []string
-	if hosts := slices.DeleteFunc(slices.Clone(m.Origin.Hosts), func(h string) bool { return h == "" }); len(hosts) > 0 {
+	if hosts := slices.DeleteFunc(slices.Clone(m.Origin.Hosts),
+		func(h string) bool { return h == "" }); len(hosts) > 0 {
 		parts = append(parts, few("host", hosts))
 	}
 	if len(users) > 0 {

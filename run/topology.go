@@ -46,8 +46,8 @@ func numbers(text string) (all []int32) {
 }
 
 // Sources returns the neighbourhoods of the intracommunicators that have a topology, by id: for each rank in the
-// communicator the world ranks that it receives from in a neighbourhood collective (MPI 4.0, section 8.6). A duplicate has
-// those of its parent.
+// communicator the world ranks that it receives from in a neighbourhood collective (MPI 4.0, section 8.6). A duplicate
+// has those of its parent.
 func Sources(comms []Comm) map[int32][][]int32 {
 	byID, all := map[int32]*Comm{}, map[int32][][]int32{}
 	for i := range comms {
@@ -56,7 +56,8 @@ func Sources(comms []Comm) map[int32][][]int32 {
 	for i := range comms {
 		c := &comms[i]
 		from := c
-		for steps := 0; from != nil && from.topology == nil && from.Kind == schema.CommDup && steps < len(comms); steps++ {
+		for steps := 0; from != nil && from.topology == nil && from.Kind == schema.CommDup &&
+			steps < len(comms); steps++ {
 			from = byID[from.Parent]
 		}
 		if from == nil || from.topology == nil || len(from.Members) != len(c.Members) {

@@ -107,7 +107,8 @@ func (c *Checkpoint) check() error {
 			if i < len(facts) {
 				got = facts[i]
 			}
-			return fmt.Errorf("it keeps what another task knows: %s %s, here %s %s; name another folder, or remove it to begin anew", got.Name, got.Value, want.Name, want.Value)
+			return fmt.Errorf("it keeps what another task knows: %s %s, here %s %s; name another folder, or remove "+
+				"it to begin anew", got.Name, got.Value, want.Name, want.Value)
 		}
 	}
 	c.start, c.body, c.saved = start, info.Size()-sha256.Size-start, true

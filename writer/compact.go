@@ -63,7 +63,8 @@ func compact(ctx context.Context, dir string, perFile int64,
 	}
 	after.Origin.Name = before.Origin.Name
 	if after.Digest != before.Digest {
-		return nil, nil, fmt.Errorf("the digest of the rows is %s, the manifest says %s; commq runs check tells what is wrong", after.Digest, before.Digest)
+		return nil, nil, fmt.Errorf("the digest of the rows is %s, the manifest says %s; commq runs check tells what "+
+			"is wrong", after.Digest, before.Digest)
 	}
 	return before, after, r.place.replace(dir)
 }

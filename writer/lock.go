@@ -57,7 +57,8 @@ func takeWithoutFlock(path string, cause error) (*lock, error) {
 	f, err := disk.OpenFile(path+"ed", os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
 	disk.Remove(path)
 	if errors.Is(err, os.ErrExist) {
-		return nil, fmt.Errorf("%s exists: another process holds it, or a killed process left it; in that case remove it (the file system has no locks)", path+"ed")
+		return nil, fmt.Errorf("%s exists: another process holds it, or a killed process left it; in that case "+
+			"remove it (the file system has no locks)", path+"ed")
 	}
 	if err != nil {
 		return nil, err

@@ -57,7 +57,8 @@ func ParseManifest(text []byte) (*schema.Manifest, error) {
 		return nil, fmt.Errorf("no schema_version; it is not a manifest")
 	}
 	if *version.SchemaVersion != schema.Version {
-		return nil, fmt.Errorf("the run has schema version %d, this commq reads %d; use the commq that wrote it, or capture it again", *version.SchemaVersion, schema.Version)
+		return nil, fmt.Errorf("the run has schema version %d, this commq reads %d; use the commq that wrote it, or "+
+			"capture it again", *version.SchemaVersion, schema.Version)
 	}
 	dec := json.NewDecoder(bytes.NewReader(text))
 	m := new(schema.Manifest)

@@ -88,7 +88,8 @@ func Find(store, nameOrPath string) (string, error) {
 	}
 	names, err := names(store)
 	if err != nil || len(names) == 0 {
-		return "", fmt.Errorf("no run %q: the store %s holds no runs; name the store with --store or $COMMQ_STORE, or make a run with commq capture", nameOrPath, store)
+		return "", fmt.Errorf("no run %q: the store %s holds no runs; name the store with --store or $COMMQ_STORE, "+
+			"or make a run with commq capture", nameOrPath, store)
 	}
 	if strings.ContainsAny(nameOrPath, "*?[") {
 		return "", fmt.Errorf("%q is a pattern; want the name of one run (commq runs list)", nameOrPath)
@@ -134,7 +135,8 @@ func FindAll(store, nameOrPattern string) (dirs []string, pattern bool, err erro
 		if len(names) > 0 {
 			near = suggest(nameOrPattern, names)
 		}
-		return nil, true, fmt.Errorf("no run fits %q: none in the store %s and none of that path; %s", nameOrPattern, store, near)
+		return nil, true, fmt.Errorf("no run fits %q: none in the store %s and none of that path; %s", nameOrPattern,
+			store, near)
 	}
 	slices.SortFunc(dirs, natural)
 	return dirs, true, nil
@@ -145,7 +147,8 @@ func checkLocal(store string) error {
 	if !strings.Contains(store, "://") {
 		return nil
 	}
-	return fmt.Errorf("the store %s is object storage, and this needs a folder: commq query, sql, runs list and runs show read runs where they are; for all else copy them with commq store pull %[1]s", store)
+	return fmt.Errorf("the store %s is object storage, and this needs a folder: commq query, sql, runs list and runs "+
+		"show read runs where they are; for all else copy them with commq store pull %[1]s", store)
 }
 
 // natural compares names; numbers in them compare by value.

@@ -11,8 +11,8 @@ import (
 const (
 	// minRowsToSplit is the least number of rows of a batch that is split. With fewer rows there is nothing to gain.
 	minRowsToSplit = 1 << 16
-	// othersAtMostOneIn bounds the rows that are not point-to-point: at most 1 in othersAtMostOneIn. With more, the two kinds are
-	// interleaved so closely that merging takes too long.
+	// othersAtMostOneIn bounds the rows that are not point-to-point: at most 1 in othersAtMostOneIn. With more, the two
+	// kinds are interleaved so closely that merging takes too long.
 	othersAtMostOneIn = 4
 )
 

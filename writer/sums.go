@@ -133,7 +133,8 @@ func makeRepeats(ctx context.Context, dir string, s *derive.RepeatSums) (schema.
 		if err != nil {
 			return nil, err
 		}
-		if err := messages.All(ctx, func(b schema.Batch) error { s.Count(b.(*schema.Messages)); return nil }); err != nil {
+		if err := messages.All(ctx,
+			func(b schema.Batch) error { s.Count(b.(*schema.Messages)); return nil }); err != nil {
 			return nil, err
 		}
 	}
@@ -142,7 +143,9 @@ func makeRepeats(ctx context.Context, dir string, s *derive.RepeatSums) (schema.
 		if err != nil {
 			return nil, err
 		}
-		err = messages.AllLate(ctx, late, func(b schema.Batch, rest schema.Rest) error { return s.Add(b.(*schema.Messages), rest) })
+		err = messages.AllLate(ctx, late, func(b schema.Batch, rest schema.Rest) error {
+			return s.Add(b.(*schema.Messages), rest)
+		})
 		if err != nil {
 			return nil, err
 		}

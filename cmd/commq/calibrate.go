@@ -354,8 +354,8 @@ func contentionText(c *calibrate.Contention) string {
 	case c.HalfDuplex:
 		duplex = "half duplex"
 	}
-	return fmt.Sprintf("input links: %s, output links: %s, %s; buses: %s (from %s of up to %d messages of %s bytes at once)\n",
-		c.InputLinks, c.OutputLinks, duplex, c.Buses, counted(int64(len(c.Rounds)), "set"), c.AtOnce,
+	return fmt.Sprintf("input links: %s, output links: %s, %s; buses: %s (from %s of up to %d messages of %s bytes "+
+		"at once)\n", c.InputLinks, c.OutputLinks, duplex, c.Buses, counted(int64(len(c.Rounds)), "set"), c.AtOnce,
 		grouped(c.Bytes))
 }
 

@@ -54,9 +54,9 @@ func (o *calibrateOptions) measure(ctx context.Context, a *app, args []string) (
 		remove = func() { os.RemoveAll(folder) }
 		to.store, o.run = folder, fmt.Sprintf("calibrate.%d", o.ranks)
 	}
-	c := captureOptions{name: o.run, ranks: o.ranks, launcher: launcher, gather: o.gather, resolution: 1, format: "text",
-		preloadOptions: preloadOptions{mpi: o.mpi, mpicc: o.mpicc, clock: "cpu", hash: "none"},
-		filter:         filterOptions{record: ingest.RecordAll}}
+	c := captureOptions{name: o.run, ranks: o.ranks, launcher: launcher, gather: o.gather, resolution: 1,
+		format: "text", preloadOptions: preloadOptions{mpi: o.mpi, mpicc: o.mpicc, clock: "cpu", hash: "none"},
+		filter: filterOptions{record: ingest.RecordAll}}
 	if err := runCapture(ctx, &to, &c, []string{program, strconv.Itoa(o.rounds), strconv.FormatInt(o.maxBytes, 10),
 		strconv.FormatInt(o.maxBytes/collectivesPart, 10)}); err != nil {
 		remove()

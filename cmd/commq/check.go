@@ -295,7 +295,8 @@ func (e *checkEngine) Causes(ctx context.Context, r compare.Run) (c compare.Caus
 	found := run.Found{Name: r.Name, Dir: r.Dir, Manifest: r.Manifest}
 	if e.o.trino != "" {
 		if found, err = run.Find(e.a.storeDir(), r.Name); err != nil {
-			return c, fmt.Errorf("diagnose: %w; this rule reads the run's files, so their store must be here (--store)", err)
+			return c, fmt.Errorf("diagnose: %w; this rule reads the run's files, so their store must be here (--store)",
+				err)
 		}
 	}
 	d, err := (&diagnoseOptions{memory: e.o.memory}).diagnose(ctx, e.a, found, func(string) {})
@@ -320,8 +321,8 @@ func causesOf(d *diagnose.Diagnosis) compare.Causes {
 }
 
 func causeOf(d *diagnose.Diagnosis, f *diagnose.Finding) compare.Cause {
-	x := compare.Cause{Rule: string(f.Rule), Call: f.Call, Place: f.Place, GainNs: f.GainNs, Share: d.Share(f), Bound: f.Bound,
-		Text: f.Title}
+	x := compare.Cause{Rule: string(f.Rule), Call: f.Call, Place: f.Place, GainNs: f.GainNs, Share: d.Share(f),
+		Bound: f.Bound, Text: f.Title}
 	if called := f.Called(); called != "" {
 		x.Text += "; " + called
 	}

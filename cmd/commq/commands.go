@@ -13,8 +13,8 @@ func commandGroups(a *app) []commandGroup {
 	return []commandGroup{
 		{"Record", []*cobra.Command{newCaptureCommand(a), newExecCommand(a), newIngestCommand(a), newWatchCommand(a),
 			newDoctorCommand(a)}},
-		{"Ask", []*cobra.Command{newQueryCommand(a), newSQLCommand(a), newDiagnoseCommand(a), newReportCommand(a), newCriticalPathCommand(a),
-			newPhasesCommand(a)}},
+		{"Ask", []*cobra.Command{newQueryCommand(a), newSQLCommand(a), newDiagnoseCommand(a), newReportCommand(a),
+			newCriticalPathCommand(a), newPhasesCommand(a)}},
 		{"Compare", []*cobra.Command{newDiffCommand(a), newCheckCommand(a)}},
 		{"Model", []*cobra.Command{newCalibrateCommand(a), newSimulateCommand(a), newFitCommand(a),
 			newPredictCommand(a)}},

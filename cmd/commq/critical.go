@@ -65,8 +65,8 @@ The run needs times and the rows of all its calls; commq simulate --critical-pat
 		"include")
 	f.IntVar(&o.limit, "limit", 0, "print at most `N` rows, 0 for all")
 	a.writes(c)
-	o.pictureFlags(c, "draw on which rank the path is when into a `FILE`.png, .svg or .pdf; the rows are printed only with "+
-		"--format")
+	o.pictureFlags(c, "draw on which rank the path is when into a `FILE`.png, .svg or .pdf; the rows are printed "+
+		"only with --format")
 	formatFlag(c, &o.format)
 	a.exactFlag(c)
 	register(c, completeRuns(a), "run")

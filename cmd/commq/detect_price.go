@@ -22,8 +22,8 @@ func (o *priceOptions) flags(c *cobra.Command) {
 	f.StringVar(&o.target.Machine, "machine", "", "price each finding on the machine of `FILE`: "+machineKinds())
 	f.StringVar(&o.target.Dialect, "dialect", "", "with --machine: how messages and collectives behave: "+dialectKinds)
 	f.StringArrayVar(&o.target.Set, "set", nil, "with --machine: change a `KEY=VALUE` of it; may be repeated")
-	f.IntSliceVarP(&o.ranks, "ranks", "n", nil, "with --machine: also price one instance with `N` ranks, or several numbers as 4,64,1024, "+
-		"if its pattern is known")
+	f.IntSliceVarP(&o.ranks, "ranks", "n", nil, "with --machine: also price one instance with `N` ranks, or several "+
+		"numbers as 4,64,1024, if its pattern is known")
 	registerMachines(c)
 	complete(c, "dialect", simulate.Dialects...)
 	completeNothing(c, "ranks")

@@ -87,15 +87,18 @@ docs/method/diagnose.md has the method and what it cannot see.`,
 		},
 	}
 	f := c.Flags()
-	f.StringArrayVar(&o.runs, "run", nil, "`RUN` to diagnose: a name in the store, a path, or a pattern of either; may be repeated")
+	f.StringArrayVar(&o.runs, "run", nil, "`RUN` to diagnose: a name in the store, a path, or a pattern of either; "+
+		"may be repeated")
 	f.StringVar(&o.target.Machine, "machine", "", "`FILE` of the machine to simulate on: "+machineKinds())
 	f.StringArrayVar(&o.target.Set, "set", nil, "change a `KEY=VALUE` of the machine; may be repeated")
 	f.IntVar(&o.finding, "finding", 0, "show all evidence of the finding with this number `N`")
-	f.BoolVar(&o.all, "all", false, fmt.Sprintf("list all findings, not only the first %d above --least", diagnoseShown))
+	f.BoolVar(&o.all, "all", false, fmt.Sprintf("list all findings, not only the first %d above "+
+		"--least", diagnoseShown))
 	f.BoolVar(&o.list, "list", false, "list the rules")
-	f.BoolVar(&o.every, "every-rule", false, fmt.Sprintf("also look for what needs a look at all rows of a run with more than %d billion",
-		findingRows/1_000_000_000))
-	f.Float64Var(&o.least, "least", diagnoseLeast, "least gain of a finding that is listed, as a fraction of the run's time")
+	f.BoolVar(&o.every, "every-rule", false, fmt.Sprintf("also look for what needs a look at all rows of a run with "+
+		"more than %d billion", findingRows/1_000_000_000))
+	f.Float64Var(&o.least, "least", diagnoseLeast, "least gain of a finding that is listed, as a fraction of "+
+		"the run's time")
 	f.IntVar(&o.memory, "memory", 4096, "memory in `MIB` that the rows of the run may take")
 	f.Int64Var(&o.most, "simulate-most", diagnoseMost,
 		"number of `CALLS` of a run above which gains are bounds, not simulated; 0 means no limit")
@@ -146,13 +149,14 @@ func runDiagnose(ctx context.Context, a *app, o *diagnoseOptions) error {
 }
 
 // diagnose diagnoses a run. progress is called with what is being done.
-func (o *diagnoseOptions) diagnose(ctx context.Context, a *app, found run.Found, progress func(string)) (*diagnose.Diagnosis,
-	error) {
+func (o *diagnoseOptions) diagnose(ctx context.Context, a *app, found run.Found,
+	progress func(string)) (*diagnose.Diagnosis, error) {
 	r, err := run.Open(ctx, found.Dir, diagnose.NeedFor(found.Manifest, o.target.Machine != ""))
 	if err != nil {
 		return nil, err
 	}
-	asked := slices.DeleteFunc(runArgs(a, queriedRuns([]run.Found{found})[0]), func(arg string) bool { return arg == "--run" })
+	asked := slices.DeleteFunc(runArgs(a, queriedRuns([]run.Found{found})[0]),
+		func(arg string) bool { return arg == "--run" })
 	how := diagnose.Options{MemoryBytes: int64(o.memory) << 20, MostCalls: o.most, Finding: o.finding, Asked: asked,
 		Kept: keptResults(found), Progress: progress}
 	if o.target.Machine != "" {
@@ -172,8 +176,8 @@ func (o *diagnoseOptions) diagnose(ctx context.Context, a *app, found run.Found,
 	return diagnose.Run(ctx, r, how)
 }
 
-// keptCalls is how many calls a run has at least for diagnose to keep the sums of its rows and what rules from files say.
-// Those of smaller runs are made in a second.
+// keptCalls is how many calls a run has at least for diagnose to keep the sums of its rows and what rules from files
+// say. Those of smaller runs are made in a second.
 const keptCalls = 1_000_000
 
 // keptResults are what diagnoses of a run keep; nil if they keep nothing.

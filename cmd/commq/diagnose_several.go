@@ -23,8 +23,8 @@ func (o *diagnoseOptions) checkSeveral(runs int) error {
 	case o.finding > 0:
 		return fmt.Errorf("--finding %d: it is for one run, and these are %d; name one", o.finding, runs)
 	case !slices.Contains(severalFormats, o.format):
-		return fmt.Errorf("--format %s: it is for one run, and these are %d; name one, or take one of %s", o.format, runs,
-			strings.Join(severalFormats, ", "))
+		return fmt.Errorf("--format %s: it is for one run, and these are %d; name one, or take one of %s", o.format,
+			runs, strings.Join(severalFormats, ", "))
 	}
 	return nil
 }
@@ -80,7 +80,8 @@ func fitLaw(samples []growth.Sample) (*growth.Law, error) {
 	if err != nil {
 		return nil, err
 	}
-	last := curve.Predict(slices.MaxFunc(points, func(a, b regress.Point) int { return cmp.Compare(a.Ranks, b.Ranks) }).Ranks)
+	last := curve.Predict(slices.MaxFunc(points,
+		func(a, b regress.Point) int { return cmp.Compare(a.Ranks, b.Ranks) }).Ranks)
 	return &growth.Law{Formula: last.Formula, Error: last.LeaveOneOut,
 		At: func(ranks int64) float64 { return curve.Predict(ranks).Value }}, nil
 }

@@ -78,8 +78,8 @@ docs/method/compare.md describes every measure.`,
 	f.StringVarP(&o.output, "output", "o", "", "`FILE` to write the answer to (default: standard output)")
 	f.BoolVar(&o.all, "all", false, "also show exact measures that are equal")
 	f.Float64Var(&o.alpha, "alpha", 0.05, "p-value below which a difference of times is significant")
-	f.StringVar(&o.machine, "machine", "", "also compare the times on the machine of `FILE`: a YAML file, a configuration of "+
-		"Dimemas, or one of "+strings.Join(models.Names(), ", "))
+	f.StringVar(&o.machine, "machine", "", "also compare the times on the machine of `FILE`: a YAML file, a "+
+		"configuration of Dimemas, or one of "+strings.Join(models.Names(), ", "))
 	o.pictureFlags(c, "draw the difference of the first runs' matrices into a `FILE`.png, .svg or "+
 		".pdf: red is more in the new run, blue less")
 	f.StringVar(&o.by, "by", "messages", "measure of the picture: messages, bytes")
@@ -118,8 +118,8 @@ func (o *diffOptions) check(args []string) error {
 	case len(args) == 2:
 		o.base, o.runs = args[:1], args[1:]
 	case len(args) > 2:
-		return fmt.Errorf("diff: unexpected argument %q; want two runs, BASE and NEW; sets of runs go to --base and --run",
-			args[2])
+		return fmt.Errorf("diff: unexpected argument %q; want two runs, BASE and NEW; sets of runs go to --base and "+
+			"--run", args[2])
 	case len(o.base) == 0 || len(o.runs) == 0:
 		return errors.New("diff: want two runs, commq diff BASE NEW, or sets of them with --base and --run")
 	}

@@ -43,8 +43,8 @@ func (o *diffOptions) addFindings(ctx context.Context, a *app, s sides, d *compa
 	}
 	d.AddFindings(causes[:len(s.base)], causes[len(s.base):])
 	if len(d.Findings) > 0 && min(len(s.base), len(s.new)) == 1 && slices.ContainsFunc(all, measured) {
-		d.FindingNotes = slices.Insert(d.FindingNotes, 0, "measured times differ from run to run; several runs of each side "+
-			"(--base and --run) show by how much")
+		d.FindingNotes = slices.Insert(d.FindingNotes, 0, "measured times differ from run to run; several runs of "+
+			"each side (--base and --run) show by how much")
 	}
 	return nil
 }
@@ -62,8 +62,8 @@ func (o *diffOptions) undiagnosed(all []queries.Run) string {
 		calls += r.Manifest.Counts.Calls
 	}
 	if calls > reportDiagnosed {
-		return fmt.Sprintf("not looked for: the runs have %s, which would take long here; commq diagnose finds those of a run",
-			counted(calls, "call"))
+		return fmt.Sprintf("not looked for: the runs have %s, which would take long here; commq diagnose finds those "+
+			"of a run", counted(calls, "call"))
 	}
 	return ""
 }

@@ -46,8 +46,8 @@ something did, 2 when the checks could not be made.`,
 		RunE:              func(c *cobra.Command, args []string) error { return runDoctor(c.Context(), a, &o, args) },
 	}
 	f := c.Flags()
-	f.StringVar(&o.run, "run", "", "`RUN` to check: a name in the store, a path, or a pattern of either. An argument may "+
-		"be a run or a program, --run is always a run")
+	f.StringVar(&o.run, "run", "", "`RUN` to check: a name in the store, a path, or a pattern of either. An argument "+
+		"may be a run or a program, --run is always a run")
 	register(c, completeRuns(a), "run")
 	beforeRun(c, func(args []string) error {
 		if o.run != "" && len(args) > 0 {

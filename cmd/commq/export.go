@@ -228,7 +228,8 @@ Dimemas has to be told in other ways.`,
 		RunE:              func(*cobra.Command, []string) error { return runExportCFG(a, &o) },
 	}
 	f := c.Flags()
-	f.StringVar(&o.machine, "machine", "", "machine to write, in `FILE`: a YAML file, a configuration of Dimemas, or one of "+
+	f.StringVar(&o.machine, "machine", "", "machine to write, in `FILE`: a YAML file, a configuration of Dimemas, or "+
+		"one of "+
 		strings.Join(models.Names(), ", "))
 	f.IntVarP(&o.ranks, "ranks", "n", 0, "number `N` of ranks of the program that runs on it")
 	outputFlag(a, c, &o.output)

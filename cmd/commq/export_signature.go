@@ -57,8 +57,8 @@ places. docs/method/prediction.md has the method.`,
 	f.StringVarP(&o.output, "output", "o", "",
 		"write the signature to `FILE` instead of standard output, compressed if it ends in .gz")
 	f.BoolVar(&o.check, "check", false, "expand the signature and compare it with the run")
-	f.StringVar(&o.format, "format", "json", "`FORMAT` of what is printed without --output, or besides: json (the signature), or "+
-		"its phases and communications as "+strings.Join(signFormats[1:], " or "))
+	f.StringVar(&o.format, "format", "json", "`FORMAT` of what is printed without --output, or besides: json (the "+
+		"signature), or its phases and communications as "+strings.Join(signFormats[1:], " or "))
 	a.exactFlag(c)
 	register(c, completeRuns(a), "run")
 	a.readsRuns(c)

@@ -53,7 +53,8 @@ const findingRows = 1_000_000_000
 
 // ask asks the files of a run, and puts what they say into the options of its diagnosis. It returns the mistakes in
 // files, for warnings.
-func (l *findingLibrary) ask(ctx context.Context, found run.Found, search queries.Search, to *diagnose.Options) ([]error, error) {
+func (l *findingLibrary) ask(ctx context.Context, found run.Found, search queries.Search,
+	to *diagnose.Options) ([]error, error) {
 	answers, err := search.Look(ctx, queriedRuns([]run.Found{found})[0], l.all)
 	if err != nil {
 		return nil, err
@@ -70,7 +71,8 @@ func (l *findingLibrary) ask(ctx context.Context, found run.Found, search querie
 			why = "its file has a mistake"
 		}
 		if why != "" {
-			to.NotLookedFor = append(to.NotLookedFor, diagnose.NotLookedFor{Rule: diagnose.Rule(x.Finding.Name), Why: why})
+			to.NotLookedFor = append(to.NotLookedFor, diagnose.NotLookedFor{Rule: diagnose.Rule(x.Finding.Name),
+				Why: why})
 		}
 		for k := range x.Found {
 			to.Evidence = append(to.Evidence, evidenceOf(x.Finding, &x.Found[k]))
@@ -81,8 +83,9 @@ func (l *findingLibrary) ask(ctx context.Context, found run.Found, search querie
 
 // evidenceOf turns a row of a finding file into what package diagnose takes.
 func evidenceOf(f *queries.Finding, row *queries.Found) diagnose.Evidence {
-	e := diagnose.Evidence{Rule: diagnose.Rule(f.Name), Advice: f.Advice, Way: diagnose.Way(f.Gain), Callsite: row.Callsite,
-		Call: row.Call, Ranks: row.Ranks, CostNs: row.CostNs, Found: row.Text, Latency: row.Latency, Bytes: row.Bytes}
+	e := diagnose.Evidence{Rule: diagnose.Rule(f.Name), Advice: f.Advice, Way: diagnose.Way(f.Gain),
+		Callsite: row.Callsite, Call: row.Call, Ranks: row.Ranks, CostNs: row.CostNs, Found: row.Text,
+		Latency: row.Latency, Bytes: row.Bytes}
 	for i, c := range f.EvidenceColumns() {
 		unit := c.Unit
 		if c.Share {
@@ -136,7 +139,8 @@ var listedRuleColumns = []queries.Column{
 	{Name: "question", Type: "VARCHAR", Doc: "What it answers."},
 	{Name: "gain", Type: "VARCHAR", Doc: "How its gain is found: simulated or bound."},
 	{Name: "advice", Type: "VARCHAR", Doc: "What to do about what it finds."},
-	{Name: "needs", Type: "VARCHAR", Doc: "Tables and facts that a run must have for a rule from a file, separated by commas; null for others."},
+	{Name: "needs", Type: "VARCHAR", Doc: "Tables and facts that a run must have for a rule from a file, separated " +
+		"by commas; null for others."},
 	{Name: "source", Type: "VARCHAR", Doc: "Where a rule from a file comes from; null for others."},
 	{Name: "file", Type: "VARCHAR", Doc: "File of a rule of your own; null for those of commq."}}
 

@@ -39,7 +39,9 @@ docs/method/dimemas-files.md describes every record.`,
   commq import dim bt.dim --name bt.C.64 --events`,
 		Args:              wantArgs(1, 1, "the file of the trace"),
 		ValidArgsFunction: oneFile,
-		RunE:              func(c *cobra.Command, args []string) error { return runImportDim(c.Context(), a, &o, args[0]) },
+		RunE: func(c *cobra.Command, args []string) error {
+			return runImportDim(c.Context(), a, &o, args[0])
+		},
 	}
 	f := c.Flags()
 	f.StringVar(&o.name, "name", "", "`NAME` of the run to write (default: the file's name without .dim)")

@@ -54,7 +54,9 @@ ingest prints what each rank was doing and who waited for whom (commq watch --ha
   srun --ntasks-per-node=1 commq ingest /tmp/spool --name r --parts 8`,
 		Args:              wantArgs(1, 1, "the spool folder"),
 		ValidArgsFunction: oneFolder,
-		RunE:              func(c *cobra.Command, args []string) error { return runIngest(c.Context(), a, &o, args[0]) },
+		RunE: func(c *cobra.Command, args []string) error {
+			return runIngest(c.Context(), a, &o, args[0])
+		},
 	}
 	f := c.Flags()
 	f.StringVar(&o.name, "name", "", "`NAME` of the run to write (default: the program's name and the number of "+

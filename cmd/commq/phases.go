@@ -110,7 +110,8 @@ func coverageText(c phases.Coverage, s *signature.Signature) string {
 }
 
 // phaseColumns are the columns of the answer.
-var phaseColumns = []queries.Column{{Name: "phase", Type: "INTEGER", Doc: "Number of the phase, from 1, in program order."},
+var phaseColumns = []queries.Column{{Name: "phase", Type: "INTEGER", Doc: "Number of the phase, from 1, in program " +
+	"order."},
 	{Name: "weight", Type: "BIGINT", Unit: "1", Doc: "How often it is repeated, the most of all ranks."},
 	{Name: "weight_min", Type: "BIGINT", Unit: "1", Doc: "How often the rank repeats it that does so least."},
 	{Name: "ranks", Type: "INTEGER", Unit: "1", Doc: "Number of ranks that have it."},
@@ -121,8 +122,10 @@ var phaseColumns = []queries.Column{{Name: "phase", Type: "INTEGER", Doc: "Numbe
 	{Name: "call_share", Type: "DOUBLE", Unit: "1", Share: true, Doc: "Share of all calls that all repetitions have."},
 	{Name: "time_ns", Type: "BIGINT", Unit: "ns", Doc: "Mean time of a repetition over ranks; null in an untimed run."},
 	{Name: "time_share", Type: "DOUBLE", Unit: "1", Share: true,
-		Doc: "Share of the ranks' time that all repetitions take, MPI_Init and MPI_Finalize left out; null in an untimed run."},
-	{Name: "relevant", Type: "BOOLEAN", Doc: "Whether all ranks repeat it as often and its share is --threshold or more."}}
+		Doc: "Share of the ranks' time that all repetitions take, MPI_Init and MPI_Finalize left out; null in an " +
+			"untimed run."},
+	{Name: "relevant", Type: "BOOLEAN", Doc: "Whether all ranks repeat it as often and its share is --threshold or " +
+		"more."}}
 
 // phaseRows returns a row per phase, for the relevant ones or all.
 func phaseRows(s *signature.Signature, o *phasesOptions, exact bool) queries.Rows {

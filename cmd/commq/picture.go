@@ -25,7 +25,8 @@ func (o *pictureOptions) pictureFlags(c *cobra.Command, usage string) {
 
 // colourFlag adds the flag for the colours of matrices.
 func (o *pictureOptions) colourFlag(c *cobra.Command) {
-	c.Flags().StringVar(&o.colours, "color-scale", plot.ColourScales()[0], "colours of the picture by the value (`linear`), "+
+	c.Flags().StringVar(&o.colours, "color-scale", plot.ColourScales()[0], "colours of the picture by the value "+
+		"(`linear`), "+
 		"by its logarithm (log), or by its logarithm where values differ a hundredfold (auto)")
 	complete(c, "color-scale", plot.ColourScales()...)
 }

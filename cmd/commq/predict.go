@@ -67,8 +67,8 @@ docs/method/prediction.md has the method.`,
 		RunE: func(c *cobra.Command, _ []string) error { return runPredict(c.Context(), a, &o) },
 	}
 	f := c.Flags()
-	f.StringArrayVar(&o.runs, "run", nil, "`RUN` to learn from: a name in the store, a path, a pattern of either, or a "+
-		"signature file (commq export signature); may be repeated")
+	f.StringArrayVar(&o.runs, "run", nil, "`RUN` to learn from: a name in the store, a path, a pattern of either, or "+
+		"a signature file (commq export signature); may be repeated")
 	f.Int32VarP(&o.ranks, "ranks", "n", 0, "number `N` of ranks to predict for")
 	f.BoolVar(&o.holdout, "holdout", false, "leave the largest run out, predict it and compare")
 	conditionFlags(c, &o.conditions)
@@ -77,7 +77,8 @@ docs/method/prediction.md has the method.`,
 	f.BoolVar(&o.suggest, "suggest", false, "also suggest on how many ranks to run the program next, and why")
 	f.BoolVar(&o.all, "all", false, fmt.Sprintf("list all communications, not only the %d with most bytes",
 		slotsListed))
-	f.StringVar(&o.target.Machine, "machine", "", "also predict the execution time on the machine of `FILE`: "+machineKinds())
+	f.StringVar(&o.target.Machine, "machine", "", "also predict the execution time on the machine of "+
+		"`FILE`: "+machineKinds())
 	f.StringVar(&o.target.Dialect, "dialect", "", "how messages and collectives behave there: "+dialectKinds)
 	f.StringArrayVar(&o.target.Set, "set", nil,
 		"change a `KEY=VALUE` of the machine, as commq simulate does; may be repeated")

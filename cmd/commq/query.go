@@ -43,8 +43,8 @@ func (o *answerOptions) flags(c *cobra.Command, a *app) {
 	f.IntVar(&o.memory, "memory", 4096, "memory in `MIB` that the engine may use before it spills to the "+
 		"folder for temporary files")
 	f.IntVar(&o.threads, "threads", 0, "number `N` of cores that the engine may use (default: all)")
-	f.BoolVar(&o.verify, "verify", false, "first compare every file of the runs with its hash in the manifest; without "+
-		"it sizes, footers and the pages that are read are verified")
+	f.BoolVar(&o.verify, "verify", false, "first compare every file of the runs with its hash in the manifest; "+
+		"without it sizes, footers and the pages that are read are verified")
 	a.exactFlag(c)
 	o.engineFlags(c)
 	complete(c, "format", output.Formats()...)
@@ -295,7 +295,8 @@ func newAskCommand(a *app, l *library, q *queries.Query) *cobra.Command {
 	f := c.Flags()
 	f.BoolVar(&o.sql, "sql", false, "print the SQL instead of running it; the duckdb shell runs what it prints")
 	if q.Plot != nil {
-		o.pictureFlags(c, "draw the rows into a `FILE`.png, .svg or .pdf, and print them only with --format or --output")
+		o.pictureFlags(c, "draw the rows into a `FILE`.png, .svg or .pdf, and print them only with --format "+
+			"or --output")
 		if q.Plot.Kind == "matrix" {
 			o.colourFlag(c)
 		}

@@ -25,7 +25,8 @@ func reportDiagnosis(ctx context.Context, a *app, found run.Found) (report.Diagn
 	if err != nil {
 		return report.Diagnosis{Missing: err.Error()}, nil // a run that cannot be simulated still has its queries
 	}
-	said := report.Diagnosis{Verdict: d.Verdict(), Warnings: d.Warnings, Factors: reportFactors(d), ComputingNs: d.ComputingNs()}
+	said := report.Diagnosis{Verdict: d.Verdict(), Warnings: d.Warnings, Factors: reportFactors(d),
+		ComputingNs: d.ComputingNs()}
 	shown := d.Shown(diagnoseLeast, diagnoseShown)
 	for i := range d.Findings[:shown] {
 		said.Causes = append(said.Causes, reportCause(d, &d.Findings[i]))
@@ -58,7 +59,8 @@ func reportCause(d *diagnose.Diagnosis, f *diagnose.Finding) report.Cause {
 		c.InTurn, c.Place = f.InTurn(), f.Place
 	case diagnose.Imbalance:
 		c.Computing, c.Marked = d.RankComputing(), f.Ranks
-	case diagnose.Communication, "small-messages", "locality", "repeated-payloads", "unexpected-messages", "synchronous-sends":
+	case diagnose.Communication, "small-messages", "locality", "repeated-payloads", "unexpected-messages",
+		"synchronous-sends":
 		c.Messages, c.Place, c.See = f.Callsites(), f.Place, "data-density"
 	case diagnose.CollectiveTime:
 		c.See = "collectives"
@@ -73,10 +75,12 @@ func reportFactors(d *diagnose.Diagnosis) []report.Factor {
 		return nil
 	}
 	return []report.Factor{
-		{Name: "parallel efficiency", Share: e.Parallel, Doc: "The mean computing time of the ranks by the time of the run: the product of the next three."},
-		{Name: "load balance", Depth: 1, Share: e.LoadBalance, Doc: "The mean computing time by that of the rank that computes longest."},
-		{Name: "serialisation", Depth: 1, Share: e.Serialisation, Doc: "The longest computing time of a rank by the time of the run on an ideal network: " +
-			"less where ranks wait for each other in turn."},
+		{Name: "parallel efficiency", Share: e.Parallel, Doc: "The mean computing time of the ranks by the time of " +
+			"the run: the product of the next three."},
+		{Name: "load balance", Depth: 1, Share: e.LoadBalance, Doc: "The mean computing time by that of the rank " +
+			"that computes longest."},
+		{Name: "serialisation", Depth: 1, Share: e.Serialisation, Doc: "The longest computing time of a rank by the " +
+			"time of the run on an ideal network: less where ranks wait for each other in turn."},
 		{Name: "transfer", Depth: 1, Share: e.Transfer, Doc: "The time of the run on an ideal network by its time."},
 	}
 }

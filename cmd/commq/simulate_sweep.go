@@ -205,7 +205,8 @@ var sweepColumns = []queries.Column{{Name: "predicted_ns", Type: "BIGINT", Unit:
 // spanColumns are the columns of a sweep with --within.
 var spanColumns = []queries.Column{runColumn,
 	{Name: "parameter", Type: "VARCHAR", Doc: "Key of the machine that was swept."},
-	{Name: "least", Type: "DOUBLE", Doc: "Least of its values with a predicted time near the reference; null if none has."},
+	{Name: "least", Type: "DOUBLE", Doc: "Least of its values with a predicted time near the reference; null if none " +
+		"has."},
 	{Name: "greatest", Type: "DOUBLE", Doc: "Greatest of these values."},
 	{Name: "near", Type: "BIGINT", Unit: "1", Doc: "Number of combinations with a predicted time near the reference."},
 	{Name: "combinations", Type: "BIGINT", Unit: "1", Doc: "Number of all combinations."},

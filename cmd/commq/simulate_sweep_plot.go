@@ -30,7 +30,8 @@ func (o *sweepOptions) checkPlot(g *sweep.Grid, runs int) error {
 func checkDrawable(keys, runs int) error {
 	switch {
 	case keys > 2:
-		return fmt.Errorf("--plot: a sweep of %d keys has no picture; sweep one or two, or draw ranges with --within", keys)
+		return fmt.Errorf("--plot: a sweep of %d keys has no picture; sweep one or two, or draw ranges with --within",
+			keys)
 	case keys == 2 && runs > 1:
 		return fmt.Errorf("--plot: a heat map shows one run, and there are %d; give one, or draw ranges with "+
 			"--within", runs)
@@ -123,8 +124,8 @@ func (s *sweepResult) heatMap() plot.Drawing {
 func (s *sweepResult) rangeChart(within float64) plot.Drawing {
 	a := s.grid.Axes[0]
 	axis := plotAxis(a)
-	c := &plot.Chart{Title: s.title("Values of " + axis.Name + " within " + percent(within) + " of the reference's time"),
-		Note: s.note, Kind: "ranges", Y: axis}
+	c := &plot.Chart{Title: s.title("Values of " + axis.Name + " within " + percent(within) + " of the " +
+		"reference's time"), Note: s.note, Kind: "ranges", Y: axis}
 	c.X.Name = "run"
 	for _, r := range s.runs {
 		v := plot.Value{Category: r.Run, Y: math.NaN(), To: math.NaN()}
