@@ -32,6 +32,29 @@ func Match(store, nameOrPattern string) ([]string, error) {
 	return dirs, err
 }
 
+// Each calls do for each run that names, paths and patterns match. shown is the name as it was given; of a run that a
+// pattern matches it is its name in the store, or its path.
+func Each(store string, namesOrPatterns []string, do func(shown, dir string) error) error {
+	for _, name := range namesOrPatterns {
+		dirs, pattern, err := writer.FindAll(store, name)
+		if err != nil {
+			return err
+		}
+		for _, dir := range dirs {
+			shown := name
+			if pattern {
+				if shown = dir; filepath.Dir(dir) == filepath.Clean(store) {
+					shown = filepath.Base(dir)
+				}
+			}
+			if err := do(shown, dir); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // Names reports whether a name or path denotes one run, and is no pattern.
 func Names(store, nameOrPattern string) bool {
 	_, pattern, err := writer.FindAll(store, nameOrPattern)

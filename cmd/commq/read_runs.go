@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/commq/commq/run"
-	"github.com/commq/commq/writer"
 )
 
 // readsRuns makes a command take runs as arguments too, as if each were a value of --run. If --run takes one run, a
@@ -86,29 +85,6 @@ func (a *app) needsRuns(c *cobra.Command, runs *[]string) {
 		}
 		return nil
 	})
-}
-
-// eachRun calls do for each run that names and patterns match. shown is the name as it was given, or that of a run
-// that a pattern matches.
-func eachRun(a *app, names []string, do func(shown, dir string) error) error {
-	for _, name := range names {
-		dirs, pattern, err := writer.FindAll(a.storeDir(), name)
-		if err != nil {
-			return err
-		}
-		for _, dir := range dirs {
-			shown := name
-			if pattern {
-				if shown = dir; filepath.Dir(dir) == filepath.Clean(a.storeDir()) {
-					shown = filepath.Base(dir)
-				}
-			}
-			if err := do(shown, dir); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 // isPattern reports whether the name of a run may be a pattern.

@@ -360,7 +360,7 @@ type checkedRun struct {
 func runRunsCheck(ctx context.Context, a *app, runs []string, format string, w io.Writer) error {
 	broken, all := false, []checkedRun{}
 	paint := painter(w)
-	err := eachRun(a, runs, func(run, dir string) error {
+	err := run.Each(a.storeDir(), runs, func(run, dir string) error {
 		problems, err := writer.Check(ctx, dir)
 		if err != nil {
 			return err

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/commq/commq/run"
 	"github.com/commq/commq/writer"
 )
 
@@ -27,7 +28,7 @@ Nothing else of a run changes, nor does its digest. RUN is a name in the store, 
 }
 
 func runRunsProfile(ctx context.Context, a *app, runs []string) error {
-	return eachRun(a, runs, func(run, dir string) error {
+	return run.Each(a.storeDir(), runs, func(run, dir string) error {
 		if err := writer.MakeProfile(ctx, dir); err != nil {
 			return err
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/commq/commq/run"
 	"github.com/commq/commq/schema"
 	"github.com/commq/commq/writer"
 )
@@ -37,7 +38,7 @@ is interrupted the run is as before. RUN is a name in the store, a path, or a pa
 }
 
 func runStoreCompact(ctx context.Context, a *app, perFile int64, runs []string) error {
-	return eachRun(a, runs, func(run, dir string) error { return compactRun(ctx, a, perFile, run, dir) })
+	return run.Each(a.storeDir(), runs, func(run, dir string) error { return compactRun(ctx, a, perFile, run, dir) })
 }
 
 // compactRun compacts one run and prints its files before and after.
