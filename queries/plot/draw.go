@@ -64,8 +64,8 @@ type canvas interface {
 	WriteTo(io.Writer) (int64, error)
 }
 
-// newSheet returns an empty sheet, which is drawn on, and its canvas, which is written; img is the canvas of a PNG, else
-// nil.
+// newSheet returns an empty sheet, which is drawn on, and its canvas, which is written; img is the canvas of a PNG,
+// else nil.
 func newSheet(o Options, widthPx, heightPx float64) (s sheet, c canvas, img *vgimg.Canvas, err error) {
 	if err := KnownTheme(o.Theme); err != nil {
 		return sheet{}, nil, nil, err

@@ -168,7 +168,8 @@ func (m *Matrix) layOut(widthPx float64, o Options) *layout {
 		}
 		l.most = max(l.most, v)
 	}
-	l.log = !m.signed && l.most > l.least && (o.Colours == "log" || o.Colours != "linear" && Logarithmic(l.least, l.most))
+	l.log = !m.signed && l.most > l.least && (o.Colours == "log" ||
+		o.Colours != "linear" && Logarithmic(l.least, l.most))
 	return l
 }
 

@@ -34,7 +34,8 @@ func (p *page) colour(i int) color.RGBA {
 
 // ordered reports whether neighbouring series are alike: their names are numbers, or the caller says so.
 func (p *page) ordered() bool {
-	return p.Ordered || len(p.names) > 1 && !slices.ContainsFunc(p.names, func(s string) bool { return math.IsNaN(numberIn(s)) })
+	return p.Ordered || len(p.names) > 1 && !slices.ContainsFunc(p.names,
+		func(s string) bool { return math.IsNaN(numberIn(s)) })
 }
 
 // outlined is the largest number of bars with an outline; thinner bars would be all outline.

@@ -60,8 +60,8 @@ type theme struct {
 
 func grey(y uint8) color.RGBA { return color.RGBA{y, y, y, 255} }
 
-// The colours of Okabe and Ito (Color Universal Design, 2008), which people with any colour blindness tell apart. Yellow
-// comes late because it is pale on white, and the eighth colour is that of the ink.
+// The colours of Okabe and Ito (Color Universal Design, 2008), which people with any colour blindness tell apart.
+// Yellow comes late because it is pale on white, and the eighth colour is that of the ink.
 var (
 	blue      = color.RGBA{0x00, 0x72, 0xb2, 255}
 	orange    = color.RGBA{0xe6, 0x9f, 0x00, 255}

@@ -26,11 +26,11 @@ type Timeline struct {
 	// Series is the title of the legend; Ranks is how many ranks there are at least.
 	Series string
 	Ranks  int
-	// Path says that what is drawn is a path over ranks: all of a step has the colour of the kind with the most time, however
-	// short that was, and lines attract no attention.
+	// Path says that what is drawn is a path over ranks: all of a step has the colour of the kind with the most time,
+	// however short that was, and lines attract no attention.
 	Path bool
-	// Names are the names of the rows where these are not all ranks of the run: row 0 is that of the first name. HighPx is
-	// the height of the ranks' area in pixels of a PNG; 0 means that of other charts.
+	// Names are the names of the rows where these are not all ranks of the run: row 0 is that of the first name. HighPx
+	// is the height of the ranks' area in pixels of a PNG; 0 means that of other charts.
 	Names  []string
 	HighPx int
 	// Amount names what the strip below shows.
@@ -96,7 +96,8 @@ func (t *Timeline) Draw(w io.Writer, o Options) error {
 		return err
 	}
 	at := func(bottom, high float64) vg.Rectangle {
-		return vg.Rectangle{Min: vg.Point{X: px(p.left), Y: px(bottom)}, Max: vg.Point{X: px(p.left + chartPx), Y: px(bottom + high)}}
+		return vg.Rectangle{Min: vg.Point{X: px(p.left), Y: px(bottom)}, Max: vg.Point{X: px(p.left + chartPx),
+			Y: px(bottom + high)}}
 	}
 	p.area = at(below, float64(t.high()))
 	d := &painter{page: p, canvas: s}
@@ -286,8 +287,9 @@ func drawRects(s sheet, area vg.Rectangle, rects []pixels, high int) {
 	}
 	for _, r := range rects {
 		s.SetColor(r.colour)
-		s.Fill(vg.Rectangle{Min: vg.Point{X: area.Min.X + px(float64(r.at.Min.X)), Y: area.Max.Y - px(float64(r.at.Max.Y))},
-			Max: vg.Point{X: area.Min.X + px(float64(r.at.Max.X)), Y: area.Max.Y - px(float64(r.at.Min.Y))}}.Path())
+		s.Fill(vg.Rectangle{Min: vg.Point{X: area.Min.X + px(float64(r.at.Min.X)),
+			Y: area.Max.Y - px(float64(r.at.Max.Y))}, Max: vg.Point{X: area.Min.X + px(float64(r.at.Max.X)),
+			Y: area.Max.Y - px(float64(r.at.Min.Y))}}.Path())
 	}
 }
 

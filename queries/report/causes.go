@@ -27,13 +27,15 @@ func newTimeBars(all []Slice) *rankBars {
 	if most == 0 {
 		return nil
 	}
-	b := &rankBars{Least: units.Duration(all[0].FromNs), Most: units.Duration(all[len(all)-1].ToNs), Top: units.Duration(most),
-		Label: fmt.Sprintf("When it costs time: %s waited by all ranks together, in %d parts of the simulated run", units.Duration(sum), len(all))}
+	b := &rankBars{Least: units.Duration(all[0].FromNs), Most: units.Duration(all[len(all)-1].ToNs),
+		Top: units.Duration(most), Label: fmt.Sprintf("When it costs time: %s waited by all ranks together, in %d "+
+			"parts of the simulated run", units.Duration(sum), len(all))}
 	wide := rankBarsWide / float64(len(all))
 	for i, x := range all {
 		high := rankBarsHigh * float64(x.Ns) / float64(most)
 		b.Bars = append(b.Bars, rankBar{X: wide * float64(i), Y: rankBarsHigh - high, Width: wide * 0.96, Height: high,
-			Text: fmt.Sprintf("from %s to %s: %s", units.Duration(x.FromNs), units.Duration(x.ToNs), units.Duration(x.Ns))})
+			Text: fmt.Sprintf("from %s to %s: %s", units.Duration(x.FromNs), units.Duration(x.ToNs),
+				units.Duration(x.Ns))})
 	}
 	return b
 }
@@ -43,8 +45,8 @@ func messagesOf(callsites []int32) string {
 	list := strings.Trim(strings.ReplaceAll(fmt.Sprint(callsites), " ", ", "), "[]")
 	return fmt.Sprintf("send_callsite IN (%[1]s) OR recv_callsite IN (%[1]s)"+
 		" OR (dst, recv_done_seq) IN (SELECT (rank, seq) FROM events WHERE callsite IN (%[1]s))"+
-		" OR (src, send_seq) IN (SELECT (s.rank, s.seq) FROM events s JOIN events w ON w.rank = s.rank AND w.seq = s.done_seq"+
-		" WHERE w.callsite IN (%[1]s))", list)
+		" OR (src, send_seq) IN (SELECT (s.rank, s.seq) FROM events s JOIN events w ON w.rank = s.rank AND w.seq = "+
+		"s.done_seq WHERE w.callsite IN (%[1]s))", list)
 }
 
 // drawMessages draws the matrix of the messages of a cause; nil if there are none.
@@ -58,7 +60,8 @@ func drawMessages(ctx context.Context, db *queries.DB, q *queries.Query, in *Inp
 		return nil, err
 	}
 	columns, sent, number := rows.Columns(), int64(0), int64(0)
-	src, dst, bytes, messages := find(columns, "src"), find(columns, "dst"), find(columns, "bytes"), find(columns, "messages")
+	src, dst, bytes, messages := find(columns, "src"), find(columns, "dst"), find(columns, "bytes"),
+		find(columns, "messages")
 	for rows.Next() {
 		row := rows.Row()
 		from, _ := row[src].(int32)
@@ -73,10 +76,12 @@ func drawMessages(ctx context.Context, db *queries.DB, q *queries.Query, in *Inp
 	if err := rows.Close(); err != nil || sent == 0 {
 		return nil, err
 	}
-	m.Title, m.Note = "Messages of these calls", fmt.Sprintf("%s, %s", units.Count(number, "message"), units.Bytes(sent))
+	m.Title, m.Note = "Messages of these calls", fmt.Sprintf("%s, %s", units.Count(number, "message"),
+		units.Bytes(sent))
 	m.SidePx = cutPx
 	m.Down, m.Across, m.Value, m.Unit = "source", "destination", "sent data", "bytes"
-	return pictureOf(m, fmt.Sprintf("Matrix of the messages of %s: %s from rank to rank, %s", c.Place, m.Note, units.Count(int64(in.Manifest.Ranks), "rank")))
+	return pictureOf(m, fmt.Sprintf("Matrix of the messages of %s: %s from rank to rank, %s", c.Place, m.Note,
+		units.Count(int64(in.Manifest.Ranks), "rank")))
 }
 
 // cutPx is the width of a picture of a part of the run, in pixels: so small that its letters are as large as those of
@@ -113,9 +118,10 @@ func drawInTurn(c *Cause) (*picture, error) {
 	if block > 1 {
 		h.Note += fmt.Sprintf("; a row is of %d ranks, the longest of them", block)
 	}
-	h.X, h.Y, h.Value = plot.Axis{Name: "part of the run"}, plot.Axis{Name: "rank"}, plot.Axis{Name: "mean time", Unit: "ns"}
-	return pictureOf(h, fmt.Sprintf("Computing of each of %s before %s, in %d parts of the run", units.Count(int64(len(c.InTurn)), "rank"),
-		c.Place, len(x)))
+	h.X, h.Y, h.Value = plot.Axis{Name: "part of the run"}, plot.Axis{Name: "rank"}, plot.Axis{Name: "mean " +
+		"time", Unit: "ns"}
+	return pictureOf(h, fmt.Sprintf("Computing of each of %s before %s, in %d parts of the "+
+		"run", units.Count(int64(len(c.InTurn)), "rank"), c.Place, len(x)))
 }
 
 // shortPlace is a place without its folders.

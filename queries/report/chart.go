@@ -72,7 +72,8 @@ func newChart(p *queries.Plot, answers []answer) *chart {
 				dropped++
 				continue
 			}
-			v.where = fmt.Sprintf("%s %s: %s %s", columns[x].Words(), amount(v.x, columns[x]), amount(v.y, columns[y]), columns[y].Words())
+			v.where = fmt.Sprintf("%s %s: %s %s", columns[x].Words(), amount(v.x, columns[x]), amount(v.y, columns[y]),
+				columns[y].Words())
 			values = append(values, v)
 		}
 	}

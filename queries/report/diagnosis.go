@@ -53,8 +53,8 @@ type Cause struct {
 	Marked    []int32
 	// Window is where the cause is seen best; nil for no picture of it.
 	Window *Window
-	// Place names a call of the program in captions. Messages are its call sites, for a picture of the messages of these
-	// calls; nil for none.
+	// Place names a call of the program in captions. Messages are its call sites, for a picture of the messages of
+	// these calls; nil for none.
 	Place    string
 	Messages []int32
 	// InTurn is what ranks compute before a call of the place on average, in ns, by rank and in parts of the run,
@@ -106,8 +106,8 @@ func (d Diagnosis) printable() Diagnosis {
 	return p
 }
 
-// rankBars draws what each rank computes: a bar for each, or for neighbours the longest of them; or the time lost in parts
-// of the run.
+// rankBars draws what each rank computes: a bar for each, or for neighbours the longest of them; or the time lost in
+// parts of the run.
 type rankBars struct {
 	Bars  []rankBar
 	Mean  float64 // height of the mean; 0 for none
@@ -151,9 +151,9 @@ func newRankBars(c *Cause) *rankBars {
 			}
 		}
 		high := rankBarsHigh * float64(c.Computing[longest]) / float64(most)
-		b.Bars = append(b.Bars, rankBar{X: wide * float64(first/block), Y: rankBarsHigh - high, Width: wide * 0.86, Height: high,
-			Marked: slices.Contains(c.Marked, int32(longest)),
-			Text:   fmt.Sprintf("rank %d: %s", longest, units.Duration(c.Computing[longest]))})
+		b.Bars = append(b.Bars, rankBar{X: wide * float64(first/block), Y: rankBarsHigh - high, Width: wide * 0.86,
+			Height: high, Marked: slices.Contains(c.Marked, int32(longest)),
+			Text: fmt.Sprintf("rank %d: %s", longest, units.Duration(c.Computing[longest]))})
 	}
 	b.Label = fmt.Sprintf("Computing time of each of %s; the line is the mean, %s", units.Count(int64(n), "rank"),
 		units.Duration(int64(sum/float64(n))))
@@ -198,7 +198,8 @@ func (b *builder) drawCauses(ctx context.Context, db *queries.DB, in *Input, to 
 				return err
 			}
 			c.Command = Printable(shellquote.Join(slices.Concat([]string{"commq", "query", "timeline"}, in.Args,
-				[]string{"--from-s", c.Window.Args["from-s"], "--to-s", c.Window.Args["to-s"], "--plot", "window.png"})...))
+				[]string{"--from-s", c.Window.Args["from-s"], "--to-s", c.Window.Args["to-s"], "--plot",
+					"window.png"})...))
 		}
 		to.Found = append(to.Found, c)
 	}
@@ -221,8 +222,8 @@ func drawWindow(ctx context.Context, db *queries.DB, q *queries.Query, in *Input
 	if err != nil {
 		return nil, err
 	}
-	d, err := q.Drawing(&someRanks{Rows: rows, ranks: w.Ranks, rank: find(rows.Columns(), "rank"), dst: find(rows.Columns(), "dst")},
-		[]queries.Run{in.Run}, args)
+	d, err := q.Drawing(&someRanks{Rows: rows, ranks: w.Ranks, rank: find(rows.Columns(), "rank"),
+		dst: find(rows.Columns(), "dst")}, []queries.Run{in.Run}, args)
 	if err := rows.Close(); err != nil {
 		return nil, err
 	}
@@ -280,8 +281,8 @@ type factorRow struct {
 	Shares    []factorCell
 }
 
-// factorCell is a share with the class of its colour: good from 0.8 on, which is where POP stops to look for causes, fair
-// from 0.6 on, else poor.
+// factorCell is a share with the class of its colour: good from 0.8 on, which is where POP stops to look for causes,
+// fair from 0.6 on, else poor.
 type factorCell struct {
 	Text, Class string
 	Percent     float64
@@ -298,8 +299,8 @@ func shareCell(x float64) factorCell {
 	return c
 }
 
-const scalingDoc = "The computing time of all ranks in the smallest run by that in this one: 1 if the same work takes the same time on " +
-	"any number of ranks. Runs with more work on more ranks have less."
+const scalingDoc = "The computing time of all ranks in the smallest run by that in this one: 1 if the same work " +
+	"takes the same time on any number of ranks. Runs with more work on more ranks have less."
 
 // newFactorTable returns the efficiencies of the runs that have them; nil if none has. Runs of several numbers of ranks
 // of one command are also compared with the smallest.
@@ -324,7 +325,8 @@ func newFactorTable(inputs []Input) *factorTable {
 			name = units.Count(int64(in.Manifest.Ranks), "rank")
 		}
 		t.Runs = append(t.Runs, name)
-		scaled.Shares = append(scaled.Shares, shareCell(float64(first.Diagnosis.ComputingNs)/float64(max(1, in.Diagnosis.ComputingNs))))
+		scaled.Shares = append(scaled.Shares, shareCell(float64(first.Diagnosis.ComputingNs)/float64(max(1,
+			in.Diagnosis.ComputingNs))))
 	}
 	differs := func(in Input) bool { return !slices.Equal(in.Manifest.Origin.Command, first.Manifest.Origin.Command) }
 	if first.Manifest.Ranks < last.Manifest.Ranks && !slices.ContainsFunc(inputs, differs) {

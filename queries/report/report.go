@@ -542,7 +542,8 @@ func (b *builder) finish(s *asked) {
 	default:
 		s.Chart = newChart(drawn(q, s.answers))
 	}
-	s.Beside = q.Plot != nil && q.Plot.Kind != "lines" && !isTimeline(q) && len(s.answers) == 1 && len(s.Table.Columns) <= narrow
+	s.Beside = q.Plot != nil && q.Plot.Kind != "lines" && !isTimeline(q) && len(s.answers) == 1 &&
+		len(s.Table.Columns) <= narrow
 	for _, a := range s.answers {
 		if a.grid == nil && q.Plot != nil && a.picture == nil && a.total > len(a.rows) {
 			s.Notes = append(s.Notes, fmt.Sprintf("The picture shows the first %s of %s rows.",

@@ -42,7 +42,8 @@ func drawTimeline(q *queries.Query, rows queries.Rows, run queries.Run) (*pictur
 	if err != nil {
 		return nil, err
 	}
-	return pictureOf(d, fmt.Sprintf("Timeline of %d ranks: what each does over time, and what is sent", run.Manifest.Ranks))
+	return pictureOf(d, fmt.Sprintf("Timeline of %d ranks: what each does over time, and what is "+
+		"sent", run.Manifest.Ranks))
 }
 
 // pictureOf draws a picture for light and for dark pages.
