@@ -226,3 +226,19 @@ func TraceText(t *schema.Trace) string {
 	}
 	return text
 }
+
+// Remarks tells what is not as in most runs, in words: rows that were not kept, times that were not measured, an end
+// before MPI_Finalize. It is "" if there is nothing.
+func Remarks(m *schema.Manifest) string {
+	var all []string
+	if m.Record != "all" {
+		all = append(all, m.Record+" only")
+	}
+	if m.TimeOrigin != "measured" {
+		all = append(all, m.TimeOrigin)
+	}
+	if m.Ended != schema.EndedNames[schema.EndedFinalized] {
+		all = append(all, m.Ended)
+	}
+	return strings.Join(all, ", ")
+}

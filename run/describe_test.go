@@ -41,3 +41,14 @@ func TestFactsDescribeRun(t *testing.T) {
 		t.Errorf("facts of the capture:\n%q, want\n%q", got, want)
 	}
 }
+
+func TestRemarksNameWhatIsUnusual(t *testing.T) {
+	usual := schema.Manifest{Record: "all", TimeOrigin: "measured", Ended: "finalized"}
+	if got := Remarks(&usual); got != "" {
+		t.Errorf("of a usual run: %q", got)
+	}
+	other := schema.Manifest{Record: "messages", TimeOrigin: "virtual", Ended: "killed"}
+	if got, want := Remarks(&other), "messages only, virtual, killed"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

@@ -104,6 +104,15 @@ type TableInfo struct {
 	Files []FileInfo `json:"files"`
 }
 
+// FileBytes is the size of its files.
+func (t *TableInfo) FileBytes() int64 {
+	var sum int64
+	for _, f := range t.Files {
+		sum += f.Bytes
+	}
+	return sum
+}
+
 // FileInfo is one Parquet file of a run.
 type FileInfo struct {
 	// Path is the file's path within the run, with slashes.
@@ -172,6 +181,15 @@ type HostCores struct {
 	// such groups the one with the fewest cores per rank. Both are 0 where each rank can have a core.
 	SharingRanks int32 `json:"sharing_ranks,omitempty"`
 	SharedCores  int32 `json:"shared_cores,omitempty"`
+}
+
+// FileBytes is the size of the files of all tables.
+func (m *Manifest) FileBytes() int64 {
+	var sum int64
+	for i := range m.Tables {
+		sum += m.Tables[i].FileBytes()
+	}
+	return sum
 }
 
 // SharedCores returns the hosts on which ranks had fewer cores than they are.

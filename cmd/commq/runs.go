@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/commq/commq/capture/ingest"
 	"github.com/commq/commq/internal/printable"
 	"github.com/commq/commq/queries"
 	"github.com/commq/commq/run"
@@ -94,6 +93,9 @@ type listedRun struct {
 	FileBytes int64 `json:"file_bytes"`
 	// Digest is the digest of its rows.
 	Digest string `json:"digest"`
+
+	// Remarks tells people what is not as in most runs; nil means nothing.
+	Remarks any `json:"-"`
 }
 
 var listedColumns = [...]string{"run", "ranks", "calls", "messages", "message_bytes", "collectives", "time_origin",
@@ -138,8 +140,12 @@ func runRunsList(ctx context.Context, a *app, format string) error {
 
 func lineOf(info writer.Info) listedRun {
 	m := info.Manifest
+	var remarks any
+	if text := run.Remarks(m); text != "" {
+		remarks = text
+	}
 	return listedRun{info.Name, m.Ranks, m.Counts.Calls, m.Counts.Messages, m.Counts.MessageBytes, m.Counts.Collectives,
-		m.TimeOrigin, m.Record, m.Ended, m.Origin.Started, fileBytes(m), m.Digest}
+		m.TimeOrigin, m.Record, m.Ended, m.Origin.Started, m.FileBytes(), m.Digest, remarks}
 }
 
 // listColumns are the columns of the table for people, which fit on a narrow screen.
@@ -163,7 +169,7 @@ func listedRows(lines []listedRun, exact bool) queries.Rows {
 			rows = append(rows, []any{l.Name, l.Ranks, l.Calls, l.Messages, l.MessageBytes, l.Collectives, l.TimeOrigin,
 				l.Record, l.Ended, l.Started, l.FileBytes, l.Digest})
 		} else {
-			rows = append(rows, []any{l.Name, l.Ranks, l.Messages, l.MessageBytes, l.Collectives, l.remarks(),
+			rows = append(rows, []any{l.Name, l.Ranks, l.Messages, l.MessageBytes, l.Collectives, l.Remarks,
 				l.FileBytes})
 		}
 	}
@@ -171,42 +177,6 @@ func listedRows(lines []listedRun, exact bool) queries.Rows {
 		return queries.RowsOf(allListColumns, rows)
 	}
 	return queries.RowsOf(listColumns, rows)
-}
-
-// remarks tell what is not as in most runs: rows that were not kept, times that were not measured, an end before
-// MPI_Finalize. nil means nothing.
-func (l *listedRun) remarks() any {
-	var all []string
-	if l.Record != ingest.RecordAll {
-		all = append(all, l.Record+" only")
-	}
-	if l.TimeOrigin != "measured" {
-		all = append(all, l.TimeOrigin)
-	}
-	if l.Ended != schema.EndedNames[schema.EndedFinalized] {
-		all = append(all, l.Ended)
-	}
-	if all == nil {
-		return nil
-	}
-	return strings.Join(all, ", ")
-}
-
-// fileBytes returns the size of a run's tables.
-func fileBytes(m *schema.Manifest) int64 {
-	var sum int64
-	for _, t := range m.Tables {
-		sum += tableBytes(t)
-	}
-	return sum
-}
-
-func tableBytes(t schema.TableInfo) int64 {
-	var sum int64
-	for _, f := range t.Files {
-		sum += f.Bytes
-	}
-	return sum
 }
 
 func newRunsShowCommand(a *app) *cobra.Command {
@@ -275,7 +245,7 @@ func showCSV(w io.Writer, runs []queries.Run) error {
 				continue
 			}
 			rows = append(rows, []string{r.Name, t.Name, strconv.FormatInt(t.Rows, 10), strconv.Itoa(len(t.Files)),
-				strconv.FormatInt(tableBytes(t), 10), t.Digest})
+				strconv.FormatInt(t.FileBytes(), 10), t.Digest})
 		}
 	}
 	if len(runs) == 1 {
@@ -315,9 +285,9 @@ func filesOfTables(m *schema.Manifest, exact bool) queries.Rows {
 		}
 		var per any
 		if t.Rows > 0 {
-			per = float64(tableBytes(t)) / float64(t.Rows)
+			per = float64(t.FileBytes()) / float64(t.Rows)
 		}
-		rows = append(rows, []any{t.Name, t.Rows, int64(len(t.Files)), tableBytes(t), per})
+		rows = append(rows, []any{t.Name, t.Rows, int64(len(t.Files)), t.FileBytes(), per})
 	}
 	return queries.RowsOf(columns, rows)
 }

@@ -86,7 +86,7 @@ func TestRunsList(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := listedRun{Name: "a.3", Ranks: 1, Calls: 1, TimeOrigin: "measured", Record: "all", Ended: "finalized",
-		Started: "2026-01-02T03:04:05Z", FileBytes: fileBytes(m), Digest: m.Digest}
+		Started: "2026-01-02T03:04:05Z", FileBytes: m.FileBytes(), Digest: m.Digest}
 	if d := cmp.Diff(want, listed[0]); d != "" || len(listed) != 2 {
 		t.Errorf("%d runs, the first (-want +got):\n%s", len(listed), d)
 	}

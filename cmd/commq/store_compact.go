@@ -59,5 +59,5 @@ func filesText(m *schema.Manifest) string {
 	for _, t := range m.Tables {
 		files += int64(len(t.Files))
 	}
-	return fmt.Sprintf("%s of %s", counted(files, "file"), inBytes(fileBytes(m)))
+	return fmt.Sprintf("%s of %s", counted(files, "file"), inBytes(m.FileBytes()))
 }
