@@ -163,7 +163,7 @@ func (r *Rule) keys() []keyed.Key {
 		listed = []string{text}
 		return nil
 	}
-	return []keyed.Key{
+	return append([]keyed.Key{
 		{Name: "name", Required: true, Set: keyed.Text(&r.Name), Doc: keyed.Doc{
 			Means: "What the answer calls the rule; no two are alike.", Example: "no more messages"}},
 		kind(NoMore, list("measures"), `[messages, "messages/*"]`,
@@ -185,7 +185,17 @@ func (r *Rule) keys() []keyed.Key {
 			"The measure is the same function of the number of ranks as in the baseline, which was written with "+
 				"`--equations`. Needs runs of three numbers of ranks."),
 		kind(NoFinding, list("findings, or all"), "[all]",
-			"No [finding of commq diagnose](../method/diagnose.md#the-rules) gains more than `above_percent` of the run's time: none at all, or none of those named, as `[imbalance, \"late-*\"]`; `all` leaves out late-start, whose time is not part of the run's. Of runs on equally many ranks the median counts. Needs runs with times, captured with `--record all`."),
+			"No [finding of commq diagnose](../method/diagnose.md#the-rules) gains more than `above_percent` of the "+
+				"run's time: none at all, or none of those named, as `[imbalance, \"late-*\"]`; `all` leaves out "+
+				"late-start, whose time is not part of the run's. Of runs on equally many ranks the median counts. "+
+				"Needs runs with times, captured with `--record all`."),
+	}, r.limits()...)
+}
+
+// limits returns the keys that say for which runs a rule is and what it allows. Its kind decides which of them it may
+// have.
+func (r *Rule) limits() []keyed.Key {
+	return []keyed.Key{
 		{Name: "ranks", Set: keyed.List("numbers of ranks", func(v *yaml.Node, at string) error {
 			var n int
 			err := keyed.Integer(&n, 1, math.MaxInt32)(v, at)
@@ -213,9 +223,8 @@ func (r *Rule) keys() []keyed.Key {
 			Means:   "Numbers of ranks that there must be; with fewer the rule is undecided.",
 			Default: fmt.Sprintf("`%d`", rulePoints), Example: "4"}},
 		{Name: "above_percent", Set: real(&r.AbovePercent, 0, 100), Doc: keyed.Doc{
-			Means: "The gain that a finding may have.", Unit: "% of the run's time", Default: fmt.Sprintf("`%d`",
-				ruleAbovePercent),
-			Example: "2"}},
+			Means: "The gain that a finding may have.", Unit: "% of the run's time",
+			Default: fmt.Sprintf("`%d`", ruleAbovePercent), Example: "2"}},
 	}
 }
 
