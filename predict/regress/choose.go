@@ -35,9 +35,10 @@ func (c *Curve) Predict(ranks int64) Prediction {
 	return c.byForms(ranks)
 }
 
-// isOfFewNumbers reports whether laws are all of blocks and there are few rank counts, as Law.isOfFewNumbers does.
+// isOfFewNumbers reports whether laws are all of blocks of all ranks and there are few rank counts, as
+// Law.isOfFewNumbers does.
 func (c *Curve) isOfFewNumbers(laws []law) bool {
-	return len(c.table.ranks) <= fewNumbers && !slices.ContainsFunc(laws, func(l law) bool { return l.kind != ofBlocks })
+	return len(c.table.ranks) <= fewNumbers && !slices.ContainsFunc(laws, func(l law) bool { return !l.onLine })
 }
 
 // byForms predicts by least squares: the value of the best form, with the intervals of all that are about as good. A

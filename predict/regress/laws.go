@@ -17,6 +17,8 @@ type law struct {
 	// choosing among the laws of its kind.
 	bits float64
 	kind lawKind
+	// onLine means that a law of blocks divides an extent among all ranks, not among those of an axis.
+	onLine bool
 	// length is the description length of a block law in bits: programs have round extents and thin halos.
 	length float64
 	text   string // P is the number of ranks
@@ -344,7 +346,7 @@ func blockLaw(points []Point, b block) (law, bool) {
 	if b.up {
 		length++
 	}
-	return law{kind: ofBlocks, length: length, text: fmt.Sprintf("%d %s", b.w, text), value: func(ranks int64) (bounds, bool) {
+	return law{kind: ofBlocks, onLine: b.root == 1, length: length, text: fmt.Sprintf("%d %s", b.w, text), value: func(ranks int64) (bounds, bool) {
 		g, ok := root(ranks, b.root)
 		if !ok || !hasCellForEach(n, g) {
 			return bounds{}, false
