@@ -52,8 +52,8 @@ const (
 
 var verdicts = [isVerdicts]string{"exact", "in interval", "unknown", "hidden", "unseen", "outside", "wrong"}
 
-// mostWrong is the largest fraction of answers that may be wrong; the goal is none (docs/validation/prediction.md).
-const mostWrong = 0.005
+// mostWrong is the largest fraction of answers that may be wrong: none (docs/validation/prediction.md).
+const mostWrong = 0
 
 // TestRandomPrograms predicts random programs at two numbers of ranks above those of four runs, and compares with what
 // they do there. It prints a table by what programs are made of.
