@@ -38,6 +38,22 @@ const cpuSharesSQL = "SELECT run, CAST(SUM(wall_ns) AS DOUBLE) AS wall_ns, CAST(
 	"SUM(CASE WHEN nth = 0 AND calls = 1 THEN 0 ELSE COALESCE(compute_ns, 0) END) AS cpu_ns " +
 	"FROM profile GROUP BY run, rank, thread) t GROUP BY run ORDER BY run"
 
+// SharedCoresOf finds those of the runs whose ranks waited for cores. It opens one at a time; see DB.SharedCores.
+func SharedCoresOf(ctx context.Context, runs []Run, o Options) (all []SharedCores, err error) {
+	for _, r := range runs {
+		db, err := Open(ctx, []Run{r}, o)
+		if err != nil {
+			return nil, err
+		}
+		shared, err := db.SharedCores(ctx)
+		if err := errors.Join(err, db.Close()); err != nil {
+			return nil, err
+		}
+		all = append(all, shared...)
+	}
+	return all, nil
+}
+
 // SharedCores finds the runs whose ranks waited for cores, by what their manifests say and by their profiles.
 func (d *DB) SharedCores(ctx context.Context) (shared []SharedCores, err error) {
 	shares, err := d.cpuShares(ctx)

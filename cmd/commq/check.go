@@ -152,29 +152,14 @@ func runCheck(ctx context.Context, a *app, o *checkOptions) error {
 	if err != nil {
 		return fmt.Errorf("check: %w", err)
 	}
-	if err := e.noteSharedCores(ctx, v, runs); err != nil {
-		return fmt.Errorf("check: %w", err)
+	if v.WallTimes() {
+		shared, err := queries.SharedCoresOf(ctx, engineRuns(runs), e.options())
+		noteSharedCores(a, shared)
+		if err != nil {
+			return fmt.Errorf("check: %w", err)
+		}
 	}
 	return o.print(a, v, files)
-}
-
-// noteSharedCores prints which runs have times that are mostly waiting for a core, if a rule is about such times.
-func (e *checkEngine) noteSharedCores(ctx context.Context, v *compare.Verdict, runs []compare.Run) (err error) {
-	if !v.WallTimes() {
-		return nil
-	}
-	for _, r := range runs {
-		db, err := queries.Open(ctx, []queries.Run{queries.Run(r)}, e.options())
-		if err != nil {
-			return err
-		}
-		shared, err := db.SharedCores(ctx)
-		if err := errors.Join(err, db.Close()); err != nil {
-			return err
-		}
-		noteSharedCores(e.a, shared)
-	}
-	return nil
 }
 
 // find finds the runs to check and those of the base, if any are named.

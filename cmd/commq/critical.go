@@ -141,14 +141,8 @@ func runCriticalPath(ctx context.Context, a *app, o *criticalOptions, rowsToo bo
 }
 
 // noteSharedCoresOf prints that the ranks of a run shared cores, if they did.
-func noteSharedCoresOf(ctx context.Context, a *app, r run.Found) (err error) {
-	db, err := queries.Open(ctx, []queries.Run{{Name: r.Name, Dir: r.Dir, Manifest: r.Manifest}},
-		queries.Options{Threads: 1})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	shared, err := db.SharedCores(ctx)
+func noteSharedCoresOf(ctx context.Context, a *app, r run.Found) error {
+	shared, err := queries.SharedCoresOf(ctx, queriedRuns([]run.Found{r}), queries.Options{Threads: 1})
 	noteSharedCores(a, shared)
 	return err
 }

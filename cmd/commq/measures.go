@@ -20,6 +20,14 @@ func comparedRuns(runs []queries.Run) (list []compare.Run) {
 	return list
 }
 
+// engineRuns returns runs as package queries has them.
+func engineRuns(runs []compare.Run) (list []queries.Run) {
+	for _, r := range runs {
+		list = append(list, queries.Run(r))
+	}
+	return list
+}
+
 // distinct rejects two runs of one name.
 func distinct(runs []queries.Run) error { return compare.CheckDistinct(comparedRuns(runs)) }
 
@@ -27,11 +35,7 @@ func distinct(runs []queries.Run) error { return compare.CheckDistinct(comparedR
 func askWith(o queries.Options) compare.AskRuns {
 	return func(ctx context.Context, runs []compare.Run, query string, args map[string]string,
 		each func(rows.Row) error) error {
-		var list []queries.Run
-		for _, r := range runs {
-			list = append(list, queries.Run(r))
-		}
-		return withEngine(ctx, list, o, func(ask rows.Ask) error { return ask(ctx, query, args, each) })
+		return withEngine(ctx, engineRuns(runs), o, func(ask rows.Ask) error { return ask(ctx, query, args, each) })
 	}
 }
 
