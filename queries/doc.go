@@ -71,17 +71,17 @@
 //
 // # A finding file
 //
-// findings/NAME.sql is a rule of commq diagnose, in the same form. Its header has no summary, over, example nor what is for
-// pictures, and has
+// findings/NAME.sql is a rule of commq diagnose, in the same form. Its header has no summary, over, example nor what is
+// for pictures, and has
 //
 //	question: what an engineer asks, in one sentence. Required.
 //	advice: what to do about what is found, in one sentence. Required.
 //	gain: bound, messages or standard: how the gain is found (see Gains). Required.
 //
-// The first columns of the SELECT are those of every finding, which the header does not have: callsite INTEGER, call VARCHAR,
-// ranks VARCHAR, cost_ns BIGINT and found VARCHAR, and for gain messages latency DOUBLE and bytes DOUBLE (see Found). The
-// columns of the header follow: the evidence. Parameters have their defaults. needs must name events and messages if they
-// are read: runs with many of these rows are then left out.
+// The first columns of the SELECT are those of every finding, which the header does not have: callsite INTEGER, call
+// VARCHAR, ranks VARCHAR, cost_ns BIGINT and found VARCHAR, and for gain messages latency DOUBLE and bytes DOUBLE (see
+// Found). The columns of the header follow: the evidence. Parameters have their defaults. needs must name events and
+// messages if they are read: runs with many of these rows are then left out.
 //
 // # The files
 //

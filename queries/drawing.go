@@ -128,13 +128,15 @@ func (d *drawer) ranks() []string {
 // CheckRuns returns an error if the picture cannot show so many runs.
 func (q *Query) CheckRuns(runs int) error {
 	if q.Plot != nil && q.Plot.Kind == "timeline" && runs > 1 {
-		return fmt.Errorf("the picture of %s shows one run, and there are %d; draw each into a file of its own", q.Name, runs)
+		return fmt.Errorf("the picture of %s shows one run, and there are %d; draw each into a file of its own", q.Name,
+			runs)
 	}
 	return nil
 }
 
 // Kinds of calls in a timeline; outsideMPI is the time between calls.
-var timelineKinds = []string{"send", "wait", "send and receive", "collective", "receive", "one-sided", "I/O", "other MPI"}
+var timelineKinds = []string{"send", "wait", "send and receive", "collective", "receive", "one-sided", "I/O",
+	"other MPI"}
 
 const outsideMPI = "outside MPI"
 
@@ -267,7 +269,8 @@ func (d *drawer) chart(rows Rows, args map[string]string) (plot.Drawing, error) 
 	drawn := d.q.Drawn(d.columns, all, args, len(d.runs))
 	d.columns = drawn.Columns
 	p := drawn.Plot
-	c := &plot.Chart{Title: d.title(), Note: d.note, Kind: p.Kind, Ordered: p.Kind == "grouped" && d.q.Plot.Kind == "histogram"}
+	c := &plot.Chart{Title: d.title(), Note: d.note, Kind: p.Kind,
+		Ordered: p.Kind == "grouped" && d.q.Plot.Kind == "histogram"}
 	bars := p.Kind == "bars" || p.Kind == "grouped" || p.Kind == "histogram"
 	if p.Series == "run" {
 		c.Order = d.runNames()

@@ -72,7 +72,8 @@ func (p *Param) rows(text string) ([]string, error) {
 	}
 	at := make([]int, len(p.Columns))
 	for i, c := range p.Columns {
-		if at[i] = slices.IndexFunc(names, func(n string) bool { return strings.EqualFold(strings.TrimSpace(n), c.Name) }); at[i] < 0 {
+		if at[i] = slices.IndexFunc(names,
+			func(n string) bool { return strings.EqualFold(strings.TrimSpace(n), c.Name) }); at[i] < 0 {
 			return nil, fmt.Errorf("line 1: there is no column %s in %q; want CSV with a line of names: %s", c.Name,
 				strings.Join(names, ","), p.fileColumns())
 		}

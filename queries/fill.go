@@ -34,7 +34,9 @@ func (q *Query) filled(args map[string]string) (source, error) {
 		literals[p.Name] = text
 		literals["default "+p.Name] = strings.ToUpper(strconv.FormatBool(value == p.Default))
 	}
-	return source{q.text, q.places}.replace(func(use string, _ place) (source, error) { return source{text: literals[use]}, nil })
+	return source{q.text, q.places}.replace(func(use string, _ place) (source, error) {
+		return source{text: literals[use]}, nil
+	})
 }
 
 // quote makes an SQL string literal.

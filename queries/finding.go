@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Finding is a rule of commq diagnose that is a file: a query whose rows are things that make a run slow. Its Summary is
-// the question of the header.
+// Finding is a rule of commq diagnose that is a file: a query whose rows are things that make a run slow. Its Summary
+// is the question of the header.
 type Finding struct {
 	*Query
 	// Advice says what to do about what was found, in one sentence.
@@ -38,7 +38,8 @@ var findingColumns = []Column{
 
 // factorColumns come next, in findings whose gain is of messages.
 var factorColumns = []Column{
-	{Name: "latency", Type: "DOUBLE", Unit: "1", Doc: "Part of the latency, from 0 to 1, that the messages keep without the fault."},
+	{Name: "latency", Type: "DOUBLE", Unit: "1", Doc: "Part of the latency, from 0 to 1, that the messages keep " +
+		"without the fault."},
 	{Name: "bytes", Type: "DOUBLE", Unit: "1", Doc: "Part of the bytes that they keep."}}
 
 // columns are the columns that the file must have before its own, the evidence.

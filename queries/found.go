@@ -26,8 +26,8 @@ type Found struct {
 	CostNs int64
 	// Text says what is the matter, in a sentence without a full stop.
 	Text string
-	// Latency and Bytes are the parts of both that the messages keep without the fault, from 0 to 1. They are 1 unless the
-	// gain is that of messages.
+	// Latency and Bytes are the parts of both that the messages keep without the fault, from 0 to 1. They are 1 unless
+	// the gain is that of messages.
 	Latency, Bytes float64
 	// Evidence are the values of the file's own columns: nil, bool, int64, float64 or string.
 	Evidence []any `snapshot:"-"`

@@ -81,8 +81,8 @@ type Column struct {
 	Name string
 	// Type is its SQL type.
 	Type string
-	// Unit is ns, bytes, bytes/s, elements, 1 (a plain number or a share) or "" (a name or an id, even a numeric one such as a
-	// rank or tag).
+	// Unit is ns, bytes, bytes/s, elements, 1 (a plain number or a share) or "" (a name or an id, even a numeric one
+	// such as a rank or tag).
 	Unit string
 	// Share is true for a part of 1, which people read in percent; its Unit is 1.
 	Share bool
@@ -121,14 +121,16 @@ func parse(name, text string, include func(string) (string, error)) (*Query, err
 // parseFile parses a query; file is its name in errors.
 func parseFile(name, file, text string, include func(string) (source, error)) (*Query, error) {
 	q := &Query{Name: name}
-	if err := q.parse(file, text, include, fieldReaders(), func() error { return required("summary", q.Summary) }); err != nil {
+	if err := q.parse(file, text, include, fieldReaders(),
+		func() error { return required("summary", q.Summary) }); err != nil {
 		return nil, err
 	}
 	return q, nil
 }
 
 // parse fills in the query from a file's text. readers read the fields of its header, and check is called after them.
-func (q *Query) parse(file, text string, include func(string) (source, error), readers fieldReader, check func() error) error {
+func (q *Query) parse(file, text string, include func(string) (source, error), readers fieldReader,
+	check func() error) error {
 	fields, body, err := splitHeader(text)
 	if err == nil {
 		err = readHeader(q, fields, readers)
@@ -321,7 +323,8 @@ func checkLabels(q *Query) error {
 	for column, label := range q.labels {
 		switch c := q.column(column); {
 		case q.Plot == nil:
-			errs = append(errs, fmt.Errorf("line %d: label %s: the query has no plot", q.lines["label "+column], column))
+			errs = append(errs, fmt.Errorf("line %d: label %s: the query has no plot", q.lines["label "+column],
+				column))
 		case c != nil:
 			c.Label = label
 		case column != sharedY || q.Plot.More == nil:

@@ -138,7 +138,8 @@ func (q *Query) lacks(run Run) (all []string) {
 	}
 	if slices.Contains(q.Needs, "messages") && run.Manifest.Record == "collectives" &&
 		run.Manifest.Counts.Messages > 0 {
-		all = append(all, fmt.Sprintf("run %q keeps no rows of its messages; capture it again with --record messages", run.Name))
+		all = append(all, fmt.Sprintf("run %q keeps no rows of its messages; capture it again with --record "+
+			"messages", run.Name))
 	}
 	for _, need := range q.Needs {
 		if tableOf(need) != nil && tableInfo(run.Manifest, need) == nil {

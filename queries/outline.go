@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Outline describes the queries in short, as Markdown: a list of them, with the facts that each needs, its parameters and
-// what it answers, and a list of what the parameters do.
+// Outline describes the queries in short, as Markdown: a list of them, with the facts that each needs, its parameters
+// and what it answers, and a list of what the parameters do.
 func Outline(all []*Query) string {
 	var b strings.Builder
 	var params [][2]string             // flag, and what it does

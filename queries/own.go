@@ -68,7 +68,8 @@ func ownFiles(dir string, kind ownKind, read func(file, name, text string) error
 // text returns the text of a user's file after checking its name.
 func (kind *ownKind) text(file, name string) (string, error) {
 	if !wordRe.MatchString(name) {
-		return "", fmt.Errorf("%s: a %s is called as its file; want a name of lower-case letters, digits and -", file, kind.one)
+		return "", fmt.Errorf("%s: a %s is called as its file; want a name of lower-case letters, digits and -", file,
+			kind.one)
 	}
 	if slices.Contains(kind.known, name) {
 		return "", fmt.Errorf("%s: commq has a %s of its own called %s, which this one does not replace; give "+

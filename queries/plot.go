@@ -24,8 +24,8 @@ type Plot struct {
 	Fit string
 	// LogX and LogY say that an axis is logarithmic.
 	LogX, LogY bool
-	// Ranks, Start, End and Destination are further columns of a timeline, whose Row is the first rank of a row, Series the
-	// kind, Value the time and Y the amount sent.
+	// Ranks, Start, End and Destination are further columns of a timeline, whose Row is the first rank of a row, Series
+	// the kind, Value the time and Y the amount sent.
 	Ranks, Start, End, Destination string
 	// From and To are values that the axis of Y has at least; nothing if both are 0.
 	From, To float64
@@ -140,11 +140,11 @@ func (p *Plot) text() string {
 		return fmt.Sprintf("%s: %s down, %s across, darker is more", p.Value, p.Row, p.Column)
 	}
 	if p.Kind == "timeline" {
-		return fmt.Sprintf("a row for each %s over the time from %s to %s, coloured by %s; messages to %s as lines; %s below", p.Row,
-			p.Start, p.End, p.Series, p.Destination, p.Y)
+		return fmt.Sprintf("a row for each %s over the time from %s to %s, coloured by %s; messages to %s as lines; "+
+			"%s below", p.Row, p.Start, p.End, p.Series, p.Destination, p.Y)
 	}
-	how := map[string]string{"bars": "as bars", "grouped": "as bars", "histogram": "as a histogram", "lines": "as lines",
-		"points": "as points"}[p.Kind]
+	how := map[string]string{"bars": "as bars", "grouped": "as bars", "histogram": "as a histogram",
+		"lines": "as lines", "points": "as points"}[p.Kind]
 	text := fmt.Sprintf("%s against %s %s", strings.Join(append([]string{p.Y}, p.More...), ", "), p.X, how)
 	switch {
 	case p.Series == "" && p.More != nil && p.Kind == "bars":

@@ -20,8 +20,8 @@ type Startup struct {
 // initParam is the parameter that decides whether MPI_Init and MPI_Finalize count.
 const initParam = "init"
 
-// leavesOutStartup reports whether this is the parameter that queries of times have, and not another one of a user's own
-// query.
+// leavesOutStartup reports whether this is the parameter that queries of times have, and not another one of a user's
+// own query.
 func (p *Param) leavesOutStartup() bool {
 	return p.Name == initParam && slices.Contains(p.Choices, "leave-out")
 }
@@ -42,9 +42,10 @@ func (q *Query) LeavesOutStartup(args map[string]string) bool {
 // Startup asks the runs for their time in MPI_Init and MPI_Finalize.
 func (d *DB) Startup(ctx context.Context) (s Startup, err error) {
 	rows, err := d.query(ctx, nil, "SELECT CAST(COALESCE(SUM(run_ns), 0) AS BIGINT) AS run_ns, "+
-		"CAST(COALESCE(SUM(run_ns - GREATEST(COALESCE(program_end_ns, end_ns) - COALESCE(program_begin_ns, begin_ns), 0)), 0) AS BIGINT) "+
-		"AS startup_ns FROM (SELECT run, MAX(last_ns) - MIN(first_ns) AS run_ns, MIN(first_ns) AS begin_ns, MAX(last_ns) AS end_ns, "+
-		"MIN(CASE WHEN call IN ("+quoteAll(callsWith(schema.FactInitializes))+") THEN last_ns END) AS program_begin_ns, "+
+		"CAST(COALESCE(SUM(run_ns - GREATEST(COALESCE(program_end_ns, end_ns) - COALESCE(program_begin_ns, "+
+		"begin_ns), 0)), 0) AS BIGINT) AS startup_ns FROM (SELECT run, MAX(last_ns) - MIN(first_ns) AS run_ns, "+
+		"MIN(first_ns) AS begin_ns, MAX(last_ns) AS end_ns, MIN(CASE WHEN call IN "+
+		"("+quoteAll(callsWith(schema.FactInitializes))+") THEN last_ns END) AS program_begin_ns, "+
 		"MAX(CASE WHEN call IN ("+quoteAll(callsWith(schema.FactFinalizes))+") THEN first_ns END) AS program_end_ns "+
 		"FROM profile GROUP BY run) t")
 	if err != nil {
@@ -55,7 +56,8 @@ func (d *DB) Startup(ctx context.Context) (s Startup, err error) {
 		all, ok := row[0].(int64)
 		startup, ok2 := row[1].(int64)
 		if !ok || !ok2 {
-			return s, errors.Join(fmt.Errorf("times of runs: %T and %T instead of integers", row[0], row[1]), rows.Close())
+			return s, errors.Join(fmt.Errorf("times of runs: %T and %T instead of integers", row[0], row[1]),
+				rows.Close())
 		}
 		s.Ns, s.RunNs = startup, all
 	}
