@@ -89,7 +89,7 @@ listed AS (
 ),
 found AS (
   SELECT path[-3] AS run, path[-2] || '/' || path[-1] AS path
-  FROM (SELECT string_split(file, '/') AS path FROM glob(flatten([[d || '/events/*.parquet', d || '/messages/*.parquet', d || '/parts/*.parquet', d || '/comms/*.parquet', d || '/ranks/*.parquet', d || '/callsites/*.parquet', d || '/datatypes/*.parquet', d || '/profile/*.parquet', d || '/waits/*.parquet', d || '/transfers/*.parquet', d || '/collective_waits/*.parquet', d || '/repeats/*.parquet'] FOR d IN dirs]))) AS files
+  FROM (SELECT string_split(file, '/') AS path FROM glob(flatten([[d || '/events/*.parquet', d || '/messages/*.parquet', d || '/parts/*.parquet', d || '/comms/*.parquet', d || '/ranks/*.parquet', d || '/callsites/*.parquet', d || '/datatypes/*.parquet', d || '/profile/*.parquet', d || '/waits/*.parquet', d || '/transfers/*.parquet', d || '/collective_waits/*.parquet', d || '/repeats/*.parquet', d || '/channels/*.parquet'] FOR d IN dirs]))) AS files
 ),
 wrong AS (
   SELECT 1 AS place, 'run "' || run || '" has schema version ' || COALESCE(CAST(m.schema_version AS VARCHAR), 'NULL')
@@ -136,7 +136,7 @@ wrong AS (
   UNION ALL
   SELECT 102 + list_position(needs, need) AS place, 'run "' || run || '" has no table ' || need || '; capture it again' AS why
   FROM (SELECT run, [t.name FOR t IN m.tables] AS names, unnest(needs) AS need FROM manifests) AS needed
-  WHERE list_contains(['events', 'messages', 'parts', 'comms', 'ranks', 'callsites', 'datatypes', 'profile', 'waits', 'transfers', 'collective_waits', 'repeats'], need) AND NOT list_contains(names, need)
+  WHERE list_contains(['events', 'messages', 'parts', 'comms', 'ranks', 'callsites', 'datatypes', 'profile', 'waits', 'transfers', 'collective_waits', 'repeats', 'channels'], need) AND NOT list_contains(names, need)
   UNION ALL
   SELECT 200 AS place, 'run "' || l.run || '": table ' || l.name || ': there is no ' || l.path || '; the run is damaged, see commq runs check' AS why
   FROM listed l
@@ -204,6 +204,10 @@ CREATE OR REPLACE TEMP MACRO commq_rows_repeats(dirs) AS TABLE
 SELECT string_split(filename, '/')[-3] AS run, CAST("src" AS INTEGER) AS "src", CAST("nth" AS BIGINT) AS "nth", CAST("dst" AS INTEGER) AS "dst", CAST("callsite" AS INTEGER) AS "callsite", CAST("bytes" AS BIGINT) AS "bytes", CAST("blank" AS INTEGER) AS "blank", CAST("again" AS BIGINT) AS "again", CAST("copied" AS BIGINT) AS "copied"
 FROM read_parquet([d || '/repeats/*.parque[t: it is missing; commq runs profile makes it; commq query answers without]' FOR d IN dirs], filename = true, hive_partitioning = false);
 
+CREATE OR REPLACE TEMP MACRO commq_rows_channels(dirs) AS TABLE
+SELECT string_split(filename, '/')[-3] AS run, CAST("src" AS INTEGER) AS "src", CAST("nth" AS BIGINT) AS "nth", CAST("dst" AS INTEGER) AS "dst", CAST("comm" AS INTEGER) AS "comm", CAST("tag" AS INTEGER) AS "tag", CAST("datatype" AS INTEGER) AS "datatype", CAST("bytes_power" AS INTEGER) AS "bytes_power", CAST("count_power" AS INTEGER) AS "count_power", CAST("messages" AS BIGINT) AS "messages", CAST("bytes" AS BIGINT) AS "bytes", CAST("min_bytes" AS BIGINT) AS "min_bytes", CAST("max_bytes" AS BIGINT) AS "max_bytes", CAST("count" AS BIGINT) AS "count"
+FROM read_parquet([d || '/channels/*.parque[t: it is missing; commq runs profile makes it; commq query answers without]' FOR d IN dirs], filename = true, hive_partitioning = false);
+
 -- The tables of runs, which docs/SCHEMA.md describes, with the column run before them.
 
 CREATE OR REPLACE TEMP MACRO runs(store := NULL) AS TABLE
@@ -270,6 +274,11 @@ SELECT NULL AS run, NULL AS "src", NULL AS "nth", NULL AS "dst", NULL AS "callsi
 UNION ALL
 FROM commq_rows_repeats(commq_dirs('table repeats', run));
 
+CREATE OR REPLACE TEMP MACRO channels(run) AS TABLE
+SELECT NULL AS run, NULL AS "src", NULL AS "nth", NULL AS "dst", NULL AS "comm", NULL AS "tag", NULL AS "datatype", NULL AS "bytes_power", NULL AS "count_power", NULL AS "messages", NULL AS "bytes", NULL AS "min_bytes", NULL AS "max_bytes", NULL AS "count" FROM commq_refuse('table channels', commq_dirs('table channels', run), ['channels'], [])
+UNION ALL
+FROM commq_rows_channels(commq_dirs('table channels', run));
+
 -- The queries. Of the tables, DuckDB opens those that a query names.
 
 CREATE OR REPLACE TEMP MACRO queries() AS TABLE
@@ -333,13 +342,14 @@ waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
 transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
 repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
+channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "rank", NULL AS "sent_messages", NULL AS "sent_bytes", NULL AS "received_messages", NULL AS "received_bytes", NULL AS "collectives", NULL AS "collective_send_bytes", NULL AS "collective_recv_bytes", NULL AS "one_sided", NULL AS "one_sided_send_bytes", NULL AS "one_sided_recv_bytes" FROM commq_refuse('query by-rank', {{run}}, ['messages', 'profile', 'events', 'ranks'], [])
 UNION ALL
 (
 WITH pairs AS (
-  SELECT src, dst, CAST(COUNT(*) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
-  FROM messages
+  SELECT src, dst, CAST(SUM(messages) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
+  FROM channels
   GROUP BY src, dst
 ),
 sent AS (
@@ -405,6 +415,7 @@ waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
 transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
 repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
+channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "rank", NULL AS "call", NULL AS "comm_size", NULL AS "calls", NULL AS "send_bytes", NULL AS "recv_bytes" FROM commq_refuse('query calls', {{run}}, ['profile', 'comms', 'every-call'], [])
 UNION ALL
@@ -446,6 +457,7 @@ waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
 transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
 repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
+channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "call", NULL AS "ranks", NULL AS "calls", NULL AS "time_ns", NULL AS "min_ns", NULL AS "mean_ns", NULL AS "max_ns", NULL AS "app_share", NULL AS "mpi_share", NULL AS "cov" FROM commq_refuse('query calls-time', {{run}}, ['profile', 'times', 'every-call'], ['measured', 'virtual', 'simulated'])
 UNION ALL
@@ -523,6 +535,7 @@ waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
 transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
 repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
+channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "callsite", NULL AS "function", NULL AS "file", NULL AS "line", NULL AS "module", NULL AS "code_offset", NULL AS "callers", NULL AS "call", NULL AS "calls", NULL AS "ranks", NULL AS "time_ns", NULL AS "mean_ns", NULL AS "max_ns", NULL AS "mpi_share", NULL AS "app_share", NULL AS "cov" FROM commq_refuse('query callsite-time', {{run}}, ['profile', 'callsites', 'every-call', 'times'], ['measured', 'virtual', 'simulated'])
 UNION ALL
@@ -635,6 +648,7 @@ waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
 transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
 repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
+channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "callsite", NULL AS "function", NULL AS "file", NULL AS "line", NULL AS "module", NULL AS "code_offset", NULL AS "callers", NULL AS "call", NULL AS "calls", NULL AS "ranks", NULL AS "messages", NULL AS "send_bytes", NULL AS "recv_bytes" FROM commq_refuse('query callsites', {{run}}, ['profile', 'callsites', 'every-call'], [])
 UNION ALL
@@ -714,6 +728,7 @@ waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
 transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
 repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
+channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "pattern", NULL AS "call", NULL AS "comm", NULL AS "rank", NULL AS "calls", NULL AS "waits", NULL AS "wait_ns", NULL AS "max_ns", NULL AS "caused", NULL AS "caused_ns" FROM commq_refuse('query collective-wait', {{run}}, ['collective_waits', 'events', 'comms', 'times', 'every-call'], ['measured', 'virtual', 'simulated'])
 UNION ALL
@@ -744,6 +759,7 @@ waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
 transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
 repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
+channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "ranks", NULL AS "operation", NULL AS "instances", NULL AS "per_rank", NULL AS "send_bytes", NULL AS "recv_bytes" FROM commq_refuse('query collectives', {{run}}, ['events', 'ranks'], [])
 UNION ALL
@@ -837,6 +853,7 @@ waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
 transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
 repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
+channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "comm", NULL AS "kind", NULL AS "name", NULL AS "parent", NULL AS "size", NULL AS "remote_size", NULL AS "messages", NULL AS "bytes", NULL AS "collectives", NULL AS "collective_calls", NULL AS "collective_send_bytes", NULL AS "collective_recv_bytes" FROM commq_refuse('query communicators', {{run}}, ['comms', 'messages', 'events'], [])
 UNION ALL
@@ -849,8 +866,8 @@ WITH made AS (
   GROUP BY comm
 ),
 sent AS (
-  SELECT comm, CAST(COUNT(*) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
-  FROM messages
+  SELECT comm, CAST(SUM(messages) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
+  FROM channels
   GROUP BY comm
 ),
 instances AS (
@@ -891,6 +908,7 @@ waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
 transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
 repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
+channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "callsite", NULL AS "function", NULL AS "file", NULL AS "line", NULL AS "module", NULL AS "code_offset", NULL AS "call", NULL AS "rank", NULL AS "ranks", NULL AS "calls", NULL AS "compute_ns", NULL AS "mean_ns", NULL AS "top_rank", NULL AS "top_ns", NULL AS "imbalance", NULL AS "share" FROM commq_refuse('query compute', {{run}}, ['profile', 'callsites', 'every-call', 'times', 'compute'], ['measured', 'virtual', 'simulated'])
 UNION ALL
@@ -969,7 +987,7 @@ $commq$, '{{run}}', commq_list([commq_dir('query compute', run)])),
 
 -- data-density: Bytes and messages from every rank to every other, most bytes first, collectives folded in.
 CREATE OR REPLACE TEMP MACRO "data_density"(run, "collectives" := 'rooted', "condition" := 'TRUE') AS TABLE
-FROM query(replace(replace(replace($commq$
+FROM query(replace(replace(replace(replace($commq$
 WITH events AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
 messages AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
 parts AS NOT MATERIALIZED (FROM commq_rows_parts({{run}})),
@@ -982,6 +1000,7 @@ waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
 transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
 repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
+channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "src", NULL AS "dst", NULL AS "bytes", NULL AS "messages" FROM commq_refuse('query data-density', {{run}}, ['messages', 'events', 'comms', 'parts'], [])
 UNION ALL
@@ -1135,9 +1154,14 @@ parted_calls AS (
   FROM starts
 ),
 traffic AS (
+  SELECT src, dst, CAST(SUM(messages) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
+  FROM channels
+  WHERE {{default where}}
+  GROUP BY src, dst
+  UNION ALL
   SELECT src, dst, CAST(COUNT(*) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
   FROM messages
-  WHERE {{where}}
+  WHERE {{where}} AND NOT {{default where}}
   GROUP BY src, dst
   UNION ALL
   SELECT CASE WHEN direction = 'in' THEN rank ELSE root END AS src, CASE WHEN direction = 'in' THEN root ELSE rank END AS dst,
@@ -1177,7 +1201,8 @@ ORDER BY bytes DESC, src, dst
 )
 $commq$, '{{run}}', commq_list([commq_dir('query data-density', run)])),
   '{{collectives}}', commq_choice('query data-density', 'collectives', "collectives", ['rooted', 'logical', 'tree', 'none'])),
-  '{{where}}', commq_condition('query data-density', 'condition', "condition")));
+  '{{where}}', commq_condition('query data-density', 'condition', "condition")),
+  '{{default where}}', CASE WHEN "condition" = 'TRUE' THEN 'TRUE' ELSE 'FALSE' END));
 
 -- datatypes: Which datatypes messages and collectives are made of, most bytes first.
 CREATE OR REPLACE TEMP MACRO "datatypes"(run) AS TABLE
@@ -1194,15 +1219,16 @@ waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
 transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
 repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
+channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "datatype", NULL AS "name", NULL AS "combiner", NULL AS "size_bytes", NULL AS "extent_bytes", NULL AS "messages", NULL AS "elements", NULL AS "bytes", NULL AS "collective_calls", NULL AS "collective_send_bytes", NULL AS "collective_recv_bytes" FROM commq_refuse('query datatypes', {{run}}, ['datatypes', 'messages', 'events'], [])
 UNION ALL
 (
 WITH sent AS (
-  SELECT send_datatype AS datatype, CAST(COUNT(*) AS BIGINT) AS messages, CAST(SUM(send_count) AS BIGINT) AS elements,
+  SELECT datatype, CAST(SUM(messages) AS BIGINT) AS messages, CAST(SUM(count) AS BIGINT) AS elements,
          CAST(SUM(bytes) AS BIGINT) AS bytes
-  FROM messages
-  GROUP BY send_datatype
+  FROM channels
+  GROUP BY datatype
 ),
 sides AS (
   SELECT send_datatype, recv_datatype, COUNT(*) AS calls, CAST(SUM(COALESCE(send_bytes, 0)) AS BIGINT) AS send_bytes, CAST(SUM(COALESCE(recv_bytes, 0)) AS BIGINT) AS recv_bytes
@@ -1239,7 +1265,7 @@ $commq$, '{{run}}', commq_list([commq_dir('query datatypes', run)])));
 
 -- density: Messages and bytes from every rank to every other, collectives folded in.
 CREATE OR REPLACE TEMP MACRO "density"(run, "collectives" := 'rooted', "condition" := 'TRUE') AS TABLE
-FROM query(replace(replace(replace($commq$
+FROM query(replace(replace(replace(replace($commq$
 WITH events AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
 messages AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
 parts AS NOT MATERIALIZED (FROM commq_rows_parts({{run}})),
@@ -1252,6 +1278,7 @@ waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
 transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
 repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
+channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "src", NULL AS "dst", NULL AS "messages", NULL AS "bytes" FROM commq_refuse('query density', {{run}}, ['messages', 'events', 'comms', 'parts'], [])
 UNION ALL
@@ -1405,9 +1432,14 @@ parted_calls AS (
   FROM starts
 ),
 traffic AS (
+  SELECT src, dst, CAST(SUM(messages) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
+  FROM channels
+  WHERE {{default where}}
+  GROUP BY src, dst
+  UNION ALL
   SELECT src, dst, CAST(COUNT(*) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
   FROM messages
-  WHERE {{where}}
+  WHERE {{where}} AND NOT {{default where}}
   GROUP BY src, dst
   UNION ALL
   SELECT CASE WHEN direction = 'in' THEN rank ELSE root END AS src, CASE WHEN direction = 'in' THEN root ELSE rank END AS dst,
@@ -1447,7 +1479,8 @@ ORDER BY src, dst
 )
 $commq$, '{{run}}', commq_list([commq_dir('query density', run)])),
   '{{collectives}}', commq_choice('query density', 'collectives', "collectives", ['rooted', 'logical', 'tree', 'none'])),
-  '{{where}}', commq_condition('query density', 'condition', "condition")));
+  '{{where}}', commq_condition('query density', 'condition', "condition")),
+  '{{default where}}', CASE WHEN "condition" = 'TRUE' THEN 'TRUE' ELSE 'FALSE' END));
 
 -- duplicate-callsites: Where in the source payloads are sent that their rank had sent before, most bytes first.
 CREATE OR REPLACE TEMP MACRO "duplicate_callsites"(run, "by" := 'line', "min_bytes" := 1, "condition" := 'TRUE') AS TABLE
@@ -1464,6 +1497,7 @@ waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
 transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
 repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
+channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "callsite", NULL AS "function", NULL AS "file", NULL AS "line", NULL AS "module", NULL AS "code_offset", NULL AS "callers", NULL AS "sources", NULL AS "duplicate_messages", NULL AS "duplicate_bytes", NULL AS "again_bytes", NULL AS "copied_bytes", NULL AS "blank_bytes" FROM commq_refuse('query duplicate-callsites', {{run}}, ['repeats', 'messages', 'hashes', 'callsites'], [])
 UNION ALL
@@ -1588,6 +1622,7 @@ waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
 transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
 repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
+channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "src", NULL AS "dst", NULL AS "messages", NULL AS "bytes", NULL AS "duplicate_messages", NULL AS "duplicate_bytes", NULL AS "again_messages", NULL AS "again_bytes", NULL AS "copied_messages", NULL AS "copied_bytes", NULL AS "blank_bytes" FROM commq_refuse('query duplicates', {{run}}, ['repeats', 'messages', 'hashes'], [])
 UNION ALL
@@ -1680,6 +1715,7 @@ waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
 transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
 repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
+channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "same_host", NULL AS "bytes", NULL AS "late", NULL AS "eager", NULL AS "rendezvous" FROM commq_refuse('query eager', {{run}}, ['messages', 'events', 'ranks', 'times', 'every-call'], ['measured', 'simulated'])
 UNION ALL
@@ -1731,6 +1767,7 @@ waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
 transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
 repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
+channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "metric", NULL AS "efficiency", NULL AS "part_ns", NULL AS "whole_ns", NULL AS "ranks", NULL AS "top_rank" FROM commq_refuse('query efficiency', {{run}}, ['profile', 'times', 'every-call'], ['measured', 'virtual', 'simulated'])
 UNION ALL
@@ -1808,6 +1845,7 @@ waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
 transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
 repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
+channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "file", NULL AS "ranks", NULL AS "opens", NULL AS "reads", NULL AS "read_bytes", NULL AS "writes", NULL AS "write_bytes", NULL AS "errors" FROM commq_refuse('query files', {{run}}, ['events'], [])
 UNION ALL
@@ -1862,6 +1900,7 @@ waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
 transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
 repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
+channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "what", NULL AS "ranks", NULL AS "total_ns", NULL AS "min_ns", NULL AS "mean_ns", NULL AS "max_ns", NULL AS "top_rank", NULL AS "imbalance", NULL AS "imbalance_ns", NULL AS "imbalance_share" FROM commq_refuse('query imbalance', {{run}}, ['profile', 'ranks', 'times', 'every-call'], ['measured', 'virtual', 'simulated'])
 UNION ALL
@@ -1941,6 +1980,7 @@ waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
 transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
 repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
+channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "src", NULL AS "dst", NULL AS "messages", NULL AS "waits", NULL AS "wait_ns", NULL AS "max_ns", NULL AS "bound_ns" FROM commq_refuse('query late-receivers', {{run}}, ['waits', 'messages', 'events', 'ranks', 'times', 'every-call'], ['measured', 'simulated'])
 UNION ALL
@@ -1980,6 +2020,7 @@ waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
 transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
 repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
+channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "src", NULL AS "dst", NULL AS "messages", NULL AS "waits", NULL AS "wait_ns", NULL AS "max_ns", NULL AS "bound_ns" FROM commq_refuse('query late-senders', {{run}}, ['waits', 'messages', 'ranks', 'times'], ['measured', 'virtual', 'simulated'])
 UNION ALL
@@ -2019,6 +2060,7 @@ waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
 transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
 repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
+channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "same_host", NULL AS "bucket", NULL AS "size", NULL AS "at_most", NULL AS "messages", NULL AS "timed", NULL AS "mean_bytes", NULL AS "min_ns", NULL AS "q25_ns", NULL AS "q50_ns", NULL AS "q75_ns", NULL AS "q99_ns", NULL AS "max_ns", NULL AS "bytes_per_s", NULL AS "fitted_ns" FROM commq_refuse('query latency', {{run}}, ['transfers', 'messages', 'ranks', 'times'], ['measured', 'virtual', 'simulated'])
 UNION ALL
@@ -2160,6 +2202,7 @@ waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
 transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
 repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
+channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "same_host", NULL AS "messages", NULL AS "sizes", NULL AS "min_bytes", NULL AS "max_bytes", NULL AS "latency_ns", NULL AS "bytes_per_s", NULL AS "r2" FROM commq_refuse('query latency-fit', {{run}}, ['transfers', 'messages', 'ranks', 'times'], ['measured', 'virtual', 'simulated'])
 UNION ALL
@@ -2251,7 +2294,7 @@ $commq$, '{{run}}', commq_list([commq_dir('query latency-fit', run)])),
 
 -- locality: How far messages travel: within a rank, a node, or over how many hops of the network between nodes.
 CREATE OR REPLACE TEMP MACRO "locality"(run, "topology" := 'nodes', "dims" := '', "mapping" := 'hosts', "ranks_per_node" := 1, "rankmap" := 'none', "collectives" := 'none', "condition" := 'TRUE') AS TABLE
-FROM query(replace(replace(replace(replace(replace(replace(replace(replace($commq$
+FROM query(replace(replace(replace(replace(replace(replace(replace(replace(replace($commq$
 WITH events AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
 messages AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
 parts AS NOT MATERIALIZED (FROM commq_rows_parts({{run}})),
@@ -2264,6 +2307,7 @@ waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
 transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
 repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
+channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "place", NULL AS "hops", NULL AS "pairs", NULL AS "messages", NULL AS "bytes", NULL AS "messages_share", NULL AS "bytes_share", NULL AS "hop_bytes" FROM commq_refuse('query locality', {{run}}, ['messages', 'events', 'comms', 'parts', 'ranks'], [])
 UNION ALL
@@ -2417,9 +2461,14 @@ parted_calls AS (
   FROM starts
 ),
 traffic AS (
+  SELECT src, dst, CAST(SUM(messages) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
+  FROM channels
+  WHERE {{default where}}
+  GROUP BY src, dst
+  UNION ALL
   SELECT src, dst, CAST(COUNT(*) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
   FROM messages
-  WHERE {{where}}
+  WHERE {{where}} AND NOT {{default where}}
   GROUP BY src, dst
   UNION ALL
   SELECT CASE WHEN direction = 'in' THEN rank ELSE root END AS src, CASE WHEN direction = 'in' THEN root ELSE rank END AS dst,
@@ -2546,7 +2595,8 @@ $commq$, '{{run}}', commq_list([commq_dir('query locality', run)])),
   '{{ranks-per-node}}', commq_integer('query locality', 'ranks_per_node', "ranks_per_node", 1, 1000000)),
   '{{rankmap}}', commq_file('query locality', 'rankmap', "rankmap", 'CAST("rank" AS INTEGER) AS "rank", CAST("node" AS INTEGER) AS "node"', '(SELECT CAST(NULL AS INTEGER) AS rank, CAST(NULL AS INTEGER) AS node WHERE FALSE)')),
   '{{collectives}}', commq_choice('query locality', 'collectives', "collectives", ['none', 'rooted', 'logical', 'tree'])),
-  '{{where}}', commq_condition('query locality', 'condition', "condition")));
+  '{{where}}', commq_condition('query locality', 'condition', "condition")),
+  '{{default where}}', CASE WHEN "condition" = 'TRUE' THEN 'TRUE' ELSE 'FALSE' END));
 
 -- measures: Every measure of a run as a row: what commq diff compares, and commq check with a baseline.
 CREATE OR REPLACE TEMP MACRO "measures"(run, "init" := 'leave-out') AS TABLE
@@ -2563,6 +2613,7 @@ waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
 transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
 repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
+channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "run", NULL AS "measure", NULL AS "item", NULL AS "value", NULL AS "unit", NULL AS "exact", NULL AS "file", NULL AS "line" FROM commq_refuse('query measures', {{run}}, ['messages', 'profile', 'ranks'], [])
 UNION ALL
@@ -2587,18 +2638,18 @@ program_calls AS (
   FROM profiled
 ),
 pairs AS (
-  SELECT run, src, dst, CAST(COUNT(*) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
-  FROM messages
+  SELECT run, src, dst, CAST(SUM(messages) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
+  FROM channels
   GROUP BY run, src, dst
 ),
 sized AS (
   SELECT run,
-         CASE WHEN bytes <= 16 THEN '<= 16' WHEN bytes <= 64 THEN '<= 64' WHEN bytes <= 256 THEN '<= 256' WHEN bytes <= 1024 THEN '<= 1 Ki'
-              WHEN bytes <= 4096 THEN '<= 4 Ki' WHEN bytes <= 16384 THEN '<= 16 Ki' WHEN bytes <= 65536 THEN '<= 64 Ki'
-              WHEN bytes <= 262144 THEN '<= 256 Ki' WHEN bytes <= 1048576 THEN '<= 1 Mi' WHEN bytes <= 4194304 THEN '<= 4 Mi'
-              WHEN bytes <= 16777216 THEN '<= 16 Mi' WHEN bytes <= 67108864 THEN '<= 64 Mi' ELSE '> 64 Mi' END AS size,
-         CAST(COUNT(*) AS BIGINT) AS messages
-  FROM messages
+         CASE WHEN max_bytes <= 16 THEN '<= 16' WHEN max_bytes <= 64 THEN '<= 64' WHEN max_bytes <= 256 THEN '<= 256' WHEN max_bytes <= 1024 THEN '<= 1 Ki'
+              WHEN max_bytes <= 4096 THEN '<= 4 Ki' WHEN max_bytes <= 16384 THEN '<= 16 Ki' WHEN max_bytes <= 65536 THEN '<= 64 Ki'
+              WHEN max_bytes <= 262144 THEN '<= 256 Ki' WHEN max_bytes <= 1048576 THEN '<= 1 Mi' WHEN max_bytes <= 4194304 THEN '<= 4 Mi'
+              WHEN max_bytes <= 16777216 THEN '<= 16 Mi' WHEN max_bytes <= 67108864 THEN '<= 64 Mi' ELSE '> 64 Mi' END AS size,
+         CAST(SUM(messages) AS BIGINT) AS messages
+  FROM channels
   GROUP BY 1, 2
 ),
 partners AS (
@@ -2785,6 +2836,7 @@ waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
 transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
 repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
+channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "same_host", NULL AS "bytes", NULL AS "messages", NULL AS "min_ns", NULL AS "q25_ns", NULL AS "median_ns" FROM commq_refuse('query message-times', {{run}}, ['transfers', 'messages', 'ranks', 'times'], ['measured', 'virtual', 'simulated'])
 UNION ALL
@@ -2875,6 +2927,7 @@ waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
 transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
 repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
+channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "src", NULL AS "dst", NULL AS "messages", NULL AS "beyond", NULL AS "worst_ns", NULL AS "bound_ns" FROM commq_refuse('query negative-latencies', {{run}}, ['messages', 'ranks', 'times'], ['measured', 'virtual', 'simulated'])
 UNION ALL
@@ -2913,6 +2966,7 @@ waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
 transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
 repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
+channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "origin", NULL AS "target", NULL AS "comm", NULL AS "puts", NULL AS "put_bytes", NULL AS "gets", NULL AS "get_bytes", NULL AS "accumulates", NULL AS "accumulate_bytes", NULL AS "fetched_bytes" FROM commq_refuse('query one-sided', {{run}}, ['events'], [])
 UNION ALL
@@ -2955,6 +3009,7 @@ waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
 transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
 repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
+channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "bin", NULL AS "start_ns", NULL AS "end_ns", NULL AS "messages", NULL AS "bytes", NULL AS "collectives", NULL AS "collective_bytes" FROM commq_refuse('query over-time', {{run}}, ['messages', 'events', 'times'], ['measured', 'virtual', 'simulated'])
 UNION ALL
@@ -3053,6 +3108,7 @@ waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
 transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
 repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
+channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "rank", NULL AS "thread", NULL AS "seq", NULL AS "call", NULL AS "next_seq", NULL AS "next_call", NULL AS "overlap_ns" FROM commq_refuse('query overlaps', {{run}}, ['events', 'times'], ['measured', 'virtual', 'simulated'])
 UNION ALL
@@ -3075,7 +3131,7 @@ $commq$, '{{run}}', commq_list([commq_dir('query overlaps', run)])));
 
 -- pairs: How much each two ranks exchange, both directions together, most bytes first.
 CREATE OR REPLACE TEMP MACRO "pairs"(run, "collectives" := 'none', "condition" := 'TRUE') AS TABLE
-FROM query(replace(replace(replace($commq$
+FROM query(replace(replace(replace(replace($commq$
 WITH events AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
 messages AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
 parts AS NOT MATERIALIZED (FROM commq_rows_parts({{run}})),
@@ -3088,6 +3144,7 @@ waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
 transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
 repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
+channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "rank", NULL AS "partner", NULL AS "messages", NULL AS "bytes", NULL AS "messages_up", NULL AS "bytes_up", NULL AS "messages_down", NULL AS "bytes_down" FROM commq_refuse('query pairs', {{run}}, ['messages', 'events', 'comms', 'parts'], [])
 UNION ALL
@@ -3241,9 +3298,14 @@ parted_calls AS (
   FROM starts
 ),
 traffic AS (
+  SELECT src, dst, CAST(SUM(messages) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
+  FROM channels
+  WHERE {{default where}}
+  GROUP BY src, dst
+  UNION ALL
   SELECT src, dst, CAST(COUNT(*) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
   FROM messages
-  WHERE {{where}}
+  WHERE {{where}} AND NOT {{default where}}
   GROUP BY src, dst
   UNION ALL
   SELECT CASE WHEN direction = 'in' THEN rank ELSE root END AS src, CASE WHEN direction = 'in' THEN root ELSE rank END AS dst,
@@ -3287,11 +3349,12 @@ ORDER BY bytes DESC, messages DESC, rank, partner
 )
 $commq$, '{{run}}', commq_list([commq_dir('query pairs', run)])),
   '{{collectives}}', commq_choice('query pairs', 'collectives', "collectives", ['none', 'rooted', 'logical', 'tree'])),
-  '{{where}}', commq_condition('query pairs', 'condition', "condition")));
+  '{{where}}', commq_condition('query pairs', 'condition', "condition")),
+  '{{default where}}', CASE WHEN "condition" = 'TRUE' THEN 'TRUE' ELSE 'FALSE' END));
 
 -- partners: With how many other ranks each rank communicates, how much, and with whom most.
 CREATE OR REPLACE TEMP MACRO "partners"(run, "collectives" := 'none', "condition" := 'TRUE') AS TABLE
-FROM query(replace(replace(replace($commq$
+FROM query(replace(replace(replace(replace($commq$
 WITH events AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
 messages AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
 parts AS NOT MATERIALIZED (FROM commq_rows_parts({{run}})),
@@ -3304,6 +3367,7 @@ waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
 transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
 repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
+channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "rank", NULL AS "destinations", NULL AS "sources", NULL AS "partners", NULL AS "sent_messages", NULL AS "sent_bytes", NULL AS "received_messages", NULL AS "received_bytes", NULL AS "busiest", NULL AS "busiest_messages", NULL AS "busiest_bytes", NULL AS "self_messages", NULL AS "self_bytes" FROM commq_refuse('query partners', {{run}}, ['messages', 'events', 'comms', 'parts', 'ranks'], [])
 UNION ALL
@@ -3457,9 +3521,14 @@ parted_calls AS (
   FROM starts
 ),
 traffic AS (
+  SELECT src, dst, CAST(SUM(messages) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
+  FROM channels
+  WHERE {{default where}}
+  GROUP BY src, dst
+  UNION ALL
   SELECT src, dst, CAST(COUNT(*) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
   FROM messages
-  WHERE {{where}}
+  WHERE {{where}} AND NOT {{default where}}
   GROUP BY src, dst
   UNION ALL
   SELECT CASE WHEN direction = 'in' THEN rank ELSE root END AS src, CASE WHEN direction = 'in' THEN root ELSE rank END AS dst,
@@ -3531,7 +3600,8 @@ ORDER BY r.rank
 )
 $commq$, '{{run}}', commq_list([commq_dir('query partners', run)])),
   '{{collectives}}', commq_choice('query partners', 'collectives', "collectives", ['none', 'rooted', 'logical', 'tree'])),
-  '{{where}}', commq_condition('query partners', 'condition', "condition")));
+  '{{where}}', commq_condition('query partners', 'condition', "condition")),
+  '{{default where}}', CASE WHEN "condition" = 'TRUE' THEN 'TRUE' ELSE 'FALSE' END));
 
 -- ratio: Point-to-point messages per rank against collective operations per rank.
 CREATE OR REPLACE TEMP MACRO "ratio"(run) AS TABLE
@@ -3548,6 +3618,7 @@ waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
 transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
 repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
+channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "ranks", NULL AS "kind", NULL AS "operations", NULL AS "per_rank", NULL AS "share" FROM commq_refuse('query ratio', {{run}}, ['events', 'ranks'], [])
 UNION ALL
@@ -3560,10 +3631,10 @@ counted AS (
   -- A run without rows of messages still records their number.
   SELECT 'point-to-point' AS kind,
          CASE WHEN (SELECT MAX(record) FROM runs) = 'collectives' THEN (SELECT MAX(messages) FROM runs)
-              ELSE (SELECT COUNT(*) FROM messages) END AS operations
+              ELSE (SELECT COALESCE(CAST(SUM(messages) AS BIGINT), 0) FROM channels) END AS operations
   UNION ALL
   -- Calls that make a communicator, a window or a file belong to other classes, as do waits.
-  SELECT 'collective' AS kind, (SELECT COUNT(*) FROM events WHERE class = 'collective') AS operations
+  SELECT 'collective' AS kind, (SELECT COALESCE(CAST(SUM(calls) AS BIGINT), 0) FROM profile WHERE class = 'collective') AS operations
 ),
 total AS (
   SELECT CAST(SUM(operations) AS BIGINT) AS operations
@@ -3595,6 +3666,7 @@ waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
 transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
 repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
+channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "series", NULL AS "run", NULL AS "ranks", NULL AS "x", NULL AS "y", NULL AS "fitted", NULL AS "slope", NULL AS "slope_low", NULL AS "slope_high", NULL AS "constant", NULL AS "r2", NULL AS "points" FROM commq_refuse('query scaling', {{run}}, ['events', 'profile', 'ranks'], [])
 UNION ALL
@@ -3605,14 +3677,14 @@ WITH population AS (
   GROUP BY run
 ),
 sent AS (
-  SELECT run, CAST(COUNT(*) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
-  FROM messages
+  SELECT run, CAST(SUM(messages) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
+  FROM channels
   WHERE {{measure}} IN ('messages', 'bytes', 'messages-per-rank', 'bytes-per-rank', 'mean-message-bytes', 'ratio', 'collective-share')
   GROUP BY run
 ),
 pairs AS (
   SELECT DISTINCT run, src, dst
-  FROM messages
+  FROM channels
   WHERE {{measure}} = 'partners-max' AND src <> dst
 ),
 partners AS (
@@ -3778,6 +3850,7 @@ waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
 transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
 repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
+channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "epoch", NULL AS "src", NULL AS "messages", NULL AS "shared_messages", NULL AS "shared_bytes", NULL AS "unknown_messages" FROM commq_refuse('query shared-payloads', {{run}}, ['messages', 'hashes'], [])
 UNION ALL
@@ -3810,7 +3883,7 @@ $commq$, '{{run}}', commq_list([commq_dir('query shared-payloads', run)])),
 
 -- sizes: How many messages there are of each size, in thirteen buckets.
 CREATE OR REPLACE TEMP MACRO "sizes"(run, "unit" := 'bytes', "collectives" := 'none', "condition" := 'TRUE') AS TABLE
-FROM query(replace(replace(replace(replace($commq$
+FROM query(replace(replace(replace(replace(replace($commq$
 WITH events AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
 messages AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
 parts AS NOT MATERIALIZED (FROM commq_rows_parts({{run}})),
@@ -3823,6 +3896,7 @@ waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
 transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
 repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
+channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "ranks", NULL AS "bucket", NULL AS "size", NULL AS "at_most", NULL AS "messages", NULL AS "bytes" FROM commq_refuse('query sizes', {{run}}, ['messages', 'events', 'ranks'], [])
 UNION ALL
@@ -3839,13 +3913,18 @@ population AS (
   FROM ranks
 ),
 sized AS (
-  SELECT CASE WHEN {{unit}} = 'bytes' THEN bytes ELSE send_count END AS size, bytes
+  -- The bounds of buckets are powers of two, so a row of channels is in one bucket.
+  SELECT CASE WHEN {{unit}} = 'bytes' THEN max_bytes ELSE CAST(POWER(2, count_power) AS BIGINT) END AS size, messages, bytes
+  FROM channels
+  WHERE {{default where}}
+  UNION ALL
+  SELECT CASE WHEN {{unit}} = 'bytes' THEN bytes ELSE send_count END AS size, 1 AS messages, bytes
   FROM messages
-  WHERE {{where}}
+  WHERE {{where}} AND NOT {{default where}}
   UNION ALL
   SELECT CASE WHEN {{unit}} = 'elements' THEN COALESCE(send_count, recv_count, 0)
               WHEN send_bytes > 0 THEN send_bytes
-              ELSE COALESCE(recv_bytes, 0) END AS size,
+              ELSE COALESCE(recv_bytes, 0) END AS size, 1 AS messages,
          CASE WHEN send_bytes > 0 THEN send_bytes ELSE COALESCE(recv_bytes, 0) END AS bytes
   FROM events
   WHERE {{collectives}} = 'calls' AND class = 'collective'
@@ -3855,7 +3934,7 @@ counted AS (
               WHEN size <= 4096 THEN 5 WHEN size <= 16384 THEN 6 WHEN size <= 65536 THEN 7 WHEN size <= 262144 THEN 8
               WHEN size <= 1048576 THEN 9 WHEN size <= 4194304 THEN 10 WHEN size <= 16777216 THEN 11
               WHEN size <= 67108864 THEN 12 WHEN size IS NOT NULL THEN 13 ELSE 14 END AS bucket,
-         COUNT(*) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
+         CAST(SUM(messages) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
   FROM sized
   GROUP BY 1
 )
@@ -3869,7 +3948,8 @@ ORDER BY b.bucket
 $commq$, '{{run}}', commq_list([commq_dir('query sizes', run)])),
   '{{unit}}', commq_choice('query sizes', 'unit', "unit", ['bytes', 'elements'])),
   '{{collectives}}', commq_choice('query sizes', 'collectives', "collectives", ['none', 'calls'])),
-  '{{where}}', commq_condition('query sizes', 'condition', "condition")));
+  '{{where}}', commq_condition('query sizes', 'condition', "condition")),
+  '{{default where}}', CASE WHEN "condition" = 'TRUE' THEN 'TRUE' ELSE 'FALSE' END));
 
 -- tags: Which message tags are used on which communicator, by how many pairs of ranks, and for how much.
 CREATE OR REPLACE TEMP MACRO "tags"(run) AS TABLE
@@ -3886,14 +3966,15 @@ waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
 transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
 repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
+channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "comm", NULL AS "tag", NULL AS "messages", NULL AS "bytes", NULL AS "min_bytes", NULL AS "max_bytes", NULL AS "sources", NULL AS "destinations", NULL AS "pairs" FROM commq_refuse('query tags', {{run}}, ['messages'], [])
 UNION ALL
 (
 WITH pairs AS (
-  SELECT comm, tag, src, dst, CAST(COUNT(*) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes,
-         MIN(bytes) AS min_bytes, MAX(bytes) AS max_bytes
-  FROM messages
+  SELECT comm, tag, src, dst, CAST(SUM(messages) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes,
+         MIN(min_bytes) AS min_bytes, MAX(max_bytes) AS max_bytes
+  FROM channels
   GROUP BY comm, tag, src, dst
 )
 SELECT comm, tag, CAST(SUM(messages) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes,
@@ -3920,6 +4001,7 @@ waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
 transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
 repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
+channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "rank", NULL AS "thread", NULL AS "total_ns", NULL AS "mpi_ns", NULL AS "point_to_point_ns", NULL AS "completion_ns", NULL AS "probe_ns", NULL AS "poll_ns", NULL AS "collective_ns", NULL AS "rma_ns", NULL AS "io_ns", NULL AS "other_ns", NULL AS "outside_ns", NULL AS "compute_ns" FROM commq_refuse('query time-by-rank', {{run}}, ['profile', 'times', 'every-call'], ['measured', 'virtual', 'simulated'])
 UNION ALL
@@ -3990,6 +4072,7 @@ waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
 transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
 repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
+channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "rank", NULL AS "ranks", NULL AS "bin", NULL AS "start_ns", NULL AS "end_ns", NULL AS "kind", NULL AS "calls", NULL AS "time_ns", NULL AS "messages", NULL AS "bytes", NULL AS "dst", NULL AS "seq" FROM commq_refuse('query timeline', {{run}}, ['messages', 'events', 'profile', 'times', 'every-call'], ['measured', 'virtual', 'simulated'])
 UNION ALL
@@ -4162,6 +4245,7 @@ waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
 transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
 repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
+channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "rank", NULL AS "seq", NULL AS "side", NULL AS "call", NULL AS "comm", NULL AS "peer_world", NULL AS "tag", NULL AS "bytes" FROM commq_refuse('query unmatched', {{run}}, ['profile', 'events', 'messages', 'every-send'], [])
 UNION ALL
@@ -4279,6 +4363,7 @@ waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
 transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
 repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
+channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "state", NULL AS "rank", NULL AS "waits", NULL AS "wait_ns", NULL AS "mpi_share", NULL AS "time_share", NULL AS "max_ns", NULL AS "top_rank", NULL AS "top_rank_ns" FROM commq_refuse('query wait-states', {{run}}, ['waits', 'collective_waits', 'messages', 'profile', 'events', 'comms', 'times', 'every-call'], ['measured', 'virtual', 'simulated'])
 UNION ALL
@@ -4388,6 +4473,7 @@ waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
 transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
 repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
+channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "rank", NULL AS "call", NULL AS "comm", NULL AS "wildcard", NULL AS "callsite", NULL AS "function", NULL AS "file", NULL AS "line", NULL AS "callers", NULL AS "posted", NULL AS "matched", NULL AS "sources", NULL AS "tags", NULL AS "bytes" FROM commq_refuse('query wildcards', {{run}}, ['profile', 'every-call'], [])
 UNION ALL
@@ -4471,6 +4557,7 @@ waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
 transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
 repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
+channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "kind", NULL AS "rank", NULL AS "peer", NULL AS "comm", NULL AS "tag", NULL AS "nth", NULL AS "differs", NULL AS "base_bytes", NULL AS "new_bytes", NULL AS "at_ns", NULL AS "function", NULL AS "file", NULL AS "line" FROM commq_refuse('query wire', {{run}}, ['messages', 'events', 'hashes'], [])
 UNION ALL

@@ -22,6 +22,8 @@ var derivedQueries = [][]string{
 	{"latency"}, {"latency-fit"}, {"message-times"},
 	{"collective-wait"}, {"collective-wait", "until", "last"}, {"duplicates"}, {"duplicates", "min-bytes", "4097"},
 	{"duplicate-callsites"}, {"duplicate-callsites", "by", "path"},
+	{"density"}, {"sizes"}, {"sizes", "unit", "elements"}, {"tags"}, {"communicators"}, {"datatypes"}, {"by-rank"}, {"ratio"},
+	{"measures"},
 }
 
 // withoutSums returns a run without its derived tables, except profile.
@@ -46,6 +48,11 @@ func TestDerivedTablesEqualTheirSQL(t *testing.T) {
 			if d := gocmp.Diff(ask(t, run, "message-times", "where", "bytes >= 0"),
 				ask(t, run, "message-times")); d != "" {
 				t.Errorf("%s, %d epochs (-where bytes >= 0 +without):\n%s", name, epochs, d)
+			}
+			for _, q := range []string{"density", "sizes"} {
+				if d := gocmp.Diff(ask(t, run, q, "where", "bytes >= 0"), ask(t, run, q)); d != "" {
+					t.Errorf("%s, %d epochs, %s (-where bytes >= 0 +without):\n%s", name, epochs, q, d)
+				}
 			}
 			without := withoutSums(run)
 			for i, table := range schema.Tables() {

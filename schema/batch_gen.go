@@ -2185,6 +2185,173 @@ func (b *Repeats) Slice(i, j int) *Repeats {
 	}
 }
 
+// Channel is a row of the table channels. Integers that are null hold NullInt32 or NullInt64, enums NullEnum, strings NullText.
+type Channel struct {
+	Src        int32 // src
+	Nth        int64 // nth
+	Dst        int32 // dst
+	Comm       int32 // comm
+	Tag        int32 // tag
+	Datatype   int32 // datatype
+	BytesPower int32 // bytes_power
+	CountPower int32 // count_power
+	Messages   int64 // messages
+	Bytes      int64 // bytes
+	MinBytes   int64 // min_bytes
+	MaxBytes   int64 // max_bytes
+	Count      int64 // count
+}
+
+// NullChannel is a row whose nullable columns are all null and whose others are zero: start from it.
+var NullChannel = Channel{
+	Datatype:   NullInt32,
+	CountPower: NullInt32,
+	Count:      NullInt64,
+}
+
+// Channels is a batch of rows of the table channels, a slice per column, all of one length.
+type Channels struct {
+	Src        []int32
+	Nth        []int64
+	Dst        []int32
+	Comm       []int32
+	Tag        []int32
+	Datatype   []int32
+	BytesPower []int32
+	CountPower []int32
+	Messages   []int64
+	Bytes      []int64
+	MinBytes   []int64
+	MaxBytes   []int64
+	Count      []int64
+}
+
+// Table returns the description of the table channels.
+func (b *Channels) Table() *Table { return &ChannelsTable }
+
+// Len is the number of rows.
+func (b *Channels) Len() int { return len(b.Src) }
+
+// Data returns the slice of column i.
+func (b *Channels) Data(i int) any {
+	switch i {
+	case 0:
+		return b.Src
+	case 1:
+		return b.Nth
+	case 2:
+		return b.Dst
+	case 3:
+		return b.Comm
+	case 4:
+		return b.Tag
+	case 5:
+		return b.Datatype
+	case 6:
+		return b.BytesPower
+	case 7:
+		return b.CountPower
+	case 8:
+		return b.Messages
+	case 9:
+		return b.Bytes
+	case 10:
+		return b.MinBytes
+	case 11:
+		return b.MaxBytes
+	case 12:
+		return b.Count
+	}
+	panic("schema: no such column")
+}
+
+// Append adds a row.
+func (b *Channels) Append(r *Channel) {
+	b.Src = append(b.Src, r.Src)
+	b.Nth = append(b.Nth, r.Nth)
+	b.Dst = append(b.Dst, r.Dst)
+	b.Comm = append(b.Comm, r.Comm)
+	b.Tag = append(b.Tag, r.Tag)
+	b.Datatype = append(b.Datatype, r.Datatype)
+	b.BytesPower = append(b.BytesPower, r.BytesPower)
+	b.CountPower = append(b.CountPower, r.CountPower)
+	b.Messages = append(b.Messages, r.Messages)
+	b.Bytes = append(b.Bytes, r.Bytes)
+	b.MinBytes = append(b.MinBytes, r.MinBytes)
+	b.MaxBytes = append(b.MaxBytes, r.MaxBytes)
+	b.Count = append(b.Count, r.Count)
+}
+
+// Row copies row i into r.
+func (b *Channels) Row(i int, r *Channel) {
+	r.Src = b.Src[i]
+	r.Nth = b.Nth[i]
+	r.Dst = b.Dst[i]
+	r.Comm = b.Comm[i]
+	r.Tag = b.Tag[i]
+	r.Datatype = b.Datatype[i]
+	r.BytesPower = b.BytesPower[i]
+	r.CountPower = b.CountPower[i]
+	r.Messages = b.Messages[i]
+	r.Bytes = b.Bytes[i]
+	r.MinBytes = b.MinBytes[i]
+	r.MaxBytes = b.MaxBytes[i]
+	r.Count = b.Count[i]
+}
+
+// Set overwrites row i with r.
+func (b *Channels) Set(i int, r *Channel) {
+	b.Src[i] = r.Src
+	b.Nth[i] = r.Nth
+	b.Dst[i] = r.Dst
+	b.Comm[i] = r.Comm
+	b.Tag[i] = r.Tag
+	b.Datatype[i] = r.Datatype
+	b.BytesPower[i] = r.BytesPower
+	b.CountPower[i] = r.CountPower
+	b.Messages[i] = r.Messages
+	b.Bytes[i] = r.Bytes
+	b.MinBytes[i] = r.MinBytes
+	b.MaxBytes[i] = r.MaxBytes
+	b.Count[i] = r.Count
+}
+
+// Resize makes the batch n rows long; rows beyond the old length are not cleared.
+func (b *Channels) Resize(n int) {
+	b.Src = resize(b.Src, n)
+	b.Nth = resize(b.Nth, n)
+	b.Dst = resize(b.Dst, n)
+	b.Comm = resize(b.Comm, n)
+	b.Tag = resize(b.Tag, n)
+	b.Datatype = resize(b.Datatype, n)
+	b.BytesPower = resize(b.BytesPower, n)
+	b.CountPower = resize(b.CountPower, n)
+	b.Messages = resize(b.Messages, n)
+	b.Bytes = resize(b.Bytes, n)
+	b.MinBytes = resize(b.MinBytes, n)
+	b.MaxBytes = resize(b.MaxBytes, n)
+	b.Count = resize(b.Count, n)
+}
+
+// Slice returns rows [i, j) of the batch; the two share memory.
+func (b *Channels) Slice(i, j int) *Channels {
+	return &Channels{
+		Src:        b.Src[i:j],
+		Nth:        b.Nth[i:j],
+		Dst:        b.Dst[i:j],
+		Comm:       b.Comm[i:j],
+		Tag:        b.Tag[i:j],
+		Datatype:   b.Datatype[i:j],
+		BytesPower: b.BytesPower[i:j],
+		CountPower: b.CountPower[i:j],
+		Messages:   b.Messages[i:j],
+		Bytes:      b.Bytes[i:j],
+		MinBytes:   b.MinBytes[i:j],
+		MaxBytes:   b.MaxBytes[i:j],
+		Count:      b.Count[i:j],
+	}
+}
+
 // NewBatch returns an empty batch of table t.
 func NewBatch(t *Table) Batch {
 	switch t.Name {
@@ -2212,6 +2379,8 @@ func NewBatch(t *Table) Batch {
 		return &CollectiveWaits{}
 	case "repeats":
 		return &Repeats{}
+	case "channels":
+		return &Channels{}
 	}
 	panic("schema: no such table")
 }

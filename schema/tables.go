@@ -477,6 +477,35 @@ var RepeatsTable = Table{
 	},
 }
 
+// ChannelsTable describes the table channels: who sent how much to whom.
+var ChannelsTable = Table{
+	Name: "channels", Goname: "Channel", Derived: true, Key: []string{"src", "nth"},
+	Doc: "Messages from one rank to another: one row sums those with the same source, destination, communicator, " +
+		"tag and datatype, and sizes within a factor of two. Its number of rows does not grow with the length of a " +
+		"run: read it, and not messages, for sums of messages and bytes. It is derived from messages, in runs where " +
+		"it has at most two million rows.",
+	Columns: []Column{
+		{Name: "src", Goname: "Src", Type: Int32, Unit: "1", Doc: "World rank that sent."},
+		{Name: "nth", Goname: "Nth", Type: Int64, Unit: "1", Doc: "Number of the row along its source, from 0."},
+		{Name: "dst", Goname: "Dst", Type: Int32, Unit: "1", Doc: "World rank that received."},
+		{Name: "comm", Goname: "Comm", Type: Int32, Doc: "Communicator, an id in comms."},
+		{Name: "tag", Goname: "Tag", Type: Int32, Unit: "1", Doc: "Message tag."},
+		{Name: "datatype", Goname: "Datatype", Type: Int32, Nullable: true,
+			Doc: "send_datatype of the messages, an id in datatypes."},
+		{Name: "bytes_power", Goname: "BytesPower", Type: Int32, Unit: "1",
+			Doc: "The smallest power of two that is at least the size of each message, by its exponent; -1 for " +
+				"messages of 0 bytes."},
+		{Name: "count_power", Goname: "CountPower", Type: Int32, Nullable: true, Unit: "1",
+			Doc: "The same for send_count: the elements of each message."},
+		{Name: "messages", Goname: "Messages", Type: Int64, Unit: "1", Counts: true, Doc: "Number of these messages."},
+		{Name: "bytes", Goname: "Bytes", Type: Int64, Unit: "bytes", Doc: "Sum of their bytes."},
+		{Name: "min_bytes", Goname: "MinBytes", Type: Int64, Unit: "bytes", Doc: "The smallest of them."},
+		{Name: "max_bytes", Goname: "MaxBytes", Type: Int64, Unit: "bytes", Doc: "The largest of them."},
+		{Name: "count", Goname: "Count", Type: Int64, Nullable: true, Unit: "elements",
+			Doc: "Sum of send_count; null when it is null."},
+	},
+}
+
 // EndedNames are the values of the column ended.
 var EndedNames = []string{"finalized", "aborted", "killed"}
 
@@ -491,5 +520,5 @@ const (
 func Tables() []*Table {
 	return []*Table{&EventsTable, &MessagesTable, &PartsTable, &CommsTable, &RanksTable, &CallsitesTable,
 		&DatatypesTable, &ProfileTable, &WaitsTable, &TransfersTable, &CollectiveWaitsTable,
-		&RepeatsTable}
+		&RepeatsTable, &ChannelsTable}
 }

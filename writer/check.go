@@ -147,7 +147,7 @@ func tableOrder(t *schema.Table) int {
 	order := []*schema.Table{&schema.RanksTable, &schema.CommsTable, &schema.DatatypesTable, &schema.CallsitesTable,
 		&schema.EventsTable, &schema.MessagesTable, &schema.PartsTable, &schema.ProfileTable, &schema.WaitsTable,
 		&schema.TransfersTable,
-		&schema.CollectiveWaitsTable, &schema.RepeatsTable}
+		&schema.CollectiveWaitsTable, &schema.RepeatsTable, &schema.ChannelsTable}
 	return slices.Index(order, t)
 }
 

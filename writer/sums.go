@@ -9,22 +9,25 @@ import (
 	"github.com/commq/commq/writer/derive"
 )
 
-// sums make the derived tables that need whole tables: waits, transfers, collective_waits and repeats.
+// sums make the derived tables that need whole tables: waits, transfers, collective_waits, repeats and channels.
 type sums struct {
 	waits *derive.WaitSums // of Run.SumWaits; nil: the files are read again
 
-	mu      sync.Mutex
-	repeats *derive.RepeatSums // has counted the messages written so far; nil before the first
+	mu       sync.Mutex
+	repeats  *derive.RepeatSums  // has counted the messages written so far; nil before the first
+	channels *derive.ChannelSums // has added them; nil before the first
 }
 
-// count counts the payloads of messages, the first pass of repeats. It may be called concurrently.
+// count counts the payloads of messages, the first pass of repeats, and adds them to channels. It may be called
+// concurrently.
 func (s *sums) count(m *schema.Messages) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.repeats == nil {
-		s.repeats = derive.NewRepeatSums()
+		s.repeats, s.channels = derive.NewRepeatSums(), derive.NewChannelSums()
 	}
 	s.repeats.Count(m)
+	s.channels.Add(m)
 }
 
 // write writes the derived tables of the run in folder dir, whose other tables are complete, to files. An untimed run
@@ -33,7 +36,7 @@ func (s *sums) count(m *schema.Messages) {
 func (s *sums) write(ctx context.Context, dir string, m *schema.Manifest, files *tableFiles) (lacks []*schema.Table,
 	err error) {
 	var made []*schema.Table
-	wanted := []*schema.Table{&schema.RepeatsTable}
+	wanted := []*schema.Table{&schema.RepeatsTable, &schema.ChannelsTable}
 	write := func(b schema.Batch) error {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -52,12 +55,20 @@ func (s *sums) write(ctx context.Context, dir string, m *schema.Manifest, files 
 			return nil, err
 		}
 	}
-	counted := s.repeats
-	s.repeats = nil
-	switch rows, err := makeRepeats(ctx, dir, counted); {
-	case err != nil:
-		return nil, err
-	case rows != nil:
+	counted, added := s.repeats, s.channels
+	s.repeats, s.channels = nil, nil
+	makers := []func() (schema.Batch, error){
+		func() (schema.Batch, error) { return makeChannels(ctx, dir, added) },
+		func() (schema.Batch, error) { return makeRepeats(ctx, dir, counted) },
+	}
+	for _, rowsOf := range makers {
+		rows, err := rowsOf()
+		if err != nil {
+			return nil, err
+		}
+		if rows == nil {
+			continue
+		}
 		made = append(made, rows.Table())
 		if err := write(rows); err != nil {
 			return nil, err
@@ -121,6 +132,25 @@ func addEpoch(ctx context.Context, w *derive.WaitSums, events, messages *Epochs)
 		return true, messages.Next(ctx, func(b schema.Batch) error { w.AddMessages(b.(*schema.Messages)); return nil })
 	}
 	return false, nil
+}
+
+// makeChannels makes the rows of channels of the run in folder dir; nil when there are too many. s has added the run's
+// messages; when it is nil they are read.
+func makeChannels(ctx context.Context, dir string, s *derive.ChannelSums) (schema.Batch, error) {
+	if s == nil {
+		s = derive.NewChannelSums()
+		messages, err := ReadEpochs(dir, &schema.MessagesTable, sumRows, derive.ChannelColumns()...)
+		if err != nil {
+			return nil, err
+		}
+		if err := messages.All(ctx, func(b schema.Batch) error { s.Add(b.(*schema.Messages)); return nil }); err != nil {
+			return nil, err
+		}
+	}
+	if rows := s.Rows(); rows != nil {
+		return rows, nil
+	}
+	return nil, nil
 }
 
 // makeRepeats makes the rows of repeats of the run in folder dir; nil when there are too many. s has counted the run's

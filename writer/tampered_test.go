@@ -98,7 +98,12 @@ func TestCheckFindsTamperedDerivedTables(t *testing.T) {
 	if problems, err := Check(context.Background(), dir); err != nil || len(problems) > 0 {
 		t.Fatalf("of what is whole: %v, %v", problems, err)
 	}
-	repeats, collectives := &schema.Repeats{}, &schema.CollectiveWaits{}
+	repeats, collectives, channels := &schema.Repeats{}, &schema.CollectiveWaits{}, &schema.Channels{}
+	readAll(t, dir, &schema.ChannelsTable, 10, func(b *schema.Channels, i int) {
+		var row schema.Channel
+		b.Row(i, &row)
+		channels.Append(&row)
+	})
 	readAll(t, dir, &schema.RepeatsTable, 10, func(b *schema.Repeats, i int) {
 		var row schema.Repeat
 		b.Row(i, &row)
@@ -112,6 +117,10 @@ func TestCheckFindsTamperedDerivedTables(t *testing.T) {
 	if repeats.Len() != 1 || repeats.Again[0] != 1 || collectives.Len() == 0 || collectives.WaitNs[0] != 100 {
 		t.Fatalf("the run has the repeats %+v and the waits %+v", repeats, collectives)
 	}
+	if channels.Len() == 0 || channels.Messages[0] == 0 {
+		t.Fatalf("the run has the channels %+v", channels)
+	}
+	channels.Messages[0]++
 	repeats.Again[0] = 3
 	collectives.WaitNs[0] = 101
 	for _, test := range []struct {
@@ -121,6 +130,8 @@ func TestCheckFindsTamperedDerivedTables(t *testing.T) {
 	}{
 		{repeats, check.RuleRepeats, "the 1 rows are not the 1 sums of the rows of messages; commq runs profile makes them again"},
 		{&schema.Repeats{}, check.RuleRepeats, "the 0 rows are not the 1 sums of the rows of messages"},
+		{channels, "channels", "rows of channels are not the "},
+		{&schema.Channels{}, "channels", "the 0 rows of channels are not the "},
 		{collectives, "waits", "rows of collective_waits are not the "},
 		{&schema.CollectiveWaits{}, "waits", "the 0 rows of collective_waits are not the "},
 	} {

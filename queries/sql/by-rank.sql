@@ -14,7 +14,7 @@
 -- column one_sided_send_bytes BIGINT bytes: Payload that they took from it.
 -- column one_sided_recv_bytes BIGINT bytes: Payload that they brought to it.
 -- order: rank
--- cost: Three columns of messages, the table profile, and where there is one-sided communication six columns of events.
+-- cost: The tables channels and profile, and where there is one-sided communication six columns of events.
 -- title: What each rank sends
 -- plot: bars rank sent_bytes+collective_send_bytes+one_sided_send_bytes
 -- label sent_bytes: messages
@@ -22,8 +22,8 @@
 -- label one_sided_send_bytes: one-sided calls
 -- label y: sent data
 WITH pairs AS (
-  SELECT src, dst, CAST(COUNT(*) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
-  FROM messages
+  SELECT src, dst, CAST(SUM(messages) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
+  FROM channels
   GROUP BY src, dst
 ),
 sent AS (

@@ -15,7 +15,7 @@
 -- column collective_send_bytes BIGINT bytes: Payload that all ranks gave to them, by their own arguments.
 -- column collective_recv_bytes BIGINT bytes: Payload that all ranks got from them, by their own arguments.
 -- order: comm
--- cost: Two columns of messages, five of the collective rows of events.
+-- cost: The table channels, five columns of the collective rows of events.
 -- title: Data sent on each communicator
 -- plot: bars comm bytes+collective_send_bytes
 -- label comm: communicator
@@ -30,8 +30,8 @@ WITH made AS (
   GROUP BY comm
 ),
 sent AS (
-  SELECT comm, CAST(COUNT(*) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
-  FROM messages
+  SELECT comm, CAST(SUM(messages) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
+  FROM channels
   GROUP BY comm
 ),
 instances AS (

@@ -14,7 +14,7 @@
 -- column collective_send_bytes BIGINT bytes: Payload that ranks gave to those collectives in it.
 -- column collective_recv_bytes BIGINT bytes: Payload that ranks got from those collectives in it.
 -- order: bytes + collective_send_bytes + collective_recv_bytes DESC, datatype
--- cost: Three columns of messages, five of the collective rows of events.
+-- cost: The table channels, five columns of the collective rows of events.
 -- title: Data of each datatype
 -- plot: bars datatype bytes+collective_send_bytes
 -- label datatype: datatype
@@ -22,10 +22,10 @@
 -- label collective_send_bytes: collectives
 -- label y: sent data
 WITH sent AS (
-  SELECT send_datatype AS datatype, CAST(COUNT(*) AS BIGINT) AS messages, CAST(SUM(send_count) AS BIGINT) AS elements,
+  SELECT datatype, CAST(SUM(messages) AS BIGINT) AS messages, CAST(SUM(count) AS BIGINT) AS elements,
          CAST(SUM(bytes) AS BIGINT) AS bytes
-  FROM messages
-  GROUP BY send_datatype
+  FROM channels
+  GROUP BY datatype
 ),
 sides AS (
   SELECT send_datatype, recv_datatype, COUNT(*) AS calls, CAST(SUM(COALESCE(send_bytes, 0)) AS BIGINT) AS send_bytes, CAST(SUM(COALESCE(recv_bytes, 0)) AS BIGINT) AS recv_bytes

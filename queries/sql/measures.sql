@@ -20,22 +20,22 @@
 -- column file VARCHAR -: Source file of a place.
 -- column line INTEGER -: Lowest of its lines.
 -- order: run, measure, item
--- cost: Four columns of messages (with payload hashes five), and the tables profile, waits and collective_waits.
+-- cost: The tables channels, profile, waits and collective_waits; with payload hashes four columns of messages.
 -- example: --format csv
 WITH {{include program_calls}},
 pairs AS (
-  SELECT run, src, dst, CAST(COUNT(*) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
-  FROM messages
+  SELECT run, src, dst, CAST(SUM(messages) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
+  FROM channels
   GROUP BY run, src, dst
 ),
 sized AS (
   SELECT run,
-         CASE WHEN bytes <= 16 THEN '<= 16' WHEN bytes <= 64 THEN '<= 64' WHEN bytes <= 256 THEN '<= 256' WHEN bytes <= 1024 THEN '<= 1 Ki'
-              WHEN bytes <= 4096 THEN '<= 4 Ki' WHEN bytes <= 16384 THEN '<= 16 Ki' WHEN bytes <= 65536 THEN '<= 64 Ki'
-              WHEN bytes <= 262144 THEN '<= 256 Ki' WHEN bytes <= 1048576 THEN '<= 1 Mi' WHEN bytes <= 4194304 THEN '<= 4 Mi'
-              WHEN bytes <= 16777216 THEN '<= 16 Mi' WHEN bytes <= 67108864 THEN '<= 64 Mi' ELSE '> 64 Mi' END AS size,
-         CAST(COUNT(*) AS BIGINT) AS messages
-  FROM messages
+         CASE WHEN max_bytes <= 16 THEN '<= 16' WHEN max_bytes <= 64 THEN '<= 64' WHEN max_bytes <= 256 THEN '<= 256' WHEN max_bytes <= 1024 THEN '<= 1 Ki'
+              WHEN max_bytes <= 4096 THEN '<= 4 Ki' WHEN max_bytes <= 16384 THEN '<= 16 Ki' WHEN max_bytes <= 65536 THEN '<= 64 Ki'
+              WHEN max_bytes <= 262144 THEN '<= 256 Ki' WHEN max_bytes <= 1048576 THEN '<= 1 Mi' WHEN max_bytes <= 4194304 THEN '<= 4 Mi'
+              WHEN max_bytes <= 16777216 THEN '<= 16 Mi' WHEN max_bytes <= 67108864 THEN '<= 64 Mi' ELSE '> 64 Mi' END AS size,
+         CAST(SUM(messages) AS BIGINT) AS messages
+  FROM channels
   GROUP BY 1, 2
 ),
 partners AS (

@@ -7,7 +7,7 @@
 -- column per_rank DOUBLE 1: Operations divided by ranks: P ranks in one barrier are one operation per rank.
 -- column share DOUBLE share: Part of the two kinds' operations that are of this kind, 0 to 1.
 -- order: kind DESC
--- cost: A count of messages and of the collective rows of events.
+-- cost: The tables channels and profile.
 -- title: Point-to-point messages and collectives
 -- plot: bars ranks share kind 0..1
 -- label ranks: number of ranks
@@ -21,10 +21,10 @@ counted AS (
   -- A run without rows of messages still records their number.
   SELECT 'point-to-point' AS kind,
          CASE WHEN (SELECT MAX(record) FROM runs) = 'collectives' THEN (SELECT MAX(messages) FROM runs)
-              ELSE (SELECT COUNT(*) FROM messages) END AS operations
+              ELSE (SELECT COALESCE(CAST(SUM(messages) AS BIGINT), 0) FROM channels) END AS operations
   UNION ALL
   -- Calls that make a communicator, a window or a file belong to other classes, as do waits.
-  SELECT 'collective' AS kind, (SELECT COUNT(*) FROM events WHERE class = 'collective') AS operations
+  SELECT 'collective' AS kind, (SELECT COALESCE(CAST(SUM(calls) AS BIGINT), 0) FROM profile WHERE class = 'collective') AS operations
 ),
 total AS (
   SELECT CAST(SUM(operations) AS BIGINT) AS operations

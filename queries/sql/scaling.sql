@@ -28,7 +28,7 @@
 -- column r2 DOUBLE 1: Coefficient of determination, for power that of the logarithms: 1 where the law goes through every point.
 -- column points BIGINT 1: Runs that the law is fitted to: those with x and y, above 0 where their logarithm is taken.
 -- order: series, x, run
--- cost: What the measure needs: nothing but manifests, a few columns of messages, six of events, or the table profile.
+-- cost: What the measure needs: nothing but manifests, the table channels, six columns of events, or the table profile.
 -- example: --measure bytes-per-rank --form log --format csv
 -- title: Scaling of {measure}
 -- plot: points x y fitted series log-log
@@ -40,14 +40,14 @@ WITH population AS (
   GROUP BY run
 ),
 sent AS (
-  SELECT run, CAST(COUNT(*) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
-  FROM messages
+  SELECT run, CAST(SUM(messages) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
+  FROM channels
   WHERE {{measure}} IN ('messages', 'bytes', 'messages-per-rank', 'bytes-per-rank', 'mean-message-bytes', 'ratio', 'collective-share')
   GROUP BY run
 ),
 pairs AS (
   SELECT DISTINCT run, src, dst
-  FROM messages
+  FROM channels
   WHERE {{measure}} = 'partners-max' AND src <> dst
 ),
 partners AS (

@@ -13,7 +13,7 @@
 -- column messages BIGINT 1: Messages of such a size.
 -- column bytes BIGINT bytes: Payload of those messages.
 -- order: bucket
--- cost: One or two columns of messages; with collectives six of the collective rows of events.
+-- cost: The table channels; of messages one or two columns with --where; with collectives six of the collective rows of events.
 -- example: --unit elements --collectives calls
 -- title: Message sizes
 -- plot: histogram size messages ranks
@@ -32,13 +32,18 @@ population AS (
   FROM ranks
 ),
 sized AS (
-  SELECT CASE WHEN {{unit}} = 'bytes' THEN bytes ELSE send_count END AS size, bytes
+  -- The bounds of buckets are powers of two, so a row of channels is in one bucket.
+  SELECT CASE WHEN {{unit}} = 'bytes' THEN max_bytes ELSE CAST(POWER(2, count_power) AS BIGINT) END AS size, messages, bytes
+  FROM channels
+  WHERE {{default where}}
+  UNION ALL
+  SELECT CASE WHEN {{unit}} = 'bytes' THEN bytes ELSE send_count END AS size, 1 AS messages, bytes
   FROM messages
-  WHERE {{where}}
+  WHERE {{where}} AND NOT {{default where}}
   UNION ALL
   SELECT CASE WHEN {{unit}} = 'elements' THEN COALESCE(send_count, recv_count, 0)
               WHEN send_bytes > 0 THEN send_bytes
-              ELSE COALESCE(recv_bytes, 0) END AS size,
+              ELSE COALESCE(recv_bytes, 0) END AS size, 1 AS messages,
          CASE WHEN send_bytes > 0 THEN send_bytes ELSE COALESCE(recv_bytes, 0) END AS bytes
   FROM events
   WHERE {{collectives}} = 'calls' AND class = 'collective'
@@ -48,7 +53,7 @@ counted AS (
               WHEN size <= 4096 THEN 5 WHEN size <= 16384 THEN 6 WHEN size <= 65536 THEN 7 WHEN size <= 262144 THEN 8
               WHEN size <= 1048576 THEN 9 WHEN size <= 4194304 THEN 10 WHEN size <= 16777216 THEN 11
               WHEN size <= 67108864 THEN 12 WHEN size IS NOT NULL THEN 13 ELSE 14 END AS bucket,
-         COUNT(*) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
+         CAST(SUM(messages) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
   FROM sized
   GROUP BY 1
 )

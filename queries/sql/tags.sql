@@ -11,15 +11,15 @@
 -- column destinations BIGINT 1: World ranks that receive with it.
 -- column pairs BIGINT 1: Pairs of a source and a destination; a rank with itself is one.
 -- order: bytes DESC, messages DESC, comm, tag
--- cost: Five columns of messages; memory grows with communicators x tags x pairs.
+-- cost: The table channels; memory grows with communicators x tags x pairs.
 -- title: Data sent with each tag
 -- plot: bars tag bytes comm
 -- label bytes: sent data
 -- label comm: communicator
 WITH pairs AS (
-  SELECT comm, tag, src, dst, CAST(COUNT(*) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes,
-         MIN(bytes) AS min_bytes, MAX(bytes) AS max_bytes
-  FROM messages
+  SELECT comm, tag, src, dst, CAST(SUM(messages) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes,
+         MIN(min_bytes) AS min_bytes, MAX(max_bytes) AS max_bytes
+  FROM channels
   GROUP BY comm, tag, src, dst
 )
 SELECT comm, tag, CAST(SUM(messages) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes,

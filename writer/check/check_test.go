@@ -173,6 +173,9 @@ func TestCheckerFindsBreaches(t *testing.T) {
 		{manifest: func(m *schema.Manifest) {
 			m.Tables = []schema.TableInfo{{Name: "waits", Files: []schema.FileInfo{{Path: "waits/0000.parquet"}}}}
 		}, want: []string{"the 0 rows of waits are not the 3 sums of the rows of events and messages; commq runs profile makes them again (waits)"}},
+		{manifest: func(m *schema.Manifest) {
+			m.Tables = []schema.TableInfo{{Name: "channels", Files: []schema.FileInfo{{Path: "channels/0000.parquet"}}}}
+		}, want: []string{"the 0 rows of channels are not the 3 sums of the rows of messages; commq runs profile makes them again (channels)"}},
 		// messages of three sizes; and three ranks that wait for different ranks
 		{manifest: func(m *schema.Manifest) {
 			m.Tables = []schema.TableInfo{{Name: "transfers",

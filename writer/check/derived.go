@@ -66,6 +66,30 @@ func compareWaits(r *run, out *reporter, sums *derive.WaitSums, found map[*schem
 	}
 }
 
+// checkChannels computes channels again and compares its digest.
+func checkChannels(r *run, out *reporter) (batch func(schema.Batch), finish func()) {
+	if r.lacks(&schema.ChannelsTable) {
+		return nil, nil
+	}
+	found, want, sums := digest.New(&schema.ChannelsTable), digest.New(&schema.ChannelsTable), derive.NewChannelSums()
+	batch = func(b schema.Batch) {
+		if m, ok := b.(*schema.Messages); ok {
+			sums.Add(m)
+		} else {
+			found.Add(b)
+		}
+	}
+	return batch, func() {
+		if rows := sums.Rows(); rows != nil {
+			want.Add(rows)
+		}
+		if !found.Equal(want) {
+			out.wrong("the %d rows of channels are not the %d sums of the rows of messages; "+
+				"commq runs profile makes them again", found.Rows(), want.Rows())
+		}
+	}
+}
+
 // checkProfile computes the table profile again, file by file, and compares digests.
 func checkProfile(r *run, out *reporter) (batch func(schema.Batch), finish func()) {
 	found, want := digest.New(&schema.ProfileTable), digest.New(&schema.ProfileTable)

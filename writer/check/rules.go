@@ -95,6 +95,8 @@ func Rules() []Rule {
 			&schema.CommsTable, &schema.EventsTable, &schema.MessagesTable, &schema.WaitsTable,
 			&schema.TransfersTable, &schema.CollectiveWaitsTable}, start: checkWaits},
 		{Name: RuleRepeats, Doc: "The rows of repeats are the sums of those of messages, unless the run lacks the table."},
+		{Name: "channels", Doc: "The rows of channels are the sums of those of messages, unless the run lacks the table.",
+			tables: []*schema.Table{&schema.MessagesTable, &schema.ChannelsTable}, start: checkChannels},
 		{Name: "profile", Doc: "The rows of profile are the sums of those of events, unless the run was made by an " +
 			"older commq without the table.", tables: []*schema.Table{&schema.EventsTable, &schema.ProfileTable},
 			start: checkProfile},

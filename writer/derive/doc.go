@@ -12,6 +12,7 @@
 //	transfers.go          transferSums: the rows of transfers
 //	collectivewaits.go    collectiveSums: the rows of collective_waits
 //	repeats.go          RepeatSums: repeats, in several passes over messages
+//	channels.go         ChannelSums: channels, from messages in any order
 //	overlaps.go         Overlaps: no table, but the manifest's count of overlapping calls
 package derive
 
