@@ -83,7 +83,7 @@ func (p *Report) omissions() (out []string) {
 			out = append(out, fmt.Sprintf(text, units.Count(n, noun)))
 		}
 	}
-	add(int64(p.Candidates), "candidate", "%s not shown, as chance may have made them; --all shows them")
+	add(int64(p.Candidates), "candidate", "%s not shown, which may be chance; --all shows all")
 	add(p.LeftOut-p.NoRoom, "message", "%s of payloads that are sent too often were left out")
 	add(p.NoRoom, "message", "%s were left out for lack of memory; give more with --memory")
 	add(p.Unclassed, "message", "among %s of too many kinds or too large communicators no alltoall was looked for")
