@@ -5,6 +5,7 @@
 //
 // A line of the list has a program's name, the numbers of ranks to learn from, and those to predict. The signature of a
 // run is the file NAME.RANKS.json.gz (commq export signature) in one of the folders; runs without one are left out.
+// So are runs of another build than the one to predict, as places in two builds cannot be compared.
 // What is wrong is named on stderr; the exit status is then 1.
 package main
 
@@ -75,29 +76,53 @@ func (s *suite) predict(name string, learn, held []string) {
 	if s.only != "" && !strings.Contains(","+s.only+",", ","+name+",") {
 		return
 	}
-	var runs []*signature.Signature
-	var from []string
-	for _, p := range learn {
-		if x := s.read(name, p); x != nil {
-			runs, from = append(runs, x), append(from, p)
-		}
-	}
-	if len(runs) < 2 {
-		return
-	}
-	m, err := model.New(runs)
+	models := map[string]*model.Model{}
 	for _, p := range held {
-		measured, line := s.read(name, p), fmt.Sprint(name, from, p)
-		if measured == nil || s.done[line] {
+		measured := s.read(name, p)
+		if measured == nil {
+			continue
+		}
+		runs, from := s.sameBuild(name, learn, measured)
+		line := fmt.Sprint(name, from, p)
+		if len(runs) < 2 || s.done[line] {
 			continue
 		}
 		s.done[line] = true
+		m, err := models[fmt.Sprint(from)], error(nil)
+		if m == nil {
+			m, err = model.New(runs)
+			models[fmt.Sprint(from)] = m
+		}
 		if err != nil {
 			fmt.Printf("| %s | %s | %s | | | | | | all: %v |\n", name, strings.Join(from, " "), p, err)
 			continue
 		}
 		s.judge(name, strings.Join(from, " "), m, measured)
 	}
+}
+
+// sameBuild returns the runs to learn from that are of the same build as the measured one, and their numbers of ranks.
+func (s *suite) sameBuild(name string, learn []string, measured *signature.Signature) (
+	runs []*signature.Signature, from []string,
+) {
+	for _, p := range learn {
+		switch x := s.read(name, p); {
+		case x == nil:
+		case build(x) != build(measured):
+			fmt.Fprintf(os.Stderr, "%s: %s ranks left out for %d: another build\n", name, p, measured.Ranks)
+		default:
+			runs, from = append(runs, x), append(from, p)
+		}
+	}
+	return runs, from
+}
+
+// build returns the build id of the program; empty if the run has no call paths.
+func build(s *signature.Signature) string {
+	if len(s.Frames) == 0 {
+		return ""
+	}
+	return s.Frames[0].BuildID
 }
 
 // judge predicts one run and writes its line.
