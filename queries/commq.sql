@@ -1154,14 +1154,14 @@ parted_calls AS (
   FROM starts
 ),
 traffic AS (
-  SELECT src, dst, CAST(SUM(messages) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
-  FROM channels
-  WHERE {{default where}}
-  GROUP BY src, dst
-  UNION ALL
   SELECT src, dst, CAST(COUNT(*) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
   FROM messages
   WHERE {{where}} AND NOT {{default where}}
+  GROUP BY src, dst
+  UNION ALL
+  SELECT src, dst, CAST(SUM(messages) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
+  FROM channels
+  WHERE {{default where}}
   GROUP BY src, dst
   UNION ALL
   SELECT CASE WHEN direction = 'in' THEN rank ELSE root END AS src, CASE WHEN direction = 'in' THEN root ELSE rank END AS dst,
@@ -1432,14 +1432,14 @@ parted_calls AS (
   FROM starts
 ),
 traffic AS (
-  SELECT src, dst, CAST(SUM(messages) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
-  FROM channels
-  WHERE {{default where}}
-  GROUP BY src, dst
-  UNION ALL
   SELECT src, dst, CAST(COUNT(*) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
   FROM messages
   WHERE {{where}} AND NOT {{default where}}
+  GROUP BY src, dst
+  UNION ALL
+  SELECT src, dst, CAST(SUM(messages) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
+  FROM channels
+  WHERE {{default where}}
   GROUP BY src, dst
   UNION ALL
   SELECT CASE WHEN direction = 'in' THEN rank ELSE root END AS src, CASE WHEN direction = 'in' THEN root ELSE rank END AS dst,
@@ -2461,14 +2461,14 @@ parted_calls AS (
   FROM starts
 ),
 traffic AS (
-  SELECT src, dst, CAST(SUM(messages) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
-  FROM channels
-  WHERE {{default where}}
-  GROUP BY src, dst
-  UNION ALL
   SELECT src, dst, CAST(COUNT(*) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
   FROM messages
   WHERE {{where}} AND NOT {{default where}}
+  GROUP BY src, dst
+  UNION ALL
+  SELECT src, dst, CAST(SUM(messages) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
+  FROM channels
+  WHERE {{default where}}
   GROUP BY src, dst
   UNION ALL
   SELECT CASE WHEN direction = 'in' THEN rank ELSE root END AS src, CASE WHEN direction = 'in' THEN root ELSE rank END AS dst,
@@ -3298,14 +3298,14 @@ parted_calls AS (
   FROM starts
 ),
 traffic AS (
-  SELECT src, dst, CAST(SUM(messages) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
-  FROM channels
-  WHERE {{default where}}
-  GROUP BY src, dst
-  UNION ALL
   SELECT src, dst, CAST(COUNT(*) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
   FROM messages
   WHERE {{where}} AND NOT {{default where}}
+  GROUP BY src, dst
+  UNION ALL
+  SELECT src, dst, CAST(SUM(messages) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
+  FROM channels
+  WHERE {{default where}}
   GROUP BY src, dst
   UNION ALL
   SELECT CASE WHEN direction = 'in' THEN rank ELSE root END AS src, CASE WHEN direction = 'in' THEN root ELSE rank END AS dst,
@@ -3521,14 +3521,14 @@ parted_calls AS (
   FROM starts
 ),
 traffic AS (
-  SELECT src, dst, CAST(SUM(messages) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
-  FROM channels
-  WHERE {{default where}}
-  GROUP BY src, dst
-  UNION ALL
   SELECT src, dst, CAST(COUNT(*) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
   FROM messages
   WHERE {{where}} AND NOT {{default where}}
+  GROUP BY src, dst
+  UNION ALL
+  SELECT src, dst, CAST(SUM(messages) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
+  FROM channels
+  WHERE {{default where}}
   GROUP BY src, dst
   UNION ALL
   SELECT CASE WHEN direction = 'in' THEN rank ELSE root END AS src, CASE WHEN direction = 'in' THEN root ELSE rank END AS dst,

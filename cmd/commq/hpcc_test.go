@@ -14,6 +14,7 @@ import (
 )
 
 // hpccInput is a small problem for all of HPCC's tests on 4 ranks, in the format of hpccinf.txt.
+// HPL does not look ahead: if it does, it cuts its updates where a panel arrives, and the residual has one of two values.
 const hpccInput = `HPLinpack benchmark input file
 commq
 HPL.out output file name (if any)
@@ -38,7 +39,7 @@ HPL.out output file name (if any)
 1 # of broadcast
 1 BCASTs (0=1rg,1=1rM,2=2rg,3=2rM,4=Lng,5=LnM)
 1 # of lookahead depth
-1 DEPTHs (>=0)
+0 DEPTHs (>=0)
 2 SWAP (0=bin-exch,1=long,2=mix)
 64 swapping threshold
 0 L1 in (0=transposed,1=no-transposed) form
