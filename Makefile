@@ -25,7 +25,7 @@ man:
 test:
 	@scripts/setup packages
 	@scripts/setup tools & tools=$$!; $(MAKE) lint && scripts/check-generated; lint=$$?; wait $$tools && exit $$lint
-	COMMQ_TEST_ALL=1 COMMQ_TEST_FAULTS=1000 $(GO) test -timeout 35m ./...
+	COMMQ_TEST_ALL=1 COMMQ_TEST_FAULTS=1000 $(GO) test -timeout 2h ./...
 
 LONG ?= 3600
 
