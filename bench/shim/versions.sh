@@ -6,7 +6,7 @@
 # then the least of all rounds, which other work disturbs least.
 set -e
 mpi=$1 before=$2 after=$3 pairs=${4:-21}
-work=$(mktemp -d "${COMMQ_BENCH_DIR:-/tmp}/shim-bench.XXXXXX")
+work=$(TMPDIR=${COMMQ_BENCH_DIR:-$TMPDIR} mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mpicc.$mpi -O2 -o "$work/self" "$(dirname "$0")/self.c"
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1

@@ -199,20 +199,20 @@ func (f *Finding) groups() string {
 	if rest > 0 {
 		text += fmt.Sprintf(" and %d more (--format json and csv have all)", rest)
 	}
-	if !slices.ContainsFunc(f.Groups, func(g Group) bool { return !g.whole() }) {
+	if !slices.ContainsFunc(f.Groups, func(g Group) bool { return !g.hasCommunicator() }) {
 		return text + "; each has a communicator"
 	}
-	return text + fmt.Sprintf("; %s makes a communicator of each", f.splitter())
+	return text + fmt.Sprintf("; %s makes a communicator of each", splitter(f.Groups))
 }
 
-// whole reports whether the group has a communicator of its own.
-func (g *Group) whole() bool { return g.Communicator != nil && len(g.MissingRanks) == 0 }
+// hasCommunicator reports whether the group has a communicator of its own.
+func (g *Group) hasCommunicator() bool { return g.Communicator != nil && len(g.MissingRanks) == 0 }
 
 // splitter names the call that makes a communicator of each group: MPI_Comm_split needs groups without common ranks.
-func (f *Finding) splitter() string {
+func splitter(groups []Group) string {
 	seen := map[int32]bool{}
-	for i := range f.Groups {
-		for _, rank := range f.Groups[i].Ranks {
+	for i := range groups {
+		for _, rank := range groups[i].Ranks {
 			if seen[rank] {
 				return "MPI_Comm_create_group"
 			}
@@ -231,8 +231,8 @@ func (f *Finding) where() []string {
 		switch {
 		case g.Neighbors != nil:
 			text += "; " + g.Neighbors.text()
-		case !g.whole():
-			text += fmt.Sprintf("; %s makes a communicator of these ranks", f.splitter())
+		case !g.hasCommunicator():
+			text += fmt.Sprintf("; %s makes a communicator of these ranks", splitter(f.Groups))
 		}
 		list = append(list, text)
 	}
