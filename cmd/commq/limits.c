@@ -70,7 +70,8 @@ static char **exec_program(int argc, char **argv)
 	return NULL;
 }
 
-/* As firstRank in exec.go. */
+/* As firstRank in exec.go, which cannot run yet. A header shared with the capture library, which has it too, would not be
+ * among the files whose change makes Go compile this one again. */
 static int first_rank(void)
 {
 	static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"};
