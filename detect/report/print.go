@@ -103,9 +103,8 @@ func (p *Report) CSV(w io.Writer) error {
 	}
 	for i := range p.Findings {
 		f := &p.Findings[i]
-		where := f.where()
 		for k := range f.Groups {
-			row := append(f.cells(&f.Groups[k]), where[k])
+			row := append(f.cells(&f.Groups[k]), f.Where[k])
 			if f.Price != nil {
 				row = append(row, priceCells(f.Price)...)
 			}

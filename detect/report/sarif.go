@@ -55,7 +55,7 @@ func (f *Finding) addLocations(result *sarif210.Result) {
 // properties returns the evidence for a result, and its price if there is one.
 func (f *Finding) properties(pricing *price.Pricing) *sarif210.PropertyBag {
 	bag, p := sarif210.NewPropertyBag(), f.Price
-	bag.Add("certainty", f.Certainty).Add("bits", f.Bits).Add("basis", f.Basis).Add("where", f.where())
+	bag.Add("certainty", f.Certainty).Add("bits", f.Bits).Add("basis", f.Basis).Add("where", f.Where)
 	if len(f.Alternatives) > 0 {
 		bag.Add("alternatives", f.Alternatives)
 	}
