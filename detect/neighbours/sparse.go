@@ -18,8 +18,9 @@ type exchange struct {
 
 // FindSparse searches for sparse exchanges and adds them to the ledger as MPI_Alltoallv: all messages of a call site
 // fall into rounds in which every rank sends all that it sends before it receives anything. Those of all ranks with all
-// others in steps, with a tag for each step, are MPI_Alltoall. One round is enough if all send to all. Exchanges whose pairs
-// are always the same, both ways, are left for Find, because they are between neighbours. Broadcasts to parts of the communicator among the messages of an exchange are withdrawn: payloads repeat by chance. beyond is as
+// others in steps, with a tag for each step, are MPI_Alltoall. One round is enough if all send to all. Exchanges whose
+// pairs are always the same, both ways, are left for Find, because they are between neighbours. Broadcasts to parts of
+// the communicator among the messages of an exchange are withdrawn: payloads repeat by chance. beyond is as
 // in Find.
 func FindSparse(in *Input, l *ledger.Ledger, first *ledger.Sample) (beyond int64, err error) {
 	x := &sparseSearch{minRanks: max(in.MinRanks, 3), ledger: l, taken: ledger.NewOwners(l.Messages, l.Found), members: map[int32][]int32{}}
