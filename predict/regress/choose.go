@@ -225,6 +225,9 @@ func (c *Curve) predict(k *candidate, ranks int64) Prediction {
 		noise = s * math.Abs(y)
 	}
 	low, high := k.interval(to, s, noise)
+	if math.IsNaN(low) || math.IsNaN(high) { // the squares of values too far apart overflow
+		low, high = math.Inf(-1), math.Inf(1)
+	}
 	if k.df == 0 { // the points do not tell the noise; the interval then comes from other forms
 		low, high = y, y
 	}
