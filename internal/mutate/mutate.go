@@ -11,8 +11,13 @@ import (
 	"strings"
 )
 
-// mostEdits bounds the changes of one input.
-const mostEdits = 24
+// mostEdits bounds the changes of one input. An input of more than mostBytes or mostValues is not changed any more:
+// repeating what was repeated would take all memory.
+const (
+	mostEdits  = 24
+	mostBytes  = 1 << 16
+	mostValues = 1 << 13
+)
 
 // numbers are those at which code goes wrong.
 var numbers = []string{"0", "1", "-1", "2", "3", "7", "16", "255", "65536", "2147483647", "-2147483648", "4294967295",
@@ -35,6 +40,9 @@ var token = regexp.MustCompile(`[0-9][0-9.]*(?:[eE][-+]?[0-9]+)?|[A-Za-z_]+|[ \t
 // Text changes a text: its numbers, words and lines.
 func Text(text string, edits []byte) string {
 	for _, e := range editsOf(edits) {
+		if len(text) > mostBytes {
+			break
+		}
 		if e.what%2 == 0 {
 			text = strings.Join(changed(strings.SplitAfter(text, "\n"), e), "")
 			continue
@@ -96,6 +104,9 @@ func JSON(text string, edits []byte) string {
 	for _, e := range editsOf(edits) {
 		var all []place
 		collect(&all, root, func(v any) { root = v }, nil)
+		if len(all) > mostValues {
+			break
+		}
 		p, other := all[e.at%len(all)], all[(e.at+e.with)%len(all)]
 		p.change(e, other)
 	}
@@ -159,7 +170,7 @@ func (p *place) change(e edit, other place) {
 			p.set(json.Number("1"))
 		}
 	case 7:
-		if s, ok := p.value.(string); ok {
+		if s, ok := p.value.(string); ok && len(s) < mostBytes/256 {
 			p.set(strings.Repeat(s, e.with))
 		} else {
 			p.set("text")
