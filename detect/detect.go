@@ -17,7 +17,10 @@ import (
 
 // Detect finds the collective operations that consist of point-to-point messages. Errors are those of run.Messages
 // and run.Events.
-func Detect(run *Run, options Options) (*Result, error) {
+func Detect(run *Run, options Options) (result *Result, err error) {
+	if run.State != nil {
+		defer snapshot.Guard(&err)
+	}
 	if options.MinRanks == 0 {
 		options.MinRanks = ledger.DefaultMinRanks
 	}
@@ -48,7 +51,6 @@ func Detect(run *Run, options Options) (*Result, error) {
 	}
 	r := reporter{ledger: &d.ledger, census: d.census, comms: run.Comms, listed: options.Messages, placed: map[string]Finding{}}
 	d.result.Findings = r.report(&options)
-	var err error
 	d.result.Calls, err = locate(d.result.Findings, d.ledger.Messages, run.Events)
 	return d.result, err
 }

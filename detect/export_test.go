@@ -10,7 +10,7 @@ func RandomPrograms(t *testing.T) int { return randomPrograms(t) }
 
 // RandomSpreading returns the run of a random program that spreads payloads, with noise, and the kinds of its
 // operations.
-func RandomSpreading(t *testing.T, seed uint64) (run *Run, kinds []string) {
+func RandomSpreading(t testing.TB, seed uint64) (run *Run, kinds []string) {
 	g := &generator{Rand: rand.New(rand.NewPCG(seed, 7))}
 	p := g.program()
 	return p.run(t, g.Rand, g.noise()), g.kinds

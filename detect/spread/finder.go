@@ -1,7 +1,9 @@
 package spread
 
 import (
+	"fmt"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -208,7 +210,7 @@ func (f *finder) tokens(list []int32) (tokens, others []int32) {
 const minBatch = 1 << 10
 
 // inParallel calls look with each list of messages on all processors, and returns the findings in the order of the
-// lists. The lists must be independent.
+// lists. The lists must be independent. A panic of one continues in the caller, which may catch it.
 func (f *finder) inParallel(lists [][]int32, look func(f *finder, list []int32)) []*ledger.Instance {
 	var ends []int // of the batches
 	for k, n := 0, 0; k < len(lists); k++ {
@@ -219,8 +221,14 @@ func (f *finder) inParallel(lists [][]int32, look func(f *finder, list []int32))
 	found := make([][]*ledger.Instance, len(ends))
 	var next atomic.Int32
 	var all sync.WaitGroup
+	var panicked atomic.Value
 	for range min(runtime.GOMAXPROCS(0), len(ends)) {
 		all.Go(func() {
+			defer func() {
+				if p := recover(); p != nil {
+					panicked.Store(fmt.Sprintf("%v\n%s", p, debug.Stack()))
+				}
+			}()
 			for {
 				k := int(next.Add(1)) - 1
 				if k >= len(ends) || f.rules.Stopped() != nil { // the caller checks Stopped too
@@ -243,6 +251,9 @@ func (f *finder) inParallel(lists [][]int32, look func(f *finder, list []int32))
 		})
 	}
 	all.Wait()
+	if p := panicked.Load(); p != nil {
+		panic(p)
+	}
 	return slices.Concat(found...)
 }
 

@@ -71,6 +71,15 @@ func Read(r io.Reader, root any) (err error) {
 	return d.err
 }
 
+// Guard is deferred by what continues from a state: a panic becomes an error. Read accepts every state of the right
+// types, also one that no computation leaves behind, of a damaged memory or a changed file with the right checksum.
+func Guard(err *error) {
+	if p := recover(); p != nil {
+		what, _, _ := strings.Cut(fmt.Sprint(p), "\n") // without the stack
+		*err = fmt.Errorf("the saved state makes no sense: %s", what)
+	}
+}
+
 // fingerprint hashes everything that the encoding of a type depends on.
 func fingerprint(t reflect.Type) [sha256.Size]byte {
 	var text strings.Builder

@@ -25,7 +25,7 @@ func eachProgram(t *testing.T, try func(seed int, g *rand.Rand, p *slowProgram))
 }
 
 // randomMachine returns a machine on which ranks wait only for partners, in the representations of both simulators.
-func randomMachine(t *testing.T, g *rand.Rand, ranks int) (*models.Machine, *slowMachine) {
+func randomMachine(t testing.TB, g *rand.Rand, ranks int) (*models.Machine, *slowMachine) {
 	m, err := models.Named("flat")
 	if err != nil {
 		t.Fatal(err)

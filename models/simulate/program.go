@@ -3,6 +3,7 @@ package simulate
 import (
 	"io"
 
+	"github.com/commq/commq/internal/snapshot"
 	"github.com/commq/commq/models"
 	"github.com/commq/commq/run"
 	"github.com/commq/commq/schema"
@@ -92,7 +93,10 @@ type Result struct {
 // rows of the next epoch to add, in any number of batches and each rank's in order, and returns io.EOF after the last
 // epoch. Errors name ranks that wait for ever, collectives that do not match, and messages without a partner.
 func Simulate(m *models.Machine, p *Program, o *Options,
-	next func(add func(*schema.Events) error) error) (*Result, error) {
+	next func(add func(*schema.Events) error) error) (r *Result, err error) {
+	if o != nil && o.State != nil {
+		defer snapshot.Guard(&err)
+	}
 	e, err := newEngine(m, p, o, next)
 	if err != nil {
 		return nil, err
