@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/commq/commq/internal/disk"
+	"github.com/commq/commq/internal/private"
 )
 
 // Checkpoint is a folder with the state of a long task, so that the task can continue after it was killed. The state is
@@ -45,8 +46,8 @@ const (
 )
 
 // OpenCheckpoint opens a folder of checkpoints, and makes it if it does not exist. It returns an error when another
-// process uses the folder, when its state is damaged, and when the state belongs to another task; then the message
-// names the first fact that differs.
+// process uses the folder, when its state is damaged or another user's, and when the state belongs to another task;
+// then the message names the first fact that differs.
 func OpenCheckpoint(dir string, every time.Duration, facts []Fact) (c *Checkpoint, err error) {
 	c = &Checkpoint{Every: every, dir: dir, facts: facts, last: time.Now()}
 	switch err := disk.Mkdir(dir, 0o777); {
@@ -93,6 +94,9 @@ func (c *Checkpoint) check() error {
 		return err
 	}
 	defer f.Close()
+	if err := private.Opened(f); err != nil { // its checksum does not tell who wrote it
+		return err
+	}
 	info, err := f.Stat()
 	if err != nil {
 		return err
@@ -174,7 +178,7 @@ func (c *Checkpoint) Save(write func(w io.Writer) error) (err error) {
 			err = errors.Join(fmt.Errorf("keep a checkpoint in %s: %w", c.dir, err), removeFile(part))
 		}
 	}()
-	f, err := disk.Create(part)
+	f, err := disk.OpenFile(part, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
 	}

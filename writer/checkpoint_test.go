@@ -2,14 +2,19 @@ package writer_test
 
 import (
 	"bufio"
+	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/commq/commq/internal/mutate"
+	"github.com/commq/commq/internal/private"
 	"github.com/commq/commq/writer"
 )
 
@@ -138,6 +143,78 @@ func FuzzCheckpoint(f *testing.F) {
 			t.Errorf("%q is taken for a state", state)
 		}
 		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestCheckpointOfAnotherUserIsRefused(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "kept")
+	c := openCheckpoint(t, dir)
+	saveText(t, c, "epoch 3")
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	state := filepath.Join(dir, "state")
+	info, err := os.Stat(state)
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info, err)
+	}
+	refused := func(want string) {
+		t.Helper()
+		if _, err := writer.OpenCheckpoint(dir, 0, checkpointFacts); !errors.Is(err, private.ErrForeign) ||
+			!strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+	if err := os.Chmod(state, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	refused("everybody can write to it")
+	if os.Geteuid() == 0 {
+		if err := errors.Join(os.Chmod(state, 0o600), os.Chown(state, 12345, -1)); err != nil {
+			t.Fatal(err)
+		}
+		refused("it belongs to user 12345")
+	}
+}
+
+// sealedState returns a state with its right checksum.
+func sealedState(facts, body string) []byte {
+	text := "commq checkpoint 1\n" + facts + body
+	sum := sha256.Sum256([]byte(text))
+	return append([]byte(text), sum[:]...)
+}
+
+// FuzzCheckpointEdited opens folders with states of changed facts and their right checksum: an error, or the bytes that
+// were saved with the facts of this task.
+func FuzzCheckpointEdited(f *testing.F) {
+	good, err := json.Marshal(checkpointFacts)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add([]byte{}, "epoch 3")
+	f.Add([]byte{0, 2, 2, 9}, "epoch 3")
+	f.Add([]byte{0, 0, 6, 1}, "\n")
+	f.Fuzz(func(t *testing.T, edits []byte, body string) {
+		dir := t.TempDir()
+		line := strings.TrimSuffix(mutate.JSON(string(good), edits), "\n") + "\n"
+		if err := os.WriteFile(filepath.Join(dir, "state"), sealedState(line, body), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c, err := writer.OpenCheckpoint(dir, 0, checkpointFacts)
+		if err != nil {
+			return
+		}
+		var facts []writer.Fact
+		if err := json.Unmarshal([]byte(line), &facts); err != nil || len(facts) < len(checkpointFacts) ||
+			!slices.Equal(facts[:len(checkpointFacts)], checkpointFacts) {
+			t.Errorf("the state of %s is taken, %v", line, err)
+		}
+		if got := loadText(t, c); !c.Saved() || got != body {
+			t.Errorf("%q, want %q", got, body)
+		}
+		if err := c.Done(); err != nil {
 			t.Error(err)
 		}
 	})

@@ -2,12 +2,15 @@ package snapshot_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"io"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/commq/commq/internal/mutate"
 	"github.com/commq/commq/internal/snapshot"
 )
 
@@ -190,6 +193,44 @@ func FuzzRead(f *testing.F) {
 		var again bytes.Buffer
 		if err := snapshot.Write(&again, got); err != nil {
 			t.Fatal(err)
+		}
+	})
+}
+
+// FuzzReadEdited reads states whose values are changed, and whose lengths and numbers of objects are: an error, or a
+// state that is the same as what was written.
+func FuzzReadEdited(f *testing.F) {
+	f.Add([]byte{0, 9, 1, 8, 1, 0, 4, 7}, 0, uint8(0), uint64(0))
+	f.Add([]byte{}, 40, uint8(1), uint64(1<<40))
+	f.Fuzz(func(t *testing.T, edits []byte, at int, leaveOut uint8, length uint64) {
+		s := filled()
+		mutate.Value(s, edits)
+		if s.ratio != s.ratio {
+			s.ratio = 0 // NaN differs from itself
+		}
+		var b bytes.Buffer
+		if err := snapshot.Write(&b, s); err != nil {
+			t.Fatal(err)
+		}
+		in, changed := b.Bytes(), leaveOut > 0
+		if changed {
+			at = 32 + int(uint(at)%uint(len(in)-32))
+			end := min(at+int(leaveOut)-1, len(in))
+			in = slices.Concat(in[:at], binary.AppendUvarint(nil, length), in[end:])
+		}
+		got := &state{}
+		if err := snapshot.Read(bytes.NewReader(in), got); err != nil {
+			if !changed {
+				t.Fatal(err)
+			}
+			return
+		}
+		var again bytes.Buffer
+		if err := snapshot.Write(&again, got); err != nil {
+			t.Fatal(err)
+		}
+		if !changed && !reflect.DeepEqual(got, s) {
+			t.Errorf("%+v was written, %+v was read", s, got)
 		}
 	})
 }
