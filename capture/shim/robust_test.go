@@ -1,6 +1,7 @@
 package shim
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -14,6 +15,7 @@ import (
 	"github.com/commq/commq/internal/testenv"
 	"github.com/commq/commq/schema"
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 )
 
 // launchBoth launches a program of testdata/programs with and without the shim and returns both outcomes and the
@@ -277,12 +279,12 @@ func checkMany(t *testing.T, d *dumper, n int) {
 // complete.
 func TestDiskFull(t *testing.T) {
 	testenv.Root(t, "a full disk is also in the stories of cmd/commq, in a user namespace")
-	mount := t.TempDir()
-	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=3m", "commq-test",
-		mount).CombinedOutput(); err != nil {
-		testenv.Skip(t, fmt.Sprintf("a small file system cannot be mounted here: %s", firstLine(out)))
+	disk, err := smallDisk("3m")
+	if err != nil {
+		testenv.Skip(t, fmt.Sprintf("a small file system cannot be made here: %v", err))
 	}
-	defer exec.Command("umount", mount).Run()
+	defer disk.Close()
+	mount := fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), disk.Fd())
 	for _, library := range libraries {
 		lib := shimFor(t, library)
 		exe := compile(t, "mpicc."+library, filepath.Join(programs, "many.c"), "-w")
@@ -305,6 +307,24 @@ func TestDiskFull(t *testing.T) {
 			}
 		}
 	}
+}
+
+// smallDisk returns the folder of a file system in memory. It is mounted nowhere, so nothing of it stays when the test is
+// killed.
+func smallDisk(size string) (*os.File, error) {
+	fs, err := unix.Fsopen("tmpfs", unix.FSOPEN_CLOEXEC)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fs)
+	if err := errors.Join(unix.FsconfigSetString(fs, "size", size), unix.FsconfigCreate(fs)); err != nil {
+		return nil, err
+	}
+	folder, err := unix.Fsmount(fs, unix.FSMOUNT_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(folder), "small disk"), nil
 }
 
 func TestThreads(t *testing.T) {
