@@ -279,7 +279,7 @@ func checkMany(t *testing.T, d *dumper, n int) {
 // complete.
 func TestDiskFull(t *testing.T) {
 	testenv.Root(t, "a full disk is also in the stories of cmd/commq, in a user namespace")
-	disk, err := smallDisk("3m")
+	disk, err := diskInMemory("tmpfs", "3m")
 	if err != nil {
 		testenv.Skip(t, fmt.Sprintf("a small file system cannot be made here: %v", err))
 	}
@@ -309,22 +309,25 @@ func TestDiskFull(t *testing.T) {
 	}
 }
 
-// smallDisk returns the folder of a file system in memory. It is mounted nowhere, so nothing of it stays when the test is
-// killed.
-func smallDisk(size string) (*os.File, error) {
-	fs, err := unix.Fsopen("tmpfs", unix.FSOPEN_CLOEXEC)
+// diskInMemory returns the folder of a file system in memory, of a size unless that is "". It is mounted nowhere, so
+// nothing of it stays when the test is killed.
+func diskInMemory(kind, size string) (*os.File, error) {
+	fs, err := unix.Fsopen(kind, unix.FSOPEN_CLOEXEC)
 	if err != nil {
 		return nil, err
 	}
 	defer unix.Close(fs)
-	if err := errors.Join(unix.FsconfigSetString(fs, "size", size), unix.FsconfigCreate(fs)); err != nil {
+	if size != "" {
+		err = unix.FsconfigSetString(fs, "size", size)
+	}
+	if err := errors.Join(err, unix.FsconfigCreate(fs)); err != nil {
 		return nil, err
 	}
 	folder, err := unix.Fsmount(fs, unix.FSMOUNT_CLOEXEC, 0)
 	if err != nil {
 		return nil, err
 	}
-	return os.NewFile(uintptr(folder), "small disk"), nil
+	return os.NewFile(uintptr(folder), kind), nil
 }
 
 func TestThreads(t *testing.T) {
