@@ -125,7 +125,11 @@ func (s *collectiveSums) addComms(b *schema.Comms) {
 		}
 		c.inter = c.inter || b.Remote[i] == 1
 		if uint32(rank) < uint32(s.ranks) {
-			c.members = append(c.members, waitMember{rank: rank, commRank: b.CommRank[i], group: int8(b.Remote[i])})
+			m := waitMember{rank: rank, commRank: b.CommRank[i]}
+			if b.Remote[i] == 1 { // a damaged run may have another number
+				m.group = 1
+			}
+			c.members = append(c.members, m)
 			c.byRank[rank] = int32(len(c.members))
 		}
 	}

@@ -1,0 +1,76 @@
+package writer_test
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"reflect"
+	"testing"
+
+	"github.com/commq/commq/internal/mutate"
+	"github.com/commq/commq/schema"
+	"github.com/commq/commq/schema/schematest"
+	"github.com/commq/commq/writer"
+)
+
+// columnsFit reports whether all columns of a batch have as many rows as it says.
+func columnsFit(b schema.Batch) bool {
+	for i := range b.Table().Columns {
+		if reflect.ValueOf(b.Data(i)).Len() != b.Len() {
+			return false
+		}
+	}
+	return true
+}
+
+// FuzzRunEdited writes runs with rows and a manifest that no program makes, with the right checksums of all files: they
+// are checked to the end.
+func FuzzRunEdited(f *testing.F) {
+	f.Add(uint8(4), []byte{0, 9, 2, 8}, []byte{})
+	f.Add(uint8(5), []byte{0, 2, 2, 13, 0, 40, 0, 1}, []byte{0, 9, 0, 6})
+	f.Fuzz(func(t *testing.T, which uint8, edits, ofManifest []byte) {
+		store := t.TempDir()
+		r, err := writer.Create(store, "edited", writer.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Abort()
+		batches := schematest.ParseRows(t, schematest.TinyRun)
+		edited := batches[int(which)%len(batches)]
+		mutate.Value(edited, edits)
+		if !columnsFit(edited) {
+			return
+		}
+		for _, b := range batches {
+			if b.Table().Derived || b.Len() == 0 {
+				continue
+			}
+			if err := r.Write(0, b); err != nil {
+				return
+			}
+		}
+		if err := r.Commit(context.Background(), schematest.TinyManifest()); err != nil {
+			return
+		}
+		dir := filepath.Join(store, "edited")
+		if err := writer.VerifyRun(context.Background(), dir); err != nil {
+			t.Errorf("a new run is damaged: %v", err)
+		}
+		editManifest(t, dir, ofManifest)
+		_, _ = writer.Check(context.Background(), dir) // problems, or an error: not a panic
+	})
+}
+
+// editManifest changes values of a run's manifest.
+func editManifest(t *testing.T, dir string, edits []byte) {
+	t.Helper()
+	path := filepath.Join(dir, "manifest.json")
+	text, err := os.ReadFile(path)
+	if err != nil || !json.Valid(text) {
+		t.Fatalf("%v, %s", err, text)
+	}
+	if err := os.WriteFile(path, []byte(mutate.JSON(string(text), edits)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
