@@ -500,3 +500,41 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// The same with good files, their slots and headers changed.
+func FuzzReadEdited(f *testing.F) {
+	name, good := fileBytes(f, 0, 2, nil, func(s *script) {
+		s.DefComm(7, spool.CommDef{Kind: int32(schema.CommDup), Instance: 0, Size: 2, Members: 2}, []int32{0, 1})
+		s.collective(schema.CallBarrier, 7, 0)
+		s.call(schema.CallIrecv, args(7, 1, 9, 1))
+		s.call(schema.CallRecvInit, args(0, 1, 9, 2))
+		s.call(schema.CallStart, request(3))
+		s.Start(spoolgen.Pair{Req: 3, Template: 2})
+		s.call(schema.CallWaitall, never(all(1, 3)))
+	})
+	second, other := fileBytes(f, 1, 2, nil, func(s *script) { s.call(schema.CallRecv, never(args(0, 0, 9, 0))) })
+	f.Add([]byte{3, 5, 0, 9, 8, 7, 2, 1, 4, 1}, []byte{})
+	f.Add([]byte{0, 5, 6, 9, 8}, []byte{0, 0, 2, 3, 3})
+	f.Fuzz(func(t *testing.T, edits, later []byte) {
+		dir := t.TempDir()
+		write := func(name string, data []byte) {
+			if err := os.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		write(second, other)
+		write(name, spoolgen.Edit(bytes.Clone(good), edits))
+		j, err := Open(dir, "")
+		if err != nil {
+			return
+		}
+		j.Report()
+		write(name, spoolgen.Edit(bytes.Clone(good), later))
+		if err := j.Update(); err != nil {
+			return
+		}
+		if err := j.Report().Write(&bytes.Buffer{}, 20); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
