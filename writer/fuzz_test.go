@@ -25,7 +25,7 @@ func columnsFit(b schema.Batch) bool {
 }
 
 // FuzzRunEdited writes runs with rows and a manifest that no program makes, with the right checksums of all files: they
-// are checked to the end.
+// are checked to the end, and compacted without new problems.
 func FuzzRunEdited(f *testing.F) {
 	f.Add(uint8(4), []byte{0, 9, 2, 8}, []byte{})
 	f.Add(uint8(5), []byte{0, 2, 2, 13, 0, 40, 0, 1}, []byte{0, 9, 0, 6})
@@ -58,7 +58,20 @@ func FuzzRunEdited(f *testing.F) {
 			t.Errorf("a new run is damaged: %v", err)
 		}
 		editManifest(t, dir, ofManifest)
-		_, _ = writer.Check(context.Background(), dir) // problems, or an error: not a panic
+		before, err := writer.Check(context.Background(), dir)
+		if err != nil {
+			return
+		}
+		if err := writer.MakeProfile(context.Background(), dir); err != nil {
+			return
+		}
+		if _, _, err := writer.Compact(context.Background(), dir, 0, nil); err != nil {
+			return
+		}
+		after, err := writer.Check(context.Background(), dir)
+		if len(before) == 0 && (err != nil || len(after) > 0) {
+			t.Errorf("a run without problems has some after it was compacted: %v, %v", after, err)
+		}
 	})
 }
 
