@@ -987,7 +987,7 @@ $commq$, '{{run}}', commq_list([commq_dir('query compute', run)])),
 
 -- data-density: Bytes and messages from every rank to every other, most bytes first, collectives folded in.
 CREATE OR REPLACE TEMP MACRO "data_density"(run, "collectives" := 'rooted', "condition" := 'TRUE') AS TABLE
-FROM query(replace(replace(replace(replace($commq$
+FROM query(replace(replace(replace(replace(replace(replace($commq$
 WITH events AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
 messages AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
 parts AS NOT MATERIALIZED (FROM commq_rows_parts({{run}})),
@@ -1016,7 +1016,7 @@ counted_calls AS (
          CAST(SUM(CASE WHEN send_bytes > 0 THEN 1 ELSE 0 END) AS BIGINT) AS sending_calls,
          CAST(SUM(COALESCE(send_bytes, 0)) AS BIGINT) AS send_bytes,
          CAST(SUM(COALESCE(recv_bytes, 0)) AS BIGINT) AS recv_bytes
-  FROM events
+  FROM {{events unless collectives none}}
   WHERE class = 'collective' AND comm IS NOT NULL
   GROUP BY comm, rank, root_world, call
 ),
@@ -1029,9 +1029,9 @@ starts AS (
   -- Starts of persistent collectives: what they do, the call that made the request says. No rank made any, mostly, and then the engine
   -- stops at the first rows of events: if the condition on the call stood alone, it would look at all of them for one that holds.
   SELECT s.rank, s.seq, i.call, s.comm, s.root_world, s.send_bytes, s.recv_bytes
-  FROM events s
+  FROM {{events unless collectives none}} s
   JOIN starting r ON r.rank = s.rank AND r.starts > 0
-  JOIN events i ON i.rank = s.rank AND i.seq = s.init_seq
+  JOIN {{events unless collectives none}} i ON i.rank = s.rank AND i.seq = s.init_seq
   WHERE s.class = 'collective' AND i.class = 'other'
     AND CASE WHEN r.starts > 0 THEN s.call IN ('MPI_Start', 'MPI_Startall') AND i.instance IS NOT NULL ELSE FALSE END
 ),
@@ -1147,7 +1147,7 @@ parted_ranks AS (
 ),
 parted_calls AS (
   SELECT rank, seq, call
-  FROM events
+  FROM {{events unless collectives none}}
   WHERE class = 'collective' AND call NOT IN ('MPI_Start', 'MPI_Startall')
   UNION ALL
   SELECT rank, seq, call
@@ -1155,7 +1155,7 @@ parted_calls AS (
 ),
 traffic AS (
   SELECT src, dst, CAST(COUNT(*) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
-  FROM messages
+  FROM {{messages unless default where}}
   WHERE {{where}} AND NOT {{default where}}
   GROUP BY src, dst
   UNION ALL
@@ -1201,8 +1201,10 @@ ORDER BY bytes DESC, src, dst
 )
 $commq$, '{{run}}', commq_list([commq_dir('query data-density', run)])),
   '{{collectives}}', commq_choice('query data-density', 'collectives', "collectives", ['rooted', 'logical', 'tree', 'none'])),
+  '{{events unless collectives none}}', CASE WHEN "collectives" = 'none' THEN '(SELECT CAST(NULL AS VARCHAR) AS run, CAST(NULL AS INTEGER) AS "rank", CAST(NULL AS BIGINT) AS "seq", CAST(NULL AS INTEGER) AS "epoch", CAST(NULL AS INTEGER) AS "thread", CAST(NULL AS VARCHAR) AS "call", CAST(NULL AS VARCHAR) AS "class", CAST(NULL AS BIGINT) AS "start_ns", CAST(NULL AS BIGINT) AS "end_ns", CAST(NULL AS BIGINT) AS "compute_ns", CAST(NULL AS BIGINT) AS "polls", CAST(NULL AS BIGINT) AS "poll_ns", CAST(NULL AS INTEGER) AS "comm", CAST(NULL AS BIGINT) AS "instance", CAST(NULL AS INTEGER) AS "send_peer", CAST(NULL AS INTEGER) AS "send_world", CAST(NULL AS INTEGER) AS "send_tag", CAST(NULL AS BIGINT) AS "send_count", CAST(NULL AS INTEGER) AS "send_datatype", CAST(NULL AS BIGINT) AS "send_bytes", CAST(NULL AS BIGINT) AS "send_buffer", CAST(NULL AS INTEGER) AS "recv_peer", CAST(NULL AS INTEGER) AS "recv_world", CAST(NULL AS INTEGER) AS "recv_tag", CAST(NULL AS BIGINT) AS "recv_count", CAST(NULL AS INTEGER) AS "recv_datatype", CAST(NULL AS BIGINT) AS "recv_bytes", CAST(NULL AS BIGINT) AS "recv_buffer", CAST(NULL AS INTEGER) AS "root_world", CAST(NULL AS VARCHAR) AS "reduce_op", CAST(NULL AS INTEGER) AS "posted_any", CAST(NULL AS INTEGER) AS "proc_null", CAST(NULL AS BIGINT) AS "request", CAST(NULL AS BIGINT) AS "done_seq", CAST(NULL AS BIGINT) AS "init_seq", CAST(NULL AS INTEGER) AS "error_class", CAST(NULL AS VARCHAR) AS "label", CAST(NULL AS INTEGER) AS "callsite", CAST(NULL AS BIGINT) AS "payload_hash", CAST(NULL AS BIGINT) AS "payload_sum", CAST(NULL AS BIGINT) AS "payload_head", CAST(NULL AS BIGINT) AS "instructions", CAST(NULL AS BIGINT) AS "cycles" WHERE FALSE)' ELSE 'events' END),
   '{{where}}', commq_condition('query data-density', 'condition', "condition")),
-  '{{default where}}', CASE WHEN "condition" = 'TRUE' THEN 'TRUE' ELSE 'FALSE' END));
+  '{{default where}}', CASE WHEN "condition" = 'TRUE' THEN 'TRUE' ELSE 'FALSE' END),
+  '{{messages unless default where}}', CASE WHEN "condition" = 'TRUE' THEN '(SELECT CAST(NULL AS VARCHAR) AS run, CAST(NULL AS INTEGER) AS "src", CAST(NULL AS INTEGER) AS "dst", CAST(NULL AS INTEGER) AS "epoch", CAST(NULL AS INTEGER) AS "comm", CAST(NULL AS INTEGER) AS "tag", CAST(NULL AS BIGINT) AS "bytes", CAST(NULL AS BIGINT) AS "send_count", CAST(NULL AS INTEGER) AS "send_datatype", CAST(NULL AS BIGINT) AS "send_seq", CAST(NULL AS BIGINT) AS "send_start_ns", CAST(NULL AS BIGINT) AS "send_end_ns", CAST(NULL AS BIGINT) AS "recv_post_seq", CAST(NULL AS BIGINT) AS "recv_done_seq", CAST(NULL AS BIGINT) AS "recv_post_ns", CAST(NULL AS BIGINT) AS "recv_start_ns", CAST(NULL AS BIGINT) AS "recv_end_ns", CAST(NULL AS BIGINT) AS "payload_hash", CAST(NULL AS BIGINT) AS "payload_sum", CAST(NULL AS BIGINT) AS "payload_head", CAST(NULL AS BIGINT) AS "recv_hash", CAST(NULL AS BIGINT) AS "src_buffer", CAST(NULL AS BIGINT) AS "dst_buffer", CAST(NULL AS INTEGER) AS "send_callsite", CAST(NULL AS INTEGER) AS "recv_callsite" WHERE FALSE)' ELSE 'messages' END));
 
 -- datatypes: Which datatypes messages and collectives are made of, most bytes first.
 CREATE OR REPLACE TEMP MACRO "datatypes"(run) AS TABLE
@@ -1265,7 +1267,7 @@ $commq$, '{{run}}', commq_list([commq_dir('query datatypes', run)])));
 
 -- density: Messages and bytes from every rank to every other, collectives folded in.
 CREATE OR REPLACE TEMP MACRO "density"(run, "collectives" := 'rooted', "condition" := 'TRUE') AS TABLE
-FROM query(replace(replace(replace(replace($commq$
+FROM query(replace(replace(replace(replace(replace(replace($commq$
 WITH events AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
 messages AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
 parts AS NOT MATERIALIZED (FROM commq_rows_parts({{run}})),
@@ -1294,7 +1296,7 @@ counted_calls AS (
          CAST(SUM(CASE WHEN send_bytes > 0 THEN 1 ELSE 0 END) AS BIGINT) AS sending_calls,
          CAST(SUM(COALESCE(send_bytes, 0)) AS BIGINT) AS send_bytes,
          CAST(SUM(COALESCE(recv_bytes, 0)) AS BIGINT) AS recv_bytes
-  FROM events
+  FROM {{events unless collectives none}}
   WHERE class = 'collective' AND comm IS NOT NULL
   GROUP BY comm, rank, root_world, call
 ),
@@ -1307,9 +1309,9 @@ starts AS (
   -- Starts of persistent collectives: what they do, the call that made the request says. No rank made any, mostly, and then the engine
   -- stops at the first rows of events: if the condition on the call stood alone, it would look at all of them for one that holds.
   SELECT s.rank, s.seq, i.call, s.comm, s.root_world, s.send_bytes, s.recv_bytes
-  FROM events s
+  FROM {{events unless collectives none}} s
   JOIN starting r ON r.rank = s.rank AND r.starts > 0
-  JOIN events i ON i.rank = s.rank AND i.seq = s.init_seq
+  JOIN {{events unless collectives none}} i ON i.rank = s.rank AND i.seq = s.init_seq
   WHERE s.class = 'collective' AND i.class = 'other'
     AND CASE WHEN r.starts > 0 THEN s.call IN ('MPI_Start', 'MPI_Startall') AND i.instance IS NOT NULL ELSE FALSE END
 ),
@@ -1425,7 +1427,7 @@ parted_ranks AS (
 ),
 parted_calls AS (
   SELECT rank, seq, call
-  FROM events
+  FROM {{events unless collectives none}}
   WHERE class = 'collective' AND call NOT IN ('MPI_Start', 'MPI_Startall')
   UNION ALL
   SELECT rank, seq, call
@@ -1433,7 +1435,7 @@ parted_calls AS (
 ),
 traffic AS (
   SELECT src, dst, CAST(COUNT(*) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
-  FROM messages
+  FROM {{messages unless default where}}
   WHERE {{where}} AND NOT {{default where}}
   GROUP BY src, dst
   UNION ALL
@@ -1479,12 +1481,14 @@ ORDER BY src, dst
 )
 $commq$, '{{run}}', commq_list([commq_dir('query density', run)])),
   '{{collectives}}', commq_choice('query density', 'collectives', "collectives", ['rooted', 'logical', 'tree', 'none'])),
+  '{{events unless collectives none}}', CASE WHEN "collectives" = 'none' THEN '(SELECT CAST(NULL AS VARCHAR) AS run, CAST(NULL AS INTEGER) AS "rank", CAST(NULL AS BIGINT) AS "seq", CAST(NULL AS INTEGER) AS "epoch", CAST(NULL AS INTEGER) AS "thread", CAST(NULL AS VARCHAR) AS "call", CAST(NULL AS VARCHAR) AS "class", CAST(NULL AS BIGINT) AS "start_ns", CAST(NULL AS BIGINT) AS "end_ns", CAST(NULL AS BIGINT) AS "compute_ns", CAST(NULL AS BIGINT) AS "polls", CAST(NULL AS BIGINT) AS "poll_ns", CAST(NULL AS INTEGER) AS "comm", CAST(NULL AS BIGINT) AS "instance", CAST(NULL AS INTEGER) AS "send_peer", CAST(NULL AS INTEGER) AS "send_world", CAST(NULL AS INTEGER) AS "send_tag", CAST(NULL AS BIGINT) AS "send_count", CAST(NULL AS INTEGER) AS "send_datatype", CAST(NULL AS BIGINT) AS "send_bytes", CAST(NULL AS BIGINT) AS "send_buffer", CAST(NULL AS INTEGER) AS "recv_peer", CAST(NULL AS INTEGER) AS "recv_world", CAST(NULL AS INTEGER) AS "recv_tag", CAST(NULL AS BIGINT) AS "recv_count", CAST(NULL AS INTEGER) AS "recv_datatype", CAST(NULL AS BIGINT) AS "recv_bytes", CAST(NULL AS BIGINT) AS "recv_buffer", CAST(NULL AS INTEGER) AS "root_world", CAST(NULL AS VARCHAR) AS "reduce_op", CAST(NULL AS INTEGER) AS "posted_any", CAST(NULL AS INTEGER) AS "proc_null", CAST(NULL AS BIGINT) AS "request", CAST(NULL AS BIGINT) AS "done_seq", CAST(NULL AS BIGINT) AS "init_seq", CAST(NULL AS INTEGER) AS "error_class", CAST(NULL AS VARCHAR) AS "label", CAST(NULL AS INTEGER) AS "callsite", CAST(NULL AS BIGINT) AS "payload_hash", CAST(NULL AS BIGINT) AS "payload_sum", CAST(NULL AS BIGINT) AS "payload_head", CAST(NULL AS BIGINT) AS "instructions", CAST(NULL AS BIGINT) AS "cycles" WHERE FALSE)' ELSE 'events' END),
   '{{where}}', commq_condition('query density', 'condition', "condition")),
-  '{{default where}}', CASE WHEN "condition" = 'TRUE' THEN 'TRUE' ELSE 'FALSE' END));
+  '{{default where}}', CASE WHEN "condition" = 'TRUE' THEN 'TRUE' ELSE 'FALSE' END),
+  '{{messages unless default where}}', CASE WHEN "condition" = 'TRUE' THEN '(SELECT CAST(NULL AS VARCHAR) AS run, CAST(NULL AS INTEGER) AS "src", CAST(NULL AS INTEGER) AS "dst", CAST(NULL AS INTEGER) AS "epoch", CAST(NULL AS INTEGER) AS "comm", CAST(NULL AS INTEGER) AS "tag", CAST(NULL AS BIGINT) AS "bytes", CAST(NULL AS BIGINT) AS "send_count", CAST(NULL AS INTEGER) AS "send_datatype", CAST(NULL AS BIGINT) AS "send_seq", CAST(NULL AS BIGINT) AS "send_start_ns", CAST(NULL AS BIGINT) AS "send_end_ns", CAST(NULL AS BIGINT) AS "recv_post_seq", CAST(NULL AS BIGINT) AS "recv_done_seq", CAST(NULL AS BIGINT) AS "recv_post_ns", CAST(NULL AS BIGINT) AS "recv_start_ns", CAST(NULL AS BIGINT) AS "recv_end_ns", CAST(NULL AS BIGINT) AS "payload_hash", CAST(NULL AS BIGINT) AS "payload_sum", CAST(NULL AS BIGINT) AS "payload_head", CAST(NULL AS BIGINT) AS "recv_hash", CAST(NULL AS BIGINT) AS "src_buffer", CAST(NULL AS BIGINT) AS "dst_buffer", CAST(NULL AS INTEGER) AS "send_callsite", CAST(NULL AS INTEGER) AS "recv_callsite" WHERE FALSE)' ELSE 'messages' END));
 
 -- duplicate-callsites: Where in the source payloads are sent that their rank had sent before, most bytes first.
 CREATE OR REPLACE TEMP MACRO "duplicate_callsites"(run, "by" := 'line', "min_bytes" := 1, "condition" := 'TRUE') AS TABLE
-FROM query(replace(replace(replace(replace(replace($commq$
+FROM query(replace(replace(replace(replace(replace(replace($commq$
 WITH events AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
 messages AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
 parts AS NOT MATERIALIZED (FROM commq_rows_parts({{run}})),
@@ -1545,7 +1549,7 @@ sites AS (
 suspects AS (
   -- Only these payloads need a closer check, and one small group per payload finds them.
   SELECT src AS suspect_src, payload_hash AS suspect_hash
-  FROM messages
+  FROM {{messages unless default where}}
   WHERE payload_hash IS NOT NULL AND bytes > 0 AND {{where}}
   GROUP BY src, payload_hash
   HAVING COUNT(*) > 1
@@ -1553,7 +1557,7 @@ suspects AS (
 sent AS (
   -- With bytes, send_count says the size of the datatype. The head distinguishes payloads if a 32-bit hash does not.
   SELECT src, dst, payload_hash, payload_head, bytes, send_count, send_callsite, COUNT(*) AS messages, MIN(send_seq) AS first_seq
-  FROM messages
+  FROM {{messages unless default where}}
   JOIN suspects ON suspect_src = src AND suspect_hash = payload_hash
   WHERE bytes > 0 AND {{where}}
   GROUP BY src, dst, payload_hash, payload_head, bytes, send_count, send_callsite
@@ -1605,11 +1609,12 @@ $commq$, '{{run}}', commq_list([commq_dir('query duplicate-callsites', run)])),
   '{{by}}', commq_choice('query duplicate-callsites', 'by', "by", ['line', 'path', 'function'])),
   '{{min-bytes}}', commq_integer('query duplicate-callsites', 'min_bytes', "min_bytes", 1, 1000000000000)),
   '{{where}}', commq_condition('query duplicate-callsites', 'condition', "condition")),
-  '{{default where}}', CASE WHEN "condition" = 'TRUE' THEN 'TRUE' ELSE 'FALSE' END));
+  '{{default where}}', CASE WHEN "condition" = 'TRUE' THEN 'TRUE' ELSE 'FALSE' END),
+  '{{messages unless default where}}', CASE WHEN "condition" = 'TRUE' THEN '(SELECT CAST(NULL AS VARCHAR) AS run, CAST(NULL AS INTEGER) AS "src", CAST(NULL AS INTEGER) AS "dst", CAST(NULL AS INTEGER) AS "epoch", CAST(NULL AS INTEGER) AS "comm", CAST(NULL AS INTEGER) AS "tag", CAST(NULL AS BIGINT) AS "bytes", CAST(NULL AS BIGINT) AS "send_count", CAST(NULL AS INTEGER) AS "send_datatype", CAST(NULL AS BIGINT) AS "send_seq", CAST(NULL AS BIGINT) AS "send_start_ns", CAST(NULL AS BIGINT) AS "send_end_ns", CAST(NULL AS BIGINT) AS "recv_post_seq", CAST(NULL AS BIGINT) AS "recv_done_seq", CAST(NULL AS BIGINT) AS "recv_post_ns", CAST(NULL AS BIGINT) AS "recv_start_ns", CAST(NULL AS BIGINT) AS "recv_end_ns", CAST(NULL AS BIGINT) AS "payload_hash", CAST(NULL AS BIGINT) AS "payload_sum", CAST(NULL AS BIGINT) AS "payload_head", CAST(NULL AS BIGINT) AS "recv_hash", CAST(NULL AS BIGINT) AS "src_buffer", CAST(NULL AS BIGINT) AS "dst_buffer", CAST(NULL AS INTEGER) AS "send_callsite", CAST(NULL AS INTEGER) AS "recv_callsite" WHERE FALSE)' ELSE 'messages' END));
 
 -- duplicates: Bytes that need not have been sent: payloads that a rank sends again, to the same rank or to another, most bytes first.
 CREATE OR REPLACE TEMP MACRO "duplicates"(run, "min_bytes" := 1, "condition" := 'TRUE') AS TABLE
-FROM query(replace(replace(replace(replace($commq$
+FROM query(replace(replace(replace(replace(replace($commq$
 WITH events AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
 messages AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
 parts AS NOT MATERIALIZED (FROM commq_rows_parts({{run}})),
@@ -1635,7 +1640,7 @@ WITH -- duplicated(src, dst, callsite, bytes, blank, again, copied): messages of
 suspects AS (
   -- Only these payloads need a closer check, and one small group per payload finds them.
   SELECT src AS suspect_src, payload_hash AS suspect_hash
-  FROM messages
+  FROM {{messages unless default where}}
   WHERE payload_hash IS NOT NULL AND bytes > 0 AND {{where}}
   GROUP BY src, payload_hash
   HAVING COUNT(*) > 1
@@ -1643,7 +1648,7 @@ suspects AS (
 sent AS (
   -- With bytes, send_count says the size of the datatype. The head distinguishes payloads if a 32-bit hash does not.
   SELECT src, dst, payload_hash, payload_head, bytes, send_count, send_callsite, COUNT(*) AS messages, MIN(send_seq) AS first_seq
-  FROM messages
+  FROM {{messages unless default where}}
   JOIN suspects ON suspect_src = src AND suspect_hash = payload_hash
   WHERE bytes > 0 AND {{where}}
   GROUP BY src, dst, payload_hash, payload_head, bytes, send_count, send_callsite
@@ -1684,9 +1689,15 @@ counted AS (
   HAVING CAST(SUM(again + copied) AS BIGINT) > 0
 ),
 totals AS (
-  SELECT src, dst, CAST(COUNT(*) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
-  FROM messages
-  WHERE {{where}}
+  SELECT src, dst, CAST(SUM(messages) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
+  FROM (SELECT src, dst, messages, bytes
+        FROM channels
+        WHERE {{default where}}
+        UNION ALL
+        SELECT src, dst, COUNT(*) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
+        FROM {{messages unless default where}}
+        WHERE {{where}} AND NOT {{default where}}
+        GROUP BY src, dst) AS s
   GROUP BY src, dst
 )
 SELECT c.src, c.dst, t.messages, t.bytes, c.again_messages + c.copied_messages AS duplicate_messages,
@@ -1698,7 +1709,8 @@ ORDER BY duplicate_bytes DESC, c.src, c.dst
 $commq$, '{{run}}', commq_list([commq_dir('query duplicates', run)])),
   '{{min-bytes}}', commq_integer('query duplicates', 'min_bytes', "min_bytes", 1, 1000000000000)),
   '{{where}}', commq_condition('query duplicates', 'condition', "condition")),
-  '{{default where}}', CASE WHEN "condition" = 'TRUE' THEN 'TRUE' ELSE 'FALSE' END));
+  '{{default where}}', CASE WHEN "condition" = 'TRUE' THEN 'TRUE' ELSE 'FALSE' END),
+  '{{messages unless default where}}', CASE WHEN "condition" = 'TRUE' THEN '(SELECT CAST(NULL AS VARCHAR) AS run, CAST(NULL AS INTEGER) AS "src", CAST(NULL AS INTEGER) AS "dst", CAST(NULL AS INTEGER) AS "epoch", CAST(NULL AS INTEGER) AS "comm", CAST(NULL AS INTEGER) AS "tag", CAST(NULL AS BIGINT) AS "bytes", CAST(NULL AS BIGINT) AS "send_count", CAST(NULL AS INTEGER) AS "send_datatype", CAST(NULL AS BIGINT) AS "send_seq", CAST(NULL AS BIGINT) AS "send_start_ns", CAST(NULL AS BIGINT) AS "send_end_ns", CAST(NULL AS BIGINT) AS "recv_post_seq", CAST(NULL AS BIGINT) AS "recv_done_seq", CAST(NULL AS BIGINT) AS "recv_post_ns", CAST(NULL AS BIGINT) AS "recv_start_ns", CAST(NULL AS BIGINT) AS "recv_end_ns", CAST(NULL AS BIGINT) AS "payload_hash", CAST(NULL AS BIGINT) AS "payload_sum", CAST(NULL AS BIGINT) AS "payload_head", CAST(NULL AS BIGINT) AS "recv_hash", CAST(NULL AS BIGINT) AS "src_buffer", CAST(NULL AS BIGINT) AS "dst_buffer", CAST(NULL AS INTEGER) AS "send_callsite", CAST(NULL AS INTEGER) AS "recv_callsite" WHERE FALSE)' ELSE 'messages' END));
 
 -- eager: Which sends returned before their receive was posted, by size: where the library's eager threshold lies.
 CREATE OR REPLACE TEMP MACRO "eager"(run, "late_ns" := 100000) AS TABLE
@@ -2047,7 +2059,7 @@ $commq$, '{{run}}', commq_list([commq_dir('query late-senders', run)])));
 
 -- latency: How long messages take by their size, and the bandwidth they get: quantiles of those whose receiver was waiting.
 CREATE OR REPLACE TEMP MACRO "latency"(run, "condition" := 'TRUE') AS TABLE
-FROM query(replace(replace(replace($commq$
+FROM query(replace(replace(replace(replace($commq$
 WITH events AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
 messages AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
 parts AS NOT MATERIALIZED (FROM commq_rows_parts({{run}})),
@@ -2074,14 +2086,14 @@ WITH -- transfer_rows(same_host, bytes, timed, step, messages, min_ns, max_ns): 
 -- only a bound is known.
 transfer_calls AS (
   SELECT dst, MAX(src) AS src, MAX(bytes) AS bytes, MAX(recv_end_ns - send_start_ns) AS transfer_ns
-  FROM messages
+  FROM {{messages unless default where}}
   WHERE recv_start_ns <= send_start_ns AND recv_end_ns IS NOT NULL
   GROUP BY dst, recv_done_seq
   HAVING COUNT(*) = 1 AND MAX(CASE WHEN {{where}} THEN 1 ELSE 0 END) = 1
 ),
 message_sizes AS (
   SELECT src, dst, bytes, COUNT(*) AS messages
-  FROM messages
+  FROM {{messages unless default where}}
   WHERE {{where}}
   GROUP BY src, dst, bytes
 ),
@@ -2185,11 +2197,12 @@ ORDER BY s.same_host DESC, b.bucket
 )
 $commq$, '{{run}}', commq_list([commq_dir('query latency', run)])),
   '{{where}}', commq_condition('query latency', 'condition', "condition")),
-  '{{default where}}', CASE WHEN "condition" = 'TRUE' THEN 'TRUE' ELSE 'FALSE' END));
+  '{{default where}}', CASE WHEN "condition" = 'TRUE' THEN 'TRUE' ELSE 'FALSE' END),
+  '{{messages unless default where}}', CASE WHEN "condition" = 'TRUE' THEN '(SELECT CAST(NULL AS VARCHAR) AS run, CAST(NULL AS INTEGER) AS "src", CAST(NULL AS INTEGER) AS "dst", CAST(NULL AS INTEGER) AS "epoch", CAST(NULL AS INTEGER) AS "comm", CAST(NULL AS INTEGER) AS "tag", CAST(NULL AS BIGINT) AS "bytes", CAST(NULL AS BIGINT) AS "send_count", CAST(NULL AS INTEGER) AS "send_datatype", CAST(NULL AS BIGINT) AS "send_seq", CAST(NULL AS BIGINT) AS "send_start_ns", CAST(NULL AS BIGINT) AS "send_end_ns", CAST(NULL AS BIGINT) AS "recv_post_seq", CAST(NULL AS BIGINT) AS "recv_done_seq", CAST(NULL AS BIGINT) AS "recv_post_ns", CAST(NULL AS BIGINT) AS "recv_start_ns", CAST(NULL AS BIGINT) AS "recv_end_ns", CAST(NULL AS BIGINT) AS "payload_hash", CAST(NULL AS BIGINT) AS "payload_sum", CAST(NULL AS BIGINT) AS "payload_head", CAST(NULL AS BIGINT) AS "recv_hash", CAST(NULL AS BIGINT) AS "src_buffer", CAST(NULL AS BIGINT) AS "dst_buffer", CAST(NULL AS INTEGER) AS "send_callsite", CAST(NULL AS INTEGER) AS "recv_callsite" WHERE FALSE)' ELSE 'messages' END));
 
 -- latency-fit: Latency and bandwidth of the network, a line fitted through the times of messages of each size: time = latency + bytes / bandwidth.
 CREATE OR REPLACE TEMP MACRO "latency_fit"(run, "condition" := 'TRUE', "through" := 'median') AS TABLE
-FROM query(replace(replace(replace(replace($commq$
+FROM query(replace(replace(replace(replace(replace($commq$
 WITH events AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
 messages AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
 parts AS NOT MATERIALIZED (FROM commq_rows_parts({{run}})),
@@ -2216,14 +2229,14 @@ WITH -- transfer_rows(same_host, bytes, timed, step, messages, min_ns, max_ns): 
 -- only a bound is known.
 transfer_calls AS (
   SELECT dst, MAX(src) AS src, MAX(bytes) AS bytes, MAX(recv_end_ns - send_start_ns) AS transfer_ns
-  FROM messages
+  FROM {{messages unless default where}}
   WHERE recv_start_ns <= send_start_ns AND recv_end_ns IS NOT NULL
   GROUP BY dst, recv_done_seq
   HAVING COUNT(*) = 1 AND MAX(CASE WHEN {{where}} THEN 1 ELSE 0 END) = 1
 ),
 message_sizes AS (
   SELECT src, dst, bytes, COUNT(*) AS messages
-  FROM messages
+  FROM {{messages unless default where}}
   WHERE {{where}}
   GROUP BY src, dst, bytes
 ),
@@ -2290,11 +2303,12 @@ ORDER BY same_host DESC
 $commq$, '{{run}}', commq_list([commq_dir('query latency-fit', run)])),
   '{{where}}', commq_condition('query latency-fit', 'condition', "condition")),
   '{{default where}}', CASE WHEN "condition" = 'TRUE' THEN 'TRUE' ELSE 'FALSE' END),
+  '{{messages unless default where}}', CASE WHEN "condition" = 'TRUE' THEN '(SELECT CAST(NULL AS VARCHAR) AS run, CAST(NULL AS INTEGER) AS "src", CAST(NULL AS INTEGER) AS "dst", CAST(NULL AS INTEGER) AS "epoch", CAST(NULL AS INTEGER) AS "comm", CAST(NULL AS INTEGER) AS "tag", CAST(NULL AS BIGINT) AS "bytes", CAST(NULL AS BIGINT) AS "send_count", CAST(NULL AS INTEGER) AS "send_datatype", CAST(NULL AS BIGINT) AS "send_seq", CAST(NULL AS BIGINT) AS "send_start_ns", CAST(NULL AS BIGINT) AS "send_end_ns", CAST(NULL AS BIGINT) AS "recv_post_seq", CAST(NULL AS BIGINT) AS "recv_done_seq", CAST(NULL AS BIGINT) AS "recv_post_ns", CAST(NULL AS BIGINT) AS "recv_start_ns", CAST(NULL AS BIGINT) AS "recv_end_ns", CAST(NULL AS BIGINT) AS "payload_hash", CAST(NULL AS BIGINT) AS "payload_sum", CAST(NULL AS BIGINT) AS "payload_head", CAST(NULL AS BIGINT) AS "recv_hash", CAST(NULL AS BIGINT) AS "src_buffer", CAST(NULL AS BIGINT) AS "dst_buffer", CAST(NULL AS INTEGER) AS "send_callsite", CAST(NULL AS INTEGER) AS "recv_callsite" WHERE FALSE)' ELSE 'messages' END),
   '{{through}}', commq_choice('query latency-fit', 'through', "through", ['median', 'minimum'])));
 
 -- locality: How far messages travel: within a rank, a node, or over how many hops of the network between nodes.
 CREATE OR REPLACE TEMP MACRO "locality"(run, "topology" := 'nodes', "dims" := '', "mapping" := 'hosts', "ranks_per_node" := 1, "rankmap" := 'none', "collectives" := 'none', "condition" := 'TRUE') AS TABLE
-FROM query(replace(replace(replace(replace(replace(replace(replace(replace(replace($commq$
+FROM query(replace(replace(replace(replace(replace(replace(replace(replace(replace(replace(replace($commq$
 WITH events AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
 messages AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
 parts AS NOT MATERIALIZED (FROM commq_rows_parts({{run}})),
@@ -2323,7 +2337,7 @@ counted_calls AS (
          CAST(SUM(CASE WHEN send_bytes > 0 THEN 1 ELSE 0 END) AS BIGINT) AS sending_calls,
          CAST(SUM(COALESCE(send_bytes, 0)) AS BIGINT) AS send_bytes,
          CAST(SUM(COALESCE(recv_bytes, 0)) AS BIGINT) AS recv_bytes
-  FROM events
+  FROM {{events unless collectives none}}
   WHERE class = 'collective' AND comm IS NOT NULL
   GROUP BY comm, rank, root_world, call
 ),
@@ -2336,9 +2350,9 @@ starts AS (
   -- Starts of persistent collectives: what they do, the call that made the request says. No rank made any, mostly, and then the engine
   -- stops at the first rows of events: if the condition on the call stood alone, it would look at all of them for one that holds.
   SELECT s.rank, s.seq, i.call, s.comm, s.root_world, s.send_bytes, s.recv_bytes
-  FROM events s
+  FROM {{events unless collectives none}} s
   JOIN starting r ON r.rank = s.rank AND r.starts > 0
-  JOIN events i ON i.rank = s.rank AND i.seq = s.init_seq
+  JOIN {{events unless collectives none}} i ON i.rank = s.rank AND i.seq = s.init_seq
   WHERE s.class = 'collective' AND i.class = 'other'
     AND CASE WHEN r.starts > 0 THEN s.call IN ('MPI_Start', 'MPI_Startall') AND i.instance IS NOT NULL ELSE FALSE END
 ),
@@ -2454,7 +2468,7 @@ parted_ranks AS (
 ),
 parted_calls AS (
   SELECT rank, seq, call
-  FROM events
+  FROM {{events unless collectives none}}
   WHERE class = 'collective' AND call NOT IN ('MPI_Start', 'MPI_Startall')
   UNION ALL
   SELECT rank, seq, call
@@ -2462,7 +2476,7 @@ parted_calls AS (
 ),
 traffic AS (
   SELECT src, dst, CAST(COUNT(*) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
-  FROM messages
+  FROM {{messages unless default where}}
   WHERE {{where}} AND NOT {{default where}}
   GROUP BY src, dst
   UNION ALL
@@ -2595,8 +2609,10 @@ $commq$, '{{run}}', commq_list([commq_dir('query locality', run)])),
   '{{ranks-per-node}}', commq_integer('query locality', 'ranks_per_node', "ranks_per_node", 1, 1000000)),
   '{{rankmap}}', commq_file('query locality', 'rankmap', "rankmap", 'CAST("rank" AS INTEGER) AS "rank", CAST("node" AS INTEGER) AS "node"', '(SELECT CAST(NULL AS INTEGER) AS rank, CAST(NULL AS INTEGER) AS node WHERE FALSE)')),
   '{{collectives}}', commq_choice('query locality', 'collectives', "collectives", ['none', 'rooted', 'logical', 'tree'])),
+  '{{events unless collectives none}}', CASE WHEN "collectives" = 'none' THEN '(SELECT CAST(NULL AS VARCHAR) AS run, CAST(NULL AS INTEGER) AS "rank", CAST(NULL AS BIGINT) AS "seq", CAST(NULL AS INTEGER) AS "epoch", CAST(NULL AS INTEGER) AS "thread", CAST(NULL AS VARCHAR) AS "call", CAST(NULL AS VARCHAR) AS "class", CAST(NULL AS BIGINT) AS "start_ns", CAST(NULL AS BIGINT) AS "end_ns", CAST(NULL AS BIGINT) AS "compute_ns", CAST(NULL AS BIGINT) AS "polls", CAST(NULL AS BIGINT) AS "poll_ns", CAST(NULL AS INTEGER) AS "comm", CAST(NULL AS BIGINT) AS "instance", CAST(NULL AS INTEGER) AS "send_peer", CAST(NULL AS INTEGER) AS "send_world", CAST(NULL AS INTEGER) AS "send_tag", CAST(NULL AS BIGINT) AS "send_count", CAST(NULL AS INTEGER) AS "send_datatype", CAST(NULL AS BIGINT) AS "send_bytes", CAST(NULL AS BIGINT) AS "send_buffer", CAST(NULL AS INTEGER) AS "recv_peer", CAST(NULL AS INTEGER) AS "recv_world", CAST(NULL AS INTEGER) AS "recv_tag", CAST(NULL AS BIGINT) AS "recv_count", CAST(NULL AS INTEGER) AS "recv_datatype", CAST(NULL AS BIGINT) AS "recv_bytes", CAST(NULL AS BIGINT) AS "recv_buffer", CAST(NULL AS INTEGER) AS "root_world", CAST(NULL AS VARCHAR) AS "reduce_op", CAST(NULL AS INTEGER) AS "posted_any", CAST(NULL AS INTEGER) AS "proc_null", CAST(NULL AS BIGINT) AS "request", CAST(NULL AS BIGINT) AS "done_seq", CAST(NULL AS BIGINT) AS "init_seq", CAST(NULL AS INTEGER) AS "error_class", CAST(NULL AS VARCHAR) AS "label", CAST(NULL AS INTEGER) AS "callsite", CAST(NULL AS BIGINT) AS "payload_hash", CAST(NULL AS BIGINT) AS "payload_sum", CAST(NULL AS BIGINT) AS "payload_head", CAST(NULL AS BIGINT) AS "instructions", CAST(NULL AS BIGINT) AS "cycles" WHERE FALSE)' ELSE 'events' END),
   '{{where}}', commq_condition('query locality', 'condition', "condition")),
-  '{{default where}}', CASE WHEN "condition" = 'TRUE' THEN 'TRUE' ELSE 'FALSE' END));
+  '{{default where}}', CASE WHEN "condition" = 'TRUE' THEN 'TRUE' ELSE 'FALSE' END),
+  '{{messages unless default where}}', CASE WHEN "condition" = 'TRUE' THEN '(SELECT CAST(NULL AS VARCHAR) AS run, CAST(NULL AS INTEGER) AS "src", CAST(NULL AS INTEGER) AS "dst", CAST(NULL AS INTEGER) AS "epoch", CAST(NULL AS INTEGER) AS "comm", CAST(NULL AS INTEGER) AS "tag", CAST(NULL AS BIGINT) AS "bytes", CAST(NULL AS BIGINT) AS "send_count", CAST(NULL AS INTEGER) AS "send_datatype", CAST(NULL AS BIGINT) AS "send_seq", CAST(NULL AS BIGINT) AS "send_start_ns", CAST(NULL AS BIGINT) AS "send_end_ns", CAST(NULL AS BIGINT) AS "recv_post_seq", CAST(NULL AS BIGINT) AS "recv_done_seq", CAST(NULL AS BIGINT) AS "recv_post_ns", CAST(NULL AS BIGINT) AS "recv_start_ns", CAST(NULL AS BIGINT) AS "recv_end_ns", CAST(NULL AS BIGINT) AS "payload_hash", CAST(NULL AS BIGINT) AS "payload_sum", CAST(NULL AS BIGINT) AS "payload_head", CAST(NULL AS BIGINT) AS "recv_hash", CAST(NULL AS BIGINT) AS "src_buffer", CAST(NULL AS BIGINT) AS "dst_buffer", CAST(NULL AS INTEGER) AS "send_callsite", CAST(NULL AS INTEGER) AS "recv_callsite" WHERE FALSE)' ELSE 'messages' END));
 
 -- measures: Every measure of a run as a row: what commq diff compares, and commq check with a baseline.
 CREATE OR REPLACE TEMP MACRO "measures"(run, "init" := 'leave-out') AS TABLE
@@ -2823,7 +2839,7 @@ $commq$, '{{run}}', commq_list(commq_dirs('query measures', run))),
 
 -- message-times: How long messages of each size take, those whose receiver was waiting: what commq calibrate fits a machine to.
 CREATE OR REPLACE TEMP MACRO "message_times"(run, "condition" := 'TRUE') AS TABLE
-FROM query(replace(replace(replace($commq$
+FROM query(replace(replace(replace(replace($commq$
 WITH events AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
 messages AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
 parts AS NOT MATERIALIZED (FROM commq_rows_parts({{run}})),
@@ -2850,14 +2866,14 @@ WITH -- transfer_rows(same_host, bytes, timed, step, messages, min_ns, max_ns): 
 -- only a bound is known.
 transfer_calls AS (
   SELECT dst, MAX(src) AS src, MAX(bytes) AS bytes, MAX(recv_end_ns - send_start_ns) AS transfer_ns
-  FROM messages
+  FROM {{messages unless default where}}
   WHERE recv_start_ns <= send_start_ns AND recv_end_ns IS NOT NULL
   GROUP BY dst, recv_done_seq
   HAVING COUNT(*) = 1 AND MAX(CASE WHEN {{where}} THEN 1 ELSE 0 END) = 1
 ),
 message_sizes AS (
   SELECT src, dst, bytes, COUNT(*) AS messages
-  FROM messages
+  FROM {{messages unless default where}}
   WHERE {{where}}
   GROUP BY src, dst, bytes
 ),
@@ -2910,7 +2926,8 @@ ORDER BY same_host DESC, bytes
 )
 $commq$, '{{run}}', commq_list([commq_dir('query message-times', run)])),
   '{{where}}', commq_condition('query message-times', 'condition', "condition")),
-  '{{default where}}', CASE WHEN "condition" = 'TRUE' THEN 'TRUE' ELSE 'FALSE' END));
+  '{{default where}}', CASE WHEN "condition" = 'TRUE' THEN 'TRUE' ELSE 'FALSE' END),
+  '{{messages unless default where}}', CASE WHEN "condition" = 'TRUE' THEN '(SELECT CAST(NULL AS VARCHAR) AS run, CAST(NULL AS INTEGER) AS "src", CAST(NULL AS INTEGER) AS "dst", CAST(NULL AS INTEGER) AS "epoch", CAST(NULL AS INTEGER) AS "comm", CAST(NULL AS INTEGER) AS "tag", CAST(NULL AS BIGINT) AS "bytes", CAST(NULL AS BIGINT) AS "send_count", CAST(NULL AS INTEGER) AS "send_datatype", CAST(NULL AS BIGINT) AS "send_seq", CAST(NULL AS BIGINT) AS "send_start_ns", CAST(NULL AS BIGINT) AS "send_end_ns", CAST(NULL AS BIGINT) AS "recv_post_seq", CAST(NULL AS BIGINT) AS "recv_done_seq", CAST(NULL AS BIGINT) AS "recv_post_ns", CAST(NULL AS BIGINT) AS "recv_start_ns", CAST(NULL AS BIGINT) AS "recv_end_ns", CAST(NULL AS BIGINT) AS "payload_hash", CAST(NULL AS BIGINT) AS "payload_sum", CAST(NULL AS BIGINT) AS "payload_head", CAST(NULL AS BIGINT) AS "recv_hash", CAST(NULL AS BIGINT) AS "src_buffer", CAST(NULL AS BIGINT) AS "dst_buffer", CAST(NULL AS INTEGER) AS "send_callsite", CAST(NULL AS INTEGER) AS "recv_callsite" WHERE FALSE)' ELSE 'messages' END));
 
 -- negative-latencies: Messages that by their times were received before they were sent: what is left of the clocks' differences.
 CREATE OR REPLACE TEMP MACRO "negative_latencies"(run) AS TABLE
@@ -3131,7 +3148,7 @@ $commq$, '{{run}}', commq_list([commq_dir('query overlaps', run)])));
 
 -- pairs: How much each two ranks exchange, both directions together, most bytes first.
 CREATE OR REPLACE TEMP MACRO "pairs"(run, "collectives" := 'none', "condition" := 'TRUE') AS TABLE
-FROM query(replace(replace(replace(replace($commq$
+FROM query(replace(replace(replace(replace(replace(replace($commq$
 WITH events AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
 messages AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
 parts AS NOT MATERIALIZED (FROM commq_rows_parts({{run}})),
@@ -3160,7 +3177,7 @@ counted_calls AS (
          CAST(SUM(CASE WHEN send_bytes > 0 THEN 1 ELSE 0 END) AS BIGINT) AS sending_calls,
          CAST(SUM(COALESCE(send_bytes, 0)) AS BIGINT) AS send_bytes,
          CAST(SUM(COALESCE(recv_bytes, 0)) AS BIGINT) AS recv_bytes
-  FROM events
+  FROM {{events unless collectives none}}
   WHERE class = 'collective' AND comm IS NOT NULL
   GROUP BY comm, rank, root_world, call
 ),
@@ -3173,9 +3190,9 @@ starts AS (
   -- Starts of persistent collectives: what they do, the call that made the request says. No rank made any, mostly, and then the engine
   -- stops at the first rows of events: if the condition on the call stood alone, it would look at all of them for one that holds.
   SELECT s.rank, s.seq, i.call, s.comm, s.root_world, s.send_bytes, s.recv_bytes
-  FROM events s
+  FROM {{events unless collectives none}} s
   JOIN starting r ON r.rank = s.rank AND r.starts > 0
-  JOIN events i ON i.rank = s.rank AND i.seq = s.init_seq
+  JOIN {{events unless collectives none}} i ON i.rank = s.rank AND i.seq = s.init_seq
   WHERE s.class = 'collective' AND i.class = 'other'
     AND CASE WHEN r.starts > 0 THEN s.call IN ('MPI_Start', 'MPI_Startall') AND i.instance IS NOT NULL ELSE FALSE END
 ),
@@ -3291,7 +3308,7 @@ parted_ranks AS (
 ),
 parted_calls AS (
   SELECT rank, seq, call
-  FROM events
+  FROM {{events unless collectives none}}
   WHERE class = 'collective' AND call NOT IN ('MPI_Start', 'MPI_Startall')
   UNION ALL
   SELECT rank, seq, call
@@ -3299,7 +3316,7 @@ parted_calls AS (
 ),
 traffic AS (
   SELECT src, dst, CAST(COUNT(*) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
-  FROM messages
+  FROM {{messages unless default where}}
   WHERE {{where}} AND NOT {{default where}}
   GROUP BY src, dst
   UNION ALL
@@ -3349,12 +3366,14 @@ ORDER BY bytes DESC, messages DESC, rank, partner
 )
 $commq$, '{{run}}', commq_list([commq_dir('query pairs', run)])),
   '{{collectives}}', commq_choice('query pairs', 'collectives', "collectives", ['none', 'rooted', 'logical', 'tree'])),
+  '{{events unless collectives none}}', CASE WHEN "collectives" = 'none' THEN '(SELECT CAST(NULL AS VARCHAR) AS run, CAST(NULL AS INTEGER) AS "rank", CAST(NULL AS BIGINT) AS "seq", CAST(NULL AS INTEGER) AS "epoch", CAST(NULL AS INTEGER) AS "thread", CAST(NULL AS VARCHAR) AS "call", CAST(NULL AS VARCHAR) AS "class", CAST(NULL AS BIGINT) AS "start_ns", CAST(NULL AS BIGINT) AS "end_ns", CAST(NULL AS BIGINT) AS "compute_ns", CAST(NULL AS BIGINT) AS "polls", CAST(NULL AS BIGINT) AS "poll_ns", CAST(NULL AS INTEGER) AS "comm", CAST(NULL AS BIGINT) AS "instance", CAST(NULL AS INTEGER) AS "send_peer", CAST(NULL AS INTEGER) AS "send_world", CAST(NULL AS INTEGER) AS "send_tag", CAST(NULL AS BIGINT) AS "send_count", CAST(NULL AS INTEGER) AS "send_datatype", CAST(NULL AS BIGINT) AS "send_bytes", CAST(NULL AS BIGINT) AS "send_buffer", CAST(NULL AS INTEGER) AS "recv_peer", CAST(NULL AS INTEGER) AS "recv_world", CAST(NULL AS INTEGER) AS "recv_tag", CAST(NULL AS BIGINT) AS "recv_count", CAST(NULL AS INTEGER) AS "recv_datatype", CAST(NULL AS BIGINT) AS "recv_bytes", CAST(NULL AS BIGINT) AS "recv_buffer", CAST(NULL AS INTEGER) AS "root_world", CAST(NULL AS VARCHAR) AS "reduce_op", CAST(NULL AS INTEGER) AS "posted_any", CAST(NULL AS INTEGER) AS "proc_null", CAST(NULL AS BIGINT) AS "request", CAST(NULL AS BIGINT) AS "done_seq", CAST(NULL AS BIGINT) AS "init_seq", CAST(NULL AS INTEGER) AS "error_class", CAST(NULL AS VARCHAR) AS "label", CAST(NULL AS INTEGER) AS "callsite", CAST(NULL AS BIGINT) AS "payload_hash", CAST(NULL AS BIGINT) AS "payload_sum", CAST(NULL AS BIGINT) AS "payload_head", CAST(NULL AS BIGINT) AS "instructions", CAST(NULL AS BIGINT) AS "cycles" WHERE FALSE)' ELSE 'events' END),
   '{{where}}', commq_condition('query pairs', 'condition', "condition")),
-  '{{default where}}', CASE WHEN "condition" = 'TRUE' THEN 'TRUE' ELSE 'FALSE' END));
+  '{{default where}}', CASE WHEN "condition" = 'TRUE' THEN 'TRUE' ELSE 'FALSE' END),
+  '{{messages unless default where}}', CASE WHEN "condition" = 'TRUE' THEN '(SELECT CAST(NULL AS VARCHAR) AS run, CAST(NULL AS INTEGER) AS "src", CAST(NULL AS INTEGER) AS "dst", CAST(NULL AS INTEGER) AS "epoch", CAST(NULL AS INTEGER) AS "comm", CAST(NULL AS INTEGER) AS "tag", CAST(NULL AS BIGINT) AS "bytes", CAST(NULL AS BIGINT) AS "send_count", CAST(NULL AS INTEGER) AS "send_datatype", CAST(NULL AS BIGINT) AS "send_seq", CAST(NULL AS BIGINT) AS "send_start_ns", CAST(NULL AS BIGINT) AS "send_end_ns", CAST(NULL AS BIGINT) AS "recv_post_seq", CAST(NULL AS BIGINT) AS "recv_done_seq", CAST(NULL AS BIGINT) AS "recv_post_ns", CAST(NULL AS BIGINT) AS "recv_start_ns", CAST(NULL AS BIGINT) AS "recv_end_ns", CAST(NULL AS BIGINT) AS "payload_hash", CAST(NULL AS BIGINT) AS "payload_sum", CAST(NULL AS BIGINT) AS "payload_head", CAST(NULL AS BIGINT) AS "recv_hash", CAST(NULL AS BIGINT) AS "src_buffer", CAST(NULL AS BIGINT) AS "dst_buffer", CAST(NULL AS INTEGER) AS "send_callsite", CAST(NULL AS INTEGER) AS "recv_callsite" WHERE FALSE)' ELSE 'messages' END));
 
 -- partners: With how many other ranks each rank communicates, how much, and with whom most.
 CREATE OR REPLACE TEMP MACRO "partners"(run, "collectives" := 'none', "condition" := 'TRUE') AS TABLE
-FROM query(replace(replace(replace(replace($commq$
+FROM query(replace(replace(replace(replace(replace(replace($commq$
 WITH events AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
 messages AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
 parts AS NOT MATERIALIZED (FROM commq_rows_parts({{run}})),
@@ -3383,7 +3402,7 @@ counted_calls AS (
          CAST(SUM(CASE WHEN send_bytes > 0 THEN 1 ELSE 0 END) AS BIGINT) AS sending_calls,
          CAST(SUM(COALESCE(send_bytes, 0)) AS BIGINT) AS send_bytes,
          CAST(SUM(COALESCE(recv_bytes, 0)) AS BIGINT) AS recv_bytes
-  FROM events
+  FROM {{events unless collectives none}}
   WHERE class = 'collective' AND comm IS NOT NULL
   GROUP BY comm, rank, root_world, call
 ),
@@ -3396,9 +3415,9 @@ starts AS (
   -- Starts of persistent collectives: what they do, the call that made the request says. No rank made any, mostly, and then the engine
   -- stops at the first rows of events: if the condition on the call stood alone, it would look at all of them for one that holds.
   SELECT s.rank, s.seq, i.call, s.comm, s.root_world, s.send_bytes, s.recv_bytes
-  FROM events s
+  FROM {{events unless collectives none}} s
   JOIN starting r ON r.rank = s.rank AND r.starts > 0
-  JOIN events i ON i.rank = s.rank AND i.seq = s.init_seq
+  JOIN {{events unless collectives none}} i ON i.rank = s.rank AND i.seq = s.init_seq
   WHERE s.class = 'collective' AND i.class = 'other'
     AND CASE WHEN r.starts > 0 THEN s.call IN ('MPI_Start', 'MPI_Startall') AND i.instance IS NOT NULL ELSE FALSE END
 ),
@@ -3514,7 +3533,7 @@ parted_ranks AS (
 ),
 parted_calls AS (
   SELECT rank, seq, call
-  FROM events
+  FROM {{events unless collectives none}}
   WHERE class = 'collective' AND call NOT IN ('MPI_Start', 'MPI_Startall')
   UNION ALL
   SELECT rank, seq, call
@@ -3522,7 +3541,7 @@ parted_calls AS (
 ),
 traffic AS (
   SELECT src, dst, CAST(COUNT(*) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
-  FROM messages
+  FROM {{messages unless default where}}
   WHERE {{where}} AND NOT {{default where}}
   GROUP BY src, dst
   UNION ALL
@@ -3600,8 +3619,10 @@ ORDER BY r.rank
 )
 $commq$, '{{run}}', commq_list([commq_dir('query partners', run)])),
   '{{collectives}}', commq_choice('query partners', 'collectives', "collectives", ['none', 'rooted', 'logical', 'tree'])),
+  '{{events unless collectives none}}', CASE WHEN "collectives" = 'none' THEN '(SELECT CAST(NULL AS VARCHAR) AS run, CAST(NULL AS INTEGER) AS "rank", CAST(NULL AS BIGINT) AS "seq", CAST(NULL AS INTEGER) AS "epoch", CAST(NULL AS INTEGER) AS "thread", CAST(NULL AS VARCHAR) AS "call", CAST(NULL AS VARCHAR) AS "class", CAST(NULL AS BIGINT) AS "start_ns", CAST(NULL AS BIGINT) AS "end_ns", CAST(NULL AS BIGINT) AS "compute_ns", CAST(NULL AS BIGINT) AS "polls", CAST(NULL AS BIGINT) AS "poll_ns", CAST(NULL AS INTEGER) AS "comm", CAST(NULL AS BIGINT) AS "instance", CAST(NULL AS INTEGER) AS "send_peer", CAST(NULL AS INTEGER) AS "send_world", CAST(NULL AS INTEGER) AS "send_tag", CAST(NULL AS BIGINT) AS "send_count", CAST(NULL AS INTEGER) AS "send_datatype", CAST(NULL AS BIGINT) AS "send_bytes", CAST(NULL AS BIGINT) AS "send_buffer", CAST(NULL AS INTEGER) AS "recv_peer", CAST(NULL AS INTEGER) AS "recv_world", CAST(NULL AS INTEGER) AS "recv_tag", CAST(NULL AS BIGINT) AS "recv_count", CAST(NULL AS INTEGER) AS "recv_datatype", CAST(NULL AS BIGINT) AS "recv_bytes", CAST(NULL AS BIGINT) AS "recv_buffer", CAST(NULL AS INTEGER) AS "root_world", CAST(NULL AS VARCHAR) AS "reduce_op", CAST(NULL AS INTEGER) AS "posted_any", CAST(NULL AS INTEGER) AS "proc_null", CAST(NULL AS BIGINT) AS "request", CAST(NULL AS BIGINT) AS "done_seq", CAST(NULL AS BIGINT) AS "init_seq", CAST(NULL AS INTEGER) AS "error_class", CAST(NULL AS VARCHAR) AS "label", CAST(NULL AS INTEGER) AS "callsite", CAST(NULL AS BIGINT) AS "payload_hash", CAST(NULL AS BIGINT) AS "payload_sum", CAST(NULL AS BIGINT) AS "payload_head", CAST(NULL AS BIGINT) AS "instructions", CAST(NULL AS BIGINT) AS "cycles" WHERE FALSE)' ELSE 'events' END),
   '{{where}}', commq_condition('query partners', 'condition', "condition")),
-  '{{default where}}', CASE WHEN "condition" = 'TRUE' THEN 'TRUE' ELSE 'FALSE' END));
+  '{{default where}}', CASE WHEN "condition" = 'TRUE' THEN 'TRUE' ELSE 'FALSE' END),
+  '{{messages unless default where}}', CASE WHEN "condition" = 'TRUE' THEN '(SELECT CAST(NULL AS VARCHAR) AS run, CAST(NULL AS INTEGER) AS "src", CAST(NULL AS INTEGER) AS "dst", CAST(NULL AS INTEGER) AS "epoch", CAST(NULL AS INTEGER) AS "comm", CAST(NULL AS INTEGER) AS "tag", CAST(NULL AS BIGINT) AS "bytes", CAST(NULL AS BIGINT) AS "send_count", CAST(NULL AS INTEGER) AS "send_datatype", CAST(NULL AS BIGINT) AS "send_seq", CAST(NULL AS BIGINT) AS "send_start_ns", CAST(NULL AS BIGINT) AS "send_end_ns", CAST(NULL AS BIGINT) AS "recv_post_seq", CAST(NULL AS BIGINT) AS "recv_done_seq", CAST(NULL AS BIGINT) AS "recv_post_ns", CAST(NULL AS BIGINT) AS "recv_start_ns", CAST(NULL AS BIGINT) AS "recv_end_ns", CAST(NULL AS BIGINT) AS "payload_hash", CAST(NULL AS BIGINT) AS "payload_sum", CAST(NULL AS BIGINT) AS "payload_head", CAST(NULL AS BIGINT) AS "recv_hash", CAST(NULL AS BIGINT) AS "src_buffer", CAST(NULL AS BIGINT) AS "dst_buffer", CAST(NULL AS INTEGER) AS "send_callsite", CAST(NULL AS INTEGER) AS "recv_callsite" WHERE FALSE)' ELSE 'messages' END));
 
 -- ratio: Point-to-point messages per rank against collective operations per rank.
 CREATE OR REPLACE TEMP MACRO "ratio"(run) AS TABLE
@@ -3883,7 +3904,7 @@ $commq$, '{{run}}', commq_list([commq_dir('query shared-payloads', run)])),
 
 -- sizes: How many messages there are of each size, in thirteen buckets.
 CREATE OR REPLACE TEMP MACRO "sizes"(run, "unit" := 'bytes', "collectives" := 'none', "condition" := 'TRUE') AS TABLE
-FROM query(replace(replace(replace(replace(replace($commq$
+FROM query(replace(replace(replace(replace(replace(replace(replace($commq$
 WITH events AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
 messages AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
 parts AS NOT MATERIALIZED (FROM commq_rows_parts({{run}})),
@@ -3919,14 +3940,14 @@ sized AS (
   WHERE {{default where}}
   UNION ALL
   SELECT CASE WHEN {{unit}} = 'bytes' THEN bytes ELSE send_count END AS size, 1 AS messages, bytes
-  FROM messages
+  FROM {{messages unless default where}}
   WHERE {{where}} AND NOT {{default where}}
   UNION ALL
   SELECT CASE WHEN {{unit}} = 'elements' THEN COALESCE(send_count, recv_count, 0)
               WHEN send_bytes > 0 THEN send_bytes
               ELSE COALESCE(recv_bytes, 0) END AS size, 1 AS messages,
          CASE WHEN send_bytes > 0 THEN send_bytes ELSE COALESCE(recv_bytes, 0) END AS bytes
-  FROM events
+  FROM {{events unless collectives none}}
   WHERE {{collectives}} = 'calls' AND class = 'collective'
 ),
 counted AS (
@@ -3948,8 +3969,10 @@ ORDER BY b.bucket
 $commq$, '{{run}}', commq_list([commq_dir('query sizes', run)])),
   '{{unit}}', commq_choice('query sizes', 'unit', "unit", ['bytes', 'elements'])),
   '{{collectives}}', commq_choice('query sizes', 'collectives', "collectives", ['none', 'calls'])),
+  '{{events unless collectives none}}', CASE WHEN "collectives" = 'none' THEN '(SELECT CAST(NULL AS VARCHAR) AS run, CAST(NULL AS INTEGER) AS "rank", CAST(NULL AS BIGINT) AS "seq", CAST(NULL AS INTEGER) AS "epoch", CAST(NULL AS INTEGER) AS "thread", CAST(NULL AS VARCHAR) AS "call", CAST(NULL AS VARCHAR) AS "class", CAST(NULL AS BIGINT) AS "start_ns", CAST(NULL AS BIGINT) AS "end_ns", CAST(NULL AS BIGINT) AS "compute_ns", CAST(NULL AS BIGINT) AS "polls", CAST(NULL AS BIGINT) AS "poll_ns", CAST(NULL AS INTEGER) AS "comm", CAST(NULL AS BIGINT) AS "instance", CAST(NULL AS INTEGER) AS "send_peer", CAST(NULL AS INTEGER) AS "send_world", CAST(NULL AS INTEGER) AS "send_tag", CAST(NULL AS BIGINT) AS "send_count", CAST(NULL AS INTEGER) AS "send_datatype", CAST(NULL AS BIGINT) AS "send_bytes", CAST(NULL AS BIGINT) AS "send_buffer", CAST(NULL AS INTEGER) AS "recv_peer", CAST(NULL AS INTEGER) AS "recv_world", CAST(NULL AS INTEGER) AS "recv_tag", CAST(NULL AS BIGINT) AS "recv_count", CAST(NULL AS INTEGER) AS "recv_datatype", CAST(NULL AS BIGINT) AS "recv_bytes", CAST(NULL AS BIGINT) AS "recv_buffer", CAST(NULL AS INTEGER) AS "root_world", CAST(NULL AS VARCHAR) AS "reduce_op", CAST(NULL AS INTEGER) AS "posted_any", CAST(NULL AS INTEGER) AS "proc_null", CAST(NULL AS BIGINT) AS "request", CAST(NULL AS BIGINT) AS "done_seq", CAST(NULL AS BIGINT) AS "init_seq", CAST(NULL AS INTEGER) AS "error_class", CAST(NULL AS VARCHAR) AS "label", CAST(NULL AS INTEGER) AS "callsite", CAST(NULL AS BIGINT) AS "payload_hash", CAST(NULL AS BIGINT) AS "payload_sum", CAST(NULL AS BIGINT) AS "payload_head", CAST(NULL AS BIGINT) AS "instructions", CAST(NULL AS BIGINT) AS "cycles" WHERE FALSE)' ELSE 'events' END),
   '{{where}}', commq_condition('query sizes', 'condition', "condition")),
-  '{{default where}}', CASE WHEN "condition" = 'TRUE' THEN 'TRUE' ELSE 'FALSE' END));
+  '{{default where}}', CASE WHEN "condition" = 'TRUE' THEN 'TRUE' ELSE 'FALSE' END),
+  '{{messages unless default where}}', CASE WHEN "condition" = 'TRUE' THEN '(SELECT CAST(NULL AS VARCHAR) AS run, CAST(NULL AS INTEGER) AS "src", CAST(NULL AS INTEGER) AS "dst", CAST(NULL AS INTEGER) AS "epoch", CAST(NULL AS INTEGER) AS "comm", CAST(NULL AS INTEGER) AS "tag", CAST(NULL AS BIGINT) AS "bytes", CAST(NULL AS BIGINT) AS "send_count", CAST(NULL AS INTEGER) AS "send_datatype", CAST(NULL AS BIGINT) AS "send_seq", CAST(NULL AS BIGINT) AS "send_start_ns", CAST(NULL AS BIGINT) AS "send_end_ns", CAST(NULL AS BIGINT) AS "recv_post_seq", CAST(NULL AS BIGINT) AS "recv_done_seq", CAST(NULL AS BIGINT) AS "recv_post_ns", CAST(NULL AS BIGINT) AS "recv_start_ns", CAST(NULL AS BIGINT) AS "recv_end_ns", CAST(NULL AS BIGINT) AS "payload_hash", CAST(NULL AS BIGINT) AS "payload_sum", CAST(NULL AS BIGINT) AS "payload_head", CAST(NULL AS BIGINT) AS "recv_hash", CAST(NULL AS BIGINT) AS "src_buffer", CAST(NULL AS BIGINT) AS "dst_buffer", CAST(NULL AS INTEGER) AS "send_callsite", CAST(NULL AS INTEGER) AS "recv_callsite" WHERE FALSE)' ELSE 'messages' END));
 
 -- tags: Which message tags are used on which communicator, by how many pairs of ranks, and for how much.
 CREATE OR REPLACE TEMP MACRO "tags"(run) AS TABLE

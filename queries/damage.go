@@ -15,27 +15,21 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// checkTypes compares the types of the views' columns with the schema's: a foreign Parquet file can have columns of
-// the same names and other types.
-func checkTypes(ctx context.Context, conn *sql.Conn) error {
-	// the views are named because duckdb_columns() alone also binds the engine's own views, which takes longer than
-	// the rest of Open
-	var tables []string
-	for _, t := range schema.Tables() {
-		tables = append(tables, "SELECT "+quote(t.Name)+", name, type FROM pragma_table_info("+quote(t.Name)+")")
-	}
-	rows, err := conn.QueryContext(ctx, strings.Join(tables, "\nUNION ALL\n"))
+// checkTypes compares the types of a view's columns with the schema's: a foreign Parquet file can have columns of the
+// same names and other types.
+func checkTypes(ctx context.Context, conn *sql.Conn, t *schema.Table) error {
+	rows, err := conn.QueryContext(ctx, "SELECT name, type FROM pragma_table_info("+quote(t.Name)+")")
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
 	for rows.Next() {
-		var table, column, typ string
-		if err := rows.Scan(&table, &column, &typ); err != nil {
+		var column, typ string
+		if err := rows.Scan(&column, &typ); err != nil {
 			return err
 		}
-		if c, _ := tableOf(table).Column(column); c != nil && c.Type.SQL() != typ {
-			return fmt.Errorf("column %s of table %s is %s; want %s", column, table, typ, c.Type.SQL())
+		if c, _ := t.Column(column); c != nil && c.Type.SQL() != typ {
+			return fmt.Errorf("column %s of table %s is %s; want %s", column, t.Name, typ, c.Type.SQL())
 		}
 	}
 	return rows.Err()

@@ -34,6 +34,9 @@ func madeOf(t *schema.Table, run string, alone bool) (string, error) {
 			if name == "until" {
 				return source{text: quote(until)}, nil
 			}
+			if u := unlessOf(name); u != nil {
+				return source{text: u.table.Name}, nil
+			}
 			return source{text: "TRUE"}, nil // every message counts
 		})
 		if err != nil {

@@ -47,14 +47,14 @@ const defaultMemoryBytes = 4 << 30
 // DB is a query engine opened on one or more runs: DuckDB in memory reading their files, or a Trino server where they
 // are registered. Its views are the tables of the schema with a column run in front, and runs, one row per run from
 // its manifest. Only SELECT runs, only files of the runs can be read, and nothing is written into a run's folder.
-// Close it after use.
+// The files of a table are opened by the first query that names it. Close it after use.
 type DB struct {
-	db       *sql.DB
-	conn     *sql.Conn
-	runs     []Run
-	preamble string
-	remote   *remote // nil: the engine is in this process
-	temp     string  // the folder to spill to, removed by Close; empty: there is none of our own
+	db     *sql.DB
+	conn   *sql.Conn
+	runs   []Run
+	views  *views
+	remote *remote // nil: the engine is in this process
+	temp   string  // the folder to spill to, removed by Close; empty: there is none of our own
 }
 
 // Open starts an engine on runs. Their names must differ. Errors name the run and what is wrong with it.
@@ -94,19 +94,10 @@ func Open(ctx context.Context, runs []Run, o Options) (*DB, error) {
 			return nil, errors.Join(err, d.Close())
 		}
 	}
-	for _, v := range views {
-		if err := exec(ctx, d.conn, v); err != nil {
-			return nil, errors.Join(fmt.Errorf("open the runs' files: %w", damage(ctx, d.conn, runs, err)), d.Close())
-		}
-	}
-	if err := checkTypes(ctx, d.conn); err != nil {
-		return nil, errors.Join(fmt.Errorf("open the runs' files: %w", damage(ctx, d.conn, runs, err)), d.Close())
-	}
 	if err := d.lock(ctx, paths); err != nil {
 		return nil, errors.Join(fmt.Errorf("lock the query engine: %w", err), d.Close())
 	}
-	d.runs = runs
-	d.preamble = strings.Join(views, ";\n") + ";\n"
+	d.runs, d.views = runs, views
 	return d, nil
 }
 
@@ -149,7 +140,7 @@ func (d *DB) Runnable(text string) string {
 		whole, _ := d.remote.with(text)
 		return whole
 	}
-	return d.preamble + "\n" + text
+	return d.views.preamble() + "\n" + text
 }
 
 func exec(ctx context.Context, conn *sql.Conn, s string) error {
@@ -208,45 +199,6 @@ func (d *DB) lock(ctx context.Context, paths []string) error {
 	return nil
 }
 
-// viewsOf returns the SQL of the views over runs, and the files that they read.
-func viewsOf(runs []Run) (views, paths []string, err error) {
-	if len(runs) == 0 {
-		return nil, nil, errors.New("no run given; name one with --run")
-	}
-	seen := map[string]string{}
-	dirs := make([]string, len(runs))
-	for i, r := range runs {
-		if dirs[i] = r.Dir; !inObjects(r.Dir) {
-			if dirs[i], err = filepath.Abs(r.Dir); err != nil {
-				return nil, nil, err
-			}
-		}
-		if other, twice := seen[r.Name]; twice {
-			return nil, nil, fmt.Errorf("two runs are called %q: %s and %s", r.Name, other, dirs[i])
-		}
-		seen[r.Name] = dirs[i]
-	}
-	for _, t := range schema.Tables() {
-		var parts []string
-		for i, r := range runs {
-			files, err := tableFiles(r, dirs[i], t)
-			if err != nil {
-				return nil, nil, err
-			}
-			paths = append(paths, files...)
-			part := selectTable(r.Name, t, files)
-			if t.Derived && len(files) == 0 { // written by an older commq, or without the rows it is derived from
-				if part, err = derivedPart(r, dirs[i], t, len(runs) == 1); err != nil {
-					return nil, nil, err
-				}
-			}
-			parts = append(parts, part)
-		}
-		views = append(views, "CREATE VIEW "+quoteName(t.Name)+" AS\n"+strings.Join(parts, "\nUNION ALL\n"))
-	}
-	return append(views, runsView(runs)), paths, nil
-}
-
 // tableFiles lists the files of a run's table; nil if the run lacks the table.
 func tableFiles(r Run, dir string, t *schema.Table) ([]string, error) {
 	info := tableInfo(r.Manifest, t.Name)
@@ -280,22 +232,9 @@ func tableFiles(r Run, dir string, t *schema.Table) ([]string, error) {
 				"capture it again; commq runs check %s says more",
 				r.Name, f.Path, there.Size(), f.Bytes, shellquote.Join(r.Dir))
 		}
-		if err := verifyOpened(dir, &f); err != nil {
-			return nil, damagedRun(r, err)
-		}
 		files = append(files, name)
 	}
 	return files, nil
-}
-
-// verifyOpened verifies a file before it is asked: all of a small one, which takes no time, and the footer of a larger
-// one, of whose pages the engine verifies those that it reads.
-func verifyOpened(dir string, f *schema.FileInfo) error {
-	const small = 1 << 20
-	if f.Bytes <= small && f.Sum != "" {
-		return filehash.File(dir, f.Path, f.Bytes, f.Sum)
-	}
-	return filehash.Footer(dir, f.Path, f.Bytes, f.FooterSum)
 }
 
 // verify compares all files of the runs with their hashes in the manifests.
@@ -464,6 +403,9 @@ func (d *DB) check(ctx context.Context, text string) error {
 
 // prepare prepares exactly one statement and passes it to use, unless that is nil.
 func (d *DB) prepare(ctx context.Context, text string, use func(*duckdb.Stmt) error) error {
+	if err := d.open(ctx, textNames(text)); err != nil {
+		return err
+	}
 	return d.conn.Raw(func(c any) error {
 		if err := ctx.Err(); err != nil {
 			return err

@@ -2,8 +2,11 @@ package queries
 
 import (
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/commq/commq/schema"
 )
 
 // SQL returns the query's SQL with the parameters filled in, those missing in args by their defaults. It runs
@@ -35,8 +38,46 @@ func (q *Query) filled(args map[string]string) (source, error) {
 		literals["default "+p.Name] = strings.ToUpper(strconv.FormatBool(value == p.Default))
 	}
 	return source{q.text, q.places}.replace(func(use string, _ place) (source, error) {
+		if u := unlessOf(use); u != nil {
+			return source{text: u.from(literals)}, nil
+		}
 		return source{text: literals[use]}, nil
 	})
+}
+
+// unless is a use such as {{messages unless default where}} or {{events unless collectives none}}: a table, or where
+// the parameter has that value one without rows, so that the table's files are not opened.
+type unless struct {
+	table        *schema.Table
+	param, value string // an empty value is the parameter's default
+}
+
+var unlessRe = regexp.MustCompile(`^(\w+) unless (?:default ([\w-]+)|([\w-]+) ([\w-]+))$`)
+
+// unlessOf returns the parts of a use of that kind; nil for another use.
+func unlessOf(use string) *unless {
+	m := unlessRe.FindStringSubmatch(use)
+	if m == nil || tableOf(m[1]) == nil {
+		return nil
+	}
+	return &unless{tableOf(m[1]), m[2] + m[3], m[4]}
+}
+
+// from returns what stands for the use; literals has the values of the parameters.
+func (u *unless) from(literals map[string]string) string {
+	if u.value == "" && literals["default "+u.param] == "TRUE" || u.value != "" && literals[u.param] == quote(u.value) {
+		return noRows(u.table)
+	}
+	return u.table.Name
+}
+
+// noRows returns SQL for a table without rows.
+func noRows(t *schema.Table) string {
+	columns := []string{"CAST(NULL AS VARCHAR) AS run"}
+	for _, c := range t.Columns {
+		columns = append(columns, "CAST(NULL AS "+c.Type.SQL()+") AS "+quoteName(c.Name))
+	}
+	return "(SELECT " + strings.Join(columns, ", ") + " WHERE FALSE)"
 }
 
 // quote makes an SQL string literal.

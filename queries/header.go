@@ -138,7 +138,9 @@ func (q *Query) parse(file, text string, include func(string) (source, error), r
 	if err == nil {
 		begin := strings.Count(text[:len(text)-len(body)], "\n") + 1
 		var s source
-		s, err = sourceOf(file, begin, body).expand(include, nil)
+		if s, err = sourceOf(file, begin, body).expand(include, nil); err == nil {
+			s, err = s.replace(q.whole)
+		}
 		q.text, q.places = s.text, s.places
 	}
 	if err == nil {
@@ -148,6 +150,15 @@ func (q *Query) parse(file, text string, include func(string) (source, error), r
 		return inFile(file, err)
 	}
 	return nil
+}
+
+// whole puts a table in the place of {{TABLE unless NAME VALUE}} in a query without that parameter: an included file is
+// for several queries. Every other use stays as it is.
+func (q *Query) whole(use string, _ place) (source, error) {
+	if u := unlessOf(use); u != nil && u.value != "" && q.param(u.param) == nil {
+		return source{text: u.table.Name}, nil
+	}
+	return source{text: "{{" + use + "}}"}, nil
 }
 
 // inFile puts a file's name in front of each line of an error.
@@ -381,6 +392,9 @@ func checkUses(q *Query, file string) error {
 		at := q.places[i].describe(file)
 		for _, use := range useRe.FindAllString(line, -1) {
 			name := strings.TrimPrefix(use[2:len(use)-2], "default ")
+			if u := unlessOf(name); u != nil {
+				name = u.param
+			}
 			if !used[name] && q.param(name) == nil {
 				errs = append(errs, fmt.Errorf("%s: the SQL uses %s, which the header does not declare; add \"-- "+
 					"param %s ...\"", at, use, name))

@@ -560,10 +560,9 @@ func TestDamagedTables(t *testing.T) {
 				}
 				m.Tables[at].Files = []schema.FileInfo{{Path: path, Rows: m.Tables[at].Rows, Bytes: info.Size()}}
 			}
-			broken, err := queries.Open(context.Background(), []queries.Run{run}, queries.Options{Threads: 1})
+			err := askTable(t, run, table)
 			if err == nil {
-				broken.Close()
-				t.Errorf("%s %s: opened", table.Name, d.what)
+				t.Errorf("%s %s: no error", table.Name, d.what)
 				continue
 			}
 			for _, want := range []string{`run "hurt.3": ` + path, d.want, `commq runs check "` + run.Dir + `"`} {
@@ -577,6 +576,25 @@ func TestDamagedTables(t *testing.T) {
 			}
 		}
 	}
+}
+
+// askTable opens a run and asks for a table of it. It returns the error of either.
+func askTable(t *testing.T, run queries.Run, table *schema.Table) error {
+	db, err := queries.Open(context.Background(), []queries.Run{run}, queries.Options{Threads: 1})
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	if rows, err := db.Query(context.Background(), "SELECT end_ns FROM runs"); err != nil {
+		t.Errorf("%s is damaged, and a query that does not name it fails: %v", table.Name, err)
+	} else if err := rows.Close(); err != nil {
+		t.Error(err)
+	}
+	rows, err := db.Query(context.Background(), "SELECT count(*) FROM "+strings.ToUpper(table.Name))
+	if err != nil {
+		return err
+	}
+	return rows.Close()
 }
 
 // TestFlippedBytes changes a byte of a table's file at many places. Every query then either answers or fails with an

@@ -163,8 +163,9 @@ func (q *Query) macro() macroQuery {
 		m.Params += ", " + quoteName(macroParam(p)) + " := " + p.macroDefault()
 		m.Args = append(m.Args, quote("{{"+p.Name+"}}")+", "+p.macroLiteral(what)+")")
 		if use := "{{default " + p.Name + "}}"; strings.Contains(q.text, use) {
-			m.Args = append(m.Args, quote(use)+", "+p.macroIsDefault()+")")
+			m.Args = append(m.Args, quote(use)+", "+p.macroWhere(p.macroDefault(), "'TRUE'", "'FALSE'")+")")
 		}
+		m.Args = append(m.Args, q.macroTables(p)...)
 	}
 	m.Fill = strings.Repeat("replace(", len(m.Args))
 	nulls := make([]string, len(q.Columns))
@@ -202,9 +203,27 @@ func (p *Param) macroDefault() string {
 	return quote(p.Default)
 }
 
-// macroIsDefault returns the expression for {{default NAME}}: whether the argument equals the parameter's default.
-func (p *Param) macroIsDefault() string {
-	return "CASE WHEN " + quoteName(macroParam(p)) + " = " + p.macroDefault() + " THEN 'TRUE' ELSE 'FALSE' END"
+// macroTables returns the arguments for the tables that are left out for a value of the parameter.
+func (q *Query) macroTables(p *Param) (args []string) {
+	var seen []string
+	for _, use := range useRe.FindAllString(q.text, -1) {
+		u := unlessOf(use[2 : len(use)-2])
+		if u == nil || u.param != p.Name || slices.Contains(seen, use) {
+			continue
+		}
+		seen = append(seen, use)
+		value := quote(u.value)
+		if u.value == "" {
+			value = p.macroDefault()
+		}
+		args = append(args, quote(use)+", "+p.macroWhere(value, quote(noRows(u.table)), quote(u.table.Name))+")")
+	}
+	return args
+}
+
+// macroWhere returns an expression: yes where the argument has that value, else no.
+func (p *Param) macroWhere(value, yes, no string) string {
+	return "CASE WHEN " + quoteName(macroParam(p)) + " = " + value + " THEN " + yes + " ELSE " + no + " END"
 }
 
 // macroLiteral returns an expression for the argument as SQL; see Param.literal.

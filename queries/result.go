@@ -34,10 +34,20 @@ func (d *DB) Query(ctx context.Context, text string) (Rows, error) {
 	return d.query(ctx, nil, text)
 }
 
-// query runs a statement with arguments for its parameters. If described is not nil, it describes the rows.
+// query runs a statement with arguments for its parameters. If described is not nil, it describes the rows. Tables that
+// are named otherwise than in commq's own SQL must have been opened: prepare does so.
 func (d *DB) query(ctx context.Context, described []Column, text string, args ...any) (Rows, error) {
 	if d.remote != nil {
 		return d.remote.query(ctx, d.conn, described, text)
+	}
+	names := cannedNames(text)
+	for _, arg := range args {
+		if text, ok := arg.(string); ok {
+			names = append(names, cannedNames(text)...)
+		}
+	}
+	if err := d.open(ctx, names); err != nil {
+		return nil, err
 	}
 	rows, err := d.conn.QueryContext(ctx, text, args...)
 	if err != nil {
@@ -133,7 +143,7 @@ func (d *DB) Text(ctx context.Context, q *Query, args map[string]string) (string
 			return "", fmt.Errorf("query %s: %s %q: %w", q.Name, p.Name, cond, err)
 		}
 	}
-	return text, nil
+	return text, d.open(ctx, cannedNames(text))
 }
 
 // engineRows are rows of the engine.

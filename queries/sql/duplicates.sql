@@ -18,7 +18,7 @@
 -- column blank_bytes BIGINT bytes: Duplicate bytes in payloads that begin with eight zero bytes (shorter ones: are zero). Those may
 --     be equal because nothing is in them yet, not because they are the same data; so may other constants, which are not known.
 -- order: duplicate_bytes DESC, src, dst
--- cost: The table repeats, and two columns of messages. With --where, and in runs without that table, two columns more of all messages and seven of those
+-- cost: The tables repeats and channels. With --where, and in runs without that table, two columns more of all messages and seven of those
 --     with a payload that comes twice; memory then grows with the different payloads (about 60 bytes each) and spills.
 -- title: Data sent more than once
 -- plot: matrix src dst duplicate_bytes
@@ -33,9 +33,15 @@ counted AS (
   HAVING CAST(SUM(again + copied) AS BIGINT) > 0
 ),
 totals AS (
-  SELECT src, dst, CAST(COUNT(*) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
-  FROM messages
-  WHERE {{where}}
+  SELECT src, dst, CAST(SUM(messages) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
+  FROM (SELECT src, dst, messages, bytes
+        FROM channels
+        WHERE {{default where}}
+        UNION ALL
+        SELECT src, dst, COUNT(*) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
+        FROM {{messages unless default where}}
+        WHERE {{where}} AND NOT {{default where}}
+        GROUP BY src, dst) AS s
   GROUP BY src, dst
 )
 SELECT c.src, c.dst, t.messages, t.bytes, c.again_messages + c.copied_messages AS duplicate_messages,

@@ -38,14 +38,14 @@ sized AS (
   WHERE {{default where}}
   UNION ALL
   SELECT CASE WHEN {{unit}} = 'bytes' THEN bytes ELSE send_count END AS size, 1 AS messages, bytes
-  FROM messages
+  FROM {{messages unless default where}}
   WHERE {{where}} AND NOT {{default where}}
   UNION ALL
   SELECT CASE WHEN {{unit}} = 'elements' THEN COALESCE(send_count, recv_count, 0)
               WHEN send_bytes > 0 THEN send_bytes
               ELSE COALESCE(recv_bytes, 0) END AS size, 1 AS messages,
          CASE WHEN send_bytes > 0 THEN send_bytes ELSE COALESCE(recv_bytes, 0) END AS bytes
-  FROM events
+  FROM {{events unless collectives none}}
   WHERE {{collectives}} = 'calls' AND class = 'collective'
 ),
 counted AS (

@@ -6,7 +6,7 @@ counted_calls AS (
          CAST(SUM(CASE WHEN send_bytes > 0 THEN 1 ELSE 0 END) AS BIGINT) AS sending_calls,
          CAST(SUM(COALESCE(send_bytes, 0)) AS BIGINT) AS send_bytes,
          CAST(SUM(COALESCE(recv_bytes, 0)) AS BIGINT) AS recv_bytes
-  FROM events
+  FROM {{events unless collectives none}}
   WHERE class = 'collective' AND comm IS NOT NULL
   GROUP BY comm, rank, root_world, call
 ),
@@ -19,9 +19,9 @@ starts AS (
   -- Starts of persistent collectives: what they do, the call that made the request says. No rank made any, mostly, and then the engine
   -- stops at the first rows of events: if the condition on the call stood alone, it would look at all of them for one that holds.
   SELECT s.rank, s.seq, i.call, s.comm, s.root_world, s.send_bytes, s.recv_bytes
-  FROM events s
+  FROM {{events unless collectives none}} s
   JOIN starting r ON r.rank = s.rank AND r.starts > 0
-  JOIN events i ON i.rank = s.rank AND i.seq = s.init_seq
+  JOIN {{events unless collectives none}} i ON i.rank = s.rank AND i.seq = s.init_seq
   WHERE s.class = 'collective' AND i.class = 'other'
     AND CASE WHEN r.starts > 0 THEN s.call IN ('MPI_Start', 'MPI_Startall') AND i.instance IS NOT NULL ELSE FALSE END
 ),

@@ -3,7 +3,7 @@
 suspects AS (
   -- Only these payloads need a closer check, and one small group per payload finds them.
   SELECT src AS suspect_src, payload_hash AS suspect_hash
-  FROM messages
+  FROM {{messages unless default where}}
   WHERE payload_hash IS NOT NULL AND bytes > 0 AND {{where}}
   GROUP BY src, payload_hash
   HAVING COUNT(*) > 1
@@ -11,7 +11,7 @@ suspects AS (
 sent AS (
   -- With bytes, send_count says the size of the datatype. The head distinguishes payloads if a 32-bit hash does not.
   SELECT src, dst, payload_hash, payload_head, bytes, send_count, send_callsite, COUNT(*) AS messages, MIN(send_seq) AS first_seq
-  FROM messages
+  FROM {{messages unless default where}}
   JOIN suspects ON suspect_src = src AND suspect_hash = payload_hash
   WHERE bytes > 0 AND {{where}}
   GROUP BY src, dst, payload_hash, payload_head, bytes, send_count, send_callsite

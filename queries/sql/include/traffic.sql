@@ -97,7 +97,7 @@ parted_ranks AS (
 ),
 parted_calls AS (
   SELECT rank, seq, call
-  FROM events
+  FROM {{events unless collectives none}}
   WHERE class = 'collective' AND call NOT IN ('MPI_Start', 'MPI_Startall')
   UNION ALL
   SELECT rank, seq, call
@@ -105,7 +105,7 @@ parted_calls AS (
 ),
 traffic AS (
   SELECT src, dst, CAST(COUNT(*) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
-  FROM messages
+  FROM {{messages unless default where}}
   WHERE {{where}} AND NOT {{default where}}
   GROUP BY src, dst
   UNION ALL

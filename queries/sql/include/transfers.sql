@@ -4,14 +4,14 @@
 -- only a bound is known.
 transfer_calls AS (
   SELECT dst, MAX(src) AS src, MAX(bytes) AS bytes, MAX(recv_end_ns - send_start_ns) AS transfer_ns
-  FROM messages
+  FROM {{messages unless default where}}
   WHERE recv_start_ns <= send_start_ns AND recv_end_ns IS NOT NULL
   GROUP BY dst, recv_done_seq
   HAVING COUNT(*) = 1 AND MAX(CASE WHEN {{where}} THEN 1 ELSE 0 END) = 1
 ),
 message_sizes AS (
   SELECT src, dst, bytes, COUNT(*) AS messages
-  FROM messages
+  FROM {{messages unless default where}}
   WHERE {{where}}
   GROUP BY src, dst, bytes
 ),

@@ -1,0 +1,39 @@
+package derive
+
+import (
+	"fmt"
+	"syscall"
+	"testing"
+
+	"github.com/commq/commq/schema"
+)
+
+// BenchmarkChannels measures what a message adds to the time of writing a run: cpu-ns/message is right on a busy machine too.
+func BenchmarkChannels(b *testing.B) {
+	for _, c := range []struct{ ranks, neighbours, sizes int32 }{{64, 8, 4}, {4096, 8, 4}, {4096, 60, 16}} {
+		b.Run(fmt.Sprintf("%d-ranks-%d-rows", c.ranks, c.ranks*c.neighbours*c.sizes), func(b *testing.B) {
+			m := &schema.Messages{}
+			for i := range int32(1 << 17) {
+				src := i / 512 % c.ranks
+				row := message(src, (src+i%c.neighbours)%c.ranks, i%c.neighbours, 1<<(4+i/c.neighbours%c.sizes), 8)
+				m.Append(&row)
+			}
+			s := NewChannelSums()
+			s.Add(m)
+			before := cpuTime(b)
+			for b.Loop() {
+				s.Add(m)
+			}
+			b.ReportMetric(float64(cpuTime(b)-before)/float64(b.N*m.Len()), "cpu-ns/message")
+		})
+	}
+}
+
+// cpuTime returns the time that this process has computed, in ns.
+func cpuTime(b *testing.B) int64 {
+	var used syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
+		b.Fatal(err)
+	}
+	return used.Utime.Nano() + used.Stime.Nano()
+}
