@@ -7,6 +7,9 @@
 GO ?= go
 DEMO = query density --store testdata/runs --run bt.C.64
 
+# The tests of all packages share what they compile in this folder, whose name lets go test keep results.
+TEST_CACHE := $(or $(TMPDIR),/tmp)/commq-test-$(shell id -u)-$(firstword $(shell pwd | cksum))
+
 .PHONY: all build demo man test long fast lint generate clean
 
 all: build
@@ -25,7 +28,8 @@ man:
 test:
 	@scripts/setup packages
 	@scripts/setup tools & tools=$$!; $(MAKE) lint && scripts/check-generated; lint=$$?; wait $$tools && exit $$lint
-	COMMQ_TEST_ALL=1 COMMQ_TEST_FAULTS=1000 $(GO) test -timeout 2h ./...
+	rm -rf $(TEST_CACHE); trap 'rm -rf $(TEST_CACHE)' EXIT; \
+	COMMQ_TEST_CACHE=$(TEST_CACHE) COMMQ_TEST_ALL=1 COMMQ_TEST_FAULTS=1000 $(GO) test -timeout 2h ./...
 
 LONG ?= 3600
 

@@ -134,7 +134,7 @@ func TestBuildTargets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := Build(context.Background(), BuildOptions{Library: OpenMPI, Cache: filepath.Join(built.dir, "cache")})
+	again, err := Build(context.Background(), BuildOptions{Library: OpenMPI, Cache: built.cache})
 	if err != nil || again != path {
 		t.Fatalf("second build: %q, %v, want %q", again, err, path)
 	}

@@ -26,7 +26,8 @@ var built = struct {
 	sync.Mutex
 	path  map[string]string
 	yield string
-	dir   string
+	// dir is a folder of this package's tests, cache that of testenv.Cache.
+	dir, cache string
 }{path: map[string]string{}}
 
 func TestMain(m *testing.M) {
@@ -36,7 +37,14 @@ func TestMain(m *testing.M) {
 		os.Exit(2)
 	}
 	built.dir = dir
+	cache, remove, err := testenv.Cache()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(2)
+	}
+	built.cache = cache
 	status := m.Run()
+	remove()
 	os.RemoveAll(dir)
 	os.Exit(status)
 }
@@ -50,7 +58,7 @@ func shimFor(t testing.TB, library string) string {
 	if p := built.path[library]; p != "" {
 		return p
 	}
-	p, err := Build(context.Background(), BuildOptions{Library: library, Cache: filepath.Join(built.dir, "cache")})
+	p, err := Build(context.Background(), BuildOptions{Library: library, Cache: built.cache})
 	if err != nil {
 		t.Fatal(err)
 	}

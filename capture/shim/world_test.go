@@ -36,7 +36,7 @@ func formFor(t testing.TB, library string, form Form) string {
 	key := library + " " + form.file()
 	if built.path[key] == "" {
 		p, err := Build(context.Background(),
-			BuildOptions{Library: library, Form: form, Cache: filepath.Join(built.dir, "cache")})
+			BuildOptions{Library: library, Form: form, Cache: built.cache})
 		if err != nil {
 			t.Fatal(err)
 		}

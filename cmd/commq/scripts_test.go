@@ -16,18 +16,18 @@ import (
 // shimCache is the cache in which the tests of this package share compiled shims.
 var shimCache string
 
-// withCache runs the tests with a cache that is removed afterwards.
+// withCache runs the tests with the cache of testenv.Cache.
 type withCache struct{ tests *testing.M }
 
 func (w withCache) Run() int {
-	dir, err := os.MkdirTemp("", "commq-cache")
-	if err != nil {
+	var remove func()
+	var err error
+	if shimCache, remove, err = testenv.Cache(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 2
 	}
-	defer os.RemoveAll(dir)
-	shimCache = dir
-	os.Setenv("XDG_CONFIG_HOME", filepath.Join(dir, "config")) // without the user's own queries
+	defer remove()
+	os.Setenv("XDG_CONFIG_HOME", filepath.Join(shimCache, "config")) // without the user's own queries
 	// Simulator ranks start commq; this process, a test binary, would run all tests again.
 	command, err := exec.LookPath("commq")
 	if err != nil {

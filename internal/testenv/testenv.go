@@ -183,6 +183,16 @@ func Yielding(t testing.TB) string {
 	return library
 }
 
+// Cache returns the folder in which tests keep compiled capture libraries, and a function that removes it. With
+// $COMMQ_TEST_CACHE set (make test) all packages share that folder, which whoever set it removes; else it is a new one.
+func Cache() (folder string, remove func(), err error) {
+	if shared := os.Getenv("COMMQ_TEST_CACHE"); shared != "" {
+		return shared, func() {}, os.MkdirAll(shared, 0o700)
+	}
+	folder, err = os.MkdirTemp("", "commq-test-cache")
+	return folder, func() { _ = os.RemoveAll(folder) }, err
+}
+
 // Skip skips the test with a reason, or fails it if $COMMQ_TEST_ALL is set.
 func Skip(t testing.TB, why string) {
 	t.Helper()
