@@ -1,6 +1,7 @@
 # make demo: build commq and ask a captured run who sends how much to whom.
 # make test: install what the tests need and run them all.
 # make man: write manual pages of all commands to bin/man (man -l bin/man/commq-query.1).
+# make bench: measure the figures of bench/README.md, compare them with the last commit's and keep them in bench/figures.
 # make long: what takes hours: every fuzz target for LONG seconds, 10^6 failures of disks, and the programs at the edge.
 # make fast: the tests that the machine can run as it is; skipped ones say why.
 
@@ -10,7 +11,7 @@ DEMO = query density --store testdata/runs --run bt.C.64
 # The tests of all packages share what they compile in this folder, whose name lets go test keep results.
 TEST_CACHE := $(or $(TMPDIR),/tmp)/commq-test-$(shell id -u)-$(firstword $(shell pwd | cksum))
 
-.PHONY: all build demo man test long fast lint generate clean
+.PHONY: all build demo man test bench long fast lint generate clean
 
 all: build
 
@@ -30,6 +31,13 @@ test:
 	@scripts/setup tools & tools=$$!; $(MAKE) lint && scripts/check-generated; lint=$$?; wait $$tools && exit $$lint
 	rm -rf $(TEST_CACHE); trap 'rm -rf $(TEST_CACHE)' EXIT; \
 	COMMQ_TEST_CACHE=$(TEST_CACHE) COMMQ_TEST_ALL=1 COMMQ_TEST_FAULTS=1000 $(GO) test -timeout 2h ./...
+
+# What commq costs beside its peers: at most an hour.
+bench: build
+	COMMQ_BENCH_COMMAND=$(CURDIR)/bin/commq scripts/bench keep $(BENCH)
+
+# The number of times that make bench measures each figure.
+BENCH ?= 20
 
 LONG ?= 3600
 
