@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"github.com/commq/commq/internal/chrome"
 	"image"
 	"math"
 	"path/filepath"
@@ -25,7 +26,7 @@ import (
 
 // TestInBrowser tests how a page looks and behaves in a browser.
 func TestInBrowser(t *testing.T) {
-	chromium := startBrowser(t)
+	chromium := chrome.Start(t)
 	for _, test := range []struct {
 		name string
 		run  func(*testing.T, context.Context)
@@ -98,17 +99,17 @@ func pairsOf(t *testing.T, in report.Input) map[[2]int]pair {
 
 func testHears(t *testing.T, chromium context.Context) {
 	p := open(t, chromium, `<!DOCTYPE html><title>x</title><img src="http://example.org/x.png">
-<script>console.log("said"); alert(9); undefined.x</script>`, desktop)
-	requests, console, dialogs := p.heard()
+<script>console.log("said"); alert(9); undefined.x</script>`, chrome.Desktop)
+	requests, console, dialogs := p.Heard()
 	if len(requests) != 1 || requests[0] != "http://example.org/x.png" || len(console) < 2 || len(dialogs) != 1 {
 		t.Errorf("requests %q, console %q, dialogs %q", requests, console, dialogs)
 	}
 }
 
 // centre returns the position, in the viewport, of the middle of a cell of the first matrix in a section.
-func centre(p *tab, section string, row, column, n int) (x, y float64) {
-	p.t.Helper()
-	at := eval[[]float64](p, fmt.Sprintf(`(() => {
+func centre(p *chrome.Tab, section string, row, column, n int) (x, y float64) {
+	p.T.Helper()
+	at := chrome.Eval[[]float64](p, fmt.Sprintf(`(() => {
 		const image = document.querySelector("#%s .cells");
 		image.scrollIntoView({block: "center", behavior: "instant"});
 		const r = image.getBoundingClientRect();
@@ -117,38 +118,38 @@ func centre(p *tab, section string, row, column, n int) (x, y float64) {
 	return at[0], at[1]
 }
 
-func said(p *tab, section string) string {
-	p.t.Helper()
-	return eval[string](p, fmt.Sprintf(`document.querySelector("#%s .said").textContent`, section))
+func said(p *chrome.Tab, section string) string {
+	p.T.Helper()
+	return chrome.Eval[string](p, fmt.Sprintf(`document.querySelector("#%s .said").textContent`, section))
 }
 
 var saidPair = regexp.MustCompile(`^(\d+) → (\d+): ([\d,]+) bytes, ([\d,]+) messages$`)
 
 // wantSaid compares the page's text about a pair of ranks with the query.
-func wantSaid(p *tab, got string, src, dst int, pairs map[[2]int]pair) {
-	p.t.Helper()
+func wantSaid(p *chrome.Tab, got string, src, dst int, pairs map[[2]int]pair) {
+	p.T.Helper()
 	want, some := pairs[[2]int{src, dst}]
 	if !some {
 		if text := fmt.Sprintf("%d → %d: none", src, dst); got != text {
-			p.t.Errorf("the page says %q, want %q", got, text)
+			p.T.Errorf("the page says %q, want %q", got, text)
 		}
 		return
 	}
 	m := saidPair.FindStringSubmatch(got)
 	if m == nil {
-		p.t.Errorf("the page says %q of %d → %d", got, src, dst)
+		p.T.Errorf("the page says %q of %d → %d", got, src, dst)
 		return
 	}
 	number := func(s string) int64 {
 		n, err := strconv.ParseInt(strings.ReplaceAll(s, ",", ""), 10, 64)
 		if err != nil {
-			p.t.Error(err)
+			p.T.Error(err)
 		}
 		return n
 	}
 	if number(m[1]) != int64(src) || number(m[2]) != int64(dst) || number(m[3]) != want.bytes ||
 		number(m[4]) != want.messages {
-		p.t.Errorf("the page says %q, the query of %d → %d %d bytes, %d messages", got, src, dst, want.bytes,
+		p.T.Errorf("the page says %q, the query of %d → %d %d bytes, %d messages", got, src, dst, want.bytes,
 			want.messages)
 	}
 }
@@ -163,41 +164,41 @@ func testHover(t *testing.T, chromium context.Context) {
 	}{{"cg.A.4", 4, 1}, {"bt.C.64", 64, 13}} {
 		in := input(t, runDir(test.run))
 		pairs := pairsOf(t, in)
-		p := open(t, chromium, pageOf(t, report.Options{}, in), desktop)
+		p := open(t, chromium, pageOf(t, report.Options{}, in), chrome.Desktop)
 		for _, section := range []string{"density", "data-density"} {
 			for cell := 0; cell < test.ranks*test.ranks; cell += test.step * test.step {
 				src, dst := cell/test.ranks, cell%test.ranks
 				x, y := centre(p, section, src, dst, test.ranks)
-				do(p, chromedp.MouseEvent("mouseMoved", x, y))
+				chrome.Do(p, chromedp.MouseEvent("mouseMoved", x, y))
 				wantSaid(p, said(p, section), src, dst, pairs)
 			}
 		}
-		p.quiet()
+		p.Quiet()
 	}
 }
 
 func testTouch(t *testing.T, chromium context.Context) {
 	in := input(t, runDir("cg.A.16"))
 	pairs := pairsOf(t, in)
-	p := open(t, chromium, pageOf(t, report.Options{}, in), phone)
+	p := open(t, chromium, pageOf(t, report.Options{}, in), chrome.Phone)
 	for _, cell := range [][2]int{{0, 0}, {3, 12}, {15, 1}, {9, 9}} {
 		x, y := centre(p, "density", cell[0], cell[1], 16)
-		do(p, chromedp.TapXY(x, y))
+		chrome.Do(p, chromedp.TapXY(x, y))
 		wantSaid(p, said(p, "density"), cell[0], cell[1], pairs)
 	}
-	p.quiet()
+	p.Quiet()
 }
 
 // Tab moves to the matrix, the arrow keys move from cell to cell and stop at its border.
 func testKeys(t *testing.T, chromium context.Context) {
 	in := input(t, runDir("cg.A.4"))
 	pairs := pairsOf(t, in)
-	p := open(t, chromium, pageOf(t, report.Options{}, in), desktop)
-	do(p, chromedp.Focus(chromedp.CSS("#density .matrix")))
+	p := open(t, chromium, pageOf(t, report.Options{}, in), chrome.Desktop)
+	chrome.Do(p, chromedp.Focus(chromedp.CSS("#density .matrix")))
 	src, dst := 0, 0
 	// chromedp's codes: down, right, left
 	for _, key := range []string{"\u0301", "\u0303", "\u0303", "\u0301", "\u0301", "\u0301", "\u0302"} {
-		do(p, chromedp.KeyEvent(key))
+		chrome.Do(p, chromedp.KeyEvent(key))
 		switch key {
 		case "\u0301":
 			src = min(src+1, 3)
@@ -208,7 +209,7 @@ func testKeys(t *testing.T, chromium context.Context) {
 		}
 		wantSaid(p, said(p, "density"), src, dst, pairs)
 	}
-	p.quiet()
+	p.Quiet()
 }
 
 // luminance returns the luminance of a pixel, 0 for black and 1 for white, as the filter or theme shows it.
@@ -222,11 +223,11 @@ func luminance(img image.Image, x, y int) float64 {
 func testShades(t *testing.T, chromium context.Context) {
 	in := input(t, runDir("mg.W.8"))
 	pairs := pairsOf(t, in)
-	p := open(t, chromium, pageOf(t, report.Options{}, in), desktop)
-	for name, l := range map[string]look{"light": desktop, "dark": dark, "print": paper} {
-		p.show(l)
-		img := p.picture("#density .matrix", "matrix-"+name)
-		at := eval[[]float64](p, `(() => {
+	p := open(t, chromium, pageOf(t, report.Options{}, in), chrome.Desktop)
+	for name, l := range map[string]chrome.Look{"light": chrome.Desktop, "dark": chrome.Dark, "print": chrome.Paper} {
+		p.Show(l)
+		img := p.Picture("#density .matrix", "matrix-"+name)
+		at := chrome.Eval[[]float64](p, `(() => {
 			const r = document.querySelector("#density .cells").getBoundingClientRect(), o = document.querySelector("#density .matrix").getBoundingClientRect();
 			return [(r.left - o.left) / o.width, (r.top - o.top) / o.height, r.width / o.width, r.height / o.height];
 		})()`)
@@ -239,7 +240,7 @@ func testShades(t *testing.T, chromium context.Context) {
 		if _, some := pairs[[2]int{0, 0}]; some {
 			t.Fatal("rank 0 sends to itself")
 		}
-		if l.dark != (ground < 0.5) {
+		if l.Dark != (ground < 0.5) {
 			t.Errorf("%s: the paper has luminance %.2f", name, ground)
 		}
 		type point struct {
@@ -268,9 +269,9 @@ func testShades(t *testing.T, chromium context.Context) {
 }
 
 // column returns the texts in a column of a table.
-func column(p *tab, section string, n int) []string {
-	p.t.Helper()
-	return eval[[]string](p, fmt.Sprintf(`[...document.querySelectorAll("#%s tbody tr")].map(r => r.cells[%d].textContent)`, section, n))
+func column(p *chrome.Tab, section string, n int) []string {
+	p.T.Helper()
+	return chrome.Eval[[]string](p, fmt.Sprintf(`[...document.querySelectorAll("#%s tbody tr")].map(r => r.cells[%d].textContent)`, section, n))
 }
 
 func numbers(t *testing.T, texts []string) []float64 {
@@ -289,17 +290,17 @@ func numbers(t *testing.T, texts []string) []float64 {
 // A click on a header sorts, numbers as numbers; a second click reverses the order. Rows stay together.
 func testSort(t *testing.T, chromium context.Context) {
 	in := input(t, runDir("cg.A.16"))
-	p := open(t, chromium, pageOf(t, report.Options{}, in), desktop)
+	p := open(t, chromium, pageOf(t, report.Options{}, in), chrome.Desktop)
 	rows := func() []string {
-		all := eval[[]string](p, `[...document.querySelectorAll("#density tbody tr")].map(r => [...r.cells].map(c => c.textContent).join(" "))`)
+		all := chrome.Eval[[]string](p, `[...document.querySelectorAll("#density tbody tr")].map(r => [...r.cells].map(c => c.textContent).join(" "))`)
 		slices.Sort(all)
 		return all
 	}
 	before := rows()
 	bytesHeader := chromedp.CSS("#density thead th:nth-child(4) button")
-	do(p, chromedp.Click(bytesHeader))
+	chrome.Do(p, chromedp.Click(bytesHeader))
 	exact := func() []float64 {
-		return numbers(t, eval[[]string](p, `[...document.querySelectorAll("#density tbody tr")].map(r => r.cells[3].dataset.exact ?? r.cells[3].textContent)`))
+		return numbers(t, chrome.Eval[[]string](p, `[...document.querySelectorAll("#density tbody tr")].map(r => r.cells[3].dataset.exact ?? r.cells[3].textContent)`))
 	}
 	up := exact()
 	if !slices.IsSorted(up) || up[0] == up[len(up)-1] {
@@ -308,7 +309,7 @@ func testSort(t *testing.T, chromium context.Context) {
 	if texts := column(p, "density", 3); slices.IsSorted(texts) {
 		t.Error("the numbers are sorted as texts as well, which tests nothing")
 	}
-	do(p, chromedp.Click(bytesHeader))
+	chrome.Do(p, chromedp.Click(bytesHeader))
 	down := exact()
 	slices.Reverse(up)
 	if !slices.Equal(up, down) {
@@ -317,36 +318,36 @@ func testSort(t *testing.T, chromium context.Context) {
 	if after := rows(); !slices.Equal(before, after) {
 		t.Errorf("sorting changed the rows %q into %q", before, after)
 	}
-	if got := eval[string](p, `[...document.querySelectorAll("#density th")].map(h => h.getAttribute("aria-sort") || "-").join(" ")`); got != "- - - descending" {
+	if got := chrome.Eval[string](p, `[...document.querySelectorAll("#density th")].map(h => h.getAttribute("aria-sort") || "-").join(" ")`); got != "- - - descending" {
 		t.Errorf("aria-sort: %s", got)
 	}
-	do(p, chromedp.Click(chromedp.CSS("#collectives thead th:nth-child(2) button")))
+	chrome.Do(p, chromedp.Click(chromedp.CSS("#collectives thead th:nth-child(2) button")))
 	if names := column(p, "collectives", 1); !slices.IsSorted(names) || len(names) < 2 {
 		t.Errorf("operations after a click: %q", names)
 	}
-	p.quiet()
+	p.Quiet()
 }
 
 // The buttons copy what commq query prints.
 func testCopy(t *testing.T, chromium context.Context) {
-	allow(t, chromium, "clipboard-read")
+	chrome.Allow(t, chromium, "clipboard-read")
 	in := input(t, runDir("cg.A.4"))
 	csv, values := answerTo(t, in, "density")
 	rows := fmt.Sprintf("%d rows copied", len(values["src"]))
-	p := open(t, chromium, pageOf(t, report.Options{}, in), desktop)
+	p := open(t, chromium, pageOf(t, report.Options{}, in), chrome.Desktop)
 	for i, want := range []string{strings.ReplaceAll(csv, ",", "\t"), csv} {
-		do(p, chromedp.Click(chromedp.CSS(fmt.Sprintf("#density .tools button:nth-of-type(%d)", i+1))))
-		said := do(p, chromedp.Poll[string](`document.querySelector("#density .tools span").textContent`))
+		chrome.Do(p, chromedp.Click(chromedp.CSS(fmt.Sprintf("#density .tools button:nth-of-type(%d)", i+1))))
+		said := chrome.Do(p, chromedp.Poll[string](`document.querySelector("#density .tools span").textContent`))
 		if said != rows {
 			t.Errorf("the page says %q, want %q", said, rows)
 		}
-		if got := do(p, chromedp.Evaluate[string]("navigator.clipboard.readText()",
+		if got := chrome.Do(p, chromedp.Evaluate[string]("navigator.clipboard.readText()",
 			chromedp.EvalAwaitPromise)); got != want {
 			t.Errorf("copied %q, want %q", got, want)
 		}
-		eval[bool](p, `document.querySelector("#density .tools span").textContent = ""; true`)
+		chrome.Eval[bool](p, `document.querySelector("#density .tools span").textContent = ""; true`)
 	}
-	p.quiet()
+	p.Quiet()
 }
 
 // hostileRun returns a run of three ranks whose names contain HTML, scripts and control characters.
@@ -390,9 +391,9 @@ func hostileRun(t *testing.T) report.Input {
 func testHostile(t *testing.T, chromium context.Context) {
 	in, plain := hostileRun(t), newRun(t, "plain", twoSends, untimed(3))
 	o := report.Options{More: []string{"communicators"}}
-	p := open(t, chromium, pageOf(t, o, in, plain), desktop)
-	p.keepPicture("hostile")
-	p.quiet()
+	p := open(t, chromium, pageOf(t, o, in, plain), chrome.Desktop)
+	p.KeepPicture("hostile")
+	p.Quiet()
 	shown := report.Printable(in.Name)
 	letters := []rune(shown)
 	for selector, want := range map[string]string{
@@ -405,15 +406,15 @@ func testHostile(t *testing.T, chromium context.Context) {
 		"#findings .check":               report.Printable(hostile),
 	} {
 		quoted, _ := json.Marshal(selector)
-		if got := eval[string](p, fmt.Sprintf("document.querySelector(%s).textContent", quoted)); got != want {
+		if got := chrome.Eval[string](p, fmt.Sprintf("document.querySelector(%s).textContent", quoted)); got != want {
 			t.Errorf("%s is %q, want %q", selector, got, want)
 		}
 	}
 	elements := `[...document.querySelectorAll("*")].map(e => e.tagName).join(" ")`
-	hostileElements := eval[string](p, elements)
+	hostileElements := chrome.Eval[string](p, elements)
 	in.Name, in.Facts, in.Findings = "x", []report.Fact{{Name: "x", Value: "y"}},
 		[]report.Finding{{Check: "x", Status: "warning", Found: "y", Do: "z"}}
-	if plainElements := eval[string](open(t, chromium, pageOf(t, o, in, plain), desktop),
+	if plainElements := chrome.Eval[string](open(t, chromium, pageOf(t, o, in, plain), chrome.Desktop),
 		elements); hostileElements != plainElements {
 		t.Errorf("the page has the elements %s, with harmless names %s", hostileElements, plainElements)
 	}
@@ -447,7 +448,7 @@ const wide = `(() => {
 	return bad;
 })()`
 
-// Pages of all kinds of runs fit a desktop and a phone, are readable in light and dark themes, and stay small.
+// Pages of all kinds of runs fit a desktop and a chrome.Phone, are readable in light and dark themes, and stay small.
 func testLooks(t *testing.T, chromium context.Context) {
 	several := func(names ...string) (all []report.Input) {
 		for _, name := range names {
@@ -483,30 +484,30 @@ func testLooks(t *testing.T, chromium context.Context) {
 			if len(text) > test.most {
 				t.Errorf("the page has %d bytes", len(text))
 			}
-			p := open(t, chromium, text, desktop)
+			p := open(t, chromium, text, chrome.Desktop)
 			for _, shown := range []struct {
 				name string
-				look
-			}{{"desktop", desktop}, {"dark", dark}, {"phone", phone},
-				{"phone-dark", look{width: 390, height: 844, mobile: true, dark: true}}} {
-				p.show(shown.look)
-				eval[bool](p, `document.querySelectorAll("details").forEach(d => d.open = true); true`)
-				if bad := eval[[]string](p, wide); len(bad) > 0 {
+				chrome.Look
+			}{{"desktop", chrome.Desktop}, {"dark", chrome.Dark}, {"phone", chrome.Phone},
+				{"phone-dark", chrome.Look{Width: 390, Height: 844, Mobile: true, Dark: true}}} {
+				p.Show(shown.Look)
+				chrome.Eval[bool](p, `document.querySelectorAll("details").forEach(d => d.open = true); true`)
+				if bad := chrome.Eval[[]string](p, wide); len(bad) > 0 {
 					t.Errorf("%s: too wide: %q", shown.name, bad)
 				}
-				if bad := eval[[]string](p, contrast); len(bad) > 0 {
+				if bad := chrome.Eval[[]string](p, contrast); len(bad) > 0 {
 					t.Errorf("%s: hard to read: %q", shown.name, bad)
 				}
-				eval[bool](p, `document.querySelectorAll("details.how").forEach(d => d.open = false); true`)
-				p.keepPicture(test.name + "-" + shown.name)
+				chrome.Eval[bool](p, `document.querySelectorAll("details.how").forEach(d => d.open = false); true`)
+				p.KeepPicture(test.name + "-" + shown.name)
 			}
-			elements := eval[int](p, `document.querySelectorAll("*").length`)
+			elements := chrome.Eval[int](p, `document.querySelectorAll("*").length`)
 			if elements > 9000 {
 				t.Errorf("the page has %d elements", elements)
 			}
 			t.Logf("%d bytes, %d elements, loaded in %.0f ms", len(text), elements,
-				eval[float64](p, `performance.getEntriesByType("navigation")[0].loadEventEnd`))
-			p.quiet()
+				chrome.Eval[float64](p, `performance.getEntriesByType("navigation")[0].loadEventEnd`))
+			p.Quiet()
 		})
 	}
 }
@@ -543,9 +544,9 @@ func testPrint(t *testing.T, chromium context.Context) {
 	in, other := input(t, runDir("bt.C.64")), input(t, runDir("cg.A.4"))
 	in.Facts, other.Facts = []report.Fact{{Name: "captured with", Value: "record messages"}},
 		[]report.Fact{{Name: "captured with", Value: "record all"}}
-	p := open(t, chromium, pageOf(t, report.Options{}, in), dark)
-	sheet := do(p, chromedp.PrintToPDF(chromedp.PDFPaper(chromedp.PaperA4)))
-	keep(t, "print.pdf", sheet)
+	p := open(t, chromium, pageOf(t, report.Options{}, in), chrome.Dark)
+	sheet := chrome.Do(p, chromedp.PrintToPDF(chromedp.PDFPaper(chromedp.PaperA4)))
+	chrome.Keep(t, "print.pdf", sheet)
 	if !bytes.HasPrefix(sheet, []byte("%PDF-")) || !bytes.Contains(sheet[len(sheet)-64:], []byte("%%EOF")) {
 		t.Fatalf("%d bytes are no PDF", len(sheet))
 	}
@@ -555,20 +556,20 @@ func testPrint(t *testing.T, chromium context.Context) {
 	if n := len(regexp.MustCompile(`/Subtype /Image\s+/Width 768\s+/Height 768\b`).FindAll(sheet, -1)); n < 2 {
 		t.Errorf("%d pictures of 64 by 64 cells of 12 by 12 dots in the PDF, want one for density and one for data-density", n)
 	}
-	p.show(paper)
-	if back := eval[string](p, "getComputedStyle(document.body).backgroundColor"); back != "rgb(255, 255, 255)" {
+	p.Show(chrome.Paper)
+	if back := chrome.Eval[string](p, "getComputedStyle(document.body).backgroundColor"); back != "rgb(255, 255, 255)" {
 		t.Errorf("the sheet is %s", back)
 	}
-	if bad := eval[[]string](p, contrast); len(bad) > 0 {
+	if bad := chrome.Eval[[]string](p, contrast); len(bad) > 0 {
 		t.Errorf("hard to read: %q", bad)
 	}
-	p.keepPicture("print")
-	p.quiet()
+	p.KeepPicture("print")
+	p.Quiet()
 	// Folded text is printed, too: how each of several runs was captured.
-	p = open(t, chromium, pageOf(t, report.Options{}, in, other), paper)
-	if n := eval[int](p, `[...document.querySelectorAll("#runs dd")].filter(e => e.checkVisibility({contentVisibilityAuto: true}) && e.getBoundingClientRect().height > 0).length`); n != 2 {
+	p = open(t, chromium, pageOf(t, report.Options{}, in, other), chrome.Paper)
+	if n := chrome.Eval[int](p, `[...document.querySelectorAll("#runs dd")].filter(e => e.checkVisibility({contentVisibilityAuto: true}) && e.getBoundingClientRect().height > 0).length`); n != 2 {
 		t.Errorf("%d of 2 facts are printed", n)
 	}
-	keep(t, "print-two.pdf", do(p, chromedp.PrintToPDF(chromedp.PDFPaper(chromedp.PaperA4))))
-	p.quiet()
+	chrome.Keep(t, "print-two.pdf", chrome.Do(p, chromedp.PrintToPDF(chromedp.PDFPaper(chromedp.PaperA4))))
+	p.Quiet()
 }

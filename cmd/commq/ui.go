@@ -1,0 +1,180 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"os/user"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/commq/commq/diagnose"
+	"github.com/commq/commq/queries"
+	"github.com/commq/commq/run"
+	"github.com/commq/commq/ui"
+)
+
+// uiOptions are the flags of commq ui.
+type uiOptions struct {
+	runs    []string      // --run
+	port    int           // --port
+	browser bool          // --browser
+	memory  int           // --memory
+	threads int           // --threads
+	timeout time.Duration // --timeout
+}
+
+func newUICommand(a *app) *cobra.Command {
+	o := uiOptions{browser: true}
+	c := &cobra.Command{
+		Use:   "ui [RUN...]",
+		Short: "Look at runs in a browser: timeline, matrix, call sites, SQL",
+		Long: `ui serves a page about the given runs, or all runs of the store, on 127.0.0.1 and opens it in the browser.
+It prints the address, which only you can use since it ends in a secret, and where there is no browser the
+line for an ssh tunnel from a machine that has one. Ctrl-C ends it.
+
+The page shows why a run is slow, its timeline down to the single call and message, who sends how much to whom,
+where in the source, when, and answers SQL. A time, ranks or a communicator that you select in one view limit the others.
+Each picture tells its SQL and its command line. Nothing is changed and nothing leaves the machine.`,
+		Example: `  commq ui
+  commq ui bt.C.64 cg.A.16
+  commq ui 'sp.A.*' --port 8123 --browser=false`,
+		RunE: func(c *cobra.Command, _ []string) error { return runUI(c.Context(), a, &o) },
+	}
+	f := c.Flags()
+	f.StringArrayVar(&o.runs, "run", nil, "`RUN` to show: a name in the store, a path, or a pattern of either; may "+
+		"be repeated (default: all runs of the store)")
+	register(c, completeRuns(a), "run")
+	a.readsRuns(c)
+	f.IntVar(&o.port, "port", 0, "`PORT` to listen on (default: one that is free)")
+	f.BoolVar(&o.browser, "browser", true, "open the page in the browser, if there is one")
+	f.IntVar(&o.memory, "memory", 1024, "memory in `MIB` that the engine of a run may use before it spills to the folder for "+
+		"temporary files; at most four are open")
+	f.IntVar(&o.threads, "threads", 0, "number `N` of cores that the engine may use (default: all)")
+	f.DurationVar(&o.timeout, "timeout", time.Minute, "longest `TIME` that a question may take")
+	completeNothing(c, "port", "memory", "threads", "timeout")
+	return c
+}
+
+func (o *uiOptions) check() error {
+	switch {
+	case o.port < 0 || o.port > 65535:
+		return fmt.Errorf("--port %d: want 1 to 65535, or 0 for one that is free", o.port)
+	case o.threads < 0:
+		return fmt.Errorf("--threads %d: want a number of cores, 0 for all", o.threads)
+	case o.timeout <= 0:
+		return fmt.Errorf("--timeout %v: want more than 0, as in 30s", o.timeout)
+	}
+	return checkMemory(o.memory)
+}
+
+func runUI(ctx context.Context, a *app, o *uiOptions) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	s, token, err := newUIServer(ctx, a, o)
+	if err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", o.port))
+	if err != nil {
+		return errors.Join(fmt.Errorf("--port %d: %w", o.port, err), s.Close())
+	}
+	port := listener.Addr().(*net.TCPAddr).Port
+	address := fmt.Sprintf("http://127.0.0.1:%d/?token=%s", port, token)
+	fmt.Fprintln(a.out(), address)
+	if !o.browser || !openBrowser(address) {
+		a.note("from another machine: ssh -N -L %d:127.0.0.1:%d %s, then open the address there", port, port, thisHost())
+	}
+	a.note("Ctrl-C ends it")
+	return errors.Join(serve(ctx, s, listener), s.Close())
+}
+
+// newUIServer makes the server, after it has found the runs once.
+func newUIServer(ctx context.Context, a *app, o *uiOptions) (s *ui.Server, token string, err error) {
+	l, err := a.queryLibrary()
+	if err != nil {
+		return nil, "", err
+	}
+	find := func(context.Context) ([]run.Found, error) {
+		if len(o.runs) > 0 {
+			return run.FindAll(a.storeDir(), o.runs)
+		}
+		return run.All(a.storeDir(), func(err error) { a.warn("left out: %v", err) })
+	}
+	found, err := find(ctx)
+	if err == nil && len(found) == 0 {
+		err = errNoRun
+	}
+	if err == nil {
+		err = distinct(queriedRuns(found))
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	token = ui.NewToken()
+	s, err = ui.New(ui.Options{Token: token, Runs: find, Queries: l.all, Timeout: o.timeout, Version: version,
+		Args:   func(f run.Found) []string { return runArgs(a, queriedRuns([]run.Found{f})[0]) },
+		Engine: queries.Options{MemoryBytes: int64(o.memory) << 20, Threads: o.threads},
+		Diagnose: func(ctx context.Context, f run.Found) (any, error) {
+			d, err := (&diagnoseOptions{memory: 1024, most: diagnoseMost}).diagnose(ctx, a, f, func(string) {})
+			if err != nil {
+				return nil, err
+			}
+			return shownDiagnosis{d, d.Verdict()}, nil
+		}})
+	return s, token, err
+}
+
+// serve answers requests until ctx ends.
+func serve(ctx context.Context, s http.Handler, listener net.Listener) error {
+	server := &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
+		MaxHeaderBytes: 1 << 16,
+		BaseContext:    func(net.Listener) context.Context { return ctx }}
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(listener) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	return server.Shutdown(last)
+}
+
+// openBrowser opens an address in the browser of a desktop; false if there is none.
+func openBrowser(address string) bool {
+	if os.Getenv("DISPLAY") == "" && os.Getenv("WAYLAND_DISPLAY") == "" {
+		return false
+	}
+	c := exec.Command("xdg-open", address)
+	if err := c.Start(); err != nil {
+		return false
+	}
+	go c.Wait()
+	return true
+}
+
+// thisHost returns USER@HOST for ssh.
+func thisHost() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "HOST"
+	}
+	if u, err := user.Current(); err == nil {
+		return u.Username + "@" + host
+	}
+	return host
+}
+
+// shownDiagnosis is a diagnosis as the page gets it.
+type shownDiagnosis struct {
+	*diagnose.Diagnosis
+	Verdict string `json:"verdict"`
+}

@@ -1,0 +1,104 @@
+package ui
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+
+	"github.com/commq/commq/queries"
+)
+
+// openEngines is how many engines stay open. Opening one takes 40 ms and more on large runs.
+const openEngines = 4
+
+// engines are the engines of the runs that were asked last. An engine answers one question at a time.
+type engines struct {
+	options queries.Options
+
+	mu   sync.Mutex
+	open []*engine // the one used last comes last
+}
+
+// engine is an open engine on some runs.
+type engine struct {
+	names string
+	turn  chan struct{} // holds a value while nobody asks
+	db    *queries.DB   // nil until it is first used
+	users int           // questions that have it or wait for it; guarded by engines.mu
+}
+
+// with gives use an engine on runs, alone. It waits until earlier questions about these runs are answered or ctx ends.
+func (e *engines) with(ctx context.Context, runs []queries.Run, use func(*queries.DB) error) error {
+	one := e.take(runs)
+	defer e.release(one)
+	select {
+	case <-one.turn:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	defer func() { one.turn <- struct{}{} }()
+	if one.db == nil {
+		db, err := queries.Open(context.WithoutCancel(ctx), runs, e.options)
+		if err != nil {
+			return err
+		}
+		one.db = db
+	}
+	return use(one.db)
+}
+
+// take finds or adds the engine of runs.
+func (e *engines) take(runs []queries.Run) *engine {
+	var dirs []string
+	for _, r := range runs {
+		dirs = append(dirs, r.Dir)
+	}
+	names := strings.Join(dirs, "\x00")
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for i, one := range e.open {
+		if one.names == names {
+			e.open = append(append(e.open[:i:i], e.open[i+1:]...), one)
+			one.users++
+			return one
+		}
+	}
+	one := &engine{names: names, turn: make(chan struct{}, 1), users: 1}
+	one.turn <- struct{}{}
+	e.open = append(e.open, one)
+	return one
+}
+
+// release closes engines that nobody uses while more than openEngines are open.
+func (e *engines) release(one *engine) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	one.users--
+	for i := 0; i < len(e.open) && len(e.open) > openEngines; {
+		if old := e.open[i]; old.users == 0 {
+			e.open = append(e.open[:i:i], e.open[i+1:]...)
+			_ = old.close() // it answered all its questions; what its temporary folder leaves is the system's to clear
+		} else {
+			i++
+		}
+	}
+}
+
+func (o *engine) close() error {
+	if o.db == nil {
+		return nil
+	}
+	return o.db.Close()
+}
+
+// close closes all engines. No question may be asked any more.
+func (e *engines) close() (err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, one := range e.open {
+		err = errors.Join(err, one.close())
+	}
+	e.open = nil
+	return err
+}

@@ -1,0 +1,134 @@
+package ui
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/commq/commq/queries"
+	"github.com/commq/commq/run"
+)
+
+// Listed is a run in the list.
+type Listed struct {
+	Name string `json:"name"`
+	// Ranks, Calls and Messages are the run's numbers.
+	Ranks    int32 `json:"ranks"`
+	Calls    int64 `json:"calls"`
+	Messages int64 `json:"messages"`
+	// EndNs is when the last call ended, in ns since the run's start; 0 if the run has no times.
+	EndNs int64 `json:"end_ns"`
+	// Args name the run on a command line.
+	Args []string `json:"args"`
+	// Facts are what commq runs show prints.
+	Facts []run.Fact `json:"facts"`
+}
+
+// runs lists the runs.
+func (s *Server) runs(w http.ResponseWriter, r *http.Request) {
+	found, err := s.options.Runs(r.Context())
+	if err != nil {
+		fail(w, r, err)
+		return
+	}
+	list := make([]Listed, 0, len(found))
+	for _, f := range found {
+		m := f.Manifest
+		list = append(list, Listed{Name: f.Name, Ranks: m.Ranks, Calls: m.Counts.Calls, Messages: m.Counts.Messages,
+			EndNs: m.EndNs, Args: s.options.Args(f), Facts: append(f.Facts(false), f.CaptureFacts()...)})
+	}
+	answer(w, list)
+}
+
+// Described is a query as the page needs it.
+type Described struct {
+	Name    string          `json:"name"`
+	Summary string          `json:"summary"`
+	Params  []queries.Param `json:"params"`
+	Plot    *queries.Plot   `json:"plot"`
+}
+
+// queries lists the queries.
+func (s *Server) queries(w http.ResponseWriter, _ *http.Request) {
+	list := make([]Described, 0, len(s.options.Queries))
+	for _, q := range s.options.Queries {
+		list = append(list, Described{Name: q.Name, Summary: q.Summary, Params: q.Params, Plot: q.Plot})
+	}
+	answer(w, list)
+}
+
+// diagnose tells what makes a run slow.
+func (s *Server) diagnose(w http.ResponseWriter, r *http.Request) {
+	found, err := s.named(r)
+	if err == nil && len(found) != 1 {
+		err = badRequest{errors.New("want one run")}
+	}
+	if err != nil {
+		fail(w, r, err)
+		return
+	}
+	d, err := s.options.Diagnose(r.Context(), found[0])
+	if err != nil {
+		fail(w, r, badRequest{err})
+		return
+	}
+	answer(w, d)
+}
+
+// named returns the runs that a request names by its values run.
+func (s *Server) named(r *http.Request) (named []run.Found, err error) {
+	all, err := s.options.Runs(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	byName := map[string]run.Found{}
+	for _, f := range all {
+		byName[f.Name] = f
+	}
+	for _, name := range r.URL.Query()["run"] {
+		f, known := byName[name]
+		if !known {
+			return nil, badRequest{fmt.Errorf("there is no run %q here", name)}
+		}
+		named = append(named, f)
+	}
+	if len(named) == 0 {
+		return nil, badRequest{errors.New("no run named; want ?run=NAME")}
+	}
+	return named, nil
+}
+
+// badRequest is a mistake of the request.
+type badRequest struct{ error }
+
+func (b badRequest) Unwrap() error { return b.error }
+
+// errTooLong ends work that takes longer than the timeout.
+var errTooLong = errors.New("the question took too long; a smaller window of time or fewer ranks take less, and " +
+	"--timeout allows more")
+
+// fail answers with an error, as text.
+func fail(w http.ResponseWriter, r *http.Request, err error) {
+	status := http.StatusInternalServerError
+	var bad badRequest
+	switch {
+	case errors.As(err, &bad):
+		status = http.StatusBadRequest
+	case r.Context().Err() != nil:
+		status = http.StatusGatewayTimeout
+		err = errTooLong
+	}
+	http.Error(w, err.Error(), status)
+}
+
+// answer answers with a value in JSON.
+func answer(w http.ResponseWriter, v any) {
+	text, err := json.Marshal(v)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Write(text)
+}

@@ -1,0 +1,76 @@
+package ui
+
+import (
+	"context"
+	"embed"
+	"io/fs"
+	"net/http"
+	"time"
+
+	"github.com/commq/commq/queries"
+	"github.com/commq/commq/run"
+)
+
+//go:embed assets
+var assets embed.FS
+
+// Options are what a server needs.
+type Options struct {
+	// Token is the secret of the address; see NewToken.
+	Token string
+	// Runs returns the runs to show, in the order of the list. It is called for each list, so that new runs appear.
+	Runs func(context.Context) ([]run.Found, error)
+	// Args returns the arguments of a command line that name a run: --run NAME, with --store where it is needed.
+	Args func(run.Found) []string
+	// Queries are the queries that can be asked by name.
+	Queries []*queries.Query
+	// Diagnose returns what makes a run slow, as a value to be encoded in JSON.
+	Diagnose func(context.Context, run.Found) (any, error)
+	// Engine limits each engine; at most four are open, each with these limits.
+	Engine queries.Options
+	// Timeout is how long a question may take.
+	Timeout time.Duration
+	// Version is that of commq.
+	Version string
+}
+
+// Server answers the requests of the page. Close it after use.
+type Server struct {
+	options Options
+	engines engines
+	handler http.Handler
+}
+
+// New makes a server.
+func New(o Options) (*Server, error) {
+	files, err := fs.Sub(assets, "assets")
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{options: o, engines: engines{options: o.Engine}}
+	mux := http.NewServeMux()
+	mux.Handle("GET /", http.FileServerFS(files))
+	mux.HandleFunc("GET /api/runs", s.runs)
+	mux.HandleFunc("GET /api/queries", s.queries)
+	mux.HandleFunc("GET /api/diagnose", s.limited(s.diagnose))
+	mux.HandleFunc("GET /api/ask/{query}", s.limited(s.ask))
+	mux.HandleFunc("GET /api/text/{query}", s.limited(s.text))
+	mux.HandleFunc("POST /api/sql", s.limited(s.sql))
+	s.handler = &guard{token: o.Token, next: mux}
+	return s, nil
+}
+
+// ServeHTTP answers a request.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
+
+// Close closes the engines. No request may be in progress.
+func (s *Server) Close() error { return s.engines.close() }
+
+// limited ends the work for a request after the timeout, or when the page that asked went away.
+func (s *Server) limited(next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeoutCause(r.Context(), s.options.Timeout, errTooLong)
+		defer cancel()
+		next(w, r.WithContext(ctx))
+	}
+}

@@ -1,0 +1,86 @@
+// What the page asks the server. Rows come as Arrow tables; errors are the server's own words.
+import { Table, tableFromIPC } from "apache-arrow";
+
+/** A run in the list; the field names are those of ui.Listed in Go. */
+export interface Run {
+  name: string;
+  ranks: number;
+  calls: number;
+  messages: number;
+  /** When the last call ended, in ns since the run's start; 0 without times. */
+  end_ns: number;
+  /** The arguments that name the run on a command line. */
+  args: string[];
+  facts: { Name: string; Value: string }[];
+}
+
+/** The arguments of a query by name. Undefined ones keep their default. */
+export type Args = Record<string, string | number | undefined>;
+
+/** Rows and whether there are more of them than were asked for. */
+export interface Answer {
+  table: Table;
+  more: boolean;
+}
+
+async function get(path: string, init: RequestInit): Promise<Response> {
+  const response = await fetch(path, init);
+  if (!response.ok) throw new Error((await response.text()).trim() || response.statusText);
+  return response;
+}
+
+export async function getRuns(): Promise<Run[]> {
+  return (await get("api/runs", {})).json();
+}
+
+export async function getDiagnosis(run: string, signal: AbortSignal): Promise<any> {
+  return (await get("api/diagnose?" + new URLSearchParams({ run }), { signal })).json();
+}
+
+function values(run: string, args: Args): URLSearchParams {
+  const given = new URLSearchParams({ run });
+  for (const [name, value] of Object.entries(args)) if (value !== undefined) given.set(name, String(value));
+  return given;
+}
+
+async function rows(response: Response): Promise<Answer> {
+  const table = tableFromIPC(new Uint8Array(await response.arrayBuffer()));
+  return { table, more: response.headers.get("Commq-More") === "true" };
+}
+
+/** Asks a canned query of a run. */
+export async function ask(query: string, run: string, args: Args, signal?: AbortSignal): Promise<Answer> {
+  return rows(await get(`api/ask/${query}?${values(run, args)}`, { signal }));
+}
+
+/** Runs SQL over the tables of a run. */
+export async function sql(run: string, text: string, limit: number, signal?: AbortSignal): Promise<Answer> {
+  const path = "api/sql?" + new URLSearchParams({ run, limit: String(limit) });
+  return rows(await get(path, { method: "POST", body: text, signal }));
+}
+
+/** The SQL and the command line of a canned query. */
+export async function getText(query: string, run: string, args: Args): Promise<{ sql: string; command: string }> {
+  return (await get(`api/text/${query}?${values(run, args)}`, {})).json();
+}
+
+/** The values of a column as numbers; null where there is none. */
+export function numbers(table: Table, name: string): (number | null)[] {
+  const column = table.getChild(name);
+  if (!column) throw new Error(`the answer has no column ${name}`);
+  const out = new Array<number | null>(column.length);
+  for (let i = 0; i < column.length; i++) {
+    const v = column.get(i);
+    out[i] = v === null ? null : Number(v);
+  }
+  return out;
+}
+
+/** The values of a column as texts; "" where there is none. */
+export function texts(table: Table, name: string): string[] {
+  const column = table.getChild(name);
+  if (!column) throw new Error(`the answer has no column ${name}`);
+  const out = new Array<string>(column.length);
+  for (let i = 0; i < column.length; i++) out[i] = column.get(i)?.toString() ?? "";
+  return out;
+}

@@ -1,0 +1,48 @@
+// Colours: those of Okabe and Ito for kinds of calls, which people with any colour blindness tell apart, and viridis
+// for amounts. commq query --plot has the same.
+
+export type RGB = readonly [number, number, number];
+
+const hex = (text: string): RGB => [1, 3, 5].map((i) => parseInt(text.slice(i, i + 2), 16)) as unknown as RGB;
+
+const kindColours: Record<string, RGB> = {
+  send: hex("#0072b2"),
+  receive: hex("#e69f00"),
+  "send and receive": hex("#009e73"),
+  wait: hex("#d55e00"),
+  collective: hex("#cc79a7"),
+  "one-sided": hex("#56b4e9"),
+  "I/O": hex("#c9b826"),
+  "other MPI": hex("#7a7a7a"),
+};
+
+export const kinds = Object.keys(kindColours);
+
+/** Time outside MPI: quiet, so that communication stands out. */
+export const outside = (dark: boolean): RGB => (dark ? [44, 48, 53] : [228, 232, 236]);
+
+export function kindColour(kind: string, dark: boolean): RGB {
+  return kindColours[kind] ?? outside(dark);
+}
+
+/** The kind of a call by its class in the table events. */
+export function kindOfClass(klass: string): string {
+  const names: Record<string, string> = { recv: "receive", sendrecv: "send and receive", complete: "wait", probe: "wait",
+    send: "send", collective: "collective", rma: "one-sided", io: "I/O" };
+  return names[klass] ?? "other MPI";
+}
+
+const viridis = ["#440154", "#46327e", "#365c8d", "#277f8e", "#1fa187", "#4ac16d", "#a0da39", "#fde725"].map(hex);
+
+/** The colour of a share from 0 to 1. */
+export function amountColour(share: number): RGB {
+  const at = Math.min(Math.max(share, 0), 1) * (viridis.length - 1);
+  const i = Math.min(Math.floor(at), viridis.length - 2);
+  const part = at - i;
+  return viridis[i].map((c, k) => Math.round(c + part * (viridis[i + 1][k] - c))) as unknown as RGB;
+}
+
+export const css = (c: RGB): string => `rgb(${c.join(" ")})`;
+
+/** True if the reader prefers dark pages. */
+export const dark = (): boolean => matchMedia("(prefers-color-scheme: dark)").matches;

@@ -1,0 +1,76 @@
+// The state of the page: what is selected and which view shows it. The address holds all of it, so that a copied
+// address shows a colleague the same.
+
+export const views = ["overview", "timeline", "matrix", "callsites", "overtime", "sql"] as const;
+export type View = (typeof views)[number];
+
+export const viewNames: Record<View, string> = {
+  overview: "Overview",
+  timeline: "Timeline",
+  matrix: "Matrix",
+  callsites: "Call sites",
+  overtime: "Over time",
+  sql: "SQL",
+};
+
+/** All fields but run and view are optional: undefined selects everything. */
+export interface State {
+  run: string;
+  view: View;
+  /** A window of time, in s since the run's start. */
+  from?: number;
+  to?: number;
+  /** A range of world ranks, both inclusive. */
+  first?: number;
+  last?: number;
+  /** A communicator, and the call site of the calls, by their ids. */
+  comm?: number;
+  site?: number;
+  /** What a matrix shows. */
+  amount?: "messages";
+  scale?: "linear";
+  collectives?: string;
+  /** The user's SQL. */
+  sql?: string;
+}
+
+const numeric = ["from", "to", "first", "last", "comm", "site"] as const;
+
+/** Reads a state from the part of an address after #. What it does not understand it leaves out. */
+export function readState(hash: string, runs: string[]): State {
+  const given = new URLSearchParams(hash.replace(/^#/, ""));
+  const view = given.get("view") as View;
+  const state: State = {
+    run: runs.includes(given.get("run") ?? "") ? given.get("run")! : runs[0],
+    view: views.includes(view) ? view : "overview",
+  };
+  for (const name of numeric) {
+    const value = Number(given.get(name) ?? NaN);
+    if (Number.isFinite(value) && value >= 0) state[name] = value;
+  }
+  if (given.get("amount") === "messages") state.amount = "messages";
+  if (given.get("scale") === "linear") state.scale = "linear";
+  const collectives = given.get("collectives");
+  if (collectives) state.collectives = collectives;
+  const sql = given.get("sql");
+  if (sql) state.sql = sql;
+  return state;
+}
+
+/** Writes a state as the part of an address after #. */
+export function writeState(state: State): string {
+  const out = new URLSearchParams();
+  for (const [name, value] of Object.entries(state)) if (value !== undefined) out.set(name, String(value));
+  return "#" + out;
+}
+
+/** The condition on the table messages for what is selected; undefined if everything is. */
+export function messageCondition(s: State): string | undefined {
+  const terms: string[] = [];
+  if (s.from !== undefined) terms.push(`send_start_ns >= ${Math.round(s.from * 1e9)}`);
+  if (s.to !== undefined) terms.push(`send_start_ns < ${Math.round(s.to * 1e9)}`);
+  if (s.first !== undefined) terms.push(`src BETWEEN ${s.first} AND ${s.last ?? s.first}`);
+  if (s.comm !== undefined) terms.push(`comm = ${s.comm}`);
+  if (s.site !== undefined) terms.push(`send_callsite = ${s.site}`);
+  return terms.length ? terms.join(" AND ") : undefined;
+}
