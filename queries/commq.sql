@@ -321,7 +321,8 @@ FROM (VALUES
   ('sizes(''RUN'', unit := ''bytes'', collectives := ''none'', condition := ''TRUE'')', 'How many messages there are of each size, in thirteen buckets.'),
   ('tags(''RUN'')', 'Which message tags are used on which communicator, by how many pairs of ranks, and for how much.'),
   ('time_by_rank(''RUN'', init := ''leave-out'')', 'Where each rank''s time went: point-to-point, waits, collectives, RMA, I/O and outside MPI.'),
-  ('timeline(''RUN'', bins := 550, rows := 350, from_s := 0, to_s := 0, lines := 1000, condition := ''TRUE'')', 'What every rank does over time: the time in each kind of call in equal steps, the messages sent in them, and each message by itself where they are few.'),
+  ('timeline(''RUN'', bins := 550, rows := 350, from_s := 0, to_s := 0, from_rank := 0, to_rank := -1, lines := 1000, condition := ''TRUE'')', 'What every rank does over time: the time in each kind of call in equal steps, the messages sent in them, and each message by itself where they are few.'),
+  ('timeline_calls(''RUN'', from_s := 0, to_s := 0, from_rank := 0, to_rank := -1, condition := ''TRUE'')', 'Every call in a window of time, rank by rank: what it was, how long it took, with whom, how much, and where in the source.'),
   ('unmatched(''RUN'')', 'Sends and receives that were posted and never met a partner.'),
   ('wait_states(''RUN'', by := ''run'', until := ''needed'', init := ''leave-out'')', 'How much time the ranks lost waiting for others, by kind of wait: late senders, late receivers, and at collectives.'),
   ('wildcards(''RUN'', by := ''line'')', 'Receives and probes posted with MPI_ANY_SOURCE or MPI_ANY_TAG, by rank and place in the source, and what they met.'),
@@ -4081,8 +4082,8 @@ $commq$, '{{run}}', commq_list([commq_dir('query time-by-rank', run)])),
   '{{init}}', commq_choice('query time-by-rank', 'init', "init", ['leave-out', 'include'])));
 
 -- timeline: What every rank does over time: the time in each kind of call in equal steps, the messages sent in them, and each message by itself where they are few.
-CREATE OR REPLACE TEMP MACRO "timeline"(run, "bins" := 550, "rows" := 350, "from_s" := 0, "to_s" := 0, "lines" := 1000, "condition" := 'TRUE') AS TABLE
-FROM query(replace(replace(replace(replace(replace(replace(replace($commq$
+CREATE OR REPLACE TEMP MACRO "timeline"(run, "bins" := 550, "rows" := 350, "from_s" := 0, "to_s" := 0, "from_rank" := 0, "to_rank" := -1, "lines" := 1000, "condition" := 'TRUE') AS TABLE
+FROM query(replace(replace(replace(replace(replace(replace(replace(replace(replace($commq$
 WITH events AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
 messages AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
 parts AS NOT MATERIALIZED (FROM commq_rows_parts({{run}})),
@@ -4100,7 +4101,11 @@ runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "rank", NULL AS "ranks", NULL AS "bin", NULL AS "start_ns", NULL AS "end_ns", NULL AS "kind", NULL AS "calls", NULL AS "time_ns", NULL AS "messages", NULL AS "bytes", NULL AS "dst", NULL AS "seq" FROM commq_refuse('query timeline', {{run}}, ['messages', 'events', 'profile', 'times', 'every-call'], ['measured', 'virtual', 'simulated'])
 UNION ALL
 (
-WITH ends AS (
+WITH chosen AS (
+  SELECT {{from-rank}} AS from_rank, CASE WHEN {{to-rank}} < 0 THEN last_rank ELSE LEAST({{to-rank}}, last_rank) END AS to_rank
+  FROM (SELECT MAX(rank) AS last_rank FROM profile) AS r
+),
+ends AS (
   SELECT MAX(at_ns) AS last_ns
   FROM (SELECT MAX(last_ns) AS at_ns FROM profile
         UNION ALL
@@ -4109,14 +4114,15 @@ WITH ends AS (
 bounds AS (
   SELECT CAST(ROUND(CAST({{from-s}} AS DOUBLE) * 1e9) AS BIGINT) AS from_ns,
          CASE WHEN {{to-s}} > 0 THEN LEAST(CAST(ROUND(CAST({{to-s}} AS DOUBLE) * 1e9) AS BIGINT), last_ns) ELSE last_ns END AS to_ns,
-         CAST((SELECT CEIL(CAST(MAX(rank) + 1 AS DOUBLE) / {{rows}}) FROM profile) AS INTEGER) AS per_row
+         from_rank, to_rank, CAST(CEIL(CAST(to_rank - from_rank + 1 AS DOUBLE) / {{rows}}) AS INTEGER) AS per_row
   FROM ends
+  CROSS JOIN chosen
 ),
 span AS (
   -- Steps last whole ns, and the last one ends after to_ns.
-  SELECT from_ns, to_ns, per_row, CAST(FLOOR(CAST(to_ns - from_ns AS DOUBLE) / {{bins}}) AS BIGINT) + 1 AS step_ns
+  SELECT from_ns, to_ns, from_rank, to_rank, per_row, CAST(FLOOR(CAST(to_ns - from_ns AS DOUBLE) / {{bins}}) AS BIGINT) + 1 AS step_ns
   FROM bounds
-  WHERE to_ns > from_ns OR to_ns = from_ns AND {{to-s}} = 0
+  WHERE (to_ns > from_ns OR to_ns = from_ns AND {{to-s}} = 0) AND to_rank >= from_rank
 ),
 clipped AS (
   -- The calls of the window, and each thread as a call that lasts as long as it ran.
@@ -4126,6 +4132,7 @@ clipped AS (
   CROSS JOIN span s
   WHERE e.start_ns <= s.to_ns AND COALESCE(e.end_ns, s.to_ns) >= s.from_ns
     AND ({{to-s}} = 0 OR e.start_ns <= {{to-s}} * 1e9) AND (e.end_ns IS NULL OR e.end_ns >= {{from-s}} * 1e9)
+    AND e.rank >= {{from-rank}} AND ({{to-rank}} < 0 OR e.rank <= {{to-rank}})
   UNION ALL
   SELECT t.rank, 'running' AS class, 0 AS began, GREATEST(t.first_ns, s.from_ns) AS start_ns, LEAST(t.last_ns, s.to_ns) AS end_ns
   FROM (SELECT rank, thread, MIN(first_ns) AS first_ns,
@@ -4133,10 +4140,10 @@ clipped AS (
         FROM profile
         GROUP BY rank, thread) AS t
   CROSS JOIN span s
-  WHERE t.first_ns <= s.to_ns AND t.last_ns >= s.from_ns
+  WHERE t.first_ns <= s.to_ns AND t.last_ns >= s.from_ns AND t.rank BETWEEN s.from_rank AND s.to_rank
 ),
 stepped AS (
-  SELECT CAST(FLOOR(CAST(c.rank AS DOUBLE) / s.per_row) AS INTEGER) AS line, c.class, c.began, c.start_ns - s.from_ns AS start_ns,
+  SELECT CAST(FLOOR(CAST(c.rank - s.from_rank AS DOUBLE) / s.per_row) AS INTEGER) AS line, c.class, c.began, c.start_ns - s.from_ns AS start_ns,
          c.end_ns - s.from_ns AS end_ns, CAST(FLOOR(CAST(c.start_ns - s.from_ns AS DOUBLE) / s.step_ns) AS INTEGER) AS first_bin,
          CAST(FLOOR(CAST(c.end_ns - s.from_ns AS DOUBLE) / s.step_ns) AS INTEGER) AS last_bin, s.step_ns
   FROM clipped c
@@ -4202,11 +4209,12 @@ outside AS (
   GROUP BY line, bin
 ),
 sent AS (
-  SELECT CAST(FLOOR(CAST(src AS DOUBLE) / (SELECT per_row FROM span)) AS INTEGER) AS line,
+  SELECT CAST(FLOOR(CAST(src - {{from-rank}} AS DOUBLE) / (SELECT per_row FROM span)) AS INTEGER) AS line,
          CAST(FLOOR(CAST(send_start_ns - (SELECT from_ns FROM span) AS DOUBLE) / (SELECT step_ns FROM span)) AS INTEGER) AS bin,
          COUNT(*) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
   FROM messages
   WHERE {{where}} AND send_start_ns >= {{from-s}} * 1e9 AND send_start_ns <= (SELECT to_ns FROM span) AND ({{to-s}} = 0 OR send_start_ns <= {{to-s}} * 1e9)
+    AND src >= {{from-rank}} AND ({{to-rank}} < 0 OR src <= {{to-rank}})
   GROUP BY 1, 2
 ),
 few AS (
@@ -4215,9 +4223,9 @@ few AS (
   WHERE (SELECT COALESCE(CAST(SUM(messages) AS BIGINT), 0) FROM sent) <= {{lines}}
 ),
 sizes AS (
-  SELECT CAST(FLOOR(CAST(p.rank AS DOUBLE) / s.per_row) AS INTEGER) AS line, CAST(MIN(p.rank) AS INTEGER) AS rank, CAST(COUNT(*) AS INTEGER) AS ranks
+  SELECT CAST(FLOOR(CAST(p.rank - s.from_rank AS DOUBLE) / s.per_row) AS INTEGER) AS line, CAST(MIN(p.rank) AS INTEGER) AS rank, CAST(COUNT(*) AS INTEGER) AS ranks
   FROM (SELECT rank FROM profile GROUP BY rank) AS p
-  CROSS JOIN span s
+  JOIN span s ON p.rank BETWEEN s.from_rank AND s.to_rank
   GROUP BY 1
 ),
 drawn AS (
@@ -4242,6 +4250,7 @@ SELECT src AS rank, 1 AS ranks, CAST(NULL AS INTEGER) AS bin, send_start_ns AS s
        CAST(NULL AS BIGINT) AS calls, CAST(NULL AS BIGINT) AS time_ns, CAST(1 AS BIGINT) AS messages, bytes, dst, send_seq AS seq
 FROM messages
 WHERE {{where}} AND send_start_ns >= {{from-s}} * 1e9 AND send_start_ns <= (SELECT to_ns FROM few) AND ({{to-s}} = 0 OR send_start_ns <= {{to-s}} * 1e9)
+    AND src >= {{from-rank}} AND ({{to-rank}} < 0 OR src <= {{to-rank}})
   AND recv_end_ns IS NOT NULL
 ORDER BY rank, start_ns, kind, seq
 )
@@ -4250,8 +4259,45 @@ $commq$, '{{run}}', commq_list([commq_dir('query timeline', run)])),
   '{{rows}}', commq_integer('query timeline', 'rows', "rows", 1, 10000)),
   '{{from-s}}', commq_number('query timeline', 'from_s', "from_s", 0, 1e+09)),
   '{{to-s}}', commq_number('query timeline', 'to_s', "to_s", 0, 1e+09)),
+  '{{from-rank}}', commq_integer('query timeline', 'from_rank', "from_rank", 0, 2147483647)),
+  '{{to-rank}}', commq_integer('query timeline', 'to_rank', "to_rank", -1, 2147483647)),
   '{{lines}}', commq_integer('query timeline', 'lines', "lines", 0, 100000)),
   '{{where}}', commq_condition('query timeline', 'condition', "condition")));
+
+-- timeline-calls: Every call in a window of time, rank by rank: what it was, how long it took, with whom, how much, and where in the source.
+CREATE OR REPLACE TEMP MACRO "timeline_calls"(run, "from_s" := 0, "to_s" := 0, "from_rank" := 0, "to_rank" := -1, "condition" := 'TRUE') AS TABLE
+FROM query(replace(replace(replace(replace(replace(replace($commq$
+WITH events AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
+messages AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
+parts AS NOT MATERIALIZED (FROM commq_rows_parts({{run}})),
+comms AS NOT MATERIALIZED (FROM commq_rows_comms({{run}})),
+ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
+callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
+datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
+profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
+waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
+transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
+collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
+repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
+channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
+runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
+SELECT NULL AS "rank", NULL AS "thread", NULL AS "seq", NULL AS "call", NULL AS "class", NULL AS "start_ns", NULL AS "end_ns", NULL AS "comm", NULL AS "instance", NULL AS "dst", NULL AS "src", NULL AS "tag", NULL AS "send_bytes", NULL AS "recv_bytes", NULL AS "callsite", NULL AS "function", NULL AS "file", NULL AS "line" FROM commq_refuse('query timeline-calls', {{run}}, ['events', 'times'], ['measured', 'virtual', 'simulated'])
+UNION ALL
+(
+SELECT e.rank, e.thread, e.seq, e.call, e.class, e.start_ns, e.end_ns, e.comm, e.instance, e.send_world AS dst, e.recv_world AS src,
+       COALESCE(e.send_tag, e.recv_tag) AS tag, e.send_bytes, e.recv_bytes, e.callsite, c.function, c.file, c.line
+FROM (SELECT * FROM events WHERE {{where}}) AS e
+LEFT JOIN callsites c ON c.id = e.callsite
+WHERE ({{to-s}} = 0 OR e.start_ns <= {{to-s}} * 1e9) AND (e.end_ns IS NULL OR e.end_ns >= {{from-s}} * 1e9)
+  AND e.start_ns IS NOT NULL AND e.rank >= {{from-rank}} AND ({{to-rank}} < 0 OR e.rank <= {{to-rank}})
+ORDER BY e.rank, e.start_ns, e.seq
+)
+$commq$, '{{run}}', commq_list([commq_dir('query timeline-calls', run)])),
+  '{{from-s}}', commq_number('query timeline-calls', 'from_s', "from_s", 0, 1e+09)),
+  '{{to-s}}', commq_number('query timeline-calls', 'to_s', "to_s", 0, 1e+09)),
+  '{{from-rank}}', commq_integer('query timeline-calls', 'from_rank', "from_rank", 0, 2147483647)),
+  '{{to-rank}}', commq_integer('query timeline-calls', 'to_rank', "to_rank", -1, 2147483647)),
+  '{{where}}', commq_condition('query timeline-calls', 'condition', "condition")));
 
 -- unmatched: Sends and receives that were posted and never met a partner.
 CREATE OR REPLACE TEMP MACRO "unmatched"(run) AS TABLE

@@ -7,6 +7,8 @@
 -- param rows integer 1..10000 = 350: How many rows of ranks there are at most. With more ranks a row is of several neighbours.
 -- param from-s number 0..1000000000 = 0: Where the time begins, in s since the run's start.
 -- param to-s number 0..1000000000 = 0: Where it ends; 0 is the end of the run.
+-- param from-rank integer 0..2147483647 = 0: The lowest world rank.
+-- param to-rank integer -1..2147483647 = -1: The highest one; -1 is the last rank of the run.
 -- param lines integer 0..100000 = 1000: Up to so many messages each has a row of its own.
 -- param where condition messages = TRUE: Which point-to-point messages count: a condition on the columns of messages.
 -- column rank INTEGER -: World rank; the lowest one of a row of several. Of a message the sender.
@@ -24,11 +26,15 @@
 -- column seq BIGINT -: The seq of its send.
 -- order: rank, start_ns, kind, seq
 -- cost: Four columns of events and three of messages, both twice of messages; with --from-s and --to-s only the files of that time.
--- example: --from-s 0.9 --to-s 0.95
+-- example: --from-s 0.9 --to-s 0.95 --to-rank 7
 -- title: Timeline
 -- plot: timeline rank ranks start_ns end_ns kind time_ns bytes dst
 -- label bytes: sent
-WITH ends AS (
+WITH chosen AS (
+  SELECT {{from-rank}} AS from_rank, CASE WHEN {{to-rank}} < 0 THEN last_rank ELSE LEAST({{to-rank}}, last_rank) END AS to_rank
+  FROM (SELECT MAX(rank) AS last_rank FROM profile) AS r
+),
+ends AS (
   SELECT MAX(at_ns) AS last_ns
   FROM (SELECT MAX(last_ns) AS at_ns FROM profile
         UNION ALL
@@ -37,14 +43,15 @@ WITH ends AS (
 bounds AS (
   SELECT CAST(ROUND(CAST({{from-s}} AS DOUBLE) * 1e9) AS BIGINT) AS from_ns,
          CASE WHEN {{to-s}} > 0 THEN LEAST(CAST(ROUND(CAST({{to-s}} AS DOUBLE) * 1e9) AS BIGINT), last_ns) ELSE last_ns END AS to_ns,
-         CAST((SELECT CEIL(CAST(MAX(rank) + 1 AS DOUBLE) / {{rows}}) FROM profile) AS INTEGER) AS per_row
+         from_rank, to_rank, CAST(CEIL(CAST(to_rank - from_rank + 1 AS DOUBLE) / {{rows}}) AS INTEGER) AS per_row
   FROM ends
+  CROSS JOIN chosen
 ),
 span AS (
   -- Steps last whole ns, and the last one ends after to_ns.
-  SELECT from_ns, to_ns, per_row, CAST(FLOOR(CAST(to_ns - from_ns AS DOUBLE) / {{bins}}) AS BIGINT) + 1 AS step_ns
+  SELECT from_ns, to_ns, from_rank, to_rank, per_row, CAST(FLOOR(CAST(to_ns - from_ns AS DOUBLE) / {{bins}}) AS BIGINT) + 1 AS step_ns
   FROM bounds
-  WHERE to_ns > from_ns OR to_ns = from_ns AND {{to-s}} = 0
+  WHERE (to_ns > from_ns OR to_ns = from_ns AND {{to-s}} = 0) AND to_rank >= from_rank
 ),
 clipped AS (
   -- The calls of the window, and each thread as a call that lasts as long as it ran.
@@ -54,6 +61,7 @@ clipped AS (
   CROSS JOIN span s
   WHERE e.start_ns <= s.to_ns AND COALESCE(e.end_ns, s.to_ns) >= s.from_ns
     AND ({{to-s}} = 0 OR e.start_ns <= {{to-s}} * 1e9) AND (e.end_ns IS NULL OR e.end_ns >= {{from-s}} * 1e9)
+    AND e.rank >= {{from-rank}} AND ({{to-rank}} < 0 OR e.rank <= {{to-rank}})
   UNION ALL
   SELECT t.rank, 'running' AS class, 0 AS began, GREATEST(t.first_ns, s.from_ns) AS start_ns, LEAST(t.last_ns, s.to_ns) AS end_ns
   FROM (SELECT rank, thread, MIN(first_ns) AS first_ns,
@@ -61,10 +69,10 @@ clipped AS (
         FROM profile
         GROUP BY rank, thread) AS t
   CROSS JOIN span s
-  WHERE t.first_ns <= s.to_ns AND t.last_ns >= s.from_ns
+  WHERE t.first_ns <= s.to_ns AND t.last_ns >= s.from_ns AND t.rank BETWEEN s.from_rank AND s.to_rank
 ),
 stepped AS (
-  SELECT CAST(FLOOR(CAST(c.rank AS DOUBLE) / s.per_row) AS INTEGER) AS line, c.class, c.began, c.start_ns - s.from_ns AS start_ns,
+  SELECT CAST(FLOOR(CAST(c.rank - s.from_rank AS DOUBLE) / s.per_row) AS INTEGER) AS line, c.class, c.began, c.start_ns - s.from_ns AS start_ns,
          c.end_ns - s.from_ns AS end_ns, CAST(FLOOR(CAST(c.start_ns - s.from_ns AS DOUBLE) / s.step_ns) AS INTEGER) AS first_bin,
          CAST(FLOOR(CAST(c.end_ns - s.from_ns AS DOUBLE) / s.step_ns) AS INTEGER) AS last_bin, s.step_ns
   FROM clipped c
@@ -119,11 +127,12 @@ outside AS (
   GROUP BY line, bin
 ),
 sent AS (
-  SELECT CAST(FLOOR(CAST(src AS DOUBLE) / (SELECT per_row FROM span)) AS INTEGER) AS line,
+  SELECT CAST(FLOOR(CAST(src - {{from-rank}} AS DOUBLE) / (SELECT per_row FROM span)) AS INTEGER) AS line,
          CAST(FLOOR(CAST(send_start_ns - (SELECT from_ns FROM span) AS DOUBLE) / (SELECT step_ns FROM span)) AS INTEGER) AS bin,
          COUNT(*) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
   FROM messages
   WHERE {{where}} AND send_start_ns >= {{from-s}} * 1e9 AND send_start_ns <= (SELECT to_ns FROM span) AND ({{to-s}} = 0 OR send_start_ns <= {{to-s}} * 1e9)
+    AND src >= {{from-rank}} AND ({{to-rank}} < 0 OR src <= {{to-rank}})
   GROUP BY 1, 2
 ),
 few AS (
@@ -132,9 +141,9 @@ few AS (
   WHERE (SELECT COALESCE(CAST(SUM(messages) AS BIGINT), 0) FROM sent) <= {{lines}}
 ),
 sizes AS (
-  SELECT CAST(FLOOR(CAST(p.rank AS DOUBLE) / s.per_row) AS INTEGER) AS line, CAST(MIN(p.rank) AS INTEGER) AS rank, CAST(COUNT(*) AS INTEGER) AS ranks
+  SELECT CAST(FLOOR(CAST(p.rank - s.from_rank AS DOUBLE) / s.per_row) AS INTEGER) AS line, CAST(MIN(p.rank) AS INTEGER) AS rank, CAST(COUNT(*) AS INTEGER) AS ranks
   FROM (SELECT rank FROM profile GROUP BY rank) AS p
-  CROSS JOIN span s
+  JOIN span s ON p.rank BETWEEN s.from_rank AND s.to_rank
   GROUP BY 1
 ),
 drawn AS (
@@ -159,5 +168,6 @@ SELECT src AS rank, 1 AS ranks, CAST(NULL AS INTEGER) AS bin, send_start_ns AS s
        CAST(NULL AS BIGINT) AS calls, CAST(NULL AS BIGINT) AS time_ns, CAST(1 AS BIGINT) AS messages, bytes, dst, send_seq AS seq
 FROM messages
 WHERE {{where}} AND send_start_ns >= {{from-s}} * 1e9 AND send_start_ns <= (SELECT to_ns FROM few) AND ({{to-s}} = 0 OR send_start_ns <= {{to-s}} * 1e9)
+    AND src >= {{from-rank}} AND ({{to-rank}} < 0 OR src <= {{to-rank}})
   AND recv_end_ns IS NOT NULL
 ORDER BY rank, start_ns, kind, seq
