@@ -113,7 +113,9 @@ func (s *Server) ask(w http.ResponseWriter, r *http.Request) {
 		fail(w, r, err)
 		return
 	}
-	s.send(w, r, q.found, q.limit, func(db *queries.DB) (queries.Rows, error) { return db.Ask(r.Context(), q.query, q.args) })
+	s.send(w, r, q.found, q.limit, func(db *queries.DB) (queries.Rows, error) {
+		return db.Ask(r.Context(), q.query, q.args)
+	})
 }
 
 // Text is a question in words for other programs.
@@ -163,7 +165,9 @@ func (s *Server) sql(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	s.send(w, r, found, limit, func(db *queries.DB) (queries.Rows, error) { return db.Query(r.Context(), string(text)) })
+	s.send(w, r, found, limit, func(db *queries.DB) (queries.Rows, error) {
+		return db.Query(r.Context(), string(text))
+	})
 }
 
 // send answers with the rows of an answer as an Arrow stream. The stream is made before the first byte is sent, so that

@@ -23,6 +23,8 @@ type Listed struct {
 	Args []string `json:"args"`
 	// Facts are what commq runs show prints.
 	Facts []run.Fact `json:"facts"`
+	// Lacks tells why queries, by their names, cannot be asked of the run.
+	Lacks map[string]string `json:"lacks"`
 }
 
 // runs lists the runs.
@@ -36,9 +38,21 @@ func (s *Server) runs(w http.ResponseWriter, r *http.Request) {
 	for _, f := range found {
 		m := f.Manifest
 		list = append(list, Listed{Name: f.Name, Ranks: m.Ranks, Calls: m.Counts.Calls, Messages: m.Counts.Messages,
-			EndNs: m.EndNs, Args: s.options.Args(f), Facts: append(f.Facts(false), f.CaptureFacts()...)})
+			EndNs: m.EndNs, Args: s.options.Args(f), Facts: append(f.Facts(false), f.CaptureFacts()...),
+			Lacks: s.lacks(f)})
 	}
 	answer(w, list)
+}
+
+// lacks tells why queries cannot be asked of a run.
+func (s *Server) lacks(f run.Found) map[string]string {
+	lacks := map[string]string{}
+	for _, q := range s.options.Queries {
+		if err := q.Check(asked([]run.Found{f})[0]); err != nil {
+			lacks[q.Name] = err.Error()
+		}
+	}
+	return lacks
 }
 
 // Described is a query as the page needs it.

@@ -35,6 +35,7 @@ var arrows = map[string][]string{
 	"detect":   {"detect", "models", "run", "schema", "internal"},
 	"predict":  {"predict", "models", "run", "schema", "internal"},
 	"compare":  {"compare", "run", "schema", "internal"},
+	"ui":       {"ui", "queries", "run", "internal"},
 	"internal": {"internal"},
 }
 

@@ -13,7 +13,7 @@ func commandGroups(a *app) []commandGroup {
 	return []commandGroup{
 		{"Record", []*cobra.Command{newCaptureCommand(a), newExecCommand(a), newIngestCommand(a), newWatchCommand(a),
 			newDoctorCommand(a)}},
-		{"Ask", []*cobra.Command{newQueryCommand(a), newSQLCommand(a), newDiagnoseCommand(a), newReportCommand(a),
+		{"Ask", []*cobra.Command{newQueryCommand(a), newSQLCommand(a), newDiagnoseCommand(a), newReportCommand(a), newUICommand(a),
 			newCriticalPathCommand(a), newPhasesCommand(a)}},
 		{"Compare", []*cobra.Command{newDiffCommand(a), newCheckCommand(a)}},
 		{"Model", []*cobra.Command{newCalibrateCommand(a), newSimulateCommand(a), newFitCommand(a),

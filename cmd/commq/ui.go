@@ -39,8 +39,8 @@ It prints the address, which only you can use since it ends in a secret, and whe
 line for an ssh tunnel from a machine that has one. Ctrl-C ends it.
 
 The page shows why a run is slow, its timeline down to the single call and message, who sends how much to whom,
-where in the source, when, and answers SQL. A time, ranks or a communicator that you select in one view limit the others.
-Each picture tells its SQL and its command line. Nothing is changed and nothing leaves the machine.`,
+where in the source, when, and answers SQL. A time, ranks or a communicator that you select in one view limit the
+others. Each picture tells its SQL and its command line. Nothing is changed and nothing leaves the machine.`,
 		Example: `  commq ui
   commq ui bt.C.64 cg.A.16
   commq ui 'sp.A.*' --port 8123 --browser=false`,
@@ -53,8 +53,8 @@ Each picture tells its SQL and its command line. Nothing is changed and nothing 
 	a.readsRuns(c)
 	f.IntVar(&o.port, "port", 0, "`PORT` to listen on (default: one that is free)")
 	f.BoolVar(&o.browser, "browser", true, "open the page in the browser, if there is one")
-	f.IntVar(&o.memory, "memory", 1024, "memory in `MIB` that the engine of a run may use before it spills to the folder for "+
-		"temporary files; at most four are open")
+	f.IntVar(&o.memory, "memory", 1024, "memory in `MIB` that the engine of a run may use before it spills to the "+
+		"folder for temporary files; at most four are open")
 	f.IntVar(&o.threads, "threads", 0, "number `N` of cores that the engine may use (default: all)")
 	f.DurationVar(&o.timeout, "timeout", time.Minute, "longest `TIME` that a question may take")
 	completeNothing(c, "port", "memory", "threads", "timeout")

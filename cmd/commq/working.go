@@ -21,7 +21,7 @@ const (
 
 // ownOutput are the commands that do not show that they work: they run the user's program, whose output must not be
 // touched, or show all the time what they see.
-var ownOutput = []string{"capture", "exec", "watch", "replay", "calibrate", "completion", "simrank"}
+var ownOutput = []string{"capture", "exec", "watch", "replay", "calibrate", "completion", "simrank", "ui"}
 
 // showWorking makes a command and its subcommands show that they work.
 func showWorking(a *app, c *cobra.Command) {

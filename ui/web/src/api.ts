@@ -12,6 +12,8 @@ export interface Run {
   /** The arguments that name the run on a command line. */
   args: string[];
   facts: { Name: string; Value: string }[];
+  /** Why queries, by their names, cannot be asked of the run. */
+  lacks: Record<string, string>;
 }
 
 /** The arguments of a query by name. Undefined ones keep their default. */

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestUI starts the server as a user does, asks it by the address that it prints, and ends it with Ctrl-C.
+func TestUI(t *testing.T) {
+	t.Setenv("DISPLAY", "")
+	t.Setenv("WAYLAND_DISPLAY", "")
+	ctx, interrupt := context.WithCancel(context.Background())
+	defer interrupt()
+	out, stdout := io.Pipe()
+	var errs strings.Builder
+	status := make(chan int, 1)
+	go func() {
+		status <- execute(ctx, []string{"ui", "--store", "../../testdata/runs", "uneven.4", "cg.A.4"}, strings.NewReader(""),
+			stdout, &errs)
+		stdout.Close()
+	}()
+	address, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatalf("status %d: %s", <-status, errs.String())
+	}
+	base, token, found := strings.Cut(strings.TrimSpace(address), "?token=")
+	if !found || !strings.HasPrefix(base, "http://127.0.0.1:") {
+		t.Fatalf("address %q", address)
+	}
+	get := func(path string) (int, string) {
+		r, err := http.NewRequest("GET", base+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Authorization", "Bearer "+token)
+		answer, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		text, err := io.ReadAll(answer.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answer.StatusCode, string(text)
+	}
+	if status, text := get("api/runs"); status != 200 || strings.Count(text, `"ranks":4`) != 2 ||
+		strings.Contains(text, "bt.C.64") {
+		t.Errorf("runs: %d %s", status, text)
+	}
+	code, text := get("api/diagnose?run=uneven.4")
+	if code != 200 || !strings.Contains(text, `"verdict":"uneven.4: 1.55 s`) || !strings.Contains(text, "uneven.c:32") {
+		t.Errorf("diagnosis: %d %.300s", code, text)
+	}
+	http.DefaultClient.CloseIdleConnections()
+	interrupt()
+	select {
+	case s := <-status:
+		if s != exitDone {
+			t.Errorf("status %d: %s", s, errs.String())
+		}
+	case <-time.After(time.Minute):
+		t.Error("it does not end")
+	}
+	if !strings.Contains(errs.String(), "ssh -N -L ") || !strings.Contains(errs.String(), "Ctrl-C ends it") {
+		t.Errorf("notes: %s", errs.String())
+	}
+}
+
+func TestUIMistakes(t *testing.T) {
+	for _, c := range []struct{ line, want string }{
+		{"ui --store ../../testdata/runs nosuch", "nosuch"},
+		{"ui --store ../../testdata/runs --port 70000", "--port 70000: want 1 to 65535"},
+		{"ui --store ../../testdata/runs --timeout 0s", "--timeout 0s"},
+		{"ui --store ../../testdata/runs --memory 1", "--memory 1: want at least"},
+		{"ui --store ../../testdata/runs --threads -1", "--threads -1"},
+		{"ui --store " + t.TempDir(), "no run"},
+	} {
+		status, out, errs := commandLine("", strings.Fields(c.line)...)
+		if status != exitCannot || out != "" || !strings.Contains(errs, c.want) {
+			t.Errorf("%s: status %d, %q, %q", c.line, status, out, errs)
+		}
+	}
+}

@@ -1,0 +1,235 @@
+package ui_test
+
+import (
+	"context"
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/commq/commq/internal/chrome"
+	"github.com/commq/commq/internal/testenv"
+)
+
+// visit opens a view of a run and waits until it has its answer.
+func visit(t *testing.T, chromium context.Context, server *httptest.Server, state string,
+	l chrome.Look) *chrome.Tab {
+	t.Helper()
+	p := chrome.Open(t, chromium, server.URL+"/?token="+token+"#"+state, l)
+	settle(p)
+	return p
+}
+
+// settle waits until no view waits for an answer.
+func settle(p *chrome.Tab) {
+	p.T.Helper()
+	for end := time.Now().Add(5 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
+		if chrome.Eval[bool](p, `!!document.querySelector("section") &&
+			!document.querySelector("section[aria-busy=true]")`) {
+			return
+		}
+		if time.Now().After(end) {
+			p.T.Fatalf("the view still waits: %s", chrome.Eval[string](p, `document.body.innerText`))
+		}
+	}
+}
+
+// said fails the test if the page has an error or complained; its requests must be to the server alone.
+func said(p *chrome.Tab, server *httptest.Server) {
+	p.T.Helper()
+	if err := chrome.Eval[string](p, `[...document.querySelectorAll(".error")].map(e => e.textContent).join()`); err != "" {
+		p.T.Errorf("the page shows an error: %s", err)
+	}
+	requests, console, dialogs := p.Heard()
+	if len(console)+len(dialogs) > 0 {
+		p.T.Errorf("the page said %q %q", console, dialogs)
+	}
+	for _, r := range requests {
+		if !strings.HasPrefix(r, server.URL) {
+			p.T.Errorf("the page asked %s", r)
+		}
+	}
+}
+
+// TestViews looks at every view of four runs, in both themes and on a phone.
+func TestViews(t *testing.T) {
+	chromium := chrome.Start(t)
+	server := serve(t)
+	for _, name := range []string{"uneven.4", "cg.A.16", "bt.C.64", "rma.3"} {
+		for _, view := range []string{"overview", "timeline", "matrix", "callsites", "overtime", "sql"} {
+			t.Run(name+"/"+view, func(t *testing.T) {
+				p := visit(t, chromium, server, "run="+name+"&view="+view, chrome.Desktop)
+				heading := chrome.Eval[string](p, `document.querySelector("nav [aria-current]").textContent`)
+				if title := chrome.Eval[string](p, `document.title`); !strings.HasPrefix(title, name+": "+heading) {
+					t.Errorf("title %q, heading %q", title, heading)
+				}
+				said(p, server)
+				p.KeepPicture("ui-" + name + "-" + view)
+				for look, l := range map[string]chrome.Look{"dark": chrome.Dark, "phone": chrome.Phone} {
+					p.Show(l)
+					time.Sleep(200 * time.Millisecond) // until the new size is asked for
+					settle(p)
+					if wide := chrome.Eval[int](p, `document.documentElement.scrollWidth - innerWidth`); wide > 0 {
+						t.Errorf("%s: the page is %d pixels too wide", look, wide)
+					}
+					p.KeepPicture("ui-" + name + "-" + view + "-" + look)
+				}
+				said(p, server)
+			})
+		}
+	}
+}
+
+// TestLinks follows a finding into the timeline, a call to its messages, and takes back what is selected.
+func TestLinks(t *testing.T) {
+	chromium := chrome.Start(t)
+	server := serve(t)
+	p := visit(t, chromium, server, "run=cg.A.16&view=timeline&from=1.5&to=1.502&first=0&last=3", chrome.Desktop)
+	note := chrome.Eval[string](p, `document.querySelector("section > .note:last-of-type").textContent`)
+	if !strings.HasPrefix(note, "Each of ") {
+		t.Errorf("the calls are not drawn: %s", note)
+	}
+	p.KeepPicture("ui-links-calls")
+	// A click in the middle of rank 1's lane hits a call or the time between two: try along the lane.
+	picked := false
+	for x := 0.2; x < 1 && !picked; x += 0.02 {
+		at := chrome.Eval[[]float64](p, fmt.Sprintf(`(() => {
+			const r = document.querySelector("canvas").getBoundingClientRect();
+			return [r.left + 56 + %g * (r.width - 56), r.top + 24 + 1.5 * (r.height - 24) / 4];
+		})()`, x))
+		chrome.Do(p, chromedp.MouseClickXY(at[0], at[1]))
+		picked = chrome.Eval[bool](p, `!!document.querySelector(".details")`)
+	}
+	if !picked {
+		t.Fatal("no click on the lane of rank 1 shows a call")
+	}
+	if picked := chrome.Eval[string](p, `document.querySelector(".details h3").textContent`); !strings.Contains(picked,
+		"on rank 1") {
+		t.Errorf("picked %s", picked)
+	}
+	p.KeepPicture("ui-links-picked")
+	chrome.Eval[bool](p, `document.querySelector(".details button").click(), true`)
+	settle(p)
+	hash := chrome.Eval[string](p, `location.hash`)
+	if !strings.Contains(hash, "view=matrix") || !strings.Contains(hash, "site=") || !strings.Contains(hash, "from=1.5") {
+		t.Errorf("the address after the link: %s", hash)
+	}
+	total := func() string {
+		return chrome.Eval[string](p, `document.querySelector("canvas").getAttribute("aria-label")`)
+	}
+	few := total()
+	chrome.Eval[bool](p, `[...document.querySelectorAll(".chips button")].at(-1).click(), true`)
+	time.Sleep(100 * time.Millisecond)
+	settle(p)
+	if all := total(); all == few || !strings.Contains(all, "from rank to rank") {
+		t.Errorf("all: %s; selected: %s", all, few)
+	}
+	chrome.Eval[bool](p, `history.back(), true`)
+	time.Sleep(200 * time.Millisecond)
+	settle(p)
+	if again := total(); again != few {
+		t.Errorf("after going back: %s, want %s", again, few)
+	}
+	said(p, server)
+}
+
+// TestMatrixIsTheQuerysAnswer compares what the matrix says in all with the engine's sums.
+func TestMatrixIsTheQuerysAnswer(t *testing.T) {
+	chromium := chrome.Start(t)
+	server := serve(t)
+	p := visit(t, chromium, server, "run=cg.A.16&view=matrix&collectives=none&amount=messages", chrome.Desktop)
+	label := chrome.Eval[string](p, `document.querySelector("canvas").getAttribute("aria-label")`)
+	if !strings.Contains(label, ": 47,104 messages") {
+		t.Errorf("the matrix: %s", label)
+	}
+}
+
+// TestKeysMoveTheTimeline zooms and moves without a mouse.
+func TestKeysMoveTheTimeline(t *testing.T) {
+	chromium := chrome.Start(t)
+	server := serve(t)
+	p := visit(t, chromium, server, "run=cg.A.16&view=timeline", chrome.Desktop)
+	chrome.Do(p, chromedp.Focus(chromedp.CSS("canvas")))
+	window := func() (from, to float64) {
+		w := chrome.Eval[[]float64](p, `["from", "to"].map(n =>
+			Number(new URLSearchParams(location.hash.slice(1)).get(n)))`)
+		return w[0], w[1]
+	}
+	for _, step := range []struct {
+		key      string
+		from, to float64 // shares of the run's time
+	}{{"+", 0.25, 0.75}, {"+", 0.375, 0.625}, {"-", 0.25, 0.75}} {
+		chrome.Do(p, chromedp.KeyEvent(step.key))
+		settle(p)
+		from, to := window()
+		const end = 3.07
+		if from < step.from*end-0.02 || from > step.from*end+0.02 || to < step.to*end-0.02 || to > step.to*end+0.02 {
+			t.Errorf("after %s: %g to %g", step.key, from, to)
+		}
+	}
+	p.KeepPicture("ui-keys")
+	said(p, server)
+}
+
+// TestSQLView runs SQL, and shows the engine's own error.
+func TestSQLView(t *testing.T) {
+	chromium := chrome.Start(t)
+	server := serve(t)
+	p := visit(t, chromium, server, "run=cg.A.16&view=sql&sql=SELECT+count(*)+AS+n+FROM+messages", chrome.Desktop)
+	deadline := time.Now().Add(time.Minute)
+	for !chrome.Eval[bool](p, `!!document.querySelector("tbody td")`) && time.Now().Before(deadline) {
+		time.Sleep(50 * time.Millisecond)
+	}
+	if cell := chrome.Eval[string](p, `document.querySelector("tbody td").textContent`); cell != "47,104" {
+		t.Errorf("count: %s", cell)
+	}
+	p.KeepPicture("ui-sql")
+	said(p, server)
+	p = visit(t, chromium, server, "run=cg.A.16&view=sql&sql=SELECT+nosuch+FROM+messages", chrome.Desktop)
+	for !chrome.Eval[bool](p, `!!document.querySelector(".error")`) && time.Now().Before(deadline) {
+		time.Sleep(50 * time.Millisecond)
+	}
+	if text := chrome.Eval[string](p, `document.querySelector(".error").textContent`); !strings.Contains(text, "nosuch") {
+		t.Errorf("the error: %s", text)
+	}
+}
+
+// TestAccessible lets axe look for what keeps people with a keyboard or a screen reader out.
+func TestAccessible(t *testing.T) {
+	chromium := chrome.Start(t)
+	axe, err := os.ReadFile("web/node_modules/axe-core/axe.min.js")
+	if err != nil {
+		testenv.Need(t, "npm")
+		if out, err := exec.Command("../scripts/page").CombinedOutput(); err != nil {
+			t.Fatalf("scripts/page: %v\n%s", err, out)
+		}
+		if axe, err = os.ReadFile("web/node_modules/axe-core/axe.min.js"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	server := serve(t)
+	for _, view := range []string{"overview", "timeline", "matrix", "callsites", "overtime", "sql"} {
+		for name, look := range map[string]chrome.Look{"light": chrome.Desktop, "dark": chrome.Dark} {
+			t.Run(view+"/"+name, func(t *testing.T) {
+				p := visit(t, chromium, server, "run=cg.A.16&comm=0&view="+view, look)
+				chrome.Eval[bool](p, string(axe)+";true")
+				chrome.Eval[bool](p, `axe.run().then(r => { window.found = r.violations; }), true`)
+				for end := time.Now().Add(5 * time.Minute); !chrome.Eval[bool](p, `!!window.found`); {
+					time.Sleep(50 * time.Millisecond)
+					if time.Now().After(end) {
+						t.Fatal("axe does not end")
+					}
+				}
+				for _, found := range chrome.Eval[[]string](p, `window.found.filter(v => v.impact !== "minor").map(v =>
+					v.impact + ": " + v.help + ": " + v.nodes.map(n => n.html).join(" ").slice(0, 400))`) {
+					t.Error(found)
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,232 @@
+package ui_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+
+	"github.com/commq/commq/queries"
+	"github.com/commq/commq/run"
+	"github.com/commq/commq/ui"
+)
+
+const token = "0123456789abcdef0123456789abcdef"
+
+// serve starts a server on the runs of testdata.
+func serve(t *testing.T) *httptest.Server {
+	t.Helper()
+	all, err := queries.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := ui.New(ui.Options{
+		Token: token,
+		Runs: func(context.Context) ([]run.Found, error) {
+			return run.All("../testdata/runs", func(err error) { t.Error(err) })
+		},
+		Args:     func(f run.Found) []string { return []string{"--run", f.Name} },
+		Queries:  all,
+		Diagnose: func(context.Context, run.Found) (any, error) { return map[string]string{"verdict": "it is slow"}, nil },
+		Timeout:  5 * time.Minute,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(s)
+	t.Cleanup(func() {
+		server.Close()
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return server
+}
+
+// request is a request with the secret; change may take that back.
+func request(t *testing.T, server *httptest.Server, method, path, body string,
+	change func(*http.Request)) (status int, header http.Header, text string) {
+	t.Helper()
+	r, err := http.NewRequest(method, server.URL+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+token)
+	if change != nil {
+		change(r)
+	}
+	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	answer, err := client.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	read, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer.StatusCode, answer.Header, string(read)
+}
+
+func TestOnlyTheOwnerMayAsk(t *testing.T) {
+	server := serve(t)
+	unnamed := func(r *http.Request) { r.Header.Del("Authorization") }
+	with := func(name, value string) func(*http.Request) {
+		return func(r *http.Request) { r.Header.Set(name, value) }
+	}
+	host := func(name string) func(*http.Request) { return func(r *http.Request) { r.Host = name } }
+	port := strings.TrimPrefix(server.URL, "http://127.0.0.1:")
+	for name, c := range map[string]struct {
+		path   string
+		change func(*http.Request)
+		status int
+	}{
+		"the secret in a header":       {"/api/runs", nil, 200},
+		"no secret":                    {"/api/runs", unnamed, 403},
+		"no secret, the page":          {"/", unnamed, 403},
+		"no secret, a file":            {"/app.js", unnamed, 403},
+		"a wrong secret":               {"/api/runs", with("Authorization", "Bearer "+token[1:]+"0"), 403},
+		"the secret in the address":    {"/?token=" + token, unnamed, 303},
+		"a wrong one in the address":   {"/?token=x", unnamed, 403},
+		"not for the interface":        {"/api/runs?token=" + token, unnamed, 403},
+		"another name of this address": {"/api/runs", host("evil.example:" + port), 403},
+		"a name that begins alike":     {"/api/runs", host("localhost.evil.example"), 403},
+		"an ssh tunnel":                {"/api/runs", host("localhost:9999"), 200},
+		"its own page":                 {"/api/runs", with("Origin", server.URL), 200},
+		"another page":                 {"/api/runs", with("Origin", "https://evil.example"), 403},
+		"another port":                 {"/api/runs", with("Origin", "http://127.0.0.1:1"), 403},
+		"a page without origin":        {"/api/runs", with("Origin", "null"), 403},
+		"another site's picture":       {"/api/runs", with("Sec-Fetch-Site", "cross-site"), 403},
+		"a link in a mail":             {"/", with("Sec-Fetch-Site", "cross-site"), 200},
+	} {
+		t.Run(name, func(t *testing.T) {
+			status, header, text := request(t, server, "GET", c.path, "", c.change)
+			if status != c.status {
+				t.Errorf("status %d, want %d: %s", status, c.status, text)
+			}
+			if policy := header.Get("Content-Security-Policy"); !strings.Contains(policy, "default-src 'none'") ||
+				strings.Contains(policy, "unsafe") {
+				t.Errorf("policy %q", policy)
+			}
+			if status == 403 && (strings.Contains(text, "cg.A.4") || strings.Contains(text, "<script")) {
+				t.Errorf("refused, but: %s", text)
+			}
+			if status == 303 && (header.Get("Location") != "/" ||
+				!strings.Contains(header.Get("Set-Cookie"), "HttpOnly; SameSite=Strict")) {
+				t.Errorf("%v", header)
+			}
+		})
+	}
+}
+
+func TestRefusedQuestions(t *testing.T) {
+	server := serve(t)
+	for _, c := range []struct{ method, path, body, want string }{
+		{"GET", "/api/ask/density?run=nosuch", "", `there is no run "nosuch" here`},
+		{"GET", "/api/ask/density?run=../runs/cg.A.4", "", `there is no run "../runs/cg.A.4" here`},
+		{"GET", "/api/ask/density", "", "no run named"},
+		{"GET", "/api/ask/nosuch?run=cg.A.4", "", `there is no query "nosuch"`},
+		{"GET", "/api/ask/density?run=cg.A.4&run=cg.A.16", "", ""},
+		{"GET", "/api/ask/density?run=cg.A.4&colour=red", "", `no parameter "colour"`},
+		{"GET", "/api/ask/density?run=cg.A.4&collectives=all", "", "collectives"},
+		{"GET", "/api/ask/density?run=cg.A.4&where=1)+OR+(SELECT", "", "where"},
+		{"GET", "/api/ask/density?run=cg.A.4&limit=0", "", `limit "0"`},
+		{"GET", "/api/ask/density?run=cg.A.4&limit=9999999", "", "limit"},
+		{"GET", "/api/text/density?run=cg.A.4&limit=x", "", `limit "x"`},
+		{"POST", "/api/sql?run=cg.A.4", "SELECT * FROM read_csv('/etc/passwd')", "passwd"},
+		{"POST", "/api/sql?run=cg.A.4", "COPY events TO '/tmp/x.csv'", ""},
+		{"POST", "/api/sql?run=cg.A.4", "SELECT nosuch FROM events", "nosuch"},
+		{"POST", "/api/sql?run=cg.A.4", "SELECT '" + strings.Repeat("x", 1<<20) + "'", "too large"},
+		{"POST", "/api/sql?run=cg.A.4&limit=-1", "SELECT 1", "limit"},
+	} {
+		status, _, text := request(t, server, c.method, c.path, c.body, nil)
+		if status != 400 || !strings.Contains(text, c.want) {
+			t.Errorf("%s %s: status %d: %s; want 400 with %q", c.method, c.path, status, text, c.want)
+		}
+	}
+	for _, path := range []string{"/..%2f..%2fgo.mod", "/../server.go", "/assets/../server.go", "/api/nosuch"} {
+		if status, _, text := request(t, server, "GET", path, "", nil); status != 404 && status != 301 && status != 307 {
+			t.Errorf("%s: status %d: %.80s", path, status, text)
+		}
+	}
+}
+
+func TestAnswersAreThoseOfTheEngine(t *testing.T) {
+	server := serve(t)
+	for _, c := range []struct {
+		method, path, body string
+		rows               int64
+		more               string
+	}{
+		{"GET", "/api/ask/density?run=cg.A.4&collectives=none", "", 8, "false"},
+		{"GET", "/api/ask/density?run=cg.A.4&collectives=none&limit=3", "", 3, "true"},
+		{"GET", "/api/ask/timeline-calls?run=cg.A.4&to-rank=0&where=call='MPI_Init'", "", 1, "false"},
+		{"POST", "/api/sql?run=cg.A.4", "SELECT count(*) FROM ranks", 1, "false"},
+	} {
+		status, header, text := request(t, server, c.method, c.path, c.body, nil)
+		if status != 200 || header.Get("Commq-More") != c.more {
+			t.Errorf("%s: status %d, more %q, want %s: %.200s", c.path, status, header.Get("Commq-More"), c.more, text)
+			continue
+		}
+		stream, err := ipc.NewReader(strings.NewReader(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows := int64(0)
+		for stream.Next() {
+			rows += stream.RecordBatch().NumRows()
+		}
+		if rows != c.rows || stream.Err() != nil {
+			t.Errorf("%s: %d rows, want %d (%v)", c.path, rows, c.rows, stream.Err())
+		}
+	}
+	_, _, text := request(t, server, "GET", "/api/text/density?run=cg.A.4&where=tag%3D9&collectives=rooted", "", nil)
+	if !strings.Contains(text, `"command":"commq query density --run cg.A.4 --where tag=9"`) ||
+		!strings.Contains(text, "CREATE VIEW") {
+		t.Errorf("text: %s", text)
+	}
+}
+
+// TestAQuestionEndsWithItsPage checks that the engine is free again soon after the page that asked went away.
+func TestAQuestionEndsWithItsPage(t *testing.T) {
+	server := serve(t)
+	request(t, server, "POST", "/api/sql?run=cg.A.4", "SELECT 1", nil) // the engine is open
+	ctx, leave := context.WithCancel(context.Background())
+	r, err := http.NewRequestWithContext(ctx, "POST", server.URL+"/api/sql?run=cg.A.4",
+		strings.NewReader("SELECT sum(a.i * b.i) FROM range(10000000) a(i), range(10000000) b(i)"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+token)
+	asked := make(chan error, 1)
+	go func() {
+		_, err := http.DefaultClient.Do(r)
+		asked <- err
+	}()
+	time.Sleep(300 * time.Millisecond) // it is running, or waits to: both must end
+	leave()
+	if err := <-asked; err == nil {
+		t.Error("10^14 rows were summed")
+	}
+	if status, _, text := request(t, server, "POST", "/api/sql?run=cg.A.4", "SELECT 1", nil); status != 200 {
+		t.Errorf("afterwards: %d %s", status, text)
+	}
+}
+
+func TestManyRunsInTurn(t *testing.T) {
+	server := serve(t)
+	for range 2 {
+		for _, name := range []string{"cg.A.4", "ep.W.4", "mg.W.2", "mg.W.4", "mg.W.8", "rma.3"} {
+			path := fmt.Sprintf("/api/sql?run=%s", name)
+			if status, _, text := request(t, server, "POST", path, "SELECT run FROM runs", nil); status != 200 {
+				t.Errorf("%s: %d %s", name, status, text)
+			}
+		}
+	}
+}

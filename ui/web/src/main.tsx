@@ -1,0 +1,120 @@
+// The page of commq ui: the run, the views, and what is selected in them.
+import { render } from "preact";
+import { useCallback, useEffect, useState } from "preact/hooks";
+import { getRuns, Run } from "./api";
+import { readState, State, View, viewNames, views, writeState } from "./state";
+import * as units from "./units";
+import { CallSites } from "./views/callsites";
+import { Matrix } from "./views/matrix";
+import { Overview } from "./views/overview";
+import { OverTime } from "./views/overtime";
+import { SQL } from "./views/sql";
+import { Timeline } from "./views/timeline";
+
+/** What every view gets: the run, the state, and how to change it. */
+export interface ViewProps {
+  run: Run;
+  state: State;
+  /** Changes some fields of the state. It becomes a step of the browser's history, unless it replaces the last one. */
+  set: (change: Partial<State>, replace?: boolean) => void;
+}
+
+const pages: Record<View, (props: ViewProps) => any> = {
+  overview: Overview,
+  timeline: Timeline,
+  matrix: Matrix,
+  callsites: CallSites,
+  overtime: OverTime,
+  sql: SQL,
+};
+
+function App(props: { runs: Run[] }) {
+  const names = props.runs.map((r) => r.name);
+  const [state, setState] = useState(() => readState(location.hash, names));
+  useEffect(() => {
+    const read = () => setState(readState(location.hash, names));
+    addEventListener("popstate", read);
+    return () => removeEventListener("popstate", read);
+  }, []);
+  const set = useCallback((change: Partial<State>, replace = false) => {
+    setState((before) => {
+      const next = { ...before, ...change };
+      const address = writeState(next);
+      if (address !== location.hash) history[replace ? "replaceState" : "pushState"](null, "", address);
+      return next;
+    });
+  }, []);
+  const run = props.runs.find((r) => r.name === state.run)!;
+  useEffect(() => {
+    document.title = `${run.name}: ${viewNames[state.view]} - commq`;
+  }, [run.name, state.view]);
+  const Page = pages[state.view];
+  return (
+    <>
+      <a class="skip" href="#main" onClick={(e) => { e.preventDefault(); document.getElementById("main")!.focus(); }}>
+        Skip to the view
+      </a>
+      <header>
+        <h1>commq</h1>
+        <label>
+          <span class="hidden">Run</span>
+          <select value={run.name} onChange={(e) => set({ run: e.currentTarget.value, ...nothing })}>
+            {names.map((n) => <option key={n}>{n}</option>)}
+          </select>
+        </label>
+        <span class="note">
+          {units.count(run.ranks)} ranks, {units.count(run.messages)} messages{run.end_ns > 0 && `, ${units.time(run.end_ns)}`}
+        </span>
+        <nav aria-label="Views">
+          {views.map((v) => (
+            <a key={v} href={writeState({ ...state, view: v })} aria-current={v === state.view ? "page" : undefined}
+              onClick={(e) => { e.preventDefault(); set({ view: v }); }}>{viewNames[v]}</a>
+          ))}
+        </nav>
+        <Selected run={run} state={state} set={set} />
+      </header>
+      <main id="main" tabIndex={-1}>
+        <Page key={run.name + state.view} run={run} state={state} set={set} />
+      </main>
+    </>
+  );
+}
+
+const nothing = { from: undefined, to: undefined, first: undefined, last: undefined, comm: undefined, site: undefined };
+
+/** What is selected, each with a button that takes it back. */
+function Selected(props: ViewProps) {
+  const s = props.state;
+  const chips: [string, Partial<State>][] = [];
+  if (s.from !== undefined || s.to !== undefined) {
+    const from = s.from ?? 0, to = s.to ?? props.run.end_ns / 1e9;
+    chips.push([`${from.toFixed(6)} to ${to.toFixed(6)} s`, { from: undefined, to: undefined }]);
+  }
+  if (s.first !== undefined) chips.push([units.ranks(s.first, s.last ?? s.first), { first: undefined, last: undefined }]);
+  if (s.comm !== undefined) chips.push([`communicator ${s.comm}`, { comm: undefined }]);
+  if (s.site !== undefined) chips.push([`call site ${s.site}`, { site: undefined }]);
+  if (chips.length === 0) return null;
+  return (
+    <div class="chips" role="group" aria-label="Selected">
+      <span class="note">Only</span>
+      {chips.map(([text, without]) => (
+        <button type="button" key={text} onClick={() => props.set(without)} aria-label={`${text}, take back`}>{text} ×</button>
+      ))}
+      {chips.length > 1 && <button type="button" onClick={() => props.set(nothing)}>All</button>}
+    </div>
+  );
+}
+
+getRuns().then(
+  (runs) => render(<App runs={runs} />, prepared()),
+  (err) => {
+    prepared().textContent = String(err.message ?? err);
+  },
+);
+
+/** The element that the page is drawn in, empty. */
+function prepared(): HTMLElement {
+  const app = document.getElementById("app")!;
+  app.replaceChildren();
+  return app;
+}

@@ -1,0 +1,82 @@
+// Why the run is slow, and what it is.
+import { getDiagnosis } from "../api";
+import { Panel, useAsked } from "../parts";
+import * as units from "../units";
+import type { ViewProps } from "../main";
+
+export function Overview({ run, set }: ViewProps) {
+  const asked = useAsked((signal) => getDiagnosis(run.name, signal), [run.name]);
+  const d = asked.value;
+  return (
+    <>
+      <Panel title="Why it takes so long" asked={asked} run={run.name}>
+        {d && <Diagnosis d={d} set={set} run={run} />}
+      </Panel>
+      <section aria-label="The run">
+        <h2>The run</h2>
+        <dl>
+          {run.facts.map((f) => (
+            <><dt>{f.Name}</dt><dd>{f.Value}</dd></>
+          ))}
+        </dl>
+      </section>
+    </>
+  );
+}
+
+const percent = (share: number) => `${(100 * share).toFixed(1)} %`;
+
+function Diagnosis({ d, run, set }: { d: any; run: ViewProps["run"]; set: ViewProps["set"] }) {
+  const findings: any[] = d.findings ?? [];
+  const shown = findings.slice(0, 8);
+  return (
+    <>
+      {d.verdict && <p class="verdict">{d.verdict}</p>}
+      {(d.warnings ?? []).map((w: string) => <p class="note" key={w}>{w}</p>)}
+      {d.efficiency && <Efficiency e={d.efficiency} />}
+      {findings.length === 0 && <p>No cause was found that costs enough time to name.</p>}
+      <ol class="causes">
+        {shown.map((f) => (
+          <li key={f.rule + f.title}>
+            <b>{f.title}</b>
+            {f.callsite && <div class="place">{f.call} at {f.callsite}{f.function && ` in ${f.function}`}</div>}
+            {f.gain_ns > 0 && <div>Without it the run would take {units.time(f.gain_ns)} less ({percent(f.gain_ns / run.end_ns)}).</div>}
+            {f.advice && <div class="note">{f.advice}</div>}
+            {f.window && (
+              <button type="button" onClick={() => set({ view: "timeline", ...windowOf(f.window) })}>Show in the timeline</button>
+            )}
+          </li>
+        ))}
+      </ol>
+      {findings.length > shown.length && <p class="note">{findings.length - shown.length} smaller findings: commq diagnose --all lists them.</p>}
+    </>
+  );
+}
+
+/** The selection that shows a window of a finding. */
+function windowOf(w: any): { from: number; to: number } {
+  return { from: w.from_ns / 1e9, to: w.to_ns / 1e9 };
+}
+
+function Efficiency({ e }: { e: any }) {
+  const rows: [string, number, number][] = [
+    ["Parallel efficiency", e.parallel, 0],
+    ["Load balance", e.load_balance, 1],
+    ["Serialisation", e.serialisation, 1],
+    ["Transfer", e.transfer, 1],
+  ];
+  return (
+    <table class="factors">
+      <caption class="hidden">Efficiencies</caption>
+      <tbody>
+        {rows.filter(([, share]) => share !== undefined && share !== null).map(([name, share, depth]) => (
+          <tr key={name} class={`depth${depth}`}>
+            <th scope="row">{name}</th>
+            <td><meter min={0} max={1} low={0.7} high={0.85} optimum={1} value={share} aria-label={name} /></td>
+            <td class="number">{percent(share)}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
