@@ -62,7 +62,7 @@ func TestTimelineAgainstTheSlowWay(t *testing.T) {
 	kinds := map[string]string{"MPI_Send send": "send", "MPI_Recv recv": "receive", "MPI_Probe probe": "wait",
 		"MPI_Comm_dup comm": "other MPI"}
 	names := slices.Sorted(maps.Keys(kinds))
-	for seed := range uint64(6) {
+	for seed := range uint64(12) {
 		r := rand.New(rand.NewPCG(seed, 5))
 		ranks := 1 + r.IntN(4)
 		kindAt, last := make([]map[int]string, ranks), 0 // kindAt is the kind of each ns in which a rank runs
@@ -96,21 +96,28 @@ func TestTimelineAgainstTheSlowWay(t *testing.T) {
 			to = from + 1 + r.IntN(last-from)
 			args = append(args, "to-s", fmt.Sprintf("%.9f", float64(to)*1e-9))
 		}
-		step, perRow := (to-from)/bins+1, (ranks+rows-1)/rows
+		first, after := 0, ranks // the ranks asked for
+		if r.IntN(2) == 0 {
+			first = r.IntN(ranks)
+			after = first + 1 + r.IntN(ranks-first)
+			args = append(args, "from-rank", fmt.Sprint(first), "to-rank", fmt.Sprint(after-1))
+		}
+		step, perRow := (to-from)/bins+1, (after-first+rows-1)/rows
 		type cell struct {
 			row, bin int
 			kind     string
 		}
 		ns, calls := map[cell]int{}, map[cell]int{}
-		for rank := range ranks {
+		for rank := first; rank < after; rank++ {
+			row := (rank - first) / perRow
 			for at := from; at < to; at++ {
 				if kind := kindAt[rank][at]; kind != "" {
-					ns[cell{rank / perRow, (at - from) / step, kind}]++
+					ns[cell{row, (at - from) / step, kind}]++
 				}
 			}
 			for at := from; at <= to; at++ {
 				if kind := began[[2]int{rank, at}]; kind != "" {
-					c := cell{rank / perRow, (at - from) / step, kind}
+					c := cell{row, (at - from) / step, kind}
 					calls[c]++
 					ns[c] += 0
 				}
@@ -122,12 +129,55 @@ func TestTimelineAgainstTheSlowWay(t *testing.T) {
 			if c.kind != "outside MPI" {
 				called = fmt.Sprint(calls[c])
 			}
-			want = append(want, fmt.Sprintf("%d,%d,%d,%d,%d,%s,%s,%d,,,,", c.row*perRow, min(perRow, ranks-c.row*perRow), c.bin,
-				from+c.bin*step, from+(c.bin+1)*step, c.kind, called, n))
+			want = append(want, fmt.Sprintf("%d,%d,%d,%d,%d,%s,%s,%d,,,,", first+c.row*perRow,
+				min(perRow, after-first-c.row*perRow), c.bin, from+c.bin*step, from+(c.bin+1)*step, c.kind, called, n))
 		}
 		got := strings.Split(strings.TrimSuffix(ask(t, run, "timeline", args...), "\n"), "\n")
 		slices.Sort(want)
 		slices.Sort(got)
 		same(t, fmt.Sprint("seed ", seed, args), strings.Join(got, "\n")+"\n", strings.Join(want, "\n"))
+	}
+}
+
+// TestTimelineCalls lists the calls of times.5 that a window of time and ranks touches.
+func TestTimelineCalls(t *testing.T) {
+	run := newRun(t, "times.5", world+fiveRanks+twoRanksCall, example.Manifest(5))
+	all := strings.Split(strings.TrimSuffix(ask(t, run, "timeline-calls"), "\n"), "\n")
+	if len(all) < 10 {
+		t.Fatalf("the run has %d calls", len(all))
+	}
+	type call struct {
+		line       string
+		rank       int
+		start, end float64
+	}
+	var calls []call
+	for _, line := range all {
+		cells := strings.Split(line, ",")
+		c := call{line: line, end: 1e9}
+		fmt.Sscan(cells[0], &c.rank)
+		fmt.Sscan(cells[5], &c.start)
+		fmt.Sscan(cells[6], &c.end) // a call that never returned lasts
+		calls = append(calls, c)
+	}
+	for _, w := range []struct {
+		from, to    float64 // ns
+		first, last int
+	}{{100, 200, 0, 4}, {0, 10, 1, 1}, {300, 300, 0, 4}, {420, 500, 3, 3}, {0, 1000, 4, 4}} {
+		var want []string
+		for _, c := range calls {
+			if c.start <= w.to && c.end >= w.from && w.first <= c.rank && c.rank <= w.last {
+				want = append(want, c.line)
+			}
+		}
+		got := ask(t, run, "timeline-calls", "from-s", fmt.Sprintf("%.9f", w.from*1e-9), "to-s", fmt.Sprintf("%.9f", w.to*1e-9),
+			"from-rank", fmt.Sprint(w.first), "to-rank", fmt.Sprint(w.last))
+		if got != strings.Join(append(want, ""), "\n") {
+			t.Errorf("%v:\n%s\nwant\n%s", w, got, strings.Join(want, "\n"))
+		}
+	}
+	one := ask(t, run, "timeline-calls", "where", "class = 'collective'", "to-rank", "1")
+	if lines := strings.Count(one, "\n"); lines != strings.Count(one, ",collective,") || lines == 0 {
+		t.Errorf("collectives: %s", one)
 	}
 }
