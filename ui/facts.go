@@ -1,10 +1,13 @@
 package ui
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
+	"sync"
+	"time"
 
 	"github.com/commq/commq/queries"
 	"github.com/commq/commq/run"
@@ -92,13 +95,9 @@ func (s *Server) diagnose(w http.ResponseWriter, r *http.Request) {
 
 // named returns the runs that a request names by its values run.
 func (s *Server) named(r *http.Request) (named []run.Found, err error) {
-	all, err := s.options.Runs(r.Context())
+	byName, err := s.found.all(r.Context(), s.options.Runs)
 	if err != nil {
 		return nil, err
-	}
-	byName := map[string]run.Found{}
-	for _, f := range all {
-		byName[f.Name] = f
 	}
 	for _, name := range r.URL.Query()["run"] {
 		f, known := byName[name]
@@ -111,6 +110,36 @@ func (s *Server) named(r *http.Request) (named []run.Found, err error) {
 		return nil, badRequest{errors.New("no run named; want ?run=NAME")}
 	}
 	return named, nil
+}
+
+// foundFor is how long a question may use the list of runs that an earlier one read.
+const foundFor = 2 * time.Second
+
+// foundRuns keeps the list of runs for a moment: a page asks several questions at once, and a store may have thousands
+// of manifests.
+type foundRuns struct {
+	mu     sync.Mutex
+	read   time.Time
+	byName map[string]run.Found
+}
+
+// all returns the runs by their names.
+func (f *foundRuns) all(ctx context.Context, read func(context.Context) ([]run.Found, error)) (map[string]run.Found,
+	error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.byName != nil && time.Since(f.read) < foundFor {
+		return f.byName, nil
+	}
+	all, err := read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	f.byName, f.read = map[string]run.Found{}, time.Now()
+	for _, one := range all {
+		f.byName[one.Name] = one
+	}
+	return f.byName, nil
 }
 
 // badRequest is a mistake of the request.

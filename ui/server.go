@@ -38,6 +38,7 @@ type Options struct {
 type Server struct {
 	options Options
 	engines engines
+	found   foundRuns
 	handler http.Handler
 }
 

@@ -1,54 +1,13 @@
 // What every rank does over time. Far out a pixel is the mix of what its ranks spend that time in; near, each call and
 // message is drawn by itself. While an answer is on its way the earlier picture is shown, moved and scaled.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { Answer, ask, numbers, sql, texts } from "../api";
+import { Answer, sql } from "../api";
 import * as colours from "../colours";
 import { Asked, Panel, useAsked, useSize } from "../parts";
 import * as units from "../units";
 import type { ViewProps } from "../main";
-
-/** A window of time in ns and of ranks, both ends inclusive. */
-interface Window {
-  from: number;
-  to: number;
-  first: number;
-  last: number;
-}
-
-/** A call that is drawn by itself. */
-interface Call {
-  rank: number;
-  start: number;
-  end: number;
-  kind: string;
-  row: number;
-}
-
-interface Message {
-  src: number;
-  dst: number;
-  start: number;
-  end: number;
-  bytes: number;
-}
-
-/** What is known of a window. */
-interface Scene {
-  window: Window;
-  /** The mix of every cell: colours of bins by rows of ranks. */
-  image?: ImageBitmap;
-  ranksPerRow: number;
-  messages: Message[];
-  calls?: Call[];
-  rows?: Answer;
-}
-
-/** Up to so many calls are drawn each by itself. */
-const mostCalls = 20000;
-/** Up to so many messages are drawn as arrows. */
-const mostArrows = 2000;
-/** Pixels: of the numbers of ranks at the left, and of the axis above. */
-const left = 56, above = 24;
+import { above, draw, left } from "./timeline-draw";
+import { Call, mostArrows, Scene, scene, Window } from "./timeline-scene";
 
 export function Timeline({ run, state, set }: ViewProps) {
   const whole: Window = { from: 0, to: Math.max(run.end_ns, 1), first: 0, last: run.ranks - 1 };
@@ -227,57 +186,6 @@ function Legend({ isDark }: { isDark: boolean }) {
   );
 }
 
-/** Asks what is drawn of a window: first the mix and the messages, and the calls if they are few. */
-async function scene(run: string, args: Record<string, any>, window: Window, isDark: boolean, signal: AbortSignal): Promise<Scene> {
-  const { table } = await ask("timeline", run, args, signal);
-  const rank = numbers(table, "rank"), ranks = numbers(table, "ranks"), bin = numbers(table, "bin"), start = numbers(table, "start_ns"),
-    end = numbers(table, "end_ns"), kind = texts(table, "kind"), time = numbers(table, "time_ns"), calls = numbers(table, "calls"),
-    bytes = numbers(table, "bytes"), dst = numbers(table, "dst");
-  const bins: number = args.bins;
-  let perRow = 1, total = 0;
-  for (let i = 0; i < rank.length; i++) {
-    perRow = Math.max(perRow, ranks[i] ?? 1);
-    total += calls[i] ?? 0;
-  }
-  const rows = Math.ceil((window.last - window.first + 1) / perRow);
-  const mix = new Float64Array(rows * bins * 4);
-  const messages: Message[] = [];
-  for (let i = 0; i < rank.length; i++) {
-    if (kind[i] === "message") {
-      messages.push({ src: rank[i]!, dst: dst[i]!, start: start[i]!, end: end[i]!, bytes: bytes[i] ?? 0 });
-    } else if (time[i]) {
-      const colour = colours.kindColour(kind[i], isDark);
-      const at = 4 * (Math.floor((rank[i]! - window.first) / perRow) * bins + bin[i]!);
-      for (let k = 0; k < 3; k++) mix[at + k] += colour[k] * time[i]!;
-      mix[at + 3] += time[i]!;
-    }
-  }
-  const result: Scene = { window, ranksPerRow: perRow, messages, image: await painted(mix, bins, rows) };
-  if (total > 0 && total <= mostCalls && perRow === 1) {
-    const { bins: _, rows: __, lines: ___, ...where } = args;
-    const answer = await ask("timeline-calls", run, { ...where, limit: 2 * mostCalls }, signal);
-    result.rows = answer;
-    result.calls = callsOf(answer, window.to);
-  }
-  return result;
-}
-
-function painted(mix: Float64Array, bins: number, rows: number): Promise<ImageBitmap> {
-  const image = new ImageData(bins, rows);
-  for (let at = 0; at < mix.length; at += 4) {
-    if (mix[at + 3] === 0) continue;
-    for (let k = 0; k < 3; k++) image.data[at + k] = mix[at + k] / mix[at + 3];
-    image.data[at + 3] = 255;
-  }
-  return createImageBitmap(image);
-}
-
-function callsOf(answer: Answer, last: number): Call[] {
-  const rank = numbers(answer.table, "rank"), start = numbers(answer.table, "start_ns"), end = numbers(answer.table, "end_ns"),
-    klass = texts(answer.table, "class");
-  return rank.map((r, row) => ({ rank: r!, start: start[row]!, end: end[row] ?? last, kind: colours.kindOfClass(klass[row]), row }));
-}
-
 /** A call in a few lines. */
 function describe(answer: Answer, row: number): string[] {
   const r = answer.table.get(row)!.toJSON() as Record<string, any>;
@@ -337,117 +245,4 @@ function Search(props: { run: string; window: Window; found: (at: { start: numbe
       <span role="status">{said}</span>
     </form>
   );
-}
-
-// Drawing.
-
-interface Shown {
-  window: Window;
-  width: number;
-  height: number;
-  scene?: Scene;
-  isDark: boolean;
-  picked?: number;
-  brush?: [number, number];
-}
-
-function draw(canvas: HTMLCanvasElement, s: Shown) {
-  const ratio = devicePixelRatio || 1;
-  canvas.width = s.width * ratio;
-  canvas.height = s.height * ratio;
-  const g = canvas.getContext("2d")!;
-  g.scale(ratio, ratio);
-  const w = s.window, plotWidth = s.width - left, plotHeight = s.height - above;
-  const x = (t: number) => left + ((t - w.from) / (w.to - w.from)) * plotWidth;
-  const lane = plotHeight / (w.last - w.first + 1);
-  const y = (rank: number) => above + (rank - w.first) * lane;
-  g.save();
-  g.beginPath();
-  g.rect(left, above, plotWidth, plotHeight);
-  g.clip();
-  const scene = s.scene;
-  if (scene?.image) {
-    const sw = scene.window;
-    g.imageSmoothingEnabled = false;
-    const rows = scene.image.height * scene.ranksPerRow;
-    g.drawImage(scene.image, x(sw.from), y(sw.first), x(sw.to) - x(sw.from), rows * lane);
-  }
-  if (scene?.calls) drawCalls(g, scene.calls, s, x, y, lane);
-  if (lane >= 4 && scene) drawLines(g, s, lane);
-  if (scene && lane >= 2) drawMessages(g, scene.messages, s.isDark, x, y, lane);
-  if (s.brush) {
-    g.fillStyle = s.isDark ? "rgb(255 255 255 / 0.2)" : "rgb(0 0 0 / 0.15)";
-    g.fillRect(Math.min(...s.brush), above, Math.abs(s.brush[1] - s.brush[0]), plotHeight);
-  }
-  g.restore();
-  drawAxes(g, s, x, y, lane);
-}
-
-function drawCalls(g: CanvasRenderingContext2D, calls: Call[], s: Shown, x: (t: number) => number, y: (rank: number) => number, lane: number) {
-  const gap = lane > 6 ? 1 : 0;
-  g.fillStyle = colours.css(colours.outside(s.isDark));
-  g.fillRect(left, above, s.width, s.height);
-  for (const c of calls) {
-    const from = x(c.start), to = Math.max(x(c.end), from + 0.5);
-    if (to < left || from > s.width) continue;
-    g.fillStyle = colours.css(colours.kindColour(c.kind, s.isDark));
-    g.fillRect(from, y(c.rank) + gap, to - from, lane - 2 * gap);
-    if (c.row === s.picked) {
-      g.strokeStyle = s.isDark ? "#fff" : "#000";
-      g.lineWidth = 2;
-      g.strokeRect(from, y(c.rank) + 1, to - from, lane - 2);
-    }
-  }
-}
-
-/** Lines between the lanes of ranks. */
-function drawLines(g: CanvasRenderingContext2D, s: Shown, lane: number) {
-  g.fillStyle = s.isDark ? "rgb(0 0 0 / 0.5)" : "rgb(255 255 255 / 0.7)";
-  for (let at = above; at < s.height; at += lane) g.fillRect(left, at - 0.5, s.width, 1);
-}
-
-function drawMessages(g: CanvasRenderingContext2D, messages: Message[], isDark: boolean, x: (t: number) => number,
-  y: (rank: number) => number, lane: number) {
-  g.strokeStyle = g.fillStyle = isDark ? "rgb(255 255 255 / 0.75)" : "rgb(0 0 0 / 0.65)";
-  g.lineWidth = messages.length > 500 ? 0.5 : 1;
-  for (const m of messages) {
-    const x0 = x(m.start), y0 = y(m.src) + lane / 2, x1 = x(m.end), y1 = y(m.dst) + lane / 2;
-    g.beginPath();
-    g.moveTo(x0, y0);
-    g.lineTo(x1, y1);
-    g.stroke();
-    if (messages.length <= 500) arrowHead(g, x0, y0, x1, y1);
-  }
-}
-
-function arrowHead(g: CanvasRenderingContext2D, x0: number, y0: number, x1: number, y1: number) {
-  const angle = Math.atan2(y1 - y0, x1 - x0), size = 5;
-  g.beginPath();
-  g.moveTo(x1, y1);
-  for (const turn of [2.7, -2.7]) g.lineTo(x1 + size * Math.cos(angle + turn), y1 + size * Math.sin(angle + turn));
-  g.fill();
-}
-
-function drawAxes(g: CanvasRenderingContext2D, s: Shown, x: (t: number) => number, y: (rank: number) => number, lane: number) {
-  const style = getComputedStyle(document.documentElement);
-  g.fillStyle = style.getPropertyValue("--text");
-  g.strokeStyle = style.getPropertyValue("--line");
-  g.font = "12px system-ui, sans-serif";
-  g.textBaseline = "middle";
-  g.textAlign = "right";
-  const every = Math.max(1, Math.ceil(14 / lane));
-  for (let r = s.window.first; r <= s.window.last; r++) {
-    if ((r - s.window.first) % every === 0) g.fillText(String(r), left - 8, Math.min(y(r) + Math.max(lane, 14) / 2, s.height - 6));
-  }
-  const span = s.window.to - s.window.from;
-  const raw = span / Math.max(2, (s.width - left) / 110), power = 10 ** Math.floor(Math.log10(raw));
-  const step = [1, 2, 5, 10].map((n) => n * power).find((n) => n >= raw)!;
-  const [by, unit] = step >= 1e8 ? [1e9, "s"] : step >= 1e5 ? [1e6, "ms"] : step >= 100 ? [1e3, "µs"] : [1, "ns"];
-  g.textAlign = "center";
-  for (let t = Math.ceil(s.window.from / step) * step; t <= s.window.to; t += step) {
-    const text = `${Number((t / (by as number)).toFixed(3))} ${unit}`;
-    const at = x(t);
-    if (at > left + 20 && at < s.width - 16) g.fillText(text, at, above / 2 - 2);
-    g.fillRect(at, above - 5, 1, 5);
-  }
 }

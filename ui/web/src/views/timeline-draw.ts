@@ -1,0 +1,117 @@
+// Draws a window of the timeline: cells or calls, lanes, messages, axes.
+import * as colours from "../colours";
+import type { Call, Message, Scene, Window } from "./timeline-scene";
+
+/** Pixels: of the numbers of ranks at the left, and of the axis above. */
+export const left = 56, above = 24;
+
+export interface Shown {
+  window: Window;
+  width: number;
+  height: number;
+  scene?: Scene;
+  isDark: boolean;
+  picked?: number;
+  brush?: [number, number];
+}
+
+export function draw(canvas: HTMLCanvasElement, s: Shown) {
+  const ratio = devicePixelRatio || 1;
+  canvas.width = s.width * ratio;
+  canvas.height = s.height * ratio;
+  const g = canvas.getContext("2d")!;
+  g.scale(ratio, ratio);
+  const w = s.window, plotWidth = s.width - left, plotHeight = s.height - above;
+  const x = (t: number) => left + ((t - w.from) / (w.to - w.from)) * plotWidth;
+  const lane = plotHeight / (w.last - w.first + 1);
+  const y = (rank: number) => above + (rank - w.first) * lane;
+  g.save();
+  g.beginPath();
+  g.rect(left, above, plotWidth, plotHeight);
+  g.clip();
+  const scene = s.scene;
+  if (scene?.image) {
+    const sw = scene.window;
+    g.imageSmoothingEnabled = false;
+    const rows = scene.image.height * scene.ranksPerRow;
+    g.drawImage(scene.image, x(sw.from), y(sw.first), x(sw.to) - x(sw.from), rows * lane);
+  }
+  if (scene?.calls) drawCalls(g, scene.calls, s, x, y, lane);
+  if (lane >= 4 && scene) drawLines(g, s, lane);
+  if (scene && lane >= 2) drawMessages(g, scene.messages, s.isDark, x, y, lane);
+  if (s.brush) {
+    g.fillStyle = s.isDark ? "rgb(255 255 255 / 0.2)" : "rgb(0 0 0 / 0.15)";
+    g.fillRect(Math.min(...s.brush), above, Math.abs(s.brush[1] - s.brush[0]), plotHeight);
+  }
+  g.restore();
+  drawAxes(g, s, x, y, lane);
+}
+
+function drawCalls(g: CanvasRenderingContext2D, calls: Call[], s: Shown, x: (t: number) => number, y: (rank: number) => number, lane: number) {
+  const gap = lane > 6 ? 1 : 0;
+  g.fillStyle = colours.css(colours.outside(s.isDark));
+  g.fillRect(left, above, s.width, s.height);
+  for (const c of calls) {
+    const from = x(c.start), to = Math.max(x(c.end), from + 0.5);
+    if (to < left || from > s.width) continue;
+    g.fillStyle = colours.css(colours.kindColour(c.kind, s.isDark));
+    g.fillRect(from, y(c.rank) + gap, to - from, lane - 2 * gap);
+    if (c.row === s.picked) {
+      g.strokeStyle = s.isDark ? "#fff" : "#000";
+      g.lineWidth = 2;
+      g.strokeRect(from, y(c.rank) + 1, to - from, lane - 2);
+    }
+  }
+}
+
+/** Lines between the lanes of ranks. */
+function drawLines(g: CanvasRenderingContext2D, s: Shown, lane: number) {
+  g.fillStyle = s.isDark ? "rgb(0 0 0 / 0.5)" : "rgb(255 255 255 / 0.7)";
+  for (let at = above; at < s.height; at += lane) g.fillRect(left, at - 0.5, s.width, 1);
+}
+
+function drawMessages(g: CanvasRenderingContext2D, messages: Message[], isDark: boolean, x: (t: number) => number,
+  y: (rank: number) => number, lane: number) {
+  g.strokeStyle = g.fillStyle = isDark ? "rgb(255 255 255 / 0.75)" : "rgb(0 0 0 / 0.65)";
+  g.lineWidth = messages.length > 500 ? 0.5 : 1;
+  for (const m of messages) {
+    const x0 = x(m.start), y0 = y(m.src) + lane / 2, x1 = x(m.end), y1 = y(m.dst) + lane / 2;
+    g.beginPath();
+    g.moveTo(x0, y0);
+    g.lineTo(x1, y1);
+    g.stroke();
+    if (messages.length <= 500) arrowHead(g, x0, y0, x1, y1);
+  }
+}
+
+function arrowHead(g: CanvasRenderingContext2D, x0: number, y0: number, x1: number, y1: number) {
+  const angle = Math.atan2(y1 - y0, x1 - x0), size = 5;
+  g.beginPath();
+  g.moveTo(x1, y1);
+  for (const turn of [2.7, -2.7]) g.lineTo(x1 + size * Math.cos(angle + turn), y1 + size * Math.sin(angle + turn));
+  g.fill();
+}
+
+function drawAxes(g: CanvasRenderingContext2D, s: Shown, x: (t: number) => number, y: (rank: number) => number, lane: number) {
+  const style = getComputedStyle(document.documentElement);
+  g.fillStyle = style.getPropertyValue("--text");
+  g.strokeStyle = style.getPropertyValue("--line");
+  g.font = "12px system-ui, sans-serif";
+  g.textBaseline = "middle";
+  g.textAlign = "right";
+  const every = Math.max(1, Math.ceil(14 / lane));
+  for (let r = s.window.first; r <= s.window.last; r++) {
+    if ((r - s.window.first) % every === 0) g.fillText(String(r), left - 8, Math.min(y(r) + Math.max(lane, 14) / 2, s.height - 6));
+  }
+  const span = s.window.to - s.window.from;
+  const raw = span / Math.max(2, (s.width - left) / 110), power = 10 ** Math.floor(Math.log10(raw));
+  const step = [1, 2, 5, 10].map((n) => n * power).find((n) => n >= raw)!;
+  const [by, unit] = step >= 1e8 ? [1e9, "s"] : step >= 1e5 ? [1e6, "ms"] : step >= 100 ? [1e3, "µs"] : [1, "ns"];
+  g.textAlign = "center";
+  for (let t = Math.ceil(s.window.from / step) * step; t <= s.window.to; t += step) {
+    const text = `${Number((t / (by as number)).toFixed(3))} ${unit}`;
+    const at = x(t);
+    if (at > left + 20 && at < s.width - 16) g.fillText(text, at, above / 2 - 2);
+    g.fillRect(at, above - 5, 1, 5);
+  }
+}

@@ -1,0 +1,95 @@
+// What the timeline shows of a window: the answers of the server, ready to be drawn.
+import { Answer, ask, numbers, texts } from "../api";
+import * as colours from "../colours";
+
+/** A window of time in ns and of ranks, both ends inclusive. */
+export interface Window {
+  from: number;
+  to: number;
+  first: number;
+  last: number;
+}
+
+/** A call that is drawn by itself. */
+export interface Call {
+  rank: number;
+  start: number;
+  end: number;
+  kind: string;
+  row: number;
+}
+
+export interface Message {
+  src: number;
+  dst: number;
+  start: number;
+  end: number;
+  bytes: number;
+}
+
+/** What is known of a window. */
+export interface Scene {
+  window: Window;
+  /** The mix of every cell: colours of bins by rows of ranks. */
+  image?: ImageBitmap;
+  ranksPerRow: number;
+  messages: Message[];
+  calls?: Call[];
+  rows?: Answer;
+}
+
+/** Up to so many calls are drawn each by itself. */
+const mostCalls = 20000;
+/** Up to so many messages are drawn as arrows. */
+export const mostArrows = 2000;
+/** Asks what is drawn of a window: first the mix and the messages, and the calls if they are few. */
+export async function scene(run: string, args: Record<string, any>, window: Window, isDark: boolean, signal: AbortSignal): Promise<Scene> {
+  const { table } = await ask("timeline", run, args, signal);
+  const rank = numbers(table, "rank"), ranks = numbers(table, "ranks"), bin = numbers(table, "bin"), start = numbers(table, "start_ns"),
+    end = numbers(table, "end_ns"), kind = texts(table, "kind"), time = numbers(table, "time_ns"), calls = numbers(table, "calls"),
+    bytes = numbers(table, "bytes"), dst = numbers(table, "dst");
+  const bins: number = args.bins;
+  let perRow = 1, total = 0;
+  for (let i = 0; i < rank.length; i++) {
+    perRow = Math.max(perRow, ranks[i] ?? 1);
+    total += calls[i] ?? 0;
+  }
+  const rows = Math.ceil((window.last - window.first + 1) / perRow);
+  const mix = new Float64Array(rows * bins * 4);
+  const messages: Message[] = [];
+  for (let i = 0; i < rank.length; i++) {
+    if (kind[i] === "message") {
+      messages.push({ src: rank[i]!, dst: dst[i]!, start: start[i]!, end: end[i]!, bytes: bytes[i] ?? 0 });
+    } else if (time[i]) {
+      const colour = colours.kindColour(kind[i], isDark);
+      const at = 4 * (Math.floor((rank[i]! - window.first) / perRow) * bins + bin[i]!);
+      for (let k = 0; k < 3; k++) mix[at + k] += colour[k] * time[i]!;
+      mix[at + 3] += time[i]!;
+    }
+  }
+  const result: Scene = { window, ranksPerRow: perRow, messages, image: await painted(mix, bins, rows) };
+  if (total > 0 && total <= mostCalls && perRow === 1) {
+    const { bins: _, rows: __, lines: ___, ...where } = args;
+    const answer = await ask("timeline-calls", run, { ...where, limit: 2 * mostCalls }, signal);
+    result.rows = answer;
+    result.calls = callsOf(answer, window.to);
+  }
+  return result;
+}
+
+function painted(mix: Float64Array, bins: number, rows: number): Promise<ImageBitmap> {
+  const image = new ImageData(bins, rows);
+  for (let at = 0; at < mix.length; at += 4) {
+    if (mix[at + 3] === 0) continue;
+    for (let k = 0; k < 3; k++) image.data[at + k] = mix[at + k] / mix[at + 3];
+    image.data[at + 3] = 255;
+  }
+  return createImageBitmap(image);
+}
+
+function callsOf(answer: Answer, last: number): Call[] {
+  const rank = numbers(answer.table, "rank"), start = numbers(answer.table, "start_ns"), end = numbers(answer.table, "end_ns"),
+    klass = texts(answer.table, "class");
+  return rank.map((r, row) => ({ rank: r!, start: start[row]!, end: end[row] ?? last, kind: colours.kindOfClass(klass[row]), row }));
+}
+
