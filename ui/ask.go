@@ -186,12 +186,8 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request, found []run.Found,
 		more = limited.More()
 		return err
 	})
-	switch {
-	case err != nil && r.Context().Err() == nil:
+	if err != nil {
 		fail(w, r, badRequest{err}) // what a run lacks, or a mistake in SQL
-		return
-	case err != nil:
-		fail(w, r, err)
 		return
 	}
 	w.Header().Set("Content-Type", arrowType)

@@ -61,7 +61,7 @@ func TestViews(t *testing.T) {
 	chromium := chrome.Start(t)
 	server := serve(t)
 	for _, name := range []string{"uneven.4", "cg.A.16", "bt.C.64", "rma.3"} {
-		for _, view := range []string{"overview", "timeline", "matrix", "callsites", "overtime", "sql"} {
+		for _, view := range []string{"overview", "timeline", "matrix", "callsites", "overtime", "whatif", "sql"} {
 			t.Run(name+"/"+view, func(t *testing.T) {
 				p := visit(t, chromium, server, "run="+name+"&view="+view, chrome.Desktop)
 				heading := chrome.Eval[string](p, `document.querySelector("nav [aria-current]").textContent`)
@@ -213,7 +213,7 @@ func TestAccessible(t *testing.T) {
 		}
 	}
 	server := serve(t)
-	for _, view := range []string{"overview", "timeline", "matrix", "callsites", "overtime", "sql"} {
+	for _, view := range []string{"overview", "timeline", "matrix", "callsites", "overtime", "whatif", "sql"} {
 		for name, look := range map[string]chrome.Look{"light": chrome.Desktop, "dark": chrome.Dark} {
 			t.Run(view+"/"+name, func(t *testing.T) {
 				p := visit(t, chromium, server, "run=cg.A.16&comm=0&view="+view, look)
@@ -232,4 +232,33 @@ func TestAccessible(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestWhatIf moves a slider, and the answer and the command line follow.
+func TestWhatIf(t *testing.T) {
+	chromium := chrome.Start(t)
+	server := serve(t)
+	p := visit(t, chromium, server, "run=cg.A.4&view=whatif&machine=flat", chrome.Desktop)
+	verdict := func() string { return chrome.Eval[string](p, `document.querySelector(".verdict")?.textContent ?? ""`) }
+	wait := func(want string) {
+		t.Helper()
+		for end := time.Now().Add(time.Minute); !strings.Contains(verdict(), want); time.Sleep(50 * time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatalf("the verdict is %q; want %q", verdict(), want)
+			}
+		}
+	}
+	wait("1 s on flat")
+	chrome.Eval[bool](p, `(() => { const s = document.querySelector("input[type=range]");
+		s.value = 5; s.dispatchEvent(new Event("input", { bubbles: true })); return true; })()`)
+	wait("2 s on flat, 1 s without the changes")
+	command := chrome.Eval[string](p, `document.querySelector("pre").textContent`)
+	if want := "commq simulate --run cg.A.4 --machine flat --set latency_ns=20000 --critical-path"; command != want {
+		t.Errorf("%s, want %s", command, want)
+	}
+	if hash := chrome.Eval[string](p, `location.hash`); !strings.Contains(hash, "latency=2") {
+		t.Errorf("the address: %s", hash)
+	}
+	p.KeepPicture("ui-whatif")
+	said(p, server)
 }

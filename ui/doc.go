@@ -19,6 +19,7 @@
 //	engines.go  open engines, a few at a time, one question each
 //	ask.go      canned queries, SQL, and what they are on a command line
 //	facts.go    runs, queries, diagnoses: what is known without SQL
+//	whatif.go   a run on another machine
 //	web/        the page's sources
 //	assets/     the page as it is served, built from web/
 package ui

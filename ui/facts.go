@@ -155,10 +155,10 @@ var errTooLong = errors.New("the question took too long; a smaller window of tim
 func fail(w http.ResponseWriter, r *http.Request, err error) {
 	status := http.StatusInternalServerError
 	var bad badRequest
-	switch {
-	case errors.As(err, &bad):
+	if errors.As(err, &bad) {
 		status = http.StatusBadRequest
-	case r.Context().Err() != nil:
+	}
+	if r.Context().Err() != nil { // whatever the work says of that
 		status = http.StatusGatewayTimeout
 		err = errTooLong
 	}

@@ -26,6 +26,9 @@ type Options struct {
 	Queries []*queries.Query
 	// Diagnose returns what makes a run slow, as a value to be encoded in JSON.
 	Diagnose func(context.Context, run.Found) (any, error)
+	// Machines are the machines to simulate runs on, and Simulate does it.
+	Machines []Machine
+	Simulate Simulation
 	// Engine limits each engine; at most four are open, each with these limits.
 	Engine queries.Options
 	// Timeout is how long a question may take.
@@ -54,6 +57,8 @@ func New(o Options) (*Server, error) {
 	mux.HandleFunc("GET /api/runs", s.runs)
 	mux.HandleFunc("GET /api/queries", s.queries)
 	mux.HandleFunc("GET /api/diagnose", s.limited(s.diagnose))
+	mux.HandleFunc("GET /api/machines", s.machines)
+	mux.HandleFunc("GET /api/whatif", s.limited(s.whatIf))
 	mux.HandleFunc("GET /api/ask/{query}", s.limited(s.ask))
 	mux.HandleFunc("GET /api/text/{query}", s.limited(s.text))
 	mux.HandleFunc("POST /api/sql", s.limited(s.sql))

@@ -34,6 +34,9 @@ func serve(t *testing.T) *httptest.Server {
 		Args:     func(f run.Found) []string { return []string{"--run", f.Name} },
 		Queries:  all,
 		Diagnose: func(context.Context, run.Found) (any, error) { return map[string]string{"verdict": "it is slow"}, nil },
+		Machines: []ui.Machine{{Name: "flat", LatencyNs: 10000, BytesPerSecond: 1e9, CPURatio: 1},
+			{Name: "ethernet-40g", LatencyNs: 1930, BytesPerSecond: 4.65e9, CPURatio: 1}},
+		Simulate: simulated,
 		Timeout:  5 * time.Minute,
 	})
 	if err != nil {
@@ -47,6 +50,19 @@ func serve(t *testing.T) *httptest.Server {
 		}
 	})
 	return server
+}
+
+// simulated stands for commq simulate: a second, and a second more for each change.
+func simulated(_ context.Context, f run.Found, machine string, changes []string) (any, error) {
+	seconds := int64(1 + len(changes))
+	var ranks []map[string]any
+	for rank := range f.Manifest.Ranks {
+		ranks = append(ranks, map[string]any{"rank": rank, "compute_ns": seconds * 5e8, "point_to_point_ns": seconds * 3e8,
+			"collective_ns": seconds * 2e8, "cpu_wait_ns": 0})
+	}
+	return map[string]any{"predicted_ns": seconds * 1e9, "machine": machine, "parallel_efficiency": 0.5, "load_balance": 0.8,
+		"serialisation": 0.7, "transfer": 0.9, "ranks": ranks, "critical_path": []map[string]any{{"callsite": "cg.f:877",
+			"call": "MPI_Send", "rank": 0, "path_ns": 1e8, "compute_ns": 1e7, "share": 0.1}}}, nil
 }
 
 // request is a request with the secret; change may take that back.
@@ -139,6 +155,9 @@ func TestRefusedQuestions(t *testing.T) {
 		{"GET", "/api/ask/density?run=cg.A.4&limit=0", "", `limit "0"`},
 		{"GET", "/api/ask/density?run=cg.A.4&limit=9999999", "", "limit"},
 		{"GET", "/api/text/density?run=cg.A.4&limit=x", "", `limit "x"`},
+		{"GET", "/api/whatif?run=cg.A.4&machine=/etc/passwd", "", `no machine "/etc/passwd"`},
+		{"GET", "/api/whatif?run=cg.A.4&machine=flat&set=mapping=/etc/passwd", "", "set mapping=/etc/passwd: want latency_ns"},
+		{"GET", "/api/whatif?run=cg.A.4&run=cg.A.16&machine=flat", "", "want one run"},
 		{"POST", "/api/sql?run=cg.A.4", "SELECT * FROM read_csv('/etc/passwd')", "passwd"},
 		{"POST", "/api/sql?run=cg.A.4", "COPY events TO '/tmp/x.csv'", ""},
 		{"POST", "/api/sql?run=cg.A.4", "SELECT nosuch FROM events", "nosuch"},

@@ -14,6 +14,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/commq/commq/diagnose"
+	"github.com/commq/commq/models"
+	"github.com/commq/commq/models/simulate"
+	"github.com/commq/commq/models/simulate/stored"
 	"github.com/commq/commq/queries"
 	"github.com/commq/commq/run"
 	"github.com/commq/commq/ui"
@@ -39,7 +42,7 @@ It prints the address, which only you can use since it ends in a secret, and whe
 line for an ssh tunnel from a machine that has one. Ctrl-C ends it.
 
 The page shows why a run is slow, its timeline down to the single call and message, who sends how much to whom,
-where in the source, when, and answers SQL. A time, ranks or a communicator that you select in one view limit the
+where in the source, when, how long it would take on another machine, and answers SQL. A time, ranks or a communicator that you select in one view limit the
 others. Each picture tells its SQL and its command line. Nothing is changed and nothing leaves the machine.`,
 		Example: `  commq ui
   commq ui bt.C.64 cg.A.16
@@ -119,8 +122,9 @@ func newUIServer(ctx context.Context, a *app, o *uiOptions) (s *ui.Server, token
 	}
 	token = ui.NewToken()
 	s, err = ui.New(ui.Options{Token: token, Runs: find, Queries: l.all, Timeout: o.timeout, Version: version,
-		Args:   func(f run.Found) []string { return runArgs(a, queriedRuns([]run.Found{f})[0]) },
-		Engine: queries.Options{MemoryBytes: int64(o.memory) << 20, Threads: o.threads},
+		Args:     func(f run.Found) []string { return runArgs(a, queriedRuns([]run.Found{f})[0]) },
+		Engine:   queries.Options{MemoryBytes: int64(o.memory) << 20, Threads: o.threads},
+		Machines: uiMachines(), Simulate: simulateForUI,
 		Diagnose: func(ctx context.Context, f run.Found) (any, error) {
 			d, err := (&diagnoseOptions{memory: 1024, most: diagnoseMost}).diagnose(ctx, a, f, func(string) {})
 			if err != nil {
@@ -177,4 +181,44 @@ func thisHost() string {
 type shownDiagnosis struct {
 	*diagnose.Diagnosis
 	Verdict string `json:"verdict"`
+}
+
+// uiMachines are the machines that commq knows by name, as the page gets them.
+func uiMachines() (all []ui.Machine) {
+	for _, name := range models.Names() {
+		m, err := models.Named(name)
+		if err != nil {
+			continue // a test reads them all
+		}
+		one := ui.Machine{Name: name, LatencyNs: float64(m.Network.Latency) / 1000, Buses: m.Network.Buses,
+			CPURatio: m.CPURatio, CPUsPerNode: m.CPUsPerNode, BytesPerSecond: float64(m.Network.BytesPerSecond)}
+		if m.Network.BytesPer > 1 {
+			one.BytesPerSecond /= float64(m.Network.BytesPer)
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+// simulateForUI answers what commq simulate --critical-path does, in JSON.
+func simulateForUI(ctx context.Context, f run.Found, machine string, changes []string) (any, error) {
+	target, err := simulate.ReadTarget(simulate.TargetOptions{Machine: machine, Set: changes})
+	if err != nil {
+		return nil, err
+	}
+	s, err := stored.Open(ctx, f.Dir, target)
+	if err != nil {
+		return nil, err
+	}
+	s.MemoryBytes = simulateMemoryMiB << 20
+	found, err := s.Predict(ctx, stored.Wanted{Ideal: true, Path: true})
+	if err != nil {
+		return nil, err
+	}
+	p := newPrediction(s, found.Result)
+	if found.Ideal != nil {
+		p.split(found.Result, found.Ideal)
+	}
+	p.CriticalPath = pathParts(found.Path, s.Run.Place(ctx))
+	return p, nil
 }

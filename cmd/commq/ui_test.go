@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/commq/commq/models"
 )
 
 // TestUI starts the server as a user does, asks it by the address that it prints, and ends it with Ctrl-C.
@@ -56,6 +58,14 @@ func TestUI(t *testing.T) {
 	code, text := get("api/diagnose?run=uneven.4")
 	if code != 200 || !strings.Contains(text, `"verdict":"uneven.4: 1.55 s`) || !strings.Contains(text, "uneven.c:32") {
 		t.Errorf("diagnosis: %d %.300s", code, text)
+	}
+	code, text = get("api/whatif?run=uneven.4&machine=flat&set=latency_ns=1000000")
+	if code != 200 || !strings.Contains(text, `"predicted_ns":`) || !strings.Contains(text, `"critical_path":[{`) ||
+		!strings.Contains(text, "--set latency_ns=1000000") {
+		t.Errorf("what if: %d %.300s", code, text)
+	}
+	if code, text := get("api/machines"); code != 200 || strings.Count(text, `"name":`) != len(models.Names()) {
+		t.Errorf("machines: %d %s", code, text)
 	}
 	http.DefaultClient.CloseIdleConnections()
 	interrupt()

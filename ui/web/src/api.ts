@@ -39,6 +39,27 @@ export async function getDiagnosis(run: string, signal: AbortSignal): Promise<an
   return (await get("api/diagnose?" + new URLSearchParams({ run }), { signal })).json();
 }
 
+/** A machine that commq knows; see ui.Machine in Go. */
+export interface Machine {
+  name: string;
+  latency_ns: number;
+  bandwidth_bytes_per_s: number;
+  buses: number;
+  cpus_per_node: number;
+  cpu_ratio: number;
+}
+
+export async function getMachines(signal: AbortSignal): Promise<Machine[]> {
+  return (await get("api/machines", { signal })).json();
+}
+
+/** Simulates a run on a machine with changes KEY=VALUE; the answer is that of commq simulate --format json. */
+export async function whatIf(run: string, machine: string, changes: string[], signal: AbortSignal): Promise<{ answer: any; command: string }> {
+  const given = new URLSearchParams({ run, machine });
+  for (const change of changes) given.append("set", change);
+  return (await get("api/whatif?" + given, { signal })).json();
+}
+
 function values(run: string, args: Args): URLSearchParams {
   const given = new URLSearchParams({ run });
   for (const [name, value] of Object.entries(args)) if (value !== undefined) given.set(name, String(value));

@@ -10,6 +10,7 @@ import { Overview } from "./views/overview";
 import { OverTime } from "./views/overtime";
 import { SQL } from "./views/sql";
 import { Timeline } from "./views/timeline";
+import { WhatIf } from "./views/whatif";
 
 /** What every view gets: the run, the state, and how to change it. */
 export interface ViewProps {
@@ -25,6 +26,7 @@ const pages: Record<View, (props: ViewProps) => any> = {
   matrix: Matrix,
   callsites: CallSites,
   overtime: OverTime,
+  whatif: WhatIf,
   sql: SQL,
 };
 

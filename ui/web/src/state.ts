@@ -1,7 +1,7 @@
 // The state of the page: what is selected and which view shows it. The address holds all of it, so that a copied
 // address shows a colleague the same.
 
-export const views = ["overview", "timeline", "matrix", "callsites", "overtime", "sql"] as const;
+export const views = ["overview", "timeline", "matrix", "callsites", "overtime", "whatif", "sql"] as const;
 export type View = (typeof views)[number];
 
 export const viewNames: Record<View, string> = {
@@ -10,6 +10,7 @@ export const viewNames: Record<View, string> = {
   matrix: "Matrix",
   callsites: "Call sites",
   overtime: "Over time",
+  whatif: "What if",
   sql: "SQL",
 };
 
@@ -30,11 +31,18 @@ export interface State {
   amount?: "messages";
   scale?: "linear";
   collectives?: string;
+  /** Of a what-if: the machine, and factors of its values; buses and CPUs per node as they are. */
+  machine?: string;
+  latency?: number;
+  bandwidth?: number;
+  cpu?: number;
+  buses?: number;
+  cpus?: number;
   /** The user's SQL. */
   sql?: string;
 }
 
-const numeric = ["from", "to", "first", "last", "comm", "site"] as const;
+const numeric = ["from", "to", "first", "last", "comm", "site", "latency", "bandwidth", "cpu", "buses", "cpus"] as const;
 
 /** Reads a state from the part of an address after #. What it does not understand it leaves out. */
 export function readState(hash: string, runs: string[]): State {
@@ -52,6 +60,8 @@ export function readState(hash: string, runs: string[]): State {
   if (given.get("scale") === "linear") state.scale = "linear";
   const collectives = given.get("collectives");
   if (collectives) state.collectives = collectives;
+  const machine = given.get("machine");
+  if (machine) state.machine = machine;
   const sql = given.get("sql");
   if (sql) state.sql = sql;
   return state;
