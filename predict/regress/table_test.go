@@ -5,6 +5,8 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"github.com/commq/commq/internal/mutate"
 )
 
 // FuzzReadTable: every table is rejected or predicted with finite numbers in order.
@@ -14,29 +16,40 @@ func FuzzReadTable(f *testing.F) {
 		"1,0\n2147483647,9007199254740993\n3,1", "2,1\n3,1\n5,1\n7,2\n", "2,1e-300\n4,1e300\n8,5"} {
 		f.Add(seed)
 	}
-	f.Fuzz(func(t *testing.T, table string) {
-		read, err := ReadTable(strings.NewReader(table), "t.csv", nil)
-		if err != nil {
-			if !strings.HasPrefix(err.Error(), "fit: t.csv:") {
-				t.Errorf("%q: %v has no place", table, err)
-			}
-			return
+	f.Fuzz(fuzzReadTable)
+}
+
+func fuzzReadTable(t *testing.T, table string) {
+	read, err := ReadTable(strings.NewReader(table), "t.csv", nil)
+	if err != nil {
+		if !strings.HasPrefix(err.Error(), "fit: t.csv:") {
+			t.Errorf("%q: %v has no place", table, err)
 		}
-		if len(read.Points) > 12 {
-			return
+		return
+	}
+	if len(read.Points) > 12 {
+		return
+	}
+	curve, err := Fit(read.Points)
+	if err != nil {
+		return
+	}
+	for _, at := range []int64{1, 3, 64, MaxRanks} {
+		p := curve.Predict(at)
+		if math.IsNaN(p.Value) || math.IsInf(p.Value, 0) || !(p.Low <= p.Value && p.Value <= p.High) {
+			t.Errorf("%q at %d: %v in %v to %v by %s", table, at, p.Value, p.Low, p.High, p.Formula)
 		}
-		curve, err := Fit(read.Points)
-		if err != nil {
-			return
+		if _, err := json.Marshal(p); err != nil {
+			t.Errorf("%q: %v", table, err)
 		}
-		for _, at := range []int64{1, 3, 64, MaxRanks} {
-			p := curve.Predict(at)
-			if math.IsNaN(p.Value) || math.IsInf(p.Value, 0) || !(p.Low <= p.Value && p.Value <= p.High) {
-				t.Errorf("%q at %d: %v in %v to %v by %s", table, at, p.Value, p.Low, p.High, p.Formula)
-			}
-			if _, err := json.Marshal(p); err != nil {
-				t.Errorf("%q: %v", table, err)
-			}
-		}
+	}
+}
+
+// The same with a good table, its numbers and rows changed.
+func FuzzReadTableEdited(f *testing.F) {
+	f.Add([]byte{0, 9, 1, 8, 1, 0, 4, 7})
+	f.Add([]byte{0, 2, 6, 3})
+	f.Fuzz(func(t *testing.T, edits []byte) {
+		fuzzReadTable(t, mutate.Text("ranks,value\n9,2892\n16,2496.5\n25,2132\n36,1849\n", edits))
 	})
 }
