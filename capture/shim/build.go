@@ -27,7 +27,7 @@ type BuildOptions struct {
 	Cache string
 	// Form is the artifact to build; the zero value is the library for an ordinary capture.
 	Form Form
-	// Compiling is called before the compiler is, which takes half a minute, with what it compiles; nil means no
+	// Compiling is called before the compiler is, which takes ten seconds or so, with what it compiles; nil means no
 	// callback. It is not called when the cache has the shim.
 	Compiling func(what string)
 }

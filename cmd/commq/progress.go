@@ -59,7 +59,7 @@ func noteCompiling(a *app) func(what string) {
 	if a.quiet || !onTerminal(a.stderr) {
 		return nil
 	}
-	return func(what string) { a.note("compiling %s (once, about 30 s)", what) }
+	return func(what string) { a.note("compiling %s (once, about 10 s)", what) }
 }
 
 // progressText formats the completed part, the rate and the remaining time.

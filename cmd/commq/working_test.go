@@ -62,7 +62,7 @@ esac
 		t.Fatal(err)
 	}
 	t.Setenv("COMMQ_CACHE", t.TempDir())
-	const note = "commq: compiling the capture library for Open MPI 4.1.6 (once, about 30 s)"
+	const note = "commq: compiling the capture library for Open MPI 4.1.6 (once, about 10 s)"
 	line := []string{"capture", "build", "--mpi", "openmpi", "--mpicc", mpicc}
 	shown, status := onTerminalOf(t, line...)
 	if status != exitCannot || !strings.HasPrefix(shown, note+"\r\n") || !strings.Contains(shown, "mpicc failed (exit status 1)") {

@@ -4,9 +4,6 @@
 #define COMMQ_CLOCK_H
 
 #include <time.h>
-#if defined(__x86_64__)
-#include <x86intrin.h>
-#endif
 
 #include "state.h"
 
@@ -23,7 +20,7 @@ CQ_HOT uint64_t cq_tick(void)
 {
 #if defined(__x86_64__)
 	if (CQ_LIKELY(cq.tsc))
-		return __rdtsc();
+		return __builtin_ia32_rdtsc(); /* x86intrin.h has it by a nicer name, and takes half of the compile time */
 	return cq_monotonic();
 #elif defined(__aarch64__)
 	uint64_t v;

@@ -6,9 +6,6 @@
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-#if defined(__x86_64__)
-#include <x86intrin.h>
-#endif
 
 enum { INSTRUCTIONS, CYCLES, COUNTERS };
 
@@ -52,7 +49,7 @@ static int rdpmc_one(const volatile struct perf_event_mmap_page *p, int64_t *val
 		index = p->index;
 		if (!p->cap_user_rdpmc || index == 0)
 			return 0;
-		v = (int64_t)__rdpmc((int)index - 1);
+		v = (int64_t)__builtin_ia32_rdpmc((int)index - 1);
 		v = (int64_t)((uint64_t)v << (64 - p->pmc_width)) >> (64 - p->pmc_width);
 		v += p->offset;
 		__atomic_signal_fence(__ATOMIC_SEQ_CST);
