@@ -17,6 +17,7 @@ import (
 	"github.com/commq/commq/capture/ingest"
 	"github.com/commq/commq/capture/launch"
 	"github.com/commq/commq/capture/shim"
+	"github.com/commq/commq/internal/kept"
 	"github.com/commq/commq/internal/secrets"
 	"github.com/commq/commq/internal/units"
 	"github.com/commq/commq/schema"
@@ -101,14 +102,14 @@ func (o *preloadOptions) preload(ctx context.Context, library string, s *launch.
 	if s != nil {
 		form = shim.Simulated
 	}
+	if cache, err := kept.CacheFolder(); err == nil && strings.ContainsAny(cache, " :") { // before compiling
+		return launch.Preload{}, fmt.Errorf("preload from %q: the dynamic linker splits LD_PRELOAD at spaces and "+
+			"colons; name a cache folder without them in $COMMQ_CACHE", cache)
+	}
 	path, err := shim.Build(ctx, shim.BuildOptions{Library: library, Mpicc: o.mpicc, Form: form,
 		Compiling: o.compiling})
 	if err != nil {
 		return launch.Preload{}, err
-	}
-	if strings.ContainsAny(path, " :") {
-		return launch.Preload{}, fmt.Errorf("preload %q: the dynamic linker splits LD_PRELOAD at spaces and "+
-			"colons; name a cache folder without them in $COMMQ_CACHE", path)
 	}
 	p := launch.Preload{Shim: path, Spool: o.spool, Clock: o.clock, Hash: o.hash, Verify: o.verify, Stack: &o.stack,
 		Simulation: s}
