@@ -216,7 +216,7 @@ func (f *figures) cold(b *testing.B) (version, asked time.Duration) {
 // report: a page about a run, against a process that prints its version.
 func (f *figures) report(b *testing.B) (version, reported time.Duration) {
 	dir := filepath.Join("..", "testdata", "runs", "cg.A.16")
-	return f.version(b), f.command(b, "report", "--run", dir, "--output", filepath.Join(f.folder, "report.html"))
+	return f.version(b), f.command(b, "report", "--run", dir, "--output", filepath.Join(b.TempDir(), "report.html"))
 }
 
 // version returns the CPU time of commq --version, the mean of several.
@@ -232,6 +232,7 @@ func (f *figures) version(b *testing.B) time.Duration {
 // command returns the CPU time of a run of commq.
 func (f *figures) command(b *testing.B, args ...string) time.Duration {
 	cmd := exec.Command(f.commq(), args...)
+	cmd.Env = append(os.Environ(), "COMMQ_CACHE="+b.TempDir()) // nothing is kept from the run before
 	output(b, cmd)
 	u := cmd.ProcessState.SysUsage().(*syscall.Rusage)
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
