@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"path/filepath"
 	"testing"
+
+	"github.com/commq/commq/internal/testenv"
 )
 
 // TestLastFlushFails writes all records at the end, to a file that may not become that large: what was written can be
@@ -61,7 +63,7 @@ func TestExitWhileTheBufferIsWritten(t *testing.T) {
 			exe := compile(t, "mpicc."+library, source(t, "leaves.c", leavesSource), "-w", "-rdynamic")
 			folder := filepath.Join(t.TempDir(), "spool")
 			got := launch(t, library, 1, []string{"LD_PRELOAD=" + lib, "COMMQ_SPOOL=" + folder, "COMMQ_SINK=write"},
-				"timeout", "-s", "KILL", "20", exe)
+				"timeout", "-s", "KILL", fmt.Sprint(testenv.Patience.Seconds()), exe)
 			if got.status != 7 {
 				t.Fatalf("%+v", got)
 			}

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/commq/commq/capture/spool"
 	"github.com/commq/commq/internal/testenv"
@@ -72,10 +71,10 @@ type outcome struct {
 	status         int
 }
 
-// run runs a command for at most five minutes.
+// run runs a command for at most twice testenv.Patience.
 func run(t testing.TB, env []string, args ...string) outcome {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*testenv.Patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	cmd.Env = testenv.Environ(env...)
@@ -83,7 +82,7 @@ func run(t testing.TB, env []string, args ...string) outcome {
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	err := cmd.Run()
 	if ctx.Err() != nil {
-		t.Fatalf("%s: not done after five minutes\n%s%s", strings.Join(args, " "), out.Bytes(), errs.Bytes())
+		t.Fatalf("%s: not done after ten minutes\n%s%s", strings.Join(args, " "), out.Bytes(), errs.Bytes())
 	}
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/commq/commq/internal/testenv"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -88,7 +89,7 @@ func simulated(t testing.TB, library, how string, ranks, sims int, variables []s
 // return before the last rank, which is still writing its records, has ended.
 func waitForRanks(t testing.TB, variable string) {
 	t.Helper()
-	for range 600 {
+	for deadline := time.Now().Add(testenv.Patience); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
 		environs, err := filepath.Glob("/proc/[0-9]*/environ")
 		if err != nil {
 			t.Fatal(err)
@@ -99,9 +100,8 @@ func waitForRanks(t testing.TB, variable string) {
 		}) {
 			return
 		}
-		time.Sleep(100 * time.Millisecond)
 	}
-	t.Errorf("processes with %s are there a minute after their launcher", variable)
+	t.Errorf("processes with %s are there minutes after their launcher", variable)
 }
 
 // noComplaints checks that the shim printed nothing.

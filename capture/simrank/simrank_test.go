@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/commq/commq/internal/testenv"
 	"github.com/commq/commq/models"
 	"github.com/commq/commq/schema"
 )
@@ -225,7 +226,7 @@ func TestEventsAreReadWhileAnswersAreNot(t *testing.T) {
 	}
 	l := left(0)
 	b = l.append(b)
-	if err := inWrite.SetWriteDeadline(time.Now().Add(time.Minute)); err != nil {
+	if err := inWrite.SetWriteDeadline(time.Now().Add(testenv.Patience)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := inWrite.Write(b); err != nil {
@@ -413,7 +414,7 @@ func TestCancelled(t *testing.T) {
 		if !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
-	case <-time.After(20 * time.Second):
+	case <-time.After(testenv.Patience):
 		t.Fatal("still running")
 	}
 }

@@ -148,7 +148,7 @@ func newNetwork(t *testing.T) *network {
 func (w *network) hold(t *testing.T, name string, flags []string, commands string) (pid string) {
 	t.Helper()
 	ready := filepath.Join(w.dir, name+".ready")
-	cmd := exec.Command("unshare", append(flags, "sh", "-ec", commands+"; touch "+ready+"; exec sleep 300")...)
+	cmd := exec.Command("unshare", append(flags, "sh", "-ec", commands+"; touch "+ready+"; exec sleep 3600")...)
 	var out bytes.Buffer
 	cmd.Dir, cmd.Stdout, cmd.Stderr = w.dir, &out, &out
 	if err := cmd.Start(); err != nil {
@@ -160,7 +160,7 @@ func (w *network) hold(t *testing.T, name string, flags []string, commands strin
 		killAllIn(pid)
 		_ = cmd.Process.Kill()
 	})
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(testenv.Patience); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		if _, err := os.Stat(ready); err == nil {
 			child, err := os.ReadFile(fmt.Sprintf("/proc/%[1]d/task/%[1]d/children", cmd.Process.Pid))
 			if err != nil {
@@ -224,10 +224,11 @@ func (w *network) onHost(t *testing.T, host string, args ...string) *exec.Cmd {
 }
 
 // run runs a command on the first host, as a user of that host would, and returns its output and exit status; 137 if
-// it took more than a minute.
+// it took longer than testenv.Patience.
 func (w *network) run(t *testing.T, args ...string) (stdout, stderr string, status int) {
 	t.Helper()
-	cmd := w.onHost(t, madeHosts[0].name, append([]string{"timeout", "-s", "KILL", "60"}, args...)...)
+	limit := []string{"timeout", "-s", "KILL", fmt.Sprint(testenv.Patience.Seconds())}
+	cmd := w.onHost(t, madeHosts[0].name, append(limit, args...)...)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	err := cmd.Run()

@@ -45,7 +45,7 @@ func (i *ingester) wait(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%v: %v\n%s", i.Args, err, i.stderr)
 		}
-	case <-time.After(2 * time.Minute):
+	case <-time.After(testenv.Patience):
 		t.Fatalf("%v does not end\n%s", i.Args, i.stderr)
 	}
 }
@@ -59,7 +59,7 @@ func (i *ingester) kill() {
 // waitForFile waits until a file is there.
 func waitForFile(t *testing.T, path string) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(testenv.Patience); ; time.Sleep(time.Millisecond) {
 		if _, err := os.Stat(path); err == nil {
 			return
 		}

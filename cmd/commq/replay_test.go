@@ -13,6 +13,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
+	"github.com/commq/commq/internal/testenv"
 	"github.com/commq/commq/replay"
 )
 
@@ -157,7 +158,7 @@ func TestInterruptedReplayLeavesNothing(t *testing.T) {
 			if status != exitCannot {
 				t.Errorf("exit status %d: %s", status, errs.String())
 			}
-			for deadline := time.Now().Add(10 * time.Second); ranks() > 0 && time.Now().Before(deadline); {
+			for deadline := time.Now().Add(testenv.Patience); ranks() > 0 && time.Now().Before(deadline); {
 				time.Sleep(50 * time.Millisecond)
 			}
 			if n := ranks(); n > 0 {

@@ -46,7 +46,7 @@ func (w *network) startSlurm(t *testing.T) {
 		w.daemon(t, h.name, "exec slurmd -D -f "+conf)
 	}
 	var state string
-	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+	for deadline := time.Now().Add(testenv.Patience); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
 		if state, _, _ = w.run(t, "sinfo", "-h", "-o", "%T %D"); state == "idle 3\n" {
 			return
 		}

@@ -15,6 +15,10 @@ import (
 	"time"
 )
 
+// Patience is how long tests wait for what takes a moment before they fail: with many more processes than cores the
+// moment can take minutes.
+const Patience = 5 * time.Minute
+
 //go:embed src/yield.c
 var yield []byte
 
@@ -90,7 +94,7 @@ func StartObjectStorage(t testing.TB, scripts string) *ObjectStorage {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(Patience); ; time.Sleep(20 * time.Millisecond) {
 		c, err := net.Dial("tcp", address)
 		if err == nil {
 			c.Close()
