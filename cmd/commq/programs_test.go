@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/csv"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -17,6 +19,9 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/commq/commq/internal/testenv"
+	"github.com/commq/commq/queries"
+	"github.com/commq/commq/queries/output"
+	"github.com/commq/commq/writer"
 )
 
 // The programs of testdata/programs do the same in every language and under every MPI library, so their captures have
@@ -237,11 +242,29 @@ func (p program) check(t *testing.T, library, exe string, want map[string]rowSec
 func (p program) compare(t *testing.T, library, store, run string, want map[string]rowSection) {
 	t.Helper()
 	commq(t, "runs", "check", "--store", store, run)
+	dir := filepath.Join(store, run)
+	m, err := writer.ReadManifest(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db, err := queries.Open(t.Context(), []queries.Run{{Name: run, Dir: dir, Manifest: m}}, queries.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
 	for name, query := range rowQueries() {
 		if s, there := want[name]; there && p.extension && library == "openmpi" {
 			want[name] = s.withExtensions()
 		}
-		got := askRows(t, name, "sql", "--store", store, "--run", run, "--format", "csv", query)
+		rows, err := db.Query(t.Context(), query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var text bytes.Buffer
+		if err := errors.Join(output.Write(&text, "csv", rows), rows.Close()); err != nil {
+			t.Fatal(err)
+		}
+		got := rowsOfCSV(t, name, text.String())
 		if _, there := want[name]; !there && len(got.rows) == 0 {
 			continue
 		}
@@ -286,7 +309,13 @@ func (s rowSection) sorted(name string) rowSection {
 // askRows returns the answer to a command as a section; - is null.
 func askRows(t *testing.T, name string, args ...string) rowSection {
 	t.Helper()
-	rows, err := csv.NewReader(strings.NewReader(commq(t, args...))).ReadAll()
+	return rowsOfCSV(t, name, commq(t, args...))
+}
+
+// rowsOfCSV returns an answer as a section; - is null.
+func rowsOfCSV(t *testing.T, name, text string) rowSection {
+	t.Helper()
+	rows, err := csv.NewReader(strings.NewReader(text)).ReadAll()
 	if err != nil || len(rows) == 0 {
 		t.Fatalf("%s: no header: %v", name, err)
 	}
