@@ -24,8 +24,6 @@ type Listed struct {
 	EndNs int64 `json:"end_ns"`
 	// Args name the run on a command line.
 	Args []string `json:"args"`
-	// Facts are what commq runs show prints.
-	Facts []run.Fact `json:"facts"`
 	// Lacks tells why queries, by their names, cannot be asked of the run.
 	Lacks map[string]string `json:"lacks"`
 }
@@ -41,10 +39,32 @@ func (s *Server) runs(w http.ResponseWriter, r *http.Request) {
 	for _, f := range found {
 		m := f.Manifest
 		list = append(list, Listed{Name: f.Name, Ranks: m.Ranks, Calls: m.Counts.Calls, Messages: m.Counts.Messages,
-			EndNs: m.EndNs, Args: s.options.Args(f), Facts: append(f.Facts(false), f.CaptureFacts()...),
-			Lacks: s.lacks(f)})
+			EndNs: m.EndNs, Args: s.options.Args(f), Lacks: s.lacks(f)})
 	}
 	answer(w, list)
+}
+
+// facts tells what commq runs show prints of a run, and what the run discloses of the machine.
+func (s *Server) facts(w http.ResponseWriter, r *http.Request) {
+	found, err := s.named(r)
+	if err == nil && len(found) != 1 {
+		err = badRequest{errors.New("want one run")}
+	}
+	if err != nil {
+		fail(w, r, err)
+		return
+	}
+	f := found[0]
+	facts := append(f.Facts(false), f.CaptureFacts()...)
+	tells, err := run.Discloses(r.Context(), f.Dir, f.Manifest)
+	if err != nil {
+		fail(w, r, err)
+		return
+	}
+	if tells != "" {
+		facts = append(facts, run.Fact{Name: "discloses", Value: tells})
+	}
+	answer(w, facts)
 }
 
 // lacks tells why queries cannot be asked of a run.

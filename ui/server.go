@@ -42,7 +42,8 @@ type Server struct {
 	options Options
 	engines engines
 	found   foundRuns
-	handler http.Handler
+	routes  http.Handler // what is answered, to whoever asks
+	handler http.Handler // the same, to those who may ask
 }
 
 // New makes a server.
@@ -55,6 +56,7 @@ func New(o Options) (*Server, error) {
 	mux := http.NewServeMux()
 	mux.Handle("GET /", http.FileServerFS(files))
 	mux.HandleFunc("GET /api/runs", s.runs)
+	mux.HandleFunc("GET /api/facts", s.limited(s.facts))
 	mux.HandleFunc("GET /api/queries", s.queries)
 	mux.HandleFunc("GET /api/diagnose", s.limited(s.diagnose))
 	mux.HandleFunc("GET /api/machines", s.machines)
@@ -62,7 +64,7 @@ func New(o Options) (*Server, error) {
 	mux.HandleFunc("GET /api/ask/{query}", s.limited(s.ask))
 	mux.HandleFunc("GET /api/text/{query}", s.limited(s.text))
 	mux.HandleFunc("POST /api/sql", s.limited(s.sql))
-	s.handler = &guard{token: o.Token, next: mux}
+	s.routes, s.handler = mux, &guard{token: o.Token, next: mux}
 	return s, nil
 }
 

@@ -19,16 +19,19 @@ import (
 
 const token = "0123456789abcdef0123456789abcdef"
 
-// serve starts a server on the runs of testdata.
-func serve(t *testing.T) *httptest.Server {
+// options are those of a server on runs of testdata, or all.
+func options(t *testing.T, names ...string) ui.Options {
 	t.Helper()
 	all, err := queries.All()
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := ui.New(ui.Options{
+	return ui.Options{
 		Token: token,
 		Runs: func(context.Context) ([]run.Found, error) {
+			if len(names) > 0 {
+				return run.FindAll("../testdata/runs", names)
+			}
 			return run.All("../testdata/runs", func(err error) { t.Error(err) })
 		},
 		Args:     func(f run.Found) []string { return []string{"--run", f.Name} },
@@ -38,7 +41,13 @@ func serve(t *testing.T) *httptest.Server {
 			{Name: "ethernet-40g", LatencyNs: 1930, BytesPerSecond: 4.65e9, CPURatio: 1}},
 		Simulate: simulated,
 		Timeout:  5 * time.Minute,
-	})
+	}
+}
+
+// serve starts a server on the runs of testdata.
+func serve(t *testing.T) *httptest.Server {
+	t.Helper()
+	s, err := ui.New(options(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -30,6 +31,7 @@ type uiOptions struct {
 	memory  int           // --memory
 	threads int           // --threads
 	timeout time.Duration // --timeout
+	once    string        // --once
 }
 
 func newUICommand(a *app) *cobra.Command {
@@ -46,6 +48,7 @@ where in the source, when, how long it would take on another machine, and answer
 others. Each picture tells its SQL and its command line. Nothing is changed and nothing leaves the machine.`,
 		Example: `  commq ui
   commq ui bt.C.64 cg.A.16
+  commq ui cg.A.16 --once cg.html
   commq ui 'sp.A.*' --port 8123 --browser=false`,
 		RunE: func(c *cobra.Command, _ []string) error { return runUI(c.Context(), a, &o) },
 	}
@@ -60,6 +63,9 @@ others. Each picture tells its SQL and its command line. Nothing is changed and 
 		"folder for temporary files; at most four are open")
 	f.IntVar(&o.threads, "threads", 0, "number `N` of cores that the engine may use (default: all)")
 	f.DurationVar(&o.timeout, "timeout", time.Minute, "longest `TIME` that a question may take")
+	f.StringVar(&o.once, "once", "", "write a `FILE`.html that shows the runs without commq, and end")
+	completeFiles(c, "once", "html")
+	a.writes(c)
 	completeNothing(c, "port", "memory", "threads", "timeout")
 	return c
 }
@@ -83,6 +89,13 @@ func runUI(ctx context.Context, a *app, o *uiOptions) error {
 	s, token, err := newUIServer(ctx, a, o)
 	if err != nil {
 		return err
+	}
+	if o.once != "" {
+		err := a.writeFile(o.once, func(w io.Writer) error { return s.Once(ctx, w) })
+		if err == nil {
+			a.note("%s written", o.once)
+		}
+		return errors.Join(err, s.Close())
 	}
 	listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", o.port))
 	if err != nil {

@@ -23,7 +23,7 @@ func (a *app) writes(c *cobra.Command) {
 	c.Flags().BoolVar(&a.replace, "replace", false, "overwrite what has that name; the old one goes when the new one "+
 		"is complete")
 	beforeRun(c, func([]string) error {
-		for _, name := range []string{"output", "plot"} {
+		for _, name := range []string{"output", "plot", "once"} {
 			if f := c.Flags().Lookup(name); f != nil {
 				if err := a.checkNew(f.Value.String()); err != nil {
 					return fmt.Errorf("%s%w", placeOf(c), err)

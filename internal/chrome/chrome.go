@@ -116,7 +116,8 @@ var (
 func Open(t *testing.T, chromium context.Context, address string, l Look) *Tab {
 	t.Helper()
 	p := &Tab{T: t}
-	ctx, closeTab := chromedp.NewContext(chromium, chromedp.WithListener(func(event any) { p.hear(event, address) }))
+	page, _, _ := strings.Cut(address, "#")
+	ctx, closeTab := chromedp.NewContext(chromium, chromedp.WithListener(func(event any) { p.hear(event, page) }))
 	t.Cleanup(closeTab)
 	p.Context = ctx
 	Do(p, chromedp.Title()) // the tab lives as long as the context of its first action, which therefore has no limit

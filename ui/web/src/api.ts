@@ -11,7 +11,6 @@ export interface Run {
   end_ns: number;
   /** The arguments that name the run on a command line. */
   args: string[];
-  facts: { Name: string; Value: string }[];
   /** Why queries, by their names, cannot be asked of the run. */
   lacks: Record<string, string>;
 }
@@ -25,7 +24,26 @@ export interface Answer {
   more: boolean;
 }
 
+/** The answers inside a page that commq ui --once wrote, by path and values; undefined if a server answers. */
+const saved: Record<string, { header: Record<string, string>; body: string }> | undefined = (() => {
+  const element = document.getElementById("answers");
+  return element ? JSON.parse(element.textContent!) : undefined;
+})();
+
+/** True if no server answers, so that only what the page has inside can be shown. */
+export const alone = saved !== undefined;
+
+/** The answer to a question inside the page; once.go names it in the same way. */
+function fromPage(path: string): Response {
+  const [place, values] = path.split("?");
+  const parts = [...new URLSearchParams(values ?? "")].map(([name, value]) => `${name}=${value}`).sort();
+  const answer = saved![`${place}?${parts.join("&")}`];
+  if (!answer) throw new Error("This page was saved and has no answer to that; commq ui has.");
+  return new Response(Uint8Array.from(atob(answer.body), (c) => c.charCodeAt(0)), { headers: answer.header });
+}
+
 async function get(path: string, init: RequestInit): Promise<Response> {
+  if (saved) return fromPage(path);
   const response = await fetch(path, init);
   if (!response.ok) throw new Error((await response.text()).trim() || response.statusText);
   return response;
@@ -33,6 +51,11 @@ async function get(path: string, init: RequestInit): Promise<Response> {
 
 export async function getRuns(): Promise<Run[]> {
   return (await get("api/runs", {})).json();
+}
+
+/** What a run is, in words. */
+export async function getFacts(run: string, signal: AbortSignal): Promise<{ Name: string; Value: string }[]> {
+  return (await get("api/facts?" + new URLSearchParams({ run }), { signal })).json();
 }
 
 export async function getDiagnosis(run: string, signal: AbortSignal): Promise<any> {

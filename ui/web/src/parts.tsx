@@ -1,7 +1,7 @@
 // Small parts that several views share.
 import { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { Answer, Args, ask, getText, Run } from "./api";
+import { alone, Answer, Args, ask, getText, Run } from "./api";
 
 /** What a question has answered so far. */
 export interface Asked<T> {
@@ -15,7 +15,7 @@ export interface Asked<T> {
 
 /** Asks whenever one of keys changes, and ends the question that this makes stale. Waits `delay` ms first. */
 export function useAsked<T>(question: (signal: AbortSignal) => Promise<T>, keys: unknown[], delay = 0, lacks?: string): Asked<T> {
-  const [asked, set] = useState<Asked<T>>({ waiting: !lacks });
+  const [asked, set] = useState<Asked<T>>({ lacks, waiting: !lacks });
   useEffect(() => {
     if (lacks) return set({ lacks, waiting: false });
     const stop = new AbortController();
@@ -68,7 +68,7 @@ export function Panel(props: {
         <h2>{props.title}</h2>
         <div class="tools">{props.tools}</div>
         <span class="waiting" role="status">{props.asked.waiting ? "Asking" : ""}</span>
-        {props.query && !props.asked.lacks && <Elsewhere run={props.run} query={props.query} args={props.args ?? {}} />}
+        {props.query && !alone && !props.asked.lacks && <Elsewhere run={props.run} query={props.query} args={props.args ?? {}} />}
       </div>
       {props.asked.error && <p class="error" role="alert">{props.asked.error}</p>}
       {props.asked.lacks && <p class="lacks">Not in this run: {props.asked.lacks}</p>}

@@ -1,25 +1,25 @@
 // Why the run is slow, and what it is.
-import { getDiagnosis } from "../api";
+import { getDiagnosis, getFacts } from "../api";
 import { Panel, useAsked } from "../parts";
 import * as units from "../units";
 import type { ViewProps } from "../main";
 
 export function Overview({ run, set }: ViewProps) {
   const asked = useAsked((signal) => getDiagnosis(run.name, signal), [run.name]);
+  const facts = useAsked((signal) => getFacts(run.name, signal), [run.name]);
   const d = asked.value;
   return (
     <>
       <Panel title="Why it takes so long" asked={asked} run={run.name}>
         {d && <Diagnosis d={d} set={set} run={run} />}
       </Panel>
-      <section aria-label="The run">
-        <h2>The run</h2>
+      <Panel title="The run" asked={facts} run={run.name}>
         <dl>
-          {run.facts.map((f) => (
+          {(facts.value ?? []).map((f) => (
             <><dt>{f.Name}</dt><dd>{f.Value}</dd></>
           ))}
         </dl>
-      </section>
+      </Panel>
     </>
   );
 }

@@ -1,5 +1,5 @@
 // What the timeline shows of a window: the answers of the server, ready to be drawn.
-import { Answer, ask, numbers, texts } from "../api";
+import { alone, Answer, ask, numbers, texts } from "../api";
 import * as colours from "../colours";
 
 /** A window of time in ns and of ranks, both ends inclusive. */
@@ -40,6 +40,8 @@ export interface Scene {
 
 /** Up to so many calls are drawn each by itself. */
 const mostCalls = 20000;
+/** What a page without a server has inside; onceTimeline in once.go is the same. */
+export const aloneArgs = { bins: 600, rows: 350, lines: 1000 };
 /** Up to so many messages are drawn as arrows. */
 export const mostArrows = 2000;
 /** Asks what is drawn of a window: first the mix and the messages, and the calls if they are few. */
@@ -68,7 +70,7 @@ export async function scene(run: string, args: Record<string, any>, window: Wind
     }
   }
   const result: Scene = { window, ranksPerRow: perRow, messages, image: await painted(mix, bins, rows) };
-  if (total > 0 && total <= mostCalls && perRow === 1) {
+  if (!alone && total > 0 && total <= mostCalls && perRow === 1) {
     const { bins: _, rows: __, lines: ___, ...where } = args;
     const answer = await ask("timeline-calls", run, { ...where, limit: 2 * mostCalls }, signal);
     result.rows = answer;

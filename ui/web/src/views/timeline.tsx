@@ -1,13 +1,13 @@
 // What every rank does over time. Far out a pixel is the mix of what its ranks spend that time in; near, each call and
 // message is drawn by itself. While an answer is on its way the earlier picture is shown, moved and scaled.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { Answer, sql } from "../api";
+import { alone, Answer, sql } from "../api";
 import * as colours from "../colours";
 import { Asked, Panel, useAsked, useSize } from "../parts";
 import * as units from "../units";
 import type { ViewProps } from "../main";
 import { above, draw, left } from "./timeline-draw";
-import { Call, mostArrows, Scene, scene, Window } from "./timeline-scene";
+import { aloneArgs, Call, mostArrows, Scene, scene, Window } from "./timeline-scene";
 
 export function Timeline({ run, state, set }: ViewProps) {
   const whole: Window = { from: 0, to: Math.max(run.end_ns, 1), first: 0, last: run.ranks - 1 };
@@ -26,13 +26,15 @@ export function Timeline({ run, state, set }: ViewProps) {
   const plotWidth = width - left, plotHeight = height - above;
 
   const args = {
-    bins: Math.max(1, Math.min(2000, Math.ceil(plotWidth / 2))),
-    rows: Math.max(1, Math.min(1000, Math.floor(plotHeight / 2))),
-    "from-s": chosen.from / 1e9,
+    ...(alone ? aloneArgs : {
+      bins: Math.max(1, Math.min(2000, Math.ceil(plotWidth / 2))),
+      rows: Math.max(1, Math.min(1000, Math.floor(plotHeight / 2))),
+      lines: mostArrows,
+    }),
+    "from-s": chosen.from / 1e9 || undefined,
     "to-s": state.to !== undefined ? chosen.to / 1e9 : undefined,
     "from-rank": chosen.first || undefined,
     "to-rank": state.first !== undefined ? chosen.last : undefined,
-    lines: mostArrows,
   };
   const ready = width > 0;
   const asked: Asked<Scene> = useAsked(
