@@ -67,10 +67,10 @@ func within(index, low, high []int32) bool {
 	return true
 }
 
-// hasHoles reports whether in some run a family with two or more varying indexes lacks a place between its least and
-// largest ones at which its law has senders.
+// hasHoles reports whether in some run a family lacks a place between its least and largest indexes at which its law has
+// senders.
 func hasHoles(l *pattern.Law) bool {
-	if len(l.Forms) == 0 || len(l.Members[0].Index) < 2 {
+	if len(l.Forms) == 0 || len(l.Members[0].Index) == 0 {
 		return false
 	}
 	for _, ranks := range l.Training {

@@ -36,8 +36,11 @@ func fitNumbers(m *Model, found *slots.Slots) ([]*law.Law, error) {
 	return iterations, f.Settle()
 }
 
-// sideSamples are the samples of one side of a site.
-type sideSamples struct{ tag, count, bytes []law.Sample }
+// sideSamples are the samples of one side of a site, and the counts and bytes of messages that are not empty.
+type sideSamples struct {
+	tag, count, bytes []law.Sample
+	full              struct{ count, bytes []law.Sample }
+}
 
 // add adds the numbers of a call's side at a point, and takes the side as an example.
 func (s *sideSamples) add(laws *SideLaws, at law.Point, side signature.Side) {
@@ -53,6 +56,10 @@ func (s *sideSamples) add(laws *SideLaws, at law.Point, side signature.Side) {
 			*x.samples = append(*x.samples, law.Sample{Point: at, Value: int64(x.value)})
 		}
 	}
+	if count, bytes := side[signature.SideCount], side[signature.SideBytes]; count != signature.Null && bytes > 0 {
+		s.full.count = append(s.full.count, law.Sample{Point: at, Value: int64(count)})
+		s.full.bytes = append(s.full.bytes, law.Sample{Point: at, Value: int64(bytes)})
+	}
 	if at.Root {
 		laws.LikeRoot = side
 	} else {
@@ -62,8 +69,12 @@ func (s *sideSamples) add(laws *SideLaws, at law.Point, side signature.Side) {
 
 // fit finds the laws of a side.
 func (s *sideSamples) fit(laws *SideLaws, grid *pattern.Grid, f *law.Fitter) {
-	laws.Tag, laws.Bytes = f.FitNumber(s.tag, grid), f.FitSize(s.bytes, laws.ElementBytes, grid)
+	laws.Tag, laws.Bytes = f.FitNumber(s.tag, grid), f.FitSize(s.bytes, max(laws.ElementBytes, s.unit()), grid)
 }
+
+// unit returns the size of an element, of messages of which some ranks have a count but no bytes, or neither, as those of
+// a broadcast; 0 if sizes differ or are not known.
+func (s *sideSamples) unit() int64 { return elementBytes(s.full.count, s.full.bytes) }
 
 // fitCount finds the law of counts that do not follow from bytes.
 func (s *sideSamples) fitCount(laws *SideLaws, grid *pattern.Grid, f *law.Fitter) {

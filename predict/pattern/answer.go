@@ -476,6 +476,9 @@ func (l Law) ownMap(ranks int32, index []int32) (*Map, error) {
 			return m, nil
 		}
 	}
+	if by := l.divided(ranks); by != "" && slices.ContainsFunc(maps, (*Map).anyone) {
+		return refuse(Ambiguous, "the runs do not tell which it is: %s", by)
+	}
 	if short != "" && len(maps) == 1 {
 		return refuse(Ambiguous, "the runs have at most %s; a run with more there shows how", short)
 	}
@@ -517,7 +520,7 @@ func (l Law) bind(ranks int32, index []int32) (maps []*Map, of []Form, missing [
 			}
 			if !slices.ContainsFunc(maps, func(o *Map) bool { return equalMaps(o, m) }) {
 				maps = append(maps, m)
-				of = append(of, Form{Grids: []Grid{g}, Rules: f.Rules, Bits: f.Bits, Where: f.Where,
+				of = append(of, Form{Grids: []Grid{g}, Rules: f.Rules, Bits: f.Bits, Listed: f.Listed, Where: f.Where,
 					Presence: f.Presence})
 			}
 		}

@@ -29,8 +29,7 @@ func (f Form) move() (move, bool) {
 		return move{}, false
 	}
 	n := f.Rules[at].N
-	half := n.B == 0 && n.C == 1 && n.Kind == Divided || n.B == 0 && n.C == -1 && n.Log != NoLog
-	return move{axis: at, negative: n.Negative, half: half && f.Rules[at].Op == Wrap}, true
+	return move{axis: at, negative: n.Negative, half: n.isHalf() && f.Rules[at].Op == Wrap}, true
 }
 
 // sign is the direction of a unit's forms along an axis.

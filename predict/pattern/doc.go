@@ -20,6 +20,8 @@
 //	cover.go         the choice of grids
 //	hierarchy.go, shape.go, direction.go, siblings.go  what units learn from each other where the runs leave a choice
 //	twins.go         laws on other grids that the runs cannot tell from the chosen ones
+//	halves.go        half of all ranks, or an axis of two
+//	asseen.go        the rival that just the ranks which did it in the runs do it
 //	inverse.go       sends and receives determine each other
 //	answer.go, begin.go  the ranges of a family's index, Law.Map, Refusal
 //	partition.go     laws of communicators

@@ -194,7 +194,9 @@ type Form struct {
 	Grids []Grid `json:"grids"`
 	Rules []Rule `json:"rules,omitempty"`
 	// Bits is set when the form reorders the bits of the rank instead.
-	Bits     BitOrder `json:"bits,omitempty"`
+	Bits BitOrder `json:"bits,omitempty"`
+	// Listed is set when the form lists the destinations by rank instead, the same on any number of ranks.
+	Listed   []int32  `json:"listed,omitempty"`
 	Where    Where    `json:"where,omitempty"`
 	Presence Presence `json:"presence,omitzero"`
 	// Cost is the description length, in bits, by which forms of one slot are compared.
@@ -236,6 +238,11 @@ type boundRule struct {
 // bind evaluates a form on extents.
 func (f Form) bind(ranks int32, dims, index []int32) *Map {
 	m := &Map{Ranks: ranks, Dims: dims, where: f.Where, absent: !f.Presence.holds(ranks, dims)}
+	if f.Listed != nil {
+		m.table = f.lists(ranks)
+		m.absent = m.absent || m.table == nil
+		return m
+	}
 	if f.Bits != NoBits {
 		m.absent = m.absent || !powerOfTwo(ranks)
 		if !m.absent {
@@ -323,15 +330,24 @@ func axisName(a int) string { return string("xyzuvw"[a]) }
 func (f Form) String() string {
 	var b strings.Builder
 	b.WriteString("dst = ")
-	if f.Bits != NoBits {
+	switch {
+	case f.Listed != nil:
+		b.WriteString("as in the runs: ")
+		for r, d := range f.Listed {
+			if d != None {
+				fmt.Fprintf(&b, "%d to %d, ", r, d)
+			}
+		}
+		b.WriteString("no other rank")
+	case f.Bits != NoBits:
 		fmt.Fprintf(&b, "bits %s of the rank, P a power of two", f.Bits)
-	} else {
+	default:
 		b.WriteString(f.ruleText())
 	}
 	if guards := f.guardText(); len(guards) > 0 {
 		b.WriteString(" if " + strings.Join(guards, ", "))
 	}
-	if f.Bits == NoBits {
+	if f.Bits == NoBits && f.Listed == nil {
 		fmt.Fprintf(&b, " on a %s", f.Grids[0])
 	}
 	if p := f.Presence; p.Kind != Always {

@@ -42,6 +42,8 @@ type Law struct {
 	// Borrowed means that a sign or shape was taken from sibling axes, as the law's own axis has at most two ranks in
 	// all runs.
 	Borrowed bool `json:"borrowed,omitempty"`
+	// Halved are grids with an axis that cannot be told, in the runs, from the half of all ranks that the law is about.
+	Halved []Grid `json:"halved,omitempty"`
 	// Sizes are the process counts at which a rank sends.
 	Sizes []int32 `json:"sizes"`
 	// Training are the process counts of all runs.
@@ -134,8 +136,11 @@ func fit(slots []Slot, sizes []int32) *Program {
 			}
 		}
 	}
+	addAsSeen(units, len(sizes))
 	for _, u := range units {
-		p.Laws = append(p.Laws, u.law(sizes, p.Grids))
+		l := u.law(sizes, p.Grids)
+		l.Halved = u.halvedBy(&l, search.classes)
+		p.Laws = append(p.Laws, l)
 	}
 	addInverses(p, slots)
 	p.Warnings = warnings(p, chosen)

@@ -55,7 +55,8 @@ func (f Form) permuted(order []int) Form {
 
 // equal reports whether two forms are the same law.
 func (f Form) equal(o Form) bool {
-	return slices.Equal(f.Rules, o.Rules) && f.Bits == o.Bits && f.Where == o.Where && f.Presence == o.Presence &&
+	return slices.Equal(f.Rules, o.Rules) && slices.Equal(f.Listed, o.Listed) && f.Bits == o.Bits &&
+		f.Where == o.Where && f.Presence == o.Presence &&
 		slices.EqualFunc(f.Grids, o.Grids, sameGrid)
 }
 

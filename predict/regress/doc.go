@@ -18,6 +18,7 @@
 //	hypothesis.go    Hypothesis: an exact law over ranks, grid and indices as data, and its value at a place
 //	blocks.go        cuts: how a domain is divided into blocks
 //	whole.go         domain: whole elements, axes that never varied
+//	remainders.go    divisions whose remainders no run shows
 //	evidence.go      whether a group shows more than it takes to name its law
 //	search.go        searcher: the exact laws that reproduce all rows of a group
 package regress

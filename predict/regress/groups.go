@@ -690,6 +690,10 @@ func (l *Law) byLaws(r *row) (e Expected, known bool) {
 		e.Low = math.Min(e.Low, 0) // a rank without cells sends nothing, or a message without data
 	}
 	e.Exact = e.Low == e.High && !empty && !doubtful
+	if e.Form != "" && !slices.Contains(l.ranks, r.ranks) {
+		l.boundRemainders(&e, r)
+		l.boundShares(&e)
+	}
 	return e, e.Form != ""
 }
 

@@ -11,6 +11,10 @@ type domain struct {
 	Unit     int64  `json:"unit,omitempty"`     // size of an element; 0 if the values are no sizes
 	Negative bool   `json:"negative,omitempty"` // some value is negative
 	Extents  []span `json:"extents,omitempty"`  // of each axis, over all samples
+	// Divisions are the different extents of each axis, Multiple the greatest number of elements of which all values are
+	// multiples.
+	Divisions [][]division `json:"divisions,omitempty"`
+	Multiple  int64        `json:"multiple,omitempty"`
 	// Unseen are the axes that had one extent in all samples although values may depend on them.
 	Unseen []int `json:"unseen,omitempty"`
 }
@@ -23,7 +27,7 @@ type span struct {
 
 // domainOf returns the domain of a group.
 func domainOf(g *Group) domain {
-	d := domain{Unit: g.Unit}
+	d := domain{Unit: g.Unit, Divisions: divisionsOf(g.Samples), Multiple: commonFactor(g.Samples, g.Unit)}
 	for i := range g.Samples {
 		s := &g.Samples[i]
 		d.Negative = d.Negative || s.Value < 0

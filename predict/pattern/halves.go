@@ -1,0 +1,60 @@
+package pattern
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Half of all ranks is also the part of them that an axis of two ranks divides off. What is done only in runs in which such
+// an axis has two ranks, and not in those in which it has one, may be done by all of its coordinates but the last: on more
+// ranks along it that is no half.
+
+// halvedBy returns the grids of which the slowest axis has two ranks in the runs in which slots of the unit occur, and one
+// in the others. It is nil if they occur in all runs, or if neither the law nor its ranges have a half of all ranks.
+func (u *unit) halvedBy(l *Law, classes []*class) (grids []Grid) {
+	occurs := map[int]bool{}
+	for _, o := range u.obs {
+		occurs[o.size] = true
+	}
+	if len(occurs) == len(l.Training) || !l.hasHalf() {
+		return nil
+	}
+	for _, c := range classes {
+		last := len(c.dims[0]) - 1
+		matches := last > 0
+		for i, d := range c.dims {
+			matches = matches && (d[last] == 2) == occurs[i] && d[last] <= 2
+		}
+		if matches {
+			grids = append(grids, c.grids...)
+		}
+	}
+	return grids
+}
+
+// hasHalf reports whether the simplest form, or where the index ends, is by a half of all ranks.
+func (l *Law) hasHalf() bool {
+	for _, r := range l.Ranges {
+		if slices.ContainsFunc(r.High, func(b Bound) bool { return b.Of == FromHalf && b.Grid == nil }) {
+			return true
+		}
+	}
+	f := l.Forms[0]
+	return len(f.Rules) == 1 && (f.Rules[0].N.isHalf() || f.Rules[0].Guard.N.isHalf())
+}
+
+// isHalf reports whether the number is half of the extent.
+func (n Number) isHalf() bool {
+	return n.B == 0 && (n.Kind == Divided && n.C == 1 || n.Kind == Power && n.Log != NoLog && n.C == -1)
+}
+
+// divided returns how an axis of two ranks in the runs has another number of them, "" if it has not.
+func (l *Law) divided(ranks int32) string {
+	for _, g := range l.Halved {
+		if dims, ok := g.Dims(ranks); ok && dims[len(dims)-1] != 2 {
+			return fmt.Sprintf("half of all ranks, or those but the last of an axis that has %d there, as on a %s",
+				dims[len(dims)-1], g)
+		}
+	}
+	return ""
+}
