@@ -16,6 +16,9 @@ import (
 // maxRankCalls is the largest number of calls of a rank.
 const maxRankCalls = 1 << 28
 
+// maxDifferent is the largest number of iterations, of all loops whose iterations differ, that a rank goes through.
+const maxDifferent = 1 << 18
+
 // rankWriter records what one rank does.
 type rankWriter struct {
 	g         *generator
@@ -26,7 +29,9 @@ type rankWriter struct {
 	requests  *model.RequestTracker
 	templates map[callAt]*callTemplate
 	calls     int64
-	err       error
+	// iterations counts those of loops whose iterations differ.
+	iterations int64
+	err        error
 }
 
 // callTemplate is a call that the rank repeats at a place, without the calls that it refers to.
@@ -74,6 +79,9 @@ func (w *rankWriter) loop(n *template.Node) {
 		w.g.noteUncertain(n, times)
 	}
 	w.g.doubtCalls(n, times)
+	if w.g.isUnknown(n) {
+		return
+	}
 	w.path.Enter(w.g.sig.Nodes()[n.ID])
 	if w.g.model.Uniform[n.ID] {
 		w.equalIterations(n, times.Value)
@@ -152,7 +160,12 @@ func (w *rankWriter) equalIterations(n *template.Node, times int64) {
 
 // differentIterations records iterations that differ.
 func (w *rankWriter) differentIterations(n *template.Node, times int64) {
-	for i := int64(0); i < times && w.err == nil; i++ {
+	for i := int64(0); i < times && w.err == nil && !w.g.isUnknown(n); i++ {
+		if w.iterations++; w.iterations > maxDifferent {
+			w.g.unknown.addLoop(n, w.g.model.NodeName(n), fmt.Sprintf("a rank would have more than %d iterations in which "+
+				"calls differ", maxDifferent))
+			break
+		}
 		w.iteration[n.ID] = int32(i)
 		w.children(n)
 		if !w.path.IterationEmpty() {
@@ -160,6 +173,34 @@ func (w *rankWriter) differentIterations(n *template.Node, times int64) {
 		}
 	}
 	delete(w.iteration, n.ID)
+}
+
+// isUnknown reports whether nothing is known of the calls in a loop: they are not known themselves, or complete requests
+// of calls that are not. Its iterations then need not be gone through, of which there can be millions: loops around
+// others whose calls differ, too.
+func (g *generator) isUnknown(n *template.Node) bool {
+	hasGap := func(event int32) bool {
+		gap := g.unknown.gaps[event]
+		return gap != nil && gap.Calls != ""
+	}
+	for _, c := range n.Children {
+		switch x := g.model.SiteOf(c.ID); {
+		case c.Loop && g.isUnknown(c), !c.Loop && hasGap(c.ID):
+		case c.Loop || x.Completes == nil || !anyEvent(x.Completes.Events, hasGap):
+			return false
+		}
+	}
+	return true
+}
+
+// anyEvent reports whether a condition holds for one of some events.
+func anyEvent(events map[int32]bool, holds func(event int32) bool) bool {
+	for event := range events {
+		if holds(event) {
+			return true
+		}
+	}
+	return false
 }
 
 // count counts calls of the rank.

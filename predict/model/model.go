@@ -60,6 +60,7 @@ type Model struct {
 
 	byEvent      []*Site
 	patternSlots []pattern.Slot
+	slotAt       func() map[string]int // of patternSlots, by name; made when it is first needed
 	times        func() *compute.Laws
 }
 
@@ -163,6 +164,13 @@ func assemble(runs []*signature.Signature) (*Model, *slots.Slots, error) {
 	var commSlots []pattern.Slot
 	m.Comms, commSlots = groupComms(m.Sites, t)
 	m.patternSlots = append(m.patternSlots, commSlots...)
+	m.slotAt = sync.OnceValue(func() map[string]int {
+		at := make(map[string]int, len(m.patternSlots))
+		for i, s := range slices.Backward(m.patternSlots) { // of several with one name the first counts
+			at[s.Name] = i
+		}
+		return at
+	})
 	return m, found, nil
 }
 
@@ -224,8 +232,8 @@ func (m *Model) NodeName(n *template.Node) string { return m.Joint.Sig.NodeName(
 
 // PatternSlot returns the slot with this name that the model's Pattern was found from; nil if there is none.
 func (m *Model) PatternSlot(name string) *pattern.Slot {
-	i := slices.IndexFunc(m.patternSlots, func(s pattern.Slot) bool { return s.Name == name })
-	if i < 0 {
+	i, has := m.slotAt()[name]
+	if !has {
 		return nil
 	}
 	return &m.patternSlots[i]

@@ -2,6 +2,8 @@ package pattern
 
 import (
 	"fmt"
+	"math"
+	"math/bits"
 	"slices"
 )
 
@@ -35,6 +37,9 @@ type searchOutcome struct {
 func (s *searcher) fit(u *unit) (out searchOutcome) {
 	why := s.search(u)
 	if why == "" {
+		if parts := s.simplerParts(u); parts != nil {
+			return searchOutcome{units: parts}
+		}
 		return searchOutcome{units: []*unit{u}}
 	}
 	unexplained := func(slots []*Slot, why string) {
@@ -50,15 +55,9 @@ func (s *searcher) fit(u *unit) (out searchOutcome) {
 		return out
 	}
 	parts := s.split(u)
-	bad := 0
-	for _, part := range parts {
-		if len(part.forms) == 0 {
-			bad += len(part.slots)
-		}
-	}
-	// If the destinations of a site follow no law, some slots will still fit one by chance.
-	if 4*bad > len(u.slots) {
-		unexplained(u.slots, fmt.Sprintf("%s; %d of the %d slots of its site have no law", why, bad, len(u.slots)))
+	if parts == nil {
+		unexplained(u.slots, fmt.Sprintf("%s; more than a quarter of the %d slots of its site have no law", why,
+			len(u.slots)))
 		return out
 	}
 	for _, part := range parts {
@@ -71,10 +70,49 @@ func (s *searcher) fit(u *unit) (out searchOutcome) {
 	return out
 }
 
-// split divides a family into parts so that as few slots as possible have no law.
+// fewSlots is the largest number of slots of a family of which each may have a law of its own.
+const fewSlots = 4
+
+// simplerParts returns the slots of a small family, each with a law of its own, if these laws together are simpler than
+// that of the family: a loop over the axes of a grid does something else in each iteration. It returns nil otherwise.
+func (s *searcher) simplerParts(u *unit) []*unit {
+	if len(u.slots) < 2 || len(u.slots) > fewSlots || u.leastCost() <= 2*plain {
+		return nil
+	}
+	var parts []*unit
+	sum := 0.0
+	for _, slot := range u.slots {
+		part := &unit{name: u.site + fmt.Sprint(slot.Index), site: u.site, slots: []*Slot{slot}}
+		part.observe(s.sizes)
+		if s.search(part) != "" {
+			return nil
+		}
+		parts = append(parts, part)
+		sum += part.leastCost()
+	}
+	if sum >= u.leastCost() {
+		return nil
+	}
+	return parts
+}
+
+// leastCost returns the cost of the simplest form of a unit.
+func (u *unit) leastCost() float64 {
+	least := math.Inf(1)
+	for _, forms := range u.forms {
+		for _, f := range forms {
+			least = min(least, f.Cost)
+		}
+	}
+	return least
+}
+
+// split divides a family into parts so that as few slots as possible have no law. It returns nil if more than a quarter
+// have none however it is divided: if the destinations of a site follow no law, some slots still fit one by chance. The
+// search of a division stops when that is clear, or when most of the slots tried have none: a family can have thousands.
 func (s *searcher) split(u *unit) []*unit {
 	var best []*unit
-	least := len(u.slots) + 1
+	least := len(u.slots)/4 + 1
 	try := func(key func(*Slot) string) {
 		var parts []*unit
 		byKey := map[string]*unit{}
@@ -89,16 +127,17 @@ func (s *searcher) split(u *unit) []*unit {
 		if len(parts) == 1 {
 			return
 		}
-		bad := 0
-		for _, part := range parts {
+		bad, tried := 0, 0
+		for _, part := range spreadOut(parts) {
 			part.observe(s.sizes)
-			if s.search(part) != "" {
-				bad += len(part.slots)
+			if tried += len(part.slots); s.search(part) == "" {
+				continue
+			}
+			if bad += len(part.slots); bad >= least || tried >= fewTried && 2*bad > tried {
+				return
 			}
 		}
-		if bad < least {
-			best, least = parts, bad
-		}
+		best, least = parts, bad
 	}
 	if len(u.vary) > 1 {
 		for _, c := range u.vary {
@@ -109,6 +148,20 @@ func (s *searcher) split(u *unit) []*unit {
 		try(func(s *Slot) string { return fmt.Sprint(s.Index) })
 	}
 	return best
+}
+
+// fewTried is how many slots of a family are tried before most of them can show that it has no law.
+const fewTried = 16
+
+// spreadOut returns parts in an order in which the first ones are far apart: that of their places with reversed bits.
+func spreadOut(parts []*unit) (all []*unit) {
+	width := bits.Len(uint(len(parts) - 1))
+	for k := range uint(1) << width {
+		if place := bits.Reverse(k) >> (bits.UintSize - width); place < uint(len(parts)) {
+			all = append(all, parts[place])
+		}
+	}
+	return all
 }
 
 // search sets the forms of a unit per class and returns "", or why there are none.

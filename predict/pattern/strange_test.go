@@ -1,6 +1,10 @@
 package pattern
 
-import "testing"
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+)
 
 // strange returns communications that follow a law of the process count, mostly one that fitting does not try.
 func strange() map[string]func(p, r int32) (int32, bool) {
@@ -68,5 +72,30 @@ func TestStrangePrograms(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// A family of thousands of slots without a law is given up after few of them.
+func TestFamiliesWithoutALawAreGivenUp(t *testing.T) {
+	next := rand.New(rand.NewPCG(1, 2))
+	var slots []Slot
+	for i := range int32(2000) {
+		s := Slot{Name: fmt.Sprint(i), Site: "s", Index: []int32{i}}
+		for _, p := range []int32{4, 8, 16} {
+			m := Mapping{Ranks: p}
+			for range p {
+				m.Dst = append(m.Dst, next.Int32N(p))
+			}
+			s.Runs = append(s.Runs, m)
+		}
+		slots = append(slots, s)
+	}
+	sizes := []int32{4, 8, 16}
+	units, _ := families(slots, sizes)
+	s := &searcher{sizes: sizes, classes: classes(sizes), memo: map[string]searchResult{},
+		libraries: map[string]*library{}}
+	found := s.fit(units[0])
+	if len(found.unexplained) != len(slots) || len(s.memo) > 1+2*fewTried {
+		t.Errorf("%d of %d slots without a law after %d searches", len(found.unexplained), len(slots), len(s.memo))
 	}
 }
