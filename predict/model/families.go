@@ -114,7 +114,7 @@ func pairPartners(sites []*Site, all []pattern.Slot) {
 			}
 			for _, name := range names {
 				if s := named[name]; s != nil {
-					s.Partners = both[1-i]
+					s.Partners = nearestFirst(name, both[1-i], places)
 					if i == 1 {
 						s.Bytes = bytesOfSender(name, both[0], places, named)
 					}
@@ -122,6 +122,27 @@ func pairPartners(sites []*Site, all []pattern.Slot) {
 			}
 		}
 	}
+}
+
+// mostOrdered is the largest number of partners that are put in order: each slot then has a list of its own.
+const mostOrdered = 256
+
+// nearestFirst returns the slots of the other side of a slot's messages, those at the same place in the same loops first:
+// in another loop the same messages may be a coincidence of few ranks.
+func nearestFirst(name string, others []string, places map[string]string) []string {
+	isNear := func(other string) bool { return places[other] == places[name] }
+	if len(others) < 2 || len(others) > mostOrdered || isNear(others[0]) || !slices.ContainsFunc(others, isNear) {
+		return others
+	}
+	var near, far []string
+	for _, other := range others {
+		if isNear(other) {
+			near = append(near, other)
+		} else {
+			far = append(far, other)
+		}
+	}
+	return append(near, far...)
 }
 
 // bytesOfSender returns the bytes of the matching sender at the same place as a receiver, because a receive may be

@@ -2,7 +2,6 @@ package pattern
 
 import (
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -76,6 +75,7 @@ func ranges(u *unit, sizes []int32, form Form, grids [][]Grid) []Range {
 		}
 		out[c] = Range{Low: bounds(low, sizes, form, grids), High: bounds(high, sizes, form, grids)}
 		out[c].keepEmpty(high, sizes)
+		out[c].dropRoundedLogarithms(&form, sizes, high)
 		out[c].High = append(out[c].High, loopEnds(high, sizes, form)...)
 		if u.endsWithPartners(c, high, sizes, form) {
 			out[c].preferExtents(&form, sizes, high)
@@ -168,7 +168,7 @@ func firstKey(m map[int]int32) int {
 // tell how the logarithm is rounded. Fewer than three different ends do not tell a loop over an extent from one over
 // its logarithm.
 func (r *Range) preferExtents(form *Form, sizes []int32, seen map[int]int32) {
-	if ends := slices.Sorted(maps.Values(seen)); len(slices.Compact(ends)) < 3 {
+	if !enoughEnds(seen) {
 		return
 	}
 	is := func(b Bound) bool { return b.Of == FromAll }
@@ -513,6 +513,9 @@ func (l Law) bind(ranks int32, index []int32) (maps []*Map, of []Form, missing [
 					short = "two ranks on an axis that " + f.String() + " moves along"
 				}
 			}
+			if f.Unaligned && slices.Max(dims) > l.longest(&f) {
+				short = fmt.Sprintf("%d ranks on an axis, so that none shows which levels %s leaves out", l.longest(&f), f)
+			}
 			for _, a := range f.Narrow {
 				if dims[a] > narrowExtent && m.anyone() {
 					short = fmt.Sprintf("%d ranks on an axis on which %s names a coordinate", narrowExtent, f)
@@ -526,6 +529,16 @@ func (l Law) bind(ranks int32, index []int32) (maps []*Map, of []Form, missing [
 		}
 	}
 	return maps, of, missing, short
+}
+
+// longest returns the longest extent of an axis of a form's grid in the runs.
+func (l *Law) longest(f *Form) (longest int32) {
+	for _, p := range l.Training {
+		if dims, ok := f.Grids[0].Dims(p); ok {
+			longest = max(longest, slices.Max(dims))
+		}
+	}
+	return longest
 }
 
 // moves reports whether a rank sends to another coordinate of an axis.

@@ -23,7 +23,7 @@
 //	halves.go        half of all ranks, or an axis of two
 //	asseen.go        the rival that just the ranks which did it in the runs do it
 //	inverse.go       sends and receives determine each other
-//	answer.go, begin.go  the ranges of a family's index, Law.Map, Refusal
+//	answer.go, begin.go, ends.go  the ranges of a family's index, Law.Map, Refusal
 //	partition.go     laws of communicators
 //	local.go, general.go, print.go  the local and general equations of the paper
 //	topology.go      rings, meshes and tori

@@ -21,9 +21,9 @@ func transferHierarchies(units []*unit, classes []*class, sizes []int32) {
 	}
 	for _, g := range guards {
 		for _, u := range units {
-			own := g
+			own, aligned := g, true
 			if len(u.vary) > 0 {
-				if own, _ = u.levels(g, hosts[g]); own.Kind != "" {
+				if own, aligned = u.levels(g, hosts[g]); own.Kind != "" {
 					u.addGuarded(own, classes)
 				}
 			} else if o, ok := u.guardLike(g); ok {
@@ -38,9 +38,24 @@ func transferHierarchies(units []*unit, classes []*class, sizes []int32) {
 			if len(guarded) > 0 && len(guarded) < len(u.pool) {
 				u.pool = guarded
 				u.borrowed = true
+				u.markUnaligned(!aligned && u.counterTo(hosts[g]))
 			}
 		}
 	}
+}
+
+// markUnaligned marks the forms of a unit whose levels may be other ones: see Form.Unaligned.
+func (u *unit) markUnaligned(is bool) {
+	for i := range u.pool {
+		u.pool[i].Unaligned = is
+	}
+}
+
+// counterTo reports whether sizes do not show for any host that the unit visits the levels in the same direction.
+func (u *unit) counterTo(hosts []*unit) bool {
+	return !slices.ContainsFunc(hosts, func(h *unit) bool {
+		return h == u || len(h.vary) == 1 && u.rises(u.vary[0])*h.rises(h.vary[0]) > 0
+	})
 }
 
 // levels expresses the guard of a hierarchy in the unit's own index instead of that of the hosts. In a program that

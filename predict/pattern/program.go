@@ -142,6 +142,7 @@ func fit(slots []Slot, sizes []int32) *Program {
 		l.Halved = u.halvedBy(&l, search.classes)
 		p.Laws = append(p.Laws, l)
 	}
+	dropUnshownEnds(p.Laws)
 	addInverses(p, slots)
 	p.Warnings = warnings(p, chosen)
 	return p

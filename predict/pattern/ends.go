@@ -1,0 +1,95 @@
+package pattern
+
+import (
+	"maps"
+	"math"
+	"slices"
+)
+
+// enoughEnds reports whether an index ends in enough different ways to tell a loop over an extent from one over its
+// logarithm.
+func enoughEnds(seen map[int]int32) bool {
+	const enough = 3
+	return len(slices.Compact(slices.Sorted(maps.Values(seen)))) >= enough
+}
+
+// dropRoundedLogarithms drops those laws of the largest value that count up to a logarithm which has to be rounded on
+// some number of ranks, if the index also counts up to the extent of an axis along which messages go, and is no exponent:
+// on 4, 9 and 16 ranks floor(log2 P) is the edge of the square, too.
+func (r *Range) dropRoundedLogarithms(form *Form, sizes []int32, seen map[int]int32) {
+	if len(seen) < len(sizes) { // a run in which no rank sends ends before the others
+		seen = maps.Clone(seen)
+		seen[len(sizes)] = math.MinInt32
+	}
+	if form.exponential() || !enoughEnds(seen) {
+		return
+	}
+	alongAxis := func(b Bound) bool {
+		return b.Of == FromAll && b.Grid != nil && b.Axis < len(form.Rules) && form.Rules[b.Axis].moves(b.Axis) &&
+			slices.ContainsFunc(form.Grids, func(g Grid) bool { return sameGrid(g, *b.Grid) })
+	}
+	if slices.ContainsFunc(r.High, alongAxis) {
+		r.High = slices.DeleteFunc(slices.Clone(r.High),
+			func(b Bound) bool { return (b.Of == FromFloor || b.Of == FromCeil) && b.isRounded(sizes) })
+	}
+}
+
+// dropUnshownEnds drops laws of where an index ends that count up to the logarithm of an extent which the runs did not
+// vary, see loopEnds, if a law that does the same along another axis, whose extent they did vary, ends at the same index
+// in all of them.
+func dropUnshownEnds(laws []Law) {
+	for i := range laws {
+		for c := range laws[i].Ranges {
+			r := &laws[i].Ranges[c]
+			last, constant := r.constantEnd()
+			if !constant || len(r.High) == 1 {
+				continue
+			}
+			if slices.ContainsFunc(laws, func(o Law) bool { return laws[i].isShownBy(&o, c, last) }) {
+				r.High = []Bound{{Of: FromZero, C: last}}
+			}
+		}
+	}
+}
+
+// constantEnd returns the largest value of an index that is the same in all runs; false if it is not.
+func (r *Range) constantEnd() (last int32, constant bool) {
+	i := slices.IndexFunc(r.High, func(b Bound) bool { return b.Of == FromZero })
+	if i < 0 {
+		return 0, false
+	}
+	return r.High[i].C, true
+}
+
+// isShownBy reports whether another law moves as this one does, along an axis whose extent varies in the runs, and a
+// component of its index ends at the same value in all of them.
+func (l *Law) isShownBy(o *Law, component int, last int32) bool {
+	if len(o.Ranges) != len(l.Ranges) || len(l.Forms) == 0 || len(o.Forms) == 0 || len(o.Ranges[component].High) != 1 {
+		return false
+	}
+	if end, constant := o.Ranges[component].constantEnd(); !constant || end != last {
+		return false
+	}
+	mine, theirs := l.Forms[0].axis(), o.Forms[0].axis()
+	if mine < 0 || theirs < 0 || mine == theirs {
+		return false
+	}
+	a, b := l.Forms[0].Rules[mine], o.Forms[0].Rules[theirs]
+	return a.Op == b.Op && a.N.shape() == b.N.shape() && o.Forms[0].variesIn(o.Training, theirs)
+}
+
+// variesIn reports whether an axis of the form's grid has different extents on numbers of ranks.
+func (f *Form) variesIn(sizes []int32, axis int) bool {
+	first := int32(0)
+	for _, p := range sizes {
+		dims, ok := f.Grids[0].Dims(p)
+		switch {
+		case !ok:
+		case first == 0:
+			first = dims[axis]
+		case dims[axis] != first:
+			return true
+		}
+	}
+	return false
+}
