@@ -19,6 +19,7 @@
 //	blocks.go        cuts: how a domain is divided into blocks
 //	whole.go         domain: whole elements, axes that never varied
 //	remainders.go    divisions whose remainders no run shows
+//	lengths.go       values by the extent of an axis, where no law fits
 //	evidence.go      whether a group shows more than it takes to name its law
 //	search.go        searcher: the exact laws that reproduce all rows of a group
 package regress

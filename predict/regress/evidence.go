@@ -59,6 +59,7 @@ const enoughDivisions = 3
 // program share its domain, so the divisions of all count.
 func countDivisions(groups []Group, laws []*Law) {
 	divisions := map[int64][]int64{} // by extent
+	shown := map[int64]bool{}        // by extent
 	for i, l := range laws {
 		if len(l.Laws) == 0 {
 			continue
@@ -70,14 +71,18 @@ func countDivisions(groups []Group, laws []*Law) {
 					divisions[n] = append(divisions[n], int64(s.Dims[a]))
 				}
 			}
+			if groups[i].Along > 0 && len(divisions[n]) >= enoughUneven && l.Laws[0].isPlain() &&
+				slices.ContainsFunc(divisions[n], l.Laws[0].Cuts[k][0].isUneven) {
+				shown[n] = true
+			}
 		}
 	}
-	for _, l := range laws {
+	for i, l := range laws {
 		if len(l.Laws) == 0 || l.onLine {
 			continue
 		}
 		for _, n := range l.Laws[0].extents() {
-			if countLengths(n, divisions[n]) < enoughDivisions {
+			if countLengths(n, divisions[n]) < enoughDivisions && !(shown[n] && groups[i].Along > 0 && l.Laws[0].isPlain()) {
 				if l.few == nil {
 					l.few = map[int64][]int64{}
 				}
@@ -85,6 +90,29 @@ func countDivisions(groups []Group, laws []*Law) {
 			}
 		}
 	}
+}
+
+// enoughUneven is the number of divisions that show how a program divides an extent if the blocks of one have different
+// lengths, the law is plain, and messages go along an axis of the grid: these blocks add up to the extent and show which of
+// them have a cell more, the other division tests that, and the messages show the grid.
+const enoughUneven = 2
+
+// isPlain reports whether a law has blocks as most programs have them: the first ones have a cell more, and none a border.
+func (h *Hypothesis) isPlain() bool {
+	return !slices.ContainsFunc(h.Cuts, func(cuts []Cut) bool {
+		return cuts[0].Rounding != RestFirst || cuts[0].Add != 0 || cuts[0].Trim != NoTrim
+	})
+}
+
+// isUneven reports whether g blocks of a cut have different lengths.
+func (c *Cut) isUneven(g int64) bool {
+	first := c.Rounding.block(c.Extent, g, 0)
+	for x := int64(1); x < g; x++ {
+		if c.Rounding.block(c.Extent, g, x) != first {
+			return true
+		}
+	}
+	return false
 }
 
 // countLengths returns how many different lengths the longest blocks of an extent have when it is divided into numbers of

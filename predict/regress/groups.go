@@ -42,6 +42,8 @@ type Law struct {
 	// rivals are simpler than the preferred law with cuts, but have extents that other groups of the program do not
 	// have. They do not make a prediction inexact, but widen the interval if the laws disagree.
 	rivals []Hypothesis
+	// lengths are the values by the extents of axes, if these determine them.
+	lengths []lengths
 
 	names    names
 	textOnce sync.Once
@@ -446,6 +448,7 @@ func mostVotes(votes map[int64]int) (best []int64) {
 // newLaw keeps those laws of a group that have the program's extents, and collects the points of its curves.
 func newLaw(g *Group, found []Hypothesis, extents []int64) (*Law, error) {
 	l := &Law{Name: g.Name, roles: map[string]*role{}}
+	var rows []row
 	for i := range g.Samples {
 		s := &g.Samples[i]
 		r, err := newPlace(s.Ranks, s.Rank, s.Dims, s.Coords, s.Index)
@@ -456,6 +459,8 @@ func newLaw(g *Group, found []Hypothesis, extents []int64) (*Law, error) {
 			return nil, fmt.Errorf("group %q: a sample has %d ranks; want at least 1", g.Name, s.Ranks)
 		}
 		l.onLine = len(r.g) == 1
+		r.v = s.Value
+		rows = append(rows, r)
 		p := Point{int64(s.Ranks), float64(s.Value)}
 		names := []string{"", r.role()}
 		for _, name := range names {
@@ -473,6 +478,9 @@ func newLaw(g *Group, found []Hypothesis, extents []int64) (*Law, error) {
 	}
 	l.Laws, l.open = preferred(found, extents), len(found) >= mostKept
 	l.rivals = simpler(found, l.Laws)
+	if len(l.Laws) == 0 {
+		l.lengths = lengthsOf(rows)
+	}
 	return l, nil
 }
 
@@ -732,7 +740,26 @@ func (l *Law) byRole(r *row) Expected {
 	less, more := to.spread()
 	e.Low = math.Min(e.Low, e.Value*less) - l.domain.unit()
 	e.High = math.Max(e.High, e.Value*more) + l.domain.unit()
+	if all := l.roles[""]; to.runs() <= fewRuns && all.runs() > to.runs() {
+		// Two numbers follow a curve whatever they are: those of all ranks show how far they scatter.
+		other := all.predict(r.ranks)
+		e.Low, e.High = math.Min(e.Low, other.Low), math.Max(e.High, other.High)
+	}
+	l.byLength(&e, r)
 	return e
+}
+
+// fewRuns is the number of runs that show nothing of how values scatter around a curve.
+const fewRuns = 2
+
+// runs returns on how many numbers of ranks the role occurs.
+func (r *role) runs() (n int) {
+	for i, p := range r.Points {
+		if i == 0 || p.Ranks != r.Points[i-1].Ranks {
+			n++
+		}
+	}
+	return n
 }
 
 // spread returns the least and the largest ratio of a value to the middle one of its run.
@@ -834,12 +861,14 @@ type storedLaw struct {
 	Thin   bool         `json:"thin,omitempty"`
 	// OfFewNumbers means that the laws may be laws of another division.
 	OfFewNumbers bool             `json:"of_few_numbers,omitempty"`
+	Lengths      []lengths        `json:"lengths,omitempty"`
 	Roles        map[string]*role `json:"roles"`
 }
 
 // MarshalJSON stores the hypotheses, and the points of the curves, which are fitted again when they are needed.
 func (l *Law) MarshalJSON() ([]byte, error) {
-	return json.Marshal(storedLaw{l.Name, l.Laws, l.open, l.few, l.rivals, l.domain, l.thin, l.ofFewNumbers, l.roles})
+	return json.Marshal(storedLaw{l.Name, l.Laws, l.open, l.few, l.rivals, l.domain, l.thin, l.ofFewNumbers, l.lengths,
+		l.roles})
 }
 
 // UnmarshalJSON reads the output of MarshalJSON.
@@ -868,5 +897,6 @@ func (l *Law) UnmarshalJSON(b []byte) error {
 	}
 	slices.Sort(l.ranks)
 	l.ranks, l.thin, l.ofFewNumbers, l.few = slices.Compact(l.ranks), k.Thin, k.OfFewNumbers, k.Few
-	return nil
+	l.lengths = k.Lengths
+	return checkLengths(l.lengths)
 }

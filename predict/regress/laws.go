@@ -406,7 +406,7 @@ func (c *Curve) byLaws(ranks int64, laws []law, thin bool) Prediction {
 	}
 	if thin {
 		f := c.byForms(ranks)
-		p.Low, p.High = math.Min(p.Low, f.Low), math.Max(p.High, f.High)
+		p.Low, p.High = math.Floor(math.Min(p.Low, f.Low)), math.Ceil(math.Max(p.High, f.High)) // values are whole
 		p.Alternatives = append(p.Alternatives, f.alternative())
 		if w := uncertainty(&p); w != nil {
 			p.Warnings = append(p.Warnings, *w)

@@ -183,7 +183,8 @@ func evaluateSums(sums []Sum, p *Point) (r Estimate, ok bool) {
 }
 
 // evaluatePlace evaluates the law of the point's place. For a place that no run has, it evaluates the law of the
-// nearest one; the result is not exact then.
+// nearest one; the result is not exact then, and its bounds are beyond those of all places: sizes of the levels of a
+// hierarchy grow by a ratio.
 func (l *Law) evaluatePlace(p *Point) (Estimate, bool) {
 	i, found := slices.BinarySearchFunc(l.Places, selectComponents(p.Index, l.Keep),
 		func(a PlaceLaw, b []int32) int { return slices.Compare(a.Index, b) })
@@ -191,8 +192,30 @@ func (l *Law) evaluatePlace(p *Point) (Estimate, bool) {
 		return l.Places[i].Law.Evaluate(p)
 	}
 	r, ok := l.Places[max(i-1, 0)].Law.Evaluate(p)
-	r.Exact = false
+	low, high := l.beyondPlaces(p)
+	r.Low, r.High, r.Exact = min(r.Low, low), max(r.High, high), false
 	return r, ok
+}
+
+// beyondPlaces returns the bounds of all places, further apart by the largest ratio of neighbouring ones, twice, as that
+// ratio may grow.
+func (l *Law) beyondPlaces(p *Point) (low, high int64) {
+	ratio, last := 1.0, 0.0
+	low, high = Unbounded, -Unbounded
+	for i := range l.Places {
+		e, ok := l.Places[i].Law.Evaluate(p)
+		if !ok {
+			continue
+		}
+		if v := float64(e.Value); last > 0 && v > 0 {
+			ratio = max(ratio, v/last, last/v)
+		}
+		low, high, last = min(low, e.Low), max(high, e.High), float64(e.Value)
+	}
+	if low < 0 {
+		return low, high
+	}
+	return round(math.Floor(float64(low) / ratio / ratio)), round(math.Ceil(float64(high) * ratio * ratio))
 }
 
 // selectComponents returns some components of an index.
