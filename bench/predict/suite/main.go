@@ -6,7 +6,8 @@
 // A line of the list has a program's name, the numbers of ranks to learn from, and those to predict. The signature of a
 // run is the file NAME.RANKS.json.gz (commq export signature) in one of the folders; runs without one are left out.
 // So are runs of another build than the one to predict, as places in two builds cannot be compared.
-// What is wrong is named on stderr; the exit status is then 1.
+// What is wrong is named on stderr; the exit status is then 1. So are answers that take more than a second of processor
+// time, with the model if it is made for them.
 package main
 
 import (
@@ -18,6 +19,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
+	"time"
 
 	"github.com/commq/commq/predict/extrapolated"
 	"github.com/commq/commq/predict/generate"
@@ -88,6 +91,7 @@ func (s *suite) predict(name string, learn, held []string) {
 			continue
 		}
 		s.done[line] = true
+		before := processorTime()
 		m, err := models[fmt.Sprint(from)], error(nil)
 		if m == nil {
 			m, err = model.New(runs)
@@ -98,7 +102,19 @@ func (s *suite) predict(name string, learn, held []string) {
 			continue
 		}
 		s.judge(name, strings.Join(from, " "), m, measured)
+		if used := processorTime() - before; used > time.Second {
+			fmt.Fprintf(os.Stderr, "%s from %s at %s: %.1f s\n", name, strings.Join(from, " "), p, used.Seconds())
+		}
 	}
+}
+
+// processorTime returns how much processor time the process has used.
+func processorTime() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // sameBuild returns the runs to learn from that are of the same build as the measured one, and their numbers of ranks.
