@@ -406,6 +406,18 @@ func (d *DB) prepare(ctx context.Context, text string, use func(*duckdb.Stmt) er
 	if err := d.open(ctx, textNames(text)); err != nil {
 		return err
 	}
+	err := d.prepareOpened(ctx, text, use)
+	if err == nil || !strings.Contains(err.Error(), "does not exist") {
+		return err
+	}
+	// The engine's message lists similar names among the tables that it knows; so let it know all.
+	if openErr := d.open(ctx, viewNames()); openErr != nil {
+		return openErr
+	}
+	return d.prepareOpened(ctx, text, use)
+}
+
+func (d *DB) prepareOpened(ctx context.Context, text string, use func(*duckdb.Stmt) error) error {
 	return d.conn.Raw(func(c any) error {
 		if err := ctx.Err(); err != nil {
 			return err

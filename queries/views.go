@@ -119,12 +119,18 @@ func cannedNames(text string) (names []string) {
 // textNames returns the names in any SQL that can be tables: all its words.
 func textNames(text string) []string {
 	if catalogRe.MatchString(text) {
-		text = "runs"
-		for _, t := range schema.Tables() {
-			text += " " + t.Name
-		}
+		return viewNames()
 	}
 	return nameRe.FindAllString(strings.ToLower(text), -1)
+}
+
+// viewNames lists all views.
+func viewNames() []string {
+	names := []string{"runs"}
+	for _, t := range schema.Tables() {
+		names = append(names, t.Name)
+	}
+	return names
 }
 
 // open makes the views of these names that are not made yet; other names are ignored. Errors say which file of which
