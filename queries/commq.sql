@@ -3719,9 +3719,9 @@ partners AS (
   GROUP BY run
 ),
 spent AS (
-  SELECT run, class, CAST(COUNT(*) AS BIGINT) AS calls, CAST(SUM(send_bytes) AS BIGINT) AS send_bytes,
-         CAST(SUM(end_ns - start_ns) AS BIGINT) AS ns, CAST(SUM(compute_ns) AS BIGINT) AS compute_ns
-  FROM events
+  SELECT run, class, CAST(SUM(calls) AS BIGINT) AS calls, CAST(SUM(send_bytes) AS BIGINT) AS send_bytes,
+         CAST(SUM(time_ns) AS BIGINT) AS ns, CAST(SUM(compute_ns) AS BIGINT) AS compute_ns
+  FROM profile
   WHERE {{measure}} IN ('collectives-per-rank', 'collective-bytes', 'ratio', 'collective-share') AND class = 'collective'
      OR {{measure}} IN ('point-to-point-ns', 'completion-ns', 'collective-ns', 'compute-ns')
   GROUP BY run, class

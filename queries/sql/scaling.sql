@@ -28,7 +28,7 @@
 -- column r2 DOUBLE 1: Coefficient of determination, for power that of the logarithms: 1 where the law goes through every point.
 -- column points BIGINT 1: Runs that the law is fitted to: those with x and y, above 0 where their logarithm is taken.
 -- order: series, x, run
--- cost: What the measure needs: nothing but manifests, the table channels, six columns of events, or the table profile.
+-- cost: What the measure needs: nothing but manifests, or the tables channels and profile.
 -- example: --measure bytes-per-rank --form log --format csv
 -- title: Scaling of {measure}
 -- plot: points x y fitted series log-log
@@ -60,9 +60,9 @@ partners AS (
   GROUP BY run
 ),
 spent AS (
-  SELECT run, class, CAST(COUNT(*) AS BIGINT) AS calls, CAST(SUM(send_bytes) AS BIGINT) AS send_bytes,
-         CAST(SUM(end_ns - start_ns) AS BIGINT) AS ns, CAST(SUM(compute_ns) AS BIGINT) AS compute_ns
-  FROM events
+  SELECT run, class, CAST(SUM(calls) AS BIGINT) AS calls, CAST(SUM(send_bytes) AS BIGINT) AS send_bytes,
+         CAST(SUM(time_ns) AS BIGINT) AS ns, CAST(SUM(compute_ns) AS BIGINT) AS compute_ns
+  FROM profile
   WHERE {{measure}} IN ('collectives-per-rank', 'collective-bytes', 'ratio', 'collective-share') AND class = 'collective'
      OR {{measure}} IN ('point-to-point-ns', 'completion-ns', 'collective-ns', 'compute-ns')
   GROUP BY run, class
