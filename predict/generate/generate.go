@@ -79,7 +79,11 @@ type Prediction struct {
 
 // Gap is what is not known of the calls of an event: who makes them, how often and with which peers (Calls), or only
 // their sizes (Sizes). The texts are reasons; empty means that it is known.
-type Gap struct{ Calls, Sizes string }
+type Gap struct {
+	Calls, Sizes string
+	// onlyLevels means that all that is not known of the calls is at which levels of a hierarchy ranks make them.
+	onlyLevels bool
+}
 
 // UncertainLoop is a loop whose number of iterations is uncertain: Value was taken, Low to High is possible. Least and
 // Most are of the values that were taken for all ranks.
@@ -163,8 +167,17 @@ func (u *unknowns) gap(event int32) *Gap {
 // addCalls notes that the calls of an event are not known. name is what of them.
 func (u *unknowns) addCalls(event int32, name, why string) {
 	u.reasons[name] = why
-	if g := u.gap(event); g.Calls == "" {
+	g := u.gap(event)
+	if g.onlyLevels = false; g.Calls == "" {
 		g.Calls = why
+	}
+}
+
+// addLevels notes that it is not known at which levels of a hierarchy ranks make the calls of an event.
+func (u *unknowns) addLevels(event int32, name, why string) {
+	u.reasons[name] = why
+	if g := u.gap(event); g.Calls == "" {
+		g.Calls, g.onlyLevels = why, true
 	}
 }
 
@@ -297,12 +310,17 @@ func (g *generator) addFollowing() {
 	}
 	families := map[string]bool{} // of the other side
 	for _, x := range g.model.Sites {
-		if gap := g.unknown.gaps[x.Event.ID]; gap == nil || gap.Calls == "" {
+		gap := g.unknown.gaps[x.Event.ID]
+		if gap == nil || gap.Calls == "" {
 			continue
+		}
+		partners := g.model.Partners
+		if gap.onlyLevels {
+			partners = g.model.NearPartners
 		}
 		for _, slot := range x.Calls.Slots {
 			for _, family := range []string{x.To, x.From} {
-				for _, partner := range g.model.Partners(family, slot) {
+				for _, partner := range partners(family, slot) {
 					families[partner] = true
 				}
 			}

@@ -1,6 +1,7 @@
 package generate
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/commq/commq/predict/model"
@@ -101,7 +102,12 @@ func (p *peerLaws) mapOf(x *model.Site, family string, index []int32) *pattern.M
 			p.inConflict[name], p.uncertain[family], err = true, true, nil
 		}
 	}
-	if err != nil {
+	var refusal *pattern.Refusal
+	switch {
+	case errors.As(err, &refusal) && refusal.Reason == pattern.Unaligned:
+		p.unknown.addLevels(x.Event.ID, name, err.Error())
+		m = nil
+	case err != nil:
 		p.unknown.addCalls(x.Event.ID, name, err.Error())
 		m = nil
 	}

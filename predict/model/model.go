@@ -256,6 +256,33 @@ func (m *Model) Partners(family string, s *slots.Slot) (families []string) {
 	return families
 }
 
+// NearPartners are those of Partners at the same place in the same loops, if there are any: elsewhere the same messages may
+// be a coincidence of few ranks.
+func (m *Model) NearPartners(family string, s *slots.Slot) (near []string) {
+	all := m.Partners(family, s)
+	for _, partner := range all {
+		if m.PatternSlot(SlotName(partner, s.Index())) != nil && m.loopsOf(partner) == m.loopsOf(family) {
+			near = append(near, partner)
+		}
+	}
+	if len(near) == 0 {
+		return all
+	}
+	return near
+}
+
+// loopsOf returns a string that is equal for families whose places are in the same loops.
+func (m *Model) loopsOf(family string) (text string) {
+	for _, x := range m.Sites {
+		if family == x.To || family == x.From || family == x.In {
+			for _, c := range x.Calls.Components {
+				text += fmt.Sprint(c.Loop.ID, c.Within, " ")
+			}
+		}
+	}
+	return text
+}
+
 // SlotName returns the name of the pattern slot of a family at a place in the loops.
 func SlotName(family string, index []int32) string {
 	if len(index) == 0 {

@@ -353,6 +353,7 @@ const (
 	NoLaw      Reason = "no law"        // the slot is unexplained
 	UnknownEnd Reason = "unknown range" // how many members a family has there is not known
 	Unsteady   Reason = "unsteady"      // no law says at which process counts the slot occurs
+	Unaligned  Reason = "unaligned"     // the runs do not show which levels of a hierarchy leave out ranks
 )
 
 // Refusal is the error when the training runs do not determine an answer.
@@ -457,6 +458,10 @@ func (l Law) ownMap(ranks int32, index []int32) (*Map, error) {
 		return refuse(Unsteady, "it occurs at %v of the runs' %v ranks, for which there is no law", l.Sizes, l.Training)
 	}
 	maps, of, missing, short := l.bind(ranks, index)
+	if f := l.unaligned(ranks); f != nil && len(maps) > 0 {
+		return refuse(Unaligned, "the runs have at most %d ranks on an axis, which do not show which levels %s leaves out",
+			l.longest(f), f)
+	}
 	if len(maps) == 0 {
 		return refuse(Undefined, "the law holds for %s", strings.Join(missing, " or "))
 	}
@@ -513,9 +518,6 @@ func (l Law) bind(ranks int32, index []int32) (maps []*Map, of []Form, missing [
 					short = "two ranks on an axis that " + f.String() + " moves along"
 				}
 			}
-			if f.Unaligned && slices.Max(dims) > l.longest(&f) {
-				short = fmt.Sprintf("%d ranks on an axis, so that none shows which levels %s leaves out", l.longest(&f), f)
-			}
 			for _, a := range f.Narrow {
 				if dims[a] > narrowExtent && m.anyone() {
 					short = fmt.Sprintf("%d ranks on an axis on which %s names a coordinate", narrowExtent, f)
@@ -529,6 +531,17 @@ func (l Law) bind(ranks int32, index []int32) (maps []*Map, of []Form, missing [
 		}
 	}
 	return maps, of, missing, short
+}
+
+// unaligned returns a form whose levels are not known on a number of ranks, see Form.Unaligned; nil if there is none.
+func (l *Law) unaligned(ranks int32) *Form {
+	for i := range l.Forms {
+		f := &l.Forms[i]
+		if dims, ok := f.Grids[0].Dims(ranks); f.Unaligned && ok && slices.Max(dims) > l.longest(f) {
+			return f
+		}
+	}
+	return nil
 }
 
 // longest returns the longest extent of an axis of a form's grid in the runs.
