@@ -97,8 +97,9 @@
 //	cores.go              runs whose ranks shared cores, of which answers about times warn
 //	needs.go              Run, and what a run lacks for a query
 //	fill.go, file.go      parameters -> SQL
-//	engine.go             DB: DuckDB on the files of runs; derived.go makes derived tables that a run lacks, damage.go
-//	                      explains errors, objects.go reaches object storage
+//	engine.go             DB: DuckDB on the files of runs; views.go opens those of the tables that a query names,
+//	                      derived.go makes derived tables that a run lacks, damage.go explains errors, objects.go
+//	                      reaches object storage
 //	trino.go, register.go a DB on a Trino server, and registering runs there
 //	result.go             Rows, Ask, Query
 //	drawing.go, drawn.go  rows -> a picture of package plot
