@@ -10,6 +10,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/commq/commq/capture/shim"
 	"github.com/commq/commq/internal/testenv"
 )
 
@@ -49,9 +50,22 @@ func TestScripts(t *testing.T) {
 
 // TestMPIScripts runs the stories that need both MPI libraries.
 func TestMPIScripts(t *testing.T) {
-	testenv.MPI(t, "openmpi")
-	testenv.MPI(t, "mpich")
-	testscript.Run(t, scripts(t, "../../testdata/scripts/mpi"))
+	for _, library := range []string{shim.OpenMPI, shim.MPICH} {
+		testenv.MPI(t, library)
+		for _, form := range []shim.Form{shim.Recording, shim.Simulated, shim.Bridge} { // else each story does
+			_, err := shim.Build(t.Context(), shim.BuildOptions{Library: library, Form: form, Cache: shimCache})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	p := scripts(t, "../../testdata/scripts/mpi")
+	setup, yielding := p.Setup, testenv.Yielding(t)
+	p.Setup = func(env *testscript.Env) error {
+		env.Setenv("LD_PRELOAD", yielding)
+		return setup(env)
+	}
+	testscript.Run(t, p)
 }
 
 // unshare returns the command that gives a story mounts of its own, for full disks; if the user is not root, it adds
