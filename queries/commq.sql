@@ -322,7 +322,7 @@ FROM (VALUES
   ('tags(''RUN'')', 'Which message tags are used on which communicator, by how many pairs of ranks, and for how much.'),
   ('time_by_rank(''RUN'', init := ''leave-out'')', 'Where each rank''s time went: point-to-point, waits, collectives, RMA, I/O and outside MPI.'),
   ('timeline(''RUN'', bins := 550, rows := 350, from_s := 0, to_s := 0, from_rank := 0, to_rank := -1, lines := 1000, condition := ''TRUE'')', 'What every rank does over time: the time in each kind of call in equal steps, the messages sent in them, and each message by itself where they are few.'),
-  ('timeline_calls(''RUN'', from_s := 0, to_s := 0, from_rank := 0, to_rank := -1, condition := ''TRUE'')', 'Every call in a window of time, rank by rank: what it was, how long it took, with whom, how much, and where in the source.'),
+  ('timeline_calls(''RUN'', from_s := 0, to_s := 0, from_rank := 0, to_rank := -1)', 'Every call in a window of time, rank by rank: what it was, how long it took, with whom, how much, and where in the source.'),
   ('unmatched(''RUN'')', 'Sends and receives that were posted and never met a partner.'),
   ('wait_states(''RUN'', by := ''run'', until := ''needed'', init := ''leave-out'')', 'How much time the ranks lost waiting for others, by kind of wait: late senders, late receivers, and at collectives.'),
   ('wildcards(''RUN'', by := ''line'')', 'Receives and probes posted with MPI_ANY_SOURCE or MPI_ANY_TAG, by rank and place in the source, and what they met.'),
@@ -4265,8 +4265,8 @@ $commq$, '{{run}}', commq_list([commq_dir('query timeline', run)])),
   '{{where}}', commq_condition('query timeline', 'condition', "condition")));
 
 -- timeline-calls: Every call in a window of time, rank by rank: what it was, how long it took, with whom, how much, and where in the source.
-CREATE OR REPLACE TEMP MACRO "timeline_calls"(run, "from_s" := 0, "to_s" := 0, "from_rank" := 0, "to_rank" := -1, "condition" := 'TRUE') AS TABLE
-FROM query(replace(replace(replace(replace(replace(replace($commq$
+CREATE OR REPLACE TEMP MACRO "timeline_calls"(run, "from_s" := 0, "to_s" := 0, "from_rank" := 0, "to_rank" := -1) AS TABLE
+FROM query(replace(replace(replace(replace(replace($commq$
 WITH events AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
 messages AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
 parts AS NOT MATERIALIZED (FROM commq_rows_parts({{run}})),
@@ -4286,7 +4286,7 @@ UNION ALL
 (
 SELECT e.rank, e.thread, e.seq, e.call, e.class, e.start_ns, e.end_ns, e.comm, e.instance, e.send_world AS dst, e.recv_world AS src,
        COALESCE(e.send_tag, e.recv_tag) AS tag, e.send_bytes, e.recv_bytes, e.callsite, c.function, c.file, c.line
-FROM (SELECT * FROM events WHERE {{where}}) AS e
+FROM events e
 LEFT JOIN callsites c ON c.id = e.callsite
 WHERE ({{to-s}} = 0 OR e.start_ns <= {{to-s}} * 1e9) AND (e.end_ns IS NULL OR e.end_ns >= {{from-s}} * 1e9)
   AND e.start_ns IS NOT NULL AND e.rank >= {{from-rank}} AND ({{to-rank}} < 0 OR e.rank <= {{to-rank}})
@@ -4296,8 +4296,7 @@ $commq$, '{{run}}', commq_list([commq_dir('query timeline-calls', run)])),
   '{{from-s}}', commq_number('query timeline-calls', 'from_s', "from_s", 0, 1e+09)),
   '{{to-s}}', commq_number('query timeline-calls', 'to_s', "to_s", 0, 1e+09)),
   '{{from-rank}}', commq_integer('query timeline-calls', 'from_rank', "from_rank", 0, 2147483647)),
-  '{{to-rank}}', commq_integer('query timeline-calls', 'to_rank', "to_rank", -1, 2147483647)),
-  '{{where}}', commq_condition('query timeline-calls', 'condition', "condition")));
+  '{{to-rank}}', commq_integer('query timeline-calls', 'to_rank', "to_rank", -1, 2147483647)));
 
 -- unmatched: Sends and receives that were posted and never met a partner.
 CREATE OR REPLACE TEMP MACRO "unmatched"(run) AS TABLE

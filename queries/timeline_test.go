@@ -176,8 +176,4 @@ func TestTimelineCalls(t *testing.T) {
 			t.Errorf("%v:\n%s\nwant\n%s", w, got, strings.Join(want, "\n"))
 		}
 	}
-	one := ask(t, run, "timeline-calls", "where", "class = 'collective'", "to-rank", "1")
-	if lines := strings.Count(one, "\n"); lines != strings.Count(one, ",collective,") || lines == 0 {
-		t.Errorf("collectives: %s", one)
-	}
 }

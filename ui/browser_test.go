@@ -31,13 +31,18 @@ func visit(t *testing.T, chromium context.Context, server *httptest.Server, stat
 // settle waits until no view waits for an answer.
 func settle(p *chrome.Tab) {
 	p.T.Helper()
-	for end := time.Now().Add(5 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
-		if chrome.Eval[bool](p, `!!document.querySelector("section") &&
-			!document.querySelector("section[aria-busy=true]")`) {
-			return
-		}
+	until(p, "answer", func() bool {
+		return chrome.Eval[bool](p, `!!document.querySelector("section") &&
+			!document.querySelector("section[aria-busy=true]")`)
+	})
+}
+
+// until waits for something that the page does soon.
+func until(p *chrome.Tab, what string, does func() bool) {
+	p.T.Helper()
+	for end := time.Now().Add(testenv.Patience); !does(); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(end) {
-			p.T.Fatalf("the view still waits: %s", chrome.Eval[string](p, `document.body.innerText`))
+			p.T.Fatalf("the page does not %s: %s", what, chrome.Eval[string](p, `document.body.innerText`))
 		}
 	}
 }
@@ -121,27 +126,19 @@ func TestLinks(t *testing.T) {
 	}
 	p.KeepPicture("ui-links-picked")
 	chrome.Eval[bool](p, `document.querySelector(".details button").click(), true`)
-	settle(p)
 	hash := chrome.Eval[string](p, `location.hash`)
 	if !strings.Contains(hash, "view=matrix") || !strings.Contains(hash, "site=") || !strings.Contains(hash, "from=1.5") {
 		t.Errorf("the address after the link: %s", hash)
 	}
 	total := func() string {
-		return chrome.Eval[string](p, `document.querySelector("canvas").getAttribute("aria-label")`)
+		return chrome.Eval[string](p, `document.querySelector("canvas")?.getAttribute("aria-label") ?? ""`)
 	}
+	until(p, "show the messages of the call site", func() bool { return strings.Contains(total(), "in all") })
 	few := total()
 	chrome.Eval[bool](p, `[...document.querySelectorAll(".chips button")].at(-1).click(), true`)
-	time.Sleep(100 * time.Millisecond)
-	settle(p)
-	if all := total(); all == few || !strings.Contains(all, "from rank to rank") {
-		t.Errorf("all: %s; selected: %s", all, few)
-	}
+	until(p, "show all messages", func() bool { return strings.Contains(total(), "in all") && total() != few })
 	chrome.Eval[bool](p, `history.back(), true`)
-	time.Sleep(200 * time.Millisecond)
-	settle(p)
-	if again := total(); again != few {
-		t.Errorf("after going back: %s, want %s", again, few)
-	}
+	until(p, "go back", func() bool { return total() == few })
 	said(p, server)
 }
 
@@ -188,19 +185,14 @@ func TestSQLView(t *testing.T) {
 	chromium := chrome.Start(t)
 	server := serve(t)
 	p := visit(t, chromium, server, "run=cg.A.16&view=sql&sql=SELECT+count(*)+AS+n+FROM+messages", chrome.Desktop)
-	deadline := time.Now().Add(time.Minute)
-	for !chrome.Eval[bool](p, `!!document.querySelector("tbody td")`) && time.Now().Before(deadline) {
-		time.Sleep(50 * time.Millisecond)
-	}
+	until(p, "answer", func() bool { return chrome.Eval[bool](p, `!!document.querySelector("tbody td")`) })
 	if cell := chrome.Eval[string](p, `document.querySelector("tbody td").textContent`); cell != "47,104" {
 		t.Errorf("count: %s", cell)
 	}
 	p.KeepPicture("ui-sql")
 	said(p, server)
 	p = visit(t, chromium, server, "run=cg.A.16&view=sql&sql=SELECT+nosuch+FROM+messages", chrome.Desktop)
-	for !chrome.Eval[bool](p, `!!document.querySelector(".error")`) && time.Now().Before(deadline) {
-		time.Sleep(50 * time.Millisecond)
-	}
+	until(p, "show an error", func() bool { return chrome.Eval[bool](p, `!!document.querySelector(".error")`) })
 	if text := chrome.Eval[string](p, `document.querySelector(".error").textContent`); !strings.Contains(text, "nosuch") {
 		t.Errorf("the error: %s", text)
 	}
@@ -226,12 +218,7 @@ func TestAccessible(t *testing.T) {
 				p := visit(t, chromium, server, "run=cg.A.16&comm=0&view="+view, look)
 				chrome.Eval[bool](p, string(axe)+";true")
 				chrome.Eval[bool](p, `axe.run().then(r => { window.found = r.violations; }), true`)
-				for end := time.Now().Add(5 * time.Minute); !chrome.Eval[bool](p, `!!window.found`); {
-					time.Sleep(50 * time.Millisecond)
-					if time.Now().After(end) {
-						t.Fatal("axe does not end")
-					}
-				}
+				until(p, "end its search", func() bool { return chrome.Eval[bool](p, `!!window.found`) })
 				for _, found := range chrome.Eval[[]string](p, `window.found.filter(v => v.impact !== "minor").map(v =>
 					v.impact + ": " + v.help + ": " + v.nodes.map(n => n.html).join(" ").slice(0, 400))`) {
 					t.Error(found)
@@ -249,11 +236,7 @@ func TestWhatIf(t *testing.T) {
 	verdict := func() string { return chrome.Eval[string](p, `document.querySelector(".verdict")?.textContent ?? ""`) }
 	wait := func(want string) {
 		t.Helper()
-		for end := time.Now().Add(time.Minute); !strings.Contains(verdict(), want); time.Sleep(50 * time.Millisecond) {
-			if time.Now().After(end) {
-				t.Fatalf("the verdict is %q; want %q", verdict(), want)
-			}
-		}
+		until(p, "say "+want, func() bool { return strings.Contains(verdict(), want) })
 	}
 	wait("1 s on flat")
 	chrome.Eval[bool](p, `(() => { const s = document.querySelector("input[type=range]");
@@ -303,13 +286,8 @@ func TestOnce(t *testing.T) {
 				all := chrome.Eval[string](p, `document.querySelector("main").innerText`)
 				return strings.Join(strings.Fields(strings.ReplaceAll(all, "SQL and command", "")), " ")
 			}
-			end := time.Now().Add(time.Minute) // charts are drawn after the answer is there
-			for text(p) != text(live) && time.Now().Before(end) {
-				time.Sleep(50 * time.Millisecond)
-			}
-			if got, want := text(p), text(live); got != want {
-				t.Errorf("%s %s:\n%s\nwith a server\n%s", run, view, got, want)
-			}
+			// Charts are drawn after the answer is there.
+			until(p, "show what a server does, "+text(live), func() bool { return text(p) == text(live) })
 		}
 	}
 	p := chrome.Open(t, chromium, "file://"+file+"#run=cg.A.4&view=matrix&comm=0", chrome.Desktop)

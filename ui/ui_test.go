@@ -194,7 +194,7 @@ func TestAnswersAreThoseOfTheEngine(t *testing.T) {
 	}{
 		{"GET", "/api/ask/density?run=cg.A.4&collectives=none", "", 8, "false"},
 		{"GET", "/api/ask/density?run=cg.A.4&collectives=none&limit=3", "", 3, "true"},
-		{"GET", "/api/ask/timeline-calls?run=cg.A.4&to-rank=0&where=call='MPI_Init'", "", 1, "false"},
+		{"GET", "/api/ask/timeline-calls?run=cg.A.4&to-rank=0&to-s=0.001", "", 1, "false"},
 		{"POST", "/api/sql?run=cg.A.4", "SELECT count(*) FROM ranks", 1, "false"},
 	} {
 		status, header, text := request(t, server, c.method, c.path, c.body, nil)

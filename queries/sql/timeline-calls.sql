@@ -7,7 +7,6 @@
 -- param to-s number 0..1000000000 = 0: Where it ends; 0 is the end of the run.
 -- param from-rank integer 0..2147483647 = 0: The lowest world rank.
 -- param to-rank integer -1..2147483647 = -1: The highest one; -1 is the last rank of the run.
--- param where condition events = TRUE: Which calls: a condition on the columns of events.
 -- column rank INTEGER -: World rank that made the call.
 -- column thread INTEGER -: Its thread.
 -- column seq BIGINT -: Number of the call along its rank.
@@ -31,7 +30,7 @@
 -- example: --from-s 0.9 --to-s 0.91 --to-rank 7
 SELECT e.rank, e.thread, e.seq, e.call, e.class, e.start_ns, e.end_ns, e.comm, e.instance, e.send_world AS dst, e.recv_world AS src,
        COALESCE(e.send_tag, e.recv_tag) AS tag, e.send_bytes, e.recv_bytes, e.callsite, c.function, c.file, c.line
-FROM (SELECT * FROM events WHERE {{where}}) AS e
+FROM events e
 LEFT JOIN callsites c ON c.id = e.callsite
 WHERE ({{to-s}} = 0 OR e.start_ns <= {{to-s}} * 1e9) AND (e.end_ns IS NULL OR e.end_ns >= {{from-s}} * 1e9)
   AND e.start_ns IS NOT NULL AND e.rank >= {{from-rank}} AND ({{to-rank}} < 0 OR e.rank <= {{to-rank}})
