@@ -160,33 +160,54 @@ func TestDiagnoseFindsPlantedFaults(t *testing.T) {
 						continue
 					}
 					t.Run(fmt.Sprintf("%s/%s/%s/%d", library, source, p.fault, us), func(t *testing.T) {
-						store := t.TempDir()
-						exe, clock := exe, "none"
-						if p.how == simulatedFirst { // simulations need compute times that were measured
-							exe, clock = compilePlanted(t, library, source, "-DNATIVE"), "cpu"
+						if p.how != simulatedFirst {
+							p.compare(t, p.diagnosed(t, exe, machines, us), us, lines[p.fault])
+							return
 						}
-						commq(t, "capture", "--store", store, "--name", "r", "-q", "-n", "4", "--sim-ranks", "1",
-							"--machine",
-							machines[""], "--clock", clock, "--", exe, p.fault, fmt.Sprint(us),
-							fmt.Sprint(plantedSteps))
-						line := []string{"diagnose", "--store", store, "r", "--format", "json"}
-						if p.how == simulatedFirst {
-							commq(t, "simulate", "--store", store, "r", "--machine", machines[p.how], "--name", "s",
-								"-q")
-							line[3] = "s"
-						} else if p.how != "" {
-							line = append(line, "--machine", machines[p.how])
+						// Simulations need compute times that were measured, and a machine that is busy in the middle
+						// of a step changes these: such a capture is repeated.
+						exe := compilePlanted(t, library, source, "-DNATIVE")
+						d := p.diagnosed(t, exe, machines, us)
+						for tries := 1; tries < 3 && !p.gains(d, us); tries++ {
+							d = p.diagnosed(t, exe, machines, us)
 						}
-						var d diagnose.Diagnosis
-						if err := json.Unmarshal([]byte(commq(t, line...)), &d); err != nil {
-							t.Fatal(err)
-						}
-						p.compare(t, &d, us, lines[p.fault])
+						p.compare(t, d, us, lines[p.fault])
 					})
 				}
 			}
 		}
 	}
+}
+
+// diagnosed captures the program with this fault in virtual times, and diagnoses it on the machine that the fault needs.
+func (p *planted) diagnosed(t *testing.T, exe string, machines map[string]string, us int) *diagnose.Diagnosis {
+	t.Helper()
+	store, clock := t.TempDir(), "none"
+	if p.how == simulatedFirst {
+		clock = "cpu"
+	}
+	commq(t, "capture", "--store", store, "--name", "r", "-q", "-n", "4", "--sim-ranks", "1", "--machine", machines[""],
+		"--clock", clock, "--", exe, p.fault, fmt.Sprint(us), fmt.Sprint(plantedSteps))
+	line := []string{"diagnose", "--store", store, "r", "--format", "json"}
+	if p.how == simulatedFirst {
+		commq(t, "simulate", "--store", store, "r", "--machine", machines[p.how], "--name", "s", "-q")
+		line[3] = "s"
+	} else if p.how != "" {
+		line = append(line, "--machine", machines[p.how])
+	}
+	d := new(diagnose.Diagnosis)
+	if err := json.Unmarshal([]byte(commq(t, line...)), d); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// gains is true if a finding of the fault's rule gains what the fault costs, within 10 %.
+func (p *planted) gains(d *diagnose.Diagnosis, us int) bool {
+	want := p.gain * float64(us) * 1000
+	return slices.ContainsFunc(d.Findings, func(f diagnose.Finding) bool {
+		return f.Rule == p.rule && math.Abs(float64(f.GainNs)-want) <= 0.1*want
+	})
 }
 
 // compilePlanted compiles a program so that its call sites are known; modules go to a folder of their own.
