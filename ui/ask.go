@@ -134,7 +134,7 @@ func (s *Server) text(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	t := Text{Command: q.command(s.options.Args)}
-	err = s.engines.with(r.Context(), asked(q.found), func(db *queries.DB) error {
+	err = s.engines.with(r.Context(), engineRuns(q.found), func(db *queries.DB) error {
 		sql, err := db.Text(r.Context(), q.query, q.args)
 		t.SQL = db.Runnable(sql)
 		return err
@@ -176,7 +176,7 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request, found []run.Found,
 	ask func(*queries.DB) (queries.Rows, error)) {
 	var stream bytes.Buffer
 	more := false
-	err := s.engines.with(r.Context(), asked(found), func(db *queries.DB) error {
+	err := s.engines.with(r.Context(), engineRuns(found), func(db *queries.DB) error {
 		rows, err := ask(db)
 		if err != nil {
 			return err
@@ -195,8 +195,8 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request, found []run.Found,
 	w.Write(stream.Bytes())
 }
 
-// asked converts runs to the type of the engine.
-func asked(found []run.Found) (runs []queries.Run) {
+// engineRuns converts runs to the type of the engine.
+func engineRuns(found []run.Found) (runs []queries.Run) {
 	for _, f := range found {
 		runs = append(runs, queries.Run{Name: f.Name, Dir: f.Dir, Manifest: f.Manifest})
 	}

@@ -266,7 +266,7 @@ func TestOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(s.Once(context.Background(), f), f.Close(), s.Close()); err != nil {
+	if err := errors.Join(s.WritePage(context.Background(), f), f.Close(), s.Close()); err != nil {
 		t.Fatal(err)
 	}
 	server := serve(t)

@@ -71,7 +71,7 @@ func (s *Server) facts(w http.ResponseWriter, r *http.Request) {
 func (s *Server) lacks(f run.Found) map[string]string {
 	lacks := map[string]string{}
 	for _, q := range s.options.Queries {
-		if err := q.Check(asked([]run.Found{f})[0]); err != nil {
+		if err := q.Check(engineRuns([]run.Found{f})[0]); err != nil {
 			lacks[q.Name] = err.Error()
 		}
 	}

@@ -25,9 +25,9 @@ type Saved struct {
 // beforehand; timeline-scene.ts has the same.
 var onceTimeline = url.Values{"bins": {"600"}, "rows": {"350"}, "lines": {"1000"}}
 
-// Once writes a page that shows the runs without a server: every view as it is when nothing is selected. What a run
+// WritePage writes a page that shows the runs without a server: every view as it is when nothing is selected. What a run
 // lacks the page says.
-func (s *Server) Once(ctx context.Context, w io.Writer) error {
+func (s *Server) WritePage(ctx context.Context, w io.Writer) error {
 	found, err := s.options.Runs(ctx)
 	if err != nil {
 		return err
@@ -56,7 +56,7 @@ func (s *Server) Once(ctx context.Context, w io.Writer) error {
 			} // a run that cannot be diagnosed or simulated still has its queries
 		}
 	}
-	return writePage(w, answers)
+	return assemble(w, answers)
 }
 
 // onceQuestion is a question that the page asks.
@@ -135,8 +135,8 @@ func (r *recorder) Header() http.Header               { return r.header }
 func (r *recorder) WriteHeader(status int)            { r.status = status }
 func (r *recorder) Write(b []byte) (n int, err error) { return r.body.Write(b) }
 
-// writePage writes the page with its files and answers inside.
-func writePage(w io.Writer, answers map[string]Saved) error {
+// assemble writes the page with its files and answers inside.
+func assemble(w io.Writer, answers map[string]Saved) error {
 	files := map[string]string{}
 	for _, name := range []string{"index.html", "app.css", "app.js", "licenses.txt"} {
 		text, err := assets.ReadFile("assets/" + name)

@@ -91,7 +91,7 @@ func runUI(ctx context.Context, a *app, o *uiOptions) error {
 		return err
 	}
 	if o.once != "" {
-		err := a.writeFile(o.once, func(w io.Writer) error { return s.Once(ctx, w) })
+		err := a.writeFile(o.once, func(w io.Writer) error { return s.WritePage(ctx, w) })
 		if err == nil {
 			a.note("%s written", o.once)
 		}
