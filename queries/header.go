@@ -139,7 +139,7 @@ func (q *Query) parse(file, text string, include func(string) (source, error), r
 		begin := strings.Count(text[:len(text)-len(body)], "\n") + 1
 		var s source
 		if s, err = sourceOf(file, begin, body).expand(include, nil); err == nil {
-			s, err = s.replace(q.whole)
+			s, err = s.replace(q.tableUnless)
 		}
 		q.text, q.places = s.text, s.places
 	}
@@ -152,9 +152,9 @@ func (q *Query) parse(file, text string, include func(string) (source, error), r
 	return nil
 }
 
-// whole puts a table in the place of {{TABLE unless NAME VALUE}} in a query without that parameter: an included file is
+// tableUnless puts a table in the place of {{TABLE unless NAME VALUE}} in a query without that parameter: an included file is
 // for several queries. Every other use stays as it is.
-func (q *Query) whole(use string, _ place) (source, error) {
+func (q *Query) tableUnless(use string, _ place) (source, error) {
 	if u := unlessOf(use); u != nil && u.value != "" && q.param(u.param) == nil {
 		return source{text: u.table.Name}, nil
 	}

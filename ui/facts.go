@@ -46,17 +46,13 @@ func (s *Server) runs(w http.ResponseWriter, r *http.Request) {
 
 // facts tells what commq runs show prints of a run, and what the run discloses of the machine.
 func (s *Server) facts(w http.ResponseWriter, r *http.Request) {
-	found, err := s.named(r)
-	if err == nil && len(found) != 1 {
-		err = badRequest{errors.New("want one run")}
-	}
+	found, err := s.one(r)
 	if err != nil {
 		fail(w, r, err)
 		return
 	}
-	f := found[0]
-	facts := append(f.Facts(false), f.CaptureFacts()...)
-	tells, err := run.Discloses(r.Context(), f.Dir, f.Manifest)
+	facts := append(found.Facts(false), found.CaptureFacts()...)
+	tells, err := run.Discloses(r.Context(), found.Dir, found.Manifest)
 	if err != nil {
 		fail(w, r, err)
 		return
@@ -97,15 +93,12 @@ func (s *Server) queries(w http.ResponseWriter, _ *http.Request) {
 
 // diagnose tells what makes a run slow.
 func (s *Server) diagnose(w http.ResponseWriter, r *http.Request) {
-	found, err := s.named(r)
-	if err == nil && len(found) != 1 {
-		err = badRequest{errors.New("want one run")}
-	}
+	found, err := s.one(r)
 	if err != nil {
 		fail(w, r, err)
 		return
 	}
-	d, err := s.options.Diagnose(r.Context(), found[0])
+	d, err := s.options.Diagnose(r.Context(), found)
 	if err != nil {
 		fail(w, r, badRequest{err})
 		return
@@ -130,6 +123,18 @@ func (s *Server) named(r *http.Request) (named []run.Found, err error) {
 		return nil, badRequest{errors.New("no run named; want ?run=NAME")}
 	}
 	return named, nil
+}
+
+// one returns the run that a request names; more are a mistake.
+func (s *Server) one(r *http.Request) (run.Found, error) {
+	named, err := s.named(r)
+	if err != nil {
+		return run.Found{}, err
+	}
+	if len(named) != 1 {
+		return run.Found{}, badRequest{errors.New("want one run")}
+	}
+	return named[0], nil
 }
 
 // foundFor is how long a question may use the list of runs that an earlier one read.

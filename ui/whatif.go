@@ -2,7 +2,6 @@ package ui
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -48,10 +47,7 @@ type Simulated struct {
 
 // whatIf simulates a run on a machine. Its network and CPUs may have other values; a machine of a file cannot be named.
 func (s *Server) whatIf(w http.ResponseWriter, r *http.Request) {
-	found, err := s.named(r)
-	if err == nil && len(found) != 1 {
-		err = badRequest{errors.New("want one run")}
-	}
+	found, err := s.one(r)
 	machine, changes := r.URL.Query().Get("machine"), r.URL.Query()["set"]
 	if err == nil && !slices.ContainsFunc(s.options.Machines, func(m Machine) bool { return m.Name == machine }) {
 		err = badRequest{fmt.Errorf("there is no machine %q", machine)}
@@ -65,12 +61,12 @@ func (s *Server) whatIf(w http.ResponseWriter, r *http.Request) {
 		fail(w, r, err)
 		return
 	}
-	simulated, err := s.options.Simulate(r.Context(), found[0], machine, changes)
+	simulated, err := s.options.Simulate(r.Context(), found, machine, changes)
 	if err != nil {
 		fail(w, r, badRequest{err})
 		return
 	}
-	words := append([]string{"commq", "simulate"}, s.options.Args(found[0])...)
+	words := append([]string{"commq", "simulate"}, s.options.Args(found)...)
 	words = append(words, "--machine", machine)
 	for _, change := range changes {
 		words = append(words, "--set", change)

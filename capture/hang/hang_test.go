@@ -455,17 +455,20 @@ func TestRankList(t *testing.T) {
 	}
 }
 
+// waitsForAll is a rank that waits in MPI_Waitall for a receive and for a started persistent one.
+func waitsForAll(s *script) {
+	s.DefComm(7, spool.CommDef{Kind: int32(schema.CommDup), Instance: 0, Size: 2, Members: 2}, []int32{0, 1})
+	s.collective(schema.CallBarrier, 7, 0)
+	s.call(schema.CallIrecv, args(7, 1, 9, 1))
+	s.call(schema.CallRecvInit, args(0, 1, 9, 2))
+	s.call(schema.CallStart, request(3))
+	s.Start(spoolgen.Pair{Req: 3, Template: 2})
+	s.call(schema.CallWaitall, never(all(1, 3)))
+}
+
 // Whatever the slots of two ranks hold, reading them neither crashes nor runs for ever.
 func FuzzRead(f *testing.F) {
-	_, seed := fileBytes(f, 0, 2, nil, func(s *script) {
-		s.DefComm(7, spool.CommDef{Kind: int32(schema.CommDup), Instance: 0, Size: 2, Members: 2}, []int32{0, 1})
-		s.collective(schema.CallBarrier, 7, 0)
-		s.call(schema.CallIrecv, args(7, 1, 9, 1))
-		s.call(schema.CallRecvInit, args(0, 1, 9, 2))
-		s.call(schema.CallStart, request(3))
-		s.Start(spoolgen.Pair{Req: 3, Template: 2})
-		s.call(schema.CallWaitall, never(all(1, 3)))
-	})
+	_, seed := fileBytes(f, 0, 2, nil, waitsForAll)
 	f.Add(seed[spool.HeaderBytes:], 3)
 	f.Fuzz(func(t *testing.T, slots []byte, cut int) {
 		dir := t.TempDir()
@@ -503,15 +506,7 @@ func FuzzRead(f *testing.F) {
 
 // The same with good files, their slots and headers changed.
 func FuzzReadEdited(f *testing.F) {
-	name, good := fileBytes(f, 0, 2, nil, func(s *script) {
-		s.DefComm(7, spool.CommDef{Kind: int32(schema.CommDup), Instance: 0, Size: 2, Members: 2}, []int32{0, 1})
-		s.collective(schema.CallBarrier, 7, 0)
-		s.call(schema.CallIrecv, args(7, 1, 9, 1))
-		s.call(schema.CallRecvInit, args(0, 1, 9, 2))
-		s.call(schema.CallStart, request(3))
-		s.Start(spoolgen.Pair{Req: 3, Template: 2})
-		s.call(schema.CallWaitall, never(all(1, 3)))
-	})
+	name, good := fileBytes(f, 0, 2, nil, waitsForAll)
 	second, other := fileBytes(f, 1, 2, nil, func(s *script) { s.call(schema.CallRecv, never(args(0, 0, 9, 0))) })
 	f.Add([]byte{3, 5, 0, 9, 8, 7, 2, 1, 4, 1}, []byte{})
 	f.Add([]byte{0, 5, 6, 9, 8}, []byte{0, 0, 2, 3, 3})

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os/exec"
 	"slices"
 	"testing"
 	"time"
@@ -14,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/commq/commq/internal/chrome"
 	"github.com/commq/commq/internal/testenv"
 	"github.com/commq/commq/schema"
 	"github.com/commq/commq/writer"
@@ -24,11 +24,6 @@ import (
 func opened(t *testing.T, trace func(http.ResponseWriter)) (query func(sql string) []string) {
 	t.Helper()
 	folder := testenv.Perfetto(t, "../../scripts")
-	testenv.Need(t, "chromium")
-	path, err := exec.LookPath("chromium")
-	if err != nil {
-		t.Fatal(err)
-	}
 	files := http.FileServer(http.Dir(folder))
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/trace.json" {
@@ -38,20 +33,7 @@ func opened(t *testing.T, trace func(http.ResponseWriter)) (query func(sql strin
 		files.ServeHTTP(w, r)
 	}))
 	t.Cleanup(server.Close)
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.WindowSize(1600, 1000),
-		chromedp.Flag("disable-component-update", true),
-		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"))
-	allocator, endAll := chromedp.NewExecAllocator(context.Background(), options...)
-	ctx, end := chromedp.NewContext(allocator)
-	t.Cleanup(func() {
-		graceful, cancel := context.WithTimeout(ctx, time.Minute)
-		defer cancel()
-		if err := chromedp.Cancel(graceful); err != nil {
-			t.Errorf("end chromium: %v", err)
-		}
-		end()
-		endAll()
-	})
+	ctx := chrome.Start(t)
 	if _, err := chromedp.Run(ctx, chromedp.Navigate(server.URL+"/#!/?url="+server.URL+"/trace.json")); err != nil {
 		t.Fatalf("open Perfetto: %v", err)
 	}

@@ -71,8 +71,8 @@ func lengthsAlong(rows []row, axis int) (l lengths, ok bool) {
 	return l, again && len(extents) > 1
 }
 
-// at returns the values of the ranks of a place's role on the extent that the axis has there; false if no run shows them.
-func (l *lengths) at(r *row) (s valueSpan, seen bool) {
+// valuesOf returns the values of the ranks of a place's role on the extent that the axis has there; false if no run shows them.
+func (l *lengths) valuesOf(r *row) (s valueSpan, seen bool) {
 	if l.Axis >= len(r.g) {
 		return s, false
 	}
@@ -85,7 +85,7 @@ func (l *lengths) at(r *row) (s valueSpan, seen bool) {
 func (l *Law) byLength(e *Expected, r *row) {
 	first := true
 	for i := range l.lengths {
-		s, seen := l.lengths[i].at(r)
+		s, seen := l.lengths[i].valuesOf(r)
 		if !seen {
 			continue
 		}
