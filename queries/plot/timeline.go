@@ -7,6 +7,7 @@ import (
 	"image/color"
 	imagedraw "image/draw"
 	"io"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -293,7 +294,21 @@ func drawRects(s sheet, area vg.Rectangle, rects []pixels, high int) {
 	}
 }
 
-// drawLines draws the messages, those that are received after the end up to there.
+// shownEnd returns where the line of a message ends: when and where it is received, or at the edge of the picture, which
+// then cuts it.
+func (m *timeLine) shownEnd(p *page) (to, dst float64, cut bool) {
+	src := float64(m.src)
+	to, dst = m.to, float64(m.dst)
+	if cut = to > p.x.most && to > m.from; cut {
+		to, dst = p.x.most, src+(p.x.most-m.from)/(to-m.from)*(dst-src)
+	}
+	if edge := p.y.least; dst > edge && src < edge { // ranks count downwards
+		return m.from + (edge-src)/(dst-src)*(to-m.from), edge, true
+	}
+	return to, dst, cut
+}
+
+// drawLines draws the messages, those that are received after the end, or on a rank that is not shown, up to the edge.
 func (t *Timeline) drawLines(d *painter) {
 	p := d.page
 	line := draw.LineStyle{Color: d.canvas.ink, Width: px(1.2)}
@@ -301,11 +316,8 @@ func (t *Timeline) drawLines(d *painter) {
 		line = thin(d.canvas.divider)
 	}
 	for _, m := range t.lines {
-		to, dst := m.to, float64(m.dst)
-		if to > p.x.most && to > m.from {
-			f := (p.x.most - m.from) / (to - m.from)
-			to, dst = p.x.most, float64(m.src)+f*(dst-float64(m.src))
-		} else if len(t.lines) <= dottedMost && !t.Path {
+		to, dst, cut := m.shownEnd(p)
+		if !cut && len(t.lines) <= dottedMost && !t.Path {
 			d.canvas.DrawGlyph(draw.GlyphStyle{Color: d.canvas.ink, Radius: px(2.5), Shape: draw.CircleGlyph{}},
 				vg.Point{X: p.toX(to), Y: p.toY(dst)})
 		}
@@ -316,7 +328,9 @@ func (t *Timeline) drawLines(d *painter) {
 // drawStrip draws what is sent as bars without gaps.
 func (t *Timeline) drawStrip(d *painter) {
 	d.canvas.SetColor(d.canvas.theme.hues[0])
-	for at, v := range t.strip {
+	inOrder := slices.SortedFunc(maps.Keys(t.strip), func(a, b [2]float64) int { return slices.Compare(a[:], b[:]) })
+	for _, at := range inOrder { // so that the same picture is the same file
+		v := t.strip[at]
 		left := math.Floor(inPx(d.page.toX(at[0])))
 		right := max(math.Ceil(inPx(d.page.toX(at[1]))), left+1)
 		d.canvas.Fill(vg.Rectangle{Min: vg.Point{X: px(left), Y: d.page.toY(0)},

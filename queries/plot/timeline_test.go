@@ -98,3 +98,42 @@ func TestTimelineIsBounded(t *testing.T) {
 		}
 	}
 }
+
+// TestLinesEndAtTheEdge has two ranks and 100 ns, and messages that leave the picture.
+func TestLinesEndAtTheEdge(t *testing.T) {
+	p := &page{x: scale{least: 0, most: 100}, y: scale{least: 1.5, most: -0.5}}
+	for _, c := range []struct {
+		line    timeLine
+		to, dst float64
+		cut     bool
+	}{
+		{timeLine{0, 1, 10, 90}, 90, 1, false},
+		{timeLine{0, 1, 50, 150}, 100, 0.5, true},
+		{timeLine{1, 3, 10, 90}, 30, 1.5, true},
+		{timeLine{1, 2, 10, 90}, 50, 1.5, true},
+		{timeLine{1, 3, 60, 140}, 80, 1.5, true},
+	} {
+		if to, dst, cut := c.line.shownEnd(p); to != c.to || dst != c.dst || cut != c.cut {
+			t.Errorf("%v ends at %g on %g, cut: %v; want %g, %g, %v", c.line, to, dst, cut, c.to, c.dst, c.cut)
+		}
+	}
+}
+
+// TestTheSamePictureIsTheSameFile draws many amounts twice.
+func TestTheSamePictureIsTheSameFile(t *testing.T) {
+	picture := func() string {
+		tl := &Timeline{Kinds: []string{"send"}}
+		tl.AddTime(0, 1, 0, 100, "send", 50)
+		for at := range 50 {
+			tl.AddAmount(float64(2*at), float64(2*at+2), 9)
+		}
+		var svg bytes.Buffer
+		if err := tl.Draw(&svg, Options{Format: "svg"}); err != nil {
+			t.Fatal(err)
+		}
+		return svg.String()
+	}
+	if picture() != picture() {
+		t.Error("the two differ")
+	}
+}
