@@ -133,7 +133,8 @@ func TestTheSamePictureIsTheSameFile(t *testing.T) {
 		}
 		return svg.String()
 	}
-	if picture() != picture() {
+	first, second := picture(), picture()
+	if first != second {
 		t.Error("the two differ")
 	}
 }
