@@ -292,9 +292,16 @@ func (g *generator) generate(ctx context.Context, run *signature.Run,
 	}
 	if len(g.unknown.reasons) > 0 {
 		g.addFollowing()
+		g.checkMatches()
 		return nil, nil // what is left need not come to an end
 	}
 	found, err := phases.Find(g.sig, nil)
+	if err != nil || len(found.Unmatched) > 0 {
+		if g.checkMatches(); len(g.unknown.reasons) > 0 {
+			g.addFollowing()
+			return nil, nil
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -324,6 +331,9 @@ func (g *generator) addFollowing() {
 					families[partner] = true
 				}
 			}
+		}
+		for _, event := range g.model.Exchanges().Others(x.Event.ID) {
+			g.unknown.follow(event, "the other side of its messages is not known")
 		}
 	}
 	for _, x := range g.model.Sites {

@@ -109,7 +109,7 @@ func (g *generator) doubtCalls(n *template.Node, times law.Estimate) {
 	for _, x := range g.model.Sites {
 		switch differs := x.Calls.DiffersAlong(n); {
 		case !x.Event.IsIn(n):
-		case differs && !times.Exact:
+		case !times.Exact && (differs || g.variesAlong(x.Event, n)):
 			g.unknown.addCalls(x.Event.ID, g.model.NodeName(x.Event),
 				fmt.Sprintf("there may be %d to %d iterations of %s, in which its calls differ", times.Low, times.High,
 					g.model.NodeName(n)))
@@ -119,6 +119,17 @@ func (g *generator) doubtCalls(n *template.Node, times law.Estimate) {
 				"ranks repeat "+g.model.NodeName(n)+" differently often, and no law tells how often")
 		}
 	}
+}
+
+// variesAlong reports whether a loop around an event, inside another loop, has a number of iterations that depends on
+// those of loops around it.
+func (g *generator) variesAlong(event, loop *template.Node) bool {
+	for n := event.Parent; n != nil && n != loop; n = n.Parent {
+		if g.model.Iterations[n.ID].DependsOnIndex() {
+			return true
+		}
+	}
+	return false
 }
 
 // noteUncertain notes a loop whose number of iterations is uncertain, with the range that ranks may have.

@@ -20,7 +20,11 @@ func fitNumbers(m *Model, found *slots.Slots) ([]*law.Law, error) {
 	for i := range m.Pattern.Grids {
 		grids = append(grids, &m.Pattern.Grids[i][0])
 	}
-	f := law.NewFitter(grids, m.Pattern.Twins)
+	twins := slices.Clone(m.Pattern.Twins)
+	for _, alike := range m.Pattern.Grids {
+		twins = append(twins, alike[1:]...)
+	}
+	f := law.NewFitter(grids, twins)
 	for _, x := range m.Sites {
 		fitSite(x, m.Joint, gridOf(m.Pattern, x), f)
 	}
@@ -30,7 +34,7 @@ func fitNumbers(m *Model, found *slots.Slots) ([]*law.Law, error) {
 		if n.Loop {
 			grid := gridOf(m.Pattern, nil)
 			samples := iterationSamples(n, found, m.Training)
-			iterations[n.ID] = law.WithExtents(f.FitNumber(samples, grid), samples, grid)
+			iterations[n.ID] = law.WithExtents(f.FitNumber(samples, grid), samples, m.Pattern.Possible)
 		}
 	}
 	return iterations, f.Settle()

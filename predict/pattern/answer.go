@@ -65,14 +65,7 @@ func (b Bound) value(ranks int32) (int32, bool) {
 func ranges(u *unit, sizes []int32, form Form, grids [][]Grid) []Range {
 	out := make([]Range, len(u.slots[0].Index))
 	for c := range out {
-		low, high := map[int]int32{}, map[int]int32{}
-		for _, o := range u.obs {
-			v := o.index[c]
-			if _, ok := low[o.size]; !ok {
-				low[o.size], high[o.size] = v, v
-			}
-			low[o.size], high[o.size] = min(low[o.size], v), max(high[o.size], v)
-		}
+		low, high := u.spans(c)
 		out[c] = Range{Low: bounds(low, sizes, form, grids), High: bounds(high, sizes, form, grids)}
 		out[c].keepEmpty(high, sizes)
 		out[c].dropRoundedLogarithms(&form, sizes, high)
@@ -82,6 +75,19 @@ func ranges(u *unit, sizes []int32, form Form, grids [][]Grid) []Range {
 		}
 	}
 	return out
+}
+
+// spans returns the least and the largest value of a component of the index by the number of the size.
+func (u *unit) spans(component int) (low, high map[int]int32) {
+	low, high = map[int]int32{}, map[int]int32{}
+	for _, o := range u.obs {
+		v := o.index[component]
+		if _, ok := low[o.size]; !ok {
+			low[o.size], high[o.size] = v, v
+		}
+		low[o.size], high[o.size] = min(low[o.size], v), max(high[o.size], v)
+	}
+	return low, high
 }
 
 // rangesOfAll finds the laws of the values of each component of the index by all forms of a unit: whether the index is an
@@ -222,14 +228,7 @@ func (r *Range) keepEmpty(seen map[int]int32, sizes []int32) {
 // bounds returns the laws that reproduce the value at each size. If all values are equal, the only law is the
 // constant. Laws of the process count come before laws of the extents of the program's grids.
 func bounds(values map[int]int32, sizes []int32, form Form, grids [][]Grid) []Bound {
-	try := func(b Bound) bool {
-		for i, v := range values {
-			if got, ok := b.value(sizes[i]); !ok || got != v {
-				return false
-			}
-		}
-		return true
-	}
+	try := func(b Bound) bool { return b.isAlways(values, sizes) }
 	var some int32
 	for _, v := range values {
 		some = v

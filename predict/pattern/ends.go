@@ -34,6 +34,42 @@ func (r *Range) dropRoundedLogarithms(form *Form, sizes []int32, seen map[int]in
 	}
 }
 
+// addPossibleEnds adds laws of where an index ends that grows with the runs: loops over an extent of a grid that the runs
+// do not rule out.
+func (l *Law) addPossibleEnds(u *unit, sizes []int32, possible []Grid) {
+	for c := range l.Ranges {
+		r := &l.Ranges[c]
+		if len(r.High) == 0 || slices.ContainsFunc(r.High, func(b Bound) bool { return b.Of == FromZero }) {
+			continue
+		}
+		_, high := u.spans(c)
+		for i := range possible {
+			for a := range possible[i].Axes {
+				b := Bound{Of: FromAll, Grid: &possible[i], Axis: a, C: -1}
+				if b.isAlways(high, sizes) && !slices.ContainsFunc(r.High, b.equal) {
+					r.High = append(r.High, b)
+				}
+			}
+		}
+	}
+}
+
+// isAlways reports whether the bound is the value in all runs that have one.
+func (b Bound) isAlways(values map[int]int32, sizes []int32) bool {
+	for i, v := range values {
+		if got, ok := b.value(sizes[i]); !ok || got != v {
+			return false
+		}
+	}
+	return true
+}
+
+// equal reports whether two bounds are the same law.
+func (b Bound) equal(o Bound) bool {
+	return b.Of == o.Of && b.Axis == o.Axis && b.C == o.C && (b.Grid == nil) == (o.Grid == nil) &&
+		(b.Grid == nil || sameGrid(*b.Grid, *o.Grid))
+}
+
 // dropUnshownEnds drops laws of where an index ends that count up to the logarithm of an extent which the runs did not
 // vary, see loopEnds, if a law that does the same along another axis, whose extent they did vary, ends at the same index
 // in all of them.

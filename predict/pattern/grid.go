@@ -198,6 +198,9 @@ func (g Grid) String() string {
 	return fmt.Sprintf("%s %d-D grid, extents %s", g.Shape, g.Axes, order)
 }
 
+// IsFixed reports whether an axis has the same extent on any number of ranks.
+func (g Grid) IsFixed(axis int) bool { return g.Shape == Columns && g.Order[axis] == 0 }
+
 // unusual reports whether the grid has a fixed extent in addition to a plane.
 func (g Grid) unusual() bool { return g.Shape == Columns && g.Axes > 2 }
 

@@ -21,6 +21,9 @@ type Program struct {
 	// Twins are further grids that the runs do not rule out, one of each kind: nothing that the program does goes with
 	// Grids and not with them.
 	Twins []Grid `json:"twins,omitempty"`
+	// Possible are the grids of two and three axes that the runs do not rule out: a loop may count along an axis of a
+	// grid that no message shows.
+	Possible []Grid `json:"possible,omitempty"`
 }
 
 // Unexplained is a slot without a law, and the reason.
@@ -136,9 +139,11 @@ func fit(slots []Slot, sizes []int32) *Program {
 			}
 		}
 	}
+	p.Possible = possibleGrids(chosen, search.classes, units, searched)
 	addAsSeen(units, len(sizes))
 	for _, u := range units {
 		l := u.law(sizes, p.Grids)
+		l.addPossibleEnds(u, sizes, p.Possible)
 		l.Halved = u.halvedBy(&l, search.classes)
 		p.Laws = append(p.Laws, l)
 	}

@@ -43,6 +43,23 @@ func addTwins(units []*unit, searched map[*unit][][]Form, classes []*class) map[
 	return others
 }
 
+// possibleGrids returns the grids of two and three axes that what units do does not rule out.
+func possibleGrids(chosen, classes []*class, units []*unit, searched map[*unit][][]Form) (all []Grid) {
+	const mostAxes = 3
+	for k, d := range classes {
+		if n := len(d.dims[0]); n < 2 || n > mostAxes {
+			continue
+		}
+		ruledOut := func(c *class) bool {
+			return c != d && len(c.dims[0]) > 1 && isDemonstrated(slices.Index(classes, c), k, units, searched)
+		}
+		if !slices.ContainsFunc(chosen, ruledOut) {
+			all = append(all, d.grids...)
+		}
+	}
+	return all
+}
+
 // addSearched adds the forms of a unit on another class that cost hardly more than one that it has.
 func (u *unit) addSearched(searched [][]Form, class int, cost float64) {
 	if len(searched) == 0 {

@@ -21,7 +21,15 @@ func (l *Law) weigh(uses *lawUses, information float64) {
 	if len(l.Laws) > 0 && len(values) > 1 && information-l.Laws[0].bits(l.domain.unit(), uses) < evidenceBits {
 		l.thin = true
 	}
+	if len(l.Laws) > 0 && l.Laws[0].hasDoubtfulBorders() && l.Laws[0].isLonely(uses) {
+		l.thin = true
+	}
 	l.ofFewNumbers = l.isOfFewNumbers()
+}
+
+// isLonely reports whether no plain law of the program shows some of the extents that a law divides.
+func (h *Hypothesis) isLonely(uses *lawUses) bool {
+	return slices.ContainsFunc(h.extents(), func(n int64) bool { return uses.plain[n] == 0 })
 }
 
 // fewNumbers is the number of runs up to which one number of each does not show how a program divides its domain.
@@ -55,17 +63,44 @@ func (l *Law) runsThatDiffer() int {
 // with several extents and roundings.
 const enoughDivisions = 3
 
+// part is what a law divides into blocks: an extent, with the border of the blocks if it is doubtful.
+type part struct {
+	extent, border int64
+	trim           Trim
+}
+
+// part returns what cut k of the law divides.
+func (h *Hypothesis) part(k int) part {
+	c := &h.Cuts[k][0]
+	if h.hasDoubtfulBorders() && c.hasBorder() {
+		return part{c.Extent, c.Add, c.Trim}
+	}
+	return part{extent: c.Extent}
+}
+
+// hasBorder reports whether blocks have a border, or lack one.
+func (c *Cut) hasBorder() bool { return c.Add != 0 || c.Trim != NoTrim }
+
+// hasDoubtfulBorders reports whether a law is a product of blocks that have different borders, and divides an extent that
+// is not round: the borders of two blocks make up for wrong extents.
+func (h *Hypothesis) hasDoubtfulBorders() bool {
+	const round = 2 // bits of what is left of an extent without its powers of two
+	return len(h.Cuts) > 1 && slices.ContainsFunc(h.Cuts, func(o []Cut) bool {
+		return o[0].Add != h.Cuts[0][0].Add || o[0].Trim != NoTrim
+	}) && slices.ContainsFunc(h.extents(), func(n int64) bool { return roundness(n) > round })
+}
+
 // countDivisions notes for each law into how many blocks the runs divide its extents, if that is in few ways. Laws of a
 // program share its domain, so the divisions of all count.
 func countDivisions(groups []Group, laws []*Law) {
-	divisions := map[int64][]int64{} // by extent
-	shown := map[int64]bool{}        // by extent
+	divisions := map[part][]int64{}
+	shown := map[part]bool{}
 	for i, l := range laws {
 		if len(l.Laws) == 0 {
 			continue
 		}
 		for k, a := range l.Laws[0].Axes {
-			n := l.Laws[0].Cuts[k][0].Extent
+			n := l.Laws[0].part(k)
 			for _, s := range groups[i].Samples {
 				if a < len(s.Dims) && !slices.Contains(divisions[n], int64(s.Dims[a])) {
 					divisions[n] = append(divisions[n], int64(s.Dims[a]))
@@ -81,12 +116,14 @@ func countDivisions(groups []Group, laws []*Law) {
 		if len(l.Laws) == 0 || l.onLine {
 			continue
 		}
-		for _, n := range l.Laws[0].extents() {
-			if countLengths(n, divisions[n]) < enoughDivisions && !(shown[n] && groups[i].Along > 0 && l.Laws[0].isPlain()) {
+		for k := range l.Laws[0].Axes {
+			n := l.Laws[0].part(k)
+			if countLengths(n.extent, divisions[n]) < enoughDivisions &&
+				!(shown[n] && groups[i].Along > 0 && l.Laws[0].isPlain()) {
 				if l.few == nil {
-					l.few = map[int64][]int64{}
+					l.few = map[int][]int64{}
 				}
-				l.few[n] = divisions[n]
+				l.few[k] = divisions[n]
 			}
 		}
 	}
@@ -132,7 +169,7 @@ func (l *Law) isNewDivision(r *row) bool {
 		return false
 	}
 	for k, a := range l.Laws[0].Axes {
-		seen, few := l.few[l.Laws[0].Cuts[k][0].Extent]
+		seen, few := l.few[k]
 		if few && a < len(r.g) && !slices.Contains(seen, r.g[a]) {
 			return true
 		}
@@ -162,14 +199,14 @@ func weighAll(laws []*Law) {
 }
 
 // lawUses counts by how many different laws of a program the extents of its domain, and the shapes of laws, are used: all
-// of them share what it takes to name these.
+// of them share what it takes to name these. plain counts the uses of extents by laws of one block or of plain blocks.
 type lawUses struct {
-	extents map[int64]int
-	shapes  map[string]int
+	extents, plain map[int64]int
+	shapes         map[string]int
 }
 
 func usesOfLaws(laws []*Law) *lawUses {
-	uses := &lawUses{map[int64]int{}, map[string]int{}}
+	uses := &lawUses{map[int64]int{}, map[int64]int{}, map[string]int{}}
 	seen := map[string]bool{}
 	for _, l := range laws {
 		if len(l.Laws) == 0 {
@@ -183,6 +220,9 @@ func usesOfLaws(laws []*Law) *lawUses {
 		uses.shapes[l.Laws[0].shape()]++
 		for _, n := range l.Laws[0].extents() {
 			uses.extents[n]++
+			if c := l.Laws[0].Cuts; len(c) == 1 && c[0][0].Trim == NoTrim || l.Laws[0].isPlain() {
+				uses.plain[n]++
+			}
 		}
 	}
 	return uses

@@ -36,9 +36,9 @@ type Law struct {
 	ofFewNumbers bool
 	open         bool // there were more than mostKept laws
 	onLine       bool // the samples have no grid, or one with a single axis
-	// few are the numbers of blocks into which the runs divide an extent of the domain, by extent, if these are less
-	// than enoughDivisions: a law of blocks is not exact for others.
-	few map[int64][]int64
+	// few are the numbers of blocks into which the runs divide the extent of a cut of the preferred law, by the number of
+	// the cut, if these give fewer lengths than enoughDivisions: a law of blocks is not exact for others.
+	few map[int][]int64
 	// rivals are simpler than the preferred law with cuts, but have extents that other groups of the program do not
 	// have. They do not make a prediction inexact, but widen the interval if the laws disagree.
 	rivals []Hypothesis
@@ -853,8 +853,8 @@ type storedLaw struct {
 	Name string       `json:"name"`
 	Laws []Hypothesis `json:"laws"`
 	Open bool         `json:"open,omitempty"`
-	// Few are the numbers of blocks of extents that the runs divide in few ways.
-	Few map[int64][]int64 `json:"few,omitempty"`
+	// Few are the numbers of blocks of the cuts of the preferred law that the runs make in few ways.
+	Few map[int][]int64 `json:"few,omitempty"`
 	// Rivals are the laws that widen intervals.
 	Rivals []Hypothesis `json:"rivals,omitempty"`
 	Domain domain       `json:"domain"`

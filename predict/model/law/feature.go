@@ -12,6 +12,9 @@ type Feature struct {
 	N     int           // component of the index, or axis
 	Grid  *pattern.Grid // of coordinates and extents
 	Index int           // for FeatureWrapped: component of the index
+	With  *Feature      `json:",omitempty"` // a factor: the number is the product of both
+	// Upto means the sum of 1 to the number, as the calls in a loop whose inner loop goes up to the index of the outer one.
+	Upto bool `json:",omitempty"`
 }
 
 // FeatureKind tells what a feature is; it is also the feature's symbol.
@@ -37,6 +40,18 @@ const (
 
 // evaluate returns the feature of a point; false if the point does not have it.
 func (f Feature) evaluate(p *Point) (int64, bool) {
+	if f.Upto {
+		f.Upto = false
+		x, ok := f.evaluate(p)
+		return x * (x + 1) / 2, ok
+	}
+	if f.With != nil {
+		with := *f.With
+		f.With = nil
+		x, ok := f.evaluate(p)
+		y, has := with.evaluate(p)
+		return x * y, ok && has
+	}
 	switch f.Kind {
 	case FeatureIndex:
 		if f.N >= len(p.Index) {
@@ -104,8 +119,23 @@ func ceilLog2(n int32) (log int64, ok bool) {
 	return log, n > 0
 }
 
+// dependsOnIndex reports whether the feature differs from iteration to iteration.
+func (f Feature) dependsOnIndex() bool {
+	return f.Kind == FeatureIndex || f.Kind == FeaturePower || f.Kind == FeatureWrapped
+}
+
 // String writes the feature as in a formula.
 func (f Feature) String() string {
+	if f.Upto {
+		f.Upto = false
+		text := f.String()
+		return text + " (" + text + "+1)/2"
+	}
+	if f.With != nil {
+		with := *f.With
+		f.With = nil
+		return f.String() + " " + with.String()
+	}
 	switch f.Kind {
 	case FeatureRank, FeaturePeerRank, FeatureRanks, FeatureRanksLog:
 		return string(f.Kind)
@@ -121,6 +151,15 @@ func (f Feature) String() string {
 
 // cost returns how many bits it takes to name the feature: how complex it is.
 func (f Feature) cost() float64 {
+	if f.Upto {
+		f.Upto = false
+		return f.cost() + 2
+	}
+	if f.With != nil {
+		with := *f.With
+		f.With = nil
+		return f.cost() + with.cost() + 1
+	}
 	switch f.Kind {
 	case FeatureIndex, FeatureRanks, FeatureExtent:
 		return 1

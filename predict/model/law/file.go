@@ -3,6 +3,7 @@ package law
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/commq/commq/predict/pattern"
@@ -29,6 +30,7 @@ type storedGroup struct {
 	Keep     []int         `json:"keep,omitempty"`
 	Peer     bool          `json:"peer,omitempty"`
 	Distance bool          `json:"distance,omitempty"`
+	Turn     *Turn         `json:"turn,omitempty"`
 	Exact    bool          `json:"exact,omitempty"`
 	// Rivals are the laws with which it has to agree.
 	Rivals []*storedGroup `json:"rivals,omitempty"`
@@ -38,6 +40,9 @@ type storedGroup struct {
 func (g *GroupLaw) stored() *storedGroup {
 	s := &storedGroup{Law: g.Law, Grid: g.Grid, Axes: g.Axes, Keep: g.Keep, Peer: g.Peer, Distance: g.Distance,
 		Exact: g.exact}
+	if g.Turn.Sign != 0 {
+		s.Turn = &g.Turn
+	}
 	for _, r := range g.Rivals {
 		s.Rivals = append(s.Rivals, r.stored())
 	}
@@ -51,6 +56,11 @@ func (s *storedGroup) groupLaw() (*GroupLaw, error) {
 	}
 	g := &GroupLaw{Law: s.Law, Grid: s.Grid, Axes: s.Axes, Keep: s.Keep, Peer: s.Peer, Distance: s.Distance,
 		exact: s.Exact}
+	if s.Turn != nil {
+		if g.Turn = *s.Turn; g.Turn.Sign != 1 && g.Turn.Sign != -1 || g.Turn.Component < 0 {
+			return nil, fmt.Errorf("a group that turns by %d times component %d of the index", g.Turn.Sign, g.Turn.Component)
+		}
+	}
 	if g.Grid != nil && slices.ContainsFunc(g.Axes, func(a int) bool { return a >= g.Grid.Axes || a < -1 }) {
 		return nil, errors.New("a group with an axis that its grid does not have")
 	}

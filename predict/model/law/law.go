@@ -108,6 +108,17 @@ func (l *Law) IsExact() bool {
 	return true
 }
 
+// DependsOnIndex reports whether the law gives different iterations different numbers. A nil law does not.
+func (l *Law) DependsOnIndex() bool {
+	if l.IsEmpty() {
+		return false
+	}
+	return len(l.Places) > 0 || l.Group != nil && len(l.Group.Keep) > 0 ||
+		slices.ContainsFunc(l.Sums, func(s Sum) bool {
+			return slices.ContainsFunc(s.Terms, func(t Term) bool { return t.Feature.dependsOnIndex() })
+		})
+}
+
 // String describes the law for people.
 func (l *Law) String() string {
 	switch {
@@ -241,12 +252,29 @@ type GroupLaw struct {
 	Axes []int
 	// Distance means that the law has one more component of the index: the logarithm of the distance to the other side.
 	Distance bool
+	// Turn moves the rank round the line of all ranks, before anything else.
+	Turn Turn
 	// Rivals fit all samples, too, with the coordinates of the other side of messages or of another grid: where they
 	// differ, nothing is exact.
 	Rivals []*GroupLaw
 
 	exact bool
 	cache map[groupPoint]Estimate
+}
+
+// Turn moves ranks round the line of all ranks by Sign times a component of the index: the number of rank r is then that
+// of the block (r + Sign i) mod P. Sign is 1 or -1; 0 moves none.
+type Turn struct {
+	Sign      int32 `json:"sign"`
+	Component int   `json:"component"`
+}
+
+// move returns the rank whose number a rank has at an index.
+func (t Turn) move(rank, ranks int32, index []int32) int32 {
+	if t.Sign == 0 || t.Component >= len(index) || rank < 0 {
+		return rank
+	}
+	return ((rank+t.Sign*index[t.Component])%ranks + ranks) % ranks
 }
 
 // groupPoint is all of a point that a group law depends on.
@@ -262,6 +290,12 @@ const maxGridAxes = 5
 // String describes the law for people.
 func (g *GroupLaw) String() string {
 	switch text := g.Law.String(); {
+	case g.Turn.Sign != 0:
+		of := "rank"
+		if g.Peer {
+			of = "peer"
+		}
+		return text + fmt.Sprintf(" of rank (%s%+d i%d) mod P", of, g.Turn.Sign, g.Turn.Component)
 	case g.Peer:
 		return text + " of the peer"
 	case g.Distance:
@@ -294,6 +328,7 @@ func (g *GroupLaw) evaluate(p *Point) (Estimate, bool) {
 			return Estimate{}, false
 		}
 	}
+	rank = g.Turn.move(rank, p.Ranks, p.Index)
 	if g.Grid != nil {
 		var ok bool
 		if dims, ok = g.Grid.Dims(p.Ranks); !ok {

@@ -11,7 +11,7 @@ import (
 // same, and differ on others. Other grids are no rivals: patterns have shown which one the program has.
 func (f *Fitter) findRivals(all []openLaw) error {
 	for _, t := range f.attempts() {
-		if t.distance {
+		if t.distance || t.turn != 0 {
 			continue
 		}
 		var trial []openLaw

@@ -16,11 +16,12 @@ type attempt struct {
 	grid     *pattern.Grid // nil: without coordinates
 	peer     bool          // with coordinates of the other side
 	distance bool          // with the distance to the other side
+	turn     int32         // with the rank moved round by so many times the last component of the index
 }
 
 // attempts returns what Settle tries, in this order.
 func (f *Fitter) attempts() []attempt {
-	all := []attempt{{own: true}}
+	all := []attempt{{turn: 1}, {turn: -1}, {turn: 1, peer: true}, {turn: -1, peer: true}, {own: true}}
 	for _, peer := range []bool{false, true} {
 		all = append(all, attempt{peer: peer})
 		for _, g := range f.grids {
@@ -66,7 +67,7 @@ func settleBy(t attempt, open []openLaw) ([]openLaw, error) {
 		grid := t.grid
 		if t.own {
 			grid = o.grid
-		} else if !t.peer && !t.distance && equalGrids(grid, o.grid) { // same as the first attempt
+		} else if !t.peer && !t.distance && t.turn == 0 && equalGrids(grid, o.grid) { // same as the first attempt
 			rest = append(rest, *o)
 			continue
 		}
@@ -128,6 +129,12 @@ func groupsOf(o *openLaw, grid *pattern.Grid, t attempt,
 	if t.distance && (!haveDistances(o.samples) || len(kept) == slots.MaxLoops) {
 		return nil, nil, false
 	}
+	turn := Turn{Sign: t.turn}
+	if t.turn != 0 {
+		if kept, turn.Component, ok = turnedBy(o.samples, kept, t); !ok {
+			return nil, nil, false
+		}
+	}
 	family := fmt.Sprint(number)
 	groupAt := map[slots.Place]int{}
 	for _, s := range o.samples {
@@ -138,6 +145,7 @@ func groupsOf(o *openLaw, grid *pattern.Grid, t attempt,
 				return nil, nil, false
 			}
 		}
+		x.Rank = turn.move(x.Rank, x.Ranks, s.Point.Index)
 		if grid != nil {
 			if x.Dims, ok = grid.Dims(s.Point.Ranks); !ok {
 				return nil, nil, false
@@ -155,7 +163,7 @@ func groupsOf(o *openLaw, grid *pattern.Grid, t attempt,
 			groupAt[k] = i
 			groups = append(groups, regress.Group{Name: fmt.Sprint(family, x.Index), Family: family, Unit: o.unit})
 			requests = append(requests, groupRequest{o, x.Index,
-				&GroupLaw{Grid: grid, Keep: kept, Peer: t.peer, Distance: t.distance}})
+				&GroupLaw{Grid: grid, Keep: kept, Peer: t.peer, Distance: t.distance, Turn: turn}})
 		}
 		if s.Point.PeerRank != s.Point.Rank { // with one rank along an axis messages go to the rank itself
 			groups[i].Along = commonAxis(groups[i].Along, axisAlong(grid, &s.Point))
@@ -166,6 +174,27 @@ func groupsOf(o *openLaw, grid *pattern.Grid, t attempt,
 		groups[i].Along = max(groups[i].Along, 0)
 	}
 	return groups, requests, true
+}
+
+// turnedBy returns the components of the index that are left if ranks are moved round by the last one, and that one;
+// false if the values do not depend on it, or still differ for what is one rank then.
+func turnedBy(samples []Sample, kept []int, t attempt) (left []int, by int, ok bool) {
+	if len(kept) == 0 {
+		return nil, 0, false
+	}
+	by, left = kept[len(kept)-1], kept[:len(kept)-1]
+	turn := Turn{Sign: t.turn, Component: by}
+	moved := slices.Clone(samples)
+	for i := range moved {
+		p := &moved[i].Point
+		if t.peer {
+			p.Rank = p.PeerRank
+		}
+		if p.Rank = turn.move(p.Rank, p.Ranks, p.Index); p.Rank < 0 {
+			return nil, 0, false
+		}
+	}
+	return left, by, areDetermining(moved, left)
 }
 
 // commonAxis returns the axis of two messages; -1 if they have different ones or none.

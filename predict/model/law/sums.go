@@ -109,31 +109,69 @@ func findSumsOf(samples []Sample, candidates []Feature) (found []Sum) {
 // leastCount is the least number of iterations that may be an extent or its logarithm.
 const leastCount = 2
 
-// WithExtents returns the law of a number of iterations. If it is constant, and equal to the logarithm of the number
-// of ranks or to an extent that did not vary in the samples either, the loop may be over that: this is a rival, as what
-// was not varied is not known.
-func WithExtents(l *Law, samples []Sample, grid *pattern.Grid) *Law {
-	if l.Constant == nil || *l.Constant < leastCount {
+// WithExtents returns the law of a number of iterations with rivals: if it is equal in all samples to the extent of an
+// axis of a grid that the runs do not rule out, the loop may be over that. Two loops that are one in the runs may be over
+// two extents or their logarithms, or the inner one up to the index of the other. A constant may be the number of ranks
+// or its logarithm, if these did not vary either.
+func WithExtents(l *Law, samples []Sample, possible []pattern.Grid) *Law {
+	sums := slices.Clone(l.Sums)
+	ends := []Feature{{Kind: FeatureRanks}, {Kind: FeatureRanksLog}}
+	var candidates []Feature
+	switch {
+	case l.Constant != nil && *l.Constant >= leastCount:
+		sums = []Sum{{Constant: *l.Constant}}
+		candidates = ends
+	case l.Constant != nil || l.IsEmpty():
 		return l
 	}
-	sums := []Sum{{Constant: *l.Constant}}
-	for _, f := range features(&samples[0].Point, grid) {
-		switch f.Kind {
-		case FeatureRanks, FeatureRanksLog, FeatureExtent:
-		default:
-			continue
+	candidates = append(candidates, products(ends)...)
+	for i := range possible {
+		axes := slices.Clone(ends)
+		for a := range possible[i].Axes {
+			if possible[i].IsFixed(a) {
+				continue
+			}
+			extent := Feature{Kind: FeatureExtent, N: a, Grid: &possible[i]}
+			candidates = append(candidates, extent)
+			axes = append(axes, extent, Feature{Kind: FeatureExtentLog, N: a, Grid: &possible[i]})
 		}
-		if !slices.ContainsFunc(samples, func(s Sample) bool {
-			x, has := f.evaluate(&s.Point)
-			return !has || x != *l.Constant
-		}) {
+		if l.Constant == nil {
+			candidates = append(candidates, products(axes)...)
+		}
+	}
+	had := len(sums)
+	for _, f := range candidates {
+		if f.isAlways(samples) {
 			sums = append(sums, Sum{Terms: []Term{{1, f}}})
 		}
 	}
-	if len(sums) == 1 {
+	if len(sums) == had {
 		return l
 	}
 	return &Law{Sums: sums}
+}
+
+// products returns the products of pairs of features, and the sums of 1 to each.
+func products(of []Feature) (all []Feature) {
+	for i, f := range of {
+		upto := f
+		upto.Upto = true
+		all = append(all, upto)
+		for k := range i + 1 {
+			g := f
+			g.With = &of[k]
+			all = append(all, g)
+		}
+	}
+	return all
+}
+
+// isAlways reports whether the feature is the value of all samples.
+func (f Feature) isAlways(samples []Sample) bool {
+	return !slices.ContainsFunc(samples, func(s Sample) bool {
+		x, has := f.evaluate(&s.Point)
+		return !has || x != s.Value
+	})
 }
 
 // varyingFeatures returns the features that all samples have and that are not constant, with their values.

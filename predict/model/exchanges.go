@@ -1,0 +1,105 @@
+package model
+
+import (
+	"encoding/binary"
+	"hash/fnv"
+
+	"github.com/commq/commq/predict/signature"
+	"github.com/commq/commq/predict/signature/template"
+)
+
+// Exchanges are groups of sites that send and receive the same messages in the runs: those of which a slot of one has
+// the messages of a slot of another, or one all of them.
+type Exchanges struct {
+	group map[int32]int32   // by event: an event of its group
+	whole map[int32][]int32 // by event: the events whose calls have all of its messages at their other side
+}
+
+// Exchanges returns the groups. They are found when they are first needed.
+func (m *Model) Exchanges() *Exchanges { return m.exchanges() }
+
+// findExchanges returns the groups of the model's sites.
+func (m *Model) findExchanges() *Exchanges {
+	e := &Exchanges{map[int32]int32{}, map[int32][]int32{}}
+	byFamily := map[string]int32{}
+	for _, x := range m.Sites {
+		for _, family := range []string{x.To, x.From} {
+			if family != "" {
+				byFamily[family], e.group[x.Event.ID] = x.Event.ID, x.Event.ID
+			}
+		}
+	}
+	for _, x := range m.Sites {
+		for _, slot := range x.Calls.Slots {
+			for _, family := range []string{x.To, x.From} {
+				for _, partner := range m.Partners(family, slot) {
+					if y, some := byFamily[partner]; some {
+						e.join(x.Event.ID, y)
+					}
+				}
+			}
+		}
+	}
+	sent, received := m.sumMessages()
+	receivers := map[uint64][]int32{}
+	for event, sum := range received {
+		receivers[sum] = append(receivers[sum], event)
+	}
+	for event, sum := range sent {
+		for _, other := range receivers[sum] {
+			e.join(event, other)
+			e.whole[event], e.whole[other] = append(e.whole[event], other), append(e.whole[other], event)
+		}
+	}
+	return e
+}
+
+// join makes one group of those of two events.
+func (e *Exchanges) join(a, b int32) {
+	x, some := e.Of(a)
+	if y, also := e.Of(b); some && also {
+		e.group[y] = x
+	}
+}
+
+// Of returns the group of an event; false if it has no messages.
+func (e *Exchanges) Of(event int32) (group int32, some bool) {
+	group, some = e.group[event]
+	for some && e.group[group] != group {
+		group = e.group[group]
+	}
+	return group, some
+}
+
+// Others returns the events whose calls have all messages of an event at their other side.
+func (e *Exchanges) Others(event int32) []int32 { return e.whole[event] }
+
+// sumMessages returns, by event, a checksum of the messages that its calls send in the runs, and one of those that they
+// receive. It does not depend on the order of messages.
+func (m *Model) sumMessages() (sent, received map[int32]uint64) {
+	sent, received = map[int32]uint64{}, map[int32]uint64{}
+	for i, run := range m.Joint.Runs {
+		for r := range run.Ranks {
+			m.Joint.Sig.Walk(m.Joint.First[i]+r, func(n *template.Node, c *signature.Call) {
+				if c.Send.HasPeer() {
+					sent[n.ID] += sumMessage(int32(i), r, c.Send.PeerOf(r))
+				}
+				if c.Recv.HasPeer() {
+					received[n.ID] += sumMessage(int32(i), c.Recv.PeerOf(r), r)
+				}
+			})
+		}
+	}
+	return sent, received
+}
+
+// sumMessage returns the checksum of a message of a run.
+func sumMessage(run, from, to int32) uint64 {
+	h := fnv.New64a()
+	var b [12]byte
+	binary.LittleEndian.PutUint32(b[:], uint32(run))
+	binary.LittleEndian.PutUint32(b[4:], uint32(from))
+	binary.LittleEndian.PutUint32(b[8:], uint32(to))
+	_, _ = h.Write(b[:]) // it never fails
+	return h.Sum64()
+}
