@@ -1,5 +1,7 @@
 package simulate
 
+import "fmt"
+
 // channel matches the messages of one source, destination, tag and communicator with their receives.
 type channel struct {
 	src, dst, tag, comm int32
@@ -75,6 +77,24 @@ func (t *channelTable) find(k channelKey) int32 {
 	t.slots[i] = n + 1
 	t.used++
 	return n
+}
+
+// fault says what is wrong with a table that was read from a file; it is empty if nothing is. A wrong count would make the
+// table grow without bound, or search for a free slot forever.
+func (t *channelTable) fault() string {
+	used := 0
+	for _, n := range t.slots {
+		if n != 0 {
+			used++
+		}
+	}
+	switch n := len(t.slots); {
+	case used != t.used:
+		return fmt.Sprintf("its table of channels has %d, and says %d", used, t.used)
+	case n&(n-1) != 0 || n > 0 && used == n:
+		return fmt.Sprintf("its table of channels has %d slots, %d of them used", n, used)
+	}
+	return ""
 }
 
 // add returns an unused channel.

@@ -29,6 +29,9 @@ func (e *engine) restore() error {
 		return fmt.Errorf("continue a simulation: the state is of %d threads on %d nodes with %d communicators, and "+
 			"the run has %d, %d and %d", len(e.threads), len(e.cpus.nodes), len(e.comms.items), threads, nodes, comms)
 	}
+	if why := e.p2p.channels.fault(); why != "" {
+		return fmt.Errorf("continue a simulation: the saved state makes no sense: %s", why)
+	}
 	return nil
 }
 
