@@ -98,7 +98,9 @@ func TestRandomPrograms(t *testing.T) {
 // that the runs cannot tell apart, and laws of one side of messages, or of few of a site's places, that fit by chance.
 var onceWrong = []uint64{46, 147, 176, 210, 304, 172, 244, 114, 200, 296, 395, 68, 168, 195, 217, 226, 222, 161, 264, 335,
 	373, 424, 548, 595, 532, 761, 801, 816, 832, 847, 907, 952, 1041, 1083, 1092,
-	2075, 2109}
+	2075, 2109, 2141, 4008, 4013, 4025, 4129, 5163, 6085, 6137, 6223, 6298, 6303, 6304, 6388, 6445, 6484, 6523, 6572, 6620,
+	6793, 6900, 6904, 6913, 7030, 7087, 7098, 7292, 7335, 7411, 8237, 9101, 9106, 9285, 9300, 9419, 10106, 10398, 10443,
+	10759}
 
 // Nothing that is said of programs which were predicted wrongly is wrong now.
 func TestProgramsOnceWrong(t *testing.T) {

@@ -293,6 +293,7 @@ func (g *generator) generate(ctx context.Context, run *signature.Run,
 	if len(g.unknown.reasons) > 0 {
 		g.addFollowing()
 		g.checkMatches()
+		g.checkSizes()
 		return nil, nil // what is left need not come to an end
 	}
 	found, err := phases.Find(g.sig, nil)
@@ -305,6 +306,7 @@ func (g *generator) generate(ctx context.Context, run *signature.Run,
 	if err != nil {
 		return nil, err
 	}
+	g.checkSizes()
 	g.sig.Phases, g.sig.Ticks = found.Phases, found.Ticks
 	return found.Unmatched, nil
 }

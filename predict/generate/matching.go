@@ -12,10 +12,13 @@ import (
 // route is a pair of ranks between which a group of sites has messages.
 type route struct{ group, from, to int32 }
 
-// countMessages adds to routes the messages that ranks of a signature send, and takes off those that they receive. The ranks are
-// those from first on.
-func countMessages(a *model.Exchanges, s *signature.Signature, first, ranks int32, groups map[int32]bool) map[route]int {
-	routes := map[route]int{}
+// visitSides calls visit with each side of a message of groups in a signature, in the order of calls; its ranks are those
+// from first on.
+func visitSides(a *model.Exchanges, s *signature.Signature, first, ranks int32, groups map[int32]bool,
+	visit func(k route, n *template.Node, side signature.Side, sends bool)) {
+	if len(groups) == 0 {
+		return
+	}
 	for r := range ranks {
 		s.Walk(first+r, func(n *template.Node, c *signature.Call) {
 			g, some := a.Of(n.ID)
@@ -23,13 +26,25 @@ func countMessages(a *model.Exchanges, s *signature.Signature, first, ranks int3
 				return
 			}
 			if c.Send.HasPeer() {
-				routes[route{g, r, c.Send.PeerOf(r)}]++
+				visit(route{g, r, c.Send.PeerOf(r)}, n, c.Send, true)
 			}
 			if c.Recv.HasPeer() {
-				routes[route{g, c.Recv.PeerOf(r), r}]--
+				visit(route{g, c.Recv.PeerOf(r), r}, n, c.Recv, false)
 			}
 		})
 	}
+}
+
+// countMessages returns the messages that ranks send less those that they receive.
+func countMessages(a *model.Exchanges, s *signature.Signature, first, ranks int32, groups map[int32]bool) map[route]int {
+	routes := map[route]int{}
+	visitSides(a, s, first, ranks, groups, func(k route, _ *template.Node, _ signature.Side, sends bool) {
+		if sends {
+			routes[k]++
+		} else {
+			routes[k]--
+		}
+	})
 	return routes
 }
 
@@ -44,10 +59,8 @@ func unmatched(routes map[route]int) map[int32]bool {
 	return groups
 }
 
-// checkMatches makes unknown the calls of groups of sites that send other messages than they receive, though all that
-// they do seems to be known and they do not in the runs.
-func (g *generator) checkMatches() {
-	a := g.model.Exchanges()
+// knownGroups returns the groups of sites of whose calls all seems to be known.
+func (g *generator) knownGroups(a *model.Exchanges) map[int32]bool {
 	groups := map[int32]bool{}
 	for _, x := range g.model.Sites {
 		if group, some := a.Of(x.Event.ID); some {
@@ -61,7 +74,14 @@ func (g *generator) checkMatches() {
 			delete(groups, group)
 		}
 	}
-	wrong := unmatched(countMessages(a, g.sig, 0, g.ranks, groups))
+	return groups
+}
+
+// checkMatches makes unknown the calls of groups of sites that send other messages than they receive, though all that
+// they do seems to be known and they do not in the runs.
+func (g *generator) checkMatches() {
+	a := g.model.Exchanges()
+	wrong := unmatched(countMessages(a, g.sig, 0, g.ranks, g.knownGroups(a)))
 	if len(wrong) == 0 {
 		return
 	}

@@ -191,13 +191,14 @@ func (p *peerLaws) refuseGrowing(family, name string) error {
 	return nil
 }
 
-// isGone reports whether a slot exists only on few ranks: the two largest runs or more do not have it. What is done
-// when an axis has one rank is not done when it has more.
+// isGone reports whether a slot exists only on few ranks: all runs up to some have it, and the two largest runs or more do
+// not. What is done when an axis has one rank is not done when it has more.
 func (p *peerLaws) isGone(s *pattern.Slot) bool {
 	last := int32(0)
 	for _, m := range s.Runs {
 		last = max(last, m.Ranks)
 	}
-	n := len(p.model.Training)
-	return p.ranks > last && n > 2 && last < p.model.Training[n-2]
+	t := p.model.Training
+	n := len(t)
+	return p.ranks > last && n > 2 && last < t[n-2] && len(s.Runs) == 1+slices.Index(t, last)
 }

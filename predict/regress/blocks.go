@@ -1,6 +1,7 @@
 package regress
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -206,4 +207,50 @@ func cutBounds(cuts []Cut, level Level, i, g, x int64) (low, value, high int64, 
 	}
 	value = cuts[0].value(level, i, g, x)
 	return low, value, high, value > 0
+}
+
+// divided returns laws like this one with a divisor of its coefficient, and a block of as many times more cells in place of
+// one of its blocks, that have the same values in all rows: where few blocks are seen, 2 ceil(67/g) may be ceil(134/g).
+func (h *Hypothesis) divided(rows []row) (all []Hypothesis) {
+	if len(h.Cuts) < 2 || h.Level != NoLevel || h.Partition != nil {
+		return nil
+	}
+	for k := range h.Cuts {
+		for f := int64(2); f <= mostFactor; f++ {
+			if math.Mod(h.C, float64(f)) != 0 {
+				continue
+			}
+			var wanted []Cut
+			n, a := h.Cuts[k][0].Extent, h.Axes[k]
+			least := slices.MinFunc(rows, func(x, y row) int { return cmp.Compare(x.g[a], y.g[a]) }).g[a]
+			for extent := f*(n-least) + 1; extent < f*(n+least); extent++ {
+				for _, r := range roundings {
+					c := Cut{Extent: extent, Rounding: r}
+					if c.isMultipleOf(&h.Cuts[k][0], f, a, rows) {
+						wanted = append(wanted, c)
+					}
+				}
+			}
+			if len(wanted) == 0 {
+				continue
+			}
+			o := *h
+			o.C /= float64(f)
+			o.Cuts = slices.Clone(h.Cuts)
+			o.Cuts[k] = wanted
+			all = append(all, o)
+		}
+	}
+	return all
+}
+
+// isMultipleOf reports whether the cut has f times the value of another one in all rows.
+func (c *Cut) isMultipleOf(o *Cut, f int64, axis int, rows []row) bool {
+	for i := range rows {
+		g, x := rows[i].g[axis], rows[i].x[axis]
+		if c.value(NoLevel, 0, g, x) != f*o.value(NoLevel, 0, g, x) {
+			return false
+		}
+	}
+	return true
 }

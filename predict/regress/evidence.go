@@ -37,11 +37,16 @@ const fewNumbers = 5
 
 // isOfFewNumbers reports whether only laws of blocks fit, although there are few runs and in all but one of them all ranks
 // have the same number: a block of all ranks, a product of blocks along the axes of a grid, and a block of another rank
-// round alike there.
+// round alike there. On a grid that no message shows, the ranks of all runs have the same number.
 func (l *Law) isOfFewNumbers() bool {
-	isOfBlocks := func(h Hypothesis) bool { return len(h.Cuts) > 0 }
-	return l.onLine && len(l.ranks) <= fewNumbers && l.runsThatDiffer() <= 1 && len(l.Laws) > 0 &&
-		!slices.ContainsFunc(l.Laws, func(h Hypothesis) bool { return !isOfBlocks(h) })
+	if len(l.ranks) > fewNumbers || len(l.Laws) == 0 {
+		return false
+	}
+	ofBlocks := func(h Hypothesis) bool { return len(h.Cuts) > 0 }
+	if l.onLine {
+		return l.runsThatDiffer() <= 1 && !slices.ContainsFunc(l.Laws, func(h Hypothesis) bool { return !ofBlocks(h) })
+	}
+	return !l.along && l.runsThatDiffer() == 0 && slices.ContainsFunc(l.Laws, ofBlocks)
 }
 
 // runsThatDiffer returns the number of runs whose ranks have different numbers.
@@ -81,11 +86,11 @@ func (h *Hypothesis) part(k int) part {
 // hasBorder reports whether blocks have a border, or lack one.
 func (c *Cut) hasBorder() bool { return c.Add != 0 || c.Trim != NoTrim }
 
-// hasDoubtfulBorders reports whether a law is a product of blocks that have different borders, and divides an extent that
-// is not round: the borders of two blocks make up for wrong extents.
+// hasDoubtfulBorders reports whether a law is a product of blocks that have different borders, or its blocks lack one, and
+// divides an extent that is not round: the borders make up for wrong extents.
 func (h *Hypothesis) hasDoubtfulBorders() bool {
 	const round = 2 // bits of what is left of an extent without its powers of two
-	return len(h.Cuts) > 1 && slices.ContainsFunc(h.Cuts, func(o []Cut) bool {
+	return slices.ContainsFunc(h.Cuts, func(o []Cut) bool {
 		return o[0].Add != h.Cuts[0][0].Add || o[0].Trim != NoTrim
 	}) && slices.ContainsFunc(h.extents(), func(n int64) bool { return roundness(n) > round })
 }
@@ -199,7 +204,8 @@ func weighAll(laws []*Law) {
 }
 
 // lawUses counts by how many different laws of a program the extents of its domain, and the shapes of laws, are used: all
-// of them share what it takes to name these. plain counts the uses of extents by laws of one block or of plain blocks.
+// of them share what it takes to name these. plain counts the uses of extents by laws of one block without a border, or of
+// plain blocks.
 type lawUses struct {
 	extents, plain map[int64]int
 	shapes         map[string]int
@@ -220,7 +226,7 @@ func usesOfLaws(laws []*Law) *lawUses {
 		uses.shapes[l.Laws[0].shape()]++
 		for _, n := range l.Laws[0].extents() {
 			uses.extents[n]++
-			if c := l.Laws[0].Cuts; len(c) == 1 && c[0][0].Trim == NoTrim || l.Laws[0].isPlain() {
+			if c := l.Laws[0].Cuts; len(c) == 1 && !c[0][0].hasBorder() || l.Laws[0].isPlain() {
 				uses.plain[n]++
 			}
 		}

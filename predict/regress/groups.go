@@ -36,6 +36,7 @@ type Law struct {
 	ofFewNumbers bool
 	open         bool // there were more than mostKept laws
 	onLine       bool // the samples have no grid, or one with a single axis
+	along        bool // the numbers are of messages along an axis of the grid
 	// few are the numbers of blocks into which the runs divide the extent of a cut of the preferred law, by the number of
 	// the cut, if these give fewer lengths than enoughDivisions: a law of blocks is not exact for others.
 	few map[int][]int64
@@ -447,7 +448,7 @@ func mostVotes(votes map[int64]int) (best []int64) {
 
 // newLaw keeps those laws of a group that have the program's extents, and collects the points of its curves.
 func newLaw(g *Group, found []Hypothesis, extents []int64) (*Law, error) {
-	l := &Law{Name: g.Name, roles: map[string]*role{}}
+	l := &Law{Name: g.Name, roles: map[string]*role{}, along: g.Along > 0}
 	var rows []row
 	for i := range g.Samples {
 		s := &g.Samples[i]
@@ -478,6 +479,9 @@ func newLaw(g *Group, found []Hypothesis, extents []int64) (*Law, error) {
 	}
 	l.Laws, l.open = preferred(found, extents), len(found) >= mostKept
 	l.rivals = simpler(found, l.Laws)
+	if len(l.Laws) > 0 {
+		l.Laws = append(l.Laws, l.Laws[0].divided(rows)...)
+	}
 	if len(l.Laws) == 0 {
 		l.lengths = lengthsOf(rows)
 	}
@@ -656,6 +660,8 @@ func (l *Law) Predict(ranks, rank int32, dims, coords, index []int32) (Expected,
 	}
 	if e.Low, e.High = math.Min(e.Low, f.Low), math.Max(e.High, f.High); e.Low != e.High || l.isNewDivision(&r) {
 		e.Exact = false
+	} else if l.thin {
+		e.Low, e.High, e.Exact = e.Low-l.domain.unit(), e.High+l.domain.unit(), false
 	}
 	l.widen(&e, &r)
 	return l.domain.settle(e, &r), nil
@@ -696,6 +702,9 @@ func (l *Law) byLaws(r *row) (e Expected, known bool) {
 			e.Low, e.High = math.Min(e.Low, low), math.Max(e.High, high)
 		}
 		e.Low = math.Min(e.Low, 0) // a rank without cells sends nothing, or a message without data
+	}
+	if !enough && e.Form != "" && slices.ContainsFunc(l.Laws, func(h Hypothesis) bool { return len(h.Cuts) > 0 }) {
+		e.Low, doubtful = math.Min(e.Low, 0), true // there are more ranks than cells
 	}
 	e.Exact = e.Low == e.High && !empty && !doubtful
 	if e.Form != "" && !slices.Contains(l.ranks, r.ranks) {

@@ -63,7 +63,7 @@ func TestAxisThatNeverVaried(t *testing.T) {
 	face := truth{name: "face", sends: all, value: func(g, x []int64, _ []int32) int64 {
 		return 8 * (60 / g[0]) * (48 / g[1])
 	}}
-	groups := []Group{{Name: "face", Unit: 8, Samples: samplesOf(face, lay, 8, 12, 16, 20)}}
+	groups := []Group{{Name: "face", Unit: 8, Along: 3, Samples: samplesOf(face, lay, 8, 12, 16, 20)}}
 	laws, _, err := FitGroups(groups, Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -24,6 +24,7 @@ type openLaw struct {
 	grid    *pattern.Grid
 	law     *Law
 	unit    int64 // of sizes: bytes of an element; 0 for other numbers
+	rival   bool  // a law is known, and others are looked for
 }
 
 // NewFitter returns a fitter for a program with these grids, and others that its runs do not rule out.
@@ -86,7 +87,7 @@ func (f *Fitter) fit(samples []Sample, grid *pattern.Grid, unit int64) *Law {
 			return l
 		}
 	}
-	f.open = append(f.open, openLaw{samples, grid, l, unit})
+	f.open = append(f.open, openLaw{samples: samples, grid: grid, law: l, unit: unit})
 	return l
 }
 

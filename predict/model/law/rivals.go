@@ -10,8 +10,8 @@ import (
 // coordinates: of the other side of messages, or on the line of all ranks. On the runs' numbers of ranks they may be the
 // same, and differ on others. Other grids are no rivals: patterns have shown which one the program has.
 func (f *Fitter) findRivals(all []openLaw) error {
-	for _, t := range f.attempts() {
-		if t.distance || t.turn != 0 {
+	for _, t := range slices.Concat(f.attempts(), columnsOf(all)) {
+		if t.distance {
 			continue
 		}
 		var trial []openLaw
@@ -22,7 +22,7 @@ func (f *Fitter) findRivals(all []openLaw) error {
 				continue
 			}
 			owners = append(owners, o.law)
-			o.law = &Law{}
+			o.law, o.rival = &Law{}, true
 			trial = append(trial, o)
 		}
 		if _, err := settleBy(t, trial); err != nil {
@@ -33,6 +33,27 @@ func (f *Fitter) findRivals(all []openLaw) error {
 		}
 	}
 	return nil
+}
+
+// columnsOf returns attempts with grids of few columns, on which the ranks of all samples have places: with little
+// remainder their blocks are those of twice as many cells, or more, on the line of all ranks.
+func columnsOf(all []openLaw) (attempts []attempt) {
+	const mostColumns = 4
+	for f := int32(2); f <= mostColumns; f++ {
+		if slices.ContainsFunc(all, func(o openLaw) bool {
+			return slices.ContainsFunc(o.samples, func(s Sample) bool { return s.Point.Ranks%f != 0 })
+		}) {
+			continue
+		}
+		for _, peer := range []bool{false, true} {
+			for _, order := range [][]int{{0, 1}, {1, 0}} {
+				line := pattern.Grid{Shape: pattern.Line, Axes: 1, Order: []int{0}}
+				attempts = append(attempts, attempt{peer: peer, columns: true,
+					grid: &pattern.Grid{Shape: pattern.Columns, Axes: 2, Order: order, Fixed: f, Rest: &line}})
+			}
+		}
+	}
+	return attempts
 }
 
 // dependsOnPlace reports whether an exact law gives ranks of one run different numbers.
@@ -61,6 +82,9 @@ func (t attempt) isRivalOf(g *GroupLaw, grid *pattern.Grid) bool {
 	with := t.grid
 	if t.own {
 		with = grid
+	}
+	if t.turn != 0 || t.columns {
+		return g.Grid == nil && g.Turn.Sign == 0
 	}
 	same := equalGrids(with, g.Grid)
 	return same && t.peer != g.Peer || !same && with == nil && !t.own

@@ -16,12 +16,22 @@ type attempt struct {
 	grid     *pattern.Grid // nil: without coordinates
 	peer     bool          // with coordinates of the other side
 	distance bool          // with the distance to the other side
-	turn     int32         // with the rank moved round by so many times the last component of the index
+	turn     int32         // with the rank moved round by so many times a component of the index
+	back     int           // that component, counted from the last
+	columns  bool          // grid has few columns; a rival only
 }
+
+// mostTurned is the number of components of the index by which ranks may be moved round.
+const mostTurned = 2
 
 // attempts returns what Settle tries, in this order.
 func (f *Fitter) attempts() []attempt {
-	all := []attempt{{turn: 1}, {turn: -1}, {turn: 1, peer: true}, {turn: -1, peer: true}, {own: true}}
+	var all []attempt
+	for back := range mostTurned {
+		all = append(all, attempt{turn: 1, back: back}, attempt{turn: -1, back: back},
+			attempt{turn: 1, back: back, peer: true}, attempt{turn: -1, back: back, peer: true})
+	}
+	all = append(all, attempt{own: true})
 	for _, peer := range []bool{false, true} {
 		all = append(all, attempt{peer: peer})
 		for _, g := range f.grids {
@@ -131,7 +141,7 @@ func groupsOf(o *openLaw, grid *pattern.Grid, t attempt,
 	}
 	turn := Turn{Sign: t.turn}
 	if t.turn != 0 {
-		if kept, turn.Component, ok = turnedBy(o.samples, kept, t); !ok {
+		if kept, turn.Component, ok = t.turnedBy(o, kept); !ok {
 			return nil, nil, false
 		}
 	}
@@ -176,15 +186,16 @@ func groupsOf(o *openLaw, grid *pattern.Grid, t attempt,
 	return groups, requests, true
 }
 
-// turnedBy returns the components of the index that are left if ranks are moved round by the last one, and that one;
-// false if the values do not depend on it, or still differ for what is one rank then.
-func turnedBy(samples []Sample, kept []int, t attempt) (left []int, by int, ok bool) {
-	if len(kept) == 0 {
+// turnedBy returns the components of the index that are left if ranks are moved round by one of them, and that one; false
+// if the values do not depend on it, unless a law of them is known already, or still differ for what is one rank then.
+func (t attempt) turnedBy(o *openLaw, kept []int) (left []int, by int, ok bool) {
+	by = len(o.samples[0].Point.Index) - 1 - t.back
+	if by < 0 || !o.rival && !slices.Contains(kept, by) {
 		return nil, 0, false
 	}
-	by, left = kept[len(kept)-1], kept[:len(kept)-1]
+	left = slices.DeleteFunc(slices.Clone(kept), func(k int) bool { return k == by })
 	turn := Turn{Sign: t.turn, Component: by}
-	moved := slices.Clone(samples)
+	moved := slices.Clone(o.samples)
 	for i := range moved {
 		p := &moved[i].Point
 		if t.peer {

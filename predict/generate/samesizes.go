@@ -1,0 +1,114 @@
+package generate
+
+import (
+	"github.com/commq/commq/predict/model"
+	"github.com/commq/commq/predict/model/law"
+	"github.com/commq/commq/predict/signature"
+	"github.com/commq/commq/predict/signature/template"
+)
+
+// checkSizes gives numbers of bytes that are not equal at both sides of messages an interval with both. Groups of sites of
+// which they are not in the runs, either, are left alone.
+func (g *generator) checkSizes() {
+	a := g.model.Exchanges()
+	groups := g.knownGroups(a)
+	g.dropConstant(a, groups)
+	differ := differingSizes(a, g.sig, 0, g.ranks, groups)
+	if len(differ) == 0 {
+		return
+	}
+	t := g.model.Joint
+	for i, run := range t.Runs {
+		for k := range differingSizes(a, t.Sig, t.First[i], run.Ranks, groups) {
+			delete(groups, k.group)
+		}
+	}
+	g.widenSizes(a, groups, differ)
+}
+
+// dropConstant drops groups of sites in which all messages have a number of bytes that never changes.
+func (g *generator) dropConstant(a *model.Exchanges, groups map[int32]bool) {
+	varies := map[int32]bool{}
+	for _, x := range g.model.Sites {
+		for _, l := range []*law.Law{x.Send.Bytes, x.Recv.Bytes} {
+			if group, some := a.Of(x.Event.ID); some && !l.IsEmpty() && l.Constant == nil {
+				varies[group] = true
+			}
+		}
+	}
+	for group := range groups {
+		if !varies[group] {
+			delete(groups, group)
+		}
+	}
+}
+
+// differingSizes returns the routes on which the numbers of bytes sent are not those received, whatever their order.
+func differingSizes(a *model.Exchanges, s *signature.Signature, first, ranks int32,
+	groups map[int32]bool) map[route]bool {
+	sums := map[route]uint64{}
+	visitSides(a, s, first, ranks, groups, func(k route, _ *template.Node, side signature.Side, sends bool) {
+		x := mix(uint64(side[signature.SideBytes]))
+		if !sends {
+			x = -x
+		}
+		if sums[k] += x; sums[k] == 0 {
+			delete(sums, k)
+		}
+	})
+	differ := map[route]bool{}
+	for k := range sums {
+		differ[k] = true
+	}
+	return differ
+}
+
+// mix returns a number whose sums are not equal for other sets of arguments, but by chance: the last step of splitmix64.
+func mix(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+// size is the number of bytes of a side of a message, with its law.
+type size struct {
+	law   *law.Law
+	bytes int64
+}
+
+// widenSizes gives the sizes of messages on routes an interval with that of the other side: those sent on a route belong to
+// those received there in their order.
+func (g *generator) widenSizes(a *model.Exchanges, groups map[int32]bool, routes map[route]bool) {
+	type sides struct{ sent, received []size }
+	found := map[route]*sides{}
+	visitSides(a, g.sig, 0, g.ranks, groups, func(k route, n *template.Node, side signature.Side, sends bool) {
+		if !routes[k] {
+			return
+		}
+		if found[k] == nil {
+			found[k] = &sides{}
+		}
+		x, bytes := g.model.SiteOf(n.ID), int64(side[signature.SideBytes])
+		if sends {
+			found[k].sent = append(found[k].sent, size{x.Send.Bytes, bytes})
+		} else {
+			found[k].received = append(found[k].received, size{x.Recv.Bytes, bytes})
+		}
+	})
+	for _, s := range found {
+		for i := range min(len(s.sent), len(s.received)) {
+			from, to := s.sent[i], s.received[i]
+			if from.bytes == to.bytes {
+				continue
+			}
+			low, high := min(from.bytes, to.bytes), max(from.bytes, to.bytes)
+			for _, x := range []size{from, to} {
+				if _, inexact := g.result.BoundsOf(x.law, x.bytes); !inexact {
+					g.result.Inexact++
+				}
+				g.result.addBounds(x.law, law.Estimate{Value: x.bytes, Low: low, High: high})
+			}
+		}
+	}
+}
