@@ -30,14 +30,21 @@ func fitNumbers(m *Model, found *slots.Slots) ([]*law.Law, error) {
 	}
 	nodes := m.Joint.Sig.Nodes()
 	iterations := make([]*law.Law, len(nodes))
+	grid := gridOf(m.Pattern, nil)
+	samples := map[int32][]law.Sample{}
 	for _, n := range nodes {
 		if n.Loop {
-			grid := gridOf(m.Pattern, nil)
-			samples := iterationSamples(n, found, m.Training)
-			iterations[n.ID] = law.WithExtents(f.FitNumber(samples, grid), samples, m.Pattern.Possible)
+			samples[n.ID] = iterationSamples(n, found, m.Training)
+			iterations[n.ID] = f.FitNumber(samples[n.ID], grid)
 		}
 	}
-	return iterations, f.Settle()
+	if err := f.Settle(); err != nil {
+		return nil, err
+	}
+	for loop, of := range samples {
+		iterations[loop] = law.WithExtents(iterations[loop], of, m.Pattern.Possible)
+	}
+	return iterations, nil
 }
 
 // sideSamples are the samples of one side of a site, and the counts and bytes of messages that are not empty.

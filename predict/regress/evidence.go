@@ -21,9 +21,7 @@ func (l *Law) weigh(uses *lawUses, information float64) {
 	if len(l.Laws) > 0 && len(values) > 1 && information-l.Laws[0].bits(l.domain.unit(), uses) < evidenceBits {
 		l.thin = true
 	}
-	if len(l.Laws) > 0 && l.Laws[0].hasDoubtfulBorders() && l.Laws[0].isLonely(uses) {
-		l.thin = true
-	}
+	l.lonely = len(l.Laws) > 0 && l.Laws[0].hasDoubtfulBorders() && l.Laws[0].isLonely(uses)
 	l.ofFewNumbers = l.isOfFewNumbers()
 }
 

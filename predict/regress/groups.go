@@ -32,6 +32,7 @@ type Law struct {
 	// domain is the set of possible values.
 	domain domain
 	thin   bool // the laws have too little evidence, see weigh: intervals include the curves
+	lonely bool // the preferred law has borders that make up for wrong extents: intervals include the curves
 	// ofFewNumbers means that the laws may be laws of another division: see isOfFewNumbers. Intervals include the curves.
 	ofFewNumbers bool
 	open         bool // there were more than mostKept laws
@@ -650,7 +651,7 @@ func (l *Law) Predict(ranks, rank int32, dims, coords, index []int32) (Expected,
 		return Expected{}, err
 	}
 	e, known := l.byLaws(&r)
-	if known && (!l.thin && !l.ofFewNumbers && !l.isNewDivision(&r) || slices.Contains(l.ranks, r.ranks)) {
+	if known && (!l.thin && !l.lonely && !l.ofFewNumbers && !l.isNewDivision(&r) || slices.Contains(l.ranks, r.ranks)) {
 		l.widen(&e, &r)
 		return l.domain.settle(e, &r), nil
 	}
@@ -660,7 +661,7 @@ func (l *Law) Predict(ranks, rank int32, dims, coords, index []int32) (Expected,
 	}
 	if e.Low, e.High = math.Min(e.Low, f.Low), math.Max(e.High, f.High); e.Low != e.High || l.isNewDivision(&r) {
 		e.Exact = false
-	} else if l.thin {
+	} else if l.thin || l.lonely {
 		e.Low, e.High, e.Exact = e.Low-l.domain.unit(), e.High+l.domain.unit(), false
 	}
 	l.widen(&e, &r)
@@ -868,6 +869,7 @@ type storedLaw struct {
 	Rivals []Hypothesis `json:"rivals,omitempty"`
 	Domain domain       `json:"domain"`
 	Thin   bool         `json:"thin,omitempty"`
+	Lonely bool         `json:"lonely,omitempty"`
 	// OfFewNumbers means that the laws may be laws of another division.
 	OfFewNumbers bool             `json:"of_few_numbers,omitempty"`
 	Lengths      []lengths        `json:"lengths,omitempty"`
@@ -876,7 +878,7 @@ type storedLaw struct {
 
 // MarshalJSON stores the hypotheses, and the points of the curves, which are fitted again when they are needed.
 func (l *Law) MarshalJSON() ([]byte, error) {
-	return json.Marshal(storedLaw{l.Name, l.Laws, l.open, l.few, l.rivals, l.domain, l.thin, l.ofFewNumbers, l.lengths,
+	return json.Marshal(storedLaw{l.Name, l.Laws, l.open, l.few, l.rivals, l.domain, l.thin, l.lonely, l.ofFewNumbers, l.lengths,
 		l.roles})
 }
 
@@ -905,7 +907,7 @@ func (l *Law) UnmarshalJSON(b []byte) error {
 		l.ranks = append(l.ranks, p.Ranks)
 	}
 	slices.Sort(l.ranks)
-	l.ranks, l.thin, l.ofFewNumbers, l.few = slices.Compact(l.ranks), k.Thin, k.OfFewNumbers, k.Few
+	l.ranks, l.thin, l.lonely, l.ofFewNumbers, l.few = slices.Compact(l.ranks), k.Thin, k.Lonely, k.OfFewNumbers, k.Few
 	l.lengths = k.Lengths
 	return checkLengths(l.lengths)
 }

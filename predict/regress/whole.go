@@ -43,14 +43,20 @@ func domainOf(g *Group) domain {
 }
 
 // markAxesThatMatter finds out which axes that never varied may change the sizes of groups: a constant may be the length
-// of a block along them. The axis along which messages go does not if laws of other groups, in which it varied, do not
-// depend on it: the size of a face depends on the other axes.
+// of a block along them. The axis along which messages go does not if messages of other groups, along two axes that
+// varied or more, do not depend on these: the size of a face depends on the other axes.
 func markAxesThatMatter(groups []Group, laws []*Law) {
-	faces := false
+	const enough = 2
+	shown := map[int]bool{} // axes
+	faces := true
 	for i, l := range laws {
 		along := groups[i].Along - 1
-		faces = faces || along >= 0 && len(l.Laws) > 0 && l.domain.varies(along) && !l.Laws[0].depends(along)
+		if along >= 0 && len(l.Laws) > 0 && l.domain.varies(along) {
+			shown[along] = true
+			faces = faces && !l.Laws[0].depends(along)
+		}
 	}
+	faces = faces && len(shown) >= enough
 	for i, l := range laws {
 		for a := range l.domain.Extents {
 			if l.domain.Unit > 0 && !l.domain.varies(a) && !(faces && groups[i].Along == a+1) {

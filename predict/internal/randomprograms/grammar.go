@@ -21,12 +21,23 @@ const (
 	maxDepth   = 2
 	trainRuns  = 4
 	askedRuns  = 2
-	leastCells = 4 // of a rank along an axis, on the largest number of ranks
+	leastCells = 4         // of a rank along an axis, on the largest number of ranks
+	mostCalls  = 2_000_000 // of all ranks on the largest number of ranks
 )
 
-// New draws the program with a number.
+// New draws the program with a number: the first of its kind that makes no more than mostCalls calls.
 func New(number uint64) *Program {
 	g := &grammar{Rand: rand.New(rand.NewPCG(number, 25))}
+	for {
+		if p := g.draw(); !p.exceeds(mostCalls, p.Ask[askedRuns-1]) {
+			return p
+		}
+	}
+}
+
+// draw draws a program.
+func (g *grammar) draw() *Program {
+	g.domain, g.features = nil, nil
 	g.layout = layouts[g.IntN(len(layouts))]
 	first := g.IntN(len(g.layout.ranks) - trainRuns - askedRuns + 1)
 	p := &Program{Train: g.layout.ranks[first : first+trainRuns],

@@ -98,6 +98,38 @@ type execution struct {
 	exchanges map[*leaf][]exchange // of each step, for all ranks
 	around    []int
 	calls     []testruns.Call
+	// counted is the number of calls if they are only counted, up to limit.
+	onlyCounts     bool
+	counted, limit int
+}
+
+// add adds a call.
+func (e *execution) add(c testruns.Call) {
+	if e.onlyCounts {
+		e.counted++
+		return
+	}
+	e.calls = append(e.calls, c)
+}
+
+// isFull reports whether more calls are counted than there may be.
+func (e *execution) isFull() bool { return e.onlyCounts && e.counted > e.limit }
+
+// exceeds reports whether the program makes more than a number of calls on a number of ranks.
+func (p *Program) exceeds(limit, ranks int) bool {
+	places := make([]place, ranks)
+	for r := range ranks {
+		places[r] = p.layout.placeOf(ranks, r)
+	}
+	exchanges := map[*leaf][]exchange{}
+	for r := range ranks {
+		e := &execution{program: p, here: places[r], places: places, exchanges: exchanges, onlyCounts: true, limit: limit}
+		e.runAll(p.items)
+		if limit -= e.counted; limit < 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // exchange is the messages of a step.
@@ -114,6 +146,9 @@ func (e *execution) runAll(items []item) {
 		n := i.loop.count(e.here, e.around)
 		e.around = append(e.around, 0)
 		for k := range n {
+			if e.isFull() {
+				break
+			}
 			e.around[len(e.around)-1] = k
 			e.runAll(i.loop.body)
 		}
@@ -126,7 +161,7 @@ func (e *execution) communicate(l *leaf) {
 	if l.collective != 0 {
 		c := testruns.Call{Site: l.site, Call: l.collective, To: None, From: None, Root: l.root(e.here, e.around),
 			Bytes: l.element * l.size(e.here, 0, 0), Element: l.element}
-		e.calls = append(e.calls, c)
+		e.add(c)
 		return
 	}
 	steps, known := e.exchanges[l]
@@ -136,11 +171,11 @@ func (e *execution) communicate(l *leaf) {
 	}
 	for _, x := range steps {
 		for _, m := range x.sends[e.here.rank] {
-			e.calls = append(e.calls, testruns.Call{Site: l.site, Call: schema.CallSend, To: m.peer, From: None,
+			e.add(testruns.Call{Site: l.site, Call: schema.CallSend, To: m.peer, From: None,
 				Tag: 7, Bytes: m.bytes, Element: l.element})
 		}
 		for _, m := range x.receives[e.here.rank] {
-			e.calls = append(e.calls, testruns.Call{Site: l.site + 1, Call: schema.CallRecv, To: None, From: m.peer,
+			e.add(testruns.Call{Site: l.site + 1, Call: schema.CallRecv, To: None, From: m.peer,
 				Tag: 7, Bytes: m.bytes, Element: l.element})
 		}
 	}

@@ -121,8 +121,16 @@ func WithExtents(l *Law, samples []Sample, possible []pattern.Grid) *Law {
 	case l.Constant != nil && *l.Constant >= leastCount:
 		sums = []Sum{{Constant: *l.Constant}}
 		candidates = ends
+		if n, ok := ceilLog2(samples[0].Point.Ranks); ok && n > 1 && *l.Constant%n == 0 {
+			log := Feature{Kind: FeatureRanksLog}
+			sums = append(sums, timesAlways(*l.Constant/n, log, samples)...)
+		}
 	case l.Constant != nil || l.IsEmpty():
 		return l
+	case l.Group != nil && !varyInRun(samples): // a number for each run fits many laws
+		g := *l.Group
+		g.exact = false
+		l = &Law{Group: &g}
 	}
 	candidates = append(candidates, products(ends)...)
 	for i := range possible {
@@ -139,7 +147,10 @@ func WithExtents(l *Law, samples []Sample, possible []pattern.Grid) *Law {
 			candidates = append(candidates, products(axes)...)
 		}
 	}
-	had := len(sums)
+	had := len(l.Sums)
+	if l.Constant != nil {
+		had = 1
+	}
 	for _, f := range candidates {
 		if f.isAlways(samples) {
 			sums = append(sums, Sum{Terms: []Term{{1, f}}})
@@ -149,6 +160,29 @@ func WithExtents(l *Law, samples []Sample, possible []pattern.Grid) *Law {
 		return l
 	}
 	return &Law{Sums: sums}
+}
+
+// timesAlways returns a multiple of a feature, if it is the value of all samples.
+func timesAlways(n int64, f Feature, samples []Sample) []Sum {
+	s := Sum{Terms: []Term{{n, f}}}
+	for i := range samples {
+		if v, ok := s.evaluate(&samples[i].Point); !ok || v != samples[i].Value {
+			return nil
+		}
+	}
+	return []Sum{s}
+}
+
+// varyInRun reports whether some run has samples with different values.
+func varyInRun(samples []Sample) bool {
+	values := map[int32]int64{}
+	for _, s := range samples {
+		if v, seen := values[s.Point.Ranks]; seen && v != s.Value {
+			return true
+		}
+		values[s.Point.Ranks] = s.Value
+	}
+	return false
 }
 
 // products returns the products of pairs of features, and the sums of 1 to each.
