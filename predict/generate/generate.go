@@ -334,7 +334,7 @@ func (g *generator) addFollowing() {
 				}
 			}
 		}
-		for _, event := range g.model.Exchanges().Others(x.Event.ID) {
+		for _, event := range g.model.Exchanges().OtherSides(x.Event.ID) {
 			g.unknown.follow(event, "the other side of its messages is not known")
 		}
 	}

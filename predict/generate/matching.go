@@ -21,7 +21,7 @@ func visitSides(a *model.Exchanges, s *signature.Signature, first, ranks int32, 
 	}
 	for r := range ranks {
 		s.Walk(first+r, func(n *template.Node, c *signature.Call) {
-			g, some := a.Of(n.ID)
+			g, some := a.GroupOf(n.ID)
 			if !some || !groups[g] {
 				return
 			}
@@ -63,14 +63,14 @@ func unmatched(routes map[route]int) map[int32]bool {
 func (g *generator) knownGroups(a *model.Exchanges) map[int32]bool {
 	groups := map[int32]bool{}
 	for _, x := range g.model.Sites {
-		if group, some := a.Of(x.Event.ID); some {
+		if group, some := a.GroupOf(x.Event.ID); some {
 			groups[group] = true
 		}
 	}
 	for _, x := range g.model.Sites {
 		event := x.Event.ID
 		if gap := g.unknown.gaps[event]; gap != nil && gap.Calls != "" || g.isInUncertainLoop(event) {
-			group, _ := a.Of(event)
+			group, _ := a.GroupOf(event)
 			delete(groups, group)
 		}
 	}
@@ -92,7 +92,7 @@ func (g *generator) checkMatches() {
 		}
 	}
 	for _, x := range g.model.Sites {
-		if group, some := a.Of(x.Event.ID); some && wrong[group] {
+		if group, some := a.GroupOf(x.Event.ID); some && wrong[group] {
 			g.unknown.addCalls(x.Event.ID, g.model.NodeName(x.Event),
 				"the laws of its sends and of their receives give different messages there")
 		}

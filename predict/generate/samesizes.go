@@ -31,7 +31,7 @@ func (g *generator) dropConstant(a *model.Exchanges, groups map[int32]bool) {
 	varies := map[int32]bool{}
 	for _, x := range g.model.Sites {
 		for _, l := range []*law.Law{x.Send.Bytes, x.Recv.Bytes} {
-			if group, some := a.Of(x.Event.ID); some && !l.IsEmpty() && l.Constant == nil {
+			if group, some := a.GroupOf(x.Event.ID); some && !l.IsEmpty() && l.Constant == nil {
 				varies[group] = true
 			}
 		}

@@ -56,14 +56,14 @@ func (m *Model) findExchanges() *Exchanges {
 
 // join makes one group of those of two events.
 func (e *Exchanges) join(a, b int32) {
-	x, some := e.Of(a)
-	if y, also := e.Of(b); some && also {
+	x, some := e.GroupOf(a)
+	if y, also := e.GroupOf(b); some && also {
 		e.group[y] = x
 	}
 }
 
-// Of returns the group of an event; false if it has no messages.
-func (e *Exchanges) Of(event int32) (group int32, some bool) {
+// GroupOf returns the group of an event; false if it has no messages.
+func (e *Exchanges) GroupOf(event int32) (group int32, some bool) {
 	group, some = e.group[event]
 	for some && e.group[group] != group {
 		group = e.group[group]
@@ -71,8 +71,8 @@ func (e *Exchanges) Of(event int32) (group int32, some bool) {
 	return group, some
 }
 
-// Others returns the events whose calls have all messages of an event at their other side.
-func (e *Exchanges) Others(event int32) []int32 { return e.whole[event] }
+// OtherSides returns the events whose calls have all messages of an event at their other side.
+func (e *Exchanges) OtherSides(event int32) []int32 { return e.whole[event] }
 
 // sumMessages returns, by event, a checksum of the messages that its calls send in the runs, and one of those that they
 // receive. It does not depend on the order of messages.

@@ -5,7 +5,7 @@
 //  1. constants;
 //  2. separate laws for roots of collectives and other ranks;
 //  3. sums of up to two features of the point, such as 2*x0 + 1 for coordinate x0 on a process grid (sums.go), for
-//     numbers that are not sizes;
+//     numbers that are not sizes, with rivals for numbers of iterations (counts.go);
 //  4. laws of package regress: sizes of blocks of a domain that is divided over a grid, or curves over the number of
 //     ranks (settle.go). They are fitted for all numbers together, as the program has one domain.
 //

@@ -1,0 +1,124 @@
+package law
+
+import (
+	"slices"
+
+	"github.com/commq/commq/predict/pattern"
+)
+
+// leastCount is the least number of iterations that may be an extent or its logarithm.
+const leastCount = 2
+
+// WithExtents returns the law of a number of iterations with rivals: if it is equal in all samples to the extent of an
+// axis of a grid that the runs do not rule out, the loop may be over that. Two loops that are one in the runs may be over
+// two extents or their logarithms, or the inner one up to the index of the other. A constant may be the number of ranks
+// or its logarithm, if these did not vary either.
+func WithExtents(l *Law, samples []Sample, possible []pattern.Grid) *Law {
+	sums := slices.Clone(l.Sums)
+	var rivals []Sum
+	switch {
+	case l.Constant != nil && *l.Constant < leastCount || l.IsEmpty():
+		return l
+	case l.Constant != nil:
+		sums = []Sum{{Constant: *l.Constant}}
+		rivals = constantEnds(*l.Constant, samples, possible)
+	default:
+		rivals = growingEnds(samples, possible)
+	}
+	if l.Group != nil && !varyInRun(samples) { // a number for each run fits many laws
+		g := *l.Group
+		g.exact = false
+		l = &Law{Group: &g}
+	}
+	if len(rivals) == 0 {
+		return l
+	}
+	return &Law{Sums: append(sums, rivals...)}
+}
+
+// constantEnds returns sums that are the value of all samples: P, its logarithm, a multiple of that, or an extent.
+func constantEnds(value int64, samples []Sample, possible []pattern.Grid) []Sum {
+	ofRanks := rankEnds()
+	rivals := alwaysEqual(slices.Concat(ofRanks, products(ofRanks), extentsOf(possible, FeatureExtent)), samples)
+	if n, ok := ceilLog2(samples[0].Point.Ranks); ok && n > 1 && value > n && value%n == 0 {
+		multiple := Sum{Terms: []Term{{value / n, Feature{Kind: FeatureRanksLog}}}}
+		if multiple.isAlways(samples) {
+			rivals = append(rivals, multiple)
+		}
+	}
+	return rivals
+}
+
+// growingEnds returns extents, and products and sums of extents and logarithms on one grid, that are the values of all
+// samples.
+func growingEnds(samples []Sample, possible []pattern.Grid) []Sum {
+	candidates := append(extentsOf(possible, FeatureExtent), products(rankEnds())...)
+	for i := range possible {
+		of := possible[i : i+1]
+		candidates = append(candidates,
+			products(slices.Concat(rankEnds(), extentsOf(of, FeatureExtent), extentsOf(of, FeatureExtentLog)))...)
+	}
+	return alwaysEqual(candidates, samples)
+}
+
+// rankEnds returns the number of ranks and its logarithm.
+func rankEnds() []Feature { return []Feature{{Kind: FeatureRanks}, {Kind: FeatureRanksLog}} }
+
+// extentsOf returns features of all axes of grids that do not have the same extent on any number of ranks.
+func extentsOf(grids []pattern.Grid, kind FeatureKind) (all []Feature) {
+	for i := range grids {
+		for a := range grids[i].Axes {
+			if !grids[i].IsFixed(a) {
+				all = append(all, Feature{Kind: kind, N: a, Grid: &grids[i]})
+			}
+		}
+	}
+	return all
+}
+
+// alwaysEqual returns those features that are the value of all samples, as sums.
+func alwaysEqual(candidates []Feature, samples []Sample) (all []Sum) {
+	for _, f := range candidates {
+		if s := (Sum{Terms: []Term{{1, f}}}); s.isAlways(samples) {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// isAlways reports whether the sum is the value of all samples.
+func (s *Sum) isAlways(samples []Sample) bool {
+	for i := range samples {
+		if v, ok := s.evaluate(&samples[i].Point); !ok || v != samples[i].Value {
+			return false
+		}
+	}
+	return true
+}
+
+// varyInRun reports whether some run has samples with different values.
+func varyInRun(samples []Sample) bool {
+	values := map[int32]int64{}
+	for _, s := range samples {
+		if v, seen := values[s.Point.Ranks]; seen && v != s.Value {
+			return true
+		}
+		values[s.Point.Ranks] = s.Value
+	}
+	return false
+}
+
+// products returns the products of pairs of features, and the sums of 1 to each.
+func products(of []Feature) (all []Feature) {
+	for i, f := range of {
+		upto := f
+		upto.Upto = true
+		all = append(all, upto)
+		for k := range i + 1 {
+			g := f
+			g.With = &of[k]
+			all = append(all, g)
+		}
+	}
+	return all
+}
