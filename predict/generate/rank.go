@@ -71,7 +71,7 @@ func (w *rankWriter) loop(n *template.Node) {
 	}
 	p := law.Point{Ranks: w.g.ranks, Rank: w.rank, PeerRank: pattern.None, Index: w.indexAround(n)}
 	times, known := w.g.iterationsOf(n, &p)
-	if !known || times.Value < 0 {
+	if !known || times.Value < 0 || times.Value == 0 && !times.Exact {
 		w.g.unknown.addLoop(n, w.g.model.NodeName(n), "the number of iterations is not known")
 		return
 	}

@@ -339,7 +339,12 @@ func (r Range) span(ranks int32) (lo, hi int32, ok bool) {
 			hi = max(hi, v)
 		}
 	}
-	return lo, hi, lo != math.MaxInt32 && hi != math.MinInt32
+	return lo, hi, lo != math.MaxInt32 && hi != math.MinInt32 && !(lo > hi && r.falls())
+}
+
+// falls reports whether the largest value falls as extents grow.
+func (r Range) falls() bool {
+	return slices.ContainsFunc(r.High, func(b Bound) bool { return b.Of == FromFall })
 }
 
 // Reason is why there is no answer.
@@ -649,7 +654,7 @@ func (l Law) steady(index []int32, ranks int32) bool {
 }
 
 // Last predicts the largest value of a component of the index at a process count. least and most differ if the laws
-// do. ok is false if there is no prediction.
+// do. ok is false if there is no prediction, or only one that falls below the least value: all runs have that.
 func (l Law) Last(ranks int32, component int) (least, most int32, ok bool) {
 	if len(l.Forms) == 0 && l.Inverse != nil {
 		return l.Inverse.Last(ranks, component)
@@ -662,6 +667,9 @@ func (l Law) Last(ranks int32, component int) (least, most int32, ok bool) {
 		if v, known := b.value(ranks); known {
 			least, most = min(least, v), max(most, v)
 		}
+	}
+	if lo, hi, some := l.Ranges[component].span(ranks); !some && lo > hi {
+		return 0, 0, false
 	}
 	return least, most, least <= most
 }
