@@ -23,7 +23,7 @@ func WithExtents(l *Law, samples []Sample, possible []pattern.Grid) *Law {
 		sums = []Sum{{Constant: *l.Constant}}
 		rivals = constantEnds(*l.Constant, samples, possible)
 	default:
-		rivals = growingEnds(samples, possible)
+		rivals = append(growingEnds(samples, possible), lastOfTwo(samples)...)
 	}
 	if l.Group != nil && !varyInRun(samples) { // a number for each run fits many laws
 		g := *l.Group
@@ -59,6 +59,23 @@ func growingEnds(samples []Sample, possible []pattern.Grid) []Sum {
 			products(slices.Concat(rankEnds(), extentsOf(of, FeatureExtent), extentsOf(of, FeatureExtentLog)))...)
 	}
 	return alwaysEqual(candidates, samples)
+}
+
+// lastOfTwo returns the value in the largest run, if the samples have two values only: two points are on any line, and what a
+// loop does from some number of ranks on it may do on more.
+func lastOfTwo(samples []Sample) []Sum {
+	values := map[int64]bool{}
+	last := samples[0]
+	for _, s := range samples {
+		values[s.Value] = true
+		if s.Point.Ranks >= last.Point.Ranks {
+			last = s
+		}
+	}
+	if len(values) != 2 || varyInRun(samples) {
+		return nil
+	}
+	return []Sum{{Constant: last.Value}}
 }
 
 // rankEnds returns the number of ranks and its logarithm.
