@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/commq/commq/queries"
 	"github.com/commq/commq/queries/internal/gendocs/example"
 )
 
@@ -376,11 +377,13 @@ func collectiveCases() []collectiveCase {
 func TestCollectivesInTheMatrix(t *testing.T) {
 	for _, c := range collectiveCases() {
 		t.Run(c.name, func(t *testing.T) {
-			run := newRun(t, "case.5", comms+"\n"+eventRows(c.rows), example.Manifest(5))
-			same(t, "rooted", ask(t, run, "density"), c.rooted)
-			same(t, "logical", ask(t, run, "density", "collectives", "logical"), cmp.Or(c.logical, c.rooted))
-			same(t, "tree", ask(t, run, "density", "collectives", "tree"), cmp.Or(c.tree, c.rooted))
-			same(t, "none", ask(t, run, "density", "collectives", "none"), "")
+			written := newRun(t, "case.5", comms+"\n"+eventRows(c.rows), example.Manifest(5))
+			for _, run := range []queries.Run{written, withoutSums(written)} {
+				same(t, "rooted", ask(t, run, "density"), c.rooted)
+				same(t, "logical", ask(t, run, "density", "collectives", "logical"), cmp.Or(c.logical, c.rooted))
+				same(t, "tree", ask(t, run, "density", "collectives", "tree"), cmp.Or(c.tree, c.rooted))
+				same(t, "none", ask(t, run, "density", "collectives", "none"), "")
+			}
 		})
 	}
 }
@@ -437,6 +440,10 @@ parts rank seq peer_world send_bytes recv_bytes
 		3,4,2,80
 		4,2,1,9`)
 	same(t, "none", ask(t, run, "density", "collectives", "none"), "")
+	for _, q := range [][]string{{"density"}, {"density", "collectives", "logical"}, {"density", "collectives", "tree"}, {"collectives"},
+		{"communicators"}, {"sizes", "collectives", "calls"}} {
+		same(t, "from rows: "+q[0], ask(t, withoutSums(run), q[0], q[1:]...), ask(t, run, q[0], q[1:]...))
+	}
 	same(t, "calls", ask(t, run, "calls"), `
 		2,MPIX_Neighbor_alltoall_init,3,1,0,0
 		2,MPI_Alltoallv_init_c,3,1,0,0

@@ -89,7 +89,7 @@ listed AS (
 ),
 found AS (
   SELECT path[-3] AS run, path[-2] || '/' || path[-1] AS path
-  FROM (SELECT string_split(file, '/') AS path FROM glob(flatten([[d || '/events/*.parquet', d || '/messages/*.parquet', d || '/parts/*.parquet', d || '/comms/*.parquet', d || '/ranks/*.parquet', d || '/callsites/*.parquet', d || '/datatypes/*.parquet', d || '/profile/*.parquet', d || '/waits/*.parquet', d || '/transfers/*.parquet', d || '/collective_waits/*.parquet', d || '/repeats/*.parquet', d || '/channels/*.parquet'] FOR d IN dirs]))) AS files
+  FROM (SELECT string_split(file, '/') AS path FROM glob(flatten([[d || '/events/*.parquet', d || '/messages/*.parquet', d || '/parts/*.parquet', d || '/comms/*.parquet', d || '/ranks/*.parquet', d || '/callsites/*.parquet', d || '/datatypes/*.parquet', d || '/profile/*.parquet', d || '/waits/*.parquet', d || '/transfers/*.parquet', d || '/collective_waits/*.parquet', d || '/repeats/*.parquet', d || '/channels/*.parquet', d || '/collective_calls/*.parquet', d || '/collective_parts/*.parquet'] FOR d IN dirs]))) AS files
 ),
 wrong AS (
   SELECT 1 AS place, 'run "' || run || '" has schema version ' || COALESCE(CAST(m.schema_version AS VARCHAR), 'NULL')
@@ -136,7 +136,7 @@ wrong AS (
   UNION ALL
   SELECT 102 + list_position(needs, need) AS place, 'run "' || run || '" has no table ' || need || '; capture it again' AS why
   FROM (SELECT run, [t.name FOR t IN m.tables] AS names, unnest(needs) AS need FROM manifests) AS needed
-  WHERE list_contains(['events', 'messages', 'parts', 'comms', 'ranks', 'callsites', 'datatypes', 'profile', 'waits', 'transfers', 'collective_waits', 'repeats', 'channels'], need) AND NOT list_contains(names, need)
+  WHERE list_contains(['events', 'messages', 'parts', 'comms', 'ranks', 'callsites', 'datatypes', 'profile', 'waits', 'transfers', 'collective_waits', 'repeats', 'channels', 'collective_calls', 'collective_parts'], need) AND NOT list_contains(names, need)
   UNION ALL
   SELECT 200 AS place, 'run "' || l.run || '": table ' || l.name || ': there is no ' || l.path || '; the run is damaged, see commq runs check' AS why
   FROM listed l
@@ -207,6 +207,14 @@ FROM read_parquet([d || '/repeats/*.parque[t: it is missing; commq runs profile 
 CREATE OR REPLACE TEMP MACRO commq_rows_channels(dirs) AS TABLE
 SELECT string_split(filename, '/')[-3] AS run, CAST("src" AS INTEGER) AS "src", CAST("nth" AS BIGINT) AS "nth", CAST("dst" AS INTEGER) AS "dst", CAST("comm" AS INTEGER) AS "comm", CAST("tag" AS INTEGER) AS "tag", CAST("datatype" AS INTEGER) AS "datatype", CAST("bytes_power" AS INTEGER) AS "bytes_power", CAST("count_power" AS INTEGER) AS "count_power", CAST("messages" AS BIGINT) AS "messages", CAST("bytes" AS BIGINT) AS "bytes", CAST("min_bytes" AS BIGINT) AS "min_bytes", CAST("max_bytes" AS BIGINT) AS "max_bytes", CAST("count" AS BIGINT) AS "count"
 FROM read_parquet([d || '/channels/*.parque[t: it is missing; commq runs profile makes it; commq query answers without]' FOR d IN dirs], filename = true, hive_partitioning = false);
+
+CREATE OR REPLACE TEMP MACRO commq_rows_collective_calls(dirs) AS TABLE
+SELECT string_split(filename, '/')[-3] AS run, CAST("rank" AS INTEGER) AS "rank", CAST("nth" AS BIGINT) AS "nth", CAST("comm" AS INTEGER) AS "comm", CAST("call" AS VARCHAR) AS "call", CAST("root_world" AS INTEGER) AS "root_world", CAST("send_datatype" AS INTEGER) AS "send_datatype", CAST("recv_datatype" AS INTEGER) AS "recv_datatype", CAST("bytes_power" AS INTEGER) AS "bytes_power", CAST("count_power" AS INTEGER) AS "count_power", CAST("calls" AS BIGINT) AS "calls", CAST("send_bytes" AS BIGINT) AS "send_bytes", CAST("recv_bytes" AS BIGINT) AS "recv_bytes", CAST("operations" AS BIGINT) AS "operations"
+FROM read_parquet([d || '/collective_calls/*.parque[t: it is missing; commq runs profile makes it; commq query answers without]' FOR d IN dirs], filename = true, hive_partitioning = false);
+
+CREATE OR REPLACE TEMP MACRO commq_rows_collective_parts(dirs) AS TABLE
+SELECT string_split(filename, '/')[-3] AS run, CAST("rank" AS INTEGER) AS "rank", CAST("nth" AS BIGINT) AS "nth", CAST("peer_world" AS INTEGER) AS "peer_world", CAST("call" AS VARCHAR) AS "call", CAST("messages" AS BIGINT) AS "messages", CAST("bytes" AS BIGINT) AS "bytes"
+FROM read_parquet([d || '/collective_parts/*.parque[t: it is missing; commq runs profile makes it; commq query answers without]' FOR d IN dirs], filename = true, hive_partitioning = false);
 
 -- The tables of runs, which docs/SCHEMA.md describes, with the column run before them.
 
@@ -279,6 +287,16 @@ SELECT NULL AS run, NULL AS "src", NULL AS "nth", NULL AS "dst", NULL AS "comm",
 UNION ALL
 FROM commq_rows_channels(commq_dirs('table channels', run));
 
+CREATE OR REPLACE TEMP MACRO collective_calls(run) AS TABLE
+SELECT NULL AS run, NULL AS "rank", NULL AS "nth", NULL AS "comm", NULL AS "call", NULL AS "root_world", NULL AS "send_datatype", NULL AS "recv_datatype", NULL AS "bytes_power", NULL AS "count_power", NULL AS "calls", NULL AS "send_bytes", NULL AS "recv_bytes", NULL AS "operations" FROM commq_refuse('table collective_calls', commq_dirs('table collective_calls', run), ['collective_calls'], [])
+UNION ALL
+FROM commq_rows_collective_calls(commq_dirs('table collective_calls', run));
+
+CREATE OR REPLACE TEMP MACRO collective_parts(run) AS TABLE
+SELECT NULL AS run, NULL AS "rank", NULL AS "nth", NULL AS "peer_world", NULL AS "call", NULL AS "messages", NULL AS "bytes" FROM commq_refuse('table collective_parts', commq_dirs('table collective_parts', run), ['collective_parts'], [])
+UNION ALL
+FROM commq_rows_collective_parts(commq_dirs('table collective_parts', run));
+
 -- The queries. Of the tables, DuckDB opens those that a query names.
 
 CREATE OR REPLACE TEMP MACRO queries() AS TABLE
@@ -344,6 +362,8 @@ transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
 repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
+collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}})),
+collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "rank", NULL AS "sent_messages", NULL AS "sent_bytes", NULL AS "received_messages", NULL AS "received_bytes", NULL AS "collectives", NULL AS "collective_send_bytes", NULL AS "collective_recv_bytes", NULL AS "one_sided", NULL AS "one_sided_send_bytes", NULL AS "one_sided_recv_bytes" FROM commq_refuse('query by-rank', {{run}}, ['messages', 'profile', 'events', 'ranks'], [])
 UNION ALL
@@ -417,6 +437,8 @@ transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
 repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
+collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}})),
+collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "rank", NULL AS "call", NULL AS "comm_size", NULL AS "calls", NULL AS "send_bytes", NULL AS "recv_bytes" FROM commq_refuse('query calls', {{run}}, ['profile', 'comms', 'every-call'], [])
 UNION ALL
@@ -459,6 +481,8 @@ transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
 repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
+collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}})),
+collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "call", NULL AS "ranks", NULL AS "calls", NULL AS "time_ns", NULL AS "min_ns", NULL AS "mean_ns", NULL AS "max_ns", NULL AS "app_share", NULL AS "mpi_share", NULL AS "cov" FROM commq_refuse('query calls-time', {{run}}, ['profile', 'times', 'every-call'], ['measured', 'virtual', 'simulated'])
 UNION ALL
@@ -537,6 +561,8 @@ transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
 repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
+collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}})),
+collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "callsite", NULL AS "function", NULL AS "file", NULL AS "line", NULL AS "module", NULL AS "code_offset", NULL AS "callers", NULL AS "call", NULL AS "calls", NULL AS "ranks", NULL AS "time_ns", NULL AS "mean_ns", NULL AS "max_ns", NULL AS "mpi_share", NULL AS "app_share", NULL AS "cov" FROM commq_refuse('query callsite-time', {{run}}, ['profile', 'callsites', 'every-call', 'times'], ['measured', 'virtual', 'simulated'])
 UNION ALL
@@ -650,6 +676,8 @@ transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
 repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
+collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}})),
+collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "callsite", NULL AS "function", NULL AS "file", NULL AS "line", NULL AS "module", NULL AS "code_offset", NULL AS "callers", NULL AS "call", NULL AS "calls", NULL AS "ranks", NULL AS "messages", NULL AS "send_bytes", NULL AS "recv_bytes" FROM commq_refuse('query callsites', {{run}}, ['profile', 'callsites', 'every-call'], [])
 UNION ALL
@@ -730,6 +758,8 @@ transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
 repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
+collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}})),
+collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "pattern", NULL AS "call", NULL AS "comm", NULL AS "rank", NULL AS "calls", NULL AS "waits", NULL AS "wait_ns", NULL AS "max_ns", NULL AS "caused", NULL AS "caused_ns" FROM commq_refuse('query collective-wait', {{run}}, ['collective_waits', 'events', 'comms', 'times', 'every-call'], ['measured', 'virtual', 'simulated'])
 UNION ALL
@@ -761,52 +791,23 @@ transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
 repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
+collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}})),
+collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "ranks", NULL AS "operation", NULL AS "instances", NULL AS "per_rank", NULL AS "send_bytes", NULL AS "recv_bytes" FROM commq_refuse('query collectives', {{run}}, ['events', 'ranks'], [])
 UNION ALL
 (
 WITH -- calls(comm, rank, root_world, op, calls, sending_calls, send_bytes, recv_bytes): the collective calls of each rank, summed per
 -- communicator, root and operation. A started persistent collective is the operation of the call that made its request.
-counted_calls AS (
-  -- Collective rows of events are read once and only their sums kept, because reading takes most of the time.
-  SELECT comm, rank, root_world, call, CAST(COUNT(*) AS BIGINT) AS calls,
-         CAST(SUM(CASE WHEN send_bytes > 0 THEN 1 ELSE 0 END) AS BIGINT) AS sending_calls,
-         CAST(SUM(COALESCE(send_bytes, 0)) AS BIGINT) AS send_bytes,
-         CAST(SUM(COALESCE(recv_bytes, 0)) AS BIGINT) AS recv_bytes
-  FROM events
-  WHERE class = 'collective' AND comm IS NOT NULL
-  GROUP BY comm, rank, root_world, call
-),
-starting AS (
-  SELECT rank, CAST(SUM(CASE WHEN call IN ('MPI_Start', 'MPI_Startall') THEN calls ELSE 0 END) AS BIGINT) AS starts
-  FROM counted_calls
-  GROUP BY rank
-),
-starts AS (
-  -- Starts of persistent collectives: what they do, the call that made the request says. No rank made any, mostly, and then the engine
-  -- stops at the first rows of events: if the condition on the call stood alone, it would look at all of them for one that holds.
-  SELECT s.rank, s.seq, i.call, s.comm, s.root_world, s.send_bytes, s.recv_bytes
-  FROM events s
-  JOIN starting r ON r.rank = s.rank AND r.starts > 0
-  JOIN events i ON i.rank = s.rank AND i.seq = s.init_seq
-  WHERE s.class = 'collective' AND i.class = 'other'
-    AND CASE WHEN r.starts > 0 THEN s.call IN ('MPI_Start', 'MPI_Startall') AND i.instance IS NOT NULL ELSE FALSE END
-),
 calls AS (
   -- Nonblocking, large-count and persistent forms are the operation they do: MPI_Ibcast, MPI_Bcast_c and a started
-  -- MPI_Bcast_init are a bcast.
+  -- MPI_Bcast_init are a bcast. Starts of requests that no recorded call made are unknown operations.
   SELECT comm, rank, root_world,
          regexp_replace(regexp_replace(regexp_replace(lower(call), '^mpix?_i?', ''), '_c$', ''), '_init$', '') AS op,
-         calls, sending_calls, send_bytes, recv_bytes
-  FROM counted_calls
-  WHERE call NOT IN ('MPI_Start', 'MPI_Startall')
-  UNION ALL
-  SELECT comm, rank, root_world,
-         regexp_replace(regexp_replace(regexp_replace(lower(call), '^mpix?_i?', ''), '_c$', ''), '_init$', '') AS op,
-         CAST(COUNT(*) AS BIGINT) AS calls, CAST(SUM(CASE WHEN send_bytes > 0 THEN 1 ELSE 0 END) AS BIGINT) AS sending_calls,
-         CAST(SUM(COALESCE(send_bytes, 0)) AS BIGINT) AS send_bytes, CAST(SUM(COALESCE(recv_bytes, 0)) AS BIGINT) AS recv_bytes
-  FROM starts
-  WHERE comm IS NOT NULL
+         CAST(SUM(calls) AS BIGINT) AS calls, CAST(SUM(CASE WHEN send_bytes > 0 THEN calls ELSE 0 END) AS BIGINT) AS sending_calls,
+         CAST(SUM(send_bytes) AS BIGINT) AS send_bytes, CAST(SUM(recv_bytes) AS BIGINT) AS recv_bytes
+  FROM collective_calls
+  WHERE comm IS NOT NULL AND call NOT IN ('MPI_Start', 'MPI_Startall')
   GROUP BY comm, rank, root_world, call
 ),
 population AS (
@@ -855,6 +856,8 @@ transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
 repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
+collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}})),
+collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "comm", NULL AS "kind", NULL AS "name", NULL AS "parent", NULL AS "size", NULL AS "remote_size", NULL AS "messages", NULL AS "bytes", NULL AS "collectives", NULL AS "collective_calls", NULL AS "collective_send_bytes", NULL AS "collective_recv_bytes" FROM commq_refuse('query communicators', {{run}}, ['comms', 'messages', 'events'], [])
 UNION ALL
@@ -871,15 +874,10 @@ sent AS (
   FROM channels
   GROUP BY comm
 ),
-instances AS (
-  SELECT comm, instance, COUNT(*) AS calls, CAST(SUM(COALESCE(send_bytes, 0)) AS BIGINT) AS send_bytes, CAST(SUM(COALESCE(recv_bytes, 0)) AS BIGINT) AS recv_bytes
-  FROM events
-  WHERE class = 'collective' AND comm IS NOT NULL
-  GROUP BY comm, instance
-),
 collective AS (
-  SELECT comm, COUNT(*) AS collectives, CAST(SUM(calls) AS BIGINT) AS calls, CAST(SUM(send_bytes) AS BIGINT) AS send_bytes, CAST(SUM(recv_bytes) AS BIGINT) AS recv_bytes
-  FROM instances
+  SELECT comm, CAST(SUM(operations) AS BIGINT) AS collectives, CAST(SUM(calls) AS BIGINT) AS calls, CAST(SUM(send_bytes) AS BIGINT) AS send_bytes,
+         CAST(SUM(recv_bytes) AS BIGINT) AS recv_bytes
+  FROM collective_calls
   GROUP BY comm
 )
 SELECT m.comm, m.kind, m.name, m.parent, m.size, m.remote_size,
@@ -910,6 +908,8 @@ transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
 repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
+collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}})),
+collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "callsite", NULL AS "function", NULL AS "file", NULL AS "line", NULL AS "module", NULL AS "code_offset", NULL AS "call", NULL AS "rank", NULL AS "ranks", NULL AS "calls", NULL AS "compute_ns", NULL AS "mean_ns", NULL AS "top_rank", NULL AS "top_ns", NULL AS "imbalance", NULL AS "share" FROM commq_refuse('query compute', {{run}}, ['profile', 'callsites', 'every-call', 'times', 'compute'], ['measured', 'virtual', 'simulated'])
 UNION ALL
@@ -988,7 +988,7 @@ $commq$, '{{run}}', commq_list([commq_dir('query compute', run)])),
 
 -- data-density: Bytes and messages from every rank to every other, most bytes first, collectives folded in.
 CREATE OR REPLACE TEMP MACRO "data_density"(run, "collectives" := 'rooted', "condition" := 'TRUE') AS TABLE
-FROM query(replace(replace(replace(replace(replace(replace($commq$
+FROM query(replace(replace(replace(replace(replace(replace(replace($commq$
 WITH events AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
 messages AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
 parts AS NOT MATERIALIZED (FROM commq_rows_parts({{run}})),
@@ -1002,6 +1002,8 @@ transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
 repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
+collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}})),
+collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "src", NULL AS "dst", NULL AS "bytes", NULL AS "messages" FROM commq_refuse('query data-density', {{run}}, ['messages', 'events', 'comms', 'parts'], [])
 UNION ALL
@@ -1011,46 +1013,15 @@ WITH -- traffic(src, dst, messages, bytes): what goes from rank to rank, point-t
 -- docs/method/collectives-in-the-matrix.md says what each mode means and why.
 -- calls(comm, rank, root_world, op, calls, sending_calls, send_bytes, recv_bytes): the collective calls of each rank, summed per
 -- communicator, root and operation. A started persistent collective is the operation of the call that made its request.
-counted_calls AS (
-  -- Collective rows of events are read once and only their sums kept, because reading takes most of the time.
-  SELECT comm, rank, root_world, call, CAST(COUNT(*) AS BIGINT) AS calls,
-         CAST(SUM(CASE WHEN send_bytes > 0 THEN 1 ELSE 0 END) AS BIGINT) AS sending_calls,
-         CAST(SUM(COALESCE(send_bytes, 0)) AS BIGINT) AS send_bytes,
-         CAST(SUM(COALESCE(recv_bytes, 0)) AS BIGINT) AS recv_bytes
-  FROM {{events unless collectives none}}
-  WHERE class = 'collective' AND comm IS NOT NULL
-  GROUP BY comm, rank, root_world, call
-),
-starting AS (
-  SELECT rank, CAST(SUM(CASE WHEN call IN ('MPI_Start', 'MPI_Startall') THEN calls ELSE 0 END) AS BIGINT) AS starts
-  FROM counted_calls
-  GROUP BY rank
-),
-starts AS (
-  -- Starts of persistent collectives: what they do, the call that made the request says. No rank made any, mostly, and then the engine
-  -- stops at the first rows of events: if the condition on the call stood alone, it would look at all of them for one that holds.
-  SELECT s.rank, s.seq, i.call, s.comm, s.root_world, s.send_bytes, s.recv_bytes
-  FROM {{events unless collectives none}} s
-  JOIN starting r ON r.rank = s.rank AND r.starts > 0
-  JOIN {{events unless collectives none}} i ON i.rank = s.rank AND i.seq = s.init_seq
-  WHERE s.class = 'collective' AND i.class = 'other'
-    AND CASE WHEN r.starts > 0 THEN s.call IN ('MPI_Start', 'MPI_Startall') AND i.instance IS NOT NULL ELSE FALSE END
-),
 calls AS (
   -- Nonblocking, large-count and persistent forms are the operation they do: MPI_Ibcast, MPI_Bcast_c and a started
-  -- MPI_Bcast_init are a bcast.
+  -- MPI_Bcast_init are a bcast. Starts of requests that no recorded call made are unknown operations.
   SELECT comm, rank, root_world,
          regexp_replace(regexp_replace(regexp_replace(lower(call), '^mpix?_i?', ''), '_c$', ''), '_init$', '') AS op,
-         calls, sending_calls, send_bytes, recv_bytes
-  FROM counted_calls
-  WHERE call NOT IN ('MPI_Start', 'MPI_Startall')
-  UNION ALL
-  SELECT comm, rank, root_world,
-         regexp_replace(regexp_replace(regexp_replace(lower(call), '^mpix?_i?', ''), '_c$', ''), '_init$', '') AS op,
-         CAST(COUNT(*) AS BIGINT) AS calls, CAST(SUM(CASE WHEN send_bytes > 0 THEN 1 ELSE 0 END) AS BIGINT) AS sending_calls,
-         CAST(SUM(COALESCE(send_bytes, 0)) AS BIGINT) AS send_bytes, CAST(SUM(COALESCE(recv_bytes, 0)) AS BIGINT) AS recv_bytes
-  FROM starts
-  WHERE comm IS NOT NULL
+         CAST(SUM(calls) AS BIGINT) AS calls, CAST(SUM(CASE WHEN send_bytes > 0 THEN calls ELSE 0 END) AS BIGINT) AS sending_calls,
+         CAST(SUM(send_bytes) AS BIGINT) AS send_bytes, CAST(SUM(recv_bytes) AS BIGINT) AS recv_bytes
+  FROM {{collective_calls unless collectives none}}
+  WHERE comm IS NOT NULL AND call NOT IN ('MPI_Start', 'MPI_Startall')
   GROUP BY comm, rank, root_world, call
 ),
 groups AS (
@@ -1140,20 +1111,6 @@ tree AS (
   JOIN comms child ON child.comm = e.comm AND child.remote = e.remote AND child.comm_rank = e.child_rank
   LEFT JOIN comms parent ON parent.comm = e.comm AND parent.remote = e.remote AND parent.comm_rank = e.parent_rank
 ),
-parted_ranks AS (
-  -- Usually empty: then parted_calls is not read.
-  SELECT DISTINCT rank
-  FROM calls
-  WHERE op LIKE 'neighbor%' OR {{collectives}} = 'logical' AND op IN ('alltoallv', 'alltoallw')
-),
-parted_calls AS (
-  SELECT rank, seq, call
-  FROM {{events unless collectives none}}
-  WHERE class = 'collective' AND call NOT IN ('MPI_Start', 'MPI_Startall')
-  UNION ALL
-  SELECT rank, seq, call
-  FROM starts
-),
 traffic AS (
   SELECT src, dst, CAST(COUNT(*) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
   FROM {{messages unless default where}}
@@ -1183,17 +1140,12 @@ traffic AS (
   WHERE s.fan = 'pairs' AND s.sending_calls > 0 AND p.world_rank IS NOT NULL AND p.world_rank <> s.rank
   UNION ALL
   -- Operations with an individual part for each peer.
-  SELECT p.rank AS src, p.peer_world AS dst, CAST(COUNT(*) AS BIGINT) AS messages, CAST(SUM(p.send_bytes) AS BIGINT) AS bytes
-  FROM parts p
-  JOIN parted_ranks r ON r.rank = p.rank
-  JOIN parted_calls o ON o.rank = p.rank AND o.seq = p.seq
-  WHERE {{collectives}} <> 'none' AND p.peer_world <> p.rank
-    -- One condition on both sides of the join, as with starts.
-    AND CASE WHEN p.send_bytes > 0
-             THEN lower(o.call) LIKE '%neighbor%'
-                  OR {{collectives}} = 'logical' AND (lower(o.call) LIKE '%alltoallv%' OR lower(o.call) LIKE '%alltoallw%')
-             ELSE FALSE END
-  GROUP BY p.rank, p.peer_world
+  SELECT rank AS src, peer_world AS dst, CAST(SUM(messages) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
+  FROM {{collective_parts unless collectives none}}
+  WHERE {{collectives}} <> 'none' AND peer_world <> rank AND call NOT IN ('MPI_Start', 'MPI_Startall')
+    AND (lower(call) LIKE '%neighbor%'
+         OR {{collectives}} = 'logical' AND (lower(call) LIKE '%alltoallv%' OR lower(call) LIKE '%alltoallw%'))
+  GROUP BY rank, peer_world
 )
 SELECT src, dst, CAST(SUM(bytes) AS BIGINT) AS bytes, CAST(SUM(messages) AS BIGINT) AS messages
 FROM traffic
@@ -1202,7 +1154,8 @@ ORDER BY bytes DESC, src, dst
 )
 $commq$, '{{run}}', commq_list([commq_dir('query data-density', run)])),
   '{{collectives}}', commq_choice('query data-density', 'collectives', "collectives", ['rooted', 'logical', 'tree', 'none'])),
-  '{{events unless collectives none}}', CASE WHEN "collectives" = 'none' THEN '(SELECT CAST(NULL AS VARCHAR) AS run, CAST(NULL AS INTEGER) AS "rank", CAST(NULL AS BIGINT) AS "seq", CAST(NULL AS INTEGER) AS "epoch", CAST(NULL AS INTEGER) AS "thread", CAST(NULL AS VARCHAR) AS "call", CAST(NULL AS VARCHAR) AS "class", CAST(NULL AS BIGINT) AS "start_ns", CAST(NULL AS BIGINT) AS "end_ns", CAST(NULL AS BIGINT) AS "compute_ns", CAST(NULL AS BIGINT) AS "polls", CAST(NULL AS BIGINT) AS "poll_ns", CAST(NULL AS INTEGER) AS "comm", CAST(NULL AS BIGINT) AS "instance", CAST(NULL AS INTEGER) AS "send_peer", CAST(NULL AS INTEGER) AS "send_world", CAST(NULL AS INTEGER) AS "send_tag", CAST(NULL AS BIGINT) AS "send_count", CAST(NULL AS INTEGER) AS "send_datatype", CAST(NULL AS BIGINT) AS "send_bytes", CAST(NULL AS BIGINT) AS "send_buffer", CAST(NULL AS INTEGER) AS "recv_peer", CAST(NULL AS INTEGER) AS "recv_world", CAST(NULL AS INTEGER) AS "recv_tag", CAST(NULL AS BIGINT) AS "recv_count", CAST(NULL AS INTEGER) AS "recv_datatype", CAST(NULL AS BIGINT) AS "recv_bytes", CAST(NULL AS BIGINT) AS "recv_buffer", CAST(NULL AS INTEGER) AS "root_world", CAST(NULL AS VARCHAR) AS "reduce_op", CAST(NULL AS INTEGER) AS "posted_any", CAST(NULL AS INTEGER) AS "proc_null", CAST(NULL AS BIGINT) AS "request", CAST(NULL AS BIGINT) AS "done_seq", CAST(NULL AS BIGINT) AS "init_seq", CAST(NULL AS INTEGER) AS "error_class", CAST(NULL AS VARCHAR) AS "label", CAST(NULL AS INTEGER) AS "callsite", CAST(NULL AS BIGINT) AS "payload_hash", CAST(NULL AS BIGINT) AS "payload_sum", CAST(NULL AS BIGINT) AS "payload_head", CAST(NULL AS BIGINT) AS "instructions", CAST(NULL AS BIGINT) AS "cycles" WHERE FALSE)' ELSE 'events' END),
+  '{{collective_calls unless collectives none}}', CASE WHEN "collectives" = 'none' THEN '(SELECT CAST(NULL AS VARCHAR) AS run, CAST(NULL AS INTEGER) AS "rank", CAST(NULL AS BIGINT) AS "nth", CAST(NULL AS INTEGER) AS "comm", CAST(NULL AS VARCHAR) AS "call", CAST(NULL AS INTEGER) AS "root_world", CAST(NULL AS INTEGER) AS "send_datatype", CAST(NULL AS INTEGER) AS "recv_datatype", CAST(NULL AS INTEGER) AS "bytes_power", CAST(NULL AS INTEGER) AS "count_power", CAST(NULL AS BIGINT) AS "calls", CAST(NULL AS BIGINT) AS "send_bytes", CAST(NULL AS BIGINT) AS "recv_bytes", CAST(NULL AS BIGINT) AS "operations" WHERE FALSE)' ELSE 'collective_calls' END),
+  '{{collective_parts unless collectives none}}', CASE WHEN "collectives" = 'none' THEN '(SELECT CAST(NULL AS VARCHAR) AS run, CAST(NULL AS INTEGER) AS "rank", CAST(NULL AS BIGINT) AS "nth", CAST(NULL AS INTEGER) AS "peer_world", CAST(NULL AS VARCHAR) AS "call", CAST(NULL AS BIGINT) AS "messages", CAST(NULL AS BIGINT) AS "bytes" WHERE FALSE)' ELSE 'collective_parts' END),
   '{{where}}', commq_condition('query data-density', 'condition', "condition")),
   '{{default where}}', CASE WHEN "condition" = 'TRUE' THEN 'TRUE' ELSE 'FALSE' END),
   '{{messages unless default where}}', CASE WHEN "condition" = 'TRUE' THEN '(SELECT CAST(NULL AS VARCHAR) AS run, CAST(NULL AS INTEGER) AS "src", CAST(NULL AS INTEGER) AS "dst", CAST(NULL AS INTEGER) AS "epoch", CAST(NULL AS INTEGER) AS "comm", CAST(NULL AS INTEGER) AS "tag", CAST(NULL AS BIGINT) AS "bytes", CAST(NULL AS BIGINT) AS "send_count", CAST(NULL AS INTEGER) AS "send_datatype", CAST(NULL AS BIGINT) AS "send_seq", CAST(NULL AS BIGINT) AS "send_start_ns", CAST(NULL AS BIGINT) AS "send_end_ns", CAST(NULL AS BIGINT) AS "recv_post_seq", CAST(NULL AS BIGINT) AS "recv_done_seq", CAST(NULL AS BIGINT) AS "recv_post_ns", CAST(NULL AS BIGINT) AS "recv_start_ns", CAST(NULL AS BIGINT) AS "recv_end_ns", CAST(NULL AS BIGINT) AS "payload_hash", CAST(NULL AS BIGINT) AS "payload_sum", CAST(NULL AS BIGINT) AS "payload_head", CAST(NULL AS BIGINT) AS "recv_hash", CAST(NULL AS BIGINT) AS "src_buffer", CAST(NULL AS BIGINT) AS "dst_buffer", CAST(NULL AS INTEGER) AS "send_callsite", CAST(NULL AS INTEGER) AS "recv_callsite" WHERE FALSE)' ELSE 'messages' END));
@@ -1223,6 +1176,8 @@ transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
 repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
+collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}})),
+collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "datatype", NULL AS "name", NULL AS "combiner", NULL AS "size_bytes", NULL AS "extent_bytes", NULL AS "messages", NULL AS "elements", NULL AS "bytes", NULL AS "collective_calls", NULL AS "collective_send_bytes", NULL AS "collective_recv_bytes" FROM commq_refuse('query datatypes', {{run}}, ['datatypes', 'messages', 'events'], [])
 UNION ALL
@@ -1234,9 +1189,9 @@ WITH sent AS (
   GROUP BY datatype
 ),
 sides AS (
-  SELECT send_datatype, recv_datatype, COUNT(*) AS calls, CAST(SUM(COALESCE(send_bytes, 0)) AS BIGINT) AS send_bytes, CAST(SUM(COALESCE(recv_bytes, 0)) AS BIGINT) AS recv_bytes
-  FROM events
-  WHERE class = 'collective'
+  SELECT send_datatype, recv_datatype, CAST(SUM(calls) AS BIGINT) AS calls, CAST(SUM(send_bytes) AS BIGINT) AS send_bytes,
+         CAST(SUM(recv_bytes) AS BIGINT) AS recv_bytes
+  FROM collective_calls
   GROUP BY send_datatype, recv_datatype
 ),
 collective AS (
@@ -1268,7 +1223,7 @@ $commq$, '{{run}}', commq_list([commq_dir('query datatypes', run)])));
 
 -- density: Messages and bytes from every rank to every other, collectives folded in.
 CREATE OR REPLACE TEMP MACRO "density"(run, "collectives" := 'rooted', "condition" := 'TRUE') AS TABLE
-FROM query(replace(replace(replace(replace(replace(replace($commq$
+FROM query(replace(replace(replace(replace(replace(replace(replace($commq$
 WITH events AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
 messages AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
 parts AS NOT MATERIALIZED (FROM commq_rows_parts({{run}})),
@@ -1282,6 +1237,8 @@ transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
 repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
+collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}})),
+collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "src", NULL AS "dst", NULL AS "messages", NULL AS "bytes" FROM commq_refuse('query density', {{run}}, ['messages', 'events', 'comms', 'parts'], [])
 UNION ALL
@@ -1291,46 +1248,15 @@ WITH -- traffic(src, dst, messages, bytes): what goes from rank to rank, point-t
 -- docs/method/collectives-in-the-matrix.md says what each mode means and why.
 -- calls(comm, rank, root_world, op, calls, sending_calls, send_bytes, recv_bytes): the collective calls of each rank, summed per
 -- communicator, root and operation. A started persistent collective is the operation of the call that made its request.
-counted_calls AS (
-  -- Collective rows of events are read once and only their sums kept, because reading takes most of the time.
-  SELECT comm, rank, root_world, call, CAST(COUNT(*) AS BIGINT) AS calls,
-         CAST(SUM(CASE WHEN send_bytes > 0 THEN 1 ELSE 0 END) AS BIGINT) AS sending_calls,
-         CAST(SUM(COALESCE(send_bytes, 0)) AS BIGINT) AS send_bytes,
-         CAST(SUM(COALESCE(recv_bytes, 0)) AS BIGINT) AS recv_bytes
-  FROM {{events unless collectives none}}
-  WHERE class = 'collective' AND comm IS NOT NULL
-  GROUP BY comm, rank, root_world, call
-),
-starting AS (
-  SELECT rank, CAST(SUM(CASE WHEN call IN ('MPI_Start', 'MPI_Startall') THEN calls ELSE 0 END) AS BIGINT) AS starts
-  FROM counted_calls
-  GROUP BY rank
-),
-starts AS (
-  -- Starts of persistent collectives: what they do, the call that made the request says. No rank made any, mostly, and then the engine
-  -- stops at the first rows of events: if the condition on the call stood alone, it would look at all of them for one that holds.
-  SELECT s.rank, s.seq, i.call, s.comm, s.root_world, s.send_bytes, s.recv_bytes
-  FROM {{events unless collectives none}} s
-  JOIN starting r ON r.rank = s.rank AND r.starts > 0
-  JOIN {{events unless collectives none}} i ON i.rank = s.rank AND i.seq = s.init_seq
-  WHERE s.class = 'collective' AND i.class = 'other'
-    AND CASE WHEN r.starts > 0 THEN s.call IN ('MPI_Start', 'MPI_Startall') AND i.instance IS NOT NULL ELSE FALSE END
-),
 calls AS (
   -- Nonblocking, large-count and persistent forms are the operation they do: MPI_Ibcast, MPI_Bcast_c and a started
-  -- MPI_Bcast_init are a bcast.
+  -- MPI_Bcast_init are a bcast. Starts of requests that no recorded call made are unknown operations.
   SELECT comm, rank, root_world,
          regexp_replace(regexp_replace(regexp_replace(lower(call), '^mpix?_i?', ''), '_c$', ''), '_init$', '') AS op,
-         calls, sending_calls, send_bytes, recv_bytes
-  FROM counted_calls
-  WHERE call NOT IN ('MPI_Start', 'MPI_Startall')
-  UNION ALL
-  SELECT comm, rank, root_world,
-         regexp_replace(regexp_replace(regexp_replace(lower(call), '^mpix?_i?', ''), '_c$', ''), '_init$', '') AS op,
-         CAST(COUNT(*) AS BIGINT) AS calls, CAST(SUM(CASE WHEN send_bytes > 0 THEN 1 ELSE 0 END) AS BIGINT) AS sending_calls,
-         CAST(SUM(COALESCE(send_bytes, 0)) AS BIGINT) AS send_bytes, CAST(SUM(COALESCE(recv_bytes, 0)) AS BIGINT) AS recv_bytes
-  FROM starts
-  WHERE comm IS NOT NULL
+         CAST(SUM(calls) AS BIGINT) AS calls, CAST(SUM(CASE WHEN send_bytes > 0 THEN calls ELSE 0 END) AS BIGINT) AS sending_calls,
+         CAST(SUM(send_bytes) AS BIGINT) AS send_bytes, CAST(SUM(recv_bytes) AS BIGINT) AS recv_bytes
+  FROM {{collective_calls unless collectives none}}
+  WHERE comm IS NOT NULL AND call NOT IN ('MPI_Start', 'MPI_Startall')
   GROUP BY comm, rank, root_world, call
 ),
 groups AS (
@@ -1420,20 +1346,6 @@ tree AS (
   JOIN comms child ON child.comm = e.comm AND child.remote = e.remote AND child.comm_rank = e.child_rank
   LEFT JOIN comms parent ON parent.comm = e.comm AND parent.remote = e.remote AND parent.comm_rank = e.parent_rank
 ),
-parted_ranks AS (
-  -- Usually empty: then parted_calls is not read.
-  SELECT DISTINCT rank
-  FROM calls
-  WHERE op LIKE 'neighbor%' OR {{collectives}} = 'logical' AND op IN ('alltoallv', 'alltoallw')
-),
-parted_calls AS (
-  SELECT rank, seq, call
-  FROM {{events unless collectives none}}
-  WHERE class = 'collective' AND call NOT IN ('MPI_Start', 'MPI_Startall')
-  UNION ALL
-  SELECT rank, seq, call
-  FROM starts
-),
 traffic AS (
   SELECT src, dst, CAST(COUNT(*) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
   FROM {{messages unless default where}}
@@ -1463,17 +1375,12 @@ traffic AS (
   WHERE s.fan = 'pairs' AND s.sending_calls > 0 AND p.world_rank IS NOT NULL AND p.world_rank <> s.rank
   UNION ALL
   -- Operations with an individual part for each peer.
-  SELECT p.rank AS src, p.peer_world AS dst, CAST(COUNT(*) AS BIGINT) AS messages, CAST(SUM(p.send_bytes) AS BIGINT) AS bytes
-  FROM parts p
-  JOIN parted_ranks r ON r.rank = p.rank
-  JOIN parted_calls o ON o.rank = p.rank AND o.seq = p.seq
-  WHERE {{collectives}} <> 'none' AND p.peer_world <> p.rank
-    -- One condition on both sides of the join, as with starts.
-    AND CASE WHEN p.send_bytes > 0
-             THEN lower(o.call) LIKE '%neighbor%'
-                  OR {{collectives}} = 'logical' AND (lower(o.call) LIKE '%alltoallv%' OR lower(o.call) LIKE '%alltoallw%')
-             ELSE FALSE END
-  GROUP BY p.rank, p.peer_world
+  SELECT rank AS src, peer_world AS dst, CAST(SUM(messages) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
+  FROM {{collective_parts unless collectives none}}
+  WHERE {{collectives}} <> 'none' AND peer_world <> rank AND call NOT IN ('MPI_Start', 'MPI_Startall')
+    AND (lower(call) LIKE '%neighbor%'
+         OR {{collectives}} = 'logical' AND (lower(call) LIKE '%alltoallv%' OR lower(call) LIKE '%alltoallw%'))
+  GROUP BY rank, peer_world
 )
 SELECT src, dst, CAST(SUM(messages) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
 FROM traffic
@@ -1482,7 +1389,8 @@ ORDER BY src, dst
 )
 $commq$, '{{run}}', commq_list([commq_dir('query density', run)])),
   '{{collectives}}', commq_choice('query density', 'collectives', "collectives", ['rooted', 'logical', 'tree', 'none'])),
-  '{{events unless collectives none}}', CASE WHEN "collectives" = 'none' THEN '(SELECT CAST(NULL AS VARCHAR) AS run, CAST(NULL AS INTEGER) AS "rank", CAST(NULL AS BIGINT) AS "seq", CAST(NULL AS INTEGER) AS "epoch", CAST(NULL AS INTEGER) AS "thread", CAST(NULL AS VARCHAR) AS "call", CAST(NULL AS VARCHAR) AS "class", CAST(NULL AS BIGINT) AS "start_ns", CAST(NULL AS BIGINT) AS "end_ns", CAST(NULL AS BIGINT) AS "compute_ns", CAST(NULL AS BIGINT) AS "polls", CAST(NULL AS BIGINT) AS "poll_ns", CAST(NULL AS INTEGER) AS "comm", CAST(NULL AS BIGINT) AS "instance", CAST(NULL AS INTEGER) AS "send_peer", CAST(NULL AS INTEGER) AS "send_world", CAST(NULL AS INTEGER) AS "send_tag", CAST(NULL AS BIGINT) AS "send_count", CAST(NULL AS INTEGER) AS "send_datatype", CAST(NULL AS BIGINT) AS "send_bytes", CAST(NULL AS BIGINT) AS "send_buffer", CAST(NULL AS INTEGER) AS "recv_peer", CAST(NULL AS INTEGER) AS "recv_world", CAST(NULL AS INTEGER) AS "recv_tag", CAST(NULL AS BIGINT) AS "recv_count", CAST(NULL AS INTEGER) AS "recv_datatype", CAST(NULL AS BIGINT) AS "recv_bytes", CAST(NULL AS BIGINT) AS "recv_buffer", CAST(NULL AS INTEGER) AS "root_world", CAST(NULL AS VARCHAR) AS "reduce_op", CAST(NULL AS INTEGER) AS "posted_any", CAST(NULL AS INTEGER) AS "proc_null", CAST(NULL AS BIGINT) AS "request", CAST(NULL AS BIGINT) AS "done_seq", CAST(NULL AS BIGINT) AS "init_seq", CAST(NULL AS INTEGER) AS "error_class", CAST(NULL AS VARCHAR) AS "label", CAST(NULL AS INTEGER) AS "callsite", CAST(NULL AS BIGINT) AS "payload_hash", CAST(NULL AS BIGINT) AS "payload_sum", CAST(NULL AS BIGINT) AS "payload_head", CAST(NULL AS BIGINT) AS "instructions", CAST(NULL AS BIGINT) AS "cycles" WHERE FALSE)' ELSE 'events' END),
+  '{{collective_calls unless collectives none}}', CASE WHEN "collectives" = 'none' THEN '(SELECT CAST(NULL AS VARCHAR) AS run, CAST(NULL AS INTEGER) AS "rank", CAST(NULL AS BIGINT) AS "nth", CAST(NULL AS INTEGER) AS "comm", CAST(NULL AS VARCHAR) AS "call", CAST(NULL AS INTEGER) AS "root_world", CAST(NULL AS INTEGER) AS "send_datatype", CAST(NULL AS INTEGER) AS "recv_datatype", CAST(NULL AS INTEGER) AS "bytes_power", CAST(NULL AS INTEGER) AS "count_power", CAST(NULL AS BIGINT) AS "calls", CAST(NULL AS BIGINT) AS "send_bytes", CAST(NULL AS BIGINT) AS "recv_bytes", CAST(NULL AS BIGINT) AS "operations" WHERE FALSE)' ELSE 'collective_calls' END),
+  '{{collective_parts unless collectives none}}', CASE WHEN "collectives" = 'none' THEN '(SELECT CAST(NULL AS VARCHAR) AS run, CAST(NULL AS INTEGER) AS "rank", CAST(NULL AS BIGINT) AS "nth", CAST(NULL AS INTEGER) AS "peer_world", CAST(NULL AS VARCHAR) AS "call", CAST(NULL AS BIGINT) AS "messages", CAST(NULL AS BIGINT) AS "bytes" WHERE FALSE)' ELSE 'collective_parts' END),
   '{{where}}', commq_condition('query density', 'condition', "condition")),
   '{{default where}}', CASE WHEN "condition" = 'TRUE' THEN 'TRUE' ELSE 'FALSE' END),
   '{{messages unless default where}}', CASE WHEN "condition" = 'TRUE' THEN '(SELECT CAST(NULL AS VARCHAR) AS run, CAST(NULL AS INTEGER) AS "src", CAST(NULL AS INTEGER) AS "dst", CAST(NULL AS INTEGER) AS "epoch", CAST(NULL AS INTEGER) AS "comm", CAST(NULL AS INTEGER) AS "tag", CAST(NULL AS BIGINT) AS "bytes", CAST(NULL AS BIGINT) AS "send_count", CAST(NULL AS INTEGER) AS "send_datatype", CAST(NULL AS BIGINT) AS "send_seq", CAST(NULL AS BIGINT) AS "send_start_ns", CAST(NULL AS BIGINT) AS "send_end_ns", CAST(NULL AS BIGINT) AS "recv_post_seq", CAST(NULL AS BIGINT) AS "recv_done_seq", CAST(NULL AS BIGINT) AS "recv_post_ns", CAST(NULL AS BIGINT) AS "recv_start_ns", CAST(NULL AS BIGINT) AS "recv_end_ns", CAST(NULL AS BIGINT) AS "payload_hash", CAST(NULL AS BIGINT) AS "payload_sum", CAST(NULL AS BIGINT) AS "payload_head", CAST(NULL AS BIGINT) AS "recv_hash", CAST(NULL AS BIGINT) AS "src_buffer", CAST(NULL AS BIGINT) AS "dst_buffer", CAST(NULL AS INTEGER) AS "send_callsite", CAST(NULL AS INTEGER) AS "recv_callsite" WHERE FALSE)' ELSE 'messages' END));
@@ -1503,6 +1411,8 @@ transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
 repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
+collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}})),
+collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "callsite", NULL AS "function", NULL AS "file", NULL AS "line", NULL AS "module", NULL AS "code_offset", NULL AS "callers", NULL AS "sources", NULL AS "duplicate_messages", NULL AS "duplicate_bytes", NULL AS "again_bytes", NULL AS "copied_bytes", NULL AS "blank_bytes" FROM commq_refuse('query duplicate-callsites', {{run}}, ['repeats', 'messages', 'hashes', 'callsites'], [])
 UNION ALL
@@ -1629,6 +1539,8 @@ transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
 repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
+collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}})),
+collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "src", NULL AS "dst", NULL AS "messages", NULL AS "bytes", NULL AS "duplicate_messages", NULL AS "duplicate_bytes", NULL AS "again_messages", NULL AS "again_bytes", NULL AS "copied_messages", NULL AS "copied_bytes", NULL AS "blank_bytes" FROM commq_refuse('query duplicates', {{run}}, ['repeats', 'messages', 'hashes'], [])
 UNION ALL
@@ -1729,6 +1641,8 @@ transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
 repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
+collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}})),
+collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "same_host", NULL AS "bytes", NULL AS "late", NULL AS "eager", NULL AS "rendezvous" FROM commq_refuse('query eager', {{run}}, ['messages', 'events', 'ranks', 'times', 'every-call'], ['measured', 'simulated'])
 UNION ALL
@@ -1781,6 +1695,8 @@ transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
 repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
+collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}})),
+collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "metric", NULL AS "efficiency", NULL AS "part_ns", NULL AS "whole_ns", NULL AS "ranks", NULL AS "top_rank" FROM commq_refuse('query efficiency', {{run}}, ['profile', 'times', 'every-call'], ['measured', 'virtual', 'simulated'])
 UNION ALL
@@ -1859,6 +1775,8 @@ transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
 repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
+collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}})),
+collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "file", NULL AS "ranks", NULL AS "opens", NULL AS "reads", NULL AS "read_bytes", NULL AS "writes", NULL AS "write_bytes", NULL AS "errors" FROM commq_refuse('query files', {{run}}, ['events'], [])
 UNION ALL
@@ -1914,6 +1832,8 @@ transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
 repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
+collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}})),
+collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "what", NULL AS "ranks", NULL AS "total_ns", NULL AS "min_ns", NULL AS "mean_ns", NULL AS "max_ns", NULL AS "top_rank", NULL AS "imbalance", NULL AS "imbalance_ns", NULL AS "imbalance_share" FROM commq_refuse('query imbalance', {{run}}, ['profile', 'ranks', 'times', 'every-call'], ['measured', 'virtual', 'simulated'])
 UNION ALL
@@ -1994,6 +1914,8 @@ transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
 repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
+collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}})),
+collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "src", NULL AS "dst", NULL AS "messages", NULL AS "waits", NULL AS "wait_ns", NULL AS "max_ns", NULL AS "bound_ns" FROM commq_refuse('query late-receivers', {{run}}, ['waits', 'messages', 'events', 'ranks', 'times', 'every-call'], ['measured', 'simulated'])
 UNION ALL
@@ -2034,6 +1956,8 @@ transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
 repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
+collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}})),
+collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "src", NULL AS "dst", NULL AS "messages", NULL AS "waits", NULL AS "wait_ns", NULL AS "max_ns", NULL AS "bound_ns" FROM commq_refuse('query late-senders', {{run}}, ['waits', 'messages', 'ranks', 'times'], ['measured', 'virtual', 'simulated'])
 UNION ALL
@@ -2074,6 +1998,8 @@ transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
 repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
+collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}})),
+collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "same_host", NULL AS "bucket", NULL AS "size", NULL AS "at_most", NULL AS "messages", NULL AS "timed", NULL AS "mean_bytes", NULL AS "min_ns", NULL AS "q25_ns", NULL AS "q50_ns", NULL AS "q75_ns", NULL AS "q99_ns", NULL AS "max_ns", NULL AS "bytes_per_s", NULL AS "fitted_ns" FROM commq_refuse('query latency', {{run}}, ['transfers', 'messages', 'ranks', 'times'], ['measured', 'virtual', 'simulated'])
 UNION ALL
@@ -2217,6 +2143,8 @@ transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
 repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
+collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}})),
+collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "same_host", NULL AS "messages", NULL AS "sizes", NULL AS "min_bytes", NULL AS "max_bytes", NULL AS "latency_ns", NULL AS "bytes_per_s", NULL AS "r2" FROM commq_refuse('query latency-fit', {{run}}, ['transfers', 'messages', 'ranks', 'times'], ['measured', 'virtual', 'simulated'])
 UNION ALL
@@ -2309,7 +2237,7 @@ $commq$, '{{run}}', commq_list([commq_dir('query latency-fit', run)])),
 
 -- locality: How far messages travel: within a rank, a node, or over how many hops of the network between nodes.
 CREATE OR REPLACE TEMP MACRO "locality"(run, "topology" := 'nodes', "dims" := '', "mapping" := 'hosts', "ranks_per_node" := 1, "rankmap" := 'none', "collectives" := 'none', "condition" := 'TRUE') AS TABLE
-FROM query(replace(replace(replace(replace(replace(replace(replace(replace(replace(replace(replace($commq$
+FROM query(replace(replace(replace(replace(replace(replace(replace(replace(replace(replace(replace(replace($commq$
 WITH events AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
 messages AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
 parts AS NOT MATERIALIZED (FROM commq_rows_parts({{run}})),
@@ -2323,6 +2251,8 @@ transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
 repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
+collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}})),
+collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "place", NULL AS "hops", NULL AS "pairs", NULL AS "messages", NULL AS "bytes", NULL AS "messages_share", NULL AS "bytes_share", NULL AS "hop_bytes" FROM commq_refuse('query locality', {{run}}, ['messages', 'events', 'comms', 'parts', 'ranks'], [])
 UNION ALL
@@ -2332,46 +2262,15 @@ WITH -- traffic(src, dst, messages, bytes): what goes from rank to rank, point-t
 -- docs/method/collectives-in-the-matrix.md says what each mode means and why.
 -- calls(comm, rank, root_world, op, calls, sending_calls, send_bytes, recv_bytes): the collective calls of each rank, summed per
 -- communicator, root and operation. A started persistent collective is the operation of the call that made its request.
-counted_calls AS (
-  -- Collective rows of events are read once and only their sums kept, because reading takes most of the time.
-  SELECT comm, rank, root_world, call, CAST(COUNT(*) AS BIGINT) AS calls,
-         CAST(SUM(CASE WHEN send_bytes > 0 THEN 1 ELSE 0 END) AS BIGINT) AS sending_calls,
-         CAST(SUM(COALESCE(send_bytes, 0)) AS BIGINT) AS send_bytes,
-         CAST(SUM(COALESCE(recv_bytes, 0)) AS BIGINT) AS recv_bytes
-  FROM {{events unless collectives none}}
-  WHERE class = 'collective' AND comm IS NOT NULL
-  GROUP BY comm, rank, root_world, call
-),
-starting AS (
-  SELECT rank, CAST(SUM(CASE WHEN call IN ('MPI_Start', 'MPI_Startall') THEN calls ELSE 0 END) AS BIGINT) AS starts
-  FROM counted_calls
-  GROUP BY rank
-),
-starts AS (
-  -- Starts of persistent collectives: what they do, the call that made the request says. No rank made any, mostly, and then the engine
-  -- stops at the first rows of events: if the condition on the call stood alone, it would look at all of them for one that holds.
-  SELECT s.rank, s.seq, i.call, s.comm, s.root_world, s.send_bytes, s.recv_bytes
-  FROM {{events unless collectives none}} s
-  JOIN starting r ON r.rank = s.rank AND r.starts > 0
-  JOIN {{events unless collectives none}} i ON i.rank = s.rank AND i.seq = s.init_seq
-  WHERE s.class = 'collective' AND i.class = 'other'
-    AND CASE WHEN r.starts > 0 THEN s.call IN ('MPI_Start', 'MPI_Startall') AND i.instance IS NOT NULL ELSE FALSE END
-),
 calls AS (
   -- Nonblocking, large-count and persistent forms are the operation they do: MPI_Ibcast, MPI_Bcast_c and a started
-  -- MPI_Bcast_init are a bcast.
+  -- MPI_Bcast_init are a bcast. Starts of requests that no recorded call made are unknown operations.
   SELECT comm, rank, root_world,
          regexp_replace(regexp_replace(regexp_replace(lower(call), '^mpix?_i?', ''), '_c$', ''), '_init$', '') AS op,
-         calls, sending_calls, send_bytes, recv_bytes
-  FROM counted_calls
-  WHERE call NOT IN ('MPI_Start', 'MPI_Startall')
-  UNION ALL
-  SELECT comm, rank, root_world,
-         regexp_replace(regexp_replace(regexp_replace(lower(call), '^mpix?_i?', ''), '_c$', ''), '_init$', '') AS op,
-         CAST(COUNT(*) AS BIGINT) AS calls, CAST(SUM(CASE WHEN send_bytes > 0 THEN 1 ELSE 0 END) AS BIGINT) AS sending_calls,
-         CAST(SUM(COALESCE(send_bytes, 0)) AS BIGINT) AS send_bytes, CAST(SUM(COALESCE(recv_bytes, 0)) AS BIGINT) AS recv_bytes
-  FROM starts
-  WHERE comm IS NOT NULL
+         CAST(SUM(calls) AS BIGINT) AS calls, CAST(SUM(CASE WHEN send_bytes > 0 THEN calls ELSE 0 END) AS BIGINT) AS sending_calls,
+         CAST(SUM(send_bytes) AS BIGINT) AS send_bytes, CAST(SUM(recv_bytes) AS BIGINT) AS recv_bytes
+  FROM {{collective_calls unless collectives none}}
+  WHERE comm IS NOT NULL AND call NOT IN ('MPI_Start', 'MPI_Startall')
   GROUP BY comm, rank, root_world, call
 ),
 groups AS (
@@ -2461,20 +2360,6 @@ tree AS (
   JOIN comms child ON child.comm = e.comm AND child.remote = e.remote AND child.comm_rank = e.child_rank
   LEFT JOIN comms parent ON parent.comm = e.comm AND parent.remote = e.remote AND parent.comm_rank = e.parent_rank
 ),
-parted_ranks AS (
-  -- Usually empty: then parted_calls is not read.
-  SELECT DISTINCT rank
-  FROM calls
-  WHERE op LIKE 'neighbor%' OR {{collectives}} = 'logical' AND op IN ('alltoallv', 'alltoallw')
-),
-parted_calls AS (
-  SELECT rank, seq, call
-  FROM {{events unless collectives none}}
-  WHERE class = 'collective' AND call NOT IN ('MPI_Start', 'MPI_Startall')
-  UNION ALL
-  SELECT rank, seq, call
-  FROM starts
-),
 traffic AS (
   SELECT src, dst, CAST(COUNT(*) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
   FROM {{messages unless default where}}
@@ -2504,17 +2389,12 @@ traffic AS (
   WHERE s.fan = 'pairs' AND s.sending_calls > 0 AND p.world_rank IS NOT NULL AND p.world_rank <> s.rank
   UNION ALL
   -- Operations with an individual part for each peer.
-  SELECT p.rank AS src, p.peer_world AS dst, CAST(COUNT(*) AS BIGINT) AS messages, CAST(SUM(p.send_bytes) AS BIGINT) AS bytes
-  FROM parts p
-  JOIN parted_ranks r ON r.rank = p.rank
-  JOIN parted_calls o ON o.rank = p.rank AND o.seq = p.seq
-  WHERE {{collectives}} <> 'none' AND p.peer_world <> p.rank
-    -- One condition on both sides of the join, as with starts.
-    AND CASE WHEN p.send_bytes > 0
-             THEN lower(o.call) LIKE '%neighbor%'
-                  OR {{collectives}} = 'logical' AND (lower(o.call) LIKE '%alltoallv%' OR lower(o.call) LIKE '%alltoallw%')
-             ELSE FALSE END
-  GROUP BY p.rank, p.peer_world
+  SELECT rank AS src, peer_world AS dst, CAST(SUM(messages) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
+  FROM {{collective_parts unless collectives none}}
+  WHERE {{collectives}} <> 'none' AND peer_world <> rank AND call NOT IN ('MPI_Start', 'MPI_Startall')
+    AND (lower(call) LIKE '%neighbor%'
+         OR {{collectives}} = 'logical' AND (lower(call) LIKE '%alltoallv%' OR lower(call) LIKE '%alltoallw%'))
+  GROUP BY rank, peer_world
 ),
 moved AS (
   SELECT src, dst, CAST(SUM(messages) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
@@ -2610,7 +2490,8 @@ $commq$, '{{run}}', commq_list([commq_dir('query locality', run)])),
   '{{ranks-per-node}}', commq_integer('query locality', 'ranks_per_node', "ranks_per_node", 1, 1000000)),
   '{{rankmap}}', commq_file('query locality', 'rankmap', "rankmap", 'CAST("rank" AS INTEGER) AS "rank", CAST("node" AS INTEGER) AS "node"', '(SELECT CAST(NULL AS INTEGER) AS rank, CAST(NULL AS INTEGER) AS node WHERE FALSE)')),
   '{{collectives}}', commq_choice('query locality', 'collectives', "collectives", ['none', 'rooted', 'logical', 'tree'])),
-  '{{events unless collectives none}}', CASE WHEN "collectives" = 'none' THEN '(SELECT CAST(NULL AS VARCHAR) AS run, CAST(NULL AS INTEGER) AS "rank", CAST(NULL AS BIGINT) AS "seq", CAST(NULL AS INTEGER) AS "epoch", CAST(NULL AS INTEGER) AS "thread", CAST(NULL AS VARCHAR) AS "call", CAST(NULL AS VARCHAR) AS "class", CAST(NULL AS BIGINT) AS "start_ns", CAST(NULL AS BIGINT) AS "end_ns", CAST(NULL AS BIGINT) AS "compute_ns", CAST(NULL AS BIGINT) AS "polls", CAST(NULL AS BIGINT) AS "poll_ns", CAST(NULL AS INTEGER) AS "comm", CAST(NULL AS BIGINT) AS "instance", CAST(NULL AS INTEGER) AS "send_peer", CAST(NULL AS INTEGER) AS "send_world", CAST(NULL AS INTEGER) AS "send_tag", CAST(NULL AS BIGINT) AS "send_count", CAST(NULL AS INTEGER) AS "send_datatype", CAST(NULL AS BIGINT) AS "send_bytes", CAST(NULL AS BIGINT) AS "send_buffer", CAST(NULL AS INTEGER) AS "recv_peer", CAST(NULL AS INTEGER) AS "recv_world", CAST(NULL AS INTEGER) AS "recv_tag", CAST(NULL AS BIGINT) AS "recv_count", CAST(NULL AS INTEGER) AS "recv_datatype", CAST(NULL AS BIGINT) AS "recv_bytes", CAST(NULL AS BIGINT) AS "recv_buffer", CAST(NULL AS INTEGER) AS "root_world", CAST(NULL AS VARCHAR) AS "reduce_op", CAST(NULL AS INTEGER) AS "posted_any", CAST(NULL AS INTEGER) AS "proc_null", CAST(NULL AS BIGINT) AS "request", CAST(NULL AS BIGINT) AS "done_seq", CAST(NULL AS BIGINT) AS "init_seq", CAST(NULL AS INTEGER) AS "error_class", CAST(NULL AS VARCHAR) AS "label", CAST(NULL AS INTEGER) AS "callsite", CAST(NULL AS BIGINT) AS "payload_hash", CAST(NULL AS BIGINT) AS "payload_sum", CAST(NULL AS BIGINT) AS "payload_head", CAST(NULL AS BIGINT) AS "instructions", CAST(NULL AS BIGINT) AS "cycles" WHERE FALSE)' ELSE 'events' END),
+  '{{collective_calls unless collectives none}}', CASE WHEN "collectives" = 'none' THEN '(SELECT CAST(NULL AS VARCHAR) AS run, CAST(NULL AS INTEGER) AS "rank", CAST(NULL AS BIGINT) AS "nth", CAST(NULL AS INTEGER) AS "comm", CAST(NULL AS VARCHAR) AS "call", CAST(NULL AS INTEGER) AS "root_world", CAST(NULL AS INTEGER) AS "send_datatype", CAST(NULL AS INTEGER) AS "recv_datatype", CAST(NULL AS INTEGER) AS "bytes_power", CAST(NULL AS INTEGER) AS "count_power", CAST(NULL AS BIGINT) AS "calls", CAST(NULL AS BIGINT) AS "send_bytes", CAST(NULL AS BIGINT) AS "recv_bytes", CAST(NULL AS BIGINT) AS "operations" WHERE FALSE)' ELSE 'collective_calls' END),
+  '{{collective_parts unless collectives none}}', CASE WHEN "collectives" = 'none' THEN '(SELECT CAST(NULL AS VARCHAR) AS run, CAST(NULL AS INTEGER) AS "rank", CAST(NULL AS BIGINT) AS "nth", CAST(NULL AS INTEGER) AS "peer_world", CAST(NULL AS VARCHAR) AS "call", CAST(NULL AS BIGINT) AS "messages", CAST(NULL AS BIGINT) AS "bytes" WHERE FALSE)' ELSE 'collective_parts' END),
   '{{where}}', commq_condition('query locality', 'condition', "condition")),
   '{{default where}}', CASE WHEN "condition" = 'TRUE' THEN 'TRUE' ELSE 'FALSE' END),
   '{{messages unless default where}}', CASE WHEN "condition" = 'TRUE' THEN '(SELECT CAST(NULL AS VARCHAR) AS run, CAST(NULL AS INTEGER) AS "src", CAST(NULL AS INTEGER) AS "dst", CAST(NULL AS INTEGER) AS "epoch", CAST(NULL AS INTEGER) AS "comm", CAST(NULL AS INTEGER) AS "tag", CAST(NULL AS BIGINT) AS "bytes", CAST(NULL AS BIGINT) AS "send_count", CAST(NULL AS INTEGER) AS "send_datatype", CAST(NULL AS BIGINT) AS "send_seq", CAST(NULL AS BIGINT) AS "send_start_ns", CAST(NULL AS BIGINT) AS "send_end_ns", CAST(NULL AS BIGINT) AS "recv_post_seq", CAST(NULL AS BIGINT) AS "recv_done_seq", CAST(NULL AS BIGINT) AS "recv_post_ns", CAST(NULL AS BIGINT) AS "recv_start_ns", CAST(NULL AS BIGINT) AS "recv_end_ns", CAST(NULL AS BIGINT) AS "payload_hash", CAST(NULL AS BIGINT) AS "payload_sum", CAST(NULL AS BIGINT) AS "payload_head", CAST(NULL AS BIGINT) AS "recv_hash", CAST(NULL AS BIGINT) AS "src_buffer", CAST(NULL AS BIGINT) AS "dst_buffer", CAST(NULL AS INTEGER) AS "send_callsite", CAST(NULL AS INTEGER) AS "recv_callsite" WHERE FALSE)' ELSE 'messages' END));
@@ -2631,6 +2512,8 @@ transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
 repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
+collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}})),
+collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "run", NULL AS "measure", NULL AS "item", NULL AS "value", NULL AS "unit", NULL AS "exact", NULL AS "file", NULL AS "line" FROM commq_refuse('query measures', {{run}}, ['messages', 'profile', 'ranks'], [])
 UNION ALL
@@ -2854,6 +2737,8 @@ transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
 repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
+collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}})),
+collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "same_host", NULL AS "bytes", NULL AS "messages", NULL AS "min_ns", NULL AS "q25_ns", NULL AS "median_ns" FROM commq_refuse('query message-times', {{run}}, ['transfers', 'messages', 'ranks', 'times'], ['measured', 'virtual', 'simulated'])
 UNION ALL
@@ -2946,6 +2831,8 @@ transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
 repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
+collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}})),
+collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "src", NULL AS "dst", NULL AS "messages", NULL AS "beyond", NULL AS "worst_ns", NULL AS "bound_ns" FROM commq_refuse('query negative-latencies', {{run}}, ['messages', 'ranks', 'times'], ['measured', 'virtual', 'simulated'])
 UNION ALL
@@ -2985,6 +2872,8 @@ transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
 repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
+collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}})),
+collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "origin", NULL AS "target", NULL AS "comm", NULL AS "puts", NULL AS "put_bytes", NULL AS "gets", NULL AS "get_bytes", NULL AS "accumulates", NULL AS "accumulate_bytes", NULL AS "fetched_bytes" FROM commq_refuse('query one-sided', {{run}}, ['events'], [])
 UNION ALL
@@ -3028,6 +2917,8 @@ transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
 repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
+collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}})),
+collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "bin", NULL AS "start_ns", NULL AS "end_ns", NULL AS "messages", NULL AS "bytes", NULL AS "collectives", NULL AS "collective_bytes" FROM commq_refuse('query over-time', {{run}}, ['messages', 'events', 'times'], ['measured', 'virtual', 'simulated'])
 UNION ALL
@@ -3127,6 +3018,8 @@ transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
 repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
+collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}})),
+collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "rank", NULL AS "thread", NULL AS "seq", NULL AS "call", NULL AS "next_seq", NULL AS "next_call", NULL AS "overlap_ns" FROM commq_refuse('query overlaps', {{run}}, ['events', 'times'], ['measured', 'virtual', 'simulated'])
 UNION ALL
@@ -3149,7 +3042,7 @@ $commq$, '{{run}}', commq_list([commq_dir('query overlaps', run)])));
 
 -- pairs: How much each two ranks exchange, both directions together, most bytes first.
 CREATE OR REPLACE TEMP MACRO "pairs"(run, "collectives" := 'none', "condition" := 'TRUE') AS TABLE
-FROM query(replace(replace(replace(replace(replace(replace($commq$
+FROM query(replace(replace(replace(replace(replace(replace(replace($commq$
 WITH events AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
 messages AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
 parts AS NOT MATERIALIZED (FROM commq_rows_parts({{run}})),
@@ -3163,6 +3056,8 @@ transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
 repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
+collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}})),
+collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "rank", NULL AS "partner", NULL AS "messages", NULL AS "bytes", NULL AS "messages_up", NULL AS "bytes_up", NULL AS "messages_down", NULL AS "bytes_down" FROM commq_refuse('query pairs', {{run}}, ['messages', 'events', 'comms', 'parts'], [])
 UNION ALL
@@ -3172,46 +3067,15 @@ WITH -- traffic(src, dst, messages, bytes): what goes from rank to rank, point-t
 -- docs/method/collectives-in-the-matrix.md says what each mode means and why.
 -- calls(comm, rank, root_world, op, calls, sending_calls, send_bytes, recv_bytes): the collective calls of each rank, summed per
 -- communicator, root and operation. A started persistent collective is the operation of the call that made its request.
-counted_calls AS (
-  -- Collective rows of events are read once and only their sums kept, because reading takes most of the time.
-  SELECT comm, rank, root_world, call, CAST(COUNT(*) AS BIGINT) AS calls,
-         CAST(SUM(CASE WHEN send_bytes > 0 THEN 1 ELSE 0 END) AS BIGINT) AS sending_calls,
-         CAST(SUM(COALESCE(send_bytes, 0)) AS BIGINT) AS send_bytes,
-         CAST(SUM(COALESCE(recv_bytes, 0)) AS BIGINT) AS recv_bytes
-  FROM {{events unless collectives none}}
-  WHERE class = 'collective' AND comm IS NOT NULL
-  GROUP BY comm, rank, root_world, call
-),
-starting AS (
-  SELECT rank, CAST(SUM(CASE WHEN call IN ('MPI_Start', 'MPI_Startall') THEN calls ELSE 0 END) AS BIGINT) AS starts
-  FROM counted_calls
-  GROUP BY rank
-),
-starts AS (
-  -- Starts of persistent collectives: what they do, the call that made the request says. No rank made any, mostly, and then the engine
-  -- stops at the first rows of events: if the condition on the call stood alone, it would look at all of them for one that holds.
-  SELECT s.rank, s.seq, i.call, s.comm, s.root_world, s.send_bytes, s.recv_bytes
-  FROM {{events unless collectives none}} s
-  JOIN starting r ON r.rank = s.rank AND r.starts > 0
-  JOIN {{events unless collectives none}} i ON i.rank = s.rank AND i.seq = s.init_seq
-  WHERE s.class = 'collective' AND i.class = 'other'
-    AND CASE WHEN r.starts > 0 THEN s.call IN ('MPI_Start', 'MPI_Startall') AND i.instance IS NOT NULL ELSE FALSE END
-),
 calls AS (
   -- Nonblocking, large-count and persistent forms are the operation they do: MPI_Ibcast, MPI_Bcast_c and a started
-  -- MPI_Bcast_init are a bcast.
+  -- MPI_Bcast_init are a bcast. Starts of requests that no recorded call made are unknown operations.
   SELECT comm, rank, root_world,
          regexp_replace(regexp_replace(regexp_replace(lower(call), '^mpix?_i?', ''), '_c$', ''), '_init$', '') AS op,
-         calls, sending_calls, send_bytes, recv_bytes
-  FROM counted_calls
-  WHERE call NOT IN ('MPI_Start', 'MPI_Startall')
-  UNION ALL
-  SELECT comm, rank, root_world,
-         regexp_replace(regexp_replace(regexp_replace(lower(call), '^mpix?_i?', ''), '_c$', ''), '_init$', '') AS op,
-         CAST(COUNT(*) AS BIGINT) AS calls, CAST(SUM(CASE WHEN send_bytes > 0 THEN 1 ELSE 0 END) AS BIGINT) AS sending_calls,
-         CAST(SUM(COALESCE(send_bytes, 0)) AS BIGINT) AS send_bytes, CAST(SUM(COALESCE(recv_bytes, 0)) AS BIGINT) AS recv_bytes
-  FROM starts
-  WHERE comm IS NOT NULL
+         CAST(SUM(calls) AS BIGINT) AS calls, CAST(SUM(CASE WHEN send_bytes > 0 THEN calls ELSE 0 END) AS BIGINT) AS sending_calls,
+         CAST(SUM(send_bytes) AS BIGINT) AS send_bytes, CAST(SUM(recv_bytes) AS BIGINT) AS recv_bytes
+  FROM {{collective_calls unless collectives none}}
+  WHERE comm IS NOT NULL AND call NOT IN ('MPI_Start', 'MPI_Startall')
   GROUP BY comm, rank, root_world, call
 ),
 groups AS (
@@ -3301,20 +3165,6 @@ tree AS (
   JOIN comms child ON child.comm = e.comm AND child.remote = e.remote AND child.comm_rank = e.child_rank
   LEFT JOIN comms parent ON parent.comm = e.comm AND parent.remote = e.remote AND parent.comm_rank = e.parent_rank
 ),
-parted_ranks AS (
-  -- Usually empty: then parted_calls is not read.
-  SELECT DISTINCT rank
-  FROM calls
-  WHERE op LIKE 'neighbor%' OR {{collectives}} = 'logical' AND op IN ('alltoallv', 'alltoallw')
-),
-parted_calls AS (
-  SELECT rank, seq, call
-  FROM {{events unless collectives none}}
-  WHERE class = 'collective' AND call NOT IN ('MPI_Start', 'MPI_Startall')
-  UNION ALL
-  SELECT rank, seq, call
-  FROM starts
-),
 traffic AS (
   SELECT src, dst, CAST(COUNT(*) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
   FROM {{messages unless default where}}
@@ -3344,17 +3194,12 @@ traffic AS (
   WHERE s.fan = 'pairs' AND s.sending_calls > 0 AND p.world_rank IS NOT NULL AND p.world_rank <> s.rank
   UNION ALL
   -- Operations with an individual part for each peer.
-  SELECT p.rank AS src, p.peer_world AS dst, CAST(COUNT(*) AS BIGINT) AS messages, CAST(SUM(p.send_bytes) AS BIGINT) AS bytes
-  FROM parts p
-  JOIN parted_ranks r ON r.rank = p.rank
-  JOIN parted_calls o ON o.rank = p.rank AND o.seq = p.seq
-  WHERE {{collectives}} <> 'none' AND p.peer_world <> p.rank
-    -- One condition on both sides of the join, as with starts.
-    AND CASE WHEN p.send_bytes > 0
-             THEN lower(o.call) LIKE '%neighbor%'
-                  OR {{collectives}} = 'logical' AND (lower(o.call) LIKE '%alltoallv%' OR lower(o.call) LIKE '%alltoallw%')
-             ELSE FALSE END
-  GROUP BY p.rank, p.peer_world
+  SELECT rank AS src, peer_world AS dst, CAST(SUM(messages) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
+  FROM {{collective_parts unless collectives none}}
+  WHERE {{collectives}} <> 'none' AND peer_world <> rank AND call NOT IN ('MPI_Start', 'MPI_Startall')
+    AND (lower(call) LIKE '%neighbor%'
+         OR {{collectives}} = 'logical' AND (lower(call) LIKE '%alltoallv%' OR lower(call) LIKE '%alltoallw%'))
+  GROUP BY rank, peer_world
 )
 SELECT LEAST(src, dst) AS rank, GREATEST(src, dst) AS partner, CAST(SUM(messages) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes,
        CAST(SUM(CASE WHEN src <= dst THEN messages ELSE 0 END) AS BIGINT) AS messages_up,
@@ -3367,14 +3212,15 @@ ORDER BY bytes DESC, messages DESC, rank, partner
 )
 $commq$, '{{run}}', commq_list([commq_dir('query pairs', run)])),
   '{{collectives}}', commq_choice('query pairs', 'collectives', "collectives", ['none', 'rooted', 'logical', 'tree'])),
-  '{{events unless collectives none}}', CASE WHEN "collectives" = 'none' THEN '(SELECT CAST(NULL AS VARCHAR) AS run, CAST(NULL AS INTEGER) AS "rank", CAST(NULL AS BIGINT) AS "seq", CAST(NULL AS INTEGER) AS "epoch", CAST(NULL AS INTEGER) AS "thread", CAST(NULL AS VARCHAR) AS "call", CAST(NULL AS VARCHAR) AS "class", CAST(NULL AS BIGINT) AS "start_ns", CAST(NULL AS BIGINT) AS "end_ns", CAST(NULL AS BIGINT) AS "compute_ns", CAST(NULL AS BIGINT) AS "polls", CAST(NULL AS BIGINT) AS "poll_ns", CAST(NULL AS INTEGER) AS "comm", CAST(NULL AS BIGINT) AS "instance", CAST(NULL AS INTEGER) AS "send_peer", CAST(NULL AS INTEGER) AS "send_world", CAST(NULL AS INTEGER) AS "send_tag", CAST(NULL AS BIGINT) AS "send_count", CAST(NULL AS INTEGER) AS "send_datatype", CAST(NULL AS BIGINT) AS "send_bytes", CAST(NULL AS BIGINT) AS "send_buffer", CAST(NULL AS INTEGER) AS "recv_peer", CAST(NULL AS INTEGER) AS "recv_world", CAST(NULL AS INTEGER) AS "recv_tag", CAST(NULL AS BIGINT) AS "recv_count", CAST(NULL AS INTEGER) AS "recv_datatype", CAST(NULL AS BIGINT) AS "recv_bytes", CAST(NULL AS BIGINT) AS "recv_buffer", CAST(NULL AS INTEGER) AS "root_world", CAST(NULL AS VARCHAR) AS "reduce_op", CAST(NULL AS INTEGER) AS "posted_any", CAST(NULL AS INTEGER) AS "proc_null", CAST(NULL AS BIGINT) AS "request", CAST(NULL AS BIGINT) AS "done_seq", CAST(NULL AS BIGINT) AS "init_seq", CAST(NULL AS INTEGER) AS "error_class", CAST(NULL AS VARCHAR) AS "label", CAST(NULL AS INTEGER) AS "callsite", CAST(NULL AS BIGINT) AS "payload_hash", CAST(NULL AS BIGINT) AS "payload_sum", CAST(NULL AS BIGINT) AS "payload_head", CAST(NULL AS BIGINT) AS "instructions", CAST(NULL AS BIGINT) AS "cycles" WHERE FALSE)' ELSE 'events' END),
+  '{{collective_calls unless collectives none}}', CASE WHEN "collectives" = 'none' THEN '(SELECT CAST(NULL AS VARCHAR) AS run, CAST(NULL AS INTEGER) AS "rank", CAST(NULL AS BIGINT) AS "nth", CAST(NULL AS INTEGER) AS "comm", CAST(NULL AS VARCHAR) AS "call", CAST(NULL AS INTEGER) AS "root_world", CAST(NULL AS INTEGER) AS "send_datatype", CAST(NULL AS INTEGER) AS "recv_datatype", CAST(NULL AS INTEGER) AS "bytes_power", CAST(NULL AS INTEGER) AS "count_power", CAST(NULL AS BIGINT) AS "calls", CAST(NULL AS BIGINT) AS "send_bytes", CAST(NULL AS BIGINT) AS "recv_bytes", CAST(NULL AS BIGINT) AS "operations" WHERE FALSE)' ELSE 'collective_calls' END),
+  '{{collective_parts unless collectives none}}', CASE WHEN "collectives" = 'none' THEN '(SELECT CAST(NULL AS VARCHAR) AS run, CAST(NULL AS INTEGER) AS "rank", CAST(NULL AS BIGINT) AS "nth", CAST(NULL AS INTEGER) AS "peer_world", CAST(NULL AS VARCHAR) AS "call", CAST(NULL AS BIGINT) AS "messages", CAST(NULL AS BIGINT) AS "bytes" WHERE FALSE)' ELSE 'collective_parts' END),
   '{{where}}', commq_condition('query pairs', 'condition', "condition")),
   '{{default where}}', CASE WHEN "condition" = 'TRUE' THEN 'TRUE' ELSE 'FALSE' END),
   '{{messages unless default where}}', CASE WHEN "condition" = 'TRUE' THEN '(SELECT CAST(NULL AS VARCHAR) AS run, CAST(NULL AS INTEGER) AS "src", CAST(NULL AS INTEGER) AS "dst", CAST(NULL AS INTEGER) AS "epoch", CAST(NULL AS INTEGER) AS "comm", CAST(NULL AS INTEGER) AS "tag", CAST(NULL AS BIGINT) AS "bytes", CAST(NULL AS BIGINT) AS "send_count", CAST(NULL AS INTEGER) AS "send_datatype", CAST(NULL AS BIGINT) AS "send_seq", CAST(NULL AS BIGINT) AS "send_start_ns", CAST(NULL AS BIGINT) AS "send_end_ns", CAST(NULL AS BIGINT) AS "recv_post_seq", CAST(NULL AS BIGINT) AS "recv_done_seq", CAST(NULL AS BIGINT) AS "recv_post_ns", CAST(NULL AS BIGINT) AS "recv_start_ns", CAST(NULL AS BIGINT) AS "recv_end_ns", CAST(NULL AS BIGINT) AS "payload_hash", CAST(NULL AS BIGINT) AS "payload_sum", CAST(NULL AS BIGINT) AS "payload_head", CAST(NULL AS BIGINT) AS "recv_hash", CAST(NULL AS BIGINT) AS "src_buffer", CAST(NULL AS BIGINT) AS "dst_buffer", CAST(NULL AS INTEGER) AS "send_callsite", CAST(NULL AS INTEGER) AS "recv_callsite" WHERE FALSE)' ELSE 'messages' END));
 
 -- partners: With how many other ranks each rank communicates, how much, and with whom most.
 CREATE OR REPLACE TEMP MACRO "partners"(run, "collectives" := 'none', "condition" := 'TRUE') AS TABLE
-FROM query(replace(replace(replace(replace(replace(replace($commq$
+FROM query(replace(replace(replace(replace(replace(replace(replace($commq$
 WITH events AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
 messages AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
 parts AS NOT MATERIALIZED (FROM commq_rows_parts({{run}})),
@@ -3388,6 +3234,8 @@ transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
 repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
+collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}})),
+collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "rank", NULL AS "destinations", NULL AS "sources", NULL AS "partners", NULL AS "sent_messages", NULL AS "sent_bytes", NULL AS "received_messages", NULL AS "received_bytes", NULL AS "busiest", NULL AS "busiest_messages", NULL AS "busiest_bytes", NULL AS "self_messages", NULL AS "self_bytes" FROM commq_refuse('query partners', {{run}}, ['messages', 'events', 'comms', 'parts', 'ranks'], [])
 UNION ALL
@@ -3397,46 +3245,15 @@ WITH -- traffic(src, dst, messages, bytes): what goes from rank to rank, point-t
 -- docs/method/collectives-in-the-matrix.md says what each mode means and why.
 -- calls(comm, rank, root_world, op, calls, sending_calls, send_bytes, recv_bytes): the collective calls of each rank, summed per
 -- communicator, root and operation. A started persistent collective is the operation of the call that made its request.
-counted_calls AS (
-  -- Collective rows of events are read once and only their sums kept, because reading takes most of the time.
-  SELECT comm, rank, root_world, call, CAST(COUNT(*) AS BIGINT) AS calls,
-         CAST(SUM(CASE WHEN send_bytes > 0 THEN 1 ELSE 0 END) AS BIGINT) AS sending_calls,
-         CAST(SUM(COALESCE(send_bytes, 0)) AS BIGINT) AS send_bytes,
-         CAST(SUM(COALESCE(recv_bytes, 0)) AS BIGINT) AS recv_bytes
-  FROM {{events unless collectives none}}
-  WHERE class = 'collective' AND comm IS NOT NULL
-  GROUP BY comm, rank, root_world, call
-),
-starting AS (
-  SELECT rank, CAST(SUM(CASE WHEN call IN ('MPI_Start', 'MPI_Startall') THEN calls ELSE 0 END) AS BIGINT) AS starts
-  FROM counted_calls
-  GROUP BY rank
-),
-starts AS (
-  -- Starts of persistent collectives: what they do, the call that made the request says. No rank made any, mostly, and then the engine
-  -- stops at the first rows of events: if the condition on the call stood alone, it would look at all of them for one that holds.
-  SELECT s.rank, s.seq, i.call, s.comm, s.root_world, s.send_bytes, s.recv_bytes
-  FROM {{events unless collectives none}} s
-  JOIN starting r ON r.rank = s.rank AND r.starts > 0
-  JOIN {{events unless collectives none}} i ON i.rank = s.rank AND i.seq = s.init_seq
-  WHERE s.class = 'collective' AND i.class = 'other'
-    AND CASE WHEN r.starts > 0 THEN s.call IN ('MPI_Start', 'MPI_Startall') AND i.instance IS NOT NULL ELSE FALSE END
-),
 calls AS (
   -- Nonblocking, large-count and persistent forms are the operation they do: MPI_Ibcast, MPI_Bcast_c and a started
-  -- MPI_Bcast_init are a bcast.
+  -- MPI_Bcast_init are a bcast. Starts of requests that no recorded call made are unknown operations.
   SELECT comm, rank, root_world,
          regexp_replace(regexp_replace(regexp_replace(lower(call), '^mpix?_i?', ''), '_c$', ''), '_init$', '') AS op,
-         calls, sending_calls, send_bytes, recv_bytes
-  FROM counted_calls
-  WHERE call NOT IN ('MPI_Start', 'MPI_Startall')
-  UNION ALL
-  SELECT comm, rank, root_world,
-         regexp_replace(regexp_replace(regexp_replace(lower(call), '^mpix?_i?', ''), '_c$', ''), '_init$', '') AS op,
-         CAST(COUNT(*) AS BIGINT) AS calls, CAST(SUM(CASE WHEN send_bytes > 0 THEN 1 ELSE 0 END) AS BIGINT) AS sending_calls,
-         CAST(SUM(COALESCE(send_bytes, 0)) AS BIGINT) AS send_bytes, CAST(SUM(COALESCE(recv_bytes, 0)) AS BIGINT) AS recv_bytes
-  FROM starts
-  WHERE comm IS NOT NULL
+         CAST(SUM(calls) AS BIGINT) AS calls, CAST(SUM(CASE WHEN send_bytes > 0 THEN calls ELSE 0 END) AS BIGINT) AS sending_calls,
+         CAST(SUM(send_bytes) AS BIGINT) AS send_bytes, CAST(SUM(recv_bytes) AS BIGINT) AS recv_bytes
+  FROM {{collective_calls unless collectives none}}
+  WHERE comm IS NOT NULL AND call NOT IN ('MPI_Start', 'MPI_Startall')
   GROUP BY comm, rank, root_world, call
 ),
 groups AS (
@@ -3526,20 +3343,6 @@ tree AS (
   JOIN comms child ON child.comm = e.comm AND child.remote = e.remote AND child.comm_rank = e.child_rank
   LEFT JOIN comms parent ON parent.comm = e.comm AND parent.remote = e.remote AND parent.comm_rank = e.parent_rank
 ),
-parted_ranks AS (
-  -- Usually empty: then parted_calls is not read.
-  SELECT DISTINCT rank
-  FROM calls
-  WHERE op LIKE 'neighbor%' OR {{collectives}} = 'logical' AND op IN ('alltoallv', 'alltoallw')
-),
-parted_calls AS (
-  SELECT rank, seq, call
-  FROM {{events unless collectives none}}
-  WHERE class = 'collective' AND call NOT IN ('MPI_Start', 'MPI_Startall')
-  UNION ALL
-  SELECT rank, seq, call
-  FROM starts
-),
 traffic AS (
   SELECT src, dst, CAST(COUNT(*) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
   FROM {{messages unless default where}}
@@ -3569,17 +3372,12 @@ traffic AS (
   WHERE s.fan = 'pairs' AND s.sending_calls > 0 AND p.world_rank IS NOT NULL AND p.world_rank <> s.rank
   UNION ALL
   -- Operations with an individual part for each peer.
-  SELECT p.rank AS src, p.peer_world AS dst, CAST(COUNT(*) AS BIGINT) AS messages, CAST(SUM(p.send_bytes) AS BIGINT) AS bytes
-  FROM parts p
-  JOIN parted_ranks r ON r.rank = p.rank
-  JOIN parted_calls o ON o.rank = p.rank AND o.seq = p.seq
-  WHERE {{collectives}} <> 'none' AND p.peer_world <> p.rank
-    -- One condition on both sides of the join, as with starts.
-    AND CASE WHEN p.send_bytes > 0
-             THEN lower(o.call) LIKE '%neighbor%'
-                  OR {{collectives}} = 'logical' AND (lower(o.call) LIKE '%alltoallv%' OR lower(o.call) LIKE '%alltoallw%')
-             ELSE FALSE END
-  GROUP BY p.rank, p.peer_world
+  SELECT rank AS src, peer_world AS dst, CAST(SUM(messages) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
+  FROM {{collective_parts unless collectives none}}
+  WHERE {{collectives}} <> 'none' AND peer_world <> rank AND call NOT IN ('MPI_Start', 'MPI_Startall')
+    AND (lower(call) LIKE '%neighbor%'
+         OR {{collectives}} = 'logical' AND (lower(call) LIKE '%alltoallv%' OR lower(call) LIKE '%alltoallw%'))
+  GROUP BY rank, peer_world
 ),
 ways AS (
   SELECT src AS rank, dst AS peer, messages AS sent, bytes AS sent_bytes, CAST(0 AS BIGINT) AS received, CAST(0 AS BIGINT) AS received_bytes
@@ -3620,7 +3418,8 @@ ORDER BY r.rank
 )
 $commq$, '{{run}}', commq_list([commq_dir('query partners', run)])),
   '{{collectives}}', commq_choice('query partners', 'collectives', "collectives", ['none', 'rooted', 'logical', 'tree'])),
-  '{{events unless collectives none}}', CASE WHEN "collectives" = 'none' THEN '(SELECT CAST(NULL AS VARCHAR) AS run, CAST(NULL AS INTEGER) AS "rank", CAST(NULL AS BIGINT) AS "seq", CAST(NULL AS INTEGER) AS "epoch", CAST(NULL AS INTEGER) AS "thread", CAST(NULL AS VARCHAR) AS "call", CAST(NULL AS VARCHAR) AS "class", CAST(NULL AS BIGINT) AS "start_ns", CAST(NULL AS BIGINT) AS "end_ns", CAST(NULL AS BIGINT) AS "compute_ns", CAST(NULL AS BIGINT) AS "polls", CAST(NULL AS BIGINT) AS "poll_ns", CAST(NULL AS INTEGER) AS "comm", CAST(NULL AS BIGINT) AS "instance", CAST(NULL AS INTEGER) AS "send_peer", CAST(NULL AS INTEGER) AS "send_world", CAST(NULL AS INTEGER) AS "send_tag", CAST(NULL AS BIGINT) AS "send_count", CAST(NULL AS INTEGER) AS "send_datatype", CAST(NULL AS BIGINT) AS "send_bytes", CAST(NULL AS BIGINT) AS "send_buffer", CAST(NULL AS INTEGER) AS "recv_peer", CAST(NULL AS INTEGER) AS "recv_world", CAST(NULL AS INTEGER) AS "recv_tag", CAST(NULL AS BIGINT) AS "recv_count", CAST(NULL AS INTEGER) AS "recv_datatype", CAST(NULL AS BIGINT) AS "recv_bytes", CAST(NULL AS BIGINT) AS "recv_buffer", CAST(NULL AS INTEGER) AS "root_world", CAST(NULL AS VARCHAR) AS "reduce_op", CAST(NULL AS INTEGER) AS "posted_any", CAST(NULL AS INTEGER) AS "proc_null", CAST(NULL AS BIGINT) AS "request", CAST(NULL AS BIGINT) AS "done_seq", CAST(NULL AS BIGINT) AS "init_seq", CAST(NULL AS INTEGER) AS "error_class", CAST(NULL AS VARCHAR) AS "label", CAST(NULL AS INTEGER) AS "callsite", CAST(NULL AS BIGINT) AS "payload_hash", CAST(NULL AS BIGINT) AS "payload_sum", CAST(NULL AS BIGINT) AS "payload_head", CAST(NULL AS BIGINT) AS "instructions", CAST(NULL AS BIGINT) AS "cycles" WHERE FALSE)' ELSE 'events' END),
+  '{{collective_calls unless collectives none}}', CASE WHEN "collectives" = 'none' THEN '(SELECT CAST(NULL AS VARCHAR) AS run, CAST(NULL AS INTEGER) AS "rank", CAST(NULL AS BIGINT) AS "nth", CAST(NULL AS INTEGER) AS "comm", CAST(NULL AS VARCHAR) AS "call", CAST(NULL AS INTEGER) AS "root_world", CAST(NULL AS INTEGER) AS "send_datatype", CAST(NULL AS INTEGER) AS "recv_datatype", CAST(NULL AS INTEGER) AS "bytes_power", CAST(NULL AS INTEGER) AS "count_power", CAST(NULL AS BIGINT) AS "calls", CAST(NULL AS BIGINT) AS "send_bytes", CAST(NULL AS BIGINT) AS "recv_bytes", CAST(NULL AS BIGINT) AS "operations" WHERE FALSE)' ELSE 'collective_calls' END),
+  '{{collective_parts unless collectives none}}', CASE WHEN "collectives" = 'none' THEN '(SELECT CAST(NULL AS VARCHAR) AS run, CAST(NULL AS INTEGER) AS "rank", CAST(NULL AS BIGINT) AS "nth", CAST(NULL AS INTEGER) AS "peer_world", CAST(NULL AS VARCHAR) AS "call", CAST(NULL AS BIGINT) AS "messages", CAST(NULL AS BIGINT) AS "bytes" WHERE FALSE)' ELSE 'collective_parts' END),
   '{{where}}', commq_condition('query partners', 'condition', "condition")),
   '{{default where}}', CASE WHEN "condition" = 'TRUE' THEN 'TRUE' ELSE 'FALSE' END),
   '{{messages unless default where}}', CASE WHEN "condition" = 'TRUE' THEN '(SELECT CAST(NULL AS VARCHAR) AS run, CAST(NULL AS INTEGER) AS "src", CAST(NULL AS INTEGER) AS "dst", CAST(NULL AS INTEGER) AS "epoch", CAST(NULL AS INTEGER) AS "comm", CAST(NULL AS INTEGER) AS "tag", CAST(NULL AS BIGINT) AS "bytes", CAST(NULL AS BIGINT) AS "send_count", CAST(NULL AS INTEGER) AS "send_datatype", CAST(NULL AS BIGINT) AS "send_seq", CAST(NULL AS BIGINT) AS "send_start_ns", CAST(NULL AS BIGINT) AS "send_end_ns", CAST(NULL AS BIGINT) AS "recv_post_seq", CAST(NULL AS BIGINT) AS "recv_done_seq", CAST(NULL AS BIGINT) AS "recv_post_ns", CAST(NULL AS BIGINT) AS "recv_start_ns", CAST(NULL AS BIGINT) AS "recv_end_ns", CAST(NULL AS BIGINT) AS "payload_hash", CAST(NULL AS BIGINT) AS "payload_sum", CAST(NULL AS BIGINT) AS "payload_head", CAST(NULL AS BIGINT) AS "recv_hash", CAST(NULL AS BIGINT) AS "src_buffer", CAST(NULL AS BIGINT) AS "dst_buffer", CAST(NULL AS INTEGER) AS "send_callsite", CAST(NULL AS INTEGER) AS "recv_callsite" WHERE FALSE)' ELSE 'messages' END));
@@ -3641,6 +3440,8 @@ transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
 repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
+collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}})),
+collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "ranks", NULL AS "kind", NULL AS "operations", NULL AS "per_rank", NULL AS "share" FROM commq_refuse('query ratio', {{run}}, ['events', 'ranks'], [])
 UNION ALL
@@ -3689,6 +3490,8 @@ transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
 repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
+collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}})),
+collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "series", NULL AS "run", NULL AS "ranks", NULL AS "x", NULL AS "y", NULL AS "fitted", NULL AS "slope", NULL AS "slope_low", NULL AS "slope_high", NULL AS "constant", NULL AS "r2", NULL AS "points" FROM commq_refuse('query scaling', {{run}}, ['events', 'profile', 'ranks'], [])
 UNION ALL
@@ -3873,6 +3676,8 @@ transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
 repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
+collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}})),
+collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "epoch", NULL AS "src", NULL AS "messages", NULL AS "shared_messages", NULL AS "shared_bytes", NULL AS "unknown_messages" FROM commq_refuse('query shared-payloads', {{run}}, ['messages', 'hashes'], [])
 UNION ALL
@@ -3919,6 +3724,8 @@ transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
 repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
+collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}})),
+collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "ranks", NULL AS "bucket", NULL AS "size", NULL AS "at_most", NULL AS "messages", NULL AS "bytes" FROM commq_refuse('query sizes', {{run}}, ['messages', 'events', 'ranks'], [])
 UNION ALL
@@ -3935,7 +3742,7 @@ population AS (
   FROM ranks
 ),
 sized AS (
-  -- The bounds of buckets are powers of two, so a row of channels is in one bucket.
+  -- The bounds of buckets are powers of two, so a row of sums is in one bucket.
   SELECT CASE WHEN {{unit}} = 'bytes' THEN max_bytes ELSE CAST(POWER(2, count_power) AS BIGINT) END AS size, messages, bytes
   FROM channels
   WHERE {{default where}}
@@ -3944,12 +3751,10 @@ sized AS (
   FROM {{messages unless default where}}
   WHERE {{where}} AND NOT {{default where}}
   UNION ALL
-  SELECT CASE WHEN {{unit}} = 'elements' THEN COALESCE(send_count, recv_count, 0)
-              WHEN send_bytes > 0 THEN send_bytes
-              ELSE COALESCE(recv_bytes, 0) END AS size, 1 AS messages,
-         CASE WHEN send_bytes > 0 THEN send_bytes ELSE COALESCE(recv_bytes, 0) END AS bytes
-  FROM {{events unless collectives none}}
-  WHERE {{collectives}} = 'calls' AND class = 'collective'
+  SELECT CAST(POWER(2, CASE WHEN {{unit}} = 'bytes' THEN bytes_power ELSE count_power END) AS BIGINT) AS size, calls AS messages,
+         CASE WHEN send_bytes > 0 THEN send_bytes ELSE recv_bytes END AS bytes
+  FROM {{collective_calls unless collectives none}}
+  WHERE {{collectives}} = 'calls'
 ),
 counted AS (
   SELECT CASE WHEN size <= 16 THEN 1 WHEN size <= 64 THEN 2 WHEN size <= 256 THEN 3 WHEN size <= 1024 THEN 4
@@ -3970,7 +3775,7 @@ ORDER BY b.bucket
 $commq$, '{{run}}', commq_list([commq_dir('query sizes', run)])),
   '{{unit}}', commq_choice('query sizes', 'unit', "unit", ['bytes', 'elements'])),
   '{{collectives}}', commq_choice('query sizes', 'collectives', "collectives", ['none', 'calls'])),
-  '{{events unless collectives none}}', CASE WHEN "collectives" = 'none' THEN '(SELECT CAST(NULL AS VARCHAR) AS run, CAST(NULL AS INTEGER) AS "rank", CAST(NULL AS BIGINT) AS "seq", CAST(NULL AS INTEGER) AS "epoch", CAST(NULL AS INTEGER) AS "thread", CAST(NULL AS VARCHAR) AS "call", CAST(NULL AS VARCHAR) AS "class", CAST(NULL AS BIGINT) AS "start_ns", CAST(NULL AS BIGINT) AS "end_ns", CAST(NULL AS BIGINT) AS "compute_ns", CAST(NULL AS BIGINT) AS "polls", CAST(NULL AS BIGINT) AS "poll_ns", CAST(NULL AS INTEGER) AS "comm", CAST(NULL AS BIGINT) AS "instance", CAST(NULL AS INTEGER) AS "send_peer", CAST(NULL AS INTEGER) AS "send_world", CAST(NULL AS INTEGER) AS "send_tag", CAST(NULL AS BIGINT) AS "send_count", CAST(NULL AS INTEGER) AS "send_datatype", CAST(NULL AS BIGINT) AS "send_bytes", CAST(NULL AS BIGINT) AS "send_buffer", CAST(NULL AS INTEGER) AS "recv_peer", CAST(NULL AS INTEGER) AS "recv_world", CAST(NULL AS INTEGER) AS "recv_tag", CAST(NULL AS BIGINT) AS "recv_count", CAST(NULL AS INTEGER) AS "recv_datatype", CAST(NULL AS BIGINT) AS "recv_bytes", CAST(NULL AS BIGINT) AS "recv_buffer", CAST(NULL AS INTEGER) AS "root_world", CAST(NULL AS VARCHAR) AS "reduce_op", CAST(NULL AS INTEGER) AS "posted_any", CAST(NULL AS INTEGER) AS "proc_null", CAST(NULL AS BIGINT) AS "request", CAST(NULL AS BIGINT) AS "done_seq", CAST(NULL AS BIGINT) AS "init_seq", CAST(NULL AS INTEGER) AS "error_class", CAST(NULL AS VARCHAR) AS "label", CAST(NULL AS INTEGER) AS "callsite", CAST(NULL AS BIGINT) AS "payload_hash", CAST(NULL AS BIGINT) AS "payload_sum", CAST(NULL AS BIGINT) AS "payload_head", CAST(NULL AS BIGINT) AS "instructions", CAST(NULL AS BIGINT) AS "cycles" WHERE FALSE)' ELSE 'events' END),
+  '{{collective_calls unless collectives none}}', CASE WHEN "collectives" = 'none' THEN '(SELECT CAST(NULL AS VARCHAR) AS run, CAST(NULL AS INTEGER) AS "rank", CAST(NULL AS BIGINT) AS "nth", CAST(NULL AS INTEGER) AS "comm", CAST(NULL AS VARCHAR) AS "call", CAST(NULL AS INTEGER) AS "root_world", CAST(NULL AS INTEGER) AS "send_datatype", CAST(NULL AS INTEGER) AS "recv_datatype", CAST(NULL AS INTEGER) AS "bytes_power", CAST(NULL AS INTEGER) AS "count_power", CAST(NULL AS BIGINT) AS "calls", CAST(NULL AS BIGINT) AS "send_bytes", CAST(NULL AS BIGINT) AS "recv_bytes", CAST(NULL AS BIGINT) AS "operations" WHERE FALSE)' ELSE 'collective_calls' END),
   '{{where}}', commq_condition('query sizes', 'condition', "condition")),
   '{{default where}}', CASE WHEN "condition" = 'TRUE' THEN 'TRUE' ELSE 'FALSE' END),
   '{{messages unless default where}}', CASE WHEN "condition" = 'TRUE' THEN '(SELECT CAST(NULL AS VARCHAR) AS run, CAST(NULL AS INTEGER) AS "src", CAST(NULL AS INTEGER) AS "dst", CAST(NULL AS INTEGER) AS "epoch", CAST(NULL AS INTEGER) AS "comm", CAST(NULL AS INTEGER) AS "tag", CAST(NULL AS BIGINT) AS "bytes", CAST(NULL AS BIGINT) AS "send_count", CAST(NULL AS INTEGER) AS "send_datatype", CAST(NULL AS BIGINT) AS "send_seq", CAST(NULL AS BIGINT) AS "send_start_ns", CAST(NULL AS BIGINT) AS "send_end_ns", CAST(NULL AS BIGINT) AS "recv_post_seq", CAST(NULL AS BIGINT) AS "recv_done_seq", CAST(NULL AS BIGINT) AS "recv_post_ns", CAST(NULL AS BIGINT) AS "recv_start_ns", CAST(NULL AS BIGINT) AS "recv_end_ns", CAST(NULL AS BIGINT) AS "payload_hash", CAST(NULL AS BIGINT) AS "payload_sum", CAST(NULL AS BIGINT) AS "payload_head", CAST(NULL AS BIGINT) AS "recv_hash", CAST(NULL AS BIGINT) AS "src_buffer", CAST(NULL AS BIGINT) AS "dst_buffer", CAST(NULL AS INTEGER) AS "send_callsite", CAST(NULL AS INTEGER) AS "recv_callsite" WHERE FALSE)' ELSE 'messages' END));
@@ -3991,6 +3796,8 @@ transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
 repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
+collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}})),
+collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "comm", NULL AS "tag", NULL AS "messages", NULL AS "bytes", NULL AS "min_bytes", NULL AS "max_bytes", NULL AS "sources", NULL AS "destinations", NULL AS "pairs" FROM commq_refuse('query tags', {{run}}, ['messages'], [])
 UNION ALL
@@ -4026,6 +3833,8 @@ transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
 repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
+collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}})),
+collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "rank", NULL AS "thread", NULL AS "total_ns", NULL AS "mpi_ns", NULL AS "point_to_point_ns", NULL AS "completion_ns", NULL AS "probe_ns", NULL AS "poll_ns", NULL AS "collective_ns", NULL AS "rma_ns", NULL AS "io_ns", NULL AS "other_ns", NULL AS "outside_ns", NULL AS "compute_ns" FROM commq_refuse('query time-by-rank', {{run}}, ['profile', 'times', 'every-call'], ['measured', 'virtual', 'simulated'])
 UNION ALL
@@ -4097,6 +3906,8 @@ transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
 repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
+collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}})),
+collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "rank", NULL AS "ranks", NULL AS "bin", NULL AS "start_ns", NULL AS "end_ns", NULL AS "kind", NULL AS "calls", NULL AS "time_ns", NULL AS "messages", NULL AS "bytes", NULL AS "dst", NULL AS "seq" FROM commq_refuse('query timeline', {{run}}, ['messages', 'events', 'profile', 'times', 'every-call'], ['measured', 'virtual', 'simulated'])
 UNION ALL
@@ -4280,6 +4091,8 @@ transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
 repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
+collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}})),
+collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "rank", NULL AS "thread", NULL AS "seq", NULL AS "call", NULL AS "class", NULL AS "start_ns", NULL AS "end_ns", NULL AS "comm", NULL AS "instance", NULL AS "dst", NULL AS "src", NULL AS "tag", NULL AS "send_bytes", NULL AS "recv_bytes", NULL AS "callsite", NULL AS "function", NULL AS "file", NULL AS "line" FROM commq_refuse('query timeline-calls', {{run}}, ['events', 'times'], ['measured', 'virtual', 'simulated'])
 UNION ALL
@@ -4314,6 +4127,8 @@ transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
 repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
+collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}})),
+collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "rank", NULL AS "seq", NULL AS "side", NULL AS "call", NULL AS "comm", NULL AS "peer_world", NULL AS "tag", NULL AS "bytes" FROM commq_refuse('query unmatched', {{run}}, ['profile', 'events', 'messages', 'every-send'], [])
 UNION ALL
@@ -4432,6 +4247,8 @@ transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
 repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
+collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}})),
+collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "state", NULL AS "rank", NULL AS "waits", NULL AS "wait_ns", NULL AS "mpi_share", NULL AS "time_share", NULL AS "max_ns", NULL AS "top_rank", NULL AS "top_rank_ns" FROM commq_refuse('query wait-states', {{run}}, ['waits', 'collective_waits', 'messages', 'profile', 'events', 'comms', 'times', 'every-call'], ['measured', 'virtual', 'simulated'])
 UNION ALL
@@ -4542,6 +4359,8 @@ transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
 repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
+collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}})),
+collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "rank", NULL AS "call", NULL AS "comm", NULL AS "wildcard", NULL AS "callsite", NULL AS "function", NULL AS "file", NULL AS "line", NULL AS "callers", NULL AS "posted", NULL AS "matched", NULL AS "sources", NULL AS "tags", NULL AS "bytes" FROM commq_refuse('query wildcards', {{run}}, ['profile', 'every-call'], [])
 UNION ALL
@@ -4626,6 +4445,8 @@ transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
 repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
+collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}})),
+collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "kind", NULL AS "rank", NULL AS "peer", NULL AS "comm", NULL AS "tag", NULL AS "nth", NULL AS "differs", NULL AS "base_bytes", NULL AS "new_bytes", NULL AS "at_ns", NULL AS "function", NULL AS "file", NULL AS "line" FROM commq_refuse('query wire', {{run}}, ['messages', 'events', 'hashes'], [])
 UNION ALL

@@ -55,7 +55,7 @@ func madeOf(t *schema.Table, run string, alone bool) (string, error) {
 }
 
 // tableUse matches the uses of tables in the included files.
-var tableUse = regexp.MustCompile(`\b(FROM|JOIN) (events|messages|ranks|comms|profile)\b`)
+var tableUse = regexp.MustCompile(`\b(FROM|JOIN) (events|messages|parts|ranks|comms|profile)\b`)
 
 // literalInReplacement escapes a text for the replacement of a regular expression.
 func literalInReplacement(s string) string {

@@ -427,7 +427,8 @@ func TestMacrosRefuseDamagedRuns(t *testing.T) {
 
 	lacks := changedCopy(t, heat, "lacks", func(m *schema.Manifest) { m.Tables = m.Tables[:7] }).Dir
 	for _, missing := range []struct{ file, query string }{{"profile", "calls"}, {"waits", "late_senders"},
-		{"repeats", "duplicates"}, {"collective_waits", "collective_wait"}} {
+		{"repeats", "duplicates"}, {"collective_waits", "collective_wait"},
+		{"collective_calls", "collectives"}} {
 		if err := os.RemoveAll(filepath.Join(lacks, missing.file)); err != nil {
 			t.Fatal(err)
 		}

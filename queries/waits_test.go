@@ -23,7 +23,9 @@ var derivedQueries = [][]string{
 	{"collective-wait"}, {"collective-wait", "until", "last"}, {"duplicates"}, {"duplicates", "min-bytes", "4097"},
 	{"duplicate-callsites"}, {"duplicate-callsites", "by", "path"},
 	{"density"}, {"sizes"}, {"sizes", "unit", "elements"}, {"tags"}, {"communicators"}, {"datatypes"}, {"by-rank"}, {"ratio"},
-	{"measures"},
+	{"measures"}, {"density", "collectives", "logical"}, {"density", "collectives", "tree"}, {"density", "collectives", "none"},
+	{"data-density"}, {"collectives"}, {"sizes", "collectives", "calls"}, {"locality", "collectives", "rooted"},
+	{"sizes", "collectives", "calls", "unit", "elements"},
 }
 
 // withoutSums returns a run without its derived tables, except profile.

@@ -2352,6 +2352,274 @@ func (b *Channels) Slice(i, j int) *Channels {
 	}
 }
 
+// CollectiveCall is a row of the table collective_calls. Integers that are null hold NullInt32 or NullInt64, enums NullEnum, strings NullText.
+type CollectiveCall struct {
+	Rank         int32 // rank
+	Nth          int64 // nth
+	Comm         int32 // comm
+	Call         int16 // call
+	RootWorld    int32 // root_world
+	SendDatatype int32 // send_datatype
+	RecvDatatype int32 // recv_datatype
+	BytesPower   int32 // bytes_power
+	CountPower   int32 // count_power
+	Calls        int64 // calls
+	SendBytes    int64 // send_bytes
+	RecvBytes    int64 // recv_bytes
+	Operations   int64 // operations
+}
+
+// NullCollectiveCall is a row whose nullable columns are all null and whose others are zero: start from it.
+var NullCollectiveCall = CollectiveCall{
+	Comm:         NullInt32,
+	RootWorld:    NullInt32,
+	SendDatatype: NullInt32,
+	RecvDatatype: NullInt32,
+}
+
+// CollectiveCalls is a batch of rows of the table collective_calls, a slice per column, all of one length.
+type CollectiveCalls struct {
+	Rank         []int32
+	Nth          []int64
+	Comm         []int32
+	Call         []int16
+	RootWorld    []int32
+	SendDatatype []int32
+	RecvDatatype []int32
+	BytesPower   []int32
+	CountPower   []int32
+	Calls        []int64
+	SendBytes    []int64
+	RecvBytes    []int64
+	Operations   []int64
+}
+
+// Table returns the description of the table collective_calls.
+func (b *CollectiveCalls) Table() *Table { return &CollectiveCallsTable }
+
+// Len is the number of rows.
+func (b *CollectiveCalls) Len() int { return len(b.Rank) }
+
+// Data returns the slice of column i.
+func (b *CollectiveCalls) Data(i int) any {
+	switch i {
+	case 0:
+		return b.Rank
+	case 1:
+		return b.Nth
+	case 2:
+		return b.Comm
+	case 3:
+		return b.Call
+	case 4:
+		return b.RootWorld
+	case 5:
+		return b.SendDatatype
+	case 6:
+		return b.RecvDatatype
+	case 7:
+		return b.BytesPower
+	case 8:
+		return b.CountPower
+	case 9:
+		return b.Calls
+	case 10:
+		return b.SendBytes
+	case 11:
+		return b.RecvBytes
+	case 12:
+		return b.Operations
+	}
+	panic("schema: no such column")
+}
+
+// Append adds a row.
+func (b *CollectiveCalls) Append(r *CollectiveCall) {
+	b.Rank = append(b.Rank, r.Rank)
+	b.Nth = append(b.Nth, r.Nth)
+	b.Comm = append(b.Comm, r.Comm)
+	b.Call = append(b.Call, r.Call)
+	b.RootWorld = append(b.RootWorld, r.RootWorld)
+	b.SendDatatype = append(b.SendDatatype, r.SendDatatype)
+	b.RecvDatatype = append(b.RecvDatatype, r.RecvDatatype)
+	b.BytesPower = append(b.BytesPower, r.BytesPower)
+	b.CountPower = append(b.CountPower, r.CountPower)
+	b.Calls = append(b.Calls, r.Calls)
+	b.SendBytes = append(b.SendBytes, r.SendBytes)
+	b.RecvBytes = append(b.RecvBytes, r.RecvBytes)
+	b.Operations = append(b.Operations, r.Operations)
+}
+
+// Row copies row i into r.
+func (b *CollectiveCalls) Row(i int, r *CollectiveCall) {
+	r.Rank = b.Rank[i]
+	r.Nth = b.Nth[i]
+	r.Comm = b.Comm[i]
+	r.Call = b.Call[i]
+	r.RootWorld = b.RootWorld[i]
+	r.SendDatatype = b.SendDatatype[i]
+	r.RecvDatatype = b.RecvDatatype[i]
+	r.BytesPower = b.BytesPower[i]
+	r.CountPower = b.CountPower[i]
+	r.Calls = b.Calls[i]
+	r.SendBytes = b.SendBytes[i]
+	r.RecvBytes = b.RecvBytes[i]
+	r.Operations = b.Operations[i]
+}
+
+// Set overwrites row i with r.
+func (b *CollectiveCalls) Set(i int, r *CollectiveCall) {
+	b.Rank[i] = r.Rank
+	b.Nth[i] = r.Nth
+	b.Comm[i] = r.Comm
+	b.Call[i] = r.Call
+	b.RootWorld[i] = r.RootWorld
+	b.SendDatatype[i] = r.SendDatatype
+	b.RecvDatatype[i] = r.RecvDatatype
+	b.BytesPower[i] = r.BytesPower
+	b.CountPower[i] = r.CountPower
+	b.Calls[i] = r.Calls
+	b.SendBytes[i] = r.SendBytes
+	b.RecvBytes[i] = r.RecvBytes
+	b.Operations[i] = r.Operations
+}
+
+// Resize makes the batch n rows long; rows beyond the old length are not cleared.
+func (b *CollectiveCalls) Resize(n int) {
+	b.Rank = resize(b.Rank, n)
+	b.Nth = resize(b.Nth, n)
+	b.Comm = resize(b.Comm, n)
+	b.Call = resize(b.Call, n)
+	b.RootWorld = resize(b.RootWorld, n)
+	b.SendDatatype = resize(b.SendDatatype, n)
+	b.RecvDatatype = resize(b.RecvDatatype, n)
+	b.BytesPower = resize(b.BytesPower, n)
+	b.CountPower = resize(b.CountPower, n)
+	b.Calls = resize(b.Calls, n)
+	b.SendBytes = resize(b.SendBytes, n)
+	b.RecvBytes = resize(b.RecvBytes, n)
+	b.Operations = resize(b.Operations, n)
+}
+
+// Slice returns rows [i, j) of the batch; the two share memory.
+func (b *CollectiveCalls) Slice(i, j int) *CollectiveCalls {
+	return &CollectiveCalls{
+		Rank:         b.Rank[i:j],
+		Nth:          b.Nth[i:j],
+		Comm:         b.Comm[i:j],
+		Call:         b.Call[i:j],
+		RootWorld:    b.RootWorld[i:j],
+		SendDatatype: b.SendDatatype[i:j],
+		RecvDatatype: b.RecvDatatype[i:j],
+		BytesPower:   b.BytesPower[i:j],
+		CountPower:   b.CountPower[i:j],
+		Calls:        b.Calls[i:j],
+		SendBytes:    b.SendBytes[i:j],
+		RecvBytes:    b.RecvBytes[i:j],
+		Operations:   b.Operations[i:j],
+	}
+}
+
+// CollectivePart is a row of the table collective_parts. Integers that are null hold NullInt32 or NullInt64, enums NullEnum, strings NullText.
+type CollectivePart struct {
+	Rank      int32 // rank
+	Nth       int64 // nth
+	PeerWorld int32 // peer_world
+	Call      int16 // call
+	Messages  int64 // messages
+	Bytes     int64 // bytes
+}
+
+// NullCollectivePart is a row whose nullable columns are all null and whose others are zero: start from it.
+var NullCollectivePart = CollectivePart{}
+
+// CollectiveParts is a batch of rows of the table collective_parts, a slice per column, all of one length.
+type CollectiveParts struct {
+	Rank      []int32
+	Nth       []int64
+	PeerWorld []int32
+	Call      []int16
+	Messages  []int64
+	Bytes     []int64
+}
+
+// Table returns the description of the table collective_parts.
+func (b *CollectiveParts) Table() *Table { return &CollectivePartsTable }
+
+// Len is the number of rows.
+func (b *CollectiveParts) Len() int { return len(b.Rank) }
+
+// Data returns the slice of column i.
+func (b *CollectiveParts) Data(i int) any {
+	switch i {
+	case 0:
+		return b.Rank
+	case 1:
+		return b.Nth
+	case 2:
+		return b.PeerWorld
+	case 3:
+		return b.Call
+	case 4:
+		return b.Messages
+	case 5:
+		return b.Bytes
+	}
+	panic("schema: no such column")
+}
+
+// Append adds a row.
+func (b *CollectiveParts) Append(r *CollectivePart) {
+	b.Rank = append(b.Rank, r.Rank)
+	b.Nth = append(b.Nth, r.Nth)
+	b.PeerWorld = append(b.PeerWorld, r.PeerWorld)
+	b.Call = append(b.Call, r.Call)
+	b.Messages = append(b.Messages, r.Messages)
+	b.Bytes = append(b.Bytes, r.Bytes)
+}
+
+// Row copies row i into r.
+func (b *CollectiveParts) Row(i int, r *CollectivePart) {
+	r.Rank = b.Rank[i]
+	r.Nth = b.Nth[i]
+	r.PeerWorld = b.PeerWorld[i]
+	r.Call = b.Call[i]
+	r.Messages = b.Messages[i]
+	r.Bytes = b.Bytes[i]
+}
+
+// Set overwrites row i with r.
+func (b *CollectiveParts) Set(i int, r *CollectivePart) {
+	b.Rank[i] = r.Rank
+	b.Nth[i] = r.Nth
+	b.PeerWorld[i] = r.PeerWorld
+	b.Call[i] = r.Call
+	b.Messages[i] = r.Messages
+	b.Bytes[i] = r.Bytes
+}
+
+// Resize makes the batch n rows long; rows beyond the old length are not cleared.
+func (b *CollectiveParts) Resize(n int) {
+	b.Rank = resize(b.Rank, n)
+	b.Nth = resize(b.Nth, n)
+	b.PeerWorld = resize(b.PeerWorld, n)
+	b.Call = resize(b.Call, n)
+	b.Messages = resize(b.Messages, n)
+	b.Bytes = resize(b.Bytes, n)
+}
+
+// Slice returns rows [i, j) of the batch; the two share memory.
+func (b *CollectiveParts) Slice(i, j int) *CollectiveParts {
+	return &CollectiveParts{
+		Rank:      b.Rank[i:j],
+		Nth:       b.Nth[i:j],
+		PeerWorld: b.PeerWorld[i:j],
+		Call:      b.Call[i:j],
+		Messages:  b.Messages[i:j],
+		Bytes:     b.Bytes[i:j],
+	}
+}
+
 // NewBatch returns an empty batch of table t.
 func NewBatch(t *Table) Batch {
 	switch t.Name {
@@ -2381,6 +2649,10 @@ func NewBatch(t *Table) Batch {
 		return &Repeats{}
 	case "channels":
 		return &Channels{}
+	case "collective_calls":
+		return &CollectiveCalls{}
+	case "collective_parts":
+		return &CollectiveParts{}
 	}
 	panic("schema: no such table")
 }

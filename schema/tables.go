@@ -506,6 +506,56 @@ var ChannelsTable = Table{
 	},
 }
 
+// CollectiveCallsTable describes the table collective_calls: which collectives each rank called.
+var CollectiveCallsTable = Table{
+	Name: "collective_calls", Goname: "CollectiveCall", Derived: true, Key: []string{"rank", "nth"},
+	Doc: "Collective calls of a rank: one row sums the rows of events of class collective with the same " +
+		"communicator, call, root and datatypes, and sizes within a factor of two, and apart from each other those " +
+		"that send bytes and those that do not. Read it, and not events, for sums over collectives. It is derived " +
+		"from events, in runs where it has at most two million rows.",
+	Columns: []Column{
+		{Name: "rank", Goname: "Rank", Type: Int32, Unit: "1", Doc: "World rank that made the calls."},
+		{Name: "nth", Goname: "Nth", Type: Int64, Unit: "1", Doc: "Number of the row along its rank, from 0."},
+		{Name: "comm", Goname: "Comm", Type: Int32, Nullable: true, Doc: "Communicator, an id in comms."},
+		{Name: "call", Goname: "Call", Type: Enum, Names: CallNames,
+			Doc: "The MPI function; of started persistent collectives the one that made the request, for example " +
+				"MPI_Bcast_init, or MPI_Start or MPI_Startall where the run does not have that call."},
+		{Name: "root_world", Goname: "RootWorld", Type: Int32, Nullable: true, Unit: "1",
+			Doc: "World rank of a rooted collective's root."},
+		{Name: "send_datatype", Goname: "SendDatatype", Type: Int32, Nullable: true, Doc: "Id in datatypes."},
+		{Name: "recv_datatype", Goname: "RecvDatatype", Type: Int32, Nullable: true, Doc: "Id in datatypes."},
+		{Name: "bytes_power", Goname: "BytesPower", Type: Int32, Unit: "1",
+			Doc: "The smallest power of two that is at least the size of each call, by its exponent; -1 for 0 bytes. " +
+				"The size is what the rank sends, or receives where it sends nothing."},
+		{Name: "count_power", Goname: "CountPower", Type: Int32, Unit: "1",
+			Doc: "The same for the elements of each call: its send_count, or recv_count where that is null; -1 also " +
+				"where both are."},
+		{Name: "calls", Goname: "Calls", Type: Int64, Unit: "1", Counts: true, Doc: "Number of these calls."},
+		{Name: "send_bytes", Goname: "SendBytes", Type: Int64, Unit: "bytes",
+			Doc: "Sum of their send_bytes. Either every call of the row sends bytes, or none does."},
+		{Name: "recv_bytes", Goname: "RecvBytes", Type: Int64, Unit: "bytes", Doc: "Sum of their recv_bytes."},
+		{Name: "operations", Goname: "Operations", Type: Int64, Unit: "1", Counts: true,
+			Doc: "On the first row of a communicator (by rank, then nth) the number of collective operations on it, one " +
+				"for all ranks together; 0 on its other rows, so that sums are right."},
+	},
+}
+
+// CollectivePartsTable describes the table collective_parts: what v-, w- and neighbourhood collectives send to each rank.
+var CollectivePartsTable = Table{
+	Name: "collective_parts", Goname: "CollectivePart", Derived: true, Key: []string{"rank", "nth"},
+	Doc: "Data that a rank sends to a peer in collectives whose arguments have a count per peer: one row sums the " +
+		"rows of parts with bytes to send that have the same rank, peer and call. It is derived from parts and " +
+		"events, in runs where it has at most two million rows.",
+	Columns: []Column{
+		{Name: "rank", Goname: "Rank", Type: Int32, Unit: "1", Doc: "World rank that made the calls."},
+		{Name: "nth", Goname: "Nth", Type: Int64, Unit: "1", Doc: "Number of the row along its rank, from 0."},
+		{Name: "peer_world", Goname: "PeerWorld", Type: Int32, Unit: "1", Doc: "World rank of the peer."},
+		{Name: "call", Goname: "Call", Type: Enum, Names: CallNames, Doc: "The MPI function, as in collective_calls."},
+		{Name: "messages", Goname: "Messages", Type: Int64, Unit: "1", Counts: true, Doc: "Parts with bytes to send."},
+		{Name: "bytes", Goname: "Bytes", Type: Int64, Unit: "bytes", Doc: "Sum of their send_bytes."},
+	},
+}
+
 // EndedNames are the values of the column ended.
 var EndedNames = []string{"finalized", "aborted", "killed"}
 
@@ -520,5 +570,5 @@ const (
 func Tables() []*Table {
 	return []*Table{&EventsTable, &MessagesTable, &PartsTable, &CommsTable, &RanksTable, &CallsitesTable,
 		&DatatypesTable, &ProfileTable, &WaitsTable, &TransfersTable, &CollectiveWaitsTable,
-		&RepeatsTable, &ChannelsTable}
+		&RepeatsTable, &ChannelsTable, &CollectiveCallsTable, &CollectivePartsTable}
 }

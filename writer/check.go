@@ -46,7 +46,7 @@ func Check(ctx context.Context, dir string) ([]Problem, error) {
 		return c.problems, nil
 	}
 	c.rules.Finish()
-	err = c.compareRepeats(ctx)
+	err = errors.Join(c.compareRepeats(ctx), c.compareParts(ctx))
 	return c.problems, err
 }
 
@@ -147,7 +147,8 @@ func tableOrder(t *schema.Table) int {
 	order := []*schema.Table{&schema.RanksTable, &schema.CommsTable, &schema.DatatypesTable, &schema.CallsitesTable,
 		&schema.EventsTable, &schema.MessagesTable, &schema.PartsTable, &schema.ProfileTable, &schema.WaitsTable,
 		&schema.TransfersTable,
-		&schema.CollectiveWaitsTable, &schema.RepeatsTable, &schema.ChannelsTable}
+		&schema.CollectiveWaitsTable, &schema.RepeatsTable, &schema.ChannelsTable, &schema.CollectiveCallsTable,
+		&schema.CollectivePartsTable}
 	return slices.Index(order, t)
 }
 
@@ -224,6 +225,27 @@ func (c *runChecker) compareRepeats(ctx context.Context) error {
 	}
 	if found := c.digesters[t]; !found.Equal(want) {
 		c.broken(check.RuleRepeats, t, "", "the %d rows are not the %d sums of the rows of messages; "+
+			"commq runs profile makes them again", found.Rows(), want.Rows())
+	}
+	return nil
+}
+
+// compareParts computes collective_parts again, which needs the calls first, and compares.
+func (c *runChecker) compareParts(ctx context.Context) error {
+	t := &schema.CollectivePartsTable
+	if len(c.tableInfo(t).Files) == 0 || c.tableInfo(t).Rows == 0 && c.tableInfo(&schema.PartsTable).Rows == 0 {
+		return nil
+	}
+	sums, err := makeCollectives(ctx, c.dir, nil)
+	if err != nil {
+		return err
+	}
+	want := digest.New(t)
+	if rows := sums.Parts(); rows != nil {
+		want.Add(rows)
+	}
+	if found := c.digesters[t]; !found.Equal(want) {
+		c.broken(check.RuleCollectiveParts, t, "", "the %d rows are not the %d sums of the rows of parts; "+
 			"commq runs profile makes them again", found.Rows(), want.Rows())
 	}
 	return nil

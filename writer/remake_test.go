@@ -82,7 +82,8 @@ func TestMakeProfile(t *testing.T) {
 	if d := digest.OfRun(&old).String(); d != whole.Digest {
 		t.Errorf("the digest without derived tables is %s, with them %s", d, whole.Digest)
 	}
-	for _, table := range []string{"profile", "waits", "transfers", "collective_waits", "repeats", "channels"} {
+	for _, table := range []string{"profile", "waits", "transfers", "collective_waits", "repeats", "channels", "collective_calls",
+		"collective_parts"} {
 		if err := os.RemoveAll(filepath.Join(dir, table)); err != nil {
 			t.Fatal(err)
 		}
@@ -97,7 +98,8 @@ func TestMakeProfile(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, p := range m.Tables {
-			if slices.Contains([]string{"profile", "waits", "transfers", "collective_waits", "repeats", "channels"}, p.Name) &&
+			if slices.Contains([]string{"profile", "waits", "transfers", "collective_waits", "repeats", "channels", "collective_calls",
+				"collective_parts"}, p.Name) &&
 				len(p.Files) > 0 {
 				t.Errorf("%s: the manifest has %+v", what, p)
 			}

@@ -54,8 +54,11 @@ func (r *Run) Write(shard int, b schema.Batch) error {
 	if err := r.files.write(shard, b); err != nil {
 		return err
 	}
-	if m, ok := b.(*schema.Messages); ok {
-		r.sums.count(m)
+	switch rows := b.(type) {
+	case *schema.Messages:
+		r.sums.count(rows)
+	case *schema.Events:
+		r.sums.countCollectives(rows)
 	}
 	return nil
 }

@@ -9,13 +9,26 @@ import (
 	"github.com/commq/commq/writer/derive"
 )
 
-// sums make the derived tables that need whole tables: waits, transfers, collective_waits, repeats and channels.
+// sums make the derived tables that need whole tables: all but profile.
 type sums struct {
 	waits *derive.WaitSums // of Run.SumWaits; nil: the files are read again
 
 	mu       sync.Mutex
 	repeats  *derive.RepeatSums  // has counted the messages written so far; nil before the first
 	channels *derive.ChannelSums // has added them; nil before the first
+
+	muCollectives sync.Mutex
+	collectives   *derive.CollectiveSums // has added the events written so far; nil before the first
+}
+
+// countCollectives adds rows of events to collective_calls. It may be called concurrently.
+func (s *sums) countCollectives(e *schema.Events) {
+	s.muCollectives.Lock()
+	defer s.muCollectives.Unlock()
+	if s.collectives == nil {
+		s.collectives = derive.NewCollectiveSums()
+	}
+	s.collectives.Add(e)
 }
 
 // count counts the payloads of messages, the first pass of repeats, and adds them to channels. It may be called
@@ -36,7 +49,8 @@ func (s *sums) count(m *schema.Messages) {
 func (s *sums) write(ctx context.Context, dir string, m *schema.Manifest, files *tableFiles) (lacks []*schema.Table,
 	err error) {
 	var made []*schema.Table
-	wanted := []*schema.Table{&schema.RepeatsTable, &schema.ChannelsTable}
+	wanted := []*schema.Table{&schema.RepeatsTable, &schema.ChannelsTable, &schema.CollectiveCallsTable,
+		&schema.CollectivePartsTable}
 	write := func(b schema.Batch) error {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -57,9 +71,15 @@ func (s *sums) write(ctx context.Context, dir string, m *schema.Manifest, files 
 	}
 	counted, added := s.repeats, s.channels
 	s.repeats, s.channels = nil, nil
+	collectives, err := makeCollectives(ctx, dir, s.collectives)
+	if s.collectives = nil; err != nil {
+		return nil, err
+	}
 	makers := []func() (schema.Batch, error){
 		func() (schema.Batch, error) { return makeChannels(ctx, dir, added) },
 		func() (schema.Batch, error) { return makeRepeats(ctx, dir, counted) },
+		func() (schema.Batch, error) { return collectiveCalls(collectives), nil },
+		func() (schema.Batch, error) { return collectiveParts(collectives), nil },
 	}
 	for _, rowsOf := range makers {
 		rows, err := rowsOf()
@@ -184,4 +204,39 @@ func makeRepeats(ctx context.Context, dir string, s *derive.RepeatSums) (schema.
 		return rows, nil
 	}
 	return nil, nil
+}
+
+// makeCollectives returns the sums of the run in folder dir for collective_calls and collective_parts. s has added the
+// run's events; when it is nil they are read.
+func makeCollectives(ctx context.Context, dir string, s *derive.CollectiveSums) (*derive.CollectiveSums, error) {
+	if s == nil {
+		s = derive.NewCollectiveSums()
+		events, err := ReadEpochs(dir, &schema.EventsTable, sumRows, derive.CollectiveColumns()...)
+		if err != nil {
+			return nil, err
+		}
+		if err := events.All(ctx, func(b schema.Batch) error { s.Add(b.(*schema.Events)); return nil }); err != nil {
+			return nil, err
+		}
+	}
+	return s, ReadTable(ctx, dir, &schema.PartsTable, sumRows, func(b schema.Batch) error {
+		s.AddParts(b.(*schema.Parts))
+		return nil
+	})
+}
+
+// collectiveCalls returns the rows of collective_calls; nil when there are too many.
+func collectiveCalls(s *derive.CollectiveSums) schema.Batch {
+	if rows := s.Calls(); rows != nil {
+		return rows
+	}
+	return nil
+}
+
+// collectiveParts returns the rows of collective_parts; nil when there are too many.
+func collectiveParts(s *derive.CollectiveSums) schema.Batch {
+	if rows := s.Parts(); rows != nil {
+		return rows
+	}
+	return nil
 }

@@ -120,6 +120,17 @@ func TestCheckFindsTamperedDerivedTables(t *testing.T) {
 	if channels.Len() == 0 || channels.Messages[0] == 0 {
 		t.Fatalf("the run has the channels %+v", channels)
 	}
+	calls, parts := &schema.CollectiveCalls{}, &schema.CollectiveParts{}
+	readAll(t, dir, &schema.CollectiveCallsTable, 10, func(b *schema.CollectiveCalls, i int) {
+		var row schema.CollectiveCall
+		b.Row(i, &row)
+		calls.Append(&row)
+	})
+	if calls.Len() == 0 || calls.Calls[0] == 0 {
+		t.Fatalf("the run has the collective calls %+v", calls)
+	}
+	calls.Operations[0]++
+	parts.Append(&schema.CollectivePart{Messages: 1, Call: calls.Call[0]})
 	channels.Messages[0]++
 	repeats.Again[0] = 3
 	collectives.WaitNs[0] = 101
@@ -132,6 +143,9 @@ func TestCheckFindsTamperedDerivedTables(t *testing.T) {
 		{&schema.Repeats{}, check.RuleRepeats, "the 0 rows are not the 1 sums of the rows of messages"},
 		{channels, "channels", "rows of channels are not the "},
 		{&schema.Channels{}, "channels", "the 0 rows of channels are not the "},
+		{calls, "collective-calls", "rows of collective_calls are not the "},
+		{&schema.CollectiveCalls{}, "collective-calls", "the 0 rows of collective_calls are not the "},
+		{parts, check.RuleCollectiveParts, "the 1 rows are not the 0 sums of the rows of parts"},
 		{collectives, "waits", "rows of collective_waits are not the "},
 		{&schema.CollectiveWaits{}, "waits", "the 0 rows of collective_waits are not the "},
 	} {

@@ -45,7 +45,8 @@ func duck(t *testing.T, tables, text string) string {
 func duckTables(to string) string {
 	var b strings.Builder
 	for _, t := range []string{"events", "messages", "comms", "ranks", "callsites", "datatypes", "parts", "profile",
-		"waits", "transfers", "collective_waits", "repeats", "channels", "runs"} {
+		"waits", "transfers", "collective_waits", "repeats", "channels", "collective_calls", "collective_parts",
+		"runs"} {
 		b.WriteString("CREATE VIEW " + t + " AS FROM read_parquet('" + to + "/" +
 			t + "/*/*.parquet', hive_partitioning = true, hive_types = {'run': VARCHAR});\n")
 	}

@@ -9,7 +9,7 @@
 -- column send_bytes BIGINT bytes: Payload that their ranks sent, by each call's own arguments: the root of a bcast sends it once.
 -- column recv_bytes BIGINT bytes: Payload that their ranks received: every other rank of a bcast once.
 -- order: operation
--- cost: Eight columns of the collective rows of events.
+-- cost: The table collective_calls.
 -- title: Collective operations
 -- plot: grouped ranks instances operation
 -- label ranks: number of ranks

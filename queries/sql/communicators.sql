@@ -15,7 +15,7 @@
 -- column collective_send_bytes BIGINT bytes: Payload that all ranks gave to them, by their own arguments.
 -- column collective_recv_bytes BIGINT bytes: Payload that all ranks got from them, by their own arguments.
 -- order: comm
--- cost: The table channels, five columns of the collective rows of events.
+-- cost: The tables channels and collective_calls.
 -- title: Data sent on each communicator
 -- plot: bars comm bytes+collective_send_bytes
 -- label comm: communicator
@@ -34,15 +34,10 @@ sent AS (
   FROM channels
   GROUP BY comm
 ),
-instances AS (
-  SELECT comm, instance, COUNT(*) AS calls, CAST(SUM(COALESCE(send_bytes, 0)) AS BIGINT) AS send_bytes, CAST(SUM(COALESCE(recv_bytes, 0)) AS BIGINT) AS recv_bytes
-  FROM events
-  WHERE class = 'collective' AND comm IS NOT NULL
-  GROUP BY comm, instance
-),
 collective AS (
-  SELECT comm, COUNT(*) AS collectives, CAST(SUM(calls) AS BIGINT) AS calls, CAST(SUM(send_bytes) AS BIGINT) AS send_bytes, CAST(SUM(recv_bytes) AS BIGINT) AS recv_bytes
-  FROM instances
+  SELECT comm, CAST(SUM(operations) AS BIGINT) AS collectives, CAST(SUM(calls) AS BIGINT) AS calls, CAST(SUM(send_bytes) AS BIGINT) AS send_bytes,
+         CAST(SUM(recv_bytes) AS BIGINT) AS recv_bytes
+  FROM collective_calls
   GROUP BY comm
 )
 SELECT m.comm, m.kind, m.name, m.parent, m.size, m.remote_size,

@@ -10,7 +10,7 @@
 -- column bytes BIGINT bytes: Payload from src to dst.
 -- column messages BIGINT 1: Messages that carried it.
 -- order: bytes DESC, src, dst
--- cost: The table channels; of messages three columns with --where; with collectives eight of the collective rows of events.
+-- cost: The table channels; with collectives collective_calls and collective_parts; of messages three columns with --where.
 -- title: Data sent from rank to rank
 -- plot: matrix src dst bytes
 -- label bytes: sent data

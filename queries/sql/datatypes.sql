@@ -14,7 +14,7 @@
 -- column collective_send_bytes BIGINT bytes: Payload that ranks gave to those collectives in it.
 -- column collective_recv_bytes BIGINT bytes: Payload that ranks got from those collectives in it.
 -- order: bytes + collective_send_bytes + collective_recv_bytes DESC, datatype
--- cost: The table channels, five columns of the collective rows of events.
+-- cost: The tables channels and collective_calls.
 -- title: Data of each datatype
 -- plot: bars datatype bytes+collective_send_bytes
 -- label datatype: datatype
@@ -28,9 +28,9 @@ WITH sent AS (
   GROUP BY datatype
 ),
 sides AS (
-  SELECT send_datatype, recv_datatype, COUNT(*) AS calls, CAST(SUM(COALESCE(send_bytes, 0)) AS BIGINT) AS send_bytes, CAST(SUM(COALESCE(recv_bytes, 0)) AS BIGINT) AS recv_bytes
-  FROM events
-  WHERE class = 'collective'
+  SELECT send_datatype, recv_datatype, CAST(SUM(calls) AS BIGINT) AS calls, CAST(SUM(send_bytes) AS BIGINT) AS send_bytes,
+         CAST(SUM(recv_bytes) AS BIGINT) AS recv_bytes
+  FROM collective_calls
   GROUP BY send_datatype, recv_datatype
 ),
 collective AS (

@@ -10,7 +10,7 @@
 -- column messages BIGINT 1: Messages from src to dst.
 -- column bytes BIGINT bytes: Payload of those messages.
 -- order: src, dst
--- cost: The table channels; of messages three columns with --where; with collectives eight of the collective rows of events.
+-- cost: The table channels; with collectives collective_calls and collective_parts; of messages three columns with --where.
 -- title: Messages from rank to rank
 -- plot: matrix src dst messages
 WITH {{include traffic}}

@@ -23,7 +23,7 @@
 -- column bytes_share DOUBLE share: Part of all bytes; null where there are none.
 -- column hop_bytes BIGINT bytes: hops times bytes: what the links carry. Its sum is what a mapping is judged by.
 -- order: hops, place DESC
--- cost: The table channels; of messages three columns with --where; with collectives eight of the collective rows of events.
+-- cost: The table channels; with collectives collective_calls and collective_parts; of messages three columns with --where.
 -- example: --mapping block --ranks-per-node 4 --topology torus --dims 2x2
 -- title: How far messages travel
 -- plot: bars hops bytes place

@@ -14,7 +14,7 @@
 -- column messages_down BIGINT 1: Those that go from partner to rank; 0 for a rank itself.
 -- column bytes_down BIGINT bytes: Payload of those.
 -- order: bytes DESC, messages DESC, rank, partner
--- cost: The table channels; of messages three columns with --where; with collectives eight of the collective rows of events.
+-- cost: The table channels; with collectives collective_calls and collective_parts; of messages three columns with --where.
 -- title: Data exchanged by pairs of ranks
 -- plot: matrix rank partner bytes
 -- label rank: lower rank

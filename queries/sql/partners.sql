@@ -20,7 +20,7 @@
 -- column self_messages BIGINT 1: Messages to itself, which are in none of the other columns.
 -- column self_bytes BIGINT bytes: Payload of those.
 -- order: rank
--- cost: The table channels; of messages three columns with --where; with collectives eight of the collective rows of events.
+-- cost: The table channels; with collectives collective_calls and collective_parts; of messages three columns with --where.
 -- title: Communication partners of each rank
 -- plot: bars rank partners
 -- label partners: other ranks

@@ -13,7 +13,7 @@
 -- column messages BIGINT 1: Messages of such a size.
 -- column bytes BIGINT bytes: Payload of those messages.
 -- order: bucket
--- cost: The table channels; of messages one or two columns with --where; with collectives six of the collective rows of events.
+-- cost: The tables channels and collective_calls; of messages one or two columns with --where.
 -- example: --unit elements --collectives calls
 -- title: Message sizes
 -- plot: histogram size messages ranks
@@ -32,7 +32,7 @@ population AS (
   FROM ranks
 ),
 sized AS (
-  -- The bounds of buckets are powers of two, so a row of channels is in one bucket.
+  -- The bounds of buckets are powers of two, so a row of sums is in one bucket.
   SELECT CASE WHEN {{unit}} = 'bytes' THEN max_bytes ELSE CAST(POWER(2, count_power) AS BIGINT) END AS size, messages, bytes
   FROM channels
   WHERE {{default where}}
@@ -41,12 +41,10 @@ sized AS (
   FROM {{messages unless default where}}
   WHERE {{where}} AND NOT {{default where}}
   UNION ALL
-  SELECT CASE WHEN {{unit}} = 'elements' THEN COALESCE(send_count, recv_count, 0)
-              WHEN send_bytes > 0 THEN send_bytes
-              ELSE COALESCE(recv_bytes, 0) END AS size, 1 AS messages,
-         CASE WHEN send_bytes > 0 THEN send_bytes ELSE COALESCE(recv_bytes, 0) END AS bytes
-  FROM {{events unless collectives none}}
-  WHERE {{collectives}} = 'calls' AND class = 'collective'
+  SELECT CAST(POWER(2, CASE WHEN {{unit}} = 'bytes' THEN bytes_power ELSE count_power END) AS BIGINT) AS size, calls AS messages,
+         CASE WHEN send_bytes > 0 THEN send_bytes ELSE recv_bytes END AS bytes
+  FROM {{collective_calls unless collectives none}}
+  WHERE {{collectives}} = 'calls'
 ),
 counted AS (
   SELECT CASE WHEN size <= 16 THEN 1 WHEN size <= 64 THEN 2 WHEN size <= 256 THEN 3 WHEN size <= 1024 THEN 4

@@ -32,7 +32,7 @@ func TestCheckerFindsNothingWrong(t *testing.T) {
 // Each breach of a rule is found, named and placed. Where a change also breaks other rules, these are listed too.
 func TestCheckerFindsBreaches(t *testing.T) {
 	// rules about files, which are tested with files
-	broken := map[string]bool{RuleFiles: true, RuleDigests: true, RuleRepeats: true}
+	broken := map[string]bool{RuleFiles: true, RuleDigests: true, RuleRepeats: true, RuleCollectiveParts: true}
 	broken["rma"], broken["io"] = true, true // tested below
 	for _, test := range []struct {
 		old, new string
@@ -176,6 +176,9 @@ func TestCheckerFindsBreaches(t *testing.T) {
 		{manifest: func(m *schema.Manifest) {
 			m.Tables = []schema.TableInfo{{Name: "channels", Files: []schema.FileInfo{{Path: "channels/0000.parquet"}}}}
 		}, want: []string{"the 0 rows of channels are not the 3 sums of the rows of messages; commq runs profile makes them again (channels)"}},
+		{manifest: func(m *schema.Manifest) {
+			m.Tables = []schema.TableInfo{{Name: "collective_calls", Files: []schema.FileInfo{{Path: "collective_calls/0000.parquet"}}}}
+		}, want: []string{"the 0 rows of collective_calls are not the 3 sums of the rows of events; commq runs profile makes them again (collective-calls)"}},
 		// messages of three sizes; and three ranks that wait for different ranks
 		{manifest: func(m *schema.Manifest) {
 			m.Tables = []schema.TableInfo{{Name: "transfers",

@@ -90,6 +90,31 @@ func checkChannels(r *run, out *reporter) (batch func(schema.Batch), finish func
 	}
 }
 
+// checkCollectives computes collective_calls again and compares its digest.
+func checkCollectives(r *run, out *reporter) (batch func(schema.Batch), finish func()) {
+	table := &schema.CollectiveCallsTable
+	if r.lacks(table) {
+		return nil, nil
+	}
+	found, want, sums := digest.New(table), digest.New(table), derive.NewCollectiveSums()
+	batch = func(b schema.Batch) {
+		if e, ok := b.(*schema.Events); ok {
+			sums.Add(e)
+		} else {
+			found.Add(b)
+		}
+	}
+	return batch, func() {
+		if rows := sums.Calls(); rows != nil {
+			want.Add(rows)
+		}
+		if !found.Equal(want) {
+			out.wrong("the %d rows of collective_calls are not the %d sums of the rows of events; "+
+				"commq runs profile makes them again", found.Rows(), want.Rows())
+		}
+	}
+}
+
 // checkProfile computes the table profile again, file by file, and compares digests.
 func checkProfile(r *run, out *reporter) (batch func(schema.Batch), finish func()) {
 	found, want := digest.New(&schema.ProfileTable), digest.New(&schema.ProfileTable)

@@ -3,7 +3,7 @@
 //
 // Rules lists the invariants. A Checker goes through all rows of a run once, in batches, and reports each breach as a
 // Problem. It knows no files: package writer reads them, checks what only a reader sees (RuleFiles, RuleDigests,
-// RuleRepeats) and gives the rows to the Checker in the order that Checker.Add wants.
+// RuleRepeats, RuleCollectiveParts) and gives the rows to the Checker in the order that Checker.Add wants.
 //
 // Read the files in this order:
 //

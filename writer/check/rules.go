@@ -25,6 +25,8 @@ const (
 	RuleFiles   = "files"
 	RuleDigests = "digests"
 	RuleRepeats = "repeats"
+
+	RuleCollectiveParts = "collective-parts"
 )
 
 // Rules lists the invariants of a run in the order in which they are checked.
@@ -97,6 +99,11 @@ func Rules() []Rule {
 		{Name: RuleRepeats, Doc: "The rows of repeats are the sums of those of messages, unless the run lacks the table."},
 		{Name: "channels", Doc: "The rows of channels are the sums of those of messages, unless the run lacks the table.",
 			tables: []*schema.Table{&schema.MessagesTable, &schema.ChannelsTable}, start: checkChannels},
+		{Name: "collective-calls", Doc: "The rows of collective_calls are the sums of those of events, unless the run " +
+			"lacks the table.", tables: []*schema.Table{&schema.EventsTable, &schema.CollectiveCallsTable},
+			start: checkCollectives},
+		{Name: RuleCollectiveParts, Doc: "The rows of collective_parts are the sums of those of parts, by the calls in " +
+			"events, unless the run lacks the table."},
 		{Name: "profile", Doc: "The rows of profile are the sums of those of events, unless the run was made by an " +
 			"older commq without the table.", tables: []*schema.Table{&schema.EventsTable, &schema.ProfileTable},
 			start: checkProfile},

@@ -13,6 +13,7 @@
 //	collectivewaits.go    collectiveSums: the rows of collective_waits
 //	repeats.go          RepeatSums: repeats, in several passes over messages
 //	channels.go         ChannelSums: channels, from messages in any order
+//	collectives.go      CollectiveSums: collective_calls and collective_parts, from events and parts
 //	overlaps.go         Overlaps: no table, but the manifest's count of overlapping calls
 package derive
 

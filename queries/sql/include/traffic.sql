@@ -89,20 +89,6 @@ tree AS (
   JOIN comms child ON child.comm = e.comm AND child.remote = e.remote AND child.comm_rank = e.child_rank
   LEFT JOIN comms parent ON parent.comm = e.comm AND parent.remote = e.remote AND parent.comm_rank = e.parent_rank
 ),
-parted_ranks AS (
-  -- Usually empty: then parted_calls is not read.
-  SELECT DISTINCT rank
-  FROM calls
-  WHERE op LIKE 'neighbor%' OR {{collectives}} = 'logical' AND op IN ('alltoallv', 'alltoallw')
-),
-parted_calls AS (
-  SELECT rank, seq, call
-  FROM {{events unless collectives none}}
-  WHERE class = 'collective' AND call NOT IN ('MPI_Start', 'MPI_Startall')
-  UNION ALL
-  SELECT rank, seq, call
-  FROM starts
-),
 traffic AS (
   SELECT src, dst, CAST(COUNT(*) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
   FROM {{messages unless default where}}
@@ -132,15 +118,10 @@ traffic AS (
   WHERE s.fan = 'pairs' AND s.sending_calls > 0 AND p.world_rank IS NOT NULL AND p.world_rank <> s.rank
   UNION ALL
   -- Operations with an individual part for each peer.
-  SELECT p.rank AS src, p.peer_world AS dst, CAST(COUNT(*) AS BIGINT) AS messages, CAST(SUM(p.send_bytes) AS BIGINT) AS bytes
-  FROM parts p
-  JOIN parted_ranks r ON r.rank = p.rank
-  JOIN parted_calls o ON o.rank = p.rank AND o.seq = p.seq
-  WHERE {{collectives}} <> 'none' AND p.peer_world <> p.rank
-    -- One condition on both sides of the join, as with starts.
-    AND CASE WHEN p.send_bytes > 0
-             THEN lower(o.call) LIKE '%neighbor%'
-                  OR {{collectives}} = 'logical' AND (lower(o.call) LIKE '%alltoallv%' OR lower(o.call) LIKE '%alltoallw%')
-             ELSE FALSE END
-  GROUP BY p.rank, p.peer_world
+  SELECT rank AS src, peer_world AS dst, CAST(SUM(messages) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
+  FROM {{collective_parts unless collectives none}}
+  WHERE {{collectives}} <> 'none' AND peer_world <> rank AND call NOT IN ('MPI_Start', 'MPI_Startall')
+    AND (lower(call) LIKE '%neighbor%'
+         OR {{collectives}} = 'logical' AND (lower(call) LIKE '%alltoallv%' OR lower(call) LIKE '%alltoallw%'))
+  GROUP BY rank, peer_world
 )
