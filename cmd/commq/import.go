@@ -3,23 +3,158 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
 	"github.com/commq/commq/formats/dimemas"
+	"github.com/commq/commq/formats/otf2"
 	"github.com/commq/commq/schema"
 )
 
+// importFormat is a format that commq import reads.
+type importFormat struct {
+	name, doc string
+	is        func(head []byte) bool
+	read      func(ctx context.Context, a *app, path, name string) error
+}
+
+var importFormats = []importFormat{
+	{"dim", "traces of Dimemas (.dim): no times, docs/method/dimemas-files.md", dimemas.IsTrace,
+		func(ctx context.Context, a *app, path, name string) error {
+			return runImportDim(ctx, a, &importDimOptions{name: name}, path)
+		}},
+	{"otf2", "traces of Score-P, EZTrace and others (.otf2): docs/reference/otf2.md", otf2.IsAnchor, runImportOTF2},
+}
+
+type importOptions struct {
+	name string // --name
+	list bool   // --list
+}
+
 func newImportCommand(a *app) *cobra.Command {
+	var o importOptions
 	c := &cobra.Command{
-		Use:   "import",
+		Use:   "import [flags] FILE",
 		Short: "Make a run from another tool's trace",
-		Long:  `import reads a trace of another tool and writes it as a run, for all commands that take a run.`,
-		Example: `  commq import dim trace.dim --name stencil.16
-  commq simulate --run stencil.16 --machine machine.cfg --dialect dimemas5`,
+		Long: `import reads a trace of another tool and writes it as a run, for all commands that take a run. It finds
+the format by the file's content; the commands below are for one format, and have its options.`,
+		Example: `  commq import traces.otf2 --name stencil.64
+  commq import dim trace.dim --name stencil.16
+  commq import --list`,
+		Args:              wantTrace,
+		ValidArgsFunction: oneFile,
+		RunE: func(c *cobra.Command, args []string) error {
+			switch {
+			case o.list:
+				return listImports(a.screen())
+			case len(args) == 0:
+				return c.Help()
+			}
+			return runImport(c.Context(), a, &o, args[0])
+		},
 	}
-	c.AddCommand(newImportDimCommand(a))
+	c.Flags().StringVar(&o.name, "name", "", "`NAME` of the run to write (default: the file's name without its ending)")
+	c.Flags().BoolVar(&o.list, "list", false, "list the formats that import reads")
+	a.writes(c)
+	completeNothing(c, "name")
+	c.AddCommand(newImportDimCommand(a), newImportOTF2Command(a))
 	return c
+}
+
+// wantTrace lets import have one argument: a file. Of two, the first was meant as a format.
+func wantTrace(c *cobra.Command, args []string) error {
+	if len(args) < 2 {
+		return nil
+	}
+	var names []string
+	for _, f := range importFormats {
+		names = append(names, f.name)
+	}
+	return fmt.Errorf("%sunknown format %q; want %s, or a file alone", placeOf(c), args[0], strings.Join(names, ", "))
+}
+
+func listImports(w io.Writer) error {
+	for _, f := range importFormats {
+		if _, err := fmt.Fprintf(w, "%-5s %s\n", f.name, f.doc); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// runImport imports a trace in the format that its content shows.
+func runImport(ctx context.Context, a *app, o *importOptions, path string) error {
+	head, err := headOf(path)
+	if err != nil {
+		return fmt.Errorf("import: %w", err)
+	}
+	var names []string
+	for _, f := range importFormats {
+		if f.is(head) {
+			return f.read(ctx, a, path, o.name)
+		}
+		names = append(names, f.name)
+	}
+	return fmt.Errorf("import: %s begins with %q; want a file in a format that import reads: %s", path, head,
+		strings.Join(names, ", "))
+}
+
+// headOf returns the first bytes of a file.
+func headOf(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	head := make([]byte, 16)
+	n, err := io.ReadFull(f, head)
+	if err == io.EOF || err == io.ErrUnexpectedEOF {
+		err = nil
+	}
+	return head[:n], err
+}
+
+func newImportOTF2Command(a *app) *cobra.Command {
+	var name string
+	c := &cobra.Command{
+		Use:   "otf2 [flags] FILE",
+		Short: "Make a run from a trace of Score-P, EZTrace or another tool (.otf2)",
+		Long: `otf2 reads an archive of the Open Trace Format 2 by its anchor file (.otf2). Calls of MPI become rows, with
+the regions around them as call sites; times are on the trace's clock, with its clock offsets applied. OTF2 has no
+payload hashes and datatypes. docs/reference/otf2.md describes every record.`,
+		Example:           `  commq import otf2 scorep-run/traces.otf2 --name stencil.64`,
+		Args:              wantArgs(1, 1, "the anchor file of the trace, for example traces.otf2"),
+		ValidArgsFunction: oneFile,
+		RunE: func(c *cobra.Command, args []string) error {
+			return runImportOTF2(c.Context(), a, args[0], name)
+		},
+	}
+	c.Flags().StringVar(&name, "name", "", "`NAME` of the run to write (default: that of the file, or of the folder of a "+
+		"traces.otf2)")
+	a.writes(c)
+	completeNothing(c, "name")
+	return c
+}
+
+func runImportOTF2(ctx context.Context, a *app, path, name string) error {
+	update, finish := newProgress(a, "import otf2", "events")
+	var lock sync.Mutex
+	m, err := otf2.ImportFile(ctx, path, a.storeDir(), name, otf2.Options{Replace: a.replace,
+		Origin: schema.Origin{Commq: version}, Progress: func(read, all int64) {
+			lock.Lock()
+			defer lock.Unlock()
+			update(read, all)
+		}})
+	finish()
+	if err != nil {
+		return fmt.Errorf("import otf2: %w", err)
+	}
+	printSummary(a.summaries(), m)
+	return nil
 }
 
 type importDimOptions struct {

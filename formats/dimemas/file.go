@@ -11,6 +11,9 @@ import (
 	"github.com/commq/commq/writer"
 )
 
+// IsTrace reports whether a file that begins with these bytes is a trace of Dimemas.
+func IsTrace(head []byte) bool { return strings.HasPrefix(string(head), "#DIMEMAS") }
+
 // ImportFile imports the trace in a file, as Import does, as the run of this name in a store. Without a name the run
 // gets that of the file, without .dim.
 func ImportFile(ctx context.Context, path, store, name string, o Options) (*schema.Manifest, error) {

@@ -1,0 +1,222 @@
+package otf2
+
+import (
+	"compress/zlib"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// anchor is what the anchor file (.otf2) says about the archive.
+type anchor struct {
+	chunkBytes  uint64 // of event files
+	compressed  bool
+	locations   uint64
+	definitions uint64
+	machine     string
+	creator     string
+	description string
+}
+
+const (
+	anchorMagic = "OTF2"
+	// Limits that no archive of the OTF2 library exceeds.
+	leastChunk, mostChunk = 256, 16 << 20
+	mostAnchor            = 1 << 20
+	mostBlock             = 64 << 20
+	// mostDefinitions is the largest definition file that is read: it is held in memory.
+	mostDefinitions = 1 << 30
+
+	substratePosix, compressionNone, compressionZlib = 1, 1, 2
+)
+
+// IsAnchor reports whether a file that begins with these bytes (at least 7) is an anchor file of OTF2.
+func IsAnchor(head []byte) bool {
+	return len(head) >= 7 && head[0] == recordChunkHeader && (head[1] == littleEndian || head[1] == bigEndian) &&
+		string(head[2:7]) == anchorMagic+"\x00"
+}
+
+// parseAnchor reads an anchor file.
+func parseAnchor(data []byte) (*anchor, error) {
+	c := cursor{data: data}
+	c.header()
+	if c.err == nil && c.text() != anchorMagic {
+		return nil, errors.New("byte 2: no OTF2 anchor file: the word OTF2 is missing")
+	}
+	format := c.uint8()
+	for range 4 { // versions of the trace format and of the library
+		c.uint8()
+	}
+	a := &anchor{chunkBytes: c.full64()}
+	c.full64() // chunk size of definitions
+	substrate, compression := c.uint8(), c.uint8()
+	a.locations, a.definitions = c.full64(), c.full64()
+	a.machine, a.creator, a.description = c.text(), c.text(), c.text()
+	switch {
+	case c.err != nil:
+		return nil, fmt.Errorf("byte %d: %w", c.at, c.err)
+	case format == 0:
+		return nil, errors.New("byte 7: version 0 of the anchor; want 1 or later")
+	case substrate != substratePosix:
+		return nil, fmt.Errorf("the archive is not in files of its own (substrate %d, for example SIONlib); only "+
+			"archives with a file for each location are read", substrate)
+	case compression != compressionNone && compression != compressionZlib:
+		return nil, fmt.Errorf("compression %d; want 1 (none) or 2 (zlib)", compression)
+	case a.chunkBytes < leastChunk || a.chunkBytes > mostChunk:
+		return nil, fmt.Errorf("event chunks of %d bytes; want %d to %d", a.chunkBytes, leastChunk, mostChunk)
+	}
+	a.compressed = compression == compressionZlib
+	return a, nil
+}
+
+// archive is an OTF2 trace on disk.
+type archive struct {
+	anchor
+	path string // of the anchor file
+	dir  string // of the files of locations
+	defs string // the file of global definitions
+}
+
+// openArchive reads the anchor file.
+func openArchive(path string) (*archive, error) {
+	data, err := readFile(path, mostAnchor)
+	if err != nil {
+		return nil, err
+	}
+	a, err := parseAnchor(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	base := strings.TrimSuffix(path, filepath.Ext(path))
+	return &archive{anchor: *a, path: path, dir: base, defs: base + ".def"}, nil
+}
+
+// readFile reads a regular file of at most so many bytes.
+func readFile(path string, most int64) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s is not a regular file", path)
+	case info.Size() > most:
+		return nil, fmt.Errorf("%s has %d bytes; files of its kind have at most %d", path, info.Size(), most)
+	}
+	return io.ReadAll(f)
+}
+
+// definitions returns the content of a definition file, decompressed.
+func (a *archive) definitionFile(path string) ([]byte, error) {
+	data, err := readFile(path, mostDefinitions)
+	if err != nil || !a.compressed {
+		return data, err
+	}
+	var all []byte
+	for r := newInflater(strings.NewReader(string(data))); ; {
+		block, err := r.block()
+		if err == io.EOF {
+			return all, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: byte %d: %w", path, r.at, err)
+		}
+		if all = append(all, block...); len(all) > mostDefinitions {
+			return nil, fmt.Errorf("%s has more than %d bytes when decompressed", path, mostDefinitions)
+		}
+	}
+}
+
+// eventFile opens the events of a location. A location without a file has none.
+func (a *archive) eventFile(location uint64) (io.ReadCloser, string, error) {
+	path := filepath.Join(a.dir, fmt.Sprint(location, ".evt"))
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, path, nil
+	}
+	if err != nil {
+		return nil, path, err
+	}
+	if !a.compressed {
+		return f, path, nil
+	}
+	return &inflatedFile{inflater: newInflater(f), file: f}, path, nil
+}
+
+// inflater reads blocks that OTF2 compressed with zlib. Before each is a header of 20 bytes: a mark of 8, then the
+// sizes of the block, of what it was made of, and of the block before it.
+type inflater struct {
+	in io.Reader
+	at int64
+}
+
+const (
+	blockMark   = 0x00000000ffffffff
+	blockHeader = 20
+)
+
+func newInflater(in io.Reader) *inflater { return &inflater{in: in} }
+
+// block returns the next block; io.EOF after the last.
+func (r *inflater) block() ([]byte, error) {
+	var head [blockHeader]byte
+	n, err := io.ReadFull(r.in, head[:])
+	if err == io.EOF {
+		return nil, io.EOF
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the header of a compressed block ends after %d of %d bytes", n, blockHeader)
+	}
+	if mark := binary.LittleEndian.Uint64(head[:]); mark != blockMark {
+		return nil, fmt.Errorf("%#x where a compressed block begins; want %#x", mark, uint64(blockMark))
+	}
+	packed, size := binary.LittleEndian.Uint32(head[8:]), binary.LittleEndian.Uint32(head[12:])
+	if packed > mostBlock || size > mostBlock {
+		return nil, fmt.Errorf("a block of %d bytes, compressed to %d; want at most %d", size, packed, mostBlock)
+	}
+	z, err := zlib.NewReader(io.LimitReader(r.in, int64(packed)))
+	if err != nil {
+		return nil, fmt.Errorf("a compressed block: %w", err)
+	}
+	data, err := io.ReadAll(io.LimitReader(z, int64(size)+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("a compressed block: %w", err)
+	case len(data) != int(size):
+		return nil, fmt.Errorf("a compressed block holds %d bytes; its header says %d", len(data), size)
+	}
+	r.at += blockHeader + int64(packed)
+	return data, nil
+}
+
+// inflatedFile reads a compressed file as one stream.
+type inflatedFile struct {
+	*inflater
+	file io.Closer
+	rest []byte
+}
+
+// Read decompresses the file.
+func (f *inflatedFile) Read(p []byte) (int, error) {
+	for len(f.rest) == 0 {
+		var err error
+		if f.rest, err = f.block(); err != nil {
+			return 0, err
+		}
+	}
+	n := copy(p, f.rest)
+	f.rest = f.rest[n:]
+	return n, nil
+}
+
+// Close closes the file.
+func (f *inflatedFile) Close() error { return f.file.Close() }

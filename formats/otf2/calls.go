@@ -1,0 +1,357 @@
+package otf2
+
+import (
+	"math/bits"
+	"strings"
+
+	"github.com/commq/commq/schema"
+)
+
+// call is an MPI call of the trace: its row, and what it did to requests. Times are in ns since the first tick of the
+// trace.
+type call struct {
+	row schema.Event
+	// posts are the requests that it made or started. Those of MPI_Startall have a row each: more has the second and
+	// all that follow.
+	posts []uint64
+	more  []schema.Event
+	ends  []ending
+	// probed tells that a probe found a message.
+	probed bool
+	// window and handle are the window and the file that the call made or used, undefined32 if none.
+	window, handle uint32
+	makes          bool
+}
+
+// ending is a request that a call completed.
+type ending struct {
+	request   uint64
+	received  bool // a receive, with the message in row
+	collected bool // a collective operation, in row
+	cancelled bool
+	row       schema.Event // of it the columns of the message or operation
+}
+
+// regionKind tells what an import does with a region.
+type regionKind struct {
+	known bool
+	call  schema.CallID // 0: no call of MPI
+	mute  bool          // a call that commq does not record
+	name  string
+}
+
+// regionOf returns what a region is, by its name.
+func (j *job) regionOf(id uint32) regionKind {
+	name := j.strings[j.regions[id].name]
+	k := regionKind{known: true, name: name}
+	k.call, k.mute = callOf(name)
+	return k
+}
+
+// callOf finds the MPI call with that name, which Fortran wrappers write in their own way.
+func callOf(name string) (call schema.CallID, mute bool) {
+	if len(name) < 5 || !strings.EqualFold(name[:4], "MPI_") {
+		return 0, false
+	}
+	call, ok := schema.CallByName(name)
+	if !ok {
+		rest := strings.TrimRight(strings.ToLower(name[4:]), "_")
+		if rest == "" {
+			return 0, false
+		}
+		if call, ok = schema.CallByName("MPI_" + strings.ToUpper(rest[:1]) + rest[1:]); !ok {
+			return 0, false
+		}
+	}
+	return call, schema.Calls[call].Recorder == ""
+}
+
+// reader reads the calls of a location.
+type reader struct {
+	j       *job
+	rank    int32
+	thread  int32
+	stream  *stream
+	local   *local
+	clock   clock
+	sites   *sites
+	kinds   []regionKind          // by region, below fewRegions
+	high    map[uint32]regionKind // of the others
+	path    []int32               // nodes of the regions that were entered, outside MPI
+	depth   int                   // of regions inside a call of MPI
+	current call
+	open    bool  // current is a call that has not returned
+	done    bool  // current is complete
+	lastEnd int64 // of the call before
+	spent   int64 // flushing buffers since then
+	prev    int64 // the latest time: later ones are not before it
+	counts  tally
+}
+
+// tally counts what an import reads and skips.
+type tally struct {
+	events   int64
+	skipped  [256]int64 // events by record
+	unknown  [256]int64
+	mute     map[string]int64 // calls that get no row
+	outside  int64            // records of MPI outside a call
+	unpaired int64            // leaves without an enter
+	lostEnds int64            // completions of requests that nothing made
+	noRecord int64            // collectives without a record
+}
+
+// ns returns a time of the location in ns since the first tick of the trace.
+func (r *reader) ns(ticks uint64) int64 {
+	return max(r.prev, r.j.ns(r.clock.correct(ticks)))
+}
+
+// ns converts ticks; times before the first tick are negative.
+func (d *definitions) ns(t uint64) int64 {
+	if t < d.offset {
+		return -scale(d.offset-t, d.resolution)
+	}
+	return scale(t-d.offset, d.resolution)
+}
+
+func scale(ticks, resolution uint64) int64 {
+	if resolution == 1e9 {
+		return int64(min(ticks, 1<<61))
+	}
+	high, low := bits.Mul64(ticks, 1e9)
+	if high >= resolution {
+		return 1 << 61
+	}
+	q, _ := bits.Div64(high, low, resolution)
+	return int64(min(q, 1<<61))
+}
+
+// next reads the next call; false after the last.
+func (r *reader) next(c *call) (bool, error) {
+	var e event
+	for !r.done {
+		more, err := r.stream.next(&e)
+		if err != nil {
+			return false, err
+		}
+		if !more {
+			if !r.open {
+				return false, nil
+			}
+			r.open, r.done = false, true // a call that never returned
+			r.current.row.EndNs = null64
+			break
+		}
+		r.counts.events++
+		if err := r.event(&e); err != nil {
+			return false, err
+		}
+	}
+	r.done = false
+	*c, r.current = r.current, call{}
+	return true, nil
+}
+
+// event takes an event.
+func (r *reader) event(e *event) error {
+	switch e.id {
+	case evtEnter:
+		r.enter(r.local.global(mapRegion, uint32(e.number)), -1, e.time)
+	case evtLeave:
+		r.leave(e.time)
+	case evtContextEnter:
+		id := r.local.global(mapContext, e.fields.uint32())
+		r.enter(r.j.contexts[id].region, int64(id), e.time)
+	case evtContextLeave:
+		r.leave(e.time)
+	case evtBufferFlush:
+		r.spent += max(0, r.ns(e.fields.full64())-r.ns(e.time))
+	default:
+		return r.record(e)
+	}
+	if e.id > evtLeave && e.fields.err != nil {
+		return r.stream.bad(e.offset, "event %d: %w", e.id, e.fields.err)
+	}
+	return nil
+}
+
+// enter enters a region; context is that of a sampled trace, or -1.
+func (r *reader) enter(id uint32, context int64, ticks uint64) {
+	if r.open {
+		r.depth++
+		return
+	}
+	k := r.kind(id)
+	if k.call == 0 || k.mute {
+		node := r.sites.child(r.top(), id, context)
+		r.path = append(r.path, node)
+		if k.mute {
+			r.counts.mute[k.name]++
+		}
+		return
+	}
+	site := r.top()
+	if context >= 0 {
+		site = r.sites.context(uint32(context), false)
+	}
+	r.begin(k.call, r.ns(ticks), site)
+}
+
+func (r *reader) top() int32 {
+	if n := len(r.path); n > 0 {
+		return r.path[n-1]
+	}
+	return null32
+}
+
+// fewRegions is more than the regions of usual traces, whose numbers count from 0.
+const fewRegions = 1 << 12
+
+// kind returns what a region is.
+func (r *reader) kind(id uint32) regionKind {
+	if id >= fewRegions {
+		k, ok := r.high[id]
+		if !ok {
+			k = r.j.regionOf(id)
+			r.high[id] = k
+		}
+		return k
+	}
+	if int(id) >= len(r.kinds) {
+		r.kinds = append(r.kinds, make([]regionKind, int(id)+1-len(r.kinds))...)
+	}
+	if k := &r.kinds[id]; !k.known {
+		*k = r.j.regionOf(id)
+	}
+	return r.kinds[id]
+}
+
+// begin begins a call.
+func (r *reader) begin(id schema.CallID, start int64, site int32) {
+	r.current.row, r.current.window, r.current.handle = schema.NullEvent, undefined32, undefined32
+	row := &r.current.row
+	row.Rank, row.Thread, row.Call, row.Class = r.rank, r.thread, int16(id), int16(schema.Calls[id].Class)
+	row.StartNs, row.Callsite = start, site
+	r.sites.use(site)
+	r.open, r.depth = true, 0
+}
+
+// leave leaves a region.
+func (r *reader) leave(ticks uint64) {
+	switch {
+	case r.open && r.depth > 0:
+		r.depth--
+	case r.open:
+		r.finish(r.ns(ticks))
+	case len(r.path) > 0:
+		r.path = r.path[:len(r.path)-1]
+	default:
+		r.counts.unpaired++
+	}
+}
+
+// finish ends the call.
+func (r *reader) finish(end int64) {
+	row := &r.current.row
+	row.EndNs = end
+	for i := range r.current.more {
+		r.current.more[i].StartNs, r.current.more[i].EndNs = end, end
+	}
+	r.open, r.done = false, true
+	r.prev = end
+}
+
+// record takes a record of MPI, which is inside a call, or is a call of its own.
+func (r *reader) record(e *event) error {
+	like := callLike(e)
+	if (e.id == evtIoBegin || e.id == evtIoComplete) && r.open && r.current.row.Class == int16(schema.ClassIO) {
+		r.transfer(e)
+		return e.fields.err
+	}
+	if like == 0 {
+		if e.id > lastEvent {
+			r.counts.unknown[e.id]++
+		} else {
+			r.counts.skipped[e.id]++
+		}
+		return nil
+	}
+	alone := !r.open
+	if alone {
+		if e.id == evtCollBegin || e.id == evtRmaCollBegin || e.id == evtRequestTest {
+			return nil
+		}
+		r.counts.outside++
+		r.begin(like, r.ns(e.time), r.top())
+	}
+	if err := r.fill(e); err != nil {
+		return r.stream.bad(e.offset, "event %d: %w", e.id, err)
+	}
+	if !isSingle(e.id) && e.fields.err != nil {
+		return r.stream.bad(e.offset, "event %d: %w", e.id, e.fields.err)
+	}
+	if alone {
+		r.finish(r.current.row.StartNs)
+	}
+	return nil
+}
+
+// callLike returns the call that a record outside any call stands for; 0 for records that are skipped.
+func callLike(e *event) schema.CallID {
+	switch e.id {
+	case evtSend:
+		return schema.CallSend
+	case evtIsend:
+		return schema.CallIsend
+	case evtIrecvRequest:
+		return schema.CallIrecv
+	case evtRecv:
+		return schema.CallRecv
+	case evtIsendComplete, evtIrecv, evtNBCComplete, evtCancelled, evtRequestTest, evtImrecv:
+		return schema.CallWait
+	case evtCollBegin, evtCollEnd:
+		return collectiveCall(e.fields)
+	case evtNBCRequest:
+		return schema.CallIbarrier
+	case evtProbe:
+		return schema.CallProbe
+	case evtMrecv:
+		return schema.CallMrecv
+	case evtImrecvRequest:
+		return schema.CallImrecv
+	case evtWinCreate:
+		return schema.CallWinCreate
+	case evtWinDestroy:
+		return schema.CallWinFree
+	case evtRmaCollBegin, evtRmaCollEnd:
+		return schema.CallWinFence
+	case evtRmaRequestLock, evtRmaAcquireLock:
+		return schema.CallWinLock
+	case evtRmaReleaseLock:
+		return schema.CallWinUnlock
+	case evtRmaSync:
+		return schema.CallWinSync
+	case evtRmaPut:
+		return schema.CallPut
+	case evtRmaGet:
+		return schema.CallGet
+	case evtRmaAtomic:
+		return schema.CallGetAccumulate
+	case evtIoCreate:
+		return schema.CallFileOpen
+	}
+	return 0
+}
+
+// collectives are the operations of OTF2's collective records.
+var collectives = [...]schema.CallID{schema.CallBarrier, schema.CallBcast, schema.CallGather, schema.CallGatherv,
+	schema.CallScatter, schema.CallScatterv, schema.CallAllgather, schema.CallAllgatherv, schema.CallAlltoall,
+	schema.CallAlltoallv, schema.CallAlltoallw, schema.CallAllreduce, schema.CallReduce, schema.CallReduceScatter,
+	schema.CallScan, schema.CallExscan, schema.CallReduceScatterBlock}
+
+// collectiveCall returns the call of a record MPI_COLLECTIVE_END.
+func collectiveCall(fields cursor) schema.CallID {
+	if op := fields.uint8(); int(op) < len(collectives) {
+		return collectives[op]
+	}
+	return schema.CallBarrier
+}

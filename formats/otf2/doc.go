@@ -1,0 +1,18 @@
+// Package otf2 reads traces in the Open Trace Format 2, which Score-P, EZTrace and others write, without OTF2's own
+// library. The layout of files and records is that of OTF2 3.2; docs/reference/otf2.md tells what becomes of each
+// record.
+//
+// In reading order:
+//
+//	cursor.go       numbers, texts and records in memory
+//	archive.go      the anchor file, files of locations, blocks compressed with zlib
+//	definitions.go  global and local definitions, mapping tables, clocks
+//	layout.go       which locations are the threads of which rank; communicators
+//	stream.go       the events of a location, in bounded memory
+//	calls.go        events become calls: regions of MPI with the records inside
+//	fill.go         what each record says about its call
+//	sites.go        call paths
+//	rank.go         calls become the rows of a rank, with its requests
+//	import.go       the two passes over all ranks, and matching
+//	result.go       the manifest, and what was skipped
+package otf2

@@ -1,0 +1,297 @@
+package otf2
+
+import (
+	"fmt"
+
+	"github.com/commq/commq/schema"
+)
+
+// fill puts a record into the current call.
+func (r *reader) fill(e *event) error {
+	c, f := &r.current, &e.fields
+	switch e.id {
+	case evtSend, evtIsend:
+		peer, comm, tag, bytes := f.uint32(), f.uint32(), f.uint32(), f.uint64()
+		row := &c.row
+		if e.id == evtIsend {
+			row = r.post(f.uint64(), schema.ClassSend)
+		}
+		return r.send(row, peer, comm, tag, bytes)
+	case evtIrecvRequest:
+		r.post(e.number, schema.ClassRecv)
+	case evtImrecvRequest:
+		f.uint64()
+		r.post(f.uint64(), schema.ClassRecv)
+	case evtRecv, evtIrecv:
+		peer, comm, tag, bytes := f.uint32(), f.uint32(), f.uint32(), f.uint64()
+		if e.id == evtRecv {
+			return r.receive(&c.row, peer, comm, tag, bytes)
+		}
+		x := ending{request: f.uint64(), received: true, row: schema.NullEvent}
+		err := r.receive(&x.row, peer, comm, tag, bytes)
+		c.ends = append(c.ends, x)
+		return err
+	case evtIsendComplete, evtCancelled:
+		c.ends = append(c.ends, ending{request: e.number, cancelled: e.id == evtCancelled})
+	case evtProbe:
+		c.probed = true
+		peer, comm, tag := f.uint32(), f.uint32(), f.uint32()
+		return r.receive(&c.row, peer, comm, tag, undefined64)
+	case evtMrecv:
+		f.uint64()
+		c.row.RecvBytes = int64(f.uint64())
+	case evtImrecv:
+		x := ending{request: f.uint64(), row: schema.NullEvent}
+		x.row.RecvBytes = int64(f.uint64())
+		c.ends = append(c.ends, x)
+	default:
+		return r.fillCollective(e)
+	}
+	return nil
+}
+
+// post notes a request that the call made, and returns the row for it.
+func (r *reader) post(request uint64, class schema.Class) *schema.Event {
+	c := &r.current
+	call := schema.CallID(c.row.Call)
+	c.posts = append(c.posts, request)
+	row := &c.row
+	if len(c.posts) > 1 && call == schema.CallStartall {
+		c.more = append(c.more, schema.NullEvent)
+		row = &c.more[len(c.more)-1]
+		row.Rank, row.Thread, row.Call, row.Callsite = r.rank, r.thread, c.row.Call, c.row.Callsite
+	}
+	if call.Is(schema.FactStarts) {
+		row.Class = int16(class)
+	}
+	return row
+}
+
+// comm returns the communicator that a record names.
+func (r *reader) comm(local uint32) (*comm, error) {
+	id := r.local.global(mapComm, local)
+	if r.j.self[id] {
+		return r.j.selfComm(r.rank), nil
+	}
+	c, ok := r.j.commOf[id]
+	if !ok {
+		return nil, fmt.Errorf("communicator %d is not defined", id)
+	}
+	for i := range c.groups {
+		if _, ok := c.rankOf[i][r.rank]; ok {
+			return c, nil
+		}
+	}
+	return nil, fmt.Errorf("rank %d is no member of communicator %d", r.rank, id)
+}
+
+// peer returns a communicator and the world rank of one of its ranks.
+func (r *reader) peer(local, rank uint32) (id, world int32, err error) {
+	c, err := r.comm(local)
+	if err != nil {
+		return 0, 0, err
+	}
+	world, ok := c.peer(r.rank, rank)
+	if !ok {
+		return 0, 0, fmt.Errorf("rank %d is no rank of the communicator, which has %d", rank, len(c.groups[0]))
+	}
+	return c.id, world, nil
+}
+
+// send fills the send side of a row.
+func (r *reader) send(row *schema.Event, peer, comm, tag uint32, bytes uint64) (err error) {
+	if r.current.fault(bytes) {
+		return fmt.Errorf("a message of %d bytes", bytes)
+	}
+	row.SendPeer, row.SendTag, row.SendBytes = int32(peer), int32(tag), int64(bytes)
+	row.Comm, row.SendWorld, err = r.peer(comm, peer)
+	return err
+}
+
+// receive fills the receive side of a row. A probe has no bytes.
+func (r *reader) receive(row *schema.Event, peer, comm, tag uint32, bytes uint64) (err error) {
+	row.RecvPeer, row.RecvTag = int32(peer), int32(tag)
+	if bytes != undefined64 {
+		if r.current.fault(bytes) {
+			return fmt.Errorf("a message of %d bytes", bytes)
+		}
+		row.RecvBytes = int64(bytes)
+	}
+	row.Comm, row.RecvWorld, err = r.peer(comm, peer)
+	return err
+}
+
+// fault reports whether so many bytes cannot be.
+func (c *call) fault(bytes uint64) bool { return bytes >= 1<<50 }
+
+// fillCollective puts a record of a collective operation into the current call.
+func (r *reader) fillCollective(e *event) error {
+	c, f := &r.current, &e.fields
+	switch e.id {
+	case evtCollEnd:
+		f.uint8()
+		comm, root, sent, received := f.uint32(), f.uint32(), f.uint64(), f.uint64()
+		return r.collective(&c.row, comm, root, sent, received)
+	case evtNBCRequest:
+		r.post(f.uint64(), schema.ClassCollective)
+	case evtNBCComplete:
+		x := ending{collected: true, row: schema.NullEvent}
+		f.uint8()
+		comm, root, sent, received := f.uint32(), f.uint32(), f.uint64(), f.uint64()
+		x.request = f.uint64()
+		err := r.collective(&x.row, comm, root, sent, received)
+		c.ends = append(c.ends, x)
+		return err
+	default:
+		return r.fillOneSided(e)
+	}
+	return nil
+}
+
+// collective fills the columns of a collective operation. A communicator that the operation itself destroys is still
+// defined.
+func (r *reader) collective(row *schema.Event, comm, root uint32, sent, received uint64) error {
+	c, err := r.comm(comm)
+	if err != nil {
+		return err
+	}
+	row.Comm = c.id
+	if r.current.fault(sent) || r.current.fault(received) {
+		return fmt.Errorf("a collective operation of %d and %d bytes", sent, received)
+	}
+	if class := schema.Class(r.current.row.Class); class == schema.ClassCollective || class == schema.ClassComplete {
+		row.SendBytes, row.RecvBytes = int64(sent), int64(received)
+		if world, ok := c.peer(r.rank, root); ok && root != undefined32 {
+			row.RootWorld = world
+		}
+	}
+	return nil
+}
+
+// fillOneSided puts a record of one-sided communication or I/O into the current call.
+func (r *reader) fillOneSided(e *event) error {
+	c, f := &r.current, &e.fields
+	switch e.id {
+	case evtWinCreate, evtWinDestroy:
+		c.makes = e.id == evtWinCreate
+		return r.window(f.uint32())
+	case evtRmaCollEnd:
+		f.uint8()
+		f.uint32()
+		return r.window(f.uint32())
+	case evtRmaSync:
+		return r.window(f.uint32())
+	case evtRmaRequestLock, evtRmaAcquireLock:
+		win, _, _, kind := f.uint32(), f.uint32(), f.uint64(), f.uint8()
+		if schema.CallID(c.row.Call) == schema.CallWinLock {
+			c.row.Label = [2]string{schema.LabelExclusive, schema.LabelShared}[min(kind, 1)]
+		}
+		return r.window(win)
+	case evtRmaReleaseLock:
+		return r.window(f.uint32())
+	case evtRmaPut, evtRmaGet:
+		win, remote, bytes := f.uint32(), f.uint32(), f.uint64()
+		return r.access(win, remote, bytes, bytes)
+	case evtRmaAtomic:
+		win, remote, _, sent, received := f.uint32(), f.uint32(), f.uint8(), f.uint64(), f.uint64()
+		return r.access(win, remote, sent, received)
+	case evtIoCreate:
+		c.makes = true
+		return r.file(f.uint32())
+	}
+	return nil
+}
+
+// window notes the window of the call and its communicator.
+func (r *reader) window(local uint32) error {
+	c := &r.current
+	id := r.local.global(mapWindow, local)
+	w, ok := r.j.windows[id]
+	if !ok {
+		return fmt.Errorf("window %d is not defined", id)
+	}
+	comm, err := r.globalComm(w.comm)
+	if err != nil {
+		return err
+	}
+	c.window, c.row.Comm = id, comm.id
+	return nil
+}
+
+// globalComm returns the communicator with a global id.
+func (r *reader) globalComm(id uint32) (*comm, error) {
+	if r.j.self[id] {
+		return r.j.selfComm(r.rank), nil
+	}
+	if c, ok := r.j.commOf[id]; ok {
+		return c, nil
+	}
+	return nil, fmt.Errorf("communicator %d is not defined", id)
+}
+
+// access fills the sides of a one-sided call.
+func (r *reader) access(win, remote uint32, sent, received uint64) error {
+	if err := r.window(win); err != nil {
+		return err
+	}
+	if r.current.fault(sent) || r.current.fault(received) {
+		return fmt.Errorf("one-sided communication of %d and %d bytes", sent, received)
+	}
+	row := &r.current.row
+	comm, err := r.globalComm(r.j.windows[r.current.window].comm)
+	if err != nil {
+		return err
+	}
+	world, ok := comm.peer(r.rank, remote)
+	if !ok {
+		return fmt.Errorf("the target, rank %d, is no rank of the window's communicator", remote)
+	}
+	send, recv := schema.Sides(schema.CallID(row.Call))
+	row.ProcNull = 0
+	if send {
+		row.SendPeer, row.SendWorld, row.SendBytes = int32(remote), world, int64(sent)
+	}
+	if recv {
+		row.RecvPeer, row.RecvWorld, row.RecvBytes = int32(remote), world, int64(received)
+	}
+	return nil
+}
+
+// file notes the file of the call, its name and its communicator.
+func (r *reader) file(local uint32) error {
+	c := &r.current
+	id := r.local.global(mapHandle, local)
+	h := r.j.handles[id]
+	if schema.Class(c.row.Class) != schema.ClassIO {
+		return nil // files that other calls open
+	}
+	c.handle = id
+	if name := r.j.strings[r.j.files[h.file]]; name != "" && c.makes {
+		c.row.Label = name
+	}
+	if comm, err := r.globalComm(h.comm); err == nil {
+		c.row.Comm = comm.id
+	}
+	return nil
+}
+
+// transfer adds the bytes of an I/O operation to the call.
+func (r *reader) transfer(e *event) {
+	f, row := &e.fields, &r.current.row
+	if e.id == evtIoBegin {
+		_ = r.file(f.uint32()) // never fails
+		return
+	}
+	_ = r.file(f.uint32())
+	bytes := f.uint64()
+	if r.current.fault(bytes) {
+		return
+	}
+	send, recv := schema.Sides(schema.CallID(row.Call))
+	if send {
+		row.SendBytes = max(row.SendBytes, 0) + int64(bytes)
+	}
+	if recv {
+		row.RecvBytes = max(row.RecvBytes, 0) + int64(bytes)
+	}
+}
