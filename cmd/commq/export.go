@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/commq/commq/formats/dimemas"
+	"github.com/commq/commq/formats/otf2"
 	"github.com/commq/commq/formats/paraver"
 	"github.com/commq/commq/formats/perfetto"
 	"github.com/commq/commq/models"
@@ -18,7 +20,20 @@ import (
 	"github.com/commq/commq/writer"
 )
 
+// listExports lists the formats below export.
+func listExports(c *cobra.Command, w io.Writer) error {
+	for _, f := range c.Commands() {
+		if f.IsAvailableCommand() {
+			if _, err := fmt.Fprintf(w, "%-10s %s\n", f.Name(), f.Short); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 func newExportCommand(a *app) *cobra.Command {
+	var list bool
 	c := &cobra.Command{
 		Use:   "export",
 		Short: "Write a run or a machine for another tool, or to give away",
@@ -29,7 +44,21 @@ kilobytes from which commq fit and commq predict learn the program's laws.`,
   commq export replay --run cg.A.4 -o shared/cg.A.4
   commq export cfg --machine myrinet --ranks 4 -o machine.cfg`,
 	}
-	c.AddCommand(newExportDimCommand(a), newExportPerfettoCommand(a), newExportPrvCommand(a), newExportCFGCommand(a),
+	c.Flags().BoolVar(&list, "list", false, "list the formats that export writes")
+	c.Args = func(c *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return unknownCommand(c, args[0])
+		}
+		return nil
+	}
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if list {
+			return listExports(c, a.screen())
+		}
+		return c.Help()
+	}
+	c.AddCommand(newExportDimCommand(a), newExportPerfettoCommand(a), newExportPrvCommand(a), newExportOTF2Command(a),
+		newExportCFGCommand(a),
 		newExportReplayCommand(a), newExportSignatureCommand(a), newExportBenchfmtCommand(a))
 	return c
 }
@@ -198,6 +227,53 @@ func runExportPrv(ctx context.Context, a *app, o *exportPrvOptions) error {
 	})
 	if err != nil {
 		return fmt.Errorf("export prv: %s: %w", o.run, err)
+	}
+	disclose(ctx, a, folder, o.output)
+	for _, note := range notes {
+		fmt.Fprintf(a.log(), "commq: %s\n", note)
+	}
+	return nil
+}
+
+type exportOTF2Options struct {
+	run    string // --run
+	output string // --output
+}
+
+func newExportOTF2Command(a *app) *cobra.Command {
+	var o exportOTF2Options
+	c := &cobra.Command{
+		Use:   "otf2 RUN",
+		Short: "Write a run as a trace for Vampir, Scalasca or Pipit (OTF2)",
+		Long: `otf2 writes a run with times as an archive of the Open Trace Format 2 in a new folder: calls as regions with
+their records of messages, requests and collectives, call paths as the regions around them. docs/reference/otf2.md
+lists what the format does not carry.`,
+		Example:           `  commq export otf2 cg.A.4 -o cg.otf2`,
+		Args:              wantArgs(0, 0, "no arguments"),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(c *cobra.Command, _ []string) error { return runExportOTF2(c.Context(), a, &o) },
+	}
+	c.Flags().StringVar(&o.run, "run", "", "`RUN` to write: a name in the store, or a path")
+	c.Flags().StringVarP(&o.output, "output", "o", "", "`FOLDER` to make, with traces.otf2 and its files")
+	_ = c.MarkFlagRequired("output")
+	_ = c.MarkFlagRequired("run")
+	register(c, completeRuns(a), "run")
+	completeFiles(c, "output")
+	a.readsRuns(c)
+	return c
+}
+
+func runExportOTF2(ctx context.Context, a *app, o *exportOTF2Options) error {
+	folder, err := writer.Find(a.storeDir(), o.run)
+	if err != nil {
+		return err
+	}
+	if _, err := os.Lstat(o.output); err == nil {
+		return fmt.Errorf("export otf2: %s exists; name another folder", o.output)
+	}
+	notes, err := otf2.Export(ctx, folder, o.output)
+	if err != nil {
+		return fmt.Errorf("export otf2: %s: %w", o.run, err)
 	}
 	disclose(ctx, a, folder, o.output)
 	for _, note := range notes {

@@ -15,4 +15,10 @@ func TestImportOTF2(t *testing.T) {
 	if !strings.Contains(out, "\n0,1,8,4177920") || !strings.Contains(out, "\n1,0,8,4177920") {
 		t.Error(out)
 	}
+	trace = filepath.Join(store, "out")
+	mustCommq(t, "export", "otf2", "--store", store, "--run", "ping-pong", "-o", trace)
+	mustCommq(t, "import", filepath.Join(trace, "traces.otf2"), "--store", store, "--name", "again")
+	if again := mustCommq(t, "query", "density", "--store", store, "--run", "again", "--format", "csv"); again != out {
+		t.Error(again)
+	}
 }

@@ -15,6 +15,7 @@ import (
 // anchor is what the anchor file (.otf2) says about the archive.
 type anchor struct {
 	chunkBytes  uint64 // of event files
+	defBytes    uint64 // of chunks of definition files
 	compressed  bool
 	locations   uint64
 	definitions uint64
@@ -52,8 +53,7 @@ func parseAnchor(data []byte) (*anchor, error) {
 	for range 4 { // versions of the trace format and of the library
 		c.uint8()
 	}
-	a := &anchor{chunkBytes: c.full64()}
-	c.full64() // chunk size of definitions
+	a := &anchor{chunkBytes: c.full64(), defBytes: c.full64()}
 	substrate, compression := c.uint8(), c.uint8()
 	a.locations, a.definitions = c.full64(), c.full64()
 	a.machine, a.creator, a.description = c.text(), c.text(), c.text()
@@ -67,8 +67,8 @@ func parseAnchor(data []byte) (*anchor, error) {
 			"archives with a file for each location are read", substrate)
 	case compression != compressionNone && compression != compressionZlib:
 		return nil, fmt.Errorf("compression %d; want 1 (none) or 2 (zlib)", compression)
-	case a.chunkBytes < leastChunk || a.chunkBytes > mostChunk:
-		return nil, fmt.Errorf("event chunks of %d bytes; want %d to %d", a.chunkBytes, leastChunk, mostChunk)
+	case min(a.chunkBytes, a.defBytes) < leastChunk || max(a.chunkBytes, a.defBytes) > mostChunk:
+		return nil, fmt.Errorf("chunks of %d and %d bytes; want %d to %d", a.chunkBytes, a.defBytes, leastChunk, mostChunk)
 	}
 	a.compressed = compression == compressionZlib
 	return a, nil

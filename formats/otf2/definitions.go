@@ -98,13 +98,13 @@ type definitions struct {
 }
 
 // parseDefinitions reads the file of global definitions.
-func parseDefinitions(data []byte) (*definitions, error) {
+func parseDefinitions(data []byte, chunk uint64) (*definitions, error) {
 	d := &definitions{resolution: 1, strings: map[uint32]string{}, groups: map[uint32]locationGroup{},
 		nodes: map[uint32]treeNode{}, regions: map[uint32]region{}, sets: map[uint32]group{},
 		windows: map[uint32]window{}, dims: map[uint32][2]uint32{}, contexts: map[uint32]callingContext{},
 		sources: map[uint32]sourceLocation{}, files: map[uint32]uint32{}, handles: map[uint32]ioHandle{},
 		unknown: map[uint8]int64{}}
-	err := eachDefinition(data, func(id uint8, r *cursor) {
+	err := eachDefinition(data, chunk, func(id uint8, r *cursor) {
 		if id >= firstUnknownDef {
 			d.unknown[id]++
 		}
@@ -119,17 +119,30 @@ func parseDefinitions(data []byte) (*definitions, error) {
 	return d, nil
 }
 
-// eachDefinition calls fn for each record of a definition file.
-func eachDefinition(data []byte, fn func(id uint8, r *cursor)) error {
+// eachDefinition calls fn for each record of a definition file with chunks of so many bytes.
+func eachDefinition(data []byte, chunk uint64, fn func(id uint8, r *cursor)) error {
 	c := cursor{data: data}
-	c.header()
-	if c.need(16) { // the numbers of the first and the last record
-		c.at += 16
-	}
 	for c.err == nil {
 		at := c.at
+		if uint64(at)%chunk == 0 {
+			if at > 0 && c.left() == 0 {
+				break
+			}
+			c.header()
+			if c.need(16) { // the numbers of the first and the last record
+				c.at += 16
+			}
+			continue
+		}
 		id := c.uint8()
-		if id == recordEndOfFile || id == recordEndOfBuffer || id == recordEndOfChunk {
+		if id == recordEndOfChunk && c.err == nil {
+			c.at = int(min((uint64(at)/chunk+1)*chunk, uint64(len(data))))
+			if c.left() == 0 {
+				break
+			}
+			continue
+		}
+		if id == recordEndOfFile || id == recordEndOfBuffer {
 			break
 		}
 		r := c.record()
@@ -251,9 +264,9 @@ type clockOffset struct {
 }
 
 // parseLocal reads the definitions of a location.
-func parseLocal(data []byte) (*local, error) {
+func parseLocal(data []byte, chunk uint64) (*local, error) {
 	l := &local{}
-	err := eachDefinition(data, func(id uint8, r *cursor) {
+	err := eachDefinition(data, chunk, func(id uint8, r *cursor) {
 		switch id {
 		case localMapping:
 			kind := r.uint8()

@@ -1,6 +1,6 @@
-// Package otf2 reads traces in the Open Trace Format 2, which Score-P, EZTrace and others write, without OTF2's own
-// library. The layout of files and records is that of OTF2 3.2; docs/reference/otf2.md tells what becomes of each
-// record.
+// Package otf2 reads and writes traces in the Open Trace Format 2, which Score-P, EZTrace and others write, without
+// OTF2's own library. The layout of files and records is that of OTF2 3.2; docs/reference/otf2.md tells what becomes
+// of each record.
 //
 // In reading order:
 //
@@ -15,4 +15,6 @@
 //	rank.go         calls become the rows of a rank, with its requests
 //	import.go       the two passes over all ranks, and matching
 //	result.go       the manifest, and what was skipped
+//	export.go       a run becomes an archive
+//	writer.go       records and chunks that the export writes
 package otf2

@@ -1,6 +1,7 @@
 package otf2
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -76,8 +77,18 @@ func imported(t testing.TB, path string, o Options) (*result, error) {
 		}
 	}
 	checker.Finish()
-	slices.SortFunc(r.events, func(a, b schema.Event) int { return int(a.Rank-b.Rank)<<20 + int(a.Seq-b.Seq) })
+	r.sort()
 	return r, nil
+}
+
+// sort orders events by rank and seq, and messages by source and send.
+func (r *result) sort() {
+	slices.SortFunc(r.events, func(a, b schema.Event) int {
+		return cmp.Or(cmp.Compare(a.Rank, b.Rank), cmp.Compare(a.Seq, b.Seq))
+	})
+	slices.SortFunc(r.messages, func(a, b schema.Message) int {
+		return cmp.Or(cmp.Compare(a.Src, b.Src), cmp.Compare(a.SendSeq, b.SendSeq))
+	})
 }
 
 // checkOrder is the order in which the checker wants tables.

@@ -131,7 +131,7 @@ func newJob(a *archive, o Options) (*job, error) {
 	if err != nil {
 		return nil, err
 	}
-	d, err := parseDefinitions(data)
+	d, err := parseDefinitions(data, a.defBytes)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", a.defs, err)
 	}
@@ -174,7 +174,7 @@ func (j *job) localOf(id uint64) (*local, error) {
 	if err != nil {
 		return nil, err
 	}
-	x, err := parseLocal(data)
+	x, err := parseLocal(data, j.defBytes)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}

@@ -1,0 +1,164 @@
+package otf2
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/commq/commq/schema"
+	"github.com/commq/commq/writer"
+)
+
+const runs = "../../testdata/runs"
+
+// carried clears what OTF2 does not carry from the row of a captured run; see docs/reference/otf2.md.
+func carried(e *schema.Event) {
+	n := schema.NullEvent
+	e.Epoch, e.ComputeNs, e.Polls, e.PollNs = 0, n.ComputeNs, n.Polls, n.PollNs
+	e.SendCount, e.SendDatatype, e.SendBuffer, e.RecvCount, e.RecvDatatype, e.RecvBuffer = n.SendCount, n.SendDatatype,
+		n.SendBuffer, n.RecvCount, n.RecvDatatype, n.RecvBuffer
+	e.ReduceOp, e.PostedAny, e.ErrorClass, e.Label, e.InitSeq = n.ReduceOp, n.PostedAny, n.ErrorClass, n.Label, n.InitSeq
+	e.PayloadHash, e.PayloadSum, e.PayloadHead, e.Instructions, e.Cycles = n.PayloadHash, n.PayloadSum, n.PayloadHead,
+		n.Instructions, n.Cycles
+	e.Request, e.Callsite = n.Request, n.Callsite // numbers of their own; compared by done_seq and by path
+	if class := schema.Class(e.Class); class == schema.ClassRMA || class == schema.ClassIO {
+		rank, seq, thread, call, start, end := e.Rank, e.Seq, e.Thread, e.Call, e.StartNs, e.EndNs
+		*e = n
+		e.Rank, e.Seq, e.Thread, e.Call, e.Class, e.StartNs, e.EndNs = rank, seq, thread, call, int16(class), start, end
+	}
+	e.Epoch = 0
+}
+
+// paths returns each row's call path as text.
+func paths(events []schema.Event, sites []schema.Callsite) []string {
+	var all []string
+	for i := range events {
+		var path []string
+		for s := events[i].Callsite; s != null32; s = sites[s].Parent {
+			f := &sites[s]
+			function, file := f.Function, f.File
+			if function == schema.NullText && f.Module != schema.NullText {
+				function = fmt.Sprintf("%s+%#x", f.Module, max(f.Offset, 0))
+			}
+			path = append(path, fmt.Sprintf("%q %q %d", function, file, max(f.Line, 0)))
+		}
+		all = append(all, strings.Join(path, " < "))
+	}
+	return all
+}
+
+// stored reads a run of the store.
+func stored(t *testing.T, dir string) *result {
+	t.Helper()
+	m, err := writer.ReadManifest(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &result{Manifest: m}
+	for _, table := range []*schema.Table{&schema.EventsTable, &schema.MessagesTable, &schema.CommsTable,
+		&schema.CallsitesTable} {
+		if err := writer.ReadTable(context.Background(), dir, table, 1<<10, func(b schema.Batch) error {
+			r.add(b)
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.sort()
+	return r
+}
+
+// Captured runs go out and come back as they were, but for what the format does not carry.
+func TestThereAndBack(t *testing.T) {
+	for _, name := range []string{"cg.A.4", "sp.W.4", "mg.W.16", "ft.W.16", "pingpong.2", "bt-io.S.4", "rma.3",
+		"uneven.4"} {
+		t.Run(name, func(t *testing.T) {
+			was := stored(t, filepath.Join(runs, name))
+			out := filepath.Join(t.TempDir(), "trace")
+			if _, err := Export(context.Background(), filepath.Join(runs, name), out); err != nil {
+				t.Fatal(err)
+			}
+			is, err := imported(t, filepath.Join(out, ExportName), Options{epochRows: 5000, keep: 3})
+			if err != nil {
+				t.Fatal(err)
+			}
+			compareRuns(t, was, is)
+		})
+	}
+}
+
+func compareRuns(t *testing.T, was, is *result) {
+	t.Helper()
+	if len(was.events) != len(is.events) {
+		t.Fatalf("%d rows became %d", len(was.events), len(is.events))
+	}
+	a, b := paths(was.events, was.sites), paths(is.events, is.sites)
+	differ := 0
+	for i := range was.events {
+		x, y := was.events[i], is.events[i]
+		carried(&x)
+		carried(&y)
+		if d := cmp.Diff(x, y); (d != "" || a[i] != b[i]) && differ < 5 {
+			t.Errorf("%s\n%s\n%s\n%s", line(&was.events[i]), d, a[i], b[i])
+			differ++
+		}
+	}
+	if was.Counts.Messages != is.Counts.Messages || was.Counts.MessageBytes != is.Counts.MessageBytes ||
+		was.Counts.Collectives != is.Counts.Collectives || was.EndNs != is.EndNs || was.Ended != is.Ended {
+		t.Errorf("%+v became %+v", was.Counts, is.Counts)
+	}
+	for i := range min(len(was.messages), len(is.messages)) {
+		x, y := was.messages[i], is.messages[i]
+		if x.SendSeq != y.SendSeq || x.RecvPostSeq != y.RecvPostSeq || x.RecvDoneSeq != y.RecvDoneSeq ||
+			x.SendEndNs != y.SendEndNs || x.RecvEndNs != y.RecvEndNs || x.RecvPostNs != y.RecvPostNs {
+			t.Fatalf("message %d: %+v became %+v", i, x, y)
+		}
+	}
+	for i := range min(len(was.comms), len(is.comms)) {
+		x, y := was.comms[i], is.comms[i]
+		if x.Comm != y.Comm || x.WorldRank != y.WorldRank || x.Name != y.Name || x.Parent != y.Parent ||
+			x.CartDims != y.CartDims || x.CartPeriods != y.CartPeriods {
+			t.Errorf("%+v became %+v", x, y)
+		}
+	}
+}
+
+// otf2-print, of OTF2's own library, reads what the export writes without a warning, and counts the same events.
+func TestOtf2Print(t *testing.T) {
+	program, err := exec.LookPath("otf2-print")
+	if err != nil {
+		t.Skip("no otf2-print; apt install otf2-tools")
+	}
+	for name, want := range map[string]map[string]int{
+		"cg.A.4":  {"MPI_ISEND": 0, "MPI_SEND": 6720, "MPI_IRECV": 6720},
+		"mg.W.16": {}, "bt-io.S.4": {},
+	} {
+		was := stored(t, filepath.Join(runs, name))
+		out := filepath.Join(t.TempDir(), "trace")
+		if _, err := Export(context.Background(), filepath.Join(runs, name), out); err != nil {
+			t.Fatal(err)
+		}
+		text, err := exec.Command(program, "-Werror", "-A", filepath.Join(out, ExportName)).CombinedOutput()
+		if err != nil || strings.Contains(string(text), "warning") {
+			t.Fatalf("%s: %v\n%.3000s", name, err, text)
+		}
+		got := map[string]int{}
+		for _, m := range regexp.MustCompile(`(?m)^([A-Z_]+) +[0-9]+ +[0-9]+ `).FindAllStringSubmatch(string(text), -1) {
+			got[m[1]]++
+		}
+		for event, n := range want {
+			if got[event] != n {
+				t.Errorf("%s: %d events %s, want %d", name, got[event], event, n)
+			}
+		}
+		if n := got["MPI_SEND"] + got["MPI_ISEND"]; int64(n) != was.Counts.Messages+was.Counts.UnmatchedSends {
+			t.Errorf("%s: %d sends of %d messages", name, n, was.Counts.Messages)
+		}
+	}
+}
