@@ -143,7 +143,9 @@ func (x *exporter) export(ctx context.Context, dir string) error {
 		for n := len(t.path) - 1; n >= 0; n-- {
 			t.number(evtLeave, t.end, uint64(x.sites[t.path[n]].region))
 		}
-		if err := t.close(); err != nil {
+		// Readers want a file of local definitions too, though there are none.
+		local := chunked{path: strings.TrimSuffix(t.chunked.path, ".evt") + ".def"}
+		if err := errors.Join(t.close(), local.close()); err != nil {
 			return err
 		}
 	}

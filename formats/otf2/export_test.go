@@ -145,7 +145,8 @@ func TestOtf2Print(t *testing.T) {
 			t.Fatal(err)
 		}
 		text, err := exec.Command(program, "-Werror", "-A", filepath.Join(out, ExportName)).CombinedOutput()
-		if err != nil || strings.Contains(string(text), "warning") {
+		if err != nil || strings.Contains(string(text), "warning") ||
+			strings.Contains(string(text), "[OTF2]") {
 			t.Fatalf("%s: %v\n%.3000s", name, err, text)
 		}
 		got := map[string]int{}
