@@ -1,15 +1,3 @@
-// Package generate makes the run of a program at a number of ranks at which it was not run, from a model: call by call,
-// rank by rank, as a signature.
-//
-//   - comms.go and topology.go make the communicators.
-//   - peers.go asks the model's patterns who makes each call and who its peers are; ragged.go tells which places families
-//     with holes have; conflicts.go picks one of several conflicting laws if that is wanted.
-//   - rank.go goes through the template for one rank, decides how often loops are repeated and records each call;
-//     row.go and numbers.go fill in the call, parts.go what collectives send to each peer.
-//   - generate.go puts this together, checks with the logical clock that the run comes to an end, and collects what is
-//     unknown or only estimated.
-//
-// Memory grows with the number of distinct calls, not with the number of calls.
 package generate
 
 import (
@@ -83,6 +71,8 @@ type Gap struct {
 	Calls, Sizes string
 	// onlyLevels means that all that is not known of the calls is at which levels of a hierarchy ranks make them.
 	onlyLevels bool
+	// doubted means that laws leave open with whom the calls are, or how often a loop around them is repeated.
+	doubted bool
 }
 
 // UncertainLoop is a loop whose number of iterations is uncertain: Value was taken, Low to High is possible. Least and
@@ -171,6 +161,12 @@ func (u *unknowns) addCalls(event int32, name, why string) {
 	if g.onlyLevels = false; g.Calls == "" {
 		g.Calls = why
 	}
+}
+
+// addDoubt notes that laws leave open with whom calls of an event are, or how often a loop around it is repeated.
+func (u *unknowns) addDoubt(event int32, name, why string) {
+	u.addCalls(event, name, why)
+	u.gap(event).doubted = true
 }
 
 // addLevels notes that it is not known at which levels of a hierarchy ranks make the calls of an event.
@@ -334,8 +330,10 @@ func (g *generator) addFollowing() {
 				}
 			}
 		}
-		for _, event := range g.model.Exchanges().OtherSides(x.Event.ID) {
-			g.unknown.follow(event, "the other side of its messages is not known")
+		if gap.doubted {
+			for _, event := range g.model.Exchanges().OtherSides(x.Event.ID) {
+				g.unknown.follow(event, "the other side of its messages is not known")
+			}
 		}
 	}
 	for _, x := range g.model.Sites {

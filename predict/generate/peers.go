@@ -107,6 +107,9 @@ func (p *peerLaws) mapOf(x *model.Site, family string, index []int32) *pattern.M
 	case errors.As(err, &refusal) && refusal.Reason == pattern.Unaligned:
 		p.unknown.addLevels(x.Event.ID, name, err.Error())
 		m = nil
+	case refusal != nil && refusal.Reason == pattern.Ambiguous:
+		p.unknown.addDoubt(x.Event.ID, name, err.Error())
+		m = nil
 	case err != nil:
 		p.unknown.addCalls(x.Event.ID, name, err.Error())
 		m = nil

@@ -110,12 +110,12 @@ func (g *generator) doubtCalls(n *template.Node, times law.Estimate) {
 		switch differs := x.Calls.DiffersAlong(n); {
 		case !x.Event.IsIn(n):
 		case !times.Exact && (differs || g.variesAlong(x.Event, n)):
-			g.unknown.addCalls(x.Event.ID, g.model.NodeName(x.Event),
+			g.unknown.addDoubt(x.Event.ID, g.model.NodeName(x.Event),
 				fmt.Sprintf("there may be %d to %d iterations of %s, in which its calls differ", times.Low, times.High,
 					g.model.NodeName(n)))
 		case x.Completes != nil && x.Completes.Always: // it is made as often as there are requests
 		case !differs && g.model.Ragged[n.ID]:
-			g.unknown.addCalls(x.Event.ID, g.model.NodeName(x.Event),
+			g.unknown.addDoubt(x.Event.ID, g.model.NodeName(x.Event),
 				"ranks repeat "+g.model.NodeName(n)+" differently often, and no law tells how often")
 		}
 	}

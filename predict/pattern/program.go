@@ -1,7 +1,9 @@
 package pattern
 
 import (
+	"encoding/binary"
 	"fmt"
+	"hash/fnv"
 	"slices"
 	"strings"
 )
@@ -120,7 +122,7 @@ func fit(slots []Slot, sizes []int32) *Program {
 	chosen, first := cover.choose()
 	units, unexplained = poolForms(units, first)
 	p.Unexplained = append(p.Unexplained, unexplained...)
-	units, unexplained = dropLonely(units)
+	units, unexplained = dropLonely(units, otherSites(slots))
 	p.Unexplained = append(p.Unexplained, unexplained...)
 	transferHierarchies(units, search.classes, sizes)
 	preferSharedShapes(units)
@@ -179,16 +181,19 @@ func poolForms(units []*unit, first []bool) (kept []*unit, unexplained []Unexpla
 }
 
 // dropLonely drops units whose law may be chance and of which no message has a law at its other side: sends and receives
-// determine each other.
-func dropLonely(units []*unit) (kept []*unit, unexplained []Unexplained) {
+// determine each other. others are the sites at the other side of a site's messages.
+func dropLonely(units []*unit, others map[string][]string) (kept []*unit, unexplained []Unexplained) {
 	explained := map[string]bool{}
 	for _, u := range units {
+		explained[u.site] = true
 		for _, s := range u.slots {
 			explained[s.Name] = true
 		}
 	}
 	for _, u := range units {
-		if !u.mayBeChance() || u.isAnswered(explained) {
+		lonely := len(others[u.site]) > 0 && (u.pool[0].Cost > plain || u.pool[0].isGuarded()) &&
+			!slices.ContainsFunc(others[u.site], func(site string) bool { return explained[site] })
+		if !lonely && !u.mayBeChance() || u.isAnswered(explained) {
 			kept = append(kept, u)
 			continue
 		}
@@ -198,6 +203,56 @@ func dropLonely(units []*unit) (kept []*unit, unexplained []Unexplained) {
 		}
 	}
 	return kept, unexplained
+}
+
+// isGuarded reports whether the form moves along one axis only for some ranks of another one.
+func (f Form) isGuarded() bool {
+	return slices.ContainsFunc(f.Rules, func(r Rule) bool { return r.Op == Keep && r.Guard.Kind != All })
+}
+
+// otherSites returns, by site, the sites of which the pairs of ranks are those of its own, seen from the other side.
+func otherSites(all []Slot) map[string][]string {
+	type sums struct{ forth, back uint64 }
+	type pair struct {
+		site             string
+		ranks, rank, dst int32
+	}
+	of, seen := map[string]*sums{}, map[pair]bool{}
+	for i := range all {
+		s := &all[i]
+		if of[s.Site] == nil {
+			of[s.Site] = &sums{}
+		}
+		for _, m := range s.Runs {
+			for r, dst := range m.Dst {
+				if k := (pair{s.Site, m.Ranks, int32(r), dst}); dst != None && !seen[k] {
+					seen[k] = true
+					of[s.Site].forth += mixPair(m.Ranks, int32(r), dst)
+					of[s.Site].back += mixPair(m.Ranks, dst, int32(r))
+				}
+			}
+		}
+	}
+	byBack := map[uint64][]string{}
+	for site, x := range of {
+		byBack[x.back] = append(byBack[x.back], site)
+	}
+	others := map[string][]string{}
+	for site, x := range of {
+		others[site] = slices.DeleteFunc(slices.Clone(byBack[x.forth]), func(o string) bool { return o == site })
+	}
+	return others
+}
+
+// mixPair returns a number for a pair of ranks of a run, whose sums are not equal for other pairs but by chance.
+func mixPair(ranks, from, to int32) uint64 {
+	h := fnv.New64a()
+	var b [12]byte
+	binary.LittleEndian.PutUint32(b[:], uint32(ranks))
+	binary.LittleEndian.PutUint32(b[4:], uint32(from))
+	binary.LittleEndian.PutUint32(b[8:], uint32(to))
+	_, _ = h.Write(b[:]) // it never fails
+	return h.Sum64()
 }
 
 // mayBeChance reports whether the law of a unit is on a grid of its own, or not plain and of messages whose other side is
