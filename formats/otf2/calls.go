@@ -100,9 +100,11 @@ type tally struct {
 	noRecord int64            // collectives without a record
 }
 
-// ns returns a time of the location in ns since the first tick of the trace.
+// ns returns a time of the location in ns since the first tick of the trace, not before the times that it returned
+// earlier.
 func (r *reader) ns(ticks uint64) int64 {
-	return max(r.prev, r.j.ns(r.clock.correct(ticks)))
+	r.prev = max(r.prev, r.j.ns(r.clock.correct(ticks)))
+	return r.prev
 }
 
 // ns converts ticks; times before the first tick are negative.
@@ -164,7 +166,8 @@ func (r *reader) event(e *event) error {
 	case evtContextLeave:
 		r.leave(e.time)
 	case evtBufferFlush:
-		r.spent += max(0, r.ns(e.fields.full64())-r.ns(e.time))
+		begin := r.ns(e.time)
+		r.spent += r.ns(e.fields.full64()) - begin
 	default:
 		return r.record(e)
 	}
@@ -257,7 +260,6 @@ func (r *reader) finish(end int64) {
 		r.current.more[i].StartNs, r.current.more[i].EndNs = end, end
 	}
 	r.open, r.done = false, true
-	r.prev = end
 }
 
 // record takes a record of MPI, which is inside a call, or is a call of its own.
