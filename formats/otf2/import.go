@@ -484,7 +484,6 @@ func (p *pass) row(s *shard, x *slot, e int32) {
 		row.EndNs -= p.shift
 		s.endNs = max(s.endNs, row.EndNs)
 	}
-	s.endNs = max(s.endNs, row.StartNs)
 	class := schema.Class(row.Class)
 	if class == schema.ClassCollective && row.Comm != null32 && p.comms[row.Comm].leads(row.Rank) {
 		s.counts.Collectives++
