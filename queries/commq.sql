@@ -341,6 +341,7 @@ FROM (VALUES
   ('time_by_rank(''RUN'', init := ''leave-out'')', 'Where each rank''s time went: point-to-point, waits, collectives, RMA, I/O and outside MPI.'),
   ('timeline(''RUN'', bins := 550, rows := 350, from_s := 0, to_s := 0, from_rank := 0, to_rank := -1, lines := 1000, condition := ''TRUE'')', 'What every rank does over time: the time in each kind of call in equal steps, the messages sent in them, and each message by itself where they are few.'),
   ('timeline_calls(''RUN'', from_s := 0, to_s := 0, from_rank := 0, to_rank := -1)', 'Every call in a window of time, rank by rank: what it was, how long it took, with whom, how much, and where in the source.'),
+  ('timeline_waits(''RUN'', bins := 550, rows := 350, from_s := 0, to_s := 0, from_rank := 0, to_rank := -1, lines := 1000, least_ns := 0, until := ''needed'')', 'When ranks waited for others and for which: late senders, late receivers and the last rank of collectives, in the steps of query timeline, and each wait by itself where they are few.'),
   ('unmatched(''RUN'')', 'Sends and receives that were posted and never met a partner.'),
   ('wait_states(''RUN'', by := ''run'', until := ''needed'', init := ''leave-out'')', 'How much time the ranks lost waiting for others, by kind of wait: late senders, late receivers, and at collectives.'),
   ('wildcards(''RUN'', by := ''line'')', 'Receives and probes posted with MPI_ANY_SOURCE or MPI_ANY_TAG, by rank and place in the source, and what they met.'),
@@ -1647,13 +1648,19 @@ runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "same_host", NULL AS "bytes", NULL AS "late", NULL AS "eager", NULL AS "rendezvous" FROM commq_refuse('query eager', {{run}}, ['messages', 'events', 'ranks', 'times', 'every-call'], ['measured', 'simulated'])
 UNION ALL
 (
-WITH -- sending_calls(src, dst, seq, recv_post_ns, send_start_ns, bytes, call, done_call, start_ns, end_ns, callsite): the sends whose receive was posted after
+WITH posted_messages AS (
+  SELECT src, dst, send_seq, send_start_ns, send_end_ns, recv_post_ns, send_callsite, bytes
+  FROM messages
+  WHERE recv_post_ns > send_start_ns
+),
+-- sending_calls(src, dst, seq, recv_post_ns, send_start_ns, bytes, call, done_call, start_ns, end_ns, callsite): the sends whose receive was posted after
 -- they began, each with the call that completed it: start_ns, end_ns, callsite and done_call are that one's, send_start_ns and call the send's.
+-- posted_messages, which stands before this, has the columns of messages of those whose receive was posted after send_start_ns.
 posted_late AS (
   SELECT m.src, m.dst, m.send_seq, m.send_start_ns, m.send_end_ns, m.recv_post_ns, m.send_callsite, m.bytes, s.done_seq, s.call
-  FROM messages m
+  FROM posted_messages m
   JOIN events s ON s.rank = m.src AND s.seq = m.send_seq
-  WHERE m.recv_post_ns > m.send_start_ns AND s.class IN ('send', 'sendrecv')
+  WHERE s.class IN ('send', 'sendrecv')
 ),
 sending_calls AS (
   -- The call that completed the send: another row for a request, else the send itself.
@@ -4110,6 +4117,317 @@ $commq$, '{{run}}', commq_list([commq_dir('query timeline-calls', run)])),
   '{{to-s}}', commq_number('query timeline-calls', 'to_s', "to_s", 0, 1e+09)),
   '{{from-rank}}', commq_integer('query timeline-calls', 'from_rank', "from_rank", 0, 2147483647)),
   '{{to-rank}}', commq_integer('query timeline-calls', 'to_rank', "to_rank", -1, 2147483647)));
+
+-- timeline-waits: When ranks waited for others and for which: late senders, late receivers and the last rank of collectives, in the steps of query timeline, and each wait by itself where they are few.
+CREATE OR REPLACE TEMP MACRO "timeline_waits"(run, "bins" := 550, "rows" := 350, "from_s" := 0, "to_s" := 0, "from_rank" := 0, "to_rank" := -1, "lines" := 1000, "least_ns" := 0, "until" := 'needed') AS TABLE
+FROM query(replace(replace(replace(replace(replace(replace(replace(replace(replace(replace($commq$
+WITH events AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
+messages AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
+parts AS NOT MATERIALIZED (FROM commq_rows_parts({{run}})),
+comms AS NOT MATERIALIZED (FROM commq_rows_comms({{run}})),
+ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
+callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
+datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
+profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
+waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
+transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
+collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
+repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
+channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
+collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}})),
+collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
+runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
+SELECT NULL AS "rank", NULL AS "ranks", NULL AS "bin", NULL AS "start_ns", NULL AS "end_ns", NULL AS "state", NULL AS "waits", NULL AS "wait_ns", NULL AS "cause", NULL AS "callsite" FROM commq_refuse('query timeline-waits', {{run}}, ['messages', 'events', 'profile', 'comms', 'times', 'every-call'], ['measured', 'virtual', 'simulated'])
+UNION ALL
+(
+WITH ends AS (
+  SELECT MAX(at_ns) AS last_ns
+  FROM (SELECT MAX(last_ns) AS at_ns FROM profile
+        UNION ALL
+        SELECT NULLIF(end_ns, 0) AS at_ns FROM runs) AS e
+),
+bounds AS (
+  SELECT CAST(ROUND(CAST({{from-s}} AS DOUBLE) * 1e9) AS BIGINT) AS from_ns,
+         CASE WHEN {{to-s}} > 0 THEN LEAST(CAST(ROUND(CAST({{to-s}} AS DOUBLE) * 1e9) AS BIGINT), last_ns) ELSE last_ns END AS to_ns,
+         CASE WHEN {{to-rank}} < 0 THEN last_rank ELSE LEAST({{to-rank}}, last_rank) END AS to_rank
+  FROM ends
+  CROSS JOIN (SELECT MAX(rank) AS last_rank FROM profile) AS r
+),
+span AS (
+  -- The steps and rows of timeline.
+  SELECT from_ns, to_ns, to_rank, CAST(CEIL(CAST(to_rank - {{from-rank}} + 1 AS DOUBLE) / {{rows}}) AS INTEGER) AS per_row,
+         CAST(FLOOR(CAST(to_ns - from_ns AS DOUBLE) / {{bins}}) AS BIGINT) + 1 AS step_ns
+  FROM bounds
+  WHERE to_ns > from_ns AND to_rank >= {{from-rank}}
+),
+late_messages AS (
+  SELECT src, dst, recv_done_seq, send_start_ns, recv_start_ns, recv_end_ns, recv_callsite
+  FROM messages
+  WHERE send_start_ns > recv_start_ns
+    AND ({{to-s}} = 0 OR recv_start_ns <= {{to-s}} * 1e9) AND (recv_end_ns IS NULL OR recv_end_ns >= {{from-s}} * 1e9)
+),
+-- late_senders(src, dst, callsite, start_ns, wait_ns): a row for each call that completed receives (MPI_Recv, MPI_Wait, MPI_Waitall, ...) and was
+-- entered before a message that it completed was sent. The call waits for the message that is sent last: src sent that one, and
+-- wait_ns is the time from the call's start to that send's, or to the call's end where clocks disagree. Of messages sent at
+-- the same ns the one of the lowest rank counts. late_messages, which stands before this, has the columns of messages of those
+-- that were sent after recv_start_ns, all of each call that is looked at.
+senders AS (
+  SELECT CAST(MAX(src) + 1 AS BIGINT) AS ranks
+  FROM messages
+),
+late_calls AS (
+  -- last_src: wait and sender in one number, the sender counted down from ranks, which is faster than sorting. Rows of one call
+  -- have the same start and end.
+  SELECT dst, recv_done_seq, MAX(send_start_ns - recv_start_ns) AS late_ns, MAX(recv_end_ns - recv_start_ns) AS call_ns,
+         MAX(recv_callsite) AS callsite, MAX(recv_start_ns) AS start_ns,
+         MAX(LEAST(send_start_ns - recv_start_ns, 8000000000000) * (SELECT ranks FROM senders) + (SELECT ranks FROM senders) - 1 - src) AS last_src
+  FROM late_messages
+  GROUP BY dst, recv_done_seq
+),
+late_senders AS (
+  SELECT CAST((SELECT ranks FROM senders) - 1 - last_src % (SELECT ranks FROM senders) AS INTEGER) AS src, dst, callsite, start_ns,
+         LEAST(late_ns, COALESCE(call_ns, late_ns)) AS wait_ns
+  FROM late_calls
+),
+posted_messages AS (
+  SELECT src, dst, send_seq, send_start_ns, send_end_ns, recv_post_ns, send_callsite, bytes
+  FROM messages
+  WHERE recv_post_ns > send_start_ns
+    AND ({{to-s}} = 0 OR send_start_ns <= {{to-s}} * 1e9) AND recv_post_ns >= {{from-s}} * 1e9
+),
+-- late_receivers(src, dst, callsite, start_ns, wait_ns): a row for each call that completed sends (MPI_Send, MPI_Ssend, MPI_Wait, ...) and during which
+-- the receive of a message was posted: the call began before and ended after. Such a send was not eager, or it would have been
+-- over. wait_ns is the time from the call's start to the post, the last of them where the call completed several. Of receives
+-- posted at the same ns that of the lowest rank counts. A call that waited for a sender (late_senders, which stands before
+-- this) waited for that and is not among them. docs/method/wait-states.md has the definitions.
+-- sending_calls(src, dst, seq, recv_post_ns, send_start_ns, bytes, call, done_call, start_ns, end_ns, callsite): the sends whose receive was posted after
+-- they began, each with the call that completed it: start_ns, end_ns, callsite and done_call are that one's, send_start_ns and call the send's.
+-- posted_messages, which stands before this, has the columns of messages of those whose receive was posted after send_start_ns.
+posted_late AS (
+  SELECT m.src, m.dst, m.send_seq, m.send_start_ns, m.send_end_ns, m.recv_post_ns, m.send_callsite, m.bytes, s.done_seq, s.call
+  FROM posted_messages m
+  JOIN events s ON s.rank = m.src AND s.seq = m.send_seq
+  WHERE s.class IN ('send', 'sendrecv')
+),
+sending_calls AS (
+  -- The call that completed the send: another row for a request, else the send itself.
+  SELECT p.src, p.dst, COALESCE(p.done_seq, p.send_seq) AS seq, p.recv_post_ns, p.send_start_ns, p.bytes, p.call,
+         CASE WHEN p.done_seq IS NULL THEN p.call ELSE c.call END AS done_call,
+         CASE WHEN p.done_seq IS NULL THEN p.send_start_ns ELSE c.start_ns END AS start_ns,
+         CASE WHEN p.done_seq IS NULL THEN p.send_end_ns ELSE c.end_ns END AS end_ns,
+         CASE WHEN p.done_seq IS NULL THEN p.send_callsite ELSE c.callsite END AS callsite
+  FROM posted_late p
+  LEFT JOIN events c ON c.rank = p.src AND c.seq = p.done_seq
+),
+late_receivers AS (
+  SELECT src, dst, callsite, start_ns, wait_ns
+  FROM (SELECT s.src, s.dst, s.callsite, s.start_ns, s.recv_post_ns - s.start_ns AS wait_ns,
+               ROW_NUMBER() OVER (PARTITION BY s.src, s.seq ORDER BY s.recv_post_ns DESC, s.dst, s.start_ns) AS nth
+        FROM sending_calls s
+        WHERE s.recv_post_ns > s.start_ns AND s.recv_post_ns < s.end_ns
+          AND NOT EXISTS (SELECT 1 FROM late_calls l WHERE l.dst = s.src AND l.recv_done_seq = s.seq)) AS b
+  WHERE nth = 1
+),
+collective_rows AS (
+  -- Of operations that some rank entered in that time.
+  SELECT rank, seq, comm, instance, root_world, start_ns, end_ns, done_seq, init_seq, request, callsite, call
+  FROM (SELECT rank, seq, comm, instance, root_world, start_ns, end_ns, done_seq, init_seq, request, callsite, call,
+               MIN(start_ns) OVER (PARTITION BY comm, instance) AS first_ns, MAX(start_ns) OVER (PARTITION BY comm, instance) AS last_ns
+        FROM events
+        WHERE class = 'collective' AND comm IS NOT NULL AND instance IS NOT NULL) AS o
+  WHERE ({{to-s}} = 0 OR first_ns <= {{to-s}} * 1e9) AND last_ns >= {{from-s}} * 1e9
+),
+-- operation_waits(pattern, call, comm, instance, rank, cause, callsite, start_ns, wait_ns): a row for each rank in each collective operation but
+-- neighbourhood ones. wait_ns is the time that the rank was in the call that completed the operation for it (the collective itself, or the MPI_Wait of
+-- a nonblocking or persistent one) before the last rank it needs had entered the operation, 0 where that was there before. cause is
+-- that rank, of those that entered at the same ns the lowest, and null in scans. docs/method/wait-states.md says which ranks are
+-- needed, and what until does: needed or last, see the table collective_waits. collective_rows, which stands before this, has the
+-- rows of events of the operations that are looked at.
+starting AS (
+  -- Ranks that started persistent collectives. Usually there are none, and then makers stops at the first rows of events.
+  SELECT DISTINCT rank
+  FROM profile
+  WHERE class = 'collective' AND call IN ('MPI_Start', 'MPI_Startall')
+),
+makers AS (
+  -- The calls that made persistent collectives determine the operation of their starts.
+  SELECT i.rank, i.seq, i.call
+  FROM events i
+  JOIN starting s ON s.rank = i.rank
+  WHERE i.class = 'other' AND i.instance IS NOT NULL
+),
+entries AS (
+  SELECT e.rank, e.seq, e.comm, e.instance, e.root_world, e.start_ns, e.end_ns, e.done_seq, e.request, e.callsite, COALESCE(i.call, e.call) AS call
+  FROM collective_rows e
+  LEFT JOIN makers i ON i.rank = e.rank AND i.seq = e.init_seq
+),
+ops AS (
+  -- op as in include/traffic: MPI_Iallreduce, MPI_Allreduce_c and a started MPI_Allreduce_init are an allreduce. It is made of each name
+  -- once, not of each row.
+  SELECT call, regexp_replace(regexp_replace(regexp_replace(lower(call), '^mpix?_i?', ''), '_c$', ''), '_init$', '') AS op
+  FROM (SELECT DISTINCT call FROM entries) AS names
+),
+member_groups AS (
+  -- A rank's group, and the group whose ranks it needs: its own, or in an intercommunicator the other one.
+  SELECT m.comm, m.world_rank, m.comm_rank, m.remote AS own, CASE WHEN i.comm IS NULL THEN m.remote ELSE 1 - m.remote END AS needed
+  FROM comms m
+  LEFT JOIN (SELECT DISTINCT comm FROM comms WHERE remote = 1) AS i ON i.comm = m.comm
+  WHERE m.world_rank IS NOT NULL
+),
+patterns AS (
+  SELECT e.rank, e.seq, e.comm, e.instance, e.root_world, e.start_ns, e.end_ns, e.done_seq, e.request, e.callsite, o.op,
+         g.comm_rank, g.own, g.needed,
+         CASE WHEN o.op = 'barrier' THEN 'wait-at-barrier'
+              WHEN o.op IN ('bcast', 'scatter', 'scatterv') THEN 'late-broadcast'
+              WHEN o.op IN ('reduce', 'gather', 'gatherv') THEN 'early-reduce'
+              WHEN o.op IN ('scan', 'exscan') THEN 'early-scan'
+              ELSE 'wait-at-nxn' END AS pattern
+  FROM entries e
+  JOIN ops o ON o.call = e.call
+  JOIN member_groups g ON g.comm = e.comm AND g.world_rank = e.rank
+  WHERE o.op NOT LIKE 'neighbor%'
+),
+last_entries AS (
+  SELECT comm, instance, own, rank, start_ns
+  FROM (SELECT comm, instance, own, rank, start_ns,
+               ROW_NUMBER() OVER (PARTITION BY comm, instance, own ORDER BY start_ns DESC, rank) AS nth
+        FROM patterns) AS p
+  WHERE nth = 1
+),
+scan_entries AS (
+  SELECT comm, instance, rank, MAX(start_ns) OVER (PARTITION BY comm, instance ORDER BY comm_rank) AS start_ns
+  FROM patterns
+  WHERE pattern = 'early-scan' AND {{until}} = 'needed'
+),
+calls_inside AS (
+  -- The call that completed the operation on each rank. An operation that no call completed has no row here, and does not count.
+  SELECT pattern, op, comm, instance, rank, root_world, needed, request, seq, start_ns, end_ns, callsite
+  FROM patterns
+  WHERE request IS NULL
+  UNION ALL
+  SELECT p.pattern, p.op, p.comm, p.instance, p.rank, p.root_world, p.needed, p.request, c.seq, c.start_ns, c.end_ns, c.callsite
+  FROM patterns p
+  JOIN events c ON c.rank = p.rank AND c.seq = p.done_seq
+  WHERE p.request IS NOT NULL
+),
+awaited AS (
+  SELECT p.pattern, p.op, p.comm, p.instance, p.rank, p.request, p.seq, p.start_ns, p.end_ns, p.callsite,
+         CASE WHEN {{until}} = 'last' OR p.pattern IN ('wait-at-barrier', 'wait-at-nxn') OR p.pattern = 'early-reduce' AND p.rank = p.root_world
+                THEN l.rank
+              WHEN p.pattern = 'late-broadcast' THEN r.rank END AS cause,
+         CASE WHEN {{until}} = 'last' OR p.pattern IN ('wait-at-barrier', 'wait-at-nxn') OR p.pattern = 'early-reduce' AND p.rank = p.root_world
+                THEN l.start_ns
+              WHEN p.pattern = 'late-broadcast' THEN r.start_ns
+              ELSE s.start_ns END AS needed_ns
+  FROM calls_inside p
+  LEFT JOIN last_entries l ON l.comm = p.comm AND l.instance = p.instance AND l.own = p.needed
+  LEFT JOIN patterns r ON r.comm = p.comm AND r.instance = p.instance AND r.rank = p.root_world
+  LEFT JOIN scan_entries s ON s.comm = p.comm AND s.instance = p.instance AND s.rank = p.rank
+),
+operation_waits AS (
+  -- One MPI_Waitall can complete several operations: it waits for the last, and the others do not count.
+  SELECT pattern, 'MPI_' || upper(substr(op, 1, 1)) || substr(op, 2) AS call, comm, instance, rank, cause, callsite, start_ns,
+         CASE WHEN nth = 1 AND needed_ns > start_ns THEN LEAST(needed_ns, COALESCE(end_ns, needed_ns)) - start_ns ELSE 0 END AS wait_ns
+  FROM (SELECT pattern, op, comm, instance, rank, cause, callsite, start_ns, end_ns, needed_ns, 1 AS nth
+        FROM awaited
+        WHERE request IS NULL
+        UNION ALL
+        SELECT pattern, op, comm, instance, rank, cause, callsite, start_ns, end_ns, needed_ns,
+               ROW_NUMBER() OVER (PARTITION BY rank, seq ORDER BY needed_ns DESC NULLS LAST, comm, instance) AS nth
+        FROM awaited
+        WHERE request IS NOT NULL) AS a
+),
+all_waits AS (
+  SELECT dst AS rank, src AS cause, callsite, 'late-sender' AS state, start_ns, start_ns + wait_ns AS end_ns
+  FROM late_senders
+  UNION ALL
+  -- In virtual time every send is eager and waits for no rank.
+  SELECT src AS rank, dst AS cause, callsite, 'late-receiver' AS state, start_ns, start_ns + wait_ns AS end_ns
+  FROM late_receivers
+  WHERE (SELECT MAX(time_origin) FROM runs) <> 'virtual'
+  UNION ALL
+  SELECT rank, cause, callsite, pattern AS state, start_ns, start_ns + wait_ns AS end_ns
+  FROM operation_waits
+),
+chosen AS (
+  SELECT w.rank, w.cause, w.callsite, w.state, w.start_ns, w.end_ns,
+         CAST(FLOOR(CAST(w.rank - {{from-rank}} AS DOUBLE) / s.per_row) AS INTEGER) AS line,
+         CASE WHEN w.start_ns >= s.from_ns THEN 1 ELSE 0 END AS began, GREATEST(w.start_ns - s.from_ns, 0) AS from_ns,
+         LEAST(w.end_ns, s.to_ns) - s.from_ns AS to_ns, s.step_ns, COUNT(*) OVER () AS total
+  FROM all_waits w
+  CROSS JOIN span s
+  WHERE w.end_ns > w.start_ns AND w.end_ns - w.start_ns >= {{least-ns}} AND w.start_ns <= s.to_ns AND w.end_ns >= s.from_ns
+    AND w.rank BETWEEN {{from-rank}} AND s.to_rank
+),
+-- steps(bin): the numbers 0 to 9999, which is as many bins as a query may have.
+digits AS (
+  SELECT digit
+  FROM (VALUES (0), (1), (2), (3), (4), (5), (6), (7), (8), (9)) AS d (digit)
+),
+steps AS (
+  SELECT CAST(a.digit * 1000 + b.digit * 100 + c.digit * 10 + d.digit AS INTEGER) AS bin
+  FROM digits a
+  CROSS JOIN digits b
+  CROSS JOIN digits c
+  CROSS JOIN digits d
+),
+binned AS (
+  SELECT line, state, began, from_ns, to_ns, step_ns, CAST(FLOOR(CAST(from_ns AS DOUBLE) / step_ns) AS INTEGER) AS first_bin,
+         CAST(FLOOR(CAST(to_ns AS DOUBLE) / step_ns) AS INTEGER) AS last_bin
+  FROM chosen
+),
+further AS (
+  -- Nearly all waits are over in the step that they begin in: only the others are joined with the steps after it.
+  SELECT 0 AS after_first, 0 AS bin
+  UNION ALL
+  SELECT 1 AS after_first, bin
+  FROM steps
+  WHERE bin <= {{bins}}
+),
+pieces AS (
+  SELECT w.line, w.state, CASE WHEN f.after_first = 0 THEN w.first_bin ELSE f.bin END AS bin, w.from_ns, w.to_ns, w.step_ns,
+         CASE WHEN f.after_first = 0 THEN w.began ELSE 0 END AS began
+  FROM (SELECT b.line, b.state, b.began, b.from_ns, b.to_ns, b.step_ns, b.first_bin, b.last_bin, k.after_first
+        FROM binned b
+        CROSS JOIN (VALUES (0), (1)) AS k (after_first)
+        WHERE k.after_first = 0 OR b.last_bin > b.first_bin) AS w
+  JOIN further f ON f.after_first = w.after_first AND (f.after_first = 0 OR f.bin > w.first_bin AND f.bin <= w.last_bin)
+),
+cells AS (
+  SELECT line, bin, state, CAST(SUM(began) AS BIGINT) AS waits,
+         CAST(SUM(LEAST(to_ns, (bin + 1) * step_ns) - GREATEST(from_ns, bin * step_ns)) AS BIGINT) AS wait_ns
+  FROM pieces
+  GROUP BY line, bin, state
+),
+sizes AS (
+  SELECT CAST(FLOOR(CAST(p.rank - {{from-rank}} AS DOUBLE) / s.per_row) AS INTEGER) AS line, CAST(MIN(p.rank) AS INTEGER) AS rank, CAST(COUNT(*) AS INTEGER) AS ranks
+  FROM (SELECT rank FROM profile GROUP BY rank) AS p
+  JOIN span s ON p.rank BETWEEN {{from-rank}} AND s.to_rank
+  GROUP BY 1
+)
+SELECT r.rank, r.ranks, c.bin, s.from_ns + c.bin * s.step_ns AS start_ns, s.from_ns + (c.bin + 1) * s.step_ns AS end_ns, c.state, c.waits,
+       c.wait_ns, CAST(NULL AS INTEGER) AS cause, CAST(NULL AS INTEGER) AS callsite
+FROM cells c
+CROSS JOIN span s
+JOIN sizes r ON r.line = c.line
+WHERE c.wait_ns > 0 OR c.waits > 0
+UNION ALL
+SELECT rank, 1 AS ranks, CAST(NULL AS INTEGER) AS bin, start_ns, end_ns, state, CAST(1 AS BIGINT) AS waits, end_ns - start_ns AS wait_ns, cause,
+       callsite
+FROM chosen
+WHERE total <= {{lines}}
+ORDER BY rank, start_ns, state, end_ns, cause
+)
+$commq$, '{{run}}', commq_list([commq_dir('query timeline-waits', run)])),
+  '{{bins}}', commq_integer('query timeline-waits', 'bins', "bins", 1, 10000)),
+  '{{rows}}', commq_integer('query timeline-waits', 'rows', "rows", 1, 10000)),
+  '{{from-s}}', commq_number('query timeline-waits', 'from_s', "from_s", 0, 1e+09)),
+  '{{to-s}}', commq_number('query timeline-waits', 'to_s', "to_s", 0, 1e+09)),
+  '{{from-rank}}', commq_integer('query timeline-waits', 'from_rank', "from_rank", 0, 2147483647)),
+  '{{to-rank}}', commq_integer('query timeline-waits', 'to_rank', "to_rank", -1, 2147483647)),
+  '{{lines}}', commq_integer('query timeline-waits', 'lines', "lines", 0, 100000)),
+  '{{least-ns}}', commq_integer('query timeline-waits', 'least_ns', "least_ns", 0, 1000000000000)),
+  '{{until}}', commq_choice('query timeline-waits', 'until', "until", ['needed', 'last'])));
 
 -- unmatched: Sends and receives that were posted and never met a partner.
 CREATE OR REPLACE TEMP MACRO "unmatched"(run) AS TABLE

@@ -3,11 +3,13 @@ package queries_test
 import (
 	"fmt"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/commq/commq/queries"
 	"github.com/commq/commq/queries/internal/gendocs/example"
 )
 
@@ -174,6 +176,98 @@ func TestTimelineCalls(t *testing.T) {
 			"from-rank", fmt.Sprint(w.first), "to-rank", fmt.Sprint(w.last))
 		if got != strings.Join(append(want, ""), "\n") {
 			t.Errorf("%v:\n%s\nwant\n%s", w, got, strings.Join(want, "\n"))
+		}
+	}
+}
+
+// timelineWait is a row of timeline-waits.
+type timelineWait struct {
+	line       string
+	single     bool
+	rank       int
+	start, end float64
+	state      string
+	ns         int
+}
+
+// timelineWaits asks timeline-waits.
+func timelineWaits(t *testing.T, run queries.Run, args ...string) (all []timelineWait) {
+	t.Helper()
+	for line := range strings.Lines(ask(t, run, "timeline-waits", args...)) {
+		cells := strings.Split(strings.TrimSpace(line), ",")
+		w := timelineWait{line: line, single: cells[2] == "", state: cells[5]}
+		fmt.Sscan(strings.Join([]string{cells[0], cells[3], cells[4], cells[7]}, " "), &w.rank, &w.start, &w.end, &w.ns)
+		all = append(all, w)
+	}
+	return all
+}
+
+// TestTimelineWaitsAddUp compares the waits of steps, and the single ones, with what wait-states says of each rank.
+func TestTimelineWaitsAddUp(t *testing.T) {
+	for _, name := range []string{"uneven.4", "cg.A.4", "is.W.16", "sp.W.4"} {
+		run := captured(t, name)
+		want := map[string]int{}
+		for line := range strings.Lines(ask(t, run, "wait-states", "by", "rank")) {
+			cells := strings.Split(line, ",")
+			ns := 0
+			if fmt.Sscan(cells[3], &ns); cells[0] != "all" && ns > 0 {
+				want[cells[0]+" of "+cells[1]] += ns
+			}
+		}
+		steps, singles := map[string]int{}, map[string]int{}
+		for _, w := range timelineWaits(t, run, "lines", "100000", "bins", "37") {
+			key := fmt.Sprintf("%s of %d", w.state, w.rank)
+			if w.single {
+				singles[key] += w.ns
+			} else {
+				steps[key] += w.ns
+			}
+		}
+		if len(want) == 0 || !maps.Equal(steps, want) || !maps.Equal(singles, want) {
+			t.Errorf("%s: steps %v, single waits %v; want %v", name, steps, singles, want)
+		}
+	}
+}
+
+// TestTimelineWaitsOfAWindow: a window has the waits of the whole run that it touches, as long as they are.
+func TestTimelineWaitsOfAWindow(t *testing.T) {
+	for _, name := range []string{"uneven.4", "cg.A.4", "sp.W.4"} {
+		run := captured(t, name)
+		whole := timelineWaits(t, run, "lines", "100000")
+		last := 0.0
+		for _, w := range whole {
+			last = max(last, w.end)
+		}
+		for _, c := range []struct {
+			from, to    float64 // shares of the run
+			least       float64
+			first, last int
+		}{{0.3, 0.31, 0, 0, 3}, {0.5, 0.9, 20000, 1, 2}, {0.7, 0.7001, 0, 3, 3}} {
+			from, to := math.Round(c.from*last), math.Round(c.to*last)
+			var want, got []string
+			for _, w := range whole {
+				if w.single && w.start <= to && w.end >= from && w.end-w.start >= c.least && c.first <= w.rank && w.rank <= c.last {
+					want = append(want, w.line)
+				}
+			}
+			inSteps, inWindow := 0, 0.0
+			for _, w := range timelineWaits(t, run, "lines", "100000", "from-s", fmt.Sprintf("%.9f", from*1e-9), "to-s",
+				fmt.Sprintf("%.9f", to*1e-9), "from-rank", fmt.Sprint(c.first), "to-rank", fmt.Sprint(c.last), "least-ns",
+				fmt.Sprint(int(c.least)), "bins", "7") {
+				if w.single {
+					got = append(got, w.line)
+					inWindow += min(w.end, to) - max(w.start, from)
+				} else {
+					inSteps += w.ns
+				}
+			}
+			if !slices.Equal(got, want) || float64(inSteps) != inWindow {
+				t.Errorf("%s, %v: %d ns in steps, %.0f in waits\n%s\nwant\n%s", name, c, inSteps, inWindow,
+					strings.Join(got, ""), strings.Join(want, ""))
+			}
+			if c.least == 0 && c.last-c.first == 3 && len(want) == 0 && name != "uneven.4" {
+				t.Errorf("%s, %v: no wait to compare", name, c)
+			}
 		}
 	}
 }

@@ -142,6 +142,46 @@ func TestLinks(t *testing.T) {
 	said(p, server)
 }
 
+// TestWaitsInTheTimeline colours the timeline by waits: far out uneven.4 has the colours of late senders and of
+// collectives; the next wait that is found is shown with what it waits for.
+func TestWaitsInTheTimeline(t *testing.T) {
+	chromium := chrome.Start(t)
+	server := serve(t)
+	p := visit(t, chromium, server, "run=uneven.4&view=timeline&colour=waits", chrome.Desktop)
+	p.KeepPicture("ui-waits")
+	shares := func() []float64 { // of the canvas: late senders, collectives, sends
+		return chrome.Eval[[]float64](p, `(() => {
+			const shown = document.querySelector("canvas"), c = new OffscreenCanvas(shown.width, shown.height);
+			const g = c.getContext("2d", { willReadFrequently: true });
+			g.drawImage(shown, 0, 0);
+			const d = g.getImageData(0, 0, c.width, c.height).data;
+			const n = [0, 0, 0];
+			for (let i = 0; i < d.length; i += 4) [[213, 94, 0], [204, 121, 167], [0, 114, 178]].forEach((rgb, k) => {
+				if (rgb.every((v, j) => Math.abs(v - d[i + j]) < 12)) n[k]++;
+			});
+			return n.map(v => v / (d.length / 4));
+		})()`)
+	}
+	if s := shares(); s[0] < 0.05 || s[1] < 0.02 || s[2] > 0.01 {
+		t.Errorf("shares of late senders, collectives and late receivers: %v", s)
+	}
+	chrome.Eval[bool](p, `(() => { for (const [i, v] of [[0, "last rank of a collective"], [1, "5"]]) {
+		const input = document.querySelectorAll(".search input")[i];
+		input.value = v; input.dispatchEvent(new Event("input", { bubbles: true })); }
+		return true; })()`)
+	chrome.Eval[bool](p, `document.querySelector(".search").requestSubmit(), true`)
+	until(p, "zoom in on a wait", func() bool { return chrome.Eval[bool](p, `location.hash.includes("from=")`) })
+	settle(p)
+	p.KeepPicture("ui-waits-found")
+	if s := shares(); s[1] < 0.01 {
+		t.Errorf("the wait that was found is not drawn: %v", s)
+	}
+	dark := visit(t, chromium, server, "run=cg.A.16&view=timeline&colour=waits&from=1.5&to=1.502", chrome.Dark)
+	dark.KeepPicture("ui-waits-dark")
+	said(p, server)
+	said(dark, server)
+}
+
 // TestMatrixIsTheQuerysAnswer compares what the matrix says in all with the engine's sums.
 func TestMatrixIsTheQuerysAnswer(t *testing.T) {
 	chromium := chrome.Start(t)
@@ -212,7 +252,8 @@ func TestAccessible(t *testing.T) {
 		}
 	}
 	server := serve(t)
-	for _, view := range []string{"overview", "timeline", "matrix", "callsites", "overtime", "whatif", "sql"} {
+	for _, view := range []string{"overview", "timeline", "timeline&colour=waits", "matrix", "callsites", "overtime", "whatif",
+		"sql"} {
 		for name, look := range map[string]chrome.Look{"light": chrome.Desktop, "dark": chrome.Dark} {
 			t.Run(view+"/"+name, func(t *testing.T) {
 				p := visit(t, chromium, server, "run=cg.A.16&comm=0&view="+view, look)

@@ -77,6 +77,7 @@ func onceQuestions(name string) (all []onceQuestion) {
 	add("api/facts", nil)
 	add("api/diagnose", nil)
 	add("api/ask/timeline", onceTimeline)
+	add("api/ask/timeline-waits", onceTimeline)
 	for _, query := range []string{"density", "data-density"} {
 		for _, collectives := range []string{"rooted", "logical", "tree", "none"} {
 			add("api/ask/"+query, url.Values{"collectives": {collectives}})

@@ -15,7 +15,12 @@
 -- plot: lines bytes eager+rendezvous same_host log-log
 -- label bytes: message size
 -- label y: messages
-WITH {{include posted_late}}
+WITH posted_messages AS (
+  SELECT src, dst, send_seq, send_start_ns, send_end_ns, recv_post_ns, send_callsite, bytes
+  FROM messages
+  WHERE recv_post_ns > send_start_ns
+),
+{{include posted_late}}
 SELECT s.host = d.host AS same_host, c.bytes, CAST(COUNT(*) AS BIGINT) AS late,
        CAST(SUM(CASE WHEN c.end_ns <= c.recv_post_ns THEN 1 ELSE 0 END) AS BIGINT) AS eager,
        CAST(SUM(CASE WHEN c.end_ns <= c.recv_post_ns THEN 0 ELSE 1 END) AS BIGINT) AS rendezvous

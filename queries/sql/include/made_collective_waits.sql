@@ -1,5 +1,10 @@
 -- The rows of the table collective_waits, of a run that lacks it, for one value of until.
-WITH {{include operation_waits}},
+WITH collective_rows AS (
+  SELECT rank, seq, comm, instance, root_world, start_ns, end_ns, done_seq, init_seq, request, callsite, call
+  FROM events
+  WHERE class = 'collective' AND comm IS NOT NULL AND instance IS NOT NULL
+),
+{{include operation_waits}},
 sides AS (
   SELECT pattern, call, comm, rank, 1 AS calls, CASE WHEN wait_ns > 0 THEN 1 ELSE 0 END AS waits, wait_ns, 0 AS caused, 0 AS caused_ns
   FROM operation_waits

@@ -1,13 +1,9 @@
--- operation_waits(pattern, call, comm, instance, rank, cause, callsite, wait_ns): a row for each rank in each collective operation but
+-- operation_waits(pattern, call, comm, instance, rank, cause, callsite, start_ns, wait_ns): a row for each rank in each collective operation but
 -- neighbourhood ones. wait_ns is the time that the rank was in the call that completed the operation for it (the collective itself, or the MPI_Wait of
 -- a nonblocking or persistent one) before the last rank it needs had entered the operation, 0 where that was there before. cause is
 -- that rank, of those that entered at the same ns the lowest, and null in scans. docs/method/wait-states.md says which ranks are
--- needed, and what until does: needed or last, see the table collective_waits.
-collective_rows AS (
-  SELECT rank, seq, comm, instance, root_world, start_ns, end_ns, done_seq, init_seq, request, callsite, call
-  FROM events
-  WHERE class = 'collective' AND comm IS NOT NULL AND instance IS NOT NULL
-),
+-- needed, and what until does: needed or last, see the table collective_waits. collective_rows, which stands before this, has the
+-- rows of events of the operations that are looked at.
 starting AS (
   -- Ranks that started persistent collectives. Usually there are none, and then makers stops at the first rows of events.
   SELECT DISTINCT rank
@@ -91,7 +87,7 @@ awaited AS (
 ),
 operation_waits AS (
   -- One MPI_Waitall can complete several operations: it waits for the last, and the others do not count.
-  SELECT pattern, 'MPI_' || upper(substr(op, 1, 1)) || substr(op, 2) AS call, comm, instance, rank, cause, callsite,
+  SELECT pattern, 'MPI_' || upper(substr(op, 1, 1)) || substr(op, 2) AS call, comm, instance, rank, cause, callsite, start_ns,
          CASE WHEN nth = 1 AND needed_ns > start_ns THEN LEAST(needed_ns, COALESCE(end_ns, needed_ns)) - start_ns ELSE 0 END AS wait_ns
   FROM (SELECT pattern, op, comm, instance, rank, cause, callsite, start_ns, end_ns, needed_ns, 1 AS nth
         FROM awaited

@@ -25,6 +25,22 @@ export function kindColour(kind: string, dark: boolean): RGB {
   return kindColours[kind] ?? outside(dark);
 }
 
+/** What a rank waits for, in words, by the kind of wait of the query wait-states; all kinds at collectives are one. */
+export function waitName(state: string): string {
+  return state === "late-sender" ? "late sender" : state === "late-receiver" ? "late receiver" : "last rank of a collective";
+}
+
+export const waitNames = ["late sender", "late receiver", "last rank of a collective"];
+
+export function waitColour(state: string): RGB {
+  return kindColours[{ "late sender": "wait", "late receiver": "send" }[waitName(state)] ?? "collective"];
+}
+
+/** The colour of a kind of call beside waits: quiet, and the same for all calls. */
+export function quietColour(kind: string, dark: boolean): RGB {
+  return kind === "outside MPI" ? outside(dark) : dark ? [98, 104, 112] : [168, 175, 183];
+}
+
 /** The kind of a call by its class in the table events. */
 export function kindOfClass(klass: string): string {
   const names: Record<string, string> = { recv: "receive", sendrecv: "send and receive", complete: "wait", probe: "wait",

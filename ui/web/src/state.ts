@@ -27,6 +27,8 @@ export interface State {
   /** A communicator, and the call site of the calls, by their ids. */
   comm?: number;
   site?: number;
+  /** What the timeline's colours tell; undefined is the kinds of calls. */
+  colour?: "waits";
   /** What a matrix shows. */
   amount?: "messages";
   scale?: "linear";
@@ -57,6 +59,7 @@ export function readState(hash: string, runs: string[]): State {
     if (Number.isFinite(value) && value >= 0) state[name] = value;
   }
   if (given.get("amount") === "messages") state.amount = "messages";
+  if (given.get("colour") === "waits") state.colour = "waits";
   if (given.get("scale") === "linear") state.scale = "linear";
   const collectives = given.get("collectives");
   if (collectives) state.collectives = collectives;

@@ -1,6 +1,6 @@
 // Draws a window of the timeline: cells or calls, lanes, messages, axes.
 import * as colours from "../colours";
-import type { Call, Message, Scene, Window } from "./timeline-scene";
+import type { Call, Message, Scene, Wait, Window } from "./timeline-scene";
 
 /** Pixels: of the numbers of ranks at the left, and of the axis above. */
 export const left = 56, above = 24;
@@ -13,6 +13,8 @@ export interface Shown {
   isDark: boolean;
   picked?: number;
   brush?: [number, number];
+  /** Colours tell what ranks wait for, not the kinds of calls. */
+  waits: boolean;
 }
 
 export function draw(canvas: HTMLCanvasElement, s: Shown) {
@@ -37,6 +39,7 @@ export function draw(canvas: HTMLCanvasElement, s: Shown) {
     g.drawImage(scene.image, x(sw.from), y(sw.first), x(sw.to) - x(sw.from), rows * lane);
   }
   if (scene?.calls) drawCalls(g, scene.calls, s, x, y, lane);
+  if (scene?.calls && scene.waits) drawWaits(g, scene.waits, s, x, y, lane);
   if (lane >= 4 && scene) drawLines(g, s, lane);
   if (scene && lane >= 2) drawMessages(g, scene.messages, s.isDark, x, y, lane);
   if (s.brush) {
@@ -54,13 +57,24 @@ function drawCalls(g: CanvasRenderingContext2D, calls: Call[], s: Shown, x: (t: 
   for (const c of calls) {
     const from = x(c.start), to = Math.max(x(c.end), from + 0.5);
     if (to < left || from > s.width) continue;
-    g.fillStyle = colours.css(colours.kindColour(c.kind, s.isDark));
+    g.fillStyle = colours.css((s.waits ? colours.quietColour : colours.kindColour)(c.kind, s.isDark));
     g.fillRect(from, y(c.rank) + gap, to - from, lane - 2 * gap);
     if (c.row === s.picked) {
       g.strokeStyle = s.isDark ? "#fff" : "#000";
       g.lineWidth = 2;
       g.strokeRect(from, y(c.rank) + 1, to - from, lane - 2);
     }
+  }
+}
+
+/** Waits are drawn into their calls. */
+function drawWaits(g: CanvasRenderingContext2D, waits: Wait[], s: Shown, x: (t: number) => number, y: (rank: number) => number, lane: number) {
+  const gap = lane > 6 ? 2 : 0;
+  for (const w of waits) {
+    const from = x(w.start), to = Math.max(x(w.end), from + 0.5);
+    if (to < left || from > s.width) continue;
+    g.fillStyle = colours.css(colours.waitColour(w.state));
+    g.fillRect(from, y(w.rank) + gap, to - from, lane - 2 * gap);
   }
 }
 

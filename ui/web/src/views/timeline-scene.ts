@@ -27,6 +27,17 @@ export interface Message {
   bytes: number;
 }
 
+/** A time that a rank waited for another. */
+export interface Wait {
+  rank: number;
+  start: number;
+  end: number;
+  /** Kind of wait, as in the query wait-states. */
+  state: string;
+  /** The rank that it waited for; null in scans. */
+  cause: number | null;
+}
+
 /** What is known of a window. */
 export interface Scene {
   window: Window;
@@ -36,6 +47,8 @@ export interface Scene {
   messages: Message[];
   calls?: Call[];
   rows?: Answer;
+  /** The waits, each by itself; undefined if they are not asked for or too many. */
+  waits?: Wait[];
 }
 
 /** Up to so many calls are drawn each by itself. */
@@ -44,9 +57,21 @@ const mostCalls = 20000;
 export const aloneArgs = { bins: 600, rows: 350, lines: 1000 };
 /** Up to so many messages are drawn as arrows. */
 export const mostArrows = 2000;
-/** Asks what is drawn of a window: first the mix and the messages, and the calls if they are few. */
-export async function scene(run: string, args: Record<string, any>, window: Window, isDark: boolean, signal: AbortSignal): Promise<Scene> {
-  const { table } = await ask("timeline", run, args, signal);
+/** The arguments that ask for the waits of what args ask for. */
+export function waitArgs(args: Record<string, any>): Record<string, any> {
+  return alone ? args : { ...args, lines: mostCalls };
+}
+
+/**
+ * Asks what is drawn of a window: first the mix and the messages, and the calls if they are few. With waits, time in MPI is
+ * apart by what it waits for, else by the kind of call.
+ */
+export async function scene(run: string, args: Record<string, any>, window: Window, isDark: boolean, withWaits: boolean,
+  signal: AbortSignal): Promise<Scene> {
+  const [{ table }, waiting] = await Promise.all([
+    ask("timeline", run, args, signal), withWaits ? ask("timeline-waits", run, waitArgs(args), signal) : undefined,
+  ]);
+  const colourOf = (kind: string) => (withWaits ? colours.quietColour(kind, isDark) : colours.kindColour(kind, isDark));
   const rank = numbers(table, "rank"), ranks = numbers(table, "ranks"), bin = numbers(table, "bin"), start = numbers(table, "start_ns"),
     end = numbers(table, "end_ns"), kind = texts(table, "kind"), time = numbers(table, "time_ns"), calls = numbers(table, "calls"),
     bytes = numbers(table, "bytes"), dst = numbers(table, "dst");
@@ -63,13 +88,14 @@ export async function scene(run: string, args: Record<string, any>, window: Wind
     if (kind[i] === "message") {
       messages.push({ src: rank[i]!, dst: dst[i]!, start: start[i]!, end: end[i]!, bytes: bytes[i] ?? 0 });
     } else if (time[i]) {
-      const colour = colours.kindColour(kind[i], isDark);
+      const colour = colourOf(kind[i]);
       const at = 4 * (Math.floor((rank[i]! - window.first) / perRow) * bins + bin[i]!);
       for (let k = 0; k < 3; k++) mix[at + k] += colour[k] * time[i]!;
       mix[at + 3] += time[i]!;
     }
   }
-  const result: Scene = { window, ranksPerRow: perRow, messages, image: await painted(mix, bins, rows) };
+  const waits = waiting && addWaits(mix, waiting, (r) => Math.floor((r - window.first) / perRow) * bins, isDark);
+  const result: Scene = { window, ranksPerRow: perRow, messages, waits, image: await painted(mix, bins, rows) };
   if (!alone && total > 0 && total <= mostCalls && perRow === 1) {
     const { bins: _, rows: __, lines: ___, ...where } = args;
     const answer = await ask("timeline-calls", run, { ...where, limit: 2 * mostCalls }, signal);
@@ -77,6 +103,23 @@ export async function scene(run: string, args: Record<string, any>, window: Wind
     result.calls = callsOf(answer, window.to);
   }
   return result;
+}
+
+/** Gives waits their colours in the mix, in place of that of other time in MPI; returns the single ones. */
+function addWaits(mix: Float64Array, { table }: Answer, rowAt: (rank: number) => number, isDark: boolean): Wait[] | undefined {
+  const rank = numbers(table, "rank"), bin = numbers(table, "bin"), start = numbers(table, "start_ns"), end = numbers(table, "end_ns"),
+    state = texts(table, "state"), time = numbers(table, "wait_ns"), cause = numbers(table, "cause");
+  const quiet = colours.quietColour("wait", isDark);
+  const waits: Wait[] = [];
+  for (let i = 0; i < rank.length; i++) {
+    if (bin[i] === null) {
+      waits.push({ rank: rank[i]!, start: start[i]!, end: end[i]!, state: state[i], cause: cause[i] });
+      continue;
+    }
+    const colour = colours.waitColour(state[i]), at = 4 * (rowAt(rank[i]!) + bin[i]!);
+    for (let k = 0; k < 3; k++) mix[at + k] += (colour[k] - quiet[k]) * Math.min(time[i]!, mix[at + 3]);
+  }
+  return waits.length > 0 || rank.length === 0 ? waits : undefined;
 }
 
 function painted(mix: Float64Array, bins: number, rows: number): Promise<ImageBitmap> {
@@ -94,4 +137,3 @@ function callsOf(answer: Answer, last: number): Call[] {
     klass = texts(answer.table, "class");
   return rank.map((r, row) => ({ rank: r!, start: start[row]!, end: end[row] ?? last, kind: colours.kindOfClass(klass[row]), row }));
 }
-

@@ -1,13 +1,14 @@
 // What every rank does over time. Far out a pixel is the mix of what its ranks spend that time in; near, each call and
 // message is drawn by itself. While an answer is on its way the earlier picture is shown, moved and scaled.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { alone, Answer, sql } from "../api";
+import { alone, Answer } from "../api";
 import * as colours from "../colours";
-import { Asked, Panel, useAsked, useSize } from "../parts";
+import { Asked, Choice, Panel, useAsked, useSize } from "../parts";
 import * as units from "../units";
 import type { ViewProps } from "../main";
 import { above, draw, left } from "./timeline-draw";
-import { aloneArgs, Call, mostArrows, Scene, scene, Window } from "./timeline-scene";
+import { aloneArgs, Call, mostArrows, Scene, scene, Wait, waitArgs, Window } from "./timeline-scene";
+import { Search } from "./timeline-search";
 
 export function Timeline({ run, state, set }: ViewProps) {
   const whole: Window = { from: 0, to: Math.max(run.end_ns, 1), first: 0, last: run.ranks - 1 };
@@ -23,6 +24,7 @@ export function Timeline({ run, state, set }: ViewProps) {
   const drag = useRef<{ x: number } | undefined>(undefined);
   const [brush, setBrush] = useState<[number, number]>();
   const isDark = colours.dark();
+  const waits = state.colour === "waits" && !run.lacks["timeline-waits"];
   const plotWidth = width - left, plotHeight = height - above;
 
   const args = {
@@ -38,14 +40,14 @@ export function Timeline({ run, state, set }: ViewProps) {
   };
   const ready = width > 0;
   const asked: Asked<Scene> = useAsked(
-    async (signal) => (ready ? scene(run.name, args, chosen, isDark, signal) : ({ window: chosen, ranksPerRow: 1, messages: [] } as Scene)),
-    [run.name, JSON.stringify(args), chosen.to, chosen.last, ready, isDark],
+    async (signal) => (ready ? scene(run.name, args, chosen, isDark, waits, signal) : ({ window: chosen, ranksPerRow: 1, messages: [] } as Scene)),
+    [run.name, JSON.stringify(args), chosen.to, chosen.last, ready, isDark, waits],
     60,
     run.lacks.timeline,
   );
   const now = asked.value;
-  const show = useMemo(() => ({ window: chosen, width, height, scene: now, isDark, picked, brush }), [
-    chosen.from, chosen.to, chosen.first, chosen.last, width, height, now, isDark, picked, brush,
+  const show = useMemo(() => ({ window: chosen, width, height, scene: now, isDark, picked, brush, waits }), [
+    chosen.from, chosen.to, chosen.first, chosen.last, width, height, now, isDark, picked, brush, waits,
   ]);
   useEffect(() => {
     if (canvas.current && width > 0) draw(canvas.current, show);
@@ -110,6 +112,10 @@ export function Timeline({ run, state, set }: ViewProps) {
     const rank = lineAt(y), t = timeAt(x), slack = (chosen.to - chosen.from) / plotWidth;
     return now?.calls?.find((c) => c.rank === rank && c.start - slack <= t && t <= c.end + slack);
   };
+  const waitAt = (x: number, y: number): Wait | undefined => {
+    const rank = lineAt(y), t = timeAt(x);
+    return now?.waits?.find((w) => w.rank === rank && w.start <= t && t <= w.end);
+  };
   const onMove = (e: PointerEvent) => {
     const x = e.offsetX, y = e.offsetY;
     if (drag.current) {
@@ -119,6 +125,8 @@ export function Timeline({ run, state, set }: ViewProps) {
     if (x < left || y < above) return setHover(undefined);
     const call = callAt(x, y);
     const text = call && now?.rows ? describe(now.rows, call.row) : [`rank ${lineAt(y)}`];
+    const wait = waitAt(x, y);
+    if (wait) text.push(waitText(wait));
     setHover({ x, y, text: [...text, `at ${(timeAt(x) / 1e9).toFixed(6)} s`] });
   };
   const onUp = (e: PointerEvent) => {
@@ -134,7 +142,7 @@ export function Timeline({ run, state, set }: ViewProps) {
 
   const details = picked !== undefined && now?.rows ? now.rows : undefined;
   return (
-    <Panel title="Timeline" asked={asked} run={run.name} query="timeline" args={args}
+    <Panel title="Timeline" asked={asked} run={run.name} query={waits ? "timeline-waits" : "timeline"} args={waits ? waitArgs(args) : args}
       tools={<>
         <button type="button" onClick={keys["+"]} aria-label="Zoom in">+</button>
         <button type="button" onClick={keys["-"]} aria-label="Zoom out">-</button>
@@ -143,14 +151,18 @@ export function Timeline({ run, state, set }: ViewProps) {
         <button type="button" onClick={keys["["]} disabled={chosen.last === chosen.first}>Fewer ranks</button>
         <button type="button" onClick={keys["]"]}>More ranks</button>
         <button type="button" onClick={keys.Home}>All</button>
-        <Search run={run.name} window={chosen} found={(at, rank) => {
+        {!run.lacks["timeline-waits"] && (
+          <Choice label="Colours" value={waits ? "waits" : "calls"} of={{ calls: "Calls", waits: "Waits" }}
+            set={(v) => set({ colour: v === "waits" ? v : undefined })} />
+        )}
+        <Search run={run} window={chosen} found={({ rank, ...at }) => {
           const span = Math.min(chosen.to - chosen.from, 20 * Math.max(at.end - at.start, 1000));
           const middle = (at.start + at.end) / 2;
           const outside = rank < chosen.first || rank > chosen.last;
           move({ from: middle - span / 2, to: middle + span / 2, ...(outside ? { first: Math.max(0, rank - 4), last: rank + 4 } : {}) });
         }} />
       </>}>
-      <Legend isDark={isDark} />
+      <Legend isDark={isDark} waits={waits} />
       <div class="canvas tall">
         <canvas ref={canvas} tabIndex={0} role="img" onKeyDown={onKey}
           aria-label={`Timeline of ${units.ranks(chosen.first, chosen.last)} from ${(chosen.from / 1e9).toFixed(6)} to ${(chosen.to / 1e9).toFixed(6)} s. ` +
@@ -178,14 +190,26 @@ export function Timeline({ run, state, set }: ViewProps) {
   );
 }
 
-function Legend({ isDark }: { isDark: boolean }) {
+function Legend({ isDark, waits }: { isDark: boolean; waits: boolean }) {
+  const of: [string, colours.RGB][] = waits
+    ? [...colours.waitNames.map((name): [string, colours.RGB] => [`waits for ${article(name)}`, waitColourOf(name)]),
+      ["other time in MPI", colours.quietColour("wait", isDark)], ["outside MPI", colours.outside(isDark)]]
+    : [...colours.kinds, "outside MPI"].map((k) => [k, colours.kindColour(k, isDark)]);
   return (
     <ul class="legend" aria-label="Colours">
-      {[...colours.kinds, "outside MPI"].map((k) => (
-        <li key={k}><i style={{ background: colours.css(colours.kindColour(k, isDark)) }} />{k}</li>
-      ))}
+      {of.map(([name, colour]) => <li key={name}><i style={{ background: colours.css(colour) }} />{name}</li>)}
     </ul>
   );
+}
+
+/** The colour of a wait by its name. */
+const waitColourOf = (name: string) => colours.waitColour(name.replace(" ", "-"));
+
+const article = (name: string) => `${name.startsWith("last") ? "the" : "a"} ${name}`;
+
+/** A wait in a line. */
+function waitText(w: Wait): string {
+  return `waits ${units.time(w.end - w.start)} for ${article(colours.waitName(w.state))}${w.cause === null ? "" : `, rank ${w.cause}`}`;
 }
 
 /** A call in a few lines. */
@@ -213,38 +237,5 @@ function Details({ rows, row, set, state }: { rows: Answer; row: number } & Pick
       </p>
       <dl>{facts.map(([name, v]) => <><dt>{name}</dt><dd>{name.endsWith("_ns") ? `${units.count(Number(v))} ns` : String(v)}</dd></>)}</dl>
     </section>
-  );
-}
-
-/** Finds the next call of a function that takes at least some time. */
-function Search(props: { run: string; window: Window; found: (at: { start: number; end: number }, rank: number) => void }) {
-  const [call, setCall] = useState("MPI_Wait");
-  const [least, setLeast] = useState("1");
-  const [said, say] = useState("");
-  const find = async (e: Event) => {
-    e.preventDefault();
-    const name = call.trim(), ms = Number(least);
-    if (!/^\w+$/.test(name) || !(ms >= 0)) return say("want a function and ms");
-    say("searching");
-    const after = Math.round((props.window.from + props.window.to) / 2);
-    const text = `SELECT rank, start_ns, end_ns FROM events WHERE call = '${name}' AND start_ns > ${after} ` +
-      `AND end_ns - start_ns >= ${Math.round(ms * 1e6)} ORDER BY start_ns LIMIT 1`;
-    try {
-      const { table } = await sql(props.run, text, 1);
-      if (table.numRows === 0) return say("none after the middle of the window");
-      const row = table.get(0)!.toJSON() as Record<string, any>;
-      say("");
-      props.found({ start: Number(row.start_ns), end: Number(row.end_ns) }, Number(row.rank));
-    } catch (err: any) {
-      say(err.message);
-    }
-  };
-  return (
-    <form class="search" onSubmit={find}>
-      <label>Next <input value={call} onInput={(e) => setCall(e.currentTarget.value)} size={14} /></label>
-      <label>over <input value={least} onInput={(e) => setLeast(e.currentTarget.value)} size={5} inputMode="decimal" /> ms</label>
-      <button>Find</button>
-      <span role="status">{said}</span>
-    </form>
   );
 }
