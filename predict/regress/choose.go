@@ -57,8 +57,12 @@ func (c *Curve) byForms(ranks int64) Prediction {
 	p.Warnings = append(p.Warnings, c.table.warnings(ranks)...)
 	if refused != nil {
 		other := c.predict(refused, ranks)
-		value := math.Max(-math.MaxFloat64, math.Min(c.table.clip(other.Value), math.MaxFloat64))
-		p.Low, p.High = math.Min(p.Low, value), math.Max(p.High, value)
+		if math.IsNaN(other.Value) { // too large for its terms
+			p.Low, p.High = c.table.clip(-math.MaxFloat64), c.table.clip(math.MaxFloat64)
+		} else {
+			value := math.Max(-math.MaxFloat64, math.Min(c.table.clip(other.Value), math.MaxFloat64))
+			p.Low, p.High = math.Min(p.Low, value), math.Max(p.High, value)
+		}
 		p.Warnings = append(p.Warnings, Warning{Refused,
 			fmt.Sprintf("%s has a smaller error in cross-validation, but is not monotone or changes its sign on the way to %d ranks, where it predicts %s: a run on more ranks would decide", other.Formula, ranks, number(other.Value))})
 	}
