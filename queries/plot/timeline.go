@@ -141,7 +141,7 @@ func (t *Timeline) layOut(th *theme) (p, strip *page) {
 	chart := &Chart{Title: t.Title, Kind: "bands", X: Axis{Name: "time since the start of the run", Unit: "ns"},
 		Y: Axis{Name: "rank"}, Hues: t.Kinds, Series: t.Series}
 	p = &page{Chart: chart, theme: th, note: t.Note, every: 1}
-	across, ranks, row := nothing(), t.Ranks, 1
+	across, first, ranks, row := nothing(), t.first(), t.Ranks, 1
 	kinds := map[string]bool{}
 	for _, c := range t.cells {
 		across.add(c.from)
@@ -158,8 +158,9 @@ func (t *Timeline) layOut(th *theme) (p, strip *page) {
 	}
 	p.x = scale{least: across.least, most: across.most}
 	p.xTicks = p.x.ticks(p.X)
-	p.y = scale{least: float64(max(ranks, 1)) - 0.5, most: -0.5}
-	for r, step := 0, rankStep(max(ranks, 1), 16); r < ranks; r += step {
+	p.y = scale{least: float64(max(ranks, 1)) - 0.5, most: float64(first) - 0.5}
+	every := rankStep(max(ranks-first, 1), 16)
+	for r := (first + every - 1) / every * every; r < ranks; r += every {
 		name := strconv.Itoa(r)
 		if r < len(t.Names) {
 			name = t.Names[r]
@@ -169,7 +170,7 @@ func (t *Timeline) layOut(th *theme) (p, strip *page) {
 	if row > 1 {
 		p.addNote(fmt.Sprintf("a row is %d ranks", row))
 	}
-	switch high := float64(t.high()) / float64(max(ranks, 1)) * float64(row); {
+	switch high := float64(t.high()) / float64(max(ranks-first, 1)) * float64(row); {
 	case len(t.cells) == 0 || len(p.names) == 1 || t.Path:
 	case high < stackedPx:
 		p.addNote("coloured by the kind with the most time")
@@ -197,6 +198,14 @@ func (t *Timeline) layOut(th *theme) (p, strip *page) {
 	strip.fitLabels()
 	p.left = max(p.left, strip.left)
 	return p, strip
+}
+
+// first is the lowest rank that is drawn: the timeline of some ranks has no rows for those below. A path has all.
+func (t *Timeline) first() int {
+	if t.Path || len(t.cells) == 0 {
+		return 0
+	}
+	return slices.MinFunc(t.cells, func(a, b timeCell) int { return cmp.Compare(a.rank, b.rank) }).rank
 }
 
 // pixels is a rectangle of a colour, in pixels from the upper left corner of the ranks' area.
@@ -302,8 +311,10 @@ func (m *timeLine) shownEnd(p *page) (to, dst float64, cut bool) {
 	if cut = to > p.x.most && to > m.from; cut {
 		to, dst = p.x.most, src+(p.x.most-m.from)/(to-m.from)*(dst-src)
 	}
-	if edge := p.y.least; dst > edge && src < edge { // ranks count downwards
-		return m.from + (edge-src)/(dst-src)*(to-m.from), edge, true
+	for _, edge := range [2]float64{p.y.least, p.y.most} {
+		if (dst-edge)*(src-edge) < 0 {
+			return m.from + (edge-src)/(dst-src)*(to-m.from), edge, true
+		}
 	}
 	return to, dst, cut
 }

@@ -3,6 +3,7 @@ package plot
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -136,5 +137,29 @@ func TestTheSamePictureIsTheSameFile(t *testing.T) {
 	first, second := picture(), picture()
 	if first != second {
 		t.Error("the two differ")
+	}
+}
+
+// TestTimelineOfSomeRanks draws ranks 5 to 7 only: no row is left empty for those below, and a line to one of them ends at
+// the edge.
+func TestTimelineOfSomeRanks(t *testing.T) {
+	tl := &Timeline{Kinds: []string{"send"}}
+	for rank := 5; rank < 8; rank++ {
+		tl.AddTime(rank, 1, 0, 100, "send", 50)
+	}
+	tl.AddMessage(6, 2, 10, 50)
+	p, _ := tl.layOut(themeOf(""))
+	if p.y.most != 4.5 || p.y.least != 7.5 {
+		t.Errorf("ranks from %v to %v, want 4.5 to 7.5", p.y.most, p.y.least)
+	}
+	var names []string
+	for _, m := range p.yTicks {
+		names = append(names, m.label)
+	}
+	if !slices.Equal(names, []string{"5", "6", "7"}) {
+		t.Errorf("ticks %v, want 5 to 7", names)
+	}
+	if to, dst, cut := tl.lines[0].shownEnd(p); !cut || dst != 4.5 || to != 25 {
+		t.Errorf("the line ends at %v, %v (cut %v), want at 25, 4.5", to, dst, cut)
 	}
 }
