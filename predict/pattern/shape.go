@@ -93,15 +93,16 @@ func preferSharedShapes(units []*unit) {
 	}
 }
 
-// markShortAxes marks the axes along which a form moves though no run has more than two ranks there, unless a longer
-// axis shows the same shape: two ranks do not tell whether x becomes x+1, the other one, or the even one before it.
+// markShortAxes marks the axes along which a form moves though no run has more than two ranks there, unless longer
+// axes show the same shape in enoughSigns slots: two ranks do not tell whether x becomes x+1, the other one, or the even
+// one before it.
 func markShortAxes(units []*unit) {
-	shown := map[shape]bool{}
+	shown := map[shape]int{}
 	for _, u := range units {
 		for a, r := range u.pool[0].Rules {
 			if r.moves(a) && u.longest(u.pool[0], a) > 2 &&
 				!slices.ContainsFunc(u.pool, func(o Form) bool { return !slices.Contains(o.shapes(), r.shape()) }) {
-				shown[r.shape()] = true
+				shown[r.shape()] += len(u.slots)
 			}
 		}
 	}
@@ -111,7 +112,7 @@ func markShortAxes(units []*unit) {
 				if !r.moves(a) || u.longest(u.pool[i], a) > 2 {
 					continue
 				}
-				if shown[r.shape()] {
+				if shown[r.shape()] >= enoughSigns {
 					u.borrowed = true
 				} else {
 					u.pool[i].Short = append(u.pool[i].Short, a)

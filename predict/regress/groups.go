@@ -661,7 +661,7 @@ func (l *Law) Predict(ranks, rank int32, dims, coords, index []int32) (Expected,
 	}
 	if e.Low, e.High = math.Min(e.Low, f.Low), math.Max(e.High, f.High); e.Low != e.High || l.isNewDivision(&r) {
 		e.Exact = false
-	} else if l.thin || l.lonely {
+	} else if l.lonely {
 		e.Low, e.High, e.Exact = e.Low-l.domain.unit(), e.High+l.domain.unit(), false
 	}
 	l.widen(&e, &r)

@@ -18,7 +18,8 @@ func (f *Fitter) findRivals(all []openLaw) error {
 		var owners []*Law
 		for i := range all {
 			o := all[i]
-			if !o.law.dependsOnPlace() || !t.isRivalOf(o.law.placeGroups()[0], o.grid) {
+			if !o.law.dependsOnPlace() || !t.isRivalOf(o.law.placeGroups()[0], o.grid) ||
+				t.columns && !varyInRun(o.samples) {
 				continue
 			}
 			owners = append(owners, o.law)
