@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -254,12 +253,13 @@ lists what the format does not carry.`,
 		RunE:              func(c *cobra.Command, _ []string) error { return runExportOTF2(c.Context(), a, &o) },
 	}
 	c.Flags().StringVar(&o.run, "run", "", "`RUN` to write: a name in the store, or a path")
-	c.Flags().StringVarP(&o.output, "output", "o", "", "`FOLDER` to make, with traces.otf2 and its files")
+	c.Flags().StringVarP(&o.output, "output", "o", "", "make a folder of the name `FILE`, with traces.otf2 and its files")
 	_ = c.MarkFlagRequired("output")
 	_ = c.MarkFlagRequired("run")
 	register(c, completeRuns(a), "run")
 	completeFiles(c, "output")
 	a.readsRuns(c)
+	a.writes(c)
 	return c
 }
 
@@ -268,11 +268,11 @@ func runExportOTF2(ctx context.Context, a *app, o *exportOTF2Options) error {
 	if err != nil {
 		return err
 	}
-	if _, err := os.Lstat(o.output); err == nil {
-		return fmt.Errorf("export otf2: %s exists; name another folder", o.output)
-	}
-	notes, err := otf2.Export(ctx, folder, o.output)
-	if err != nil {
+	var notes []string
+	if err := a.replaceFolder(o.output, otf2.ExportName, func(out string) (err error) {
+		notes, err = otf2.Export(ctx, folder, out)
+		return err
+	}); err != nil {
 		return fmt.Errorf("export otf2: %s: %w", o.run, err)
 	}
 	disclose(ctx, a, folder, o.output)

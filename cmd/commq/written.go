@@ -154,3 +154,26 @@ func (a *app) writeFiles(names []string, write func(files []io.Writer) error) er
 	}
 	return failed
 }
+
+// replaceFolder lets write make a folder, in place of one of that name only with --replace and if it has the file that such
+// folders have; the old one goes when the new one is complete.
+func (a *app) replaceFolder(name, mark string, write func(name string) error) error {
+	switch _, err := os.Lstat(name); {
+	case errors.Is(err, fs.ErrNotExist):
+		return write(name)
+	case err != nil:
+		return err
+	case !a.replace:
+		return fmt.Errorf("%s exists; name another folder, or overwrite it with --replace", name)
+	case missing(filepath.Join(name, mark)):
+		return fmt.Errorf("%s has no %s, so that --replace leaves it alone; name another folder", name, mark)
+	}
+	next := filepath.Join(filepath.Dir(name), "."+filepath.Base(name)+".new")
+	if err := os.RemoveAll(next); err != nil { // what a killed command left
+		return err
+	}
+	if err := write(next); err != nil {
+		return err
+	}
+	return errors.Join(os.RemoveAll(name), os.Rename(next, name))
+}
