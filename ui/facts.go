@@ -46,7 +46,7 @@ func (s *Server) runs(w http.ResponseWriter, r *http.Request) {
 
 // facts tells what commq runs show prints of a run, and what the run discloses of the machine.
 func (s *Server) facts(w http.ResponseWriter, r *http.Request) {
-	found, err := s.one(r)
+	found, err := s.singleRun(r)
 	if err != nil {
 		fail(w, r, err)
 		return
@@ -93,7 +93,7 @@ func (s *Server) queries(w http.ResponseWriter, _ *http.Request) {
 
 // diagnose tells what makes a run slow.
 func (s *Server) diagnose(w http.ResponseWriter, r *http.Request) {
-	found, err := s.one(r)
+	found, err := s.singleRun(r)
 	if err != nil {
 		fail(w, r, err)
 		return
@@ -125,8 +125,8 @@ func (s *Server) named(r *http.Request) (named []run.Found, err error) {
 	return named, nil
 }
 
-// one returns the run that a request names; more are a mistake.
-func (s *Server) one(r *http.Request) (run.Found, error) {
+// singleRun returns the run that a request names; more are a mistake.
+func (s *Server) singleRun(r *http.Request) (run.Found, error) {
 	named, err := s.named(r)
 	if err != nil {
 		return run.Found{}, err

@@ -47,7 +47,7 @@ type Simulated struct {
 
 // whatIf simulates a run on a machine. Its network and CPUs may have other values; a machine of a file cannot be named.
 func (s *Server) whatIf(w http.ResponseWriter, r *http.Request) {
-	found, err := s.one(r)
+	found, err := s.singleRun(r)
 	machine, changes := r.URL.Query().Get("machine"), r.URL.Query()["set"]
 	if err == nil && !slices.ContainsFunc(s.options.Machines, func(m Machine) bool { return m.Name == machine }) {
 		err = badRequest{fmt.Errorf("there is no machine %q", machine)}

@@ -136,14 +136,14 @@ func (c *cursor) record() cursor {
 	return cursor{data: c.data[:c.at], at: c.at - int(n), big: c.big}
 }
 
-// left returns the number of bytes that were not read.
-func (c *cursor) left() int { return len(c.data) - c.at }
+// remaining returns the number of bytes that were not read.
+func (c *cursor) remaining() int { return len(c.data) - c.at }
 
 // count reads a number of members; more of them than bytes are left is an error.
 func (c *cursor) count() int {
 	n := c.uint32()
-	if c.err == nil && uint64(n) > uint64(c.left()) {
-		c.err = fmt.Errorf("%d members in a record with %d bytes left", n, c.left())
+	if c.err == nil && uint64(n) > uint64(c.remaining()) {
+		c.err = fmt.Errorf("%d members in a record with %d bytes left", n, c.remaining())
 	}
 	if c.err != nil {
 		return 0

@@ -87,7 +87,7 @@ type definitions struct {
 	nodes     map[uint32]treeNode
 	regions   map[uint32]region
 	sets      map[uint32]group
-	comms     []commDef
+	commDefs  []commDef
 	windows   map[uint32]window
 	dims      map[uint32][2]uint32 // size, periodicity
 	contexts  map[uint32]callingContext
@@ -125,7 +125,7 @@ func eachDefinition(data []byte, chunk uint64, fn func(id uint8, r *cursor)) err
 	for c.err == nil {
 		at := c.at
 		if uint64(at)%chunk == 0 {
-			if at > 0 && c.left() == 0 {
+			if at > 0 && c.remaining() == 0 {
 				break
 			}
 			c.header()
@@ -137,7 +137,7 @@ func eachDefinition(data []byte, chunk uint64, fn func(id uint8, r *cursor)) err
 		id := c.uint8()
 		if id == recordEndOfChunk && c.err == nil {
 			c.at = int(min((uint64(at)/chunk+1)*chunk, uint64(len(data))))
-			if c.left() == 0 {
+			if c.remaining() == 0 {
 				break
 			}
 			continue
@@ -232,16 +232,16 @@ func (d *definitions) defineComm(id uint8, r *cursor) {
 		c.inter, c.other = true, r.uint32()
 	}
 	c.parent = r.uint32()
-	d.comms = append(d.comms, c)
+	d.commDefs = append(d.commDefs, c)
 }
 
 func (d *definitions) defineTopology(r *cursor) {
 	_, _, comm, n := r.uint32(), r.uint32(), r.uint32(), int(r.uint8())
-	i := slices.IndexFunc(d.comms, func(c commDef) bool { return c.id == comm })
+	i := slices.IndexFunc(d.commDefs, func(c commDef) bool { return c.id == comm })
 	for range n {
 		dim := d.dims[r.uint32()]
 		if i >= 0 && r.err == nil {
-			d.comms[i].dims, d.comms[i].periodic = append(d.comms[i].dims, dim[0]), append(d.comms[i].periodic, dim[1])
+			d.commDefs[i].dims, d.commDefs[i].periodic = append(d.commDefs[i].dims, dim[0]), append(d.commDefs[i].periodic, dim[1])
 		}
 	}
 }
@@ -286,8 +286,8 @@ func parseLocal(data []byte, chunk uint64) (*local, error) {
 
 func readMap(r *cursor) *idMap {
 	n, sparse := r.uint64(), r.uint8() != 0
-	if n > uint64(r.left()) && r.err == nil {
-		r.err = fmt.Errorf("%d mapped ids in a record with %d bytes left", n, r.left())
+	if n > uint64(r.remaining()) && r.err == nil {
+		r.err = fmt.Errorf("%d mapped ids in a record with %d bytes left", n, r.remaining())
 	}
 	if r.err != nil {
 		return nil

@@ -119,8 +119,8 @@ func (x *exporter) export(ctx context.Context, dir string) error {
 	for rank, n := range x.threads {
 		for thread := range n {
 			t := &track{id: uint64(rank) + uint64(thread)*uint64(x.m.Ranks)}
-			t.path = nil
-			t.chunked.path = filepath.Join(files, fmt.Sprint(t.id, ".evt"))
+			t.frames = nil
+			t.path = filepath.Join(files, fmt.Sprint(t.id, ".evt"))
 			x.tracks[requestKey{thread, uint64(rank)}] = t
 			x.order = append(x.order, t)
 		}
@@ -140,11 +140,11 @@ func (x *exporter) export(ctx context.Context, dir string) error {
 		return err
 	}
 	for _, t := range x.order {
-		for n := len(t.path) - 1; n >= 0; n-- {
-			t.number(evtLeave, t.end, uint64(x.sites[t.path[n]].region))
+		for n := len(t.frames) - 1; n >= 0; n-- {
+			t.number(evtLeave, t.end, uint64(x.sites[t.frames[n]].region))
 		}
 		// Readers want a file of local definitions too, though there are none.
-		local := chunked{path: strings.TrimSuffix(t.chunked.path, ".evt") + ".def"}
+		local := chunked{path: strings.TrimSuffix(t.path, ".evt") + ".def"}
 		if err := errors.Join(t.close(), local.close()); err != nil {
 			return err
 		}
@@ -277,16 +277,16 @@ func (x *exporter) walk(t *track, e *schema.Event) {
 	}
 	slices.Reverse(path)
 	same := 0
-	for same < len(path) && same < len(t.path) && path[same] == t.path[same] {
+	for same < len(path) && same < len(t.frames) && path[same] == t.frames[same] {
 		same++
 	}
-	for n := len(t.path) - 1; n >= same; n-- {
-		t.number(evtLeave, t.end, uint64(x.sites[t.path[n]].region))
+	for n := len(t.frames) - 1; n >= same; n-- {
+		t.number(evtLeave, t.end, uint64(x.sites[t.frames[n]].region))
 	}
 	for _, s := range path[same:] {
 		t.number(evtEnter, e.StartNs, uint64(x.sites[s].region))
 	}
-	t.path = path
+	t.frames = path
 }
 
 // records writes the records of a call: what it sends, posts and takes part in.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/commq/commq/internal/testenv"
 	"github.com/commq/commq/schema"
 	"github.com/commq/commq/writer"
 )
@@ -131,10 +132,7 @@ func compareRuns(t *testing.T, was, is *result) {
 
 // otf2-print, of OTF2's own library, reads what the export writes without a warning, and counts the same events.
 func TestOtf2Print(t *testing.T) {
-	program, err := exec.LookPath("otf2-print")
-	if err != nil {
-		t.Skip("no otf2-print; apt install otf2-tools")
-	}
+	testenv.Need(t, "otf2-print")
 	for name, want := range map[string]map[string]int{
 		"cg.A.4":  {"MPI_ISEND": 0, "MPI_SEND": 6720, "MPI_IRECV": 6720},
 		"mg.W.16": {}, "bt-io.S.4": {},
@@ -144,7 +142,7 @@ func TestOtf2Print(t *testing.T) {
 		if _, err := Export(context.Background(), filepath.Join(runs, name), out); err != nil {
 			t.Fatal(err)
 		}
-		text, err := exec.Command(program, "-Werror", "-A", filepath.Join(out, ExportName)).CombinedOutput()
+		text, err := exec.Command("otf2-print", "-Werror", "-A", filepath.Join(out, ExportName)).CombinedOutput()
 		if err != nil || strings.Contains(string(text), "warning") ||
 			strings.Contains(string(text), "[OTF2]") {
 			t.Fatalf("%s: %v\n%.3000s", name, err, text)

@@ -101,17 +101,17 @@ type job struct {
 	selfs  []bool
 	selfID []int32
 
-	shift   int64 // start of the run in ns since the first tick
-	bounds  []int64
-	shardOf []int
-	shards  int
-	table   siteTable
-	counts  schema.Counts
-	byName  map[string]int64
-	endNs   int64
-	resized int64 // sends whose receive in the channel's order has another size
-	read    atomic.Int64
-	tally   tally
+	shift      int64 // start of the run in ns since the first tick
+	bounds     []int64
+	shardOf    []int
+	shardCount int
+	table      siteTable
+	counts     schema.Counts
+	byName     map[string]int64
+	endNs      int64
+	resized    int64 // sends whose receive in the channel's order has another size
+	read       atomic.Int64
+	tally      tally
 }
 
 // rankFacts is what the first pass learns about a rank.
@@ -334,7 +334,7 @@ func (j *job) settle() {
 	if first < 0 { // calls before the first tick that the trace defines
 		j.shift = first
 	}
-	j.shardOf, j.shards = writer.Shards(rows, j.o.shardRows)
+	j.shardOf, j.shardCount = writer.Shards(rows, j.o.shardRows)
 	j.selfID = j.placeSelf(j.selfs)
 	for _, threads := range j.sites {
 		for _, s := range threads {
@@ -399,7 +399,7 @@ type pass struct {
 
 // write writes events and messages, epoch by epoch.
 func (j *job) write(ctx context.Context, out sink) error {
-	p := &pass{job: j, shards: make([]shard, j.shards), held: make([]*slot, len(j.threads)),
+	p := &pass{job: j, shards: make([]shard, j.shardCount), held: make([]*slot, len(j.threads)),
 		reported: make([]int64, len(j.threads))}
 	defer func() {
 		for _, r := range p.readers {

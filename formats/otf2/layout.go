@@ -163,8 +163,8 @@ func (l *layout) placeHosts() {
 func (l *layout) placeComms() error {
 	world := newComm(nil, schema.CommWorld, identity(len(l.threads)))
 	l.comms = []*comm{world}
-	for i := range l.definitions.comms {
-		d := &l.definitions.comms[i]
+	for i := range l.commDefs {
+		d := &l.commDefs[i]
 		if g, ok := l.sets[d.group]; ok && g.paradigm != paradigmMPI {
 			l.skipped["communicators of other paradigms than MPI"]++
 			continue

@@ -103,8 +103,8 @@ func (s *stream) close() {
 	}
 }
 
-// at returns the offset of the next byte.
-func (s *stream) at() int64 { return s.base + int64(s.c.at) }
+// offset returns the offset of the next byte.
+func (s *stream) offset() int64 { return s.base + int64(s.c.at) }
 
 func (s *stream) bad(offset int64, format string, args ...any) error {
 	return fmt.Errorf("%s: byte %d: %w", s.path, offset, fmt.Errorf(format, args...))
@@ -112,7 +112,7 @@ func (s *stream) bad(offset int64, format string, args ...any) error {
 
 // fill brings at least n bytes into the window, or all that are left in the file.
 func (s *stream) fill(n int) error {
-	if s.c.left() >= n || s.eof {
+	if s.c.remaining() >= n || s.eof {
 		return nil
 	}
 	rest := copy(s.window[:cap(s.window)], s.window[s.c.at:])
@@ -136,14 +136,14 @@ func (s *stream) fill(n int) error {
 // next reads the next event; false after the last. Fields of the event are valid until the next call.
 func (s *stream) next(e *event) (bool, error) {
 	for !s.ended {
-		if s.c.left() < enough {
+		if s.c.remaining() < enough {
 			if err := s.fill(enough); err != nil {
 				return false, err
 			}
 		}
-		at := s.at()
+		at := s.offset()
 		if at%s.chunk == 0 {
-			if s.c.left() == 0 && s.eof && at > 0 {
+			if s.c.remaining() == 0 && s.eof && at > 0 {
 				break // the last chunk is full
 			}
 			s.c.header()
@@ -182,7 +182,7 @@ func (s *stream) internal(id uint8, at int64) error {
 		var skipped event
 		return s.record(&skipped, at)
 	case recordEndOfChunk:
-		return s.skip((at/s.chunk+1)*s.chunk - s.at())
+		return s.skip((at/s.chunk+1)*s.chunk - s.offset())
 	case recordEndOfFile, recordEndOfBuffer:
 		s.ended = true
 	default:
@@ -197,7 +197,7 @@ func (s *stream) skip(n int64) error {
 		if err := s.fill(1); err != nil {
 			return err
 		}
-		k := min(n, int64(s.c.left()))
+		k := min(n, int64(s.c.remaining()))
 		if k == 0 {
 			return nil
 		}

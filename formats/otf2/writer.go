@@ -134,7 +134,7 @@ type track struct {
 	id     uint64
 	time   uint64
 	events uint64
-	path   []int32 // sites that were entered
+	frames []int32 // sites that were entered
 	end    int64   // of the last call
 }
 

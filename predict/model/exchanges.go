@@ -1,9 +1,7 @@
 package model
 
 import (
-	"encoding/binary"
-	"hash/fnv"
-
+	"github.com/commq/commq/predict/pattern"
 	"github.com/commq/commq/predict/signature"
 	"github.com/commq/commq/predict/signature/template"
 )
@@ -82,24 +80,13 @@ func (m *Model) sumMessages() (sent, received map[int32]uint64) {
 		for r := range run.Ranks {
 			m.Joint.Sig.Walk(m.Joint.First[i]+r, func(n *template.Node, c *signature.Call) {
 				if c.Send.HasPeer() {
-					sent[n.ID] += sumMessage(int32(i), r, c.Send.PeerOf(r))
+					sent[n.ID] += pattern.HashPair(int32(i), r, c.Send.PeerOf(r))
 				}
 				if c.Recv.HasPeer() {
-					received[n.ID] += sumMessage(int32(i), c.Recv.PeerOf(r), r)
+					received[n.ID] += pattern.HashPair(int32(i), c.Recv.PeerOf(r), r)
 				}
 			})
 		}
 	}
 	return sent, received
-}
-
-// sumMessage returns the checksum of a message of a run.
-func sumMessage(run, from, to int32) uint64 {
-	h := fnv.New64a()
-	var b [12]byte
-	binary.LittleEndian.PutUint32(b[:], uint32(run))
-	binary.LittleEndian.PutUint32(b[4:], uint32(from))
-	binary.LittleEndian.PutUint32(b[8:], uint32(to))
-	_, _ = h.Write(b[:]) // it never fails
-	return h.Sum64()
 }

@@ -227,8 +227,8 @@ func otherSites(all []Slot) map[string][]string {
 			for r, dst := range m.Dst {
 				if k := (pair{s.Site, m.Ranks, int32(r), dst}); dst != None && !seen[k] {
 					seen[k] = true
-					of[s.Site].forth += mixPair(m.Ranks, int32(r), dst)
-					of[s.Site].back += mixPair(m.Ranks, dst, int32(r))
+					of[s.Site].forth += HashPair(m.Ranks, int32(r), dst)
+					of[s.Site].back += HashPair(m.Ranks, dst, int32(r))
 				}
 			}
 		}
@@ -244,8 +244,8 @@ func otherSites(all []Slot) map[string][]string {
 	return others
 }
 
-// mixPair returns a number for a pair of ranks of a run, whose sums are not equal for other pairs but by chance.
-func mixPair(ranks, from, to int32) uint64 {
+// HashPair returns a number for a pair of ranks of a run, whose sums are not equal for other pairs but by chance.
+func HashPair(ranks, from, to int32) uint64 {
 	h := fnv.New64a()
 	var b [12]byte
 	binary.LittleEndian.PutUint32(b[:], uint32(ranks))
