@@ -30,6 +30,10 @@ func WithExtents(l *Law, samples []Sample, possible []pattern.Grid) *Law {
 		g.exact = false
 		l = &Law{Group: &g}
 	}
+	// What does not fit all samples is a rival only beside a law that does.
+	if len(sums) == 0 {
+		rivals = slices.DeleteFunc(rivals, func(s Sum) bool { return !s.isAlways(samples) })
+	}
 	if len(rivals) == 0 {
 		return l
 	}

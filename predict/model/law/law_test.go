@@ -80,3 +80,26 @@ func TestRootsThatRotate(t *testing.T) {
 		}
 	}
 }
+
+// A loop with 10 iterations on 4 ranks and 15 on 5 to 7 does five times as many as the logarithm says, and on 9 ranks 20.
+// That 15 is what the larger runs have does not make it a law: it is wrong on 4 ranks.
+func TestNumberOfTheLargestRunIsNoLawAlone(t *testing.T) {
+	var samples []Sample
+	for i, value := range []int64{10, 15, 15, 15} {
+		samples = append(samples, Sample{Point{Ranks: int32(4 + i), PeerRank: pattern.None}, value})
+	}
+	f := NewFitter(nil, nil)
+	l := f.FitNumber(samples, nil)
+	if err := f.Settle(); err != nil {
+		t.Fatal(err)
+	}
+	l = WithExtents(l, samples, nil)
+	for ranks, want := range map[int32]int64{4: 10, 7: 15} {
+		if e, ok := l.Evaluate(&Point{Ranks: ranks, PeerRank: pattern.None}); !ok || e.Value != want {
+			t.Errorf("on %d ranks: %+v, want %d", ranks, e, want)
+		}
+	}
+	if e, ok := l.Evaluate(&Point{Ranks: 9, PeerRank: pattern.None}); ok && (e.Exact || e.Low > 20 || e.High < 20) {
+		t.Errorf("on 9 ranks: %+v, want 20 in its interval, not exact", e)
+	}
+}
