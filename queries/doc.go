@@ -102,6 +102,7 @@
 //	                      reaches object storage
 //	trino.go, register.go a DB on a Trino server, and registering runs there
 //	result.go             Rows, Ask, Query
+//	version.go            the version of DuckDB
 //	drawing.go, drawn.go  rows -> a picture of package plot
 //	help.go, markdown.go, outline.go, macros.go  help, docs/QUERIES.md, docs/skill and commq.sql
 package queries

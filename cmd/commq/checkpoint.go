@@ -3,12 +3,12 @@ package main
 import (
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/commq/commq/internal/about"
 	"github.com/commq/commq/writer"
 )
 
@@ -64,17 +64,7 @@ func checkpointFacts(pairs [][2]string) (facts []writer.Fact) {
 }
 
 // programVersion is commq's version, with the commit that it was built from if known.
-func programVersion() string {
-	text := []string{version}
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, s := range info.Settings {
-			if strings.HasPrefix(s.Key, "vcs.") {
-				text = append(text, s.Value)
-			}
-		}
-	}
-	return strings.Join(text, " ")
-}
+func programVersion() string { return strings.TrimSpace(version + " " + about.Commit()) }
 
 // endCheckpoint closes a folder of checkpoints, which may be nil. If the task succeeded, it removes the checkpoint.
 func endCheckpoint(folder *writer.Checkpoint, failed error) error {

@@ -11,11 +11,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/commq/commq/internal/about"
 	"github.com/commq/commq/internal/printable"
 )
 
-// version is the version of commq; releases set it with -ldflags "-X main.version=...".
-var version = "0.1.0-dev"
+// version is the version of commq.
+var version = about.Version()
 
 // Exit statuses of commq itself; commq capture and commq exec return the program's own if it ran.
 const (
@@ -97,6 +98,7 @@ A terminal gets colours unless $NO_COLOR is set.`,
 	root.PersistentFlags().BoolVarP(&a.quiet, "quiet", "q", false,
 		"print no summaries, notes and progress, only warnings and errors")
 	completeStore(root)
+	tellVersion(root)
 	addCommands(a, root)
 	for _, c := range root.Commands() {
 		showWorking(a, c)

@@ -1,0 +1,36 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/commq/commq/capture/doctor"
+	"github.com/commq/commq/internal/about"
+	"github.com/commq/commq/internal/printable"
+	"github.com/commq/commq/queries"
+)
+
+// tellVersion gives the root command --version, with --verbose for a bug report.
+func tellVersion(root *cobra.Command) {
+	root.Flags().Bool("verbose", false, "with --version: print what a bug report needs to say about the machine")
+	cobra.AddTemplateFunc("version", versionText) // the same one each time
+	root.SetVersionTemplate("{{version .}}")
+}
+
+// versionText is what commq --version prints.
+func versionText(c *cobra.Command) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "commq version %s", version)
+	if commit := about.Commit(); commit != "" {
+		fmt.Fprintf(&b, ", commit %s", commit)
+	}
+	b.WriteByte('\n')
+	if verbose, _ := c.Flags().GetBool("verbose"); verbose {
+		for _, fact := range doctor.Describe(c.Context(), queries.EngineVersion()) {
+			fmt.Fprintf(&b, "%-10s  %s\n", fact.Name, printable.Line(fact.Value))
+		}
+	}
+	return b.String()
+}
