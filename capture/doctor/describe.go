@@ -36,7 +36,19 @@ func Describe(ctx context.Context, engine string) []Fact {
 	for _, library := range []string{shim.OpenMPI, shim.MPICH} {
 		facts = append(facts, Fact{library, describeLibrary(ctx, library)})
 	}
-	return facts
+	return append(facts, Fact{"brings", brought()})
+}
+
+// brought names the MPI libraries that commq brings a capture library for.
+func brought() string {
+	var titles []string
+	for _, abi := range shim.Prebuilt() {
+		titles = append(titles, abi.Title)
+	}
+	if titles == nil {
+		return "no capture library: it compiles one"
+	}
+	return "capture libraries for " + strings.Join(titles, ", ")
 }
 
 // builder is the version of Go that compiled commq, with the settings of the processor that differ from Go's own.

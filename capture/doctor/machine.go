@@ -101,6 +101,10 @@ func compiler(ctx context.Context) Finding {
 			return ok("C compiler", "%s: %s", path, line)
 		}
 	}
+	if len(shim.Prebuilt()) > 0 {
+		return ok("C compiler", "no cc, gcc or clang in $PATH: captures take the libraries that commq brings; "+
+			"simulator ranks, replay and calibrate need one")
+	}
 	return failure("C compiler",
 		"install one (Debian: apt-get install gcc); the capture library is compiled once per MPI library",
 		"no cc, gcc or clang in $PATH")
@@ -136,6 +140,12 @@ func mpiLibrary(ctx context.Context, o MachineOptions, library string) (list []F
 	switch {
 	case err != nil && launchErr != nil && o.MPI == "":
 		return []Finding{ok(library, "not installed")}, false
+	case err != nil && len(shim.Prebuilt()) > 0:
+		list = append(list, broughtLibrary(ctx, library))
+		if launchErr == nil {
+			list = append(list, launcherAsRoot(ctx, library, launcher, os.Environ(), os.Getuid()))
+		}
+		return list, true
 	case err != nil:
 		return []Finding{failure(library, "", "%v", err)}, true
 	}

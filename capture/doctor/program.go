@@ -22,7 +22,9 @@ func Program(ctx context.Context, path string) ([]Finding, error) {
 		return append([]Finding{failure("MPI library", do, "%s", text)}, preloaded()...), nil
 	}
 	var list []Finding
-	if target, err := shim.FindTarget(ctx, library, ""); err != nil {
+	if target, err := shim.FindTarget(ctx, library, ""); err != nil && len(shim.Prebuilt()) > 0 {
+		list = append(list, broughtFor(ctx, library, abs))
+	} else if err != nil {
 		list = append(list, failure("MPI library", "the capture library must be compiled for it, once: "+err.Error(),
 			"%s, but its compiler wrapper is not here", library))
 	} else {

@@ -21,8 +21,11 @@ import (
 type BuildOptions struct {
 	// Library is OpenMPI or MPICH, as Detect returns it.
 	Library string
-	// Mpicc is the compiler wrapper; empty searches for one, see FindMpicc.
+	// Mpicc is the compiler wrapper; empty searches for one, see FindMpicc, and takes a shim that commq brings if there
+	// is none; NoMpicc takes that one in any case.
 	Mpicc string
+	// Program is what will be captured, by which a shim that commq brings is chosen; empty is a program not known yet.
+	Program string
 	// Cache is the folder of built shims; empty: $COMMQ_CACHE, else commq in the user's cache folder.
 	Cache string
 	// Form is the artifact to build; the zero value is the library for an ordinary capture.
@@ -82,9 +85,24 @@ type Target struct {
 }
 
 // Build returns the path of the shim for an MPI library. It compiles the shim if the cache has none for this library,
-// version, compiler and these sources. Several processes may build at once; each sees a complete file or none.
+// version, compiler and these sources. Where there is no compiler it takes the one that commq brings; see Prebuilt.
+// Several processes may build at once; each sees a complete file or none.
 func Build(ctx context.Context, o BuildOptions) (string, error) {
+	if o.Mpicc == NoMpicc {
+		path, err := usePrebuilt(ctx, &o)
+		if err != nil {
+			return "", fmt.Errorf("--mpicc %s: %w", NoMpicc, err)
+		}
+		return path, nil
+	}
 	target, err := FindTarget(ctx, o.Library, o.Mpicc)
+	if err != nil && o.Mpicc == "" {
+		path, without := usePrebuilt(ctx, &o)
+		if without != nil {
+			return "", withoutCompiler(err, without)
+		}
+		return path, nil
+	}
 	if err != nil {
 		return "", err
 	}

@@ -44,7 +44,8 @@ func (o *preloadOptions) flags(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&o.mpi, "mpi", "", "MPI library of the program, openmpi or mpich (default: the one that the "+
 		"program is linked to)")
-	f.StringVar(&o.mpicc, "mpicc", "", "MPI compiler wrapper that compiles the shim (default: found in $PATH)")
+	f.StringVar(&o.mpicc, "mpicc", "", "MPI compiler wrapper that compiles the shim (default: found in $PATH; without "+
+		"one, or with none as the name, the shim is one that a release of commq brings)")
 	f.StringVar(&o.clock, "clock", "cpu", "compute time between calls: cpu (thread CPU time), wall or none")
 	f.StringVar(&o.hash, "hash", "crc64", "hash of each payload: crc64, crc32 or none")
 	f.BoolVar(&o.verify, "hash-verify", false, "also hash received payloads, and compare")
@@ -96,8 +97,10 @@ func (o *preloadOptions) library(program string) (string, error) {
 	return o.mpi, oneOf("mpi", o.mpi, "openmpi", "mpich")
 }
 
-// preload builds the shim for a library and returns what a rank's environment needs. s is nil without simulator ranks.
-func (o *preloadOptions) preload(ctx context.Context, library string, s *launch.Simulation) (launch.Preload, error) {
+// preload builds the shim for a library and a program, which may be empty, and returns what a rank's environment needs.
+// s is nil without simulator ranks.
+func (o *preloadOptions) preload(ctx context.Context, library, program string, s *launch.Simulation) (launch.Preload,
+	error) {
 	form := shim.Recording
 	if s != nil {
 		form = shim.Simulated
@@ -106,8 +109,8 @@ func (o *preloadOptions) preload(ctx context.Context, library string, s *launch.
 		return launch.Preload{}, fmt.Errorf("preload from %q: the dynamic linker splits LD_PRELOAD at spaces and "+
 			"colons; name a cache folder without them in $COMMQ_CACHE", cache)
 	}
-	path, err := shim.Build(ctx, shim.BuildOptions{Library: library, Mpicc: o.mpicc, Form: form,
-		Compiling: o.compiling})
+	path, err := shim.Build(ctx, shim.BuildOptions{Library: library, Mpicc: o.mpicc, Program: program,
+		Form: form, Compiling: o.compiling})
 	if err != nil {
 		return launch.Preload{}, err
 	}
@@ -366,7 +369,7 @@ func (o *captureOptions) prepare(ctx context.Context, a *app, args []string) (la
 		return launch.Job{}, err
 	}
 	o.compiling = noteCompiling(a)
-	preload, err := o.preload(ctx, library, sim)
+	preload, err := o.preload(ctx, library, args[0], sim)
 	if err != nil {
 		return launch.Job{}, err
 	}
@@ -442,7 +445,7 @@ func newCaptureBuildCommand(a *app) *cobra.Command {
 		Short: "Compile the capture library and print its path",
 		Long: `build compiles the capture library with the MPI compiler wrapper of the program's MPI library (or the
 one named by --mpi), keeps it in the cache ($COMMQ_CACHE, else the user's cache folder) and prints its path. capture
-and exec do this by themselves.`,
+and exec do this by themselves. Where there is no compiler, a release of commq takes the library that it brings.`,
 		Example: `  commq capture build --mpi openmpi
   commq capture build ./bt.C.x`,
 		Args:              wantArgs(0, 1, "at most a program"),
@@ -477,11 +480,14 @@ func (o *preloadOptions) forProgram(ctx context.Context, program string, s *laun
 	if err != nil {
 		return launch.Preload{}, err
 	}
-	return o.preload(ctx, library, s)
+	return o.preload(ctx, library, program, s)
 }
 
 // onlyLibrary returns the MPI library whose compiler wrapper is installed, if there is only one.
 func onlyLibrary(mpicc string) (string, error) {
+	if mpicc == shim.NoMpicc {
+		return "", fmt.Errorf("with --mpicc %s, name the program or its MPI library (--mpi)", mpicc)
+	}
 	var found []string
 	var errs error
 	for _, library := range []string{"openmpi", "mpich"} {

@@ -11,8 +11,13 @@
 
 typedef uint64_t __attribute__((may_alias)) word;
 
-#define WITH_CRC __attribute__((target("sse4.2")))
-#define FOLDING __attribute__((target("avx512f,vpclmulqdq,sse4.2")))
+#if defined(__clang__) /* in which SSE 4.2 does not bring the CRC instructions */
+#define SSE4_2 "sse4.2,crc32"
+#else
+#define SSE4_2 "sse4.2"
+#endif
+#define WITH_CRC __attribute__((target(SSE4_2)))
+#define FOLDING __attribute__((target("avx512f,vpclmulqdq," SSE4_2)))
 
 int cq_crc32c_there(void)
 {
