@@ -333,6 +333,7 @@ FROM (VALUES
   ('overlaps(''RUN'')', 'Calls of one thread that overlap in time, which a thread cannot do: a sign that calls were captured twice.'),
   ('pairs(''RUN'', collectives := ''none'', condition := ''TRUE'')', 'How much each two ranks exchange, both directions together, most bytes first.'),
   ('partners(''RUN'', collectives := ''none'', condition := ''TRUE'')', 'With how many other ranks each rank communicates, how much, and with whom most.'),
+  ('rank_groups(''RUN'', by := ''host'')', 'Groups of ranks, for pictures of thousands: the ranks of a host, of a communicator, or that behave alike: that call or wait alike.'),
   ('ratio(''RUN'')', 'Point-to-point messages per rank against collective operations per rank.'),
   ('scaling(''RUN'', measure := ''messages'', by := ''ranks'', form := ''power'')', 'How a measure grows over several runs, with the law of the chosen form fitted to it.'),
   ('shared_payloads(''RUN'', min_messages := 2)', 'Where messages stand whose payload several messages of the run have: by epoch and rank that sends, what commq detect has to look at.'),
@@ -341,7 +342,8 @@ FROM (VALUES
   ('time_by_rank(''RUN'', init := ''leave-out'')', 'Where each rank''s time went: point-to-point, waits, collectives, RMA, I/O and outside MPI.'),
   ('timeline(''RUN'', bins := 550, rows := 350, from_s := 0, to_s := 0, from_rank := 0, to_rank := -1, lines := 1000, condition := ''TRUE'')', 'What every rank does over time: the time in each kind of call in equal steps, the messages sent in them, and each message by itself where they are few.'),
   ('timeline_calls(''RUN'', from_s := 0, to_s := 0, from_rank := 0, to_rank := -1)', 'Every call in a window of time, rank by rank: what it was, how long it took, with whom, how much, and where in the source.'),
-  ('timeline_waits(''RUN'', bins := 550, rows := 350, from_s := 0, to_s := 0, from_rank := 0, to_rank := -1, lines := 1000, least_ns := 0, until := ''needed'')', 'When ranks waited for others and for which: late senders, late receivers and the last rank of collectives, in the steps of query timeline, and each wait by itself where they are few.'),
+  ('timeline_groups(''RUN'', bins := 550, by := ''host'', unfold := -1, rows := 350, from_s := 0, to_s := 0, from_rank := 0, to_rank := -1, lines := 1000, condition := ''TRUE'')', 'What groups of ranks do over time, as in timeline, with a row for each group: the ranks of a host, of a communicator, or that behave alike: that call or wait alike.'),
+  ('timeline_waits(''RUN'', bins := 550, by := ''neighbours'', unfold := -1, rows := 350, from_s := 0, to_s := 0, from_rank := 0, to_rank := -1, lines := 1000, least_ns := 0, until := ''needed'')', 'When ranks waited for others and for which: late senders, late receivers and the last rank of collectives, in the steps of query timeline, and each wait by itself where they are few.'),
   ('unmatched(''RUN'')', 'Sends and receives that were posted and never met a partner.'),
   ('wait_states(''RUN'', by := ''run'', until := ''needed'', init := ''leave-out'')', 'How much time the ranks lost waiting for others, by kind of wait: late senders, late receivers, and at collectives.'),
   ('wildcards(''RUN'', by := ''line'')', 'Receives and probes posted with MPI_ANY_SOURCE or MPI_ANY_TAG, by rank and place in the source, and what they met.'),
@@ -3431,6 +3433,103 @@ $commq$, '{{run}}', commq_list([commq_dir('query partners', run)])),
   '{{default where}}', CASE WHEN "condition" = 'TRUE' THEN 'TRUE' ELSE 'FALSE' END),
   '{{messages unless default where}}', CASE WHEN "condition" = 'TRUE' THEN '(SELECT CAST(NULL AS VARCHAR) AS run, CAST(NULL AS INTEGER) AS "src", CAST(NULL AS INTEGER) AS "dst", CAST(NULL AS INTEGER) AS "epoch", CAST(NULL AS INTEGER) AS "comm", CAST(NULL AS INTEGER) AS "tag", CAST(NULL AS BIGINT) AS "bytes", CAST(NULL AS BIGINT) AS "send_count", CAST(NULL AS INTEGER) AS "send_datatype", CAST(NULL AS BIGINT) AS "send_seq", CAST(NULL AS BIGINT) AS "send_start_ns", CAST(NULL AS BIGINT) AS "send_end_ns", CAST(NULL AS BIGINT) AS "recv_post_seq", CAST(NULL AS BIGINT) AS "recv_done_seq", CAST(NULL AS BIGINT) AS "recv_post_ns", CAST(NULL AS BIGINT) AS "recv_start_ns", CAST(NULL AS BIGINT) AS "recv_end_ns", CAST(NULL AS BIGINT) AS "payload_hash", CAST(NULL AS BIGINT) AS "payload_sum", CAST(NULL AS BIGINT) AS "payload_head", CAST(NULL AS BIGINT) AS "recv_hash", CAST(NULL AS BIGINT) AS "src_buffer", CAST(NULL AS BIGINT) AS "dst_buffer", CAST(NULL AS INTEGER) AS "send_callsite", CAST(NULL AS INTEGER) AS "recv_callsite" WHERE FALSE)' ELSE 'messages' END));
 
+-- rank-groups: Groups of ranks, for pictures of thousands: the ranks of a host, of a communicator, or that behave alike: that call or wait alike.
+CREATE OR REPLACE TEMP MACRO "rank_groups"(run, "by" := 'host') AS TABLE
+FROM query(replace(replace($commq$
+WITH events AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
+messages AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
+parts AS NOT MATERIALIZED (FROM commq_rows_parts({{run}})),
+comms AS NOT MATERIALIZED (FROM commq_rows_comms({{run}})),
+ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
+callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
+datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
+profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
+waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
+transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
+collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
+repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
+channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
+collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}})),
+collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
+runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
+SELECT NULL AS "rank", NULL AS "first_rank", NULL AS "ranks", NULL AS "value" FROM commq_refuse('query rank-groups', {{run}}, ['profile', 'ranks', 'comms', 'times'], ['measured', 'virtual', 'simulated'])
+UNION ALL
+(
+WITH -- rank_groups(rank, first_rank, ranks, value, place): the group of each rank: its lowest rank, how many ranks it has, what these share, and
+-- what groups are in the order of.
+counted AS (
+  -- How often a rank makes which call. How often it probes depends on time alone.
+  SELECT rank, call, COALESCE(proc_null, 0) AS proc_null, CAST(SUM(calls) AS BIGINT) AS calls
+  FROM profile
+  WHERE {{by}} = 'calls' AND class <> 'probe'
+  GROUP BY rank, call, COALESCE(proc_null, 0)
+),
+features AS (
+  SELECT level, rank, DENSE_RANK() OVER (ORDER BY level, call, proc_null, amount) AS feature
+  FROM (SELECT k.level, c.rank, c.call, c.proc_null,
+               CASE k.level WHEN 0 THEN c.calls WHEN 1 THEN CAST(FLOOR(LN(CAST(GREATEST(c.calls, 1) AS DOUBLE)) / LN(2e0)) AS BIGINT) ELSE 0 END AS amount
+        FROM counted c
+        CROSS JOIN (VALUES (0), (1), (2)) AS k (level)) AS f
+),
+marks AS (
+  -- Equal for ranks of the same features. Two others have the same mark by a chance of about 1 in 10^12.
+  SELECT level, rank, CAST(SUM(CAST(FLOOR(SIN(CAST(feature AS DOUBLE)) * 1e12) AS BIGINT)) AS BIGINT) AS mark
+  FROM features
+  GROUP BY level, rank
+),
+finest AS (
+  SELECT MIN(level) AS level
+  FROM (SELECT level, COUNT(DISTINCT mark) AS groups FROM marks GROUP BY level) AS l
+  WHERE groups <= 32 OR level = 2
+),
+parts_of_world AS (
+  SELECT comm
+  FROM comms
+  WHERE {{by}} = 'communicator' AND remote = 0
+  GROUP BY comm
+  HAVING COUNT(*) > 1 AND COUNT(*) < (SELECT COUNT(*) FROM ranks)
+),
+most_used AS (
+  SELECT rank, comm, ROW_NUMBER() OVER (PARTITION BY rank ORDER BY calls DESC, comm) AS nth
+  FROM (SELECT p.rank, p.comm, CAST(SUM(p.calls) AS BIGINT) AS calls
+        FROM profile p
+        JOIN parts_of_world w ON w.comm = p.comm
+        GROUP BY p.rank, p.comm) AS u
+),
+threads AS (
+  -- Between MPI_Init and MPI_Finalize.
+  SELECT rank, thread, CAST(SUM(COALESCE(time_ns, 0)) AS BIGINT) + CAST(SUM(COALESCE(poll_ns, 0)) AS BIGINT) AS mpi_ns,
+         MAX(last_ns) - MIN(first_ns) AS ran_ns
+  FROM profile
+  WHERE {{by}} = 'time' AND call NOT IN ('MPI_Init', 'MPI_Init_thread', 'MPI_Finalize')
+  GROUP BY rank, thread
+),
+shares AS (
+  SELECT rank, LEAST(CAST(FLOOR(1e1 * SUM(mpi_ns) / NULLIF(SUM(ran_ns), 0)) AS BIGINT), 9) AS tenths
+  FROM threads
+  GROUP BY rank
+),
+valued AS (
+  SELECT r.rank, CASE {{by}} WHEN 'host' THEN CAST(r.host AS BIGINT) WHEN 'communicator' THEN CAST(COALESCE(u.comm, 0) AS BIGINT)
+                 WHEN 'time' THEN COALESCE(t.tenths, 0) ELSE COALESCE(m.mark, 0) END AS value
+  FROM ranks r
+  LEFT JOIN most_used u ON u.rank = r.rank AND u.nth = 1
+  LEFT JOIN shares t ON t.rank = r.rank
+  LEFT JOIN (SELECT m.rank, m.mark FROM marks m JOIN finest f ON f.level = m.level) AS m ON m.rank = r.rank
+),
+rank_groups AS (
+  SELECT rank, CAST(MIN(rank) OVER (PARTITION BY value) AS INTEGER) AS first_rank, CAST(COUNT(*) OVER (PARTITION BY value) AS INTEGER) AS ranks,
+         CASE WHEN {{by}} = 'calls' THEN NULL ELSE CAST(value AS INTEGER) END AS value,
+         CASE WHEN {{by}} = 'time' THEN CAST(value AS INTEGER) ELSE CAST(MIN(rank) OVER (PARTITION BY value) AS INTEGER) END AS place
+  FROM valued
+)
+SELECT rank, first_rank, ranks, value
+FROM rank_groups
+ORDER BY rank
+)
+$commq$, '{{run}}', commq_list([commq_dir('query rank-groups', run)])),
+  '{{by}}', commq_choice('query rank-groups', 'by', "by", ['host', 'communicator', 'calls', 'time'])));
+
 -- ratio: Point-to-point messages per rank against collective operations per rank.
 CREATE OR REPLACE TEMP MACRO "ratio"(run) AS TABLE
 FROM query(replace($commq$
@@ -3919,10 +4018,7 @@ runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "rank", NULL AS "ranks", NULL AS "bin", NULL AS "start_ns", NULL AS "end_ns", NULL AS "kind", NULL AS "calls", NULL AS "time_ns", NULL AS "messages", NULL AS "bytes", NULL AS "dst", NULL AS "seq" FROM commq_refuse('query timeline', {{run}}, ['messages', 'events', 'profile', 'times', 'every-call'], ['measured', 'virtual', 'simulated'])
 UNION ALL
 (
-WITH chosen AS (
-  SELECT {{from-rank}} AS from_rank, CASE WHEN {{to-rank}} < 0 THEN last_rank ELSE LEAST({{to-rank}}, last_rank) END AS to_rank
-  FROM (SELECT MAX(rank) AS last_rank FROM profile) AS r
-),
+WITH -- timeline_window: the time, ranks, steps and rows that a timeline is asked for.
 ends AS (
   SELECT MAX(at_ns) AS last_ns
   FROM (SELECT MAX(last_ns) AS at_ns FROM profile
@@ -3932,16 +4028,24 @@ ends AS (
 bounds AS (
   SELECT CAST(ROUND(CAST({{from-s}} AS DOUBLE) * 1e9) AS BIGINT) AS from_ns,
          CASE WHEN {{to-s}} > 0 THEN LEAST(CAST(ROUND(CAST({{to-s}} AS DOUBLE) * 1e9) AS BIGINT), last_ns) ELSE last_ns END AS to_ns,
-         from_rank, to_rank, CAST(CEIL(CAST(to_rank - from_rank + 1 AS DOUBLE) / {{rows}}) AS INTEGER) AS per_row
+         {{from-rank}} AS from_rank, CASE WHEN {{to-rank}} < 0 THEN last_rank ELSE LEAST({{to-rank}}, last_rank) END AS to_rank
   FROM ends
-  CROSS JOIN chosen
+  CROSS JOIN (SELECT MAX(rank) AS last_rank FROM profile) AS r
 ),
 span AS (
   -- Steps last whole ns, and the last one ends after to_ns.
-  SELECT from_ns, to_ns, from_rank, to_rank, per_row, CAST(FLOOR(CAST(to_ns - from_ns AS DOUBLE) / {{bins}}) AS BIGINT) + 1 AS step_ns
+  SELECT from_ns, to_ns, from_rank, to_rank, CAST(CEIL(CAST(to_rank - from_rank + 1 AS DOUBLE) / {{rows}}) AS INTEGER) AS per_row,
+         CAST(FLOOR(CAST(to_ns - from_ns AS DOUBLE) / {{bins}}) AS BIGINT) + 1 AS step_ns
   FROM bounds
   WHERE (to_ns > from_ns OR to_ns = from_ns AND {{to-s}} = 0) AND to_rank >= from_rank
 ),
+placed AS (
+  SELECT rank, rank AS line
+  FROM ranks
+  WHERE 1 = 0
+),
+-- timeline_cells: what the rows of a timeline do in each step. Needs timeline_window, and placed(rank, line): the rows of ranks,
+-- where they are not those of neighbours.
 clipped AS (
   -- The calls of the window, and each thread as a call that lasts as long as it ran.
   SELECT e.rank, e.class, CASE WHEN e.start_ns >= s.from_ns THEN 1 ELSE 0 END AS began, GREATEST(e.start_ns, s.from_ns) AS start_ns,
@@ -3961,11 +4065,12 @@ clipped AS (
   WHERE t.first_ns <= s.to_ns AND t.last_ns >= s.from_ns AND t.rank BETWEEN s.from_rank AND s.to_rank
 ),
 stepped AS (
-  SELECT CAST(FLOOR(CAST(c.rank - s.from_rank AS DOUBLE) / s.per_row) AS INTEGER) AS line, c.class, c.began, c.start_ns - s.from_ns AS start_ns,
-         c.end_ns - s.from_ns AS end_ns, CAST(FLOOR(CAST(c.start_ns - s.from_ns AS DOUBLE) / s.step_ns) AS INTEGER) AS first_bin,
+  SELECT COALESCE(p.line, CAST(FLOOR(CAST(c.rank - s.from_rank AS DOUBLE) / s.per_row) AS INTEGER)) AS line, c.class, c.began,
+         c.start_ns - s.from_ns AS start_ns, c.end_ns - s.from_ns AS end_ns, CAST(FLOOR(CAST(c.start_ns - s.from_ns AS DOUBLE) / s.step_ns) AS INTEGER) AS first_bin,
          CAST(FLOOR(CAST(c.end_ns - s.from_ns AS DOUBLE) / s.step_ns) AS INTEGER) AS last_bin, s.step_ns
   FROM clipped c
   CROSS JOIN span s
+  LEFT JOIN placed p ON p.rank = c.rank
 ),
 grouped AS (
   -- One pass over the calls. What follows sees only sums by row, kind, first and last step.
@@ -4027,10 +4132,11 @@ outside AS (
   GROUP BY line, bin
 ),
 sent AS (
-  SELECT CAST(FLOOR(CAST(src - {{from-rank}} AS DOUBLE) / (SELECT per_row FROM span)) AS INTEGER) AS line,
+  SELECT COALESCE(p.line, CAST(FLOOR(CAST(src - {{from-rank}} AS DOUBLE) / (SELECT per_row FROM span)) AS INTEGER)) AS line,
          CAST(FLOOR(CAST(send_start_ns - (SELECT from_ns FROM span) AS DOUBLE) / (SELECT step_ns FROM span)) AS INTEGER) AS bin,
          COUNT(*) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
   FROM messages
+  LEFT JOIN placed p ON p.rank = src
   WHERE {{where}} AND send_start_ns >= {{from-s}} * 1e9 AND send_start_ns <= (SELECT to_ns FROM span) AND ({{to-s}} = 0 OR send_start_ns <= {{to-s}} * 1e9)
     AND src >= {{from-rank}} AND ({{to-rank}} < 0 OR src <= {{to-rank}})
   GROUP BY 1, 2
@@ -4040,10 +4146,13 @@ few AS (
   FROM span
   WHERE (SELECT COALESCE(CAST(SUM(messages) AS BIGINT), 0) FROM sent) <= {{lines}}
 ),
+-- sizes(line, rank, ranks): the lowest rank of each row of a timeline, and how many ranks it has.
 sizes AS (
-  SELECT CAST(FLOOR(CAST(p.rank - s.from_rank AS DOUBLE) / s.per_row) AS INTEGER) AS line, CAST(MIN(p.rank) AS INTEGER) AS rank, CAST(COUNT(*) AS INTEGER) AS ranks
+  SELECT COALESCE(g.line, CAST(FLOOR(CAST(p.rank - s.from_rank AS DOUBLE) / s.per_row) AS INTEGER)) AS line, CAST(MIN(p.rank) AS INTEGER) AS rank,
+         CAST(COUNT(*) AS INTEGER) AS ranks
   FROM (SELECT rank FROM profile GROUP BY rank) AS p
   JOIN span s ON p.rank BETWEEN s.from_rank AND s.to_rank
+  LEFT JOIN placed g ON g.rank = p.rank
   GROUP BY 1
 ),
 drawn AS (
@@ -4118,9 +4227,9 @@ $commq$, '{{run}}', commq_list([commq_dir('query timeline-calls', run)])),
   '{{from-rank}}', commq_integer('query timeline-calls', 'from_rank', "from_rank", 0, 2147483647)),
   '{{to-rank}}', commq_integer('query timeline-calls', 'to_rank', "to_rank", -1, 2147483647)));
 
--- timeline-waits: When ranks waited for others and for which: late senders, late receivers and the last rank of collectives, in the steps of query timeline, and each wait by itself where they are few.
-CREATE OR REPLACE TEMP MACRO "timeline_waits"(run, "bins" := 550, "rows" := 350, "from_s" := 0, "to_s" := 0, "from_rank" := 0, "to_rank" := -1, "lines" := 1000, "least_ns" := 0, "until" := 'needed') AS TABLE
-FROM query(replace(replace(replace(replace(replace(replace(replace(replace(replace(replace($commq$
+-- timeline-groups: What groups of ranks do over time, as in timeline, with a row for each group: the ranks of a host, of a communicator, or that behave alike: that call or wait alike.
+CREATE OR REPLACE TEMP MACRO "timeline_groups"(run, "bins" := 550, "by" := 'host', "unfold" := -1, "rows" := 350, "from_s" := 0, "to_s" := 0, "from_rank" := 0, "to_rank" := -1, "lines" := 1000, "condition" := 'TRUE') AS TABLE
+FROM query(replace(replace(replace(replace(replace(replace(replace(replace(replace(replace(replace($commq$
 WITH events AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
 messages AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
 parts AS NOT MATERIALIZED (FROM commq_rows_parts({{run}})),
@@ -4137,10 +4246,11 @@ channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
 collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}})),
 collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
-SELECT NULL AS "rank", NULL AS "ranks", NULL AS "bin", NULL AS "start_ns", NULL AS "end_ns", NULL AS "state", NULL AS "waits", NULL AS "wait_ns", NULL AS "cause", NULL AS "callsite" FROM commq_refuse('query timeline-waits', {{run}}, ['messages', 'events', 'profile', 'comms', 'times', 'every-call'], ['measured', 'virtual', 'simulated'])
+SELECT NULL AS "rank", NULL AS "ranks", NULL AS "bin", NULL AS "start_ns", NULL AS "end_ns", NULL AS "kind", NULL AS "calls", NULL AS "time_ns", NULL AS "messages", NULL AS "bytes", NULL AS "dst", NULL AS "seq" FROM commq_refuse('query timeline-groups', {{run}}, ['messages', 'events', 'profile', 'ranks', 'comms', 'times', 'every-call'], ['measured', 'virtual', 'simulated'])
 UNION ALL
 (
-WITH ends AS (
+WITH -- timeline_window: the time, ranks, steps and rows that a timeline is asked for.
+ends AS (
   SELECT MAX(at_ns) AS last_ns
   FROM (SELECT MAX(last_ns) AS at_ns FROM profile
         UNION ALL
@@ -4149,16 +4259,370 @@ WITH ends AS (
 bounds AS (
   SELECT CAST(ROUND(CAST({{from-s}} AS DOUBLE) * 1e9) AS BIGINT) AS from_ns,
          CASE WHEN {{to-s}} > 0 THEN LEAST(CAST(ROUND(CAST({{to-s}} AS DOUBLE) * 1e9) AS BIGINT), last_ns) ELSE last_ns END AS to_ns,
-         CASE WHEN {{to-rank}} < 0 THEN last_rank ELSE LEAST({{to-rank}}, last_rank) END AS to_rank
+         {{from-rank}} AS from_rank, CASE WHEN {{to-rank}} < 0 THEN last_rank ELSE LEAST({{to-rank}}, last_rank) END AS to_rank
   FROM ends
   CROSS JOIN (SELECT MAX(rank) AS last_rank FROM profile) AS r
 ),
 span AS (
-  -- The steps and rows of timeline.
-  SELECT from_ns, to_ns, to_rank, CAST(CEIL(CAST(to_rank - {{from-rank}} + 1 AS DOUBLE) / {{rows}}) AS INTEGER) AS per_row,
+  -- Steps last whole ns, and the last one ends after to_ns.
+  SELECT from_ns, to_ns, from_rank, to_rank, CAST(CEIL(CAST(to_rank - from_rank + 1 AS DOUBLE) / {{rows}}) AS INTEGER) AS per_row,
          CAST(FLOOR(CAST(to_ns - from_ns AS DOUBLE) / {{bins}}) AS BIGINT) + 1 AS step_ns
   FROM bounds
-  WHERE to_ns > from_ns AND to_rank >= {{from-rank}}
+  WHERE (to_ns > from_ns OR to_ns = from_ns AND {{to-s}} = 0) AND to_rank >= from_rank
+),
+-- placed(rank, line): the rows of a timeline that has one for each group of ranks, and one for each rank of the unfolded group.
+-- Needs timeline_window.
+-- rank_groups(rank, first_rank, ranks, value, place): the group of each rank: its lowest rank, how many ranks it has, what these share, and
+-- what groups are in the order of.
+counted AS (
+  -- How often a rank makes which call. How often it probes depends on time alone.
+  SELECT rank, call, COALESCE(proc_null, 0) AS proc_null, CAST(SUM(calls) AS BIGINT) AS calls
+  FROM profile
+  WHERE {{by}} = 'calls' AND class <> 'probe'
+  GROUP BY rank, call, COALESCE(proc_null, 0)
+),
+features AS (
+  SELECT level, rank, DENSE_RANK() OVER (ORDER BY level, call, proc_null, amount) AS feature
+  FROM (SELECT k.level, c.rank, c.call, c.proc_null,
+               CASE k.level WHEN 0 THEN c.calls WHEN 1 THEN CAST(FLOOR(LN(CAST(GREATEST(c.calls, 1) AS DOUBLE)) / LN(2e0)) AS BIGINT) ELSE 0 END AS amount
+        FROM counted c
+        CROSS JOIN (VALUES (0), (1), (2)) AS k (level)) AS f
+),
+marks AS (
+  -- Equal for ranks of the same features. Two others have the same mark by a chance of about 1 in 10^12.
+  SELECT level, rank, CAST(SUM(CAST(FLOOR(SIN(CAST(feature AS DOUBLE)) * 1e12) AS BIGINT)) AS BIGINT) AS mark
+  FROM features
+  GROUP BY level, rank
+),
+finest AS (
+  SELECT MIN(level) AS level
+  FROM (SELECT level, COUNT(DISTINCT mark) AS groups FROM marks GROUP BY level) AS l
+  WHERE groups <= 32 OR level = 2
+),
+parts_of_world AS (
+  SELECT comm
+  FROM comms
+  WHERE {{by}} = 'communicator' AND remote = 0
+  GROUP BY comm
+  HAVING COUNT(*) > 1 AND COUNT(*) < (SELECT COUNT(*) FROM ranks)
+),
+most_used AS (
+  SELECT rank, comm, ROW_NUMBER() OVER (PARTITION BY rank ORDER BY calls DESC, comm) AS nth
+  FROM (SELECT p.rank, p.comm, CAST(SUM(p.calls) AS BIGINT) AS calls
+        FROM profile p
+        JOIN parts_of_world w ON w.comm = p.comm
+        GROUP BY p.rank, p.comm) AS u
+),
+threads AS (
+  -- Between MPI_Init and MPI_Finalize.
+  SELECT rank, thread, CAST(SUM(COALESCE(time_ns, 0)) AS BIGINT) + CAST(SUM(COALESCE(poll_ns, 0)) AS BIGINT) AS mpi_ns,
+         MAX(last_ns) - MIN(first_ns) AS ran_ns
+  FROM profile
+  WHERE {{by}} = 'time' AND call NOT IN ('MPI_Init', 'MPI_Init_thread', 'MPI_Finalize')
+  GROUP BY rank, thread
+),
+shares AS (
+  SELECT rank, LEAST(CAST(FLOOR(1e1 * SUM(mpi_ns) / NULLIF(SUM(ran_ns), 0)) AS BIGINT), 9) AS tenths
+  FROM threads
+  GROUP BY rank
+),
+valued AS (
+  SELECT r.rank, CASE {{by}} WHEN 'host' THEN CAST(r.host AS BIGINT) WHEN 'communicator' THEN CAST(COALESCE(u.comm, 0) AS BIGINT)
+                 WHEN 'time' THEN COALESCE(t.tenths, 0) ELSE COALESCE(m.mark, 0) END AS value
+  FROM ranks r
+  LEFT JOIN most_used u ON u.rank = r.rank AND u.nth = 1
+  LEFT JOIN shares t ON t.rank = r.rank
+  LEFT JOIN (SELECT m.rank, m.mark FROM marks m JOIN finest f ON f.level = m.level) AS m ON m.rank = r.rank
+),
+rank_groups AS (
+  SELECT rank, CAST(MIN(rank) OVER (PARTITION BY value) AS INTEGER) AS first_rank, CAST(COUNT(*) OVER (PARTITION BY value) AS INTEGER) AS ranks,
+         CASE WHEN {{by}} = 'calls' THEN NULL ELSE CAST(value AS INTEGER) END AS value,
+         CASE WHEN {{by}} = 'time' THEN CAST(value AS INTEGER) ELSE CAST(MIN(rank) OVER (PARTITION BY value) AS INTEGER) END AS place
+  FROM valued
+),
+lanes AS (
+  SELECT g.rank, DENSE_RANK() OVER (ORDER BY g.place, CASE WHEN g.first_rank = {{unfold}} THEN g.rank ELSE 0 END) - 1 AS lane
+  FROM rank_groups g
+  JOIN span s ON g.rank BETWEEN s.from_rank AND s.to_rank
+  WHERE {{by}} <> 'neighbours'
+),
+placed AS (
+  SELECT l.rank, CAST(FLOOR(CAST(l.lane AS DOUBLE) / p.per_line) AS INTEGER) AS line
+  FROM lanes l
+  CROSS JOIN (SELECT CEIL(CAST(MAX(lane) + 1 AS DOUBLE) / {{rows}}) AS per_line FROM lanes) AS p
+),
+-- timeline_cells: what the rows of a timeline do in each step. Needs timeline_window, and placed(rank, line): the rows of ranks,
+-- where they are not those of neighbours.
+clipped AS (
+  -- The calls of the window, and each thread as a call that lasts as long as it ran.
+  SELECT e.rank, e.class, CASE WHEN e.start_ns >= s.from_ns THEN 1 ELSE 0 END AS began, GREATEST(e.start_ns, s.from_ns) AS start_ns,
+         LEAST(COALESCE(e.end_ns, s.to_ns), s.to_ns) AS end_ns
+  FROM events e
+  CROSS JOIN span s
+  WHERE e.start_ns <= s.to_ns AND COALESCE(e.end_ns, s.to_ns) >= s.from_ns
+    AND ({{to-s}} = 0 OR e.start_ns <= {{to-s}} * 1e9) AND (e.end_ns IS NULL OR e.end_ns >= {{from-s}} * 1e9)
+    AND e.rank >= {{from-rank}} AND ({{to-rank}} < 0 OR e.rank <= {{to-rank}})
+  UNION ALL
+  SELECT t.rank, 'running' AS class, 0 AS began, GREATEST(t.first_ns, s.from_ns) AS start_ns, LEAST(t.last_ns, s.to_ns) AS end_ns
+  FROM (SELECT rank, thread, MIN(first_ns) AS first_ns,
+               CASE WHEN MAX(in_progress) > 0 THEN (SELECT last_ns FROM ends) ELSE MAX(last_ns) END AS last_ns
+        FROM profile
+        GROUP BY rank, thread) AS t
+  CROSS JOIN span s
+  WHERE t.first_ns <= s.to_ns AND t.last_ns >= s.from_ns AND t.rank BETWEEN s.from_rank AND s.to_rank
+),
+stepped AS (
+  SELECT COALESCE(p.line, CAST(FLOOR(CAST(c.rank - s.from_rank AS DOUBLE) / s.per_row) AS INTEGER)) AS line, c.class, c.began,
+         c.start_ns - s.from_ns AS start_ns, c.end_ns - s.from_ns AS end_ns, CAST(FLOOR(CAST(c.start_ns - s.from_ns AS DOUBLE) / s.step_ns) AS INTEGER) AS first_bin,
+         CAST(FLOOR(CAST(c.end_ns - s.from_ns AS DOUBLE) / s.step_ns) AS INTEGER) AS last_bin, s.step_ns
+  FROM clipped c
+  CROSS JOIN span s
+  LEFT JOIN placed p ON p.rank = c.rank
+),
+grouped AS (
+  -- One pass over the calls. What follows sees only sums by row, kind, first and last step.
+  SELECT line, class, first_bin, last_bin, COUNT(*) AS n, CAST(SUM(began) AS BIGINT) AS calls,
+         CAST(SUM(LEAST(end_ns, (first_bin + 1) * step_ns) - start_ns) AS BIGINT) AS first_ns,
+         CAST(SUM(CASE WHEN last_bin > first_bin THEN end_ns - last_bin * step_ns ELSE 0 END) AS BIGINT) AS last_ns
+  FROM stepped
+  GROUP BY line, class, first_bin, last_bin
+),
+kinds AS (
+  SELECT line, first_bin, last_bin, n, calls, first_ns, last_ns,
+         CASE WHEN class = 'recv' THEN 'receive' WHEN class = 'sendrecv' THEN 'send and receive' WHEN class IN ('complete', 'probe') THEN 'wait'
+              WHEN class IN ('send', 'collective', 'running') THEN class WHEN class = 'rma' THEN 'one-sided' WHEN class = 'io' THEN 'I/O'
+              ELSE 'other MPI' END AS kind
+  FROM grouped
+),
+changes AS (
+  -- Calls that fill whole steps: how many more there are from a step on.
+  SELECT line, kind, bin, CAST(SUM(n) AS BIGINT) AS n
+  FROM (SELECT line, kind, first_bin + 1 AS bin, n FROM kinds WHERE last_bin > first_bin + 1
+        UNION ALL
+        SELECT line, kind, last_bin AS bin, -n AS n FROM kinds WHERE last_bin > first_bin + 1) AS c
+  GROUP BY line, kind, bin
+),
+filled AS (
+  SELECT line, kind, bin, CAST(SUM(n) OVER (PARTITION BY line, kind ORDER BY bin) AS BIGINT) AS n,
+         LEAD(bin) OVER (PARTITION BY line, kind ORDER BY bin) AS next_bin
+  FROM changes
+),
+-- steps(bin): the numbers 0 to 9999, which is as many bins as a query may have.
+digits AS (
+  SELECT digit
+  FROM (VALUES (0), (1), (2), (3), (4), (5), (6), (7), (8), (9)) AS d (digit)
+),
+steps AS (
+  SELECT CAST(a.digit * 1000 + b.digit * 100 + c.digit * 10 + d.digit AS INTEGER) AS bin
+  FROM digits a
+  CROSS JOIN digits b
+  CROSS JOIN digits c
+  CROSS JOIN digits d
+),
+cells AS (
+  SELECT line, kind, bin, CAST(SUM(calls) AS BIGINT) AS calls, CAST(SUM(ns) AS BIGINT) AS ns
+  FROM (SELECT line, kind, first_bin AS bin, calls, first_ns AS ns FROM kinds
+        UNION ALL
+        SELECT line, kind, last_bin AS bin, CAST(0 AS BIGINT) AS calls, last_ns AS ns FROM kinds WHERE last_bin > first_bin
+        UNION ALL
+        SELECT f.line, f.kind, b.bin, CAST(0 AS BIGINT) AS calls, f.n * s.step_ns AS ns
+        FROM filled f
+        CROSS JOIN span s
+        JOIN steps b ON b.bin < {{bins}} AND b.bin >= f.bin AND b.bin < f.next_bin
+        WHERE f.n > 0) AS c
+  GROUP BY line, kind, bin
+),
+outside AS (
+  SELECT line, 'outside MPI' AS kind, bin, CAST(0 AS BIGINT) AS calls,
+         CAST(SUM(CASE WHEN kind = 'running' THEN ns ELSE -ns END) AS BIGINT) AS ns
+  FROM cells
+  GROUP BY line, bin
+),
+sent AS (
+  SELECT COALESCE(p.line, CAST(FLOOR(CAST(src - {{from-rank}} AS DOUBLE) / (SELECT per_row FROM span)) AS INTEGER)) AS line,
+         CAST(FLOOR(CAST(send_start_ns - (SELECT from_ns FROM span) AS DOUBLE) / (SELECT step_ns FROM span)) AS INTEGER) AS bin,
+         COUNT(*) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
+  FROM messages
+  LEFT JOIN placed p ON p.rank = src
+  WHERE {{where}} AND send_start_ns >= {{from-s}} * 1e9 AND send_start_ns <= (SELECT to_ns FROM span) AND ({{to-s}} = 0 OR send_start_ns <= {{to-s}} * 1e9)
+    AND src >= {{from-rank}} AND ({{to-rank}} < 0 OR src <= {{to-rank}})
+  GROUP BY 1, 2
+),
+few AS (
+  SELECT to_ns
+  FROM span
+  WHERE (SELECT COALESCE(CAST(SUM(messages) AS BIGINT), 0) FROM sent) <= {{lines}}
+),
+-- sizes(line, rank, ranks): the lowest rank of each row of a timeline, and how many ranks it has.
+sizes AS (
+  SELECT COALESCE(g.line, CAST(FLOOR(CAST(p.rank - s.from_rank AS DOUBLE) / s.per_row) AS INTEGER)) AS line, CAST(MIN(p.rank) AS INTEGER) AS rank,
+         CAST(COUNT(*) AS INTEGER) AS ranks
+  FROM (SELECT rank FROM profile GROUP BY rank) AS p
+  JOIN span s ON p.rank BETWEEN s.from_rank AND s.to_rank
+  LEFT JOIN placed g ON g.rank = p.rank
+  GROUP BY 1
+),
+drawn AS (
+  SELECT line, bin, kind, calls, ns, CAST(NULL AS BIGINT) AS messages, CAST(NULL AS BIGINT) AS bytes
+  FROM cells
+  WHERE kind <> 'running' AND (ns > 0 OR calls > 0)
+  UNION ALL
+  SELECT line, bin, kind, CAST(NULL AS BIGINT) AS calls, ns, CAST(NULL AS BIGINT) AS messages, CAST(NULL AS BIGINT) AS bytes
+  FROM outside
+  WHERE ns > 0
+  UNION ALL
+  SELECT line, bin, 'sent' AS kind, CAST(NULL AS BIGINT) AS calls, CAST(NULL AS BIGINT) AS ns, messages, bytes
+  FROM sent
+)
+SELECT r.rank, r.ranks, d.bin, s.from_ns + d.bin * s.step_ns AS start_ns, s.from_ns + (d.bin + 1) * s.step_ns AS end_ns, d.kind, d.calls,
+       d.ns AS time_ns, d.messages, d.bytes, CAST(NULL AS INTEGER) AS dst, CAST(NULL AS BIGINT) AS seq
+FROM drawn d
+CROSS JOIN span s
+JOIN sizes r ON r.line = d.line
+UNION ALL
+SELECT src AS rank, 1 AS ranks, CAST(NULL AS INTEGER) AS bin, send_start_ns AS start_ns, recv_end_ns AS end_ns, 'message' AS kind,
+       CAST(NULL AS BIGINT) AS calls, CAST(NULL AS BIGINT) AS time_ns, CAST(1 AS BIGINT) AS messages, bytes, dst, send_seq AS seq
+FROM messages
+WHERE {{where}} AND send_start_ns >= {{from-s}} * 1e9 AND send_start_ns <= (SELECT to_ns FROM few) AND ({{to-s}} = 0 OR send_start_ns <= {{to-s}} * 1e9)
+    AND src >= {{from-rank}} AND ({{to-rank}} < 0 OR src <= {{to-rank}})
+  AND recv_end_ns IS NOT NULL
+ORDER BY rank, start_ns, kind, seq
+)
+$commq$, '{{run}}', commq_list([commq_dir('query timeline-groups', run)])),
+  '{{bins}}', commq_integer('query timeline-groups', 'bins', "bins", 1, 10000)),
+  '{{by}}', commq_choice('query timeline-groups', 'by', "by", ['host', 'communicator', 'calls', 'time'])),
+  '{{unfold}}', commq_integer('query timeline-groups', 'unfold', "unfold", -1, 2147483647)),
+  '{{rows}}', commq_integer('query timeline-groups', 'rows', "rows", 1, 10000)),
+  '{{from-s}}', commq_number('query timeline-groups', 'from_s', "from_s", 0, 1e+09)),
+  '{{to-s}}', commq_number('query timeline-groups', 'to_s', "to_s", 0, 1e+09)),
+  '{{from-rank}}', commq_integer('query timeline-groups', 'from_rank', "from_rank", 0, 2147483647)),
+  '{{to-rank}}', commq_integer('query timeline-groups', 'to_rank', "to_rank", -1, 2147483647)),
+  '{{lines}}', commq_integer('query timeline-groups', 'lines', "lines", 0, 100000)),
+  '{{where}}', commq_condition('query timeline-groups', 'condition', "condition")));
+
+-- timeline-waits: When ranks waited for others and for which: late senders, late receivers and the last rank of collectives, in the steps of query timeline, and each wait by itself where they are few.
+CREATE OR REPLACE TEMP MACRO "timeline_waits"(run, "bins" := 550, "by" := 'neighbours', "unfold" := -1, "rows" := 350, "from_s" := 0, "to_s" := 0, "from_rank" := 0, "to_rank" := -1, "lines" := 1000, "least_ns" := 0, "until" := 'needed') AS TABLE
+FROM query(replace(replace(replace(replace(replace(replace(replace(replace(replace(replace(replace(replace($commq$
+WITH events AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
+messages AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
+parts AS NOT MATERIALIZED (FROM commq_rows_parts({{run}})),
+comms AS NOT MATERIALIZED (FROM commq_rows_comms({{run}})),
+ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
+callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
+datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
+profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
+waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
+transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
+collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
+repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
+channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
+collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}})),
+collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
+runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
+SELECT NULL AS "rank", NULL AS "ranks", NULL AS "bin", NULL AS "start_ns", NULL AS "end_ns", NULL AS "state", NULL AS "waits", NULL AS "wait_ns", NULL AS "cause", NULL AS "callsite" FROM commq_refuse('query timeline-waits', {{run}}, ['messages', 'events', 'profile', 'ranks', 'comms', 'times', 'every-call'], ['measured', 'virtual', 'simulated'])
+UNION ALL
+(
+WITH -- timeline_window: the time, ranks, steps and rows that a timeline is asked for.
+ends AS (
+  SELECT MAX(at_ns) AS last_ns
+  FROM (SELECT MAX(last_ns) AS at_ns FROM profile
+        UNION ALL
+        SELECT NULLIF(end_ns, 0) AS at_ns FROM runs) AS e
+),
+bounds AS (
+  SELECT CAST(ROUND(CAST({{from-s}} AS DOUBLE) * 1e9) AS BIGINT) AS from_ns,
+         CASE WHEN {{to-s}} > 0 THEN LEAST(CAST(ROUND(CAST({{to-s}} AS DOUBLE) * 1e9) AS BIGINT), last_ns) ELSE last_ns END AS to_ns,
+         {{from-rank}} AS from_rank, CASE WHEN {{to-rank}} < 0 THEN last_rank ELSE LEAST({{to-rank}}, last_rank) END AS to_rank
+  FROM ends
+  CROSS JOIN (SELECT MAX(rank) AS last_rank FROM profile) AS r
+),
+span AS (
+  -- Steps last whole ns, and the last one ends after to_ns.
+  SELECT from_ns, to_ns, from_rank, to_rank, CAST(CEIL(CAST(to_rank - from_rank + 1 AS DOUBLE) / {{rows}}) AS INTEGER) AS per_row,
+         CAST(FLOOR(CAST(to_ns - from_ns AS DOUBLE) / {{bins}}) AS BIGINT) + 1 AS step_ns
+  FROM bounds
+  WHERE (to_ns > from_ns OR to_ns = from_ns AND {{to-s}} = 0) AND to_rank >= from_rank
+),
+-- placed(rank, line): the rows of a timeline that has one for each group of ranks, and one for each rank of the unfolded group.
+-- Needs timeline_window.
+-- rank_groups(rank, first_rank, ranks, value, place): the group of each rank: its lowest rank, how many ranks it has, what these share, and
+-- what groups are in the order of.
+counted AS (
+  -- How often a rank makes which call. How often it probes depends on time alone.
+  SELECT rank, call, COALESCE(proc_null, 0) AS proc_null, CAST(SUM(calls) AS BIGINT) AS calls
+  FROM profile
+  WHERE {{by}} = 'calls' AND class <> 'probe'
+  GROUP BY rank, call, COALESCE(proc_null, 0)
+),
+features AS (
+  SELECT level, rank, DENSE_RANK() OVER (ORDER BY level, call, proc_null, amount) AS feature
+  FROM (SELECT k.level, c.rank, c.call, c.proc_null,
+               CASE k.level WHEN 0 THEN c.calls WHEN 1 THEN CAST(FLOOR(LN(CAST(GREATEST(c.calls, 1) AS DOUBLE)) / LN(2e0)) AS BIGINT) ELSE 0 END AS amount
+        FROM counted c
+        CROSS JOIN (VALUES (0), (1), (2)) AS k (level)) AS f
+),
+marks AS (
+  -- Equal for ranks of the same features. Two others have the same mark by a chance of about 1 in 10^12.
+  SELECT level, rank, CAST(SUM(CAST(FLOOR(SIN(CAST(feature AS DOUBLE)) * 1e12) AS BIGINT)) AS BIGINT) AS mark
+  FROM features
+  GROUP BY level, rank
+),
+finest AS (
+  SELECT MIN(level) AS level
+  FROM (SELECT level, COUNT(DISTINCT mark) AS groups FROM marks GROUP BY level) AS l
+  WHERE groups <= 32 OR level = 2
+),
+parts_of_world AS (
+  SELECT comm
+  FROM comms
+  WHERE {{by}} = 'communicator' AND remote = 0
+  GROUP BY comm
+  HAVING COUNT(*) > 1 AND COUNT(*) < (SELECT COUNT(*) FROM ranks)
+),
+most_used AS (
+  SELECT rank, comm, ROW_NUMBER() OVER (PARTITION BY rank ORDER BY calls DESC, comm) AS nth
+  FROM (SELECT p.rank, p.comm, CAST(SUM(p.calls) AS BIGINT) AS calls
+        FROM profile p
+        JOIN parts_of_world w ON w.comm = p.comm
+        GROUP BY p.rank, p.comm) AS u
+),
+threads AS (
+  -- Between MPI_Init and MPI_Finalize.
+  SELECT rank, thread, CAST(SUM(COALESCE(time_ns, 0)) AS BIGINT) + CAST(SUM(COALESCE(poll_ns, 0)) AS BIGINT) AS mpi_ns,
+         MAX(last_ns) - MIN(first_ns) AS ran_ns
+  FROM profile
+  WHERE {{by}} = 'time' AND call NOT IN ('MPI_Init', 'MPI_Init_thread', 'MPI_Finalize')
+  GROUP BY rank, thread
+),
+shares AS (
+  SELECT rank, LEAST(CAST(FLOOR(1e1 * SUM(mpi_ns) / NULLIF(SUM(ran_ns), 0)) AS BIGINT), 9) AS tenths
+  FROM threads
+  GROUP BY rank
+),
+valued AS (
+  SELECT r.rank, CASE {{by}} WHEN 'host' THEN CAST(r.host AS BIGINT) WHEN 'communicator' THEN CAST(COALESCE(u.comm, 0) AS BIGINT)
+                 WHEN 'time' THEN COALESCE(t.tenths, 0) ELSE COALESCE(m.mark, 0) END AS value
+  FROM ranks r
+  LEFT JOIN most_used u ON u.rank = r.rank AND u.nth = 1
+  LEFT JOIN shares t ON t.rank = r.rank
+  LEFT JOIN (SELECT m.rank, m.mark FROM marks m JOIN finest f ON f.level = m.level) AS m ON m.rank = r.rank
+),
+rank_groups AS (
+  SELECT rank, CAST(MIN(rank) OVER (PARTITION BY value) AS INTEGER) AS first_rank, CAST(COUNT(*) OVER (PARTITION BY value) AS INTEGER) AS ranks,
+         CASE WHEN {{by}} = 'calls' THEN NULL ELSE CAST(value AS INTEGER) END AS value,
+         CASE WHEN {{by}} = 'time' THEN CAST(value AS INTEGER) ELSE CAST(MIN(rank) OVER (PARTITION BY value) AS INTEGER) END AS place
+  FROM valued
+),
+lanes AS (
+  SELECT g.rank, DENSE_RANK() OVER (ORDER BY g.place, CASE WHEN g.first_rank = {{unfold}} THEN g.rank ELSE 0 END) - 1 AS lane
+  FROM rank_groups g
+  JOIN span s ON g.rank BETWEEN s.from_rank AND s.to_rank
+  WHERE {{by}} <> 'neighbours'
+),
+placed AS (
+  SELECT l.rank, CAST(FLOOR(CAST(l.lane AS DOUBLE) / p.per_line) AS INTEGER) AS line
+  FROM lanes l
+  CROSS JOIN (SELECT CEIL(CAST(MAX(lane) + 1 AS DOUBLE) / {{rows}}) AS per_line FROM lanes) AS p
 ),
 late_messages AS (
   SELECT src, dst, recv_done_seq, send_start_ns, recv_start_ns, recv_end_ns, recv_callsite
@@ -4351,11 +4815,12 @@ all_waits AS (
 ),
 chosen AS (
   SELECT w.rank, w.cause, w.callsite, w.state, w.start_ns, w.end_ns,
-         CAST(FLOOR(CAST(w.rank - {{from-rank}} AS DOUBLE) / s.per_row) AS INTEGER) AS line,
+         COALESCE(p.line, CAST(FLOOR(CAST(w.rank - s.from_rank AS DOUBLE) / s.per_row) AS INTEGER)) AS line,
          CASE WHEN w.start_ns >= s.from_ns THEN 1 ELSE 0 END AS began, GREATEST(w.start_ns - s.from_ns, 0) AS from_ns,
          LEAST(w.end_ns, s.to_ns) - s.from_ns AS to_ns, s.step_ns, COUNT(*) OVER () AS total
   FROM all_waits w
   CROSS JOIN span s
+  LEFT JOIN placed p ON p.rank = w.rank
   WHERE w.end_ns > w.start_ns AND w.end_ns - w.start_ns >= {{least-ns}} AND w.start_ns <= s.to_ns AND w.end_ns >= s.from_ns
     AND w.rank BETWEEN {{from-rank}} AND s.to_rank
 ),
@@ -4399,10 +4864,13 @@ cells AS (
   FROM pieces
   GROUP BY line, bin, state
 ),
+-- sizes(line, rank, ranks): the lowest rank of each row of a timeline, and how many ranks it has.
 sizes AS (
-  SELECT CAST(FLOOR(CAST(p.rank - {{from-rank}} AS DOUBLE) / s.per_row) AS INTEGER) AS line, CAST(MIN(p.rank) AS INTEGER) AS rank, CAST(COUNT(*) AS INTEGER) AS ranks
+  SELECT COALESCE(g.line, CAST(FLOOR(CAST(p.rank - s.from_rank AS DOUBLE) / s.per_row) AS INTEGER)) AS line, CAST(MIN(p.rank) AS INTEGER) AS rank,
+         CAST(COUNT(*) AS INTEGER) AS ranks
   FROM (SELECT rank FROM profile GROUP BY rank) AS p
-  JOIN span s ON p.rank BETWEEN {{from-rank}} AND s.to_rank
+  JOIN span s ON p.rank BETWEEN s.from_rank AND s.to_rank
+  LEFT JOIN placed g ON g.rank = p.rank
   GROUP BY 1
 )
 SELECT r.rank, r.ranks, c.bin, s.from_ns + c.bin * s.step_ns AS start_ns, s.from_ns + (c.bin + 1) * s.step_ns AS end_ns, c.state, c.waits,
@@ -4420,6 +4888,8 @@ ORDER BY rank, start_ns, state, end_ns, cause
 )
 $commq$, '{{run}}', commq_list([commq_dir('query timeline-waits', run)])),
   '{{bins}}', commq_integer('query timeline-waits', 'bins', "bins", 1, 10000)),
+  '{{by}}', commq_choice('query timeline-waits', 'by', "by", ['neighbours', 'host', 'communicator', 'calls', 'time'])),
+  '{{unfold}}', commq_integer('query timeline-waits', 'unfold', "unfold", -1, 2147483647)),
   '{{rows}}', commq_integer('query timeline-waits', 'rows', "rows", 1, 10000)),
   '{{from-s}}', commq_number('query timeline-waits', 'from_s', "from_s", 0, 1e+09)),
   '{{to-s}}', commq_number('query timeline-waits', 'to_s', "to_s", 0, 1e+09)),

@@ -89,7 +89,7 @@
 //
 // In reading order:
 //
-//	library.go, own.go    the canned queries, and a user's own
+//	library.go, own.go    the canned queries, and a user's own; ownfile.go makes one of SQL that was answered
 //	finding.go, found.go  the finding files of commq diagnose in findings/, and what they say of a run
 //	foundkept.go          their answers, kept for the next search
 //	header.go, param.go, plot.go, place.go  a query file -> Query, Param, Plot; errors name file and line

@@ -148,14 +148,9 @@ func (s *Server) text(w http.ResponseWriter, r *http.Request) {
 
 // sql answers the user's own SQL, the body of the request.
 func (s *Server) sql(w http.ResponseWriter, r *http.Request) {
-	found, err := s.named(r)
+	found, text, err := s.readSQL(w, r)
 	if err != nil {
 		fail(w, r, err)
-		return
-	}
-	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, sqlBytes))
-	if err != nil {
-		fail(w, r, badRequest{fmt.Errorf("SQL: %w", err)})
 		return
 	}
 	limit := mostRows
@@ -166,8 +161,67 @@ func (s *Server) sql(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	s.send(w, r, found, limit, func(db *queries.DB) (queries.Rows, error) {
-		return db.Query(r.Context(), string(text))
+		return db.Query(r.Context(), text)
 	})
+}
+
+// readSQL reads the runs that a request names, and the user's SQL in its body.
+func (s *Server) readSQL(w http.ResponseWriter, r *http.Request) (found []run.Found, text string, err error) {
+	if found, err = s.named(r); err != nil {
+		return nil, "", err
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, sqlBytes))
+	if err != nil {
+		return nil, "", badRequest{fmt.Errorf("SQL: %w", err)}
+	}
+	return found, string(body), nil
+}
+
+// own answers with a file NAME.sql that makes a query of the user's SQL, the body of the request: the values name, summary,
+// chart, x and y are those of queries.Answered. The run named answers it once, so that the file can be used.
+func (s *Server) own(w http.ResponseWriter, r *http.Request) {
+	found, text, err := s.readSQL(w, r)
+	if err == nil {
+		text, err = s.ownFile(r, found, text)
+	}
+	if err != nil {
+		fail(w, r, err)
+		return
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	io.WriteString(w, text)
+}
+
+// ownFile returns the text of a user's file of SQL that runs answer.
+func (s *Server) ownFile(r *http.Request, found []run.Found, sql string) (text string, err error) {
+	given := r.URL.Query()
+	a := queries.Answered{Name: given.Get("name"), Summary: given.Get("summary"), SQL: sql,
+		Chart: given.Get("chart"), X: given.Get("x"), Y: given.Get("y")}
+	if slices.ContainsFunc(s.options.Queries, func(q *queries.Query) bool { return q.Name == a.Name }) {
+		return "", badRequest{fmt.Errorf("there is a query %q already; take another name", a.Name)}
+	}
+	err = s.engines.with(r.Context(), engineRuns(found), func(db *queries.DB) error {
+		rows, err := db.Query(r.Context(), sql)
+		if err != nil {
+			return err
+		}
+		a.Columns = rows.Columns()
+		if err := rows.Close(); err != nil {
+			return err
+		}
+		var q *queries.Query
+		if text, q, err = queries.OwnFile(a); err != nil {
+			return err
+		}
+		if rows, err = db.Ask(r.Context(), q, nil); err != nil {
+			return err
+		}
+		return rows.Close()
+	})
+	if err != nil {
+		return "", badRequest{err}
+	}
+	return text, nil
 }
 
 // send answers with the rows of an answer as an Arrow stream. The stream is made before the first byte is sent, so that

@@ -69,7 +69,7 @@ func TestViews(t *testing.T) {
 	chromium := chrome.Start(t)
 	server := serve(t)
 	for _, name := range []string{"uneven.4", "cg.A.16", "bt.C.64", "rma.3"} {
-		for _, view := range []string{"overview", "timeline", "matrix", "callsites", "overtime", "whatif", "sql"} {
+		for _, view := range []string{"overview", "timeline", "matrix", "graph", "callsites", "overtime", "whatif", "sql"} {
 			t.Run(name+"/"+view, func(t *testing.T) {
 				p := visit(t, chromium, server, "run="+name+"&view="+view, chrome.Desktop)
 				heading := chrome.Eval[string](p, `document.querySelector("nav [aria-current]").textContent`)
@@ -231,6 +231,41 @@ func TestSQLView(t *testing.T) {
 	}
 	p.KeepPicture("ui-sql")
 	said(p, server)
+	p = visit(t, chromium, server, "run=cg.A.16&view=sql&sql=SELECT+-1.25,+sum(bytes)+-+1e11::BIGINT+FROM+messages", chrome.Desktop)
+	until(p, "answer", func() bool { return chrome.Eval[bool](p, `!!document.querySelector("tbody td")`) })
+	if row := chrome.Eval[string](p, `document.querySelector("tbody tr").innerText`); row != "-1.25\t-99,440,674,816" {
+		t.Errorf("decimals: %q", row)
+	}
+	const twoRanks = "run=cg.A.4&view=sql&sql=SELECT+src,+sum(bytes)+AS+bytes+FROM+messages+WHERE+src+<+2+GROUP+BY+src+ORDER+BY+src"
+	for chart, shows := range map[string]string{"bars": ".bars rect", "lines": ".uplot canvas", "points": ".uplot canvas"} {
+		p := visit(t, chromium, server, twoRanks+"&chart="+chart, chrome.Dark)
+		until(p, "draw "+chart, func() bool { return chrome.Eval[bool](p, `!!document.querySelector("`+shows+`")`) })
+		p.KeepPicture("ui-sql-" + chart)
+		said(p, server)
+		if chart != "bars" {
+			continue
+		}
+		if text := chrome.Eval[string](p, `document.querySelector(".bars").innerText`); !strings.Contains(text, "bytes by src") ||
+			strings.Count(text, "MB") != 2 {
+			t.Errorf("bars: %s", text)
+		}
+		// The file that the page gives away is made by TestOwnQueries.
+		chrome.Eval[bool](p, `(() => {
+			for (const [i, v] of [[0, "heaviest"], [1, "Who sends most."]]) {
+				const input = document.querySelectorAll(".keep input")[i];
+				input.value = v; input.dispatchEvent(new Event("input", { bubbles: true }));
+			}
+			URL.createObjectURL = b => { b.text().then(t => window.kept = t); return "#"; };
+			HTMLAnchorElement.prototype.click = function () { window.file = this.download; };
+			return true;
+		})()`)
+		chrome.Eval[bool](p, `document.querySelector(".keep").requestSubmit(), true`)
+		until(p, "make a file", func() bool { return chrome.Eval[bool](p, `!!window.kept`) })
+		if file := chrome.Eval[string](p, `window.file + "\n" + window.kept`); !strings.HasPrefix(file,
+			"heaviest.sql\n-- summary: Who sends most.\n") || !strings.Contains(file, "-- plot: bars src bytes\nSELECT") {
+			t.Errorf("the file: %s", file)
+		}
+	}
 	p = visit(t, chromium, server, "run=cg.A.16&view=sql&sql=SELECT+nosuch+FROM+messages", chrome.Desktop)
 	until(p, "show an error", func() bool { return chrome.Eval[bool](p, `!!document.querySelector(".error")`) })
 	if text := chrome.Eval[string](p, `document.querySelector(".error").textContent`); !strings.Contains(text, "nosuch") {
@@ -252,7 +287,7 @@ func TestAccessible(t *testing.T) {
 		}
 	}
 	server := serve(t)
-	for _, view := range []string{"overview", "timeline", "timeline&colour=waits", "matrix", "callsites", "overtime", "whatif",
+	for _, view := range []string{"overview", "timeline", "timeline&colour=waits", "matrix", "graph&node=0", "callsites&by=path", "overtime", "whatif",
 		"sql"} {
 		for name, look := range map[string]chrome.Look{"light": chrome.Desktop, "dark": chrome.Dark} {
 			t.Run(view+"/"+name, func(t *testing.T) {
@@ -312,7 +347,7 @@ func TestOnce(t *testing.T) {
 	}
 	server := serve(t)
 	for _, run := range []string{"cg.A.4", "bt.C.64"} {
-		for _, view := range []string{"overview", "timeline", "matrix", "callsites", "overtime", "whatif"} {
+		for _, view := range []string{"overview", "timeline", "matrix", "graph", "callsites", "overtime", "whatif"} {
 			p := chrome.Open(t, chromium, "file://"+file+"#run="+run+"&view="+view, chrome.Desktop)
 			settle(p)
 			if requests, console, _ := p.Heard(); len(console)+len(requests) > 0 {

@@ -64,6 +64,7 @@ func New(o Options) (*Server, error) {
 	mux.HandleFunc("GET /api/ask/{query}", s.limited(s.ask))
 	mux.HandleFunc("GET /api/text/{query}", s.limited(s.text))
 	mux.HandleFunc("POST /api/sql", s.limited(s.sql))
+	mux.HandleFunc("POST /api/own", s.limited(s.own))
 	s.routes, s.handler = mux, &guard{token: o.Token, next: mux}
 	return s, nil
 }

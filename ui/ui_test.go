@@ -221,6 +221,28 @@ func TestAnswersAreThoseOfTheEngine(t *testing.T) {
 	}
 }
 
+// TestOwnQueries makes files of SQL that a run answers.
+func TestOwnQueries(t *testing.T) {
+	server := serve(t)
+	for _, c := range []struct {
+		path, sql string
+		status    int
+		want      string
+	}{
+		{"?run=cg.A.4&name=heaviest&summary=Who+sends.", "SELECT src FROM messages LIMIT 1", 200, "-- column src INTEGER -:"},
+		{"?run=cg.A.4&name=density&summary=Who+sends.", "SELECT src FROM messages", 400, `there is a query "density" already`},
+		{"?run=cg.A.4&name=../x&summary=Who+sends.", "SELECT src FROM messages", 400, `name "../x"`},
+		{"?run=cg.A.4&name=x&summary=Who+sends.", "SELECT nosuch FROM messages", 400, "nosuch"},
+		{"?run=cg.A.4&name=x&summary=Who+sends.", "COPY messages TO 'x.csv'", 400, ""},
+		{"?name=x&summary=Who+sends.", "SELECT 1", 400, "no run named"},
+	} {
+		status, _, text := request(t, server, "POST", "/api/own"+c.path, c.sql, nil)
+		if status != c.status || !strings.Contains(text, c.want) {
+			t.Errorf("%s %s: status %d: %s; want %d with %q", c.path, c.sql, status, text, c.status, c.want)
+		}
+	}
+}
+
 // TestAQuestionEndsWithItsPage checks that the engine is free again soon after the page that asked went away.
 func TestAQuestionEndsWithItsPage(t *testing.T) {
 	server := serve(t)

@@ -1,10 +1,13 @@
 -- summary: When ranks waited for others and for which: late senders, late receivers and the last rank of collectives, in the
 --     steps of query timeline, and each wait by itself where they are few.
 -- source: the wait states of Scalasca and KOJAK, on the timeline of Vampir
--- needs: messages, events, profile, comms, times, every-call
+-- needs: messages, events, profile, ranks, comms, times, every-call
 -- origins: measured, virtual, simulated
 -- param bins integer 1..10000 = 550: How many steps the time is cut into.
--- param rows integer 1..10000 = 350: How many rows of ranks there are at most. With more ranks a row is of several neighbours.
+-- param by choice neighbours|host|communicator|calls|time = neighbours: What the ranks of a row share. neighbours: a row is of one rank, of several
+--     neighbours if there are more ranks than rows; else of a group of rank-groups, as in timeline-groups.
+-- param unfold integer -1..2147483647 = -1: The group whose ranks have a row each, by its lowest rank; -1 is none.
+-- param rows integer 1..10000 = 350: How many rows there are at most.
 -- param from-s number 0..1000000000 = 0: Where the time begins, in s since the run's start.
 -- param to-s number 0..1000000000 = 0: Where it ends; 0 is the end of the run.
 -- param from-rank integer 0..2147483647 = 0: The lowest world rank.
@@ -27,26 +30,8 @@
 -- cost: Nine columns of messages and joins on (rank, seq) of those that waited, only of the files of that time; five columns of events, of
 --     their collectives a sort and joins on (comm, instance).
 -- example: --from-s 0.9 --to-s 0.95 --least-ns 100000
-WITH ends AS (
-  SELECT MAX(at_ns) AS last_ns
-  FROM (SELECT MAX(last_ns) AS at_ns FROM profile
-        UNION ALL
-        SELECT NULLIF(end_ns, 0) AS at_ns FROM runs) AS e
-),
-bounds AS (
-  SELECT CAST(ROUND(CAST({{from-s}} AS DOUBLE) * 1e9) AS BIGINT) AS from_ns,
-         CASE WHEN {{to-s}} > 0 THEN LEAST(CAST(ROUND(CAST({{to-s}} AS DOUBLE) * 1e9) AS BIGINT), last_ns) ELSE last_ns END AS to_ns,
-         CASE WHEN {{to-rank}} < 0 THEN last_rank ELSE LEAST({{to-rank}}, last_rank) END AS to_rank
-  FROM ends
-  CROSS JOIN (SELECT MAX(rank) AS last_rank FROM profile) AS r
-),
-span AS (
-  -- The steps and rows of timeline.
-  SELECT from_ns, to_ns, to_rank, CAST(CEIL(CAST(to_rank - {{from-rank}} + 1 AS DOUBLE) / {{rows}}) AS INTEGER) AS per_row,
-         CAST(FLOOR(CAST(to_ns - from_ns AS DOUBLE) / {{bins}}) AS BIGINT) + 1 AS step_ns
-  FROM bounds
-  WHERE to_ns > from_ns AND to_rank >= {{from-rank}}
-),
+WITH {{include timeline_window}},
+{{include placed_groups}},
 late_messages AS (
   SELECT src, dst, recv_done_seq, send_start_ns, recv_start_ns, recv_end_ns, recv_callsite
   FROM messages
@@ -85,11 +70,12 @@ all_waits AS (
 ),
 chosen AS (
   SELECT w.rank, w.cause, w.callsite, w.state, w.start_ns, w.end_ns,
-         CAST(FLOOR(CAST(w.rank - {{from-rank}} AS DOUBLE) / s.per_row) AS INTEGER) AS line,
+         COALESCE(p.line, CAST(FLOOR(CAST(w.rank - s.from_rank AS DOUBLE) / s.per_row) AS INTEGER)) AS line,
          CASE WHEN w.start_ns >= s.from_ns THEN 1 ELSE 0 END AS began, GREATEST(w.start_ns - s.from_ns, 0) AS from_ns,
          LEAST(w.end_ns, s.to_ns) - s.from_ns AS to_ns, s.step_ns, COUNT(*) OVER () AS total
   FROM all_waits w
   CROSS JOIN span s
+  LEFT JOIN placed p ON p.rank = w.rank
   WHERE w.end_ns > w.start_ns AND w.end_ns - w.start_ns >= {{least-ns}} AND w.start_ns <= s.to_ns AND w.end_ns >= s.from_ns
     AND w.rank BETWEEN {{from-rank}} AND s.to_rank
 ),
@@ -122,12 +108,7 @@ cells AS (
   FROM pieces
   GROUP BY line, bin, state
 ),
-sizes AS (
-  SELECT CAST(FLOOR(CAST(p.rank - {{from-rank}} AS DOUBLE) / s.per_row) AS INTEGER) AS line, CAST(MIN(p.rank) AS INTEGER) AS rank, CAST(COUNT(*) AS INTEGER) AS ranks
-  FROM (SELECT rank FROM profile GROUP BY rank) AS p
-  JOIN span s ON p.rank BETWEEN {{from-rank}} AND s.to_rank
-  GROUP BY 1
-)
+{{include timeline_sizes}}
 SELECT r.rank, r.ranks, c.bin, s.from_ns + c.bin * s.step_ns AS start_ns, s.from_ns + (c.bin + 1) * s.step_ns AS end_ns, c.state, c.waits,
        c.wait_ns, CAST(NULL AS INTEGER) AS cause, CAST(NULL AS INTEGER) AS callsite
 FROM cells c

@@ -1,5 +1,5 @@
 // What the page asks the server. Rows come as Arrow tables; errors are the server's own words.
-import { Table, tableFromIPC } from "apache-arrow";
+import { DataType, Table, tableFromIPC } from "apache-arrow";
 
 /** A run in the list; the field names are those of ui.Listed in Go. */
 export interface Run {
@@ -105,9 +105,27 @@ export async function sql(run: string, text: string, limit: number, signal?: Abo
   return rows(await get(path, { method: "POST", body: text, signal }));
 }
 
+/** The text of a file NAME.sql that makes a query of SQL; as names its columns in a chart. */
+export async function ownFile(run: string, text: string, as: { name: string; summary: string; chart?: string; x?: string; y?: string }): Promise<string> {
+  const path = `api/own?${values(run, as)}`;
+  return (await get(path, { method: "POST", body: text })).text();
+}
+
 /** The SQL and the command line of a canned query. */
 export async function getText(query: string, run: string, args: Args): Promise<{ sql: string; command: string }> {
   return (await get(`api/text/${query}?${values(run, args)}`, {})).json();
+}
+
+/** The values of a column of any type as numbers, whole ones of 64 bits and more, texts and so on. */
+export function plain(table: Table, name: string): any[] {
+  const column = table.getChild(name)!;
+  const scale = DataType.isDecimal(column.type) ? column.type.scale : undefined;
+  return Array.from({ length: column.length }, (_, i) => {
+    const v = column.get(i);
+    if (v === null || scale === undefined) return v;
+    const n = BigInt.asIntN(128, [...(v as Uint32Array)].reduceRight((sum, word) => (sum << 32n) + BigInt(word), 0n));
+    return scale === 0 ? n : Number(n) / 10 ** scale;
+  });
 }
 
 /** The values of a column as numbers; null where there is none. */

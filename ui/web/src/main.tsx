@@ -2,9 +2,11 @@
 import { render } from "preact";
 import { useCallback, useEffect, useState } from "preact/hooks";
 import { getRuns, Run } from "./api";
+import * as colours from "./colours";
 import { readState, State, View, viewNames, views, writeState } from "./state";
 import * as units from "./units";
 import { CallSites } from "./views/callsites";
+import { Graph } from "./views/graph";
 import { Matrix } from "./views/matrix";
 import { Overview } from "./views/overview";
 import { OverTime } from "./views/overtime";
@@ -24,6 +26,7 @@ const pages: Record<View, (props: ViewProps) => any> = {
   overview: Overview,
   timeline: Timeline,
   matrix: Matrix,
+  graph: Graph,
   callsites: CallSites,
   overtime: OverTime,
   whatif: WhatIf,
@@ -37,6 +40,12 @@ function App(props: { runs: Run[] }) {
     const read = () => setState(readState(location.hash, names));
     addEventListener("popstate", read);
     return () => removeEventListener("popstate", read);
+  }, []);
+  const [, draw] = useState(colours.dark());
+  useEffect(() => {
+    const theme = matchMedia("(prefers-color-scheme: dark)"), changed = () => draw(theme.matches);
+    theme.addEventListener("change", changed);
+    return () => theme.removeEventListener("change", changed);
   }, []);
   const set = useCallback((change: Partial<State>, replace = false) => {
     setState((before) => {
@@ -82,7 +91,8 @@ function App(props: { runs: Run[] }) {
   );
 }
 
-const nothing = { from: undefined, to: undefined, first: undefined, last: undefined, comm: undefined, site: undefined };
+const nothing = { from: undefined, to: undefined, first: undefined, last: undefined, comm: undefined, site: undefined, node: undefined,
+  unfold: undefined, path: undefined };
 
 /** What is selected, each with a button that takes it back. */
 function Selected(props: ViewProps) {

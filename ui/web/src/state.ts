@@ -1,18 +1,23 @@
 // The state of the page: what is selected and which view shows it. The address holds all of it, so that a copied
 // address shows a colleague the same.
 
-export const views = ["overview", "timeline", "matrix", "callsites", "overtime", "whatif", "sql"] as const;
+export const views = ["overview", "timeline", "matrix", "graph", "callsites", "overtime", "whatif", "sql"] as const;
 export type View = (typeof views)[number];
 
 export const viewNames: Record<View, string> = {
   overview: "Overview",
   timeline: "Timeline",
   matrix: "Matrix",
+  graph: "Graph",
   callsites: "Call sites",
   overtime: "Over time",
   whatif: "What if",
   sql: "SQL",
 };
+
+/** What the ranks of a group share; the values of the parameter by of the query rank-groups. */
+export const groups = ["host", "communicator", "calls", "time"] as const;
+export type Group = (typeof groups)[number];
 
 /** All fields but run and view are optional: undefined selects everything. */
 export interface State {
@@ -29,10 +34,20 @@ export interface State {
   site?: number;
   /** What the timeline's colours tell; undefined is the kinds of calls. */
   colour?: "waits";
+  /** What the ranks of a row of the timeline share, and the lowest rank of the group whose ranks have rows each. */
+  group?: Group;
+  unfold?: number;
   /** What a matrix shows. */
   amount?: "messages";
   scale?: "linear";
   collectives?: string;
+  /** Of a graph: how ranks are placed; undefined is partners near each other. And the rank whose partners are shown. */
+  layout?: "circle";
+  node?: number;
+  /** What call sites are grouped by; undefined is lines. Of call paths: what the icicle's widths are, and the path shown alone. */
+  by?: "path" | "function";
+  measure?: "time_ns" | "send_bytes" | "calls";
+  path?: string;
   /** Of a what-if: the machine, and factors of its values; buses and CPUs per node as they are. */
   machine?: string;
   latency?: number;
@@ -40,11 +55,18 @@ export interface State {
   cpu?: number;
   buses?: number;
   cpus?: number;
-  /** The user's SQL. */
+  /** The user's SQL, and its chart: the kind, and the columns of X and Y. */
   sql?: string;
+  chart?: Chart;
+  x?: string;
+  y?: string;
 }
 
-const numeric = ["from", "to", "first", "last", "comm", "site", "latency", "bandwidth", "cpu", "buses", "cpus"] as const;
+/** How the rows of SQL are drawn; the kinds of plots of commq query --plot that need two columns. */
+export const charts = ["bars", "lines", "points"] as const;
+export type Chart = (typeof charts)[number];
+
+const numeric = ["from", "to", "first", "last", "comm", "site", "unfold", "node", "latency", "bandwidth", "cpu", "buses", "cpus"] as const;
 
 /** Reads a state from the part of an address after #. What it does not understand it leaves out. */
 export function readState(hash: string, runs: string[]): State {
@@ -60,13 +82,21 @@ export function readState(hash: string, runs: string[]): State {
   }
   if (given.get("amount") === "messages") state.amount = "messages";
   if (given.get("colour") === "waits") state.colour = "waits";
+  if (groups.includes(given.get("group") as Group)) state.group = given.get("group") as Group;
+  const by = given.get("by"), measure = given.get("measure");
+  if (by === "path" || by === "function") state.by = by;
+  if (measure === "time_ns" || measure === "send_bytes" || measure === "calls") state.measure = measure;
+  if (given.get("layout") === "circle") state.layout = "circle";
   if (given.get("scale") === "linear") state.scale = "linear";
   const collectives = given.get("collectives");
   if (collectives) state.collectives = collectives;
   const machine = given.get("machine");
   if (machine) state.machine = machine;
-  const sql = given.get("sql");
-  if (sql) state.sql = sql;
+  if (charts.includes(given.get("chart") as Chart)) state.chart = given.get("chart") as Chart;
+  for (const name of ["sql", "x", "y", "path"] as const) {
+    const text = given.get(name);
+    if (text) state[name] = text;
+  }
   return state;
 }
 

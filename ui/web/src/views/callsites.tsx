@@ -1,9 +1,11 @@
 // Where in the source the program communicates: a table that sorts, and its rows as bars.
-import { useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { Answer } from "../api";
 import { Choice, Panel, useQuery } from "../parts";
 import * as units from "../units";
 import type { ViewProps } from "../main";
+
+import { Icicle, isBelow, Measure, measures } from "./icicle";
 
 type By = "line" | "path" | "function";
 
@@ -20,19 +22,32 @@ const columns: [string, string, ((n: number) => string) | ""][] = [
 ];
 
 export function CallSites({ run, state, set }: ViewProps) {
-  const [by, setBy] = useState<By>("line");
+  const by = state.by ?? "line";
   const [sorted, sort] = useState({ column: "time_ns", down: true });
   const sent = useQuery("callsites", run, { by });
   const timed = useQuery("callsite-time", run, { by });
-  const rows = merge(sent.value, timed.value);
-  const hasTime = rows.some((r) => r.time_ns !== undefined);
+  const all = useMemo(() => merge(sent.value, timed.value), [sent.value, timed.value]);
+  const rows = by === "path" ? all.filter((r) => isBelow(r, state.path)) : [...all];
+  const hasTime = all.some((r) => r.time_ns !== undefined);
   const column = hasTime || sorted.column !== "time_ns" ? sorted.column : "send_bytes";
+  const measure: Measure = state.measure ?? (all.some((r) => r.time_ns !== undefined) ? "time_ns" : "send_bytes");
   rows.sort((a, b) => compare(a[column], b[column]) * (sorted.down ? -1 : 1));
   const most = Math.max(...rows.map((r) => Number(r[column]) || 0), 1);
   const shown = columns.filter(([name]) => name !== "time_ns" || hasTime);
   return (
     <Panel title="Call sites" asked={sent} run={run.name} query="callsites" args={{ by }}
-      tools={<Choice label="Grouped by" value={by} of={{ line: "Line", path: "Call path", function: "Function" }} set={setBy} />}>
+      tools={<>
+        <Choice<By> label="Grouped by" value={by} of={{ line: "Line", path: "Call path", function: "Function" }}
+          set={(v) => set({ by: v === "line" ? undefined : v, path: undefined })} />
+        {by === "path" && all.length > 0 && <Choice<Measure> label="Width" value={measure} of={measures} set={(v) => set({ measure: v })} />}
+      </>}>
+      {by === "path" && all.length > 0 && <>
+        <Icicle rows={all} measure={measure} path={state.path} pick={(path) => set({ path })} />
+        <p class="note">
+          Calls lie below what calls them, with the MPI function last. A click shows a path alone, here and in the table; another one or Escape
+          takes it back.{!all.some((r) => r.callers) && " The run has no callers; commq run --stack 16 keeps them."}
+        </p>
+      </>}
       {rows.length > 0 && <div class="scroll" tabIndex={0} role="region" aria-label="Rows">
         <table class="rows">
           <thead>

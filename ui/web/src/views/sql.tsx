@@ -5,12 +5,14 @@ import { Prec } from "@codemirror/state";
 import { keymap } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
 import { basicSetup, EditorView } from "codemirror";
-import { useEffect, useRef, useState } from "preact/hooks";
-import { Answer, sql } from "../api";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { Answer, ownFile, plain, sql } from "../api";
 import { dark } from "../colours";
-import { Asked, Copied, Panel } from "../parts";
+import { Asked, Choice, Copied, Panel } from "../parts";
+import type { Chart } from "../state";
 import * as units from "../units";
 import type { ViewProps } from "../main";
+import { chosen, columnsOf, Drawn } from "./sql-chart";
 
 const mostRows = 1000;
 const example = `SELECT call, count(*) AS calls, sum(end_ns - start_ns) AS time_ns
@@ -81,9 +83,65 @@ export function SQL({ run, state, set }: ViewProps) {
         {asked.waiting && <button type="button" onClick={() => { stop.current?.abort(); put({ waiting: false }); }}>Stop</button>}
       </>}>
       <div ref={place} class="editor" />
-      {asked.value && <Rows answer={asked.value} />}
+      {asked.value && <Result answer={asked.value} state={state} set={set} />}
       {asked.value && <Copied text={`commq sql ${run.args.map(quoted).join(" ")} ${quoted(state.sql ?? "")}`} />}
+      {asked.value && <Keep run={run} state={state} answer={asked.value} />}
     </Panel>
+  );
+}
+
+/** The rows as a table or as a chart. */
+function Result({ answer, state, set }: { answer: Answer } & Pick<ViewProps, "state" | "set">) {
+  const columns = useMemo(() => columnsOf(answer), [answer]);
+  const at = state.chart && chosen(columns, state.chart, state.x, state.y);
+  const names: Record<Chart | "table", string> = { table: "Table", bars: "Bars", lines: "Lines", points: "Points" };
+  const pick = (axis: "x" | "y", of: { name: string }[], now?: string) => (
+    <label>{axis.toUpperCase()}{" "}
+      <select value={now} onChange={(e) => set({ [axis]: e.currentTarget.value })}>{of.map((c) => <option key={c.name}>{c.name}</option>)}</select>
+    </label>
+  );
+  return (
+    <>
+      <div class="tools">
+        <Choice label="Shown as" value={state.chart ?? "table"} of={names} set={(v) => set({ chart: v === "table" ? undefined : v })} />
+        {at && at.x && at.y && <>{pick("x", at.xs, at.x.name)}{pick("y", at.ys, at.y.name)}</>}
+      </div>
+      {!at ? <Rows answer={answer} />
+        : at.x && at.y && answer.table.numRows > 0 ? <Drawn chart={state.chart!} x={at.x} y={at.y} />
+        : <p class="note">There is nothing to draw: {answer.table.numRows === 0 ? "no rows" : "no column of numbers"}.</p>}
+    </>
+  );
+}
+
+/** Downloads the SQL as a query of the user's own. */
+function Keep({ run, state, answer }: { answer: Answer } & Pick<ViewProps, "run" | "state">) {
+  const [name, setName] = useState("");
+  const [summary, setSummary] = useState("");
+  const [said, say] = useState("");
+  const keep = async (e: Event) => {
+    e.preventDefault();
+    const at = state.chart && chosen(columnsOf(answer), state.chart, state.x, state.y);
+    try {
+      const text = await ownFile(run.name, state.sql ?? "",
+        { name, summary, ...(at?.x && at.y && { chart: state.chart, x: at.x.name, y: at.y.name }) });
+      const link = document.createElement("a");
+      link.href = URL.createObjectURL(new Blob([text], { type: "text/plain" }));
+      link.download = `${name}.sql`;
+      link.click();
+      URL.revokeObjectURL(link.href);
+      say(`Move ${name}.sql to ~/.config/commq/queries: then commq query ${name} asks it.`);
+    } catch (err: any) {
+      say(err.message);
+    }
+  };
+  return (
+    <form class="tools keep" onSubmit={keep}>
+      <label>Name <input required pattern="[a-z][a-z0-9\-]*" title="lower-case letters, digits and -" size={18} value={name}
+        onInput={(e) => setName(e.currentTarget.value)} /></label>
+      <label>What it answers <input required size={30} value={summary} onInput={(e) => setSummary(e.currentTarget.value)} /></label>
+      <button>Download as a query</button>
+      <span role="status" class="note">{said}</span>
+    </form>
   );
 }
 
@@ -103,18 +161,18 @@ async function tables(run: string): Promise<Record<string, string[]>> {
 /** Rows of an answer as a table. */
 function Rows({ answer }: { answer: Answer }) {
   const fields = answer.table.schema.fields;
-  const rows = answer.table.toArray();
-  const isNumber = fields.map((f) => rows.length > 0 && ["number", "bigint"].includes(typeof rows[0][f.name]));
+  const columns = useMemo(() => fields.map((f) => plain(answer.table, f.name)), [answer]);
+  const isNumber = columns.map((c) => ["number", "bigint"].includes(typeof c.find((v) => v !== null)));
   const write = (v: any) => (v === null || v === undefined ? "" : typeof v === "number" ? units.count(v) : typeof v === "bigint" ? v.toLocaleString("en-US") : String(v));
   return (
     <>
-      <p class="note">{answer.more && "The first "}{units.count(rows.length)} {rows.length === 1 ? "row" : "rows"}</p>
+      <p class="note">{answer.more && "The first "}{units.count(answer.table.numRows)} {answer.table.numRows === 1 ? "row" : "rows"}</p>
       <div class="scroll" tabIndex={0} role="region" aria-label="Rows">
         <table class="rows">
           <thead><tr>{fields.map((f, i) => <th key={f.name} scope="col" class={isNumber[i] ? "number" : ""}>{f.name}</th>)}</tr></thead>
           <tbody>
-            {rows.map((r, i) => (
-              <tr key={i}>{fields.map((f, k) => <td key={f.name} class={isNumber[k] ? "number" : ""}>{write(r[f.name])}</td>)}</tr>
+            {Array.from({ length: answer.table.numRows }, (_, i) => (
+              <tr key={i}>{fields.map((f, k) => <td key={f.name} class={isNumber[k] ? "number" : ""}>{write(columns[k][i])}</td>)}</tr>
             ))}
           </tbody>
         </table>

@@ -1,12 +1,19 @@
 // Draws a window of the timeline: cells or calls, lanes, messages, axes.
 import * as colours from "../colours";
+import type { Lanes } from "./timeline-lanes";
 import type { Call, Message, Scene, Wait, Window } from "./timeline-scene";
 
-/** Pixels: of the numbers of ranks at the left, and of the axis above. */
-export const left = 56, above = 24;
+/** Pixels: of the axis above. */
+export const above = 24;
+/** Pixels: of the names of rows at the left. */
+export const leftOf = (grouped: boolean) => (grouped ? 136 : 56);
 
 export interface Shown {
   window: Window;
+  /** The rows where these are of groups of ranks. */
+  lanes?: Lanes;
+  /** Pixels: of the names of rows at the left. */
+  left: number;
   width: number;
   height: number;
   scene?: Scene;
@@ -23,10 +30,10 @@ export function draw(canvas: HTMLCanvasElement, s: Shown) {
   canvas.height = s.height * ratio;
   const g = canvas.getContext("2d")!;
   g.scale(ratio, ratio);
-  const w = s.window, plotWidth = s.width - left, plotHeight = s.height - above;
+  const { window: w, left, lanes } = s, plotWidth = s.width - left, plotHeight = s.height - above;
   const x = (t: number) => left + ((t - w.from) / (w.to - w.from)) * plotWidth;
-  const lane = plotHeight / (w.last - w.first + 1);
-  const y = (rank: number) => above + (rank - w.first) * lane;
+  const lane = plotHeight / (lanes ? lanes.all.length : w.last - w.first + 1);
+  const y = (rank: number) => above + (lanes ? lanes.of.get(rank) ?? NaN : rank - w.first) * lane;
   g.save();
   g.beginPath();
   g.rect(left, above, plotWidth, plotHeight);
@@ -35,8 +42,8 @@ export function draw(canvas: HTMLCanvasElement, s: Shown) {
   if (scene?.image) {
     const sw = scene.window;
     g.imageSmoothingEnabled = false;
-    const rows = scene.image.height * scene.ranksPerRow;
-    g.drawImage(scene.image, x(sw.from), y(sw.first), x(sw.to) - x(sw.from), rows * lane);
+    const [top, high] = lanes || scene.lanes ? [above, plotHeight] : [y(sw.first), scene.image.height * scene.ranksPerRow * lane];
+    g.drawImage(scene.image, x(sw.from), top, x(sw.to) - x(sw.from), high);
   }
   if (scene?.calls) drawCalls(g, scene.calls, s, x, y, lane);
   if (scene?.calls && scene.waits) drawWaits(g, scene.waits, s, x, y, lane);
@@ -47,16 +54,17 @@ export function draw(canvas: HTMLCanvasElement, s: Shown) {
     g.fillRect(Math.min(...s.brush), above, Math.abs(s.brush[1] - s.brush[0]), plotHeight);
   }
   g.restore();
-  drawAxes(g, s, x, y, lane);
+  drawAxes(g, s, x, lane);
 }
 
 function drawCalls(g: CanvasRenderingContext2D, calls: Call[], s: Shown, x: (t: number) => number, y: (rank: number) => number, lane: number) {
   const gap = lane > 6 ? 1 : 0;
   g.fillStyle = colours.css(colours.outside(s.isDark));
-  g.fillRect(left, above, s.width, s.height);
+  if (!s.lanes) g.fillRect(s.left, above, s.width, s.height);
+  s.lanes?.all.forEach((l, i) => l.ranks === 1 && g.fillRect(s.left, above + i * lane, s.width, lane));
   for (const c of calls) {
     const from = x(c.start), to = Math.max(x(c.end), from + 0.5);
-    if (to < left || from > s.width) continue;
+    if (to < s.left || from > s.width || !ownLane(s, c.rank)) continue;
     g.fillStyle = colours.css((s.waits ? colours.quietColour : colours.kindColour)(c.kind, s.isDark));
     g.fillRect(from, y(c.rank) + gap, to - from, lane - 2 * gap);
     if (c.row === s.picked) {
@@ -67,12 +75,17 @@ function drawCalls(g: CanvasRenderingContext2D, calls: Call[], s: Shown, x: (t: 
   }
 }
 
+/** True if a rank has a row of its own. */
+function ownLane(s: Shown, rank: number): boolean {
+  return !s.lanes || s.lanes.all[s.lanes.of.get(rank) ?? -1]?.ranks === 1;
+}
+
 /** Waits are drawn into their calls. */
 function drawWaits(g: CanvasRenderingContext2D, waits: Wait[], s: Shown, x: (t: number) => number, y: (rank: number) => number, lane: number) {
   const gap = lane > 6 ? 2 : 0;
   for (const w of waits) {
     const from = x(w.start), to = Math.max(x(w.end), from + 0.5);
-    if (to < left || from > s.width) continue;
+    if (to < s.left || from > s.width || !ownLane(s, w.rank)) continue;
     g.fillStyle = colours.css(colours.waitColour(w.state));
     g.fillRect(from, y(w.rank) + gap, to - from, lane - 2 * gap);
   }
@@ -81,7 +94,7 @@ function drawWaits(g: CanvasRenderingContext2D, waits: Wait[], s: Shown, x: (t: 
 /** Lines between the lanes of ranks. */
 function drawLines(g: CanvasRenderingContext2D, s: Shown, lane: number) {
   g.fillStyle = s.isDark ? "rgb(0 0 0 / 0.5)" : "rgb(255 255 255 / 0.7)";
-  for (let at = above; at < s.height; at += lane) g.fillRect(left, at - 0.5, s.width, 1);
+  for (let at = above; at < s.height; at += lane) g.fillRect(s.left, at - 0.5, s.width, 1);
 }
 
 function drawMessages(g: CanvasRenderingContext2D, messages: Message[], isDark: boolean, x: (t: number) => number,
@@ -89,6 +102,7 @@ function drawMessages(g: CanvasRenderingContext2D, messages: Message[], isDark: 
   g.strokeStyle = g.fillStyle = isDark ? "rgb(255 255 255 / 0.75)" : "rgb(0 0 0 / 0.65)";
   g.lineWidth = messages.length > 500 ? 0.5 : 1;
   for (const m of messages) {
+    if (Number.isNaN(y(m.src) + y(m.dst))) continue;
     const x0 = x(m.start), y0 = y(m.src) + lane / 2, x1 = x(m.end), y1 = y(m.dst) + lane / 2;
     g.beginPath();
     g.moveTo(x0, y0);
@@ -106,16 +120,19 @@ function arrowHead(g: CanvasRenderingContext2D, x0: number, y0: number, x1: numb
   g.fill();
 }
 
-function drawAxes(g: CanvasRenderingContext2D, s: Shown, x: (t: number) => number, y: (rank: number) => number, lane: number) {
+function drawAxes(g: CanvasRenderingContext2D, s: Shown, x: (t: number) => number, lane: number) {
   const style = getComputedStyle(document.documentElement);
   g.fillStyle = style.getPropertyValue("--text");
   g.strokeStyle = style.getPropertyValue("--line");
   g.font = "12px system-ui, sans-serif";
   g.textBaseline = "middle";
   g.textAlign = "right";
-  const every = Math.max(1, Math.ceil(14 / lane));
-  for (let r = s.window.first; r <= s.window.last; r++) {
-    if ((r - s.window.first) % every === 0) g.fillText(String(r), left - 8, Math.min(y(r) + Math.max(lane, 14) / 2, s.height - 6));
+  const every = Math.max(1, Math.ceil(14 / lane)), left = s.left;
+  const rows = s.lanes ? s.lanes.all.length : s.window.last - s.window.first + 1;
+  for (let row = 0; row < rows; row += every) {
+    const at = above + row * lane, l = s.lanes?.all[row];
+    const name = l ? (l.ranks > 1 ? `${l.label} (${l.ranks})` : l.label) : String(s.window.first + row);
+    g.fillText(name, left - 8, Math.min(at + Math.max(lane, 14) / 2, s.height - 6), left - 12);
   }
   const span = s.window.to - s.window.from;
   const raw = span / Math.max(2, (s.width - left) / 110), power = 10 ** Math.floor(Math.log10(raw));

@@ -1,6 +1,7 @@
 // What the timeline shows of a window: the answers of the server, ready to be drawn.
 import { alone, Answer, ask, numbers, texts } from "../api";
 import * as colours from "../colours";
+import type { Lanes } from "./timeline-lanes";
 
 /** A window of time in ns and of ranks, both ends inclusive. */
 export interface Window {
@@ -44,6 +45,8 @@ export interface Scene {
   /** The mix of every cell: colours of bins by rows of ranks. */
   image?: ImageBitmap;
   ranksPerRow: number;
+  /** The rows where these are of groups. */
+  lanes?: Lanes;
   messages: Message[];
   calls?: Call[];
   rows?: Answer;
@@ -67,9 +70,9 @@ export function waitArgs(args: Record<string, any>): Record<string, any> {
  * apart by what it waits for, else by the kind of call.
  */
 export async function scene(run: string, args: Record<string, any>, window: Window, isDark: boolean, withWaits: boolean,
-  signal: AbortSignal): Promise<Scene> {
+  lanes: Lanes | undefined, signal: AbortSignal): Promise<Scene> {
   const [{ table }, waiting] = await Promise.all([
-    ask("timeline", run, args, signal), withWaits ? ask("timeline-waits", run, waitArgs(args), signal) : undefined,
+    ask(lanes ? "timeline-groups" : "timeline", run, args, signal), withWaits ? ask("timeline-waits", run, waitArgs(args), signal) : undefined,
   ]);
   const colourOf = (kind: string) => (withWaits ? colours.quietColour(kind, isDark) : colours.kindColour(kind, isDark));
   const rank = numbers(table, "rank"), ranks = numbers(table, "ranks"), bin = numbers(table, "bin"), start = numbers(table, "start_ns"),
@@ -81,7 +84,8 @@ export async function scene(run: string, args: Record<string, any>, window: Wind
     perRow = Math.max(perRow, ranks[i] ?? 1);
     total += calls[i] ?? 0;
   }
-  const rows = Math.ceil((window.last - window.first + 1) / perRow);
+  const rows = lanes ? lanes.all.length : Math.ceil((window.last - window.first + 1) / perRow);
+  const rowAt = (r: number) => (lanes ? lanes.of.get(r)! : Math.floor((r - window.first) / perRow)) * bins;
   const mix = new Float64Array(rows * bins * 4);
   const messages: Message[] = [];
   for (let i = 0; i < rank.length; i++) {
@@ -89,15 +93,15 @@ export async function scene(run: string, args: Record<string, any>, window: Wind
       messages.push({ src: rank[i]!, dst: dst[i]!, start: start[i]!, end: end[i]!, bytes: bytes[i] ?? 0 });
     } else if (time[i]) {
       const colour = colourOf(kind[i]);
-      const at = 4 * (Math.floor((rank[i]! - window.first) / perRow) * bins + bin[i]!);
+      const at = 4 * (rowAt(rank[i]!) + bin[i]!);
       for (let k = 0; k < 3; k++) mix[at + k] += colour[k] * time[i]!;
       mix[at + 3] += time[i]!;
     }
   }
-  const waits = waiting && addWaits(mix, waiting, (r) => Math.floor((r - window.first) / perRow) * bins, isDark);
-  const result: Scene = { window, ranksPerRow: perRow, messages, waits, image: await painted(mix, bins, rows) };
-  if (!alone && total > 0 && total <= mostCalls && perRow === 1) {
-    const { bins: _, rows: __, lines: ___, ...where } = args;
+  const waits = waiting && addWaits(mix, waiting, rowAt, isDark);
+  const result: Scene = { window, ranksPerRow: perRow, lanes, messages, waits, image: await painted(mix, bins, rows) };
+  if (!alone && total > 0 && total <= mostCalls && (perRow === 1 || lanes)) {
+    const { bins: _, rows: __, lines: ___, by: ____, unfold: _____, ...where } = args;
     const answer = await ask("timeline-calls", run, { ...where, limit: 2 * mostCalls }, signal);
     result.rows = answer;
     result.calls = callsOf(answer, window.to);

@@ -34,7 +34,7 @@ export function Search(props: { run: Run; window: Window; found: (f: Found) => v
   };
   return (
     <form class="search" onSubmit={find}>
-      <label>Next <input value={call} onInput={(e) => setCall(e.currentTarget.value)} size={14} list="functions" /></label>
+      <label>Next <input value={call} onInput={(e) => setCall(e.currentTarget.value)} size={26} list="functions" /></label>
       <datalist id="functions">
         {[...(names.value ?? []), ...(props.run.lacks["timeline-waits"] ? [] : ["wait", ...colours.waitNames])].map((n) => <option key={n} value={n} />)}
       </datalist>
@@ -60,21 +60,31 @@ async function nextCall(run: string, name: string, after: number, least: number)
   return row ? { rank: Number(row.rank), start: Number(row.start_ns), end: Number(row.end_ns) } : undefined;
 }
 
+/** Up to so many waits are listed one by one: what the query allows. */
+const mostListed = 100000;
+
 /**
  * The next wait, of a name in colours.waitNames or any, that begins after a time, in ns, and takes at least so many ns. Looks
- * at a hundredth of the run first, then at ever longer parts of it.
+ * at a hundredth of the run first, then at ever longer parts of it, or shorter ones where there are too many waits to list.
  */
 async function nextWait(run: Run, name: string, after: number, least: number): Promise<Found | undefined> {
-  for (let from = after, span = run.end_ns / 100; from < run.end_ns; from += span, span *= 4) {
-    const args = { "from-s": from / 1e9, "to-s": Math.min(from + span, run.end_ns) / 1e9, "least-ns": least, bins: 1, lines: 100000 };
-    const { table } = await ask("timeline-waits", run.name, args);
+  for (let from = after, span = run.end_ns / 100; from < run.end_ns; ) {
+    const args = { "from-s": from / 1e9, "to-s": Math.min(from + span, run.end_ns) / 1e9, "least-ns": least, bins: 1, lines: mostListed };
+    const rows = (await ask("timeline-waits", run.name, args)).table.toArray();
+    if (rows.length > 0 && rows.every((r) => r.bin !== null)) {
+      span /= 16;
+      if (span < 1000) throw new Error(`more than ${mostListed} waits in a microsecond: look for longer ones`);
+      continue;
+    }
     let first: Found | undefined;
-    for (const row of table.toArray()) {
+    for (const row of rows) {
       const start = Number(row.start_ns);
       if (row.bin !== null || start <= after || (name !== "wait" && colours.waitName(row.state) !== name)) continue;
       if (!first || start < first.start) first = { rank: Number(row.rank), start, end: Number(row.end_ns) };
     }
     if (first) return first;
+    from += span;
+    span *= 4;
   }
   return undefined;
 }

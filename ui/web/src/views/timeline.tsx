@@ -6,7 +6,9 @@ import * as colours from "../colours";
 import { Asked, Choice, Panel, useAsked, useSize } from "../parts";
 import * as units from "../units";
 import type { ViewProps } from "../main";
-import { above, draw, left } from "./timeline-draw";
+import type { Group } from "../state";
+import { above, draw, leftOf } from "./timeline-draw";
+import { getGroups, groupName, groupNames, Groups, inOrder, Lane, Lanes, lanesOf } from "./timeline-lanes";
 import { aloneArgs, Call, mostArrows, Scene, scene, Wait, waitArgs, Window } from "./timeline-scene";
 import { Search } from "./timeline-search";
 
@@ -25,36 +27,43 @@ export function Timeline({ run, state, set }: ViewProps) {
   const [brush, setBrush] = useState<[number, number]>();
   const isDark = colours.dark();
   const waits = state.colour === "waits" && !run.lacks["timeline-waits"];
-  const plotWidth = width - left, plotHeight = height - above;
+  const group = alone || run.lacks["timeline-groups"] ? undefined : state.group;
+  const grouping: Asked<Groups | undefined> = useAsked(async (signal) => group && getGroups(run.name, group, signal), [run.name, group]);
+  const groups = grouping.value?.by === group ? grouping.value : undefined;
+  const left = leftOf(!!group), plotWidth = width - left, plotHeight = height - above;
+  const rows = Math.max(1, Math.min(1000, Math.floor(plotHeight / 2)));
+  const lanes: Lanes | undefined = useMemo(() => groups && lanesOf(groups, state.unfold, chosen.first, chosen.last, rows),
+    [groups, state.unfold, chosen.first, chosen.last, rows]);
 
   const args = {
     ...(alone ? aloneArgs : {
       bins: Math.max(1, Math.min(2000, Math.ceil(plotWidth / 2))),
-      rows: Math.max(1, Math.min(1000, Math.floor(plotHeight / 2))),
+      rows,
       lines: mostArrows,
     }),
     "from-s": chosen.from / 1e9 || undefined,
     "to-s": state.to !== undefined ? chosen.to / 1e9 : undefined,
     "from-rank": chosen.first || undefined,
     "to-rank": state.first !== undefined ? chosen.last : undefined,
+    ...(group && { by: group, unfold: state.unfold }),
   };
-  const ready = width > 0;
+  const ready = width > 0 && !group === !lanes;
   const asked: Asked<Scene> = useAsked(
-    async (signal) => (ready ? scene(run.name, args, chosen, isDark, waits, signal) : ({ window: chosen, ranksPerRow: 1, messages: [] } as Scene)),
-    [run.name, JSON.stringify(args), chosen.to, chosen.last, ready, isDark, waits],
+    async (signal) => (ready ? scene(run.name, args, chosen, isDark, waits, lanes, signal) : ({ window: chosen, ranksPerRow: 1, messages: [] } as Scene)),
+    [run.name, JSON.stringify(args), chosen.to, chosen.last, ready, isDark, waits, lanes],
     60,
     run.lacks.timeline,
   );
   const now = asked.value;
-  const show = useMemo(() => ({ window: chosen, width, height, scene: now, isDark, picked, brush, waits }), [
-    chosen.from, chosen.to, chosen.first, chosen.last, width, height, now, isDark, picked, brush, waits,
+  const show = useMemo(() => ({ window: chosen, lanes, left, width, height, scene: now, isDark, picked, brush, waits }), [
+    chosen.from, chosen.to, chosen.first, chosen.last, lanes, left, width, height, now, isDark, picked, brush, waits,
   ]);
   useEffect(() => {
-    if (canvas.current && width > 0) draw(canvas.current, show);
+    if (canvas.current && width > 0 && !group === !lanes) draw(canvas.current, show);
   }, [show]);
 
   const timeAt = (x: number) => chosen.from + ((x - left) / plotWidth) * (chosen.to - chosen.from);
-  const move = (w: Partial<Window>, replace = false) => {
+  const move = (w: Partial<Window>, replace = false, further: Partial<ViewProps["state"]> = {}) => {
     let from = w.from ?? chosen.from, to = w.to ?? chosen.to;
     const span = Math.min(Math.max(to - from, 100), whole.to);
     if (to - from < 100) from = (from + to) / 2 - 50;
@@ -64,7 +73,7 @@ export function Timeline({ run, state, set }: ViewProps) {
     const all = from <= 0 && to >= whole.to, allRanks = first <= 0 && last >= whole.last;
     set({
       from: all ? undefined : Math.round(from) / 1e9, to: all ? undefined : Math.round(to) / 1e9,
-      first: allRanks ? undefined : first, last: allRanks ? undefined : last,
+      first: allRanks ? undefined : first, last: allRanks ? undefined : last, ...further,
     }, replace);
   };
   const zoom = (by: number, at: number, replace = false) =>
@@ -107,13 +116,20 @@ export function Timeline({ run, state, set }: ViewProps) {
     keys[e.key]();
   };
 
-  const lineAt = (y: number) => chosen.first + Math.floor(((y - above) / plotHeight) * (chosen.last - chosen.first + 1));
+  const laneAt = (y: number): Lane | undefined => lanes?.all[Math.floor(((y - above) / plotHeight) * lanes.all.length)];
+  /** The rank whose row this is; undefined if the row is of several. */
+  const rankAt = (y: number): number | undefined => {
+    if (!lanes) return chosen.first + Math.floor(((y - above) / plotHeight) * (chosen.last - chosen.first + 1));
+    const lane = laneAt(y);
+    return lane?.ranks === 1 ? lane.rank : undefined;
+  };
+  const unfold = (at: number | undefined) => set({ unfold: at === state.unfold ? undefined : at });
   const callAt = (x: number, y: number): Call | undefined => {
-    const rank = lineAt(y), t = timeAt(x), slack = (chosen.to - chosen.from) / plotWidth;
+    const rank = rankAt(y), t = timeAt(x), slack = (chosen.to - chosen.from) / plotWidth;
     return now?.calls?.find((c) => c.rank === rank && c.start - slack <= t && t <= c.end + slack);
   };
   const waitAt = (x: number, y: number): Wait | undefined => {
-    const rank = lineAt(y), t = timeAt(x);
+    const rank = rankAt(y), t = timeAt(x);
     return now?.waits?.find((w) => w.rank === rank && w.start <= t && t <= w.end);
   };
   const onMove = (e: PointerEvent) => {
@@ -123,8 +139,9 @@ export function Timeline({ run, state, set }: ViewProps) {
       return;
     }
     if (x < left || y < above) return setHover(undefined);
-    const call = callAt(x, y);
-    const text = call && now?.rows ? describe(now.rows, call.row) : [`rank ${lineAt(y)}`];
+    const call = callAt(x, y), lane = laneAt(y), rank = rankAt(y);
+    const text = call && now?.rows ? describe(now.rows, call.row) : [rank !== undefined ? `rank ${rank}` : `${lane?.label ?? ""}, ${lane?.ranks ?? 0} ranks`];
+    if (groups && lane && rank !== undefined) text.push(groupName(groups, lane.group));
     const wait = waitAt(x, y);
     if (wait) text.push(waitText(wait));
     setHover({ x, y, text: [...text, `at ${(timeAt(x) / 1e9).toFixed(6)} s`] });
@@ -142,33 +159,39 @@ export function Timeline({ run, state, set }: ViewProps) {
 
   const details = picked !== undefined && now?.rows ? now.rows : undefined;
   return (
-    <Panel title="Timeline" asked={asked} run={run.name} query={waits ? "timeline-waits" : "timeline"} args={waits ? waitArgs(args) : args}
+    <Panel title="Timeline" run={run.name} query={waits ? "timeline-waits" : group ? "timeline-groups" : "timeline"} args={waits ? waitArgs(args) : args}
+      asked={{ ...asked, waiting: asked.waiting || grouping.waiting, error: asked.error ?? grouping.error }}
       tools={<>
         <button type="button" onClick={keys["+"]} aria-label="Zoom in">+</button>
         <button type="button" onClick={keys["-"]} aria-label="Zoom out">-</button>
         <button type="button" onClick={keys.ArrowLeft} aria-label="Earlier">←</button>
         <button type="button" onClick={keys.ArrowRight} aria-label="Later">→</button>
-        <button type="button" onClick={keys["["]} disabled={chosen.last === chosen.first}>Fewer ranks</button>
-        <button type="button" onClick={keys["]"]}>More ranks</button>
+        {!group && <>
+          <button type="button" onClick={keys["["]} disabled={chosen.last === chosen.first}>Fewer ranks</button>
+          <button type="button" onClick={keys["]"]}>More ranks</button>
+        </>}
         <button type="button" onClick={keys.Home}>All</button>
         {!run.lacks["timeline-waits"] && (
           <Choice label="Colours" value={waits ? "waits" : "calls"} of={{ calls: "Calls", waits: "Waits" }}
             set={(v) => set({ colour: v === "waits" ? v : undefined })} />
         )}
+        {!alone && !run.lacks["timeline-groups"] && run.ranks > 1 && <Rows group={group} groups={groups} unfolded={state.unfold} set={set} />}
         <Search run={run} window={chosen} found={({ rank, ...at }) => {
           const span = Math.min(chosen.to - chosen.from, 20 * Math.max(at.end - at.start, 1000));
           const middle = (at.start + at.end) / 2;
           const outside = rank < chosen.first || rank > chosen.last;
-          move({ from: middle - span / 2, to: middle + span / 2, ...(outside ? { first: Math.max(0, rank - 4), last: rank + 4 } : {}) });
+          move({ from: middle - span / 2, to: middle + span / 2, ...(outside ? { first: Math.max(0, rank - 4), last: rank + 4 } : {}) },
+            false, groups && { unfold: groups.first.get(rank) });
         }} />
       </>}>
       <Legend isDark={isDark} waits={waits} />
       <div class="canvas tall">
         <canvas ref={canvas} tabIndex={0} role="img" onKeyDown={onKey}
-          aria-label={`Timeline of ${units.ranks(chosen.first, chosen.last)} from ${(chosen.from / 1e9).toFixed(6)} to ${(chosen.to / 1e9).toFixed(6)} s. ` +
+          aria-label={`Timeline of ${units.ranks(chosen.first, chosen.last)}${lanes ? ` in ${lanes.all.length} rows` : ""} from ${(chosen.from / 1e9).toFixed(6)} to ${(chosen.to / 1e9).toFixed(6)} s. ` +
             "Arrow keys move, plus and minus zoom in time, brackets in ranks, Home shows all."}
           onPointerDown={(e) => {
-            if (e.button !== 0 || e.offsetX < left) return;
+            if (e.button !== 0) return;
+            if (e.offsetX < left) return laneAt(e.offsetY) && unfold(laneAt(e.offsetY)!.group);
             e.currentTarget.setPointerCapture(e.pointerId);
             drag.current = { x: e.offsetX };
             setHover(undefined);
@@ -184,9 +207,34 @@ export function Timeline({ run, state, set }: ViewProps) {
         {now?.calls ? `Each of ${units.count(now.calls.length)} calls and ${units.count(now.messages.length)} messages.`
           : "A pixel mixes the colours of what its ranks spend the time in. Zoom in to see each call."}{" "}
         Wheel zooms, shift and wheel moves, dragging selects a time, a click on a call shows it.
+        {group && " A click on the name of a group shows its ranks, or hides them."}
       </p>
       {details && <Details rows={details} row={picked!} set={set} state={state} />}
     </Panel>
+  );
+}
+
+/** Chooses what the ranks of a row share, and the group whose ranks have rows each. */
+function Rows(props: { group?: Group; groups?: Groups; unfolded?: number; set: ViewProps["set"] }) {
+  const { group, groups, set } = props;
+  return (
+    <>
+      <label>Rows{" "}
+        <select value={group ?? ""} onChange={(e) => set({ group: (e.currentTarget.value || undefined) as Group | undefined, unfold: undefined })}>
+          <option value="">Ranks</option>
+          {(Object.keys(groupNames) as Group[]).map((g) => <option key={g} value={g}>{groupNames[g]}</option>)}
+        </select>
+      </label>
+      {groups && (
+        <label>with the ranks of{" "}
+          <select value={props.unfolded ?? ""}
+            onChange={(e) => set({ unfold: e.currentTarget.value === "" ? undefined : Number(e.currentTarget.value) })}>
+            <option value="">no group</option>
+            {inOrder(groups).slice(0, 1000).map((first) => <option key={first} value={first}>{groupName(groups, first)}</option>)}
+          </select>
+        </label>
+      )}
+    </>
   );
 }
 

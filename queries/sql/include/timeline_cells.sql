@@ -1,0 +1,104 @@
+-- timeline_cells: what the rows of a timeline do in each step. Needs timeline_window, and placed(rank, line): the rows of ranks,
+-- where they are not those of neighbours.
+clipped AS (
+  -- The calls of the window, and each thread as a call that lasts as long as it ran.
+  SELECT e.rank, e.class, CASE WHEN e.start_ns >= s.from_ns THEN 1 ELSE 0 END AS began, GREATEST(e.start_ns, s.from_ns) AS start_ns,
+         LEAST(COALESCE(e.end_ns, s.to_ns), s.to_ns) AS end_ns
+  FROM events e
+  CROSS JOIN span s
+  WHERE e.start_ns <= s.to_ns AND COALESCE(e.end_ns, s.to_ns) >= s.from_ns
+    AND ({{to-s}} = 0 OR e.start_ns <= {{to-s}} * 1e9) AND (e.end_ns IS NULL OR e.end_ns >= {{from-s}} * 1e9)
+    AND e.rank >= {{from-rank}} AND ({{to-rank}} < 0 OR e.rank <= {{to-rank}})
+  UNION ALL
+  SELECT t.rank, 'running' AS class, 0 AS began, GREATEST(t.first_ns, s.from_ns) AS start_ns, LEAST(t.last_ns, s.to_ns) AS end_ns
+  FROM (SELECT rank, thread, MIN(first_ns) AS first_ns,
+               CASE WHEN MAX(in_progress) > 0 THEN (SELECT last_ns FROM ends) ELSE MAX(last_ns) END AS last_ns
+        FROM profile
+        GROUP BY rank, thread) AS t
+  CROSS JOIN span s
+  WHERE t.first_ns <= s.to_ns AND t.last_ns >= s.from_ns AND t.rank BETWEEN s.from_rank AND s.to_rank
+),
+stepped AS (
+  SELECT COALESCE(p.line, CAST(FLOOR(CAST(c.rank - s.from_rank AS DOUBLE) / s.per_row) AS INTEGER)) AS line, c.class, c.began,
+         c.start_ns - s.from_ns AS start_ns, c.end_ns - s.from_ns AS end_ns, CAST(FLOOR(CAST(c.start_ns - s.from_ns AS DOUBLE) / s.step_ns) AS INTEGER) AS first_bin,
+         CAST(FLOOR(CAST(c.end_ns - s.from_ns AS DOUBLE) / s.step_ns) AS INTEGER) AS last_bin, s.step_ns
+  FROM clipped c
+  CROSS JOIN span s
+  LEFT JOIN placed p ON p.rank = c.rank
+),
+grouped AS (
+  -- One pass over the calls. What follows sees only sums by row, kind, first and last step.
+  SELECT line, class, first_bin, last_bin, COUNT(*) AS n, CAST(SUM(began) AS BIGINT) AS calls,
+         CAST(SUM(LEAST(end_ns, (first_bin + 1) * step_ns) - start_ns) AS BIGINT) AS first_ns,
+         CAST(SUM(CASE WHEN last_bin > first_bin THEN end_ns - last_bin * step_ns ELSE 0 END) AS BIGINT) AS last_ns
+  FROM stepped
+  GROUP BY line, class, first_bin, last_bin
+),
+kinds AS (
+  SELECT line, first_bin, last_bin, n, calls, first_ns, last_ns,
+         CASE WHEN class = 'recv' THEN 'receive' WHEN class = 'sendrecv' THEN 'send and receive' WHEN class IN ('complete', 'probe') THEN 'wait'
+              WHEN class IN ('send', 'collective', 'running') THEN class WHEN class = 'rma' THEN 'one-sided' WHEN class = 'io' THEN 'I/O'
+              ELSE 'other MPI' END AS kind
+  FROM grouped
+),
+changes AS (
+  -- Calls that fill whole steps: how many more there are from a step on.
+  SELECT line, kind, bin, CAST(SUM(n) AS BIGINT) AS n
+  FROM (SELECT line, kind, first_bin + 1 AS bin, n FROM kinds WHERE last_bin > first_bin + 1
+        UNION ALL
+        SELECT line, kind, last_bin AS bin, -n AS n FROM kinds WHERE last_bin > first_bin + 1) AS c
+  GROUP BY line, kind, bin
+),
+filled AS (
+  SELECT line, kind, bin, CAST(SUM(n) OVER (PARTITION BY line, kind ORDER BY bin) AS BIGINT) AS n,
+         LEAD(bin) OVER (PARTITION BY line, kind ORDER BY bin) AS next_bin
+  FROM changes
+),
+{{include steps}},
+cells AS (
+  SELECT line, kind, bin, CAST(SUM(calls) AS BIGINT) AS calls, CAST(SUM(ns) AS BIGINT) AS ns
+  FROM (SELECT line, kind, first_bin AS bin, calls, first_ns AS ns FROM kinds
+        UNION ALL
+        SELECT line, kind, last_bin AS bin, CAST(0 AS BIGINT) AS calls, last_ns AS ns FROM kinds WHERE last_bin > first_bin
+        UNION ALL
+        SELECT f.line, f.kind, b.bin, CAST(0 AS BIGINT) AS calls, f.n * s.step_ns AS ns
+        FROM filled f
+        CROSS JOIN span s
+        JOIN steps b ON b.bin < {{bins}} AND b.bin >= f.bin AND b.bin < f.next_bin
+        WHERE f.n > 0) AS c
+  GROUP BY line, kind, bin
+),
+outside AS (
+  SELECT line, 'outside MPI' AS kind, bin, CAST(0 AS BIGINT) AS calls,
+         CAST(SUM(CASE WHEN kind = 'running' THEN ns ELSE -ns END) AS BIGINT) AS ns
+  FROM cells
+  GROUP BY line, bin
+),
+sent AS (
+  SELECT COALESCE(p.line, CAST(FLOOR(CAST(src - {{from-rank}} AS DOUBLE) / (SELECT per_row FROM span)) AS INTEGER)) AS line,
+         CAST(FLOOR(CAST(send_start_ns - (SELECT from_ns FROM span) AS DOUBLE) / (SELECT step_ns FROM span)) AS INTEGER) AS bin,
+         COUNT(*) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
+  FROM messages
+  LEFT JOIN placed p ON p.rank = src
+  WHERE {{where}} AND send_start_ns >= {{from-s}} * 1e9 AND send_start_ns <= (SELECT to_ns FROM span) AND ({{to-s}} = 0 OR send_start_ns <= {{to-s}} * 1e9)
+    AND src >= {{from-rank}} AND ({{to-rank}} < 0 OR src <= {{to-rank}})
+  GROUP BY 1, 2
+),
+few AS (
+  SELECT to_ns
+  FROM span
+  WHERE (SELECT COALESCE(CAST(SUM(messages) AS BIGINT), 0) FROM sent) <= {{lines}}
+),
+{{include timeline_sizes}},
+drawn AS (
+  SELECT line, bin, kind, calls, ns, CAST(NULL AS BIGINT) AS messages, CAST(NULL AS BIGINT) AS bytes
+  FROM cells
+  WHERE kind <> 'running' AND (ns > 0 OR calls > 0)
+  UNION ALL
+  SELECT line, bin, kind, CAST(NULL AS BIGINT) AS calls, ns, CAST(NULL AS BIGINT) AS messages, CAST(NULL AS BIGINT) AS bytes
+  FROM outside
+  WHERE ns > 0
+  UNION ALL
+  SELECT line, bin, 'sent' AS kind, CAST(NULL AS BIGINT) AS calls, CAST(NULL AS BIGINT) AS ns, messages, bytes
+  FROM sent
+)
