@@ -21,7 +21,7 @@ func Shards(rows []int64, perFile int64) (shardOf []int, shards int) {
 	shardOf = make([]int, len(rows))
 	before := int64(0)
 	for i, n := range rows {
-		shardOf[i] = int((before + n/2) * int64(shards) / max(all, 1))
+		shardOf[i] = min(int((before+n/2)*int64(shards)/max(all, 1)), shards-1) // the last ranks may have no rows
 		before += n
 	}
 	return shardOf, shards

@@ -88,7 +88,7 @@ func simulated(t testing.TB, trace string, m *models.Machine) ([]float64, error)
 
 func finishes(r *result, m *models.Machine) ([]float64, error) {
 	p := &simulate.Program{Threads: slices.Repeat([]int32{1}, int(r.Ranks))}
-	for _, c := range r.comms {
+	for _, c := range r.Comms {
 		if n := len(p.Comms); n == 0 || p.Comms[n-1].ID != c.Comm {
 			p.Comms = append(p.Comms, run.Comm{ID: c.Comm})
 		}
@@ -96,8 +96,8 @@ func finishes(r *result, m *models.Machine) ([]float64, error) {
 		last.Members = append(last.Members, c.WorldRank)
 	}
 	all := &schema.Events{}
-	for i := range r.events {
-		all.Append(&r.events[i])
+	for i := range r.Events {
+		all.Append(&r.Events[i])
 	}
 	given := false
 	s, err := simulate.Simulate(m, p, &simulate.Options{Dialect: simulate.Dimemas5},

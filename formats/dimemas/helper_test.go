@@ -2,54 +2,17 @@ package dimemas
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
+	"github.com/commq/commq/formats/formatstest"
 	"github.com/commq/commq/schema"
-	"github.com/commq/commq/writer/check"
 )
 
-// memory takes rows as a run on disk would.
-type memory struct{ batches []schema.Batch }
-
-func (m *memory) Write(shard int, b schema.Batch) error {
-	switch b := b.(type) {
-	case *schema.Events:
-		m.batches = append(m.batches, copied(b, new(schema.Events)))
-	case *schema.Messages:
-		m.batches = append(m.batches, copied(b, new(schema.Messages)))
-	default:
-		m.batches = append(m.batches, b) // not used again
-	}
-	return nil
-}
-
-type rowBatch[R any] interface {
-	Len() int
-	Row(int, *R)
-	Append(*R)
-}
-
-func copied[R any, B rowBatch[R]](from, to B) B {
-	var row R
-	for i := range from.Len() {
-		from.Row(i, &row)
-		to.Append(&row)
-	}
-	return to
-}
-
-// result is a run in memory. Events are by rank and seq, messages as they were written.
-type result struct {
-	*schema.Manifest
-	events   []schema.Event
-	messages []schema.Message
-	comms    []schema.Comm
-}
+// result is a run in memory.
+type result struct{ *formatstest.Run }
 
 // imported returns a trace as a run that breaks no rule.
 func imported(t testing.TB, text string, o Options) (*result, error) {
@@ -57,58 +20,13 @@ func imported(t testing.TB, text string, o Options) (*result, error) {
 	if o.Name == "" {
 		o.Name = "test.dim"
 	}
-	var k memory
-	m, err := importTo(context.Background(), strings.NewReader(text), int64(len(text)), &k, o)
+	r, err := formatstest.Import(t, func(k *formatstest.Memory) (*schema.Manifest, error) {
+		return importTo(context.Background(), strings.NewReader(text), int64(len(text)), k, o)
+	})
 	if err != nil {
 		return nil, err
 	}
-	slices.SortStableFunc(k.batches, func(a, b schema.Batch) int { return checkOrder(a) - checkOrder(b) })
-	checker := check.NewChecker(m, func(p check.Problem) { t.Errorf("%v", p) })
-	r := &result{Manifest: m}
-	for i, b := range k.batches {
-		if b.Len() == 0 {
-			continue
-		}
-		checker.Add(fmt.Sprint(i), b)
-		switch b := b.(type) {
-		case *schema.Events:
-			r.events = rowsOf(r.events, b)
-		case *schema.Messages:
-			r.messages = rowsOf(r.messages, b)
-		case *schema.Comms:
-			r.comms = rowsOf(r.comms, b)
-		}
-	}
-	checker.Finish()
-	slices.SortStableFunc(r.events, func(a, b schema.Event) int {
-		return cmp.Or(cmp.Compare(a.Rank, b.Rank), cmp.Compare(a.Seq, b.Seq))
-	})
-	return r, nil
-}
-
-func rowsOf[R any, B rowBatch[R]](to []R, b B) []R {
-	var row R
-	for i := range b.Len() {
-		b.Row(i, &row)
-		to = append(to, row)
-	}
-	return to
-}
-
-// checkOrder returns the order that a Checker wants: definitions, then events and messages by epoch.
-func checkOrder(b schema.Batch) int {
-	if b.Len() == 0 {
-		return 0
-	}
-	switch b := b.(type) {
-	case *schema.RankInfos:
-		return -2
-	case *schema.Events:
-		return 2 * int(b.Epoch[0])
-	case *schema.Messages:
-		return 2*int(b.Epoch[0]) + 1
-	}
-	return -1
+	return &result{r}, nil
 }
 
 func mustImport(t testing.TB, text string, o Options) *result {
@@ -186,8 +104,8 @@ func line(e *schema.Event) string {
 
 func (r *result) lines() []string {
 	var lines []string
-	for i := range r.events {
-		lines = append(lines, line(&r.events[i]))
+	for i := range r.Events {
+		lines = append(lines, line(&r.Events[i]))
 	}
 	return lines
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/commq/commq/formats/formatstest"
 	"github.com/commq/commq/internal/mutate"
 	"github.com/commq/commq/schema"
 	"github.com/commq/commq/writer"
@@ -68,7 +69,7 @@ func TestImport(t *testing.T) {
 		2.5 Finalize
 		3.0 Finalize compute=1500000000`)
 	var messages []string
-	for _, m := range r.messages {
+	for _, m := range r.Messages {
 		messages = append(messages, fmt.Sprint(m.Src, m.Dst, m.Comm, m.Tag, m.Bytes, m.SendSeq, m.RecvPostSeq,
 			m.RecvDoneSeq))
 	}
@@ -165,8 +166,8 @@ func TestEpochs(t *testing.T) {
 		byKey := func(a, b schema.Message) int {
 			return int(a.Src-b.Src)<<16 + int(a.SendSeq-b.SendSeq)
 		}
-		a, b := slices.SortedFunc(slices.Values(whole.messages), byKey),
-			slices.SortedFunc(slices.Values(cut.messages), byKey)
+		a, b := slices.SortedFunc(slices.Values(whole.Messages), byKey),
+			slices.SortedFunc(slices.Values(cut.Messages), byKey)
 		for i := range b {
 			b[i].Epoch = 0
 		}
@@ -193,8 +194,8 @@ func TestLeniency(t *testing.T) {
 		1.3 Irecv comm=4 from=1 fromworld=1 rtag=9 received=7 request=1
 		1.4 Finalize
 		2.0 Finalize`)
-	if len(r.comms) != 3+1+2+3+3 || r.Counts.UnmatchedReceives != 1 || r.Counts.Messages != 2 {
-		t.Errorf("%+v\n%+v", r.comms, r.Counts)
+	if len(r.Comms) != 3+1+2+3+3 || r.Counts.UnmatchedReceives != 1 || r.Counts.Messages != 2 {
+		t.Errorf("%+v\n%+v", r.Comms, r.Counts)
 	}
 	want(t, r.Warnings, `
 		The ranks of communicator 2 make different numbers of collective operations: 1 of them wait for others at the end, MPI_Barrier the first; the run counts as killed.
@@ -315,7 +316,7 @@ func TestErrors(t *testing.T) {
 			t.Errorf("%.80q:\n got %v\nwant %s", c.text, err, c.want)
 		}
 	}
-	if _, err := importTo(context.Background(), failing{}, 100, &memory{}, Options{Name: "x"}); !errors.Is(err,
+	if _, err := importTo(context.Background(), failing{}, 100, &formatstest.Memory{}, Options{Name: "x"}); !errors.Is(err,
 		io.ErrClosedPipe) {
 		t.Error(err)
 	}

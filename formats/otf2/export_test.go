@@ -11,9 +11,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/commq/commq/formats/formatstest"
 	"github.com/commq/commq/internal/testenv"
 	"github.com/commq/commq/schema"
-	"github.com/commq/commq/writer"
 )
 
 const runs = "../../testdata/runs"
@@ -54,33 +54,12 @@ func paths(events []schema.Event, sites []schema.Callsite) []string {
 	return all
 }
 
-// stored reads a run of the store.
-func stored(t *testing.T, dir string) *result {
-	t.Helper()
-	m, err := writer.ReadManifest(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := &result{Manifest: m}
-	for _, table := range []*schema.Table{&schema.EventsTable, &schema.MessagesTable, &schema.CommsTable,
-		&schema.CallsitesTable} {
-		if err := writer.ReadTable(context.Background(), dir, table, 1<<10, func(b schema.Batch) error {
-			r.add(b)
-			return nil
-		}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	r.sort()
-	return r
-}
-
 // Captured runs go out and come back as they were, but for what the format does not carry.
 func TestThereAndBack(t *testing.T) {
 	for _, name := range []string{"cg.A.4", "sp.W.4", "mg.W.16", "ft.W.16", "pingpong.2", "bt-io.S.4", "rma.3",
 		"uneven.4"} {
 		t.Run(name, func(t *testing.T) {
-			was := stored(t, filepath.Join(runs, name))
+			was := formatstest.Stored(t, filepath.Join(runs, name))
 			out := filepath.Join(t.TempDir(), "trace")
 			if _, err := Export(context.Background(), filepath.Join(runs, name), out); err != nil {
 				t.Fatal(err)
@@ -94,19 +73,19 @@ func TestThereAndBack(t *testing.T) {
 	}
 }
 
-func compareRuns(t *testing.T, was, is *result) {
+func compareRuns(t *testing.T, was, is *formatstest.Run) {
 	t.Helper()
-	if len(was.events) != len(is.events) {
-		t.Fatalf("%d rows became %d", len(was.events), len(is.events))
+	if len(was.Events) != len(is.Events) {
+		t.Fatalf("%d rows became %d", len(was.Events), len(is.Events))
 	}
-	a, b := paths(was.events, was.sites), paths(is.events, is.sites)
+	a, b := paths(was.Events, was.Callsites), paths(is.Events, is.Callsites)
 	differ := 0
-	for i := range was.events {
-		x, y := was.events[i], is.events[i]
+	for i := range was.Events {
+		x, y := was.Events[i], is.Events[i]
 		carried(&x)
 		carried(&y)
 		if d := cmp.Diff(x, y); (d != "" || a[i] != b[i]) && differ < 5 {
-			t.Errorf("%s\n%s\n%s\n%s", line(&was.events[i]), d, a[i], b[i])
+			t.Errorf("%s\n%s\n%s\n%s", line(&was.Events[i]), d, a[i], b[i])
 			differ++
 		}
 	}
@@ -114,15 +93,15 @@ func compareRuns(t *testing.T, was, is *result) {
 		was.Counts.Collectives != is.Counts.Collectives || was.EndNs != is.EndNs || was.Ended != is.Ended {
 		t.Errorf("%+v became %+v", was.Counts, is.Counts)
 	}
-	for i := range min(len(was.messages), len(is.messages)) {
-		x, y := was.messages[i], is.messages[i]
+	for i := range min(len(was.Messages), len(is.Messages)) {
+		x, y := was.Messages[i], is.Messages[i]
 		if x.SendSeq != y.SendSeq || x.RecvPostSeq != y.RecvPostSeq || x.RecvDoneSeq != y.RecvDoneSeq ||
 			x.SendEndNs != y.SendEndNs || x.RecvEndNs != y.RecvEndNs || x.RecvPostNs != y.RecvPostNs {
 			t.Fatalf("message %d: %+v became %+v", i, x, y)
 		}
 	}
-	for i := range min(len(was.comms), len(is.comms)) {
-		x, y := was.comms[i], is.comms[i]
+	for i := range min(len(was.Comms), len(is.Comms)) {
+		x, y := was.Comms[i], is.Comms[i]
 		if x.Comm != y.Comm || x.WorldRank != y.WorldRank || x.Name != y.Name || x.Parent != y.Parent ||
 			x.CartDims != y.CartDims || x.CartPeriods != y.CartPeriods {
 			t.Errorf("%+v became %+v", x, y)
@@ -137,7 +116,7 @@ func TestOtf2Print(t *testing.T) {
 		"cg.A.4":  {"MPI_ISEND": 0, "MPI_SEND": 6720, "MPI_IRECV": 6720},
 		"mg.W.16": {}, "bt-io.S.4": {},
 	} {
-		was := stored(t, filepath.Join(runs, name))
+		was := formatstest.Stored(t, filepath.Join(runs, name))
 		out := filepath.Join(t.TempDir(), "trace")
 		if _, err := Export(context.Background(), filepath.Join(runs, name), out); err != nil {
 			t.Fatal(err)

@@ -22,20 +22,20 @@ func TestPingPong(t *testing.T) {
 		}
 		const bytes = 2 * (16<<10 + 32<<10 + 64<<10 + 128<<10 + 256<<10 + 512<<10 + 1<<20 + 2<<20)
 		if r.Counts.Messages != 16 || r.Counts.MessageBytes != bytes || r.Ended != "finalized" || r.Ranks != 2 ||
-			len(r.events) != 36 || r.Counts.UnmatchedSends+r.Counts.UnmatchedReceives != 0 {
+			len(r.Events) != 36 || r.Counts.UnmatchedSends+r.Counts.UnmatchedReceives != 0 {
 			t.Errorf("%+v", r.Counts)
 		}
 		if want := "Read: 120 events of 2 locations; of them skipped, or calls without a row: 2 PROGRAM_BEGIN, " +
 			"2 PROGRAM_END, 2 MPI_Comm_rank, 2 MPI_Comm_size."; r.Warnings[1] != want {
 			t.Errorf("%q", r.Warnings)
 		}
-		if got := line(&r.events[2]); got != "0.2 Recv comm=0 from=1 rtag=20 received=16384" {
+		if got := line(&r.Events[2]); got != "0.2 Recv comm=0 from=1 rtag=20 received=16384" {
 			t.Error(got)
 		}
-		if len(r.sites) != 1 || r.sites[0].Function != "int main(int, char**)" && r.sites[0].Function != "main" {
-			t.Errorf("%+v", r.sites)
+		if len(r.Callsites) != 1 || r.Callsites[0].Function != "int main(int, char**)" && r.Callsites[0].Function != "main" {
+			t.Errorf("%+v", r.Callsites)
 		}
-		for _, m := range r.messages {
+		for _, m := range r.Messages {
 			if m.Src+m.Dst != 1 || m.SendSeq != m.RecvPostSeq && m.SendSeq != m.RecvPostSeq-1 &&
 				m.SendSeq != m.RecvPostSeq+1 {
 				t.Errorf("%+v", m)
