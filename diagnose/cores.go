@@ -16,7 +16,9 @@ func coresOf(m *schema.Manifest, computed *computing) cores.Use {
 	if m.TimeOrigin != "measured" {
 		return u
 	}
-	u.CPUShare = computed.cpuShare()
+	if m.ComputeClock == "cpu" { // the wall clock goes on while a rank has no CPU; a device that waits has no need of one
+		u.CPUShare = computed.cpuShare()
+	}
 	for _, h := range m.SharedCores() {
 		u.Shared = append(u.Shared, cores.Host{Name: m.Origin.HostName(h.Host), Ranks: h.SharingRanks,
 			Cores: h.SharedCores})

@@ -29,7 +29,7 @@ var arrows = map[string][]string{
 	"models":   {"models", "run", "schema", "internal"},
 	"diagnose": {"diagnose", "models", "run", "schema", "internal"},
 	"capture":  {"capture", "writer", "models", "run", "schema", "internal"},
-	"formats":  {"formats", "writer", "models", "run", "schema"},
+	"formats":  {"formats", "writer", "models", "run", "schema", "internal"},
 	"replay":   {"replay", "capture", "writer", "models", "run", "schema"},
 	"queries":  {"queries", "schema", "internal"},
 	"detect":   {"detect", "models", "run", "schema", "internal"},

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bufio"
+	"compress/gzip"
 	"context"
 	"fmt"
 	"io"
@@ -11,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/commq/commq/formats/dimemas"
+	"github.com/commq/commq/formats/kineto"
 	"github.com/commq/commq/formats/otf2"
 	"github.com/commq/commq/schema"
 )
@@ -19,15 +22,18 @@ import (
 type importFormat struct {
 	name, doc string
 	is        func(head []byte) bool
+	isFolder  func(path string) bool // nil: a trace is a file
 	read      func(ctx context.Context, a *app, path, name string) error
 }
 
 var importFormats = []importFormat{
-	{"dim", "traces of Dimemas (.dim): no times, docs/method/dimemas-files.md", dimemas.IsTrace,
+	{"dim", "traces of Dimemas (.dim): no times, docs/method/dimemas-files.md", dimemas.IsTrace, nil,
 		func(ctx context.Context, a *app, path, name string) error {
 			return runImportDim(ctx, a, &importDimOptions{name: name}, path)
 		}},
-	{"otf2", "traces of Score-P, EZTrace and others (.otf2): docs/reference/otf2.md", otf2.IsAnchor, runImportOTF2},
+	{"otf2", "traces of Score-P, EZTrace and others (.otf2): docs/reference/otf2.md", otf2.IsAnchor, nil, runImportOTF2},
+	{"kineto", "traces of PyTorch's profiler (.json, a folder of them): docs/reference/training.md", kineto.IsTrace,
+		kineto.IsFolder, runImportKineto},
 }
 
 type importOptions struct {
@@ -41,8 +47,10 @@ func newImportCommand(a *app) *cobra.Command {
 		Use:   "import [flags] FILE",
 		Short: "Make a run from another tool's trace",
 		Long: `import reads a trace of another tool and writes it as a run, for all commands that take a run. It finds
-the format by the file's content; the commands below are for one format, and have its options.`,
+the format by the content of the file, or of the files in a folder; the commands below are for one format, and have its
+options.`,
 		Example: `  commq import traces.otf2 --name stencil.64
+  commq import profile/ --name gpt.8
   commq import dim trace.dim --name stencil.16
   commq import --list`,
 		Args:              wantTrace,
@@ -61,7 +69,7 @@ the format by the file's content; the commands below are for one format, and hav
 	c.Flags().BoolVar(&o.list, "list", false, "list the formats that import reads")
 	a.writes(c)
 	completeNothing(c, "name")
-	c.AddCommand(newImportDimCommand(a), newImportOTF2Command(a))
+	c.AddCommand(newImportDimCommand(a), newImportOTF2Command(a), newImportKinetoCommand(a))
 	return c
 }
 
@@ -79,7 +87,7 @@ func wantTrace(c *cobra.Command, args []string) error {
 
 func listImports(w io.Writer) error {
 	for _, f := range importFormats {
-		if _, err := fmt.Fprintf(w, "%-5s %s\n", f.name, f.doc); err != nil {
+		if _, err := fmt.Fprintf(w, "%-6s %s\n", f.name, f.doc); err != nil {
 			return err
 		}
 	}
@@ -88,34 +96,87 @@ func listImports(w io.Writer) error {
 
 // runImport imports a trace in the format that its content shows.
 func runImport(ctx context.Context, a *app, o *importOptions, path string) error {
-	head, err := headOf(path)
+	info, err := os.Stat(path)
 	if err != nil {
 		return fmt.Errorf("import: %w", err)
 	}
+	var head []byte
+	if !info.IsDir() {
+		if head, err = headOf(path); err != nil {
+			return fmt.Errorf("import: %w", err)
+		}
+	}
 	var names []string
 	for _, f := range importFormats {
-		if f.is(head) {
+		if info.IsDir() && f.isFolder != nil && f.isFolder(path) || !info.IsDir() && f.is(head) {
 			return f.read(ctx, a, path, o.name)
 		}
 		names = append(names, f.name)
 	}
-	return fmt.Errorf("import: %s begins with %q; want a file in a format that import reads: %s", path, head,
-		strings.Join(names, ", "))
+	formats := strings.Join(names, ", ")
+	if info.IsDir() {
+		return fmt.Errorf("import: %s is a folder without traces that import reads there; want a file, or a folder of "+
+			"traces of PyTorch's profiler (formats: %s)", path, formats)
+	}
+	return fmt.Errorf("import: %s begins with %q; want a file in a format that import reads: %s", path,
+		head[:min(len(head), 16)], formats)
 }
 
-// headOf returns the first bytes of a file.
+// headOf returns the first bytes of a file, of what is in it if it is compressed with gzip.
 func headOf(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	head := make([]byte, 16)
-	n, err := io.ReadFull(f, head)
+	b := bufio.NewReader(f)
+	var r io.Reader = b
+	if magic, err := b.Peek(2); err == nil && magic[0] == 0x1f && magic[1] == 0x8b {
+		if r, err = gzip.NewReader(b); err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	head := make([]byte, 4096)
+	n, err := io.ReadFull(r, head)
 	if err == io.EOF || err == io.ErrUnexpectedEOF {
 		err = nil
 	}
 	return head[:n], err
+}
+
+func newImportKinetoCommand(a *app) *cobra.Command {
+	var name string
+	c := &cobra.Command{
+		Use:   "kineto [flags] FILE",
+		Short: "Make a run from traces of PyTorch's profiler (.json, a folder of them)",
+		Long: `kineto reads what PyTorch's profiler writes (export_chrome_trace, tensorboard_trace_handler; also
+compressed with gzip): a file for each rank, all in one folder. Process groups become communicators with their names, collectives and
+messages rows with their sizes, streams threads. Clocks are set by matched collectives. Dumps of the flight recorder in
+the same folder add the groups that Gloo's traces lack. docs/reference/training.md has the rules.`,
+		Example: `  commq import kineto profile/ --name gpt.8
+  commq import kineto rank-0.json.gz --name resnet.rank0`,
+		Args:              wantArgs(1, 1, "a trace, or the folder of a job's traces"),
+		ValidArgsFunction: oneFile,
+		RunE: func(c *cobra.Command, args []string) error {
+			return runImportKineto(c.Context(), a, args[0], name)
+		},
+	}
+	c.Flags().StringVar(&name, "name", "", "`NAME` of the run to write (default: that of the file or folder)")
+	a.writes(c)
+	completeNothing(c, "name")
+	return c
+}
+
+func runImportKineto(ctx context.Context, a *app, path, name string) error {
+	update, finish := newProgress(a, "import kineto", "files")
+	m, err := kineto.ImportPath(ctx, path, a.storeDir(), name, kineto.Options{Replace: a.replace,
+		Origin: schema.Origin{Commq: version}, Progress: update})
+	finish()
+	if err != nil {
+		return fmt.Errorf("import kineto: %w", err)
+	}
+	printSummary(a.summaries(), m)
+	return nil
 }
 
 func newImportOTF2Command(a *app) *cobra.Command {

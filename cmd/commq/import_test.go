@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -20,5 +21,35 @@ func TestImportOTF2(t *testing.T) {
 	mustCommq(t, "import", filepath.Join(trace, "traces.otf2"), "--store", store, "--name", "again")
 	if again := mustCommq(t, "query", "density", "--store", store, "--run", "again", "--format", "csv"); again != out {
 		t.Error(again)
+	}
+}
+
+// import takes a folder of PyTorch's traces; the SQL of the reference gives the bytes of each group and step.
+func TestImportTraining(t *testing.T) {
+	store := t.TempDir()
+	mustCommq(t, "import", filepath.Join("..", "..", "formats", "kineto", "testdata", "gloo.4"), "--store", store)
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "reference", "training.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, sql, _ := strings.Cut(string(page), "```sql\n")
+	sql, _, ok := strings.Cut(sql, "```")
+	if !ok {
+		t.Fatal("no SQL in docs/reference/training.md")
+	}
+	out := mustCommq(t, "sql", "--store", store, "--run", "gloo.4", "--format", "csv", sql)
+	for step := range 3 {
+		// 4 ranks give 1 and 2 times 32 x 64 floats, the root of the broadcast a long.
+		for _, want := range []string{"default_pg,MPI_Ibcast,4,8,", "mesh_dp,MPI_Iallreduce,8,65536,",
+			"mesh_tp,MPI_Iallreduce,4,32768,"} {
+			if want = "\nProfilerStep#" + string(rune('1'+step)) + "," + want; !strings.Contains(out, want) {
+				t.Errorf("%q is not in\n%s", want, out)
+			}
+		}
+	}
+	var to, errs strings.Builder
+	status := execute(t.Context(), []string{"import", store, "--store", store}, strings.NewReader(""), &to, &errs)
+	if status != 2 || !strings.Contains(errs.String(), "is a folder without traces that import reads there") {
+		t.Errorf("%d %s", status, errs.String())
 	}
 }

@@ -1,0 +1,132 @@
+package kineto
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// kind is what a file of a job is.
+type kind int
+
+const (
+	other kind = iota
+	traceFile
+	flightFile
+)
+
+// headBytes is how much of a file tells what it is.
+const headBytes = 64 << 10
+
+// IsTrace reports whether a file that begins so is a trace of PyTorch's profiler.
+func IsTrace(head []byte) bool {
+	return bytes.HasPrefix(bytes.TrimLeft(head, " \t\r\n"), []byte("{")) &&
+		(bytes.Contains(head, []byte(`"schemaVersion"`)) || bytes.Contains(head, []byte(`"distributedInfo"`)) ||
+			bytes.Contains(head, []byte(`"deviceProperties"`)) || bytes.Contains(head, []byte(`"traceEvents"`)))
+}
+
+// kindOf looks at a file.
+func kindOf(path string) (kind, error) {
+	f, err := open(path)
+	if err != nil {
+		return other, err
+	}
+	defer f.Close()
+	head, err := io.ReadAll(io.LimitReader(f, headBytes))
+	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return other, fmt.Errorf("%s: %w", path, err)
+	}
+	switch {
+	case IsTrace(head):
+		return traceFile, nil
+	case bytes.Contains(head, []byte(`"entries"`)) && bytes.Contains(head, []byte(`"collective_seq_id"`)):
+		return flightFile, nil
+	}
+	return other, nil
+}
+
+// Files are the files of a job: traces of processes, and dumps of the flight recorder by rank.
+type files struct {
+	traces  []string
+	flights map[int32]string
+	others  int
+}
+
+// find finds the files of a job: a file alone, or those of a folder.
+func find(path string) (*files, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	f := &files{flights: map[int32]string{}}
+	if !info.IsDir() {
+		f.traces = []string{path}
+		return f, nil
+	}
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		name := e.Name()
+		if !e.Type().IsRegular() && e.Type()&fs.ModeSymlink == 0 ||
+			!strings.HasSuffix(strings.TrimSuffix(name, ".gz"), ".json") {
+			f.others++
+			continue
+		}
+		full := filepath.Join(path, name)
+		switch k, err := kindOf(full); {
+		case err != nil:
+			return nil, err
+		case k == traceFile:
+			f.traces = append(f.traces, full)
+		case k == flightFile:
+			rank, ok := rankOf(name)
+			if !ok {
+				return nil, fmt.Errorf("%s: no number of a rank in the name of a flight recorder's dump; want one as fr-3.json",
+					full)
+			}
+			f.flights[rank] = full
+		default:
+			f.others++
+		}
+	}
+	if len(f.traces) == 0 {
+		return nil, fmt.Errorf("%s has no trace of PyTorch's profiler (*.json, *.json.gz with traceEvents)", path)
+	}
+	slices.Sort(f.traces)
+	return f, nil
+}
+
+// IsFolder reports whether a folder has traces of PyTorch's profiler.
+func IsFolder(path string) bool {
+	f, err := find(path)
+	return err == nil && len(f.traces) > 0
+}
+
+var (
+	rankWord   = regexp.MustCompile(`(?i)(?:rank|worker)[-_.]?(\d+)`)
+	lastNumber = regexp.MustCompile(`(\d+)\D*$`)
+)
+
+// rankOf finds the rank in the name of a file: rank-3.json, worker3_step_12.json, fr-3.json.
+func rankOf(name string) (int32, bool) {
+	name = strings.TrimSuffix(strings.TrimSuffix(name, ".gz"), ".json")
+	m := rankWord.FindStringSubmatch(name)
+	if m == nil {
+		m = lastNumber.FindStringSubmatch(name)
+	}
+	if m == nil {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(m[1], 10, 32)
+	return int32(n), err == nil && n < mostMembers
+}

@@ -1,0 +1,335 @@
+package kineto
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/commq/commq/formats/training"
+	"github.com/commq/commq/schema"
+)
+
+// hostCall is a call of the program that asks for an operation.
+type hostCall struct {
+	call       schema.CallID
+	thread     string
+	start, end int64
+	external   int64
+	function   int64 // record function id, which grows in the order of calls; -1 if unknown
+	group      int
+	seq        int64
+	in, out    int64
+	inSplit    []int64
+	outSplit   []int64
+	kind       string
+	root       int32
+	peer       int32
+	taken      bool // by what a worker thread executed
+	// asked and returned are when the program asked for what a worker thread executed; 0 if the program executed it.
+	asked, returned int64
+}
+
+// kernel is an operation that ran on the device.
+type kernel struct {
+	start, end            int64
+	stream                int64
+	external, correlation int64
+	own                   *hostCall // what its own arguments say, nil if nothing
+}
+
+// launch is where the program started a kernel.
+type launch struct {
+	thread string
+	at     int64
+}
+
+// trace is what is kept of the file of a process: its communication, and when it computed.
+type trace struct {
+	*training.Rank
+	baseNs    int64
+	hasRank   bool
+	params    []hostCall // record_param_comms: with sizes and groups
+	marked    []hostCall // annotations as nccl:all_reduce, gloo:broadcast
+	asked     []hostCall // c10d::allreduce_
+	kernels   []kernel
+	launches  map[int64]launch // by correlation
+	groups    map[string]int   // by name and ranks
+	hostBusy  training.Busy    // operators of the program
+	kernelled bool             // there are kernels
+}
+
+// distributed is what a trace says of its job.
+type distributed struct {
+	Rank    *int32 `json:"rank"`
+	World   int32  `json:"world_size"`
+	Configs []struct {
+		Name        string          `json:"pg_name"`
+		Description string          `json:"pg_desc"`
+		Size        int64           `json:"pg_size"`
+		Ranks       json.RawMessage `json:"ranks"`
+	} `json:"pg_config"`
+}
+
+// read reads the trace of a process.
+func read(path string) (*trace, error) {
+	f, err := open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	t := &trace{Rank: &training.Rank{File: path}, launches: map[int64]launch{}, groups: map[string]int{}}
+	if err := object(f, "traceEvents", t.event, t.header); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return t, nil
+}
+
+// header takes what stands beside the events.
+func (t *trace) header(key string, d *json.Decoder) error {
+	switch key {
+	case "distributedInfo":
+		var x distributed
+		if err := d.Decode(&x); err != nil {
+			return err
+		}
+		t.distributed(&x)
+	case "baseTimeNanoseconds":
+		var n int64
+		if err := d.Decode(&n); err != nil {
+			return err
+		}
+		if n < 0 || n > mostMicroseconds*1000 {
+			return fmt.Errorf("baseTimeNanoseconds is %d", n)
+		}
+		t.baseNs = n
+	case "host_name":
+		return d.Decode(&t.Host)
+	default:
+		return skip(d)
+	}
+	return nil
+}
+
+func (t *trace) distributed(x *distributed) {
+	if x.Rank != nil {
+		t.Rank.Rank, t.hasRank = *x.Rank, true
+	}
+	t.World = x.World
+	for _, c := range x.Configs {
+		ranks := integers(c.Ranks)
+		if len(ranks) == 0 && c.Size == int64(x.World) {
+			ranks = strided(0, 1, c.Size)
+		}
+		t.HasGroups = true
+		t.group(c.Name, c.Description, ranks)
+	}
+}
+
+// mostMembers is the number of ranks that a group may have.
+const mostMembers = 1 << 22
+
+// strided returns n numbers from first on.
+func strided(first, stride, n int64) (list []int64) {
+	if first < 0 || stride < 1 || n < 1 || n > mostMembers || first > mostMembers || stride > mostMembers {
+		return nil
+	}
+	for i := range n {
+		list = append(list, first+i*stride)
+	}
+	return list
+}
+
+// group returns the index of a group; its ranks may be unknown here and known elsewhere.
+func (t *trace) group(name, description string, ranks []int64) int {
+	for i := range t.Groups {
+		g := &t.Groups[i]
+		if g.Name != name || len(ranks) > 0 && len(g.Ranks) > 0 && !same(g.Ranks, ranks) {
+			continue
+		}
+		if len(g.Ranks) == 0 {
+			g.Ranks = narrow(ranks)
+		}
+		if g.Description == "" {
+			g.Description = description
+		}
+		return i
+	}
+	t.Groups = append(t.Groups, training.Group{Name: name, Description: description, Ranks: narrow(ranks)})
+	return len(t.Groups) - 1
+}
+
+func narrow(ranks []int64) (list []int32) {
+	for _, r := range ranks {
+		if r < 0 || r > mostMembers {
+			return nil
+		}
+		list = append(list, int32(r))
+	}
+	return list
+}
+
+func same(a []int32, b []int64) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if int64(a[i]) != b[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// event takes the event that is next.
+func (t *trace) event(d *json.Decoder) error {
+	var e event
+	if err := d.Decode(&e); err != nil {
+		return err
+	}
+	t.Events++
+	if e.Phase != "X" {
+		return nil
+	}
+	start, ok := nanoseconds(e.Start)
+	if !ok {
+		return fmt.Errorf("event %d (%s): ts is %q; want a time in microseconds", t.Events, e.Name, plain(e.Start))
+	}
+	length, ok := nanoseconds(e.Length)
+	if !ok || length < 0 {
+		length = 0
+	}
+	length = min(length, mostLength)
+	t.take(&e, start, start+length)
+	return nil
+}
+
+// mostLength is the longest that an event is believed to last, some 11 days, in ns.
+const mostLength = 1e15
+
+// take keeps what is needed of an event.
+func (t *trace) take(e *event, start, end int64) {
+	switch category := strings.ToLower(e.Category); category {
+	case "kernel":
+		t.kernelled = true
+		if isCommunication(e.Name) {
+			t.kernels = append(t.kernels, t.kernel(e, start, end))
+			return
+		}
+		t.Busy.Add(start, end)
+	case "cuda_runtime", "cuda_driver", "runtime", "hip_runtime":
+		if strings.Contains(e.Name, "Launch") {
+			var a arguments
+			if json.Unmarshal(e.Args, &a) == nil {
+				if id := integer(a.Correlation, -1); id >= 0 {
+					t.launches[id] = launch{string(e.Thread), start}
+				}
+			}
+		}
+	case "cpu_op", "user_annotation", "operator":
+		t.host(e, start, end, category)
+	}
+}
+
+// isCommunication reports whether a kernel belongs to a library for collectives.
+func isCommunication(name string) bool {
+	name = strings.ToLower(name)
+	return strings.HasPrefix(name, "nccl") || strings.HasPrefix(name, "rccl") || strings.HasPrefix(name, "msccl")
+}
+
+func (t *trace) kernel(e *event, start, end int64) kernel {
+	k := kernel{start: start, end: end, external: -1, correlation: -1}
+	var a arguments
+	if json.Unmarshal(e.Args, &a) != nil {
+		return k
+	}
+	k.stream, k.external, k.correlation = integer(a.Stream, 0), integer(a.ExternalID, -1), integer(a.Correlation, -1)
+	if call := training.CallOf(a.Collective); call != 0 {
+		h := t.call(e, &a, call, start, end)
+		k.own = &h
+	}
+	return k
+}
+
+// host takes an operator or an annotation of the program.
+func (t *trace) host(e *event, start, end int64, category string) {
+	name := e.Name
+	annotation := strings.HasPrefix(name, "nccl:") || strings.HasPrefix(name, "gloo:") || strings.HasPrefix(name, "ucc:")
+	switch {
+	case strings.HasPrefix(name, "ProfilerStep#"):
+		t.Steps = append(t.Steps, training.Step{Name: name, StartNs: start})
+		return
+	case name == "record_param_comms", annotation, strings.HasPrefix(name, "c10d::"):
+	case category == "user_annotation":
+		return
+	default:
+		t.hostBusy.Add(start, end)
+		return
+	}
+	var a arguments
+	if json.Unmarshal(e.Args, &a) != nil {
+		return
+	}
+	switch {
+	case annotation:
+		if call := training.CallOf(name); call != 0 {
+			t.marked = append(t.marked, t.call(e, &a, call, start, end))
+		}
+	case name == "record_param_comms":
+		if call := training.CallOf(a.Collective); call != 0 {
+			t.params = append(t.params, t.call(e, &a, call, start, end))
+		}
+	default:
+		t.hostBusy.Add(start, end)
+		if call := training.CallOf(name); call != 0 {
+			t.asked = append(t.asked, t.call(e, &a, call, start, end))
+		}
+	}
+}
+
+// call makes a call of an event and its arguments.
+func (t *trace) call(e *event, a *arguments, call schema.CallID, start, end int64) hostCall {
+	h := hostCall{call: call, thread: string(e.Thread), start: start, end: end, external: integer(a.ExternalID, -1),
+		function: integer(a.FunctionID, -1), group: training.Unknown, seq: integer(a.Seq, training.Unknown),
+		in: integer(a.In, training.Unknown), out: integer(a.Out, training.Unknown), inSplit: integers(a.InSplit),
+		outSplit: integers(a.OutSplit), kind: a.Type, root: training.Unknown, peer: training.Unknown}
+	if name := plain(a.GroupName) + plain(a.GroupID); name != "" {
+		ranks := integers(a.GroupRanks)
+		if len(ranks) == 0 {
+			ranks = strided(integer(a.First, -1), integer(a.Stride, 0), integer(a.GroupSize, 0))
+		}
+		h.group = t.group(name, a.Description, ranks)
+	}
+	switch call {
+	case schema.CallIsend:
+		h.peer = int32(min(integer(a.Destination, training.Unknown), mostMembers))
+	case schema.CallIrecv:
+		h.peer = int32(min(integer(a.Source, training.Unknown), mostMembers))
+	}
+	if h.in == training.Unknown && h.out == training.Unknown {
+		h.shapes(e.Name, a)
+	}
+	return h
+}
+
+// shapes finds sizes and the root in the shapes and values of the arguments, which profiles with record_shapes have.
+func (c *hostCall) shapes(name string, a *arguments) {
+	sizes, kinds := tensors(a.Dims), texts(a.Types)
+	for i, n := range sizes {
+		if n < 0 {
+			continue
+		}
+		c.in = n
+		if i < len(kinds) && kinds[i] != "TensorList" {
+			c.kind = kinds[i]
+		}
+		break
+	}
+	if strings.HasSuffix(name, "_base_") && len(sizes) > 1 && sizes[0] >= 0 && sizes[1] >= 0 {
+		c.out, c.in = sizes[0], sizes[1] // alltoall_base_(output, input, ...)
+	}
+	values := texts(a.Inputs)
+	at := map[string]int{"c10d::broadcast_": 2, "c10d::reduce_": 3, "c10d::gather_": 3, "c10d::scatter_": 3}[name]
+	if at > 0 && at < len(values) {
+		c.root = int32(min(integer(json.RawMessage(values[at]), training.Unknown), mostMembers))
+	}
+}

@@ -1,0 +1,79 @@
+package training
+
+import (
+	"strings"
+
+	"github.com/commq/commq/schema"
+)
+
+// calls are the nonblocking calls of MPI that do what the operations do, by their names without backend, underscores
+// and the endings that tell only how arguments are passed.
+var calls = map[string]schema.CallID{
+	"allreduce":        schema.CallIallreduce,
+	"allreducesparse":  schema.CallIallreduce,
+	"broadcast":        schema.CallIbcast,
+	"reduce":           schema.CallIreduce,
+	"allgather":        schema.CallIallgather,
+	"allgatherinto":    schema.CallIallgather,
+	"reducescatter":    schema.CallIreduceScatterBlock,
+	"gather":           schema.CallIgather,
+	"scatter":          schema.CallIscatter,
+	"alltoall":         schema.CallIalltoall,
+	"alltoallsingle":   schema.CallIalltoall,
+	"alltoallv":        schema.CallIalltoallv,
+	"barrier":          schema.CallIbarrier,
+	"send":             schema.CallIsend,
+	"recv":             schema.CallIrecv,
+	"recvanysource":    schema.CallIrecv,
+	"irecv":            schema.CallIrecv,
+	"isend":            schema.CallIsend,
+	"allreducebarrier": schema.CallIbarrier,
+}
+
+// CallOf returns the call for the name of an operation: nccl:all_reduce, c10d::_allgather_base_, all_to_allv,
+// ALL_REDUCE; 0 if it is none that moves data or synchronises.
+func CallOf(name string) schema.CallID {
+	name = strings.ToLower(name)
+	if i := strings.LastIndexByte(name, ':'); i >= 0 {
+		name = name[i+1:]
+	}
+	if word, _, ok := strings.Cut(name, " "); ok { // nccl:send 0->1
+		name = word
+	}
+	name = strings.ReplaceAll(name, "_", "")
+	for _, ending := range []string{"coalesced", "tensor", "base", "oop", "v1"} {
+		name = strings.TrimSuffix(name, ending)
+	}
+	return calls[name]
+}
+
+// elementBytes are the sizes of elements by the names that traces use, in lower case and without spaces.
+var elementBytes = map[string]int64{
+	"byte": 1, "char": 1, "bool": 1, "unsignedchar": 1, "signedchar": 1, "uint8": 1, "int8": 1, "uint8_t": 1, "int8_t": 1,
+	"float8_e5m2": 1, "float8_e4m3fn": 1, "float8_e5m2fnuz": 1, "float8_e4m3fnuz": 1, "float8_e8m0fnu": 1,
+	"short": 2, "shortint": 2, "int16": 2, "uint16": 2, "half": 2, "float16": 2, "bfloat16": 2, "unsignedshort": 2,
+	"int": 4, "int32": 4, "uint32": 4, "float": 4, "float32": 4, "unsignedint": 4, "complexhalf": 4,
+	"long": 8, "longint": 8, "int64": 8, "uint64": 8, "double": 8, "float64": 8, "complexfloat": 8, "longlong": 8,
+	"unsignedlong": 8, "complexdouble": 16,
+}
+
+// Type returns one name for a type of elements, in lower case, and the size of an element in bytes; an empty name if
+// it is unknown.
+func Type(name string) (string, int64) {
+	s := strings.ToLower(strings.ReplaceAll(name, " ", ""))
+	s = strings.TrimPrefix(s, "c10::")
+	s = strings.TrimPrefix(s, "torch.")
+	n, ok := elementBytes[s]
+	if !ok {
+		return "", 0
+	}
+	switch s {
+	case "longint":
+		s = "long"
+	case "unsignedchar", "uint8", "uint8_t":
+		s = "byte"
+	case "signedchar", "int8", "int8_t":
+		s = "char"
+	}
+	return s, n
+}

@@ -1,0 +1,110 @@
+package training
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/commq/commq/schema"
+)
+
+const null32, null64 = schema.NullInt32, schema.NullInt64
+
+// Unknown is a number that a trace does not tell: of bytes, ranks, places in a group.
+const Unknown = -1
+
+// Op is an operation of a process with others: a collective, a send or a receive.
+type Op struct {
+	// Call is the nonblocking MPI call that does the same.
+	Call schema.CallID
+	// Group is an index into the Groups of its rank, or Unknown.
+	Group int
+	// Seq is its number along the group, or Unknown; only the order counts.
+	Seq int64
+	// IssuedNs is when the process asked for it, and ReturnedNs when that call returned. StartNs and EndNs are when it
+	// ran: on the device, if there is one. All are in ns on the clock of the process.
+	IssuedNs, ReturnedNs, StartNs, EndNs int64
+	// Stream is what it ran on: operations of one stream do not overlap.
+	Stream int64
+	// InElements and OutElements are the elements that the process gives and gets, or Unknown.
+	InElements, OutElements int64
+	// Type is the type of the elements, as Type names it; empty if unknown.
+	Type string
+	// Root is the rank in the group that a rooted collective has as its root, or Unknown.
+	Root int32
+	// Peer is the world rank of the other side of a send or a receive.
+	Peer int32
+	// InSplit and OutSplit are the shares of each rank of the group in an uneven exchange, in any unit; empty if even.
+	InSplit, OutSplit []int64
+
+	instance int64 // on its communicator, null if none
+	doneSeq  int64 // of the row that completes it
+}
+
+// Group is a group of processes that communicate.
+type Group struct {
+	Name        string  // unique among the groups of a process
+	Description string  // what it is for, "mesh_tp"; may be empty
+	Ranks       []int32 // the world ranks of its members; empty if unknown
+}
+
+// Step is where a step of the training begins.
+type Step struct {
+	Name    string
+	StartNs int64
+}
+
+// Rank is what the trace of a process tells. Fill Busy, then call Close.
+type Rank struct {
+	File   string // for messages
+	Rank   int32
+	World  int32  // number of processes of the job, 0 if unknown
+	Host   string // empty if unknown
+	Groups []Group
+	Ops    []Op
+	Steps  []Step
+	Busy   Busy
+	// Device tells that operations run on a device beside the program; without one they are issued and waited for by
+	// the process itself.
+	Device bool
+	// HasGroups tells that the trace lists the groups of the process, all of them.
+	HasGroups bool
+	// Warnings are sentences on what the trace lacks.
+	Warnings []string
+	// Events is the number of events that were read.
+	Events int64
+
+	rows    []entry
+	threads int32
+	firstNs int64 // when it first computed or communicated
+}
+
+// Close lays out the rows, with the time computed between them, and drops Busy, which takes the most memory.
+func (r *Rank) Close() {
+	r.Busy.compact()
+	slices.SortStableFunc(r.Ops, func(a, b Op) int { return cmp.Compare(a.IssuedNs, b.IssuedNs) })
+	slices.SortStableFunc(r.Steps, func(a, b Step) int { return cmp.Compare(a.StartNs, b.StartNs) })
+	r.order()
+	r.layOut()
+	r.Busy = Busy{}
+}
+
+// order lets no operation begin before one that was issued earlier on the same group, as threads that take operations
+// from a queue may do.
+func (r *Rank) order() {
+	latest := map[int]int64{}
+	for i := range r.Ops {
+		op := &r.Ops[i]
+		if !r.Device {
+			op.Stream = 0
+		}
+		if before, ok := latest[op.Group]; ok && op.Group != Unknown {
+			op.StartNs = max(op.StartNs, before)
+		}
+		latest[op.Group] = op.StartNs
+		op.ReturnedNs = max(op.ReturnedNs, op.IssuedNs)
+		op.EndNs = max(op.EndNs, op.StartNs)
+		if !r.Device {
+			op.EndNs = max(op.EndNs, op.ReturnedNs)
+		}
+	}
+}
