@@ -37,6 +37,8 @@ type Options struct {
 	// Verify compares every file with its hash in the manifest before anything is asked. Without it sizes and footers
 	// are compared, and pages by their own checksums as they are read. Runs in object storage are not verified.
 	Verify bool
+	// ByColumn lets answers be read by columns (see Batches), which is faster.
+	ByColumn bool
 	// Trino is the address, as for Dial, of a Trino server where the runs are registered. If set, that server answers
 	// instead of the engine in this process, and the other options have no effect.
 	Trino string
@@ -54,7 +56,9 @@ type DB struct {
 	runs   []Run
 	views  *views
 	remote *remote // nil: the engine is in this process
-	temp   string  // the folder to spill to, removed by Close; empty: there is none of our own
+	// byColumn: answers can be read by columns
+	byColumn bool
+	temp     string // the folder to spill to, removed by Close; empty: there is none of our own
 }
 
 // Open starts an engine on runs. Their names must differ. Errors name the run and what is wrong with it.
@@ -97,7 +101,7 @@ func Open(ctx context.Context, runs []Run, o Options) (*DB, error) {
 	if err := d.lock(ctx, paths); err != nil {
 		return nil, errors.Join(fmt.Errorf("lock the query engine: %w", err), d.Close())
 	}
-	d.runs, d.views = runs, views
+	d.runs, d.views, d.byColumn = runs, views, o.ByColumn
 	return d, nil
 }
 

@@ -49,12 +49,13 @@ func (d *DB) query(ctx context.Context, described []Column, text string, args ..
 	if err := d.open(ctx, names); err != nil {
 		return nil, err
 	}
+	if d.byColumn {
+		rows, err := d.queryColumns(ctx, described, text, args...)
+		return rows, d.explain(ctx, err)
+	}
 	rows, err := d.conn.QueryContext(ctx, text, args...)
 	if err != nil {
-		if err = plain(err); damagedRe.MatchString(err.Error()) {
-			err = damage(ctx, d.conn, d.runs, err)
-		}
-		return nil, err
+		return nil, d.explain(ctx, err)
 	}
 	r := &engineRows{rows: rows, columns: described, plain: plain}
 	if err := r.prepare(); err != nil {
@@ -62,6 +63,14 @@ func (d *DB) query(ctx context.Context, described []Column, text string, args ..
 		return nil, err
 	}
 	return r, nil
+}
+
+// explain rewrites an error of the engine, and says which file is damaged if one is.
+func (d *DB) explain(ctx context.Context, err error) error {
+	if err = plain(err); err != nil && damagedRe.MatchString(err.Error()) {
+		return damage(ctx, d.conn, d.runs, err)
+	}
+	return err
 }
 
 // Ask runs a canned query and returns its rows, described as in its header. A query that is not over runs is asked of
@@ -166,41 +175,54 @@ type columnError struct {
 
 func (e columnError) Error() string { return e.text }
 
+// columnType is a column as the engine names it.
+type columnType struct{ name, typ string }
+
 // compare reports how the engine's columns differ from the header's.
-func compare(types []*sql.ColumnType, header []Column) error {
+func compare(types []columnType, header []Column) error {
 	for i, c := range header {
 		if i == len(types) {
 			return columnError{c.Name, fmt.Sprintf("the SELECT has %d columns and the header %d: there is no %s",
 				len(types), len(header), c.Name)}
 		}
-		if name, typ := types[i].Name(), typeName(types[i]); name != c.Name || typ != c.Type {
+		if t := types[i]; t.name != c.Name || t.typ != c.Type {
 			return columnError{c.Name, fmt.Sprintf("column %d of the SELECT is %s %s, in the header it is %s %s; "+
-				"cast or rename it, or change the header", i+1, name, typ, c.Name, c.Type)}
+				"cast or rename it, or change the header", i+1, t.name, t.typ, c.Name, c.Type)}
 		}
 	}
 	if len(types) > len(header) {
 		return columnError{header[len(header)-1].Name,
 			fmt.Sprintf("the SELECT has %d columns and the header %d: describe %s there too", len(types), len(header),
-				types[len(header)].Name())}
+				types[len(header)].name)}
 	}
 	return nil
 }
 
+// describe returns the columns of an answer: those of the header, compared with the engine's, or without a header the
+// engine's.
+func describe(types []columnType, header []Column) ([]Column, error) {
+	if header != nil {
+		return header, compare(types, header)
+	}
+	var columns []Column
+	for _, t := range types {
+		columns = append(columns, Column{Name: t.name, Type: t.typ, Unit: unitOf(t.name, t.typ)})
+	}
+	return columns, nil
+}
+
 // prepare takes names and types from the engine if no header describes the columns.
 func (r *engineRows) prepare() error {
-	types, err := r.rows.ColumnTypes()
+	sqlTypes, err := r.rows.ColumnTypes()
 	if err != nil {
 		return err
 	}
-	if r.columns != nil {
-		if err := compare(types, r.columns); err != nil {
-			return err
-		}
-	} else {
-		for _, t := range types {
-			r.columns = append(r.columns, Column{Name: t.Name(), Type: typeName(t),
-				Unit: unitOf(t.Name(), typeName(t))})
-		}
+	types := make([]columnType, len(sqlTypes))
+	for i, t := range sqlTypes {
+		types[i] = columnType{t.Name(), typeName(t.DatabaseTypeName())}
+	}
+	if r.columns, err = describe(types, r.columns); err != nil {
+		return err
 	}
 	r.values, r.targets = make([]any, len(types)), make([]any, len(types))
 	for i := range r.values {
@@ -230,10 +252,10 @@ func unitOf(name, typ string) string {
 }
 
 // typeName returns a type's DuckDB name: Trino says varchar(3) for VARCHAR.
-func typeName(t *sql.ColumnType) string {
-	name, _, _ := strings.Cut(strings.ToUpper(t.DatabaseTypeName()), "(")
+func typeName(engines string) string {
+	name, _, _ := strings.Cut(strings.ToUpper(engines), "(")
 	if name == "DECIMAL" {
-		return t.DatabaseTypeName()
+		return engines
 	}
 	return name
 }
@@ -334,15 +356,20 @@ func (c *concat) Next() bool {
 		if c.now.Next() {
 			return true
 		}
-		if c.err = c.now.Err(); c.err == nil {
-			c.err = c.now.Close()
-			c.now = nil
-		}
-		if c.err == nil {
-			c.now, c.err = c.next()
-		}
+		c.advance()
 	}
 	return false
+}
+
+// advance closes the answer that has ended and opens the next.
+func (c *concat) advance() {
+	if c.err = c.now.Err(); c.err == nil {
+		c.err = c.now.Close()
+		c.now = nil
+	}
+	if c.err == nil {
+		c.now, c.err = c.next()
+	}
 }
 
 func (c *concat) Close() error {

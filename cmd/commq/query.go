@@ -56,7 +56,7 @@ func (o *answerOptions) flags(c *cobra.Command, a *app) {
 
 func (o *answerOptions) engine() queries.Options {
 	return queries.Options{MemoryBytes: int64(o.memory) << 20, Threads: o.threads, Trino: o.trino, Objects: o.objects,
-		Verify: o.verify}
+		Verify: o.verify, ByColumn: output.Binary(o.format)}
 }
 
 // check validates the flags and sets the format.

@@ -81,7 +81,22 @@ func batches(schema *arrow.Schema, rows queries.Rows, put func(arrow.RecordBatch
 		n = 0
 		return put(batch)
 	}
-	for rows.Next() {
+	next := byColumn(rows)
+	for next != nil {
+		some := next()
+		if some == nil {
+			break
+		}
+		for i, values := range some.Columns {
+			appendColumn(b.Field(i), values, some.Valid[i])
+		}
+		if n += some.Rows; n >= batchRows {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+	}
+	for next == nil && rows.Next() {
 		for i, v := range rows.Row() {
 			if err := appendValue(b.Field(i), v, columns[i].Type); err != nil {
 				return fmt.Errorf("column %s: %w", columns[i].Name, err)
@@ -100,6 +115,30 @@ func batches(schema *arrow.Schema, rows queries.Rows, put func(arrow.RecordBatch
 		return nil
 	}
 	return flush()
+}
+
+// byColumn returns the function that reads rows by columns, or nil.
+func byColumn(rows queries.Rows) func() *queries.Batch {
+	if l, ok := rows.(*Limited); ok {
+		return l.batches()
+	}
+	return queries.Batches(rows)
+}
+
+// appendColumn appends the values of a column of a batch.
+func appendColumn(b array.Builder, values any, valid []bool) {
+	switch values := values.(type) {
+	case []int32:
+		b.(*array.Int32Builder).AppendValues(values, valid)
+	case []int64:
+		b.(*array.Int64Builder).AppendValues(values, valid)
+	case []float64:
+		b.(*array.Float64Builder).AppendValues(values, valid)
+	case []bool:
+		b.(*array.BooleanBuilder).AppendValues(values, valid)
+	case []string:
+		b.(*array.StringBuilder).AppendValues(values, valid)
+	}
 }
 
 func appendValue(b array.Builder, v any, typ string) error {

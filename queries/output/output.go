@@ -87,6 +87,14 @@ type Limited struct {
 	more bool
 }
 
+// batches returns the function that reads the rows by columns, and nil if there is none or rows are left out.
+func (l *Limited) batches() func() *queries.Batch {
+	if !l.all {
+		return nil
+	}
+	return queries.Batches(l.Rows)
+}
+
 // Next advances to the next row.
 func (l *Limited) Next() bool {
 	if l.all {
