@@ -14,6 +14,7 @@
 //   - read_runs.go: the runs that a command reads, as flags and arguments; written.go: what it writes, and --replace
 //   - mistakes.go: messages about unknown commands and flags
 //   - json.go: answers in JSON
+//   - version.go: what --version prints
 //   - limits.go, limits.c: names limits of the process that are too small to start, before Go's runtime does
 //   - terminal.go, progress.go, working.go, help.go, summary.go: notes, progress, signs of life, help, summaries
 //
