@@ -55,6 +55,9 @@ type Query struct {
 // sharedY stands for an axis of several columns in the field label.
 const sharedY = "y"
 
+// SharedY names the axis of several columns that are drawn together; "" if there is none.
+func (q *Query) SharedY() string { return q.labels[sharedY] }
+
 // Heading says in words what a picture of the query shows, for its arguments.
 func (q *Query) Heading(args map[string]string) string {
 	if q.Title != "" {

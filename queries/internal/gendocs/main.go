@@ -1,5 +1,5 @@
 // Command gendocs writes the files that are generated from the queries: docs/QUERIES.md from their headers, with
-// example answers of a small run, queries/commq.sql, and docs/skill/commq/SKILL.md.
+// example answers of a small run, queries/commq.sql, docs/skill/commq/SKILL.md, and the methods of the Python package.
 package main
 
 import (
@@ -23,7 +23,8 @@ var heat string
 const runName = "heat.3"
 
 func main() {
-	err := errors.Join(generate(filepath.Join("..", "docs", "QUERIES.md")), generateMacros("commq.sql"))
+	err := errors.Join(generate(filepath.Join("..", "docs", "QUERIES.md")), generateMacros("commq.sql"),
+		generatePython(filepath.Join("..", "python", "src", "commq", "_queries.py")))
 	if err == nil { // the skill is made by a commq with these macros
 		err = generateSkill(filepath.Join("..", "docs", "skill", "commq", "SKILL.md"))
 	}

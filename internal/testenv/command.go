@@ -1,0 +1,60 @@
+package testenv
+
+import (
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// Command builds commq, for tests of what calls it, and returns its path. root is the path of the repository. With
+// $COMMQ_TEST_CACHE set (make test) all packages share one, else it goes with the test.
+func Command(t testing.TB, root string) string {
+	t.Helper()
+	folder := os.Getenv("COMMQ_TEST_CACHE")
+	if folder == "" {
+		folder = t.TempDir()
+	} else if err := os.MkdirAll(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	lock, err := os.Create(filepath.Join(folder, "commq.lock")) // one at a time builds it; for the next it is there
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Close()
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	seeSources(t, root)
+	command := filepath.Join(folder, "commq")
+	c := exec.Command("go", "build", "-o", command, "./cmd/commq")
+	c.Dir = root
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", c, err, out)
+	}
+	return command
+}
+
+// seeSources looks at what commq is built from, so that go test does not take a result from its cache when a file changed.
+func seeSources(t testing.TB, root string) {
+	t.Helper()
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && path != root && (d.Name() == "testdata" || d.Name() == "node_modules" || d.Name()[0] == '.'):
+			return filepath.SkipDir
+		case strings.HasSuffix(path, "_test.go"):
+			return nil
+		case strings.HasSuffix(path, ".go") || strings.HasSuffix(path, ".sql") || strings.HasSuffix(path, ".c") || strings.HasSuffix(path, ".h"):
+			_, err = os.Stat(path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,136 @@
+"""Recording a program."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import IO, Any, TextIO
+
+from . import _command
+from .errors import CommqError, ProgramFailed, UsageError
+from .store import Run, Store
+from .store import open as open_store
+
+
+class Job:
+    """A program that is being recorded."""
+
+    def __init__(self, process: subprocess.Popen[str], spool: str, store: Store, name: str) -> None:
+        self._process = process
+        self._spool = spool
+        self._store = store
+        self._name = name
+        self._run: Run | None = None
+
+    @property
+    def running(self) -> bool:
+        """Whether the program has not ended yet, or its run is being written."""
+        return self._process.poll() is None
+
+    def watch(self) -> Any:
+        """How far the job is: what ``commq watch --once --format json`` prints."""
+        return _command.ask(["watch", self._spool, "--once"])
+
+    def hang(self) -> Any:
+        """Who waits for whom now: what ``commq watch --hang --format json`` prints."""
+        return _command.ask(["watch", self._spool, "--hang"])
+
+    def stop(self) -> None:
+        """Ends the program; what it did until then is a run."""
+        self._process.terminate()
+
+    @property
+    def run(self) -> Run:
+        """What was recorded, when the job has ended."""
+        if self._run is None:
+            raise CommqError(f"run {self._name} is written when the job has ended: leave the with block first")
+        return self._run
+
+
+@contextmanager
+def capturing(
+    program: Sequence[str],
+    *,
+    name: str,
+    ranks: int | None = None,
+    store: str | Store | None = None,
+    replace: bool = False,
+    env: Mapping[str, str] | None = None,
+    **options: Any,
+) -> Iterator[Job]:
+    """Records a program while the body of the with statement runs, and waits for its end.
+
+    ``program`` is the program and its arguments, ``name`` that of the run, ``ranks`` how many. ``replace`` overwrites a
+    run of that name. ``env`` is the environment, if not this process's. Other options are those of ``commq capture``,
+    with underscores: ``launcher="mpirun --oversubscribe"``, ``record="messages"``, ``mpi="openmpi"``. What the program
+    prints is printed.
+
+    Errors: UsageError if it could not be recorded, ProgramFailed if it ended with an error; its run is then in that
+    exception.
+    """
+    stored = store if isinstance(store, Store) else open_store(store)
+    before = stored.listed(name)
+    with tempfile.TemporaryDirectory(prefix="commq-") as spool:
+        flags = _command.arguments({**options, "name": name, "ranks": ranks, "replace": replace, "spool": spool})
+        process = subprocess.Popen(
+            [_command.command(), "capture", "--quiet", "--store", stored.path, *flags, "--", *program],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+            env=None if env is None else dict(env),
+        )
+        said: list[str] = []
+        pipes = [_forward(process.stdout, sys.stdout, []), _forward(process.stderr, sys.stderr, said)]
+        job = Job(process, spool, stored, name)
+        try:
+            yield job
+        except BaseException:
+            process.terminate()
+            raise
+        finally:
+            status = process.wait()
+            for pipe in pipes:
+                pipe.join()
+        job._run = _written(stored, name, before, status, "".join(said))
+
+
+def _written(store: Store, name: str, before: object, status: int, said: str) -> Run:
+    """The run that was written, or an exception. before is what the store's list had of that name."""
+    if status == 0:
+        return store[name]
+    run = store[name] if store.listed(name) != before else None
+    if run is None and (status == 2 or "\ncommq: capture: " in "\n" + said):
+        raise UsageError("\n".join(_command.notes(said)) or said.strip(), status)
+    how = f"by signal {status - 128}" if status > 128 else f"with exit status {status}"
+    raise ProgramFailed(f"the program ended {how}: {said.strip() or 'it said nothing'}", status, run)
+
+
+def capture(program: Sequence[str], **options: Any) -> Run:
+    """Records a program to its end and returns its run; see :func:`capturing` for the options and errors."""
+    with capturing(program, **options) as job:
+        pass
+    return job.run
+
+
+def _forward(pipe: IO[str] | None, to: TextIO, kept: list[str]) -> threading.Thread:
+    """Passes what comes out of a pipe on, line by line, and keeps it."""
+
+    def work() -> None:
+        assert pipe is not None
+        with pipe:
+            for line in pipe:
+                kept.append(line)
+                to.write(line)
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    return thread
+
+
+__all__ = ["Job", "capture", "capturing"]

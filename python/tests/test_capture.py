@@ -1,0 +1,75 @@
+"""Recording programs of mpi4py under both MPI libraries."""
+
+import ctypes.util
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import commq
+
+PROGRAM = [sys.executable, str(Path(__file__).parent / "exchange.py")]
+LIBRARIES = ["openmpi", "mpich"]
+
+
+@pytest.fixture
+def mpi(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, Any]:
+    """Options of a capture under one library."""
+    library = request.param
+    launcher = shutil.which(f"mpirun.{library}")
+    if launcher is None:
+        pytest.skip(f"no mpirun.{library}")
+    env = dict(os.environ, MPI4PY_MPIABI=library)
+    if library == "openmpi":
+        launcher += " --oversubscribe"
+        env.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_mpi_yield_when_idle="1")
+    else:  # Debian names the library of the MPICH ABI otherwise
+        os.symlink(find("libmpich.so.12"), tmp_path / "libmpi.so.12")
+        env["LD_LIBRARY_PATH"] = str(tmp_path)
+    return {"mpi": library, "launcher": launcher, "env": env, "store": commq.open(tmp_path / "runs")}
+
+
+def find(name: str) -> str:
+    """The path of a shared library."""
+    ctypes.CDLL(name)
+    with open("/proc/self/maps") as maps:
+        return next(line.split()[-1] for line in maps if name in line)
+
+
+@pytest.mark.parametrize("mpi", LIBRARIES, indirect=True)
+def test_a_program_of_mpi4py(mpi: dict[str, Any], capfd: pytest.CaptureFixture[str]) -> None:
+    run = commq.capture(PROGRAM, name="ring.3", ranks=3, **mpi)
+    assert capfd.readouterr().out == "exchanged\n"
+    assert run.density(collectives="none").df().to_numpy().tolist() == [
+        [0, 1, 3, 3000],
+        [1, 2, 3, 3000],
+        [2, 0, 3, 3000],
+    ]
+    assert run.manifest["origin"]["mpi"].lower().replace(" ", "").startswith(mpi["mpi"])
+
+
+@pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
+def test_what_goes_wrong(mpi: dict[str, Any]) -> None:
+    with pytest.raises(commq.ProgramFailed) as failed:
+        commq.capture([*PROGRAM, "fail"], name="fails.3", ranks=3, **mpi)
+    assert failed.value.status == 3
+    assert isinstance(failed.value.run, commq.Run) and failed.value.run.manifest["counts"]["messages"] == 9
+    with pytest.raises(commq.UsageError, match="fails.3"):
+        commq.capture(PROGRAM, name="fails.3", ranks=3, **mpi)
+    with pytest.raises(commq.UsageError, match="no rank recorded anything"):
+        commq.capture(["./no-such-program"], name="none.3", ranks=3, **mpi)
+    with pytest.raises(commq.UsageError, match="unknown flag --rank-count"):
+        commq.capture(PROGRAM, name="none.3", rank_count=3, **mpi)
+
+
+@pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
+def test_a_job_is_watched(mpi: dict[str, Any]) -> None:
+    with commq.capturing(PROGRAM, name="ring.2", ranks=2, **mpi) as job:
+        with pytest.raises(commq.CommqError, match="leave the with block"):
+            job.run
+        assert job.running
+    assert not job.running
+    assert job.run.ranks == 2

@@ -1,0 +1,29 @@
+"""The conda recipe says what pyproject.toml says."""
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import yaml
+
+FOLDER = Path(__file__).parent.parent
+
+
+def test_the_recipe_agrees_with_the_project() -> None:
+    project: dict[str, Any] = tomllib.loads((FOLDER / "pyproject.toml").read_text())
+    rendered = jinja2.Template((FOLDER / "conda" / "meta.yaml").read_text()).render(
+        environ={}, compiler=lambda language: f"compiler_{language}", PYTHON="python", SRC_DIR="/src", ARCH="x86_64"
+    )
+    recipe = yaml.safe_load(rendered)
+    assert recipe["package"]["name"] == project["project"]["name"]
+    wanted = {word.replace("-base", "") for word in recipe["requirements"]["run_constrained"]}
+    extras = project["project"]["optional-dependencies"].values()
+    assert wanted == {need.replace(">", " >") for needs in extras for need in needs}
+    assert "python " + project["project"]["requires-python"] in recipe["requirements"]["run"]
+    assert [need.replace(">", " >") for need in project["build-system"]["requires"]][0] in recipe["requirements"]["host"]
+    assert (FOLDER.parent / recipe["about"]["license_file"]).exists()
+    build = " ".join(recipe["build"]["script"])
+    hook = (FOLDER / "hatch_build.py").read_text()
+    for name in ("COMMQ_BINARY", "COMMQ_PLATFORM"):
+        assert f"{name}=" in build and f'"{name}"' in hook
