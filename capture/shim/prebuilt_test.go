@@ -1,0 +1,49 @@
+package shim
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Without a program that tells, the launcher does, and without one it is the oldest.
+func TestFindABI(t *testing.T) {
+	for _, c := range []struct{ library, says, want string }{
+		{OpenMPI, "mpirun (Open MPI) 5.0.7", "openmpi-5"},
+		{OpenMPI, "mpirun (Open MPI) 4.1.4", "openmpi-4"},
+		{OpenMPI, "mpirun (Open MPI) 6.0.0", "openmpi-4"},
+		{OpenMPI, "HYDRA build details:", "openmpi-4"},
+		{MPICH, "mpirun (Open MPI) 5.0.7", "mpich"},
+	} {
+		folder := t.TempDir()
+		script := "#!/bin/sh\necho '" + c.says + "'\n"
+		if err := os.WriteFile(filepath.Join(folder, "mpirun"), []byte(script), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		t.Setenv("PATH", folder)
+		abi, err := FindABI(t.Context(), c.library, "./script")
+		if err != nil || abi.Name != c.want || abi.Library != c.library {
+			t.Errorf("%s, %q: %+v, %v; want %s", c.library, c.says, abi, err, c.want)
+		}
+	}
+	if _, err := FindABI(t.Context(), "lam", ""); err == nil {
+		t.Error("an ABI of LAM")
+	}
+}
+
+// A commq that was not released brings no shim, and says what to do.
+func TestNoPrebuilt(t *testing.T) {
+	if len(Prebuilt()) > 0 {
+		t.Fatal("this one brings shims")
+	}
+	_, err := Build(t.Context(), BuildOptions{Library: MPICH, Mpicc: NoMpicc, Cache: t.TempDir()})
+	if err == nil || !strings.Contains(err.Error(), "--mpicc none: this commq brings no capture library") {
+		t.Error(err)
+	}
+	t.Setenv("PATH", t.TempDir())
+	_, err = Build(t.Context(), BuildOptions{Library: MPICH, Cache: t.TempDir()})
+	if err == nil || !strings.Contains(err.Error(), "no compiler wrapper of MPICH in $PATH") {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,285 @@
+// Package packaging has what releases are made with (scripts/release), and the tests of a release.
+package packaging
+
+import (
+	"context"
+	"debug/elf"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/commq/commq/internal/testenv"
+)
+
+const scripts = "../scripts"
+
+// The newest glibc that a release may need: of RHEL 8 and Debian 10.
+const glibcMajor, glibcMinor = 2, 28
+
+// provided are the shared libraries that a release may need: glibc's.
+var provided = []string{"libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "libresolv.so.2",
+	"ld-linux-x86-64.so.2"}
+
+// release is a commq as scripts/release builds it.
+type release struct {
+	path string
+	// without is the environment of a machine without compilers.
+	without []string
+}
+
+// TestRelease builds a release and uses it as its users do.
+func TestRelease(t *testing.T) {
+	if runtime.GOARCH != "amd64" {
+		testenv.Skip(t, "releases are built on amd64")
+	}
+	testenv.Need(t, "g++", "mpicc.openmpi", "mpicc.mpich", "mpirun.openmpi", "mpirun.mpich")
+	testenv.Venv(t, scripts, "zig.txt", "compiler of releases")
+	five := testenv.Venv(t, scripts, "openmpi5.txt", "Open MPI 5")
+	mpich5 := testenv.Venv(t, scripts, "mpich5.txt", "MPICH 5")
+	r := build(t)
+
+	t.Run("needs", func(t *testing.T) {
+		r.needs(t)
+		for _, lib := range r.shims(t) {
+			checkNeeds(t, lib)
+		}
+	})
+	t.Run("version", r.version)
+	t.Run("objects", r.objects)
+	debian := map[string]string{"openmpi": "mpirun.openmpi --oversubscribe", "mpich": "mpirun.mpich"}
+	for library, launcher := range debian {
+		for program, ranks := range map[string]string{"p2p": "3", "collectives": "3", "comms": "5"} {
+			t.Run("equal/"+library+"/"+program, func(t *testing.T) { r.equal(t, library, launcher, program, ranks) })
+		}
+	}
+	for _, m := range []struct{ name, abi, mpicc, launcher string }{
+		{"Open MPI 4.1", "Open MPI 4", "mpicc.openmpi", debian["openmpi"]},
+		{"Open MPI 5", "Open MPI 5", five + "/bin/mpicc", five + "/bin/mpirun --oversubscribe"},
+		{"MPICH 4", "the ABI of MPICH", "mpicc.mpich", debian["mpich"]},
+		{"MPICH 5", "the ABI of MPICH", mpich5 + "/bin/mpicc", mpich5 + "/bin/mpiexec"},
+	} {
+		t.Run("no compiler/"+m.name, func(t *testing.T) { r.withoutCompiler(t, m.abi, m.mpicc, m.launcher) })
+	}
+}
+
+func build(t *testing.T) *release {
+	t.Helper()
+	r := &release{path: filepath.Join(t.TempDir(), "commq")}
+	cmd := exec.Command(filepath.Join(scripts, "release"), "binary", "amd64", r.path)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("scripts/release: %v\n%s", err, out)
+	}
+	cache, remove, err := testenv.Cache()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(remove)
+	t.Setenv("COMMQ_CACHE", cache)
+	t.Setenv("LD_PRELOAD", testenv.Yielding(t))
+	for _, name := range []string{"OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"} {
+		t.Setenv(name, "1")
+	}
+	r.without = []string{"PATH=" + withoutCompilers(t)}
+	return r
+}
+
+var compilers = regexp.MustCompile(`^(mpi(cc|cxx|CC|c\+\+|f)|(.*-)?(g?cc|[cg]\+\+|clang)(-[0-9.]+)?$|c[89]9)`)
+
+// withoutCompilers makes a folder with the commands of this machine without compilers.
+func withoutCompilers(t *testing.T) string {
+	t.Helper()
+	folder := t.TempDir()
+	for _, dir := range []string{"/usr/bin", "/bin", "/usr/sbin", "/sbin"} {
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			if compilers.MatchString(e.Name()) {
+				continue
+			}
+			err := os.Symlink(filepath.Join(dir, e.Name()), filepath.Join(folder, e.Name()))
+			if err != nil && !os.IsExist(err) {
+				t.Fatal(err)
+			}
+		}
+	}
+	return folder
+}
+
+// commq runs the release and returns what it prints.
+func (r *release) commq(t *testing.T, environ []string, args ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(context.Background(), r.path, args...)
+	cmd.Env = append(os.Environ(), environ...)
+	out, err := cmd.Output()
+	if err != nil {
+		var said []byte
+		if exit, ok := err.(*exec.ExitError); ok {
+			said = exit.Stderr
+		}
+		t.Fatalf("commq %q: %v\n%s%s", args, err, out, said)
+	}
+	return string(out)
+}
+
+// needs checks what the program needs of a machine, and that it is stripped.
+func (r *release) needs(t *testing.T) {
+	t.Helper()
+	checkNeeds(t, r.path)
+	x, err := elf.Open(r.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Close()
+	for _, s := range x.Sections {
+		if s.Name == ".symtab" || strings.HasPrefix(s.Name, ".debug") {
+			t.Errorf("it has a section %s of %d bytes; want it stripped", s.Name, s.Size)
+		}
+	}
+}
+
+// checkNeeds checks that a program or library needs nothing but glibc, and no newer one than promised.
+func checkNeeds(t *testing.T, path string) {
+	t.Helper()
+	x, err := elf.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Close()
+	libs, err := x.ImportedLibraries()
+	if err != nil || len(libs) == 0 {
+		t.Fatalf("%s: libraries %q, %v", path, libs, err)
+	}
+	for _, lib := range libs {
+		if !slices.Contains(provided, lib) {
+			t.Errorf("%s needs %s", path, lib)
+		}
+	}
+	symbols, err := x.ImportedSymbols()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range symbols {
+		if newerGlibc(t, s.Version) {
+			t.Errorf("%s needs %s of %s; want %d.%d or older", path, s.Name, s.Version, glibcMajor, glibcMinor)
+		}
+	}
+}
+
+func newerGlibc(t *testing.T, version string) bool {
+	t.Helper()
+	text, ok := strings.CutPrefix(version, "GLIBC_")
+	if !ok {
+		return false
+	}
+	numbers := strings.Split(text, ".")
+	major, err := strconv.Atoi(numbers[0])
+	if err != nil || len(numbers) < 2 {
+		t.Fatalf("a symbol of version %q", version)
+	}
+	minor, err := strconv.Atoi(numbers[1])
+	if err != nil {
+		t.Fatalf("a symbol of version %q", version)
+	}
+	return major > glibcMajor || major == glibcMajor && minor > glibcMinor
+}
+
+// shims are the capture libraries that the release brings.
+func (r *release) shims(t *testing.T) (paths []string) {
+	t.Helper()
+	for _, library := range []string{"openmpi", "mpich"} {
+		out := r.commq(t, nil, "capture", "build", "--mpi", library, "--mpicc", "none")
+		paths = append(paths, strings.TrimSpace(out))
+	}
+	return paths
+}
+
+func (r *release) version(t *testing.T) {
+	commit, err := exec.Command("git", "rev-parse", "HEAD").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := r.commq(t, nil, "--version", "--verbose")
+	for _, want := range []string{", commit " + strings.TrimSpace(string(commit)),
+		"capture libraries for Open MPI 4, Open MPI 5, the ABI of MPICH\n", "this commq needs 2."} {
+		if !strings.Contains(text, want) {
+			t.Errorf("--version --verbose does not say %q:\n%s", want, text)
+		}
+	}
+}
+
+// objects loads DuckDB's extension, which was linked with another copy of the C++ library, and catches what it throws.
+func (r *release) objects(t *testing.T) {
+	s3 := testenv.StartObjectStorage(t, scripts)
+	for name, value := range s3.Environment() {
+		t.Setenv(name, value)
+	}
+	t.Setenv("COMMQ_DUCKDB_EXTENSIONS", testenv.DuckDBExtensions(t, scripts))
+	there := "s3://jobs/release"
+	r.commq(t, nil, "store", "push", there, "--store", "../testdata/runs", "uneven.4")
+	local := r.commq(t, nil, "query", "density", "uneven.4", "--store", "../testdata/runs", "--exact")
+	if got := r.commq(t, nil, "query", "density", "uneven.4", "--store", there, "--exact"); got != local {
+		t.Errorf("in object storage:\n%s\nwant\n%s", got, local)
+	}
+	bad := exec.Command(r.path, "sql", "SELECT error('thrown') FROM messages", "--run", "uneven.4", "--store", there)
+	if out, err := bad.CombinedOutput(); err == nil || !strings.Contains(string(out), "thrown") {
+		t.Errorf("an error in SQL: %v\n%s", err, out)
+	}
+}
+
+// rows are the columns of events that two captures of a program agree in: all but times, addresses and counters.
+const rows = "SELECT * EXCLUDE (run, start_ns, end_ns, compute_ns, polls, poll_ns, send_buffer, recv_buffer, " +
+	"instructions, cycles) FROM events ORDER BY rank, seq"
+
+// equal captures a program with a compiled shim and with the one that the release brings, and compares the rows.
+func (r *release) equal(t *testing.T, library, launcher, program, ranks string) {
+	exe := compile(t, "mpicc."+library, program)
+	store := t.TempDir()
+	var answers []string
+	for _, mpicc := range []string{"mpicc." + library, "none"} {
+		r.commq(t, nil, "capture", "--store", store, "--name", mpicc, "--mpicc", mpicc, "-n", ranks, "--launcher",
+			launcher, "--", exe)
+		answers = append(answers, r.commq(t, nil, "sql", "--store", store, "--run", mpicc, "--format", "csv", rows))
+	}
+	if lines := strings.Count(answers[0], "\n"); lines < 20 {
+		t.Fatalf("%d rows", lines)
+	}
+	if answers[0] != answers[1] {
+		t.Errorf("compiled:\n%s\nbrought by the release:\n%s", answers[0], answers[1])
+	}
+}
+
+func compile(t *testing.T, mpicc, program string) string {
+	t.Helper()
+	exe := filepath.Join(t.TempDir(), program)
+	cmd := exec.Command(mpicc, "-g", "-O1", "-o", exe, "../testdata/programs/"+program+".c")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", mpicc, err, out)
+	}
+	return exe
+}
+
+// withoutCompiler captures a program where there is no compiler, with the shim for an ABI.
+func (r *release) withoutCompiler(t *testing.T, abi, mpicc, launcher string) {
+	exe := compile(t, mpicc, "p2p")
+	doctor := r.commq(t, r.without, "doctor", exe)
+	if want := "captures take the library that commq brings for " + abi + ", which loads"; !strings.Contains(
+		strings.Join(strings.Fields(doctor), " "), want) {
+		t.Errorf("doctor does not say %q:\n%s", want, doctor)
+	}
+	store := t.TempDir()
+	r.commq(t, r.without, "capture", "--store", store, "--name", "p2p.3", "-n", "3", "--launcher", launcher, "--", exe)
+	got := r.commq(t, r.without, "sql", "--store", store, "--run", "p2p.3", "--format", "csv",
+		"SELECT count(*), sum(bytes) FROM messages")
+	r.commq(t, nil, "runs", "check", "p2p.3", "--store", store)
+	if want := "19,156"; !strings.Contains(got, want) { // as many as ../testdata/programs/p2p.want has
+		t.Errorf("messages and bytes: %s, want %s", got, want)
+	}
+}
