@@ -177,8 +177,8 @@ func (s *Server) readSQL(w http.ResponseWriter, r *http.Request) (found []run.Fo
 	return found, string(body), nil
 }
 
-// own answers with a file NAME.sql that makes a query of the user's SQL, the body of the request: the values name, summary,
-// chart, x and y are those of queries.Answered. The run named answers it once, so that the file can be used.
+// own answers with a file NAME.sql that makes a query of the user's SQL, the body of the request: the values name,
+// summary, chart, x and y are those of queries.Answered. The run named answers it once, so that the file can be used.
 func (s *Server) own(w http.ResponseWriter, r *http.Request) {
 	found, text, err := s.readSQL(w, r)
 	if err == nil {

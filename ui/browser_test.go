@@ -231,12 +231,14 @@ func TestSQLView(t *testing.T) {
 	}
 	p.KeepPicture("ui-sql")
 	said(p, server)
-	p = visit(t, chromium, server, "run=cg.A.16&view=sql&sql=SELECT+-1.25,+sum(bytes)+-+1e11::BIGINT+FROM+messages", chrome.Desktop)
+	p = visit(t, chromium, server, "run=cg.A.16&view=sql&sql=SELECT+-1.25,+sum(bytes)+-+1e11::BIGINT+FROM+messages",
+		chrome.Desktop)
 	until(p, "answer", func() bool { return chrome.Eval[bool](p, `!!document.querySelector("tbody td")`) })
 	if row := chrome.Eval[string](p, `document.querySelector("tbody tr").innerText`); row != "-1.25\t-99,440,674,816" {
 		t.Errorf("decimals: %q", row)
 	}
-	const twoRanks = "run=cg.A.4&view=sql&sql=SELECT+src,+sum(bytes)+AS+bytes+FROM+messages+WHERE+src+<+2+GROUP+BY+src+ORDER+BY+src"
+	const twoRanks = "run=cg.A.4&view=sql&sql=" +
+		"SELECT+src,+sum(bytes)+AS+bytes+FROM+messages+WHERE+src+<+2+GROUP+BY+src+ORDER+BY+src"
 	for chart, shows := range map[string]string{"bars": ".bars rect", "lines": ".uplot canvas", "points": ".uplot canvas"} {
 		p := visit(t, chromium, server, twoRanks+"&chart="+chart, chrome.Dark)
 		until(p, "draw "+chart, func() bool { return chrome.Eval[bool](p, `!!document.querySelector("`+shows+`")`) })
@@ -245,8 +247,8 @@ func TestSQLView(t *testing.T) {
 		if chart != "bars" {
 			continue
 		}
-		if text := chrome.Eval[string](p, `document.querySelector(".bars").innerText`); !strings.Contains(text, "bytes by src") ||
-			strings.Count(text, "MB") != 2 {
+		text := chrome.Eval[string](p, `document.querySelector(".bars").innerText`)
+		if !strings.Contains(text, "bytes by src") || strings.Count(text, "MB") != 2 {
 			t.Errorf("bars: %s", text)
 		}
 		// The file that the page gives away is made by TestOwnQueries.
@@ -287,8 +289,8 @@ func TestAccessible(t *testing.T) {
 		}
 	}
 	server := serve(t)
-	for _, view := range []string{"overview", "timeline", "timeline&colour=waits", "matrix", "graph&node=0", "callsites&by=path", "overtime", "whatif",
-		"sql"} {
+	for _, view := range []string{"overview", "timeline", "timeline&colour=waits", "matrix", "graph&node=0", "callsites&by=path",
+		"overtime", "whatif", "sql"} {
 		for name, look := range map[string]chrome.Look{"light": chrome.Desktop, "dark": chrome.Dark} {
 			t.Run(view+"/"+name, func(t *testing.T) {
 				p := visit(t, chromium, server, "run=cg.A.16&comm=0&view="+view, look)

@@ -29,6 +29,8 @@ type Options struct {
 	// Machines are the machines to simulate runs on, and Simulate does it.
 	Machines []Machine
 	Simulate Simulation
+	// CriticalPath finds critical paths.
+	CriticalPath PathFinder
 	// Engine limits each engine; at most four are open, each with these limits.
 	Engine queries.Options
 	// Timeout is how long a question may take.
@@ -42,6 +44,7 @@ type Server struct {
 	options Options
 	engines engines
 	found   foundRuns
+	paths   paths
 	routes  http.Handler // what is answered, to whoever asks
 	handler http.Handler // the same, to those who may ask
 }
@@ -52,7 +55,8 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{options: o, engines: engines{options: o.Engine}}
+	s := &Server{options: o, engines: engines{options: o.Engine}, paths: paths{turn: make(chan struct{}, 1)}}
+	s.paths.turn <- struct{}{}
 	mux := http.NewServeMux()
 	mux.Handle("GET /", http.FileServerFS(files))
 	mux.HandleFunc("GET /api/runs", s.runs)
@@ -61,6 +65,7 @@ func New(o Options) (*Server, error) {
 	mux.HandleFunc("GET /api/diagnose", s.limited(s.diagnose))
 	mux.HandleFunc("GET /api/machines", s.machines)
 	mux.HandleFunc("GET /api/whatif", s.limited(s.whatIf))
+	mux.HandleFunc("GET /api/path", s.limited(s.criticalPath))
 	mux.HandleFunc("GET /api/ask/{query}", s.limited(s.ask))
 	mux.HandleFunc("GET /api/text/{query}", s.limited(s.text))
 	mux.HandleFunc("POST /api/sql", s.limited(s.sql))

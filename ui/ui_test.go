@@ -40,7 +40,14 @@ func options(t *testing.T, names ...string) ui.Options {
 		Machines: []ui.Machine{{Name: "flat", LatencyNs: 10000, BytesPerSecond: 1e9, CPURatio: 1},
 			{Name: "ethernet-40g", LatencyNs: 1930, BytesPerSecond: 4.65e9, CPURatio: 1}},
 		Simulate: simulated,
-		Timeout:  5 * time.Minute,
+		CriticalPath: func(_ context.Context, f run.Found) (ui.Path, error) {
+			return func(from, to int64, most int) ui.PathParts {
+				middle := (from + to) / 2
+				return ui.PathParts{Summary: "as long as " + f.Name, Parts: []ui.PathPart{{Rank: 0, FromNs: from, ToNs: middle,
+					Kind: "compute"}, {Rank: 1, FromNs: middle, ToNs: to, Kind: "transfer", Call: "MPI_Recv"}}}
+			}, nil
+		},
+		Timeout: 5 * time.Minute,
 	}
 }
 
@@ -167,6 +174,8 @@ func TestRefusedQuestions(t *testing.T) {
 		{"GET", "/api/whatif?run=cg.A.4&machine=/etc/passwd", "", `no machine "/etc/passwd"`},
 		{"GET", "/api/whatif?run=cg.A.4&machine=flat&set=mapping=/etc/passwd", "", "set mapping=/etc/passwd: want latency_ns"},
 		{"GET", "/api/whatif?run=cg.A.4&run=cg.A.16&machine=flat", "", "want one run"},
+		{"GET", "/api/path?run=cg.A.4&from-ns=9&to-ns=3", "", `from-ns "9" and to-ns "3"`},
+		{"GET", "/api/path?run=cg.A.4&from-ns=x", "", `from-ns "x"`},
 		{"POST", "/api/sql?run=cg.A.4", "SELECT * FROM read_csv('/etc/passwd')", "passwd"},
 		{"POST", "/api/sql?run=cg.A.4", "COPY events TO '/tmp/x.csv'", ""},
 		{"POST", "/api/sql?run=cg.A.4", "SELECT nosuch FROM events", "nosuch"},

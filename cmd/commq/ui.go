@@ -16,6 +16,7 @@ import (
 
 	"github.com/commq/commq/diagnose"
 	"github.com/commq/commq/models"
+	"github.com/commq/commq/models/critical"
 	"github.com/commq/commq/models/simulate"
 	"github.com/commq/commq/models/simulate/stored"
 	"github.com/commq/commq/queries"
@@ -137,7 +138,7 @@ func newUIServer(ctx context.Context, a *app, o *uiOptions) (s *ui.Server, token
 	s, err = ui.New(ui.Options{Token: token, Runs: find, Queries: l.all, Timeout: o.timeout, Version: version,
 		Args:     func(f run.Found) []string { return runArgs(a, queriedRuns([]run.Found{f})[0]) },
 		Engine:   queries.Options{MemoryBytes: int64(o.memory) << 20, Threads: o.threads},
-		Machines: uiMachines(), Simulate: simulateForUI,
+		Machines: uiMachines(), Simulate: simulateForUI, CriticalPath: a.pathForUI,
 		Diagnose: func(ctx context.Context, f run.Found) (any, error) {
 			d, err := (&diagnoseOptions{memory: 1024, most: diagnoseMost}).diagnose(ctx, a, f, func(string) {})
 			if err != nil {
@@ -211,6 +212,32 @@ func uiMachines() (all []ui.Machine) {
 		all = append(all, one)
 	}
 	return all
+}
+
+// pathForUI finds the critical path of a run as commq critical-path does.
+func (a *app) pathForUI(ctx context.Context, f run.Found) (ui.Path, error) {
+	r, err := run.Open(ctx, f.Dir, critical.Need)
+	if err != nil {
+		return nil, err
+	}
+	p, err := critical.FromRun(ctx, r, critical.Options{LeaveOutStartup: true, Trace: true, Segments: true})
+	if err != nil {
+		return nil, err
+	}
+	summary := fmt.Sprintf("%s, %s: %s", a.duration(p.DurationNs), counted(int64(p.RankChanges), "change")+" of rank",
+		pathShares(p))
+	return func(fromNs, toNs int64, most int) ui.PathParts {
+		parts, step := p.Within(fromNs, toNs, most)
+		answer := ui.PathParts{Parts: []ui.PathPart{}, StepNs: step, Summary: summary}
+		for _, s := range parts {
+			part := ui.PathPart{Rank: s.Rank, FromNs: s.From, ToNs: s.To, Kind: s.Kind.String()}
+			if step == 0 {
+				part.Call = s.Call.String()
+			}
+			answer.Parts = append(answer.Parts, part)
+		}
+		return answer
+	}, nil
 }
 
 // simulateForUI answers what commq simulate --critical-path does, in JSON.

@@ -64,6 +64,14 @@ func TestUI(t *testing.T) {
 		!strings.Contains(text, "--set latency_ns=1000000") {
 		t.Errorf("what if: %d %.300s", code, text)
 	}
+	// The last 0.1 s, each part by itself.
+	code, text = get("api/path?run=uneven.4&from-ns=1450000000&to-ns=1550000000")
+	for _, want := range []string{`"to_ns":1550000000,"kind":"compute","call":"MPI_Allreduce"`, `"step_ns":0`, "% compute",
+		"commq critical-path --store ../../testdata/runs --run uneven.4"} {
+		if code != 200 || !strings.Contains(text, want) {
+			t.Errorf("critical path: %d, no %s in %s", code, want, text)
+		}
+	}
 	if code, text := get("api/machines"); code != 200 || strings.Count(text, `"name":`) != len(models.Names()) {
 		t.Errorf("machines: %d %s", code, text)
 	}

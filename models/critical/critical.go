@@ -47,6 +47,8 @@ type Options struct {
 	LeaveOutStartup bool
 	// Trace means that the path remembers where it was when: Path.Steps and Path.Changes.
 	Trace bool
+	// Segments means that the path remembers its segments too, of all but very long paths: Path.Within.
+	Segments bool
 }
 
 // Columns are the columns of events that a graph needs.

@@ -56,7 +56,7 @@ func (p *Part) add(q *Part) {
 func (g *Graph) Path(finish []int64) *Path {
 	p := &Path{LastRank: -1, parts: map[pathKey]*Part{}}
 	if g.options.Trace {
-		p.trace = &trace{}
+		p.trace = &trace{keep: g.options.Segments}
 	}
 	before := int32(-1)
 	p.DurationNs = g.Walk(finish, func(s Segment) {

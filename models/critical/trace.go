@@ -21,11 +21,12 @@ type Change struct {
 	AtNs     int64
 }
 
-// A trace has the path in fineSteps steps of the time up to its end, and its changes of rank unless there are too many
-// to be seen.
+// A trace has the path in fineSteps steps of the time up to its end, its changes of rank unless there are too many to be
+// seen, and its segments if they are asked for and take less than 64 MB.
 const (
-	fineSteps   = 1 << 13
-	mostChanges = 1000
+	fineSteps    = 1 << 13
+	mostChanges  = 1000
+	mostSegments = 1 << 21
 )
 
 // trace is where the path is over time.
@@ -33,6 +34,9 @@ type trace struct {
 	stepNs  int64
 	cells   map[traceKey]*[Kinds]int64
 	changes []Change
+	// segments are those of the path, the last one first; nil if they are not kept or too many.
+	segments []Segment
+	keep     bool
 }
 
 type traceKey struct {
@@ -47,6 +51,12 @@ func (t *trace) add(s Segment, before int32) {
 		t.stepNs, t.cells = max(s.To, 0)/fineSteps+1, map[traceKey]*[Kinds]int64{}
 	} else if before != s.Rank && len(t.changes) <= mostChanges {
 		t.changes = append(t.changes, Change{s.Rank, before, s.To})
+	}
+	switch {
+	case t.keep && len(t.segments) < mostSegments:
+		t.segments = append(t.segments, s)
+	case t.keep:
+		t.keep, t.segments = false, nil
 	}
 	for from := s.From; from < s.To; {
 		step := floorDiv(from, t.stepNs)
@@ -113,4 +123,67 @@ func (p *Path) Changes() []Change {
 		return nil
 	}
 	return p.trace.changes
+}
+
+// Within returns the parts of the path between two times, in order, and 0; or, if there are more than most of them, a part
+// for each rank that the path is on in each of equal steps, of the kind and the call that take the most time there, and
+// how long a step is. The options must have asked for a trace.
+func (p *Path) Within(fromNs, toNs int64, most int) (parts []Segment, stepNs int64) {
+	if p.trace == nil {
+		return nil, 0
+	}
+	all := p.trace.segments
+	if all == nil {
+		all, stepNs = p.trace.ofCells(), p.trace.stepNs
+	}
+	for _, s := range slices.Backward(all) {
+		if s.From < toNs && s.To > fromNs {
+			s.From, s.To = max(s.From, fromNs), min(s.To, toNs)
+			parts = append(parts, s)
+		}
+	}
+	for step := max(4*(toNs-fromNs)/int64(max(most, 1)), 1); len(parts) > most; step *= 2 {
+		parts, stepNs = inSteps(parts, fromNs, step), max(step, stepNs)
+		if step > toNs-fromNs {
+			break
+		}
+	}
+	return parts, stepNs
+}
+
+// ofCells returns a part for each cell, the last one first.
+func (t *trace) ofCells() (parts []Segment) {
+	for k, ns := range t.cells {
+		kind := slices.Index(ns[:], slices.Max(ns[:]))
+		parts = append(parts, Segment{Rank: k.rank, Site: -1, Kind: Kind(kind), From: k.step * t.stepNs,
+			To: (k.step + 1) * t.stepNs})
+	}
+	slices.SortFunc(parts, func(a, b Segment) int { return -byTime(a, b) })
+	return parts
+}
+
+func byTime(a, b Segment) int {
+	return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.Rank, b.Rank))
+}
+
+// inSteps joins the parts of each rank in each step from a time on: the longest one stands for all.
+func inSteps(parts []Segment, fromNs, stepNs int64) []Segment {
+	longest := map[traceKey]Segment{}
+	for _, s := range parts {
+		for from := s.From; from < s.To; {
+			k := traceKey{(from - fromNs) / stepNs, s.Rank}
+			to := min(s.To, fromNs+(k.step+1)*stepNs)
+			if was, known := longest[k]; !known || to-from > was.To-was.From {
+				longest[k] = Segment{Rank: s.Rank, Site: s.Site, Call: s.Call, Kind: s.Kind, From: from, To: to}
+			}
+			from = to
+		}
+	}
+	joined := make([]Segment, 0, len(longest))
+	for k, s := range longest {
+		s.From, s.To = fromNs+k.step*stepNs, fromNs+(k.step+1)*stepNs
+		joined = append(joined, s)
+	}
+	slices.SortFunc(joined, byTime)
+	return joined
 }

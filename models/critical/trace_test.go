@@ -70,3 +70,29 @@ func TestTraceAddsUp(t *testing.T) {
 		t.Error("a path without a trace has one")
 	}
 }
+
+// TestWithin: parts of a window are those of the path, cut; if they are too many, each stands for a rank and a step.
+func TestWithin(t *testing.T) {
+	p := &Path{trace: &trace{keep: true}}
+	before := int32(-1)
+	for _, s := range []Segment{{Rank: 1, Kind: Other, From: 900, To: 1000}, {Rank: 1, Kind: Compute, From: 600, To: 900},
+		{Rank: 3, Call: schema.CallSend, Kind: Transfer, From: 590, To: 600}, {Rank: 3, Kind: Compute, From: 0, To: 590}} {
+		p.trace.add(s, before)
+		before = s.Rank
+	}
+	all := []Segment{{Rank: 3, Kind: Compute, From: 100, To: 590},
+		{Rank: 3, Call: schema.CallSend, Kind: Transfer, From: 590, To: 600}, {Rank: 1, Kind: Compute, From: 600, To: 700}}
+	got, step := p.Within(100, 700, 3)
+	if diff := cmp.Diff(all, got); diff != "" || step != 0 {
+		t.Errorf("step %d: %s", step, diff)
+	}
+	got, step = p.Within(500, 700, 2)
+	joined := []Segment{{Rank: 1, Kind: Compute, From: 500, To: 900}, {Rank: 3, Kind: Compute, From: 500, To: 900}}
+	if diff := cmp.Diff(joined, got); diff != "" || step != 400 {
+		t.Errorf("step %d: %s", step, diff)
+	}
+	p.trace.segments = nil // of a path that is too long
+	if got, step := p.Within(0, 10, 100); len(got) == 0 || got[0].Rank != 3 || step != p.trace.stepNs {
+		t.Errorf("step %d: %+v", step, got)
+	}
+}

@@ -105,6 +105,19 @@ export async function sql(run: string, text: string, limit: number, signal?: Abo
   return rows(await get(path, { method: "POST", body: text, signal }));
 }
 
+/** Parts of a critical path; see ui.PathParts in Go. */
+export interface PathParts {
+  parts: { rank: number; from_ns: number; to_ns: number; kind: string; call: string }[];
+  step_ns: number;
+  summary: string;
+  command: string;
+}
+
+/** The critical path between two times, in ns. */
+export async function getPath(run: string, from: number, to: number, signal: AbortSignal): Promise<PathParts> {
+  return (await get("api/path?" + new URLSearchParams({ run, "from-ns": String(Math.floor(from)), "to-ns": String(Math.ceil(to)) }), { signal })).json();
+}
+
 /** The text of a file NAME.sql that makes a query of SQL; as names its columns in a chart. */
 export async function ownFile(run: string, text: string, as: { name: string; summary: string; chart?: string; x?: string; y?: string }): Promise<string> {
   const path = `api/own?${values(run, as)}`;

@@ -34,6 +34,8 @@ export interface State {
   site?: number;
   /** What the timeline's colours tell; undefined is the kinds of calls. */
   colour?: "waits";
+  /** The timeline shows the critical path. */
+  critical?: "shown";
   /** What the ranks of a row of the timeline share, and the lowest rank of the group whose ranks have rows each. */
   group?: Group;
   unfold?: number;
@@ -86,6 +88,7 @@ export function readState(hash: string, runs: string[]): State {
   const by = given.get("by"), measure = given.get("measure");
   if (by === "path" || by === "function") state.by = by;
   if (measure === "time_ns" || measure === "send_bytes" || measure === "calls") state.measure = measure;
+  if (given.get("critical") === "shown") state.critical = "shown";
   if (given.get("layout") === "circle") state.layout = "circle";
   if (given.get("scale") === "linear") state.scale = "linear";
   const collectives = given.get("collectives");

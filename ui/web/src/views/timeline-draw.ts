@@ -1,4 +1,5 @@
 // Draws a window of the timeline: cells or calls, lanes, messages, axes.
+import type { PathParts } from "../api";
 import * as colours from "../colours";
 import type { Lanes } from "./timeline-lanes";
 import type { Call, Message, Scene, Wait, Window } from "./timeline-scene";
@@ -20,6 +21,8 @@ export interface Shown {
   isDark: boolean;
   picked?: number;
   brush?: [number, number];
+  /** The critical path. */
+  path?: PathParts;
   /** Colours tell what ranks wait for, not the kinds of calls. */
   waits: boolean;
 }
@@ -49,6 +52,7 @@ export function draw(canvas: HTMLCanvasElement, s: Shown) {
   if (scene?.calls && scene.waits) drawWaits(g, scene.waits, s, x, y, lane);
   if (lane >= 4 && scene) drawLines(g, s, lane);
   if (scene && lane >= 2) drawMessages(g, scene.messages, s.isDark, x, y, lane);
+  if (s.path) drawPath(g, s.path, s.isDark, x, y, lane);
   if (s.brush) {
     g.fillStyle = s.isDark ? "rgb(255 255 255 / 0.2)" : "rgb(0 0 0 / 0.15)";
     g.fillRect(Math.min(...s.brush), above, Math.abs(s.brush[1] - s.brush[0]), plotHeight);
@@ -88,6 +92,32 @@ function drawWaits(g: CanvasRenderingContext2D, waits: Wait[], s: Shown, x: (t: 
     if (to < s.left || from > s.width || !ownLane(s, w.rank)) continue;
     g.fillStyle = colours.css(colours.waitColour(w.state));
     g.fillRect(from, y(w.rank) + gap, to - from, lane - 2 * gap);
+  }
+}
+
+/** The colour of the critical path, and of its edge. */
+export const pathColours = (isDark: boolean) => (isDark ? ["#fff", "#000"] : ["#000", "#fff"]);
+
+/** The critical path is a thick line along the lanes, with an edge, so that it is seen on all colours. */
+function drawPath(g: CanvasRenderingContext2D, path: PathParts, isDark: boolean, x: (t: number) => number, y: (rank: number) => number, lane: number) {
+  const [inner, edge] = pathColours(isDark), thick = Math.max(2, Math.min(6, lane / 3));
+  const line = new Path2D();
+  let before: number | undefined; // the rank that the line is on
+  for (const p of path.parts) {
+    const at = y(p.rank) + lane / 2, from = x(p.from_ns);
+    if (Number.isNaN(at)) {
+      before = undefined;
+      continue;
+    }
+    if (before !== undefined && path.step_ns === 0 && before !== p.rank) line.lineTo(from, at);
+    else line.moveTo(from, at);
+    line.lineTo(Math.max(x(p.to_ns), from + 0.5), at);
+    before = p.rank;
+  }
+  for (const [colour, width] of [[edge, thick + 2], [inner, thick]] as const) {
+    g.strokeStyle = colour;
+    g.lineWidth = width;
+    g.stroke(line);
   }
 }
 

@@ -1,13 +1,13 @@
 // What every rank does over time. Far out a pixel is the mix of what its ranks spend that time in; near, each call and
 // message is drawn by itself. While an answer is on its way the earlier picture is shown, moved and scaled.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { alone, Answer } from "../api";
+import { alone, Answer, getPath } from "../api";
 import * as colours from "../colours";
 import { Asked, Choice, Panel, useAsked, useSize } from "../parts";
 import * as units from "../units";
 import type { ViewProps } from "../main";
 import type { Group } from "../state";
-import { above, draw, leftOf } from "./timeline-draw";
+import { above, draw, leftOf, pathColours } from "./timeline-draw";
 import { getGroups, groupName, groupNames, Groups, inOrder, Lane, Lanes, lanesOf } from "./timeline-lanes";
 import { aloneArgs, Call, mostArrows, Scene, scene, Wait, waitArgs, Window } from "./timeline-scene";
 import { Search } from "./timeline-search";
@@ -55,8 +55,11 @@ export function Timeline({ run, state, set }: ViewProps) {
     run.lacks.timeline,
   );
   const now = asked.value;
-  const show = useMemo(() => ({ window: chosen, lanes, left, width, height, scene: now, isDark, picked, brush, waits }), [
-    chosen.from, chosen.to, chosen.first, chosen.last, lanes, left, width, height, now, isDark, picked, brush, waits,
+  const critical = !alone && state.critical === "shown";
+  const path = useAsked(async (signal) => (critical ? getPath(run.name, chosen.from, chosen.to, signal) : undefined),
+    [run.name, critical, chosen.from, chosen.to], 60);
+  const show = useMemo(() => ({ window: chosen, lanes, left, width, height, scene: now, isDark, picked, brush, waits, path: path.value }), [
+    chosen.from, chosen.to, chosen.first, chosen.last, lanes, left, width, height, now, isDark, picked, brush, waits, path.value,
   ]);
   useEffect(() => {
     if (canvas.current && width > 0 && !group === !lanes) draw(canvas.current, show);
@@ -144,6 +147,8 @@ export function Timeline({ run, state, set }: ViewProps) {
     if (groups && lane && rank !== undefined) text.push(groupName(groups, lane.group));
     const wait = waitAt(x, y);
     if (wait) text.push(waitText(wait));
+    const on = path.value?.parts.find((p) => p.rank === rank && p.from_ns <= timeAt(x) && timeAt(x) <= p.to_ns);
+    if (on) text.push(`on the critical path: ${on.kind}${on.call && on.kind !== "compute" ? ` in ${on.call}` : ""}`);
     setHover({ x, y, text: [...text, `at ${(timeAt(x) / 1e9).toFixed(6)} s`] });
   };
   const onUp = (e: PointerEvent) => {
@@ -160,7 +165,7 @@ export function Timeline({ run, state, set }: ViewProps) {
   const details = picked !== undefined && now?.rows ? now.rows : undefined;
   return (
     <Panel title="Timeline" run={run.name} query={waits ? "timeline-waits" : group ? "timeline-groups" : "timeline"} args={waits ? waitArgs(args) : args}
-      asked={{ ...asked, waiting: asked.waiting || grouping.waiting, error: asked.error ?? grouping.error }}
+      asked={{ ...asked, waiting: asked.waiting || grouping.waiting || path.waiting, error: asked.error ?? grouping.error ?? path.error }}
       tools={<>
         <button type="button" onClick={keys["+"]} aria-label="Zoom in">+</button>
         <button type="button" onClick={keys["-"]} aria-label="Zoom out">-</button>
@@ -175,6 +180,9 @@ export function Timeline({ run, state, set }: ViewProps) {
           <Choice label="Colours" value={waits ? "waits" : "calls"} of={{ calls: "Calls", waits: "Waits" }}
             set={(v) => set({ colour: v === "waits" ? v : undefined })} />
         )}
+        {!alone && (
+          <button type="button" aria-pressed={critical} class="toggle" onClick={() => set({ critical: critical ? undefined : "shown" })}>Critical path</button>
+        )}
         {!alone && !run.lacks["timeline-groups"] && run.ranks > 1 && <Rows group={group} groups={groups} unfolded={state.unfold} set={set} />}
         <Search run={run} window={chosen} found={({ rank, ...at }) => {
           const span = Math.min(chosen.to - chosen.from, 20 * Math.max(at.end - at.start, 1000));
@@ -184,7 +192,7 @@ export function Timeline({ run, state, set }: ViewProps) {
             false, groups && { unfold: groups.first.get(rank) });
         }} />
       </>}>
-      <Legend isDark={isDark} waits={waits} />
+      <Legend isDark={isDark} waits={waits} path={critical} />
       <div class="canvas tall">
         <canvas ref={canvas} tabIndex={0} role="img" onKeyDown={onKey}
           aria-label={`Timeline of ${units.ranks(chosen.first, chosen.last)}${lanes ? ` in ${lanes.all.length} rows` : ""} from ${(chosen.from / 1e9).toFixed(6)} to ${(chosen.to / 1e9).toFixed(6)} s. ` +
@@ -209,6 +217,13 @@ export function Timeline({ run, state, set }: ViewProps) {
         Wheel zooms, shift and wheel moves, dragging selects a time, a click on a call shows it.
         {group && " A click on the name of a group shows its ranks, or hides them."}
       </p>
+      {path.value && (
+        <p class="note">
+          Critical path: {path.value.summary}.
+          {path.value.step_ns > 0 && ` Shown in steps of ${units.time(path.value.step_ns)}; zoom in to see each part.`}{" "}
+          <code>{path.value.command}</code>
+        </p>
+      )}
       {details && <Details rows={details} row={picked!} set={set} state={state} />}
     </Panel>
   );
@@ -238,7 +253,7 @@ function Rows(props: { group?: Group; groups?: Groups; unfolded?: number; set: V
   );
 }
 
-function Legend({ isDark, waits }: { isDark: boolean; waits: boolean }) {
+function Legend({ isDark, waits, path }: { isDark: boolean; waits: boolean; path: boolean }) {
   const of: [string, colours.RGB][] = waits
     ? [...colours.waitNames.map((name): [string, colours.RGB] => [`waits for ${article(name)}`, waitColourOf(name)]),
       ["other time in MPI", colours.quietColour("wait", isDark)], ["outside MPI", colours.outside(isDark)]]
@@ -246,6 +261,7 @@ function Legend({ isDark, waits }: { isDark: boolean; waits: boolean }) {
   return (
     <ul class="legend" aria-label="Colours">
       {of.map(([name, colour]) => <li key={name}><i style={{ background: colours.css(colour) }} />{name}</li>)}
+      {path && <li><i style={{ background: pathColours(isDark)[0] }} />critical path</li>}
     </ul>
   );
 }

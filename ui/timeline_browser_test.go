@@ -62,3 +62,34 @@ func TestGroupsInTheTimeline(t *testing.T) {
 		}
 	}
 }
+
+// TestCriticalPathInTheTimeline: the line is on rank 0 in the first half of the time and on rank 1 in the second.
+func TestCriticalPathInTheTimeline(t *testing.T) {
+	chromium := chrome.Start(t)
+	server := serve(t)
+	for name, look := range map[string]chrome.Look{"light": chrome.Desktop, "dark": chrome.Dark} {
+		p := visit(t, chromium, server, "run=cg.A.4&view=timeline", look)
+		chrome.Eval[bool](p, `document.querySelector(".toggle").click(), true`)
+		until(p, "tell the path", func() bool {
+			return chrome.Eval[bool](p, `document.body.innerText.includes("Critical path: as long as cg.A.4.")`)
+		})
+		settle(p)
+		if hash := chrome.Eval[string](p, `location.hash`); !strings.Contains(hash, "critical=shown") {
+			t.Errorf("the address: %s", hash)
+		}
+		// At a quarter and at three quarters of the time: which ranks have the colour in the middle of their lanes?
+		on := chrome.Eval[[][]bool](p, `(() => {
+			const shown = document.querySelector("canvas"), c = new OffscreenCanvas(shown.width, shown.height);
+			const g = c.getContext("2d", { willReadFrequently: true }), want = matchMedia("(prefers-color-scheme: dark)").matches ? 255 : 0;
+			g.drawImage(shown, 0, 0);
+			const r = devicePixelRatio, left = 56 * r, above = 24 * r, w = c.width - left, h = c.height - above;
+			return [0.25, 0.75].map(t => [0, 1, 2, 3].map(rank =>
+				[...g.getImageData(left + t * w, above + (rank + 0.5) * h / 4, 1, 1).data].slice(0, 3).every(v => v === want)));
+		})()`)
+		if want := "[[true false false false] [false true false false]]"; fmt.Sprint(on) != want {
+			t.Errorf("%s: the path is at %v, want %s", name, on, want)
+		}
+		p.KeepPicture("ui-path-" + name)
+		said(p, server)
+	}
+}

@@ -1,0 +1,91 @@
+package ui
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+
+	"github.com/kballard/go-shellquote"
+
+	"github.com/commq/commq/run"
+)
+
+// PathFinder finds the critical path of a run as commq critical-path does.
+type PathFinder func(ctx context.Context, found run.Found) (Path, error)
+
+// Path returns what is between two times of a critical path: at most so many parts, or nearly so.
+type Path func(fromNs, toNs int64, most int) PathParts
+
+// PathParts are parts of a critical path, in order.
+type PathParts struct {
+	Parts []PathPart `json:"parts"`
+	// StepNs is how long the steps are of which a part stands for all on its rank; 0 if each part is drawn by itself.
+	StepNs int64 `json:"step_ns"`
+	// Summary tells how long the whole path is, and what it consists of.
+	Summary string `json:"summary"`
+	// Command is the command line.
+	Command string `json:"command"`
+}
+
+// PathPart is a part of a critical path on a rank.
+type PathPart struct {
+	Rank   int32 `json:"rank"`
+	FromNs int64 `json:"from_ns"`
+	ToNs   int64 `json:"to_ns"`
+	// Kind is that of commq critical-path; Call is the MPI function, for compute the one after it, and empty if unknown.
+	Kind string `json:"kind"`
+	Call string `json:"call"`
+}
+
+// mostParts is how many parts of a path the page draws.
+const mostParts = 4000
+
+// paths keeps the path that was asked for last: it takes a pass over all rows of a run.
+type paths struct {
+	turn chan struct{} // holds a value while nobody looks for a path
+	dir  string
+	path Path
+}
+
+// of returns the path of a run.
+func (p *paths) of(ctx context.Context, found run.Found, find PathFinder) (Path, error) {
+	select {
+	case <-p.turn:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	defer func() { p.turn <- struct{}{} }()
+	if p.path != nil && p.dir == found.Dir {
+		return p.path, nil
+	}
+	path, err := find(ctx, found)
+	if err == nil {
+		p.dir, p.path = found.Dir, path
+	}
+	return path, err
+}
+
+// criticalPath answers with the critical path between the values from-ns and to-ns.
+func (s *Server) criticalPath(w http.ResponseWriter, r *http.Request) {
+	found, err := s.singleRun(r)
+	from, badFrom := strconv.ParseInt(r.URL.Query().Get("from-ns"), 10, 64)
+	to, badTo := strconv.ParseInt(r.URL.Query().Get("to-ns"), 10, 64)
+	if bad := errors.Join(badFrom, badTo); err == nil && (bad != nil || from < 0 || to <= from) {
+		err = badRequest{fmt.Errorf("from-ns %q and to-ns %q: want two times", r.URL.Query().Get("from-ns"),
+			r.URL.Query().Get("to-ns"))}
+	}
+	if err != nil {
+		fail(w, r, err)
+		return
+	}
+	path, err := s.paths.of(r.Context(), found, s.options.CriticalPath)
+	if err != nil {
+		fail(w, r, badRequest{err})
+		return
+	}
+	parts := path(from, to, mostParts)
+	parts.Command = shellquote.Join(append([]string{"commq", "critical-path"}, s.options.Args(found)...)...)
+	answer(w, parts)
+}
