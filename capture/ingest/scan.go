@@ -278,7 +278,7 @@ func (s *scanner) define(g *group, d *spool.Def, payload []byte) error {
 		s.r.facts.Pairs[g.thread] = append(s.r.facts.Pairs[g.thread], clocks.Pair{Tick: pair.Tick, Ns: int64(pair.Ns)})
 	case spool.DefModule, spool.DefSite:
 		return s.r.sites.Define(d.What, d.ID, payload)
-	case spool.DefLabel:
+	case spool.DefLabel, spool.DefReturn:
 	default:
 		return fmt.Errorf("unknown: was it captured with a newer commq?")
 	}

@@ -13,7 +13,8 @@ import (
 // limit.
 const maxRanks = 1 << 24
 
-// File is a spool file in memory. Its slots are the pages of the file, mapped read-only: they must not be written.
+// File is a spool file in memory. Its slots are the pages of the file, mapped read-only: they must not be written. Those of a
+// file whose slots are packed are pages of a temporary file.
 type File struct {
 	// Name is the path of the file, for messages.
 	Name string
@@ -25,7 +26,9 @@ type File struct {
 	// Slots are all slots that the file has room for. Those after the first one of kind End are unused.
 	Slots []Call
 
-	mapped []byte
+	mapped  []byte
+	packed  bool     // the slots were unpacked
+	damaged []Damage // blocks of packed slots
 }
 
 // Open maps a spool file and checks its header. Errors name the file and what is wrong with it. Slots must not be used
@@ -51,6 +54,12 @@ func Open(path string) (*File, error) {
 		return nil, fmt.Errorf("map %s: %w", path, err)
 	}
 	s, err := Parse(path, data)
+	if err == nil && s.Header.Packed != 0 {
+		err = syscall.Munmap(data)
+		if err == nil {
+			return openPacked(path, &s.Header)
+		}
+	}
 	if err != nil {
 		return nil, errors.Join(err, syscall.Munmap(data))
 	}
@@ -58,7 +67,8 @@ func Open(path string) (*File, error) {
 	return s, nil
 }
 
-// Parse reads a spool file from memory that is 8-byte aligned. The File shares the memory of data.
+// Parse reads a spool file from memory that is 8-byte aligned. The File shares the memory of data. Of a file whose slots are
+// packed it reads the header only.
 func Parse(name string, data []byte) (*File, error) {
 	if len(data) < HeaderBytes {
 		return nil, fmt.Errorf("%s: %d bytes, less than a header: not a spool file, or cut short", name, len(data))
@@ -68,6 +78,9 @@ func Parse(name string, data []byte) (*File, error) {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	f.Doubtful = !f.Header.fits()
+	if f.Header.Packed != 0 {
+		return f, nil
+	}
 	body := data[HeaderBytes:]
 	slots := len(body) / SlotBytes
 	if err := f.checkTail(body[slots*SlotBytes:]); err != nil {
@@ -118,6 +131,8 @@ func (h *Header) check() error {
 		return fmt.Errorf("damaged header: %d calls dropped, %d polls", h.Dropped, h.Polls)
 	case h.Hash > AlgorithmCRC32 || h.Counters > CountersFake:
 		return fmt.Errorf("damaged header: hash algorithm %d, counters %d", h.Hash, h.Counters)
+	case h.Packed > 1:
+		return fmt.Errorf("damaged header: packed %d", h.Packed)
 	case h.Ended > EndedAborted || h.Timer > TimerVirtual || h.ComputeClock > ClockCPU:
 		return fmt.Errorf("damaged header: ended %d, timer %d, compute clock %d", h.Ended, h.Timer, h.ComputeClock)
 	}

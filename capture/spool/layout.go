@@ -5,13 +5,15 @@ package spool
 // Sizes, magic and nulls of a spool file; see spool.h.
 const (
 	Magic       = "COMMQSP1"
-	Version     = 3
+	Version     = 4
 	HeaderBytes = 4096
 	SlotBytes   = 64
 	Suffix      = ".cqs"
+	// WindowsSuffix is that of the file with the last slots of a file whose records are packed.
+	WindowsSuffix = ".cqw"
 )
 
-// Kind is the kind of a slot, CQ_END to CQ_SUM of spool.h.
+// Kind is the kind of a slot, CQ_END to CQ_BASE of spool.h.
 type Kind uint8
 
 // Kinds of slots.
@@ -32,6 +34,7 @@ const (
 	KindRMA
 	KindIO
 	KindSum
+	KindBase
 )
 
 // Flags of CALL and SIDE slots and of DONE entries.
@@ -56,6 +59,7 @@ const (
 	DefCommFree = 6
 	DefModule   = 7
 	DefLabel    = 8
+	DefReturn   = 9
 )
 
 // What a WIDE slot holds.
@@ -156,7 +160,8 @@ type Header struct {
 	Summed             uint64
 	Sums               uint32
 	Check              uint32
-	Spare              [8]byte
+	Packed             uint32
+	Spare              [4]byte
 	Host               [64]byte
 	BootID             [64]byte
 	MPILibrary         [512]byte
@@ -339,6 +344,35 @@ type Sum struct {
 	CRC    [3]uint32
 	Check  uint32
 	Spare  [3]uint64
+}
+
+// WindowBytes is the size of each of the two windows of a file whose records are packed.
+const WindowBytes = 512 << 10
+
+// BlockMagic begins a block of packed slots.
+const BlockMagic = "CQB1"
+
+// Base is the first slot of a window. Number is that of the slot behind it, plus 1; 0 if none is there.
+type Base struct {
+	Zero   uint16
+	Kind   Kind
+	Flags  uint8
+	Spare  uint32
+	Number uint64
+	Spare2 [6]uint64
+}
+
+// Block stands before the bytes of N packed slots, the first of which has number First.
+type Block struct {
+	Magic [4]byte
+	// Scale is the ns of a tick, times 2^20.
+	Scale uint32
+	First uint64
+	N     uint32
+	// Bytes is how many bytes follow, CRC their CRC-32C, Check that of the fields before it.
+	Bytes uint32
+	CRC   uint32
+	Check uint32
 }
 
 // Def is a DEF slot; its payload follows in BLOB slots.

@@ -27,7 +27,7 @@ var twins = []struct {
 	{"cq_wide", Wide{}}, {"cq_err", Err{}},
 	{"cq_def", Def{}}, {"cq_blob", Blob{}}, {"cq_def_comm", CommDef{}}, {"cq_def_type", TypeDef{}},
 	{"cq_hashes", Hashes{}}, {"cq_rma", RMA{}}, {"cq_io", IO{}}, {"cq_def_module", ModuleDef{}},
-	{"cq_sum", Sum{}},
+	{"cq_sum", Sum{}}, {"cq_base", Base{}}, {"cq_block", Block{}},
 }
 
 // constants are the values that stand in both.
@@ -37,12 +37,12 @@ var constants = map[string]int{
 	"CQ_PARTS": int(KindParts), "CQ_DONE": int(KindDone),
 	"CQ_START": int(KindStart), "CQ_PRE": int(KindPre), "CQ_WIDE": int(KindWide), "CQ_ERR": int(KindErr),
 	"CQ_DEF": int(KindDef), "CQ_BLOB": int(KindBlob), "CQ_HASH": int(KindHash), "CQ_RMA": int(KindRMA),
-	"CQ_IO": int(KindIO), "CQ_SUM": int(KindSum), "CQ_SUM_GAP": SumGap,
+	"CQ_IO": int(KindIO), "CQ_SUM": int(KindSum), "CQ_BASE": int(KindBase), "CQ_WINDOW_BYTES": WindowBytes, "CQ_SUM_GAP": SumGap,
 	"CQ_HASH_SENT": HashSent, "CQ_HASH_RECEIVED": HashReceived, "CQ_HAS_HASH": HasHash, "CQ_HAS_SUM": HasSum,
 	"CQ_HAS_HEAD":       HasHead,
 	"CQ_ALGORITHM_NONE": AlgorithmNone, "CQ_ALGORITHM_CRC64": AlgorithmCRC64, "CQ_ALGORITHM_CRC32": AlgorithmCRC32,
 	"CQ_COUNTERS_NONE": CountersNone, "CQ_COUNTERS_PERF": CountersPerf, "CQ_COUNTERS_FAKE": CountersFake,
-	"CQ_DEF_MODULE": DefModule, "CQ_DEF_LABEL": DefLabel,
+	"CQ_DEF_MODULE": DefModule, "CQ_DEF_LABEL": DefLabel, "CQ_DEF_RETURN": DefReturn,
 	"CQ_F_ANY_SOURCE": FlagAnySource, "CQ_F_ANY_TAG": FlagAnyTag, "CQ_F_PROC_NULL": FlagProcNull, "CQ_F_ROOT": FlagRoot,
 	"CQ_F_IN_PLACE_S": FlagInPlaceSend, "CQ_F_IN_PLACE_R": FlagInPlaceRecv, "CQ_F_NO_STATUS": FlagNoStatus,
 	"CQ_F_CANCELLED": FlagCancelled,

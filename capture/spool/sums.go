@@ -1,7 +1,9 @@
 package spool
 
 import (
+	"cmp"
 	"hash/crc32"
+	"slices"
 	"unsafe"
 )
 
@@ -20,7 +22,7 @@ type Damage struct {
 // the last ones of a process that was killed, and all of a file without sums.
 func (f *File) Damaged() []Damage {
 	if f.Header.Sums == 0 && !f.Doubtful {
-		return nil
+		return f.damaged
 	}
 	c := coverage{slots: f.Slots}
 	for at := range f.Slots {
@@ -33,6 +35,10 @@ func (f *File) Damaged() []Damage {
 	}
 	if summed := int(min(f.Header.Summed, uint64(len(f.Slots)))); f.Header.Check != 0 && !f.Doubtful {
 		c.damage(c.next, summed)
+	}
+	if len(f.damaged) > 0 { // and so are the slots in them
+		c.damaged = append(c.damaged, f.damaged...)
+		slices.SortFunc(c.damaged, func(a, b Damage) int { return cmp.Compare(a.First, b.First) })
 	}
 	return c.damaged
 }

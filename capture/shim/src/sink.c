@@ -1,7 +1,7 @@
 /* The file behind a thread's records: mapped in windows that grow, or written through a buffer if the file system
  * cannot fallocate or map. In the build for simulator ranks records can go to the hooks instead. Nothing here
  * allocates from the heap. */
-#include "spooling.h"
+#include "sink.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +18,6 @@
 #define BUFFER_BYTES ((size_t)1 << 20)
 #define COUNT_BYTES ((size_t)64 << 10)
 #define STREAM_BYTES ((size_t)64 << 10)
-#define LIMITED (-1) /* among errnos: the file has reached COMMQ_MAX_SPOOL */
 
 /* A file system without fallocate or shared mappings returns one of these errors. */
 static int unsupported(int e)
@@ -34,8 +33,7 @@ static int too_long(int64_t end)
 	return getrlimit(RLIMIT_FSIZE, &r) == 0 && r.rlim_cur != RLIM_INFINITY && (uint64_t)end > r.rlim_cur;
 }
 
-/* Reports whether fd is still our file: the program may have closed it and opened its own under that number. */
-static int is_our_file(const cq_thread *t)
+int cq_sink_owns(const cq_thread *t)
 {
 	struct stat s;
 	if (t->streamed)
@@ -43,7 +41,7 @@ static int is_our_file(const cq_thread *t)
 	return t->fd >= 0 && fstat(t->fd, &s) == 0 && s.st_dev == t->file_dev && s.st_ino == t->file_ino;
 }
 
-static int allocate(int fd, int64_t off, size_t bytes)
+int cq_sink_allocate(int fd, int64_t off, size_t bytes)
 {
 	if (too_long(off + (int64_t)bytes))
 		return EFBIG;
@@ -73,7 +71,7 @@ static int write_most(int fd, const void *p, size_t n, int64_t off, size_t *done
 	return too_big ? EFBIG : 0;
 }
 
-static int write_all(int fd, const void *p, size_t n, int64_t off)
+int cq_sink_write(int fd, const void *p, size_t n, int64_t off)
 {
 	size_t done;
 	return write_most(fd, p, n, off, &done);
@@ -164,7 +162,7 @@ static int allocate_most(cq_thread *t, size_t *bytes, size_t least)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	int e;
-	while (((e = allocate(t->fd, t->size, *bytes)) == ENOSPC || e == EFBIG || e == EDQUOT) && *bytes > least)
+	while (((e = cq_sink_allocate(t->fd, t->size, *bytes)) == ENOSPC || e == EFBIG || e == EDQUOT) && *bytes > least)
 		*bytes = (*bytes / 2 + page - 1) & ~(page - 1);
 	return e;
 }
@@ -174,7 +172,7 @@ static int grow_mapped(cq_thread *t)
 	size_t bytes = within_limit(t->size, (size_t)t->size < CHUNK_BYTES ? (size_t)t->size : CHUNK_BYTES);
 	if (bytes == 0)
 		return LIMITED;
-	if (!is_our_file(t))
+	if (!cq_sink_owns(t))
 		return EBADF;
 	int e = allocate_most(t, &bytes, LEAST_BYTES);
 	if (e != 0)
@@ -270,7 +268,7 @@ static void grow_buffered(cq_thread *t)
 	if (t->counted)
 		t->head->calls += calls_from(t, t->window) - (keep && to == (uint8_t *)t->call && t->call->kind == CQ_CALL);
 	else
-		e = is_our_file(t) ? put_most(t, t->window, (size_t)(to - t->window), t->window_off, &written) : EBADF;
+		e = cq_sink_owns(t) ? put_most(t, t->window, (size_t)(to - t->window), t->window_off, &written) : EBADF;
 	if (e != 0) {
 		die_buffered(t, e, written);
 		return;
@@ -318,7 +316,7 @@ static void make_room(cq_thread *t)
 		grow_buffered(t);
 		release_buffer(t);
 	} else {
-		int e = grow_mapped(t);
+		int e = t->packs ? cq_packed_grow(t) : grow_mapped(t);
 		if (e != 0)
 			die(t, e);
 	}
@@ -354,25 +352,33 @@ void *cq_take_slow(cq_thread *t)
 void cq_rewrite(cq_thread *t)
 {
 	t->trash.t1 = cq_time(t, t->t1);
-	if (!t->counted && is_our_file(t))
+	if (t->packs)
+		cq_def_put(t, CQ_DEF_RETURN, (t->call_off - CQ_HEADER_BYTES) / CQ_SLOT_BYTES, &t->trash, sizeof t->trash);
+	else if (!t->counted && cq_sink_owns(t))
 		(void)put(t, &t->trash, sizeof t->trash, t->call_off);
 	t->call_off = 0;
+}
+
+int cq_sink_map_header(cq_thread *t)
+{
+	void *head = cq_file_pages((size_t)sysconf(_SC_PAGESIZE), PROT_READ | PROT_WRITE, t->fd, 0);
+	if (head == NULL)
+		return errno;
+	t->head = head;
+	return 0;
 }
 
 static int open_mapped(cq_thread *t)
 {
 	size_t bytes = within_limit(0, FIRST_BYTES);
 	int e = allocate_most(t, &bytes, TINY_BYTES);
+	if (e == 0)
+		e = cq_sink_map_header(t);
 	if (e != 0)
 		return e;
-	long page = sysconf(_SC_PAGESIZE);
-	void *head = cq_file_pages((size_t)page, PROT_READ | PROT_WRITE, t->fd, 0);
-	if (head == NULL)
-		return errno;
-	t->head = head;
 	e = window_map(t, bytes);
 	if (e != 0) {
-		cq_pages_free(head, (size_t)page);
+		cq_pages_free(t->head, (size_t)sysconf(_SC_PAGESIZE));
 		t->head = &t->own;
 		return e;
 	}
@@ -384,7 +390,7 @@ static int open_buffered(cq_thread *t)
 {
 	if (ftruncate(t->fd, 0) != 0)
 		return errno;
-	int e = write_all(t->fd, &t->own, sizeof t->own, 0);
+	int e = cq_sink_write(t->fd, &t->own, sizeof t->own, 0);
 	if (e != 0)
 		return e;
 	size_t bytes = cq.count_only ? COUNT_BYTES : BUFFER_BYTES;
@@ -426,14 +432,19 @@ static int open_streamed(cq_thread *t)
 	return put(t, &t->own, sizeof t->own, 0);
 }
 
+int cq_sink_path(const cq_thread *t, const char *suffix, char path[sizeof cq.spool + 64])
+{
+	int n = snprintf(path, sizeof cq.spool + 64, "%s/%016llx.%d.%d.%s", cq.spool, (unsigned long long)cq.job, cq.rank,
+		t->number, suffix);
+	return n > 0 && (size_t)n < sizeof cq.spool + 64;
+}
+
 int cq_sink_open(cq_thread *t)
 {
 	char path[sizeof cq.spool + 64];
 	if (cq_hooks != NULL && cq_hooks->takes_records())
 		return open_streamed(t);
-	int n = snprintf(path, sizeof path, "%s/%016llx.%d.%d.cqs", cq.spool, (unsigned long long)cq.job, cq.rank,
-		t->number);
-	if (n < 0 || (size_t)n >= sizeof path)
+	if (!cq_sink_path(t, "cqs", path))
 		return ENAMETOOLONG;
 	t->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (t->fd < 0)
@@ -444,7 +455,11 @@ int cq_sink_open(cq_thread *t)
 		t->file_dev = s.st_dev;
 		t->file_ino = s.st_ino;
 	}
-	int e = cq.force_write || cq.count_only ? EOPNOTSUPP : open_mapped(t);
+	int e = cq.force_write || cq.count_only ? EOPNOTSUPP : ENOSPC;
+	if (e == ENOSPC && cq.pack)
+		e = cq_packed_open(t);
+	if (e != 0 && e != EOPNOTSUPP) /* without windows, or with too little space for them */
+		e = open_mapped(t);
 	if (e == 0) {
 		*t->head = t->own;
 		cq_sum_due(t);
@@ -485,7 +500,7 @@ void cq_sink_flush(cq_thread *t)
 	size_t written;
 	if (!t->buffered || !try_hold(t))
 		return;
-	if (t->fd >= 0 && is_our_file(t)) {
+	if (t->fd >= 0 && cq_sink_owns(t)) {
 		int e = write_out(t, &written);
 		if (e != 0 && t == cq_mine)
 			die_buffered(t, e, written);
@@ -498,7 +513,7 @@ void cq_sink_flush_now(cq_thread *t)
 	size_t written;
 	if (!t->buffered || t->streamed || __atomic_exchange_n(&t->busy, 1, __ATOMIC_ACQUIRE) != 0)
 		return;
-	if (t->fd >= 0 && is_our_file(t))
+	if (t->fd >= 0 && cq_sink_owns(t))
 		(void)write_out(t, &written);
 	release_buffer(t);
 }
@@ -526,13 +541,15 @@ void cq_sink_close(cq_thread *t)
 {
 	if (t->fd < 0)
 		return;
-	if (is_our_file(t))
+	if (cq_sink_owns(t))
 		end_sums(t);
 	int64_t used = t->window_off + (t->next - t->window);
 	cq_sink_flush(t);
 	int held = try_hold(t); /* prevents a signal handler from writing to a file opened under the same number */
-	if (is_our_file(t)) {
-		if (!t->buffered && !t->dead && ftruncate(t->fd, used) != 0)
+	if (cq_sink_owns(t)) {
+		if (t->packs && t == cq_mine)
+			cq_packed_close(t);
+		else if (!t->packs && !t->buffered && !t->dead && ftruncate(t->fd, used) != 0)
 			used = 0; /* keeps the zeros at the end; readers expect them after a crash anyway */
 		if (!t->streamed)
 			close(t->fd);
@@ -554,7 +571,10 @@ void cq_sink_leave(cq_thread *t)
 		return;
 	cq_sink_close(t);
 	cq_set_pending(t, CQ_PENDING_DROP);
-	cq_pages_free(t->window, t->window_bytes);
+	if (t->packs)
+		cq_packed_free(t);
+	else
+		cq_pages_free(t->window, t->window_bytes);
 	if (t->held != NULL)
 		cq_pages_free(t->held, t->held_bytes);
 	if (head != &t->own)

@@ -14,6 +14,12 @@
  * the last ones of a process that was killed, and SUM slots themselves are covered by later ones. The checksums are
  * CRC-32C, in three lanes, because a processor computes three at a time as fast as one.
  *
+ * With COMMQ_SINK=packed the file has blocks of packed slots behind its header, each a cq_block and its bytes (pack.c). The
+ * last slots are in a second file, <job>.<rank>.<thread>.cqw, which is removed when the first is closed: two windows of
+ * CQ_WINDOW_BYTES, each a cq_base and then slots. When one is full its slots become a block; then those of the call in
+ * progress go to the other window, whose base gets its number last. So at any moment the slots are those of the blocks,
+ * and those behind them of the window with the highest base that is not beyond the blocks' end.
+ *
  * The Go twin is capture/spool/layout.go; a test compares the two. */
 #ifndef COMMQ_SPOOL_H
 #define COMMQ_SPOOL_H
@@ -21,7 +27,7 @@
 #include <stdint.h>
 
 #define CQ_SPOOL_MAGIC "COMMQSP1"
-#define CQ_SPOOL_VERSION 3
+#define CQ_SPOOL_VERSION 4
 #define CQ_HEADER_BYTES 4096
 #define CQ_SLOT_BYTES 64
 
@@ -46,6 +52,7 @@ enum {
 	CQ_RMA = 13,  /* what an RMA call has in addition to the CALL slot */
 	CQ_IO = 14,   /* what an I/O call has in addition to the CALL slot */
 	CQ_SUM = 15,  /* checksums of earlier slots; it may stand between any two slots */
+	CQ_BASE = 16, /* the beginning of a window */
 };
 
 /* flags of CALL and SIDE slots. In a call with both sides the CALL slot's flags are those of the send side, SIDE's of
@@ -272,6 +279,8 @@ enum {
 	CQ_DEF_COMM_FREE = 6, /* id: the communicator's number is free again */
 	CQ_DEF_MODULE = 7,    /* id: the module's number; payload cq_def_module; it stands before the sites with addresses in it */
 	CQ_DEF_LABEL = 8,     /* payload: the text that the call carries */
+	CQ_DEF_RETURN = 9,    /* id: number of a CALL slot in a block, whose call had more slots than a window; payload: the slot
+	                       * as it is when the call has returned */
 };
 
 typedef struct {
@@ -305,6 +314,30 @@ typedef struct {
 	uint32_t check;  /* CRC-32C of the first 36 bytes of this slot, with kind as CQ_SUM */
 	uint64_t spare[3];
 } cq_sum;
+
+#define CQ_WINDOW_BYTES (512 << 10)
+#define CQ_BLOCK_MAGIC "CQB1"
+
+/* The first slot of a window. */
+typedef struct {
+	uint16_t zero;
+	uint8_t kind;
+	uint8_t flags;
+	uint32_t spare;
+	uint64_t number; /* of the slot behind it, plus 1; 0: none is there */
+	uint64_t spare2[6];
+} cq_base;
+
+/* Before the bytes of packed slots, which are filled up to a multiple of 4. */
+typedef struct {
+	char magic[4];
+	uint32_t scale; /* ns per tick, times 2^20: the compute time of a call is predicted by it */
+	uint64_t first; /* number of the first slot */
+	uint32_t n;     /* slots */
+	uint32_t bytes; /* that follow */
+	uint32_t crc;   /* CRC-32C of these */
+	uint32_t check; /* CRC-32C of the fields before this one; both are 0 where the header has no sums */
+} cq_block;
 
 /* Payload of DEF COMM. A communicator has a number in each process; commq ingest finds out which of them are the same
  * communicator: those with equal parent, instance on the parent, and leader. Numbers 0 and 1 are MPI_COMM_WORLD and
@@ -400,7 +433,8 @@ typedef struct {
 	uint64_t summed;   /* slots that SUM slots cover, when the file was closed */
 	uint32_t sums;     /* 1: there are SUM slots */
 	uint32_t check;    /* CRC-32C of the header with 0 here, when the file was closed; 0: it was not, or has no sums */
-	char spare[8];
+	uint32_t packed;   /* 1: blocks follow the header, not slots */
+	char spare[4];
 	char host[64];        /* host name, terminated */
 	char boot_id[64];     /* distinguishes machines with the same name */
 	char mpi_library[512]; /* MPI_Get_library_version, first bytes, terminated */
@@ -424,6 +458,8 @@ _Static_assert(sizeof(cq_io) == CQ_SLOT_BYTES, "slot");
 _Static_assert(sizeof(cq_def) == CQ_SLOT_BYTES, "slot");
 _Static_assert(sizeof(cq_blob) == CQ_SLOT_BYTES, "slot");
 _Static_assert(sizeof(cq_sum) == CQ_SLOT_BYTES, "slot");
+_Static_assert(sizeof(cq_base) == CQ_SLOT_BYTES, "slot");
+_Static_assert(sizeof(cq_block) == 32, "block");
 _Static_assert(sizeof(cq_header) == CQ_HEADER_BYTES, "header");
 
 #endif

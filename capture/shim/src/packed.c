@@ -1,0 +1,156 @@
+/* Windows that become blocks of the file: a fifth of the space. The windows are mapped, so a process that is killed leaves
+ * all its slots: those in the blocks, and those in the windows. spool.h has the format. */
+#include <errno.h>
+#include <fcntl.h>
+
+#include "crc.h"
+#include "pack.h"
+#include "sink.h"
+
+#define WINDOW_SLOTS (CQ_WINDOW_BYTES / CQ_SLOT_BYTES - 1)
+#define WINDOWS_BYTES ((size_t)2 * CQ_WINDOW_BYTES)
+#define PACKER_BYTES (sizeof(cq_packer) + sizeof(cq_block) + (size_t)WINDOW_SLOTS * CQ_PACK_MOST + 16)
+#define SUFFIX "cqw"
+
+/* The number of the slot at a place in the window. */
+static uint64_t number_of(const cq_thread *t, const uint8_t *slot)
+{
+	return (uint64_t)(t->window_off + (slot - t->window) - CQ_HEADER_BYTES) / CQ_SLOT_BYTES;
+}
+
+/* Takes the window whose slots begin with the given number and of which some bytes are filled. Whoever reads the file
+ * takes it for the present one as soon as its base has the number. */
+static void window_take(cq_thread *t, uint64_t number, size_t filled)
+{
+	uint8_t *window = t->windows + t->odd * (ptrdiff_t)CQ_WINDOW_BYTES;
+	cq_base *base = (cq_base *)(void *)window;
+	t->window = window + CQ_SLOT_BYTES;
+	t->window_bytes = CQ_WINDOW_BYTES - CQ_SLOT_BYTES;
+	t->window_off = CQ_HEADER_BYTES + (int64_t)number * CQ_SLOT_BYTES;
+	memset(t->window + filled, 0, t->window_bytes - filled); /* a slot is empty until its kind is set */
+	cq_barrier();
+	*(volatile uint64_t *)&base->number = number + 1;
+	base->kind = CQ_BASE;
+	t->next = t->window + filled;
+	t->full = t->window + t->window_bytes;
+	cq_sum_due(t);
+}
+
+/* Opens the windows' file; returns its descriptor, or -1 and an errno. */
+static int open_windows(const cq_thread *t)
+{
+	char path[sizeof cq.spool + 64];
+	if (!cq_sink_path(t, SUFFIX, path)) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	return open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+}
+
+static void remove_windows(const cq_thread *t)
+{
+	char path[sizeof cq.spool + 64];
+	if (cq_sink_path(t, SUFFIX, path))
+		unlink(path);
+}
+
+int cq_packed_open(cq_thread *t)
+{
+	if (cq.limit != 0 && cq.limit < 4 * WINDOWS_BYTES)
+		return ENOSPC;
+	int fd = open_windows(t), e;
+	if (fd < 0)
+		return errno;
+	e = cq_sink_allocate(fd, 0, WINDOWS_BYTES);
+	if (e == 0 && (t->windows = cq_file_pages(WINDOWS_BYTES, PROT_READ | PROT_WRITE, fd, 0)) == NULL)
+		e = errno;
+	if (e == 0 && (t->packer = cq_pages(PACKER_BYTES)) == NULL)
+		e = errno;
+	close(fd); /* the mapping stays */
+	if (e == 0)
+		e = cq_sink_allocate(t->fd, 0, CQ_HEADER_BYTES);
+	if (e == 0)
+		e = cq_sink_map_header(t);
+	if (e != 0) {
+		remove_windows(t);
+		cq_packed_free(t);
+		return e;
+	}
+	t->own.packed = 1;
+	t->packs = 1;
+	t->blocks_end = CQ_HEADER_BYTES;
+	window_take(t, 0, 0);
+	return 0;
+}
+
+/* Appends the slots of the window up to a place as a block; returns an errno or LIMITED. */
+static int append_block(cq_thread *t, const uint8_t *to)
+{
+	cq_block *b = (cq_block *)(void *)(t->packer + sizeof(cq_packer));
+	uint8_t *packed = (uint8_t *)(b + 1);
+	memset(b, 0, sizeof *b);
+	memcpy(b->magic, CQ_BLOCK_MAGIC, sizeof b->magic);
+	b->scale = (uint32_t)(cq.scale >> 12);
+	b->first = number_of(t, t->window);
+	b->n = (uint32_t)((to - t->window) / CQ_SLOT_BYTES);
+	size_t bytes = cq_pack((cq_packer *)(void *)t->packer, t->window, b->n, b->scale, packed);
+	for (; bytes % 4 != 0; bytes++)
+		packed[bytes] = 0;
+	b->bytes = (uint32_t)bytes;
+	if (t->head->sums != 0) {
+		b->crc = cq_crc32c(packed, bytes);
+		b->check = cq_crc32c(b, offsetof(cq_block, check));
+	}
+	if (!cq_sink_owns(t))
+		return EBADF;
+	if (cq.limit != 0 && (uint64_t)t->blocks_end + sizeof *b + bytes + WINDOWS_BYTES > cq.limit)
+		return LIMITED;
+	int e = cq_sink_write(t->fd, b, sizeof *b + bytes, t->blocks_end);
+	if (e != 0) {
+		while (ftruncate(t->fd, t->blocks_end) != 0 && errno == EINTR)
+			;
+		return e;
+	}
+	t->blocks_end += (int64_t)(sizeof *b + bytes);
+	return 0;
+}
+
+int cq_packed_grow(cq_thread *t)
+{
+	int keep = cq_in_progress(t) && cq_within(t->call, t->window, t->window_bytes);
+	const uint8_t *to = keep && (uint8_t *)t->call > t->window ? (uint8_t *)t->call : t->next;
+	int e = append_block(t, to);
+	if (e != 0)
+		return e;
+	if (keep && to == t->next) { /* the call has more slots than a window: its CALL slot follows when it returns */
+		t->call_off = t->window_off;
+		t->trash = *t->call;
+		cq_set_pending(t, CQ_PENDING_REWRITE);
+		keep = 0;
+	}
+	size_t left = (size_t)(t->next - to);
+	uint64_t number = number_of(t, to);
+	t->odd = !t->odd;
+	memcpy(t->windows + t->odd * (ptrdiff_t)CQ_WINDOW_BYTES + CQ_SLOT_BYTES, to, left);
+	window_take(t, number, left);
+	t->call = keep ? (cq_call *)(void *)t->window : &t->trash;
+	cq_set_pending(t, CQ_PENDING_CLOCK);
+	return 0;
+}
+
+void cq_packed_close(cq_thread *t)
+{
+	if (t->dead || cq_in_progress(t) || t->call_off != 0)
+		return;
+	if (t->next == t->window || append_block(t, t->next) == 0)
+		remove_windows(t);
+}
+
+void cq_packed_free(cq_thread *t)
+{
+	if (t->windows != NULL)
+		cq_pages_free(t->windows, WINDOWS_BYTES);
+	if (t->packer != NULL)
+		cq_pages_free(t->packer, PACKER_BYTES);
+	t->windows = t->packer = NULL;
+}
