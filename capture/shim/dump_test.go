@@ -67,6 +67,7 @@ func readSpool(t *testing.T, path string, types map[int64]spool.TypeDef) *dumper
 	if err != nil {
 		t.Fatal(err)
 	}
+	data = withSlots(t, path, data)
 	d := &dumper{data: data, types: map[int64]spool.TypeDef{}}
 	maps.Copy(d.types, types)
 	if len(data) < spool.HeaderBytes {
@@ -95,6 +96,27 @@ func readSpool(t *testing.T, path string, types map[int64]spool.TypeDef) *dumper
 		d.continued(kind)
 	}
 	return d
+}
+
+// withSlots returns the bytes of a file as they would be if its slots were not packed.
+func withSlots(t *testing.T, path string, data []byte) []byte {
+	t.Helper()
+	f, err := spool.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if f.Header.Packed == 0 {
+		return data
+	}
+	if damaged := f.Damaged(); len(damaged) > 0 {
+		t.Errorf("%s: the checksums of %v do not fit, of %d slots", path, damaged, len(f.Slots))
+	}
+	var slots bytes.Buffer
+	if err := binary.Write(&slots, binary.LittleEndian, f.Slots); err != nil {
+		t.Fatal(err)
+	}
+	return append(data[:spool.HeaderBytes:spool.HeaderBytes], slots.Bytes()...)
 }
 
 // checkSums checks that the checksums of a file fit, and that they cover all but its last slots.

@@ -146,7 +146,7 @@ var flavours = []struct {
 	name, suffix, compiler string
 	flags, sinks           []string
 }{
-	{"c", ".c", "mpicc.", []string{"-w"}, []string{"mmap", "write"}},
+	{"c", ".c", "mpicc.", []string{"-w"}, []string{"mmap", "write", "packed"}},
 	{"mpifh", ".F90", "mpif90.", []string{"-w", "-fallow-argument-mismatch", "-DMPIFH"}, []string{"mmap"}},
 	{"usempi", ".F90", "mpif90.", []string{"-w", "-fallow-argument-mismatch", "-DUSEMPI"}, []string{"mmap"}},
 	{"f08", ".F90", "mpif90.", []string{"-w", "-DF08"}, []string{"mmap"}},

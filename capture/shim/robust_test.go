@@ -54,15 +54,18 @@ func TestEnds(t *testing.T) {
 			{"status", "mmap", spool.EndedFinalized, append(first, "MPI_Finalize")},
 			{"early", "mmap", spool.EndedNot, first},
 			{"early", "write", spool.EndedNot, first},
+			{"early", "packed", spool.EndedNot, first},
 			{"abort", "mmap", spool.EndedAborted, append(first, "MPI_Abort")},
 			{"abort", "write", spool.EndedAborted, append(first, "MPI_Abort")},
 			{"killed", "mmap", spool.EndedNot, first},
+			{"killed", "packed", spool.EndedNot, first},
 			{"fork", "mmap", spool.EndedFinalized, append(first, "MPI_Barrier", "MPI_Finalize")},
 			{"fork", "write", spool.EndedFinalized, append(first, "MPI_Barrier", "MPI_Finalize")},
 			{"errors", "mmap", spool.EndedFinalized, append(first, "MPI_Send", "MPI_Finalize")},
 			{"clone", "mmap", spool.EndedFinalized,
 				append(append(first, slices.Repeat([]string{"MPI_Barrier"}, 200)...), "MPI_Finalize")},
 			{"threads", "mmap", spool.EndedFinalized, []string{"MPI_Init_thread", "MPI_Barrier", "MPI_Finalize"}},
+			{"threads", "packed", spool.EndedFinalized, []string{"MPI_Init_thread", "MPI_Barrier", "MPI_Finalize"}},
 			{"threads", "write", spool.EndedFinalized, []string{"MPI_Init_thread", "MPI_Barrier", "MPI_Finalize"}},
 			{"failed", "mmap", spool.EndedFinalized,
 				append(first, "MPI_Irecv", "MPI_Send", "MPI_Test", "MPI_Irecv", "MPI_Send", "MPI_Waitany",
@@ -215,10 +218,10 @@ func TestGrowth(t *testing.T) {
 	for _, library := range libraries {
 		lib := shimFor(t, library)
 		exe := compile(t, "mpicc."+library, filepath.Join(programs, "many.c"), "-w")
-		for _, sink := range []string{"mmap", "write"} {
+		for _, sink := range []string{"mmap", "write", "packed"} {
 			count := n
-			if sink == "write" {
-				count = 5 * n // one call of more than its 1 MiB of buffer
+			if sink != "mmap" {
+				count = 5 * n // one call of more than its 1 MiB of buffer, or its window of 0.5 MiB
 			}
 			folder := filepath.Join(t.TempDir(), "spool")
 			got := launch(t, library, 1, []string{"LD_PRELOAD=" + lib, "COMMQ_SPOOL=" + folder, "COMMQ_SINK=" + sink},
@@ -288,21 +291,27 @@ func TestDiskFull(t *testing.T) {
 	for _, library := range libraries {
 		lib := shimFor(t, library)
 		exe := compile(t, "mpicc."+library, filepath.Join(programs, "many.c"), "-w")
-		for _, sink := range []string{"mmap", "write"} {
-			folder := filepath.Join(mount, library+sink)
+		for _, sink := range []string{"mmap", "write", "packed"} {
+			folder, n := filepath.Join(mount, library+sink), 30000
+			if sink == "packed" { // it needs a fifth of the space, but first that of its windows
+				n = 60000
+				if err := os.WriteFile(filepath.Join(mount, "other"), make([]byte, 1<<20), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
 			got := launch(t, library, 1, []string{"LD_PRELOAD=" + lib, "COMMQ_SPOOL=" + folder, "COMMQ_SINK=" + sink},
-				exe, "30000")
+				exe, fmt.Sprint(n))
 			if got.status != 0 || got.stdout != "ok\n" || !strings.Contains(got.stderr, "no space left on device") &&
 				!strings.Contains(got.stderr, "No space left on device") {
 				t.Fatalf("%s, %s: %+v", library, sink, got)
 			}
 			d := dumpFolder(t, folder)[0]
-			if len(d.calls)+int(d.header.Dropped) != 3*30000+4 || d.header.Dropped == 0 ||
+			if len(d.calls)+int(d.header.Dropped) != 3*n+4 || d.header.Dropped == 0 ||
 				d.header.Ended != spool.EndedFinalized {
 				t.Errorf("%s, %s: %d calls and %d dropped of %d, ended %d", library, sink, len(d.calls),
-					d.header.Dropped, 3*30000+4, d.header.Ended)
+					d.header.Dropped, 3*n+4, d.header.Ended)
 			}
-			if err := os.RemoveAll(folder); err != nil {
+			if err := errors.Join(os.RemoveAll(folder), os.RemoveAll(filepath.Join(mount, "other"))); err != nil {
 				t.Fatal(err)
 			}
 		}
