@@ -7,7 +7,9 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
+	"strings"
 
+	"github.com/commq/commq/capture/spool"
 	"github.com/commq/commq/internal/disk"
 	"github.com/commq/commq/schema"
 	"github.com/commq/commq/writer"
@@ -71,7 +73,13 @@ func (r *Ingested) ingestPart(ctx context.Context, job *JobInfo, store string, o
 // RemoveRecords removes the records that were read, and the spool folder if nothing is left in it.
 func (r *Ingested) RemoveRecords() error {
 	var errs []error
+	names := slices.Clone(r.records)
 	for _, name := range r.records {
+		if records, ok := strings.CutSuffix(name, spool.Suffix); ok {
+			names = append(names, records+spool.WindowsSuffix) // of a process that was killed
+		}
+	}
+	for _, name := range names {
 		if err := disk.Remove(filepath.Join(r.folder, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			errs = append(errs, err)
 		}

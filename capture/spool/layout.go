@@ -167,7 +167,8 @@ type Header struct {
 	MPILibrary         [512]byte
 	Program            [256]byte
 	Cores              [512]byte
-	Pad                [2432]byte
+	Blocks             uint64
+	Pad                [2424]byte
 }
 
 // Call is a CALL slot: one MPI call; cq_call of spool.h tells which fields a call uses.

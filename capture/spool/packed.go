@@ -7,9 +7,12 @@ import (
 	"fmt"
 	"hash/crc32"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"unsafe"
+
+	"golang.org/x/sys/unix"
 )
 
 // blockBytes is the size of a Block.
@@ -128,7 +131,7 @@ func (p *packedFile) file(h *Header) (*File, error) {
 	if slots == 0 {
 		return f, nil
 	}
-	memory, err := temporary(slots * SlotBytes)
+	memory, err := temporary(filepath.Dir(p.name), slots*SlotBytes)
 	if err != nil {
 		return nil, fmt.Errorf("unpack %s: %w", p.name, err)
 	}
@@ -169,19 +172,31 @@ func (f *File) setReturns() {
 	}
 }
 
-// temporary returns zeroed memory in a file without a name in the folder for temporary files, so that the system can
-// write it out.
-func temporary(size int) ([]byte, error) {
-	f, err := os.CreateTemp("", "commq-slots-")
+// temporary returns zeroed memory in a file without a name, so that the system can write it out: in the folder of the
+// records, which had room for them, else in that for temporary files.
+func temporary(folder string, size int) ([]byte, error) {
+	var errs []error
+	for _, dir := range []string{folder, os.TempDir()} {
+		fd, err := unix.Open(dir, unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, 0o600)
+		if err == nil {
+			memory, e := mapFile(fd, size)
+			if err = errors.Join(e, unix.Close(fd)); err == nil {
+				return memory, nil
+			}
+		}
+		errs = append(errs, fmt.Errorf("a temporary file of %d bytes in %s: %w", size, dir, err))
+	}
+	return nil, errors.Join(errs...)
+}
+
+// mapFile makes a file as long as it is to be, with its space, and maps it.
+func mapFile(fd, size int) ([]byte, error) {
+	err := unix.Fallocate(fd, 0, 0, int64(size)) // a full disk must be an error, not a signal
+	if errors.Is(err, unix.EOPNOTSUPP) {
+		err = unix.Ftruncate(fd, int64(size))
+	}
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	if err := os.Remove(f.Name()); err != nil {
-		return nil, err
-	}
-	if err := f.Truncate(int64(size)); err != nil {
-		return nil, err
-	}
-	return syscall.Mmap(int(f.Fd()), 0, size, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
+	return syscall.Mmap(fd, 0, size, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
 }

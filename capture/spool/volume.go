@@ -18,7 +18,7 @@ type RankVolume struct {
 	Threads int `json:"threads"`
 	// Calls is the number of calls that it recorded.
 	Calls uint64 `json:"calls"`
-	// SpoolBytes is the size of its files.
+	// SpoolBytes is the size of its files, in which the records are packed.
 	SpoolBytes uint64 `json:"spool_bytes"`
 }
 
@@ -65,7 +65,7 @@ func ReadVolume(dir string) (*Volume, error) {
 		}
 		r.Threads++
 		r.Calls += h.Calls
-		r.SpoolBytes += HeaderBytes + h.Slots*SlotBytes
+		r.SpoolBytes += HeaderBytes + h.Blocks
 		v.DurationNs = max(v.DurationNs, int64(h.Clock1Ns-h.Clock0Ns))
 		v.Complete = v.Complete && h.Ended == EndedFinalized
 	}

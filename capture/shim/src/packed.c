@@ -83,10 +83,9 @@ int cq_packed_open(cq_thread *t)
 	return 0;
 }
 
-/* Appends the slots of the window up to a place as a block; returns an errno or LIMITED. */
-static int append_block(cq_thread *t, const uint8_t *to)
+/* Makes a block of the slots of the window up to a place; returns how many bytes follow it. */
+static size_t make_block(const cq_thread *t, const uint8_t *to, cq_block *b)
 {
-	cq_block *b = (cq_block *)(void *)(t->packer + sizeof(cq_packer));
 	uint8_t *packed = (uint8_t *)(b + 1);
 	memset(b, 0, sizeof *b);
 	memcpy(b->magic, CQ_BLOCK_MAGIC, sizeof b->magic);
@@ -97,6 +96,20 @@ static int append_block(cq_thread *t, const uint8_t *to)
 	for (; bytes % 4 != 0; bytes++)
 		packed[bytes] = 0;
 	b->bytes = (uint32_t)bytes;
+	return bytes;
+}
+
+static cq_block *block_of(const cq_thread *t)
+{
+	return (cq_block *)(void *)(t->packer + sizeof(cq_packer));
+}
+
+/* Appends the slots of the window up to a place as a block; returns an errno or LIMITED. */
+static int append_block(cq_thread *t, const uint8_t *to)
+{
+	cq_block *b = block_of(t);
+	uint8_t *packed = (uint8_t *)(b + 1);
+	size_t bytes = make_block(t, to, b);
 	if (t->head->sums != 0) {
 		b->crc = cq_crc32c(packed, bytes);
 		b->check = cq_crc32c(b, offsetof(cq_block, check));
@@ -153,4 +166,16 @@ void cq_packed_free(cq_thread *t)
 	if (t->packer != NULL)
 		cq_pages_free(t->packer, PACKER_BYTES);
 	t->windows = t->packer = NULL;
+}
+
+int cq_packed_open_counted(cq_thread *t)
+{
+	t->packer = cq_pages(PACKER_BYTES);
+	return t->packer != NULL ? 0 : errno;
+}
+
+void cq_packed_count(cq_thread *t, const uint8_t *to)
+{
+	if (t->packer != NULL)
+		t->head->blocks += sizeof(cq_block) + make_block(t, to, block_of(t));
 }

@@ -159,7 +159,7 @@ void cq_settings_read(void)
 	const char *sink = getenv("COMMQ_SINK");
 	cq.force_write = sink != NULL && strcmp(sink, "write") == 0;
 	cq.count_only = sink != NULL && strcmp(sink, "null") == 0;
-	cq.pack = sink != NULL && strcmp(sink, "packed") == 0;
+	cq.pack = sink == NULL || *sink == 0 || strcmp(sink, "packed") == 0;
 	cq.clock = read_clock();
 	cq.counters = read_counters();
 	cq.limit = read_limit();

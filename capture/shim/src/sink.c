@@ -265,10 +265,12 @@ static void grow_buffered(cq_thread *t)
 		t->trash = *t->call;
 		cq_set_pending(t, CQ_PENDING_REWRITE);
 	}
-	if (t->counted)
+	if (t->counted) {
 		t->head->calls += calls_from(t, t->window) - (keep && to == (uint8_t *)t->call && t->call->kind == CQ_CALL);
-	else
+		cq_packed_count(t, to);
+	} else {
 		e = cq_sink_owns(t) ? put_most(t, t->window, (size_t)(to - t->window), t->window_off, &written) : EBADF;
+	}
 	if (e != 0) {
 		die_buffered(t, e, written);
 		return;
@@ -399,6 +401,8 @@ static int open_buffered(cq_thread *t)
 		return errno;
 	t->buffered = 1;
 	t->counted = cq.count_only;
+	if (t->counted)
+		(void)cq_packed_open_counted(t); /* without memory for it the bytes are not told */
 	t->head = &t->own;
 	t->window = t->next = p;
 	t->window_bytes = bytes;
@@ -479,11 +483,13 @@ int cq_sink_open(cq_thread *t)
 static int write_out(cq_thread *t, size_t *written)
 {
 	int e = 0;
-	uint64_t earlier = t->head->calls;
+	uint64_t earlier = t->head->calls, blocks = t->head->blocks;
 	*written = 0;
 	t->flushed = cq_tick();
-	if (t->counted)
+	if (t->counted) {
 		t->head->calls += calls_from(t, t->window);
+		cq_packed_count(t, __atomic_load_n(&t->next, __ATOMIC_RELAXED));
+	}
 	if (!t->dead && !t->counted)
 		e = put_most(t, t->window, (size_t)(__atomic_load_n(&t->next, __ATOMIC_RELAXED) - t->window), t->window_off,
 			written);
@@ -491,6 +497,7 @@ static int write_out(cq_thread *t, size_t *written)
 		t->head->slots = cq_slots_used(t);
 	(void)put(t, t->head, sizeof *t->head, 0);
 	t->head->calls = earlier;
+	t->head->blocks = blocks;
 	return e;
 }
 

@@ -29,6 +29,10 @@ int cq_packed_grow(cq_thread *t);
 void cq_packed_close(cq_thread *t);
 /* Frees all memory. */
 void cq_packed_free(cq_thread *t);
+/* Makes room for packing slots that are only counted; returns an errno. */
+int cq_packed_open_counted(cq_thread *t);
+/* Counts the bytes that the slots of the buffer up to a place would take. */
+void cq_packed_count(cq_thread *t, const uint8_t *to);
 
 #pragma GCC visibility pop
 

@@ -14,7 +14,7 @@
  * the last ones of a process that was killed, and SUM slots themselves are covered by later ones. The checksums are
  * CRC-32C, in three lanes, because a processor computes three at a time as fast as one.
  *
- * With COMMQ_SINK=packed the file has blocks of packed slots behind its header, each a cq_block and its bytes (pack.c). The
+ * Unless COMMQ_SINK is mmap or write, the file has blocks of packed slots behind its header, each a cq_block and its bytes (pack.c). The
  * last slots are in a second file, <job>.<rank>.<thread>.cqw, which is removed when the first is closed: two windows of
  * CQ_WINDOW_BYTES, each a cq_base and then slots. When one is full its slots become a block; then those of the call in
  * progress go to the other window, whose base gets its number last. So at any moment the slots are those of the blocks,
@@ -440,7 +440,8 @@ typedef struct {
 	char mpi_library[512]; /* MPI_Get_library_version, first bytes, terminated */
 	char program[256];    /* path of the executable, terminated, last bytes if longer */
 	uint8_t cores[512];   /* cores that the process might use at MPI_Init: bit i % 8 of byte i / 8 is core i; all 0: not known */
-	char pad[2432];
+	uint64_t blocks;      /* COMMQ_SINK=null: bytes of the blocks that the slots would be; else 0 */
+	char pad[2424];
 } cq_header;
 
 _Static_assert(sizeof(cq_call) == CQ_SLOT_BYTES, "slot");

@@ -155,7 +155,7 @@ struct cq_thread {
 	int buffered;        /* records are written by write(2), streamed, or counted; else the file is mapped */
 	int counted;         /* slots are only counted (COMMQ_SINK=null) */
 	int streamed;        /* records go to the hooks, not into a file */
-	int packs;           /* full windows become blocks of the file (COMMQ_SINK=packed) */
+	int packs;           /* full windows become blocks of the file (COMMQ_SINK=packed, the default) */
 	int odd;             /* packs: the window is the second one */
 	uint8_t *windows;    /* packs: both of them */
 	uint8_t *packer;     /* packs: pages for a cq_packer and a block */
@@ -234,7 +234,7 @@ typedef struct {
 	int isendrecv_status; /* the status of an MPI_Isendrecv has the received message */
 	int status_fields;    /* bytes and cancellation can be read from the status's own fields */
 	int rank, size, thread_level;
-	int force_write, count_only, pack; /* COMMQ_SINK=write, null, packed */
+	int force_write, count_only, pack; /* COMMQ_SINK=write, null, packed or nothing */
 	uint64_t limit;       /* COMMQ_MAX_SPOOL, bytes per file; 0: none */
 	int counters;         /* CQ_COUNTERS_* */
 	cq_thread *first;     /* its header has the marks; its memory is never freed */
