@@ -104,7 +104,11 @@ func (j *Job) readFile(name string) error {
 	}
 	t.h = *h
 	before := t.open
-	if err := t.read(f, j.buf); err != nil {
+	var records io.ReaderAt = f
+	if t.tail != nil {
+		records = t.tail
+	}
+	if err := t.read(records, j.buf); err != nil {
 		return fmt.Errorf("%s: %w", f.Name(), err)
 	}
 	if before == nil || t.open == nil || before.T0 != t.open.T0 {
@@ -135,6 +139,9 @@ func (j *Job) add(name string, h *spool.Header) *thread {
 		j.ranks[h.Rank] = r
 	}
 	t := &thread{name: name, rank: r, pos: spool.HeaderBytes}
+	if h.Packed != 0 {
+		t.tail = spool.NewTail(filepath.Join(j.dir, name), h)
+	}
 	j.threads[name] = t
 	r.threads = append(r.threads, t)
 	return t
@@ -202,8 +209,9 @@ type thread struct {
 	name     string
 	rank     *rank
 	h        spool.Header
-	pos      int64 // of the next slot
-	complete bool  // the process has ended, and everything is read
+	pos      int64       // of the next slot
+	tail     *spool.Tail // of a file whose slots are packed; else nil
+	complete bool        // the process has ended, and everything is read
 	calls    int64
 	tick     uint64 // with ns: a reading of the timer and the clock, later than the first one in the header
 	ns       int64

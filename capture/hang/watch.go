@@ -90,6 +90,8 @@ type tail struct {
 	lastPos int64      // where it is in the file
 	alive   bool       // the process was alive when the file was read
 	gone    bool
+	packed  *spool.Tail // of a file whose slots are packed; else nil
+	bytes   int64       // that its records take
 }
 
 // Watch starts following a job of the spool folder; see ingest.Find for id and for errors.
@@ -144,6 +146,9 @@ func (w *Watcher) readFile(name string) error {
 	t := w.files[name]
 	if t == nil {
 		t = &tail{pos: spool.HeaderBytes, exact: true}
+		if h.Packed != 0 {
+			t.packed = spool.NewTail(f.Name(), h)
+		}
 		w.files[name] = t
 	}
 	t.gone = false
@@ -168,21 +173,26 @@ func readLiveHeader(f *os.File) (h *spool.Header, alive bool, err error) {
 
 // follow counts the new calls. If there are too many, it jumps to the last part and estimates their number from that.
 func (t *tail) follow(f *os.File, buf []byte) error {
-	info, err := f.Stat()
+	var records io.ReaderAt = f
+	if t.packed != nil {
+		records = t.packed
+	}
+	end, err := t.end(f)
 	if err != nil {
 		return err
 	}
-	if info.Size()-t.pos > maxNew {
-		end, err := usedEnd(f, t.pos, info.Size())
-		if err != nil {
-			return err
+	if end-t.pos > maxNew {
+		if t.packed == nil {
+			if end, err = usedEnd(f, t.pos, end); err != nil {
+				return err
+			}
 		}
 		if skipped := end - maxNew/2 - t.pos; end-t.pos > maxNew {
 			skipped -= skipped % slotBytes
 			from := t.pos + skipped
 			t.pos = from
 			before := t.calls
-			if err := t.read(f, buf); err != nil {
+			if err := t.read(records, buf); err != nil {
 				return err
 			}
 			t.calls += int64(float64(t.calls-before) * float64(skipped) / float64(max(t.pos-from, slotBytes)))
@@ -190,7 +200,20 @@ func (t *tail) follow(f *os.File, buf []byte) error {
 			return nil
 		}
 	}
-	return t.read(f, buf)
+	return t.read(records, buf)
+}
+
+// end returns where the file ends, or may end if its slots are not packed.
+func (t *tail) end(f *os.File) (end int64, err error) {
+	if t.packed != nil {
+		end, t.bytes, err = t.packed.Size()
+		return end, err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
 }
 
 // usedEnd finds the end of the used slots by bisection: used slots have a kind, unused ones are zeros.
@@ -264,7 +287,11 @@ func (w *Watcher) progress() *Progress {
 		r.ended = max(r.ended, t.h.Ended)
 		p.Calls += t.calls
 		p.Exact = p.Exact && t.exact
-		p.Bytes += t.pos
+		if t.packed != nil {
+			p.Bytes += t.bytes
+		} else {
+			p.Bytes += t.pos
+		}
 		p.Dropped += int64(t.h.Dropped)
 		if t.h.Limited != 0 {
 			limited[t.h.Rank] = true
