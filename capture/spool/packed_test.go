@@ -2,10 +2,12 @@ package spool
 
 import (
 	"encoding/binary"
+	"hash/crc32"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -115,6 +117,171 @@ func FuzzUnpack(f *testing.F) {
 		slots := make([]words, int(n)%mostSlots)
 		if err := unpack(slots, packed, 1<<20); err == nil && len(packed) < leastPacked*len(slots) {
 			t.Fatalf("%d slots of %d bytes", len(slots), len(packed))
+		}
+	})
+}
+
+// packedBytes is a file of blocks with so many slots each; the slots in windows are those behind the blocks.
+func packedBytes(t *testing.T, program string, slots []words, blocks ...int) (file []byte) {
+	t.Helper()
+	h := Header{HeaderBytes: HeaderBytes, SlotBytes: SlotBytes, Version: Version, Size: 1, Sums: 1, Packed: 1}
+	copy(h.Magic[:], Magic)
+	file, err := binary.Append(nil, binary.LittleEndian, &h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := 0
+	for _, n := range blocks {
+		packed := pack(t, program, slots[first:first+n])
+		for ; len(packed)%4 != 0; packed = append(packed, 0) {
+		}
+		b := Block{Scale: 123456, First: uint64(first), N: uint32(n), Bytes: uint32(len(packed)),
+			CRC: crc32.Checksum(packed, castagnoli)}
+		copy(b.Magic[:], BlockMagic)
+		head, err := binary.Append(nil, binary.LittleEndian, &b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		binary.LittleEndian.PutUint32(head[blockBytes-4:], crc32.Checksum(head[:blockBytes-4], castagnoli))
+		file = append(append(file, head...), packed...)
+		first += n
+	}
+	return file
+}
+
+// window is a window of a windows' file with slots from a number on.
+func window(t *testing.T, slots []words, first int) []byte {
+	t.Helper()
+	w, err := binary.Append(nil, binary.LittleEndian, &Base{Kind: KindBase, Number: uint64(first) + 1})
+	if err == nil {
+		w, err = binary.Append(w, binary.LittleEndian, slots[first:])
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append(w, make([]byte, WindowBytes-len(w))...)
+}
+
+// writeFiles writes a file and its windows; nil: none.
+func writeFiles(t *testing.T, file, windows []byte) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "0.0.0"+Suffix)
+	if err := os.WriteFile(path, file, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if windows != nil {
+		if err := os.WriteFile(path[:len(path)-len(Suffix)]+WindowsSuffix, windows, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return path
+}
+
+// filled returns the slots of a file up to the end of its records.
+func filled(t *testing.T, f *File) []words {
+	t.Helper()
+	all := make([]words, len(f.Slots))
+	if _, err := binary.Decode(bytesOf(f.Slots), binary.LittleEndian, all); err != nil && len(all) > 0 {
+		t.Fatal(err)
+	}
+	end := slices.IndexFunc(all, func(s words) bool { return Kind(s[0]>>16) == End })
+	if end >= 0 {
+		all = all[:end]
+	}
+	return all
+}
+
+// The slots are those of the blocks and, behind them, of the window that continues the blocks, whichever of the two it is and
+// wherever the process was killed: before and after the base of the next window has its number.
+func TestWindowContinuesBlocks(t *testing.T) {
+	program := packer(t)
+	slots := someSlots(rand.New(rand.NewPCG(3, 4)), 300)
+	file := packedBytes(t, program, slots, 100, 80)
+	old, now, next := window(t, slots, 0), window(t, slots, 100), window(t, slots, 180)
+	none := make([]byte, WindowBytes)
+	for name, windows := range map[string][]byte{
+		"the block is written":   slices.Concat(old, now),
+		"the window was changed": slices.Concat(next, now),
+		"the first window":       slices.Concat(next, none),
+	} {
+		path := writeFiles(t, file, windows)
+		f, err := Open(path)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if diff := cmp.Diff(slots, filled(t, f)); diff != "" || len(f.damaged) > 0 {
+			t.Errorf("%s: damaged %v; (-want +got):\n%s", name, f.damaged, diff)
+		}
+		tail := NewTail(path, &f.Header)
+		buf := make([]byte, 7*SlotBytes)
+		for i := 0; i < 300; i += 7 {
+			n, err := tail.ReadAt(buf, HeaderBytes+int64(i)*SlotBytes)
+			got := make([]words, min(7, 300-i))
+			if _, e := binary.Decode(buf[:n], binary.LittleEndian, got); e != nil || err != nil {
+				t.Fatalf("%s: slot %d: %v, %v", name, i, err, e)
+			}
+			if diff := cmp.Diff(slots[i:i+len(got)], got); diff != "" {
+				t.Fatalf("%s: slots from %d on, read one after the other (-want +got):\n%s", name, i, diff)
+			}
+		}
+		if end, bytes, err := NewTail(path, &f.Header).Size(); err != nil || end != HeaderBytes+300*SlotBytes ||
+			bytes != int64(len(file))+120*SlotBytes {
+			t.Errorf("%s: ends at %d, %d bytes, %v", name, end, bytes, err)
+		}
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A changed byte of a block is damage that names its slots; the others are whole. A file that is cut short has the blocks before.
+func TestDamagedBlocks(t *testing.T) {
+	program, rng := packer(t), rand.New(rand.NewPCG(5, 6))
+	slots := someSlots(rng, 90)
+	file := packedBytes(t, program, slots, 30, 30, 30)
+	open := func(data []byte) (got []words, damaged []Damage) {
+		f, err := Open(writeFiles(t, data, nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		return filled(t, f), f.damaged
+	}
+	for range 200 {
+		changed, at := slices.Clone(file), HeaderBytes+rng.IntN(len(file)-HeaderBytes)
+		changed[at] ^= 1 << rng.IntN(8)
+		got, damaged := open(changed)
+		lost := len(damaged) == 0 && len(got) == 60 // the last block is not there: only the header tells that it was
+		if !lost && (len(damaged) != 1 || damaged[0].First%30 != 0 || damaged[0].End != damaged[0].First+30) {
+			t.Fatalf("byte %d: damaged %v, %d slots", at, damaged, len(got))
+		}
+	}
+	for range 50 {
+		cut := HeaderBytes + rng.IntN(len(file)-HeaderBytes)
+		got, damaged := open(file[:cut])
+		if len(damaged) > 0 || len(got)%30 != 0 || len(got) > 60 || !slices.Equal(got, slots[:len(got)]) {
+			t.Fatalf("cut at byte %d: damaged %v, %d slots", cut, damaged, len(got))
+		}
+	}
+}
+
+// FuzzPacked reads any blocks and windows: no slot is beyond what the bytes can hold.
+func FuzzPacked(f *testing.F) {
+	f.Add([]byte(BlockMagic), []byte{0, 0, 16}, false)
+	f.Fuzz(func(t *testing.T, blocks, windows []byte, checks bool) {
+		p := packedFile{name: "fuzz", checks: checks}
+		p.findBlocks(append(make([]byte, HeaderBytes), blocks...))
+		if p.end > uint64(len(blocks))*mostSlots/uint64(blockBytes)+uint64(len(blocks)) {
+			t.Fatalf("%d slots of %d bytes", p.end, len(blocks))
+		}
+		full := make([]byte, 2*WindowBytes)
+		copy(full, windows)
+		p.findWindow(full)
+		if p.end > 1<<20 {
+			return
+		}
+		if s, err := p.file(&Header{}); err == nil {
+			_ = s.Close()
 		}
 	})
 }
