@@ -1,23 +1,19 @@
-"""The version of the wheel: that of the command in it, $COMMQ_BINARY, else of the source."""
+"""The version of the wheel: $COMMQ_VERSION, which scripts/release puts into the command, else that of the source."""
 
 import os
 import pathlib
 import re
-import subprocess
+
+SOURCE = pathlib.Path(__file__).parent.parent / "internal" / "about" / "about.go"
 
 
 def version() -> str:
-    """The version in Python's spelling, 0.1.0.dev0 for 0.1.0-dev."""
-    binary = os.environ.get("COMMQ_BINARY")
-    if binary:
-        said = subprocess.run([binary, "--version"], capture_output=True, text=True, check=True).stdout
-        found = re.search(r"version v?(\S+)", said)
-    else:
-        source = pathlib.Path(__file__).parent.parent / "internal" / "about" / "about.go"
-        found = re.search(r'^\s*version = "(.*)"', source.read_text(), re.MULTILINE)
-    if not found:
-        raise SystemExit("no version of commq found")
-    return re.sub(r"-dev$", ".dev0", found.group(1))
+    """The version in Python's spelling: 0.1.0.dev0 for 0.1.0-dev."""
+    found = re.search(r'^\s*version = "(.*)"', SOURCE.read_text(), re.MULTILINE)
+    given = os.environ.get("COMMQ_VERSION") or (found and found.group(1))
+    if not given:
+        raise SystemExit(f"no version in {SOURCE}")
+    return re.sub(r"-dev$", ".dev0", given.removeprefix("v"))
 
 
 __version__ = version()

@@ -1,7 +1,7 @@
 """platform_tag.py BINARY prints the platform tag of a wheel with that command: manylinux_2_34_x86_64 and the like.
 
-auditwheel finds the oldest glibc that has all symbols the command wants. It reads wheels, so it gets one with nothing but the
-command in it.
+auditwheel finds the oldest glibc that has all symbols the command wants. It reads wheels, so it gets one with nothing
+but the command in it.
 """
 
 import re

@@ -87,22 +87,24 @@ func TestWheel(t *testing.T) {
 	binary := filepath.Join(folder, "commq")
 	run("strip", "-o", binary, testenv.Command(t, ".."))
 	wheel := run("../scripts/wheel", binary, folder)
-	if name := filepath.Base(wheel); !strings.HasPrefix(name, "commq-0.") || !strings.Contains(name, "-py3-none-manylinux_2_") {
+	name := filepath.Base(wheel)
+	if !strings.HasPrefix(name, "commq-0.") || !strings.Contains(name, "-py3-none-manylinux_2_") {
 		t.Errorf("the wheel is named %s", name)
 	}
 	run(filepath.Join(venv, "bin", "python"), "-m", "venv", filepath.Join(folder, "venv"))
 	python := filepath.Join(folder, "venv", "bin", "python")
 	run(python, "-m", "pip", "install", "--quiet", "--no-index", "--no-compile", wheel)
-	for _, ask := range [][]string{
-		{filepath.Join(folder, "venv", "bin", "commq"), "query", "ratio", "--store", "../testdata/runs", "cg.A.4", "--format", "csv"},
-		{python, "-m", "commq", "query", "ratio", "--store", "../testdata/runs", "cg.A.4", "--format", "csv"},
+	query := []string{"query", "ratio", "--store", "../testdata/runs", "cg.A.4", "--format", "csv"}
+	for _, out := range []string{
+		run(filepath.Join(folder, "venv", "bin", "commq"), query...),
+		run(python, append([]string{"-m", "commq"}, query...)...),
 	} {
-		out := run(ask[0], ask[1:]...)
 		if !strings.Contains(out, "point-to-point,6720,1680,") {
-			t.Errorf("%v prints\n%s", ask, out)
+			t.Errorf("the query prints\n%s", out)
 		}
 	}
-	said := run(python, "-c", "import commq; print(commq.command()); print(commq.open('../testdata/runs')['cg.A.4'].ranks)")
+	said := run(python, "-c",
+		"import commq; print(commq.command()); print(commq.open('../testdata/runs')['cg.A.4'].ranks)")
 	if want := filepath.Join(folder, "venv", "bin", "commq") + "\n4"; said != want {
 		t.Errorf("the package says %q, want %q", said, want)
 	}

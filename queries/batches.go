@@ -24,9 +24,9 @@ type Batch struct {
 }
 
 // Batches returns a function that returns the next rows as columns, and nil at the end or on an error, which rows.Err
-// then returns. It returns nil if rows can only be read one by one: those of a Trino server, of several runs, of an engine
-// opened without Options.ByColumn, or with a column that has none of the types of a Batch. Rows are read in one way, not in
-// both.
+// then returns. It returns nil if rows can only be read one by one: those of a Trino server, of several runs, of an
+// engine opened without Options.ByColumn, or with a column that has none of the types of a Batch. Rows are read in one
+// way, not in both.
 func Batches(rows Rows) func() *Batch {
 	switch r := rows.(type) {
 	case *columnRows:
@@ -57,8 +57,9 @@ func (c *concat) nextBatch() *Batch {
 	return nil
 }
 
-// columnRows are rows of the engine that can be read by columns. The rows of database/sql hide the driver's, and the driver's
-// hide the engine's chunks unless everything is built with a tag; so the chunks are found in them by reflection.
+// columnRows are rows of the engine that can be read by columns. The rows of database/sql hide the driver's, and the
+// driver's hide the engine's chunks unless everything is built with a tag; so the chunks are found in them by
+// reflection.
 type columnRows struct {
 	ctx     context.Context
 	rows    driver.Rows

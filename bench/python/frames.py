@@ -1,10 +1,11 @@
-"""Times a question into a DataFrame, in several ways: frames.py COMMQ STORE RUN ROUNDS [--trace FOLDER] [--ways WAY,WAY...]
+"""Times a question into a DataFrame: frames.py COMMQ STORE RUN ROUNDS [--trace FOLDER] [--ways WAY,WAY...]
 
-The questions are who sends how many messages and bytes to whom (density, point-to-point), and six columns of every message. Each is
-asked by the package commq, by DuckDB's package with the macros of commq.sql, by DuckDB's package with SQL over the files that knows
-nothing of commq, by pandas, and with --trace, the run as commq export otf2 wrote it, by Pipit. Every measurement is a process of its own,
-imports included; the ways take turns. The sums of all answers must agree. Prints a line of Markdown for each way: medians of seconds from
-process start to the end, of the processor's seconds, and of the peak of memory, with that of commq's process.
+The questions are who sends how many messages and bytes to whom (density, point-to-point), and six columns of every
+message. Each is asked by the package commq, by DuckDB's package with the macros of commq.sql, by DuckDB's package
+with SQL over the files that knows nothing of commq, by pandas, and with --trace, the run as commq export otf2 wrote
+it, by Pipit. Every measurement is a process of its own, imports included; the ways take turns. The sums of all
+answers must agree. Prints a line of Markdown for each way: medians of seconds from process start to the end, of the
+processor's seconds, and of the peak of memory, with that of commq's process.
 """
 
 import argparse
@@ -42,7 +43,8 @@ def density_duckdb(run):
     import duckdb
 
     return duckdb.sql(
-        f"SELECT src, dst, count(*) AS messages, sum(bytes)::BIGINT AS bytes FROM '{run}/messages/*.parquet' GROUP BY src, dst ORDER BY src, dst"
+        f"""SELECT src, dst, count(*) AS messages, sum(bytes)::BIGINT AS bytes
+            FROM '{run}/messages/*.parquet' GROUP BY src, dst ORDER BY src, dst"""
     ).df()
 
 
@@ -78,7 +80,8 @@ def rows_pandas(run):
     return pd.read_parquet(run / "messages", columns=COLUMNS.split(", "))
 
 
-WAYS = {f.__name__: f for f in (density_commq, density_macro, density_duckdb, density_pandas, density_pipit, rows_commq, rows_macro, rows_pandas)}
+DENSITY = (density_commq, density_macro, density_duckdb, density_pandas, density_pipit)
+WAYS = {f.__name__: f for f in (*DENSITY, rows_commq, rows_macro, rows_pandas)}
 
 
 def measure(way, path):

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -38,7 +39,8 @@ func Command(t testing.TB, root string) string {
 	return command
 }
 
-// seeSources looks at what commq is built from, so that go test does not take a result from its cache when a file changed.
+// seeSources looks at what commq is built from, so that go test does not take a result from its cache when a file
+// changed.
 func seeSources(t testing.TB, root string) {
 	t.Helper()
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
@@ -49,7 +51,7 @@ func seeSources(t testing.TB, root string) {
 			return filepath.SkipDir
 		case strings.HasSuffix(path, "_test.go"):
 			return nil
-		case strings.HasSuffix(path, ".go") || strings.HasSuffix(path, ".sql") || strings.HasSuffix(path, ".c") || strings.HasSuffix(path, ".h"):
+		case slices.Contains([]string{".go", ".sql", ".c", ".h"}, filepath.Ext(path)):
 			_, err = os.Stat(path)
 		}
 		return err

@@ -73,3 +73,12 @@ def test_a_job_is_watched(mpi: dict[str, Any]) -> None:
         assert job.running
     assert not job.running
     assert job.run.ranks == 2
+
+
+@pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
+def test_a_job_ends_with_a_body_that_fails(mpi: dict[str, Any]) -> None:
+    sleeps = [sys.executable, "-c", "import time; time.sleep(600)"]
+    with pytest.raises(ZeroDivisionError):
+        with commq.capturing(sleeps, name="ends.2", ranks=2, **mpi) as job:
+            print(1 / 0)
+    assert not job.running

@@ -45,7 +45,8 @@ def test_a_script_named_commq_is_not_the_command(monkeypatch: pytest.MonkeyPatch
 
 
 def test_options_are_flags() -> None:
-    given = {"min_bytes": 5, "where": "tag = 9", "exact": True, "verify": False, "limit": None, "calls": ["a", "b"], "from_": 1}
+    given = {"min_bytes": 5, "where": "tag = 9", "exact": True, "verify": False, "limit": None}
+    given |= {"calls": ["a", "b"], "from_": 1}
     assert _command.arguments(given) == [
         "--min-bytes", "5", "--where", "tag = 9", "--exact", "--calls", "a", "--calls", "b", "--from", "1",
     ]  # fmt: skip

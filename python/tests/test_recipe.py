@@ -21,7 +21,8 @@ def test_the_recipe_agrees_with_the_project() -> None:
     extras = project["project"]["optional-dependencies"].values()
     assert wanted == {need.replace(">", " >") for needs in extras for need in needs}
     assert "python " + project["project"]["requires-python"] in recipe["requirements"]["run"]
-    assert [need.replace(">", " >") for need in project["build-system"]["requires"]][0] in recipe["requirements"]["host"]
+    (backend,) = project["build-system"]["requires"]
+    assert backend.replace(">", " >") in recipe["requirements"]["host"]
     assert (FOLDER.parent / recipe["about"]["license_file"]).exists()
     build = " ".join(recipe["build"]["script"])
     hook = (FOLDER / "hatch_build.py").read_text()

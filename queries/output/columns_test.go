@@ -55,8 +55,8 @@ func arrowOf(t *testing.T, run queries.Run, byColumn bool, text string, limit in
 	return values, columns
 }
 
-// Answers by columns have the same rows as those row by row, whatever the types, nulls and lengths. If this fails with a
-// new version of duckdb-go because rows are no longer read by columns, see resultOf in package queries.
+// Answers by columns have the same rows as those row by row, whatever the types, nulls and lengths. If this fails with
+// a new version of duckdb-go because rows are no longer read by columns, see resultOf in package queries.
 func TestColumnsHaveTheValuesOfRows(t *testing.T) {
 	dir, err := example.Write(t.TempDir(), "empty.1", "", example.Manifest(1))
 	if err != nil {

@@ -17,7 +17,10 @@ from .errors import CheckFailed, CommandNotFound, CommqError, UsageError
 
 
 def command() -> str:
-    """Path of the command: ``$COMMQ_COMMAND``, else the one that was installed with this package, else that in ``$PATH``."""
+    """Path of the command.
+
+    That is ``$COMMQ_COMMAND``, else the one that was installed with this package, else the one in ``$PATH``.
+    """
     named = os.environ.get("COMMQ_COMMAND")
     if named:
         if not os.access(named, os.X_OK):

@@ -66,7 +66,8 @@ def draw(result: Result, ax: Axes | None, options: Mapping[str, Any]) -> Axes:
     picture = PICTURES.get((result.query or "").replace("_", "-"))
     if picture is None:
         raise TypeError(
-            f"{result.query or 'SQL'} does not say how it is drawn; use df().plot(), or picture() for a query of your own"
+            f"{result.query or 'SQL'} does not say how it is drawn; "
+            "use df().plot(), or picture() for a query of your own"
         )
     if result._runs is not None and len(result._runs) > 1 and picture.kind != "points":
         raise ValueError("an answer about several runs needs a picture for each: ask and draw them one by one")
@@ -184,7 +185,10 @@ class _Drawer:
         return str(value)
 
     def _names(self, frame: pd.DataFrame) -> pd.Series[Any]:
-        """Names in place of the numbers of call sites, communicators and datatypes; the same name twice has the number."""
+        """Names in place of the numbers of call sites, communicators and datatypes.
+
+        Where a name stands for several numbers, all but the first have theirs behind it.
+        """
         x = frame[self.picture.x]
         if self.picture.x not in ("callsite", "comm", "datatype"):
             return x

@@ -1160,7 +1160,25 @@ class Queries:
     def scaling(
         self,
         *,
-        measure: Literal["messages", "bytes", "messages-per-rank", "bytes-per-rank", "mean-message-bytes", "partners-max", "collectives-per-rank", "collective-bytes", "ratio", "collective-share", "calls-per-rank", "point-to-point-ns", "completion-ns", "collective-ns", "compute-ns", "runtime-ns", "end-ns"] | None = None,
+        measure: Literal[
+            "messages",
+            "bytes",
+            "messages-per-rank",
+            "bytes-per-rank",
+            "mean-message-bytes",
+            "partners-max",
+            "collectives-per-rank",
+            "collective-bytes",
+            "ratio",
+            "collective-share",
+            "calls-per-rank",
+            "point-to-point-ns",
+            "completion-ns",
+            "collective-ns",
+            "compute-ns",
+            "runtime-ns",
+            "end-ns",
+        ] | None = None,
         by: Literal["ranks", "class", "label"] | None = None,
         form: Literal["power", "log", "linear"] | None = None,
         limit: int | None = None,
@@ -1732,7 +1750,11 @@ PICTURES: dict[str, Picture] = {
         kind="bars",
         title="What each rank sends",
         x="rank",
-        ys=["sent_bytes", "collective_send_bytes", "one_sided_send_bytes"],
+        ys=[
+            "sent_bytes",
+            "collective_send_bytes",
+            "one_sided_send_bytes",
+        ],
         shared_y="sent data",
         labels={
             "rank": "rank",
@@ -1745,7 +1767,9 @@ PICTURES: dict[str, Picture] = {
         kind="bars",
         title="Time in each MPI function",
         x="call",
-        ys=["time_ns"],
+        ys=[
+            "time_ns",
+        ],
         labels={
             "call": "MPI function",
             "time_ns": "time, all ranks together",
@@ -1758,7 +1782,9 @@ PICTURES: dict[str, Picture] = {
         kind="bars",
         title="Time in MPI by call site",
         x="callsite",
-        ys=["time_ns"],
+        ys=[
+            "time_ns",
+        ],
         series="call",
         labels={
             "callsite": "call site",
@@ -1774,7 +1800,9 @@ PICTURES: dict[str, Picture] = {
         kind="bars",
         title="Data sent by call site",
         x="callsite",
-        ys=["send_bytes"],
+        ys=[
+            "send_bytes",
+        ],
         series="call",
         labels={
             "callsite": "call site",
@@ -1789,7 +1817,9 @@ PICTURES: dict[str, Picture] = {
         kind="bars",
         title="Waiting in collectives",
         x="rank",
-        ys=["wait_ns"],
+        ys=[
+            "wait_ns",
+        ],
         series="call",
         labels={
             "call": "operation",
@@ -1804,7 +1834,9 @@ PICTURES: dict[str, Picture] = {
         kind="grouped",
         title="Collective operations",
         x="ranks",
-        ys=["instances"],
+        ys=[
+            "instances",
+        ],
         series="operation",
         labels={
             "ranks": "number of ranks",
@@ -1816,7 +1848,10 @@ PICTURES: dict[str, Picture] = {
         kind="bars",
         title="Data sent on each communicator",
         x="comm",
-        ys=["bytes", "collective_send_bytes"],
+        ys=[
+            "bytes",
+            "collective_send_bytes",
+        ],
         shared_y="sent data",
         labels={
             "comm": "communicator",
@@ -1828,7 +1863,9 @@ PICTURES: dict[str, Picture] = {
         kind="bars",
         title="Computing before each call site",
         x="callsite",
-        ys=["compute_ns"],
+        ys=[
+            "compute_ns",
+        ],
         series="call",
         labels={
             "callsite": "call site",
@@ -1859,7 +1896,10 @@ PICTURES: dict[str, Picture] = {
         kind="bars",
         title="Data of each datatype",
         x="datatype",
-        ys=["bytes", "collective_send_bytes"],
+        ys=[
+            "bytes",
+            "collective_send_bytes",
+        ],
         shared_y="sent data",
         labels={
             "datatype": "datatype",
@@ -1887,7 +1927,9 @@ PICTURES: dict[str, Picture] = {
         kind="bars",
         title="Data sent more than once, by call site",
         x="callsite",
-        ys=["duplicate_bytes"],
+        ys=[
+            "duplicate_bytes",
+        ],
         labels={
             "callsite": "call site",
             "duplicate_bytes": "data sent before",
@@ -1918,7 +1960,10 @@ PICTURES: dict[str, Picture] = {
         kind="lines",
         title="Eager and rendezvous sends",
         x="bytes",
-        ys=["eager", "rendezvous"],
+        ys=[
+            "eager",
+            "rendezvous",
+        ],
         series="same_host",
         shared_y="messages",
         log_x=True,
@@ -1937,7 +1982,9 @@ PICTURES: dict[str, Picture] = {
         kind="bars",
         title="Parallel efficiency and its factors",
         x="metric",
-        ys=["efficiency"],
+        ys=[
+            "efficiency",
+        ],
         limits=(0, 1),
         labels={
             "metric": "metric",
@@ -1951,7 +1998,9 @@ PICTURES: dict[str, Picture] = {
         kind="bars",
         title="Data written to files",
         x="file",
-        ys=["write_bytes"],
+        ys=[
+            "write_bytes",
+        ],
         labels={
             "file": "file",
             "write_bytes": "written data",
@@ -1961,7 +2010,9 @@ PICTURES: dict[str, Picture] = {
         kind="bars",
         title="Load imbalance",
         x="what",
-        ys=["imbalance_ns"],
+        ys=[
+            "imbalance_ns",
+        ],
         labels={
             "what": "where the time is spent",
             "imbalance_ns": "slowest rank less mean",
@@ -1998,7 +2049,14 @@ PICTURES: dict[str, Picture] = {
         kind="lines",
         title="Time of messages by size",
         x="mean_bytes",
-        ys=["min_ns", "q25_ns", "q50_ns", "q75_ns", "q99_ns", "fitted_ns"],
+        ys=[
+            "min_ns",
+            "q25_ns",
+            "q50_ns",
+            "q75_ns",
+            "q99_ns",
+            "fitted_ns",
+        ],
         series="same_host",
         shared_y="time from send to receive",
         log_x=True,
@@ -2021,7 +2079,9 @@ PICTURES: dict[str, Picture] = {
         kind="bars",
         title="How far messages travel",
         x="hops",
-        ys=["bytes"],
+        ys=[
+            "bytes",
+        ],
         series="place",
         labels={
             "place": "place",
@@ -2042,7 +2102,11 @@ PICTURES: dict[str, Picture] = {
         kind="lines",
         title="Time of messages by size",
         x="bytes",
-        ys=["min_ns", "q25_ns", "median_ns"],
+        ys=[
+            "min_ns",
+            "q25_ns",
+            "median_ns",
+        ],
         series="same_host",
         shared_y="time from send to receive",
         log_x=True,
@@ -2074,7 +2138,10 @@ PICTURES: dict[str, Picture] = {
         kind="lines",
         title="Communication over time",
         x="start_ns",
-        ys=["bytes", "collective_bytes"],
+        ys=[
+            "bytes",
+            "collective_bytes",
+        ],
         shared_y="sent data per step",
         labels={
             "start_ns": "start of the step",
@@ -2107,7 +2174,9 @@ PICTURES: dict[str, Picture] = {
         kind="bars",
         title="Communication partners of each rank",
         x="rank",
-        ys=["partners"],
+        ys=[
+            "partners",
+        ],
         labels={
             "rank": "rank",
             "partners": "other ranks",
@@ -2121,7 +2190,9 @@ PICTURES: dict[str, Picture] = {
         kind="bars",
         title="Point-to-point messages and collectives",
         x="ranks",
-        ys=["share"],
+        ys=[
+            "share",
+        ],
         series="kind",
         limits=(0, 1),
         labels={
@@ -2134,7 +2205,9 @@ PICTURES: dict[str, Picture] = {
         kind="points",
         title="Scaling of {measure}",
         x="x",
-        ys=["y"],
+        ys=[
+            "y",
+        ],
         series="series",
         fit="fitted",
         log_x=True,
@@ -2159,7 +2232,9 @@ PICTURES: dict[str, Picture] = {
         kind="histogram",
         title="Message sizes",
         x="size",
-        ys=["messages"],
+        ys=[
+            "messages",
+        ],
         series="ranks",
         labels={
             "ranks": "number of ranks",
@@ -2176,7 +2251,9 @@ PICTURES: dict[str, Picture] = {
         kind="bars",
         title="Data sent with each tag",
         x="tag",
-        ys=["bytes"],
+        ys=[
+            "bytes",
+        ],
         series="comm",
         labels={
             "comm": "communicator",
@@ -2188,7 +2265,17 @@ PICTURES: dict[str, Picture] = {
         kind="bars",
         title="Where the time of each rank goes",
         x="rank",
-        ys=["outside_ns", "point_to_point_ns", "completion_ns", "probe_ns", "poll_ns", "collective_ns", "rma_ns", "io_ns", "other_ns"],
+        ys=[
+            "outside_ns",
+            "point_to_point_ns",
+            "completion_ns",
+            "probe_ns",
+            "poll_ns",
+            "collective_ns",
+            "rma_ns",
+            "io_ns",
+            "other_ns",
+        ],
         shared_y="time",
         labels={
             "rank": "rank",
@@ -2233,7 +2320,9 @@ PICTURES: dict[str, Picture] = {
         kind="bars",
         title="Time lost waiting",
         x="state",
-        ys=["wait_ns"],
+        ys=[
+            "wait_ns",
+        ],
         labels={
             "state": "kind of wait",
             "wait_ns": "time waited",

@@ -90,11 +90,12 @@ def capturing(
         job = Job(process, spool, stored, name)
         try:
             yield job
-        except BaseException:
+            status = process.wait()
+        except BaseException:  # the kernel was interrupted, or the body failed
             process.terminate()
+            process.wait()
             raise
         finally:
-            status = process.wait()
             for pipe in pipes:
                 pipe.join()
         job._run = _written(stored, name, before, status, "".join(said))

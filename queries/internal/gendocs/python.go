@@ -104,7 +104,11 @@ func pythonType(p *queries.Param) string {
 		for i, c := range p.Choices {
 			words[i] = strconv.Quote(c)
 		}
-		return "Literal[" + strings.Join(words, ", ") + "]"
+		const indent = "        "
+		if all := strings.Join(words, ", "); len(all) < pythonWidth-len(indent+p.Name+": Literal[] | None = None,") {
+			return "Literal[" + all + "]"
+		}
+		return "Literal[\n    " + indent + strings.Join(words, ",\n    "+indent) + ",\n" + indent + "]"
 	case "integer":
 		return "int"
 	case "number":
@@ -130,10 +134,11 @@ func writePicture(b *strings.Builder, q *queries.Query) {
 	text("x", p.X)
 	if p.Y != "" && p.Kind != "timeline" {
 		ys := append([]string{p.Y}, p.More...)
-		for i, y := range ys {
-			ys[i] = strconv.Quote(y)
+		b.WriteString("        ys=[\n")
+		for _, y := range ys {
+			fmt.Fprintf(b, "            %q,\n", y)
 		}
-		fmt.Fprintf(b, "        ys=[%s],\n", strings.Join(ys, ", "))
+		b.WriteString("        ],\n")
 	}
 	text("series", p.Series)
 	text("fit", p.Fit)
