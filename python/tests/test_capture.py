@@ -41,7 +41,8 @@ def find(name: str) -> str:
 
 @pytest.mark.parametrize("mpi", LIBRARIES, indirect=True)
 def test_a_program_of_mpi4py(mpi: dict[str, Any], capfd: pytest.CaptureFixture[str]) -> None:
-    run = commq.capture(PROGRAM, name="ring.3", ranks=3, **mpi)
+    run = commq.capture(PROGRAM, ranks=3, **mpi)
+    assert run.name.endswith(".3") and list(mpi["store"]) == [run.name]
     assert capfd.readouterr().out == "exchanged\n"
     assert run.density(collectives="none").df().to_numpy().tolist() == [
         [0, 1, 3, 3000],

@@ -42,9 +42,8 @@ def command() -> str:
 def _script_folders() -> list[str]:
     """Folders into which pip installs commands: of this Python, of the user, and of pip install --target."""
     folders = [sysconfig.get_path("scripts")]
-    user = sysconfig.get_preferred_scheme("user")
-    if user in sysconfig.get_scheme_names():
-        folders.append(sysconfig.get_path("scripts", scheme=user))
+    if "posix_user" in sysconfig.get_scheme_names():
+        folders.append(sysconfig.get_path("scripts", scheme="posix_user"))
     folders.append(str(Path(__file__).parent.parent / "bin"))
     return folders
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -19,11 +20,9 @@ from .store import open as open_store
 class Job:
     """A program that is being recorded."""
 
-    def __init__(self, process: subprocess.Popen[str], spool: str, store: Store, name: str) -> None:
+    def __init__(self, process: subprocess.Popen[str], spool: str) -> None:
         self._process = process
         self._spool = spool
-        self._store = store
-        self._name = name
         self._run: Run | None = None
 
     @property
@@ -47,7 +46,7 @@ class Job:
     def run(self) -> Run:
         """What was recorded, when the job has ended."""
         if self._run is None:
-            raise CommqError(f"run {self._name} is written when the job has ended: leave the with block first")
+            raise CommqError("the run is written when the job has ended: leave the with block first")
         return self._run
 
 
@@ -55,25 +54,25 @@ class Job:
 def capturing(
     program: Sequence[str],
     *,
-    name: str,
+    name: str | None = None,
     ranks: int | None = None,
-    store: str | Store | None = None,
+    store: str | os.PathLike[str] | Store | None = None,
     replace: bool = False,
     env: Mapping[str, str] | None = None,
     **options: Any,
 ) -> Iterator[Job]:
     """Records a program while the body of the with statement runs, and waits for its end.
 
-    ``program`` is the program and its arguments, ``name`` that of the run, ``ranks`` how many. ``replace`` overwrites a
-    run of that name. ``env`` is the environment, if not this process's. Other options are those of ``commq capture``,
-    with underscores: ``launcher="mpirun --oversubscribe"``, ``record="messages"``, ``mpi="openmpi"``. What the program
-    prints is printed.
+    ``program`` is the program and its arguments, ``name`` that of the run (without one it is the program's, with the
+    number of ranks), ``ranks`` how many. ``replace`` overwrites a run of that name. ``env`` is the environment, if not
+    this process's. Other options are those of ``commq capture``, with underscores:
+    ``launcher="mpirun --oversubscribe"``, ``record="messages"``, ``mpi="openmpi"``. What the program prints is printed.
 
     Errors: UsageError if it could not be recorded, ProgramFailed if it ended with an error; its run is then in that
     exception.
     """
     stored = store if isinstance(store, Store) else open_store(store)
-    before = stored.listed(name)
+    before = _contents(stored)
     with tempfile.TemporaryDirectory(prefix="commq-") as spool:
         flags = _command.arguments({**options, "name": name, "ranks": ranks, "replace": replace, "spool": spool})
         process = subprocess.Popen(
@@ -87,7 +86,7 @@ def capturing(
         )
         said: list[str] = []
         pipes = [_forward(process.stdout, sys.stdout, []), _forward(process.stderr, sys.stderr, said)]
-        job = Job(process, spool, stored, name)
+        job = Job(process, spool)
         try:
             yield job
             status = process.wait()
@@ -101,20 +100,39 @@ def capturing(
         job._run = _written(stored, name, before, status, "".join(said))
 
 
-def _written(store: Store, name: str, before: object, status: int, said: str) -> Run:
-    """The run that was written, or an exception. before is what the store's list had of that name."""
-    if status == 0:
+def _contents(store: Store) -> dict[str, str]:
+    """The runs of a store, with their digests and when they started."""
+    return {run["run"]: f"{run['digest']} {run['started']}" for run in store.listed()}
+
+
+def _written(store: Store, name: str | None, before: dict[str, str], status: int, said: str) -> Run:
+    """The run that was written, or an exception. before is what the store had."""
+    if status == 0 and name is not None:
         return store[name]
-    run = store[name] if store.listed(name) != before else None
-    if run is None and (status == 2 or "\ncommq: capture: " in "\n" + said):
+    new = {run for run, what in _contents(store).items() if before.get(run) != what and name in (None, run)}
+    if len(new) > 1:
+        raise CommqError(f"the store {store.path} has new runs {', '.join(sorted(new))}; name the one to write")
+    run = store[new.pop()] if new else None
+    if run is not None and status == 0:
+        return run
+    if run is None and (status in (0, 2) or "\ncommq: capture: " in "\n" + said):
         raise UsageError("\n".join(_command.notes(said)) or said.strip(), status)
     how = f"by signal {status - 128}" if status > 128 else f"with exit status {status}"
     raise ProgramFailed(f"the program ended {how}: {said.strip() or 'it said nothing'}", status, run)
 
 
-def capture(program: Sequence[str], **options: Any) -> Run:
+def capture(
+    program: Sequence[str],
+    *,
+    name: str | None = None,
+    ranks: int | None = None,
+    store: str | os.PathLike[str] | Store | None = None,
+    replace: bool = False,
+    env: Mapping[str, str] | None = None,
+    **options: Any,
+) -> Run:
     """Records a program to its end and returns its run; see :func:`capturing` for the options and errors."""
-    with capturing(program, **options) as job:
+    with capturing(program, name=name, ranks=ranks, store=store, replace=replace, env=env, **options) as job:
         pass
     return job.run
 

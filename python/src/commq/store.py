@@ -134,13 +134,10 @@ class Store(Mapping[str, Run]):
         #: Folder or URL.
         self.path = path
 
-    def _listed(self) -> list[dict[str, Any]]:
+    def listed(self) -> list[dict[str, Any]]:
+        """What ``commq runs list --format json`` prints: each run with its counts and its digest."""
         listed: list[dict[str, Any]] = _command.ask(["runs", "list", "--store", self.path])
         return listed
-
-    def listed(self, name: object) -> dict[str, Any] | None:
-        """What ``commq runs list --format json`` has of a run: counts and digest; None if it is not there."""
-        return next((one for one in self._listed() if one["run"] == name), None)
 
     def __getitem__(self, name: str) -> Run:
         run = Run(self.path, name)
@@ -170,23 +167,23 @@ class Store(Mapping[str, Run]):
         """The runs as a DataFrame of pandas, with counts."""
         from .result import package
 
-        return package("pandas", "pandas").DataFrame(self._listed())
+        return package("pandas", "pandas").DataFrame(self.listed())
 
     def __contains__(self, name: object) -> bool:
-        return self.listed(name) is not None
+        return any(one["run"] == name for one in self.listed())
 
     def __iter__(self) -> Iterator[str]:
-        return (listed["run"] for listed in self._listed())
+        return (listed["run"] for listed in self.listed())
 
     def __len__(self) -> int:
-        return len(self._listed())
+        return len(self.listed())
 
     def __repr__(self) -> str:
         return f"<commq.Store {self.path}>"
 
     def _repr_html_(self) -> str:
         shown = ["run", "ranks", "calls", "messages", "message_bytes", "collectives", "started"]
-        rows = [[listed.get(name) for name in shown] for listed in self._listed()]
+        rows = [[listed.get(name) for name in shown] for listed in self.listed()]
         return _html.table([name.replace("_", " ") for name in shown], rows)
 
 
