@@ -3,6 +3,7 @@
 # make man: write manual pages of all commands to bin/man (man -l bin/man/commq-query.1).
 # make bench: measure the figures of bench/README.md, compare them with the last commit's and keep them in bench/figures.
 # make long: what takes hours: every fuzz target for LONG seconds, 10^6 failures of disks, and the programs at the edge.
+# make release: archives and packages for x86-64 and arm64 in dist.
 # make fast: the tests that the machine can run as it is; skipped ones say why.
 
 GO ?= go
@@ -11,7 +12,7 @@ DEMO = query density --store testdata/runs --run bt.C.64
 # The tests of all packages share what they compile in this folder, whose name lets go test keep results.
 TEST_CACHE := $(or $(TMPDIR),/tmp)/commq-test-$(shell id -u)-$(firstword $(shell pwd | cksum))
 
-.PHONY: all build demo man test bench long fast lint generate clean
+.PHONY: all build demo man test bench long release fast lint generate clean
 
 all: build
 
@@ -45,6 +46,9 @@ long:
 	scripts/long $(LONG)
 	scripts/long trials 1000000
 	scripts/long extremes
+
+release:
+	scripts/release all dist
 
 fast:
 	$(GO) test ./...

@@ -234,7 +234,9 @@ func (r *release) objects(t *testing.T) {
 	}
 }
 
-// rows are the columns of events that two captures of a program agree in: all but times, addresses and counters.
+// messages has the hashes of payloads, rows the columns of events that two captures of a program agree in: all but times,
+// addresses and counters.
+const messages = "SELECT src, dst, tag, bytes, payload_hash, payload_sum, payload_head FROM messages ORDER BY ALL"
 const rows = "SELECT * EXCLUDE (run, start_ns, end_ns, compute_ns, polls, poll_ns, send_buffer, recv_buffer, " +
 	"instructions, cycles) FROM events ORDER BY rank, seq"
 
@@ -246,7 +248,11 @@ func (r *release) equal(t *testing.T, library, launcher, program, ranks string) 
 	for _, mpicc := range []string{"mpicc." + library, "none"} {
 		r.commq(t, nil, "capture", "--store", store, "--name", mpicc, "--mpicc", mpicc, "-n", ranks, "--launcher",
 			launcher, "--", exe)
-		answers = append(answers, r.commq(t, nil, "sql", "--store", store, "--run", mpicc, "--format", "csv", rows))
+		answer := ""
+		for _, sql := range []string{rows, messages} {
+			answer += r.commq(t, nil, "sql", "--store", store, "--run", mpicc, "--format", "csv", sql)
+		}
+		answers = append(answers, answer)
 	}
 	if lines := strings.Count(answers[0], "\n"); lines < 20 {
 		t.Fatalf("%d rows", lines)

@@ -302,7 +302,8 @@ var libraries = map[string]struct {
 	pkg        string   // Debian's package
 }{
 	"openmpi": {[]string{"mpirun.openmpi", "mpirun", "mpiexec"}, []string{"Open MPI", "OpenRTE"}, "openmpi-bin"},
-	"mpich":   {[]string{"mpirun.mpich", "mpiexec.hydra", "mpirun", "mpiexec"}, []string{"HYDRA"}, "mpich"},
+	"mpich": {[]string{"mpirun.mpich", "mpiexec.hydra", "mpirun", "mpiexec"},
+		[]string{"HYDRA", "Intel(R) MPI Library"}, "mpich"},
 }
 
 // Find returns the launcher of an MPI library (openmpi or mpich): the first of its usual names in $PATH whose --version

@@ -103,5 +103,7 @@ int cq_library_fits(void)
 	strcpy(cq.library, version);
 	if (CQ_OPENMPI)
 		return strstr(version, "Open MPI") != NULL;
-	return strstr(version, "MPICH") != NULL || strstr(version, "MVAPICH") != NULL;
+	/* all with the ABI of MPICH */
+	return strstr(version, "MPICH") != NULL || strstr(version, "MVAPICH") != NULL ||
+		strstr(version, "Intel(R) MPI") != NULL;
 }
