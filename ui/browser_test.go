@@ -69,7 +69,8 @@ func TestViews(t *testing.T) {
 	chromium := chrome.Start(t)
 	server := serve(t)
 	for _, name := range []string{"uneven.4", "cg.A.16", "bt.C.64", "rma.3"} {
-		for _, view := range []string{"overview", "timeline", "matrix", "graph", "callsites", "overtime", "whatif", "sql"} {
+		for _, view := range []string{"overview", "timeline", "matrix", "graph", "callsites", "overtime", "compare",
+			"whatif", "sql"} {
 			t.Run(name+"/"+view, func(t *testing.T) {
 				p := visit(t, chromium, server, "run="+name+"&view="+view, chrome.Desktop)
 				heading := chrome.Eval[string](p, `document.querySelector("nav [aria-current]").textContent`)
@@ -290,7 +291,7 @@ func TestAccessible(t *testing.T) {
 	}
 	server := serve(t)
 	for _, view := range []string{"overview", "timeline", "timeline&colour=waits", "matrix", "graph&node=0", "callsites&by=path",
-		"overtime", "whatif", "sql"} {
+		"overtime", "compare&other=cg.A.4", "whatif", "sql"} {
 		for name, look := range map[string]chrome.Look{"light": chrome.Desktop, "dark": chrome.Dark} {
 			t.Run(view+"/"+name, func(t *testing.T) {
 				p := visit(t, chromium, server, "run=cg.A.16&comm=0&view="+view, look)

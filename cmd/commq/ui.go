@@ -45,8 +45,9 @@ It prints the address, which only you can use since it ends in a secret, and whe
 line for an ssh tunnel from a machine that has one. Ctrl-C ends it.
 
 The page shows why a run is slow, its timeline down to the single call and message, who sends how much to whom,
-where in the source, when, how long it would take on another machine, and answers SQL. A time, ranks or a communicator that you select in one view limit the
-others. Each picture tells its SQL and its command line. Nothing is changed and nothing leaves the machine.`,
+where in the source, when, how long it would take on another machine, two runs one above the other, and answers
+SQL. A time, ranks or a communicator that you select in one view limit the others. Each picture tells its SQL and
+its command line. Nothing is changed and nothing leaves the machine.`,
 		Example: `  commq ui
   commq ui bt.C.64 cg.A.16
   commq ui cg.A.16 --once cg.html

@@ -6,6 +6,7 @@ import * as colours from "./colours";
 import { readState, State, View, viewNames, views, writeState } from "./state";
 import * as units from "./units";
 import { CallSites } from "./views/callsites";
+import { Compare } from "./views/compare";
 import { Graph } from "./views/graph";
 import { Matrix } from "./views/matrix";
 import { Overview } from "./views/overview";
@@ -17,6 +18,8 @@ import { WhatIf } from "./views/whatif";
 /** What every view gets: the run, the state, and how to change it. */
 export interface ViewProps {
   run: Run;
+  /** All runs. */
+  runs: Run[];
   state: State;
   /** Changes some fields of the state. It becomes a step of the browser's history, unless it replaces the last one. */
   set: (change: Partial<State>, replace?: boolean) => void;
@@ -29,6 +32,7 @@ const pages: Record<View, (props: ViewProps) => any> = {
   graph: Graph,
   callsites: CallSites,
   overtime: OverTime,
+  compare: Compare,
   whatif: WhatIf,
   sql: SQL,
 };
@@ -82,10 +86,10 @@ function App(props: { runs: Run[] }) {
               onClick={(e) => { e.preventDefault(); set({ view: v }); }}>{viewNames[v]}</a>
           ))}
         </nav>
-        <Selected run={run} state={state} set={set} />
+        <Selected run={run} runs={props.runs} state={state} set={set} />
       </header>
       <main id="main" tabIndex={-1}>
-        <Page key={run.name + state.view} run={run} state={state} set={set} />
+        <Page key={run.name + state.view} run={run} runs={props.runs} state={state} set={set} />
       </main>
     </>
   );

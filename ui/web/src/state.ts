@@ -1,7 +1,7 @@
 // The state of the page: what is selected and which view shows it. The address holds all of it, so that a copied
 // address shows a colleague the same.
 
-export const views = ["overview", "timeline", "matrix", "graph", "callsites", "overtime", "whatif", "sql"] as const;
+export const views = ["overview", "timeline", "matrix", "graph", "callsites", "overtime", "compare", "whatif", "sql"] as const;
 export type View = (typeof views)[number];
 
 export const viewNames: Record<View, string> = {
@@ -11,6 +11,7 @@ export const viewNames: Record<View, string> = {
   graph: "Graph",
   callsites: "Call sites",
   overtime: "Over time",
+  compare: "Two runs",
   whatif: "What if",
   sql: "SQL",
 };
@@ -50,6 +51,8 @@ export interface State {
   by?: "path" | "function";
   measure?: "time_ns" | "send_bytes" | "calls";
   path?: string;
+  /** The run beside this one. */
+  other?: string;
   /** Of a what-if: the machine, and factors of its values; buses and CPUs per node as they are. */
   machine?: string;
   latency?: number;
@@ -88,6 +91,8 @@ export function readState(hash: string, runs: string[]): State {
   const by = given.get("by"), measure = given.get("measure");
   if (by === "path" || by === "function") state.by = by;
   if (measure === "time_ns" || measure === "send_bytes" || measure === "calls") state.measure = measure;
+  const other = given.get("other");
+  if (other && runs.includes(other)) state.other = other;
   if (given.get("critical") === "shown") state.critical = "shown";
   if (given.get("layout") === "circle") state.layout = "circle";
   if (given.get("scale") === "linear") state.scale = "linear";

@@ -23,6 +23,8 @@ export interface Shown {
   brush?: [number, number];
   /** The critical path. */
   path?: PathParts;
+  /** Times that have a triangle above. */
+  marks?: number[];
   /** Colours tell what ranks wait for, not the kinds of calls. */
   waits: boolean;
 }
@@ -163,6 +165,14 @@ function drawAxes(g: CanvasRenderingContext2D, s: Shown, x: (t: number) => numbe
     const at = above + row * lane, l = s.lanes?.all[row];
     const name = l ? (l.ranks > 1 ? `${l.label} (${l.ranks})` : l.label) : String(s.window.first + row);
     g.fillText(name, left - 8, Math.min(at + Math.max(lane, 14) / 2, s.height - 6), left - 12);
+  }
+  for (const m of s.marks ?? []) {
+    const at = x(m);
+    g.beginPath();
+    g.moveTo(at - 4, above - 7);
+    g.lineTo(at + 4, above - 7);
+    g.lineTo(at, above);
+    g.fill();
   }
   const span = s.window.to - s.window.from;
   const raw = span / Math.max(2, (s.width - left) / 110), power = 10 ** Math.floor(Math.log10(raw));
