@@ -417,6 +417,7 @@ func (j *job) write(ctx context.Context, out sink) error {
 	}
 	for i := range p.shards {
 		p.shards[i].byCall = map[schema.CallID]int64{}
+		p.reserve(&p.shards[i])
 	}
 	for e := 0; e <= len(j.bounds); e++ {
 		if err := ctx.Err(); err != nil {
@@ -437,6 +438,16 @@ func (j *job) write(ctx context.Context, out sink) error {
 	}
 	p.count()
 	return nil
+}
+
+// reserve makes room for the rows of a shard in an epoch, which else grow with many copies.
+func (p *pass) reserve(s *shard) {
+	rows := int64(0)
+	for _, rank := range s.ranks {
+		rows += p.facts[rank].rows
+	}
+	epochs := int64(len(p.bounds) + 1)
+	s.events.Resize(int(rows/epochs + rows/epochs/8))
 }
 
 // decode makes the rows of a shard's ranks in an epoch.

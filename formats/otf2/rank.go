@@ -31,6 +31,8 @@ type rankReader struct {
 	started bool
 
 	ring    []*slot // rows kept back, the oldest first
+	given   *slot   // what next returned last, if nothing else refers to it
+	spare   []*slot // to use again
 	pending map[requestKey]*slot
 	serial  int64
 	seq     int64
@@ -47,6 +49,10 @@ type rankReader struct {
 
 // next returns the next row of the rank, nil after the last. It is valid until the next call.
 func (r *rankReader) next() (*slot, error) {
+	if r.given != nil {
+		r.spare = append(r.spare, r.given)
+		r.given = nil
+	}
 	for {
 		if n := len(r.ring); n > 0 && (r.ring[0].waiting == 0 || n > r.j.keep || r.ended) {
 			s := r.ring[0]
@@ -59,6 +65,8 @@ func (r *rankReader) next() (*slot, error) {
 			} else if s.waiting > 0 && !r.ended {
 				// The first pass keeps it until it is completed.
 				r.far[s.row.Seq] = s
+			} else if s.waiting == 0 {
+				r.given = s
 			}
 			r.number(s)
 			return s, nil
@@ -208,7 +216,13 @@ func (r *rankReader) made(c *call, id uint32, by map[uint32]int64) {
 
 // push numbers a row and keeps it back.
 func (r *rankReader) push(row *schema.Event) *slot {
-	s := &slot{row: *row, doneStart: null64, doneEnd: null64, doneSite: null32}
+	var s *slot
+	if n := len(r.spare); n > 0 {
+		s, r.spare = r.spare[n-1], r.spare[:n-1]
+	} else {
+		s = new(slot)
+	}
+	*s = slot{row: *row, doneStart: null64, doneEnd: null64, doneSite: null32}
 	s.row.Seq = r.seq
 	r.seq++
 	r.ring = append(r.ring, s)
