@@ -58,7 +58,7 @@ kilobytes from which commq fit and commq predict learn the program's laws.`,
 	}
 	c.AddCommand(newExportDimCommand(a), newExportPerfettoCommand(a), newExportPrvCommand(a), newExportOTF2Command(a),
 		newExportCFGCommand(a),
-		newExportReplayCommand(a), newExportSignatureCommand(a), newExportBenchfmtCommand(a))
+		newExportReplayCommand(a), newExportSignatureCommand(a), newExportBenchfmtCommand(a), newExportExtrapCommand(a))
 	return c
 }
 

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/commq/commq/compare"
+	"github.com/commq/commq/formats/extrap"
+	"github.com/commq/commq/queries"
+)
+
+// exportExtrapOptions are the flags of commq export extrap.
+type exportExtrapOptions struct {
+	runs   []string // --run
+	output string   // --output
+	memory int      // --memory
+}
+
+func newExportExtrapCommand(a *app) *cobra.Command {
+	var o exportExtrapOptions
+	c := &cobra.Command{
+		Use:   "extrap RUN...",
+		Short: "Write measures of runs at several numbers of ranks for Extra-P (JSON Lines)",
+		Long: `extrap writes the measures of runs (commq query measures) as Extra-P's JSON Lines: the parameter p is the number
+of ranks, a metric a measure, and what is counted by call or by place in the source has a call path of its own. Runs at
+one number of ranks are repetitions. Extra-P wants five numbers of ranks or more.`,
+		Example: `  commq export extrap 'cg.A.*' -o cg.jsonl
+  extrap --json cg.jsonl`,
+		RunE: func(c *cobra.Command, _ []string) error { return runExportExtrap(c.Context(), a, &o) },
+	}
+	f := c.Flags()
+	f.StringArrayVar(&o.runs, "run", nil, "`RUN` to write: a name in the store, a path, or a pattern of either; "+
+		"may be repeated")
+	f.StringVarP(&o.output, "output", "o", "", "`FILE` to write (default: standard output)")
+	f.IntVar(&o.memory, "memory", 4096, "memory in `MIB` that the engine may use")
+	_ = c.MarkFlagRequired("run")
+	register(c, completeRuns(a), "run")
+	a.readsRuns(c)
+	a.writes(c)
+	completeFiles(c, "output", "jsonl")
+	completeNothing(c, "memory")
+	return c
+}
+
+func runExportExtrap(ctx context.Context, a *app, o *exportExtrapOptions) error {
+	engine := queries.Options{MemoryBytes: int64(o.memory) << 20}
+	runs, err := findToMeasure(ctx, a, o.runs, engine)
+	if err != nil {
+		return fmt.Errorf("export extrap: %w", err)
+	}
+	samples, err := compare.MeasureComplete(ctx, comparedRuns(runs), askWith(engine))
+	if err != nil {
+		return fmt.Errorf("export extrap: %w", err)
+	}
+	all, leftOut := measurements(samples)
+	if len(leftOut) > 0 {
+		a.note("left out, as some of the runs lack them: %s", strings.Join(leftOut, ", "))
+	}
+	write := func(w io.Writer) error { return extrap.Write(w, all) }
+	if o.output != "" {
+		return a.writeFile(o.output, write)
+	}
+	return write(a.screen())
+}
+
+// measurements are the values of samples. Extra-P wants a value of each metric and place at each number of ranks: what a
+// run does not do there counts as 0, and measures that a run does not know are left out.
+func measurements(samples []compare.Sample) (all []extrap.Measurement, leftOut []string) {
+	for _, key := range keysToModel(samples) {
+		var values []extrap.Measurement
+		for i := range samples {
+			if v, known := samples[i].Find(key); known {
+				values = append(values, extrap.Measurement{Ranks: samples[i].Ranks, Metric: v.Measure, Place: v.Item,
+					Value: v.Value})
+			}
+		}
+		if len(values) == len(samples) {
+			all = append(all, values...)
+		} else if measure, _, _ := strings.Cut(key, "/"); !slices.Contains(leftOut, measure) {
+			leftOut = append(leftOut, measure)
+		}
+	}
+	return all, leftOut
+}
+
+// keysToModel are the measures of the samples that are numbers, each once.
+func keysToModel(samples []compare.Sample) (keys []string) {
+	seen := map[string]bool{}
+	for i := range samples {
+		for k := range samples[i].Values {
+			v := &samples[i].Values[k]
+			if key := v.Key(); v.Unit != compare.Fingerprint && v.Measure != "ranks" && !seen[key] {
+				seen[key] = true
+				keys = append(keys, key)
+			}
+		}
+	}
+	return keys
+}
