@@ -2,6 +2,7 @@ package otf2
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+
+	"github.com/zeebo/xxh3"
 
 	"github.com/commq/commq/run/match"
 	"github.com/commq/commq/schema"
@@ -109,6 +112,7 @@ type job struct {
 	counts     schema.Counts
 	byName     map[string]int64
 	endNs      int64
+	uneven     int64 // communicators whose members do not make the same collective operations
 	resized    int64 // sends whose receive in the channel's order has another size
 	read       atomic.Int64
 	tally      tally
@@ -123,6 +127,8 @@ type rankFacts struct {
 	ended       bool
 	events      int64
 	threads     int32
+	// collectives is, by communicator, the sum of hashes of its operations' numbers and calls.
+	collectives map[int32]uint64
 }
 
 // newJob reads the definitions.
@@ -317,8 +323,27 @@ func (f *rankFacts) add(row *schema.Event) {
 	if row.Polls != null64 {
 		f.polls += row.Polls
 	}
+	if row.Instance != null64 {
+		if f.collectives == nil {
+			f.collectives = map[int32]uint64{}
+		}
+		operation := binary.LittleEndian.AppendUint64(make([]byte, 0, 10), uint64(row.Instance))
+		f.collectives[row.Comm] += xxh3.Hash(binary.LittleEndian.AppendUint16(operation, uint16(row.Call)))
+	}
 	if schema.CallID(row.Call).Is(schema.FactFinalizes) && row.EndNs != null64 {
 		f.ended = true
+	}
+}
+
+// countUneven counts the communicators of several ranks whose members do not make the same collective operations.
+func (j *job) countUneven() {
+	for _, c := range j.comms {
+		members := slices.Concat(c.groups[0], c.groups[1])
+		if slices.ContainsFunc(members, func(rank int32) bool {
+			return j.facts[rank].collectives[c.id] != j.facts[members[0]].collectives[c.id]
+		}) {
+			j.uneven++
+		}
 	}
 }
 
@@ -342,6 +367,7 @@ func (j *job) settle() {
 		}
 	}
 	j.counts.Calls = all
+	j.countUneven()
 	j.bounds = j.epochBounds(all)
 }
 

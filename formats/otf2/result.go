@@ -71,8 +71,12 @@ func (t *tally) add(o *tally) {
 	}
 }
 
-// ended returns how the run ended: finalized if each rank called MPI_Finalize.
+// ended returns how the run ended: finalized if each rank called MPI_Finalize, and the members of each communicator made the
+// same collective operations.
 func (j *job) ended() int16 {
+	if j.uneven > 0 {
+		return schema.EndedKilled
+	}
 	for i := range j.facts {
 		if !j.facts[i].ended {
 			return schema.EndedKilled
@@ -88,7 +92,7 @@ func (j *job) writeRanks(out sink) error {
 		row := schema.NullRankInfo
 		row.Rank, row.Host, row.Threads, row.Events, row.Polls = int32(i), j.hosts[i], max(f.threads, 1), f.rows, f.polls
 		row.Ended = schema.EndedKilled
-		if f.ended {
+		if f.ended && j.uneven == 0 {
 			row.Ended = schema.EndedFinalized
 		}
 		b.Append(&row)
@@ -154,7 +158,8 @@ func (j *job) warnings() []string {
 	say(t.noRecord, "Collective calls without a record, which have no communicator: %d.")
 	say(t.lostEnds, "Completions of requests that no call made: %d.")
 	say(t.unpaired, "Ends of regions that did not begin: %d.")
-	if j.ended() != schema.EndedFinalized {
+	say(j.uneven, "Communicators whose members do not make the same collective operations: %d; the run counts as killed.")
+	if j.uneven == 0 && j.ended() != schema.EndedFinalized {
 		w = append(w, "Not every rank has an MPI_Finalize; the run counts as killed.")
 	}
 	return w
