@@ -3505,7 +3505,7 @@ threads AS (
   GROUP BY rank, thread
 ),
 shares AS (
-  SELECT rank, LEAST(CAST(FLOOR(1e1 * SUM(mpi_ns) / NULLIF(SUM(ran_ns), 0)) AS BIGINT), 9) AS tenths
+  SELECT rank, LEAST(CAST(FLOOR(1e1 * CAST(SUM(mpi_ns) AS BIGINT) / NULLIF(CAST(SUM(ran_ns) AS BIGINT), 0)) AS BIGINT), 9) AS tenths
   FROM threads
   GROUP BY rank
 ),
@@ -4322,7 +4322,7 @@ threads AS (
   GROUP BY rank, thread
 ),
 shares AS (
-  SELECT rank, LEAST(CAST(FLOOR(1e1 * SUM(mpi_ns) / NULLIF(SUM(ran_ns), 0)) AS BIGINT), 9) AS tenths
+  SELECT rank, LEAST(CAST(FLOOR(1e1 * CAST(SUM(mpi_ns) AS BIGINT) / NULLIF(CAST(SUM(ran_ns) AS BIGINT), 0)) AS BIGINT), 9) AS tenths
   FROM threads
   GROUP BY rank
 ),
@@ -4595,7 +4595,7 @@ threads AS (
   GROUP BY rank, thread
 ),
 shares AS (
-  SELECT rank, LEAST(CAST(FLOOR(1e1 * SUM(mpi_ns) / NULLIF(SUM(ran_ns), 0)) AS BIGINT), 9) AS tenths
+  SELECT rank, LEAST(CAST(FLOOR(1e1 * CAST(SUM(mpi_ns) AS BIGINT) / NULLIF(CAST(SUM(ran_ns) AS BIGINT), 0)) AS BIGINT), 9) AS tenths
   FROM threads
   GROUP BY rank
 ),
