@@ -49,8 +49,8 @@ type paths struct {
 	path Path
 }
 
-// of returns the path of a run.
-func (p *paths) of(ctx context.Context, found run.Found, find PathFinder) (Path, error) {
+// find returns the path of a run.
+func (p *paths) find(ctx context.Context, found run.Found, find PathFinder) (Path, error) {
 	select {
 	case <-p.turn:
 	case <-ctx.Done():
@@ -80,7 +80,7 @@ func (s *Server) criticalPath(w http.ResponseWriter, r *http.Request) {
 		fail(w, r, err)
 		return
 	}
-	path, err := s.paths.of(r.Context(), found, s.options.CriticalPath)
+	path, err := s.paths.find(r.Context(), found, s.options.CriticalPath)
 	if err != nil {
 		fail(w, r, badRequest{err})
 		return

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -57,48 +56,17 @@ func runExportExtrap(ctx context.Context, a *app, o *exportExtrapOptions) error 
 	if err != nil {
 		return fmt.Errorf("export extrap: %w", err)
 	}
-	all, leftOut := measurements(samples)
+	numbers, leftOut := compare.NumbersOfAll(samples)
 	if len(leftOut) > 0 {
 		a.note("left out, as some of the runs lack them: %s", strings.Join(leftOut, ", "))
+	}
+	all := make([]extrap.Measurement, len(numbers))
+	for i, n := range numbers {
+		all[i] = extrap.Measurement{Ranks: n.Ranks, Metric: n.Measure, Place: n.Item, Value: n.Value.Value}
 	}
 	write := func(w io.Writer) error { return extrap.Write(w, all) }
 	if o.output != "" {
 		return a.writeFile(o.output, write)
 	}
 	return write(a.screen())
-}
-
-// measurements are the values of samples. Extra-P wants a value of each metric and place at each number of ranks: what a
-// run does not do there counts as 0, and measures that a run does not know are left out.
-func measurements(samples []compare.Sample) (all []extrap.Measurement, leftOut []string) {
-	for _, key := range keysToModel(samples) {
-		var values []extrap.Measurement
-		for i := range samples {
-			if v, known := samples[i].Find(key); known {
-				values = append(values, extrap.Measurement{Ranks: samples[i].Ranks, Metric: v.Measure, Place: v.Item,
-					Value: v.Value})
-			}
-		}
-		if len(values) == len(samples) {
-			all = append(all, values...)
-		} else if measure, _, _ := strings.Cut(key, "/"); !slices.Contains(leftOut, measure) {
-			leftOut = append(leftOut, measure)
-		}
-	}
-	return all, leftOut
-}
-
-// keysToModel are the measures of the samples that are numbers, each once.
-func keysToModel(samples []compare.Sample) (keys []string) {
-	seen := map[string]bool{}
-	for i := range samples {
-		for k := range samples[i].Values {
-			v := &samples[i].Values[k]
-			if key := v.Key(); v.Unit != compare.Fingerprint && v.Measure != "ranks" && !seen[key] {
-				seen[key] = true
-				keys = append(keys, key)
-			}
-		}
-	}
-	return keys
 }

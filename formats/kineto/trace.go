@@ -143,7 +143,7 @@ func strided(first, stride, n int64) (list []int64) {
 func (t *trace) group(name, description string, ranks []int64) int {
 	for i := range t.Groups {
 		g := &t.Groups[i]
-		if g.Name != name || len(ranks) > 0 && len(g.Ranks) > 0 && !same(g.Ranks, ranks) {
+		if g.Name != name || len(ranks) > 0 && len(g.Ranks) > 0 && !areEqual(g.Ranks, ranks) {
 			continue
 		}
 		if len(g.Ranks) == 0 {
@@ -168,7 +168,8 @@ func narrow(ranks []int64) (list []int32) {
 	return list
 }
 
-func same(a []int32, b []int64) bool {
+// areEqual compares lists of ranks.
+func areEqual(a []int32, b []int64) bool {
 	if len(a) != len(b) {
 		return false
 	}

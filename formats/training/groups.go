@@ -37,13 +37,13 @@ func (g *Group) title() string {
 // placeGroups makes the communicators. 0 has all ranks: it is the group that has them all, the lowest if there are
 // several.
 func (j *job) placeGroups() {
-	j.comms = []*comm{newComm(0, "", schema.CommWorld, j.everyone())}
+	j.comms = []*comm{newComm(0, "", schema.CommWorld, everyone(j.world))}
 	byKey := map[string]*comm{}
 	named := false
 	for _, r := range j.ranks {
 		for i := range r.Groups {
 			g := &r.Groups[i]
-			if len(g.Ranks) == 0 || j.lacks(g.Ranks) || byKey[g.key()] != nil {
+			if len(g.Ranks) == 0 || areBeyond(g.Ranks, j.world) || byKey[g.key()] != nil {
 				continue
 			}
 			if !named && slices.Equal(g.Ranks, j.comms[0].ranks) {
@@ -79,17 +79,18 @@ func newComm(id int32, name string, kind schema.CommKind, ranks []int32) *comm {
 	return c
 }
 
-func (j *job) everyone() []int32 {
-	all := make([]int32, j.world)
+// everyone returns the ranks of a run with so many.
+func everyone(world int32) []int32 {
+	all := make([]int32, world)
 	for i := range all {
 		all[i] = int32(i)
 	}
 	return all
 }
 
-// lacks reports whether a group has a rank that the run has not.
-func (j *job) lacks(ranks []int32) bool {
-	return slices.ContainsFunc(ranks, func(r int32) bool { return r < 0 || r >= j.world })
+// areBeyond reports whether one of the ranks is none of a run with so many.
+func areBeyond(ranks []int32, world int32) bool {
+	return slices.ContainsFunc(ranks, func(r int32) bool { return r < 0 || r >= world })
 }
 
 // placeOps finds the communicators of a rank's operations.

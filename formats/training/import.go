@@ -321,7 +321,7 @@ func (j *job) match(m *match.Matcher, shards []shard, of []int, epoch int32) {
 				}
 			case schema.ClassRecv:
 				b.Row(k, &row)
-				r := j.recv(&row)
+				r := j.byRank[row.Rank].recv(&row)
 				if s := m.Recv(&r); s != nil {
 					pairs = append(pairs, match.Pair{Send: *s, Recv: r})
 				}
@@ -339,9 +339,8 @@ func (j *job) match(m *match.Matcher, shards []shard, of []int, epoch int32) {
 
 func known(bytes int64) int64 { return max(0, bytes) }
 
-// recv returns the receive of a row.
-func (j *job) recv(row *schema.Event) match.Recv {
-	r := j.byRank[row.Rank]
+// recv returns the receive of a row of the rank.
+func (r *rank) recv(row *schema.Event) match.Recv {
 	done := &r.rows[row.DoneSeq]
 	return match.Recv{Channel: match.Channel{Comm: row.Comm, Src: row.RecvWorld, Dst: row.Rank}, PostSeq: row.Seq,
 		PostNs: row.StartNs, DoneSeq: row.DoneSeq, StartNs: done.start + r.shiftNs, EndNs: done.end + r.shiftNs,
@@ -368,10 +367,10 @@ func (j *job) ended() int16 {
 	return schema.EndedFinalized
 }
 
-// hosts returns the names of the hosts, and the number of each rank's.
-func (j *job) hosts() (names []string, of map[int32]int32) {
+// hostsOf returns the names of the ranks' hosts, and the number of each rank's.
+func hostsOf(ranks []*rank) (names []string, of map[int32]int32) {
 	of, numbers := map[int32]int32{}, map[string]int32{}
-	for _, r := range j.ranks {
+	for _, r := range ranks {
 		n, ok := numbers[r.Host]
 		if !ok {
 			n = int32(len(names))
@@ -387,7 +386,7 @@ func (j *job) hosts() (names []string, of map[int32]int32) {
 }
 
 func (j *job) writeRanks(out sink) error {
-	_, hosts := j.hosts()
+	_, hosts := hostsOf(j.ranks)
 	b := &schema.RankInfos{}
 	for i := range j.world {
 		row := schema.NullRankInfo
@@ -405,7 +404,7 @@ func (j *job) writeRanks(out sink) error {
 
 func (j *job) manifest() *schema.Manifest {
 	origin := j.o.Origin
-	names, _ := j.hosts()
+	names, _ := hostsOf(j.ranks)
 	origin.Hosts = names
 	if len(j.ranks) > 0 {
 		origin.Trace = &schema.Trace{Format: j.o.Format, File: filepath.Base(j.ranks[0].File)}
