@@ -25,18 +25,30 @@ func TestLastFlushFails(t *testing.T) {
 	}
 }
 
-// leavesSource is a program whose handler of a signal calls exit. The signal comes while the shim writes its buffer.
+// leavesSource is a program whose handler of a signal calls exit, or forks a child that goes on. The signal comes while the shim
+// writes its buffer, or a block.
 const leavesSource = `#define _GNU_SOURCE
 #include <mpi.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
-static int armed;
-static void leave(int s) { (void)s; exit(7); }
+static int armed, forks;
+static pid_t parent;
+static void leave(int s)
+{
+	int status = 1;
+	(void)s;
+	if (!forks)
+		exit(7);
+	pid_t child = fork();
+	if (child > 0 && (waitpid(child, &status, 0) != child || status != 0))
+		_exit(8);
+}
 ssize_t pwrite64(int f, const void *p, size_t n, off_t at)
 {
-	if (armed && n > 65536) {
+	if (armed && n > 8192) {
 		armed = 0;
 		raise(SIGTERM);
 	}
@@ -47,27 +59,46 @@ int main(int argc, char **argv)
 {
 	MPI_Init(&argc, &argv);
 	signal(SIGTERM, leave);
+	parent = getpid();
+	forks = argc > 1;
 	armed = 1;
-	for (int i = 0; i < 100000; i++)
+	for (int i = 0; i < 100000; i++) {
 		MPI_Barrier(MPI_COMM_SELF);
-	return 1;
+		if (getpid() != parent)
+			_exit(0);
+	}
+	MPI_Finalize();
+	return !forks;
 }
 `
 
 // TestExitWhileTheBufferIsWritten checks that a program ends whose handler calls exit at that moment, and that its
-// records are not taken for damaged.
+// records are not taken for damaged; and that one whose handler forks then has all its records.
 func TestExitWhileTheBufferIsWritten(t *testing.T) {
 	for _, library := range libraries {
-		t.Run(library, func(t *testing.T) {
-			lib := shimFor(t, library)
-			exe := compile(t, "mpicc."+library, source(t, "leaves.c", leavesSource), "-w", "-rdynamic")
-			folder := filepath.Join(t.TempDir(), "spool")
-			got := launch(t, library, 1, []string{"LD_PRELOAD=" + lib, "COMMQ_SPOOL=" + folder, "COMMQ_SINK=write"},
-				"timeout", "-s", "KILL", fmt.Sprint(testenv.Patience.Seconds()), exe)
-			if got.status != 7 {
-				t.Fatalf("%+v", got)
+		lib := shimFor(t, library)
+		exe := compile(t, "mpicc."+library, source(t, "leaves.c", leavesSource), "-w", "-rdynamic")
+		for _, sink := range []string{"write", "packed"} {
+			for _, how := range []string{"exit", "fork"} {
+				t.Run(library+"/"+sink+"/"+how, func(t *testing.T) {
+					args, want := []string{"timeout", "-s", "KILL", fmt.Sprint(testenv.Patience.Seconds()), exe}, 7
+					if how == "fork" {
+						args, want = append(args, how), 0
+					}
+					folder := filepath.Join(t.TempDir(), "spool")
+					got := launch(t, library, 1, []string{"LD_PRELOAD=" + lib, "COMMQ_SPOOL=" + folder, "COMMQ_SINK=" + sink}, args...)
+					if got.status != want {
+						t.Fatalf("%+v", got)
+					}
+					d := dumpFolder(t, folder)[0]
+					if how == "fork" && (len(d.calls) != 100002 || d.header.Dropped != 0) {
+						t.Errorf("%d calls, %d dropped", len(d.calls), d.header.Dropped)
+					}
+					if sink == "packed" && len(d.calls) < 4000 {
+						t.Errorf("%d calls before the end", len(d.calls))
+					}
+				})
 			}
-			dumpFolder(t, folder)
-		})
+		}
 	}
 }

@@ -1,6 +1,6 @@
 /* Packing slots. A slot is predicted from the last one of the same kind, of the same call site and peer if it is a call;
  * what is left is written in as few bytes as it takes. A call's times are those since the last call returned, and its
- * compute time is what the time since the last call makes. The Go twin is capture/spool/unpack.go. */
+ * compute time is predicted as all of the time since then. The Go twin is capture/spool/unpack.go. */
 #include "pack.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Windows that become blocks of the file: a fifth of the space. The windows are mapped, so a process that is killed leaves
+/* Windows that become blocks of the file: a fifth of the space, or less. The windows are mapped, so a process that is killed leaves
  * all its slots: those in the blocks, and those in the windows. spool.h has the format. */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,20 +19,22 @@ static uint64_t number_of(const cq_thread *t, const uint8_t *slot)
 }
 
 /* Takes the window whose slots begin with the given number and of which some bytes are filled. Whoever reads the file
- * takes it for the present one as soon as its base has the number. */
+ * takes it for the present one as soon as its base has the number. The thread's own state changes last: a signal handler
+ * that ends the process finds that of the old window. */
 static void window_take(cq_thread *t, uint64_t number, size_t filled)
 {
-	uint8_t *window = t->windows + t->odd * (ptrdiff_t)CQ_WINDOW_BYTES;
+	uint8_t *window = t->windows + t->odd * (ptrdiff_t)CQ_WINDOW_BYTES, *slots = window + CQ_SLOT_BYTES;
 	cq_base *base = (cq_base *)(void *)window;
-	t->window = window + CQ_SLOT_BYTES;
-	t->window_bytes = CQ_WINDOW_BYTES - CQ_SLOT_BYTES;
-	t->window_off = CQ_HEADER_BYTES + (int64_t)number * CQ_SLOT_BYTES;
-	memset(t->window + filled, 0, t->window_bytes - filled); /* a slot is empty until its kind is set */
-	cq_barrier();
-	*(volatile uint64_t *)&base->number = number + 1;
+	const size_t bytes = CQ_WINDOW_BYTES - CQ_SLOT_BYTES;
+	memset(slots + filled, 0, bytes - filled); /* a slot is empty until its kind is set */
 	base->kind = CQ_BASE;
-	t->next = t->window + filled;
-	t->full = t->window + t->window_bytes;
+	cq_barrier();
+	__atomic_store_n(&base->number, number + 1, __ATOMIC_RELEASE);
+	t->window = slots;
+	t->window_bytes = bytes;
+	t->window_off = CQ_HEADER_BYTES + (int64_t)number * CQ_SLOT_BYTES;
+	t->next = slots + filled;
+	t->full = slots + bytes;
 	cq_sum_due(t);
 }
 
@@ -83,7 +85,7 @@ int cq_packed_open(cq_thread *t)
 	return 0;
 }
 
-/* Makes a block of the slots of the window up to a place; returns how many bytes follow it. */
+/* Makes a block of the slots of the window up to a place; returns how many bytes follow its header. */
 static size_t make_block(const cq_thread *t, const uint8_t *to, cq_block *b)
 {
 	uint8_t *packed = (uint8_t *)(b + 1);
@@ -130,19 +132,20 @@ static int append_block(cq_thread *t, const uint8_t *to)
 
 int cq_packed_grow(cq_thread *t)
 {
+	const uint8_t *next = t->next;
 	int keep = cq_in_progress(t) && cq_within(t->call, t->window, t->window_bytes);
-	const uint8_t *to = keep && (uint8_t *)t->call > t->window ? (uint8_t *)t->call : t->next;
+	const uint8_t *to = keep && (uint8_t *)t->call > t->window ? (uint8_t *)t->call : next;
+	size_t left = (size_t)(next - to);
+	uint64_t number = number_of(t, to);
 	int e = append_block(t, to);
-	if (e != 0)
+	if (e != 0 || t->dead) /* dead: this is a child that was forked meanwhile */
 		return e;
-	if (keep && to == t->next) { /* the call has more slots than a window: its CALL slot follows when it returns */
+	if (keep && left == 0) { /* the call has more slots than a window: its CALL slot follows when it returns */
 		t->call_off = t->window_off;
 		t->trash = *t->call;
 		cq_set_pending(t, CQ_PENDING_REWRITE);
 		keep = 0;
 	}
-	size_t left = (size_t)(t->next - to);
-	uint64_t number = number_of(t, to);
 	t->odd = !t->odd;
 	memcpy(t->windows + t->odd * (ptrdiff_t)CQ_WINDOW_BYTES + CQ_SLOT_BYTES, to, left);
 	window_take(t, number, left);
@@ -153,10 +156,17 @@ int cq_packed_grow(cq_thread *t)
 
 void cq_packed_close(cq_thread *t)
 {
-	if (t->dead || cq_in_progress(t) || t->call_off != 0)
+	if (t->dead || t->growing || cq_in_progress(t) || t->call_off != 0)
 		return;
 	if (t->next == t->window || append_block(t, t->next) == 0)
 		remove_windows(t);
+}
+
+void cq_packed_disown(cq_thread *t)
+{
+	if (t->windows != NULL)
+		(void)syscall(SYS_mmap, t->windows, WINDOWS_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+			(off_t)0);
 }
 
 void cq_packed_free(cq_thread *t)

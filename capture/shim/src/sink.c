@@ -1,5 +1,5 @@
-/* The file behind a thread's records: mapped in windows that grow, or written through a buffer if the file system
- * cannot fallocate or map. In the build for simulator ranks records can go to the hooks instead. Nothing here
+/* The file behind a thread's records: packed (packed.c), mapped in windows that grow, or written through a buffer if the
+ * file system cannot fallocate or map. In the build for simulator ranks records can go to the hooks instead. Nothing here
  * allocates from the heap. */
 #include "sink.h"
 
@@ -271,6 +271,8 @@ static void grow_buffered(cq_thread *t)
 	} else {
 		e = cq_sink_owns(t) ? put_most(t, t->window, (size_t)(to - t->window), t->window_off, &written) : EBADF;
 	}
+	if (t->dead) /* this is a child that was forked meanwhile */
+		return;
 	if (e != 0) {
 		die_buffered(t, e, written);
 		return;
@@ -319,7 +321,7 @@ static void make_room(cq_thread *t)
 		release_buffer(t);
 	} else {
 		int e = t->packs ? cq_packed_grow(t) : grow_mapped(t);
-		if (e != 0)
+		if (e != 0 && !t->dead) /* dead: forked meanwhile */
 			die(t, e);
 	}
 	errno = before;
@@ -578,10 +580,9 @@ void cq_sink_leave(cq_thread *t)
 		return;
 	cq_sink_close(t);
 	cq_set_pending(t, CQ_PENDING_DROP);
-	if (t->packs)
-		cq_packed_free(t);
-	else
+	if (!t->packs)
 		cq_pages_free(t->window, t->window_bytes);
+	cq_packed_free(t);
 	if (t->held != NULL)
 		cq_pages_free(t->held, t->held_bytes);
 	if (head != &t->own)
@@ -591,6 +592,7 @@ void cq_sink_leave(cq_thread *t)
 
 void cq_sink_disown(cq_thread *t)
 {
+	cq_packed_disown(t);
 	t->head = &t->own;
 	t->fd = -1;
 	t->dead = 1;

@@ -27,7 +27,9 @@ int cq_packed_open(cq_thread *t);
 int cq_packed_grow(cq_thread *t);
 /* Packs what is in the window, and removes the windows' file. If that fails they stay, and readers take them. */
 void cq_packed_close(cq_thread *t);
-/* Frees all memory. */
+/* In a forked child: the windows are its own from now on, as it may be in the middle of changing them. */
+void cq_packed_disown(cq_thread *t);
+/* Frees all memory, if there is some. */
 void cq_packed_free(cq_thread *t);
 /* Makes room for packing slots that are only counted; returns an errno. */
 int cq_packed_open_counted(cq_thread *t);

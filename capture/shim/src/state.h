@@ -170,7 +170,7 @@ struct cq_thread {
 	int64_t held_off;    /* its offset in the file */
 	int64_t window_off;  /* offset of the window in the file */
 	int64_t size;        /* of the file as allocated */
-	int64_t call_off;    /* buffered: offset of call in the file once it has left the buffer; else 0 */
+	int64_t call_off;    /* buffered, packs: offset of call among the slots once it has left the window; else 0 */
 	int64_t summed;      /* slots that SUM slots cover */
 	uint32_t sums;       /* SUM slots so far */
 	uint32_t sum_flags;  /* CQ_SUM_*, of the next SUM slot */
