@@ -153,7 +153,7 @@ func (t *Tail) fromBlock(f *os.File, block int, slot uint64) ([]words, error) {
 			return nil, err
 		}
 		if first := asCall(&slots[0]); first.Kind == KindCall && first.T1 == 0 {
-			if slots[0], err = t.whole(f, block, slots[0]); err != nil {
+			if slots[0], err = t.callSince(f, block, slots[0]); err != nil {
 				return nil, err
 			}
 			if asCall(&slots[0]).T1 == 0 { // it has not returned yet
@@ -165,8 +165,8 @@ func (t *Tail) fromBlock(f *os.File, block int, slot uint64) ([]words, error) {
 	return t.slots[slot-b.First:], nil
 }
 
-// whole returns the CALL slot that begins a block as it is since the call has returned, if it has.
-func (t *Tail) whole(f *os.File, block int, call words) (words, error) {
+// callSince returns the CALL slot that begins a block as it is since the call has returned, if it has.
+func (t *Tail) callSince(f *os.File, block int, call words) (words, error) {
 	number := t.found.blocks[block].First
 	for i := block + 1; ; i++ {
 		var slots []words
