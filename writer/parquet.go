@@ -35,7 +35,7 @@ const rowGroupRows = 1 << 20
 // sink is the file that Parquet is written to. It keeps the first error, as arrow-go drops some.
 type sink struct {
 	file *disk.File
-	buf  []byte
+	buf  []byte // grows up to sinkBytes: most tables of small runs are small
 	size int64
 	err  error
 
@@ -52,9 +52,9 @@ func (s *sink) Write(p []byte) (int, error) {
 		_, _ = s.footer.Write(p) // hashing does not fail
 	}
 	for len(p) > 0 && s.err == nil {
-		k := copy(s.buf[len(s.buf):cap(s.buf)], p)
-		s.buf, p = s.buf[:len(s.buf)+k], p[k:]
-		if len(s.buf) == cap(s.buf) {
+		k := min(len(p), sinkBytes-len(s.buf))
+		s.buf, p = append(s.buf, p[:k]...), p[k:]
+		if len(s.buf) == sinkBytes {
 			s.flush()
 		}
 	}
@@ -104,8 +104,7 @@ func createTableFile(path string, t *schema.Table) (tf *tableFile, err error) {
 	if err != nil {
 		return nil, err
 	}
-	tf = &tableFile{table: t, sink: &sink{file: f, buf: make([]byte, 0, sinkBytes), sum: xxh3.New()},
-		digester: digest.New(t)}
+	tf = &tableFile{table: t, sink: &sink{file: f, sum: xxh3.New()}, digester: digest.New(t)}
 	if t == &schema.EventsTable {
 		tf.profiler = derive.NewProfiler()
 	}
