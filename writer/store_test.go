@@ -347,13 +347,13 @@ func TestCommitChecks(t *testing.T) {
 
 // On a full disk Write or Commit returns an error, and no run is left.
 func TestFullDisk(t *testing.T) {
-	s := &sink{buf: make([]byte, 0, 16), sum: xxh3.New()}
+	s := &sink{sum: xxh3.New()}
 	var err error
 	if s.file, err = disk.OpenFile("/dev/full", os.O_WRONLY, 0); err != nil {
 		testenv.Skip(t, "no /dev/full here")
 	}
 	defer s.file.Close()
-	if _, err := s.Write(make([]byte, 100)); !errors.Is(err, syscall.ENOSPC) {
+	if _, err := s.Write(make([]byte, sinkBytes)); !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("writing to a full disk: %v", err)
 	}
 	if _, err := s.Write([]byte("x")); !errors.Is(err, syscall.ENOSPC) {
