@@ -26,24 +26,40 @@ type cursor struct {
 	threads []thread
 }
 
-// thread is a file of a rank and the slot at which its next group begins.
+// thread reads a file of a rank: slots are those from pos on, at which the next group begins, as far as they were read.
 type thread struct {
-	slots []spool.Call
-	pos   int
+	reader *spool.Reader
+	slots  []spool.Call
+	pos    int
 }
 
 func newCursor(files []*spool.File) cursor {
 	c := cursor{threads: make([]thread, len(files))}
 	for i, f := range files {
-		c.threads[i].slots = f.Slots
+		c.threads[i].reader = spool.NewReader(f)
 	}
 	return c
 }
 
-// ended reports whether the thread has no more groups.
-func (t *thread) ended() bool { return t.pos >= len(t.slots) || t.slots[t.pos].Kind == spool.End }
+// err is the first error of reading the files.
+func (c *cursor) err() error {
+	for i := range c.threads {
+		if err := c.threads[i].reader.Err(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
-// next moves to the next group. It returns false at the end.
+// ended reports whether the thread has no more groups.
+func (t *thread) ended() bool {
+	if len(t.slots) == 0 {
+		t.slots = t.reader.From(t.pos, 1)
+	}
+	return len(t.slots) == 0 || t.slots[0].Kind == spool.End
+}
+
+// next moves to the next group, whose slots are good until the next move. It returns false at the end.
 func (c *cursor) next(g *group) bool {
 	k := 0
 	if len(c.threads) > 1 {
@@ -53,13 +69,25 @@ func (c *cursor) next(g *group) bool {
 	if t.ended() {
 		return false
 	}
-	end := t.pos + 1
-	for end < len(t.slots) && t.slots[end].Kind > spool.KindCall {
-		end++
-	}
-	g.thread, g.first, g.slots = int32(k), t.pos, t.slots[t.pos:end]
-	t.pos = end
+	end := t.groupEnd()
+	g.thread, g.first, g.slots = int32(k), t.pos, t.slots[:end]
+	t.slots = t.slots[end:]
+	t.pos += end
 	return true
+}
+
+// groupEnd returns how many slots the next group has.
+func (t *thread) groupEnd() int {
+	for end := 1; ; end++ {
+		if end == len(t.slots) {
+			if t.slots = t.reader.From(t.pos, end+1); end == len(t.slots) {
+				return end
+			}
+		}
+		if t.slots[end].Kind <= spool.KindCall {
+			return end
+		}
+	}
 }
 
 // earliest returns the thread whose next group was entered first. Groups with only definitions come before all calls.
@@ -70,7 +98,7 @@ func (c *cursor) earliest() int {
 		if t.ended() {
 			continue
 		}
-		s := &t.slots[t.pos]
+		s := &t.slots[0]
 		if s.Kind != spool.KindCall {
 			return k
 		}
@@ -92,7 +120,7 @@ func (c *cursor) save(positions []int) []int {
 // restore goes back to positions that save returned.
 func (c *cursor) restore(positions []int) {
 	for i := range c.threads {
-		c.threads[i].pos = positions[i]
+		c.threads[i].pos, c.threads[i].slots = positions[i], nil
 	}
 }
 

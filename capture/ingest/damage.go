@@ -27,18 +27,18 @@ func (r *rankSpool) cutDamaged() {
 		}
 		d := damage{file: f, Damage: found[0], more: len(found) - 1}
 		end, entered := lastCallBefore(f, d.First)
-		for i := d.End; i < len(f.Slots); i++ {
-			if f.Slots[i].Kind == spool.KindCall {
+		for i, s := range f.All() {
+			if i >= d.End && s.Kind == spool.KindCall {
 				d.calls++
 			}
 		}
-		f.Slots = f.Slots[:end]
+		f.Cut(end)
 		r.damage = append(r.damage, d)
 		last = min(last, entered)
 	}
 	for _, f := range r.files {
 		if len(r.damage) > 0 {
-			f.Slots = f.Slots[:callsUntil(f, last)]
+			f.Cut(callsUntil(f, last))
 		}
 	}
 }
@@ -46,15 +46,14 @@ func (r *rankSpool) cutDamaged() {
 // lastCallBefore returns where the call begins in whose slots the slot lies, which is the first that is not kept, and
 // when the call before it was entered.
 func lastCallBefore(f *spool.File, slot int) (end int, entered uint64) {
-	entered = f.Header.Clock0Tick
-	for i := range f.Slots[:slot] {
-		if f.Slots[i].Kind == spool.KindCall {
-			end = i
+	last := f.Header.Clock0Tick
+	entered = last
+	for i, s := range f.All() {
+		if i >= slot {
+			break
 		}
-	}
-	for i := range f.Slots[:end] {
-		if f.Slots[i].Kind == spool.KindCall {
-			entered = f.Slots[i].T0
+		if s.Kind == spool.KindCall {
+			end, entered, last = i, last, s.T0
 		}
 	}
 	return end, entered
@@ -62,12 +61,12 @@ func lastCallBefore(f *spool.File, slot int) (end int, entered uint64) {
 
 // callsUntil returns how many slots belong to calls that were entered until a tick.
 func callsUntil(f *spool.File, tick uint64) int {
-	for i := range f.Slots {
-		if f.Slots[i].Kind == spool.End || f.Slots[i].Kind == spool.KindCall && f.Slots[i].T0 > tick {
+	for i, s := range f.All() {
+		if s.Kind == spool.End || s.Kind == spool.KindCall && s.T0 > tick {
 			return i
 		}
 	}
-	return len(f.Slots)
+	return f.Len()
 }
 
 // String names the damaged block, its place in the file, and what is missing.

@@ -113,6 +113,9 @@ func scanRank(r *rankSpool, blockRows int64) error {
 			return fmt.Errorf("%s: %w", r.files[g.thread].Name, err)
 		}
 	}
+	if err := s.cur.err(); err != nil {
+		return err
+	}
 	// The headers also count the polls after the last record, but only if the process ended normally.
 	var polls uint64
 	for _, f := range r.files {

@@ -340,12 +340,12 @@ func (r *rankSpool) lastTick(f *spool.File) uint64 {
 		return r.lastTicks[f.Header.Thread]
 	}
 	tick := f.Header.Clock0Tick
-	for i := range f.Slots {
-		if f.Slots[i].Kind == spool.End {
+	for _, s := range f.All() {
+		if s.Kind == spool.End {
 			break
 		}
-		if f.Slots[i].Kind == spool.KindCall {
-			tick = f.Slots[i].T0
+		if s.Kind == spool.KindCall {
+			tick = s.T0
 		}
 	}
 	return tick

@@ -55,8 +55,7 @@ func checkNumbered(t *testing.T, f *spool.File) uint64 {
 	t.Helper()
 	calls, open := uint64(0), 0
 	ranks, rank := int64(f.Header.Size), int64(f.Header.Rank)
-	for i := range f.Slots {
-		c := &f.Slots[i]
+	for i, c := range f.All() {
 		if c.Kind == spool.End {
 			break
 		}

@@ -110,10 +110,10 @@ func withSlots(t *testing.T, path string, data []byte) []byte {
 		return data
 	}
 	if damaged := f.Damaged(); len(damaged) > 0 {
-		t.Errorf("%s: the checksums of %v do not fit, of %d slots", path, damaged, len(f.Slots))
+		t.Errorf("%s: the checksums of %v do not fit, of %d slots", path, damaged, f.Len())
 	}
 	var slots bytes.Buffer
-	if err := binary.Write(&slots, binary.LittleEndian, f.Slots); err != nil {
+	if err := binary.Write(&slots, binary.LittleEndian, spool.NewReader(f).From(0, f.Len())); err != nil {
 		t.Fatal(err)
 	}
 	return append(data[:spool.HeaderBytes:spool.HeaderBytes], slots.Bytes()...)
@@ -127,7 +127,7 @@ func checkSums(t *testing.T, path string, data []byte) {
 		t.Fatal(err)
 	}
 	if damaged := f.Damaged(); len(damaged) > 0 {
-		t.Errorf("%s: the checksums of %v do not fit, of %d slots", path, damaged, len(f.Slots))
+		t.Errorf("%s: the checksums of %v do not fit, of %d slots", path, damaged, f.Len())
 	}
 	h := &f.Header
 	if h.Sums == 1 && h.Check != 0 && h.Dropped == 0 && h.Slots > 100 && h.Calls == 0 && h.Summed+70 < h.Slots {

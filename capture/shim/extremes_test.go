@@ -80,8 +80,8 @@ func recordedCalls(t *testing.T, path string) (calls int) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	for i := range f.Slots {
-		if c := &f.Slots[i]; c.Kind == spool.KindCall {
+	for _, c := range f.All() {
+		if c.Kind == spool.KindCall {
 			if calls++; c.T1 < c.T0 {
 				t.Fatalf("%s: call %d has not returned", path, calls)
 			}

@@ -81,8 +81,8 @@ func TestForkInHandler(t *testing.T) {
 					t.Fatal(err)
 				}
 				calls := map[schema.CallID]int{}
-				for i := range f.Slots {
-					if c := &f.Slots[i]; c.Kind == spool.End {
+				for _, c := range f.All() {
+					if c.Kind == spool.End {
 						break
 					} else if c.Kind == spool.KindCall {
 						calls[schema.CallID(c.Call)]++

@@ -13,8 +13,7 @@ import (
 // limit.
 const maxRanks = 1 << 24
 
-// File is a spool file in memory. Its slots are the pages of the file, mapped read-only: they must not be written. Those of a
-// file whose slots are packed are pages of a temporary file.
+// File is an open spool file.
 type File struct {
 	// Name is the path of the file, for messages.
 	Name string
@@ -23,12 +22,23 @@ type File struct {
 	// Doubtful means that the header's checksum does not fit. Its fields are in range but may be wrong; the slots have
 	// checksums of their own.
 	Doubtful bool
-	// Slots are all slots that the file has room for. Those after the first one of kind End are unused.
-	Slots []Call
 
+	n       int          // slots
+	slots   []Call       // pages of the file, mapped read-only; nil if they are packed
+	packed  *packedSlots // nil if they are not
+	damaged []Damage     // blocks of packed slots
 	mapped  []byte
-	packed  bool     // the slots were unpacked
-	damaged []Damage // blocks of packed slots
+}
+
+// Len is how many slots the file has room for. Those after the first one of kind End are unused.
+func (f *File) Len() int { return f.n }
+
+// Cut leaves out the slots from a number on. Readers that were made before may still return them.
+func (f *File) Cut(n int) {
+	f.n = n
+	if f.packed == nil {
+		f.slots = f.slots[:n]
+	}
 }
 
 // Open maps a spool file and checks its header. Errors name the file and what is wrong with it. Slots must not be used
@@ -55,10 +65,10 @@ func Open(path string) (*File, error) {
 	}
 	s, err := Parse(path, data)
 	if err == nil && s.Header.Packed != 0 {
-		err = syscall.Munmap(data)
-		if err == nil {
+		if err = syscall.Munmap(data); err == nil {
 			return openPacked(path, &s.Header)
 		}
+		return nil, err
 	}
 	if err != nil {
 		return nil, errors.Join(err, syscall.Munmap(data))
@@ -87,7 +97,7 @@ func Parse(name string, data []byte) (*File, error) {
 		return nil, err
 	}
 	if slots > 0 {
-		f.Slots = unsafe.Slice((*Call)(unsafe.Pointer(&body[0])), slots)
+		f.slots, f.n = unsafe.Slice((*Call)(unsafe.Pointer(&body[0])), slots), slots
 	}
 	return f, nil
 }
@@ -106,7 +116,7 @@ func (f *File) Close() error {
 		return nil
 	}
 	data := f.mapped
-	f.mapped, f.Slots = nil, nil
+	f.mapped, f.slots, f.packed, f.n = nil, nil, nil, 0
 	return syscall.Munmap(data)
 }
 

@@ -133,7 +133,7 @@ func TestTails(t *testing.T) {
 	put := func() { copy(data, asBytes(&h)) }
 	put()
 	f, err := Parse("killed", data)
-	if err != nil || len(f.Slots) != 1 {
+	if err != nil || f.Len() != 1 {
 		t.Fatalf("%v, %v", f, err)
 	}
 	h.Ended = EndedFinalized

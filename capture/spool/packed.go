@@ -7,12 +7,10 @@ import (
 	"fmt"
 	"hash/crc32"
 	"os"
-	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"unsafe"
-
-	"golang.org/x/sys/unix"
 )
 
 // blockBytes is the size of a Block.
@@ -48,7 +46,7 @@ type placedBlock struct {
 	packed []byte
 }
 
-// openPacked reads a file with blocks and its windows. While the program runs a window may be packed and filled again between the
+// openPacked finds the blocks of a file and its windows. While the program runs a window may be packed and filled again between the
 // two readings: then there is one block more, and it reads again.
 func openPacked(path string, h *Header) (*File, error) {
 	for reading := 1; ; reading++ {
@@ -63,8 +61,7 @@ func openPacked(path string, h *Header) (*File, error) {
 			if grew {
 				p.window = nil
 			}
-			f, e := p.file(h)
-			return f, errors.Join(e, syscall.Munmap(data))
+			return p.file(h, data), nil
 		}
 		if err = errors.Join(err, syscall.Munmap(data)); err != nil {
 			return nil, err
@@ -138,8 +135,9 @@ func (p *packedFile) readBlock(b *Block, data []byte) bool {
 // isNext reports whether a block can follow those found so far, behind so many skipped bytes and before so many others.
 func (p *packedFile) isNext(b *Block, rest int64, skipped int) bool {
 	bytes, n := int64(b.Bytes), int64(b.N)
+	last := len(p.blocks) - 1
 	return bytes <= rest && bytes%4 == 0 && n <= mostSlots && n*leastPacked <= bytes && bytes <= n*mostPacked+3 &&
-		b.First <= p.end+inBytes(skipped)
+		b.First <= p.end+inBytes(skipped) && (last < 0 || b.First >= p.blocks[last].First)
 }
 
 // inBytes is how many slots blocks of so many bytes have at most.
@@ -189,44 +187,20 @@ func (p *packedFile) take(b *Base) {
 	p.window = unsafe.Slice((*words)(unsafe.Add(unsafe.Pointer(b), SlotBytes)), mostSlots)
 }
 
-// file unpacks the blocks and takes the rest from the window.
-func (p *packedFile) file(h *Header) (*File, error) {
+// file returns the file with its blocks and what stands behind them in the window. data are the bytes of the blocks.
+func (p *packedFile) file(h *Header, data []byte) *File {
 	var rest []words
 	if p.window != nil {
-		rest = p.window[p.end-p.base:]
+		rest = slices.Clone(p.window[p.end-p.base:])
 	}
-	f := &File{Name: p.name, Header: *h, Doubtful: !h.fits(), packed: true}
+	f := &File{Name: p.name, Header: *h, Doubtful: !h.fits(), mapped: data}
 	if h.Check != 0 && !f.Doubtful && h.Slots > p.end+uint64(len(rest)) { // the last blocks are not there
 		p.lose(min(h.Slots, p.end+max(1, inBytes(p.skipped))))
 	}
 	f.damaged = p.damaged
-	slots := int(p.end) + len(rest)
-	if slots == 0 {
-		return f, nil
-	}
-	memory, err := temporary(filepath.Dir(p.name), slots*SlotBytes)
-	if err != nil {
-		return nil, fmt.Errorf("unpack %s: %w", p.name, err)
-	}
-	f.mapped = memory
-	all := unsafe.Slice((*words)(unsafe.Pointer(&memory[0])), slots)
-	for i := range p.blocks {
-		b := &p.blocks[i]
-		if b.packed == nil {
-			continue
-		}
-		if err := unpack(all[b.First:b.First+uint64(b.N)], b.packed, b.Scale); err != nil {
-			return nil, errors.Join(fmt.Errorf("%s: slots %d to %d: %w", p.name, b.First, b.First+uint64(b.N)-1, err), f.Close())
-		}
-	}
-	copy(all[p.end:], rest)
-	f.Slots = unsafe.Slice((*Call)(unsafe.Pointer(&memory[0])), slots)
-	for i := range f.Slots {
-		if number, call, ok := returned(f.Slots[i:]); ok && number < uint64(i) && f.Slots[number].Kind == KindCall {
-			f.Slots[number] = call
-		}
-	}
-	return f, nil
+	f.packed = &packedSlots{blocks: p.blocks, rest: rest, end: int(p.end)}
+	f.n = int(p.end) + len(rest)
+	return f
 }
 
 // returned reports whether slots begin with a DEF RETURN: the number of a CALL slot whose call had more slots than a window, and
@@ -252,62 +226,4 @@ func returned(slots []Call) (number uint64, call Call, ok bool) {
 	}
 	copy(bytesOf(unsafe.Slice(&call, 1)), whole.Bytes())
 	return uint64(d.ID), call, true
-}
-
-// temporary returns zeroed memory in a file without a name, so that the system can write it out: in the folder of the
-// records, which had room for them, else in that for temporary files.
-func temporary(folder string, size int) ([]byte, error) {
-	var errs []error
-	for _, dir := range []string{folder, os.TempDir()} {
-		f, err := nameless(dir)
-		if err == nil {
-			memory, e := mapNew(f, size)
-			if err = errors.Join(e, f.Close()); err == nil {
-				return memory, nil
-			}
-		}
-		errs = append(errs, fmt.Errorf("a temporary file of %d bytes in %s: %w", size, dir, err))
-	}
-	return nil, errors.Join(errs...)
-}
-
-// nameless makes a file without a name in a folder.
-func nameless(dir string) (*os.File, error) {
-	fd, err := unix.Open(dir, unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, 0o600)
-	if err == nil {
-		return os.NewFile(uintptr(fd), dir), nil
-	}
-	f, err := os.CreateTemp(dir, "commq-slots-") // NFS and Lustre have none without a name
-	if err != nil {
-		return nil, err
-	}
-	if err := os.Remove(f.Name()); err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return f, nil
-}
-
-// mapNew makes a file as long as it is to be, with its space, and maps it.
-func mapNew(f *os.File, size int) ([]byte, error) {
-	fd := int(f.Fd())
-	err := unix.EINTR
-	for err == unix.EINTR {
-		err = asErrno(unix.Fallocate(fd, 0, 0, int64(size))) // a full disk must be an error, not a signal
-	}
-	if err == unix.EOPNOTSUPP {
-		err = asErrno(unix.Ftruncate(fd, int64(size)))
-	}
-	if err != 0 {
-		return nil, err
-	}
-	return syscall.Mmap(fd, 0, size, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
-}
-
-// asErrno is the number of a system call's error; 0 for none.
-func asErrno(err error) unix.Errno {
-	var number unix.Errno
-	if err != nil && !errors.As(err, &number) {
-		return unix.EIO
-	}
-	return number
 }

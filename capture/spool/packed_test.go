@@ -182,12 +182,21 @@ func writeFiles(t *testing.T, file, windows []byte) string {
 	return path
 }
 
-// filled returns the slots of a file up to the end of its records.
-func filled(t *testing.T, f *File) []words {
+// filled returns the slots of a file up to the end of its records, read in pieces of any size, some of them twice.
+func filled(t *testing.T, f *File) (all []words) {
 	t.Helper()
-	all := make([]words, len(f.Slots))
-	if _, err := binary.Decode(bytesOf(f.Slots), binary.LittleEndian, all); err != nil && len(all) > 0 {
-		t.Fatal(err)
+	r, rng := NewReader(f), rand.New(rand.NewPCG(7, 8))
+	for len(all) < f.Len() {
+		at := len(all) - rng.IntN(len(all)+1)*rng.IntN(2)
+		got := asWords(r.From(at, rng.IntN(40)))
+		if n := min(len(got), len(all)-at); !slices.Equal(all[at:at+n], got[:n]) {
+			t.Fatalf("slots from %d on are others when they are read again", at)
+		} else {
+			all = append(all, got[n:]...)
+		}
+	}
+	if r.Err() != nil {
+		t.Fatal(r.Err())
 	}
 	end := slices.IndexFunc(all, func(s words) bool { return Kind(s[0]>>16) == End })
 	if end >= 0 {
@@ -269,8 +278,8 @@ func TestCallThatLeftItsWindow(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if f.Slots[0] != call {
-		t.Errorf("%+v, want %+v", f.Slots[0], call)
+	if got := NewReader(f).From(0, 1)[0]; got != call {
+		t.Errorf("%+v, want %+v", got, call)
 	}
 	buf := make([]byte, SlotBytes)
 	if n, err := NewTail(path, &f.Header).ReadAt(buf, HeaderBytes); n != SlotBytes || err != nil ||
@@ -325,8 +334,14 @@ func FuzzPacked(f *testing.F) {
 		if p.end > 1<<20 {
 			return
 		}
-		if s, err := p.file(&Header{}); err == nil {
-			_ = s.Close()
+		s := p.file(&Header{}, nil)
+		for range s.All() {
+		}
+		r := NewReader(s)
+		for at := s.Len() - 1; at >= 0; at -= 1 + s.Len()/20 {
+			if len(r.From(at, 3)) < min(3, s.Len()-at) {
+				t.Fatalf("slots from %d on are missing, of %d", at, s.Len())
+			}
 		}
 	})
 }

@@ -1,9 +1,7 @@
 package spool
 
 import (
-	"cmp"
 	"hash/crc32"
-	"slices"
 	"unsafe"
 )
 
@@ -21,24 +19,20 @@ type Damage struct {
 // Damaged returns the damaged stretches of the file, in order. It does not see damage in slots that no SUM slot covers:
 // the last ones of a process that was killed, and all of a file without sums.
 func (f *File) Damaged() []Damage {
-	if f.Header.Sums == 0 && !f.Doubtful {
+	if f.packed != nil || f.Header.Sums == 0 && !f.Doubtful {
 		return f.damaged
 	}
-	c := coverage{slots: f.Slots}
-	for at := range f.Slots {
-		if f.Slots[at].Kind == KindSum {
-			c.add(f.Slots[at].AsSum(), at)
+	c := coverage{slots: f.slots}
+	for at := range f.slots {
+		if f.slots[at].Kind == KindSum {
+			c.add(f.slots[at].AsSum(), at)
 		}
 	}
 	if c.broken >= c.next && c.broken > 0 { // the last SUM slot, after which no other tells what it covered
 		c.damage(c.next, c.broken+1)
 	}
-	if summed := int(min(f.Header.Summed, uint64(len(f.Slots)))); f.Header.Check != 0 && !f.Doubtful {
+	if summed := int(min(f.Header.Summed, uint64(f.n))); f.Header.Check != 0 && !f.Doubtful {
 		c.damage(c.next, summed)
-	}
-	if len(f.damaged) > 0 { // and so are the slots in them
-		c.damaged = append(c.damaged, f.damaged...)
-		slices.SortFunc(c.damaged, func(a, b Damage) int { return cmp.Compare(a.First, b.First) })
 	}
 	return c.damaged
 }

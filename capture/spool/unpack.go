@@ -25,12 +25,17 @@ var errPacked = errors.New("the packed bytes are not those of so many slots")
 // unpack fills slots from the packed bytes of a block.
 func unpack(slots []words, packed []byte, scale uint32) error {
 	u := unpacker{in: packed}
+	return u.fill(slots, scale, true)
+}
+
+// fill unpacks the next slots; end tells that they are the last ones of the block.
+func (u *unpacker) fill(slots []words, scale uint32, end bool) error {
 	for i := range slots {
 		if err := u.next(&slots[i], scale); err != nil {
 			return err
 		}
 	}
-	if len(u.in) > 3 {
+	if end && len(u.in) > 3 {
 		return errPacked
 	}
 	return nil

@@ -10,17 +10,21 @@ import (
 // Read adds all modules and call sites that a spool file defines. Call it for each file of a process. An incomplete
 // definition is skipped after a call that never returned, where it may be half written; elsewhere it is an error.
 func (s *Sites) Read(f *spool.File) error {
-	returned := true
-	for i := 0; i < len(f.Slots) && f.Slots[i].Kind != spool.End; i++ {
-		switch f.Slots[i].Kind {
+	returned, r := true, spool.NewReader(f)
+	for i := 0; ; i++ {
+		slots := r.From(i, 1)
+		if len(slots) == 0 || slots[0].Kind == spool.End {
+			return r.Err()
+		}
+		switch slots[0].Kind {
 		case spool.KindCall:
-			returned = f.Slots[i].T1 != 0
+			returned = slots[0].T1 != 0
 		case spool.KindDef:
-			d := f.Slots[i].AsDef()
+			d := *slots[0].AsDef()
 			if d.What != spool.DefModule && d.What != spool.DefSite {
 				continue
 			}
-			data, err := payloadOf(d, f.Slots[i+1:])
+			data, err := payloadOf(&d, r.From(i+1, int(d.Bytes)))
 			if err == nil {
 				err = s.Define(d.What, d.ID, data)
 			}
@@ -29,7 +33,6 @@ func (s *Sites) Read(f *spool.File) error {
 			}
 		}
 	}
-	return nil
 }
 
 // payloadOf collects the payload of a definition from the slots after it.
