@@ -96,6 +96,9 @@ func (j *Job) readFile(name string) error {
 		return nil
 	}
 	h, err := readHeader(f)
+	if errors.Is(err, spool.ErrUnwritten) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -122,7 +125,7 @@ func (j *Job) readFile(name string) error {
 // readHeader reads a file's header and checks it.
 func readHeader(f *os.File) (*spool.Header, error) {
 	data := make([]byte, spool.HeaderBytes)
-	if _, err := f.ReadAt(data, 0); err != nil {
+	if n, err := f.ReadAt(data, 0); err != nil && n > 0 {
 		return nil, fmt.Errorf("%s: shorter than a header: not a spool file, or cut short", f.Name())
 	}
 	s, err := spool.Parse(f.Name(), data)

@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -60,7 +61,11 @@ func Jobs(spoolDir string) ([]JobInfo, error) {
 	}
 	jobs := make([]JobInfo, 0, len(byID))
 	for _, j := range byID {
-		if err := j.readHeader(spoolDir); err != nil {
+		err := j.readHeader(spoolDir)
+		if errors.Is(err, spool.ErrUnwritten) {
+			continue
+		}
+		if err != nil {
 			return nil, err
 		}
 		j.Summaries = summaries[j.ID]
@@ -72,26 +77,38 @@ func Jobs(spoolDir string) ([]JobInfo, error) {
 	return jobs, nil
 }
 
-// readHeader fills in what the header of the job's first file holds.
-func (j *JobInfo) readHeader(dir string) error {
-	path := filepath.Join(dir, j.Files[0])
+// readHeader fills in what the header of the job's first file holds that has one.
+func (j *JobInfo) readHeader(dir string) (err error) {
+	for _, name := range j.Files {
+		var h *spool.Header
+		if h, err = readHeader(filepath.Join(dir, name)); err == nil {
+			j.Ranks = h.Size
+			j.Program = spool.Text(h.Program[:])
+			j.Started = time.Unix(0, h.RealtimeNs).UTC()
+		}
+		if !errors.Is(err, spool.ErrUnwritten) {
+			return err
+		}
+	}
+	return err
+}
+
+func readHeader(path string) (*spool.Header, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer f.Close()
 	data := make([]byte, spool.HeaderBytes)
-	if _, err := io.ReadFull(f, data); err != nil {
-		return fmt.Errorf("%s: shorter than a header: not a spool file, or cut short", path)
+	n, err := io.ReadFull(f, data)
+	if err != nil && n > 0 {
+		return nil, fmt.Errorf("%s: shorter than a header: not a spool file, or cut short", path)
 	}
-	s, err := spool.Parse(path, data)
+	s, err := spool.Parse(path, data) // of an empty file: zeros
 	if err != nil {
-		return err
+		return nil, err
 	}
-	j.Ranks = s.Header.Size
-	j.Program = spool.Text(s.Header.Program[:])
-	j.Started = time.Unix(0, s.Header.RealtimeNs).UTC()
-	return nil
+	return &s.Header, nil
 }
 
 // Find returns the job with that id in the spool folder, or the only job if id is empty. Its error lists the jobs in
@@ -169,6 +186,9 @@ func openJob(dir, jobID string, choose func(*JobInfo) ([]string, error)) (*job, 
 	j := &job{dir: dir, id: id, size: info.Ranks, summaries: info.Summaries}
 	for _, name := range files {
 		f, err := spool.Open(filepath.Join(j.dir, name))
+		if errors.Is(err, spool.ErrUnwritten) {
+			continue // checkPresent misses the rank or thread
+		}
 		if err == nil {
 			j.add(f)
 			err = j.checkHeader(f, name)
@@ -177,6 +197,9 @@ func openJob(dir, jobID string, choose func(*JobInfo) ([]string, error)) (*job, 
 			j.close()
 			return nil, err
 		}
+	}
+	if len(j.ranks) == 0 {
+		return nil, errNoRecords(dir)
 	}
 	j.sort()
 	return j, nil

@@ -128,6 +128,27 @@ func TestMissingAndShortFiles(t *testing.T) {
 		The records of rank 1 end before its MPI_Finalize: its file was cut short.`)
 }
 
+// A process that is killed while it makes its file leaves an empty one, or one of zeros: it is as if it was not there.
+func TestUnwrittenFiles(t *testing.T) {
+	for _, left := range [][]byte{nil, make([]byte, spool.HeaderBytes), make([]byte, 1<<16)} {
+		dir := ring(3).write(t)
+		edit(t, file(dir, 0), func([]byte) []byte { return left })
+		if got, want := refused(t, dir, Options{}), "has no records of rank 0; put"; !strings.Contains(got, want) {
+			t.Errorf("%d bytes of zeros: %q, want %q", len(left), got, want)
+		}
+		const warning = "No records of rank 0: messages from and to them are unmatched."
+		if r := ingested(t, dir, Options{Partial: true}); !slices.Contains(r.Warnings, warning) {
+			t.Errorf("%d bytes of zeros: %q, want %q", len(left), r.Warnings, warning)
+		}
+		for rank := range 2 {
+			edit(t, file(dir, 1+rank), func([]byte) []byte { return left })
+		}
+		if got, want := refused(t, dir, Options{}), "no records in it"; !strings.Contains(got, want) {
+			t.Errorf("all files of %d bytes of zeros: %q, want %q", len(left), got, want)
+		}
+	}
+}
+
 // Two of five ranks reached their limit, rank 3 at 21 ns before rank 1 at 31; rank 4 had a full disk. A receive whose
 // send was not recorded stands alone.
 func TestRecordsThatReachedTheirLimit(t *testing.T) {

@@ -41,6 +41,10 @@ func (f *File) Cut(n int) {
 	}
 }
 
+// ErrUnwritten means that a file has no header: its process makes it just now, or was killed while it did. Then it has
+// recorded no call.
+var ErrUnwritten = errors.New("no header is written: the process was killed while it made the file")
+
 // Open maps a spool file and checks its header. Errors name the file and what is wrong with it. Slots must not be used
 // after Close.
 func Open(path string) (*File, error) {
@@ -52,6 +56,9 @@ func Open(path string) (*File, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return nil, err
+	}
+	if info.Size() == 0 {
+		return nil, fmt.Errorf("%s: %w", path, ErrUnwritten)
 	}
 	if info.Size() < HeaderBytes {
 		return nil, fmt.Errorf("%s: %d bytes, less than a header: not a spool file, or cut short", path, info.Size())
@@ -84,6 +91,9 @@ func Parse(name string, data []byte) (*File, error) {
 		return nil, fmt.Errorf("%s: %d bytes, less than a header: not a spool file, or cut short", name, len(data))
 	}
 	f := &File{Name: name, Header: *(*Header)(unsafe.Pointer(&data[0]))}
+	if f.Header == (Header{}) {
+		return nil, fmt.Errorf("%s: %w", name, ErrUnwritten)
+	}
 	if err := f.Header.check(); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
