@@ -26,11 +26,17 @@
 #else
 #error "commq: the shim supports Open MPI and MPICH; this mpi.h belongs to neither"
 #endif
-/* The functions of MPI 4 that Open MPI provides from version 5 on. */
-#if CQ_MPICH || OMPI_MAJOR_VERSION >= 5
+/* The functions of MPI 4, which Open MPI has from version 5 on and MPICH from version 4 on. */
+#if CQ_MPICH ? MPI_VERSION >= 4 : OMPI_MAJOR_VERSION >= 5
 #define CQ_MPI4 1
 #else
 #define CQ_MPI4 0
+#endif
+
+#if CQ_MPI4
+/* The partitions that MPI_Pready_list takes: const from MPICH 4.2 on, as MPI 4.0 says. */
+typedef __typeof__(*_Generic(&MPI_Pready_list, int (*)(int, const int *, MPI_Request): (const int *)0,
+	default: (int *)0)) cq_partition;
 #endif
 /* The functions with counts of type MPI_Count, MPI_X_c: missing in Open MPI 4 and 5. */
 #if MPI_VERSION >= 4

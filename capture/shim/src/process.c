@@ -148,7 +148,7 @@ CQ_EXPORT int MPI_Session_finalize(MPI_Session *session)
 }
 #endif
 
-#if CQ_MPICH
+#if CQ_MPICH && CQ_MPI4
 _Static_assert(sizeof(MPI_Session) == sizeof(MPI_Fint), "session");
 
 CQ_EXPORT void mpi_session_init_f08_(MPI_Fint *info, MPI_Fint *errhandler, MPI_Fint *session, MPI_Fint *ierr)

@@ -8762,7 +8762,7 @@ CQ_EXPORT void mpi_pready_f08_(MPI_Fint *partition, MPI_Fint *request, MPI_Fint 
 #endif
 
 #if CQ_MPI4
-CQ_EXPORT int MPI_Pready_list(int length, int array_of_partitions[], MPI_Request request)
+CQ_EXPORT int MPI_Pready_list(int length, cq_partition array_of_partitions[], MPI_Request request)
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
