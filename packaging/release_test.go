@@ -42,6 +42,7 @@ func TestRelease(t *testing.T) {
 	testenv.Venv(t, scripts, "zig.txt", "compiler of releases")
 	five := testenv.Venv(t, scripts, "openmpi5.txt", "Open MPI 5")
 	mpich5 := testenv.Venv(t, scripts, "mpich5.txt", "MPICH 5")
+	mpich3 := testenv.Venv(t, scripts, "mpich3.txt", "MPICH 3")
 	r := build(t)
 
 	t.Run("needs", func(t *testing.T) {
@@ -55,12 +56,16 @@ func TestRelease(t *testing.T) {
 	debian := map[string]string{"openmpi": "mpirun.openmpi --oversubscribe", "mpich": "mpirun.mpich"}
 	for library, launcher := range debian {
 		for program, ranks := range map[string]string{"p2p": "3", "collectives": "3", "comms": "5"} {
-			t.Run("equal/"+library+"/"+program, func(t *testing.T) { r.equal(t, library, launcher, program, ranks) })
+			t.Run("equal/"+library+"/"+program, func(t *testing.T) { r.equal(t, "mpicc."+library, launcher, program, ranks) })
 		}
+	}
+	for library, folder := range map[string]string{"MPICH 3": mpich3, "MPICH 5": mpich5} {
+		t.Run("equal/"+library+"/p2p", func(t *testing.T) { r.equal(t, folder+"/bin/mpicc", folder+"/bin/mpiexec", "p2p", "3") })
 	}
 	for _, m := range []struct{ name, abi, mpicc, launcher string }{
 		{"Open MPI 4.1", "Open MPI 4", "mpicc.openmpi", debian["openmpi"]},
 		{"Open MPI 5", "Open MPI 5", five + "/bin/mpicc", five + "/bin/mpirun --oversubscribe"},
+		{"MPICH 3", "the ABI of MPICH", mpich3 + "/bin/mpicc", mpich3 + "/bin/mpiexec"},
 		{"MPICH 4", "the ABI of MPICH", "mpicc.mpich", debian["mpich"]},
 		{"MPICH 5", "the ABI of MPICH", mpich5 + "/bin/mpicc", mpich5 + "/bin/mpiexec"},
 	} {
@@ -241,16 +246,16 @@ const rows = "SELECT * EXCLUDE (run, start_ns, end_ns, compute_ns, polls, poll_n
 	"instructions, cycles) FROM events ORDER BY rank, seq"
 
 // equal captures a program with a compiled shim and with the one that the release brings, and compares the rows.
-func (r *release) equal(t *testing.T, library, launcher, program, ranks string) {
-	exe := compile(t, "mpicc."+library, program)
+func (r *release) equal(t *testing.T, compiler, launcher, program, ranks string) {
+	exe := compile(t, compiler, program)
 	store := t.TempDir()
 	var answers []string
-	for _, mpicc := range []string{"mpicc." + library, "none"} {
-		r.commq(t, nil, "capture", "--store", store, "--name", mpicc, "--mpicc", mpicc, "-n", ranks, "--launcher",
+	for name, mpicc := range map[string]string{"compiled": compiler, "brought": "none"} {
+		r.commq(t, nil, "capture", "--store", store, "--name", name, "--mpicc", mpicc, "-n", ranks, "--launcher",
 			launcher, "--", exe)
 		answer := ""
 		for _, sql := range []string{rows, messages} {
-			answer += r.commq(t, nil, "sql", "--store", store, "--run", mpicc, "--format", "csv", sql)
+			answer += r.commq(t, nil, "sql", "--store", store, "--run", name, "--format", "csv", sql)
 		}
 		answers = append(answers, answer)
 	}
@@ -258,7 +263,7 @@ func (r *release) equal(t *testing.T, library, launcher, program, ranks string) 
 		t.Fatalf("%d rows", lines)
 	}
 	if answers[0] != answers[1] {
-		t.Errorf("compiled:\n%s\nbrought by the release:\n%s", answers[0], answers[1])
+		t.Errorf("by one library:\n%s\nby the other, compiled or brought by the release:\n%s", answers[0], answers[1])
 	}
 }
 

@@ -402,6 +402,7 @@ CQ_EXPORT int MPI_Session_get_pset_info(MPI_Session session, const char *name, M
 WHETHER(mpi_initialized_f08_, cq_f.pmpir_initialized_f08_, MPI_Initialized)
 WHETHER(mpi_finalized_f08_, cq_f.pmpir_finalized_f08_, MPI_Finalized)
 
+#if CQ_MPI4
 CQ_EXPORT void mpi_group_from_session_pset_f08_(MPI_Fint *session, char *name, MPI_Fint *group, MPI_Fint *ierr,
 	size_t n)
 {
@@ -424,6 +425,7 @@ CQ_EXPORT void mpi_session_get_pset_info_f08_(MPI_Fint *session, char *name, MPI
 	if (ierr != NULL)
 		*ierr = e;
 }
+#endif
 
 /* MPICH calls that ask a communicator for its size before they reach the C function, or that never reach it. */
 
