@@ -24,7 +24,7 @@ func fitNumbers(m *Model, found *slots.Slots) ([]*law.Law, error) {
 	for _, alike := range m.Pattern.Grids {
 		twins = append(twins, alike[1:]...)
 	}
-	f := law.NewFitter(grids, twins)
+	f := law.NewFitter(grids, twins, m.Pattern.Open)
 	for _, x := range m.Sites {
 		fitSite(x, m.Joint, gridOf(m.Pattern, x), f)
 	}
@@ -42,7 +42,7 @@ func fitNumbers(m *Model, found *slots.Slots) ([]*law.Law, error) {
 		return nil, err
 	}
 	for loop, of := range samples {
-		iterations[loop] = law.WithExtents(iterations[loop], of, m.Pattern.Possible)
+		iterations[loop] = law.WithExtents(iterations[loop], of, m.Pattern.Possible, m.Pattern.Open)
 	}
 	return iterations, nil
 }

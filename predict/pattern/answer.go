@@ -429,17 +429,40 @@ func (l Law) Dst(ranks, rank int32, index []int32) (dst int32, sends bool, err e
 // occur in a run, if the family's ranges include it. The error is a *Refusal.
 func (l Law) Map(ranks int32, index []int32) (*Map, error) {
 	m, err := l.ownMap(ranks, index)
-	if err == nil || l.Inverse == nil {
+	if l.Inverse == nil || l.Paired && l.cost()+margin < l.Inverse.cost() {
 		return m, err
 	}
-	other, otherErr := l.Inverse.ownMap(ranks, index)
-	if otherErr != nil {
+	inverse, otherErr := l.Inverse.inverseMap(ranks, index)
+	switch {
+	case l.Paired && l.Inverse.cost()+margin < l.cost() && (inverse != nil || otherErr != nil):
+		return inverse, otherErr
+	case err != nil && inverse != nil:
+		return inverse, nil
+	case err != nil || !l.Paired || inverse == nil || equalMaps(m, inverse):
+		return m, err
+	}
+	return nil, &Refusal{Slot: l.Name, Ranks: ranks, Reason: Ambiguous,
+		Detail: fmt.Sprintf("it is not the other side of %s, as it is in all runs", l.Inverse.Name)}
+}
+
+// inverseMap returns the map from receivers to senders; nil if a rank receives from several.
+func (l Law) inverseMap(ranks int32, index []int32) (*Map, error) {
+	m, err := l.ownMap(ranks, index)
+	if err != nil {
 		return nil, err
 	}
-	if inverse, ok := other.inverse(); ok {
+	if inverse, ok := m.inverse(); ok {
 		return inverse, nil
 	}
-	return nil, err
+	return nil, nil
+}
+
+// cost returns the description length of the simplest form, in bits; infinite if there is none.
+func (l Law) cost() float64 {
+	if len(l.Forms) == 0 {
+		return math.Inf(1)
+	}
+	return l.Forms[0].Cost
 }
 
 // ownMap is Map by the law's own forms.
@@ -523,8 +546,8 @@ func (l Law) bind(ranks int32, index []int32) (maps []*Map, of []Form, missing [
 				}
 			}
 			for _, a := range f.Narrow {
-				if dims[a] > narrowExtent && m.anyone() {
-					short = fmt.Sprintf("%d ranks on an axis on which %s names a coordinate", narrowExtent, f)
+				if most := l.mostNarrow(&f, a); dims[a] > most && m.anyone() {
+					short = fmt.Sprintf("%d ranks on an axis on which %s names a coordinate", most, f)
 				}
 			}
 			if !slices.ContainsFunc(maps, func(o *Map) bool { return equalMaps(o, m) }) {
@@ -535,6 +558,17 @@ func (l Law) bind(ranks int32, index []int32) (maps []*Map, of []Form, missing [
 		}
 	}
 	return maps, of, missing, short
+}
+
+// mostNarrow returns the longest extent of an axis on which the guard of a form that names a coordinate is known: if the law was
+// seen on one number of ranks, that which the axis has there.
+func (l *Law) mostNarrow(f *Form, axis int) int32 {
+	if len(l.Sizes) == 1 {
+		if dims, ok := f.Grids[0].Dims(l.Sizes[0]); ok {
+			return dims[axis]
+		}
+	}
+	return narrowExtent
 }
 
 // unaligned returns a form whose levels are not known on a number of ranks, see Form.Unaligned; nil if there is none.

@@ -1,6 +1,7 @@
 package pattern
 
 import (
+	"math"
 	"slices"
 )
 
@@ -10,11 +11,15 @@ const unexplainedCost = 60
 // unboundedCost is the cost of a family whose number of slots the grids do not determine, in bits.
 const unboundedCost = 10
 
+// inverseCost is the cost of being the other side of what has a law, in bits: what is sent is received.
+const inverseCost = 6
+
 // gridCover chooses the process grids of a program: those with which all units have the shortest description.
 type gridCover struct {
 	units   []*unit
 	classes []*class
 	sizes   []int32
+	others  map[*unit]*unit // the other sides of messages
 }
 
 // choose returns the line, the class of grids that makes the description of all units shortest, and further classes
@@ -77,6 +82,59 @@ func (f *gridCover) choose() (grids []*class, first []bool) {
 		}
 	}
 	return grids, first
+}
+
+// openGrids returns grids, one of each class, with which the description of all units is at most a few bits longer than with
+// the first grid of the chosen ones: the runs do not tell them apart, although the first one is taken. searched has the
+// forms of each unit on all grids.
+func (f *gridCover) openGrids(chosen []*class, searched map[*unit][][]Form) (open []Grid) {
+	const mostAxes = 3 // grids with more are rare
+	if len(chosen) < 2 {
+		return nil
+	}
+	first := slices.Index(f.classes, chosen[1])
+	limit := f.totalInstead(first, first, searched) + plain
+	for i, c := range f.classes {
+		if n := len(c.dims[0]); n > 1 && n <= mostAxes && i != first && f.totalInstead(first, i, searched) <= limit {
+			open = append(open, c.grids[0])
+		}
+	}
+	return open
+}
+
+// totalInstead returns the cost of all units on the line and on one class of grids instead of another one. Forms of that one
+// count if the grid has the axes that they use.
+func (f *gridCover) totalInstead(of, class int, searched map[*unit][][]Form) float64 {
+	least := func(u *unit) float64 {
+		cost := math.Inf(1)
+		for _, i := range []int{0, class, of} {
+			if i >= len(searched[u]) {
+				continue
+			}
+			for _, form := range searched[u][i] {
+				if i == of && i != class {
+					if _, ok := form.onClass(f.classes[of], f.classes[class]); !ok {
+						continue
+					}
+				}
+				cost = min(cost, form.Cost)
+			}
+		}
+		return cost
+	}
+	sum, counted := 0.0, map[string]bool{}
+	for _, u := range f.units {
+		if counted[u.seen] {
+			continue
+		}
+		counted[u.seen] = true
+		cost := least(u)
+		if other := f.others[u]; other != nil {
+			cost = min(cost, least(other)+inverseCost)
+		}
+		sum += min(cost, unexplainedCost)
+	}
+	return sum
 }
 
 // determinesEnd reports whether the process count or the extents of a class determine where each component of a
@@ -170,16 +228,50 @@ func (f *gridCover) total(chosen []int) float64 {
 			continue
 		}
 		counted[u.seen] = true
-		least := float64(unexplainedCost)
-		for _, i := range chosen {
-			if fs := u.forms[i]; len(fs) > 0 {
-				least = min(least, fs[0].Cost)
-			}
+		least := u.leastCostOn(chosen)
+		if other := f.others[u]; other != nil {
+			least = min(least, other.leastCostOn(chosen)+inverseCost)
 		}
-		sum += least
+		sum += min(least, unexplainedCost)
 		if len(u.vary) > 0 && !slices.ContainsFunc(chosen, func(i int) bool { return u.bounded[i] }) {
 			sum += unboundedCost
 		}
 	}
 	return sum
+}
+
+// leastCostOn returns the cost of the simplest form of a unit on some classes of grids; infinite if it has none.
+func (u *unit) leastCostOn(classes []int) float64 {
+	least := math.Inf(1)
+	for _, i := range classes {
+		if fs := u.forms[i]; len(fs) > 0 {
+			least = min(least, fs[0].Cost)
+		}
+	}
+	return least
+}
+
+// otherSides returns for units the one that has the other side of the messages of all their slots, if there is one.
+func otherSides(units []*unit) map[*unit]*unit {
+	of := map[string]*unit{}
+	for _, u := range units {
+		for _, s := range u.slots {
+			of[s.Name] = u
+		}
+	}
+	others := map[*unit]*unit{}
+	for _, u := range units {
+		var other *unit
+		for i, s := range u.slots {
+			if len(s.Partners) == 0 || i > 0 && of[s.Partners[0]] != other {
+				other = nil
+				break
+			}
+			other = of[s.Partners[0]]
+		}
+		if other != nil && other != u {
+			others[u] = other
+		}
+	}
+	return others
 }

@@ -10,13 +10,18 @@ import (
 // ranks along it that is no half.
 
 // halvedBy returns the grids of which the slowest axis has two ranks in the runs in which slots of the unit occur, and one
-// in the others. It is nil if they occur in all runs, or if neither the law nor its ranges have a half of all ranks.
+// in the others, if the law or its ranges have a half of all ranks and the slots do not occur in all runs; or two ranks in all
+// runs, if the law is of one of the two columns of a grid that has always two.
 func (u *unit) halvedBy(l *Law, classes []*class) (grids []Grid) {
 	occurs := map[int]bool{}
 	for _, o := range u.obs {
 		occurs[o.size] = true
 	}
-	if len(occurs) == len(l.Training) || !l.hasHalf() {
+	if l.isOfColumn() {
+		for i := range l.Training {
+			occurs[i] = true
+		}
+	} else if len(occurs) == len(l.Training) || !l.hasHalf() {
 		return nil
 	}
 	for _, c := range classes {
@@ -41,6 +46,17 @@ func (l *Law) hasHalf() bool {
 	}
 	f := l.Forms[0]
 	return len(f.Rules) == 1 && (f.Rules[0].N.isHalf() || f.Rules[0].Guard.N.isHalf())
+}
+
+// isOfColumn reports whether the simplest form is for one of the halves of all ranks, as the slowest axis of its grid has two
+// ranks on any number of them.
+func (l *Law) isOfColumn() bool {
+	f := l.Forms[0]
+	if len(f.Rules) < 2 || f.Grids[0].Shape != Columns || f.Grids[0].Fixed != 2 {
+		return false
+	}
+	last := len(f.Rules) - 1
+	return f.Grids[0].IsFixed(last) && f.Rules[last].Guard.Kind != All
 }
 
 // isHalf reports whether the number is half of the extent.

@@ -19,20 +19,20 @@ func addInverses(p *Program, all []Slot) {
 		}
 	}
 	known := slices.Clone(p.Laws) // without inverses
-	inverseOf := func(slots []*Slot) *Law {
+	inverseOf := func(slots []*Slot) (inverse *Law, only bool) {
 		i, ok := otherSide(slots, byName, laws)
 		if !ok {
-			return nil
+			return nil, false
 		}
 		l := known[i]
-		return &l
+		return &l, isOnlySide(slots, i, laws)
 	}
 	for i := range p.Laws {
 		var slots []*Slot
 		for _, m := range p.Laws[i].Members {
 			slots = append(slots, byName[m.Slot])
 		}
-		p.Laws[i].Inverse = inverseOf(slots)
+		p.Laws[i].Inverse, p.Laws[i].Paired = inverseOf(slots)
 	}
 	lawless := map[string][]*Slot{} // by site
 	var sites []string
@@ -48,7 +48,7 @@ func addInverses(p *Program, all []Slot) {
 		if slices.ContainsFunc(p.Laws, func(l Law) bool { return l.Site == site }) {
 			continue
 		}
-		if other := inverseOf(slots); other != nil {
+		if other, _ := inverseOf(slots); other != nil {
 			l := Law{Name: site, Site: site, Training: p.Sizes, Inverse: other}
 			l.addMembers(slots)
 			p.Laws = append(p.Laws, l)
@@ -74,6 +74,17 @@ func otherSide(slots []*Slot, byName map[string]*Slot, laws map[string]int) (law
 	}
 	own, has := laws[slots[0].Name]
 	return law, law >= 0 && !(has && own == law)
+}
+
+// isOnlySide reports whether no law but the one given may have the other side of messages of slots: where few ranks lie along
+// an axis, those in both directions are the same.
+func isOnlySide(slots []*Slot, law int, laws map[string]int) bool {
+	return !slices.ContainsFunc(slots, func(s *Slot) bool {
+		return slices.ContainsFunc(s.Partners, func(name string) bool {
+			i, has := laws[name]
+			return !has || i != law
+		})
+	})
 }
 
 // inverse returns the map from receivers to senders; false if a rank receives from several.

@@ -26,6 +26,9 @@ type Program struct {
 	// Possible are the grids of two and three axes that the runs do not rule out: a loop may count along an axis of a
 	// grid that no message shows.
 	Possible []Grid `json:"possible,omitempty"`
+	// Open are further grids on which the description of all slots is hardly longer than on Grids: one of each kind. Numbers
+	// may have laws on them.
+	Open []Grid `json:"open,omitempty"`
 }
 
 // Unexplained is a slot without a law, and the reason.
@@ -56,6 +59,8 @@ type Law struct {
 	// Inverse is the law of the other side of its messages, if that is known: what is sent is received. Where the law
 	// has no answer of its own, it is the inverse of that one's. A law without Forms has only this.
 	Inverse *Law `json:"inverse,omitempty"`
+	// Paired means that no other law can be that of the other side.
+	Paired bool `json:"paired,omitempty"`
 }
 
 // Member is a slot that a law covers.
@@ -118,7 +123,7 @@ func fit(slots []Slot, sizes []int32) *Program {
 	for _, u := range units {
 		searched[u] = slices.Clone(u.forms)
 	}
-	cover := &gridCover{units: units, classes: search.classes, sizes: sizes}
+	cover := &gridCover{units: units, classes: search.classes, sizes: sizes, others: otherSides(units)}
 	chosen, first := cover.choose()
 	units, unexplained = poolForms(units, first)
 	p.Unexplained = append(p.Unexplained, unexplained...)
@@ -131,6 +136,7 @@ func fit(slots []Slot, sizes []int32) *Program {
 	markNarrowGuards(units)
 	twins := addTwins(units, searched, search.classes)
 	borrowed, unexplained := fitFromSiblings(single, units, sizes)
+	markNarrowGuards(borrowed)
 	units = append(units, borrowed...)
 	p.Unexplained = append(p.Unexplained, unexplained...)
 	for _, c := range chosen {
@@ -141,6 +147,7 @@ func fit(slots []Slot, sizes []int32) *Program {
 			}
 		}
 	}
+	p.Open = cover.openGrids(chosen, searched)
 	p.Possible = possibleGrids(chosen, search.classes, units, searched)
 	addAsSeen(units, len(sizes))
 	for _, u := range units {

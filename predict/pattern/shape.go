@@ -93,16 +93,22 @@ func preferSharedShapes(units []*unit) {
 	}
 }
 
-// markShortAxes marks the axes along which a form moves though no run has more than two ranks there, unless longer
-// axes show the same shape in enoughSigns slots: two ranks do not tell whether x becomes x+1, the other one, or the even
+// markShortAxes marks the axes along which a form moves though no run has more than two ranks there, unless a longer
+// axis shows the same shape in enoughSigns slots: two ranks do not tell whether x becomes x+1, the other one, or the even
 // one before it.
 func markShortAxes(units []*unit) {
-	shown := map[shape]int{}
+	type way struct {
+		shape shape
+		axis  int
+	}
+	onAxis, shown := map[way]int{}, map[shape]int{} // the most slots on one axis
 	for _, u := range units {
 		for a, r := range u.pool[0].Rules {
 			if r.moves(a) && u.longest(u.pool[0], a) > 2 &&
 				!slices.ContainsFunc(u.pool, func(o Form) bool { return !slices.Contains(o.shapes(), r.shape()) }) {
-				shown[r.shape()] += len(u.slots)
+				w := way{r.shape(), a}
+				onAxis[w] += len(u.slots)
+				shown[w.shape] = max(shown[w.shape], onAxis[w])
 			}
 		}
 	}

@@ -146,6 +146,19 @@ func (h *Hypothesis) hasCells(r *row) bool {
 	return true
 }
 
+// isEmptyAt reports whether the law gives a rank no cells: blocks that are rounded up may be used up before its own.
+func (h *Hypothesis) isEmptyAt(r *row) bool {
+	if h.Level != NoLevel || h.Partition != nil {
+		return false
+	}
+	for k, a := range h.Axes {
+		if a < len(r.g) && h.Cuts[k][0].value(NoLevel, 0, r.g[a], r.x[a]) <= 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // spot is a place along an axis, with the factor that is required there.
 type spot struct{ g, x, i, want int64 }
 

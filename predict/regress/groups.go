@@ -684,9 +684,9 @@ func (l *Law) byLaws(r *row) (e Expected, known bool) {
 		s, ok := l.Laws[i].value(r, &l.names)
 		if !ok {
 			if s, ok = l.Laws[i].valueOfAnyCut(r, &l.names); ok {
-				empty = true
 				low, high = math.Min(low, s.low), math.Max(high, s.high)
 			}
+			empty = empty || ok || l.Laws[i].isEmptyAt(r)
 			continue
 		}
 		if !l.domain.has(s.value) {
@@ -699,7 +699,7 @@ func (l *Law) byLaws(r *row) (e Expected, known bool) {
 		e.Low, e.High = math.Min(e.Low, s.low), math.Max(e.High, s.high)
 	}
 	if empty {
-		if e.Low == e.High {
+		if e.Low == e.High && low <= high {
 			e.Low, e.High = math.Min(e.Low, low), math.Max(e.High, high)
 		}
 		e.Low = math.Min(e.Low, 0) // a rank without cells sends nothing, or a message without data

@@ -12,8 +12,9 @@ const leastCount = 2
 // WithExtents returns the law of a number of iterations with rivals: if it is equal in all samples to the extent of an
 // axis of a grid that the runs do not rule out, the loop may be over that. Two loops that are one in the runs may be over
 // two extents or their logarithms, or the inner one up to the index of the other. A constant may be the number of ranks
-// or its logarithm, if these did not vary either.
-func WithExtents(l *Law, samples []Sample, possible []pattern.Grid) *Law {
+// or its logarithm, if these did not vary either, or a multiple of an extent that did not vary of one of the open grids, which
+// are as good as that of the program.
+func WithExtents(l *Law, samples []Sample, possible, open []pattern.Grid) *Law {
 	sums := slices.Clone(l.Sums)
 	var rivals []Sum
 	switch {
@@ -21,7 +22,7 @@ func WithExtents(l *Law, samples []Sample, possible []pattern.Grid) *Law {
 		return l
 	case l.Constant != nil:
 		sums = []Sum{{Constant: *l.Constant}}
-		rivals = constantEnds(*l.Constant, samples, possible)
+		rivals = append(constantEnds(*l.Constant, samples, possible), multiples(*l.Constant, samples, open)...)
 	default:
 		rivals = append(growingEnds(samples, possible), lastOfTwo(samples)...)
 	}
@@ -48,6 +49,20 @@ func constantEnds(value int64, samples []Sample, possible []pattern.Grid) []Sum 
 		multiple := Sum{Terms: []Term{{value / n, Feature{Kind: FeatureRanksLog}}}}
 		if multiple.isAlways(samples) {
 			rivals = append(rivals, multiple)
+		}
+	}
+	return rivals
+}
+
+// multiples returns multiples of extents of grids that are the value of all samples.
+func multiples(value int64, samples []Sample, grids []pattern.Grid) (rivals []Sum) {
+	for _, f := range extentsOf(grids, FeatureExtent) {
+		g, ok := f.evaluate(&samples[0].Point)
+		if !ok || g < leastCount || value <= g || value%g != 0 {
+			continue
+		}
+		if s := (Sum{Terms: []Term{{value / g, f}}}); s.isAlways(samples) {
+			rivals = append(rivals, s)
 		}
 	}
 	return rivals

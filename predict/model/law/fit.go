@@ -13,6 +13,7 @@ import (
 type Fitter struct {
 	grids  []*pattern.Grid // of the program
 	twins  []pattern.Grid  // see pattern.Program
+	others []pattern.Grid  // grids on which rivals of other forms are looked for
 	known  map[string]*Law // by samples
 	open   []openLaw       // for Settle
 	single []singleSamples
@@ -27,9 +28,10 @@ type openLaw struct {
 	rival   bool  // a law is known, and others are looked for
 }
 
-// NewFitter returns a fitter for a program with these grids, and others that its runs do not rule out.
-func NewFitter(grids []*pattern.Grid, twins []pattern.Grid) *Fitter {
-	return &Fitter{grids: grids, twins: twins, known: map[string]*Law{}}
+// NewFitter returns a fitter for a program with these grids, and twins that its runs do not rule out. On others it
+// looks for rivals of any form.
+func NewFitter(grids []*pattern.Grid, twins, others []pattern.Grid) *Fitter {
+	return &Fitter{grids: grids, twins: twins, others: others, known: map[string]*Law{}}
 }
 
 // FitSize finds the law of a size, bytes or a count, which may depend on the program's domain. All samples are

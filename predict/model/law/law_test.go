@@ -26,7 +26,7 @@ func TestSingleSizeIsExactOnlyWhereSeen(t *testing.T) {
 	if d, _ := grid.Dims(32); d[0] != 2 || d[1] != 4 || d[2] != 4 {
 		t.Fatalf("the grid of 32 ranks is %v", d)
 	}
-	f := NewFitter([]*pattern.Grid{grid}, nil)
+	f := NewFitter([]*pattern.Grid{grid}, nil, nil)
 	f.FitSize(faceSamples(grid, 0, 1, 8, 16, 32, 128), 8, grid)
 	face := f.FitSize(faceSamples(grid, 0, 2, 32), 8, grid)
 	unrelated := f.FitSize([]Sample{{Point{Ranks: 32, Rank: 3, PeerRank: pattern.None}, 57}}, 1, grid)
@@ -68,7 +68,7 @@ func TestRootsThatRotate(t *testing.T) {
 			}
 		}
 	}
-	f := NewFitter([]*pattern.Grid{grid}, nil)
+	f := NewFitter([]*pattern.Grid{grid}, nil, nil)
 	l := f.FitNumber(samples, grid)
 	if err := f.Settle(); err != nil {
 		t.Fatal(err)
@@ -88,12 +88,12 @@ func TestNumberOfTheLargestRunIsNoLawAlone(t *testing.T) {
 	for i, value := range []int64{10, 15, 15, 15} {
 		samples = append(samples, Sample{Point{Ranks: int32(4 + i), PeerRank: pattern.None}, value})
 	}
-	f := NewFitter(nil, nil)
+	f := NewFitter(nil, nil, nil)
 	l := f.FitNumber(samples, nil)
 	if err := f.Settle(); err != nil {
 		t.Fatal(err)
 	}
-	l = WithExtents(l, samples, nil)
+	l = WithExtents(l, samples, nil, nil)
 	for ranks, want := range map[int32]int64{4: 10, 7: 15} {
 		if e, ok := l.Evaluate(&Point{Ranks: ranks, PeerRank: pattern.None}); !ok || e.Value != want {
 			t.Errorf("on %d ranks: %+v, want %d", ranks, e, want)
@@ -101,5 +101,45 @@ func TestNumberOfTheLargestRunIsNoLawAlone(t *testing.T) {
 	}
 	if e, ok := l.Evaluate(&Point{Ranks: 9, PeerRank: pattern.None}); ok && (e.Exact || e.Low > 20 || e.High < 20) {
 		t.Errorf("on 9 ranks: %+v, want 20 in its interval, not exact", e)
+	}
+}
+
+// 28 iterations for each step of the logarithm: 84 on 6 and 8 ranks, 112 on 9 and 12. 28 + 28 g is the same on planes with
+// 2 or 3 rows, and longer; on 18 ranks, 6 x 3, there are 140 and not 112.
+func TestSimplerSumsAreRivals(t *testing.T) {
+	grid := &pattern.Grid{Shape: pattern.Balanced, Axes: 2, Order: []int{0, 1}}
+	var samples []Sample
+	for _, x := range []struct {
+		ranks int32
+		value int64
+	}{{6, 84}, {8, 84}, {9, 112}, {12, 112}} {
+		for r := range x.ranks {
+			samples = append(samples, Sample{Point{Ranks: x.ranks, Rank: r, PeerRank: pattern.None}, x.value})
+		}
+	}
+	f := NewFitter([]*pattern.Grid{grid}, nil, nil)
+	l := f.FitNumber(samples, grid)
+	if err := f.Settle(); err != nil {
+		t.Fatal(err)
+	}
+	if e, ok := l.Evaluate(&Point{Ranks: 18, PeerRank: pattern.None}); !ok || e.Low > 140 || e.High < 140 {
+		t.Errorf("on 18 ranks: %+v, want 140 in the interval; the law is %s", e, l)
+	}
+}
+
+// A number that is twice an extent which did not vary is a constant, or that of the other extent that an open grid has.
+func TestMultiplesOfOpenGrids(t *testing.T) {
+	cube := pattern.Grid{Shape: pattern.Balanced, Axes: 3, Order: []int{0, 1, 2}} // 2 ranks on its first axis on 8 to 18 ranks
+	var samples []Sample
+	for _, p := range []int32{8, 12, 16, 18} {
+		samples = append(samples, Sample{Point{Ranks: p, PeerRank: pattern.None}, 14})
+	}
+	at := &Point{Ranks: 27, PeerRank: pattern.None}
+	if e, ok := WithExtents(NewConstant(14), samples, nil, nil).Evaluate(at); !ok || !e.Exact || e.Value != 14 {
+		t.Errorf("without an open grid: %+v, want 14 exactly", e)
+	}
+	l := WithExtents(NewConstant(14), samples, nil, []pattern.Grid{cube})
+	if e, ok := l.Evaluate(at); !ok || e.Exact || e.Low != 14 || e.High != 21 {
+		t.Errorf("with one: %+v, want 14 to 21", e)
 	}
 }

@@ -10,7 +10,7 @@ import (
 // coordinates: of the other side of messages, or on the line of all ranks. On the runs' numbers of ranks they may be the
 // same, and differ on others. Other grids are no rivals: patterns have shown which one the program has.
 func (f *Fitter) findRivals(all []openLaw) error {
-	for _, t := range slices.Concat(f.attempts(), columnsOf(all)) {
+	for _, t := range slices.Concat(f.attempts(), columnsOf(all), f.attemptsOnTwins()) {
 		if t.distance {
 			continue
 		}
@@ -18,8 +18,8 @@ func (f *Fitter) findRivals(all []openLaw) error {
 		var owners []*Law
 		for i := range all {
 			o := all[i]
-			if !o.law.dependsOnPlace() || !t.isRivalOf(o.law.placeGroups()[0], o.grid) ||
-				t.columns && !varyInRun(o.samples) {
+			if !o.law.mayHaveRivals(t) || !t.isRivalOf(o.law.placeGroups()[0], o.grid) ||
+				t.columns && !varyInRun(o.samples) || t.twin && hasAxesOf(o.law.placeGroups()[0].Grid, t.grid, o.samples) {
 				continue
 			}
 			owners = append(owners, o.law)
@@ -33,7 +33,37 @@ func (f *Fitter) findRivals(all []openLaw) error {
 			addRivals(owners[i], trial[i].law)
 		}
 	}
+	for i := range all {
+		all[i].addOwnCoordinates()
+	}
 	return nil
+}
+
+// enoughTold is the number of samples that show that blocks are those of the other side of messages and not those of the rank
+// itself: a block has one of two lengths, so each of them is one bit, and ten ways to count the blocks are tried.
+const enoughTold = 10
+
+// addOwnCoordinates adds to laws of blocks of the other side the same ones of the rank itself, if these fail in few samples
+// only.
+func (o *openLaw) addOwnCoordinates() {
+	if !o.law.dependsOnPlace() {
+		return
+	}
+	for _, g := range o.law.placeGroups() {
+		if !g.Peer || g.Grid != nil {
+			continue
+		}
+		own := &GroupLaw{Law: g.Law, Keep: g.Keep, Turn: g.Turn, exact: true}
+		told := map[[3]int32]bool{}
+		for _, s := range o.samples {
+			if e, ok := own.evaluate(&s.Point); !ok || e.Value != s.Value {
+				told[[3]int32{s.Point.Ranks, s.Point.Rank, s.Point.PeerRank}] = true
+			}
+		}
+		if len(told) < enoughTold {
+			g.Rivals = append(g.Rivals, own)
+		}
+	}
 }
 
 // columnsOf returns attempts with grids of few columns, on which the ranks of all samples have places: with little
@@ -55,6 +85,34 @@ func columnsOf(all []openLaw) (attempts []attempt) {
 		}
 	}
 	return attempts
+}
+
+// attemptsOnTwins returns attempts with the grids that the runs do not rule out: a law of blocks over the axes of one grid
+// may be one over the axes of another, which only further ranks tell apart.
+func (f *Fitter) attemptsOnTwins() (attempts []attempt) {
+	for i := range f.others {
+		for _, peer := range []bool{false, true} {
+			attempts = append(attempts, attempt{grid: &f.others[i], peer: peer, twin: true})
+		}
+	}
+	return attempts
+}
+
+// hasAxesOf reports whether a grid has each axis of another one in all samples: then addTwins finds the same law there.
+func hasAxesOf(grid, other *pattern.Grid, samples []Sample) bool {
+	all := make([]int, other.Axes)
+	for a := range all {
+		all[a] = a
+	}
+	return mapAxes(other, grid, all, samples) != nil
+}
+
+// mayHaveRivals reports whether an exact law may have rivals by an attempt: if it depends on places, or, on other grids, on
+// extents.
+func (l *Law) mayHaveRivals(t attempt) bool {
+	return l.dependsOnPlace() || t.twin && l.IsExact() && slices.ContainsFunc(l.placeGroups(), func(g *GroupLaw) bool {
+		return g.Grid != nil && g.Law != nil
+	})
 }
 
 // dependsOnPlace reports whether an exact law gives ranks of one run different numbers.
@@ -80,6 +138,9 @@ func (l *Law) placeGroups() (all []*GroupLaw) {
 // isRivalOf reports whether an attempt has other coordinates than a law: those of the other side on the same grid, or
 // those on the line of all ranks. grid is that of the communication.
 func (t attempt) isRivalOf(g *GroupLaw, grid *pattern.Grid) bool {
+	if t.twin {
+		return g.Grid != nil && t.peer == g.Peer && !equalGrids(t.grid, g.Grid)
+	}
 	with := t.grid
 	if t.own {
 		with = grid

@@ -19,6 +19,7 @@ type attempt struct {
 	turn     int32         // with the rank moved round by so many times a component of the index
 	back     int           // that component, counted from the last
 	columns  bool          // grid has few columns; a rival only
+	twin     bool          // grid is one that the runs do not rule out; a rival only
 }
 
 // mostTurned is the number of components of the index by which ranks may be moved round.

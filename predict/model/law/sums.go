@@ -78,9 +78,12 @@ func findSums(samples []Sample, grid *pattern.Grid) (found []Sum) {
 func findSumsOf(samples []Sample, candidates []Feature) (found []Sum) {
 	columns, varying := varyingFeatures(samples, candidates)
 	available := information(samples)
+	var weak []Sum // the samples have too little information to show them
 	add := func(s Sum) {
 		if s.cost = sumCost(&s); s.cost+sumSurplus <= available+numberCost(s.Constant) {
 			found = append(found, s)
+		} else {
+			weak = append(weak, s)
 		}
 	}
 	for i := range varying {
@@ -100,10 +103,22 @@ func findSumsOf(samples []Sample, candidates []Feature) (found []Sum) {
 	slices.SortStableFunc(found, func(a, b Sum) int { return cmp.Compare(a.cost, b.cost) })
 	for i := range found {
 		if found[i].cost > found[0].cost+sumMargin {
-			return found[:i]
+			found = found[:i]
+			break
 		}
 	}
-	return found
+	return withSimpler(found, weak)
+}
+
+// withSimpler adds to sums that samples show those that fit and are simpler than the first of them: although there is too
+// little information to show them, they are its rivals.
+func withSimpler(found, weak []Sum) []Sum {
+	if len(found) == 0 {
+		return nil
+	}
+	simpler := slices.DeleteFunc(weak, func(s Sum) bool { return s.cost > found[0].cost })
+	slices.SortStableFunc(simpler, func(a, b Sum) int { return cmp.Compare(a.cost, b.cost) })
+	return append(simpler, found...)
 }
 
 // varyingFeatures returns the features that all samples have and that are not constant, with their values.

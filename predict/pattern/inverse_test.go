@@ -1,0 +1,45 @@
+package pattern
+
+import "testing"
+
+// Even ranks exchange with the rank at the other end of the line. On 5 to 8 ranks the receivers have a law on a plane, too, by
+// chance: the inverse of the simpler law of the senders is theirs.
+func TestReceiversFollowSimplerSenders(t *testing.T) {
+	sends := truth{name: "to", site: "to", dst: func(p, r int32) (int32, bool) { return p - 1 - r, r%2 == 0 }}
+	receives := truth{name: "from", site: "from", dst: func(p, r int32) (int32, bool) {
+		return p - 1 - r, (p-1-r)%2 == 0
+	}}
+	sizes := []int32{5, 6, 7, 8}
+	to, from := sends.slot(sizes...), receives.slot(sizes...)
+	to.Partners, from.Partners = []string{"from"}, []string{"to"}
+	p, err := Fit([]Slot{to, from}, Options{Sizes: sizes})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, ranks := range []int32{9, 11, 12} {
+		for _, c := range []truth{sends, receives} {
+			if v, text := judge(t, p, c, ranks); v == wrong || v == borrowed {
+				t.Errorf("%s at %d ranks is wrong: %s", c.name, ranks, text)
+			}
+		}
+	}
+}
+
+// With two ranks along an axis messages in both directions are the same: which of two laws is that of the other side is open,
+// and neither is doubted for it.
+func TestSeveralOtherSidesDoubtNothing(t *testing.T) {
+	ring := func(name string, by int32) truth {
+		return truth{name: name, site: name, dst: func(p, r int32) (int32, bool) { return mod(r+by, p), true }}
+	}
+	up, down, from := ring("up", 1), ring("down", -1), ring("from", 1)
+	sizes := []int32{2, 3, 4, 5}
+	slots := []Slot{up.slot(sizes...), down.slot(sizes...), from.slot(sizes...)}
+	slots[2].Partners = []string{"up", "down"}
+	p, err := Fit(slots, Options{Sizes: sizes})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v, text := judge(t, p, from, 12); v != right {
+		t.Errorf("verdict %d, want the law's own answer: %s", v, text)
+	}
+}
