@@ -102,39 +102,62 @@ func (f *gridCover) openGrids(chosen []*class, searched map[*unit][][]Form) (ope
 	return open
 }
 
-// totalInstead returns the cost of all units on the line and on one class of grids instead of another one. Forms of that one
-// count if the grid has the axes that they use.
+// totalInstead returns the cost of all units on the line and on one class of grids instead of another one.
 func (f *gridCover) totalInstead(of, class int, searched map[*unit][][]Form) float64 {
-	least := func(u *unit) float64 {
-		cost := math.Inf(1)
-		for _, i := range []int{0, class, of} {
-			if i >= len(searched[u]) {
-				continue
-			}
-			for _, form := range searched[u][i] {
-				if i == of && i != class {
-					if _, ok := form.onClass(f.classes[of], f.classes[class]); !ok {
-						continue
-					}
-				}
-				cost = min(cost, form.Cost)
-			}
+	sum, counted := 0.0, map[string]bool{}
+	for _, u := range f.units {
+		if !counted[u.seen] {
+			counted[u.seen] = true
+			sum += f.costInstead(u, of, class, searched)
 		}
-		return cost
 	}
+	return sum
+}
+
+// excess returns by how many bits the description of all units is longer on one class of grids instead of another one, at
+// most unitBits for each communication, of which both sides count once.
+func (f *gridCover) excess(of, class int, searched map[*unit][][]Form) float64 {
 	sum, counted := 0.0, map[string]bool{}
 	for _, u := range f.units {
 		if counted[u.seen] {
 			continue
 		}
 		counted[u.seen] = true
-		cost := least(u)
 		if other := f.others[u]; other != nil {
-			cost = min(cost, least(other)+inverseCost)
+			counted[other.seen] = true
 		}
-		sum += min(cost, unexplainedCost)
+		sum += min(f.costInstead(u, of, class, searched)-f.costInstead(u, of, of, searched), unitBits)
 	}
 	return sum
+}
+
+// costInstead returns the cost of a unit on the line and on one class of grids instead of another one, of which forms count
+// if the grid has the axes that they use.
+func (f *gridCover) costInstead(u *unit, of, class int, searched map[*unit][][]Form) float64 {
+	cost := leastInstead(searched[u], f.classes, of, class)
+	if other := f.others[u]; other != nil {
+		cost = min(cost, leastInstead(searched[other], f.classes, of, class)+inverseCost)
+	}
+	return min(cost, unexplainedCost)
+}
+
+// leastInstead returns the cost of the simplest of some forms, by class, for costInstead.
+func leastInstead(searched [][]Form, classes []*class, of, class int) float64 {
+	cost := math.Inf(1)
+	for _, i := range []int{0, class, of} {
+		if i >= len(searched) {
+			continue
+		}
+		for _, form := range searched[i] {
+			if i == of && i != class {
+				if _, ok := form.onClass(classes[of], classes[class]); !ok {
+					continue
+				}
+			}
+			cost = min(cost, form.Cost)
+		}
+	}
+	return cost
 }
 
 // determinesEnd reports whether the process count or the extents of a class determine where each component of a

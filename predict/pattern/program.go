@@ -134,7 +134,7 @@ func fit(slots []Slot, sizes []int32) *Program {
 	borrowSigns(units)
 	markShortAxes(units)
 	markNarrowGuards(units)
-	twins := addTwins(units, searched, search.classes)
+	twins := cover.addTwins(units, searched)
 	borrowed, unexplained := fitFromSiblings(single, units, sizes)
 	markNarrowGuards(borrowed)
 	units = append(units, borrowed...)

@@ -10,37 +10,52 @@ import "slices"
 // plain is the cost in bits up to which a law is no coincidence.
 const plain = 10
 
+// twinBits is how many bits longer the description of all units may be on a twin: less than what shows a second grid. Of these
+// one communication has at most unitBits: what a single one does may fit a grid by chance, whatever it costs on others.
+const (
+	twinBits = 20
+	unitBits = 4
+)
+
 // addTwins adds to the laws of units their twins on other grids. searched has the forms of each unit on all grids. It
 // returns the grids, by the class that has twins on them.
-func addTwins(units []*unit, searched map[*unit][][]Form, classes []*class) map[*class][]*class {
-	const mostAxes = 3 // grids with more are rare
+func (f *gridCover) addTwins(units []*unit, searched map[*unit][][]Form) map[*class][]*class {
 	others := map[*class][]*class{}
-	for i, c := range classes {
-		if len(c.dims[0]) < 2 {
-			continue
-		}
-		for k, d := range classes {
-			if n := len(d.dims[0]); i != k && n > 1 && n <= mostAxes && d.grids[0].Shape != Columns &&
-				!isDemonstrated(i, k, units, searched) {
-				others[c] = append(others[c], d)
-			}
-		}
-	}
 	for _, u := range units {
-		for _, f := range slices.Clone(u.pool) {
-			c := classOf(f, classes)
+		for _, form := range slices.Clone(u.pool) {
+			c := classOf(form, f.classes)
 			if c == nil {
 				continue
 			}
+			if _, known := others[c]; !known {
+				others[c] = f.twinsOf(c, units, searched)
+			}
 			for _, d := range others[c] {
-				if twin, ok := f.onClass(c, d); ok && !slices.ContainsFunc(u.pool, twin.equal) {
+				if twin, ok := form.onClass(c, d); ok && !slices.ContainsFunc(u.pool, twin.equal) {
 					u.pool = append(u.pool, twin)
 				}
-				u.addSearched(searched[u], slices.Index(classes, d), f.Cost)
+				u.addSearched(searched[u], slices.Index(f.classes, d), form.Cost)
 			}
 		}
 	}
 	return others
+}
+
+// twinsOf returns the grids that the runs do not tell from those of a class: nothing goes with these and not with them, and
+// all that the program does is described there in hardly more bits.
+func (f *gridCover) twinsOf(c *class, units []*unit, searched map[*unit][][]Form) (twins []*class) {
+	const mostAxes = 3 // grids with more are rare
+	if len(c.dims[0]) < 2 {
+		return nil
+	}
+	i := slices.Index(f.classes, c)
+	for k, d := range f.classes {
+		if n := len(d.dims[0]); i != k && n > 1 && n <= mostAxes && d.grids[0].Shape != Columns &&
+			!isDemonstrated(i, k, units, searched) && f.excess(i, k, searched) < twinBits {
+			twins = append(twins, d)
+		}
+	}
+	return twins
 }
 
 // possibleGrids returns the grids of two and three axes that what units do does not rule out.
