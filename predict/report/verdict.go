@@ -24,6 +24,9 @@ type Verdict struct {
 	Bytes Tally `json:"bytes"`
 	// Places are those in the program with wrong numbers, in order of their names.
 	Places []WrongPlace `json:"wrong"`
+	// Lost counts the numbers of calls, messages and bytes that are not known by the reason, which is empty for places that
+	// the prediction lacks.
+	Lost map[string]int64 `json:"-"`
 }
 
 // WrongPlace is a place in the program where numbers were predicted as exact and are wrong.
@@ -103,7 +106,7 @@ func placesOf(s *signature.Signature, levelsAsIterations bool) []string {
 func Judge(m *model.Model, x *generate.Prediction, measured *signature.Signature) (v Verdict) {
 	partial := x.Signature == nil || len(x.Gaps) > 0 || newPaths(m) > 0
 	v.Edges = judgeEdges(x, measured, partial)
-	v.Places = []WrongPlace{}
+	v.Places, v.Lost = []WrongPlace{}, map[string]int64{}
 	measuredPaths := placesOf(measured, m.Joint.LevelsAsIterations)
 	gaps, paths, names := map[string]*generate.Gap{}, []string(nil), map[string]string{}
 	if x.Signature != nil {
@@ -172,7 +175,11 @@ func (v *Verdict) addPlace(at place, want, got *placeCount, gap *generate.Gap, p
 	if got == nil {
 		got = &placeCount{}
 	}
+	why := reasonOf(gap)
 	add := func(t *Tally, number string, want, got *interval, unknown bool) {
+		if unknown {
+			v.Lost[why]++
+		}
 		if t.add(want.low, got.low, got.high, unknown) {
 			v.addWrong(at, number, got.low, want.low)
 		}
@@ -184,6 +191,14 @@ func (v *Verdict) addPlace(at place, want, got *placeCount, gap *generate.Gap, p
 	if want.isSend || got.isSend || want.isCollective || got.isCollective {
 		add(&v.Bytes, "bytes", &want.bytes, &got.bytes, unknown || gap != nil)
 	}
+}
+
+// reasonOf returns why something is not known of a call; empty for a nil gap.
+func reasonOf(gap *generate.Gap) string {
+	if gap == nil {
+		return ""
+	}
+	return cmp.Or(gap.Calls, gap.Sizes)
 }
 
 // bounds tells how the numbers of an event's calls are bounded: the calls by a factor, the bytes that it sends.

@@ -32,9 +32,10 @@ import (
 
 func main() {
 	folders := flag.String("signatures", "testdata/signatures", "folders with signatures, separated by commas")
+	causes := flag.Bool("causes", false, "also write a table of why numbers are not known")
 	only := flag.String("only", "", "only the programs with these names, separated by commas")
 	flag.Parse()
-	s := suite{folders: strings.Split(*folders, ","), only: *only, done: map[string]bool{}}
+	s := suite{folders: strings.Split(*folders, ","), only: *only, done: map[string]bool{}, lost: losses{}}
 	fmt.Println("| program | learnt from | at | edges | calls | messages | bytes | wrong | what is not known |")
 	fmt.Println("|---|---|---|---|---|---|---|---|---|")
 	lines := bufio.NewScanner(os.Stdin)
@@ -44,6 +45,9 @@ func main() {
 		}
 	}
 	fmt.Printf("\nOf %d numbers %s.\n", s.sum.Exact+s.sum.Inside+s.sum.Outside+s.sum.Unknown+s.sum.Wrong, shares(&s.sum))
+	if *causes {
+		s.lost.print(s.sum.Exact + s.sum.Inside + s.sum.Outside + s.sum.Unknown + s.sum.Wrong)
+	}
 	if s.sum.Wrong > 0 {
 		os.Exit(1)
 	}
@@ -55,6 +59,7 @@ type suite struct {
 	only    string
 	sum     report.Tally    // of all numbers
 	done    map[string]bool // lines; two may be alike where runs are missing
+	lost    losses
 }
 
 // read reads the signature of a run; nil if there is none.
@@ -146,6 +151,10 @@ func (s *suite) judge(name, from string, m *model.Model, measured *signature.Sig
 	x, refused := extrapolated.Extrapolate(context.Background(), m, measured.Ranks,
 		extrapolated.Conditions{Explained: 0.95}, nil)
 	v := report.Judge(m, x, measured)
+	for why, n := range v.Lost {
+		s.lost.add(why, name, n)
+	}
+	s.lost.add(edgesUnknown, name, v.Edges.Unknown)
 	wrong := int64(0)
 	for _, t := range []*report.Tally{&v.Edges, &v.Calls, &v.Messages, &v.Bytes} {
 		wrong += t.Wrong
