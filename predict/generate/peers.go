@@ -107,7 +107,7 @@ func (p *peerLaws) mapOf(x *model.Site, family string, index []int32) *pattern.M
 	case errors.As(err, &refusal) && refusal.Reason == pattern.Unaligned:
 		p.unknown.addLevels(x.Event.ID, name, err.Error())
 		m = nil
-	case refusal != nil && refusal.Reason == pattern.Ambiguous:
+	case refusal != nil && (refusal.Reason == pattern.Ambiguous || refusal.Reason == pattern.Holes):
 		p.unknown.addDoubt(x.Event.ID, name, err.Error())
 		m = nil
 	case err != nil:
@@ -137,7 +137,7 @@ func (p *peerLaws) evaluate(family, name string, index []int32) (*pattern.Map, e
 	case placeAbsent:
 		return nil, nil
 	case placeUnknown:
-		return nil, &pattern.Refusal{Slot: name, Ranks: p.ranks, Reason: pattern.UnknownEnd,
+		return nil, &pattern.Refusal{Slot: name, Ranks: p.ranks, Reason: pattern.Holes,
 			Detail: "the runs have some of the iterations in the range of the loops and not others, and no law tells which"}
 	}
 	m, err := law.Map(p.ranks, index)

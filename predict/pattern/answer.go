@@ -356,6 +356,7 @@ const (
 	Ambiguous  Reason = "ambiguous"     // laws that all give the training runs differ there
 	NoLaw      Reason = "no law"        // the slot is unexplained
 	UnknownEnd Reason = "unknown range" // how many members a family has there is not known
+	Holes      Reason = "unknown place" // a family has some of the places in its range and not others
 	Unsteady   Reason = "unsteady"      // no law says at which process counts the slot occurs
 	Unaligned  Reason = "unaligned"     // the runs do not show which levels of a hierarchy leave out ranks
 )

@@ -148,13 +148,16 @@ func leastInstead(searched [][]Form, classes []*class, of, class int) float64 {
 		if i >= len(searched) {
 			continue
 		}
-		for _, form := range searched[i] {
+		for _, form := range searched[i] { // the cheapest first
+			if form.Cost >= cost {
+				break
+			}
 			if i == of && i != class {
 				if _, ok := form.onClass(classes[of], classes[class]); !ok {
 					continue
 				}
 			}
-			cost = min(cost, form.Cost)
+			cost = form.Cost
 		}
 	}
 	return cost

@@ -23,6 +23,7 @@ var causes = []struct{ text, name string }{
 	{"too few messages to tell a law from chance", "too few messages to tell a law from chance"},
 	{"may be chance", "too few messages to tell a law from chance"},
 	{"seen at one process count only", "seen on one number of ranks"},
+	{"unknown place", "how far a loop over partners goes is not known"},
 	{"unknown range", "how far a loop over partners goes is not known"},
 	{"begins with an iteration that no run shows", "how far a loop over partners goes is not known"},
 	{"iterations", "the number of iterations is not known"},
