@@ -65,7 +65,7 @@ var within = map[string][]string{
 		module + "/schema"},
 	module + "/formats/perfetto": {module + "/schema", module + "/writer"},
 	module + "/formats/paraver":  {module + "/schema", module + "/writer"},
-	module + "/formats/dimemas":  {module + "/run/match", module + "/schema", module + "/writer"},
+	module + "/formats/dimemas":  {module + "/formats/spill", module + "/run/match", module + "/schema", module + "/writer"},
 	module + "/replay":           {module + "/capture/shim", module + "/schema"},
 	module + "/capture/hang": {module + "/capture/ingest", module + "/capture/ingest/handles",
 		module + "/capture/spool",

@@ -4,13 +4,14 @@ import (
 	"bufio"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"slices"
 	"strings"
 
+	"github.com/commq/commq/formats/spill"
 	"github.com/commq/commq/schema"
 	"github.com/commq/commq/writer"
 )
@@ -38,19 +39,14 @@ func Export(ctx context.Context, dir string, w io.Writer, o ExportOptions) (note
 	if err := exportable(m); err != nil {
 		return nil, err
 	}
-	spill, err := os.CreateTemp("", "commq-dim")
+	records, err := spill.Create(m.Ranks)
 	if err != nil {
 		return nil, err
 	}
-	defer os.Remove(spill.Name())
-	defer spill.Close()
-	x := &exporter{o: o, spill: spill, ranks: make([]rankExport, m.Ranks), tags: map[int32]int32{},
+	defer func() { err = errors.Join(err, records.Close()) }()
+	x := &exporter{o: o, records: records, ranks: make([]rankExport, m.Ranks), tags: map[int32]int32{},
 		counts: map[string]int64{}}
-	x.out = bufio.NewWriterSize(spill, 1<<20)
 	if err := x.read(ctx, dir); err != nil {
-		return nil, err
-	}
-	if err := x.out.Flush(); err != nil {
 		return nil, err
 	}
 	if err := x.assemble(w, m.Origin.Name); err != nil {
@@ -76,13 +72,11 @@ func exportable(m *schema.Manifest) error {
 
 // exporter turns rows into records.
 type exporter struct {
-	o     ExportOptions
-	spill *os.File
-	out   *bufio.Writer
-	at    int64
-	ranks []rankExport
-	comms []commExport
-	tags  map[int32]int32
+	o       ExportOptions
+	records *spill.File
+	ranks   []rankExport
+	comms   []commExport
+	tags    map[int32]int32
 	// counts has the number of calls that were left out or changed, by the sentence that reports them.
 	counts map[string]int64
 }
@@ -94,8 +88,6 @@ type commExport struct {
 
 // rankExport is the state of one rank.
 type rankExport struct {
-	segments  []segment
-	bytes     int64
 	computeNs int64
 	begun     bool
 	// done has the records that complete requests, by the row that completes them.
@@ -103,9 +95,6 @@ type rankExport struct {
 	// made has the calls that created persistent requests, by their row.
 	made map[int64]schema.CallID
 }
-
-// segment is a piece of the temporary file.
-type segment struct{ at, bytes int64 }
 
 func (x *exporter) read(ctx context.Context, dir string) error {
 	err := writer.ReadTable(ctx, dir, &schema.RanksTable, 1<<12, func(b schema.Batch) error {
@@ -163,19 +152,7 @@ func (x *exporter) read(ctx context.Context, dir string) error {
 
 // write appends a line to the records of a rank.
 func (x *exporter) write(rank int32, line string) error {
-	r := &x.ranks[rank]
-	n := int64(len(line) + 1)
-	if k := len(r.segments) - 1; k >= 0 && r.segments[k].at+r.segments[k].bytes == x.at {
-		r.segments[k].bytes += n
-	} else {
-		r.segments = append(r.segments, segment{x.at, n})
-	}
-	x.at += n
-	r.bytes += n
-	if _, err := x.out.WriteString(line); err != nil {
-		return err
-	}
-	return x.out.WriteByte('\n')
+	return x.records.Append(rank, append([]byte(line), '\n'))
 }
 
 // burst writes the compute time of the rank since its last burst.
@@ -394,16 +371,14 @@ func (x *exporter) assemble(w io.Writer, name string) error {
 	var offsets strings.Builder
 	for rank := range x.ranks {
 		fmt.Fprintf(&offsets, "s:%d:%d\n", rank, at)
-		at += x.ranks[rank].bytes
+		at += x.records.Bytes(int32(rank))
 	}
 	out := bufio.NewWriterSize(w, 1<<20)
 	out.WriteString(head(at))
 	out.WriteString(defs.String())
 	for rank := range x.ranks {
-		for _, s := range x.ranks[rank].segments {
-			if _, err := io.Copy(out, io.NewSectionReader(x.spill, s.at, s.bytes)); err != nil {
-				return err
-			}
+		if err := x.records.CopyTo(int32(rank), out); err != nil {
+			return err
 		}
 	}
 	out.WriteString(offsets.String())

@@ -89,8 +89,8 @@ func Stored(t testing.TB, dir string) *Run {
 		t.Fatal(err)
 	}
 	r := &Run{Manifest: m}
-	for _, table := range []*schema.Table{&schema.EventsTable, &schema.MessagesTable, &schema.CommsTable,
-		&schema.CallsitesTable} {
+	for _, table := range []*schema.Table{&schema.EventsTable, &schema.MessagesTable, &schema.PartsTable,
+		&schema.CommsTable, &schema.CallsitesTable} {
 		if err := writer.ReadTable(context.Background(), dir, table, 1<<10, func(b schema.Batch) error {
 			r.add(b)
 			return nil

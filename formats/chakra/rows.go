@@ -1,0 +1,125 @@
+package chakra
+
+import (
+	"fmt"
+
+	"github.com/commq/commq/schema"
+)
+
+// row makes a row of a rank: a step, or MPI_Finalize after the last.
+func (j *job) row(me int32, seq int64) schema.Event {
+	r := j.ranks[me]
+	row := schema.NullEvent
+	row.Rank, row.Seq = me, seq
+	call := schema.CallFinalize
+	if seq == int64(len(r.steps)) {
+		row.ComputeNs = r.restNs
+	} else {
+		s := &r.steps[seq]
+		o := &r.ops[s.op]
+		row.ComputeNs, row.Request = s.computeNs, int64(s.op)+1
+		if call = schema.CallWait; !s.wait {
+			call = o.call
+			row.DoneSeq = o.done
+			j.operation(&row, o)
+		}
+	}
+	row.Call, row.Class = int16(call), int16(schema.Calls[call].Class)
+	return row
+}
+
+// operation fills in what an operation moves, and where.
+func (j *job) operation(row *schema.Event, o *op) {
+	c := j.commOf(row.Rank, o)
+	if c == nil {
+		return
+	}
+	row.Comm = c.id
+	bytes := o.bytes
+	if bytes < 0 {
+		bytes = null64
+	}
+	switch o.call {
+	case schema.CallIbsend:
+		row.SendPeer, row.SendWorld, row.SendTag, row.SendBytes, row.ProcNull = o.peer, o.peer, o.tag, max(bytes, 0), 0
+	case schema.CallIrecv:
+		row.RecvPeer, row.RecvWorld, row.RecvTag, row.RecvBytes = o.peer, o.peer, o.tag, max(bytes, 0)
+		row.ProcNull, row.PostedAny = 0, 0
+	default:
+		row.Instance = o.instance
+		row.SendBytes, row.RecvBytes = sizes(o.call, bytes, int64(len(c.ranks)))
+	}
+}
+
+// sizes returns what a rank gives and gets in a collective on n ranks, of whose input a trace tells the bytes. Which rank
+// is the root it does not tell, and so not what the root gives or gets.
+func sizes(call schema.CallID, bytes, n int64) (send, recv int64) {
+	args := schema.CollectiveArgs{Peers: n, Group: n, Send: bytes, Recv: bytes}
+	switch call {
+	case schema.CallIbcast, schema.CallIscatter:
+		return null64, null64
+	case schema.CallIreduce, schema.CallIgather:
+		return bytes, null64
+	case schema.CallIalltoall, schema.CallIreduceScatterBlock:
+		if bytes != null64 {
+			args.Send, args.Recv = bytes/n, bytes/n
+		}
+	}
+	send, recv = schema.CollectiveBytes(call.Operation(), args)
+	if call == schema.CallIalltoall || call == schema.CallIreduceScatterBlock {
+		send = bytes // what does not divide evenly too
+	}
+	return send, recv
+}
+
+func (j *job) commRows() (rows []schema.Comm) {
+	for _, c := range j.comms {
+		row := schema.NullComm
+		row.Comm, row.Kind = c.id, int16(schema.CommOther)
+		if c.id == 0 {
+			row.Kind = int16(schema.CommWorld)
+		}
+		row.Name = c.name
+		if c.name == "" {
+			row.Name = "MPI_COMM_WORLD"
+		}
+		for place, world := range c.ranks {
+			row.CommRank, row.WorldRank = int32(place), world
+			rows = append(rows, row)
+		}
+	}
+	return rows
+}
+
+// warnings tell what the format lacks, and what has no row.
+func (j *job) warnings() []string {
+	t := &j.tally
+	for _, r := range j.ranks {
+		for k := range r.ops {
+			switch r.ops[k].call {
+			case schema.CallIbcast, schema.CallIscatter, schema.CallIreduce, schema.CallIgather:
+				t.rootless++
+			}
+		}
+	}
+	w := []string{"Chakra traces have no payload hashes, datatypes and buffers; these columns are null. The run has no " +
+		"times: its rows are in an order that the dependencies of the nodes allow, and a wait stands before the first " +
+		"node that depends on an operation.",
+		fmt.Sprintf("Read: %d nodes, of which %d communicate.", t.nodes, t.comm)}
+	say := func(n int64, what string) {
+		if n > 0 {
+			w = append(w, fmt.Sprintf("%s: %d.", what, n))
+		}
+	}
+	say(t.launches, "Nodes that launch a collective, which has a node of its own")
+	say(t.unknown, "Dependencies on nodes that are not in the trace")
+	say(t.callers, "Ranks whose dependencies of control go in a circle with those of data and do not count: they name the "+
+		"callers of nodes")
+	say(t.untimed, "Nodes that compute and do not tell how long")
+	say(t.unsized, "Operations whose size the trace does not tell")
+	say(t.rootless, "Operations with a root, which the trace does not name; what the root gives or gets is null")
+	say(t.outside, "Operations on a group that their rank is not a member of; they have no communicator")
+	say(j.lone, "Sends and receives whose other side has no trace, left out")
+	say(j.assumed, "Groups whose ranks the traces do not list; they have the ranks that use them")
+	return w
+}

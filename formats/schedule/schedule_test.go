@@ -1,0 +1,72 @@
+package schedule
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/commq/commq/run"
+	"github.com/commq/commq/schema"
+)
+
+// written writes a run of two ranks that make the same rows, each to and from the other.
+func written(t *testing.T, rows ...schema.Event) string {
+	t.Helper()
+	store := t.TempDir()
+	u := &run.Untimed{Store: store, Name: "run", Epochs: 1, Calls: []int64{int64(len(rows)), int64(len(rows))},
+		Callsite: func(int32, int64) int32 { return null32 },
+		Manifest: schema.Manifest{Ranks: 2, TimeOrigin: "untimed", ComputeClock: "cpu", Record: "all", Hash: "none",
+			Ended: schema.EndedNames[schema.EndedFinalized]}}
+	for i := range int32(2) {
+		c := schema.NullComm
+		c.CommRank, c.WorldRank, c.Kind = i, i, int16(schema.CommWorld)
+		u.Comms = append(u.Comms, c)
+	}
+	u.Next = func(rank int32, b *schema.Events, _ *schema.Parts) error {
+		for seq, e := range rows {
+			e.Rank, e.Seq, e.Class = rank, int64(seq), int16(schema.Calls[e.Call].Class)
+			e.ComputeNs = 10
+			if schema.Class(e.Class) == schema.ClassSend {
+				e.Comm, e.SendPeer, e.SendWorld, e.SendTag, e.SendBytes, e.ProcNull = 0, 1-rank, 1-rank, 9, 4097, 0
+			} else if schema.Class(e.Class) == schema.ClassRecv {
+				e.Comm, e.RecvPeer, e.RecvWorld, e.RecvTag, e.RecvBytes = 0, 1-rank, 1-rank, 9, 4097
+				e.ProcNull, e.PostedAny = 0, 0
+			}
+			b.Append(&e)
+		}
+		return nil
+	}
+	if _, err := run.WriteUntimed(context.Background(), u); err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(store, "run")
+}
+
+func event(call schema.CallID, request, done int64) schema.Event {
+	e := schema.NullEvent
+	e.Call, e.Request, e.DoneSeq = int16(call), request, done
+	return e
+}
+
+// A wait is only for what may wait for the other side: not for a buffered send.
+func TestWaits(t *testing.T) {
+	dir := written(t, event(schema.CallIbsend, 1, 1), event(schema.CallWait, 1, null64), event(schema.CallIrecv, 2, 3),
+		event(schema.CallWait, 2, null64), event(schema.CallIsend, 3, 5), event(schema.CallWait, 3, null64),
+		event(schema.CallRecv, null64, null64), event(schema.CallFinalize, null64, null64))
+	var got []string
+	names := []string{"compute", "send", "recv", "wait", "collective"}
+	ranks, _, err := Each(context.Background(), dir, Options{}, func(a *Action) error {
+		if a.Rank == 0 && a.Kind != Compute {
+			got = append(got, fmt.Sprintf("%s %d from %d", names[a.Kind], a.ID, a.Peer))
+		}
+		return nil
+	})
+	want := "send 1 from 1, recv 2 from 1, wait 2 from 1, send 3 from 1, wait 3 from 1, recv 0 from 1"
+	if diff := cmp.Diff(want, strings.Join(got, ", ")); diff != "" || err != nil || ranks != 2 {
+		t.Errorf("%s%d ranks, %v", diff, ranks, err)
+	}
+}
