@@ -94,8 +94,8 @@ func TestExamplesOfQueriesWork(t *testing.T) {
 
 // freeText are the flags whose values cannot be guessed: numbers, new names, addresses, conditions, lists of them.
 var freeText = strings.Fields(`alpha at benchmark checkpoint-every columns completeness cpus-per-node dsn eager-threshold-bytes explained finding
-	gather interval least limit location max-bytes max-spool memory min-ranks name part parts port ranks reference-ns repeat
-	rounds rows-per-file sim-ranks simulate-most stack threads threshold time-resolution-ns timeout wait where within`)
+	flops-per-second gather interval least limit location max-bytes max-spool memory min-ranks name part parts port ranks
+	reference-ns repeat rounds rows-per-file sim-ranks simulate-most stack threads threshold time-resolution-ns timeout wait where within`)
 
 // TestCompletionOfEveryCommand: every command offers what can stand for its arguments, and values, files or folders for
 // each flag, unless the flag takes free text. Queries' parameters offer what their headers allow.

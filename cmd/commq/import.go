@@ -12,9 +12,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/commq/commq/formats/chakra"
 	"github.com/commq/commq/formats/dimemas"
 	"github.com/commq/commq/formats/kineto"
 	"github.com/commq/commq/formats/otf2"
+	"github.com/commq/commq/formats/tit"
 	"github.com/commq/commq/schema"
 )
 
@@ -22,7 +24,7 @@ import (
 type importFormat struct {
 	name, doc string
 	is        func(head []byte) bool
-	isFolder  func(path string) bool // nil: a trace is a file
+	isPath    func(path string) bool // a folder or another file that stands for the files of a trace; nil: a trace is a file
 	read      func(ctx context.Context, a *app, path, name string) error
 }
 
@@ -33,7 +35,19 @@ var importFormats = []importFormat{
 		}},
 	{"otf2", "traces of Score-P, EZTrace and others (.otf2): docs/reference/otf2.md", otf2.IsAnchor, nil, runImportOTF2},
 	{"kineto", "traces of PyTorch's profiler (.json, a folder of them): docs/reference/training.md", kineto.IsTrace,
-		kineto.IsFolder, runImportKineto},
+		func(path string) bool { return isDir(path) && kineto.IsFolder(path) }, runImportKineto},
+	{"tit", "time-independent traces of SimGrid, or the list of their files: docs/reference/simulators.md", tit.IsTrace,
+		func(path string) bool { return !isDir(path) && tit.IsList(path) },
+		func(ctx context.Context, a *app, path, name string) error {
+			return runImportTIT(ctx, a, &importTITOptions{name: name}, path)
+		}},
+	{"chakra", "Chakra execution traces (.et, a folder of them): docs/reference/training.md", chakra.IsTrace,
+		func(path string) bool { return isDir(path) && chakra.IsFolder(path) }, runImportChakra},
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
 }
 
 type importOptions struct {
@@ -69,7 +83,8 @@ options.`,
 	c.Flags().BoolVar(&o.list, "list", false, "list the formats that import reads")
 	a.writes(c)
 	completeNothing(c, "name")
-	c.AddCommand(newImportDimCommand(a), newImportOTF2Command(a), newImportKinetoCommand(a))
+	c.AddCommand(newImportDimCommand(a), newImportOTF2Command(a), newImportKinetoCommand(a),
+		newImportTITCommand(a), newImportChakraCommand(a))
 	return c
 }
 
@@ -108,7 +123,7 @@ func runImport(ctx context.Context, a *app, o *importOptions, path string) error
 	}
 	var names []string
 	for _, f := range importFormats {
-		if info.IsDir() && f.isFolder != nil && f.isFolder(path) || !info.IsDir() && f.is(head) {
+		if !info.IsDir() && f.is(head) || f.isPath != nil && f.isPath(path) {
 			return f.read(ctx, a, path, o.name)
 		}
 		names = append(names, f.name)
@@ -116,7 +131,7 @@ func runImport(ctx context.Context, a *app, o *importOptions, path string) error
 	formats := strings.Join(names, ", ")
 	if info.IsDir() {
 		return fmt.Errorf("import: %s is a folder without traces that import reads there; want a file, or a folder of "+
-			"traces of PyTorch's profiler (formats: %s)", path, formats)
+			"traces of PyTorch's profiler or of Chakra (formats: %s)", path, formats)
 	}
 	return fmt.Errorf("import: %s begins with %q; want a file in a format that import reads: %s", path,
 		head[:min(len(head), 16)], formats)
@@ -253,6 +268,85 @@ func runImportDim(ctx context.Context, a *app, o *importDimOptions, path string)
 		dimemas.Options{Events: o.events, Replace: a.replace, Origin: schema.Origin{Commq: version}})
 	if err != nil {
 		return fmt.Errorf("import dim: %w", err)
+	}
+	printSummary(a.summaries(), m)
+	return nil
+}
+
+type importTITOptions struct {
+	name           string  // --name
+	flopsPerSecond float64 // --flops-per-second
+}
+
+func newImportTITCommand(a *app) *cobra.Command {
+	var o importTITOptions
+	c := &cobra.Command{
+		Use:   "tit [flags] FILE",
+		Short: "Make a run from a time-independent trace of SimGrid",
+		Long: `tit reads a trace that smpirun -trace-ti writes and smpirun -replay plays: a file with the actions of all ranks, or
+the list of the files of each rank. The run is untimed: its rows have compute times but no start and end; commq simulate
+gives it the times of a machine. docs/reference/simulators.md describes every action.`,
+		Example: `  commq import tit smpi_simgrid.txt --name ring.16
+  commq import tit smpi_simgrid.txt --flops-per-second 3e9 --name ring.16`,
+		Args:              wantArgs(1, 1, "the trace, or the list of its files"),
+		ValidArgsFunction: oneFile,
+		RunE: func(c *cobra.Command, args []string) error {
+			return runImportTIT(c.Context(), a, &o, args[0])
+		},
+	}
+	c.Flags().StringVar(&o.name, "name", "", "`NAME` of the run to write (default: the file's name without .txt, or that of "+
+		"the folder of a list)")
+	c.Flags().Float64Var(&o.flopsPerSecond, "flops-per-second", 1e9, "speed of the machine that the operations of the "+
+		"trace become times on")
+	a.writes(c)
+	completeNothing(c, "name", "flops-per-second")
+	return c
+}
+
+func runImportTIT(ctx context.Context, a *app, o *importTITOptions, path string) error {
+	if o.flopsPerSecond < 0 {
+		return fmt.Errorf("--flops-per-second %g: want a speed above 0", o.flopsPerSecond)
+	}
+	update, finish := newProgress(a, "import tit", "rows")
+	m, err := tit.ImportFile(ctx, path, a.storeDir(), o.name, tit.Options{FlopsPerSecond: o.flopsPerSecond,
+		Replace: a.replace, Origin: schema.Origin{Commq: version}, Progress: update})
+	finish()
+	if err != nil {
+		return fmt.Errorf("import tit: %w", err)
+	}
+	printSummary(a.summaries(), m)
+	return nil
+}
+
+func newImportChakraCommand(a *app) *cobra.Command {
+	var name string
+	c := &cobra.Command{
+		Use:   "chakra [flags] FILE",
+		Short: "Make a run from Chakra execution traces (.et, a folder of them)",
+		Long: `chakra reads the execution traces of MLCommons' Chakra (protocol buffers): a file for each rank, NAME.RANK.et, all in
+one folder. Collectives, sends and receives become rows in an order that the dependencies of the nodes allow; process groups
+become communicators. The run is untimed. docs/reference/training.md has the rules.`,
+		Example: `  commq import chakra traces/ --name gpt.8
+  commq import chakra chakra.0.et --name resnet.rank0`,
+		Args:              wantArgs(1, 1, "a trace, or the folder of a job's traces"),
+		ValidArgsFunction: oneFile,
+		RunE: func(c *cobra.Command, args []string) error {
+			return runImportChakra(c.Context(), a, args[0], name)
+		},
+	}
+	c.Flags().StringVar(&name, "name", "", "`NAME` of the run to write (default: that of the file or folder)")
+	a.writes(c)
+	completeNothing(c, "name")
+	return c
+}
+
+func runImportChakra(ctx context.Context, a *app, path, name string) error {
+	update, finish := newProgress(a, "import chakra", "files")
+	m, err := chakra.ImportPath(ctx, path, a.storeDir(), name, chakra.Options{Replace: a.replace,
+		Origin: schema.Origin{Commq: version}, Progress: update})
+	finish()
+	if err != nil {
+		return fmt.Errorf("import chakra: %w", err)
 	}
 	printSummary(a.summaries(), m)
 	return nil

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/commq/commq/writer"
 )
 
 // import finds OTF2 by the file's content; the run answers queries, and its messages are those of the trace.
@@ -51,5 +53,29 @@ func TestImportTraining(t *testing.T) {
 	status := execute(t.Context(), []string{"import", store, "--store", store}, strings.NewReader(""), &to, &errs)
 	if status != 2 || !strings.Contains(errs.String(), "is a folder without traces that import reads there") {
 		t.Errorf("%d %s", status, errs.String())
+	}
+}
+
+// A trace of SimGrid is found by its list, goes out again for SimGrid and LogGOPSim, and comes back with the same messages.
+func TestTracesOfSimulators(t *testing.T) {
+	store, out := t.TempDir(), t.TempDir()
+	trace := filepath.Join(out, "smpi.tit")
+	mustCommq(t, "import", "../../formats/tit/testdata/smpi.trace", "--store", store, "--name", "smpi.3")
+	mustCommq(t, "export", "tit", "--store", store, "--run", "smpi.3", "-o", trace)
+	mustCommq(t, "export", "tit", "--store", store, "--run", "smpi.3", "-o", trace, "--replace")
+	mustCommq(t, "import", filepath.Join(trace, "list"), "--store", store)
+	mustCommq(t, "export", "goal", "--store", store, "--run", "smpi", "-o", filepath.Join(out, "smpi.goal"))
+	for _, run := range []string{"smpi.3", "smpi"} {
+		m, err := writer.ReadManifest(filepath.Join(store, run))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m.Counts.Messages != 6 || m.Counts.MessageBytes != 420 || m.Counts.Collectives != 15 {
+			t.Errorf("%s: %+v", run, m.Counts)
+		}
+	}
+	schedule, err := os.ReadFile(filepath.Join(out, "smpi.goal"))
+	if err != nil || !strings.HasPrefix(string(schedule), "num_ranks 3\n") {
+		t.Errorf("%.80q, %v", schedule, err)
 	}
 }
