@@ -222,9 +222,9 @@ func (r *ready) Pop() any {
 	return last
 }
 
-// lay puts the nodes into an order that their dependencies allow, and makes the steps of the rank. Traces of PyTorch have
-// the caller of a node as its dependency of control, which may in turn depend on what it called: where the dependencies go
-// in a circle, those of control do not count.
+// lay puts the nodes into an order that their dependencies allow, and makes the steps of the rank. Traces of PyTorch
+// have the caller of a node as its dependency of control, which may in turn depend on what it called: where the
+// dependencies go in a circle, those of control do not count.
 func (g *graph) lay() error {
 	order, ok := g.order(true)
 	if !ok {

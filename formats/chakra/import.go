@@ -292,8 +292,8 @@ func (o *op) isMessage() bool { return o.call == schema.CallIbsend || o.call == 
 // channel is what a send and a receive must agree on.
 type channel struct{ src, dst, tag int32 }
 
-// pair drops messages without a partner, which a job of which not all ranks have traces has, and gives receives the size
-// of their message.
+// pair drops messages without a partner, as in a job of which not all ranks have traces, and gives receives the size of
+// their message.
 func (j *job) pair() {
 	type end struct{ rank, op int32 }
 	sends, recvs := map[channel][]end{}, map[channel][]end{}

@@ -113,7 +113,8 @@ func rows(r *formatstest.Run) string {
 	}
 	for i := range r.Messages {
 		m := &r.Messages[i]
-		fmt.Fprintf(&b, "%d.%d -> %d.%d.%d: %d, tag %d\n", m.Src, m.SendSeq, m.Dst, m.RecvPostSeq, m.RecvDoneSeq, m.Bytes, m.Tag)
+		fmt.Fprintf(&b, "%d.%d -> %d.%d.%d: %d, tag %d\n", m.Src, m.SendSeq, m.Dst, m.RecvPostSeq, m.RecvDoneSeq,
+			m.Bytes, m.Tag)
 	}
 	for i := range r.Comms {
 		c := &r.Comms[i]

@@ -40,8 +40,8 @@ const (
 	bufferTarget, leastBuffer, mostBuffer = 64 << 20, 4 << 10, 1 << 20
 )
 
-// ImportFile imports a trace, or the trace whose files a list names, as an untimed run of this name in a store. Without a
-// name the run gets that of the file, or of its folder if the file is a list of Export.
+// ImportFile imports a trace, or the trace whose files a list names, as an untimed run of this name in a store. Without
+// a name the run gets that of the file, or of its folder if the file is a list of Export.
 func ImportFile(ctx context.Context, path, store, name string, o Options) (*schema.Manifest, error) {
 	files, err := filesOf(path)
 	if err != nil {
@@ -279,7 +279,8 @@ func (j *job) warnings() []string {
 	say(t.resized, "Receives that say another size than the message that they get has; the run has the message's")
 	say(t.tests, "Tests, which have no row: the trace does not tell whether they found a request done")
 	say(t.lone, "Waits for requests that are not open, which SimGrid skips, and so does this run")
-	say(t.open, "Ranks with requests that nothing waits for; MPI_Waitall before MPI_Finalize completes them, as in SimGrid")
+	say(t.open, "Ranks with requests that nothing waits for; MPI_Waitall before MPI_Finalize completes them, as in "+
+		"SimGrid")
 	say(t.comms, "Actions that make communicators, which SimGrid skips, and so does this run")
 	say(t.sleeps, "Times of sleeping that count as computing")
 	return w

@@ -248,19 +248,19 @@ func TestCollectives(t *testing.T) {
 // What is wrong with a trace is said with the line.
 func TestErrors(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                         "0.txt: the trace has no actions",
-		"hello world":              `0.txt:1: found "hello world"; want a line such as 0 send 1 0 4096`,
-		"0 init\n2 init":           "rank 1 has no actions, and 2 ranks have",
-		"0 init\n0 jump 3":         `0.txt:2: there is no action "jump"`,
-		"0 init\n0 send 1 0 4":     `0.txt:2: send of rank 0: the other rank is "1"; want a number from 0 to 0`,
-		"0 init\n0 send 0 0":       "0.txt:2: send of rank 0: field 3 is missing",
-		"0 init\n0 irecv -333 0 4": "MPI_ANY_SOURCE",
-		"0 send 0 1 4":             "1 sends have no receive and 0 receives no send",
-		"0 bcast 4 0 99":           "the datatype",
-		"0 compute x":              "the number of operations",
-		"0 barrier\n1 barrier\n1 init\n1 barrier": "0.txt:4: MPI_Barrier of rank 1 is collective operation 1, and only 1 of 2 ranks make it",
-		"0 bcast 4\n1 bcast 4 1":                  "0.txt:2: bcast of rank 1: it is collective operation 0 of the rank",
-		"0 alltoallv 4 1 2\n1 barrier":            "want 2 numbers, one for each rank",
+		"":                                "0.txt: the trace has no actions",
+		"hello world":                     `0.txt:1: found "hello world"; want a line such as 0 send 1 0 4096`,
+		"0 init\n2 init":                  "rank 1 has no actions, and 2 ranks have",
+		"0 init\n0 jump 3":                `0.txt:2: there is no action "jump"`,
+		"0 init\n0 send 1 0 4":            `0.txt:2: send of rank 0: the other rank is "1"; want a number from 0 to 0`,
+		"0 init\n0 send 0 0":              "0.txt:2: send of rank 0: field 3 is missing",
+		"0 init\n0 irecv -333 0 4":        "MPI_ANY_SOURCE",
+		"0 send 0 1 4":                    "1 sends have no receive and 0 receives no send",
+		"0 bcast 4 0 99":                  "the datatype",
+		"0 compute x":                     "the number of operations",
+		"0 barrier\n1 barrier\n1 barrier": "0.txt:3: MPI_Barrier of rank 1 is collective operation 1, and only 1 of 2 ranks",
+		"0 bcast 4\n1 bcast 4 1":          "0.txt:2: bcast of rank 1: it is collective operation 0 of the rank",
+		"0 alltoallv 4 1 2\n1 barrier":    "want 2 numbers, one for each rank",
 	} {
 		if _, err := imported(t, Options{}, text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v; want %s", text, err, want)
@@ -290,7 +290,7 @@ func TestTraceOfSimGrid(t *testing.T) {
 }
 
 func FuzzImport(f *testing.F) {
-	f.Add("0 init\n1 init\n0 isend 1 9 17\n1 irecv 0 9 20\n0 waitall\n1 wait 0 1 9\n0 allreduce 5e4 5e8\n1 allreduce 5e4 5e8\n")
+	f.Add("0 init\n1 init\n0 isend 1 9 17\n1 irecv 0 9 20\n0 waitall\n1 wait 0 1 9\n0 scan 5e4 5e8\n1 scan 5e4 5e8\n")
 	f.Add("0 init 1\n0 gatherv 1 1 0 0 0\n0 location a.c 3\n0 sendRecv 1 0 1 0\n0 test 0 0 0\n0 sleep 1\n0 compute 1e9")
 	f.Add("# x\n\n0 alltoallv 4 4 4 4 6 6\n0 scatterv 3 3 0\n0 allgatherv 1 1 0 0 0\n0 reducescatter 3 0 1")
 	f.Fuzz(func(t *testing.T, text string) {

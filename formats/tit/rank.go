@@ -16,7 +16,6 @@ type pending struct {
 	seq, request int64
 	epoch        int32
 	row          int // index in its epoch
-	recv         bool
 }
 
 // rank turns the actions of a rank into rows.
@@ -186,7 +185,7 @@ func (r *rank) send(f *fields, immediate bool, e int32, b *schema.Events) {
 	}
 	row := r.newRow(e, schema.CallSend)
 	if immediate {
-		row = r.immediate(&row, schema.CallIsend, key{r.me, peer, tag}, e, b, false)
+		row = r.immediate(&row, schema.CallIsend, key{r.me, peer, tag}, e, b)
 	}
 	r.sends(&row, peer, tag, count, kind)
 	r.add(b, &row)
@@ -206,7 +205,7 @@ func (r *rank) recvs(row *schema.Event, peer, tag int32, count int64, kind int) 
 }
 
 // immediate makes a row begin a request.
-func (r *rank) immediate(row *schema.Event, call schema.CallID, k key, e int32, b *schema.Events, recv bool) schema.Event {
+func (r *rank) immediate(row *schema.Event, call schema.CallID, k key, e int32, b *schema.Events) schema.Event {
 	r.request++
 	row.Call, row.Request = int16(call), r.request
 	if done, ok := r.facts.done[r.seq]; ok {
@@ -218,7 +217,7 @@ func (r *rank) immediate(row *schema.Event, call schema.CallID, k key, e int32, 
 	if len(r.open[k]) == 0 {
 		r.opened = append(r.opened, k)
 	}
-	r.open[k] = append(r.open[k], pending{r.seq, r.request, e, b.Len(), recv})
+	r.open[k] = append(r.open[k], pending{r.seq, r.request, e, b.Len()})
 	return *row
 }
 
@@ -232,7 +231,7 @@ func (r *rank) recv(f *fields, immediate bool, e int32, b *schema.Events) {
 	}
 	row := r.newRow(e, schema.CallRecv)
 	if immediate {
-		row = r.immediate(&row, schema.CallIrecv, key{peer, r.me, tag}, e, b, true)
+		row = r.immediate(&row, schema.CallIrecv, key{peer, r.me, tag}, e, b)
 	}
 	r.recvs(&row, peer, tag, count, kind)
 	r.add(b, &row)

@@ -309,8 +309,8 @@ func filesOf(path string) ([]string, error) {
 // mostListed is more than any list has in bytes.
 const mostListed = 1 << 28
 
-// listed returns the files in a list. A name that is not found from the working folder on, as smpirun wants it, is looked
-// for from the folder of the list on, and then in it.
+// listed returns the files in a list. A name that is not found from the working folder on, as smpirun wants it, is
+// looked for from the folder of the list on, and then in it.
 func listed(path string) ([]string, error) {
 	f, err := os.Open(path)
 	if err != nil {
