@@ -47,7 +47,7 @@ type Reader struct {
 	block *placedBlock // whose slots come next; nil: slots that are lost
 	until int          // where these end
 	left  int          // slots of the block that are not unpacked
-	unpacker
+	from  unpacker
 }
 
 // NewReader returns a reader of a file.
@@ -86,7 +86,7 @@ func (r *Reader) seek(at int) {
 	for r.block != nil && here < at && at < r.until {
 		n := min(pieceSlots, at-here)
 		r.slots = append(r.slots[:0], make([]Call, n)...)
-		r.fill(asWords(r.slots))
+		r.unpack(asWords(r.slots))
 		here += n
 	}
 	r.slots, r.first = r.slots[:0], at
@@ -101,7 +101,7 @@ func (r *Reader) enter(at int) int {
 		return at
 	}
 	r.block, r.left = &p.blocks[i], int(p.blocks[i].N)
-	r.unpacker = unpacker{in: r.block.packed}
+	r.from = unpacker{in: r.block.packed}
 	return int(r.block.First)
 }
 
@@ -120,17 +120,17 @@ func (r *Reader) more() {
 	if r.block == nil {
 		return
 	}
-	r.fill(asWords(r.slots[n:]))
+	r.unpack(asWords(r.slots[n:]))
 	if c := &r.slots[n]; r.block != nil && at == int(r.block.First) && c.Kind == KindCall && c.T1 == 0 {
 		r.slots[n] = r.f.callSince(at, *c)
 	}
 }
 
-// fill unpacks the next slots of the block.
-func (r *Reader) fill(slots []words) {
+// unpack unpacks the next slots of the block.
+func (r *Reader) unpack(slots []words) {
 	b := r.block
 	r.left -= len(slots)
-	if err := r.unpacker.fill(slots, b.Scale, r.left == 0); err != nil {
+	if err := r.from.fill(slots, b.Scale, r.left == 0); err != nil {
 		if r.err == nil {
 			r.err = fmt.Errorf("%s: slots %d to %d: %w", r.f.Name, b.First, b.First+uint64(b.N)-1, err)
 		}

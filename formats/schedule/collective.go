@@ -52,9 +52,9 @@ func (c *Collective) Rounds() [][]Message {
 	case schema.CallAllgather:
 		return c.ring()
 	case schema.CallAllgatherv:
-		return c.pairwise(func(int) int64 { return c.SendBytes }, c.from)
+		return c.pairwise(func(int) int64 { return c.SendBytes }, c.receivedFrom)
 	case schema.CallAlltoall, schema.CallAlltoallv, schema.CallAlltoallw:
-		return c.pairwise(c.to, c.from)
+		return c.pairwise(c.sentTo, c.receivedFrom)
 	case schema.CallScan, schema.CallExscan:
 		return c.chain()
 	}
@@ -86,15 +86,15 @@ func (c *Collective) Shares(bytes []int64, total int64) []int64 {
 	return shares
 }
 
-// to and from return the bytes sent to a place, and received from it.
-func (c *Collective) to(place int) int64 {
+// sentTo and receivedFrom return the bytes sent to a place, and received from it.
+func (c *Collective) sentTo(place int) int64 {
 	if c.SendTo != nil {
 		return c.SendTo[place]
 	}
 	return c.share(c.SendBytes, place)
 }
 
-func (c *Collective) from(place int) int64 {
+func (c *Collective) receivedFrom(place int) int64 {
 	if c.RecvFrom != nil {
 		return c.RecvFrom[place]
 	}
@@ -153,7 +153,7 @@ func (c *Collective) gather() [][]Message {
 	var round []Message
 	for place := range c.Members {
 		if place != c.Me {
-			round = append(round, Message{false, place, c.from(place)})
+			round = append(round, Message{false, place, c.receivedFrom(place)})
 		}
 	}
 	return [][]Message{round}

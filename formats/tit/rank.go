@@ -96,7 +96,7 @@ func (r *rank) action(words []string, e int32, b *schema.Events, parts *schema.P
 	name := words[1]
 	if call, ok := collectives[name]; ok {
 		r.collective(f, call, e, b, parts)
-	} else if err := r.other(f, name, e, b); err != nil {
+	} else if err := r.localAction(f, name, e, b); err != nil {
 		return err
 	}
 	if f.err != nil {
@@ -105,8 +105,8 @@ func (r *rank) action(words []string, e int32, b *schema.Events, parts *schema.P
 	return nil
 }
 
-// other adds the rows of an action that is not collective.
-func (r *rank) other(f *fields, name string, e int32, b *schema.Events) error {
+// localAction adds the rows of an action that is not collective.
+func (r *rank) localAction(f *fields, name string, e int32, b *schema.Events) error {
 	switch name {
 	case "init":
 		r.byDefault = byteType
