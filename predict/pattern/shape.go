@@ -94,21 +94,30 @@ func preferSharedShapes(units []*unit) {
 }
 
 // markShortAxes marks the axes along which a form moves though no run has more than two ranks there, unless a longer
-// axis shows the same shape in enoughSigns slots: two ranks do not tell whether x becomes x+1, the other one, or the even
+// axis shows the same shape in enoughSigns directions of call sites: two ranks do not tell whether x becomes x+1, the other one, or the even
 // one before it.
 func markShortAxes(units []*unit) {
 	type way struct {
 		shape shape
 		axis  int
 	}
-	onAxis, shown := map[way]int{}, map[shape]int{} // the most slots on one axis
+	type direction struct {
+		way
+		site     string
+		negative bool
+	}
+	counted, onAxis := map[direction]bool{}, map[way]int{}
+	shown := map[shape]int{} // the most directions of sites on one axis
 	for _, u := range units {
 		for a, r := range u.pool[0].Rules {
 			if r.moves(a) && u.longest(u.pool[0], a) > 2 &&
 				!slices.ContainsFunc(u.pool, func(o Form) bool { return !slices.Contains(o.shapes(), r.shape()) }) {
 				w := way{r.shape(), a}
-				onAxis[w] += len(u.slots)
-				shown[w.shape] = max(shown[w.shape], onAxis[w])
+				if d := (direction{w, u.site, r.N.Negative}); !counted[d] {
+					counted[d] = true
+					onAxis[w]++
+					shown[w.shape] = max(shown[w.shape], onAxis[w])
+				}
 			}
 		}
 	}
