@@ -89,7 +89,7 @@ listed AS (
 ),
 found AS (
   SELECT path[-3] AS run, path[-2] || '/' || path[-1] AS path
-  FROM (SELECT string_split(file, '/') AS path FROM glob(flatten([[d || '/events/*.parquet', d || '/messages/*.parquet', d || '/parts/*.parquet', d || '/comms/*.parquet', d || '/ranks/*.parquet', d || '/callsites/*.parquet', d || '/datatypes/*.parquet', d || '/profile/*.parquet', d || '/waits/*.parquet', d || '/transfers/*.parquet', d || '/collective_waits/*.parquet', d || '/repeats/*.parquet', d || '/channels/*.parquet', d || '/collective_calls/*.parquet', d || '/collective_parts/*.parquet'] FOR d IN dirs]))) AS files
+  FROM (SELECT string_split(file, '/') AS path FROM glob(flatten([[d || '/events/*.parquet', d || '/messages/*.parquet', d || '/parts/*.parquet', d || '/comms/*.parquet', d || '/ranks/*.parquet', d || '/callsites/*.parquet', d || '/datatypes/*.parquet', d || '/profile/*.parquet', d || '/waits/*.parquet', d || '/transfers/*.parquet', d || '/collective_waits/*.parquet', d || '/repeats/*.parquet', d || '/channels/*.parquet', d || '/collective_calls/*.parquet', d || '/collective_parts/*.parquet', d || '/activity/*.parquet'] FOR d IN dirs]))) AS files
 ),
 wrong AS (
   SELECT 1 AS place, 'run "' || run || '" has schema version ' || COALESCE(CAST(m.schema_version AS VARCHAR), 'NULL')
@@ -136,7 +136,7 @@ wrong AS (
   UNION ALL
   SELECT 102 + list_position(needs, need) AS place, 'run "' || run || '" has no table ' || need || '; capture it again' AS why
   FROM (SELECT run, [t.name FOR t IN m.tables] AS names, unnest(needs) AS need FROM manifests) AS needed
-  WHERE list_contains(['events', 'messages', 'parts', 'comms', 'ranks', 'callsites', 'datatypes', 'profile', 'waits', 'transfers', 'collective_waits', 'repeats', 'channels', 'collective_calls', 'collective_parts'], need) AND NOT list_contains(names, need)
+  WHERE list_contains(['events', 'messages', 'parts', 'comms', 'ranks', 'callsites', 'datatypes', 'profile', 'waits', 'transfers', 'collective_waits', 'repeats', 'channels', 'collective_calls', 'collective_parts', 'activity'], need) AND NOT list_contains(names, need)
   UNION ALL
   SELECT 200 AS place, 'run "' || l.run || '": table ' || l.name || ': there is no ' || l.path || '; the run is damaged, see commq runs check' AS why
   FROM listed l
@@ -215,6 +215,10 @@ FROM read_parquet([d || '/collective_calls/*.parque[t: it is missing; commq runs
 CREATE OR REPLACE TEMP MACRO commq_rows_collective_parts(dirs) AS TABLE
 SELECT string_split(filename, '/')[-3] AS run, CAST("rank" AS INTEGER) AS "rank", CAST("nth" AS BIGINT) AS "nth", CAST("peer_world" AS INTEGER) AS "peer_world", CAST("call" AS VARCHAR) AS "call", CAST("messages" AS BIGINT) AS "messages", CAST("bytes" AS BIGINT) AS "bytes"
 FROM read_parquet([d || '/collective_parts/*.parque[t: it is missing; commq runs profile makes it; commq query answers without]' FOR d IN dirs], filename = true, hive_partitioning = false);
+
+CREATE OR REPLACE TEMP MACRO commq_rows_activity(dirs) AS TABLE
+SELECT string_split(filename, '/')[-3] AS run, CAST("rank_power" AS INTEGER) AS "rank_power", CAST("step_power" AS INTEGER) AS "step_power", CAST("start_ns" AS BIGINT) AS "start_ns", CAST("rank" AS INTEGER) AS "rank", CAST("nth" AS INTEGER) AS "nth", CAST("class" AS VARCHAR) AS "class", CAST("calls" AS BIGINT) AS "calls", CAST("time_ns" AS BIGINT) AS "time_ns", CAST("bytes" AS BIGINT) AS "bytes"
+FROM read_parquet([d || '/activity/*.parque[t: it is missing; commq runs profile makes it; commq query answers without]' FOR d IN dirs], filename = true, hive_partitioning = false);
 
 -- The tables of runs, which docs/SCHEMA.md describes, with the column run before them.
 
@@ -297,6 +301,11 @@ SELECT NULL AS run, NULL AS "rank", NULL AS "nth", NULL AS "peer_world", NULL AS
 UNION ALL
 FROM commq_rows_collective_parts(commq_dirs('table collective_parts', run));
 
+CREATE OR REPLACE TEMP MACRO activity(run) AS TABLE
+SELECT NULL AS run, NULL AS "rank_power", NULL AS "step_power", NULL AS "start_ns", NULL AS "rank", NULL AS "nth", NULL AS "class", NULL AS "calls", NULL AS "time_ns", NULL AS "bytes" FROM commq_refuse('table activity', commq_dirs('table activity', run), ['activity'], [])
+UNION ALL
+FROM commq_rows_activity(commq_dirs('table activity', run));
+
 -- The queries. Of the tables, DuckDB opens those that a query names.
 
 CREATE OR REPLACE TEMP MACRO queries() AS TABLE
@@ -329,7 +338,7 @@ FROM (VALUES
   ('message_times(''RUN'', condition := ''TRUE'')', 'How long messages of each size take, those whose receiver was waiting: what commq calibrate fits a machine to.'),
   ('negative_latencies(''RUN'')', 'Messages that by their times were received before they were sent: what is left of the clocks'' differences.'),
   ('one_sided(''RUN'')', 'Puts, gets and accumulates from every origin to every target, by the communicator of the window.'),
-  ('over_time(''RUN'', bins := 50, side := ''send'', condition := ''TRUE'')', 'Communication over time: messages and bytes, and collective operations, in equal steps of the run''s time.'),
+  ('over_time(''RUN'', bins := 50, side := ''send'', condition := ''TRUE'', read := ''auto'')', 'Communication over time: messages and bytes, and collective operations, in equal steps of the run''s time.'),
   ('overlaps(''RUN'')', 'Calls of one thread that overlap in time, which a thread cannot do: a sign that calls were captured twice.'),
   ('pairs(''RUN'', collectives := ''none'', condition := ''TRUE'')', 'How much each two ranks exchange, both directions together, most bytes first.'),
   ('partners(''RUN'', collectives := ''none'', condition := ''TRUE'')', 'With how many other ranks each rank communicates, how much, and with whom most.'),
@@ -340,9 +349,9 @@ FROM (VALUES
   ('sizes(''RUN'', unit := ''bytes'', collectives := ''none'', condition := ''TRUE'')', 'How many messages there are of each size, in thirteen buckets.'),
   ('tags(''RUN'')', 'Which message tags are used on which communicator, by how many pairs of ranks, and for how much.'),
   ('time_by_rank(''RUN'', init := ''leave-out'')', 'Where each rank''s time went: point-to-point, waits, collectives, RMA, I/O and outside MPI.'),
-  ('timeline(''RUN'', bins := 550, rows := 350, from_s := 0, to_s := 0, from_rank := 0, to_rank := -1, lines := 1000, condition := ''TRUE'')', 'What every rank does over time: the time in each kind of call in equal steps, the messages sent in them, and each message by itself where they are few.'),
+  ('timeline(''RUN'', bins := 550, rows := 350, from_s := 0, to_s := 0, from_rank := 0, to_rank := -1, lines := 1000, condition := ''TRUE'', read := ''auto'')', 'What every rank does over time: the time in each kind of call in equal steps, the messages sent in them, and each message by itself where they are few.'),
   ('timeline_calls(''RUN'', from_s := 0, to_s := 0, from_rank := 0, to_rank := -1)', 'Every call in a window of time, rank by rank: what it was, how long it took, with whom, how much, and where in the source.'),
-  ('timeline_groups(''RUN'', bins := 550, by := ''host'', unfold := -1, rows := 350, from_s := 0, to_s := 0, from_rank := 0, to_rank := -1, lines := 1000, condition := ''TRUE'')', 'What groups of ranks do over time, as in timeline, with a row for each group: the ranks of a host, of a communicator, or that behave alike: that call or wait alike.'),
+  ('timeline_groups(''RUN'', bins := 550, by := ''host'', unfold := -1, rows := 350, from_s := 0, to_s := 0, from_rank := 0, to_rank := -1, lines := 1000, condition := ''TRUE'', read := ''auto'')', 'What groups of ranks do over time, as in timeline, with a row for each group: the ranks of a host, of a communicator, or that behave alike: that call or wait alike.'),
   ('timeline_waits(''RUN'', bins := 550, by := ''neighbours'', unfold := -1, rows := 350, from_s := 0, to_s := 0, from_rank := 0, to_rank := -1, lines := 1000, least_ns := 0, until := ''needed'')', 'When ranks waited for others and for which: late senders, late receivers and the last rank of collectives, in the steps of query timeline, and each wait by itself where they are few.'),
   ('unmatched(''RUN'')', 'Sends and receives that were posted and never met a partner.'),
   ('wait_states(''RUN'', by := ''run'', until := ''needed'', init := ''leave-out'')', 'How much time the ranks lost waiting for others, by kind of wait: late senders, late receivers, and at collectives.'),
@@ -367,6 +376,7 @@ repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
 collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}})),
 collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
+activity AS NOT MATERIALIZED (FROM commq_rows_activity({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "rank", NULL AS "sent_messages", NULL AS "sent_bytes", NULL AS "received_messages", NULL AS "received_bytes", NULL AS "collectives", NULL AS "collective_send_bytes", NULL AS "collective_recv_bytes", NULL AS "one_sided", NULL AS "one_sided_send_bytes", NULL AS "one_sided_recv_bytes" FROM commq_refuse('query by-rank', {{run}}, ['messages', 'profile', 'events', 'ranks'], [])
 UNION ALL
@@ -442,6 +452,7 @@ repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
 collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}})),
 collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
+activity AS NOT MATERIALIZED (FROM commq_rows_activity({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "rank", NULL AS "call", NULL AS "comm_size", NULL AS "calls", NULL AS "send_bytes", NULL AS "recv_bytes" FROM commq_refuse('query calls', {{run}}, ['profile', 'comms', 'every-call'], [])
 UNION ALL
@@ -486,6 +497,7 @@ repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
 collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}})),
 collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
+activity AS NOT MATERIALIZED (FROM commq_rows_activity({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "call", NULL AS "ranks", NULL AS "calls", NULL AS "time_ns", NULL AS "min_ns", NULL AS "mean_ns", NULL AS "max_ns", NULL AS "app_share", NULL AS "mpi_share", NULL AS "cov" FROM commq_refuse('query calls-time', {{run}}, ['profile', 'times', 'every-call'], ['measured', 'virtual', 'simulated'])
 UNION ALL
@@ -566,6 +578,7 @@ repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
 collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}})),
 collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
+activity AS NOT MATERIALIZED (FROM commq_rows_activity({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "callsite", NULL AS "function", NULL AS "file", NULL AS "line", NULL AS "module", NULL AS "code_offset", NULL AS "callers", NULL AS "call", NULL AS "calls", NULL AS "ranks", NULL AS "time_ns", NULL AS "mean_ns", NULL AS "max_ns", NULL AS "mpi_share", NULL AS "app_share", NULL AS "cov" FROM commq_refuse('query callsite-time', {{run}}, ['profile', 'callsites', 'every-call', 'times'], ['measured', 'virtual', 'simulated'])
 UNION ALL
@@ -681,6 +694,7 @@ repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
 collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}})),
 collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
+activity AS NOT MATERIALIZED (FROM commq_rows_activity({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "callsite", NULL AS "function", NULL AS "file", NULL AS "line", NULL AS "module", NULL AS "code_offset", NULL AS "callers", NULL AS "call", NULL AS "calls", NULL AS "ranks", NULL AS "messages", NULL AS "send_bytes", NULL AS "recv_bytes" FROM commq_refuse('query callsites', {{run}}, ['profile', 'callsites', 'every-call'], [])
 UNION ALL
@@ -763,6 +777,7 @@ repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
 collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}})),
 collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
+activity AS NOT MATERIALIZED (FROM commq_rows_activity({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "pattern", NULL AS "call", NULL AS "comm", NULL AS "rank", NULL AS "calls", NULL AS "waits", NULL AS "wait_ns", NULL AS "max_ns", NULL AS "caused", NULL AS "caused_ns" FROM commq_refuse('query collective-wait', {{run}}, ['collective_waits', 'events', 'comms', 'times', 'every-call'], ['measured', 'virtual', 'simulated'])
 UNION ALL
@@ -796,6 +811,7 @@ repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
 collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}})),
 collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
+activity AS NOT MATERIALIZED (FROM commq_rows_activity({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "ranks", NULL AS "operation", NULL AS "instances", NULL AS "per_rank", NULL AS "send_bytes", NULL AS "recv_bytes" FROM commq_refuse('query collectives', {{run}}, ['events', 'ranks'], [])
 UNION ALL
@@ -861,6 +877,7 @@ repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
 collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}})),
 collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
+activity AS NOT MATERIALIZED (FROM commq_rows_activity({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "comm", NULL AS "kind", NULL AS "name", NULL AS "parent", NULL AS "size", NULL AS "remote_size", NULL AS "messages", NULL AS "bytes", NULL AS "collectives", NULL AS "collective_calls", NULL AS "collective_send_bytes", NULL AS "collective_recv_bytes" FROM commq_refuse('query communicators', {{run}}, ['comms', 'messages', 'events'], [])
 UNION ALL
@@ -913,6 +930,7 @@ repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
 collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}})),
 collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
+activity AS NOT MATERIALIZED (FROM commq_rows_activity({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "callsite", NULL AS "function", NULL AS "file", NULL AS "line", NULL AS "module", NULL AS "code_offset", NULL AS "call", NULL AS "rank", NULL AS "ranks", NULL AS "calls", NULL AS "compute_ns", NULL AS "mean_ns", NULL AS "top_rank", NULL AS "top_ns", NULL AS "imbalance", NULL AS "share" FROM commq_refuse('query compute', {{run}}, ['profile', 'callsites', 'every-call', 'times', 'compute'], ['measured', 'virtual', 'simulated'])
 UNION ALL
@@ -1007,6 +1025,7 @@ repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
 collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}})),
 collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
+activity AS NOT MATERIALIZED (FROM commq_rows_activity({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "src", NULL AS "dst", NULL AS "bytes", NULL AS "messages" FROM commq_refuse('query data-density', {{run}}, ['messages', 'events', 'comms', 'parts'], [])
 UNION ALL
@@ -1181,6 +1200,7 @@ repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
 collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}})),
 collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
+activity AS NOT MATERIALIZED (FROM commq_rows_activity({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "datatype", NULL AS "name", NULL AS "combiner", NULL AS "size_bytes", NULL AS "extent_bytes", NULL AS "messages", NULL AS "elements", NULL AS "bytes", NULL AS "collective_calls", NULL AS "collective_send_bytes", NULL AS "collective_recv_bytes" FROM commq_refuse('query datatypes', {{run}}, ['datatypes', 'messages', 'events'], [])
 UNION ALL
@@ -1242,6 +1262,7 @@ repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
 collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}})),
 collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
+activity AS NOT MATERIALIZED (FROM commq_rows_activity({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "src", NULL AS "dst", NULL AS "messages", NULL AS "bytes" FROM commq_refuse('query density', {{run}}, ['messages', 'events', 'comms', 'parts'], [])
 UNION ALL
@@ -1416,6 +1437,7 @@ repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
 collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}})),
 collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
+activity AS NOT MATERIALIZED (FROM commq_rows_activity({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "callsite", NULL AS "function", NULL AS "file", NULL AS "line", NULL AS "module", NULL AS "code_offset", NULL AS "callers", NULL AS "sources", NULL AS "duplicate_messages", NULL AS "duplicate_bytes", NULL AS "again_bytes", NULL AS "copied_bytes", NULL AS "blank_bytes" FROM commq_refuse('query duplicate-callsites', {{run}}, ['repeats', 'messages', 'hashes', 'callsites'], [])
 UNION ALL
@@ -1544,6 +1566,7 @@ repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
 collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}})),
 collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
+activity AS NOT MATERIALIZED (FROM commq_rows_activity({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "src", NULL AS "dst", NULL AS "messages", NULL AS "bytes", NULL AS "duplicate_messages", NULL AS "duplicate_bytes", NULL AS "again_messages", NULL AS "again_bytes", NULL AS "copied_messages", NULL AS "copied_bytes", NULL AS "blank_bytes" FROM commq_refuse('query duplicates', {{run}}, ['repeats', 'messages', 'hashes'], [])
 UNION ALL
@@ -1646,6 +1669,7 @@ repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
 collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}})),
 collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
+activity AS NOT MATERIALIZED (FROM commq_rows_activity({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "same_host", NULL AS "bytes", NULL AS "late", NULL AS "eager", NULL AS "rendezvous" FROM commq_refuse('query eager', {{run}}, ['messages', 'events', 'ranks', 'times', 'every-call'], ['measured', 'simulated'])
 UNION ALL
@@ -1706,6 +1730,7 @@ repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
 collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}})),
 collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
+activity AS NOT MATERIALIZED (FROM commq_rows_activity({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "metric", NULL AS "efficiency", NULL AS "part_ns", NULL AS "whole_ns", NULL AS "ranks", NULL AS "top_rank" FROM commq_refuse('query efficiency', {{run}}, ['profile', 'times', 'every-call'], ['measured', 'virtual', 'simulated'])
 UNION ALL
@@ -1786,6 +1811,7 @@ repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
 collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}})),
 collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
+activity AS NOT MATERIALIZED (FROM commq_rows_activity({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "file", NULL AS "ranks", NULL AS "opens", NULL AS "reads", NULL AS "read_bytes", NULL AS "writes", NULL AS "write_bytes", NULL AS "errors" FROM commq_refuse('query files', {{run}}, ['events'], [])
 UNION ALL
@@ -1843,6 +1869,7 @@ repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
 collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}})),
 collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
+activity AS NOT MATERIALIZED (FROM commq_rows_activity({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "what", NULL AS "ranks", NULL AS "total_ns", NULL AS "min_ns", NULL AS "mean_ns", NULL AS "max_ns", NULL AS "top_rank", NULL AS "imbalance", NULL AS "imbalance_ns", NULL AS "imbalance_share" FROM commq_refuse('query imbalance', {{run}}, ['profile', 'ranks', 'times', 'every-call'], ['measured', 'virtual', 'simulated'])
 UNION ALL
@@ -1925,6 +1952,7 @@ repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
 collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}})),
 collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
+activity AS NOT MATERIALIZED (FROM commq_rows_activity({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "src", NULL AS "dst", NULL AS "messages", NULL AS "waits", NULL AS "wait_ns", NULL AS "max_ns", NULL AS "bound_ns" FROM commq_refuse('query late-receivers', {{run}}, ['waits', 'messages', 'events', 'ranks', 'times', 'every-call'], ['measured', 'simulated'])
 UNION ALL
@@ -1967,6 +1995,7 @@ repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
 collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}})),
 collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
+activity AS NOT MATERIALIZED (FROM commq_rows_activity({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "src", NULL AS "dst", NULL AS "messages", NULL AS "waits", NULL AS "wait_ns", NULL AS "max_ns", NULL AS "bound_ns" FROM commq_refuse('query late-senders', {{run}}, ['waits', 'messages', 'ranks', 'times'], ['measured', 'virtual', 'simulated'])
 UNION ALL
@@ -2009,6 +2038,7 @@ repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
 collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}})),
 collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
+activity AS NOT MATERIALIZED (FROM commq_rows_activity({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "same_host", NULL AS "bucket", NULL AS "size", NULL AS "at_most", NULL AS "messages", NULL AS "timed", NULL AS "mean_bytes", NULL AS "min_ns", NULL AS "q25_ns", NULL AS "q50_ns", NULL AS "q75_ns", NULL AS "q99_ns", NULL AS "max_ns", NULL AS "bytes_per_s", NULL AS "fitted_ns" FROM commq_refuse('query latency', {{run}}, ['transfers', 'messages', 'ranks', 'times'], ['measured', 'virtual', 'simulated'])
 UNION ALL
@@ -2154,6 +2184,7 @@ repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
 collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}})),
 collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
+activity AS NOT MATERIALIZED (FROM commq_rows_activity({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "same_host", NULL AS "messages", NULL AS "sizes", NULL AS "min_bytes", NULL AS "max_bytes", NULL AS "latency_ns", NULL AS "bytes_per_s", NULL AS "r2" FROM commq_refuse('query latency-fit', {{run}}, ['transfers', 'messages', 'ranks', 'times'], ['measured', 'virtual', 'simulated'])
 UNION ALL
@@ -2262,6 +2293,7 @@ repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
 collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}})),
 collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
+activity AS NOT MATERIALIZED (FROM commq_rows_activity({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "place", NULL AS "hops", NULL AS "pairs", NULL AS "messages", NULL AS "bytes", NULL AS "messages_share", NULL AS "bytes_share", NULL AS "hop_bytes" FROM commq_refuse('query locality', {{run}}, ['messages', 'events', 'comms', 'parts', 'ranks'], [])
 UNION ALL
@@ -2523,6 +2555,7 @@ repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
 collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}})),
 collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
+activity AS NOT MATERIALIZED (FROM commq_rows_activity({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "run", NULL AS "measure", NULL AS "item", NULL AS "value", NULL AS "unit", NULL AS "exact", NULL AS "file", NULL AS "line" FROM commq_refuse('query measures', {{run}}, ['messages', 'profile', 'ranks'], [])
 UNION ALL
@@ -2748,6 +2781,7 @@ repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
 collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}})),
 collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
+activity AS NOT MATERIALIZED (FROM commq_rows_activity({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "same_host", NULL AS "bytes", NULL AS "messages", NULL AS "min_ns", NULL AS "q25_ns", NULL AS "median_ns" FROM commq_refuse('query message-times', {{run}}, ['transfers', 'messages', 'ranks', 'times'], ['measured', 'virtual', 'simulated'])
 UNION ALL
@@ -2842,6 +2876,7 @@ repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
 collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}})),
 collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
+activity AS NOT MATERIALIZED (FROM commq_rows_activity({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "src", NULL AS "dst", NULL AS "messages", NULL AS "beyond", NULL AS "worst_ns", NULL AS "bound_ns" FROM commq_refuse('query negative-latencies', {{run}}, ['messages', 'ranks', 'times'], ['measured', 'virtual', 'simulated'])
 UNION ALL
@@ -2883,6 +2918,7 @@ repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
 collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}})),
 collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
+activity AS NOT MATERIALIZED (FROM commq_rows_activity({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "origin", NULL AS "target", NULL AS "comm", NULL AS "puts", NULL AS "put_bytes", NULL AS "gets", NULL AS "get_bytes", NULL AS "accumulates", NULL AS "accumulate_bytes", NULL AS "fetched_bytes" FROM commq_refuse('query one-sided', {{run}}, ['events'], [])
 UNION ALL
@@ -2911,8 +2947,8 @@ ORDER BY origin, target, comm
 $commq$, '{{run}}', commq_list([commq_dir('query one-sided', run)])));
 
 -- over-time: Communication over time: messages and bytes, and collective operations, in equal steps of the run's time.
-CREATE OR REPLACE TEMP MACRO "over_time"(run, "bins" := 50, "side" := 'send', "condition" := 'TRUE') AS TABLE
-FROM query(replace(replace(replace(replace($commq$
+CREATE OR REPLACE TEMP MACRO "over_time"(run, "bins" := 50, "side" := 'send', "condition" := 'TRUE', "read" := 'auto') AS TABLE
+FROM query(replace(replace(replace(replace(replace(replace(replace($commq$
 WITH events AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
 messages AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
 parts AS NOT MATERIALIZED (FROM commq_rows_parts({{run}})),
@@ -2928,8 +2964,9 @@ repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
 collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}})),
 collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
+activity AS NOT MATERIALIZED (FROM commq_rows_activity({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
-SELECT NULL AS "bin", NULL AS "start_ns", NULL AS "end_ns", NULL AS "messages", NULL AS "bytes", NULL AS "collectives", NULL AS "collective_bytes" FROM commq_refuse('query over-time', {{run}}, ['messages', 'events', 'times'], ['measured', 'virtual', 'simulated'])
+SELECT NULL AS "bin", NULL AS "start_ns", NULL AS "end_ns", NULL AS "messages", NULL AS "bytes", NULL AS "collectives", NULL AS "collective_bytes" FROM commq_refuse('query over-time', {{run}}, ['messages', 'events', 'activity', 'times'], ['measured', 'virtual', 'simulated'])
 UNION ALL
 (
 WITH operations AS (
@@ -2950,32 +2987,10 @@ latest AS (
   FROM (SELECT NULLIF(end_ns, 0) AS at_ns FROM runs
         UNION ALL
         SELECT MAX(CASE WHEN {{side}} = 'send' THEN send_start_ns ELSE recv_end_ns END) AS at_ns
-        FROM messages
+        FROM {{messages unless read sums}}
         WHERE run IN (SELECT run FROM unended) AND {{where}}
         UNION ALL
         SELECT MAX(at_ns) AS at_ns FROM operations) AS ends
-),
-span AS (
-  -- Steps last whole ns, and the last one ends after all events.
-  SELECT last_ns, CAST(FLOOR(CAST(last_ns AS DOUBLE) / {{bins}}) AS BIGINT) + 1 AS step_ns
-  FROM latest
-  WHERE last_ns IS NOT NULL
-),
-counted AS (
-  -- Exact below 2^53 ns (104 days): a time 1 ns short of a multiple of the step differs from it by 1 / step, which is more than the quotient is rounded by.
-  SELECT CAST(FLOOR(CAST(at_ns AS DOUBLE) / (SELECT step_ns FROM span)) AS INTEGER) AS bin,
-         COUNT(*) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes, CAST(0 AS BIGINT) AS collectives, CAST(0 AS BIGINT) AS collective_bytes
-  FROM (SELECT CASE WHEN {{side}} = 'send' THEN send_start_ns ELSE recv_end_ns END AS at_ns, bytes
-        FROM messages
-        WHERE {{where}}) AS timed
-  WHERE at_ns IS NOT NULL
-  GROUP BY 1
-  UNION ALL
-  SELECT CAST(FLOOR(CAST(at_ns AS DOUBLE) / (SELECT step_ns FROM span)) AS INTEGER) AS bin,
-         CAST(0 AS BIGINT) AS messages, CAST(0 AS BIGINT) AS bytes, COUNT(*) AS collectives, CAST(SUM(bytes) AS BIGINT) AS collective_bytes
-  FROM operations
-  WHERE at_ns IS NOT NULL
-  GROUP BY 1
 ),
 -- steps(bin): the numbers 0 to 9999, which is as many bins as a query may have.
 digits AS (
@@ -2988,6 +3003,54 @@ steps AS (
   CROSS JOIN digits b
   CROSS JOIN digits c
   CROSS JOIN digits d
+),
+resolutions AS (
+  SELECT rank_power, MIN(step_power) AS finest, MAX(step_power) AS coarsest
+  FROM {{activity unless read rows}}
+  GROUP BY rank_power
+),
+fitted AS (
+  -- The largest blocks of ranks have the fewest rows, and the shortest steps.
+  SELECT l.last_ns, r.rank_power, r.finest, r.coarsest, GREATEST(MIN(p.bin), r.finest) AS step_power
+  FROM latest l
+  JOIN resolutions r ON r.rank_power = (SELECT MAX(rank_power) FROM resolutions)
+  JOIN steps p ON p.bin <= 62 AND FLOOR(l.last_ns / POWER(2, p.bin)) < {{bins}}
+  GROUP BY l.last_ns, r.rank_power, r.finest, r.coarsest
+),
+span AS (
+  -- Steps last whole ns, and the last one ends after all events.
+  SELECT last_ns, CAST(FLOOR(CAST(last_ns AS DOUBLE) / {{bins}}) AS BIGINT) + 1 AS step_ns, CAST(NULL AS INTEGER) AS rank_power,
+         CAST(NULL AS INTEGER) AS read_power
+  FROM latest
+  WHERE {{read}} <> 'sums' AND last_ns IS NOT NULL
+  UNION ALL
+  SELECT last_ns, CAST(POWER(2, step_power) AS BIGINT) AS step_ns, rank_power,
+         LEAST(CAST(finest + 2 * FLOOR((step_power - finest) / 2.0) AS INTEGER), coarsest) AS read_power
+  FROM fitted
+  WHERE {{read}} = 'sums'
+),
+counted AS (
+  -- Exact below 2^53 ns (104 days): a time 1 ns short of a multiple of the step differs from it by 1 / step, which is more than the quotient is rounded by.
+  SELECT CAST(FLOOR(CAST(at_ns AS DOUBLE) / (SELECT step_ns FROM span)) AS INTEGER) AS bin,
+         COUNT(*) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes, CAST(0 AS BIGINT) AS collectives, CAST(0 AS BIGINT) AS collective_bytes
+  FROM (SELECT CASE WHEN {{side}} = 'send' THEN send_start_ns ELSE recv_end_ns END AS at_ns, bytes
+        FROM {{messages unless read sums}}
+        WHERE {{where}}) AS timed
+  WHERE at_ns IS NOT NULL
+  GROUP BY 1
+  UNION ALL
+  SELECT CAST(FLOOR(CAST(a.start_ns AS DOUBLE) / s.step_ns) AS INTEGER) AS bin,
+         CAST(SUM(a.calls) AS BIGINT) AS messages, CAST(SUM(a.bytes) AS BIGINT) AS bytes, CAST(0 AS BIGINT) AS collectives, CAST(0 AS BIGINT) AS collective_bytes
+  FROM {{activity unless read rows}} a
+  JOIN span s ON s.read_power = a.step_power AND s.rank_power = a.rank_power
+  WHERE a.class = 'sent'
+  GROUP BY 1
+  UNION ALL
+  SELECT CAST(FLOOR(CAST(at_ns AS DOUBLE) / (SELECT step_ns FROM span)) AS INTEGER) AS bin,
+         CAST(0 AS BIGINT) AS messages, CAST(0 AS BIGINT) AS bytes, COUNT(*) AS collectives, CAST(SUM(bytes) AS BIGINT) AS collective_bytes
+  FROM operations
+  WHERE at_ns IS NOT NULL
+  GROUP BY 1
 ),
 binned AS (
   -- A join with counted would make the engine compute the bin of each message twice, to leave out messages outside all steps.
@@ -3009,7 +3072,10 @@ ORDER BY b.bin
 $commq$, '{{run}}', commq_list([commq_dir('query over-time', run)])),
   '{{bins}}', commq_integer('query over-time', 'bins', "bins", 1, 10000)),
   '{{side}}', commq_choice('query over-time', 'side', "side", ['send', 'receive'])),
-  '{{where}}', commq_condition('query over-time', 'condition', "condition")));
+  '{{where}}', commq_condition('query over-time', 'condition', "condition")),
+  '{{read}}', commq_choice('query over-time', 'read', "read", ['auto', 'rows', 'sums'])),
+  '{{messages unless read sums}}', CASE WHEN "read" = 'sums' THEN '(SELECT CAST(NULL AS VARCHAR) AS run, CAST(NULL AS INTEGER) AS "src", CAST(NULL AS INTEGER) AS "dst", CAST(NULL AS INTEGER) AS "epoch", CAST(NULL AS INTEGER) AS "comm", CAST(NULL AS INTEGER) AS "tag", CAST(NULL AS BIGINT) AS "bytes", CAST(NULL AS BIGINT) AS "send_count", CAST(NULL AS INTEGER) AS "send_datatype", CAST(NULL AS BIGINT) AS "send_seq", CAST(NULL AS BIGINT) AS "send_start_ns", CAST(NULL AS BIGINT) AS "send_end_ns", CAST(NULL AS BIGINT) AS "recv_post_seq", CAST(NULL AS BIGINT) AS "recv_done_seq", CAST(NULL AS BIGINT) AS "recv_post_ns", CAST(NULL AS BIGINT) AS "recv_start_ns", CAST(NULL AS BIGINT) AS "recv_end_ns", CAST(NULL AS BIGINT) AS "payload_hash", CAST(NULL AS BIGINT) AS "payload_sum", CAST(NULL AS BIGINT) AS "payload_head", CAST(NULL AS BIGINT) AS "recv_hash", CAST(NULL AS BIGINT) AS "src_buffer", CAST(NULL AS BIGINT) AS "dst_buffer", CAST(NULL AS INTEGER) AS "send_callsite", CAST(NULL AS INTEGER) AS "recv_callsite" WHERE FALSE)' ELSE 'messages' END),
+  '{{activity unless read rows}}', CASE WHEN "read" = 'rows' THEN '(SELECT CAST(NULL AS VARCHAR) AS run, CAST(NULL AS INTEGER) AS "rank_power", CAST(NULL AS INTEGER) AS "step_power", CAST(NULL AS BIGINT) AS "start_ns", CAST(NULL AS INTEGER) AS "rank", CAST(NULL AS INTEGER) AS "nth", CAST(NULL AS VARCHAR) AS "class", CAST(NULL AS BIGINT) AS "calls", CAST(NULL AS BIGINT) AS "time_ns", CAST(NULL AS BIGINT) AS "bytes" WHERE FALSE)' ELSE 'activity' END));
 
 -- overlaps: Calls of one thread that overlap in time, which a thread cannot do: a sign that calls were captured twice.
 CREATE OR REPLACE TEMP MACRO "overlaps"(run) AS TABLE
@@ -3029,6 +3095,7 @@ repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
 collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}})),
 collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
+activity AS NOT MATERIALIZED (FROM commq_rows_activity({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "rank", NULL AS "thread", NULL AS "seq", NULL AS "call", NULL AS "next_seq", NULL AS "next_call", NULL AS "overlap_ns" FROM commq_refuse('query overlaps', {{run}}, ['events', 'times'], ['measured', 'virtual', 'simulated'])
 UNION ALL
@@ -3067,6 +3134,7 @@ repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
 collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}})),
 collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
+activity AS NOT MATERIALIZED (FROM commq_rows_activity({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "rank", NULL AS "partner", NULL AS "messages", NULL AS "bytes", NULL AS "messages_up", NULL AS "bytes_up", NULL AS "messages_down", NULL AS "bytes_down" FROM commq_refuse('query pairs', {{run}}, ['messages', 'events', 'comms', 'parts'], [])
 UNION ALL
@@ -3245,6 +3313,7 @@ repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
 collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}})),
 collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
+activity AS NOT MATERIALIZED (FROM commq_rows_activity({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "rank", NULL AS "destinations", NULL AS "sources", NULL AS "partners", NULL AS "sent_messages", NULL AS "sent_bytes", NULL AS "received_messages", NULL AS "received_bytes", NULL AS "busiest", NULL AS "busiest_messages", NULL AS "busiest_bytes", NULL AS "self_messages", NULL AS "self_bytes" FROM commq_refuse('query partners', {{run}}, ['messages', 'events', 'comms', 'parts', 'ranks'], [])
 UNION ALL
@@ -3451,6 +3520,7 @@ repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
 collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}})),
 collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
+activity AS NOT MATERIALIZED (FROM commq_rows_activity({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "rank", NULL AS "first_rank", NULL AS "ranks", NULL AS "value" FROM commq_refuse('query rank-groups', {{run}}, ['profile', 'ranks', 'comms', 'times'], ['measured', 'virtual', 'simulated'])
 UNION ALL
@@ -3548,6 +3618,7 @@ repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
 collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}})),
 collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
+activity AS NOT MATERIALIZED (FROM commq_rows_activity({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "ranks", NULL AS "kind", NULL AS "operations", NULL AS "per_rank", NULL AS "share" FROM commq_refuse('query ratio', {{run}}, ['events', 'ranks'], [])
 UNION ALL
@@ -3598,6 +3669,7 @@ repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
 collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}})),
 collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
+activity AS NOT MATERIALIZED (FROM commq_rows_activity({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "series", NULL AS "run", NULL AS "ranks", NULL AS "x", NULL AS "y", NULL AS "fitted", NULL AS "slope", NULL AS "slope_low", NULL AS "slope_high", NULL AS "constant", NULL AS "r2", NULL AS "points" FROM commq_refuse('query scaling', {{run}}, ['events', 'profile', 'ranks'], [])
 UNION ALL
@@ -3784,6 +3856,7 @@ repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
 collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}})),
 collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
+activity AS NOT MATERIALIZED (FROM commq_rows_activity({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "epoch", NULL AS "src", NULL AS "messages", NULL AS "shared_messages", NULL AS "shared_bytes", NULL AS "unknown_messages" FROM commq_refuse('query shared-payloads', {{run}}, ['messages', 'hashes'], [])
 UNION ALL
@@ -3832,6 +3905,7 @@ repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
 collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}})),
 collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
+activity AS NOT MATERIALIZED (FROM commq_rows_activity({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "ranks", NULL AS "bucket", NULL AS "size", NULL AS "at_most", NULL AS "messages", NULL AS "bytes" FROM commq_refuse('query sizes', {{run}}, ['messages', 'events', 'ranks'], [])
 UNION ALL
@@ -3904,6 +3978,7 @@ repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
 collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}})),
 collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
+activity AS NOT MATERIALIZED (FROM commq_rows_activity({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "comm", NULL AS "tag", NULL AS "messages", NULL AS "bytes", NULL AS "min_bytes", NULL AS "max_bytes", NULL AS "sources", NULL AS "destinations", NULL AS "pairs" FROM commq_refuse('query tags', {{run}}, ['messages'], [])
 UNION ALL
@@ -3941,6 +4016,7 @@ repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
 collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}})),
 collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
+activity AS NOT MATERIALIZED (FROM commq_rows_activity({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "rank", NULL AS "thread", NULL AS "total_ns", NULL AS "mpi_ns", NULL AS "point_to_point_ns", NULL AS "completion_ns", NULL AS "probe_ns", NULL AS "poll_ns", NULL AS "collective_ns", NULL AS "rma_ns", NULL AS "io_ns", NULL AS "other_ns", NULL AS "outside_ns", NULL AS "compute_ns" FROM commq_refuse('query time-by-rank', {{run}}, ['profile', 'times', 'every-call'], ['measured', 'virtual', 'simulated'])
 UNION ALL
@@ -3997,8 +4073,8 @@ $commq$, '{{run}}', commq_list([commq_dir('query time-by-rank', run)])),
   '{{init}}', commq_choice('query time-by-rank', 'init', "init", ['leave-out', 'include'])));
 
 -- timeline: What every rank does over time: the time in each kind of call in equal steps, the messages sent in them, and each message by itself where they are few.
-CREATE OR REPLACE TEMP MACRO "timeline"(run, "bins" := 550, "rows" := 350, "from_s" := 0, "to_s" := 0, "from_rank" := 0, "to_rank" := -1, "lines" := 1000, "condition" := 'TRUE') AS TABLE
-FROM query(replace(replace(replace(replace(replace(replace(replace(replace(replace($commq$
+CREATE OR REPLACE TEMP MACRO "timeline"(run, "bins" := 550, "rows" := 350, "from_s" := 0, "to_s" := 0, "from_rank" := 0, "to_rank" := -1, "lines" := 1000, "condition" := 'TRUE', "read" := 'auto') AS TABLE
+FROM query(replace(replace(replace(replace(replace(replace(replace(replace(replace(replace(replace(replace(replace($commq$
 WITH events AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
 messages AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
 parts AS NOT MATERIALIZED (FROM commq_rows_parts({{run}})),
@@ -4014,11 +4090,18 @@ repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
 collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}})),
 collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
+activity AS NOT MATERIALIZED (FROM commq_rows_activity({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
-SELECT NULL AS "rank", NULL AS "ranks", NULL AS "bin", NULL AS "start_ns", NULL AS "end_ns", NULL AS "kind", NULL AS "calls", NULL AS "time_ns", NULL AS "messages", NULL AS "bytes", NULL AS "dst", NULL AS "seq" FROM commq_refuse('query timeline', {{run}}, ['messages', 'events', 'profile', 'times', 'every-call'], ['measured', 'virtual', 'simulated'])
+SELECT NULL AS "rank", NULL AS "ranks", NULL AS "bin", NULL AS "start_ns", NULL AS "end_ns", NULL AS "kind", NULL AS "calls", NULL AS "time_ns", NULL AS "messages", NULL AS "bytes", NULL AS "dst", NULL AS "seq" FROM commq_refuse('query timeline', {{run}}, ['messages', 'events', 'activity', 'profile', 'times', 'every-call'], ['measured', 'virtual', 'simulated'])
 UNION ALL
 (
-WITH -- timeline_window: the time, ranks, steps and rows that a timeline is asked for.
+WITH widest AS (
+  SELECT 20 AS rank_power
+),
+-- timeline_span: as timeline_window, of a query with the parameter read. With sums a step lasts 2^n ns, the window grows to whole
+-- steps and blocks of ranks, and rank_power and read_power are the resolution of activity that is read. Needs
+-- widest(rank_power): of the largest blocks that can be read.
+-- ends and bounds: when the run ends, and the time and ranks that a timeline is asked for.
 ends AS (
   SELECT MAX(at_ns) AS last_ns
   FROM (SELECT MAX(last_ns) AS at_ns FROM profile
@@ -4032,25 +4115,87 @@ bounds AS (
   FROM ends
   CROSS JOIN (SELECT MAX(rank) AS last_rank FROM profile) AS r
 ),
+-- steps(bin): the numbers 0 to 9999, which is as many bins as a query may have.
+digits AS (
+  SELECT digit
+  FROM (VALUES (0), (1), (2), (3), (4), (5), (6), (7), (8), (9)) AS d (digit)
+),
+steps AS (
+  SELECT CAST(a.digit * 1000 + b.digit * 100 + c.digit * 10 + d.digit AS INTEGER) AS bin
+  FROM digits a
+  CROSS JOIN digits b
+  CROSS JOIN digits c
+  CROSS JOIN digits d
+),
+resolutions AS (
+  SELECT rank_power, MIN(step_power) AS finest, MAX(step_power) AS coarsest
+  FROM {{activity unless read rows}}
+  WHERE rank_power <= (SELECT rank_power FROM widest)
+  GROUP BY rank_power
+),
+wanted AS (
+  -- The shortest steps of which there are not too many.
+  SELECT b.from_ns, b.to_ns, b.from_rank, b.to_rank, MIN(p.bin) AS step_power, CEIL(CAST(b.to_rank - b.from_rank + 1 AS DOUBLE) / {{rows}}) AS per_row
+  FROM bounds b
+  JOIN steps p ON p.bin <= 62 AND FLOOR(b.to_ns / POWER(2, p.bin)) - FLOOR(b.from_ns / POWER(2, p.bin)) < {{bins}}
+  WHERE b.to_ns >= b.from_ns AND b.to_rank >= b.from_rank
+  GROUP BY b.from_ns, b.to_ns, b.from_rank, b.to_rank
+),
+blocked AS (
+  -- The largest blocks that are not larger than a row: they have the shortest steps and fewest rows. Otherwise the smallest.
+  SELECT w.from_ns, w.to_ns, w.from_rank, w.to_rank, w.step_power, w.per_row,
+         COALESCE(MAX(CASE WHEN POWER(2, r.rank_power) <= w.per_row THEN r.rank_power END), MIN(r.rank_power)) AS rank_power
+  FROM wanted w
+  CROSS JOIN resolutions r
+  GROUP BY w.from_ns, w.to_ns, w.from_rank, w.to_rank, w.step_power, w.per_row
+),
+fitted AS (
+  SELECT w.from_ns, w.to_ns, w.from_rank, w.to_rank, w.per_row, r.rank_power, POWER(2, r.rank_power) AS block,
+         POWER(2, GREATEST(w.step_power, r.finest)) AS step_ns,
+         LEAST(CAST(r.finest + 2 * FLOOR((GREATEST(w.step_power, r.finest) - r.finest) / 2.0) AS INTEGER), r.coarsest) AS read_power
+  FROM blocked w
+  JOIN resolutions r ON r.rank_power = w.rank_power
+),
 span AS (
   -- Steps last whole ns, and the last one ends after to_ns.
   SELECT from_ns, to_ns, from_rank, to_rank, CAST(CEIL(CAST(to_rank - from_rank + 1 AS DOUBLE) / {{rows}}) AS INTEGER) AS per_row,
-         CAST(FLOOR(CAST(to_ns - from_ns AS DOUBLE) / {{bins}}) AS BIGINT) + 1 AS step_ns
+         CAST(FLOOR(CAST(to_ns - from_ns AS DOUBLE) / {{bins}}) AS BIGINT) + 1 AS step_ns, CAST(NULL AS INTEGER) AS rank_power, CAST(NULL AS INTEGER) AS read_power
   FROM bounds
-  WHERE (to_ns > from_ns OR to_ns = from_ns AND {{to-s}} = 0) AND to_rank >= from_rank
+  WHERE {{read}} <> 'sums' AND (to_ns > from_ns OR to_ns = from_ns AND {{to-s}} = 0) AND to_rank >= from_rank
+  UNION ALL
+  SELECT CAST(FLOOR(from_ns / step_ns) * step_ns AS BIGINT) AS from_ns, CAST((FLOOR(to_ns / step_ns) + 1) * step_ns AS BIGINT) AS to_ns,
+         CAST(FLOOR(from_rank / block) * block AS INTEGER) AS from_rank, CAST((FLOOR(to_rank / block) + 1) * block - 1 AS INTEGER) AS to_rank,
+         CAST(CEIL(per_row / block) * block AS INTEGER) AS per_row, CAST(step_ns AS BIGINT) AS step_ns, rank_power, read_power
+  FROM fitted
+  WHERE {{read}} = 'sums'
+),
+reads AS (
+  -- The steps of the resolution that is read. As a list, engines skip the row groups that have none of them.
+  SELECT rank_power, read_power, from_ns + nth * read_ns AS start_ns
+  FROM (SELECT s.rank_power, s.read_power, s.from_ns, s.to_ns, CAST(POWER(2, s.read_power) AS BIGINT) AS read_ns, 2 * b.bin + k.half AS nth
+        FROM span s
+        CROSS JOIN steps b
+        CROSS JOIN (VALUES (0), (1)) AS k (half)
+        WHERE s.read_power IS NOT NULL) AS r
+  WHERE from_ns + nth * read_ns < to_ns
+),
+summed AS (
+  SELECT a.rank, a.start_ns, a.class, a.calls, a.time_ns, a.bytes
+  FROM {{activity unless read rows}} a
+  JOIN reads r ON r.start_ns = a.start_ns AND r.read_power = a.step_power AND r.rank_power = a.rank_power
 ),
 placed AS (
   SELECT rank, rank AS line
   FROM ranks
   WHERE 1 = 0
 ),
--- timeline_cells: what the rows of a timeline do in each step. Needs timeline_window, and placed(rank, line): the rows of ranks,
+-- timeline_cells: what the rows of a timeline do in each step. Needs timeline_span, and placed(rank, line): the rows of ranks,
 -- where they are not those of neighbours.
 clipped AS (
   -- The calls of the window, and each thread as a call that lasts as long as it ran.
   SELECT e.rank, e.class, CASE WHEN e.start_ns >= s.from_ns THEN 1 ELSE 0 END AS began, GREATEST(e.start_ns, s.from_ns) AS start_ns,
          LEAST(COALESCE(e.end_ns, s.to_ns), s.to_ns) AS end_ns
-  FROM events e
+  FROM {{events unless read sums}} e
   CROSS JOIN span s
   WHERE e.start_ns <= s.to_ns AND COALESCE(e.end_ns, s.to_ns) >= s.from_ns
     AND ({{to-s}} = 0 OR e.start_ns <= {{to-s}} * 1e9) AND (e.end_ns IS NULL OR e.end_ns >= {{from-s}} * 1e9)
@@ -4072,6 +4217,15 @@ stepped AS (
   CROSS JOIN span s
   LEFT JOIN placed p ON p.rank = c.rank
 ),
+sums AS (
+  SELECT COALESCE(p.line, CAST(FLOOR(CAST(a.rank - s.from_rank AS DOUBLE) / s.per_row) AS INTEGER)) AS line, a.class,
+         CAST(FLOOR(CAST(a.start_ns - s.from_ns AS DOUBLE) / s.step_ns) AS INTEGER) AS bin, CAST(SUM(a.calls) AS BIGINT) AS calls,
+         CAST(SUM(a.time_ns) AS BIGINT) AS time_ns, CAST(SUM(a.bytes) AS BIGINT) AS bytes
+  FROM summed a
+  JOIN span s ON a.rank BETWEEN s.from_rank AND s.to_rank
+  LEFT JOIN placed p ON p.rank = a.rank
+  GROUP BY 1, 2, 3
+),
 grouped AS (
   -- One pass over the calls. What follows sees only sums by row, kind, first and last step.
   SELECT line, class, first_bin, last_bin, COUNT(*) AS n, CAST(SUM(began) AS BIGINT) AS calls,
@@ -4079,6 +4233,10 @@ grouped AS (
          CAST(SUM(CASE WHEN last_bin > first_bin THEN end_ns - last_bin * step_ns ELSE 0 END) AS BIGINT) AS last_ns
   FROM stepped
   GROUP BY line, class, first_bin, last_bin
+  UNION ALL
+  SELECT line, class, bin AS first_bin, bin AS last_bin, CAST(0 AS BIGINT) AS n, calls, time_ns AS first_ns, CAST(0 AS BIGINT) AS last_ns
+  FROM sums
+  WHERE class <> 'sent'
 ),
 kinds AS (
   SELECT line, first_bin, last_bin, n, calls, first_ns, last_ns,
@@ -4099,18 +4257,6 @@ filled AS (
   SELECT line, kind, bin, CAST(SUM(n) OVER (PARTITION BY line, kind ORDER BY bin) AS BIGINT) AS n,
          LEAD(bin) OVER (PARTITION BY line, kind ORDER BY bin) AS next_bin
   FROM changes
-),
--- steps(bin): the numbers 0 to 9999, which is as many bins as a query may have.
-digits AS (
-  SELECT digit
-  FROM (VALUES (0), (1), (2), (3), (4), (5), (6), (7), (8), (9)) AS d (digit)
-),
-steps AS (
-  SELECT CAST(a.digit * 1000 + b.digit * 100 + c.digit * 10 + d.digit AS INTEGER) AS bin
-  FROM digits a
-  CROSS JOIN digits b
-  CROSS JOIN digits c
-  CROSS JOIN digits d
 ),
 cells AS (
   SELECT line, kind, bin, CAST(SUM(calls) AS BIGINT) AS calls, CAST(SUM(ns) AS BIGINT) AS ns
@@ -4135,16 +4281,20 @@ sent AS (
   SELECT COALESCE(p.line, CAST(FLOOR(CAST(src - {{from-rank}} AS DOUBLE) / (SELECT per_row FROM span)) AS INTEGER)) AS line,
          CAST(FLOOR(CAST(send_start_ns - (SELECT from_ns FROM span) AS DOUBLE) / (SELECT step_ns FROM span)) AS INTEGER) AS bin,
          COUNT(*) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
-  FROM messages
+  FROM {{messages unless read sums}}
   LEFT JOIN placed p ON p.rank = src
   WHERE {{where}} AND send_start_ns >= {{from-s}} * 1e9 AND send_start_ns <= (SELECT to_ns FROM span) AND ({{to-s}} = 0 OR send_start_ns <= {{to-s}} * 1e9)
     AND src >= {{from-rank}} AND ({{to-rank}} < 0 OR src <= {{to-rank}})
   GROUP BY 1, 2
+  UNION ALL
+  SELECT line, bin, calls AS messages, bytes
+  FROM sums
+  WHERE class = 'sent'
 ),
 few AS (
   SELECT to_ns
   FROM span
-  WHERE (SELECT COALESCE(CAST(SUM(messages) AS BIGINT), 0) FROM sent) <= {{lines}}
+  WHERE {{read}} <> 'sums' AND (SELECT COALESCE(CAST(SUM(messages) AS BIGINT), 0) FROM sent) <= {{lines}}
 ),
 -- sizes(line, rank, ranks): the lowest rank of each row of a timeline, and how many ranks it has.
 sizes AS (
@@ -4175,7 +4325,7 @@ JOIN sizes r ON r.line = d.line
 UNION ALL
 SELECT src AS rank, 1 AS ranks, CAST(NULL AS INTEGER) AS bin, send_start_ns AS start_ns, recv_end_ns AS end_ns, 'message' AS kind,
        CAST(NULL AS BIGINT) AS calls, CAST(NULL AS BIGINT) AS time_ns, CAST(1 AS BIGINT) AS messages, bytes, dst, send_seq AS seq
-FROM messages
+FROM {{messages unless read sums}}
 WHERE {{where}} AND send_start_ns >= {{from-s}} * 1e9 AND send_start_ns <= (SELECT to_ns FROM few) AND ({{to-s}} = 0 OR send_start_ns <= {{to-s}} * 1e9)
     AND src >= {{from-rank}} AND ({{to-rank}} < 0 OR src <= {{to-rank}})
   AND recv_end_ns IS NOT NULL
@@ -4189,7 +4339,11 @@ $commq$, '{{run}}', commq_list([commq_dir('query timeline', run)])),
   '{{from-rank}}', commq_integer('query timeline', 'from_rank', "from_rank", 0, 2147483647)),
   '{{to-rank}}', commq_integer('query timeline', 'to_rank', "to_rank", -1, 2147483647)),
   '{{lines}}', commq_integer('query timeline', 'lines', "lines", 0, 100000)),
-  '{{where}}', commq_condition('query timeline', 'condition', "condition")));
+  '{{where}}', commq_condition('query timeline', 'condition', "condition")),
+  '{{read}}', commq_choice('query timeline', 'read', "read", ['auto', 'rows', 'sums'])),
+  '{{activity unless read rows}}', CASE WHEN "read" = 'rows' THEN '(SELECT CAST(NULL AS VARCHAR) AS run, CAST(NULL AS INTEGER) AS "rank_power", CAST(NULL AS INTEGER) AS "step_power", CAST(NULL AS BIGINT) AS "start_ns", CAST(NULL AS INTEGER) AS "rank", CAST(NULL AS INTEGER) AS "nth", CAST(NULL AS VARCHAR) AS "class", CAST(NULL AS BIGINT) AS "calls", CAST(NULL AS BIGINT) AS "time_ns", CAST(NULL AS BIGINT) AS "bytes" WHERE FALSE)' ELSE 'activity' END),
+  '{{events unless read sums}}', CASE WHEN "read" = 'sums' THEN '(SELECT CAST(NULL AS VARCHAR) AS run, CAST(NULL AS INTEGER) AS "rank", CAST(NULL AS BIGINT) AS "seq", CAST(NULL AS INTEGER) AS "epoch", CAST(NULL AS INTEGER) AS "thread", CAST(NULL AS VARCHAR) AS "call", CAST(NULL AS VARCHAR) AS "class", CAST(NULL AS BIGINT) AS "start_ns", CAST(NULL AS BIGINT) AS "end_ns", CAST(NULL AS BIGINT) AS "compute_ns", CAST(NULL AS BIGINT) AS "polls", CAST(NULL AS BIGINT) AS "poll_ns", CAST(NULL AS INTEGER) AS "comm", CAST(NULL AS BIGINT) AS "instance", CAST(NULL AS INTEGER) AS "send_peer", CAST(NULL AS INTEGER) AS "send_world", CAST(NULL AS INTEGER) AS "send_tag", CAST(NULL AS BIGINT) AS "send_count", CAST(NULL AS INTEGER) AS "send_datatype", CAST(NULL AS BIGINT) AS "send_bytes", CAST(NULL AS BIGINT) AS "send_buffer", CAST(NULL AS INTEGER) AS "recv_peer", CAST(NULL AS INTEGER) AS "recv_world", CAST(NULL AS INTEGER) AS "recv_tag", CAST(NULL AS BIGINT) AS "recv_count", CAST(NULL AS INTEGER) AS "recv_datatype", CAST(NULL AS BIGINT) AS "recv_bytes", CAST(NULL AS BIGINT) AS "recv_buffer", CAST(NULL AS INTEGER) AS "root_world", CAST(NULL AS VARCHAR) AS "reduce_op", CAST(NULL AS INTEGER) AS "posted_any", CAST(NULL AS INTEGER) AS "proc_null", CAST(NULL AS BIGINT) AS "request", CAST(NULL AS BIGINT) AS "done_seq", CAST(NULL AS BIGINT) AS "init_seq", CAST(NULL AS INTEGER) AS "error_class", CAST(NULL AS VARCHAR) AS "label", CAST(NULL AS INTEGER) AS "callsite", CAST(NULL AS BIGINT) AS "payload_hash", CAST(NULL AS BIGINT) AS "payload_sum", CAST(NULL AS BIGINT) AS "payload_head", CAST(NULL AS BIGINT) AS "instructions", CAST(NULL AS BIGINT) AS "cycles" WHERE FALSE)' ELSE 'events' END),
+  '{{messages unless read sums}}', CASE WHEN "read" = 'sums' THEN '(SELECT CAST(NULL AS VARCHAR) AS run, CAST(NULL AS INTEGER) AS "src", CAST(NULL AS INTEGER) AS "dst", CAST(NULL AS INTEGER) AS "epoch", CAST(NULL AS INTEGER) AS "comm", CAST(NULL AS INTEGER) AS "tag", CAST(NULL AS BIGINT) AS "bytes", CAST(NULL AS BIGINT) AS "send_count", CAST(NULL AS INTEGER) AS "send_datatype", CAST(NULL AS BIGINT) AS "send_seq", CAST(NULL AS BIGINT) AS "send_start_ns", CAST(NULL AS BIGINT) AS "send_end_ns", CAST(NULL AS BIGINT) AS "recv_post_seq", CAST(NULL AS BIGINT) AS "recv_done_seq", CAST(NULL AS BIGINT) AS "recv_post_ns", CAST(NULL AS BIGINT) AS "recv_start_ns", CAST(NULL AS BIGINT) AS "recv_end_ns", CAST(NULL AS BIGINT) AS "payload_hash", CAST(NULL AS BIGINT) AS "payload_sum", CAST(NULL AS BIGINT) AS "payload_head", CAST(NULL AS BIGINT) AS "recv_hash", CAST(NULL AS BIGINT) AS "src_buffer", CAST(NULL AS BIGINT) AS "dst_buffer", CAST(NULL AS INTEGER) AS "send_callsite", CAST(NULL AS INTEGER) AS "recv_callsite" WHERE FALSE)' ELSE 'messages' END));
 
 -- timeline-calls: Every call in a window of time, rank by rank: what it was, how long it took, with whom, how much, and where in the source.
 CREATE OR REPLACE TEMP MACRO "timeline_calls"(run, "from_s" := 0, "to_s" := 0, "from_rank" := 0, "to_rank" := -1) AS TABLE
@@ -4209,6 +4363,7 @@ repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
 collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}})),
 collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
+activity AS NOT MATERIALIZED (FROM commq_rows_activity({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "rank", NULL AS "thread", NULL AS "seq", NULL AS "call", NULL AS "class", NULL AS "start_ns", NULL AS "end_ns", NULL AS "comm", NULL AS "instance", NULL AS "dst", NULL AS "src", NULL AS "tag", NULL AS "send_bytes", NULL AS "recv_bytes", NULL AS "callsite", NULL AS "function", NULL AS "file", NULL AS "line" FROM commq_refuse('query timeline-calls', {{run}}, ['events', 'times'], ['measured', 'virtual', 'simulated'])
 UNION ALL
@@ -4228,8 +4383,8 @@ $commq$, '{{run}}', commq_list([commq_dir('query timeline-calls', run)])),
   '{{to-rank}}', commq_integer('query timeline-calls', 'to_rank', "to_rank", -1, 2147483647)));
 
 -- timeline-groups: What groups of ranks do over time, as in timeline, with a row for each group: the ranks of a host, of a communicator, or that behave alike: that call or wait alike.
-CREATE OR REPLACE TEMP MACRO "timeline_groups"(run, "bins" := 550, "by" := 'host', "unfold" := -1, "rows" := 350, "from_s" := 0, "to_s" := 0, "from_rank" := 0, "to_rank" := -1, "lines" := 1000, "condition" := 'TRUE') AS TABLE
-FROM query(replace(replace(replace(replace(replace(replace(replace(replace(replace(replace(replace($commq$
+CREATE OR REPLACE TEMP MACRO "timeline_groups"(run, "bins" := 550, "by" := 'host', "unfold" := -1, "rows" := 350, "from_s" := 0, "to_s" := 0, "from_rank" := 0, "to_rank" := -1, "lines" := 1000, "condition" := 'TRUE', "read" := 'auto') AS TABLE
+FROM query(replace(replace(replace(replace(replace(replace(replace(replace(replace(replace(replace(replace(replace(replace(replace($commq$
 WITH events AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
 messages AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
 parts AS NOT MATERIALIZED (FROM commq_rows_parts({{run}})),
@@ -4245,11 +4400,18 @@ repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
 collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}})),
 collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
+activity AS NOT MATERIALIZED (FROM commq_rows_activity({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
-SELECT NULL AS "rank", NULL AS "ranks", NULL AS "bin", NULL AS "start_ns", NULL AS "end_ns", NULL AS "kind", NULL AS "calls", NULL AS "time_ns", NULL AS "messages", NULL AS "bytes", NULL AS "dst", NULL AS "seq" FROM commq_refuse('query timeline-groups', {{run}}, ['messages', 'events', 'profile', 'ranks', 'comms', 'times', 'every-call'], ['measured', 'virtual', 'simulated'])
+SELECT NULL AS "rank", NULL AS "ranks", NULL AS "bin", NULL AS "start_ns", NULL AS "end_ns", NULL AS "kind", NULL AS "calls", NULL AS "time_ns", NULL AS "messages", NULL AS "bytes", NULL AS "dst", NULL AS "seq" FROM commq_refuse('query timeline-groups', {{run}}, ['messages', 'events', 'activity', 'profile', 'ranks', 'comms', 'times', 'every-call'], ['measured', 'virtual', 'simulated'])
 UNION ALL
 (
-WITH -- timeline_window: the time, ranks, steps and rows that a timeline is asked for.
+WITH widest AS (
+  SELECT 0 AS rank_power
+),
+-- timeline_span: as timeline_window, of a query with the parameter read. With sums a step lasts 2^n ns, the window grows to whole
+-- steps and blocks of ranks, and rank_power and read_power are the resolution of activity that is read. Needs
+-- widest(rank_power): of the largest blocks that can be read.
+-- ends and bounds: when the run ends, and the time and ranks that a timeline is asked for.
 ends AS (
   SELECT MAX(at_ns) AS last_ns
   FROM (SELECT MAX(last_ns) AS at_ns FROM profile
@@ -4263,12 +4425,74 @@ bounds AS (
   FROM ends
   CROSS JOIN (SELECT MAX(rank) AS last_rank FROM profile) AS r
 ),
+-- steps(bin): the numbers 0 to 9999, which is as many bins as a query may have.
+digits AS (
+  SELECT digit
+  FROM (VALUES (0), (1), (2), (3), (4), (5), (6), (7), (8), (9)) AS d (digit)
+),
+steps AS (
+  SELECT CAST(a.digit * 1000 + b.digit * 100 + c.digit * 10 + d.digit AS INTEGER) AS bin
+  FROM digits a
+  CROSS JOIN digits b
+  CROSS JOIN digits c
+  CROSS JOIN digits d
+),
+resolutions AS (
+  SELECT rank_power, MIN(step_power) AS finest, MAX(step_power) AS coarsest
+  FROM {{activity unless read rows}}
+  WHERE rank_power <= (SELECT rank_power FROM widest)
+  GROUP BY rank_power
+),
+wanted AS (
+  -- The shortest steps of which there are not too many.
+  SELECT b.from_ns, b.to_ns, b.from_rank, b.to_rank, MIN(p.bin) AS step_power, CEIL(CAST(b.to_rank - b.from_rank + 1 AS DOUBLE) / {{rows}}) AS per_row
+  FROM bounds b
+  JOIN steps p ON p.bin <= 62 AND FLOOR(b.to_ns / POWER(2, p.bin)) - FLOOR(b.from_ns / POWER(2, p.bin)) < {{bins}}
+  WHERE b.to_ns >= b.from_ns AND b.to_rank >= b.from_rank
+  GROUP BY b.from_ns, b.to_ns, b.from_rank, b.to_rank
+),
+blocked AS (
+  -- The largest blocks that are not larger than a row: they have the shortest steps and fewest rows. Otherwise the smallest.
+  SELECT w.from_ns, w.to_ns, w.from_rank, w.to_rank, w.step_power, w.per_row,
+         COALESCE(MAX(CASE WHEN POWER(2, r.rank_power) <= w.per_row THEN r.rank_power END), MIN(r.rank_power)) AS rank_power
+  FROM wanted w
+  CROSS JOIN resolutions r
+  GROUP BY w.from_ns, w.to_ns, w.from_rank, w.to_rank, w.step_power, w.per_row
+),
+fitted AS (
+  SELECT w.from_ns, w.to_ns, w.from_rank, w.to_rank, w.per_row, r.rank_power, POWER(2, r.rank_power) AS block,
+         POWER(2, GREATEST(w.step_power, r.finest)) AS step_ns,
+         LEAST(CAST(r.finest + 2 * FLOOR((GREATEST(w.step_power, r.finest) - r.finest) / 2.0) AS INTEGER), r.coarsest) AS read_power
+  FROM blocked w
+  JOIN resolutions r ON r.rank_power = w.rank_power
+),
 span AS (
   -- Steps last whole ns, and the last one ends after to_ns.
   SELECT from_ns, to_ns, from_rank, to_rank, CAST(CEIL(CAST(to_rank - from_rank + 1 AS DOUBLE) / {{rows}}) AS INTEGER) AS per_row,
-         CAST(FLOOR(CAST(to_ns - from_ns AS DOUBLE) / {{bins}}) AS BIGINT) + 1 AS step_ns
+         CAST(FLOOR(CAST(to_ns - from_ns AS DOUBLE) / {{bins}}) AS BIGINT) + 1 AS step_ns, CAST(NULL AS INTEGER) AS rank_power, CAST(NULL AS INTEGER) AS read_power
   FROM bounds
-  WHERE (to_ns > from_ns OR to_ns = from_ns AND {{to-s}} = 0) AND to_rank >= from_rank
+  WHERE {{read}} <> 'sums' AND (to_ns > from_ns OR to_ns = from_ns AND {{to-s}} = 0) AND to_rank >= from_rank
+  UNION ALL
+  SELECT CAST(FLOOR(from_ns / step_ns) * step_ns AS BIGINT) AS from_ns, CAST((FLOOR(to_ns / step_ns) + 1) * step_ns AS BIGINT) AS to_ns,
+         CAST(FLOOR(from_rank / block) * block AS INTEGER) AS from_rank, CAST((FLOOR(to_rank / block) + 1) * block - 1 AS INTEGER) AS to_rank,
+         CAST(CEIL(per_row / block) * block AS INTEGER) AS per_row, CAST(step_ns AS BIGINT) AS step_ns, rank_power, read_power
+  FROM fitted
+  WHERE {{read}} = 'sums'
+),
+reads AS (
+  -- The steps of the resolution that is read. As a list, engines skip the row groups that have none of them.
+  SELECT rank_power, read_power, from_ns + nth * read_ns AS start_ns
+  FROM (SELECT s.rank_power, s.read_power, s.from_ns, s.to_ns, CAST(POWER(2, s.read_power) AS BIGINT) AS read_ns, 2 * b.bin + k.half AS nth
+        FROM span s
+        CROSS JOIN steps b
+        CROSS JOIN (VALUES (0), (1)) AS k (half)
+        WHERE s.read_power IS NOT NULL) AS r
+  WHERE from_ns + nth * read_ns < to_ns
+),
+summed AS (
+  SELECT a.rank, a.start_ns, a.class, a.calls, a.time_ns, a.bytes
+  FROM {{activity unless read rows}} a
+  JOIN reads r ON r.start_ns = a.start_ns AND r.read_power = a.step_power AND r.rank_power = a.rank_power
 ),
 -- placed(rank, line): the rows of a timeline that has one for each group of ranks, and one for each rank of the unfolded group.
 -- Needs timeline_window.
@@ -4351,13 +4575,13 @@ placed AS (
   FROM lanes l
   CROSS JOIN (SELECT CEIL(CAST(MAX(lane) + 1 AS DOUBLE) / {{rows}}) AS per_line FROM lanes) AS p
 ),
--- timeline_cells: what the rows of a timeline do in each step. Needs timeline_window, and placed(rank, line): the rows of ranks,
+-- timeline_cells: what the rows of a timeline do in each step. Needs timeline_span, and placed(rank, line): the rows of ranks,
 -- where they are not those of neighbours.
 clipped AS (
   -- The calls of the window, and each thread as a call that lasts as long as it ran.
   SELECT e.rank, e.class, CASE WHEN e.start_ns >= s.from_ns THEN 1 ELSE 0 END AS began, GREATEST(e.start_ns, s.from_ns) AS start_ns,
          LEAST(COALESCE(e.end_ns, s.to_ns), s.to_ns) AS end_ns
-  FROM events e
+  FROM {{events unless read sums}} e
   CROSS JOIN span s
   WHERE e.start_ns <= s.to_ns AND COALESCE(e.end_ns, s.to_ns) >= s.from_ns
     AND ({{to-s}} = 0 OR e.start_ns <= {{to-s}} * 1e9) AND (e.end_ns IS NULL OR e.end_ns >= {{from-s}} * 1e9)
@@ -4379,6 +4603,15 @@ stepped AS (
   CROSS JOIN span s
   LEFT JOIN placed p ON p.rank = c.rank
 ),
+sums AS (
+  SELECT COALESCE(p.line, CAST(FLOOR(CAST(a.rank - s.from_rank AS DOUBLE) / s.per_row) AS INTEGER)) AS line, a.class,
+         CAST(FLOOR(CAST(a.start_ns - s.from_ns AS DOUBLE) / s.step_ns) AS INTEGER) AS bin, CAST(SUM(a.calls) AS BIGINT) AS calls,
+         CAST(SUM(a.time_ns) AS BIGINT) AS time_ns, CAST(SUM(a.bytes) AS BIGINT) AS bytes
+  FROM summed a
+  JOIN span s ON a.rank BETWEEN s.from_rank AND s.to_rank
+  LEFT JOIN placed p ON p.rank = a.rank
+  GROUP BY 1, 2, 3
+),
 grouped AS (
   -- One pass over the calls. What follows sees only sums by row, kind, first and last step.
   SELECT line, class, first_bin, last_bin, COUNT(*) AS n, CAST(SUM(began) AS BIGINT) AS calls,
@@ -4386,6 +4619,10 @@ grouped AS (
          CAST(SUM(CASE WHEN last_bin > first_bin THEN end_ns - last_bin * step_ns ELSE 0 END) AS BIGINT) AS last_ns
   FROM stepped
   GROUP BY line, class, first_bin, last_bin
+  UNION ALL
+  SELECT line, class, bin AS first_bin, bin AS last_bin, CAST(0 AS BIGINT) AS n, calls, time_ns AS first_ns, CAST(0 AS BIGINT) AS last_ns
+  FROM sums
+  WHERE class <> 'sent'
 ),
 kinds AS (
   SELECT line, first_bin, last_bin, n, calls, first_ns, last_ns,
@@ -4406,18 +4643,6 @@ filled AS (
   SELECT line, kind, bin, CAST(SUM(n) OVER (PARTITION BY line, kind ORDER BY bin) AS BIGINT) AS n,
          LEAD(bin) OVER (PARTITION BY line, kind ORDER BY bin) AS next_bin
   FROM changes
-),
--- steps(bin): the numbers 0 to 9999, which is as many bins as a query may have.
-digits AS (
-  SELECT digit
-  FROM (VALUES (0), (1), (2), (3), (4), (5), (6), (7), (8), (9)) AS d (digit)
-),
-steps AS (
-  SELECT CAST(a.digit * 1000 + b.digit * 100 + c.digit * 10 + d.digit AS INTEGER) AS bin
-  FROM digits a
-  CROSS JOIN digits b
-  CROSS JOIN digits c
-  CROSS JOIN digits d
 ),
 cells AS (
   SELECT line, kind, bin, CAST(SUM(calls) AS BIGINT) AS calls, CAST(SUM(ns) AS BIGINT) AS ns
@@ -4442,16 +4667,20 @@ sent AS (
   SELECT COALESCE(p.line, CAST(FLOOR(CAST(src - {{from-rank}} AS DOUBLE) / (SELECT per_row FROM span)) AS INTEGER)) AS line,
          CAST(FLOOR(CAST(send_start_ns - (SELECT from_ns FROM span) AS DOUBLE) / (SELECT step_ns FROM span)) AS INTEGER) AS bin,
          COUNT(*) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
-  FROM messages
+  FROM {{messages unless read sums}}
   LEFT JOIN placed p ON p.rank = src
   WHERE {{where}} AND send_start_ns >= {{from-s}} * 1e9 AND send_start_ns <= (SELECT to_ns FROM span) AND ({{to-s}} = 0 OR send_start_ns <= {{to-s}} * 1e9)
     AND src >= {{from-rank}} AND ({{to-rank}} < 0 OR src <= {{to-rank}})
   GROUP BY 1, 2
+  UNION ALL
+  SELECT line, bin, calls AS messages, bytes
+  FROM sums
+  WHERE class = 'sent'
 ),
 few AS (
   SELECT to_ns
   FROM span
-  WHERE (SELECT COALESCE(CAST(SUM(messages) AS BIGINT), 0) FROM sent) <= {{lines}}
+  WHERE {{read}} <> 'sums' AND (SELECT COALESCE(CAST(SUM(messages) AS BIGINT), 0) FROM sent) <= {{lines}}
 ),
 -- sizes(line, rank, ranks): the lowest rank of each row of a timeline, and how many ranks it has.
 sizes AS (
@@ -4482,7 +4711,7 @@ JOIN sizes r ON r.line = d.line
 UNION ALL
 SELECT src AS rank, 1 AS ranks, CAST(NULL AS INTEGER) AS bin, send_start_ns AS start_ns, recv_end_ns AS end_ns, 'message' AS kind,
        CAST(NULL AS BIGINT) AS calls, CAST(NULL AS BIGINT) AS time_ns, CAST(1 AS BIGINT) AS messages, bytes, dst, send_seq AS seq
-FROM messages
+FROM {{messages unless read sums}}
 WHERE {{where}} AND send_start_ns >= {{from-s}} * 1e9 AND send_start_ns <= (SELECT to_ns FROM few) AND ({{to-s}} = 0 OR send_start_ns <= {{to-s}} * 1e9)
     AND src >= {{from-rank}} AND ({{to-rank}} < 0 OR src <= {{to-rank}})
   AND recv_end_ns IS NOT NULL
@@ -4498,7 +4727,11 @@ $commq$, '{{run}}', commq_list([commq_dir('query timeline-groups', run)])),
   '{{from-rank}}', commq_integer('query timeline-groups', 'from_rank', "from_rank", 0, 2147483647)),
   '{{to-rank}}', commq_integer('query timeline-groups', 'to_rank', "to_rank", -1, 2147483647)),
   '{{lines}}', commq_integer('query timeline-groups', 'lines', "lines", 0, 100000)),
-  '{{where}}', commq_condition('query timeline-groups', 'condition', "condition")));
+  '{{where}}', commq_condition('query timeline-groups', 'condition', "condition")),
+  '{{read}}', commq_choice('query timeline-groups', 'read', "read", ['auto', 'rows', 'sums'])),
+  '{{activity unless read rows}}', CASE WHEN "read" = 'rows' THEN '(SELECT CAST(NULL AS VARCHAR) AS run, CAST(NULL AS INTEGER) AS "rank_power", CAST(NULL AS INTEGER) AS "step_power", CAST(NULL AS BIGINT) AS "start_ns", CAST(NULL AS INTEGER) AS "rank", CAST(NULL AS INTEGER) AS "nth", CAST(NULL AS VARCHAR) AS "class", CAST(NULL AS BIGINT) AS "calls", CAST(NULL AS BIGINT) AS "time_ns", CAST(NULL AS BIGINT) AS "bytes" WHERE FALSE)' ELSE 'activity' END),
+  '{{events unless read sums}}', CASE WHEN "read" = 'sums' THEN '(SELECT CAST(NULL AS VARCHAR) AS run, CAST(NULL AS INTEGER) AS "rank", CAST(NULL AS BIGINT) AS "seq", CAST(NULL AS INTEGER) AS "epoch", CAST(NULL AS INTEGER) AS "thread", CAST(NULL AS VARCHAR) AS "call", CAST(NULL AS VARCHAR) AS "class", CAST(NULL AS BIGINT) AS "start_ns", CAST(NULL AS BIGINT) AS "end_ns", CAST(NULL AS BIGINT) AS "compute_ns", CAST(NULL AS BIGINT) AS "polls", CAST(NULL AS BIGINT) AS "poll_ns", CAST(NULL AS INTEGER) AS "comm", CAST(NULL AS BIGINT) AS "instance", CAST(NULL AS INTEGER) AS "send_peer", CAST(NULL AS INTEGER) AS "send_world", CAST(NULL AS INTEGER) AS "send_tag", CAST(NULL AS BIGINT) AS "send_count", CAST(NULL AS INTEGER) AS "send_datatype", CAST(NULL AS BIGINT) AS "send_bytes", CAST(NULL AS BIGINT) AS "send_buffer", CAST(NULL AS INTEGER) AS "recv_peer", CAST(NULL AS INTEGER) AS "recv_world", CAST(NULL AS INTEGER) AS "recv_tag", CAST(NULL AS BIGINT) AS "recv_count", CAST(NULL AS INTEGER) AS "recv_datatype", CAST(NULL AS BIGINT) AS "recv_bytes", CAST(NULL AS BIGINT) AS "recv_buffer", CAST(NULL AS INTEGER) AS "root_world", CAST(NULL AS VARCHAR) AS "reduce_op", CAST(NULL AS INTEGER) AS "posted_any", CAST(NULL AS INTEGER) AS "proc_null", CAST(NULL AS BIGINT) AS "request", CAST(NULL AS BIGINT) AS "done_seq", CAST(NULL AS BIGINT) AS "init_seq", CAST(NULL AS INTEGER) AS "error_class", CAST(NULL AS VARCHAR) AS "label", CAST(NULL AS INTEGER) AS "callsite", CAST(NULL AS BIGINT) AS "payload_hash", CAST(NULL AS BIGINT) AS "payload_sum", CAST(NULL AS BIGINT) AS "payload_head", CAST(NULL AS BIGINT) AS "instructions", CAST(NULL AS BIGINT) AS "cycles" WHERE FALSE)' ELSE 'events' END),
+  '{{messages unless read sums}}', CASE WHEN "read" = 'sums' THEN '(SELECT CAST(NULL AS VARCHAR) AS run, CAST(NULL AS INTEGER) AS "src", CAST(NULL AS INTEGER) AS "dst", CAST(NULL AS INTEGER) AS "epoch", CAST(NULL AS INTEGER) AS "comm", CAST(NULL AS INTEGER) AS "tag", CAST(NULL AS BIGINT) AS "bytes", CAST(NULL AS BIGINT) AS "send_count", CAST(NULL AS INTEGER) AS "send_datatype", CAST(NULL AS BIGINT) AS "send_seq", CAST(NULL AS BIGINT) AS "send_start_ns", CAST(NULL AS BIGINT) AS "send_end_ns", CAST(NULL AS BIGINT) AS "recv_post_seq", CAST(NULL AS BIGINT) AS "recv_done_seq", CAST(NULL AS BIGINT) AS "recv_post_ns", CAST(NULL AS BIGINT) AS "recv_start_ns", CAST(NULL AS BIGINT) AS "recv_end_ns", CAST(NULL AS BIGINT) AS "payload_hash", CAST(NULL AS BIGINT) AS "payload_sum", CAST(NULL AS BIGINT) AS "payload_head", CAST(NULL AS BIGINT) AS "recv_hash", CAST(NULL AS BIGINT) AS "src_buffer", CAST(NULL AS BIGINT) AS "dst_buffer", CAST(NULL AS INTEGER) AS "send_callsite", CAST(NULL AS INTEGER) AS "recv_callsite" WHERE FALSE)' ELSE 'messages' END));
 
 -- timeline-waits: When ranks waited for others and for which: late senders, late receivers and the last rank of collectives, in the steps of query timeline, and each wait by itself where they are few.
 CREATE OR REPLACE TEMP MACRO "timeline_waits"(run, "bins" := 550, "by" := 'neighbours', "unfold" := -1, "rows" := 350, "from_s" := 0, "to_s" := 0, "from_rank" := 0, "to_rank" := -1, "lines" := 1000, "least_ns" := 0, "until" := 'needed') AS TABLE
@@ -4518,11 +4751,13 @@ repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
 collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}})),
 collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
+activity AS NOT MATERIALIZED (FROM commq_rows_activity({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "rank", NULL AS "ranks", NULL AS "bin", NULL AS "start_ns", NULL AS "end_ns", NULL AS "state", NULL AS "waits", NULL AS "wait_ns", NULL AS "cause", NULL AS "callsite" FROM commq_refuse('query timeline-waits', {{run}}, ['messages', 'events', 'profile', 'ranks', 'comms', 'times', 'every-call'], ['measured', 'virtual', 'simulated'])
 UNION ALL
 (
 WITH -- timeline_window: the time, ranks, steps and rows that a timeline is asked for.
+-- ends and bounds: when the run ends, and the time and ranks that a timeline is asked for.
 ends AS (
   SELECT MAX(at_ns) AS last_ns
   FROM (SELECT MAX(last_ns) AS at_ns FROM profile
@@ -4917,6 +5152,7 @@ repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
 collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}})),
 collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
+activity AS NOT MATERIALIZED (FROM commq_rows_activity({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "rank", NULL AS "seq", NULL AS "side", NULL AS "call", NULL AS "comm", NULL AS "peer_world", NULL AS "tag", NULL AS "bytes" FROM commq_refuse('query unmatched', {{run}}, ['profile', 'events', 'messages', 'every-send'], [])
 UNION ALL
@@ -5037,6 +5273,7 @@ repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
 collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}})),
 collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
+activity AS NOT MATERIALIZED (FROM commq_rows_activity({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "state", NULL AS "rank", NULL AS "waits", NULL AS "wait_ns", NULL AS "mpi_share", NULL AS "time_share", NULL AS "max_ns", NULL AS "top_rank", NULL AS "top_rank_ns" FROM commq_refuse('query wait-states', {{run}}, ['waits', 'collective_waits', 'messages', 'profile', 'events', 'comms', 'times', 'every-call'], ['measured', 'virtual', 'simulated'])
 UNION ALL
@@ -5149,6 +5386,7 @@ repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
 collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}})),
 collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
+activity AS NOT MATERIALIZED (FROM commq_rows_activity({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "rank", NULL AS "call", NULL AS "comm", NULL AS "wildcard", NULL AS "callsite", NULL AS "function", NULL AS "file", NULL AS "line", NULL AS "callers", NULL AS "posted", NULL AS "matched", NULL AS "sources", NULL AS "tags", NULL AS "bytes" FROM commq_refuse('query wildcards', {{run}}, ['profile', 'every-call'], [])
 UNION ALL
@@ -5235,6 +5473,7 @@ repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
 collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}})),
 collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
+activity AS NOT MATERIALIZED (FROM commq_rows_activity({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "kind", NULL AS "rank", NULL AS "peer", NULL AS "comm", NULL AS "tag", NULL AS "nth", NULL AS "differs", NULL AS "base_bytes", NULL AS "new_bytes", NULL AS "at_ns", NULL AS "function", NULL AS "file", NULL AS "line" FROM commq_refuse('query wire', {{run}}, ['messages', 'events', 'hashes'], [])
 UNION ALL

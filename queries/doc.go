@@ -97,6 +97,7 @@
 //	cores.go              runs whose ranks shared cores, of which answers about times warn
 //	needs.go              Run, and what a run lacks for a query
 //	fill.go, file.go      parameters -> SQL
+//	activity.go           whether a query reads rows or the sums over time
 //	engine.go             DB: DuckDB on the files of runs; views.go opens those of the tables that a query names,
 //	                      derived.go makes derived tables that a run lacks, damage.go explains errors, objects.go
 //	                      reaches object storage

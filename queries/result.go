@@ -139,6 +139,10 @@ func (d *DB) Text(ctx context.Context, q *Query, args map[string]string) (string
 			return "", err
 		}
 	}
+	args, err := d.chooseRead(ctx, q, args)
+	if err != nil {
+		return "", err
+	}
 	text, err := q.SQL(args)
 	if err != nil {
 		return "", err

@@ -2620,6 +2620,133 @@ func (b *CollectiveParts) Slice(i, j int) *CollectiveParts {
 	}
 }
 
+// ActivityCell is a row of the table activity. Integers that are null hold NullInt32 or NullInt64, enums NullEnum, strings NullText.
+type ActivityCell struct {
+	RankPower int32 // rank_power
+	StepPower int32 // step_power
+	StartNs   int64 // start_ns
+	Rank      int32 // rank
+	Nth       int32 // nth
+	Class     int16 // class
+	Calls     int64 // calls
+	TimeNs    int64 // time_ns
+	Bytes     int64 // bytes
+}
+
+// NullActivityCell is a row whose nullable columns are all null and whose others are zero: start from it.
+var NullActivityCell = ActivityCell{}
+
+// ActivityCells is a batch of rows of the table activity, a slice per column, all of one length.
+type ActivityCells struct {
+	RankPower []int32
+	StepPower []int32
+	StartNs   []int64
+	Rank      []int32
+	Nth       []int32
+	Class     []int16
+	Calls     []int64
+	TimeNs    []int64
+	Bytes     []int64
+}
+
+// Table returns the description of the table activity.
+func (b *ActivityCells) Table() *Table { return &ActivityTable }
+
+// Len is the number of rows.
+func (b *ActivityCells) Len() int { return len(b.RankPower) }
+
+// Data returns the slice of column i.
+func (b *ActivityCells) Data(i int) any {
+	switch i {
+	case 0:
+		return b.RankPower
+	case 1:
+		return b.StepPower
+	case 2:
+		return b.StartNs
+	case 3:
+		return b.Rank
+	case 4:
+		return b.Nth
+	case 5:
+		return b.Class
+	case 6:
+		return b.Calls
+	case 7:
+		return b.TimeNs
+	case 8:
+		return b.Bytes
+	}
+	panic("schema: no such column")
+}
+
+// Append adds a row.
+func (b *ActivityCells) Append(r *ActivityCell) {
+	b.RankPower = append(b.RankPower, r.RankPower)
+	b.StepPower = append(b.StepPower, r.StepPower)
+	b.StartNs = append(b.StartNs, r.StartNs)
+	b.Rank = append(b.Rank, r.Rank)
+	b.Nth = append(b.Nth, r.Nth)
+	b.Class = append(b.Class, r.Class)
+	b.Calls = append(b.Calls, r.Calls)
+	b.TimeNs = append(b.TimeNs, r.TimeNs)
+	b.Bytes = append(b.Bytes, r.Bytes)
+}
+
+// Row copies row i into r.
+func (b *ActivityCells) Row(i int, r *ActivityCell) {
+	r.RankPower = b.RankPower[i]
+	r.StepPower = b.StepPower[i]
+	r.StartNs = b.StartNs[i]
+	r.Rank = b.Rank[i]
+	r.Nth = b.Nth[i]
+	r.Class = b.Class[i]
+	r.Calls = b.Calls[i]
+	r.TimeNs = b.TimeNs[i]
+	r.Bytes = b.Bytes[i]
+}
+
+// Set overwrites row i with r.
+func (b *ActivityCells) Set(i int, r *ActivityCell) {
+	b.RankPower[i] = r.RankPower
+	b.StepPower[i] = r.StepPower
+	b.StartNs[i] = r.StartNs
+	b.Rank[i] = r.Rank
+	b.Nth[i] = r.Nth
+	b.Class[i] = r.Class
+	b.Calls[i] = r.Calls
+	b.TimeNs[i] = r.TimeNs
+	b.Bytes[i] = r.Bytes
+}
+
+// Resize makes the batch n rows long; rows beyond the old length are not cleared.
+func (b *ActivityCells) Resize(n int) {
+	b.RankPower = resize(b.RankPower, n)
+	b.StepPower = resize(b.StepPower, n)
+	b.StartNs = resize(b.StartNs, n)
+	b.Rank = resize(b.Rank, n)
+	b.Nth = resize(b.Nth, n)
+	b.Class = resize(b.Class, n)
+	b.Calls = resize(b.Calls, n)
+	b.TimeNs = resize(b.TimeNs, n)
+	b.Bytes = resize(b.Bytes, n)
+}
+
+// Slice returns rows [i, j) of the batch; the two share memory.
+func (b *ActivityCells) Slice(i, j int) *ActivityCells {
+	return &ActivityCells{
+		RankPower: b.RankPower[i:j],
+		StepPower: b.StepPower[i:j],
+		StartNs:   b.StartNs[i:j],
+		Rank:      b.Rank[i:j],
+		Nth:       b.Nth[i:j],
+		Class:     b.Class[i:j],
+		Calls:     b.Calls[i:j],
+		TimeNs:    b.TimeNs[i:j],
+		Bytes:     b.Bytes[i:j],
+	}
+}
+
 // NewBatch returns an empty batch of table t.
 func NewBatch(t *Table) Batch {
 	switch t.Name {
@@ -2653,6 +2780,8 @@ func NewBatch(t *Table) Batch {
 		return &CollectiveCalls{}
 	case "collective_parts":
 		return &CollectiveParts{}
+	case "activity":
+		return &ActivityCells{}
 	}
 	panic("schema: no such table")
 }

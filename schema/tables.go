@@ -1,5 +1,7 @@
 package schema
 
+import "slices"
+
 // side lists the columns of one side of a communication; prefix is send or recv.
 func side(prefix, goname, verb, from string) []Column {
 	return []Column{
@@ -556,6 +558,41 @@ var CollectivePartsTable = Table{
 	},
 }
 
+// ActivityTable describes the table activity: what each rank did over time.
+var ActivityTable = Table{
+	Name: "activity", Goname: "ActivityCell", Derived: true,
+	Key: []string{"rank_power", "step_power", "start_ns", "rank", "nth"},
+	Doc: "What ranks did over time, in steps of 2^step_power ns from the run's start and for blocks of 2^rank_power " +
+		"neighbouring ranks: one row sums a class of calls of a block in a step. Each resolution, a pair of " +
+		"rank_power and step_power, covers the whole run, so read one of them and never add up two; " +
+		"docs/adr/0028-activity-over-time-is-a-table.md says which there are. Rows that would be 0 are left out. It " +
+		"is derived from events and messages. Runs without times or all calls have no rows, nor have those with " +
+		"fewer than 262,144 calls, which are read as fast.",
+	Columns: []Column{
+		{Name: "rank_power", Goname: "RankPower", Type: Int32, Unit: "1", Doc: "A block has 2^rank_power ranks."},
+		{Name: "step_power", Goname: "StepPower", Type: Int32, Unit: "1", Doc: "A step lasts 2^step_power ns."},
+		{Name: "start_ns", Goname: "StartNs", Type: Int64, Unit: "ns",
+			Doc: "When the step begins, a multiple of its length."},
+		{Name: "rank", Goname: "Rank", Type: Int32, Unit: "1",
+			Doc: "The lowest world rank of the block, a multiple of its number of ranks."},
+		{Name: "nth", Goname: "Nth", Type: Int32, Unit: "1", Doc: "Number of the row in its step and block, from 0."},
+		{Name: "class", Goname: "Class", Type: Enum, Names: ActivityNames,
+			Doc: "class of the rows of events; sent: the messages whose send was entered in the step."},
+		{Name: "calls", Goname: "Calls", Type: Int64, Unit: "1", Counts: true,
+			Doc: "Calls that were entered in the step; of sent the messages."},
+		{Name: "time_ns", Goname: "TimeNs", Type: Int64, Unit: "ns",
+			Doc: "Time in calls of the class within the step, summed over ranks and threads; a call that never " +
+				"returned lasts to the end of the last call. 0 of sent."},
+		{Name: "bytes", Goname: "Bytes", Type: Int64, Unit: "bytes", Doc: "Payload of the messages; 0 of calls."},
+	},
+}
+
+// ActivityNames are the values of the column class of activity: those of events, then sent.
+var ActivityNames = append(slices.Clip(ClassNames), "sent")
+
+// ActivitySent is the index of sent in ActivityNames.
+var ActivitySent = int16(len(ClassNames))
+
 // EndedNames are the values of the column ended.
 var EndedNames = []string{"finalized", "aborted", "killed"}
 
@@ -570,5 +607,5 @@ const (
 func Tables() []*Table {
 	return []*Table{&EventsTable, &MessagesTable, &PartsTable, &CommsTable, &RanksTable, &CallsitesTable,
 		&DatatypesTable, &ProfileTable, &WaitsTable, &TransfersTable, &CollectiveWaitsTable,
-		&RepeatsTable, &ChannelsTable, &CollectiveCallsTable, &CollectivePartsTable}
+		&RepeatsTable, &ChannelsTable, &CollectiveCallsTable, &CollectivePartsTable, &ActivityTable}
 }

@@ -148,7 +148,7 @@ func tableOrder(t *schema.Table) int {
 		&schema.EventsTable, &schema.MessagesTable, &schema.PartsTable, &schema.ProfileTable, &schema.WaitsTable,
 		&schema.TransfersTable,
 		&schema.CollectiveWaitsTable, &schema.RepeatsTable, &schema.ChannelsTable, &schema.CollectiveCallsTable,
-		&schema.CollectivePartsTable}
+		&schema.CollectivePartsTable, &schema.ActivityTable}
 	return slices.Index(order, t)
 }
 

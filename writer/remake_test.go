@@ -83,7 +83,7 @@ func TestMakeProfile(t *testing.T) {
 		t.Errorf("the digest without derived tables is %s, with them %s", d, whole.Digest)
 	}
 	for _, table := range []string{"profile", "waits", "transfers", "collective_waits", "repeats", "channels", "collective_calls",
-		"collective_parts"} {
+		"collective_parts", "activity"} {
 		if err := os.RemoveAll(filepath.Join(dir, table)); err != nil {
 			t.Fatal(err)
 		}
@@ -99,7 +99,7 @@ func TestMakeProfile(t *testing.T) {
 		}
 		for _, p := range m.Tables {
 			if slices.Contains([]string{"profile", "waits", "transfers", "collective_waits", "repeats", "channels", "collective_calls",
-				"collective_parts"}, p.Name) &&
+				"collective_parts", "activity"}, p.Name) &&
 				len(p.Files) > 0 {
 				t.Errorf("%s: the manifest has %+v", what, p)
 			}

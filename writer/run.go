@@ -57,18 +57,22 @@ func (r *Run) Write(shard int, b schema.Batch) error {
 	switch rows := b.(type) {
 	case *schema.Messages:
 		r.sums.count(rows)
+		r.sums.addActivity(rows)
 	case *schema.Events:
 		r.sums.countCollectives(rows)
+		r.sums.addActivity(rows)
 	}
 	return nil
 }
 
-// SumWaits returns the sums of the tables waits, transfers and collective_waits. Callers that hold all rows of an
+// SumWaits returns the sums of the tables waits, transfers and collective_waits, and begins those of activity, so it
+// comes before the first row of events or messages. Callers that hold all rows of an
 // epoch give them to WaitSums.Epoch, so that Commit need not read the files again. hosts are by rank, comms is the
 // whole table, and dense promises that no row of events is missing.
 func (r *Run) SumWaits(hosts []int32, comms *schema.Comms, dense bool) *derive.WaitSums {
 	r.sums.waits = derive.NewWaitSums(hosts, dense)
 	r.sums.waits.AddComms(comms)
+	r.sums.activity = derive.NewActivitySums(len(hosts))
 	return r.sums.waits
 }
 

@@ -19,6 +19,27 @@ type sums struct {
 
 	muCollectives sync.Mutex
 	collectives   *derive.CollectiveSums // has added the events written so far; nil before the first
+
+	muActivity sync.Mutex
+	activity   *derive.ActivitySums // has added all rows written so far; nil: the files are read again
+}
+
+// addActivity adds rows of events or messages to activity. It may be called concurrently.
+func (s *sums) addActivity(b schema.Batch) {
+	s.muActivity.Lock()
+	defer s.muActivity.Unlock()
+	if s.activity != nil {
+		addActivity(s.activity, b)
+	}
+}
+
+func addActivity(s *derive.ActivitySums, b schema.Batch) {
+	switch rows := b.(type) {
+	case *schema.Messages:
+		s.AddMessages(rows)
+	case *schema.Events:
+		s.AddEvents(rows)
+	}
 }
 
 // countCollectives adds rows of events to collective_calls. It may be called concurrently.
@@ -91,6 +112,12 @@ func (s *sums) write(ctx context.Context, dir string, m *schema.Manifest, files 
 		}
 		made = append(made, rows.Table())
 		if err := write(rows); err != nil {
+			return nil, err
+		}
+	}
+	activity := s.activity
+	if s.activity = nil; derive.HasActivity(m) {
+		if err := writeActivity(ctx, dir, m, activity, write); err != nil {
 			return nil, err
 		}
 	}
@@ -171,6 +198,25 @@ func makeChannels(ctx context.Context, dir string, s *derive.ChannelSums) (schem
 		return rows, nil
 	}
 	return nil, nil
+}
+
+// writeActivity writes the rows of activity of the run in folder dir. s has added the run's events and messages; when it
+// is nil they are read.
+func writeActivity(ctx context.Context, dir string, m *schema.Manifest, s *derive.ActivitySums,
+	write func(schema.Batch) error) error {
+	if s == nil {
+		s = derive.NewActivitySums(int(m.Ranks))
+		for _, t := range []*schema.Table{&schema.EventsTable, &schema.MessagesTable} {
+			rows, err := ReadEpochs(dir, t, sumRows, derive.ActivityColumns(t)...)
+			if err != nil {
+				return err
+			}
+			if err := rows.All(ctx, func(b schema.Batch) error { addActivity(s, b); return nil }); err != nil {
+				return err
+			}
+		}
+	}
+	return s.Rows(func(b *schema.ActivityCells) error { return write(b) })
 }
 
 // makeRepeats makes the rows of repeats of the run in folder dir; nil when there are too many. s has counted the run's

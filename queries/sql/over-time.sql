@@ -1,10 +1,12 @@
 -- summary: Communication over time: messages and bytes, and collective operations, in equal steps of the run's time.
 -- source: Pipit's comm_over_time; the timelines of Vampir and Paraver as numbers
--- needs: messages, events, times
+-- needs: messages, events, activity, times
 -- origins: measured, virtual, simulated
 -- param bins integer 1..10000 = 50: How many steps the run's time is cut into.
 -- param side choice send|receive = send: When a message counts: when its send is entered, or when its receive is complete.
 -- param where condition messages = TRUE: Which point-to-point messages count: a condition on the columns of messages.
+-- param read choice auto|rows|sums = auto: Where messages are read: in their rows, or in the sums over time in activity: then steps last 2^n
+--     ns and are no shorter than those of the sums. auto: sums if the run has about a million calls or more.
 -- column bin INTEGER -: Step, from 0.
 -- column start_ns BIGINT ns: When it begins, since the run's start.
 -- column end_ns BIGINT ns: When the next one does.
@@ -13,7 +15,8 @@
 -- column collectives BIGINT 1: Collective operations whose first rank entered in it: an operation is one, however many ranks it has.
 -- column collective_bytes BIGINT bytes: What all their ranks together send in them.
 -- order: bin
--- cost: Two columns of messages (where calls never returned, one of them twice) and five of the collective rows of events.
+-- cost: Two columns of messages (where calls never returned, one of them twice), or with sums a few rows for each step, and five of the
+--     collective rows of events.
 -- title: Communication over time
 -- plot: lines start_ns bytes+collective_bytes
 -- label start_ns: start of the step
@@ -38,25 +41,52 @@ latest AS (
   FROM (SELECT NULLIF(end_ns, 0) AS at_ns FROM runs
         UNION ALL
         SELECT MAX(CASE WHEN {{side}} = 'send' THEN send_start_ns ELSE recv_end_ns END) AS at_ns
-        FROM messages
+        FROM {{messages unless read sums}}
         WHERE run IN (SELECT run FROM unended) AND {{where}}
         UNION ALL
         SELECT MAX(at_ns) AS at_ns FROM operations) AS ends
 ),
+{{include steps}},
+resolutions AS (
+  SELECT rank_power, MIN(step_power) AS finest, MAX(step_power) AS coarsest
+  FROM {{activity unless read rows}}
+  GROUP BY rank_power
+),
+fitted AS (
+  -- The largest blocks of ranks have the fewest rows, and the shortest steps.
+  SELECT l.last_ns, r.rank_power, r.finest, r.coarsest, GREATEST(MIN(p.bin), r.finest) AS step_power
+  FROM latest l
+  JOIN resolutions r ON r.rank_power = (SELECT MAX(rank_power) FROM resolutions)
+  JOIN steps p ON p.bin <= 62 AND FLOOR(l.last_ns / POWER(2, p.bin)) < {{bins}}
+  GROUP BY l.last_ns, r.rank_power, r.finest, r.coarsest
+),
 span AS (
   -- Steps last whole ns, and the last one ends after all events.
-  SELECT last_ns, CAST(FLOOR(CAST(last_ns AS DOUBLE) / {{bins}}) AS BIGINT) + 1 AS step_ns
+  SELECT last_ns, CAST(FLOOR(CAST(last_ns AS DOUBLE) / {{bins}}) AS BIGINT) + 1 AS step_ns, CAST(NULL AS INTEGER) AS rank_power,
+         CAST(NULL AS INTEGER) AS read_power
   FROM latest
-  WHERE last_ns IS NOT NULL
+  WHERE {{read}} <> 'sums' AND last_ns IS NOT NULL
+  UNION ALL
+  SELECT last_ns, CAST(POWER(2, step_power) AS BIGINT) AS step_ns, rank_power,
+         LEAST(CAST(finest + 2 * FLOOR((step_power - finest) / 2.0) AS INTEGER), coarsest) AS read_power
+  FROM fitted
+  WHERE {{read}} = 'sums'
 ),
 counted AS (
   -- Exact below 2^53 ns (104 days): a time 1 ns short of a multiple of the step differs from it by 1 / step, which is more than the quotient is rounded by.
   SELECT CAST(FLOOR(CAST(at_ns AS DOUBLE) / (SELECT step_ns FROM span)) AS INTEGER) AS bin,
          COUNT(*) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes, CAST(0 AS BIGINT) AS collectives, CAST(0 AS BIGINT) AS collective_bytes
   FROM (SELECT CASE WHEN {{side}} = 'send' THEN send_start_ns ELSE recv_end_ns END AS at_ns, bytes
-        FROM messages
+        FROM {{messages unless read sums}}
         WHERE {{where}}) AS timed
   WHERE at_ns IS NOT NULL
+  GROUP BY 1
+  UNION ALL
+  SELECT CAST(FLOOR(CAST(a.start_ns AS DOUBLE) / s.step_ns) AS INTEGER) AS bin,
+         CAST(SUM(a.calls) AS BIGINT) AS messages, CAST(SUM(a.bytes) AS BIGINT) AS bytes, CAST(0 AS BIGINT) AS collectives, CAST(0 AS BIGINT) AS collective_bytes
+  FROM {{activity unless read rows}} a
+  JOIN span s ON s.read_power = a.step_power AND s.rank_power = a.rank_power
+  WHERE a.class = 'sent'
   GROUP BY 1
   UNION ALL
   SELECT CAST(FLOOR(CAST(at_ns AS DOUBLE) / (SELECT step_ns FROM span)) AS INTEGER) AS bin,
@@ -65,7 +95,6 @@ counted AS (
   WHERE at_ns IS NOT NULL
   GROUP BY 1
 ),
-{{include steps}},
 binned AS (
   -- A join with counted would make the engine compute the bin of each message twice, to leave out messages outside all steps.
   SELECT b.bin, CAST(0 AS BIGINT) AS messages, CAST(0 AS BIGINT) AS bytes, CAST(0 AS BIGINT) AS collectives, CAST(0 AS BIGINT) AS collective_bytes

@@ -1,7 +1,7 @@
 -- summary: What groups of ranks do over time, as in timeline, with a row for each group: the ranks of a host, of a
 --     communicator, or that behave alike: that call or wait alike.
 -- source: the timelines of Vampir, Paraver and Jumpshot
--- needs: messages, events, profile, ranks, comms, times, every-call
+-- needs: messages, events, activity, profile, ranks, comms, times, every-call
 -- origins: measured, virtual, simulated
 -- param bins integer 1..10000 = 550: How many steps the time is cut into.
 -- param by choice host|communicator|calls|time = host: What the ranks of a row share; see rank-groups.
@@ -13,6 +13,9 @@
 -- param to-rank integer -1..2147483647 = -1: The highest one; -1 is the last rank of the run.
 -- param lines integer 0..100000 = 1000: Up to so many messages each has a row of its own.
 -- param where condition messages = TRUE: Which point-to-point messages count: a condition on the columns of messages.
+-- param read choice auto|rows|sums = auto: Rows of events and messages, or the sums over time in activity: then steps last 2^n ns, begin at
+--     multiples of that, and are no shorter than those of the sums; neighbours in a row are blocks of activity; no message has a row of its
+--     own. auto: sums if the window has about a million calls or more.
 -- column rank INTEGER -: The lowest world rank of the row, which names it. Of a message the sender.
 -- column ranks INTEGER 1: Ranks in the row.
 -- column bin INTEGER -: Step, from 0; null for a single message.
@@ -28,8 +31,12 @@
 -- column seq BIGINT -: The seq of its send.
 -- order: rank, start_ns, kind, seq
 -- cost: The profile; four columns of events and three of messages, both twice of messages; with --from-s and --to-s only the files of that time.
+--     From sums a few rows for each step and rank.
 -- example: --by calls --bins 20
-WITH {{include timeline_window}},
+WITH widest AS (
+  SELECT 0 AS rank_power
+),
+{{include timeline_span}},
 {{include placed_groups}},
 {{include timeline_cells}}
 SELECT r.rank, r.ranks, d.bin, s.from_ns + d.bin * s.step_ns AS start_ns, s.from_ns + (d.bin + 1) * s.step_ns AS end_ns, d.kind, d.calls,
@@ -40,7 +47,7 @@ JOIN sizes r ON r.line = d.line
 UNION ALL
 SELECT src AS rank, 1 AS ranks, CAST(NULL AS INTEGER) AS bin, send_start_ns AS start_ns, recv_end_ns AS end_ns, 'message' AS kind,
        CAST(NULL AS BIGINT) AS calls, CAST(NULL AS BIGINT) AS time_ns, CAST(1 AS BIGINT) AS messages, bytes, dst, send_seq AS seq
-FROM messages
+FROM {{messages unless read sums}}
 WHERE {{where}} AND send_start_ns >= {{from-s}} * 1e9 AND send_start_ns <= (SELECT to_ns FROM few) AND ({{to-s}} = 0 OR send_start_ns <= {{to-s}} * 1e9)
     AND src >= {{from-rank}} AND ({{to-rank}} < 0 OR src <= {{to-rank}})
   AND recv_end_ns IS NOT NULL

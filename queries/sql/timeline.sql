@@ -1,7 +1,7 @@
 -- summary: What every rank does over time: the time in each kind of call in equal steps, the messages sent in them, and
 --     each message by itself where they are few.
 -- source: the timelines of Vampir, Paraver and Jumpshot
--- needs: messages, events, profile, times, every-call
+-- needs: messages, events, activity, profile, times, every-call
 -- origins: measured, virtual, simulated
 -- param bins integer 1..10000 = 550: How many steps the time is cut into.
 -- param rows integer 1..10000 = 350: How many rows of ranks there are at most. With more ranks a row is of several neighbours.
@@ -11,6 +11,9 @@
 -- param to-rank integer -1..2147483647 = -1: The highest one; -1 is the last rank of the run.
 -- param lines integer 0..100000 = 1000: Up to so many messages each has a row of its own.
 -- param where condition messages = TRUE: Which point-to-point messages count: a condition on the columns of messages.
+-- param read choice auto|rows|sums = auto: Rows of events and messages, or the sums over time in activity: then steps last 2^n ns, begin at
+--     multiples of that, and are no shorter than those of the sums; neighbours in a row are blocks of activity; no message has a row of its
+--     own. auto: sums if the window has about a million calls or more.
 -- column rank INTEGER -: World rank; the lowest one of a row of several. Of a message the sender.
 -- column ranks INTEGER 1: Ranks in the row.
 -- column bin INTEGER -: Step, from 0; null for a single message.
@@ -25,12 +28,16 @@
 -- column dst INTEGER -: The receiver of a single message.
 -- column seq BIGINT -: The seq of its send.
 -- order: rank, start_ns, kind, seq
--- cost: Four columns of events and three of messages, both twice of messages; with --from-s and --to-s only the files of that time.
+-- cost: Four columns of events and three of messages, both twice of messages; with --from-s and --to-s only the files of that time. From sums
+--     a few rows for each step and row of ranks.
 -- example: --from-s 0.9 --to-s 0.95 --to-rank 7
 -- title: Timeline
 -- plot: timeline rank ranks start_ns end_ns kind time_ns bytes dst
 -- label bytes: sent
-WITH {{include timeline_window}},
+WITH widest AS (
+  SELECT 20 AS rank_power
+),
+{{include timeline_span}},
 placed AS (
   SELECT rank, rank AS line
   FROM ranks
@@ -45,7 +52,7 @@ JOIN sizes r ON r.line = d.line
 UNION ALL
 SELECT src AS rank, 1 AS ranks, CAST(NULL AS INTEGER) AS bin, send_start_ns AS start_ns, recv_end_ns AS end_ns, 'message' AS kind,
        CAST(NULL AS BIGINT) AS calls, CAST(NULL AS BIGINT) AS time_ns, CAST(1 AS BIGINT) AS messages, bytes, dst, send_seq AS seq
-FROM messages
+FROM {{messages unless read sums}}
 WHERE {{where}} AND send_start_ns >= {{from-s}} * 1e9 AND send_start_ns <= (SELECT to_ns FROM few) AND ({{to-s}} = 0 OR send_start_ns <= {{to-s}} * 1e9)
     AND src >= {{from-rank}} AND ({{to-rank}} < 0 OR src <= {{to-rank}})
   AND recv_end_ns IS NOT NULL

@@ -115,6 +115,49 @@ func checkCollectives(r *run, out *reporter) (batch func(schema.Batch), finish f
 	}
 }
 
+// checkActivity computes activity again and compares its digest.
+func checkActivity(r *run, out *reporter) (batch func(schema.Batch), finish func()) {
+	table := &schema.ActivityTable
+	if r.lacks(table) {
+		return nil, nil
+	}
+	found, want := digest.New(table), digest.New(table)
+	var sums *derive.ActivitySums
+	add := func(b schema.Batch) {
+		if !derive.HasActivity(r.manifest) {
+			return
+		}
+		if sums == nil { // the table ranks comes before
+			sums = derive.NewActivitySums(len(r.ranks))
+		}
+		switch t := b.(type) {
+		case *schema.Events:
+			sums.AddEvents(t)
+		case *schema.Messages:
+			sums.AddMessages(t)
+		}
+	}
+	batch = func(b schema.Batch) {
+		if b.Table() == table {
+			found.Add(b)
+		} else {
+			add(b)
+		}
+	}
+	return batch, func() {
+		if sums != nil {
+			sums.Rows(func(b *schema.ActivityCells) error { // cannot fail: the function returns no error
+				want.Add(b)
+				return nil
+			})
+		}
+		if !found.Equal(want) {
+			out.wrong("the %d rows of activity are not the %d sums of the rows of events and messages; "+
+				"commq runs profile makes them again", found.Rows(), want.Rows())
+		}
+	}
+}
+
 // checkProfile computes the table profile again, file by file, and compares digests.
 func checkProfile(r *run, out *reporter) (batch func(schema.Batch), finish func()) {
 	found, want := digest.New(&schema.ProfileTable), digest.New(&schema.ProfileTable)

@@ -14,6 +14,7 @@
 //	repeats.go          RepeatSums: repeats, in several passes over messages
 //	channels.go         ChannelSums: channels, from messages in any order
 //	collectives.go      CollectiveSums: collective_calls and collective_parts, from events and parts
+//	activity.go         ActivitySums: activity, from events and messages in any order
 //	overlaps.go         Overlaps: no table, but the manifest's count of overlapping calls
 package derive
 

@@ -972,6 +972,7 @@ class Queries:
         bins: int | None = None,
         side: Literal["send", "receive"] | None = None,
         where: str | None = None,
+        read: Literal["auto", "rows", "sums"] | None = None,
         limit: int | None = None,
     ) -> Result:
         """Communication over time: messages and bytes, and collective operations, in equal steps of the run's
@@ -982,6 +983,9 @@ class Queries:
             Default: send.
         - ``where``: Which point-to-point messages count: a condition on the columns of messages. Default:
             TRUE.
+        - ``read``: Where messages are read: in their rows, or in the sums over time in activity: then steps
+            last 2^n ns and are no shorter than those of the sums. auto: sums if the run has about a million
+            calls or more. Default: auto.
         - ``limit``: Rows to return at most. Default: all.
 
         Columns of the answer:
@@ -1000,6 +1004,7 @@ class Queries:
             bins=bins,
             side=side,
             where=where,
+            read=read,
             limit=limit,
         )
 
@@ -1376,6 +1381,7 @@ class Queries:
         to_rank: int | None = None,
         lines: int | None = None,
         where: str | None = None,
+        read: Literal["auto", "rows", "sums"] | None = None,
         limit: int | None = None,
     ) -> Result:
         """What every rank does over time: the time in each kind of call in equal steps, the messages sent in
@@ -1391,6 +1397,10 @@ class Queries:
         - ``lines``: Up to so many messages each has a row of its own. Default: 1000.
         - ``where``: Which point-to-point messages count: a condition on the columns of messages. Default:
             TRUE.
+        - ``read``: Rows of events and messages, or the sums over time in activity: then steps last 2^n ns,
+            begin at multiples of that, and are no shorter than those of the sums; neighbours in a row are
+            blocks of activity; no message has a row of its own. auto: sums if the window has about a million
+            calls or more. Default: auto.
         - ``limit``: Rows to return at most. Default: all.
 
         Columns of the answer:
@@ -1421,6 +1431,7 @@ class Queries:
             to_rank=to_rank,
             lines=lines,
             where=where,
+            read=read,
             limit=limit,
         )
 
@@ -1485,6 +1496,7 @@ class Queries:
         to_rank: int | None = None,
         lines: int | None = None,
         where: str | None = None,
+        read: Literal["auto", "rows", "sums"] | None = None,
         limit: int | None = None,
     ) -> Result:
         """What groups of ranks do over time, as in timeline, with a row for each group: the ranks of a host, of
@@ -1501,6 +1513,10 @@ class Queries:
         - ``lines``: Up to so many messages each has a row of its own. Default: 1000.
         - ``where``: Which point-to-point messages count: a condition on the columns of messages. Default:
             TRUE.
+        - ``read``: Rows of events and messages, or the sums over time in activity: then steps last 2^n ns,
+            begin at multiples of that, and are no shorter than those of the sums; neighbours in a row are
+            blocks of activity; no message has a row of its own. auto: sums if the window has about a million
+            calls or more. Default: auto.
         - ``limit``: Rows to return at most. Default: all.
 
         Columns of the answer:
@@ -1533,6 +1549,7 @@ class Queries:
             to_rank=to_rank,
             lines=lines,
             where=where,
+            read=read,
             limit=limit,
         )
 
@@ -2152,6 +2169,7 @@ PICTURES: dict[str, Picture] = {
             "bins": "50",
             "side": "send",
             "where": "TRUE",
+            "read": "auto",
         },
     ),
     "pairs": Picture(
@@ -2314,6 +2332,7 @@ PICTURES: dict[str, Picture] = {
             "to-rank": "-1",
             "lines": "1000",
             "where": "TRUE",
+            "read": "auto",
         },
     ),
     "wait-states": Picture(

@@ -1,10 +1,10 @@
--- timeline_cells: what the rows of a timeline do in each step. Needs timeline_window, and placed(rank, line): the rows of ranks,
+-- timeline_cells: what the rows of a timeline do in each step. Needs timeline_span, and placed(rank, line): the rows of ranks,
 -- where they are not those of neighbours.
 clipped AS (
   -- The calls of the window, and each thread as a call that lasts as long as it ran.
   SELECT e.rank, e.class, CASE WHEN e.start_ns >= s.from_ns THEN 1 ELSE 0 END AS began, GREATEST(e.start_ns, s.from_ns) AS start_ns,
          LEAST(COALESCE(e.end_ns, s.to_ns), s.to_ns) AS end_ns
-  FROM events e
+  FROM {{events unless read sums}} e
   CROSS JOIN span s
   WHERE e.start_ns <= s.to_ns AND COALESCE(e.end_ns, s.to_ns) >= s.from_ns
     AND ({{to-s}} = 0 OR e.start_ns <= {{to-s}} * 1e9) AND (e.end_ns IS NULL OR e.end_ns >= {{from-s}} * 1e9)
@@ -26,6 +26,15 @@ stepped AS (
   CROSS JOIN span s
   LEFT JOIN placed p ON p.rank = c.rank
 ),
+sums AS (
+  SELECT COALESCE(p.line, CAST(FLOOR(CAST(a.rank - s.from_rank AS DOUBLE) / s.per_row) AS INTEGER)) AS line, a.class,
+         CAST(FLOOR(CAST(a.start_ns - s.from_ns AS DOUBLE) / s.step_ns) AS INTEGER) AS bin, CAST(SUM(a.calls) AS BIGINT) AS calls,
+         CAST(SUM(a.time_ns) AS BIGINT) AS time_ns, CAST(SUM(a.bytes) AS BIGINT) AS bytes
+  FROM summed a
+  JOIN span s ON a.rank BETWEEN s.from_rank AND s.to_rank
+  LEFT JOIN placed p ON p.rank = a.rank
+  GROUP BY 1, 2, 3
+),
 grouped AS (
   -- One pass over the calls. What follows sees only sums by row, kind, first and last step.
   SELECT line, class, first_bin, last_bin, COUNT(*) AS n, CAST(SUM(began) AS BIGINT) AS calls,
@@ -33,6 +42,10 @@ grouped AS (
          CAST(SUM(CASE WHEN last_bin > first_bin THEN end_ns - last_bin * step_ns ELSE 0 END) AS BIGINT) AS last_ns
   FROM stepped
   GROUP BY line, class, first_bin, last_bin
+  UNION ALL
+  SELECT line, class, bin AS first_bin, bin AS last_bin, CAST(0 AS BIGINT) AS n, calls, time_ns AS first_ns, CAST(0 AS BIGINT) AS last_ns
+  FROM sums
+  WHERE class <> 'sent'
 ),
 kinds AS (
   SELECT line, first_bin, last_bin, n, calls, first_ns, last_ns,
@@ -54,7 +67,6 @@ filled AS (
          LEAD(bin) OVER (PARTITION BY line, kind ORDER BY bin) AS next_bin
   FROM changes
 ),
-{{include steps}},
 cells AS (
   SELECT line, kind, bin, CAST(SUM(calls) AS BIGINT) AS calls, CAST(SUM(ns) AS BIGINT) AS ns
   FROM (SELECT line, kind, first_bin AS bin, calls, first_ns AS ns FROM kinds
@@ -78,16 +90,20 @@ sent AS (
   SELECT COALESCE(p.line, CAST(FLOOR(CAST(src - {{from-rank}} AS DOUBLE) / (SELECT per_row FROM span)) AS INTEGER)) AS line,
          CAST(FLOOR(CAST(send_start_ns - (SELECT from_ns FROM span) AS DOUBLE) / (SELECT step_ns FROM span)) AS INTEGER) AS bin,
          COUNT(*) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
-  FROM messages
+  FROM {{messages unless read sums}}
   LEFT JOIN placed p ON p.rank = src
   WHERE {{where}} AND send_start_ns >= {{from-s}} * 1e9 AND send_start_ns <= (SELECT to_ns FROM span) AND ({{to-s}} = 0 OR send_start_ns <= {{to-s}} * 1e9)
     AND src >= {{from-rank}} AND ({{to-rank}} < 0 OR src <= {{to-rank}})
   GROUP BY 1, 2
+  UNION ALL
+  SELECT line, bin, calls AS messages, bytes
+  FROM sums
+  WHERE class = 'sent'
 ),
 few AS (
   SELECT to_ns
   FROM span
-  WHERE (SELECT COALESCE(CAST(SUM(messages) AS BIGINT), 0) FROM sent) <= {{lines}}
+  WHERE {{read}} <> 'sums' AND (SELECT COALESCE(CAST(SUM(messages) AS BIGINT), 0) FROM sent) <= {{lines}}
 ),
 {{include timeline_sizes}},
 drawn AS (

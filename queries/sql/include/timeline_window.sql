@@ -1,17 +1,5 @@
 -- timeline_window: the time, ranks, steps and rows that a timeline is asked for.
-ends AS (
-  SELECT MAX(at_ns) AS last_ns
-  FROM (SELECT MAX(last_ns) AS at_ns FROM profile
-        UNION ALL
-        SELECT NULLIF(end_ns, 0) AS at_ns FROM runs) AS e
-),
-bounds AS (
-  SELECT CAST(ROUND(CAST({{from-s}} AS DOUBLE) * 1e9) AS BIGINT) AS from_ns,
-         CASE WHEN {{to-s}} > 0 THEN LEAST(CAST(ROUND(CAST({{to-s}} AS DOUBLE) * 1e9) AS BIGINT), last_ns) ELSE last_ns END AS to_ns,
-         {{from-rank}} AS from_rank, CASE WHEN {{to-rank}} < 0 THEN last_rank ELSE LEAST({{to-rank}}, last_rank) END AS to_rank
-  FROM ends
-  CROSS JOIN (SELECT MAX(rank) AS last_rank FROM profile) AS r
-),
+{{include timeline_bounds}},
 span AS (
   -- Steps last whole ns, and the last one ends after to_ns.
   SELECT from_ns, to_ns, from_rank, to_rank, CAST(CEIL(CAST(to_rank - from_rank + 1 AS DOUBLE) / {{rows}}) AS INTEGER) AS per_row,

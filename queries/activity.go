@@ -1,0 +1,113 @@
+package queries
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/commq/commq/schema"
+)
+
+// paramRead is the parameter of queries that can read the table activity instead of rows, and its values.
+const (
+	paramRead = "read"
+	readAuto  = "auto"
+	readRows  = "rows"
+	readSums  = "sums"
+)
+
+// mostCallsRead is the number of calls in a window of time up to which it is answered from rows: an engine reads their
+// times in about a tenth of a second.
+const mostCallsRead = 1 << 20
+
+// chooseRead returns the arguments of a query with rows or sums where the parameter read is auto. An error says why sums
+// cannot answer.
+func (d *DB) chooseRead(ctx context.Context, q *Query, args map[string]string) (map[string]string, error) {
+	p := q.param(paramRead)
+	if p == nil || !slices.Contains(p.Choices, readSums) {
+		return args, nil
+	}
+	read, given := args[paramRead]
+	if !given {
+		read = p.Default
+	}
+	if read != readAuto && read != readSums {
+		return args, nil // rows, or a value that will be refused
+	}
+	without, err := d.withoutSums(ctx, q, args)
+	if err != nil {
+		return nil, err
+	}
+	if read == readSums {
+		if without != "" {
+			return nil, fmt.Errorf("query %s: --%s %s: %s; leave it out, or take %s", q.Name, paramRead, readSums, without,
+				readRows)
+		}
+		return args, nil
+	}
+	args = maps.Clone(args)
+	if args == nil {
+		args = map[string]string{}
+	}
+	args[paramRead] = readRows // also of several runs
+	if without == "" && q.callsIn(args, d.runs[0].Manifest) >= mostCallsRead {
+		args[paramRead] = readSums
+	}
+	return args, nil
+}
+
+// withoutSums says why sums cannot answer; "" if they can.
+func (d *DB) withoutSums(ctx context.Context, q *Query, args map[string]string) (why string, err error) {
+	for _, p := range q.Params {
+		if value, given := args[p.Name]; given && p.Kind == "condition" && value != p.Default {
+			return fmt.Sprintf("--%s needs rows", p.Name), nil
+		}
+	}
+	if args["side"] == "receive" {
+		return "--side receive needs rows", nil
+	}
+	for _, r := range d.runs {
+		if info := tableInfo(r.Manifest, schema.ActivityTable.Name); info == nil || info.Rows == 0 {
+			return fmt.Sprintf("run %q has no sums over time; runs with few calls need none, and commq runs profile "+
+				"makes those of an older run", r.Name), nil
+		}
+	}
+	if q.param("by") == nil {
+		return "", nil
+	}
+	return d.withoutRanks(ctx)
+}
+
+// withoutRanks says that the runs have sums for blocks of ranks only, which groups of ranks cannot be made of.
+func (d *DB) withoutRanks(ctx context.Context) (why string, err error) {
+	rows, err := d.Query(ctx, "SELECT COUNT(*) AS n FROM activity WHERE rank_power = 0")
+	if err != nil {
+		return "", err
+	}
+	if rows.Next() && fmt.Sprint(rows.Row()[0]) == "0" {
+		why = "the run has sums for blocks of ranks, not for each"
+	}
+	return why, errors.Join(rows.Err(), rows.Close())
+}
+
+// callsIn estimates how many calls of a run there are in the window that the arguments from-s, to-s, from-rank and
+// to-rank name, as if they were evenly spread.
+func (q *Query) callsIn(args map[string]string, m *schema.Manifest) float64 {
+	value := func(name string, unset float64) float64 {
+		v, err := strconv.ParseFloat(args[name], 64)
+		if err != nil || q.param(name) == nil || args[name] == q.param(name).Default {
+			return unset
+		}
+		return v
+	}
+	end, last := float64(m.EndNs)/1e9, float64(m.Ranks-1)
+	from, to := value("from-s", 0), min(value("to-s", end), end)
+	first, until := value("from-rank", 0), min(value("to-rank", last), last)
+	if end <= 0 || to < from || until < first {
+		return 0
+	}
+	return float64(m.Counts.Calls) * (to - from) / end * (until - first + 1) / float64(m.Ranks)
+}

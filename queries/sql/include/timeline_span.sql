@@ -1,0 +1,62 @@
+-- timeline_span: as timeline_window, of a query with the parameter read. With sums a step lasts 2^n ns, the window grows to whole
+-- steps and blocks of ranks, and rank_power and read_power are the resolution of activity that is read. Needs
+-- widest(rank_power): of the largest blocks that can be read.
+{{include timeline_bounds}},
+{{include steps}},
+resolutions AS (
+  SELECT rank_power, MIN(step_power) AS finest, MAX(step_power) AS coarsest
+  FROM {{activity unless read rows}}
+  WHERE rank_power <= (SELECT rank_power FROM widest)
+  GROUP BY rank_power
+),
+wanted AS (
+  -- The shortest steps of which there are not too many.
+  SELECT b.from_ns, b.to_ns, b.from_rank, b.to_rank, MIN(p.bin) AS step_power, CEIL(CAST(b.to_rank - b.from_rank + 1 AS DOUBLE) / {{rows}}) AS per_row
+  FROM bounds b
+  JOIN steps p ON p.bin <= 62 AND FLOOR(b.to_ns / POWER(2, p.bin)) - FLOOR(b.from_ns / POWER(2, p.bin)) < {{bins}}
+  WHERE b.to_ns >= b.from_ns AND b.to_rank >= b.from_rank
+  GROUP BY b.from_ns, b.to_ns, b.from_rank, b.to_rank
+),
+blocked AS (
+  -- The largest blocks that are not larger than a row: they have the shortest steps and fewest rows. Otherwise the smallest.
+  SELECT w.from_ns, w.to_ns, w.from_rank, w.to_rank, w.step_power, w.per_row,
+         COALESCE(MAX(CASE WHEN POWER(2, r.rank_power) <= w.per_row THEN r.rank_power END), MIN(r.rank_power)) AS rank_power
+  FROM wanted w
+  CROSS JOIN resolutions r
+  GROUP BY w.from_ns, w.to_ns, w.from_rank, w.to_rank, w.step_power, w.per_row
+),
+fitted AS (
+  SELECT w.from_ns, w.to_ns, w.from_rank, w.to_rank, w.per_row, r.rank_power, POWER(2, r.rank_power) AS block,
+         POWER(2, GREATEST(w.step_power, r.finest)) AS step_ns,
+         LEAST(CAST(r.finest + 2 * FLOOR((GREATEST(w.step_power, r.finest) - r.finest) / 2.0) AS INTEGER), r.coarsest) AS read_power
+  FROM blocked w
+  JOIN resolutions r ON r.rank_power = w.rank_power
+),
+span AS (
+  -- Steps last whole ns, and the last one ends after to_ns.
+  SELECT from_ns, to_ns, from_rank, to_rank, CAST(CEIL(CAST(to_rank - from_rank + 1 AS DOUBLE) / {{rows}}) AS INTEGER) AS per_row,
+         CAST(FLOOR(CAST(to_ns - from_ns AS DOUBLE) / {{bins}}) AS BIGINT) + 1 AS step_ns, CAST(NULL AS INTEGER) AS rank_power, CAST(NULL AS INTEGER) AS read_power
+  FROM bounds
+  WHERE {{read}} <> 'sums' AND (to_ns > from_ns OR to_ns = from_ns AND {{to-s}} = 0) AND to_rank >= from_rank
+  UNION ALL
+  SELECT CAST(FLOOR(from_ns / step_ns) * step_ns AS BIGINT) AS from_ns, CAST((FLOOR(to_ns / step_ns) + 1) * step_ns AS BIGINT) AS to_ns,
+         CAST(FLOOR(from_rank / block) * block AS INTEGER) AS from_rank, CAST((FLOOR(to_rank / block) + 1) * block - 1 AS INTEGER) AS to_rank,
+         CAST(CEIL(per_row / block) * block AS INTEGER) AS per_row, CAST(step_ns AS BIGINT) AS step_ns, rank_power, read_power
+  FROM fitted
+  WHERE {{read}} = 'sums'
+),
+reads AS (
+  -- The steps of the resolution that is read. As a list, engines skip the row groups that have none of them.
+  SELECT rank_power, read_power, from_ns + nth * read_ns AS start_ns
+  FROM (SELECT s.rank_power, s.read_power, s.from_ns, s.to_ns, CAST(POWER(2, s.read_power) AS BIGINT) AS read_ns, 2 * b.bin + k.half AS nth
+        FROM span s
+        CROSS JOIN steps b
+        CROSS JOIN (VALUES (0), (1)) AS k (half)
+        WHERE s.read_power IS NOT NULL) AS r
+  WHERE from_ns + nth * read_ns < to_ns
+),
+summed AS (
+  SELECT a.rank, a.start_ns, a.class, a.calls, a.time_ns, a.bytes
+  FROM {{activity unless read rows}} a
+  JOIN reads r ON r.start_ns = a.start_ns AND r.read_power = a.step_power AND r.rank_power = a.rank_power
+)
