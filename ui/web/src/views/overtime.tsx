@@ -58,7 +58,7 @@ export function OverTime({ run, state, set }: ViewProps) {
     <Panel title="Over time" asked={asked} run={run.name} query="over-time" args={args}>
       <div ref={box} class="chart" />
       <p class="note">
-        Sent data in 500 equal steps. {where && "What is selected limits messages, not collectives. "}
+        Sent data in {asked.value?.table.numRows ?? 500} equal steps. {where && "What is selected limits messages, not collectives. "}
         Dragging selects a time; the timeline and the matrix show it.
       </p>
     </Panel>

@@ -41,6 +41,7 @@ export interface Wait {
 
 /** What is known of a window. */
 export interface Scene {
+  /** What the image covers: the window, or a little more. */
   window: Window;
   /** The mix of every cell: colours of bins by rows of ranks. */
   image?: ImageBitmap;
@@ -71,8 +72,10 @@ export function waitArgs(args: Record<string, any>): Record<string, any> {
  */
 export async function scene(run: string, args: Record<string, any>, window: Window, isDark: boolean, withWaits: boolean,
   lanes: Lanes | undefined, signal: AbortSignal): Promise<Scene> {
+  // Waits are from rows, so the steps of what they are drawn over are too.
+  const read = withWaits && !alone ? "rows" : undefined;
   const [{ table }, waiting] = await Promise.all([
-    ask(lanes ? "timeline-groups" : "timeline", run, args, signal), withWaits ? ask("timeline-waits", run, waitArgs(args), signal) : undefined,
+    ask(lanes ? "timeline-groups" : "timeline", run, { ...args, read }, signal), withWaits ? ask("timeline-waits", run, waitArgs(args), signal) : undefined,
   ]);
   const colourOf = (kind: string) => (withWaits ? colours.quietColour(kind, isDark) : colours.kindColour(kind, isDark));
   const rank = numbers(table, "rank"), ranks = numbers(table, "ranks"), bin = numbers(table, "bin"), start = numbers(table, "start_ns"),
@@ -84,8 +87,13 @@ export async function scene(run: string, args: Record<string, any>, window: Wind
     perRow = Math.max(perRow, ranks[i] ?? 1);
     total += calls[i] ?? 0;
   }
-  const rows = lanes ? lanes.all.length : Math.ceil((window.last - window.first + 1) / perRow);
-  const rowAt = (r: number) => (lanes ? lanes.of.get(r)! : Math.floor((r - window.first) / perRow)) * bins;
+  // From sums the steps and rows begin at multiples of their size: a little before the window.
+  const any = bin.findIndex((b) => b !== null);
+  const step = any < 0 ? 1 : end[any]! - start[any]!, from = any < 0 ? window.from : start[any]! - bin[any]! * step;
+  const first = any < 0 || lanes ? window.first : window.first - ((((window.first - rank[any]!) % perRow) + perRow) % perRow);
+  const rows = lanes ? lanes.all.length : Math.ceil((window.last - first + 1) / perRow);
+  const rowAt = (r: number) => (lanes ? lanes.of.get(r)! : Math.floor((r - first) / perRow)) * bins;
+  const binAt = (t: number) => Math.max(0, Math.min(bins - 1, Math.floor((t - from) / step)));
   const mix = new Float64Array(rows * bins * 4);
   const messages: Message[] = [];
   for (let i = 0; i < rank.length; i++) {
@@ -98,8 +106,8 @@ export async function scene(run: string, args: Record<string, any>, window: Wind
       mix[at + 3] += time[i]!;
     }
   }
-  const waits = waiting && addWaits(mix, waiting, rowAt, isDark);
-  const result: Scene = { window, ranksPerRow: perRow, lanes, messages, waits, image: await painted(mix, bins, rows) };
+  const waits = waiting && addWaits(mix, waiting, rowAt, binAt, isDark);
+  const result: Scene = { window: any < 0 ? window : { from, to: from + bins * step, first, last: window.last }, ranksPerRow: perRow, lanes, messages, waits, image: await painted(mix, bins, rows) };
   if (!alone && total > 0 && total <= mostCalls && (perRow === 1 || lanes)) {
     const { bins: _, rows: __, lines: ___, by: ____, unfold: _____, ...where } = args;
     const answer = await ask("timeline-calls", run, { ...where, limit: 2 * mostCalls }, signal);
@@ -110,7 +118,8 @@ export async function scene(run: string, args: Record<string, any>, window: Wind
 }
 
 /** Gives waits their colours in the mix, in place of that of other time in MPI; returns the single ones. */
-function addWaits(mix: Float64Array, { table }: Answer, rowAt: (rank: number) => number, isDark: boolean): Wait[] | undefined {
+function addWaits(mix: Float64Array, { table }: Answer, rowAt: (rank: number) => number, binAt: (t: number) => number,
+  isDark: boolean): Wait[] | undefined {
   const rank = numbers(table, "rank"), bin = numbers(table, "bin"), start = numbers(table, "start_ns"), end = numbers(table, "end_ns"),
     state = texts(table, "state"), time = numbers(table, "wait_ns"), cause = numbers(table, "cause");
   const quiet = colours.quietColour("wait", isDark);
@@ -120,7 +129,7 @@ function addWaits(mix: Float64Array, { table }: Answer, rowAt: (rank: number) =>
       waits.push({ rank: rank[i]!, start: start[i]!, end: end[i]!, state: state[i], cause: cause[i] });
       continue;
     }
-    const colour = colours.waitColour(state[i]), at = 4 * (rowAt(rank[i]!) + bin[i]!);
+    const colour = colours.waitColour(state[i]), at = 4 * (rowAt(rank[i]!) + binAt((start[i]! + end[i]!) / 2));
     for (let k = 0; k < 3; k++) mix[at + k] += (colour[k] - quiet[k]) * Math.min(time[i]!, mix[at + 3]);
   }
   return waits.length > 0 || rank.length === 0 ? waits : undefined;
