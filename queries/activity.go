@@ -19,6 +19,10 @@ const (
 	readSums  = "sums"
 )
 
+// ErrNoSums is the error of a query with --read sums that the table activity cannot answer. The macro of the query then has
+// no rows.
+var ErrNoSums = errors.New("there are no sums for this")
+
 // mostCallsRead is the number of calls in a window of time up to which it is answered from rows: an engine reads their
 // times in about a tenth of a second.
 const mostCallsRead = 1 << 20
@@ -43,8 +47,8 @@ func (d *DB) chooseRead(ctx context.Context, q *Query, args map[string]string) (
 	}
 	if read == readSums {
 		if without != "" {
-			return nil, fmt.Errorf("query %s: --%s %s: %s; leave it out, or take %s", q.Name, paramRead, readSums, without,
-				readRows)
+			return nil, fmt.Errorf("query %s: --%s %s: %w: %s; leave it out, or take %s", q.Name, paramRead, readSums, ErrNoSums,
+				without, readRows)
 		}
 		return args, nil
 	}

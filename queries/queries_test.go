@@ -206,6 +206,9 @@ func TestEveryQueryKeepsItsHeader(t *testing.T) {
 
 func keepsItsHeader(t *testing.T, db *queries.DB, q *queries.Query, args map[string]string) {
 	sql, err := db.Text(context.Background(), q, args)
+	if errors.Is(err, queries.ErrNoSums) {
+		return // an empty run has none
+	}
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -57,7 +57,7 @@ fitted AS (
   SELECT l.last_ns, r.rank_power, r.finest, r.coarsest, GREATEST(MIN(p.bin), r.finest) AS step_power
   FROM latest l
   JOIN resolutions r ON r.rank_power = (SELECT MAX(rank_power) FROM resolutions)
-  JOIN steps p ON p.bin <= 62 AND FLOOR(l.last_ns / POWER(2, p.bin)) < {{bins}}
+  JOIN steps p ON p.bin <= 62 AND FLOOR(CAST(l.last_ns AS DOUBLE) / POWER(2, p.bin)) < {{bins}}
   GROUP BY l.last_ns, r.rank_power, r.finest, r.coarsest
 ),
 span AS (
