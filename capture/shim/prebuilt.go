@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -20,7 +21,7 @@ const NoMpicc = "none"
 
 // ABI is a set of MPI libraries that one shim serves: they agree on handles, constants and statuses.
 type ABI struct {
-	// Name is that of the files in a release, for example openmpi-5.
+	// Name is that of the files in a release, the library and the major version from which on it serves: openmpi-5.
 	Name string
 	// Library is OpenMPI or MPICH.
 	Library string
@@ -28,11 +29,13 @@ type ABI struct {
 	Title string
 }
 
-// ABIs are those that releases bring a shim for. Open MPI 4 and 5 agree as well, but have different functions.
+// ABIs are those that releases bring a shim for, for each library the one first that most have. Versions of a library agree
+// on more, but the later ones have functions that the earlier lack.
 var ABIs = []ABI{
 	{"openmpi-4", OpenMPI, "Open MPI 4"},
 	{"openmpi-5", OpenMPI, "Open MPI 5"},
-	{"mpich", MPICH, "the ABI of MPICH"},
+	{"mpich-4", MPICH, "the ABI of MPICH"},
+	{"mpich-3", MPICH, "the ABI of MPICH 3"},
 }
 
 // errNoPrebuilt means that this commq was built without shims.
@@ -112,39 +115,38 @@ func usePrebuilt(ctx context.Context, o *BuildOptions) (string, error) {
 }
 
 // FindABI returns the ABI of an MPI library: of the one that a program loads, if that can be found, else of the one
-// whose launcher is in $PATH, else the oldest.
+// whose launcher is in $PATH, else the first of that library.
 func FindABI(ctx context.Context, library, program string) (ABI, error) {
-	if _, err := known(library); err != nil {
+	l, err := known(library)
+	if err != nil {
 		return ABI{}, err
 	}
-	var of []ABI
-	for _, abi := range ABIs {
-		if abi.Library == library {
-			of = append(of, abi)
+	major := majorOf(library, l.sonames, program)
+	if major == "" {
+		major = majorInPath(ctx, library)
+	}
+	var first *ABI
+	for i := range ABIs {
+		abi := &ABIs[i]
+		if abi.Library == library && abi.Name == library+"-"+major {
+			return *abi, nil
+		}
+		if abi.Library == library && first == nil {
+			first = abi
 		}
 	}
-	if len(of) == 1 {
-		return of[0], nil
-	}
-	if major := openMPIOf(program); major != "" {
-		return withName(of, "openmpi-"+major), nil
-	}
-	return withName(of, "openmpi-"+openMPIInPath(ctx)), nil
+	return *first, nil
 }
 
-// withName returns the ABI with a name, else the first.
-func withName(list []ABI, name string) ABI {
-	for _, abi := range list {
-		if abi.Name == name {
-			return abi
-		}
-	}
-	return list[0]
+// newest are functions that came with the later of the two versions of a library, and the versions without and with them.
+var newest = map[string]struct{ function, without, with string }{
+	OpenMPI: {"MPI_Session_init", "4", "5"},
+	MPICH:   {"MPI_Type_size_c", "3", "4"},
 }
 
-// openMPIOf returns the major version, 4 or 5, of the Open MPI that a program loads; empty if that is not known, as for
-// a script. Both have the same soname; sessions came with 5.
-func openMPIOf(program string) string {
+// majorOf returns the major version of the MPI library with one of the sonames that a program loads; empty if that is not
+// known, as for a script.
+func majorOf(library string, sonames []string, program string) string {
 	path, err := exec.LookPath(program)
 	if err != nil {
 		return ""
@@ -154,15 +156,15 @@ func openMPIOf(program string) string {
 		return ""
 	}
 	for _, p := range paths {
-		if filepath.Base(p) == "libmpi.so.40" {
-			return openMPIVersion(p)
+		if slices.Contains(sonames, filepath.Base(p)) {
+			return majorOfFile(library, p)
 		}
 	}
 	return ""
 }
 
-// openMPIVersion returns the major version of the library in a file.
-func openMPIVersion(file string) string {
+// majorOfFile returns the major version of the library in a file: all versions have the same soname.
+func majorOfFile(library, file string) string {
 	x, err := elf.Open(file)
 	if err != nil {
 		return ""
@@ -173,25 +175,32 @@ func openMPIVersion(file string) string {
 		return ""
 	}
 	for _, s := range symbols {
-		if s.Name == "MPI_Session_init" && s.Section != elf.SHN_UNDEF {
-			return "5"
+		if s.Name == newest[library].function && s.Section != elf.SHN_UNDEF {
+			return newest[library].with
 		}
 	}
-	return "4"
+	return newest[library].without
 }
 
-// openMPIInPath returns the major version of the Open MPI whose mpirun is in $PATH, or empty.
-func openMPIInPath(ctx context.Context) string {
-	for _, name := range []string{"mpirun.openmpi", "mpirun"} {
+// launchers are those of a library, whose --version prints its version.
+var launchers = map[string]struct {
+	names   []string
+	release *regexp.Regexp
+}{
+	OpenMPI: {[]string{"mpirun.openmpi", "mpirun"}, regexp.MustCompile(`Open ?MPI\)? v?([0-9]+)\.`)},
+	MPICH:   {[]string{"mpiexec.mpich", "mpiexec.hydra", "mpiexec"}, regexp.MustCompile(`HYDRA[^:]*:\s+Version: +([0-9]+)\.`)},
+}
+
+// majorInPath returns the major version of the library whose launcher is in $PATH, or empty.
+func majorInPath(ctx context.Context, library string) string {
+	for _, name := range launchers[library].names {
 		out, err := exec.CommandContext(ctx, name, "--version").Output()
-		if m := openMPIRelease.FindSubmatch(out); err == nil && m != nil {
+		if m := launchers[library].release.FindSubmatch(out); err == nil && m != nil {
 			return string(m[1])
 		}
 	}
 	return ""
 }
-
-var openMPIRelease = regexp.MustCompile(`Open ?MPI\)? v?([0-9]+)\.`)
 
 // withoutCompiler explains why there is no shim: neither a compiler wrapper nor one that commq brings.
 func withoutCompiler(mpicc, prebuilt error) error {

@@ -7,19 +7,23 @@ import (
 	"testing"
 )
 
-// Without a program that tells, the launcher does, and without one it is the oldest.
+// Without a program that tells, the launcher does, and without one it is the version that most have.
 func TestFindABI(t *testing.T) {
 	for _, c := range []struct{ library, says, want string }{
 		{OpenMPI, "mpirun (Open MPI) 5.0.7", "openmpi-5"},
 		{OpenMPI, "mpirun (Open MPI) 4.1.4", "openmpi-4"},
 		{OpenMPI, "mpirun (Open MPI) 6.0.0", "openmpi-4"},
 		{OpenMPI, "HYDRA build details:", "openmpi-4"},
-		{MPICH, "mpirun (Open MPI) 5.0.7", "mpich"},
+		{MPICH, "mpirun (Open MPI) 5.0.7", "mpich-4"},
+		{MPICH, "HYDRA build details:\n    Version:        4.0.2", "mpich-4"},
+		{MPICH, "HYDRA build details:\n    Version:        3.4.3", "mpich-3"},
 	} {
 		folder := t.TempDir()
 		script := "#!/bin/sh\necho '" + c.says + "'\n"
-		if err := os.WriteFile(filepath.Join(folder, "mpirun"), []byte(script), 0o700); err != nil {
-			t.Fatal(err)
+		for _, name := range []string{"mpirun", "mpiexec"} {
+			if err := os.WriteFile(filepath.Join(folder, name), []byte(script), 0o700); err != nil {
+				t.Fatal(err)
+			}
 		}
 		t.Setenv("PATH", folder)
 		abi, err := FindABI(t.Context(), c.library, "./script")
