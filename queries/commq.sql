@@ -3014,7 +3014,7 @@ fitted AS (
   SELECT l.last_ns, r.rank_power, r.finest, r.coarsest, GREATEST(MIN(p.bin), r.finest) AS step_power
   FROM latest l
   JOIN resolutions r ON r.rank_power = (SELECT MAX(rank_power) FROM resolutions)
-  JOIN steps p ON p.bin <= 62 AND FLOOR(l.last_ns / POWER(2, p.bin)) < {{bins}}
+  JOIN steps p ON p.bin <= 62 AND FLOOR(CAST(l.last_ns AS DOUBLE) / POWER(2, p.bin)) < {{bins}}
   GROUP BY l.last_ns, r.rank_power, r.finest, r.coarsest
 ),
 span AS (
@@ -4137,7 +4137,7 @@ wanted AS (
   -- The shortest steps of which there are not too many.
   SELECT b.from_ns, b.to_ns, b.from_rank, b.to_rank, MIN(p.bin) AS step_power, CEIL(CAST(b.to_rank - b.from_rank + 1 AS DOUBLE) / {{rows}}) AS per_row
   FROM bounds b
-  JOIN steps p ON p.bin <= 62 AND FLOOR(b.to_ns / POWER(2, p.bin)) - FLOOR(b.from_ns / POWER(2, p.bin)) < {{bins}}
+  JOIN steps p ON p.bin <= 62 AND FLOOR(CAST(b.to_ns AS DOUBLE) / POWER(2, p.bin)) - FLOOR(CAST(b.from_ns AS DOUBLE) / POWER(2, p.bin)) < {{bins}}
   WHERE b.to_ns >= b.from_ns AND b.to_rank >= b.from_rank
   GROUP BY b.from_ns, b.to_ns, b.from_rank, b.to_rank
 ),
@@ -4447,7 +4447,7 @@ wanted AS (
   -- The shortest steps of which there are not too many.
   SELECT b.from_ns, b.to_ns, b.from_rank, b.to_rank, MIN(p.bin) AS step_power, CEIL(CAST(b.to_rank - b.from_rank + 1 AS DOUBLE) / {{rows}}) AS per_row
   FROM bounds b
-  JOIN steps p ON p.bin <= 62 AND FLOOR(b.to_ns / POWER(2, p.bin)) - FLOOR(b.from_ns / POWER(2, p.bin)) < {{bins}}
+  JOIN steps p ON p.bin <= 62 AND FLOOR(CAST(b.to_ns AS DOUBLE) / POWER(2, p.bin)) - FLOOR(CAST(b.from_ns AS DOUBLE) / POWER(2, p.bin)) < {{bins}}
   WHERE b.to_ns >= b.from_ns AND b.to_rank >= b.from_rank
   GROUP BY b.from_ns, b.to_ns, b.from_rank, b.to_rank
 ),
