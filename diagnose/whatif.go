@@ -183,6 +183,9 @@ type scaling struct {
 
 // computing is what computing before a call in a slice takes that took was ns.
 func (s *scaling) computing(slice int, was int64) int64 {
+	if slice >= len(s.factor) {
+		return was // the change ends before
+	}
 	return scaled(was, s.factor[slice]) + s.more[slice]
 }
 
