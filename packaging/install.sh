@@ -1,23 +1,27 @@
 #!/bin/sh
-# Installs a release of commq for one user: no root, Go or compiler is needed.
-#
-#     sh install.sh [--version VERSION] [--prefix FOLDER] [--from PLACE]
-#
-# VERSION   for example 0.1.0 (default: the newest)
-# FOLDER    gets bin/commq, manual pages and completion (default: ~/.local)
-# PLACE     an address or a folder with the release's files (default: the project's releases). A compute
-#           node without a network takes a folder.
-#
-# The archive must have the checksum in SHA256SUMS; else nothing is installed. Exit status 2: it could not be.
+# Installs a release of commq for one user; usage says how.
 set -eu
 releases=https://github.com/commq/commq/releases
-version= prefix=$HOME/.local from=
+version= prefix=${HOME:+$HOME/.local} from=
 
 fail() {
 	echo "install.sh: $*" >&2
 	exit 2
 }
-usage() { sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; }
+usage() {
+	cat <<-'END'
+		Installs a release of commq for one user: no root, Go or compiler is needed.
+
+		    sh install.sh [--version VERSION] [--prefix FOLDER] [--from PLACE]
+
+		VERSION   for example 0.1.0 (default: the newest)
+		FOLDER    gets bin/commq, manual pages and completion (default: ~/.local)
+		PLACE     an address or a folder with the release's files (default: the project's releases). A compute
+		          node without a network takes a folder.
+
+		The archive must have the checksum in SHA256SUMS; else nothing is installed. Exit status 2: it could not be.
+	END
+}
 
 while [ $# -gt 0 ]; do
 	case $1 in
@@ -26,7 +30,7 @@ while [ $# -gt 0 ]; do
 		exit
 		;;
 	--version | --prefix | --from)
-		[ $# -gt 1 ] || fail "$1 needs a value"
+		[ -n "${2:-}" ] || fail "$1 needs a value"
 		eval "${1#--}=\$2"
 		shift 2
 		;;
@@ -65,6 +69,10 @@ get() { # get FILE: puts a file of the release into the present folder
 	esac || fail "$from has no $1"
 }
 
+for tool in tar xz sha256sum; do
+	command -v $tool >/dev/null || fail "$tool is not here, which unpacks and checks the archive: install it, or take the .deb or .rpm"
+done
+[ -n "$prefix" ] || fail "\$HOME is not set: choose a folder with --prefix"
 folder=$from
 case $from in
 http://* | https://*) ;;
@@ -86,10 +94,9 @@ get "$archive"
 want=$(grep -F "$archive" SHA256SUMS | cut -c 1-64)
 [ "$(sha256sum "$archive" | cut -c 1-64)" = "$want" ] ||
 	fail "$archive has another checksum than SHA256SUMS says: it was damaged or changed on its way; try again"
-command -v xz >/dev/null || fail "xz is not here, which unpacks the archive: install it, or take the .deb or .rpm"
 tar -xJf "$archive" || fail "$archive does not unpack"
 tree=${archive%.tar.xz}
-found=$("$tree/bin/commq" --version) || fail "the program does not start on this machine"
+found=$("$tree/bin/commq" --version) || fail "the program does not start on this machine (may programs in $prefix be executed?)"
 mkdir -p "$prefix/bin" "$prefix/share"
 cp -R "$tree/share/." "$prefix/share/"
 mv -f "$tree/bin/commq" "$prefix/bin/commq"

@@ -124,6 +124,7 @@ func TestInstallRefuses(t *testing.T) {
 		{"choose another folder with --prefix", []string{"--from", foreign, "--prefix", "/proc/commq"}},
 		{"unknown argument --force", []string{"--force"}},
 		{"--version needs a value", []string{"--version"}},
+		{"--from needs a value", []string{"--from", ""}},
 	} {
 		home := t.TempDir()
 		write(t, filepath.Join(home, ".local/bin/commq"), "the one before", 0o755)

@@ -178,8 +178,8 @@ func TestComponent(t *testing.T) {
 	files := http.FileServer(http.Dir(release))
 	server := httptest.NewServer(http.StripPrefix("/releases/latest/download/", files))
 	t.Cleanup(server.Close)
-	values := map[string]string{"from": server.URL + "/releases", "run": "uneven.*", "packages": "",
-		"capture": "make && commq capture -n 4 -- ./halo"}
+	values := map[string]string{"releases": server.URL + "/releases", "run": "uneven.*", "packages": "",
+		"capture": "make; commq capture -n 4 -- ./halo"}
 	for name, in := range spec.Spec.Inputs {
 		if _, set := values[name]; !set && in.Default != nil {
 			values[name] = *in.Default

@@ -66,8 +66,8 @@ func TestRelease(t *testing.T) {
 		{"Open MPI 4.1", "Open MPI 4", "mpicc.openmpi", debian["openmpi"]},
 		{"Open MPI 5", "Open MPI 5", five + "/bin/mpicc", five + "/bin/mpirun --oversubscribe"},
 		{"MPICH 3", "the ABI of MPICH 3", mpich3 + "/bin/mpicc", mpich3 + "/bin/mpiexec"},
-		{"MPICH 4", "the ABI of MPICH", "mpicc.mpich", debian["mpich"]},
-		{"MPICH 5", "the ABI of MPICH", mpich5 + "/bin/mpicc", mpich5 + "/bin/mpiexec"},
+		{"MPICH 4", "the ABI of MPICH 4", "mpicc.mpich", debian["mpich"]},
+		{"MPICH 5", "the ABI of MPICH 4", mpich5 + "/bin/mpicc", mpich5 + "/bin/mpiexec"},
 	} {
 		t.Run("no compiler/"+m.name, func(t *testing.T) { r.withoutCompiler(t, m.abi, m.mpicc, m.launcher) })
 	}
@@ -213,7 +213,7 @@ func (r *release) version(t *testing.T) {
 	}
 	text := r.commq(t, nil, "--version", "--verbose")
 	for _, want := range []string{", commit " + strings.TrimSpace(string(commit)),
-		"capture libraries for Open MPI 4, Open MPI 5, the ABI of MPICH, the ABI of MPICH 3\n", "this commq needs 2."} {
+		"capture libraries for Open MPI 4, Open MPI 5, the ABI of MPICH 3, the ABI of MPICH 4\n", "this commq needs 2."} {
 		if !strings.Contains(text, want) {
 			t.Errorf("--version --verbose does not say %q:\n%s", want, text)
 		}

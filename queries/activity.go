@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 
@@ -56,11 +57,50 @@ func (d *DB) chooseRead(ctx context.Context, q *Query, args map[string]string) (
 	if args == nil {
 		args = map[string]string{}
 	}
-	args[paramRead] = readRows // also of several runs
-	if without == "" && q.callsIn(args, d.runs[0].Manifest) >= mostCallsRead {
+	args[paramRead] = readRows
+	if without != "" || q.callsIn(args, d.runs[0].Manifest) < mostCallsRead || q.listsMessages(args, d.runs[0].Manifest) {
+		return args, nil
+	}
+	blocks, err := d.mergesRanks(ctx, q, args)
+	if err == nil && !blocks {
 		args[paramRead] = readSums
 	}
-	return args, nil
+	return args, err
+}
+
+// listsMessages reports whether the answer has a row for each message of the run: of so few there are no sums.
+func (q *Query) listsMessages(args map[string]string, m *schema.Manifest) bool {
+	p := q.param("lines")
+	if p == nil {
+		return false
+	}
+	lines, given := args["lines"]
+	if !given {
+		lines = p.Default
+	}
+	n, err := strconv.ParseInt(lines, 10, 64)
+	return err == nil && m.Counts.Messages <= n
+}
+
+// mergesRanks reports whether sums have blocks of more ranks than rows give a row of the answer.
+func (d *DB) mergesRanks(ctx context.Context, q *Query, args map[string]string) (bool, error) {
+	if q.param("from-rank") == nil || q.param("rows") == nil {
+		return false, nil
+	}
+	rows, err := d.Query(ctx, "SELECT MIN(rank_power) AS least FROM activity")
+	if err != nil {
+		return false, err
+	}
+	power := 0
+	if rows.Next() {
+		_, err = fmt.Sscan(fmt.Sprint(rows.Row()[0]), &power)
+	}
+	if err := errors.Join(err, rows.Err(), rows.Close()); err != nil {
+		return false, err
+	}
+	first, last := q.ranksIn(args, d.runs[0].Manifest)
+	most := q.number(args, "rows", math.Inf(1))
+	return math.Ceil((last-first+1)/most) < float64(int(1)<<power), nil
 }
 
 // withoutSums says why sums cannot answer; "" if they can.
@@ -74,6 +114,9 @@ func (d *DB) withoutSums(ctx context.Context, q *Query, args map[string]string) 
 		return "--side receive needs rows", nil
 	}
 	for _, r := range d.runs {
+		if q.param("from-s") == nil && (r.Manifest.Counts.InProgress > 0 || r.Manifest.EndNs == 0) {
+			return fmt.Sprintf("calls of run %q never returned, so sums do not tell where the last step ends", r.Name), nil
+		}
 		if info := tableInfo(r.Manifest, schema.ActivityTable.Name); info == nil || info.Rows == 0 {
 			return fmt.Sprintf("run %q has no sums over time; runs with few calls need none, and commq runs profile "+
 				"makes those of an older run", r.Name), nil
@@ -100,18 +143,34 @@ func (d *DB) withoutRanks(ctx context.Context) (why string, err error) {
 // callsIn estimates how many calls of a run there are in the window that the arguments from-s, to-s, from-rank and
 // to-rank name, as if they were evenly spread.
 func (q *Query) callsIn(args map[string]string, m *schema.Manifest) float64 {
-	value := func(name string, unset float64) float64 {
-		v, err := strconv.ParseFloat(args[name], 64)
-		if err != nil || q.param(name) == nil || args[name] == q.param(name).Default {
-			return unset
-		}
-		return v
-	}
-	end, last := float64(m.EndNs)/1e9, float64(m.Ranks-1)
-	from, to := value("from-s", 0), min(value("to-s", end), end)
-	first, until := value("from-rank", 0), min(value("to-rank", last), last)
-	if end <= 0 || to < from || until < first {
+	end := float64(m.EndNs) / 1e9
+	from, to := q.number(args, "from-s", 0), min(q.number(args, "to-s", end), end)
+	first, last := q.ranksIn(args, m)
+	if end <= 0 || to < from || last < first {
 		return 0
 	}
-	return float64(m.Counts.Calls) * (to - from) / end * (until - first + 1) / float64(m.Ranks)
+	return float64(m.Counts.Calls) * (to - from) / end * (last - first + 1) / float64(m.Ranks)
+}
+
+// ranksIn are the ranks that the arguments from-rank and to-rank name.
+func (q *Query) ranksIn(args map[string]string, m *schema.Manifest) (first, last float64) {
+	end := float64(m.Ranks - 1)
+	return q.number(args, "from-rank", 0), min(q.number(args, "to-rank", end), end)
+}
+
+// number is a number of the arguments. unset stands for the default, and for the value of a parameter that the query lacks.
+func (q *Query) number(args map[string]string, name string, unset float64) float64 {
+	p := q.param(name)
+	if p == nil {
+		return unset
+	}
+	text, given := args[name]
+	if !given {
+		text = p.Default
+	}
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil || text == p.Default && name != "rows" {
+		return unset
+	}
+	return v
 }

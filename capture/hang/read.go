@@ -125,8 +125,11 @@ func (j *Job) readFile(name string) error {
 // readHeader reads a file's header and checks it.
 func readHeader(f *os.File) (*spool.Header, error) {
 	data := make([]byte, spool.HeaderBytes)
-	if n, err := f.ReadAt(data, 0); err != nil && n > 0 {
+	switch n, err := f.ReadAt(data, 0); {
+	case errors.Is(err, io.EOF) && n > 0:
 		return nil, fmt.Errorf("%s: shorter than a header: not a spool file, or cut short", f.Name())
+	case err != nil && !errors.Is(err, io.EOF):
+		return nil, err
 	}
 	s, err := spool.Parse(f.Name(), data)
 	if err != nil {

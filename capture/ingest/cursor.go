@@ -41,16 +41,6 @@ func newCursor(files []*spool.File) cursor {
 	return c
 }
 
-// err is the first error of reading the files.
-func (c *cursor) err() error {
-	for i := range c.threads {
-		if err := c.threads[i].reader.Err(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // ended reports whether the thread has no more groups.
 func (t *thread) ended() bool {
 	if len(t.slots) == 0 {

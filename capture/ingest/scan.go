@@ -110,10 +110,13 @@ func scanRank(r *rankSpool, blockRows int64) error {
 			break
 		}
 		if err := s.scanGroup(&g); err != nil {
+			if e := r.unpacked(); e != nil { // what was unpacked before the error may be wrong, too
+				return e
+			}
 			return fmt.Errorf("%s: %w", r.files[g.thread].Name, err)
 		}
 	}
-	if err := s.cur.err(); err != nil {
+	if err := r.unpacked(); err != nil {
 		return err
 	}
 	// The headers also count the polls after the last record, but only if the process ended normally.
@@ -122,6 +125,16 @@ func scanRank(r *rankSpool, blockRows int64) error {
 		polls += f.Header.Polls
 	}
 	r.facts.Polls = max(r.facts.Polls, polls)
+	return nil
+}
+
+// unpacked is the first error of unpacking the rank's records.
+func (r *rankSpool) unpacked() error {
+	for _, f := range r.files {
+		if err := f.Err(); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

@@ -100,11 +100,16 @@ func readHeader(path string) (*spool.Header, error) {
 	}
 	defer f.Close()
 	data := make([]byte, spool.HeaderBytes)
-	n, err := io.ReadFull(f, data)
-	if err != nil && n > 0 {
+	switch _, err := io.ReadFull(f, data); {
+	case errors.Is(err, io.ErrUnexpectedEOF):
 		return nil, fmt.Errorf("%s: shorter than a header: not a spool file, or cut short", path)
+	case err != nil && !errors.Is(err, io.EOF):
+		return nil, err
 	}
 	s, err := spool.Parse(path, data) // of an empty file: zeros
+	if errors.Is(err, spool.ErrUnwritten) {
+		s, err = spool.Open(path) // which sees whether records follow
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -166,6 +171,7 @@ type job struct {
 	size      int32        // of MPI_COMM_WORLD
 	ranks     []*rankSpool // those with records, ascending
 	summaries []string     // names of the files of its simulator ranks
+	unwritten []error      // of files without a header
 }
 
 // openJob maps the files of a job that choose returns, and compares their headers. An empty jobID means the only job
@@ -187,7 +193,8 @@ func openJob(dir, jobID string, choose func(*JobInfo) ([]string, error)) (*job, 
 	for _, name := range files {
 		f, err := spool.Open(filepath.Join(j.dir, name))
 		if errors.Is(err, spool.ErrUnwritten) {
-			continue // checkPresent misses the rank or thread
+			j.unwritten = append(j.unwritten, err)
+			continue
 		}
 		if err == nil {
 			j.add(f)
@@ -264,6 +271,9 @@ func (j *job) checkHeader(f *spool.File, name string) error {
 // checkPresent finds missing ranks and threads: an error, or with partial a warning.
 func (j *job) checkPresent(partial bool, w *warnings) error {
 	const most = 10
+	for _, err := range j.unwritten {
+		w.add("%v.", err)
+	}
 	var missing []string
 	next := int32(0)
 	for _, r := range j.ranks {

@@ -140,6 +140,13 @@ func TestUnwrittenFiles(t *testing.T) {
 		if r := ingested(t, dir, Options{Partial: true}); !slices.Contains(r.Warnings, warning) {
 			t.Errorf("%d bytes of zeros: %q, want %q", len(left), r.Warnings, warning)
 		}
+		if len(left) > spool.HeaderBytes {
+			edit(t, file(dir, 0), func(b []byte) []byte { b[len(b)-1] = 1; return b })
+			if got, want := refused(t, dir, Options{Partial: true}), "it is all zeros, and records follow"; !strings.Contains(got, want) {
+				t.Errorf("a header of zeros before records: %q, want %q", got, want)
+			}
+			edit(t, file(dir, 0), func(b []byte) []byte { b[len(b)-1] = 0; return b })
+		}
 		for rank := range 2 {
 			edit(t, file(dir, 1+rank), func([]byte) []byte { return left })
 		}

@@ -92,7 +92,8 @@ func libraryOf(sonames []string) string {
 // otherMPI returns a soname that looks like an MPI library from another vendor or of another version, or "".
 func otherMPI(sonames []string) string {
 	for _, s := range sonames {
-		for _, prefix := range []string{"libmpi.so", "libmpich.so", "libmpi_abi.so", "libmpi_mt.so", "libmpi_ibm.so"} {
+		for _, prefix := range []string{"libmpi.so", "libmpich.so", "libmpi_abi.so", "libmpi_mt.so", "libmpi_ibm.so",
+			"libmpi_cray.so", "libmpi_gnu", "libmpi_intel.so", "libmpi_nvidia.so", "libmpi_aocc.so", "libmpi_amd.so"} {
 			if strings.HasPrefix(s, prefix) {
 				return s
 			}

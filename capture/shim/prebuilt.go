@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -29,13 +30,13 @@ type ABI struct {
 	Title string
 }
 
-// ABIs are those that releases bring a shim for, for each library the one first that most have. Versions of a library agree
-// on more, but the later ones have functions that the earlier lack.
+// ABIs are those that releases bring a shim for, of each library the oldest first. Versions of a library agree on most, but
+// the later ones have functions that the earlier lack: a shim that is too new would end a program.
 var ABIs = []ABI{
 	{"openmpi-4", OpenMPI, "Open MPI 4"},
 	{"openmpi-5", OpenMPI, "Open MPI 5"},
-	{"mpich-4", MPICH, "the ABI of MPICH"},
 	{"mpich-3", MPICH, "the ABI of MPICH 3"},
+	{"mpich-4", MPICH, "the ABI of MPICH 4"},
 }
 
 // errNoPrebuilt means that this commq was built without shims.
@@ -115,64 +116,70 @@ func usePrebuilt(ctx context.Context, o *BuildOptions) (string, error) {
 }
 
 // FindABI returns the ABI of an MPI library: of the one that a program loads, if that can be found, else of the one
-// whose launcher is in $PATH, else the first of that library.
+// whose launcher is in $PATH, else the oldest of that library.
 func FindABI(ctx context.Context, library, program string) (ABI, error) {
 	l, err := known(library)
 	if err != nil {
 		return ABI{}, err
 	}
 	major := majorOf(library, l.sonames, program)
-	if major == "" {
+	if major == 0 {
 		major = majorInPath(ctx, library)
 	}
-	var first *ABI
+	var best *ABI
 	for i := range ABIs {
 		abi := &ABIs[i]
-		if abi.Library == library && abi.Name == library+"-"+major {
-			return *abi, nil
-		}
-		if abi.Library == library && first == nil {
-			first = abi
+		if abi.Library == library && (best == nil || major >= abi.since()) {
+			best = abi
 		}
 	}
-	return *first, nil
+	return *best, nil
+}
+
+// since is the major version of the library from which on the ABI serves.
+func (a *ABI) since() int {
+	major, _ := strconv.Atoi(a.Name[strings.LastIndex(a.Name, "-")+1:])
+	return major
 }
 
 // newest are functions that came with the later of the two versions of a library, and the versions without and with them.
-var newest = map[string]struct{ function, without, with string }{
-	OpenMPI: {"MPI_Session_init", "4", "5"},
-	MPICH:   {"MPI_Type_size_c", "3", "4"},
+var newest = map[string]struct {
+	function      string
+	without, with int
+}{
+	OpenMPI: {"MPI_Session_init", 4, 5},
+	MPICH:   {"MPI_Type_size_c", 3, 4},
 }
 
-// majorOf returns the major version of the MPI library with one of the sonames that a program loads; empty if that is not
+// majorOf returns the major version of the MPI library with one of the sonames that a program loads; 0 if that is not
 // known, as for a script.
-func majorOf(library string, sonames []string, program string) string {
+func majorOf(library string, sonames []string, program string) int {
 	path, err := exec.LookPath(program)
 	if err != nil {
-		return ""
+		return 0
 	}
 	paths, _, err := loads(path)
 	if err != nil {
-		return ""
+		return 0
 	}
 	for _, p := range paths {
 		if slices.Contains(sonames, filepath.Base(p)) {
 			return majorOfFile(library, p)
 		}
 	}
-	return ""
+	return 0
 }
 
 // majorOfFile returns the major version of the library in a file: all versions have the same soname.
-func majorOfFile(library, file string) string {
+func majorOfFile(library, file string) int {
 	x, err := elf.Open(file)
 	if err != nil {
-		return ""
+		return 0
 	}
 	defer x.Close()
 	symbols, err := x.DynamicSymbols()
 	if err != nil {
-		return ""
+		return 0
 	}
 	for _, s := range symbols {
 		if s.Name == newest[library].function && s.Section != elf.SHN_UNDEF {
@@ -191,15 +198,16 @@ var launchers = map[string]struct {
 	MPICH:   {[]string{"mpiexec.mpich", "mpiexec.hydra", "mpiexec"}, regexp.MustCompile(`HYDRA[^:]*:\s+Version: +([0-9]+)\.`)},
 }
 
-// majorInPath returns the major version of the library whose launcher is in $PATH, or empty.
-func majorInPath(ctx context.Context, library string) string {
+// majorInPath returns the major version of the library whose launcher is in $PATH, or 0.
+func majorInPath(ctx context.Context, library string) int {
 	for _, name := range launchers[library].names {
 		out, err := exec.CommandContext(ctx, name, "--version").Output()
 		if m := launchers[library].release.FindSubmatch(out); err == nil && m != nil {
-			return string(m[1])
+			major, _ := strconv.Atoi(string(m[1])) // digits; too many are 0
+			return major
 		}
 	}
-	return ""
+	return 0
 }
 
 // withoutCompiler explains why there is no shim: neither a compiler wrapper nor one that commq brings.

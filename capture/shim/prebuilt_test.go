@@ -7,14 +7,16 @@ import (
 	"testing"
 )
 
-// Without a program that tells, the launcher does, and without one it is the version that most have.
+// Without a program that tells, the launcher does, and without one it is the oldest.
 func TestFindABI(t *testing.T) {
 	for _, c := range []struct{ library, says, want string }{
 		{OpenMPI, "mpirun (Open MPI) 5.0.7", "openmpi-5"},
 		{OpenMPI, "mpirun (Open MPI) 4.1.4", "openmpi-4"},
-		{OpenMPI, "mpirun (Open MPI) 6.0.0", "openmpi-4"},
+		{OpenMPI, "mpirun (Open MPI) 6.0.0", "openmpi-5"},
 		{OpenMPI, "HYDRA build details:", "openmpi-4"},
-		{MPICH, "mpirun (Open MPI) 5.0.7", "mpich-4"},
+		{MPICH, "mpirun (Open MPI) 5.0.7", "mpich-3"},
+		{MPICH, "HYDRA build details:\n    Version:        5.0.2", "mpich-4"},
+		{MPICH, "Intel(R) MPI Library for Linux* OS, Version 2021.19", "mpich-3"},
 		{MPICH, "HYDRA build details:\n    Version:        4.0.2", "mpich-4"},
 		{MPICH, "HYDRA build details:\n    Version:        3.4.3", "mpich-3"},
 	} {

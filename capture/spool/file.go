@@ -28,13 +28,18 @@ type File struct {
 	packed  *packedSlots // nil if they are not
 	damaged []Damage     // blocks of packed slots
 	mapped  []byte
+	failed  error // the first one of unpacking
 }
+
+// Err is the first error of a reader of the file that could not unpack slots. It took them for slots of kind End.
+func (f *File) Err() error { return f.failed }
 
 // Len is how many slots the file has room for. Those after the first one of kind End are unused.
 func (f *File) Len() int { return f.n }
 
 // Cut leaves out the slots from a number on. Readers that were made before may still return them.
 func (f *File) Cut(n int) {
+	n = min(n, f.n)
 	f.n = n
 	if f.packed == nil {
 		f.slots = f.slots[:n]
@@ -71,6 +76,9 @@ func Open(path string) (*File, error) {
 		return nil, fmt.Errorf("map %s: %w", path, err)
 	}
 	s, err := Parse(path, data)
+	if errors.Is(err, ErrUnwritten) && len(bytes.TrimLeft(data, "\x00")) > 0 {
+		err = fmt.Errorf("%s: damaged header: it is all zeros, and records follow", path)
+	}
 	if err == nil && s.Header.Packed != 0 {
 		if err = syscall.Munmap(data); err == nil {
 			return openPacked(path, &s.Header)

@@ -136,8 +136,8 @@ func (p *packedFile) readBlock(b *Block, data []byte) bool {
 func (p *packedFile) isNext(b *Block, rest int64, skipped int) bool {
 	bytes, n := int64(b.Bytes), int64(b.N)
 	last := len(p.blocks) - 1
-	return bytes <= rest && bytes%4 == 0 && n <= mostSlots && n*leastPacked <= bytes && bytes <= n*mostPacked+3 &&
-		b.First <= p.end+inBytes(skipped) && (last < 0 || b.First >= p.blocks[last].First)
+	return bytes <= rest && bytes%4 == 0 && n > 0 && n <= mostSlots && n*leastPacked <= bytes && bytes <= n*mostPacked+3 &&
+		b.First <= p.end+inBytes(skipped) && (last < 0 || b.First >= p.blocks[last].First && b.First+uint64(n) >= p.end)
 }
 
 // inBytes is how many slots blocks of so many bytes have at most.

@@ -195,8 +195,8 @@ func filled(t *testing.T, f *File) (all []words) {
 			all = append(all, got[n:]...)
 		}
 	}
-	if r.Err() != nil {
-		t.Fatal(r.Err())
+	if f.Err() != nil {
+		t.Fatal(f.Err())
 	}
 	end := slices.IndexFunc(all, func(s words) bool { return Kind(s[0]>>16) == End })
 	if end >= 0 {
@@ -315,6 +315,33 @@ func TestDamagedBlocks(t *testing.T) {
 		if len(damaged) != 1 || damaged[0].First != len(got) || len(got)%30 != 0 || len(got) > 60 ||
 			!slices.Equal(got, slots[:len(got)]) {
 			t.Fatalf("cut at byte %d: damaged %v, %d slots", cut, damaged, len(got))
+		}
+	}
+}
+
+// What is cut is not read, also where it was unpacked together with what is not, and a long read is not copied again and again.
+func TestCutPacked(t *testing.T) {
+	program := packer(t)
+	slots := someSlots(rand.New(rand.NewPCG(9, 10)), 5000)
+	f, err := Open(writeFiles(t, packedBytes(t, program, slots, 2000, 3000), nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	r, n := NewReader(f), 1
+	for ; len(r.From(3, n)) >= n; n++ { // as if one call had all of them
+	}
+	if n != 4998 {
+		t.Errorf("%d slots behind the third; want 4997", n-1)
+	}
+	for _, cut := range []int{4990, 2010, 10, 20} {
+		f.Cut(cut)
+		last := 0
+		for i := range f.All() {
+			last = i
+		}
+		if want := min(cut, 10); cut <= 20 && last != want-1 || cut > 20 && last != cut-1 || f.Len() > cut {
+			t.Errorf("cut at %d: the last slot is %d of %d", cut, last, f.Len())
 		}
 	}
 }

@@ -35,11 +35,10 @@ func (p *packedSlots) blockAt(slot int) (block, end int) {
 // pieceSlots is how many slots a Reader unpacks at once: few enough to stay in the processor's cache.
 const pieceSlots = 256
 
-// Reader reads the slots of a File, a piece at a time if they are packed. A file may have several readers; each serves one
-// goroutine.
+// Reader reads the slots of a File, a piece at a time if they are packed. A file may have several readers, which
+// must not be used at the same time.
 type Reader struct {
-	f   *File
-	err error
+	f *File
 
 	slots []Call // unpacked, from number first
 	first int
@@ -53,9 +52,6 @@ type Reader struct {
 // NewReader returns a reader of a file.
 func NewReader(f *File) *Reader { return &Reader{f: f} }
 
-// Err is the first error of unpacking. The slots that could not be unpacked are of kind End.
-func (r *Reader) Err() error { return r.err }
-
 // From returns the slots from number at on: n or more, fewer only at the end of the file. They must not be written, and
 // are good until the next call.
 func (r *Reader) From(at, n int) []Call {
@@ -68,13 +64,16 @@ func (r *Reader) From(at, n int) []Call {
 	}
 	have := r.slots[at-r.first:]
 	if len(have) < n {
-		r.slots, r.first = append(r.slots[:0], have...), at
+		if at != r.first { // the slots before are not needed any more
+			r.slots, r.first = append(r.slots[:0], have...), at
+		}
 		for len(r.slots) < n {
 			r.more()
 		}
 		have = r.slots
 	}
-	return have
+	rest := max(0, r.f.n-at) // up to where the file is cut
+	return have[:min(len(have), rest)]
 }
 
 // seek moves to a slot that is not unpacked.
@@ -131,8 +130,8 @@ func (r *Reader) unpack(slots []words) {
 	b := r.block
 	r.left -= len(slots)
 	if err := r.from.fill(slots, b.Scale, r.left == 0); err != nil {
-		if r.err == nil {
-			r.err = fmt.Errorf("%s: slots %d to %d: %w", r.f.Name, b.First, b.First+uint64(b.N)-1, err)
+		if r.f.failed == nil {
+			r.f.failed = fmt.Errorf("%s: slots %d to %d: %w", r.f.Name, b.First, b.First+uint64(b.N)-1, err)
 		}
 		r.block = nil
 		clear(slots)
@@ -155,7 +154,8 @@ func (f *File) callSince(at int, call Call) Call {
 	return call
 }
 
-// All passes the slots with their numbers. Each is good until the next one.
+// All passes the slots with their numbers. Each is good until the next one. Slots that cannot be unpacked are of kind End, and Err
+// of the file tells.
 func (f *File) All() iter.Seq2[int, *Call] {
 	return func(yield func(int, *Call) bool) {
 		r := NewReader(f)

@@ -14,7 +14,7 @@ func (s *Sites) Read(f *spool.File) error {
 	for i := 0; ; i++ {
 		slots := r.From(i, 1)
 		if len(slots) == 0 || slots[0].Kind == spool.End {
-			return r.Err()
+			return f.Err()
 		}
 		switch slots[0].Kind {
 		case spool.KindCall:
@@ -24,7 +24,7 @@ func (s *Sites) Read(f *spool.File) error {
 			if d.What != spool.DefModule && d.What != spool.DefSite {
 				continue
 			}
-			data, err := payloadOf(&d, r.From(i+1, int(d.Bytes)))
+			data, err := payloadOf(&d, r, i+1)
 			if err == nil {
 				err = s.Define(d.What, d.ID, data)
 			}
@@ -35,17 +35,17 @@ func (s *Sites) Read(f *spool.File) error {
 	}
 }
 
-// payloadOf collects the payload of a definition from the slots after it.
-func payloadOf(d *spool.Def, slots []spool.Call) ([]byte, error) {
-	var data []byte
-	for i := 0; len(data) < int(d.Bytes); i++ {
-		if i < len(slots) && slots[i].Kind == spool.KindSum {
-			continue
-		}
-		if i == len(slots) || slots[i].Kind != spool.KindBlob {
+// payloadOf collects the payload of a definition from the slots from a number on.
+func payloadOf(d *spool.Def, r *spool.Reader, at int) (data []byte, err error) {
+	for ; len(data) < int(d.Bytes); at++ {
+		slots := r.From(at, 1)
+		if len(slots) == 0 || slots[0].Kind != spool.KindBlob && slots[0].Kind != spool.KindSum {
 			return nil, errors.New("its payload is cut short")
 		}
-		b := slots[i].AsBlob()
+		if slots[0].Kind == spool.KindSum {
+			continue
+		}
+		b := slots[0].AsBlob()
 		if b.N == 0 || int(b.N) > len(b.Data) {
 			return nil, fmt.Errorf("a BLOB slot with %d bytes", b.N)
 		}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"strings"
 	"sync"
@@ -304,7 +305,7 @@ gives it the times of a machine. docs/reference/simulators.md describes every ac
 }
 
 func runImportTIT(ctx context.Context, a *app, o *importTITOptions, path string) error {
-	if o.flopsPerSecond < 0 {
+	if !(o.flopsPerSecond > 0) || math.IsInf(o.flopsPerSecond, 0) {
 		return fmt.Errorf("--flops-per-second %g: want a speed above 0", o.flopsPerSecond)
 	}
 	update, finish := newProgress(a, "import tit", "rows")

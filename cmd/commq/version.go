@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -15,9 +16,12 @@ import (
 // tellVersion gives the root command --version, with --verbose for a bug report.
 func tellVersion(root *cobra.Command) {
 	root.Flags().Bool("verbose", false, "with --version: print what a bug report needs to say about the machine")
-	cobra.AddTemplateFunc("version", versionText) // the same one each time
+	addVersionText()
 	root.SetVersionTemplate("{{version .}}")
 }
+
+// addVersionText makes versionText known to templates, of all root commands: tests run several at once.
+var addVersionText = sync.OnceFunc(func() { cobra.AddTemplateFunc("version", versionText) })
 
 // versionText is what commq --version prints.
 func versionText(c *cobra.Command) string {

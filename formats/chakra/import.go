@@ -3,6 +3,7 @@ package chakra
 import (
 	"compress/gzip"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -87,33 +88,47 @@ const mostRanks = 1 << 22
 
 // IsFolder reports whether a folder has Chakra traces.
 func IsFolder(path string) bool {
-	files, err := filepath.Glob(filepath.Join(path, "*"+ending))
-	if err != nil || len(files) == 0 {
-		return false
+	for _, pattern := range []string{"*" + ending, "*" + ending + ".gz"} {
+		files, err := filepath.Glob(filepath.Join(path, pattern))
+		if err == nil && len(files) > 0 {
+			return isTraceFile(files[0])
+		}
 	}
-	f, err := os.Open(files[0])
+	return false
+}
+
+// isTraceFile reports whether a file, which may be compressed, begins as a trace does.
+func isTraceFile(file string) bool {
+	f, in, err := opened(file)
 	if err != nil {
 		return false
 	}
 	defer f.Close()
 	head := make([]byte, 4096)
-	n, _ := io.ReadFull(f, head)
+	n, _ := io.ReadFull(in, head)
 	return IsTrace(head[:n])
+}
+
+// opened opens a file, which may be compressed, and returns what reads it.
+func opened(file string) (*os.File, io.Reader, error) {
+	f, err := os.Open(file)
+	if err != nil || !strings.HasSuffix(file, ".gz") {
+		return f, f, err
+	}
+	in, err := gzip.NewReader(f)
+	if err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("%s: %w", file, err), f.Close())
+	}
+	return f, in, nil
 }
 
 // readFile reads the trace of a rank, which may be compressed.
 func readFile(file string) (*rank, error) {
-	f, err := os.Open(file)
+	f, in, err := opened(file)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	var in io.Reader = f
-	if strings.HasSuffix(file, ".gz") {
-		if in, err = gzip.NewReader(f); err != nil {
-			return nil, fmt.Errorf("%s: %w", file, err)
-		}
-	}
 	return readRank(in, file)
 }
 

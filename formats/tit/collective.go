@@ -41,7 +41,7 @@ func (r *rank) collective(f *fields, call schema.CallID, e int32, b *schema.Even
 	r.instance++
 	r.add(b, &row)
 	if flops > 0 { // SimGrid computes after it
-		r.computes(flops / r.job.o.flopsPerSecond() * 1e9)
+		r.computes(f, flops/r.job.o.flopsPerSecond()*1e9)
 	}
 }
 

@@ -234,7 +234,7 @@ func (x *exporter) collective(rank int32, c *schedule.Collective) {
 		x.begin(rank, "allgatherv").size(c.SendBytes).sizes(c.RecvFrom).num(byteType).num(byteType).end()
 	case schema.CallAlltoallv, schema.CallAlltoallw:
 		x.begin(rank, "alltoallv").size(c.SendBytes).sizes(c.Shares(c.SendTo, c.SendBytes)).
-			num(c.RecvBytes).sizes(c.Shares(c.RecvFrom, c.RecvBytes)).end()
+			size(c.RecvBytes).sizes(c.Shares(c.RecvFrom, c.RecvBytes)).end()
 	case schema.CallReduceScatter, schema.CallReduceScatterBlock:
 		shares := c.Shares(nil, c.SendBytes)
 		if c.RecvBytes != shares[c.Me] {

@@ -114,7 +114,7 @@ func (r *rank) localAction(f *fields, name string, e int32, b *schema.Events) er
 			r.byDefault = doubleType
 		}
 	case "compute":
-		r.computes(f.number(0, "the number of operations", 0, math.MaxInt64/4) / r.job.o.flopsPerSecond() * 1e9)
+		r.computes(f, f.number(0, "the number of operations", 0, math.MaxInt64/4)/r.job.o.flopsPerSecond()*1e9)
 	case "sleep":
 		r.job.tally.sleeps++
 		r.sleeps(f)
@@ -144,10 +144,16 @@ func (r *rank) localAction(f *fields, name string, e int32, b *schema.Events) er
 // mostComputeNs is half of what an int64 holds: the compute time of a rank.
 const mostComputeNs = 1 << 62
 
-func (r *rank) computes(ns float64) {
-	if ns = math.Round(ns); ns > 0 && ns < float64(mostComputeNs-r.compute) {
-		r.compute += int64(ns)
+// computes adds compute time; of a line without an error only.
+func (r *rank) computes(f *fields, ns float64) {
+	if ns = math.Round(ns); f.err != nil {
+		return
 	}
+	if !(ns >= 0 && ns < float64(mostComputeNs-r.compute)) {
+		f.fail("the rank computes for %.3g ns more, which are too many: is the speed right?", ns)
+		return
+	}
+	r.compute += int64(ns)
 }
 
 // sleeps counts sleeping as computing: in both the rank does not communicate.
@@ -161,7 +167,7 @@ func (r *rank) sleeps(f *fields) {
 		f.fail("the time is %q; want seconds", f.all[0])
 		return
 	}
-	r.computes(s * 1e9)
+	r.computes(f, s*1e9)
 }
 
 // location notes the place in the source of the actions that follow.

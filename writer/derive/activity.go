@@ -256,7 +256,7 @@ func HasActivity(m *schema.Manifest) bool {
 
 // Rows passes the rows of activity to write, in batches. A run of few calls has none. The sums are empty afterwards.
 func (s *ActivitySums) Rows(write func(*schema.ActivityCells) error) error {
-	if s.calls < s.least || s.tooMany {
+	if s.calls < s.least || s.tooMany || s.grids[0].ranks == 0 {
 		return nil
 	}
 	for _, u := range s.unended {
