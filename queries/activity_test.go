@@ -178,7 +178,7 @@ func TestRead(t *testing.T) {
 		{made, map[string]string{"from-s": "0.1"}, "rows"},
 		{small, map[string]string{"read": "sums"}, `query timeline: --read sums: there are no sums for this: run "made" has no sums over time; runs with few calls need none, and ` +
 			"commq runs profile makes those of an older run; leave it out, or take rows"},
-		{made, map[string]string{"read": "sums", "where": "bytes > 8"}, "query timeline: --read sums: --where needs rows; leave it out, or take rows"},
+		{made, map[string]string{"read": "sums", "where": "bytes > 8"}, "query timeline: --read sums: there are no sums for this: --where needs rows; leave it out, or take rows"},
 	} {
 		sql, err := open(t, c.run).Text(context.Background(), named(t, "timeline"), c.args)
 		got := "sums"
