@@ -156,7 +156,7 @@ func TestOverTimeFromSums(t *testing.T) {
 func TestGroupsFromBlocks(t *testing.T) {
 	db := open(t, generated(t, 520, 140000))
 	_, err := db.Text(context.Background(), named(t, "timeline-groups"), map[string]string{"read": "sums"})
-	const want = "query timeline-groups: --read sums: the run has sums for blocks of ranks, not for each; leave it out, or take rows"
+	const want = "query timeline-groups: --read sums: there are no sums for this: the run has sums for blocks of ranks, not for each; leave it out, or take rows"
 	if err == nil || err.Error() != want {
 		t.Errorf("error %v; want %s", err, want)
 	}

@@ -174,6 +174,9 @@ func macroCall(q *queries.Query, run string, args map[string]string) string {
 func variants(t *testing.T, q *queries.Query) []map[string]string {
 	sets := everyChoice(t, q)
 	for _, p := range q.Params {
+		if p.Name == "read" {
+			sets = append(sets, map[string]string{p.Name: "sums"})
+		}
 		if p.Kind == "condition" {
 			sets = append(sets, map[string]string{p.Name: "bytes > 100 AND tag IS NOT NULL OR src = 1 -- it's commented"})
 		}

@@ -206,9 +206,6 @@ func TestEveryQueryKeepsItsHeader(t *testing.T) {
 
 func keepsItsHeader(t *testing.T, db *queries.DB, q *queries.Query, args map[string]string) {
 	sql, err := db.Text(context.Background(), q, args)
-	if errors.Is(err, queries.ErrNoSums) {
-		return // an empty run has none
-	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -235,7 +232,7 @@ func keepsItsHeader(t *testing.T, db *queries.DB, q *queries.Query, args map[str
 	}
 }
 
-// everyChoice returns the defaults, and each other choice and bound of each parameter.
+// everyChoice returns the defaults, and each other choice and bound of each parameter but sums, which runs of few calls have not.
 func everyChoice(t *testing.T, q *queries.Query) []map[string]string {
 	sets := []map[string]string{{}}
 	for _, p := range q.Params {
@@ -251,7 +248,9 @@ func everyChoice(t *testing.T, q *queries.Query) []map[string]string {
 			values = []string{fileOf(t, p)}
 		}
 		for _, v := range values {
-			sets = append(sets, map[string]string{p.Name: v})
+			if p.Name != "read" || v != "sums" {
+				sets = append(sets, map[string]string{p.Name: v})
+			}
 		}
 	}
 	return sets
