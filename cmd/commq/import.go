@@ -40,7 +40,7 @@ var importFormats = []importFormat{
 	{"tit", "time-independent traces of SimGrid, or the list of their files: docs/reference/simulators.md", tit.IsTrace,
 		func(path string) bool { return !isDir(path) && tit.IsList(path) },
 		func(ctx context.Context, a *app, path, name string) error {
-			return runImportTIT(ctx, a, &importTITOptions{name: name}, path)
+			return runImportTIT(ctx, a, &importTITOptions{name: name, flopsPerSecond: 1e9}, path)
 		}},
 	{"chakra", "Chakra execution traces (.et, a folder of them): docs/reference/training.md", chakra.IsTrace,
 		func(path string) bool { return isDir(path) && chakra.IsFolder(path) }, runImportChakra},
