@@ -80,7 +80,7 @@ http://* | https://*) ;;
 esac
 mkdir -p "$prefix" 2>/dev/null && [ -w "$prefix" ] || fail "cannot write to $prefix: choose another folder with --prefix"
 prefix=$(cd "$prefix" && pwd)
-work=$(mktemp -d "$prefix/.commq-install.XXXXXX") # beside the target, so that the program is replaced at once
+work=$(mktemp -d -p "$prefix") # beside the target, so that the program is replaced at once
 trap 'rm -rf "$work"' EXIT
 trap 'exit 2' HUP INT TERM
 cd "$work"

@@ -239,8 +239,8 @@ func (r *release) objects(t *testing.T) {
 	}
 }
 
-// messages has the hashes of payloads, rows the columns of events that two captures of a program agree in: all but times,
-// addresses and counters.
+// messages has the hashes of payloads, rows the columns of events that two captures of a program agree in: all but
+// times, addresses and counters.
 const messages = "SELECT src, dst, tag, bytes, payload_hash, payload_sum, payload_head FROM messages ORDER BY ALL"
 const rows = "SELECT * EXCLUDE (run, start_ns, end_ns, compute_ns, polls, poll_ns, send_buffer, recv_buffer, " +
 	"instructions, cycles) FROM events ORDER BY rank, seq"

@@ -56,8 +56,9 @@ func TestExactNumbersAreRight(t *testing.T) {
 	}
 }
 
-// On 4, 8 and 16 ranks the slowest axis of MG's cube is also that of a plane, and on 64 it is not. All that MG does along the
-// other axes costs a little more on the plane: together that shows the cube, and with whom ranks communicate on 64.
+// On 4, 8 and 16 ranks the slowest axis of MG's cube is also that of a plane, and on 64 it is not. All that MG does
+// along the other axes costs a little more on the plane: together that shows the cube, and with whom ranks
+// communicate on 64.
 func TestManyCommunicationsShowTheGrid(t *testing.T) {
 	m := trainOn(t, "mg.W", 4, 8, 16)
 	x, _ := generate.Predict(t.Context(), m, 64, generate.Options{}) // not all is known

@@ -93,9 +93,10 @@ func TestRandomPrograms(t *testing.T) {
 	}
 }
 
-// onceWrong are programs of which something wrong was said to be exact, by what was claimed without evidence: loops that
-// ranks repeat differently often, ranges with holes, ends that did not vary, roots that are not sure, grids or divisions
-// that the runs cannot tell apart, and laws of one side of messages, or of few of a site's places, that fit by chance.
+// onceWrong are programs of which something wrong was said to be exact, by what was claimed without evidence: loops
+// that ranks repeat differently often, ranges with holes, ends that did not vary, roots that are not sure, grids or
+// divisions that the runs cannot tell apart, and laws of one side of messages, or of few of a site's places, that fit
+// by chance.
 var onceWrong = []uint64{46, 147, 176, 210, 304, 172, 244, 114, 200, 296, 395, 68, 168, 195, 217, 226, 222, 161, 264, 335,
 	373, 424, 548, 595, 532, 761, 801, 816, 832, 847, 907, 952, 1041, 1083, 1092,
 	2075, 2109, 2141, 4008, 4013, 4025, 4129, 5163, 6085, 6137, 6223, 6298, 6303, 6304, 6388, 6445, 6484, 6523, 6572, 6620,

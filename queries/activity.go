@@ -20,16 +20,16 @@ const (
 	readSums  = "sums"
 )
 
-// ErrNoSums is the error of a query with --read sums that the table activity cannot answer. The macro of the query then has
-// no rows.
+// ErrNoSums is the error of a query with --read sums that the table activity cannot answer. The macro of the query
+// then has no rows.
 var ErrNoSums = errors.New("there are no sums for this")
 
 // mostCallsRead is the number of calls in a window of time up to which it is answered from rows: an engine reads their
 // times in about a tenth of a second.
 const mostCallsRead = 1 << 20
 
-// chooseRead returns the arguments of a query with rows or sums where the parameter read is auto. An error says why sums
-// cannot answer.
+// chooseRead returns the arguments of a query with rows or sums where the parameter read is auto. An error says why
+// sums cannot answer.
 func (d *DB) chooseRead(ctx context.Context, q *Query, args map[string]string) (map[string]string, error) {
 	p := q.param(paramRead)
 	if p == nil || !slices.Contains(p.Choices, readSums) {
@@ -161,7 +161,8 @@ func (q *Query) ranksIn(args map[string]string, m *schema.Manifest) (first, last
 	return q.number(args, "from-rank", 0), min(q.number(args, "to-rank", end), end)
 }
 
-// number is a number of the arguments. unset stands for the default, and for the value of a parameter that the query lacks.
+// number is a number of the arguments. unset stands for the default, and for the value of a parameter that the query
+// lacks.
 func (q *Query) number(args map[string]string, name string, unset float64) float64 {
 	p := q.param(name)
 	if p == nil {

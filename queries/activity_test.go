@@ -40,8 +40,8 @@ type cell struct {
 	kind                    string
 }
 
-// cellsOf returns calls, time_ns, messages and bytes in the steps of a timeline, and their length. Steps from the time on are
-// left out.
+// cellsOf returns calls, time_ns, messages and bytes in the steps of a timeline, and their length. Steps from the
+// time on are left out.
 func cellsOf(t *testing.T, answer string, before int) (all map[cell][4]int, length int) {
 	t.Helper()
 	all = map[cell][4]int{}
@@ -82,9 +82,9 @@ func total(cells map[cell][4]int) map[cell][4]int {
 // seconds writes a time in ns as an argument.
 func seconds(ns int) string { return fmt.Sprintf("%d.%09d", ns/1e9, ns%1e9) }
 
-// TestTimelineFromSums compares the answers from sums with those from rows in the same steps. A window from rows leaves out
-// its last ns, so the one that is compared is a step longer. The end of the run is in no such window: sums of the whole run
-// are compared over all steps.
+// TestTimelineFromSums compares the answers from sums with those from rows in the same steps. A window from rows
+// leaves out its last ns, so the one that is compared is a step longer. The end of the run is in no such window: sums
+// of the whole run are compared over all steps.
 func TestTimelineFromSums(t *testing.T) {
 	runs := map[int]queries.Run{27: generated(t, 27, 130000), 520: generated(t, 520, 140000)}
 	for _, c := range []struct {

@@ -232,7 +232,8 @@ func keepsItsHeader(t *testing.T, db *queries.DB, q *queries.Query, args map[str
 	}
 }
 
-// everyChoice returns the defaults, and each other choice and bound of each parameter but sums, which runs of few calls have not.
+// everyChoice returns the defaults, and each other choice and bound of each parameter but sums, which runs of few
+// calls have not.
 func everyChoice(t *testing.T, q *queries.Query) []map[string]string {
 	sets := []map[string]string{{}}
 	for _, p := range q.Params {

@@ -44,7 +44,8 @@ type Manifest struct {
 	// Collectives is the number of collective operations by MPI name; nonblocking forms count under their own names.
 	// The sum is Counts.Collectives.
 	Collectives map[string]int64 `json:"collectives,omitempty"`
-	// Tables lists the run's tables in the order of docs/SCHEMA.md. A derived table without files is missing in the run.
+	// Tables lists the run's tables in the order of docs/SCHEMA.md. A derived table without files is missing in the
+	// run.
 	Tables []TableInfo `json:"tables"`
 	// Digest is the run's digest: it depends on the tables' rows and the schema version, not on file layout or codec.
 	Digest string `json:"digest"`
@@ -142,8 +143,8 @@ type Origin struct {
 	MPI string `json:"mpi,omitempty"`
 	// Hosts are the names of the machines, indexed by the column host of ranks.
 	Hosts []string `json:"hosts,omitempty"`
-	// Cores are the cores of the hosts, in the order of Hosts. A host whose ranks do not tell is left out; runs of older
-	// versions of commq have none.
+	// Cores are the cores of the hosts, in the order of Hosts. A host whose ranks do not tell is left out; runs of
+	// older versions of commq have none.
 	Cores []HostCores `json:"cores,omitempty"`
 	// Started is when the run began, RFC 3339 in UTC.
 	Started string `json:"started,omitempty"`

@@ -542,7 +542,8 @@ var CollectiveCallsTable = Table{
 	},
 }
 
-// CollectivePartsTable describes the table collective_parts: what v-, w- and neighbourhood collectives send to each rank.
+// CollectivePartsTable describes the table collective_parts: what v-, w- and neighbourhood collectives send to each
+// rank.
 var CollectivePartsTable = Table{
 	Name: "collective_parts", Goname: "CollectivePart", Derived: true, Key: []string{"rank", "nth"},
 	Doc: "Data that a rank sends to a peer in collectives whose arguments have a count per peer: one row sums the " +

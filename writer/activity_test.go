@@ -10,8 +10,8 @@ import (
 	"github.com/commq/commq/writer/derive"
 )
 
-// active writes a valid run with just enough calls for the table activity: two ranks call the same function again and again.
-// waits begins the sums as ingest does, so that they are made as rows are written and not from the files.
+// active writes a valid run with just enough calls for the table activity: two ranks call the same function again and
+// again. waits begins the sums as ingest does, so that they are made as rows are written and not from the files.
 func active(t *testing.T, waits bool) (dir string, m *schema.Manifest) {
 	t.Helper()
 	store := t.TempDir()

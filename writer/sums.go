@@ -200,8 +200,8 @@ func makeChannels(ctx context.Context, dir string, s *derive.ChannelSums) (schem
 	return nil, nil
 }
 
-// writeActivity writes the rows of activity of the run in folder dir. s has added the run's events and messages; when it
-// is nil they are read.
+// writeActivity writes the rows of activity of the run in folder dir. s has added the run's events and messages; when
+// it is nil they are read.
 func writeActivity(ctx context.Context, dir string, m *schema.Manifest, s *derive.ActivitySums,
 	write func(schema.Batch) error) error {
 	if s == nil {

@@ -25,8 +25,8 @@ func TestLastFlushFails(t *testing.T) {
 	}
 }
 
-// leavesSource is a program whose handler of a signal calls exit, or forks a child that goes on. The signal comes while the shim
-// writes its buffer, or a block.
+// leavesSource is a program whose handler of a signal calls exit, or forks a child that goes on. The signal comes
+// while the shim writes its buffer, or a block.
 const leavesSource = `#define _GNU_SOURCE
 #include <mpi.h>
 #include <signal.h>

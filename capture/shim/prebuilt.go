@@ -30,8 +30,8 @@ type ABI struct {
 	Title string
 }
 
-// ABIs are those that releases bring a shim for, of each library the oldest first. Versions of a library agree on most, but
-// the later ones have functions that the earlier lack: a shim that is too new would end a program.
+// ABIs are those that releases bring a shim for, of each library the oldest first. Versions of a library agree on
+// most, but the later ones have functions that the earlier lack: a shim that is too new would end a program.
 var ABIs = []ABI{
 	{"openmpi-4", OpenMPI, "Open MPI 4"},
 	{"openmpi-5", OpenMPI, "Open MPI 5"},
@@ -142,7 +142,8 @@ func (a *ABI) since() int {
 	return major
 }
 
-// newest are functions that came with the later of the two versions of a library, and the versions without and with them.
+// newest are functions that came with the later of the two versions of a library, and the versions without and with
+// them.
 var newest = map[string]struct {
 	function      string
 	without, with int

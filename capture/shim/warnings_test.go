@@ -8,8 +8,8 @@ import (
 	"github.com/commq/commq/internal/testenv"
 )
 
-// TestHeadersOfLibraries compiles the sources against the mpi.h of several libraries, with all warnings as errors: users
-// compile without warnings, by compilers that nobody has tried.
+// TestHeadersOfLibraries compiles the sources against the mpi.h of several libraries, with all warnings as errors:
+// users compile without warnings, by compilers that nobody has tried.
 func TestHeadersOfLibraries(t *testing.T) {
 	testenv.Need(t, "gcc")
 	files, err := filepath.Glob("src/*.c")

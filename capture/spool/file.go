@@ -92,8 +92,8 @@ func Open(path string) (*File, error) {
 	return s, nil
 }
 
-// Parse reads a spool file from memory that is 8-byte aligned. The File shares the memory of data. Of a file whose slots are
-// packed it reads the header only.
+// Parse reads a spool file from memory that is 8-byte aligned. The File shares the memory of data. Of a file whose
+// slots are packed it reads the header only.
 func Parse(name string, data []byte) (*File, error) {
 	if len(data) < HeaderBytes {
 		return nil, fmt.Errorf("%s: %d bytes, less than a header: not a spool file, or cut short", name, len(data))

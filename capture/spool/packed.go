@@ -19,7 +19,8 @@ const blockBytes = int(unsafe.Sizeof(Block{}))
 // mostSlots is how many slots a block has at most: those of a window.
 const mostSlots = WindowBytes/SlotBytes - 1
 
-// A packed slot has at least a key and the mask of its words, at most nine bytes more for each word and the compute time.
+// A packed slot has at least a key and the mask of its words, at most nine bytes more for each word and the compute
+// time.
 const (
 	leastPacked = 2
 	mostPacked  = leastPacked + 9*(1+SlotBytes/8)
@@ -46,8 +47,8 @@ type placedBlock struct {
 	packed []byte
 }
 
-// openPacked finds the blocks of a file and its windows. While the program runs a window may be packed and filled again between the
-// two readings: then there is one block more, and it reads again.
+// openPacked finds the blocks of a file and its windows. While the program runs a window may be packed and filled
+// again between the two readings: then there is one block more, and it reads again.
 func openPacked(path string, h *Header) (*File, error) {
 	for reading := 1; ; reading++ {
 		data, err := mapped(path)
@@ -143,8 +144,8 @@ func (p *packedFile) isNext(b *Block, rest int64, skipped int) bool {
 // inBytes is how many slots blocks of so many bytes have at most.
 func inBytes(n int) uint64 { return uint64(n) * mostSlots / uint64(blockBytes) }
 
-// readWindow finds the window that continues the blocks, and reports whether the file with the blocks, which had so many bytes,
-// has grown meanwhile.
+// readWindow finds the window that continues the blocks, and reports whether the file with the blocks, which had so
+// many bytes, has grown meanwhile.
 func (p *packedFile) readWindow(size int64) (grew bool, err error) {
 	windows, err := os.ReadFile(strings.TrimSuffix(p.name, Suffix) + WindowsSuffix)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -158,8 +159,8 @@ func (p *packedFile) readWindow(size int64) (grew bool, err error) {
 	return info.Size() > size, nil
 }
 
-// findWindow finds the window that continues the blocks: that with the highest number that is not beyond their end. If that of both
-// is, the last blocks are damaged, and it is the one with the lower number.
+// findWindow finds the window that continues the blocks: that with the highest number that is not beyond their end.
+// If that of both is, the last blocks are damaged, and it is the one with the lower number.
 func (p *packedFile) findWindow(windows []byte) {
 	p.window = nil
 	var beyond *Base
@@ -203,8 +204,8 @@ func (p *packedFile) file(h *Header, data []byte) *File {
 	return f
 }
 
-// returned reports whether slots begin with a DEF RETURN: the number of a CALL slot whose call had more slots than a window, and
-// what it is since the call has returned.
+// returned reports whether slots begin with a DEF RETURN: the number of a CALL slot whose call had more slots than a
+// window, and what it is since the call has returned.
 func returned(slots []Call) (number uint64, call Call, ok bool) {
 	d := slots[0].AsDef()
 	if slots[0].Kind != KindDef || d.What != DefReturn || d.Bytes != SlotBytes || d.ID < 0 {

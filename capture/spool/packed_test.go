@@ -205,8 +205,8 @@ func filled(t *testing.T, f *File) (all []words) {
 	return all
 }
 
-// The slots are those of the blocks and, behind them, of the window that continues the blocks, whichever of the two it is and
-// wherever the process was killed: before and after the base of the next window has its number.
+// The slots are those of the blocks and, behind them, of the window that continues the blocks, whichever of the two
+// it is and wherever the process was killed: before and after the base of the next window has its number.
 func TestWindowContinuesBlocks(t *testing.T) {
 	program := packer(t)
 	slots := someSlots(rand.New(rand.NewPCG(3, 4)), 300)
@@ -288,7 +288,8 @@ func TestCallThatLeftItsWindow(t *testing.T) {
 	}
 }
 
-// A changed byte of a block is damage that names its slots; the others are whole. A file that is cut short has the blocks before.
+// A changed byte of a block is damage that names its slots; the others are whole. A file that is cut short has the
+// blocks before.
 func TestDamagedBlocks(t *testing.T) {
 	program, rng := packer(t), rand.New(rand.NewPCG(5, 6))
 	slots := someSlots(rng, 90)
@@ -319,7 +320,8 @@ func TestDamagedBlocks(t *testing.T) {
 	}
 }
 
-// What is cut is not read, also where it was unpacked together with what is not, and a long read is not copied again and again.
+// What is cut is not read, also where it was unpacked together with what is not, and a long read is not copied again
+// and again.
 func TestCutPacked(t *testing.T) {
 	program := packer(t)
 	slots := someSlots(rand.New(rand.NewPCG(9, 10)), 5000)

@@ -154,8 +154,8 @@ func (f *File) callSince(at int, call Call) Call {
 	return call
 }
 
-// All passes the slots with their numbers. Each is good until the next one. Slots that cannot be unpacked are of kind End, and Err
-// of the file tells.
+// All passes the slots with their numbers. Each is good until the next one. Slots that cannot be unpacked are of kind
+// End, and Err of the file tells.
 func (f *File) All() iter.Seq2[int, *Call] {
 	return func(yield func(int, *Call) bool) {
 		r := NewReader(f)

@@ -9,7 +9,8 @@ import (
 	"unsafe"
 )
 
-// Tail reads a file with packed slots that a running program still writes, as if its slots stood in it one after the other.
+// Tail reads a file with packed slots that a running program still writes, as if its slots stood in it one after the
+// other.
 type Tail struct {
 	path   string
 	found  packedFile // the blocks so far, without their bytes
@@ -24,8 +25,8 @@ func NewTail(path string, h *Header) *Tail {
 	return &Tail{path: path, found: packedFile{name: path, checks: h.Sums != 0}, next: HeaderBytes, at: -1}
 }
 
-// ReadAt reads slots from an offset that a slot has in a file whose slots are not packed. It returns io.EOF where the records
-// end for now.
+// ReadAt reads slots from an offset that a slot has in a file whose slots are not packed. It returns io.EOF where the
+// records end for now.
 func (t *Tail) ReadAt(buf []byte, offset int64) (n int, err error) {
 	f, err := os.Open(t.path)
 	if err != nil {
@@ -47,8 +48,8 @@ func (t *Tail) ReadAt(buf []byte, offset int64) (n int, err error) {
 	return n, nil
 }
 
-// Size returns the offset behind the last record that is there now, as in a file whose slots are not packed, and the bytes that
-// the records take.
+// Size returns the offset behind the last record that is there now, as in a file whose slots are not packed, and the
+// bytes that the records take.
 func (t *Tail) Size() (end, bytes int64, err error) {
 	f, err := os.Open(t.path)
 	if err != nil {
@@ -96,8 +97,8 @@ func (t *Tail) blockOf(slot uint64) int {
 	return -1
 }
 
-// inWindow returns the slots of the window from a number on. A window that was read is good if no block has been appended since the
-// blocks were: only then is it filled again.
+// inWindow returns the slots of the window from a number on. A window that was read is good if no block has been
+// appended since the blocks were: only then is it filled again.
 func (t *Tail) inWindow(f *os.File, slot uint64) ([]words, error) {
 	for range mostReadings {
 		blocks := len(t.places)
@@ -143,8 +144,8 @@ func (t *Tail) addBlocks(f *os.File) error {
 	}
 }
 
-// fromBlock returns the slots of a block from a number on. A call that had more slots than a window begins the block: as it is since
-// it returned.
+// fromBlock returns the slots of a block from a number on. A call that had more slots than a window begins the block:
+// as it is since it returned.
 func (t *Tail) fromBlock(f *os.File, block int, slot uint64) ([]words, error) {
 	b := &t.found.blocks[block].Block
 	if t.at != block {

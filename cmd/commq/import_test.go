@@ -56,7 +56,8 @@ func TestImportTraining(t *testing.T) {
 	}
 }
 
-// A trace of SimGrid is found by its list, goes out again for SimGrid and LogGOPSim, and comes back with the same messages.
+// A trace of SimGrid is found by its list, goes out again for SimGrid and LogGOPSim, and comes back with the same
+// messages.
 func TestTracesOfSimulators(t *testing.T) {
 	store, out := t.TempDir(), t.TempDir()
 	trace := filepath.Join(out, "smpi.tit")

@@ -123,8 +123,8 @@ func rows(r *formatstest.Run) string {
 	return b.String()
 }
 
-// Three ranks: one computes on its device during an all-reduce of all and waits for it; two exchange a message and reduce
-// in a group that the metadata names. Nodes of the program that launch, and what it computes, have no row.
+// Three ranks: one computes on its device during an all-reduce of all and waits for it; two exchange a message and
+// reduce in a group that the metadata names. Nodes of the program that launch, and what it computes, have no row.
 func TestSteps(t *testing.T) {
 	device, program := attr("is_cpu_op", 27, 0, ""), attr("is_cpu_op", 27, 1, "")
 	reduce := func(id uint64, group string, bytes int64, deps ...uint64) made {
@@ -207,8 +207,8 @@ func TestCallers(t *testing.T) {
 	}
 }
 
-// A trace of ASTRA-sim's (examples/workload/microbenchmarks/reduce_scatter/4npus_1MB, MIT): each of four ranks gives 1 MiB
-// and gets a quarter.
+// A trace of ASTRA-sim's (examples/workload/microbenchmarks/reduce_scatter/4npus_1MB, MIT): each of four ranks gives
+// 1 MiB and gets a quarter.
 func TestTraceOfASTRASim(t *testing.T) {
 	store := t.TempDir()
 	m, err := ImportPath(context.Background(), "testdata/reduce_scatter.4", store, "", Options{})

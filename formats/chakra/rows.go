@@ -51,8 +51,8 @@ func (j *job) operation(row *schema.Event, o *op) {
 	}
 }
 
-// sizes returns what a rank gives and gets in a collective on n ranks, of whose input a trace tells the bytes. Which rank
-// is the root it does not tell, and so not what the root gives or gets.
+// sizes returns what a rank gives and gets in a collective on n ranks, of whose input a trace tells the bytes. Which
+// rank is the root it does not tell, and so not what the root gives or gets.
 func sizes(call schema.CallID, bytes, n int64) (send, recv int64) {
 	args := schema.CollectiveArgs{Peers: n, Group: n, Send: bytes, Recv: bytes}
 	switch call {

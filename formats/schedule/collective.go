@@ -27,10 +27,11 @@ type Message struct {
 // signalBytes is the size of a message that carries no data: simulators do not know empty ones.
 const signalBytes = 1
 
-// Rounds returns the messages of the rank, round by round: it begins a round when all its messages of the round before
-// have arrived. Broadcasts and reductions go along binomial trees, an MPI_Allreduce is a reduction to the first rank
-// and a broadcast from there, a barrier is the dissemination algorithm (Hensgen, Finkel and Manber 1988), scans go from
-// rank to rank, MPI_Allgather goes around a ring, MPI_Alltoall is pairwise, and what has a root and parts goes directly.
+// Rounds returns the messages of the rank, round by round: it begins a round when all its messages of the round
+// before have arrived. Broadcasts and reductions go along binomial trees, an MPI_Allreduce is a reduction to the
+// first rank and a broadcast from there, a barrier is the dissemination algorithm (Hensgen, Finkel and Manber 1988),
+// scans go from rank to rank, MPI_Allgather goes around a ring, MPI_Alltoall is pairwise, and what has a root and
+// parts goes directly.
 func (c *Collective) Rounds() [][]Message {
 	if len(c.Members) < 2 && !c.Op.IsNeighborhood() {
 		return nil

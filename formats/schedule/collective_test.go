@@ -128,7 +128,8 @@ func callsOf(op schema.CallID, n, root int) (calls []*Collective) {
 	return calls
 }
 
-// In every operation each message that a rank sends is received with its size and in its order, and all come to the end.
+// In every operation each message that a rank sends is received with its size and in its order, and all come to the
+// end.
 func TestRoundsFitTogether(t *testing.T) {
 	for _, op := range []schema.CallID{schema.CallBarrier, schema.CallBcast, schema.CallReduce, schema.CallAllreduce,
 		schema.CallGather, schema.CallGatherv, schema.CallScatter, schema.CallScatterv, schema.CallAllgather,

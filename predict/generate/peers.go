@@ -194,8 +194,8 @@ func (p *peerLaws) refuseGrowing(family, name string) error {
 	return nil
 }
 
-// isGone reports whether a slot exists only on few ranks: all runs up to some have it, and the two largest runs or more do
-// not. What is done when an axis has one rank is not done when it has more.
+// isGone reports whether a slot exists only on few ranks: all runs up to some have it, and the two largest runs or
+// more do not. What is done when an axis has one rank is not done when it has more.
 func (p *peerLaws) isGone(s *pattern.Slot) bool {
 	last := int32(0)
 	for _, m := range s.Runs {

@@ -83,8 +83,8 @@ func (s *sideSamples) fit(laws *SideLaws, grid *pattern.Grid, f *law.Fitter) {
 	laws.Tag, laws.Bytes = f.FitNumber(s.tag, grid), f.FitSize(s.bytes, max(laws.ElementBytes, s.unit()), grid)
 }
 
-// unit returns the size of an element, of messages of which some ranks have a count but no bytes, or neither, as those of
-// a broadcast; 0 if sizes differ or are not known.
+// unit returns the size of an element, of messages of which some ranks have a count but no bytes, or neither, as
+// those of a broadcast; 0 if sizes differ or are not known.
 func (s *sideSamples) unit() int64 { return elementBytes(s.full.count, s.full.bytes) }
 
 // fitCount finds the law of counts that do not follow from bytes.

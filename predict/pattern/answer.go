@@ -90,8 +90,8 @@ func (u *unit) spans(component int) (low, high map[int]int32) {
 	return low, high
 }
 
-// rangesOfAll finds the laws of the values of each component of the index by all forms of a unit: whether the index is an
-// exponent or a displacement tells where it ends, and the forms may differ in that.
+// rangesOfAll finds the laws of the values of each component of the index by all forms of a unit: whether the index
+// is an exponent or a displacement tells where it ends, and the forms may differ in that.
 func rangesOfAll(u *unit, sizes []int32, grids [][]Grid) []Range {
 	type way struct{ exponential, linear bool }
 	all := ranges(u, sizes, u.pool[0], grids)
@@ -540,8 +540,8 @@ func (l Law) bind(ranks int32, index []int32) (maps []*Map, of []Form, missing [
 			m := f.bind(ranks, dims, index)
 			m.Borrowed = l.Borrowed
 			for _, a := range f.Short {
-				// A form that moves to coordinate 0 does not move if all are there. That an axis beside a plane always has
-				// two ranks is no law before a run has more on other axes.
+				// A form that moves to coordinate 0 does not move if all are there. That an axis beside a plane
+				// always has two ranks is no law before a run has more on other axes.
 				if (dims[a] > 2 || g.unusual()) && m.moves(a) {
 					short = "two ranks on an axis that " + f.String() + " moves along"
 				}
@@ -561,8 +561,8 @@ func (l Law) bind(ranks int32, index []int32) (maps []*Map, of []Form, missing [
 	return maps, of, missing, short
 }
 
-// mostNarrow returns the longest extent of an axis on which the guard of a form that names a coordinate is known: if the law was
-// seen on one number of ranks, that which the axis has there.
+// mostNarrow returns the longest extent of an axis on which the guard of a form that names a coordinate is known: if
+// the law was seen on one number of ranks, that which the axis has there.
 func (l *Law) mostNarrow(f *Form, axis int) int32 {
 	if len(l.Sizes) == 1 {
 		if dims, ok := f.Grids[0].Dims(l.Sizes[0]); ok {

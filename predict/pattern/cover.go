@@ -84,9 +84,9 @@ func (f *gridCover) choose() (grids []*class, first []bool) {
 	return grids, first
 }
 
-// openGrids returns grids, one of each class, with which the description of all units is at most a few bits longer than with
-// the first grid of the chosen ones: the runs do not tell them apart, although the first one is taken. searched has the
-// forms of each unit on all grids.
+// openGrids returns grids, one of each class, with which the description of all units is at most a few bits longer
+// than with the first grid of the chosen ones: the runs do not tell them apart, although the first one is taken.
+// searched has the forms of each unit on all grids.
 func (f *gridCover) openGrids(chosen []*class, searched map[*unit][][]Form) (open []Grid) {
 	const mostAxes = 3 // grids with more are rare
 	if len(chosen) < 2 {
@@ -114,8 +114,8 @@ func (f *gridCover) totalInstead(of, class int, searched map[*unit][][]Form) flo
 	return sum
 }
 
-// excess returns by how many bits the description of all units is longer on one class of grids instead of another one, at
-// most unitBits for each communication, of which both sides count once.
+// excess returns by how many bits the description of all units is longer on one class of grids instead of another
+// one, at most unitBits for each communication, of which both sides count once.
 func (f *gridCover) excess(of, class int, searched map[*unit][][]Form) float64 {
 	sum, counted := 0.0, map[string]bool{}
 	for _, u := range f.units {
@@ -131,8 +131,8 @@ func (f *gridCover) excess(of, class int, searched map[*unit][][]Form) float64 {
 	return sum
 }
 
-// costInstead returns the cost of a unit on the line and on one class of grids instead of another one, of which forms count
-// if the grid has the axes that they use.
+// costInstead returns the cost of a unit on the line and on one class of grids instead of another one, of which forms
+// count if the grid has the axes that they use.
 func (f *gridCover) costInstead(u *unit, of, class int, searched map[*unit][][]Form) float64 {
 	cost := leastInstead(searched[u], f.classes, of, class)
 	if other := f.others[u]; other != nil {

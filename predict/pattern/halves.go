@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// Half of all ranks is also the part of them that an axis of two ranks divides off. What is done only in runs in which such
-// an axis has two ranks, and not in those in which it has one, may be done by all of its coordinates but the last: on more
-// ranks along it that is no half.
+// Half of all ranks is also the part of them that an axis of two ranks divides off. What is done only in runs in
+// which such an axis has two ranks, and not in those in which it has one, may be done by all of its coordinates but
+// the last: on more ranks along it that is no half.
 
-// halvedBy returns the grids of which the slowest axis has two ranks in the runs in which slots of the unit occur, and one
-// in the others, if the law or its ranges have a half of all ranks and the slots do not occur in all runs; or two ranks in all
-// runs, if the law is of one of the two columns of a grid that has always two.
+// halvedBy returns the grids of which the slowest axis has two ranks in the runs in which slots of the unit occur,
+// and one in the others, if the law or its ranges have a half of all ranks and the slots do not occur in all runs; or
+// two ranks in all runs, if the law is of one of the two columns of a grid that has always two.
 func (u *unit) halvedBy(l *Law, classes []*class) (grids []Grid) {
 	occurs := map[int]bool{}
 	for _, o := range u.obs {
@@ -48,8 +48,8 @@ func (l *Law) hasHalf() bool {
 	return len(f.Rules) == 1 && (f.Rules[0].N.isHalf() || f.Rules[0].Guard.N.isHalf())
 }
 
-// isOfColumn reports whether the simplest form is for one of the halves of all ranks, as the slowest axis of its grid has two
-// ranks on any number of them.
+// isOfColumn reports whether the simplest form is for one of the halves of all ranks, as the slowest axis of its grid
+// has two ranks on any number of them.
 func (l *Law) isOfColumn() bool {
 	f := l.Forms[0]
 	if len(f.Rules) < 2 || f.Grids[0].Shape != Columns || f.Grids[0].Fixed != 2 {

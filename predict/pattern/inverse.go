@@ -5,8 +5,8 @@ import "slices"
 // What is sent is received: a law of sends, inverted, tells from whom ranks receive, and the other way. It helps where
 // one side is simple and the other is not, as in trees, and where the runs leave one side open and not the other.
 
-// addInverses gives laws the law of the other side of their messages. Slots of a site without any law get a law that has
-// only this.
+// addInverses gives laws the law of the other side of their messages. Slots of a site without any law get a law that
+// has only this.
 func addInverses(p *Program, all []Slot) {
 	laws := map[string]int{} // by name of slot
 	byName := map[string]*Slot{}
@@ -76,8 +76,8 @@ func otherSide(slots []*Slot, byName map[string]*Slot, laws map[string]int) (law
 	return law, law >= 0 && !(has && own == law)
 }
 
-// isOnlySide reports whether no law but the one given may have the other side of messages of slots: where few ranks lie along
-// an axis, those in both directions are the same.
+// isOnlySide reports whether no law but the one given may have the other side of messages of slots: where few ranks
+// lie along an axis, those in both directions are the same.
 func isOnlySide(slots []*Slot, law int, laws map[string]int) bool {
 	return !slices.ContainsFunc(slots, func(s *Slot) bool {
 		return slices.ContainsFunc(s.Partners, func(name string) bool {

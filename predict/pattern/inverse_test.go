@@ -2,8 +2,8 @@ package pattern
 
 import "testing"
 
-// Even ranks exchange with the rank at the other end of the line. On 5 to 8 ranks the receivers have a law on a plane, too, by
-// chance: the inverse of the simpler law of the senders is theirs.
+// Even ranks exchange with the rank at the other end of the line. On 5 to 8 ranks the receivers have a law on a
+// plane, too, by chance: the inverse of the simpler law of the senders is theirs.
 func TestReceiversFollowSimplerSenders(t *testing.T) {
 	sends := truth{name: "to", site: "to", dst: func(p, r int32) (int32, bool) { return p - 1 - r, r%2 == 0 }}
 	receives := truth{name: "from", site: "from", dst: func(p, r int32) (int32, bool) {
@@ -25,8 +25,8 @@ func TestReceiversFollowSimplerSenders(t *testing.T) {
 	}
 }
 
-// With two ranks along an axis messages in both directions are the same: which of two laws is that of the other side is open,
-// and neither is doubted for it.
+// With two ranks along an axis messages in both directions are the same: which of two laws is that of the other side
+// is open, and neither is doubted for it.
 func TestSeveralOtherSidesDoubtNothing(t *testing.T) {
 	ring := func(name string, by int32) truth {
 		return truth{name: name, site: name, dst: func(p, r int32) (int32, bool) { return mod(r+by, p), true }}

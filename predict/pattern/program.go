@@ -26,8 +26,8 @@ type Program struct {
 	// Possible are the grids of two and three axes that the runs do not rule out: a loop may count along an axis of a
 	// grid that no message shows.
 	Possible []Grid `json:"possible,omitempty"`
-	// Open are further grids on which the description of all slots is hardly longer than on Grids: one of each kind. Numbers
-	// may have laws on them.
+	// Open are further grids on which the description of all slots is hardly longer than on Grids: one of each kind.
+	// Numbers may have laws on them.
 	Open []Grid `json:"open,omitempty"`
 }
 
@@ -187,8 +187,8 @@ func poolForms(units []*unit, first []bool) (kept []*unit, unexplained []Unexpla
 	return kept, unexplained
 }
 
-// dropLonely drops units whose law may be chance and of which no message has a law at its other side: sends and receives
-// determine each other. others are the sites at the other side of a site's messages.
+// dropLonely drops units whose law may be chance and of which no message has a law at its other side: sends and
+// receives determine each other. others are the sites at the other side of a site's messages.
 func dropLonely(units []*unit, others map[string][]string) (kept []*unit, unexplained []Unexplained) {
 	explained := map[string]bool{}
 	for _, u := range units {
@@ -262,8 +262,8 @@ func HashPair(ranks, from, to int32) uint64 {
 	return h.Sum64()
 }
 
-// mayBeChance reports whether the law of a unit is on a grid of its own, or not plain and of messages whose other side is
-// known or along several axes.
+// mayBeChance reports whether the law of a unit is on a grid of its own, or not plain and of messages whose other
+// side is known or along several axes.
 func (u *unit) mayBeChance() bool {
 	f := u.pool[0]
 	moved := 0

@@ -94,8 +94,8 @@ func preferSharedShapes(units []*unit) {
 }
 
 // markShortAxes marks the axes along which a form moves though no run has more than two ranks there, unless a longer
-// axis shows the same shape in enoughSigns directions of call sites: two ranks do not tell whether x becomes x+1, the other one, or the even
-// one before it.
+// axis shows the same shape in enoughSigns directions of call sites: two ranks do not tell whether x becomes x+1, the
+// other one, or the even one before it.
 func markShortAxes(units []*unit) {
 	type way struct {
 		shape shape
@@ -137,12 +137,12 @@ func markShortAxes(units []*unit) {
 	}
 }
 
-// narrowExtent is the largest extent on which a guard that takes or leaves out one inner coordinate, as y = 1, cannot be
-// told from a parity that leaves out an end: 1 is the only odd coordinate before the last one.
+// narrowExtent is the largest extent on which a guard that takes or leaves out one inner coordinate, as y = 1, cannot
+// be told from a parity that leaves out an end: 1 is the only odd coordinate before the last one.
 const narrowExtent = 4
 
-// markNarrowGuards marks the axes on which a guard names a coordinate, or has a bit for each of two indexes, and no run has
-// more than narrowExtent ranks.
+// markNarrowGuards marks the axes on which a guard names a coordinate, or has a bit for each of two indexes, and no
+// run has more than narrowExtent ranks.
 func markNarrowGuards(units []*unit) {
 	for _, u := range units {
 		for i := range u.pool {
@@ -183,8 +183,8 @@ func (u *unit) namesCoordinate(f Form, axis int) bool {
 	return false
 }
 
-// hasTwoLevels reports whether the guard on an axis depends on a power of a component of the index that has only two values:
-// they are levels of a hierarchy, or just two steps.
+// hasTwoLevels reports whether the guard on an axis depends on a power of a component of the index that has only two
+// values: they are levels of a hierarchy, or just two steps.
 func (u *unit) hasTwoLevels(f Form, axis int) bool {
 	n := f.Rules[axis].Guard.N
 	if n.Kind != Power || n.B == 0 {

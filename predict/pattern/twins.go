@@ -10,8 +10,9 @@ import "slices"
 // plain is the cost in bits up to which a law is no coincidence.
 const plain = 10
 
-// twinBits is how many bits longer the description of all units may be on a twin: less than what shows a second grid. Of these
-// one communication has at most unitBits: what a single one does may fit a grid by chance, whatever it costs on others.
+// twinBits is how many bits longer the description of all units may be on a twin: less than what shows a second grid.
+// Of these one communication has at most unitBits: what a single one does may fit a grid by chance, whatever it costs
+// on others.
 const (
 	twinBits = 20
 	unitBits = 4
@@ -41,8 +42,8 @@ func (f *gridCover) addTwins(units []*unit, searched map[*unit][][]Form) map[*cl
 	return others
 }
 
-// twinsOf returns the grids that the runs do not tell from those of a class: nothing goes with these and not with them, and
-// all that the program does is described there in hardly more bits.
+// twinsOf returns the grids that the runs do not tell from those of a class: nothing goes with these and not with
+// them, and all that the program does is described there in hardly more bits.
 func (f *gridCover) twinsOf(c *class, units []*unit, searched map[*unit][][]Form) (twins []*class) {
 	const mostAxes = 3 // grids with more are rare
 	if len(c.dims[0]) < 2 {
@@ -99,8 +100,8 @@ func classOf(f Form, classes []*class) *class {
 	return classes[i]
 }
 
-// isDemonstrated reports whether what some unit does goes with the grids of one class and not with those of another, and
-// of none the other way round.
+// isDemonstrated reports whether what some unit does goes with the grids of one class and not with those of another,
+// and of none the other way round.
 func isDemonstrated(class, other int, units []*unit, searched map[*unit][][]Form) bool {
 	demonstrated := false
 	for _, u := range units {

@@ -129,8 +129,8 @@ func (c *Cut) text(axis string) string {
 	return s
 }
 
-// hasCellForEach reports whether an extent has a cell for each of g ranks along its axis. With fewer the program divides
-// it in another way, or does not run: a law of blocks holds there only if no other law has a value.
+// hasCellForEach reports whether an extent has a cell for each of g ranks along its axis. With fewer the program
+// divides it in another way, or does not run: a law of blocks holds there only if no other law has a value.
 func hasCellForEach(extent, g int64) bool { return extent >= g }
 
 // hasCells reports whether the law has no cuts, or cuts with a cell for each rank along each of their axes.
@@ -222,8 +222,9 @@ func cutBounds(cuts []Cut, level Level, i, g, x int64) (low, value, high int64, 
 	return low, value, high, value > 0
 }
 
-// divided returns laws like this one with a divisor of its coefficient, and a block of as many times more cells in place of
-// one of its blocks, that have the same values in all rows: where few blocks are seen, 2 ceil(67/g) may be ceil(134/g).
+// divided returns laws like this one with a divisor of its coefficient, and a block of as many times more cells in
+// place of one of its blocks, that have the same values in all rows: where few blocks are seen, 2 ceil(67/g) may be
+// ceil(134/g).
 func (h *Hypothesis) divided(rows []row) (all []Hypothesis) {
 	if len(h.Cuts) < 2 || h.Level != NoLevel || h.Partition != nil {
 		return nil

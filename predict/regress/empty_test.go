@@ -2,8 +2,9 @@ package regress
 
 import "testing"
 
-// 117 rows are divided over the ranks, rounded up, 16 bytes for each: on 16 ranks there are 8 rows for each, and the last one
-// gets none. Blocks of 234 rows with 8 bytes each are the same on 7 to 11 ranks, and leave it 9 rows on 16: nothing is exact.
+// 117 rows are divided over the ranks, rounded up, 16 bytes for each: on 16 ranks there are 8 rows for each, and the
+// last one gets none. Blocks of 234 rows with 8 bytes each are the same on 7 to 11 ranks, and leave it 9 rows on 16:
+// nothing is exact.
 func TestBlocksThatAreUsedUp(t *testing.T) {
 	padded := func(p, r int64) int64 {
 		b := (117 + p - 1) / p

@@ -33,13 +33,14 @@ type Law struct {
 	domain domain
 	thin   bool // the laws have too little evidence, see weigh: intervals include the curves
 	lonely bool // the preferred law has borders that make up for wrong extents: intervals include the curves
-	// ofFewNumbers means that the laws may be laws of another division: see isOfFewNumbers. Intervals include the curves.
+	// ofFewNumbers means that the laws may be laws of another division: see isOfFewNumbers. Intervals include the
+	// curves.
 	ofFewNumbers bool
 	open         bool // there were more than mostKept laws
 	onLine       bool // the samples have no grid, or one with a single axis
 	along        bool // the numbers are of messages along an axis of the grid
-	// few are the numbers of blocks into which the runs divide the extent of a cut of the preferred law, by the number of
-	// the cut, if these give fewer lengths than enoughDivisions: a law of blocks is not exact for others.
+	// few are the numbers of blocks into which the runs divide the extent of a cut of the preferred law, by the
+	// number of the cut, if these give fewer lengths than enoughDivisions: a law of blocks is not exact for others.
 	few map[int][]int64
 	// rivals are simpler than the preferred law with cuts, but have extents that other groups of the program do not
 	// have. They do not make a prediction inexact, but widen the interval if the laws disagree.
@@ -668,9 +669,10 @@ func (l *Law) Predict(ranks, rank int32, dims, coords, index []int32) (Expected,
 	return l.domain.settle(e, &r), nil
 }
 
-// byLaws returns the value of the preferred exact law that has one at a place, bounded by all of them; false if none has.
-// It is exact if all laws agree. A law whose value cannot be one (a fraction of an element, a negative size) does not
-// hold at the place: the program rounds somehow, so the value around it bounds the interval, and nothing is exact.
+// byLaws returns the value of the preferred exact law that has one at a place, bounded by all of them; false if none
+// has. It is exact if all laws agree. A law whose value cannot be one (a fraction of an element, a negative size)
+// does not hold at the place: the program rounds somehow, so the value around it bounds the interval, and nothing is
+// exact.
 func (l *Law) byLaws(r *row) (e Expected, known bool) {
 	e = Expected{Low: math.Inf(1), High: math.Inf(-1)}
 	low, high := e.Low, e.High

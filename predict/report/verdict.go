@@ -24,8 +24,8 @@ type Verdict struct {
 	Bytes Tally `json:"bytes"`
 	// Places are those in the program with wrong numbers, in order of their names.
 	Places []WrongPlace `json:"wrong"`
-	// Lost counts the numbers of calls, messages and bytes that are not known by the reason, which is empty for places that
-	// the prediction lacks.
+	// Lost counts the numbers of calls, messages and bytes that are not known by the reason, which is empty for
+	// places that the prediction lacks.
 	Lost map[string]int64 `json:"-"`
 }
 

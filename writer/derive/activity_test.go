@@ -25,8 +25,8 @@ func activityCall(rank int32, class schema.Class, start, end int64) schema.Event
 	return e
 }
 
-// randomActivity returns calls and messages on so many ranks, one in a thousand of which lasts long; the last call of rank 3
-// never returned.
+// randomActivity returns calls and messages on so many ranks, one in a thousand of which lasts long; the last call of
+// rank 3 never returned.
 func randomActivity(ranks int32, calls int, seed uint64) (*schema.Events, *schema.Messages) {
 	r := rand.New(rand.NewPCG(seed, 7))
 	events, messages, last := &schema.Events{}, &schema.Messages{}, make([]int64, ranks)
@@ -143,8 +143,8 @@ func TestActivityAgainstTheSlowWay(t *testing.T) {
 	}
 }
 
-// TestActivityOfFewCalls has no rows, as rows of events are then read in no time; nor has a run with very many calls that
-// never returned.
+// TestActivityOfFewCalls has no rows, as rows of events are then read in no time; nor has a run with very many calls
+// that never returned.
 func TestActivityOfFewCalls(t *testing.T) {
 	for _, c := range []struct {
 		calls int

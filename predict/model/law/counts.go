@@ -9,11 +9,11 @@ import (
 // leastCount is the least number of iterations that may be an extent or its logarithm.
 const leastCount = 2
 
-// WithExtents returns the law of a number of iterations with rivals: if it is equal in all samples to the extent of an
-// axis of a grid that the runs do not rule out, the loop may be over that. Two loops that are one in the runs may be over
-// two extents or their logarithms, or the inner one up to the index of the other. A constant may be the number of ranks
-// or its logarithm, if these did not vary either, or a multiple of an extent that did not vary of one of the open grids, which
-// are as good as that of the program.
+// WithExtents returns the law of a number of iterations with rivals: if it is equal in all samples to the extent of
+// an axis of a grid that the runs do not rule out, the loop may be over that. Two loops that are one in the runs may
+// be over two extents or their logarithms, or the inner one up to the index of the other. A constant may be the
+// number of ranks or its logarithm, if these did not vary either, or a multiple of an extent that did not vary of one
+// of the open grids, which are as good as that of the program.
 func WithExtents(l *Law, samples []Sample, possible, open []pattern.Grid) *Law {
 	sums := slices.Clone(l.Sums)
 	var rivals []Sum
@@ -80,8 +80,8 @@ func growingEnds(samples []Sample, possible []pattern.Grid) []Sum {
 	return alwaysEqual(candidates, samples)
 }
 
-// lastOfTwo returns the value in the largest run, if the samples have two values only: two points are on any line, and what a
-// loop does from some number of ranks on it may do on more.
+// lastOfTwo returns the value in the largest run, if the samples have two values only: two points are on any line,
+// and what a loop does from some number of ranks on it may do on more.
 func lastOfTwo(samples []Sample) []Sum {
 	values := map[int64]bool{}
 	last := samples[0]

@@ -110,8 +110,8 @@ func (f *Fitter) addTwinSums(l *Law, samples []Sample) {
 	}
 }
 
-// hasUnseenAxis reports whether samples on several numbers of ranks have only one extent along an axis of a grid: then a
-// size may depend on it although it is constant.
+// hasUnseenAxis reports whether samples on several numbers of ranks have only one extent along an axis of a grid:
+// then a size may depend on it although it is constant.
 func hasUnseenAxis(samples []Sample, grid *pattern.Grid) bool {
 	if grid == nil || grid.Axes < 2 || onOneNumberOfRanks(samples) {
 		return false
@@ -135,9 +135,9 @@ func hasUnseenAxis(samples []Sample, grid *pattern.Grid) bool {
 	return slices.Contains(varies, false)
 }
 
-// twinWithUnseenAxis returns a grid that the runs do not rule out and that has an axis as hasUnseenAxis looks for; nil if
-// there is none. grid is that of the communication. If nothing shows a grid, it may be a cube that is as even as possible
-// and has at least two ranks along each axis.
+// twinWithUnseenAxis returns a grid that the runs do not rule out and that has an axis as hasUnseenAxis looks for;
+// nil if there is none. grid is that of the communication. If nothing shows a grid, it may be a cube that is as even
+// as possible and has at least two ranks along each axis.
 func (f *Fitter) twinWithUnseenAxis(samples []Sample, grid *pattern.Grid) *pattern.Grid {
 	if grid == nil {
 		cube := &pattern.Grid{Shape: pattern.Balanced, Axes: 3, Order: []int{0, 1, 2}}

@@ -81,8 +81,8 @@ func TestRootsThatRotate(t *testing.T) {
 	}
 }
 
-// A loop with 10 iterations on 4 ranks and 15 on 5 to 7 does five times as many as the logarithm says, and on 9 ranks 20.
-// That 15 is what the larger runs have does not make it a law: it is wrong on 4 ranks.
+// A loop with 10 iterations on 4 ranks and 15 on 5 to 7 does five times as many as the logarithm says, and on 9 ranks
+// 20. That 15 is what the larger runs have does not make it a law: it is wrong on 4 ranks.
 func TestNumberOfTheLargestRunIsNoLawAlone(t *testing.T) {
 	var samples []Sample
 	for i, value := range []int64{10, 15, 15, 15} {
@@ -104,8 +104,8 @@ func TestNumberOfTheLargestRunIsNoLawAlone(t *testing.T) {
 	}
 }
 
-// 28 iterations for each step of the logarithm: 84 on 6 and 8 ranks, 112 on 9 and 12. 28 + 28 g is the same on planes with
-// 2 or 3 rows, and longer; on 18 ranks, 6 x 3, there are 140 and not 112.
+// 28 iterations for each step of the logarithm: 84 on 6 and 8 ranks, 112 on 9 and 12. 28 + 28 g is the same on planes
+// with 2 or 3 rows, and longer; on 18 ranks, 6 x 3, there are 140 and not 112.
 func TestSimplerSumsAreRivals(t *testing.T) {
 	grid := &pattern.Grid{Shape: pattern.Balanced, Axes: 2, Order: []int{0, 1}}
 	var samples []Sample

@@ -7,8 +7,8 @@ import (
 )
 
 // findRivals finds, for laws that depend on the coordinates of a rank, those that fit all samples with other
-// coordinates: of the other side of messages, or on the line of all ranks. On the runs' numbers of ranks they may be the
-// same, and differ on others. Other grids are no rivals: patterns have shown which one the program has.
+// coordinates: of the other side of messages, or on the line of all ranks. On the runs' numbers of ranks they may be
+// the same, and differ on others. Other grids are no rivals: patterns have shown which one the program has.
 func (f *Fitter) findRivals(all []openLaw) error {
 	for _, t := range slices.Concat(f.attempts(), columnsOf(all), f.attemptsOnTwins()) {
 		if t.distance {
@@ -39,12 +39,13 @@ func (f *Fitter) findRivals(all []openLaw) error {
 	return nil
 }
 
-// enoughTold is the number of samples that show that blocks are those of the other side of messages and not those of the rank
-// itself: a block has one of two lengths, so each of them is one bit, and ten ways to count the blocks are tried.
+// enoughTold is the number of samples that show that blocks are those of the other side of messages and not those of
+// the rank itself: a block has one of two lengths, so each of them is one bit, and ten ways to count the blocks are
+// tried.
 const enoughTold = 10
 
-// addOwnCoordinates adds to laws of blocks of the other side the same ones of the rank itself, if these fail in few samples
-// only.
+// addOwnCoordinates adds to laws of blocks of the other side the same ones of the rank itself, if these fail in few
+// samples only.
 func (o *openLaw) addOwnCoordinates() {
 	if !o.law.dependsOnPlace() {
 		return
@@ -87,8 +88,8 @@ func columnsOf(all []openLaw) (attempts []attempt) {
 	return attempts
 }
 
-// attemptsOnTwins returns attempts with the grids that the runs do not rule out: a law of blocks over the axes of one grid
-// may be one over the axes of another, which only further ranks tell apart.
+// attemptsOnTwins returns attempts with the grids that the runs do not rule out: a law of blocks over the axes of one
+// grid may be one over the axes of another, which only further ranks tell apart.
 func (f *Fitter) attemptsOnTwins() (attempts []attempt) {
 	for i := range f.others {
 		for _, peer := range []bool{false, true} {
@@ -107,8 +108,8 @@ func hasAxesOf(grid, other *pattern.Grid, samples []Sample) bool {
 	return mapAxes(other, grid, all, samples) != nil
 }
 
-// mayHaveRivals reports whether an exact law may have rivals by an attempt: if it depends on places, or, on other grids, on
-// extents.
+// mayHaveRivals reports whether an exact law may have rivals by an attempt: if it depends on places, or, on other
+// grids, on extents.
 func (l *Law) mayHaveRivals(t attempt) bool {
 	return l.dependsOnPlace() || t.twin && l.IsExact() && slices.ContainsFunc(l.placeGroups(), func(g *GroupLaw) bool {
 		return g.Grid != nil && g.Law != nil

@@ -187,8 +187,9 @@ func groupsOf(o *openLaw, grid *pattern.Grid, t attempt,
 	return groups, requests, true
 }
 
-// turnedBy returns the components of the index that are left if ranks are moved round by one of them, and that one; false
-// if the values do not depend on it, unless a law of them is known already, or still differ for what is one rank then.
+// turnedBy returns the components of the index that are left if ranks are moved round by one of them, and that one;
+// false if the values do not depend on it, unless a law of them is known already, or still differ for what is one
+// rank then.
 func (t attempt) turnedBy(o *openLaw, kept []int) (left []int, by int, ok bool) {
 	by = len(o.samples[0].Point.Index) - 1 - t.back
 	if by < 0 || !o.rival && !slices.Contains(kept, by) {
@@ -279,8 +280,8 @@ func combine(o *openLaw, requests []groupRequest) {
 	rejectChance(o.law.Places)
 }
 
-// rejectChance makes no law of a place exact if more than a quarter of the places have none: then what differs from place
-// to place follows no law, and some places fit one by chance, as two equal numbers fit a constant.
+// rejectChance makes no law of a place exact if more than a quarter of the places have none: then what differs from
+// place to place follows no law, and some places fit one by chance, as two equal numbers fit a constant.
 func rejectChance(places []PlaceLaw) {
 	without := 0
 	for _, p := range places {

@@ -110,8 +110,8 @@ func findSumsOf(samples []Sample, candidates []Feature) (found []Sum) {
 	return withSimpler(found, weak)
 }
 
-// withSimpler adds to sums that samples show those that fit and are simpler than the first of them: although there is too
-// little information to show them, they are its rivals.
+// withSimpler adds to sums that samples show those that fit and are simpler than the first of them: although there is
+// too little information to show them, they are its rivals.
 func withSimpler(found, weak []Sum) []Sum {
 	if len(found) == 0 {
 		return nil
