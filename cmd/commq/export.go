@@ -141,6 +141,14 @@ type exportPerfettoOptions struct {
 	output string // --output
 }
 
+// runToWrite adds the required flag --run of a command that writes a run in another format.
+func runToWrite(a *app, c *cobra.Command, run *string) {
+	c.Flags().StringVar(run, "run", "", "`RUN` to write: a name in the store, or a path")
+	_ = c.MarkFlagRequired("run")
+	register(c, completeRuns(a), "run")
+	a.readsRuns(c)
+}
+
 func newExportPerfettoCommand(a *app) *cobra.Command {
 	var o exportPerfettoOptions
 	c := &cobra.Command{
@@ -154,11 +162,8 @@ message an arrow to a slice of its own in the call that received it; docs/method
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(c *cobra.Command, _ []string) error { return runExportPerfetto(c.Context(), a, &o) },
 	}
-	c.Flags().StringVar(&o.run, "run", "", "`RUN` to write: a name in the store, or a path")
+	runToWrite(a, c, &o.run)
 	outputFlag(a, c, &o.output)
-	_ = c.MarkFlagRequired("run")
-	register(c, completeRuns(a), "run")
-	a.readsRuns(c)
 	return c
 }
 
@@ -195,11 +200,8 @@ docs/method/paraver.md lists them.`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(c *cobra.Command, _ []string) error { return runExportPrv(c.Context(), a, &o) },
 	}
-	c.Flags().StringVar(&o.run, "run", "", "`RUN` to write: a name in the store, or a path")
+	runToWrite(a, c, &o.run)
 	outputFlag(a, c, &o.output)
-	_ = c.MarkFlagRequired("run")
-	register(c, completeRuns(a), "run")
-	a.readsRuns(c)
 	return c
 }
 
@@ -252,13 +254,10 @@ lists what the format does not carry.`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(c *cobra.Command, _ []string) error { return runExportOTF2(c.Context(), a, &o) },
 	}
-	c.Flags().StringVar(&o.run, "run", "", "`RUN` to write: a name in the store, or a path")
+	runToWrite(a, c, &o.run)
 	c.Flags().StringVarP(&o.output, "output", "o", "", "make a folder of the name `FILE`, with traces.otf2 and its files")
 	_ = c.MarkFlagRequired("output")
-	_ = c.MarkFlagRequired("run")
-	register(c, completeRuns(a), "run")
 	completeFiles(c, "output")
-	a.readsRuns(c)
 	a.writes(c)
 	return c
 }

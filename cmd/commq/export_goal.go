@@ -30,11 +30,8 @@ messages along the usual algorithms. docs/reference/simulators.md has the rules.
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(c *cobra.Command, _ []string) error { return runExportGOAL(c.Context(), a, &o) },
 	}
-	c.Flags().StringVar(&o.run, "run", "", "`RUN` to write: a name in the store, or a path")
+	runToWrite(a, c, &o.run)
 	outputFlag(a, c, &o.output)
-	_ = c.MarkFlagRequired("run")
-	register(c, completeRuns(a), "run")
-	a.readsRuns(c)
 	return c
 }
 

@@ -30,13 +30,10 @@ ranks, and nonblocking ones, become messages. docs/reference/simulators.md has t
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(c *cobra.Command, _ []string) error { return runExportTIT(c.Context(), a, &o) },
 	}
-	c.Flags().StringVar(&o.run, "run", "", "`RUN` to write: a name in the store, or a path")
+	runToWrite(a, c, &o.run)
 	c.Flags().StringVarP(&o.output, "output", "o", "", "make a folder of the name `FILE`, with list and a file for each rank")
 	_ = c.MarkFlagRequired("output")
-	_ = c.MarkFlagRequired("run")
-	register(c, completeRuns(a), "run")
 	completeFiles(c, "output")
-	a.readsRuns(c)
 	a.writes(c)
 	return c
 }
