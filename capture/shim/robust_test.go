@@ -88,6 +88,10 @@ func TestEnds(t *testing.T) {
 					ranks = 1
 				}
 				bare, got, folder := launchBoth(t, library, exe, ranks, []string{"COMMQ_SINK=" + c.sink}, c.how)
+				// MPICH's launcher may see the end of a connection before the end of its process, and then makes up a status.
+				for try := 0; c.how == "early" && try < 5 && strings.Contains(bare.stdout+got.stdout, "Hangup"); try++ {
+					bare, got, folder = launchBoth(t, library, exe, ranks, []string{"COMMQ_SINK=" + c.sink}, c.how)
+				}
 				if process.ReplaceAllString(bare.stdout, "") != process.ReplaceAllString(got.stdout, "") ||
 					bare.status != got.status || strings.Contains(got.stderr, "commq") {
 					t.Errorf("without the shim: %+v\nwith it: %+v", bare, got)
