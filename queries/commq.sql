@@ -4198,7 +4198,7 @@ clipped AS (
   FROM {{events unless read sums}} e
   CROSS JOIN span s
   WHERE e.start_ns <= s.to_ns AND COALESCE(e.end_ns, s.to_ns) >= s.from_ns
-    AND ({{to-s}} = 0 OR e.start_ns <= {{to-s}} * 1e9) AND (e.end_ns IS NULL OR e.end_ns >= {{from-s}} * 1e9)
+    AND ({{to-s}} = 0 OR e.start_ns <= CAST(ROUND({{to-s}} * 1e9) AS BIGINT)) AND (e.end_ns IS NULL OR e.end_ns >= CAST(ROUND({{from-s}} * 1e9) AS BIGINT))
     AND e.rank >= {{from-rank}} AND ({{to-rank}} < 0 OR e.rank <= {{to-rank}})
   UNION ALL
   SELECT t.rank, 'running' AS class, 0 AS began, GREATEST(t.first_ns, s.from_ns) AS start_ns, LEAST(t.last_ns, s.to_ns) AS end_ns
@@ -4283,7 +4283,7 @@ sent AS (
          COUNT(*) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
   FROM {{messages unless read sums}}
   LEFT JOIN placed p ON p.rank = src
-  WHERE {{where}} AND send_start_ns >= {{from-s}} * 1e9 AND send_start_ns <= (SELECT to_ns FROM span) AND ({{to-s}} = 0 OR send_start_ns <= {{to-s}} * 1e9)
+  WHERE {{where}} AND send_start_ns >= CAST(ROUND({{from-s}} * 1e9) AS BIGINT) AND send_start_ns <= (SELECT to_ns FROM span) AND ({{to-s}} = 0 OR send_start_ns <= CAST(ROUND({{to-s}} * 1e9) AS BIGINT))
     AND src >= {{from-rank}} AND ({{to-rank}} < 0 OR src <= {{to-rank}})
   GROUP BY 1, 2
   UNION ALL
@@ -4326,7 +4326,7 @@ UNION ALL
 SELECT src AS rank, 1 AS ranks, CAST(NULL AS INTEGER) AS bin, send_start_ns AS start_ns, recv_end_ns AS end_ns, 'message' AS kind,
        CAST(NULL AS BIGINT) AS calls, CAST(NULL AS BIGINT) AS time_ns, CAST(1 AS BIGINT) AS messages, bytes, dst, send_seq AS seq
 FROM {{messages unless read sums}}
-WHERE {{where}} AND send_start_ns >= {{from-s}} * 1e9 AND send_start_ns <= (SELECT to_ns FROM few) AND ({{to-s}} = 0 OR send_start_ns <= {{to-s}} * 1e9)
+WHERE {{where}} AND send_start_ns >= CAST(ROUND({{from-s}} * 1e9) AS BIGINT) AND send_start_ns <= (SELECT to_ns FROM few) AND ({{to-s}} = 0 OR send_start_ns <= CAST(ROUND({{to-s}} * 1e9) AS BIGINT))
     AND src >= {{from-rank}} AND ({{to-rank}} < 0 OR src <= {{to-rank}})
   AND recv_end_ns IS NOT NULL
 ORDER BY rank, start_ns, kind, seq
@@ -4372,7 +4372,7 @@ SELECT e.rank, e.thread, e.seq, e.call, e.class, e.start_ns, e.end_ns, e.comm, e
        COALESCE(e.send_tag, e.recv_tag) AS tag, e.send_bytes, e.recv_bytes, e.callsite, c.function, c.file, c.line
 FROM events e
 LEFT JOIN callsites c ON c.id = e.callsite
-WHERE ({{to-s}} = 0 OR e.start_ns <= {{to-s}} * 1e9) AND (e.end_ns IS NULL OR e.end_ns >= {{from-s}} * 1e9)
+WHERE ({{to-s}} = 0 OR e.start_ns <= CAST(ROUND({{to-s}} * 1e9) AS BIGINT)) AND (e.end_ns IS NULL OR e.end_ns >= CAST(ROUND({{from-s}} * 1e9) AS BIGINT))
   AND e.start_ns IS NOT NULL AND e.rank >= {{from-rank}} AND ({{to-rank}} < 0 OR e.rank <= {{to-rank}})
 ORDER BY e.rank, e.start_ns, e.seq
 )
@@ -4584,7 +4584,7 @@ clipped AS (
   FROM {{events unless read sums}} e
   CROSS JOIN span s
   WHERE e.start_ns <= s.to_ns AND COALESCE(e.end_ns, s.to_ns) >= s.from_ns
-    AND ({{to-s}} = 0 OR e.start_ns <= {{to-s}} * 1e9) AND (e.end_ns IS NULL OR e.end_ns >= {{from-s}} * 1e9)
+    AND ({{to-s}} = 0 OR e.start_ns <= CAST(ROUND({{to-s}} * 1e9) AS BIGINT)) AND (e.end_ns IS NULL OR e.end_ns >= CAST(ROUND({{from-s}} * 1e9) AS BIGINT))
     AND e.rank >= {{from-rank}} AND ({{to-rank}} < 0 OR e.rank <= {{to-rank}})
   UNION ALL
   SELECT t.rank, 'running' AS class, 0 AS began, GREATEST(t.first_ns, s.from_ns) AS start_ns, LEAST(t.last_ns, s.to_ns) AS end_ns
@@ -4669,7 +4669,7 @@ sent AS (
          COUNT(*) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
   FROM {{messages unless read sums}}
   LEFT JOIN placed p ON p.rank = src
-  WHERE {{where}} AND send_start_ns >= {{from-s}} * 1e9 AND send_start_ns <= (SELECT to_ns FROM span) AND ({{to-s}} = 0 OR send_start_ns <= {{to-s}} * 1e9)
+  WHERE {{where}} AND send_start_ns >= CAST(ROUND({{from-s}} * 1e9) AS BIGINT) AND send_start_ns <= (SELECT to_ns FROM span) AND ({{to-s}} = 0 OR send_start_ns <= CAST(ROUND({{to-s}} * 1e9) AS BIGINT))
     AND src >= {{from-rank}} AND ({{to-rank}} < 0 OR src <= {{to-rank}})
   GROUP BY 1, 2
   UNION ALL
@@ -4712,7 +4712,7 @@ UNION ALL
 SELECT src AS rank, 1 AS ranks, CAST(NULL AS INTEGER) AS bin, send_start_ns AS start_ns, recv_end_ns AS end_ns, 'message' AS kind,
        CAST(NULL AS BIGINT) AS calls, CAST(NULL AS BIGINT) AS time_ns, CAST(1 AS BIGINT) AS messages, bytes, dst, send_seq AS seq
 FROM {{messages unless read sums}}
-WHERE {{where}} AND send_start_ns >= {{from-s}} * 1e9 AND send_start_ns <= (SELECT to_ns FROM few) AND ({{to-s}} = 0 OR send_start_ns <= {{to-s}} * 1e9)
+WHERE {{where}} AND send_start_ns >= CAST(ROUND({{from-s}} * 1e9) AS BIGINT) AND send_start_ns <= (SELECT to_ns FROM few) AND ({{to-s}} = 0 OR send_start_ns <= CAST(ROUND({{to-s}} * 1e9) AS BIGINT))
     AND src >= {{from-rank}} AND ({{to-rank}} < 0 OR src <= {{to-rank}})
   AND recv_end_ns IS NOT NULL
 ORDER BY rank, start_ns, kind, seq
@@ -4863,7 +4863,7 @@ late_messages AS (
   SELECT src, dst, recv_done_seq, send_start_ns, recv_start_ns, recv_end_ns, recv_callsite
   FROM messages
   WHERE send_start_ns > recv_start_ns
-    AND ({{to-s}} = 0 OR recv_start_ns <= {{to-s}} * 1e9) AND (recv_end_ns IS NULL OR recv_end_ns >= {{from-s}} * 1e9)
+    AND ({{to-s}} = 0 OR recv_start_ns <= CAST(ROUND({{to-s}} * 1e9) AS BIGINT)) AND (recv_end_ns IS NULL OR recv_end_ns >= CAST(ROUND({{from-s}} * 1e9) AS BIGINT))
 ),
 -- late_senders(src, dst, callsite, start_ns, wait_ns): a row for each call that completed receives (MPI_Recv, MPI_Wait, MPI_Waitall, ...) and was
 -- entered before a message that it completed was sent. The call waits for the message that is sent last: src sent that one, and
@@ -4892,7 +4892,7 @@ posted_messages AS (
   SELECT src, dst, send_seq, send_start_ns, send_end_ns, recv_post_ns, send_callsite, bytes
   FROM messages
   WHERE recv_post_ns > send_start_ns
-    AND ({{to-s}} = 0 OR send_start_ns <= {{to-s}} * 1e9) AND recv_post_ns >= {{from-s}} * 1e9
+    AND ({{to-s}} = 0 OR send_start_ns <= CAST(ROUND({{to-s}} * 1e9) AS BIGINT)) AND recv_post_ns >= CAST(ROUND({{from-s}} * 1e9) AS BIGINT)
 ),
 -- late_receivers(src, dst, callsite, start_ns, wait_ns): a row for each call that completed sends (MPI_Send, MPI_Ssend, MPI_Wait, ...) and during which
 -- the receive of a message was posted: the call began before and ended after. Such a send was not eager, or it would have been
@@ -4934,7 +4934,7 @@ collective_rows AS (
                MIN(start_ns) OVER (PARTITION BY comm, instance) AS first_ns, MAX(start_ns) OVER (PARTITION BY comm, instance) AS last_ns
         FROM events
         WHERE class = 'collective' AND comm IS NOT NULL AND instance IS NOT NULL) AS o
-  WHERE ({{to-s}} = 0 OR first_ns <= {{to-s}} * 1e9) AND last_ns >= {{from-s}} * 1e9
+  WHERE ({{to-s}} = 0 OR first_ns <= CAST(ROUND({{to-s}} * 1e9) AS BIGINT)) AND last_ns >= CAST(ROUND({{from-s}} * 1e9) AS BIGINT)
 ),
 -- operation_waits(pattern, call, comm, instance, rank, cause, callsite, start_ns, wait_ns): a row for each rank in each collective operation but
 -- neighbourhood ones. wait_ns is the time that the rank was in the call that completed the operation for it (the collective itself, or the MPI_Wait of

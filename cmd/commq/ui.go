@@ -138,7 +138,7 @@ func newUIServer(ctx context.Context, a *app, o *uiOptions) (s *ui.Server, token
 	token = ui.NewToken()
 	s, err = ui.New(ui.Options{Token: token, Runs: find, Queries: l.all, Timeout: o.timeout, Version: version,
 		Args:     func(f run.Found) []string { return runArgs(a, queriedRuns([]run.Found{f})[0]) },
-		Engine:   queries.Options{MemoryBytes: int64(o.memory) << 20, Threads: o.threads},
+		Engine:   queries.Options{MemoryBytes: int64(o.memory) << 20, Threads: o.threads, ByColumn: true},
 		Machines: uiMachines(), Simulate: simulateForUI, CriticalPath: a.pathForUI,
 		Diagnose: func(ctx context.Context, f run.Found) (any, error) {
 			d, err := (&diagnoseOptions{memory: 1024, most: diagnoseMost}).diagnose(ctx, a, f, func(string) {})

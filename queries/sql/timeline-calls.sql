@@ -32,6 +32,6 @@ SELECT e.rank, e.thread, e.seq, e.call, e.class, e.start_ns, e.end_ns, e.comm, e
        COALESCE(e.send_tag, e.recv_tag) AS tag, e.send_bytes, e.recv_bytes, e.callsite, c.function, c.file, c.line
 FROM events e
 LEFT JOIN callsites c ON c.id = e.callsite
-WHERE ({{to-s}} = 0 OR e.start_ns <= {{to-s}} * 1e9) AND (e.end_ns IS NULL OR e.end_ns >= {{from-s}} * 1e9)
+WHERE ({{to-s}} = 0 OR e.start_ns <= CAST(ROUND({{to-s}} * 1e9) AS BIGINT)) AND (e.end_ns IS NULL OR e.end_ns >= CAST(ROUND({{from-s}} * 1e9) AS BIGINT))
   AND e.start_ns IS NOT NULL AND e.rank >= {{from-rank}} AND ({{to-rank}} < 0 OR e.rank <= {{to-rank}})
 ORDER BY e.rank, e.start_ns, e.seq

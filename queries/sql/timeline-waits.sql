@@ -36,14 +36,14 @@ late_messages AS (
   SELECT src, dst, recv_done_seq, send_start_ns, recv_start_ns, recv_end_ns, recv_callsite
   FROM messages
   WHERE send_start_ns > recv_start_ns
-    AND ({{to-s}} = 0 OR recv_start_ns <= {{to-s}} * 1e9) AND (recv_end_ns IS NULL OR recv_end_ns >= {{from-s}} * 1e9)
+    AND ({{to-s}} = 0 OR recv_start_ns <= CAST(ROUND({{to-s}} * 1e9) AS BIGINT)) AND (recv_end_ns IS NULL OR recv_end_ns >= CAST(ROUND({{from-s}} * 1e9) AS BIGINT))
 ),
 {{include late_senders}},
 posted_messages AS (
   SELECT src, dst, send_seq, send_start_ns, send_end_ns, recv_post_ns, send_callsite, bytes
   FROM messages
   WHERE recv_post_ns > send_start_ns
-    AND ({{to-s}} = 0 OR send_start_ns <= {{to-s}} * 1e9) AND recv_post_ns >= {{from-s}} * 1e9
+    AND ({{to-s}} = 0 OR send_start_ns <= CAST(ROUND({{to-s}} * 1e9) AS BIGINT)) AND recv_post_ns >= CAST(ROUND({{from-s}} * 1e9) AS BIGINT)
 ),
 {{include late_receivers}},
 collective_rows AS (
@@ -53,7 +53,7 @@ collective_rows AS (
                MIN(start_ns) OVER (PARTITION BY comm, instance) AS first_ns, MAX(start_ns) OVER (PARTITION BY comm, instance) AS last_ns
         FROM events
         WHERE class = 'collective' AND comm IS NOT NULL AND instance IS NOT NULL) AS o
-  WHERE ({{to-s}} = 0 OR first_ns <= {{to-s}} * 1e9) AND last_ns >= {{from-s}} * 1e9
+  WHERE ({{to-s}} = 0 OR first_ns <= CAST(ROUND({{to-s}} * 1e9) AS BIGINT)) AND last_ns >= CAST(ROUND({{from-s}} * 1e9) AS BIGINT)
 ),
 {{include operation_waits}},
 all_waits AS (
