@@ -5,8 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-
-	"github.com/commq/commq/internal/disk"
 )
 
 // removedEnding ends the names of folders of runs that are being removed: .NAME.removed.
@@ -30,6 +28,6 @@ func sweepRemoved(store string) {
 		if err != nil {
 			continue
 		}
-		_ = errors.Join(disk.RemoveAll(removedFolder(store, name)), l.release())
+		_ = errors.Join(removeHidden(removedFolder(store, name)), l.release())
 	}
 }

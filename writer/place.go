@@ -59,10 +59,27 @@ func retakePlace(dir, hidden string) (*place, error) {
 		return nil, fmt.Errorf("lock the run: %w", err)
 	}
 	p := &place{store: store, name: name, dir: hidden, lock: l}
-	if err := errors.Join(disk.RemoveAll(p.dir), disk.Mkdir(p.dir, 0o777)); err != nil {
+	err = removeHidden(p.dir)
+	if err == nil {
+		err = disk.Mkdir(p.dir, 0o777)
+	}
+	if err != nil {
 		return nil, errors.Join(err, l.release())
 	}
 	return p, nil
+}
+
+// removeHidden removes a hidden folder of a store, if it exists. It may be a run that was replaced or removed, whose name
+// another run has, or nobody. That is made durable before: otherwise the name could lead to the removed files again after
+// a power failure.
+func removeHidden(dir string) error {
+	if _, err := os.Lstat(dir); errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err := disk.SyncFolder(filepath.Dir(dir)); err != nil {
+		return err
+	}
+	return disk.RemoveAll(dir)
 }
 
 func lockPath(store, name string) string { return filepath.Join(store, "."+name+".lock") }
@@ -87,7 +104,7 @@ func (p *place) makeFolder() error {
 	if err := CheckFree(p.store, p.name, p.replaces); err != nil {
 		return err
 	}
-	if err := disk.RemoveAll(p.dir); err != nil { // left by a killed process, as we hold its lock
+	if err := removeHidden(p.dir); err != nil { // left by a killed process, as we hold its lock
 		return fmt.Errorf("remove the unfinished run %s: %w", p.dir, err)
 	}
 	if err := disk.Mkdir(p.dir, 0o777); err != nil {
@@ -135,19 +152,32 @@ func (p *place) takeName() error {
 func (p *place) replace(dir string) error {
 	err := disk.Exchange(p.dir, dir)
 	if err == nil {
-		return errors.Join(disk.SyncFolder(p.store), disk.RemoveAll(p.dir)) // now the old run
+		return p.removeReplaced(p.dir)
 	}
 	if !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.ENOSYS) && !errors.Is(err, unix.EOPNOTSUPP) {
 		return err
 	}
 	old := p.dir + ".old" // a process killed between the two steps leaves both folders, hidden
-	if err := errors.Join(disk.RemoveAll(old), disk.Rename(dir, old)); err != nil {
+	if err := removeHidden(old); err != nil {
+		return err
+	}
+	if err := disk.Rename(dir, old); err != nil {
 		return err
 	}
 	if err := disk.Rename(p.dir, dir); err != nil {
 		return errors.Join(err, disk.Rename(old, dir))
 	}
-	return errors.Join(disk.SyncFolder(p.store), disk.RemoveAll(old))
+	return p.removeReplaced(old)
+}
+
+// removeReplaced removes the run that the new one replaced. If the new names cannot be made durable it stays, hidden, for
+// the next process that takes the name.
+func (p *place) removeReplaced(old string) error {
+	if err := disk.SyncFolder(p.store); err != nil {
+		p.keep = true
+		return err
+	}
+	return disk.RemoveAll(old)
 }
 
 // sync makes the names of the run's files durable.

@@ -69,7 +69,7 @@ func Remove(store, name string) error {
 		return fmt.Errorf("remove run %q: %w", name, err)
 	}
 	hidden := removedFolder(store, name)
-	err = disk.RemoveAll(hidden) // left by a removal that was killed
+	err = removeHidden(hidden) // left by a removal that was killed
 	if err == nil {
 		err = disk.Rename(dir, hidden)
 	}

@@ -1,0 +1,53 @@
+package writer_test
+
+import (
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/commq/commq/internal/disk/diskfail"
+	"github.com/commq/commq/writer"
+)
+
+// TestReplacedRunStaysWhereNamesAreNotDurable lets a store refuse to make names durable when a new run has taken the name
+// of an old one. The old run's files must stay: after a power failure the name could lead to them again. The next
+// replacement clears up.
+func TestReplacedRunStaysWhereNamesAreNotDurable(t *testing.T) {
+	replaced := func(faults ...diskfail.Fault) (store string, operations int, err error) {
+		store = t.TempDir()
+		if err := tiny(t, store, "old", 9, writer.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		d, err := diskfail.New(store, faults...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = d.Run(func() error { return tiny(t, store, "old", 5, writer.Options{Replace: true}) })
+		return store, d.Count(), err
+	}
+	_, count, err := replaced()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for at := count - 30; at > 0; at-- {
+		store, _, err := replaced(diskfail.Fault{At: at, Err: syscall.EROFS, From: true})
+		if err == nil || !strings.Contains(err.Error(), "syncdir "+store+":") {
+			continue
+		}
+		if err := wantTags(store, "old", 5); err != nil {
+			t.Errorf("failures from operation %d of %d on: %v", at, count, err)
+		}
+		if err := isWhole(filepath.Join(store, ".old.partial")); err != nil {
+			t.Errorf("failures from operation %d of %d on: the old run: %v", at, count, err)
+		}
+		if err := tiny(t, store, "old", 7, writer.Options{Replace: true}); err != nil {
+			t.Errorf("a second try: %v", err)
+		}
+		if err := wantTags(store, "old", 7); err != nil {
+			t.Error(err)
+		}
+		return
+	}
+	t.Error("no failure came between the exchange and the sync of the store")
+}
