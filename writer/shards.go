@@ -1,9 +1,10 @@
 package writer
 
 const (
-	// shardRows is the usual number of rows per file of a sharded table, which has at most mostShards files.
+	// shardRows is the usual number of rows per file of a sharded table, which has at most mostShards files: engines plan for
+	// each file and look at the statistics of each row group, and there is one or two for each file and epoch.
 	shardRows  = 2 << 20
-	mostShards = 8
+	mostShards = 2
 )
 
 // Shards assigns ranks to files: shardOf is the file for the rows and messages of each rank. rows has the number of

@@ -58,7 +58,7 @@ const (
 	epochTarget = 1 << 20
 	// shardTarget is the number of rows per file of a table that has several, up to maxShards.
 	shardTarget = 2 << 20
-	maxShards   = 8
+	maxShards   = 2
 )
 
 func (o *Options) withDefaults() error {

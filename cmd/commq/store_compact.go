@@ -32,7 +32,7 @@ is interrupted the run is as before. RUN is a name in the store, a path, or a pa
 	}
 	a.wantsRuns(c, &runs, "to compact")
 	c.Flags().Int64Var(&perFile, "rows-per-file", 0,
-		"rows of events per file, about; at most 8 files\n(default 2097152)")
+		"rows of events per file, about; at most 2 files\n(default 2097152)")
 	completeNothing(c, "rows-per-file")
 	return c
 }

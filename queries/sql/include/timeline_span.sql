@@ -6,7 +6,6 @@
 resolutions AS (
   SELECT rank_power, MIN(step_power) AS finest, MAX(step_power) AS coarsest
   FROM {{activity unless read rows}}
-  WHERE rank_power <= (SELECT rank_power FROM widest)
   GROUP BY rank_power
 ),
 wanted AS (
@@ -22,7 +21,8 @@ blocked AS (
   SELECT w.from_ns, w.to_ns, w.from_rank, w.to_rank, w.step_power, w.per_row,
          COALESCE(MAX(CASE WHEN POWER(2, r.rank_power) <= w.per_row THEN r.rank_power END), MIN(r.rank_power)) AS rank_power
   FROM wanted w
-  CROSS JOIN resolutions r
+  CROSS JOIN widest m
+  JOIN resolutions r ON r.rank_power <= m.rank_power
   GROUP BY w.from_ns, w.to_ns, w.from_rank, w.to_rank, w.step_power, w.per_row
 ),
 fitted AS (
@@ -32,7 +32,7 @@ fitted AS (
   FROM blocked w
   JOIN resolutions r ON r.rank_power = w.rank_power
 ),
-span AS (
+spans AS (
   -- Steps last whole ns, and the last one ends after to_ns.
   SELECT from_ns, to_ns, from_rank, to_rank, CAST(CEIL(CAST(to_rank - from_rank + 1 AS DOUBLE) / {{rows}}) AS INTEGER) AS per_row,
          CAST(FLOOR(CAST(to_ns - from_ns AS DOUBLE) / {{bins}}) AS BIGINT) + 1 AS step_ns, CAST(NULL AS INTEGER) AS rank_power, CAST(NULL AS INTEGER) AS read_power
@@ -44,6 +44,13 @@ span AS (
          CAST(CEIL(per_row / block) * block AS INTEGER) AS per_row, CAST(step_ns AS BIGINT) AS step_ns, rank_power, read_power
   FROM fitted
   WHERE {{read}} = 'sums'
+),
+span AS (
+  -- An aggregate has one row, so engines look for the steps of reads in activity, and not the other way around.
+  SELECT MAX(from_ns) AS from_ns, MAX(to_ns) AS to_ns, MAX(from_rank) AS from_rank, MAX(to_rank) AS to_rank, MAX(per_row) AS per_row,
+         MAX(step_ns) AS step_ns, MAX(rank_power) AS rank_power, MAX(read_power) AS read_power
+  FROM spans
+  HAVING COUNT(*) > 0
 ),
 reads AS (
   -- The steps of the resolution that is read. As a list, engines skip the row groups that have none of them.
