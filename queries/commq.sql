@@ -4130,7 +4130,6 @@ steps AS (
 resolutions AS (
   SELECT rank_power, MIN(step_power) AS finest, MAX(step_power) AS coarsest
   FROM {{activity unless read rows}}
-  WHERE rank_power <= (SELECT rank_power FROM widest)
   GROUP BY rank_power
 ),
 wanted AS (
@@ -4146,7 +4145,8 @@ blocked AS (
   SELECT w.from_ns, w.to_ns, w.from_rank, w.to_rank, w.step_power, w.per_row,
          COALESCE(MAX(CASE WHEN POWER(2, r.rank_power) <= w.per_row THEN r.rank_power END), MIN(r.rank_power)) AS rank_power
   FROM wanted w
-  CROSS JOIN resolutions r
+  CROSS JOIN widest m
+  JOIN resolutions r ON r.rank_power <= m.rank_power
   GROUP BY w.from_ns, w.to_ns, w.from_rank, w.to_rank, w.step_power, w.per_row
 ),
 fitted AS (
@@ -4156,7 +4156,7 @@ fitted AS (
   FROM blocked w
   JOIN resolutions r ON r.rank_power = w.rank_power
 ),
-span AS (
+spans AS (
   -- Steps last whole ns, and the last one ends after to_ns.
   SELECT from_ns, to_ns, from_rank, to_rank, CAST(CEIL(CAST(to_rank - from_rank + 1 AS DOUBLE) / {{rows}}) AS INTEGER) AS per_row,
          CAST(FLOOR(CAST(to_ns - from_ns AS DOUBLE) / {{bins}}) AS BIGINT) + 1 AS step_ns, CAST(NULL AS INTEGER) AS rank_power, CAST(NULL AS INTEGER) AS read_power
@@ -4168,6 +4168,13 @@ span AS (
          CAST(CEIL(per_row / block) * block AS INTEGER) AS per_row, CAST(step_ns AS BIGINT) AS step_ns, rank_power, read_power
   FROM fitted
   WHERE {{read}} = 'sums'
+),
+span AS (
+  -- An aggregate has one row, so engines look for the steps of reads in activity, and not the other way around.
+  SELECT MAX(from_ns) AS from_ns, MAX(to_ns) AS to_ns, MAX(from_rank) AS from_rank, MAX(to_rank) AS to_rank, MAX(per_row) AS per_row,
+         MAX(step_ns) AS step_ns, MAX(rank_power) AS rank_power, MAX(read_power) AS read_power
+  FROM spans
+  HAVING COUNT(*) > 0
 ),
 reads AS (
   -- The steps of the resolution that is read. As a list, engines skip the row groups that have none of them.
@@ -4195,10 +4202,16 @@ clipped AS (
   -- The calls of the window, and each thread as a call that lasts as long as it ran.
   SELECT e.rank, e.class, CASE WHEN e.start_ns >= s.from_ns THEN 1 ELSE 0 END AS began, GREATEST(e.start_ns, s.from_ns) AS start_ns,
          LEAST(COALESCE(e.end_ns, s.to_ns), s.to_ns) AS end_ns
-  FROM {{events unless read sums}} e
+  FROM (SELECT rank, class, start_ns, end_ns
+        FROM {{events unless read sums}}
+        WHERE end_ns >= CAST(ROUND({{from-s}} * 1e9) AS BIGINT)
+        UNION ALL -- not OR: with it engines read the row groups of every time
+        SELECT rank, class, start_ns, end_ns
+        FROM {{events unless read sums}}
+        WHERE end_ns IS NULL) e
   CROSS JOIN span s
   WHERE e.start_ns <= s.to_ns AND COALESCE(e.end_ns, s.to_ns) >= s.from_ns
-    AND ({{to-s}} = 0 OR e.start_ns <= CAST(ROUND({{to-s}} * 1e9) AS BIGINT)) AND (e.end_ns IS NULL OR e.end_ns >= CAST(ROUND({{from-s}} * 1e9) AS BIGINT))
+    AND ({{to-s}} = 0 OR e.start_ns <= CAST(ROUND({{to-s}} * 1e9) AS BIGINT))
     AND e.rank >= {{from-rank}} AND ({{to-rank}} < 0 OR e.rank <= {{to-rank}})
   UNION ALL
   SELECT t.rank, 'running' AS class, 0 AS began, GREATEST(t.first_ns, s.from_ns) AS start_ns, LEAST(t.last_ns, s.to_ns) AS end_ns
@@ -4370,9 +4383,15 @@ UNION ALL
 (
 SELECT e.rank, e.thread, e.seq, e.call, e.class, e.start_ns, e.end_ns, e.comm, e.instance, e.send_world AS dst, e.recv_world AS src,
        COALESCE(e.send_tag, e.recv_tag) AS tag, e.send_bytes, e.recv_bytes, e.callsite, c.function, c.file, c.line
-FROM events e
+FROM (SELECT *
+      FROM events
+      WHERE end_ns >= CAST(ROUND({{from-s}} * 1e9) AS BIGINT)
+      UNION ALL -- not OR: with it engines read the row groups of every time
+      SELECT *
+      FROM events
+      WHERE end_ns IS NULL) e
 LEFT JOIN callsites c ON c.id = e.callsite
-WHERE ({{to-s}} = 0 OR e.start_ns <= CAST(ROUND({{to-s}} * 1e9) AS BIGINT)) AND (e.end_ns IS NULL OR e.end_ns >= CAST(ROUND({{from-s}} * 1e9) AS BIGINT))
+WHERE ({{to-s}} = 0 OR e.start_ns <= CAST(ROUND({{to-s}} * 1e9) AS BIGINT))
   AND e.start_ns IS NOT NULL AND e.rank >= {{from-rank}} AND ({{to-rank}} < 0 OR e.rank <= {{to-rank}})
 ORDER BY e.rank, e.start_ns, e.seq
 )
@@ -4440,7 +4459,6 @@ steps AS (
 resolutions AS (
   SELECT rank_power, MIN(step_power) AS finest, MAX(step_power) AS coarsest
   FROM {{activity unless read rows}}
-  WHERE rank_power <= (SELECT rank_power FROM widest)
   GROUP BY rank_power
 ),
 wanted AS (
@@ -4456,7 +4474,8 @@ blocked AS (
   SELECT w.from_ns, w.to_ns, w.from_rank, w.to_rank, w.step_power, w.per_row,
          COALESCE(MAX(CASE WHEN POWER(2, r.rank_power) <= w.per_row THEN r.rank_power END), MIN(r.rank_power)) AS rank_power
   FROM wanted w
-  CROSS JOIN resolutions r
+  CROSS JOIN widest m
+  JOIN resolutions r ON r.rank_power <= m.rank_power
   GROUP BY w.from_ns, w.to_ns, w.from_rank, w.to_rank, w.step_power, w.per_row
 ),
 fitted AS (
@@ -4466,7 +4485,7 @@ fitted AS (
   FROM blocked w
   JOIN resolutions r ON r.rank_power = w.rank_power
 ),
-span AS (
+spans AS (
   -- Steps last whole ns, and the last one ends after to_ns.
   SELECT from_ns, to_ns, from_rank, to_rank, CAST(CEIL(CAST(to_rank - from_rank + 1 AS DOUBLE) / {{rows}}) AS INTEGER) AS per_row,
          CAST(FLOOR(CAST(to_ns - from_ns AS DOUBLE) / {{bins}}) AS BIGINT) + 1 AS step_ns, CAST(NULL AS INTEGER) AS rank_power, CAST(NULL AS INTEGER) AS read_power
@@ -4478,6 +4497,13 @@ span AS (
          CAST(CEIL(per_row / block) * block AS INTEGER) AS per_row, CAST(step_ns AS BIGINT) AS step_ns, rank_power, read_power
   FROM fitted
   WHERE {{read}} = 'sums'
+),
+span AS (
+  -- An aggregate has one row, so engines look for the steps of reads in activity, and not the other way around.
+  SELECT MAX(from_ns) AS from_ns, MAX(to_ns) AS to_ns, MAX(from_rank) AS from_rank, MAX(to_rank) AS to_rank, MAX(per_row) AS per_row,
+         MAX(step_ns) AS step_ns, MAX(rank_power) AS rank_power, MAX(read_power) AS read_power
+  FROM spans
+  HAVING COUNT(*) > 0
 ),
 reads AS (
   -- The steps of the resolution that is read. As a list, engines skip the row groups that have none of them.
@@ -4581,10 +4607,16 @@ clipped AS (
   -- The calls of the window, and each thread as a call that lasts as long as it ran.
   SELECT e.rank, e.class, CASE WHEN e.start_ns >= s.from_ns THEN 1 ELSE 0 END AS began, GREATEST(e.start_ns, s.from_ns) AS start_ns,
          LEAST(COALESCE(e.end_ns, s.to_ns), s.to_ns) AS end_ns
-  FROM {{events unless read sums}} e
+  FROM (SELECT rank, class, start_ns, end_ns
+        FROM {{events unless read sums}}
+        WHERE end_ns >= CAST(ROUND({{from-s}} * 1e9) AS BIGINT)
+        UNION ALL -- not OR: with it engines read the row groups of every time
+        SELECT rank, class, start_ns, end_ns
+        FROM {{events unless read sums}}
+        WHERE end_ns IS NULL) e
   CROSS JOIN span s
   WHERE e.start_ns <= s.to_ns AND COALESCE(e.end_ns, s.to_ns) >= s.from_ns
-    AND ({{to-s}} = 0 OR e.start_ns <= CAST(ROUND({{to-s}} * 1e9) AS BIGINT)) AND (e.end_ns IS NULL OR e.end_ns >= CAST(ROUND({{from-s}} * 1e9) AS BIGINT))
+    AND ({{to-s}} = 0 OR e.start_ns <= CAST(ROUND({{to-s}} * 1e9) AS BIGINT))
     AND e.rank >= {{from-rank}} AND ({{to-rank}} < 0 OR e.rank <= {{to-rank}})
   UNION ALL
   SELECT t.rank, 'running' AS class, 0 AS began, GREATEST(t.first_ns, s.from_ns) AS start_ns, LEAST(t.last_ns, s.to_ns) AS end_ns
@@ -4861,9 +4893,14 @@ placed AS (
 ),
 late_messages AS (
   SELECT src, dst, recv_done_seq, send_start_ns, recv_start_ns, recv_end_ns, recv_callsite
-  FROM messages
-  WHERE send_start_ns > recv_start_ns
-    AND ({{to-s}} = 0 OR recv_start_ns <= CAST(ROUND({{to-s}} * 1e9) AS BIGINT)) AND (recv_end_ns IS NULL OR recv_end_ns >= CAST(ROUND({{from-s}} * 1e9) AS BIGINT))
+  FROM (SELECT *
+        FROM messages
+        WHERE recv_end_ns >= CAST(ROUND({{from-s}} * 1e9) AS BIGINT)
+        UNION ALL -- not OR: with it engines read the row groups of every time
+        SELECT *
+        FROM messages
+        WHERE recv_end_ns IS NULL) AS m
+  WHERE send_start_ns > recv_start_ns AND ({{to-s}} = 0 OR recv_start_ns <= CAST(ROUND({{to-s}} * 1e9) AS BIGINT))
 ),
 -- late_senders(src, dst, callsite, start_ns, wait_ns): a row for each call that completed receives (MPI_Recv, MPI_Wait, MPI_Waitall, ...) and was
 -- entered before a message that it completed was sent. The call waits for the message that is sent last: src sent that one, and

@@ -4,10 +4,16 @@ clipped AS (
   -- The calls of the window, and each thread as a call that lasts as long as it ran.
   SELECT e.rank, e.class, CASE WHEN e.start_ns >= s.from_ns THEN 1 ELSE 0 END AS began, GREATEST(e.start_ns, s.from_ns) AS start_ns,
          LEAST(COALESCE(e.end_ns, s.to_ns), s.to_ns) AS end_ns
-  FROM {{events unless read sums}} e
+  FROM (SELECT rank, class, start_ns, end_ns
+        FROM {{events unless read sums}}
+        WHERE end_ns >= CAST(ROUND({{from-s}} * 1e9) AS BIGINT)
+        UNION ALL -- not OR: with it engines read the row groups of every time
+        SELECT rank, class, start_ns, end_ns
+        FROM {{events unless read sums}}
+        WHERE end_ns IS NULL) e
   CROSS JOIN span s
   WHERE e.start_ns <= s.to_ns AND COALESCE(e.end_ns, s.to_ns) >= s.from_ns
-    AND ({{to-s}} = 0 OR e.start_ns <= CAST(ROUND({{to-s}} * 1e9) AS BIGINT)) AND (e.end_ns IS NULL OR e.end_ns >= CAST(ROUND({{from-s}} * 1e9) AS BIGINT))
+    AND ({{to-s}} = 0 OR e.start_ns <= CAST(ROUND({{to-s}} * 1e9) AS BIGINT))
     AND e.rank >= {{from-rank}} AND ({{to-rank}} < 0 OR e.rank <= {{to-rank}})
   UNION ALL
   SELECT t.rank, 'running' AS class, 0 AS began, GREATEST(t.first_ns, s.from_ns) AS start_ns, LEAST(t.last_ns, s.to_ns) AS end_ns
