@@ -4,33 +4,9 @@ import (
 	"math/bits"
 	"strings"
 
+	"github.com/commq/commq/formats/timed"
 	"github.com/commq/commq/schema"
 )
-
-// call is an MPI call of the trace: its row, and what it did to requests. Times are in ns since the first tick of the
-// trace.
-type call struct {
-	row schema.Event
-	// posts are the requests that it made or started. Those of MPI_Startall have a row each: more has the second and
-	// all that follow.
-	posts []uint64
-	more  []schema.Event
-	ends  []ending
-	// probed tells that a probe found a message.
-	probed bool
-	// window and handle are the window and the file that the call made or used, undefined32 if none.
-	window, handle uint32
-	makes          bool
-}
-
-// ending is a request that a call completed.
-type ending struct {
-	request   uint64
-	received  bool // a receive, with the message in row
-	collected bool // a collective operation, in row
-	cancelled bool
-	row       schema.Event // of it the columns of the message or operation
-}
 
 // regionKind tells what an import does with a region.
 type regionKind struct {
@@ -79,11 +55,12 @@ type reader struct {
 	high    map[uint32]regionKind // of the others
 	path    []int32               // nodes of the regions that were entered, outside MPI
 	depth   int                   // of regions inside a call of MPI
-	current call
+	current timed.Call
+	makes   bool  // current makes a window or a file
+	probed  bool  // current is a probe that found a message
 	open    bool  // current is a call that has not returned
 	done    bool  // current is complete
-	lastEnd int64 // of the call before
-	spent   int64 // flushing buffers since then
+	spent   int64 // flushing buffers since the last call
 	prev    int64 // the latest time: later ones are not before it
 	counts  tally
 }
@@ -96,7 +73,6 @@ type tally struct {
 	mute     map[string]int64 // calls that get no row
 	outside  int64            // records of MPI outside a call
 	unpaired int64            // leaves without an enter
-	lostEnds int64            // completions of requests that nothing made
 	noRecord int64            // collectives without a record
 }
 
@@ -127,8 +103,8 @@ func scale(ticks, resolution uint64) int64 {
 	return int64(min(q, 1<<61))
 }
 
-// next reads the next call; false after the last.
-func (r *reader) next(c *call) (bool, error) {
+// Next reads the next call; false after the last.
+func (r *reader) Next(c *timed.Call) (bool, error) {
 	var e event
 	for !r.done {
 		more, err := r.stream.next(&e)
@@ -140,7 +116,7 @@ func (r *reader) next(c *call) (bool, error) {
 				return false, nil
 			}
 			r.open, r.done = false, true // a call that never returned
-			r.current.row.EndNs = null64
+			r.current.Row.EndNs = null64
 			break
 		}
 		r.counts.events++
@@ -149,9 +125,63 @@ func (r *reader) next(c *call) (bool, error) {
 		}
 	}
 	r.done = false
-	*c, r.current = r.current, call{}
+	r.complete()
+	*c, r.current = r.current, timed.Call{}
 	return true, nil
 }
+
+// complete completes a call with what only its end tells. A test that completed nothing is a poll, unless commq wrote
+// the trace, which writes no failed tests.
+func (r *reader) complete() {
+	c := &r.current
+	row := &c.Row
+	id := schema.CallID(row.Call)
+	c.SpentNs, r.spent = r.spent, 0
+	c.Poll = !r.j.ours && id.Is(schema.FactTests) && len(c.Ends) == 0 && !r.probed && len(c.Posts) == 0 &&
+		row.EndNs != null64
+	row.Callsite = r.sites.id(row.Callsite)
+	for i := range c.More {
+		c.More[i].Callsite = row.Callsite
+	}
+	switch schema.Class(row.Class) {
+	case schema.ClassSend, schema.ClassRecv, schema.ClassSendrecv:
+		row.ProcNull = noPeer(c, id)
+		for i := range c.More {
+			c.More[i].ProcNull = 0
+		}
+	case schema.ClassCollective:
+		if row.Comm == null32 && len(c.Posts) == 0 {
+			r.counts.noRecord++
+		}
+	case schema.ClassRMA:
+		if send, recv := schema.Sides(id); (send || recv) && row.ProcNull == null32 {
+			row.ProcNull, row.Comm = 0, null32
+		}
+	}
+}
+
+// noPeer returns proc_null of a row: a side without a record is to or from MPI_PROC_NULL.
+func noPeer(c *timed.Call, call schema.CallID) (flags int32) {
+	if call.Is(schema.FactStarts) {
+		return 0
+	}
+	if call.Is(schema.FactSends) && c.Row.SendWorld == null32 {
+		flags |= schema.ProcNullSend
+	}
+	if call.Is(schema.FactReceives) && c.Row.RecvWorld == null32 && len(c.Posts) == 0 {
+		flags |= schema.ProcNullRecv
+	}
+	return flags
+}
+
+// Site returns the id of a call site that the first pass knew by its node.
+func (r *reader) Site(node int32) int32 { return r.sites.id(node) }
+
+// Read returns the number of events that were read.
+func (r *reader) Read() int64 { return r.counts.events }
+
+// Close closes the file of the location.
+func (r *reader) Close() { r.stream.close() }
 
 // event takes an event.
 func (r *reader) event(e *event) error {
@@ -230,8 +260,9 @@ func (r *reader) kind(id uint32) regionKind {
 
 // begin begins a call.
 func (r *reader) begin(id schema.CallID, start int64, site int32) {
-	r.current.row, r.current.window, r.current.handle = schema.NullEvent, undefined32, undefined32
-	row := &r.current.row
+	r.current.Reset()
+	r.makes, r.probed = false, false
+	row := &r.current.Row
 	row.Rank, row.Thread, row.Call, row.Class = r.rank, r.thread, int16(id), int16(schema.Calls[id].Class)
 	row.StartNs, row.Callsite = start, site
 	r.sites.use(site)
@@ -254,10 +285,10 @@ func (r *reader) leave(ticks uint64) {
 
 // finish ends the call.
 func (r *reader) finish(end int64) {
-	row := &r.current.row
+	row := &r.current.Row
 	row.EndNs = end
-	for i := range r.current.more {
-		r.current.more[i].StartNs, r.current.more[i].EndNs = end, end
+	for i := range r.current.More {
+		r.current.More[i].StartNs, r.current.More[i].EndNs = end, end
 	}
 	r.open, r.done = false, true
 }
@@ -265,7 +296,7 @@ func (r *reader) finish(end int64) {
 // record takes a record of MPI, which is inside a call, or is a call of its own.
 func (r *reader) record(e *event) error {
 	like := callLike(e)
-	if (e.id == evtIoBegin || e.id == evtIoComplete) && r.open && r.current.row.Class == int16(schema.ClassIO) {
+	if (e.id == evtIoBegin || e.id == evtIoComplete) && r.open && r.current.Row.Class == int16(schema.ClassIO) {
 		r.transfer(e)
 		return e.fields.err
 	}
@@ -292,7 +323,7 @@ func (r *reader) record(e *event) error {
 		return r.stream.bad(e.offset, "event %d: %w", e.id, e.fields.err)
 	}
 	if alone {
-		r.finish(r.current.row.StartNs)
+		r.finish(r.current.Row.StartNs)
 	}
 	return nil
 }

@@ -12,8 +12,7 @@
 //	calls.go        events become calls: regions of MPI with the records inside
 //	fill.go         what each record says about its call
 //	sites.go        call paths
-//	rank.go         calls become the rows of a rank, with its requests
-//	import.go       the two passes over all ranks, and matching
+//	import.go       opens the archive for package timed, which makes the run
 //	result.go       the manifest, and what was skipped
 //	export.go       a run becomes an archive
 //	writer.go       records and chunks that the export writes

@@ -36,7 +36,7 @@ func Export(ctx context.Context, dir, out string) (notes []string, err error) {
 	if err := os.Mkdir(out, 0o777); err != nil {
 		return nil, err
 	}
-	x := &exporter{m: m, out: out, tracks: map[requestKey]*track{}, texts: map[string]uint32{},
+	x := &exporter{m: m, out: out, tracks: map[trackKey]*track{}, texts: map[string]uint32{},
 		calls: map[int16]uint32{}, frames: map[frame]uint32{}, comms: map[int32]*commExport{},
 		done: make([]map[int64][]schema.Event, m.Ranks), counts: map[string]int64{}}
 	x.text("") // 0
@@ -46,10 +46,13 @@ func Export(ctx context.Context, dir, out string) (notes []string, err error) {
 	return x.notes(), err
 }
 
+// trackKey is a thread of a rank.
+type trackKey struct{ thread, rank int32 }
+
 type exporter struct {
 	m       *schema.Manifest
 	out     string
-	tracks  map[requestKey]*track // by thread and rank
+	tracks  map[trackKey]*track
 	order   []*track
 	threads []int32 // by rank
 	hosts   []int32
@@ -121,7 +124,7 @@ func (x *exporter) export(ctx context.Context, dir string) error {
 			t := &track{id: uint64(rank) + uint64(thread)*uint64(x.m.Ranks)}
 			t.frames = nil
 			t.path = filepath.Join(files, fmt.Sprint(t.id, ".evt"))
-			x.tracks[requestKey{thread, uint64(rank)}] = t
+			x.tracks[trackKey{thread, int32(rank)}] = t
 			x.order = append(x.order, t)
 		}
 	}
@@ -243,7 +246,7 @@ func (x *exporter) callRegion(call, class int16) uint32 {
 
 // row writes the events of a row.
 func (x *exporter) row(e *schema.Event) error {
-	t := x.tracks[requestKey{e.Thread, uint64(e.Rank)}]
+	t := x.tracks[trackKey{e.Thread, e.Rank}]
 	if t == nil {
 		return fmt.Errorf("rank %d, seq %d: thread %d is not in the table ranks", e.Rank, e.Seq, e.Thread)
 	}

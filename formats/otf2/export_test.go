@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/commq/commq/formats/formatstest"
+	"github.com/commq/commq/formats/timed"
 	"github.com/commq/commq/internal/testenv"
 	"github.com/commq/commq/schema"
 )
@@ -64,7 +65,8 @@ func TestThereAndBack(t *testing.T) {
 			if _, err := Export(context.Background(), filepath.Join(runs, name), out); err != nil {
 				t.Fatal(err)
 			}
-			is, err := imported(t, filepath.Join(out, ExportName), Options{epochRows: 5000, keep: 3})
+			is, err := imported(t, filepath.Join(out, ExportName),
+				Options{passes: timed.Options{EpochRows: 5000, Keep: 3}})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -3,6 +3,7 @@ package otf2
 import (
 	"fmt"
 
+	"github.com/commq/commq/formats/timed"
 	"github.com/commq/commq/schema"
 )
 
@@ -12,7 +13,7 @@ func (r *reader) fill(e *event) error {
 	switch e.id {
 	case evtSend, evtIsend:
 		peer, comm, tag, bytes := f.uint32(), f.uint32(), f.uint32(), f.uint64()
-		row := &c.row
+		row := &c.Row
 		if e.id == evtIsend {
 			row = r.post(f.uint64(), schema.ClassSend)
 		}
@@ -25,25 +26,25 @@ func (r *reader) fill(e *event) error {
 	case evtRecv, evtIrecv:
 		peer, comm, tag, bytes := f.uint32(), f.uint32(), f.uint32(), f.uint64()
 		if e.id == evtRecv {
-			return r.receive(&c.row, peer, comm, tag, bytes)
+			return r.receive(&c.Row, peer, comm, tag, bytes)
 		}
-		x := ending{request: f.uint64(), received: true, row: schema.NullEvent}
-		err := r.receive(&x.row, peer, comm, tag, bytes)
-		c.ends = append(c.ends, x)
+		x := timed.Ending{Request: f.uint64(), Received: true, Row: schema.NullEvent}
+		err := r.receive(&x.Row, peer, comm, tag, bytes)
+		c.Ends = append(c.Ends, x)
 		return err
 	case evtIsendComplete, evtCancelled:
-		c.ends = append(c.ends, ending{request: e.number, cancelled: e.id == evtCancelled})
+		c.Ends = append(c.Ends, timed.Ending{Request: e.number, Cancelled: e.id == evtCancelled})
 	case evtProbe:
-		c.probed = true
+		r.probed = true
 		peer, comm, tag := f.uint32(), f.uint32(), f.uint32()
-		return r.receive(&c.row, peer, comm, tag, undefined64)
+		return r.receive(&c.Row, peer, comm, tag, undefined64)
 	case evtMrecv:
 		f.uint64()
-		c.row.RecvBytes = int64(f.uint64())
+		c.Row.RecvBytes = int64(f.uint64())
 	case evtImrecv:
-		x := ending{request: f.uint64(), row: schema.NullEvent}
-		x.row.RecvBytes = int64(f.uint64())
-		c.ends = append(c.ends, x)
+		x := timed.Ending{Request: f.uint64(), Row: schema.NullEvent}
+		x.Row.RecvBytes = int64(f.uint64())
+		c.Ends = append(c.Ends, x)
 	default:
 		return r.fillCollective(e)
 	}
@@ -53,13 +54,13 @@ func (r *reader) fill(e *event) error {
 // post notes a request that the call made, and returns the row for it.
 func (r *reader) post(request uint64, class schema.Class) *schema.Event {
 	c := &r.current
-	call := schema.CallID(c.row.Call)
-	c.posts = append(c.posts, request)
-	row := &c.row
-	if len(c.posts) > 1 && call == schema.CallStartall {
-		c.more = append(c.more, schema.NullEvent)
-		row = &c.more[len(c.more)-1]
-		row.Rank, row.Thread, row.Call, row.Callsite = r.rank, r.thread, c.row.Call, c.row.Callsite
+	call := schema.CallID(c.Row.Call)
+	c.Posts = append(c.Posts, request)
+	row := &c.Row
+	if len(c.Posts) > 1 && call == schema.CallStartall {
+		c.More = append(c.More, schema.NullEvent)
+		row = &c.More[len(c.More)-1]
+		row.Rank, row.Thread, row.Call, row.Callsite = r.rank, r.thread, c.Row.Call, c.Row.Callsite
 	}
 	if call.Is(schema.FactStarts) {
 		row.Class = int16(class)
@@ -68,19 +69,17 @@ func (r *reader) post(request uint64, class schema.Class) *schema.Event {
 }
 
 // comm returns the communicator that a record names.
-func (r *reader) comm(local uint32) (*comm, error) {
+func (r *reader) comm(local uint32) (*timed.Comm, error) {
 	id := r.local.global(mapComm, local)
 	if r.j.self[id] {
-		return r.j.selfComm(r.rank), nil
+		return r.j.comms.Self(r.rank), nil
 	}
 	c, ok := r.j.commOf[id]
 	if !ok {
 		return nil, fmt.Errorf("communicator %d is not defined", id)
 	}
-	for i := range c.groups {
-		if _, ok := c.rankOf[i][r.rank]; ok {
-			return c, nil
-		}
+	if c.Has(r.rank) {
+		return c, nil
 	}
 	return nil, fmt.Errorf("rank %d is no member of communicator %d", r.rank, id)
 }
@@ -91,16 +90,16 @@ func (r *reader) peer(local, rank uint32) (id, world int32, err error) {
 	if err != nil {
 		return 0, 0, err
 	}
-	world, ok := c.peer(r.rank, rank)
+	world, ok := c.Peer(r.rank, int64(rank))
 	if !ok {
-		return 0, 0, fmt.Errorf("rank %d is no rank of the communicator, which has %d", rank, len(c.groups[0]))
+		return 0, 0, fmt.Errorf("rank %d is no rank of the communicator, which has %d", rank, len(c.Groups[0]))
 	}
-	return c.id, world, nil
+	return c.ID, world, nil
 }
 
 // send fills the send side of a row.
 func (r *reader) send(row *schema.Event, peer, comm, tag uint32, bytes uint64) (err error) {
-	if r.current.fault(bytes) {
+	if fault(bytes) {
 		return fmt.Errorf("a message of %d bytes", bytes)
 	}
 	row.SendPeer, row.SendTag, row.SendBytes = int32(peer), int32(tag), int64(bytes)
@@ -112,7 +111,7 @@ func (r *reader) send(row *schema.Event, peer, comm, tag uint32, bytes uint64) (
 func (r *reader) receive(row *schema.Event, peer, comm, tag uint32, bytes uint64) (err error) {
 	row.RecvPeer, row.RecvTag = int32(peer), int32(tag)
 	if bytes != undefined64 {
-		if r.current.fault(bytes) {
+		if fault(bytes) {
 			return fmt.Errorf("a message of %d bytes", bytes)
 		}
 		row.RecvBytes = int64(bytes)
@@ -122,7 +121,7 @@ func (r *reader) receive(row *schema.Event, peer, comm, tag uint32, bytes uint64
 }
 
 // fault reports whether so many bytes cannot be.
-func (c *call) fault(bytes uint64) bool { return bytes >= 1<<50 }
+func fault(bytes uint64) bool { return bytes >= 1<<50 }
 
 // fillCollective puts a record of a collective operation into the current call.
 func (r *reader) fillCollective(e *event) error {
@@ -131,16 +130,16 @@ func (r *reader) fillCollective(e *event) error {
 	case evtCollEnd:
 		f.uint8()
 		comm, root, sent, received := f.uint32(), f.uint32(), f.uint64(), f.uint64()
-		return r.collective(&c.row, comm, root, sent, received)
+		return r.collective(&c.Row, comm, root, sent, received)
 	case evtNBCRequest:
 		r.post(f.uint64(), schema.ClassCollective)
 	case evtNBCComplete:
-		x := ending{collected: true, row: schema.NullEvent}
+		x := timed.Ending{Collected: true, Row: schema.NullEvent}
 		f.uint8()
 		comm, root, sent, received := f.uint32(), f.uint32(), f.uint64(), f.uint64()
-		x.request = f.uint64()
-		err := r.collective(&x.row, comm, root, sent, received)
-		c.ends = append(c.ends, x)
+		x.Request = f.uint64()
+		err := r.collective(&x.Row, comm, root, sent, received)
+		c.Ends = append(c.Ends, x)
 		return err
 	default:
 		return r.fillOneSided(e)
@@ -155,13 +154,13 @@ func (r *reader) collective(row *schema.Event, comm, root uint32, sent, received
 	if err != nil {
 		return err
 	}
-	row.Comm = c.id
-	if r.current.fault(sent) || r.current.fault(received) {
+	row.Comm = c.ID
+	if fault(sent) || fault(received) {
 		return fmt.Errorf("a collective operation of %d and %d bytes", sent, received)
 	}
-	if class := schema.Class(r.current.row.Class); class == schema.ClassCollective || class == schema.ClassComplete {
+	if class := schema.Class(r.current.Row.Class); class == schema.ClassCollective || class == schema.ClassComplete {
 		row.SendBytes, row.RecvBytes = int64(sent), int64(received)
-		if world, ok := c.peer(r.rank, root); ok && root != undefined32 {
+		if world, ok := c.Peer(r.rank, int64(root)); ok && root != undefined32 {
 			row.RootWorld = world
 		}
 	}
@@ -173,7 +172,7 @@ func (r *reader) fillOneSided(e *event) error {
 	c, f := &r.current, &e.fields
 	switch e.id {
 	case evtWinCreate, evtWinDestroy:
-		c.makes = e.id == evtWinCreate
+		r.makes = e.id == evtWinCreate
 		return r.window(f.uint32())
 	case evtRmaCollEnd:
 		f.uint8()
@@ -183,8 +182,8 @@ func (r *reader) fillOneSided(e *event) error {
 		return r.window(f.uint32())
 	case evtRmaRequestLock, evtRmaAcquireLock:
 		win, _, _, kind := f.uint32(), f.uint32(), f.uint64(), f.uint8()
-		if schema.CallID(c.row.Call) == schema.CallWinLock {
-			c.row.Label = [2]string{schema.LabelExclusive, schema.LabelShared}[min(kind, 1)]
+		if schema.CallID(c.Row.Call) == schema.CallWinLock {
+			c.Row.Label = [2]string{schema.LabelExclusive, schema.LabelShared}[min(kind, 1)]
 		}
 		return r.window(win)
 	case evtRmaReleaseLock:
@@ -196,7 +195,7 @@ func (r *reader) fillOneSided(e *event) error {
 		win, remote, _, sent, received := f.uint32(), f.uint32(), f.uint8(), f.uint64(), f.uint64()
 		return r.access(win, remote, sent, received)
 	case evtIoCreate:
-		c.makes = true
+		r.makes = true
 		return r.file(f.uint32())
 	}
 	return nil
@@ -214,14 +213,14 @@ func (r *reader) window(local uint32) error {
 	if err != nil {
 		return err
 	}
-	c.window, c.row.Comm = id, comm.id
+	c.Window, c.Row.Comm = id, comm.ID
 	return nil
 }
 
 // globalComm returns the communicator with a global id.
-func (r *reader) globalComm(id uint32) (*comm, error) {
+func (r *reader) globalComm(id uint32) (*timed.Comm, error) {
 	if r.j.self[id] {
-		return r.j.selfComm(r.rank), nil
+		return r.j.comms.Self(r.rank), nil
 	}
 	if c, ok := r.j.commOf[id]; ok {
 		return c, nil
@@ -234,15 +233,15 @@ func (r *reader) access(win, remote uint32, sent, received uint64) error {
 	if err := r.window(win); err != nil {
 		return err
 	}
-	if r.current.fault(sent) || r.current.fault(received) {
+	if fault(sent) || fault(received) {
 		return fmt.Errorf("one-sided communication of %d and %d bytes", sent, received)
 	}
-	row := &r.current.row
-	comm, err := r.globalComm(r.j.windows[r.current.window].comm)
+	row := &r.current.Row
+	comm, err := r.globalComm(r.j.windows[r.current.Window].comm)
 	if err != nil {
 		return err
 	}
-	world, ok := comm.peer(r.rank, remote)
+	world, ok := comm.Peer(r.rank, int64(remote))
 	if !ok {
 		return fmt.Errorf("the target, rank %d, is no rank of the window's communicator", remote)
 	}
@@ -262,29 +261,29 @@ func (r *reader) file(local uint32) error {
 	c := &r.current
 	id := r.local.global(mapHandle, local)
 	h := r.j.handles[id]
-	if schema.Class(c.row.Class) != schema.ClassIO {
+	if schema.Class(c.Row.Class) != schema.ClassIO {
 		return nil // files that other calls open
 	}
-	c.handle = id
-	if name := r.j.strings[r.j.files[h.file]]; name != "" && c.makes {
-		c.row.Label = name
+	c.Handle = id
+	if name := r.j.strings[r.j.files[h.file]]; name != "" && r.makes {
+		c.Row.Label = name
 	}
 	if comm, err := r.globalComm(h.comm); err == nil {
-		c.row.Comm = comm.id
+		c.Row.Comm = comm.ID
 	}
 	return nil
 }
 
 // transfer adds the bytes of an I/O operation to the call.
 func (r *reader) transfer(e *event) {
-	f, row := &e.fields, &r.current.row
+	f, row := &e.fields, &r.current.Row
 	if e.id == evtIoBegin {
 		_ = r.file(f.uint32()) // never fails
 		return
 	}
 	_ = r.file(f.uint32())
 	bytes := f.uint64()
-	if r.current.fault(bytes) {
+	if fault(bytes) {
 		return
 	}
 	send, recv := schema.Sides(schema.CallID(row.Call))

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/commq/commq/formats/timed"
 	"github.com/commq/commq/schema"
 	"github.com/commq/commq/writer"
 )
@@ -15,7 +16,7 @@ import (
 // The public ping-pong of Score-P has what otf2-print and Pipit's own tests say: 120 events, 8 messages each way of
 // 16 KiB to 2 MiB, and all of it below the function main.
 func TestPingPong(t *testing.T) {
-	for _, o := range []Options{{}, {epochRows: 5, shardRows: 9, keep: 1}} {
+	for _, o := range []Options{{}, {passes: timed.Options{EpochRows: 5, ShardRows: 9, Keep: 1}}} {
 		r, err := imported(t, "testdata/ping-pong/traces.otf2", o)
 		if err != nil {
 			t.Fatal(err)
@@ -117,6 +118,6 @@ func FuzzImport(f *testing.F) {
 				t.Fatal(err)
 			}
 		}
-		_, _ = imported(t, filepath.Join(dir, "traces.otf2"), Options{keep: 2, epochRows: 4})
+		_, _ = imported(t, filepath.Join(dir, "traces.otf2"), Options{passes: timed.Options{Keep: 2, EpochRows: 4}})
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/commq/commq/formats/timed"
 	"github.com/commq/commq/schema"
 )
 
@@ -19,54 +20,16 @@ type layout struct {
 	threads [][]location
 	hosts   []int32 // by rank
 	names   []string
-	comms   []*comm
-	commOf  map[uint32]*comm
+	comms   *timed.Comms
+	commOf  map[uint32]*timed.Comm
 	self    map[uint32]bool // communicators of OTF2 that stand for MPI_COMM_SELF of each rank
 	skipped map[string]int64
-}
-
-// comm is a communicator of the run.
-type comm struct {
-	id       int32
-	def      *commDef // nil if the trace does not define it
-	groups   [2][]int32
-	rankOf   [2]map[int32]int32 // world rank to rank in the group
-	isParent *comm
-	kind     schema.CommKind
-}
-
-// inter reports whether the communicator has two groups.
-func (c *comm) inter() bool { return c.groups[1] != nil }
-
-// peer returns the world rank of a rank that a member names: in its own group, or in the other one of two.
-func (c *comm) peer(member int32, rank uint32) (int32, bool) {
-	g := c.groups[0]
-	if c.inter() {
-		if _, ok := c.rankOf[0][member]; ok {
-			g = c.groups[1]
-		}
-	}
-	if uint64(rank) >= uint64(len(g)) {
-		return null32, false
-	}
-	return g[rank], true
-}
-
-func newComm(def *commDef, kind schema.CommKind, groups ...[]int32) *comm {
-	c := &comm{def: def, kind: kind}
-	for i, g := range groups {
-		c.groups[i], c.rankOf[i] = g, make(map[int32]int32, len(g))
-		for rank, world := range g {
-			c.rankOf[i][world] = int32(rank)
-		}
-	}
-	return c
 }
 
 // newLayout finds the ranks: the members of the group of MPI's locations, or, in a trace without one, the process of
 // each location group.
 func newLayout(d *definitions) (*layout, error) {
-	l := &layout{definitions: d, commOf: map[uint32]*comm{}, self: map[uint32]bool{}, skipped: map[string]int64{}}
+	l := &layout{definitions: d, commOf: map[uint32]*timed.Comm{}, self: map[uint32]bool{}, skipped: map[string]int64{}}
 	first := d.mpiLocations()
 	byID, byGroup := map[uint64]location{}, map[uint32][]location{}
 	for _, x := range d.locations {
@@ -161,8 +124,8 @@ func (l *layout) placeHosts() {
 // placeComms makes the run's communicators: 0 has all ranks in order, the others follow in the order of the trace.
 // Those for MPI_COMM_SELF come last, one for each rank.
 func (l *layout) placeComms() error {
-	world := newComm(nil, schema.CommWorld, identity(len(l.threads)))
-	l.comms = []*comm{world}
+	l.comms = timed.NewComms(len(l.threads))
+	world, taken := l.comms.World(), false
 	for i := range l.commDefs {
 		d := &l.commDefs[i]
 		if g, ok := l.sets[d.group]; ok && g.paradigm != paradigmMPI {
@@ -186,18 +149,20 @@ func (l *layout) placeComms() error {
 			if len(a) > 0 && len(b) > 0 && slices.Min(b) < slices.Min(a) {
 				a, b = b, a
 			}
-			l.add(newComm(d, schema.CommInter, a, b))
+			l.add(d, timed.NewComm(schema.CommInter, a, b))
 		case len(a) == 0:
 			l.skipped["communicators without members"]++
-		case world.def == nil && slices.Equal(a, world.groups[0]):
-			world.def = d
+		case !taken && slices.Equal(a, world.Groups[0]):
+			taken = true
 			l.commOf[d.id] = world
 		default:
-			l.add(newComm(d, kindOf(d), a))
+			l.add(d, timed.NewComm(kindOf(d), a))
 		}
 	}
-	for _, c := range l.comms[1:] {
-		c.isParent = l.commOf[c.def.parent]
+	for i := range l.commDefs {
+		if d := &l.commDefs[i]; l.commOf[d.id] != nil && l.commOf[d.id] != world {
+			l.commOf[d.id].Parent = l.commOf[d.parent]
+		}
 	}
 	return nil
 }
@@ -209,10 +174,16 @@ func kindOf(d *commDef) schema.CommKind {
 	return schema.CommOther
 }
 
-func (l *layout) add(c *comm) {
-	c.id = int32(len(l.comms))
-	l.comms = append(l.comms, c)
-	l.commOf[c.def.id] = c
+// add numbers a communicator. Names that Score-P makes up are none.
+func (l *layout) add(d *commDef, c *timed.Comm) {
+	l.comms.Add(c)
+	l.commOf[d.id] = c
+	if name := l.strings[d.name]; name != "" && !strings.Contains(name, "${") {
+		c.Name = name
+	}
+	if c.Kind == schema.CommCart {
+		c.Dims, c.Periods = numbers(d.dims), numbers(d.periodic)
+	}
 }
 
 func identity(n int) []int32 {
@@ -241,59 +212,6 @@ func (l *layout) worldRanks(d *commDef, id uint32) ([]int32, error) {
 		seen[m], ranks[i] = true, int32(m)
 	}
 	return ranks, nil
-}
-
-// placeSelf gives a communicator to each rank that used MPI_COMM_SELF.
-func (l *layout) placeSelf(used []bool) (ids []int32) {
-	ids = make([]int32, len(used))
-	for rank, is := range used {
-		if is {
-			ids[rank] = int32(len(l.comms))
-			c := newComm(nil, schema.CommSelf, []int32{int32(rank)})
-			c.id = ids[rank]
-			l.comms = append(l.comms, c)
-		}
-	}
-	return ids
-}
-
-// writeComms writes the table comms.
-func (l *layout) writeComms(out sink) error {
-	b := &schema.Comms{}
-	for _, c := range l.comms {
-		row := schema.NullComm
-		row.Comm, row.Kind = c.id, int16(c.kind)
-		row.Name = l.commName(c)
-		if c.isParent != nil {
-			row.Parent = c.isParent.id
-		}
-		if c.kind == schema.CommCart {
-			row.CartDims, row.CartPeriods = numbers(c.def.dims), numbers(c.def.periodic)
-		}
-		for remote, g := range c.groups {
-			for rank, world := range g {
-				row.Remote, row.CommRank, row.WorldRank = int32(remote), int32(rank), world
-				b.Append(&row)
-			}
-		}
-	}
-	return out.Write(0, b)
-}
-
-// commName returns the name of a communicator; names that Score-P makes up are none.
-func (l *layout) commName(c *comm) string {
-	switch {
-	case c.kind == schema.CommWorld:
-		return "MPI_COMM_WORLD"
-	case c.kind == schema.CommSelf:
-		return "MPI_COMM_SELF"
-	case c.def == nil:
-		return schema.NullText
-	}
-	if name := l.strings[c.def.name]; name != "" && !strings.Contains(name, "${") {
-		return name
-	}
-	return schema.NullText
 }
 
 func numbers(all []uint32) string {

@@ -1,0 +1,75 @@
+package timed
+
+import "github.com/commq/commq/schema"
+
+const null32, null64 = schema.NullInt32, schema.NullInt64
+
+// Unused is the number of no window and no file.
+const Unused = ^uint32(0)
+
+// Call is an MPI call of the trace: its row, and what it did to requests. Times are in ns on one clock for all ranks;
+// those before its zero are negative. A Reader sets of the row what the trace tells of this call; seq, epoch, compute
+// times, polls, request, done_seq and instance are set here.
+type Call struct {
+	Row schema.Event
+	// Posts are the requests that it made or started. Those of MPI_Startall have a row each: More has the second and
+	// all that follow.
+	Posts []uint64
+	More  []schema.Event
+	Ends  []Ending
+	// Poll tells that it is a test or probe that found nothing, which is counted in the next row.
+	Poll bool
+	// AtMost tells that the received bytes of the row are the size of its buffer: the message may be smaller.
+	AtMost bool
+	// Window and Handle are the window and the file that the call made or used, Unused if none.
+	Window, Handle uint32
+	// SpentNs is time since the last call that the program did not compute in, such as the tracer's own.
+	SpentNs int64
+}
+
+// Reset makes the call an empty one.
+func (c *Call) Reset() { *c = Call{Row: schema.NullEvent, Window: Unused, Handle: Unused} }
+
+// Ending is a request that a call completed.
+type Ending struct {
+	Request uint64
+	// Received tells that it was a receive, and Row has its message; Collected that it was a collective operation, and
+	// Row has its communicator, root and bytes. Neither: the row that posted it keeps what it has.
+	Received, Collected bool
+	// Cancelled tells that the operation was cancelled: a receive got no message.
+	Cancelled bool
+	Row       schema.Event
+}
+
+// Reader reads the calls of a thread.
+type Reader interface {
+	// Next reads the next call; false after the last.
+	Next(c *Call) (bool, error)
+	// Site returns the call site, in the run, that a row of the first pass has as its callsite.
+	Site(first int32) int32
+	// Read returns how much was read, in the unit of Trace.Size.
+	Read() int64
+	Close()
+}
+
+// Trace is what the passes read.
+type Trace struct {
+	Comms *Comms
+	// Open opens a rank for a pass: a reader for each thread that may call MPI, its main thread first. The first pass
+	// opens ranks concurrently, the second one after the other.
+	Open func(rank int32, learning bool) ([]Reader, error)
+	// Learned, if not nil, is called between the passes.
+	Learned func()
+	// AtMost tells that calls may have AtMost set.
+	AtMost bool
+	// Size is how much there is to read in a pass.
+	Size int64
+	// Hosts has the names of the hosts, HostOf the index of each rank's.
+	Hosts  []string
+	HostOf []int32
+}
+
+// Sink takes the rows: a writer.Run.
+type Sink interface {
+	Write(shard int, b schema.Batch) error
+}

@@ -1,0 +1,14 @@
+// Package timed makes a run of a trace that tells when each rank called MPI. A reader for each thread hands over its
+// calls in the order of their starts; this package fills in rows when their requests are completed, cuts them into
+// epochs, matches messages by MPI's order, and writes the run. The trace is read twice, so that memory does not grow
+// with it: once to learn, once to write.
+//
+// In reading order:
+//
+//	call.go    what a reader hands over
+//	comms.go   communicators
+//	rank.go    calls become the rows of a rank, with its requests
+//	import.go  the two passes over all ranks
+//	write.go   rows and messages of an epoch
+//	result.go  counts, ranks, and the manifest that all such traces share
+package timed

@@ -1,0 +1,275 @@
+package timed
+
+import "github.com/commq/commq/schema"
+
+// slot is a row of a rank on its way to the table, with what completed its receive.
+type slot struct {
+	row     schema.Event
+	waiting int // requests of it that are not completed
+	// doneStart, doneEnd and doneSite are those of the row that completed a receive.
+	doneStart, doneEnd int64
+	doneSite           int32
+	doneThread         int32
+	received           bool
+	atMost             bool
+}
+
+// requestKey is a request of a rank: traces number them by thread.
+type requestKey struct {
+	thread int32
+	number uint64
+}
+
+// thread is what is known of a thread of a rank.
+type thread struct {
+	Reader
+	head          Call
+	has           bool
+	lastEnd       int64 // of the call before
+	spent         int64 // since then, by others than the program
+	polls, pollNs int64 // since its last row
+}
+
+// rankReader makes the rows of a rank: it merges the calls of its threads in the order of their starts, and fills the
+// rows of requests in when these are completed. It keeps rows back until then, at most so many; what happens to the
+// rows of older requests, the first pass notes for the second (far).
+type rankReader struct {
+	j       *Job
+	threads []*thread
+	started bool
+
+	ring    []*slot // rows kept back, the oldest first
+	given   *slot   // what next returned last, if nothing else refers to it
+	spare   []*slot // to use again
+	pending map[requestKey]*slot
+	serial  int64
+	seq     int64
+	ended   bool
+
+	instances map[int32]int64
+	windows   map[uint32]int64 // seq of the call that made it
+	handles   map[uint32]int64
+
+	lost     int64 // completions of requests that no call made
+	far      map[int64]*slot
+	sizes    map[int64]int64
+	learning bool
+	reported int64
+}
+
+// rankReader begins to read a rank.
+func (j *Job) rankReader(rank int32, learning bool) (*rankReader, error) {
+	readers, err := j.trace.Open(rank, learning)
+	if err != nil {
+		return nil, err
+	}
+	f := &j.facts[rank]
+	r := &rankReader{j: j, pending: map[requestKey]*slot{}, instances: map[int32]int64{}, windows: map[uint32]int64{},
+		handles: map[uint32]int64{}, far: f.far, sizes: f.sizes, learning: learning}
+	for _, x := range readers {
+		r.threads = append(r.threads, &thread{Reader: x, lastEnd: null64})
+	}
+	return r, nil
+}
+
+func (r *rankReader) close() {
+	for _, t := range r.threads {
+		t.Close()
+	}
+}
+
+// next returns the next row of the rank, nil after the last. It is valid until the next call.
+func (r *rankReader) next() (*slot, error) {
+	if r.given != nil {
+		r.spare = append(r.spare, r.given)
+		r.given = nil
+	}
+	for {
+		if n := len(r.ring); n > 0 && (r.ring[0].waiting == 0 || n > r.j.keep || r.ended) {
+			s := r.ring[0]
+			r.ring = r.ring[1:]
+			return r.give(s), nil
+		}
+		if r.ended {
+			return nil, nil
+		}
+		if err := r.advance(); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// give completes a row that is not kept back any more.
+func (r *rankReader) give(s *slot) *slot {
+	switch {
+	case s.waiting > 0 && !r.learning:
+		if f, ok := r.far[s.row.Seq]; ok {
+			f.row.Callsite, f.doneSite = s.row.Callsite, r.threads[f.doneThread].Site(f.doneSite)
+			s = f
+		}
+	case s.waiting > 0 && !r.ended:
+		r.far[s.row.Seq] = s // the first pass keeps it until it is completed
+	case s.waiting == 0:
+		r.given = s
+	}
+	if bytes, ok := r.sizes[s.row.Seq]; ok && !r.learning && s.atMost {
+		s.row.RecvBytes = bytes
+	}
+	r.number(s)
+	return s
+}
+
+// number gives a row its instance, which depends on the order of rows.
+func (r *rankReader) number(s *slot) {
+	row := &s.row
+	call := schema.CallID(row.Call)
+	counts := schema.Class(row.Class) == schema.ClassCollective && !call.Is(schema.FactStarts) ||
+		call.IsAny(schema.FactCreatesCommunicator|schema.FactCreatesWindow|schema.FactOpensFile)
+	if row.Comm == null32 || !counts || call == schema.CallCommCreateGroup || call == schema.CallIntercommCreate {
+		return
+	}
+	row.Instance = r.instances[row.Comm]
+	r.instances[row.Comm]++
+}
+
+// advance takes the call that starts next.
+func (r *rankReader) advance() error {
+	if !r.started {
+		r.started = true
+		for _, t := range r.threads {
+			if err := t.refill(); err != nil {
+				return err
+			}
+		}
+	}
+	first := -1
+	for i, t := range r.threads {
+		if t.has && (first < 0 || t.head.Row.StartNs < r.threads[first].head.Row.StartNs) {
+			first = i
+		}
+	}
+	if first < 0 {
+		r.ended = true
+		return nil
+	}
+	t := r.threads[first]
+	r.take(&t.head, t)
+	return t.refill()
+}
+
+func (t *thread) refill() (err error) {
+	t.has, err = t.Next(&t.head)
+	return err
+}
+
+// take makes the rows of a call.
+func (r *rankReader) take(c *Call, t *thread) {
+	row := &c.Row
+	t.spent += c.SpentNs
+	if c.Poll {
+		t.polls++
+		t.pollNs += row.EndNs - row.StartNs
+		return
+	}
+	if t.lastEnd != null64 {
+		row.ComputeNs = max(0, row.StartNs-t.lastEnd-t.pollNs-t.spent)
+	}
+	if row.EndNs != null64 {
+		t.lastEnd = row.EndNs
+	}
+	if t.polls > 0 {
+		row.Polls, row.PollNs = t.polls, t.pollNs
+	}
+	t.polls, t.pollNs, t.spent = 0, 0, 0
+	r.made(c)
+	s := r.push(row)
+	s.atMost = c.AtMost
+	for i := range c.Posts {
+		if i > 0 && len(c.More) > 0 {
+			s = r.push(&c.More[i-1])
+			s.atMost = c.AtMost
+		}
+		if i == 0 || len(c.More) > 0 {
+			r.serial++
+			s.row.Request = r.serial
+		}
+		s.waiting++
+		r.pending[requestKey{row.Thread, c.Posts[i]}] = s
+	}
+	for i := range c.Ends {
+		r.end(c, &c.Ends[i], row.Thread)
+	}
+}
+
+// made notes the call that made a window or a file, or finds it.
+func (r *rankReader) made(c *Call) {
+	id, by := c.Window, r.windows
+	if schema.Class(c.Row.Class) == schema.ClassIO {
+		id, by = c.Handle, r.handles
+	}
+	if id == Unused {
+		return
+	}
+	if schema.CallID(c.Row.Call).IsAny(schema.FactCreatesWindow | schema.FactOpensFile) {
+		by[id] = r.seq
+	} else if seq, ok := by[id]; ok {
+		c.Row.InitSeq = seq
+	}
+}
+
+// push numbers a row and keeps it back.
+func (r *rankReader) push(row *schema.Event) *slot {
+	var s *slot
+	if n := len(r.spare); n > 0 {
+		s, r.spare = r.spare[n-1], r.spare[:n-1]
+	} else {
+		s = new(slot)
+	}
+	*s = slot{row: *row, doneStart: null64, doneEnd: null64, doneSite: null32}
+	s.row.Seq = r.seq
+	r.seq++
+	r.ring = append(r.ring, s)
+	return s
+}
+
+// end completes a request.
+func (r *rankReader) end(c *Call, x *Ending, thread int32) {
+	key := requestKey{thread, x.Request}
+	s, ok := r.pending[key]
+	for t := 0; !ok && t < len(r.threads); t++ {
+		key.thread = int32(t)
+		s, ok = r.pending[key]
+	}
+	if !ok {
+		r.lost++
+		return
+	}
+	delete(r.pending, key)
+	s.waiting--
+	done := &r.ring[len(r.ring)-1].row
+	if done.Seq <= s.row.Seq {
+		return // completed by the call that made it
+	}
+	s.row.DoneSeq = done.Seq
+	if len(c.Ends) == 1 && c.Row.Class == int16(schema.ClassComplete) {
+		done.Request = s.row.Request
+	}
+	switch from := &x.Row; {
+	case x.Received:
+		s.row.Comm, s.row.RecvPeer, s.row.RecvWorld, s.row.RecvTag, s.row.RecvBytes = from.Comm, from.RecvPeer,
+			from.RecvWorld, from.RecvTag, from.RecvBytes
+		s.atMost = false
+	case x.Collected:
+		s.row.Comm, s.row.SendBytes, s.row.RecvBytes, s.row.RootWorld = from.Comm, from.SendBytes, from.RecvBytes,
+			from.RootWorld
+	}
+	if s.row.Class != int16(schema.ClassRecv) && !x.Received {
+		return
+	}
+	if x.Cancelled {
+		s.row.RecvPeer, s.row.RecvWorld, s.row.RecvTag, s.row.RecvBytes = null32, null32, null32, null64
+	} else {
+		s.received = true
+		s.doneStart, s.doneEnd, s.doneSite, s.doneThread = done.StartNs, done.EndNs, done.Callsite, thread
+	}
+}
