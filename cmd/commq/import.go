@@ -15,6 +15,7 @@ import (
 
 	"github.com/commq/commq/formats/chakra"
 	"github.com/commq/commq/formats/dimemas"
+	"github.com/commq/commq/formats/dumpi"
 	"github.com/commq/commq/formats/kineto"
 	"github.com/commq/commq/formats/otf2"
 	"github.com/commq/commq/formats/tit"
@@ -35,6 +36,8 @@ var importFormats = []importFormat{
 			return runImportDim(ctx, a, &importDimOptions{name: name}, path)
 		}},
 	{"otf2", "traces of Score-P, EZTrace and others (.otf2): docs/reference/otf2.md", otf2.IsAnchor, nil, runImportOTF2},
+	{"dumpi", "traces of SST's DUMPI (.meta, a folder with one): docs/reference/call-traces.md", dumpi.IsTrace,
+		func(path string) bool { return isDir(path) && dumpi.IsFolder(path) }, runImportDUMPI},
 	{"kineto", "traces of PyTorch's profiler (.json, a folder of them): docs/reference/training.md", kineto.IsTrace,
 		func(path string) bool { return isDir(path) && kineto.IsFolder(path) }, runImportKineto},
 	{"tit", "time-independent traces of SimGrid, or the list of their files: docs/reference/simulators.md", tit.IsTrace,
@@ -85,7 +88,7 @@ options.`,
 	a.writes(c)
 	completeNothing(c, "name")
 	c.AddCommand(newImportDimCommand(a), newImportOTF2Command(a), newImportKinetoCommand(a),
-		newImportTITCommand(a), newImportChakraCommand(a))
+		newImportTITCommand(a), newImportChakraCommand(a), newImportDUMPICommand(a))
 	return c
 }
 
@@ -132,7 +135,7 @@ func runImport(ctx context.Context, a *app, o *importOptions, path string) error
 	formats := strings.Join(names, ", ")
 	if info.IsDir() {
 		return fmt.Errorf("import: %s is a folder without traces that import reads there; want a file, or a folder of "+
-			"traces of PyTorch's profiler or of Chakra (formats: %s)", path, formats)
+			"traces of PyTorch's profiler, Chakra or DUMPI (formats: %s)", path, formats)
 	}
 	return fmt.Errorf("import: %s begins with %q; want a file in a format that import reads: %s", path,
 		head[:min(len(head), 16)], formats)
@@ -219,19 +222,58 @@ payload hashes and datatypes. docs/reference/otf2.md describes every record.`,
 
 func runImportOTF2(ctx context.Context, a *app, path, name string) error {
 	update, finish := newProgress(a, "import otf2", "events")
-	var lock sync.Mutex
 	m, err := otf2.ImportFile(ctx, path, a.storeDir(), name, otf2.Options{Replace: a.replace,
-		Origin: schema.Origin{Commq: version}, Progress: func(read, all int64) {
-			lock.Lock()
-			defer lock.Unlock()
-			update(read, all)
-		}})
+		Origin: schema.Origin{Commq: version}, Progress: locked(update)})
 	finish()
 	if err != nil {
 		return fmt.Errorf("import otf2: %w", err)
 	}
 	printSummary(a.summaries(), m)
 	return nil
+}
+
+func newImportDUMPICommand(a *app) *cobra.Command {
+	var name string
+	c := &cobra.Command{
+		Use:   "dumpi [flags] FILE",
+		Short: "Make a run from a trace of SST's DUMPI (.meta, a folder with one)",
+		Long: `dumpi reads what libdumpi writes: a file .meta, and a binary file for each rank beside it. Calls become rows with
+their times, messages with the sizes that arrived, and communicators with the members that their constructors say. DUMPI
+has no clock offsets, call sites and payload hashes. docs/reference/call-traces.md has the rules.`,
+		Example: `  commq import dumpi dumpi-2019.05.22.meta --name amg.216
+  commq import dumpi traces/ --name amg.216`,
+		Args:              wantArgs(1, 1, "the .meta of a trace, or the folder of one"),
+		ValidArgsFunction: oneFile,
+		RunE: func(c *cobra.Command, args []string) error {
+			return runImportDUMPI(c.Context(), a, args[0], name)
+		},
+	}
+	c.Flags().StringVar(&name, "name", "", "`NAME` of the run to write (default: that of the .meta)")
+	a.writes(c)
+	completeNothing(c, "name")
+	return c
+}
+
+func runImportDUMPI(ctx context.Context, a *app, path, name string) error {
+	update, finish := newProgress(a, "import dumpi", "bytes")
+	m, err := dumpi.ImportPath(ctx, path, a.storeDir(), name, dumpi.Options{Replace: a.replace,
+		Origin: schema.Origin{Commq: version}, Progress: locked(update)})
+	finish()
+	if err != nil {
+		return fmt.Errorf("import dumpi: %w", err)
+	}
+	printSummary(a.summaries(), m)
+	return nil
+}
+
+// locked lets several goroutines call an update of progress.
+func locked(update func(done, all int64)) func(done, all int64) {
+	var lock sync.Mutex
+	return func(done, all int64) {
+		lock.Lock()
+		defer lock.Unlock()
+		update(done, all)
+	}
 }
 
 type importDimOptions struct {

@@ -26,6 +26,21 @@ func TestImportOTF2(t *testing.T) {
 	}
 }
 
+// import finds DUMPI by the content of a .meta, and in a folder.
+func TestImportDUMPI(t *testing.T) {
+	store := t.TempDir()
+	traces := filepath.Join("..", "..", "formats", "dumpi", "testdata")
+	mustCommq(t, "import", filepath.Join(traces, "ring", "testtrace.meta"), "--store", store, "--name", "file")
+	mustCommq(t, "import", filepath.Join(traces, "ring"), "--store", store, "--name", "folder")
+	out := mustCommq(t, "query", "density", "--store", store, "--run", "file", "--format", "csv")
+	if !strings.Contains(out, "\n2,3,1,4") {
+		t.Error(out)
+	}
+	if folder := mustCommq(t, "query", "density", "--store", store, "--run", "folder", "--format", "csv"); folder != out {
+		t.Error(folder)
+	}
+}
+
 // import takes a folder of PyTorch's traces; the SQL of the reference gives the bytes of each group and step.
 func TestImportTraining(t *testing.T) {
 	store := t.TempDir()

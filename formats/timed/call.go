@@ -19,8 +19,14 @@ type Call struct {
 	Ends  []Ending
 	// Poll tells that it is a test or probe that found nothing, which is counted in the next row.
 	Poll bool
+	// Makes is a persistent request that the call made, Inits those whose operations Posts are; 0 and nil: none.
+	Makes uint64
+	Inits []uint64
 	// AtMost tells that the received bytes of the row are the size of its buffer: the message may be smaller.
 	AtMost bool
+	// To and From are the bytes by rank of the communicator of a collective whose arguments have a count for each; nil
+	// for none. They are not changed after the call was handed over.
+	To, From []int64
 	// Window and Handle are the window and the file that the call made or used, Unused if none.
 	Window, Handle uint32
 	// SpentNs is time since the last call that the program did not compute in, such as the tracer's own.
@@ -36,12 +42,14 @@ type Ending struct {
 	// Received tells that it was a receive, and Row has its message; Collected that it was a collective operation, and
 	// Row has its communicator, root and bytes. Neither: the row that posted it keeps what it has.
 	Received, Collected bool
+	// Lost tells that the trace does not say what became of the request: no call completed it.
+	Lost bool
 	// Cancelled tells that the operation was cancelled: a receive got no message.
 	Cancelled bool
 	Row       schema.Event
 }
 
-// Reader reads the calls of a thread.
+// Reader reads the calls of one or several threads of a rank.
 type Reader interface {
 	// Next reads the next call; false after the last.
 	Next(c *Call) (bool, error)

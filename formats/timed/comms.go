@@ -46,14 +46,25 @@ func (c *Comm) Has(world int32) bool {
 	return false
 }
 
-// Peer returns the world rank of a rank that a member names: in its own group, or in the other one of two.
-func (c *Comm) Peer(member int32, rank int64) (int32, bool) {
-	g := c.Groups[0]
-	if c.Inter() {
-		if _, ok := c.rankOf[0][member]; ok {
-			g = c.Groups[1]
-		}
+// Own returns the world ranks of a member's own group.
+func (c *Comm) Own(member int32) []int32 {
+	if _, ok := c.rankOf[0][member]; c.Inter() && !ok {
+		return c.Groups[1]
 	}
+	return c.Groups[0]
+}
+
+// Other returns the world ranks of the group that a member communicates with: its own, or the other one of two.
+func (c *Comm) Other(member int32) []int32 {
+	if _, ok := c.rankOf[0][member]; c.Inter() && ok {
+		return c.Groups[1]
+	}
+	return c.Groups[0]
+}
+
+// Peer returns the world rank of a rank that a member names.
+func (c *Comm) Peer(member int32, rank int64) (int32, bool) {
+	g := c.Other(member)
 	if rank < 0 || rank >= int64(len(g)) {
 		return null32, false
 	}
@@ -102,6 +113,14 @@ func (s *Comms) Self(rank int32) *Comm {
 	c := NewComm(schema.CommSelf, []int32{rank})
 	c.ID = -1
 	return c
+}
+
+// Of returns the communicator with that number, of a rank: -1 is its MPI_COMM_SELF in the first pass.
+func (s *Comms) Of(id, rank int32) *Comm {
+	if id < 0 {
+		return s.Self(rank)
+	}
+	return s.all[id]
 }
 
 // placeSelf gives a communicator to each rank that used MPI_COMM_SELF.

@@ -42,11 +42,10 @@ const (
 
 // Job is an import.
 type Job struct {
-	trace   Trace
-	o       Options
-	keep    int
-	workers int
-	comms   *Comms
+	trace Trace
+	o     Options
+	keep  int
+	comms *Comms
 
 	facts      []rankFacts
 	shift      int64 // start of the run in ns since the zero of the trace's times
@@ -86,7 +85,7 @@ type rankFacts struct {
 // New returns an import of a trace.
 func New(trace Trace, o Options) *Job {
 	n := len(trace.Comms.selfs)
-	j := &Job{trace: trace, o: o, comms: trace.Comms, workers: runtime.GOMAXPROCS(0), facts: make([]rankFacts, n),
+	j := &Job{trace: trace, o: o, comms: trace.Comms, facts: make([]rankFacts, n),
 		ByName: map[string]int64{}, keep: o.Keep}
 	if j.keep == 0 {
 		j.keep = min(max(keptTarget/n, leastKept), mostKept)
@@ -118,12 +117,12 @@ func (j *Job) Import(ctx context.Context, out Sink) error {
 	return j.writeRanks(out)
 }
 
-// parallel calls fn for 0 to n-1 and returns the error of the lowest.
-func (j *Job) parallel(n int, fn func(i int) error) error {
+// Parallel calls fn for 0 to n-1, some at once, and returns the error of the lowest.
+func Parallel(n int, fn func(i int) error) error {
 	errs := make([]error, n)
 	var next atomic.Int64
 	var group sync.WaitGroup
-	for range min(j.workers, n) {
+	for range min(runtime.GOMAXPROCS(0), n) {
 		group.Go(func() {
 			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
 				errs[i] = fn(i)
@@ -153,7 +152,7 @@ type learner struct {
 func (j *Job) learn(ctx context.Context) error {
 	n := len(j.facts)
 	if !j.trace.AtMost {
-		return j.parallel(n, func(rank int) error {
+		return Parallel(n, func(rank int) error {
 			l, err := j.learner(rank)
 			if err != nil {
 				return err
@@ -177,7 +176,7 @@ func (j *Job) learn(ctx context.Context) error {
 	}
 	var m match.Matcher
 	for slices.ContainsFunc(all, func(l *learner) bool { return !l.done }) {
-		if err := j.parallel(n, func(rank int) error { return all[rank].rows(ctx, j.o.Round) }); err != nil {
+		if err := Parallel(n, func(rank int) error { return all[rank].rows(ctx, j.o.Round) }); err != nil {
 			return err
 		}
 		j.sizes(&m, all)
@@ -258,8 +257,8 @@ func (j *Job) report(r *rankReader) {
 		return
 	}
 	now := int64(0)
-	for _, t := range r.threads {
-		now += t.Read()
+	for _, s := range r.sources {
+		now += s.Read()
 	}
 	j.o.Progress(j.read.Add(now-r.reported), 2*j.trace.Size)
 	r.reported = now

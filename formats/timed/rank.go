@@ -9,9 +9,10 @@ type slot struct {
 	// doneStart, doneEnd and doneSite are those of the row that completed a receive.
 	doneStart, doneEnd int64
 	doneSite           int32
-	doneThread         int32
+	doneReader         int // the reader that knows that call site
 	received           bool
 	atMost             bool
+	to, from           []int64
 }
 
 // requestKey is a request of a rank: traces number them by thread.
@@ -20,11 +21,15 @@ type requestKey struct {
 	number uint64
 }
 
+// source is a reader with the call that it read last.
+type source struct {
+	Reader
+	head Call
+	has  bool
+}
+
 // thread is what is known of a thread of a rank.
 type thread struct {
-	Reader
-	head          Call
-	has           bool
 	lastEnd       int64 // of the call before
 	spent         int64 // since then, by others than the program
 	polls, pollNs int64 // since its last row
@@ -35,7 +40,8 @@ type thread struct {
 // rows of older requests, the first pass notes for the second (far).
 type rankReader struct {
 	j       *Job
-	threads []*thread
+	sources []*source
+	threads []thread
 	started bool
 
 	ring    []*slot // rows kept back, the oldest first
@@ -49,6 +55,7 @@ type rankReader struct {
 	instances map[int32]int64
 	windows   map[uint32]int64 // seq of the call that made it
 	handles   map[uint32]int64
+	inits     map[uint64]int64 // and a persistent request
 
 	lost     int64 // completions of requests that no call made
 	far      map[int64]*slot
@@ -65,16 +72,16 @@ func (j *Job) rankReader(rank int32, learning bool) (*rankReader, error) {
 	}
 	f := &j.facts[rank]
 	r := &rankReader{j: j, pending: map[requestKey]*slot{}, instances: map[int32]int64{}, windows: map[uint32]int64{},
-		handles: map[uint32]int64{}, far: f.far, sizes: f.sizes, learning: learning}
+		handles: map[uint32]int64{}, inits: map[uint64]int64{}, far: f.far, sizes: f.sizes, learning: learning}
 	for _, x := range readers {
-		r.threads = append(r.threads, &thread{Reader: x, lastEnd: null64})
+		r.sources = append(r.sources, &source{Reader: x})
 	}
 	return r, nil
 }
 
 func (r *rankReader) close() {
-	for _, t := range r.threads {
-		t.Close()
+	for _, s := range r.sources {
+		s.Close()
 	}
 }
 
@@ -104,7 +111,7 @@ func (r *rankReader) give(s *slot) *slot {
 	switch {
 	case s.waiting > 0 && !r.learning:
 		if f, ok := r.far[s.row.Seq]; ok {
-			f.row.Callsite, f.doneSite = s.row.Callsite, r.threads[f.doneThread].Site(f.doneSite)
+			f.row.Callsite, f.doneSite = s.row.Callsite, r.sources[f.doneReader].Site(f.doneSite)
 			s = f
 		}
 	case s.waiting > 0 && !r.ended:
@@ -136,15 +143,15 @@ func (r *rankReader) number(s *slot) {
 func (r *rankReader) advance() error {
 	if !r.started {
 		r.started = true
-		for _, t := range r.threads {
-			if err := t.refill(); err != nil {
+		for _, s := range r.sources {
+			if err := s.refill(); err != nil {
 				return err
 			}
 		}
 	}
 	first := -1
-	for i, t := range r.threads {
-		if t.has && (first < 0 || t.head.Row.StartNs < r.threads[first].head.Row.StartNs) {
+	for i, s := range r.sources {
+		if s.has && (first < 0 || s.head.Row.StartNs < r.sources[first].head.Row.StartNs) {
 			first = i
 		}
 	}
@@ -152,19 +159,27 @@ func (r *rankReader) advance() error {
 		r.ended = true
 		return nil
 	}
-	t := r.threads[first]
-	r.take(&t.head, t)
-	return t.refill()
+	r.take(&r.sources[first].head, first)
+	return r.sources[first].refill()
 }
 
-func (t *thread) refill() (err error) {
-	t.has, err = t.Next(&t.head)
+func (s *source) refill() (err error) {
+	s.has, err = s.Next(&s.head)
 	return err
 }
 
-// take makes the rows of a call.
-func (r *rankReader) take(c *Call, t *thread) {
+// thread returns what is known of a thread.
+func (r *rankReader) thread(number int32) *thread {
+	for int(number) >= len(r.threads) {
+		r.threads = append(r.threads, thread{lastEnd: null64})
+	}
+	return &r.threads[number]
+}
+
+// take makes the rows of a call of a reader.
+func (r *rankReader) take(c *Call, reader int) {
 	row := &c.Row
+	t := r.thread(row.Thread)
 	t.spent += c.SpentNs
 	if c.Poll {
 		t.polls++
@@ -182,8 +197,11 @@ func (r *rankReader) take(c *Call, t *thread) {
 	}
 	t.polls, t.pollNs, t.spent = 0, 0, 0
 	r.made(c)
+	if c.Makes != 0 {
+		r.inits[c.Makes] = r.seq
+	}
 	s := r.push(row)
-	s.atMost = c.AtMost
+	s.atMost, s.to, s.from = c.AtMost, c.To, c.From
 	for i := range c.Posts {
 		if i > 0 && len(c.More) > 0 {
 			s = r.push(&c.More[i-1])
@@ -193,11 +211,16 @@ func (r *rankReader) take(c *Call, t *thread) {
 			r.serial++
 			s.row.Request = r.serial
 		}
+		if i < len(c.Inits) {
+			if seq, ok := r.inits[c.Inits[i]]; ok {
+				s.row.InitSeq = seq
+			}
+		}
 		s.waiting++
 		r.pending[requestKey{row.Thread, c.Posts[i]}] = s
 	}
 	for i := range c.Ends {
-		r.end(c, &c.Ends[i], row.Thread)
+		r.end(c, &c.Ends[i], reader)
 	}
 }
 
@@ -233,8 +256,8 @@ func (r *rankReader) push(row *schema.Event) *slot {
 }
 
 // end completes a request.
-func (r *rankReader) end(c *Call, x *Ending, thread int32) {
-	key := requestKey{thread, x.Request}
+func (r *rankReader) end(c *Call, x *Ending, reader int) {
+	key := requestKey{c.Row.Thread, x.Request}
 	s, ok := r.pending[key]
 	for t := 0; !ok && t < len(r.threads); t++ {
 		key.thread = int32(t)
@@ -246,6 +269,10 @@ func (r *rankReader) end(c *Call, x *Ending, thread int32) {
 	}
 	delete(r.pending, key)
 	s.waiting--
+	if x.Lost {
+		delete(r.far, s.row.Seq)
+		return
+	}
 	done := &r.ring[len(r.ring)-1].row
 	if done.Seq <= s.row.Seq {
 		return // completed by the call that made it
@@ -270,6 +297,6 @@ func (r *rankReader) end(c *Call, x *Ending, thread int32) {
 		s.row.RecvPeer, s.row.RecvWorld, s.row.RecvTag, s.row.RecvBytes = null32, null32, null32, null64
 	} else {
 		s.received = true
-		s.doneStart, s.doneEnd, s.doneSite, s.doneThread = done.StartNs, done.EndNs, done.Callsite, thread
+		s.doneStart, s.doneEnd, s.doneSite, s.doneReader = done.StartNs, done.EndNs, done.Callsite, reader
 	}
 }

@@ -15,6 +15,7 @@ type shard struct {
 	ranks      []int
 	events     schema.Events
 	messages   schema.Messages
+	parts      schema.Parts
 	sends      []match.Send
 	recvs      []match.Recv
 	counts     schema.Counts
@@ -69,16 +70,15 @@ func (p *pass) epoch(ctx context.Context, e int32, out Sink) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if err := p.parallel(len(p.shards), func(i int) error { return p.decode(&p.shards[i], e) }); err != nil {
+	if err := Parallel(len(p.shards), func(i int) error { return p.decode(&p.shards[i], e) }); err != nil {
 		return err
 	}
 	p.match(e)
 	for i := range p.shards {
-		if err := out.Write(i, &p.shards[i].events); err != nil {
-			return err
-		}
-		if err := out.Write(i, &p.shards[i].messages); err != nil {
-			return err
+		for _, b := range []schema.Batch{&p.shards[i].events, &p.shards[i].messages, &p.shards[i].parts} {
+			if err := out.Write(i, b); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -98,6 +98,7 @@ func (p *pass) reserve(s *shard) {
 func (p *pass) decode(s *shard, e int32) error {
 	s.events.Resize(0)
 	s.messages.Resize(0)
+	s.parts.Resize(0)
 	s.sends, s.recvs = s.sends[:0], s.recvs[:0]
 	until := int64(math.MaxInt64)
 	if int(e) < len(p.bounds) {
@@ -151,10 +152,31 @@ func (p *pass) row(s *shard, x *slot, e int32) {
 		s.byCall[schema.CallID(row.Call)]++
 	}
 	s.events.Append(row)
+	if x.to != nil || x.from != nil {
+		s.addParts(x, p.comms.all[row.Comm])
+	}
 	s.sends, s.recvs = sides(x, s.sends, s.recvs)
 	if row.PostedAny != null32 && row.PostedAny != 0 && row.RecvWorld == null32 &&
 		(class == schema.ClassRecv || class == schema.ClassSendrecv) {
 		s.sourceless++
+	}
+}
+
+// addParts adds the bytes by peer of a collective.
+func (s *shard) addParts(x *slot, c *Comm) {
+	for i, peer := range c.Other(x.row.Rank) {
+		b := schema.NullPart
+		b.Rank, b.Seq, b.Epoch, b.PeerWorld = x.row.Rank, x.row.Seq, x.row.Epoch, peer
+		b.SendBytes, b.RecvBytes = 0, 0
+		if i < len(x.to) {
+			b.SendBytes = x.to[i]
+		}
+		if i < len(x.from) {
+			b.RecvBytes = x.from[i]
+		}
+		if b.SendBytes != 0 || b.RecvBytes != 0 {
+			s.parts.Append(&b)
+		}
 	}
 }
 
@@ -226,6 +248,9 @@ func (p *pass) message(e int32, s *match.Send, r *match.Recv) {
 	p.shards[p.shardOf[s.Src]].messages.Append(&m)
 	p.Counts.Messages++
 	p.Counts.MessageBytes += s.Bytes
+	if r.Any > 0 { // null where the trace does not tell
+		p.Counts.WildcardReceives++
+	}
 }
 
 // count adds up the second pass.

@@ -1,0 +1,166 @@
+package calls
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/commq/commq/formats/timed"
+	"github.com/commq/commq/schema"
+)
+
+// Rank knows what the handles of a rank stand for, call after call.
+type Rank struct {
+	me    int32
+	self  int64 // the handle of MPI_COMM_SELF
+	comms *timed.Comms
+	known map[int64]*timed.Comm // by handle; nil: its members are not known
+	// loose are communicators that a call made whose handle the trace does not show, in the order in which they were
+	// made: a handle seen later is that of the first that fits.
+	loose []*timed.Comm
+	made  []*timed.Comm // by the constructors that follow; nil: not a member, or not known
+
+	groups   map[int64][]int32
+	requests map[uint64]*request
+	windows  map[int64]window
+	files    map[int64]window
+	serial   uint64
+	numbers  uint32
+}
+
+// request is an open request of a rank.
+type request struct {
+	number uint64 // that package timed knows
+	row    schema.Event
+	atMost bool
+	// persistent requests stay when they complete; init is the number of the call that made them.
+	persistent, active bool
+	init               uint64
+}
+
+// window is a window or a file, under a number of its own, as handles are used again.
+type window struct {
+	number uint32
+	comm   *timed.Comm
+}
+
+// NewRank returns the handles of a rank at its start: world and self are those of MPI_COMM_WORLD and MPI_COMM_SELF, if
+// they are fixed. made has what the constructors of the rank make, as Resolve returns it.
+func NewRank(me int32, comms *timed.Comms, made []*timed.Comm, world, self int64) *Rank {
+	r := &Rank{me: me, comms: comms, known: map[int64]*timed.Comm{}, made: made, groups: map[int64][]int32{},
+		requests: map[uint64]*request{}, windows: map[int64]window{}, files: map[int64]window{}}
+	if world != Unshown {
+		r.known[world] = comms.World()
+	}
+	r.self = self
+	return r
+}
+
+// comm returns the communicator that a handle stands for.
+func (r *Rank) comm(h Handle) (*timed.Comm, error) {
+	c, ok := r.known[h.Number]
+	if ok && c != nil && r.fits(c, h) {
+		return c, nil
+	}
+	if h.Number == r.self && r.self != Unshown {
+		r.known[h.Number] = r.comms.Self(r.me)
+		return r.known[h.Number], nil
+	}
+	if h.Size < 0 {
+		if ok {
+			return nil, fmt.Errorf("the trace does not tell who is in communicator %d: a constructor that not all of "+
+				"its ranks called, or one that joins programs", h.Number)
+		}
+		return nil, fmt.Errorf("communicator %d was not made", h.Number)
+	}
+	for i, c := range r.loose {
+		if r.fits(c, h) {
+			r.loose = slices.Delete(r.loose, i, i+1)
+			r.known[h.Number] = c
+			return c, nil
+		}
+	}
+	if world := r.comms.World(); r.fits(world, h) {
+		r.known[h.Number] = world
+	} else if h.Size == 1 {
+		r.known[h.Number] = r.comms.Self(r.me)
+	} else {
+		return nil, fmt.Errorf("communicator %d, of %d ranks, was not made by a call whose members the trace tells",
+			h.Number, h.Size)
+	}
+	return r.known[h.Number], nil
+}
+
+// fits reports whether a communicator has the rank and size that a handle shows.
+func (r *Rank) fits(c *timed.Comm, h Handle) bool {
+	if h.Size < 0 {
+		return true
+	}
+	own := c.Own(r.me)
+	return h.Size == int64(len(own)) && h.Rank >= 0 && h.Rank < h.Size && own[h.Rank] == r.me
+}
+
+// makes notes what a constructor made.
+func (r *Rank) makes(h Handle) {
+	var c *timed.Comm
+	if len(r.made) > 0 {
+		c, r.made = r.made[0], r.made[1:]
+	}
+	r.bind(h, c)
+}
+
+func (r *Rank) bind(h Handle, c *timed.Comm) {
+	if h.Number != Unshown {
+		r.known[h.Number] = c
+	} else if c != nil {
+		r.loose = append(r.loose, c)
+	}
+}
+
+// group makes the group of a call that makes one. Members of groups that are not known are nil.
+func (r *Rank) group(a *Args) {
+	var c *timed.Comm
+	if a.MakesGroup == CommGroup || a.MakesGroup == CommRemoteGroup {
+		c, _ = r.comm(a.Comm)
+	}
+	of := func(ranks []int32) (members []int32) {
+		for _, i := range a.Ranks {
+			if i >= 0 && i < int64(len(ranks)) {
+				members = append(members, ranks[i])
+			}
+		}
+		return members
+	}
+	g, g2 := r.groups[a.Group], r.groups[a.Group2]
+	var is []int32
+	switch a.MakesGroup {
+	case CommGroup:
+		if c != nil {
+			is = c.Own(r.me)
+		}
+	case CommRemoteGroup:
+		if c != nil {
+			is = c.Other(r.me)
+		}
+	case GroupIncl:
+		is = of(g)
+	case GroupExcl:
+		is = without(g, of(g))
+	case GroupUnion:
+		is = append(slices.Clone(g), without(g2, g)...)
+	case GroupIntersection:
+		is = without(g, without(g, g2))
+	case GroupDifference:
+		is = without(g, g2)
+	}
+	r.groups[a.NewGroup] = is
+}
+
+// without returns the members of a that are not in b.
+func without(a, b []int32) (left []int32) {
+	for _, x := range a {
+		if !slices.Contains(b, x) {
+			left = append(left, x)
+		}
+	}
+	return left
+}
