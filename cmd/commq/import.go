@@ -17,6 +17,7 @@ import (
 	"github.com/commq/commq/formats/dimemas"
 	"github.com/commq/commq/formats/dumpi"
 	"github.com/commq/commq/formats/kineto"
+	"github.com/commq/commq/formats/liballprof"
 	"github.com/commq/commq/formats/otf2"
 	"github.com/commq/commq/formats/tit"
 	"github.com/commq/commq/schema"
@@ -38,6 +39,8 @@ var importFormats = []importFormat{
 	{"otf2", "traces of Score-P, EZTrace and others (.otf2): docs/reference/otf2.md", otf2.IsAnchor, nil, runImportOTF2},
 	{"dumpi", "traces of SST's DUMPI (.meta, a folder with one): docs/reference/call-traces.md", dumpi.IsTrace,
 		func(path string) bool { return isDir(path) && dumpi.IsFolder(path) }, runImportDUMPI},
+	{"liballprof", "traces of liballprof (.txt, a folder of them): docs/reference/call-traces.md", liballprof.IsTrace,
+		func(path string) bool { return isDir(path) && liballprof.IsFolder(path) }, runImportLiballprof},
 	{"kineto", "traces of PyTorch's profiler (.json, a folder of them): docs/reference/training.md", kineto.IsTrace,
 		func(path string) bool { return isDir(path) && kineto.IsFolder(path) }, runImportKineto},
 	{"tit", "time-independent traces of SimGrid, or the list of their files: docs/reference/simulators.md", tit.IsTrace,
@@ -88,7 +91,8 @@ options.`,
 	a.writes(c)
 	completeNothing(c, "name")
 	c.AddCommand(newImportDimCommand(a), newImportOTF2Command(a), newImportKinetoCommand(a),
-		newImportTITCommand(a), newImportChakraCommand(a), newImportDUMPICommand(a))
+		newImportTITCommand(a), newImportChakraCommand(a), newImportDUMPICommand(a),
+		newImportLiballprofCommand(a))
 	return c
 }
 
@@ -106,7 +110,7 @@ func wantTrace(c *cobra.Command, args []string) error {
 
 func listImports(w io.Writer) error {
 	for _, f := range importFormats {
-		if _, err := fmt.Fprintf(w, "%-6s %s\n", f.name, f.doc); err != nil {
+		if _, err := fmt.Fprintf(w, "%-10s %s\n", f.name, f.doc); err != nil {
 			return err
 		}
 	}
@@ -135,7 +139,7 @@ func runImport(ctx context.Context, a *app, o *importOptions, path string) error
 	formats := strings.Join(names, ", ")
 	if info.IsDir() {
 		return fmt.Errorf("import: %s is a folder without traces that import reads there; want a file, or a folder of "+
-			"traces of PyTorch's profiler, Chakra or DUMPI (formats: %s)", path, formats)
+			"traces of PyTorch's profiler, Chakra, DUMPI or liballprof (formats: %s)", path, formats)
 	}
 	return fmt.Errorf("import: %s begins with %q; want a file in a format that import reads: %s", path,
 		head[:min(len(head), 16)], formats)
@@ -261,6 +265,40 @@ func runImportDUMPI(ctx context.Context, a *app, path, name string) error {
 	finish()
 	if err != nil {
 		return fmt.Errorf("import dumpi: %w", err)
+	}
+	printSummary(a.summaries(), m)
+	return nil
+}
+
+func newImportLiballprofCommand(a *app) *cobra.Command {
+	var name string
+	c := &cobra.Command{
+		Use:   "liballprof [flags] FILE",
+		Short: "Make a run from a trace of liballprof (.txt, a folder of them)",
+		Long: `liballprof reads the traces that Schedgen makes schedules of: a text for each rank, all in one folder. Calls become
+rows with their times on the clock of rank 0, by the offsets in the files. liballprof has no statuses: what MPI_ANY_SOURCE
+received and what MPI_Test completed is not known. docs/reference/call-traces.md has the rules.`,
+		Example: `  commq import liballprof sweep3d-2x2/ --name sweep3d.4
+  commq import liballprof pmpi-trace-rank-0.txt --name sweep3d.4`,
+		Args:              wantArgs(1, 1, "the file of a rank, or the folder of all"),
+		ValidArgsFunction: oneFile,
+		RunE: func(c *cobra.Command, args []string) error {
+			return runImportLiballprof(c.Context(), a, args[0], name)
+		},
+	}
+	c.Flags().StringVar(&name, "name", "", "`NAME` of the run to write (default: that of the files or the folder)")
+	a.writes(c)
+	completeNothing(c, "name")
+	return c
+}
+
+func runImportLiballprof(ctx context.Context, a *app, path, name string) error {
+	update, finish := newProgress(a, "import liballprof", "bytes")
+	m, err := liballprof.ImportPath(ctx, path, a.storeDir(), name, liballprof.Options{Replace: a.replace,
+		Origin: schema.Origin{Commq: version}, Progress: locked(update)})
+	finish()
+	if err != nil {
+		return fmt.Errorf("import liballprof: %w", err)
 	}
 	printSummary(a.summaries(), m)
 	return nil

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -38,6 +39,23 @@ func TestImportDUMPI(t *testing.T) {
 	}
 	if folder := mustCommq(t, "query", "density", "--store", store, "--run", "folder", "--format", "csv"); folder != out {
 		t.Error(folder)
+	}
+}
+
+// import finds liballprof by the content of a file.
+func TestImportLiballprof(t *testing.T) {
+	store := t.TempDir()
+	for rank, call := range []string{"MPI_Send:2:100:3:11,8,8:1:5:0,0,2:3", "MPI_Recv:2:100:9:11,8,8:0:5:0,1,2:0:4"} {
+		text := "# collprof 0.9 output file\n# host: n\n# Init clockdiff: 0\n\nMPI_Init:-:1:2:1\n" + call +
+			"\nMPI_Finalize:5:-\n"
+		if err := os.WriteFile(filepath.Join(store, fmt.Sprintf("rank-%d.txt", rank)), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mustCommq(t, "import", filepath.Join(store, "rank-0.txt"), "--store", store, "--name", "pair")
+	if out := mustCommq(t, "query", "density", "--store", store, "--run", "pair", "--format", "csv"); !strings.Contains(out,
+		"\n0,1,1,24") {
+		t.Error(out)
 	}
 }
 

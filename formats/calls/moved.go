@@ -23,6 +23,9 @@ func (r *Rank) collective(a *Args, c *timed.Call) error {
 			return err
 		}
 	}
+	if call.Is(schema.FactRooted) && !args.Root {
+		a.To, a.From = nil, nil // only the root's counts are significant
+	}
 	for _, side := range [][]int64{a.To, a.From} {
 		if side != nil && len(side) != len(other) && call != schema.CallReduceScatter {
 			return fmt.Errorf("sizes for %d ranks of a communicator of %d", len(side), len(other))

@@ -1,0 +1,337 @@
+package liballprof
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/commq/commq/formats/calls"
+	"github.com/commq/commq/formats/timed"
+	"github.com/commq/commq/schema"
+	"github.com/commq/commq/writer"
+)
+
+// Options control the import. The zero value is what commands use.
+type Options struct {
+	// Origin is what the caller knows about the origin of the run.
+	Origin schema.Origin
+	// Replace allows that a run has the name already; the new one takes its place.
+	Replace bool
+	// Progress, if not nil, is called from time to time with the number of bytes read and of those to read.
+	Progress func(read, all int64)
+
+	passes timed.Options // tests use tiny sizes
+}
+
+// ImportPath imports a trace as the run of this name in a store: path is the file of a rank, or their folder. Without a
+// name the run gets that of the files or the folder. An error names the file, the line and what was found.
+func ImportPath(ctx context.Context, path, store, name string, o Options) (*schema.Manifest, error) {
+	t, err := openTrace(path)
+	if err != nil {
+		return nil, err
+	}
+	if name == "" {
+		name = writer.NameFor(t.name)
+	}
+	out, err := writer.Create(store, name, writer.Options{Replace: o.Replace})
+	if err != nil {
+		return nil, err
+	}
+	m, err := t.importTo(ctx, out, o)
+	if err == nil {
+		err = out.Commit(ctx, m)
+	}
+	if err != nil {
+		_ = out.Abort() // the first error counts
+		return nil, err
+	}
+	return m, nil
+}
+
+// scan is what a look at all lines tells before the passes.
+type scan struct {
+	defines [][]calls.Args // by rank
+	lines   int64
+	skipped map[string]int64 // calls without a row, by name
+	lost    map[string]int64 // calls that commq records, and this format does not tell enough of
+	toNull  bool             // sends to rank -1
+}
+
+// importTo scans the lines for communicators and clocks, and makes the run.
+func (t *trace) importTo(ctx context.Context, out timed.Sink, o Options) (*schema.Manifest, error) {
+	s, err := t.scan(ctx)
+	if err != nil {
+		return nil, err
+	}
+	t.mpich = s.toNull
+	base, bytes := int64(math.MaxInt64), int64(0)
+	for _, f := range t.files {
+		base, bytes = min(base, f.first), bytes+f.size
+	}
+	comms := timed.NewComms(len(t.files))
+	made := calls.Resolve(comms, s.defines, calls.Unshown, calls.Unshown)
+	var second []*reader
+	passes := o.passes
+	passes.Progress = o.Progress
+	hosts, hostOf := t.hosts()
+	j := timed.New(timed.Trace{Comms: comms, AtMost: true, Size: bytes, Hosts: hosts, HostOf: hostOf,
+		Open: func(rank int32, learning bool) ([]timed.Reader, error) {
+			in, err := t.files[rank].open()
+			if err != nil {
+				return nil, err
+			}
+			r := &reader{file: t.files[rank], lines: in, base: base, last: -1 << 62,
+				rank: calls.NewRank(rank, comms, made[rank], calls.Unshown, calls.Unshown)}
+			r.mpich, r.isOpen = t.mpich, r.rank.Open
+			if !learning {
+				second = append(second, r)
+			}
+			return []timed.Reader{r}, nil
+		}}, passes)
+	if err := j.Import(ctx, out); err != nil {
+		return nil, err
+	}
+	origin := o.Origin
+	origin.Trace = &schema.Trace{Format: "liballprof", File: filepath.Base(t.path), Program: t.files[0].program}
+	vague := int64(0)
+	for _, r := range second {
+		vague += r.vague
+	}
+	return j.Manifest(origin, s.warnings(vague)), nil
+}
+
+// hosts returns the names of the hosts, and the host of each rank.
+func (t *trace) hosts() (names []string, of []int32) {
+	number := map[string]int32{}
+	for _, f := range t.files {
+		name := cmp.Or(f.host, "unknown")
+		n, ok := number[name]
+		if !ok {
+			n = int32(len(names))
+			number[name] = n
+			names = append(names, name)
+		}
+		of = append(of, n)
+	}
+	return names, of
+}
+
+// scan reads all lines once.
+func (t *trace) scan(ctx context.Context) (*scan, error) {
+	s := &scan{defines: make([][]calls.Args, len(t.files)), skipped: map[string]int64{}, lost: map[string]int64{}}
+	var lock sync.Mutex
+	err := timed.Parallel(len(t.files), func(rank int) error {
+		one, err := t.files[rank].scan(ctx)
+		if err != nil {
+			return err
+		}
+		lock.Lock()
+		defer lock.Unlock()
+		s.defines[rank] = one.defines[0]
+		s.lines += one.lines
+		s.toNull = s.toNull || one.toNull
+		for name, n := range one.skipped {
+			s.skipped[name] += n
+		}
+		for name, n := range one.lost {
+			s.lost[name] += n
+		}
+		return nil
+	})
+	return s, err
+}
+
+// scan reads the lines of a file: its clock, and the calls that make communicators or show the handle of one.
+func (f *file) scan(ctx context.Context) (*scan, error) {
+	in, err := f.open()
+	if err != nil {
+		return nil, err
+	}
+	defer in.in.Close()
+	s := &scan{defines: make([][]calls.Args, 1), skipped: map[string]int64{}, lost: map[string]int64{}}
+	shown := map[calls.Handle]bool{}
+	var d decoder
+	f.first = math.MaxInt64
+	for n := 0; ; n++ {
+		if n%4096 == 0 && ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		line, more, err := in.next()
+		if err != nil {
+			return nil, err
+		}
+		if !more {
+			break
+		}
+		if strings.HasPrefix(line, "#") {
+			f.header(line)
+			continue
+		}
+		p, isMPI, err := split(line)
+		if err != nil {
+			return nil, in.bad(err)
+		}
+		s.lines++
+		fn, ok := functions[p.name]
+		if !ok || !isMPI {
+			s.skip(p.name)
+			continue
+		}
+		if err := f.times(&p, &fn); err != nil {
+			return nil, in.bad(err)
+		}
+		var a calls.Args
+		if err := d.arguments(&p, &fn, &a); err != nil {
+			return nil, in.bad(err)
+		}
+		s.define(&a, &fn, &p, shown)
+	}
+	if f.first == math.MaxInt64 {
+		return nil, fmt.Errorf("%s: no call with a time", f.path)
+	}
+	f.size = in.at
+	f.first = f.correct(f.first)
+	return s, nil
+}
+
+// skip counts a call that gets no row.
+func (s *scan) skip(name string) {
+	if call, ok := schema.CallByName(name); !ok || schema.Calls[call].Recorder == "" {
+		s.skipped[name]++
+	} else {
+		s.lost[name]++
+	}
+}
+
+// times notes when the clock was compared with that of rank 0: at the end of MPI_Init and at MPI_Finalize.
+func (f *file) times(p *parsed, fn *function) error {
+	first := p.start
+	if first == null64 {
+		first = p.end
+	}
+	if first == null64 {
+		return fmt.Errorf("%s without a time", p.name)
+	}
+	f.first = min(f.first, first)
+	switch {
+	case fn.call.Is(schema.FactInitializes):
+		f.earlyAt = p.end
+	case fn.call.Is(schema.FactFinalizes):
+		f.lateAt = p.start
+	}
+	return nil
+}
+
+// define keeps a call that makes a communicator, or uses a handle for the first time since.
+func (s *scan) define(a *calls.Args, fn *function, p *parsed, shown map[calls.Handle]bool) {
+	if fn.call.Is(schema.FactSends) && strings.ContainsRune(fn.layout, 'd') {
+		s.toNull = s.toNull || p.args[strings.IndexByte(fn.layout, 'd')] == "-1"
+	}
+	switch {
+	case a.Defines():
+		clear(shown)
+	case strings.ContainsRune(fn.layout, 'c') && !shown[a.Comm]:
+		shown[a.Comm] = true
+	default:
+		return
+	}
+	kept := *a
+	kept.To, kept.From, kept.Ends, kept.Requests = nil, nil, nil, nil
+	s.defines[0] = append(s.defines[0], kept)
+}
+
+// warnings tell what the format lacks, and what was skipped.
+func (s *scan) warnings(vague int64) []string {
+	w := []string{"liballprof has no payload hashes, statuses and call sites; these columns are null, and so are counts " +
+		"and datatypes, whose sizes are in the bytes. MPI_Init and MPI_Finalize have no length."}
+	list := func(counts map[string]int64) string {
+		var words []string
+		for _, name := range slices.Sorted(maps.Keys(counts)) {
+			words = append(words, fmt.Sprintf("%d %s", counts[name], name))
+		}
+		return strings.Join(words, ", ")
+	}
+	read := fmt.Sprintf("Read: %d calls", s.lines)
+	if len(s.skipped) > 0 {
+		read += "; of them without a row: " + list(s.skipped)
+	}
+	w = append(w, read+".")
+	if len(s.lost) > 0 {
+		w = append(w, "Calls whose arguments the trace does not tell, which are missing: "+list(s.lost)+".")
+	}
+	if vague > 0 {
+		w = append(w, fmt.Sprintf("Calls of MPI_Waitany, _Waitsome and MPI_Test*, of which the trace does not tell what they "+
+			"completed: %d.", vague))
+	}
+	return w
+}
+
+// reader hands over the calls of a rank.
+type reader struct {
+	decoder
+	*file
+	*lines
+	base int64
+	last int64 // end of the call before
+	rank *calls.Rank
+	args calls.Args
+}
+
+// Next reads the next call; false after the last.
+func (r *reader) Next(c *timed.Call) (bool, error) {
+	for {
+		line, more, err := r.next()
+		if err != nil || !more {
+			return false, err
+		}
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		p, isMPI, err := split(line)
+		if err != nil {
+			return false, r.bad(err)
+		}
+		fn, ok := functions[p.name]
+		if !ok || !isMPI || schema.Calls[fn.call].Recorder == "" {
+			continue
+		}
+		r.place(&p)
+		err = r.arguments(&p, &fn, &r.args)
+		if err == nil {
+			_, err = r.rank.Fill(&r.args, c)
+		}
+		if err != nil {
+			return false, r.bad(fmt.Errorf("%s: %w", p.name, err))
+		}
+		return true, nil
+	}
+}
+
+// place puts the times of a call on the clock of rank 0, not before those of the call before. MPI_Init and
+// MPI_Finalize have one time each.
+func (r *reader) place(p *parsed) {
+	if p.start == null64 {
+		p.start = p.end
+	}
+	if p.end == null64 {
+		p.end = p.start
+	}
+	p.start = max(r.correct(p.start)-r.base, r.last)
+	p.end = max(r.correct(p.end)-r.base, p.start)
+	r.last = p.end
+}
+
+// Site returns null: the format has no call sites.
+func (r *reader) Site(int32) int32 { return schema.NullInt32 }
+
+// Read returns the bytes that were read.
+func (r *reader) Read() int64 { return r.lines.at }
+
+// Close closes the file.
+func (r *reader) Close() { _ = r.in.Close() } // it was only read

@@ -1,0 +1,259 @@
+package liballprof
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/commq/commq/formats/formatstest"
+	"github.com/commq/commq/formats/timed"
+	"github.com/commq/commq/schema"
+	"github.com/commq/commq/writer"
+)
+
+// imported imports a trace as a run that breaks no rule.
+func imported(t testing.TB, path string, o Options) (*formatstest.Run, error) {
+	t.Helper()
+	return formatstest.Import(t, func(k *formatstest.Memory) (*schema.Manifest, error) {
+		trace, err := openTrace(path)
+		if err != nil {
+			return nil, err
+		}
+		return trace.importTo(context.Background(), k, o)
+	})
+}
+
+// sizes are whole and tiny passes.
+var sizes = []Options{{}, {passes: timed.Options{EpochRows: 3, ShardRows: 9, Keep: 1, Round: 2}}}
+
+const head = "# collprof 0.9 output file\n# Sat Mar 21 16:07:26 2009\n"
+
+// written writes the files of ranks, each a text after its first lines, and returns that of rank 0.
+func written(t testing.TB, ranks ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for i, text := range ranks {
+		if !strings.HasPrefix(text, "#") {
+			text = fmt.Sprintf("%s# host: n%d\n# Init clockdiff: 0.000000\n\n%s", head, i, text)
+		}
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("pmpi-trace-rank-%d.txt", i)), []byte(text),
+			0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return filepath.Join(dir, "pmpi-trace-rank-0.txt")
+}
+
+// rowsOf returns the rows of a rank as text: call, times in us, and what is not null of messages and requests.
+func rowsOf(r *formatstest.Run, rank int32) (all []string) {
+	for i := range r.Events {
+		e := &r.Events[i]
+		if e.Rank != rank {
+			continue
+		}
+		text := fmt.Sprintf("%s %d-%d", strings.TrimPrefix(schema.CallID(e.Call).String(), "MPI_"), e.StartNs/1000,
+			e.EndNs/1000)
+		for _, x := range []struct {
+			name string
+			v    int64
+		}{{"comm", wide(e.Comm)}, {"to", wide(e.SendWorld)}, {"from", wide(e.RecvWorld)}, {"sent", e.SendBytes},
+			{"received", e.RecvBytes}, {"root", wide(e.RootWorld)}, {"request", e.Request}, {"done", e.DoneSeq},
+			{"polls", e.Polls}} {
+			if x.v != null64 {
+				text += fmt.Sprint(" ", x.name, "=", x.v)
+			}
+		}
+		all = append(all, text)
+	}
+	return all
+}
+
+func wide(x int32) int64 {
+	if x == schema.NullInt32 {
+		return null64
+	}
+	return int64(x)
+}
+
+// Times go onto the clock of rank 0: its offset at the start is added, and as much of its drift as has passed. The
+// message of 3 doubles arrives in a buffer of 10.
+func TestClocksAndSizes(t *testing.T) {
+	zero := "MPI_Init:-:1:2:1000.000000\n" +
+		"MPI_Recv:1100.000000:5000:10:11,8,8:1:7:0,0,2:0:1500.500000\n" +
+		"MPI_Allreduce:1600:5000:6000:2:11,8,8:3:0,0,2:1700\n" +
+		"# Finalize clockdiff: 0.000000\nMPI_Finalize:3000.000000:-\n"
+	one := head + "# host: b\n# Init clockdiff: -500.000000\n\n" +
+		"MPI_Init:-:1:2:1500\nMPI_Send:1700:5000:3:11,8,8:0:7:0,1,2:1750\n" + // at 1500 to 3500: half a us for each 1000
+		"MPI_Allreduce:2100:5000:6000:2:11,8,8:3:0,1,2:2500\n" +
+		"# Finalize clockdiff: -540\nMPI_Finalize:3500:-\n"
+	for _, o := range sizes {
+		r, err := imported(t, written(t, zero, one), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := []string{"Init 0-0", "Recv 100-500 comm=0 from=1 received=24", "Allreduce 600-700 comm=0 sent=16 received=16",
+			"Finalize 2000-2000"}
+		if diff := cmp.Diff(want, rowsOf(r, 0)); diff != "" {
+			t.Error(diff)
+		}
+		// 1700 - 500 - 40 x 200/2000 = 1196; 2100 - 500 - 12 = 1588; 2500 - 500 - 20 = 1980; 3500 - 540 = 2960.
+		want = []string{"Init 0-0", "Send 196-245 comm=0 to=0 sent=24", "Allreduce 588-980 comm=0 sent=16 received=16",
+			"Finalize 1960-1960"}
+		if diff := cmp.Diff(want, rowsOf(r, 1)); diff != "" {
+			t.Error(diff)
+		}
+		if r.Ended != "finalized" || r.Counts.Messages != 1 || r.Counts.MessageBytes != 24 || r.Events[1].EndNs != 500500 ||
+			r.Origin.Trace.Program != "collprof 0.9" || !cmp.Equal(r.Origin.Hosts, []string{"n0", "b"}) {
+			t.Errorf("%+v %+v", r.Counts, r.Origin)
+		}
+	}
+}
+
+// Requests are found by their addresses, 4 or 8 bytes apart in arrays; tests count as polls, and a request whose
+// address is used again has no end that the trace tells.
+func TestRequests(t *testing.T) {
+	for _, stride := range []int{4, 8} {
+		text := func(me, other int) string {
+			comm := fmt.Sprintf("77,%d,2", me)
+			return "MPI_Init:-:1:2:1\n" +
+				fmt.Sprintf("MPI_Irecv:2:100:1:1,4,4:%d:3:%s:%d:3\n", other, comm, 1000) +
+				fmt.Sprintf("MPI_Isend:4:200:1:1,4,4:%d:3:%s:%d:5\n", other, comm, 1000+stride) +
+				"MPI_Test:6:1000:300:0:8\nMPI_Waitall:9:2:1000:0:10\n" +
+				fmt.Sprintf("MPI_Isend:11:200:1:1,4,4:%d:3:%s:%d:12\n", other, comm, 2000) +
+				fmt.Sprintf("MPI_Isend:13:200:1:1,4,4:%d:3:%s:%d:14\n", other, comm, 2000) +
+				fmt.Sprintf("MPI_Wait:15:2000:0:16\nMPI_Recv:17:1:9:1,4,4:%d:3:%s:0:18\n", other, comm) +
+				fmt.Sprintf("MPI_Recv:17:1:9:1,4,4:%d:3:%s:0:18\nMPI_Finalize:20:-\n", other, comm)
+		}
+		for _, o := range sizes {
+			r, err := imported(t, written(t, text(0, 1), text(1, 0)), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := []string{"Init 0-0", "Irecv 1-2 comm=0 from=1 received=4 request=1 done=3",
+				"Isend 3-4 comm=0 to=1 sent=4 request=2 done=3", "Waitall 8-9 polls=1",
+				"Isend 10-11 comm=0 to=1 sent=4 request=3", "Isend 12-13 comm=0 to=1 sent=4 request=4 done=6",
+				"Wait 14-15 request=4", "Recv 16-17 comm=0 from=1 received=4", "Recv 17-17 comm=0 from=1 received=4",
+				"Finalize 19-19"}
+			if diff := cmp.Diff(want, rowsOf(r, 0)); diff != "" {
+				t.Error(stride, diff)
+			}
+			if c := r.Counts; c.Messages != 6 || c.Polls != 2 || c.UnmatchedSends+c.UnmatchedReceives != 0 {
+				t.Errorf("%+v", c)
+			}
+		}
+	}
+}
+
+// The handle of a new communicator is not shown: it is the first that is used with its size and rank.
+func TestCommunicators(t *testing.T) {
+	var ranks []string
+	for me := range 4 {
+		world := fmt.Sprintf("77,%d,4", me)
+		half := fmt.Sprintf("%d,%d,2", 500+me, me/2)
+		ranks = append(ranks, "MPI_Init:-:1:2:1\n"+
+			fmt.Sprintf("MPI_Comm_split:2:%s:%d:0:9000:3\nMPI_Comm_size:3:%s:8:4\n", world, me%2, half)+
+			fmt.Sprintf("MPI_Gatherv:5:1:%d:1,4,4:2:3:3,5:4:0,3:1,4,4:1:%s:6\n", 3+me/2*2, half)+
+			fmt.Sprintf("MPI_Barrier:7:%s:8\nMPI_Put:8:1:2:3:9\nMPI_Finalize:20:-\n", world))
+	}
+	r, err := imported(t, written(t, ranks...), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"Init 0-0", "Comm_split 1-2 comm=0", "Gatherv 4-5 comm=2 sent=20 received=32 root=3",
+		"Barrier 6-7 comm=0 sent=0 received=0", "Finalize 19-19"}
+	if diff := cmp.Diff(want, rowsOf(r, 3)); diff != "" {
+		t.Error(diff)
+	}
+	if len(r.Parts) != 4 || r.Parts[1].RecvBytes != 20 || r.Parts[1].PeerWorld != 2 {
+		t.Errorf("%+v", r.Parts)
+	}
+	if w := r.Warnings[2]; w != "Calls whose arguments the trace does not tell, which are missing: 4 MPI_Put." {
+		t.Errorf("%q", r.Warnings)
+	}
+}
+
+// Wildcards have no source, so what they receive is unmatched; -1 is MPICH's MPI_PROC_NULL where something is sent to it.
+func TestWildcards(t *testing.T) {
+	for _, c := range []struct {
+		to               int
+		unmatched, calls int64
+	}{{-2, 1, 5}, {-1, 0, 5}} {
+		r, err := imported(t, written(t, "MPI_Init:-:1:2:1\n"+
+			fmt.Sprintf("MPI_Send:2:1:1:1,4,4:%d:3:7,0,1:3\n", c.to)+
+			"MPI_Recv:4:1:1:1,4,4:-1:3:7,0,1:0:5\nMPI_Recv:4:1:1:1,4,4:-1:3:7,0,1:0:5\nMPI_Finalize:20:-\n"), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := r.Counts.UnmatchedReceives; n != 2*c.unmatched || r.Counts.Calls != c.calls {
+			t.Errorf("to %d: %+v", c.to, r.Counts)
+		}
+	}
+}
+
+// What is wrong with a trace is told with its line.
+func TestDamaged(t *testing.T) {
+	for _, c := range []struct{ want, line string }{
+		{"line 7: \"hello\"; want a call such as", "hello"},
+		{"line 7: \"x\"; want a time in microseconds", "MPI_Barrier:x:0,0,1:3"},
+		{"line 7: MPI_Barrier with 2 arguments; want 1", "MPI_Barrier:2:0,0,1:4:3"},
+		{"line 7: the communicator \"0,1,1\"", "MPI_Barrier:2:0,1,1:3"},
+		{"line 7: MPI_Barrier: communicator 5, of 3 ranks, was not made", "MPI_Barrier:2:5,0,3:3"},
+		{"line 7: the datatype \"11\"", "MPI_Bcast:2:1:1:11:0:0,0,1:3"},
+		{"line 7: 9000000000000000 elements of 900000 bytes", "MPI_Bcast:2:1:9000000000000000:1,900000,1:0:0,0,1:3"},
+		{"line 7: MPI_Send: a message to rank 4 of a communicator of 1 ranks", "MPI_Send:2:1:1:1,4,4:4:0:0,0,1:3"},
+		{"line 7: MPI_Gatherv without the counts", "MPI_Gatherv:2:1:1:1,4,4:2:3:4:1,4,4:0:0,0,1:3"},
+		{"line 7: -1 requests", "MPI_Waitall:2:-1:100:0:3"},
+	} {
+		_, err := imported(t, written(t, "MPI_Init:-:1:2:1\n"+c.line+"\n"), Options{})
+		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "rank-0.txt: ") {
+			t.Errorf("%v, want %q", err, c.want)
+		}
+	}
+}
+
+// A trace is found by a file of it and by its folder; files of ranks must all be there.
+func TestImportPath(t *testing.T) {
+	text := "MPI_Init:-:1:2:1\nMPI_Finalize:20:-\n"
+	path := written(t, text, text)
+	for _, p := range []string{path, filepath.Dir(path)} {
+		dir := t.TempDir()
+		m, err := ImportPath(context.Background(), p, dir, "x", Options{Origin: schema.Origin{Commq: "test"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		problems, err := writer.Check(context.Background(), filepath.Join(dir, "x"))
+		if err != nil || len(problems) > 0 || m.Ranks != 2 {
+			t.Error(problems, err)
+		}
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	_, err := imported(t, filepath.Join(filepath.Dir(path), "pmpi-trace-rank-1.txt"), Options{})
+	if err == nil || !strings.Contains(err.Error(), "no file of rank 0; there are 1 files pmpi-trace-rank-*.txt") {
+		t.Error(err)
+	}
+}
+
+// Damaged traces are errors or runs that break no rule; nothing else happens.
+func FuzzImport(f *testing.F) {
+	const a = "MPI_Init:-:1:2:1\nMPI_Comm_split:2:77,0,2:1:0:9000:3\nMPI_Irecv:4:100:1:1,4,4:1:3:9,0,2:1000:5\n" +
+		"MPI_Sendrecv:5:1:2:1,4,4:1:3:1:2:1,4,4:1:3:77,0,2:0:6\nMPI_Waitall:9:1:1000:0:10\n" +
+		"MPI_Alltoallv:11:1:2:3,4:1:0,1:1,4,4:2:3:3,4:4:0,1:1,4,4:9,0,2:12\nMPI_Finalize:20:-\n"
+	f.Add(head+"# Init clockdiff: 1.5\n"+a, head+"# Init clockdiff: -1.5\n"+strings.ReplaceAll(a, ",0,2", ",1,2")+
+		"# Finalize clockdiff: 3\n")
+	f.Add("# htor's PMPI Tracer 1 Output File\n# clockdiff: 0.5 s (relative to rank 0)\n"+a, a)
+	f.Fuzz(func(t *testing.T, a, b string) {
+		defer time.AfterFunc(4*time.Second, func() { panic("slow") }).Stop()
+		if !strings.HasPrefix(a, "#") || !strings.HasPrefix(b, "#") {
+			a, b = head+a, head+b
+		}
+		_, _ = imported(t, written(t, a, b), Options{passes: timed.Options{Keep: 2, EpochRows: 4, Round: 3}})
+	})
+}
