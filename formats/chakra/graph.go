@@ -109,8 +109,10 @@ type vertex struct {
 	op          int32 // -1 for none
 	ctrl, data  []uint64
 	deps        []int32 // the nodes that it depends on, as far as they are in the trace
+	after       []int32 // collectives that it follows
 	next        []int32 // nodes that depend on it
 	missing     int     // nodes that it depends on and that are not laid
+	unwaited    int     // operations that it depends on and that no laid node waits for
 }
 
 // mostNs limits the time of a node: a day.
@@ -226,13 +228,17 @@ func (r *ready) Pop() any {
 // have the caller of a node as its dependency of control, which may in turn depend on what it called: where the
 // dependencies go in a circle, those of control do not count.
 func (g *graph) lay() error {
-	order, ok := g.order(true)
+	control := true
+	order, ok := g.order(control, false)
 	if !ok {
 		g.rank.tally.callers++
-		if order, ok = g.order(false); !ok {
+		control = false
+		if order, ok = g.order(control, false); !ok {
 			return errors.New("the dependencies of the nodes go in a circle; no order is possible")
 		}
 	}
+	g.chain(order)
+	order, _ = g.order(control, true)
 	for _, i := range order {
 		g.step(&g.nodes[i])
 	}
@@ -266,29 +272,103 @@ func (g *graph) link(control bool) {
 			g.nodes[d].next = append(g.nodes[d].next, int32(i))
 			v.missing++
 		}
+		for _, d := range v.after {
+			g.nodes[d].next = append(g.nodes[d].next, int32(i))
+			v.missing++
+		}
 	}
 }
 
-// order returns the nodes in an order that the dependencies allow, and false if there is none.
-func (g *graph) order(control bool) (order []int32, ok bool) {
+// chain makes each collective follow the one of its group that is before it in an order, which all ranks must share.
+func (g *graph) chain(order []int32) {
+	last := map[string]int32{}
+	for _, i := range order {
+		v := &g.nodes[i]
+		if v.op < 0 || schema.Calls[g.rank.ops[v.op].call].Class != schema.ClassCollective {
+			continue
+		}
+		group := g.rank.ops[v.op].group
+		if before, ok := last[group]; ok {
+			v.after = append(v.after, before)
+		}
+		last[group] = i
+	}
+}
+
+// order returns the nodes in an order that the dependencies allow, and false if there is none: by their starts, or
+// those first that wait for no operation. A rank that waited before it sent something that does not depend on the wait
+// could hang in a simulation, as other ranks may wait for that first.
+func (g *graph) order(control, waitsLast bool) (order []int32, ok bool) {
 	g.link(control)
-	queue := &ready{g: g}
+	l := layer{g: g, waitsLast: waitsLast, free: ready{g: g}, waits: ready{g: g}, waited: make([]bool, len(g.rank.ops)),
+		waiters: map[int32][]int32{}}
 	for i := range g.nodes {
 		if g.nodes[i].missing == 0 {
-			queue.all = append(queue.all, int32(i))
+			l.push(int32(i))
 		}
 	}
-	heap.Init(queue)
-	for queue.Len() > 0 {
+	laid := make([]bool, len(g.nodes))
+	for l.free.Len()+l.waits.Len() > 0 {
+		queue := &l.free
+		if queue.Len() == 0 {
+			queue = &l.waits
+		}
 		i := heap.Pop(queue).(int32)
+		if laid[i] {
+			continue // it was in both queues
+		}
+		laid[i] = true
 		order = append(order, i)
+		for _, d := range g.nodes[i].deps {
+			l.wait(g.nodes[d].op)
+		}
 		for _, n := range g.nodes[i].next {
 			if g.nodes[n].missing--; g.nodes[n].missing == 0 {
-				heap.Push(queue, n)
+				l.push(n)
 			}
 		}
 	}
 	return order, len(order) == len(g.nodes)
+}
+
+// layer has the nodes whose dependencies are laid: those that wait for no operation, and the others.
+type layer struct {
+	g           *graph
+	waitsLast   bool
+	free, waits ready
+	waited      []bool            // by operation: a laid node waits for it
+	waiters     map[int32][]int32 // nodes of waits, by operation
+}
+
+// push adds a node.
+func (l *layer) push(i int32) {
+	v := &l.g.nodes[i]
+	v.unwaited = 0
+	for _, d := range v.deps {
+		if op := l.g.nodes[d].op; op >= 0 && l.waitsLast && !l.waited[op] {
+			v.unwaited++
+			l.waiters[op] = append(l.waiters[op], i)
+		}
+	}
+	if v.unwaited == 0 {
+		heap.Push(&l.free, i)
+	} else {
+		heap.Push(&l.waits, i)
+	}
+}
+
+// wait notes that a node waits for an operation, so that others need not.
+func (l *layer) wait(op int32) {
+	if op < 0 || l.waited[op] {
+		return
+	}
+	l.waited[op] = true
+	for _, i := range l.waiters[op] {
+		if l.g.nodes[i].unwaited--; l.g.nodes[i].unwaited == 0 {
+			heap.Push(&l.free, i)
+		}
+	}
+	delete(l.waiters, op)
 }
 
 // step adds the steps of a node: waits for the operations that it depends on, and its own.

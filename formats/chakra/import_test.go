@@ -123,6 +123,40 @@ func rows(r *formatstest.Run) string {
 	return b.String()
 }
 
+// What depends on no operation comes before what has to wait for one, so that two ranks that send to each other do not
+// both wait first; the collectives of a group keep their order, although the second depends on nothing.
+func TestWaitsComeLast(t *testing.T) {
+	message := func(id uint64, kind nodeType, side string, peer int64, deps ...uint64) made {
+		return made{id: id, kind: kind, deps: deps, attrs: [][]byte{attr(side, 7, uint64(peer), ""), number("comm_size", 8),
+			attr("comm_tag", 5, uint64(id/10), "")}}
+	}
+	reduce := func(id uint64, bytes int64, deps ...uint64) made {
+		return made{id: id, kind: collNode, deps: deps, attrs: [][]byte{number("comm_type", 0), number("comm_size", bytes),
+			attr("pg_name", attrString, 0, "")}}
+	}
+	rank := func(other int64) []byte {
+		return file(message(11, recvNode, "comm_src", other), made{id: 12, kind: compNode, micros: 1, deps: []uint64{11}},
+			message(13, sendNode, "comm_dst", other), reduce(14, 400, 12), reduce(15, 500),
+			message(16, sendNode, "comm_dst", other), message(17, recvNode, "comm_src", other))
+	}
+	r, err := imported(t, Options{}, rank(1), rank(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for line := range strings.Lines(rows(r)) {
+		if strings.HasPrefix(line, "0.") {
+			words := strings.Fields(line)
+			got = append(got, words[1]+" "+words[len(words)-2])
+		}
+	}
+	want := []string{"Irecv received=8", "Ibsend sent=8", "Ibsend sent=8", "Irecv received=8", "Wait 0.4",
+		"Iallreduce received=400", "Iallreduce received=500"}
+	if len(got) < len(want) || !cmp.Equal(got[:len(want)], want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 // Three ranks: one computes on its device during an all-reduce of all and waits for it; two exchange a message and
 // reduce in a group that the metadata names. Nodes of the program that launch, and what it computes, have no row.
 func TestSteps(t *testing.T) {
@@ -156,14 +190,14 @@ func TestSteps(t *testing.T) {
 1.0 Iallreduce comm=0 instance=0 sent=4096 received=4096 done=1
 1.1 Wait
 1.2 Finalize
-2.0 Iallreduce comm=0 instance=0 sent=4096 received=4096 done=1
-2.1 Wait
-2.2 Iallreduce comm=1 instance=0 sent=100 received=100 done=4
-2.3 Irecv comm=0 from=0 received=33 done=5
+2.0 Iallreduce comm=0 instance=0 sent=4096 received=4096 done=2
+2.1 Irecv comm=0 from=0 received=33 done=5
+2.2 Wait
+2.3 Iallreduce comm=1 instance=0 sent=100 received=100 done=4
 2.4 Wait
 2.5 Wait
 2.6 Finalize
-0.4 -> 2.3.5: 33, tag 4
+0.4 -> 2.1.5: 33, tag 4
 comm 0 0: 0 is 0
 comm 0 0: 1 is 1
 comm 0 0: 2 is 2

@@ -63,8 +63,8 @@ var zigzag = map[protowire.Number]bool{15: true, 17: true}
 // attrString is the field of AttributeProto that holds a string.
 const attrString = 29
 
-// mostMessage is more than any message has in bytes.
-const mostMessage = 1 << 30
+// mostMessage is more than any message has in bytes. Lists of numbers take up to 8 times as much in memory.
+const mostMessage = 1 << 26
 
 // messages reads the messages of a file one by one. The first is the metadata of the file.
 type messages struct {

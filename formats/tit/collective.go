@@ -70,7 +70,7 @@ func (r *rank) sizes(f *fields, call schema.CallID) sizes {
 	case schema.CallReduceScatter:
 		s.reduces = p
 		parts := scaled(f.counts(0, p, "the numbers of elements"), f.datatype(p+1, r.byDefault))
-		s.send = sum(parts)
+		s.send = f.sum(parts)
 		if f.err == nil {
 			s.recv = parts[r.me]
 		}
@@ -105,10 +105,10 @@ func (r *rank) uneven(f *fields, call schema.CallID, s *sizes) {
 		s.from = scaled(f.counts(2+p, p, what), f.datatype(3+2*p, r.byDefault))
 	}
 	if s.to != nil {
-		s.send = sum(s.to)
+		s.send = f.sum(s.to)
 	}
 	if s.from != nil {
-		s.recv = sum(s.from)
+		s.recv = f.sum(s.from)
 	}
 }
 
@@ -120,9 +120,16 @@ func scaled(counts []int64, kind int) []int64 {
 	return counts
 }
 
-func sum(all []int64) (total int64) {
+// mostBytes is more than a rank moves in a call.
+const mostBytes = 1 << 62
+
+// sum returns the bytes of all ranks together.
+func (f *fields) sum(all []int64) (total int64) {
 	for _, x := range all {
-		total += x
+		if total += x; total > mostBytes {
+			f.fail("more than %d bytes for all ranks together", int64(mostBytes))
+			return 0
+		}
 	}
 	return total
 }

@@ -319,3 +319,18 @@ func FuzzImport(f *testing.F) {
 		}
 	})
 }
+
+// Bytes of all ranks together that do not fit are an error, and not a negative number.
+func TestSumTooLarge(t *testing.T) {
+	var f fields
+	if got := f.sum([]int64{1 << 52, 3, 0}); got != 1<<52+3 || f.err != nil {
+		t.Error(got, f.err)
+	}
+	all := make([]int64, 1<<11) // the most elements of the largest datatype, at 2048 ranks
+	for i := range all {
+		all[i] = mostElements * 16
+	}
+	if got := f.sum(all); got != 0 || f.err == nil || !strings.Contains(f.err.Error(), "more than 4611686018427387904 bytes") {
+		t.Error(got, f.err)
+	}
+}
