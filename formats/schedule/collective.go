@@ -15,6 +15,9 @@ type Collective struct {
 	// SendTo and RecvFrom are the bytes by place, where the row has parts: at the root of MPI_Gatherv and MPI_Scatterv,
 	// on all ranks of MPI_Alltoallv and of neighbourhood collectives, and on the receiving side of MPI_Allgatherv.
 	SendTo, RecvFrom []int64
+	// NoParts tells that the run has parts of no call. Then nobody knows who exchanges bytes with whom in an
+	// MPI_Alltoallv, MPI_Alltoallw or MPI_Allgatherv, and all ranks do, even shares of their bytes.
+	NoParts bool
 }
 
 // Message is one message of a collective, as one of its ends sees it.
@@ -53,9 +56,11 @@ func (c *Collective) Rounds() [][]Message {
 	case schema.CallAllgather:
 		return c.ring()
 	case schema.CallAllgatherv:
-		return c.pairwise(func(int) int64 { return c.SendBytes }, c.receivedFrom)
-	case schema.CallAlltoall, schema.CallAlltoallv, schema.CallAlltoallw:
+		return c.pairwise(c.known(func(int) int64 { return c.SendBytes }), c.known(c.receivedFrom))
+	case schema.CallAlltoall:
 		return c.pairwise(c.sentTo, c.receivedFrom)
+	case schema.CallAlltoallv, schema.CallAlltoallw:
+		return c.pairwise(c.known(c.sentTo), c.known(c.receivedFrom))
 	case schema.CallScan, schema.CallExscan:
 		return c.chain()
 	}
@@ -85,6 +90,15 @@ func (c *Collective) Shares(bytes []int64, total int64) []int64 {
 		shares[place] = c.share(total, place)
 	}
 	return shares
+}
+
+// known returns the bytes by place, at least those of a signal where nobody knows them: whether there is a message must
+// not depend on what only one of its ends has.
+func (c *Collective) known(bytes func(place int) int64) func(place int) int64 {
+	if !c.NoParts {
+		return bytes
+	}
+	return func(place int) int64 { return max(bytes(place), signalBytes) }
 }
 
 // sentTo and receivedFrom return the bytes sent to a place, and received from it.

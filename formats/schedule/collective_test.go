@@ -152,6 +152,26 @@ func TestRoundsFitTogether(t *testing.T) {
 	}
 }
 
+// Without parts all ranks exchange with each other, however few bytes each of them has: each send has its receive.
+func TestUnknownPartsFitTogether(t *testing.T) {
+	for _, op := range []schema.CallID{schema.CallAlltoallv, schema.CallAlltoallw, schema.CallAllgatherv} {
+		var calls []*Collective
+		for me, bytes := range [][2]int64{{0, 10}, {2, 0}, {9, 1}, {0, 0}} {
+			calls = append(calls, &Collective{Op: op, Blocking: true, Members: []int32{0, 3, 6, 9}, Me: me,
+				SendBytes: bytes[0], RecvBytes: bytes[1], NoParts: true})
+		}
+		sent, received := flows(calls)
+		if len(sent) != 12 || len(received) != 12 || !finishes(calls) {
+			t.Errorf("%v: %v sent, %v received", op, sent, received)
+		}
+		for f := range sent {
+			if len(sent[f]) != 1 || len(received[f]) != 1 {
+				t.Errorf("%v: %v sends %v and gets %v", op, f, sent[f], received[f])
+			}
+		}
+	}
+}
+
 // Numbers of messages and bytes for five ranks with root 3, from the algorithms' definitions.
 func TestRounds(t *testing.T) {
 	for op, want := range map[schema.CallID]struct{ messages, bytes int64 }{

@@ -89,6 +89,8 @@ type reader struct {
 	parts map[rowKey][]schema.Part
 	notes Notes
 	do    func(*Action) error
+	// noParts tells that the run has no bytes by peer of any collective.
+	noParts bool
 }
 
 // rankState is what is open on a rank.
@@ -120,8 +122,9 @@ func Each(ctx context.Context, dir string, o Options, do func(*Action) error) (r
 				threads)
 		}
 	}
-	x := &reader{o: o, run: r, ranks: make([]rankState, r.Manifest.Ranks), tags: map[channel]int32{}, notes: Notes{},
-		do: do}
+	parts := func(t schema.TableInfo) bool { return t.Name == schema.PartsTable.Name && t.Rows > 0 }
+	x := &reader{o: o, run: r, noParts: !slices.ContainsFunc(r.Manifest.Tables, parts),
+		ranks: make([]rankState, r.Manifest.Ranks), tags: map[channel]int32{}, notes: Notes{}, do: do}
 	x.places()
 	if o.Begin != nil {
 		if err := o.Begin(r.Manifest.Ranks); err != nil {
@@ -424,7 +427,8 @@ func (x *reader) callOf(e *schema.Event, call schema.CallID) *Collective {
 	if op == 0 {
 		op = schema.CallBarrier
 	}
-	c := &Collective{Op: op, Blocking: e.Request == null64, Members: comm.Members, Me: x.placeOf(e.Comm, e.Rank)}
+	c := &Collective{Op: op, Blocking: e.Request == null64, Members: comm.Members, Me: x.placeOf(e.Comm, e.Rank),
+		NoParts: x.noParts}
 	if e.RootWorld != null32 {
 		c.Root = x.placeOf(e.Comm, e.RootWorld)
 	}

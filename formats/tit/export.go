@@ -200,7 +200,7 @@ func (x *exporter) action(a *schedule.Action) error {
 // keeps reports whether the format has the collective: a blocking one of all ranks. All of them must answer the same.
 func (x *exporter) keeps(c *schedule.Collective) bool {
 	return c.Blocking && c.IsWorld(x.ranks) && !c.Op.IsNeighborhood() &&
-		(c.Op != schema.CallAllgatherv || c.RecvFrom != nil)
+		(c.Op != schema.CallAllgatherv || c.RecvFrom != nil) && (c.Op != schema.CallAlltoallv || !c.NoParts)
 }
 
 // collective writes a collective in bytes. Reductions compute nothing: that time is not known.
