@@ -220,6 +220,30 @@ func TestCommunicators(t *testing.T) {
 	}
 }
 
+// A constructor that not all ranks called makes nothing that can be told: a run without a call on its result, else an
+// error.
+func TestIncompleteConstructor(t *testing.T) {
+	for _, uses := range []bool{false, true} {
+		ranks := pair(func(r *recorder, me, other int) {
+			if me == 0 {
+				r.call("MPI_Comm_split", world, 0, 0, 4)
+				r.call("MPI_Comm_dup", 4, 5)
+				if uses {
+					r.call("MPI_Barrier", 5)
+				}
+			}
+		})
+		r, err := imported(t, written(t, ranks...), Options{})
+		const want = "x-0000.bin: byte 87: MPI_Barrier: the trace does not tell who is in communicator 5"
+		if uses && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%v, want %q", err, want)
+		}
+		if !uses && (err != nil || r.Ended != "killed" || len(r.Comms) != 2) {
+			t.Errorf("%+v %v", r, err)
+		}
+	}
+}
+
 // Collectives with counts for each rank have parts; sizes of datatypes are those that constructors make.
 func TestCollectivesAndDatatypes(t *testing.T) {
 	ranks := pair(func(r *recorder, me, other int) {
