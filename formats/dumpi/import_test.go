@@ -201,7 +201,8 @@ func TestCommunicators(t *testing.T) {
 		"create", "self", "self", "self", "self"}; !cmp.Equal(want, got) {
 		t.Error(cmp.Diff(want, got))
 	}
-	if kinds[1] != " 2 0" || kinds[5] != " 0 1 2 3" || kinds[7] != " 2 3" || kinds[8] != " 0 1 2 3" || kinds[9] != " 2 3 0 1" ||
+	if kinds[1] != " 2 0" || kinds[5] != " 0 1 2 3" || kinds[7] != " 2 3" || kinds[8] != " 0 1 2 3" ||
+		kinds[9] != " 2 3 0 1" ||
 		kinds[10] != " 0 2" && kinds[10] != " 3 1" {
 		t.Errorf("%v", kinds)
 	}
@@ -313,8 +314,10 @@ func TestDamaged(t *testing.T) {
 		{"byte 37: MPI_Barrier: communicator 9 was not made", plain(func(r *recorder) { r.call("MPI_Barrier", 9) })},
 		{"byte 37: MPI_Bcast: datatype 77 was made by a call that the trace does not have",
 			plain(func(r *recorder) { r.call("MPI_Bcast", 1, 77, 0, world) })},
-		{"byte 37: MPI_Bcast: -1 elements of 4 bytes", plain(func(r *recorder) { r.call("MPI_Bcast", -1, integer, 0, world) })},
-		{"byte 37: MPI_Bcast: root 5 of a communicator of 1 ranks", plain(func(r *recorder) { r.call("MPI_Bcast", 1, integer, 5, world) })},
+		{"byte 37: MPI_Bcast: -1 elements of 4 bytes",
+			plain(func(r *recorder) { r.call("MPI_Bcast", -1, integer, 0, world) })},
+		{"byte 37: MPI_Bcast: root 5 of a communicator of 1 ranks",
+			plain(func(r *recorder) { r.call("MPI_Bcast", 1, integer, 5, world) })},
 		{"byte 37: MPI_Put: window 4 was not made",
 			plain(func(r *recorder) { r.call("MPI_Put", 1, integer, 0, 0, 1, integer, 4) })},
 		{"byte 37: function 300; want one below 290, or the end 293",

@@ -12,7 +12,8 @@ const firstUser = 28
 
 // basicSizes are the sizes of the predefined datatypes where a file does not have them, on machines with longs of 8
 // bytes.
-var basicSizes = [firstUser]int64{0, 0, 1, 1, 1, 1, 4, 2, 2, 4, 4, 8, 8, 4, 8, 16, 8, 8, 8, 1, 0, 0, 8, 12, 12, 6, 8, 20}
+var basicSizes = [firstUser]int64{0, 0, 1, 1, 1, 1, 4, 2, 2, 4, 4, 8, 8, 4, 8, 16, 8, 8, 8, 1, 0, 0, 8, 12, 12, 6, 8,
+	20}
 
 // types are the sizes of a rank's datatypes, which constructors change as numbers are used again.
 type types struct {
@@ -135,8 +136,8 @@ func (t *types) structure(x *record) {
 }
 
 // ops are DUMPI's numbers of reduction operations, as reduce_op.
-var ops = []schema.Op{schema.Op(schema.NullEnum), schema.OpMax, schema.OpMin, schema.OpSum, schema.OpProd, schema.OpLand,
-	schema.OpBand, schema.OpLor, schema.OpBor, schema.OpLxor, schema.OpBxor, schema.OpMinloc, schema.OpMaxloc,
+var ops = []schema.Op{schema.Op(schema.NullEnum), schema.OpMax, schema.OpMin, schema.OpSum, schema.OpProd,
+	schema.OpLand, schema.OpBand, schema.OpLor, schema.OpBor, schema.OpLxor, schema.OpBxor, schema.OpMinloc, schema.OpMaxloc,
 	schema.OpReplace, schema.Op(schema.NullEnum)}
 
 // operation returns the reduction operation with a number.

@@ -7,8 +7,8 @@ import (
 )
 
 // layouts are the arguments of the functions of MPI in the order of their C prototypes, which is that of a line. Each
-// is a letter: s send count, r receive count, S and R their datatypes, b both counts and B both datatypes; d destination, f
-// source, t tag of both, u and v tags of the send and the receive; c communicator, o root, p operation, q request, n
+// is a letter: s send count, r receive count, S and R their datatypes, b both counts and B both datatypes; d
+// destination, f source, t tag of both, u and v tags of the send and the receive; c communicator, o root, p operation, q request, n
 // number of requests, C and D counts of the send and the receive for each rank; k color, y key, l and m local and
 // remote leader, e peer communicator, h high; x what is not read: addresses, statuses, results. Counts for each rank
 // and displacements (X) have an address before them in newer traces.

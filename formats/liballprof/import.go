@@ -266,8 +266,8 @@ func (s *scan) warnings(vague int64) []string {
 		w = append(w, "Calls whose arguments the trace does not tell, which are missing: "+list(s.lost)+".")
 	}
 	if vague > 0 {
-		w = append(w, fmt.Sprintf("Calls of MPI_Waitany, _Waitsome and MPI_Test*, of which the trace does not tell what they "+
-			"completed: %d.", vague))
+		w = append(w, fmt.Sprintf("Calls of MPI_Waitany, _Waitsome and MPI_Test*, of which the trace does not tell what "+
+			"they completed: %d.", vague))
 	}
 	return w
 }

@@ -178,7 +178,8 @@ func TestCommunicators(t *testing.T) {
 	}
 }
 
-// Wildcards have no source, so what they receive is unmatched; -1 is MPICH's MPI_PROC_NULL where something is sent to it.
+// Wildcards have no source, so what they receive is unmatched; -1 is MPICH's MPI_PROC_NULL where something is sent to
+// it.
 func TestWildcards(t *testing.T) {
 	for _, c := range []struct {
 		to               int

@@ -325,8 +325,8 @@ func (d *decoder) requests() {
 	}
 }
 
-// step returns the size of a request: that of the two, 8 bytes of Open MPI and 4 of MPICH, at which more of an array are
-// open.
+// step returns the size of a request: that of the two, 8 bytes of Open MPI and 4 of MPICH, at which more of an array
+// are open.
 func (d *decoder) step(n uint64) uint64 {
 	if d.stride != 0 || n < 2 {
 		return max(d.stride, 1)
