@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/commq/commq/capture/shim/abi"
 	"github.com/commq/commq/internal/testenv"
 )
 
@@ -40,9 +41,7 @@ func TestRelease(t *testing.T) {
 	}
 	testenv.Need(t, "g++", "mpicc.openmpi", "mpicc.mpich", "mpirun.openmpi", "mpirun.mpich")
 	testenv.Venv(t, scripts, "zig.txt", "compiler of releases")
-	five := testenv.Venv(t, scripts, "openmpi5.txt", "Open MPI 5")
-	mpich5 := testenv.Venv(t, scripts, "mpich5.txt", "MPICH 5")
-	mpich3 := testenv.Venv(t, scripts, "mpich3.txt", "MPICH 3")
+	versions := tried(t)
 	r := build(t)
 
 	t.Run("needs", func(t *testing.T) {
@@ -53,24 +52,46 @@ func TestRelease(t *testing.T) {
 	})
 	t.Run("version", r.version)
 	t.Run("objects", r.objects)
-	debian := map[string]string{"openmpi": "mpirun.openmpi --oversubscribe", "mpich": "mpirun.mpich"}
-	for library, launcher := range debian {
+	for _, v := range versions {
+		name := v.of.Library + " " + v.of.Version
 		for program, ranks := range map[string]string{"p2p": "3", "collectives": "3", "comms": "5"} {
-			t.Run("equal/"+library+"/"+program, func(t *testing.T) { r.equal(t, "mpicc."+library, launcher, program, ranks) })
+			if v.of.Compiled == abi.CI && (program == "p2p" || v.of.Requirements == "") {
+				t.Run("equal/"+name+"/"+program, func(t *testing.T) { r.equal(t, v.mpicc, v.launcher, program, ranks) })
+			}
 		}
+		t.Run("no compiler/"+name, func(t *testing.T) { r.withoutCompiler(t, v) })
 	}
-	for library, folder := range map[string]string{"MPICH 3": mpich3, "MPICH 5": mpich5} {
-		t.Run("equal/"+library+"/p2p", func(t *testing.T) { r.equal(t, folder+"/bin/mpicc", folder+"/bin/mpiexec", "p2p", "3") })
+	t.Run("compiler fails", r.compilerFails)
+	t.Run("another version's compiler", func(t *testing.T) {
+		five := slices.IndexFunc(versions, func(v installed) bool { return v.of.ABI == "openmpi-5" })
+		r.anotherVersion(t, versions[five])
+	})
+}
+
+// installed is a version of an MPI library on this machine.
+type installed struct {
+	of              abi.Version
+	mpicc, launcher string
+}
+
+// tried are the versions with which releases are tested: Debian's, and those of PyPI in environments of their own.
+func tried(t *testing.T) (list []installed) {
+	t.Helper()
+	for _, v := range abi.Versions {
+		if v.Brought != abi.CI {
+			continue
+		}
+		here := installed{v, "mpicc." + v.Family().Library, "mpirun." + v.Family().Library}
+		if v.Requirements != "" {
+			folder := testenv.Venv(t, scripts, v.Requirements, v.Library+" "+v.Version) + "/bin/"
+			here.mpicc, here.launcher = folder+"mpicc", folder+"mpirun"
+		}
+		if v.Family().Library == abi.OpenMPI {
+			here.launcher += " --oversubscribe"
+		}
+		list = append(list, here)
 	}
-	for _, m := range []struct{ name, abi, mpicc, launcher string }{
-		{"Open MPI 4.1", "Open MPI 4", "mpicc.openmpi", debian["openmpi"]},
-		{"Open MPI 5", "Open MPI 5", five + "/bin/mpicc", five + "/bin/mpirun --oversubscribe"},
-		{"MPICH 3", "the ABI of MPICH 3", mpich3 + "/bin/mpicc", mpich3 + "/bin/mpiexec"},
-		{"MPICH 4", "the ABI of MPICH 4", "mpicc.mpich", debian["mpich"]},
-		{"MPICH 5", "the ABI of MPICH 4", mpich5 + "/bin/mpicc", mpich5 + "/bin/mpiexec"},
-	} {
-		t.Run("no compiler/"+m.name, func(t *testing.T) { r.withoutCompiler(t, m.abi, m.mpicc, m.launcher) })
-	}
+	return list
 }
 
 func build(t *testing.T) *release {
@@ -278,19 +299,59 @@ func compile(t *testing.T, mpicc, program string) string {
 }
 
 // withoutCompiler captures a program where there is no compiler, with the shim for an ABI.
-func (r *release) withoutCompiler(t *testing.T, abi, mpicc, launcher string) {
-	exe := compile(t, mpicc, "p2p")
+func (r *release) withoutCompiler(t *testing.T, v installed) {
+	exe := compile(t, v.mpicc, "p2p")
 	doctor := r.commq(t, r.without, "doctor", exe)
-	if want := "captures take the library that commq brings for " + abi + ", which loads"; !strings.Contains(
+	if want := "captures take the library that commq brings for " + v.of.Family().Title + ", which loads"; !strings.Contains(
 		strings.Join(strings.Fields(doctor), " "), want) {
 		t.Errorf("doctor does not say %q:\n%s", want, doctor)
 	}
 	store := t.TempDir()
-	r.commq(t, r.without, "capture", "--store", store, "--name", "p2p.3", "-n", "3", "--launcher", launcher, "--", exe)
+	r.commq(t, r.without, "capture", "--store", store, "--name", "p2p.3", "-n", "3", "--launcher", v.launcher, "--", exe)
 	got := r.commq(t, r.without, "sql", "--store", store, "--run", "p2p.3", "--format", "csv",
 		"SELECT count(*), sum(bytes) FROM messages")
 	r.commq(t, nil, "runs", "check", "p2p.3", "--store", store)
 	if want := "19,156"; !strings.Contains(got, want) { // as many as ../testdata/programs/p2p.want has
 		t.Errorf("messages and bytes: %s, want %s", got, want)
+	}
+}
+
+// compilerFails captures with a compiler that compiles programs, but no libraries: the release's own is taken.
+func (r *release) compilerFails(t *testing.T) {
+	folder := t.TempDir()
+	write(t, filepath.Join(folder, "mpicc.openmpi"), "#!/bin/sh\ncase \"$*\" in *-shared*) echo no room >&2; exit 1; esac\n"+
+		"exec /usr/bin/mpicc.openmpi \"$@\"\n", 0o755)
+	environ := []string{"PATH=" + folder + ":" + os.Getenv("PATH"), "COMMQ_CACHE=" + t.TempDir()}
+	want := "mpicc.openmpi failed (exit status 1) on the capture library for Open MPI "
+	r.capturesBrought(t, environ, compile(t, "mpicc.openmpi", "p2p"), "mpirun.openmpi --oversubscribe", want, "Open MPI 4")
+	doctor := strings.Join(strings.Fields(r.commq(t, environ, "doctor", "--mpi", "openmpi")), " ")
+	for _, want := range []string{want, "taking the capture library that commq brings for Open MPI 4. With it a program of 2 ranks was " +
+		"recorded correctly"} {
+		if !strings.Contains(doctor, want) {
+			t.Errorf("doctor does not say %q:\n%s", want, doctor)
+		}
+	}
+}
+
+// anotherVersion captures a program of Open MPI 5 where only the compiler wrapper of Open MPI 4 is in $PATH.
+func (r *release) anotherVersion(t *testing.T, five installed) {
+	exe := compile(t, five.mpicc, "p2p")
+	want := "/usr/bin/mpicc.openmpi is of Open MPI 4"
+	r.capturesBrought(t, nil, exe, five.launcher, want, "Open MPI 5")
+	if doctor := strings.Join(strings.Fields(r.commq(t, nil, "doctor", exe)), " "); !strings.Contains(doctor, want) {
+		t.Errorf("doctor does not say %q:\n%s", want, doctor)
+	}
+}
+
+// capturesBrought captures p2p with the library that the release brings for an ABI, and checks that it says why.
+func (r *release) capturesBrought(t *testing.T, environ []string, exe, launcher, why, title string) {
+	t.Helper()
+	cmd := exec.Command(r.path, "capture", "--store", t.TempDir(), "--name", "p2p.3", "-n", "3", "--launcher", launcher, "--", exe)
+	cmd.Env = append(os.Environ(), environ...)
+	out, err := cmd.CombinedOutput()
+	taking := "; taking the capture library that commq brings for " + title + "\n"
+	if err != nil || !strings.Contains(string(out), why) || !strings.Contains(string(out), taking) ||
+		!strings.Contains(string(out), "19 with 156 B") {
+		t.Errorf("%v; want %q and %q:\n%s", err, why, taking, out)
 	}
 }

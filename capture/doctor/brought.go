@@ -8,15 +8,9 @@ import (
 	"github.com/commq/commq/capture/shim"
 )
 
-// broughtLibrary checks the capture library that commq brings for an MPI library without a compiler wrapper.
-func broughtLibrary(ctx context.Context, library string) Finding { return broughtFor(ctx, library, "") }
-
-// broughtFor is broughtLibrary for a program: for the version of the MPI library that it loads.
-func broughtFor(ctx context.Context, library, program string) Finding {
-	abi, err := shim.FindABI(ctx, library, program)
-	if err != nil {
-		return failure(library, "", "%v", err)
-	}
+// broughtLibrary checks the capture library that commq brings, where that is the choice for an MPI library and a
+// program, which may be empty.
+func broughtLibrary(ctx context.Context, library, program string, choice shim.Choice) Finding {
 	path, err := shim.Build(ctx, shim.BuildOptions{Library: library, Mpicc: shim.NoMpicc, Program: program})
 	if err != nil {
 		return failure(library, "", "%v", err)
@@ -25,7 +19,12 @@ func broughtFor(ctx context.Context, library, program string) Finding {
 		return failure(library, "load the module of a compiler, so that commq compiles one for this machine",
 			"the capture library that commq brings cannot be loaded: %s", text)
 	}
-	return ok(library, "no compiler wrapper; captures take the library that commq brings for %s, which loads", abi.Title)
+	if choice.Note != "" {
+		return warning(library, "mend or remove the compiler wrapper, or name another with --mpicc; captures work without it",
+			"%s, which loads", choice.Note)
+	}
+	return ok(library, "no compiler wrapper; captures take the library that commq brings for %s, which loads",
+		choice.ABI.Title)
 }
 
 // preloadFails returns what the dynamic linker says when it cannot preload a library: it goes on without it. Empty

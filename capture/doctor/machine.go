@@ -135,21 +135,22 @@ func mpiLibraries(ctx context.Context, o MachineOptions) []Finding {
 // mpiLibrary checks one library. installed is false only where neither its compiler wrapper nor its launcher is there
 // and the user did not name it.
 func mpiLibrary(ctx context.Context, o MachineOptions, library string) (list []Finding, installed bool) {
-	target, err := shim.FindTarget(ctx, library, "")
 	launcher, launchErr := launch.Find(ctx, library)
+	choice, err := shim.Choose(ctx, shim.BuildOptions{Library: library, Launcher: launcher})
+	target := choice.Target
 	switch {
-	case err != nil && launchErr != nil && o.MPI == "":
+	case target == nil && choice.Note == "" && launchErr != nil && o.MPI == "":
 		return []Finding{ok(library, "not installed")}, false
-	case err != nil && len(shim.Prebuilt()) > 0:
-		list = append(list, broughtLibrary(ctx, library))
+	case err != nil:
+		return []Finding{failure(library, "", "%v", err)}, true
+	case target == nil:
+		list = append(list, broughtLibrary(ctx, library, "", choice))
 		if launchErr == nil {
 			list = append(list, launcherAsRoot(ctx, library, launcher, os.Environ(), os.Getuid()))
 		}
 		return list, true
-	case err != nil:
-		return []Finding{failure(library, "", "%v", err)}, true
 	}
-	list = append(list, ok(library, "%s, version %s, %s", target.Mpicc, target.Version, target.Compiler))
+	list = append(list, compiledLibrary(library, choice))
 	if launchErr != nil {
 		return append(list, warning(library+" launcher",
 			"commq capture needs it; with srun or another launcher use commq exec", "%v", launchErr)), true
@@ -159,9 +160,18 @@ func mpiLibrary(ctx context.Context, o MachineOptions, library string) (list []F
 		if o.Step != nil {
 			o.Step("capturing a tiny program with " + target.Title())
 		}
-		list = append(list, selfCheck(ctx, o, target, launcher))
+		list = append(list, selfCheck(ctx, o, *target, launcher))
 	}
 	return list, true
+}
+
+// compiledLibrary names the compiler wrapper of an MPI library, where that is the choice for it.
+func compiledLibrary(library string, choice shim.Choice) Finding {
+	t := choice.Target
+	if choice.Note != "" {
+		return warning(library, "", "%s", choice.Note)
+	}
+	return ok(library, "%s, version %s, %s", t.Mpicc, t.Version, t.Compiler)
 }
 
 // launcherAsRoot reports the launcher, and whether it refuses to start programs for this user because that is root.

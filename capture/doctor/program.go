@@ -22,13 +22,17 @@ func Program(ctx context.Context, path string) ([]Finding, error) {
 		return append([]Finding{failure("MPI library", do, "%s", text)}, preloaded()...), nil
 	}
 	var list []Finding
-	if target, err := shim.FindTarget(ctx, library, ""); err != nil && len(shim.Prebuilt()) > 0 {
-		list = append(list, broughtFor(ctx, library, abs))
-	} else if err != nil {
+	choice, err := shim.Choose(ctx, shim.BuildOptions{Library: library, Program: abs})
+	switch {
+	case err != nil:
 		list = append(list, failure("MPI library", "the capture library must be compiled for it, once: "+err.Error(),
 			"%s, but its compiler wrapper is not here", library))
-	} else {
-		list = append(list, ok("MPI library", "%s; %s has version %s", library, target.Mpicc, target.Version))
+	case choice.Target == nil:
+		list = append(list, broughtLibrary(ctx, library, abs, choice))
+	case choice.Note != "":
+		list = append(list, warning("MPI library", "", "%s: %s", library, choice.Note))
+	default:
+		list = append(list, ok("MPI library", "%s; %s has version %s", library, choice.Target.Mpicc, choice.Target.Version))
 	}
 	list = append(list, functions(abs)...)
 	return append(list, preloaded()...), nil

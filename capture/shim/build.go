@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/commq/commq/internal/kept"
@@ -21,11 +22,13 @@ import (
 type BuildOptions struct {
 	// Library is OpenMPI or MPICH, as Detect returns it.
 	Library string
-	// Mpicc is the compiler wrapper; empty searches for one, see FindMpicc, and takes a shim that commq brings if there
-	// is none; NoMpicc takes that one in any case.
+	// Mpicc is the compiler wrapper; empty searches for one, see Choose; NoMpicc takes a shim that commq brings in any
+	// case.
 	Mpicc string
-	// Program is what will be captured, by which a shim that commq brings is chosen; empty is a program not known yet.
+	// Program is what will be captured: the MPI library that it loads tells the ABI. Empty is a program not known yet.
 	Program string
+	// Launcher starts the program; its version tells the ABI where the program does not. Empty is one that is not known.
+	Launcher string
 	// Cache is the folder of built shims; empty: $COMMQ_CACHE, else commq in the user's cache folder.
 	Cache string
 	// Form is the artifact to build; the zero value is the library for an ordinary capture.
@@ -33,6 +36,9 @@ type BuildOptions struct {
 	// Compiling is called before the compiler is, which takes ten seconds or so, with what it compiles; nil means no
 	// callback. It is not called when the cache has the shim.
 	Compiling func(what string)
+	// Note is called with a line for the user where the shim is not the usual one: compiling failed, or the compiler
+	// wrapper belongs to another version of the library than the program loads. nil means no callback.
+	Note func(text string)
 }
 
 // Form is one of the artifacts that are built from the shim's sources.
@@ -84,27 +90,45 @@ type Target struct {
 }
 
 // Build returns the path of the shim for an MPI library. It compiles the shim if the cache has none for this library,
-// version, compiler and these sources. Where there is no compiler it takes the one that commq brings; see Prebuilt.
-// Several processes may build at once; each sees a complete file or none.
+// version, compiler and these sources, or takes the one that commq brings: where there is no compiler wrapper that fits
+// (see Choose), and where compiling fails. Several processes may build at once; each sees a complete file or none.
 func Build(ctx context.Context, o BuildOptions) (string, error) {
-	if o.Mpicc == NoMpicc {
-		path, err := usePrebuilt(ctx, &o)
-		if err != nil {
-			return "", fmt.Errorf("--mpicc %s: %w", NoMpicc, err)
-		}
-		return path, nil
-	}
-	target, err := FindTarget(ctx, o.Library, o.Mpicc)
-	if err != nil && o.Mpicc == "" {
-		path, without := usePrebuilt(ctx, &o)
-		if without != nil {
-			return "", withoutCompiler(err, without)
-		}
-		return path, nil
-	}
+	c, err := Choose(ctx, o)
 	if err != nil {
 		return "", err
 	}
+	if c.Target == nil {
+		o.note(c.Note)
+		path, err := o.bring(c.ABI)
+		if err != nil && o.Mpicc == NoMpicc {
+			err = fmt.Errorf("--mpicc %s: %w", NoMpicc, err)
+		}
+		return path, err
+	}
+	path, err := c.Target.cachedBuild(ctx, &o)
+	if err == nil {
+		o.note(c.Note)
+		return path, nil
+	}
+	if ctx.Err() != nil {
+		return "", err
+	}
+	if brought, without := o.bring(c.ABI); without == nil {
+		o.note(c.instead(o.summary(err)))
+		return brought, nil
+	}
+	return "", err
+}
+
+// note tells the user a text that is not empty.
+func (o *BuildOptions) note(text string) {
+	if text != "" && o.Note != nil {
+		o.Note(text)
+	}
+}
+
+// cachedBuild returns the path of the shim in the cache, and compiles it if it is not there.
+func (t Target) cachedBuild(ctx context.Context, o *BuildOptions) (string, error) {
 	cache, err := cacheFolder(o.Cache)
 	if err != nil {
 		return "", err
@@ -113,15 +137,12 @@ func Build(ctx context.Context, o BuildOptions) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	folder := filepath.Join(cache, "shim", target.key(o.Form, names, files))
+	folder := filepath.Join(cache, "shim", t.key(o.Form, names, files))
 	path := filepath.Join(folder, o.Form.file())
 	if there, err := cached(folder, path); there || err != nil {
 		return path, err
 	}
-	if err := target.build(ctx, &o, folder, names, files); err != nil {
-		return "", err
-	}
-	return path, nil
+	return path, t.build(ctx, o, folder, names, files)
 }
 
 // BuildProgram returns the path of one of commq's own programs, a single C source, compiled and cached like Build
@@ -194,7 +215,12 @@ func FindTarget(ctx context.Context, name, mpicc string) (Target, error) {
 	if err != nil {
 		return Target{}, err
 	}
-	t := Target{Library: name, Mpicc: path}
+	return readTarget(ctx, name, path)
+}
+
+// readTarget reads the versions of a compiler wrapper and its library.
+func readTarget(ctx context.Context, name, path string) (t Target, err error) {
+	t = Target{Library: name, Mpicc: path}
 	if t.Version, err = headerVersion(ctx, path, name); err != nil {
 		return Target{}, err
 	}
@@ -204,6 +230,13 @@ func FindTarget(ctx context.Context, name, mpicc string) (Target, error) {
 	}
 	t.Compiler = firstLine(out)
 	return t, nil
+}
+
+// major is the major version of the library; 0 if it is not a number.
+func (t Target) major() int {
+	text, _, _ := strings.Cut(t.Version, ".")
+	major, _ := strconv.Atoi(text)
+	return major
 }
 
 // key names a build in the cache.
@@ -282,11 +315,7 @@ func headerMacros(ctx context.Context, mpicc string) (map[string]string, error) 
 	cmd.Stderr = &errs
 	out, err := cmd.Output()
 	if err != nil {
-		output := bytes.TrimSpace(errs.Bytes())
-		if len(output) > 0 {
-			output = append([]byte{'\n'}, output...)
-		}
-		return nil, fmt.Errorf("build the shim: %s cannot compile a file with mpi.h: %w%s", mpicc, err, output)
+		return nil, &HeaderError{Compiler: mpicc, Err: err, Output: strings.TrimSpace(errs.String())}
 	}
 	return parseMacros(out), nil
 }
@@ -303,30 +332,46 @@ func parseMacros(text []byte) map[string]string {
 	return macros
 }
 
-// FindMpicc returns the path of a compiler wrapper for an MPI library: named if it is not empty, else mpicc.openmpi
-// or mpicc.mpich, else mpicc if it belongs to that library. The error names the Debian package that provides it.
+// FindMpicc returns the path of a compiler wrapper for an MPI library: named if it is not empty, else the first that
+// wrappersOf finds. The error names the Debian package that provides it.
 func FindMpicc(name, named string) (string, error) {
-	lib, err := known(name)
-	if err != nil {
-		return "", fmt.Errorf("find mpicc: %w", err)
-	}
 	if named != "" {
+		if _, err := known(name); err != nil {
+			return "", fmt.Errorf("find mpicc: %w", err)
+		}
 		path, err := exec.LookPath(named)
 		if err != nil {
 			return "", fmt.Errorf("find mpicc: %s: %w", named, reason(err))
 		}
 		return path, nil
 	}
+	paths, err := wrappersOf(name)
+	if err != nil {
+		return "", err
+	}
+	return paths[0], nil
+}
+
+// wrappersOf finds the compiler wrappers of an MPI library: mpicc.openmpi or mpicc.mpich, and mpicc if it belongs to
+// that library. It is an error if there is none.
+func wrappersOf(name string) (paths []string, err error) {
+	lib, err := known(name)
+	if err != nil {
+		return nil, fmt.Errorf("find mpicc: %w", err)
+	}
 	for _, w := range lib.wrapper {
 		if path, err := exec.LookPath(w); err == nil {
-			return path, nil
+			paths = append(paths, path)
 		}
 	}
 	if path, err := exec.LookPath("mpicc"); err == nil && belongsTo(path, name) {
-		return path, nil
+		paths = append(paths, path)
 	}
-	return "", fmt.Errorf("find mpicc: no compiler wrapper of %s in $PATH (%s, or an mpicc that belongs to it); install it (Debian: apt-get install %s) or name one with --mpicc",
-		lib.title, strings.Join(lib.wrapper, ", "), lib.pkg)
+	if paths == nil {
+		return nil, fmt.Errorf("find mpicc: no compiler wrapper of %s in $PATH (%s, or an mpicc that belongs to it); install it (Debian: apt-get install %s) or name one with --mpicc",
+			lib.title, strings.Join(lib.wrapper, ", "), lib.pkg)
+	}
+	return paths, nil
 }
 
 // reason strips what os/exec adds to the cause.

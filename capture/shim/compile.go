@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 
 	"github.com/commq/commq/internal/printable"
+	"github.com/commq/commq/internal/private"
 )
 
 // CompileError is a failure of the compiler on one of commq's own sources.
@@ -28,7 +31,7 @@ const outputLines, outputWidth = 5, 200
 // Error returns several lines: what failed, the compiler's last lines, and what to do.
 func (e *CompileError) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s on %s", e.Compiler, e.how(), e.What)
+	b.WriteString(e.summary())
 	for _, line := range e.lastLines() {
 		b.WriteString("\n    " + line)
 	}
@@ -38,6 +41,61 @@ func (e *CompileError) Error() string {
 
 // Unwrap returns why the compiler ended.
 func (e *CompileError) Unwrap() error { return e.Err }
+
+// summary is the first line of Error.
+func (e *CompileError) summary() string {
+	return fmt.Sprintf("%s %s on %s", e.Compiler, e.how(), e.What)
+}
+
+// HeaderError is a compiler wrapper that cannot compile a file with mpi.h, for example because mpi.h is not installed.
+type HeaderError struct {
+	// Compiler is the compiler wrapper.
+	Compiler string
+	// Err is why it ended, Output what it printed.
+	Err    error
+	Output string
+}
+
+// Error returns what failed, and below it the compiler's messages.
+func (e *HeaderError) Error() string {
+	if e.Output == "" {
+		return "build the shim: " + e.summary()
+	}
+	return "build the shim: " + e.summary() + "\n" + e.Output
+}
+
+// Unwrap returns why the compiler ended.
+func (e *HeaderError) Unwrap() error { return e.Err }
+
+func (e *HeaderError) summary() string {
+	return fmt.Sprintf("%s cannot compile a file with mpi.h: %v", e.Compiler, e.Err)
+}
+
+// summary is an error on one line. What a compiler said is kept in a file, which the line names.
+func (o *BuildOptions) summary(err error) string {
+	var compile *CompileError
+	if errors.As(err, &compile) {
+		return compile.summary() + o.keepLog(compile.Output)
+	}
+	return firstLine([]byte(err.Error()))
+}
+
+// keepLog writes what a compiler said to the cache and returns a remark with the file's name; empty if there is
+// nothing to keep, or no place for it.
+func (o *BuildOptions) keepLog(output string) string {
+	cache, err := cacheFolder(o.Cache)
+	if output = strings.TrimSpace(output); err != nil || output == "" {
+		return ""
+	}
+	path := filepath.Join(cache, "shim", "compiler-"+o.Library+".log")
+	if _, err := private.Folder(filepath.Dir(path)); err != nil {
+		return ""
+	}
+	if err := os.WriteFile(path, []byte(output+"\n"), 0o600); err != nil {
+		return ""
+	}
+	return " (" + path + ")"
+}
 
 // how says in plain words how the compiler ended.
 func (e *CompileError) how() string {

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/commq/commq/capture/shim/abi"
 	"github.com/commq/commq/internal/testenv"
 )
 
@@ -95,14 +96,10 @@ func exported(t *testing.T, path string, name *regexp.Regexp) map[string]bool {
 // libraryPath is the path of the MPI library that programs are linked to.
 func libraryPath(t *testing.T, library string) string {
 	t.Helper()
-	lib, err := known(library)
-	if err != nil {
-		t.Fatal(err)
-	}
 	exe := compile(t, "mpicc."+library, filepath.Join(programs, "burn.c"))
 	for _, line := range strings.Split(run(t, nil, "ldd", exe).stdout, "\n") {
 		name, rest, _ := strings.Cut(strings.TrimSpace(line), " => ")
-		if path, _, ok := strings.Cut(rest, " ("); ok && slices.Contains(lib.sonames, name) {
+		if path, _, ok := strings.Cut(rest, " ("); ok && abi.HasC(library, name) {
 			return path
 		}
 	}

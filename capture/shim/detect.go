@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"github.com/commq/commq/capture/shim/abi"
 )
 
 // Detect returns the MPI library (OpenMPI or MPICH) that a program is linked to, directly or through its own
@@ -59,7 +61,7 @@ func detectELF(program string, x *elf.File, all func() ([]string, error)) (strin
 		return "", fmt.Errorf("detect the MPI library of %s: the MPI library is linked into it statically; link it dynamically (without -static or libmpi*.a)", program)
 	}
 	if other := otherMPI(append(direct, loaded...)); other != "" {
-		return "", fmt.Errorf("detect the MPI library of %s: it is linked to %s; Open MPI 4 and 5 (libmpi.so.40) and MPICH 3 and 4 (libmpich.so.12) are known", program, other)
+		return "", fmt.Errorf("detect the MPI library of %s: it is linked to %s; Open MPI 4 and 5 (libmpi.so.40) and the ABI of MPICH 3 and later (libmpi.so.12) are known", program, other)
 	}
 	return "", fmt.Errorf("detect the MPI library of %s: it is not an MPI program (linked to no MPI library); where it loads one later or starts another program, name the library with --mpi openmpi or --mpi mpich", program)
 }
@@ -76,14 +78,9 @@ func interpreted(x *elf.File) bool {
 
 // libraryOf returns the MPI library among sonames, or "".
 func libraryOf(sonames []string) string {
-	for _, name := range []string{OpenMPI, MPICH} {
-		lib, _ := known(name)
-		for _, s := range sonames {
-			for _, want := range lib.sonames {
-				if s == want {
-					return name
-				}
-			}
+	for _, s := range sonames {
+		if name := abi.LibraryOf(s); name != "" {
+			return name
 		}
 	}
 	return ""
@@ -92,11 +89,8 @@ func libraryOf(sonames []string) string {
 // otherMPI returns a soname that looks like an MPI library from another vendor or of another version, or "".
 func otherMPI(sonames []string) string {
 	for _, s := range sonames {
-		for _, prefix := range []string{"libmpi.so", "libmpich.so", "libmpi_abi.so", "libmpi_mt.so", "libmpi_ibm.so",
-			"libmpi_cray.so", "libmpi_gnu", "libmpi_intel.so", "libmpi_nvidia.so", "libmpi_aocc.so", "libmpi_amd.so"} {
-			if strings.HasPrefix(s, prefix) {
-				return s
-			}
+		if abi.Other(s) {
+			return s
 		}
 	}
 	return ""

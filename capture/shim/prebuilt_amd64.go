@@ -4,9 +4,9 @@ package shim
 
 import "embed"
 
-// prebuilt holds the shims that scripts/release compiled.
+// released holds the shims that scripts/release compiled.
 //
 //go:embed prebuilt/amd64
-var prebuilt embed.FS
+var released embed.FS
 
 const prebuiltFolder = "prebuilt/amd64"

@@ -4,7 +4,7 @@ package shim
 
 import "embed"
 
-// prebuilt is empty: only releases bring shims.
-var prebuilt embed.FS
+// released is empty: only releases bring shims.
+var released embed.FS
 
 const prebuiltFolder = "prebuilt"

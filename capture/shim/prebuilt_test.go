@@ -8,7 +8,7 @@ import (
 )
 
 // Without a program that tells, the launcher does, and without one it is the oldest.
-func TestFindABI(t *testing.T) {
+func TestTheLauncherTellsTheABI(t *testing.T) {
 	for _, c := range []struct{ library, says, want string }{
 		{OpenMPI, "mpirun (Open MPI) 5.0.7", "openmpi-5"},
 		{OpenMPI, "mpirun (Open MPI) 4.1.4", "openmpi-4"},
@@ -28,12 +28,12 @@ func TestFindABI(t *testing.T) {
 			}
 		}
 		t.Setenv("PATH", folder)
-		abi, err := FindABI(t.Context(), c.library, "./script")
-		if err != nil || abi.Name != c.want || abi.Library != c.library {
-			t.Errorf("%s, %q: %+v, %v; want %s", c.library, c.says, abi, err, c.want)
+		got, err := Choose(t.Context(), BuildOptions{Library: c.library, Mpicc: NoMpicc, Program: "./script"})
+		if err != nil || got.ABI.Name != c.want || got.ABI.Library != c.library {
+			t.Errorf("%s, %q: %+v, %v; want %s", c.library, c.says, got, err, c.want)
 		}
 	}
-	if _, err := FindABI(t.Context(), "lam", ""); err == nil {
+	if _, err := Choose(t.Context(), BuildOptions{Library: "lam", Mpicc: NoMpicc}); err == nil {
 		t.Error("an ABI of LAM")
 	}
 }

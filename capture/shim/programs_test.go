@@ -13,6 +13,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/commq/commq/capture/shim/abi"
 	"github.com/commq/commq/capture/spool"
 	"github.com/commq/commq/internal/testenv"
 	"github.com/google/go-cmp/cmp"
@@ -176,6 +177,30 @@ func TestPrograms(t *testing.T) {
 					}
 				})
 			}
+		}
+	}
+}
+
+// TestTheTableOfVersions checks what docs/COMPAT.md says of Debian's libraries: their languages, and on that Debian
+// their versions.
+func TestTheTableOfVersions(t *testing.T) {
+	names := map[string]string{"c": "C", "mpifh": "mpif.h", "usempi": "use mpi", "f08": "use mpi_f08"}
+	var languages []string
+	for _, f := range flavours {
+		languages = append(languages, names[f.name])
+	}
+	if want := append(languages, "mpi4py"); !slices.Equal(abi.Languages, want) { // mpi4py: python/tests/test_capture.py
+		t.Errorf("the table has programs in %q, the tests in %q", abi.Languages, want)
+	}
+	debian, _ := os.ReadFile("/etc/debian_version")
+	for _, v := range abi.Versions {
+		if v.Compiled != abi.CI || v.Requirements != "" || !strings.HasPrefix(string(debian), strings.TrimPrefix(v.From, "Debian ")+".") {
+			continue
+		}
+		testenv.MPI(t, v.Family().Library)
+		target, err := FindTarget(t.Context(), v.Family().Library, "mpicc."+v.Family().Library)
+		if err != nil || target.Version != v.Version {
+			t.Errorf("the table has %s %s, this machine %s, %v", v.Library, v.Version, target.Version, err)
 		}
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
+
+	"github.com/commq/commq/capture/shim/abi"
 )
 
 //go:generate go run ./internal/gen .
@@ -32,14 +34,13 @@ func API(name string) ([]byte, error) {
 
 // The MPI libraries that the shim can be built for, as Detect names them.
 const (
-	OpenMPI = "openmpi"
-	MPICH   = "mpich"
+	OpenMPI = abi.OpenMPI
+	MPICH   = abi.MPICH
 )
 
 // library holds facts about an MPI library that are needed outside C.
 type library struct {
 	title   string
-	sonames []string // one of these is needed by a program linked to it
 	wrapper []string // compiler wrappers that belong to it, by name
 	macro   string   // that its mpi.h defines
 	pkg     string   // Debian's package
@@ -48,11 +49,9 @@ type library struct {
 func known(name string) (library, error) {
 	switch name {
 	case OpenMPI:
-		return library{"Open MPI", []string{"libmpi.so.40"}, []string{"mpicc.openmpi"}, "OPEN_MPI", "libopenmpi-dev"},
-			nil
+		return library{"Open MPI", []string{"mpicc.openmpi"}, "OPEN_MPI", "libopenmpi-dev"}, nil
 	case MPICH:
-		return library{"MPICH", []string{"libmpich.so.12", "libmpi.so.12"}, []string{"mpicc.mpich"}, "MPICH_VERSION",
-			"libmpich-dev"}, nil
+		return library{"MPICH", []string{"mpicc.mpich"}, "MPICH_VERSION", "libmpich-dev"}, nil
 	}
 	return library{}, fmt.Errorf("unknown MPI library %q: openmpi and mpich are known", name)
 }

@@ -38,6 +38,8 @@ type preloadOptions struct {
 	counters bool
 	// compiling is called before the shim is compiled; see noteCompiling.
 	compiling func(what string)
+	// note is called with what is unusual about the shim; nil means no callback.
+	note func(text string)
 }
 
 func (o *preloadOptions) flags(c *cobra.Command) {
@@ -97,10 +99,10 @@ func (o *preloadOptions) library(program string) (string, error) {
 	return o.mpi, oneOf("mpi", o.mpi, "openmpi", "mpich")
 }
 
-// preload builds the shim for a library and a program, which may be empty, and returns what a rank's environment needs.
-// s is nil without simulator ranks.
-func (o *preloadOptions) preload(ctx context.Context, library, program string, s *launch.Simulation) (launch.Preload,
-	error) {
+// preload builds the shim for a library, a program and its launcher, which may be empty, and returns what a rank's
+// environment needs. s is nil without simulator ranks.
+func (o *preloadOptions) preload(ctx context.Context, library, program, launcher string,
+	s *launch.Simulation) (launch.Preload, error) {
 	form := shim.Recording
 	if s != nil {
 		form = shim.Simulated
@@ -110,7 +112,7 @@ func (o *preloadOptions) preload(ctx context.Context, library, program string, s
 			"colons; name a cache folder without them in $COMMQ_CACHE", cache)
 	}
 	path, err := shim.Build(ctx, shim.BuildOptions{Library: library, Mpicc: o.mpicc, Program: program,
-		Form: form, Compiling: o.compiling})
+		Launcher: launcher, Form: form, Compiling: o.compiling, Note: o.note})
 	if err != nil {
 		return launch.Preload{}, err
 	}
@@ -368,8 +370,8 @@ func (o *captureOptions) prepare(ctx context.Context, a *app, args []string) (la
 	if err != nil {
 		return launch.Job{}, err
 	}
-	o.compiling = noteCompiling(a)
-	preload, err := o.preload(ctx, library, args[0], sim)
+	o.tell(a)
+	preload, err := o.preload(ctx, library, args[0], launcher[0], sim)
 	if err != nil {
 		return launch.Job{}, err
 	}
@@ -455,7 +457,7 @@ and exec do this by themselves. Where there is no compiler, a release of commq t
 			if len(args) == 1 {
 				program = args[0]
 			}
-			o.compiling = noteCompiling(a)
+			o.tell(a)
 			p, err := o.forProgram(c.Context(), program, nil)
 			if err == nil {
 				fmt.Fprintln(a.stdout, p.Shim)
@@ -465,6 +467,12 @@ and exec do this by themselves. Where there is no compiler, a release of commq t
 	}
 	o.flags(c)
 	return c
+}
+
+// tell lets the user know of a shim that is compiled or unusual.
+func (o *preloadOptions) tell(a *app) {
+	o.compiling = noteCompiling(a)
+	o.note = func(text string) { a.warn("%s", text) }
 }
 
 // forProgram builds the shim for a program, or without one for --mpi or the only installed MPI library.
@@ -480,7 +488,7 @@ func (o *preloadOptions) forProgram(ctx context.Context, program string, s *laun
 	if err != nil {
 		return launch.Preload{}, err
 	}
-	return o.preload(ctx, library, program, s)
+	return o.preload(ctx, library, program, "", s)
 }
 
 // onlyLibrary returns the MPI library whose compiler wrapper is installed, if there is only one.

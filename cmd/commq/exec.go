@@ -96,7 +96,7 @@ func runExec(ctx context.Context, a *app, o *execOptions, args []string) error {
 		return err
 	}
 	if firstRank() {
-		o.compiling = noteCompiling(a)
+		o.tell(a)
 	}
 	environ, err := o.environ(ctx, path)
 	if err != nil && o.simRanks > 0 {
@@ -123,7 +123,7 @@ func (o *execOptions) environ(ctx context.Context, program string) ([]string, er
 	if err != nil {
 		return nil, err
 	}
-	p, err := o.preload(ctx, library, program, sim)
+	p, err := o.preload(ctx, library, program, "", sim)
 	if err != nil {
 		return nil, err
 	}
@@ -191,7 +191,7 @@ func runPrintEnv(ctx context.Context, a *app, o *execOptions, args []string) err
 	if err != nil {
 		return err
 	}
-	o.compiling = noteCompiling(a)
+	o.tell(a)
 	p, err := o.forProgram(ctx, program, sim)
 	if err != nil {
 		return err

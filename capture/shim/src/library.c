@@ -2,6 +2,7 @@
 #include "library.h"
 
 #include <dlfcn.h>
+#include <limits.h>
 #include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,18 +27,54 @@ int cq_is_missing(void (*function)(void))
 	return function == missing;
 }
 
-static void *find_symbol(const char *name)
+int cq_of_cray(const char *path)
+{
+	static const char *const stems[] = {"libmpi_", "libmpifort_"};
+	const char *base = strrchr(path, '/');
+	base = base != NULL ? base + 1 : path;
+	for (size_t i = 0; i < sizeof stems / sizeof *stems; i++) {
+		const char *version = strstr(base, ".so.12");
+		if (strncmp(base, stems[i], strlen(stems[i])) == 0 && version != NULL && (version[6] == 0 || version[6] == '.'))
+			return 1;
+	}
+	return 0;
+}
+
+/* The libraries of Cray MPICH in the process, for C and Fortran. */
+typedef struct {
+	size_t n;
+	char path[2][PATH_MAX];
+} cq_cray;
+
+static int add_cray(struct dl_phdr_info *o, size_t size, void *list)
+{
+	cq_cray *cray = list;
+	(void)size;
+	if (cray->n < 2 && cq_of_cray(o->dlpi_name) && strlen(o->dlpi_name) < PATH_MAX)
+		strcpy(cray->path[cray->n++], o->dlpi_name);
+	return 0;
+}
+
+/* Finds a symbol in a library that is loaded; NULL if it is not, or has no such symbol. */
+static void *symbol_of(const char *library, const char *name)
+{
+	void *lib = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
+	if (lib == NULL)
+		return NULL;
+	void *p = dlsym(lib, name);
+	dlclose(lib);
+	return p;
+}
+
+static void *find_symbol(const cq_cray *cray, const char *name)
 {
 	static const char *const sonames[] = CQ_SONAMES;
 	void *p = dlsym(RTLD_DEFAULT, name);
 	/* Libraries loaded for one module only (as by an import in Python) are outside the default scope. */
-	for (size_t i = 0; p == NULL && i < sizeof sonames / sizeof *sonames; i++) {
-		void *lib = dlopen(sonames[i], RTLD_LAZY | RTLD_NOLOAD);
-		if (lib != NULL) {
-			p = dlsym(lib, name);
-			dlclose(lib);
-		}
-	}
+	for (size_t i = 0; p == NULL && i < sizeof sonames / sizeof *sonames; i++)
+		p = symbol_of(sonames[i], name);
+	for (size_t i = 0; p == NULL && i < cray->n; i++)
+		p = symbol_of(cray->path[i], name);
 	return p;
 }
 
@@ -144,11 +181,15 @@ void cq_resolve(void)
 		{NULL, NULL},
 	};
 	static char nothing[64];
+	static cq_cray cray;
 	static int resolved;
 	if (resolved)
 		return;
+	cray.n = 0;
+	if (CQ_MPICH)
+		dl_iterate_phdr(add_cray, &cray);
 	for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
-		void *p = find_symbol(functions[i].name);
+		void *p = find_symbol(&cray, functions[i].name);
 		void (*m)(void) = missing;
 		if (p == NULL)
 			memcpy(functions[i].where, &m, sizeof m);
@@ -156,7 +197,7 @@ void cq_resolve(void)
 			memcpy(functions[i].where, &p, sizeof p);
 	}
 	for (size_t i = 0; data[i].name != NULL; i++) {
-		void *p = find_symbol(data[i].name);
+		void *p = find_symbol(&cray, data[i].name);
 		if (p == NULL)
 			p = nothing;
 		memcpy(data[i].where, &p, sizeof p);

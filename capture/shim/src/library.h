@@ -92,6 +92,9 @@ int PMPI_Errhandler_set(MPI_Comm comm, MPI_Errhandler errhandler);
 
 /* Finds the library's functions at the first call; later calls return at once. */
 void cq_resolve(void);
+/* Reports by the file name whether a library is Cray MPICH's, which is named by its compiler: libmpi_cray.so.12,
+ * libmpifort_gnu_123.so.12. abi.go has the names that programs may ask for. */
+int cq_of_cray(const char *path);
 /* Reports whether the library lacks a function of cq_p or cq_f. */
 int cq_is_missing(void (*function)(void));
 

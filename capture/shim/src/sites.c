@@ -114,7 +114,7 @@ static int is_mpi(const char *path)
 	const char *base = strrchr(path, '/');
 	base = base != NULL ? base + 1 : path;
 	size_t n = strcspn(base, ".");
-	if (strncmp(base, "mca_", 4) == 0)
+	if (strncmp(base, "mca_", 4) == 0 || cq_of_cray(base))
 		return 1;
 	for (size_t i = 0; i < sizeof stems / sizeof stems[0]; i++) {
 		if (strlen(stems[i]) == n && memcmp(stems[i], base, n) == 0)

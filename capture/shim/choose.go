@@ -1,0 +1,224 @@
+package shim
+
+import (
+	"context"
+	"debug/elf"
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/commq/commq/capture/shim/abi"
+)
+
+// Choice is where the capture library for a program comes from.
+type Choice struct {
+	// Target is the compiler wrapper that compiles it; nil means that commq brings it.
+	Target *Target
+	// ABI is the one that the program needs; where nothing tells, that of Target, else the oldest of its library.
+	ABI abi.ABI
+	// Note is what the user should know of the choice, on one line: that a compiler wrapper is there and not used, or
+	// used although it does not fit. It is empty if there is nothing to say.
+	Note string
+}
+
+// Choose decides whether the capture library is compiled or one that commq brings: it is compiled if there is a
+// compiler wrapper, unless that belongs to a version of the library with another ABI than the program loads. It
+// compiles nothing but a file with mpi.h.
+func Choose(ctx context.Context, o BuildOptions) (Choice, error) {
+	if _, err := known(o.Library); err != nil {
+		return Choice{}, err
+	}
+	needed := o.needed(ctx)
+	if o.Mpicc == NoMpicc {
+		return Choice{ABI: needed.of(o.Library, 0)}, nil
+	}
+	if o.Mpicc != "" {
+		return o.chooseNamed(ctx, needed)
+	}
+	wrappers, err := wrappersOf(o.Library)
+	if err != nil {
+		if without := o.brings(needed.of(o.Library, 0)); without != nil {
+			return Choice{}, withoutCompiler(err, without)
+		}
+		return Choice{ABI: needed.of(o.Library, 0)}, nil
+	}
+	first, err := o.try(ctx, wrappers[0], needed)
+	if err == nil && first.Note == "" {
+		return first, nil
+	}
+	for _, path := range wrappers[1:] {
+		if c, err := o.try(ctx, path, needed); err == nil && c.Note == "" {
+			return c, nil
+		}
+	}
+	return first, err
+}
+
+// chooseNamed is Choose for the wrapper that the user named, whose version is not compared.
+func (o *BuildOptions) chooseNamed(ctx context.Context, needed version) (Choice, error) {
+	path, err := FindMpicc(o.Library, o.Mpicc)
+	if err != nil {
+		return Choice{}, err
+	}
+	return o.try(ctx, path, version{ABI: needed.ABI, major: needed.major})
+}
+
+// try is the choice with a compiler wrapper: it, or the library that commq brings if it has no mpi.h or another ABI
+// than is needed.
+func (o *BuildOptions) try(ctx context.Context, mpicc string, needed version) (Choice, error) {
+	target, err := readTarget(ctx, o.Library, mpicc)
+	var broken *HeaderError
+	if errors.As(err, &broken) && o.brings(needed.of(o.Library, 0)) == nil {
+		c := Choice{ABI: needed.of(o.Library, 0)}
+		c.Note = c.instead(broken.summary() + o.keepLog(broken.Output))
+		return c, nil
+	}
+	if err != nil {
+		return Choice{}, err
+	}
+	c := Choice{Target: &target, ABI: needed.of(o.Library, target.major())}
+	has := abi.Of(o.Library, target.major())
+	if needed.from == "" || has == c.ABI {
+		return c, nil
+	}
+	differ := fmt.Sprintf("%s is of %s, but %s of %s", mpicc, target.Title(), needed.from, c.ABI.Title)
+	switch {
+	case o.brings(c.ABI) == nil:
+		c.Target, c.Note = nil, c.instead(differ)
+	case has.Since() > c.ABI.Since():
+		return Choice{}, fmt.Errorf("build the shim: %s: it would end the program; name the wrapper of its MPI library "+
+			"with --mpicc, or take a release of commq, which brings that library", differ)
+	default:
+		c.Note = differ + ", so calls that only the latter has are not recorded; --mpicc names another wrapper"
+	}
+	return c, nil
+}
+
+// instead is the note that the library that commq brings is taken although there is a compiler wrapper.
+func (c *Choice) instead(why string) string {
+	return why + "; taking the capture library that commq brings for " + c.ABI.Title
+}
+
+// version is the major version of the MPI library that a program needs.
+type version struct {
+	abi.ABI
+	// major is 0 if it is not known.
+	major int
+	// from is what tells it, a library or launcher with a verb; empty if the version must not be compared.
+	from string
+}
+
+// of is the ABI that is needed: of the version if it is known, else of another version.
+func (v version) of(library string, otherwise int) abi.ABI {
+	if v.major != 0 {
+		return v.ABI
+	}
+	return abi.Of(library, otherwise)
+}
+
+// needed finds the version of the MPI library that the program loads; of a script or a program that is not known yet,
+// the version of the launcher.
+func (o *BuildOptions) needed(ctx context.Context) version {
+	major, file := majorOf(o.Library, o.Program)
+	from := "the program loads " + file
+	if major == 0 {
+		major, file = o.majorOfLauncher(ctx)
+		from = "the launcher is " + file
+	}
+	if major == 0 {
+		return version{}
+	}
+	return version{ABI: abi.Of(o.Library, major), major: major, from: from}
+}
+
+// newest are functions that came with the later of the two versions of a library, and the versions without and with
+// them.
+var newest = map[string]struct {
+	function      string
+	without, with int
+}{
+	OpenMPI: {"MPI_Session_init", 4, 5},
+	MPICH:   {"MPI_Type_size_c", 3, 4},
+}
+
+// majorOf returns the major version of the MPI library that a program loads, and its file; 0 if that is not known, as
+// for a script.
+func majorOf(library, program string) (major int, file string) {
+	path, err := exec.LookPath(program)
+	if err != nil {
+		return 0, ""
+	}
+	paths, _, err := loads(path)
+	if err != nil {
+		return 0, ""
+	}
+	for _, p := range paths {
+		if abi.HasC(library, filepath.Base(p)) {
+			return majorOfFile(library, p), p
+		}
+	}
+	return 0, ""
+}
+
+// majorOfFile returns the major version of the library in a file: all versions have the same soname. It is 0 if the
+// file has no functions of MPI.
+func majorOfFile(library, file string) int {
+	x, err := elf.Open(file)
+	if err != nil {
+		return 0
+	}
+	defer x.Close()
+	symbols, err := x.DynamicSymbols()
+	if err != nil {
+		return 0
+	}
+	major := 0
+	for _, s := range symbols {
+		switch {
+		case s.Section == elf.SHN_UNDEF:
+		case s.Name == newest[library].function:
+			return newest[library].with
+		case s.Name == "MPI_Init":
+			major = newest[library].without
+		}
+	}
+	return major
+}
+
+// launchers are those of a library, whose --version prints its version.
+var launchers = map[string]struct {
+	names   []string
+	release *regexp.Regexp
+}{
+	OpenMPI: {[]string{"mpirun.openmpi", "mpirun"}, regexp.MustCompile(`Open ?MPI\)? v?([0-9]+)\.`)},
+	MPICH:   {[]string{"mpiexec.mpich", "mpiexec.hydra", "mpiexec"}, regexp.MustCompile(`HYDRA[^:]*:\s+Version: +([0-9]+)\.`)},
+}
+
+// majorOfLauncher returns the major version of the library of the launcher, or if that does not tell it (srun), of the
+// library's launcher in $PATH, and which it is; 0 if none tells it.
+func (o *BuildOptions) majorOfLauncher(ctx context.Context) (major int, name string) {
+	names := launchers[o.Library].names
+	if o.Launcher != "" {
+		names = append([]string{o.Launcher}, names...)
+	}
+	for _, name := range names {
+		out, err := exec.CommandContext(ctx, name, "--version").Output()
+		if m := launchers[o.Library].release.FindSubmatch(out); err == nil && m != nil {
+			major, _ := strconv.Atoi(string(m[1])) // digits; too many are 0
+			return major, name
+		}
+	}
+	return 0, ""
+}
+
+// withoutCompiler explains why there is no shim: neither a compiler wrapper nor one that commq brings.
+func withoutCompiler(mpicc, prebuilt error) error {
+	if errors.Is(prebuilt, errNoPrebuilt) {
+		return mpicc
+	}
+	return fmt.Errorf("%w (%s)", mpicc, strings.TrimPrefix(prebuilt.Error(), "build the shim: "))
+}

@@ -1,0 +1,189 @@
+package shim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/commq/commq/capture/shim/abi"
+	"github.com/commq/commq/internal/testenv"
+)
+
+// bringing lets commq bring a library for each ABI, as a release does: a file with the ABI's name.
+func bringing(t *testing.T) {
+	t.Helper()
+	key, err := sourceKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := fstest.MapFS{}
+	for _, a := range abi.All {
+		files[prebuiltFolder+"/"+a.Name+"-"+key+".so"] = &fstest.MapFile{Data: []byte(a.Name)}
+	}
+	before := prebuilt
+	prebuilt = files
+	t.Cleanup(func() { prebuilt = before })
+}
+
+// wrapper writes a compiler wrapper of a version of Open MPI that compiles nothing but its mpi.h: its library is an
+// empty file.
+func wrapper(t *testing.T, path string, major int) {
+	t.Helper()
+	text := fmt.Sprintf(`#!/bin/sh
+case "$1" in
+--version) echo gcc 12; exit;;
+--showme:version) echo "mpicc: Open MPI %[1]d.0.1"; exit;;
+-E) printf '#define OPEN_MPI 1\n#define OMPI_MAJOR_VERSION %[1]d\n#define OMPI_MINOR_VERSION 0\n#define OMPI_RELEASE_VERSION 1\n'; exit;;
+esac
+exit 1
+`, major)
+	if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// loading makes a program that loads an MPI library with some functions.
+func loading(t *testing.T, soname string, functions ...string) (program, library string) {
+	t.Helper()
+	folder := t.TempDir()
+	text := ""
+	for _, f := range functions {
+		text += "int " + f + "(void) { return 0; }\n"
+	}
+	main := "int MPI_Init(void); int main(void) { return MPI_Init(); }\n"
+	for name, text := range map[string]string{"lib.c": text, "main.c": main} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	program, library = filepath.Join(folder, "main"), filepath.Join(folder, soname)
+	for _, args := range [][]string{
+		{"gcc", "-shared", "-fPIC", "-Wl,-soname," + soname, "-o", library, filepath.Join(folder, "lib.c")},
+		{"gcc", "-o", program, filepath.Join(folder, "main.c"), library, "-Wl,-rpath," + folder},
+	} {
+		if o := run(t, nil, args...); o.status != 0 {
+			t.Fatalf("%v: %s", args, o.stderr)
+		}
+	}
+	return program, library
+}
+
+// A compiler that fails does not end a capture for which commq brings a library. One line says so and where the
+// compiler's messages are.
+func TestBroughtWhereCompilingFails(t *testing.T) {
+	broken := filepath.Join(t.TempDir(), "mpicc")
+	if err := os.WriteFile(broken, []byte("#!/bin/sh\necho 'mpi.h: No such file' >&2\nexit 1\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct{ mpicc, why, log string }{
+		"error": {badCompiler(t, "echo 'spool.c:7: error: odd'; exit 1"),
+			"failed (exit status 1) on the capture library for Open MPI 4.1.4", "spool.c:7: error: odd"},
+		"killed": {badCompiler(t, "echo working; kill -9 $$"), "was stopped by a signal (killed) while it worked on " +
+			"the capture library for Open MPI 4.1.4", "working"},
+		"no mpi.h": {broken, "cannot compile a file with mpi.h: exit status 1", "mpi.h: No such file"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cache, notes := t.TempDir(), []string{}
+			t.Setenv("PATH", "/bin:/usr/bin")
+			o := BuildOptions{Library: OpenMPI, Mpicc: c.mpicc, Cache: cache, Program: "./script",
+				Note: func(text string) { notes = append(notes, text) }}
+			if _, err := Build(t.Context(), o); err == nil || len(notes) > 0 {
+				t.Fatalf("error %v, notes %q of a commq that brings nothing", err, notes)
+			}
+			bringing(t)
+			path, err := Build(t.Context(), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if data, err := os.ReadFile(path); string(data) != "openmpi-4" {
+				t.Errorf("%s has %q, %v", path, data, err)
+			}
+			log := filepath.Join(cache, "shim", "compiler-openmpi.log")
+			want := c.mpicc + " " + c.why + " (" + log + "); taking the capture library that commq brings for Open MPI 4"
+			if len(notes) != 1 || notes[0] != want {
+				t.Errorf("notes\n%q\nwant\n%q", notes, want)
+			}
+			if text, err := os.ReadFile(log); string(text) != c.log+"\n" {
+				t.Errorf("the log has %q, %v; want %q", text, err, c.log)
+			}
+			o.Form = Simulated
+			if _, err := Build(t.Context(), o); err == nil {
+				t.Error("a library with simulator ranks, which no release brings")
+			}
+		})
+	}
+}
+
+func TestCancelledCompileBringsNothing(t *testing.T) {
+	bringing(t)
+	ctx, cancel := context.WithCancelCause(context.Background())
+	mpicc := badCompiler(t, "exec sleep 600")
+	_, err := Build(ctx, BuildOptions{Library: OpenMPI, Mpicc: mpicc, Cache: t.TempDir(),
+		Compiling: func(string) { cancel(errors.New("interrupted")) }})
+	if err == nil || !strings.Contains(err.Error(), "interrupted") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// The program's own MPI library decides, not the compiler wrapper in $PATH, and without it the launcher does.
+func TestTheProgramTellsTheABI(t *testing.T) {
+	testenv.Need(t, "gcc", "ldd")
+	four, lib4 := loading(t, "libmpi.so.40", "MPI_Init")
+	five, lib5 := loading(t, "libmpi.so.40", "MPI_Init", "MPI_Session_init")
+	mpich3, _ := loading(t, "libmpi_cray.so.12", "MPI_Init")
+	folder := t.TempDir()
+	t.Setenv("PATH", folder+":/usr/bin:/bin")
+	wrapper4 := filepath.Join(folder, "mpicc.openmpi")
+	wrapper5 := filepath.Join(folder, "mpicc")
+	wrapper(t, wrapper4, 4)
+	mpirun5 := filepath.Join(t.TempDir(), "mpirun")
+	if err := os.WriteFile(mpirun5, []byte("#!/bin/sh\necho 'mpirun (Open MPI) 5.0.7'\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	check := func(name string, o BuildOptions, target, abi, note, fails string) {
+		t.Helper()
+		o.Library = map[bool]string{true: OpenMPI, false: MPICH}[o.Library == ""]
+		c, err := Choose(t.Context(), o)
+		if fails != "" {
+			if err == nil || err.Error() != fails {
+				t.Errorf("%s: error\n%v\nwant\n%s", name, err, fails)
+			}
+			return
+		}
+		got := ""
+		if c.Target != nil {
+			got = c.Target.Mpicc
+		}
+		if err != nil || got != target || c.ABI.Name != abi || c.Note != note {
+			t.Errorf("%s: wrapper %q, %+v, note\n%q, %v; want %q, %s, note\n%q", name, got, c.ABI, c.Note, err, target, abi,
+				note)
+		}
+	}
+	differ := wrapper4 + " is of Open MPI 4.0.1, but the program loads " + lib5 + " of Open MPI 5"
+	check("same", BuildOptions{Program: four}, wrapper4, "openmpi-4", "", "")
+	check("newer program, nothing brought", BuildOptions{Program: five}, wrapper4, "openmpi-5",
+		differ+", so calls that only the latter has are not recorded; --mpicc names another wrapper", "")
+	check("named", BuildOptions{Program: five, Mpicc: wrapper4}, wrapper4, "openmpi-5", "", "")
+	bringing(t)
+	check("newer program", BuildOptions{Program: five}, "", "openmpi-5",
+		differ+"; taking the capture library that commq brings for Open MPI 5", "")
+	const taking = "; taking the capture library that commq brings for Open MPI "
+	check("newer launcher of a script", BuildOptions{Program: "./script", Launcher: mpirun5}, "", "openmpi-5",
+		wrapper4+" is of Open MPI 4.0.1, but the launcher is "+mpirun5+" of Open MPI 5"+taking+"5", "")
+	check("the program before the launcher", BuildOptions{Program: four, Launcher: mpirun5}, wrapper4, "openmpi-4", "", "")
+	check("older MPICH of Cray", BuildOptions{Library: MPICH, Program: mpich3, Mpicc: NoMpicc}, "", "mpich-3", "", "")
+	wrapper(t, wrapper5, 5)
+	check("the wrapper that fits", BuildOptions{Program: five}, wrapper5, "openmpi-5", "", "")
+	wrapper(t, wrapper4, 5)
+	differ = wrapper4 + " is of Open MPI 5.0.1, but the program loads " + lib4 + " of Open MPI 4"
+	check("older program", BuildOptions{Program: four}, "", "openmpi-4", differ+taking+"4", "")
+	prebuilt = released
+	check("older program, nothing brought", BuildOptions{Program: four}, "", "", "", "build the shim: "+differ+
+		": it would end the program; name the wrapper of its MPI library with --mpicc, or take a release of commq, which "+
+		"brings that library")
+}
