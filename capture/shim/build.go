@@ -352,7 +352,15 @@ func FindMpicc(name, named string) (string, error) {
 	return paths[0], nil
 }
 
-// wrappersOf finds the compiler wrappers of an MPI library: mpicc.openmpi or mpicc.mpich, and mpicc if it belongs to
+// plainMpicc is the mpicc in $PATH if it belongs to an MPI library, else nothing.
+func plainMpicc(name string) (paths []string) {
+	if path, err := exec.LookPath("mpicc"); err == nil && belongsTo(path, name) {
+		paths = append(paths, path)
+	}
+	return paths
+}
+
+// wrappersOf finds the compiler wrappers of an MPI library: mpicc.openmpi or mpicc.mpich, else mpicc if it belongs to
 // that library. It is an error if there is none.
 func wrappersOf(name string) (paths []string, err error) {
 	lib, err := known(name)
@@ -364,8 +372,8 @@ func wrappersOf(name string) (paths []string, err error) {
 			paths = append(paths, path)
 		}
 	}
-	if path, err := exec.LookPath("mpicc"); err == nil && belongsTo(path, name) {
-		paths = append(paths, path)
+	if paths == nil {
+		paths = plainMpicc(name)
 	}
 	if paths == nil {
 		return nil, fmt.Errorf("find mpicc: no compiler wrapper of %s in $PATH (%s, or an mpicc that belongs to it); install it (Debian: apt-get install %s) or name one with --mpicc",

@@ -50,7 +50,7 @@ func Choose(ctx context.Context, o BuildOptions) (Choice, error) {
 	if err == nil && first.Note == "" {
 		return first, nil
 	}
-	for _, path := range wrappers[1:] {
+	for _, path := range append(wrappers[1:], plainMpicc(o.Library)...) {
 		if c, err := o.try(ctx, path, needed); err == nil && c.Note == "" {
 			return c, nil
 		}
