@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/commq/commq/capture/shim/abi"
+	"github.com/commq/commq/internal/about"
 	"github.com/commq/commq/internal/testenv"
 )
 
@@ -29,7 +30,8 @@ var provided = []string{"libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0
 
 // release is a commq as scripts/release builds it.
 type release struct {
-	path string
+	// folder has the files of the release, path is the program that its install.sh has installed.
+	folder, path string
 	// without is the environment of a machine without compilers.
 	without []string
 }
@@ -51,6 +53,7 @@ func TestRelease(t *testing.T) {
 		}
 	})
 	t.Run("version", r.version)
+	t.Run("files", r.files)
 	t.Run("objects", r.objects)
 	for _, v := range versions {
 		name := v.of.Library + " " + v.of.Version
@@ -96,11 +99,18 @@ func tried(t *testing.T) (list []installed) {
 
 func build(t *testing.T) *release {
 	t.Helper()
-	r := &release{path: filepath.Join(t.TempDir(), "commq")}
-	cmd := exec.Command(filepath.Join(scripts, "release"), "binary", "amd64", r.path)
+	testenv.Venv(t, scripts, "nfpm.txt", "maker of packages")
+	r := &release{folder: t.TempDir()}
+	cmd := exec.Command(filepath.Join(scripts, "release"), "archive", "amd64", r.folder)
+	cmd.Env = append(os.Environ(), "COMMQ_COMPRESS=little")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("scripts/release: %v\n%s", err, out)
 	}
+	home := t.TempDir()
+	if out := install(home, "--from", r.folder); !strings.Contains(out, about.Version()) || !strings.Contains(out, " is in "+home) {
+		t.Fatalf("install.sh: %s", out)
+	}
+	r.path = filepath.Join(home, ".local/bin/commq")
 	cache, remove, err := testenv.Cache()
 	if err != nil {
 		t.Fatal(err)
@@ -238,6 +248,40 @@ func (r *release) version(t *testing.T) {
 		if !strings.Contains(text, want) {
 			t.Errorf("--version --verbose does not say %q:\n%s", want, text)
 		}
+	}
+}
+
+// files checks the checksums of the release's files, and that the package has those of the archive.
+func (r *release) files(t *testing.T) {
+	testenv.Need(t, "dpkg-deb")
+	check := exec.Command("sha256sum", "--check", "--strict", "SHA256SUMS")
+	check.Dir = r.folder
+	if out, err := check.CombinedOutput(); err != nil || strings.Count(string(out), ": OK\n") != 3 {
+		t.Errorf("sha256sum: %v\n%s", err, out)
+	}
+	debs, err := filepath.Glob(filepath.Join(r.folder, "commq-*-linux-amd64.deb"))
+	if err != nil || len(debs) != 1 {
+		t.Fatalf("packages %q, %v", debs, err)
+	}
+	root := t.TempDir()
+	if out, err := exec.Command("dpkg-deb", "--extract", debs[0], root).CombinedOutput(); err != nil {
+		t.Fatalf("dpkg-deb: %v\n%s", err, out)
+	}
+	installed := filepath.Dir(filepath.Dir(r.path))
+	if diff, err := exec.Command("diff", "-r", installed, filepath.Join(root, "usr")).CombinedOutput(); err != nil {
+		t.Errorf("the package differs from the archive: %v\n%s", err, diff)
+	}
+	list := files(t, installed)
+	for _, want := range []string{"share/man/man1/commq-capture.1.gz", "share/bash-completion/completions/commq",
+		"share/commq/shim/spool.h", "share/doc/commq/LICENSE"} {
+		if !slices.Contains(list, want) {
+			t.Errorf("the release has no %s, but\n%s", want, strings.Join(list, "\n"))
+		}
+	}
+	version, err := exec.Command("dpkg-deb", "--field", debs[0], "Version").Output()
+	want := strings.Replace(about.Version(), "-", "~", 1) // as Debian writes what comes before a version
+	if err != nil || strings.TrimSpace(string(version)) != want {
+		t.Errorf("the package has version %s, want %s, %v", version, want, err)
 	}
 }
 
