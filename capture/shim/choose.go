@@ -34,17 +34,17 @@ func Choose(ctx context.Context, o BuildOptions) (Choice, error) {
 	}
 	needed := o.needed(ctx)
 	if o.Mpicc == NoMpicc {
-		return Choice{ABI: needed.of(o.Library, 0)}, nil
+		return Choice{ABI: needed.abiOr(o.Library, 0)}, nil
 	}
 	if o.Mpicc != "" {
 		return o.chooseNamed(ctx, needed)
 	}
 	wrappers, err := wrappersOf(o.Library)
 	if err != nil {
-		if without := o.brings(needed.of(o.Library, 0)); without != nil {
+		if without := o.brings(needed.abiOr(o.Library, 0)); without != nil {
 			return Choice{}, withoutCompiler(err, without)
 		}
-		return Choice{ABI: needed.of(o.Library, 0)}, nil
+		return Choice{ABI: needed.abiOr(o.Library, 0)}, nil
 	}
 	first, err := o.try(ctx, wrappers[0], needed)
 	if err == nil && first.Note == "" {
@@ -72,16 +72,16 @@ func (o *BuildOptions) chooseNamed(ctx context.Context, needed version) (Choice,
 func (o *BuildOptions) try(ctx context.Context, mpicc string, needed version) (Choice, error) {
 	target, err := readTarget(ctx, o.Library, mpicc)
 	var broken *HeaderError
-	if errors.As(err, &broken) && o.brings(needed.of(o.Library, 0)) == nil {
-		c := Choice{ABI: needed.of(o.Library, 0)}
+	if errors.As(err, &broken) && o.brings(needed.abiOr(o.Library, 0)) == nil {
+		c := Choice{ABI: needed.abiOr(o.Library, 0)}
 		c.Note = c.instead(broken.summary() + o.keepLog(broken.Output))
 		return c, nil
 	}
 	if err != nil {
 		return Choice{}, err
 	}
-	c := Choice{Target: &target, ABI: needed.of(o.Library, target.major())}
-	has := abi.Of(o.Library, target.major())
+	c := Choice{Target: &target, ABI: needed.abiOr(o.Library, target.major())}
+	has := abi.ForVersion(o.Library, target.major())
 	if needed.from == "" || has == c.ABI {
 		return c, nil
 	}
@@ -112,12 +112,12 @@ type version struct {
 	from string
 }
 
-// of is the ABI that is needed: of the version if it is known, else of another version.
-func (v version) of(library string, otherwise int) abi.ABI {
+// abiOr is the ABI that is needed: of the version if it is known, else of another version.
+func (v version) abiOr(library string, otherwise int) abi.ABI {
 	if v.major != 0 {
 		return v.ABI
 	}
-	return abi.Of(library, otherwise)
+	return abi.ForVersion(library, otherwise)
 }
 
 // needed finds the version of the MPI library that the program loads; of a script or a program that is not known yet,
@@ -132,7 +132,7 @@ func (o *BuildOptions) needed(ctx context.Context) version {
 	if major == 0 {
 		return version{}
 	}
-	return version{ABI: abi.Of(o.Library, major), major: major, from: from}
+	return version{ABI: abi.ForVersion(o.Library, major), major: major, from: from}
 }
 
 // newest are functions that came with the later of the two versions of a library, and the versions without and with

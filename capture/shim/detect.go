@@ -89,7 +89,7 @@ func libraryOf(sonames []string) string {
 // otherMPI returns a soname that looks like an MPI library from another vendor or of another version, or "".
 func otherMPI(sonames []string) string {
 	for _, s := range sonames {
-		if abi.Other(s) {
+		if abi.IsUnknown(s) {
 			return s
 		}
 	}

@@ -137,7 +137,7 @@ func (r *Rank) posted(row *schema.Event, comm *timed.Comm, a *Args) error {
 }
 
 func outside(way string, rank int64, comm *timed.Comm, me int32) error {
-	return fmt.Errorf("a message %s rank %d of a communicator of %d ranks", way, rank, len(comm.Other(me)))
+	return fmt.Errorf("a message %s rank %d of a communicator of %d ranks", way, rank, len(comm.PeerRanks(me)))
 }
 
 // arrived fills the receive side with what a status says. A status that contradicts what the receive was posted for
@@ -204,7 +204,7 @@ func (r *Rank) received(q *request, s *Status, x *timed.Ending) {
 		tag = int64(q.row.RecvTag)
 	}
 	x.Row.Comm = q.row.Comm
-	ok, err := r.arrived(&x.Row, r.comms.Of(q.row.Comm, r.me), source, tag, s)
+	ok, err := r.arrived(&x.Row, r.comms.Numbered(q.row.Comm, r.me), source, tag, s)
 	if err != nil || !ok || s.Bytes < 0 || q.row.RecvBytes != null64 && s.Bytes > q.row.RecvBytes {
 		x.Row = schema.NullEvent
 		return

@@ -14,7 +14,7 @@ func (r *Rank) collective(a *Args, c *timed.Call) error {
 		return err
 	}
 	row, call := &c.Row, schema.CallID(c.Row.Call)
-	own, other := comm.Own(r.me), comm.Other(r.me)
+	own, other := comm.Own(r.me), comm.PeerRanks(r.me)
 	args := schema.CollectiveArgs{Peers: int64(len(other)), Group: int64(len(own)), Inter: comm.Inter(), Send: a.Send,
 		Recv: a.Recv}
 	row.Comm, row.ReduceOp = comm.ID, a.Op
@@ -62,7 +62,7 @@ func (r *Rank) root(a *Args, comm *timed.Comm, row *schema.Event, args *schema.C
 	default:
 		world, ok := comm.Peer(r.me, a.Root)
 		if !ok {
-			return fmt.Errorf("root %d of a communicator of %d ranks", a.Root, len(comm.Other(r.me)))
+			return fmt.Errorf("root %d of a communicator of %d ranks", a.Root, len(comm.PeerRanks(r.me)))
 		}
 		args.Root, row.RootWorld = world == r.me, world
 	}
@@ -121,7 +121,7 @@ func (r *Rank) oneSided(a *Args, c *timed.Call) error {
 	}
 	world, ok := w.comm.Peer(r.me, a.Target)
 	if !ok {
-		return fmt.Errorf("the target, rank %d, is no rank of the window's %d", a.Target, len(w.comm.Other(r.me)))
+		return fmt.Errorf("the target, rank %d, is no rank of the window's %d", a.Target, len(w.comm.PeerRanks(r.me)))
 	}
 	if send {
 		row.SendPeer, row.SendWorld, row.SendBytes = int32(a.Target), world, a.Send

@@ -141,7 +141,7 @@ func (r *Rank) group(a *Args) {
 		}
 	case CommRemoteGroup:
 		if c != nil {
-			is = c.Other(r.me)
+			is = c.PeerRanks(r.me)
 		}
 	case GroupIncl:
 		is = of(g)

@@ -149,14 +149,14 @@ func openFile(path string) (*file, error) {
 		return nil, err
 	}
 	f := &file{path: path}
-	if err := f.read(in, info.Size()); err != nil {
+	if err := f.readTables(in, info.Size()); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return f, nil
 }
 
-// read reads the parts of a file that its index at the end points to.
-func (f *file) read(in io.ReaderAt, size int64) error {
+// readTables reads the parts of a file that its index at the end points to.
+func (f *file) readTables(in io.ReaderAt, size int64) error {
 	var first [8]byte
 	if _, err := in.ReadAt(first[:], 0); err != nil || binary.BigEndian.Uint64(first[:]) != magic {
 		return fmt.Errorf("byte 0: %x; want the first bytes of a trace of DUMPI, %x", first, uint64(magic))

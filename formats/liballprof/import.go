@@ -86,7 +86,7 @@ func (t *trace) importTo(ctx context.Context, out timed.Sink, o Options) (*schem
 			if err != nil {
 				return nil, err
 			}
-			r := &reader{file: t.files[rank], lines: in, base: base, last: -1 << 62,
+			r := &reader{file: t.files[rank], lines: in, zero: base, last: -1 << 62,
 				rank: calls.NewRank(rank, comms, made[rank], calls.Unshown, calls.Unshown)}
 			r.mpich, r.isOpen = t.mpich, r.rank.Open
 			if !learning {
@@ -277,7 +277,7 @@ type reader struct {
 	decoder
 	*file
 	*lines
-	base int64
+	zero int64
 	last int64 // end of the call before
 	rank *calls.Rank
 	args calls.Args
@@ -322,8 +322,8 @@ func (r *reader) place(p *parsed) {
 	if p.end == null64 {
 		p.end = p.start
 	}
-	p.start = max(r.correct(p.start)-r.base, r.last)
-	p.end = max(r.correct(p.end)-r.base, p.start)
+	p.start = max(r.correct(p.start)-r.zero, r.last)
+	p.end = max(r.correct(p.end)-r.zero, p.start)
 	r.last = p.end
 }
 

@@ -165,11 +165,11 @@ func (d *decoder) argument(kind rune) {
 	case 'e':
 		a.PeerComm = d.handle()
 	default:
-		d.other(kind)
+		d.constructorArgument(kind)
 	}
 }
 
-func (d *decoder) other(kind rune) {
+func (d *decoder) constructorArgument(kind rune) {
 	a := d.a
 	switch kind {
 	case 'k':

@@ -54,8 +54,8 @@ func (c *Comm) Own(member int32) []int32 {
 	return c.Groups[0]
 }
 
-// Other returns the world ranks of the group that a member communicates with: its own, or the other one of two.
-func (c *Comm) Other(member int32) []int32 {
+// PeerRanks returns the world ranks of the group that a member communicates with: its own, or the other one of two.
+func (c *Comm) PeerRanks(member int32) []int32 {
 	if _, ok := c.rankOf[0][member]; c.Inter() && ok {
 		return c.Groups[1]
 	}
@@ -64,7 +64,7 @@ func (c *Comm) Other(member int32) []int32 {
 
 // Peer returns the world rank of a rank that a member names.
 func (c *Comm) Peer(member int32, rank int64) (int32, bool) {
-	g := c.Other(member)
+	g := c.PeerRanks(member)
 	if rank < 0 || rank >= int64(len(g)) {
 		return null32, false
 	}
@@ -115,8 +115,8 @@ func (s *Comms) Self(rank int32) *Comm {
 	return c
 }
 
-// Of returns the communicator with that number, of a rank: -1 is its MPI_COMM_SELF in the first pass.
-func (s *Comms) Of(id, rank int32) *Comm {
+// Numbered returns the communicator with that number, of a rank: -1 is its MPI_COMM_SELF in the first pass.
+func (s *Comms) Numbered(id, rank int32) *Comm {
 	if id < 0 {
 		return s.Self(rank)
 	}

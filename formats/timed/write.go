@@ -164,7 +164,7 @@ func (p *pass) row(s *shard, x *slot, e int32) {
 
 // addParts adds the bytes by peer of a collective.
 func (s *shard) addParts(x *slot, c *Comm) {
-	for i, peer := range c.Other(x.row.Rank) {
+	for i, peer := range c.PeerRanks(x.row.Rank) {
 		b := schema.NullPart
 		b.Rank, b.Seq, b.Epoch, b.PeerWorld = x.row.Rank, x.row.Seq, x.row.Epoch, peer
 		b.SendBytes, b.RecvBytes = 0, 0

@@ -39,9 +39,9 @@ func (a ABI) Since() int {
 	return major
 }
 
-// Of returns the ABI of a major version of a library; of a version that is older than all, or 0, the oldest ABI. The
+// ForVersion returns the ABI of a major version of a library; of a version that is older than all, or 0, the oldest ABI. The
 // library must be OpenMPI or MPICH.
-func Of(library string, major int) ABI {
+func ForVersion(library string, major int) ABI {
 	var best *ABI
 	for i := range All {
 		a := &All[i]
@@ -95,8 +95,8 @@ func HasC(library, soname string) bool {
 var others = []string{"libmpi.so", "libmpich.so", "libmpich_", "libmpi_abi.so", "libmpi_mt.so", "libmpi_ibm.so",
 	"libmpi_cray", "libmpi_gnu", "libmpi_intel", "libmpi_nvidia", "libmpi_aocc", "libmpi_amd"}
 
-// Other reports whether a soname looks like that of an MPI library whose ABI is unknown.
-func Other(soname string) bool {
+// IsUnknown reports whether a soname looks like that of an MPI library whose ABI is unknown.
+func IsUnknown(soname string) bool {
 	if LibraryOf(soname) != "" {
 		return false
 	}

@@ -42,7 +42,7 @@ func TestSonames(t *testing.T) {
 		}
 		other := map[string]bool{"libmpi.so.12.0.0": true, "libmpi.so.20": true, "libmpi_cray.so.3": true,
 			"libmpich_gnu_82.so.3": true, "libmpi_abi.so.0": true}[soname]
-		if got := Other(soname); got != other {
+		if got := IsUnknown(soname); got != other {
 			t.Errorf("%s is of another MPI library: %v, want %v", soname, got, other)
 		}
 	}
@@ -65,7 +65,7 @@ func TestOf(t *testing.T) {
 		4: {"openmpi-4", "mpich-4"},
 		6: {"openmpi-5", "mpich-4"},
 	} {
-		if o, m := Of(OpenMPI, major).Name, Of(MPICH, major).Name; o != want[0] || m != want[1] {
+		if o, m := ForVersion(OpenMPI, major).Name, ForVersion(MPICH, major).Name; o != want[0] || m != want[1] {
 			t.Errorf("version %d: %s, %s; want %s", major, o, m, want)
 		}
 	}
@@ -124,7 +124,7 @@ func TestABIsOfVersions(t *testing.T) {
 	for _, v := range Versions {
 		a := named(v.ABI)
 		major := int(v.Version[0] - '0')
-		if want := Of(a.Library, major); v.Library != "Intel MPI" && want.Name != v.ABI {
+		if want := ForVersion(a.Library, major); v.Library != "Intel MPI" && want.Name != v.ABI {
 			t.Errorf("%s %s has the ABI %s, want %s", v.Library, v.Version, v.ABI, want.Name)
 		}
 	}
