@@ -74,7 +74,7 @@ func (q *Query) chosenArgs(args map[string]string) (all []string) {
 			}
 			continue
 		}
-		if _, given := args[p.Name]; (given || p.Kind == "choice") && !slices.Contains(axes, p.Name) {
+		if _, given := args[p.Name]; (given || p.Kind == "choice" && p.Default != "auto") && !slices.Contains(axes, p.Name) {
 			name, unit := p.Name, ""
 			for _, u := range []string{"ns", "s", "bytes"} {
 				if words, ok := strings.CutSuffix(name, "-"+u); ok {
