@@ -43,7 +43,7 @@ const (
 	epochRows = 1 << 20
 	// shards is the number of files of events and messages in long runs; shardRanks the largest number of ranks in a
 	// file.
-	shards     = 8
+	shards     = 2
 	shardRanks = 1 << 14
 	// heldRows is the largest number of rows of events of an epoch held in memory; of longer epochs one file at a
 	// time is held.
