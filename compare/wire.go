@@ -8,6 +8,7 @@ import (
 
 	"github.com/commq/commq/internal/rows"
 	"github.com/commq/commq/internal/units"
+	"github.com/commq/commq/run"
 )
 
 // Wire is the comparison of what two runs send, message by message and contribution by contribution.
@@ -55,9 +56,6 @@ type WireDifference struct {
 	Line int32 `json:"line,omitempty"`
 }
 
-// hashedPayloads lists the payload hashes that can be compared.
-var hashedPayloads = map[string]bool{"crc64": true, "crc32": true}
-
 // NewWire starts the comparison of the payloads of two runs. Errors say why they cannot be compared.
 func NewWire(base, new []Run) (*Wire, error) {
 	if len(base) != 1 || len(new) != 1 {
@@ -65,9 +63,8 @@ func NewWire(base, new []Run) (*Wire, error) {
 	}
 	b, n := base[0], new[0]
 	for _, r := range []Run{b, n} {
-		if !hashedPayloads[r.Manifest.Hash] {
-			return nil, fmt.Errorf("diff --wire: run %q was captured without payload hashes; capture it again with "+
-				"--hash crc64", r.Name)
+		if err := (&run.Need{Command: "diff --wire", Hashes: true}).Check(r.Name, r.Manifest); err != nil {
+			return nil, err
 		}
 	}
 	switch {
@@ -84,8 +81,8 @@ func NewWire(base, new []Run) (*Wire, error) {
 }
 
 // AddMessages adds the numbers of messages of one run: all, and those without a hash.
-func (w *Wire) AddMessages(run string, messages, unhashed int64) {
-	if run == w.Base {
+func (w *Wire) AddMessages(name string, messages, unhashed int64) {
+	if name == w.Base {
 		w.Compared = messages
 	}
 	w.Unhashed += unhashed

@@ -61,7 +61,12 @@ func (n *Need) Check(name string, m *schema.Manifest) error {
 		}
 	}
 	text := fmt.Sprintf("run %q %s", name, enumerate(whats))
-	if len(captures) > 0 {
+	switch {
+	case len(captures) == 0:
+	case m.Origin.Trace != nil:
+		text += fmt.Sprintf("; its trace (%s) does not tell that: record the program with commq capture, %s",
+			m.Origin.Trace.Format, enumerate(captures))
+	default:
 		text += "; capture it again " + enumerate(captures)
 	}
 	for _, a := range advice {
@@ -80,7 +85,7 @@ func (n *Need) lacks(m *schema.Manifest) (lacks []lack) {
 			advice: cmp.Or(n.TimesAdvice, "commq simulate --name NAME gives it the times of a machine")})
 	}
 	if n.Hashes && HashBits(m) == 0 {
-		lacks = append(lacks, lack{what: "was captured without payload hashes",
+		lacks = append(lacks, lack{what: without(m) + " payload hashes",
 			captures: []string{"with --hash crc64"}})
 	}
 	if n.AllCalls && (m.Record != "all" || len(m.Filters) > 0) {
@@ -91,7 +96,7 @@ func (n *Need) lacks(m *schema.Manifest) (lacks []lack) {
 			captures: []string{"with --record all"}})
 	}
 	if n.ComputeTimes && m.ComputeClock == "none" {
-		lacks = append(lacks, lack{what: "was captured without compute times", captures: []string{"with --clock cpu"}})
+		lacks = append(lacks, lack{what: without(m) + " compute times", captures: []string{"with --clock cpu"}})
 	}
 	if n.NoneDropped && m.Counts.Dropped > 0 {
 		lacks = append(lacks, lack{what: fmt.Sprintf("misses %s that could not be recorded",
@@ -103,6 +108,14 @@ func (n *Need) lacks(m *schema.Manifest) (lacks []lack) {
 			advice: "only a run whose ranks all reached MPI_Finalize can be played"})
 	}
 	return lacks
+}
+
+// without begins what is missing in a run.
+func without(m *schema.Manifest) string {
+	if m.Origin.Trace != nil {
+		return "has no"
+	}
+	return "was captured without"
 }
 
 // rowsLack explains why the run lacks the rows of some calls.

@@ -178,6 +178,9 @@ func TestOpenReportsAllMissingNeeds(t *testing.T) {
 			`simulate: run "r" was captured without compute times; capture it again with --clock cpu`},
 		{"hashes", schema.Manifest{Hash: "none"}, Need{Hashes: true},
 			`run "r" was captured without payload hashes; capture it again with --hash crc64`},
+		{"hashes of a trace", schema.Manifest{Hash: "none", Origin: schema.Origin{Trace: &schema.Trace{Format: "otf2"}}},
+			Need{Hashes: true}, `run "r" has no payload hashes; its trace (otf2) does not tell that: record the program ` +
+				`with commq capture, with --hash crc64`},
 		{"untimed", schema.Manifest{TimeOrigin: "untimed"}, Need{Times: true},
 			`run "r" is untimed; commq simulate --name NAME gives it the times of a machine`},
 		{"aborted", schema.Manifest{Ended: "aborted"}, Need{Playable: true},
