@@ -63,7 +63,7 @@ func TestCompact(t *testing.T) {
 		name    string
 		perFile int64
 		files   int
-	}{{"usual", 0, 1}, {"three files", 13 * 40, 3}, {"at most eight", 1, 8}} {
+	}{{"usual", 0, 1}, {"two files", 13 * 40, 2}, {"at most two", 1, 2}} {
 		t.Run(c.name, func(t *testing.T) {
 			dir, want := scattered(t, t.TempDir())
 			var last, all int64

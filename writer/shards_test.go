@@ -16,7 +16,7 @@ func TestShards(t *testing.T) {
 		{[]int64{3, 0}, 0, []int{0, 0}, 1},
 		{[]int64{0, 5, 5, 0, 0}, 5, []int{0, 0, 1, 1, 1}, 2},
 		{[]int64{0, 0}, 0, []int{0, 0}, 1},
-		{[]int64{9, 9, 9}, 1, []int{0, 1, 2}, 3},
+		{[]int64{9, 9, 9}, 1, []int{0, 0, 1}, 2},
 	} {
 		of, shards := Shards(c.rows, c.perFile)
 		if !slices.Equal(of, c.of) || shards != c.shards {

@@ -119,7 +119,7 @@ func TestPartsMakeTheSameRunAsOneProcess(t *testing.T) {
 	for seed := range uint64(8) {
 		ranks := 3 + int(seed%5)
 		dir, _, _, _ := randomSpool(t, seed, ranks, 100+int(seed)*20)
-		o := Options{epochRows: []int64{1 << 20, 60, 7}[seed%3], shardRows: 40, Workers: 2,
+		o := Options{epochRows: []int64{1 << 20, 60, 7}[seed%3], shardRows: 40, maxShards: 8, Workers: 2,
 			Record: []string{RecordAll, RecordCollectives}[seed/6]}
 		if seed == 5 {
 			o.Calls = []string{"-MPI_I*"}
@@ -175,7 +175,7 @@ func TestPartsExchangeDefinitions(t *testing.T) {
 		s.call(schema.CallSend, to(0, int32(rank+2)%5, 13, 3, 0))
 	}}
 	dir := p.write(t)
-	o := Options{epochRows: 9, shardRows: 10, Workers: 2}
+	o := Options{epochRows: 9, shardRows: 10, maxShards: 8, Workers: 2}
 	whole := ingested(t, dir, o)
 	if whole.Counts.Messages != 5 || whole.Counts.UnmatchedSends != 5 || whole.Counts.InProgress != 1 ||
 		len(whole.Warnings) == 0 || len(whole.Origin.Hosts) != 3 || whole.Epochs < 2 {
@@ -190,7 +190,7 @@ func TestPartsExchangeDefinitions(t *testing.T) {
 // end, and then it is the same one.
 func TestPartsContinueWhereTheyWereStopped(t *testing.T) {
 	dir, _, _, _ := randomSpool(t, 17, 6, 400)
-	o := Options{epochRows: 60, shardRows: 40, Workers: 2}
+	o := Options{epochRows: 60, shardRows: 40, maxShards: 8, Workers: 2}
 	whole := ingested(t, dir, o)
 	dirs := nodes(t, dir, 2, func(rank int) int { return rank % 2 })
 	store := t.TempDir()
@@ -264,7 +264,7 @@ func TestErrorsOfParts(t *testing.T) {
 // One folder that all processes see; each takes a share of it.
 func TestSharesOfOneSpool(t *testing.T) {
 	dir, _, _, _ := randomSpool(t, 8, 7, 300)
-	o := Options{epochRows: 60, shardRows: 40, Workers: 2}
+	o := Options{epochRows: 60, shardRows: 40, maxShards: 8, Workers: 2}
 	whole := ingested(t, dir, o)
 	store := t.TempDir()
 	ended := make(chan error)

@@ -307,7 +307,7 @@ func TestRandomProgramsAreMatchedAsTheyRan(t *testing.T) {
 		dir, truth, sends, receives := randomSpool(t, seed, ranks, 40+int(seed)*10)
 		var whole *result
 		for _, epochRows := range []int64{1 << 20, 60, 3} {
-			r := inMemory(t, dir, Options{epochRows: epochRows, shardRows: 40, Workers: 1 + int(seed%3)})
+			r := inMemory(t, dir, Options{epochRows: epochRows, shardRows: 40, maxShards: 8, Workers: 1 + int(seed%3)})
 			var found []string
 			for _, m := range r.messages {
 				found = append(found, fmt.Sprintf("%d>%d tag %d bytes %d rows %d %d %d", m.Src, m.Dst, m.Tag, m.Bytes,
@@ -381,7 +381,7 @@ func TestDigestDoesNotDependOnWorkers(t *testing.T) {
 	for _, record := range []string{RecordAll, RecordMessages} {
 		var want *result
 		for _, workers := range []int{1, 2, 7} {
-			r := ingested(t, dir, Options{Record: record, Workers: workers, epochRows: 100, shardRows: 300})
+			r := ingested(t, dir, Options{Record: record, Workers: workers, epochRows: 100, shardRows: 300, maxShards: 8})
 			if want == nil {
 				want = r
 			}
