@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/commq/commq/capture/shim/abi"
 )
@@ -32,19 +33,20 @@ func Choose(ctx context.Context, o BuildOptions) (Choice, error) {
 	if _, err := known(o.Library); err != nil {
 		return Choice{}, err
 	}
-	needed := o.needed(ctx)
+	needed := o.needed()
 	if o.Mpicc == NoMpicc {
-		return Choice{ABI: needed.abiOr(o.Library, 0)}, nil
+		return Choice{ABI: o.withoutWrapper(ctx, needed)}, nil
 	}
 	if o.Mpicc != "" {
 		return o.chooseNamed(ctx, needed)
 	}
 	wrappers, err := wrappersOf(o.Library)
 	if err != nil {
-		if without := o.brings(needed.abiOr(o.Library, 0)); without != nil {
+		is := o.withoutWrapper(ctx, needed)
+		if without := o.brings(is); without != nil {
 			return Choice{}, withoutCompiler(err, without)
 		}
-		return Choice{ABI: needed.abiOr(o.Library, 0)}, nil
+		return Choice{ABI: is}, nil
 	}
 	first, err := o.try(ctx, wrappers[0], needed)
 	if err == nil && first.Note == "" {
@@ -67,25 +69,19 @@ func (o *BuildOptions) chooseNamed(ctx context.Context, needed version) (Choice,
 	return o.try(ctx, path, version{ABI: needed.ABI, major: needed.major})
 }
 
-// try is the choice with a compiler wrapper: it, or the library that commq brings if it has no mpi.h or another ABI
-// than is needed.
+// try is the choice with a compiler wrapper: it, or the library that commq brings if the wrapper does not work or has
+// another ABI than is needed.
 func (o *BuildOptions) try(ctx context.Context, mpicc string, needed version) (Choice, error) {
 	target, err := readTarget(ctx, o.Library, mpicc)
-	var broken *HeaderError
-	if errors.As(err, &broken) && o.brings(needed.abiOr(o.Library, 0)) == nil {
-		c := Choice{ABI: needed.abiOr(o.Library, 0)}
-		c.Note = c.instead(broken.summary() + o.keepLog(broken.Output))
-		return c, nil
-	}
 	if err != nil {
-		return Choice{}, err
+		return o.without(ctx, needed, err)
 	}
 	c := Choice{Target: &target, ABI: needed.abiOr(o.Library, target.major())}
 	has := abi.ForVersion(o.Library, target.major())
-	if needed.from == "" || has == c.ABI {
+	if needed.file == "" || has == c.ABI {
 		return c, nil
 	}
-	differ := fmt.Sprintf("%s is of %s, but %s of %s", mpicc, target.Title(), needed.from, c.ABI.Title)
+	differ := fmt.Sprintf("%s is of %s, but the program loads %s of %s", mpicc, target.Title(), needed.file, c.ABI.Title)
 	switch {
 	case o.brings(c.ABI) == nil:
 		c.Target, c.Note = nil, c.instead(differ)
@@ -98,18 +94,41 @@ func (o *BuildOptions) try(ctx context.Context, mpicc string, needed version) (C
 	return c, nil
 }
 
+// without is the choice where a compiler wrapper does not work: the library that commq brings, or the error. A wrapper that
+// the user named must be one of this library.
+func (o *BuildOptions) without(ctx context.Context, needed version, broken error) (Choice, error) {
+	if ctx.Err() != nil {
+		return Choice{}, context.Cause(ctx)
+	}
+	var header *HeaderError
+	isHeader := errors.As(broken, &header)
+	if o.Mpicc != "" && !isHeader {
+		return Choice{}, broken
+	}
+	c := Choice{ABI: o.withoutWrapper(ctx, needed)}
+	switch {
+	case o.brings(c.ABI) != nil:
+		return Choice{}, broken
+	case isHeader:
+		c.Note = c.instead(header.summary() + o.keepLog(header.Output))
+	default:
+		c.Note = c.instead(strings.TrimRight(strings.Join(strings.Fields(broken.Error()), " "), ": "))
+	}
+	return c, nil
+}
+
 // instead is the note that the library that commq brings is taken although there is a compiler wrapper.
 func (c *Choice) instead(why string) string {
 	return why + "; taking the capture library that commq brings for " + c.ABI.Title
 }
 
-// version is the major version of the MPI library that a program needs.
+// version is the major version of the MPI library that a program loads.
 type version struct {
 	abi.ABI
 	// major is 0 if it is not known.
 	major int
-	// from is what tells it, a library or launcher with a verb; empty if the version must not be compared.
-	from string
+	// file is the library; empty if the version must not be compared.
+	file string
 }
 
 // abiOr is the ABI that is needed: of the version if it is known, else of another version.
@@ -120,19 +139,22 @@ func (v version) abiOr(library string, otherwise int) abi.ABI {
 	return abi.ForVersion(library, otherwise)
 }
 
-// needed finds the version of the MPI library that the program loads; of a script or a program that is not known yet,
-// the version of the launcher.
-func (o *BuildOptions) needed(ctx context.Context) version {
+// needed finds the version of the MPI library that the program loads.
+func (o *BuildOptions) needed() version {
 	major, file := majorOf(o.Library, o.Program)
-	from := "the program loads " + file
-	if major == 0 {
-		major, file = o.majorOfLauncher(ctx)
-		from = "the launcher is " + file
-	}
 	if major == 0 {
 		return version{}
 	}
-	return version{ABI: abi.ForVersion(o.Library, major), major: major, from: from}
+	return version{ABI: abi.ForVersion(o.Library, major), major: major, file: file}
+}
+
+// withoutWrapper is the ABI that is needed where no compiler wrapper tells it: that of the program, or of its launcher. A
+// launcher says less: a script may start programs of any version.
+func (o *BuildOptions) withoutWrapper(ctx context.Context, needed version) abi.ABI {
+	if needed.major != 0 {
+		return needed.ABI
+	}
+	return abi.ForVersion(o.Library, o.majorOfLauncher(ctx))
 }
 
 // newest are functions that came with the later of the two versions of a library, and the versions without and with
@@ -194,25 +216,34 @@ var launchers = map[string]struct {
 	names   []string
 	release *regexp.Regexp
 }{
-	OpenMPI: {[]string{"mpirun.openmpi", "mpirun"}, regexp.MustCompile(`Open ?MPI\)? v?([0-9]+)\.`)},
+	OpenMPI: {[]string{"mpirun.openmpi", "mpirun"}, regexp.MustCompile(`(?:Open ?MPI|OpenRTE)\)? v?([0-9]+)\.`)},
 	MPICH:   {[]string{"mpiexec.mpich", "mpiexec.hydra", "mpiexec"}, regexp.MustCompile(`HYDRA[^:]*:\s+Version: +([0-9]+)\.`)},
 }
 
+// launcherPatience is how long a launcher may take to print its version.
+const launcherPatience = 30 * time.Second
+
 // majorOfLauncher returns the major version of the library of the launcher, or if that does not tell it (srun), of the
-// library's launcher in $PATH, and which it is; 0 if none tells it.
-func (o *BuildOptions) majorOfLauncher(ctx context.Context) (major int, name string) {
+// library's launcher in $PATH; 0 if none tells it. The user's own script is not asked: it may do anything when it is
+// called with --version.
+func (o *BuildOptions) majorOfLauncher(ctx context.Context) int {
 	names := launchers[o.Library].names
-	if o.Launcher != "" {
-		names = append([]string{o.Launcher}, names...)
+	if path, err := exec.LookPath(o.Launcher); err == nil {
+		if x, err := elf.Open(path); err == nil {
+			names = append([]string{path}, names...)
+			_ = x.Close() // it was only read
+		}
 	}
+	ctx, cancel := context.WithTimeout(ctx, launcherPatience)
+	defer cancel()
 	for _, name := range names {
 		out, err := exec.CommandContext(ctx, name, "--version").Output()
 		if m := launchers[o.Library].release.FindSubmatch(out); err == nil && m != nil {
 			major, _ := strconv.Atoi(string(m[1])) // digits; too many are 0
-			return major, name
+			return major
 		}
 	}
-	return 0, ""
+	return 0
 }
 
 // withoutCompiler explains why there is no shim: neither a compiler wrapper nor one that commq brings.

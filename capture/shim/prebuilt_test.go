@@ -13,6 +13,7 @@ func TestTheLauncherTellsTheABI(t *testing.T) {
 		{OpenMPI, "mpirun (Open MPI) 5.0.7", "openmpi-5"},
 		{OpenMPI, "mpirun (Open MPI) 4.1.4", "openmpi-4"},
 		{OpenMPI, "mpirun (Open MPI) 6.0.0", "openmpi-5"},
+		{OpenMPI, "mpirun (OpenRTE) 5.0.0", "openmpi-5"},
 		{OpenMPI, "HYDRA build details:", "openmpi-4"},
 		{MPICH, "mpirun (Open MPI) 5.0.7", "mpich-3"},
 		{MPICH, "HYDRA build details:\n    Version:        5.0.2", "mpich-4"},

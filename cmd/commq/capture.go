@@ -376,7 +376,7 @@ func (o *captureOptions) prepare(ctx context.Context, a *app, args []string) (la
 		return launch.Job{}, err
 	}
 	preload.First = shim.Sanitizers(args[0])
-	if err := o.addBridge(ctx, library, sim, launcher, o.ranks); err != nil {
+	if err := o.addBridge(ctx, library, args[0], sim, launcher, o.ranks); err != nil {
 		return launch.Job{}, err
 	}
 	return launch.Job{Launcher: launcher, Ranks: o.ranks, Program: args, Preload: preload,

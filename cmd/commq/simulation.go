@@ -116,14 +116,14 @@ func machineArgument(pathOrName string) (string, error) {
 }
 
 // addBridge builds the program of the simulator ranks, if the launcher can start it beside the program.
-func (o *preloadOptions) addBridge(ctx context.Context, library string, s *launch.Simulation, launcher []string,
-	ranks int) error {
+func (o *preloadOptions) addBridge(ctx context.Context, library, program string, s *launch.Simulation,
+	launcher []string, ranks int) error {
 	if s == nil || ranks == 0 || !launch.TakesPrograms(ctx, launcher) {
 		return nil
 	}
 	var err error
-	s.Bridge, err = shim.Build(ctx, shim.BuildOptions{Library: library, Mpicc: o.mpicc, Form: shim.Bridge,
-		Compiling: o.compiling})
+	s.Bridge, err = shim.Build(ctx, shim.BuildOptions{Library: library, Mpicc: o.mpicc, Program: program,
+		Launcher: launcher[0], Form: shim.Bridge, Compiling: o.compiling})
 	return err
 }
 
