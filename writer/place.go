@@ -104,13 +104,23 @@ func (p *place) makeFolder() error {
 	if err := CheckFree(p.store, p.name, p.replaces); err != nil {
 		return err
 	}
-	if err := removeHidden(p.dir); err != nil { // left by a killed process, as we hold its lock
+	// left by a killed process, as we hold its lock
+	if err := errors.Join(removeHidden(p.dir), p.removeSetAside()); err != nil {
 		return fmt.Errorf("remove the unfinished run %s: %w", p.dir, err)
 	}
 	if err := disk.Mkdir(p.dir, 0o777); err != nil {
 		return fmt.Errorf("store %s: %w; name a writable one with --store or $COMMQ_STORE", p.store, err)
 	}
 	return nil
+}
+
+// removeSetAside removes the old run of a replacement that was killed or failed at its end. Without a run of the name it is
+// the only one left, and stays.
+func (p *place) removeSetAside() error {
+	if !isRun(filepath.Join(p.store, p.name)) {
+		return nil
+	}
+	return removeHidden(setAside(p.dir))
 }
 
 // CheckFree returns an error when a new run of the store cannot have the name, because something has it already. With
@@ -157,7 +167,7 @@ func (p *place) replace(dir string) error {
 	if !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.ENOSYS) && !errors.Is(err, unix.EOPNOTSUPP) {
 		return err
 	}
-	old := p.dir + ".old" // a process killed between the two steps leaves both folders, hidden
+	old := setAside(p.dir) // a process killed between the two steps leaves both folders, hidden
 	if err := removeHidden(old); err != nil {
 		return err
 	}
@@ -170,12 +180,16 @@ func (p *place) replace(dir string) error {
 	return p.removeReplaced(old)
 }
 
-// removeReplaced removes the run that the new one replaced. If the new names cannot be made durable it stays, hidden, for
-// the next process that takes the name.
+// setAside is where the run that is replaced stands for a moment, where folders cannot be exchanged.
+func setAside(hidden string) string { return hidden + ".old" }
+
+// removeReplaced removes the run that the new one replaced. If the new names cannot be made durable it stays, hidden, until
+// the name is taken or removed.
 func (p *place) removeReplaced(old string) error {
 	if err := disk.SyncFolder(p.store); err != nil {
 		p.keep = true
-		return err
+		return fmt.Errorf("%w; the new run is in place, but a power failure may bring the old one back, which stays in %s "+
+			"until the run is written again or removed", err, old)
 	}
 	return disk.RemoveAll(old)
 }

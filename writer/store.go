@@ -78,7 +78,9 @@ func Remove(store, name string) error {
 	}
 	if err == nil {
 		// and what the process that wrote it left when it was killed at its end
-		err = errors.Join(disk.RemoveAll(hidden), disk.RemoveAll(partsFolder(store, name)))
+		partial := partialFolder(store, name)
+		err = errors.Join(disk.RemoveAll(hidden), disk.RemoveAll(partsFolder(store, name)), disk.RemoveAll(partial),
+			disk.RemoveAll(setAside(partial)))
 	}
 	if err = errors.Join(err, l.release()); err != nil {
 		return fmt.Errorf("remove run %q: %w", name, err)

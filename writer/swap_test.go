@@ -1,7 +1,9 @@
 package writer_test
 
 import (
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -47,7 +49,43 @@ func TestReplacedRunStaysWhereNamesAreNotDurable(t *testing.T) {
 		if err := wantTags(store, "old", 7); err != nil {
 			t.Error(err)
 		}
+		wantOnly(t, store, "old")
 		return
 	}
 	t.Error("no failure came between the exchange and the sync of the store")
+}
+
+// wantOnly checks the names in a store.
+func wantOnly(t *testing.T, store string, names ...string) {
+	t.Helper()
+	entries, err := os.ReadDir(store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, e := range entries {
+		got = append(got, e.Name())
+	}
+	if !slices.Equal(got, names) {
+		t.Errorf("the store has %q, want %q", got, names)
+	}
+}
+
+// TestRemoveTakesReplacedRunsToo removes a run whose replaced predecessors were left behind.
+func TestRemoveTakesReplacedRunsToo(t *testing.T) {
+	store := t.TempDir()
+	for _, name := range []string{"r", "a", "b"} {
+		if err := tiny(t, store, name, 5, writer.Options{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for from, to := range map[string]string{"a": ".r.partial", "b": ".r.partial.old"} {
+		if err := os.Rename(filepath.Join(store, from), filepath.Join(store, to)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := writer.Remove(store, "r"); err != nil {
+		t.Fatal(err)
+	}
+	wantOnly(t, store)
 }

@@ -56,7 +56,7 @@ var Versions = []Version{
 	{"MPICH", "4.3.2", "PyPI", "", "mpich-4", onlyC, TryLibraries, TryLibraries},
 	{"MPICH", "5.0.2", "PyPI", "mpich5.txt", "mpich-4", onlyC, CI, CI},
 	{"MPICH on arm64", "5.0.2", "PyPI, under qemu", "", "mpich-4", onlyC, Never, TryOthers},
-	{"Intel MPI", "2021.19", "PyPI, shared memory", "", "mpich-3", onlyC, Never, TryOthers},
+	{"Intel MPI", "2021.19", "PyPI, shared memory", "", "mpich-4", onlyC, Never, TryOthers},
 }
 
 // Family is the ABI that serves the version.
