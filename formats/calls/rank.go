@@ -55,6 +55,25 @@ func NewRank(me int32, comms *timed.Comms, made []*timed.Comm, world, self int64
 	return r
 }
 
+// OpenIn returns those of n requests, at handles that are stride apart, that are Open, in this order.
+func (r *Rank) OpenIn(first, n, stride uint64) (open []uint64) {
+	if n <= uint64(len(r.requests)) {
+		for i := range n {
+			if at := first + i*stride; r.Open(at) {
+				open = append(open, at)
+			}
+		}
+		return open
+	}
+	for at := range r.requests {
+		if off := at - first; at >= first && off%stride == 0 && off/stride < n && r.Open(at) {
+			open = append(open, at)
+		}
+	}
+	slices.Sort(open)
+	return open
+}
+
 // comm returns the communicator that a handle stands for.
 func (r *Rank) comm(h Handle) (*timed.Comm, error) {
 	c, ok := r.known[h.Number]

@@ -61,6 +61,7 @@ type scan struct {
 	skipped map[string]int64 // calls without a row, by name
 	lost    map[string]int64 // calls that commq records, and this format does not tell enough of
 	toNull  bool             // sends to rank -1
+	narrow  bool             // requests of 4 bytes
 }
 
 // importTo scans the lines for communicators and clocks, and makes the run.
@@ -88,7 +89,7 @@ func (t *trace) importTo(ctx context.Context, out timed.Sink, o Options) (*schem
 			}
 			r := &reader{file: t.files[rank], lines: in, zero: base, last: -1 << 62,
 				rank: calls.NewRank(rank, comms, made[rank], calls.Unshown, calls.Unshown)}
-			r.mpich, r.isOpen = t.mpich, r.rank.Open
+			r.mpich, r.openIn, r.stride = t.mpich, r.rank.OpenIn, s.stride()
 			if !learning {
 				second = append(second, r)
 			}
@@ -136,6 +137,7 @@ func (t *trace) scan(ctx context.Context) (*scan, error) {
 		s.defines[rank] = one.defines[0]
 		s.lines += one.lines
 		s.toNull = s.toNull || one.toNull
+		s.narrow = s.narrow || one.narrow
 		for name, n := range one.skipped {
 			s.skipped[name] += n
 		}
@@ -190,6 +192,7 @@ func (f *file) scan(ctx context.Context) (*scan, error) {
 		if err := d.arguments(&p, &fn, &a); err != nil {
 			return nil, in.bad(err)
 		}
+		s.narrow = s.narrow || strings.ContainsRune(fn.layout, 'q') && d.count > 0 && d.base%8 == 4
 		s.define(&a, &fn, &p, shown)
 	}
 	if f.first == math.MaxInt64 {
@@ -198,6 +201,15 @@ func (f *file) scan(ctx context.Context) (*scan, error) {
 	f.size = in.at
 	f.first = f.correct(f.first)
 	return s, nil
+}
+
+// stride returns the size of a request in bytes: Open MPI's are pointers, at addresses that 8 divides, MPICH's and those
+// of Fortran are of 4 bytes.
+func (s *scan) stride() uint64 {
+	if s.narrow {
+		return 4
+	}
+	return 8
 }
 
 // skip counts a call that gets no row.

@@ -150,6 +150,41 @@ func TestRequests(t *testing.T) {
 	}
 }
 
+// Requests of 4 bytes show by an address that 8 does not divide: a wait for the first two of four completes these.
+func TestRequestsOfFourBytes(t *testing.T) {
+	text := "MPI_Init:-:1:2:1\n"
+	for i := range 4 {
+		text += fmt.Sprintf("MPI_Irecv:2:100:1:1,4,4:0:%d:7,0,1:%d:2\n", i, 1000+4*i)
+	}
+	for i := range 4 {
+		text += fmt.Sprintf("MPI_Send:3:100:1:1,4,4:0:%d:7,0,1:3\n", i)
+	}
+	r, err := imported(t, written(t, text+"MPI_Waitall:4:2:1000:0:5\nMPI_Waitall:6:2:1008:0:7\nMPI_Finalize:8:-\n"),
+		Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []int64{9, 9, 10, 10} {
+		if got := r.Events[1+i].DoneSeq; got != want {
+			t.Errorf("request %d is done by call %d, want %d", i, got, want)
+		}
+	}
+}
+
+// A wait for an array takes as long as there are open requests, whatever number of them the line tells.
+func TestManyRequests(t *testing.T) {
+	text := "MPI_Init:-:1:2:1\nMPI_Isend:2:100:1:1,4,4:0:1:7,0,1:80:2\nMPI_Recv:3:100:1:1,4,4:0:1:7,0,1:0:3\n" +
+		strings.Repeat("MPI_Waitall:4:2147483647:0:0:5\n", 1000) + "MPI_Finalize:8:-\n"
+	begin := time.Now()
+	r, err := imported(t, written(t, text), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Events[1].DoneSeq != 3 || time.Since(begin) > 20*time.Second {
+		t.Errorf("%+v after %v", r.Events[1], time.Since(begin))
+	}
+}
+
 // The handle of a new communicator is not shown: it is the first that is used with its size and rank.
 func TestCommunicators(t *testing.T) {
 	var ranks []string

@@ -53,9 +53,10 @@ func microseconds(word string) (int64, error) {
 // decoder turns the lines of a rank into calls with arguments.
 type decoder struct {
 	mpich bool
-	// stride is the size of a request of the MPI library, by which arrays of them are addressed; 0: not known yet.
+	// stride is the size of a request of the MPI library, by which arrays of them are addressed.
 	stride uint64
-	isOpen func(request uint64) bool
+	// openIn returns those requests of an array that are open; nil: nobody asks for requests.
+	openIn func(first, n, stride uint64) []uint64
 	vague  int64 // calls that do not tell which requests they completed
 
 	a          *calls.Args
@@ -292,9 +293,6 @@ func (d *decoder) bytes(s size) int64 {
 	return s.count * s.each
 }
 
-// mostRequests is more than the requests that a call can complete.
-const mostRequests = 1 << 24
-
 // requests fills in the requests of a call: those of an array stand at addresses one stride apart.
 func (d *decoder) requests() {
 	a := d.a
@@ -307,44 +305,27 @@ func (d *decoder) requests() {
 	case schema.CallRequestFree:
 		a.Ends = append(a.Ends, calls.End{Request: d.base, Freed: true})
 	case schema.CallWaitall, schema.CallStartall:
-		if d.count < 0 || d.count > mostRequests {
-			d.fail("%d requests", d.count)
-			return
-		}
-		for i := range uint64(d.count) {
-			at := d.base + i*d.step(uint64(d.count))
-			if a.Call == schema.CallStartall {
-				a.Requests = append(a.Requests, at)
-			} else {
-				a.Ends = append(a.Ends, calls.End{Request: at})
-			}
-		}
+		d.array()
 	case schema.CallWaitany, schema.CallWaitsome, schema.CallTest, schema.CallTestall, schema.CallTestany,
 		schema.CallTestsome:
 		d.vague++
 	}
 }
 
-// step returns the size of a request: that of the two, 8 bytes of Open MPI and 4 of MPICH, at which more of an array
-// are open.
-func (d *decoder) step(n uint64) uint64 {
-	if d.stride != 0 || n < 2 {
-		return max(d.stride, 1)
+// array fills in the requests of an array. Those that are not open (MPI_REQUEST_NULL) do not matter.
+func (d *decoder) array() {
+	if d.count < 0 || d.count > math.MaxInt32 {
+		d.fail("%d requests", d.count)
+		return
 	}
-	found := map[uint64]int{}
-	for _, stride := range []uint64{8, 4} {
-		for i := range n {
-			if d.isOpen != nil && d.isOpen(d.base+i*stride) {
-				found[stride]++
-			}
+	if d.openIn == nil {
+		return
+	}
+	for _, request := range d.openIn(d.base, uint64(d.count), d.stride) {
+		if d.a.Call == schema.CallStartall {
+			d.a.Requests = append(d.a.Requests, request)
+		} else {
+			d.a.Ends = append(d.a.Ends, calls.End{Request: request})
 		}
 	}
-	if found[4] > found[8] {
-		d.stride = 4
-	} else if found[8] > found[4] {
-		d.stride = 8
-	} else {
-		return 8
-	}
-	return d.stride
 }
