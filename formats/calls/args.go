@@ -19,13 +19,24 @@ const AnyTag = -1
 type Handle struct {
 	Number     int64
 	Rank, Size int64
+	// Variable is the address of the variable that has the handle, of traces that show this of a communicator that is
+	// made or freed.
+	Variable uint64
 }
 
-// Unshown is the number of a new communicator that the trace does not show.
+// Unshown is the number of a communicator that the trace does not show.
 const Unshown = -1 << 62
 
 // Named returns the handle with that number alone.
-func Named(number int64) Handle { return Handle{number, -1, -1} }
+func Named(number int64) Handle { return Handle{Number: number, Rank: -1, Size: -1} }
+
+// Held returns the handle in the variable at an address, whose number the trace does not show.
+func Held(address uint64) Handle {
+	return Handle{Number: Unshown, Rank: -1, Size: -1, Variable: address}
+}
+
+// NoComm is the handle of a constructor that makes no communicator for the caller.
+var NoComm = Handle{Number: Unshown}
 
 // Status is what a status says of a receive.
 type Status struct {

@@ -7,6 +7,7 @@
 //	resolve.go  who is in which communicator: constructors of all ranks, put together
 //	made.go     the members of what a constructor makes
 //	rank.go     the handles of a rank
+//	handle.go   communicators whose handle the trace does not show
 //	fill.go     a call's row: messages, requests
 //	moved.go    a call's row: collectives, windows, files
 package calls

@@ -1,7 +1,6 @@
 package calls
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/commq/commq/formats/timed"
@@ -14,10 +13,8 @@ type Rank struct {
 	self  int64 // the handle of MPI_COMM_SELF
 	comms *timed.Comms
 	known map[int64]*timed.Comm // by handle; nil: its members are not known
-	// loose are communicators that a call made whose handle the trace does not show, in the order in which they were
-	// made: a handle seen later is that of the first that fits.
-	loose []*timed.Comm
-	made  []*timed.Comm // by the constructors that follow; nil: not a member, or not known
+	made  []*timed.Comm         // by the constructors that follow; nil: not a member, or not known
+	hidden
 
 	groups   map[int64][]int32
 	requests map[uint64]*request
@@ -47,7 +44,8 @@ type window struct {
 // they are fixed. made has what the constructors of the rank make, as Resolve returns it.
 func NewRank(me int32, comms *timed.Comms, made []*timed.Comm, world, self int64) *Rank {
 	r := &Rank{me: me, comms: comms, known: map[int64]*timed.Comm{}, made: made, groups: map[int64][]int32{},
-		requests: map[uint64]*request{}, windows: map[int64]window{}, files: map[int64]window{}}
+		requests: map[uint64]*request{}, windows: map[int64]window{}, files: map[int64]window{},
+		hidden: hidden{doubtful: map[int64]bool{}, in: map[uint64]*timed.Comm{}}}
 	if world != Unshown {
 		r.known[world] = comms.World()
 	}
@@ -72,69 +70,6 @@ func (r *Rank) OpenIn(first, n, stride uint64) (open []uint64) {
 	}
 	slices.Sort(open)
 	return open
-}
-
-// comm returns the communicator that a handle stands for.
-func (r *Rank) comm(h Handle) (*timed.Comm, error) {
-	c, ok := r.known[h.Number]
-	if ok && c != nil && r.fits(c, h) {
-		return c, nil
-	}
-	if h.Number == r.self && r.self != Unshown {
-		r.known[h.Number] = r.comms.Self(r.me)
-		return r.known[h.Number], nil
-	}
-	if h.Size < 0 {
-		if ok {
-			return nil, fmt.Errorf("the trace does not tell who is in communicator %d: a constructor that not all of "+
-				"its ranks called, or one that joins programs", h.Number)
-		}
-		return nil, fmt.Errorf("communicator %d was not made", h.Number)
-	}
-	for i, c := range r.loose {
-		if r.fits(c, h) {
-			r.loose = slices.Delete(r.loose, i, i+1)
-			r.known[h.Number] = c
-			return c, nil
-		}
-	}
-	// A communicator of all ranks that no call made is MPI_COMM_WORLD, whatever rank it shows: there are traces in which
-	// all ranks show 0.
-	if world := r.comms.World(); h.Size == int64(len(world.Groups[0])) {
-		r.known[h.Number] = world
-	} else if h.Size == 1 {
-		r.known[h.Number] = r.comms.Self(r.me)
-	} else {
-		return nil, fmt.Errorf("communicator %d, of %d ranks, was not made by a call whose members the trace tells",
-			h.Number, h.Size)
-	}
-	return r.known[h.Number], nil
-}
-
-// fits reports whether a communicator has the rank and size that a handle shows.
-func (r *Rank) fits(c *timed.Comm, h Handle) bool {
-	if h.Size < 0 {
-		return true
-	}
-	own := c.Own(r.me)
-	return h.Size == int64(len(own)) && h.Rank >= 0 && h.Rank < h.Size && own[h.Rank] == r.me
-}
-
-// makes notes what a constructor made.
-func (r *Rank) makes(h Handle) {
-	var c *timed.Comm
-	if len(r.made) > 0 {
-		c, r.made = r.made[0], r.made[1:]
-	}
-	r.bind(h, c)
-}
-
-func (r *Rank) bind(h Handle, c *timed.Comm) {
-	if h.Number != Unshown {
-		r.known[h.Number] = c
-	} else if c != nil {
-		r.loose = append(r.loose, c)
-	}
 }
 
 // group makes the group of a call that makes one. Members of groups that are not known are nil.

@@ -8,10 +8,11 @@ import (
 
 // layouts are the arguments of the functions of MPI in the order of their C prototypes, which is that of a line. Each
 // is a letter: s send count, r receive count, S and R their datatypes, b both counts and B both datatypes; d
-// destination, f source, t tag of both, u and v tags of the send and the receive; c communicator, o root, p operation, q request, n
-// number of requests, C and D counts of the send and the receive for each rank; k color, y key, l and m local and
-// remote leader, e peer communicator, h high; x what is not read: addresses, statuses, results. Counts for each rank
-// and displacements (X) have an address before them in newer traces.
+// destination, f source, t tag of both, u and v tags of the send and the receive; c communicator, o root, p operation,
+// q request, n number of requests, C and D counts of the send and the receive for each rank; k color, y key, l and m
+// local and remote leader, e peer communicator, h high, w the variable of the communicator that is made or freed; x
+// what is not read: addresses, statuses, results. Counts for each rank and displacements (X) have an address before
+// them in newer traces.
 const layouts = `
 Send xsSdtc
 Bsend xsSdtc
@@ -59,13 +60,15 @@ Allreduce xxbBpc
 Reduce_scatter xxCBpc
 Scan xxbBpc
 Exscan xxbBpc
-Comm_dup cx
-Comm_split ckyx
-Comm_create cxx
-Comm_free x
-Cart_create cxxxxx
-Intercomm_create clemtx
-Intercomm_merge chx
+Comm_dup cw
+Comm_split ckyw
+Comm_create cxw
+Comm_size cx
+Comm_rank cx
+Comm_free w
+Cart_create cxxxxw
+Intercomm_create clemtw
+Intercomm_merge chw
 Init xx
 Init_thread xxxx
 Finalize

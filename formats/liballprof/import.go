@@ -62,6 +62,7 @@ type scan struct {
 	lost    map[string]int64 // calls that commq records, and this format does not tell enough of
 	toNull  bool             // sends to rank -1
 	narrow  bool             // requests of 4 bytes
+	copies  bool             // all ranks show rank 0 of all ranks
 }
 
 // importTo scans the lines for communicators and clocks, and makes the run.
@@ -76,6 +77,7 @@ func (t *trace) importTo(ctx context.Context, out timed.Sink, o Options) (*schem
 		base, bytes = min(base, f.first), bytes+f.size
 	}
 	comms := timed.NewComms(len(t.files))
+	s.findCopies()
 	made := calls.Resolve(comms, s.defines, calls.Unshown, calls.Unshown)
 	var second []*reader
 	passes := o.passes
@@ -90,6 +92,7 @@ func (t *trace) importTo(ctx context.Context, out timed.Sink, o Options) (*schem
 			r := &reader{file: t.files[rank], lines: in, zero: base, last: -1 << 62,
 				rank: calls.NewRank(rank, comms, made[rank], calls.Unshown, calls.Unshown)}
 			r.mpich, r.openIn, r.stride = t.mpich, r.rank.OpenIn, s.stride()
+			r.copies, r.me, r.ranks = s.copies, int64(rank), int64(len(t.files))
 			if !learning {
 				second = append(second, r)
 			}
@@ -100,11 +103,12 @@ func (t *trace) importTo(ctx context.Context, out timed.Sink, o Options) (*schem
 	}
 	origin := o.Origin
 	origin.Trace = &schema.Trace{Format: "liballprof", File: filepath.Base(t.path), Program: t.files[0].program}
-	vague := int64(0)
+	vague, unsure := int64(0), int64(0)
 	for _, r := range second {
 		vague += r.vague
+		unsure += r.rank.Unsure()
 	}
-	return j.Manifest(origin, s.warnings(vague)), nil
+	return j.Manifest(origin, s.warnings(vague, unsure)), nil
 }
 
 // hosts returns the names of the hosts, and the host of each rank.
@@ -181,8 +185,13 @@ func (f *file) scan(ctx context.Context) (*scan, error) {
 		}
 		s.lines++
 		fn, ok := functions[p.name]
-		if !ok || !isMPI {
+		if !ok || !isMPI || schema.Calls[fn.call].Recorder == "" {
 			s.skip(p.name)
+		}
+		if a, ok := untold(p.name); ok {
+			s.keep(&a)
+		}
+		if !ok || !isMPI {
 			continue
 		}
 		if err := f.times(&p, &fn); err != nil {
@@ -240,26 +249,42 @@ func (f *file) times(p *parsed, fn *function) error {
 	return nil
 }
 
-// define keeps a call that makes a communicator, or uses a handle for the first time since.
+// untold returns the arguments of a constructor of a communicator that the format does not tell; false: it is none.
+func untold(name string) (a calls.Args, is bool) {
+	call, _ := schema.CallByName(name)
+	if _, told := functions[name]; told || !call.Is(schema.FactCreatesCommunicator) {
+		return a, false
+	}
+	a.Reset()
+	a.Call, a.Comm, a.NewComm = call, calls.Held(0), calls.Held(0)
+	return a, true
+}
+
+// define keeps a call that makes or frees a communicator, and the first call on each handle after it.
 func (s *scan) define(a *calls.Args, fn *function, p *parsed, shown map[calls.Handle]bool) {
 	if fn.call.Is(schema.FactSends) && strings.ContainsRune(fn.layout, 'd') {
 		s.toNull = s.toNull || p.args[strings.IndexByte(fn.layout, 'd')] == "-1"
 	}
 	switch {
-	case a.Defines():
+	case a.Defines() || a.Call == schema.CallCommFree:
 		clear(shown)
 	case strings.ContainsRune(fn.layout, 'c') && !shown[a.Comm]:
 		shown[a.Comm] = true
 	default:
 		return
 	}
+	s.keep(a)
+}
+
+// keep keeps a call for calls.Resolve.
+func (s *scan) keep(a *calls.Args) {
 	kept := *a
 	kept.To, kept.From, kept.Ends, kept.Requests = nil, nil, nil, nil
 	s.defines[0] = append(s.defines[0], kept)
 }
 
 // warnings tell what the format lacks, and what was skipped.
-func (s *scan) warnings(vague int64) []string {
+func (s *scan) warnings(vague, unsure int64) []string {
 	w := []string{"liballprof has no payload hashes, statuses and call sites; these columns are null, and so are counts " +
 		"and datatypes, whose sizes are in the bytes. MPI_Init and MPI_Finalize have no length."}
 	list := func(counts map[string]int64) string {
@@ -281,7 +306,34 @@ func (s *scan) warnings(vague int64) []string {
 		w = append(w, fmt.Sprintf("Calls of MPI_Waitany, _Waitsome and MPI_Test*, of which the trace does not tell what "+
 			"they completed: %d.", vague))
 	}
+	if unsure > 0 {
+		w = append(w, fmt.Sprintf("Communicators whose rank and size fit several that were made, of different members, and "+
+			"that were taken as the first of them: %d. Peers of calls on them may be wrong.", unsure))
+	}
+	if s.copies {
+		w = append(w, "All files show rank 0 of all ranks: they are copies of one rank's file, and count as one rank each.")
+	}
 	return w
+}
+
+// findCopies finds out whether the files of all ranks show rank 0 of all ranks, and gives each the rank of its file.
+func (s *scan) findCopies() {
+	n := int64(len(s.defines))
+	s.copies = n > 1
+	for _, all := range s.defines {
+		first := slices.IndexFunc(all, func(a calls.Args) bool { return a.Comm.Size == n })
+		s.copies = s.copies && first >= 0 && all[first].Comm.Rank == 0
+	}
+	if !s.copies {
+		return
+	}
+	for me, all := range s.defines {
+		for i := range all {
+			if h := &all[i].Comm; h.Size == n && h.Rank == 0 {
+				h.Rank = int64(me)
+			}
+		}
+	}
 }
 
 // reader hands over the calls of a rank.
@@ -310,11 +362,23 @@ func (r *reader) Next(c *timed.Call) (bool, error) {
 			return false, r.bad(err)
 		}
 		fn, ok := functions[p.name]
-		if !ok || !isMPI || schema.Calls[fn.call].Recorder == "" {
+		if a, is := untold(p.name); is {
+			if _, err := r.rank.Fill(&a, c); err != nil { // its row is left out
+				return false, r.bad(fmt.Errorf("%s: %w", p.name, err))
+			}
+		}
+		if !ok || !isMPI {
 			continue
 		}
-		r.place(&p)
+		hasRow := schema.Calls[fn.call].Recorder != ""
+		if hasRow {
+			r.place(&p)
+		}
 		err = r.arguments(&p, &fn, &r.args)
+		if err == nil && !hasRow {
+			r.rank.Shows(r.args.Comm)
+			continue
+		}
 		if err == nil {
 			_, err = r.rank.Fill(&r.args, c)
 		}

@@ -213,6 +213,93 @@ func TestCommunicators(t *testing.T) {
 	}
 }
 
+// A communicator of all ranks is not taken as MPI_COMM_WORLD after a constructor whose members the trace does not tell,
+// nor where it shows another rank.
+func TestUnknownMembers(t *testing.T) {
+	for _, c := range []struct{ zero, one, want string }{
+		{"MPI_Comm_create:2:77,0,2:5:6:3\nMPI_Send:4:1:8:1,1,1:1:5:88,1,2:5\n", "MPI_Comm_create:2:77,1,2:5:6:3\n",
+			"rank-0.txt: line 8: MPI_Send: communicator 88, of 2 ranks, was not made"},
+		{"MPI_Comm_create:2:77,0,2:5:6:3\nMPI_Barrier:4:88,0,2:5\n", "MPI_Comm_create:2:77,1,2:5:6:3\n",
+			"rank-0.txt: line 8: MPI_Barrier: communicator 88, of 2 ranks, was not made"},
+		{"MPI_Comm_rank:2:77,0,2:1:2\nMPI_Dist_graph_create:2:77,0,2:1:2:3:4:5:6:7:9:3\nMPI_Barrier:4:77,0,2:5\n" +
+			"MPI_Barrier:6:88,0,2:7\n", "MPI_Barrier:2:77,1,2:3\n",
+			"rank-0.txt: line 10: MPI_Barrier: communicator 88, of 2 ranks, was not made"},
+		{"MPI_Barrier:2:77,0,2:3\nMPI_Barrier:4:88,1,2:5\n", "MPI_Barrier:2:77,1,2:3\n",
+			"rank-0.txt: line 8: MPI_Barrier: communicator 88, of 2 ranks, was not made"},
+	} {
+		_, err := imported(t, written(t, "MPI_Init:-:1:2:1\n"+c.zero, "MPI_Init:-:1:2:1\n"+c.one), Options{})
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v, want %q", err, c.want)
+		}
+	}
+}
+
+// Files that all show rank 0 are copies of one: each counts as its rank, and this is said.
+func TestCopies(t *testing.T) {
+	text := "MPI_Init:-:1:2:1\nMPI_Bcast:2:1:4:1,1,1:0:77,0,2:3\nMPI_Finalize:20:-\n"
+	r, err := imported(t, written(t, text, text), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := r.Warnings[len(r.Warnings)-1]
+	if r.Counts.Collectives != 1 || !strings.HasPrefix(last, "All files show rank 0 of all ranks: they are copies") {
+		t.Errorf("%+v %q", r.Counts, r.Warnings)
+	}
+}
+
+// rows and columns of 2 x 2 ranks: the handle of the rows is freed, by the variable of it or by another, before that of
+// the columns is the same number.
+func TestHandlesUsedAgain(t *testing.T) {
+	for _, c := range []struct {
+		freed    int
+		messages int64
+		unsure   string
+	}{{9000, 4, ""}, {9100, 0, "were taken as the first of them: 2."}} {
+		var ranks []string
+		for me := range 4 {
+			world, row, column := fmt.Sprintf("77,%d,4", me), fmt.Sprintf("500,%d,2", me%2), fmt.Sprintf("500,%d,2", me/2)
+			ranks = append(ranks, "MPI_Init:-:1:2:1\n"+
+				fmt.Sprintf("MPI_Comm_split:2:%s:%d:0:9000:3\nMPI_Allreduce:4:1:2:1:1,4,4:3:%s:5\n", world, me/2, row)+
+				fmt.Sprintf("MPI_Comm_free:6:%d:7\nMPI_Comm_split:8:%s:%d:0:9000:9\n", c.freed, world, me%2)+
+				fmt.Sprintf("MPI_Sendrecv:10:1:1:1,4,4:%d:3:1:1:1,4,4:%d:3:%s:0:11\n", 1-me/2, 1-me/2, column)+
+				"MPI_Finalize:20:-\n")
+		}
+		r, err := imported(t, written(t, ranks...), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if w := strings.Join(r.Warnings, "\n"); r.Counts.Messages != c.messages ||
+			strings.Contains(w, "were taken as the first") != (c.unsure != "") || !strings.Contains(w, c.unsure) {
+			t.Errorf("free of %d: %+v %s", c.freed, r.Counts, w)
+		}
+	}
+}
+
+// Handles that fit two communicators of different members are counted; those of two with the same ones are not.
+func TestFitsSeveral(t *testing.T) {
+	for _, c := range []struct{ color, unsure string }{{"%d", "were taken as the first of them: 2."}, {"0", ""}} {
+		var ranks []string
+		for me := range 4 {
+			world, rows, columns, rank := fmt.Sprintf("77,%d,4", me), fmt.Sprint(me/2), fmt.Sprint(me%2), me/2
+			size := 2
+			if c.color == "0" {
+				rows, columns, rank, size = "0", "0", me, 4
+			}
+			ranks = append(ranks, "MPI_Init:-:1:2:1\n"+
+				fmt.Sprintf("MPI_Comm_split:2:%s:%s:0:9000:3\nMPI_Comm_split:4:%s:%s:0:9001:5\n", world, rows, world, columns)+
+				fmt.Sprintf("MPI_Bcast:6:1:1:1,4,4:0:600,%d,%d:7\nMPI_Finalize:20:-\n", rank, size))
+		}
+		r, err := imported(t, written(t, ranks...), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := strings.Join(r.Warnings, "\n")
+		if strings.Contains(w, "were taken as the first") != (c.unsure != "") || !strings.Contains(w, c.unsure) {
+			t.Errorf("%s", w)
+		}
+	}
+}
+
 // Wildcards have no source, so what they receive is unmatched; -1 is MPICH's MPI_PROC_NULL where something is sent to
 // it.
 func TestWildcards(t *testing.T) {

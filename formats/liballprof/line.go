@@ -59,6 +59,10 @@ type decoder struct {
 	openIn func(first, n, stride uint64) []uint64
 	vague  int64 // calls that do not tell which requests they completed
 
+	// copies tells that the files of all ranks are copies of that of rank 0, of which this is number me of ranks.
+	copies    bool
+	me, ranks int64
+
 	a          *calls.Args
 	words      []string
 	err        error
@@ -75,7 +79,7 @@ type size struct{ count, each int64 }
 func (d *decoder) arguments(p *parsed, f *function, a *calls.Args) error {
 	a.Reset()
 	a.Call, a.StartNs, a.EndNs = f.call, p.start, p.end
-	a.NewComm.Number = calls.Unshown
+	a.NewComm = calls.Held(0)
 	spread := len(p.args) == len(f.layout)+f.counts && f.counts > 0
 	if !spread && len(p.args) != len(f.layout) {
 		return fmt.Errorf("%s with %d arguments; want %d", p.name, len(p.args), len(f.layout))
@@ -186,15 +190,29 @@ func (d *decoder) constructorArgument(kind rune) {
 	case 'n':
 		d.count = d.number("a number of requests")
 	case 'q':
-		w := d.word()
-		base, err := strconv.ParseUint(w, 10, 64)
-		if err != nil {
-			d.fail("a request at %q; want an address", w)
+		d.base = d.address("a request")
+	case 'w':
+		held := calls.Held(d.address("a communicator"))
+		switch {
+		case a.Call == schema.CallCommFree:
+			a.Comm = held
+		case a.Call == schema.CallCommSplit && a.Color < 0:
+			a.NewComm = calls.NoComm // MPI_UNDEFINED
+		default:
+			a.NewComm = held
 		}
-		d.base = base
 	default:
 		d.word()
 	}
+}
+
+func (d *decoder) address(what string) uint64 {
+	w := d.word()
+	at, err := strconv.ParseUint(w, 10, 64)
+	if err != nil {
+		d.fail("%s at %q; want an address", what, w)
+	}
+	return at
 }
 
 // datatype reads the size of a datatype: a number of it, the size and the extent.
@@ -227,6 +245,9 @@ func (d *decoder) handle() calls.Handle {
 	}
 	if strings.Count(w, ",") != 2 || n[1] >= n[2] {
 		d.fail("the communicator %q; want its handle, a rank and its size", w)
+	}
+	if d.copies && n[1] == 0 && n[2] == d.ranks {
+		n[1] = d.me
 	}
 	return calls.Handle{Number: n[0], Rank: n[1], Size: n[2]}
 }
