@@ -6,5 +6,6 @@
 //	file.go        the files of a trace, their headers and clocks
 //	functions.go   the arguments of each function
 //	line.go        a line -> a call with arguments, for package calls
+//	library.go     what the calls show of the MPI library
 //	import.go      a trace -> a run of a store
 package liballprof

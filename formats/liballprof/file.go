@@ -31,8 +31,6 @@ type trace struct {
 	path  string // as the user gave it
 	name  string // of the trace, for its run
 	files []*file
-	// mpich tells that the trace has MPICH's numbers of MPI_ANY_SOURCE and MPI_PROC_NULL.
-	mpich bool
 }
 
 // file is what is known of the file of a rank without its calls.

@@ -60,9 +60,8 @@ type scan struct {
 	lines   int64
 	skipped map[string]int64 // calls without a row, by name
 	lost    map[string]int64 // calls that commq records, and this format does not tell enough of
-	toNull  bool             // sends to rank -1
-	narrow  bool             // requests of 4 bytes
-	copies  bool             // all ranks show rank 0 of all ranks
+	library library
+	copies  bool // all ranks show rank 0 of all ranks
 }
 
 // importTo scans the lines for communicators and clocks, and makes the run.
@@ -71,7 +70,6 @@ func (t *trace) importTo(ctx context.Context, out timed.Sink, o Options) (*schem
 	if err != nil {
 		return nil, err
 	}
-	t.mpich = s.toNull
 	base, bytes := int64(math.MaxInt64), int64(0)
 	for _, f := range t.files {
 		base, bytes = min(base, f.first), bytes+f.size
@@ -91,7 +89,7 @@ func (t *trace) importTo(ctx context.Context, out timed.Sink, o Options) (*schem
 			}
 			r := &reader{file: t.files[rank], lines: in, zero: base, last: -1 << 62,
 				rank: calls.NewRank(rank, comms, made[rank], calls.Unshown, calls.Unshown)}
-			r.mpich, r.openIn, r.stride = t.mpich, r.rank.OpenIn, s.stride()
+			r.mpich, r.openIn, r.stride = s.library.mpich(), r.rank.OpenIn, s.library.stride()
 			r.copies, r.me, r.ranks = s.copies, int64(rank), int64(len(t.files))
 			if !learning {
 				second = append(second, r)
@@ -140,8 +138,7 @@ func (t *trace) scan(ctx context.Context) (*scan, error) {
 		defer lock.Unlock()
 		s.defines[rank] = one.defines[0]
 		s.lines += one.lines
-		s.toNull = s.toNull || one.toNull
-		s.narrow = s.narrow || one.narrow
+		s.library.join(one.library)
 		for name, n := range one.skipped {
 			s.skipped[name] += n
 		}
@@ -162,7 +159,7 @@ func (f *file) scan(ctx context.Context) (*scan, error) {
 	defer in.in.Close()
 	s := &scan{defines: make([][]calls.Args, 1), skipped: map[string]int64{}, lost: map[string]int64{}}
 	shown := map[calls.Handle]bool{}
-	var d decoder
+	d := decoder{scanning: true}
 	f.first = math.MaxInt64
 	for n := 0; ; n++ {
 		if n%4096 == 0 && ctx.Err() != nil {
@@ -201,8 +198,8 @@ func (f *file) scan(ctx context.Context) (*scan, error) {
 		if err := d.arguments(&p, &fn, &a); err != nil {
 			return nil, in.bad(err)
 		}
-		s.narrow = s.narrow || strings.ContainsRune(fn.layout, 'q') && d.count > 0 && d.base%8 == 4
-		s.define(&a, &fn, &p, shown)
+		s.library.see(&a, &fn, p.args, d.base, d.count)
+		s.define(&a, &fn, shown)
 	}
 	if f.first == math.MaxInt64 {
 		return nil, fmt.Errorf("%s: no call with a time", f.path)
@@ -210,15 +207,6 @@ func (f *file) scan(ctx context.Context) (*scan, error) {
 	f.size = in.at
 	f.first = f.correct(f.first)
 	return s, nil
-}
-
-// stride returns the size of a request in bytes: Open MPI's are pointers, at addresses that 8 divides, MPICH's and those
-// of Fortran are of 4 bytes.
-func (s *scan) stride() uint64 {
-	if s.narrow {
-		return 4
-	}
-	return 8
 }
 
 // skip counts a call that gets no row.
@@ -261,10 +249,7 @@ func untold(name string) (a calls.Args, is bool) {
 }
 
 // define keeps a call that makes or frees a communicator, and the first call on each handle after it.
-func (s *scan) define(a *calls.Args, fn *function, p *parsed, shown map[calls.Handle]bool) {
-	if fn.call.Is(schema.FactSends) && strings.ContainsRune(fn.layout, 'd') {
-		s.toNull = s.toNull || p.args[strings.IndexByte(fn.layout, 'd')] == "-1"
-	}
+func (s *scan) define(a *calls.Args, fn *function, shown map[calls.Handle]bool) {
 	switch {
 	case a.Defines() || a.Call == schema.CallCommFree:
 		clear(shown)
@@ -309,6 +294,10 @@ func (s *scan) warnings(vague, unsure int64) []string {
 	if unsure > 0 {
 		w = append(w, fmt.Sprintf("Communicators whose rank and size fit several that were made, of different members, and "+
 			"that were taken as the first of them: %d. Peers of calls on them may be wrong.", unsure))
+	}
+	if s.library.unsure() {
+		w = append(w, fmt.Sprintf("Receives and probes from -1 or -2: %d. The trace does not tell its MPI library: -1 was "+
+			"taken as MPI_ANY_SOURCE and -2 as MPI_PROC_NULL, as in Open MPI; MPICH has the reverse.", s.library.negative))
 	}
 	if s.copies {
 		w = append(w, "All files show rank 0 of all ranks: they are copies of one rank's file, and count as one rank each.")

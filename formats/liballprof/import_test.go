@@ -319,6 +319,67 @@ func TestWildcards(t *testing.T) {
 	}
 }
 
+// The number of MPICH's MPI_COMM_WORLD tells that -2 is MPI_ANY_SOURCE and requests have 4 bytes; where nothing tells
+// the library, this is said; a number that cannot be is an error.
+func TestLibraries(t *testing.T) {
+	run := func(comm, from, to string) (*formatstest.Run, string, error) {
+		send := ""
+		if to != "" {
+			send = fmt.Sprintf("MPI_Send:2:1:1:1,4,4:%s:3:%s,0,1:3\n", to, comm)
+		}
+		r, err := imported(t, written(t, fmt.Sprintf("MPI_Init:-:1:2:1\n%sMPI_Recv:4:1:1:1,4,4:%s:3:%s,0,1:0:5\n"+
+			"MPI_Finalize:20:-\n", send, from, comm)), Options{})
+		if err != nil {
+			return nil, "", err
+		}
+		return r, strings.Join(r.Warnings, "\n"), nil
+	}
+	for _, c := range []struct {
+		comm, from, to string
+		isAny, unsure  bool
+	}{
+		{"1140850688", "-2", "", true, false},
+		{"1140850688", "-1", "", false, false},
+		{"5641280", "-1", "", true, false},
+		{"0", "-2", "", false, false},
+		{"7", "-1", "", true, true},
+		{"7", "-1", "-2", true, false},
+		{"7", "-2", "-1", true, false},
+	} {
+		r, w, err := run(c.comm, c.from, c.to)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := r.Counts.UnmatchedReceives; (n == 1) != c.isAny || strings.Contains(w, "from -1 or -2: 1.") != c.unsure {
+			t.Errorf("%+v: %d unmatched, %s", c, n, w)
+		}
+	}
+	for _, c := range []struct{ comm, from, to, want string }{
+		{"1140850688", "0", "-2", "line 7: MPI_Send: a message to -2, which other calls"},
+		{"7", "-5", "0", "line 8: rank -5; want a rank, or -1 or -2"},
+	} {
+		if _, _, err := run(c.comm, c.from, c.to); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v, want %q", err, c.want)
+		}
+	}
+}
+
+// Roots of intercommunicators are those of the MPI library.
+func TestRoots(t *testing.T) {
+	for _, root := range []int{-4, -3} {
+		connect := "MPI_Init:-:1:2:1\nMPI_Intercomm_create:2:55,0,1:0:77,%d,2:%d:3:9000:3\n"
+		r, err := imported(t, written(t,
+			fmt.Sprintf(connect+"MPI_Bcast:4:1:4:1,1,1:%d:99,0,1:5\nMPI_Finalize:9:-\n", 0, 1, root),
+			fmt.Sprintf(connect+"MPI_Bcast:4:1:4:1,1,1:0:99,0,1:5\nMPI_Finalize:9:-\n", 1, 0)), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e := r.Events[2]; e.RootWorld != 0 || e.SendBytes != 4 {
+			t.Errorf("%+v", e)
+		}
+	}
+}
+
 // What is wrong with a trace is told with its line.
 func TestDamaged(t *testing.T) {
 	for _, c := range []struct{ want, line string }{

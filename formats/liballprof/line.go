@@ -52,7 +52,8 @@ func microseconds(word string) (int64, error) {
 
 // decoder turns the lines of a rank into calls with arguments.
 type decoder struct {
-	mpich bool
+	scanning bool // what the scan is to tell is not known yet
+	mpich    bool
 	// stride is the size of a request of the MPI library, by which arrays of them are addressed.
 	stride uint64
 	// openIn returns those requests of an array that are open; nil: nobody asks for requests.
@@ -159,7 +160,7 @@ func (d *decoder) argument(kind rune) {
 			a.RecvTag = tag
 		}
 	case 'o':
-		a.Root = d.number("a root")
+		a.Root = d.root()
 	case 'p':
 		a.Op = int16(schema.OpUser)
 		if n := d.number("an operation"); n > 0 && n < int64(len(ops)) {
@@ -256,13 +257,30 @@ func (d *decoder) handle() calls.Handle {
 // reverse.
 func (d *decoder) peer(source bool) int64 {
 	n := int64(int32(d.number("a rank")))
-	switch {
+	switch isAny := (n == -1) != d.mpich; {
 	case n >= 0:
 		return n
-	case source && (n == -1) != d.mpich:
+	case n < -2:
+		d.fail("rank %d; want a rank, or -1 or -2 for MPI_ANY_SOURCE and MPI_PROC_NULL", n)
+	case isAny && source:
 		return calls.AnySource
+	case isAny && !d.scanning:
+		d.fail("a message to %d, which other calls of the trace show to be MPI_ANY_SOURCE", n)
 	}
 	return calls.ProcNull
+}
+
+// root reads the root of a collective: negative ones are MPI_ROOT, -4 in Open MPI and -3 in others, and MPI_PROC_NULL,
+// -2 or -1.
+func (d *decoder) root() int64 {
+	n := d.number("a root")
+	switch n {
+	case -1, -2:
+		return calls.ProcNull
+	case -3, -4:
+		return calls.Root
+	}
+	return n
 }
 
 // counts reads values for each rank.
