@@ -40,8 +40,9 @@ type file struct {
 	// The clock is at, at these times of it, so many ns behind that of rank 0.
 	early, late       int64
 	earlyAt, lateAt   int64
+	hasEarly, hasLate bool
+	seconds           bool  // unit of the offsets: else microseconds
 	first             int64 // corrected time of its first call
-	seconds, hasEarly bool  // unit of the offsets: else microseconds
 }
 
 // openTrace finds the files of a trace: path is the file of a rank, or their folder.
@@ -152,41 +153,52 @@ func filesLike(dir, prefix, suffix string) ([]string, error) {
 }
 
 // header reads a line that begins with #.
-func (f *file) header(line string) {
+func (f *file) header(line string) (err error) {
 	if f.program == "" {
 		f.program = strings.TrimSpace(strings.TrimPrefix(line, "#"))
 		f.program = strings.TrimSuffix(strings.TrimSuffix(f.program, " output file"), " Output File")
-		return
+		return nil
 	}
 	key, value, _ := strings.Cut(strings.TrimSpace(strings.TrimPrefix(line, "#")), ":")
 	value = strings.TrimSpace(value)
 	switch key {
 	case "host", "hostname":
 		f.host = value
-	case "Init clockdiff":
-		f.early, f.hasEarly = f.offset(value), true
-	case "clockdiff":
-		f.seconds = true
-		f.early, f.hasEarly = f.offset(value), true
+	case "Init clockdiff", "clockdiff":
+		f.seconds, f.hasEarly = key == "clockdiff", true
+		f.early, err = f.offset(value)
 	case "Finalize clockdiff":
-		f.late = f.offset(value)
+		f.hasLate = true
+		f.late, err = f.offset(value)
 	}
+	return err
 }
 
-// mostOffset is more than the clocks of hosts differ, in ns: about 11 days.
-const mostOffset = 1e15
+// mostOffset is the largest offset of a clock, in ns: clocks that count from 1970 and from the start of a host differ
+// by less until 2033.
+const mostOffset = 2e18
 
 // offset reads the offset of a clock, in ns.
-func (f *file) offset(value string) int64 {
+func (f *file) offset(value string) (int64, error) {
 	word, _, _ := strings.Cut(value, " ")
 	x, err := strconv.ParseFloat(word, 64)
 	if f.seconds {
 		x *= 1e6
 	}
 	if x *= 1e3; err != nil || !(math.Abs(x) <= mostOffset) {
-		return 0
+		return 0, fmt.Errorf("the offset %q of the clock; want a number of at most 2e9 seconds", value)
 	}
-	return int64(math.Round(x))
+	return int64(math.Round(x)), nil
+}
+
+// settle makes an offset that is told only once one for all times.
+func (f *file) settle() {
+	switch {
+	case !f.hasLate:
+		f.late = f.early
+	case !f.hasEarly:
+		f.early = f.late
+	}
 }
 
 // correct returns a time of the file on the clock of rank 0.

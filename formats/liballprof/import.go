@@ -106,7 +106,22 @@ func (t *trace) importTo(ctx context.Context, out timed.Sink, o Options) (*schem
 		vague += r.vague
 		unsure += r.rank.Unsure()
 	}
-	return j.Manifest(origin, s.warnings(vague, unsure)), nil
+	return j.Manifest(origin, append(s.warnings(vague, unsure), t.withoutOffset()...)), nil
+}
+
+// withoutOffset tells how many files of other hosts than that of rank 0 lack the offset of their clock.
+func (t *trace) withoutOffset() []string {
+	n := 0
+	for _, f := range t.files[1:] {
+		if !f.hasEarly && !f.hasLate && (f.host == "" || f.host != t.files[0].host) {
+			n++
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("Files without the offset of their clock to that of rank 0, which was taken as 0: %d. Waits "+
+		"and latencies between hosts are off by it.", n)}
 }
 
 // hosts returns the names of the hosts, and the host of each rank.
@@ -173,7 +188,9 @@ func (f *file) scan(ctx context.Context) (*scan, error) {
 			break
 		}
 		if strings.HasPrefix(line, "#") {
-			f.header(line)
+			if err := f.header(line); err != nil {
+				return nil, in.bad(err)
+			}
 			continue
 		}
 		p, isMPI, err := split(line)
@@ -205,6 +222,7 @@ func (f *file) scan(ctx context.Context) (*scan, error) {
 		return nil, fmt.Errorf("%s: no call with a time", f.path)
 	}
 	f.size = in.at
+	f.settle()
 	f.first = f.correct(f.first)
 	return s, nil
 }

@@ -115,6 +115,42 @@ func TestClocksAndSizes(t *testing.T) {
 	}
 }
 
+// An offset that is told once holds for all times, however large; one that is told never is said.
+func TestOffsets(t *testing.T) {
+	body := "MPI_Init:-:1:2:1000\nMPI_Barrier:1100:0,%d,2:1200\n%sMPI_Finalize:2000:-\n"
+	zero := head + "# host: a\n" + fmt.Sprintf(body, 0, "")
+	for _, c := range []struct {
+		begin, end string
+		at         int64 // of the barrier of rank 1, us after that of rank 0
+		said       bool
+	}{
+		{"# host: b\n# Init clockdiff: 300\n", "", 300, false},
+		{"# host: b\n", "# Finalize clockdiff: 300\n", 300, false},
+		{"# host: b\n# clockdiff: 2.5 s (relative to rank 0)\n", "", 2500000, false},
+		{"# host: b\n# Init clockdiff: 1728000000000\n", "# Finalize clockdiff: 1728000000000\n", 1728000000000, false},
+		{"# host: b\n", "", 0, true},
+		{"# host: a\n", "", 0, false},
+	} {
+		r, err := imported(t, written(t, zero, head+c.begin+fmt.Sprintf(body, 1, c.end)), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := (r.Events[4].StartNs - r.Events[1].StartNs) / 1000; got != c.at {
+			t.Errorf("%q: %d us, want %d", c.begin+c.end, got, c.at)
+		}
+		w := strings.Join(r.Warnings, "\n")
+		if strings.Contains(w, "Files without the offset of their clock to that of rank 0, which was taken as 0: 1.") != c.said {
+			t.Errorf("%q: %s", c.begin+c.end, w)
+		}
+	}
+	for _, x := range []string{"nonsense", "", "NaN", "1e300"} {
+		_, err := imported(t, written(t, zero, head+"# clockdiff: "+x+"\n"+fmt.Sprintf(body, 1, "")), Options{})
+		if err == nil || !strings.Contains(err.Error(), "rank-1.txt: line 3: the offset \""+x+"\" of the clock; want") {
+			t.Errorf("%q: %v", x, err)
+		}
+	}
+}
+
 // Requests are found by their addresses, 4 or 8 bytes apart in arrays; tests count as polls, and a request whose
 // address is used again has no end that the trace tells.
 func TestRequests(t *testing.T) {
