@@ -61,7 +61,8 @@ type scan struct {
 	skipped map[string]int64 // calls without a row, by name
 	lost    map[string]int64 // calls that commq records, and this format does not tell enough of
 	library library
-	copies  bool // all ranks show rank 0 of all ranks
+	cancels int64 // calls of MPI_Cancel
+	copies  bool  // all ranks show rank 0 of all ranks
 }
 
 // importTo scans the lines for communicators and clocks, and makes the run.
@@ -154,6 +155,7 @@ func (t *trace) scan(ctx context.Context) (*scan, error) {
 		s.defines[rank] = one.defines[0]
 		s.lines += one.lines
 		s.library.join(one.library)
+		s.cancels += one.cancels
 		for name, n := range one.skipped {
 			s.skipped[name] += n
 		}
@@ -216,6 +218,9 @@ func (f *file) scan(ctx context.Context) (*scan, error) {
 			return nil, in.bad(err)
 		}
 		s.library.see(&a, &fn, p.args, d.base, d.count)
+		if a.Call == schema.CallCancel {
+			s.cancels++
+		}
 		s.define(&a, &fn, shown)
 	}
 	if f.first == math.MaxInt64 {
@@ -312,6 +317,10 @@ func (s *scan) warnings(vague, unsure int64) []string {
 	if unsure > 0 {
 		w = append(w, fmt.Sprintf("Communicators whose rank and size fit several that were made, of different members, and "+
 			"that were taken as the first of them: %d. Peers of calls on them may be wrong.", unsure))
+	}
+	if s.cancels > 0 {
+		w = append(w, fmt.Sprintf("Calls of MPI_Cancel, of which the trace does not tell whether a message came before "+
+			"them: %d. Receives completed after them were taken as cancelled.", s.cancels))
 	}
 	if s.library.unsure() {
 		w = append(w, fmt.Sprintf("Receives and probes from -1 or -2: %d. The trace does not tell its MPI library: -1 was "+

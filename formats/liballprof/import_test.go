@@ -416,6 +416,43 @@ func TestRoots(t *testing.T) {
 	}
 }
 
+// Counts of a gather's receives, and of a scatter's sends, mean something at the root only.
+func TestCountsOfTheRoot(t *testing.T) {
+	lines := "MPI_Init:-:1:2:1\nMPI_Gather:2:1:1:1,4,4:2:%[2]d:1,4,4:0:0,%[1]d,2:3\n" +
+		"MPI_Gatherv:4:1:1:1,4,4:2:3:%[2]d,1:4:0,1:1,4,4:0:0,%[1]d,2:5\n" +
+		"MPI_Scatter:6:1:%[2]d:1,4,4:2:1:1,4,4:0:0,%[1]d,2:7\n" +
+		"MPI_Scatterv:8:1:3:%[2]d,1:4:0,1:1,4,4:2:1:1,4,4:0:0,%[1]d,2:9\nMPI_Finalize:20:-\n"
+	r, err := imported(t, written(t, fmt.Sprintf(lines, 0, 1), fmt.Sprintf(lines, 1, -1)), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"Init 0-0", "Gather 1-2 comm=0 sent=4 received=0 root=0", "Gatherv 3-4 comm=0 sent=4 received=0 root=0",
+		"Scatter 5-6 comm=0 sent=0 received=4 root=0", "Scatterv 7-8 comm=0 sent=0 received=4 root=0", "Finalize 19-19"}
+	if diff := cmp.Diff(want, rowsOf(r, 1)); diff != "" {
+		t.Error(diff)
+	}
+	if _, err = imported(t, written(t, fmt.Sprintf(lines, 0, -1), fmt.Sprintf(lines, 1, 1)), Options{}); err == nil ||
+		!strings.Contains(err.Error(), "line 7: -1 elements of 4 bytes") {
+		t.Error(err)
+	}
+}
+
+// A receive that the program cancelled takes no message; one that uses its address again does.
+func TestCancel(t *testing.T) {
+	for _, end := range []string{"MPI_Wait:6:1000:0:7\n", "MPI_Waitall:6:1:1000:0:7\n", "MPI_Request_free:6:1000:7\n"} {
+		r, err := imported(t, written(t, "MPI_Init:-:1:2:1\nMPI_Irecv:2:1:100:1,1,1:0:5:0,0,1:1000:3\n"+
+			"MPI_Cancel:4:1000:5\n"+end+"MPI_Send:20:1:60:1,1,1:0:5:0,0,1:21\n"+
+			"MPI_Irecv:22:1:100:1,1,1:0:5:0,0,1:1000:23\nMPI_Wait:24:1000:0:25\nMPI_Finalize:26:-\n"), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(r.Messages) != 1 || r.Messages[0].RecvPostSeq != 5 || r.Events[5].RecvBytes != 60 ||
+			!strings.Contains(strings.Join(r.Warnings, "\n"), "whether a message came before them: 1.") {
+			t.Errorf("%s%+v %q", end, r.Messages, r.Warnings)
+		}
+	}
+}
+
 // What is wrong with a trace is told with its line.
 func TestDamaged(t *testing.T) {
 	for _, c := range []struct{ want, line string }{

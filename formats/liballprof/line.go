@@ -58,7 +58,9 @@ type decoder struct {
 	stride uint64
 	// openIn returns those requests of an array that are open; nil: nobody asks for requests.
 	openIn func(first, n, stride uint64) []uint64
-	vague  int64 // calls that do not tell which requests they completed
+	// cancelled are requests that MPI_Cancel was called for.
+	cancelled map[uint64]bool
+	vague     int64 // calls that do not tell which requests they completed
 
 	// copies tells that the files of all ranks are copies of that of rank 0, of which this is number me of ranks.
 	copies    bool
@@ -292,7 +294,7 @@ func (d *decoder) counts(kind rune) {
 	var all []int64
 	for part := range strings.SplitSeq(w, ",") {
 		n, err := strconv.ParseInt(part, 10, 64)
-		if err != nil || n < 0 || n > math.MaxInt32 {
+		if err != nil || n > math.MaxInt32 {
 			d.fail("the count %q", part)
 			return
 		}
@@ -305,8 +307,18 @@ func (d *decoder) counts(kind rune) {
 	}
 }
 
-// sizes makes bytes of counts and sizes.
+// sizes makes bytes of counts and sizes. Only the root has arguments of a gather's receive side and of a scatter's send
+// side that mean something.
 func (d *decoder) sizes() {
+	a := d.a
+	if a.Call.Is(schema.FactRooted) && a.Root != a.Comm.Rank && a.Root != calls.Root {
+		switch a.Call {
+		case schema.CallGather, schema.CallGatherv:
+			d.recv, d.from = size{}, nil
+		case schema.CallScatter, schema.CallScatterv:
+			d.send, d.to = size{}, nil
+		}
+	}
 	d.a.Send, d.a.Recv = d.bytes(d.send), d.bytes(d.recv)
 	for _, side := range []struct {
 		counts []int64
@@ -336,13 +348,21 @@ func (d *decoder) bytes(s size) int64 {
 func (d *decoder) requests() {
 	a := d.a
 	a.Request = d.base
+	if a.Call.Is(schema.FactMakesRequest|schema.FactPersistent) || a.Call == schema.CallStart {
+		delete(d.cancelled, d.base)
+	}
 	// What a test found is not told: it counts as time spent asking.
 	a.Failed = a.Call.Is(schema.FactTests)
 	switch a.Call {
 	case schema.CallWait:
-		a.Ends = append(a.Ends, calls.End{Request: d.base})
+		d.end(calls.End{Request: d.base})
 	case schema.CallRequestFree:
-		a.Ends = append(a.Ends, calls.End{Request: d.base, Freed: true})
+		d.end(calls.End{Request: d.base, Freed: true})
+	case schema.CallCancel:
+		if d.cancelled == nil {
+			d.cancelled = map[uint64]bool{}
+		}
+		d.cancelled[d.base] = true
 	case schema.CallWaitall, schema.CallStartall:
 		d.array()
 	case schema.CallWaitany, schema.CallWaitsome, schema.CallTest, schema.CallTestall, schema.CallTestany,
@@ -362,9 +382,20 @@ func (d *decoder) array() {
 	}
 	for _, request := range d.openIn(d.base, uint64(d.count), d.stride) {
 		if d.a.Call == schema.CallStartall {
+			delete(d.cancelled, request)
 			d.a.Requests = append(d.a.Requests, request)
 		} else {
-			d.a.Ends = append(d.a.Ends, calls.End{Request: request})
+			d.end(calls.End{Request: request})
 		}
 	}
+}
+
+// end fills in a request that is completed. A receive that the program cancelled counts as cancelled, which the trace
+// does not tell.
+func (d *decoder) end(e calls.End) {
+	if d.cancelled[e.Request] {
+		delete(d.cancelled, e.Request)
+		e.Status, e.Freed = &calls.Status{Cancelled: true}, false
+	}
+	d.a.Ends = append(d.a.Ends, e)
 }
