@@ -237,20 +237,31 @@ func (l *lines) next() (string, bool, error) {
 	for {
 		piece, err := l.text.ReadSlice('\n')
 		l.at += int64(len(piece))
-		if errors.Is(err, bufio.ErrBufferFull) && len(long) < longest {
-			long = append(long, piece...)
-			continue
+		if errors.Is(err, bufio.ErrBufferFull) {
+			if long = append(long, piece...); len(long) < longest {
+				continue
+			}
+			err = fmt.Errorf("more than %d characters", longest)
 		}
+		l.number++
 		if err != nil && err != io.EOF {
 			return "", false, l.bad(err)
 		}
-		l.number++
 		line := strings.TrimSpace(string(slices.Concat(long, piece)))
 		long = long[:0]
+		if err == io.EOF && isCut(line) {
+			return "", false, l.bad(fmt.Errorf("%q ends the file within a line; want the whole file", line[:min(len(line), 40)]))
+		}
 		if line != "" || err == io.EOF {
 			return line, line != "", nil
 		}
 	}
+}
+
+// isCut reports whether what stands after the last end of a line is only a part of one.
+func isCut(line string) bool {
+	return line != "" && !strings.HasPrefix(line, "#") &&
+		!(strings.HasPrefix(line, "MPI_Finalize:") && strings.HasSuffix(line, ":-"))
 }
 
 func (l *lines) bad(err error) error { return fmt.Errorf("%s: line %d: %w", l.path, l.number, err) }

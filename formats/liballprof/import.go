@@ -56,13 +56,14 @@ func ImportPath(ctx context.Context, path, store, name string, o Options) (*sche
 
 // scan is what a look at all lines tells before the passes.
 type scan struct {
-	defines [][]calls.Args // by rank
-	lines   int64
-	skipped map[string]int64 // calls without a row, by name
-	lost    map[string]int64 // calls that commq records, and this format does not tell enough of
-	library library
-	cancels int64 // calls of MPI_Cancel
-	copies  bool  // all ranks show rank 0 of all ranks
+	defines  [][]calls.Args // by rank
+	lines    int64
+	skipped  map[string]int64 // calls without a row, by name
+	lost     map[string]int64 // calls that commq records, and this format does not tell enough of
+	library  library
+	cancels  int64 // calls of MPI_Cancel
+	backward int64 // calls that end before they begin
+	copies   bool  // all ranks show rank 0 of all ranks
 }
 
 // importTo scans the lines for communicators and clocks, and makes the run.
@@ -121,8 +122,8 @@ func (t *trace) withoutOffset() []string {
 	if n == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("Files without the offset of their clock to that of rank 0, which was taken as 0: %d. Waits "+
-		"and latencies between hosts are off by it.", n)}
+	return []string{fmt.Sprintf("Files without the offset of their clock to that of rank 0, which was taken as 0: %d. "+
+		"Waits and latencies between hosts are off by it.", n)}
 }
 
 // hosts returns the names of the hosts, and the host of each rank.
@@ -156,6 +157,7 @@ func (t *trace) scan(ctx context.Context) (*scan, error) {
 		s.lines += one.lines
 		s.library.join(one.library)
 		s.cancels += one.cancels
+		s.backward += one.backward
 		for name, n := range one.skipped {
 			s.skipped[name] += n
 		}
@@ -220,6 +222,9 @@ func (f *file) scan(ctx context.Context) (*scan, error) {
 		s.library.see(&a, &fn, p.args, d.base, d.count)
 		if a.Call == schema.CallCancel {
 			s.cancels++
+		}
+		if p.end != null64 && p.end < p.start {
+			s.backward++
 		}
 		s.define(&a, &fn, shown)
 	}
@@ -293,8 +298,8 @@ func (s *scan) keep(a *calls.Args) {
 
 // warnings tell what the format lacks, and what was skipped.
 func (s *scan) warnings(vague, unsure int64) []string {
-	w := []string{"liballprof has no payload hashes, statuses and call sites; these columns are null, and so are counts " +
-		"and datatypes, whose sizes are in the bytes. MPI_Init and MPI_Finalize have no length."}
+	w := []string{"liballprof has no payload hashes, statuses and call sites; these columns are null. Of counts and " +
+		"datatypes only the bytes are kept. MPI_Init and MPI_Finalize have no length."}
 	list := func(counts map[string]int64) string {
 		var words []string
 		for _, name := range slices.Sorted(maps.Keys(counts)) {
@@ -310,6 +315,11 @@ func (s *scan) warnings(vague, unsure int64) []string {
 	if len(s.lost) > 0 {
 		w = append(w, "Calls whose arguments the trace does not tell, which are missing: "+list(s.lost)+".")
 	}
+	return append(w, s.doubts(vague, unsure)...)
+}
+
+// doubts tell what the trace leaves open.
+func (s *scan) doubts(vague, unsure int64) (w []string) {
 	if vague > 0 {
 		w = append(w, fmt.Sprintf("Calls of MPI_Waitany, _Waitsome and MPI_Test*, of which the trace does not tell what "+
 			"they completed: %d.", vague))
@@ -317,6 +327,10 @@ func (s *scan) warnings(vague, unsure int64) []string {
 	if unsure > 0 {
 		w = append(w, fmt.Sprintf("Communicators whose rank and size fit several that were made, of different members, and "+
 			"that were taken as the first of them: %d. Peers of calls on them may be wrong.", unsure))
+	}
+	if s.backward > 0 {
+		w = append(w, fmt.Sprintf("Calls that end before they begin, which got no length: %d. The clock was set back, or "+
+			"the file is damaged.", s.backward))
 	}
 	if s.cancels > 0 {
 		w = append(w, fmt.Sprintf("Calls of MPI_Cancel, of which the trace does not tell whether a message came before "+

@@ -139,7 +139,8 @@ func TestOffsets(t *testing.T) {
 			t.Errorf("%q: %d us, want %d", c.begin+c.end, got, c.at)
 		}
 		w := strings.Join(r.Warnings, "\n")
-		if strings.Contains(w, "Files without the offset of their clock to that of rank 0, which was taken as 0: 1.") != c.said {
+		if strings.Contains(w, "Files without the offset of their clock to that of rank 0, which was taken as 0: 1.") !=
+			c.said {
 			t.Errorf("%q: %s", c.begin+c.end, w)
 		}
 	}
@@ -426,7 +427,8 @@ func TestCountsOfTheRoot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"Init 0-0", "Gather 1-2 comm=0 sent=4 received=0 root=0", "Gatherv 3-4 comm=0 sent=4 received=0 root=0",
+	want := []string{"Init 0-0", "Gather 1-2 comm=0 sent=4 received=0 root=0",
+		"Gatherv 3-4 comm=0 sent=4 received=0 root=0",
 		"Scatter 5-6 comm=0 sent=0 received=4 root=0", "Scatterv 7-8 comm=0 sent=0 received=4 root=0", "Finalize 19-19"}
 	if diff := cmp.Diff(want, rowsOf(r, 1)); diff != "" {
 		t.Error(diff)
@@ -471,6 +473,25 @@ func TestDamaged(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "rank-0.txt: ") {
 			t.Errorf("%v, want %q", err, c.want)
 		}
+	}
+}
+
+// A file that ends within a line is refused, unless that is the last one; a line has an end to its length; calls that
+// end before they begin are counted.
+func TestCutFiles(t *testing.T) {
+	for _, c := range []struct{ want, text string }{
+		{"line 7: \"MPI_Barrier:6000:0,0,1:7\" ends the file within a line", "MPI_Init:-:1:2:1\nMPI_Barrier:6000:0,0,1:7"},
+		{"line 7: \"MPI_Finalize:60\" ends the file within", "MPI_Init:-:1:2:1\nMPI_Finalize:60"},
+		{"line 7: more than 67108864 characters", "MPI_Init:-:1:2:1\n" + strings.Repeat("x", 65<<20)},
+	} {
+		_, err := imported(t, written(t, c.text), Options{})
+		if err == nil || !strings.Contains(err.Error(), "rank-0.txt: "+c.want) {
+			t.Errorf("%v, want %q", err, c.want)
+		}
+	}
+	r, err := imported(t, written(t, "MPI_Init:-:1:2:1\nMPI_Barrier:6000:0,0,1:7\nMPI_Finalize:8000:-"), Options{})
+	if err != nil || !strings.Contains(strings.Join(r.Warnings, "\n"), "end before they begin, which got no length: 1.") {
+		t.Errorf("%v %+v", err, r)
 	}
 }
 

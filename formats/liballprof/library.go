@@ -59,8 +59,8 @@ func (b *library) unsure() bool {
 	return b.negative > 0 && !b.mpichWorld && !b.openMPI && !b.toOne && !b.toTwo
 }
 
-// stride returns the size of a request in bytes: Open MPI's are pointers, at addresses that 8 divides, MPICH's and those
-// of Fortran are of 4 bytes.
+// stride returns the size of a request in bytes: Open MPI's are pointers, at addresses that 8 divides, MPICH's and
+// those of Fortran are of 4 bytes.
 func (b *library) stride() uint64 {
 	if b.narrow || b.mpichWorld {
 		return 4
