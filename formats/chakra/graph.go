@@ -109,7 +109,7 @@ type vertex struct {
 	op          int32 // -1 for none
 	ctrl, data  []uint64
 	deps        []int32 // the nodes that it depends on, as far as they are in the trace
-	after       []int32 // collectives that it follows
+	after       []int32 // operations that it follows
 	next        []int32 // nodes that depend on it
 	missing     int     // nodes that it depends on and that are not laid
 	unwaited    int     // operations that it depends on and that no laid node waits for
@@ -279,19 +279,32 @@ func (g *graph) link(control bool) {
 	}
 }
 
-// chain makes each collective follow the one of its group that is before it in an order, which all ranks must share.
+// line is what keeps its order on a rank: the collectives of a group, the sends to a rank with a tag, or the receives
+// from one.
+type line struct {
+	call      schema.CallID // 0 for collectives
+	group     string        // of collectives
+	peer, tag int32         // of messages
+}
+
+// chain makes each operation follow the one of its line that is before it in an order: all ranks of a group must share
+// that of its collectives, and messages meet the receives of their channel by theirs.
 func (g *graph) chain(order []int32) {
-	last := map[string]int32{}
+	last := map[line]int32{}
 	for _, i := range order {
 		v := &g.nodes[i]
-		if v.op < 0 || schema.Calls[g.rank.ops[v.op].call].Class != schema.ClassCollective {
+		if v.op < 0 {
 			continue
 		}
-		group := g.rank.ops[v.op].group
-		if before, ok := last[group]; ok {
+		o := &g.rank.ops[v.op]
+		key := line{group: o.group}
+		if o.isMessage() {
+			key = line{call: o.call, peer: o.peer, tag: o.tag}
+		}
+		if before, ok := last[key]; ok {
 			v.after = append(v.after, before)
 		}
-		last[group] = i
+		last[key] = i
 	}
 }
 

@@ -177,6 +177,8 @@ type job struct {
 	window int64
 	tally  tally
 	lone   int64
+	// resized counts the receives whose own size is not that of their message.
+	resized int64
 	// assumed counts the groups whose ranks no trace lists.
 	assumed int64
 }
@@ -337,7 +339,11 @@ func (j *job) pair() {
 		r := recvs[c]
 		both := min(len(s), len(r))
 		for i := range both {
-			j.ranks[r[i].rank].ops[r[i].op].bytes = j.ranks[s[i].rank].ops[s[i].op].bytes
+			got, sent := &j.ranks[r[i].rank].ops[r[i].op], j.ranks[s[i].rank].ops[s[i].op].bytes
+			if got.bytes >= 0 && sent >= 0 && got.bytes != sent {
+				j.resized++
+			}
+			got.bytes = sent
 		}
 		drop(s[both:])
 		drop(r[both:])

@@ -157,6 +157,37 @@ func TestWaitsComeLast(t *testing.T) {
 	}
 }
 
+// Messages of a channel keep their order: the second send of rank 0, which waits for nothing, does not overtake the
+// first. A receive of another size than its message is counted.
+func TestChannelsKeepTheirOrder(t *testing.T) {
+	message := func(id uint64, kind nodeType, side string, bytes int64, deps ...uint64) made {
+		return made{id: id, kind: kind, deps: deps, attrs: [][]byte{attr(side, 7, 1, ""), number("comm_size", bytes)}}
+	}
+	zero := file(message(11, recvNode, "comm_src", 8), made{id: 12, kind: compNode, micros: 1, deps: []uint64{11}},
+		message(13, sendNode, "comm_dst", 100, 12), message(14, sendNode, "comm_dst", 200))
+	from0 := func(id uint64, bytes int64) made {
+		return made{id: id, kind: recvNode, attrs: [][]byte{attr("comm_src", 7, 0, ""), number("comm_size", bytes)}}
+	}
+	one := file(made{id: 11, kind: sendNode, attrs: [][]byte{attr("comm_dst", 7, 0, ""), number("comm_size", 9)}},
+		from0(13, 100), from0(14, 200))
+	r, err := imported(t, Options{}, zero, one)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var bytes []int64
+	for i := range r.Messages {
+		bytes = append(bytes, r.Messages[i].Bytes)
+	}
+	if want := []int64{100, 200, 9}; !cmp.Equal(bytes, want) || r.Messages[0].RecvPostSeq != 1 ||
+		r.Messages[1].RecvPostSeq != 2 {
+		t.Errorf("messages of %v bytes, want %v: %s", bytes, want, rows(r))
+	}
+	if want := "by the order of the channel; they have the message's: 1."; !strings.Contains(
+		strings.Join(r.Warnings, " "), want) {
+		t.Errorf("%q; want %q", r.Warnings, want)
+	}
+}
+
 // Three ranks: one computes on its device during an all-reduce of all and waits for it; two exchange a message and
 // reduce in a group that the metadata names. Nodes of the program that launch, and what it computes, have no row.
 func TestSteps(t *testing.T) {

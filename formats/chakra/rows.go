@@ -120,6 +120,8 @@ func (j *job) warnings() []string {
 	say(t.rootless, "Operations with a root, which the trace does not name; what the root gives or gets is null")
 	say(t.outside, "Operations on a group that their rank is not a member of; they have no communicator")
 	say(j.lone, "Sends and receives whose other side has no trace, left out")
+	say(j.resized, "Receives of another size than the message that is theirs by the order of the channel; they have the "+
+		"message's")
 	say(j.assumed, "Groups whose ranks the traces do not list; they have the ranks that use them")
 	return w
 }
