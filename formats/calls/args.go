@@ -76,7 +76,8 @@ type Args struct {
 
 	MakesGroup              GroupMaker
 	Group, Group2, NewGroup int64
-	Ranks                   []int64 // of MPI_Group_incl and MPI_Group_excl; ranges come as their ranks
+	Ranks                   []int64    // of MPI_Group_incl and MPI_Group_excl
+	Ranges                  [][3]int64 // of MPI_Group_range_incl and _excl: first, last, stride
 	Color, Key              int64
 	Dims, Periods           []int64 // of MPI_Cart_create; MPI_Cart_sub: the dimensions that stay are not 0
 	PeerComm                Handle  // of MPI_Intercomm_create

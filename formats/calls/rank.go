@@ -78,14 +78,6 @@ func (r *Rank) group(a *Args) {
 	if a.MakesGroup == CommGroup || a.MakesGroup == CommRemoteGroup {
 		c, _ = r.comm(a.Comm)
 	}
-	of := func(ranks []int32) (members []int32) {
-		for _, i := range a.Ranks {
-			if i >= 0 && i < int64(len(ranks)) {
-				members = append(members, ranks[i])
-			}
-		}
-		return members
-	}
 	g, g2 := r.groups[a.Group], r.groups[a.Group2]
 	var is []int32
 	switch a.MakesGroup {
@@ -98,9 +90,9 @@ func (r *Rank) group(a *Args) {
 			is = c.PeerRanks(r.me)
 		}
 	case GroupIncl:
-		is = of(g)
+		is = a.chosen(g)
 	case GroupExcl:
-		is = without(g, of(g))
+		is = without(g, a.chosen(g))
 	case GroupUnion:
 		is = append(slices.Clone(g), without(g2, g)...)
 	case GroupIntersection:
@@ -111,10 +103,37 @@ func (r *Rank) group(a *Args) {
 	r.groups[a.NewGroup] = is
 }
 
+// chosen returns the members of a group that the call names by their ranks in it. Ranks that it does not have, and
+// more of them than it has members, MPI does not allow: the latter are nil.
+func (a *Args) chosen(group []int32) (members []int32) {
+	for _, i := range a.Ranks {
+		if i >= 0 && i < int64(len(group)) {
+			members = append(members, group[i])
+		}
+	}
+	for _, x := range a.Ranges {
+		first, last, stride := x[0], x[1], x[2]
+		if stride == 0 || min(first, last) < 0 || max(first, last) >= int64(len(group)) {
+			return nil
+		}
+		for i := first; stride > 0 && i <= last || stride < 0 && i >= last; i += stride {
+			if len(members) == len(group) {
+				return nil
+			}
+			members = append(members, group[i])
+		}
+	}
+	return members
+}
+
 // without returns the members of a that are not in b.
 func without(a, b []int32) (left []int32) {
+	in := make(map[int32]bool, len(b))
+	for _, x := range b {
+		in[x] = true
+	}
 	for _, x := range a {
-		if !slices.Contains(b, x) {
+		if !in[x] {
 			left = append(left, x)
 		}
 	}

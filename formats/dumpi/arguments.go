@@ -317,22 +317,10 @@ func group(x *record, a *calls.Args) {
 		if functions[x.function].parts[2].kind == 'J' {
 			a.Ranks = nil
 			for _, r := range x.ranges {
-				a.Ranks = append(a.Ranks, rangeOf(r)...)
+				if len(r) == 3 {
+					a.Ranges = append(a.Ranges, [3]int64(r))
+				}
 			}
 		}
 	}
-}
-
-// mostMembers is more than the ranks of a range of a group.
-const mostMembers = 1 << 24
-
-// rangeOf returns the ranks of a range: first, last, stride.
-func rangeOf(r []int64) (ranks []int64) {
-	if len(r) != 3 || r[2] == 0 {
-		return nil
-	}
-	for i := r[0]; (r[2] > 0 && i <= r[1] || r[2] < 0 && i >= r[1]) && len(ranks) < mostMembers; i += r[2] {
-		ranks = append(ranks, i)
-	}
-	return ranks
 }

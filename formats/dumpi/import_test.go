@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/commq/commq/formats/calls"
+	"github.com/commq/commq/formats/formatstest"
 	"github.com/commq/commq/formats/timed"
 	"github.com/commq/commq/schema"
 	"github.com/commq/commq/writer"
@@ -241,6 +242,69 @@ func TestIncompleteConstructor(t *testing.T) {
 		}
 		if !uses && (err != nil || r.Ended != "killed" || len(r.Comms) != 2) {
 			t.Errorf("%+v %v", r, err)
+		}
+	}
+}
+
+// A communicator that is made of MPI_COMM_SELF has that of its rank as its parent.
+func TestDupOfSelf(t *testing.T) {
+	ranks := pair(func(r *recorder, me, other int) {
+		r.call("MPI_Comm_dup", commSelf, 4)
+		r.call("MPI_Barrier", 4)
+	})
+	dir := t.TempDir()
+	_, err := ImportPath(context.Background(), written(t, ranks...), dir, "x", Options{Origin: schema.Origin{Commq: "test"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	problems, err := writer.Check(context.Background(), filepath.Join(dir, "x"))
+	if err != nil || len(problems) > 0 {
+		t.Error(problems, err)
+	}
+	for _, c := range formatstest.Stored(t, filepath.Join(dir, "x")).Comms {
+		if c.Kind == int16(schema.CommDup) && c.Parent != 3+c.WorldRank { // 1 and 2 are the duplicates
+			t.Errorf("%+v", c)
+		}
+	}
+}
+
+// Ranges that name more ranks than their group has make no group, at once.
+func TestRangesBeyondTheGroup(t *testing.T) {
+	for _, ranges := range [][][]int{{{0, 1<<31 - 1, 1}}, {{-5, 1, 1}}, {{0, 1, 1}, {1, 0, -1}}, {{0, 1, 0}}} {
+		ranks := pair(func(r *recorder, me, other int) {
+			r.call("MPI_Comm_group", world, 3)
+			r.call("MPI_Group_range_incl", 3, len(ranges), ranges, 4)
+			r.call("MPI_Comm_create", world, 4, 5)
+		})
+		r, err := imported(t, written(t, ranks...), Options{})
+		if err != nil || len(r.Comms) != 2 {
+			t.Errorf("%v: %v", ranges, err)
+		}
+	}
+}
+
+// The number of a datatype that was freed, or made by a call that does not tell its size, has the size in the file.
+func TestDatatypesAreFreed(t *testing.T) {
+	for _, name := range []string{"MPI_Type_free", "MPI_Type_create_darray"} {
+		ranks := pair(func(r *recorder, me, other int) {
+			r.call("MPI_Type_contiguous", 10, integer, 40)
+			if name == "MPI_Type_free" {
+				r.call(name, 40)
+			} else {
+				r.call(name, 1, 0, 1, []int{1000}, "x", []int{1}, []int{1}, 1, integer, 40)
+			}
+			r.call("MPI_Bcast", 1, 40, 0, world)
+		})
+		for _, r := range ranks {
+			r.sizes = make([]int64, 41)
+			r.sizes[40] = 4000
+		}
+		r, err := imported(t, written(t, ranks...), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(strings.Join(lines(r.Events, 0), "\n"), "Bcast comm=0 root=0 sent=4000") {
+			t.Errorf("%s: %q", name, lines(r.Events, 0))
 		}
 	}
 }

@@ -87,6 +87,12 @@ func (t *types) define(x *record) {
 	case "MPI_Type_match_size":
 		t.made[v[fDatatype]] = v[fSize]
 		return
+	case "MPI_Type_free":
+		delete(t.made, v[fDatatype])
+		return
+	case "MPI_Type_create_darray": // which of its elements are this rank's only the file's own sizes tell
+		delete(t.made, v[fNewtype])
+		return
 	case "MPI_Type_contiguous":
 		add(v[fCount], 1)
 	case "MPI_Type_vector", "MPI_Type_hvector", "MPI_Type_create_hvector", "MPI_Type_create_indexed_block":

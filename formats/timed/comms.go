@@ -142,6 +142,9 @@ func (s *Comms) write(out Sink) error {
 		row.Comm, row.Kind, row.Name, row.CartDims, row.CartPeriods = c.ID, int16(c.Kind), c.Name, c.Dims, c.Periods
 		if c.Parent != nil {
 			row.Parent = c.Parent.ID
+			if c.Parent.Kind == schema.CommSelf { // the first pass had no number for it
+				row.Parent = s.selfID[c.Parent.Groups[0][0]]
+			}
 		}
 		for remote, g := range c.Groups {
 			for rank, world := range g {
