@@ -101,9 +101,8 @@ func (r *Rank) sides(a *Args, call schema.CallID, c *timed.Call, row *schema.Eve
 	if a.RecvTag == AnyTag && a.Source != ProcNull {
 		row.PostedAny |= schema.AnyTag
 	}
-	if a.Status != nil {
-		_, err := r.arrived(row, comm, a.Source, a.RecvTag, a.Status)
-		return err
+	if a.Status != nil && r.arrived(row, comm, a.Source, a.RecvTag, a.Recv, a.Status) {
+		return nil
 	}
 	if err := r.posted(row, comm, a); err != nil || call.Is(schema.FactProbes) {
 		return err
@@ -140,21 +139,17 @@ func outside(way string, rank int64, comm *timed.Comm, me int32) error {
 	return fmt.Errorf("a message %s rank %d of a communicator of %d ranks", way, rank, len(comm.PeerRanks(me)))
 }
 
-// arrived fills the receive side with what a status says. A status that contradicts what the receive was posted for
-// is none: libraries leave statuses of sends, and empty ones, as they are. It reports whether there is a message.
-func (r *Rank) arrived(row *schema.Event, comm *timed.Comm, source, tag int64, s *Status) (bool, error) {
-	if s.Source < 0 || source == ProcNull {
-		row.ProcNull |= schema.ProcNullRecv
-		row.RecvPeer, row.RecvWorld, row.RecvTag, row.RecvBytes = null32, null32, null32, null64
-		return false, nil
-	}
-	if source != AnySource && source != s.Source || tag != AnyTag && tag != s.Tag && s.Tag != AnyTag {
-		return false, fmt.Errorf("a receive from rank %d with tag %d got a message from rank %d with tag %d", source, tag,
-			s.Source, s.Tag)
+// arrived fills the receive side with what a status says, and reports whether it did: libraries leave statuses of
+// sends, and empty ones, as they are, so a status that contradicts what the receive was posted for is none. bytes is the
+// size of its buffer, null64 for none.
+func (r *Rank) arrived(row *schema.Event, comm *timed.Comm, source, tag, bytes int64, s *Status) bool {
+	if source == ProcNull || source != AnySource && source != s.Source ||
+		tag != AnyTag && tag != s.Tag && s.Tag != AnyTag {
+		return false
 	}
 	world, ok := comm.Peer(r.me, s.Source)
-	if !ok {
-		return false, outside("from", s.Source, comm, r.me)
+	if !ok || s.Bytes < 0 || bytes != null64 && s.Bytes > bytes {
+		return false
 	}
 	row.RecvPeer, row.RecvWorld, row.RecvBytes = int32(s.Source), world, s.Bytes
 	if s.Tag != AnyTag {
@@ -162,7 +157,7 @@ func (r *Rank) arrived(row *schema.Event, comm *timed.Comm, source, tag int64, s
 	} else if tag != AnyTag {
 		row.RecvTag = int32(tag)
 	}
-	return true, nil
+	return true
 }
 
 // end completes requests.
@@ -204,12 +199,8 @@ func (r *Rank) received(q *request, s *Status, x *timed.Ending) {
 		tag = int64(q.row.RecvTag)
 	}
 	x.Row.Comm = q.row.Comm
-	ok, err := r.arrived(&x.Row, r.comms.Numbered(q.row.Comm, r.me), source, tag, s)
-	if err != nil || !ok || s.Bytes < 0 || q.row.RecvBytes != null64 && s.Bytes > q.row.RecvBytes {
-		x.Row = schema.NullEvent
-		return
-	}
-	x.Received = true
+	comm := r.comms.Numbered(q.row.Comm, r.me)
+	x.Received = r.arrived(&x.Row, comm, source, tag, q.row.RecvBytes, s)
 }
 
 // persistent makes a request that other calls start.

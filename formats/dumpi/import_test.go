@@ -126,6 +126,36 @@ func TestReceives(t *testing.T) {
 	}
 }
 
+// A status of a blocking receive that cannot be its own is none, as one of a request is: the receive has the size of
+// the message that meets it. Sizes from 2 GiB on do not fit into DUMPI's 32 bits.
+func TestStatusOfAnother(t *testing.T) {
+	const large = 600_000_000 // times 4 B
+	for _, c := range []struct {
+		sent   int
+		status calls.Status
+	}{{2, calls.Status{Source: 0, Tag: 0}}, {2, calls.Status{Source: 1, Tag: 9, Bytes: -32766}},
+		{2, calls.Status{Source: 1, Tag: 9, Bytes: 4*large - 1<<32}}, {3, calls.Status{Source: -1, Tag: 9, Bytes: 12}},
+		{large, calls.Status{Source: 1, Tag: 9, Bytes: 4*large - 1<<32}},
+		{2, calls.Status{Source: 1, Tag: 9, Bytes: 1<<31 - 1}}} {
+		ranks := pair(func(r *recorder, me, other int) {
+			if me == 0 {
+				r.call("MPI_Recv", max(50, c.sent), integer, 1, 9, world, []calls.Status{c.status})
+				return
+			}
+			r.call("MPI_Send", c.sent, integer, 0, 9, world)
+		})
+		for _, o := range sizes {
+			r, err := imported(t, written(t, ranks...), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if e := &r.Events[1]; e.RecvBytes != 4*int64(c.sent) || e.RecvWorld != 1 || r.Counts.Messages != 1 {
+				t.Errorf("%+v: %s, %+v", c, line(e), r.Counts)
+			}
+		}
+	}
+}
+
 // Persistent requests have a row for each start; numbers of requests are used again; tests that fail are polls.
 func TestRequests(t *testing.T) {
 	ranks := pair(func(r *recorder, me, other int) {
