@@ -103,7 +103,11 @@ func (r *recorder) value(kind byte, v any) {
 		for _, s := range v {
 			r.data = b.AppendUint32(r.data, uint32(s.Bytes))
 			r.data = b.AppendUint32(r.data, uint32(s.Source))
-			r.data = append(r.data, 0, 0)
+			cancelled := byte(0)
+			if s.Cancelled {
+				cancelled = 1
+			}
+			r.data = append(r.data, cancelled, 0)
 			r.data = b.AppendUint32(r.data, uint32(s.Tag))
 		}
 	}

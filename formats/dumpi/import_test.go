@@ -126,6 +126,94 @@ func TestReceives(t *testing.T) {
 	}
 }
 
+// A wildcard receive takes its message in the order in which it was posted, however late its request completes.
+func TestWildcardCompletesLate(t *testing.T) {
+	ranks := pair(func(r *recorder, me, other int) {
+		if me == 0 {
+			r.call("MPI_Irecv", 100, integer, -1, 5, world, 7)
+			r.call("MPI_Recv", 50, integer, 1, 5, world, []calls.Status{})
+			r.call("MPI_Recv", 50, integer, 1, 9, world, []calls.Status{}) // on another channel
+			r.call("MPI_Barrier", commSelf)
+			r.call("MPI_Wait", 7, []calls.Status{{Source: 1, Tag: 5, Bytes: 12}})
+			return
+		}
+		r.call("MPI_Send", 3, integer, 0, 5, world)
+		r.call("MPI_Send", 2, integer, 0, 5, world)
+		r.call("MPI_Send", 4, integer, 0, 9, world)
+	})
+	want := []string{"0.0 Init", "0.1 Irecv comm=0 from=1 rtag=5 received=12 request=1 done=5 any=1",
+		"0.2 Recv comm=0 from=1 rtag=5 received=8", "0.3 Recv comm=0 from=1 rtag=9 received=16"}
+	for _, o := range sizes {
+		r, err := imported(t, written(t, ranks...), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := lines(r.Events, 0)[:len(want)]; !cmp.Equal(want, got) || r.Counts.Messages != 3 {
+			t.Error(cmp.Diff(want, got), r.Counts)
+		}
+	}
+}
+
+// Once a wildcard receive has taken a message that the trace does not tell, the later receives of its channels have no
+// messages: theirs may be another. Those before it, and other channels, do.
+func TestUnknownReceive(t *testing.T) {
+	for _, blind := range [][]int{{-1, 5}, {1, -1}, {-1, -1}} {
+		ranks := pair(func(r *recorder, me, other int) {
+			for _, tag := range []int{5, 5, 5, 8} {
+				if me == 1 {
+					r.call("MPI_Send", 3, integer, 0, tag, world)
+				}
+			}
+			if me == 0 {
+				r.call("MPI_Recv", 3, integer, 1, 5, world, []calls.Status{})
+				r.call("MPI_Recv", 25, integer, blind[0], blind[1], world, []calls.Status{})
+				r.call("MPI_Recv", 25, integer, 1, 5, world, []calls.Status{})
+				r.call("MPI_Recv", 25, integer, 1, 8, world, []calls.Status{})
+			}
+		})
+		shadowed := int64(2)
+		if blind[1] == 5 {
+			shadowed = 1
+		}
+		for _, o := range sizes {
+			r, err := imported(t, written(t, ranks...), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c := r.Counts; c.Messages != 3-shadowed || c.UnmatchedReceives != 1+shadowed ||
+				c.UnmatchedSends != 1+shadowed || r.Messages[0].RecvPostSeq != 1 {
+				t.Errorf("%v: %+v %q", blind, c, r.Warnings)
+			}
+			if e := &r.Events[3]; e.RecvBytes != 100 { // the size of its buffer
+				t.Errorf("%v: %s", blind, line(e))
+			}
+		}
+	}
+}
+
+// A receive with a wildcard that was cancelled takes no message.
+func TestCancelledWildcard(t *testing.T) {
+	ranks := pair(func(r *recorder, me, other int) {
+		if me == 0 {
+			r.call("MPI_Irecv", 100, integer, -1, 5, world, 7)
+			r.call("MPI_Recv", 50, integer, 1, 5, world, []calls.Status{})
+			r.call("MPI_Barrier", commSelf)
+			r.call("MPI_Wait", 7, []calls.Status{{Source: -1, Tag: -1, Cancelled: true}})
+			return
+		}
+		r.call("MPI_Send", 3, integer, 0, 5, world)
+	})
+	for _, o := range sizes {
+		r, err := imported(t, written(t, ranks...), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c := r.Counts; c.Messages != 1 || c.UnmatchedReceives+c.UnmatchedSends != 0 || r.Events[2].RecvBytes != 12 {
+			t.Errorf("%+v %s", c, line(&r.Events[2]))
+		}
+	}
+}
+
 // A status of a blocking receive that cannot be its own is none, as one of a request is: the receive has the size of
 // the message that meets it. Sizes from 2 GiB on do not fit into DUMPI's 32 bits.
 func TestStatusOfAnother(t *testing.T) {

@@ -8,6 +8,7 @@
 //	call.go    what a reader hands over
 //	comms.go   communicators
 //	rank.go    calls become the rows of a rank, with its requests
+//	unknown.go receives whose message the trace does not tell, or tells late
 //	import.go  the two passes over all ranks
 //	write.go   rows and messages of an epoch
 //	result.go  counts, ranks, and the manifest that all such traces share

@@ -62,8 +62,9 @@ type Job struct {
 	Uneven int64
 	// Resized is the number of sends whose receive in the order of the channel has another size.
 	Resized int64
-	// Sourceless is the number of receives whose source or tag the trace does not tell.
-	Sourceless int64
+	// Sourceless is the number of receives whose source or tag the trace does not tell, Shadowed that of later ones whose
+	// message one of them may have taken.
+	Sourceless, Shadowed int64
 	// Lost is the number of completions of requests that no call made.
 	Lost int64
 }
@@ -140,11 +141,12 @@ func Parallel(n int, fn func(i int) error) error {
 
 // learner is the first pass over a rank.
 type learner struct {
-	r     *rankReader
-	f     *rankFacts
-	done  bool
-	sends []match.Send
-	recvs []match.Recv
+	r      *rankReader
+	f      *rankFacts
+	done   bool
+	posted []posting
+	sends  []match.Send
+	recvs  []match.Recv
 }
 
 // learn reads the calls of all ranks to know what writing needs. The ranks of a trace that tells only the size of
@@ -215,12 +217,11 @@ func (l *learner) rows(ctx context.Context, most int64) error {
 		}
 		l.f.add(&s.row)
 		if j.trace.AtMost {
-			l.sends, l.recvs = sides(s, l.sends, l.recvs)
-			if k := len(l.recvs) - 1; k >= 0 && l.recvs[k].PostSeq == s.row.Seq && !s.atMost {
-				l.recvs[k].Bytes = null64 // not to be found out
-			}
+			l.sends = addSend(l.sends, s)
+			l.post(s)
 		}
 	}
+	l.settle()
 	j.report(l.r)
 	return nil
 }

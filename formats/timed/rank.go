@@ -11,6 +11,7 @@ type slot struct {
 	doneSite           int32
 	doneReader         int // the reader that knows that call site
 	received           bool
+	cancelled          bool
 	atMost             bool
 	to, from           []int64
 }
@@ -57,7 +58,8 @@ type rankReader struct {
 	handles   map[uint32]int64
 	inits     map[uint64]int64 // and a persistent request
 
-	lost     int64 // completions of requests that no call made
+	unknown  patterns // of receives whose message the trace does not tell
+	lost     int64    // completions of requests that no call made
 	far      map[int64]*slot
 	sizes    map[int64]int64
 	learning bool
@@ -72,7 +74,8 @@ func (j *Job) rankReader(rank int32, learning bool) (*rankReader, error) {
 	}
 	f := &j.facts[rank]
 	r := &rankReader{j: j, pending: map[requestKey]*slot{}, instances: map[int32]int64{}, windows: map[uint32]int64{},
-		handles: map[uint32]int64{}, inits: map[uint64]int64{}, far: f.far, sizes: f.sizes, learning: learning}
+		handles: map[uint32]int64{}, inits: map[uint64]int64{}, far: f.far, sizes: f.sizes, learning: learning,
+		unknown: patterns{}}
 	for _, x := range readers {
 		r.sources = append(r.sources, &source{Reader: x})
 	}
@@ -293,7 +296,7 @@ func (r *rankReader) end(c *Call, x *Ending, reader int) {
 	if s.row.Class != int16(schema.ClassRecv) && !x.Received {
 		return
 	}
-	if x.Cancelled {
+	if s.cancelled = x.Cancelled; s.cancelled {
 		s.row.RecvPeer, s.row.RecvWorld, s.row.RecvTag, s.row.RecvBytes = null32, null32, null32, null64
 	} else {
 		s.received = true

@@ -58,6 +58,8 @@ func (j *Job) warnings() (w []string) {
 	say(j.Resized, "Sends and receives that belong together by their order and have different sizes, and so count as "+
 		"unmatched (parts of the program may not be recorded): %d.")
 	say(j.Sourceless, "Receives whose source or tag the trace does not tell, and so count as unmatched: %d.")
+	say(j.Shadowed, "Receives that come after one of these, which may have taken their message, and so count as "+
+		"unmatched: %d.")
 	say(j.Lost, "Completions of requests that no call made: %d.")
 	say(j.Uneven, "Communicators whose members do not make the same collective operations: %d; the run counts as killed.")
 	if j.Uneven == 0 && j.Ended() != schema.EndedFinalized {

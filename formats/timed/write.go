@@ -20,6 +20,7 @@ type shard struct {
 	recvs      []match.Recv
 	counts     schema.Counts
 	sourceless int64
+	shadowed   int64
 	byCall     map[schema.CallID]int64
 	endNs      int64
 }
@@ -155,10 +156,15 @@ func (p *pass) row(s *shard, x *slot, e int32) {
 	if x.to != nil || x.from != nil {
 		s.addParts(x, p.comms.all[row.Comm])
 	}
-	s.sends, s.recvs = sides(x, s.sends, s.recvs)
-	if row.PostedAny != null32 && row.PostedAny != 0 && row.RecvWorld == null32 &&
-		(class == schema.ClassRecv || class == schema.ClassSendrecv) {
+	s.sends = addSend(s.sends, x)
+	unknown := p.readers[row.Rank].unknown
+	if x.unknown() {
 		s.sourceless++
+		unknown.add(x.asks(), row.Seq)
+	} else if r, ok := recvSide(x); ok && unknown.before(&r.Channel, row.Seq) {
+		s.shadowed++
+	} else if ok {
+		s.recvs = append(s.recvs, r)
 	}
 }
 
@@ -180,26 +186,32 @@ func (s *shard) addParts(x *slot, c *Comm) {
 	}
 }
 
-// sides appends the sends and receives of a row.
-func sides(x *slot, sends []match.Send, recvs []match.Recv) ([]match.Send, []match.Recv) {
+// addSend appends the send of a row, if it has one.
+func addSend(sends []match.Send, x *slot) []match.Send {
 	row := &x.row
 	class := schema.Class(row.Class)
-	isSendrecv := class == schema.ClassSendrecv
-	if row.SendWorld != null32 && (class == schema.ClassSend || isSendrecv) {
+	if row.SendWorld != null32 && (class == schema.ClassSend || class == schema.ClassSendrecv) {
 		sends = append(sends, match.Send{Channel: match.Channel{Comm: row.Comm, Src: row.Rank, Dst: row.SendWorld,
 			Tag: row.SendTag}, Datatype: row.SendDatatype, Count: row.SendCount, Buffer: null64, Seq: row.Seq,
 			StartNs: row.StartNs, EndNs: row.EndNs, Bytes: row.SendBytes, Callsite: row.Callsite})
 	}
-	if row.RecvWorld != null32 && row.RecvTag != null32 && (class == schema.ClassRecv || isSendrecv) {
-		r := match.Recv{Channel: match.Channel{Comm: row.Comm, Src: row.RecvWorld, Dst: row.Rank, Tag: row.RecvTag},
-			Any: row.PostedAny, PostSeq: row.Seq, PostNs: row.StartNs, DoneSeq: row.Seq, StartNs: row.StartNs,
-			EndNs: row.EndNs, Buffer: null64, Bytes: row.RecvBytes, Callsite: row.Callsite, Hash: null64}
-		if x.received {
-			r.DoneSeq, r.StartNs, r.EndNs, r.Callsite = row.DoneSeq, x.doneStart, x.doneEnd, x.doneSite
-		}
-		recvs = append(recvs, r)
+	return sends
+}
+
+// recvSide returns the receive of a row; false if it has none, or one whose source or tag is not known.
+func recvSide(x *slot) (match.Recv, bool) {
+	row := &x.row
+	class := schema.Class(row.Class)
+	if row.RecvWorld == null32 || row.RecvTag == null32 || class != schema.ClassRecv && class != schema.ClassSendrecv {
+		return match.Recv{}, false
 	}
-	return sends, recvs
+	r := match.Recv{Channel: match.Channel{Comm: row.Comm, Src: row.RecvWorld, Dst: row.Rank, Tag: row.RecvTag},
+		Any: row.PostedAny, PostSeq: row.Seq, PostNs: row.StartNs, DoneSeq: row.Seq, StartNs: row.StartNs,
+		EndNs: row.EndNs, Buffer: null64, Bytes: row.RecvBytes, Callsite: row.Callsite, Hash: null64}
+	if x.received {
+		r.DoneSeq, r.StartNs, r.EndNs, r.Callsite = row.DoneSeq, x.doneStart, x.doneEnd, x.doneSite
+	}
+	return r, true
 }
 
 // match pairs the epoch's sends and receives, in the order of the sends.
@@ -263,8 +275,9 @@ func (p *pass) count() {
 		s := &p.shards[i]
 		c.Collectives += s.counts.Collectives
 		c.InProgress += s.counts.InProgress
-		c.UnmatchedReceives += s.sourceless
+		c.UnmatchedReceives += s.sourceless + s.shadowed
 		p.Sourceless += s.sourceless
+		p.Shadowed += s.shadowed
 		p.EndNs = max(p.EndNs, s.endNs)
 		for call, n := range s.byCall {
 			p.ByName[call.String()] += n
