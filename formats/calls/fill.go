@@ -140,8 +140,8 @@ func outside(way string, rank int64, comm *timed.Comm, me int32) error {
 }
 
 // arrived fills the receive side with what a status says, and reports whether it did: libraries leave statuses of
-// sends, and empty ones, as they are, so a status that contradicts what the receive was posted for is none. bytes is the
-// size of its buffer, null64 for none.
+// sends, and empty ones, as they are, so a status that contradicts what the receive was posted for is none. bytes is
+// the size of its buffer, null64 for none.
 func (r *Rank) arrived(row *schema.Event, comm *timed.Comm, source, tag, bytes int64, s *Status) bool {
 	if source == ProcNull || source != AnySource && source != s.Source ||
 		tag != AnyTag && tag != s.Tag && s.Tag != AnyTag {
@@ -215,6 +215,7 @@ func (r *Rank) persistent(a *Args, c *timed.Call) error {
 	if err := r.sides(a, call, &posted, &q.row); err != nil {
 		return err
 	}
+	r.lose(a.Request, c)
 	r.serial++
 	q.atMost, q.init = posted.AtMost, r.serial
 	r.requests[a.Request] = q
@@ -233,6 +234,7 @@ func (r *Rank) start(a *Args, c *timed.Call) {
 		if !ok || !q.persistent {
 			continue
 		}
+		r.lose(number, c)
 		row := q.row
 		row.Rank, row.Thread, row.Call = c.Row.Rank, c.Row.Thread, c.Row.Call
 		row.StartNs, row.EndNs = c.Row.StartNs, c.Row.EndNs

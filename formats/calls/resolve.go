@@ -1,6 +1,8 @@
 package calls
 
 import (
+	"slices"
+
 	"github.com/commq/commq/formats/timed"
 	"github.com/commq/commq/schema"
 )
@@ -91,9 +93,15 @@ func (w *walker) finish(c *timed.Comm) {
 	w.calls, w.at = w.calls[1:], nil
 }
 
-// complete makes what the members of a communicator made together.
+// complete makes what the members of a communicator made together: nothing that can be told if they are in different
+// constructors.
 func (v *resolver) complete(c *timed.Comm) {
 	first := &v.ranks[c.Groups[0][0]].calls[0]
+	differs := func(rank int32) bool { return v.ranks[rank].calls[0].Call != first.Call }
+	if slices.ContainsFunc(c.Groups[0], differs) || slices.ContainsFunc(c.Groups[1], differs) {
+		v.release(c, nil)
+		return
+	}
 	if first.Call == schema.CallIntercommCreate {
 		v.connect(c, first)
 		return

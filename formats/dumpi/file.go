@@ -34,12 +34,16 @@ func IsFolder(path string) bool {
 
 // metaIn returns the file .meta of a folder.
 func metaIn(dir string) (string, error) {
-	all, err := filepath.Glob(filepath.Join(dir, "*.meta"))
+	all, err := os.ReadDir(dir)
 	if err != nil {
 		return "", err
 	}
 	var found []string
-	for _, path := range all {
+	for _, entry := range all {
+		path := filepath.Join(dir, entry.Name())
+		if filepath.Ext(path) != ".meta" {
+			continue
+		}
 		if head, err := os.ReadFile(path); err == nil && IsTrace(head) {
 			found = append(found, path)
 		}
@@ -84,11 +88,11 @@ func openTrace(path string) (*trace, error) {
 		return nil, err
 	}
 	t.name = filepath.Base(prefix)
-	for rank := 0; rank < ranks || ranks == 0; rank++ {
+	for rank := range ranks {
 		name := fmt.Sprintf("%s-%04d.bin", prefix, rank)
 		f, err := openFile(name)
-		if errors.Is(err, fs.ErrNotExist) && ranks == 0 && rank > 0 {
-			break
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("%s is missing: the trace has %d ranks; put the files of all into one folder", name, ranks)
 		}
 		if err != nil {
 			return nil, err
@@ -101,15 +105,53 @@ func openTrace(path string) (*trace, error) {
 // mostRanks is more than the ranks of any machine.
 const mostRanks = 1 << 24
 
-// prefixOf returns what the names of the files begin with, and their number, 0 if only the files themselves tell it.
+// prefixOf returns what the names of the files begin with, and the number of ranks.
 func prefixOf(path string) (prefix string, ranks int, err error) {
-	if base, ok := strings.CutSuffix(path, ".bin"); ok {
-		i := strings.LastIndexByte(base, '-')
-		if _, err := strconv.ParseUint(base[i+1:], 10, 31); i < 0 || err != nil {
-			return "", 0, fmt.Errorf("%s: want the file of a rank, such as NAME-0000.bin, or the file NAME.meta", path)
-		}
-		return base[:i], 0, nil
+	base, ok := strings.CutSuffix(path, ".bin")
+	if !ok {
+		return readMeta(path)
 	}
+	prefix, _, ok = cutRank(base)
+	if !ok {
+		return "", 0, fmt.Errorf("%s: want the file of a rank, such as NAME-0000.bin, or the file NAME.meta", path)
+	}
+	meta := prefix + ".meta"
+	if head, err := os.ReadFile(meta); err == nil && IsTrace(head) {
+		_, ranks, err := readMeta(meta)
+		return prefix, ranks, err
+	}
+	ranks, err = countFiles(prefix)
+	return prefix, ranks, err
+}
+
+// cutRank takes the name of the file of a rank, without .bin, apart.
+func cutRank(name string) (prefix string, rank int, ok bool) {
+	i := strings.LastIndexByte(name, '-')
+	n, err := strconv.ParseUint(name[i+1:], 10, 31)
+	if i < 0 || err != nil || n >= mostRanks {
+		return "", 0, false
+	}
+	return name[:i], int(n), true
+}
+
+// countFiles returns the number of ranks without a .meta: one more than the highest rank that has a file.
+func countFiles(prefix string) (ranks int, err error) {
+	all, err := os.ReadDir(filepath.Dir(prefix))
+	if err != nil {
+		return 0, err
+	}
+	for _, entry := range all {
+		name, ok := strings.CutSuffix(entry.Name(), ".bin")
+		of, rank, isRank := cutRank(name)
+		if ok && isRank && of == filepath.Base(prefix) {
+			ranks = max(ranks, rank+1)
+		}
+	}
+	return ranks, nil
+}
+
+// readMeta reads a .meta: what the names of the files begin with, and the number of ranks.
+func readMeta(path string) (prefix string, ranks int, err error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return "", 0, err

@@ -340,6 +340,23 @@ func TestCommunicators(t *testing.T) {
 	}
 }
 
+// Ranks that meet in different constructors make nothing that can be told.
+func TestDifferentConstructors(t *testing.T) {
+	ranks := pair(func(r *recorder, me, other int) {
+		if me == 0 {
+			r.call("MPI_Comm_dup", world, 4)
+		} else {
+			r.call("MPI_Comm_split", world, 0, 0, 4)
+		}
+		r.call("MPI_Barrier", 4)
+	})
+	_, err := imported(t, written(t, ranks...), Options{})
+	const want = "MPI_Barrier: the trace does not tell who is in communicator 4"
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v, want %q", err, want)
+	}
+}
+
 // A constructor that not all ranks called makes nothing that can be told: a run without a call on its result, else an
 // error.
 func TestIncompleteConstructor(t *testing.T) {
@@ -371,7 +388,8 @@ func TestDupOfSelf(t *testing.T) {
 		r.call("MPI_Barrier", 4)
 	})
 	dir := t.TempDir()
-	_, err := ImportPath(context.Background(), written(t, ranks...), dir, "x", Options{Origin: schema.Origin{Commq: "test"}})
+	o := Options{Origin: schema.Origin{Commq: "test"}}
+	_, err := ImportPath(context.Background(), written(t, ranks...), dir, "x", o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -548,6 +566,38 @@ func cut(t *testing.T, dir string, size int64) {
 	t.Helper()
 	if err := os.Truncate(filepath.Join(dir, "testtrace-0001.bin"), size); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// The file of one rank names the whole trace: a gap is an error, with a .meta or without. Folders may have any name.
+func TestGaps(t *testing.T) {
+	all := pair(func(r *recorder, me, other int) { r.call("MPI_Barrier", world) })
+	all = append(all, all...)
+	for _, missing := range []string{"x-0002.bin", "x-0003.bin", ""} {
+		for _, withMeta := range []bool{true, false} {
+			dir := filepath.Join(t.TempDir(), "run[1]")
+			if err := os.CopyFS(dir, os.DirFS(filepath.Dir(written(t, all...)))); err != nil {
+				t.Fatal(err)
+			}
+			if missing != "" {
+				os.Remove(filepath.Join(dir, missing))
+			}
+			path := dir
+			if !withMeta {
+				os.Remove(filepath.Join(dir, "x.meta"))
+			}
+			if missing != "" || !withMeta {
+				path = filepath.Join(dir, "x-0000.bin")
+			}
+			r, err := imported(t, path, Options{})
+			if missing == "" || missing == "x-0003.bin" && !withMeta { // nothing tells of a fourth rank
+				if err != nil || r.Ranks != 4 && missing == "" {
+					t.Errorf("%q, %v: %v", missing, withMeta, err)
+				}
+			} else if err == nil || !strings.Contains(err.Error(), missing+" is missing: the trace has 4 ranks") {
+				t.Errorf("%q, %v: %v", missing, withMeta, err)
+			}
+		}
 	}
 }
 

@@ -143,8 +143,8 @@ func (t *types) structure(x *record) {
 
 // ops are DUMPI's numbers of reduction operations, as reduce_op.
 var ops = []schema.Op{schema.Op(schema.NullEnum), schema.OpMax, schema.OpMin, schema.OpSum, schema.OpProd,
-	schema.OpLand, schema.OpBand, schema.OpLor, schema.OpBor, schema.OpLxor, schema.OpBxor, schema.OpMinloc, schema.OpMaxloc,
-	schema.OpReplace, schema.Op(schema.NullEnum)}
+	schema.OpLand, schema.OpBand, schema.OpLor, schema.OpBor, schema.OpLxor, schema.OpBxor, schema.OpMinloc,
+	schema.OpMaxloc, schema.OpReplace, schema.Op(schema.NullEnum)}
 
 // operation returns the reduction operation with a number.
 func operation(number int64) int16 {
