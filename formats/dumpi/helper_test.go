@@ -40,6 +40,14 @@ const noTimes = -1
 func (r *recorder) call(name string, values ...any) { r.callBy(0, name, values...) }
 
 func (r *recorder) callBy(thread uint16, name string, values ...any) {
+	r.callTook(thread, r.at, r.at+1, name, values...)
+	if r.at != noTimes {
+		r.at += 2
+	}
+}
+
+// callTook adds the record of a call that began and ended at these seconds.
+func (r *recorder) callTook(thread uint16, start, end int64, name string, values ...any) {
 	n := number(name)
 	r.calls[n]++
 	r.data = binary.BigEndian.AppendUint16(r.data, uint16(n))
@@ -48,10 +56,9 @@ func (r *recorder) callBy(thread uint16, name string, values ...any) {
 	} else {
 		r.data = append(r.data, hasStatuses|hasTimes|hasThread)
 		r.data = binary.BigEndian.AppendUint16(r.data, thread)
-		for range 2 {
-			r.data = binary.BigEndian.AppendUint16(r.data, uint16(r.at))
+		for _, at := range []int64{start, end} {
+			r.data = binary.BigEndian.AppendUint16(r.data, uint16(at))
 			r.data = binary.BigEndian.AppendUint32(r.data, 7)
-			r.at++
 		}
 	}
 	for i, v := range values {

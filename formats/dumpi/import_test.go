@@ -497,6 +497,35 @@ func TestTimes(t *testing.T) {
 	}
 }
 
+// The seconds begin again for all threads at once, also for one that did not call before, and after hours without a
+// call; a long call that another thread's is within does not make a turn.
+func TestTurns(t *testing.T) {
+	const s = int64(1e9)
+	r := &recorder{}
+	r.call("MPI_Init", []int{}) // 0
+	r.at = 40000
+	r.callBy(1, "MPI_Barrier", commSelf)
+	r.callTook(0, 39000, 40100, "MPI_Barrier", commSelf)
+	r.at = 65536 + 20000
+	r.call("MPI_Barrier", commSelf)
+	r.callBy(2, "MPI_Barrier", commSelf) // first of its thread
+	r.callTook(1, 2*65536-9, 2*65536+3, "MPI_Barrier", commSelf)
+	r.at = 2*65536 + 100
+	r.call("MPI_Finalize")
+	run, err := imported(t, written(t, r), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []int64
+	for i := range run.Events {
+		got = append(got, run.Events[i].StartNs/s, run.Events[i].EndNs/s)
+	}
+	want := []int64{0, 1, 40000, 40001, 39000, 40100, 85536, 85537, 85538, 85539, 131063, 131075, 131172, 131173}
+	if !cmp.Equal(want, got) {
+		t.Error(cmp.Diff(want, got))
+	}
+}
+
 // What is wrong with a trace is told with its place.
 func TestDamaged(t *testing.T) {
 	plain := func(more func(r *recorder)) *recorder {

@@ -33,13 +33,12 @@ type record struct {
 // records reads the records of a file in their order.
 type records struct {
 	*file
-	in   *os.File
-	cur  *cursor
-	base int64 // ns that are subtracted from all times
-	// By thread: the time that the turns before make up, and the last time as it is in the file.
-	turns []int64
-	last  []int64
-	done  []int64 // end of the last call
+	in    *os.File
+	cur   *cursor
+	base  int64   // ns that are subtracted from all times
+	turns int64   // ns that the turns before make up
+	last  int64   // end of the last record
+	done  []int64 // by thread: end of the last call
 }
 
 // open opens the records of a file; their times become ns since base seconds.
@@ -48,7 +47,8 @@ func (f *file) open(base int64) (*records, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &records{file: f, in: in, cur: newCursor(in, f.body, f.end, 1<<15), base: base}, nil
+	return &records{file: f, in: in, cur: newCursor(in, f.body, f.end, 1<<15), base: base,
+		last: -1 << 62}, nil
 }
 
 // next reads the next record; false after the last.
@@ -91,11 +91,7 @@ func (r *records) read(x *record) {
 		c.fail("the record has no times of the wall clock; trace again with timestamp wall")
 		return
 	}
-	// A call of a thread begins after the one before it, whatever a clock that was set back says.
-	x.start = r.ns(x.thread)
-	x.start = max(x.start, r.done[x.thread])
-	x.end = max(r.ns(x.thread), x.start)
-	r.done[x.thread] = x.end
+	r.times(x)
 	if mask&hasCounters != 0 {
 		c.skip(16 * int64(c.uint8()))
 	}
@@ -118,18 +114,34 @@ func (r *records) read(x *record) {
 // turn is the time after which the seconds of a time, which have 16 bits, begin again.
 const turn = int64(1<<16) * 1e9
 
-// ns reads a time. Times of a thread never go back, so one that seems to by far is after a turn.
-func (r *records) ns(thread int32) int64 {
-	at := int64(r.cur.uint16())*1e9 + int64(r.cur.uint32())
-	for int(thread) >= len(r.last) {
-		r.last, r.turns, r.done = append(r.last, 0), append(r.turns, 0), append(r.done, -1<<62)
+// mostBack is the most in ns that a clock is taken to be set back.
+const mostBack = 60e9
+
+// times reads the times of a record. The records of all threads are in the order in which their calls ended, so an end
+// that is before the last one by far is after a turn; so is one before its start. Pauses of more than a turn the file
+// does not tell.
+func (r *records) times(x *record) {
+	start, end := r.seconds()+r.turns, r.seconds()+r.turns
+	if end < r.last-mostBack {
+		r.turns += turn
+		start, end = start+turn, end+turn
 	}
-	if at < r.last[thread]-turn/2 {
-		r.turns[thread] += turn
+	if start > end+mostBack {
+		start -= turn
 	}
-	r.last[thread] = at
-	return at + r.turns[thread] + (r.wallBase*1e9 - r.base)
+	r.last = end
+	for int(x.thread) >= len(r.done) {
+		r.done = append(r.done, -1<<62)
+	}
+	// A call of a thread begins after the one before it, whatever a clock that was set back says.
+	shift := r.wallBase*1e9 - r.base
+	x.start = max(start+shift, r.done[x.thread])
+	x.end = max(end+shift, x.start)
+	r.done[x.thread] = x.end
 }
+
+// seconds reads a time in ns as it is in the file.
+func (r *records) seconds() int64 { return int64(r.cur.uint16())*1e9 + int64(r.cur.uint32()) }
 
 // part reads a parameter.
 func (r *records) part(x *record, p part, mask uint8) {
