@@ -15,8 +15,8 @@ type Collective struct {
 	// SendTo and RecvFrom are the bytes by place, where the row has parts: at the root of MPI_Gatherv and MPI_Scatterv,
 	// on all ranks of MPI_Alltoallv and of neighbourhood collectives, and on the receiving side of MPI_Allgatherv.
 	SendTo, RecvFrom []int64
-	// NoParts tells that the run has parts of no call. Then nobody knows who exchanges bytes with whom in an
-	// MPI_Alltoallv, MPI_Alltoallw or MPI_Allgatherv, and all ranks do, even shares of their bytes.
+	// NoParts tells that the run has parts of no call, though some moved bytes. Then nobody knows who exchanges bytes
+	// with whom in an MPI_Alltoallv, MPI_Alltoallw or MPI_Allgatherv, and all ranks do, even shares of their bytes.
 	NoParts bool
 }
 

@@ -89,7 +89,7 @@ type reader struct {
 	parts map[rowKey][]schema.Part
 	notes Notes
 	do    func(*Action) error
-	// noParts tells that the run has no bytes by peer of any collective.
+	// noParts tells that collectives moved bytes, or unknown ones, and the run does not have them by peer of any.
 	noParts bool
 }
 
@@ -123,9 +123,14 @@ func Each(ctx context.Context, dir string, o Options, do func(*Action) error) (r
 		}
 	}
 	parts := func(t schema.TableInfo) bool { return t.Name == schema.PartsTable.Name && t.Rows > 0 }
-	x := &reader{o: o, run: r, noParts: !slices.ContainsFunc(r.Manifest.Tables, parts),
+	x := &reader{o: o, run: r,
 		ranks: make([]rankState, r.Manifest.Ranks), tags: map[channel]int32{}, notes: Notes{}, do: do}
 	x.places()
+	if !slices.ContainsFunc(r.Manifest.Tables, parts) {
+		if x.noParts, err = movesUnevenly(ctx, dir); err != nil {
+			return 0, nil, err
+		}
+	}
 	if o.Begin != nil {
 		if err := o.Begin(r.Manifest.Ranks); err != nil {
 			return 0, nil, err
@@ -135,6 +140,36 @@ func Each(ctx context.Context, dir string, o Options, do func(*Action) error) (r
 		return 0, nil, err
 	}
 	return r.Manifest.Ranks, x.notes, nil
+}
+
+// unevenCalls are the collectives whose messages only parts tell.
+var unevenCalls = []schema.CallID{schema.CallAlltoallv, schema.CallAlltoallw, schema.CallAllgatherv}
+
+// movesUnevenly reports whether a run has a collective with counts for each rank that moved bytes, or may have.
+func movesUnevenly(ctx context.Context, dir string) (moves bool, err error) {
+	events, err := writer.ReadEpochs(dir, &schema.EventsTable, 1<<13, "call", "class", "send_bytes", "recv_bytes")
+	if err != nil {
+		return false, err
+	}
+	var row schema.Event
+	look := func(b schema.Batch) error {
+		t := b.(*schema.Events)
+		for i := range t.Len() {
+			t.Row(i, &row)
+			call := schema.CallID(row.Call)
+			uneven := slices.Contains(unevenCalls, call.Operation()) || call.Is(schema.FactStarts) // a persistent one
+			if schema.Class(row.Class) == schema.ClassCollective && uneven && (row.SendBytes != 0 || row.RecvBytes != 0) {
+				moves = true
+			}
+		}
+		return nil
+	}
+	for _, more := events.Epoch(); more && !moves; _, more = events.Epoch() {
+		if err := events.Next(ctx, look); err != nil && !errors.Is(err, io.EOF) {
+			return false, err
+		}
+	}
+	return moves, nil
 }
 
 // places notes where each rank is in its communicators.

@@ -32,6 +32,8 @@ func written(t *testing.T, rows ...schema.Event) string {
 			e.ComputeNs = 10
 			if schema.Class(e.Class) == schema.ClassSend {
 				e.Comm, e.SendPeer, e.SendWorld, e.SendTag, e.SendBytes, e.ProcNull = 0, 1-rank, 1-rank, 9, 4097, 0
+			} else if schema.Class(e.Class) == schema.ClassCollective {
+				e.Comm, e.Instance = 0, int64(seq)
 			} else if schema.Class(e.Class) == schema.ClassRecv {
 				e.Comm, e.RecvPeer, e.RecvWorld, e.RecvTag, e.RecvBytes = 0, 1-rank, 1-rank, 9, 4097
 				e.ProcNull, e.PostedAny = 0, 0
@@ -68,5 +70,30 @@ func TestWaits(t *testing.T) {
 	want := "send 1 from 1, recv 2 from 1, wait 2 from 1, send 3 from 1, wait 3 from 1, recv 0 from 1"
 	if diff := cmp.Diff(want, strings.Join(got, ", ")); diff != "" || err != nil || ranks != 2 {
 		t.Errorf("%s%d ranks, %v", diff, ranks, err)
+	}
+}
+
+// A run without parts either has none because its collectives moved nothing, which are no messages, or because nobody
+// knows who got what, which are even shares.
+func TestRunsWithoutParts(t *testing.T) {
+	for _, c := range []struct {
+		call       schema.CallID
+		send, recv int64
+		want       int
+	}{{schema.CallAlltoallv, 0, 0, 0}, {schema.CallIalltoallv, 0, 0, 0}, {schema.CallAllgatherv, 0, 0, 0},
+		{schema.CallAlltoallv, 6, 6, 2}, {schema.CallAlltoallw, 0, 6, 2}, {schema.CallAllgatherv, null64, null64, 2}} {
+		e := event(c.call, null64, null64)
+		e.SendBytes, e.RecvBytes = c.send, c.recv
+		messages := 0
+		_, _, err := Each(context.Background(), written(t, e, event(schema.CallFinalize, null64, null64)), Options{},
+			func(a *Action) error {
+				if a.Rank == 0 && (a.Kind == Send || a.Kind == Recv) {
+					messages++
+				}
+				return nil
+			})
+		if err != nil || messages != c.want {
+			t.Errorf("%s of %d and %d bytes: %d messages, want %d; %v", c.call, c.send, c.recv, messages, c.want, err)
+		}
 	}
 }
