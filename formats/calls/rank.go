@@ -103,8 +103,8 @@ func (r *Rank) group(a *Args) {
 	r.groups[a.NewGroup] = is
 }
 
-// chosen returns the members of a group that the call names by their ranks in it. Ranks that it does not have, and
-// more of them than it has members, MPI does not allow: the latter are nil.
+// chosen returns the members of a group that the call names by their ranks in it. Ranges that MPI does not allow, with
+// ranks that the group does not have or the same one again, have none.
 func (a *Args) chosen(group []int32) (members []int32) {
 	for _, i := range a.Ranks {
 		if i >= 0 && i < int64(len(group)) {
