@@ -7,5 +7,6 @@
 //	functions.go   the arguments of each function
 //	line.go        a line -> a call with arguments, for package calls
 //	library.go     what the calls show of the MPI library
+//	scan.go        a first look at all lines: communicators, clocks, what is not told
 //	import.go      a trace -> a run of a store
 package liballprof

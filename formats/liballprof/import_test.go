@@ -527,6 +527,11 @@ func FuzzImport(f *testing.F) {
 	f.Add(head+"# Init clockdiff: 1.5\n"+a, head+"# Init clockdiff: -1.5\n"+strings.ReplaceAll(a, ",0,2", ",1,2")+
 		"# Finalize clockdiff: 3\n")
 	f.Add("# htor's PMPI Tracer 1 Output File\n# clockdiff: 0.5 s (relative to rank 0)\n"+a, a)
+	const b = "MPI_Init:-:1:2:1\nMPI_Comm_rank:2:1140850688,0,2:9:2\nMPI_Comm_dup:2:1140850688,0,2:9000:3\n" +
+		"MPI_Comm_split:3:1140850688,0,2:0:0:9000:4\nMPI_Irecv:4:100:1:1,4,4:-2:3:9,0,2:1000:5\nMPI_Cancel:5:1000:6\n" +
+		"MPI_Waitall:6:2:996:0:7\nMPI_Comm_free:7:9000:8\nMPI_Comm_free:7:9001:8\nMPI_Barrier:8:9,0,2:9\n" +
+		"MPI_Dist_graph_create:9:1:2:10\nMPI_Scatter:11:1:1:1,4,4:2:1:1,4,4:1:9,0,2:12\nMPI_Finalize:20:-\n"
+	f.Add(head+b, head+strings.ReplaceAll(b, ",0,2", ",1,2"))
 	f.Fuzz(func(t *testing.T, a, b string) {
 		defer time.AfterFunc(4*time.Second, func() { panic("slow") }).Stop()
 		if !strings.HasPrefix(a, "#") || !strings.HasPrefix(b, "#") {
