@@ -11,7 +11,8 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// made returns what the members of a communicator made by a constructor of which all are in, by world rank.
+// made returns, by world rank, what the members of a communicator make by a constructor, once all of them have called
+// it.
 func (v *resolver) made(c *timed.Comm, first *Args) map[int32]*timed.Comm {
 	if c.Inter() {
 		switch first.Call {

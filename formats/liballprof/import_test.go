@@ -442,15 +442,17 @@ func TestCountsOfTheRoot(t *testing.T) {
 // A receive that the program cancelled takes no message; one that uses its address again does.
 func TestCancel(t *testing.T) {
 	for _, end := range []string{"MPI_Wait:6:1000:0:7\n", "MPI_Waitall:6:1:1000:0:7\n", "MPI_Request_free:6:1000:7\n"} {
-		r, err := imported(t, written(t, "MPI_Init:-:1:2:1\nMPI_Irecv:2:1:100:1,1,1:0:5:0,0,1:1000:3\n"+
-			"MPI_Cancel:4:1000:5\n"+end+"MPI_Send:20:1:60:1,1,1:0:5:0,0,1:21\n"+
-			"MPI_Irecv:22:1:100:1,1,1:0:5:0,0,1:1000:23\nMPI_Wait:24:1000:0:25\nMPI_Finalize:26:-\n"), Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(r.Messages) != 1 || r.Messages[0].RecvPostSeq != 5 || r.Events[5].RecvBytes != 60 ||
-			!strings.Contains(strings.Join(r.Warnings, "\n"), "whether a message came before them: 1.") {
-			t.Errorf("%s%+v %q", end, r.Messages, r.Warnings)
+		for _, o := range sizes {
+			r, err := imported(t, written(t, "MPI_Init:-:1:2:1\nMPI_Irecv:2:1:100:1,1,1:0:5:0,0,1:1000:3\n"+
+				"MPI_Cancel:4:1000:5\n"+end+"MPI_Send:20:1:60:1,1,1:0:5:0,0,1:21\n"+
+				"MPI_Irecv:22:1:100:1,1,1:0:5:0,0,1:1000:23\nMPI_Wait:24:1000:0:25\nMPI_Finalize:26:-\n"), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(r.Messages) != 1 || r.Messages[0].RecvPostSeq != 5 || r.Events[5].RecvBytes != 60 ||
+				!strings.Contains(strings.Join(r.Warnings, "\n"), "whether a message came before them: 1.") {
+				t.Errorf("%s%+v %q", end, r.Messages, r.Warnings)
+			}
 		}
 	}
 }
