@@ -22,6 +22,8 @@ type Handle struct {
 	// Variable is the address of the variable that has the handle, of traces that show this of a communicator that is
 	// made or freed.
 	Variable uint64
+	// Nth tells that the caller's n-th constructor made it, counted from 1; 0: not known.
+	Nth int
 }
 
 // Unshown is the number of a communicator that the trace does not show.

@@ -8,6 +8,7 @@
 //	made.go     the members of what a constructor makes
 //	rank.go     the handles of a rank
 //	handle.go   communicators whose handle the trace does not show
+//	agree.go    what other ranks tell of them
 //	fill.go     a call's row: messages, requests
 //	moved.go    a call's row: collectives, windows, files
 package calls

@@ -18,6 +18,11 @@ type hidden struct {
 	// doubtful are handles that may have been freed.
 	doubtful map[int64]bool
 	unsure   int64
+
+	nth          map[*timed.Comm]int // constructor that made it, counted from 1
+	constructors int                 // so far
+	picks        []picked            // of loose communicators
+	picksSince   int                 // the last constructor
 }
 
 // Unsure returns how many handles may stand for one of several communicators of different members, and were taken as
@@ -78,13 +83,22 @@ func unknownMembers(h Handle) error {
 // pick returns the communicator that a handle seen for the first time stands for: the first one made that fits; nil if
 // there is none.
 func (r *Rank) pick(h Handle) *timed.Comm {
-	first := slices.IndexFunc(r.loose, func(c *timed.Comm) bool { return r.fits(c, h) })
-	if first >= 0 {
-		c := r.loose[first]
-		r.loose = slices.Delete(r.loose, first, first+1)
-		if r.unknown > 0 || slices.ContainsFunc(r.loose, func(o *timed.Comm) bool { return r.fits(o, h) && !same(o, c) }) {
+	at := slices.IndexFunc(r.loose, func(c *timed.Comm) bool { return r.fits(c, h) && h.Nth == r.nth[c] })
+	agreed := at >= 0
+	if !agreed {
+		at = slices.IndexFunc(r.loose, func(c *timed.Comm) bool { return r.fits(c, h) })
+	}
+	if at >= 0 {
+		c := r.loose[at]
+		r.loose = slices.Delete(r.loose, at, at+1)
+		several := r.unknown > 0 || slices.ContainsFunc(r.loose, func(o *timed.Comm) bool {
+			return r.fits(o, h) && !same(o, c)
+		})
+		if several && !agreed {
 			r.unsure++
 		}
+		r.picks = append(r.picks, picked{moment{r.constructors, r.picksSince}, r.nth[c], several})
+		r.picksSince++
 		return c
 	}
 	if world := r.comms.World(); r.unknown == 0 && r.fits(world, h) {
@@ -125,8 +139,11 @@ func (r *Rank) bind(h Handle, c *timed.Comm) {
 		r.known[h.Number] = c
 		return
 	}
+	r.constructors++
+	r.picksSince = 0
 	if c != nil {
 		r.loose = append(r.loose, c)
+		r.nth[c] = r.constructors
 	} else if h != NoComm {
 		r.unknown++
 	}

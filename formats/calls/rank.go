@@ -45,7 +45,7 @@ type window struct {
 func NewRank(me int32, comms *timed.Comms, made []*timed.Comm, world, self int64) *Rank {
 	r := &Rank{me: me, comms: comms, known: map[int64]*timed.Comm{}, made: made, groups: map[int64][]int32{},
 		requests: map[uint64]*request{}, windows: map[int64]window{}, files: map[int64]window{},
-		hidden: hidden{doubtful: map[int64]bool{}, in: map[uint64]*timed.Comm{}}}
+		hidden: hidden{doubtful: map[int64]bool{}, in: map[uint64]*timed.Comm{}, nth: map[*timed.Comm]int{}}}
 	if world != Unshown {
 		r.known[world] = comms.World()
 	}

@@ -61,9 +61,8 @@ func (t *trace) importTo(ctx context.Context, out timed.Sink, o Options) (*schem
 	for _, f := range t.files {
 		base, bytes = min(base, f.first), bytes+f.size
 	}
-	comms := timed.NewComms(len(t.files))
 	s.findCopies()
-	made := calls.Resolve(comms, s.defines, calls.Unshown, calls.Unshown)
+	comms, made, told := s.resolve()
 	var second []*reader
 	passes := o.passes
 	passes.Progress = o.Progress
@@ -74,7 +73,7 @@ func (t *trace) importTo(ctx context.Context, out timed.Sink, o Options) (*schem
 			if err != nil {
 				return nil, err
 			}
-			r := &reader{file: t.files[rank], lines: in, zero: base, last: -1 << 62,
+			r := &reader{file: t.files[rank], lines: in, told: told[rank], zero: base, last: -1 << 62,
 				rank: calls.NewRank(rank, comms, made[rank], calls.Unshown, calls.Unshown)}
 			r.mpich, r.openIn, r.stride = s.library.mpich(), r.rank.OpenIn, s.library.stride()
 			r.copies, r.me, r.ranks = s.copies, int64(rank), int64(len(t.files))
@@ -136,6 +135,7 @@ type reader struct {
 	last int64 // end of the call before
 	rank *calls.Rank
 	args calls.Args
+	told map[int]int // by line, the constructor that made its communicator
 }
 
 // Next reads the next call; false after the last.
@@ -166,6 +166,7 @@ func (r *reader) Next(c *timed.Call) (bool, error) {
 			r.place(&p)
 		}
 		err = r.arguments(&p, &fn, &r.args)
+		r.args.Comm.Nth = r.told[r.lines.number]
 		if err == nil && !hasRow {
 			r.rank.Shows(r.args.Comm)
 			continue

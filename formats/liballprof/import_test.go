@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -312,28 +313,76 @@ func TestHandlesUsedAgain(t *testing.T) {
 	}
 }
 
-// Handles that fit two communicators of different members are counted; those of two with the same ones are not.
+// grid returns the lines of 2 x 2 ranks that make communicators of rows, then of columns, and use them.
+func grid(use func(me int, row, column string) string) (ranks []string) {
+	for me := range 4 {
+		world := fmt.Sprintf("77,%d,4", me)
+		ranks = append(ranks, "MPI_Init:-:1:2:1\n"+fmt.Sprintf("MPI_Comm_split:2:%s:%d:0:9000:3\n", world, me/2)+
+			fmt.Sprintf("MPI_Comm_split:4:%s:%d:0:9001:5\n", world, me%2)+
+			use(me, fmt.Sprintf("500,%d,2", me%2), fmt.Sprintf("600,%d,2", me/2))+"MPI_Finalize:20:-\n")
+	}
+	return ranks
+}
+
+// Ranks whose handles fit rows and columns use them in the order in which the others do; if these differ, the handles
+// are counted.
 func TestFitsSeveral(t *testing.T) {
-	for _, c := range []struct{ color, unsure string }{{"%d", "were taken as the first of them: 2."}, {"0", ""}} {
-		var ranks []string
-		for me := range 4 {
-			world, rows, columns, rank := fmt.Sprintf("77,%d,4", me), fmt.Sprint(me/2), fmt.Sprint(me%2), me/2
-			size := 2
-			if c.color == "0" {
-				rows, columns, rank, size = "0", "0", me, 4
+	exchange := func(me, peer int, comm string, more string) string {
+		return fmt.Sprintf("MPI_Sendrecv:10:1:1:1,4,4:%d:3:1:1:1,4,4:%d:3:%s:0:11\n", peer, peer, comm) + more
+	}
+	for i, c := range []struct {
+		use    func(me int, row, column string) string
+		unsure string
+		pairs  [][2]int32
+	}{
+		{func(me int, row, column string) string {
+			return exchange(me, 1-me/2, column, "")
+		}, "", [][2]int32{{0, 2}, {1, 3}, {2, 0}, {3, 1}}},
+		{func(me int, row, column string) string {
+			return exchange(me, 1-me/2, column, "MPI_Bcast:12:1:1:1,4,4:0:"+row+":13\n")
+		}, "", [][2]int32{{0, 2}, {1, 3}, {2, 0}, {3, 1}}},
+		{func(me int, row, column string) string {
+			return exchange(me, 1-me%2, row, "MPI_Bcast:12:1:1:1,4,4:0:"+column+":13\n")
+		}, "", [][2]int32{{0, 1}, {1, 0}, {2, 3}, {3, 2}}},
+		{func(me int, row, column string) string {
+			if me == 1 || me == 3 {
+				row, column = column, row
 			}
-			ranks = append(ranks, "MPI_Init:-:1:2:1\n"+
-				fmt.Sprintf("MPI_Comm_split:2:%s:%s:0:9000:3\nMPI_Comm_split:4:%s:%s:0:9001:5\n", world, rows, world, columns)+
-				fmt.Sprintf("MPI_Bcast:6:1:1:1,4,4:0:600,%d,%d:7\nMPI_Finalize:20:-\n", rank, size))
-		}
-		r, err := imported(t, written(t, ranks...), Options{})
+			return "MPI_Bcast:10:1:0:1,4,4:0:" + column + ":11\nMPI_Bcast:12:1:0:1,4,4:0:" + row + ":13\n"
+		}, "were taken as the first of them: 2.", nil},
+	} {
+		r, err := imported(t, written(t, grid(c.use)...), Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		w := strings.Join(r.Warnings, "\n")
-		if strings.Contains(w, "were taken as the first") != (c.unsure != "") || !strings.Contains(w, c.unsure) {
-			t.Errorf("%s", w)
+		var pairs [][2]int32
+		for _, m := range r.Messages {
+			pairs = append(pairs, [2]int32{m.Src, m.Dst})
 		}
+		slices.SortFunc(pairs, func(a, b [2]int32) int { return slices.Compare(a[:], b[:]) })
+		w := strings.Join(r.Warnings, "\n")
+		if diff := cmp.Diff(c.pairs, pairs); diff != "" ||
+			strings.Contains(w, "were taken as the first") != (c.unsure != "") ||
+			!strings.Contains(w, c.unsure) || c.unsure == "" && r.Ended != "finalized" {
+			t.Errorf("%d: %s %s", i, diff, w)
+		}
+	}
+}
+
+// Of two communicators with the same ranks each may be the first: nothing is said.
+func TestDuplicates(t *testing.T) {
+	var ranks []string
+	for me := range 2 {
+		ranks = append(ranks, strings.ReplaceAll("MPI_Init:-:1:2:1\nMPI_Comm_dup:2:77,ME,2:9000:3\n"+
+			"MPI_Comm_dup:4:77,ME,2:9001:5\n"+
+			"MPI_Barrier:6:88,ME,2:7\nMPI_Barrier:8:99,ME,2:9\nMPI_Finalize:20:-\n", "ME", fmt.Sprint(me)))
+	}
+	r, err := imported(t, written(t, ranks...), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Events[3].Comm != 1 || r.Events[4].Comm != 2 || len(r.Warnings) != 2 {
+		t.Errorf("%+v %q", r.Events[3:5], r.Warnings)
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 // scan is what a look at all lines tells before the passes.
 type scan struct {
 	defines  [][]calls.Args // by rank
+	lineOf   [][]int        // of defines
 	lines    int64
 	skipped  map[string]int64 // calls without a row, by name
 	lost     map[string]int64 // calls that commq records, and this format does not tell enough of
@@ -28,7 +29,8 @@ type scan struct {
 
 // scan reads all lines once.
 func (t *trace) scan(ctx context.Context) (*scan, error) {
-	s := &scan{defines: make([][]calls.Args, len(t.files)), skipped: map[string]int64{}, lost: map[string]int64{}}
+	s := &scan{defines: make([][]calls.Args, len(t.files)), lineOf: make([][]int, len(t.files)),
+		skipped: map[string]int64{}, lost: map[string]int64{}}
 	var lock sync.Mutex
 	err := timed.Parallel(len(t.files), func(rank int) error {
 		one, err := t.files[rank].scan(ctx)
@@ -37,7 +39,7 @@ func (t *trace) scan(ctx context.Context) (*scan, error) {
 		}
 		lock.Lock()
 		defer lock.Unlock()
-		s.defines[rank] = one.defines[0]
+		s.defines[rank], s.lineOf[rank] = one.defines[0], one.lineOf[0]
 		s.lines += one.lines
 		s.library.join(one.library)
 		s.cancels += one.cancels
@@ -60,7 +62,8 @@ func (f *file) scan(ctx context.Context) (*scan, error) {
 		return nil, err
 	}
 	defer in.in.Close()
-	s := &scan{defines: make([][]calls.Args, 1), skipped: map[string]int64{}, lost: map[string]int64{}}
+	s := &scan{defines: make([][]calls.Args, 1), lineOf: make([][]int, 1),
+		skipped: map[string]int64{}, lost: map[string]int64{}}
 	shown := map[calls.Handle]bool{}
 	d := decoder{scanning: true}
 	f.first = math.MaxInt64
@@ -91,7 +94,7 @@ func (f *file) scan(ctx context.Context) (*scan, error) {
 			s.skip(p.name)
 		}
 		if a, ok := untold(p.name); ok {
-			s.keep(&a)
+			s.keep(&a, in.number)
 		}
 		if !ok || !isMPI {
 			continue
@@ -110,7 +113,7 @@ func (f *file) scan(ctx context.Context) (*scan, error) {
 		if p.end != null64 && p.end < p.start {
 			s.backward++
 		}
-		s.define(&a, &fn, shown)
+		s.define(&a, &fn, in.number, shown)
 	}
 	if f.first == math.MaxInt64 {
 		return nil, fmt.Errorf("%s: no call with a time", f.path)
@@ -161,7 +164,7 @@ func untold(name string) (a calls.Args, is bool) {
 }
 
 // define keeps a call that makes or frees a communicator, and the first call on each handle after it.
-func (s *scan) define(a *calls.Args, fn *function, shown map[calls.Handle]bool) {
+func (s *scan) define(a *calls.Args, fn *function, line int, shown map[calls.Handle]bool) {
 	switch {
 	case a.Defines() || a.Call == schema.CallCommFree:
 		clear(shown)
@@ -170,14 +173,14 @@ func (s *scan) define(a *calls.Args, fn *function, shown map[calls.Handle]bool) 
 	default:
 		return
 	}
-	s.keep(a)
+	s.keep(a, line)
 }
 
 // keep keeps a call for calls.Resolve.
-func (s *scan) keep(a *calls.Args) {
+func (s *scan) keep(a *calls.Args, line int) {
 	kept := *a
 	kept.To, kept.From, kept.Ends, kept.Requests = nil, nil, nil, nil
-	s.defines[0] = append(s.defines[0], kept)
+	s.defines[0], s.lineOf[0] = append(s.defines[0], kept), append(s.lineOf[0], line)
 }
 
 // warnings tell what the format lacks, and what was skipped.
@@ -228,6 +231,28 @@ func (s *scan) doubts(vague, unsure int64) (w []string) {
 		w = append(w, "All files show rank 0 of all ranks: they are copies of one rank's file, and count as one rank each.")
 	}
 	return w
+}
+
+// resolve finds out who is in which communicator. Handles that fit several are those that other ranks show by their
+// order: told has, by rank and line, the constructor that made them.
+func (s *scan) resolve() (comms *timed.Comms, made [][]*timed.Comm, told []map[int]int) {
+	ranks := len(s.defines)
+	comms = timed.NewComms(ranks)
+	made = calls.Resolve(comms, s.defines, calls.Unshown, calls.Unshown)
+	told = make([]map[int]int, ranks)
+	if !calls.Agree(comms, s.defines, made) {
+		return comms, made, told
+	}
+	for rank, all := range s.defines {
+		told[rank] = map[int]int{}
+		for i := range all {
+			if n := all[i].Comm.Nth; n > 0 {
+				told[rank][s.lineOf[rank][i]] = n
+			}
+		}
+	}
+	comms = timed.NewComms(ranks)
+	return comms, calls.Resolve(comms, s.defines, calls.Unshown, calls.Unshown), told
 }
 
 // findCopies finds out whether the files of all ranks show rank 0 of all ranks, and gives each the rank of its file.
