@@ -18,8 +18,8 @@ import (
 )
 
 // commRows reads a table of communicators: a line each with id, kind, name (- for none) and the world ranks of the
-// members, "x" for a process outside MPI_COMM_WORLD and "|" before the second group. "dims=3" before them is a grid that
-// is not periodic; "to=1,2" before a member is where it sends to.
+// members, "x" for a process outside MPI_COMM_WORLD and "|" before the second group. "dims=3" before them is a grid
+// that is not periodic; "to=1,2" before a member is where it sends to.
 func commRows(t *testing.T, text string) *schema.Comms {
 	t.Helper()
 	rows := &schema.Comms{}

@@ -215,8 +215,9 @@ func (e *columnEncoder) choose(c *schema.Column) parquet.Encoding {
 	return parquet.Encodings.DeltaBinaryPacked
 }
 
-// steps returns the mean number of bytes that differences of successive values need, estimated from a sample. The sample's
-// places are multiples of the golden ratio: equal distances could meet the first row of every rank, where values jump.
+// steps returns the mean number of bytes that differences of successive values need, estimated from a sample. The
+// sample's places are multiples of the golden ratio: equal distances could meet the first row of every rank, where
+// values jump.
 func steps(v []int64) float64 {
 	const samples, length = 32, 32
 	sum, n := 0, 0

@@ -69,9 +69,9 @@ func retakePlace(dir, hidden string) (*place, error) {
 	return p, nil
 }
 
-// removeHidden removes a hidden folder of a store, if it exists. It may be a run that was replaced or removed, whose name
-// another run has, or nobody. That is made durable before: otherwise the name could lead to the removed files again after
-// a power failure.
+// removeHidden removes a hidden folder of a store, if it exists. It may be a run that was replaced or removed, whose
+// name another run has, or nobody. That is made durable before: otherwise the name could lead to the removed files
+// again after a power failure.
 func removeHidden(dir string) error {
 	if _, err := os.Lstat(dir); errors.Is(err, os.ErrNotExist) {
 		return nil
@@ -114,8 +114,8 @@ func (p *place) makeFolder() error {
 	return nil
 }
 
-// removeSetAside removes the old run of a replacement that was killed or failed at its end. Without a run of the name it is
-// the only one left, and stays.
+// removeSetAside removes the old run of a replacement that was killed or failed at its end. Without a run of the name
+// it is the only one left, and stays.
 func (p *place) removeSetAside() error {
 	if !isRun(filepath.Join(p.store, p.name)) {
 		return nil
@@ -183,8 +183,8 @@ func (p *place) replace(dir string) error {
 // setAside is where the run that is replaced stands for a moment, where folders cannot be exchanged.
 func setAside(hidden string) string { return hidden + ".old" }
 
-// removeReplaced removes the run that the new one replaced. If the new names cannot be made durable it stays, hidden, until
-// the name is taken or removed.
+// removeReplaced removes the run that the new one replaced. If the new names cannot be made durable it stays, hidden,
+// until the name is taken or removed.
 func (p *place) removeReplaced(old string) error {
 	if err := disk.SyncFolder(p.store); err != nil {
 		p.keep = true

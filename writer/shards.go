@@ -1,8 +1,9 @@
 package writer
 
 const (
-	// shardRows is the usual number of rows per file of a sharded table, which has at most mostShards files: engines plan for
-	// each file and look at the statistics of each row group, and there is one or two for each file and epoch.
+	// shardRows is the usual number of rows per file of a sharded table, which has at most mostShards files: engines
+	// plan for each file and look at the statistics of each row group, and there is one or two for each file and
+	// epoch.
 	shardRows  = 2 << 20
 	mostShards = 2
 )

@@ -12,9 +12,9 @@ import (
 	"github.com/commq/commq/writer"
 )
 
-// TestReplacedRunStaysWhereNamesAreNotDurable lets a store refuse to make names durable when a new run has taken the name
-// of an old one. The old run's files must stay: after a power failure the name could lead to them again. The next
-// replacement clears up.
+// TestReplacedRunStaysWhereNamesAreNotDurable lets a store refuse to make names durable when a new run has taken the
+// name of an old one. The old run's files must stay: after a power failure the name could lead to them again. The
+// next replacement clears up.
 func TestReplacedRunStaysWhereNamesAreNotDurable(t *testing.T) {
 	replaced := func(faults ...diskfail.Fault) (store string, operations int, err error) {
 		store = t.TempDir()

@@ -27,7 +27,8 @@ type BuildOptions struct {
 	Mpicc string
 	// Program is what will be captured: the MPI library that it loads tells the ABI. Empty is a program not known yet.
 	Program string
-	// Launcher starts the program; its version tells the ABI where the program does not. Empty is one that is not known.
+	// Launcher starts the program; its version tells the ABI where the program does not. Empty is one that is not
+	// known.
 	Launcher string
 	// Cache is the folder of built shims; empty: $COMMQ_CACHE, else commq in the user's cache folder.
 	Cache string

@@ -94,8 +94,8 @@ func (o *BuildOptions) try(ctx context.Context, mpicc string, needed version) (C
 	return c, nil
 }
 
-// without is the choice where a compiler wrapper does not work: the library that commq brings, or the error. A wrapper that
-// the user named must be one of this library.
+// without is the choice where a compiler wrapper does not work: the library that commq brings, or the error. A
+// wrapper that the user named must be one of this library.
 func (o *BuildOptions) without(ctx context.Context, needed version, broken error) (Choice, error) {
 	if ctx.Err() != nil {
 		return Choice{}, context.Cause(ctx)
@@ -148,8 +148,8 @@ func (o *BuildOptions) needed() version {
 	return version{ABI: abi.ForVersion(o.Library, major), major: major, file: file}
 }
 
-// withoutWrapper is the ABI that is needed where no compiler wrapper tells it: that of the program, or of its launcher. A
-// launcher says less: a script may start programs of any version.
+// withoutWrapper is the ABI that is needed where no compiler wrapper tells it: that of the program, or of its
+// launcher. A launcher says less: a script may start programs of any version.
 func (o *BuildOptions) withoutWrapper(ctx context.Context, needed version) abi.ABI {
 	if needed.major != 0 {
 		return needed.ABI

@@ -140,7 +140,8 @@ func (e *CompileError) lastLines() (lines []string) {
 	return lines[max(0, len(lines)-outputLines):]
 }
 
-// compile runs the compiler wrapper on sources in a folder, which messages leave out. Its error is a CompileError, or that of ctx.
+// compile runs the compiler wrapper on sources in a folder, which messages leave out. Its error is a CompileError, or
+// that of ctx.
 func (t Target) compile(ctx context.Context, what, folder string, args []string) error {
 	cmd := exec.CommandContext(ctx, t.Mpicc, args...)
 	text, err := cmd.CombinedOutput()

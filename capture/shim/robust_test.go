@@ -88,7 +88,8 @@ func TestEnds(t *testing.T) {
 					ranks = 1
 				}
 				bare, got, folder := launchBoth(t, library, exe, ranks, []string{"COMMQ_SINK=" + c.sink}, c.how)
-				// MPICH's launcher may see the end of a connection before the end of its process, and then makes up a status.
+				// MPICH's launcher may see the end of a connection before the end of its process, and then makes up a
+				// status.
 				for try := 0; c.how == "early" && try < 5 && strings.Contains(bare.stdout+got.stdout, "Hangup"); try++ {
 					bare, got, folder = launchBoth(t, library, exe, ranks, []string{"COMMQ_SINK=" + c.sink}, c.how)
 				}

@@ -62,8 +62,8 @@ type Job struct {
 	Uneven int64
 	// Resized is the number of sends whose receive in the order of the channel has another size.
 	Resized int64
-	// Sourceless is the number of receives whose source or tag the trace does not tell, Shadowed that of later ones whose
-	// message one of them may have taken.
+	// Sourceless is the number of receives whose source or tag the trace does not tell, Shadowed that of later ones
+	// whose message one of them may have taken.
 	Sourceless, Shadowed int64
 	// Lost is the number of completions of requests that no call made.
 	Lost int64

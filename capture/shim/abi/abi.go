@@ -39,8 +39,8 @@ func (a ABI) Since() int {
 	return major
 }
 
-// ForVersion returns the ABI of a major version of a library; of a version that is older than all, or 0, the oldest ABI. The
-// library must be OpenMPI or MPICH.
+// ForVersion returns the ABI of a major version of a library; of a version that is older than all, or 0, the oldest
+// ABI. The library must be OpenMPI or MPICH.
 func ForVersion(library string, major int) ABI {
 	var best *ABI
 	for i := range All {
@@ -52,9 +52,9 @@ func ForVersion(library string, major int) ABI {
 	return *best
 }
 
-// families are the sonames of the libraries with the functions of C, and of those that programs in Fortran need beside
-// them, with examples for people. Cray MPICH has a library for each compiler, with its version where the version matters: libmpi_cray.so.12,
-// libmpi_gnu_123.so.12; from version 9 on libmpi_gnu.so.12.
+// families are the sonames of the libraries with the functions of C, and of those that programs in Fortran need
+// beside them, with examples for people. Cray MPICH has a library for each compiler, with its version where the
+// version matters: libmpi_cray.so.12, libmpi_gnu_123.so.12; from version 9 on libmpi_gnu.so.12.
 var families = []struct {
 	library    string
 	c, fortran *regexp.Regexp
