@@ -35,7 +35,7 @@ func (r *Rank) Shows(h Handle) { _, _ = r.comm(h) } // a call with a row tells w
 // comm returns the communicator that a handle stands for.
 func (r *Rank) comm(h Handle) (*timed.Comm, error) {
 	c, ok := r.known[h.Number]
-	if ok && c != nil && r.fits(c, h) && !r.doubtful[h.Number] {
+	if ok && c != nil && h.fits(c, r.me) && !r.doubtful[h.Number] {
 		return c, nil
 	}
 	switch {
@@ -59,9 +59,9 @@ func (r *Rank) guess(h Handle) (*timed.Comm, error) {
 	if ok && c == nil && !r.doubtful[h.Number] {
 		return nil, unknownMembers(h)
 	}
-	if ok && c != nil && r.fits(c, h) { // doubtful: it may have been freed, and stand for a new one
+	if ok && c != nil && h.fits(c, r.me) { // doubtful: it may have been freed, and stand for a new one
 		delete(r.doubtful, h.Number)
-		if slices.ContainsFunc(r.loose, func(o *timed.Comm) bool { return r.fits(o, h) && !same(o, c) }) {
+		if slices.ContainsFunc(r.loose, func(o *timed.Comm) bool { return h.fits(o, r.me) && !sameRanks(o, c) }) {
 			r.unsure++
 		}
 		return c, nil
@@ -83,16 +83,16 @@ func unknownMembers(h Handle) error {
 // pick returns the communicator that a handle seen for the first time stands for: the first one made that fits; nil if
 // there is none.
 func (r *Rank) pick(h Handle) *timed.Comm {
-	at := slices.IndexFunc(r.loose, func(c *timed.Comm) bool { return r.fits(c, h) && h.Nth == r.nth[c] })
+	at := slices.IndexFunc(r.loose, func(c *timed.Comm) bool { return h.fits(c, r.me) && h.Nth == r.nth[c] })
 	agreed := at >= 0
 	if !agreed {
-		at = slices.IndexFunc(r.loose, func(c *timed.Comm) bool { return r.fits(c, h) })
+		at = slices.IndexFunc(r.loose, func(c *timed.Comm) bool { return h.fits(c, r.me) })
 	}
 	if at >= 0 {
 		c := r.loose[at]
 		r.loose = slices.Delete(r.loose, at, at+1)
 		several := r.unknown > 0 || slices.ContainsFunc(r.loose, func(o *timed.Comm) bool {
-			return r.fits(o, h) && !same(o, c)
+			return h.fits(o, r.me) && !sameRanks(o, c)
 		})
 		if several && !agreed {
 			r.unsure++
@@ -101,7 +101,7 @@ func (r *Rank) pick(h Handle) *timed.Comm {
 		r.picksSince++
 		return c
 	}
-	if world := r.comms.World(); r.unknown == 0 && r.fits(world, h) {
+	if world := r.comms.World(); r.unknown == 0 && h.fits(world, r.me) {
 		return world
 	}
 	if h.Size == 1 {
@@ -110,18 +110,18 @@ func (r *Rank) pick(h Handle) *timed.Comm {
 	return nil
 }
 
-// same reports whether two communicators have the same ranks in the same order.
-func same(a, b *timed.Comm) bool {
+// sameRanks reports whether two communicators have the same ranks in the same order.
+func sameRanks(a, b *timed.Comm) bool {
 	return slices.Equal(a.Groups[0], b.Groups[0]) && slices.Equal(a.Groups[1], b.Groups[1])
 }
 
 // fits reports whether a communicator has the rank and size that a handle shows.
-func (r *Rank) fits(c *timed.Comm, h Handle) bool {
+func (h Handle) fits(c *timed.Comm, me int32) bool {
 	if h.Size < 0 {
 		return true
 	}
-	own := c.Own(r.me)
-	return h.Size == int64(len(own)) && h.Rank >= 0 && h.Rank < h.Size && own[h.Rank] == r.me
+	own := c.Own(me)
+	return h.Size == int64(len(own)) && h.Rank >= 0 && h.Rank < h.Size && own[h.Rank] == me
 }
 
 // makes notes what a constructor made.

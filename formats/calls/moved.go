@@ -19,7 +19,7 @@ func (r *Rank) collective(a *Args, c *timed.Call) error {
 		Recv: a.Recv}
 	row.Comm, row.ReduceOp = comm.ID, a.Op
 	if call.Is(schema.FactRooted) {
-		if err := r.root(a, comm, row, &args); err != nil {
+		if err := rootOf(r.me, a, comm, row, &args); err != nil {
 			return err
 		}
 	}
@@ -52,19 +52,19 @@ func (r *Rank) collective(a *Args, c *timed.Call) error {
 	return nil
 }
 
-// root fills the root of a collective operation.
-func (r *Rank) root(a *Args, comm *timed.Comm, row *schema.Event, args *schema.CollectiveArgs) error {
+// rootOf fills the root of a collective operation.
+func rootOf(me int32, a *Args, comm *timed.Comm, row *schema.Event, args *schema.CollectiveArgs) error {
 	switch {
 	case comm.Inter() && a.Root == Root:
-		args.Root, row.RootWorld = true, r.me
+		args.Root, row.RootWorld = true, me
 	case comm.Inter() && a.Root == ProcNull:
 		args.Aside = true
 	default:
-		world, ok := comm.Peer(r.me, a.Root)
+		world, ok := comm.Peer(me, a.Root)
 		if !ok {
-			return fmt.Errorf("root %d of a communicator of %d ranks", a.Root, len(comm.PeerRanks(r.me)))
+			return fmt.Errorf("root %d of a communicator of %d ranks", a.Root, len(comm.PeerRanks(me)))
 		}
-		args.Root, row.RootWorld = world == r.me, world
+		args.Root, row.RootWorld = world == me, world
 	}
 	return nil
 }
