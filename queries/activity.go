@@ -128,11 +128,11 @@ func (d *DB) withoutSums(ctx context.Context, q *Query, args map[string]string) 
 	if q.param("by") == nil {
 		return "", nil
 	}
-	return d.withoutRanks(ctx)
+	return withoutRanks(ctx, d)
 }
 
 // withoutRanks says that the runs have sums for blocks of ranks only, which groups of ranks cannot be made of.
-func (d *DB) withoutRanks(ctx context.Context) (why string, err error) {
+func withoutRanks(ctx context.Context, d *DB) (why string, err error) {
 	rows, err := d.Query(ctx, "SELECT COUNT(*) AS n FROM activity WHERE rank_power = 0")
 	if err != nil {
 		return "", err
