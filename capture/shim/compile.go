@@ -91,7 +91,16 @@ func (o *BuildOptions) keepLog(output string) string {
 	if _, err := private.Folder(filepath.Dir(path)); err != nil {
 		return ""
 	}
-	if err := os.WriteFile(path, []byte(output+"\n"), 0o600); err != nil {
+	f, err := os.CreateTemp(filepath.Dir(path), ".log-") // many ranks may write it at once
+	if err != nil {
+		return ""
+	}
+	_, err = f.WriteString(output + "\n")
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name()) // there is no log
 		return ""
 	}
 	return " (" + path + ")"
