@@ -185,7 +185,7 @@ func TestRead(t *testing.T) {
 		switch {
 		case err != nil:
 			got = err.Error()
-		case strings.Contains(sql, "FROM events e"):
+		case strings.Contains(sql, "FROM events\n"):
 			got = "rows"
 		}
 		if got != c.want {

@@ -4383,11 +4383,13 @@ UNION ALL
 (
 SELECT e.rank, e.thread, e.seq, e.call, e.class, e.start_ns, e.end_ns, e.comm, e.instance, e.send_world AS dst, e.recv_world AS src,
        COALESCE(e.send_tag, e.recv_tag) AS tag, e.send_bytes, e.recv_bytes, e.callsite, c.function, c.file, c.line
-FROM (SELECT *
+FROM (SELECT rank, thread, seq, call, class, start_ns, end_ns, comm, instance, send_world, recv_world, send_tag, recv_tag, send_bytes, recv_bytes,
+             callsite
       FROM events
       WHERE end_ns >= CAST(ROUND({{from-s}} * 1e9) AS BIGINT)
       UNION ALL -- not OR: with it engines read the row groups of every time
-      SELECT *
+      SELECT rank, thread, seq, call, class, start_ns, end_ns, comm, instance, send_world, recv_world, send_tag, recv_tag, send_bytes, recv_bytes,
+             callsite
       FROM events
       WHERE end_ns IS NULL) e
 LEFT JOIN callsites c ON c.id = e.callsite
@@ -4893,11 +4895,11 @@ placed AS (
 ),
 late_messages AS (
   SELECT src, dst, recv_done_seq, send_start_ns, recv_start_ns, recv_end_ns, recv_callsite
-  FROM (SELECT *
+  FROM (SELECT src, dst, recv_done_seq, send_start_ns, recv_start_ns, recv_end_ns, recv_callsite
         FROM messages
         WHERE recv_end_ns >= CAST(ROUND({{from-s}} * 1e9) AS BIGINT)
         UNION ALL -- not OR: with it engines read the row groups of every time
-        SELECT *
+        SELECT src, dst, recv_done_seq, send_start_ns, recv_start_ns, recv_end_ns, recv_callsite
         FROM messages
         WHERE recv_end_ns IS NULL) AS m
   WHERE send_start_ns > recv_start_ns AND ({{to-s}} = 0 OR recv_start_ns <= CAST(ROUND({{to-s}} * 1e9) AS BIGINT))

@@ -34,11 +34,11 @@ WITH {{include timeline_window}},
 {{include placed_groups}},
 late_messages AS (
   SELECT src, dst, recv_done_seq, send_start_ns, recv_start_ns, recv_end_ns, recv_callsite
-  FROM (SELECT *
+  FROM (SELECT src, dst, recv_done_seq, send_start_ns, recv_start_ns, recv_end_ns, recv_callsite
         FROM messages
         WHERE recv_end_ns >= CAST(ROUND({{from-s}} * 1e9) AS BIGINT)
         UNION ALL -- not OR: with it engines read the row groups of every time
-        SELECT *
+        SELECT src, dst, recv_done_seq, send_start_ns, recv_start_ns, recv_end_ns, recv_callsite
         FROM messages
         WHERE recv_end_ns IS NULL) AS m
   WHERE send_start_ns > recv_start_ns AND ({{to-s}} = 0 OR recv_start_ns <= CAST(ROUND({{to-s}} * 1e9) AS BIGINT))
