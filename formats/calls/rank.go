@@ -1,6 +1,7 @@
 package calls
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/commq/commq/formats/timed"
@@ -138,4 +139,21 @@ func without(a, b []int32) (left []int32) {
 		}
 	}
 	return left
+}
+
+// Hosts returns the names of the hosts in the order of ranks, and the host of each rank. host is the name of a rank's
+// host, which may be empty.
+func Hosts(ranks int, host func(rank int) string) (names []string, of []int32) {
+	number := map[string]int32{}
+	for rank := range ranks {
+		name := cmp.Or(host(rank), "unknown")
+		n, ok := number[name]
+		if !ok {
+			n = int32(len(names))
+			number[name] = n
+			names = append(names, name)
+		}
+		of = append(of, n)
+	}
+	return names, of
 }

@@ -1,7 +1,6 @@
 package dumpi
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -77,7 +76,7 @@ func (t *trace) importTo(ctx context.Context, out timed.Sink, o Options) (*schem
 	made := calls.Resolve(comms, s.defines, commWorld, commSelf)
 	passes := o.passes
 	passes.Progress = o.Progress
-	hosts, hostOf := t.hosts()
+	hosts, hostOf := calls.Hosts(len(t.files), func(rank int) string { return t.files[rank].host })
 	j := timed.New(timed.Trace{Comms: comms, AtMost: true, Size: size, Hosts: hosts, HostOf: hostOf,
 		Open: func(rank int32, _ bool) ([]timed.Reader, error) {
 			f := t.files[rank]
@@ -96,22 +95,6 @@ func (t *trace) importTo(ctx context.Context, out timed.Sink, o Options) (*schem
 	origin.Trace = &schema.Trace{Format: "dumpi", File: filepath.Base(t.path),
 		Program: fmt.Sprintf("DUMPI %d.%d.%d", f.version[0], f.version[1], f.version[2])}
 	return j.Manifest(origin, s.warnings(len(hosts))), nil
-}
-
-// hosts returns the names of the hosts, and the host of each rank.
-func (t *trace) hosts() (names []string, of []int32) {
-	number := map[string]int32{}
-	for _, f := range t.files {
-		name := cmp.Or(f.host, "unknown")
-		n, ok := number[name]
-		if !ok {
-			n = int32(len(names))
-			number[name] = n
-			names = append(names, name)
-		}
-		of = append(of, n)
-	}
-	return names, of
 }
 
 // scan reads all records once.

@@ -1,7 +1,6 @@
 package liballprof
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -66,7 +65,7 @@ func (t *trace) importTo(ctx context.Context, out timed.Sink, o Options) (*schem
 	var second []*reader
 	passes := o.passes
 	passes.Progress = o.Progress
-	hosts, hostOf := t.hosts()
+	hosts, hostOf := calls.Hosts(len(t.files), func(rank int) string { return t.files[rank].host })
 	j := timed.New(timed.Trace{Comms: comms, AtMost: true, Size: bytes, Hosts: hosts, HostOf: hostOf,
 		Open: func(rank int32, learning bool) ([]timed.Reader, error) {
 			in, err := t.files[rank].open()
@@ -108,22 +107,6 @@ func (t *trace) withoutOffset() []string {
 	}
 	return []string{fmt.Sprintf("Files without the offset of their clock to that of rank 0, which was taken as 0: %d. "+
 		"Waits and latencies between hosts are off by it.", n)}
-}
-
-// hosts returns the names of the hosts, and the host of each rank.
-func (t *trace) hosts() (names []string, of []int32) {
-	number := map[string]int32{}
-	for _, f := range t.files {
-		name := cmp.Or(f.host, "unknown")
-		n, ok := number[name]
-		if !ok {
-			n = int32(len(names))
-			number[name] = n
-			names = append(names, name)
-		}
-		of = append(of, n)
-	}
-	return names, of
 }
 
 // reader hands over the calls of a rank.
