@@ -147,7 +147,7 @@ func filesLike(dir, prefix, suffix string) ([]string, error) {
 		names[rank] = filepath.Join(dir, name)
 	}
 	if len(names) == 0 {
-		return nil, fmt.Errorf("%s: no files %s*%s with the number of a rank in their names", dir, prefix, suffix)
+		return nil, fmt.Errorf("%s: no files %s*%s with the number of a rank in their names; name the file of a rank, or the folder of all", dir, prefix, suffix)
 	}
 	return names, nil
 }

@@ -35,19 +35,9 @@ func ImportPath(ctx context.Context, path, store, name string, o Options) (*sche
 	if name == "" {
 		name = writer.NameFor(t.name)
 	}
-	out, err := writer.Create(store, name, writer.Options{Replace: o.Replace})
-	if err != nil {
-		return nil, err
-	}
-	m, err := t.importTo(ctx, out, o)
-	if err == nil {
-		err = out.Commit(ctx, m)
-	}
-	if err != nil {
-		_ = out.Abort() // the first error counts
-		return nil, err
-	}
-	return m, nil
+	return timed.Store(ctx, store, name, o.Replace, func(out *writer.Run) (*schema.Manifest, error) {
+		return t.importTo(ctx, out, o)
+	})
 }
 
 // importTo scans the lines for communicators and clocks, and makes the run.

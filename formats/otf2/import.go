@@ -41,19 +41,9 @@ func ImportFile(ctx context.Context, path, store, name string, o Options) (*sche
 	if name == "" {
 		name = writer.NameFor(baseName(path))
 	}
-	out, err := writer.Create(store, name, writer.Options{Replace: o.Replace})
-	if err != nil {
-		return nil, err
-	}
-	m, err := j.importTo(ctx, out)
-	if err == nil {
-		err = out.Commit(ctx, m)
-	}
-	if err != nil {
-		_ = out.Abort() // the first error counts
-		return nil, err
-	}
-	return m, nil
+	return timed.Store(ctx, store, name, o.Replace, func(out *writer.Run) (*schema.Manifest, error) {
+		return j.importTo(ctx, out)
+	})
 }
 
 // baseName returns a name for the run of an anchor file.
