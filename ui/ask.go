@@ -133,7 +133,7 @@ func (s *Server) text(w http.ResponseWriter, r *http.Request) {
 		fail(w, r, err)
 		return
 	}
-	t := Text{Command: q.command(s.options.Args)}
+	t := Text{Command: q.command(s.args)}
 	err = s.engines.with(r.Context(), engineRuns(q.found), func(db *queries.DB) error {
 		sql, err := db.Text(r.Context(), q.query, q.args)
 		t.SQL = db.Runnable(sql)

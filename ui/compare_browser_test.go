@@ -28,14 +28,14 @@ func TestTwoRuns(t *testing.T) {
 		t.Errorf("%q have not the same operations", all)
 	}
 	p.KeepPicture("ui-compare")
-	first := chrome.Eval[string](p, `document.querySelector(".rows tbody tr").innerText`)
-	chrome.Eval[bool](p, `document.querySelector(".rows tbody button").click(), true`)
+	first := chrome.Eval[string](p, `document.querySelector("[aria-label=Phases] tbody tr").innerText`)
+	chrome.Eval[bool](p, `document.querySelector("[aria-label=Phases] tbody button").click(), true`)
 	until(p, "show a phase", func() bool { return chrome.Eval[bool](p, `location.hash.includes("from=")`) })
 	settle(p)
 	if now := labels(); now[0] == all[0] || now[1] == all[1] {
 		t.Errorf("after a click on %s: %q", first, now)
 	}
-	if rows := chrome.Eval[[]string](p, `[...document.querySelectorAll(".rows tbody tr")].map(r => r.innerText)`); len(rows) != 1 ||
+	if rows := chrome.Eval[[]string](p, `[...document.querySelectorAll("[aria-label=Phases] tbody tr")].map(r => r.innerText)`); len(rows) != 1 ||
 		rows[0] != first {
 		t.Errorf("phases %q, want %q", rows, first)
 	}

@@ -20,6 +20,7 @@
 //	ask.go      canned queries, SQL, and what they are on a command line
 //	facts.go    runs, queries, diagnoses: what is known without SQL
 //	whatif.go   a run on another machine
+//	predicted.go  runs with the times of another machine, in a folder of the server's own
 //	path.go     the critical path
 //	once.go     the page with its answers inside, for --once
 //	web/        the page's sources

@@ -37,11 +37,16 @@ func (s *Server) runs(w http.ResponseWriter, r *http.Request) {
 	}
 	list := make([]Listed, 0, len(found))
 	for _, f := range found {
-		m := f.Manifest
-		list = append(list, Listed{Name: f.Name, Ranks: m.Ranks, Calls: m.Counts.Calls, Messages: m.Counts.Messages,
-			EndNs: m.EndNs, Args: s.options.Args(f), Lacks: s.lacks(f)})
+		list = append(list, s.listed(f))
 	}
 	answer(w, list)
+}
+
+// listed tells of a run what the list does.
+func (s *Server) listed(f run.Found) Listed {
+	m := f.Manifest
+	return Listed{Name: f.Name, Ranks: m.Ranks, Calls: m.Counts.Calls, Messages: m.Counts.Messages,
+		EndNs: m.EndNs, Args: s.args(f), Lacks: s.lacks(f)}
 }
 
 // facts tells what commq runs show prints of a run, and what the run discloses of the machine.
@@ -114,6 +119,11 @@ func (s *Server) named(r *http.Request) (named []run.Found, err error) {
 	}
 	for _, name := range r.URL.Query()["run"] {
 		f, known := byName[name]
+		if !known {
+			var predicted predictedByKey
+			predicted, known = s.predictions.named(name)
+			f = predicted.run
+		}
 		if !known {
 			return nil, badRequest{fmt.Errorf("there is no run %q here", name)}
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 
 	"github.com/kballard/go-shellquote"
@@ -42,9 +43,17 @@ type PathPart struct {
 // mostParts is how many parts of a path the page draws.
 const mostParts = 4000
 
-// paths keeps the path that was asked for last: it takes a pass over all rows of a run.
+// keptPaths is how many paths stay in memory: two runs beside each other need two.
+const keptPaths = 2
+
+// paths keeps the paths that were asked for last: each takes a pass over all rows of a run.
 type paths struct {
 	turn chan struct{} // holds a value while nobody looks for a path
+	kept []foundPath   // the one found last comes last
+}
+
+// foundPath is the path of a run in a folder.
+type foundPath struct {
 	dir  string
 	path Path
 }
@@ -57,12 +66,15 @@ func (p *paths) find(ctx context.Context, found run.Found, find PathFinder) (Pat
 		return nil, context.Cause(ctx)
 	}
 	defer func() { p.turn <- struct{}{} }()
-	if p.path != nil && p.dir == found.Dir {
-		return p.path, nil
+	if at := slices.IndexFunc(p.kept, func(k foundPath) bool { return k.dir == found.Dir }); at >= 0 {
+		return p.kept[at].path, nil
+	}
+	if len(p.kept) == keptPaths {
+		p.kept = slices.Delete(p.kept, 0, 1)
 	}
 	path, err := find(ctx, found)
 	if err == nil {
-		p.dir, p.path = found.Dir, path
+		p.kept = append(p.kept, foundPath{found.Dir, path})
 	}
 	return path, err
 }
@@ -86,6 +98,6 @@ func (s *Server) criticalPath(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	parts := path(from, to, mostParts)
-	parts.Command = shellquote.Join(append([]string{"commq", "critical-path"}, s.options.Args(found)...)...)
+	parts.Command = shellquote.Join(append([]string{"commq", "critical-path"}, s.args(found)...)...)
 	answer(w, parts)
 }

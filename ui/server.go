@@ -3,6 +3,7 @@ package ui
 import (
 	"context"
 	"embed"
+	"errors"
 	"io/fs"
 	"net/http"
 	"time"
@@ -29,6 +30,8 @@ type Options struct {
 	// Machines are the machines to simulate runs on, and Simulate does it.
 	Machines []Machine
 	Simulate Simulation
+	// Predict writes a run with the times of a machine, for the page to show beside the captured one.
+	Predict Predictor
 	// CriticalPath finds critical paths.
 	CriticalPath PathFinder
 	// Engine limits each engine; at most four are open, each with these limits.
@@ -41,12 +44,13 @@ type Options struct {
 
 // Server answers the requests of the page. Close it after use.
 type Server struct {
-	options Options
-	engines engines
-	found   foundRuns
-	paths   paths
-	routes  http.Handler // what is answered, to whoever asks
-	handler http.Handler // the same, to those who may ask
+	options     Options
+	engines     engines
+	found       foundRuns
+	paths       paths
+	predictions predictedRuns
+	routes      http.Handler // what is answered, to whoever asks
+	handler     http.Handler // the same, to those who may ask
 }
 
 // New makes a server.
@@ -55,8 +59,10 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{options: o, engines: engines{options: o.Engine}, paths: paths{turn: make(chan struct{}, 1)}}
+	s := &Server{options: o, engines: engines{options: o.Engine}, paths: paths{turn: make(chan struct{}, 1)},
+		predictions: predictedRuns{turn: make(chan struct{}, 1)}}
 	s.paths.turn <- struct{}{}
+	s.predictions.turn <- struct{}{}
 	mux := http.NewServeMux()
 	mux.Handle("GET /", http.FileServerFS(files))
 	mux.HandleFunc("GET /api/runs", s.runs)
@@ -65,6 +71,7 @@ func New(o Options) (*Server, error) {
 	mux.HandleFunc("GET /api/diagnose", s.limited(s.diagnose))
 	mux.HandleFunc("GET /api/machines", s.machines)
 	mux.HandleFunc("GET /api/whatif", s.limited(s.whatIf))
+	mux.HandleFunc("GET /api/predicted", s.limited(s.predicted))
 	mux.HandleFunc("GET /api/path", s.limited(s.criticalPath))
 	mux.HandleFunc("GET /api/ask/{query}", s.limited(s.ask))
 	mux.HandleFunc("GET /api/text/{query}", s.limited(s.text))
@@ -77,8 +84,8 @@ func New(o Options) (*Server, error) {
 // ServeHTTP answers a request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
 
-// Close closes the engines. No request may be in progress.
-func (s *Server) Close() error { return s.engines.close() }
+// Close closes the engines and removes the predicted runs. No request may be in progress.
+func (s *Server) Close() error { return errors.Join(s.engines.close(), s.predictions.close()) }
 
 // limited ends the work for a request after the timeout, or when the page that asked went away.
 func (s *Server) limited(next http.HandlerFunc) http.HandlerFunc {

@@ -6,6 +6,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -40,6 +42,7 @@ func options(t *testing.T, names ...string) ui.Options {
 		Machines: []ui.Machine{{Name: "flat", LatencyNs: 10000, BytesPerSecond: 1e9, CPURatio: 1},
 			{Name: "ethernet-40g", LatencyNs: 1930, BytesPerSecond: 4.65e9, CPURatio: 1}},
 		Simulate: simulated,
+		Predict:  predicted,
 		CriticalPath: func(_ context.Context, f run.Found) (ui.Path, error) {
 			return func(from, to int64, most int) ui.PathParts {
 				middle := (from + to) / 2
@@ -79,6 +82,14 @@ func simulated(_ context.Context, f run.Found, machine string, changes []string)
 	return map[string]any{"predicted_ns": seconds * 1e9, "machine": machine, "parallel_efficiency": 0.5, "load_balance": 0.8,
 		"serialisation": 0.7, "transfer": 0.9, "ranks": ranks, "critical_path": []map[string]any{{"callsite": "cg.f:877",
 			"call": "MPI_Send", "rank": 0, "path_ns": 1e8, "compute_ns": 1e7, "share": 0.1}}}, nil
+}
+
+// predicted stands for commq simulate --name: the run as it is, under the new name.
+func predicted(_ context.Context, f run.Found, machine string, changes []string, store, name string) error {
+	if machine != "flat" && len(changes) > 1 {
+		return fmt.Errorf("cannot simulate %s on %s", f.Name, machine)
+	}
+	return os.CopyFS(filepath.Join(store, name), os.DirFS(f.Dir))
 }
 
 // request is a request with the secret; change may take that back.

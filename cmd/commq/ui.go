@@ -139,7 +139,8 @@ func newUIServer(ctx context.Context, a *app, o *uiOptions) (s *ui.Server, token
 	s, err = ui.New(ui.Options{Token: token, Runs: find, Queries: l.all, Timeout: o.timeout, Version: version,
 		Args:     func(f run.Found) []string { return runArgs(a, queriedRuns([]run.Found{f})[0]) },
 		Engine:   queries.Options{MemoryBytes: int64(o.memory) << 20, Threads: o.threads, ByColumn: true},
-		Machines: uiMachines(), Simulate: simulateForUI, CriticalPath: a.pathForUI,
+		Machines: uiMachines(), Simulate: simulateForUI, Predict: predictForUI,
+		CriticalPath: a.pathForUI,
 		Diagnose: func(ctx context.Context, f run.Found) (any, error) {
 			d, err := (&diagnoseOptions{memory: 1024, most: diagnoseMost}).diagnose(ctx, a, f, func(string) {})
 			if err != nil {
@@ -241,8 +242,17 @@ func (a *app) pathForUI(ctx context.Context, f run.Found) (ui.Path, error) {
 	}, nil
 }
 
-// simulateForUI answers what commq simulate --critical-path does, in JSON.
-func simulateForUI(ctx context.Context, f run.Found, machine string, changes []string) (any, error) {
+// predictForUI writes the run that commq simulate --name does.
+func predictForUI(ctx context.Context, f run.Found, machine string, changes []string, store, name string) error {
+	s, err := simulationForUI(ctx, f, machine, changes)
+	if err == nil {
+		_, err = s.Predict(ctx, stored.Wanted{Store: store, Save: name, Commq: version})
+	}
+	return err
+}
+
+// simulationForUI opens a run for a simulation on a machine.
+func simulationForUI(ctx context.Context, f run.Found, machine string, changes []string) (*stored.Simulation, error) {
 	target, err := simulate.ReadTarget(simulate.TargetOptions{Machine: machine, Set: changes})
 	if err != nil {
 		return nil, err
@@ -252,6 +262,15 @@ func simulateForUI(ctx context.Context, f run.Found, machine string, changes []s
 		return nil, err
 	}
 	s.MemoryBytes = simulateMemoryMiB << 20
+	return s, nil
+}
+
+// simulateForUI answers what commq simulate --critical-path does, in JSON.
+func simulateForUI(ctx context.Context, f run.Found, machine string, changes []string) (any, error) {
+	s, err := simulationForUI(ctx, f, machine, changes)
+	if err != nil {
+		return nil, err
+	}
 	found, err := s.Predict(ctx, stored.Wanted{Ideal: true, Path: true})
 	if err != nil {
 		return nil, err

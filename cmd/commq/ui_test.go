@@ -64,6 +64,15 @@ func TestUI(t *testing.T) {
 		!strings.Contains(text, "--set latency_ns=1000000") {
 		t.Errorf("what if: %d %.300s", code, text)
 	}
+	code, text = get("api/predicted?run=uneven.4&machine=flat&set=latency_ns=1000000")
+	const predicted = "uneven.4.flat.bbaf2a8d"
+	if code != 200 || !strings.Contains(text, `"name":"`+predicted+`"`) {
+		t.Errorf("predicted: %d %s", code, text)
+	}
+	code, text = get("api/path?run=" + predicted + "&from-ns=0&to-ns=1000000000")
+	if code != 200 || !strings.Contains(text, `"kind":"latency"`) || !strings.Contains(text, "critical-path --store ../../testdata/runs --run "+predicted) {
+		t.Errorf("critical path of the predicted run: %d %.500s", code, text)
+	}
 	// The last 0.1 s, each part by itself.
 	code, text = get("api/path?run=uneven.4&from-ns=1450000000&to-ns=1550000000")
 	for _, want := range []string{`"to_ns":1550000000,"kind":"compute","call":"MPI_Allreduce"`, `"step_ns":0`, "% compute",

@@ -83,6 +83,13 @@ export async function whatIf(run: string, machine: string, changes: string[], si
   return (await get("api/whatif?" + given, { signal })).json();
 }
 
+/** A run with the times of a machine, which the server makes at the first question; see ui.Predicted in Go. */
+export async function getPredicted(run: string, machine: string, changes: string[], signal: AbortSignal): Promise<{ run: Run; command: string }> {
+  const given = new URLSearchParams({ run, machine });
+  for (const change of changes) given.append("set", change);
+  return (await get("api/predicted?" + given, { signal })).json();
+}
+
 function values(run: string, args: Args): URLSearchParams {
   const given = new URLSearchParams({ run });
   for (const [name, value] of Object.entries(args)) if (value !== undefined) given.set(name, String(value));

@@ -51,8 +51,9 @@ export interface State {
   by?: "path" | "function";
   measure?: "time_ns" | "send_bytes" | "calls";
   path?: string;
-  /** The run beside this one. */
+  /** The run beside this one; or the run itself as predicted on the machine of the what-if. */
   other?: string;
+  beside?: "predicted";
   /** Of a what-if: the machine, and factors of its values; buses and CPUs per node as they are. */
   machine?: string;
   latency?: number;
@@ -93,6 +94,7 @@ export function readState(hash: string, runs: string[]): State {
   if (measure === "time_ns" || measure === "send_bytes" || measure === "calls") state.measure = measure;
   const other = given.get("other");
   if (other && runs.includes(other)) state.other = other;
+  if (given.get("beside") === "predicted") state.beside = "predicted";
   if (given.get("critical") === "shown") state.critical = "shown";
   if (given.get("layout") === "circle") state.layout = "circle";
   if (given.get("scale") === "linear") state.scale = "linear";

@@ -1,12 +1,13 @@
 // Two runs one above the other, aligned by the collective operations of all ranks that they have in common.
 import { useEffect, useMemo } from "preact/hooks";
-import { numbers, Run, sql, texts } from "../api";
+import { alone, ask, getMachines, getPath, getPredicted, numbers, Run, sql, texts } from "../api";
 import * as colours from "../colours";
-import { Asked, Panel, useAsked, useSize } from "../parts";
+import { Asked, Copied, Panel, useAsked, useSize } from "../parts";
 import * as units from "../units";
 import type { ViewProps } from "../main";
 import { above, draw, leftOf } from "./timeline-draw";
 import { Scene, scene, Window } from "./timeline-scene";
+import { changesOf, machineOf } from "./whatif";
 
 /** A collective operation of all ranks: its name, and when the last rank began it, in ns. */
 interface Operation {
@@ -64,41 +65,91 @@ function placeIn(all: Anchor[], t: number): number {
   return to.a > from.a ? from.b + ((t - from.a) / (to.a - from.a)) * (to.b - from.b) : to.b;
 }
 
+/** The value of the choice of runs that stands for the prediction; no run has such a name. */
+const predictedChoice = "/predicted";
+
+/** The run as predicted on the machine of the what-if; the server makes it. */
+function usePredicted(run: Run, state: ViewProps["state"], wanted: boolean) {
+  const changes = [state.latency, state.bandwidth, state.cpu, state.buses, state.cpus];
+  return useAsked(async (signal) => {
+    if (!wanted) return undefined;
+    const machine = machineOf(await getMachines(signal), state)!;
+    return { ...(await getPredicted(run.name, machine.name, changesOf(machine, state), signal)), machine: machine.name };
+  }, [run.name, wanted, state.machine, ...changes], 0, run.lacks.timeline);
+}
+
 export function Compare({ run, runs, state, set }: ViewProps) {
   const others = runs.filter((r) => r.name !== run.name && !r.lacks.timeline);
-  const other = others.find((r) => r.name === state.other) ?? others.find((r) => r.ranks === run.ranks) ?? others[0];
-  const lacks = run.lacks.timeline ?? (other ? undefined : "there is no other run with times and all calls");
-  const asked = useAsked((signal) => Promise.all([run, other].map((r) => operations(r, signal))), [run.name, other?.name], 0, lacks);
+  const stored = others.find((r) => r.name === state.other) ?? others.find((r) => r.ranks === run.ranks) ?? others[0];
+  const wanted = !alone && (state.beside === "predicted" || !stored);
+  const predicted = usePredicted(run, state, wanted);
+  const other = wanted ? predicted.value?.run : stored;
+  const lacks = run.lacks.timeline ?? (other || !alone ? undefined : "there is no other run with times and all calls");
+  const asked = useAsked(async (signal) => other && Promise.all([run, other].map((r) => operations(r, signal))), [run.name, other?.name], 0, lacks);
+  const critical = !alone && state.critical === "shown";
   const all = useMemo(() => asked.value && other && anchors(asked.value[0], asked.value[1], run.end_ns, other.end_ns), [asked.value]);
   const from = (state.from ?? 0) * 1e9, to = Math.min((state.to ?? Infinity) * 1e9, run.end_ns);
   return (
-    <Panel title="Two runs" asked={asked} run={run.name}
+    <Panel title="Two runs" asked={{ ...asked, waiting: asked.waiting || (wanted && predicted.waiting), error: predicted.error ?? asked.error }} run={run.name}
       tools={<>
-        {other && (
+        {!lacks && (
           <label>{run.name} and{" "}
-            <select value={other.name} onChange={(e) => set({ other: e.currentTarget.value })}>
+            <select value={wanted ? predictedChoice : other?.name}
+              onChange={(e) => set(e.currentTarget.value === predictedChoice ? { beside: "predicted" } : { other: e.currentTarget.value, beside: undefined })}>
               {others.map((r) => <option key={r.name}>{r.name}</option>)}
+              {!alone && <option value={predictedChoice}>itself, predicted on {state.machine ?? "ethernet-40g"}</option>}
             </select>
           </label>
+        )}
+        {!alone && !lacks && (
+          <button type="button" aria-pressed={critical} class="toggle" onClick={() => set({ critical: critical ? undefined : "shown" })}>Critical path</button>
         )}
         {state.from !== undefined && <button type="button" onClick={() => set({ from: undefined, to: undefined })}>All</button>}
       </>}>
       {all && other && <>
-        <Strip run={run} from={from} to={to} marks={all.map((p) => p.a)} />
-        <Strip run={other} from={placeIn(all, from)} to={placeIn(all, to)} marks={all.map((p) => p.b)} />
+        <Strip run={run} from={from} to={to} marks={all.map((p) => p.a)} critical={critical} />
+        <Strip run={other} from={placeIn(all, from)} to={placeIn(all, to)} marks={all.map((p) => p.b)} critical={critical} />
         <p class="note">
           {all.length === 2 ? "The runs have no collective operation of all ranks in common: they are aligned by start and end. "
             : `${units.count(all.length - 2)} collective operations of all ranks are in both, a triangle each; both pictures begin and end at the same one. `}
           Colours are those of the timeline.
         </p>
+        {wanted && predicted.value && <>
+          <p class="note">The second run is the first one, simulated on {predicted.value.machine}. Under What if are other machines. This writes it into the store:</p>
+          <Copied text={predicted.value.command} />
+        </>}
+        {!alone && <Efficiencies runs={[run, other]} />}
         <Phases all={all} names={[run.name, other.name]} from={from} to={to} set={set} />
       </>}
     </Panel>
   );
 }
 
+/** The efficiencies of two runs beside each other. */
+function Efficiencies({ runs }: { runs: [Run, Run] }) {
+  const asked = useAsked((signal) => Promise.all(runs.map(async (r) => {
+    if (r.lacks.efficiency) return undefined;
+    const { table } = await ask("efficiency", r.name, {}, signal);
+    return new Map(texts(table, "metric").map((metric, i) => [metric, numbers(table, "efficiency")[i]]));
+  })), runs.map((r) => r.name));
+  const metrics = [...(asked.value?.find((m) => m)?.keys() ?? [])];
+  if (metrics.length === 0) return null;
+  const share = (v: number | null | undefined) => (v === null || v === undefined ? "" : `${(100 * v).toFixed(1)} %`);
+  return (
+    <div class="scroll" tabIndex={0} role="region" aria-label="Efficiencies">
+      <table class="rows">
+        <caption>Efficiencies</caption>
+        <thead><tr><th scope="col">Of what</th>{runs.map((r) => <th key={r.name} scope="col" class="number">{r.name}</th>)}</tr></thead>
+        <tbody>
+          {metrics.map((m) => <tr key={m}><td>{m.replace("-", " ")}</td>{asked.value!.map((of, i) => <td key={i} class="number">{share(of?.get(m))}</td>)}</tr>)}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
 /** The timeline of a run between two times. */
-function Strip({ run, from, to, marks }: { run: Run; from: number; to: number; marks: number[] }) {
+function Strip({ run, from, to, marks, critical }: { run: Run; from: number; to: number; marks: number[]; critical: boolean }) {
   const [canvas, width, height] = useSize<HTMLCanvasElement>();
   const isDark = colours.dark(), left = leftOf(false);
   const window: Window = { from, to: Math.max(to, from + 1), first: 0, last: run.ranks - 1 };
@@ -109,16 +160,19 @@ function Strip({ run, from, to, marks }: { run: Run; from: number; to: number; m
     const s = await scene(run.name, args, window, isDark, false, undefined, signal);
     return { ...s, calls: undefined };
   }, [run.name, JSON.stringify(args), isDark, width > 0], 60);
+  const path = useAsked(async (signal) => (critical ? getPath(run.name, window.from, window.to, signal) : undefined),
+    [run.name, critical, window.from, window.to], 60);
   const visible = marks.filter((m) => m >= window.from && m <= window.to);
   useEffect(() => {
-    if (canvas.current && width > 0) draw(canvas.current, { window, left, width, height, scene: drawn.value, isDark, waits: false, marks: visible });
-  }, [drawn.value, width, height, isDark, from, to, visible.length]);
+    if (canvas.current && width > 0) draw(canvas.current, { window, left, width, height, scene: drawn.value, isDark, waits: false, marks: visible, path: path.value });
+  }, [drawn.value, path.value, width, height, isDark, from, to, visible.length]);
   return (
-    <section class="canvas strip" aria-label={run.name} aria-busy={drawn.waiting}>
+    <section class="canvas strip" aria-label={run.name} aria-busy={drawn.waiting || path.waiting}>
       <h3>{run.name}, {units.time(window.to - window.from)}</h3>
-      {drawn.error && <p class="error" role="alert">{drawn.error}</p>}
+      {(drawn.error ?? path.error) && <p class="error" role="alert">{drawn.error ?? path.error}</p>}
       <canvas ref={canvas} role="img" aria-label={`Timeline of ${run.name} from ${(from / 1e9).toFixed(6)} to ${(window.to / 1e9).toFixed(6)} s, ` +
         `${visible.length} operations of all ranks`} />
+      {path.value && <p class="note">Critical path: {path.value.summary}.</p>}
     </section>
   );
 }

@@ -1,6 +1,6 @@
 // What if the network or the CPUs were others: the run simulated on a machine whose values the reader changes.
 import { useState } from "preact/hooks";
-import { getMachines, Machine, whatIf } from "../api";
+import { alone, getMachines, Machine, whatIf } from "../api";
 import * as colours from "../colours";
 import { Copied, Panel, useAsked } from "../parts";
 import type { State } from "../state";
@@ -16,8 +16,7 @@ const sliders = [
 
 export function WhatIf({ run, state, set }: ViewProps) {
   const machines = useAsked(getMachines, []);
-  const name = state.machine ?? "ethernet-40g";
-  const machine = machines.value?.find((m) => m.name === name) ?? machines.value?.[0];
+  const machine = machines.value && machineOf(machines.value, state);
   const changes = machine ? changesOf(machine, state) : [];
   const asked = useAsked(
     async (signal) => (machine ? whatIf(run.name, machine.name, changes, signal) : undefined),
@@ -55,6 +54,11 @@ export function WhatIf({ run, state, set }: ViewProps) {
             {changes.length > 0 && base.value && `, ${units.time(base.value.answer.predicted_ns)} without the changes`}
             {run.end_ns > 0 && `; measured ${units.time(run.end_ns)}`}
           </p>
+          {!alone && !run.lacks.timeline && (
+            <p><button type="button" onClick={() => set({ view: "compare", beside: "predicted", machine: machine!.name, critical: "shown" })}>
+              Show its timeline beside the captured one
+            </button></p>
+          )}
           <Efficiencies answer={answer} />
           <h3>What each rank does</h3>
           <Ranks ranks={answer.ranks} total={answer.predicted_ns} />
@@ -79,8 +83,13 @@ function numberOf(text: string): number | undefined {
   return text !== "" && n >= 0 ? n : undefined;
 }
 
+/** The machine of a what-if. */
+export function machineOf(machines: Machine[], state: State): Machine | undefined {
+  return machines.find((m) => m.name === (state.machine ?? "ethernet-40g")) ?? machines[0];
+}
+
 /** The changes of a machine as commq simulate --set takes them. */
-function changesOf(machine: Machine, state: State): string[] {
+export function changesOf(machine: Machine, state: State): string[] {
   const changes: string[] = [];
   for (const [field, , key] of sliders) {
     const factor = state[field];
