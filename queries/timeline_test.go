@@ -1,6 +1,7 @@
 package queries_test
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"math"
@@ -268,6 +269,24 @@ func TestTimelineWaitsOfAWindow(t *testing.T) {
 			if c.least == 0 && c.last-c.first == 3 && len(want) == 0 && name != "uneven.4" {
 				t.Errorf("%s, %v: no wait to compare", name, c)
 			}
+		}
+	}
+}
+
+// TestAskUnordered compares answers with and without their order.
+func TestAskUnordered(t *testing.T) {
+	run := captured(t, "cg.A.4")
+	db := open(t, run)
+	for _, name := range []string{"timeline", "density", "over-time"} {
+		q := named(t, name)
+		ordered, err := db.Ask(context.Background(), q, nil)
+		want := strings.Split(text(t, ordered, err), "\n")
+		unordered, err := db.AskUnordered(context.Background(), q, nil)
+		got := strings.Split(text(t, unordered, err), "\n")
+		slices.Sort(want)
+		slices.Sort(got)
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %d rows without order are not the %d rows with it", name, len(got), len(want))
 		}
 	}
 }

@@ -29,9 +29,11 @@ type question struct {
 	args  map[string]string
 	found []run.Found
 	limit int
+	// unordered leaves out the last ORDER BY, for pictures.
+	unordered bool
 }
 
-// readQuestion reads a question from a request: the values run and limit, and the query's parameters.
+// readQuestion reads a question from a request: the values run, limit and order (any), and the query's parameters.
 func (s *Server) readQuestion(r *http.Request) (question, error) {
 	name := r.PathValue("query")
 	at := slices.IndexFunc(s.options.Queries, func(q *queries.Query) bool { return q.Name == name })
@@ -62,9 +64,13 @@ func (q *question) set(name string, values []string) (err error) {
 	if len(values) != 1 {
 		return fmt.Errorf("%s is given %d times", name, len(values))
 	}
-	if name == "limit" {
+	switch {
+	case name == "limit":
 		q.limit, err = limitOf(values[0])
 		return err
+	case name == "order" && values[0] == "any":
+		q.unordered = true
+		return nil
 	}
 	at := slices.IndexFunc(q.query.Params, func(p queries.Param) bool { return p.Name == name })
 	if at < 0 {
@@ -114,6 +120,9 @@ func (s *Server) ask(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.send(w, r, q.found, q.limit, func(db *queries.DB) (queries.Rows, error) {
+		if q.unordered {
+			return db.AskUnordered(r.Context(), q.query, q.args)
+		}
 		return db.Ask(r.Context(), q.query, q.args)
 	})
 }

@@ -5,11 +5,16 @@
 //
 // Each run has a server of its own. It is asked what the page asks: first the whole run, then a path that zooms by a half
 // to 100 µs, at each depth with two steps aside. With --read rows nothing is answered from sums.
+//
+//	go run ./bench/ui --commq ./commq --store runs --browser --perfetto FOLDER halo.1000000 ...
+//
+// opens each run in a headless browser instead, and its export in Perfetto's page (scripts/perfetto-ui.txt has it).
 package main
 
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -32,10 +37,19 @@ func main() {
 	commq := flag.String("commq", "commq", "program to measure")
 	store := flag.String("store", "runs", "folder of runs")
 	read := flag.String("read", "auto", "what the timeline reads: auto, rows or sums")
+	browser := flag.Bool("browser", false, "open each run in a browser, and measure its frames and its memory")
+	perfetto := flag.String("perfetto", "", "with --browser: folder of Perfetto's user interface, to open each run in too")
 	flag.Parse()
 	if flag.NArg() == 0 {
 		fmt.Fprintln(os.Stderr, "ui: name runs of the store")
 		os.Exit(2)
+	}
+	if *browser {
+		if err := browseAll(*commq, *store, *perfetto, flag.Args()); err != nil {
+			fmt.Fprintln(os.Stderr, "ui:", err)
+			os.Exit(2)
+		}
+		return
 	}
 	fmt.Println("| run | ranks | messages | calls | first picture, s | tile, median, ms | 95th percentile, ms | CPU time of a tile, " +
 		"median, ms | 95th percentile, ms | tiles | most rows of a tile | peak memory of the server, MiB |")
@@ -95,9 +109,12 @@ func measure(commq, store, run, read string) (line string, err error) {
 }
 
 // share returns a quantile in ms.
-func share(times []time.Duration, q float64) int64 {
-	slices.Sort(times)
-	return times[int(q*float64(len(times)-1))].Milliseconds()
+func share(times []time.Duration, q float64) int64 { return quantile(times, q).Milliseconds() }
+
+// quantile returns a quantile of values, which it sorts.
+func quantile[T cmp.Ordered](values []T, q float64) T {
+	slices.Sort(values)
+	return values[int(q*float64(len(values)-1))]
 }
 
 // coreTime returns the CPU time of a process so far, of all cores; on a busy machine it tells more than the clock.
@@ -186,7 +203,7 @@ func (p *page) zoom() (tiles, cores []time.Duration, err error) {
 
 // tile asks for a window of time, as timeline-scene.ts does in a window of 1200 by 700 pixels.
 func (p *page) tile(from, to float64) error {
-	given := url.Values{"run": {p.run.Name}, "bins": {"600"}, "rows": {"350"}, "lines": {"2000"}, "read": {p.read}}
+	given := url.Values{"run": {p.run.Name}, "bins": {"600"}, "rows": {"350"}, "lines": {"2000"}, "read": {p.read}, "order": {"any"}}
 	if to-from < p.run.EndNs {
 		given.Set("from-s", fmt.Sprintf("%.9f", from/1e9))
 		given.Set("to-s", fmt.Sprintf("%.9f", to/1e9))

@@ -74,8 +74,9 @@ export async function scene(run: string, args: Record<string, any>, window: Wind
   lanes: Lanes | undefined, signal: AbortSignal): Promise<Scene> {
   // Waits are from rows, so the steps of what they are drawn over are too.
   const read = withWaits && !alone ? "rows" : undefined;
+  const order = alone ? undefined : "any"; // a picture needs none
   const [{ table }, waiting] = await Promise.all([
-    ask(lanes ? "timeline-groups" : "timeline", run, { ...args, read }, signal), withWaits ? ask("timeline-waits", run, waitArgs(args), signal) : undefined,
+    ask(lanes ? "timeline-groups" : "timeline", run, { ...args, read, order }, signal), withWaits ? ask("timeline-waits", run, waitArgs(args), signal) : undefined,
   ]);
   const colourOf = (kind: string) => (withWaits ? colours.quietColour(kind, isDark) : colours.kindColour(kind, isDark));
   const rank = numbers(table, "rank"), ranks = numbers(table, "ranks"), bin = numbers(table, "bin"), start = numbers(table, "start_ns"),
