@@ -74,7 +74,7 @@ func macrosOf(all []*Query) macros {
 	m.Tables, m.Files = strings.Join(tables, ", "), strings.Join(files, ", ")
 	for i, f := range facts() {
 		m.Facts = append(m.Facts, macroFact{Place: 3 + i, Name: quote(f.name), Lacks: f.lacks,
-			Without: quote(f.without)})
+			Without: quote(f.captured())})
 	}
 	for _, q := range all {
 		m.Queries = append(m.Queries, q.macro())

@@ -28,25 +28,45 @@ type fact struct {
 	has  func(*schema.Manifest) bool
 	// lacks is the negation of has as an SQL condition on m, the manifest as a struct.
 	lacks string
-	// without describes a run that lacks the fact, and how to get it.
+	// without describes a run that lacks the fact.
 	without string
+	// again completes "capture it again"; "" where advice tells what to do instead.
+	again, advice string
+}
+
+// captured describes a captured run that lacks the fact, and how to get it.
+func (f *fact) captured() string {
+	if f.again == "" {
+		return f.without + f.advice
+	}
+	return f.without + "; capture it again " + f.again
+}
+
+// of describes a run that lacks the fact, and how to get it.
+func (f *fact) of(run Run) string {
+	trace := run.Manifest.Origin.Trace
+	if trace == nil || f.again == "" {
+		return fmt.Sprintf("run %q %s", run.Name, f.captured())
+	}
+	return fmt.Sprintf("run %q %s; its trace (%s) does not tell that: record the program with commq capture, %s", run.Name,
+		strings.Replace(f.without, "was captured", "was imported", 1), trace.Format, f.again)
 }
 
 func facts() []fact {
 	return []fact{
 		{"times", func(m *schema.Manifest) bool { return m.TimeOrigin != "untimed" }, "m.time_origin = 'untimed'",
-			"is untimed; give it times with commq simulate"},
+			"is untimed", "", "; give it times with commq simulate"},
 		{"compute", func(m *schema.Manifest) bool { return m.ComputeClock != "none" }, "m.compute_clock = 'none'",
-			"has no compute times; capture it again with --clock cpu"},
+			"has no compute times", "with --clock cpu", ""},
 		{"hashes", func(m *schema.Manifest) bool { return m.Hash != "none" }, "m.hash = 'none'",
-			"was captured without payload hashes; capture it again with --hash crc64"},
+			"was captured without payload hashes", "with --hash crc64", ""},
 		{"callsites", func(m *schema.Manifest) bool { return m.Callsites }, "NOT COALESCE(m.callsites, FALSE)",
-			"was captured without call sites; capture it again with --stack"},
+			"was captured without call sites", "with --stack", ""},
 		{"every-call", func(m *schema.Manifest) bool { return m.Record == "all" }, "m.record <> 'all'",
-			"does not keep every call; capture it again with --record all"},
+			"does not keep every call", "with --record all", ""},
 		{"every-send", func(m *schema.Manifest) bool { return keepsSends(m.Filters) }, lacksSends(),
 			"leaves out sends by request (--calls), and their messages with them: receives would seem to be " +
-				"without a partner. Capture it again without, or see the counts of commq runs show"},
+				"without a partner", "", ". Capture it again without, or see the counts of commq runs show"},
 	}
 }
 
@@ -129,7 +149,7 @@ func (q *Query) Check(run Run) error {
 func (q *Query) lacks(run Run) (all []string) {
 	for _, f := range facts() {
 		if slices.Contains(q.Needs, f.name) && !f.has(run.Manifest) {
-			all = append(all, fmt.Sprintf("run %q %s", run.Name, f.without))
+			all = append(all, f.of(run))
 		}
 	}
 	if o := run.Manifest.TimeOrigin; q.Origins != nil && o != "untimed" && !slices.Contains(q.Origins, o) {
