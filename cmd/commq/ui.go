@@ -146,7 +146,7 @@ func newUIServer(ctx context.Context, a *app, o *uiOptions) (s *ui.Server, token
 			if err != nil {
 				return nil, err
 			}
-			return shownDiagnosis{d, d.Verdict()}, nil
+			return shownDiagnosis{d, d.Verdict(), d.Shown(diagnoseLeast, diagnoseShown)}, nil
 		}})
 	return s, token, err
 }
@@ -197,6 +197,8 @@ func thisHost() string {
 type shownDiagnosis struct {
 	*diagnose.Diagnosis
 	Verdict string `json:"verdict"`
+	// Shown is how many of the findings matter.
+	Shown int `json:"shown"`
 }
 
 // uiMachines are the machines that commq knows by name, as the page gets them.

@@ -104,7 +104,8 @@ function Selected(props: ViewProps) {
   const chips: [string, Partial<State>][] = [];
   if (s.from !== undefined || s.to !== undefined) {
     const from = s.from ?? 0, to = s.to ?? props.run.end_ns / 1e9;
-    chips.push([`${from.toFixed(6)} to ${to.toFixed(6)} s`, { from: undefined, to: undefined }]);
+    const span = (to - from) * 1e9;
+    chips.push([`${units.moment(from * 1e9, span)} to ${units.moment(to * 1e9, span)}`, { from: undefined, to: undefined }]);
   }
   if (s.first !== undefined) chips.push([units.ranks(s.first, s.last ?? s.first), { first: undefined, last: undefined }]);
   if (s.comm !== undefined) chips.push([`communicator ${s.comm}`, { comm: undefined }]);

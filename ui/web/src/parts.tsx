@@ -67,8 +67,8 @@ export function Panel(props: {
       <div class="head">
         <h2>{props.title}</h2>
         <div class="tools">{props.tools}</div>
-        <span class="waiting" role="status">{props.asked.waiting ? "Asking" : ""}</span>
         {props.query && !alone && !props.asked.lacks && <Elsewhere run={props.run} query={props.query} args={props.args ?? {}} />}
+        <span class="waiting" role="status">{props.asked.waiting ? "Asking" : ""}</span>
       </div>
       {props.asked.error && <p class="error" role="alert">{props.asked.error}</p>}
       {props.asked.lacks && <p class="lacks">Not in this run: {props.asked.lacks}</p>}

@@ -28,11 +28,11 @@ export function OverTime({ run, state, set }: ViewProps) {
       width, height: 360,
       scales: { x: { time: false } },
       axes: [
-        { ...axis, label: "time (s)", labelSize: 24 },
+        { ...axis, values: (_, ticks) => ticks.map((v) => (v === 0 ? "0" : units.time(v * 1e9))) },
         { ...axis, size: 76, values: (_, ticks) => ticks.map((v) => units.bytes(v)) },
       ],
       series: [
-        { label: "time (s)", value: (_, v) => (v === null ? "" : v.toFixed(6)) },
+        { label: "time", value: (_, v) => (v === null ? "" : units.moment(v * 1e9, run.end_ns)) },
         { label: "messages", stroke: colour("send"), width: 1.5, value: (_, v) => (v === null ? "" : units.bytes(v)) },
         { label: "collectives", stroke: colour("collective"), width: 1.5, value: (_, v) => (v === null ? "" : units.bytes(v)) },
       ],

@@ -28,29 +28,41 @@ const percent = (share: number) => `${(100 * share).toFixed(1)} %`;
 
 function Diagnosis({ d, run, set }: { d: any; run: ViewProps["run"]; set: ViewProps["set"] }) {
   const findings: any[] = d.findings ?? [];
-  const shown = findings.slice(0, 8);
+  const shown = findings.slice(0, d.shown);
   return (
     <>
       {d.verdict && <p class="verdict">{d.verdict}</p>}
       {(d.warnings ?? []).map((w: string) => <p class="note" key={w}>{w}</p>)}
       {d.efficiency && <Efficiency e={d.efficiency} />}
-      {findings.length === 0 && <p>No cause was found that costs enough time to name.</p>}
+      {shown.length === 0 && <p>No cause was found that costs enough time to name.</p>}
       <ol class="causes">
         {shown.map((f) => (
           <li key={f.rule + f.title}>
             <b>{f.title}</b>
-            {f.callsite && <div class="place">{f.call} at {f.callsite}{f.function && ` in ${f.function}`}</div>}
+            {f.callsite && <div class="place">{f.call} at {f.callsite}{f.function && ` in ${f.function}`}{ranksOf(f)}</div>}
+            {(f.waits ?? []).slice(0, 2).map((w: any) => (
+              <div class="note" key={w.call + w.callsite}>
+                {units.time(w.wait_ns)} of waiting in {w.call}{w.callsite && ` at ${w.callsite}`}, {units.count(w.calls)} calls
+              </div>
+            ))}
             {f.gain_ns > 0 && <div>Without it the run would take {units.time(f.gain_ns)} less ({percent(f.gain_ns / run.end_ns)}).</div>}
             {f.advice && <div class="note">{f.advice}</div>}
-            {f.window && (
-              <button type="button" onClick={() => set({ view: "timeline", ...windowOf(f.window) })}>Show in the timeline</button>
-            )}
+            {f.window
+              ? <button type="button" onClick={() => set({ view: "timeline", ...windowOf(f.window) })}>Show in the timeline</button>
+              : f.callsite && <button type="button" onClick={() => set({ view: "callsites" })}>Show the call sites</button>}
           </li>
         ))}
       </ol>
       {findings.length > shown.length && <p class="note">{findings.length - shown.length} smaller findings: commq diagnose --all lists them.</p>}
     </>
   );
+}
+
+/** The ranks of a finding, unless they are many. */
+function ranksOf(f: any): string {
+  const ranks: number[] = f.ranks ?? [];
+  if (ranks.length === 0 || ranks.length > 8) return "";
+  return `, ${ranks.length === 1 ? "rank" : "ranks"} ${ranks.join(", ")}`;
 }
 
 /** The selection that shows a window of a finding. */

@@ -53,6 +53,8 @@ export interface Scene {
   rows?: Answer;
   /** The waits, each by itself; undefined if they are not asked for or too many. */
   waits?: Wait[];
+  /** True if there is a wait. */
+  anyWait?: boolean;
 }
 
 /** Up to so many calls are drawn each by itself. */
@@ -108,7 +110,7 @@ export async function scene(run: string, args: Record<string, any>, window: Wind
     }
   }
   const waits = waiting && addWaits(mix, waiting, rowAt, binAt, isDark);
-  const result: Scene = { window: any < 0 ? window : { from, to: from + bins * step, first, last: window.last }, ranksPerRow: perRow, lanes, messages, waits, image: await painted(mix, bins, rows) };
+  const result: Scene = { window: any < 0 ? window : { from, to: from + bins * step, first, last: window.last }, ranksPerRow: perRow, lanes, messages, waits, anyWait: !!waiting && waiting.table.numRows > 0, image: await painted(mix, bins, rows) };
   if (!alone && total > 0 && total <= mostCalls && (perRow === 1 || lanes)) {
     const { bins: _, rows: __, lines: ___, by: ____, unfold: _____, ...where } = args;
     const answer = await ask("timeline-calls", run, { ...where, limit: 2 * mostCalls }, signal);

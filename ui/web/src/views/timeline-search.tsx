@@ -14,7 +14,8 @@ export interface Found {
 
 export function Search(props: { run: Run; window: Window; found: (f: Found) => void }) {
   const [call, setCall] = useState("MPI_Wait");
-  const [least, setLeast] = useState("1");
+  // A thousandth of the run, so that what is found can be seen in it.
+  const [least, setLeast] = useState(String(Number((props.run.end_ns / 1e9).toPrecision(1))));
   const [said, say] = useState("");
   const names = useAsked((signal) => functions(props.run.name, signal), [props.run.name]);
   const find = async (e: Event) => {
@@ -24,9 +25,11 @@ export function Search(props: { run: Run; window: Window; found: (f: Found) => v
     if (!(isWait || /^\w+$/.test(name)) || !(ns >= 0)) return say("want a function or a wait, and ms");
     say("searching");
     try {
-      const after = Math.round((props.window.from + props.window.to) / 2);
-      const found = await (isWait ? nextWait(props.run, name, after, ns) : nextCall(props.run.name, name, after, ns));
-      say(found ? "" : "none after the middle of the window");
+      const next = (after: number) => (isWait ? nextWait(props.run, name, after, ns) : nextCall(props.run.name, name, after, ns));
+      const isWhole = props.window.from <= 0 && props.window.to >= props.run.end_ns;
+      const later = isWhole ? undefined : await next(Math.round((props.window.from + props.window.to) / 2));
+      const found = later ?? (await next(-1));
+      say(later ? "" : !found ? "there is none" : isWhole ? "the first" : "none later; this is the first");
       if (found) props.found(found);
     } catch (err: any) {
       say(err.message);
@@ -68,7 +71,7 @@ const mostListed = 100000;
  * at a hundredth of the run first, then at ever longer parts of it, or shorter ones where there are too many waits to list.
  */
 async function nextWait(run: Run, name: string, after: number, least: number): Promise<Found | undefined> {
-  for (let from = after, span = run.end_ns / 100; from < run.end_ns; ) {
+  for (let from = Math.max(after, 0), span = run.end_ns / 100; from < run.end_ns; ) {
     const args = { "from-s": from / 1e9, "to-s": Math.min(from + span, run.end_ns) / 1e9, "least-ns": least, bins: 1, lines: mostListed };
     const rows = (await ask("timeline-waits", run.name, args)).table.toArray();
     if (rows.length > 0 && rows.every((r) => r.bin !== null)) {

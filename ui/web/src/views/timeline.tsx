@@ -128,8 +128,14 @@ export function Timeline({ run, state, set }: ViewProps) {
   };
   const unfold = (at: number | undefined) => set({ unfold: at === state.unfold ? undefined : at });
   const callAt = (x: number, y: number): Call | undefined => {
-    const rank = rankAt(y), t = timeAt(x), slack = (chosen.to - chosen.from) / plotWidth;
-    return now?.calls?.find((c) => c.rank === rank && c.start - slack <= t && t <= c.end + slack);
+    // Of calls within three pixels the shortest: a longer one can be hit elsewhere.
+    const rank = rankAt(y), t = timeAt(x), slack = (3 * (chosen.to - chosen.from)) / plotWidth;
+    let hit: Call | undefined;
+    for (const c of now?.calls ?? []) {
+      if (c.rank !== rank || c.start - slack > t || t > c.end + slack) continue;
+      if (!hit || c.end - c.start < hit.end - hit.start) hit = c;
+    }
+    return hit;
   };
   const waitAt = (x: number, y: number): Wait | undefined => {
     const rank = rankAt(y), t = timeAt(x);
@@ -149,7 +155,7 @@ export function Timeline({ run, state, set }: ViewProps) {
     if (wait) text.push(waitText(wait));
     const on = path.value?.parts.find((p) => p.rank === rank && p.from_ns <= timeAt(x) && timeAt(x) <= p.to_ns);
     if (on) text.push(`on the critical path: ${on.kind}${on.call && on.kind !== "compute" ? ` in ${on.call}` : ""}`);
-    setHover({ x, y, text: [...text, `at ${(timeAt(x) / 1e9).toFixed(6)} s`] });
+    setHover({ x, y, text: [...text, `at ${units.moment(timeAt(x), chosen.to - chosen.from)}`] });
   };
   const onUp = (e: PointerEvent) => {
     const d = drag.current;
@@ -215,6 +221,7 @@ export function Timeline({ run, state, set }: ViewProps) {
         {now?.calls ? `Each of ${units.count(now.calls.length)} calls and ${units.count(now.messages.length)} messages.`
           : "A pixel mixes the colours of what its ranks spend the time in. Zoom in to see each call."}{" "}
         Wheel zooms, shift and wheel moves, dragging selects a time, a click on a call shows it.
+        {waits && now?.image && !now.anyWait && " No rank waits for another here."}
         {group && " A click on the name of a group shows its ranks, or hides them."}
       </p>
       {path.value && (
@@ -224,7 +231,7 @@ export function Timeline({ run, state, set }: ViewProps) {
           <code>{path.value.command}</code>
         </p>
       )}
-      {details && <Details rows={details} row={picked!} set={set} state={state} />}
+      {details && <Details rows={details} row={picked!} waits={now?.waits} set={set} state={state} />}
     </Panel>
   );
 }
@@ -287,12 +294,17 @@ function describe(answer: Answer, row: number): string[] {
 }
 
 /** All that is known of a call. */
-function Details({ rows, row, set, state }: { rows: Answer; row: number } & Pick<ViewProps, "set" | "state">) {
+function Details({ rows, row, waits, set, state }: { rows: Answer; row: number; waits?: Wait[] } & Pick<ViewProps, "set" | "state">) {
   const r = rows.table.get(row)!.toJSON() as Record<string, any>;
   const facts = Object.entries(r).filter(([, v]) => v !== null && v !== "");
+  const start = Number(r.start_ns), end = r.end_ns === null ? undefined : Number(r.end_ns);
+  const wait = waits?.find((w) => w.rank === r.rank && w.start >= start && (end === undefined || w.start <= end));
+  const panel = useRef<HTMLElement>(null);
+  useEffect(() => panel.current?.scrollIntoView({ block: "nearest" }), [row]);
   return (
-    <section class="details" aria-label="Call">
-      <h3>{r.call} on rank {r.rank}</h3>
+    <section class="details" aria-label="Call" ref={panel}>
+      <h3>{r.call} on rank {r.rank}{end !== undefined && `, ${units.time(end - start)}`}</h3>
+      {wait && <p>It {waitText(wait)}.</p>}
       <p>
         {r.callsite !== null && state.site !== r.callsite &&
           <button type="button" onClick={() => set({ site: r.callsite, view: "matrix" })}>Messages of this call site</button>}
