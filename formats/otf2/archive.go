@@ -1,6 +1,7 @@
 package otf2
 
 import (
+	"bufio"
 	"compress/zlib"
 	"encoding/binary"
 	"errors"
@@ -152,11 +153,14 @@ func (a *archive) eventFile(location uint64) (io.ReadCloser, string, error) {
 	return &inflatedFile{inflater: newInflater(f), file: f}, path, nil
 }
 
-// inflater reads blocks that OTF2 compressed with zlib. Before each is a header of 20 bytes: a mark of 8, then the
-// sizes of the block, of what it was made of, and of the block before it.
+// inflater reads blocks that OTF2 compressed with zlib. Before each is a header of 20 bytes: a mark of 8 in the byte order
+// of the machine that wrote it, then, little-endian, the sizes of the block, of what it was made of, and of the block
+// before it. OTF2's library does not end the stream of a block, it only flushes it. Some of its versions write as many
+// bytes as were compressed, with anything behind the block.
 type inflater struct {
-	in io.Reader
-	at int64
+	in     *bufio.Reader
+	at     int64
+	behind int // bytes that may be behind the last block
 }
 
 const (
@@ -164,10 +168,32 @@ const (
 	blockHeader = 20
 )
 
-func newInflater(in io.Reader) *inflater { return &inflater{in: in} }
+func newInflater(in io.Reader) *inflater { return &inflater{in: bufio.NewReader(in)} }
+
+// isBlock reports whether a block begins with these bytes.
+func isBlock(head []byte) bool {
+	return binary.LittleEndian.Uint64(head) == blockMark || binary.BigEndian.Uint64(head) == blockMark
+}
+
+// pass goes to where the next block begins: here, or behind what some versions of the library write after a block.
+func (r *inflater) pass() error {
+	if head, err := r.in.Peek(8); r.behind > 0 && (err != nil || !isBlock(head)) {
+		n, err := r.in.Discard(r.behind)
+		if r.at += int64(n); err != nil {
+			return fmt.Errorf("a block goes on for %d more bytes, of which %d are there", r.behind, n)
+		}
+	}
+	return nil
+}
 
 // block returns the next block; io.EOF after the last.
 func (r *inflater) block() ([]byte, error) {
+	if _, err := r.in.Peek(1); err == io.EOF {
+		return nil, io.EOF // also after the last block of a version that writes nothing behind it
+	}
+	if err := r.pass(); err != nil {
+		return nil, err
+	}
 	var head [blockHeader]byte
 	n, err := io.ReadFull(r.in, head[:])
 	if err == io.EOF {
@@ -176,26 +202,44 @@ func (r *inflater) block() ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the header of a compressed block ends after %d of %d bytes", n, blockHeader)
 	}
-	if mark := binary.LittleEndian.Uint64(head[:]); mark != blockMark {
-		return nil, fmt.Errorf("%#x where a compressed block begins; want %#x", mark, uint64(blockMark))
+	if !isBlock(head[:]) {
+		return nil, fmt.Errorf("%#x where a compressed block begins; want %#x", binary.LittleEndian.Uint64(head[:]),
+			uint64(blockMark))
 	}
 	packed, size := binary.LittleEndian.Uint32(head[8:]), binary.LittleEndian.Uint32(head[12:])
 	if packed > mostBlock || size > mostBlock {
 		return nil, fmt.Errorf("a block of %d bytes, compressed to %d; want at most %d", size, packed, mostBlock)
 	}
-	z, err := zlib.NewReader(io.LimitReader(r.in, int64(packed)))
+	data, err := inflate(io.LimitReader(r.in, int64(packed)), int64(size))
+	if err != nil {
+		return nil, err
+	}
+	r.at += blockHeader + int64(packed)
+	r.behind = max(int(size)-int(packed), 0)
+	return data, nil
+}
+
+// inflate decompresses a block, whose stream may have no end, to so many bytes.
+func inflate(in io.Reader, size int64) ([]byte, error) {
+	z, err := zlib.NewReader(in)
 	if err != nil {
 		return nil, fmt.Errorf("a compressed block: %w", err)
 	}
-	data, err := io.ReadAll(io.LimitReader(z, int64(size)+1))
-	switch {
-	case err != nil:
+	data, err := io.ReadAll(io.LimitReader(z, size)) // grows with what is there
+	if err != nil {
 		return nil, fmt.Errorf("a compressed block: %w", err)
-	case len(data) != int(size):
+	}
+	if int64(len(data)) < size {
 		return nil, fmt.Errorf("a compressed block holds %d bytes; its header says %d", len(data), size)
 	}
-	r.at += blockHeader + int64(packed)
-	return data, nil
+	switch n, err := z.Read(make([]byte, 1)); {
+	case n > 0:
+		return nil, fmt.Errorf("a compressed block holds more than the %d bytes that its header says", size)
+	case err != nil && err != io.EOF && err != io.ErrUnexpectedEOF: // no end, or one with a wrong checksum
+		return nil, fmt.Errorf("a compressed block: %w", err)
+	}
+	_, err = io.Copy(io.Discard, in)
+	return data, err
 }
 
 // inflatedFile reads a compressed file as one stream.

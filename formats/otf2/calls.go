@@ -56,12 +56,15 @@ type reader struct {
 	path    []int32               // nodes of the regions that were entered, outside MPI
 	depth   int                   // of regions inside a call of MPI
 	current timed.Call
-	makes   bool  // current makes a window or a file
-	probed  bool  // current is a probe that found a message
-	open    bool  // current is a call that has not returned
-	done    bool  // current is complete
-	spent   int64 // flushing buffers since the last call
-	prev    int64 // the latest time: later ones are not before it
+	makes   bool               // current makes a window or a file
+	probed  bool               // current is a probe that found a message
+	begun   map[uint64]bool    // one-sided accesses and I/O operations that no call completed yet
+	probes  map[uint64]matched // messages that a probe matched, by their number
+	imrecvs map[uint64]matched // the same by the request that receives them
+	open    bool               // current is a call that has not returned
+	done    bool               // current is complete
+	spent   int64              // flushing buffers since the last call
+	prev    int64              // the latest time: later ones are not before it
 	counts  tally
 }
 
@@ -296,11 +299,21 @@ func (r *reader) finish(end int64) {
 // record takes a record of MPI, which is inside a call, or is a call of its own.
 func (r *reader) record(e *event) error {
 	like := callLike(e)
-	if (e.id == evtIoBegin || e.id == evtIoComplete) && r.open && r.current.Row.Class == int16(schema.ClassIO) {
-		r.transfer(e)
-		return e.fields.err
+	switch {
+	case !isOperation(e.id) || !r.open:
+	case r.current.Row.Class == int16(schema.ClassIO):
+		if r.depth == 0 { // else another library's, such as POSIX
+			r.operation(e)
+			return e.fields.err
+		}
+	case e.id == evtIoComplete:
+		f := e.fields
+		f.uint32()
+		f.uint64()
+		r.completes(operationRequest | f.uint64())
+		return f.err
 	}
-	if like == 0 {
+	if like == 0 || r.foreign(e.id) {
 		if e.id > lastEvent {
 			r.counts.unknown[e.id]++
 		} else {
@@ -326,6 +339,17 @@ func (r *reader) record(e *event) error {
 		r.finish(r.current.Row.StartNs)
 	}
 	return nil
+}
+
+// isOperation reports whether an event is one of the I/O on an open file.
+func isOperation(id uint8) bool {
+	return id == evtIoDestroy || id == evtIoBegin || id == evtIoIssued || id == evtIoComplete
+}
+
+// foreign reports whether a record is not one of MPI: POSIX opens files outside calls of MPI and inside of them, where
+// that is a region of its own; and SHMEM completes accesses.
+func (r *reader) foreign(id uint8) bool {
+	return id == evtIoCreate && (!r.open || r.depth > 0) || id == evtRmaCompleteNonBlocking && !r.open
 }
 
 // callLike returns the call that a record outside any call stands for; 0 for records that are skipped.
@@ -369,6 +393,8 @@ func callLike(e *event) schema.CallID {
 		return schema.CallGet
 	case evtRmaAtomic:
 		return schema.CallGetAccumulate
+	case evtRmaCompleteNonBlocking:
+		return schema.CallWait
 	case evtIoCreate:
 		return schema.CallFileOpen
 	}

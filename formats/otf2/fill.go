@@ -21,8 +21,10 @@ func (r *reader) fill(e *event) error {
 	case evtIrecvRequest:
 		r.post(e.number, schema.ClassRecv)
 	case evtImrecvRequest:
-		f.uint64()
-		r.post(f.uint64(), schema.ClassRecv)
+		found := r.take(f.uint64())
+		request := f.uint64()
+		r.post(request, schema.ClassRecv)
+		r.imrecvs[request] = found
 	case evtRecv, evtIrecv:
 		peer, comm, tag, bytes := f.uint32(), f.uint32(), f.uint32(), f.uint64()
 		if e.id == evtRecv {
@@ -36,18 +38,47 @@ func (r *reader) fill(e *event) error {
 		c.Ends = append(c.Ends, timed.Ending{Request: e.number, Cancelled: e.id == evtCancelled})
 	case evtProbe:
 		r.probed = true
-		peer, comm, tag := f.uint32(), f.uint32(), f.uint32()
-		return r.receive(&c.Row, peer, comm, tag, undefined64)
+		peer, comm, tag, message := f.uint32(), f.uint32(), f.uint32(), f.uint64()
+		err := r.receive(&c.Row, peer, comm, tag, undefined64)
+		if message != undefined64 && err == nil {
+			r.probes[message] = matched{c.Row.Comm, c.Row.RecvPeer, c.Row.RecvWorld, c.Row.RecvTag}
+		}
+		return err
 	case evtMrecv:
-		f.uint64()
-		c.Row.RecvBytes = int64(f.uint64())
+		return r.take(f.uint64()).receive(&c.Row, f.uint64())
 	case evtImrecv:
 		x := timed.Ending{Request: f.uint64(), Row: schema.NullEvent}
-		x.Row.RecvBytes = int64(f.uint64())
+		found := r.imrecvs[x.Request]
+		delete(r.imrecvs, x.Request)
+		x.Received = found.world != null32
+		err := found.receive(&x.Row, f.uint64())
 		c.Ends = append(c.Ends, x)
+		return err
 	default:
 		return r.fillCollective(e)
 	}
+	return nil
+}
+
+// matched is where a message comes from that a probe found and matched.
+type matched struct{ comm, peer, world, tag int32 }
+
+// take returns what a probe found; all null if the trace does not have the probe.
+func (r *reader) take(message uint64) matched {
+	m, ok := r.probes[message]
+	if !ok {
+		return matched{null32, null32, null32, null32}
+	}
+	delete(r.probes, message)
+	return m
+}
+
+// receive fills the receive side of a row with a matched message of so many bytes.
+func (m matched) receive(row *schema.Event, bytes uint64) error {
+	if fault(bytes) {
+		return fmt.Errorf("a message of %d bytes", bytes)
+	}
+	row.Comm, row.RecvPeer, row.RecvWorld, row.RecvTag, row.RecvBytes = m.comm, m.peer, m.world, m.tag, int64(bytes)
 	return nil
 }
 
@@ -178,27 +209,78 @@ func (r *reader) fillOneSided(e *event) error {
 		f.uint8()
 		f.uint32()
 		return r.window(f.uint32())
-	case evtRmaSync:
-		return r.window(f.uint32())
+	case evtRmaSync, evtRmaReleaseLock:
+		win, remote := f.uint32(), f.uint32()
+		return r.synchronise(win, remote)
 	case evtRmaRequestLock, evtRmaAcquireLock:
-		win, _, _, kind := f.uint32(), f.uint32(), f.uint64(), f.uint8()
+		win, remote, _, kind := f.uint32(), f.uint32(), f.uint64(), f.uint8()
 		if schema.CallID(c.Row.Call) == schema.CallWinLock {
 			c.Row.Label = [2]string{schema.LabelExclusive, schema.LabelShared}[min(kind, 1)]
 		}
-		return r.window(win)
-	case evtRmaReleaseLock:
-		return r.window(f.uint32())
+		return r.synchronise(win, remote)
 	case evtRmaPut, evtRmaGet:
-		win, remote, bytes := f.uint32(), f.uint32(), f.uint64()
+		win, remote, bytes, id := f.uint32(), f.uint32(), f.uint64(), f.uint64()
+		r.begins(accessRequest | id)
 		return r.access(win, remote, bytes, bytes)
 	case evtRmaAtomic:
-		win, remote, _, sent, received := f.uint32(), f.uint32(), f.uint8(), f.uint64(), f.uint64()
+		win, remote, _, sent, received, id := f.uint32(), f.uint32(), f.uint8(), f.uint64(), f.uint64(), f.uint64()
+		r.begins(accessRequest | id)
 		return r.access(win, remote, sent, received)
+	case evtRmaCompleteNonBlocking:
+		f.uint32()
+		r.completes(accessRequest | f.uint64())
 	case evtIoCreate:
 		r.makes = true
 		return r.file(f.uint32())
 	}
 	return nil
+}
+
+// The numbers of one-sided accesses and of I/O operations are not those of requests.
+const accessRequest, operationRequest = 1 << 62, 1 << 63
+
+// begins notes that a nonblocking call begins an access or an operation that another call completes.
+func (r *reader) begins(request uint64) {
+	if schema.CallID(r.current.Row.Call).Is(schema.FactMakesRequest) {
+		r.begun[request] = true
+		r.current.Posts = append(r.current.Posts, request)
+	}
+}
+
+// completes notes that the call completes what a nonblocking one began.
+func (r *reader) completes(request uint64) {
+	if r.begun[request] {
+		delete(r.begun, request)
+		r.current.Ends = append(r.current.Ends, timed.Ending{Request: request})
+	}
+}
+
+// synchronise notes the window of a call, and the target if it is a lock, an unlock or a flush of one rank.
+func (r *reader) synchronise(win, remote uint32) error {
+	if err := r.window(win); err != nil {
+		return err
+	}
+	call := schema.CallID(r.current.Row.Call)
+	if remote == undefined32 || !call.IsAny(schema.FactLock|schema.FactUnlock|schema.FactFlush) {
+		return nil
+	}
+	world, err := r.target(remote)
+	row := &r.current.Row
+	row.ProcNull, row.SendPeer, row.SendWorld = 0, int32(remote), world
+	return err
+}
+
+// target returns the world rank of a rank of the window's communicator.
+func (r *reader) target(remote uint32) (int32, error) {
+	comm, err := r.globalComm(r.j.windows[r.current.Window].comm)
+	if err != nil {
+		return null32, err
+	}
+	world, ok := comm.Peer(r.rank, int64(remote))
+	if !ok {
+		return null32, fmt.Errorf("the target, rank %d, is no rank of the window's communicator", remote)
+	}
+	return world, nil
 }
 
 // window notes the window of the call and its communicator.
@@ -237,13 +319,9 @@ func (r *reader) access(win, remote uint32, sent, received uint64) error {
 		return fmt.Errorf("one-sided communication of %d and %d bytes", sent, received)
 	}
 	row := &r.current.Row
-	comm, err := r.globalComm(r.j.windows[r.current.Window].comm)
+	world, err := r.target(remote)
 	if err != nil {
 		return err
-	}
-	world, ok := comm.Peer(r.rank, int64(remote))
-	if !ok {
-		return fmt.Errorf("the target, rank %d, is no rank of the window's communicator", remote)
 	}
 	send, recv := schema.Sides(schema.CallID(row.Call))
 	row.ProcNull = 0
@@ -274,18 +352,33 @@ func (r *reader) file(local uint32) error {
 	return nil
 }
 
-// transfer adds the bytes of an I/O operation to the call.
-func (r *reader) transfer(e *event) {
-	f, row := &e.fields, &r.current.Row
-	if e.id == evtIoBegin {
-		_ = r.file(f.uint32()) // never fails
-		return
+// operation takes a record of an I/O operation in a call of MPI-IO. Its bytes are those that were moved, or, of one that
+// the call only begins, those that it asks for.
+func (r *reader) operation(e *event) {
+	f := &e.fields
+	_ = r.file(f.uint32()) // never fails
+	switch e.id {
+	case evtIoBegin:
+		f.uint8()
+		f.uint32()
+		if bytes := f.uint64(); schema.CallID(r.current.Row.Call).Is(schema.FactMakesRequest) {
+			r.moves(bytes)
+		}
+		r.begins(operationRequest | f.uint64())
+	case evtIoComplete:
+		bytes := f.uint64()
+		if id := operationRequest | f.uint64(); !r.begun[id] {
+			r.moves(bytes)
+		}
 	}
-	_ = r.file(f.uint32())
-	bytes := f.uint64()
+}
+
+// moves adds the bytes of an I/O operation to the call.
+func (r *reader) moves(bytes uint64) {
 	if fault(bytes) {
 		return
 	}
+	row := &r.current.Row
 	send, recv := schema.Sides(schema.CallID(row.Call))
 	if send {
 		row.SendBytes = max(row.SendBytes, 0) + int64(bytes)

@@ -37,9 +37,9 @@ func line(e *schema.Event) string {
 	for _, x := range []struct {
 		name string
 		v    int32
-	}{{"thread", max(e.Thread-1, -1)}, {"comm", e.Comm}, {"to", e.SendWorld}, {"stag", e.SendTag}, {"from", e.RecvWorld},
+	}{{"thread", e.Thread}, {"comm", e.Comm}, {"to", e.SendWorld}, {"stag", e.SendTag}, {"from", e.RecvWorld},
 		{"rtag", e.RecvTag}, {"root", e.RootWorld}} {
-		if x.name != "thread" || x.v >= 0 {
+		if x.name != "thread" || x.v > 0 {
 			say(x.name, int64(x.v), int64(null32))
 		}
 	}

@@ -2,6 +2,7 @@ package otf2
 
 import (
 	"context"
+	"encoding/binary"
 	"os"
 	"path/filepath"
 	"strings"
@@ -107,6 +108,20 @@ func FuzzImport(f *testing.F) {
 		data = append(data, b)
 	}
 	f.Add(data[0], data[1], data[2], data[3])
+	for _, dir := range []string{"testdata/ping-pong", "testdata/probes"} {
+		anchor := filepath.Join(dir, "traces.otf2")
+		for _, at := range []string{anchor, packed(f, anchor, packing{order: binary.LittleEndian}),
+			packed(f, anchor, packing{order: binary.BigEndian, padded: true})} {
+			var b [4][]byte
+			for i, name := range files {
+				var err error
+				if b[i], err = os.ReadFile(filepath.Join(filepath.Dir(at), name)); err != nil {
+					f.Fatal(err)
+				}
+			}
+			f.Add(b[0], b[1], b[2], b[3])
+		}
+	}
 	f.Fuzz(func(t *testing.T, anchor, defs, local, events []byte) {
 		defer time.AfterFunc(4*time.Second, func() { panic("slow") }).Stop()
 		dir := t.TempDir()
