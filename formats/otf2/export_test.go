@@ -87,7 +87,7 @@ func compareRuns(t *testing.T, was, is *formatstest.Run) {
 		carried(&x)
 		carried(&y)
 		if d := cmp.Diff(x, y); (d != "" || a[i] != b[i]) && differ < 5 {
-			t.Errorf("%s\n%s\n%s\n%s", line(&was.Events[i]), d, a[i], b[i])
+			t.Errorf("%s\n%s\n%s\n%s", formatstest.Line(&was.Events[i]), d, a[i], b[i])
 			differ++
 		}
 	}

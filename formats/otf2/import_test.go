@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/commq/commq/formats/formatstest"
 	"github.com/commq/commq/formats/timed"
 	"github.com/commq/commq/schema"
 	"github.com/commq/commq/writer"
@@ -31,7 +32,7 @@ func TestPingPong(t *testing.T) {
 			"2 PROGRAM_END, 2 MPI_Comm_rank, 2 MPI_Comm_size."; r.Warnings[1] != want {
 			t.Errorf("%q", r.Warnings)
 		}
-		if got := line(&r.Events[2]); got != "0.2 Recv comm=0 from=1 rtag=20 received=16384" {
+		if got := formatstest.Line(&r.Events[2]); got != "0.2 Recv comm=0 from=1 rtag=20 received=16384" {
 			t.Error(got)
 		}
 		if len(r.Callsites) != 1 || r.Callsites[0].Function != "int main(int, char**)" && r.Callsites[0].Function != "main" {

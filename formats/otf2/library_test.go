@@ -17,7 +17,6 @@ import (
 	"github.com/commq/commq/formats/formatstest"
 	"github.com/commq/commq/formats/timed"
 	"github.com/commq/commq/internal/testenv"
-	"github.com/commq/commq/schema"
 )
 
 // library compiles archive.c, which writes archives with OTF2's own library.
@@ -113,58 +112,15 @@ func written(t *testing.T, exe, text string) string {
 	return filepath.Join(dir, "traces.otf2")
 }
 
-// tables are the parts of a run as text, by name.
+// tables are the parts of a run as text, by name, and its call paths.
 func tables(r *formatstest.Run) map[string]string {
-	all := map[string][]string{}
-	add := func(table, format string, args ...any) { all[table] = append(all[table], fmt.Sprintf(format, args...)) }
-	path := paths(r.Events, r.Callsites)
-	for i := range r.Events {
-		e := &r.Events[i]
-		end := "-"
-		if e.EndNs != null64 {
-			end = fmt.Sprint(e.EndNs)
-		}
-		text := fmt.Sprintf("%s [%d-%s]", line(e), e.StartNs, end)
-		if e.ComputeNs != null64 {
-			text += fmt.Sprintf(" compute=%d", e.ComputeNs)
-		}
-		if e.ProcNull != null32 && e.ProcNull != 0 {
-			text += fmt.Sprintf(" null=%d", e.ProcNull)
-		}
-		if e.InitSeq != null64 {
-			text += fmt.Sprintf(" made=%d", e.InitSeq)
-		}
-		add("rows", "%s", text)
-		add("paths", "%d.%d %s", e.Rank, e.Seq, path[i])
+	all := formatstest.Tables(r)
+	for i, path := range paths(r.Events, r.Callsites) {
+		all["paths"] += fmt.Sprintf("%d.%d %s\n", r.Events[i].Rank, r.Events[i].Seq, path)
 	}
-	for i := range r.Messages {
-		m := &r.Messages[i]
-		add("messages", "%d.%d -> %d.%d done %d, comm %d tag %d: %d", m.Src, m.SendSeq, m.Dst, m.RecvPostSeq, m.RecvDoneSeq,
-			m.Comm, m.Tag, m.Bytes)
-	}
-	for i := range r.Comms {
-		c := &r.Comms[i]
-		text := fmt.Sprintf("%d %q kind %d: %d.%d is %d", c.Comm, c.Name, c.Kind, c.Remote, c.CommRank, c.WorldRank)
-		if c.Parent != null32 {
-			text += fmt.Sprintf(", of %d", c.Parent)
-		}
-		if c.CartDims != schema.NullText {
-			text += fmt.Sprintf(", %s wraps %s", c.CartDims, c.CartPeriods)
-		}
-		add("comms", "%s", text)
-	}
-	for i := range r.RankInfos {
-		x := &r.RankInfos[i]
-		add("ranks", "%d on %s: %d threads, %d rows, %d polls", x.Rank, r.Origin.Hosts[x.Host], x.Threads, x.Events, x.Polls)
-	}
-	for _, w := range r.Warnings[1:] {
-		add("said", "%s", w)
-	}
-	texts := map[string]string{}
-	for name, lines := range all {
-		texts[name] = strings.Join(lines, "\n") + "\n"
-	}
-	return texts
+	lines := strings.SplitAfterN(all["said"], "\n", 2)
+	all["said"] = lines[1] // without what OTF2 never tells
+	return all
 }
 
 // TestLibrary imports archives that OTF2's own library wrote from the lines of testdata/library, in both byte orders and

@@ -69,14 +69,14 @@ type Job struct {
 	Lost int64
 }
 
-// rankFacts is what the first pass learns about a rank.
+// rankFacts is what the passes learn about a rank.
 type rankFacts struct {
 	rows, polls int64
 	first       int64
 	samples     []int64 // starts of every sampleRows-th row
 	ended       bool
 	threads     int32
-	// collectives is, by communicator, the sum of hashes of its operations' numbers and calls.
+	// collectives is, of the second pass and by communicator, the sum of hashes of its operations' numbers and calls.
 	collectives map[int32]uint64
 	far         map[int64]*slot // rows that are completed long after, by seq
 	// sizes has, by seq, the bytes of messages that are smaller than the buffer they were received in.
@@ -112,6 +112,7 @@ func (j *Job) Import(ctx context.Context, out Sink) error {
 	if err := j.write(ctx, out); err != nil {
 		return err
 	}
+	j.countUneven()
 	if err := j.comms.write(out); err != nil {
 		return err
 	}
@@ -276,16 +277,21 @@ func (f *rankFacts) add(row *schema.Event) {
 	if row.Polls != null64 {
 		f.polls += row.Polls
 	}
-	if row.Instance != null64 {
-		if f.collectives == nil {
-			f.collectives = map[int32]uint64{}
-		}
-		operation := binary.LittleEndian.AppendUint64(make([]byte, 0, 10), uint64(row.Instance))
-		f.collectives[row.Comm] += xxh3.Hash(binary.LittleEndian.AppendUint16(operation, uint16(row.Call)))
-	}
 	if schema.CallID(row.Call).Is(schema.FactFinalizes) && row.EndNs != null64 {
 		f.ended = true
 	}
+}
+
+// addCollective takes a row of the second pass, which knows the communicators of all collective operations.
+func (f *rankFacts) addCollective(row *schema.Event) {
+	if row.Instance == null64 {
+		return
+	}
+	if f.collectives == nil {
+		f.collectives = map[int32]uint64{}
+	}
+	operation := binary.LittleEndian.AppendUint64(make([]byte, 0, 10), uint64(row.Instance))
+	f.collectives[row.Comm] += xxh3.Hash(binary.LittleEndian.AppendUint16(operation, uint16(row.Call)))
 }
 
 // countUneven counts the communicators of several ranks whose members do not make the same collective operations.
@@ -318,7 +324,6 @@ func (j *Job) settle() {
 		j.trace.Learned()
 	}
 	j.Counts.Calls = all
-	j.countUneven()
 	j.bounds = j.epochBounds(all)
 }
 

@@ -16,6 +16,7 @@ type shard struct {
 	events     schema.Events
 	messages   schema.Messages
 	parts      schema.Parts
+	byPeer     []schema.Part // of a row
 	sends      []match.Send
 	recvs      []match.Recv
 	counts     schema.Counts
@@ -147,6 +148,7 @@ func (p *pass) row(s *shard, x *slot, e int32) {
 		row.EndNs -= p.shift
 		s.endNs = max(s.endNs, row.EndNs)
 	}
+	p.facts[row.Rank].addCollective(row)
 	class := schema.Class(row.Class)
 	if class == schema.ClassCollective && row.Comm != null32 && p.comms.all[row.Comm].leads(row.Rank) {
 		s.counts.Collectives++
@@ -168,8 +170,9 @@ func (p *pass) row(s *shard, x *slot, e int32) {
 	}
 }
 
-// addParts adds the bytes by peer of a collective.
+// addParts adds the bytes by peer of a collective, in the order of the world ranks.
 func (s *shard) addParts(x *slot, c *Comm) {
+	s.byPeer = s.byPeer[:0]
 	for i, peer := range c.PeerRanks(x.row.Rank) {
 		b := schema.NullPart
 		b.Rank, b.Seq, b.Epoch, b.PeerWorld = x.row.Rank, x.row.Seq, x.row.Epoch, peer
@@ -181,8 +184,12 @@ func (s *shard) addParts(x *slot, c *Comm) {
 			b.RecvBytes = x.from[i]
 		}
 		if b.SendBytes != 0 || b.RecvBytes != 0 {
-			s.parts.Append(&b)
+			s.byPeer = append(s.byPeer, b)
 		}
+	}
+	slices.SortFunc(s.byPeer, func(a, b schema.Part) int { return cmp.Compare(a.PeerWorld, b.PeerWorld) })
+	for i := range s.byPeer {
+		s.parts.Append(&s.byPeer[i])
 	}
 }
 

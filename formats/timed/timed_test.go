@@ -1,0 +1,233 @@
+package timed_test
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/commq/commq/formats/formatstest"
+	"github.com/commq/commq/formats/timed"
+	"github.com/commq/commq/schema"
+)
+
+// options are the sizes that each trace is imported with: the answer must not depend on them.
+var options = map[string]timed.Options{
+	"usual":            {},
+	"few rows":         {EpochRows: 3, ShardRows: 5, Keep: 1, Round: 1},
+	"an epoch per row": {EpochRows: 1, ShardRows: 1, Keep: 2, Round: 2},
+	"all kept":         {EpochRows: 4, Keep: 1 << 20, Round: 3},
+}
+
+func imported(t testing.TB, s *script, o timed.Options) (*formatstest.Run, error) {
+	t.Helper()
+	open := 0
+	r, err := formatstest.Import(t, func(m *formatstest.Memory) (*schema.Manifest, error) {
+		j := timed.New(s.trace(&open), o)
+		if err := j.Import(context.Background(), m); err != nil {
+			return nil, err
+		}
+		return j.Manifest(schema.Origin{}, nil), nil
+	})
+	if open != 0 {
+		t.Errorf("%d readers are open", open)
+	}
+	return r, err
+}
+
+// TestTraces imports the traces of testdata and compares the tables of their runs.
+func TestTraces(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
+			a, err := txtar.ParseFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if a.Files[0].Name != "trace" || len(a.Files) < 2 {
+				t.Fatal("want the part trace, and tables")
+			}
+			s := parse(t, string(a.Files[0].Data))
+			for name, o := range options {
+				r, err := imported(t, s, o)
+				if err != nil {
+					t.Fatalf("%s: %v", name, err)
+				}
+				got := formatstest.Tables(r)
+				for _, want := range a.Files[1:] {
+					if d := cmp.Diff(string(want.Data), got[want.Name]); d != "" {
+						t.Errorf("%s: %s: %s\n%s", name, want.Name, d, got[want.Name])
+					}
+				}
+			}
+		})
+	}
+}
+
+const ring = `ranks 2
+0 10-20 Send to=1 stag=9 sent=3
+0 30-40 Finalize
+1 10-20 Recv from=0 rtag=9 received=3
+1 30-40 Finalize
+`
+
+// TestErrorOfReader: an error of a reader ends the import, in either pass, and all readers are closed.
+func TestErrorOfReader(t *testing.T) {
+	broken := errors.New("byte 7: no call")
+	for _, inLearning := range []bool{true, false} {
+		open := 0
+		tr := parse(t, ring).trace(&open)
+		whole := tr.Open
+		tr.Open = func(rank int32, learning bool) ([]timed.Reader, error) {
+			all, err := whole(rank, learning)
+			if rank == 1 && learning == inLearning {
+				all[0].(*reader).err = broken
+			}
+			return all, err
+		}
+		var m formatstest.Memory
+		if err := timed.New(tr, timed.Options{}).Import(context.Background(), &m); !errors.Is(err, broken) || open != 0 {
+			t.Errorf("learning %v: %v, %d readers are open", inLearning, err, open)
+		}
+	}
+}
+
+// TestErrorOfOpen: a rank that cannot be opened ends the import.
+func TestErrorOfOpen(t *testing.T) {
+	missing := errors.New("no file")
+	for _, inLearning := range []bool{true, false} {
+		open := 0
+		tr := parse(t, ring).trace(&open)
+		whole := tr.Open
+		tr.Open = func(rank int32, learning bool) ([]timed.Reader, error) {
+			if rank == 1 && learning == inLearning {
+				return nil, missing
+			}
+			return whole(rank, learning)
+		}
+		var m formatstest.Memory
+		if err := timed.New(tr, timed.Options{}).Import(context.Background(), &m); !errors.Is(err, missing) || open != 0 {
+			t.Errorf("learning %v: %v, %d readers are open", inLearning, err, open)
+		}
+	}
+}
+
+// TestInterrupted: a cancelled context ends the import.
+func TestInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	open := 0
+	var m formatstest.Memory
+	err := timed.New(parse(t, ring).trace(&open), timed.Options{}).Import(ctx, &m)
+	if !errors.Is(err, context.Canceled) || open != 0 {
+		t.Errorf("%v, %d readers are open", err, open)
+	}
+}
+
+// TestProgress: the reports end with all of both passes.
+func TestProgress(t *testing.T) {
+	var last, all atomic.Int64
+	s := parse(t, ring)
+	if _, err := imported(t, s, timed.Options{EpochRows: 1, Progress: func(read, size int64) {
+		if read < last.Load() {
+			t.Errorf("%d after %d", read, last.Load())
+		}
+		last.Store(read)
+		all.Store(size)
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	if last.Load() != 8 || all.Load() != 8 {
+		t.Errorf("%d of %d; want 8 of 8", last.Load(), all.Load())
+	}
+}
+
+// endless makes the calls of a rank as they are read: rank 0 sends, rank 1 receives what it posted before, and each has a
+// request that is open from the first call to the last.
+type endless struct {
+	rank     int32
+	at, last int64
+}
+
+func (r *endless) Next(c *timed.Call) (bool, error) {
+	if r.at > r.last {
+		return false, nil
+	}
+	c.Reset()
+	row := &c.Row
+	call := [2]schema.CallID{schema.CallIsend, schema.CallIrecv}[r.rank]
+	k := r.at
+	switch {
+	case r.at == r.last:
+		call = schema.CallFinalize
+	case r.at == r.last-1:
+		call, c.Ends = schema.CallWait, []timed.Ending{{Request: 1}}
+	case r.at > 0 && r.at%2 == 0:
+		call, c.Ends = schema.CallWait, []timed.Ending{{Request: 2}}
+	default:
+		c.Posts = []uint64{min(uint64(r.at)+1, 2)}
+		row.Comm, row.ProcNull = 0, 0
+		if r.rank == 0 {
+			row.SendPeer, row.SendWorld, row.SendTag, row.SendBytes = 1, 1, 9, k%4096
+		} else {
+			row.RecvPeer, row.RecvWorld, row.RecvTag, row.RecvBytes = 0, 0, 9, k%4096
+		}
+	}
+	row.Rank, row.Thread, row.Call, row.Class = r.rank, 0, int16(call), int16(schema.Calls[call].Class)
+	row.StartNs, row.EndNs = 10*k, 10*k+5
+	r.at++
+	return true, nil
+}
+
+func (r *endless) Site(first int32) int32 { return first }
+func (r *endless) Read() int64            { return r.at }
+func (r *endless) Close()                 {}
+
+// measuring counts rows, and keeps the largest heap in use at the end of an epoch.
+type measuring struct {
+	rows int64
+	heap uint64
+}
+
+func (m *measuring) Write(_ int, b schema.Batch) error {
+	if e, ok := b.(*schema.Events); ok {
+		m.rows += int64(e.Len())
+		var s runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&s)
+		m.heap = max(m.heap, s.HeapAlloc)
+	}
+	return nil
+}
+
+// TestMemory: memory does not grow with the trace, though a request is open through all of it.
+func TestMemory(t *testing.T) {
+	heap := func(calls int64) uint64 {
+		tr := timed.Trace{Comms: timed.NewComms(2), Hosts: []string{"one"}, HostOf: make([]int32, 2)}
+		tr.Open = func(rank int32, _ bool) ([]timed.Reader, error) {
+			return []timed.Reader{&endless{rank: rank, last: calls - 1}}, nil
+		}
+		var m measuring
+		j := timed.New(tr, timed.Options{EpochRows: 1 << 12})
+		if err := j.Import(context.Background(), &m); err != nil {
+			t.Fatal(err)
+		}
+		if m.rows != 2*calls || j.Counts.Messages != (calls-1)/2 || j.Counts.UnmatchedSends != 0 {
+			t.Fatalf("%d rows, %+v", m.rows, j.Counts)
+		}
+		return m.heap
+	}
+	short, long := heap(20_001), heap(320_001)
+	if long > short+1<<20 {
+		t.Errorf("%d bytes of heap with 40,002 calls, %d with 640,002", short, long)
+	}
+}
