@@ -57,7 +57,7 @@ kilobytes from which commq fit and commq predict learn the program's laws.`,
 		return c.Help()
 	}
 	c.AddCommand(newExportDimCommand(a), newExportPerfettoCommand(a), newExportPrvCommand(a), newExportOTF2Command(a),
-		newExportTITCommand(a), newExportGOALCommand(a), newExportCFGCommand(a),
+		newExportTITCommand(a), newExportGOALCommand(a), newExportChakraCommand(a), newExportCFGCommand(a),
 		newExportReplayCommand(a), newExportSignatureCommand(a), newExportBenchfmtCommand(a), newExportExtrapCommand(a))
 	return c
 }

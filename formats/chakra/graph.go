@@ -22,6 +22,7 @@ type op struct {
 	bytes int64         // -1 if unknown
 	peer  int32         // of a message
 	tag   int32
+	root  int32 // of a collective, a rank of its group; -1 if unknown
 	// seq is the row that begins it, done the one that completes it; -1 for none, and dropped is one without a partner.
 	seq, done int64
 	dropped   bool
@@ -40,8 +41,8 @@ type rank struct {
 	file   string
 	ops    []op
 	steps  []step
-	restNs int64              // computed after the last step
-	groups map[string][]int32 // as its metadata lists them
+	restNs int64            // computed after the last step
+	groups map[string]group // as its metadata lists them, by name
 	tally  tally
 }
 
@@ -69,7 +70,7 @@ var calls = [...]schema.CallID{schema.CallIallreduce, schema.CallIreduce, schema
 
 // readRank reads the trace of a rank.
 func readRank(in io.Reader, file string) (*rank, error) {
-	r := &rank{file: file, groups: map[string][]int32{}}
+	r := &rank{file: file, groups: map[string]group{}}
 	g := &graph{rank: r, byID: map[uint64]int32{}}
 	m := &messages{in: bufio.NewReaderSize(in, 1<<18)}
 	if head, err := m.next(); err != nil || !isMetadata(head) {
@@ -148,6 +149,13 @@ func (g *graph) add(b []byte) error {
 	return nil
 }
 
+// group is a process group, as PyTorch lists it.
+type group struct {
+	Name        string  `json:"pg_name"`
+	Description string  `json:"pg_desc,omitempty"`
+	Ranks       []int32 `json:"ranks"`
+}
+
 // addGroups keeps the process groups that PyTorch lists in a node of metadata.
 func (r *rank) addGroups(inputs string) {
 	begin, end := strings.Index(inputs, "["), strings.LastIndex(inputs, "]")
@@ -157,21 +165,18 @@ func (r *rank) addGroups(inputs string) {
 	if begin < 0 || end < begin {
 		return
 	}
-	var list []struct {
-		Name  string  `json:"pg_name"`
-		Ranks []int32 `json:"ranks"`
-	}
+	var list []group
 	if json.Unmarshal([]byte(inputs[begin:end+1]), &list) != nil {
 		return // not a list of groups
 	}
 	for _, g := range list {
-		r.groups[g.Name] = g.Ranks
+		r.groups[g.Name] = g
 	}
 }
 
 // addOp adds the operation of a node, and returns its number; -1 for a node that only launches another.
 func (r *rank) addOp(n *node) (int32, error) {
-	o := op{group: n.attrs.group, bytes: n.attrs.commSize, seq: -1, done: -1}
+	o := op{group: n.attrs.group, bytes: n.attrs.commSize, root: -1, seq: -1, done: -1}
 	peer := n.attrs.dst
 	switch n.kind {
 	case sendNode:
@@ -187,6 +192,9 @@ func (r *rank) addOp(n *node) (int32, error) {
 			return 0, fmt.Errorf("node %d is collective %d; there are those from 0 to %d", n.id, n.attrs.commType, len(calls)-1)
 		}
 		o.call, peer = calls[n.attrs.commType], 0
+		if n.attrs.root >= 0 && n.attrs.root <= math.MaxInt32 {
+			o.root = int32(n.attrs.root)
+		}
 	}
 	if peer < 0 || peer > math.MaxInt32 || n.attrs.tag < -math.MaxInt32 || n.attrs.tag > math.MaxInt32 {
 		return 0, fmt.Errorf("node %d, a message, has the partner %d and the tag %d; want a rank and a number", n.id, peer,

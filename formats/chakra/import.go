@@ -1,6 +1,7 @@
 package chakra
 
 import (
+	"cmp"
 	"compress/gzip"
 	"context"
 	"errors"
@@ -236,12 +237,12 @@ func (j *job) placeGroups() {
 		world.ranks = append(world.ranks, int32(i))
 	}
 	j.comms, j.byName = []*comm{world}, map[string]*comm{"": world}
-	users, listed := map[string][]int32{}, map[string][]int32{}
+	users, listed, described := map[string][]int32{}, map[string][]int32{}, map[string]string{}
 	var names []string
 	for i, r := range j.ranks {
-		for name, ranks := range r.groups {
-			listed[name] = ranks
-			if len(ranks) == 0 { // PyTorch lists none for the group of all
+		for name, g := range r.groups {
+			listed[name], described[name] = g.Ranks, g.Description
+			if len(g.Ranks) == 0 { // PyTorch lists none for the group of all
 				listed[name] = world.ranks
 			}
 		}
@@ -264,7 +265,7 @@ func (j *job) placeGroups() {
 			members = users[name]
 			j.assumed++
 		}
-		j.addComm(name, members)
+		j.addComm(name, described[name], members)
 	}
 	for _, c := range j.comms {
 		c.place = make(map[int32]int32, len(c.ranks))
@@ -275,18 +276,18 @@ func (j *job) placeGroups() {
 }
 
 // addComm adds a communicator with the members that have a trace. That of all ranks is communicator 0.
-func (j *job) addComm(name string, members []int32) {
+func (j *job) addComm(name, description string, members []int32) {
 	members = slices.DeleteFunc(slices.Clone(members), func(r int32) bool { return r < 0 || int(r) >= len(j.ranks) })
 	seen := map[int32]bool{}
 	members = slices.DeleteFunc(members, func(r int32) bool { again := seen[r]; seen[r] = true; return again })
 	if slices.Equal(members, j.comms[0].ranks) {
 		j.byName[name] = j.comms[0]
 		if j.comms[0].name == "" {
-			j.comms[0].name = name
+			j.comms[0].name = cmp.Or(description, name)
 		}
 		return
 	}
-	c := &comm{id: int32(len(j.comms)), name: name, ranks: members}
+	c := &comm{id: int32(len(j.comms)), name: cmp.Or(description, name), ranks: members}
 	j.comms = append(j.comms, c)
 	j.byName[name] = c
 }

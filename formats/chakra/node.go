@@ -40,6 +40,7 @@ type node struct {
 type attrs struct {
 	commType, commSize int64 // -1 if there is none
 	src, dst, tag      int64
+	root               int64  // -1 if there is none
 	group              string // "" if there is none
 	device             bool   // is_cpu_op is there and false
 }
@@ -59,6 +60,9 @@ const (
 var plain = map[protowire.Number]bool{5: true, 7: true, 9: true, 11: true, 13: true, 27: true}
 
 var zigzag = map[protowire.Number]bool{15: true, 17: true}
+
+// attrRoot is the attribute with the root of a collective, a rank of its group. Only commq writes it.
+const attrRoot = "comm_root"
 
 // attrString is the field of AttributeProto that holds a string.
 const attrString = 29
@@ -135,7 +139,7 @@ func fields(b []byte, do func(num protowire.Number, kind protowire.Type, x uint6
 
 // parseNode reads a Node.
 func parseNode(b []byte) (*node, error) {
-	o := &node{attrs: attrs{commType: -1, commSize: -1, src: -1, dst: -1}}
+	o := &node{attrs: attrs{commType: -1, commSize: -1, src: -1, dst: -1, root: -1}}
 	err := fields(b, func(num protowire.Number, kind protowire.Type, x uint64, sub []byte) error {
 		switch num {
 		case fieldID:
@@ -234,6 +238,8 @@ func (a *attrs) add(b []byte) error {
 		a.dst = number
 	case "comm_tag":
 		a.tag = number
+	case attrRoot:
+		a.root = number
 	case "is_cpu_op":
 		a.device = number == 0
 	}

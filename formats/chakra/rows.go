@@ -47,9 +47,18 @@ func (j *job) operation(row *schema.Event, o *op) {
 		row.ProcNull, row.PostedAny = 0, 0
 	default:
 		row.Instance = o.instance
+		if int(o.root) < len(c.ranks) && o.root >= 0 && hasRoot(o.call) {
+			row.RootWorld = c.ranks[o.root]
+			row.SendBytes, row.RecvBytes = schema.CollectiveBytes(o.call.Operation(), schema.CollectiveArgs{
+				Peers: int64(len(c.ranks)), Group: int64(len(c.ranks)), Root: row.RootWorld == row.Rank, Send: bytes, Recv: bytes})
+			return
+		}
 		row.SendBytes, row.RecvBytes = sizes(o.call, bytes, int64(len(c.ranks)))
 	}
 }
+
+// hasRoot reports whether a collective has a root.
+func hasRoot(call schema.CallID) bool { return call.Is(schema.FactRooted) }
 
 // sizes returns what a rank gives and gets in a collective on n ranks, of whose input a trace tells the bytes. Which
 // rank is the root it does not tell, and so not what the root gives or gets.
@@ -96,8 +105,7 @@ func (j *job) warnings() []string {
 	t := &j.tally
 	for _, r := range j.ranks {
 		for k := range r.ops {
-			switch r.ops[k].call {
-			case schema.CallIbcast, schema.CallIscatter, schema.CallIreduce, schema.CallIgather:
+			if hasRoot(r.ops[k].call) && r.ops[k].root < 0 {
 				t.rootless++
 			}
 		}

@@ -7,6 +7,9 @@ type Collective struct {
 	// Op is the blocking form of the operation, Blocking tells that the call is one.
 	Op       schema.CallID
 	Blocking bool
+	// Comm is the number of the communicator in the run, Name its name, "" for none.
+	Comm int32
+	Name string
 	// Members are the world ranks of the communicator, Me and Root places in it. Root is 0 for operations without one.
 	Members  []int32
 	Me, Root int

@@ -24,9 +24,9 @@ const (
 	// Send and Recv are messages. With an ID they are only begun, and a Wait ends them.
 	Send
 	Recv
-	// Wait ends the Send or Recv with the same ID, whose other fields it has.
+	// Wait ends the Send, Recv or CollectiveCall with the same ID, whose other fields it has.
 	Wait
-	// Collective is a collective operation.
+	// CollectiveCall is a collective operation.
 	CollectiveCall
 )
 
@@ -44,7 +44,7 @@ type Action struct {
 	// Peer is a world rank. Tag is unique for the tag and communicator of the run.
 	Peer, Tag int32
 	Bytes     int64
-	// Call is that of CollectiveCall.
+	// Call is that of CollectiveCall, which, too, is only begun if it has an ID.
 	Call *Collective
 }
 
@@ -426,7 +426,11 @@ func (x *reader) collective(e *schema.Event, call schema.CallID) error {
 	}
 	c := x.callOf(e, call)
 	if x.o.Keep != nil && x.o.Keep(c) {
-		return x.do(&Action{Kind: CollectiveCall, Rank: e.Rank, Call: c})
+		a := Action{Kind: CollectiveCall, Rank: e.Rank, Call: c}
+		if !c.Blocking {
+			return x.begin(a, e.DoneSeq)
+		}
+		return x.do(&a)
 	}
 	if len(c.Members) > 1 || c.Op.IsNeighborhood() {
 		x.notes["Calls of collectives that were written as messages"]++
@@ -462,8 +466,8 @@ func (x *reader) callOf(e *schema.Event, call schema.CallID) *Collective {
 	if op == 0 {
 		op = schema.CallBarrier
 	}
-	c := &Collective{Op: op, Blocking: e.Request == null64, Members: comm.Members, Me: x.placeOf(e.Comm, e.Rank),
-		NoParts: x.noParts}
+	c := &Collective{Op: op, Blocking: e.Request == null64, Comm: e.Comm, Name: comm.Name, Members: comm.Members,
+		Me: x.placeOf(e.Comm, e.Rank), NoParts: x.noParts}
 	if e.RootWorld != null32 {
 		c.Root = x.placeOf(e.Comm, e.RootWorld)
 	}
