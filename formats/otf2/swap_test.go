@@ -240,3 +240,29 @@ func variants(t *testing.T, anchor string) map[string]string {
 	all["zlib, big endian"] = packed(t, big, packing{order: binary.BigEndian})
 	return all
 }
+
+// FuzzBlocks: whatever a compressed file holds, its blocks are read to their end or an error names a place.
+func FuzzBlocks(f *testing.F) {
+	for _, p := range []packing{{order: binary.LittleEndian}, {order: binary.BigEndian, ends: true},
+		{order: binary.LittleEndian, padded: true}} {
+		at := packed(f, "testdata/ping-pong/traces.otf2", p)
+		b, err := os.ReadFile(filepath.Join(filepath.Dir(at), "traces.def"))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+		f.Add(append(slices.Clone(b), b...))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		r := newInflater(bytes.NewReader(b))
+		for {
+			block, err := r.block()
+			if err != nil {
+				break
+			}
+			if len(block) > mostBlock || r.at > int64(len(b)) {
+				t.Fatalf("%d bytes, at %d of %d", len(block), r.at, len(b))
+			}
+		}
+	})
+}
