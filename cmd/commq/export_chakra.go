@@ -21,17 +21,19 @@ func newExportChakraCommand(a *app) *cobra.Command {
 		Use:   "chakra RUN",
 		Short: "Write a run as execution traces of Chakra, for ASTRA-sim (.et)",
 		Long: `chakra writes what each rank of a run computes, sends, receives and does in collectives as MLCommons' Chakra
-execution traces, in a new folder: a graph of nodes for each rank, with what each node depends on. The run needs all rows
-of events and compute times, which a trace has in whole microseconds. Collectives stay what they are on their groups, but
-for scans and those of neighbours, which become messages. docs/reference/training.md has the rules.`,
+execution traces, in a new folder: a graph of nodes for each rank, with what each node depends on. The run needs all
+rows of events and compute times, which a trace has in whole microseconds. Collectives stay what they are on their
+groups, but for scans and those of neighbours, which become messages. ASTRA-sim takes FOLDER/chakra as its workload.
+docs/reference/training.md has the rules.`,
 		Example: `  commq export chakra --run cg.A.4 -o cg.chakra
-  AstraSim_Analytical_Congestion_Unaware --workload-configuration=cg.chakra/chakra ...`,
+  commq import cg.chakra --name cg.back`,
 		Args:              wantArgs(0, 0, "no arguments"),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(c *cobra.Command, _ []string) error { return runExportChakra(c.Context(), a, &o) },
 	}
 	runToWrite(a, c, &o.run)
-	c.Flags().StringVarP(&o.output, "output", "o", "", "make a folder of the name `FILE`, with chakra.0.et and a file for each other rank")
+	c.Flags().StringVarP(&o.output, "output", "o", "",
+		"make a folder of the name `FILE`, with chakra.0.et and a file for each other rank")
 	_ = c.MarkFlagRequired("output")
 	completeFiles(c, "output")
 	a.writes(c)

@@ -1,5 +1,5 @@
-// Package chakra reads and writes Chakra execution traces (.et), MLCommons' graphs of what each process of a training job
-// computes and communicates. docs/reference/training.md says what becomes of them, and of runs.
+// Package chakra reads and writes Chakra execution traces (.et), MLCommons' graphs of what each process of a training
+// job computes and communicates. docs/reference/training.md says what becomes of them, and of runs.
 //
 // The files are read with the official library's wire format (protowire), message by message, so that a trace does not
 // have to be in memory; the numbers of fields are those of schema/protobuf/et_def.proto of Chakra 1.0.

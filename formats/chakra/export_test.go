@@ -24,12 +24,13 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// messageFields are those of Chakra 1.0's messages that an export writes, with their numbers: so the official library reads the
-// files, not ours.
+// messageFields are those of Chakra 1.0's messages that an export writes, with their numbers: so the official library
+// reads the files, not ours.
 var messageFields = map[string][]string{
 	"GlobalMetadata": {"version 1 string"},
-	"AttributeProto": {"name 1 string", "int32_val 7 int32", "int64_val 9 int64", "bool_val 27 bool", "string_val 29 string"},
-	"IOInfo":         {"values 1 string", "shapes 2 string", "types 3 string"},
+	"AttributeProto": {"name 1 string", "int32_val 7 int32", "int64_val 9 int64", "bool_val 27 bool",
+		"string_val 29 string"},
+	"IOInfo": {"values 1 string", "shapes 2 string", "types 3 string"},
 	"Node": {"id 1 uint64", "name 2 string", "type 3 NodeType", "ctrl_deps 4 uint64...", "data_deps 5 uint64...",
 		"start_time_micros 6 uint64", "duration_micros 7 uint64", "inputs 8 IOInfo", "outputs 9 IOInfo",
 		"attr 10 AttributeProto..."},
@@ -230,8 +231,8 @@ id:5 name:"MPI_Allreduce" type:COMM_COLL_NODE data_deps:4` + collective(0, 40) +
 	}
 }
 
-// Groups keep their names and ranks, and nonblocking collectives their waits: the run of a trace goes out and comes back as
-// it was.
+// Groups keep their names and ranks, and nonblocking collectives their waits: the run of a trace goes out and comes back
+// as it was.
 func TestGroupsThereAndBack(t *testing.T) {
 	coll := func(id uint64, kind, size int64, group string, deps ...uint64) made {
 		return made{id: id, kind: collNode, deps: deps, attrs: [][]byte{number("comm_type", kind), number("comm_size", size),

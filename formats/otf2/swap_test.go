@@ -178,7 +178,8 @@ type packing struct {
 	order binary.ByteOrder
 	// ends tells that a block is a whole stream of zlib; OTF2's library only flushes.
 	ends bool
-	// padded tells that a block has as many bytes in the file as when decompressed, as some versions of the library wrote it.
+	// padded tells that a block has as many bytes in the file as when decompressed, as some versions of the library
+	// write it.
 	padded bool
 }
 

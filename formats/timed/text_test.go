@@ -20,10 +20,11 @@ const null32, null64 = schema.NullInt32, schema.NullInt64
 //	0 10-20 Isend to=1 stag=9 sent=4097 post=7
 //	0.1 15- Wait end=7               of thread 1; it never returns
 //
-// Words of a call are: comm (world if there is none, - for no communicator, self), to and from (ranks of it), stag, rtag, sent,
-// received, root, label, any (posted with a wildcard, any=no without), poll, atmost, spent=NS, window, handle, makes, init,
-// parts=TO/FROM with counts between commas; post=REQUEST, and after "also" the words of the next row of MPI_Startall;
-// end=REQUEST, with /received:comm:from:tag:bytes, /collected:comm:root:sent:received, /cancelled or /lost.
+// Words of a call are: comm (world if there is none, - for no communicator, self), to and from (ranks of it), stag,
+// rtag, sent, received, root, label, any (posted with a wildcard, any=no without), poll, atmost, spent=NS, window,
+// handle, makes, init, parts=TO/FROM with counts between commas; post=REQUEST, and after "also" the words of the next
+// row of MPI_Startall; end=REQUEST, with /received:comm:from:tag:bytes, /collected:comm:root:sent:received, /cancelled
+// or /lost.
 type script struct {
 	t     testing.TB
 	comms []*timed.Comm
@@ -277,8 +278,8 @@ func (r *reader) Site(first int32) int32 { return first }
 func (r *reader) Read() int64            { return int64(r.at) }
 func (r *reader) Close()                 { *r.open-- }
 
-// trace returns the trace of a script, whose communicators it may give numbers only once. open counts the readers that are
-// open.
+// trace returns the trace of a script, whose communicators it may give numbers only once. open counts the readers that
+// are open.
 func (s *script) trace(open *int) timed.Trace {
 	comms := timed.NewComms(s.ranks)
 	for _, c := range s.comms[1:] {
