@@ -20,7 +20,9 @@ type Bound struct {
 	// Grid and Axis select the extent; with a nil Grid it is the process count.
 	Grid *Grid `json:"grid,omitempty"`
 	Axis int   `json:"axis,omitempty"`
-	C    int32 `json:"c"`
+	// Times is a further axis of the grid, plus 1, whose extent the other one is multiplied by; 0 means none.
+	Times int   `json:"times,omitempty"`
+	C     int32 `json:"c"`
 }
 
 // BoundOf is the variable part of a Bound.
@@ -45,6 +47,9 @@ func (b Bound) value(ranks int32) (int32, bool) {
 			return 0, false
 		}
 		g = dims[b.Axis]
+		if b.Times > 0 {
+			g *= dims[b.Times-1]
+		}
 	}
 	switch b.Of {
 	case FromFloor:
@@ -511,6 +516,9 @@ func (l Law) ownMap(ranks int32, index []int32) (*Map, error) {
 	}
 	if by := l.divided(ranks); by != "" && slices.ContainsFunc(maps, (*Map).anyone) {
 		return refuse(Ambiguous, "the runs do not tell which it is: %s", by)
+	}
+	if by := l.guarded(m); by != "" {
+		return refuse(Ambiguous, "%s: a guard on it may keep some from it", by)
 	}
 	if short != "" && len(maps) == 1 {
 		return refuse(Ambiguous, "the runs have at most %s; a run with more there shows how", short)

@@ -35,7 +35,7 @@ func (r *Range) dropRoundedLogarithms(form *Form, sizes []int32, seen map[int]in
 }
 
 // addPossibleEnds adds laws of where an index ends that grows with the runs: loops over an extent of a grid that the runs
-// do not rule out.
+// do not rule out, or, if no peer depends on the index, over two of them, as one loop in another is one in the runs.
 func (l *Law) addPossibleEnds(u *unit, sizes []int32, possible []Grid) {
 	for c := range l.Ranges {
 		r := &l.Ranges[c]
@@ -44,14 +44,25 @@ func (l *Law) addPossibleEnds(u *unit, sizes []int32, possible []Grid) {
 		}
 		_, high := u.spans(c)
 		for i := range possible {
-			for a := range possible[i].Axes {
-				b := Bound{Of: FromAll, Grid: &possible[i], Axis: a, C: -1}
+			for _, b := range l.endsOn(&possible[i]) {
 				if b.isAlways(high, sizes) && !slices.ContainsFunc(r.High, b.equal) {
 					r.High = append(r.High, b)
 				}
 			}
 		}
 	}
+}
+
+// endsOn returns where loops over one extent of a grid end, and over two if no peer depends on the index.
+func (l *Law) endsOn(grid *Grid) (ends []Bound) {
+	repeats := !slices.ContainsFunc(l.Forms, func(f Form) bool { return f.linear() || f.exponential() })
+	for a := range grid.Axes {
+		ends = append(ends, Bound{Of: FromAll, Grid: grid, Axis: a, C: -1})
+		for other := 0; repeats && other < a; other++ {
+			ends = append(ends, Bound{Of: FromAll, Grid: grid, Axis: a, Times: other + 1, C: -1})
+		}
+	}
+	return ends
 }
 
 // isAlways reports whether the bound is the value in all runs that have one.
@@ -66,7 +77,7 @@ func (b Bound) isAlways(values map[int]int32, sizes []int32) bool {
 
 // equal reports whether two bounds are the same law.
 func (b Bound) equal(o Bound) bool {
-	return b.Of == o.Of && b.Axis == o.Axis && b.C == o.C && (b.Grid == nil) == (o.Grid == nil) &&
+	return b.Of == o.Of && b.Axis == o.Axis && b.Times == o.Times && b.C == o.C && (b.Grid == nil) == (o.Grid == nil) &&
 		(b.Grid == nil || sameGrid(*b.Grid, *o.Grid))
 }
 

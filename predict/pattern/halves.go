@@ -74,3 +74,72 @@ func (l *Law) divided(ranks int32) string {
 	}
 	return ""
 }
+
+// AxisHalf is an axis of a grid that has two ranks in all runs, and the coordinate of all that send.
+type AxisHalf struct {
+	Grid *Grid `json:"grid"`
+	Axis int   `json:"axis"`
+	At   int32 `json:"at"`
+}
+
+// impliedHalves returns the axes of grids that the runs do not rule out, of two ranks in all runs, of which one half does
+// all that a law of the line has: as the leaves of a binomial tree are the odd ranks, only the first ranks of the fast axis
+// send in it. A guard on such an axis, as "not the last", changes nothing in the runs.
+func (u *unit) impliedHalves(l *Law, possible []Grid) (all []AxisHalf) {
+	if len(l.Forms[0].Rules) != 1 {
+		return nil
+	}
+	for i := range possible {
+		for a := range possible[i].Axes {
+			if at, ok := u.halfOf(&possible[i], a, l.Training); ok {
+				all = append(all, AxisHalf{&possible[i], a, at})
+			}
+		}
+	}
+	return all
+}
+
+// halfOf returns the coordinate on an axis, which has two ranks in all runs, of all ranks that send; false if there is
+// none.
+func (u *unit) halfOf(grid *Grid, axis int, sizes []int32) (at int32, is bool) {
+	for _, p := range sizes {
+		if dims, ok := grid.Dims(p); !ok || dims[axis] != 2 {
+			return 0, false
+		}
+	}
+	at = None
+	for _, o := range u.obs {
+		dims, _ := grid.Dims(o.m.Ranks)
+		for r, dst := range o.m.Dst {
+			switch x := coords(dims, int32(r))[axis]; {
+			case dst == None:
+			case at == None:
+				at = x
+			case x != at:
+				return 0, false
+			}
+		}
+	}
+	return at, at != None
+}
+
+// guarded returns which guard the runs cannot show that would keep ranks of a map from sending, "" if there is none.
+func (l *Law) guarded(m *Map) string {
+	for _, h := range l.Implied {
+		dims, ok := h.Grid.Dims(m.Ranks)
+		if !ok || dims[h.Axis] <= 2 {
+			continue
+		}
+		only, name := int32(0), "first"
+		if h.At > 0 {
+			only, name = dims[h.Axis]-1, "last"
+		}
+		for r := range m.Ranks {
+			if _, sends := m.Dst(r); sends && coords(dims, r)[h.Axis] != only {
+				return fmt.Sprintf("in all runs those that take part are the %s of an axis of two ranks, which has %d there, "+
+					"as on a %s", name, dims[h.Axis], h.Grid)
+			}
+		}
+	}
+	return ""
+}

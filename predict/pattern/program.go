@@ -52,6 +52,8 @@ type Law struct {
 	Borrowed bool `json:"borrowed,omitempty"`
 	// Halved are grids with an axis that cannot be told, in the runs, from the half of all ranks that the law is about.
 	Halved []Grid `json:"halved,omitempty"`
+	// Implied are axes on which the runs cannot show a guard, as one half of their two ranks does all of the law.
+	Implied []AxisHalf `json:"implied,omitempty"`
 	// Sizes are the process counts at which a rank sends.
 	Sizes []int32 `json:"sizes"`
 	// Training are the process counts of all runs.
@@ -154,6 +156,7 @@ func fit(slots []Slot, sizes []int32) *Program {
 		l := u.law(sizes, p.Grids)
 		l.addPossibleEnds(u, sizes, p.Possible)
 		l.Halved = u.halvedBy(&l, search.classes)
+		l.Implied = u.impliedHalves(&l, p.Possible)
 		p.Laws = append(p.Laws, l)
 	}
 	dropUnshownEnds(p.Laws)

@@ -159,6 +159,19 @@ func (h *Hypothesis) isEmptyAt(r *row) bool {
 	return false
 }
 
+// isUsedUpAt reports whether a block of the law is used up before a place, though there is a cell for each rank.
+func (h *Hypothesis) isUsedUpAt(r *row) bool {
+	if h.Level != NoLevel || h.Partition != nil {
+		return false
+	}
+	for k, a := range h.Axes {
+		if a < len(r.g) && h.Cuts[k][0].isUsedUp(r.g[a], r.x[a]) {
+			return true
+		}
+	}
+	return false
+}
+
 // spot is a place along an axis, with the factor that is required there.
 type spot struct{ g, x, i, want int64 }
 
@@ -210,16 +223,25 @@ func findCuts(level Level, spots []spot) (all []Cut) {
 const mostTried = 1 << 13
 
 // cutBounds returns the least, the first and the largest value of cuts at a place. ok is false where the first has
-// none.
+// none. A cut whose cells are used up before the place has 0 there.
 func cutBounds(cuts []Cut, level Level, i, g, x int64) (low, value, high int64, ok bool) {
 	low, high = math.MaxInt64, math.MinInt64
 	for k := range cuts {
-		if y := cuts[k].value(level, i, g, x); y > 0 {
+		switch y := cuts[k].value(level, i, g, x); {
+		case y > 0:
 			low, high = min(low, y), max(high, y)
+		case level == NoLevel && cuts[k].isUsedUp(g, x):
+			low, high = min(low, 0), max(high, 0)
 		}
 	}
 	value = cuts[0].value(level, i, g, x)
 	return low, value, high, value > 0
+}
+
+// isUsedUp reports whether blocks that are rounded up use up the cells, of which there is one for each rank, before a
+// place.
+func (c *Cut) isUsedUp(g, x int64) bool {
+	return c.Rounding == Short && hasCellForEach(c.Extent, g) && c.Rounding.block(c.Extent, g, x) <= 0
 }
 
 // divided returns laws like this one with a divisor of its coefficient, and a block of as many times more cells in

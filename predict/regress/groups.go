@@ -658,6 +658,9 @@ func (l *Law) Predict(ranks, rank int32, dims, coords, index []int32) (Expected,
 	}
 	f := l.byRole(&r)
 	if !known {
+		if i := slices.IndexFunc(l.Laws, func(h Hypothesis) bool { return h.isUsedUpAt(&r) }); i >= 0 {
+			f.Value, f.Low, f.Form = 0, math.Min(f.Low, 0), l.text(i)
+		}
 		return l.domain.settle(f, &r), nil
 	}
 	if e.Low, e.High = math.Min(e.Low, f.Low), math.Max(e.High, f.High); e.Low != e.High || l.isNewDivision(&r) {

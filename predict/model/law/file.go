@@ -60,6 +60,10 @@ func (s *storedGroup) groupLaw() (*GroupLaw, error) {
 		if g.Turn = *s.Turn; g.Turn.Sign != 1 && g.Turn.Sign != -1 || g.Turn.Component < 0 {
 			return nil, fmt.Errorf("a group that turns by %d times component %d of the index", g.Turn.Sign, g.Turn.Component)
 		}
+		if g.Turn.Grid != nil && (g.Turn.Axis < 0 || g.Turn.Axis >= g.Turn.Grid.Axes) {
+			return nil, fmt.Errorf("a group that turns by the coordinate on axis %d of a grid of %d axes", g.Turn.Axis,
+				g.Turn.Grid.Axes)
+		}
 	}
 	if g.Grid != nil && slices.ContainsFunc(g.Axes, func(a int) bool { return a >= g.Grid.Axes || a < -1 }) {
 		return nil, errors.New("a group with an axis that its grid does not have")

@@ -263,18 +263,29 @@ type GroupLaw struct {
 }
 
 // Turn moves ranks round the line of all ranks by Sign times a component of the index: the number of rank r is then that
-// of the block (r + Sign i) mod P. Sign is 1 or -1; 0 moves none.
+// of the block (r + Sign i) mod P. With a grid it is the rank's coordinate on an axis, as in a loop in whose step i the
+// ranks with coordinate i send. Sign is 1 or -1; 0 moves none.
 type Turn struct {
-	Sign      int32 `json:"sign"`
-	Component int   `json:"component"`
+	Sign      int32         `json:"sign"`
+	Component int           `json:"component"`
+	Grid      *pattern.Grid `json:"grid,omitempty"`
+	Axis      int           `json:"axis,omitempty"`
 }
 
 // move returns the rank whose number a rank has at an index.
 func (t Turn) move(rank, ranks int32, index []int32) int32 {
-	if t.Sign == 0 || t.Component >= len(index) || rank < 0 {
+	if t.Sign == 0 || rank < 0 {
 		return rank
 	}
-	return ((rank+t.Sign*index[t.Component])%ranks + ranks) % ranks
+	by := int32(0)
+	if t.Grid != nil {
+		if coords, ok := t.Grid.Coords(ranks, rank); ok {
+			by = coords[t.Axis]
+		}
+	} else if t.Component < len(index) {
+		by = index[t.Component]
+	}
+	return ((rank+t.Sign*by)%ranks + ranks) % ranks
 }
 
 // groupPoint is all of a point that a group law depends on.
@@ -294,6 +305,9 @@ func (g *GroupLaw) String() string {
 		of := "rank"
 		if g.Peer {
 			of = "peer"
+		}
+		if g.Turn.Grid != nil {
+			return text + fmt.Sprintf(" of rank (%s%+d x%d) mod P", of, g.Turn.Sign, g.Turn.Axis)
 		}
 		return text + fmt.Sprintf(" of rank (%s%+d i%d) mod P", of, g.Turn.Sign, g.Turn.Component)
 	case g.Peer:

@@ -143,3 +143,33 @@ func TestMultiplesOfOpenGrids(t *testing.T) {
 		t.Errorf("with one: %+v, want 14 to 21", e)
 	}
 }
+
+// 945 cells are divided over the ranks, and a rank has the block of its number less its coordinate on the second axis of a
+// 4 x 4 x 2 grid: on 4 to 32 ranks that is as long as its own. On 128 ranks, 8 x 4 x 4, rank 49 = 1 + 8 (2 + 4 (1)) has
+// that of rank 47, 8 cells and not 7: 945 = 7 x 128 + 49.
+func TestBlocksOfRanksLessACoordinate(t *testing.T) {
+	grid := &pattern.Grid{Shape: pattern.Deal, Axes: 3, Order: []int{0, 1, 2}}
+	block := func(p, r int64) int64 {
+		if r < 945%p {
+			return 945/p + 1
+		}
+		return 945 / p
+	}
+	var samples []Sample
+	for _, p := range []int32{4, 8, 16, 32} {
+		for r := range p {
+			x, _ := grid.Coords(p, r)
+			samples = append(samples, Sample{Point{Ranks: p, Rank: r, PeerRank: pattern.None, Index: []int32{0}},
+				4 * block(int64(p), int64(r-x[1]))})
+		}
+	}
+	f := NewFitter([]*pattern.Grid{grid}, nil, nil)
+	l := f.FitSize(samples, 4, nil)
+	if err := f.Settle(); err != nil {
+		t.Fatal(err)
+	}
+	e, ok := l.Evaluate(&Point{Ranks: 128, Rank: 49, PeerRank: pattern.None, Index: []int32{0}})
+	if !ok || e.Exact || e.Low > 32 || e.High < 32 {
+		t.Errorf("%+v of %s, want 32 in the interval, not exact", e, l)
+	}
+}

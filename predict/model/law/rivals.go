@@ -10,7 +10,7 @@ import (
 // coordinates: of the other side of messages, or on the line of all ranks. On the runs' numbers of ranks they may be
 // the same, and differ on others. Other grids are no rivals: patterns have shown which one the program has.
 func (f *Fitter) findRivals(all []openLaw) error {
-	for _, t := range slices.Concat(f.attempts(), columnsOf(all), f.attemptsOnTwins()) {
+	for _, t := range slices.Concat(f.attempts(), columnsOf(all), f.attemptsOnTwins(), f.attemptsAlongAxes()) {
 		if t.distance {
 			continue
 		}
@@ -99,6 +99,20 @@ func (f *Fitter) attemptsOnTwins() (attempts []attempt) {
 	return attempts
 }
 
+// attemptsAlongAxes returns attempts with ranks moved round by their coordinates: where the step of a loop is the
+// coordinate of the ranks that send in it, a block of rank - step is one of rank - coordinate.
+func (f *Fitter) attemptsAlongAxes() (attempts []attempt) {
+	for _, g := range f.grids {
+		for axis := range g.Axes {
+			for _, peer := range []bool{false, true} {
+				attempts = append(attempts, attempt{turn: 1, along: g, axis: axis, peer: peer},
+					attempt{turn: -1, along: g, axis: axis, peer: peer})
+			}
+		}
+	}
+	return attempts
+}
+
 // hasAxesOf reports whether a grid has each axis of another one in all samples: then addTwins finds the same law there.
 func hasAxesOf(grid, other *pattern.Grid, samples []Sample) bool {
 	all := make([]int, other.Axes)
@@ -147,10 +161,10 @@ func (t attempt) isRivalOf(g *GroupLaw, grid *pattern.Grid) bool {
 		with = grid
 	}
 	if t.turn != 0 || t.columns {
-		return g.Grid == nil && g.Turn.Sign == 0
+		return g.Grid == nil && (g.Turn.Sign == 0 || t.turn != 0)
 	}
 	same := equalGrids(with, g.Grid)
-	return same && t.peer != g.Peer || !same && with == nil && !t.own
+	return same && (t.peer != g.Peer || g.Turn.Sign != 0) || !same && with == nil && !t.own
 }
 
 // addRivals adds the group laws of an exact law as rivals to those of another one.

@@ -18,6 +18,8 @@ type attempt struct {
 	distance bool          // with the distance to the other side
 	turn     int32         // with the rank moved round by so many times a component of the index
 	back     int           // that component, counted from the last
+	along    *pattern.Grid // with the rank moved round by so many times its coordinate; a rival only
+	axis     int           // that of the coordinate
 	columns  bool          // grid has few columns; a rival only
 	twin     bool          // grid is one that the runs do not rule out; a rival only
 }
@@ -140,9 +142,9 @@ func groupsOf(o *openLaw, grid *pattern.Grid, t attempt,
 	if t.distance && (!haveDistances(o.samples) || len(kept) == slots.MaxLoops) {
 		return nil, nil, false
 	}
-	turn := Turn{Sign: t.turn}
+	turn := Turn{}
 	if t.turn != 0 {
-		if kept, turn.Component, ok = t.turnedBy(o, kept); !ok {
+		if kept, turn, ok = t.turnedBy(o, kept); !ok {
 			return nil, nil, false
 		}
 	}
@@ -187,16 +189,20 @@ func groupsOf(o *openLaw, grid *pattern.Grid, t attempt,
 	return groups, requests, true
 }
 
-// turnedBy returns the components of the index that are left if ranks are moved round by one of them, and that one;
-// false if the values do not depend on it, unless a law of them is known already, or still differ for what is one
-// rank then.
-func (t attempt) turnedBy(o *openLaw, kept []int) (left []int, by int, ok bool) {
-	by = len(o.samples[0].Point.Index) - 1 - t.back
-	if by < 0 || !o.rival && !slices.Contains(kept, by) {
-		return nil, 0, false
+// turnedBy returns the components of the index that are left if ranks are moved round by one of them, or by a coordinate,
+// and how; false if the values do not depend on it, unless a law of them is known already, or still differ for what is
+// one rank then.
+func (t attempt) turnedBy(o *openLaw, kept []int) (left []int, turn Turn, ok bool) {
+	by := len(o.samples[0].Point.Index) - 1 - t.back
+	turn = Turn{Sign: t.turn, Component: by, Grid: t.along, Axis: t.axis}
+	switch {
+	case t.along != nil:
+		left, turn.Component = kept, 0
+	case by < 0 || !o.rival && !slices.Contains(kept, by):
+		return nil, turn, false
+	default:
+		left = slices.DeleteFunc(slices.Clone(kept), func(k int) bool { return k == by })
 	}
-	left = slices.DeleteFunc(slices.Clone(kept), func(k int) bool { return k == by })
-	turn := Turn{Sign: t.turn, Component: by}
 	moved := slices.Clone(o.samples)
 	for i := range moved {
 		p := &moved[i].Point
@@ -204,10 +210,10 @@ func (t attempt) turnedBy(o *openLaw, kept []int) (left []int, by int, ok bool) 
 			p.Rank = p.PeerRank
 		}
 		if p.Rank = turn.move(p.Rank, p.Ranks, p.Index); p.Rank < 0 {
-			return nil, 0, false
+			return nil, turn, false
 		}
 	}
-	return left, by, areDetermining(moved, left)
+	return left, turn, areDetermining(moved, left)
 }
 
 // commonAxis returns the axis of two messages; -1 if they have different ones or none.
