@@ -82,9 +82,9 @@ type AxisHalf struct {
 	At   int32 `json:"at"`
 }
 
-// impliedHalves returns the axes of grids that the runs do not rule out, of two ranks in all runs, of which one half does
-// all that a law of the line has: as the leaves of a binomial tree are the odd ranks, only the first ranks of the fast axis
-// send in it. A guard on such an axis, as "not the last", changes nothing in the runs.
+// impliedHalves returns the axes of grids that the runs do not rule out, of two ranks in all runs, of which one half
+// does all that a law of the line has: as the leaves of a binomial tree are the odd ranks, only the first ranks of
+// the fast axis send in it. A guard on such an axis, as "not the last", changes nothing in the runs.
 func (u *unit) impliedHalves(l *Law, possible []Grid) (all []AxisHalf) {
 	if len(l.Forms[0].Rules) != 1 {
 		return nil

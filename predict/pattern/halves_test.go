@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Even ranks send to the next one, on 12 to 24 ranks. The fast axis of a cube has two ranks there: all that send are the
-// first of it, and those but the last. On 3 x 3 x 3 ranks these are others, on 2 x 3 x 3 they are the same.
+// Even ranks send to the next one, on 12 to 24 ranks. The fast axis of a cube has two ranks there: all that send are
+// the first of it, and those but the last. On 3 x 3 x 3 ranks these are others, on 2 x 3 x 3 they are the same.
 func TestGuardsOfAxesOfTwoRanksAreNotKnown(t *testing.T) {
 	sizes := []int32{12, 16, 18, 24}
 	c := truth{name: "a", site: "a", dst: func(_, r int32) (int32, bool) { return r ^ 1, r%2 == 0 }}
@@ -62,8 +62,8 @@ func TestGuardedTreeIsNotKnown(t *testing.T) {
 	}
 }
 
-// One loop around another, over 4 x 4 x 4 ranks of a cube, repeats 16 times what one over 8 x 8 ranks does 8 times: on 4
-// to 32 ranks both do 2, 4, 4 and 8.
+// One loop around another, over 4 x 4 x 4 ranks of a cube, repeats 16 times what one over 8 x 8 ranks does 8 times:
+// on 4 to 32 ranks both do 2, 4, 4 and 8.
 func TestLoopsMayBeOverTwoExtents(t *testing.T) {
 	rows := func(p int32) int32 { return 1 << ((log2(p) + 1) / 2) }
 	pr := family("loop", rows, func(p, r, _ int32) (int32, bool) { return (r + 1) % p, true }, []int32{4, 8, 16, 32}, nil)

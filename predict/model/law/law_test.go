@@ -144,9 +144,9 @@ func TestMultiplesOfOpenGrids(t *testing.T) {
 	}
 }
 
-// 945 cells are divided over the ranks, and a rank has the block of its number less its coordinate on the second axis of a
-// 4 x 4 x 2 grid: on 4 to 32 ranks that is as long as its own. On 128 ranks, 8 x 4 x 4, rank 49 = 1 + 8 (2 + 4 (1)) has
-// that of rank 47, 8 cells and not 7: 945 = 7 x 128 + 49.
+// 945 cells are divided over the ranks, and a rank has the block of its number less its coordinate on the second axis
+// of a 4 x 4 x 2 grid: on 4 to 32 ranks that is as long as its own. On 128 ranks, 8 x 4 x 4, rank 49 = 1 + 8 (2 + 4
+// (1)) has that of rank 47, 8 cells and not 7: 945 = 7 x 128 + 49.
 func TestBlocksOfRanksLessACoordinate(t *testing.T) {
 	grid := &pattern.Grid{Shape: pattern.Deal, Axes: 3, Order: []int{0, 1, 2}}
 	block := func(p, r int64) int64 {

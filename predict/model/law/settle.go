@@ -189,9 +189,9 @@ func groupsOf(o *openLaw, grid *pattern.Grid, t attempt,
 	return groups, requests, true
 }
 
-// turnedBy returns the components of the index that are left if ranks are moved round by one of them, or by a coordinate,
-// and how; false if the values do not depend on it, unless a law of them is known already, or still differ for what is
-// one rank then.
+// turnedBy returns the components of the index that are left if ranks are moved round by one of them, or by a
+// coordinate, and how; false if the values do not depend on it, unless a law of them is known already, or still
+// differ for what is one rank then.
 func (t attempt) turnedBy(o *openLaw, kept []int) (left []int, turn Turn, ok bool) {
 	by := len(o.samples[0].Point.Index) - 1 - t.back
 	turn = Turn{Sign: t.turn, Component: by, Grid: t.along, Axis: t.axis}
