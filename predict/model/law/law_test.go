@@ -173,3 +173,34 @@ func TestBlocksOfRanksLessACoordinate(t *testing.T) {
 		t.Errorf("%+v of %s, want 32 in the interval, not exact", e, l)
 	}
 }
+
+// The ranks of a cube send blocks of 87 x 82 cells in turn, those with coordinate k on its last axis in step k, on 8 to
+// 18 ranks. On a plane of which the first axis is twice as long as the second of the cube, 174 x 82 cells give the same.
+// On 27 ranks, 3 x 3 x 3 or 9 x 3, they do not. Step 2 is on few numbers of ranks, which show no law alone.
+func TestRivalsOnOtherGridsHoldForEachPlace(t *testing.T) {
+	plane := &pattern.Grid{Shape: pattern.Balanced, Axes: 2, Order: []int{1, 0}}
+	cube := pattern.Grid{Shape: pattern.Balanced, Axes: 3, Order: []int{0, 1, 2}}
+	block := func(n int64, g, x int32) int64 { return (n - int64(x) + int64(g) - 1) / int64(g) }
+	var samples []Sample
+	for _, p := range []int32{8, 12, 16, 18} {
+		g, _ := cube.Dims(p)
+		for peer := range p {
+			x, _ := cube.Coords(p, peer)
+			for z := range g[2] {
+				if z != x[2] {
+					samples = append(samples, Sample{Point{Ranks: p, Rank: peer + (z-x[2])*g[0]*g[1], PeerRank: peer,
+						Index: []int32{x[2]}}, 8 * block(87, g[1], x[1]) * block(82, g[2], x[2])})
+				}
+			}
+		}
+	}
+	f := NewFitter([]*pattern.Grid{plane}, nil, []pattern.Grid{cube})
+	l := f.FitSize(samples, 8, plane)
+	if err := f.Settle(); err != nil {
+		t.Fatal(err)
+	}
+	e, ok := l.Evaluate(&Point{Ranks: 27, Rank: 9, PeerRank: 0, Index: []int32{0}})
+	if want := int64(8 * 29 * 28); !ok || e.Exact || e.Low > want || e.High < want {
+		t.Errorf("%+v of %s, want %d in the interval, not exact", e, l, want)
+	}
+}

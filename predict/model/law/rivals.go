@@ -167,21 +167,29 @@ func (t attempt) isRivalOf(g *GroupLaw, grid *pattern.Grid) bool {
 	return same && (t.peer != g.Peer || g.Turn.Sign != 0) || !same && with == nil && !t.own
 }
 
-// addRivals adds the group laws of an exact law as rivals to those of another one.
+// addRivals adds the group laws of an exact law as rivals to those of another one, but those that may fit by chance: at
+// places where too little is seen, unless the same law is seen at others.
 func addRivals(l, rival *Law) {
 	if rival.IsEmpty() || !rival.IsExact() {
 		return
 	}
 	mine, others := l.placeGroups(), rival.placeGroups()
-	if slices.ContainsFunc(others, func(g *GroupLaw) bool { return !g.Law.IsSupported() }) {
-		return // it may fit by chance
+	supported := map[string]bool{}
+	for _, g := range others {
+		if g.Law.IsSupported() {
+			supported[g.Law.Laws[0].String()] = true
+		}
 	}
 	for i, g := range mine {
+		var other *GroupLaw
 		switch {
 		case len(others) == len(mine):
-			g.Rivals = append(g.Rivals, others[i])
+			other = others[i]
 		case len(others) == 1:
-			g.Rivals = append(g.Rivals, others[0])
+			other = others[0]
+		}
+		if other != nil && len(other.Law.Laws) > 0 && supported[other.Law.Laws[0].String()] {
+			g.Rivals = append(g.Rivals, other)
 		}
 	}
 }
