@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/duckdb/duckdb-go/v2"
+
 	"github.com/commq/commq/schema"
 )
 
@@ -126,6 +128,13 @@ func (d *DB) ask(ctx context.Context, q *Query, args map[string]string, text str
 		}
 	}
 	return d.query(ctx, q.Columns, "FROM query($1)", text)
+}
+
+// IsBroken reports whether an error is of an engine that can answer nothing any more: an internal error of DuckDB makes
+// its database unusable. A new engine on the same runs may answer the same question.
+func IsBroken(err error) bool {
+	var said *duckdb.Error
+	return errors.As(err, &said) && (said.Type == duckdb.ErrorTypeInternal || said.Type == duckdb.ErrorTypeFatal)
 }
 
 // describeError adds to an engine error the query, the runs and, for a user's own query, the place in its file.

@@ -178,7 +178,8 @@ func (d *DB) make(ctx context.Context, v *view) error {
 			return err
 		}
 	}
-	err := exec(ctx, d.conn, v.text)
+	// A question that ended in the middle of this left the view there.
+	err := exec(ctx, d.conn, strings.Replace(v.text, "CREATE VIEW", "CREATE OR REPLACE VIEW", 1))
 	if err == nil && v.table != nil {
 		err = checkTypes(ctx, d.conn, v.table)
 	}

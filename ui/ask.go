@@ -240,6 +240,7 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request, found []run.Found,
 	var stream bytes.Buffer
 	more := false
 	err := s.engines.with(r.Context(), engineRuns(found), func(db *queries.DB) error {
+		stream.Reset() // it may be asked twice
 		rows, err := ask(db)
 		if err != nil {
 			return err

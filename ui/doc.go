@@ -16,7 +16,7 @@
 //
 //	server.go   Server: the routes, the page and its files
 //	guard.go    who may ask: secret, Host, Origin; headers of every answer
-//	engines.go  open engines, a few at a time, one question each
+//	engines.go  open engines, a few at a time, one question each; a broken one is replaced
 //	ask.go      canned queries, SQL, and what they are on a command line
 //	facts.go    runs, queries, diagnoses: what is known without SQL
 //	whatif.go   a run on another machine

@@ -28,7 +28,8 @@ type engine struct {
 	users int           // questions that have it or wait for it; guarded by engines.mu
 }
 
-// with gives use an engine on runs, alone. It waits until earlier questions about these runs are answered or ctx ends.
+// with gives use an engine on runs, alone. It waits until earlier questions about these runs are answered or ctx ends. If
+// the engine breaks, use is called once more, with a new one.
 func (e *engines) with(ctx context.Context, runs []queries.Run, use func(*queries.DB) error) error {
 	one := e.take(runs)
 	defer e.release(one)
@@ -38,14 +39,29 @@ func (e *engines) with(ctx context.Context, runs []queries.Run, use func(*querie
 		return context.Cause(ctx)
 	}
 	defer func() { one.turn <- struct{}{} }()
-	if one.db == nil {
-		db, err := queries.Open(context.WithoutCancel(ctx), runs, e.options)
+	err := one.use(ctx, runs, e.options, use)
+	if queries.IsBroken(err) {
+		err = one.use(ctx, runs, e.options, use)
+	}
+	return err
+}
+
+// use gives use the engine, which it opens if need be. An engine that breaks is closed, so that the next question gets a
+// new one.
+func (o *engine) use(ctx context.Context, runs []queries.Run, options queries.Options, use func(*queries.DB) error) error {
+	if o.db == nil {
+		db, err := queries.Open(context.WithoutCancel(ctx), runs, options)
 		if err != nil {
 			return err
 		}
-		one.db = db
+		o.db = db
 	}
-	return use(one.db)
+	err := use(o.db)
+	if queries.IsBroken(err) {
+		_ = o.db.Close() // it cannot say more than err
+		o.db = nil
+	}
+	return err
 }
 
 // take finds or adds the engine of runs.

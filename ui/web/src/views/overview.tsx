@@ -48,12 +48,14 @@ function Diagnosis({ d, run, set }: { d: any; run: ViewProps["run"]; set: ViewPr
             {f.gain_ns > 0 && <div>Without it the run would take {units.time(f.gain_ns)} less ({percent(f.gain_ns / run.end_ns)}).</div>}
             {f.advice && <div class="note">{f.advice}</div>}
             {f.window
-              ? <button type="button" onClick={() => set({ view: "timeline", ...windowOf(f.window) })}>Show in the timeline</button>
+              ? <button type="button" onClick={() => set({ view: "timeline", colour: "waits", ...windowOf(f.window) })}>Show in the timeline</button>
               : f.callsite && <button type="button" onClick={() => set({ view: "callsites" })}>Show the call sites</button>}
           </li>
         ))}
       </ol>
-      {findings.length > shown.length && <p class="note">{findings.length - shown.length} smaller findings: commq diagnose --all lists them.</p>}
+      {findings.length > shown.length && (
+        <p class="note">{findings.length - shown.length} smaller {findings.length - shown.length === 1 ? "finding" : "findings"}: commq diagnose --all lists them.</p>
+      )}
     </>
   );
 }

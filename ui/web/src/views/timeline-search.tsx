@@ -13,7 +13,7 @@ export interface Found {
 }
 
 export function Search(props: { run: Run; window: Window; found: (f: Found) => void }) {
-  const [call, setCall] = useState("MPI_Wait");
+  const [call, setCall] = useState(props.run.lacks["timeline-waits"] ? "MPI_Wait" : "wait");
   // A thousandth of the run, so that what is found can be seen in it.
   const [least, setLeast] = useState(String(Number((props.run.end_ns / 1e9).toPrecision(1))));
   const [said, say] = useState("");

@@ -303,7 +303,7 @@ function Details({ rows, row, waits, set, state }: { rows: Answer; row: number; 
   useEffect(() => panel.current?.scrollIntoView({ block: "nearest" }), [row]);
   return (
     <section class="details" aria-label="Call" ref={panel}>
-      <h3>{r.call} on rank {r.rank}{end !== undefined && `, ${units.time(end - start)}`}</h3>
+      <h3>{r.call} on rank {r.rank}{r.file && `, ${r.file}:${r.line}`}{end !== undefined && `, ${units.time(end - start)}`}</h3>
       {wait && <p>It {waitText(wait)}.</p>}
       <p>
         {r.callsite !== null && state.site !== r.callsite &&

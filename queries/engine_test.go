@@ -1,0 +1,75 @@
+package queries
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/commq/commq/writer"
+)
+
+func TestUnordered(t *testing.T) {
+	for text, want := range map[string]string{
+		"SELECT a\nFROM t\nORDER BY a DESC, t.b\n":        "SELECT a\nFROM t",
+		"SELECT a\nFROM t\nORDER BY a LIMIT 3":            "SELECT a\nFROM t\nORDER BY a LIMIT 3",
+		"SELECT a\nFROM (SELECT a FROM t\nORDER BY a) AS": "SELECT a\nFROM (SELECT a FROM t\nORDER BY a) AS",
+		"SELECT a FROM t ORDER BY a":                      "SELECT a FROM t ORDER BY a",
+	} {
+		if got := unordered(text); got != want {
+			t.Errorf("%q: %q", text, got)
+		}
+	}
+	all, err := All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, q := range all {
+		text, err := q.SQL(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasPrefix(q.Name, "timeline") && unordered(text) == strings.TrimSpace(text) {
+			t.Errorf("query %s keeps its order", q.Name)
+		}
+	}
+}
+
+// TestViewsAfterAnEndedQuestion: a question that was ended after it made a view does not stop the next one.
+func TestViewsAfterAnEndedQuestion(t *testing.T) {
+	db := openCaptured(t, "cg.A.4")
+	for i := range db.views.list {
+		if v := &db.views.list[i]; v.name() == "messages" {
+			if err := exec(context.Background(), db.conn, v.text); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	rows, err := db.Query(context.Background(), "SELECT COUNT(*) AS n FROM messages")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := rows.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// openCaptured starts an engine on a committed run.
+func openCaptured(t *testing.T, name string) *DB {
+	t.Helper()
+	dir := filepath.Join("..", "testdata", "runs", name)
+	m, err := writer.ReadManifest(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db, err := Open(context.Background(), []Run{{Name: name, Dir: dir, Manifest: m}}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return db
+}
