@@ -332,6 +332,16 @@ func (r *release) equal(t *testing.T, compiler, launcher, program, ranks string)
 	}
 }
 
+// command is the path of a command of this machine.
+func command(t *testing.T, name string) string {
+	t.Helper()
+	path, err := exec.LookPath(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
 func compile(t *testing.T, mpicc, program string) string {
 	t.Helper()
 	exe := filepath.Join(t.TempDir(), program)
@@ -364,7 +374,7 @@ func (r *release) withoutCompiler(t *testing.T, v installed) {
 func (r *release) compilerFails(t *testing.T) {
 	folder := t.TempDir()
 	write(t, filepath.Join(folder, "mpicc.openmpi"), "#!/bin/sh\ncase \"$*\" in *-shared*) echo no room >&2; exit 1; esac\n"+
-		"exec /usr/bin/mpicc.openmpi \"$@\"\n", 0o755)
+		"exec "+command(t, "mpicc.openmpi")+" \"$@\"\n", 0o755)
 	environ := []string{"PATH=" + folder + ":" + os.Getenv("PATH"), "COMMQ_CACHE=" + t.TempDir()}
 	want := "mpicc.openmpi failed (exit status 1) on the capture library for Open MPI "
 	r.capturesBrought(t, environ, compile(t, "mpicc.openmpi", "p2p"), "mpirun.openmpi --oversubscribe", want, "Open MPI 4")
@@ -380,7 +390,7 @@ func (r *release) compilerFails(t *testing.T) {
 // anotherVersion captures a program of Open MPI 5 where only the compiler wrapper of Open MPI 4 is in $PATH.
 func (r *release) anotherVersion(t *testing.T, five installed) {
 	exe := compile(t, five.mpicc, "p2p")
-	want := "/usr/bin/mpicc.openmpi is of Open MPI 4"
+	want := command(t, "mpicc.openmpi") + " is of Open MPI 4"
 	r.capturesBrought(t, nil, exe, five.launcher, want, "Open MPI 5")
 	if doctor := strings.Join(strings.Fields(r.commq(t, nil, "doctor", exe)), " "); !strings.Contains(doctor, want) {
 		t.Errorf("doctor does not say %q:\n%s", want, doctor)

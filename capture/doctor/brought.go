@@ -13,7 +13,8 @@ import (
 func broughtLibrary(ctx context.Context, library, program string, choice shim.Choice) Finding {
 	path, err := shim.Build(ctx, shim.BuildOptions{Library: library, Mpicc: shim.NoMpicc, Program: program})
 	if err != nil {
-		return failure(library, "", "%v", err)
+		return failure(library, "install the compiler wrapper of the program's MPI library, or make the cache folder writable "+
+			"($COMMQ_CACHE names another)", "%v", err)
 	}
 	if text := preloadFails(ctx, path); text != "" {
 		return failure(library, "load the module of a compiler, so that commq compiles one for this machine",

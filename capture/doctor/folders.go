@@ -37,7 +37,7 @@ func spoolFolder(dir string) Finding {
 	defer f.Close()
 	var fs unix.Statfs_t
 	if err := unix.Fstatfs(int(f.Fd()), &fs); err != nil {
-		return warning(name, "", "%s: %v", dir, err)
+		return warning(name, "name another folder with --spool", "%s: its free space cannot be read: %v", dir, err)
 	}
 	free := int64(fs.Bavail) * int64(fs.Bsize)
 	remote, isShared := sharedFileSystems[int64(uint32(fs.Type))]

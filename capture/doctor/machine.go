@@ -142,7 +142,7 @@ func mpiLibrary(ctx context.Context, o MachineOptions, library string) (list []F
 	case target == nil && choice.Note == "" && launchErr != nil && o.MPI == "":
 		return []Finding{ok(library, "not installed")}, false
 	case err != nil:
-		return []Finding{failure(library, "", "%v", err)}, true
+		return []Finding{failure(library, "mend its compiler wrapper, or name another with --mpicc", "%v", err)}, true
 	case target == nil:
 		list = append(list, broughtLibrary(ctx, library, "", choice))
 		if launchErr == nil {
@@ -150,7 +150,7 @@ func mpiLibrary(ctx context.Context, o MachineOptions, library string) (list []F
 		}
 		return list, true
 	}
-	list = append(list, compiledLibrary(library, choice))
+	list = append(list, ok(library, "%s, version %s, %s", target.Mpicc, target.Version, target.Compiler))
 	if launchErr != nil {
 		return append(list, warning(library+" launcher",
 			"commq capture needs it; with srun or another launcher use commq exec", "%v", launchErr)), true
@@ -163,15 +163,6 @@ func mpiLibrary(ctx context.Context, o MachineOptions, library string) (list []F
 		list = append(list, selfCheck(ctx, o, *target, launcher))
 	}
 	return list, true
-}
-
-// compiledLibrary names the compiler wrapper of an MPI library, where that is the choice for it.
-func compiledLibrary(library string, choice shim.Choice) Finding {
-	t := choice.Target
-	if choice.Note != "" {
-		return warning(library, "", "%s", choice.Note)
-	}
-	return ok(library, "%s, version %s, %s", t.Mpicc, t.Version, t.Compiler)
 }
 
 // launcherAsRoot reports the launcher, and whether it refuses to start programs for this user because that is root.

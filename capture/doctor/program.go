@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"path/filepath"
@@ -19,6 +20,7 @@ func Program(ctx context.Context, path string) ([]Finding, error) {
 	library, err := shim.Detect(abs)
 	if err != nil {
 		text, do, _ := strings.Cut(strings.TrimPrefix(err.Error(), "detect the MPI library of "+abs+": "), "; ")
+		do = cmp.Or(do, "name an executable file that you may read")
 		return append([]Finding{failure("MPI library", do, "%s", text)}, preloaded()...), nil
 	}
 	var list []Finding
@@ -30,7 +32,8 @@ func Program(ctx context.Context, path string) ([]Finding, error) {
 	case choice.Target == nil:
 		list = append(list, broughtLibrary(ctx, library, abs, choice))
 	case choice.Note != "":
-		list = append(list, warning("MPI library", "", "%s: %s", library, choice.Note))
+		list = append(list, warning("MPI library", "load the MPI library that the program was built with, or capture with "+
+			"--mpicc and its compiler wrapper", "%s: %s", library, choice.Note))
 	default:
 		list = append(list, ok("MPI library", "%s; %s has version %s", library, choice.Target.Mpicc, choice.Target.Version))
 	}

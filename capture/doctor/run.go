@@ -73,7 +73,8 @@ func (r *Run) Doubts(ctx context.Context, mostCalls int64) (doubts []Finding, er
 // IngestWarnings repeats the warnings that ingest wrote into the manifest.
 func IngestWarnings(m *schema.Manifest) (list []Finding) {
 	for _, w := range m.Warnings {
-		list = append(list, warning("ingest said", "", "%s", w))
+		list = append(list, warning("ingest said", "ask about the rest of the run; for what it names, mend the cause and "+
+			"capture again", "%s", w))
 	}
 	return list
 }
@@ -108,7 +109,8 @@ func ending(m *schema.Manifest) (list []Finding) {
 			"the run's warnings name the calls; commq watch --hang says more about a spool that was kept",
 			"%s, %s never returned", m.Ended, units.Count(m.Counts.InProgress, "call")))
 	default:
-		list = append(list, warning(name, "", "%s: the run ends where the program did", m.Ended))
+		list = append(list, warning(name, "see what the program and its launcher printed; answers hold until then",
+			"%s: the run ends where the program did", m.Ended))
 	}
 	if s := m.Origin.ExitStatus; s != nil && *s != 0 {
 		list = append(list, warning("exit status", "see what the program printed", "%d", *s))

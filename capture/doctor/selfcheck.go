@@ -44,7 +44,7 @@ func selfCheck(ctx context.Context, o MachineOptions, target shim.Target, launch
 	name := target.Library + " capture"
 	work, err := os.MkdirTemp("", "commq-doctor-")
 	if err != nil {
-		return failure(name, "", "%v", err)
+		return failure(name, "name a writable folder for temporary files in $TMPDIR", "%v", err)
 	}
 	defer os.RemoveAll(work)
 	note := ""

@@ -34,6 +34,9 @@ type BuildOptions struct {
 	Cache string
 	// Form is the artifact to build; the zero value is the library for an ordinary capture.
 	Form Form
+	// Ranks means that the other ranks of a job build the same: a compiler that has just failed for one of them is not
+	// called again.
+	Ranks bool
 	// Compiling is called before the compiler is, which takes ten seconds or so, with what it compiles; nil means no
 	// callback. It is not called when the cache has the shim.
 	Compiling func(what string)
@@ -92,7 +95,7 @@ type Target struct {
 
 // Build returns the path of the shim for an MPI library. It compiles the shim if the cache has none for this library,
 // version, compiler and these sources, or takes the one that commq brings: where there is no compiler wrapper that fits
-// (see Choose), and where compiling fails. Several processes may build at once; each sees a complete file or none.
+// (see Choose), and where compiling fails. Of several processes that build at once one compiles and the others wait.
 func Build(ctx context.Context, o BuildOptions) (string, error) {
 	c, err := Choose(ctx, o)
 	if err != nil {
@@ -142,6 +145,17 @@ func (t Target) cachedBuild(ctx context.Context, o *BuildOptions) (string, error
 	path := filepath.Join(folder, o.Form.file())
 	if there, err := cached(folder, path); there || err != nil {
 		return path, err
+	}
+	release, err := lockFolder(ctx, folder)
+	if err != nil {
+		return "", err
+	}
+	defer release()
+	if there, err := cached(folder, path); there || err != nil { // another process has built it
+		return path, err
+	}
+	if err := failed(folder); o.Ranks && err != nil {
+		return "", err
 	}
 	return path, t.build(ctx, o, folder, names, files)
 }
@@ -278,6 +292,9 @@ func (t Target) build(ctx context.Context, o *BuildOptions, folder string, names
 		o.Compiling(what)
 	}
 	if err := t.compile(ctx, what, work, args); err != nil {
+		if ctx.Err() == nil && o.Ranks {
+			o.remember(folder, err)
+		}
 		return err
 	}
 	if form == Bridge {

@@ -53,8 +53,13 @@ func Choose(ctx context.Context, o BuildOptions) (Choice, error) {
 		return first, nil
 	}
 	for _, path := range append(wrappers[1:], plainMpicc(o.Library)...) {
-		if c, err := o.try(ctx, path, needed); err == nil && c.Note == "" {
+		c, failure := o.try(ctx, path, needed)
+		switch {
+		case failure != nil:
+		case c.Note == "":
 			return c, nil
+		case err != nil: // it works, though not without a note
+			first, err = c, nil
 		}
 	}
 	return first, err

@@ -225,4 +225,11 @@ func TestTheProgramTellsTheABI(t *testing.T) {
 	check("older program, nothing brought", BuildOptions{Program: four}, "", "", "", "build the shim: "+differ+
 		": it would end the program; name the wrapper of its MPI library with --mpicc, or take a release of commq, which "+
 		"brings that library")
+	if err := os.WriteFile(wrapper4, []byte("#!/bin/sh\nexit 3\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	wrapper(t, wrapper5, 4)
+	check("the first wrapper is broken, nothing brought", BuildOptions{Program: five}, wrapper5, "openmpi-5", wrapper5+
+		" is of Open MPI 4.0.1, but the program loads "+lib5+" of Open MPI 5, so calls that only the latter has are not "+
+		"recorded; --mpicc names another wrapper", "")
 }

@@ -74,8 +74,12 @@ func (e *HeaderError) summary() string {
 // summary is an error on one line. What a compiler said is kept in a file, which the line names.
 func (o *BuildOptions) summary(err error) string {
 	var compile *CompileError
-	if errors.As(err, &compile) {
+	var before *failedError
+	switch {
+	case errors.As(err, &compile):
 		return compile.summary() + o.keepLog(compile.Output)
+	case errors.As(err, &before):
+		return before.summary
 	}
 	return firstLine([]byte(err.Error()))
 }

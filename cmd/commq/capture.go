@@ -40,6 +40,8 @@ type preloadOptions struct {
 	compiling func(what string)
 	// note is called with what is unusual about the shim; nil means no callback.
 	note func(text string)
+	// each means that every rank of a job preloads the shim for itself, as with commq exec.
+	each bool
 }
 
 func (o *preloadOptions) flags(c *cobra.Command) {
@@ -112,7 +114,7 @@ func (o *preloadOptions) preload(ctx context.Context, library, program, launcher
 			"colons; name a cache folder without them in $COMMQ_CACHE", cache)
 	}
 	path, err := shim.Build(ctx, shim.BuildOptions{Library: library, Mpicc: o.mpicc, Program: program,
-		Launcher: launcher, Form: form, Compiling: o.compiling, Note: o.note})
+		Launcher: launcher, Form: form, Ranks: o.each, Compiling: o.compiling, Note: o.note})
 	if err != nil {
 		return launch.Preload{}, err
 	}

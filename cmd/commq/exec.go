@@ -123,6 +123,7 @@ func (o *execOptions) environ(ctx context.Context, program string) ([]string, er
 	if err != nil {
 		return nil, err
 	}
+	o.each = true
 	p, err := o.preload(ctx, library, program, "", sim)
 	if err != nil {
 		return nil, err
