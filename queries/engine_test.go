@@ -16,7 +16,7 @@ func TestUnordered(t *testing.T) {
 		"SELECT a\nFROM (SELECT a FROM t\nORDER BY a) AS": "SELECT a\nFROM (SELECT a FROM t\nORDER BY a) AS",
 		"SELECT a FROM t ORDER BY a":                      "SELECT a FROM t ORDER BY a",
 	} {
-		if got := unordered(text); got != want {
+		if got := Unordered(text); got != want {
 			t.Errorf("%q: %q", text, got)
 		}
 	}
@@ -29,7 +29,7 @@ func TestUnordered(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if strings.HasPrefix(q.Name, "timeline") && unordered(text) == strings.TrimSpace(text) {
+		if strings.HasPrefix(q.Name, "timeline") && Unordered(text) == strings.TrimSpace(text) {
 			t.Errorf("query %s keeps its order", q.Name)
 		}
 	}

@@ -42,8 +42,8 @@ func (f *fact) captured() string {
 	return f.without + "; capture it again " + f.again
 }
 
-// of describes a run that lacks the fact, and how to get it.
-func (f *fact) of(run Run) string {
+// lackOf describes a run that lacks the fact, and how to get it.
+func (f *fact) lackOf(run Run) string {
 	trace := run.Manifest.Origin.Trace
 	if trace == nil || f.again == "" {
 		return fmt.Sprintf("run %q %s", run.Name, f.captured())
@@ -149,7 +149,7 @@ func (q *Query) Check(run Run) error {
 func (q *Query) lacks(run Run) (all []string) {
 	for _, f := range facts() {
 		if slices.Contains(q.Needs, f.name) && !f.has(run.Manifest) {
-			all = append(all, f.of(run))
+			all = append(all, f.lackOf(run))
 		}
 	}
 	if o := run.Manifest.TimeOrigin; q.Origins != nil && o != "untimed" && !slices.Contains(q.Origins, o) {

@@ -77,18 +77,25 @@ func (d *DB) explain(ctx context.Context, err error) error {
 
 // Ask runs a canned query and returns its rows, described as in its header. A query that is not over runs is asked of
 // one run: the engine must have been opened on that run alone. Errors say what a run lacks or what is wrong with an
-// argument.
-func (d *DB) Ask(ctx context.Context, q *Query, args map[string]string) (Rows, error) {
-	return d.askText(ctx, q, args, func(text string) string { return text })
+// argument. The changes are made to its SQL, as Unordered.
+func (d *DB) Ask(ctx context.Context, q *Query, args map[string]string, changes ...func(string) string) (Rows, error) {
+	text, err := d.Text(ctx, q, args)
+	if err != nil {
+		return nil, err
+	}
+	for _, change := range changes {
+		text = change(text)
+	}
+	rows, err := d.ask(ctx, q, args, text)
+	if err != nil {
+		return nil, d.describeError(q, args, err)
+	}
+	return rows, nil
 }
 
-// AskUnordered is Ask without the time that the last ORDER BY takes: the rows come in any order.
-func (d *DB) AskUnordered(ctx context.Context, q *Query, args map[string]string) (Rows, error) {
-	return d.askText(ctx, q, args, unordered)
-}
-
-// unordered returns SQL without a last line that is ORDER BY and no more.
-func unordered(text string) string {
+// Unordered returns SQL without a last line that is ORDER BY and no more: the rows come in any order, which takes less
+// time.
+func Unordered(text string) string {
 	text = strings.TrimRight(text, " \n")
 	if at := strings.LastIndexByte(text, '\n'); lastOrder.MatchString(text[at+1:]) {
 		return text[:max(at, 0)]
@@ -98,19 +105,6 @@ func unordered(text string) string {
 
 // lastOrder matches a line that orders all rows.
 var lastOrder = regexp.MustCompile(`^ORDER BY [\w.]+( DESC| ASC)?(, [\w.]+( DESC| ASC)?)*$`)
-
-func (d *DB) askText(ctx context.Context, q *Query, args map[string]string, change func(string) string) (Rows, error) {
-	text, err := d.Text(ctx, q, args)
-	if err != nil {
-		return nil, err
-	}
-	text = change(text)
-	rows, err := d.ask(ctx, q, args, text)
-	if err != nil {
-		return nil, d.describeError(q, args, err)
-	}
-	return rows, nil
-}
 
 // ask runs the text of a canned query. The driver prepares a statement before running it, and a statement that reads
 // Parquet files is then planned again. A text passed as an argument is not prepared, so it is planned only once. A

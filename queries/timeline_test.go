@@ -277,15 +277,15 @@ func TestTimelineWaitsOfAWindow(t *testing.T) {
 	}
 }
 
-// TestAskUnordered compares answers with and without their order.
-func TestAskUnordered(t *testing.T) {
+// TestUnorderedAnswers compares answers with and without their order.
+func TestUnorderedAnswers(t *testing.T) {
 	run := captured(t, "cg.A.4")
 	db := open(t, run)
 	for _, name := range []string{"timeline", "density", "over-time"} {
 		q := named(t, name)
 		ordered, err := db.Ask(context.Background(), q, nil)
 		want := strings.Split(text(t, ordered, err), "\n")
-		unordered, err := db.AskUnordered(context.Background(), q, nil)
+		unordered, err := db.Ask(context.Background(), q, nil, queries.Unordered)
 		got := strings.Split(text(t, unordered, err), "\n")
 		slices.Sort(want)
 		slices.Sort(got)

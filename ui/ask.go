@@ -121,7 +121,7 @@ func (s *Server) ask(w http.ResponseWriter, r *http.Request) {
 	}
 	s.send(w, r, q.found, q.limit, func(db *queries.DB) (queries.Rows, error) {
 		if q.unordered {
-			return db.AskUnordered(r.Context(), q.query, q.args)
+			return db.Ask(r.Context(), q.query, q.args, queries.Unordered)
 		}
 		return db.Ask(r.Context(), q.query, q.args)
 	})
@@ -142,7 +142,7 @@ func (s *Server) text(w http.ResponseWriter, r *http.Request) {
 		fail(w, r, err)
 		return
 	}
-	t := Text{Command: q.command(s.args)}
+	t := Text{Command: q.command(s.predictions.args)}
 	err = s.engines.with(r.Context(), engineRuns(q.found), func(db *queries.DB) error {
 		sql, err := db.Text(r.Context(), q.query, q.args)
 		t.SQL = db.Runnable(sql)

@@ -46,7 +46,7 @@ func (s *Server) runs(w http.ResponseWriter, r *http.Request) {
 func (s *Server) listed(f run.Found) Listed {
 	m := f.Manifest
 	return Listed{Name: f.Name, Ranks: m.Ranks, Calls: m.Counts.Calls, Messages: m.Counts.Messages,
-		EndNs: m.EndNs, Args: s.args(f), Lacks: s.lacks(f)}
+		EndNs: m.EndNs, Args: s.predictions.args(f), Lacks: s.lacks(f)}
 }
 
 // facts tells what commq runs show prints of a run, and what the run discloses of the machine.

@@ -98,6 +98,6 @@ func (s *Server) criticalPath(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	parts := path(from, to, mostParts)
-	parts.Command = shellquote.Join(append([]string{"commq", "critical-path"}, s.args(found)...)...)
+	parts.Command = shellquote.Join(append([]string{"commq", "critical-path"}, s.predictions.args(found)...)...)
 	answer(w, parts)
 }

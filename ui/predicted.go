@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -36,7 +37,8 @@ const mostPredicted = 4
 
 // predictedRuns are the runs with simulated times that the page asked for, in a folder that Close removes.
 type predictedRuns struct {
-	turn chan struct{} // holds a value while no run is made
+	options *Options
+	turn    chan struct{} // holds a value while no run is made
 
 	mu   sync.Mutex
 	dir  string           // "" until the first
@@ -108,12 +110,15 @@ func (p *predictedRuns) close() error {
 
 // predicted answers with a run on a machine, which it makes if it is not there yet.
 func (s *Server) predicted(w http.ResponseWriter, r *http.Request) {
-	found, machine, changes, err := s.readWhatIf(r)
-	if err != nil {
+	found, err := s.singleRun(r)
+	machine, changes, badMachine := readMachine(r, s.options.Machines)
+	stored, badRuns := s.found.all(r.Context(), s.options.Runs)
+	if err = cmp.Or(err, badMachine, badRuns); err != nil {
 		fail(w, r, err)
 		return
 	}
-	one, err := s.predict(r.Context(), found, machine, changes)
+	isTaken := func(name string) bool { _, taken := stored[name]; return taken }
+	one, err := s.predictions.predict(r.Context(), found, machine, changes, isTaken)
 	if err != nil {
 		fail(w, r, badRequest{err})
 		return
@@ -121,10 +126,10 @@ func (s *Server) predicted(w http.ResponseWriter, r *http.Request) {
 	answer(w, Predicted{s.listed(one.run), shellquote.Join(append(one.from, "--name", one.run.Name)...)})
 }
 
-// predict returns the run on a machine. One is made at a time.
-func (s *Server) predict(ctx context.Context, found run.Found, machine string, changes []string) (predictedByKey, error) {
+// predict returns the run on a machine. One is made at a time, with a name that is not taken.
+func (p *predictedRuns) predict(ctx context.Context, found run.Found, machine string, changes []string,
+	isTaken func(string) bool) (predictedByKey, error) {
 	key := strings.Join(append([]string{found.Dir, machine}, changes...), "\x00")
-	p := &s.predictions
 	select {
 	case <-p.turn:
 	case <-ctx.Done():
@@ -138,44 +143,39 @@ func (s *Server) predict(ctx context.Context, found run.Found, machine string, c
 	if err != nil {
 		return predictedByKey{}, err
 	}
-	name, err := s.predictedName(ctx, found.Name, machine, changes)
-	if err != nil {
-		return predictedByKey{}, err
+	name := predictedName(found.Name, machine, changes)
+	for isTaken(name) {
+		name += ".predicted"
 	}
-	if err := s.options.Predict(ctx, found, machine, changes, store, name); err != nil {
+	if err := p.options.Predict(ctx, found, machine, changes, store, name); err != nil {
 		return predictedByKey{}, errors.Join(err, os.RemoveAll(store))
 	}
 	made, err := run.Find(store, name)
 	if err != nil {
 		return predictedByKey{}, err
 	}
-	one := predictedByKey{key: key, of: found, run: made, from: s.simulateCommand(found, machine, changes)}
+	one := predictedByKey{key: key, of: found, run: made, from: p.options.simulateCommand(found, machine, changes)}
 	return one, p.keep(one)
 }
 
-// predictedName names a run on a machine: RUN.MACHINE, and eight digits that differ with the changes. It is no name of a
-// run of the store.
-func (s *Server) predictedName(ctx context.Context, of, machine string, changes []string) (string, error) {
+// predictedName names a run on a machine: RUN.MACHINE, and eight digits that differ with the changes.
+func predictedName(of, machine string, changes []string) string {
 	name := of + "." + machine
-	if len(changes) > 0 {
-		sum := fnv.New32a()
-		fmt.Fprint(sum, strings.Join(changes, "\x00"))
-		name += "." + hex.EncodeToString(sum.Sum(nil))
+	if len(changes) == 0 {
+		return name
 	}
-	stored, err := s.found.all(ctx, s.options.Runs)
-	for _, taken := stored[name]; taken; _, taken = stored[name] {
-		name += ".predicted"
-	}
-	return name, err
+	sum := fnv.New32a()
+	fmt.Fprint(sum, strings.Join(changes, "\x00"))
+	return name + "." + hex.EncodeToString(sum.Sum(nil))
 }
 
 // args name a run on a command line: a predicted run as if commq simulate --name had written it.
-func (s *Server) args(f run.Found) []string {
-	one, predicted := s.predictions.named(f.Name)
+func (p *predictedRuns) args(f run.Found) []string {
+	one, predicted := p.named(f.Name)
 	if !predicted || one.run.Dir != f.Dir {
-		return s.options.Args(f)
+		return p.options.Args(f)
 	}
-	args := slices.Clone(s.options.Args(one.of))
+	args := slices.Clone(p.options.Args(one.of))
 	args[len(args)-1] = f.Name
 	return args
 }

@@ -61,6 +61,7 @@ func New(o Options) (*Server, error) {
 	}
 	s := &Server{options: o, engines: engines{options: o.Engine}, paths: paths{turn: make(chan struct{}, 1)},
 		predictions: predictedRuns{turn: make(chan struct{}, 1)}}
+	s.predictions.options = &s.options
 	s.paths.turn <- struct{}{}
 	s.predictions.turn <- struct{}{}
 	mux := http.NewServeMux()

@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -47,8 +48,9 @@ type Simulated struct {
 
 // whatIf simulates a run on a machine. Its network and CPUs may have other values; a machine of a file cannot be named.
 func (s *Server) whatIf(w http.ResponseWriter, r *http.Request) {
-	found, machine, changes, err := s.readWhatIf(r)
-	if err != nil {
+	found, err := s.singleRun(r)
+	machine, changes, badMachine := readMachine(r, s.options.Machines)
+	if err = cmp.Or(err, badMachine); err != nil {
 		fail(w, r, err)
 		return
 	}
@@ -57,28 +59,27 @@ func (s *Server) whatIf(w http.ResponseWriter, r *http.Request) {
 		fail(w, r, badRequest{err})
 		return
 	}
-	words := append(s.simulateCommand(found, machine, changes), "--critical-path")
+	words := append(s.options.simulateCommand(found, machine, changes), "--critical-path")
 	answer(w, Simulated{simulated, shellquote.Join(words...)})
 }
 
-// readWhatIf reads the run, the machine and its changes that a request names.
-func (s *Server) readWhatIf(r *http.Request) (found run.Found, machine string, changes []string, err error) {
-	found, err = s.singleRun(r)
+// readMachine reads the machine and its changes that a request names.
+func readMachine(r *http.Request, machines []Machine) (machine string, changes []string, err error) {
 	machine, changes = r.URL.Query().Get("machine"), r.URL.Query()["set"]
-	if err == nil && !slices.ContainsFunc(s.options.Machines, func(m Machine) bool { return m.Name == machine }) {
-		err = badRequest{fmt.Errorf("there is no machine %q", machine)}
+	if !slices.ContainsFunc(machines, func(m Machine) bool { return m.Name == machine }) {
+		return "", nil, badRequest{fmt.Errorf("there is no machine %q", machine)}
 	}
 	for _, change := range changes {
-		if key, _, _ := strings.Cut(change, "="); err == nil && !slices.Contains(changeable, key) {
-			err = badRequest{fmt.Errorf("set %s: want %s", change, strings.Join(changeable, ", "))}
+		if key, _, _ := strings.Cut(change, "="); !slices.Contains(changeable, key) {
+			return "", nil, badRequest{fmt.Errorf("set %s: want %s", change, strings.Join(changeable, ", "))}
 		}
 	}
-	return found, machine, changes, err
+	return machine, changes, nil
 }
 
 // simulateCommand returns the command line that simulates a run on a machine.
-func (s *Server) simulateCommand(found run.Found, machine string, changes []string) []string {
-	words := append([]string{"commq", "simulate"}, s.options.Args(found)...)
+func (o *Options) simulateCommand(found run.Found, machine string, changes []string) []string {
+	words := append([]string{"commq", "simulate"}, o.Args(found)...)
 	words = append(words, "--machine", machine)
 	for _, change := range changes {
 		words = append(words, "--set", change)

@@ -108,13 +108,13 @@ func (x *exporter) action(a *schedule.Action) error {
 	}
 	switch a.Kind {
 	case schedule.Send:
-		return x.add(a, sendNode, "send", 0, whole("comm_src", int32Value, int64(a.Rank)),
-			whole("comm_dst", int32Value, int64(a.Peer)), whole("comm_tag", int32Value, int64(a.Tag)),
-			whole("comm_size", int64Value, a.Bytes))
+		return x.add(a, sendNode, "send", 0, numberAttr("comm_src", int32Value, int64(a.Rank)),
+			numberAttr("comm_dst", int32Value, int64(a.Peer)), numberAttr("comm_tag", int32Value, int64(a.Tag)),
+			numberAttr("comm_size", int64Value, a.Bytes))
 	case schedule.Recv:
-		return x.add(a, recvNode, "recv", 0, whole("comm_src", int32Value, int64(a.Peer)),
-			whole("comm_dst", int32Value, int64(a.Rank)), whole("comm_tag", int32Value, int64(a.Tag)),
-			whole("comm_size", int64Value, a.Bytes))
+		return x.add(a, recvNode, "recv", 0, numberAttr("comm_src", int32Value, int64(a.Peer)),
+			numberAttr("comm_dst", int32Value, int64(a.Rank)), numberAttr("comm_tag", int32Value, int64(a.Tag)),
+			numberAttr("comm_size", int64Value, a.Bytes))
 	}
 	return x.collective(a)
 }
@@ -134,15 +134,15 @@ func (x *exporter) collective(a *schedule.Action) error {
 	case schema.CallAlltoallv, schema.CallAlltoallw, schema.CallAllgatherv, schema.CallGatherv, schema.CallScatterv:
 		x.changed["Calls of collectives with a count for each rank, written with the sum of what the rank gives"]++
 	}
-	attrs := [][]byte{whole("comm_type", int64Value, int64(collectiveTypes[c.Op])), whole("comm_size", int64Value, bytes)}
+	attrs := [][]byte{numberAttr("comm_type", int64Value, int64(collectiveTypes[c.Op])), numberAttr("comm_size", int64Value, bytes)}
 	if c.Op.Is(schema.FactRooted) {
-		attrs = append(attrs, whole(attrRoot, int32Value, int64(c.Root)))
+		attrs = append(attrs, numberAttr(attrRoot, int32Value, int64(c.Root)))
 	}
 	if !c.IsWorld(int32(len(x.ranks))) {
 		if err := x.list(a.Rank, c); err != nil {
 			return err
 		}
-		attrs = append(attrs, text("pg_name", strconv.Itoa(int(c.Comm))))
+		attrs = append(attrs, textAttr("pg_name", strconv.Itoa(int(c.Comm))))
 	}
 	return x.add(a, collNode, c.Op.String(), 0, attrs...)
 }
@@ -191,7 +191,7 @@ func (x *exporter) add(a *schedule.Action, kind nodeType, name string, micros ui
 	if micros > 0 {
 		x.node = protowire.AppendVarint(protowire.AppendTag(x.node, fieldDuration, protowire.VarintType), micros)
 	}
-	for _, attr := range append(attrs, whole("is_cpu_op", boolValue, 0)) {
+	for _, attr := range append(attrs, numberAttr("is_cpu_op", boolValue, 0)) {
 		x.node = protowire.AppendBytes(protowire.AppendTag(x.node, fieldAttr, protowire.BytesType), attr)
 	}
 	if a.ID > 0 {
@@ -214,14 +214,14 @@ func (x *exporter) write(rank int32) error {
 // The fields of AttributeProto that an export writes.
 const int32Value, int64Value, boolValue protowire.Number = 7, 9, 27
 
-// whole is an attribute with a whole number.
-func whole(name string, field protowire.Number, x int64) []byte {
+// numberAttr is an attribute with a whole number.
+func numberAttr(name string, field protowire.Number, x int64) []byte {
 	b := protowire.AppendString(protowire.AppendTag(nil, fieldAttrName, protowire.BytesType), name)
 	return protowire.AppendVarint(protowire.AppendTag(b, field, protowire.VarintType), uint64(x))
 }
 
-// text is an attribute with a text.
-func text(name, s string) []byte {
+// textAttr is an attribute with a text.
+func textAttr(name, s string) []byte {
 	b := protowire.AppendString(protowire.AppendTag(nil, fieldAttrName, protowire.BytesType), name)
 	return protowire.AppendString(protowire.AppendTag(b, attrString, protowire.BytesType), s)
 }
