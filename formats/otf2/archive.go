@@ -210,7 +210,11 @@ func (r *inflater) block() ([]byte, error) {
 	if packed > mostBlock || size > mostBlock {
 		return nil, fmt.Errorf("a block of %d bytes, compressed to %d; want at most %d", size, packed, mostBlock)
 	}
-	data, err := inflate(io.LimitReader(r.in, int64(packed)), int64(size))
+	left := &io.LimitedReader{R: r.in, N: int64(packed)}
+	data, err := inflate(left, int64(size))
+	if err == nil && left.N > 0 {
+		err = fmt.Errorf("a block compressed to %d bytes, of which %d are there", packed, int64(packed)-left.N)
+	}
 	if err != nil {
 		return nil, err
 	}
