@@ -257,6 +257,8 @@ type prediction struct {
 	Nodes int `json:"nodes"`
 	// PredictedNs is the time of the program on the machine.
 	PredictedNs int64 `json:"predicted_ns"`
+	// Untimed means that the run was captured without compute times, so that computing takes no time here.
+	Untimed bool `json:"untimed,omitempty"`
 	// ParallelEfficiency is the product of the other three.
 	ParallelEfficiency *float64 `json:"parallel_efficiency,omitempty"`
 	// LoadBalance is the mean compute time of ranks as a fraction of the longest.
@@ -310,7 +312,7 @@ type predictedRank struct {
 func newPrediction(s *stored.Simulation, r *simulate.Result) *prediction {
 	ns := simulate.Nanoseconds
 	p := &prediction{Run: s.Run.Name, Machine: s.Target.Machine.Name, Dialect: s.Target.Dialect.String(),
-		Nodes: r.Nodes, PredictedNs: ns(r.Time),
+		Nodes: r.Nodes, PredictedNs: ns(r.Time), Untimed: s.Untimed(),
 		Messages: r.Messages, MessageBytes: r.Bytes, Collectives: r.Collectives, CollectiveBytes: r.CollectiveBytes,
 		FallbackCollectives: r.FallbackCollectives, FallbackCollectiveBytes: r.FallbackCollectiveBytes}
 	for rank, t := range r.Ranks {

@@ -158,6 +158,7 @@ func (a *app) writeFiles(names []string, write func(files []io.Writer) error) er
 // replaceFolder lets write make a folder, in place of one of that name only with --replace and if it has the file that such
 // folders have; the old one goes when the new one is complete.
 func (a *app) replaceFolder(name, mark string, write func(name string) error) error {
+	name = filepath.Clean(name) // with a slash at the end, what is beside it would be in it
 	switch _, err := os.Lstat(name); {
 	case errors.Is(err, fs.ErrNotExist):
 		return write(name)
@@ -168,12 +169,21 @@ func (a *app) replaceFolder(name, mark string, write func(name string) error) er
 	case missing(filepath.Join(name, mark)):
 		return fmt.Errorf("%s has no %s, so that --replace leaves it alone; name another folder", name, mark)
 	}
-	next := filepath.Join(filepath.Dir(name), "."+filepath.Base(name)+".new")
-	if err := os.RemoveAll(next); err != nil { // what a killed command left
-		return err
+	beside := filepath.Join(filepath.Dir(name), "."+filepath.Base(name))
+	next, old := beside+".new", beside+".old"
+	for _, left := range []string{next, old} { // by a killed command
+		if err := os.RemoveAll(left); err != nil {
+			return err
+		}
 	}
 	if err := write(next); err != nil {
-		return err
+		return errors.Join(err, os.RemoveAll(next))
 	}
-	return errors.Join(os.RemoveAll(name), os.Rename(next, name))
+	if err := os.Rename(name, old); err != nil {
+		return errors.Join(err, os.RemoveAll(next))
+	}
+	if err := os.Rename(next, name); err != nil {
+		return errors.Join(err, os.Rename(old, name), os.RemoveAll(next))
+	}
+	return os.RemoveAll(old)
 }

@@ -54,6 +54,10 @@ export function WhatIf({ run, state, set }: ViewProps) {
             {changes.length > 0 && base.value && `, ${units.time(base.value.answer.predicted_ns)} without the changes`}
             {run.end_ns > 0 && `; measured ${units.time(run.end_ns)}`}
           </p>
+          {answer.untimed && (
+            <p class="lacks">The run was captured without compute times (--clock none): computing takes no time here, so that predicted and measured time cannot
+              be compared.</p>
+          )}
           {!alone && !run.lacks.timeline && (
             <p><button type="button" onClick={() => set({ view: "compare", beside: "predicted", machine: machine!.name, critical: "shown" })}>
               Show its timeline beside the captured one
