@@ -389,7 +389,7 @@ func (d *DB) CheckCondition(ctx context.Context, table, cond string) error {
 	for i, c := range t.Columns {
 		names[i] = c.Name
 	}
-	if ctx.Err() != nil {
+	if ctx.Err() != nil || IsBroken(err) {
 		return err
 	}
 	// The first line says what is wrong; the others show a SELECT that the user did not write.

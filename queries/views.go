@@ -183,7 +183,7 @@ func (d *DB) make(ctx context.Context, v *view) error {
 	if err == nil && v.table != nil {
 		err = checkTypes(ctx, d.conn, v.table)
 	}
-	if err != nil && ctx.Err() == nil {
+	if err != nil && ctx.Err() == nil && !IsBroken(err) {
 		err = damage(ctx, d.conn, d.runs, err)
 	}
 	return err

@@ -68,7 +68,7 @@ func (q *question) set(name string, values []string) (err error) {
 	case name == "limit":
 		q.limit, err = limitOf(values[0])
 		return err
-	case name == "order" && values[0] == "any":
+	case name == "order" && values[0] == "any" && q.query.File == "": // a user's query may need its order
 		q.unordered = true
 		return nil
 	}

@@ -68,7 +68,7 @@ func (o *engine) use(ctx context.Context, runs []queries.Run, options queries.Op
 func (e *engines) take(runs []queries.Run) *engine {
 	var dirs []string
 	for _, r := range runs {
-		dirs = append(dirs, r.Dir)
+		dirs = append(dirs, r.Dir, r.Manifest.Digest)
 	}
 	names := strings.Join(dirs, "\x00")
 	e.mu.Lock()

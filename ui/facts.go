@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -186,6 +187,9 @@ func (b badRequest) Unwrap() error { return b.error }
 var errTooLong = errors.New("the question took too long; a smaller window of time or fewer ranks take less, and " +
 	"--timeout allows more")
 
+// errSimulationTooLong ends a simulation that takes longer than the timeout.
+var errSimulationTooLong = errors.New("the simulation took too long; --timeout allows more, and commq simulate has no limit")
+
 // fail answers with an error, as text.
 func fail(w http.ResponseWriter, r *http.Request, err error) {
 	status := http.StatusInternalServerError
@@ -195,7 +199,7 @@ func fail(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	if r.Context().Err() != nil { // whatever the work says of that
 		status = http.StatusGatewayTimeout
-		err = errTooLong
+		err = cmp.Or(context.Cause(r.Context()), error(errTooLong))
 	}
 	http.Error(w, err.Error(), status)
 }

@@ -52,10 +52,10 @@ type paths struct {
 	kept []foundPath   // the one found last comes last
 }
 
-// foundPath is the path of a run in a folder.
+// foundPath is the path of a run.
 type foundPath struct {
-	dir  string
-	path Path
+	content string // see contentOf
+	path    Path
 }
 
 // find returns the path of a run.
@@ -66,7 +66,7 @@ func (p *paths) find(ctx context.Context, found run.Found, find PathFinder) (Pat
 		return nil, context.Cause(ctx)
 	}
 	defer func() { p.turn <- struct{}{} }()
-	if at := slices.IndexFunc(p.kept, func(k foundPath) bool { return k.dir == found.Dir }); at >= 0 {
+	if at := slices.IndexFunc(p.kept, func(k foundPath) bool { return k.content == contentOf(found) }); at >= 0 {
 		return p.kept[at].path, nil
 	}
 	if len(p.kept) == keptPaths {
@@ -74,7 +74,7 @@ func (p *paths) find(ctx context.Context, found run.Found, find PathFinder) (Pat
 	}
 	path, err := find(ctx, found)
 	if err == nil {
-		p.kept = append(p.kept, foundPath{found.Dir, path})
+		p.kept = append(p.kept, foundPath{contentOf(found), path})
 	}
 	return path, err
 }

@@ -50,8 +50,9 @@ type predictedRuns struct {
 type predictedByKey struct {
 	key  string
 	of   run.Found
-	run  run.Found
-	from []string // the arguments of commq simulate
+	run  run.Found // its name has spaces, which no run of a store has
+	name string    // what the command line calls it
+	from []string  // the arguments of commq simulate
 }
 
 // find returns the predicted run with a key and makes it the one used last.
@@ -86,16 +87,16 @@ func (p *predictedRuns) folder() (store string, err error) {
 }
 
 // keep adds a run, and removes the one that was not used for longest if there are too many.
-func (p *predictedRuns) keep(one predictedByKey) error {
+func (p *predictedRuns) keep(one predictedByKey) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.kept = append(p.kept, one)
 	if len(p.kept) <= mostPredicted {
-		return nil
+		return
 	}
 	old := p.kept[0]
 	p.kept = slices.Delete(p.kept, 0, 1)
-	return os.RemoveAll(filepath.Dir(old.run.Dir))
+	_ = os.RemoveAll(filepath.Dir(old.run.Dir)) // what stays is removed with the folder, in close
 }
 
 // close removes all of them.
@@ -112,24 +113,30 @@ func (p *predictedRuns) close() error {
 func (s *Server) predicted(w http.ResponseWriter, r *http.Request) {
 	found, err := s.singleRun(r)
 	machine, changes, badMachine := readMachine(r, s.options.Machines)
-	stored, badRuns := s.found.all(r.Context(), s.options.Runs)
-	if err = cmp.Or(err, badMachine, badRuns); err != nil {
+	if err = cmp.Or(err, badMachine, s.predictions.refuse(found)); err != nil {
 		fail(w, r, err)
 		return
 	}
-	isTaken := func(name string) bool { _, taken := stored[name]; return taken }
-	one, err := s.predictions.predict(r.Context(), found, machine, changes, isTaken)
+	one, err := s.predictions.predict(r.Context(), found, machine, changes)
 	if err != nil {
-		fail(w, r, badRequest{err})
+		fail(w, r, err)
 		return
 	}
-	answer(w, Predicted{s.listed(one.run), shellquote.Join(append(one.from, "--name", one.run.Name)...)})
+	answer(w, Predicted{s.listed(one.run), shellquote.Join(append(one.from, "--name", one.name)...)})
 }
 
-// predict returns the run on a machine. One is made at a time, with a name that is not taken.
-func (p *predictedRuns) predict(ctx context.Context, found run.Found, machine string, changes []string,
-	isTaken func(string) bool) (predictedByKey, error) {
-	key := strings.Join(append([]string{found.Dir, machine}, changes...), "\x00")
+// refuse returns an error for a run that is predicted itself.
+func (p *predictedRuns) refuse(found run.Found) error {
+	if one, predicted := p.named(found.Name); predicted {
+		return badRequest{fmt.Errorf("%s is predicted; simulate %s", found.Name, one.of.Name)}
+	}
+	return nil
+}
+
+// predict returns the run on a machine. One is made at a time.
+func (p *predictedRuns) predict(ctx context.Context, found run.Found, machine string, changes []string) (predictedByKey,
+	error) {
+	key := strings.Join(append([]string{contentOf(found), machine}, changes...), "\x00")
 	select {
 	case <-p.turn:
 	case <-ctx.Done():
@@ -144,19 +151,22 @@ func (p *predictedRuns) predict(ctx context.Context, found run.Found, machine st
 		return predictedByKey{}, err
 	}
 	name := predictedName(found.Name, machine, changes)
-	for isTaken(name) {
-		name += ".predicted"
-	}
 	if err := p.options.Predict(ctx, found, machine, changes, store, name); err != nil {
-		return predictedByKey{}, errors.Join(err, os.RemoveAll(store))
+		return predictedByKey{}, badRequest{errors.Join(err, os.RemoveAll(store))}
 	}
 	made, err := run.Find(store, name)
 	if err != nil {
-		return predictedByKey{}, err
+		return predictedByKey{}, errors.Join(err, os.RemoveAll(store))
 	}
-	one := predictedByKey{key: key, of: found, run: made, from: p.options.simulateCommand(found, machine, changes)}
-	return one, p.keep(one)
+	made.Name = fmt.Sprintf("%s on %s", found.Name, strings.Join(append([]string{machine}, changes...), ", "))
+	one := predictedByKey{key: key, of: found, run: made, name: name,
+		from: p.options.simulateCommand(found, machine, changes)}
+	p.keep(one)
+	return one, nil
 }
+
+// contentOf names a run by its place and its digest: another run may get its place.
+func contentOf(found run.Found) string { return found.Dir + "\x00" + found.Manifest.Digest }
 
 // predictedName names a run on a machine: RUN.MACHINE, and eight digits that differ with the changes.
 func predictedName(of, machine string, changes []string) string {
@@ -176,6 +186,6 @@ func (p *predictedRuns) args(f run.Found) []string {
 		return p.options.Args(f)
 	}
 	args := slices.Clone(p.options.Args(one.of))
-	args[len(args)-1] = f.Name
+	args[len(args)-1] = one.name
 	return args
 }

@@ -3,6 +3,7 @@ package ui_test
 import (
 	"encoding/json"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -36,25 +37,28 @@ func TestPredictedRuns(t *testing.T) {
 	}
 	server := httptest.NewServer(s)
 	ranks := func(name string) (status int, text string) {
-		status, _, text = request(t, server, "POST", "/api/sql?run="+name, "SELECT COUNT(*) AS n FROM events", nil)
+		status, _, text = request(t, server, "POST", "/api/sql?run="+url.QueryEscape(name), "SELECT COUNT(*) AS n FROM events", nil)
 		return status, text
 	}
 	first := askPredicted(t, server, "run=uneven.4&machine=flat")
-	if first.Run.Name != "uneven.4.flat" || first.Run.Ranks != 4 ||
+	if first.Run.Name != "uneven.4 on flat" || first.Run.Ranks != 4 ||
 		first.Command != "commq simulate --run uneven.4 --machine flat --name uneven.4.flat" {
 		t.Errorf("%+v", first)
 	}
 	slow := askPredicted(t, server, "run=uneven.4&machine=flat&set=latency_ns=1")
-	if slow.Run.Name == first.Run.Name || !strings.HasPrefix(slow.Run.Name, "uneven.4.flat.") ||
-		!strings.Contains(slow.Command, " --set latency_ns=1 --name "+slow.Run.Name) {
+	if slow.Run.Name != "uneven.4 on flat, latency_ns=1" ||
+		!strings.Contains(slow.Command, " --set latency_ns=1 --name uneven.4.flat.") {
 		t.Errorf("%+v", slow)
 	}
 	if status, text := ranks(slow.Run.Name); status != 200 {
 		t.Errorf("%s: %d %s", slow.Run.Name, status, text)
 	}
-	_, _, text := request(t, server, "GET", "/api/text/density?run="+slow.Run.Name, "", nil)
-	if !strings.Contains(text, "commq query density --run "+slow.Run.Name) {
+	_, _, text := request(t, server, "GET", "/api/text/density?run="+url.QueryEscape(slow.Run.Name), "", nil)
+	if !strings.Contains(text, "commq query density --run uneven.4.flat.") {
 		t.Errorf("the command line: %s", text)
+	}
+	if _, _, text := request(t, server, "GET", "/api/runs", "", nil); strings.Contains(text, " on flat") {
+		t.Errorf("listed as a run of the store: %s", text)
 	}
 	for _, latency := range []string{"2", "3"} {
 		askPredicted(t, server, "run=uneven.4&machine=flat&set=latency_ns="+latency)
@@ -75,6 +79,7 @@ func TestPredictedRuns(t *testing.T) {
 		"run=uneven.4&machine=nosuch":                                         "there is no machine",
 		"run=uneven.4&machine=flat&set=name=x":                                "set name=x: want ",
 		"run=nosuch&machine=flat":                                             "there is no run",
+		"run=uneven.4+on+flat&machine=flat":                                   "is predicted; simulate uneven.4",
 		"run=uneven.4&machine=ethernet-40g&set=latency_ns=1&set=cpu_ratio=2.": "cannot simulate",
 	} {
 		if status, _, text := request(t, server, "GET", "/api/predicted?"+values, "", nil); status != 400 || !strings.Contains(text, want) {
@@ -103,11 +108,11 @@ func TestPredictedBesideCaptured(t *testing.T) {
 	})
 	settle(p)
 	labels := chrome.Eval[[]string](p, `[...document.querySelectorAll(".strip canvas")].map(c => c.getAttribute("aria-label"))`)
-	if !strings.HasPrefix(labels[0], "Timeline of cg.A.4 from") || !strings.HasPrefix(labels[1], "Timeline of cg.A.4.flat.") {
+	if !strings.HasPrefix(labels[0], "Timeline of cg.A.4 from") || !strings.HasPrefix(labels[1], "Timeline of cg.A.4 on flat, latency_ns=20000 ") {
 		t.Errorf("%q", labels)
 	}
 	text := chrome.Eval[string](p, `document.body.innerText`)
-	for _, want := range []string{"as long as cg.A.4.\n", "as long as cg.A.4.flat.", "parallel efficiency", "--set latency_ns=20000 --name cg.A.4.flat."} {
+	for _, want := range []string{"as long as cg.A.4.\n", "as long as cg.A.4 on flat, latency_ns=20000.", "parallel efficiency", "--set latency_ns=20000 --name cg.A.4.flat."} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in %s", want, text)
 		}

@@ -67,17 +67,17 @@ func New(o Options) (*Server, error) {
 	mux := http.NewServeMux()
 	mux.Handle("GET /", http.FileServerFS(files))
 	mux.HandleFunc("GET /api/runs", s.runs)
-	mux.HandleFunc("GET /api/facts", s.limited(s.facts))
+	mux.HandleFunc("GET /api/facts", s.limited(s.facts, errTooLong))
 	mux.HandleFunc("GET /api/queries", s.queries)
-	mux.HandleFunc("GET /api/diagnose", s.limited(s.diagnose))
+	mux.HandleFunc("GET /api/diagnose", s.limited(s.diagnose, errTooLong))
 	mux.HandleFunc("GET /api/machines", s.machines)
-	mux.HandleFunc("GET /api/whatif", s.limited(s.whatIf))
-	mux.HandleFunc("GET /api/predicted", s.limited(s.predicted))
-	mux.HandleFunc("GET /api/path", s.limited(s.criticalPath))
-	mux.HandleFunc("GET /api/ask/{query}", s.limited(s.ask))
-	mux.HandleFunc("GET /api/text/{query}", s.limited(s.text))
-	mux.HandleFunc("POST /api/sql", s.limited(s.sql))
-	mux.HandleFunc("POST /api/own", s.limited(s.own))
+	mux.HandleFunc("GET /api/whatif", s.limited(s.whatIf, errSimulationTooLong))
+	mux.HandleFunc("GET /api/predicted", s.limited(s.predicted, errSimulationTooLong))
+	mux.HandleFunc("GET /api/path", s.limited(s.criticalPath, errTooLong))
+	mux.HandleFunc("GET /api/ask/{query}", s.limited(s.ask, errTooLong))
+	mux.HandleFunc("GET /api/text/{query}", s.limited(s.text, errTooLong))
+	mux.HandleFunc("POST /api/sql", s.limited(s.sql, errTooLong))
+	mux.HandleFunc("POST /api/own", s.limited(s.own, errTooLong))
 	s.routes, s.handler = mux, &guard{token: o.Token, next: mux}
 	return s, nil
 }
@@ -88,10 +88,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.S
 // Close closes the engines and removes the predicted runs. No request may be in progress.
 func (s *Server) Close() error { return errors.Join(s.engines.close(), s.predictions.close()) }
 
-// limited ends the work for a request after the timeout, or when the page that asked went away.
-func (s *Server) limited(next http.HandlerFunc) http.HandlerFunc {
+// limited ends the work for a request after the timeout, with an error that says so, or when the page that asked went
+// away.
+func (s *Server) limited(next http.HandlerFunc, late error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		ctx, cancel := context.WithTimeoutCause(r.Context(), s.options.Timeout, errTooLong)
+		ctx, cancel := context.WithTimeoutCause(r.Context(), s.options.Timeout, late)
 		defer cancel()
 		next(w, r.WithContext(ctx))
 	}

@@ -50,7 +50,7 @@ type Simulated struct {
 func (s *Server) whatIf(w http.ResponseWriter, r *http.Request) {
 	found, err := s.singleRun(r)
 	machine, changes, badMachine := readMachine(r, s.options.Machines)
-	if err = cmp.Or(err, badMachine); err != nil {
+	if err = cmp.Or(err, badMachine, s.predictions.refuse(found)); err != nil {
 		fail(w, r, err)
 		return
 	}

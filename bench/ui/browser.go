@@ -223,8 +223,10 @@ func browseAll(commq, store, folder string, runs []string) error {
 		line := fmt.Sprintf("| %s | %v | ", run, ours)
 		if folder != "" {
 			theirs, bytes, export, err := browsePerfetto(commq, store, run, folder)
-			figures := theirs.String()
-			if err != nil {
+			var figures string
+			if err == nil {
+				figures = theirs.String()
+			} else {
 				figures = strings.Join(strings.Fields(err.Error()), " ") + " | | |"
 			}
 			line += fmt.Sprintf("%.1f | %d | %s |", export.Seconds(), bytes/1e6, figures)

@@ -9,7 +9,9 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"os/signal"
 	"os/user"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -110,6 +112,11 @@ func runUI(ctx context.Context, a *app, o *uiOptions) error {
 		a.note("from another machine: ssh -N -L %d:127.0.0.1:%d %s, then open the address there", port, port, thisHost())
 	}
 	a.note("Ctrl-C ends it")
+	if !signal.Ignored(syscall.SIGHUP) { // a closed terminal, or ssh
+		var stop func()
+		ctx, stop = signal.NotifyContext(ctx, syscall.SIGHUP)
+		defer stop()
+	}
 	return errors.Join(serve(ctx, s, listener), s.Close())
 }
 

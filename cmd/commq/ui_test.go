@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -70,9 +71,11 @@ func TestUI(t *testing.T) {
 	if err := json.Unmarshal([]byte(text), &made); code != 200 || err != nil {
 		t.Errorf("predicted: %d %s, %v", code, text, err)
 	}
-	predicted := made.Run.Name
-	code, text = get("api/path?run=" + predicted + "&from-ns=0&to-ns=1000000000")
-	command := "critical-path --store ../../testdata/runs --run " + predicted
+	if made.Run.Name != "uneven.4 on flat, latency_ns=1000000" {
+		t.Errorf("predicted: %s", text)
+	}
+	code, text = get("api/path?run=" + url.QueryEscape(made.Run.Name) + "&from-ns=0&to-ns=1000000000")
+	const command = "critical-path --store ../../testdata/runs --run uneven.4.flat."
 	if code != 200 || !strings.Contains(text, `"kind":"`) || !strings.Contains(text, command) {
 		t.Errorf("critical path of the predicted run: %d %.500s", code, text)
 	}

@@ -96,7 +96,7 @@ function App(props: { runs: Run[] }) {
 }
 
 const nothing = { from: undefined, to: undefined, first: undefined, last: undefined, comm: undefined, site: undefined, node: undefined,
-  unfold: undefined, path: undefined };
+  unfold: undefined, path: undefined, beside: undefined } satisfies Partial<State>;
 
 /** What is selected, each with a button that takes it back. */
 function Selected(props: ViewProps) {

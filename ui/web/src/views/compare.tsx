@@ -73,31 +73,35 @@ function usePredicted(run: Run, state: ViewProps["state"], wanted: boolean) {
   const changes = [state.latency, state.bandwidth, state.cpu, state.buses, state.cpus];
   return useAsked(async (signal) => {
     if (!wanted) return undefined;
-    const machine = machineOf(await getMachines(signal), state)!;
-    return { ...(await getPredicted(run.name, machine.name, changesOf(machine, state), signal)), machine: machine.name };
+    const machine = machineOf(await getMachines(signal), state);
+    if (!machine) throw new Error("commq knows no machine");
+    return getPredicted(run.name, machine.name, changesOf(machine, state), signal);
   }, [run.name, wanted, state.machine, ...changes], 0, run.lacks.timeline);
 }
 
 export function Compare({ run, runs, state, set }: ViewProps) {
   const others = runs.filter((r) => r.name !== run.name && !r.lacks.timeline);
   const stored = others.find((r) => r.name === state.other) ?? others.find((r) => r.ranks === run.ranks) ?? others[0];
-  const wanted = !alone && (state.beside === "predicted" || !stored);
+  const wanted = !alone && state.beside === "predicted";
   const predicted = usePredicted(run, state, wanted);
   const other = wanted ? predicted.value?.run : stored;
   const lacks = run.lacks.timeline ?? (other || !alone ? undefined : "there is no other run with times and all calls");
-  const asked = useAsked(async (signal) => other && Promise.all([run, other].map((r) => operations(r, signal))), [run.name, other?.name], 0, lacks);
+  const asked = useAsked(async (signal) => other && { other: other.name, of: await Promise.all([run, other].map((r) => operations(r, signal))) },
+    [run.name, other?.name], 0, lacks);
   const critical = !alone && state.critical === "shown";
-  const all = useMemo(() => asked.value && other && anchors(asked.value[0], asked.value[1], run.end_ns, other.end_ns), [asked.value]);
+  const all = useMemo(() => asked.value && other?.name === asked.value.other &&
+    anchors(asked.value.of[0], asked.value.of[1], run.end_ns, other.end_ns), [asked.value, other?.name]);
   const from = (state.from ?? 0) * 1e9, to = Math.min((state.to ?? Infinity) * 1e9, run.end_ns);
   return (
     <Panel title="Two runs" asked={{ ...asked, waiting: asked.waiting || (wanted && predicted.waiting), error: predicted.error ?? asked.error }} run={run.name}
       tools={<>
         {!lacks && (
           <label>{run.name} and{" "}
-            <select value={wanted ? predictedChoice : other?.name}
+            <select value={wanted ? predictedChoice : other?.name ?? ""}
               onChange={(e) => set(e.currentTarget.value === predictedChoice ? { beside: "predicted" } : { other: e.currentTarget.value, beside: undefined })}>
+              {!other && !wanted && <option value="">(choose)</option>}
               {others.map((r) => <option key={r.name}>{r.name}</option>)}
-              {!alone && <option value={predictedChoice}>itself, predicted on {state.machine ?? "ethernet-40g"}</option>}
+              {!alone && <option value={predictedChoice}>itself, predicted on another machine</option>}
             </select>
           </label>
         )}
@@ -106,6 +110,7 @@ export function Compare({ run, runs, state, set }: ViewProps) {
         )}
         {state.from !== undefined && <button type="button" onClick={() => set({ from: undefined, to: undefined })}>All</button>}
       </>}>
+      {!other && !wanted && !lacks && <p class="note">There is no other run with times and all calls, but this one can be predicted on another machine.</p>}
       {all && other && <>
         <Strip run={run} from={from} to={to} marks={all.map((p) => p.a)} critical={critical} />
         <Strip run={other} from={placeIn(all, from)} to={placeIn(all, to)} marks={all.map((p) => p.b)} critical={critical} />
@@ -115,7 +120,7 @@ export function Compare({ run, runs, state, set }: ViewProps) {
           Colours are those of the timeline.
         </p>
         {wanted && predicted.value && <>
-          <p class="note">The second run is the first one, simulated on {predicted.value.machine}. Under What if are other machines. This writes it into the store:</p>
+          <p class="note">The second run is the first one as simulated. What if has other machines. This writes it into the store:</p>
           <Copied text={predicted.value.command} />
         </>}
         {!alone && <Efficiencies runs={[run, other]} />}
@@ -133,6 +138,7 @@ function Efficiencies({ runs }: { runs: [Run, Run] }) {
     return new Map(texts(table, "metric").map((metric, i) => [metric, numbers(table, "efficiency")[i]]));
   })), runs.map((r) => r.name));
   const metrics = [...(asked.value?.find((m) => m)?.keys() ?? [])];
+  if (asked.error) return <p class="error" role="alert">{asked.error}</p>;
   if (metrics.length === 0) return null;
   const share = (v: number | null | undefined) => (v === null || v === undefined ? "" : `${(100 * v).toFixed(1)} %`);
   return (
@@ -141,7 +147,7 @@ function Efficiencies({ runs }: { runs: [Run, Run] }) {
         <caption>Efficiencies</caption>
         <thead><tr><th scope="col">Of what</th>{runs.map((r) => <th key={r.name} scope="col" class="number">{r.name}</th>)}</tr></thead>
         <tbody>
-          {metrics.map((m) => <tr key={m}><td>{m.replace("-", " ")}</td>{asked.value!.map((of, i) => <td key={i} class="number">{share(of?.get(m))}</td>)}</tr>)}
+          {metrics.map((m) => <tr key={m}><th scope="row">{m.replace("-", " ")}</th>{asked.value!.map((of, i) => <td key={i} class="number">{share(of?.get(m))}</td>)}</tr>)}
         </tbody>
       </table>
     </div>
