@@ -1,7 +1,12 @@
 // Package about names this build of commq: its version and the commit it was built from.
 package about
 
-import "runtime/debug"
+import (
+	"runtime/debug"
+
+	"golang.org/x/mod/module"
+	"golang.org/x/mod/semver"
+)
 
 // Releases set both when they link; scripts/release does it.
 var (
@@ -10,7 +15,22 @@ var (
 )
 
 // Version is commq's version, a semantic one without v. What it promises is in docs/reference/versions.md.
-func Version() string { return version }
+// go install of a release takes the sources as they are, so there the module's version counts.
+func Version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok || commit != "" {
+		return version
+	}
+	return ofModule(info.Main.Version, version)
+}
+
+// ofModule is the version of a module that is a release, else that of the sources.
+func ofModule(of, sources string) string {
+	if !semver.IsValid(of) || semver.Build(of) != "" || module.IsPseudoVersion(of) {
+		return sources // a checkout, or a commit between releases
+	}
+	return of[len("v"):]
+}
 
 // Commit is the commit that commq was built from, with -changed behind it where the sources had changes; empty if
 // nothing is known of it.
@@ -22,7 +42,11 @@ func Commit() string {
 	if !ok {
 		return ""
 	}
-	return fromSettings(info.Settings)
+	if from := fromSettings(info.Settings); from != "" {
+		return from
+	}
+	revision, _ := module.PseudoVersionRev(info.Main.Version) // of go install of a commit; empty for other versions
+	return revision
 }
 
 // fromSettings is the commit that the go command has put into a program.

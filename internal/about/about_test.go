@@ -25,3 +25,19 @@ func TestCommit(t *testing.T) {
 		t.Errorf("the linker's commit is not taken: %q", Commit())
 	}
 }
+
+func TestVersionOfModule(t *testing.T) {
+	for _, c := range []struct{ of, want string }{
+		{"", "0.1.0-dev"}, // a test
+		{"(devel)", "0.1.0-dev"},
+		{"v0.2.0", "0.2.0"},
+		{"v0.2.0-rc.1", "0.2.0-rc.1"},
+		{"v0.2.0+dirty", "0.1.0-dev"}, // a changed checkout of a release
+		{"v0.2.1-0.20261126204539-0566f2b69e81", "0.1.0-dev"},
+		{"v0.0.0-20261126204539-0566f2b69e81+dirty", "0.1.0-dev"},
+	} {
+		if got := ofModule(c.of, "0.1.0-dev"); got != c.want {
+			t.Errorf("%s: %q, want %q", c.of, got, c.want)
+		}
+	}
+}
