@@ -56,15 +56,14 @@ type reader struct {
 	path    []int32               // nodes of the regions that were entered, outside MPI
 	depth   int                   // of regions inside a call of MPI
 	current timed.Call
-	makes   bool               // current makes a window or a file
-	probed  bool               // current is a probe that found a message
-	begun   map[uint64]bool    // one-sided accesses and I/O operations that no call completed yet
-	probes  map[uint64]matched // messages that a probe matched, by their number
-	imrecvs map[uint64]matched // the same by the request that receives them
-	open    bool               // current is a call that has not returned
-	done    bool               // current is complete
-	spent   int64              // flushing buffers since the last call
-	prev    int64              // the latest time: later ones are not before it
+	makes   bool // current makes a window or a file
+	probed  bool // current is a probe that found a message
+	shared  *shared
+	late    []func(c *timed.Call) // what current has done when it is taken
+	open    bool                  // current is a call that has not returned
+	done    bool                  // current is complete
+	spent   int64                 // flushing buffers since the last call
+	prev    int64                 // the latest time: later ones are not before it
 	counts  tally
 }
 
@@ -310,7 +309,7 @@ func (r *reader) record(e *event) error {
 		f := e.fields
 		f.uint32()
 		f.uint64()
-		r.completes(operationRequest | f.uint64())
+		r.completes(operationRequest|f.uint64(), nil)
 		return f.err
 	}
 	if like == 0 || r.foreign(e.id) {

@@ -10,6 +10,7 @@ import (
 // fill puts a record into the current call.
 func (r *reader) fill(e *event) error {
 	c, f := &r.current, &e.fields
+	s, thread := r.shared, r.thread
 	switch e.id {
 	case evtSend, evtIsend:
 		peer, comm, tag, bytes := f.uint32(), f.uint32(), f.uint32(), f.uint64()
@@ -21,10 +22,9 @@ func (r *reader) fill(e *event) error {
 	case evtIrecvRequest:
 		r.post(e.number, schema.ClassRecv)
 	case evtImrecvRequest:
-		found := r.take(f.uint64())
-		request := f.uint64()
+		message, request := f.uint64(), f.uint64()
 		r.post(request, schema.ClassRecv)
-		r.imrecvs[request] = found
+		r.later(func(*timed.Call) { s.imrecvs[threadKey{thread, request}] = s.take(s.probes, thread, message) })
 	case evtRecv, evtIrecv:
 		peer, comm, tag, bytes := f.uint32(), f.uint32(), f.uint32(), f.uint64()
 		if e.id == evtRecv {
@@ -41,44 +41,28 @@ func (r *reader) fill(e *event) error {
 		peer, comm, tag, message := f.uint32(), f.uint32(), f.uint32(), f.uint64()
 		err := r.receive(&c.Row, peer, comm, tag, undefined64)
 		if message != undefined64 && err == nil {
-			r.probes[message] = matched{c.Row.Comm, c.Row.RecvPeer, c.Row.RecvWorld, c.Row.RecvTag}
+			m := matched{c.Row.Comm, c.Row.RecvPeer, c.Row.RecvWorld, c.Row.RecvTag}
+			r.later(func(*timed.Call) { s.probes[threadKey{thread, message}] = m })
 		}
 		return err
 	case evtMrecv:
-		return r.take(f.uint64()).receive(&c.Row, f.uint64())
+		message := f.uint64()
+		r.later(func(c *timed.Call) { s.take(s.probes, thread, message).receive(&c.Row) })
+		return sized(&c.Row, f.uint64())
 	case evtImrecv:
 		x := timed.Ending{Request: f.uint64(), Row: schema.NullEvent}
-		found := r.imrecvs[x.Request]
-		delete(r.imrecvs, x.Request)
-		x.Received = found.world != null32
-		err := found.receive(&x.Row, f.uint64())
+		err := sized(&x.Row, f.uint64())
+		at := len(c.Ends)
 		c.Ends = append(c.Ends, x)
+		r.later(func(c *timed.Call) {
+			end := &c.Ends[at]
+			s.take(s.imrecvs, thread, end.Request).receive(&end.Row)
+			end.Received = end.Row.RecvWorld != null32
+		})
 		return err
 	default:
 		return r.fillCollective(e)
 	}
-	return nil
-}
-
-// matched is where a message comes from that a probe found and matched.
-type matched struct{ comm, peer, world, tag int32 }
-
-// take returns what a probe found; all null if the trace does not have the probe.
-func (r *reader) take(message uint64) matched {
-	m, ok := r.probes[message]
-	if !ok {
-		return matched{null32, null32, null32, null32}
-	}
-	delete(r.probes, message)
-	return m
-}
-
-// receive fills the receive side of a row with a matched message of so many bytes.
-func (m matched) receive(row *schema.Event, bytes uint64) error {
-	if fault(bytes) {
-		return fmt.Errorf("a message of %d bytes", bytes)
-	}
-	row.Comm, row.RecvPeer, row.RecvWorld, row.RecvTag, row.RecvBytes = m.comm, m.peer, m.world, m.tag, int64(bytes)
 	return nil
 }
 
@@ -228,7 +212,7 @@ func (r *reader) fillOneSided(e *event) error {
 		return r.access(win, remote, sent, received)
 	case evtRmaCompleteNonBlocking:
 		f.uint32()
-		r.completes(accessRequest | f.uint64())
+		r.completes(accessRequest|f.uint64(), nil)
 	case evtIoCreate:
 		r.makes = true
 		return r.file(f.uint32())
@@ -238,22 +222,6 @@ func (r *reader) fillOneSided(e *event) error {
 
 // The numbers of one-sided accesses and of I/O operations are not those of requests.
 const accessRequest, operationRequest = 1 << 62, 1 << 63
-
-// begins notes that a nonblocking call begins an access or an operation that another call completes.
-func (r *reader) begins(request uint64) {
-	if schema.CallID(r.current.Row.Call).Is(schema.FactMakesRequest) {
-		r.begun[request] = true
-		r.current.Posts = append(r.current.Posts, request)
-	}
-}
-
-// completes notes that the call completes what a nonblocking one began.
-func (r *reader) completes(request uint64) {
-	if r.begun[request] {
-		delete(r.begun, request)
-		r.current.Ends = append(r.current.Ends, timed.Ending{Request: request})
-	}
-}
 
 // synchronise notes the window of a call, and the target if it is a lock, an unlock or a flush of one rank.
 func (r *reader) synchronise(win, remote uint32) error {
@@ -362,23 +330,20 @@ func (r *reader) operation(e *event) {
 		f.uint8()
 		f.uint32()
 		if bytes := f.uint64(); schema.CallID(r.current.Row.Call).Is(schema.FactMakesRequest) {
-			r.moves(bytes)
+			moves(&r.current.Row, bytes)
 		}
 		r.begins(operationRequest | f.uint64())
 	case evtIoComplete:
 		bytes := f.uint64()
-		if id := operationRequest | f.uint64(); !r.begun[id] {
-			r.moves(bytes)
-		}
+		r.completes(operationRequest|f.uint64(), func(c *timed.Call) { moves(&c.Row, bytes) })
 	}
 }
 
-// moves adds the bytes of an I/O operation to the call.
-func (r *reader) moves(bytes uint64) {
+// moves adds the bytes of an I/O operation to the row of the call.
+func moves(row *schema.Event, bytes uint64) {
 	if fault(bytes) {
 		return
 	}
-	row := &r.current.Row
 	send, recv := schema.Sides(schema.CallID(row.Call))
 	if send {
 		row.SendBytes = max(row.SendBytes, 0) + int64(bytes)

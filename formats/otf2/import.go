@@ -138,6 +138,7 @@ func (j *job) importTo(ctx context.Context, out timed.Sink) (*schema.Manifest, e
 
 // open opens the locations of a rank.
 func (j *job) open(rank int32, learning bool) (readers []timed.Reader, err error) {
+	together := newShared(len(j.threads[rank]))
 	for t, x := range j.threads[rank] {
 		s, err := j.openStream(x.id)
 		if err != nil {
@@ -148,8 +149,7 @@ func (j *job) open(rank int32, learning bool) (readers []timed.Reader, err error
 		}
 		r := &reader{j: j, rank: rank, thread: int32(t), stream: s, local: j.locals[rank][t],
 			clock: clock{offsets: j.locals[rank][t].clocks}, sites: j.sites[rank][t],
-			high: map[uint32]regionKind{}, prev: -1 << 62, begun: map[uint64]bool{}, probes: map[uint64]matched{},
-			imrecvs: map[uint64]matched{}, counts: tally{mute: map[string]int64{}}}
+			high: map[uint32]regionKind{}, prev: -1 << 62, shared: together, counts: tally{mute: map[string]int64{}}}
 		readers = append(readers, r)
 		if !learning {
 			j.second = append(j.second, r)

@@ -219,6 +219,31 @@ func TestProbes(t *testing.T) {
 	}
 }
 
+// TestThreadsShareProbes: what one thread matches another one receives. testdata/threads/write.py wrote the archive, whose
+// clock begins with the first event, at 10.
+func TestThreadsShareProbes(t *testing.T) {
+	const rows = `0.0 Send comm=0 to=1 stag=3 sent=21 [0-4]
+0.1 Finalize [40-50] compute=36
+1.0 Mprobe comm=0 from=2 rtag=5 [7-8]
+1.1 Imrecv comm=0 from=2 rtag=5 received=33 request=1 done=3 [9-10] compute=1
+1.2 Mprobe comm=0 from=0 rtag=3 [11-12] compute=1
+1.3 Wait thread=1 request=1 [15-20]
+1.4 Mrecv thread=1 comm=0 from=0 rtag=3 received=21 [21-22] compute=1
+1.5 Imrecv request=2 done=6 [23-24] compute=11
+1.6 Wait thread=1 request=2 [25-26] compute=3
+1.7 Finalize [40-50] compute=16
+2.0 Send comm=0 to=1 stag=5 sent=33 [0-5]
+2.1 Finalize [40-50] compute=35
+`
+	r, err := imported(t, "testdata/threads/traces.otf2", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := tables(r)["rows"]; got != rows {
+		t.Errorf("%s\n%s", cmp.Diff(rows, got), got)
+	}
+}
+
 // TestUnknownRecords: records of later versions are skipped by their length and counted by number.
 func TestUnknownRecords(t *testing.T) {
 	at := changed(t, "testdata/probes/traces.otf2", func(name string, b []byte) []byte {

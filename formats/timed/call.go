@@ -31,6 +31,9 @@ type Call struct {
 	Window, Handle uint32
 	// SpentNs is time since the last call that the program did not compute in, such as the tracer's own.
 	SpentNs int64
+	// Settle, if not nil, completes the call with what calls of other threads of the rank did that started before it.
+	// Calls are read ahead of that order.
+	Settle func(c *Call)
 }
 
 // Reset makes the call an empty one.

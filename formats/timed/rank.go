@@ -181,6 +181,9 @@ func (r *rankReader) thread(number int32) *thread {
 
 // take makes the rows of a call of a reader.
 func (r *rankReader) take(c *Call, reader int) {
+	if c.Settle != nil {
+		c.Settle(c)
+	}
 	row := &c.Row
 	t := r.thread(row.Thread)
 	t.spent += c.SpentNs
