@@ -23,7 +23,9 @@ func newExportChakraCommand(a *app) *cobra.Command {
 		Long: `chakra writes what each rank of a run computes, sends, receives and does in collectives as MLCommons' Chakra
 execution traces, in a new folder: a graph of nodes for each rank, with what each node depends on. The run needs all
 rows of events and compute times, which a trace has in whole microseconds. Collectives stay what they are on their
-groups, but for scans and those of neighbours, which become messages. ASTRA-sim takes FOLDER/chakra as its workload.
+groups, but for scans and those of neighbours, which become messages. ASTRA-sim takes FOLDER/chakra as its workload if
+all collectives are all-reduces, all-to-alls, all-gathers, reduce-scatters and broadcasts; at others, such as barriers,
+it stops. commq counts these.
 docs/reference/training.md has the rules.`,
 		Example: `  commq export chakra --run cg.A.4 -o cg.chakra
   commq import cg.chakra --name cg.back`,

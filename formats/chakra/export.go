@@ -36,7 +36,7 @@ func Export(ctx context.Context, dir, out string) (notes []string, err error) {
 			_ = os.RemoveAll(out) // the first error counts
 		}
 	}()
-	o := schedule.Options{Keep: x.keeps, Begin: func(ranks int32) (err error) {
+	o := schedule.Options{Keep: x.keeps, WaitBuffered: true, Begin: func(ranks int32) (err error) {
 		x.ranks = make([]rankExport, ranks)
 		x.spill, err = spill.Create(ranks)
 		return err
@@ -71,11 +71,15 @@ type rankExport struct {
 	listed map[int32]bool // groups that a node of metadata lists
 }
 
-// collectiveTypes are the CollectiveCommType of operations.
+// collectiveTypes are the CollectiveCommType of operations. REDUCE_SCATTER (7) is also what REDUCE_SCATTER_BLOCK (8) is,
+// which ASTRA-sim does not take.
 var collectiveTypes = map[schema.CallID]uint64{schema.CallAllreduce: 0, schema.CallReduce: 1, schema.CallAllgather: 2,
 	schema.CallAllgatherv: 2, schema.CallGather: 3, schema.CallGatherv: 3, schema.CallScatter: 4, schema.CallScatterv: 4,
 	schema.CallBcast: 5, schema.CallAlltoall: 6, schema.CallAlltoallv: 6, schema.CallAlltoallw: 6,
-	schema.CallReduceScatter: 7, schema.CallReduceScatterBlock: 8, schema.CallBarrier: 9}
+	schema.CallReduceScatter: 7, schema.CallReduceScatterBlock: 7, schema.CallBarrier: 9}
+
+// astraTypes are the collectiveTypes that ASTRA-sim's public source takes; at others it stops.
+var astraTypes = map[uint64]bool{0: true, 2: true, 5: true, 6: true, 7: true}
 
 // keeps reports whether the format has the collective. All its ranks must answer the same.
 func (x *exporter) keeps(c *schedule.Collective) bool {
@@ -106,6 +110,9 @@ func (x *exporter) action(a *schedule.Action) error {
 			return err
 		}
 	}
+	if a.Call == nil && a.Bytes == 0 {
+		x.changed["Ends of messages without data, at which a debug build of ASTRA-sim stops"]++
+	}
 	switch a.Kind {
 	case schedule.Send:
 		return x.add(a, sendNode, "send", 0, numberAttr("comm_src", int32Value, int64(a.Rank)),
@@ -123,28 +130,54 @@ func (x *exporter) action(a *schedule.Action) error {
 // ranks.
 func (x *exporter) collective(a *schedule.Action) error {
 	c := a.Call
-	bytes := c.SendBytes
-	switch c.Op {
-	case schema.CallBcast, schema.CallReduce:
-		bytes = max(c.SendBytes, c.RecvBytes)
-	case schema.CallScatter, schema.CallScatterv:
-		bytes = c.RecvBytes
+	kind := collectiveTypes[c.Op]
+	x.note(c, kind)
+	attrs := [][]byte{numberAttr("comm_type", int64Value, int64(kind))}
+	if bytes, ok := sizeOf(c); ok {
+		attrs = append(attrs, numberAttr("comm_size", int64Value, bytes))
+	} else {
+		x.changed["Collectives whose size the run does not have, written without one"]++
 	}
-	switch c.Op {
-	case schema.CallAlltoallv, schema.CallAlltoallw, schema.CallAllgatherv, schema.CallGatherv, schema.CallScatterv:
-		x.changed["Calls of collectives with a count for each rank, written with the sum of what the rank gives"]++
-	}
-	attrs := [][]byte{numberAttr("comm_type", int64Value, int64(collectiveTypes[c.Op])), numberAttr("comm_size", int64Value, bytes)}
-	if c.Op.Is(schema.FactRooted) {
+	if c.Op.Is(schema.FactRooted) && c.Root >= 0 {
 		attrs = append(attrs, numberAttr(attrRoot, int32Value, int64(c.Root)))
+	} else if c.Op.Is(schema.FactRooted) {
+		x.changed["Collectives whose root the run does not have, written without one"]++
 	}
-	if !c.IsWorld(int32(len(x.ranks))) {
+	if c.Comm != 0 || !c.IsWorld(int32(len(x.ranks))) {
 		if err := x.list(a.Rank, c); err != nil {
 			return err
 		}
 		attrs = append(attrs, textAttr("pg_name", strconv.Itoa(int(c.Comm))))
 	}
 	return x.add(a, collNode, c.Op.String(), 0, attrs...)
+}
+
+// sizeOf returns the bytes that the rank gives, and false if the run does not have them. Of a scatter it is what the
+// rank gets.
+func sizeOf(c *schedule.Collective) (bytes int64, ok bool) {
+	switch c.Op {
+	case schema.CallBarrier:
+		return 0, true
+	case schema.CallBcast, schema.CallReduce:
+		return max(c.SendBytes, c.RecvBytes), !c.SendUnknown || !c.RecvUnknown
+	case schema.CallScatter, schema.CallScatterv:
+		return c.RecvBytes, !c.RecvUnknown
+	}
+	return c.SendBytes, !c.SendUnknown
+}
+
+// note counts what the node of a collective does not tell.
+func (x *exporter) note(c *schedule.Collective, kind uint64) {
+	switch c.Op {
+	case schema.CallAlltoallv, schema.CallAlltoallw, schema.CallAllgatherv, schema.CallGatherv, schema.CallReduceScatter:
+		x.changed["Calls of collectives with a count for each rank, written with the sum of what the rank gives"]++
+	case schema.CallScatterv:
+		x.changed["Calls of MPI_Scatterv, written with what the rank gets"]++
+	}
+	if !astraTypes[kind] {
+		x.changed["Collectives that ASTRA-sim stops at: it has no reductions to a root, gathers, scatters and "+
+			"barriers"]++
+	}
 }
 
 // list adds a node of metadata with the ranks of a group, in the form of PyTorch's, once for each rank.
@@ -194,13 +227,14 @@ func (x *exporter) add(a *schedule.Action, kind nodeType, name string, micros ui
 	for _, attr := range append(attrs, numberAttr("is_cpu_op", boolValue, 0)) {
 		x.node = protowire.AppendBytes(protowire.AppendTag(x.node, fieldAttr, protowire.BytesType), attr)
 	}
-	if a.ID > 0 {
+	switch {
+	case a.ID == 0:
+		r.after = append(r.after[:0], r.nodes)
+	case !a.Unwaited:
 		if r.open == nil {
 			r.open = map[int64]uint64{}
 		}
 		r.open[a.ID] = r.nodes
-	} else {
-		r.after = append(r.after[:0], r.nodes)
 	}
 	return x.write(a.Rank)
 }

@@ -177,6 +177,8 @@ type job struct {
 	byName map[string]*comm
 	window int64
 	tally  tally
+	// totals are the bytes of all members of a collective, by communicator and instance; -1 if unknown.
+	totals [][]int64
 	lone   int64
 	// resized counts the receives whose own size is not that of their message.
 	resized int64
@@ -242,9 +244,6 @@ func (j *job) placeGroups() {
 	for i, r := range j.ranks {
 		for name, g := range r.groups {
 			listed[name], described[name] = g.Ranks, g.Description
-			if len(g.Ranks) == 0 { // PyTorch lists none for the group of all
-				listed[name] = world.ranks
-			}
 		}
 		for k := range r.ops {
 			name := r.ops[k].group
@@ -265,7 +264,11 @@ func (j *job) placeGroups() {
 			members = users[name]
 			j.assumed++
 		}
-		j.addComm(name, described[name], members)
+		own := ok && len(members) > 0
+		if ok && !own {
+			members = world.ranks // PyTorch lists none for the group of all
+		}
+		j.addComm(name, described[name], members, own)
 	}
 	for _, c := range j.comms {
 		c.place = make(map[int32]int32, len(c.ranks))
@@ -275,12 +278,13 @@ func (j *job) placeGroups() {
 	}
 }
 
-// addComm adds a communicator with the members that have a trace. That of all ranks is communicator 0.
-func (j *job) addComm(name, description string, members []int32) {
+// addComm adds a communicator with the members that have a trace. One of all ranks that no trace lists is communicator 0;
+// a listed one (own) may be another one of all ranks, whose collectives have an order of their own.
+func (j *job) addComm(name, description string, members []int32, own bool) {
 	members = slices.DeleteFunc(slices.Clone(members), func(r int32) bool { return r < 0 || int(r) >= len(j.ranks) })
 	seen := map[int32]bool{}
 	members = slices.DeleteFunc(members, func(r int32) bool { again := seen[r]; seen[r] = true; return again })
-	if slices.Equal(members, j.comms[0].ranks) {
+	if !own && slices.Equal(members, j.comms[0].ranks) {
 		j.byName[name] = j.comms[0]
 		if j.comms[0].name == "" {
 			j.comms[0].name = cmp.Or(description, name)
@@ -388,6 +392,7 @@ func (r *rank) dropLone() {
 // agree checks that the members of each communicator made the same operations, and numbers them.
 func (j *job) agree() error {
 	made := make([][]*op, len(j.comms))
+	j.totals = make([][]int64, len(j.comms))
 	first := make([]int32, len(j.comms)) // the first rank of each that has a trace
 	for i := range first {
 		first[i] = -1
@@ -410,11 +415,17 @@ func (j *job) agree() error {
 			}
 			if int32(i) == first[c.id] {
 				made[c.id] = append(made[c.id], o)
+				j.totals[c.id] = append(j.totals[c.id], 0)
 			} else if n >= len(made[c.id]) || made[c.id][n].call != o.call {
 				return fmt.Errorf("%s: operation %d of group %q is %s here, and another one or none in %s; all ranks of a "+
 					"group make the same", r.file, n, c.name, o.call, j.ranks[first[c.id]].file)
 			}
 			o.instance = int64(n)
+			if total := &j.totals[c.id][n]; o.bytes < 0 || *total < 0 || *total > mostBytes {
+				*total = -1
+			} else {
+				*total += o.bytes
+			}
 		}
 		for _, c := range j.comms {
 			if _, ok := c.place[int32(i)]; ok && first[c.id] < 0 {

@@ -298,7 +298,7 @@ func TestSizes(t *testing.T) {
 		call       schema.CallID
 		send, recv int64
 	}{{schema.CallIallreduce, 120, 120}, {schema.CallIallgather, 120, 480}, {schema.CallIalltoall, 120, 120},
-		{schema.CallIreduceScatterBlock, 120, 30}, {schema.CallIreduce, 120, null64}, {schema.CallIbcast, null64, null64},
+		{schema.CallIreduceScatterBlock, 120, 30}, {schema.CallIreduce, 120, null64}, {schema.CallIbcast, null64, 120},
 		{schema.CallIbarrier, 0, 0}} {
 		if send, recv := sizes(x.call, 120, 4); send != x.send || recv != x.recv {
 			t.Errorf("%s: %d and %d; want %d and %d", x.call, send, recv, x.send, x.recv)

@@ -51,9 +51,25 @@ func (j *job) operation(row *schema.Event, o *op) {
 			row.RootWorld = c.ranks[o.root]
 			row.SendBytes, row.RecvBytes = schema.CollectiveBytes(o.call.Operation(), schema.CollectiveArgs{
 				Peers: int64(len(c.ranks)), Group: int64(len(c.ranks)), Root: row.RootWorld == row.Rank, Send: bytes, Recv: bytes})
-			return
+		} else {
+			row.SendBytes, row.RecvBytes = sizes(o.call, bytes, int64(len(c.ranks)))
 		}
-		row.SendBytes, row.RecvBytes = sizes(o.call, bytes, int64(len(c.ranks)))
+		j.sums(row, o, c)
+	}
+}
+
+// sums gives a rank that gets or gives the parts of all their sum: ranks may give different ones.
+func (j *job) sums(row *schema.Event, o *op, c *comm) {
+	total := j.totals[c.id][o.instance]
+	if total < 0 {
+		total = null64
+	}
+	isRoot := row.RootWorld == row.Rank
+	switch {
+	case o.call == schema.CallIallgather, o.call == schema.CallIgather && isRoot:
+		row.RecvBytes = total
+	case o.call == schema.CallIscatter && isRoot:
+		row.SendBytes = total
 	}
 }
 
@@ -61,11 +77,13 @@ func (j *job) operation(row *schema.Event, o *op) {
 func hasRoot(call schema.CallID) bool { return call.Is(schema.FactRooted) }
 
 // sizes returns what a rank gives and gets in a collective on n ranks, of whose input a trace tells the bytes. Which
-// rank is the root it does not tell, and so not what the root gives or gets.
+// rank is the root it does not tell, and so not what the root gives or gets. Of a broadcast, all ranks then get it.
 func sizes(call schema.CallID, bytes, n int64) (send, recv int64) {
 	args := schema.CollectiveArgs{Peers: n, Group: n, Send: bytes, Recv: bytes}
 	switch call {
-	case schema.CallIbcast, schema.CallIscatter:
+	case schema.CallIbcast:
+		return null64, bytes
+	case schema.CallIscatter:
 		return null64, null64
 	case schema.CallIreduce, schema.CallIgather:
 		return bytes, null64
@@ -125,7 +143,8 @@ func (j *job) warnings() []string {
 		"callers of nodes")
 	say(t.untimed, "Nodes that compute and do not tell how long")
 	say(t.unsized, "Operations whose size the trace does not tell")
-	say(t.rootless, "Operations with a root, which the trace does not name; what the root gives or gets is null")
+	say(t.rootless, "Operations with a root, which the trace does not name; what the root gives or gets is null, and "+
+		"all ranks get a broadcast")
 	say(t.outside, "Operations on a group that their rank is not a member of; they have no communicator")
 	say(j.lone, "Sends and receives whose other side has no trace, left out")
 	say(j.resized, "Receives of another size than the message that is theirs by the order of the channel; they have the "+

@@ -97,14 +97,16 @@ func (x *exporter) add(a *schedule.Action, operation string) error {
 		x.require(me, " irequires ", r.begun)
 	}
 	r.after, r.begun = r.after[:0], 0
-	if a.ID > 0 {
-		r.begun = me
-		if r.open == nil {
-			r.open = map[int64]int64{}
-		}
-		r.open[a.ID] = me
-	} else {
+	if a.ID == 0 {
 		r.after = append(r.after, me)
+		return x.spill.Append(a.Rank, x.text)
+	}
+	r.begun = me
+	if r.open == nil {
+		r.open = map[int64]int64{}
+	}
+	if !a.Unwaited {
+		r.open[a.ID] = me
 	}
 	return x.spill.Append(a.Rank, x.text)
 }

@@ -10,11 +10,13 @@ type Collective struct {
 	// Comm is the number of the communicator in the run, Name its name, "" for none.
 	Comm int32
 	Name string
-	// Members are the world ranks of the communicator, Me and Root places in it. Root is 0 for operations without one.
+	// Members are the world ranks of the communicator, Me and Root places in it. Root is 0 for operations without one, and
+	// -1 where the row does not tell it.
 	Members  []int32
 	Me, Root int
-	// SendBytes and RecvBytes are the bytes of the row, 0 where it has none.
-	SendBytes, RecvBytes int64
+	// SendBytes and RecvBytes are the bytes of the row, 0 where it has none; then SendUnknown or RecvUnknown is set.
+	SendBytes, RecvBytes     int64
+	SendUnknown, RecvUnknown bool
 	// SendTo and RecvFrom are the bytes by place, where the row has parts: at the root of MPI_Gatherv and MPI_Scatterv,
 	// on all ranks of MPI_Alltoallv and of neighbourhood collectives, and on the receiving side of MPI_Allgatherv.
 	SendTo, RecvFrom []int64
@@ -30,6 +32,19 @@ type Message struct {
 	Bytes int64
 }
 
+// RootOrFirst returns the root, or the first rank where the row does not tell it.
+func (c *Collective) RootOrFirst() int { return max(c.Root, 0) }
+
+// Assume notes what is assumed of a collective whose row lacks its root or its size.
+func (n Notes) Assume(c *Collective) {
+	if c.Root < 0 {
+		n["Collectives whose root the run does not have, written with the first rank as root"]++
+	}
+	if c.SendUnknown && c.RecvUnknown && c.Op != schema.CallBarrier {
+		n["Collectives whose size the run does not have, written as empty"]++
+	}
+}
+
 // signalBytes is the size of a message that carries no data: simulators do not know empty ones.
 const signalBytes = 1
 
@@ -42,20 +57,21 @@ func (c *Collective) Rounds() [][]Message {
 	if len(c.Members) < 2 && !c.Op.IsNeighborhood() {
 		return nil
 	}
+	root := c.RootOrFirst()
 	switch c.Op {
 	case schema.CallBcast:
-		return c.down(c.Root, max(c.SendBytes, c.RecvBytes))
+		return c.down(root, max(c.SendBytes, c.RecvBytes))
 	case schema.CallReduce:
-		return c.up(c.Root, max(c.SendBytes, c.RecvBytes))
+		return c.up(root, max(c.SendBytes, c.RecvBytes))
 	case schema.CallAllreduce:
 		return append(c.up(0, c.SendBytes), c.down(0, c.SendBytes)...)
 	case schema.CallReduceScatter, schema.CallReduceScatterBlock:
 		total := c.SendBytes
 		return append(c.up(0, total), c.scatter(0, total, nil)...)
 	case schema.CallGather, schema.CallGatherv:
-		return c.gather()
+		return c.gather(root)
 	case schema.CallScatter, schema.CallScatterv:
-		return c.scatter(c.Root, c.SendBytes, c.SendTo)
+		return c.scatter(root, c.SendBytes, c.SendTo)
 	case schema.CallAllgather:
 		return c.ring()
 	case schema.CallAllgatherv:
@@ -164,9 +180,9 @@ func (c *Collective) up(root int, bytes int64) (rounds [][]Message) {
 	return rounds
 }
 
-func (c *Collective) gather() [][]Message {
-	if c.Me != c.Root {
-		return [][]Message{{{true, c.Root, c.SendBytes}}}
+func (c *Collective) gather(root int) [][]Message {
+	if c.Me != root {
+		return [][]Message{{{true, root, c.SendBytes}}}
 	}
 	var round []Message
 	for place := range c.Members {

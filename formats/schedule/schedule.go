@@ -41,6 +41,8 @@ type Action struct {
 	ID int64
 	// Sends tells of a Wait that it ends a send.
 	Sends bool
+	// Unwaited tells of an operation with an ID that no Wait ends it.
+	Unwaited bool
 	// Peer is a world rank. Tag is unique for the tag and communicator of the run.
 	Peer, Tag int32
 	Bytes     int64
@@ -54,6 +56,9 @@ type Options struct {
 	Command string
 	// Keep reports whether a collective stays one; others become messages. Nil keeps none.
 	Keep func(*Collective) bool
+	// WaitBuffered keeps the waits for buffered sends. Without it they have none, as such a send never waits for its
+	// receiver.
+	WaitBuffered bool
 	// Begin gets the number of ranks before the first action; nil means no callback.
 	Begin func(ranks int32) error
 }
@@ -358,7 +363,7 @@ func (x *reader) tag(comm, tag int32) int32 {
 func (x *reader) begin(a Action, done int64) error {
 	r := &x.ranks[a.Rank]
 	r.ids++
-	a.ID = r.ids
+	a.ID, a.Unwaited = r.ids, done == null64
 	if err := x.do(&a); err != nil || done == null64 {
 		return err
 	}
@@ -386,9 +391,9 @@ func (x *reader) send(e *schema.Event, call schema.CallID, immediate bool) error
 	}
 	a := x.sendAction(e)
 	switch {
-	case call.Is(schema.FactBuffered): // it never waits for its receiver
+	case call.Is(schema.FactBuffered) && !x.o.WaitBuffered: // it never waits for its receiver
 		return x.begin(a, null64)
-	case immediate:
+	case immediate || call.Is(schema.FactBuffered):
 		return x.begin(a, e.DoneSeq)
 	case e.SendWorld == e.Rank: // its receive may come after it
 		return x.begin(a, null64)
@@ -432,6 +437,7 @@ func (x *reader) collective(e *schema.Event, call schema.CallID) error {
 		}
 		return x.do(&a)
 	}
+	x.notes.Assume(c)
 	if len(c.Members) > 1 || c.Op.IsNeighborhood() {
 		x.notes["Calls of collectives that were written as messages"]++
 	}
@@ -470,16 +476,11 @@ func (x *reader) callOf(e *schema.Event, call schema.CallID) *Collective {
 		Me: x.placeOf(e.Comm, e.Rank), NoParts: x.noParts}
 	if e.RootWorld != null32 {
 		c.Root = x.placeOf(e.Comm, e.RootWorld)
+	} else if op.Is(schema.FactRooted) {
+		c.Root = -1
 	}
-	for _, b := range []struct {
-		from int64
-		to   *int64
-	}{{e.SendBytes, &c.SendBytes}, {e.RecvBytes, &c.RecvBytes}} {
-		*b.to = max(b.from, 0)
-	}
-	if e.SendBytes == null64 && e.RecvBytes == null64 && op != schema.CallBarrier {
-		x.notes["Collectives whose size the run does not have, written as empty"]++
-	}
+	c.SendBytes, c.SendUnknown = max(e.SendBytes, 0), e.SendBytes == null64
+	c.RecvBytes, c.RecvUnknown = max(e.RecvBytes, 0), e.RecvBytes == null64
 	for _, p := range x.parts[rowKey{e.Rank, e.Seq}] {
 		if c.SendTo == nil {
 			c.SendTo, c.RecvFrom = make([]int64, len(c.Members)), make([]int64, len(c.Members))

@@ -59,17 +59,55 @@ func TestWaits(t *testing.T) {
 	dir := written(t, event(schema.CallIbsend, 1, 1), event(schema.CallWait, 1, null64), event(schema.CallIrecv, 2, 3),
 		event(schema.CallWait, 2, null64), event(schema.CallIsend, 3, 5), event(schema.CallWait, 3, null64),
 		event(schema.CallRecv, null64, null64), event(schema.CallFinalize, null64, null64))
-	var got []string
 	names := []string{"compute", "send", "recv", "wait", "collective"}
-	ranks, _, err := Each(context.Background(), dir, Options{}, func(a *Action) error {
-		if a.Rank == 0 && a.Kind != Compute {
-			got = append(got, fmt.Sprintf("%s %d from %d", names[a.Kind], a.ID, a.Peer))
+	for _, c := range []struct {
+		o    Options
+		want string
+	}{{Options{}, "unwaited send 1 from 1, recv 2 from 1, wait 2 from 1, send 3 from 1, wait 3 from 1, recv 0 from 1"},
+		{Options{WaitBuffered: true}, "send 1 from 1, wait 1 from 1, recv 2 from 1, wait 2 from 1, send 3 from 1, " +
+			"wait 3 from 1, recv 0 from 1"}} {
+		var got []string
+		ranks, _, err := Each(context.Background(), dir, c.o, func(a *Action) error {
+			if a.Rank == 0 && a.Kind != Compute {
+				text := fmt.Sprintf("%s %d from %d", names[a.Kind], a.ID, a.Peer)
+				if a.Unwaited {
+					text = "unwaited " + text
+				}
+				got = append(got, text)
+			}
+			return nil
+		})
+		if diff := cmp.Diff(c.want, strings.Join(got, ", ")); diff != "" || err != nil || ranks != 2 {
+			t.Errorf("%+v: %s%d ranks, %v", c.o, diff, ranks, err)
+		}
+	}
+}
+
+// A broadcast without a root goes from the first rank, which a note tells; a format may keep it without one.
+func TestUnknownRoot(t *testing.T) {
+	e := event(schema.CallBcast, null64, null64)
+	e.RecvBytes = 4097
+	dir := written(t, e, event(schema.CallFinalize, null64, null64))
+	var got []string
+	act := func(a *Action) error {
+		switch {
+		case a.Kind == CollectiveCall:
+			got = append(got, fmt.Sprintf("%d: root %d, %t, %t", a.Rank, a.Call.Root, a.Call.SendUnknown, a.Call.RecvUnknown))
+		case a.Kind == Send:
+			got = append(got, fmt.Sprintf("%d sends %d", a.Rank, a.Bytes))
 		}
 		return nil
-	})
-	want := "send 1 from 1, recv 2 from 1, wait 2 from 1, send 3 from 1, wait 3 from 1, recv 0 from 1"
-	if diff := cmp.Diff(want, strings.Join(got, ", ")); diff != "" || err != nil || ranks != 2 {
-		t.Errorf("%s%d ranks, %v", diff, ranks, err)
+	}
+	_, notes, err := Each(context.Background(), dir, Options{}, act)
+	if err != nil || !cmp.Equal(got, []string{"0 sends 4097"}) ||
+		notes["Collectives whose root the run does not have, written with the first rank as root"] != 2 {
+		t.Errorf("%q, %v, %v", got, notes, err)
+	}
+	got = nil
+	_, notes, err = Each(context.Background(), dir, Options{Keep: func(*Collective) bool { return true }}, act)
+	want := []string{"0: root -1, true, false", "1: root -1, true, false"}
+	if err != nil || !cmp.Equal(got, want) || len(notes) > 0 {
+		t.Errorf("%q, %v, %v", got, notes, err)
 	}
 }
 

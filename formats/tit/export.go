@@ -206,7 +206,8 @@ func (x *exporter) keeps(c *schedule.Collective) bool {
 // collective writes a collective in bytes. Reductions compute nothing: that time is not known.
 func (x *exporter) collective(rank int32, c *schedule.Collective) {
 	n := int64(len(c.Members))
-	root := int64(c.Root)
+	x.changed.Assume(c)
+	root := int64(c.RootOrFirst())
 	switch c.Op {
 	case schema.CallBcast:
 		x.begin(rank, "bcast").size(max(c.SendBytes, c.RecvBytes)).num(root).end()
