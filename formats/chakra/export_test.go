@@ -194,8 +194,8 @@ func TestNodes(t *testing.T) {
 		t.Fatal(err)
 	}
 	out, notes := exported(t, filepath.Join(dir, "run"))
-	if want := []string{"Ends of messages without data, at which a debug build of ASTRA-sim stops: 2."}; !slices.Equal(notes,
-		want) {
+	const empty = "Ends of messages without data, at which a debug build of ASTRA-sim stops: 2."
+	if !slices.Equal(notes, []string{empty}) {
 		t.Errorf("%q", notes)
 	}
 	const gpu = ` attr:{name:"is_cpu_op" bool_val:false}`
@@ -281,8 +281,8 @@ func TestGroupsThereAndBack(t *testing.T) {
 	}
 }
 
-// operationsOf lists the collectives that a rank makes on each group, with what it gives and gets, and the root. Calls that only
-// synchronise are left out: those that make communicators become barriers.
+// operationsOf lists the collectives that a rank makes on each group, with what it gives and gets, and the root. Calls that
+// only synchronise are left out: those that make communicators become barriers.
 func operationsOf(r *formatstest.Run) map[string][]string {
 	members := map[int32][]int32{}
 	for i := range r.Comms {
@@ -375,8 +375,8 @@ func came(t *testing.T, traces ...[]byte) (was, is *formatstest.Run, notes []str
 }
 
 // A trace that lacks what may be unknown comes back without it, and parts of different sizes with their sum: a broadcast
-// and a reduction without a root, an all-reduce without a size, a gather to rank 1, to which each rank gives another part,
-// and a scatter.
+// and a reduction without a root, an all-reduce without a size, a gather to rank 1, to which each rank gives another
+// part, and a scatter.
 func TestUnknownThereAndBack(t *testing.T) {
 	var traces [][]byte
 	for rank := range int64(3) {
@@ -399,7 +399,8 @@ func TestUnknownThereAndBack(t *testing.T) {
 		t.Error(d)
 	}
 	text := rows(is)
-	for _, want := range []string{"0.0 Ibcast comm=0 instance=0 received=1000000", "0.4 Iallreduce comm=0 instance=2 done=5",
+	for _, want := range []string{"0.0 Ibcast comm=0 instance=0 received=1000000",
+		"0.4 Iallreduce comm=0 instance=2 done=5",
 		"1.6 Igather comm=0 instance=3 sent=100 received=300", "2.8 Iscatter comm=0 instance=4 sent=30 received=20"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %s in\n%s", want, text)
@@ -412,7 +413,8 @@ func TestSendsThereAndBack(t *testing.T) {
 	end := func(kind nodeType) made {
 		return made{id: 1, kind: kind, attrs: [][]byte{number("comm_src", 0), number("comm_dst", 1), number("comm_size", 8)}}
 	}
-	was, is, _ := came(t, file(end(sendNode), made{id: 2, kind: compNode, deps: []uint64{1}, micros: 100}), file(end(recvNode)))
+	after := made{id: 2, kind: compNode, deps: []uint64{1}, micros: 100}
+	was, is, _ := came(t, file(end(sendNode), after), file(end(recvNode)))
 	want := "0.1 Wait\n0.2 Finalize compute=100000\n"
 	if d := cmp.Diff(rows(was), rows(is)); d != "" || !strings.Contains(rows(is), want) {
 		t.Errorf("%s\n%s", d, rows(is))

@@ -278,8 +278,8 @@ func (j *job) placeGroups() {
 	}
 }
 
-// addComm adds a communicator with the members that have a trace. One of all ranks that no trace lists is communicator 0;
-// a listed one (own) may be another one of all ranks, whose collectives have an order of their own.
+// addComm adds a communicator with the members that have a trace. One of all ranks that no trace lists is communicator
+// 0; a listed one (own) may be another one of all ranks, whose collectives have an order of their own.
 func (j *job) addComm(name, description string, members []int32, own bool) {
 	members = slices.DeleteFunc(slices.Clone(members), func(r int32) bool { return r < 0 || int(r) >= len(j.ranks) })
 	seen := map[int32]bool{}

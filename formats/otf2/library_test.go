@@ -219,8 +219,8 @@ func TestProbes(t *testing.T) {
 	}
 }
 
-// TestThreadsShareProbes: what one thread matches another one receives. testdata/threads/write.py wrote the archive, whose
-// clock begins with the first event, at 10.
+// TestThreadsShareProbes: what one thread matches another one receives. testdata/threads/write.py wrote the archive,
+// whose clock begins with the first event, at 10.
 func TestThreadsShareProbes(t *testing.T) {
 	const rows = `0.0 Send comm=0 to=1 stag=3 sent=21 [0-4]
 0.1 Finalize [40-50] compute=36
