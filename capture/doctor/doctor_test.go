@@ -62,6 +62,22 @@ func TestManifestsAreChecked(t *testing.T) {
 	}
 }
 
+// The warnings of a captured run say what to do. An imported run cannot be captured again: its warnings are notes.
+func TestWarningsOfRunsAreRepeated(t *testing.T) {
+	m := schema.Manifest{Warnings: []string{"rank 1: odd", "rank 2: even"}}
+	const do = "ask about the rest of the run; for what it names, mend the cause and capture again"
+	want := []Finding{{"ingest said", Warning, "rank 1: odd", do}, {"ingest said", Warning, "rank 2: even", do}}
+	if diff := cmp.Diff(want, IngestWarnings(&m)); diff != "" {
+		t.Errorf("captured (-want +got):\n%s", diff)
+	}
+	m.Origin.Trace = &schema.Trace{Format: "dim"}
+	want = []Finding{{"import said", OK, "rank 1: odd; its trace (dim) does not tell more", ""},
+		{"import said", OK, "rank 2: even; its trace (dim) does not tell more", ""}}
+	if diff := cmp.Diff(want, IngestWarnings(&m)); diff != "" {
+		t.Errorf("imported (-want +got):\n%s", diff)
+	}
+}
+
 // answer is a run whose queries have these rows.
 func answer(m *schema.Manifest, header rows.Header, values ...[]any) *Run {
 	return &Run{Manifest: m, Ask: func(_ context.Context, _ string, _ map[string]string, each func(rows.Row) error) error {

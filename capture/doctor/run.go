@@ -70,8 +70,15 @@ func (r *Run) Doubts(ctx context.Context, mostCalls int64) (doubts []Finding, er
 	return doubts, nil
 }
 
-// IngestWarnings repeats the warnings that ingest wrote into the manifest.
+// IngestWarnings repeats the warnings that ingest wrote into the manifest. Those of an imported run are notes on what
+// its trace does not tell: the run cannot be captured again.
 func IngestWarnings(m *schema.Manifest) (list []Finding) {
+	if trace := m.Origin.Trace; trace != nil {
+		for _, w := range m.Warnings {
+			list = append(list, ok("import said", "%s; its trace (%s) does not tell more", w, trace.Format))
+		}
+		return list
+	}
 	for _, w := range m.Warnings {
 		list = append(list, warning("ingest said", "ask about the rest of the run; for what it names, mend the cause and "+
 			"capture again", "%s", w))
