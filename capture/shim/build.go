@@ -35,13 +35,14 @@ type BuildOptions struct {
 	// Form is the artifact to build; the zero value is the library for an ordinary capture.
 	Form Form
 	// Ranks means that the other ranks of a job build the same: a compiler that has just failed for one of them is not
-	// called again.
+	// called again, unless a signal stopped it or its disk was full, which may be so on one host alone.
 	Ranks bool
 	// Compiling is called before the compiler is, which takes ten seconds or so, with what it compiles; nil means no
 	// callback. It is not called when the cache has the shim.
 	Compiling func(what string)
 	// Note is called with a line for the user where the shim is not the usual one: compiling failed, or the compiler
-	// wrapper belongs to another version of the library than the program loads. nil means no callback.
+	// wrapper belongs to another version of the library than the program loads; and once where Build waits for another
+	// process that builds the same. nil means no callback.
 	Note func(text string)
 }
 
@@ -146,7 +147,13 @@ func (t Target) cachedBuild(ctx context.Context, o *BuildOptions) (string, error
 	if there, err := cached(folder, path); there || err != nil {
 		return path, err
 	}
-	release, err := lockFolder(ctx, folder)
+	silent := silentWait
+	if o.Ranks {
+		silent = silentRanks
+	}
+	release, err := lockFolder(ctx, folder, silent, func() {
+		o.note("waiting for another process that builds " + o.Form.title() + " in " + folder)
+	})
 	if err != nil {
 		return "", err
 	}
@@ -154,10 +161,16 @@ func (t Target) cachedBuild(ctx context.Context, o *BuildOptions) (string, error
 	if there, err := cached(folder, path); there || err != nil { // another process has built it
 		return path, err
 	}
-	if err := failed(folder); o.Ranks && err != nil {
-		return "", err
+	if o.Ranks {
+		if err := failed(folder); err != nil {
+			return "", err
+		}
 	}
-	return path, t.build(ctx, o, folder, names, files)
+	err = t.build(ctx, o, folder, names, files)
+	if err != nil && ctx.Err() == nil && o.Ranks {
+		o.remember(folder, err)
+	}
+	return path, err
 }
 
 // BuildProgram returns the path of one of commq's own programs, a single C source, compiled and cached like Build
@@ -292,9 +305,6 @@ func (t Target) build(ctx context.Context, o *BuildOptions, folder string, names
 		o.Compiling(what)
 	}
 	if err := t.compile(ctx, what, work, args); err != nil {
-		if ctx.Err() == nil && o.Ranks {
-			o.remember(folder, err)
-		}
 		return err
 	}
 	if form == Bridge {

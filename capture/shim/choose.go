@@ -58,7 +58,7 @@ func Choose(ctx context.Context, o BuildOptions) (Choice, error) {
 		case failure != nil:
 		case c.Note == "":
 			return c, nil
-		case err != nil: // it works, though not without a note
+		case err != nil: // the first wrapper failed; this one works, with a note
 			first, err = c, nil
 		}
 	}

@@ -79,7 +79,7 @@ func (o *BuildOptions) summary(err error) string {
 	case errors.As(err, &compile):
 		return compile.summary() + o.keepLog(compile.Output)
 	case errors.As(err, &before):
-		return before.summary
+		return before.oneLine()
 	}
 	return firstLine([]byte(err.Error()))
 }
@@ -125,6 +125,25 @@ func (e *CompileError) signal() (syscall.Signal, bool) {
 	}
 	status, ok := exit.Sys().(syscall.WaitStatus)
 	return status.Signal(), ok && status.Signaled()
+}
+
+// fromSignal is what a shell adds to the number of a signal that ended a program, lastSignal the largest number of
+// one that has a name.
+const fromSignal, lastSignal = 128, 31
+
+// ofHost reports whether the failure may be of this host alone: the compiler or a part of it was stopped by a signal,
+// as where memory runs out, or a file system is full. Some wrappers are scripts, which report a signal in their status.
+func (e *CompileError) ofHost() bool {
+	if _, ok := e.signal(); ok {
+		return true
+	}
+	var exit *exec.ExitError
+	if errors.As(e.Err, &exit) && exit.ExitCode() > fromSignal && exit.ExitCode() <= fromSignal+lastSignal {
+		return true
+	}
+	text := strings.ToLower(e.Output)
+	return strings.Contains(text, "signal terminated program") || strings.Contains(text, "fatal error: killed") ||
+		strings.Contains(text, "no space left")
 }
 
 // advice says what the user should do.
