@@ -1,6 +1,3 @@
-// Package shim holds the C library that is preloaded into MPI programs. It detects the MPI library that a program is
-// linked to, and compiles the embedded sources with that library's own compiler wrapper, once per library, version
-// and compiler. README.md shows the layers of the sources; docs/method/capture.md describes what is recorded and how.
 package shim
 
 import (
