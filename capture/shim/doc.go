@@ -4,12 +4,15 @@
 //
 // # The files
 //
-//	shim.go      the embedded sources and the files of the API
-//	detect.go    which MPI library a compiler wrapper or a program belongs to
-//	imports.go   what an ELF file needs and imports
-//	choose.go    which library a program gets: compiled, or brought along
-//	build.go     the cache of compiled libraries, and what a library must have
-//	compile.go   a call of the compiler and its errors
-//	once.go      one process compiles while the others wait, and failures are remembered
-//	prebuilt*.go the libraries that a release brings
+//	shim.go       the embedded sources and the files of the API
+//	detect.go     which MPI library a compiler wrapper or a program belongs to
+//	imports.go    what an ELF file needs and imports
+//	choose.go     which library a program gets: compiled, or brought along
+//	build.go      the cache of compiled libraries, and what a library must have
+//	compile.go    a call of the compiler and its errors
+//	once.go       one process compiles while the others wait, and failures are remembered
+//	prebuilt.go   the libraries that a release brings; without a release, and on other machines, prebuilt_none.go
+//	prebuilt_amd64.go
+//	prebuilt_arm64.go
+//	prebuilt_none.go
 package shim
