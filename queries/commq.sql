@@ -4307,11 +4307,7 @@ sent AS (
 few AS (
   SELECT to_ns
   FROM span
-  WHERE {{read}} <> 'sums' AND (SELECT COALESCE(CAST(SUM(messages) AS BIGINT), 0) FROM sent)
-    + (SELECT COUNT(*)
-       FROM {{messages unless read sums}}
-       WHERE {{where}} AND send_start_ns < CAST(ROUND({{from-s}} * 1e9) AS BIGINT) AND recv_end_ns >= CAST(ROUND({{from-s}} * 1e9) AS BIGINT)
-         AND src >= {{from-rank}} AND ({{to-rank}} < 0 OR src <= {{to-rank}})) <= {{lines}}
+  WHERE {{read}} <> 'sums' AND (SELECT COALESCE(CAST(SUM(messages) AS BIGINT), 0) FROM sent) <= {{lines}}
 ),
 -- sizes(line, rank, ranks): the lowest rank of each row of a timeline, and how many ranks it has.
 sizes AS (
@@ -4346,12 +4342,6 @@ FROM {{messages unless read sums}}
 WHERE {{where}} AND send_start_ns >= CAST(ROUND({{from-s}} * 1e9) AS BIGINT) AND send_start_ns <= (SELECT to_ns FROM few) AND ({{to-s}} = 0 OR send_start_ns <= CAST(ROUND({{to-s}} * 1e9) AS BIGINT))
     AND src >= {{from-rank}} AND ({{to-rank}} < 0 OR src <= {{to-rank}})
   AND recv_end_ns IS NOT NULL
-UNION ALL -- on their way when the time begins. Not OR: with it engines read the row groups of every time
-SELECT src AS rank, 1 AS ranks, CAST(NULL AS INTEGER) AS bin, send_start_ns AS start_ns, recv_end_ns AS end_ns, 'message' AS kind,
-       CAST(NULL AS BIGINT) AS calls, CAST(NULL AS BIGINT) AS time_ns, CAST(1 AS BIGINT) AS messages, bytes, dst, send_seq AS seq
-FROM {{messages unless read sums}}
-WHERE {{where}} AND send_start_ns < CAST(ROUND({{from-s}} * 1e9) AS BIGINT) AND recv_end_ns >= CAST(ROUND({{from-s}} * 1e9) AS BIGINT)
-    AND send_start_ns <= (SELECT to_ns FROM few) AND src >= {{from-rank}} AND ({{to-rank}} < 0 OR src <= {{to-rank}})
 ORDER BY rank, start_ns, kind, seq
 )
 $commq$, '{{run}}', commq_list([commq_dir('query timeline', run)])),
@@ -4724,11 +4714,7 @@ sent AS (
 few AS (
   SELECT to_ns
   FROM span
-  WHERE {{read}} <> 'sums' AND (SELECT COALESCE(CAST(SUM(messages) AS BIGINT), 0) FROM sent)
-    + (SELECT COUNT(*)
-       FROM {{messages unless read sums}}
-       WHERE {{where}} AND send_start_ns < CAST(ROUND({{from-s}} * 1e9) AS BIGINT) AND recv_end_ns >= CAST(ROUND({{from-s}} * 1e9) AS BIGINT)
-         AND src >= {{from-rank}} AND ({{to-rank}} < 0 OR src <= {{to-rank}})) <= {{lines}}
+  WHERE {{read}} <> 'sums' AND (SELECT COALESCE(CAST(SUM(messages) AS BIGINT), 0) FROM sent) <= {{lines}}
 ),
 -- sizes(line, rank, ranks): the lowest rank of each row of a timeline, and how many ranks it has.
 sizes AS (
@@ -4763,12 +4749,6 @@ FROM {{messages unless read sums}}
 WHERE {{where}} AND send_start_ns >= CAST(ROUND({{from-s}} * 1e9) AS BIGINT) AND send_start_ns <= (SELECT to_ns FROM few) AND ({{to-s}} = 0 OR send_start_ns <= CAST(ROUND({{to-s}} * 1e9) AS BIGINT))
     AND src >= {{from-rank}} AND ({{to-rank}} < 0 OR src <= {{to-rank}})
   AND recv_end_ns IS NOT NULL
-UNION ALL -- on their way when the time begins. Not OR: with it engines read the row groups of every time
-SELECT src AS rank, 1 AS ranks, CAST(NULL AS INTEGER) AS bin, send_start_ns AS start_ns, recv_end_ns AS end_ns, 'message' AS kind,
-       CAST(NULL AS BIGINT) AS calls, CAST(NULL AS BIGINT) AS time_ns, CAST(1 AS BIGINT) AS messages, bytes, dst, send_seq AS seq
-FROM {{messages unless read sums}}
-WHERE {{where}} AND send_start_ns < CAST(ROUND({{from-s}} * 1e9) AS BIGINT) AND recv_end_ns >= CAST(ROUND({{from-s}} * 1e9) AS BIGINT)
-    AND send_start_ns <= (SELECT to_ns FROM few) AND src >= {{from-rank}} AND ({{to-rank}} < 0 OR src <= {{to-rank}})
 ORDER BY rank, start_ns, kind, seq
 )
 $commq$, '{{run}}', commq_list([commq_dir('query timeline-groups', run)])),

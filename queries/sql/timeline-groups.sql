@@ -11,8 +11,7 @@
 -- param to-s number 0..1000000000 = 0: Where it ends; 0 is the end of the run.
 -- param from-rank integer 0..2147483647 = 0: The lowest world rank.
 -- param to-rank integer -1..2147483647 = -1: The highest one; -1 is the last rank of the run.
--- param lines integer 0..100000 = 1000: Up to so many messages each has a row of its own: those sent in that time, and those on their way
---     when it begins.
+-- param lines integer 0..100000 = 1000: Up to so many messages each has a row of its own.
 -- param where condition messages = TRUE: Which point-to-point messages count: a condition on the columns of messages.
 -- param read choice auto|rows|sums = auto: Rows of events and messages, or the sums over time in activity: then steps last 2^n ns, begin at
 --     multiples of that, and are no shorter than those of the sums; neighbours in a row are blocks of activity; no message has a row of its
@@ -52,10 +51,4 @@ FROM {{messages unless read sums}}
 WHERE {{where}} AND send_start_ns >= CAST(ROUND({{from-s}} * 1e9) AS BIGINT) AND send_start_ns <= (SELECT to_ns FROM few) AND ({{to-s}} = 0 OR send_start_ns <= CAST(ROUND({{to-s}} * 1e9) AS BIGINT))
     AND src >= {{from-rank}} AND ({{to-rank}} < 0 OR src <= {{to-rank}})
   AND recv_end_ns IS NOT NULL
-UNION ALL -- on their way when the time begins. Not OR: with it engines read the row groups of every time
-SELECT src AS rank, 1 AS ranks, CAST(NULL AS INTEGER) AS bin, send_start_ns AS start_ns, recv_end_ns AS end_ns, 'message' AS kind,
-       CAST(NULL AS BIGINT) AS calls, CAST(NULL AS BIGINT) AS time_ns, CAST(1 AS BIGINT) AS messages, bytes, dst, send_seq AS seq
-FROM {{messages unless read sums}}
-WHERE {{where}} AND send_start_ns < CAST(ROUND({{from-s}} * 1e9) AS BIGINT) AND recv_end_ns >= CAST(ROUND({{from-s}} * 1e9) AS BIGINT)
-    AND send_start_ns <= (SELECT to_ns FROM few) AND src >= {{from-rank}} AND ({{to-rank}} < 0 OR src <= {{to-rank}})
 ORDER BY rank, start_ns, kind, seq

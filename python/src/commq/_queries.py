@@ -1394,8 +1394,7 @@ class Queries:
         - ``to_s``: Where it ends; 0 is the end of the run. Default: 0.
         - ``from_rank``: The lowest world rank. Default: 0.
         - ``to_rank``: The highest one; -1 is the last rank of the run. Default: -1.
-        - ``lines``: Up to so many messages each has a row of its own: those sent in that time, and those on
-            their way when it begins. Default: 1000.
+        - ``lines``: Up to so many messages each has a row of its own. Default: 1000.
         - ``where``: Which point-to-point messages count: a condition on the columns of messages. Default:
             TRUE.
         - ``read``: Rows of events and messages, or the sums over time in activity: then steps last 2^n ns,
@@ -1511,8 +1510,7 @@ class Queries:
         - ``to_s``: Where it ends; 0 is the end of the run. Default: 0.
         - ``from_rank``: The lowest world rank. Default: 0.
         - ``to_rank``: The highest one; -1 is the last rank of the run. Default: -1.
-        - ``lines``: Up to so many messages each has a row of its own: those sent in that time, and those on
-            their way when it begins. Default: 1000.
+        - ``lines``: Up to so many messages each has a row of its own. Default: 1000.
         - ``where``: Which point-to-point messages count: a condition on the columns of messages. Default:
             TRUE.
         - ``read``: Rows of events and messages, or the sums over time in activity: then steps last 2^n ns,

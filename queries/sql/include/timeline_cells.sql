@@ -109,11 +109,7 @@ sent AS (
 few AS (
   SELECT to_ns
   FROM span
-  WHERE {{read}} <> 'sums' AND (SELECT COALESCE(CAST(SUM(messages) AS BIGINT), 0) FROM sent)
-    + (SELECT COUNT(*)
-       FROM {{messages unless read sums}}
-       WHERE {{where}} AND send_start_ns < CAST(ROUND({{from-s}} * 1e9) AS BIGINT) AND recv_end_ns >= CAST(ROUND({{from-s}} * 1e9) AS BIGINT)
-         AND src >= {{from-rank}} AND ({{to-rank}} < 0 OR src <= {{to-rank}})) <= {{lines}}
+  WHERE {{read}} <> 'sums' AND (SELECT COALESCE(CAST(SUM(messages) AS BIGINT), 0) FROM sent) <= {{lines}}
 ),
 {{include timeline_sizes}},
 drawn AS (
