@@ -12,6 +12,7 @@
 //   - measures.go: measures of runs, for diff, check and export benchfmt; findings.go: the rules of diagnose that are files
 //   - picture.go: flags of pictures; checkpoint.go: flags of commands that continue after they were killed
 //   - read_runs.go: the runs that a command reads, as flags and arguments; written.go: what it writes, and --replace
+//   - export_run.go: the formats in which a run is written with no options, as one file or one folder
 //   - mistakes.go: messages about unknown commands and flags
 //   - json.go: answers in JSON
 //   - version.go: what --version prints

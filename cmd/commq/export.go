@@ -11,9 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/commq/commq/formats/dimemas"
-	"github.com/commq/commq/formats/otf2"
 	"github.com/commq/commq/formats/paraver"
-	"github.com/commq/commq/formats/perfetto"
 	"github.com/commq/commq/models"
 	"github.com/commq/commq/run"
 	"github.com/commq/commq/writer"
@@ -56,9 +54,11 @@ kilobytes from which commq fit and commq predict learn the program's laws.`,
 		}
 		return c.Help()
 	}
-	c.AddCommand(newExportDimCommand(a), newExportPerfettoCommand(a), newExportPrvCommand(a), newExportOTF2Command(a),
-		newExportTITCommand(a), newExportGOALCommand(a), newExportChakraCommand(a), newExportCFGCommand(a),
-		newExportReplayCommand(a), newExportSignatureCommand(a), newExportBenchfmtCommand(a), newExportExtrapCommand(a))
+	c.AddCommand(newExportDimCommand(a), newExportPrvCommand(a), newExportCFGCommand(a), newExportReplayCommand(a),
+		newExportSignatureCommand(a), newExportBenchfmtCommand(a), newExportExtrapCommand(a))
+	for _, f := range runFormats {
+		c.AddCommand(newExportRunCommand(a, f))
+	}
 	return c
 }
 
@@ -119,9 +119,7 @@ func runExportDim(ctx context.Context, a *app, o *exportDimOptions) error {
 	if err != nil {
 		return fmt.Errorf("export dim: %s: %w", o.run, err)
 	}
-	for _, note := range notes {
-		fmt.Fprintf(a.log(), "commq: %s\n", note)
-	}
+	a.report(notes)
 	return nil
 }
 
@@ -136,48 +134,12 @@ func disclose(ctx context.Context, a *app, dir, file string) {
 	}
 }
 
-type exportPerfettoOptions struct {
-	run    string // --run
-	output string // --output
-}
-
 // runToWrite adds the required flag --run of a command that writes a run in another format.
 func runToWrite(a *app, c *cobra.Command, run *string) {
 	c.Flags().StringVar(run, "run", "", "`RUN` to write: a name in the store, or a path")
 	_ = c.MarkFlagRequired("run")
 	register(c, completeRuns(a), "run")
 	a.readsRuns(c)
-}
-
-func newExportPerfettoCommand(a *app) *cobra.Command {
-	var o exportPerfettoOptions
-	c := &cobra.Command{
-		Use:   "perfetto RUN",
-		Short: "Write a run for Perfetto or Chrome (Trace Event Format)",
-		Long: `perfetto writes a run with times as JSON for ui.perfetto.dev and chrome://tracing. A rank is a
-process, a call a slice, a request an asynchronous slice from the call that made it to the one that completed it, a
-message an arrow to a slice of its own in the call that received it; docs/method/perfetto.md has more.`,
-		Example:           `  commq export perfetto cg.A.4 -o cg.json`,
-		Args:              wantArgs(0, 0, "no arguments"),
-		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE:              func(c *cobra.Command, _ []string) error { return runExportPerfetto(c.Context(), a, &o) },
-	}
-	runToWrite(a, c, &o.run)
-	outputFlag(a, c, &o.output)
-	return c
-}
-
-func runExportPerfetto(ctx context.Context, a *app, o *exportPerfettoOptions) error {
-	folder, err := writer.Find(a.storeDir(), o.run)
-	if err != nil {
-		return err
-	}
-	err = a.writeFiles([]string{o.output}, func(f []io.Writer) error { return perfetto.Export(ctx, folder, f[0]) })
-	if err != nil {
-		return fmt.Errorf("export perfetto: %s: %w", o.run, err)
-	}
-	disclose(ctx, a, folder, o.output)
-	return nil
 }
 
 type exportPrvOptions struct {
@@ -230,54 +192,7 @@ func runExportPrv(ctx context.Context, a *app, o *exportPrvOptions) error {
 		return fmt.Errorf("export prv: %s: %w", o.run, err)
 	}
 	disclose(ctx, a, folder, o.output)
-	for _, note := range notes {
-		fmt.Fprintf(a.log(), "commq: %s\n", note)
-	}
-	return nil
-}
-
-type exportOTF2Options struct {
-	run    string // --run
-	output string // --output
-}
-
-func newExportOTF2Command(a *app) *cobra.Command {
-	var o exportOTF2Options
-	c := &cobra.Command{
-		Use:   "otf2 RUN",
-		Short: "Write a run as a trace for Vampir, Scalasca or Pipit (OTF2)",
-		Long: `otf2 writes a run with times as an archive of the Open Trace Format 2 in a new folder: calls as regions with
-their records of messages, requests and collectives, call paths as the regions around them. docs/reference/otf2.md
-lists what the format does not carry.`,
-		Example:           `  commq export otf2 cg.A.4 -o cg.otf2`,
-		Args:              wantArgs(0, 0, "no arguments"),
-		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE:              func(c *cobra.Command, _ []string) error { return runExportOTF2(c.Context(), a, &o) },
-	}
-	runToWrite(a, c, &o.run)
-	c.Flags().StringVarP(&o.output, "output", "o", "", "make a folder of the name `FILE`, with traces.otf2 and its files")
-	_ = c.MarkFlagRequired("output")
-	completeFiles(c, "output")
-	a.writes(c)
-	return c
-}
-
-func runExportOTF2(ctx context.Context, a *app, o *exportOTF2Options) error {
-	folder, err := writer.Find(a.storeDir(), o.run)
-	if err != nil {
-		return err
-	}
-	var notes []string
-	if err := a.replaceFolder(o.output, otf2.ExportName, func(out string) (err error) {
-		notes, err = otf2.Export(ctx, folder, out)
-		return err
-	}); err != nil {
-		return fmt.Errorf("export otf2: %s: %w", o.run, err)
-	}
-	disclose(ctx, a, folder, o.output)
-	for _, note := range notes {
-		fmt.Fprintf(a.log(), "commq: %s\n", note)
-	}
+	a.report(notes)
 	return nil
 }
 
@@ -337,8 +252,6 @@ func runExportCFG(a *app, o *exportCFGOptions) error {
 	if err != nil {
 		return fmt.Errorf("export cfg: %w", err)
 	}
-	for _, note := range notes {
-		fmt.Fprintf(a.log(), "commq: %s\n", note)
-	}
+	a.report(notes)
 	return nil
 }
