@@ -250,16 +250,17 @@ func (r *cutter) readBlock(k int, end int64, epoch int) {
 
 // addEnded adds the requests that a completion call ended, if they were issued before the epoch of the call.
 func (r *cutter) addEnded(g *group, by completion, before uint32) {
+	received := g.receivedHashes()
 	g.eachDone(func(d spool.DoneEntry) {
 		if m := r.taken[d.Req]; m != nil {
-			m.end, m.flags, m.hash = by, d.Flags, g.receivedHash(d.Req)
+			m.end, m.flags, m.hash = by, d.Flags, received(d.Req)
 			r.crossings = append(r.crossings, *m)
 			delete(r.taken, d.Req)
 		}
 		if d.Req <= before {
 			r.crossings = append(r.crossings,
 				crossing{serial: d.Req, flags: d.Flags, source: d.Source, tag: d.Tag, bytes: d.Bytes,
-					hash: g.receivedHash(d.Req), end: by})
+					hash: received(d.Req), end: by})
 		}
 	})
 }

@@ -161,6 +161,7 @@ func (d *decoder) complete(c *call, r *schema.Event) {
 			c.setRequest(r)
 		}
 	} else {
+		received := c.group.receivedHashes()
 		c.group.eachDone(func(e spool.DoneEntry) {
 			done++
 			r.Request = int64(e.Req)
@@ -169,7 +170,7 @@ func (d *decoder) complete(c *call, r *schema.Event) {
 				if p.epoch == d.rows.epoch {
 					d.completions.end(p, e, c.by, r.StartNs, r.EndNs)
 					if p.recv >= 0 {
-						d.ends.recvs[p.recv].Hash = c.group.receivedHash(e.Req)
+						d.ends.recvs[p.recv].Hash = received(e.Req)
 					}
 				}
 				d.requests.remove(e.Req)

@@ -1,5 +1,7 @@
 package ingest
 
+import "math/bits"
+
 // pending is a request that has not ended yet.
 type pending struct {
 	serial uint32 // 0: the entry is free
@@ -12,21 +14,28 @@ type pending struct {
 	keep   bool   // with filters: its row is kept
 }
 
-// requestTable holds the pending requests by serial: open addressing with linear probing. Serials count up, so the
-// serial itself is a good hash.
+// requestTable holds the pending requests by serial: open addressing with linear probing. Serials count up: they are
+// spread, as otherwise 10^5 pending requests are one chain, which remove walks to its end.
 type requestTable struct {
 	slots []pending
 	used  int
+	shift int // 32 less the bits of an index into slots
 }
 
 const minRequests = 64
+
+// home is the slot of a serial if no other one is there: Fibonacci hashing, which lays serials that follow each other
+// evenly apart.
+func (t *requestTable) home(serial uint32) uint32 {
+	return serial * 2654435769 >> t.shift
+}
 
 func (t *requestTable) put(p pending) {
 	if 2*(t.used+1) > len(t.slots) {
 		t.grow()
 	}
 	mask := uint32(len(t.slots) - 1)
-	i := p.serial & mask
+	i := t.home(p.serial)
 	for t.slots[i].serial != 0 && t.slots[i].serial != p.serial {
 		i = (i + 1) & mask
 	}
@@ -42,7 +51,7 @@ func (t *requestTable) get(serial uint32) *pending {
 		return nil
 	}
 	mask := uint32(len(t.slots) - 1)
-	for i := serial & mask; t.slots[i].serial != 0; i = (i + 1) & mask {
+	for i := t.home(serial); t.slots[i].serial != 0; i = (i + 1) & mask {
 		if t.slots[i].serial == serial {
 			return &t.slots[i]
 		}
@@ -53,7 +62,7 @@ func (t *requestTable) get(serial uint32) *pending {
 // remove forgets a request and moves later ones of its chain up.
 func (t *requestTable) remove(serial uint32) {
 	mask := uint32(len(t.slots) - 1)
-	i := serial & mask
+	i := t.home(serial)
 	for t.slots[i].serial != serial {
 		if t.slots[i].serial == 0 {
 			return
@@ -62,7 +71,7 @@ func (t *requestTable) remove(serial uint32) {
 	}
 	t.used--
 	for j := (i + 1) & mask; t.slots[j].serial != 0; j = (j + 1) & mask {
-		if home := t.slots[j].serial & mask; (j-home)&mask >= (j-i)&mask {
+		if home := t.home(t.slots[j].serial); (j-home)&mask >= (j-i)&mask {
 			t.slots[i] = t.slots[j]
 			i = j
 		}
@@ -73,6 +82,7 @@ func (t *requestTable) remove(serial uint32) {
 func (t *requestTable) grow() {
 	old := t.slots
 	t.slots, t.used = make([]pending, max(minRequests, 2*len(old))), 0
+	t.shift = 33 - bits.Len(uint(len(t.slots)))
 	for i := range old {
 		if old[i].serial != 0 {
 			t.put(old[i])

@@ -78,6 +78,31 @@ func (g *group) receivedHash(req uint32) int64 {
 	return schema.NullInt64
 }
 
+// receivedHashes returns receivedHash for a call that may have completed 10^5 requests, each with a hash: many are looked
+// up in a map.
+func (g *group) receivedHashes() func(req uint32) int64 {
+	const few = 8
+	if len(g.slots) <= few {
+		return g.receivedHash
+	}
+	all := map[uint32]int64{}
+	for i := 1; i < len(g.slots); i++ {
+		h := g.slots[i].AsHashes()
+		if h.Kind != spool.KindHash || h.What != spool.HashReceived || h.Flags&spool.HasHash == 0 {
+			continue
+		}
+		if _, twice := all[h.Req]; !twice {
+			all[h.Req] = int64(h.Hash)
+		}
+	}
+	return func(req uint32) int64 {
+		if hash, ok := all[req]; ok {
+			return hash
+		}
+		return schema.NullInt64
+	}
+}
+
 // setSentHashes puts the hashes of what the call sends into the row: for the request with that serial number or, with
 // 0, for the call itself. They are written before the call, so that even a call that never returned has them.
 func (g *group) setSentHashes(req uint32, r *schema.Event) {

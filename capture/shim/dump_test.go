@@ -25,6 +25,7 @@ type dumper struct {
 	header   spool.Header
 	types    map[int64]spool.TypeDef
 	lines    []string
+	rest     []byte // of the last line: see add
 	calls    []spool.Call
 	pre      []spool.Pre
 	sites    symbols.Sites
@@ -39,14 +40,23 @@ func (d *dumper) slot(v any) {
 	d.at += spool.SlotBytes
 }
 
+// add adds to the last line, which endLine then ends: a line may have 100,000 parts.
 func (d *dumper) add(format string, args ...any) {
 	if len(d.lines) == 0 {
 		d.lines = append(d.lines, "")
 	}
-	d.lines[len(d.lines)-1] += fmt.Sprintf(format, args...)
+	d.rest = fmt.Appendf(d.rest, format, args...)
+}
+
+func (d *dumper) endLine() {
+	if len(d.rest) > 0 {
+		d.lines[len(d.lines)-1] += string(d.rest)
+		d.rest = d.rest[:0]
+	}
 }
 
 func (d *dumper) line(format string, args ...any) {
+	d.endLine()
 	d.lines = append(d.lines, fmt.Sprintf(format, args...))
 }
 
@@ -95,6 +105,7 @@ func readSpool(t *testing.T, path string, types map[int64]spool.TypeDef) *dumper
 		}
 		d.continued(kind)
 	}
+	d.endLine()
 	return d
 }
 
