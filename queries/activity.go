@@ -87,15 +87,8 @@ func (d *DB) mergesRanks(ctx context.Context, q *Query, args map[string]string) 
 	if q.param("from-rank") == nil || q.param("rows") == nil {
 		return false, nil
 	}
-	rows, err := d.Query(ctx, "SELECT MIN(rank_power) AS least FROM activity")
+	power, err := d.blockPower(ctx)
 	if err != nil {
-		return false, err
-	}
-	power := 0
-	if rows.Next() {
-		_, err = fmt.Sscan(fmt.Sprint(rows.Row()[0]), &power)
-	}
-	if err := errors.Join(err, rows.Err(), rows.Close()); err != nil {
 		return false, err
 	}
 	first, last := q.ranksIn(args, d.runs[0].Manifest)
@@ -128,19 +121,31 @@ func (d *DB) withoutSums(ctx context.Context, q *Query, args map[string]string) 
 	if q.param("by") == nil {
 		return "", nil
 	}
-	return withoutRanks(ctx, d)
-}
-
-// withoutRanks says that the runs have sums for blocks of ranks only, which groups of ranks cannot be made of.
-func withoutRanks(ctx context.Context, d *DB) (why string, err error) {
-	rows, err := d.Query(ctx, "SELECT COUNT(*) AS n FROM activity WHERE rank_power = 0")
-	if err != nil {
+	if power, err := d.blockPower(ctx); err != nil || power == 0 {
 		return "", err
 	}
-	if rows.Next() && fmt.Sprint(rows.Row()[0]) == "0" {
-		why = "the run has sums for blocks of ranks, not for each"
+	return "the run has sums for blocks of ranks, not for each", nil
+}
+
+// blockPower is n where the smallest blocks that the table activity has sums for are of 2^n ranks. The answer is kept:
+// every tile of a timeline asks.
+func (d *DB) blockPower(ctx context.Context) (power int, err error) {
+	d.blocks.Lock()
+	defer d.blocks.Unlock()
+	if d.blocks.power != nil {
+		return *d.blocks.power, nil
 	}
-	return why, errors.Join(rows.Err(), rows.Close())
+	rows, err := d.Query(ctx, "SELECT COALESCE(MIN(rank_power), 0) AS least FROM activity")
+	if err != nil {
+		return 0, err
+	}
+	if rows.Next() {
+		_, err = fmt.Sscan(fmt.Sprint(rows.Row()[0]), &power)
+	}
+	if err = errors.Join(err, rows.Err(), rows.Close()); err == nil {
+		d.blocks.power = &power
+	}
+	return power, err
 }
 
 // callsIn estimates how many calls of a run there are in the window that the arguments from-s, to-s, from-rank and

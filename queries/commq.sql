@@ -4074,7 +4074,7 @@ $commq$, '{{run}}', commq_list([commq_dir('query time-by-rank', run)])),
 
 -- timeline: What every rank does over time: the time in each kind of call in equal steps, the messages sent in them, and each message by itself where they are few.
 CREATE OR REPLACE TEMP MACRO "timeline"(run, "bins" := 550, "rows" := 350, "from_s" := 0, "to_s" := 0, "from_rank" := 0, "to_rank" := -1, "lines" := 1000, "condition" := 'TRUE', "read" := 'auto') AS TABLE
-FROM query(replace(replace(replace(replace(replace(replace(replace(replace(replace(replace(replace(replace(replace($commq$
+FROM query(replace(replace(replace(replace(replace(replace(replace(replace(replace(replace($commq$
 WITH events AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
 messages AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
 parts AS NOT MATERIALIZED (FROM commq_rows_parts({{run}})),
@@ -4127,9 +4127,10 @@ steps AS (
   CROSS JOIN digits c
   CROSS JOIN digits d
 ),
-resolutions AS (
+$commq$
+|| CASE WHEN "read" = 'sums' THEN $commq$resolutions AS (
   SELECT rank_power, MIN(step_power) AS finest, MAX(step_power) AS coarsest
-  FROM {{activity unless read rows}}
+  FROM activity
   GROUP BY rank_power
 ),
 wanted AS (
@@ -4156,18 +4157,21 @@ fitted AS (
   FROM blocked w
   JOIN resolutions r ON r.rank_power = w.rank_power
 ),
+$commq$ ELSE '' END || $commq$
 spans AS (
-  -- Steps last whole ns, and the last one ends after to_ns.
+$commq$
+|| CASE WHEN "read" = 'sums' THEN '' ELSE $commq$  -- Steps last whole ns, and the last one ends after to_ns.
   SELECT from_ns, to_ns, from_rank, to_rank, CAST(CEIL(CAST(to_rank - from_rank + 1 AS DOUBLE) / {{rows}}) AS INTEGER) AS per_row,
          CAST(FLOOR(CAST(to_ns - from_ns AS DOUBLE) / {{bins}}) AS BIGINT) + 1 AS step_ns, CAST(NULL AS INTEGER) AS rank_power, CAST(NULL AS INTEGER) AS read_power
   FROM bounds
-  WHERE {{read}} <> 'sums' AND (to_ns > from_ns OR to_ns = from_ns AND {{to-s}} = 0) AND to_rank >= from_rank
-  UNION ALL
-  SELECT CAST(FLOOR(from_ns / step_ns) * step_ns AS BIGINT) AS from_ns, CAST((FLOOR(to_ns / step_ns) + 1) * step_ns AS BIGINT) AS to_ns,
+  WHERE (to_ns > from_ns OR to_ns = from_ns AND {{to-s}} = 0) AND to_rank >= from_rank
+$commq$ END || $commq$
+$commq$
+|| CASE WHEN "read" = 'sums' THEN $commq$  SELECT CAST(FLOOR(from_ns / step_ns) * step_ns AS BIGINT) AS from_ns, CAST((FLOOR(to_ns / step_ns) + 1) * step_ns AS BIGINT) AS to_ns,
          CAST(FLOOR(from_rank / block) * block AS INTEGER) AS from_rank, CAST((FLOOR(to_rank / block) + 1) * block - 1 AS INTEGER) AS to_rank,
          CAST(CEIL(per_row / block) * block AS INTEGER) AS per_row, CAST(step_ns AS BIGINT) AS step_ns, rank_power, read_power
   FROM fitted
-  WHERE {{read}} = 'sums'
+$commq$ ELSE '' END || $commq$
 ),
 span AS (
   -- An aggregate has one row, so engines look for the steps of reads in activity, and not the other way around.
@@ -4176,7 +4180,15 @@ span AS (
   FROM spans
   HAVING COUNT(*) > 0
 ),
-reads AS (
+placed AS (
+  SELECT rank, rank AS line
+  FROM ranks
+  WHERE 1 = 0
+),
+-- timeline_cells: what the rows of a timeline do in each step. Needs timeline_span, and placed(rank, line): the rows of ranks,
+-- where they are not those of neighbours.
+$commq$
+|| CASE WHEN "read" = 'sums' THEN $commq$reads AS (
   -- The steps of the resolution that is read. As a list, engines skip the row groups that have none of them.
   SELECT rank_power, read_power, from_ns + nth * read_ns AS start_ns
   FROM (SELECT s.rank_power, s.read_power, s.from_ns, s.to_ns, CAST(POWER(2, s.read_power) AS BIGINT) AS read_ns, 2 * b.bin + k.half AS nth
@@ -4188,32 +4200,28 @@ reads AS (
 ),
 summed AS (
   SELECT a.rank, a.start_ns, a.class, a.calls, a.time_ns, a.bytes
-  FROM {{activity unless read rows}} a
+  FROM activity a
   JOIN reads r ON r.start_ns = a.start_ns AND r.read_power = a.step_power AND r.rank_power = a.rank_power
 ),
-placed AS (
-  SELECT rank, rank AS line
-  FROM ranks
-  WHERE 1 = 0
-),
--- timeline_cells: what the rows of a timeline do in each step. Needs timeline_span, and placed(rank, line): the rows of ranks,
--- where they are not those of neighbours.
+$commq$ ELSE '' END || $commq$
 clipped AS (
-  -- The calls of the window, and each thread as a call that lasts as long as it ran.
+$commq$
+|| CASE WHEN "read" = 'sums' THEN '' ELSE $commq$  -- The calls of the window, and each thread as a call that lasts as long as it ran.
   SELECT e.rank, e.class, CASE WHEN e.start_ns >= s.from_ns THEN 1 ELSE 0 END AS began, GREATEST(e.start_ns, s.from_ns) AS start_ns,
          LEAST(COALESCE(e.end_ns, s.to_ns), s.to_ns) AS end_ns
   FROM (SELECT rank, class, start_ns, end_ns
-        FROM {{events unless read sums}}
+        FROM events
         WHERE end_ns >= CAST(ROUND({{from-s}} * 1e9) AS BIGINT)
         UNION ALL -- not OR: with it engines read the row groups of every time
         SELECT rank, class, start_ns, end_ns
-        FROM {{events unless read sums}}
+        FROM events
         WHERE end_ns IS NULL) e
   CROSS JOIN span s
   WHERE e.start_ns <= s.to_ns AND COALESCE(e.end_ns, s.to_ns) >= s.from_ns
     AND ({{to-s}} = 0 OR e.start_ns <= CAST(ROUND({{to-s}} * 1e9) AS BIGINT))
     AND e.rank >= {{from-rank}} AND ({{to-rank}} < 0 OR e.rank <= {{to-rank}})
   UNION ALL
+$commq$ END || $commq$
   SELECT t.rank, 'running' AS class, 0 AS began, GREATEST(t.first_ns, s.from_ns) AS start_ns, LEAST(t.last_ns, s.to_ns) AS end_ns
   FROM (SELECT rank, thread, MIN(first_ns) AS first_ns,
                CASE WHEN MAX(in_progress) > 0 THEN (SELECT last_ns FROM ends) ELSE MAX(last_ns) END AS last_ns
@@ -4230,7 +4238,8 @@ stepped AS (
   CROSS JOIN span s
   LEFT JOIN placed p ON p.rank = c.rank
 ),
-sums AS (
+$commq$
+|| CASE WHEN "read" = 'sums' THEN $commq$sums AS (
   SELECT COALESCE(p.line, CAST(FLOOR(CAST(a.rank - s.from_rank AS DOUBLE) / s.per_row) AS INTEGER)) AS line, a.class,
          CAST(FLOOR(CAST(a.start_ns - s.from_ns AS DOUBLE) / s.step_ns) AS INTEGER) AS bin, CAST(SUM(a.calls) AS BIGINT) AS calls,
          CAST(SUM(a.time_ns) AS BIGINT) AS time_ns, CAST(SUM(a.bytes) AS BIGINT) AS bytes
@@ -4239,6 +4248,7 @@ sums AS (
   LEFT JOIN placed p ON p.rank = a.rank
   GROUP BY 1, 2, 3
 ),
+$commq$ ELSE '' END || $commq$
 grouped AS (
   -- One pass over the calls. What follows sees only sums by row, kind, first and last step.
   SELECT line, class, first_bin, last_bin, COUNT(*) AS n, CAST(SUM(began) AS BIGINT) AS calls,
@@ -4246,10 +4256,12 @@ grouped AS (
          CAST(SUM(CASE WHEN last_bin > first_bin THEN end_ns - last_bin * step_ns ELSE 0 END) AS BIGINT) AS last_ns
   FROM stepped
   GROUP BY line, class, first_bin, last_bin
-  UNION ALL
+$commq$
+|| CASE WHEN "read" = 'sums' THEN $commq$  UNION ALL
   SELECT line, class, bin AS first_bin, bin AS last_bin, CAST(0 AS BIGINT) AS n, calls, time_ns AS first_ns, CAST(0 AS BIGINT) AS last_ns
   FROM sums
   WHERE class <> 'sent'
+$commq$ ELSE '' END || $commq$
 ),
 kinds AS (
   SELECT line, first_bin, last_bin, n, calls, first_ns, last_ns,
@@ -4291,24 +4303,29 @@ outside AS (
   GROUP BY line, bin
 ),
 sent AS (
-  SELECT COALESCE(p.line, CAST(FLOOR(CAST(src - {{from-rank}} AS DOUBLE) / (SELECT per_row FROM span)) AS INTEGER)) AS line,
+$commq$
+|| CASE WHEN "read" = 'sums' THEN '' ELSE $commq$  SELECT COALESCE(p.line, CAST(FLOOR(CAST(src - {{from-rank}} AS DOUBLE) / (SELECT per_row FROM span)) AS INTEGER)) AS line,
          CAST(FLOOR(CAST(send_start_ns - (SELECT from_ns FROM span) AS DOUBLE) / (SELECT step_ns FROM span)) AS INTEGER) AS bin,
          COUNT(*) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
-  FROM {{messages unless read sums}}
+  FROM messages
   LEFT JOIN placed p ON p.rank = src
   WHERE {{where}} AND send_start_ns >= CAST(ROUND({{from-s}} * 1e9) AS BIGINT) AND send_start_ns <= (SELECT to_ns FROM span) AND ({{to-s}} = 0 OR send_start_ns <= CAST(ROUND({{to-s}} * 1e9) AS BIGINT))
     AND src >= {{from-rank}} AND ({{to-rank}} < 0 OR src <= {{to-rank}})
   GROUP BY 1, 2
-  UNION ALL
-  SELECT line, bin, calls AS messages, bytes
+$commq$ END || $commq$
+$commq$
+|| CASE WHEN "read" = 'sums' THEN $commq$  SELECT line, bin, calls AS messages, bytes
   FROM sums
   WHERE class = 'sent'
+$commq$ ELSE '' END || $commq$
 ),
-few AS (
+$commq$
+|| CASE WHEN "read" = 'sums' THEN '' ELSE $commq$few AS (
   SELECT to_ns
   FROM span
-  WHERE {{read}} <> 'sums' AND (SELECT COALESCE(CAST(SUM(messages) AS BIGINT), 0) FROM sent) <= {{lines}}
+  WHERE (SELECT COALESCE(CAST(SUM(messages) AS BIGINT), 0) FROM sent) <= {{lines}}
 ),
+$commq$ END || $commq$
 -- sizes(line, rank, ranks): the lowest rank of each row of a timeline, and how many ranks it has.
 sizes AS (
   SELECT COALESCE(g.line, CAST(FLOOR(CAST(p.rank - s.from_rank AS DOUBLE) / s.per_row) AS INTEGER)) AS line, CAST(MIN(p.rank) AS INTEGER) AS rank,
@@ -4335,13 +4352,15 @@ SELECT r.rank, r.ranks, d.bin, s.from_ns + d.bin * s.step_ns AS start_ns, s.from
 FROM drawn d
 CROSS JOIN span s
 JOIN sizes r ON r.line = d.line
-UNION ALL
+$commq$
+|| CASE WHEN "read" = 'sums' THEN '' ELSE $commq$UNION ALL
 SELECT src AS rank, 1 AS ranks, CAST(NULL AS INTEGER) AS bin, send_start_ns AS start_ns, recv_end_ns AS end_ns, 'message' AS kind,
        CAST(NULL AS BIGINT) AS calls, CAST(NULL AS BIGINT) AS time_ns, CAST(1 AS BIGINT) AS messages, bytes, dst, send_seq AS seq
-FROM {{messages unless read sums}}
+FROM messages
 WHERE {{where}} AND send_start_ns >= CAST(ROUND({{from-s}} * 1e9) AS BIGINT) AND send_start_ns <= (SELECT to_ns FROM few) AND ({{to-s}} = 0 OR send_start_ns <= CAST(ROUND({{to-s}} * 1e9) AS BIGINT))
     AND src >= {{from-rank}} AND ({{to-rank}} < 0 OR src <= {{to-rank}})
   AND recv_end_ns IS NOT NULL
+$commq$ END || $commq$
 ORDER BY rank, start_ns, kind, seq
 )
 $commq$, '{{run}}', commq_list([commq_dir('query timeline', run)])),
@@ -4353,10 +4372,7 @@ $commq$, '{{run}}', commq_list([commq_dir('query timeline', run)])),
   '{{to-rank}}', commq_integer('query timeline', 'to_rank', "to_rank", -1, 2147483647)),
   '{{lines}}', commq_integer('query timeline', 'lines', "lines", 0, 100000)),
   '{{where}}', commq_condition('query timeline', 'condition', "condition")),
-  '{{read}}', commq_choice('query timeline', 'read', "read", ['auto', 'rows', 'sums'])),
-  '{{activity unless read rows}}', CASE WHEN "read" = 'rows' THEN '(SELECT CAST(NULL AS VARCHAR) AS run, CAST(NULL AS INTEGER) AS "rank_power", CAST(NULL AS INTEGER) AS "step_power", CAST(NULL AS BIGINT) AS "start_ns", CAST(NULL AS INTEGER) AS "rank", CAST(NULL AS INTEGER) AS "nth", CAST(NULL AS VARCHAR) AS "class", CAST(NULL AS BIGINT) AS "calls", CAST(NULL AS BIGINT) AS "time_ns", CAST(NULL AS BIGINT) AS "bytes" WHERE FALSE)' ELSE 'activity' END),
-  '{{events unless read sums}}', CASE WHEN "read" = 'sums' THEN '(SELECT CAST(NULL AS VARCHAR) AS run, CAST(NULL AS INTEGER) AS "rank", CAST(NULL AS BIGINT) AS "seq", CAST(NULL AS INTEGER) AS "epoch", CAST(NULL AS INTEGER) AS "thread", CAST(NULL AS VARCHAR) AS "call", CAST(NULL AS VARCHAR) AS "class", CAST(NULL AS BIGINT) AS "start_ns", CAST(NULL AS BIGINT) AS "end_ns", CAST(NULL AS BIGINT) AS "compute_ns", CAST(NULL AS BIGINT) AS "polls", CAST(NULL AS BIGINT) AS "poll_ns", CAST(NULL AS INTEGER) AS "comm", CAST(NULL AS BIGINT) AS "instance", CAST(NULL AS INTEGER) AS "send_peer", CAST(NULL AS INTEGER) AS "send_world", CAST(NULL AS INTEGER) AS "send_tag", CAST(NULL AS BIGINT) AS "send_count", CAST(NULL AS INTEGER) AS "send_datatype", CAST(NULL AS BIGINT) AS "send_bytes", CAST(NULL AS BIGINT) AS "send_buffer", CAST(NULL AS INTEGER) AS "recv_peer", CAST(NULL AS INTEGER) AS "recv_world", CAST(NULL AS INTEGER) AS "recv_tag", CAST(NULL AS BIGINT) AS "recv_count", CAST(NULL AS INTEGER) AS "recv_datatype", CAST(NULL AS BIGINT) AS "recv_bytes", CAST(NULL AS BIGINT) AS "recv_buffer", CAST(NULL AS INTEGER) AS "root_world", CAST(NULL AS VARCHAR) AS "reduce_op", CAST(NULL AS INTEGER) AS "posted_any", CAST(NULL AS INTEGER) AS "proc_null", CAST(NULL AS BIGINT) AS "request", CAST(NULL AS BIGINT) AS "done_seq", CAST(NULL AS BIGINT) AS "init_seq", CAST(NULL AS INTEGER) AS "error_class", CAST(NULL AS VARCHAR) AS "label", CAST(NULL AS INTEGER) AS "callsite", CAST(NULL AS BIGINT) AS "payload_hash", CAST(NULL AS BIGINT) AS "payload_sum", CAST(NULL AS BIGINT) AS "payload_head", CAST(NULL AS BIGINT) AS "instructions", CAST(NULL AS BIGINT) AS "cycles" WHERE FALSE)' ELSE 'events' END),
-  '{{messages unless read sums}}', CASE WHEN "read" = 'sums' THEN '(SELECT CAST(NULL AS VARCHAR) AS run, CAST(NULL AS INTEGER) AS "src", CAST(NULL AS INTEGER) AS "dst", CAST(NULL AS INTEGER) AS "epoch", CAST(NULL AS INTEGER) AS "comm", CAST(NULL AS INTEGER) AS "tag", CAST(NULL AS BIGINT) AS "bytes", CAST(NULL AS BIGINT) AS "send_count", CAST(NULL AS INTEGER) AS "send_datatype", CAST(NULL AS BIGINT) AS "send_seq", CAST(NULL AS BIGINT) AS "send_start_ns", CAST(NULL AS BIGINT) AS "send_end_ns", CAST(NULL AS BIGINT) AS "recv_post_seq", CAST(NULL AS BIGINT) AS "recv_done_seq", CAST(NULL AS BIGINT) AS "recv_post_ns", CAST(NULL AS BIGINT) AS "recv_start_ns", CAST(NULL AS BIGINT) AS "recv_end_ns", CAST(NULL AS BIGINT) AS "payload_hash", CAST(NULL AS BIGINT) AS "payload_sum", CAST(NULL AS BIGINT) AS "payload_head", CAST(NULL AS BIGINT) AS "recv_hash", CAST(NULL AS BIGINT) AS "src_buffer", CAST(NULL AS BIGINT) AS "dst_buffer", CAST(NULL AS INTEGER) AS "send_callsite", CAST(NULL AS INTEGER) AS "recv_callsite" WHERE FALSE)' ELSE 'messages' END));
+  '{{read}}', commq_choice('query timeline', 'read', "read", ['auto', 'rows', 'sums'])));
 
 -- timeline-calls: Every call in a window of time, rank by rank: what it was, how long it took, with whom, how much, and where in the source.
 CREATE OR REPLACE TEMP MACRO "timeline_calls"(run, "from_s" := 0, "to_s" := 0, "from_rank" := 0, "to_rank" := -1) AS TABLE
@@ -4405,7 +4421,7 @@ $commq$, '{{run}}', commq_list([commq_dir('query timeline-calls', run)])),
 
 -- timeline-groups: What groups of ranks do over time, as in timeline, with a row for each group: the ranks of a host, of a communicator, or that behave alike: that call or wait alike.
 CREATE OR REPLACE TEMP MACRO "timeline_groups"(run, "bins" := 550, "by" := 'host', "unfold" := -1, "rows" := 350, "from_s" := 0, "to_s" := 0, "from_rank" := 0, "to_rank" := -1, "lines" := 1000, "condition" := 'TRUE', "read" := 'auto') AS TABLE
-FROM query(replace(replace(replace(replace(replace(replace(replace(replace(replace(replace(replace(replace(replace(replace(replace($commq$
+FROM query(replace(replace(replace(replace(replace(replace(replace(replace(replace(replace(replace(replace($commq$
 WITH events AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
 messages AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
 parts AS NOT MATERIALIZED (FROM commq_rows_parts({{run}})),
@@ -4458,9 +4474,10 @@ steps AS (
   CROSS JOIN digits c
   CROSS JOIN digits d
 ),
-resolutions AS (
+$commq$
+|| CASE WHEN "read" = 'sums' THEN $commq$resolutions AS (
   SELECT rank_power, MIN(step_power) AS finest, MAX(step_power) AS coarsest
-  FROM {{activity unless read rows}}
+  FROM activity
   GROUP BY rank_power
 ),
 wanted AS (
@@ -4487,18 +4504,21 @@ fitted AS (
   FROM blocked w
   JOIN resolutions r ON r.rank_power = w.rank_power
 ),
+$commq$ ELSE '' END || $commq$
 spans AS (
-  -- Steps last whole ns, and the last one ends after to_ns.
+$commq$
+|| CASE WHEN "read" = 'sums' THEN '' ELSE $commq$  -- Steps last whole ns, and the last one ends after to_ns.
   SELECT from_ns, to_ns, from_rank, to_rank, CAST(CEIL(CAST(to_rank - from_rank + 1 AS DOUBLE) / {{rows}}) AS INTEGER) AS per_row,
          CAST(FLOOR(CAST(to_ns - from_ns AS DOUBLE) / {{bins}}) AS BIGINT) + 1 AS step_ns, CAST(NULL AS INTEGER) AS rank_power, CAST(NULL AS INTEGER) AS read_power
   FROM bounds
-  WHERE {{read}} <> 'sums' AND (to_ns > from_ns OR to_ns = from_ns AND {{to-s}} = 0) AND to_rank >= from_rank
-  UNION ALL
-  SELECT CAST(FLOOR(from_ns / step_ns) * step_ns AS BIGINT) AS from_ns, CAST((FLOOR(to_ns / step_ns) + 1) * step_ns AS BIGINT) AS to_ns,
+  WHERE (to_ns > from_ns OR to_ns = from_ns AND {{to-s}} = 0) AND to_rank >= from_rank
+$commq$ END || $commq$
+$commq$
+|| CASE WHEN "read" = 'sums' THEN $commq$  SELECT CAST(FLOOR(from_ns / step_ns) * step_ns AS BIGINT) AS from_ns, CAST((FLOOR(to_ns / step_ns) + 1) * step_ns AS BIGINT) AS to_ns,
          CAST(FLOOR(from_rank / block) * block AS INTEGER) AS from_rank, CAST((FLOOR(to_rank / block) + 1) * block - 1 AS INTEGER) AS to_rank,
          CAST(CEIL(per_row / block) * block AS INTEGER) AS per_row, CAST(step_ns AS BIGINT) AS step_ns, rank_power, read_power
   FROM fitted
-  WHERE {{read}} = 'sums'
+$commq$ ELSE '' END || $commq$
 ),
 span AS (
   -- An aggregate has one row, so engines look for the steps of reads in activity, and not the other way around.
@@ -4506,21 +4526,6 @@ span AS (
          MAX(step_ns) AS step_ns, MAX(rank_power) AS rank_power, MAX(read_power) AS read_power
   FROM spans
   HAVING COUNT(*) > 0
-),
-reads AS (
-  -- The steps of the resolution that is read. As a list, engines skip the row groups that have none of them.
-  SELECT rank_power, read_power, from_ns + nth * read_ns AS start_ns
-  FROM (SELECT s.rank_power, s.read_power, s.from_ns, s.to_ns, CAST(POWER(2, s.read_power) AS BIGINT) AS read_ns, 2 * b.bin + k.half AS nth
-        FROM span s
-        CROSS JOIN steps b
-        CROSS JOIN (VALUES (0), (1)) AS k (half)
-        WHERE s.read_power IS NOT NULL) AS r
-  WHERE from_ns + nth * read_ns < to_ns
-),
-summed AS (
-  SELECT a.rank, a.start_ns, a.class, a.calls, a.time_ns, a.bytes
-  FROM {{activity unless read rows}} a
-  JOIN reads r ON r.start_ns = a.start_ns AND r.read_power = a.step_power AND r.rank_power = a.rank_power
 ),
 -- placed(rank, line): the rows of a timeline that has one for each group of ranks, and one for each rank of the unfolded group.
 -- Needs timeline_window.
@@ -4605,22 +4610,41 @@ placed AS (
 ),
 -- timeline_cells: what the rows of a timeline do in each step. Needs timeline_span, and placed(rank, line): the rows of ranks,
 -- where they are not those of neighbours.
+$commq$
+|| CASE WHEN "read" = 'sums' THEN $commq$reads AS (
+  -- The steps of the resolution that is read. As a list, engines skip the row groups that have none of them.
+  SELECT rank_power, read_power, from_ns + nth * read_ns AS start_ns
+  FROM (SELECT s.rank_power, s.read_power, s.from_ns, s.to_ns, CAST(POWER(2, s.read_power) AS BIGINT) AS read_ns, 2 * b.bin + k.half AS nth
+        FROM span s
+        CROSS JOIN steps b
+        CROSS JOIN (VALUES (0), (1)) AS k (half)
+        WHERE s.read_power IS NOT NULL) AS r
+  WHERE from_ns + nth * read_ns < to_ns
+),
+summed AS (
+  SELECT a.rank, a.start_ns, a.class, a.calls, a.time_ns, a.bytes
+  FROM activity a
+  JOIN reads r ON r.start_ns = a.start_ns AND r.read_power = a.step_power AND r.rank_power = a.rank_power
+),
+$commq$ ELSE '' END || $commq$
 clipped AS (
-  -- The calls of the window, and each thread as a call that lasts as long as it ran.
+$commq$
+|| CASE WHEN "read" = 'sums' THEN '' ELSE $commq$  -- The calls of the window, and each thread as a call that lasts as long as it ran.
   SELECT e.rank, e.class, CASE WHEN e.start_ns >= s.from_ns THEN 1 ELSE 0 END AS began, GREATEST(e.start_ns, s.from_ns) AS start_ns,
          LEAST(COALESCE(e.end_ns, s.to_ns), s.to_ns) AS end_ns
   FROM (SELECT rank, class, start_ns, end_ns
-        FROM {{events unless read sums}}
+        FROM events
         WHERE end_ns >= CAST(ROUND({{from-s}} * 1e9) AS BIGINT)
         UNION ALL -- not OR: with it engines read the row groups of every time
         SELECT rank, class, start_ns, end_ns
-        FROM {{events unless read sums}}
+        FROM events
         WHERE end_ns IS NULL) e
   CROSS JOIN span s
   WHERE e.start_ns <= s.to_ns AND COALESCE(e.end_ns, s.to_ns) >= s.from_ns
     AND ({{to-s}} = 0 OR e.start_ns <= CAST(ROUND({{to-s}} * 1e9) AS BIGINT))
     AND e.rank >= {{from-rank}} AND ({{to-rank}} < 0 OR e.rank <= {{to-rank}})
   UNION ALL
+$commq$ END || $commq$
   SELECT t.rank, 'running' AS class, 0 AS began, GREATEST(t.first_ns, s.from_ns) AS start_ns, LEAST(t.last_ns, s.to_ns) AS end_ns
   FROM (SELECT rank, thread, MIN(first_ns) AS first_ns,
                CASE WHEN MAX(in_progress) > 0 THEN (SELECT last_ns FROM ends) ELSE MAX(last_ns) END AS last_ns
@@ -4637,7 +4661,8 @@ stepped AS (
   CROSS JOIN span s
   LEFT JOIN placed p ON p.rank = c.rank
 ),
-sums AS (
+$commq$
+|| CASE WHEN "read" = 'sums' THEN $commq$sums AS (
   SELECT COALESCE(p.line, CAST(FLOOR(CAST(a.rank - s.from_rank AS DOUBLE) / s.per_row) AS INTEGER)) AS line, a.class,
          CAST(FLOOR(CAST(a.start_ns - s.from_ns AS DOUBLE) / s.step_ns) AS INTEGER) AS bin, CAST(SUM(a.calls) AS BIGINT) AS calls,
          CAST(SUM(a.time_ns) AS BIGINT) AS time_ns, CAST(SUM(a.bytes) AS BIGINT) AS bytes
@@ -4646,6 +4671,7 @@ sums AS (
   LEFT JOIN placed p ON p.rank = a.rank
   GROUP BY 1, 2, 3
 ),
+$commq$ ELSE '' END || $commq$
 grouped AS (
   -- One pass over the calls. What follows sees only sums by row, kind, first and last step.
   SELECT line, class, first_bin, last_bin, COUNT(*) AS n, CAST(SUM(began) AS BIGINT) AS calls,
@@ -4653,10 +4679,12 @@ grouped AS (
          CAST(SUM(CASE WHEN last_bin > first_bin THEN end_ns - last_bin * step_ns ELSE 0 END) AS BIGINT) AS last_ns
   FROM stepped
   GROUP BY line, class, first_bin, last_bin
-  UNION ALL
+$commq$
+|| CASE WHEN "read" = 'sums' THEN $commq$  UNION ALL
   SELECT line, class, bin AS first_bin, bin AS last_bin, CAST(0 AS BIGINT) AS n, calls, time_ns AS first_ns, CAST(0 AS BIGINT) AS last_ns
   FROM sums
   WHERE class <> 'sent'
+$commq$ ELSE '' END || $commq$
 ),
 kinds AS (
   SELECT line, first_bin, last_bin, n, calls, first_ns, last_ns,
@@ -4698,24 +4726,29 @@ outside AS (
   GROUP BY line, bin
 ),
 sent AS (
-  SELECT COALESCE(p.line, CAST(FLOOR(CAST(src - {{from-rank}} AS DOUBLE) / (SELECT per_row FROM span)) AS INTEGER)) AS line,
+$commq$
+|| CASE WHEN "read" = 'sums' THEN '' ELSE $commq$  SELECT COALESCE(p.line, CAST(FLOOR(CAST(src - {{from-rank}} AS DOUBLE) / (SELECT per_row FROM span)) AS INTEGER)) AS line,
          CAST(FLOOR(CAST(send_start_ns - (SELECT from_ns FROM span) AS DOUBLE) / (SELECT step_ns FROM span)) AS INTEGER) AS bin,
          COUNT(*) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
-  FROM {{messages unless read sums}}
+  FROM messages
   LEFT JOIN placed p ON p.rank = src
   WHERE {{where}} AND send_start_ns >= CAST(ROUND({{from-s}} * 1e9) AS BIGINT) AND send_start_ns <= (SELECT to_ns FROM span) AND ({{to-s}} = 0 OR send_start_ns <= CAST(ROUND({{to-s}} * 1e9) AS BIGINT))
     AND src >= {{from-rank}} AND ({{to-rank}} < 0 OR src <= {{to-rank}})
   GROUP BY 1, 2
-  UNION ALL
-  SELECT line, bin, calls AS messages, bytes
+$commq$ END || $commq$
+$commq$
+|| CASE WHEN "read" = 'sums' THEN $commq$  SELECT line, bin, calls AS messages, bytes
   FROM sums
   WHERE class = 'sent'
+$commq$ ELSE '' END || $commq$
 ),
-few AS (
+$commq$
+|| CASE WHEN "read" = 'sums' THEN '' ELSE $commq$few AS (
   SELECT to_ns
   FROM span
-  WHERE {{read}} <> 'sums' AND (SELECT COALESCE(CAST(SUM(messages) AS BIGINT), 0) FROM sent) <= {{lines}}
+  WHERE (SELECT COALESCE(CAST(SUM(messages) AS BIGINT), 0) FROM sent) <= {{lines}}
 ),
+$commq$ END || $commq$
 -- sizes(line, rank, ranks): the lowest rank of each row of a timeline, and how many ranks it has.
 sizes AS (
   SELECT COALESCE(g.line, CAST(FLOOR(CAST(p.rank - s.from_rank AS DOUBLE) / s.per_row) AS INTEGER)) AS line, CAST(MIN(p.rank) AS INTEGER) AS rank,
@@ -4742,13 +4775,15 @@ SELECT r.rank, r.ranks, d.bin, s.from_ns + d.bin * s.step_ns AS start_ns, s.from
 FROM drawn d
 CROSS JOIN span s
 JOIN sizes r ON r.line = d.line
-UNION ALL
+$commq$
+|| CASE WHEN "read" = 'sums' THEN '' ELSE $commq$UNION ALL
 SELECT src AS rank, 1 AS ranks, CAST(NULL AS INTEGER) AS bin, send_start_ns AS start_ns, recv_end_ns AS end_ns, 'message' AS kind,
        CAST(NULL AS BIGINT) AS calls, CAST(NULL AS BIGINT) AS time_ns, CAST(1 AS BIGINT) AS messages, bytes, dst, send_seq AS seq
-FROM {{messages unless read sums}}
+FROM messages
 WHERE {{where}} AND send_start_ns >= CAST(ROUND({{from-s}} * 1e9) AS BIGINT) AND send_start_ns <= (SELECT to_ns FROM few) AND ({{to-s}} = 0 OR send_start_ns <= CAST(ROUND({{to-s}} * 1e9) AS BIGINT))
     AND src >= {{from-rank}} AND ({{to-rank}} < 0 OR src <= {{to-rank}})
   AND recv_end_ns IS NOT NULL
+$commq$ END || $commq$
 ORDER BY rank, start_ns, kind, seq
 )
 $commq$, '{{run}}', commq_list([commq_dir('query timeline-groups', run)])),
@@ -4762,10 +4797,7 @@ $commq$, '{{run}}', commq_list([commq_dir('query timeline-groups', run)])),
   '{{to-rank}}', commq_integer('query timeline-groups', 'to_rank', "to_rank", -1, 2147483647)),
   '{{lines}}', commq_integer('query timeline-groups', 'lines', "lines", 0, 100000)),
   '{{where}}', commq_condition('query timeline-groups', 'condition', "condition")),
-  '{{read}}', commq_choice('query timeline-groups', 'read', "read", ['auto', 'rows', 'sums'])),
-  '{{activity unless read rows}}', CASE WHEN "read" = 'rows' THEN '(SELECT CAST(NULL AS VARCHAR) AS run, CAST(NULL AS INTEGER) AS "rank_power", CAST(NULL AS INTEGER) AS "step_power", CAST(NULL AS BIGINT) AS "start_ns", CAST(NULL AS INTEGER) AS "rank", CAST(NULL AS INTEGER) AS "nth", CAST(NULL AS VARCHAR) AS "class", CAST(NULL AS BIGINT) AS "calls", CAST(NULL AS BIGINT) AS "time_ns", CAST(NULL AS BIGINT) AS "bytes" WHERE FALSE)' ELSE 'activity' END),
-  '{{events unless read sums}}', CASE WHEN "read" = 'sums' THEN '(SELECT CAST(NULL AS VARCHAR) AS run, CAST(NULL AS INTEGER) AS "rank", CAST(NULL AS BIGINT) AS "seq", CAST(NULL AS INTEGER) AS "epoch", CAST(NULL AS INTEGER) AS "thread", CAST(NULL AS VARCHAR) AS "call", CAST(NULL AS VARCHAR) AS "class", CAST(NULL AS BIGINT) AS "start_ns", CAST(NULL AS BIGINT) AS "end_ns", CAST(NULL AS BIGINT) AS "compute_ns", CAST(NULL AS BIGINT) AS "polls", CAST(NULL AS BIGINT) AS "poll_ns", CAST(NULL AS INTEGER) AS "comm", CAST(NULL AS BIGINT) AS "instance", CAST(NULL AS INTEGER) AS "send_peer", CAST(NULL AS INTEGER) AS "send_world", CAST(NULL AS INTEGER) AS "send_tag", CAST(NULL AS BIGINT) AS "send_count", CAST(NULL AS INTEGER) AS "send_datatype", CAST(NULL AS BIGINT) AS "send_bytes", CAST(NULL AS BIGINT) AS "send_buffer", CAST(NULL AS INTEGER) AS "recv_peer", CAST(NULL AS INTEGER) AS "recv_world", CAST(NULL AS INTEGER) AS "recv_tag", CAST(NULL AS BIGINT) AS "recv_count", CAST(NULL AS INTEGER) AS "recv_datatype", CAST(NULL AS BIGINT) AS "recv_bytes", CAST(NULL AS BIGINT) AS "recv_buffer", CAST(NULL AS INTEGER) AS "root_world", CAST(NULL AS VARCHAR) AS "reduce_op", CAST(NULL AS INTEGER) AS "posted_any", CAST(NULL AS INTEGER) AS "proc_null", CAST(NULL AS BIGINT) AS "request", CAST(NULL AS BIGINT) AS "done_seq", CAST(NULL AS BIGINT) AS "init_seq", CAST(NULL AS INTEGER) AS "error_class", CAST(NULL AS VARCHAR) AS "label", CAST(NULL AS INTEGER) AS "callsite", CAST(NULL AS BIGINT) AS "payload_hash", CAST(NULL AS BIGINT) AS "payload_sum", CAST(NULL AS BIGINT) AS "payload_head", CAST(NULL AS BIGINT) AS "instructions", CAST(NULL AS BIGINT) AS "cycles" WHERE FALSE)' ELSE 'events' END),
-  '{{messages unless read sums}}', CASE WHEN "read" = 'sums' THEN '(SELECT CAST(NULL AS VARCHAR) AS run, CAST(NULL AS INTEGER) AS "src", CAST(NULL AS INTEGER) AS "dst", CAST(NULL AS INTEGER) AS "epoch", CAST(NULL AS INTEGER) AS "comm", CAST(NULL AS INTEGER) AS "tag", CAST(NULL AS BIGINT) AS "bytes", CAST(NULL AS BIGINT) AS "send_count", CAST(NULL AS INTEGER) AS "send_datatype", CAST(NULL AS BIGINT) AS "send_seq", CAST(NULL AS BIGINT) AS "send_start_ns", CAST(NULL AS BIGINT) AS "send_end_ns", CAST(NULL AS BIGINT) AS "recv_post_seq", CAST(NULL AS BIGINT) AS "recv_done_seq", CAST(NULL AS BIGINT) AS "recv_post_ns", CAST(NULL AS BIGINT) AS "recv_start_ns", CAST(NULL AS BIGINT) AS "recv_end_ns", CAST(NULL AS BIGINT) AS "payload_hash", CAST(NULL AS BIGINT) AS "payload_sum", CAST(NULL AS BIGINT) AS "payload_head", CAST(NULL AS BIGINT) AS "recv_hash", CAST(NULL AS BIGINT) AS "src_buffer", CAST(NULL AS BIGINT) AS "dst_buffer", CAST(NULL AS INTEGER) AS "send_callsite", CAST(NULL AS INTEGER) AS "recv_callsite" WHERE FALSE)' ELSE 'messages' END));
+  '{{read}}', commq_choice('query timeline-groups', 'read', "read", ['auto', 'rows', 'sums'])));
 
 -- timeline-waits: When ranks waited for others and for which: late senders, late receivers and the last rank of collectives, in the steps of query timeline, and each wait by itself where they are few.
 CREATE OR REPLACE TEMP MACRO "timeline_waits"(run, "bins" := 550, "by" := 'neighbours', "unfold" := -1, "rows" := 350, "from_s" := 0, "to_s" := 0, "from_rank" := 0, "to_rank" := -1, "lines" := 1000, "least_ns" := 0, "until" := 'needed') AS TABLE

@@ -64,7 +64,9 @@
 // queries share, which may include others; the parameters it uses are the query's. Every parameter must be used and
 // every use declared. {{default NAME}} is TRUE where the parameter has its default, else FALSE, {{TABLE unless default NAME}}
 // is the table where it has not, else a table without rows, whose files are then not opened; so is {{TABLE unless NAME
-// VALUE}}, which a query without that parameter may include: there it is the table.
+// VALUE}}, which a query without that parameter may include: there it is the table. The lines between a line
+// {{unless NAME VALUE}} and a line {{end}} are left out where the parameter has that value, those between {{only NAME VALUE}}
+// and {{end}} where it has not. In a query without the parameter the former stay and the latter go.
 //
 // The SQL keeps to what DuckDB and Trino both speak: no lists, nothing unsigned, no HUGEINT (cast sums), no GROUP BY
 // ALL, no integer division operator, no median; every division cast. A query that finds its arguments wrong only when
@@ -96,7 +98,7 @@
 //	startup.go            the time in MPI_Init and MPI_Finalize, which queries with the parameter init leave out
 //	cores.go              runs whose ranks shared cores, of which answers about times warn
 //	needs.go              Run, and what a run lacks for a query
-//	fill.go, file.go      parameters -> SQL
+//	fill.go, block.go, file.go  parameters -> SQL
 //	activity.go           whether a query reads rows or the sums over time
 //	engine.go             DB: DuckDB on the files of runs; views.go opens those of the tables that a query names,
 //	                      derived.go makes derived tables that a run lacks, damage.go explains errors, objects.go

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/duckdb/duckdb-go/v2"
 	"github.com/kballard/go-shellquote"
@@ -59,6 +60,10 @@ type DB struct {
 	// byColumn: answers can be read by columns
 	byColumn bool
 	temp     string // the folder to spill to, removed by Close; empty: there is none of our own
+	blocks   struct {
+		sync.Mutex
+		power *int // see blockPower; nil: not read yet
+	}
 }
 
 // Open starts an engine on runs. Their names must differ. Errors name the run and what is wrong with it.

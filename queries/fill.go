@@ -37,7 +37,11 @@ func (q *Query) filled(args map[string]string) (source, error) {
 		literals[p.Name] = text
 		literals["default "+p.Name] = strings.ToUpper(strconv.FormatBool(value == p.Default))
 	}
-	return source{q.text, q.places}.replace(func(use string, _ place) (source, error) {
+	text, err := source{q.text, q.places}.withBlocks(literals)
+	if err != nil {
+		return source{}, fmt.Errorf("query %s: %w", q.Name, err)
+	}
+	return text.replace(func(use string, _ place) (source, error) {
 		if u := unlessOf(use); u != nil {
 			return source{text: u.from(literals)}, nil
 		}

@@ -142,6 +142,9 @@ func (q *Query) parse(file, text string, include func(string) (source, error), r
 		begin := strings.Count(text[:len(text)-len(body)], "\n") + 1
 		var s source
 		if s, err = sourceOf(file, begin, body).expand(include, nil); err == nil {
+			s, err = q.ownBlocks(s)
+		}
+		if err == nil {
 			s, err = s.replace(q.tableUnless)
 		}
 		q.text, q.places = s.text, s.places
@@ -397,6 +400,10 @@ func checkUses(q *Query, file string) error {
 			name := strings.TrimPrefix(use[2:len(use)-2], "default ")
 			if u := unlessOf(name); u != nil {
 				name = u.param
+			} else if b := blockBegin.FindStringSubmatch(line); b != nil {
+				name = b[2]
+			} else if strings.TrimSpace(line) == blockEnd {
+				continue
 			}
 			if !used[name] && q.param(name) == nil {
 				errs = append(errs, fmt.Errorf("%s: the SQL uses %s, which the header does not declare; add \"-- "+

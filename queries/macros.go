@@ -52,7 +52,8 @@ type macroQuery struct {
 	Query, Comment, Call, Summary string
 	Name, Params, Fill            string
 	Nulls, What, Needs, Origins   string
-	Text                          string
+	// Text is the SQL within a quoted text, which it ends and begins again where there is a block.
+	Text string
 	// Args has, for each parameter, the place to fill in, the text for it, and a closing parenthesis.
 	Args []string
 }
@@ -151,7 +152,7 @@ func (q *Query) macro() macroQuery {
 	m := macroQuery{
 		Query: q.Name, Comment: q.Summary, Summary: quote(q.Summary),
 		Name: quoteName(q.macroName()), Params: "run",
-		Call: quote(q.macroCall()), What: what, Needs: quoteAll(q.Needs), Origins: quoteAll(q.Origins), Text: q.text,
+		Call: quote(q.macroCall()), What: what, Needs: quoteAll(q.Needs), Origins: quoteAll(q.Origins), Text: q.macroText(),
 	}
 	folders := "[commq_dir(" + what + ", run)]"
 	if q.OverRuns {

@@ -49,11 +49,13 @@ SELECT r.rank, r.ranks, d.bin, s.from_ns + d.bin * s.step_ns AS start_ns, s.from
 FROM drawn d
 CROSS JOIN span s
 JOIN sizes r ON r.line = d.line
+{{unless read sums}}
 UNION ALL
 SELECT src AS rank, 1 AS ranks, CAST(NULL AS INTEGER) AS bin, send_start_ns AS start_ns, recv_end_ns AS end_ns, 'message' AS kind,
        CAST(NULL AS BIGINT) AS calls, CAST(NULL AS BIGINT) AS time_ns, CAST(1 AS BIGINT) AS messages, bytes, dst, send_seq AS seq
-FROM {{messages unless read sums}}
+FROM messages
 WHERE {{where}} AND send_start_ns >= CAST(ROUND({{from-s}} * 1e9) AS BIGINT) AND send_start_ns <= (SELECT to_ns FROM few) AND ({{to-s}} = 0 OR send_start_ns <= CAST(ROUND({{to-s}} * 1e9) AS BIGINT))
     AND src >= {{from-rank}} AND ({{to-rank}} < 0 OR src <= {{to-rank}})
   AND recv_end_ns IS NOT NULL
+{{end}}
 ORDER BY rank, start_ns, kind, seq

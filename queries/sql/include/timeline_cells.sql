@@ -1,21 +1,40 @@
 -- timeline_cells: what the rows of a timeline do in each step. Needs timeline_span, and placed(rank, line): the rows of ranks,
 -- where they are not those of neighbours.
+{{only read sums}}
+reads AS (
+  -- The steps of the resolution that is read. As a list, engines skip the row groups that have none of them.
+  SELECT rank_power, read_power, from_ns + nth * read_ns AS start_ns
+  FROM (SELECT s.rank_power, s.read_power, s.from_ns, s.to_ns, CAST(POWER(2, s.read_power) AS BIGINT) AS read_ns, 2 * b.bin + k.half AS nth
+        FROM span s
+        CROSS JOIN steps b
+        CROSS JOIN (VALUES (0), (1)) AS k (half)
+        WHERE s.read_power IS NOT NULL) AS r
+  WHERE from_ns + nth * read_ns < to_ns
+),
+summed AS (
+  SELECT a.rank, a.start_ns, a.class, a.calls, a.time_ns, a.bytes
+  FROM activity a
+  JOIN reads r ON r.start_ns = a.start_ns AND r.read_power = a.step_power AND r.rank_power = a.rank_power
+),
+{{end}}
 clipped AS (
+{{unless read sums}}
   -- The calls of the window, and each thread as a call that lasts as long as it ran.
   SELECT e.rank, e.class, CASE WHEN e.start_ns >= s.from_ns THEN 1 ELSE 0 END AS began, GREATEST(e.start_ns, s.from_ns) AS start_ns,
          LEAST(COALESCE(e.end_ns, s.to_ns), s.to_ns) AS end_ns
   FROM (SELECT rank, class, start_ns, end_ns
-        FROM {{events unless read sums}}
+        FROM events
         WHERE end_ns >= CAST(ROUND({{from-s}} * 1e9) AS BIGINT)
         UNION ALL -- not OR: with it engines read the row groups of every time
         SELECT rank, class, start_ns, end_ns
-        FROM {{events unless read sums}}
+        FROM events
         WHERE end_ns IS NULL) e
   CROSS JOIN span s
   WHERE e.start_ns <= s.to_ns AND COALESCE(e.end_ns, s.to_ns) >= s.from_ns
     AND ({{to-s}} = 0 OR e.start_ns <= CAST(ROUND({{to-s}} * 1e9) AS BIGINT))
     AND e.rank >= {{from-rank}} AND ({{to-rank}} < 0 OR e.rank <= {{to-rank}})
   UNION ALL
+{{end}}
   SELECT t.rank, 'running' AS class, 0 AS began, GREATEST(t.first_ns, s.from_ns) AS start_ns, LEAST(t.last_ns, s.to_ns) AS end_ns
   FROM (SELECT rank, thread, MIN(first_ns) AS first_ns,
                CASE WHEN MAX(in_progress) > 0 THEN (SELECT last_ns FROM ends) ELSE MAX(last_ns) END AS last_ns
@@ -32,6 +51,7 @@ stepped AS (
   CROSS JOIN span s
   LEFT JOIN placed p ON p.rank = c.rank
 ),
+{{only read sums}}
 sums AS (
   SELECT COALESCE(p.line, CAST(FLOOR(CAST(a.rank - s.from_rank AS DOUBLE) / s.per_row) AS INTEGER)) AS line, a.class,
          CAST(FLOOR(CAST(a.start_ns - s.from_ns AS DOUBLE) / s.step_ns) AS INTEGER) AS bin, CAST(SUM(a.calls) AS BIGINT) AS calls,
@@ -41,6 +61,7 @@ sums AS (
   LEFT JOIN placed p ON p.rank = a.rank
   GROUP BY 1, 2, 3
 ),
+{{end}}
 grouped AS (
   -- One pass over the calls. What follows sees only sums by row, kind, first and last step.
   SELECT line, class, first_bin, last_bin, COUNT(*) AS n, CAST(SUM(began) AS BIGINT) AS calls,
@@ -48,10 +69,12 @@ grouped AS (
          CAST(SUM(CASE WHEN last_bin > first_bin THEN end_ns - last_bin * step_ns ELSE 0 END) AS BIGINT) AS last_ns
   FROM stepped
   GROUP BY line, class, first_bin, last_bin
+{{only read sums}}
   UNION ALL
   SELECT line, class, bin AS first_bin, bin AS last_bin, CAST(0 AS BIGINT) AS n, calls, time_ns AS first_ns, CAST(0 AS BIGINT) AS last_ns
   FROM sums
   WHERE class <> 'sent'
+{{end}}
 ),
 kinds AS (
   SELECT line, first_bin, last_bin, n, calls, first_ns, last_ns,
@@ -93,24 +116,29 @@ outside AS (
   GROUP BY line, bin
 ),
 sent AS (
+{{unless read sums}}
   SELECT COALESCE(p.line, CAST(FLOOR(CAST(src - {{from-rank}} AS DOUBLE) / (SELECT per_row FROM span)) AS INTEGER)) AS line,
          CAST(FLOOR(CAST(send_start_ns - (SELECT from_ns FROM span) AS DOUBLE) / (SELECT step_ns FROM span)) AS INTEGER) AS bin,
          COUNT(*) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
-  FROM {{messages unless read sums}}
+  FROM messages
   LEFT JOIN placed p ON p.rank = src
   WHERE {{where}} AND send_start_ns >= CAST(ROUND({{from-s}} * 1e9) AS BIGINT) AND send_start_ns <= (SELECT to_ns FROM span) AND ({{to-s}} = 0 OR send_start_ns <= CAST(ROUND({{to-s}} * 1e9) AS BIGINT))
     AND src >= {{from-rank}} AND ({{to-rank}} < 0 OR src <= {{to-rank}})
   GROUP BY 1, 2
-  UNION ALL
+{{end}}
+{{only read sums}}
   SELECT line, bin, calls AS messages, bytes
   FROM sums
   WHERE class = 'sent'
+{{end}}
 ),
+{{unless read sums}}
 few AS (
   SELECT to_ns
   FROM span
-  WHERE {{read}} <> 'sums' AND (SELECT COALESCE(CAST(SUM(messages) AS BIGINT), 0) FROM sent) <= {{lines}}
+  WHERE (SELECT COALESCE(CAST(SUM(messages) AS BIGINT), 0) FROM sent) <= {{lines}}
 ),
+{{end}}
 {{include timeline_sizes}},
 drawn AS (
   SELECT line, bin, kind, calls, ns, CAST(NULL AS BIGINT) AS messages, CAST(NULL AS BIGINT) AS bytes

@@ -3,9 +3,10 @@
 -- widest(rank_power): of the largest blocks that can be read.
 {{include timeline_bounds}},
 {{include steps}},
+{{only read sums}}
 resolutions AS (
   SELECT rank_power, MIN(step_power) AS finest, MAX(step_power) AS coarsest
-  FROM {{activity unless read rows}}
+  FROM activity
   GROUP BY rank_power
 ),
 wanted AS (
@@ -32,18 +33,21 @@ fitted AS (
   FROM blocked w
   JOIN resolutions r ON r.rank_power = w.rank_power
 ),
+{{end}}
 spans AS (
+{{unless read sums}}
   -- Steps last whole ns, and the last one ends after to_ns.
   SELECT from_ns, to_ns, from_rank, to_rank, CAST(CEIL(CAST(to_rank - from_rank + 1 AS DOUBLE) / {{rows}}) AS INTEGER) AS per_row,
          CAST(FLOOR(CAST(to_ns - from_ns AS DOUBLE) / {{bins}}) AS BIGINT) + 1 AS step_ns, CAST(NULL AS INTEGER) AS rank_power, CAST(NULL AS INTEGER) AS read_power
   FROM bounds
-  WHERE {{read}} <> 'sums' AND (to_ns > from_ns OR to_ns = from_ns AND {{to-s}} = 0) AND to_rank >= from_rank
-  UNION ALL
+  WHERE (to_ns > from_ns OR to_ns = from_ns AND {{to-s}} = 0) AND to_rank >= from_rank
+{{end}}
+{{only read sums}}
   SELECT CAST(FLOOR(from_ns / step_ns) * step_ns AS BIGINT) AS from_ns, CAST((FLOOR(to_ns / step_ns) + 1) * step_ns AS BIGINT) AS to_ns,
          CAST(FLOOR(from_rank / block) * block AS INTEGER) AS from_rank, CAST((FLOOR(to_rank / block) + 1) * block - 1 AS INTEGER) AS to_rank,
          CAST(CEIL(per_row / block) * block AS INTEGER) AS per_row, CAST(step_ns AS BIGINT) AS step_ns, rank_power, read_power
   FROM fitted
-  WHERE {{read}} = 'sums'
+{{end}}
 ),
 span AS (
   -- An aggregate has one row, so engines look for the steps of reads in activity, and not the other way around.
@@ -51,19 +55,4 @@ span AS (
          MAX(step_ns) AS step_ns, MAX(rank_power) AS rank_power, MAX(read_power) AS read_power
   FROM spans
   HAVING COUNT(*) > 0
-),
-reads AS (
-  -- The steps of the resolution that is read. As a list, engines skip the row groups that have none of them.
-  SELECT rank_power, read_power, from_ns + nth * read_ns AS start_ns
-  FROM (SELECT s.rank_power, s.read_power, s.from_ns, s.to_ns, CAST(POWER(2, s.read_power) AS BIGINT) AS read_ns, 2 * b.bin + k.half AS nth
-        FROM span s
-        CROSS JOIN steps b
-        CROSS JOIN (VALUES (0), (1)) AS k (half)
-        WHERE s.read_power IS NOT NULL) AS r
-  WHERE from_ns + nth * read_ns < to_ns
-),
-summed AS (
-  SELECT a.rank, a.start_ns, a.class, a.calls, a.time_ns, a.bytes
-  FROM {{activity unless read rows}} a
-  JOIN reads r ON r.start_ns = a.start_ns AND r.read_power = a.step_power AND r.rank_power = a.rank_power
 )

@@ -1,0 +1,50 @@
+package queries
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// blockQuery is a query with the blocks of its text.
+func blockQuery(text string) string {
+	return "-- summary: S.\n-- source: S\n-- needs: messages, events\n-- param kind choice a|b = a: K.\n" +
+		"-- column n BIGINT 1: N.\n-- order: n\n-- cost: C\n" + text
+}
+
+// TestBlocks leaves blocks out by the values of parameters, and those of parameters that a query lacks.
+func TestBlocks(t *testing.T) {
+	q, err := parse("test", blockQuery("SELECT COUNT(*) AS n\n{{only kind b}}\nFROM events\n{{end}}\n  {{unless kind b}}\nFROM messages\n"+
+		"WHERE 'x' <> {{kind}}\n  {{end}}\n{{only other c}}\nJOIN nothing\n{{end}}\n{{unless other c}}\nORDER BY n\n{{end}}"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for kind, want := range map[string]string{
+		"a": "SELECT COUNT(*) AS n\nFROM messages\nWHERE 'x' <> 'a'\nORDER BY n",
+		"b": "SELECT COUNT(*) AS n\nFROM events\nORDER BY n",
+	} {
+		sql, err := q.filled(map[string]string{"kind": kind})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if sql.text != want {
+			t.Errorf("%s:\n%s\nwant\n%s", kind, sql.text, want)
+		}
+		if last := sql.places[len(sql.places)-1]; last.line != 20 || len(sql.places) != strings.Count(sql.text, "\n")+1 {
+			t.Errorf("%s: %d places, the last line is %v", kind, len(sql.places), last)
+		}
+	}
+}
+
+// TestWrongBlocks refuses blocks that do not begin or end, or are within another.
+func TestWrongBlocks(t *testing.T) {
+	for text, want := range map[string]string{
+		"SELECT 1 AS n\n{{unless kind a}}\nFROM messages":                                "{{unless kind a}} does not end",
+		"SELECT 1 AS n\n{{end}}":                                                         "sql/test.sql, line 9: {{end}} without a block",
+		"SELECT 1 AS n\n{{only kind a}}\n{{only kind b}}\nFROM events\n{{end}}\n{{end}}": "line 10: {{only kind b}} begins a block in another",
+	} {
+		if _, err := parse("test", blockQuery(text), nil); err == nil || !strings.Contains(fmt.Sprint(err), want) {
+			t.Errorf("%s\n%v, want %q", text, err, want)
+		}
+	}
+}
