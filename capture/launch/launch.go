@@ -393,3 +393,12 @@ func mentionsEnvList(file string) bool {
 	data, err := os.ReadFile(file)
 	return err == nil && bytes.Contains(data, []byte(envList))
 }
+
+// launchers are the names of programs that start MPI programs. Debian and others add the library after a dot.
+var launchers = []string{"mpirun", "mpiexec", "orterun", "prterun", "prun", "srun", "jsrun", "aprun", "ibrun"}
+
+// IsLauncher reports whether a program has the name of a launcher, such as mpirun or mpiexec.hydra.
+func IsLauncher(program string) bool {
+	name, _, _ := strings.Cut(filepath.Base(program), ".")
+	return slices.Contains(launchers, name)
+}

@@ -295,3 +295,12 @@ func TestRefusesRoot(t *testing.T) {
 		}
 	}
 }
+
+func TestIsLauncher(t *testing.T) {
+	for program, want := range map[string]bool{"mpirun": true, "/usr/bin/mpiexec.hydra": true, "mpirun.openmpi": true, "srun": true,
+		"./ring": false, "./mpirun_test": false, "hpcc": false} {
+		if IsLauncher(program) != want {
+			t.Errorf("%s is taken for a launcher: %t", program, !want)
+		}
+	}
+}

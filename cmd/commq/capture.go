@@ -96,6 +96,10 @@ func (o *preloadOptions) library(program string) (string, error) {
 		if err := checkProgram(program); err != nil {
 			return "", err
 		}
+		if launch.IsLauncher(program) {
+			return "", fmt.Errorf("%s is a launcher, and not the program to capture: name the program after --, the launcher with "+
+				"its options by --launcher, and the number of ranks by -n: -n 4 --launcher %[1]s -- ./program", program)
+		}
 		return shim.Detect(program)
 	}
 	return o.mpi, oneOf("mpi", o.mpi, "openmpi", "mpich")
