@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strconv"
 	"testing"
 )
@@ -33,6 +34,7 @@ func Trials() int {
 // number makes the same trial.
 func Try(t *testing.T, s Story, trials int) {
 	t.Helper()
+	defer debug.SetGCPercent(debug.SetGCPercent(800)) // else a third of the time goes into collecting small heaps
 	r := runner{story: s, base: fastFolder(t)}
 	if s.Before != nil {
 		if err := s.Before(r.path("before")); err != nil {
