@@ -62,13 +62,10 @@ func TestRelease(t *testing.T) {
 				t.Run("equal/"+name+"/"+program, func(t *testing.T) { r.equal(t, v.mpicc, v.launcher, program, ranks) })
 			}
 		}
-		t.Run("no compiler/"+name, func(t *testing.T) { r.withoutCompiler(t, v) })
+		t.Run("at once/"+name, func(t *testing.T) { r.atOnce(t, v) })
 	}
+	t.Run("no compiler", func(t *testing.T) { r.withoutCompiler(t, versions[0]) })
 	t.Run("compiler fails", r.compilerFails)
-	t.Run("another version's compiler", func(t *testing.T) {
-		five := slices.IndexFunc(versions, func(v installed) bool { return v.of.ABI == "openmpi-5" })
-		r.anotherVersion(t, versions[five])
-	})
 }
 
 // installed is a version of an MPI library on this machine.
@@ -318,7 +315,7 @@ func (r *release) equal(t *testing.T, compiler, launcher, program, ranks string)
 	for name, mpicc := range map[string]string{"compiled": compiler, "brought": "none"} {
 		r.commq(t, nil, "capture", "--store", store, "--name", name, "--mpicc", mpicc, "-n", ranks, "--launcher",
 			launcher, "--", exe)
-		answer := ""
+		answer := r.wrappers(t, mpicc, exe)
 		for _, sql := range []string{rows, messages} {
 			answer += r.commq(t, nil, "sql", "--store", store, "--run", name, "--format", "csv", sql)
 		}
@@ -327,9 +324,34 @@ func (r *release) equal(t *testing.T, compiler, launcher, program, ranks string)
 	if lines := strings.Count(answers[0], "\n"); lines < 20 {
 		t.Fatalf("%d rows", lines)
 	}
-	if answers[0] != answers[1] {
+	if answers[0] != answers[1] { // the functions with wrappers, then the rows
 		t.Errorf("by one library:\n%s\nby the other, compiled or brought by the release:\n%s", answers[0], answers[1])
 	}
+}
+
+// wrappers lists the functions that a capture library has wrappers for: what a library has none for is not recorded.
+func (r *release) wrappers(t *testing.T, mpicc, exe string) string {
+	t.Helper()
+	x, err := elf.Open(strings.TrimSpace(r.commq(t, nil, "capture", "build", "--mpicc", mpicc, exe)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Close()
+	symbols, err := x.DynamicSymbols()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, s := range symbols {
+		if s.Section != elf.SHN_UNDEF {
+			names = append(names, s.Name)
+		}
+	}
+	slices.Sort(names)
+	if !slices.Contains(names, "MPI_Send") || !slices.Contains(names, "mpi_send_") {
+		t.Fatalf("wrappers %q", names)
+	}
+	return strings.Join(names, "\n")
 }
 
 // command is the path of a command of this machine.
@@ -370,42 +392,62 @@ func (r *release) withoutCompiler(t *testing.T, v installed) {
 	}
 }
 
-// compilerFails captures with a compiler that compiles programs, but no libraries: the release's own is taken.
-func (r *release) compilerFails(t *testing.T) {
+// atOnce captures a program where compilers would fail, its own as well as another version's: the release brings a
+// library for the one that the program loads, so none is called. Doctor captures with it too.
+func (r *release) atOnce(t *testing.T, v installed) {
+	library := v.of.Family().Library
+	called := filepath.Join(t.TempDir(), "called")
+	environ := r.failing(t, library, "echo \"$0 $*\" >>"+called+"; exit 1")
+	exe := compile(t, v.mpicc, "p2p")
+	store := t.TempDir()
+	cmd := exec.Command(r.path, "capture", "--store", store, "--name", "p2p.3", "-n", "3", "--launcher", v.launcher, "--", exe)
+	cmd.Env = append(os.Environ(), environ...)
+	out, err := cmd.CombinedOutput()
+	// As many messages and bytes as ../testdata/programs/p2p.want has.
+	if err != nil || !strings.Contains(string(out), "19 with 156 B") || strings.Contains(string(out), "taking the capture library") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	r.commq(t, nil, "runs", "check", "p2p.3", "--store", store)
+	doctor := strings.Join(strings.Fields(r.commq(t, environ, "doctor", exe)), " ")
+	if want := "captures take the library that commq brings for " + v.of.Family().Title; !strings.Contains(doctor, want) {
+		t.Errorf("doctor does not say %q:\n%s", want, doctor)
+	}
+	if text, err := os.ReadFile(called); !os.IsNotExist(err) {
+		t.Errorf("called (%v):\n%s", err, text)
+	}
+}
+
+// failing is an environment whose compiler wrapper of an MPI library runs some lines of a shell; its cache is empty.
+func (r *release) failing(t *testing.T, library, lines string) []string {
+	t.Helper()
 	folder := t.TempDir()
-	write(t, filepath.Join(folder, "mpicc.openmpi"), "#!/bin/sh\ncase \"$*\" in *-shared*) echo no room >&2; exit 1; esac\n"+
-		"exec "+command(t, "mpicc.openmpi")+" \"$@\"\n", 0o755)
-	environ := []string{"PATH=" + folder + ":" + os.Getenv("PATH"), "COMMQ_CACHE=" + t.TempDir()}
-	want := "mpicc.openmpi failed (exit status 1) on the capture library for Open MPI "
-	r.capturesBrought(t, environ, compile(t, "mpicc.openmpi", "p2p"), "mpirun.openmpi --oversubscribe", want, "Open MPI 4")
+	for _, name := range []string{"mpicc", "mpicc." + library} {
+		write(t, filepath.Join(folder, name), "#!/bin/sh\n"+lines+"\n", 0o755)
+	}
+	return []string{"PATH=" + folder + ":" + os.Getenv("PATH"), "COMMQ_CACHE=" + t.TempDir()}
+}
+
+// compilerFails captures with a compiler that the user names and that compiles programs, but no libraries: the release's
+// own is taken. Without its name doctor captures with the release's own at once.
+func (r *release) compilerFails(t *testing.T) {
+	environ := r.failing(t, "openmpi", "case \"$*\" in *-shared*) echo no room >&2; exit 1; esac\n"+
+		"exec "+command(t, "mpicc.openmpi")+" \"$@\"")
+	mpicc := filepath.Join(strings.TrimPrefix(strings.Split(environ[0], ":")[0], "PATH="), "mpicc.openmpi")
+	cmd := exec.Command(r.path, "capture", "--store", t.TempDir(), "--name", "p2p.3", "-n", "3", "--mpicc", mpicc, "--launcher",
+		"mpirun.openmpi --oversubscribe", "--", compile(t, "mpicc.openmpi", "p2p"))
+	cmd.Env = append(os.Environ(), environ...)
+	out, err := cmd.CombinedOutput()
+	for _, want := range []string{"mpicc.openmpi failed (exit status 1) on the capture library for Open MPI ",
+		"; taking the capture library that commq brings for Open MPI 4\n", "19 with 156 B"} {
+		if err != nil || !strings.Contains(string(out), want) {
+			t.Errorf("%v; want %q:\n%s", err, want, out)
+		}
+	}
 	doctor := strings.Join(strings.Fields(r.commq(t, environ, "doctor", "--mpi", "openmpi")), " ")
-	for _, want := range []string{want, "taking the capture library that commq brings for Open MPI 4. With it a program of 2 ranks was " +
-		"recorded correctly"} {
+	for _, want := range []string{"captures take the library that commq brings for Open MPI 4, which loads",
+		"openmpi compiler " + mpicc + ", version 4.", "a program of 2 ranks was recorded correctly"} {
 		if !strings.Contains(doctor, want) {
 			t.Errorf("doctor does not say %q:\n%s", want, doctor)
 		}
-	}
-}
-
-// anotherVersion captures a program of Open MPI 5 where only the compiler wrapper of Open MPI 4 is in $PATH.
-func (r *release) anotherVersion(t *testing.T, five installed) {
-	exe := compile(t, five.mpicc, "p2p")
-	want := command(t, "mpicc.openmpi") + " is of Open MPI 4"
-	r.capturesBrought(t, nil, exe, five.launcher, want, "Open MPI 5")
-	if doctor := strings.Join(strings.Fields(r.commq(t, nil, "doctor", exe)), " "); !strings.Contains(doctor, want) {
-		t.Errorf("doctor does not say %q:\n%s", want, doctor)
-	}
-}
-
-// capturesBrought captures p2p with the library that the release brings for an ABI, and checks that it says why.
-func (r *release) capturesBrought(t *testing.T, environ []string, exe, launcher, why, title string) {
-	t.Helper()
-	cmd := exec.Command(r.path, "capture", "--store", t.TempDir(), "--name", "p2p.3", "-n", "3", "--launcher", launcher, "--", exe)
-	cmd.Env = append(os.Environ(), environ...)
-	out, err := cmd.CombinedOutput()
-	taking := "; taking the capture library that commq brings for " + title + "\n"
-	if err != nil || !strings.Contains(string(out), why) || !strings.Contains(string(out), taking) ||
-		!strings.Contains(string(out), "19 with 156 B") {
-		t.Errorf("%v; want %q and %q:\n%s", err, why, taking, out)
 	}
 }

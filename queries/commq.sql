@@ -67,7 +67,8 @@ SELECT string_split(filename, '/')[-2] AS run,
                     "unmatched_sends": "BIGINT", "unmatched_receives": "BIGINT", "wildcard_receives": "BIGINT", "dropped": "BIGINT",
                     "in_progress": "BIGINT", "overlapping_calls": "BIGINT"},
          "tables": [{"name": "VARCHAR", "files": [{"path": "VARCHAR"}]}], "digest": "VARCHAR",
-         "origin": {"label": "VARCHAR", "command": ["VARCHAR"], "mpi": "VARCHAR", "started": "VARCHAR"}}') AS m
+         "origin": {"label": "VARCHAR", "command": ["VARCHAR"], "mpi": "VARCHAR", "started": "VARCHAR",
+                    "trace": {"format": "VARCHAR"}}}') AS m
 FROM read_text([d || '/manifest.json' FOR d IN dirs]);
 
 CREATE OR REPLACE TEMP MACRO commq_runs(dirs) AS TABLE
@@ -106,19 +107,19 @@ wrong AS (
   FROM manifests
   WHERE list_contains(needs, 'times') AND m.time_origin = 'untimed'
   UNION ALL
-  SELECT 4 AS place, 'run "' || run || '" ' || 'has no compute times; capture it again with --clock cpu' AS why
+  SELECT 4 AS place, 'run "' || run || '" ' || CASE WHEN m.origin.trace IS NULL THEN 'has no compute times; capture it again with --clock cpu' ELSE 'has no compute times; its trace (' || m.origin.trace.format || ') does not tell that: record the program with commq capture, with --clock cpu' END AS why
   FROM manifests
   WHERE list_contains(needs, 'compute') AND m.compute_clock = 'none'
   UNION ALL
-  SELECT 5 AS place, 'run "' || run || '" ' || 'was captured without payload hashes; capture it again with --hash crc64' AS why
+  SELECT 5 AS place, 'run "' || run || '" ' || CASE WHEN m.origin.trace IS NULL THEN 'was captured without payload hashes; capture it again with --hash crc64' ELSE 'was imported without payload hashes; its trace (' || m.origin.trace.format || ') does not tell that: record the program with commq capture, with --hash crc64' END AS why
   FROM manifests
   WHERE list_contains(needs, 'hashes') AND m.hash = 'none'
   UNION ALL
-  SELECT 6 AS place, 'run "' || run || '" ' || 'was captured without call sites; capture it again with --stack' AS why
+  SELECT 6 AS place, 'run "' || run || '" ' || CASE WHEN m.origin.trace IS NULL THEN 'was captured without call sites; capture it again with --stack' ELSE 'was imported without call sites; its trace (' || m.origin.trace.format || ') does not tell that: record the program with commq capture, with --stack' END AS why
   FROM manifests
   WHERE list_contains(needs, 'callsites') AND NOT COALESCE(m.callsites, FALSE)
   UNION ALL
-  SELECT 7 AS place, 'run "' || run || '" ' || 'does not keep every call; capture it again with --record all' AS why
+  SELECT 7 AS place, 'run "' || run || '" ' || CASE WHEN m.origin.trace IS NULL THEN 'does not keep every call; capture it again with --record all' ELSE 'does not keep every call; its trace (' || m.origin.trace.format || ') does not tell that: record the program with commq capture, with --record all' END AS why
   FROM manifests
   WHERE list_contains(needs, 'every-call') AND m.record <> 'all'
   UNION ALL

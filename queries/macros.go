@@ -39,8 +39,8 @@ type macros struct {
 
 // macroFact is a fact (see fact) as SQL.
 type macroFact struct {
-	Place                int // order of the checks
-	Name, Lacks, Without string
+	Place                int    // order of the checks
+	Name, Lacks, Without string // Lacks and Without are SQL
 }
 
 // macroTable is a table of a run.
@@ -75,7 +75,7 @@ func macrosOf(all []*Query) macros {
 	m.Tables, m.Files = strings.Join(tables, ", "), strings.Join(files, ", ")
 	for i, f := range facts() {
 		m.Facts = append(m.Facts, macroFact{Place: 3 + i, Name: quote(f.name), Lacks: f.lacks,
-			Without: quote(f.captured())})
+			Without: f.lackSQL()})
 	}
 	for _, q := range all {
 		m.Queries = append(m.Queries, q.macro())

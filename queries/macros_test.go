@@ -375,6 +375,10 @@ func TestMacrosRefuseLikeQueries(t *testing.T) {
 		{"poor", true, func(m *schema.Manifest) {
 			m.TimeOrigin, m.EndNs, m.Hash, m.Callsites, m.Record = "untimed", 0, "none", false, "messages"
 		}},
+		{"imported", true, func(m *schema.Manifest) {
+			m.Origin.Trace = &schema.Trace{Format: "otf2"}
+			m.ComputeClock, m.Hash, m.Callsites, m.Record = "none", "none", false, "messages"
+		}},
 		{"few-tables", true, func(m *schema.Manifest) { m.Tables = m.Tables[3:7] }},
 		{"sends-out", true, func(m *schema.Manifest) { m.Filters = []string{"pcontrol", "-call:MPI_I*"} }},
 		{"sends-not-in", true, func(m *schema.Manifest) { m.Filters = []string{"call:MPI_*send", "call:MPI_Allreduce"} }},

@@ -48,8 +48,24 @@ func (f *fact) lackOf(run Run) string {
 	if trace == nil || f.again == "" {
 		return fmt.Sprintf("run %q %s", run.Name, f.captured())
 	}
-	return fmt.Sprintf("run %q %s; its trace (%s) does not tell that: record the program with commq capture, %s", run.Name,
-		strings.Replace(f.without, "was captured", "was imported", 1), trace.Format, f.again)
+	before, after := f.imported()
+	return fmt.Sprintf("run %q %s%s%s", run.Name, before, trace.Format, after)
+}
+
+// imported describes an imported run that lacks the fact, and how to get it, before and after the format of its trace.
+func (f *fact) imported() (before, after string) {
+	return strings.Replace(f.without, "was captured", "was imported", 1) + "; its trace (",
+		") does not tell that: record the program with commq capture, " + f.again
+}
+
+// lackSQL is lackOf without the run's name, as SQL on m, the manifest as a struct.
+func (f *fact) lackSQL() string {
+	if f.again == "" {
+		return quote(f.captured())
+	}
+	before, after := f.imported()
+	return "CASE WHEN m.origin.trace IS NULL THEN " + quote(f.captured()) + " ELSE " + quote(before) +
+		" || m.origin.trace.format || " + quote(after) + " END"
 }
 
 func facts() []fact {

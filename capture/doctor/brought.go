@@ -2,8 +2,6 @@ package doctor
 
 import (
 	"context"
-	"os"
-	"os/exec"
 
 	"github.com/commq/commq/capture/shim"
 )
@@ -16,26 +14,14 @@ func broughtLibrary(ctx context.Context, library, program string, choice shim.Ch
 		return failure(library, "install the compiler wrapper of the program's MPI library, or make the cache folder writable "+
 			"($COMMQ_CACHE names another)", "%v", err)
 	}
-	if text := preloadFails(ctx, path); text != "" {
+	if text := shim.PreloadFails(ctx, path); text != "" {
 		return failure(library, "load the module of a compiler, so that commq compiles one for this machine",
 			"the capture library that commq brings cannot be loaded: %s", text)
 	}
 	if choice.Note != "" {
-		return warning(library, "mend or remove the compiler wrapper, or name another with --mpicc; captures work without it",
-			"%s, which loads", choice.Note)
+		return warning(library, "mend the compiler wrapper of the program's MPI library, or name it with --mpicc; captures "+
+			"work without it", "%s; the brought one loads", choice.Note)
 	}
-	return ok(library, "no compiler wrapper; captures take the library that commq brings for %s, which loads",
+	return ok(library, "captures take the library that commq brings for %s, which loads; --mpicc compiles one",
 		choice.ABI.Title)
-}
-
-// preloadFails returns what the dynamic linker says when it cannot preload a library: it goes on without it. Empty
-// means that it can.
-func preloadFails(ctx context.Context, library string) string {
-	cmd := exec.CommandContext(ctx, "true")
-	cmd.Env = append(os.Environ(), "LD_PRELOAD="+library)
-	out, err := cmd.CombinedOutput()
-	if err != nil && len(out) == 0 {
-		return err.Error()
-	}
-	return lastLine(out)
 }

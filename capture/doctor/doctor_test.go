@@ -186,7 +186,7 @@ func TestSelfCheckTellsWhatTheCompilerSaid(t *testing.T) {
 *tiny*) ;;
 *) echo "spool.c:7: error: odd" >&2; exit 1;;
 esac`)
-	f := selfCheck(context.Background(), MachineOptions{}, shim.Target{Library: shim.OpenMPI, Mpicc: mpicc}, "mpirun")
+	f := selfCheck(context.Background(), MachineOptions{}, shim.Target{Library: shim.OpenMPI, Mpicc: mpicc}, false, "mpirun")
 	want := mpicc + ` failed (exit status 1) on the capture library for Open MPI 4.1.4
     spool.c:7: error: odd
 check that the wrapper compiles a program of your own, or name another one with --mpicc`

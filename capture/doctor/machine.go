@@ -137,20 +137,24 @@ func mpiLibraries(ctx context.Context, o MachineOptions) []Finding {
 func mpiLibrary(ctx context.Context, o MachineOptions, library string) (list []Finding, installed bool) {
 	launcher, launchErr := launch.Find(ctx, library)
 	choice, err := shim.Choose(ctx, shim.BuildOptions{Library: library, Launcher: launcher})
-	target := choice.Target
+	target, wrapper := choice.Target, library
 	switch {
-	case target == nil && choice.Note == "" && launchErr != nil && o.MPI == "":
+	case target == nil && choice.Wrapper == nil && choice.Note == "" && launchErr != nil && o.MPI == "":
 		return []Finding{ok(library, "not installed")}, false
 	case err != nil:
 		return []Finding{failure(library, "mend its compiler wrapper, or name another with --mpicc", "%v", err)}, true
 	case target == nil:
 		list = append(list, broughtLibrary(ctx, library, "", choice))
+		if target = choice.Wrapper; target != nil {
+			wrapper += " compiler"
+			break
+		}
 		if launchErr == nil {
 			list = append(list, launcherAsRoot(ctx, library, launcher, os.Environ(), os.Getuid()))
 		}
 		return list, true
 	}
-	list = append(list, ok(library, "%s, version %s, %s", target.Mpicc, target.Version, target.Compiler))
+	list = append(list, ok(wrapper, "%s, version %s, %s", target.Mpicc, target.Version, target.Compiler))
 	if launchErr != nil {
 		return append(list, warning(library+" launcher",
 			"commq capture needs it; with srun or another launcher use commq exec", "%v", launchErr)), true
@@ -160,7 +164,7 @@ func mpiLibrary(ctx context.Context, o MachineOptions, library string) (list []F
 		if o.Step != nil {
 			o.Step("capturing a tiny program with " + target.Title())
 		}
-		list = append(list, selfCheck(ctx, o, *target, launcher))
+		list = append(list, selfCheck(ctx, o, *target, choice.Target == nil, launcher))
 	}
 	return list, true
 }

@@ -39,8 +39,9 @@ int main(int argc, char **argv)
 // captures.
 const selfCheckTime = time.Minute
 
-// selfCheck captures the tiny program with an MPI library and compares the counts of its run.
-func selfCheck(ctx context.Context, o MachineOptions, target shim.Target, launcher string) Finding {
+// selfCheck captures the tiny program with an MPI library and compares the counts of its run. The capture library is
+// compiled, or brought by commq.
+func selfCheck(ctx context.Context, o MachineOptions, target shim.Target, brought bool, launcher string) Finding {
 	name := target.Library + " capture"
 	work, err := os.MkdirTemp("", "commq-doctor-")
 	if err != nil {
@@ -48,7 +49,12 @@ func selfCheck(ctx context.Context, o MachineOptions, target shim.Target, launch
 	}
 	defer os.RemoveAll(work)
 	note := ""
-	m, err := captureTiny(ctx, o, work, target, launcher, func(text string) { note = text })
+	build := shim.BuildOptions{Library: target.Library, Mpicc: target.Mpicc, Compiling: o.Compiling,
+		Note: func(text string) { note = text }}
+	if brought {
+		build.Mpicc = ""
+	}
+	m, err := captureTiny(ctx, o, work, target, build, launcher)
 	const want = "1 message of 4,097 bytes and 1 barrier on 2 ranks"
 	switch {
 	case err != nil:
@@ -60,16 +66,16 @@ func selfCheck(ctx context.Context, o MachineOptions, target shim.Target, launch
 			units.Count(int64(m.Ranks), "rank"), want)
 	}
 	if note != "" {
-		return warning(name, "captures work; commq capture build --mpi "+target.Library+" compiles again",
+		return warning(name, "captures work; commq capture build --mpicc "+target.Mpicc+" compiles again",
 			"%s. With it a program of 2 ranks was recorded correctly: %s", note, want)
 	}
 	return ok(name, "a program of 2 ranks was recorded correctly: %s", want)
 }
 
-// captureTiny compiles, runs and ingests the tiny program in the folder work. note is called with what is unusual about
-// the capture library.
-func captureTiny(ctx context.Context, o MachineOptions, work string, target shim.Target, launcher string,
-	note func(string)) (*schema.Manifest, error) {
+// captureTiny compiles, runs and ingests the tiny program in the folder work, with the capture library that build
+// describes.
+func captureTiny(ctx context.Context, o MachineOptions, work string, target shim.Target, build shim.BuildOptions,
+	launcher string) (*schema.Manifest, error) {
 	program, err := compileTiny(ctx, work, target)
 	if err != nil {
 		return nil, err
@@ -78,8 +84,8 @@ func captureTiny(ctx context.Context, o MachineOptions, work string, target shim
 	if err := os.Mkdir(spool, 0o700); err != nil {
 		return nil, err
 	}
-	lib, err := shim.Build(ctx, shim.BuildOptions{Library: target.Library, Mpicc: target.Mpicc, Compiling: o.Compiling,
-		Note: note})
+	build.Program = program
+	lib, err := shim.Build(ctx, build)
 	if err != nil {
 		return nil, err
 	}

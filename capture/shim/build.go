@@ -22,8 +22,8 @@ import (
 type BuildOptions struct {
 	// Library is OpenMPI or MPICH, as Detect returns it.
 	Library string
-	// Mpicc is the compiler wrapper; empty searches for one, see Choose; NoMpicc takes a shim that commq brings in any
-	// case.
+	// Mpicc is the compiler wrapper that compiles the shim; empty takes one that commq brings, or searches for a wrapper,
+	// see Choose; NoMpicc takes a shim that commq brings in any case.
 	Mpicc string
 	// Program is what will be captured: the MPI library that it loads tells the ABI. Empty is a program not known yet.
 	Program string
@@ -92,11 +92,13 @@ type Target struct {
 	Version string
 	// Compiler is the first line that the compiler prints about itself.
 	Compiler string
+	// standard is the major version of MPI in that mpi.h; 0 if it is not a number.
+	standard int
 }
 
-// Build returns the path of the shim for an MPI library. It compiles the shim if the cache has none for this library,
-// version, compiler and these sources, or takes the one that commq brings: where there is no compiler wrapper that fits
-// (see Choose), and where compiling fails. Of several processes that build at once one compiles and the others wait.
+// Build returns the path of the shim for an MPI library. It takes the one that commq brings if Choose does, or where
+// compiling fails; else it compiles the shim if the cache has none for this library, version, compiler and these
+// sources. Of several processes that build at once one compiles and the others wait.
 func Build(ctx context.Context, o BuildOptions) (string, error) {
 	c, err := Choose(ctx, o)
 	if err != nil {
@@ -249,9 +251,14 @@ func FindTarget(ctx context.Context, name, mpicc string) (Target, error) {
 // readTarget reads the versions of a compiler wrapper and its library.
 func readTarget(ctx context.Context, name, path string) (t Target, err error) {
 	t = Target{Library: name, Mpicc: path}
-	if t.Version, err = headerVersion(ctx, path, name); err != nil {
+	macros, err := headerMacros(ctx, path)
+	if err != nil {
 		return Target{}, err
 	}
+	if t.Version, err = versionOf(macros, path, name); err != nil {
+		return Target{}, err
+	}
+	t.standard, _ = strconv.Atoi(macros["MPI_VERSION"])
 	out, err := exec.CommandContext(ctx, path, "--version").CombinedOutput()
 	if err != nil {
 		return Target{}, fmt.Errorf("build the shim: %s --version: %w: %s", path, err, firstLine(out))
@@ -316,13 +323,10 @@ func (t Target) build(ctx context.Context, o *BuildOptions, folder string, names
 	return os.Rename(out, filepath.Join(folder, form.file()))
 }
 
-// headerVersion returns the version in the wrapper's mpi.h, and an error if that belongs to another library.
-func headerVersion(ctx context.Context, mpicc, name string) (string, error) {
+// versionOf returns the version of the library in the macros of a wrapper's mpi.h, and an error if that belongs to
+// another library.
+func versionOf(macros map[string]string, mpicc, name string) (string, error) {
 	lib, err := known(name)
-	if err != nil {
-		return "", err
-	}
-	macros, err := headerMacros(ctx, mpicc)
 	if err != nil {
 		return "", err
 	}

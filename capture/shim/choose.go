@@ -19,34 +19,49 @@ import (
 type Choice struct {
 	// Target is the compiler wrapper that compiles it; nil means that commq brings it.
 	Target *Target
-	// ABI is the one that the program needs; where nothing tells, that of Target, else the oldest of its library.
+	// Wrapper is a compiler wrapper of the ABI where commq brings the library all the same; nil if there is none, or
+	// none was looked for because the program told the ABI.
+	Wrapper *Target
+	// ABI is the one that the program needs; where nothing tells, that of the compiler wrapper, else the oldest of its
+	// library.
 	ABI abi.ABI
 	// Note is what the user should know of the choice, on one line: that a compiler wrapper is there and not used, or
-	// used although it does not fit. It is empty if there is nothing to say.
+	// used although it does not fit, or that calls are not recorded. It is empty if there is nothing to say.
 	Note string
+	// lacks are the functions that the brought library does not record, for notes; empty if it records all.
+	lacks string
 }
 
-// Choose decides whether the capture library is compiled or one that commq brings: it is compiled if there is a
-// compiler wrapper, unless that belongs to a version of the library with another ABI than the program loads. It
-// compiles nothing but a file with mpi.h.
+// Choose decides whether the capture library is one that commq brings or compiled. The brought one is taken if it
+// serves the MPI library that the program loads (see serves), or if the program does not tell (a script), that of the
+// compiler wrapper; else it is compiled if there is a compiler wrapper, unless that belongs to a version of the library
+// with another ABI than the program loads. It compiles nothing but a file with mpi.h.
 func Choose(ctx context.Context, o BuildOptions) (Choice, error) {
 	if _, err := known(o.Library); err != nil {
 		return Choice{}, err
 	}
 	needed := o.needed()
 	if o.Mpicc == NoMpicc {
-		return Choice{ABI: o.withoutWrapper(ctx, needed)}, nil
+		return o.brought(o.withoutWrapper(ctx, needed), needed), nil
 	}
 	if o.Mpicc != "" {
 		return o.chooseNamed(ctx, needed)
 	}
+	if needed.major != 0 && o.serves(ctx, needed.ABI, needed.file) {
+		return Choice{ABI: needed.ABI}, nil
+	}
+	return o.chooseInPath(ctx, needed)
+}
+
+// chooseInPath is Choose among the compiler wrappers in $PATH.
+func (o *BuildOptions) chooseInPath(ctx context.Context, needed version) (Choice, error) {
 	wrappers, err := wrappersOf(o.Library)
 	if err != nil {
 		is := o.withoutWrapper(ctx, needed)
 		if without := o.brings(is); without != nil {
 			return Choice{}, withoutCompiler(err, without)
 		}
-		return Choice{ABI: is}, nil
+		return o.brought(is, needed), nil
 	}
 	first, err := o.try(ctx, wrappers[0], needed)
 	if err == nil && first.Note == "" {
@@ -65,13 +80,25 @@ func Choose(ctx context.Context, o BuildOptions) (Choice, error) {
 	return first, err
 }
 
+// brought is the choice of the library that commq brings for an ABI, with a note of what it does not record.
+func (o *BuildOptions) brought(a abi.ABI, needed version) Choice {
+	c := Choice{ABI: a, lacks: lacking(a, needed.file)}
+	if c.lacks != "" {
+		c.Note = "the capture library that commq brings for " + a.Title + " does not record " + c.lacks +
+			"; --mpicc names a compiler wrapper, which compiles one that does"
+	}
+	return c
+}
+
 // chooseNamed is Choose for the wrapper that the user named, whose version is not compared.
 func (o *BuildOptions) chooseNamed(ctx context.Context, needed version) (Choice, error) {
 	path, err := FindMpicc(o.Library, o.Mpicc)
 	if err != nil {
 		return Choice{}, err
 	}
-	return o.try(ctx, path, version{ABI: needed.ABI, major: needed.major})
+	c, err := o.try(ctx, path, version{ABI: needed.ABI, major: needed.major})
+	c.lacks = lacking(needed.ABI, needed.file)
+	return c, err
 }
 
 // try is the choice with a compiler wrapper: it, or the library that commq brings if the wrapper does not work or has
@@ -81,14 +108,18 @@ func (o *BuildOptions) try(ctx context.Context, mpicc string, needed version) (C
 	if err != nil {
 		return o.without(ctx, needed, err)
 	}
-	c := Choice{Target: &target, ABI: needed.abiOr(o.Library, target.major())}
+	c := Choice{Target: &target, ABI: needed.abiOr(o.Library, target.major()), lacks: lacking(needed.ABI, needed.file)}
 	has := abi.ForVersion(o.Library, target.major())
-	if needed.file == "" || has == c.ABI {
+	switch {
+	case o.Mpicc == "" && needed.major == 0 && o.servesHeader(ctx, c.ABI, &target):
+		c.Target, c.Wrapper = nil, &target
+		return c, nil
+	case needed.file == "" || has == c.ABI:
 		return c, nil
 	}
 	differ := fmt.Sprintf("%s is of %s, but the program loads %s of %s", mpicc, target.Title(), needed.file, c.ABI.Title)
 	switch {
-	case o.brings(c.ABI) == nil:
+	case o.loads(ctx, c.ABI):
 		c.Target, c.Note = nil, c.instead(differ)
 	case has.Since() > c.ABI.Since():
 		return Choice{}, fmt.Errorf("build the shim: %s: it would end the program; name the wrapper of its MPI library "+
@@ -110,7 +141,7 @@ func (o *BuildOptions) without(ctx context.Context, needed version, broken error
 	if o.Mpicc != "" && !isHeader {
 		return Choice{}, broken
 	}
-	c := Choice{ABI: o.withoutWrapper(ctx, needed)}
+	c := o.brought(o.withoutWrapper(ctx, needed), needed)
 	switch {
 	case o.brings(c.ABI) != nil:
 		return Choice{}, broken
@@ -124,7 +155,11 @@ func (o *BuildOptions) without(ctx context.Context, needed version, broken error
 
 // instead is the note that the library that commq brings is taken although there is a compiler wrapper.
 func (c *Choice) instead(why string) string {
-	return why + "; taking the capture library that commq brings for " + c.ABI.Title
+	note := why + "; taking the capture library that commq brings for " + c.ABI.Title
+	if c.lacks != "" {
+		note += ", which does not record " + c.lacks
+	}
+	return note
 }
 
 // version is the major version of the MPI library that a program loads.
@@ -194,26 +229,16 @@ func majorOf(library, program string) (major int, file string) {
 // majorOfFile returns the major version of the library in a file: all versions have the same soname. It is 0 if the
 // file has no functions of MPI.
 func majorOfFile(library, file string) int {
-	x, err := elf.Open(file)
-	if err != nil {
+	has, err := functionsOf(file)
+	switch {
+	case err != nil:
 		return 0
+	case has[newest[library].function]:
+		return newest[library].with
+	case has["MPI_Init"]:
+		return newest[library].without
 	}
-	defer x.Close()
-	symbols, err := x.DynamicSymbols()
-	if err != nil {
-		return 0
-	}
-	major := 0
-	for _, s := range symbols {
-		switch {
-		case s.Section == elf.SHN_UNDEF:
-		case s.Name == newest[library].function:
-			return newest[library].with
-		case s.Name == "MPI_Init":
-			major = newest[library].without
-		}
-	}
-	return major
+	return 0
 }
 
 // launchers are those of a library, whose --version prints its version.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -15,20 +16,35 @@ import (
 	"github.com/commq/commq/internal/testenv"
 )
 
-// bringing lets commq bring a library for each ABI, as a release does: a file with the ABI's name.
+// bringing lets commq bring a library for each ABI, as a release does: one with wrappers of some functions, and the
+// ABI's name at its end.
 func bringing(t *testing.T) {
 	t.Helper()
 	key, err := sourceKey()
 	if err != nil {
 		t.Fatal(err)
 	}
+	_, library := loading(t, "libcommq.so", "MPI_Init", "MPI_Session_init")
+	data, err := os.ReadFile(library)
+	if err != nil {
+		t.Fatal(err)
+	}
 	files := fstest.MapFS{}
 	for _, a := range abi.All {
-		files[prebuiltFolder+"/"+a.Name+"-"+key+".so"] = &fstest.MapFile{Data: []byte(a.Name)}
+		files[prebuiltFolder+"/"+a.Name+"-"+key+".so"] = &fstest.MapFile{Data: append(slices.Clone(data), " "+a.Name...)}
 	}
 	before := prebuilt
 	prebuilt = files
 	t.Cleanup(func() { prebuilt = before })
+}
+
+// checkBrought checks that a file is the library that commq brings for an ABI.
+func checkBrought(t *testing.T, path, abi string) {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil || !strings.HasSuffix(string(data), " "+abi) {
+		t.Errorf("%s is not the library that commq brings for %s (%v)", path, abi, err)
+	}
 }
 
 // wrapper writes a compiler wrapper of a version of Open MPI that compiles nothing but its mpi.h: its library is an
@@ -101,9 +117,7 @@ func TestBroughtWhereCompilingFails(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if data, err := os.ReadFile(path); string(data) != "openmpi-4" {
-				t.Errorf("%s has %q, %v", path, data, err)
-			}
+			checkBrought(t, path, "openmpi-4")
 			log := filepath.Join(cache, "shim", "compiler-openmpi.log")
 			want := c.mpicc + " " + c.why + " (" + log + "); taking the capture library that commq brings for Open MPI 4"
 			if len(notes) != 1 || notes[0] != want {
@@ -210,18 +224,21 @@ func TestTheProgramTellsTheABI(t *testing.T) {
 		differ+", so calls that only the latter has are not recorded; --mpicc names another wrapper", "")
 	check("named", BuildOptions{Program: five, Mpicc: wrapper4}, wrapper4, "openmpi-5", "", "")
 	bringing(t)
-	check("newer program", BuildOptions{Program: five}, "", "openmpi-5",
-		differ+"; taking the capture library that commq brings for Open MPI 5", "")
-	const taking = "; taking the capture library that commq brings for Open MPI "
-	check("a script, whatever its launcher is", BuildOptions{Program: "./script", Launcher: mpirun5}, wrapper4, "openmpi-4", "", "")
-	check("the program before the launcher", BuildOptions{Program: four, Launcher: mpirun5}, wrapper4, "openmpi-4", "", "")
+	check("brought for the same", BuildOptions{Program: four}, "", "openmpi-4", "", "")
+	check("brought for a newer program", BuildOptions{Program: five}, "", "openmpi-5", "", "")
+	check("named, though one is brought", BuildOptions{Program: four, Mpicc: wrapper4}, wrapper4, "openmpi-4", "", "")
+	check("a form that is not brought", BuildOptions{Program: four, Form: Simulated}, wrapper4, "openmpi-4", "", "")
+	check("a script, whatever its launcher is", BuildOptions{Program: "./script", Launcher: mpirun5}, "", "openmpi-4", "", "")
+	check("the program before the launcher", BuildOptions{Program: four, Launcher: mpirun5}, "", "openmpi-4", "", "")
 	check("older MPICH of Cray", BuildOptions{Library: MPICH, Program: mpich3, Mpicc: NoMpicc}, "", "mpich-3", "", "")
+	wrapper(t, wrapper4, 5)
+	check("brought for an older program", BuildOptions{Program: four}, "", "openmpi-4", "", "")
+	prebuilt = released
+	wrapper(t, wrapper4, 4)
 	wrapper(t, wrapper5, 5)
 	check("the wrapper that fits", BuildOptions{Program: five}, wrapper5, "openmpi-5", "", "")
 	wrapper(t, wrapper4, 5)
 	differ = wrapper4 + " is of Open MPI 5.0.1, but the program loads " + lib4 + " of Open MPI 4"
-	check("older program", BuildOptions{Program: four}, "", "openmpi-4", differ+taking+"4", "")
-	prebuilt = released
 	check("older program, nothing brought", BuildOptions{Program: four}, "", "", "", "build the shim: "+differ+
 		": it would end the program; name the wrapper of its MPI library with --mpicc, or take a release of commq, which "+
 		"brings that library")
@@ -232,4 +249,84 @@ func TestTheProgramTellsTheABI(t *testing.T) {
 	check("the first wrapper is broken, nothing brought", BuildOptions{Program: five}, wrapper5, "openmpi-5", wrapper5+
 		" is of Open MPI 4.0.1, but the program loads "+lib5+" of Open MPI 5, so calls that only the latter has are not "+
 		"recorded; --mpicc names another wrapper", "")
+}
+
+// What the brought library does not record of the program's MPI library is compiled, or told.
+func TestBroughtLibraryThatRecordsLess(t *testing.T) {
+	testenv.Need(t, "gcc", "ldd")
+	bringing(t)
+	folder := t.TempDir()
+	t.Setenv("PATH", folder+":/usr/bin:/bin")
+	four := filepath.Join(folder, "mpicc.openmpi")
+	mpicc := filepath.Join(folder, "mpicc")
+	program, library := loading(t, "libmpi.so.40", "MPI_Init", "MPI_Session_init", "MPI_Abi_version", "MPI_Send_c", "MPI_Recv_c")
+	less := "the capture library that commq brings for Open MPI 5"
+	names := " does not record MPI_Recv_c and 1 other function of " + library
+	advice := "; --mpicc names a compiler wrapper, which compiles one that does"
+	choose := func(name string, o BuildOptions, target, note string) {
+		t.Helper()
+		o.Library, o.Cache = OpenMPI, t.TempDir()
+		c, err := Choose(t.Context(), o)
+		got := ""
+		if c.Target != nil {
+			got = c.Target.Mpicc
+		}
+		if err != nil || got != target || c.Note != note || c.ABI.Name != "openmpi-5" {
+			t.Errorf("%s: %q, %+v, %v; want %q, note\n%s", name, got, c, err, target, note)
+		}
+	}
+	wrapper(t, mpicc, 5)
+	choose("a wrapper that fits", BuildOptions{Program: program}, mpicc, "")
+	choose("--mpicc none", BuildOptions{Program: program, Mpicc: NoMpicc}, "", less+names+advice)
+	wrapper(t, four, 4)
+	if err := os.Remove(mpicc); err != nil {
+		t.Fatal(err)
+	}
+	choose("a wrapper that does not fit", BuildOptions{Program: program}, "", four+" is of Open MPI 4.0.1, but the program loads "+
+		library+" of Open MPI 5; taking "+less+", which"+names)
+	var notes []string
+	wrapper(t, four, 5)
+	path, err := Build(t.Context(), BuildOptions{Library: OpenMPI, Program: program, Cache: t.TempDir(),
+		Note: func(text string) { notes = append(notes, text) }})
+	if err != nil || len(notes) != 1 || !strings.HasSuffix(notes[0], "; taking "+less+", which"+names) {
+		t.Errorf("%v, notes %q", err, notes)
+	}
+	checkBrought(t, path, "openmpi-5")
+	rewrite(t, four, "-E) ", "-E) echo '#define MPI_VERSION 4'; ")
+	choose("a script, with mpi.h of MPI 4", BuildOptions{Program: "./script"}, four, "")
+	rewrite(t, four, "MPI_VERSION 4", "MPI_VERSION 3")
+	choose("a script, with mpi.h of MPI 3", BuildOptions{Program: "./script"}, "", "")
+}
+
+// rewrite replaces a text in a file.
+func rewrite(t *testing.T, path, old, new string) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil || !strings.Contains(string(text), old) {
+		t.Fatalf("%s has no %q, %v", path, old, err)
+	}
+	if err := os.WriteFile(path, []byte(strings.Replace(string(text), old, new, 1)), 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A brought library that the dynamic linker refuses is not taken where one can be compiled.
+func TestBroughtLibraryThatDoesNotLoad(t *testing.T) {
+	testenv.Need(t, "gcc", "ldd")
+	bringing(t)
+	for name := range prebuilt.(fstest.MapFS) {
+		data := prebuilt.(fstest.MapFS)[name].Data
+		data[18], data[19] = 0xf3, 0 // the machine of an ELF file: RISC-V
+	}
+	folder := t.TempDir()
+	t.Setenv("PATH", folder+":/usr/bin:/bin")
+	mpicc := filepath.Join(folder, "mpicc.openmpi")
+	wrapper(t, mpicc, 4)
+	program, _ := loading(t, "libmpi.so.40", "MPI_Init")
+	for _, p := range []string{program, "./script"} {
+		c, err := Choose(t.Context(), BuildOptions{Library: OpenMPI, Program: p, Cache: t.TempDir()})
+		if err != nil || c.Target == nil || c.Target.Mpicc != mpicc || c.Note != "" {
+			t.Errorf("%s: %+v, %v", p, c, err)
+		}
+	}
 }

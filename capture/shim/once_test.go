@@ -69,9 +69,7 @@ func TestRanksCallAFailingCompilerOnce(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			if data, err := os.ReadFile(path); string(data) != "openmpi-4" {
-				t.Errorf("%s has %q, %v", path, data, err)
-			}
+			checkBrought(t, path, "openmpi-4")
 		})
 	}
 	all.Wait()

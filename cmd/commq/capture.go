@@ -48,8 +48,8 @@ func (o *preloadOptions) flags(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&o.mpi, "mpi", "", "MPI library of the program, openmpi or mpich (default: the one that the "+
 		"program is linked to)")
-	f.StringVar(&o.mpicc, "mpicc", "", "MPI compiler wrapper that compiles the shim (default: found in $PATH; without "+
-		"one, or with none as the name, the shim is one that a release of commq brings)")
+	f.StringVar(&o.mpicc, "mpicc", "", "MPI compiler wrapper that compiles the shim (default: a release of commq takes one "+
+		"that it brings, otherwise found in $PATH; none only takes one that it brings)")
 	f.StringVar(&o.clock, "clock", "cpu", "compute time between calls: cpu (thread CPU time), wall or none")
 	f.StringVar(&o.hash, "hash", "crc64", "hash of each payload: crc64, crc32 or none")
 	f.BoolVar(&o.verify, "hash-verify", false, "also hash received payloads, and compare")
@@ -161,8 +161,8 @@ them as a run.
 
 The program's input, output, signals and exit status pass through unchanged: capture exits with the launcher's
 status, or with 2 when the program could not be launched or the run could not be written. A program that crashes also
-leaves a run, with what was recorded. The library is compiled once per MPI library and compiler (commq capture
-build).
+leaves a run, with what was recorded. A release of commq brings the library; else it is compiled, once per MPI
+library and compiler (commq capture build).
 
 With --sim-ranks M the program runs in the virtual time of a machine: the network of --machine, and computing by
 --clock. M extra ranks, which the program does not see, simulate the network; MPI_Wtime and the run have virtual time
@@ -450,10 +450,11 @@ func newCaptureBuildCommand(a *app) *cobra.Command {
 	var o preloadOptions
 	c := &cobra.Command{
 		Use:   "build [program]",
-		Short: "Compile the capture library and print its path",
-		Long: `build compiles the capture library with the MPI compiler wrapper of the program's MPI library (or the
-one named by --mpi), keeps it in the cache ($COMMQ_CACHE, else the user's cache folder) and prints its path. capture
-and exec do this by themselves. Where there is no compiler, a release of commq takes the library that it brings.`,
+		Short: "Make the capture library ready and print its path",
+		Long: `build makes the capture library for the program's MPI library (or the one named by --mpi) ready in the
+cache ($COMMQ_CACHE, else the user's cache folder) and prints its path. capture and exec do this by themselves. A
+release of commq takes the library that it brings, if that serves the MPI library; else the library is compiled with
+the MPI compiler wrapper of the MPI library. --mpicc compiles in any case.`,
 		Example: `  commq capture build --mpi openmpi
   commq capture build ./bt.C.x`,
 		Args:              wantArgs(0, 1, "at most a program"),
