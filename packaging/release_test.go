@@ -3,7 +3,9 @@ package packaging
 
 import (
 	"context"
+	"debug/buildinfo"
 	"debug/elf"
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -54,6 +56,7 @@ func TestRelease(t *testing.T) {
 	})
 	t.Run("version", r.version)
 	t.Run("files", r.files)
+	t.Run("modules", r.modules)
 	t.Run("objects", r.objects)
 	for _, v := range versions {
 		name := v.of.Library + " " + v.of.Version
@@ -248,25 +251,26 @@ func (r *release) version(t *testing.T) {
 	}
 }
 
-// files checks the checksums of the release's files, and that the package has those of the archive.
+// files checks the checksums of the release's files, and that the packages have those of the archive.
 func (r *release) files(t *testing.T) {
-	testenv.Need(t, "dpkg-deb")
+	testenv.Need(t, "dpkg-deb", "rpm", "rpm2cpio", "cpio")
 	check := exec.Command("sha256sum", "--check", "--strict", "SHA256SUMS")
 	check.Dir = r.folder
-	if out, err := check.CombinedOutput(); err != nil || strings.Count(string(out), ": OK\n") != 3 {
+	if out, err := check.CombinedOutput(); err != nil || strings.Count(string(out), ": OK\n") != 5 {
 		t.Errorf("sha256sum: %v\n%s", err, out)
 	}
-	debs, err := filepath.Glob(filepath.Join(r.folder, "commq-*-linux-amd64.deb"))
-	if err != nil || len(debs) != 1 {
-		t.Fatalf("packages %q, %v", debs, err)
-	}
-	root := t.TempDir()
-	if out, err := exec.Command("dpkg-deb", "--extract", debs[0], root).CombinedOutput(); err != nil {
-		t.Fatalf("dpkg-deb: %v\n%s", err, out)
-	}
+	deb, rpm := r.file(t, "deb"), r.file(t, "rpm")
 	installed := filepath.Dir(filepath.Dir(r.path))
-	if diff, err := exec.Command("diff", "-r", installed, filepath.Join(root, "usr")).CombinedOutput(); err != nil {
-		t.Errorf("the package differs from the archive: %v\n%s", err, diff)
+	for _, unpack := range []string{`dpkg-deb --extract "$0" .`, `rpm2cpio "$0" | cpio --extract --make-directories --quiet`} {
+		name := map[bool]string{true: deb, false: rpm}[strings.HasPrefix(unpack, "dpkg")]
+		cmd := exec.Command("sh", "-c", unpack, name)
+		cmd.Dir = t.TempDir()
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v\n%s", unpack, err, out)
+		}
+		if diff, err := exec.Command("diff", "-r", installed, filepath.Join(cmd.Dir, "usr")).CombinedOutput(); err != nil {
+			t.Errorf("%s differs from the archive: %v\n%s", name, err, diff)
+		}
 	}
 	list := files(t, installed)
 	for _, want := range []string{"share/man/man1/commq-capture.1.gz", "share/bash-completion/completions/commq",
@@ -275,10 +279,58 @@ func (r *release) files(t *testing.T) {
 			t.Errorf("the release has no %s, but\n%s", want, strings.Join(list, "\n"))
 		}
 	}
-	version, err := exec.Command("dpkg-deb", "--field", debs[0], "Version").Output()
-	want := strings.Replace(about.Version(), "-", "~", 1) // as Debian writes what comes before a version
-	if err != nil || strings.TrimSpace(string(version)) != want {
-		t.Errorf("the package has version %s, want %s, %v", version, want, err)
+	want := strings.Replace(about.Version(), "-", "~", 1) // as packages write what comes before a version
+	for _, ask := range [][]string{{"dpkg-deb", "--field", deb, "Version"},
+		{"rpm", "--dbpath", t.TempDir(), "--query", "--package", "--queryformat", "%{VERSION}", rpm}} {
+		version, err := exec.Command(ask[0], ask[1:]...).Output()
+		if err != nil || strings.TrimSpace(string(version)) != want {
+			t.Errorf("%q: version %s, want %s, %v", ask, version, want, err)
+		}
+	}
+	requires, err := exec.Command("rpm", "--dbpath", t.TempDir(), "--query", "--package", "--requires", rpm).Output()
+	if err != nil || !strings.Contains(string(requires), "glibc >= 2.28\n") {
+		t.Errorf("%s requires %s, %v", rpm, requires, err)
+	}
+}
+
+// file is the release's only file for amd64 with an extension.
+func (r *release) file(t *testing.T, extension string) string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(r.folder, "commq-*-linux-amd64."+extension))
+	if err != nil || len(found) != 1 {
+		t.Fatalf("files %q, %v", found, err)
+	}
+	return found[0]
+}
+
+// modules checks that the SBOM lists each Go module that is linked.
+func (r *release) modules(t *testing.T) {
+	text, err := os.ReadFile(r.file(t, "cdx.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var bom struct {
+		BOMFormat  string
+		Components []struct{ Name, Version, PURL string }
+	}
+	if err := json.Unmarshal(text, &bom); err != nil || bom.BOMFormat != "CycloneDX" {
+		t.Fatalf("format %q, %v", bom.BOMFormat, err)
+	}
+	listed := map[string]bool{}
+	for _, c := range bom.Components {
+		listed[c.Name+"@"+c.Version] = strings.HasPrefix(c.PURL, "pkg:golang/"+c.Name+"@")
+	}
+	info, err := buildinfo.ReadFile(r.path)
+	if err != nil || len(info.Deps) < 20 {
+		t.Fatalf("modules %v, %v", info, err)
+	}
+	for _, m := range info.Deps {
+		if m.Replace != nil {
+			m = m.Replace
+		}
+		if !listed[m.Path+"@"+m.Version] {
+			t.Errorf("the SBOM does not list %s %s", m.Path, m.Version)
+		}
 	}
 }
 

@@ -13,40 +13,41 @@
 	X(Comm_join) X(Comm_rank) X(Comm_remote_group) X(Comm_remote_size) X(Comm_set_errhandler) X(Comm_set_name) \
 	X(Comm_size) X(Comm_spawn) X(Comm_spawn_multiple) X(Comm_split) X(Comm_split_type) X(Comm_test_inter) \
 	X(Compare_and_swap) X(Dist_graph_create) X(Dist_graph_create_adjacent) X(Dist_graph_neighbors) X(Dist_graph_neighbors_count) X(Error_class) \
-	X(Exscan) X(Fetch_and_op) X(File_close) X(File_delete) X(File_f2c) X(File_iread) \
-	X(File_iread_all) X(File_iread_at) X(File_iread_at_all) X(File_iread_shared) X(File_iwrite) X(File_iwrite_all) \
-	X(File_iwrite_at) X(File_iwrite_at_all) X(File_iwrite_shared) X(File_open) X(File_preallocate) X(File_read) \
-	X(File_read_all) X(File_read_all_begin) X(File_read_all_end) X(File_read_at) X(File_read_at_all) X(File_read_at_all_begin) \
-	X(File_read_at_all_end) X(File_read_ordered) X(File_read_ordered_begin) X(File_read_ordered_end) X(File_read_shared) X(File_set_size) \
-	X(File_set_view) X(File_sync) X(File_write) X(File_write_all) X(File_write_all_begin) X(File_write_all_end) \
-	X(File_write_at) X(File_write_at_all) X(File_write_at_all_begin) X(File_write_at_all_end) X(File_write_ordered) X(File_write_ordered_begin) \
-	X(File_write_ordered_end) X(File_write_shared) X(Finalize) X(Gather) X(Gatherv) X(Get) \
-	X(Get_accumulate) X(Get_elements_x) X(Get_library_version) X(Graph_create) X(Graph_neighbors) X(Graph_neighbors_count) \
-	X(Grequest_complete) X(Grequest_start) X(Group_free) X(Group_rank) X(Group_size) X(Group_translate_ranks) \
-	X(Iallgather) X(Iallgatherv) X(Iallreduce) X(Ialltoall) X(Ialltoallv) X(Ialltoallw) \
-	X(Ibarrier) X(Ibcast) X(Ibsend) X(Iexscan) X(Igather) X(Igatherv) \
-	X(Improbe) X(Imrecv) X(Ineighbor_allgather) X(Ineighbor_allgatherv) X(Ineighbor_alltoall) X(Ineighbor_alltoallv) \
-	X(Ineighbor_alltoallw) X(Info_free) X(Info_get) X(Init) X(Init_thread) X(Intercomm_create) \
-	X(Intercomm_merge) X(Iprobe) X(Irecv) X(Ireduce) X(Ireduce_scatter) X(Ireduce_scatter_block) \
-	X(Irsend) X(Iscan) X(Iscatter) X(Iscatterv) X(Isend) X(Issend) \
-	X(Mprobe) X(Mrecv) X(Neighbor_allgather) X(Neighbor_allgatherv) X(Neighbor_alltoall) X(Neighbor_alltoallv) \
-	X(Neighbor_alltoallw) X(Pack) X(Pcontrol) X(Probe) X(Put) X(Query_thread) \
-	X(Raccumulate) X(Recv) X(Recv_init) X(Reduce) X(Reduce_scatter) X(Reduce_scatter_block) \
-	X(Request_free) X(Request_get_status) X(Rget) X(Rget_accumulate) X(Rput) X(Rsend) \
-	X(Rsend_init) X(Scan) X(Scatter) X(Scatterv) X(Send) X(Send_init) \
-	X(Sendrecv) X(Sendrecv_replace) X(Ssend) X(Ssend_init) X(Start) X(Startall) \
-	X(Status_set_cancelled) X(Status_set_elements_x) X(Test) X(Test_cancelled) X(Testall) X(Testany) \
-	X(Testsome) X(Topo_test) X(Type_commit) X(Type_contiguous) X(Type_free) X(Type_get_contents) \
-	X(Type_get_envelope) X(Type_get_extent) X(Type_get_name) X(Type_get_true_extent) X(Type_size_x) X(Wait) \
-	X(Waitall) X(Waitany) X(Waitsome) X(Win_allocate) X(Win_allocate_shared) X(Win_complete) \
-	X(Win_create) X(Win_create_dynamic) X(Win_fence) X(Win_flush) X(Win_flush_all) X(Win_flush_local) \
-	X(Win_flush_local_all) X(Win_free) X(Win_lock) X(Win_lock_all) X(Win_post) X(Win_start) \
-	X(Win_sync) X(Win_test) X(Win_unlock) X(Win_unlock_all) X(Win_wait) X(Wtick) \
-	X(Wtime)
+	X(Exscan) X(Fetch_and_op) X(File_close) X(File_delete) X(File_iread) X(File_iread_all) \
+	X(File_iread_at) X(File_iread_at_all) X(File_iread_shared) X(File_iwrite) X(File_iwrite_all) X(File_iwrite_at) \
+	X(File_iwrite_at_all) X(File_iwrite_shared) X(File_open) X(File_preallocate) X(File_read) X(File_read_all) \
+	X(File_read_all_begin) X(File_read_all_end) X(File_read_at) X(File_read_at_all) X(File_read_at_all_begin) X(File_read_at_all_end) \
+	X(File_read_ordered) X(File_read_ordered_begin) X(File_read_ordered_end) X(File_read_shared) X(File_set_size) X(File_set_view) \
+	X(File_sync) X(File_write) X(File_write_all) X(File_write_all_begin) X(File_write_all_end) X(File_write_at) \
+	X(File_write_at_all) X(File_write_at_all_begin) X(File_write_at_all_end) X(File_write_ordered) X(File_write_ordered_begin) X(File_write_ordered_end) \
+	X(File_write_shared) X(Finalize) X(Gather) X(Gatherv) X(Get) X(Get_accumulate) \
+	X(Get_elements_x) X(Get_library_version) X(Graph_create) X(Graph_neighbors) X(Graph_neighbors_count) X(Grequest_complete) \
+	X(Grequest_start) X(Group_free) X(Group_rank) X(Group_size) X(Group_translate_ranks) X(Iallgather) \
+	X(Iallgatherv) X(Iallreduce) X(Ialltoall) X(Ialltoallv) X(Ialltoallw) X(Ibarrier) \
+	X(Ibcast) X(Ibsend) X(Iexscan) X(Igather) X(Igatherv) X(Improbe) \
+	X(Imrecv) X(Ineighbor_allgather) X(Ineighbor_allgatherv) X(Ineighbor_alltoall) X(Ineighbor_alltoallv) X(Ineighbor_alltoallw) \
+	X(Info_free) X(Info_get) X(Init) X(Init_thread) X(Intercomm_create) X(Intercomm_merge) \
+	X(Iprobe) X(Irecv) X(Ireduce) X(Ireduce_scatter) X(Ireduce_scatter_block) X(Irsend) \
+	X(Iscan) X(Iscatter) X(Iscatterv) X(Isend) X(Issend) X(Mprobe) \
+	X(Mrecv) X(Neighbor_allgather) X(Neighbor_allgatherv) X(Neighbor_alltoall) X(Neighbor_alltoallv) X(Neighbor_alltoallw) \
+	X(Pack) X(Pcontrol) X(Probe) X(Put) X(Query_thread) X(Raccumulate) \
+	X(Recv) X(Recv_init) X(Reduce) X(Reduce_scatter) X(Reduce_scatter_block) X(Request_free) \
+	X(Request_get_status) X(Rget) X(Rget_accumulate) X(Rput) X(Rsend) X(Rsend_init) \
+	X(Scan) X(Scatter) X(Scatterv) X(Send) X(Send_init) X(Sendrecv) \
+	X(Sendrecv_replace) X(Ssend) X(Ssend_init) X(Start) X(Startall) X(Status_set_cancelled) \
+	X(Status_set_elements_x) X(Test) X(Test_cancelled) X(Testall) X(Testany) X(Testsome) \
+	X(Topo_test) X(Type_commit) X(Type_contiguous) X(Type_free) X(Type_get_contents) X(Type_get_envelope) \
+	X(Type_get_extent) X(Type_get_name) X(Type_get_true_extent) X(Type_size_x) X(Wait) X(Waitall) \
+	X(Waitany) X(Waitsome) X(Win_allocate) X(Win_allocate_shared) X(Win_complete) X(Win_create) \
+	X(Win_create_dynamic) X(Win_fence) X(Win_flush) X(Win_flush_all) X(Win_flush_local) X(Win_flush_local_all) \
+	X(Win_free) X(Win_lock) X(Win_lock_all) X(Win_post) X(Win_start) X(Win_sync) \
+	X(Win_test) X(Win_unlock) X(Win_unlock_all) X(Win_wait) X(Wtick) X(Wtime)
 #if CQ_OPENMPI
 #define CQ_FNS_F2C(X) \
-	X(Comm_f2c) X(Group_f2c) X(Message_f2c) X(Op_f2c) X(Request_f2c) X(Type_f2c) \
-	X(Win_f2c)
+	X(File_f2c) X(Comm_f2c) X(Group_f2c) X(Message_f2c) X(Op_f2c) X(Request_f2c) \
+	X(Type_f2c) X(Win_f2c)
+#elif CQ_MPICH
+#define CQ_FNS_F2C(X) X(File_f2c)
 #else
 #define CQ_FNS_F2C(X)
 #endif
@@ -268,7 +269,7 @@ typedef struct {
 	X(pmpi_win_test_, 3) X(pmpi_win_test_f08_, 3) X(pmpi_win_unlock_, 3) X(pmpi_win_unlock_f08_, 3) X(pmpi_win_unlock_all_, 2) X(pmpi_win_unlock_all_f08_, 2) \
 	X(pmpi_win_wait_, 2) X(pmpi_win_wait_f08_, 2) X(pmpi_finalize_, 1) X(pmpi_finalize_f08_, 1)
 #define CQ_FFNS(X) CQ_FFNS_ALL(X) CQ_FFNS_MPI4(X) CQ_FFNS_MPIX(X) CQ_FFNS_SIM(X)
-#else
+#elif CQ_MPICH
 #define CQ_FFNS_ALL(X) \
 	X(pmpir_abort_f08_, 3) X(pmpir_barrier_f08_, 2) X(pmpir_barrier_init_f08_, 4) X(pmpir_buffer_detach_f08_, 3) X(pmpir_cancel_f08_, 2) X(pmpir_cart_create_f08_, 7) \
 	X(pmpir_cart_sub_f08_, 4) X(pmpir_comm_accept_f08_, 6) X(pmpir_comm_connect_f08_, 6) X(pmpir_comm_create_f08_, 4) X(pmpir_comm_create_from_group_f08_, 6) X(pmpir_comm_create_group_f08_, 5) \
@@ -286,6 +287,8 @@ typedef struct {
 	X(pmpir_win_lock_f08_, 5) X(pmpir_win_lock_all_f08_, 3) X(pmpir_win_post_f08_, 4) X(pmpir_win_start_f08_, 4) X(pmpir_win_sync_f08_, 2) X(pmpir_win_test_f08_, 3) \
 	X(pmpir_win_unlock_f08_, 3) X(pmpir_win_unlock_all_f08_, 2) X(pmpir_win_wait_f08_, 2) X(pmpir_finalize_f08_, 1)
 #define CQ_FFNS(X) CQ_FFNS_ALL(X) CQ_FFNS_SIM(X)
+#else /* the ABI of MPI 5 has no functions of Fortran */
+#define CQ_FFNS(X)
 #endif
 typedef void (*cq_f1)(void *);
 typedef void (*cq_f2)(void *, void *);
@@ -315,6 +318,7 @@ typedef struct {
 #define X(f, n) cq_f##n f;
 	CQ_FFNS(X)
 #undef X
+	char none; /* not empty */
 } cq_ffns;
 
 #if CQ_OPENMPI
@@ -328,14 +332,17 @@ typedef struct {
 	X(ompi_mpi_int16_t) X(ompi_mpi_uint16_t) X(ompi_mpi_int32_t) X(ompi_mpi_uint32_t) X(ompi_mpi_int64_t) X(ompi_mpi_uint64_t) \
 	X(ompi_mpi_aint) X(ompi_mpi_offset) X(ompi_mpi_count) X(ompi_mpi_integer) X(ompi_mpi_integer1) X(ompi_mpi_integer2) \
 	X(ompi_mpi_integer4) X(ompi_mpi_integer8) X(mpi_fortran_bottom_) X(mpi_fortran_in_place_) X(mpi_fortran_status_ignore_) X(mpi_fortran_statuses_ignore_)
-#else
+#elif CQ_MPICH
 #define CQ_DATA(X) \
 	X(MPIR_F08_MPI_BOTTOM) X(MPIR_F08_MPI_IN_PLACE) X(MPIR_F08_MPI_STATUS_IGNORE_OBJ) X(MPIR_F08_MPI_STATUSES_IGNORE_OBJ)
+#else
+#define CQ_DATA(X)
 #endif
 typedef struct {
 #define X(f) void *p_##f;
 	CQ_DATA(X)
 #undef X
+	char none; /* not empty */
 } cq_data;
 
 #if CQ_OPENMPI

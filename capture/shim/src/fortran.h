@@ -17,6 +17,17 @@
 #define CQ_F_IGNORE_ALL(p) ((void *)(p) == cq_d.p_mpi_fortran_statuses_ignore_)
 #define CQ_F_IN_PLACE(p) ((void *)(p) == cq_d.p_mpi_fortran_in_place_)
 #define CQ_F_BOTTOM(p) ((void *)(p) == cq_d.p_mpi_fortran_bottom_)
+#elif CQ_ABI
+/* Its functions of Fortran are those of other libraries, whose calls arrive at the functions of C: these are not used. */
+#define cq_p_comm_f2c(i) ((MPI_Comm)(intptr_t)(i))
+#define CQ_TYPE(i) ((MPI_Datatype)(intptr_t)(i))
+#define CQ_OP(i) ((MPI_Op)(intptr_t)(i))
+#define CQ_REQUEST(i) ((MPI_Request)(intptr_t)(i))
+#define CQ_WIN(i) ((MPI_Win)(intptr_t)(i))
+#define CQ_GROUP(i) ((MPI_Group)(intptr_t)(i))
+#define CQ_MESSAGE(i) ((MPI_Message)(intptr_t)(i))
+#define CQ_F_IN_PLACE(p) ((p) == MPI_IN_PLACE)
+#define CQ_F_BOTTOM(p) ((p) == MPI_BOTTOM)
 #else
 #define cq_p_comm_f2c(i) ((MPI_Comm)(i))
 #define CQ_TYPE(i) ((MPI_Datatype)(i))
@@ -31,7 +42,11 @@
 #define CQ_F_BOTTOM(p) ((void *)(p) == cq_d.p_MPIR_F08_MPI_BOTTOM)
 #endif
 
+#if CQ_ABI
+#define CQ_FILE(i) ((MPI_File)(intptr_t)(i))
+#else
 #define CQ_FILE(i) cq_p.File_f2c(i)
+#endif
 
 /* In both libraries a Fortran status equals the C status word for word, so a pointer to one serves as the other. */
 _Static_assert(sizeof(MPI_Status) % sizeof(MPI_Fint) == 0, "status");

@@ -260,6 +260,7 @@ __attribute__((constructor)) static void loaded(int argc, char **argv, char **en
 	(void)envp;
 	int mpi = dlsym(RTLD_DEFAULT, "PMPI_Init") != NULL;
 	int openmpi = dlsym(RTLD_DEFAULT, "ompi_mpi_comm_world") != NULL;
-	if (mpi && openmpi != CQ_OPENMPI)
+	int abi = mpi && symbol_of(CQ_ABI_SONAME, "PMPI_Init") != NULL;
+	if (mpi && (abi != CQ_ABI || (openmpi && !abi) != CQ_OPENMPI))
 		restart_without_shim(argv);
 }

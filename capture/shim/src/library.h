@@ -16,18 +16,28 @@
 #if defined(OPEN_MPI)
 #define CQ_OPENMPI 1
 #define CQ_MPICH 0
+#define CQ_ABI 0
 #define CQ_LIBRARY "Open MPI"
 #define CQ_SONAMES {"libmpi.so.40", "libmpi_mpifh.so.40", "libmpi_usempif08.so.40"}
 #elif defined(MPICH_VERSION)
 #define CQ_OPENMPI 0
 #define CQ_MPICH 1
+#define CQ_ABI 0
 #define CQ_LIBRARY "MPICH"
 #define CQ_SONAMES {"libmpich.so.12", "libmpichfort.so.12", "libmpi.so.12"}
+#elif defined(MPI_ABI_VERSION) /* the ABI of MPI 5, which a library has beside its own */
+#define CQ_OPENMPI 0
+#define CQ_MPICH 0
+#define CQ_ABI 1
+#define CQ_LIBRARY "the ABI of MPI 5"
+#define CQ_SONAMES {CQ_ABI_SONAME}
+typedef int MPI_Fint;
 #else
-#error "commq: the shim supports Open MPI and MPICH; this mpi.h belongs to neither"
+#error "commq: the shim supports Open MPI, MPICH and the ABI of MPI 5; this mpi.h belongs to none of them"
 #endif
+#define CQ_ABI_SONAME "libmpi_abi.so.1"
 /* The functions of MPI 4, which Open MPI has from version 5 on and MPICH from version 4 on. */
-#if CQ_MPICH ? MPI_VERSION >= 4 : OMPI_MAJOR_VERSION >= 5
+#if CQ_OPENMPI ? OMPI_MAJOR_VERSION >= 5 : MPI_VERSION >= 4
 #define CQ_MPI4 1
 #else
 #define CQ_MPI4 0
@@ -71,21 +81,21 @@ int PMPI_Errhandler_set(MPI_Comm comm, MPI_Errhandler errhandler);
 #include "fns_gen.h"
 #include "world.h"
 
-#if CQ_OPENMPI
-#define CQ_KEY(h) ((uint64_t)(uintptr_t)(h))
-#else
+#if CQ_MPICH
 #define CQ_KEY(h) ((uint64_t)(uint32_t)(h))
+#else
+#define CQ_KEY(h) ((uint64_t)(uintptr_t)(h))
 #endif
 
-/* File handles are pointers in both libraries. */
+/* File handles are pointers in all libraries. */
 #define CQ_FILE_KEY(h) ((uint64_t)(uintptr_t)(h))
 
 /* Says that a datatype's handle keeps its meaning. MPICH's Fortran module makes a type for each array section that it
  * is given and frees it by the PMPI name, so handles of derived types change their meaning without the shim noticing. */
-#if CQ_OPENMPI
-#define CQ_TYPE_FIXED(h) 1
-#else
+#if CQ_MPICH
 #define CQ_TYPE_FIXED(h) ((uint32_t)(h) >> 30 == 1)
+#else
+#define CQ_TYPE_FIXED(h) 1
 #endif
 
 #pragma GCC visibility push(hidden)

@@ -102,7 +102,7 @@ CQ_EXPORT int MPI_Pcontrol(const int level, ...)
 #if CQ_OPENMPI
 PCONTROL(mpi_pcontrol_, cq_f.pmpi_pcontrol_)
 PCONTROL(mpi_pcontrol_f08_, cq_f.pmpi_pcontrol_f08_)
-#else
+#elif CQ_MPICH
 PCONTROL(mpi_pcontrol_, cq_f.pmpi_pcontrol_)
 PCONTROL(mpi_pcontrol_f08_, cq_f.pmpir_pcontrol_f08_)
 #endif

@@ -101,6 +101,8 @@ int cq_library_fits(void)
 	cq_p.Get_library_version(version, &n);
 	version[sizeof cq.library - 1] = 0;
 	strcpy(cq.library, version);
+	if (CQ_ABI) /* any library */
+		return 1;
 	if (CQ_OPENMPI)
 		return strstr(version, "Open MPI") != NULL;
 	/* all with the ABI of MPICH */

@@ -52,7 +52,7 @@ CQ_EXPORT void mpi_cart_coords_f08_(MPI_Fint *comm, MPI_Fint *rank, MPI_Fint *ma
 	CQ_IN_APP_F(comm);
 	cq_f.pmpi_cart_coords_f08_(comm, rank, maxdims, coords, ierr);
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_cart_coords_f08_(MPI_Fint *comm, MPI_Fint *rank, MPI_Fint *maxdims, MPI_Fint *coords, MPI_Fint *ierr)
 {
 	cq_resolve();
@@ -80,7 +80,7 @@ CQ_EXPORT void mpi_cart_get_f08_(MPI_Fint *comm, MPI_Fint *maxdims, MPI_Fint *di
 	CQ_IN_APP_F(comm);
 	cq_f.pmpi_cart_get_f08_(comm, maxdims, dims, periods, coords, ierr);
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_cart_get_f08_(MPI_Fint *comm, MPI_Fint *maxdims, MPI_Fint *dims, MPI_Fint *periods, MPI_Fint *coords, MPI_Fint *ierr)
 {
 	cq_resolve();
@@ -108,7 +108,7 @@ CQ_EXPORT void mpi_cart_map_f08_(MPI_Fint *comm, MPI_Fint *ndims, MPI_Fint *dims
 	CQ_IN_APP_F(comm);
 	cq_f.pmpi_cart_map_f08_(comm, ndims, dims, periods, newrank, ierr);
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_cart_map_f08_(MPI_Fint *comm, MPI_Fint *ndims, MPI_Fint *dims, MPI_Fint *periods, MPI_Fint *newrank, MPI_Fint *ierr)
 {
 	cq_resolve();
@@ -136,7 +136,7 @@ CQ_EXPORT void mpi_cart_rank_f08_(MPI_Fint *comm, MPI_Fint *coords, MPI_Fint *ra
 	CQ_IN_APP_F(comm);
 	cq_f.pmpi_cart_rank_f08_(comm, coords, rank, ierr);
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_cart_rank_f08_(MPI_Fint *comm, MPI_Fint *coords, MPI_Fint *rank, MPI_Fint *ierr)
 {
 	cq_resolve();
@@ -164,7 +164,7 @@ CQ_EXPORT void mpi_cart_shift_f08_(MPI_Fint *comm, MPI_Fint *direction, MPI_Fint
 	CQ_IN_APP_F(comm);
 	cq_f.pmpi_cart_shift_f08_(comm, direction, disp, rank_source, rank_dest, ierr);
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_cart_shift_f08_(MPI_Fint *comm, MPI_Fint *direction, MPI_Fint *disp, MPI_Fint *rank_source, MPI_Fint *rank_dest, MPI_Fint *ierr)
 {
 	cq_resolve();
@@ -192,7 +192,7 @@ CQ_EXPORT void mpi_cartdim_get_f08_(MPI_Fint *comm, MPI_Fint *ndims, MPI_Fint *i
 	CQ_IN_APP_F(comm);
 	cq_f.pmpi_cartdim_get_f08_(comm, ndims, ierr);
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_cartdim_get_f08_(MPI_Fint *comm, MPI_Fint *ndims, MPI_Fint *ierr)
 {
 	cq_resolve();
@@ -220,7 +220,7 @@ CQ_EXPORT void mpi_comm_call_errhandler_f08_(MPI_Fint *comm, MPI_Fint *errorcode
 	CQ_IN_APP_F(comm);
 	cq_f.pmpi_comm_call_errhandler_f08_(comm, errorcode, ierr);
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_comm_call_errhandler_f08_(MPI_Fint *comm, MPI_Fint *errorcode, MPI_Fint *ierr)
 {
 	cq_resolve();
@@ -251,7 +251,7 @@ CQ_EXPORT void mpi_comm_compare_f08_(MPI_Fint *comm1, MPI_Fint *comm2, MPI_Fint 
 	CQ_IN_APP_F(comm2);
 	cq_f.pmpi_comm_compare_f08_(comm1, comm2, result, ierr);
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_comm_compare_f08_(MPI_Fint *comm1, MPI_Fint *comm2, MPI_Fint *result, MPI_Fint *ierr)
 {
 	cq_resolve();
@@ -280,7 +280,7 @@ CQ_EXPORT void mpi_comm_delete_attr_f08_(MPI_Fint *comm, MPI_Fint *comm_keyval, 
 	CQ_IN_APP_F(comm);
 	cq_f.pmpi_comm_delete_attr_f08_(comm, comm_keyval, ierr);
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_comm_delete_attr_f08_(MPI_Fint *comm, MPI_Fint *comm_keyval, MPI_Fint *ierr)
 {
 	cq_resolve();
@@ -308,7 +308,7 @@ CQ_EXPORT void mpi_comm_get_errhandler_f08_(MPI_Fint *comm, MPI_Fint *errhandler
 	CQ_IN_APP_F(comm);
 	cq_f.pmpi_comm_get_errhandler_f08_(comm, errhandler, ierr);
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_comm_get_errhandler_f08_(MPI_Fint *comm, MPI_Fint *errhandler, MPI_Fint *ierr)
 {
 	cq_resolve();
@@ -336,7 +336,7 @@ CQ_EXPORT void mpi_comm_get_info_f08_(MPI_Fint *comm, MPI_Fint *info_used, MPI_F
 	CQ_IN_APP_F(comm);
 	cq_f.pmpi_comm_get_info_f08_(comm, info_used, ierr);
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_comm_get_info_f08_(MPI_Fint *comm, MPI_Fint *info_used, MPI_Fint *ierr)
 {
 	cq_resolve();
@@ -364,7 +364,7 @@ CQ_EXPORT void mpi_comm_get_name_f08_(MPI_Fint *comm, char *comm_name, MPI_Fint 
 	CQ_IN_APP_F(comm);
 	((void (*)(void *, void *, void *, void *, size_t))(void (*)(void))cq_f.pmpi_comm_get_name_f08_)(comm, comm_name, resultlen, ierr, comm_name_n);
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_comm_get_name_f08_(MPI_Fint *comm, char *comm_name, MPI_Fint *resultlen, MPI_Fint *ierr, size_t comm_name_n)
 {
 	cq_resolve();
@@ -392,7 +392,7 @@ CQ_EXPORT void mpi_comm_group_f08_(MPI_Fint *comm, MPI_Fint *group, MPI_Fint *ie
 	CQ_IN_APP_F(comm);
 	cq_f.pmpi_comm_group_f08_(comm, group, ierr);
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_comm_group_f08_(MPI_Fint *comm, MPI_Fint *group, MPI_Fint *ierr)
 {
 	cq_resolve();
@@ -420,7 +420,7 @@ CQ_EXPORT void mpi_comm_rank_f08_(MPI_Fint *comm, MPI_Fint *rank, MPI_Fint *ierr
 	CQ_IN_APP_F(comm);
 	cq_f.pmpi_comm_rank_f08_(comm, rank, ierr);
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_comm_rank_f08_(MPI_Fint *comm, MPI_Fint *rank, MPI_Fint *ierr)
 {
 	cq_resolve();
@@ -448,7 +448,7 @@ CQ_EXPORT void mpi_comm_remote_group_f08_(MPI_Fint *comm, MPI_Fint *group, MPI_F
 	CQ_IN_APP_F(comm);
 	cq_f.pmpi_comm_remote_group_f08_(comm, group, ierr);
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_comm_remote_group_f08_(MPI_Fint *comm, MPI_Fint *group, MPI_Fint *ierr)
 {
 	cq_resolve();
@@ -476,7 +476,7 @@ CQ_EXPORT void mpi_comm_remote_size_f08_(MPI_Fint *comm, MPI_Fint *size, MPI_Fin
 	CQ_IN_APP_F(comm);
 	cq_f.pmpi_comm_remote_size_f08_(comm, size, ierr);
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_comm_remote_size_f08_(MPI_Fint *comm, MPI_Fint *size, MPI_Fint *ierr)
 {
 	cq_resolve();
@@ -504,7 +504,7 @@ CQ_EXPORT void mpi_comm_set_attr_f08_(MPI_Fint *comm, MPI_Fint *comm_keyval, voi
 	CQ_IN_APP_F(comm);
 	cq_f.pmpi_comm_set_attr_f08_(comm, comm_keyval, attribute_val, ierr);
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_comm_set_attr_f08_(MPI_Fint *comm, MPI_Fint *comm_keyval, void *attribute_val, MPI_Fint *ierr)
 {
 	cq_resolve();
@@ -532,7 +532,7 @@ CQ_EXPORT void mpi_comm_set_info_f08_(MPI_Fint *comm, MPI_Fint *info, MPI_Fint *
 	CQ_IN_APP_F(comm);
 	cq_f.pmpi_comm_set_info_f08_(comm, info, ierr);
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_comm_set_info_f08_(MPI_Fint *comm, MPI_Fint *info, MPI_Fint *ierr)
 {
 	cq_resolve();
@@ -560,7 +560,7 @@ CQ_EXPORT void mpi_comm_size_f08_(MPI_Fint *comm, MPI_Fint *size, MPI_Fint *ierr
 	CQ_IN_APP_F(comm);
 	cq_f.pmpi_comm_size_f08_(comm, size, ierr);
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_comm_size_f08_(MPI_Fint *comm, MPI_Fint *size, MPI_Fint *ierr)
 {
 	cq_resolve();
@@ -588,7 +588,7 @@ CQ_EXPORT void mpi_comm_test_inter_f08_(MPI_Fint *comm, MPI_Fint *flag, MPI_Fint
 	CQ_IN_APP_F(comm);
 	cq_f.pmpi_comm_test_inter_f08_(comm, flag, ierr);
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_comm_test_inter_f08_(MPI_Fint *comm, MPI_Fint *flag, MPI_Fint *ierr)
 {
 	cq_resolve();
@@ -616,7 +616,7 @@ CQ_EXPORT void mpi_dist_graph_neighbors_f08_(MPI_Fint *comm, MPI_Fint *maxindegr
 	CQ_IN_APP_F(comm);
 	cq_f.pmpi_dist_graph_neighbors_f08_(comm, maxindegree, sources, sourceweights, maxoutdegree, destinations, destweights, ierr);
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_dist_graph_neighbors_f08_(MPI_Fint *comm, MPI_Fint *maxindegree, MPI_Fint *sources, MPI_Fint *sourceweights, MPI_Fint *maxoutdegree, MPI_Fint *destinations, MPI_Fint *destweights, MPI_Fint *ierr)
 {
 	cq_resolve();
@@ -644,7 +644,7 @@ CQ_EXPORT void mpi_dist_graph_neighbors_count_f08_(MPI_Fint *comm, MPI_Fint *ind
 	CQ_IN_APP_F(comm);
 	cq_f.pmpi_dist_graph_neighbors_count_f08_(comm, indegree, outdegree, weighted, ierr);
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_dist_graph_neighbors_count_f08_(MPI_Fint *comm, MPI_Fint *indegree, MPI_Fint *outdegree, MPI_Fint *weighted, MPI_Fint *ierr)
 {
 	cq_resolve();
@@ -687,7 +687,7 @@ CQ_EXPORT void mpi_graph_get_f08_(MPI_Fint *comm, MPI_Fint *maxindex, MPI_Fint *
 	CQ_IN_APP_F(comm);
 	cq_f.pmpi_graph_get_f08_(comm, maxindex, maxedges, indx, edges, ierr);
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_graph_get_f08_(MPI_Fint *comm, MPI_Fint *maxindex, MPI_Fint *maxedges, MPI_Fint *indx, MPI_Fint *edges, MPI_Fint *ierr)
 {
 	cq_resolve();
@@ -715,7 +715,7 @@ CQ_EXPORT void mpi_graph_map_f08_(MPI_Fint *comm, MPI_Fint *nnodes, MPI_Fint *in
 	CQ_IN_APP_F(comm);
 	cq_f.pmpi_graph_map_f08_(comm, nnodes, indx, edges, newrank, ierr);
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_graph_map_f08_(MPI_Fint *comm, MPI_Fint *nnodes, MPI_Fint *indx, MPI_Fint *edges, MPI_Fint *newrank, MPI_Fint *ierr)
 {
 	cq_resolve();
@@ -743,7 +743,7 @@ CQ_EXPORT void mpi_graph_neighbors_f08_(MPI_Fint *comm, MPI_Fint *rank, MPI_Fint
 	CQ_IN_APP_F(comm);
 	cq_f.pmpi_graph_neighbors_f08_(comm, rank, maxneighbors, neighbors, ierr);
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_graph_neighbors_f08_(MPI_Fint *comm, MPI_Fint *rank, MPI_Fint *maxneighbors, MPI_Fint *neighbors, MPI_Fint *ierr)
 {
 	cq_resolve();
@@ -771,7 +771,7 @@ CQ_EXPORT void mpi_graph_neighbors_count_f08_(MPI_Fint *comm, MPI_Fint *rank, MP
 	CQ_IN_APP_F(comm);
 	cq_f.pmpi_graph_neighbors_count_f08_(comm, rank, nneighbors, ierr);
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_graph_neighbors_count_f08_(MPI_Fint *comm, MPI_Fint *rank, MPI_Fint *nneighbors, MPI_Fint *ierr)
 {
 	cq_resolve();
@@ -799,7 +799,7 @@ CQ_EXPORT void mpi_graphdims_get_f08_(MPI_Fint *comm, MPI_Fint *nnodes, MPI_Fint
 	CQ_IN_APP_F(comm);
 	cq_f.pmpi_graphdims_get_f08_(comm, nnodes, nedges, ierr);
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_graphdims_get_f08_(MPI_Fint *comm, MPI_Fint *nnodes, MPI_Fint *nedges, MPI_Fint *ierr)
 {
 	cq_resolve();
@@ -857,7 +857,7 @@ CQ_EXPORT void mpi_pack_size_f08_(MPI_Fint *incount, MPI_Fint *datatype, MPI_Fin
 	CQ_IN_APP_F(comm);
 	cq_f.pmpi_pack_size_f08_(incount, datatype, comm, size, ierr);
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_pack_size_f08_(MPI_Fint *incount, MPI_Fint *datatype, MPI_Fint *comm, MPI_Fint *size, MPI_Fint *ierr)
 {
 	cq_resolve();
@@ -894,7 +894,7 @@ CQ_EXPORT void mpi_topo_test_f08_(MPI_Fint *comm, MPI_Fint *status, MPI_Fint *ie
 	CQ_IN_APP_F(comm);
 	cq_f.pmpi_topo_test_f08_(comm, status, ierr);
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_topo_test_f08_(MPI_Fint *comm, MPI_Fint *status, MPI_Fint *ierr)
 {
 	cq_resolve();

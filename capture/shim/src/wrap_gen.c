@@ -43,7 +43,7 @@ CQ_EXPORT void mpi_abort_f08_(MPI_Fint *comm, MPI_Fint *errorcode, MPI_Fint *ier
 	if (ierr != NULL)
 		*ierr = err;
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_abort_f08_(MPI_Fint *comm, MPI_Fint *errorcode, MPI_Fint *ierr)
 {
 	cq_thread *t = cq_enter();
@@ -920,7 +920,7 @@ CQ_EXPORT void mpi_barrier_f08_(MPI_Fint *comm, MPI_Fint *ierr)
 	if (ierr != NULL)
 		*ierr = err;
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_barrier_f08_(MPI_Fint *comm, MPI_Fint *ierr)
 {
 	CQ_IN_APP_F(comm);
@@ -985,7 +985,7 @@ CQ_EXPORT void mpi_barrier_init_f08_(MPI_Fint *comm, MPI_Fint *info, MPI_Fint *r
 	if (ierr != NULL)
 		*ierr = err;
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_barrier_init_f08_(MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
 {
 	CQ_IN_APP_F(comm);
@@ -1286,7 +1286,7 @@ CQ_EXPORT void mpi_buffer_detach_f08_(void *buffer_addr, MPI_Fint *size, MPI_Fin
 	if (ierr != NULL)
 		*ierr = err;
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_buffer_detach_f08_(void *buffer_addr, MPI_Fint *size, MPI_Fint *ierr)
 {
 	cq_thread *t = cq_enter();
@@ -1355,7 +1355,7 @@ CQ_EXPORT void mpi_cancel_f08_(MPI_Fint *request, MPI_Fint *ierr)
 	if (ierr != NULL)
 		*ierr = err;
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_cancel_f08_(MPI_Fint *request, MPI_Fint *ierr)
 {
 	cq_thread *t = cq_enter();
@@ -1414,7 +1414,7 @@ CQ_EXPORT void mpi_cart_create_f08_(MPI_Fint *comm_old, MPI_Fint *ndims, MPI_Fin
 	if (ierr != NULL)
 		*ierr = err;
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_cart_create_f08_(MPI_Fint *comm_old, MPI_Fint *ndims, MPI_Fint *dims, MPI_Fint *periods, MPI_Fint *reorder, MPI_Fint *comm_cart, MPI_Fint *ierr)
 {
 	CQ_IN_APP_F(comm_old);
@@ -1474,7 +1474,7 @@ CQ_EXPORT void mpi_cart_sub_f08_(MPI_Fint *comm, MPI_Fint *remain_dims, MPI_Fint
 	if (ierr != NULL)
 		*ierr = err;
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_cart_sub_f08_(MPI_Fint *comm, MPI_Fint *remain_dims, MPI_Fint *newcomm, MPI_Fint *ierr)
 {
 	CQ_IN_APP_F(comm);
@@ -1534,7 +1534,7 @@ CQ_EXPORT void mpi_comm_accept_f08_(char *port_name, MPI_Fint *info, MPI_Fint *r
 	if (ierr != NULL)
 		*ierr = err;
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_comm_accept_f08_(char *port_name, MPI_Fint *info, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *newcomm, MPI_Fint *ierr, size_t port_name_n)
 {
 	CQ_IN_APP_F(comm);
@@ -1594,7 +1594,7 @@ CQ_EXPORT void mpi_comm_connect_f08_(char *port_name, MPI_Fint *info, MPI_Fint *
 	if (ierr != NULL)
 		*ierr = err;
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_comm_connect_f08_(char *port_name, MPI_Fint *info, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *newcomm, MPI_Fint *ierr, size_t port_name_n)
 {
 	CQ_IN_APP_F(comm);
@@ -1654,7 +1654,7 @@ CQ_EXPORT void mpi_comm_create_f08_(MPI_Fint *comm, MPI_Fint *group, MPI_Fint *n
 	if (ierr != NULL)
 		*ierr = err;
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_comm_create_f08_(MPI_Fint *comm, MPI_Fint *group, MPI_Fint *newcomm, MPI_Fint *ierr)
 {
 	CQ_IN_APP_F(comm);
@@ -1712,7 +1712,7 @@ CQ_EXPORT void mpi_comm_create_from_group_f08_(MPI_Fint *group, char *stringtag,
 	if (ierr != NULL)
 		*ierr = err;
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_comm_create_from_group_f08_(MPI_Fint *group, char *stringtag, MPI_Fint *info, MPI_Fint *errhandler, MPI_Fint *newcomm, MPI_Fint *ierr, size_t stringtag_n)
 {
 	cq_thread *t = cq_enter();
@@ -1772,7 +1772,7 @@ CQ_EXPORT void mpi_comm_create_group_f08_(MPI_Fint *comm, MPI_Fint *group, MPI_F
 	if (ierr != NULL)
 		*ierr = err;
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_comm_create_group_f08_(MPI_Fint *comm, MPI_Fint *group, MPI_Fint *tag, MPI_Fint *newcomm, MPI_Fint *ierr)
 {
 	CQ_IN_APP_F(comm);
@@ -1836,7 +1836,7 @@ CQ_EXPORT void mpi_comm_disconnect_f08_(MPI_Fint *comm, MPI_Fint *ierr)
 	if (ierr != NULL)
 		*ierr = err;
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_comm_disconnect_f08_(MPI_Fint *comm, MPI_Fint *ierr)
 {
 	cq_thread *t = cq_enter();
@@ -1897,7 +1897,7 @@ CQ_EXPORT void mpi_comm_dup_f08_(MPI_Fint *comm, MPI_Fint *newcomm, MPI_Fint *ie
 	if (ierr != NULL)
 		*ierr = err;
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_comm_dup_f08_(MPI_Fint *comm, MPI_Fint *newcomm, MPI_Fint *ierr)
 {
 	CQ_IN_APP_F(comm);
@@ -1957,7 +1957,7 @@ CQ_EXPORT void mpi_comm_dup_with_info_f08_(MPI_Fint *comm, MPI_Fint *info, MPI_F
 	if (ierr != NULL)
 		*ierr = err;
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_comm_dup_with_info_f08_(MPI_Fint *comm, MPI_Fint *info, MPI_Fint *newcomm, MPI_Fint *ierr)
 {
 	CQ_IN_APP_F(comm);
@@ -2021,7 +2021,7 @@ CQ_EXPORT void mpi_comm_free_f08_(MPI_Fint *comm, MPI_Fint *ierr)
 	if (ierr != NULL)
 		*ierr = err;
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_comm_free_f08_(MPI_Fint *comm, MPI_Fint *ierr)
 {
 	cq_thread *t = cq_enter();
@@ -2076,7 +2076,7 @@ CQ_EXPORT void mpi_comm_get_parent_f08_(MPI_Fint *parent, MPI_Fint *ierr)
 	if (ierr != NULL)
 		*ierr = err;
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_comm_get_parent_f08_(MPI_Fint *parent, MPI_Fint *ierr)
 {
 	cq_thread *t = cq_enter();
@@ -2134,7 +2134,7 @@ CQ_EXPORT void mpi_comm_idup_f08_(MPI_Fint *comm, MPI_Fint *newcomm, MPI_Fint *r
 	if (ierr != NULL)
 		*ierr = err;
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_comm_idup_f08_(MPI_Fint *comm, MPI_Fint *newcomm, MPI_Fint *request, MPI_Fint *ierr)
 {
 	CQ_IN_APP_F(comm);
@@ -2195,7 +2195,7 @@ CQ_EXPORT void mpi_comm_idup_with_info_f08_(MPI_Fint *comm, MPI_Fint *info, MPI_
 	if (ierr != NULL)
 		*ierr = err;
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_comm_idup_with_info_f08_(MPI_Fint *comm, MPI_Fint *info, MPI_Fint *newcomm, MPI_Fint *request, MPI_Fint *ierr)
 {
 	CQ_IN_APP_F(comm);
@@ -2253,7 +2253,7 @@ CQ_EXPORT void mpi_comm_join_f08_(MPI_Fint *fd, MPI_Fint *intercomm, MPI_Fint *i
 	if (ierr != NULL)
 		*ierr = err;
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_comm_join_f08_(MPI_Fint *fd, MPI_Fint *intercomm, MPI_Fint *ierr)
 {
 	cq_thread *t = cq_enter();
@@ -2312,7 +2312,7 @@ CQ_EXPORT void mpi_comm_spawn_f08_(char *command, char *argv, MPI_Fint *maxprocs
 	if (ierr != NULL)
 		*ierr = err;
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_comm_spawn_f08_(char *command, char *argv, MPI_Fint *maxprocs, MPI_Fint *info, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *intercomm, MPI_Fint *array_of_errcodes, MPI_Fint *ierr, size_t command_n, size_t argv_n)
 {
 	CQ_IN_APP_F(comm);
@@ -2372,7 +2372,7 @@ CQ_EXPORT void mpi_comm_spawn_multiple_f08_(MPI_Fint *count, char *array_of_comm
 	if (ierr != NULL)
 		*ierr = err;
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_comm_spawn_multiple_f08_(MPI_Fint *count, char *array_of_commands, char *array_of_argv, MPI_Fint *array_of_maxprocs, MPI_Fint *array_of_info, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *intercomm, MPI_Fint *array_of_errcodes, MPI_Fint *ierr, size_t array_of_commands_n, size_t array_of_argv_n)
 {
 	CQ_IN_APP_F(comm);
@@ -2432,7 +2432,7 @@ CQ_EXPORT void mpi_comm_split_f08_(MPI_Fint *comm, MPI_Fint *color, MPI_Fint *ke
 	if (ierr != NULL)
 		*ierr = err;
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_comm_split_f08_(MPI_Fint *comm, MPI_Fint *color, MPI_Fint *key, MPI_Fint *newcomm, MPI_Fint *ierr)
 {
 	CQ_IN_APP_F(comm);
@@ -2492,7 +2492,7 @@ CQ_EXPORT void mpi_comm_split_type_f08_(MPI_Fint *comm, MPI_Fint *split_type, MP
 	if (ierr != NULL)
 		*ierr = err;
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_comm_split_type_f08_(MPI_Fint *comm, MPI_Fint *split_type, MPI_Fint *key, MPI_Fint *info, MPI_Fint *newcomm, MPI_Fint *ierr)
 {
 	CQ_IN_APP_F(comm);
@@ -2596,7 +2596,7 @@ CQ_EXPORT void mpi_dist_graph_create_f08_(MPI_Fint *comm_old, MPI_Fint *n, MPI_F
 	if (ierr != NULL)
 		*ierr = err;
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_dist_graph_create_f08_(MPI_Fint *comm_old, MPI_Fint *n, MPI_Fint *sources, MPI_Fint *degrees, MPI_Fint *destinations, MPI_Fint *weights, MPI_Fint *info, MPI_Fint *reorder, MPI_Fint *comm_dist_graph, MPI_Fint *ierr)
 {
 	CQ_IN_APP_F(comm_old);
@@ -2656,7 +2656,7 @@ CQ_EXPORT void mpi_dist_graph_create_adjacent_f08_(MPI_Fint *comm_old, MPI_Fint 
 	if (ierr != NULL)
 		*ierr = err;
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_dist_graph_create_adjacent_f08_(MPI_Fint *comm_old, MPI_Fint *indegree, MPI_Fint *sources, MPI_Fint *sourceweights, MPI_Fint *outdegree, MPI_Fint *destinations, MPI_Fint *destweights, MPI_Fint *info, MPI_Fint *reorder, MPI_Fint *comm_dist_graph, MPI_Fint *ierr)
 {
 	CQ_IN_APP_F(comm_old);
@@ -2890,7 +2890,7 @@ CQ_EXPORT void mpi_file_close_f08_(MPI_Fint *fh, MPI_Fint *ierr)
 	if (ierr != NULL)
 		*ierr = err;
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_file_close_f08_(MPI_Fint *fh, MPI_Fint *ierr)
 {
 	cq_thread *t = cq_enter();
@@ -2948,7 +2948,7 @@ CQ_EXPORT void mpi_file_delete_f08_(char *filename, MPI_Fint *info, MPI_Fint *ie
 	if (ierr != NULL)
 		*ierr = err;
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_file_delete_f08_(char *filename, MPI_Fint *info, MPI_Fint *ierr, size_t filename_n)
 {
 	cq_thread *t = cq_enter();
@@ -3587,7 +3587,7 @@ CQ_EXPORT void mpi_file_open_f08_(MPI_Fint *comm, char *filename, MPI_Fint *amod
 	if (ierr != NULL)
 		*ierr = err;
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_file_open_f08_(MPI_Fint *comm, char *filename, MPI_Fint *amode, MPI_Fint *info, MPI_Fint *fh, MPI_Fint *ierr, size_t filename_n)
 {
 	CQ_IN_APP_F(comm);
@@ -3644,7 +3644,7 @@ CQ_EXPORT void mpi_file_preallocate_f08_(MPI_Fint *fh, MPI_Offset *size, MPI_Fin
 	if (ierr != NULL)
 		*ierr = err;
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_file_preallocate_f08_(MPI_Fint *fh, MPI_Offset *size, MPI_Fint *ierr)
 {
 	cq_thread *t = cq_enter();
@@ -4444,7 +4444,7 @@ CQ_EXPORT void mpi_file_set_size_f08_(MPI_Fint *fh, MPI_Offset *size, MPI_Fint *
 	if (ierr != NULL)
 		*ierr = err;
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_file_set_size_f08_(MPI_Fint *fh, MPI_Offset *size, MPI_Fint *ierr)
 {
 	cq_thread *t = cq_enter();
@@ -4500,7 +4500,7 @@ CQ_EXPORT void mpi_file_set_view_f08_(MPI_Fint *fh, MPI_Offset *disp, MPI_Fint *
 	if (ierr != NULL)
 		*ierr = err;
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_file_set_view_f08_(MPI_Fint *fh, MPI_Offset *disp, MPI_Fint *etype, MPI_Fint *filetype, char *datarep, MPI_Fint *info, MPI_Fint *ierr, size_t datarep_n)
 {
 	cq_thread *t = cq_enter();
@@ -4556,7 +4556,7 @@ CQ_EXPORT void mpi_file_sync_f08_(MPI_Fint *fh, MPI_Fint *ierr)
 	if (ierr != NULL)
 		*ierr = err;
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_file_sync_f08_(MPI_Fint *fh, MPI_Fint *ierr)
 {
 	cq_thread *t = cq_enter();
@@ -5727,7 +5727,7 @@ CQ_EXPORT void mpi_graph_create_f08_(MPI_Fint *comm_old, MPI_Fint *nnodes, MPI_F
 	if (ierr != NULL)
 		*ierr = err;
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_graph_create_f08_(MPI_Fint *comm_old, MPI_Fint *nnodes, MPI_Fint *indx, MPI_Fint *edges, MPI_Fint *reorder, MPI_Fint *comm_graph, MPI_Fint *ierr)
 {
 	CQ_IN_APP_F(comm_old);
@@ -6162,7 +6162,7 @@ CQ_EXPORT void mpi_ibarrier_f08_(MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ie
 	if (ierr != NULL)
 		*ierr = err;
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_ibarrier_f08_(MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
 	CQ_IN_APP_F(comm);
@@ -6532,7 +6532,7 @@ CQ_EXPORT void mpi_improbe_f08_(MPI_Fint *source, MPI_Fint *tag, MPI_Fint *comm,
 	if (ierr != NULL)
 		*ierr = err;
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_improbe_f08_(MPI_Fint *source, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *flag, MPI_Fint *message, MPI_Fint *status, MPI_Fint *ierr)
 {
 	CQ_IN_APP_F(comm);
@@ -6960,7 +6960,7 @@ CQ_EXPORT void mpi_intercomm_create_f08_(MPI_Fint *local_comm, MPI_Fint *local_l
 	if (ierr != NULL)
 		*ierr = err;
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_intercomm_create_f08_(MPI_Fint *local_comm, MPI_Fint *local_leader, MPI_Fint *peer_comm, MPI_Fint *remote_leader, MPI_Fint *tag, MPI_Fint *newintercomm, MPI_Fint *ierr)
 {
 	CQ_IN_APP_F(local_comm);
@@ -7019,7 +7019,7 @@ CQ_EXPORT void mpi_intercomm_create_from_groups_f08_(MPI_Fint *local_group, MPI_
 	if (ierr != NULL)
 		*ierr = err;
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_intercomm_create_from_groups_f08_(MPI_Fint *local_group, MPI_Fint *local_leader, MPI_Fint *remote_group, MPI_Fint *remote_leader, char *stringtag, MPI_Fint *info, MPI_Fint *errhandler, MPI_Fint *newintercomm, MPI_Fint *ierr, size_t stringtag_n)
 {
 	cq_thread *t = cq_enter();
@@ -7079,7 +7079,7 @@ CQ_EXPORT void mpi_intercomm_merge_f08_(MPI_Fint *intercomm, MPI_Fint *high, MPI
 	if (ierr != NULL)
 		*ierr = err;
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_intercomm_merge_f08_(MPI_Fint *intercomm, MPI_Fint *high, MPI_Fint *newintracomm, MPI_Fint *ierr)
 {
 	CQ_IN_APP_F(intercomm);
@@ -7142,7 +7142,7 @@ CQ_EXPORT void mpi_iprobe_f08_(MPI_Fint *source, MPI_Fint *tag, MPI_Fint *comm, 
 	if (ierr != NULL)
 		*ierr = err;
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_iprobe_f08_(MPI_Fint *source, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *flag, MPI_Fint *status, MPI_Fint *ierr)
 {
 	CQ_IN_APP_F(comm);
@@ -7938,7 +7938,7 @@ CQ_EXPORT void mpi_mprobe_f08_(MPI_Fint *source, MPI_Fint *tag, MPI_Fint *comm, 
 	if (ierr != NULL)
 		*ierr = err;
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_mprobe_f08_(MPI_Fint *source, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *message, MPI_Fint *status, MPI_Fint *ierr)
 {
 	CQ_IN_APP_F(comm);
@@ -8685,7 +8685,7 @@ CQ_EXPORT void mpi_parrived_f08_(MPI_Fint *request, MPI_Fint *partition, MPI_Fin
 	if (ierr != NULL)
 		*ierr = err;
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_parrived_f08_(MPI_Fint *request, MPI_Fint *partition, MPI_Fint *flag, MPI_Fint *ierr)
 {
 	cq_thread *t = cq_enter();
@@ -8743,7 +8743,7 @@ CQ_EXPORT void mpi_pready_f08_(MPI_Fint *partition, MPI_Fint *request, MPI_Fint 
 	if (ierr != NULL)
 		*ierr = err;
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_pready_f08_(MPI_Fint *partition, MPI_Fint *request, MPI_Fint *ierr)
 {
 	cq_thread *t = cq_enter();
@@ -8801,7 +8801,7 @@ CQ_EXPORT void mpi_pready_list_f08_(MPI_Fint *length, MPI_Fint *array_of_partiti
 	if (ierr != NULL)
 		*ierr = err;
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_pready_list_f08_(MPI_Fint *length, MPI_Fint *array_of_partitions, MPI_Fint *request, MPI_Fint *ierr)
 {
 	cq_thread *t = cq_enter();
@@ -8859,7 +8859,7 @@ CQ_EXPORT void mpi_pready_range_f08_(MPI_Fint *partition_low, MPI_Fint *partitio
 	if (ierr != NULL)
 		*ierr = err;
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_pready_range_f08_(MPI_Fint *partition_low, MPI_Fint *partition_high, MPI_Fint *request, MPI_Fint *ierr)
 {
 	cq_thread *t = cq_enter();
@@ -8968,7 +8968,7 @@ CQ_EXPORT void mpi_probe_f08_(MPI_Fint *source, MPI_Fint *tag, MPI_Fint *comm, M
 	if (ierr != NULL)
 		*ierr = err;
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_probe_f08_(MPI_Fint *source, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *status, MPI_Fint *ierr)
 {
 	CQ_IN_APP_F(comm);
@@ -9686,7 +9686,7 @@ CQ_EXPORT void mpi_request_free_f08_(MPI_Fint *request, MPI_Fint *ierr)
 	if (ierr != NULL)
 		*ierr = err;
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_request_free_f08_(MPI_Fint *request, MPI_Fint *ierr)
 {
 	cq_thread *t = cq_enter();
@@ -9745,7 +9745,7 @@ CQ_EXPORT void mpi_request_get_status_f08_(MPI_Fint *request, MPI_Fint *flag, MP
 	if (ierr != NULL)
 		*ierr = err;
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_request_get_status_f08_(MPI_Fint *request, MPI_Fint *flag, MPI_Fint *status, MPI_Fint *ierr)
 {
 	cq_thread *t = cq_enter();
@@ -10834,7 +10834,7 @@ CQ_EXPORT void mpi_start_f08_(MPI_Fint *request, MPI_Fint *ierr)
 	if (ierr != NULL)
 		*ierr = err;
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_start_f08_(MPI_Fint *request, MPI_Fint *ierr)
 {
 	cq_thread *t = cq_enter();
@@ -10890,7 +10890,7 @@ CQ_EXPORT void mpi_startall_f08_(MPI_Fint *count, MPI_Fint *array_of_requests, M
 	if (ierr != NULL)
 		*ierr = err;
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_startall_f08_(MPI_Fint *count, MPI_Fint *array_of_requests, MPI_Fint *ierr)
 {
 	cq_thread *t = cq_enter();
@@ -10949,7 +10949,7 @@ CQ_EXPORT void mpi_test_f08_(MPI_Fint *request, MPI_Fint *flag, MPI_Fint *status
 	if (ierr != NULL)
 		*ierr = err;
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_test_f08_(MPI_Fint *request, MPI_Fint *flag, MPI_Fint *status, MPI_Fint *ierr)
 {
 	cq_thread *t = cq_enter();
@@ -11012,7 +11012,7 @@ CQ_EXPORT void mpi_testall_f08_(MPI_Fint *count, MPI_Fint *array_of_requests, MP
 	if (ierr != NULL)
 		*ierr = err;
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_testall_f08_(MPI_Fint *count, MPI_Fint *array_of_requests, MPI_Fint *flag, MPI_Fint *array_of_statuses, MPI_Fint *ierr)
 {
 	cq_thread *t = cq_enter();
@@ -11076,7 +11076,7 @@ CQ_EXPORT void mpi_testany_f08_(MPI_Fint *count, MPI_Fint *array_of_requests, MP
 	if (ierr != NULL)
 		*ierr = err;
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_testany_f08_(MPI_Fint *count, MPI_Fint *array_of_requests, MPI_Fint *indx, MPI_Fint *flag, MPI_Fint *status, MPI_Fint *ierr)
 {
 	cq_thread *t = cq_enter();
@@ -11140,7 +11140,7 @@ CQ_EXPORT void mpi_testsome_f08_(MPI_Fint *incount, MPI_Fint *array_of_requests,
 	if (ierr != NULL)
 		*ierr = err;
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_testsome_f08_(MPI_Fint *incount, MPI_Fint *array_of_requests, MPI_Fint *outcount, MPI_Fint *array_of_indices, MPI_Fint *array_of_statuses, MPI_Fint *ierr)
 {
 	cq_thread *t = cq_enter();
@@ -11205,7 +11205,7 @@ CQ_EXPORT void mpi_type_free_f08_(MPI_Fint *datatype, MPI_Fint *ierr)
 	if (ierr != NULL)
 		*ierr = err;
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_type_free_f08_(MPI_Fint *datatype, MPI_Fint *ierr)
 {
 	cq_thread *t = cq_enter();
@@ -11266,7 +11266,7 @@ CQ_EXPORT void mpi_wait_f08_(MPI_Fint *request, MPI_Fint *status, MPI_Fint *ierr
 	if (ierr != NULL)
 		*ierr = err;
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_wait_f08_(MPI_Fint *request, MPI_Fint *status, MPI_Fint *ierr)
 {
 	cq_thread *t = cq_enter();
@@ -11326,7 +11326,7 @@ CQ_EXPORT void mpi_waitall_f08_(MPI_Fint *count, MPI_Fint *array_of_requests, MP
 	if (ierr != NULL)
 		*ierr = err;
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_waitall_f08_(MPI_Fint *count, MPI_Fint *array_of_requests, MPI_Fint *array_of_statuses, MPI_Fint *ierr)
 {
 	cq_thread *t = cq_enter();
@@ -11389,7 +11389,7 @@ CQ_EXPORT void mpi_waitany_f08_(MPI_Fint *count, MPI_Fint *array_of_requests, MP
 	if (ierr != NULL)
 		*ierr = err;
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_waitany_f08_(MPI_Fint *count, MPI_Fint *array_of_requests, MPI_Fint *indx, MPI_Fint *status, MPI_Fint *ierr)
 {
 	cq_thread *t = cq_enter();
@@ -11453,7 +11453,7 @@ CQ_EXPORT void mpi_waitsome_f08_(MPI_Fint *incount, MPI_Fint *array_of_requests,
 	if (ierr != NULL)
 		*ierr = err;
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_waitsome_f08_(MPI_Fint *incount, MPI_Fint *array_of_requests, MPI_Fint *outcount, MPI_Fint *array_of_indices, MPI_Fint *array_of_statuses, MPI_Fint *ierr)
 {
 	cq_thread *t = cq_enter();
@@ -11529,7 +11529,7 @@ CQ_EXPORT void mpi_win_allocate_cptr_(MPI_Aint *size, MPI_Fint *disp_unit, MPI_F
 	if (ierr != NULL)
 		*ierr = err;
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_win_allocate_f08_(MPI_Aint *size, MPI_Fint *disp_unit, MPI_Fint *info, MPI_Fint *comm, void *baseptr, MPI_Fint *win, MPI_Fint *ierr)
 {
 	CQ_IN_APP_F(comm);
@@ -11635,7 +11635,7 @@ CQ_EXPORT void mpi_win_allocate_shared_cptr_(MPI_Aint *size, MPI_Fint *disp_unit
 	if (ierr != NULL)
 		*ierr = err;
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_win_allocate_shared_f08_(MPI_Aint *size, MPI_Fint *disp_unit, MPI_Fint *info, MPI_Fint *comm, void *baseptr, MPI_Fint *win, MPI_Fint *ierr)
 {
 	CQ_IN_APP_F(comm);
@@ -11723,7 +11723,7 @@ CQ_EXPORT void mpi_win_complete_f08_(MPI_Fint *win, MPI_Fint *ierr)
 	if (ierr != NULL)
 		*ierr = err;
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_win_complete_f08_(MPI_Fint *win, MPI_Fint *ierr)
 {
 	cq_thread *t = cq_enter();
@@ -11840,7 +11840,7 @@ CQ_EXPORT void mpi_win_create_dynamic_f08_(MPI_Fint *info, MPI_Fint *comm, MPI_F
 	if (ierr != NULL)
 		*ierr = err;
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_win_create_dynamic_f08_(MPI_Fint *info, MPI_Fint *comm, MPI_Fint *win, MPI_Fint *ierr)
 {
 	CQ_IN_APP_F(comm);
@@ -11897,7 +11897,7 @@ CQ_EXPORT void mpi_win_fence_f08_(MPI_Fint *assert, MPI_Fint *win, MPI_Fint *ier
 	if (ierr != NULL)
 		*ierr = err;
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_win_fence_f08_(MPI_Fint *assert, MPI_Fint *win, MPI_Fint *ierr)
 {
 	cq_thread *t = cq_enter();
@@ -11953,7 +11953,7 @@ CQ_EXPORT void mpi_win_flush_f08_(MPI_Fint *rank, MPI_Fint *win, MPI_Fint *ierr)
 	if (ierr != NULL)
 		*ierr = err;
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_win_flush_f08_(MPI_Fint *rank, MPI_Fint *win, MPI_Fint *ierr)
 {
 	cq_thread *t = cq_enter();
@@ -12009,7 +12009,7 @@ CQ_EXPORT void mpi_win_flush_all_f08_(MPI_Fint *win, MPI_Fint *ierr)
 	if (ierr != NULL)
 		*ierr = err;
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_win_flush_all_f08_(MPI_Fint *win, MPI_Fint *ierr)
 {
 	cq_thread *t = cq_enter();
@@ -12065,7 +12065,7 @@ CQ_EXPORT void mpi_win_flush_local_f08_(MPI_Fint *rank, MPI_Fint *win, MPI_Fint 
 	if (ierr != NULL)
 		*ierr = err;
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_win_flush_local_f08_(MPI_Fint *rank, MPI_Fint *win, MPI_Fint *ierr)
 {
 	cq_thread *t = cq_enter();
@@ -12121,7 +12121,7 @@ CQ_EXPORT void mpi_win_flush_local_all_f08_(MPI_Fint *win, MPI_Fint *ierr)
 	if (ierr != NULL)
 		*ierr = err;
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_win_flush_local_all_f08_(MPI_Fint *win, MPI_Fint *ierr)
 {
 	cq_thread *t = cq_enter();
@@ -12184,7 +12184,7 @@ CQ_EXPORT void mpi_win_free_f08_(MPI_Fint *win, MPI_Fint *ierr)
 	if (ierr != NULL)
 		*ierr = err;
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_win_free_f08_(MPI_Fint *win, MPI_Fint *ierr)
 {
 	cq_thread *t = cq_enter();
@@ -12242,7 +12242,7 @@ CQ_EXPORT void mpi_win_lock_f08_(MPI_Fint *lock_type, MPI_Fint *rank, MPI_Fint *
 	if (ierr != NULL)
 		*ierr = err;
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_win_lock_f08_(MPI_Fint *lock_type, MPI_Fint *rank, MPI_Fint *assert, MPI_Fint *win, MPI_Fint *ierr)
 {
 	cq_thread *t = cq_enter();
@@ -12298,7 +12298,7 @@ CQ_EXPORT void mpi_win_lock_all_f08_(MPI_Fint *assert, MPI_Fint *win, MPI_Fint *
 	if (ierr != NULL)
 		*ierr = err;
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_win_lock_all_f08_(MPI_Fint *assert, MPI_Fint *win, MPI_Fint *ierr)
 {
 	cq_thread *t = cq_enter();
@@ -12354,7 +12354,7 @@ CQ_EXPORT void mpi_win_post_f08_(MPI_Fint *group, MPI_Fint *assert, MPI_Fint *wi
 	if (ierr != NULL)
 		*ierr = err;
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_win_post_f08_(MPI_Fint *group, MPI_Fint *assert, MPI_Fint *win, MPI_Fint *ierr)
 {
 	cq_thread *t = cq_enter();
@@ -12410,7 +12410,7 @@ CQ_EXPORT void mpi_win_start_f08_(MPI_Fint *group, MPI_Fint *assert, MPI_Fint *w
 	if (ierr != NULL)
 		*ierr = err;
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_win_start_f08_(MPI_Fint *group, MPI_Fint *assert, MPI_Fint *win, MPI_Fint *ierr)
 {
 	cq_thread *t = cq_enter();
@@ -12466,7 +12466,7 @@ CQ_EXPORT void mpi_win_sync_f08_(MPI_Fint *win, MPI_Fint *ierr)
 	if (ierr != NULL)
 		*ierr = err;
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_win_sync_f08_(MPI_Fint *win, MPI_Fint *ierr)
 {
 	cq_thread *t = cq_enter();
@@ -12522,7 +12522,7 @@ CQ_EXPORT void mpi_win_test_f08_(MPI_Fint *win, MPI_Fint *flag, MPI_Fint *ierr)
 	if (ierr != NULL)
 		*ierr = err;
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_win_test_f08_(MPI_Fint *win, MPI_Fint *flag, MPI_Fint *ierr)
 {
 	cq_thread *t = cq_enter();
@@ -12578,7 +12578,7 @@ CQ_EXPORT void mpi_win_unlock_f08_(MPI_Fint *rank, MPI_Fint *win, MPI_Fint *ierr
 	if (ierr != NULL)
 		*ierr = err;
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_win_unlock_f08_(MPI_Fint *rank, MPI_Fint *win, MPI_Fint *ierr)
 {
 	cq_thread *t = cq_enter();
@@ -12634,7 +12634,7 @@ CQ_EXPORT void mpi_win_unlock_all_f08_(MPI_Fint *win, MPI_Fint *ierr)
 	if (ierr != NULL)
 		*ierr = err;
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_win_unlock_all_f08_(MPI_Fint *win, MPI_Fint *ierr)
 {
 	cq_thread *t = cq_enter();
@@ -12690,7 +12690,7 @@ CQ_EXPORT void mpi_win_wait_f08_(MPI_Fint *win, MPI_Fint *ierr)
 	if (ierr != NULL)
 		*ierr = err;
 }
-#else
+#elif CQ_MPICH
 CQ_EXPORT void mpi_win_wait_f08_(MPI_Fint *win, MPI_Fint *ierr)
 {
 	cq_thread *t = cq_enter();

@@ -130,7 +130,7 @@ FINALIZE(mpi_finalize_, cq_f.pmpi_finalize_)
 FINALIZE(mpi_finalize_f08_, cq_f.pmpi_finalize_f08_)
 SET_NAME(mpi_comm_set_name_, cq_f.pmpi_comm_set_name_)
 SET_NAME(mpi_comm_set_name_f08_, cq_f.pmpi_comm_set_name_f08_)
-#else
+#elif CQ_MPICH
 INIT(mpi_init_f08_, cq_f.pmpir_init_f08_)
 INIT_THREAD(mpi_init_thread_f08_, cq_f.pmpir_init_thread_f08_)
 FINALIZE(mpi_finalize_f08_, cq_f.pmpir_finalize_f08_)

@@ -142,7 +142,7 @@ func parseParams(s string) []param {
 
 // helpers are functions that the recorders themselves call, in addition to the wrapped ones.
 var helpers = strings.Fields(`Cart_get Cart_shift Cartdim_get Comm_group Comm_rank Comm_remote_group Comm_remote_size Comm_size Comm_test_inter
-	Dist_graph_neighbors Dist_graph_neighbors_count Error_class File_f2c Get_elements_x Get_library_version Graph_neighbors
+	Dist_graph_neighbors Dist_graph_neighbors_count Error_class Get_elements_x Get_library_version Graph_neighbors
 	Graph_neighbors_count Grequest_complete Grequest_start Group_free Group_translate_ranks Query_thread Status_set_cancelled Status_set_elements_x
 	Test_cancelled Topo_test Type_get_envelope Type_get_extent Type_get_name Type_size_x Wtick Wtime
 	Comm_set_errhandler Pack Type_commit Type_contiguous Type_get_contents Type_get_true_extent`)
@@ -218,8 +218,8 @@ func functionsHeader(calls, translated []call) []byte {
 	sort.Strings(common)
 	macroList(&b, "CQ_FNS_ALL(X)", common, "X(%s)")
 	b.WriteString("#if CQ_OPENMPI\n")
-	macroList(&b, "CQ_FNS_F2C(X)", conversions, "X(%s)")
-	b.WriteString("#else\n#define CQ_FNS_F2C(X)\n#endif\n")
+	macroList(&b, "CQ_FNS_F2C(X)", append([]string{"File_f2c"}, conversions...), "X(%s)")
+	b.WriteString("#elif CQ_MPICH\n#define CQ_FNS_F2C(X) X(File_f2c)\n#else\n#define CQ_FNS_F2C(X)\n#endif\n")
 	for _, l := range []struct{ guard, list string }{{"CQ_MPI4", "CQ_FNS_MPI4(X)"}, {"CQ_LARGE", "CQ_FNS_LARGE(X)"},
 		{"CQ_PCOLL", "CQ_FNS_MPIX(X)"}} {
 		b.WriteString("#if " + l.guard + "\n")
@@ -289,10 +289,10 @@ func fortranTable(b *bytes.Buffer, calls, translated []call) {
 	macroList(b, "CQ_FFNS_MPIX(X)", extensions, "X(%s)")
 	b.WriteString("#else\n#define CQ_FFNS_MPIX(X)\n#endif\n")
 	macroList(b, "CQ_FFNS_ALL(X)", openmpi, "X(%s)")
-	b.WriteString("#define CQ_FFNS(X) CQ_FFNS_ALL(X) CQ_FFNS_MPI4(X) CQ_FFNS_MPIX(X) CQ_FFNS_SIM(X)\n#else\n")
+	b.WriteString("#define CQ_FFNS(X) CQ_FFNS_ALL(X) CQ_FFNS_MPI4(X) CQ_FFNS_MPIX(X) CQ_FFNS_SIM(X)\n#elif CQ_MPICH\n")
 	macroList(b, "CQ_FFNS_ALL(X)", mpich, "X(%s)")
 	b.WriteString("#define CQ_FFNS(X) CQ_FFNS_ALL(X) CQ_FFNS_SIM(X)\n")
-	b.WriteString("#endif\n")
+	b.WriteString("#else /* the ABI of MPI 5 has no functions of Fortran */\n#define CQ_FFNS(X)\n#endif\n")
 	for n := 1; n <= 14; n++ {
 		fmt.Fprintf(b, "typedef void (*cq_f%d)(%s);\n", n, strings.TrimSuffix(strings.Repeat("void *, ", n), ", "))
 	}
@@ -300,15 +300,16 @@ func fortranTable(b *bytes.Buffer, calls, translated []call) {
 	for n := 2; n <= 9; n++ {
 		fmt.Fprintf(b, "typedef void (*cq_fs%d)(%ssize_t);\n", n, strings.Repeat("void *, ", n-1))
 	}
-	b.WriteString("\ntypedef struct {\n#define X(f, n) cq_f##n f;\n\tCQ_FFNS(X)\n#undef X\n} cq_ffns;\n\n")
+	b.WriteString("\ntypedef struct {\n#define X(f, n) cq_f##n f;\n\tCQ_FFNS(X)\n#undef X\n\tchar none; /* not empty */\n} cq_ffns;\n\n")
 }
 
 func dataTable(b *bytes.Buffer) {
 	b.WriteString("#if CQ_OPENMPI\n")
 	macroList(b, "CQ_DATA(X)", append(append([]string(nil), openmpiData...), openmpiSentinels...), "X(%s)")
-	b.WriteString("#else\n")
+	b.WriteString("#elif CQ_MPICH\n")
 	macroList(b, "CQ_DATA(X)", mpichSentinels, "X(%s)")
-	b.WriteString("#endif\ntypedef struct {\n#define X(f) void *p_##f;\n\tCQ_DATA(X)\n#undef X\n} cq_data;\n\n")
+	b.WriteString("#else\n#define CQ_DATA(X)\n")
+	b.WriteString("#endif\ntypedef struct {\n#define X(f) void *p_##f;\n\tCQ_DATA(X)\n#undef X\n\tchar none; /* not empty */\n} cq_data;\n\n")
 	b.WriteString("#if CQ_OPENMPI\n/* mpi.h makes handles of the addresses of these. */\n")
 	for _, d := range openmpiData {
 		fmt.Fprintf(b, "#define %s (*(char *)cq_d.p_%s)\n", d, d)

@@ -147,7 +147,7 @@ func worldSource(calls []call) []byte {
 				plainWrapper(&b, c, openmpiF08)
 			}
 			if c.mpichF08 {
-				b.WriteString("#else\n")
+				b.WriteString("#elif CQ_MPICH\n")
 				plainWrapper(&b, c, mpichF08)
 			}
 			b.WriteString("#endif\n")

@@ -239,7 +239,7 @@ func wrapCall(b *bytes.Buffer, c call) error {
 		}
 	}
 	if c.mpichF08 {
-		b.WriteString("#else\n")
+		b.WriteString("#elif CQ_MPICH\n")
 		if err := wrapper(b, c, r, mpichF08); err != nil {
 			return err
 		}
