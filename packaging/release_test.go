@@ -59,10 +59,13 @@ func TestRelease(t *testing.T) {
 	t.Run("modules", r.modules)
 	t.Run("objects", r.objects)
 	for _, v := range versions {
-		name := v.of.Library + " " + v.of.Version
+		name := v.of.Library + " " + v.of.Version + " " + v.of.ABI
 		for program, ranks := range map[string]string{"p2p": "3", "collectives": "3", "comms": "5"} {
 			if v.of.Compiled == abi.CI && (program == "p2p" || v.of.Requirements == "") {
 				t.Run("equal/"+name+"/"+program, func(t *testing.T) { r.equal(t, v.mpicc, v.launcher, program, ranks) })
+			}
+			if v.of.Family().Standard {
+				t.Run("equal/"+name+"/"+program, func(t *testing.T) { r.equalABI(t, v, program, ranks) })
 			}
 		}
 		t.Run("at once/"+name, func(t *testing.T) { r.atOnce(t, v) })
@@ -88,6 +91,9 @@ func tried(t *testing.T) (list []installed) {
 		if v.Requirements != "" {
 			folder := testenv.Venv(t, scripts, v.Requirements, v.Library+" "+v.Version) + "/bin/"
 			here.mpicc, here.launcher = folder+"mpicc", folder+"mpirun"
+			if v.Family().Standard {
+				here.mpicc += "_abi"
+			}
 		}
 		if v.Family().Library == abi.OpenMPI {
 			here.launcher += " --oversubscribe"
@@ -244,7 +250,8 @@ func (r *release) version(t *testing.T) {
 	}
 	text := r.commq(t, nil, "--version", "--verbose")
 	for _, want := range []string{", commit " + strings.TrimSpace(string(commit)),
-		"capture libraries for Open MPI 4, Open MPI 5, the ABI of MPICH 3, the ABI of MPICH 4\n", "this commq needs 2."} {
+		"capture libraries for Open MPI 4, Open MPI 5, the ABI of MPICH 3, the ABI of MPICH 4, " +
+			"the ABI of MPI 5\n", "this commq needs 2."} {
 		if !strings.Contains(text, want) {
 			t.Errorf("--version --verbose does not say %q:\n%s", want, text)
 		}
@@ -374,10 +381,30 @@ func (r *release) equal(t *testing.T, compiler, launcher, program, ranks string)
 		answers = append(answers, answer)
 	}
 	if lines := strings.Count(answers[0], "\n"); lines < 20 {
-		t.Fatalf("%d rows", lines)
+		t.Fatalf("%d lines", lines)
 	}
 	if answers[0] != answers[1] { // the functions with wrappers, then the rows
 		t.Errorf("by one library:\n%s\nby the other, compiled or brought by the release:\n%s", answers[0], answers[1])
+	}
+}
+
+// equalABI captures a program that was compiled for the ABI of MPI 5 and one for the library's own, with what the
+// release brings for each, and compares the rows: the numbers of types differ, and where calls stand in the code.
+func (r *release) equalABI(t *testing.T, v installed, program, ranks string) {
+	store := t.TempDir()
+	var answers []string
+	for _, compiler := range []string{strings.TrimSuffix(v.mpicc, "_abi"), v.mpicc} {
+		name := filepath.Base(compiler)
+		r.commq(t, nil, "capture", "--store", store, "--name", name, "-n", ranks, "--launcher", v.launcher, "--",
+			compile(t, compiler, program))
+		answer := ""
+		for _, sql := range []string{rows, messages} {
+			answer += r.commq(t, nil, "sql", "--store", store, "--run", name, "--format", "csv", sql)
+		}
+		answers = append(answers, answer)
+	}
+	if lines := strings.Count(answers[0], "\n"); lines < 20 || answers[0] != answers[1] {
+		t.Errorf("%d lines by the library's own ABI:\n%s\nby that of MPI 5:\n%s", lines, answers[0], answers[1])
 	}
 }
 

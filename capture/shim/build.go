@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/commq/commq/capture/shim/abi"
 	"github.com/commq/commq/internal/kept"
 	"github.com/commq/commq/internal/private"
 )
@@ -274,6 +275,17 @@ func (t Target) major() int {
 	return major
 }
 
+// abi is the one of programs that the wrapper compiles.
+func (t Target) abi() abi.ABI {
+	if strings.HasPrefix(t.Version, standardVersion) {
+		return abi.Standard
+	}
+	return abi.ForVersion(t.Library, t.major())
+}
+
+// standardVersion begins the version of a wrapper whose mpi.h is that of the ABI of MPI 5, which names no library.
+const standardVersion = "abi-"
+
 // key names a build in the cache.
 func (t Target) key(form Form, names []string, files map[string][]byte) string {
 	h := sha256.New()
@@ -331,6 +343,9 @@ func versionOf(macros map[string]string, mpicc, name string) (string, error) {
 		return "", err
 	}
 	if _, ok := macros[lib.macro]; !ok {
+		if v := macros["MPI_ABI_VERSION"]; v != "" && name == abi.Standard.Library {
+			return standardVersion + v + "." + macros["MPI_ABI_SUBVERSION"], nil
+		}
 		return "", fmt.Errorf("build the shim: %s is not a compiler of %s; name one with --mpicc", mpicc, lib.title)
 	}
 	if name == MPICH {

@@ -53,6 +53,9 @@ func Choose(ctx context.Context, o BuildOptions) (Choice, error) {
 	return o.chooseInPath(ctx, needed)
 }
 
+// standardMpicc is the wrapper beside MPICH's own that compiles programs for the ABI of MPI 5.
+const standardMpicc = "mpicc_abi"
+
 // chooseInPath is Choose among the compiler wrappers in $PATH.
 func (o *BuildOptions) chooseInPath(ctx context.Context, needed version) (Choice, error) {
 	wrappers, err := wrappersOf(o.Library)
@@ -67,7 +70,11 @@ func (o *BuildOptions) chooseInPath(ctx context.Context, needed version) (Choice
 	if err == nil && first.Note == "" {
 		return first, nil
 	}
-	for _, path := range append(wrappers[1:], plainMpicc(o.Library)...) {
+	others := append(wrappers[1:], plainMpicc(o.Library)...)
+	if path, err := exec.LookPath(standardMpicc); err == nil && needed.Standard {
+		others = append(others, path)
+	}
+	for _, path := range others {
 		c, failure := o.try(ctx, path, needed)
 		switch {
 		case failure != nil:
@@ -108,8 +115,11 @@ func (o *BuildOptions) try(ctx context.Context, mpicc string, needed version) (C
 	if err != nil {
 		return o.without(ctx, needed, err)
 	}
-	c := Choice{Target: &target, ABI: needed.abiOr(o.Library, target.major()), lacks: lacking(needed.ABI, needed.file)}
-	has := abi.ForVersion(o.Library, target.major())
+	c := Choice{Target: &target, ABI: needed.abiOr(target.abi()), lacks: lacking(needed.ABI, needed.file)}
+	has := target.abi()
+	if err := o.checkStandard(has, c.ABI, mpicc); err != nil {
+		return Choice{}, err
+	}
 	switch {
 	case o.Mpicc == "" && needed.major == 0 && o.servesHeader(ctx, c.ABI, &target):
 		c.Target, c.Wrapper = nil, &target
@@ -121,13 +131,27 @@ func (o *BuildOptions) try(ctx context.Context, mpicc string, needed version) (C
 	switch {
 	case o.loads(ctx, c.ABI):
 		c.Target, c.Note = nil, c.instead(differ)
-	case has.Since() > c.ABI.Since():
+	case has.Standard != c.ABI.Standard || has.Since() > c.ABI.Since():
 		return Choice{}, fmt.Errorf("build the shim: %s: it would end the program; name the wrapper of its MPI library "+
 			"with --mpicc, or take a release of commq, which brings that library", differ)
 	default:
 		c.Note = differ + ", so calls that only the latter has are not recorded; --mpicc names another wrapper"
 	}
 	return c, nil
+}
+
+// checkStandard checks that a wrapper that the user named is of the ABI of MPI 5 if the program is, and that the ABI
+// has the form of the shim that is wanted.
+func (o *BuildOptions) checkStandard(has, needed abi.ABI, mpicc string) error {
+	switch {
+	case has.Standard != needed.Standard && o.Mpicc != "":
+		return fmt.Errorf("build the shim: %s is of %s, but the program needs %s; name its own wrapper with --mpicc", mpicc,
+			has.Title, needed.Title)
+	case needed.Standard && o.Form != Recording:
+		return fmt.Errorf("build the shim: simulator ranks are not made for %s; compile the program with the library's own "+
+			"mpicc", needed.Title)
+	}
+	return nil
 }
 
 // without is the choice where a compiler wrapper does not work: the library that commq brings, or the error. A
@@ -171,12 +195,12 @@ type version struct {
 	file string
 }
 
-// abiOr is the ABI that is needed: of the version if it is known, else of another version.
-func (v version) abiOr(library string, otherwise int) abi.ABI {
+// abiOr is the ABI that is needed: of the version if it is known, else another.
+func (v version) abiOr(otherwise abi.ABI) abi.ABI {
 	if v.major != 0 {
 		return v.ABI
 	}
-	return abi.ForVersion(library, otherwise)
+	return otherwise
 }
 
 // needed finds the version of the MPI library that the program loads.
@@ -185,7 +209,7 @@ func (o *BuildOptions) needed() version {
 	if major == 0 {
 		return version{}
 	}
-	return version{ABI: abi.ForVersion(o.Library, major), major: major, file: file}
+	return version{ABI: abi.ForFile(o.Library, file, major), major: major, file: file}
 }
 
 // withoutWrapper is the ABI that is needed where no compiler wrapper tells it: that of the program, or of its

@@ -188,6 +188,9 @@ func (t Target) compile(ctx context.Context, what, folder string, args []string)
 
 // Title is the library with its version for people, for example Open MPI 4.1.4.
 func (t Target) Title() string {
+	if a := t.abi(); a.Standard {
+		return a.Title
+	}
 	title := t.Library
 	if lib, err := known(t.Library); err == nil {
 		title = lib.title

@@ -35,6 +35,7 @@ func TestSonames(t *testing.T) {
 		"libmpi_gtl_cuda.so.0":     "", // beside Cray MPICH
 		"libmpi_cxx.so.40":         "",
 		"libmpi_abi.so.0":          "",
+		"libmpi_abi.so.1":          MPICH,
 		"libc.so.6":                "",
 	} {
 		if got := LibraryOf(soname); got != want {
@@ -67,6 +68,14 @@ func TestOf(t *testing.T) {
 	} {
 		if o, m := ForVersion(OpenMPI, major).Name, ForVersion(MPICH, major).Name; o != want[0] || m != want[1] {
 			t.Errorf("version %d: %s, %s; want %s", major, o, m, want)
+		}
+	}
+}
+
+func TestForFile(t *testing.T) {
+	for file, want := range map[string]string{"/opt/lib/libmpi_abi.so.1": "mpiabi-1", "/opt/lib/libmpi.so.12": "mpich-4"} {
+		if got := ForFile(MPICH, file, 5).Name; got != want {
+			t.Errorf("%s has the ABI %s, want %s", file, got, want)
 		}
 	}
 }
@@ -124,7 +133,7 @@ func TestABIsOfVersions(t *testing.T) {
 	for _, v := range Versions {
 		a := named(v.ABI)
 		major := int(v.Version[0] - '0')
-		if want := ForVersion(a.Library, major); v.Library != "Intel MPI" && want.Name != v.ABI {
+		if want := ForVersion(a.Library, major); !a.Standard && v.Library != "Intel MPI" && want.Name != v.ABI {
 			t.Errorf("%s %s has the ABI %s, want %s", v.Library, v.Version, v.ABI, want.Name)
 		}
 	}

@@ -55,6 +55,7 @@ var Versions = []Version{
 	{"MPICH", "4.2.3", "PyPI", "", "mpich-4", onlyC, TryLibraries, TryLibraries},
 	{"MPICH", "4.3.2", "PyPI", "", "mpich-4", onlyC, TryLibraries, TryLibraries},
 	{"MPICH", "5.0.2", "PyPI", "mpich5.txt", "mpich-4", onlyC, CI, CI},
+	{"MPICH", "5.0.2", "PyPI, by `mpicc_abi`", "mpich5.txt", "mpiabi-1", onlyC, Never, CI},
 	{"MPICH on arm64", "5.0.2", "PyPI, under qemu", "", "mpich-4", onlyC, Never, TryOthers},
 	{"Intel MPI", "2021.19", "PyPI, shared memory", "", "mpich-4", onlyC, Never, TryOthers},
 }
@@ -84,7 +85,7 @@ func Markdown() string {
 	b.WriteString("\nA program is known by the soname of its MPI library, and the version by the functions of that:\n\n" +
 		"| of the ABI of | sonames |\n|---|---|\n")
 	for _, f := range families {
-		fmt.Fprintf(&b, "| %s | %s |\n", map[string]string{OpenMPI: "Open MPI", MPICH: "MPICH"}[f.library], strings.Join(f.examples, ", "))
+		fmt.Fprintf(&b, "| %s | %s |\n", f.title, strings.Join(f.examples, ", "))
 	}
 	return b.String()
 }
