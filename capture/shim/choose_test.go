@@ -251,6 +251,54 @@ func TestTheProgramTellsTheABI(t *testing.T) {
 		"recorded; --mpicc names another wrapper", "")
 }
 
+// A program for the ABI of MPI 5 gets a library for that alone.
+func TestProgramForTheABIOfMPI5(t *testing.T) {
+	testenv.Need(t, "gcc", "ldd")
+	program, library := loading(t, "libmpi_abi.so.1", "MPI_Init", "MPI_Type_size_c")
+	ordinary, _ := loading(t, "libmpi.so.12", "MPI_Init", "MPI_Type_size_c")
+	if got, err := Detect(program); got != MPICH || err != nil {
+		t.Errorf("%q, %v", got, err)
+	}
+	folder := t.TempDir()
+	t.Setenv("PATH", folder+":/usr/bin:/bin")
+	own, standard := filepath.Join(folder, "mpicc.mpich"), filepath.Join(folder, standardMpicc)
+	for path, macros := range map[string]string{own: `MPICH_VERSION "4.0.2"`, standard: `MPI_ABI_VERSION 1\n#define MPI_ABI_SUBVERSION 0`} {
+		text := "#!/bin/sh\ncase $1 in --version) echo gcc 12; exit;; -E) printf '#define " + macros + "\\n'; exit;; esac\nexit 1\n"
+		if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	choose := func(name string, o BuildOptions, target, abi, fails string) {
+		t.Helper()
+		o.Library, o.Cache = MPICH, t.TempDir()
+		c, err := Choose(t.Context(), o)
+		if fails != "" {
+			if err == nil || !strings.Contains(err.Error(), fails) {
+				t.Errorf("%s: error %v, want one with %q", name, err, fails)
+			}
+			return
+		}
+		if err != nil || c.ABI.Name != abi || c.Note != "" || (c.Target == nil) != (target == "") ||
+			target != "" && (c.Target.Mpicc != target || c.Target.abi().Name != abi) {
+			t.Errorf("%s: %+v, %v; want %q, %s", name, c, err, target, abi)
+		}
+	}
+	choose("mpicc_abi is found", BuildOptions{Program: program}, standard, "mpiabi-1", "")
+	choose("another wrapper is named", BuildOptions{Program: program, Mpicc: own}, "", "",
+		own+" is of the ABI of MPICH 4, but the program needs the ABI of MPI 5; name its own wrapper")
+	choose("mpicc_abi for another program", BuildOptions{Program: ordinary, Mpicc: standard}, "", "",
+		standard+" is of the ABI of MPI 5, but the program needs the ABI of MPICH 4")
+	choose("simulator ranks", BuildOptions{Program: program, Mpicc: standard, Form: Simulated}, "", "",
+		"simulator ranks are not made for the ABI of MPI 5")
+	if err := os.Remove(standard); err != nil {
+		t.Fatal(err)
+	}
+	choose("no mpicc_abi", BuildOptions{Program: program}, "", "", own+" is of MPICH 4.0.2, but the program loads "+library+
+		" of the ABI of MPI 5: it would end the program")
+	bringing(t)
+	choose("brought", BuildOptions{Program: program}, "", "mpiabi-1", "")
+}
+
 // What the brought library does not record of the program's MPI library is compiled, or told.
 func TestBroughtLibraryThatRecordsLess(t *testing.T) {
 	testenv.Need(t, "gcc", "ldd")
