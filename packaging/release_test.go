@@ -270,7 +270,8 @@ func (r *release) files(t *testing.T) {
 	}
 	deb, rpm := r.file(t, "deb"), r.file(t, "rpm")
 	installed := filepath.Dir(filepath.Dir(r.path))
-	for _, unpack := range []string{`dpkg-deb --extract "$0" .`, `rpm2cpio "$0" | cpio --extract --make-directories --quiet`} {
+	for _, unpack := range []string{`dpkg-deb --extract "$0" .`,
+		`rpm2cpio "$0" | cpio --extract --make-directories --quiet`} {
 		name := map[bool]string{true: deb, false: rpm}[strings.HasPrefix(unpack, "dpkg")]
 		cmd := exec.Command("sh", "-c", unpack, name)
 		cmd.Dir = t.TempDir()
@@ -391,7 +392,8 @@ func (r *release) equal(t *testing.T, compiler, launcher, program, ranks string)
 }
 
 // equalABI captures a program that was compiled for the ABI of MPI 5 and one for the library's own, with what the
-// release brings for each, and compares the rows, all but the numbers of call sites: they are in the order of addresses, and the code differs.
+// release brings for each, and compares the rows, all but the numbers of call sites: they are in the order of
+// addresses, and the code differs.
 func (r *release) equalABI(t *testing.T, v installed, program, ranks string) {
 	store := t.TempDir()
 	var answers []string

@@ -262,7 +262,8 @@ func TestProgramForTheABIOfMPI5(t *testing.T) {
 	folder := t.TempDir()
 	t.Setenv("PATH", folder+":/usr/bin:/bin")
 	own, standard := filepath.Join(folder, "mpicc.mpich"), filepath.Join(folder, standardMpicc)
-	for path, macros := range map[string]string{own: `MPICH_VERSION "4.0.2"`, standard: `MPI_ABI_VERSION 1\n#define MPI_ABI_SUBVERSION 0`} {
+	for path, macros := range map[string]string{own: `MPICH_VERSION "4.0.2"`,
+		standard: `MPI_ABI_VERSION 1\n#define MPI_ABI_SUBVERSION 0`} {
 		text := "#!/bin/sh\ncase $1 in --version) echo gcc 12; exit;; -E) printf '#define " + macros + "\\n'; exit;; esac\nexit 1\n"
 		if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
 			t.Fatal(err)
@@ -307,7 +308,8 @@ func TestBroughtLibraryThatRecordsLess(t *testing.T) {
 	t.Setenv("PATH", folder+":/usr/bin:/bin")
 	four := filepath.Join(folder, "mpicc.openmpi")
 	mpicc := filepath.Join(folder, "mpicc")
-	program, library := loading(t, "libmpi.so.40", "MPI_Init", "MPI_Session_init", "MPI_Abi_version", "MPI_Send_c", "MPI_Recv_c")
+	program, library := loading(t, "libmpi.so.40", "MPI_Init", "MPI_Session_init", "MPI_Abi_version", "MPI_Send_c",
+		"MPI_Recv_c")
 	less := "the capture library that commq brings for Open MPI 5"
 	names := " does not record MPI_Recv_c and 1 other function of " + library
 	advice := "; --mpicc names a compiler wrapper, which compiles one that does"

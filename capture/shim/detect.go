@@ -61,7 +61,8 @@ func detectELF(program string, x *elf.File, all func() ([]string, error)) (strin
 		return "", fmt.Errorf("detect the MPI library of %s: the MPI library is linked into it statically; link it dynamically (without -static or libmpi*.a)", program)
 	}
 	if other := otherMPI(append(direct, loaded...)); other != "" {
-		return "", fmt.Errorf("detect the MPI library of %s: it is linked to %s; Open MPI 4 and 5 (libmpi.so.40), the ABI of MPICH 3 and later (libmpi.so.12) and that of MPI 5 (libmpi_abi.so.1) are known", program, other)
+		return "", fmt.Errorf("detect the MPI library of %s: it is linked to %s; Open MPI 4 and 5 "+
+			"(libmpi.so.40), the ABI of MPICH 3 and later (libmpi.so.12) and that of MPI 5 (libmpi_abi.so.1) are known", program, other)
 	}
 	return "", fmt.Errorf("detect the MPI library of %s: it is not an MPI program (linked to no MPI library); where it loads one later or starts another program, name the library with --mpi openmpi or --mpi mpich", program)
 }
