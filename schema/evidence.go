@@ -20,7 +20,7 @@ func (m *Manifest) Evidence() string {
 		return EvidencePredicted
 	case o.Replacement != nil, o.Replay != nil && o.Replay.Of == EvidenceReplaced:
 		return EvidenceReplaced
-	case m.TimeOrigin == "simulated", o.Replay != nil && o.Replay.Of == EvidenceSimulated:
+	case m.TimeOrigin == "simulated" && (o.Simulation != nil || o.Trace == nil), o.Replay != nil && o.Replay.Of == EvidenceSimulated:
 		return EvidenceSimulated
 	case o.Replay != nil:
 		return EvidenceReplayed

@@ -38,7 +38,7 @@ func synchronises(op *Op) bool {
 // setClocks sets the clock of each rank by that of the first, through communicators that connect them. Clocks that
 // agree within their bounds stay as they are.
 func (j *job) setClocks() {
-	if len(j.ranks) == 0 {
+	if len(j.ranks) == 0 || j.o.Placed {
 		return
 	}
 	set := map[int32]bool{j.ranks[0].Rank.Rank: true}
@@ -58,7 +58,7 @@ func (j *job) setClocks() {
 
 // setOn sets the clocks of a communicator's ranks that are not set yet by one that is, and reports whether it did so.
 func (j *job) setOn(c *comm, set map[int32]bool) (did bool) {
-	if !c.agrees {
+	if !c.agrees && !j.o.Numbered {
 		return false
 	}
 	var from *rank
@@ -90,9 +90,9 @@ func (c *comm) bound(a, b *rank) bound {
 	for m < len(left) && n < len(right) {
 		p, q := &a.Ops[left[m]], &b.Ops[right[n]]
 		switch {
-		case p.instance == null64:
+		case p.instance == null64, q.instance != null64 && p.instance < q.instance:
 			m++
-		case q.instance == null64:
+		case q.instance == null64, q.instance < p.instance:
 			n++
 		default:
 			if synchronises(p) && synchronises(q) {
@@ -135,6 +135,8 @@ func (j *job) clockText() (texts []string) {
 		}
 	}
 	switch {
+	case j.o.Placed:
+		return nil
 	case len(j.ranks) < 2 || j.unset == len(j.ranks)-1:
 	case moved == 0:
 		texts = append(texts, fmt.Sprintf("The clocks agree with the matched collectives and stay as they are; they "+

@@ -137,7 +137,11 @@ func (j *job) isOneGroup() bool {
 // number numbers the collective operations on a communicator, and reports whether its ranks made the same.
 func (j *job) number(c *comm) bool {
 	agrees := true
-	var first []schema.CallID
+	type operation struct {
+		instance int64
+		call     schema.CallID
+	}
+	var first []operation
 	for n, member := range c.ranks {
 		r := j.byRank[member]
 		if r == nil {
@@ -146,12 +150,14 @@ func (j *job) number(c *comm) bool {
 		}
 		ops := c.ops[member]
 		slices.SortStableFunc(ops, func(a, b int) int { return cmp.Compare(r.Ops[a].Seq, r.Ops[b].Seq) })
-		var made []schema.CallID
+		var made []operation
 		for _, i := range ops {
 			op := &r.Ops[i]
 			if op.instance = null64; schema.Calls[op.Call].Class == schema.ClassCollective {
-				op.instance = int64(len(made))
-				made = append(made, op.Call)
+				if op.instance = int64(len(made)); j.o.Numbered {
+					op.instance = op.Seq
+				}
+				made = append(made, operation{op.instance, op.Call})
 			}
 		}
 		if n == 0 {

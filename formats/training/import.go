@@ -20,6 +20,12 @@ type Options struct {
 	Origin schema.Origin
 	// Replace allows that a run has the name already; the new one takes its place.
 	Replace bool
+	// Numbered tells that the Seq of a collective is the same on all ranks: it becomes its instance. Ranks may lack some.
+	Numbered bool
+	// Placed tells that the trace has no times: those of the operations are on one clock, in places that a reader chose.
+	Placed bool
+	// NoCompute tells that the trace does not tell when a process computed.
+	NoCompute bool
 
 	epochRows, shardRows int64 // 0: the usual ones; tests use tiny ones
 }
@@ -175,6 +181,7 @@ func (j *job) settle() {
 			j.startNs = min(j.startNs, r.firstNs+r.clock)
 		}
 		j.counts.Calls += int64(len(r.rows))
+		j.counts.Dropped += r.Dropped
 	}
 	var samples []int64
 	for _, r := range j.ranks {
@@ -212,7 +219,7 @@ func (j *job) tally(r *rank, op *Op, c *comm) {
 	if op.Call == schema.CallIbarrier {
 		return
 	}
-	if _, bytes := Type(op.Type); bytes == 0 || op.InElements < 0 && op.OutElements < 0 {
+	if _, bytes := Type(op.Type); bytes == 0 && !op.InBytes || op.InElements < 0 && op.OutElements < 0 {
 		j.untyped++
 	} else if schema.Calls[op.Call].Facts&schema.FactRooted != 0 && op.Root == Unknown {
 		j.rootless++
@@ -393,6 +400,7 @@ func (j *job) writeRanks(out sink) error {
 		row.Rank, row.Threads, row.Ended = i, 1, j.ended()
 		if r := j.byRank[i]; r != nil {
 			row.Host, row.Threads, row.Events = hosts[i], r.threads, int64(len(r.rows))
+			row.Dropped = r.Dropped
 			if r.hasClock {
 				row.ClockOffsetInitNs, row.ClockErrorInitNs = -r.clock, r.clockError
 			}
@@ -409,8 +417,15 @@ func (j *job) manifest() *schema.Manifest {
 	if len(j.ranks) > 0 {
 		origin.Trace = &schema.Trace{Format: j.o.Format, File: filepath.Base(j.ranks[0].File)}
 	}
+	times, clock := "measured", "wall"
+	if j.o.Placed {
+		times = "simulated"
+	}
+	if j.o.NoCompute {
+		clock = "none"
+	}
 	return &schema.Manifest{
-		Ranks: j.world, TimeOrigin: "measured", TimeResolutionNs: 1, ComputeClock: "wall", Record: "all", Hash: "none",
+		Ranks: j.world, TimeOrigin: times, TimeResolutionNs: 1, ComputeClock: clock, Record: "all", Hash: "none",
 		Ended: schema.EndedNames[j.ended()], EndNs: j.endNs, Epochs: int32(len(j.bounds) + 1), Counts: j.counts,
 		Collectives: j.byName, Warnings: j.warnings(), Origin: origin,
 	}
@@ -435,8 +450,12 @@ func (j *job) warnings() []string {
 	for _, r := range j.ranks {
 		events += r.Events
 	}
+	waits := "for the part of it in which nothing else ran until its end"
+	if j.o.NoCompute {
+		waits = "from there until its end"
+	}
 	w = append(w, fmt.Sprintf("Read: %d events of %d ranks. The rows of an operation are a nonblocking call where it "+
-		"begins and an MPI_Wait for the part of it in which nothing else ran until its end.", events, len(j.ranks)))
+		"begins and an MPI_Wait %s.", events, len(j.ranks), waits))
 	say(int64(int(j.world)-len(j.ranks)), "Ranks without a trace: %d; they have no rows.")
 	if j.assumed {
 		w = append(w, "The traces name no groups; as all ranks made the same operations, these count on all ranks.")

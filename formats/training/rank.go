@@ -18,7 +18,7 @@ type Op struct {
 	Call schema.CallID
 	// Group is an index into the Groups of its rank, or Unknown.
 	Group int
-	// Seq is its number along the group, or Unknown; only the order counts.
+	// Seq is its number along the group, or Unknown. Only the order counts, but for Options.Numbered.
 	Seq int64
 	// IssuedNs is when the process asked for it, and ReturnedNs when that call returned. StartNs and EndNs are when it
 	// ran: on the device, if there is one. All are in ns on the clock of the process.
@@ -27,14 +27,18 @@ type Op struct {
 	Stream int64
 	// InElements and OutElements are the elements that the process gives and gets, or Unknown.
 	InElements, OutElements int64
-	// Type is the type of the elements, as Type names it; empty if unknown.
-	Type string
+	// Type is the type of the elements, as Type names it; empty if unknown. InBytes tells that the elements are counted
+	// in bytes, whatever their type is.
+	Type    string
+	InBytes bool
 	// Root is the rank in the group that a rooted collective has as its root, or Unknown.
 	Root int32
 	// Peer is the world rank of the other side of a send or a receive.
 	Peer int32
 	// InSplit and OutSplit are the shares of each rank of the group in an uneven exchange, in any unit; empty if even.
 	InSplit, OutSplit []int64
+	// Label is what else the trace tells of it; empty for nothing.
+	Label string
 
 	instance int64 // on its communicator, null if none
 	doneSeq  int64 // of the row that completes it
@@ -70,8 +74,8 @@ type Rank struct {
 	HasGroups bool
 	// Warnings are sentences on what the trace lacks.
 	Warnings []string
-	// Events is the number of events that were read.
-	Events int64
+	// Events is the number of events that were read, Dropped that of operations that the tracer says it lost.
+	Events, Dropped int64
 
 	rows    []entry
 	threads int32

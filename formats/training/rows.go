@@ -99,6 +99,9 @@ func (j *job) row(r *rank, seq int64) schema.Event {
 	row := schema.NullEvent
 	row.Rank, row.Seq, row.Thread, row.ComputeNs = r.Rank.Rank, seq, e.thread, e.compute
 	row.StartNs, row.EndNs = e.start+r.shiftNs, e.end+r.shiftNs
+	if j.o.NoCompute {
+		row.ComputeNs = null64
+	}
 	call := schema.CallCommqMark
 	switch e.kind {
 	case entryStep:
@@ -110,6 +113,9 @@ func (j *job) row(r *rank, seq int64) schema.Event {
 		op := &r.Ops[e.index]
 		call = op.Call
 		row.Request, row.DoneSeq = int64(e.index)+1, op.doneSeq
+		if op.Label != "" {
+			row.Label = op.Label
+		}
 		j.operation(&row, r, op, r.comms[e.index])
 	}
 	row.Call, row.Class = int16(call), int16(schema.Calls[call].Class)
@@ -143,6 +149,15 @@ func (j *job) operation(row *schema.Event, r *rank, op *Op, c *comm) {
 		return
 	}
 	in, out := op.sizes(size)
+	if op.InBytes {
+		if sends && in >= 0 {
+			row.SendBytes = in
+		}
+		if receives && out >= 0 {
+			row.RecvBytes = out
+		}
+		return
+	}
 	kind, bytes := j.datatype(op.Type)
 	if sends && in >= 0 && bytes > 0 {
 		row.SendCount, row.SendDatatype, row.SendBytes = in, kind, in*bytes

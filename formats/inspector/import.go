@@ -1,0 +1,236 @@
+package inspector
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/commq/commq/formats/training"
+	"github.com/commq/commq/schema"
+	"github.com/commq/commq/writer"
+)
+
+// Options control the import. The zero value is what commands use.
+type Options struct {
+	// Origin is what the caller knows about the origin of the run.
+	Origin schema.Origin
+	// Replace allows that a run has the name already; the new one takes its place.
+	Replace bool
+	// Progress, if not nil, is called after each file with the number of files read and of those to read.
+	Progress func(read, all int64)
+}
+
+// format is the name of the format.
+const format = "inspector"
+
+// ImportPath imports a log, or those in a folder, as the run of this name in a store. Without a name the run gets that of
+// the file or folder. All operations are in memory, about 200 bytes each. An error names the file, the record and what was
+// found.
+func ImportPath(ctx context.Context, path, store, name string, o Options) (*schema.Manifest, error) {
+	ranks, how, err := load(ctx, path, o.Progress)
+	if err != nil {
+		return nil, err
+	}
+	if name == "" {
+		full, err := filepath.Abs(path)
+		if err != nil {
+			return nil, err
+		}
+		base := filepath.Base(full)
+		for _, ending := range []string{".gz", ".jsonl", ".log"} {
+			base = strings.TrimSuffix(base, ending)
+		}
+		name = writer.NameFor(base)
+	}
+	out, err := writer.Create(store, name, writer.Options{Replace: o.Replace})
+	if err != nil {
+		return nil, err
+	}
+	how.Origin, how.Replace = o.Origin, o.Replace
+	return training.Import(ctx, ranks, out, how)
+}
+
+// load reads the logs of a job as ranks of a run.
+func load(ctx context.Context, path string, progress func(read, all int64)) ([]*training.Rank, training.Options, error) {
+	how := training.Options{Format: format, Numbered: true, NoCompute: true}
+	files, err := find(path)
+	if err != nil {
+		return nil, how, err
+	}
+	v, err := readAll(ctx, files, progress)
+	if err != nil {
+		return nil, how, err
+	}
+	j := v.place()
+	how.Placed = !j.hasTimes()
+	place := placeLast
+	if !how.Placed {
+		place = func(s *shared) {
+			for _, p := range s.parts {
+				p.op.settle()
+			}
+		}
+	}
+	forced := j.order(place)
+	var ranks []*training.Rank
+	for _, d := range j.devices {
+		ranks = append(ranks, j.rank(d))
+	}
+	ranks[0].Warnings = j.warnings(how.Placed, forced)
+	for _, r := range ranks {
+		r.Close()
+	}
+	return ranks, how, nil
+}
+
+// rank makes a rank of the run of a device.
+func (j *job) rank(d *device) *training.Rank {
+	r := &training.Rank{Rank: d.world, World: j.ranks, Host: d.process.host, Device: true}
+	for _, m := range d.members {
+		g := training.Group{Name: m.comm.id, Description: m.comm.name}
+		if g.Description == "" || g.Description == "unknown" {
+			g.Description = "communicator " + m.comm.id
+		}
+		all := m.comm.sorted()
+		for _, x := range all {
+			g.Ranks = append(g.Ranks, x.device.world)
+		}
+		if m.comm == j.world {
+			g.Ranks = everyone(j.ranks)
+		}
+		r.File = cmp.Or(r.File, m.file)
+		r.Dropped += m.dropped
+		r.Events += int64(len(m.ops))
+		for i := range m.ops {
+			r.Ops = append(r.Ops, j.operation(m, &m.ops[i], len(r.Groups)))
+		}
+		r.Groups = append(r.Groups, g)
+	}
+	spread(r.Ops)
+	return r
+}
+
+// everyone returns the ranks of a run with so many.
+func everyone(n int32) []int32 {
+	all := make([]int32, n)
+	for i := range all {
+		all[i] = int32(i)
+	}
+	return all
+}
+
+// operation makes an operation of the run.
+func (j *job) operation(m *member, o *op, group int) training.Op {
+	x := training.Op{Call: o.call, Group: group, Seq: training.Unknown, IssuedNs: o.issued, ReturnedNs: o.returned,
+		StartNs: o.start, EndNs: o.end, InBytes: true, Root: training.Unknown, Peer: training.Unknown, Label: o.label}
+	x.InElements, x.OutElements = sizes(o, int64(m.comm.ranks))
+	if !o.isMessage() {
+		x.Seq = o.with.instance
+	} else if m.comm == j.world {
+		x.Peer = o.peer
+	} else if peer := m.comm.members[o.peer]; peer != nil {
+		x.Peer = peer.device.world
+	}
+	return x
+}
+
+// sizes returns what a member gives and gets. The log has the count of the call's arguments times the size of the type: of
+// an all-gather what a member gives, of a reduce-scatter what it gets, of an all-to-all what goes to each.
+func sizes(o *op, ranks int64) (in, out int64) {
+	if o.bytes < 0 {
+		return training.Unknown, training.Unknown
+	}
+	switch o.call {
+	case schema.CallIallgather, schema.CallIgather:
+		return o.bytes, o.bytes * ranks
+	case schema.CallIreduceScatterBlock, schema.CallIscatter:
+		return o.bytes * ranks, o.bytes
+	case schema.CallIalltoall:
+		return o.bytes * ranks, o.bytes * ranks
+	case schema.CallIallgatherv:
+		return o.bytes, training.Unknown
+	}
+	return o.bytes, o.bytes
+}
+
+// spread gives operations that overlap streams of their own.
+func spread(ops []training.Op) {
+	slices.SortStableFunc(ops, func(a, b training.Op) int { return cmp.Compare(a.StartNs, b.StartNs) })
+	var free []int64
+	for i := range ops {
+		o := &ops[i]
+		k := slices.IndexFunc(free, func(end int64) bool { return end <= o.StartNs })
+		if k < 0 {
+			k = len(free)
+			free = append(free, 0)
+		}
+		free[k], o.Stream = o.EndNs, int64(k)
+	}
+}
+
+// warnings tell what the logs lack, and how ranks and times were found.
+func (j *job) warnings(placed bool, forced int64) (w []string) {
+	say := func(n int64, what string) {
+		if n > 0 {
+			w = append(w, fmt.Sprintf("%s: %d.", what, n))
+		}
+	}
+	if placed {
+		w = append(w, "The logs tell how long operations took, not when they ran: each is placed as late as the times of the "+
+			"dumps allow, and the ranks of one end together. Durations, and how much longer a rank took than the last to come, "+
+			"are measured; gaps between operations are not.")
+	}
+	if j.world == nil {
+		w = append(w, "No communicator has all processes: ranks are numbered by host and process id.")
+	}
+	say(j.guessed, "Processes with several GPUs of which a communicator has some, taken in order")
+	w = append(w, "Durations come from: "+j.timingText()+".")
+	missing, partial := j.missing()
+	say(missing, "Collectives that the numbers count and the logs do not have (smaller than NCCL_INSPECTOR_DUMP_MIN_SIZE_BYTES, "+
+		"without a time of the GPU, or overwritten), by rank")
+	say(partial, "Communicators of which some ranks wrote no log; they have the others, and bytes by their true size")
+	say(forced, "Operations whose order the logs of the ranks contradict")
+	say(j.repaired, "Sizes of elements of type ncclUint8, which the plugin writes as negative numbers, repaired")
+	say(j.proxies, "Records of the proxy, not read")
+	say(j.others, "Records of other operations, not read")
+	say(j.cut, "Logs that end within a record, as those of killed processes do")
+	return w
+}
+
+// timingText counts the sources of the durations.
+func (j *job) timingText() string {
+	var names []string
+	for name := range j.timings {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for i, name := range names {
+		names[i] = fmt.Sprintf("%s %d", name, j.timings[name])
+	}
+	return cmp.Or(strings.Join(names, ", "), "nothing")
+}
+
+// missing counts the collectives that the numbers of a member tell of and its log lacks, and the communicators without
+// the logs of some ranks.
+func (j *job) missing() (missing, partial int64) {
+	for _, c := range j.comms {
+		if len(c.members) < int(c.ranks) && c != j.world {
+			partial++
+		}
+		for _, m := range c.members {
+			most, have := map[schema.CallID]int64{}, map[schema.CallID]int64{}
+			for key := range m.seen {
+				if schema.Calls[key.call].Class == schema.ClassCollective {
+					most[key.call], have[key.call] = max(most[key.call], key.number+1), have[key.call]+1
+				}
+			}
+			for call, n := range most {
+				missing += min(n-have[call], mostBytes)
+			}
+		}
+	}
+	return missing, partial
+}
