@@ -16,6 +16,7 @@ import (
 	"github.com/commq/commq/formats/chakra"
 	"github.com/commq/commq/formats/dimemas"
 	"github.com/commq/commq/formats/dumpi"
+	"github.com/commq/commq/formats/inspector"
 	"github.com/commq/commq/formats/kineto"
 	"github.com/commq/commq/formats/liballprof"
 	"github.com/commq/commq/formats/otf2"
@@ -41,6 +42,8 @@ var importFormats = []importFormat{
 		func(path string) bool { return isDir(path) && dumpi.IsFolder(path) }, runImportDUMPI},
 	{"liballprof", "traces of liballprof (.txt, a folder of them): docs/reference/call-traces.md", liballprof.IsTrace,
 		func(path string) bool { return isDir(path) && liballprof.IsFolder(path) }, runImportLiballprof},
+	{"inspector", "logs of NVIDIA's NCCL Inspector (.log, a folder of them): docs/reference/training.md", inspector.IsTrace,
+		func(path string) bool { return isDir(path) && inspector.IsFolder(path) }, runImportInspector},
 	{"kineto", "traces of PyTorch's profiler (.json, a folder of them): docs/reference/training.md", kineto.IsTrace,
 		func(path string) bool { return isDir(path) && kineto.IsFolder(path) }, runImportKineto},
 	{"tit", "time-independent traces of SimGrid, or the list of their files: docs/reference/simulators.md", tit.IsTrace,
@@ -92,7 +95,7 @@ options.`,
 	completeNothing(c, "name")
 	c.AddCommand(newImportDimCommand(a), newImportOTF2Command(a), newImportKinetoCommand(a),
 		newImportTITCommand(a), newImportChakraCommand(a), newImportDUMPICommand(a),
-		newImportLiballprofCommand(a))
+		newImportLiballprofCommand(a), newImportInspectorCommand(a))
 	return c
 }
 
@@ -139,7 +142,7 @@ func runImport(ctx context.Context, a *app, o *importOptions, path string) error
 	formats := strings.Join(names, ", ")
 	if info.IsDir() {
 		return fmt.Errorf("import: %s is a folder without traces that import reads there; want a file, or a folder of "+
-			"traces of PyTorch's profiler, Chakra, DUMPI or liballprof (formats: %s)", path, formats)
+			"traces of PyTorch's profiler, NCCL Inspector, Chakra, DUMPI or liballprof (formats: %s)", path, formats)
 	}
 	return fmt.Errorf("import: %s begins with %q; want a file in a format that import reads: %s", path,
 		head[:min(len(head), 16)], formats)
@@ -197,6 +200,41 @@ func runImportKineto(ctx context.Context, a *app, path, name string) error {
 	finish()
 	if err != nil {
 		return fmt.Errorf("import kineto: %w", err)
+	}
+	printSummary(a.summaries(), m)
+	return nil
+}
+
+func newImportInspectorCommand(a *app) *cobra.Command {
+	var name string
+	c := &cobra.Command{
+		Use:   "inspector [flags] FILE",
+		Short: "Make a run from logs of NVIDIA's NCCL Inspector (.log, a folder of them)",
+		Long: `inspector reads what NCCL's profiler plugin inspector writes in JSON (also compressed with gzip): a file for each process,
+all in one folder. Communicators of NCCL become communicators, collectives and messages rows with their sizes. Verbose logs
+(NCCL_INSPECTOR_DUMP_VERBOSE=1) tell when operations ran. Of others the durations are known: they are placed as late as the
+times of the dumps allow, and the run counts as simulated. docs/reference/training.md has the rules.`,
+		Example: `  commq import inspector nccl-inspector-4711/ --name gpt.64
+  commq import inspector node3-pid812.log --name allreduce.8`,
+		Args:              wantArgs(1, 1, "the log of a process, or the folder of a job's logs"),
+		ValidArgsFunction: oneFile,
+		RunE: func(c *cobra.Command, args []string) error {
+			return runImportInspector(c.Context(), a, args[0], name)
+		},
+	}
+	c.Flags().StringVar(&name, "name", "", "`NAME` of the run to write (default: that of the file or folder)")
+	a.writes(c)
+	completeNothing(c, "name")
+	return c
+}
+
+func runImportInspector(ctx context.Context, a *app, path, name string) error {
+	update, finish := newProgress(a, "import inspector", "files")
+	m, err := inspector.ImportPath(ctx, path, a.storeDir(), name, inspector.Options{Replace: a.replace,
+		Origin: schema.Origin{Commq: version}, Progress: update})
+	finish()
+	if err != nil {
+		return fmt.Errorf("import inspector: %w", err)
 	}
 	printSummary(a.summaries(), m)
 	return nil

@@ -113,3 +113,33 @@ func TestTracesOfSimulators(t *testing.T) {
 		t.Errorf("%.80q, %v", schedule, err)
 	}
 }
+
+// import finds logs of NCCL Inspector in a folder; queries name the rank that the others waited for, and say what the logs
+// do not tell.
+func TestImportInspector(t *testing.T) {
+	store := t.TempDir()
+	for rank, us := range []int{400, 100} {
+		record := fmt.Sprintf(`{"header":{"id":"0xa","comm_name":"tp","rank":%d,"n_ranks":2,"nnodes":1},"metadata":{`+
+			`"dump_timestamp_us":1748030377748202,"hostname":"h","pid":%d},"coll_perf":{"coll":"AllReduce","coll_sn":0,`+
+			`"coll_msg_size_bytes":9000,"coll_exec_time_us":%d,"coll_timing_source":"kernel_gpu"}}`, rank, 50+rank, us)
+		if err := os.WriteFile(filepath.Join(store, fmt.Sprintf("h-pid%d.log", 50+rank)), []byte(record), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mustCommq(t, "import", filepath.Join(store, "h-pid50.log"), "--store", store, "--name", "one")
+	mustCommq(t, "import", store, "--store", store, "--name", "tp")
+	for query, want := range map[string]string{
+		"collective-wait": "\nwait-at-nxn,MPI_Allreduce,0,1,1,0,0,0,1,300000\n",
+		"communicators":   "\n0,world,tp,,2,,0,0,1,2,18000,18000\n",
+	} {
+		if out := mustCommq(t, "query", query, "--store", store, "--run", "tp", "--format", "csv"); !strings.Contains(out, want) {
+			t.Errorf("%s: %s", query, out)
+		}
+	}
+	var out, errs strings.Builder
+	query := []string{"query", "compute", "--store", store, "--run", "tp"}
+	if status := execute(t.Context(), query, strings.NewReader(""), &out, &errs); status != 2 ||
+		!strings.Contains(errs.String(), "its trace (inspector) does not tell that") {
+		t.Errorf("status %d: %s", status, errs.String())
+	}
+}

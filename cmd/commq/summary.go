@@ -31,6 +31,8 @@ func printSummary(w io.Writer, m *schema.Manifest) {
 	case m.TimeOrigin == "untimed":
 	case sim != nil:
 		line("time", "%s %s, machine %s", units.Duration(m.EndNs), m.TimeOrigin, run.MachineText(sim))
+	case m.TimeOrigin == "simulated":
+		line("time", "%s, with durations that were measured in places that were not", units.Duration(m.EndNs))
 	default:
 		line("time", "%s", units.Duration(m.EndNs))
 	}

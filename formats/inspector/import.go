@@ -26,9 +26,9 @@ type Options struct {
 // format is the name of the format.
 const format = "inspector"
 
-// ImportPath imports a log, or those in a folder, as the run of this name in a store. Without a name the run gets that of
-// the file or folder. All operations are in memory, about 200 bytes each. An error names the file, the record and what was
-// found.
+// ImportPath imports a log, or those in a folder, as the run of this name in a store. Without a name the run gets that
+// of the file or folder. All operations are in memory, about 900 bytes each. An error names the file, the record and
+// what was found.
 func ImportPath(ctx context.Context, path, store, name string, o Options) (*schema.Manifest, error) {
 	ranks, how, err := load(ctx, path, o.Progress)
 	if err != nil {
@@ -137,8 +137,8 @@ func (j *job) operation(m *member, o *op, group int) training.Op {
 	return x
 }
 
-// sizes returns what a member gives and gets. The log has the count of the call's arguments times the size of the type: of
-// an all-gather what a member gives, of a reduce-scatter what it gets, of an all-to-all what goes to each.
+// sizes returns what a member gives and gets. The log has the count of the call's arguments times the size of the type:
+// of an all-gather what a member gives, of a reduce-scatter what it gets, of an all-to-all what goes to each.
 func sizes(o *op, ranks int64) (in, out int64) {
 	if o.bytes < 0 {
 		return training.Unknown, training.Unknown

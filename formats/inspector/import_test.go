@@ -349,3 +349,38 @@ func FuzzImport(f *testing.F) {
 }
 
 func matches(pattern, text string) bool { return regexp.MustCompile(pattern).MatchString(text) }
+
+// Records of public logs and examples: bytes given over the duration are the algorithm bandwidth that the plugin
+// computed.
+func TestPublicRecords(t *testing.T) {
+	kernels := `,"event_trace_ts":{"coll_start_ts":1752867229235059,"coll_stop_ts":1752867229235064,"kernel_events":[{"channel_id":0,` +
+		`"kernel_start_ts":1752867229235181,"kernel_stop_ts":1752867229275811,"kernel_record_ts":1752867229275811}]}`
+	for _, c := range []struct {
+		record       string
+		given, taken int64
+		ns           int64
+		bandwidth    float64 // GB/s of the duration in the record
+	}{
+		// NVIDIA/nccl plugins/profiler/inspector/README.md
+		{from("0x7f8c496ae9f661", 2, 8, 1639453, 1748030377748202) + coll("AllReduce", 1407, 17179869184, 61974, ""),
+			17179869184, 17179869184, 61974000, 277.210914},
+		{from("0xe62dedaa97644a", 4, 8, 438776, 1752867229276385) + coll("ReduceScatter", 1231, 2147483648, 41057, kernels),
+			17179869184, 2147483648, 40630000, 418.439467 * 41057 / 40630},
+		// the same, exporter/example/README.md
+		{from("0x9e7a479f95a66c", 31, 32, 468528, 1749490229087081) + coll("ReduceScatter", 129, 65536, 110, ""),
+			2097152, 65536, 110000, 19.065018},
+		// DataDog/datadog-agent, the test of its check nccl
+		{from("0xad56c683b0c4ef", 1, 3, 48, 1772585717263338) + coll("AllReduce", 8995, 2360832, 5663, ""),
+			2360832, 2360832, 5663000, 0.416887},
+	} {
+		r := mustImport(t, write(t, c.record))
+		e, w := &r.Events[0], &r.Events[1]
+		took := w.EndNs - w.StartNs
+		if e.SendBytes != c.given || e.RecvBytes != c.taken || took != c.ns {
+			t.Errorf("%s: gave %d B, got %d B in %d ns", c.record, e.SendBytes, e.RecvBytes, took)
+		}
+		if got := float64(e.SendBytes) / float64(took); got/c.bandwidth < 0.99999 || got/c.bandwidth > 1.00001 {
+			t.Errorf("%s: %g GB/s, want %g", c.record, got, c.bandwidth)
+		}
+	}
+}

@@ -65,8 +65,8 @@ func (c *comm) hasAll(devices []*device) bool {
 	return len(seen) == len(devices)
 }
 
-// place finds the devices of a process: as many as it has ranks in one communicator, in the order of these. guessed reports
-// that a communicator has fewer of them, whose devices the log does not tell.
+// place finds the devices of a process: as many as it has ranks in one communicator, in the order of these. guessed
+// reports that a communicator has fewer of them, whose devices the log does not tell.
 func (p *process) place() (guessed bool) {
 	byComm := map[*comm][]*member{}
 	for _, m := range p.members {

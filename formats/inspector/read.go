@@ -80,7 +80,7 @@ type reader struct {
 	files     int
 
 	records, proxies, others, repaired, cut int64
-	timings                                          map[string]int64
+	timings                                 map[string]int64
 }
 
 // mostRanks is the number of ranks that a communicator may say it has.

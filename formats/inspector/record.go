@@ -95,8 +95,8 @@ func (l *limited) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// records calls each for the records of a log. cut reports that the log ends within a record, as that of a killed process
-// does.
+// records calls each for the records of a log. cut reports that the log ends within a record, as that of a killed
+// process does.
 func records(r io.Reader, each func(r *record) error) (cut bool, err error) {
 	in := &limited{r, mostValue}
 	d := json.NewDecoder(in)

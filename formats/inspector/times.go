@@ -17,8 +17,8 @@ func (j *job) hasTimes() bool {
 // earliest is before any time of a log: what is placed before it loses its duration.
 const earliest = -1 << 60
 
-// placeLast gives the operations that members made together the latest times that the logs allow: they end together, as no
-// member leaves before the last has come, not after one of them was written, and not after the next one of a
+// placeLast gives the operations that members made together the latest times that the logs allow: they end together, as
+// no member leaves before the last has come, not after one of them was written, and not after the next one of a
 // member's line began.
 func placeLast(s *shared) {
 	end := s.parts[0].in.limit

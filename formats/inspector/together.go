@@ -3,7 +3,6 @@ package inspector
 import (
 	"math"
 
-	"github.com/commq/commq/formats/training"
 	"github.com/commq/commq/schema"
 )
 
@@ -30,64 +29,74 @@ type line struct {
 	limit int64 // the last of them ends before
 }
 
-// order finds the operations that members made together and puts them into an order, from the last to the first, that no
-// line contradicts. Where lines contradict each other it goes on with one of them; forced counts these.
+// order finds the operations that members made together and puts them into an order, from the last to the first, that
+// no line contradicts. It calls place for each, and numbers the collectives. Where lines contradict each other it goes
+// on with one of them; forced counts these.
 func (j *job) order(place func(s *shared)) (forced int64) {
+	o := ordering{place: place, collectives: map[*comm][]*shared{}}
 	var lines []*line
-	instances := map[*comm][]*shared{}
 	for _, c := range j.comms {
 		lines = append(lines, c.lines()...)
 	}
-	var ready []*shared
-	arrive := func(l *line) {
-		for l.left > 0 && l.ops[l.left-1].with.placed {
-			l.left--
-		}
-		if l.left == 0 {
-			return
-		}
-		s := l.ops[l.left-1].with
-		if s.waiting--; s.waiting == 0 {
-			ready = append(ready, s)
-		}
-	}
-	take := func(s *shared) {
-		s.placed = true
-		place(s)
-		if !s.message {
-			instances[s.comm] = append(instances[s.comm], s)
-		}
-		for _, p := range s.parts {
-			if p.in.left > 0 && p.in.ops[p.in.left-1] == p.op {
-				arrive(p.in)
-			}
-		}
+	for _, l := range lines {
+		o.arrive(l)
 	}
 	for _, l := range lines {
-		arrive(l)
+		for o.takeReady(); l.left > 0; o.takeReady() {
+			forced++
+			o.take(l.ops[l.left-1].with)
+		}
 	}
-	for next := 0; ; {
-		if n := len(ready); n > 0 {
-			s := ready[n-1]
-			ready = ready[:n-1]
-			take(s)
-			continue
-		}
-		for next < len(lines) && lines[next].left == 0 {
-			next++
-		}
-		if next == len(lines) {
-			break
-		}
-		forced++
-		take(lines[next].ops[lines[next].left-1].with)
-	}
-	for _, all := range instances {
+	for _, all := range o.collectives {
 		for i, s := range all {
 			s.instance = int64(len(all) - 1 - i)
 		}
 	}
 	return forced
+}
+
+// ordering is the state of order.
+type ordering struct {
+	place       func(s *shared)
+	ready       []*shared // last in all their lines
+	collectives map[*comm][]*shared
+}
+
+// arrive notes what is last in a line now.
+func (o *ordering) arrive(l *line) {
+	for l.left > 0 && l.ops[l.left-1].with.placed {
+		l.left--
+	}
+	if l.left == 0 {
+		return
+	}
+	s := l.ops[l.left-1].with
+	if s.waiting--; s.waiting == 0 {
+		o.ready = append(o.ready, s)
+	}
+}
+
+// takeReady takes all that is ready, and what becomes so.
+func (o *ordering) takeReady() {
+	for n := len(o.ready); n > 0; n = len(o.ready) {
+		s := o.ready[n-1]
+		o.ready = o.ready[:n-1]
+		o.take(s)
+	}
+}
+
+// take puts an operation before those taken so far.
+func (o *ordering) take(s *shared) {
+	s.placed = true
+	o.place(s)
+	if !s.message {
+		o.collectives[s.comm] = append(o.collectives[s.comm], s)
+	}
+	for _, p := range s.parts {
+		if p.in.left > 0 && p.in.ops[p.in.left-1] == p.op {
+			o.arrive(p.in)
+		}
+	}
 }
 
 // collKey tells the collectives of a communicator apart, channel its messages.
@@ -106,42 +115,31 @@ type channel struct {
 func (c *comm) lines() (lines []*line) {
 	colls, messages := map[collKey]*shared{}, map[channel]*shared{}
 	for _, m := range c.sorted() {
-		kinds := map[schema.CallID]*line{}
-		nth := map[channel]int{}
+		kinds := map[schema.CallID]*line{} // 0: collectives
+		sent, received := map[int32]int{}, map[int32]int{}
 		for i := range m.ops {
 			o := &m.ops[i]
-			kind := schema.CallID(0)
-			if o.isMessage() {
-				kind = o.call
+			kind, s := schema.CallID(0), (*shared)(nil)
+			switch {
+			case !o.isMessage():
+				s = together(colls, collKey{o.call, o.number, o.repeat}, c)
+			case o.peer < 0:
+				kind, s = o.call, &shared{comm: c, message: true}
+			case o.call == schema.CallIsend:
+				kind, s = o.call, together(messages, channel{m.rank, o.peer, sent[o.peer]}, c)
+				sent[o.peer]++
+			default:
+				kind, s = o.call, together(messages, channel{o.peer, m.rank, received[o.peer]}, c)
+				received[o.peer]++
 			}
 			l := kinds[kind]
 			if l == nil {
 				l = &line{limit: math.MaxInt64}
-				kinds[kind] = l
-				lines = append(lines, l)
+				kinds[kind], lines = l, append(lines, l)
 			}
-			var s *shared
-			if !o.isMessage() {
-				s = together(colls, collKey{o.call, o.number, o.repeat}, c)
-			} else {
-				k := channel{src: m.rank, dst: o.peer}
-				if o.call == schema.CallIrecv {
-					k.src, k.dst = o.peer, m.rank
-				}
-				direction := channel{k.src, k.dst, int(o.call)}
-				k.nth = nth[direction]
-				nth[direction]++
-				if o.peer == training.Unknown {
-					s = &shared{comm: c}
-				} else {
-					s = together(messages, k, c)
-				}
-				s.message = true
-			}
+			s.message = kind != 0
 			s.parts, s.waiting = append(s.parts, part{l, o}), s.waiting+1
-			o.with = s
-			l.ops = append(l.ops, o)
-			l.left++
+			o.with, l.ops, l.left = s, append(l.ops, o), l.left+1
 		}
 	}
 	return lines
