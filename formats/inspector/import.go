@@ -68,6 +68,7 @@ func load(ctx context.Context, path string, progress func(read, all int64)) ([]*
 	how.Placed = !j.hasTimes()
 	place := placeLast
 	if !how.Placed {
+		j.inIssueOrder()
 		place = func(s *shared) {
 			for _, p := range s.parts {
 				p.op.settle()
@@ -102,10 +103,16 @@ func (j *job) rank(d *device) *training.Rank {
 			g.Ranks = everyone(j.ranks)
 		}
 		r.File = cmp.Or(r.File, m.file)
-		r.Dropped += m.dropped
+		r.Dropped += max(m.dropped, j.lost(m))
 		r.Events += int64(len(m.ops))
+		m.inTurn()
+		byTurn := make([]*op, len(m.ops))
 		for i := range m.ops {
-			r.Ops = append(r.Ops, j.operation(m, &m.ops[i], len(r.Groups)))
+			byTurn[i] = &m.ops[i]
+		}
+		slices.SortFunc(byTurn, func(a, b *op) int { return cmp.Compare(b.with.turn, a.with.turn) })
+		for _, o := range byTurn {
+			r.Ops = append(r.Ops, j.operation(m, o, len(r.Groups)))
 		}
 		r.Groups = append(r.Groups, g)
 	}
@@ -188,9 +195,9 @@ func (j *job) warnings(placed bool, forced int64) (w []string) {
 	}
 	say(j.guessed, "Processes with several GPUs of which a communicator has some, taken in order")
 	w = append(w, "Durations come from: "+j.timingText()+".")
-	missing, partial := j.missing()
-	say(missing, "Collectives that the numbers count and the logs do not have (smaller than NCCL_INSPECTOR_DUMP_MIN_SIZE_BYTES, "+
-		"without a time of the GPU, or overwritten), by rank")
+	lost, partial := j.losses()
+	say(lost, "Operations that the numbers count and the logs do not have (collectives smaller than "+
+		"NCCL_INSPECTOR_DUMP_MIN_SIZE_BYTES, any without a time of the GPU, or overwritten), by rank")
 	say(partial, "Communicators of which some ranks wrote no log; they have the others, and bytes by their true size")
 	say(forced, "Operations whose order the logs of the ranks contradict")
 	say(j.repaired, "Sizes of elements of type ncclUint8, which the plugin writes as negative numbers, repaired")
@@ -213,24 +220,36 @@ func (j *job) timingText() string {
 	return cmp.Or(strings.Join(names, ", "), "nothing")
 }
 
-// missing counts the collectives that the numbers of a member tell of and its log lacks, and the communicators without
-// the logs of some ranks.
-func (j *job) missing() (missing, partial int64) {
+// losses counts the operations that logs lack, over all members, and the communicators without the logs of some ranks.
+func (j *job) losses() (lost, partial int64) {
 	for _, c := range j.comms {
 		if len(c.members) < int(c.ranks) && c != j.world {
 			partial++
 		}
 		for _, m := range c.members {
-			most, have := map[schema.CallID]int64{}, map[schema.CallID]int64{}
-			for key := range m.seen {
-				if schema.Calls[key.call].Class == schema.ClassCollective {
-					most[key.call], have[key.call] = max(most[key.call], key.number+1), have[key.call]+1
-				}
-			}
-			for call, n := range most {
-				missing += min(n-have[call], mostBytes)
-			}
+			lost += j.lost(m)
 		}
 	}
-	return missing, partial
+	return lost, partial
+}
+
+// lost counts the operations of a member that its log lacks: collectives by their numbers, which count from 0 for each
+// call, and by what the logs of other members have; messages by their numbers, which count from 1 for all that are not too
+// small.
+func (j *job) lost(m *member) int64 {
+	most, made := map[schema.CallID]int64{}, int64(0)
+	distinct, messages, last := int64(0), int64(0), int64(0)
+	for key, n := range m.seen {
+		if schema.Calls[key.call].Class == schema.ClassCollective {
+			most[key.call] = max(most[key.call], min(key.number, mostBytes)+1)
+			made, distinct = made+int64(n), distinct+1
+		} else {
+			messages, last = messages+1, max(last, min(key.number, mostBytes))
+		}
+	}
+	numbered := int64(0)
+	for _, n := range most {
+		numbered += n
+	}
+	return max(numbered-distinct, j.numbers[m.comm]-made) + max(last-messages, 0)
 }

@@ -253,6 +253,7 @@ func TestSizes(t *testing.T) {
 		from("0xa", 0, 1, 7, 1000)+coll("AllReduce", 1, uint64(1<<60), 10, "")+
 		from("0xa", 0, 1, 7, 1000)+coll("Reduce", 0, 8192, 10, "")+
 		from("0xa", 0, 1, 7, 1000)+coll("All2All", 0, 8192, 10, "")+
+		from("0xa", 0, 1, 7, 1000)+p2p("Send", 3, -1, 8192, 10, "")+
 		from("0xa", 0, 1, 7, 1000)+coll("Invalid", 0, 8192, 10, "")))
 	wantRows(t, r, `
 0 Iallreduce 0-0 comm=0 instance=0 sent=9000 received=9000
@@ -264,6 +265,10 @@ func TestSizes(t *testing.T) {
 0 Ialltoall 30-30 comm=0 instance=3 sent=8192 received=8192
 0 Wait 30-40`)
 	wantWarning(t, r, "repaired: 1.")
+	wantWarning(t, r, "Sends and receives whose other side the traces do not tell, which have no row: 1.")
+	if r.Counts.Dropped != 2 { // the messages 1 and 2
+		t.Errorf("dropped %d", r.Counts.Dropped)
+	}
 	wantWarning(t, r, "Records of other operations, not read: 1.")
 }
 

@@ -21,6 +21,8 @@ type job struct {
 	ranks   int32
 	// guessed is the number of processes with several GPUs of which a communicator does not have all.
 	guessed int64
+	// numbers is the number of collectives on each communicator that some log has.
+	numbers map[*comm]int64
 }
 
 // place finds the ranks of the run. The largest communicator that all processes are in numbers them; without one they

@@ -1,5 +1,10 @@
 package inspector
 
+import (
+	"cmp"
+	"slices"
+)
+
 // hasTimes reports whether the logs tell when each operation ran.
 func (j *job) hasTimes() bool {
 	for _, d := range j.devices {
@@ -12,6 +17,15 @@ func (j *job) hasTimes() bool {
 		}
 	}
 	return true
+}
+
+// inIssueOrder sorts the operations of each member by when they were asked for.
+func (j *job) inIssueOrder() {
+	for _, d := range j.devices {
+		for _, m := range d.members {
+			slices.SortStableFunc(m.ops, func(a, b op) int { return cmp.Compare(a.issued, b.issued) })
+		}
+	}
 }
 
 // earliest is before any time of a log: what is placed before it loses its duration.
@@ -31,6 +45,20 @@ func placeLast(s *shared) {
 		o.end = max(o.end, o.start)
 		o.issued, o.returned = o.start, o.start
 		p.in.limit = min(p.in.limit, o.start)
+	}
+}
+
+// inTurn lets no collective of a member begin before one that comes before it on all members.
+func (m *member) inTurn() {
+	var all []*op
+	for i := range m.ops {
+		if o := &m.ops[i]; !o.isMessage() {
+			all = append(all, o)
+		}
+	}
+	slices.SortFunc(all, func(a, b *op) int { return cmp.Compare(b.with.turn, a.with.turn) })
+	for i := 1; i < len(all); i++ {
+		all[i].issued, all[i].start = max(all[i].issued, all[i-1].issued), max(all[i].start, all[i-1].start)
 	}
 }
 

@@ -13,6 +13,7 @@ type shared struct {
 	waiting  int // parts that are not the last of their line yet
 	placed   bool
 	message  bool
+	turn     int   // in which it was placed: later ones come earlier in the run
 	instance int64 // of a collective, along its communicator
 }
 
@@ -35,6 +36,7 @@ type line struct {
 func (j *job) order(place func(s *shared)) (forced int64) {
 	o := ordering{place: place, collectives: map[*comm][]*shared{}}
 	var lines []*line
+	j.numbers = map[*comm]int64{}
 	for _, c := range j.comms {
 		lines = append(lines, c.lines()...)
 	}
@@ -47,7 +49,8 @@ func (j *job) order(place func(s *shared)) (forced int64) {
 			o.take(l.ops[l.left-1].with)
 		}
 	}
-	for _, all := range o.collectives {
+	for c, all := range o.collectives {
+		j.numbers[c] = int64(len(all))
 		for i, s := range all {
 			s.instance = int64(len(all) - 1 - i)
 		}
@@ -58,6 +61,7 @@ func (j *job) order(place func(s *shared)) (forced int64) {
 // ordering is the state of order.
 type ordering struct {
 	place       func(s *shared)
+	turns       int
 	ready       []*shared // last in all their lines
 	collectives map[*comm][]*shared
 }
@@ -87,7 +91,8 @@ func (o *ordering) takeReady() {
 
 // take puts an operation before those taken so far.
 func (o *ordering) take(s *shared) {
-	s.placed = true
+	s.placed, s.turn = true, o.turns
+	o.turns++
 	o.place(s)
 	if !s.message {
 		o.collectives[s.comm] = append(o.collectives[s.comm], s)
