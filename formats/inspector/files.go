@@ -1,9 +1,7 @@
 package inspector
 
 import (
-	"bufio"
 	"bytes"
-	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"github.com/commq/commq/formats/jsonstream"
 )
 
 // headBytes is how much of a file tells what it is.
@@ -66,7 +66,7 @@ func isTraceFile(path string) (bool, error) {
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
 		return false, nil
 	}
-	f, err := open(path)
+	f, err := jsonstream.Open(path)
 	if err != nil {
 		return false, err
 	}
@@ -76,26 +76,4 @@ func isTraceFile(path string) (bool, error) {
 		return false, fmt.Errorf("%s: %w", path, err)
 	}
 	return IsTrace(head), nil
-}
-
-// open opens a file that may be compressed with gzip.
-func open(path string) (io.ReadCloser, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	b := bufio.NewReaderSize(f, 1<<18)
-	if head, err := b.Peek(2); err != nil || head[0] != 0x1f || head[1] != 0x8b {
-		return readCloser{b, f}, nil
-	}
-	z, err := gzip.NewReader(b)
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), f.Close())
-	}
-	return readCloser{z, f}, nil
-}
-
-type readCloser struct {
-	io.Reader
-	io.Closer
 }

@@ -65,9 +65,11 @@ func load(ctx context.Context, path string, progress func(read, all int64)) ([]*
 		return nil, how, err
 	}
 	j := v.place()
-	how.Placed = !j.hasTimes()
+	placed := !j.hasTimes()
 	place := placeLast
-	if !how.Placed {
+	if placed {
+		how.TimeOrigin = "simulated"
+	} else {
 		j.inIssueOrder()
 		place = func(s *shared) {
 			for _, p := range s.parts {
@@ -80,7 +82,7 @@ func load(ctx context.Context, path string, progress func(read, all int64)) ([]*
 	for _, d := range j.devices {
 		ranks = append(ranks, j.rank(d))
 	}
-	ranks[0].Warnings = j.warnings(how.Placed, forced)
+	ranks[0].Warnings = j.warnings(placed, forced)
 	for _, r := range ranks {
 		r.Close()
 	}

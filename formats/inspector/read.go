@@ -7,6 +7,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/commq/commq/formats/jsonstream"
 	"github.com/commq/commq/formats/training"
 	"github.com/commq/commq/schema"
 )
@@ -113,7 +114,7 @@ func readAll(ctx context.Context, files []string, progress func(read, all int64)
 }
 
 func (v *reader) readFile(file string) error {
-	f, err := open(file)
+	f, err := jsonstream.Open(file)
 	if err != nil {
 		return err
 	}

@@ -2,9 +2,9 @@ package inspector
 
 import (
 	"encoding/json"
-	"errors"
-	"fmt"
 	"io"
+
+	"github.com/commq/commq/formats/jsonstream"
 )
 
 // record is an object of a log. Logs of version 4.3 and later have header and metadata only in the dump_stats that a
@@ -75,51 +75,16 @@ type dumpStats struct {
 	P2PDropped  int64 `json:"p2p_dropped_total"`
 }
 
-// mostValue is the length in bytes from which on a value of the JSON is not believed to be a record.
-const mostValue = 64 << 20
-
-// limited fails when more than mostValue bytes are read for one value.
-type limited struct {
-	from io.Reader
-	left int64
-}
-
-var errLong = errors.New("a value of more than 64 MiB; want a record of an operation")
-
-func (l *limited) Read(p []byte) (int, error) {
-	if l.left <= 0 {
-		return 0, errLong
-	}
-	n, err := l.from.Read(p[:min(int64(len(p)), l.left)])
-	l.left -= int64(n)
-	return n, err
-}
-
-// records calls each for the records of a log. cut reports that the log ends within a record, as that of a killed
-// process does.
+// records calls each for the records of a log. cut reports that the log ends within a record, as that of a killed process
+// does.
 func records(r io.Reader, each func(r *record) error) (cut bool, err error) {
-	in := &limited{r, mostValue}
-	d := json.NewDecoder(in)
 	var marker record
-	for n := int64(0); ; n++ {
-		in.left = mostValue
-		var r record
-		err := d.Decode(&r)
-		switch {
-		case err == io.EOF:
-			return false, nil
-		case errors.Is(err, io.ErrUnexpectedEOF) && n > 0:
-			return true, nil
-		case err != nil:
-			return false, fmt.Errorf("record %d, byte %d: %w", n, d.InputOffset(), err)
-		}
+	return jsonstream.Values(r, func(r *record) error {
 		if r.Stats != nil {
-			marker = r
+			marker = *r
 		} else if r.Header == nil && r.Metadata == nil {
 			r.Header, r.Metadata = marker.Header, marker.Metadata
 		}
-		if err := each(&r); err != nil {
-			return false, fmt.Errorf("record %d, byte %d: %w", n, d.InputOffset(), err)
-		}
-	}
+		return each(r)
+	})
 }

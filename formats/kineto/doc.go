@@ -4,7 +4,6 @@
 // In reading order:
 //
 //	files.go   the files of a job, and which is of which rank
-//	stream.go  JSON as a stream: one event in memory at a time
 //	event.go   the fields of an event that are read
 //	trace.go   the events of a process: what is kept of each
 //	link.go    host calls, kernels and launches become operations

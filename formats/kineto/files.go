@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/commq/commq/formats/jsonstream"
 )
 
 // kind is what a file of a job is.
@@ -35,7 +37,7 @@ func IsTrace(head []byte) bool {
 
 // kindOf looks at a file.
 func kindOf(path string) (kind, error) {
-	f, err := open(path)
+	f, err := jsonstream.Open(path)
 	if err != nil {
 		return other, err
 	}

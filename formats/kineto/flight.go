@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sort"
 
+	"github.com/commq/commq/formats/jsonstream"
 	"github.com/commq/commq/formats/training"
 )
 
@@ -21,19 +22,19 @@ type flightEntry struct {
 
 // readFlight reads a dump of the flight recorder.
 func readFlight(path string) (entries []flightEntry, err error) {
-	f, err := open(path)
+	f, err := jsonstream.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	err = object(f, "entries", func(d *json.Decoder) error {
+	err = jsonstream.Object(f, "entries", func(d *json.Decoder) error {
 		var e flightEntry
 		if err := d.Decode(&e); err != nil {
 			return err
 		}
 		entries = append(entries, e)
 		return nil
-	}, func(_ string, d *json.Decoder) error { return skip(d) })
+	}, func(_ string, d *json.Decoder) error { return jsonstream.Skip(d) })
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/commq/commq/formats/jsonstream"
 	"github.com/commq/commq/formats/training"
 	"github.com/commq/commq/schema"
 )
@@ -72,13 +73,13 @@ type distributed struct {
 
 // read reads the trace of a process.
 func read(path string) (*trace, error) {
-	f, err := open(path)
+	f, err := jsonstream.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
 	t := &trace{Rank: &training.Rank{File: path}, launches: map[int64]launch{}, groups: map[string]int{}}
-	if err := object(f, "traceEvents", t.event, t.header); err != nil {
+	if err := jsonstream.Object(f, "traceEvents", t.event, t.header); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return t, nil
@@ -105,7 +106,7 @@ func (t *trace) header(key string, d *json.Decoder) error {
 	case "host_name":
 		return d.Decode(&t.Host)
 	default:
-		return skip(d)
+		return jsonstream.Skip(d)
 	}
 	return nil
 }

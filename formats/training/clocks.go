@@ -38,7 +38,7 @@ func synchronises(op *Op) bool {
 // setClocks sets the clock of each rank by that of the first, through communicators that connect them. Clocks that
 // agree within their bounds stay as they are.
 func (j *job) setClocks() {
-	if len(j.ranks) == 0 || j.o.Placed {
+	if len(j.ranks) == 0 || j.o.TimeOrigin != measured {
 		return
 	}
 	set := map[int32]bool{j.ranks[0].Rank.Rank: true}
@@ -135,7 +135,7 @@ func (j *job) clockText() (texts []string) {
 		}
 	}
 	switch {
-	case j.o.Placed:
+	case j.o.TimeOrigin != measured:
 		return nil
 	case len(j.ranks) < 2 || j.unset == len(j.ranks)-1:
 	case moved == 0:

@@ -22,8 +22,9 @@ type Options struct {
 	Replace bool
 	// Numbered tells that the Seq of a collective is the same on all ranks: it becomes its instance. Ranks may lack some.
 	Numbered bool
-	// Placed tells that the trace has no times: those of the operations are on one clock, in places that a reader chose.
-	Placed bool
+	// TimeOrigin is that of the run: measured; simulated, where the times of the operations are on one clock, in places that
+	// a reader chose; untimed, where they only tell the order. "" means measured.
+	TimeOrigin string
 	// NoCompute tells that the trace does not tell when a process computed.
 	NoCompute bool
 
@@ -32,6 +33,8 @@ type Options struct {
 
 // epochTarget is the number of rows of an epoch over all ranks: those held in memory together.
 const epochTarget = 1 << 19
+
+const measured, untimed = "measured", "untimed"
 
 // mostRanks is the number of ranks that a job may say it has.
 const mostRanks = 1 << 22
@@ -112,6 +115,9 @@ func (f sinkFunc) Write(shard int, b schema.Batch) error { return f(shard, b) }
 
 func newJob(ranks []*Rank, o Options) (*job, error) {
 	j := &job{o: o, byRank: map[int32]*rank{}, typeIDs: map[string]int32{}, byName: map[string]int64{}}
+	if j.o.TimeOrigin == "" {
+		j.o.TimeOrigin = measured
+	}
 	if j.o.epochRows == 0 {
 		j.o.epochRows = epochTarget
 	}
@@ -329,6 +335,9 @@ func (j *job) match(m *match.Matcher, shards []shard, of []int, epoch int32) {
 			case schema.ClassRecv:
 				b.Row(k, &row)
 				r := j.byRank[row.Rank].recv(&row)
+				if j.o.TimeOrigin == untimed {
+					r.StartNs, r.EndNs = null64, null64
+				}
 				if s := m.Recv(&r); s != nil {
 					pairs = append(pairs, match.Pair{Send: *s, Recv: r})
 				}
@@ -417,15 +426,12 @@ func (j *job) manifest() *schema.Manifest {
 	if len(j.ranks) > 0 {
 		origin.Trace = &schema.Trace{Format: j.o.Format, File: filepath.Base(j.ranks[0].File)}
 	}
-	times, clock := "measured", "wall"
-	if j.o.Placed {
-		times = "simulated"
-	}
+	clock := "wall"
 	if j.o.NoCompute {
 		clock = "none"
 	}
 	return &schema.Manifest{
-		Ranks: j.world, TimeOrigin: times, TimeResolutionNs: 1, ComputeClock: clock, Record: "all", Hash: "none",
+		Ranks: j.world, TimeOrigin: j.o.TimeOrigin, TimeResolutionNs: 1, ComputeClock: clock, Record: "all", Hash: "none",
 		Ended: schema.EndedNames[j.ended()], EndNs: j.endNs, Epochs: int32(len(j.bounds) + 1), Counts: j.counts,
 		Collectives: j.byName, Warnings: j.warnings(), Origin: origin,
 	}

@@ -99,6 +99,9 @@ func (j *job) row(r *rank, seq int64) schema.Event {
 	row := schema.NullEvent
 	row.Rank, row.Seq, row.Thread, row.ComputeNs = r.Rank.Rank, seq, e.thread, e.compute
 	row.StartNs, row.EndNs = e.start+r.shiftNs, e.end+r.shiftNs
+	if j.o.TimeOrigin == untimed {
+		row.StartNs, row.EndNs = null64, null64
+	}
 	if j.o.NoCompute {
 		row.ComputeNs = null64
 	}

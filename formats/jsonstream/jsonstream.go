@@ -1,4 +1,5 @@
-package kineto
+// Package jsonstream reads JSON of any length, also compressed with gzip, with one value in memory at a time.
+package jsonstream
 
 import (
 	"bufio"
@@ -10,8 +11,8 @@ import (
 	"os"
 )
 
-// open opens a file that may be compressed with gzip.
-func open(path string) (io.ReadCloser, error) {
+// Open opens a file that may be compressed with gzip.
+func Open(path string) (io.ReadCloser, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -33,7 +34,7 @@ type readCloser struct {
 	io.Closer
 }
 
-// mostValue is the length in bytes from which on a value of the JSON is not believed to be an event.
+// mostValue is the length in bytes from which on a value of the JSON is not believed.
 const mostValue = 64 << 20
 
 // limited fails when more than mostValue bytes are read for one value.
@@ -42,7 +43,7 @@ type limited struct {
 	left int64
 }
 
-var errLong = errors.New("a value of more than 64 MiB; want an event")
+var errLong = errors.New("a value of more than 64 MiB; want an event of a trace")
 
 func (l *limited) Read(p []byte) (int, error) {
 	if l.left <= 0 {
@@ -53,9 +54,32 @@ func (l *limited) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// object reads a JSON object as a stream. It calls each for the elements of the array that is the value of the key
+// Values calls each for the values that follow one another, such as lines, each decoded into a T. cut reports that the
+// text ends within a value other than the first.
+func Values[T any](r io.Reader, each func(v *T) error) (cut bool, err error) {
+	in := &limited{r, mostValue}
+	d := json.NewDecoder(in)
+	for n := int64(0); ; n++ {
+		in.left = mostValue
+		var v T
+		err := d.Decode(&v)
+		switch {
+		case err == io.EOF:
+			return false, nil
+		case errors.Is(err, io.ErrUnexpectedEOF) && n > 0:
+			return true, nil
+		case err == nil:
+			err = each(&v)
+		}
+		if err != nil {
+			return false, fmt.Errorf("record %d, byte %d: %w", n, d.InputOffset(), err)
+		}
+	}
+}
+
+// Object reads a JSON object as a stream. It calls each for the elements of the array that is the value of the key
 // list, and other for all other keys and their values. Both decode the value that is next.
-func object(r io.Reader, list string, each func(d *json.Decoder) error,
+func Object(r io.Reader, list string, each func(d *json.Decoder) error,
 	other func(key string, d *json.Decoder) error) error {
 	in := &limited{r, mostValue}
 	d := json.NewDecoder(in)
@@ -111,8 +135,8 @@ func delimiter(d *json.Decoder, want json.Delim) error {
 	return nil
 }
 
-// skip reads the next value and drops it.
-func skip(d *json.Decoder) error {
+// Skip reads the next value and drops it.
+func Skip(d *json.Decoder) error {
 	var v json.RawMessage
 	return d.Decode(&v)
 }
