@@ -87,7 +87,7 @@ func (d *DB) mergesRanks(ctx context.Context, q *Query, args map[string]string) 
 	if q.param("from-rank") == nil || q.param("rows") == nil {
 		return false, nil
 	}
-	power, err := d.blockPower(ctx)
+	power, err := blockPower(ctx, d)
 	if err != nil {
 		return false, err
 	}
@@ -121,7 +121,7 @@ func (d *DB) withoutSums(ctx context.Context, q *Query, args map[string]string) 
 	if q.param("by") == nil {
 		return "", nil
 	}
-	if power, err := d.blockPower(ctx); err != nil || power == 0 {
+	if power, err := blockPower(ctx, d); err != nil || power == 0 {
 		return "", err
 	}
 	return "the run has sums for blocks of ranks, not for each", nil
@@ -129,7 +129,7 @@ func (d *DB) withoutSums(ctx context.Context, q *Query, args map[string]string) 
 
 // blockPower is n where the smallest blocks that the table activity has sums for are of 2^n ranks. The answer is kept:
 // every tile of a timeline asks.
-func (d *DB) blockPower(ctx context.Context) (power int, err error) {
+func blockPower(ctx context.Context, d *DB) (power int, err error) {
 	d.blocks.Lock()
 	defer d.blocks.Unlock()
 	if d.blocks.power != nil {

@@ -1,8 +1,10 @@
 package queries
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -11,6 +13,7 @@ import (
 type piece struct {
 	source
 	begin string // the line that begins the block; empty between blocks
+	at    place  // of that line
 	param string
 	value string
 	only  bool // there where the parameter has the value alone; else where it has another
@@ -20,8 +23,9 @@ const blockEnd = "{{end}}"
 
 var blockBegin = regexp.MustCompile(`^\s*\{\{(unless|only) ([\w-]+) ([\w-]+)\}\}\s*$`)
 
-// pieces cuts a text at the lines that begin and end a block, which are in none of them.
-func (s source) pieces() (all []piece, err error) {
+// pieces cuts a text at the lines that begin and end a block, which are in none of them. file is that of the query, for
+// errors.
+func (s source) pieces(file string) (all []piece, err error) {
 	var now piece
 	next := func(p piece) {
 		if len(now.places) > 0 {
@@ -33,13 +37,13 @@ func (s source) pieces() (all []piece, err error) {
 		begin, end := blockBegin.FindStringSubmatch(line), strings.TrimSpace(line) == blockEnd
 		switch at := s.places[i]; {
 		case begin != nil && now.begin != "":
-			return nil, fmt.Errorf("%s: %s begins a block in another one; end that with a line %s", at.describe(""),
+			return nil, fmt.Errorf("%s: %s begins a block in another one; end that with a line %s", at.describe(file),
 				strings.TrimSpace(line), blockEnd)
 		case begin != nil:
-			next(piece{begin: line, only: begin[1] == "only", param: begin[2], value: begin[3]})
+			next(piece{begin: line, at: at, only: begin[1] == "only", param: begin[2], value: begin[3]})
 		case end && now.begin == "":
 			return nil, fmt.Errorf("%s: %s without a block; a line {{unless NAME VALUE}} or {{only NAME VALUE}} begins one",
-				at.describe(""), blockEnd)
+				at.describe(file), blockEnd)
 		case end:
 			next(piece{})
 		default:
@@ -47,7 +51,8 @@ func (s source) pieces() (all []piece, err error) {
 		}
 	}
 	if now.begin != "" {
-		return nil, fmt.Errorf("the block %s does not end; want a line %s", strings.TrimSpace(now.begin), blockEnd)
+		return nil, fmt.Errorf("%s: the block %s does not end; want a line %s", now.at.describe(file), strings.TrimSpace(now.begin),
+			blockEnd)
 	}
 	next(piece{})
 	return all, nil
@@ -70,7 +75,7 @@ func (s *source) addAll(more source) {
 
 // withBlocks returns the text with the blocks that are there for the values of the parameters, which literals has.
 func (s source) withBlocks(literals map[string]string) (source, error) {
-	all, err := s.pieces()
+	all, err := s.pieces("")
 	var left source
 	for _, p := range all {
 		if p.begin == "" || (literals[p.param] == quote(p.value)) == p.only {
@@ -80,28 +85,54 @@ func (s source) withBlocks(literals map[string]string) (source, error) {
 	return left, err
 }
 
-// ownBlocks removes the blocks of parameters that the query lacks: of {{only}} with their text, of {{unless}} without. An
-// included file is for several queries.
-func (q *Query) ownBlocks(s source) (source, error) {
-	all, err := s.pieces()
+// ownBlocks removes the blocks of parameters that the query lacks: of {{only}} with their text, of {{unless}} without. Only an
+// included file may have such, as it is for several queries. file is that of the query.
+func (q *Query) ownBlocks(s source, file string) (source, error) {
+	all, err := s.pieces(file)
+	if err != nil {
+		return source{}, err
+	}
 	var left source
+	var errs []error
+	always, blocks := false, false
 	for _, p := range all {
-		switch own := q.param(p.param) != nil; {
-		case p.begin != "" && own:
-			left.add(p.begin, p.places[0])
+		param := q.param(p.param)
+		blocks = blocks || p.begin != ""
+		switch {
+		case p.begin != "" && param != nil:
+			errs = append(errs, p.check(param, file))
+			left.add(p.begin, p.at)
 			left.addAll(p.source)
 			left.add(blockEnd, p.places[len(p.places)-1])
-		case p.begin == "" || !p.only:
-			left.addAll(p.source)
+			continue
+		case p.begin != "" && p.at.file == file:
+			errs = append(errs, fmt.Errorf("%s: the block %s is of a parameter that the header does not declare; add \"-- param %s "+
+				"...\"", p.at.describe(file), strings.TrimSpace(p.begin), p.param))
+		case p.begin != "" && p.only:
+			continue
 		}
+		left.addAll(p.source)
+		always = always || strings.TrimSpace(p.text) != ""
 	}
-	return left, err
+	if blocks && !always {
+		errs = append(errs, fmt.Errorf("all of the SQL stands in blocks; some must be there for every value"))
+	}
+	return left, errors.Join(errs...)
+}
+
+// check checks that the block is of a choice and one of its values.
+func (p *piece) check(param *Param, file string) error {
+	if param.Kind != "choice" || !slices.Contains(param.Choices, p.value) {
+		return fmt.Errorf("%s: the block %s: %s is not a value of %s; want a parameter of kind choice and one of its values",
+			p.at.describe(file), strings.TrimSpace(p.begin), p.value, p.param)
+	}
+	return nil
 }
 
 // macroText returns the text as an expression that leaves out blocks by the macro's arguments, without its first and last
 // quote.
 func (q *Query) macroText() string {
-	all, err := source{q.text, q.places}.pieces()
+	all, err := source{q.text, q.places}.pieces("")
 	if err != nil {
 		panic(err) // the query was parsed
 	}

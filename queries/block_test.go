@@ -14,14 +14,18 @@ func blockQuery(text string) string {
 
 // TestBlocks leaves blocks out by the values of parameters, and those of parameters that a query lacks.
 func TestBlocks(t *testing.T) {
-	q, err := parse("test", blockQuery("SELECT COUNT(*) AS n\n{{only kind b}}\nFROM events\n{{end}}\n  {{unless kind b}}\nFROM messages\n"+
-		"WHERE 'x' <> {{kind}}\n  {{end}}\n{{only other c}}\nJOIN nothing\n{{end}}\n{{unless other c}}\nORDER BY n\n{{end}}"), nil)
+	included := source{}
+	for i, line := range strings.Split("{{only other c}}\nJOIN nothing\n{{end}}\n{{unless other c}}\nORDER BY n\n{{end}}\n-- end", "\n") {
+		included.add(line, place{"sql/include/last.sql", i + 1})
+	}
+	q, err := parseFile("test", "sql/test.sql", blockQuery("SELECT COUNT(*) AS n\n{{only kind b}}\nFROM events\n{{end}}\n  {{unless kind b}}\n"+
+		"FROM messages\nWHERE 'x' <> {{kind}}\n  {{end}}\n{{include last}}"), func(string) (source, error) { return included, nil })
 	if err != nil {
 		t.Fatal(err)
 	}
 	for kind, want := range map[string]string{
-		"a": "SELECT COUNT(*) AS n\nFROM messages\nWHERE 'x' <> 'a'\nORDER BY n",
-		"b": "SELECT COUNT(*) AS n\nFROM events\nORDER BY n",
+		"a": "SELECT COUNT(*) AS n\nFROM messages\nWHERE 'x' <> 'a'\nORDER BY n\n-- end",
+		"b": "SELECT COUNT(*) AS n\nFROM events\nORDER BY n\n-- end",
 	} {
 		sql, err := q.filled(map[string]string{"kind": kind})
 		if err != nil {
@@ -30,7 +34,7 @@ func TestBlocks(t *testing.T) {
 		if sql.text != want {
 			t.Errorf("%s:\n%s\nwant\n%s", kind, sql.text, want)
 		}
-		if last := sql.places[len(sql.places)-1]; last.line != 20 || len(sql.places) != strings.Count(sql.text, "\n")+1 {
+		if last := sql.places[len(sql.places)-1]; last != (place{"sql/include/last.sql", 7}) || len(sql.places) != strings.Count(sql.text, "\n")+1 {
 			t.Errorf("%s: %d places, the last line is %v", kind, len(sql.places), last)
 		}
 	}
@@ -40,7 +44,7 @@ func TestBlocks(t *testing.T) {
 func TestWrongBlocks(t *testing.T) {
 	for text, want := range map[string]string{
 		"SELECT 1 AS n\n{{unless kind a}}\nFROM messages":                                "{{unless kind a}} does not end",
-		"SELECT 1 AS n\n{{end}}":                                                         "sql/test.sql, line 9: {{end}} without a block",
+		"SELECT 1 AS n\n{{end}}":                                                         "sql/test.sql: line 9: {{end}} without a block",
 		"SELECT 1 AS n\n{{only kind a}}\n{{only kind b}}\nFROM events\n{{end}}\n{{end}}": "line 10: {{only kind b}} begins a block in another",
 	} {
 		if _, err := parse("test", blockQuery(text), nil); err == nil || !strings.Contains(fmt.Sprint(err), want) {

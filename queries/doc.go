@@ -65,8 +65,9 @@
 // every use declared. {{default NAME}} is TRUE where the parameter has its default, else FALSE, {{TABLE unless default NAME}}
 // is the table where it has not, else a table without rows, whose files are then not opened; so is {{TABLE unless NAME
 // VALUE}}, which a query without that parameter may include: there it is the table. The lines between a line
-// {{unless NAME VALUE}} and a line {{end}} are left out where the parameter has that value, those between {{only NAME VALUE}}
-// and {{end}} where it has not. In a query without the parameter the former stay and the latter go.
+// {{unless NAME VALUE}} and a line {{end}} are left out where the parameter, a choice, has that value, those between
+// {{only NAME VALUE}} and {{end}} where it has not. In an included file the former stay and the latter go if the query has
+// no such parameter.
 //
 // The SQL keeps to what DuckDB and Trino both speak: no lists, nothing unsigned, no HUGEINT (cast sums), no GROUP BY
 // ALL, no integer division operator, no median; every division cast. A query that finds its arguments wrong only when

@@ -142,7 +142,7 @@ func (q *Query) parse(file, text string, include func(string) (source, error), r
 		begin := strings.Count(text[:len(text)-len(body)], "\n") + 1
 		var s source
 		if s, err = sourceOf(file, begin, body).expand(include, nil); err == nil {
-			s, err = q.ownBlocks(s)
+			s, err = q.ownBlocks(s, file)
 		}
 		if err == nil {
 			s, err = s.replace(q.tableUnless)

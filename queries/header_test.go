@@ -362,6 +362,8 @@ func FuzzParse(f *testing.F) {
 	f.Add(goodHeader + goodSQL)
 	f.Add("-- summary: x\n--      y\n\nSELECT 1")
 	f.Add("--     x\n-- param a integer -9..9 = 0: {{a}}\n{{a}}{{")
+	f.Add(blockQuery("SELECT 1 AS n\n{{only kind a}}\nFROM events\n{{end}}\n{{unless kind a}}\nFROM messages\n{{end}}"))
+	f.Add(blockQuery("{{only kin a}}\nSELECT {{kind}} AS n\n{{end}}"))
 	f.Fuzz(func(t *testing.T, text string) {
 		q, err := parse("fuzz", text, noInclude)
 		if err != nil {
