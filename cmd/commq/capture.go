@@ -96,11 +96,12 @@ func (o *preloadOptions) library(program string) (string, error) {
 		if err := checkProgram(program); err != nil {
 			return "", err
 		}
-		if launch.IsLauncher(program) {
-			return "", fmt.Errorf("%s is a launcher, and not the program to capture: name the program after --, the launcher with "+
-				"its options by --launcher, and the number of ranks by -n: -n 4 --launcher %[1]s -- ./program", program)
+		library, err := shim.Detect(program)
+		if err != nil && launch.IsLauncher(program) {
+			err = fmt.Errorf("%s is a launcher, and not the program to capture; name the program after --: commq capture -n 4 "+
+				"--launcher %[1]s -- ./program, or %[1]s -n 4 commq exec -- ./program", program)
 		}
-		return shim.Detect(program)
+		return library, err
 	}
 	return o.mpi, oneOf("mpi", o.mpi, "openmpi", "mpich")
 }
