@@ -16,6 +16,7 @@ import (
 	"github.com/commq/commq/formats/chakra"
 	"github.com/commq/commq/formats/dimemas"
 	"github.com/commq/commq/formats/dumpi"
+	"github.com/commq/commq/formats/exectrace"
 	"github.com/commq/commq/formats/inspector"
 	"github.com/commq/commq/formats/kineto"
 	"github.com/commq/commq/formats/liballprof"
@@ -46,6 +47,8 @@ var importFormats = []importFormat{
 		func(path string) bool { return isDir(path) && inspector.IsFolder(path) }, runImportInspector},
 	{"kineto", "traces of PyTorch's profiler (.json, a folder of them): docs/reference/training.md", kineto.IsTrace,
 		func(path string) bool { return isDir(path) && kineto.IsFolder(path) }, runImportKineto},
+	{"exectrace", "execution traces of PyTorch (.json, a folder of them): docs/reference/training.md", exectrace.IsTrace,
+		func(path string) bool { return isDir(path) && exectrace.IsFolder(path) }, runImportExectrace},
 	{"tit", "time-independent traces of SimGrid, or the list of their files: docs/reference/simulators.md", tit.IsTrace,
 		func(path string) bool { return !isDir(path) && tit.IsList(path) },
 		func(ctx context.Context, a *app, path, name string) error {
@@ -95,7 +98,7 @@ options.`,
 	completeNothing(c, "name")
 	c.AddCommand(newImportDimCommand(a), newImportOTF2Command(a), newImportKinetoCommand(a),
 		newImportTITCommand(a), newImportChakraCommand(a), newImportDUMPICommand(a),
-		newImportLiballprofCommand(a), newImportInspectorCommand(a))
+		newImportLiballprofCommand(a), newImportInspectorCommand(a), newImportExectraceCommand(a))
 	return c
 }
 
@@ -142,7 +145,7 @@ func runImport(ctx context.Context, a *app, o *importOptions, path string) error
 	formats := strings.Join(names, ", ")
 	if info.IsDir() {
 		return fmt.Errorf("import: %s is a folder without traces that import reads there; want a file, or a folder of "+
-			"traces of PyTorch's profiler, NCCL Inspector, Chakra, DUMPI or liballprof (formats: %s)", path, formats)
+			"traces of PyTorch's profiler, execution traces of PyTorch, NCCL Inspector, Chakra, DUMPI or liballprof (formats: %s)", path, formats)
 	}
 	return fmt.Errorf("import: %s begins with %q; want a file in a format that import reads: %s", path,
 		head[:min(len(head), 16)], formats)
@@ -235,6 +238,40 @@ func runImportInspector(ctx context.Context, a *app, path, name string) error {
 	finish()
 	if err != nil {
 		return fmt.Errorf("import inspector: %w", err)
+	}
+	printSummary(a.summaries(), m)
+	return nil
+}
+
+func newImportExectraceCommand(a *app) *cobra.Command {
+	var name string
+	c := &cobra.Command{
+		Use:   "exectrace [flags] FILE",
+		Short: "Make a run from execution traces of PyTorch (.json, a folder of them)",
+		Long: `exectrace reads what torch.profiler.ExecutionTraceObserver writes (JSON, also compressed with gzip): a file for each
+rank, all in one folder. Operations between processes become rows with their groups, sizes, types and roots, in the order in
+which the program asked for them. The run is untimed. docs/reference/training.md has the rules.`,
+		Example: `  commq import exectrace dlrm_et/ --name dlrm.8
+  commq import exectrace resnet_2gpu_et.json.gz --name resnet.rank1`,
+		Args:              wantArgs(1, 1, "a trace, or the folder of a job's traces"),
+		ValidArgsFunction: oneFile,
+		RunE: func(c *cobra.Command, args []string) error {
+			return runImportExectrace(c.Context(), a, args[0], name)
+		},
+	}
+	c.Flags().StringVar(&name, "name", "", "`NAME` of the run to write (default: that of the file or folder)")
+	a.writes(c)
+	completeNothing(c, "name")
+	return c
+}
+
+func runImportExectrace(ctx context.Context, a *app, path, name string) error {
+	update, finish := newProgress(a, "import exectrace", "files")
+	m, err := exectrace.ImportPath(ctx, path, a.storeDir(), name, exectrace.Options{Replace: a.replace,
+		Origin: schema.Origin{Commq: version}, Progress: update})
+	finish()
+	if err != nil {
+		return fmt.Errorf("import exectrace: %w", err)
 	}
 	printSummary(a.summaries(), m)
 	return nil

@@ -143,3 +143,27 @@ func TestImportInspector(t *testing.T) {
 		t.Errorf("status %d: %s", status, errs.String())
 	}
 }
+
+// import finds execution traces of PyTorch in a folder; the run has no times, and queries that need them say so.
+func TestImportExectrace(t *testing.T) {
+	store := t.TempDir()
+	for rank := range 2 {
+		text := fmt.Sprintf(`{"schema":"1.1.0-chakra.0.0.4","pid":1,"time":"x","start_ts":1,"nodes":[{"id":2,"name":"record_param_comms",`+
+			`"inputs":{"values":[[[1,2,0,9,4,"cuda:0"]],7,["0","default_pg"],%d,"all_reduce",[],[],0,1,2],"shapes":[[[9]]],`+
+			`"types":["GenericList[Tensor(float)]"]},"outputs":{"values":[],"shapes":[[[9]]],"types":[]},"attrs":[]}]}`, rank)
+		if err := os.WriteFile(filepath.Join(store, fmt.Sprintf("et-%d.json", rank)), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mustCommq(t, "import", store, "--store", store, "--name", "ddp")
+	out := mustCommq(t, "query", "communicators", "--store", store, "--run", "ddp", "--format", "csv")
+	if !strings.Contains(out, "\n0,world,default_pg,,2,,0,0,1,2,72,72\n") {
+		t.Error(out)
+	}
+	var stdout, errs strings.Builder
+	query := []string{"query", "collective-wait", "--store", store, "--run", "ddp"}
+	if status := execute(t.Context(), query, strings.NewReader(""), &stdout, &errs); status != 2 ||
+		!strings.Contains(errs.String(), "is untimed") {
+		t.Errorf("status %d: %s", status, errs.String())
+	}
+}

@@ -113,7 +113,14 @@ type collKey struct {
 
 type channel struct {
 	src, dst int32
-	nth      int
+	bytes    int64
+	nth      int // of this size
+}
+
+// wayOf is a side of a channel: both are at one member if it sends to itself.
+type wayOf struct {
+	channel
+	call schema.CallID
 }
 
 // lines returns the lines of a communicator's members, with what they made together.
@@ -121,7 +128,7 @@ func (c *comm) lines() (lines []*line) {
 	colls, messages := map[collKey]*shared{}, map[channel]*shared{}
 	for _, m := range c.sorted() {
 		kinds := map[schema.CallID]*line{} // 0: collectives
-		sent, received := map[int32]int{}, map[int32]int{}
+		nth := map[wayOf]int{}
 		for i := range m.ops {
 			o := &m.ops[i]
 			kind, s := schema.CallID(0), (*shared)(nil)
@@ -130,12 +137,15 @@ func (c *comm) lines() (lines []*line) {
 				s = together(colls, collKey{o.call, o.number, o.repeat}, c)
 			case o.peer < 0:
 				kind, s = o.call, &shared{comm: c, message: true}
-			case o.call == schema.CallIsend:
-				kind, s = o.call, together(messages, channel{m.rank, o.peer, sent[o.peer]}, c)
-				sent[o.peer]++
 			default:
-				kind, s = o.call, together(messages, channel{o.peer, m.rank, received[o.peer]}, c)
-				received[o.peer]++
+				k := channel{src: m.rank, dst: o.peer, bytes: o.bytes}
+				if o.call == schema.CallIrecv {
+					k.src, k.dst = o.peer, m.rank
+				}
+				way := wayOf{k, o.call}
+				k.nth = nth[way]
+				nth[way]++
+				kind, s = o.call, together(messages, k, c)
 			}
 			l := kinds[kind]
 			if l == nil {

@@ -60,6 +60,7 @@ type job struct {
 	endNs   int64
 	counts  schema.Counts
 	byName  map[string]int64
+	sizes   map[int64]int32 // numbers of the sizes of messages
 	unset   int
 	// assumed tells that no trace names a group, and all operations count on all ranks.
 	assumed bool
@@ -114,7 +115,8 @@ type sinkFunc func(shard int, b schema.Batch) error
 func (f sinkFunc) Write(shard int, b schema.Batch) error { return f(shard, b) }
 
 func newJob(ranks []*Rank, o Options) (*job, error) {
-	j := &job{o: o, byRank: map[int32]*rank{}, typeIDs: map[string]int32{}, byName: map[string]int64{}}
+	j := &job{o: o, byRank: map[int32]*rank{}, typeIDs: map[string]int32{}, byName: map[string]int64{},
+		sizes: map[int64]int32{}}
 	if j.o.TimeOrigin == "" {
 		j.o.TimeOrigin = measured
 	}
@@ -326,7 +328,8 @@ func (j *job) match(m *match.Matcher, shards []shard, of []int, epoch int32) {
 			switch schema.Class(b.Class[k]) {
 			case schema.ClassSend:
 				b.Row(k, &row)
-				s := match.Send{Channel: match.Channel{Comm: row.Comm, Src: row.Rank, Dst: row.SendWorld}, Seq: row.Seq,
+				s := match.Send{Channel: match.Channel{Comm: row.Comm, Src: row.Rank, Dst: row.SendWorld,
+					Part: j.sizeClass(row.SendBytes)}, Seq: row.Seq,
 					StartNs: row.StartNs, EndNs: row.EndNs, Bytes: known(row.SendBytes), Count: row.SendCount,
 					Datatype: row.SendDatatype, Buffer: null64, Callsite: null32}
 				if r := m.Send(&s); r != nil {
@@ -335,6 +338,7 @@ func (j *job) match(m *match.Matcher, shards []shard, of []int, epoch int32) {
 			case schema.ClassRecv:
 				b.Row(k, &row)
 				r := j.byRank[row.Rank].recv(&row)
+				r.Part = j.sizeClass(row.RecvBytes)
 				if j.o.TimeOrigin == untimed {
 					r.StartNs, r.EndNs = null64, null64
 				}
@@ -351,6 +355,17 @@ func (j *job) match(m *match.Matcher, shards []shard, of []int, epoch int32) {
 	for i := range pairs {
 		j.message(&shards[of[pairs[i].Send.Src]].messages, &pairs[i], epoch)
 	}
+}
+
+// sizeClass numbers sizes. Both sides of a message have the same size, and traces may lack some messages: so the n-th
+// send of a size meets the n-th receive of that size.
+func (j *job) sizeClass(bytes int64) int32 {
+	n, ok := j.sizes[bytes]
+	if !ok {
+		n = int32(len(j.sizes))
+		j.sizes[bytes] = n
+	}
+	return n
 }
 
 func known(bytes int64) int64 { return max(0, bytes) }

@@ -1,0 +1,117 @@
+package exectrace
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/commq/commq/formats/jsonstream"
+)
+
+// headBytes is how much of a file tells what it is.
+const headBytes = 4096
+
+// IsTrace reports whether a file that begins so is an execution trace of PyTorch.
+func IsTrace(head []byte) bool {
+	has := func(key string) bool { return bytes.Contains(head, []byte(key)) }
+	return bytes.HasPrefix(bytes.TrimLeft(head, " \t\r\n"), []byte("{")) && has(`"schema"`) && has(`"pid"`) &&
+		has(`"nodes"`) && !has(`"traceEvents"`)
+}
+
+// IsFolder reports whether a folder has execution traces of PyTorch.
+func IsFolder(path string) bool {
+	files, err := find(path)
+	return err == nil && len(files) > 0
+}
+
+// find returns the traces of a job: a file alone, or those of a folder.
+func find(path string) ([]string, error) {
+	info, err := os.Stat(path)
+	if err != nil || !info.IsDir() {
+		return []string{path}, err
+	}
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return nil, err
+	}
+	var files []string
+	for _, e := range entries {
+		full := filepath.Join(path, e.Name())
+		if !strings.HasSuffix(strings.TrimSuffix(e.Name(), ".gz"), ".json") {
+			continue
+		}
+		is, err := isTraceFile(full)
+		if err != nil {
+			return nil, err
+		}
+		if is {
+			files = append(files, full)
+		}
+	}
+	if len(files) == 0 {
+		return nil, fmt.Errorf("%s has no execution trace of PyTorch (*.json, *.json.gz with schema and nodes)", path)
+	}
+	slices.Sort(files)
+	return files, nil
+}
+
+// isTraceFile looks at how a file begins.
+func isTraceFile(path string) (bool, error) {
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		return false, nil
+	}
+	f, err := jsonstream.Open(path)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	head, err := io.ReadAll(io.LimitReader(f, headBytes))
+	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return false, fmt.Errorf("%s: %w", path, err)
+	}
+	return IsTrace(head), nil
+}
+
+// mostRanks is the number of ranks that a job or a group may have.
+const mostRanks = 1 << 22
+
+var lastNumber = regexp.MustCompile(`(\d+)\D*$`)
+
+// rankOf finds the rank in the name of a file: dlrm_eg_3.json.
+func rankOf(name string) (int32, bool) {
+	m := lastNumber.FindStringSubmatch(strings.TrimSuffix(strings.TrimSuffix(filepath.Base(name), ".gz"), ".json"))
+	if m == nil {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(m[1], 10, 32)
+	return int32(n), err == nil && n < mostRanks
+}
+
+// setRanks gives each trace its rank: the one that its nodes tell, if those of all traces do and differ; else that of
+// the file's name. A trace alone that does not tell it is of rank 0.
+func setRanks(traces []*trace) error {
+	seen := map[int32]bool{}
+	for _, t := range traces {
+		if t.own >= 0 {
+			seen[t.own] = true
+		}
+	}
+	for _, t := range traces {
+		n, ok := t.own, len(seen) == len(traces) || len(traces) == 1
+		if !ok {
+			n, ok = rankOf(t.File)
+		}
+		if !ok {
+			return fmt.Errorf("%s: neither its nodes nor its name tell the rank; want a name such as trace-3.json", t.File)
+		}
+		t.Rank.Rank = max(n, 0)
+	}
+	return nil
+}

@@ -1,0 +1,344 @@
+package exectrace
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/commq/commq/formats/jsonstream"
+	"github.com/commq/commq/formats/training"
+	"github.com/commq/commq/schema"
+)
+
+// values are the inputs or outputs of a node, in a trace of schema 1.0.2 or later.
+type values struct {
+	Values []json.RawMessage `json:"values"`
+	Shapes []json.RawMessage `json:"shapes"`
+	Types  []string          `json:"types"`
+}
+
+// node is a node of a trace. Up to schema 1.0.1 inputs are an array, with shapes and types beside it.
+type node struct {
+	ID      int64           `json:"id"`
+	Name    string          `json:"name"`
+	Inputs  json.RawMessage `json:"inputs"`
+	Outputs json.RawMessage `json:"outputs"`
+	Attrs   []struct {
+		Name  string          `json:"name"`
+		Value json.RawMessage `json:"value"`
+	} `json:"attrs"`
+	InputShapes  []json.RawMessage `json:"input_shapes"`
+	InputTypes   []string          `json:"input_types"`
+	OutputShapes []json.RawMessage `json:"output_shapes"`
+}
+
+// in and out return the inputs and outputs of a node.
+func (n *node) in() values  { return valuesOf(n.Inputs, n.InputShapes, n.InputTypes) }
+func (n *node) out() values { return valuesOf(n.Outputs, n.OutputShapes, nil) }
+
+func valuesOf(raw json.RawMessage, shapes []json.RawMessage, types []string) (v values) {
+	if json.Unmarshal(raw, &v) == nil && v.Values != nil {
+		return v
+	}
+	v = values{Shapes: shapes, Types: types}
+	if json.Unmarshal(raw, &v.Values) != nil {
+		return values{}
+	}
+	return v
+}
+
+// trace is what is kept of a file.
+type trace struct {
+	*training.Rank
+	own     int32          // rank that its nodes tell, -1 for none
+	groups  map[string]int // by name and ranks
+	moments []moment
+}
+
+// read reads the trace of a process.
+func read(path string) (*trace, error) {
+	f, err := jsonstream.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	t := &trace{Rank: &training.Rank{File: path, Device: true}, own: -1, groups: map[string]int{}}
+	other := func(_ string, d *json.Decoder) error { return jsonstream.Skip(d) }
+	if err := jsonstream.Object(f, "nodes", t.node, other); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return t, nil
+}
+
+// node takes a node.
+func (t *trace) node(d *json.Decoder) error {
+	var n node
+	if err := d.Decode(&n); err != nil {
+		return err
+	}
+	t.Events++
+	switch {
+	case strings.Contains(n.Name, "process_group:init"):
+		t.listed(&n)
+	case n.Name == "record_param_comms":
+		t.params(&n)
+	}
+	return nil
+}
+
+// listed takes the list of groups that a process is in.
+func (t *trace) listed(n *node) {
+	var groups []struct {
+		Name        string  `json:"pg_name"`
+		Description string  `json:"pg_desc"`
+		Ranks       []int64 `json:"ranks"`
+		Size        int64   `json:"group_size"`
+	}
+	v := n.in()
+	if len(v.Values) == 0 || json.Unmarshal([]byte(text(v.Values[0])), &groups) != nil {
+		return
+	}
+	for _, g := range groups {
+		if g.Size < 1 || g.Size > mostRanks {
+			continue
+		}
+		t.HasGroups = true
+		if len(g.Ranks) == 0 { // all
+			t.World = max(t.World, int32(g.Size))
+			g.Ranks = strided(0, 1, g.Size)
+		}
+		t.group(g.Name, g.Description, g.Ranks)
+	}
+}
+
+// group returns the index of a group, and adds it if it is new.
+func (t *trace) group(name, description string, ranks []int64) int {
+	key := fmt.Sprint(name, ranks)
+	if i, ok := t.groups[key]; ok {
+		return i
+	}
+	g := training.Group{Name: name, Description: description}
+	for _, r := range ranks {
+		if r < 0 || r >= mostRanks {
+			return training.Unknown
+		}
+		g.Ranks = append(g.Ranks, int32(r))
+		t.World = max(t.World, int32(r)+1)
+	}
+	t.groups[key] = len(t.Groups)
+	t.Groups = append(t.Groups, g)
+	return len(t.Groups) - 1
+}
+
+// strided returns n numbers from first on; nil if they are none of ranks.
+func strided(first, stride, n int64) (list []int64) {
+	if first < 0 || stride < 1 || n < 1 || n > mostRanks || first > mostRanks || stride > mostRanks {
+		return nil
+	}
+	for i := range n {
+		list = append(list, first+i*stride)
+	}
+	return list
+}
+
+// call is what record_param_comms has of an operation, whose arguments PyTorch lists one after the other: tensors, number,
+// group, rank or root, name, splits, and since schema 1.0.3 the group's first rank, stride and size.
+type call struct {
+	name      string
+	number    int64
+	pg, desc  string
+	who       int64 // root of rooted operations, other side of messages, else the rank
+	in, out   []int64
+	ranks     []int64
+	hasTensor bool
+}
+
+func (v *values) call() (c call, ok bool) {
+	k := -1
+	for i := 1; i < len(v.Values); i++ {
+		if text(v.Values[i]) != "" && isNumber(v.Values[i-1]) {
+			k = i
+		}
+	}
+	if k < 3 {
+		return c, false
+	}
+	c.name, c.who, c.number = text(v.Values[k]), integer(v.Values[k-1]), integer(v.Values[k-3])
+	c.pg, c.desc = groupName(v.Values[k-2])
+	c.hasTensor = k == 4
+	if len(v.Values) > k+2 {
+		c.in, c.out = integers(v.Values[k+1]), integers(v.Values[k+2])
+	}
+	if len(v.Values) > k+5 {
+		c.ranks = strided(integer(v.Values[k+3]), integer(v.Values[k+4]), integer(v.Values[k+5]))
+	}
+	return c, true
+}
+
+// params takes a node of record_param_comms: an operation, or a wait for one.
+func (t *trace) params(n *node) {
+	in, out := n.in(), n.out()
+	c, ok := in.call()
+	if !ok {
+		return
+	}
+	if c.name == "wait" {
+		t.moments = append(t.moments, moment{n.ID, c.number, -1})
+		t.own = int32(max(-1, min(c.who, mostRanks)))
+		return
+	}
+	op := training.Op{Call: training.CallOf(c.name), Group: training.Unknown, Seq: training.Unknown, Root: training.Unknown,
+		Peer: training.Unknown, InElements: training.Unknown, OutElements: training.Unknown, InSplit: c.in, OutSplit: c.out}
+	if op.Call == 0 {
+		return
+	}
+	if c.pg != "" {
+		op.Group = t.group(c.pg, c.desc, t.members(c.pg, c.ranks))
+	}
+	t.side(&op, &c)
+	t.elements(&op, n, &in, &out, c.hasTensor)
+	t.moments = append(t.moments, moment{n.ID, c.number, len(t.Ops)})
+	t.Ops = append(t.Ops, op)
+}
+
+// members returns the ranks of a group: those that the list of groups has under its name, else those of the call.
+func (t *trace) members(name string, ranks []int64) []int64 {
+	for i := range t.Groups {
+		if g := &t.Groups[i]; g.Name == name && len(g.Ranks) > 0 {
+			list := make([]int64, len(g.Ranks))
+			for k, r := range g.Ranks {
+				list[k] = int64(r)
+			}
+			return list
+		}
+	}
+	return ranks
+}
+
+// side sets what the fourth argument means: the root, the other side, or the rank itself.
+func (t *trace) side(op *training.Op, c *call) {
+	who := int32(max(-1, min(c.who, mostRanks)))
+	switch {
+	case op.Call == schema.CallIsend, op.Call == schema.CallIrecv:
+		if op.Group >= 0 && who >= 0 && int(who) < len(t.Groups[op.Group].Ranks) {
+			op.Peer = t.Groups[op.Group].Ranks[who]
+		}
+	case op.Call.Is(schema.FactRooted):
+		op.Root = who
+	default:
+		t.own = who
+	}
+}
+
+var tensorType = regexp.MustCompile(`Tensor\(([^()]+)\)`)
+
+// elements sets sizes and type: by the attributes of schema 1.1, else by the shapes of the tensors.
+func (t *trace) elements(op *training.Op, n *node, in, out *values, hasTensor bool) {
+	for _, a := range n.Attrs {
+		switch a.Name {
+		case "in_msg_nelems":
+			op.InElements = integer(a.Value)
+		case "out_msg_nelems":
+			op.OutElements = integer(a.Value)
+		case "dtype":
+			op.Type = text(a.Value)
+		}
+	}
+	if op.Type != "" || !hasTensor {
+		return
+	}
+	if len(in.Types) > 0 {
+		if m := tensorType.FindStringSubmatch(in.Types[0]); m != nil {
+			op.Type = m[1]
+		}
+	}
+	if len(in.Shapes) > 0 {
+		op.InElements = count(in.Shapes[0])
+	}
+	if len(out.Shapes) > 0 {
+		op.OutElements = count(out.Shapes[0])
+	}
+}
+
+// count returns the elements of a tensor by its shape, or of a list of tensors.
+func count(shape json.RawMessage) int64 {
+	var dims []float64
+	if json.Unmarshal(shape, &dims) == nil {
+		n := 1.0
+		for _, d := range dims {
+			n *= d
+		}
+		if n >= 0 && n < 1<<53 && n == math.Trunc(n) {
+			return int64(n)
+		}
+		return training.Unknown
+	}
+	var list []json.RawMessage
+	if json.Unmarshal(shape, &list) != nil {
+		return training.Unknown
+	}
+	sum := int64(0)
+	for _, s := range list {
+		var d []float64
+		if json.Unmarshal(s, &d) != nil {
+			return training.Unknown
+		}
+		n := count(s)
+		if n < 0 || sum > 1<<53 {
+			return training.Unknown
+		}
+		sum += n
+	}
+	return sum
+}
+
+func text(v json.RawMessage) (s string) {
+	if json.Unmarshal(v, &s) != nil {
+		return ""
+	}
+	return s
+}
+
+// groupName returns name and description of a group: a pair, or the name alone. Traces of schema 1.0.1 have an address,
+// which no other process has.
+func groupName(v json.RawMessage) (name, description string) {
+	var pair []string
+	if json.Unmarshal(v, &pair) == nil && len(pair) > 0 {
+		if len(pair) > 1 {
+			description = pair[1]
+		}
+		return pair[0], description
+	}
+	return text(v), ""
+}
+
+func isNumber(v json.RawMessage) bool {
+	var n json.Number
+	return len(v) > 0 && v[0] != '"' && json.Unmarshal(v, &n) == nil
+}
+
+// integer returns a number, or the first of a list of them as of a number and whether it is of a message; -1 for none.
+func integer(v json.RawMessage) int64 {
+	if len(v) > 0 && v[0] == '[' {
+		var list []json.RawMessage
+		if json.Unmarshal(v, &list) != nil || len(list) == 0 || len(list[0]) > 0 && list[0][0] == '[' {
+			return training.Unknown
+		}
+		return integer(list[0])
+	}
+	n, err := strconv.ParseInt(strings.Trim(string(v), `"`), 10, 64)
+	if err != nil {
+		return training.Unknown
+	}
+	return n
+}
+
+func integers(v json.RawMessage) (list []int64) {
+	if json.Unmarshal(v, &list) != nil {
+		return nil
+	}
+	return list
+}
