@@ -15,6 +15,7 @@
 //	combine     many to one: gathers, scatters, reductions and scans, by what can be computed from hashes (package crc),
 //	            sums and first elements
 //	neighbours  exchanges with fixed neighbours on grids and graphs
+//	guess       guesses from structure alone, for runs without hashes (guess.go)
 //	evidence    weighs findings against chance
 //
 // passes.go repeats spread in batches if the candidates do not fit in memory. sites.go finds the lines of the calls to

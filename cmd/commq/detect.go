@@ -52,6 +52,11 @@ is for its author to say.
 Exchanges between neighbours are found by who sends to whom and when; the finding names the Cartesian grid or the graph
 to create.
 
+In a run without hashes, such as an imported trace, detect guesses by structure: which messages have the sources,
+destinations, sizes and order of a ring, of recursive doubling or halving, of dissemination, or of each rank sending to
+each other. Such findings are candidates: nothing shows that the data moves so. --machine, --replay, --messages, --engine
+and --format sarif need hashes.
+
 --machine prices each replacement: it simulates the run and the one that commq replace makes of it. --replay plays
 both here by turns and measures what that saves (docs/method/replay-run.md).
 
@@ -130,11 +135,14 @@ func runDetect(ctx context.Context, a *app, o *detectOptions, shared askShared) 
 	if err != nil {
 		return err
 	}
-	r, err := run.Open(ctx, found.Dir, stored.Need)
+	r, err := run.Open(ctx, found.Dir, stored.NeedToGuess)
 	if err != nil {
 		return err
 	}
 	d := o.detection(a, r, shared)
+	if d.Guesses() && (d.Options.Messages || d.Shared != nil || o.format == "sarif") {
+		return stored.Need.Check(r.Name, r.Manifest) // a guess is no reason to change a program
+	}
 	kept, err := o.long.open(a, checkpointFacts(d.Identity())...)
 	if err != nil {
 		return err
@@ -147,7 +155,7 @@ func runDetect(ctx context.Context, a *app, o *detectOptions, shared askShared) 
 	if err != nil {
 		return err
 	}
-	if !o.all {
+	if !o.all && !d.Guesses() {
 		answer.DropCandidates()
 	}
 	if err := o.price.add(ctx, r, answer); err != nil {

@@ -20,7 +20,9 @@ func (p *Report) Text(w io.Writer) error {
 		for _, r := range append(f.remarks(), f.Price.Remarks(p.Pricing)...) {
 			fmt.Fprintf(&s, "   %s\n", r)
 		}
-		fmt.Fprintf(&s, "   %s\n", f.place())
+		if len(f.SendSites)+len(f.ReceiveSites)+len(f.CompletionSites) > 0 || !p.guesses() {
+			fmt.Fprintf(&s, "   %s\n", f.place())
+		}
 		for _, group := range f.sites() {
 			for k := range group.sites {
 				fmt.Fprintf(&s, "      %s: %s\n", group.does, group.sites[k].text())
@@ -28,11 +30,24 @@ func (p *Report) Text(w io.Writer) error {
 		}
 	}
 	if len(p.Findings) == 0 {
-		fmt.Fprintf(&s, "Looked for %s: none was found.\n", lookedFor)
+		looked := lookedFor
+		if p.guesses() {
+			looked = lookedForByStructure
+		}
+		fmt.Fprintf(&s, "Looked for %s: none was found.\n", looked)
 	}
-	fmt.Fprintf(&s, "%s in %s of %s; chance of any false match of hashes (%s): %s\n",
-		units.Count(int64(len(p.Findings)), "finding"), units.Count(p.Messages, "message"), p.Run, p.Hash,
-		chanceText(p.FalseMatchChance))
+	if p.guesses() {
+		noun := "guesses"
+		if len(p.Findings) == 1 {
+			noun = "guess"
+		}
+		fmt.Fprintf(&s, "%s %s by structure in %s of %s, which has no payload hashes: nothing shows that the data moves so\n",
+			units.Comma(int64(len(p.Findings))), noun, units.Count(p.Messages, "message"), p.Run)
+	} else {
+		fmt.Fprintf(&s, "%s in %s of %s; chance of any false match of hashes (%s): %s\n",
+			units.Count(int64(len(p.Findings)), "finding"), units.Count(p.Messages, "message"), p.Run, p.Hash,
+			chanceText(p.FalseMatchChance))
+	}
 	if p.Pricing != nil && len(p.Findings) > 0 {
 		fmt.Fprintf(&s, "all of them together: %s\n", p.Pricing.All.Text(p.Pricing))
 		for _, text := range p.Pricing.Warnings {
@@ -55,6 +70,13 @@ func (p *Report) Text(w io.Writer) error {
 // lookedFor names what a detection looks for.
 const lookedFor = "broadcasts, barriers, allgathers, alltoalls, gathers, scatters, reductions, scans and exchanges " +
 	"between neighbours"
+
+// lookedForByStructure names what a detection without hashes looks for.
+const lookedForByStructure = "messages in the shape of rings, recursive doubling and halving, dissemination, and each " +
+	"rank sending to each other"
+
+// guesses reports whether the findings rest on structure alone, as the run has no hashes.
+func (p *Report) guesses() bool { return p.Hash == "none" }
 
 // chanceText writes a probability; people need not know how far below one in a billion it is.
 func chanceText(p float64) string {
@@ -87,7 +109,9 @@ func (p *Report) omissions() (out []string) {
 	add(p.LeftOut-p.NoRoom, "message", "%s of payloads that are sent too often were left out")
 	add(p.NoRoom, "message", "%s were left out for lack of memory; give more with --memory")
 	add(p.Unclassed, "message", "among %s of too many kinds or too large communicators no alltoall was looked for")
-	add(p.Unhashed, "message", "%s without a hash were left out")
+	if !p.guesses() {
+		add(p.Unhashed, "message", "%s without a hash were left out")
+	}
 	return out
 }
 

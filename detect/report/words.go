@@ -241,6 +241,9 @@ func (f *Finding) where() []string {
 
 // evidence tells the certainty of a finding, its bits and the reason.
 func (f *Finding) evidence() string {
+	if f.Certainty == detect.Candidate.String() && f.Basis == detect.ByStructure.String() && f.Bits == 0 {
+		return fmt.Sprintf("guess: %s; other programs may send the same messages", f.reason())
+	}
 	text := fmt.Sprintf("%s (%.0f bits): %s", f.Certainty, math.Floor(f.Bits), f.reason())
 	if f.Certainty == detect.Candidate.String() {
 		return text + "; chance may have done it"

@@ -20,6 +20,9 @@ import (
 // Need is what detection needs of a run.
 var Need = run.Need{Command: "detect", Hashes: true, Messages: true}
 
+// NeedToGuess is what guesses by structure need of a run.
+var NeedToGuess = run.Need{Command: "detect", Messages: true}
+
 // Detection looks for collectives in a run. Only Run must be set.
 type Detection struct {
 	Run     *run.Run
@@ -61,7 +64,10 @@ type Checkpoint interface {
 // leastMemoryBytes is the least memory limit: the program, batches of rows and tables of streams take that.
 const leastMemoryBytes = 256 << 20
 
-// Detect detects collectives.
+// Guesses reports whether the run has no payload hashes, so that Detect guesses by structure.
+func (d *Detection) Guesses() bool { return run.HashBits(d.Run.Manifest) == 0 }
+
+// Detect detects collectives; in a run without payload hashes it guesses them.
 func (d *Detection) Detect(ctx context.Context) (result *detect.Result, err error) {
 	// With the limit, garbage is collected before the heap has doubled, so that the memory stays within the option. A
 	// lower GOMEMLIMIT remains in force.
@@ -70,6 +76,9 @@ func (d *Detection) Detect(ctx context.Context) (result *detect.Result, err erro
 	input, err := d.read(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if d.Guesses() {
+		return detect.Guess(input, d.Options)
 	}
 	if d.Spill != nil {
 		var spill SpillFile
