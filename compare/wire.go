@@ -21,6 +21,8 @@ type Wire struct {
 	// for which only sizes are compared.
 	Compared int64 `json:"compared"`
 	Unhashed int64 `json:"unhashed"`
+	// SizesOnly reports that both runs have no payload hashes: senders, receivers, tags, order and sizes are compared.
+	SizesOnly bool `json:"sizes_only"`
 	// Counts has the number of differences by kind: payload, bytes, missing, new. First is the earliest difference;
 	// nil if there is none.
 	Counts map[string]int64 `json:"counts"`
@@ -56,14 +58,16 @@ type WireDifference struct {
 	Line int32 `json:"line,omitempty"`
 }
 
-// NewWire starts the comparison of the payloads of two runs. Errors say why they cannot be compared.
+// NewWire starts the comparison of the payloads of two runs; if both have no hashes, of their sizes. Errors say why they
+// cannot be compared.
 func NewWire(base, new []Run) (*Wire, error) {
 	if len(base) != 1 || len(new) != 1 {
 		return nil, errors.New("diff --wire: compares two runs; give one of each side")
 	}
 	b, n := base[0], new[0]
-	for _, r := range []Run{b, n} {
-		if err := (&run.Need{Command: "diff --wire", Hashes: true}).Check(r.Name, r.Manifest); err != nil {
+	sizesOnly := run.HashBits(b.Manifest) == 0 && run.HashBits(n.Manifest) == 0
+	if !sizesOnly {
+		if err := needHashes(b, n); err != nil {
 			return nil, err
 		}
 	}
@@ -77,7 +81,17 @@ func NewWire(base, new []Run) (*Wire, error) {
 		return nil, fmt.Errorf("diff --wire: run %q has %s and run %q has %d; capture both with as many", b.Name,
 			plural(int64(b.Manifest.Ranks), "rank"), n.Name, n.Manifest.Ranks)
 	}
-	return &Wire{Base: b.Name, New: n.Name, Counts: map[string]int64{}}, nil
+	return &Wire{Base: b.Name, New: n.Name, SizesOnly: sizesOnly, Counts: map[string]int64{}}, nil
+}
+
+// needHashes returns an error if one of the runs has no payload hashes.
+func needHashes(runs ...Run) error {
+	for _, r := range runs {
+		if err := (&run.Need{Command: "diff --wire", Hashes: true}).Check(r.Name, r.Manifest); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // AddMessages adds the numbers of messages of one run: all, and those without a hash.
@@ -121,7 +135,10 @@ func (w *Wire) Changed() bool { return w.First != nil }
 // Text writes the comparison for people: the first difference and the number of differences by kind.
 func (w *Wire) Text(out io.Writer) error {
 	var b strings.Builder
-	if w.First == nil {
+	if w.First == nil && w.SizesOnly {
+		fmt.Fprintf(&b, "%s of %s and all contributions to collectives have the same sizes in %s\n",
+			plural(w.Compared, "message"), w.Base, w.New)
+	} else if w.First == nil {
 		fmt.Fprintf(&b, "%s of %s and all contributions to collectives are the same in %s, byte by byte\n",
 			plural(w.Compared, "message"), w.Base, w.New)
 	} else {
@@ -129,7 +146,9 @@ func (w *Wire) Text(out io.Writer) error {
 		fmt.Fprintf(&b, "all differences: %s (--format csv lists them); %s has %s\n", w.kinds(), w.Base,
 			plural(w.Compared, "message"))
 	}
-	if w.Unhashed > 0 {
+	if w.SizesOnly {
+		b.WriteString("the runs have no payload hashes: only senders, receivers, tags, order and sizes were compared\n")
+	} else if w.Unhashed > 0 {
 		fmt.Fprintf(&b, "%s of both runs without a hash: only their sizes were compared\n",
 			plural(w.Unhashed, "message"))
 	}

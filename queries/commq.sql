@@ -5547,7 +5547,7 @@ collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}}))
 collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
 activity AS NOT MATERIALIZED (FROM commq_rows_activity({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
-SELECT NULL AS "kind", NULL AS "rank", NULL AS "peer", NULL AS "comm", NULL AS "tag", NULL AS "nth", NULL AS "differs", NULL AS "base_bytes", NULL AS "new_bytes", NULL AS "at_ns", NULL AS "function", NULL AS "file", NULL AS "line" FROM commq_refuse('query wire', {{run}}, ['messages', 'events', 'hashes'], [])
+SELECT NULL AS "kind", NULL AS "rank", NULL AS "peer", NULL AS "comm", NULL AS "tag", NULL AS "nth", NULL AS "differs", NULL AS "base_bytes", NULL AS "new_bytes", NULL AS "at_ns", NULL AS "function", NULL AS "file", NULL AS "line" FROM commq_refuse('query wire', {{run}}, ['messages', 'events'], [])
 UNION ALL
 (
 WITH named AS (

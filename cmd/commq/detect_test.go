@@ -139,7 +139,8 @@ func callsAt(sites []report.Site) (calls []string) {
 // TestDetectErrors: a run without hashes, and wrong flags.
 func TestDetectErrors(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
-		{"--run pingpong.2", `commq: detect: run "pingpong.2" was captured without payload hashes; capture it again with --hash crc64` + "\n"},
+		{"--run pingpong.2 --machine myrinet",
+			`commq: detect: run "pingpong.2" was captured without payload hashes; capture it again with --hash crc64` + "\n"},
 		{"", "commq: no run given; name one as an argument or with --run\n"},
 		{"--run pingpong.2 --min-ranks 1", "commq: --min-ranks 1: want 2 or more\n"},
 		{"--run pingpong.2 --completeness 1.5", "commq: --completeness 1.5: want a fraction from 0 to 1\n"},

@@ -54,7 +54,7 @@ did has moved. The exit status is 0 whatever diff finds, unless --exit-code is g
 
 --wire compares the hashes of payloads message by message and contribution by contribution, and names the first
 difference: to test that a rewritten program still sends the same, or to find where a run that should be repeatable
-is not.
+is not. Of two runs without hashes, such as imported traces, it compares senders, receivers, tags, order and sizes.
 
 Findings of commq diagnose that came, went, grew or shrank are named if the runs have times and, all together, at most
 a million calls.

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 
 	"github.com/commq/commq/compare"
@@ -16,6 +17,10 @@ func runDiffWire(ctx context.Context, a *app, o *diffOptions, s sides) error {
 	wire, err := compare.NewWire(comparedRuns(s.base), comparedRuns(s.new))
 	if err != nil {
 		return err
+	}
+	if wire.SizesOnly && o.exit {
+		return fmt.Errorf("diff --wire --exit-code: runs %q and %q have no payload hashes, so that an exit status of 0 would "+
+			"not mean that their payloads are the same; without --exit-code commq compares sizes", wire.Base, wire.New)
 	}
 	err = askWire(ctx, s, o.engine(), wire.AddMessages, func(answer queries.Rows) error {
 		return o.write(a, func(w io.Writer) error { return writeWire(w, o.format, wire, answer) })

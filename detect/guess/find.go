@@ -134,9 +134,12 @@ func (f *finder) look(comm int32, list []int32) {
 	for at := 0; at < len(t.steps); {
 		n := 0
 		for _, p := range patterns {
-			if n = p(t, at); n > 0 {
-				break
+			if t.same && n == 0 {
+				n = p(t, at)
 			}
+		}
+		if n == 0 {
+			n = each(t, at)
 		}
 		at += max(n, 1)
 	}

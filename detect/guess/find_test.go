@@ -149,6 +149,18 @@ func TestFind(t *testing.T) {
 				p.exchange(five, 100, on(shift, 5))
 			}
 		}, "Alltoall [0 1 2 3 4] 400 by 20"},
+		"each with each, in the order of ranks": {5, func(p *program) {
+			for range 2 {
+				for src := range int32(5) {
+					for dst := range int32(5) {
+						if src != dst {
+							p.list = append(p.list, Message{Src: src, Dst: dst, Bytes: 30, SendSeq: p.next[src], DoneSeq: 1000})
+							p.next[src]++
+						}
+					}
+				}
+			}
+		}, "Alltoall [0 1 2 3 4] 120 by 20\nAlltoall [0 1 2 3 4] 120 by 20"},
 		"another size in between": {5, func(p *program) {
 			for range 4 {
 				p.exchange(five, 100, on(1, 5))

@@ -8,7 +8,7 @@ import (
 
 // patterns are tried one after the other. Each returns how many steps from at on it explains, 0 for none, and adds what they
 // look like.
-var patterns = []func(t *team, at int) int{ring, doubling, halving, dissemination, each}
+var patterns = []func(t *team, at int) int{ring, doubling, halving, dissemination}
 
 // ring explains steps in which all ranks send one block to the next one, over and over: p-1 of them pass the block of each
 // rank to all others, and twice as many also combine them. More are several rings, one after the other. A program that exchanges with a neighbour so often sends the same.
@@ -137,22 +137,27 @@ func dissemination(t *team, at int) int {
 	return n
 }
 
-// each explains as many steps as there are other ranks, to another one each: every rank sends to every other.
+// each explains as many steps as there are other ranks, in which each rank sends to another one each, in any order.
 func each(t *team, at int) int {
 	p := len(t.ranks)
-	if at+p-1 > len(t.steps) || t.steps[at].bytes == 0 {
+	if at+p-1 > len(t.steps) {
 		return 0
 	}
-	shifts, masks := map[int]bool{}, map[int]bool{}
-	for _, s := range t.steps[at : at+p-1] {
-		if s.bytes != t.steps[at].bytes {
+	bytes := t.messages[t.sent[0][at]].Bytes
+	if bytes == 0 {
+		return 0
+	}
+	for k := range p {
+		to := map[int32]bool{}
+		for _, i := range t.sent[k][at : at+p-1] {
+			if to[t.messages[i].Dst] = true; t.messages[i].Bytes != bytes {
+				return 0
+			}
+		}
+		if len(to) != p-1 {
 			return 0
 		}
-		shifts[s.shift], masks[s.mask] = true, true
 	}
-	if (shifts[-1] || len(shifts) != p-1) && (masks[-1] || len(masks) != p-1) {
-		return 0
-	}
-	t.add(at, p-1, t.steps[at].bytes*int64(p-1), ledger.Alltoall, ledger.Allgather)
+	t.add(at, p-1, bytes*int64(p-1), ledger.Alltoall, ledger.Allgather)
 	return p - 1
 }

@@ -20,13 +20,14 @@ type team struct {
 	*finder
 	comm  int32
 	ranks []int32 // world ranks by place
+	same  bool    // all do the same steps; else only their number is known
 	steps []step
 	// sent has the message of each rank, by place, in each step.
 	sent   [][]int32
 	shapes []Shape
 }
 
-// together finds the steps of connected ranks; nil if they do not do the same.
+// together finds the steps of connected ranks; nil if they do not send as often.
 func (f *finder) together(comm int32, list []int32) *team {
 	t := &team{finder: f, comm: comm}
 	sends := map[int32][]int32{}
@@ -56,9 +57,7 @@ func (f *finder) together(comm int32, list []int32) *team {
 	for _, r := range t.ranks {
 		t.sent = append(t.sent, sends[r])
 	}
-	if !t.compare(n) {
-		return nil
-	}
+	t.same = t.compare(n)
 	return t
 }
 

@@ -1,6 +1,6 @@
 -- summary: The messages and collective contributions whose payloads differ between two runs, the earliest first.
 -- source: MPI's rule of matching, by which the n-th message of a rank to another on a communicator with a tag is known in both runs
--- needs: messages, events, hashes
+-- needs: messages, events
 -- over: runs
 -- param base text = '': Name of the run that is the base; empty: the first by name.
 -- column kind VARCHAR -: message, or the collective function that a rank contributes to.
@@ -10,7 +10,7 @@
 -- column tag INTEGER -: Tag; null for a contribution.
 -- column nth BIGINT 1: It is the n-th message of rank to peer with that tag on that communicator, from 1; of a contribution the
 --     communicator's n-th collective operation.
--- column differs VARCHAR -: What differs: payload, bytes, missing (only the base has it) or new (only the other run has it).
+-- column differs VARCHAR -: What differs: payload (only where both runs have hashes), bytes, missing (only the base has it) or new (only the other run has it).
 -- column base_bytes BIGINT bytes: Its payload in the base; null where it is new.
 -- column new_bytes BIGINT bytes: Its payload in the other run; null where it is missing.
 -- column at_ns BIGINT ns: When its call began, in the base, or where that does not have it in the other run; null in an untimed run.

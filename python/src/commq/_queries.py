@@ -1744,8 +1744,8 @@ class Queries:
         - ``tag``: Tag; null for a contribution.
         - ``nth``: It is the n-th message of rank to peer with that tag on that communicator, from 1; of a
             contribution the communicator's n-th collective operation.
-        - ``differs``: What differs: payload, bytes, missing (only the base has it) or new (only the other
-            run has it).
+        - ``differs``: What differs: payload (only where both runs have hashes), bytes, missing (only the
+            base has it) or new (only the other run has it).
         - ``base_bytes``: Its payload in the base; null where it is new. In bytes.
         - ``new_bytes``: Its payload in the other run; null where it is missing. In bytes.
         - ``at_ns``: When its call began, in the base, or where that does not have it in the other run; null
