@@ -58,8 +58,8 @@ type WireDifference struct {
 	Line int32 `json:"line,omitempty"`
 }
 
-// NewWire starts the comparison of the payloads of two runs; if both have no hashes, of their sizes. Errors say why they
-// cannot be compared.
+// NewWire starts the comparison of the payloads of two runs; if both have no hashes, of their sizes. Errors say why
+// they cannot be compared.
 func NewWire(base, new []Run) (*Wire, error) {
 	if len(base) != 1 || len(new) != 1 {
 		return nil, errors.New("diff --wire: compares two runs; give one of each side")

@@ -18,9 +18,9 @@
 //	guess       guesses from structure alone, for runs without hashes (guess.go)
 //	evidence    weighs findings against chance
 //
-// passes.go repeats spread in batches if the candidates do not fit in memory. sites.go finds the lines of the calls to
-// remove, report.go merges instances into findings, and choose.go picks one of those that share messages. api.go gives callers the types of the stages. What uses the
-// result:
+// passes.go repeats spread in batches if the candidates do not fit in memory. sites.go finds the lines of the calls
+// to remove, report.go merges instances into findings, and choose.go picks one of those that share messages. api.go
+// gives callers the types of the stages. What uses the result:
 //
 //	stored      reads a run on disk for Detect
 //	report      the answer of commq detect in words, JSON, CSV and SARIF

@@ -85,8 +85,8 @@ func (s source) withBlocks(literals map[string]string) (source, error) {
 	return left, err
 }
 
-// ownBlocks removes the blocks of parameters that the query lacks: of {{only}} with their text, of {{unless}} without. Only an
-// included file may have such, as it is for several queries. file is that of the query.
+// ownBlocks removes the blocks of parameters that the query lacks: of {{only}} with their text, of {{unless}}
+// without. Only an included file may have such, as it is for several queries. file is that of the query.
 func (q *Query) ownBlocks(s source, file string) (source, error) {
 	all, err := s.pieces(file)
 	if err != nil {
@@ -129,8 +129,8 @@ func (p *piece) check(param *Param, file string) error {
 	return nil
 }
 
-// macroText returns the text as an expression that leaves out blocks by the macro's arguments, without its first and last
-// quote.
+// macroText returns the text as an expression that leaves out blocks by the macro's arguments, without its first and
+// last quote.
 func (q *Query) macroText() string {
 	all, err := source{q.text, q.places}.pieces("")
 	if err != nil {

@@ -62,12 +62,12 @@
 // number as digits (one below zero in parentheses), a condition in parentheses, a file as a table in parentheses.
 // {{include NAME}} stands for the text of sql/include/NAME.sql, a chain of common table expressions that several
 // queries share, which may include others; the parameters it uses are the query's. Every parameter must be used and
-// every use declared. {{default NAME}} is TRUE where the parameter has its default, else FALSE, {{TABLE unless default NAME}}
-// is the table where it has not, else a table without rows, whose files are then not opened; so is {{TABLE unless NAME
-// VALUE}}, which a query without that parameter may include: there it is the table. The lines between a line
-// {{unless NAME VALUE}} and a line {{end}} are left out where the parameter, a choice, has that value, those between
-// {{only NAME VALUE}} and {{end}} where it has not. In an included file the former stay and the latter go if the query has
-// no such parameter.
+// every use declared. {{default NAME}} is TRUE where the parameter has its default, else FALSE, {{TABLE unless
+// default NAME}} is the table where it has not, else a table without rows, whose files are then not opened; so is
+// {{TABLE unless NAME VALUE}}, which a query without that parameter may include: there it is the table. The lines
+// between a line {{unless NAME VALUE}} and a line {{end}} are left out where the parameter, a choice, has that value,
+// those between {{only NAME VALUE}} and {{end}} where it has not. In an included file the former stay and the latter
+// go if the query has no such parameter.
 //
 // The SQL keeps to what DuckDB and Trino both speak: no lists, nothing unsigned, no HUGEINT (cast sums), no GROUP BY
 // ALL, no integer division operator, no median; every division cast. A query that finds its arguments wrong only when

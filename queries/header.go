@@ -158,8 +158,8 @@ func (q *Query) parse(file, text string, include func(string) (source, error), r
 	return nil
 }
 
-// tableUnless puts a table in the place of {{TABLE unless NAME VALUE}} in a query without that parameter: an included file is
-// for several queries. Every other use stays as it is.
+// tableUnless puts a table in the place of {{TABLE unless NAME VALUE}} in a query without that parameter: an included
+// file is for several queries. Every other use stays as it is.
 func (q *Query) tableUnless(use string, _ place) (source, error) {
 	if u := unlessOf(use); u != nil && u.value != "" && q.param(u.param) == nil {
 		return source{text: u.table.Name}, nil

@@ -9,8 +9,9 @@ type Manifest struct {
 	SchemaVersion int `json:"schema_version"`
 	// Ranks is the number of processes in MPI_COMM_WORLD.
 	Ranks int32 `json:"ranks"`
-	// TimeOrigin is where start_ns and end_ns come from: measured, virtual, simulated or untimed. Simulated times are those
-	// of commq simulate, or places that an importer gave to the durations of a trace without times (Simulation is then nil).
+	// TimeOrigin is where start_ns and end_ns come from: measured, virtual, simulated or untimed. Simulated times are
+	// those of commq simulate, or places that an importer gave to the durations of a trace without times (Simulation
+	// is then nil).
 	TimeOrigin string `json:"time_origin"`
 	// TimeResolutionNs is the resolution of start_ns and end_ns: 1, or the power of two they were rounded down to.
 	TimeResolutionNs int64 `json:"time_resolution_ns"`

@@ -78,8 +78,8 @@ func (g *group) receivedHash(req uint32) int64 {
 	return schema.NullInt64
 }
 
-// receivedHashes returns receivedHash for a call that may have completed 10^5 requests, each with a hash: many are looked
-// up in a map.
+// receivedHashes returns receivedHash for a call that may have completed 10^5 requests, each with a hash: many are
+// looked up in a map.
 func (g *group) receivedHashes() func(req uint32) int64 {
 	const few = 8
 	if len(g.slots) <= few {

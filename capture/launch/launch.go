@@ -42,8 +42,8 @@ type Preload struct {
 	Counters string
 	// MaxSpool is how many bytes of records each thread of a rank may write; 0: no limit.
 	MaxSpool int64
-	// Sink is how records are written: empty (packed, or with write(2) on file systems without mapped files), mmap (as they
-	// are, to mapped files), write, or null, which only counts them.
+	// Sink is how records are written: empty (packed, or with write(2) on file systems without mapped files), mmap
+	// (as they are, to mapped files), write, or null, which only counts them.
 	Sink string
 	// Simulation is set when there are simulator ranks.
 	Simulation *Simulation

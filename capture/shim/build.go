@@ -23,8 +23,8 @@ import (
 type BuildOptions struct {
 	// Library is OpenMPI or MPICH, as Detect returns it.
 	Library string
-	// Mpicc is the compiler wrapper that compiles the shim; empty takes one that commq brings, or searches for a wrapper,
-	// see Choose; NoMpicc takes a shim that commq brings in any case.
+	// Mpicc is the compiler wrapper that compiles the shim; empty takes one that commq brings, or searches for a
+	// wrapper, see Choose; NoMpicc takes a shim that commq brings in any case.
 	Mpicc string
 	// Program is what will be captured: the MPI library that it loads tells the ABI. Empty is a program not known yet.
 	Program string

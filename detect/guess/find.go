@@ -143,10 +143,10 @@ func (f *finder) look(comm int32, list []int32) {
 		}
 		at += max(n, 1)
 	}
-	for _, s := range t.shapes {
+	for _, s := range t.found {
 		for _, i := range s.Messages {
 			f.used[i] = true
 		}
 	}
-	f.shapes = append(f.shapes, t.shapes...)
+	f.shapes = append(f.shapes, t.found...)
 }

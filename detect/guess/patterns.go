@@ -6,12 +6,13 @@ import (
 	"github.com/commq/commq/detect/ledger"
 )
 
-// patterns are tried one after the other. Each returns how many steps from at on it explains, 0 for none, and adds what they
-// look like.
+// patterns are tried one after the other. Each returns how many steps from at on it explains, 0 for none, and adds
+// what they look like.
 var patterns = []func(t *team, at int) int{ring, doubling, halving, dissemination}
 
-// ring explains steps in which all ranks send one block to the next one, over and over: p-1 of them pass the block of each
-// rank to all others, and twice as many also combine them. More are several rings, one after the other. A program that exchanges with a neighbour so often sends the same.
+// ring explains steps in which all ranks send one block to the next one, over and over: p-1 of them pass the block of
+// each rank to all others, and twice as many also combine them. More are several rings, one after the other. A
+// program that exchanges with a neighbour so often sends the same.
 func ring(t *team, at int) int {
 	p, first := len(t.ranks), t.steps[at]
 	n := 0
@@ -44,8 +45,8 @@ func gcd(a, b int) int {
 	return a
 }
 
-// masked reports whether the steps from at on are with partners at the distances 1, 2, 4 and so on to half of the ranks, or
-// back from there; scale returns the bytes of step i of n, relative to those of the first.
+// masked reports whether the steps from at on are with partners at the distances 1, 2, 4 and so on to half of the
+// ranks, or back from there; scale returns the bytes of step i of n, relative to those of the first.
 func (t *team) masked(at int, back bool, fits func(i int, first, bytes int64) bool) (n int) {
 	p := len(t.ranks)
 	n = bits.Len(uint(p)) - 1
@@ -90,7 +91,8 @@ func doubling(t *team, at int) int {
 	return 0
 }
 
-// halving explains recursive halving, a reduce-scatter, and that with recursive doubling after it, which is an all-reduce.
+// halving explains recursive halving, a reduce-scatter, and that with recursive doubling after it, which is an
+// all-reduce.
 func halving(t *team, at int) int {
 	for _, back := range []bool{true, false} {
 		n := t.masked(at, back, isHalved)

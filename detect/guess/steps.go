@@ -8,8 +8,8 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// step is what all ranks do: each sends so many bytes to another. shift is how many places that is on, modulo the number of
-// ranks, -1 if it is not the same for all; mask is the exclusive or of the places, -1 likewise.
+// step is what all ranks do: each sends so many bytes to another. shift is how many places that is on, modulo the
+// number of ranks, -1 if it is not the same for all; mask is the exclusive or of the places, -1 likewise.
 type step struct {
 	shift, mask int
 	bytes       int64
@@ -23,8 +23,8 @@ type team struct {
 	same  bool    // all do the same steps; else only their number is known
 	steps []step
 	// sent has the message of each rank, by place, in each step.
-	sent   [][]int32
-	shapes []Shape
+	sent  [][]int32
+	found []Shape
 }
 
 // together finds the steps of connected ranks; nil if they do not send as often.
@@ -121,8 +121,8 @@ func (t *team) compare(n int) bool {
 	return true
 }
 
-// passesOn reports whether each rank sends what it sends in the steps from at+1 on after it received what it was sent in
-// the step before, as it must to pass data on.
+// passesOn reports whether each rank sends what it sends in the steps from at+1 on after it received what it was sent
+// in the step before, as it must to pass data on.
 func (t *team) passesOn(at, n int) bool {
 	place := map[int32]int{}
 	for k, r := range t.ranks {
@@ -146,5 +146,5 @@ func (t *team) add(at, n int, bytes int64, op ledger.Operation, others ...ledger
 	for k := range t.ranks {
 		s.Messages = append(s.Messages, t.sent[k][at:at+n]...)
 	}
-	t.shapes = append(t.shapes, s)
+	t.found = append(t.found, s)
 }

@@ -158,8 +158,8 @@ func (f *Finding) cells(g *Group) []string {
 		spaced(g.KeptRanks), strings.Join(f.Others, " "), strings.Join(alternatives, "; ")}
 }
 
-// priceCells returns replaced_ns, saved_ns and pays_from, empty where they are not known, what the call is priced as, and
-// why there is no price.
+// priceCells returns replaced_ns, saved_ns and pays_from, empty where they are not known, what the call is priced as,
+// and why there is no price.
 func priceCells(p *price.Price) []string {
 	out := []string{"", "", "", p.CalledAs, p.Problem}
 	if p.SavedNs != nil {

@@ -26,7 +26,8 @@ type Options struct {
 const format = "exectrace"
 
 // ImportPath imports a trace, or those in a folder, as an untimed run of this name in a store. Without a name the run
-// gets that of the file or folder. A file is read once, node by node. An error names the file, the byte and what was found.
+// gets that of the file or folder. A file is read once, node by node. An error names the file, the byte and what was
+// found.
 func ImportPath(ctx context.Context, path, store, name string, o Options) (*schema.Manifest, error) {
 	ranks, how, err := load(ctx, path, o.Progress)
 	if err != nil {
@@ -88,9 +89,9 @@ type moment struct {
 	op         int // index in Ops; -1: a wait
 }
 
-// inOrder gives the operations places in the order of the nodes in place of times: where they were asked for, and where
-// the process waited for them. A wait names the number of an operation, which several groups may have: it is for the last
-// one that no wait was for.
+// inOrder gives the operations places in the order of the nodes in place of times: where they were asked for, and
+// where the process waited for them. A wait names the number of an operation, which several groups may have: it is
+// for the last one that no wait was for.
 func (t *trace) inOrder() {
 	slices.SortStableFunc(t.moments, func(a, b moment) int { return cmp.Compare(a.id, b.id) })
 	end := int64(len(t.moments))

@@ -35,9 +35,9 @@ type node struct {
 	OutputShapes []json.RawMessage `json:"output_shapes"`
 }
 
-// in and out return the inputs and outputs of a node.
-func (n *node) in() values  { return valuesOf(n.Inputs, n.InputShapes, n.InputTypes) }
-func (n *node) out() values { return valuesOf(n.Outputs, n.OutputShapes, nil) }
+// inputs and outputs return the inputs and outputs of a node.
+func (n *node) inputs() values  { return valuesOf(n.Inputs, n.InputShapes, n.InputTypes) }
+func (n *node) outputs() values { return valuesOf(n.Outputs, n.OutputShapes, nil) }
 
 func valuesOf(raw json.RawMessage, shapes []json.RawMessage, types []string) (v values) {
 	if json.Unmarshal(raw, &v) == nil && v.Values != nil {
@@ -97,7 +97,7 @@ func (t *trace) listed(n *node) {
 		Ranks       []int64 `json:"ranks"`
 		Size        int64   `json:"group_size"`
 	}
-	v := n.in()
+	v := n.inputs()
 	if len(v.Values) == 0 || json.Unmarshal([]byte(text(v.Values[0])), &groups) != nil {
 		return
 	}
@@ -144,8 +144,8 @@ func strided(first, stride, n int64) (list []int64) {
 	return list
 }
 
-// call is what record_param_comms has of an operation, whose arguments PyTorch lists one after the other: tensors, number,
-// group, rank or root, name, splits, and since schema 1.0.3 the group's first rank, stride and size.
+// call is what record_param_comms has of an operation, whose arguments PyTorch lists one after the other: tensors,
+// number, group, rank or root, name, splits, and since schema 1.0.3 the group's first rank, stride and size.
 type call struct {
 	name      string
 	number    int64
@@ -180,7 +180,7 @@ func (v *values) call() (c call, ok bool) {
 
 // params takes a node of record_param_comms: an operation, or a wait for one.
 func (t *trace) params(n *node) {
-	in, out := n.in(), n.out()
+	in, out := n.inputs(), n.outputs()
 	c, ok := in.call()
 	if !ok {
 		return

@@ -235,9 +235,9 @@ func (j *job) losses() (lost, partial int64) {
 	return lost, partial
 }
 
-// lost counts the operations of a member that its log lacks: collectives by their numbers, which count from 0 for each
-// call, and by what the logs of other members have; messages by their numbers, which count from 1 for all that are not too
-// small.
+// lost counts the operations of a member that its log lacks: collectives by their numbers, which count from 0 for
+// each call, and by what the logs of other members have; messages by their numbers, which count from 1 for all that
+// are not too small.
 func (j *job) lost(m *member) int64 {
 	most, made := map[schema.CallID]int64{}, int64(0)
 	distinct, messages, last := int64(0), int64(0), int64(0)

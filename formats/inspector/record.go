@@ -75,8 +75,8 @@ type dumpStats struct {
 	P2PDropped  int64 `json:"p2p_dropped_total"`
 }
 
-// records calls each for the records of a log. cut reports that the log ends within a record, as that of a killed process
-// does.
+// records calls each for the records of a log. cut reports that the log ends within a record, as that of a killed
+// process does.
 func records(r io.Reader, each func(r *record) error) (cut bool, err error) {
 	var marker record
 	return jsonstream.Values(r, func(r *record) error {

@@ -20,10 +20,11 @@ type Options struct {
 	Origin schema.Origin
 	// Replace allows that a run has the name already; the new one takes its place.
 	Replace bool
-	// Numbered tells that the Seq of a collective is the same on all ranks: it becomes its instance. Ranks may lack some.
+	// Numbered tells that the Seq of a collective is the same on all ranks: it becomes its instance. Ranks may lack
+	// some.
 	Numbered bool
-	// TimeOrigin is that of the run: measured; simulated, where the times of the operations are on one clock, in places that
-	// a reader chose; untimed, where they only tell the order. "" means measured.
+	// TimeOrigin is that of the run: measured; simulated, where the times of the operations are on one clock, in
+	// places that a reader chose; untimed, where they only tell the order. "" means measured.
 	TimeOrigin string
 	// NoCompute tells that the trace does not tell when a process computed.
 	NoCompute bool
