@@ -145,7 +145,8 @@ func runImport(ctx context.Context, a *app, o *importOptions, path string) error
 	formats := strings.Join(names, ", ")
 	if info.IsDir() {
 		return fmt.Errorf("import: %s is a folder without traces that import reads there; want a file, or a folder of "+
-			"traces of PyTorch's profiler, execution traces of PyTorch, NCCL Inspector, Chakra, DUMPI or liballprof (formats: %s)", path, formats)
+			"traces of PyTorch's profiler, execution traces of PyTorch, NCCL Inspector, Chakra, DUMPI or liballprof "+
+			"(formats: %s)", path, formats)
 	}
 	return fmt.Errorf("import: %s begins with %q; want a file in a format that import reads: %s", path,
 		head[:min(len(head), 16)], formats)

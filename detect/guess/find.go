@@ -92,8 +92,7 @@ func (f *finder) search(key func(m *Message) [2]int64) {
 // connected divides messages by ranks that are connected by them.
 func (f *finder) connected(list []int32) [][]int32 {
 	root := map[int32]int32{}
-	var find func(r int32) int32
-	find = func(r int32) int32 {
+	find := func(r int32) int32 {
 		p, ok := root[r]
 		if !ok {
 			root[r] = r
@@ -110,8 +109,8 @@ func (f *finder) connected(list []int32) [][]int32 {
 		a, b := find(f.messages[i].Src), find(f.messages[i].Dst)
 		root[a] = b
 	}
-	at := map[int32]int{}
 	var out [][]int32
+	at := map[int32]int{}
 	for _, i := range list {
 		r := find(f.messages[i].Src)
 		k, ok := at[r]
