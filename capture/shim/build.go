@@ -106,8 +106,7 @@ func Build(ctx context.Context, o BuildOptions) (string, error) {
 		return "", err
 	}
 	if c.Target == nil {
-		o.note(c.Note)
-		path, err := o.bring(c.ABI)
+		path, err := o.takeBrought(ctx, c.ABI, c.Note)
 		if err != nil && o.Mpicc == NoMpicc {
 			err = fmt.Errorf("--mpicc %s: %w", NoMpicc, err)
 		}
@@ -121,11 +120,24 @@ func Build(ctx context.Context, o BuildOptions) (string, error) {
 	if ctx.Err() != nil {
 		return "", err
 	}
-	if brought, without := o.bring(c.ABI); without == nil {
-		o.note(c.instead(o.summary(err)))
+	if brought, without := o.takeBrought(ctx, c.ABI, c.instead(o.summary(err))); without == nil {
 		return brought, nil
 	}
 	return "", err
+}
+
+// takeBrought is bring, and tells the user a note, and what the dynamic linker says if it refuses the library.
+func (o *BuildOptions) takeBrought(ctx context.Context, a abi.ABI, note string) (string, error) {
+	path, err := o.bring(a)
+	if err != nil {
+		return "", err
+	}
+	o.note(note)
+	if text := PreloadFails(ctx, path); text != "" {
+		o.note(fmt.Sprintf("nothing will be recorded: the capture library that commq brings for %s cannot be preloaded (%s); "+
+			"name a folder that can hold programs in $COMMQ_CACHE, or a compiler wrapper that works with --mpicc", a.Title, text))
+	}
+	return path, nil
 }
 
 // note tells the user a text that is not empty.

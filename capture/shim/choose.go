@@ -22,8 +22,8 @@ type Choice struct {
 	// Wrapper is a compiler wrapper of the ABI where commq brings the library all the same; nil if there is none, or
 	// none was looked for because the program told the ABI.
 	Wrapper *Target
-	// ABI is the one that the program needs; where nothing tells, that of the compiler wrapper, else the oldest of its
-	// library.
+	// ABI is the one that the program needs; where the program does not tell, that of the launcher if commq brings
+	// libraries, else that of the compiler wrapper, else the oldest of its library.
 	ABI abi.ABI
 	// Note is what the user should know of the choice, on one line: that a compiler wrapper is there and not used, or
 	// used although it does not fit, or that calls are not recorded. It is empty if there is nothing to say.
@@ -34,8 +34,9 @@ type Choice struct {
 
 // Choose decides whether the capture library is one that commq brings or compiled. The brought one is taken if it
 // serves the MPI library that the program loads (see serves), or if the program does not tell (a script), that of the
-// compiler wrapper; else it is compiled if there is a compiler wrapper, unless that belongs to a version of the library
-// with another ABI than the program loads. It compiles nothing but a file with mpi.h.
+// launcher and the compiler wrapper; else it is compiled if there is a compiler wrapper, unless that belongs to a version of the library
+// with another ABI than the program loads. It compiles nothing but a file with mpi.h, and writes a brought library into the
+// cache, to see whether that can be preloaded.
 func Choose(ctx context.Context, o BuildOptions) (Choice, error) {
 	if _, err := known(o.Library); err != nil {
 		return Choice{}, err
@@ -65,6 +66,9 @@ func (o *BuildOptions) chooseInPath(ctx context.Context, needed version) (Choice
 			return Choice{}, withoutCompiler(err, without)
 		}
 		return o.brought(is, needed), nil
+	}
+	if needed.major == 0 && o.Form == Recording && len(Prebuilt()) > 0 {
+		needed.launcher, needed.launched = o.launcherABI(ctx)
 	}
 	first, err := o.try(ctx, wrappers[0], needed)
 	if err == nil && first.Note == "" {
@@ -103,9 +107,8 @@ func (o *BuildOptions) chooseNamed(ctx context.Context, needed version) (Choice,
 	if err != nil {
 		return Choice{}, err
 	}
-	c, err := o.try(ctx, path, version{ABI: needed.ABI, major: needed.major})
-	c.lacks = lacking(needed.ABI, needed.file)
-	return c, err
+	needed.named = true
+	return o.try(ctx, path, needed)
 }
 
 // try is the choice with a compiler wrapper: it, or the library that commq brings if the wrapper does not work or has
@@ -121,10 +124,14 @@ func (o *BuildOptions) try(ctx context.Context, mpicc string, needed version) (C
 		return Choice{}, err
 	}
 	switch {
+	case needed.launcher != "" && !has.Standard && has != needed.launched && o.loads(ctx, needed.launched):
+		c.Target, c.Wrapper, c.ABI = nil, &target, needed.launched
+		c.Note = c.instead(fmt.Sprintf("%s is of %s, but %s of %s", mpicc, target.Title(), needed.launcher, c.ABI.Title))
+		return c, nil
 	case o.Mpicc == "" && needed.major == 0 && o.servesHeader(ctx, c.ABI, &target):
 		c.Target, c.Wrapper = nil, &target
 		return c, nil
-	case needed.file == "" || has == c.ABI:
+	case needed.named || needed.file == "" || has == c.ABI:
 		return c, nil
 	}
 	differ := fmt.Sprintf("%s is of %s, but the program loads %s of %s", mpicc, target.Title(), needed.file, c.ABI.Title)
@@ -191,8 +198,13 @@ type version struct {
 	abi.ABI
 	// major is 0 if it is not known.
 	major int
-	// file is the library; empty if the version must not be compared.
+	// file is the library; empty if it is not known.
 	file string
+	// named means that the user named the compiler wrapper, whose version is not compared.
+	named bool
+	// launcher is of the ABI launched; empty if no launcher tells one, or none is asked because the program tells.
+	launcher string
+	launched abi.ABI
 }
 
 // abiOr is the ABI that is needed: of the version if it is known, else another.
@@ -218,7 +230,15 @@ func (o *BuildOptions) withoutWrapper(ctx context.Context, needed version) abi.A
 	if needed.major != 0 {
 		return needed.ABI
 	}
-	return abi.ForVersion(o.Library, o.majorOfLauncher(ctx))
+	_, a := o.launcherABI(ctx)
+	return a
+}
+
+// launcherABI returns the launcher that tells its version, and the ABI of that; where none does, no launcher and the
+// library's oldest ABI.
+func (o *BuildOptions) launcherABI(ctx context.Context) (launcher string, a abi.ABI) {
+	launcher, major := o.majorOfLauncher(ctx)
+	return launcher, abi.ForVersion(o.Library, major)
 }
 
 // newest are functions that came with the later of the two versions of a library, and the versions without and with
@@ -277,10 +297,10 @@ var launchers = map[string]struct {
 // launcherPatience is how long a launcher may take to print its version.
 const launcherPatience = 30 * time.Second
 
-// majorOfLauncher returns the major version of the library of the launcher, or if that does not tell it (srun), of the
-// library's launcher in $PATH; 0 if none tells it. The user's own script is not asked: it may do anything when it is
-// called with --version.
-func (o *BuildOptions) majorOfLauncher(ctx context.Context) int {
+// majorOfLauncher returns the launcher that tells its version, and the major version of its library: o.Launcher, or if
+// that does not tell it (srun), the library's launcher in $PATH. The version is 0 if none tells it. The user's own
+// script is not asked: it may do anything when it is called with --version.
+func (o *BuildOptions) majorOfLauncher(ctx context.Context) (launcher string, major int) {
 	names := launchers[o.Library].names
 	if path, err := exec.LookPath(o.Launcher); err == nil {
 		if x, err := elf.Open(path); err == nil {
@@ -294,10 +314,10 @@ func (o *BuildOptions) majorOfLauncher(ctx context.Context) int {
 		out, err := exec.CommandContext(ctx, name, "--version").Output()
 		if m := launchers[o.Library].release.FindSubmatch(out); err == nil && m != nil {
 			major, _ := strconv.Atoi(string(m[1])) // digits; too many are 0
-			return major
+			return name, major
 		}
 	}
-	return 0
+	return "", 0
 }
 
 // withoutCompiler explains why there is no shim: neither a compiler wrapper nor one that commq brings.

@@ -20,6 +20,7 @@ import (
 // ABI's name at its end.
 func bringing(t *testing.T) {
 	t.Helper()
+	t.Setenv("COMMQ_CACHE", t.TempDir())
 	key, err := sourceKey()
 	if err != nil {
 		t.Fatal(err)
@@ -300,6 +301,49 @@ func TestProgramForTheABIOfMPI5(t *testing.T) {
 	choose("brought", BuildOptions{Program: program}, "", "mpiabi-1", "")
 }
 
+// A script does not tell the ABI of the program that it starts: the launcher does, before a wrapper of another version.
+func TestLauncherOfAScriptTellsTheABI(t *testing.T) {
+	testenv.Need(t, "gcc")
+	folder := t.TempDir()
+	t.Setenv("PATH", folder+":/usr/bin:/bin")
+	mpirun := launcher(t, folder, "5.0.7")
+	four, five := filepath.Join(folder, "mpicc.openmpi"), filepath.Join(folder, "mpicc")
+	wrapper(t, four, 4)
+	check := func(name, target, beside, abi, note string) {
+		t.Helper()
+		c, err := Choose(t.Context(), BuildOptions{Library: OpenMPI, Program: "./script"})
+		if err != nil || path(c.Target) != target || path(c.Wrapper) != beside || c.ABI.Name != abi || c.Note != note {
+			t.Errorf("%s: %+v, %v; want wrapper %q, or %q not used, of %s, note\n%q", name, c, err, target, beside, abi, note)
+		}
+	}
+	check("nothing brought", four, "", "openmpi-4", "")
+	bringing(t)
+	check("wrapper of another version", "", four, "openmpi-5", four+" is of Open MPI 4.0.1, but mpirun.openmpi of Open MPI 5; "+
+		"taking the capture library that commq brings for Open MPI 5")
+	wrapper(t, five, 5)
+	check("one of the same version too", "", five, "openmpi-5", "")
+	rewrite(t, mpirun, "5.0.7", "4.1.4")
+	check("the first is of the same version", "", four, "openmpi-4", "")
+}
+
+// launcher writes a launcher of a version of Open MPI that does nothing but print it.
+func launcher(t *testing.T, folder, version string) (path string) {
+	t.Helper()
+	path = filepath.Join(folder, "mpirun.openmpi")
+	if err := os.WriteFile(path, []byte("#!/bin/sh\necho 'mpirun (Open MPI) "+version+"'\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// path is the compiler wrapper of a target; empty if that is nil.
+func path(t *Target) string {
+	if t == nil {
+		return ""
+	}
+	return t.Mpicc
+}
+
 // What the brought library does not record of the program's MPI library is compiled, or told.
 func TestBroughtLibraryThatRecordsLess(t *testing.T) {
 	testenv.Need(t, "gcc", "ldd")
@@ -328,6 +372,12 @@ func TestBroughtLibraryThatRecordsLess(t *testing.T) {
 	wrapper(t, mpicc, 5)
 	choose("a wrapper that fits", BuildOptions{Program: program}, mpicc, "")
 	choose("--mpicc none", BuildOptions{Program: program, Mpicc: NoMpicc}, "", less+names+advice)
+	broken := filepath.Join(t.TempDir(), "mpicc")
+	if err := os.WriteFile(broken, []byte("#!/bin/sh\nexit 1\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	choose("a named wrapper that is broken", BuildOptions{Program: program, Mpicc: broken}, "", broken+
+		" cannot compile a file with mpi.h: exit status 1; taking "+less+", which"+names)
 	wrapper(t, four, 4)
 	if err := os.Remove(mpicc); err != nil {
 		t.Fatal(err)
@@ -343,6 +393,7 @@ func TestBroughtLibraryThatRecordsLess(t *testing.T) {
 	}
 	checkBrought(t, path, "openmpi-5")
 	rewrite(t, four, "-E) ", "-E) echo '#define MPI_VERSION 4'; ")
+	launcher(t, folder, "5.0.7")
 	choose("a script, with mpi.h of MPI 4", BuildOptions{Program: "./script"}, four, "")
 	rewrite(t, four, "MPI_VERSION 4", "MPI_VERSION 3")
 	choose("a script, with mpi.h of MPI 3", BuildOptions{Program: "./script"}, "", "")
@@ -378,5 +429,31 @@ func TestBroughtLibraryThatDoesNotLoad(t *testing.T) {
 		if err != nil || c.Target == nil || c.Target.Mpicc != mpicc || c.Note != "" {
 			t.Errorf("%s: %+v, %v", p, c, err)
 		}
+	}
+	refused := "nothing will be recorded: the capture library that commq brings for Open MPI 4 cannot be preloaded (ERROR: ld.so"
+	for _, named := range []string{NoMpicc, badCompiler(t, "exit 1")} {
+		var notes []string
+		_, err := Build(t.Context(), BuildOptions{Library: OpenMPI, Program: program, Mpicc: named, Cache: t.TempDir(),
+			Note: func(text string) { notes = append(notes, text) }})
+		if err != nil || len(notes) == 0 || !strings.HasPrefix(notes[len(notes)-1], refused) {
+			t.Errorf("%s: notes %q, %v", named, notes, err)
+		}
+	}
+}
+
+// What the dynamic linker says of other libraries is not a failure of this one.
+func TestPreloadFailsForThisLibraryAlone(t *testing.T) {
+	testenv.Need(t, "gcc")
+	_, library := loading(t, "libcommq.so", "MPI_Init")
+	t.Setenv("LD_DEBUG", "files")
+	if text := PreloadFails(t.Context(), library); text != "" {
+		t.Errorf("%q with LD_DEBUG set", text)
+	}
+	t.Setenv("PATH", t.TempDir())
+	if text := PreloadFails(t.Context(), library); text != "" {
+		t.Errorf("%q without true in $PATH", text)
+	}
+	if text := PreloadFails(t.Context(), library+"x"); !strings.Contains(text, library+"x") {
+		t.Errorf("%q of a library that is not there", text)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 
 	"github.com/commq/commq/capture/shim/abi"
@@ -103,14 +104,27 @@ func functions(x *elf.File) (map[string]bool, error) {
 }
 
 // PreloadFails returns what the dynamic linker says when it cannot preload a library: it goes on without it. Empty
-// means that it can.
+// means that it can. What else is printed meanwhile does not count.
 func PreloadFails(ctx context.Context, library string) string {
-	cmd := exec.CommandContext(ctx, "true")
-	cmd.Env = append(os.Environ(), "LD_PRELOAD="+library)
+	program, err := exec.LookPath("true")
+	if err != nil {
+		program = "/bin/true"
+	}
+	cmd := exec.CommandContext(ctx, program)
+	cmd.Env = append(slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "LD_DEBUG") }),
+		"LD_PRELOAD="+library)
 	out, err := cmd.CombinedOutput()
-	if err != nil && len(out) == 0 {
+	// The dynamic linker splits the path at spaces and colons, and names the parts.
+	parts := strings.FieldsFunc(library, func(r rune) bool { return r == ' ' || r == ':' })
+	for line := range strings.Lines(string(out)) {
+		for _, part := range parts {
+			if strings.Contains(line, part) {
+				return strings.TrimSpace(line)
+			}
+		}
+	}
+	if err != nil {
 		return err.Error()
 	}
-	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
-	return lines[len(lines)-1]
+	return ""
 }
