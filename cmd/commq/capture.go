@@ -487,7 +487,11 @@ func (o *preloadOptions) tell(a *app) {
 func (o *preloadOptions) forProgram(ctx context.Context, program string, s *launch.Simulation) (launch.Preload, error) {
 	if program == "" && o.mpi == "" {
 		only, err := onlyLibrary(o.mpicc)
-		if err != nil {
+		switch {
+		case err != nil && o.mpicc == "" && s == nil && len(shim.Prebuilt()) > 0:
+			return launch.Preload{}, errors.New("no single compiler wrapper tells the MPI library: name the program, or the " +
+				"library with --mpi; commq brings a capture library for each")
+		case err != nil:
 			return launch.Preload{}, err
 		}
 		o.mpi = only
