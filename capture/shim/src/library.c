@@ -17,8 +17,9 @@ cq_data cq_d;
 
 static void missing(void)
 {
-	cq_print("commq: this process calls an MPI function that its %s does not have, or it uses another MPI library; "
-		"run it without commq, or build the shim for its library (commq capture build --mpi)\n", CQ_LIBRARY);
+	cq_print("commq: this process calls an MPI function that its MPI library does not have, or it uses another library "
+		"than %s, which the shim is for; run it without commq, or name its library with --mpi, or its compiler wrapper with "
+		"--mpicc\n", CQ_LIBRARY);
 	abort();
 }
 
@@ -76,6 +77,47 @@ static void *find_symbol(const cq_cray *cray, const char *name)
 	for (size_t i = 0; p == NULL && i < cray->n; i++)
 		p = symbol_of(cray->path[i], name);
 	return p;
+}
+
+/* Libraries of all families. One that is not the shim's may be loaded late, by a module. */
+static const char *const all_sonames[] = {CQ_ABI_SONAME, "libmpi.so.40", "libmpi_mpifh.so.40",
+	"libmpi_usempif08.so.40", "libmpich.so.12", "libmpichfort.so.12", "libmpi.so.12", "libmpifort.so.12"};
+
+/* find_symbol, and if no library of the shim's family is in the process, in the others. */
+static void *find_anywhere(const cq_cray *cray, int own, const char *name)
+{
+	void *p = find_symbol(cray, name);
+	for (size_t i = 0; !own && p == NULL && i < sizeof all_sonames / sizeof *all_sonames; i++)
+		p = symbol_of(all_sonames[i], name);
+	return p;
+}
+
+/* Whether the library in the process is of another family than the shim is for, by the file that a function of it
+ * is in: see cq_library_is_foreign. */
+static int foreign;
+
+static int find_foreign(const void *function, const void *world_of_openmpi)
+{
+	static const char stem[] = "libmpi_abi.so";
+	Dl_info at;
+	if (function == NULL || dladdr(function, &at) == 0 || at.dli_fname == NULL)
+		return 0;
+	const char *base = strrchr(at.dli_fname, '/');
+	int abi = strncmp(base != NULL ? base + 1 : at.dli_fname, stem, sizeof stem - 1) == 0;
+	return abi != CQ_ABI || (!abi && (world_of_openmpi != NULL) != CQ_OPENMPI);
+}
+
+int cq_library_is_foreign(void)
+{
+	return foreign;
+}
+
+int cq_library_has(const char *function)
+{
+	cq_cray cray = {.n = 0};
+	if (CQ_MPICH)
+		dl_iterate_phdr(add_cray, &cray);
+	return find_symbol(&cray, function) != NULL;
 }
 
 typedef struct {
@@ -188,8 +230,10 @@ void cq_resolve(void)
 	cray.n = 0;
 	if (CQ_MPICH)
 		dl_iterate_phdr(add_cray, &cray);
+	int own = find_symbol(&cray, "PMPI_Init") != NULL;
+	foreign = find_foreign(find_anywhere(&cray, own, "PMPI_Init"), find_anywhere(&cray, own, "ompi_mpi_comm_world"));
 	for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
-		void *p = find_symbol(&cray, functions[i].name);
+		void *p = find_anywhere(&cray, own, functions[i].name);
 		void (*m)(void) = missing;
 		if (p == NULL)
 			memcpy(functions[i].where, &m, sizeof m);
@@ -210,7 +254,7 @@ void cq_resolve(void)
 
 /* Reports whether this is rank 0 of its job, according to the launcher's environment, which is all that is known
  * before MPI_Init. Rank 0 prints messages for all. */
-static int first_rank(void)
+int cq_first_rank(void)
 {
 	static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"};
 	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
@@ -248,7 +292,7 @@ static void restart_without_shim(char **argv)
 		setenv("LD_PRELOAD", remaining, 1);
 	else
 		unsetenv("LD_PRELOAD");
-	if (first_rank())
+	if (cq_first_rank())
 		cq_print("commq: the shim is for %s, but the program is linked to another MPI library; the program runs "
 			"unrecorded\n", CQ_LIBRARY);
 	execv("/proc/self/exe", argv);

@@ -105,6 +105,13 @@ void cq_resolve(void);
 /* Reports by the file name whether a library is Cray MPICH's, which is named by its compiler: libmpi_cray.so.12,
  * libmpifort_gnu_123.so.12. abi.go has the names that programs may ask for. */
 int cq_of_cray(const char *path);
+/* Reports whether the library in the process is of another family than the shim is for: Open MPI, MPICH, or the ABI of
+ * MPI 5. A program that is linked to one never gets here; a module loaded later may be. Valid after cq_resolve. */
+int cq_library_is_foreign(void);
+/* Reports whether the library in the process has a function, by its name with PMPI_. */
+int cq_library_has(const char *function);
+/* Reports whether this is rank 0 by the launcher's environment. */
+int cq_first_rank(void);
 /* Reports whether the library lacks a function of cq_p or cq_f. */
 int cq_is_missing(void (*function)(void));
 

@@ -101,7 +101,7 @@ int cq_library_fits(void)
 	cq_p.Get_library_version(version, &n);
 	version[sizeof cq.library - 1] = 0;
 	strcpy(cq.library, version);
-	if (CQ_ABI) /* any library */
+	if (CQ_ABI) /* any library that has it: see cq_library_is_foreign */
 		return 1;
 	if (CQ_OPENMPI)
 		return strstr(version, "Open MPI") != NULL;

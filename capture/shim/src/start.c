@@ -67,9 +67,26 @@ static void begin_start(void)
 	cq.init_tick = cq_tick();
 }
 
-void cq_init_starts(int id)
+/* Looks at the library before the first call goes on to it. Nothing may be asked of one of another family, because its
+ * constants and statuses differ. Where handles are pointers, the wrappers pass on those of any library; where they are
+ * of 4 bytes, as in MPICH, those of other libraries do not fit. */
+static void look_at_library(void)
 {
 	cq_resolve();
+	if (!cq_library_is_foreign() || cq.state != CQ_NEW)
+		return;
+	if (cq_first_rank())
+		cq_print("commq: the shim is for %s, but the program has loaded another MPI library; %s\n", CQ_LIBRARY,
+			CQ_MPICH ? "its calls cannot be passed on, so it ends: run it without commq, or name its library with --mpi, "
+			"or its compiler wrapper with --mpicc" : "it runs unrecorded");
+	if (CQ_MPICH)
+		abort();
+	cq.state = CQ_OFF;
+}
+
+void cq_init_starts(int id)
+{
+	look_at_library();
 	second_init = cq.state == CQ_ON ? cq_enter() : NULL;
 	if (second_init != NULL) {
 		second_init->site = cq.init_site;
@@ -219,6 +236,15 @@ static void start_recording(int id, uint64_t t1)
 	cq_leave(t);
 }
 
+/* Tells of functions that the library has and this shim was compiled without. */
+static void tell_unrecorded(void)
+{
+	int lacks = (!CQ_MPI4 && cq_library_has("PMPI_Session_init")) || (!CQ_LARGE && cq_library_has("PMPI_Send_c"));
+	if (lacks && cq.rank == 0)
+		cq_print("commq: the program's MPI library has functions of MPI 4 whose calls are not recorded; --mpicc and the "
+			"library's own wrapper compile a capture library that records them\n");
+}
+
 /* Reads the settings; reports whether this process can be recorded. */
 static int prepare(void)
 {
@@ -236,6 +262,7 @@ static int prepare(void)
 	cq.pid = getpid();
 	identify_process();
 	cq_hashing_begin();
+	tell_unrecorded();
 	return 1;
 }
 
@@ -317,7 +344,7 @@ static int find_world_group(MPI_Session s)
 
 void cq_session_starts(const void *site, const void *cfa)
 {
-	cq_resolve();
+	look_at_library();
 	if (cq.state != CQ_NEW || __atomic_exchange_n(&cq.starting, 1, __ATOMIC_ACQ_REL) != 0)
 		return;
 	cq.init_site = site;

@@ -41,7 +41,7 @@ static cq_type *type_define(cq_thread *t, MPI_Datatype h)
 {
 	struct {
 		cq_def_type d;
-		char name[MPI_MAX_OBJECT_NAME + 1];
+		char name[1024]; /* the library in the process may allow longer names than the mpi.h here says */
 	} o;
 	MPI_Count bytes = 0;
 	MPI_Aint lower = 0, extent = 0;
@@ -53,6 +53,7 @@ static cq_type *type_define(cq_thread *t, MPI_Datatype h)
 	cq_p.Type_get_extent(h, &lower, &extent);
 	int combiner = cq_envelope(h, parts) ? parts[3] : -1;
 	cq_p.Type_get_name(h, o.name, &n);
+	n = n < MPI_MAX_OBJECT_NAME ? n : MPI_MAX_OBJECT_NAME;
 	o.d.bytes = bytes == MPI_UNDEFINED ? 0 : (int64_t)bytes;
 	o.d.extent = extent;
 	o.d.combiner = combiner_code(combiner);
