@@ -99,12 +99,15 @@ static int foreign;
 static int find_foreign(const void *function, const void *world_of_openmpi)
 {
 	static const char stem[] = "libmpi_abi.so";
-	Dl_info at;
+	Dl_info at, world;
 	if (function == NULL || dladdr(function, &at) == 0 || at.dli_fname == NULL)
 		return 0;
 	const char *base = strrchr(at.dli_fname, '/');
 	int abi = strncmp(base != NULL ? base + 1 : at.dli_fname, stem, sizeof stem - 1) == 0;
-	return abi != CQ_ABI || (!abi && (world_of_openmpi != NULL) != CQ_OPENMPI);
+	/* A program of MPICH may have Open MPI in its process too. A program of Open MPI has the object itself, not its library. */
+	int openmpi = world_of_openmpi != NULL &&
+		(CQ_OPENMPI || (dladdr(world_of_openmpi, &world) != 0 && world.dli_fbase == at.dli_fbase));
+	return abi != CQ_ABI || (!abi && openmpi != CQ_OPENMPI);
 }
 
 int cq_library_is_foreign(void)
