@@ -34,9 +34,9 @@ type Choice struct {
 
 // Choose decides whether the capture library is one that commq brings or compiled. The brought one is taken if it
 // serves the MPI library that the program loads (see serves), or if the program does not tell (a script), that of the
-// launcher and the compiler wrapper; else it is compiled if there is a compiler wrapper, unless that belongs to a version of the library
-// with another ABI than the program loads. It compiles nothing but a file with mpi.h, and writes a brought library into the
-// cache, to see whether that can be preloaded.
+// launcher and the compiler wrapper; else it is compiled if there is a compiler wrapper, unless that belongs to a
+// version of the library with another ABI than the program loads. It compiles nothing but a file with mpi.h, and
+// writes a brought library into the cache, to see whether that can be preloaded.
 func Choose(ctx context.Context, o BuildOptions) (Choice, error) {
 	if _, err := known(o.Library); err != nil {
 		return Choice{}, err

@@ -94,9 +94,10 @@ func TestLibraryWithMoreFunctions(t *testing.T) {
 	five := testenv.Venv(t, "../../scripts", "../../packaging/openmpi5.txt", "Open MPI 5")
 	exe := compile(t, five+"/bin/mpicc", source)
 	spool := filepath.Join(t.TempDir(), "spool")
-	got := run(t, []string{"LD_PRELOAD=" + shimFor(t, OpenMPI), "COMMQ_SPOOL=" + spool, "LD_LIBRARY_PATH=" + five + "/lib"}, exe)
-	const want = "commq: the program's MPI library has functions of MPI 4 whose calls are not recorded; --mpicc and the library's " +
-		"own wrapper compile a capture library that records them\n"
+	env := []string{"LD_PRELOAD=" + shimFor(t, OpenMPI), "COMMQ_SPOOL=" + spool, "LD_LIBRARY_PATH=" + five + "/lib"}
+	got := run(t, env, exe)
+	const want = "commq: the program's MPI library has functions of MPI 4 whose calls are not recorded; --mpicc " +
+		"and the library's own wrapper compile a capture library that records them\n"
 	if got.status != 0 || got.stderr != want {
 		t.Fatalf("%+v", got)
 	}
