@@ -21,7 +21,7 @@ func (p *Report) Text(w io.Writer) error {
 			fmt.Fprintf(&s, "   %s\n", r)
 		}
 		if len(f.SendSites)+len(f.ReceiveSites)+len(f.CompletionSites) > 0 || !p.guesses() {
-			fmt.Fprintf(&s, "   %s\n", f.place())
+			fmt.Fprintf(&s, "   %s\n", advice(f))
 		}
 		for _, group := range f.sites() {
 			for k := range group.sites {

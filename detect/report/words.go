@@ -239,9 +239,14 @@ func (f *Finding) where() []string {
 	return list
 }
 
+// isGuess reports whether no payload could be compared.
+func isGuess(f *Finding) bool {
+	return f.Certainty == detect.Candidate.String() && f.Basis == detect.ByStructure.String() && f.Bits == 0
+}
+
 // evidence tells the certainty of a finding, its bits and the reason.
 func (f *Finding) evidence() string {
-	if f.Certainty == detect.Candidate.String() && f.Basis == detect.ByStructure.String() && f.Bits == 0 {
+	if isGuess(f) {
 		return fmt.Sprintf("guess: %s; other programs may send the same messages", f.reason())
 	}
 	text := fmt.Sprintf("%s (%.0f bits): %s", f.Certainty, math.Floor(f.Bits), f.reason())
@@ -249,6 +254,14 @@ func (f *Finding) evidence() string {
 		return text + "; chance may have done it"
 	}
 	return text
+}
+
+// advice is place; of a guess it says what must be true first.
+func advice(f *Finding) string {
+	if isGuess(f) {
+		return "if the program does what this guess says, " + f.place()
+	}
+	return f.place()
 }
 
 // place tells in which functions to call the collective; the calls that go away follow.
