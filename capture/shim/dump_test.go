@@ -367,9 +367,15 @@ func dumpFolder(t *testing.T, folder string) []*dumper {
 	if err != nil {
 		t.Fatal(err)
 	}
+	defined := map[string]map[int64]spool.TypeDef{} // the datatypes of each file; a process may have hundreds
+	for _, p := range paths {
+		if types := readSpool(t, p, nil).types; len(types) > 0 {
+			defined[p] = types
+		}
+	}
 	var all []*dumper
 	for _, p := range paths {
-		all = append(all, dumpSpool(t, p, otherThreads(t, p)))
+		all = append(all, dumpSpool(t, p, ofOtherThreads(p, defined)))
 	}
 	sort.Slice(all, func(i, j int) bool {
 		a, b := all[i].header, all[j].header
@@ -383,19 +389,13 @@ func dumpFolder(t *testing.T, folder string) []*dumper {
 	return all
 }
 
-// otherThreads returns the datatypes that are defined in the files of a process's other threads.
-func otherThreads(t *testing.T, path string) map[int64]spool.TypeDef {
-	t.Helper()
-	process, _, _ := strings.Cut(filepath.Base(path), ".")
-	rank := strings.Split(filepath.Base(path), ".")[1]
-	paths, err := filepath.Glob(filepath.Join(filepath.Dir(path), process+"."+rank+".*"+spool.Suffix))
-	if err != nil {
-		t.Fatal(err)
-	}
+// ofOtherThreads returns the datatypes that are defined in the files of a process's other threads.
+func ofOtherThreads(path string, defined map[string]map[int64]spool.TypeDef) map[int64]spool.TypeDef {
+	process := func(path string) []string { return strings.Split(filepath.Base(path), ".")[:2] }
 	types := map[int64]spool.TypeDef{}
-	for _, p := range paths {
-		if p != path {
-			maps.Copy(types, readSpool(t, p, nil).types)
+	for p, of := range defined {
+		if p != path && slices.Equal(process(p), process(path)) {
+			maps.Copy(types, of)
 		}
 	}
 	return types
