@@ -2,21 +2,14 @@ package exectrace
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/commq/commq/formats/jsonstream"
 )
-
-// headBytes is how much of a file tells what it is.
-const headBytes = 4096
 
 // IsTrace reports whether a file that begins so is an execution trace of PyTorch.
 func IsTrace(head []byte) bool {
@@ -33,51 +26,14 @@ func IsFolder(path string) bool {
 
 // find returns the traces of a job: a file alone, or those of a folder.
 func find(path string) ([]string, error) {
-	info, err := os.Stat(path)
-	if err != nil || !info.IsDir() {
-		return []string{path}, err
+	files, err := jsonstream.Files(path, isNamed, IsTrace)
+	if err == nil && len(files) == 0 {
+		err = fmt.Errorf("%s has no execution trace of PyTorch (*.json, *.json.gz with schema and nodes)", path)
 	}
-	entries, err := os.ReadDir(path)
-	if err != nil {
-		return nil, err
-	}
-	var files []string
-	for _, e := range entries {
-		full := filepath.Join(path, e.Name())
-		if !strings.HasSuffix(strings.TrimSuffix(e.Name(), ".gz"), ".json") {
-			continue
-		}
-		is, err := isTraceFile(full)
-		if err != nil {
-			return nil, err
-		}
-		if is {
-			files = append(files, full)
-		}
-	}
-	if len(files) == 0 {
-		return nil, fmt.Errorf("%s has no execution trace of PyTorch (*.json, *.json.gz with schema and nodes)", path)
-	}
-	slices.Sort(files)
-	return files, nil
+	return files, err
 }
 
-// isTraceFile looks at how a file begins.
-func isTraceFile(path string) (bool, error) {
-	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
-		return false, nil
-	}
-	f, err := jsonstream.Open(path)
-	if err != nil {
-		return false, err
-	}
-	defer f.Close()
-	head, err := io.ReadAll(io.LimitReader(f, headBytes))
-	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return false, fmt.Errorf("%s: %w", path, err)
-	}
-	return IsTrace(head), nil
-}
+func isNamed(name string) bool { return strings.HasSuffix(strings.TrimSuffix(name, ".gz"), ".json") }
 
 // mostRanks is the number of ranks that a job or a group may have.
 const mostRanks = 1 << 22
