@@ -24,9 +24,13 @@ const (
 // then has no rows.
 var ErrNoSums = errors.New("there are no sums for this")
 
-// mostCallsRead is the number of calls in a window of time up to which it is answered from rows: an engine reads their
-// times in about a tenth of a second.
-const mostCallsRead = 1 << 20
+const (
+	// mostCallsRead is the number of calls in a window of time up to which it is answered from rows: an engine reads
+	// their times in about a tenth of a second.
+	mostCallsRead = 1 << 20
+	// fewCallsRead is that number where no single messages are wanted and sums have steps about as short.
+	fewCallsRead = 1 << 17
+)
 
 // chooseRead returns the arguments of a query with rows or sums where the parameter read is auto. An error says why
 // sums cannot answer.
@@ -58,14 +62,39 @@ func (d *DB) chooseRead(ctx context.Context, q *Query, args map[string]string) (
 		args = map[string]string{}
 	}
 	args[paramRead] = readRows
-	if without != "" || q.callsIn(args, d.runs[0].Manifest) < mostCallsRead || q.listsMessages(args, d.runs[0].Manifest) {
+	calls := q.callsIn(args, d.runs[0].Manifest)
+	if without != "" || calls < fewCallsRead || q.listsMessages(args, d.runs[0].Manifest) {
 		return args, nil
 	}
 	blocks, err := d.mergesRanks(ctx, q, args)
-	if err == nil && !blocks {
+	if err != nil || blocks {
+		return args, err
+	}
+	same, err := d.hasSteps(ctx, q, args)
+	if err == nil && (calls >= mostCallsRead || same) {
 		args[paramRead] = readSums
 	}
 	return args, err
+}
+
+// hasSteps reports whether sums say about all that is wanted: no single messages, and steps that are no shorter than half
+// of those of the sums.
+func (d *DB) hasSteps(ctx context.Context, q *Query, args map[string]string) (bool, error) {
+	if args["lines"] != "0" || q.param("from-s") == nil {
+		return false, nil
+	}
+	finest, err := finestSums(ctx, d)
+	if err != nil {
+		return false, err
+	}
+	bins, given := args["bins"]
+	if !given {
+		bins = q.param("bins").Default
+	}
+	n, err := strconv.ParseFloat(bins, 64)
+	from, to := q.timeIn(args, d.runs[0].Manifest)
+	// A window of whole steps ends a ns before the next one.
+	return err == nil && (to-from)*1e9 >= math.Ldexp(n, finest.stepPower-1)-1.5, nil
 }
 
 // listsMessages reports whether the answer has a row for each message of the run: of so few there are no sums.
@@ -87,13 +116,13 @@ func (d *DB) mergesRanks(ctx context.Context, q *Query, args map[string]string) 
 	if q.param("from-rank") == nil || q.param("rows") == nil {
 		return false, nil
 	}
-	power, err := blockPower(ctx, d)
+	finest, err := finestSums(ctx, d)
 	if err != nil {
 		return false, err
 	}
 	first, last := q.ranksIn(args, d.runs[0].Manifest)
 	most := q.number(args, "rows", math.Inf(1))
-	return math.Ceil((last-first+1)/most) < float64(int(1)<<power), nil
+	return math.Ceil((last-first+1)/most) < float64(int(1)<<finest.rankPower), nil
 }
 
 // withoutSums says why sums cannot answer; "" if they can.
@@ -121,43 +150,51 @@ func (d *DB) withoutSums(ctx context.Context, q *Query, args map[string]string) 
 	if q.param("by") == nil {
 		return "", nil
 	}
-	if power, err := blockPower(ctx, d); err != nil || power == 0 {
+	if finest, err := finestSums(ctx, d); err != nil || finest.rankPower == 0 {
 		return "", err
 	}
 	return "the run has sums for blocks of ranks, not for each", nil
 }
 
-// blockPower is n where the smallest blocks that the table activity has sums for are of 2^n ranks. The answer is kept:
-// every tile of a timeline asks.
-func blockPower(ctx context.Context, d *DB) (power int, err error) {
-	d.blocks.Lock()
-	defer d.blocks.Unlock()
-	if d.blocks.power != nil {
-		return *d.blocks.power, nil
+// sums are the shortest steps that the table activity has sums for, of 2^stepPower ns, of the smallest blocks of ranks,
+// of 2^rankPower.
+type sums struct{ rankPower, stepPower int }
+
+// finestSums reads them once: every tile of a timeline asks.
+func finestSums(ctx context.Context, d *DB) (finest sums, err error) {
+	d.finest.Lock()
+	defer d.finest.Unlock()
+	if d.finest.sums != nil {
+		return *d.finest.sums, nil
 	}
-	rows, err := d.Query(ctx, "SELECT COALESCE(MIN(rank_power), 0) AS least FROM activity")
+	rows, err := d.Query(ctx, "SELECT rank_power, MIN(step_power) AS least FROM activity GROUP BY rank_power ORDER BY rank_power LIMIT 1")
 	if err != nil {
-		return 0, err
+		return sums{}, err
 	}
 	if rows.Next() {
-		_, err = fmt.Sscan(fmt.Sprint(rows.Row()[0]), &power)
+		_, err = fmt.Sscan(fmt.Sprint(rows.Row()...), &finest.rankPower, &finest.stepPower)
 	}
 	if err = errors.Join(err, rows.Err(), rows.Close()); err == nil {
-		d.blocks.power = &power
+		d.finest.sums = &finest
 	}
-	return power, err
+	return finest, err
 }
 
 // callsIn estimates how many calls of a run there are in the window that the arguments from-s, to-s, from-rank and
 // to-rank name, as if they were evenly spread.
 func (q *Query) callsIn(args map[string]string, m *schema.Manifest) float64 {
-	end := float64(m.EndNs) / 1e9
-	from, to := q.number(args, "from-s", 0), min(q.number(args, "to-s", end), end)
+	from, to := q.timeIn(args, m)
 	first, last := q.ranksIn(args, m)
-	if end <= 0 || to < from || last < first {
+	if m.EndNs <= 0 || to < from || last < first {
 		return 0
 	}
-	return float64(m.Counts.Calls) * (to - from) / end * (last - first + 1) / float64(m.Ranks)
+	return float64(m.Counts.Calls) * (to - from) / (float64(m.EndNs) / 1e9) * (last - first + 1) / float64(m.Ranks)
+}
+
+// timeIn is the time that the arguments from-s and to-s name, in s.
+func (q *Query) timeIn(args map[string]string, m *schema.Manifest) (from, to float64) {
+	end := float64(m.EndNs) / 1e9
+	return q.number(args, "from-s", 0), min(q.number(args, "to-s", end), end)
 }
 
 // ranksIn are the ranks that the arguments from-rank and to-rank name.

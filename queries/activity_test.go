@@ -176,6 +176,10 @@ func TestRead(t *testing.T) {
 		{made, map[string]string{"where": "bytes > 8"}, "rows"},
 		{made, map[string]string{"to-rank": "31"}, "rows"},
 		{made, map[string]string{"from-s": "0.1"}, "rows"},
+		{made, map[string]string{"from-s": "0.1", "lines": "0", "bins": "9"}, "sums"},
+		{made, map[string]string{"from-s": "0.1", "lines": "1", "bins": "9"}, "rows"},
+		{made, map[string]string{"from-s": "0.1", "lines": "0", "bins": "5000"}, "rows"}, // sums have longer steps
+		{made, map[string]string{"from-s": "0.1", "to-s": "0.12", "lines": "0", "bins": "1"}, "rows"},
 		{small, map[string]string{"read": "sums"}, `query timeline: --read sums: there are no sums for this: run "made" has no sums over time; runs with few calls need none, and ` +
 			"commq runs profile makes those of an older run; leave it out, or take rows"},
 		{made, map[string]string{"read": "sums", "where": "bytes > 8"}, "query timeline: --read sums: there are no sums for this: --where needs rows; leave it out, or take rows"},

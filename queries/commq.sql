@@ -353,6 +353,7 @@ FROM (VALUES
   ('timeline(''RUN'', bins := 550, rows := 350, from_s := 0, to_s := 0, from_rank := 0, to_rank := -1, lines := 1000, condition := ''TRUE'', read := ''auto'')', 'What every rank does over time: the time in each kind of call in equal steps, the messages sent in them, and each message by itself where they are few.'),
   ('timeline_calls(''RUN'', from_s := 0, to_s := 0, from_rank := 0, to_rank := -1)', 'Every call in a window of time, rank by rank: what it was, how long it took, with whom, how much, and where in the source.'),
   ('timeline_groups(''RUN'', bins := 550, by := ''host'', unfold := -1, rows := 350, from_s := 0, to_s := 0, from_rank := 0, to_rank := -1, lines := 1000, condition := ''TRUE'', read := ''auto'')', 'What groups of ranks do over time, as in timeline, with a row for each group: the ranks of a host, of a communicator, or that behave alike: that call or wait alike.'),
+  ('timeline_messages(''RUN'', from_s := 0, to_s := 0, from_rank := 0, to_rank := -1)', 'Every point-to-point message that is on its way in a window of time: between whom, how much, and when.'),
   ('timeline_waits(''RUN'', bins := 550, by := ''neighbours'', unfold := -1, rows := 350, from_s := 0, to_s := 0, from_rank := 0, to_rank := -1, lines := 1000, least_ns := 0, until := ''needed'')', 'When ranks waited for others and for which: late senders, late receivers and the last rank of collectives, in the steps of query timeline, and each wait by itself where they are few.'),
   ('unmatched(''RUN'')', 'Sends and receives that were posted and never met a partner.'),
   ('wait_states(''RUN'', by := ''run'', until := ''needed'', init := ''leave-out'')', 'How much time the ranks lost waiting for others, by kind of wait: late senders, late receivers, and at collectives.'),
@@ -4129,10 +4130,17 @@ steps AS (
   CROSS JOIN digits d
 ),
 $commq$
-|| CASE WHEN "read" = 'sums' THEN $commq$resolutions AS (
-  SELECT rank_power, MIN(step_power) AS finest, MAX(step_power) AS coarsest
-  FROM activity
-  GROUP BY rank_power
+|| CASE WHEN "read" = 'sums' THEN $commq$firsts AS (
+  -- The step of each length in which the first call of the run began: every resolution has a sum of it.
+  SELECT CAST(p.bin AS INTEGER) AS step_power, CAST(FLOOR(CAST(f.first_ns AS DOUBLE) / POWER(2, p.bin)) * POWER(2, p.bin) AS BIGINT) AS start_ns
+  FROM (SELECT MIN(first_ns) AS first_ns FROM profile) f
+  JOIN steps p ON p.bin <= 62
+),
+resolutions AS (
+  SELECT a.rank_power, MIN(a.step_power) AS finest, MAX(a.step_power) AS coarsest
+  FROM activity a
+  JOIN firsts f ON f.start_ns = a.start_ns AND f.step_power = a.step_power
+  GROUP BY a.rank_power
 ),
 wanted AS (
   -- The shortest steps of which there are not too many.
@@ -4358,7 +4366,7 @@ $commq$
 SELECT src AS rank, 1 AS ranks, CAST(NULL AS INTEGER) AS bin, send_start_ns AS start_ns, recv_end_ns AS end_ns, 'message' AS kind,
        CAST(NULL AS BIGINT) AS calls, CAST(NULL AS BIGINT) AS time_ns, CAST(1 AS BIGINT) AS messages, bytes, dst, send_seq AS seq
 FROM messages
-WHERE {{where}} AND send_start_ns >= CAST(ROUND({{from-s}} * 1e9) AS BIGINT) AND send_start_ns <= (SELECT to_ns FROM few) AND ({{to-s}} = 0 OR send_start_ns <= CAST(ROUND({{to-s}} * 1e9) AS BIGINT))
+WHERE {{lines}} > 0 AND {{where}} AND send_start_ns >= CAST(ROUND({{from-s}} * 1e9) AS BIGINT) AND send_start_ns <= (SELECT to_ns FROM few) AND ({{to-s}} = 0 OR send_start_ns <= CAST(ROUND({{to-s}} * 1e9) AS BIGINT))
     AND src >= {{from-rank}} AND ({{to-rank}} < 0 OR src <= {{to-rank}})
   AND recv_end_ns IS NOT NULL
 $commq$ END || $commq$
@@ -4476,10 +4484,17 @@ steps AS (
   CROSS JOIN digits d
 ),
 $commq$
-|| CASE WHEN "read" = 'sums' THEN $commq$resolutions AS (
-  SELECT rank_power, MIN(step_power) AS finest, MAX(step_power) AS coarsest
-  FROM activity
-  GROUP BY rank_power
+|| CASE WHEN "read" = 'sums' THEN $commq$firsts AS (
+  -- The step of each length in which the first call of the run began: every resolution has a sum of it.
+  SELECT CAST(p.bin AS INTEGER) AS step_power, CAST(FLOOR(CAST(f.first_ns AS DOUBLE) / POWER(2, p.bin)) * POWER(2, p.bin) AS BIGINT) AS start_ns
+  FROM (SELECT MIN(first_ns) AS first_ns FROM profile) f
+  JOIN steps p ON p.bin <= 62
+),
+resolutions AS (
+  SELECT a.rank_power, MIN(a.step_power) AS finest, MAX(a.step_power) AS coarsest
+  FROM activity a
+  JOIN firsts f ON f.start_ns = a.start_ns AND f.step_power = a.step_power
+  GROUP BY a.rank_power
 ),
 wanted AS (
   -- The shortest steps of which there are not too many.
@@ -4781,7 +4796,7 @@ $commq$
 SELECT src AS rank, 1 AS ranks, CAST(NULL AS INTEGER) AS bin, send_start_ns AS start_ns, recv_end_ns AS end_ns, 'message' AS kind,
        CAST(NULL AS BIGINT) AS calls, CAST(NULL AS BIGINT) AS time_ns, CAST(1 AS BIGINT) AS messages, bytes, dst, send_seq AS seq
 FROM messages
-WHERE {{where}} AND send_start_ns >= CAST(ROUND({{from-s}} * 1e9) AS BIGINT) AND send_start_ns <= (SELECT to_ns FROM few) AND ({{to-s}} = 0 OR send_start_ns <= CAST(ROUND({{to-s}} * 1e9) AS BIGINT))
+WHERE {{lines}} > 0 AND {{where}} AND send_start_ns >= CAST(ROUND({{from-s}} * 1e9) AS BIGINT) AND send_start_ns <= (SELECT to_ns FROM few) AND ({{to-s}} = 0 OR send_start_ns <= CAST(ROUND({{to-s}} * 1e9) AS BIGINT))
     AND src >= {{from-rank}} AND ({{to-rank}} < 0 OR src <= {{to-rank}})
   AND recv_end_ns IS NOT NULL
 $commq$ END || $commq$
@@ -4799,6 +4814,42 @@ $commq$, '{{run}}', commq_list([commq_dir('query timeline-groups', run)])),
   '{{lines}}', commq_integer('query timeline-groups', 'lines', "lines", 0, 100000)),
   '{{where}}', commq_condition('query timeline-groups', 'condition', "condition")),
   '{{read}}', commq_choice('query timeline-groups', 'read', "read", ['auto', 'rows', 'sums'])));
+
+-- timeline-messages: Every point-to-point message that is on its way in a window of time: between whom, how much, and when.
+CREATE OR REPLACE TEMP MACRO "timeline_messages"(run, "from_s" := 0, "to_s" := 0, "from_rank" := 0, "to_rank" := -1) AS TABLE
+FROM query(replace(replace(replace(replace(replace($commq$
+WITH events AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
+messages AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
+parts AS NOT MATERIALIZED (FROM commq_rows_parts({{run}})),
+comms AS NOT MATERIALIZED (FROM commq_rows_comms({{run}})),
+ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
+callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
+datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
+profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
+waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
+transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
+collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
+repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
+channels AS NOT MATERIALIZED (FROM commq_rows_channels({{run}})),
+collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}})),
+collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
+activity AS NOT MATERIALIZED (FROM commq_rows_activity({{run}})),
+runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
+SELECT NULL AS "src", NULL AS "dst", NULL AS "send_start_ns", NULL AS "recv_end_ns", NULL AS "bytes", NULL AS "tag", NULL AS "comm", NULL AS "send_seq" FROM commq_refuse('query timeline-messages', {{run}}, ['messages', 'times'], ['measured', 'virtual', 'simulated'])
+UNION ALL
+(
+SELECT src, dst, send_start_ns, recv_end_ns, bytes, tag, comm, send_seq
+FROM messages
+WHERE recv_end_ns >= CAST(ROUND({{from-s}} * 1e9) AS BIGINT) AND send_start_ns IS NOT NULL
+  AND ({{to-s}} = 0 OR send_start_ns <= CAST(ROUND({{to-s}} * 1e9) AS BIGINT))
+  AND (src >= {{from-rank}} AND ({{to-rank}} < 0 OR src <= {{to-rank}}) OR dst >= {{from-rank}} AND ({{to-rank}} < 0 OR dst <= {{to-rank}}))
+ORDER BY send_start_ns, src, send_seq, dst
+)
+$commq$, '{{run}}', commq_list([commq_dir('query timeline-messages', run)])),
+  '{{from-s}}', commq_number('query timeline-messages', 'from_s', "from_s", 0, 1e+09)),
+  '{{to-s}}', commq_number('query timeline-messages', 'to_s', "to_s", 0, 1e+09)),
+  '{{from-rank}}', commq_integer('query timeline-messages', 'from_rank', "from_rank", 0, 2147483647)),
+  '{{to-rank}}', commq_integer('query timeline-messages', 'to_rank', "to_rank", -1, 2147483647)));
 
 -- timeline-waits: When ranks waited for others and for which: late senders, late receivers and the last rank of collectives, in the steps of query timeline, and each wait by itself where they are few.
 CREATE OR REPLACE TEMP MACRO "timeline_waits"(run, "bins" := 550, "by" := 'neighbours', "unfold" := -1, "rows" := 350, "from_s" := 0, "to_s" := 0, "from_rank" := 0, "to_rank" := -1, "lines" := 1000, "least_ns" := 0, "until" := 'needed') AS TABLE

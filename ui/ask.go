@@ -119,10 +119,13 @@ func (s *Server) ask(w http.ResponseWriter, r *http.Request) {
 		fail(w, r, err)
 		return
 	}
-	s.send(w, r, q.found, q.limit, func(db *queries.DB) (queries.Rows, error) {
-		if q.unordered {
+	if q.unordered {
+		s.send(w, r, q.found, q.limit, s.engines.withPictures, func(db *queries.DB) (queries.Rows, error) {
 			return db.Ask(r.Context(), q.query, q.args, queries.Unordered)
-		}
+		})
+		return
+	}
+	s.send(w, r, q.found, q.limit, s.engines.with, func(db *queries.DB) (queries.Rows, error) {
 		return db.Ask(r.Context(), q.query, q.args)
 	})
 }
@@ -169,7 +172,7 @@ func (s *Server) sql(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	s.send(w, r, found, limit, func(db *queries.DB) (queries.Rows, error) {
+	s.send(w, r, found, limit, s.engines.with, func(db *queries.DB) (queries.Rows, error) {
 		return db.Query(r.Context(), text)
 	})
 }
@@ -233,13 +236,13 @@ func (s *Server) ownFile(r *http.Request, found []run.Found, sql string) (text s
 	return text, nil
 }
 
-// send answers with the rows of an answer as an Arrow stream. The stream is made before the first byte is sent, so that
-// an error is never a truncated answer.
-func (s *Server) send(w http.ResponseWriter, r *http.Request, found []run.Found, limit int,
+// send answers with the rows of an answer of an engine as an Arrow stream. The stream is made before the first byte is
+// sent, so that an error is never a truncated answer.
+func (s *Server) send(w http.ResponseWriter, r *http.Request, found []run.Found, limit int, with withEngine,
 	ask func(*queries.DB) (queries.Rows, error)) {
 	var stream bytes.Buffer
 	more := false
-	err := s.engines.with(r.Context(), engineRuns(found), func(db *queries.DB) error {
+	err := with(r.Context(), engineRuns(found), func(db *queries.DB) error {
 		stream.Reset() // it may be asked twice
 		rows, err := ask(db)
 		if err != nil {

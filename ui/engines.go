@@ -22,16 +22,32 @@ type engines struct {
 
 // engine is an open engine on some runs.
 type engine struct {
-	names string
-	turn  chan struct{} // holds a value while nobody asks
-	db    *queries.DB   // nil until it is first used
-	users int           // questions that have it or wait for it; guarded by engines.mu
+	names   string
+	options queries.Options
+	turn    chan struct{} // holds a value while nobody asks
+	db      *queries.DB   // nil until it is first used
+	users   int           // questions that have it or wait for it; guarded by engines.mu
 }
+
+// withEngine gives a function an engine on runs; see engines.with.
+type withEngine func(context.Context, []queries.Run, func(*queries.DB) error) error
 
 // with gives use an engine on runs, alone. It waits until earlier questions about these runs are answered or ctx ends. If
 // the engine breaks, use is called once more, with a new one.
 func (e *engines) with(ctx context.Context, runs []queries.Run, use func(*queries.DB) error) error {
-	one := e.take(runs)
+	return e.asking(ctx, e.take(runs, e.options), runs, use)
+}
+
+// withPictures is with for an engine that makes the joins of a statement as they are written, as those of pictures are
+// the same each time.
+func (e *engines) withPictures(ctx context.Context, runs []queries.Run, use func(*queries.DB) error) error {
+	options := e.options
+	options.AsWritten = true
+	return e.asking(ctx, e.take(runs, options), runs, use)
+}
+
+// asking is with for an engine that take gave.
+func (e *engines) asking(ctx context.Context, one *engine, runs []queries.Run, use func(*queries.DB) error) error {
 	defer e.release(one)
 	select {
 	case <-one.turn:
@@ -39,18 +55,18 @@ func (e *engines) with(ctx context.Context, runs []queries.Run, use func(*querie
 		return context.Cause(ctx)
 	}
 	defer func() { one.turn <- struct{}{} }()
-	err := one.use(ctx, runs, e.options, use)
+	err := one.use(ctx, runs, use)
 	if queries.IsBroken(err) {
-		err = one.use(ctx, runs, e.options, use)
+		err = one.use(ctx, runs, use)
 	}
 	return err
 }
 
 // use gives use the engine, which it opens if need be. An engine that breaks is closed, so that the next question gets a
 // new one.
-func (o *engine) use(ctx context.Context, runs []queries.Run, options queries.Options, use func(*queries.DB) error) error {
+func (o *engine) use(ctx context.Context, runs []queries.Run, use func(*queries.DB) error) error {
 	if o.db == nil {
-		db, err := queries.Open(context.WithoutCancel(ctx), runs, options)
+		db, err := queries.Open(context.WithoutCancel(ctx), runs, o.options)
 		if err != nil {
 			return err
 		}
@@ -64,8 +80,8 @@ func (o *engine) use(ctx context.Context, runs []queries.Run, options queries.Op
 	return err
 }
 
-// take finds or adds the engine of runs.
-func (e *engines) take(runs []queries.Run) *engine {
+// take finds or adds the engine of runs with options.
+func (e *engines) take(runs []queries.Run, options queries.Options) *engine {
 	var dirs []string
 	for _, r := range runs {
 		dirs = append(dirs, r.Dir, r.Manifest.Digest)
@@ -74,13 +90,13 @@ func (e *engines) take(runs []queries.Run) *engine {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for i, one := range e.open {
-		if one.names == names {
+		if one.names == names && one.options.AsWritten == options.AsWritten {
 			e.open = append(append(e.open[:i:i], e.open[i+1:]...), one)
 			one.users++
 			return one
 		}
 	}
-	one := &engine{names: names, turn: make(chan struct{}, 1), users: 1}
+	one := &engine{names: names, options: options, turn: make(chan struct{}, 1), users: 1}
 	one.turn <- struct{}{}
 	e.open = append(e.open, one)
 	return one

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 
 	"github.com/commq/commq/internal/chrome"
 )
@@ -94,4 +95,48 @@ func TestCriticalPathInTheTimeline(t *testing.T) {
 		p.KeepPicture("ui-path-" + name)
 		said(p, server)
 	}
+}
+
+// TestTilesOfTheTimeline: a window that was reached by moving has the picture of one that was opened, and asks only for
+// tiles that were not there.
+func TestTilesOfTheTimeline(t *testing.T) {
+	chromium := chrome.Start(t)
+	server := serve(t)
+	picture := func(p *chrome.Tab) string {
+		return chrome.Eval[string](p, `document.querySelector("canvas").toDataURL()`)
+	}
+	asked := func(p *chrome.Tab) int {
+		return chrome.Eval[int](p, `performance.getEntriesByType("resource").filter(e => e.name.includes("/ask/timeline?")).length`)
+	}
+	p := visit(t, chromium, server, "run=cg.A.16&view=timeline&from=0.4&to=2.4", chrome.Desktop)
+	settle(p)
+	first := asked(p)
+	if first < 4 {
+		t.Fatalf("the window was asked in %d tiles", first)
+	}
+	before := picture(p)
+	chrome.Do(p, chromedp.Focus(chromedp.CSS("canvas")))
+	chrome.Do(p, chromedp.KeyEvent(kb.ArrowRight))
+	until(p, "move", func() bool { return chrome.Eval[bool](p, `location.hash.includes("from=0.9")`) })
+	settle(p)
+	moved := asked(p) - first
+	if moved < 1 || moved > first/2 {
+		t.Errorf("%d tiles were asked for a quarter of a window, %d for all of it", moved, first)
+	}
+	other := visit(t, chromium, server, "run=cg.A.16&view=timeline&from=0.9&to=2.9", chrome.Desktop)
+	settle(other)
+	until(p, "draw what a new page draws", func() bool { return picture(p) == picture(other) })
+	if picture(p) == before {
+		t.Error("the picture did not change")
+	}
+	chrome.Do(p, chromedp.Focus(chromedp.CSS("canvas")))
+	chrome.Do(p, chromedp.KeyEvent(kb.ArrowLeft))
+	until(p, "move back", func() bool { return picture(p) == before })
+	settle(p)
+	if again := asked(p) - first - moved; again != 0 {
+		t.Errorf("%d tiles were asked twice", again)
+	}
+	p.KeepPicture("ui-tiles")
+	said(p, server)
+	said(other, server)
 }

@@ -4,7 +4,8 @@
 //	go run ./bench/ui --commq ./commq --store runs halo.1000000 ... >> ui.md
 //
 // Each run has a server of its own. It is asked what the page asks: first the whole run, then a path that zooms by a half
-// to 100 µs, at each depth with two steps aside. With --read rows nothing is answered from sums.
+// to 100 µs, at each depth with two steps aside. A window is asked in tiles, those that were asked before not again, and
+// then for its calls and messages where they are few. With --read rows nothing is answered from sums.
 //
 //	go run ./bench/ui --commq ./commq --store runs --browser --perfetto FOLDER halo.1000000 ...
 //
@@ -20,16 +21,19 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
 	"os"
 	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
+	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 )
 
@@ -52,8 +56,9 @@ func main() {
 		return
 	}
 	fmt.Println("| run | ranks | messages | calls | first picture, s | tile, median, ms | 95th percentile, ms | CPU time of a tile, " +
-		"median, ms | 95th percentile, ms | tiles | most rows of a tile | peak memory of the server, MiB |")
-	fmt.Println("|" + strings.Repeat("---|", 12))
+		"median, ms | 95th percentile, ms | tiles | most rows of a tile | calls and messages of a window, median, ms | " +
+		"95th percentile, ms | whole window, median, ms | 95th percentile, ms | peak memory of the server, MiB |")
+	fmt.Println("|" + strings.Repeat("---|", 16))
 	for _, run := range flag.Args() {
 		line, err := measure(*commq, *store, run, *read)
 		if err != nil {
@@ -98,21 +103,26 @@ func measure(commq, store, run, read string) (line string, err error) {
 		return "", err
 	}
 	first := time.Since(begin)
-	tiles, cores, err := p.zoom()
+	p.tiles, p.cores, p.details, p.windows = nil, nil, nil, nil
+	err = p.zoom()
 	peak := stop()
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("| %s | %d | %d | %d | %.2f | %d | %d | %d | %d | %d | %d | %d |", run, p.run.Ranks, p.run.Messages,
-		p.run.Calls, first.Seconds(), share(tiles, 0.5), share(tiles, 0.95), share(cores, 0.5), share(cores, 0.95), len(tiles),
-		p.mostRows, peak>>10), nil
+	return fmt.Sprintf("| %s | %d | %d | %d | %.2f | %d | %d | %d | %d | %d | %d | %d | %d | %d | %d | %d |", run, p.run.Ranks,
+		p.run.Messages, p.run.Calls, first.Seconds(), share(p.tiles, 0.5), share(p.tiles, 0.95), share(p.cores, 0.5),
+		share(p.cores, 0.95), len(p.tiles), p.mostRows, share(p.details, 0.5), share(p.details, 0.95), share(p.windows, 0.5),
+		share(p.windows, 0.95), peak>>10), nil
 }
 
 // share returns a quantile in ms.
 func share(times []time.Duration, q float64) int64 { return quantile(times, q).Milliseconds() }
 
-// quantile returns a quantile of values, which it sorts.
-func quantile[T cmp.Ordered](values []T, q float64) T {
+// quantile returns a quantile of values, which it sorts; 0 of none.
+func quantile[T cmp.Ordered](values []T, q float64) (v T) {
+	if len(values) == 0 {
+		return v
+	}
 	slices.Sort(values)
 	return values[int(q*float64(len(values)-1))]
 }
@@ -141,6 +151,15 @@ type page struct {
 	read     string
 	pid      int // of the server
 	mostRows int
+	kept     map[[2]int64]tile // by length and number
+	// How long each tile took, and the CPU time of the server for it; the calls and messages of each window that has few;
+	// all that was asked for each window.
+	tiles, cores, details, windows []time.Duration
+}
+
+// tile is what the page keeps of a tile.
+type tile struct {
+	calls, messages int64
 }
 
 // open loads the page and asks its first picture.
@@ -149,7 +168,7 @@ func open(address, run, read string, pid int) (*page, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &page{client: &http.Client{Jar: jar}, read: read, pid: pid}
+	p := &page{client: &http.Client{Jar: jar}, read: read, pid: pid, kept: map[[2]int64]tile{}}
 	if p.base, err = url.Parse(address); err != nil {
 		return nil, err
 	}
@@ -174,59 +193,117 @@ func open(address, run, read string, pid int) (*page, error) {
 		return nil, errors.New("the server does not list the run")
 	}
 	p.run = runs[at]
-	return p, p.tile(0, p.run.EndNs)
+	return p, p.window(0, p.run.EndNs)
 }
 
-// zoom goes into the run and returns how long each answer took, and the CPU time of the server.
-func (p *page) zoom() (tiles, cores []time.Duration, err error) {
+// zoom goes into the run.
+func (p *page) zoom() error {
 	for span := p.run.EndNs / 2; span > 1e5; span /= 2 {
 		for _, aside := range []float64{0, 0.25, -0.25} {
 			from := 0.618*p.run.EndNs - span/2 + aside*span
-			before, err := coreTime(p.pid)
-			if err != nil {
-				return nil, nil, err
+			if err := p.window(max(0, from), min(from+span, p.run.EndNs)); err != nil {
+				return err
 			}
-			begin := time.Now()
-			if err := p.tile(max(0, from), min(from+span, p.run.EndNs)); err != nil {
-				return nil, nil, err
-			}
-			tiles = append(tiles, time.Since(begin))
-			after, err := coreTime(p.pid)
-			if err != nil {
-				return nil, nil, err
-			}
-			cores = append(cores, after-before)
 		}
 	}
-	return tiles, cores, nil
+	return nil
 }
 
-// tile asks for a window of time, as timeline-scene.ts does in a window of 1200 by 700 pixels.
-func (p *page) tile(from, to float64) error {
-	given := url.Values{"run": {p.run.Name}, "bins": {"600"}, "rows": {"350"}, "lines": {"2000"}, "read": {p.read}, "order": {"any"}}
-	if to-from < p.run.EndNs {
-		given.Set("from-s", fmt.Sprintf("%.9f", from/1e9))
-		given.Set("to-s", fmt.Sprintf("%.9f", to/1e9))
+// window asks for a window of time, as timeline-scene.ts does in one of 1200 by 700 pixels.
+func (p *page) window(from, to float64) error {
+	const bins, mostCalls, mostArrows = 600, 20000, 2000
+	begin := time.Now()
+	length := tileSteps * int64(math.Pow(2, max(0, math.Ceil(math.Log2((to-from)/bins)))))
+	var in tile
+	for n := int64(from) / length; n*length <= int64(to); n++ {
+		t, ok := p.kept[[2]int64{length, n}]
+		if !ok {
+			var err error
+			if t, err = p.tile(n*length, (n+1)*length-1); err != nil {
+				return err
+			}
+			p.kept[[2]int64{length, n}] = t
+		}
+		in.calls += t.calls
+		in.messages += t.messages
 	}
-	body, err := p.get(p.base.ResolveReference(&url.URL{Path: "api/ask/timeline", RawQuery: given.Encode()}).String())
-	if err != nil {
-		return err
+	detailed := time.Now()
+	given := url.Values{"run": {p.run.Name}, "from-s": {seconds(from)}, "to-s": {seconds(to)}, "order": {"any"}}
+	few := false
+	for _, of := range []struct {
+		query   string
+		n, most int64
+	}{{"timeline-calls", in.calls, mostCalls}, {"timeline-messages", in.messages, mostArrows}} {
+		if of.n > of.most {
+			continue
+		}
+		few = true
+		given.Set("limit", fmt.Sprint(2*of.most))
+		if _, err := p.ask(of.query, given); err != nil {
+			return err
+		}
 	}
-	rows, err := rowsOf(body)
+	if few {
+		p.details = append(p.details, time.Since(detailed))
+	}
+	p.windows = append(p.windows, time.Since(begin))
+	return nil
+}
+
+// tileSteps is that of timeline-tiles.ts.
+const tileSteps = 64
+
+// tile asks for a tile, as timeline-tiles.ts does.
+func (p *page) tile(from, to int64) (t tile, err error) {
+	given := url.Values{"run": {p.run.Name}, "bins": {strconv.Itoa(tileSteps)}, "rows": {"350"}, "lines": {"0"}, "read": {p.read},
+		"order": {"any"}, "to-s": {seconds(float64(to))}}
+	if from > 0 {
+		given.Set("from-s", seconds(float64(from)))
+	}
+	before, err := coreTime(p.pid)
 	if err != nil {
-		return err
+		return t, err
+	}
+	begin := time.Now()
+	body, err := p.ask("timeline", given)
+	if err != nil {
+		return t, err
+	}
+	p.tiles = append(p.tiles, time.Since(begin))
+	after, err := coreTime(p.pid)
+	p.cores = append(p.cores, after-before)
+	if err != nil {
+		return t, err
+	}
+	r, err := ipc.NewReader(bytes.NewReader(body))
+	if err != nil {
+		return t, err
+	}
+	defer r.Release()
+	rows := 0
+	for r.Next() {
+		rows += int(r.RecordBatch().NumRows())
+		for name, to := range map[string]*int64{"calls": &t.calls, "messages": &t.messages} {
+			for _, i := range r.Schema().FieldIndices(name) {
+				column := r.RecordBatch().Column(i).(*array.Int64)
+				for at := range column.Len() {
+					if column.IsValid(at) {
+						*to += column.Value(at)
+					}
+				}
+			}
+		}
 	}
 	p.mostRows = max(p.mostRows, rows)
-	const mostCalls = 20000
-	if calls := float64(p.run.Calls) * (to - from) / p.run.EndNs; calls > mostCalls {
-		return nil
-	}
-	for _, name := range []string{"bins", "rows", "lines", "read"} {
-		given.Del(name)
-	}
-	given.Set("limit", fmt.Sprint(2*mostCalls))
-	_, err = p.get(p.base.ResolveReference(&url.URL{Path: "api/ask/timeline-calls", RawQuery: given.Encode()}).String())
-	return err
+	return t, r.Err()
+}
+
+// seconds writes ns as the page does.
+func seconds(ns float64) string { return fmt.Sprintf("%.9f", ns/1e9) }
+
+// ask asks a canned query.
+func (p *page) ask(query string, given url.Values) ([]byte, error) {
+	return p.get(p.base.ResolveReference(&url.URL{Path: "api/ask/" + query, RawQuery: given.Encode()}).String())
 }
 
 // get returns the body of an answer.
@@ -241,17 +318,4 @@ func (p *page) get(address string) ([]byte, error) {
 		err = fmt.Errorf("%s: %s: %s", r.Request.URL.Path, r.Status, bytes.TrimSpace(body))
 	}
 	return body, err
-}
-
-// rowsOf counts the rows of an Arrow stream.
-func rowsOf(stream []byte) (n int, err error) {
-	r, err := ipc.NewReader(bytes.NewReader(stream))
-	if err != nil {
-		return 0, err
-	}
-	defer r.Release()
-	for r.Next() {
-		n += int(r.RecordBatch().NumRows())
-	}
-	return n, r.Err()
 }

@@ -13,7 +13,8 @@
 -- param where condition messages = TRUE: Which point-to-point messages count: a condition on the columns of messages.
 -- param read choice auto|rows|sums = auto: Rows of events and messages, or the sums over time in activity: then steps last 2^n ns, begin at
 --     multiples of that, and are no shorter than those of the sums; neighbours in a row are blocks of activity; no message has a row of its
---     own. auto: sums if the window has about a million calls or more.
+--     own. auto: sums if the window has about a million calls or more; with --lines 0 from about 130,000 on, if the steps of sums are at
+--     most twice as long.
 -- column rank INTEGER -: World rank; the lowest one of a row of several. Of a message the sender.
 -- column ranks INTEGER 1: Ranks in the row.
 -- column bin INTEGER -: Step, from 0; null for a single message.
@@ -28,7 +29,7 @@
 -- column dst INTEGER -: The receiver of a single message.
 -- column seq BIGINT -: The seq of its send.
 -- order: rank, start_ns, kind, seq
--- cost: Four columns of events and three of messages, both twice of messages; with --from-s and --to-s only the files of that time. From sums
+-- cost: Four columns of events and three of messages, those of messages twice unless --lines is 0; with --from-s and --to-s only the files of that time. From sums
 --     a few rows for each step and row of ranks.
 -- example: --from-s 0.9 --to-s 0.95 --to-rank 7
 -- title: Timeline
@@ -54,7 +55,7 @@ UNION ALL
 SELECT src AS rank, 1 AS ranks, CAST(NULL AS INTEGER) AS bin, send_start_ns AS start_ns, recv_end_ns AS end_ns, 'message' AS kind,
        CAST(NULL AS BIGINT) AS calls, CAST(NULL AS BIGINT) AS time_ns, CAST(1 AS BIGINT) AS messages, bytes, dst, send_seq AS seq
 FROM messages
-WHERE {{where}} AND send_start_ns >= CAST(ROUND({{from-s}} * 1e9) AS BIGINT) AND send_start_ns <= (SELECT to_ns FROM few) AND ({{to-s}} = 0 OR send_start_ns <= CAST(ROUND({{to-s}} * 1e9) AS BIGINT))
+WHERE {{lines}} > 0 AND {{where}} AND send_start_ns >= CAST(ROUND({{from-s}} * 1e9) AS BIGINT) AND send_start_ns <= (SELECT to_ns FROM few) AND ({{to-s}} = 0 OR send_start_ns <= CAST(ROUND({{to-s}} * 1e9) AS BIGINT))
     AND src >= {{from-rank}} AND ({{to-rank}} < 0 OR src <= {{to-rank}})
   AND recv_end_ns IS NOT NULL
 {{end}}

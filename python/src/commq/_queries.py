@@ -1400,7 +1400,8 @@ class Queries:
         - ``read``: Rows of events and messages, or the sums over time in activity: then steps last 2^n ns,
             begin at multiples of that, and are no shorter than those of the sums; neighbours in a row are
             blocks of activity; no message has a row of its own. auto: sums if the window has about a million
-            calls or more. Default: auto.
+            calls or more; with --lines 0 from about 130,000 on, if the steps of sums are at most twice as
+            long. Default: auto.
         - ``limit``: Rows to return at most. Default: all.
 
         Columns of the answer:
@@ -1516,7 +1517,8 @@ class Queries:
         - ``read``: Rows of events and messages, or the sums over time in activity: then steps last 2^n ns,
             begin at multiples of that, and are no shorter than those of the sums; neighbours in a row are
             blocks of activity; no message has a row of its own. auto: sums if the window has about a million
-            calls or more. Default: auto.
+            calls or more; with --lines 0 from about 130,000 on, if the steps of sums are at most twice as
+            long. Default: auto.
         - ``limit``: Rows to return at most. Default: all.
 
         Columns of the answer:
@@ -1550,6 +1552,43 @@ class Queries:
             lines=lines,
             where=where,
             read=read,
+            limit=limit,
+        )
+
+    def timeline_messages(
+        self,
+        *,
+        from_s: float | None = None,
+        to_s: float | None = None,
+        from_rank: int | None = None,
+        to_rank: int | None = None,
+        limit: int | None = None,
+    ) -> Result:
+        """Every point-to-point message that is on its way in a window of time: between whom, how much, and when.
+
+        - ``from_s``: Where the window begins, in s since the run's start. Default: 0.
+        - ``to_s``: Where it ends; 0 is the end of the run. Default: 0.
+        - ``from_rank``: The lowest world rank: of the sender or the receiver. Default: 0.
+        - ``to_rank``: The highest one; -1 is the last rank of the run. Default: -1.
+        - ``limit``: Rows to return at most. Default: all.
+
+        Columns of the answer:
+
+        - ``src``: World rank of the sender.
+        - ``dst``: World rank of the receiver.
+        - ``send_start_ns``: When the call that sends was entered. In ns.
+        - ``recv_end_ns``: When the receive was complete. In ns.
+        - ``bytes``: Payload. In bytes.
+        - ``tag``: Tag.
+        - ``comm``: Communicator.
+        - ``send_seq``: Number of the send along the sender.
+        """
+        return self.query(
+            "timeline-messages",
+            from_s=from_s,
+            to_s=to_s,
+            from_rank=from_rank,
+            to_rank=to_rank,
             limit=limit,
         )
 

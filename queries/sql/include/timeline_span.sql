@@ -4,10 +4,17 @@
 {{include timeline_bounds}},
 {{include steps}},
 {{only read sums}}
+firsts AS (
+  -- The step of each length in which the first call of the run began: every resolution has a sum of it.
+  SELECT CAST(p.bin AS INTEGER) AS step_power, CAST(FLOOR(CAST(f.first_ns AS DOUBLE) / POWER(2, p.bin)) * POWER(2, p.bin) AS BIGINT) AS start_ns
+  FROM (SELECT MIN(first_ns) AS first_ns FROM profile) f
+  JOIN steps p ON p.bin <= 62
+),
 resolutions AS (
-  SELECT rank_power, MIN(step_power) AS finest, MAX(step_power) AS coarsest
-  FROM activity
-  GROUP BY rank_power
+  SELECT a.rank_power, MIN(a.step_power) AS finest, MAX(a.step_power) AS coarsest
+  FROM activity a
+  JOIN firsts f ON f.start_ns = a.start_ns AND f.step_power = a.step_power
+  GROUP BY a.rank_power
 ),
 wanted AS (
   -- The shortest steps of which there are not too many.

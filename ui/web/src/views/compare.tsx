@@ -6,7 +6,8 @@ import { Asked, Copied, Panel, useAsked, useSize } from "../parts";
 import * as units from "../units";
 import type { ViewProps } from "../main";
 import { above, draw, leftOf } from "./timeline-draw";
-import { Scene, scene, Window } from "./timeline-scene";
+import { noScene, Scene, scene } from "./timeline-scene";
+import type { Window } from "./timeline-tiles";
 import { changesOf, machineOf } from "./whatif";
 
 /** A collective operation of all ranks: its name, and when the last rank began it, in ns. */
@@ -162,8 +163,8 @@ function Strip({ run, from, to, marks, critical }: { run: Run; from: number; to:
   const args = { bins: Math.max(1, Math.min(1000, Math.ceil((width - left) / 2))), rows: Math.max(1, Math.floor((height - above) / 2)), lines: 0,
     "from-s": from / 1e9 || undefined, "to-s": window.to / 1e9 };
   const drawn: Asked<Scene> = useAsked(async (signal) => {
-    if (width === 0) return { window, ranksPerRow: 1, messages: [] };
-    const s = await scene(run.name, args, window, isDark, false, undefined, signal);
+    if (width === 0) return noScene;
+    const s = await scene({ run: run.name, args, window, isDark, withWaits: false, signal });
     return { ...s, calls: undefined };
   }, [run.name, JSON.stringify(args), isDark, width > 0], 60);
   const path = useAsked(async (signal) => (critical ? getPath(run.name, window.from, window.to, signal) : undefined),

@@ -2,7 +2,8 @@
 import type { PathParts } from "../api";
 import * as colours from "../colours";
 import type { Lanes } from "./timeline-lanes";
-import type { Call, Message, Scene, Wait, Window } from "./timeline-scene";
+import type { Call, Message, Scene, Wait } from "./timeline-scene";
+import type { Tile, Window } from "./timeline-tiles";
 
 /** Pixels: of the axis above. */
 export const above = 24;
@@ -18,6 +19,8 @@ export interface Shown {
   width: number;
   height: number;
   scene?: Scene;
+  /** Tiles of the window that are there while others come; they are drawn over the scene before. */
+  coming?: Tile[];
   isDark: boolean;
   picked?: number;
   brush?: [number, number];
@@ -44,14 +47,22 @@ export function draw(canvas: HTMLCanvasElement, s: Shown) {
   g.rect(left, above, plotWidth, plotHeight);
   g.clip();
   const scene = s.scene;
-  if (scene?.image) {
-    const sw = scene.window;
-    g.imageSmoothingEnabled = false;
-    const [top, high] = lanes || scene.lanes ? [above, plotHeight] : [y(sw.first), scene.image.height * scene.ranksPerRow * lane];
-    g.drawImage(scene.image, x(sw.from), top, x(sw.to) - x(sw.from), high);
-  }
+  const drawTile = (t: Tile, grouped: boolean) => {
+    const tw = t.window, from = Math.round(x(t.from)), to = Math.round(x(t.to + 1));
+    if (to <= left || from >= s.width) return;
+    const [top, high] = grouped ? [above, plotHeight] : [y(tw.first), t.image.height * t.ranksPerRow * lane];
+    g.save();
+    g.beginPath();
+    g.rect(from, above, to - from, plotHeight);
+    g.clip();
+    g.drawImage(t.image, x(tw.from), top, x(tw.to) - x(tw.from), high);
+    g.restore();
+  };
+  g.imageSmoothingEnabled = false;
+  scene?.tiles.forEach((t) => drawTile(t, !!(lanes || scene.lanes)));
   if (scene?.calls) drawCalls(g, scene.calls, s, x, y, lane);
   if (scene?.calls && scene.waits) drawWaits(g, scene.waits, s, x, y, lane);
+  s.coming?.forEach((t) => drawTile(t, !!lanes));
   if (lane >= 4 && scene) drawLines(g, s, lane);
   if (scene && lane >= 2) drawMessages(g, scene.messages, s.isDark, x, y, lane);
   if (s.path) drawPath(g, s.path, s.isDark, x, y, lane);

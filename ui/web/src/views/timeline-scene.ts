@@ -1,15 +1,8 @@
 // What the timeline shows of a window: the answers of the server, ready to be drawn.
-import { alone, Answer, ask, numbers, texts } from "../api";
+import { alone, Answer, Args, ask, numbers, texts } from "../api";
 import * as colours from "../colours";
 import type { Lanes } from "./timeline-lanes";
-
-/** A window of time in ns and of ranks, both ends inclusive. */
-export interface Window {
-  from: number;
-  to: number;
-  first: number;
-  last: number;
-}
+import { Cells, cellsOf, Tile, tileOf, tilesOf, Window, within } from "./timeline-tiles";
 
 /** A call that is drawn by itself. */
 export interface Call {
@@ -41,11 +34,7 @@ export interface Wait {
 
 /** What is known of a window. */
 export interface Scene {
-  /** What the image covers: the window, or a little more. */
-  window: Window;
-  /** The mix of every cell: colours of bins by rows of ranks. */
-  image?: ImageBitmap;
-  ranksPerRow: number;
+  tiles: Tile[];
   /** The rows where these are of groups. */
   lanes?: Lanes;
   messages: Message[];
@@ -56,6 +45,9 @@ export interface Scene {
   /** True if there is a wait. */
   anyWait?: boolean;
 }
+
+/** Nothing is known yet. */
+export const noScene: Scene = { tiles: [], messages: [] };
 
 /** Up to so many calls are drawn each by itself. */
 const mostCalls = 20000;
@@ -68,84 +60,100 @@ export function waitArgs(args: Record<string, any>): Record<string, any> {
   return alone ? args : { ...args, lines: mostCalls };
 }
 
-/**
- * Asks what is drawn of a window: first the mix and the messages, and the calls if they are few. With waits, time in MPI is
- * apart by what it waits for, else by the kind of call.
- */
-export async function scene(run: string, args: Record<string, any>, window: Window, isDark: boolean, withWaits: boolean,
-  lanes: Lanes | undefined, signal: AbortSignal): Promise<Scene> {
-  // Waits are from rows, so the steps of what they are drawn over are too.
-  const read = withWaits && !alone ? "rows" : undefined;
-  const order = alone ? undefined : "any"; // a picture needs none
-  const [{ table }, waiting] = await Promise.all([
-    ask(lanes ? "timeline-groups" : "timeline", run, { ...args, read, order }, signal), withWaits ? ask("timeline-waits", run, waitArgs(args), signal) : undefined,
+/** What a scene is asked for. */
+export interface Asking {
+  run: string;
+  /** The arguments of timeline or timeline-groups. */
+  args: Record<string, any>;
+  window: Window;
+  isDark: boolean;
+  /** Time in MPI is apart by what it waits for, else by the kind of call. */
+  withWaits: boolean;
+  lanes?: Lanes;
+  signal: AbortSignal;
+  /** Is given the tiles that are there while others come. */
+  show?: (tiles: Tile[]) => void;
+}
+
+/** Asks what is drawn of a window: first the mix, then the calls and messages if they are few. */
+export async function scene(a: Asking): Promise<Scene> {
+  if (alone || a.withWaits) return inOne(a);
+  const { bins, lines, "from-s": _, "to-s": __, ...where } = a.args;
+  const query = a.lanes ? "timeline-groups" : "timeline";
+  const { ready, coming } = tilesOf(query, a.run, where, bins, a.window, a.isDark, a.lanes, a.signal);
+  const tiles = [...ready];
+  a.show?.([...tiles]);
+  await Promise.all(coming.map(async (tile) => {
+    tiles.push(await tile);
+    if (!a.signal.aborted) a.show?.([...tiles]);
+  }));
+  return { tiles, lanes: a.lanes, ...(await details(a, tiles)) };
+}
+
+/** Asks for the calls of a window and its messages, each by itself, where they are few. */
+async function details(a: Asking, tiles: Tile[]): Promise<Pick<Scene, "messages" | "calls" | "rows">> {
+  const { calls, sent } = within(tiles, a.window.from, a.window.to);
+  const { bins: _, rows: __, lines, by: ___, unfold: ____, ...where } = a.args;
+  const [rows, messages] = await Promise.all([
+    calls > 0 && calls <= mostCalls && (a.lanes || tiles.every((t) => t.ranksPerRow === 1)) ?
+      ask("timeline-calls", a.run, { ...where, limit: 2 * mostCalls, order: "any" }, a.signal) : undefined,
+    lines > 0 && sent <= lines ? messagesOf(a, where, 2 * lines) : [],
   ]);
-  const colourOf = (kind: string) => (withWaits ? colours.quietColour(kind, isDark) : colours.kindColour(kind, isDark));
-  const rank = numbers(table, "rank"), ranks = numbers(table, "ranks"), bin = numbers(table, "bin"), start = numbers(table, "start_ns"),
-    end = numbers(table, "end_ns"), kind = texts(table, "kind"), time = numbers(table, "time_ns"), calls = numbers(table, "calls"),
-    bytes = numbers(table, "bytes"), dst = numbers(table, "dst");
-  const bins: number = args.bins;
-  let perRow = 1, total = 0;
-  for (let i = 0; i < rank.length; i++) {
-    perRow = Math.max(perRow, ranks[i] ?? 1);
-    total += calls[i] ?? 0;
-  }
-  // From sums the steps and rows begin at multiples of their size: a little before the window.
-  const any = bin.findIndex((b) => b !== null);
-  const step = any < 0 ? 1 : end[any]! - start[any]!, from = any < 0 ? window.from : start[any]! - bin[any]! * step;
-  const first = any < 0 || lanes ? window.first : window.first - ((((window.first - rank[any]!) % perRow) + perRow) % perRow);
-  const rows = lanes ? lanes.all.length : Math.ceil((window.last - first + 1) / perRow);
-  const rowAt = (r: number) => (lanes ? lanes.of.get(r)! : Math.floor((r - first) / perRow)) * bins;
-  const binAt = (t: number) => Math.max(0, Math.min(bins - 1, Math.floor((t - from) / step)));
-  const mix = new Float64Array(rows * bins * 4);
-  const messages: Message[] = [];
-  for (let i = 0; i < rank.length; i++) {
-    if (kind[i] === "message") {
-      messages.push({ src: rank[i]!, dst: dst[i]!, start: start[i]!, end: end[i]!, bytes: bytes[i] ?? 0 });
-    } else if (time[i]) {
-      const colour = colourOf(kind[i]);
-      const at = 4 * (rowAt(rank[i]!) + bin[i]!);
-      for (let k = 0; k < 3; k++) mix[at + k] += colour[k] * time[i]!;
-      mix[at + 3] += time[i]!;
-    }
-  }
-  const waits = waiting && addWaits(mix, waiting, rowAt, binAt, isDark);
-  const result: Scene = { window: any < 0 ? window : { from, to: from + bins * step, first, last: window.last }, ranksPerRow: perRow, lanes, messages, waits, anyWait: !!waiting && waiting.table.numRows > 0, image: await painted(mix, bins, rows) };
-  if (!alone && total > 0 && total <= mostCalls && (perRow === 1 || lanes)) {
-    const { bins: _, rows: __, lines: ___, by: ____, unfold: _____, ...where } = args;
-    const answer = await ask("timeline-calls", run, { ...where, limit: 2 * mostCalls }, signal);
-    result.rows = answer;
-    result.calls = callsOf(answer, window.to);
-  }
-  return result;
+  return { messages, rows, calls: rows && callsOf(rows, a.window.to) };
+}
+
+/** The messages that are on their way in a window; none if there are more than most. */
+async function messagesOf(a: Asking, where: Args, most: number): Promise<Message[]> {
+  const { table, more } = await ask("timeline-messages", a.run, { ...where, limit: most, order: "any" }, a.signal);
+  if (more) return [];
+  const src = numbers(table, "src"), dst = numbers(table, "dst"), start = numbers(table, "send_start_ns"), end = numbers(table, "recv_end_ns"),
+    bytes = numbers(table, "bytes");
+  return src.map((s, i) => ({ src: s!, dst: dst[i]!, start: start[i]!, end: end[i]!, bytes: bytes[i] ?? 0 }));
+}
+
+/** The scene as one tile of the window alone: with waits, whose steps are those of the window, and without a server. */
+async function inOne(a: Asking): Promise<Scene> {
+  const { args, run, window, isDark, lanes, signal } = a;
+  // Waits are from rows, so the steps of what they are drawn over are too.
+  const read = a.withWaits && !alone ? "rows" : undefined;
+  const order = alone ? undefined : "any"; // a picture needs none
+  const [answer, waiting] = await Promise.all([
+    ask(lanes ? "timeline-groups" : "timeline", run, { ...args, read, order }, signal), a.withWaits ? ask("timeline-waits", run, waitArgs(args), signal) : undefined,
+  ]);
+  const cells = cellsOf(answer, args.bins, window, lanes, (kind) => (a.withWaits ? colours.quietColour : colours.kindColour)(kind, isDark));
+  const waits = waiting && addWaits(cells, waiting, isDark);
+  const tiles = [await tileOf(cells, window)];
+  return {
+    tiles, lanes, waits, anyWait: !!waiting && waiting.table.numRows > 0,
+    ...(alone ? { messages: singleMessages(answer) } : await details(a, tiles)),
+  };
+}
+
+/** The messages that an answer of timeline has each by itself. */
+function singleMessages({ table }: Answer): Message[] {
+  const kind = texts(table, "kind"), src = numbers(table, "rank"), dst = numbers(table, "dst"), start = numbers(table, "start_ns"),
+    end = numbers(table, "end_ns"), bytes = numbers(table, "bytes");
+  const found: Message[] = [];
+  kind.forEach((k, i) => k === "message" && found.push({ src: src[i]!, dst: dst[i]!, start: start[i]!, end: end[i]!, bytes: bytes[i] ?? 0 }));
+  return found;
 }
 
 /** Gives waits their colours in the mix, in place of that of other time in MPI; returns the single ones. */
-function addWaits(mix: Float64Array, { table }: Answer, rowAt: (rank: number) => number, binAt: (t: number) => number,
-  isDark: boolean): Wait[] | undefined {
+function addWaits(c: Cells, { table }: Answer, isDark: boolean): Wait[] | undefined {
   const rank = numbers(table, "rank"), bin = numbers(table, "bin"), start = numbers(table, "start_ns"), end = numbers(table, "end_ns"),
     state = texts(table, "state"), time = numbers(table, "wait_ns"), cause = numbers(table, "cause");
   const quiet = colours.quietColour("wait", isDark);
+  const binAt = (t: number) => Math.max(0, Math.min(c.bins - 1, Math.floor((t - c.from) / c.step)));
   const waits: Wait[] = [];
   for (let i = 0; i < rank.length; i++) {
     if (bin[i] === null) {
       waits.push({ rank: rank[i]!, start: start[i]!, end: end[i]!, state: state[i], cause: cause[i] });
       continue;
     }
-    const colour = colours.waitColour(state[i]), at = 4 * (rowAt(rank[i]!) + binAt((start[i]! + end[i]!) / 2));
-    for (let k = 0; k < 3; k++) mix[at + k] += (colour[k] - quiet[k]) * Math.min(time[i]!, mix[at + 3]);
+    const colour = colours.waitColour(state[i]), at = 4 * (c.rowAt(rank[i]!) + binAt((start[i]! + end[i]!) / 2));
+    for (let k = 0; k < 3; k++) c.mix[at + k] += (colour[k] - quiet[k]) * Math.min(time[i]!, c.mix[at + 3]);
   }
   return waits.length > 0 || rank.length === 0 ? waits : undefined;
-}
-
-function painted(mix: Float64Array, bins: number, rows: number): Promise<ImageBitmap> {
-  const image = new ImageData(bins, rows);
-  for (let at = 0; at < mix.length; at += 4) {
-    if (mix[at + 3] === 0) continue;
-    for (let k = 0; k < 3; k++) image.data[at + k] = mix[at + k] / mix[at + 3];
-    image.data[at + 3] = 255;
-  }
-  return createImageBitmap(image);
 }
 
 function callsOf(answer: Answer, last: number): Call[] {

@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { ask, Run, sql } from "../api";
 import * as colours from "../colours";
 import { useAsked } from "../parts";
-import type { Window } from "./timeline-scene";
+import type { Window } from "./timeline-tiles";
 
 /** A call or wait that was found. */
 export interface Found {

@@ -9,8 +9,9 @@ import type { ViewProps } from "../main";
 import type { Group } from "../state";
 import { above, draw, leftOf, pathColours } from "./timeline-draw";
 import { getGroups, groupName, groupNames, Groups, inOrder, Lane, Lanes, lanesOf } from "./timeline-lanes";
-import { aloneArgs, Call, mostArrows, Scene, scene, Wait, waitArgs, Window } from "./timeline-scene";
+import { aloneArgs, Call, mostArrows, noScene, Scene, scene, Wait, waitArgs } from "./timeline-scene";
 import { Search } from "./timeline-search";
+import type { Tile, Window } from "./timeline-tiles";
 
 export function Timeline({ run, state, set }: ViewProps) {
   const whole: Window = { from: 0, to: Math.max(run.end_ns, 1), first: 0, last: run.ranks - 1 };
@@ -25,6 +26,7 @@ export function Timeline({ run, state, set }: ViewProps) {
   const [hover, setHover] = useState<{ x: number; y: number; text: string[] }>();
   const drag = useRef<{ x: number } | undefined>(undefined);
   const [brush, setBrush] = useState<[number, number]>();
+  const [coming, setComing] = useState<Tile[]>();
   const isDark = colours.dark();
   const waits = state.colour === "waits" && !run.lacks["timeline-waits"];
   const group = alone || run.lacks["timeline-groups"] ? undefined : state.group;
@@ -49,7 +51,12 @@ export function Timeline({ run, state, set }: ViewProps) {
   };
   const ready = width > 0 && !group === !lanes;
   const asked: Asked<Scene> = useAsked(
-    async (signal) => (ready ? scene(run.name, args, chosen, isDark, waits, lanes, signal) : ({ window: chosen, ranksPerRow: 1, messages: [] } as Scene)),
+    async (signal) => {
+      if (!ready) return noScene;
+      const all = await scene({ run: run.name, args, window: chosen, isDark, withWaits: waits, lanes, signal, show: setComing });
+      setTimeout(() => signal.aborted || setComing(undefined)); // after the scene is there
+      return all;
+    },
     [run.name, JSON.stringify(args), chosen.to, chosen.last, ready, isDark, waits, lanes],
     60,
     run.lacks.timeline,
@@ -58,8 +65,8 @@ export function Timeline({ run, state, set }: ViewProps) {
   const critical = !alone && state.critical === "shown";
   const path = useAsked(async (signal) => (critical ? getPath(run.name, chosen.from, chosen.to, signal) : undefined),
     [run.name, critical, chosen.from, chosen.to], 60);
-  const show = useMemo(() => ({ window: chosen, lanes, left, width, height, scene: now, isDark, picked, brush, waits, path: path.value }), [
-    chosen.from, chosen.to, chosen.first, chosen.last, lanes, left, width, height, now, isDark, picked, brush, waits, path.value,
+  const show = useMemo(() => ({ window: chosen, lanes, left, width, height, scene: now, coming, isDark, picked, brush, waits, path: path.value }), [
+    chosen.from, chosen.to, chosen.first, chosen.last, lanes, left, width, height, now, coming, isDark, picked, brush, waits, path.value,
   ]);
   useEffect(() => {
     if (canvas.current && width > 0 && !group === !lanes) draw(canvas.current, show);
@@ -221,7 +228,7 @@ export function Timeline({ run, state, set }: ViewProps) {
         {now?.calls ? `Each of ${units.count(now.calls.length)} calls and ${units.count(now.messages.length)} messages.`
           : "A pixel mixes the colours of what its ranks spend the time in. Zoom in to see each call."}{" "}
         Wheel zooms, shift and wheel moves, dragging selects a time, a click on a call shows it.
-        {waits && now?.image && !now.anyWait && " No rank waits for another here."}
+        {waits && now && now.tiles.length > 0 && !now.anyWait && " No rank waits for another here."}
         {group && " A click on the name of a group shows its ranks, or hides them."}
       </p>
       {path.value && (
