@@ -22,6 +22,7 @@ import (
 	"github.com/commq/commq/formats/liballprof"
 	"github.com/commq/commq/formats/otf2"
 	"github.com/commq/commq/formats/tit"
+	"github.com/commq/commq/formats/training"
 	"github.com/commq/commq/schema"
 )
 
@@ -32,6 +33,12 @@ type importFormat struct {
 	isPath    func(path string) bool // a folder or another file that stands for the files of a trace; nil: a trace is a file
 	read      func(ctx context.Context, a *app, path, name string) error
 }
+
+var (
+	runImportKineto    = importTraining("kineto", kineto.ImportPath)
+	runImportInspector = importTraining("inspector", inspector.ImportPath)
+	runImportExectrace = importTraining("exectrace", exectrace.ImportPath)
+)
 
 var importFormats = []importFormat{
 	{"dim", "traces of Dimemas (.dim): no times, docs/method/dimemas-files.md", dimemas.IsTrace, nil,
@@ -197,16 +204,20 @@ the same folder add the groups that Gloo's traces lack. docs/reference/training.
 	return c
 }
 
-func runImportKineto(ctx context.Context, a *app, path, name string) error {
-	update, finish := newProgress(a, "import kineto", "files")
-	m, err := kineto.ImportPath(ctx, path, a.storeDir(), name, kineto.Options{Replace: a.replace,
-		Origin: schema.Origin{Commq: version}, Progress: update})
-	finish()
-	if err != nil {
-		return fmt.Errorf("import kineto: %w", err)
+// importTraining returns what imports traces of machine learning with the function of a format.
+func importTraining(format string, importPath func(ctx context.Context, path, store, name string,
+	o training.Importing) (*schema.Manifest, error)) func(ctx context.Context, a *app, path, name string) error {
+	return func(ctx context.Context, a *app, path, name string) error {
+		update, finish := newProgress(a, "import "+format, "files")
+		m, err := importPath(ctx, path, a.storeDir(), name, training.Importing{Replace: a.replace,
+			Origin: schema.Origin{Commq: version}, Progress: update})
+		finish()
+		if err != nil {
+			return fmt.Errorf("import %s: %w", format, err)
+		}
+		printSummary(a.summaries(), m)
+		return nil
 	}
-	printSummary(a.summaries(), m)
-	return nil
 }
 
 func newImportInspectorCommand(a *app) *cobra.Command {
@@ -232,18 +243,6 @@ times of the dumps allow, and the run counts as simulated. docs/reference/traini
 	return c
 }
 
-func runImportInspector(ctx context.Context, a *app, path, name string) error {
-	update, finish := newProgress(a, "import inspector", "files")
-	m, err := inspector.ImportPath(ctx, path, a.storeDir(), name, inspector.Options{Replace: a.replace,
-		Origin: schema.Origin{Commq: version}, Progress: update})
-	finish()
-	if err != nil {
-		return fmt.Errorf("import inspector: %w", err)
-	}
-	printSummary(a.summaries(), m)
-	return nil
-}
-
 func newImportExectraceCommand(a *app) *cobra.Command {
 	var name string
 	c := &cobra.Command{
@@ -264,18 +263,6 @@ which the program asked for them. The run is untimed. docs/reference/training.md
 	a.writes(c)
 	completeNothing(c, "name")
 	return c
-}
-
-func runImportExectrace(ctx context.Context, a *app, path, name string) error {
-	update, finish := newProgress(a, "import exectrace", "files")
-	m, err := exectrace.ImportPath(ctx, path, a.storeDir(), name, exectrace.Options{Replace: a.replace,
-		Origin: schema.Origin{Commq: version}, Progress: update})
-	finish()
-	if err != nil {
-		return fmt.Errorf("import exectrace: %w", err)
-	}
-	printSummary(a.summaries(), m)
-	return nil
 }
 
 func newImportOTF2Command(a *app) *cobra.Command {

@@ -3,24 +3,14 @@ package exectrace
 import (
 	"cmp"
 	"context"
-	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/commq/commq/formats/training"
 	"github.com/commq/commq/schema"
-	"github.com/commq/commq/writer"
 )
 
-// Options control the import. The zero value is what commands use.
-type Options struct {
-	// Origin is what the caller knows about the origin of the run.
-	Origin schema.Origin
-	// Replace allows that a run has the name already; the new one takes its place.
-	Replace bool
-	// Progress, if not nil, is called after each file with the number of files read and of those to read.
-	Progress func(read, all int64)
-}
+// Options control the import.
+type Options = training.Importing
 
 // format is the name of the format.
 const format = "exectrace"
@@ -29,23 +19,7 @@ const format = "exectrace"
 // gets that of the file or folder. A file is read once, node by node. An error names the file, the byte and what was
 // found.
 func ImportPath(ctx context.Context, path, store, name string, o Options) (*schema.Manifest, error) {
-	ranks, how, err := load(ctx, path, o.Progress)
-	if err != nil {
-		return nil, err
-	}
-	if name == "" {
-		full, err := filepath.Abs(path)
-		if err != nil {
-			return nil, err
-		}
-		name = writer.NameFor(strings.TrimSuffix(strings.TrimSuffix(filepath.Base(full), ".gz"), ".json"))
-	}
-	out, err := writer.Create(store, name, writer.Options{Replace: o.Replace})
-	if err != nil {
-		return nil, err
-	}
-	how.Origin, how.Replace = o.Origin, o.Replace
-	return training.Import(ctx, ranks, out, how)
+	return training.ImportPath(ctx, path, store, name, o, []string{".gz", ".json"}, load)
 }
 
 // load reads the traces of a job as ranks of a run.

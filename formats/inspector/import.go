@@ -4,24 +4,15 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/commq/commq/formats/training"
 	"github.com/commq/commq/schema"
-	"github.com/commq/commq/writer"
 )
 
-// Options control the import. The zero value is what commands use.
-type Options struct {
-	// Origin is what the caller knows about the origin of the run.
-	Origin schema.Origin
-	// Replace allows that a run has the name already; the new one takes its place.
-	Replace bool
-	// Progress, if not nil, is called after each file with the number of files read and of those to read.
-	Progress func(read, all int64)
-}
+// Options control the import.
+type Options = training.Importing
 
 // format is the name of the format.
 const format = "inspector"
@@ -30,27 +21,7 @@ const format = "inspector"
 // of the file or folder. All operations are in memory, about 900 bytes each. An error names the file, the record and
 // what was found.
 func ImportPath(ctx context.Context, path, store, name string, o Options) (*schema.Manifest, error) {
-	ranks, how, err := load(ctx, path, o.Progress)
-	if err != nil {
-		return nil, err
-	}
-	if name == "" {
-		full, err := filepath.Abs(path)
-		if err != nil {
-			return nil, err
-		}
-		base := filepath.Base(full)
-		for _, ending := range []string{".gz", ".jsonl", ".log"} {
-			base = strings.TrimSuffix(base, ending)
-		}
-		name = writer.NameFor(base)
-	}
-	out, err := writer.Create(store, name, writer.Options{Replace: o.Replace})
-	if err != nil {
-		return nil, err
-	}
-	how.Origin, how.Replace = o.Origin, o.Replace
-	return training.Import(ctx, ranks, out, how)
+	return training.ImportPath(ctx, path, store, name, o, []string{".gz", ".jsonl", ".log"}, load)
 }
 
 // load reads the logs of a job as ranks of a run.

@@ -121,7 +121,8 @@ func (v *reader) readFile(file string) error {
 	defer f.Close()
 	cut, err := records(f, func(r *record) error { return v.record(r, file) })
 	if err != nil {
-		return fmt.Errorf("%s: %w", file, err)
+		return fmt.Errorf("%s: %w; want records of NCCL Inspector in JSON, one after the other: leave the file out, or write it again",
+			file, err)
 	}
 	if cut {
 		v.cut++

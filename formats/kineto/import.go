@@ -3,22 +3,13 @@ package kineto
 import (
 	"context"
 	"path/filepath"
-	"strings"
 
 	"github.com/commq/commq/formats/training"
 	"github.com/commq/commq/schema"
-	"github.com/commq/commq/writer"
 )
 
-// Options control the import. The zero value is what commands use.
-type Options struct {
-	// Origin is what the caller knows about the origin of the run.
-	Origin schema.Origin
-	// Replace allows that a run has the name already; the new one takes its place.
-	Replace bool
-	// Progress, if not nil, is called after each file with the number of files read and of those to read.
-	Progress func(read, all int64)
-}
+// Options control the import.
+type Options = training.Importing
 
 // format is the name of the format.
 const format = "kineto"
@@ -27,43 +18,25 @@ const format = "kineto"
 // that of the file or folder. Each file is read once; memory is bounded by a file's communication and the times in
 // which it computed, not by its size. An error names the file, the byte and what was found.
 func ImportPath(ctx context.Context, path, store, name string, o Options) (*schema.Manifest, error) {
-	ranks, err := readAll(ctx, path, o.Progress)
-	if err != nil {
-		return nil, err
-	}
-	if name == "" {
-		full, err := filepath.Abs(path)
-		if err != nil {
-			return nil, err
-		}
-		base := filepath.Base(full)
-		for _, ending := range []string{".gz", ".json", ".trace", ".pt"} {
-			base = strings.TrimSuffix(base, ending)
-		}
-		name = writer.NameFor(base)
-	}
-	out, err := writer.Create(store, name, writer.Options{Replace: o.Replace})
-	if err != nil {
-		return nil, err
-	}
-	return training.Import(ctx, ranks, out, training.Options{Format: format, Origin: o.Origin, Replace: o.Replace})
+	return training.ImportPath(ctx, path, store, name, o, []string{".gz", ".json", ".trace", ".pt"}, load)
 }
 
-// readAll reads the traces of a job.
-func readAll(ctx context.Context, path string, progress func(read, all int64)) (ranks []*training.Rank, err error) {
+// load reads the traces of a job.
+func load(ctx context.Context, path string, progress func(read, all int64)) (ranks []*training.Rank, how training.Options, err error) {
+	how.Format = format
 	f, err := find(path)
 	if err != nil {
-		return nil, err
+		return nil, how, err
 	}
 	least := int64(0)
 	var bases []int64
 	for i, file := range f.traces {
 		if err := ctx.Err(); err != nil {
-			return nil, err
+			return nil, how, err
 		}
 		t, err := read(file)
 		if err != nil {
-			return nil, err
+			return nil, how, err
 		}
 		if !t.hasRank && len(f.traces) > 1 {
 			t.Rank.Rank, _ = rankOf(filepath.Base(file))
@@ -72,7 +45,7 @@ func readAll(ctx context.Context, path string, progress func(read, all int64)) (
 		if dump := f.flights[t.Rank.Rank]; dump != "" {
 			entries, err := readFlight(dump)
 			if err != nil {
-				return nil, err
+				return nil, how, err
 			}
 			t.name(entries)
 		}
@@ -89,7 +62,7 @@ func readAll(ctx context.Context, path string, progress func(read, all int64)) (
 	for i, r := range ranks {
 		r.Later(bases[i] - least)
 	}
-	return ranks, nil
+	return ranks, how, nil
 }
 
 // onlyGroup gives operations without a group the only one that the process is in.

@@ -19,7 +19,7 @@ import (
 func imported(t testing.TB, path string) (*formatstest.Run, error) {
 	t.Helper()
 	return formatstest.Import(t, func(k *formatstest.Memory) (*schema.Manifest, error) {
-		ranks, err := readAll(context.Background(), path, nil)
+		ranks, _, err := load(context.Background(), path, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -306,7 +306,7 @@ func FuzzImport(f *testing.F) {
 		if err := os.WriteFile(filepath.Join(dir, "fr-0.json"), []byte(flight), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		ranks, err := readAll(context.Background(), dir, nil)
+		ranks, _, err := load(context.Background(), dir, nil)
 		if err == nil && len(ranks) > 0 && max(ranks[0].World, ranks[0].Rank) > 1<<12 {
 			return // a test has no memory for so many
 		}

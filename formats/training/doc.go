@@ -11,6 +11,7 @@
 //	clocks.go  offsets of the clocks, and bounds of their errors
 //	rows.go    operations become rows
 //	import.go  the run
+//	store.go   the run in a store, with its name
 //
 // docs/reference/training.md tells what becomes of what.
 package training

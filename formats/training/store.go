@@ -1,0 +1,50 @@
+package training
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+
+	"github.com/commq/commq/schema"
+	"github.com/commq/commq/writer"
+)
+
+// Importing is how the traces of a job are imported. The zero value is what commands use.
+type Importing struct {
+	// Origin is what the caller knows about the origin of the run.
+	Origin schema.Origin
+	// Replace allows that a run has the name already; the new one takes its place.
+	Replace bool
+	// Progress, if not nil, is called after each file with the number of files read and of those to read.
+	Progress func(read, all int64)
+}
+
+// Load reads the traces at a path, a file or a folder, as ranks that are closed, and says how to import them: Origin and
+// Replace are those of Importing.
+type Load func(ctx context.Context, path string, progress func(read, all int64)) ([]*Rank, Options, error)
+
+// ImportPath imports what load reads at a path as the run of this name in a store. Without a name the run gets that of
+// the file or folder, without these endings. After an error there is no run.
+func ImportPath(ctx context.Context, path, store, name string, i Importing, endings []string, load Load) (*schema.Manifest, error) {
+	ranks, how, err := load(ctx, path, i.Progress)
+	if err != nil {
+		return nil, err
+	}
+	if name == "" {
+		full, err := filepath.Abs(path)
+		if err != nil {
+			return nil, err
+		}
+		base := filepath.Base(full)
+		for _, ending := range endings {
+			base = strings.TrimSuffix(base, ending)
+		}
+		name = writer.NameFor(base)
+	}
+	out, err := writer.Create(store, name, writer.Options{Replace: i.Replace})
+	if err != nil {
+		return nil, err
+	}
+	how.Origin, how.Replace = i.Origin, i.Replace
+	return Import(ctx, ranks, out, how)
+}
