@@ -135,6 +135,9 @@ func TestLinks(t *testing.T) {
 		return chrome.Eval[string](p, `document.querySelector("canvas")?.getAttribute("aria-label") ?? ""`)
 	}
 	until(p, "show the messages of the call site", func() bool { return strings.Contains(total(), "in all") })
+	until(p, "name the call site", func() bool {
+		return strings.Contains(chrome.Eval[string](p, `document.querySelector(".chips").innerText`), "call site conj_grad (cg.f:")
+	})
 	few := total()
 	chrome.Eval[bool](p, `[...document.querySelectorAll(".chips button")].at(-1).click(), true`)
 	until(p, "show all messages", func() bool { return strings.Contains(total(), "in all") && total() != few })

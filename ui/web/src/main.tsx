@@ -1,11 +1,12 @@
 // The page of commq ui: the run, the views, and what is selected in them.
 import { render } from "preact";
 import { useCallback, useEffect, useState } from "preact/hooks";
-import { getRuns, Run } from "./api";
+import { alone, getRuns, plain, Run, sql } from "./api";
 import * as colours from "./colours";
+import { useAsked } from "./parts";
 import { readState, State, View, viewNames, views, writeState } from "./state";
 import * as units from "./units";
-import { CallSites } from "./views/callsites";
+import { CallSites, placeOf } from "./views/callsites";
 import { Compare } from "./views/compare";
 import { Graph } from "./views/graph";
 import { Matrix } from "./views/matrix";
@@ -98,9 +99,22 @@ function App(props: { runs: Run[] }) {
 const nothing = { from: undefined, to: undefined, first: undefined, last: undefined, comm: undefined, site: undefined, node: undefined,
   unfold: undefined, path: undefined, beside: undefined } satisfies Partial<State>;
 
+/** Where a call site is in the source; undefined until the server says so. */
+function useSite(run: string, site: number | undefined): string | undefined {
+  const asked = useAsked(async (signal) => {
+    if (site === undefined || alone) return undefined;
+    const { table } = await sql(run, `SELECT "function", file, line, module, "offset" AS code_offset FROM callsites WHERE id = ${site}`, 1, signal);
+    if (table.numRows === 0) return undefined;
+    const columns = table.schema.fields.map((f) => [f.name, plain(table, f.name)[0]]);
+    return { site, place: placeOf(Object.fromEntries(columns)) };
+  }, [run, site]);
+  return asked.value?.site === site ? asked.value?.place : undefined;
+}
+
 /** What is selected, each with a button that takes it back. */
 function Selected(props: ViewProps) {
   const s = props.state;
+  const place = useSite(props.run.name, s.site);
   const chips: [string, Partial<State>][] = [];
   if (s.from !== undefined || s.to !== undefined) {
     const from = s.from ?? 0, to = s.to ?? props.run.end_ns / 1e9;
@@ -109,7 +123,7 @@ function Selected(props: ViewProps) {
   }
   if (s.first !== undefined) chips.push([units.ranks(s.first, s.last ?? s.first), { first: undefined, last: undefined }]);
   if (s.comm !== undefined) chips.push([`communicator ${s.comm}`, { comm: undefined }]);
-  if (s.site !== undefined) chips.push([`call site ${s.site}`, { site: undefined }]);
+  if (s.site !== undefined) chips.push([`call site ${place ?? s.site}`, { site: undefined }]);
   if (chips.length === 0) return null;
   return (
     <div class="chips" role="group" aria-label="Selected">

@@ -106,7 +106,7 @@ function merge(sent: Answer | undefined, timed: Answer | undefined): Record<stri
   return [...rows.values()];
 }
 
-function placeOf(r: Record<string, any>): string {
+export function placeOf(r: Record<string, any>): string {
   const base = r.file ? `${String(r.file).split("/").pop()}:${r.line}` : r.code_offset ? `${r.module}+0x${Number(r.code_offset).toString(16)}` : r.module ?? "";
   const at = r.function && base ? `${r.function} (${base})` : r.function || base || "not known";
   return r.callers ? `${at} < ${r.callers}` : at;
