@@ -34,7 +34,7 @@ type Options struct {
 	Predict Predictor
 	// CriticalPath finds critical paths.
 	CriticalPath PathFinder
-	// Engine limits each engine; at most four are open, each with these limits.
+	// Engine limits each engine; at most six are open, each with these limits.
 	Engine queries.Options
 	// Timeout is how long a question may take.
 	Timeout time.Duration

@@ -147,18 +147,24 @@ function wait(key: string, signal: AbortSignal, question: (stop: AbortSignal) =>
   let flight = flights.get(key);
   if (!flight) {
     const stop = new AbortController();
-    flight = { stop, users: 0, tile: question(stop.signal).finally(() => flights.delete(key)) };
-    flights.set(key, flight);
-    flight.tile.then((tile) => {
+    const asked: Flight = { stop, users: 0, tile: question(stop.signal) };
+    const ended = () => flights.get(key) === asked && flights.delete(key);
+    asked.tile.then((tile) => {
+      ended();
       kept.set(key, tile);
       if (kept.size > mostKept) kept.delete(kept.keys().next().value!);
-    }, () => undefined); // those who wait for it tell
+    }, ended); // those who wait for it tell
+    flights.set(key, flight = asked);
   }
   const waited = flight;
   waited.users++;
   signal.addEventListener("abort", () => {
     waited.users--;
-    setTimeout(() => waited.users === 0 && waited.stop.abort(), grace);
+    setTimeout(() => {
+      if (waited.users > 0) return;
+      if (flights.get(key) === waited) flights.delete(key); // the next one asks again
+      waited.stop.abort();
+    }, grace);
   });
   return waited.tile;
 }
