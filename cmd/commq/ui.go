@@ -64,7 +64,7 @@ its command line. Nothing is changed and nothing leaves the machine.`,
 	f.IntVar(&o.port, "port", 0, "`PORT` to listen on (default: one that is free)")
 	f.BoolVar(&o.browser, "browser", true, "open the page in the browser, if there is one")
 	f.IntVar(&o.memory, "memory", 1024, "memory in `MIB` that the engine of a run may use before it spills to the "+
-		"folder for temporary files; at most four are open")
+		"folder for temporary files; at most six are open")
 	f.IntVar(&o.threads, "threads", 0, "number `N` of cores that the engine may use (default: all)")
 	f.DurationVar(&o.timeout, "timeout", time.Minute, "longest `TIME` that a question may take")
 	f.StringVar(&o.once, "once", "", "write a `FILE`.html that shows the runs without commq, and end")
