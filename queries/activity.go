@@ -70,7 +70,7 @@ func (d *DB) chooseRead(ctx context.Context, q *Query, args map[string]string) (
 	if err != nil || blocks {
 		return args, err
 	}
-	same, err := d.hasSteps(ctx, q, args)
+	same, err := hasSteps(ctx, d, q, args)
 	if err == nil && (calls >= mostCallsRead || same) {
 		args[paramRead] = readSums
 	}
@@ -79,7 +79,7 @@ func (d *DB) chooseRead(ctx context.Context, q *Query, args map[string]string) (
 
 // hasSteps reports whether sums say about all that is wanted: no single messages, and steps that are no shorter than half
 // of those of the sums.
-func (d *DB) hasSteps(ctx context.Context, q *Query, args map[string]string) (bool, error) {
+func hasSteps(ctx context.Context, d *DB, q *Query, args map[string]string) (bool, error) {
 	if args["lines"] != "0" || q.param("from-s") == nil {
 		return false, nil
 	}
@@ -167,7 +167,8 @@ func finestSums(ctx context.Context, d *DB) (finest sums, err error) {
 	if d.finest.sums != nil {
 		return *d.finest.sums, nil
 	}
-	rows, err := d.Query(ctx, "SELECT rank_power, MIN(step_power) AS least FROM activity GROUP BY rank_power ORDER BY rank_power LIMIT 1")
+	rows, err := d.Query(ctx, "SELECT rank_power, MIN(step_power) AS least FROM activity GROUP BY rank_power "+
+		"ORDER BY rank_power LIMIT 1")
 	if err != nil {
 		return sums{}, err
 	}

@@ -4132,7 +4132,8 @@ steps AS (
 $commq$
 || CASE WHEN "read" = 'sums' THEN $commq$firsts AS (
   -- The step of each length in which the first call of the run began: every resolution has a sum of it.
-  SELECT CAST(p.bin AS INTEGER) AS step_power, CAST(FLOOR(CAST(f.first_ns AS DOUBLE) / POWER(2, p.bin)) * POWER(2, p.bin) AS BIGINT) AS start_ns
+  SELECT CAST(p.bin AS INTEGER) AS step_power,
+         CAST(FLOOR(CAST(f.first_ns AS DOUBLE) / POWER(2, p.bin)) * POWER(2, p.bin) AS BIGINT) AS start_ns
   FROM (SELECT MIN(first_ns) AS first_ns FROM profile) f
   JOIN steps p ON p.bin <= 62
 ),
@@ -4486,7 +4487,8 @@ steps AS (
 $commq$
 || CASE WHEN "read" = 'sums' THEN $commq$firsts AS (
   -- The step of each length in which the first call of the run began: every resolution has a sum of it.
-  SELECT CAST(p.bin AS INTEGER) AS step_power, CAST(FLOOR(CAST(f.first_ns AS DOUBLE) / POWER(2, p.bin)) * POWER(2, p.bin) AS BIGINT) AS start_ns
+  SELECT CAST(p.bin AS INTEGER) AS step_power,
+         CAST(FLOOR(CAST(f.first_ns AS DOUBLE) / POWER(2, p.bin)) * POWER(2, p.bin) AS BIGINT) AS start_ns
   FROM (SELECT MIN(first_ns) AS first_ns FROM profile) f
   JOIN steps p ON p.bin <= 62
 ),
@@ -4842,7 +4844,8 @@ SELECT src, dst, send_start_ns, recv_end_ns, bytes, tag, comm, send_seq
 FROM messages
 WHERE recv_end_ns >= CAST(ROUND({{from-s}} * 1e9) AS BIGINT) AND send_start_ns IS NOT NULL
   AND ({{to-s}} = 0 OR send_start_ns <= CAST(ROUND({{to-s}} * 1e9) AS BIGINT))
-  AND (src >= {{from-rank}} AND ({{to-rank}} < 0 OR src <= {{to-rank}}) OR dst >= {{from-rank}} AND ({{to-rank}} < 0 OR dst <= {{to-rank}}))
+  AND (src >= {{from-rank}} AND ({{to-rank}} < 0 OR src <= {{to-rank}})
+    OR dst >= {{from-rank}} AND ({{to-rank}} < 0 OR dst <= {{to-rank}}))
 ORDER BY send_start_ns, src, send_seq, dst
 )
 $commq$, '{{run}}', commq_list([commq_dir('query timeline-messages', run)])),

@@ -21,5 +21,6 @@ SELECT src, dst, send_start_ns, recv_end_ns, bytes, tag, comm, send_seq
 FROM messages
 WHERE recv_end_ns >= CAST(ROUND({{from-s}} * 1e9) AS BIGINT) AND send_start_ns IS NOT NULL
   AND ({{to-s}} = 0 OR send_start_ns <= CAST(ROUND({{to-s}} * 1e9) AS BIGINT))
-  AND (src >= {{from-rank}} AND ({{to-rank}} < 0 OR src <= {{to-rank}}) OR dst >= {{from-rank}} AND ({{to-rank}} < 0 OR dst <= {{to-rank}}))
+  AND (src >= {{from-rank}} AND ({{to-rank}} < 0 OR src <= {{to-rank}})
+    OR dst >= {{from-rank}} AND ({{to-rank}} < 0 OR dst <= {{to-rank}}))
 ORDER BY send_start_ns, src, send_seq, dst

@@ -6,7 +6,8 @@
 {{only read sums}}
 firsts AS (
   -- The step of each length in which the first call of the run began: every resolution has a sum of it.
-  SELECT CAST(p.bin AS INTEGER) AS step_power, CAST(FLOOR(CAST(f.first_ns AS DOUBLE) / POWER(2, p.bin)) * POWER(2, p.bin) AS BIGINT) AS start_ns
+  SELECT CAST(p.bin AS INTEGER) AS step_power,
+         CAST(FLOOR(CAST(f.first_ns AS DOUBLE) / POWER(2, p.bin)) * POWER(2, p.bin) AS BIGINT) AS start_ns
   FROM (SELECT MIN(first_ns) AS first_ns FROM profile) f
   JOIN steps p ON p.bin <= 62
 ),

@@ -106,8 +106,8 @@ async function details(a: Asking, tiles: Tile[]): Promise<Pick<Scene, "messages"
 async function messagesOf(a: Asking, where: Args, most: number): Promise<Message[]> {
   const { table, more } = await ask("timeline-messages", a.run, { ...where, limit: most, order: "any" }, a.signal);
   if (more) return [];
-  const src = numbers(table, "src"), dst = numbers(table, "dst"), start = numbers(table, "send_start_ns"), end = numbers(table, "recv_end_ns"),
-    bytes = numbers(table, "bytes");
+  const src = numbers(table, "src"), dst = numbers(table, "dst"), bytes = numbers(table, "bytes");
+  const start = numbers(table, "send_start_ns"), end = numbers(table, "recv_end_ns");
   return src.map((s, i) => ({ src: s!, dst: dst[i]!, start: start[i]!, end: end[i]!, bytes: bytes[i] ?? 0 }));
 }
 
@@ -118,9 +118,11 @@ async function inOne(a: Asking): Promise<Scene> {
   const read = a.withWaits && !alone ? "rows" : undefined;
   const order = alone ? undefined : "any"; // a picture needs none
   const [answer, waiting] = await Promise.all([
-    ask(lanes ? "timeline-groups" : "timeline", run, { ...args, read, order }, signal), a.withWaits ? ask("timeline-waits", run, waitArgs(args), signal) : undefined,
+    ask(lanes ? "timeline-groups" : "timeline", run, { ...args, read, order }, signal),
+    a.withWaits ? ask("timeline-waits", run, waitArgs(args), signal) : undefined,
   ]);
-  const cells = cellsOf(answer, args.bins, window, lanes, (kind) => (a.withWaits ? colours.quietColour : colours.kindColour)(kind, isDark));
+  const colourOf = a.withWaits ? colours.quietColour : colours.kindColour;
+  const cells = cellsOf(answer, args.bins, window, lanes, (kind) => colourOf(kind, isDark));
   const waits = waiting && addWaits(cells, waiting, isDark);
   const tiles = [await tileOf(cells, window)];
   return {
@@ -131,17 +133,19 @@ async function inOne(a: Asking): Promise<Scene> {
 
 /** The messages that an answer of timeline has each by itself. */
 function singleMessages({ table }: Answer): Message[] {
-  const kind = texts(table, "kind"), src = numbers(table, "rank"), dst = numbers(table, "dst"), start = numbers(table, "start_ns"),
-    end = numbers(table, "end_ns"), bytes = numbers(table, "bytes");
+  const kind = texts(table, "kind"), src = numbers(table, "rank"), dst = numbers(table, "dst");
+  const start = numbers(table, "start_ns"), end = numbers(table, "end_ns"), bytes = numbers(table, "bytes");
   const found: Message[] = [];
-  kind.forEach((k, i) => k === "message" && found.push({ src: src[i]!, dst: dst[i]!, start: start[i]!, end: end[i]!, bytes: bytes[i] ?? 0 }));
+  kind.forEach((k, i) => {
+    if (k === "message") found.push({ src: src[i]!, dst: dst[i]!, start: start[i]!, end: end[i]!, bytes: bytes[i] ?? 0 });
+  });
   return found;
 }
 
 /** Gives waits their colours in the mix, in place of that of other time in MPI; returns the single ones. */
 function addWaits(c: Cells, { table }: Answer, isDark: boolean): Wait[] | undefined {
-  const rank = numbers(table, "rank"), bin = numbers(table, "bin"), start = numbers(table, "start_ns"), end = numbers(table, "end_ns"),
-    state = texts(table, "state"), time = numbers(table, "wait_ns"), cause = numbers(table, "cause");
+  const rank = numbers(table, "rank"), bin = numbers(table, "bin"), state = texts(table, "state"), cause = numbers(table, "cause");
+  const start = numbers(table, "start_ns"), end = numbers(table, "end_ns"), time = numbers(table, "wait_ns");
   const quiet = colours.quietColour("wait", isDark);
   const binAt = (t: number) => Math.max(0, Math.min(c.bins - 1, Math.floor((t - c.from) / c.step)));
   const waits: Wait[] = [];
@@ -157,7 +161,9 @@ function addWaits(c: Cells, { table }: Answer, isDark: boolean): Wait[] | undefi
 }
 
 function callsOf(answer: Answer, last: number): Call[] {
-  const rank = numbers(answer.table, "rank"), start = numbers(answer.table, "start_ns"), end = numbers(answer.table, "end_ns"),
-    klass = texts(answer.table, "class");
-  return rank.map((r, row) => ({ rank: r!, start: start[row]!, end: end[row] ?? last, kind: colours.kindOfClass(klass[row]), row }));
+  const rank = numbers(answer.table, "rank"), klass = texts(answer.table, "class");
+  const start = numbers(answer.table, "start_ns"), end = numbers(answer.table, "end_ns");
+  return rank.map((r, row) => {
+    return { rank: r!, start: start[row]!, end: end[row] ?? last, kind: colours.kindOfClass(klass[row]), row };
+  });
 }

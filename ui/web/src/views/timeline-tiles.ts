@@ -50,17 +50,19 @@ export interface Cells {
 }
 
 /** Sums an answer by cells. */
-export function cellsOf({ table }: Answer, bins: number, window: Window, lanes: Lanes | undefined, colourOf: (kind: string) => colours.RGB): Cells {
-  const rank = numbers(table, "rank"), ranks = numbers(table, "ranks"), bin = numbers(table, "bin"), start = numbers(table, "start_ns"),
-    end = numbers(table, "end_ns"), kind = texts(table, "kind"), time = numbers(table, "time_ns"), begun = numbers(table, "calls"),
-    messages = numbers(table, "messages");
+export function cellsOf({ table }: Answer, bins: number, window: Window, lanes: Lanes | undefined,
+  colourOf: (kind: string) => colours.RGB): Cells {
+  const rank = numbers(table, "rank"), ranks = numbers(table, "ranks"), bin = numbers(table, "bin");
+  const start = numbers(table, "start_ns"), end = numbers(table, "end_ns"), time = numbers(table, "time_ns");
+  const kind = texts(table, "kind"), begun = numbers(table, "calls"), messages = numbers(table, "messages");
   let ranksPerRow = 1;
   for (const n of ranks) ranksPerRow = Math.max(ranksPerRow, n ?? 1);
   // From sums the steps and rows begin at multiples of their size: a little before the window.
   const any = bin.findIndex((b) => b !== null);
   const step = any < 0 ? Math.max(1, (window.to - window.from) / bins) : end[any]! - start[any]!;
   const from = any < 0 ? window.from : start[any]! - bin[any]! * step;
-  const first = any < 0 || lanes ? window.first : window.first - ((((window.first - rank[any]!) % ranksPerRow) + ranksPerRow) % ranksPerRow);
+  const before = any < 0 || lanes ? 0 : (((window.first - rank[any]!) % ranksPerRow) + ranksPerRow) % ranksPerRow;
+  const first = window.first - before;
   const rows = lanes ? lanes.all.length : Math.ceil((window.last - first + 1) / ranksPerRow);
   const rowAt = (r: number) => (lanes ? lanes.of.get(r)! : Math.floor((r - first) / ranksPerRow)) * bins;
   const mix = new Float64Array(rows * bins * 4), calls = new Float64Array(bins), sent = new Float64Array(bins);
@@ -120,11 +122,11 @@ const flights = new Map<string, Flight>();
 const grace = 150;
 
 /**
- * The tiles of a window of bins steps or fewer, 2^n ns each: those that are kept, and promises of the others. args are those of
- * the query for any window.
+ * The tiles of a window of bins steps or fewer, 2^n ns each: those that are kept, and promises of the others. args are
+ * those of the query for any window.
  */
-export function tilesOf(query: string, run: string, args: Args, bins: number, window: Window, isDark: boolean, lanes: Lanes | undefined,
-  signal: AbortSignal): { ready: Tile[]; coming: Promise<Tile>[] } {
+export function tilesOf(query: string, run: string, args: Args, bins: number, window: Window, isDark: boolean,
+  lanes: Lanes | undefined, signal: AbortSignal): { ready: Tile[]; coming: Promise<Tile>[] } {
   const length = tileSteps * 2 ** Math.max(0, Math.ceil(Math.log2((window.to - window.from) / bins)));
   const ready: Tile[] = [], coming: Promise<Tile>[] = [];
   for (let n = Math.floor(window.from / length); n * length <= window.to; n++) {
