@@ -77,8 +77,8 @@ func (d *DB) chooseRead(ctx context.Context, q *Query, args map[string]string) (
 	return args, err
 }
 
-// hasSteps reports whether sums say about all that is wanted: no single messages, and steps that are no shorter than half
-// of those of the sums.
+// hasSteps reports whether sums say about all that is wanted: no single messages, and steps that are at least half as long
+// as those of the sums.
 func hasSteps(ctx context.Context, d *DB, q *Query, args map[string]string) (bool, error) {
 	if args["lines"] != "0" || q.param("from-s") == nil {
 		return false, nil
@@ -108,7 +108,7 @@ func (q *Query) listsMessages(args map[string]string, m *schema.Manifest) bool {
 		lines = p.Default
 	}
 	n, err := strconv.ParseInt(lines, 10, 64)
-	return err == nil && m.Counts.Messages <= n
+	return err == nil && m.Counts.Messages > 0 && m.Counts.Messages <= n
 }
 
 // mergesRanks reports whether sums have blocks of more ranks than rows give a row of the answer.

@@ -165,6 +165,8 @@ func TestGroupsFromBlocks(t *testing.T) {
 // TestRead says what is read where no one says it, and what sums cannot answer.
 func TestRead(t *testing.T) {
 	small, made := generated(t, 8, 1000), generated(t, 64, 530_000)
+	silent, without := made, *made.Manifest // as if all its calls were collective
+	without.Counts.Messages, silent.Manifest = 0, &without
 	for _, c := range []struct {
 		run  queries.Run
 		args map[string]string
@@ -172,6 +174,8 @@ func TestRead(t *testing.T) {
 	}{
 		{small, nil, "rows"},
 		{made, nil, "sums"},
+		{silent, nil, "sums"},
+		{silent, map[string]string{"lines": "0"}, "sums"},
 		{made, map[string]string{"read": "rows"}, "rows"},
 		{made, map[string]string{"where": "bytes > 8"}, "rows"},
 		{made, map[string]string{"to-rank": "31"}, "rows"},

@@ -39,8 +39,8 @@ func (e *engines) with(ctx context.Context, runs []queries.Run, use func(*querie
 	return e.asking(ctx, e.take(runs, e.options), runs, use)
 }
 
-// withPictures is with for an engine that makes the joins of a statement as they are written, as those of pictures are
-// the same each time.
+// withPictures is with for an engine that makes the joins of a statement in the order in which they are written: pictures ask
+// a few statements, whose order is good.
 func (e *engines) withPictures(ctx context.Context, runs []queries.Run, use func(*queries.DB) error) error {
 	options := e.options
 	options.AsWritten = true

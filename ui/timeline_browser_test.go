@@ -136,6 +136,20 @@ func TestTilesOfTheTimeline(t *testing.T) {
 	if again := asked(p) - first - moved; again != 0 {
 		t.Errorf("%d tiles were asked twice", again)
 	}
+	// On a screen of 1.5 device pixels a pixel too, every one is painted.
+	chrome.Do(p, chromedp.EmulateViewport(1281, 900, chromedp.EmulateScale(1.5)))
+	until(p, "paint every pixel", func() bool {
+		return chrome.Eval[int](p, `(() => {
+			const shown = document.querySelector("canvas"), c = new OffscreenCanvas(shown.width, shown.height);
+			const g = c.getContext("2d", { willReadFrequently: true });
+			g.drawImage(shown, 0, 0);
+			const left = Math.ceil(56 * devicePixelRatio), above = Math.ceil(24 * devicePixelRatio);
+			const d = g.getImageData(left, above + 5, c.width - left - 1, 1).data;
+			let bad = Math.abs(shown.width - 1.5 * shown.clientWidth) < 2 ? 0 : 1;
+			for (let i = 3; i < d.length; i += 4) if (d[i] !== 255) bad++;
+			return bad;
+		})()`) == 0
+	})
 	p.KeepPicture("ui-tiles")
 	said(p, server)
 	said(other, server)

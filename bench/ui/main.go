@@ -5,7 +5,7 @@
 //
 // Each run has a server of its own. It is asked what the page asks: first the whole run, then a path that zooms by a half
 // to 100 µs, at each depth with two steps aside. A window is asked in tiles, those that were asked before not again, and
-// then for its calls and messages where they are few. With --read rows nothing is answered from sums.
+// then for its calls and messages where its tiles have few. With --read rows nothing is answered from sums.
 //
 //	go run ./bench/ui --commq ./commq --store runs --browser --perfetto FOLDER halo.1000000 ...
 //

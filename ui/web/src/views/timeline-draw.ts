@@ -47,24 +47,36 @@ export function draw(canvas: HTMLCanvasElement, s: Shown) {
   g.rect(left, above, plotWidth, plotHeight);
   g.clip();
   const scene = s.scene;
-  const drawTile = (t: Tile, grouped: boolean) => {
-    const tw = t.window, from = Math.round(x(t.from)), to = Math.round(x(t.to + 1));
-    if (to <= left || from >= s.width) return;
-    const [top, high] = grouped ? [above, plotHeight] : [y(tw.first), t.image.height * t.ranksPerRow * lane];
+  const within = (from: number, to: number, paint: () => void) => {
     g.save();
     g.beginPath();
     g.rect(from, above, to - from, plotHeight);
     g.clip();
-    g.drawImage(t.image, x(tw.from), top, x(tw.to) - x(tw.from), high);
+    paint();
     g.restore();
+  };
+  // Borders of tiles are borders of the device's pixels: else what is behind them shines through.
+  const snap = (v: number) => Math.round(v * ratio) / ratio;
+  const drawTile = (t: Tile, grouped: boolean) => {
+    const tw = t.window, from = snap(x(t.from)), to = snap(x(t.to + 1));
+    if (to <= left || from >= s.width) return;
+    const [top, high] = grouped ? [above, plotHeight] : [y(tw.first), t.image.height * t.ranksPerRow * lane];
+    const begin = tw.from === t.from ? from : x(tw.from), end = tw.to === t.to + 1 ? to : x(tw.to);
+    within(from, to, () => g.drawImage(t.image, begin, top, end - begin, high));
   };
   g.imageSmoothingEnabled = false;
   scene?.tiles.forEach((t) => drawTile(t, !!(lanes || scene.lanes)));
-  if (scene?.calls) drawCalls(g, scene.calls, s, x, y, lane);
-  if (scene?.calls && scene.waits) drawWaits(g, scene.waits, s, x, y, lane);
   s.coming?.forEach((t) => drawTile(t, !!lanes));
+  // The calls that are known stay over the tiles that come.
+  const sw = scene?.window;
+  if (scene?.calls && sw && (!s.coming?.length || (sw.first <= w.first && sw.last >= w.last))) {
+    within(snap(x(sw.from)), snap(x(sw.to)), () => {
+      drawCalls(g, scene.calls!, s, x, y, lane);
+      if (scene.waits) drawWaits(g, scene.waits, s, x, y, lane);
+    });
+  }
   if (lane >= 4 && scene) drawLines(g, s, lane);
-  if (scene && lane >= 2) drawMessages(g, scene.messages, s.isDark, x, y, lane);
+  if (scene?.messages && lane >= 2) drawMessages(g, scene.messages, s.isDark, x, y, lane);
   if (s.path) drawPath(g, s.path, s.isDark, x, y, lane);
   if (s.brush) {
     g.fillStyle = s.isDark ? "rgb(255 255 255 / 0.2)" : "rgb(0 0 0 / 0.15)";

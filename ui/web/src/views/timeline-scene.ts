@@ -34,10 +34,13 @@ export interface Wait {
 
 /** What is known of a window. */
 export interface Scene {
+  /** What was asked for; undefined if nothing was. */
+  window?: Window;
   tiles: Tile[];
   /** The rows where these are of groups. */
   lanes?: Lanes;
-  messages: Message[];
+  /** The messages, each by itself; undefined if they are too many. */
+  messages?: Message[];
   calls?: Call[];
   rows?: Answer;
   /** The waits, each by itself; undefined if they are not asked for or too many. */
@@ -87,7 +90,7 @@ export async function scene(a: Asking): Promise<Scene> {
     tiles.push(await tile);
     if (!a.signal.aborted) a.show?.([...tiles]);
   }));
-  return { tiles, lanes: a.lanes, ...(await details(a, tiles)) };
+  return { window: a.window, tiles, lanes: a.lanes, ...(await details(a, tiles)) };
 }
 
 /** Asks for the calls of a window and its messages, each by itself, where they are few. */
@@ -95,17 +98,17 @@ async function details(a: Asking, tiles: Tile[]): Promise<Pick<Scene, "messages"
   const { calls, sent } = within(tiles, a.window.from, a.window.to);
   const { bins: _, rows: __, lines, by: ___, unfold: ____, ...where } = a.args;
   const [rows, messages] = await Promise.all([
-    calls > 0 && calls <= mostCalls && (a.lanes || tiles.every((t) => t.ranksPerRow === 1)) ?
+    calls <= mostCalls && (a.lanes || tiles.every((t) => t.ranksPerRow === 1)) ?
       ask("timeline-calls", a.run, { ...where, limit: 2 * mostCalls, order: "any" }, a.signal) : undefined,
-    lines > 0 && sent <= lines ? messagesOf(a, where, 2 * lines) : [],
+    lines > 0 && sent <= lines ? messagesOf(a, where, 2 * lines) : undefined,
   ]);
-  return { messages, rows, calls: rows && callsOf(rows, a.window.to) };
+  return rows && !rows.more ? { messages, rows, calls: callsOf(rows, a.window.to) } : { messages };
 }
 
-/** The messages that are on their way in a window; none if there are more than most. */
-async function messagesOf(a: Asking, where: Args, most: number): Promise<Message[]> {
+/** The messages that are on their way in a window; undefined if there are more than most. */
+async function messagesOf(a: Asking, where: Args, most: number): Promise<Message[] | undefined> {
   const { table, more } = await ask("timeline-messages", a.run, { ...where, limit: most, order: "any" }, a.signal);
-  if (more) return [];
+  if (more) return undefined;
   const src = numbers(table, "src"), dst = numbers(table, "dst"), bytes = numbers(table, "bytes");
   const start = numbers(table, "send_start_ns"), end = numbers(table, "recv_end_ns");
   return src.map((s, i) => ({ src: s!, dst: dst[i]!, start: start[i]!, end: end[i]!, bytes: bytes[i] ?? 0 }));
@@ -114,11 +117,10 @@ async function messagesOf(a: Asking, where: Args, most: number): Promise<Message
 /** The scene as one tile of the window alone: with waits, whose steps are those of the window, and without a server. */
 async function inOne(a: Asking): Promise<Scene> {
   const { args, run, window, isDark, lanes, signal } = a;
+  a.show?.([]);
   // Waits are from rows, so the steps of what they are drawn over are too.
-  const read = a.withWaits && !alone ? "rows" : undefined;
-  const order = alone ? undefined : "any"; // a picture needs none
   const [answer, waiting] = await Promise.all([
-    ask(lanes ? "timeline-groups" : "timeline", run, { ...args, read, order }, signal),
+    ask(lanes ? "timeline-groups" : "timeline", run, alone ? args : { ...args, read: "rows", order: "any", lines: 0 }, signal),
     a.withWaits ? ask("timeline-waits", run, waitArgs(args), signal) : undefined,
   ]);
   const colourOf = a.withWaits ? colours.quietColour : colours.kindColour;
@@ -126,7 +128,7 @@ async function inOne(a: Asking): Promise<Scene> {
   const waits = waiting && addWaits(cells, waiting, isDark);
   const tiles = [await tileOf(cells, window)];
   return {
-    tiles, lanes, waits, anyWait: !!waiting && waiting.table.numRows > 0,
+    window, tiles, lanes, waits, anyWait: !!waiting && waiting.table.numRows > 0,
     ...(alone ? { messages: singleMessages(answer) } : await details(a, tiles)),
   };
 }

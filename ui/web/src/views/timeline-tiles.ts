@@ -29,7 +29,7 @@ export interface Tile {
 
 /** Steps of a tile: 128 to 256 pixels wide, as a step is 2 to 4. */
 const tileSteps = 64;
-/** Up to so many tiles are kept: some 100 kB each. */
+/** Up to so many tiles are kept: 50 to 100 kB each, 256 kB of 1,000 rows. */
 const mostKept = 400;
 
 /** The cells of an answer of timeline or timeline-groups. */
@@ -144,18 +144,35 @@ export function tilesOf(query: string, run: string, args: Args, bins: number, wi
   return { ready, coming };
 }
 
+/** So many tiles are asked for at once: the server answers them one by one, and other questions should not wait for all. */
+let turns = 3;
+const queue: (() => void)[] = [];
+
+/** Asks when it is its turn. */
+async function inTurn<T>(question: () => Promise<T>): Promise<T> {
+  if (turns === 0) await new Promise<void>((go) => queue.push(go));
+  else turns--;
+  try {
+    return await question();
+  } finally {
+    const next = queue.shift();
+    if (next) next();
+    else turns++;
+  }
+}
+
 /** Asks for a tile once, however many wait for it. */
 function wait(key: string, signal: AbortSignal, question: (stop: AbortSignal) => Promise<Tile>): Promise<Tile> {
   let flight = flights.get(key);
   if (!flight) {
     const stop = new AbortController();
-    const asked: Flight = { stop, users: 0, tile: question(stop.signal) };
+    const asked: Flight = { stop, users: 0, tile: inTurn(() => question(stop.signal)) };
     const ended = () => flights.get(key) === asked && flights.delete(key);
     asked.tile.then((tile) => {
       ended();
       kept.set(key, tile);
       if (kept.size > mostKept) kept.delete(kept.keys().next().value!);
-    }, ended); // those who wait for it tell
+    }, ended); // everyone who waits for it gets the error
     flights.set(key, flight = asked);
   }
   const waited = flight;

@@ -26,7 +26,7 @@ export function Timeline({ run, state, set }: ViewProps) {
   const [hover, setHover] = useState<{ x: number; y: number; text: string[] }>();
   const drag = useRef<{ x: number } | undefined>(undefined);
   const [brush, setBrush] = useState<[number, number]>();
-  const [coming, setComing] = useState<Tile[]>();
+  const [coming, setComing] = useState<{ of: string; tiles: Tile[] }>();
   const isDark = colours.dark();
   const waits = state.colour === "waits" && !run.lacks["timeline-waits"];
   const group = alone || run.lacks["timeline-groups"] ? undefined : state.group;
@@ -49,11 +49,14 @@ export function Timeline({ run, state, set }: ViewProps) {
     "to-rank": state.first !== undefined ? chosen.last : undefined,
     ...(group && { by: group, unfold: state.unfold }),
   };
+  /** Tiles of other colours or rows are not drawn. */
+  const drawnAs = JSON.stringify([isDark, waits, group, state.unfold, chosen.first, chosen.last, rows]);
   const ready = width > 0 && !group === !lanes;
   const asked: Asked<Scene> = useAsked(
     async (signal) => {
       if (!ready) return noScene;
-      const all = await scene({ run: run.name, args, window: chosen, isDark, withWaits: waits, lanes, signal, show: setComing });
+      const show = (tiles: Tile[]) => setComing({ of: drawnAs, tiles });
+      const all = await scene({ run: run.name, args, window: chosen, isDark, withWaits: waits, lanes, signal, show });
       setTimeout(() => signal.aborted || setComing(undefined)); // after the scene is there
       return all;
     },
@@ -61,12 +64,12 @@ export function Timeline({ run, state, set }: ViewProps) {
     60,
     run.lacks.timeline,
   );
-  const now = asked.value;
+  const now = asked.value, shown = coming?.of === drawnAs ? coming.tiles : undefined;
   const critical = !alone && state.critical === "shown";
   const path = useAsked(async (signal) => (critical ? getPath(run.name, chosen.from, chosen.to, signal) : undefined),
     [run.name, critical, chosen.from, chosen.to], 60);
-  const show = useMemo(() => ({ window: chosen, lanes, left, width, height, scene: now, coming, isDark, picked, brush, waits, path: path.value }), [
-    chosen.from, chosen.to, chosen.first, chosen.last, lanes, left, width, height, now, coming, isDark, picked, brush, waits, path.value,
+  const show = useMemo(() => ({ window: chosen, lanes, left, width, height, scene: now, coming: shown, isDark, picked, brush, waits, path: path.value }), [
+    chosen.from, chosen.to, chosen.first, chosen.last, lanes, left, width, height, now, shown, isDark, picked, brush, waits, path.value,
   ]);
   useEffect(() => {
     if (canvas.current && width > 0 && !group === !lanes) draw(canvas.current, show);
@@ -225,7 +228,7 @@ export function Timeline({ run, state, set }: ViewProps) {
         )}
       </div>
       <p class="note">
-        {now?.calls ? `Each of ${units.count(now.calls.length)} calls and ${units.count(now.messages.length)} messages.`
+        {now?.calls ? `Each of ${units.count(now.calls.length)} calls${now.messages ? ` and ${units.count(now.messages.length)} messages` : "; there are too many messages for arrows"}.`
           : "A pixel mixes the colours of what its ranks spend the time in. Zoom in to see each call."}{" "}
         Wheel zooms, shift and wheel moves, dragging selects a time, a click on a call shows it.
         {waits && now && now.tiles.length > 0 && !now.anyWait && " No rank waits for another here."}
