@@ -65,6 +65,19 @@ func NameFor(file string) string {
 	return name
 }
 
+// NameOf derives a run's name from the path of a trace or of its folder, without these endings of its last part.
+func NameOf(path string, endings ...string) (string, error) {
+	full, err := filepath.Abs(path) // else . has no name
+	if err != nil {
+		return "", err
+	}
+	base := filepath.Base(full)
+	for _, ending := range endings {
+		base = strings.TrimSuffix(base, ending)
+	}
+	return NameFor(base), nil
+}
+
 // Find returns the folder of a run: the run of that name in the store, else the folder of that path. The error for
 // neither suggests runs with similar names.
 func Find(store, nameOrPath string) (string, error) {

@@ -141,11 +141,9 @@ func ImportPath(ctx context.Context, path, store, name string, o Options) (*sche
 		return nil, err
 	}
 	if name == "" {
-		full, err := filepath.Abs(path)
-		if err != nil {
+		if name, err = writer.NameOf(path, ".gz", ending); err != nil {
 			return nil, err
 		}
-		name = writer.NameFor(strings.TrimSuffix(strings.TrimSuffix(filepath.Base(full), ".gz"), ending))
 	}
 	j := &job{o: o}
 	for i, file := range files {

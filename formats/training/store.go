@@ -2,8 +2,6 @@ package training
 
 import (
 	"context"
-	"path/filepath"
-	"strings"
 
 	"github.com/commq/commq/schema"
 	"github.com/commq/commq/writer"
@@ -31,15 +29,9 @@ func ImportPath(ctx context.Context, path, store, name string, i Importing, endi
 		return nil, err
 	}
 	if name == "" {
-		full, err := filepath.Abs(path)
-		if err != nil {
+		if name, err = writer.NameOf(path, endings...); err != nil {
 			return nil, err
 		}
-		base := filepath.Base(full)
-		for _, ending := range endings {
-			base = strings.TrimSuffix(base, ending)
-		}
-		name = writer.NameFor(base)
 	}
 	out, err := writer.Create(store, name, writer.Options{Replace: i.Replace})
 	if err != nil {
