@@ -11,7 +11,7 @@ import (
 // piece is some lines of a query's text: a block that is there for some values of a parameter, or what stands between
 // blocks.
 type piece struct {
-	source
+	lines sourceLines
 	begin string // the line that begins the block; empty between blocks
 	at    place  // of that line
 	param string
@@ -28,13 +28,13 @@ var blockBegin = regexp.MustCompile(`^\s*\{\{(unless|only) ([\w-]+) ([\w-]+)\}\}
 func (s source) pieces(file string) (all []piece, err error) {
 	var now piece
 	next := func(p piece) {
-		if len(now.places) > 0 {
+		if len(now.lines.places) > 0 {
 			all = append(all, now)
 		}
 		now = p
 	}
 	for i, line := range strings.Split(s.text, "\n") {
-		begin, end := blockBegin.FindStringSubmatch(line), strings.TrimSpace(line) == blockEnd
+		begin, end := beginsBlock(line), strings.TrimSpace(line) == blockEnd
 		switch at := s.places[i]; {
 		case begin != nil && now.begin != "":
 			return nil, fmt.Errorf("%s: %s begins a block in another one; end that with a line %s", at.describe(file),
@@ -47,7 +47,7 @@ func (s source) pieces(file string) (all []piece, err error) {
 		case end:
 			next(piece{})
 		default:
-			now.add(line, at)
+			now.lines.add(line, at)
 		}
 	}
 	if now.begin != "" {
@@ -58,31 +58,25 @@ func (s source) pieces(file string) (all []piece, err error) {
 	return all, nil
 }
 
-// add adds a line.
-func (s *source) add(line string, at place) {
-	if len(s.places) > 0 {
-		s.text += "\n"
+// beginsBlock returns the parts of a line that begins a block: all of it, unless or only, the parameter, its value; nil
+// for another line.
+func beginsBlock(line string) []string {
+	if !strings.Contains(line, "{{") {
+		return nil // most lines; the expression takes much longer to say so
 	}
-	s.text, s.places = s.text+line, append(s.places, at)
-}
-
-// addAll adds the lines of another source.
-func (s *source) addAll(more source) {
-	for i, line := range strings.Split(more.text, "\n") {
-		s.add(line, more.places[i])
-	}
+	return blockBegin.FindStringSubmatch(line)
 }
 
 // withBlocks returns the text with the blocks that are there for the values of the parameters, which literals has.
 func (s source) withBlocks(literals map[string]string) (source, error) {
 	all, err := s.pieces("")
-	var left source
+	var left sourceLines
 	for _, p := range all {
 		if p.begin == "" || (literals[p.param] == quote(p.value)) == p.only {
-			left.addAll(p.source)
+			left.addAll(p.lines)
 		}
 	}
-	return left, err
+	return left.source(), err
 }
 
 // ownBlocks removes the blocks of parameters that the query lacks: of {{only}} with their text, of {{unless}}
@@ -92,7 +86,7 @@ func (q *Query) ownBlocks(s source, file string) (source, error) {
 	if err != nil {
 		return source{}, err
 	}
-	var left source
+	var left sourceLines
 	var errs []error
 	always, blocks := false, false
 	for _, p := range all {
@@ -102,8 +96,8 @@ func (q *Query) ownBlocks(s source, file string) (source, error) {
 		case p.begin != "" && param != nil:
 			errs = append(errs, p.check(param, file))
 			left.add(p.begin, p.at)
-			left.addAll(p.source)
-			left.add(blockEnd, p.places[len(p.places)-1])
+			left.addAll(p.lines)
+			left.add(blockEnd, p.lines.places[len(p.lines.places)-1])
 			continue
 		case p.begin != "" && p.at.file == file:
 			errs = append(errs, fmt.Errorf("%s: the block %s is of a parameter that the header does not declare; add \"-- param %s "+
@@ -111,13 +105,13 @@ func (q *Query) ownBlocks(s source, file string) (source, error) {
 		case p.begin != "" && p.only:
 			continue
 		}
-		left.addAll(p.source)
-		always = always || strings.TrimSpace(p.text) != ""
+		left.addAll(p.lines)
+		always = always || strings.TrimSpace(p.lines.source().text) != ""
 	}
 	if blocks && !always {
 		errs = append(errs, fmt.Errorf("all of the SQL stands in blocks; some must be there for every value"))
 	}
-	return left, errors.Join(errs...)
+	return left.source(), errors.Join(errs...)
 }
 
 // check checks that the block is of a choice and one of its values.
@@ -140,10 +134,10 @@ func (q *Query) macroText() string {
 	var texts []string
 	for _, p := range all {
 		if p.begin == "" {
-			texts = append(texts, p.text)
+			texts = append(texts, p.lines.source().text)
 			continue
 		}
-		there, not := quote+p.text+"\n"+quote, "''"
+		there, not := quote+p.lines.source().text+"\n"+quote, "''"
 		if p.only {
 			there, not = not, there
 		}

@@ -14,12 +14,12 @@ func blockQuery(text string) string {
 
 // TestBlocks leaves blocks out by the values of parameters, and those of parameters that a query lacks.
 func TestBlocks(t *testing.T) {
-	included := source{}
+	var included sourceLines
 	for i, line := range strings.Split("{{only other c}}\nJOIN nothing\n{{end}}\n{{unless other c}}\nORDER BY n\n{{end}}\n-- end", "\n") {
 		included.add(line, place{"sql/include/last.sql", i + 1})
 	}
 	q, err := parseFile("test", "sql/test.sql", blockQuery("SELECT COUNT(*) AS n\n{{only kind b}}\nFROM events\n{{end}}\n  {{unless kind b}}\n"+
-		"FROM messages\nWHERE 'x' <> {{kind}}\n  {{end}}\n{{include last}}"), func(string) (source, error) { return included, nil })
+		"FROM messages\nWHERE 'x' <> {{kind}}\n  {{end}}\n{{include last}}"), func(string) (source, error) { return included.source(), nil })
 	if err != nil {
 		t.Fatal(err)
 	}

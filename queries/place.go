@@ -38,6 +38,25 @@ func sourceOf(file string, line int, text string) source {
 	return s
 }
 
+// sourceLines is a source that grows by lines.
+type sourceLines struct {
+	lines  []string
+	places []place
+}
+
+// add adds a line.
+func (l *sourceLines) add(line string, at place) {
+	l.lines, l.places = append(l.lines, line), append(l.places, at)
+}
+
+// addAll adds the lines of another source.
+func (l *sourceLines) addAll(more sourceLines) {
+	l.lines, l.places = append(l.lines, more.lines...), append(l.places, more.places...)
+}
+
+// source returns the lines as one text.
+func (l *sourceLines) source() source { return source{strings.Join(l.lines, "\n"), l.places} }
+
 // replace substitutes each {{use}} by the source that with returns. A source without places gets that of the use. It
 // stops at the first error.
 func (s source) replace(with func(use string, at place) (source, error)) (source, error) {
@@ -46,7 +65,7 @@ func (s source) replace(with func(use string, at place) (source, error)) (source
 	for i, line := range strings.Split(s.text, "\n") {
 		out, places = append(out, ""), append(places, s.places[i])
 		end := 0
-		for _, m := range useRe.FindAllStringIndex(line, -1) {
+		for _, m := range usesIn(line) {
 			last := len(out) - 1
 			out[last] += line[end:m[0]]
 			end = m[1]
@@ -72,6 +91,14 @@ func (s source) replace(with func(use string, at place) (source, error)) (source
 		out[len(out)-1] += line[end:]
 	}
 	return source{strings.Join(out, "\n"), places}, nil
+}
+
+// usesIn returns where each {{use}} of a line begins and ends.
+func usesIn(line string) [][]int {
+	if !strings.Contains(line, "{{") {
+		return nil // most lines; the expression takes much longer to say so
+	}
+	return useRe.FindAllStringIndex(line, -1)
 }
 
 // expand inserts included files, recursively; within lists the files being included, to detect cycles.

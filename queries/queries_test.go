@@ -49,17 +49,11 @@ func open(t *testing.T, runs ...queries.Run) *queries.DB {
 
 func named(t *testing.T, name string) *queries.Query {
 	t.Helper()
-	all, err := queries.All()
+	all, err := queries.Named([]string{name})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, q := range all {
-		if q.Name == name {
-			return q
-		}
-	}
-	t.Fatalf("no query %s", name)
-	return nil
+	return all[0]
 }
 
 // text returns rows as CSV without the line of names.
@@ -85,7 +79,12 @@ func ask(t *testing.T, run queries.Run, name string, args ...string) string {
 // askOver asks a query over several runs at once.
 func askOver(t *testing.T, runs []queries.Run, name string, args ...string) string {
 	t.Helper()
-	db := open(t, runs...)
+	return askOpen(t, open(t, runs...), name, args...)
+}
+
+// askOpen asks a query of runs that are open: a test with many questions saves the opening.
+func askOpen(t *testing.T, db *queries.DB, name string, args ...string) string {
+	t.Helper()
 	m := map[string]string{}
 	for i := 0; i < len(args); i += 2 {
 		m[args[i]] = args[i+1]
