@@ -459,7 +459,7 @@ func trinoWithWorkers(t *testing.T, address string) {
 	local := []queries.Run{committed(t, "is.W.16")}
 	remote := registered(t, address, local...)
 	var asked []asking
-	for _, name := range []string{"density", "sizes", "callsites", "late-senders", "imbalance"} {
+	for _, name := range []string{"density", "sizes", "late-senders"} {
 		asked = append(asked, asking{named(t, name), nil, local, remote})
 	}
 	askBoth(t, address, asked)

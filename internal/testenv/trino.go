@@ -86,7 +86,7 @@ func (s *TrinoServer) start(t testing.TB, name string, port int) {
 	}
 	for file, text := range map[string]string{
 		"etc/config.properties": fmt.Sprintf("coordinator=%t\nnode-scheduler.include-coordinator=true\nhttp-server.http.port=%d\n"+
-			"discovery.uri=http://127.0.0.1:%d\nquery.max-memory=1GB\nquery.max-memory-per-node=300MB\n", coordinator,
+			"discovery.uri=http://127.0.0.1:%d\ntask.concurrency=1\nquery.max-memory=1GB\nquery.max-memory-per-node=300MB\n", coordinator,
 			port, s.port),
 		"etc/log.properties": "io.trino=WARN\n",
 		"etc/catalog/hive.properties": "connector.name=hive\nhive.metastore=file\nhive.metastore.catalog.dir=local://" + s.data + "/metastore\n" +
@@ -109,7 +109,8 @@ func (s *TrinoServer) start(t testing.TB, name string, port int) {
 		t.Fatal(err)
 	}
 	defer log.Close()
-	// Statements are few and small: compiling them for speed would take longer than running them.
+	// Statements are few and small: compiling them for speed, or making several threads for each of their many steps,
+	// would take longer than running them.
 	c := exec.Command(s.java, heap, "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Dconfig=etc/config.properties",
 		"-Dlog.levels-file=etc/log.properties",
 		"-Dnode.environment=test", "-Dnode.id="+name, "-Dnode.data-dir="+filepath.Join(folder, "data"),
