@@ -20,6 +20,8 @@ type gridCover struct {
 	classes []*class
 	sizes   []int32
 	others  map[*unit]*unit // the other sides of messages
+	// stencils are what sites do along the axes of grids: they tell grids apart.
+	stencils stencils
 }
 
 // choose returns the line, the class of grids that makes the description of all units shortest, and further classes
@@ -59,7 +61,7 @@ func (f *gridCover) choose() (grids []*class, first []bool) {
 			break
 		}
 		for i, cost := range costs {
-			if !slices.Contains(chosen, i) && cost <= costs[best]+margin {
+			if !slices.Contains(chosen, i) && cost <= costs[best]+margin && !f.stencils.shows(best, i) {
 				rivals[i] = true
 			}
 		}

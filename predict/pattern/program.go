@@ -126,6 +126,7 @@ func fit(slots []Slot, sizes []int32) *Program {
 		searched[u] = slices.Clone(u.forms)
 	}
 	cover := &gridCover{units: units, classes: search.classes, sizes: sizes, others: otherSides(units)}
+	cover.stencils = findStencils(units, search.classes, searched, cover.others)
 	chosen, first := cover.choose()
 	units, unexplained = poolForms(units, first)
 	p.Unexplained = append(p.Unexplained, unexplained...)

@@ -52,7 +52,8 @@ func (f *gridCover) twinsOf(c *class, units []*unit, searched map[*unit][][]Form
 	i := slices.Index(f.classes, c)
 	for k, d := range f.classes {
 		if n := len(d.dims[0]); i != k && n > 1 && n <= mostAxes && d.grids[0].Shape != Columns &&
-			!isDemonstrated(i, k, units, searched) && f.excess(i, k, searched) < twinBits {
+			!isDemonstrated(i, k, units, searched) && !f.stencils.shows(i, k) &&
+			f.excess(i, k, searched) < twinBits {
 			twins = append(twins, d)
 		}
 	}
