@@ -21,6 +21,8 @@ type fittedRuns struct {
 	TrainingMessages int64 `json:"training_messages"`
 	// TrainingUnexplained is how many of them have no law.
 	TrainingUnexplained int64 `json:"training_messages_unexplained"`
+	// Grids are the process grids of the laws.
+	Grids []model.PrintedGrid `json:"grids"`
 	// Laws are the laws of destinations.
 	Laws []model.PrintedLaw `json:"laws"`
 	// Unexplained lists communications without a law, by reason.
@@ -70,7 +72,7 @@ func writeModels(a *app, file string, m *model.Model) error {
 
 // describeModel makes the answer from a model.
 func describeModel(m *model.Model) *fittedRuns {
-	p := &fittedRuns{TrainingMessages: m.Traffic, TrainingUnexplained: m.Unexplained, Laws: m.Laws(),
+	p := &fittedRuns{TrainingMessages: m.Traffic, TrainingUnexplained: m.Unexplained, Grids: m.Grids(), Laws: m.Laws(),
 		Warnings: append([]report.Warning{}, report.Warnings(m, m.LargestRun(), nil)...)}
 	for _, s := range m.Runs() {
 		p.Runs = append(p.Runs, fittedRun{s.Run, s.Ranks, s.Calls, s.Captures})
@@ -97,6 +99,9 @@ func (p *fittedRuns) print(w io.Writer, output string) error {
 	}
 	fmt.Fprintf(&b, "%s of %s of the largest run have no law\n", grouped(p.TrainingUnexplained),
 		counted(p.TrainingMessages, "message"))
+	for _, g := range p.Grids {
+		fmt.Fprintln(&b, g)
+	}
 	if err := printLaws(&b, p.Laws); err != nil {
 		return err
 	}

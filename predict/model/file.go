@@ -70,6 +70,56 @@ func (m *Model) Laws() (all []PrintedLaw) {
 	return all
 }
 
+// PrintedGrid is a process grid of a program for people.
+type PrintedGrid struct {
+	// Runs are its extents in the runs.
+	Runs []pattern.GridOn `json:"runs"`
+	// Laws are the laws of extents that give these.
+	Laws []string `json:"laws"`
+	// Differ are the different extents by these laws at the smallest number of ranks above those of the runs at which
+	// they differ: a run there would rule out some. It is absent if there is none up to 16 times as many ranks.
+	Differ []pattern.GridOn `json:"differ,omitempty"`
+}
+
+// Grids returns the process grids of the program besides the line of all ranks.
+func (m *Model) Grids() []PrintedGrid {
+	all := []PrintedGrid{}
+	sizes := m.Pattern.Sizes
+	for _, laws := range m.Pattern.Grids {
+		g := PrintedGrid{Differ: pattern.FirstDifference(laws, sizes[len(sizes)-1])}
+		for _, ranks := range sizes {
+			if dims, ok := laws[0].Dims(ranks); ok {
+				g.Runs = append(g.Runs, pattern.GridOn{Ranks: ranks, Extents: dims})
+			}
+		}
+		for _, law := range laws {
+			g.Laws = append(g.Laws, law.String())
+		}
+		all = append(all, g)
+	}
+	return all
+}
+
+// String formats the grid in the runs, and its laws where they differ.
+func (g PrintedGrid) String() string {
+	on := func(x pattern.GridOn) string { return fmt.Sprintf("%s on %d", x, x.Ranks) }
+	text := "grid " + joined(g.Runs, ", ", on) + " ranks"
+	if len(g.Differ) > 0 {
+		text += fmt.Sprintf("; of the %d laws that give these a run on %d would rule out some: ", len(g.Laws),
+			g.Differ[0].Ranks) + joined(g.Differ, " or ", pattern.GridOn.String)
+	}
+	return text
+}
+
+// joined formats items and joins the texts.
+func joined[T any](items []T, separator string, format func(T) string) string {
+	texts := make([]string, len(items))
+	for i, item := range items {
+		texts[i] = format(item)
+	}
+	return strings.Join(texts, separator)
+}
+
 // Write writes the model as JSON, with a line for each law and run, so that files can be compared.
 func (m *Model) Write(w io.Writer) error {
 	numbers := lawTable{index: map[*law.Law]int{nil: noLaw}}

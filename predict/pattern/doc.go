@@ -19,6 +19,7 @@
 //	searchunit.go, search.go, presence.go  units -> forms on each class of grids that reproduce the runs
 //	cover.go         the choice of grids
 //	hierarchy.go, shape.go, direction.go, siblings.go  what units learn from each other where the runs leave a choice
+//	stencil.go       a stencil along all axes of a grid tells it from others
 //	twins.go         laws on other grids that the runs cannot tell from the chosen ones
 //	halves.go        half of all ranks, or an axis of two
 //	asseen.go        the rival that just the ranks which did it in the runs do it

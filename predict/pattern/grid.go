@@ -133,6 +133,47 @@ func Extents(seen map[int32][]int32, ranks int32) (dims []int32, ok bool) {
 	return dims, len(laws) > 0
 }
 
+// GridOn is the extents of a grid on a number of ranks.
+type GridOn struct {
+	// Ranks is the number of ranks.
+	Ranks int32 `json:"ranks"`
+	// Extents are the numbers of ranks along the axes, the one first that varies fastest with the rank.
+	Extents []int32 `json:"extents"`
+}
+
+// String formats the extents: "2 x 4".
+func (g GridOn) String() string {
+	parts := make([]string, len(g.Extents))
+	for a, e := range g.Extents {
+		parts[a] = fmt.Sprint(e)
+	}
+	return strings.Join(parts, " x ")
+}
+
+// FirstDifference returns the different extents that grid laws have at the smallest process count above some other one
+// at which all have some and they differ; nil if there is none up to 16 times as many ranks.
+func FirstDifference(laws []Grid, above int32) []GridOn {
+	const most = 16
+	for ranks := above + 1; ranks <= most*above; ranks++ {
+		var different []GridOn
+		defined := 0
+		for _, g := range laws {
+			dims, ok := g.Dims(ranks)
+			if !ok {
+				break
+			}
+			defined++
+			if !slices.ContainsFunc(different, func(o GridOn) bool { return slices.Equal(o.Extents, dims) }) {
+				different = append(different, GridOn{ranks, dims})
+			}
+		}
+		if defined == len(laws) && len(different) > 1 {
+			return different
+		}
+	}
+	return nil
+}
+
 // Domain describes the process counts for which the law has a grid: "any", "powers of two", ...
 func (g Grid) Domain() string {
 	switch g.Shape {

@@ -3,8 +3,8 @@ package pattern
 import "slices"
 
 // A stencil goes to both neighbours along every axis of a grid. On an axis of two ranks both are the same rank, so that
-// the stencil has two equal communications there. Nothing on a grid with fewer axes says why there are two: a plane and
-// a cube of which both have the axes that are longer than two are told apart by them.
+// the stencil has two equal communications there. On a grid with fewer axes, which has the axes that are longer than
+// two and joins others, nothing explains why there are two: so they tell the grids apart.
 
 // stencils are those that a program may have, see findStencils.
 type stencils []stencil
@@ -18,8 +18,8 @@ type stencil struct {
 }
 
 // findStencils returns the slots of each site, if each slot has a law of its own, and the slots of all sites with one
-// each, of which one side of each message counts. searched has the forms of each unit on all grids, others the other
-// sides of messages.
+// each, of which one side of each message counts: one whose sizes are known. searched has the forms of each unit on all
+// grids, others the other sides of messages.
 func findStencils(units []*unit, classes []*class, searched map[*unit][][]Form, others map[*unit]*unit) (all stencils) {
 	sites := map[string][]*unit{}
 	for _, u := range units {
@@ -31,7 +31,7 @@ func findStencils(units []*unit, classes []*class, searched map[*unit][][]Form, 
 		switch of := sites[u.site]; {
 		case len(of) > 1 && of[0] == u:
 			all = append(all, stencilOf(of, classes, searched, true))
-		case len(of) == 1 && others[u] != nil && !lines[others[u]]:
+		case len(of) == 1 && others[u] != nil && !lines[others[u]] && u.slots[0].Bytes != nil:
 			lines[u] = true
 			inOrder = append(inOrder, u)
 		}
@@ -69,28 +69,54 @@ func (s stencil) isFarther(class, other int) bool {
 	return false
 }
 
-// isWhole reports whether slots send in both directions along each axis of a class, of which at least one is longer than
-// two ranks in a run.
+// isWhole reports whether slots send in both directions along each axis of a class, equally many along each, and at
+// least one axis is longer than two ranks in a run.
 func (s stencil) isWhole(class int) bool {
 	ways := s.ways[class]
 	if s.every && slices.ContainsFunc(ways, func(d directions) bool { return !d.near }) {
 		return false
 	}
-	isLonger := false
+	isLonger, each := false, 0
 	for axis := range s.classes[class].dims[0] {
-		plus, minus, slots := false, false, 0
+		var along []directions
 		for _, d := range ways {
 			if d.near && d.axis == axis {
-				slots++
-				plus, minus = plus || d.plus, minus || d.minus
+				along = append(along, d)
 			}
 		}
-		if slots < 2 || !plus || !minus {
+		if axis == 0 {
+			each = len(along)
+		}
+		longer := slices.ContainsFunc(s.classes[class].dims, func(dims []int32) bool { return dims[axis] > 2 })
+		if len(along) != each || !areBothWays(along) || !longer && !arePairs(along) {
 			return false
 		}
-		isLonger = isLonger || slices.ContainsFunc(s.classes[class].dims, func(dims []int32) bool { return dims[axis] > 2 })
+		isLonger = isLonger || longer
 	}
 	return isLonger
+}
+
+// areBothWays reports whether slots along an axis send in both directions.
+func areBothWays(along []directions) bool {
+	return len(along) > 1 && slices.ContainsFunc(along, func(d directions) bool { return d.plus }) &&
+		slices.ContainsFunc(along, func(d directions) bool { return d.minus })
+}
+
+// arePairs reports whether slots are pairs with messages of equal sizes, as both directions of a stencil have: a header
+// and its data are none.
+func arePairs(along []directions) bool {
+	for _, d := range along {
+		equal := 0
+		for _, o := range along {
+			if slices.Equal(d.bytes, o.bytes) {
+				equal++
+			}
+		}
+		if d.bytes == nil || equal%2 != 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // directions are those in which a slot may send to neighbours along one axis of a grid.
@@ -98,6 +124,7 @@ type directions struct {
 	near        bool // it goes no farther than one along any axis
 	axis        int  // -1: several axes, or none
 	plus, minus bool
+	bytes       []int64 // Slot.Bytes
 }
 
 // directionsOn returns the directions of a slot on a class of grids; all has its forms by class.
@@ -106,6 +133,7 @@ func (u *unit) directionsOn(all [][]Form, class int) directions {
 	if len(u.slots) > 1 {
 		return d
 	}
+	d.bytes = u.slots[0].Bytes
 	for _, f := range all[class] {
 		if !f.isNear() {
 			continue
