@@ -125,7 +125,7 @@ func (c pngCanvas) WriteTo(w io.Writer) (int64, error) {
 // edges, become the nearest of them; nil if one has none near.
 func withPalette(img image.Image) *image.Paletted {
 	counts := map[color.RGBA]int{}
-	eachPixel(img, func(_, _ int, c color.RGBA) { counts[c]++ })
+	eachRun(img, func(_, _, n int, c color.RGBA) { counts[c] += n })
 	all := slices.SortedFunc(maps.Keys(counts), func(a, b color.RGBA) int {
 		return cmp.Or(counts[b]-counts[a], cmp.Compare(a.R, b.R), cmp.Compare(a.G, b.G), cmp.Compare(a.B, b.B))
 	})
@@ -143,15 +143,28 @@ func withPalette(img image.Image) *image.Paletted {
 		}
 		at[c] = uint8(i)
 	}
-	eachPixel(img, func(x, y int, c color.RGBA) { to.Pix[to.PixOffset(x, y)] = at[c] })
+	eachRun(img, func(x, y, n int, c color.RGBA) {
+		for i := range n {
+			to.Pix[to.PixOffset(x+i, y)] = at[c]
+		}
+	})
 	return to
 }
 
-func eachPixel(img image.Image, use func(x, y int, c color.RGBA)) {
+// eachRun calls a function with each run of equal pixels in a row: where it begins and its length.
+func eachRun(img image.Image, use func(x, y, n int, c color.RGBA)) {
+	at := func(x, y int) color.RGBA { return color.RGBAModel.Convert(img.At(x, y)).(color.RGBA) }
+	if plain, ok := img.(*image.RGBA); ok {
+		at = plain.RGBAAt
+	}
 	all := img.Bounds()
 	for y := all.Min.Y; y < all.Max.Y; y++ {
-		for x := all.Min.X; x < all.Max.X; x++ {
-			use(x, y, color.RGBAModel.Convert(img.At(x, y)).(color.RGBA))
+		begin := all.Min.X
+		for x := begin; x < all.Max.X; x++ {
+			if c := at(begin, y); x+1 == all.Max.X || at(x+1, y) != c {
+				use(begin, y, x+1-begin, c)
+				begin = x + 1
+			}
 		}
 	}
 }
