@@ -185,6 +185,9 @@ func decimal(x *big.Rat) string {
 func (w *cfgWriter) collectives() (model Factor, err error) {
 	var byDefault []string
 	model = LOG
+	if len(w.m.NCCL.Algorithms) > 0 {
+		return 0, errors.New("collectives are NCCL's, which Dimemas does not have; give them phases")
+	}
 	for n, op := range dimemasOperations {
 		p := w.m.Collectives[op]
 		if p.SizeIn == CURRENT || p.SizeOut == CURRENT {

@@ -1,6 +1,7 @@
 package models
 
 import (
+	"maps"
 	"math"
 	"math/big"
 	"math/bits"
@@ -121,12 +122,17 @@ func (m *Machine) SetCollective(operation schema.CallID, p Phases) {
 		m.Declared = map[schema.CallID]bool{}
 	}
 	m.Collectives[operation], m.Declared[operation] = p, true
+	if _, ok := m.NCCL.Algorithms[operation]; ok {
+		m.NCCL.Algorithms = maps.Clone(m.NCCL.Algorithms) // copies of the machine share the map
+		delete(m.NCCL.Algorithms, operation)
+	}
 }
 
 // Fallback reports whether an operation, given by its blocking form, is in neither Table 3 of the paper nor the
-// machine's description, so that another operation's phases are used.
+// machine's description, nor done by NCCL, so that another operation's phases are used.
 func (m *Machine) Fallback(operation schema.CallID) bool {
-	return !inTable3[operation] && !m.Declared[operation]
+	_, byNCCL := m.NCCL.Algorithms[operation]
+	return !inTable3[operation] && !m.Declared[operation] && !byNCCL
 }
 
 // Sizes accumulates the bytes that ranks send and receive in one instance of a collective: of the root only if there

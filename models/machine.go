@@ -42,6 +42,8 @@ type Machine struct {
 	// Declared are the operations whose phases come from the machine's description. Other operations have those of
 	// Table 3 of the paper, or else a fallback.
 	Declared map[schema.CallID]bool
+	// NCCL has the operations that NCCL does on the machine. They do not have their phases in Collectives.
+	NCCL NCCL
 }
 
 // Node is a node of a machine whose nodes differ.
@@ -223,6 +225,11 @@ func (m *Machine) Stateless(ranks int) (Network, error) {
 	}
 	if m.Uneven != nil {
 		return nil, m.stateful("its nodes differ")
+	}
+	if len(m.NCCL.Algorithms) > 0 {
+		return nil, fmt.Errorf("machine %s: NCCL does its collectives: their times depend on the nodes of the ranks, which "+
+			"a simulator rank does not know of the others; capture the program without a machine (commq capture) and "+
+			"simulate the run on this one (commq simulate)", m.Name)
 	}
 	if err := m.Fits(ranks); err != nil {
 		return nil, err

@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"io"
 	"math/big"
+	"strings"
 
 	"go.yaml.in/yaml/v4"
 
 	"github.com/commq/commq/internal/keyed"
+	"github.com/commq/commq/models/nccl"
 	"github.com/commq/commq/schema"
 )
 
@@ -47,6 +49,9 @@ func (m *Machine) read(root *yaml.Node) error {
 	if !intra && m.CPUsPerNode > 1 {
 		return keyed.ErrorAt(root, fmt.Sprintf("cpus_per_node is %d and intra_node is missing: add intra_node, with the keys of network, for messages inside a node", m.CPUsPerNode))
 	}
+	if err := m.NCCL.consistent(); err != nil {
+		return keyed.ErrorAt(root, err.Error())
+	}
 	if !intra {
 		m.IntraNode = Interconnect{Latency: m.Network.Latency, BytesPerSecond: m.Network.BytesPerSecond}
 	}
@@ -64,6 +69,9 @@ func (m *Machine) keys(intra *bool) []keyed.Key {
 		keyed.Key{Name: "intra_node", Set: func(v *yaml.Node, path string) error { *intra = true; return m.IntraNode.read(v, path) },
 			Doc: keyed.Doc{Means: "The same keys for messages inside a node; a link there is a rank's. It must be there if `cpus_per_node` is more than 1.",
 				Default: "latency and bandwidth of `network`", Example: "{latency_ns: 500, bandwidth_bytes_per_s: 4e9}"}},
+		keyed.Key{Name: "nccl", Set: m.NCCL.read, Doc: keyed.Doc{
+			Means:   "A machine of GPUs, each a CPU of `cpus_per_node`, on which NCCL can do collectives: [its keys](#nccl).",
+			Default: "NCCL does none", Example: "{gpu: hopper, nvls: true}"}},
 		keyed.Key{Name: "collectives", Set: m.readCollectives, Doc: keyed.Doc{
 			Means:   "What collective operations cost: [its keys](#collectives).",
 			Default: "[the paper's table](../method/time-model.md#a-collective)",
@@ -160,28 +168,63 @@ func (m *Machine) readThreshold(v *yaml.Node, path string) error {
 		keyed.Integer(&m.EagerThresholdBytes, 0, NoThreshold-1))(v, path)
 }
 
-// readCollectives reads phases by the operations' names; "all" is for operations that are not named.
+// readCollectives reads what operations cost by their names; "all" is for operations that are not named.
 func (m *Machine) readCollectives(v *yaml.Node, path string) error {
-	var all Phases
-	keys := []keyed.Key{{Name: "all", Set: all.read}}
-	given := map[schema.CallID]*Phases{}
+	var all *cost
+	keys := []keyed.Key{{Name: "all", Set: func(v *yaml.Node, path string) error { all = new(cost); return all.read(v, path) }}}
+	given := map[schema.CallID]*cost{}
 	for id := range schema.CallID(len(schema.Calls)) {
 		if _, ok := table3[id]; ok {
-			p := new(Phases)
-			keys = append(keys, keyed.Key{Name: id.String(),
-				Set: func(v *yaml.Node, path string) error { given[id] = p; return p.read(v, path) }})
+			keys = append(keys, keyed.Key{Name: id.String(), Set: func(v *yaml.Node, path string) error {
+				c := &cost{at: v}
+				given[id] = c
+				return c.read(v, path)
+			}})
 		}
 	}
 	if err := keyed.Mapping(v, path, keys); err != nil {
 		return err
 	}
+	if all != nil && all.nccl {
+		m.SetAllNCCL(all.algorithm)
+	}
 	for id := range m.Collectives {
-		if p := given[id]; p != nil {
-			m.SetCollective(id, *p)
-		} else if keyed.Has(v, "all") {
-			m.SetCollective(id, all)
+		if c := given[id]; c != nil {
+			if err := m.setCost(id, c); err != nil {
+				return keyed.ErrorAt(c.at, fmt.Sprintf("%s: %v", keyed.Join(path, id.String()), err))
+			}
+		} else if all != nil && !all.nccl {
+			m.SetCollective(id, all.phases)
 		}
 	}
+	return nil
+}
+
+// cost is what an operation costs in a machine's file: phases, or what NCCL takes by an algorithm.
+type cost struct {
+	phases    Phases
+	nccl      bool
+	algorithm nccl.Algorithm
+	at        *yaml.Node
+}
+
+func (c *cost) read(v *yaml.Node, path string) error {
+	if v.Kind != yaml.ScalarNode {
+		return c.phases.read(v, path)
+	}
+	c.nccl = true
+	if keyed.OneOf(&c.algorithm, ncclWords[:]...)(v, path) != nil {
+		return keyed.Wrong(v, path, "a mapping with the keys "+keyed.Names(c.phases.keys())+", or "+
+			strings.Join(ncclWords[:], ", "))
+	}
+	return nil
+}
+
+func (m *Machine) setCost(operation schema.CallID, c *cost) error {
+	if c.nccl {
+		return m.SetNCCL(operation, c.algorithm)
+	}
+	m.SetCollective(operation, c.phases)
 	return nil
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/commq/commq/internal/mutate"
+	"github.com/commq/commq/models/nccl"
 	"github.com/commq/commq/schema"
 )
 
@@ -153,9 +154,9 @@ func TestReadErrors(t *testing.T) {
 }
 
 func TestNamedMachines(t *testing.T) {
-	if diff := cmp.Diff([]string{"collectives-in-hardware", "cray-aries", "ethernet-40g", "flat", "ideal",
-		"infiniband-hdr", "infinite-bandwidth", "myrinet", "sgi-origin", "slingshot-11", "zero-latency"},
-		Names()); diff != "" {
+	if diff := cmp.Diff([]string{"collectives-in-hardware", "cray-aries", "dgx-a100", "dgx-h100",
+		"ethernet-40g", "flat", "ideal", "infiniband-hdr", "infinite-bandwidth", "myrinet", "sgi-origin",
+		"slingshot-11", "zero-latency"}, Names()); diff != "" {
 		t.Error(diff)
 	}
 	for _, name := range Names() {
@@ -163,7 +164,8 @@ func TestNamedMachines(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := m.Stateless(2); (err != nil) != (name == "myrinet" || name == "sgi-origin") || m.Name != name {
+		waits := name == "myrinet" || name == "sgi-origin" || strings.HasPrefix(name, "dgx-")
+		if _, err := m.Stateless(2); (err != nil) != waits || m.Name != name {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -178,6 +180,7 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte(clan))
 	f.Add([]byte("nodes: 3\ncpus_per_node: 5\nmapping: round-robin\ncpu_ratio: 0.5\nintra_node: {latency_ns: 1.125, bandwidth_bytes_per_s: infinite}\n" + clan))
 	f.Add([]byte(clan + "eager_threshold_bytes: unlimited\ncollectives: {all: {fan_in: LIN, size_in: S+R, fan_out: CT, size_out: 2MAX}}\n"))
+	f.Add([]byte(clan + "nccl: {gpu: volta, cpu: amd, inside: pci, nics_per_node: 3, nic_latency_ns: 0.5}\ncollectives: {all: nccl-tree, MPI_Reduce: nccl-ring}\n"))
 	f.Add([]byte("network: &x {latency_ns: 1e9, bandwidth_bytes_per_s: 1e18, buses: 1, half_duplex: true, input_links: 2, output_links: 2}\nintra_node: *x\n"))
 	f.Fuzz(fuzzRead)
 }
@@ -197,6 +200,15 @@ func fuzzRead(t *testing.T, data []byte) {
 	for _, i := range []Interconnect{m.Network, m.IntraNode} {
 		if i.Latency < 0 || i.BytesPerSecond < 0 || i.Buses < 0 || i.InputLinks < 0 || i.OutputLinks < 0 {
 			t.Fatalf("%+v", i)
+		}
+	}
+	for op := range table3 {
+		z := Sizes{}
+		z.Add(1<<40, 4097)
+		for _, g := range []nccl.Group{{Ranks: 1, Nodes: 1}, {Ranks: 9, Nodes: 3}, {Ranks: 5, Nodes: 4}} {
+			if d, ok := m.NCCLTime(op, g, &z); d < 0 || d > Forever || ok && g.Ranks > 1 && d == 0 {
+				t.Fatalf("%s, %v: %d ps on %+v", op, g, d, m)
+			}
 		}
 	}
 	if n, err := m.Stateless(4); err == nil {

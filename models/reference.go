@@ -26,12 +26,19 @@ func Markdown() string {
 	b.WriteString("\n## network and intra_node\n\n" + keyed.Table(m.Network.keys()))
 	b.WriteString("\n### A piece\n\n`pieces` are for networks whose bandwidth depends on the size; `commq calibrate` finds them.\n" +
 		fmt.Sprintf("There are at most %d.\n\n", MostPieces) + keyed.Table(new(Piece).keys(1)))
+	b.WriteString("\n## nccl\n\nNCCL's part of a machine of GPUs. It reads `cpus_per_node` as the GPUs of a node, the bandwidth of `intra_node` as\n" +
+		"that of a GPU inside its node, and the bandwidth of `network` as that of a NIC. The latencies of both are for single\n" +
+		"messages: NCCL has its own. [The formulas](../method/nccl.md).\n\n" + keyed.Table(new(NCCL).keys()))
 	b.WriteString("\n## collectives\n\nThe key is an operation, in its blocking form, or `all` for those that are not named. Its value has these keys:\n\n    all:\n" +
 		keyed.Block(new(Phases).keys(), "      ") + "\n" +
-		keyed.Table(new(Phases).keys()) + "\n[What the words mean](../method/time-model.md#a-collective). The operations: " +
+		keyed.Table(new(Phases).keys()) + "\n[What the words mean](../method/time-model.md#a-collective). Instead of the keys the value may be a word, where the machine has\n" +
+		"`nccl`: `nccl` is what NCCL takes for the size and the ranks, `nccl-ring`, `nccl-tree`, `nccl-nvls` and `nccl-pat` are one algorithm.\n" +
+		"`all: nccl-tree` is that algorithm where NCCL has it, else `nccl`; operations that NCCL does not have keep their phases.\n" +
+		"`--set collectives.all=nccl-ring` changes it.\n\n" +
+		"    nccl: {gpu: hopper, nvls: true}\n    collectives: {all: nccl, MPI_Allreduce: nccl-tree}\n\nThe operations: " +
 		"`all`, `" + strings.Join(operations(), "`, `") + "`.\n")
-	b.WriteString("\n## Built-in machines\n\n`--machine` takes these names too. Where messages wait for each other, [simulator\n" +
-		"ranks](../method/simulator-ranks.md) cannot have the machine; `commq simulate` can.\n\n" +
+	b.WriteString("\n## Built-in machines\n\n`--machine` takes these names too. Where messages wait for each other, or NCCL does\n" +
+		"collectives, [simulator ranks](../method/simulator-ranks.md) cannot have the machine; `commq simulate` can.\n\n" +
 		"| name | latency_ns | bandwidth_bytes_per_s | simulator ranks | what it is, and where its numbers come from |\n|---|---|---|---|---|\n")
 	for _, name := range Names() {
 		b.WriteString(builtIn(name))
@@ -44,8 +51,12 @@ func exampleMachine() string {
 	m, intra := flat(), false
 	var b strings.Builder
 	for _, k := range m.keys(&intra) {
-		if k.Name == "network" {
+		switch k.Name {
+		case "network":
 			b.WriteString("    network:\n" + keyed.Block(m.Network.keys(), "      "))
+			continue
+		case "nccl":
+			b.WriteString("    nccl:\n" + keyed.Block(m.NCCL.keys(), "      "))
 			continue
 		}
 		b.WriteString(keyed.Block([]keyed.Key{k}, "    "))

@@ -22,7 +22,8 @@ func TestReferenceIsUpToDate(t *testing.T) {
 // Each key is described, its example can be read, and its default is what leaving it out means.
 func TestKeysAreDescribed(t *testing.T) {
 	// words are defaults that are no value of the key.
-	words := map[string]bool{"cycle_ns": true, "intra_node": true, "collectives": true, "pieces": true}
+	words := map[string]bool{"cycle_ns": true, "intra_node": true, "collectives": true, "pieces": true,
+		"nccl": true}
 	intra := false
 	const network = "network: {latency_ns: 1, bandwidth_bytes_per_s: 1%}\n"
 	for _, part := range []struct {
@@ -32,6 +33,7 @@ func TestKeysAreDescribed(t *testing.T) {
 		{flat().keys(&intra), "%\n"},
 		{flat().Network.keys(), "network: {%}"},
 		{new(Piece).keys(1), strings.Replace(network, "%", ", pieces: [{%}]", 1)},
+		{new(NCCL).keys(), strings.Replace(network, "%", "", 1) + "nccl: {%}"},
 		{new(Phases).keys(), strings.Replace(network, "%", "", 1) + "collectives: {all: {%}}"},
 	} {
 		var required []string
@@ -73,7 +75,8 @@ func TestKeysAreDescribed(t *testing.T) {
 			}
 			usual := *mustRead(t, strings.Replace(part.file, "%", without, 1))
 			usual.Description, usual.EagerThresholdGiven, usual.Declared = "", false, nil
-			if reflect.DeepEqual(read(k.Example), usual) && k.Name != "collectives" { // its example is the default
+			// The examples of these are the defaults.
+			if reflect.DeepEqual(read(k.Example), usual) && k.Name != "collectives" && k.Name != "inside" {
 				t.Errorf("the example of %s changes nothing", k.Name)
 			}
 			if value := strings.Trim(k.Default, "`"); !words[k.Name] && !reflect.DeepEqual(read(value), usual) {
@@ -91,6 +94,9 @@ func TestExampleMachine(t *testing.T) {
 		t.Errorf("%+v", m)
 	}
 	for _, key := range SetKeys() {
+		if key == "collectives.all" {
+			continue // an operation, not a key
+		}
 		if name := key[strings.LastIndex(key, ".")+1:]; !strings.Contains(exampleMachine(), name+": ") {
 			t.Errorf("the example lacks %s", name)
 		}

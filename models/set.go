@@ -13,8 +13,8 @@ import (
 )
 
 // Set changes one key of the machine, named as in its YAML: nodes, cpus_per_node, cpu_ratio, eager_threshold_bytes,
-// and those of network and intra_node (network.latency_ns; without a prefix a key is the network's). If the nodes
-// differ, it changes all of them. An error names the key, the value and the allowed values. Call Consistent after the
+// those of network and intra_node (network.latency_ns; without a prefix a key is the network's) and of nccl, and
+// NCCL's algorithm for an operation or all (collectives.all). If the nodes differ, it changes all of them. An error names the key, the value and the allowed values. Call Consistent after the
 // last Set.
 func (m *Machine) Set(name, value string) error {
 	part, rest, dotted := strings.Cut(name, ".")
@@ -29,6 +29,10 @@ func (m *Machine) Set(name, value string) error {
 		link = &m.Network
 	case part == "intra_node":
 		link = &m.IntraNode
+	case part == "collectives":
+		return m.setNCCLKey(rest, value)
+	case part == "nccl":
+		return m.setNCCLPart(rest, value)
 	}
 	if link != nil {
 		keys = link.keys()
@@ -95,14 +99,14 @@ func (m *Machine) Consistent() error {
 				"(%d) and output_links (%d) must be the same number", part.name, i.InputLinks, i.OutputLinks)
 		}
 	}
-	return nil
+	return m.NCCL.consistent()
 }
 
 // Ideal returns the machine with a network without costs and waiting: what remains is computing, and waiting for
 // ranks that compute.
 func (m *Machine) Ideal() *Machine {
 	free := *m
-	free.Network, free.IntraNode = Interconnect{}, Interconnect{}
+	free.Network, free.IntraNode, free.NCCL.Free = Interconnect{}, Interconnect{}, true
 	free.Uneven = slices.Clone(m.Uneven)
 	for i := range free.Uneven {
 		free.Uneven[i] = Node{CPUs: free.Uneven[i].CPUs, CPURatio: free.Uneven[i].CPURatio}
@@ -113,7 +117,7 @@ func (m *Machine) Ideal() *Machine {
 // WithoutLatency returns the machine with the latencies of all its interconnects removed.
 func (m *Machine) WithoutLatency() *Machine {
 	free := *m
-	free.Network.Latency, free.IntraNode.Latency = 0, 0
+	free.Network.Latency, free.IntraNode.Latency, free.NCCL.WithoutLatency = 0, 0, true
 	free.Uneven = slices.Clone(m.Uneven)
 	for i := range free.Uneven {
 		free.Uneven[i].Latency, free.Uneven[i].IntraNode.Latency = 0, 0
@@ -132,7 +136,10 @@ func SetKeys() (names []string) {
 			names = append(names, prefix+k.Name)
 		}
 	}
-	return names
+	for _, k := range m.NCCL.keys() {
+		names = append(names, "nccl."+k.Name)
+	}
+	return append(names, "collectives.all")
 }
 
 // unknownKey is the error about a key that is not among those of the part of the machine that was named.

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/commq/commq/schema"
 )
 
 // WriteYAML writes the machine as YAML, from which Read reads the same values. notes are comments, one line each, by
@@ -39,6 +37,7 @@ func (m *Machine) WriteYAML(w io.Writer, notes map[string][]string) error {
 	if m.EagerThresholdGiven {
 		y.line("eager_threshold_bytes: %s", orUnlimited(m.EagerThresholdBytes))
 	}
+	y.nccl(&m.NCCL)
 	y.collectives(m)
 	_, err := y.text.WriteTo(w)
 	return err
@@ -79,19 +78,41 @@ func (y *yamlWriter) interconnect(key string, i *Interconnect) {
 	}
 }
 
-// collectives writes the declared operations.
+// nccl writes the key nccl.
+func (y *yamlWriter) nccl(c *NCCL) {
+	if !c.Given {
+		return
+	}
+	y.line("nccl:")
+	y.line("  gpu: %s", gpuWords[c.GPU])
+	y.line("  cpu: %s", cpuWords[c.CPU])
+	y.line("  inside: %s", linkWords[c.Inside])
+	y.line("  nvls: %t", c.NVLS)
+	if c.NICsPerNode > 0 {
+		y.line("  nics_per_node: %d", c.NICsPerNode)
+	}
+	y.line("  nic_latency_ns: %s", nanoseconds(c.NICLatency))
+}
+
+// collectives writes the declared operations and those that NCCL does.
 func (y *yamlWriter) collectives(m *Machine) {
-	ids := slices.SortedFunc(maps.Keys(m.Declared),
-		func(a, b schema.CallID) int { return strings.Compare(a.String(), b.String()) })
-	if len(ids) == 0 {
+	lines := map[string]string{}
+	for id := range m.Declared {
+		p := m.Collectives[id]
+		lines[id.String()] = fmt.Sprintf("{fan_in: %s, size_in: %s, fan_out: %s, size_out: %s}", p.FanIn, p.SizeIn,
+			p.FanOut, p.SizeOut)
+	}
+	for id, a := range m.NCCL.Algorithms {
+		lines[id.String()] = ncclWords[a]
+	}
+	if len(lines) == 0 {
 		return
 	}
 	y.note("collectives", "")
 	y.line("collectives:")
-	for _, id := range ids {
-		p := m.Collectives[id]
-		y.note(id.String(), "  ")
-		y.line("  %s: {fan_in: %s, size_in: %s, fan_out: %s, size_out: %s}", id, p.FanIn, p.SizeIn, p.FanOut, p.SizeOut)
+	for _, name := range slices.Sorted(maps.Keys(lines)) {
+		y.note(name, "  ")
+		y.line("  %s: %s", name, lines[name])
 	}
 }
 

@@ -283,12 +283,24 @@ type prediction struct {
 	FallbackCollectives int64 `json:"fallback_collectives"`
 	// FallbackCollectiveBytes is what their ranks send and receive.
 	FallbackCollectiveBytes int64 `json:"fallback_collective_bytes"`
+	// NCCL has how NCCL does collectives on this machine; nil where it does none.
+	NCCL []predictedNCCL `json:"nccl,omitempty"`
 
 	// Ranks tell how each rank spends its time.
 	Ranks []predictedRank `json:"ranks"`
 
 	// CriticalPath has the path by call site, call and rank; nil without --critical-path.
 	CriticalPath []pathPart `json:"critical_path,omitempty"`
+}
+
+// predictedNCCL is a way in which NCCL does collectives.
+type predictedNCCL struct {
+	// Algorithm is ring, tree, NVLS, NVLS tree, PAT, or sends and receives.
+	Algorithm string `json:"algorithm"`
+	// Protocol is LL, LL128 or Simple.
+	Protocol string `json:"protocol"`
+	// Collectives is the number of collective operations that it does so.
+	Collectives int64 `json:"collectives"`
 }
 
 // predictedRank tells how a rank spends its time.
@@ -315,6 +327,9 @@ func newPrediction(s *stored.Simulation, r *simulate.Result) *prediction {
 		Nodes: r.Nodes, PredictedNs: ns(r.Time), Untimed: s.Untimed(),
 		Messages: r.Messages, MessageBytes: r.Bytes, Collectives: r.Collectives, CollectiveBytes: r.CollectiveBytes,
 		FallbackCollectives: r.FallbackCollectives, FallbackCollectiveBytes: r.FallbackCollectiveBytes}
+	for _, n := range r.NCCL {
+		p.NCCL = append(p.NCCL, predictedNCCL{n.Algorithm.String(), n.Protocol.String(), n.Collectives})
+	}
 	for rank, t := range r.Ranks {
 		p.Ranks = append(p.Ranks, predictedRank{rank, ns(t.Finish), ns(t.Compute), ns(t.PointToPoint),
 			ns(t.Collective), ns(t.Waiting), ns(t.CPUWait)})
@@ -371,6 +386,10 @@ func (p *prediction) table(a *app) error {
 	if p.FallbackCollectives > 0 {
 		fmt.Fprintf(w, ", of which %s of %s by a fallback", grouped(p.FallbackCollectives),
 			a.size(p.FallbackCollectiveBytes))
+	}
+	for i, n := range p.NCCL {
+		fmt.Fprintf(w, "%s%s by %s %s", [...]string{"; NCCL does ", ", "}[min(i, 1)], grouped(n.Collectives), n.Algorithm,
+			n.Protocol)
 	}
 	fmt.Fprint(w, "\n\n")
 	var rows [][]any

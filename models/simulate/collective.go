@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/commq/commq/models"
+	"github.com/commq/commq/models/nccl"
 	"github.com/commq/commq/schema"
 )
 
@@ -129,7 +130,11 @@ func (x *collective) mismatch(o *op, root int32) string {
 }
 
 // collectiveCounts count collectives, as in Result.
-type collectiveCounts struct{ all, bytes, fallback, fallbackBytes int64 }
+type collectiveCounts struct {
+	all, bytes, fallback, fallbackBytes int64
+	// those that NCCL does
+	nccl [nccl.Algorithms][nccl.Protocols]int64
+}
 
 func (c *collectiveCounts) add(o *op, bytes int64) {
 	c.all++
@@ -143,6 +148,13 @@ func (c *collectiveCounts) add(o *op, bytes int64) {
 func (c *collectiveCounts) addTo(r *Result) {
 	r.Collectives, r.CollectiveBytes = c.all, c.bytes
 	r.FallbackCollectives, r.FallbackCollectiveBytes = c.fallback, c.fallbackBytes
+	for a, byProtocol := range c.nccl {
+		for p, n := range byProtocol {
+			if n > 0 {
+				r.NCCL = append(r.NCCL, NCCLCount{nccl.Algorithm(a), nccl.Protocol(p), n})
+			}
+		}
+	}
 }
 
 // collectives simulates collective operations: ranks enter; after the last one has, the machine's phases take their
@@ -260,6 +272,10 @@ func (k *collectives) add() int32 {
 // start begins a collective that all ranks have entered and that holds all buses.
 func (k *collectives) start(c int32) {
 	took := k.duration(c, k.setting.machine)
+	x := &k.items[c]
+	if e, ok := k.setting.machine.NCCLEstimate(schema.CallID(x.call).Operation(), k.group(x), &x.sizes); ok {
+		k.counts.nccl[e.Algorithm][e.Protocol]++
+	}
 	if k.setting.options.Keep != nil {
 		took = k.keptOf(c, took, k.duration(c, k.noLatency))
 	}
@@ -269,12 +285,20 @@ func (k *collectives) start(c int32) {
 // duration is how long a collective takes on a machine after all ranks have entered.
 func (k *collectives) duration(c int32, m *models.Machine) Picoseconds {
 	x := &k.items[c]
+	if took, ok := m.NCCLTime(schema.CallID(x.call).Operation(), k.group(x), &x.sizes); ok {
+		return took
+	}
 	phases := k.phases(schema.CallID(x.call))
 	if k.setting.rules.wholeNodes {
 		return m.DimemasCollective(phases, x.sent, x.received, int(k.setting.nodeOf[x.rank]), len(k.setting.nodes),
 			k.comms.items[x.comm].shares)
 	}
 	return m.Network.Collective(phases, len(x.takers), &x.sizes)
+}
+
+// group is the communicator of a collective as NCCL has it.
+func (k *collectives) group(x *collective) nccl.Group {
+	return nccl.Group{Ranks: len(x.takers), Nodes: int(k.comms.items[x.comm].nodes)}
 }
 
 // phases returns the phases of a call's operation; an operation without phases of its own gets those of a barrier.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/commq/commq/internal/snapshot"
 	"github.com/commq/commq/models"
+	"github.com/commq/commq/models/nccl"
 	"github.com/commq/commq/run"
 	"github.com/commq/commq/schema"
 )
@@ -71,6 +72,13 @@ type Times struct {
 	CPUWait Picoseconds
 }
 
+// NCCLCount is a number of collectives that NCCL does by an algorithm with a protocol.
+type NCCLCount struct {
+	Algorithm   nccl.Algorithm
+	Protocol    nccl.Protocol
+	Collectives int64
+}
+
 // Result is the outcome of a simulation.
 type Result struct {
 	// Ranks are the times of each rank.
@@ -85,6 +93,8 @@ type Result struct {
 	// and FallbackBytes count those that used the phases of another operation.
 	Collectives, CollectiveBytes                 int64
 	FallbackCollectives, FallbackCollectiveBytes int64
+	// NCCL counts the collectives that NCCL does, by algorithm and protocol.
+	NCCL []NCCLCount
 	// Nodes is the number of nodes.
 	Nodes int
 }
