@@ -10,9 +10,10 @@
 //	collective.go   phases, factors and sizes of collectives (the paper's tables); dimemas.go the rules of Dimemas 5
 //	read.go         a machine from YAML; set.go changes one key; write.go writes it
 //	cfg.go          a machine from a configuration of Dimemas; cfgwrite.go writes one
+//	nccl.go         what NCCL does on a machine of GPUs
 //	machines.go     the machines that commq knows by name; load.go finds a file or a name
 //	reference.go    the page docs/reference/machines.md
 //
-// Packages below: simulate runs a program on a machine, sweep varies a machine, calibrate learns one from a run,
+// Packages below: nccl has NCCL's estimates, simulate runs a program on a machine, sweep varies a machine, calibrate learns one from a run,
 // critical finds the critical path.
 package models

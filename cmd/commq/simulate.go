@@ -44,7 +44,8 @@ func newSimulateCommand(a *app) *cobra.Command {
 the machine's cpu_ratio. Communicating takes as long as the machine's network needs, with all waiting for links, buses,
 CPUs and receivers. The machine is a YAML file (docs/reference/machines.md), a machine that commq knows by name, or a
 configuration of Dimemas. A dialect sets how messages and collectives behave: paper (Girona, Labarta and Badia,
-equations 1 to 4), or dimemas5, which does what Dimemas 5.5.0 does; docs/method/simulator.md describes both.
+equations 1 to 4), or dimemas5, which does what Dimemas 5.5.0 does; docs/method/simulator.md describes both. On a
+machine of GPUs (dgx-h100) collectives take what NCCL estimates for the algorithm that it chooses; docs/method/nccl.md.
 
 The answer has the predicted time and how ranks spend it, and splits the program's efficiency: load balance (mean over
 largest computing time), serialisation (largest computing time over the time on an ideal network) and transfer (the time
@@ -60,6 +61,7 @@ picture; see docs/method/time-model.md. --critical-path shows which calls the pr
   commq simulate --run mg.W.16 --machine flat --sweep latency_ns=1e3..1e5:log:20
   commq simulate --run mg.W.16 --machine flat --sweep buses=1,2,4 --plot b.png
   commq simulate --run mg.W.16 --machine flat --critical-path
+  commq simulate gpt.8 --machine dgx-h100 --set collectives.all=nccl-tree
   commq simulate --run bt.C.64 --machine flat --checkpoint $HOME/bt.kept`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := oneOf("format", o.format, runsFormats[:]...); err != nil {
