@@ -63,7 +63,8 @@ func TestReadNCCLErrors(t *testing.T) {
 			"is missing: add nccl, with gpu"},
 		{gpus + "collectives: {all: nccl-star}\n", `test.yaml:5: collectives.all is "nccl-star"; want a mapping with the ` +
 			`keys fan_in, size_in, fan_out, size_out, or nccl, nccl-ring, nccl-tree, nccl-nvls, nccl-pat`},
-		{gpus + "collectives:\n  MPI_Scan: nccl\n", "test.yaml:6: collectives.MPI_Scan: NCCL has no MPI_Scan; give its phases"},
+		{gpus + "collectives:\n  MPI_Scan: nccl\n", "test.yaml:6: collectives.MPI_Scan: NCCL has no MPI_Scan; give its " +
+			"phases"},
 		{gpus + "collectives:\n  MPI_Allgather: nccl-tree\n", "test.yaml:6: collectives.MPI_Allgather: NCCL does not do " +
 			"MPI_Allgather by nccl-tree; write nccl for what it does"},
 		{plain + "nccl: {gpu: ampere, nvls: true}\n", "test.yaml:1: nccl.nvls is true: only GPUs of hopper and blackwell " +
@@ -104,7 +105,8 @@ func TestSetNCCL(t *testing.T) {
 	}
 	for _, c := range [][3]string{
 		{"collectives.all", "ring", `collectives.all is "ring"; want nccl, nccl-ring, nccl-tree, nccl-nvls or nccl-pat`},
-		{"collectives.MPI_Allredcue", "nccl", `unknown key "collectives.MPI_Allredcue" of a machine; did you mean MPI_Allreduce?`},
+		{"collectives.MPI_Allredcue", "nccl", `unknown key "collectives.MPI_Allredcue" of a machine; did you mean ` +
+			`MPI_Allreduce?`},
 		{"collectives.MPI_Bcast", "nccl-nvls", "NCCL does not do MPI_Bcast by nccl-nvls"},
 		{"nccl.gp", "hopper", `unknown key "nccl.gp" of a machine; did you mean gpu?`},
 		{"nccl.gpu", "9", `nccl.gpu is "9"; want volta, ampere, hopper or blackwell`},

@@ -171,7 +171,10 @@ func (m *Machine) readThreshold(v *yaml.Node, path string) error {
 // readCollectives reads what operations cost by their names; "all" is for operations that are not named.
 func (m *Machine) readCollectives(v *yaml.Node, path string) error {
 	var all *cost
-	keys := []keyed.Key{{Name: "all", Set: func(v *yaml.Node, path string) error { all = new(cost); return all.read(v, path) }}}
+	keys := []keyed.Key{{Name: "all", Set: func(v *yaml.Node, path string) error {
+		all = new(cost)
+		return all.read(v, path)
+	}}}
 	given := map[schema.CallID]*cost{}
 	for id := range schema.CallID(len(schema.Calls)) {
 		if _, ok := table3[id]; ok {

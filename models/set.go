@@ -14,8 +14,8 @@ import (
 
 // Set changes one key of the machine, named as in its YAML: nodes, cpus_per_node, cpu_ratio, eager_threshold_bytes,
 // those of network and intra_node (network.latency_ns; without a prefix a key is the network's) and of nccl, and
-// NCCL's algorithm for an operation or all (collectives.all). If the nodes differ, it changes all of them. An error names the key, the value and the allowed values. Call Consistent after the
-// last Set.
+// NCCL's algorithm for an operation or all (collectives.all). If the nodes differ, it changes all of them. An error
+// names the key, the value and the allowed values. Call Consistent after the last Set.
 func (m *Machine) Set(name, value string) error {
 	part, rest, dotted := strings.Cut(name, ".")
 	keys := m.scalars()

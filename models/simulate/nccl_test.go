@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"math"
 	"slices"
 	"testing"
 
@@ -58,5 +59,45 @@ func TestNCCL(t *testing.T) {
 				t.Errorf("%s, %s: %d ns, %v; want %d ns, %v", c.algorithm, dialect, got, r.NCCL, c.ns, c.counts)
 			}
 		}
+	}
+}
+
+// 1,024 ranks, 8 on each of 128 nodes, do what a training step with tensor and data parallel groups does. By hand, on
+// dgx-h100:
+//
+//	all-reduce of 2^21 bytes in each node, NVLS:          25 us                            272 GB/s
+//	all-gather to 2^24 bytes, a rank of each node, PAT:   8 + 7 x 14/3.5 + 128 x 2.8 us    36 GB/s
+//	all-reduce of 2^25 bytes on all, NVLS over a tree:    25 + 2 x 7 x 20.9 us             364 x 1024/2046 GB/s
+func TestNCCLOnManyRanks(t *testing.T) {
+	const ranks, perNode = 1024, 8
+	comms := make([]run.Comm, 1+ranks/perNode+perNode)
+	comms[0] = run.Comm{ID: 1}
+	var calls [][]call
+	for rank := range int32(ranks) {
+		node, gpu := 1+rank/perNode, int32(1+ranks/perNode)+rank%perNode
+		for _, c := range []int32{0, node, gpu} {
+			comms[c].ID = c + 1
+			comms[c].Members = append(comms[c].Members, rank)
+		}
+		calls = append(calls, []call{
+			{schema.CallAllreduce, 0, on(node+1, 0, 1<<21, 1<<21)},
+			{schema.CallAllgather, 0, on(gpu+1, 0, 1<<17, 1<<24)},
+			{schema.CallAllreduce, 0, on(1, 0, 1<<25, 1<<25)},
+		})
+	}
+	m, err := models.Named("dgx-h100")
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, rows := rowsOf(nil, comms, calls...)
+	r, err := simulated(m, program, Paper, rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	us := 25 + float64(1<<21)/272e3 + 8 + 7*14/3.5 + 128*2.8 + float64(1<<24)/36e3 + 25 + 14*20.9 +
+		float64(1<<25)/(364e3*1024/2046)
+	want := []NCCLCount{{nccl.NVLS, nccl.Simple, 128}, {nccl.PAT, nccl.Simple, 8}, {nccl.NVLSTree, nccl.Simple, 1}}
+	if got := float64(r.Time) / 1e6; math.Abs(got-us) > 0.001 || !slices.Equal(r.NCCL, want) || r.Nodes != 128 {
+		t.Errorf("%.3f us, %v, %d nodes; want %.3f us, %v", got, r.NCCL, r.Nodes, us, want)
 	}
 }
