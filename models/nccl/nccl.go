@@ -139,9 +139,9 @@ func (e Estimate) us(bytes int64) float64 {
 }
 
 // Estimate returns the time of an operation with this number of bytes by an algorithm, with the fastest protocol. Bytes
-// are what nccl-tests print as size: the buffer of an all-reduce, broadcast or reduce, else what all ranks' parts are
-// together (of an all-to-all, what a rank sends). NVLS stands for NVLSTree too. Where NCCL does not offer the algorithm
-// to the operation or the group, the fastest one that it offers is taken, as for Any. A group of one rank takes no time.
+// are what nccl-tests print as size: the buffer of an all-reduce, broadcast or reduce, else the parts of all ranks
+// together (of an all-to-all, what a rank sends). NVLS stands for NVLSTree too. Where NCCL does not have the algorithm
+// for the operation or the group, the fastest one that it has is taken, as for Any. A group of one rank takes no time.
 func (s *System) Estimate(o Operation, g Group, bytes int64, a Algorithm) Estimate {
 	if g.Ranks <= 1 {
 		return Estimate{Algorithm: offered[o][0], Protocol: Simple, BytesPerSecond: math.MaxInt64}
