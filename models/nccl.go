@@ -61,9 +61,9 @@ const barrierBytes = 4
 var ncclWords = [...]string{nccl.Any: "nccl", nccl.Ring: "nccl-ring", nccl.Tree: "nccl-tree", nccl.NVLS: "nccl-nvls",
 	nccl.PAT: "nccl-pat"}
 
-// SetNCCL has NCCL do an operation, given by its blocking form, by an algorithm. It is an error when NCCL does not have
-// the operation, or not by this algorithm.
-func (m *Machine) SetNCCL(operation schema.CallID, a nccl.Algorithm) error {
+// Do has NCCL do an operation, given by its blocking form, by an algorithm. It is an error when NCCL does not have the
+// operation, or not by this algorithm.
+func (c *NCCL) Do(operation schema.CallID, a nccl.Algorithm) error {
 	o, ok := ncclOperations[operation]
 	if !ok {
 		return fmt.Errorf("NCCL has no %s; give its phases", operation)
@@ -71,17 +71,17 @@ func (m *Machine) SetNCCL(operation schema.CallID, a nccl.Algorithm) error {
 	if !o.Offers(a) {
 		return fmt.Errorf("NCCL does not do %s by %s; write nccl for what it does", operation, ncclWords[a])
 	}
-	algorithms := maps.Clone(m.NCCL.Algorithms) // copies of the machine share the map
+	algorithms := maps.Clone(c.Algorithms) // copies of the machine share the map
 	if algorithms == nil {
 		algorithms = map[schema.CallID]nccl.Algorithm{}
 	}
 	algorithms[operation] = a
-	m.NCCL.Algorithms = algorithms
+	c.Algorithms = algorithms
 	return nil
 }
 
-// SetAllNCCL has NCCL do all operations that it has, by an algorithm where it has that for them.
-func (m *Machine) SetAllNCCL(a nccl.Algorithm) {
+// DoAll has NCCL do all operations that it has, by an algorithm where it has that for them.
+func (c *NCCL) DoAll(a nccl.Algorithm) {
 	algorithms := make(map[schema.CallID]nccl.Algorithm, len(ncclOperations)) // copies of the machine share the old one
 	for id, o := range ncclOperations {
 		algorithms[id] = nccl.Any
@@ -89,44 +89,53 @@ func (m *Machine) SetAllNCCL(a nccl.Algorithm) {
 			algorithms[id] = a
 		}
 	}
-	m.NCCL.Algorithms = algorithms
+	c.Algorithms = algorithms
 }
 
-// NCCLEstimate returns how NCCL does an operation of a group that is given by its blocking form, and false when the
-// machine has phases for it.
-func (m *Machine) NCCLEstimate(operation schema.CallID, g nccl.Group, z *Sizes) (nccl.Estimate, bool) {
-	a, ok := m.NCCL.Algorithms[operation]
+// NCCLCollective is a collective operation on a machine, which NCCL may do.
+type NCCLCollective struct {
+	Machine *Machine
+	// Operation is its blocking form.
+	Operation schema.CallID
+	Group     nccl.Group
+	Sizes     *Sizes
+}
+
+// Estimate returns how NCCL does the operation, and false when the machine has phases for it.
+func (o NCCLCollective) Estimate() (nccl.Estimate, bool) {
+	a, ok := o.Machine.NCCL.Algorithms[o.Operation]
 	if !ok {
 		return nccl.Estimate{}, false
 	}
-	system := m.ncclSystem()
-	return system.Estimate(ncclOperations[operation], g, ncclBytes(operation, z), a), true
+	return o.system().Estimate(ncclOperations[o.Operation], o.Group, o.bytes(), a), true
 }
 
-// NCCLTime returns how long the operation takes after its last rank has entered.
-func (m *Machine) NCCLTime(operation schema.CallID, g nccl.Group, z *Sizes) (Picoseconds, bool) {
-	e, ok := m.NCCLEstimate(operation, g, z)
-	if !ok || m.NCCL.Free {
+// Time returns how long the operation takes after its last rank has entered, and false when the machine has phases for
+// it.
+func (o NCCLCollective) Time() (Picoseconds, bool) {
+	e, ok := o.Estimate()
+	if !ok || o.Machine.NCCL.Free {
 		return 0, ok
 	}
-	if m.NCCL.WithoutLatency {
+	if o.Machine.NCCL.WithoutLatency {
 		e.LatencyPs = 0
 	}
-	bytes := Interconnect{BytesPerSecond: e.BytesPerSecond}
-	return Picoseconds(e.LatencyPs).plus(bytes.Transfer(ncclBytes(operation, z))), true
+	rate := Interconnect{BytesPerSecond: e.BytesPerSecond}
+	return Picoseconds(e.LatencyPs).plus(rate.Transfer(o.bytes())), true
 }
 
-// ncclBytes is the size of an operation as NCCL counts it: the larger of what a rank gives and what it gets.
-func ncclBytes(operation schema.CallID, z *Sizes) int64 {
-	if operation == schema.CallBarrier {
+// bytes is the size of the operation as NCCL counts it: the larger of what a rank gives and what it gets.
+func (o NCCLCollective) bytes() int64 {
+	if o.Operation == schema.CallBarrier {
 		return barrierBytes
 	}
-	return z.Largest()
+	return o.Sizes.Largest()
 }
 
-// ncclSystem returns the machine as package nccl has it. An infinite bandwidth is more than NCCL uses.
-func (m *Machine) ncclSystem() *nccl.System {
+// system returns the machine as package nccl has it. An infinite bandwidth is more than NCCL uses.
+func (o NCCLCollective) system() *nccl.System {
 	const infinite = 1 << 60
+	m := o.Machine
 	s := &nccl.System{GPU: m.NCCL.GPU, CPU: m.NCCL.CPU, Inside: m.NCCL.Inside, NVLS: m.NCCL.NVLS, GPUs: m.CPUsPerNode,
 		NICs: m.NCCL.NICsPerNode, NICLatencyPs: int64(m.NCCL.NICLatency),
 		LinkBytesPerSecond: m.IntraNode.BytesPerSecond, NICBytesPerSecond: m.Network.BytesPerSecond}
@@ -193,10 +202,10 @@ func (c *NCCL) keys() []keyed.Key {
 	}
 }
 
-// setNCCLPart sets a key of nccl.
-func (m *Machine) setNCCLPart(name, value string) error {
-	c := m.NCCL
-	keys := c.keys()
+// setKey sets a key of nccl.
+func (c *NCCL) setKey(name, value string) error {
+	now := *c
+	keys := now.keys()
 	k := slices.IndexFunc(keys, func(k keyed.Key) bool { return k.Name == name })
 	if k < 0 {
 		var names []string
@@ -209,26 +218,26 @@ func (m *Machine) setNCCLPart(name, value string) error {
 	if err := keys[k].Set(&yaml.Node{Kind: yaml.ScalarNode, Value: value}, "nccl."+name); err != nil {
 		return errors.New(strings.TrimPrefix(err.Error(), "0: "))
 	}
-	c.Given = true
-	m.NCCL = c
+	now.Given = true
+	*c = now
 	return nil
 }
 
-// setNCCLKey sets collectives.OPERATION or collectives.all to one of NCCL's algorithms.
-func (m *Machine) setNCCLKey(operation, value string) error {
+// setAlgorithm sets collectives.OPERATION or collectives.all to one of NCCL's algorithms.
+func (c *NCCL) setAlgorithm(operation, value string) error {
 	name := "collectives." + operation
 	var a nccl.Algorithm
 	if err := keyed.OneOf(&a, ncclWords[:]...)(&yaml.Node{Kind: yaml.ScalarNode, Value: value}, name); err != nil {
 		return errors.New(strings.TrimPrefix(err.Error(), "0: "))
 	}
 	if operation == "all" {
-		m.SetAllNCCL(a)
+		c.DoAll(a)
 		return nil
 	}
 	var names []string
 	for id := range ncclOperations {
 		if id.String() == operation {
-			return m.SetNCCL(id, a)
+			return c.Do(id, a)
 		}
 		names = append(names, id.String())
 	}

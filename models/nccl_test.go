@@ -145,17 +145,21 @@ func TestNCCLTime(t *testing.T) {
 	} {
 		var z Sizes
 		z.Add(c.sent, c.received)
-		if got, ok := m.NCCLTime(c.operation, c.group, &z); !ok || got < c.latency+c.bytes-1 || got > c.latency+c.bytes+1 {
+		if got, ok := ncclTime(m, c.operation, c.group, &z); !ok || got < c.latency+c.bytes-1 || got > c.latency+c.bytes+1 {
 			t.Errorf("%s, %v: %v, %d ps; want %d", c.operation, c.group, ok, got, c.latency+c.bytes)
 		}
-		if got, ok := quick.NCCLTime(c.operation, c.group, &z); !ok || got < c.bytes-1 || got > c.bytes+1 {
+		if got, ok := ncclTime(quick, c.operation, c.group, &z); !ok || got < c.bytes-1 || got > c.bytes+1 {
 			t.Errorf("%s, %v without latency: %v, %d ps; want %d", c.operation, c.group, ok, got, c.bytes)
 		}
-		if got, ok := free.NCCLTime(c.operation, c.group, &z); !ok || got != 0 {
+		if got, ok := ncclTime(free, c.operation, c.group, &z); !ok || got != 0 {
 			t.Errorf("%s, %v on the ideal network: %v, %d ps", c.operation, c.group, ok, got)
 		}
 	}
-	if _, ok := m.NCCLTime(schema.CallScan, nccl.Group{Ranks: 8, Nodes: 1}, &Sizes{}); ok {
+	if _, ok := ncclTime(m, schema.CallScan, nccl.Group{Ranks: 8, Nodes: 1}, &Sizes{}); ok {
 		t.Error("NCCL does MPI_Scan")
 	}
+}
+
+func ncclTime(m *Machine, operation schema.CallID, g nccl.Group, z *Sizes) (Picoseconds, bool) {
+	return NCCLCollective{m, operation, g, z}.Time()
 }

@@ -189,11 +189,11 @@ func (m *Machine) readCollectives(v *yaml.Node, path string) error {
 		return err
 	}
 	if all != nil && all.nccl {
-		m.SetAllNCCL(all.algorithm)
+		m.NCCL.DoAll(all.algorithm)
 	}
 	for id := range m.Collectives {
 		if c := given[id]; c != nil {
-			if err := m.setCost(id, c); err != nil {
+			if err := c.setOn(m, id); err != nil {
 				return keyed.ErrorAt(c.at, fmt.Sprintf("%s: %v", keyed.Join(path, id.String()), err))
 			}
 		} else if all != nil && !all.nccl {
@@ -223,9 +223,10 @@ func (c *cost) read(v *yaml.Node, path string) error {
 	return nil
 }
 
-func (m *Machine) setCost(operation schema.CallID, c *cost) error {
+// setOn gives an operation of a machine this cost.
+func (c *cost) setOn(m *Machine, operation schema.CallID) error {
 	if c.nccl {
-		return m.SetNCCL(operation, c.algorithm)
+		return m.NCCL.Do(operation, c.algorithm)
 	}
 	m.SetCollective(operation, c.phases)
 	return nil

@@ -206,7 +206,7 @@ func fuzzRead(t *testing.T, data []byte) {
 		z := Sizes{}
 		z.Add(1<<40, 4097)
 		for _, g := range []nccl.Group{{Ranks: 1, Nodes: 1}, {Ranks: 9, Nodes: 3}, {Ranks: 5, Nodes: 4}} {
-			if d, ok := m.NCCLTime(op, g, &z); d < 0 || d > Forever || ok && g.Ranks > 1 && d == 0 {
+			if d, ok := ncclTime(m, op, g, &z); d < 0 || d > Forever || ok && g.Ranks > 1 && d == 0 {
 				t.Fatalf("%s, %v: %d ps on %+v", op, g, d, m)
 			}
 		}

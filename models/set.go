@@ -30,9 +30,9 @@ func (m *Machine) Set(name, value string) error {
 	case part == "intra_node":
 		link = &m.IntraNode
 	case part == "collectives":
-		return m.setNCCLKey(rest, value)
+		return m.NCCL.setAlgorithm(rest, value)
 	case part == "nccl":
-		return m.setNCCLPart(rest, value)
+		return m.NCCL.setKey(rest, value)
 	}
 	if link != nil {
 		keys = link.keys()

@@ -273,7 +273,7 @@ func (k *collectives) add() int32 {
 func (k *collectives) start(c int32) {
 	took := k.duration(c, k.setting.machine)
 	x := &k.items[c]
-	if e, ok := k.setting.machine.NCCLEstimate(schema.CallID(x.call).Operation(), k.group(x), &x.sizes); ok {
+	if e, ok := k.byNCCL(x, k.setting.machine).Estimate(); ok {
 		k.counts.nccl[e.Algorithm][e.Protocol]++
 	}
 	if k.setting.options.Keep != nil {
@@ -285,7 +285,7 @@ func (k *collectives) start(c int32) {
 // duration is how long a collective takes on a machine after all ranks have entered.
 func (k *collectives) duration(c int32, m *models.Machine) Picoseconds {
 	x := &k.items[c]
-	if took, ok := m.NCCLTime(schema.CallID(x.call).Operation(), k.group(x), &x.sizes); ok {
+	if took, ok := k.byNCCL(x, m).Time(); ok {
 		return took
 	}
 	phases := k.phases(schema.CallID(x.call))
@@ -296,9 +296,10 @@ func (k *collectives) duration(c int32, m *models.Machine) Picoseconds {
 	return m.Network.Collective(phases, len(x.takers), &x.sizes)
 }
 
-// group is the communicator of a collective as NCCL has it.
-func (k *collectives) group(x *collective) nccl.Group {
-	return nccl.Group{Ranks: len(x.takers), Nodes: int(k.comms.items[x.comm].nodes)}
+// byNCCL is a collective on a machine as NCCL has it.
+func (k *collectives) byNCCL(x *collective, m *models.Machine) models.NCCLCollective {
+	group := nccl.Group{Ranks: len(x.takers), Nodes: int(k.comms.items[x.comm].nodes)}
+	return models.NCCLCollective{Machine: m, Operation: schema.CallID(x.call).Operation(), Group: group, Sizes: &x.sizes}
 }
 
 // phases returns the phases of a call's operation; an operation without phases of its own gets those of a barrier.
