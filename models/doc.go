@@ -14,6 +14,6 @@
 //	machines.go     the machines that commq knows by name; load.go finds a file or a name
 //	reference.go    the page docs/reference/machines.md
 //
-// Packages below: nccl has NCCL's estimates, simulate runs a program on a machine, sweep varies a machine, calibrate learns one from a run,
-// critical finds the critical path.
+// Packages below: nccl has NCCL's estimates, simulate runs a program on a machine, sweep varies a machine, calibrate
+// learns one from a run, critical finds the critical path.
 package models

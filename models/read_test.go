@@ -180,7 +180,8 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte(clan))
 	f.Add([]byte("nodes: 3\ncpus_per_node: 5\nmapping: round-robin\ncpu_ratio: 0.5\nintra_node: {latency_ns: 1.125, bandwidth_bytes_per_s: infinite}\n" + clan))
 	f.Add([]byte(clan + "eager_threshold_bytes: unlimited\ncollectives: {all: {fan_in: LIN, size_in: S+R, fan_out: CT, size_out: 2MAX}}\n"))
-	f.Add([]byte(clan + "nccl: {gpu: volta, cpu: amd, inside: pci, nics_per_node: 3, nic_latency_ns: 0.5}\ncollectives: {all: nccl-tree, MPI_Reduce: nccl-ring}\n"))
+	f.Add([]byte(clan + "nccl: {gpu: volta, cpu: amd, inside: pci, nics_per_node: 3, nic_latency_ns: 0.5}\n" +
+		"collectives: {all: nccl-tree, MPI_Reduce: nccl-ring}\n"))
 	f.Add([]byte("network: &x {latency_ns: 1e9, bandwidth_bytes_per_s: 1e18, buses: 1, half_duplex: true, input_links: 2, output_links: 2}\nintra_node: *x\n"))
 	f.Fuzz(fuzzRead)
 }

@@ -31,8 +31,10 @@ func Markdown() string {
 		"messages: NCCL has its own. [The formulas](../method/nccl.md).\n\n" + keyed.Table(new(NCCL).keys()))
 	b.WriteString("\n## collectives\n\nThe key is an operation, in its blocking form, or `all` for those that are not named. Its value has these keys:\n\n    all:\n" +
 		keyed.Block(new(Phases).keys(), "      ") + "\n" +
-		keyed.Table(new(Phases).keys()) + "\n[What the words mean](../method/time-model.md#a-collective). Instead of the keys the value may be a word, where the machine has\n" +
-		"`nccl`: `nccl` is what NCCL takes for the size and the ranks, `nccl-ring`, `nccl-tree`, `nccl-nvls` and `nccl-pat` are one algorithm.\n" +
+		keyed.Table(new(Phases).keys()) + "\n[What the words mean](../method/time-model.md#a-collective). Instead of " +
+		"the keys the value may be a word, where the machine has\n" +
+		"`nccl`: `nccl` is what NCCL takes for the size and the ranks, `nccl-ring`, `nccl-tree`, `nccl-nvls` " +
+		"and `nccl-pat` are one algorithm.\n" +
 		"`all: nccl-tree` is that algorithm where NCCL has it, else `nccl`; operations that NCCL does not have keep their phases.\n" +
 		"`--set collectives.all=nccl-ring` changes it.\n\n" +
 		"    nccl: {gpu: hopper, nvls: true}\n    collectives: {all: nccl, MPI_Allreduce: nccl-tree}\n\nThe operations: " +

@@ -42,8 +42,8 @@ var hopLatencies = [...]map[Algorithm][Protocols]float64{
 // The limits that follow are GB/s, by 1, 2, and more nodes.
 type byNodes [3]float64
 
-// on returns the limit on a number of nodes.
-func (b byNodes) on(nodes int) float64 { return b[min(nodes, 3)-1] }
+// limit returns the one on a number of nodes.
+func (b byNodes) limit(nodes int) float64 { return b[min(nodes, 3)-1] }
 
 // llMax limits all channels of LL (tuning.cc: llMaxBws). Inside a node it belongs to the GPU; between nodes the rows
 // are those of Intel's and AMD's CPUs, which have Volta's and Ampere's place.

@@ -99,21 +99,21 @@ func (t *tuner) ringBandwidth(p Protocol) float64 {
 	case LL:
 		return min(t.llMax(), 0.5*bus)
 	case LL128:
-		return min(0.92*bus, float64(t.ring.n)*ringLL128Max[t.system.GPU].on(t.group.Nodes))
+		return min(0.92*bus, float64(t.ring.n)*ringLL128Max[t.system.GPU].limit(t.group.Nodes))
 	}
 	return bus
 }
 
 func (t *tuner) treeBandwidth(p Protocol) float64 {
 	gpu, nodes, n := t.system.GPU, t.group.Nodes, float64(t.tree.n)
-	bus := min(0.92*t.tree.total(nodes), n*treeMax[gpu].on(nodes))
+	bus := min(0.92*t.tree.total(nodes), n*treeMax[gpu].limit(nodes))
 	switch {
 	case p == LL:
 		bus = min(bus/3.8, t.llMax())
 	case p == LL128 && nodes == 1:
-		bus = min(bus*7/9, n*treeLL128Max[gpu].on(nodes))
+		bus = min(bus*7/9, n*treeLL128Max[gpu].limit(nodes))
 	case p == LL128:
-		bus = min(bus*120/128, n*treeLL128Max[gpu].on(nodes))
+		bus = min(bus*120/128, n*treeLL128Max[gpu].limit(nodes))
 	}
 	if t.plainTree() {
 		bus *= 0.85
@@ -142,7 +142,7 @@ func (t *tuner) nvlsBandwidth(o Operation, a Algorithm) float64 {
 		if t.group.Nodes == 2 {
 			inter *= 2
 		}
-		channel = min(channel, nvlsTreeMax[t.system.GPU].on(t.group.Nodes))
+		channel = min(channel, nvlsTreeMax[t.system.GPU].limit(t.group.Nodes))
 	}
 	return n * min(channel, inter)
 }
@@ -156,7 +156,7 @@ func (t *tuner) llMax() float64 {
 			row = Ampere
 		}
 	}
-	return llMax[row].on(t.group.Nodes)
+	return llMax[row].limit(t.group.Nodes)
 }
 
 // share returns the algorithm's bandwidth, bytes over time, for a bandwidth of all channels of 1.
