@@ -259,6 +259,9 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request, found []run.Found,
 	}
 	w.Header().Set("Content-Type", arrowType)
 	w.Header().Set("Commq-More", strconv.FormatBool(more))
+	if len(found) == 1 {
+		w.Header().Set("Commq-Digest", found[0].Manifest.Digest)
+	}
 	w.Write(stream.Bytes())
 }
 

@@ -27,6 +27,8 @@ type Listed struct {
 	Args []string `json:"args"`
 	// Lacks tells why queries, by their names, cannot be asked of the run.
 	Lacks map[string]string `json:"lacks"`
+	// Digest is the run's. Answers have it too, so that a page sees that a run was replaced.
+	Digest string `json:"digest"`
 }
 
 // runs lists the runs.
@@ -47,7 +49,7 @@ func (s *Server) runs(w http.ResponseWriter, r *http.Request) {
 func (s *Server) listed(f run.Found) Listed {
 	m := f.Manifest
 	return Listed{Name: f.Name, Ranks: m.Ranks, Calls: m.Counts.Calls, Messages: m.Counts.Messages,
-		EndNs: m.EndNs, Args: s.predictions.args(f), Lacks: s.lacks(f)}
+		EndNs: m.EndNs, Args: s.predictions.args(f), Lacks: s.lacks(f), Digest: m.Digest}
 }
 
 // facts tells what commq runs show prints of a run, and what the run discloses of the machine.

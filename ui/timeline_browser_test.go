@@ -1,14 +1,17 @@
 package ui_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
 	"github.com/commq/commq/internal/chrome"
+	"github.com/commq/commq/run"
 )
 
 // TestGroupsInTheTimeline groups ranks by their time in MPI: those that wait for rank 2 of uneven.4 are one row, which a
@@ -153,4 +156,33 @@ func TestTilesOfTheTimeline(t *testing.T) {
 	p.KeepPicture("ui-tiles")
 	said(p, server)
 	said(other, server)
+}
+
+// TestReplacedRun: a page does not draw tiles of a run beside those of another one that has taken its name.
+func TestReplacedRun(t *testing.T) {
+	chromium := chrome.Start(t)
+	o := options(t, "cg.A.16")
+	var replaced atomic.Bool
+	listed := o.Runs
+	o.Runs = func(ctx context.Context) ([]run.Found, error) {
+		found, err := listed(ctx)
+		if err == nil && replaced.Load() {
+			m := *found[0].Manifest
+			m.Digest, found[0].Manifest = "another", &m
+		}
+		return found, err
+	}
+	server := serveWith(t, o)
+	p := visit(t, chromium, server, "run=cg.A.16&view=timeline&from=1.5&to=1.6", chrome.Desktop)
+	said := func() string {
+		return chrome.Eval[string](p, `[...document.querySelectorAll(".error")].map((e) => e.textContent).join()`)
+	}
+	if text := said(); text != "" {
+		t.Errorf("before the run is replaced: %q", text)
+	}
+	replaced.Store(true)
+	chrome.Eval[any](p, `location.hash = "run=cg.A.16&view=timeline&from=1.6&to=1.7"`)
+	until(p, "says that the run was replaced", func() bool {
+		return strings.Contains(said(), "The run cg.A.16 was replaced while this page was open: load the page again.")
+	})
 }

@@ -57,7 +57,12 @@ func options(t *testing.T, names ...string) ui.Options {
 // serve starts a server on the runs of testdata.
 func serve(t *testing.T) *httptest.Server {
 	t.Helper()
-	s, err := ui.New(options(t))
+	return serveWith(t, options(t))
+}
+
+func serveWith(t *testing.T, o ui.Options) *httptest.Server {
+	t.Helper()
+	s, err := ui.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}

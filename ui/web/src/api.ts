@@ -13,6 +13,8 @@ export interface Run {
   args: string[];
   /** Why queries, by their names, cannot be asked of the run. */
   lacks: Record<string, string>;
+  /** What the run's rows are: another run of the same name has another one. */
+  digest: string;
 }
 
 /** The arguments of a query by name. Undefined ones keep their default. */
@@ -49,8 +51,13 @@ async function get(path: string, init: RequestInit): Promise<Response> {
   return response;
 }
 
+/** The digests of the runs that the page knows; all that it shows is of these. */
+const digests = new Map<string, string>();
+
 export async function getRuns(): Promise<Run[]> {
-  return (await get("api/runs", {})).json();
+  const runs: Run[] = await (await get("api/runs", {})).json();
+  for (const run of runs) digests.set(run.name, run.digest);
+  return runs;
 }
 
 /** What a run is, in words. */
@@ -87,7 +94,9 @@ export async function whatIf(run: string, machine: string, changes: string[], si
 export async function getPredicted(run: string, machine: string, changes: string[], signal: AbortSignal): Promise<{ run: Run; command: string }> {
   const given = new URLSearchParams({ run, machine });
   for (const change of changes) given.append("set", change);
-  return (await get("api/predicted?" + given, { signal })).json();
+  const predicted = await (await get("api/predicted?" + given, { signal })).json();
+  digests.set(predicted.run.name, predicted.run.digest);
+  return predicted;
 }
 
 function values(run: string, args: Args): URLSearchParams {
@@ -96,20 +105,22 @@ function values(run: string, args: Args): URLSearchParams {
   return given;
 }
 
-async function rows(response: Response): Promise<Answer> {
+async function rows(run: string, response: Response): Promise<Answer> {
+  const known = digests.get(run), digest = response.headers.get("Commq-Digest");
+  if (known && digest && known !== digest) throw new Error(`The run ${run} was replaced while this page was open: load the page again.`);
   const table = tableFromIPC(new Uint8Array(await response.arrayBuffer()));
   return { table, more: response.headers.get("Commq-More") === "true" };
 }
 
 /** Asks a canned query of a run. */
 export async function ask(query: string, run: string, args: Args, signal?: AbortSignal): Promise<Answer> {
-  return rows(await get(`api/ask/${query}?${values(run, args)}`, { signal }));
+  return rows(run, await get(`api/ask/${query}?${values(run, args)}`, { signal }));
 }
 
 /** Runs SQL over the tables of a run. */
 export async function sql(run: string, text: string, limit: number, signal?: AbortSignal): Promise<Answer> {
   const path = "api/sql?" + new URLSearchParams({ run, limit: String(limit) });
-  return rows(await get(path, { method: "POST", body: text, signal }));
+  return rows(run, await get(path, { method: "POST", body: text, signal }));
 }
 
 /** Parts of a critical path; see ui.PathParts in Go. */
