@@ -69,14 +69,18 @@ func (s stencil) isFarther(class, other int) bool {
 	return false
 }
 
-// isWhole reports whether slots send in both directions along each axis of a class, equally many along each, and at
-// least one axis is longer than two ranks in a run.
+// leastLonger is how many axes must be longer than two ranks in a run. Beside one alone, pairs of equal messages to the
+// ranks of a group, such as r^1 and r^2 in groups of four, look the same as both directions along axes of two.
+const leastLonger = 2
+
+// isWhole reports whether slots send in both directions along each axis of a class, equally many along each, and enough
+// axes are longer than two ranks in a run.
 func (s stencil) isWhole(class int) bool {
 	ways := s.ways[class]
 	if s.every && slices.ContainsFunc(ways, func(d directions) bool { return !d.near }) {
 		return false
 	}
-	isLonger, each := false, 0
+	longAxes, each := 0, 0
 	for axis := range s.classes[class].dims[0] {
 		var along []directions
 		for _, d := range ways {
@@ -91,9 +95,11 @@ func (s stencil) isWhole(class int) bool {
 		if len(along) != each || !areBothWays(along) || !longer && !arePairs(along) {
 			return false
 		}
-		isLonger = isLonger || longer
+		if longer {
+			longAxes++
+		}
 	}
-	return isLonger
+	return longAxes >= leastLonger
 }
 
 // areBothWays reports whether slots along an axis send in both directions.

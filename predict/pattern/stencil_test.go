@@ -107,27 +107,45 @@ func TestStencils(t *testing.T) {
 	}
 }
 
-// TestNoStencil fits exchanges of a header and data with both neighbours in groups of four ranks, and with the next and
-// the last group. On 8 and 16 ranks that is a torus of three axes but for the sizes: nothing wrong may be said.
+// TestNoStencil fits exchanges of a header and data, or of two equal arrays, with both neighbours in groups of four
+// ranks, and with the next and the last group; groups are of ranks that follow each other, or far apart. On 8 and 16
+// ranks that is a torus of three axes but for the sizes, or in everything: nothing wrong may be said. Of groups far
+// apart it is not without the warning that directions are borrowed.
 func TestNoStencil(t *testing.T) {
-	unlike := func(name string) int64 { return 9 + 4088*int64(name[0]%2) }
+	for name, bytes := range map[string]func(string) int64{
+		"a header and data": func(name string) int64 { return 9 + 4088*int64(name[0]%2) },
+		"two arrays":        func(string) int64 { return 4097 },
+	} {
+		for inside, worst := range []verdict{refused, borrowed} {
+			t.Run(fmt.Sprint(name, inside), func(t *testing.T) { noStencil(t, inside, bytes, worst) })
+		}
+	}
+}
+
+// noStencil does so with groups along the first or the second axis of a grid.
+func noStencil(t *testing.T, inside int, bytes func(string) int64, worst verdict) {
+	t.Helper()
 	move := func(i int, sign int32) func(x, g []int32) bool {
 		return func(x, g []int32) bool {
 			if i < 4 {
-				x[0] ^= 1 << (i / 2)
+				x[inside] ^= 1 << (i / 2)
 				return true
 			}
-			return shiftIn(1, sign*int32(9-2*i), true)(x, g)
+			return shiftIn(1-inside, sign*int32(9-2*i), true)(x, g)
 		}
 	}
 	for _, oneSite := range []bool{true, false} {
 		all, partners := bothSides(6, oneSite, func(i int, sign int32) func(p, r int32) (int32, bool) {
-			return on(func(p int32) []int32 { return []int32{4, p / 4} }, move(i, sign))
+			return on(func(p int32) []int32 {
+				dims := []int32{p / 4, p / 4}
+				dims[inside] = 4
+				return dims
+			}, move(i, sign))
 		})
-		p := fitWithPartners(t, all, partners, unlike, 8, 16)
+		p := fitWithPartners(t, all, partners, bytes, 8, 16)
 		for _, c := range all {
 			for _, ranks := range []int32{32, 64} {
-				if v, text := judge(t, p, c, ranks); v > refused {
+				if v, text := judge(t, p, c, ranks); v > worst {
 					t.Error(text)
 				}
 			}
