@@ -110,8 +110,9 @@ func (s *TrinoServer) start(t testing.TB, name string, port int) {
 	}
 	defer log.Close()
 	// Statements are few and small: compiling them for speed, or making several threads for each of their many steps,
-	// would take longer than running them.
-	c := exec.Command(s.java, heap, "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Dconfig=etc/config.properties",
+	// would take longer than running them; so would checking the classes that Trino makes for each.
+	c := exec.Command(s.java, heap, "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:+UnlockDiagnosticVMOptions",
+		"-XX:-BytecodeVerificationRemote", "-Dconfig=etc/config.properties",
 		"-Dlog.levels-file=etc/log.properties",
 		"-Dnode.environment=test", "-Dnode.id="+name, "-Dnode.data-dir="+filepath.Join(folder, "data"),
 		"-Dnode.internal-address=127.0.0.1", "-Dnode.bind-ip=127.0.0.1",
