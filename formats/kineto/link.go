@@ -6,6 +6,7 @@ import (
 	"sort"
 
 	"github.com/commq/commq/formats/training"
+	"github.com/commq/commq/schema"
 )
 
 // operations makes the operations of a process of its calls and kernels.
@@ -64,22 +65,68 @@ func (t *trace) complete(calls []hostCall) {
 		if k := around.find(c.thread, c.start); k >= 0 {
 			x = &around.calls[k]
 		}
-		if x == nil || x.call != c.call && !(x.out >= 0 && c.out < 0) {
-			continue
+		if x != nil {
+			c.completeBy(x)
 		}
-		if c.root < 0 {
-			c.root = x.root
+	}
+	t.completeInOrder(calls, around)
+}
+
+// completeBy adds to a call what the call of c10d that asked for it says.
+func (c *hostCall) completeBy(x *hostCall) {
+	if x.call != c.call && !(x.out >= 0 && c.out < 0) {
+		return
+	}
+	if c.root < 0 {
+		c.root = x.root
+	}
+	if c.peer < 0 {
+		c.peer, c.inGroup = x.peer, x.inGroup
+	}
+	if c.out < 0 && x.out >= 0 {
+		c.in, c.out = x.in, x.out
+	}
+	c.askedAt(x)
+}
+
+// completeInOrder completes calls that worker threads executed in traces that do not number functions. Workers take
+// calls from queues: the n-th that one began of an operation and a size is the n-th that the program asked for. Of two
+// queues the times of equal calls may so be exchanged.
+func (t *trace) completeInOrder(calls []hostCall, around *cover) {
+	isNumbered := func(c hostCall) bool { return c.function > 0 }
+	if slices.ContainsFunc(t.asked, isNumbered) || slices.ContainsFunc(calls, isNumbered) {
+		return
+	}
+	type alike struct {
+		call schema.CallID
+		in   int64
+	}
+	waiting := map[alike][]*hostCall{}
+	slices.SortStableFunc(t.asked, func(a, b hostCall) int { return cmp.Compare(a.start, b.start) })
+	for i := range t.asked {
+		x := &t.asked[i]
+		waiting[alike{x.call, x.in}] = append(waiting[alike{x.call, x.in}], x)
+	}
+	var executed []*hostCall
+	for i := range calls {
+		if c := &calls[i]; around.find(c.thread, c.start) < 0 {
+			executed = append(executed, c)
 		}
-		if c.out < 0 && x.out >= 0 {
-			c.in, c.out = x.in, x.out
+	}
+	slices.SortStableFunc(executed, func(a, b *hostCall) int { return cmp.Compare(a.start, b.start) })
+	for _, c := range executed {
+		k := alike{c.call, c.in}
+		if len(waiting[k]) > 0 && waiting[k][0].start <= c.start {
+			c.completeBy(waiting[k][0])
+			waiting[k] = waiting[k][1:]
 		}
-		c.askedAt(x)
 	}
 }
 
-// askedAt gives a call that another thread executed the time at which the program asked for it.
+// askedAt gives a call the time at which the program asked for it: one that another thread executed, or an annotation
+// that lasts until the program waited.
 func (c *hostCall) askedAt(x *hostCall) {
-	if x.thread != c.thread {
+	if x.thread != c.thread || c.start >= x.start && c.start <= x.end && c.end > x.end {
 		c.asked, c.returned = x.start, x.end
 	}
 }
@@ -139,8 +186,8 @@ func (t *trace) run(calls []hostCall) (runs []*kernel, lost int) {
 // operation makes an operation of a call.
 func (c *hostCall) operation() training.Op {
 	op := training.Op{Call: c.call, Group: c.group, Seq: c.seq, IssuedNs: c.start, ReturnedNs: c.end, StartNs: c.start,
-		EndNs: c.end, InElements: c.in, OutElements: c.out, Type: c.kind, Root: c.root, Peer: c.peer, InSplit: c.inSplit,
-		OutSplit: c.outSplit}
+		EndNs: c.end, InElements: c.in, OutElements: c.out, Type: c.kind, Root: c.root, Peer: c.peer, PeerInGroup: c.inGroup,
+		InSplit: c.inSplit, OutSplit: c.outSplit}
 	if c.asked != 0 || c.returned != 0 {
 		op.IssuedNs, op.ReturnedNs = c.asked, c.returned
 	}

@@ -25,6 +25,7 @@ type hostCall struct {
 	kind       string
 	root       int32
 	peer       int32
+	inGroup    bool // peer is a rank in the group
 	taken      bool // by what a worker thread executed
 	// asked and returned are when the program asked for what a worker thread executed; 0 if the program executed it.
 	asked, returned int64
@@ -330,6 +331,12 @@ func (c *hostCall) shapes(name string, a *arguments) {
 		c.out, c.in = sizes[0], sizes[1] // alltoall_base_(output, input, ...)
 	}
 	values := texts(a.Inputs)
+	if c.call == schema.CallIsend || c.call == schema.CallIrecv { // c10d::send(tensors, group, rank, tag), recv_ the same
+		if (name == "c10d::send" || name == "c10d::recv_") && len(values) > 2 && c.peer == training.Unknown {
+			c.peer = int32(min(integer(json.RawMessage(values[2]), training.Unknown), mostMembers))
+			c.inGroup = c.peer >= 0
+		}
+	}
 	at := map[string]int{"c10d::broadcast_": 2, "c10d::reduce_": 3, "c10d::gather_": 3, "c10d::scatter_": 3}[name]
 	if at > 0 && at < len(values) {
 		c.root = int32(min(integer(json.RawMessage(values[at]), training.Unknown), mostMembers))

@@ -66,6 +66,8 @@ type job struct {
 	// assumed tells that no trace names a group, and all operations count on all ranks.
 	assumed bool
 	alone   int64 // operations without a group
+	// inferred are sends and receives whose group follows from the other sides.
+	inferred int64
 	rootless, untyped,
 	peerless int64
 }
@@ -485,6 +487,8 @@ func (j *job) warnings() []string {
 	say(j.alone, "Collective operations whose group the traces do not tell, which have no communicator: %d.")
 	say(j.untyped, "Operations whose size the traces do not tell: %d.")
 	say(j.rootless, "Operations whose root the traces do not tell, and so whose bytes on the root's side: %d.")
+	say(j.inferred, "Sends and receives whose group the traces do not name: %d; each is on the only group whose other "+
+		"side has the other end.")
 	say(j.peerless, "Sends and receives whose other side the traces do not tell, which have no row: %d.")
 	if names := j.disagreeing(); names != "" {
 		w = append(w, "The ranks of these communicators made different operations in the time of the trace: "+names+

@@ -33,8 +33,9 @@ type Op struct {
 	InBytes bool
 	// Root is the rank in the group that a rooted collective has as its root, or Unknown.
 	Root int32
-	// Peer is the world rank of the other side of a send or a receive.
-	Peer int32
+	// Peer is the world rank of the other side of a send or a receive; with PeerInGroup its rank in the group.
+	Peer        int32
+	PeerInGroup bool
 	// InSplit and OutSplit are the shares of each rank of the group in an uneven exchange, in any unit; empty if even.
 	InSplit, OutSplit []int64
 	// Label is what else the trace tells of it; empty for nothing.

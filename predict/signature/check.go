@@ -53,6 +53,10 @@ func checkTables(s *Signature) error {
 	for _, f := range s.Frames {
 		frames[f.ID] = true
 	}
+	comms := map[int32]bool{}
+	for i := range s.Comms {
+		comms[s.Comms[i].ID] = true
+	}
 	for i := range s.Symbols {
 		sym := &s.Symbols[i]
 		id := slices.Index(schema.CallNames, sym.Call)
@@ -61,6 +65,10 @@ func checkTables(s *Signature) error {
 			return fmt.Errorf("symbol %d: %q is not an MPI call", i, sym.Call)
 		case sym.Frame != nil && !frames[*sym.Frame]:
 			return fmt.Errorf("symbol %d: there is no frame %d", i, *sym.Frame)
+		case sym.Comm != nil && !comms[*sym.Comm]:
+			return fmt.Errorf("symbol %d: there is no communicator %d", i, *sym.Comm)
+		case sym.Completes != "" && slices.Index(schema.CallNames, sym.Completes) <= 0:
+			return fmt.Errorf("symbol %d: it completes %q, which is not an MPI call", i, sym.Completes)
 		}
 		sym.CallID = schema.CallID(id)
 	}

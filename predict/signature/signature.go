@@ -158,8 +158,12 @@ type Symbol struct {
 	Call string `json:"call"`
 	// Frame is the innermost frame of the call path; nil if call sites are unknown.
 	Frame *int32 `json:"frame,omitempty"`
-	// Comm is the communicator; only set if call sites are unknown and the call has one.
+	// Comm is the communicator, the first of those that the program knows by one name; only set if call sites are unknown
+	// and the call, or what it completes, has one.
 	Comm *int32 `json:"comm,omitempty"`
+	// Completes is the name of the MPI function that begins what the call completes; only set if call sites are unknown,
+	// the call has no communicator, and all that it completes is begun alike.
+	Completes string `json:"completes,omitempty"`
 
 	// CallID is the id of Call.
 	CallID schema.CallID `json:"-"`

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/commq/commq/predict/internal/nulls"
 	"github.com/commq/commq/predict/signature"
 	"github.com/commq/commq/predict/signature/fold"
 	"github.com/commq/commq/predict/signature/sign"
@@ -23,12 +24,11 @@ type source struct {
 
 // jointCall is a call of a run in the joint signature.
 type jointCall struct {
-	symbol     int32 // unset: no rank makes the call
-	level      int32 // of a recursion
-	call       int16
-	site, comm int32 // joint ids
-	node       int32 // of the joint template
-	value      int32 // unset: not interned yet
+	symbol int32      // unset: no rank makes the call
+	level  int32      // of a recursion
+	place  sign.Place // with joint ids
+	node   int32      // of the joint template
+	value  int32      // unset: not interned yet
 }
 
 const unset = -1
@@ -113,11 +113,16 @@ func (w *flowWalker) jointCall(n *template.Node, value int32) *jointCall {
 	if j.symbol == unset {
 		tables := &w.source.runs[w.run]
 		c := w.sig.Values[n.ID].Events[value]
-		j.call, j.site, j.comm = int16(w.sig.Symbols[n.Symbol].CallID), w.sig.Callsite(n, c), c.Comm.Int32()
-		j.level = tables.level[j.site]
-		toJoint(&j.site, tables.site)
-		toJoint(&j.comm, tables.comm)
-		j.symbol = w.flows.Symbol(j.call, j.site, j.comm)
+		s := &w.sig.Symbols[n.Symbol]
+		j.place = sign.Place{Call: int16(s.CallID), Site: w.sig.Callsite(n, c), Comm: c.Comm.Int32()}
+		if s.Completes != "" {
+			completes, _ := schema.CallByName(s.Completes) // names that are none were refused
+			j.place.Comm, j.place.Completes = nulls.Value(s.Comm, schema.NullInt32), int16(completes)
+		}
+		j.level = tables.level[j.place.Site]
+		toJoint(&j.place.Site, tables.site)
+		toJoint(&j.place.Comm, tables.comm)
+		j.symbol = w.flows.Symbol(j.place)
 	}
 	return j
 }
@@ -157,7 +162,7 @@ func (x *source) findNodes(r *sign.Recorder) {
 			for k := range calls {
 				j := &calls[k]
 				if j.symbol != unset {
-					j.node, j.value = r.Event(j.call, j.site, j.comm).ID, unset
+					j.node, j.value = r.Event(j.place).ID, unset
 				}
 			}
 		}
@@ -301,7 +306,7 @@ func (x *source) recordRows(r *sign.Recorder) error {
 	return x.eachRank(func(rows []schema.Event, levels []int32) error {
 		for k := range rows {
 			e := &rows[k]
-			r.RecordRow(r.Event(e.Call, e.Callsite, e.Comm), e, levels[k])
+			r.RecordRow(r.EventOf(e), e, levels[k])
 		}
 		return nil
 	})

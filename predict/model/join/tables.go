@@ -57,7 +57,7 @@ func (t *tables) add(s *signature.Signature, first int32, levelsAsIterations boo
 				if world >= 0 {
 					row.WorldRank = world + first
 				}
-				row.Kind = int16(max(0, slices.Index(schema.CommKindNames, c.Kind)))
+				row.Kind, row.Name = int16(max(0, slices.Index(schema.CommKindNames, c.Kind))), nulls.Text(c.Name)
 				all.Comms = append(all.Comms, row)
 			}
 		}

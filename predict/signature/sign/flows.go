@@ -32,7 +32,7 @@ type meeting struct {
 }
 
 func newFlows(sig *signature.Signature) *Flows {
-	f := &Flows{sig: sig, symbols: &Symbols{ids: map[symbolKey]int32{}}, byRank: make([]template.Flow, sig.Ranks),
+	f := &Flows{sig: sig, symbols: newSymbols(sig), byRank: make([]template.Flow, sig.Ranks),
 		calls: make([]int64, sig.Ranks), last: make([]int32, sig.Ranks), level: make([]int32, sig.Ranks),
 		meetings: map[signature.Operation]*meeting{}, pairs: map[[2]int32]bool{}, size: map[int32]int32{}}
 	for i := range sig.Comms {
@@ -55,9 +55,9 @@ func (f *Flows) read(source Source) error {
 	return err
 }
 
-// Symbol returns the symbol of a call at a call site, or on a communicator if the site is null.
-func (f *Flows) Symbol(call int16, site, comm int32) int32 {
-	id := f.symbols.add(call, site, comm)
+// Symbol returns the symbol of the calls at a place.
+func (f *Flows) Symbol(p Place) int32 {
+	id := f.symbols.add(p)
 	for len(f.first) < len(f.symbols.list) {
 		f.first, f.recursive = append(f.first, math.MaxInt64), append(f.recursive, false)
 	}

@@ -17,6 +17,7 @@ type Recorder struct {
 	events   []*template.Node // by symbol
 	interned []interned       // by node
 	paths    []*Path          // by rank
+	places   places           // of the rows so far
 	key      []byte           // scratch
 }
 
@@ -76,9 +77,12 @@ func NewRecorder(sig *signature.Signature) *Recorder {
 	return r
 }
 
-// Event returns the event of a call at a call site, or on a communicator if the site is null; nil if there is none.
-func (r *Recorder) Event(call int16, site, comm int32) *template.Node {
-	symbol, known := r.symbols.find(call, site, comm)
+// EventOf returns the event of a row; nil if there is none. It must be called for each row of a rank, in order.
+func (r *Recorder) EventOf(e *schema.Event) *template.Node { return r.Event(r.places.of(e)) }
+
+// Event returns the event of the calls at a place; nil if there is none.
+func (r *Recorder) Event(p Place) *template.Node {
+	symbol, known := r.symbols.find(p)
 	if !known || int(symbol) >= len(r.events) {
 		return nil
 	}

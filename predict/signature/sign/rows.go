@@ -15,6 +15,8 @@ type rowSource struct {
 
 // ReadFlows implements Source.
 func (x *rowSource) ReadFlows(f *Flows) error {
+	var e schema.Event
+	var at places
 	return x.run.Events(func(b *schema.Events) error {
 		for i, r := range b.Rank {
 			if r < 0 || r >= f.sig.Ranks {
@@ -26,7 +28,8 @@ func (x *rowSource) ReadFlows(f *Flows) error {
 			if err := checkCallID(b, i); err != nil {
 				return err
 			}
-			symbol := f.Symbol(b.Call[i], b.Callsite[i], b.Comm[i])
+			b.Row(i, &e)
+			symbol := f.Symbol(at.of(&e))
 			if b.Instance[i] != schema.NullInt64 && b.Comm[i] != schema.NullInt32 &&
 				schema.Class(b.Class[i]) == schema.ClassCollective {
 				f.Meet(signature.Operation{Comm: b.Comm[i], Number: b.Instance[i]}, symbol)
@@ -47,7 +50,7 @@ func (x *rowSource) ReadValues(r *Recorder) error {
 			if err := checkCallID(b, i); err != nil {
 				return err
 			}
-			n := r.Event(e.Call, e.Callsite, e.Comm)
+			n := r.EventOf(&e)
 			if n == nil || e.Rank < 0 || int(e.Rank) >= len(r.paths) {
 				return fmt.Errorf("rank %d, seq %d: the events changed while they were read", e.Rank, e.Seq)
 			}

@@ -1,5 +1,6 @@
 // Package sign makes the signature of a run from its calls. It reads the calls of all ranks several times:
 //
+//   - Symbols numbers the calls that are one place in the program (symbols.go).
 //   - Flows counts which call follows which on each rank (flows.go), and merges places in the program that ranks of a
 //     collective operation use interchangeably.
 //   - Package template finds the loops in the flows.
@@ -138,44 +139,4 @@ func recursionBranches(sig *signature.Signature) bool {
 		}
 	}
 	return false
-}
-
-// Symbols numbers the distinct calls of a program.
-type Symbols struct {
-	ids  map[symbolKey]int32
-	list []signature.Symbol
-}
-
-// symbolKey identifies a symbol: comm is null if the call site is known.
-type symbolKey struct {
-	call       int16
-	site, comm int32
-}
-
-func newSymbolKey(call int16, site, comm int32) symbolKey {
-	k := symbolKey{call, site, schema.NullInt32}
-	if site == schema.NullInt32 {
-		k.comm = comm
-	}
-	return k
-}
-
-// find returns the number of a call at a call site, or on a communicator if the site is null.
-func (s *Symbols) find(call int16, site, comm int32) (id int32, known bool) {
-	id, known = s.ids[newSymbolKey(call, site, comm)]
-	return id, known
-}
-
-// add returns the number of a call, a new one if it is not known.
-func (s *Symbols) add(call int16, site, comm int32) int32 {
-	k := newSymbolKey(call, site, comm)
-	id, known := s.ids[k]
-	if !known {
-		id = int32(len(s.list))
-		s.ids[k] = id
-		s.list = append(s.list, signature.Symbol{Call: schema.CallNames[k.call],
-			Frame: nulls.Pointer(k.site, schema.NullInt32), Comm: nulls.Pointer(k.comm, schema.NullInt32),
-			CallID: schema.CallID(k.call)})
-	}
-	return id
 }
