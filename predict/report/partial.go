@@ -2,6 +2,7 @@ package report
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -85,6 +86,9 @@ func NewPartial(m *model.Model, x *generate.Prediction, ranks int32) *Partial {
 	occurrences := x.Signature.Occurrences(x.Signature.Roots)
 	for _, s := range m.Sites {
 		gap := x.Gaps[s.Event.ID]
+		if gap == nil {
+			gap = uncertainCount(s, x)
+		}
 		switch {
 		case !sendsBytes(m, s):
 		case gap == nil:
@@ -107,6 +111,19 @@ func NewPartial(m *model.Model, x *generate.Prediction, ranks int32) *Partial {
 		p.Gaps[i].Run = settling(m, byCall[p.Gaps[i].Call], next)
 	}
 	return p
+}
+
+// uncertainCount returns the gap of a site in a loop of which it is not certain how often it repeats; nil if there is
+// no such loop around it.
+func uncertainCount(s *model.Site, x *generate.Prediction) *generate.Gap {
+	for n := s.Event; n != nil; n = n.Parent {
+		for _, l := range x.Loops {
+			if l.Node == n.ID {
+				return &generate.Gap{Calls: fmt.Sprintf("there may be %d to %d iterations of %s", l.Low, l.High, l.Loop)}
+			}
+		}
+	}
+	return nil
 }
 
 // addKnown adds the calls of a site of which all is known.
