@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -97,6 +98,7 @@ func commUseOf(x *Site, t *join.Training, worlds []map[int32]int) *commUse {
 	u := &commUse{world: -1, kinds: map[string]bool{}}
 	for i, run := range t.Runs {
 		next := pattern.Mapping{Ranks: run.Ranks, Dst: slices.Repeat([]int32{pattern.None}, int(run.Ranks))}
+		used := map[int32]*signature.Comm{}
 		for _, s := range x.Calls.Slots {
 			for r, c := range s.Runs[i] {
 				if c == nil || c.Comm == signature.Null {
@@ -113,12 +115,27 @@ func commUseOf(x *Site, t *join.Training, worlds []map[int32]int) *commUse {
 				if len(u.examples) == 0 || u.examples[len(u.examples)-1].Run != run {
 					u.examples = append(u.examples, CommOfRun{run, comm})
 				}
+				used[comm.ID] = comm
 				if rank, member := comm.RankOf(int32(r)); member {
 					next.Dst[r] = comm.Members[(int(rank)+1)%len(comm.Members)]
 				}
 			}
 		}
+		addIdleMembers(next.Dst, used)
 		u.next = append(u.next, next)
 	}
 	return u
+}
+
+// addIdleMembers adds the next members of those that are in a communicator and do not use it themselves, as the
+// receivers at a site of sends: sites that use one communicator know it with all its members.
+func addIdleMembers(next []int32, used map[int32]*signature.Comm) {
+	for _, id := range slices.Sorted(maps.Keys(used)) {
+		members := used[id].Members
+		for i, r := range members {
+			if r >= 0 && int(r) < len(next) && next[r] == pattern.None {
+				next[r] = members[(i+1)%len(members)]
+			}
+		}
+	}
 }

@@ -23,7 +23,7 @@ from torch._C._distributed_c10d import _dump_fr_trace_json
 from torch.distributed.device_mesh import init_device_mesh
 from torch.profiler import ProfilerActivity, profile, schedule
 
-BATCH, WIDTH, MICRO = 8, 96, 2
+BATCH, WIDTH, MICRO = 8, 120, 2
 PP, TP, STEPS = (int(word) for word in sys.argv[2:] + ["2", "2", "2"][len(sys.argv) - 2:])
 
 folder = sys.argv[1]
