@@ -113,13 +113,13 @@ func TestSchema11(t *testing.T) {
 		both(0, params(30, 1, "0", "default_pg", 1, "send", "Half", 100, 100, "[]")),
 		both(1, params(30, 1, "0", "default_pg", 0, "recv", "Half", 100, 100, "[]"))))
 	wantRows(t, r, `
-0 Ibcast comm=0 instance=0 root=1 received=424 request=1
+0 Ibcast comm=0 instance=0 root=1 sent=0 received=424 request=1
 0 Iallreduce comm=0 instance=1 count=9 sent=36 received=36 request=2
 0 Wait request=2
 0 Isend comm=0 to=1 count=100 sent=200 request=3
 0 Wait request=1
 0 Wait request=3
-1 Ibcast comm=0 instance=0 root=1 count=53 sent=424 request=1
+1 Ibcast comm=0 instance=0 root=1 count=53 sent=424 received=0 request=1
 1 Iallreduce comm=0 instance=1 count=9 sent=36 received=36 request=2
 1 Wait request=2
 1 Irecv comm=0 from=0 received=200 request=3

@@ -151,6 +151,14 @@ func (j *job) operation(row *schema.Event, r *rank, op *Op, c *comm) {
 	case schema.CallIbarrier:
 		return
 	}
+	if root != Unknown { // the side on which a rank has nothing is empty, as in captures
+		if !sends {
+			row.SendBytes = 0
+		}
+		if !receives {
+			row.RecvBytes = 0
+		}
+	}
 	in, out := op.sizes(size)
 	if op.InBytes {
 		if sends && in >= 0 {
