@@ -12,8 +12,8 @@ import (
 
 // trainingRun is a training as traces of PyTorch have it, without call sites: 2 stages of 2 processes, as often as they
 // fit. Each of 3 steps has a broadcast on all, 2 messages from the first stage to the second, an all-reduce of each stage
-// and one of 7200 elements across the replicas, and an MPI_Wait after each. named gives communicators their names.
-func trainingRun(ranks int, named bool) *signature.Run {
+// and one of 7200 elements across the replicas, and an MPI_Wait after each. name names communicators.
+func trainingRun(ranks int, name func(group string) string) *signature.Run {
 	members := map[string]func(r int) []int32{
 		"tp": func(r int) []int32 { return []int32{int32(r &^ 1), int32(r | 1)} },
 		"pp": func(r int) []int32 { return []int32{int32(r &^ 2), int32(r | 2)} },
@@ -63,8 +63,8 @@ func trainingRun(ranks int, named bool) *signature.Run {
 		return all
 	})
 	for i := range run.Comms {
-		if c := run.Comms[i].Comm; c > 0 && named {
-			run.Comms[i].Name = names[c-1]
+		if c := run.Comms[i].Comm; c > 0 {
+			run.Comms[i].Name = name(names[c-1])
 		}
 	}
 	events := run.Events
@@ -87,14 +87,16 @@ func trainingRun(ranks int, named bool) *signature.Run {
 }
 
 // Without call sites the program knows its communicators by their names: runs on 4, 8, 12, 20 and 24 ranks tell all of one on
-// 16. Without names only the broadcast is known, as no communicator of a run is that of another one.
+// 16. Without names, or with one name for the
+// three communicators of a rank, only the broadcast is known, as no communicator of a run is that of another one.
 func TestCommunicatorsInPlaceOfCallSites(t *testing.T) {
-	program := func(named bool) func(ranks int) *signature.Run {
-		return func(ranks int) *signature.Run { return trainingRun(ranks, named) }
+	program := func(name func(string) string) func(ranks int) *signature.Run {
+		return func(ranks int) *signature.Run { return trainingRun(ranks, name) }
 	}
-	m := train(t, []int{4, 8, 12, 20, 24}, program(true))
+	own := func(group string) string { return group }
+	m := train(t, []int{4, 8, 12, 20, 24}, program(own))
 	x := extrapolate(t, m, 16)
-	truth := sign(t, trainingRun(16, true))
+	truth := sign(t, trainingRun(16, own))
 	want := report.Score{Ranks: 16, EdgePrecision: 1, EdgeRecall: 1, Messages: 8 * 2 * 3, Bytes: 8 * 2 * 3 * 4097}
 	if got := report.Compare(x.Signature, truth); got != want {
 		t.Errorf("got  %+v\nwant %+v", got, want)
@@ -104,10 +106,12 @@ func TestCommunicatorsInPlaceOfCallSites(t *testing.T) {
 		t.Errorf("%+v", v)
 	}
 
-	m = train(t, []int{4, 8, 12, 20, 24}, program(false))
-	x, err := generate.Predict(t.Context(), m, 16, generate.Options{})
-	p := report.NewPartial(m, x, 16)
-	if err == nil || p == nil || p.Known != 1 || p.Collectives != 3*16 {
-		t.Errorf("without names: %v, %+v", err, p)
+	for _, name := range []string{schema.NullText, "one"} {
+		m = train(t, []int{4, 8, 12, 20, 24}, program(func(string) string { return name }))
+		x, err := generate.Predict(t.Context(), m, 16, generate.Options{})
+		p := report.NewPartial(m, x, 16)
+		if err == nil || p == nil || p.Known != 1 || p.Collectives != 3*16 {
+			t.Errorf("with %q as all names: %v, %+v", name, err, p)
+		}
 	}
 }

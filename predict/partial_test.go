@@ -1,6 +1,7 @@
 package predict_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/commq/commq/predict/generate"
@@ -42,6 +43,28 @@ func TestPartialAnswer(t *testing.T) {
 	if v.Edges.Wrong+v.Calls.Wrong+v.Messages.Wrong+v.Bytes.Wrong != 0 || v.Messages.Exact != 29 ||
 		v.Messages.Unknown != 29 || v.Bytes.Exact != 29 {
 		t.Errorf("%+v", v)
+	}
+}
+
+// What is in a loop that may repeat another number of times is not known: 3, 5, 4 and 9 messages to the next rank have no
+// law, though their destinations have one.
+func TestUncertainCountIsUnknown(t *testing.T) {
+	times := map[int]int{5: 3, 7: 5, 11: 4, 13: 9}
+	m := train(t, []int{5, 7, 11, 13}, func(ranks int) *signature.Run {
+		return testruns.Messages(ranks, func(r int) (all []testruns.Message) {
+			for range times[ranks] {
+				all = append(all, message(3, (r+1)%ranks, 9, 4097))
+			}
+			return append(all, message(5, (r*r*r+3*r*r+ranks*ranks/3)%ranks, 9, 5), message(7, (r+2)%ranks, 9, 70))
+		})
+	})
+	x, err := generate.Predict(t.Context(), m, 29, generate.Options{})
+	p := report.NewPartial(m, x, 29)
+	if err == nil || p == nil || p.Known != 1 || p.Unknown != 2 || p.Messages != 29 || p.Bytes != 29*70 {
+		t.Fatalf("%v, %+v", err, p)
+	}
+	if why := p.Gaps[0].Why; !strings.HasPrefix(why, "there may be ") || !strings.Contains(why, "iterations of loop") {
+		t.Errorf("%+v", p.Gaps)
 	}
 }
 
