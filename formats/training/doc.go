@@ -4,14 +4,15 @@
 //
 // In reading order:
 //
-//	rank.go    what a reader tells: operations, groups, steps
-//	names.go   names of operations and types of elements
-//	busy.go    when a process computed
-//	groups.go  groups become communicators, operations get their numbers in them
-//	clocks.go  offsets of the clocks, and bounds of their errors
-//	rows.go    operations become rows
-//	import.go  the run
-//	store.go   the run in a store, with its name
+//	rank.go      what a reader tells: operations, groups, steps
+//	names.go     names of operations and types of elements
+//	busy.go      when a process computed
+//	groups.go    groups become communicators, operations get their numbers in them
+//	messages.go  groups of messages of which the traces tell only the rank in a group
+//	clocks.go    offsets of the clocks, and bounds of their errors
+//	rows.go      operations become rows
+//	import.go    the run
+//	store.go     the run in a store, with its name
 //
 // docs/reference/training.md tells what becomes of what.
 package training
