@@ -89,19 +89,25 @@ func (l layout) ring() channels {
 }
 
 // tree returns the channels of trees: as many as of rings, of the same speed. On two nodes half of a tree's data stays
-// inside, so NCCL raises the bandwidth there as long as the links allow (pass 2 of ncclTopoCompute).
+// inside, so NCCL raises the bandwidth there as long as the links allow (pass 2 of ncclTopoCompute). It does so with one
+// rank a node too, which uses no link.
 func (l layout) tree(ring channels) channels {
-	if l.group.Nodes != 2 || l.perNode == 1 {
+	if l.group.Nodes != 2 {
 		return ring
 	}
 	speeds := l.system.GPU.speeds(l.group.Nodes)
 	for i := len(speeds) - 1; i >= 0; i-- {
-		if speeds[i] > ring.intra && ring.intra < 2*ring.inter && speeds[i]*float64(ring.n) <= l.link {
+		fits := l.perNode == 1 || speeds[i]*float64(ring.n) <= l.link
+		if speeds[i] > ring.intra && ring.intra < 2*ring.inter && fits {
 			ring.intra = speeds[i]
 		}
 	}
 	return ring
 }
+
+// sameOrder reports whether all rings have a node's ranks in the same order (sameChannels in search.cc). They have not
+// where data enter and leave a node by several NICs, each at another rank.
+func (l layout) sameOrder() bool { return l.group.Nodes == 1 || l.perNode == 1 || l.nics == 1 }
 
 // nvls returns the channels of NVLS: one for each GPU that pulls data from the switches, which between nodes has a NIC.
 // A GPU's link carries each of them once, and its own twice (ncclTopoSearchTryNvls). NCCL then raises the bandwidth

@@ -39,6 +39,8 @@ func TestChannels(t *testing.T) {
 		{"H100", h100(), Group{1024, 128}, channels{8, 45, 45}, channels{8, 45, 45}, channels{8, 40, 48}},
 		// One NIC: 48, made 2 of 24.
 		{"H100, a rank a node", h100(), Group{128, 128}, channels{2, 24, 24}, channels{2, 24, 24}, channels{}},
+		// On two nodes a tree's channel may have 48 inside, which is one GPU.
+		{"H100, a rank a node", h100(), Group{2, 2}, channels{2, 24, 24}, channels{2, 48, 24}, channels{}},
 		// 2 ranks a node have 2 of the 8 NICs: 2 of 48, made 4 of 24. NVLS: 3 times 48 is less than 370.8.
 		{"H100, 2 ranks a node", h100(), Group{8, 4}, channels{4, 24, 24}, channels{4, 24, 24}, channels{2, 48, 48}},
 		// On two nodes a tree's channel inside may have twice what a NIC carries: 24, 30, 40, 42, 45, 48.
@@ -64,6 +66,8 @@ func TestFormulas(t *testing.T) {
 	h, a := h100(), a100()
 	plugin := h100()
 	plugin.NICLatencyPs = 5_000_000
+	narrow := h100()
+	narrow.NICs = 2
 	pci := &System{GPU: Ampere, Inside: PCI, GPUs: 4, NICs: 1, LinkBytesPerSecond: 24_000_000_000,
 		NICBytesPerSecond: 12_500_000_000}
 	for _, c := range []struct {
@@ -84,6 +88,11 @@ func TestFormulas(t *testing.T) {
 		{"ring", h, ReduceScatter, Group{8, 1}, 1 << 20, Ring, LL, 6.6 + 7*0.6, 141 * 8.0 / 7},
 		{"chain", h, Broadcast, Group{8, 1}, 1 << 20, Ring, Simple, 8.4 + 3.4, 360},
 		{"chain over nodes", h, Reduce, Group{16, 2}, 1 << 20, Ring, LL, 6.6 + 16*2.7, 39},
+		// One step of the ring's latency with one rank or NIC a node, as all rings have the same order of ranks.
+		{"chain, a rank a node", h, Broadcast, Group{128, 128}, 1 << 20, Ring, LL, 6.6 + 2.7, 20.4},
+		{"chain, a rank a node", plugin, Reduce, Group{2, 2}, 1 << 20, Ring, Simple, 8.4 + 14, 48},
+		{"chain, a NIC a node", narrow, Broadcast, Group{4, 2}, 1 << 20, Ring, LL, 6.6 + 2.7, 24},
+		{"chain, 2 NICs", narrow, Broadcast, Group{16, 2}, 1 << 20, Ring, LL, 6.6 + 16*2.7, 39},
 		// 30 steps, 2 of them between the nodes; the 28 others take the CPU's 1 us for a message.
 		{"ring over nodes", h, AllReduce, Group{16, 2}, 1 << 10, Ring, LL, 6.6 + 28*1 + 2*2.7, 39 * 16.0 / 30},
 		// From 64 bytes for each of 2 x 8 channels and 16 ranks on the latency is 1.4 times as long.
@@ -99,12 +108,16 @@ func TestFormulas(t *testing.T) {
 		// log2 of 64 nodes is 6; a channel has at most 36 (Simple) and 29 (LL128), and a plain tree 0.85 of it.
 		{"tree", h, AllReduce, Group{512, 64}, 1 << 30, Tree, Simple, 8.4 + 2*(7*4+6*14), 8 * 36 * 0.85 / 2},
 		{"tree", h, AllReduce, Group{512, 64}, 1 << 24, Tree, LL128, 14 + 2*(7*1.25+6*8.5), 8 * 29 * 0.85 / 2 * 0.9},
+		// No plain tree where GPUs share NICs: 4 channels of 24.
+		{"tree, 2 NICs", narrow, AllReduce, Group{32, 4}, 1 << 30, Tree, Simple, 8.4 + 2*(7*4+2*14), 0.92 * 96 / 2},
 		{"NVLS", h, AllReduce, Group{8, 1}, 1 << 20, NVLS, Simple, 25, 8 * 40 * 0.85 * 7 / 8 * 2 * 8 / 14},
 		{"NVLS", h, AllGather, Group{8, 1}, 1 << 20, NVLS, Simple, 25, 8 * 40 * 0.85 * 7 / 8 * 7 / 8},
 		{"NVLS tree", h, AllReduce, Group{16, 2}, 1 << 20, NVLSTree, Simple, 25 + 2*20.9, 8 * 57.7 * 16 / 30},
 		{"NVLS tree", h, AllReduce, Group{1024, 128}, 1 << 30, NVLSTree, Simple, 25 + 2*7*20.9, 8 * 45.5 * 1024 / 2046},
 		// A rank a node: 48 GB/s, of which PAT gets 3/4.
 		{"PAT", h, AllGather, Group{16, 16}, 1 << 20, PAT, Simple, 8 + 4*14/3.5 + 16*2.8, 36},
+		// On two nodes what counts is inside: 2 channels of 48.
+		{"PAT", h, AllGather, Group{2, 2}, 1 << 20, PAT, Simple, 8 + 14/3.5 + 2*2.8, 72},
 		{"ring", a, AllReduce, Group{24, 3}, 1 << 10, Ring, LL, 6.6 + 42*2 + 4*2.7, 19 * 24.0 / 46},
 		{"tree", a, AllReduce, Group{24, 3}, 1 << 30, Tree, Simple, 8.4 + 2*(7*4+14), 8 * 17.8 / 2},
 		// PCI: 20 of the 24 GB/s; 5.7 us a step.

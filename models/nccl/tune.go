@@ -11,11 +11,12 @@ type tuner struct {
 	group            Group
 	ring, tree, nvls channels
 	inside           hop
+	sameOrder        bool // all rings of a node have its ranks in the same order
 }
 
 func newTuner(s *System, g Group) *tuner {
 	l := newLayout(s, g)
-	t := &tuner{system: s, group: g, ring: l.ring(), nvls: l.nvls()}
+	t := &tuner{system: s, group: g, ring: l.ring(), nvls: l.nvls(), sameOrder: l.sameOrder()}
 	t.tree = l.tree(t.ring)
 	if s.Inside == PCI {
 		t.inside = overPCI
@@ -123,9 +124,10 @@ func (t *tuner) treeBandwidth(p Protocol) float64 {
 
 // plainTree reports whether all data of a tree enters and leaves a node at one GPU (NCCL_TOPO_PATTERN_TREE). A balanced
 // tree shares this with a second GPU beside the same NIC. There is none where a node has one rank, nor on nodes with a
-// NIC for each GPU, as those of Hopper and later have; from Hopper on NCCL does not look further away.
+// NIC for each GPU; from Hopper on NCCL does not look further away.
 func (t *tuner) plainTree() bool {
-	return t.group.Ranks == t.group.Nodes || t.group.Nodes > 1 && t.system.GPU >= Hopper
+	return t.group.Ranks == t.group.Nodes ||
+		t.group.Nodes > 1 && t.system.GPU >= Hopper && t.system.NICs >= t.system.GPUs
 }
 
 // nvlsBandwidth is that of NVLS and NVLSTree. An all-reduce does two operations at a time.
@@ -229,20 +231,20 @@ func (t *tuner) ringLatency(o Operation, p Protocol, inside, between float64) fl
 	return float64(steps-over)*inside + float64(over)*between
 }
 
-// chainLatency returns the latency of a broadcast or reduction in us. All channels of a node with NVLink have the same
-// order of ranks, for which NCCL takes one step; with other orders it takes all of them.
+// chainLatency returns the latency of a broadcast or reduction in us. Where all rings have the same order of ranks NCCL
+// takes one step, else all of them. A step is a ring's, also with one rank a node, without the plugin's latency.
 func (t *tuner) chainLatency(p Protocol) float64 {
-	hop, a := t.inside, Ring
+	hop, a, steps := t.inside, Ring, 1
 	if t.group.Nodes > 1 {
 		hop = overNet
 	}
-	if t.group.Nodes == 1 {
-		return hopLatencies[hop][Ring][p]
+	if !t.sameOrder {
+		steps = t.steps(Broadcast)
+		if p == Simple {
+			a = Tree
+		}
 	}
-	if p == Simple {
-		a = Tree
-	}
-	return float64(t.steps(Broadcast)) * hopLatencies[hop][a][p]
+	return float64(steps) * hopLatencies[hop][a][p]
 }
 
 // posting returns how long the CPU is busy with a message to another node, in us (getNetOverhead).
