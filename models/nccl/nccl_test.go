@@ -148,6 +148,21 @@ func TestTimesThatNCCLPrinted(t *testing.T) {
 				got.us(c.bytes), c.protocol, c.us)
 		}
 	}
+	// Where it differs: that NCCL took NVLS over a tree at 512 KiB, in 59.5536 us, and at 4 MiB, in 105.4288 us.
+	g := Group{24, 3}
+	for _, c := range []struct {
+		bytes    int64
+		want     string
+		us, nvls float64
+	}{{1 << 19, "tree LL128", 60.9, 72.0}, {1 << 20, "tree LL128", 73.3, 77.3}, {1 << 21, "NVLS tree Simple", 87.7, 87.7},
+		{1 << 22, "NVLS tree Simple", 108.7, 108.7}} {
+		got, tree := s.Estimate(AllReduce, g, c.bytes, Any), s.Estimate(AllReduce, g, c.bytes, NVLS)
+		if way := fmt.Sprint(got.Algorithm, " ", got.Protocol); way != c.want || math.Abs(got.us(c.bytes)-c.us) > 0.05 ||
+			math.Abs(tree.us(c.bytes)-c.nvls) > 0.05 || tree.LatencyPs != 66_800_000 {
+			t.Errorf("%d bytes: %s, %.2f us, NVLS over a tree %.2f us; want %+v", c.bytes, way, got.us(c.bytes),
+				tree.us(c.bytes), c)
+		}
+	}
 }
 
 // The choice flips where NCCL's did: on a node of 8 H100 from LL on a ring to NVLS above 1 MiB (NVIDIA/nccl-tests issue
