@@ -88,10 +88,10 @@ func leastKept(a, b simulate.Keep) simulate.Keep {
 // idealNetwork reports whether messages take no time.
 func (w *whatIf) idealNetwork() bool { return IdealNetwork(w.simulation.Target.Machine) }
 
-// IdealNetwork reports whether messages take no time on a machine.
+// IdealNetwork reports whether messages and NCCL's collectives take no time on a machine.
 func IdealNetwork(m *models.Machine) bool {
 	none := models.Interconnect{}
-	return m.Network == none && m.IntraNode == none
+	return m.Network == none && m.IntraNode == none && (len(m.NCCL.Algorithms) == 0 || m.NCCL.Free)
 }
 
 // gain is the time by which the run is shorter with some changes, in ns. It is negative if they make it longer.

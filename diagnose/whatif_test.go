@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/commq/commq/models"
 	"github.com/commq/commq/schema"
 )
 
@@ -19,5 +20,18 @@ func TestChangesEndWithTheirStretch(t *testing.T) {
 	k.apply(b)
 	if want := []int64{100, 50, 100, 100}; !slices.Equal(b.ComputeNs, want) {
 		t.Errorf("computed %v; want %v", b.ComputeNs, want)
+	}
+}
+
+// On a network without costs NCCL's collectives still take time, except on the ideal machine itself.
+func TestIdealNetworkHasNoNCCL(t *testing.T) {
+	m, err := models.Named("dgx-h100")
+	if err != nil {
+		t.Fatal(err)
+	}
+	free := *m
+	free.Network, free.IntraNode = models.Interconnect{}, models.Interconnect{}
+	if IdealNetwork(m) || IdealNetwork(&free) || !IdealNetwork(m.Ideal()) {
+		t.Error(IdealNetwork(m), IdealNetwork(&free), IdealNetwork(m.Ideal()))
 	}
 }

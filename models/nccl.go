@@ -92,6 +92,12 @@ func (c *NCCL) DoAll(a nccl.Algorithm) {
 	c.Algorithms = algorithms
 }
 
+// Does reports whether NCCL does the operation of a call.
+func (c *NCCL) Does(call schema.CallID) bool {
+	_, ok := c.Algorithms[call.Operation()]
+	return ok
+}
+
 // NCCLCollective is a collective operation on a machine, which NCCL may do.
 type NCCLCollective struct {
 	Machine *Machine
@@ -101,7 +107,8 @@ type NCCLCollective struct {
 	Sizes     *Sizes
 }
 
-// Estimate returns how NCCL does the operation, and false when the machine has phases for it.
+// Estimate returns how NCCL does the operation, and false when the machine has phases for it. Where nothing is to do the
+// estimate's algorithm is nccl.Any.
 func (o NCCLCollective) Estimate() (nccl.Estimate, bool) {
 	a, ok := o.Machine.NCCL.Algorithms[o.Operation]
 	if !ok {
@@ -110,18 +117,16 @@ func (o NCCLCollective) Estimate() (nccl.Estimate, bool) {
 	return o.system().Estimate(ncclOperations[o.Operation], o.Group, o.bytes(), a), true
 }
 
-// Time returns how long the operation takes after its last rank has entered, and false when the machine has phases for
-// it.
-func (o NCCLCollective) Time() (Picoseconds, bool) {
-	e, ok := o.Estimate()
-	if !ok || o.Machine.NCCL.Free {
-		return 0, ok
+// Time returns how long the operation takes after its last rank has entered, by its Estimate.
+func (o NCCLCollective) Time(e nccl.Estimate) Picoseconds {
+	if o.Machine.NCCL.Free {
+		return 0
 	}
 	if o.Machine.NCCL.WithoutLatency {
 		e.LatencyPs = 0
 	}
 	rate := Interconnect{BytesPerSecond: e.BytesPerSecond}
-	return Picoseconds(e.LatencyPs).plus(rate.Transfer(o.bytes())), true
+	return Picoseconds(e.LatencyPs).plus(rate.Transfer(o.bytes()))
 }
 
 // bytes is the size of the operation as NCCL counts it: the larger of what a rank gives and what it gets.

@@ -142,6 +142,7 @@ func TestNCCLTime(t *testing.T) {
 		{schema.CallAllgather, nccl.Group{Ranks: 16, Nodes: 2}, 1 << 16, 1 << 20, 44_600_000, 3_348_229},
 		{schema.CallBarrier, nccl.Group{Ranks: 3, Nodes: 1}, 0, 0, 9_000_000, 38},
 		{schema.CallBcast, nccl.Group{Ranks: 1, Nodes: 1}, 4097, 4097, 0, 0},
+		{schema.CallAllreduce, nccl.Group{Ranks: 8, Nodes: 1}, 0, 0, 0, 0},
 	} {
 		var z Sizes
 		z.Add(c.sent, c.received)
@@ -161,5 +162,7 @@ func TestNCCLTime(t *testing.T) {
 }
 
 func ncclTime(m *Machine, operation schema.CallID, g nccl.Group, z *Sizes) (Picoseconds, bool) {
-	return NCCLCollective{m, operation, g, z}.Time()
+	o := NCCLCollective{m, operation, g, z}
+	e, ok := o.Estimate()
+	return o.Time(e), ok
 }

@@ -92,8 +92,8 @@ var algorithmNames = [...]string{"any", "ring", "tree", "NVLS", "PAT", "NVLS tre
 // String returns the name of the algorithm as text for people has it.
 func (a Algorithm) String() string { return algorithmNames[a] }
 
-// Protocol is how data and the news that they have come travel. LL sends 4 bytes of data with 4 of flags, LL128 120
-// bytes with 8, and Simple chunks with a flag each.
+// Protocol is how a rank sends data, and flags that tell the receiver that they have come. LL sends 4 bytes of data with
+// 4 of flags, LL128 120 bytes with 8, and Simple chunks with a flag each.
 type Protocol uint8
 
 // The protocols.
@@ -125,7 +125,8 @@ var offered = [...][]Algorithm{
 // Offers reports whether NCCL has an algorithm for an operation. It has any for all of them.
 func (o Operation) Offers(a Algorithm) bool { return a == Any || slices.Contains(offered[o], a) }
 
-// Estimate is how long an operation takes: LatencyPs picoseconds, and its bytes at BytesPerSecond.
+// Estimate is how long an operation takes: LatencyPs picoseconds, and its bytes at BytesPerSecond. The algorithm is Any
+// where NCCL has nothing to send.
 type Estimate struct {
 	Algorithm      Algorithm
 	Protocol       Protocol
@@ -141,10 +142,11 @@ func (e Estimate) us(bytes int64) float64 {
 // Estimate returns the time of an operation with this number of bytes by an algorithm, with the fastest protocol. Bytes
 // are what nccl-tests print as size: the buffer of an all-reduce, broadcast or reduce, else the parts of all ranks
 // together (of an all-to-all, what a rank sends). NVLS stands for NVLSTree too. Where NCCL does not have the algorithm
-// for the operation or the group, the fastest one that it has is taken, as for Any. A group of one rank takes no time.
+// for the operation or the group, the fastest one that it has is taken, as for Any. In a group of one rank, and without
+// bytes, NCCL sends nothing: this takes no time and has the algorithm Any.
 func (s *System) Estimate(o Operation, g Group, bytes int64, a Algorithm) Estimate {
-	if g.Ranks <= 1 {
-		return Estimate{Algorithm: offered[o][0], Protocol: Simple, BytesPerSecond: math.MaxInt64}
+	if g.Ranks <= 1 || bytes == 0 {
+		return Estimate{BytesPerSecond: math.MaxInt64}
 	}
 	if offered[o][0] == SendRecv {
 		return s.sendRecv(g, bytes)

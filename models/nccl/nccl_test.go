@@ -219,8 +219,13 @@ func TestFallsBack(t *testing.T) {
 			}
 		}
 	}
-	if e := h.Estimate(AllReduce, Group{1, 1}, 1<<30, Any); e.LatencyPs != 0 || e.us(1<<30) > 1 {
-		t.Errorf("one rank: %+v", e)
+	for o := AllReduce; o <= Scatter; o++ {
+		if e := h.Estimate(o, Group{1, 1}, 1<<30, Any); e.Algorithm != Any || e.LatencyPs != 0 || e.us(1<<30) > 1 {
+			t.Errorf("operation %d, one rank: %+v", o, e)
+		}
+		if e := h.Estimate(o, Group{8, 1}, 0, Ring); e.Algorithm != Any || e.us(0) != 0 {
+			t.Errorf("operation %d, no bytes: %+v", o, e)
+		}
 	}
 }
 

@@ -271,23 +271,30 @@ func (k *collectives) add() int32 {
 
 // start begins a collective that all ranks have entered and that holds all buses.
 func (k *collectives) start(c int32) {
-	took := k.duration(c, k.setting.machine)
-	x := &k.items[c]
-	if e, ok := k.byNCCL(x, k.setting.machine).Estimate(); ok {
+	took, e := k.duration(c, k.setting.machine)
+	if e.Algorithm != nccl.Any {
 		k.counts.nccl[e.Algorithm][e.Protocol]++
 	}
 	if k.setting.options.Keep != nil {
-		took = k.keptOf(c, took, k.duration(c, k.noLatency))
+		quick, _ := k.duration(c, k.noLatency)
+		took = k.keptOf(c, took, quick)
 	}
 	k.clock.schedule(k.clock.after(took), collectiveEnds, c)
 }
 
-// duration is how long a collective takes on a machine after all ranks have entered.
-func (k *collectives) duration(c int32, m *models.Machine) Picoseconds {
+// duration is how long a collective takes on a machine after all ranks have entered, and how NCCL does it, with the
+// algorithm nccl.Any if it does not.
+func (k *collectives) duration(c int32, m *models.Machine) (Picoseconds, nccl.Estimate) {
 	x := &k.items[c]
-	if took, ok := k.byNCCL(x, m).Time(); ok {
-		return took
+	byNCCL := k.byNCCL(x, m)
+	if e, ok := byNCCL.Estimate(); ok {
+		return byNCCL.Time(e), e
 	}
+	return k.phaseTime(x, m), nccl.Estimate{}
+}
+
+// phaseTime is how long the phases of a collective take on a machine.
+func (k *collectives) phaseTime(x *collective, m *models.Machine) Picoseconds {
 	phases := k.phases(schema.CallID(x.call))
 	if k.setting.rules.wholeNodes {
 		return m.DimemasCollective(phases, x.sent, x.received, int(k.setting.nodeOf[x.rank]), len(k.setting.nodes),

@@ -216,7 +216,7 @@ func (e *engine) collective(i int32) {
 	s := &e.threads[i]
 	o, rank := s.op, s.rank
 	messages := e.rules.reduceMessages && o.kind == opCollective && o.flags&flagMessages != 0 &&
-		o.flags&flagRooted != 0
+		o.flags&flagRooted != 0 && !e.setting.machine.NCCL.Does(o.callID())
 	if (o.kind == opIcollective || messages) &&
 		e.progress.chargeLatency(i, e.setting.keptLatency(e.collectives.startLatency(s.node, o.comm), rank, &o)) {
 		return
