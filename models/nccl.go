@@ -18,7 +18,7 @@ import (
 // NCCL describes a machine of GPUs whose collectives NCCL does; package nccl estimates their times. Bandwidths and the
 // number of GPUs of a node are those of the Machine.
 type NCCL struct {
-	// Given is false on a machine that NCCL cannot be used on.
+	// Given is false on a machine that NCCL cannot be used on, as its GPU is not given.
 	Given  bool
 	GPU    nccl.GPU
 	CPU    nccl.CPU
@@ -156,21 +156,49 @@ func (o NCCLCollective) system() *nccl.System {
 	return s
 }
 
-// consistent returns an error when the machine lacks what NCCL's algorithms need.
-func (c *NCCL) consistent() error {
+// consistent returns an error when the machine lacks what NCCL's algorithms need, and the key of the machine that it is
+// about, nccl or collectives.
+func (c *NCCL) consistent() (key string, err error) {
+	const addGPU = "nccl.gpu is missing: add nccl.gpu (--set nccl.gpu=hopper)"
+	switch {
+	case c.Given:
+	case len(c.Algorithms) == len(ncclOperations):
+		return "collectives", errors.New("collectives.all has NCCL do the collectives and " + addGPU)
+	case len(c.Algorithms) > 0:
+		id := slices.Min(slices.Collect(maps.Keys(c.Algorithms)))
+		return "collectives", fmt.Errorf("collectives.%s is %s and %s", id, ncclWords[c.Algorithms[id]], addGPU)
+	case c.CPU != 0 || c.Inside != 0 || c.NVLS || c.NICsPerNode != 0 || c.NICLatency != 0:
+		return "nccl", errors.New("nccl has other keys and " + addGPU)
+	}
 	if c.NVLS && (c.GPU < nccl.Hopper || c.Inside == nccl.PCI) {
-		return errors.New("nccl.nvls is true: only GPUs of hopper and blackwell that NVLink connects have it; " +
-			"set nccl.nvls to false")
+		return "nccl", errors.New("nccl.nvls is true: only GPUs of hopper and blackwell that NVLink connects have it; " +
+			"set nccl.nvls to false (--set nccl.nvls=false)")
 	}
-	for id, a := range c.Algorithms {
-		if !c.Given {
-			return fmt.Errorf("collectives.%s is %s and the key nccl is missing: add nccl, with gpu", id, ncclWords[a])
-		}
-		if a == nccl.NVLS && !c.NVLS {
-			return fmt.Errorf("collectives.%s is nccl-nvls and nccl.nvls is false: set nccl.nvls to true", id)
+	if name := c.doneBy(nccl.NVLS); name != "" && !c.NVLS {
+		return "collectives", fmt.Errorf("collectives.%s is %s and nccl.nvls is false: set nccl.nvls to true "+
+			"(--set nccl.nvls=true)", name, ncclWords[nccl.NVLS])
+	}
+	return "", nil
+}
+
+// doneBy returns the first operation that NCCL does by an algorithm: all where it does all by it that it can, "" where
+// it does none.
+func (c *NCCL) doneBy(a nccl.Algorithm) string {
+	first, all := schema.CallID(0), true
+	for _, id := range slices.Backward(slices.Sorted(maps.Keys(ncclOperations))) {
+		if by, ok := c.Algorithms[id]; ok && by == a {
+			first = id
+		} else if ncclOperations[id].Offers(a) {
+			all = false
 		}
 	}
-	return nil
+	switch {
+	case all:
+		return "all"
+	case first == 0:
+		return ""
+	}
+	return first.String()
 }
 
 // The words of machine files for package nccl's values.
@@ -223,7 +251,7 @@ func (c *NCCL) setKey(name, value string) error {
 	if err := keys[k].Set(&yaml.Node{Kind: yaml.ScalarNode, Value: value}, "nccl."+name); err != nil {
 		return errors.New(strings.TrimPrefix(err.Error(), "0: "))
 	}
-	now.Given = true
+	now.Given = now.Given || name == "gpu"
 	*c = now
 	return nil
 }

@@ -59,18 +59,23 @@ func TestReadNCCL(t *testing.T) {
 func TestReadNCCLErrors(t *testing.T) {
 	plain := "network: {latency_ns: 9300, bandwidth_bytes_per_s: 50e9}\n"
 	for _, c := range [][2]string{
-		{plain + "collectives: {MPI_Allreduce: nccl}\n", "test.yaml:1: collectives.MPI_Allreduce is nccl and the key nccl " +
-			"is missing: add nccl, with gpu"},
+		{plain + "collectives: {MPI_Allreduce: nccl-ring}\n", "test.yaml:2: collectives.MPI_Allreduce is nccl-ring and " +
+			"nccl.gpu is missing: add nccl.gpu (--set nccl.gpu=hopper)"},
+		{plain + "collectives:\n  all: nccl-tree\n", "test.yaml:2: collectives.all has NCCL do the collectives and " +
+			"nccl.gpu is missing: add nccl.gpu (--set nccl.gpu=hopper)"},
 		{gpus + "collectives: {all: nccl-star}\n", `test.yaml:5: collectives.all is "nccl-star"; want a mapping with the ` +
 			`keys fan_in, size_in, fan_out, size_out, or nccl, nccl-ring, nccl-tree, nccl-nvls, nccl-pat`},
 		{gpus + "collectives:\n  MPI_Scan: nccl\n", "test.yaml:6: collectives.MPI_Scan: NCCL has no MPI_Scan; give its " +
 			"phases"},
 		{gpus + "collectives:\n  MPI_Allgather: nccl-tree\n", "test.yaml:6: collectives.MPI_Allgather: NCCL does not do " +
 			"MPI_Allgather by nccl-tree; write nccl for what it does"},
-		{plain + "nccl: {gpu: ampere, nvls: true}\n", "test.yaml:1: nccl.nvls is true: only GPUs of hopper and blackwell " +
-			"that NVLink connects have it; set nccl.nvls to false"},
-		{plain + "nccl: {gpu: hopper}\ncollectives: {MPI_Allreduce: nccl-nvls}\n", "test.yaml:1: collectives.MPI_Allreduce " +
-			"is nccl-nvls and nccl.nvls is false: set nccl.nvls to true"},
+		{plain + "nccl: {gpu: ampere, nvls: true}\n", "test.yaml:2: nccl.nvls is true: only GPUs of hopper and blackwell " +
+			"that NVLink connects have it; set nccl.nvls to false (--set nccl.nvls=false)"},
+		{plain + "nccl: {gpu: hopper}\ncollectives: {MPI_Allgather: nccl-nvls, MPI_Allreduce: nccl-nvls}\n",
+			"test.yaml:3: collectives.MPI_Allgather is nccl-nvls and nccl.nvls is false: set nccl.nvls to true " +
+				"(--set nccl.nvls=true)"},
+		{plain + "nccl: {gpu: hopper}\ncollectives: {all: nccl-nvls}\n", "test.yaml:3: collectives.all is nccl-nvls and " +
+			"nccl.nvls is false: set nccl.nvls to true (--set nccl.nvls=true)"},
 		{plain + "nccl: {cpu: amd}\n", "test.yaml:2: nccl.gpu is missing; add it"},
 		{plain + "nccl: {gpu: pascal}\n", `test.yaml:2: nccl.gpu is "pascal"; want volta, ampere, hopper or blackwell`},
 	} {
@@ -118,8 +123,41 @@ func TestSetNCCL(t *testing.T) {
 	if err := m.Set("collectives.all", "nccl-nvls"); err != nil {
 		t.Fatal(err)
 	}
-	if err := m.Consistent(); err == nil || !strings.Contains(err.Error(), "nccl.nvls is false") {
+	if err := m.Consistent(); err == nil || !strings.Contains(err.Error(), "collectives.all is nccl-nvls and nccl.nvls "+
+		"is false") {
 		t.Errorf("NVLS without its hardware: %v", err)
+	}
+}
+
+// On a machine without nccl its other keys and algorithms need the GPU too, in any order.
+func TestSetNCCLNeedsGPU(t *testing.T) {
+	const gpu = "nccl.gpu is missing: add nccl.gpu (--set nccl.gpu=hopper)"
+	for _, c := range []struct {
+		set  [][2]string
+		want string
+	}{
+		{[][2]string{{"nccl.cpu", "amd"}, {"collectives.all", "nccl"}}, "collectives.all has NCCL do the collectives and " + gpu},
+		{[][2]string{{"collectives.MPI_Reduce", "nccl"}, {"nccl.cpu", "amd"}}, "collectives.MPI_Reduce is nccl and " + gpu},
+		{[][2]string{{"nccl.nics_per_node", "3"}}, "nccl has other keys and " + gpu},
+		{[][2]string{{"nccl.cpu", "amd"}, {"collectives.all", "nccl"}, {"nccl.gpu", "hopper"}}, ""},
+	} {
+		m := flat()
+		for _, kv := range c.set {
+			if err := m.Set(kv[0], kv[1]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := m.Consistent(); err == nil && c.want != "" || err != nil && err.Error() != c.want {
+			t.Errorf("%v: %v; want %q", c.set, err, c.want)
+		}
+	}
+}
+
+// The error about a key that nothing resembles names those of nccl and collectives.
+func TestSetUnknownKeyNamesNCCL(t *testing.T) {
+	err := flat().Set("zzzzzzzzz", "1")
+	if err == nil || !strings.Contains(err.Error(), "nics_per_node") || !strings.Contains(err.Error(), "collectives.all") {
+		t.Error(err)
 	}
 }
 

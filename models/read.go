@@ -49,13 +49,23 @@ func (m *Machine) read(root *yaml.Node) error {
 	if !intra && m.CPUsPerNode > 1 {
 		return keyed.ErrorAt(root, fmt.Sprintf("cpus_per_node is %d and intra_node is missing: add intra_node, with the keys of network, for messages inside a node", m.CPUsPerNode))
 	}
-	if err := m.NCCL.consistent(); err != nil {
-		return keyed.ErrorAt(root, err.Error())
+	if key, err := m.NCCL.consistent(); err != nil {
+		return keyed.ErrorAt(keyNode(root, key), err.Error())
 	}
 	if !intra {
 		m.IntraNode = Interconnect{Latency: m.Network.Latency, BytesPerSecond: m.Network.BytesPerSecond}
 	}
 	return nil
+}
+
+// keyNode returns the node of a mapping's key, for its line; the mapping's where the key is not in it.
+func keyNode(mapping *yaml.Node, key string) *yaml.Node {
+	for i := 0; i+1 < len(mapping.Content); i += 2 {
+		if mapping.Content[i].Value == key {
+			return mapping.Content[i]
+		}
+	}
+	return mapping
 }
 
 // keys returns all keys of a machine. intra is set to true when intra_node is read.

@@ -99,7 +99,8 @@ func (m *Machine) Consistent() error {
 				"(%d) and output_links (%d) must be the same number", part.name, i.InputLinks, i.OutputLinks)
 		}
 	}
-	return m.NCCL.consistent()
+	_, err := m.NCCL.consistent()
+	return err
 }
 
 // Ideal returns the machine with a network without costs and waiting: what remains is computing, and waiting for
@@ -149,6 +150,7 @@ func unknownKey(name string, keys []keyed.Key, m *Machine) error {
 		names = append(names, k.Name)
 	}
 	return fmt.Errorf("unknown key %q of a machine%s", name, nearest.HintOr(name, names, fmt.Sprintf(
-		"there are %s, and for network and intra_node (network.latency_ns) %s", keyed.Names(m.scalars()),
-		keyed.Names(m.Network.keys()))))
+		"there are %s, for network and intra_node (network.latency_ns) %s, for nccl (nccl.gpu) %s, and collectives.all "+
+			"and those of operations (collectives.MPI_Allreduce)", keyed.Names(m.scalars()),
+		keyed.Names(m.Network.keys()), keyed.Names(m.NCCL.keys()))))
 }

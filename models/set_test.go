@@ -25,7 +25,7 @@ func TestSet(t *testing.T) {
 	}
 	for _, c := range [][3]string{
 		{"latency", "3", `unknown key "latency" of a machine; did you mean latency_ns?`},
-		{"wan.latency_ns", "3", `unknown key "wan.latency_ns" of a machine; there are nodes, cpus_per_node, cpu_ratio, cycle_ns, eager_threshold_bytes, and for network and intra_node`},
+		{"wan.latency_ns", "3", `unknown key "wan.latency_ns" of a machine; there are nodes, cpus_per_node, cpu_ratio, cycle_ns, eager_threshold_bytes, for network and intra_node`},
 		{"latency_ns", "fast", `latency_ns is "fast"; want nanoseconds from 0`},
 		{"nodes", "0", `nodes is "0"; want a whole number from 1 to 1073741824, or unlimited`},
 	} {
