@@ -285,7 +285,7 @@ type prediction struct {
 	FallbackCollectives int64 `json:"fallback_collectives"`
 	// FallbackCollectiveBytes is what their ranks send and receive.
 	FallbackCollectiveBytes int64 `json:"fallback_collective_bytes"`
-	// NCCL has how NCCL does collectives on this machine; nil where it does none.
+	// NCCL has the algorithms and protocols of collectives on a machine of GPUs; nil where no collective has any.
 	NCCL []predictedNCCL `json:"nccl,omitempty"`
 
 	// Ranks tell how each rank spends its time.

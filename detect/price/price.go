@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/commq/commq/detect/replace"
 	"github.com/commq/commq/internal/units"
@@ -42,7 +43,8 @@ type Price struct {
 	SavedNs    *int64   `json:"saved_ns"`
 	Saved      *float64 `json:"saved_share"`
 	Problem    string   `json:"problem,omitempty"`
-	// CalledAs is the algorithm that prices a call of the collective: messages that the machine's description has for it.
+	// CalledAs is the algorithm that prices a call of the collective: messages that the machine's description has for it,
+	// or NCCL's algorithm and protocol.
 	CalledAs string `json:"called_as,omitempty"`
 	// Collectives is how many collectives the replaced run has instead of messages; Left is how many instances cannot
 	// be replaced.
@@ -84,10 +86,11 @@ type Pricer struct {
 // Price prices findings, each alone and all together. findings has the indices of each one's groups in Replaceable, and
 // ranks are other numbers of ranks to price one instance with.
 func (p *Pricer) Price(ctx context.Context, findings [][]int, ranks []int) (*Pricing, []*Price, error) {
-	base, err := p.simulate(ctx, p.Program, func(b *schema.Events) *schema.Events { return b })
+	result, err := p.simulate(ctx, p.Program, func(b *schema.Events) *schema.Events { return b })
 	if err != nil {
 		return nil, nil, fmt.Errorf("simulate %s on %s: %w", p.Run.Name, p.Machine.Name, err)
 	}
+	base := nanoseconds(result.Time)
 	pricing := &Pricing{Machine: p.Machine.Name, Dialect: p.Options.Dialect.String(), PredictedNs: base}
 	if pricing.Withheld, pricing.Warnings, err = p.doubts(len(p.Program.Threads)); err != nil {
 		return nil, nil, err
@@ -100,15 +103,15 @@ func (p *Pricer) Price(ctx context.Context, findings [][]int, ranks []int) (*Pri
 	var prices []*Price
 	for _, groups := range findings {
 		all = append(all, groups...)
-		price, err := p.together(ctx, groups, base)
+		price, replaced, err := p.together(ctx, groups, base)
 		if err != nil {
 			return nil, nil, err
 		}
-		price.CalledAs = p.calledAs(groups[0])
+		price.CalledAs = p.calledAs(groups[0], added(result, replaced))
 		p.addRanks(price, groups[0], ranks)
 		prices = append(prices, price)
 	}
-	total, err := p.together(ctx, all, base)
+	total, _, err := p.together(ctx, all, base)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -133,16 +136,47 @@ func Compare(a, b *Price) int {
 // withheld returns findings without a price for their run. One instance may still have one on other numbers of ranks.
 func (p *Pricer) withheld(findings [][]int, reason string, ranks []int) (prices []*Price) {
 	for _, groups := range findings {
-		price := &Price{Problem: reason, CalledAs: p.calledAs(groups[0])}
+		price := &Price{Problem: reason, CalledAs: p.calledAs(groups[0], nil)}
 		p.addRanks(price, groups[0], ranks)
 		prices = append(prices, price)
 	}
 	return prices
 }
 
-// calledAs names the algorithm that prices a call of a group's collective.
-func (p *Pricer) calledAs(group int) string {
-	return p.Machine.Collectives[p.Replaceable.Operation(group)].String()
+// calledAs names the algorithm that prices a call of a group's collective. byNCCL are those by which NCCL did the calls,
+// if it did.
+func (p *Pricer) calledAs(group int, byNCCL []simulate.NCCLCount) string {
+	operation := p.Replaceable.Operation(group)
+	switch {
+	case !p.Machine.NCCL.Does(operation):
+		return p.Machine.Collectives[operation].String()
+	case len(byNCCL) == 0:
+		return "what NCCL takes"
+	}
+	var ways []string
+	for _, n := range byNCCL {
+		ways = append(ways, fmt.Sprint(n.Algorithm, " ", n.Protocol))
+	}
+	return "NCCL's " + strings.Join(ways, " and ")
+}
+
+// added returns the collectives that NCCL does in the replaced run and not in the run; nil for a replaced run that
+// cannot be simulated.
+func added(before, after *simulate.Result) (more []simulate.NCCLCount) {
+	if after == nil {
+		return nil
+	}
+	for _, n := range after.NCCL {
+		for _, old := range before.NCCL {
+			if old.Algorithm == n.Algorithm && old.Protocol == n.Protocol {
+				n.Collectives -= old.Collectives
+			}
+		}
+		if n.Collectives > 0 {
+			more = append(more, n)
+		}
+	}
+	return more
 }
 
 // doubts returns why nothing can be priced with so many ranks on the machine, "" if it can, and else what its
@@ -174,35 +208,36 @@ func (p *Pricer) doubts(count int) (withheld string, warnings []string, err erro
 	return "", warnings, nil
 }
 
-// together prices findings replaced together in a run that takes baseNs. A replaced run that cannot go on is a price
-// with a Problem.
-func (p *Pricer) together(ctx context.Context, findings []int, baseNs int64) (*Price, error) {
+// together prices findings replaced together in a run that takes baseNs, and returns the replaced run's simulation. A
+// replaced run that cannot go on is a price with a Problem.
+func (p *Pricer) together(ctx context.Context, findings []int, baseNs int64) (*Price, *simulate.Result, error) {
 	plan := p.Replaceable.Plan(findings)
 	price := &Price{Left: len(plan.Left)}
 	for _, f := range findings {
 		price.Collectives += plan.Collectives(f)
 	}
 	rewriter, out := plan.Rewriter(), &schema.Events{}
-	ns, err := p.simulate(ctx, withComms(p.Program, plan.Comms()), func(b *schema.Events) *schema.Events {
+	r, err := p.simulate(ctx, withComms(p.Program, plan.Comms()), func(b *schema.Events) *schema.Events {
 		out.Resize(0)
 		rewriter.Events(b, out)
 		return out
 	})
 	var reading *readError
 	if errors.As(err, &reading) {
-		return nil, reading.err
+		return nil, nil, reading.err
 	}
 	if err != nil {
 		price.Problem = err.Error()
-		return price, nil
+		return price, nil, nil
 	}
+	ns := nanoseconds(r.Time)
 	saved := baseNs - ns
 	price.ReplacedNs, price.SavedNs = &ns, &saved
 	if baseNs > 0 {
 		part := float64(saved) / float64(baseNs)
 		price.Saved = &part
 	}
-	return price, nil
+	return price, r, nil
 }
 
 // withComms returns a program with additional communicators; rows of one communicator follow each other.
@@ -225,12 +260,12 @@ type readError struct{ err error }
 func (e *readError) Error() string { return e.err.Error() }
 func (e *readError) Unwrap() error { return e.err }
 
-// simulate simulates a program with the rows of the run as change returns them, and returns its time.
+// simulate simulates a program with the rows of the run as change returns them, and returns the result.
 func (p *Pricer) simulate(ctx context.Context, program *simulate.Program,
-	change func(*schema.Events) *schema.Events) (ns int64, err error) {
+	change func(*schema.Events) *schema.Events) (*simulate.Result, error) {
 	rows, err := p.Run.EventEpochs(simulate.Columns...)
 	if err != nil {
-		return 0, &readError{err}
+		return nil, &readError{err}
 	}
 	var reading error
 	r, err := simulate.Simulate(p.Machine, program, &p.Options, func(add func(*schema.Events) error) error {
@@ -241,12 +276,9 @@ func (p *Pricer) simulate(ctx context.Context, program *simulate.Program,
 		return err
 	})
 	if reading != nil {
-		return 0, &readError{reading}
+		return nil, &readError{reading}
 	}
-	if err != nil {
-		return 0, err
-	}
-	return nanoseconds(r.Time), nil
+	return r, err
 }
 
 // nanoseconds rounds a time.
