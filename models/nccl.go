@@ -107,8 +107,8 @@ type NCCLCollective struct {
 	Sizes     *Sizes
 }
 
-// Estimate returns how NCCL does the operation, and false when the machine has phases for it. Where nothing is to do the
-// estimate's algorithm is nccl.Any.
+// Estimate returns how NCCL does the operation, and false when the machine has phases for it. Where nothing is to
+// do the estimate's algorithm is nccl.Any.
 func (o NCCLCollective) Estimate() (nccl.Estimate, bool) {
 	a, ok := o.Machine.NCCL.Algorithms[o.Operation]
 	if !ok {

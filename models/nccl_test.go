@@ -136,7 +136,8 @@ func TestSetNCCLNeedsGPU(t *testing.T) {
 		set  [][2]string
 		want string
 	}{
-		{[][2]string{{"nccl.cpu", "amd"}, {"collectives.all", "nccl"}}, "collectives.all has NCCL do the collectives and " + gpu},
+		{[][2]string{{"nccl.cpu", "amd"}, {"collectives.all", "nccl"}},
+			"collectives.all has NCCL do the collectives and " + gpu},
 		{[][2]string{{"collectives.MPI_Reduce", "nccl"}, {"nccl.cpu", "amd"}}, "collectives.MPI_Reduce is nccl and " + gpu},
 		{[][2]string{{"nccl.nics_per_node", "3"}}, "nccl has other keys and " + gpu},
 		{[][2]string{{"nccl.cpu", "amd"}, {"collectives.all", "nccl"}, {"nccl.gpu", "hopper"}}, ""},

@@ -143,8 +143,8 @@ func (p *Pricer) withheld(findings [][]int, reason string, ranks []int) (prices 
 	return prices
 }
 
-// calledAs names the algorithm that prices a call of a group's collective. byNCCL are those by which NCCL did the calls,
-// if it did.
+// calledAs names the algorithm that prices a call of a group's collective. byNCCL are those by which NCCL did the
+// calls, if it did.
 func (p *Pricer) calledAs(group int, byNCCL []simulate.NCCLCount) string {
 	operation := p.Replaceable.Operation(group)
 	switch {

@@ -89,8 +89,8 @@ func (l layout) ring() channels {
 }
 
 // tree returns the channels of trees: as many as of rings, of the same speed. On two nodes half of a tree's data stays
-// inside, so NCCL raises the bandwidth there as long as the links allow (pass 2 of ncclTopoCompute). It does so with one
-// rank a node too, which uses no link.
+// inside, so NCCL raises the bandwidth there as long as the links allow (pass 2 of ncclTopoCompute). It does so with
+// one rank a node too, which uses no link.
 func (l layout) tree(ring channels) channels {
 	if l.group.Nodes != 2 {
 		return ring

@@ -92,8 +92,8 @@ var algorithmNames = [...]string{"any", "ring", "tree", "NVLS", "PAT", "NVLS tre
 // String returns the name of the algorithm as text for people has it.
 func (a Algorithm) String() string { return algorithmNames[a] }
 
-// Protocol is how a rank sends data, and flags that tell the receiver that they have come. LL sends 4 bytes of data with
-// 4 of flags, LL128 120 bytes with 8, and Simple chunks with a flag each.
+// Protocol is how a rank sends data, and flags that tell the receiver that they have come. LL sends 4 bytes of data
+// with 4 of flags, LL128 120 bytes with 8, and Simple chunks with a flag each.
 type Protocol uint8
 
 // The protocols.
