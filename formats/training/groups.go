@@ -59,7 +59,7 @@ func (j *job) placeGroups() {
 	for _, r := range j.ranks {
 		r.placeOps(byKey)
 	}
-	j.placeMessages()
+	placeMessages(j)
 	if j.isOneGroup() {
 		for _, r := range j.ranks {
 			for i := range r.Ops {

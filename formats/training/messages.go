@@ -24,31 +24,58 @@ type end struct {
 	on   []*comm // where the others have it
 }
 
+// messages are the messages of a job of which the traces do not tell the group.
+type messages struct {
+	job  *job
+	ends map[side]*end
+	on   map[int32][]*comm // the communicators of each rank
+}
+
 // placeMessages finds the world ranks of the other sides of messages of which the traces tell the rank in the group.
 // Where they do not tell the group it is the only one in which the other side has as many sends, or receives, of that
 // size, and not those of another group. Of what stays open the group is unknown.
-func (j *job) placeMessages() {
-	ends := j.endsOfMessages()
-	if len(ends) == 0 {
+func placeMessages(j *job) {
+	m := messages{job: j, ends: endsOfMessages(j)}
+	if len(m.ends) == 0 {
 		return
 	}
-	all := make([]side, 0, len(ends))
-	for s := range ends {
+	m.on = commsByRank(j)
+	all := m.sides()
+	m.eliminate(all)
+	for _, s := range all {
+		if x := m.ends[s]; x.left == 0 && len(x.on) == 1 {
+			for _, i := range x.ops {
+				x.r.join(x.on[0], i)
+				x.r.Ops[i].Peer = x.on[0].ranks[s.peer]
+				j.inferred++
+			}
+		}
+	}
+}
+
+// sides returns the sides in an order that does not depend on the map's.
+func (m *messages) sides() []side {
+	all := make([]side, 0, len(m.ends))
+	for s := range m.ends {
 		all = append(all, s)
 	}
 	slices.SortFunc(all, func(a, b side) int {
 		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.peer, b.peer), cmp.Compare(a.elements, b.elements),
 			cmp.Compare(a.kind, b.kind), cmp.Compare(asInt(a.receives), asInt(b.receives)))
 	})
-	on := j.commsByRank()
+	return all
+}
+
+// eliminate gives sides the communicators on which alone they can be, until that rules out no more.
+func (m *messages) eliminate(all []side) {
 	for changed := true; changed; {
 		changed = false
 		for _, s := range all {
-			x := ends[s]
+			x := m.ends[s]
 			if x.left == 0 {
 				continue
 			}
-			c, others := j.onlyComm(s, on[s.rank], ends)
+			c, others := m.onlyComm(s)
 			if c == nil {
 				continue
 			}
@@ -61,15 +88,6 @@ func (j *job) placeMessages() {
 			changed = true
 		}
 	}
-	for _, s := range all {
-		if x := ends[s]; x.left == 0 && len(x.on) == 1 {
-			for _, i := range x.ops {
-				x.r.join(x.on[0], i)
-				x.r.Ops[i].Peer = x.on[0].ranks[s.peer]
-				j.inferred++
-			}
-		}
-	}
 }
 
 func asInt(b bool) int {
@@ -80,7 +98,7 @@ func asInt(b bool) int {
 }
 
 // endsOfMessages collects the messages without a group, and sets the world rank of the other side of those with one.
-func (j *job) endsOfMessages() map[side]*end {
+func endsOfMessages(j *job) map[side]*end {
 	ends := map[side]*end{}
 	for _, r := range j.ranks {
 		for i := range r.Ops {
@@ -113,7 +131,7 @@ func (j *job) endsOfMessages() map[side]*end {
 }
 
 // commsByRank returns the communicators of each rank.
-func (j *job) commsByRank() map[int32][]*comm {
+func commsByRank(j *job) map[int32][]*comm {
 	on := map[int32][]*comm{}
 	for _, c := range j.comms {
 		for _, rank := range c.ranks {
@@ -125,14 +143,14 @@ func (j *job) commsByRank() map[int32][]*comm {
 
 // onlyComm returns the only communicator on which the operations of a side can be, and their other end; nil if there is
 // none or more than one. A rank without a trace may have any operations.
-func (j *job) onlyComm(s side, comms []*comm, ends map[side]*end) (only *comm, others *end) {
-	for _, c := range comms {
+func (m *messages) onlyComm(s side) (only *comm, others *end) {
+	for _, c := range m.on[s.rank] {
 		if int(s.peer) >= len(c.ranks) || c.ranks[s.peer] == s.rank {
 			continue
 		}
 		world := c.ranks[s.peer]
-		x := ends[side{world, !s.receives, c.local[s.rank], s.elements, s.kind}]
-		missing := j.byRank[world] == nil
+		x := m.ends[side{world, !s.receives, c.local[s.rank], s.elements, s.kind}]
+		missing := m.job.byRank[world] == nil
 		if !missing && (x == nil || x.left == 0) {
 			continue
 		}

@@ -78,7 +78,7 @@ func NewRecorder(sig *signature.Signature) *Recorder {
 }
 
 // EventOf returns the event of a row; nil if there is none. It must be called for each row of a rank, in order.
-func (r *Recorder) EventOf(e *schema.Event) *template.Node { return r.Event(r.places.of(e)) }
+func (r *Recorder) EventOf(e *schema.Event) *template.Node { return r.Event(r.places.find(e)) }
 
 // Event returns the event of the calls at a place; nil if there is none.
 func (r *Recorder) Event(p Place) *template.Node {

@@ -29,7 +29,7 @@ func (x *rowSource) ReadFlows(f *Flows) error {
 				return err
 			}
 			b.Row(i, &e)
-			symbol := f.Symbol(at.of(&e))
+			symbol := f.Symbol(at.find(&e))
 			if b.Instance[i] != schema.NullInt64 && b.Comm[i] != schema.NullInt32 &&
 				schema.Class(b.Class[i]) == schema.ClassCollective {
 				f.Meet(signature.Operation{Comm: b.Comm[i], Number: b.Instance[i]}, symbol)

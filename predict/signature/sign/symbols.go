@@ -107,8 +107,8 @@ type places struct {
 	pending map[rowID]Place // of the operations without a call site that a row completes
 }
 
-// of returns the place of a row.
-func (x *places) of(e *schema.Event) Place {
+// find returns the place of a row.
+func (x *places) find(e *schema.Event) Place {
 	p := Place{Call: e.Call, Site: e.Callsite, Comm: e.Comm}
 	here := rowID{e.Rank, e.Seq}
 	if done, found := x.pending[here]; found {
