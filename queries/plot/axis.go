@@ -203,7 +203,7 @@ func (s scale) logTicks(u unit) []mark {
 // ownTicks marks the values themselves if they are a few integers without unit on a logarithmic axis, such as numbers
 // of ranks; else it returns nil.
 func (a Axis) ownTicks(values []float64) []mark {
-	if !a.Log || a.Unit == "bytes" || a.Unit == "ns" {
+	if !a.Log || len(unitsOf(a.Unit)) > 1 {
 		return nil
 	}
 	var xs []float64

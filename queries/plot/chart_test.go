@@ -504,3 +504,13 @@ func TestHeatMap(t *testing.T) {
 		t.Errorf("the frame is %v", got)
 	}
 }
+
+// TestOwnTicksHaveNoUnit: the data's own values are not marked where an axis is in a multiple of its unit, as GB/s.
+func TestOwnTicksHaveNoUnit(t *testing.T) {
+	values := []float64{1e8, 1e9, 1e10}
+	for unit, want := range map[string]int{"bytes/s": 0, "bytes": 0, "ns": 0, "1": 3} {
+		if got := (Axis{Log: true, Unit: unit}).ownTicks(values); len(got) != want {
+			t.Errorf("%s: %d marks, want %d", unit, len(got), want)
+		}
+	}
+}
