@@ -57,8 +57,8 @@ func (d *detector) inPasses() error {
 
 // pass processes the messages of one part.
 func (d *detector) pass(rules *ledger.Rules, t *scan.Part) error {
-	p := d.passes
-	l := &ledger.Ledger{Messages: make([]ledger.Message, 0, t.Size), Keys: make([]ledger.RowKey, 0, t.Size), Pieces: map[int32][]ledger.Piece{}}
+	p, room := d.passes, max(0, min(t.Size, d.result.Messages, d.partRoom())) // the size may be from a damaged state
+	l := &ledger.Ledger{Messages: make([]ledger.Message, 0, room), Keys: make([]ledger.RowKey, 0, room), Pieces: map[int32][]ledger.Piece{}}
 	want := func(c *scan.Candidate) bool {
 		switch {
 		case t.Carriers:
