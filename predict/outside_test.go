@@ -181,7 +181,62 @@ var outsidePrograms = []struct {
 	{"pipeline", pipeline, []int{3, 4, 5, 7}, []int{11, 16}},
 	{"27 points", corners, []int{27, 64}, []int{125}},
 	{"sweeps from four corners", fourCorners(3, 62), []int{4, 6, 8, 9, 12, 16, 18, 24}, []int{27, 30, 48}},
+	{"neighbours on a line, as a list", listed(onLine, 1), []int{2, 4, 8, 16}, []int{24, 32}},
+	{"4 neighbours as a list", listed(onPlane, 1), []int{4, 6, 9, 12, 16}, []int{20, 36}},
+	{"8 neighbours as a list", listed(onPlane, 2), []int{6, 9, 12, 16, 20}, []int{25, 36}},
+	{"6 neighbours as a list", listed(inCube, 1), []int{4, 8, 16, 32, 64}, []int{128, 256}},
+	{"26 neighbours as a list", listed(inCube, 3), []int{8, 27, 64}, []int{125}},
 	{"sweeps of one block", fourCorners(1, 62), []int{4, 6, 8, 9, 12, 16, 18, 24}, []int{27, 30, 48}},
+}
+
+// listed returns a halo of which each rank has a list: one call in a loop over the neighbours that it has, in the order of
+// their ranks, all with the same tag. Neighbours are those on a grid without periodic borders whose coordinates are at most
+// 1 apart, and together at most apart.
+func listed(extents func(ranks int) []int, apart int) func(ranks int) *signature.Run {
+	return func(ranks int) *signature.Run {
+		grid := extents(ranks)
+		coordinates := func(rank int) (at []int) {
+			for _, e := range grid {
+				at = append(at, rank%e)
+				rank /= e
+			}
+			return at
+		}
+		return testruns.Messages(ranks, func(rank int) (all []testruns.Message) {
+			for range 4 {
+				for to := range ranks {
+					sum, most, other := 0, 0, coordinates(to)
+					for a, x := range coordinates(rank) {
+						by := max(x-other[a], other[a]-x)
+						sum, most = sum+by, max(most, by)
+					}
+					if most == 1 && sum <= apart {
+						all = append(all, message(0, to, 7, 8<<(4-sum)))
+					}
+				}
+			}
+			return all
+		})
+	}
+}
+
+func onLine(ranks int) []int { return []int{ranks} }
+
+func onPlane(ranks int) []int {
+	rows, columns := squarish(ranks)
+	return []int{columns, rows}
+}
+
+// inCube deals the factors 2 of the number of ranks to three axes, or takes its cube root.
+func inCube(ranks int) []int {
+	e := []int{1, 1, 1}
+	for a := 0; e[0]*e[1]*e[2] < ranks && ranks&(ranks-1) == 0; a = (a + 1) % 3 {
+		e[a] *= 2
+	}
+	for e[0]*e[1]*e[2] < ranks {
+		e = []int{e[0] + 1, e[0] + 1, e[0] + 1}
+	}
+	return e
 }
 
 // These programs are predicted exactly at numbers of ranks that were not run.

@@ -19,6 +19,9 @@ type alignment struct {
 	// recursion; ends has, by run, the number of iterations.
 	entries [][]int32
 	ends    []int32
+	// places has, by value, the place of each iteration, for loops over neighbours; directions is how many there are.
+	places     [][]int32
+	directions int32
 }
 
 // align returns the alignments of all loops, by node.
@@ -63,6 +66,10 @@ func align(sig *signature.Signature, runs []Run, s *Slots) []alignment {
 		if key, keys := byMessage[n.ID].keys(); key != nil && keys <= maxAligned*len(runs) {
 			all[n.ID].order = orderByKeys(&sig.Values[n.ID], executions[n.ID], key, keys, lowestPlaces)
 		}
+	}
+	open = slices.DeleteFunc(open, func(n *template.Node) bool { return all[n.ID].order != nil })
+	for loop, a := range alignNeighbours(sig, runs, open) {
+		all[loop] = a
 	}
 	return all
 }

@@ -150,17 +150,21 @@ func (w *walker) visit(n *template.Node, value int32) error {
 		return nil
 	}
 	a := &w.alignments[n.ID]
-	depth, iteration := len(w.index), int32(0)
+	depth, iteration, number := len(w.index), int32(0), 0
 	if a.entries != nil {
 		iteration, iterations[here] = a.entries[w.run][value], a.ends[w.run]
 	}
 	components := Components(n, w.slots.Periods[n.ID])
 	var err error
 	fold.Each(v.Loops[value], func(body int32) bool {
-		if a.order != nil {
+		switch {
+		case a.order != nil:
 			iteration = a.order[body]
 			iterations[here] = iteration + 1 // the last one is the farthest
+		case a.places != nil:
+			iteration, iterations[here] = a.places[value][number], a.directions
 		}
+		number++
 		for _, c := range components {
 			w.index = append(w.index, c.Index(iteration))
 		}

@@ -6,8 +6,8 @@
 //
 // Only loops whose iterations differ count. Loops are left out of the place if all their iterations are equal, or if
 // they make no difference for the site (places.go, reduce.go). Where ranks skip iterations, as at the borders of a
-// grid, align.go finds the places that the iterations would have if no rank skipped any: by tags, or by who sends to whom
-// (messages.go).
+// grid, align.go finds the places that the iterations would have if no rank skipped any: by tags, by who sends to whom
+// (messages.go), or by the directions of neighbours (neighbours.go).
 //
 // The signature may be of several runs side by side (package join), so that a site and a slot have the calls of all
 // runs.
