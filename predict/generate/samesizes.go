@@ -1,20 +1,23 @@
 package generate
 
 import (
+	"slices"
+
 	"github.com/commq/commq/predict/model"
 	"github.com/commq/commq/predict/model/law"
 	"github.com/commq/commq/predict/signature"
 	"github.com/commq/commq/predict/signature/template"
 )
 
-// checkSizes gives numbers of bytes that are not equal at both sides of messages an interval with both. Groups of sites of
-// which they are not in the runs, either, are left alone.
+// checkSizes gives numbers of bytes that are not equal at both sides of messages an interval with both, and numbers that
+// are exact at one side the interval of the other one. Groups of sites of which they are not equal in the runs, either, are
+// left alone.
 func (g *generator) checkSizes() {
 	a := g.model.Exchanges()
 	groups := g.knownGroups(a)
 	g.dropConstant(a, groups)
 	differ := differingSizes(a, g.sig, 0, g.ranks, groups)
-	if len(differ) == 0 {
+	if len(differ) == 0 && !g.hasInexactSizes(a, groups) {
 		return
 	}
 	t := g.model.Joint
@@ -23,7 +26,74 @@ func (g *generator) checkSizes() {
 			delete(groups, k.group)
 		}
 	}
-	g.widenSizes(a, groups, differ)
+	if len(differ) > 0 {
+		g.widenSizes(a, groups, differ)
+	}
+	g.shareBounds(a, groups)
+}
+
+// hasInexactSizes reports whether the law of a size in the groups gave numbers that are not exact.
+func (g *generator) hasInexactSizes(a *model.Exchanges, groups map[int32]bool) bool {
+	return slices.ContainsFunc(g.model.Sites, func(x *model.Site) bool {
+		group, some := a.GroupOf(x.Event.ID)
+		return some && groups[group] && (g.result.HasInexact(x.Send.Bytes) || g.result.HasInexact(x.Recv.Bytes))
+	})
+}
+
+// shareBounds gives numbers of bytes that are exact the interval that the same number of the same group has at the other side
+// of messages: that side may have rivals to its law that were not tried on this one. A number that is exact at the other
+// side too, by another law, is left alone.
+func (g *generator) shareBounds(a *model.Exchanges, groups map[int32]bool) {
+	type sideOf struct {
+		group int32
+		sends bool
+	}
+	times := map[sideOf]map[size]int64{}
+	visitSides(a, g.sig, 0, g.ranks, groups, func(k route, n *template.Node, side signature.Side, sends bool) {
+		of, x := sideOf{k.group, sends}, g.model.SiteOf(n.ID)
+		if times[of] == nil {
+			times[of] = map[size]int64{}
+		}
+		l := x.Recv.Bytes
+		if sends {
+			l = x.Send.Bytes
+		}
+		times[of][size{l, int64(side[signature.SideBytes])}]++
+	})
+	bounds := map[sideOf]map[int64]Bounds{}
+	for of, here := range times {
+		bounds[of] = boundsBySize(g.result, here)
+	}
+	for of, here := range times {
+		for x, n := range here {
+			b, inexact := bounds[sideOf{of.group, !of.sends}][x.bytes]
+			if _, known := g.result.BoundsOf(x.law, x.bytes); inexact && !known {
+				g.result.addBounds(x.law, law.Estimate{Value: x.bytes, Low: b.Low, High: b.High})
+				g.result.Inexact += n
+			}
+		}
+	}
+}
+
+// boundsBySize returns the intervals of the sizes that no law of a side gave as exact. Laws by place have intervals because
+// places have too few samples, which says nothing about a law of all places.
+func boundsBySize(x *Prediction, sizes map[size]int64) map[int64]Bounds {
+	bounds, exact := map[int64]Bounds{}, map[int64]bool{}
+	for s := range sizes {
+		b, inexact := x.BoundsOf(s.law, s.bytes)
+		if inexact && s.law.Group == nil {
+			continue
+		}
+		if exact[s.bytes] = exact[s.bytes] || !inexact; exact[s.bytes] {
+			delete(bounds, s.bytes)
+			continue
+		}
+		if had, known := bounds[s.bytes]; known {
+			b = Bounds{min(b.Low, had.Low), max(b.High, had.High)}
+		}
+		bounds[s.bytes] = b
+	}
+	return bounds
 }
 
 // dropConstant drops groups of sites in which all messages have a number of bytes that never changes.

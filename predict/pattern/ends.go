@@ -35,7 +35,8 @@ func (r *Range) dropRoundedLogarithms(form *Form, sizes []int32, seen map[int]in
 }
 
 // addPossibleEnds adds laws of where an index ends that grows with the runs: loops over an extent of a grid that the runs
-// do not rule out, or, if no peer depends on the index, over two of them, as one loop in another is one in the runs.
+// do not rule out, or, if no peer depends on the index, over two of them, as one loop in another is one in the runs; over
+// the logarithm of an extent, if the index is an exponent.
 func (l *Law) addPossibleEnds(u *unit, sizes []int32, possible []Grid) {
 	for c := range l.Ranges {
 		r := &l.Ranges[c]
@@ -53,10 +54,15 @@ func (l *Law) addPossibleEnds(u *unit, sizes []int32, possible []Grid) {
 	}
 }
 
-// endsOn returns where loops over one extent of a grid end, and over two if no peer depends on the index.
+// endsOn returns where loops over one extent of a grid end, over two if no peer depends on the index, and over its logarithm
+// if the index is an exponent.
 func (l *Law) endsOn(grid *Grid) (ends []Bound) {
 	repeats := !slices.ContainsFunc(l.Forms, func(f Form) bool { return f.linear() || f.exponential() })
+	doubles := slices.ContainsFunc(l.Forms, Form.exponential)
 	for a := range grid.Axes {
+		if doubles {
+			ends = append(ends, Bound{Of: FromFloor, Grid: grid, Axis: a, C: -1}, Bound{Of: FromCeil, Grid: grid, Axis: a, C: -1})
+		}
 		ends = append(ends, Bound{Of: FromAll, Grid: grid, Axis: a, C: -1})
 		for other := 0; repeats && other < a; other++ {
 			ends = append(ends, Bound{Of: FromAll, Grid: grid, Axis: a, Times: other + 1, C: -1})

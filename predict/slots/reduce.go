@@ -29,7 +29,8 @@ func reduce(sig *signature.Signature, s *Slots, site *Site) {
 	}
 }
 
-// isConstant reports whether the i-th component makes no difference for a site.
+// isConstant reports whether the i-th component makes no difference for a site: then all executions of the loop on a rank
+// have as many iterations, all with the same call.
 func isConstant(sig *signature.Signature, s *Slots, site *Site, i int) bool {
 	type seen struct{ call, count int32 }
 	at := map[Position]*seen{}
@@ -49,6 +50,7 @@ func isConstant(sig *signature.Signature, s *Slots, site *Site, i int) bool {
 	}
 	c := site.Components[i]
 	first := slices.IndexFunc(site.Components, func(o Component) bool { return o.Loop == c.Loop })
+	wanted := map[[2]int32]int32{} // by run and rank
 	for k, x := range at {
 		for j := first; j < MaxLoops; j++ { // executions of the loop are identified by the place around it
 			k.Place[j] = 0
@@ -60,9 +62,11 @@ func isConstant(sig *signature.Signature, s *Slots, site *Site, i int) bool {
 		case c.Period > 0:
 			want /= c.Period
 		}
-		if x.count != want {
+		here := [2]int32{k.Run, k.Rank}
+		if before, known := wanted[here]; x.count != want || known && before != want {
 			return false
 		}
+		wanted[here] = want
 	}
 	return true
 }

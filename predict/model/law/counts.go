@@ -13,7 +13,7 @@ const leastCount = 2
 // an axis of a grid that the runs do not rule out, the loop may be over that. Two loops that are one in the runs may
 // be over two extents or their logarithms, or the inner one up to the index of the other. A constant may be the
 // number of ranks or its logarithm, if these did not vary either, or a multiple of an extent that did not vary of one
-// of the open grids, which are as good as that of the program.
+// of the open grids, which are as good as that of the program. A factor that did not vary may be a constant.
 func WithExtents(l *Law, samples []Sample, possible, open []pattern.Grid) *Law {
 	sums := slices.Clone(l.Sums)
 	var rivals []Sum
@@ -26,6 +26,7 @@ func WithExtents(l *Law, samples []Sample, possible, open []pattern.Grid) *Law {
 	default:
 		rivals = append(growingEnds(samples, possible), lastOfTwo(samples)...)
 	}
+	rivals = append(rivals, constantFactors(slices.Concat(sums, rivals), samples)...)
 	if l.Group != nil && !varyInRun(samples) { // a number for each run fits many laws
 		g := *l.Group
 		g.exact = false
@@ -95,6 +96,35 @@ func lastOfTwo(samples []Sample) []Sum {
 		return nil
 	}
 	return []Sum{{Constant: last.Value}}
+}
+
+// constantFactors returns the products among sums of which one factor did not vary, with its value in its place.
+func constantFactors(sums []Sum, samples []Sample) (rivals []Sum) {
+	for _, s := range sums {
+		if len(s.Terms) != 1 || s.Terms[0].Feature.With == nil || s.Terms[0].Feature.Upto {
+			continue
+		}
+		one, other := s.Terms[0].Feature, *s.Terms[0].Feature.With
+		one.With = nil
+		for _, f := range [2][2]Feature{{one, other}, {other, one}} {
+			if v, fixed := valueOfAll(&f[0], samples); fixed {
+				rivals = append(rivals, Sum{Constant: s.Constant, Terms: []Term{{s.Terms[0].Times * v, f[1]}}})
+			}
+		}
+	}
+	return rivals
+}
+
+// valueOfAll returns the value that a feature has in all samples; false if it varies.
+func valueOfAll(f *Feature, samples []Sample) (value int64, fixed bool) {
+	for i := range samples {
+		v, ok := f.evaluate(&samples[i].Point)
+		if !ok || i > 0 && v != value {
+			return 0, false
+		}
+		value = v
+	}
+	return value, true
 }
 
 // rankEnds returns the number of ranks and its logarithm.
