@@ -189,9 +189,9 @@ var outsidePrograms = []struct {
 	{"sweeps of one block", fourCorners(1, 62), []int{4, 6, 8, 9, 12, 16, 18, 24}, []int{27, 30, 48}},
 }
 
-// listed returns a halo of which each rank has a list: one call in a loop over the neighbours that it has, in the order of
-// their ranks, all with the same tag. Neighbours are those on a grid without periodic borders whose coordinates are at most
-// 1 apart, and together at most apart.
+// listed returns a halo of which each rank has a list: one call in a loop over the neighbours that it has, in the
+// order of their ranks, all with the same tag. Neighbours are those on a grid without periodic borders whose
+// coordinates are at most 1 apart, and together at most apart.
 func listed(extents func(ranks int) []int, apart int) func(ranks int) *signature.Run {
 	return func(ranks int) *signature.Run {
 		grid := extents(ranks)

@@ -9,9 +9,9 @@ import (
 	"github.com/commq/commq/predict/signature/template"
 )
 
-// checkSizes gives numbers of bytes that are not equal at both sides of messages an interval with both, and numbers that
-// are exact at one side the interval of the other one. Groups of sites of which they are not equal in the runs, either, are
-// left alone.
+// checkSizes gives numbers of bytes that are not equal at both sides of messages an interval with both, and numbers
+// that are exact at one side the interval of the other one. Groups of sites of which they are not equal in the runs,
+// either, are left alone.
 func (g *generator) checkSizes() {
 	a := g.model.Exchanges()
 	groups := g.knownGroups(a)
@@ -40,9 +40,9 @@ func (g *generator) hasInexactSizes(a *model.Exchanges, groups map[int32]bool) b
 	})
 }
 
-// shareBounds gives numbers of bytes that are exact the interval that the same number of the same group has at the other side
-// of messages: that side may have rivals to its law that were not tried on this one. A number that is exact at the other
-// side too, by another law, is left alone.
+// shareBounds gives numbers of bytes that are exact the interval that the same number of the same group has at the
+// other side of messages: that side may have rivals to its law that were not tried on this one. A number that is
+// exact at the other side too, by another law, is left alone.
 func (g *generator) shareBounds(a *model.Exchanges, groups map[int32]bool) {
 	type sideOf struct {
 		group int32
@@ -75,8 +75,8 @@ func (g *generator) shareBounds(a *model.Exchanges, groups map[int32]bool) {
 	}
 }
 
-// boundsBySize returns the intervals of the sizes that no law of a side gave as exact. Laws by place have intervals because
-// places have too few samples, which says nothing about a law of all places.
+// boundsBySize returns the intervals of the sizes that no law of a side gave as exact. Laws by place have intervals
+// because places have too few samples, which says nothing about a law of all places.
 func boundsBySize(x *Prediction, sizes map[size]int64) map[int64]Bounds {
 	bounds, exact := map[int64]Bounds{}, map[int64]bool{}
 	for s := range sizes {
@@ -133,7 +133,8 @@ func differingSizes(a *model.Exchanges, s *signature.Signature, first, ranks int
 	return differ
 }
 
-// mix returns a number whose sums are not equal for other sets of arguments, but by chance: the last step of splitmix64.
+// mix returns a number whose sums are not equal for other sets of arguments, but by chance: the last step of
+// splitmix64.
 func mix(x uint64) uint64 {
 	x += 0x9e3779b97f4a7c15
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
@@ -147,8 +148,8 @@ type size struct {
 	bytes int64
 }
 
-// widenSizes gives the sizes of messages on routes an interval with that of the other side: those sent on a route belong to
-// those received there in their order.
+// widenSizes gives the sizes of messages on routes an interval with that of the other side: those sent on a route
+// belong to those received there in their order.
 func (g *generator) widenSizes(a *model.Exchanges, groups map[int32]bool, routes map[route]bool) {
 	type sides struct{ sent, received []size }
 	found := map[route]*sides{}

@@ -14,8 +14,8 @@ func enoughEnds(seen map[int]int32) bool {
 }
 
 // dropRoundedLogarithms drops those laws of the largest value that count up to a logarithm which has to be rounded on
-// some number of ranks, if the index also counts up to the extent of an axis along which messages go, and is no exponent:
-// on 4, 9 and 16 ranks floor(log2 P) is the edge of the square, too.
+// some number of ranks, if the index also counts up to the extent of an axis along which messages go, and is no
+// exponent: on 4, 9 and 16 ranks floor(log2 P) is the edge of the square, too.
 func (r *Range) dropRoundedLogarithms(form *Form, sizes []int32, seen map[int]int32) {
 	if len(seen) < len(sizes) { // a run in which no rank sends ends before the others
 		seen = maps.Clone(seen)
@@ -34,9 +34,9 @@ func (r *Range) dropRoundedLogarithms(form *Form, sizes []int32, seen map[int]in
 	}
 }
 
-// addPossibleEnds adds laws of where an index ends that grows with the runs: loops over an extent of a grid that the runs
-// do not rule out, or, if no peer depends on the index, over two of them, as one loop in another is one in the runs; over
-// the logarithm of an extent, if the index is an exponent.
+// addPossibleEnds adds laws of where an index ends that grows with the runs: loops over an extent of a grid that the
+// runs do not rule out, or, if no peer depends on the index, over two of them, as one loop in another is one in the
+// runs; over the logarithm of an extent, if the index is an exponent.
 func (l *Law) addPossibleEnds(u *unit, sizes []int32, possible []Grid) {
 	for c := range l.Ranges {
 		r := &l.Ranges[c]
@@ -54,8 +54,8 @@ func (l *Law) addPossibleEnds(u *unit, sizes []int32, possible []Grid) {
 	}
 }
 
-// endsOn returns where loops over one extent of a grid end, over two if no peer depends on the index, and over its logarithm
-// if the index is an exponent.
+// endsOn returns where loops over one extent of a grid end, over two if no peer depends on the index, and over its
+// logarithm if the index is an exponent.
 func (l *Law) endsOn(grid *Grid) (ends []Bound) {
 	repeats := !slices.ContainsFunc(l.Forms, func(f Form) bool { return f.linear() || f.exponential() })
 	doubles := slices.ContainsFunc(l.Forms, Form.exponential)
@@ -87,9 +87,9 @@ func (b Bound) equal(o Bound) bool {
 		(b.Grid == nil || sameGrid(*b.Grid, *o.Grid))
 }
 
-// dropUnshownEnds drops laws of where an index ends that count up to the logarithm of an extent which the runs did not
-// vary, see loopEnds, if a law that does the same along another axis, whose extent they did vary, ends at the same index
-// in all of them.
+// dropUnshownEnds drops laws of where an index ends that count up to the logarithm of an extent which the runs did
+// not vary, see loopEnds, if a law that does the same along another axis, whose extent they did vary, ends at the
+// same index in all of them.
 func dropUnshownEnds(laws []Law) {
 	for i := range laws {
 		for c := range laws[i].Ranges {

@@ -133,8 +133,8 @@ func Extents(seen map[int32][]int32, ranks int32) (dims []int32, ok bool) {
 	return dims, len(laws) > 0
 }
 
-// Layouts returns the different extents that grid laws have at numbers of ranks, those with the fewest axes first: for each
-// layout and number of ranks the extents, the one first that varies fastest with the rank.
+// Layouts returns the different extents that grid laws have at numbers of ranks, those with the fewest axes first:
+// for each layout and number of ranks the extents, the one first that varies fastest with the rank.
 func Layouts(sizes []int32) (all [][][]int32) {
 	for _, c := range classes(sizes) {
 		all = append(all, c.dims)

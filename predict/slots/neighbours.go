@@ -10,9 +10,9 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// Where ranks go through lists of their neighbours, one at the border of a grid has fewer of them: the first in its list may
-// be in another direction than the first of an inner rank. Iterations are the same if the neighbour is in the same
-// direction on the grid.
+// Where ranks go through lists of their neighbours, one at the border of a grid has fewer of them: the first in its
+// list may be in another direction than the first of an inner rank. Iterations are the same if the neighbour is in
+// the same direction on the grid.
 
 // maxNeighbours is the largest number of directions in which ranks have neighbours.
 const maxNeighbours = 32
@@ -43,8 +43,8 @@ func (d direction) compare(e direction) int {
 	return 0
 }
 
-// alignNeighbours finds the directions of loops over neighbours. It returns the place of each iteration by loop and value,
-// and the number of directions, for the loops of which ranks skip directions.
+// alignNeighbours finds the directions of loops over neighbours. It returns the place of each iteration by loop and
+// value, and the number of directions, for the loops of which ranks skip directions.
 func alignNeighbours(sig *signature.Signature, runs []Run, loops []*template.Node) map[int32]alignment {
 	var candidates []*neighbourLoop
 	for _, n := range loops {
@@ -138,8 +138,8 @@ func visitLists(sig *signature.Signature, runs []Run, loops []*neighbourLoop) {
 	}
 }
 
-// skips reports whether some ranks of the largest run have fewer neighbours than others, and whether they skip others than the
-// last ones of a list.
+// skips reports whether some ranks of the largest run have fewer neighbours than others, and whether they skip others
+// than the last ones of a list.
 func (l *neighbourLoop) skips(largest int32) bool {
 	var longest []int32
 	shortest := maxNeighbours
@@ -157,9 +157,9 @@ func (l *neighbourLoop) skips(largest int32) bool {
 	})
 }
 
-// areNeighbours reports whether each rank is in the list of those in its own list, and whether some rank of the largest run
-// has a neighbour with a neighbour that is not its own: in groups of ranks that all talk to one another there are no
-// directions.
+// areNeighbours reports whether each rank is in the list of those in its own list, and whether some rank of the
+// largest run has a neighbour with a neighbour that is not its own: in groups of ranks that all talk to one another
+// there are no directions.
 func (l *neighbourLoop) areNeighbours(sizes []int32) bool {
 	of := make([]map[int32]map[int32]bool, len(sizes)) // neighbours by run and rank
 	for i := range of {
@@ -211,8 +211,8 @@ func (l *neighbourLoop) places(layouts [][][]int32, sizes []int32) (places [][]i
 	return l.placesOf(best, slices.SortedFunc(maps.Keys(fewest), direction.compare))
 }
 
-// directionsOn returns the directions of the lists of all visits on grids with these extents, and in which runs each one
-// is; nil if one leads further than to the next rank of an axis, or if there are too many.
+// directionsOn returns the directions of the lists of all visits on grids with these extents, and in which runs each
+// one is; nil if one leads further than to the next rank of an axis, or if there are too many.
 func (l *neighbourLoop) directionsOn(extents [][]int32) (all [][]direction, runs map[direction]uint64) {
 	runs = map[direction]uint64{}
 	for _, v := range l.visits {
@@ -243,8 +243,8 @@ func coordinates(extents []int32, rank int32) (at direction) {
 	return at
 }
 
-// placesOf returns the places of the iterations of each value: the directions, which are sorted, in an order in which all
-// ranks list them.
+// placesOf returns the places of the iterations of each value: the directions, which are sorted, in an order in which
+// all ranks list them.
 func (l *neighbourLoop) placesOf(visited [][]direction, sorted []direction) (places [][]int32, directions int32) {
 	number := map[direction]int32{}
 	for i, d := range sorted {

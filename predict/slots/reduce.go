@@ -29,8 +29,8 @@ func reduce(sig *signature.Signature, s *Slots, site *Site) {
 	}
 }
 
-// isConstant reports whether the i-th component makes no difference for a site: then all executions of the loop on a rank
-// have as many iterations, all with the same call.
+// isConstant reports whether the i-th component makes no difference for a site: then all executions of the loop on a
+// rank have as many iterations, all with the same call.
 func isConstant(sig *signature.Signature, s *Slots, site *Site, i int) bool {
 	type seen struct{ call, count int32 }
 	at := map[Position]*seen{}
