@@ -30,12 +30,13 @@ demo: build
 man:
 	$(GO) test ./cmd/commq -run '^TestManPages$$' -man $(CURDIR)/bin/man
 
-# The packages that take longest begin first: the others fill the time beside them.
+# The packages that take longest begin first: the others fill the time beside them. Three run at once, as many tests
+# wait for ranks, daemons and browsers.
 test:
 	@scripts/setup packages
 	@scripts/setup tools & tools=$$!; $(MAKE) lint && scripts/check-generated; lint=$$?; wait $$tools && exit $$lint
 	rm -rf $(TEST_CACHE); trap 'rm -rf $(TEST_CACHE)' EXIT; \
-	COMMQ_TEST_CACHE=$(TEST_CACHE) COMMQ_TEST_ALL=1 COMMQ_TEST_FAULTS=400 $(GO) test -timeout 2h ./cmd/commq ./queries ./...
+	COMMQ_TEST_CACHE=$(TEST_CACHE) COMMQ_TEST_ALL=1 COMMQ_TEST_FAULTS=400 $(GO) test -p 3 -timeout 2h ./cmd/commq ./queries ./...
 
 # What commq costs beside its peers: at most an hour.
 bench: build
