@@ -42,6 +42,9 @@ func fitNumbers(m *Model, found *slots.Slots) ([]*law.Law, error) {
 		return nil, err
 	}
 	for loop, of := range samples {
+		if found.Directions[loop] > 0 { // as many as the runs show
+			continue
+		}
 		iterations[loop] = law.WithExtents(iterations[loop], of, m.Pattern.Possible, m.Pattern.Open)
 	}
 	return iterations, nil

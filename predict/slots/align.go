@@ -19,8 +19,9 @@ type alignment struct {
 	// recursion; ends has, by run, the number of iterations.
 	entries [][]int32
 	ends    []int32
-	// places has, by value, the place of each iteration, for loops over neighbours; directions is how many there are.
-	places     [][]int32
+	// places has, by value, the place of each iteration, for loops over neighbours.
+	places [][]int32
+	// directions is the number of places of a loop over neighbours, 0 for other loops.
 	directions int32
 }
 

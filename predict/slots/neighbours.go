@@ -14,7 +14,7 @@ import (
 // list may be in another direction than the first of an inner rank. Iterations are the same if the neighbour is in
 // the same direction on the grid.
 
-// maxNeighbours is the largest number of directions in which ranks have neighbours.
+// maxNeighbours is the largest number of directions in which ranks have neighbours: a cube has 26.
 const maxNeighbours = 32
 
 // neighbourLoop is a loop whose iterations each talk to one other rank.
@@ -30,8 +30,11 @@ type neighbourLoop struct {
 // listVisit is a list that a rank has.
 type listVisit struct{ run, rank, value int32 }
 
-// direction is the coordinates of a neighbour less the own ones.
+// direction is the coordinates of a neighbour less the own ones; layouts have at most four axes.
 type direction [4]int32
+
+// inRuns tells whether a direction is in the largest run, and in the second largest.
+type inRuns struct{ largest, second bool }
 
 // compare orders directions as the ranks that lie there.
 func (d direction) compare(e direction) int {
@@ -43,8 +46,8 @@ func (d direction) compare(e direction) int {
 	return 0
 }
 
-// alignNeighbours finds the directions of loops over neighbours. It returns the place of each iteration by loop and
-// value, and the number of directions, for the loops of which ranks skip directions.
+// alignNeighbours returns the alignments of loops over neighbours, by loop: only of those of which some rank skips a
+// direction.
 func alignNeighbours(sig *signature.Signature, runs []Run, loops []*template.Node) map[int32]alignment {
 	var candidates []*neighbourLoop
 	for _, n := range loops {
@@ -72,8 +75,8 @@ func alignNeighbours(sig *signature.Signature, runs []Run, loops []*template.Nod
 	return found
 }
 
-// neighbourLists returns a loop with its lists; nil if an iteration does not talk to just one rank, an execution to one
-// twice, or if all executions are equal.
+// neighbourLists returns a loop with its lists; nil if an iteration does not talk to just one rank, or an execution to
+// one twice or to more than maxNeighbours.
 func neighbourLists(sig *signature.Signature, n *template.Node) *neighbourLoop {
 	v := &sig.Values[n.ID]
 	distance := make([]int32, len(v.Bodies))
@@ -189,19 +192,19 @@ func (l *neighbourLoop) areNeighbours(sizes []int32) bool {
 
 // places returns the places of the iterations of each value, and how many there are, on the layout with the fewest
 // directions. It returns nil if the two largest runs do not have the same directions, if ranks list them in different
-// orders, or if ranks with the same list have neighbours in different directions.
+// orders, or if ranks with the same list have neighbours in different directions. Of layouts with as few directions the
+// first counts: places tell only which iterations are the same, and laws are then looked for on all grids.
 func (l *neighbourLoop) places(layouts [][][]int32, sizes []int32) (places [][]int32, directions int32) {
 	var best [][]direction // by visit
-	var fewest map[direction]uint64
-	last := len(sizes) - 1
+	var fewest map[direction]inRuns
 	for _, extents := range layouts {
 		got, seen := l.directionsOn(extents)
 		if seen != nil && (fewest == nil || len(seen) < len(fewest)) {
 			best, fewest = got, seen
 		}
 	}
-	for _, runs := range fewest {
-		if runs>>last&1 != runs>>(last-1)&1 {
+	for _, in := range fewest {
+		if in.largest != in.second {
 			return nil, 0
 		}
 	}
@@ -213,8 +216,8 @@ func (l *neighbourLoop) places(layouts [][][]int32, sizes []int32) (places [][]i
 
 // directionsOn returns the directions of the lists of all visits on grids with these extents, and in which runs each
 // one is; nil if one leads further than to the next rank of an axis, or if there are too many.
-func (l *neighbourLoop) directionsOn(extents [][]int32) (all [][]direction, runs map[direction]uint64) {
-	runs = map[direction]uint64{}
+func (l *neighbourLoop) directionsOn(extents [][]int32) (all [][]direction, runs map[direction]inRuns) {
+	runs = map[direction]inRuns{}
 	for _, v := range l.visits {
 		from := coordinates(extents[v.run], v.rank)
 		list := make([]direction, len(l.lists[v.value]))
@@ -225,7 +228,10 @@ func (l *neighbourLoop) directionsOn(extents [][]int32) (all [][]direction, runs
 					return nil, nil
 				}
 			}
-			if runs[list[k]] |= 1 << v.run; len(runs) > maxNeighbours {
+			seen := runs[list[k]]
+			seen.largest = seen.largest || int(v.run) == len(extents)-1
+			seen.second = seen.second || int(v.run) == len(extents)-2
+			if runs[list[k]] = seen; len(runs) > maxNeighbours {
 				return nil, nil
 			}
 		}
@@ -234,7 +240,8 @@ func (l *neighbourLoop) directionsOn(extents [][]int32) (all [][]direction, runs
 	return all, runs
 }
 
-// coordinates returns the place of a rank on a grid, axis 0 varying fastest.
+// coordinates returns the place of a rank on a grid, axis 0 varying fastest, as pattern.Grid.Coords does, without
+// memory of its own: it is asked for every neighbour of every rank on every layout.
 func coordinates(extents []int32, rank int32) (at direction) {
 	for a, e := range extents {
 		at[a] = rank % e

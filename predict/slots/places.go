@@ -40,6 +40,9 @@ func FindVisits(sig *signature.Signature, runs []Run, maxVisits int) (*Slots, er
 		w.sites[n.ID] = site
 	}
 	w.alignments = align(sig, runs, s)
+	for i := range w.alignments {
+		s.Directions = append(s.Directions, w.alignments[i].directions)
+	}
 	for i, run := range runs {
 		for r := range run.Ranks {
 			w.run, w.rank = int32(i), r
@@ -150,7 +153,7 @@ func (w *walker) visit(n *template.Node, value int32) error {
 		return nil
 	}
 	a := &w.alignments[n.ID]
-	depth, iteration, number := len(w.index), int32(0), 0
+	depth, iteration, nth := len(w.index), int32(0), 0
 	if a.entries != nil {
 		iteration, iterations[here] = a.entries[w.run][value], a.ends[w.run]
 	}
@@ -162,9 +165,9 @@ func (w *walker) visit(n *template.Node, value int32) error {
 			iteration = a.order[body]
 			iterations[here] = iteration + 1 // the last one is the farthest
 		case a.places != nil:
-			iteration, iterations[here] = a.places[value][number], a.directions
+			iteration, iterations[here] = a.places[value][nth], a.directions
 		}
-		number++
+		nth++
 		for _, c := range components {
 			w.index = append(w.index, c.Index(iteration))
 		}

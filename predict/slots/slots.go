@@ -123,6 +123,8 @@ type Slots struct {
 	Uniform []bool
 	// Periods has the periods of loops; 0 for loops without.
 	Periods []int32
+	// Directions has, by loop, in how many directions a loop over neighbours goes; 0 for other loops.
+	Directions []int32
 	// Iterations has, by loop, how many iterations each execution has, identified by the place around the loop.
 	Iterations []map[Position]int32
 }
