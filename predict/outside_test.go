@@ -181,6 +181,7 @@ var outsidePrograms = []struct {
 	{"pipeline", pipeline, []int{3, 4, 5, 7}, []int{11, 16}},
 	{"27 points", corners, []int{27, 64}, []int{125}},
 	{"sweeps from four corners", fourCorners(3, 62), []int{4, 6, 8, 9, 12, 16, 18, 24}, []int{27, 30, 48}},
+	{"a loop that grows from nothing", growing, []int{4, 6, 8, 12}, []int{16, 20}},
 	{"neighbours on a line, as a list", listed(onLine, 1), []int{2, 4, 8, 16}, []int{24, 32}},
 	{"4 neighbours as a list", listed(onPlane, 1), []int{4, 6, 9, 12, 16}, []int{20, 36}},
 	{"8 neighbours as a list", listed(onPlane, 2), []int{6, 9, 12, 16, 20}, []int{25, 36}},
@@ -218,6 +219,20 @@ func listed(extents func(ranks int) []int, apart int) func(ranks int) *signature
 			return all
 		})
 	}
+}
+
+// growing returns a loop over all ranks whose inner loop grows from nothing. The runs look as if the inner loop came last
+// in an iteration: then the last one has none.
+func growing(ranks int) *signature.Run {
+	return testruns.Messages(ranks, func(rank int) (all []testruns.Message) {
+		for i := range ranks {
+			for range i {
+				all = append(all, message(0, (rank+1)%ranks, 1, 8))
+			}
+			all = append(all, message(1, (rank+2)%ranks, 2, 8))
+		}
+		return all
+	})
 }
 
 func onLine(ranks int) []int { return []int{ranks} }

@@ -280,11 +280,11 @@ func (g *generator) iterationsOf(n *template.Node, p *law.Point) (law.Estimate, 
 	if e, known := g.iterations[n.ID]; known {
 		return e, true
 	}
-	e, known := g.familyIterations(n)
+	e, known := g.familyIterations(n, g.ranks)
 	l := g.model.Iterations[n.ID]
-	if constant, same := l.Unvarying(); !known {
-		e, known = l.Evaluate(p)
-	} else if same && constant > e.High { // slots without a family come after the last of those with one
+	constant, same := l.Unvarying()
+	// Slots without a family, or calls that are equal in all iterations, may come after the last slot of the families.
+	if !known || same && constant > e.High || g.goesOn(n) {
 		e, known = l.Evaluate(p)
 	}
 	if known {
@@ -293,8 +293,15 @@ func (g *generator) iterationsOf(n *template.Node, p *law.Point) (law.Estimate, 
 	return e, known
 }
 
-// familyIterations returns how many iterations of a loop the families of slots in it need; false if there are none.
-func (g *generator) familyIterations(n *template.Node) (e law.Estimate, found bool) {
+// goesOn reports whether a loop had more iterations in the largest run than the families of slots in it need there.
+func (g *generator) goesOn(n *template.Node) bool {
+	e, found := g.familyIterations(n, g.model.LargestRun())
+	return found && !g.model.Ragged[n.ID] && e.High < g.model.IterationsSeen[n.ID].Most
+}
+
+// familyIterations returns how many iterations of a loop the families of slots in it need on so many ranks; false if
+// there are none.
+func (g *generator) familyIterations(n *template.Node, ranks int32) (e law.Estimate, found bool) {
 	for _, x := range g.model.Sites {
 		component := slices.IndexFunc(x.Calls.Components,
 			func(c slots.Component) bool { return c.Loop == n && !c.Within })
@@ -304,7 +311,7 @@ func (g *generator) familyIterations(n *template.Node) (e law.Estimate, found bo
 		period := int64(max(x.Calls.Components[component].Period, 1))
 		for _, family := range []string{x.To, x.From, x.In} {
 			for _, l := range g.peers.families[family] {
-				if least, most, ok := l.Last(g.ranks, component); ok {
+				if least, most, ok := l.Last(ranks, component); ok {
 					e.Low, e.High = max(e.Low, (int64(least)+1)*period), max(e.High, (int64(most)+1)*period)
 					found = true
 				}
