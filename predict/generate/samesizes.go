@@ -17,7 +17,7 @@ func (g *generator) checkSizes() {
 	groups := g.knownGroups(a)
 	g.dropConstant(a, groups)
 	differ := differingSizes(a, g.sig, 0, g.ranks, groups)
-	if len(differ) == 0 && !g.hasInexactSizes(a, groups) {
+	if len(differ) == 0 && !hasInexactSizes(g.result, g.model.Sites, a, groups) {
 		return
 	}
 	t := g.model.Joint
@@ -33,10 +33,10 @@ func (g *generator) checkSizes() {
 }
 
 // hasInexactSizes reports whether the law of a size in the groups gave numbers that are not exact.
-func (g *generator) hasInexactSizes(a *model.Exchanges, groups map[int32]bool) bool {
-	return slices.ContainsFunc(g.model.Sites, func(x *model.Site) bool {
+func hasInexactSizes(p *Prediction, sites []*model.Site, a *model.Exchanges, groups map[int32]bool) bool {
+	return slices.ContainsFunc(sites, func(x *model.Site) bool {
 		group, some := a.GroupOf(x.Event.ID)
-		return some && groups[group] && (g.result.HasInexact(x.Send.Bytes) || g.result.HasInexact(x.Recv.Bytes))
+		return some && groups[group] && (p.HasInexact(x.Send.Bytes) || p.HasInexact(x.Recv.Bytes))
 	})
 }
 
