@@ -85,7 +85,7 @@ var families = []struct {
 		regexp.MustCompile(`^(libmpifort|libmpichfort|libmpifort_` + crayCompilers + `)\.so\.12$`),
 		[]string{"libmpi.so.12", "libmpifort.so.12", "libmpich.so.12", "libmpichfort.so.12",
 			"libmpi_cray.so.12", "libmpi_gnu_123.so.12", "libmpifort_intel.so.12"}},
-	{MPICH, "MPI 5", standard, regexp.MustCompile(`^$`), []string{"libmpi_abi.so.1"}},
+	{MPICH, "MPI 5", standard, standard, []string{"libmpi_abi.so.1"}}, // it has no library for Fortran
 }
 
 const crayCompilers = `(cray|gnu|intel|nvidia|amd|aocc)(_[0-9]+)?`

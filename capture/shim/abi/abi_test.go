@@ -37,6 +37,7 @@ func TestSonames(t *testing.T) {
 		"libmpi_abi.so.0":          "",
 		"libmpi_abi.so.1":          MPICH,
 		"libc.so.6":                "",
+		"":                         "", // of a damaged program
 	} {
 		if got := LibraryOf(soname); got != want {
 			t.Errorf("%s belongs to %q, want %q", soname, got, want)
