@@ -67,7 +67,7 @@ func alignNeighbours(sig *signature.Signature, runs []Run, loops []*template.Nod
 	found := map[int32]alignment{}
 	for _, l := range candidates {
 		if l.skips(int32(len(runs)-1)) && l.areNeighbours(sizes) {
-			if places, directions := l.places(layouts, sizes); places != nil {
+			if places, directions := l.places(layouts); places != nil {
 				found[l.node.ID] = alignment{places: places, directions: directions}
 			}
 		}
@@ -194,7 +194,7 @@ func (l *neighbourLoop) areNeighbours(sizes []int32) bool {
 // directions. It returns nil if the two largest runs do not have the same directions, if ranks list them in different
 // orders, or if ranks with the same list have neighbours in different directions. Of layouts with as few directions the
 // first counts: places tell only which iterations are the same, and laws are then looked for on all grids.
-func (l *neighbourLoop) places(layouts [][][]int32, sizes []int32) (places [][]int32, directions int32) {
+func (l *neighbourLoop) places(layouts [][][]int32) (places [][]int32, directions int32) {
 	var best [][]direction // by visit
 	var fewest map[direction]inRuns
 	for _, extents := range layouts {
