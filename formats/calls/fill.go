@@ -101,7 +101,10 @@ func (r *Rank) sides(a *Args, call schema.CallID, c *timed.Call, row *schema.Eve
 	if a.RecvTag == AnyTag && a.Source != ProcNull {
 		row.PostedAny |= schema.AnyTag
 	}
-	if a.Status != nil && r.arrived(row, comm, a.Source, a.RecvTag, a.Recv, a.Status) {
+	got := timed.NullOutcome
+	got.Comm = row.Comm
+	if a.Status != nil && r.arrived(&got, comm, a.Source, a.RecvTag, a.Recv, a.Status) {
+		got.Receive(row)
 		return nil
 	}
 	if err := r.posted(row, comm, a); err != nil || call.Is(schema.FactProbes) {
@@ -139,10 +142,10 @@ func outside(way string, rank int64, comm *timed.Comm, me int32) error {
 	return fmt.Errorf("a message %s rank %d of a communicator of %d ranks", way, rank, len(comm.PeerRanks(me)))
 }
 
-// arrived fills the receive side with what a status says, and reports whether it did: libraries leave statuses of
+// arrived fills in what a status says, and reports whether it did: libraries leave statuses of
 // sends, and empty ones, as they are, so a status that contradicts what the receive was posted for is none. bytes is
 // the size of its buffer, null64 for none.
-func (r *Rank) arrived(row *schema.Event, comm *timed.Comm, source, tag, bytes int64, s *Status) bool {
+func (r *Rank) arrived(got *timed.Outcome, comm *timed.Comm, source, tag, bytes int64, s *Status) bool {
 	if source == ProcNull || source != AnySource && source != s.Source ||
 		tag != AnyTag && tag != s.Tag && s.Tag != AnyTag {
 		return false
@@ -151,11 +154,11 @@ func (r *Rank) arrived(row *schema.Event, comm *timed.Comm, source, tag, bytes i
 	if !ok || s.Bytes < 0 || bytes != null64 && s.Bytes > bytes {
 		return false
 	}
-	row.RecvPeer, row.RecvWorld, row.RecvBytes = int32(s.Source), world, s.Bytes
+	got.RecvPeer, got.RecvWorld, got.RecvBytes = int32(s.Source), world, s.Bytes
 	if s.Tag != AnyTag {
-		row.RecvTag = int32(s.Tag)
+		got.RecvTag = int32(s.Tag)
 	} else if tag != AnyTag {
-		row.RecvTag = int32(tag)
+		got.RecvTag = int32(tag)
 	}
 	return true
 }
@@ -171,7 +174,7 @@ func (r *Rank) end(a *Args, c *timed.Call) {
 		if !ok || !q.active {
 			continue // of a call that the trace does not have, or inactive
 		}
-		x := timed.Ending{Request: q.number, Lost: e.Freed, Row: schema.NullEvent}
+		x := timed.Ending{Request: q.number, Lost: e.Freed, Got: timed.NullOutcome}
 		receives := q.row.Class == int16(schema.ClassRecv) && q.row.ProcNull == 0
 		if s := e.Status; s != nil && receives {
 			r.received(q, s, &x)
@@ -198,9 +201,9 @@ func (r *Rank) received(q *request, s *Status, x *timed.Ending) {
 	if q.row.PostedAny&schema.AnyTag == 0 {
 		tag = int64(q.row.RecvTag)
 	}
-	x.Row.Comm = q.row.Comm
+	x.Got.Comm = q.row.Comm
 	comm := r.comms.Numbered(q.row.Comm, r.me)
-	x.Received = r.arrived(&x.Row, comm, source, tag, q.row.RecvBytes, s)
+	x.Received = r.arrived(&x.Got, comm, source, tag, q.row.RecvBytes, s)
 }
 
 // persistent makes a request that other calls start.

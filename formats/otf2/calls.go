@@ -55,9 +55,9 @@ type reader struct {
 	high    map[uint32]regionKind // of the others
 	path    []int32               // nodes of the regions that were entered, outside MPI
 	depth   int                   // of regions inside a call of MPI
-	current timed.Call
-	makes   bool // current makes a window or a file
-	probed  bool // current is a probe that found a message
+	current *timed.Call           // what Next fills in
+	makes   bool                  // current makes a window or a file
+	probed  bool                  // current is a probe that found a message
 	shared  *shared
 	late    []func(c *timed.Call) // what current has done when it is taken
 	open    bool                  // current is a call that has not returned
@@ -108,6 +108,7 @@ func scale(ticks, resolution uint64) int64 {
 // Next reads the next call; false after the last.
 func (r *reader) Next(c *timed.Call) (bool, error) {
 	var e event
+	r.current = c
 	for !r.done {
 		more, err := r.stream.next(&e)
 		if err != nil {
@@ -128,14 +129,13 @@ func (r *reader) Next(c *timed.Call) (bool, error) {
 	}
 	r.done = false
 	r.complete()
-	*c, r.current = r.current, timed.Call{}
 	return true, nil
 }
 
 // complete completes a call with what only its end tells. A test that completed nothing is a poll, unless commq wrote
 // the trace, which writes no failed tests.
 func (r *reader) complete() {
-	c := &r.current
+	c := r.current
 	row := &c.Row
 	id := schema.CallID(row.Call)
 	c.SpentNs, r.spent = r.spent, 0

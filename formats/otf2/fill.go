@@ -9,7 +9,7 @@ import (
 
 // fill puts a record into the current call.
 func (r *reader) fill(e *event) error {
-	c, f := &r.current, &e.fields
+	c, f := r.current, &e.fields
 	s, thread := r.shared, r.thread
 	switch e.id {
 	case evtSend, evtIsend:
@@ -30,9 +30,8 @@ func (r *reader) fill(e *event) error {
 		if e.id == evtRecv {
 			return r.receive(&c.Row, peer, comm, tag, bytes)
 		}
-		x := timed.Ending{Request: f.uint64(), Received: true, Row: schema.NullEvent}
-		err := r.receive(&x.Row, peer, comm, tag, bytes)
-		c.Ends = append(c.Ends, x)
+		got, err := r.received(peer, comm, tag, bytes)
+		c.Ends = append(c.Ends, timed.Ending{Request: f.uint64(), Received: true, Got: got})
 		return err
 	case evtIsendComplete, evtCancelled:
 		c.Ends = append(c.Ends, timed.Ending{Request: e.number, Cancelled: e.id == evtCancelled})
@@ -47,17 +46,22 @@ func (r *reader) fill(e *event) error {
 		return err
 	case evtMrecv:
 		message := f.uint64()
-		r.later(func(c *timed.Call) { s.take(s.probes, thread, message).receive(&c.Row) })
-		return sized(&c.Row, f.uint64())
+		got := timed.NullOutcome
+		err := sized(&got, f.uint64())
+		r.later(func(c *timed.Call) {
+			s.take(s.probes, thread, message).put(&got)
+			got.Receive(&c.Row)
+		})
+		return err
 	case evtImrecv:
-		x := timed.Ending{Request: f.uint64(), Row: schema.NullEvent}
-		err := sized(&x.Row, f.uint64())
+		x := timed.Ending{Request: f.uint64(), Got: timed.NullOutcome}
+		err := sized(&x.Got, f.uint64())
 		at := len(c.Ends)
 		c.Ends = append(c.Ends, x)
 		r.later(func(c *timed.Call) {
 			end := &c.Ends[at]
-			s.take(s.imrecvs, thread, end.Request).receive(&end.Row)
-			end.Received = end.Row.RecvWorld != null32
+			s.take(s.imrecvs, thread, end.Request).put(&end.Got)
+			end.Received = end.Got.RecvWorld != null32
 		})
 		return err
 	default:
@@ -68,7 +72,7 @@ func (r *reader) fill(e *event) error {
 
 // post notes a request that the call made, and returns the row for it.
 func (r *reader) post(request uint64, class schema.Class) *schema.Event {
-	c := &r.current
+	c := r.current
 	call := schema.CallID(c.Row.Call)
 	c.Posts = append(c.Posts, request)
 	row := &c.Row
@@ -122,17 +126,25 @@ func (r *reader) send(row *schema.Event, peer, comm, tag uint32, bytes uint64) (
 	return err
 }
 
-// receive fills the receive side of a row. A probe has no bytes.
-func (r *reader) receive(row *schema.Event, peer, comm, tag uint32, bytes uint64) (err error) {
-	row.RecvPeer, row.RecvTag = int32(peer), int32(tag)
+// receive fills the receive side of a row.
+func (r *reader) receive(row *schema.Event, peer, comm, tag uint32, bytes uint64) error {
+	got, err := r.received(peer, comm, tag, bytes)
+	got.Receive(row)
+	return err
+}
+
+// received returns what a record says about a message. A probe has no bytes.
+func (r *reader) received(peer, comm, tag uint32, bytes uint64) (got timed.Outcome, err error) {
+	got = timed.NullOutcome
+	got.RecvPeer, got.RecvTag = int32(peer), int32(tag)
 	if bytes != undefined64 {
 		if fault(bytes) {
-			return fmt.Errorf("a message of %d bytes", bytes)
+			return got, fmt.Errorf("a message of %d bytes", bytes)
 		}
-		row.RecvBytes = int64(bytes)
+		got.RecvBytes = int64(bytes)
 	}
-	row.Comm, row.RecvWorld, err = r.peer(comm, peer)
-	return err
+	got.Comm, got.RecvWorld, err = r.peer(comm, peer)
+	return got, err
 }
 
 // fault reports whether so many bytes cannot be.
@@ -140,21 +152,25 @@ func fault(bytes uint64) bool { return bytes >= 1<<50 }
 
 // fillCollective puts a record of a collective operation into the current call.
 func (r *reader) fillCollective(e *event) error {
-	c, f := &r.current, &e.fields
+	c, f := r.current, &e.fields
 	switch e.id {
 	case evtCollEnd:
 		f.uint8()
 		comm, root, sent, received := f.uint32(), f.uint32(), f.uint64(), f.uint64()
-		return r.collective(&c.Row, comm, root, sent, received)
+		got, err := r.collective(comm, root, sent, received)
+		if class := schema.Class(c.Row.Class); class == schema.ClassCollective || class == schema.ClassComplete {
+			got.Collect(&c.Row)
+		} else {
+			c.Row.Comm = got.Comm
+		}
+		return err
 	case evtNBCRequest:
 		r.post(f.uint64(), schema.ClassCollective)
 	case evtNBCComplete:
-		x := timed.Ending{Collected: true, Row: schema.NullEvent}
 		f.uint8()
 		comm, root, sent, received := f.uint32(), f.uint32(), f.uint64(), f.uint64()
-		x.Request = f.uint64()
-		err := r.collective(&x.Row, comm, root, sent, received)
-		c.Ends = append(c.Ends, x)
+		got, err := r.collective(comm, root, sent, received)
+		c.Ends = append(c.Ends, timed.Ending{Request: f.uint64(), Collected: true, Got: got})
 		return err
 	default:
 		return r.fillOneSided(e)
@@ -162,29 +178,28 @@ func (r *reader) fillCollective(e *event) error {
 	return nil
 }
 
-// collective fills the columns of a collective operation. A communicator that the operation itself destroys is still
-// defined.
-func (r *reader) collective(row *schema.Event, comm, root uint32, sent, received uint64) error {
+// collective returns what a record says about a collective operation. A communicator that the operation itself
+// destroys is still defined.
+func (r *reader) collective(comm, root uint32, sent, received uint64) (got timed.Outcome, err error) {
+	got = timed.NullOutcome
 	c, err := r.comm(comm)
 	if err != nil {
-		return err
+		return got, err
 	}
-	row.Comm = c.ID
+	got.Comm = c.ID
 	if fault(sent) || fault(received) {
-		return fmt.Errorf("a collective operation of %d and %d bytes", sent, received)
+		return got, fmt.Errorf("a collective operation of %d and %d bytes", sent, received)
 	}
-	if class := schema.Class(r.current.Row.Class); class == schema.ClassCollective || class == schema.ClassComplete {
-		row.SendBytes, row.RecvBytes = int64(sent), int64(received)
-		if world, ok := c.Peer(r.rank, int64(root)); ok && root != undefined32 {
-			row.RootWorld = world
-		}
+	got.SendBytes, got.RecvBytes = int64(sent), int64(received)
+	if world, ok := c.Peer(r.rank, int64(root)); ok && root != undefined32 {
+		got.RootWorld = world
 	}
-	return nil
+	return got, nil
 }
 
 // fillOneSided puts a record of one-sided communication or I/O into the current call.
 func (r *reader) fillOneSided(e *event) error {
-	c, f := &r.current, &e.fields
+	c, f := r.current, &e.fields
 	switch e.id {
 	case evtWinCreate, evtWinDestroy:
 		r.makes = e.id == evtWinCreate
@@ -253,7 +268,7 @@ func (r *reader) target(remote uint32) (int32, error) {
 
 // window notes the window of the call and its communicator.
 func (r *reader) window(local uint32) error {
-	c := &r.current
+	c := r.current
 	id := r.local.global(mapWindow, local)
 	w, ok := r.j.windows[id]
 	if !ok {
@@ -304,7 +319,7 @@ func (r *reader) access(win, remote uint32, sent, received uint64) error {
 
 // file notes the file of the call, its name and its communicator.
 func (r *reader) file(local uint32) error {
-	c := &r.current
+	c := r.current
 	id := r.local.global(mapHandle, local)
 	h := r.j.handles[id]
 	if schema.Class(c.Row.Class) != schema.ClassIO {

@@ -55,17 +55,17 @@ func (s *shared) take(all map[threadKey]matched, thread int32, number uint64) ma
 	return m
 }
 
-// receive fills the receive side of a row with the message.
-func (m matched) receive(row *schema.Event) {
-	row.Comm, row.RecvPeer, row.RecvWorld, row.RecvTag = m.comm, m.peer, m.world, m.tag
+// put fills in all of the message but its bytes.
+func (m matched) put(got *timed.Outcome) {
+	got.Comm, got.RecvPeer, got.RecvWorld, got.RecvTag = m.comm, m.peer, m.world, m.tag
 }
 
-// sized fills in the bytes of a message whose probe has its other columns.
-func sized(row *schema.Event, bytes uint64) error {
+// sized fills in the bytes of a message whose probe has the rest.
+func sized(got *timed.Outcome, bytes uint64) error {
 	if fault(bytes) {
 		return fmt.Errorf("a message of %d bytes", bytes)
 	}
-	row.RecvBytes = int64(bytes)
+	got.RecvBytes = int64(bytes)
 	return nil
 }
 

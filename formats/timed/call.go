@@ -1,6 +1,9 @@
 package timed
 
-import "github.com/commq/commq/schema"
+import (
+	"github.com/commq/commq/schema"
+	"github.com/commq/commq/writer/derive"
+)
 
 const null32, null64 = schema.NullInt32, schema.NullInt64
 
@@ -36,20 +39,46 @@ type Call struct {
 	Settle func(c *Call)
 }
 
-// Reset makes the call an empty one.
-func (c *Call) Reset() { *c = Call{Row: schema.NullEvent, Window: Unused, Handle: Unused} }
+// Reset makes the call an empty one. It keeps the memory of its slices, so that a reader that fills the same Call again
+// and again allocates none.
+func (c *Call) Reset() {
+	*c = Call{Row: schema.NullEvent, Window: Unused, Handle: Unused, Posts: c.Posts[:0], More: c.More[:0],
+		Ends: c.Ends[:0], Inits: c.Inits[:0]}
+}
 
 // Ending is a request that a call completed.
 type Ending struct {
 	Request uint64
-	// Received tells that it was a receive, and Row has its message; Collected that it was a collective operation, and
-	// Row has its communicator, root and bytes. Neither: the row that posted it keeps what it has.
+	// Received tells that it was a receive, and Got has its message; Collected that it was a collective operation,
+	// and Got has its communicator, root and bytes. Neither: the row that posted it keeps what it has.
 	Received, Collected bool
 	// Lost tells that the trace does not say what became of the request: no call completed it.
 	Lost bool
 	// Cancelled tells that the operation was cancelled: a receive got no message.
 	Cancelled bool
-	Row       schema.Event
+	Got       Outcome
+}
+
+// Outcome is what a receive got, or what a collective operation was. Zeros are not null: start from NullOutcome.
+type Outcome struct {
+	Comm                         int32
+	RecvPeer, RecvWorld, RecvTag int32 // of a receive
+	RootWorld                    int32 // of a collective operation
+	SendBytes, RecvBytes         int64
+}
+
+// NullOutcome is an outcome of which the trace tells nothing.
+var NullOutcome = Outcome{null32, null32, null32, null32, null32, null64, null64}
+
+// Receive fills in the row of a receive.
+func (o *Outcome) Receive(row *schema.Event) {
+	row.Comm, row.RecvPeer, row.RecvWorld, row.RecvTag, row.RecvBytes = o.Comm, o.RecvPeer, o.RecvWorld, o.RecvTag,
+		o.RecvBytes
+}
+
+// Collect fills in the row of a collective operation.
+func (o *Outcome) Collect(row *schema.Event) {
+	row.Comm, row.SendBytes, row.RecvBytes, row.RootWorld = o.Comm, o.SendBytes, o.RecvBytes, o.RootWorld
 }
 
 // Reader reads the calls of one or several threads of a rank.
@@ -80,7 +109,12 @@ type Trace struct {
 	HostOf []int32
 }
 
-// Sink takes the rows: a writer.Run.
+// Sink takes the rows: a writer.Run. Different (table, shard) pairs are written concurrently.
 type Sink interface {
 	Write(shard int, b schema.Batch) error
+}
+
+// waitSummer is a sink that sums waits over the rows of an epoch, so that Commit need not read them again.
+type waitSummer interface {
+	SumWaits(hosts []int32, comms *schema.Comms, dense bool) *derive.WaitSums
 }

@@ -134,8 +134,8 @@ func (s *Comms) placeSelf() {
 	}
 }
 
-// write writes the table comms.
-func (s *Comms) write(out Sink) error {
+// rows returns the table comms.
+func (s *Comms) rows() *schema.Comms {
 	b := &schema.Comms{}
 	for _, c := range s.all {
 		row := schema.NullComm
@@ -153,5 +153,5 @@ func (s *Comms) write(out Sink) error {
 			}
 		}
 	}
-	return out.Write(0, b)
+	return b
 }

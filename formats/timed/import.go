@@ -113,7 +113,7 @@ func (j *Job) Import(ctx context.Context, out Sink) error {
 		return err
 	}
 	j.countUneven()
-	if err := j.comms.write(out); err != nil {
+	if err := out.Write(0, j.comms.rows()); err != nil {
 		return err
 	}
 	return j.writeRanks(out)

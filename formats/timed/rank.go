@@ -287,14 +287,12 @@ func (r *rankReader) end(c *Call, x *Ending, reader int) {
 	if len(c.Ends) == 1 && c.Row.Class == int16(schema.ClassComplete) {
 		done.Request = s.row.Request
 	}
-	switch from := &x.Row; {
+	switch {
 	case x.Received:
-		s.row.Comm, s.row.RecvPeer, s.row.RecvWorld, s.row.RecvTag, s.row.RecvBytes = from.Comm, from.RecvPeer,
-			from.RecvWorld, from.RecvTag, from.RecvBytes
+		x.Got.Receive(&s.row)
 		s.atMost = false
 	case x.Collected:
-		s.row.Comm, s.row.SendBytes, s.row.RecvBytes, s.row.RootWorld = from.Comm, from.SendBytes, from.RecvBytes,
-			from.RootWorld
+		x.Got.Collect(&s.row)
 	}
 	if s.row.Class != int16(schema.ClassRecv) && !x.Received {
 		return

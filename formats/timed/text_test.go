@@ -222,7 +222,7 @@ func (s *script) numbers(text string) (all []int64) {
 
 func (s *script) ending(c *timed.Call, text string) timed.Ending {
 	request, how, _ := strings.Cut(text, "/")
-	x := timed.Ending{Request: uint64(s.number(request)), Row: schema.NullEvent}
+	x := timed.Ending{Request: uint64(s.number(request)), Got: timed.NullOutcome}
 	w := strings.Split(how, ":")
 	field := func(i int) int32 {
 		if w[i] == "-" {
@@ -233,13 +233,13 @@ func (s *script) ending(c *timed.Call, text string) timed.Ending {
 	switch w[0] {
 	case "received":
 		x.Received = true
-		x.Row.Comm, x.Row.RecvPeer, x.Row.RecvTag, x.Row.RecvBytes = field(1), field(2), field(3), int64(field(4))
-		x.Row.RecvWorld, _ = s.comms[x.Row.Comm].Peer(c.Row.Rank, int64(field(2)))
+		x.Got.Comm, x.Got.RecvPeer, x.Got.RecvTag, x.Got.RecvBytes = field(1), field(2), field(3), int64(field(4))
+		x.Got.RecvWorld, _ = s.comms[x.Got.Comm].Peer(c.Row.Rank, int64(field(2)))
 	case "collected":
 		x.Collected = true
-		x.Row.Comm, x.Row.SendBytes, x.Row.RecvBytes = field(1), int64(field(3)), int64(field(4))
+		x.Got.Comm, x.Got.SendBytes, x.Got.RecvBytes = field(1), int64(field(3)), int64(field(4))
 		if root := field(2); root != null32 {
-			x.Row.RootWorld, _ = s.comms[x.Row.Comm].Peer(c.Row.Rank, int64(root))
+			x.Got.RootWorld, _ = s.comms[x.Got.Comm].Peer(c.Row.Rank, int64(root))
 		}
 	case "cancelled":
 		x.Cancelled = true

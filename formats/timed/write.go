@@ -5,25 +5,37 @@ import (
 	"context"
 	"math"
 	"slices"
+	"sync"
 
 	"github.com/commq/commq/run/match"
 	"github.com/commq/commq/schema"
+	"github.com/commq/commq/writer/derive"
 )
 
-// shard has the rows of a range of ranks, which go to one file, in an epoch.
+// shard is a range of ranks whose rows go to one file, and what is counted of them.
 type shard struct {
 	ranks      []int
-	events     schema.Events
-	messages   schema.Messages
-	parts      schema.Parts
 	byPeer     []schema.Part // of a row
-	sends      []match.Send
-	recvs      []match.Recv
 	counts     schema.Counts
 	sourceless int64
 	shadowed   int64
 	byCall     map[schema.CallID]int64
 	endNs      int64
+}
+
+// shardRows has the rows of a shard in an epoch.
+type shardRows struct {
+	events   schema.Events
+	messages schema.Messages
+	parts    schema.Parts
+	sends    []match.Send // in the order of their rows
+	recvs    []match.Recv
+}
+
+// epoch has the rows of an epoch by shard.
+type epoch struct {
+	number int32
+	shards []shardRows
 }
 
 // pass is the second pass.
@@ -32,14 +44,19 @@ type pass struct {
 	readers []*rankReader
 	held    []*slot // the first row of a rank's next epoch
 	shards  []shard
+	epochs  [2]epoch // one is decoded while the one before is matched and written
 	matcher match.Matcher
-	pairs   []match.Pair
+	older   []match.Pair     // those of an epoch whose send is from an earlier one
+	waits   *derive.WaitSums // nil: the writer reads the files again for them
 }
 
 // write writes events and messages, epoch by epoch.
 func (j *Job) write(ctx context.Context, out Sink) error {
 	n := len(j.facts)
 	p := &pass{Job: j, shards: make([]shard, j.shardCount), held: make([]*slot, n)}
+	if s, ok := out.(waitSummer); ok {
+		p.waits = s.SumWaits(j.trace.HostOf, j.comms.rows(), true)
+	}
 	defer func() {
 		for _, r := range p.readers {
 			r.close()
@@ -56,55 +73,93 @@ func (j *Job) write(ctx context.Context, out Sink) error {
 	}
 	for i := range p.shards {
 		p.shards[i].byCall = map[schema.CallID]int64{}
-		p.reserve(&p.shards[i])
 	}
-	for e := 0; e <= len(j.bounds); e++ {
-		if err := p.epoch(ctx, int32(e), out); err != nil {
-			return err
-		}
+	if err := p.writeEpochs(ctx, out); err != nil {
+		return err
 	}
 	p.count()
 	return nil
 }
 
-// epoch writes an epoch.
-func (p *pass) epoch(ctx context.Context, e int32, out Sink) error {
-	if err := ctx.Err(); err != nil {
-		return err
+// writeEpochs decodes each epoch while the one before is matched and written.
+func (p *pass) writeEpochs(ctx context.Context, out Sink) error {
+	var writing sync.WaitGroup
+	var failed error // of the epoch that is written
+	defer writing.Wait()
+	for number := range len(p.bounds) + 1 {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		e := &p.epochs[number%len(p.epochs)]
+		if e.number = int32(number); e.shards == nil {
+			p.reserve(e)
+		}
+		if err := Parallel(len(p.shards), func(i int) error { return p.decode(i, e) }); err != nil {
+			return err
+		}
+		if writing.Wait(); failed != nil {
+			return failed
+		}
+		writing.Go(func() { failed = p.finish(e, out) })
 	}
-	if err := Parallel(len(p.shards), func(i int) error { return p.decode(&p.shards[i], e) }); err != nil {
-		return err
-	}
+	writing.Wait()
+	return failed
+}
+
+// finish matches and writes an epoch.
+func (p *pass) finish(e *epoch, out Sink) error {
 	p.match(e)
-	for i := range p.shards {
-		for _, b := range []schema.Batch{&p.shards[i].events, &p.shards[i].messages, &p.shards[i].parts} {
-			if err := out.Write(i, b); err != nil {
+	return Parallel(1+len(e.shards), func(i int) error {
+		if i == 0 {
+			p.sumWaits(e)
+			return nil
+		}
+		rows := &e.shards[i-1]
+		for _, b := range []schema.Batch{&rows.events, &rows.messages, &rows.parts} {
+			if err := out.Write(i-1, b); err != nil {
 				return err
 			}
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
-// reserve makes room for the rows of a shard in an epoch, which else grow with many copies.
-func (p *pass) reserve(s *shard) {
-	rows := int64(0)
-	for _, rank := range s.ranks {
-		rows += p.facts[rank].rows
+// sumWaits adds an epoch to the sums of waits.
+func (p *pass) sumWaits(e *epoch) {
+	if p.waits == nil {
+		return
 	}
+	var events []*schema.Events
+	var messages []*schema.Messages
+	for i := range e.shards {
+		events, messages = append(events, &e.shards[i].events), append(messages, &e.shards[i].messages)
+	}
+	p.waits.Epoch(events, messages)
+}
+
+// reserve makes room for the rows of an epoch, which else grow with many copies.
+func (p *pass) reserve(e *epoch) {
+	e.shards = make([]shardRows, len(p.shards))
 	epochs := int64(len(p.bounds) + 1)
-	s.events.Resize(int(rows/epochs + rows/epochs/8))
+	for i := range p.shards {
+		rows := int64(0)
+		for _, rank := range p.shards[i].ranks {
+			rows += p.facts[rank].rows
+		}
+		e.shards[i].events.Resize(int(rows/epochs + rows/epochs/8))
+	}
 }
 
 // decode makes the rows of a shard's ranks in an epoch.
-func (p *pass) decode(s *shard, e int32) error {
-	s.events.Resize(0)
-	s.messages.Resize(0)
-	s.parts.Resize(0)
-	s.sends, s.recvs = s.sends[:0], s.recvs[:0]
+func (p *pass) decode(number int, e *epoch) error {
+	s, rows := &p.shards[number], &e.shards[number]
+	rows.events.Resize(0)
+	rows.messages.Resize(0)
+	rows.parts.Resize(0)
+	rows.sends, rows.recvs = rows.sends[:0], rows.recvs[:0]
 	until := int64(math.MaxInt64)
-	if int(e) < len(p.bounds) {
-		until = p.bounds[e]
+	if int(e.number) < len(p.bounds) {
+		until = p.bounds[e.number]
 	}
 	for _, rank := range s.ranks {
 		r := p.readers[rank]
@@ -124,7 +179,8 @@ func (p *pass) decode(s *shard, e int32) error {
 				p.held[rank] = x
 				break
 			}
-			p.row(s, x, e)
+			x.row.Epoch = e.number
+			p.row(s, rows, x)
 		}
 		p.report(r)
 	}
@@ -132,9 +188,8 @@ func (p *pass) decode(s *shard, e int32) error {
 }
 
 // row adds a row to its shard.
-func (p *pass) row(s *shard, x *slot, e int32) {
+func (p *pass) row(s *shard, rows *shardRows, x *slot) {
 	row := &x.row
-	row.Epoch = e
 	row.StartNs -= p.shift
 	if x.received {
 		x.doneStart -= p.shift
@@ -154,11 +209,11 @@ func (p *pass) row(s *shard, x *slot, e int32) {
 		s.counts.Collectives++
 		s.byCall[schema.CallID(row.Call)]++
 	}
-	s.events.Append(row)
+	rows.events.Append(row)
 	if x.to != nil || x.from != nil {
-		s.addParts(x, p.comms.all[row.Comm])
+		s.addParts(&rows.parts, x, p.comms.all[row.Comm])
 	}
-	s.sends = addSend(s.sends, x)
+	rows.sends = addSend(rows.sends, x)
 	unknown := p.readers[row.Rank].unknown
 	if x.unknown() {
 		s.sourceless++
@@ -166,12 +221,12 @@ func (p *pass) row(s *shard, x *slot, e int32) {
 	} else if r, ok := recvSide(x); ok && unknown.before(&r.Channel, row.Seq) {
 		s.shadowed++
 	} else if ok {
-		s.recvs = append(s.recvs, r)
+		rows.recvs = append(rows.recvs, r)
 	}
 }
 
 // addParts adds the bytes by peer of a collective, in the order of the world ranks.
-func (s *shard) addParts(x *slot, c *Comm) {
+func (s *shard) addParts(parts *schema.Parts, x *slot, c *Comm) {
 	s.byPeer = s.byPeer[:0]
 	for i, peer := range c.PeerRanks(x.row.Rank) {
 		b := schema.NullPart
@@ -189,7 +244,7 @@ func (s *shard) addParts(x *slot, c *Comm) {
 	}
 	slices.SortFunc(s.byPeer, func(a, b schema.Part) int { return cmp.Compare(a.PeerWorld, b.PeerWorld) })
 	for i := range s.byPeer {
-		s.parts.Append(&s.byPeer[i])
+		parts.Append(&s.byPeer[i])
 	}
 }
 
@@ -221,50 +276,55 @@ func recvSide(x *slot) (match.Recv, bool) {
 	return r, true
 }
 
-// match pairs the epoch's sends and receives, in the order of the sends.
-func (p *pass) match(e int32) {
-	p.pairs = p.pairs[:0]
-	for i := range p.shards {
-		for k := range p.shards[i].recvs {
-			r := &p.shards[i].recvs[k]
+// match pairs the epoch's sends and receives. Messages get their rows in the order of their sends: those of earlier
+// epochs, which its receives meet, are put between its own, which are in that order.
+func (p *pass) match(e *epoch) {
+	p.older = p.older[:0]
+	for i := range e.shards {
+		for k := range e.shards[i].recvs {
+			r := &e.shards[i].recvs[k]
 			if s := p.matcher.Recv(r); s != nil {
-				p.pairs = append(p.pairs, match.Pair{Send: *s, Recv: *r})
+				p.older = append(p.older, match.Pair{Send: *s, Recv: *r})
 			}
 		}
 	}
-	for i := range p.shards {
-		for k := range p.shards[i].sends {
-			s := &p.shards[i].sends[k]
+	slices.SortFunc(p.older, func(a, b match.Pair) int { return compareSends(&a.Send, &b.Send) })
+	next := 0
+	for i := range e.shards {
+		for k := range e.shards[i].sends {
+			s := &e.shards[i].sends[k]
+			for ; next < len(p.older) && compareSends(&p.older[next].Send, s) < 0; next++ {
+				p.message(e, &p.older[next].Send, &p.older[next].Recv)
+			}
 			if r := p.matcher.Send(s); r != nil {
-				p.pairs = append(p.pairs, match.Pair{Send: *s, Recv: *r})
+				p.message(e, s, r)
 			}
 		}
+	}
+	for ; next < len(p.older); next++ {
+		p.message(e, &p.older[next].Send, &p.older[next].Recv)
 	}
 	p.matcher.Sweep()
-	slices.SortFunc(p.pairs, comparePairs)
-	for i := range p.pairs {
-		if s, r := &p.pairs[i].Send, &p.pairs[i].Recv; s.Bytes == r.Bytes {
-			p.message(e, s, r)
-		} else { // one of them has its partner in a part that was not recorded
-			p.Resized++
-		}
-	}
 }
 
-func comparePairs(a, b match.Pair) int {
-	return cmp.Or(cmp.Compare(a.Send.Src, b.Send.Src), cmp.Compare(a.Send.Seq, b.Send.Seq))
+func compareSends(a, b *match.Send) int {
+	return cmp.Or(cmp.Compare(a.Src, b.Src), cmp.Compare(a.Seq, b.Seq))
 }
 
 // message appends the row of a message.
-func (p *pass) message(e int32, s *match.Send, r *match.Recv) {
+func (p *pass) message(e *epoch, s *match.Send, r *match.Recv) {
+	if s.Bytes != r.Bytes { // one of them has its partner in a part that was not recorded
+		p.Resized++
+		return
+	}
 	m := schema.NullMessage
-	m.Src, m.Dst, m.Epoch, m.Comm, m.Tag, m.Bytes = s.Src, s.Dst, e, s.Comm, s.Tag, s.Bytes
+	m.Src, m.Dst, m.Epoch, m.Comm, m.Tag, m.Bytes = s.Src, s.Dst, e.number, s.Comm, s.Tag, s.Bytes
 	m.SendSeq, m.RecvPostSeq, m.RecvDoneSeq = s.Seq, r.PostSeq, r.DoneSeq
 	m.SendStartNs, m.SendEndNs, m.RecvPostNs, m.RecvStartNs, m.RecvEndNs = s.StartNs, s.EndNs, r.PostNs, r.StartNs,
 		r.EndNs
 	m.SendCallsite, m.RecvCallsite = s.Callsite, r.Callsite
 	m.SendCount, m.SendDatatype = s.Count, s.Datatype
-	p.shards[p.shardOf[s.Src]].messages.Append(&m)
+	e.shards[p.shardOf[s.Src]].messages.Append(&m)
 	p.Counts.Messages++
 	p.Counts.MessageBytes += s.Bytes
 	if r.Any > 0 { // null where the trace does not tell
