@@ -51,6 +51,7 @@ type reader struct {
 	local   *local
 	clock   clock
 	sites   *sites
+	comms   commCache
 	kinds   []regionKind          // by region, below fewRegions
 	high    map[uint32]regionKind // of the others
 	path    []int32               // nodes of the regions that were entered, outside MPI

@@ -87,6 +87,10 @@ func (c *cursor) variable(most int) uint64 {
 	case size > most && c.err == nil:
 		c.err = fmt.Errorf("a number of %d bytes; want at most %d", size, most)
 	}
+	if c.err == nil && !c.big && c.at+8 <= len(c.data) && size <= 8 { // nearly always
+		c.at += size
+		return binary.LittleEndian.Uint64(c.data[c.at-size:]) & (1<<(8*size) - 1)
+	}
 	if !c.need(size) {
 		return 0
 	}

@@ -87,8 +87,25 @@ func (r *reader) post(request uint64, class schema.Class) *schema.Event {
 	return row
 }
 
+// commCache has the communicator that a location named last.
+type commCache struct {
+	local uint32
+	comm  *timed.Comm // nil: none yet
+}
+
 // comm returns the communicator that a record names.
 func (r *reader) comm(local uint32) (*timed.Comm, error) {
+	if r.comms.comm != nil && r.comms.local == local {
+		return r.comms.comm, nil
+	}
+	c, err := r.findComm(local)
+	if err == nil {
+		r.comms = commCache{local, c}
+	}
+	return c, err
+}
+
+func (r *reader) findComm(local uint32) (*timed.Comm, error) {
 	id := r.local.global(mapComm, local)
 	if r.j.self[id] {
 		return r.j.comms.Self(r.rank), nil

@@ -84,6 +84,7 @@ type stream struct {
 	in    io.ReadCloser
 	path  string
 	chunk int64 // bytes of a chunk
+	head  int64 // where the next chunk begins
 
 	c      cursor // over the window
 	window []byte
@@ -148,16 +149,12 @@ func (s *stream) next(e *event) (bool, error) {
 			}
 		}
 		at := s.offset()
-		if at%s.chunk == 0 {
+		if at >= s.head {
 			if s.c.remaining() == 0 && s.eof && at > 0 {
 				break // the last chunk is full
 			}
-			s.c.header()
-			if s.c.need(16) {
-				s.c.at += 16
-			}
-			if s.c.err != nil {
-				return false, s.bad(at, "%w", s.c.err)
+			if err := s.header(at); err != nil {
+				return false, err
 			}
 			continue
 		}
@@ -177,6 +174,22 @@ func (s *stream) next(e *event) (bool, error) {
 	return false, nil
 }
 
+// header reads what each chunk begins with.
+func (s *stream) header(at int64) error {
+	if at > s.head {
+		return s.bad(at, "a record goes on beyond its chunk, which ends at byte %d", s.head)
+	}
+	s.head += s.chunk
+	s.c.header()
+	if s.c.need(16) {
+		s.c.at += 16
+	}
+	if s.c.err != nil {
+		return s.bad(at, "%w", s.c.err)
+	}
+	return nil
+}
+
 // internal reads a record that is no event.
 func (s *stream) internal(id uint8, at int64) error {
 	switch id {
@@ -188,7 +201,7 @@ func (s *stream) internal(id uint8, at int64) error {
 		var skipped event
 		return s.record(&skipped, at)
 	case recordEndOfChunk:
-		return s.skip((at/s.chunk+1)*s.chunk - s.offset())
+		return s.skip(s.head - s.offset())
 	case recordEndOfFile, recordEndOfBuffer:
 		s.ended = true
 	default:

@@ -30,8 +30,9 @@ type Options struct {
 }
 
 const (
-	// epochTarget is the number of rows of an epoch over all ranks: those held in memory together.
-	epochTarget = 1 << 19
+	// An epoch has leastEpoch to mostEpoch rows of all ranks, so that there are about usualEpochs: small ones take less
+	// memory and time, many make more row groups. Two are in memory together.
+	leastEpoch, mostEpoch, usualEpochs = 1 << 17, 1 << 19, 64
 	// keptTarget is the number of rows of all ranks that wait for their requests in memory.
 	keptTarget, leastKept, mostKept = 1 << 18, 64, 4096
 	// sampleRows is the number of rows of a rank between two samples of their times.
@@ -71,11 +72,12 @@ type Job struct {
 
 // rankFacts is what the passes learn about a rank.
 type rankFacts struct {
-	rows, polls int64
-	first       int64
-	samples     []int64 // starts of every sampleRows-th row
-	ended       bool
-	threads     int32
+	rows, polls  int64
+	sends, recvs int64
+	first        int64
+	samples      []int64 // starts of every sampleRows-th row
+	ended        bool
+	threads      int32
 	// collectives is, of the second pass and by communicator, the sum of hashes of its operations' numbers and calls.
 	collectives map[int32]uint64
 	far         map[int64]*slot // rows that are completed long after, by seq
@@ -91,11 +93,8 @@ func New(trace Trace, o Options) *Job {
 	if j.keep == 0 {
 		j.keep = min(max(keptTarget/n, leastKept), mostKept)
 	}
-	if j.o.EpochRows == 0 {
-		j.o.EpochRows = epochTarget
-	}
 	if j.o.Round == 0 {
-		j.o.Round = max(epochTarget/int64(n), 1)
+		j.o.Round = max(mostEpoch/int64(n), 1)
 	}
 	for i := range j.facts {
 		j.facts[i] = rankFacts{first: 1 << 62, far: map[int64]*slot{}, sizes: map[int64]int64{}}
@@ -273,6 +272,15 @@ func (f *rankFacts) add(row *schema.Event) {
 		f.samples = append(f.samples, row.StartNs)
 	}
 	f.rows++
+	switch schema.Class(row.Class) {
+	case schema.ClassSend:
+		f.sends++
+	case schema.ClassRecv:
+		f.recvs++
+	case schema.ClassSendrecv:
+		f.sends++
+		f.recvs++
+	}
 	f.threads = max(f.threads, row.Thread+1)
 	if row.Polls != null64 {
 		f.polls += row.Polls
@@ -335,7 +343,11 @@ func (j *Job) epochBounds(rows int64) (bounds []int64) {
 		j.facts[i].samples = nil
 	}
 	slices.Sort(samples)
-	n := (rows + j.o.EpochRows/2) / j.o.EpochRows
+	target := j.o.EpochRows
+	if target == 0 {
+		target = min(max(rows/usualEpochs, leastEpoch), mostEpoch)
+	}
+	n := (rows + target/2) / target
 	for k := int64(1); k < n; k++ {
 		at := samples[k*int64(len(samples))/n]
 		if len(bounds) == 0 && at > samples[0] || len(bounds) > 0 && at > bounds[len(bounds)-1] {

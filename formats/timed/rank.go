@@ -16,12 +16,6 @@ type slot struct {
 	to, from           []int64
 }
 
-// requestKey is a request of a rank: traces number them by thread.
-type requestKey struct {
-	thread int32
-	number uint64
-}
-
 // source is a reader with the call that it read last.
 type source struct {
 	Reader
@@ -31,9 +25,10 @@ type source struct {
 
 // thread is what is known of a thread of a rank.
 type thread struct {
-	lastEnd       int64 // of the call before
-	spent         int64 // since then, by others than the program
-	polls, pollNs int64 // since its last row
+	lastEnd       int64            // of the call before
+	spent         int64            // since then, by others than the program
+	polls, pollNs int64            // since its last row
+	pending       map[uint64]*slot // its requests that are not completed: traces number them by thread
 }
 
 // rankReader makes the rows of a rank: it merges the calls of its threads in the order of their starts, and fills the
@@ -45,13 +40,12 @@ type rankReader struct {
 	threads []thread
 	started bool
 
-	ring    []*slot // rows kept back, the oldest first
-	given   *slot   // what next returned last, if nothing else refers to it
-	spare   []*slot // to use again
-	pending map[requestKey]*slot
-	serial  int64
-	seq     int64
-	ended   bool
+	ring   []*slot // rows kept back, the oldest first
+	given  *slot   // what next returned last, if nothing else refers to it
+	spare  []*slot // to use again
+	serial int64
+	seq    int64
+	ended  bool
 
 	instances map[int32]int64
 	windows   map[uint32]int64 // seq of the call that made it
@@ -73,7 +67,7 @@ func (j *Job) rankReader(rank int32, learning bool) (*rankReader, error) {
 		return nil, err
 	}
 	f := &j.facts[rank]
-	r := &rankReader{j: j, pending: map[requestKey]*slot{}, instances: map[int32]int64{}, windows: map[uint32]int64{},
+	r := &rankReader{j: j, instances: map[int32]int64{}, windows: map[uint32]int64{},
 		handles: map[uint32]int64{}, inits: map[uint64]int64{}, far: f.far, sizes: f.sizes, learning: learning,
 		unknown: patterns{}}
 	for _, x := range readers {
@@ -174,7 +168,7 @@ func (s *source) refill() (err error) {
 // thread returns what is known of a thread.
 func (r *rankReader) thread(number int32) *thread {
 	for int(number) >= len(r.threads) {
-		r.threads = append(r.threads, thread{lastEnd: null64})
+		r.threads = append(r.threads, thread{lastEnd: null64, pending: map[uint64]*slot{}})
 	}
 	return &r.threads[number]
 }
@@ -223,7 +217,7 @@ func (r *rankReader) take(c *Call, reader int) {
 			}
 		}
 		s.waiting++
-		r.pending[requestKey{row.Thread, c.Posts[i]}] = s
+		t.pending[c.Posts[i]] = s
 	}
 	for i := range c.Ends {
 		r.end(c, &c.Ends[i], reader)
@@ -261,19 +255,25 @@ func (r *rankReader) push(row *schema.Event) *slot {
 	return s
 }
 
+// pending removes and returns the row that waits for a request of a thread, or of another thread if it has none.
+func (r *rankReader) pending(number int32, request uint64) *slot {
+	of := r.threads[number].pending
+	s, ok := of[request]
+	for t := 0; !ok && t < len(r.threads); t++ {
+		of = r.threads[t].pending
+		s, ok = of[request]
+	}
+	delete(of, request)
+	return s
+}
+
 // end completes a request.
 func (r *rankReader) end(c *Call, x *Ending, reader int) {
-	key := requestKey{c.Row.Thread, x.Request}
-	s, ok := r.pending[key]
-	for t := 0; !ok && t < len(r.threads); t++ {
-		key.thread = int32(t)
-		s, ok = r.pending[key]
-	}
-	if !ok {
+	s := r.pending(c.Row.Thread, x.Request)
+	if s == nil {
 		r.lost++
 		return
 	}
-	delete(r.pending, key)
 	s.waiting--
 	if x.Lost {
 		delete(r.far, s.row.Seq)

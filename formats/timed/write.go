@@ -140,13 +140,20 @@ func (p *pass) sumWaits(e *epoch) {
 // reserve makes room for the rows of an epoch, which else grow with many copies.
 func (p *pass) reserve(e *epoch) {
 	e.shards = make([]shardRows, len(p.shards))
-	epochs := int64(len(p.bounds) + 1)
+	room := func(n int64) int {
+		n /= int64(len(p.bounds) + 1)
+		return int(n + n/8)
+	}
 	for i := range p.shards {
-		rows := int64(0)
+		rows, sends, recvs := int64(0), int64(0), int64(0)
 		for _, rank := range p.shards[i].ranks {
-			rows += p.facts[rank].rows
+			f := &p.facts[rank]
+			rows, sends, recvs = rows+f.rows, sends+f.sends, recvs+f.recvs
 		}
-		e.shards[i].events.Resize(int(rows/epochs + rows/epochs/8))
+		s := &e.shards[i]
+		s.events.Resize(room(rows))
+		s.messages.Resize(room(sends))
+		s.sends, s.recvs = make([]match.Send, 0, room(sends)), make([]match.Recv, 0, room(recvs))
 	}
 }
 
