@@ -1,12 +1,15 @@
 package predict_test
 
 import (
+	"encoding/json"
 	"math"
 	"strings"
 	"testing"
 
+	"github.com/commq/commq/predict/extrapolated"
 	"github.com/commq/commq/predict/internal/testruns"
 	"github.com/commq/commq/predict/model"
+	"github.com/commq/commq/predict/model/compute"
 	"github.com/commq/commq/predict/report"
 	"github.com/commq/commq/predict/signature"
 	"github.com/commq/commq/schema"
@@ -75,6 +78,7 @@ func TestUnusableComputeTimes(t *testing.T) {
 		{"cpu", nil, ""},
 		{"cpu", &yes, ""},
 		{"wall", &no, ""},
+		{"device", nil, ""},
 		{"wall", nil, `run "test" are of the wall clock, and it does not say how many CPUs`},
 		{"wall", &yes, "its ranks were more than the CPUs"},
 		{"none", nil, "was captured without compute times; capture it again with --clock cpu"},
@@ -99,6 +103,33 @@ func TestUnusableComputeTimes(t *testing.T) {
 		if got := report.CountTraffic(x.Signature); got.Messages != 18 || got.Bytes != 18*4097 {
 			t.Errorf("clock %s: %d messages of %d bytes", c.clock, got.Messages, got.Bytes)
 		}
+	}
+}
+
+// A doubt about compute times is kept with the laws, and can be put aside.
+func TestDoubtedComputeTimesAccepted(t *testing.T) {
+	var runs []*signature.Signature
+	for _, p := range []int{3, 4, 5, 7} {
+		runs = append(runs, sign(t, ring(p, "wall")))
+	}
+	m, err := model.New(runs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var kept compute.Laws
+	text, err := json.Marshal(m.Times())
+	if err == nil {
+		err = json.Unmarshal(text, &kept)
+	}
+	if err != nil || kept.Clock() != "none" || !strings.Contains(kept.Refused, "--accept wall-clock") {
+		t.Fatalf("kept laws: clock %s, refused %q, %v", kept.Clock(), kept.Refused, err)
+	}
+	if kept.Accept(); kept.Clock() != "wall" || kept.Refused != "" {
+		t.Errorf("accepted laws: clock %s, refused %q", kept.Clock(), kept.Refused)
+	}
+	x, err := extrapolated.Extrapolate(t.Context(), m, 9, extrapolated.Conditions{Accept: []string{compute.WallClock}}, nil)
+	if err != nil || x.Compute == nil || x.Signature.ComputeClock != "wall" {
+		t.Errorf("extrapolated: %+v of clock %s, %v", x.Compute, x.Signature.ComputeClock, err)
 	}
 }
 

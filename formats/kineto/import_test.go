@@ -210,8 +210,8 @@ func TestKernels(t *testing.T) {
 	if got := lines(r); !reflect.DeepEqual(got, want) {
 		t.Errorf("%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-	if r.Counts.Messages != 1 || r.Counts.MessageBytes != 12 {
-		t.Errorf("%+v", r.Counts)
+	if r.Counts.Messages != 1 || r.Counts.MessageBytes != 12 || r.ComputeClock != "device" {
+		t.Errorf("%+v, compute clock %s", r.Counts, r.ComputeClock)
 	}
 	if x := r.RankInfos[1]; x.ClockOffsetInitNs != 1025000 || x.ClockErrorInitNs != 75000 || x.Threads != 2 {
 		t.Errorf("%+v", x)

@@ -447,6 +447,8 @@ func (j *job) manifest() *schema.Manifest {
 	clock := "wall"
 	if j.o.NoCompute {
 		clock = "none"
+	} else if !slices.ContainsFunc(j.ranks, func(r *rank) bool { return !r.Device }) {
+		clock = "device"
 	}
 	return &schema.Manifest{
 		Ranks: j.world, TimeOrigin: j.o.TimeOrigin, TimeResolutionNs: 1, ComputeClock: clock, Record: "all", Hash: "none",

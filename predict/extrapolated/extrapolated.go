@@ -9,6 +9,7 @@ import (
 
 	"github.com/commq/commq/predict/generate"
 	"github.com/commq/commq/predict/model"
+	"github.com/commq/commq/predict/model/compute"
 	"github.com/commq/commq/predict/report"
 	"github.com/commq/commq/predict/signature"
 	"github.com/commq/commq/predict/times"
@@ -26,13 +27,17 @@ type Conditions struct {
 	Accept []string
 }
 
-// Acceptable are the warnings that refuse an extrapolation unless they are accepted.
-var Acceptable = []string{report.LayoutSwitch, report.Undecided}
+// Acceptable are the warnings that refuse an extrapolation unless they are accepted. compute.WallClock refuses only
+// compute times.
+var Acceptable = []string{report.LayoutSwitch, report.Undecided, compute.WallClock}
 
 // Extrapolate makes the run at a number of ranks. The extrapolation is never nil: after an error it has everything
 // that is known (report.Partial). progress is called with the number of ranks that are done.
 func Extrapolate(ctx context.Context, m *model.Model, ranks int32, c Conditions,
 	progress func(done, all int32)) (*generate.Prediction, error) {
+	if slices.Contains(c.Accept, compute.WallClock) {
+		m.Times().Accept()
+	}
 	o := generate.Options{TakeSimplest: slices.Contains(c.Accept, report.Undecided), Progress: progress}
 	var refused error
 	if w, event, switches := report.SwitchesLayout(m, ranks); switches && !slices.Contains(c.Accept, w.Name) {

@@ -247,7 +247,7 @@ func (g *generator) newRun() *signature.Run {
 	joint, last := g.model.Joint.Sig, g.model.Joint.Last()
 	run := &signature.Run{Name: fmt.Sprintf("%s at %d", last.Run, g.ranks), Comms: g.comms.rows,
 		Manifest: &schema.Manifest{SchemaVersion: schema.Version, Ranks: g.ranks, TimeOrigin: "untimed",
-			ComputeClock: g.model.Times().Clock, Record: "all", Hash: "none",
+			ComputeClock: g.model.Times().Clock(), Record: "all", Hash: "none",
 			Callsites: len(joint.Frames) > 0, Stack: last.Stack, Ended: "finalized"}}
 	for i := range joint.Frames {
 		f := &joint.Frames[i]

@@ -20,16 +20,20 @@ const (
 
 // Fit finds the laws of the compute times of runs. gridOf returns the grid for the roles of a site's ranks, or nil.
 func Fit(t *join.Training, sites []*slots.Site, gridOf func(*slots.Site) *pattern.Grid) *Laws {
-	c := &Laws{Clock: t.Last().ComputeClock, sites: map[int32]*siteLaws{}}
+	c := &Laws{clock: t.Last().ComputeClock, sites: map[int32]*siteLaws{}}
 	for _, s := range t.Runs {
 		why := unusable(s)
-		if why == "" && s.ComputeClock != c.Clock {
+		if why == "" && s.ComputeClock != c.clock {
 			why = fmt.Sprintf(
 				"run %q has compute times of the %s clock, others of the %s clock; capture all with --clock "+
-					"cpu", s.Run, s.ComputeClock, c.Clock)
+					"cpu", s.Run, s.ComputeClock, c.clock)
 		}
 		if why != "" {
 			return refuse(why)
+		}
+		if c.Refused == "" {
+			c.Refused = doubt(s)
+			c.doubted = c.Refused != ""
 		}
 	}
 	f := newFitter(t, sites)
@@ -53,26 +57,33 @@ func Fit(t *join.Training, sites []*slots.Site, gridOf func(*slots.Site) *patter
 	return c
 }
 
-func refuse(why string) *Laws { return &Laws{Clock: "none", Refused: why} }
+func refuse(why string) *Laws { return &Laws{clock: "none", Refused: why} }
 
 // unusable returns the reason if a run's compute times cannot be used.
 func unusable(s *signature.Signature) string {
 	switch {
 	case s.ComputeClock == "none" || s.ComputeClock == "":
 		return fmt.Sprintf("run %q was captured without compute times; capture it again with --clock cpu", s.Run)
-	case s.ComputeClock == "cpu":
-		return ""
-	case s.Oversubscribed == nil:
-		return fmt.Sprintf("the compute times of run %q are of the wall clock, and it does not say how many CPUs its "+
-			"hosts have: if ranks shared CPUs, the times include those of other ranks; capture it again with "+
-			"--clock cpu", s.Run)
-	case *s.Oversubscribed:
+	case s.ComputeClock == "wall" && s.Oversubscribed != nil && *s.Oversubscribed:
 		return fmt.Sprintf(
 			"run %q has compute times of the wall clock, and its ranks were more than the CPUs: the times "+
 				"include those of other ranks; capture it again with --clock cpu, or on as many CPUs as ranks", s.Run)
 	}
 	return ""
 }
+
+// doubt returns the reason if a run's compute times may include those of other ranks.
+func doubt(s *signature.Signature) string {
+	if s.ComputeClock != "wall" || s.Oversubscribed != nil {
+		return ""
+	}
+	return fmt.Sprintf("the compute times of run %q are of the wall clock, and it does not say how many CPUs its hosts "+
+		"have: if ranks shared CPUs, the times include those of other ranks; capture it again with --clock cpu, or, if "+
+		"each rank had a CPU of its own, give --accept %s", s.Run, WallClock)
+}
+
+// WallClock is the name of that doubt.
+const WallClock = "wall-clock"
 
 // fitter collects compute times by site and slot.
 type fitter struct {

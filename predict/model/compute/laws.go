@@ -20,16 +20,34 @@ import (
 
 // Laws are the laws of a program's compute times.
 type Laws struct {
-	// Clock is the compute clock of the training runs, "none" if Refused is set.
-	Clock string
-	// Refused is the reason if compute times cannot be predicted.
+	// Refused is the reason if compute times are not predicted.
 	Refused string
 
-	sites map[int32]*siteLaws // by event
-	total *timeLaw            // of all that a rank computes
+	clock string // the compute clock of the training runs
+	// doubted tells that Refused is a doubt: there are laws, which Accept puts to use.
+	doubted bool
+	sites   map[int32]*siteLaws // by event
+	total   *timeLaw            // of all that a rank computes
 	// spread has the times of ranks relative to the mean, least first: by chance some ranks
 	// compute longer than others at all sites. It is nil if that is unknown or small.
 	spread []float64
+}
+
+// Clock returns the compute clock of predicted runs: that of the training runs, "none" if compute times are not
+// predicted.
+func (c *Laws) Clock() string {
+	if c.Refused != "" {
+		return "none"
+	}
+	return c.clock
+}
+
+// Accept has compute times predicted although the training runs do not tell whether ranks shared CPUs, which their
+// times of the wall clock would include.
+func (c *Laws) Accept() {
+	if c.doubted {
+		c.Refused, c.doubted = "", false
+	}
 }
 
 // siteLaws are the laws of the times before the calls of an event.

@@ -51,7 +51,7 @@ func (c *Laws) NewPredictor(ranks int32) *Predictor {
 // Before returns the compute time of a rank before a call of an event at a place, in ns; nil if no run has times there.
 func (p *Predictor) Before(event int32, at slots.Place, rank int32) *int64 {
 	s := p.laws.sites[event]
-	if s == nil {
+	if s == nil || p.laws.Refused != "" {
 		return nil
 	}
 	law, fraction := s.slotLaw(at)
