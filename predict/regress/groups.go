@@ -720,11 +720,13 @@ func (l *Law) byLaws(r *row) (e Expected, known bool) {
 	return e, e.Form != ""
 }
 
-// widen extends an interval that is not exact to the values of rivals.
+// widen extends an interval to the values of rivals. Nothing is exact where a rival differs: the law that other groups
+// of the program made the preferred one is the longer one.
 func (l *Law) widen(e *Expected, r *row) {
 	for i := range l.rivals {
-		if s, ok := l.rivals[i].valueOfAnyCut(r, &l.names); ok && !e.Exact {
+		if s, ok := l.rivals[i].valueOfAnyCut(r, &l.names); ok {
 			e.Low, e.High = math.Min(e.Low, s.low), math.Max(e.High, s.high)
+			e.Exact = e.Exact && e.Low == e.High
 		}
 	}
 }
