@@ -6,6 +6,8 @@
 //
 //	files.go   the files of a job, and which is of which rank
 //	node.go    nodes that communicate
+//	call.go    calls of c10d, and the annotations of its backends
+//	told.go    what a trace tells of each function, for traces of Kineto
 //	import.go  the run
 //
 // docs/reference/training.md tells what becomes of what.

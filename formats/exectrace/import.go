@@ -48,6 +48,7 @@ func load(ctx context.Context, path string, progress func(read, all int64)) (ran
 		return nil, how, err
 	}
 	for _, t := range traces {
+		t.withoutParams()
 		t.inOrder()
 		t.Warnings = append(t.Warnings, "Execution traces have no times: the rows are in the order of the nodes, and a wait "+
 			"stands where the trace has one, else after all operations.")

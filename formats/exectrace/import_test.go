@@ -195,3 +195,26 @@ func FuzzImport(f *testing.F) {
 		_, _ = imported(t, dir)
 	})
 }
+
+// Traces of Gloo have no record_param_comms: the calls of c10d are the operations, on the only group that is listed.
+func TestGloo(t *testing.T) {
+	r := mustImport(t, "../kineto/testdata/joined.2")
+	var got []string
+	for i := range r.Events {
+		if e := &r.Events[i]; e.Rank == 1 && schema.CallID(e.Call) != schema.CallWait {
+			got = append(got, rowText(e))
+		}
+	}
+	want := []string{
+		"1 Ibcast comm=0 instance=0 root=1 count=7 sent=28 received=0 request=1",
+		"1 Iallreduce comm=0 instance=1 count=15 sent=60 received=60 request=2",
+		"1 Ireduce comm=0 instance=2 root=1 count=9 sent=72 received=72 request=3",
+		"1 Ialltoallv comm=0 instance=3 count=6 sent=24 received=32 request=4",
+		"1 Iallgather comm=0 instance=4 count=3 sent=12 received=24 request=5",
+		"1 Irecv comm=0 from=0 received=44 request=6",
+		"1 Ibarrier comm=0 instance=5 request=7",
+	}
+	if !slices.Equal(got, want) || r.TimeOrigin != "untimed" {
+		t.Errorf("%s: %s\nwant\n%s", r.TimeOrigin, strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}

@@ -24,6 +24,7 @@ type values struct {
 type node struct {
 	ID      int64           `json:"id"`
 	Name    string          `json:"name"`
+	Number  json.RawMessage `json:"rf_id"`
 	Inputs  json.RawMessage `json:"inputs"`
 	Outputs json.RawMessage `json:"outputs"`
 	Attrs   []struct {
@@ -33,6 +34,16 @@ type node struct {
 	InputShapes  []json.RawMessage `json:"input_shapes"`
 	InputTypes   []string          `json:"input_types"`
 	OutputShapes []json.RawMessage `json:"output_shapes"`
+}
+
+// number returns the number of the function that the node is of, by which Kineto's traces know it too; -1 for none.
+func (n *node) number() int64 {
+	for _, a := range n.Attrs {
+		if a.Name == "rf_id" {
+			return integer(a.Value)
+		}
+	}
+	return integer(n.Number)
 }
 
 // inputs and outputs return the inputs and outputs of a node.
@@ -56,6 +67,9 @@ type trace struct {
 	own     int32          // rank that its nodes tell, -1 for none
 	groups  map[string]int // by name and ranks
 	moments []moment
+	told    map[int64]training.Op // operations by the number of their function
+	asked   []training.Op         // those of calls of c10d, and where they stand
+	askedAt []moment
 }
 
 // read reads the trace of a process.
@@ -65,7 +79,8 @@ func read(path string) (*trace, error) {
 		return nil, err
 	}
 	defer f.Close()
-	t := &trace{Rank: &training.Rank{File: path, Device: true}, own: -1, groups: map[string]int{}}
+	t := &trace{Rank: &training.Rank{File: path, Device: true}, own: -1, groups: map[string]int{},
+		told: map[int64]training.Op{}}
 	other := func(_ string, d *json.Decoder) error { return jsonstream.Skip(d) }
 	if err := jsonstream.Object(f, "nodes", t.node, other); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
@@ -85,6 +100,8 @@ func (t *trace) node(d *json.Decoder) error {
 		t.listed(&n)
 	case n.Name == "record_param_comms":
 		t.params(&n)
+	case strings.HasPrefix(n.Name, "c10d::"), isBackends(n.Name):
+		t.call(&n)
 	}
 	return nil
 }
@@ -190,8 +207,8 @@ func (t *trace) params(n *node) {
 		t.own = int32(max(-1, min(c.who, mostRanks)))
 		return
 	}
-	op := training.Op{Call: training.CallOf(c.name), Group: training.Unknown, Seq: training.Unknown, Root: training.Unknown,
-		Peer: training.Unknown, InElements: training.Unknown, OutElements: training.Unknown, InSplit: c.in, OutSplit: c.out}
+	op := operation(c.name)
+	op.InSplit, op.OutSplit = c.in, c.out
 	if op.Call == 0 {
 		return
 	}
@@ -200,8 +217,22 @@ func (t *trace) params(n *node) {
 	}
 	t.side(&op, &c)
 	t.elements(&op, n, &in, &out, c.hasTensor)
+	t.tell(n, op)
 	t.moments = append(t.moments, moment{n.ID, c.number, len(t.Ops)})
 	t.Ops = append(t.Ops, op)
+}
+
+// tell keeps what a node tells of an operation.
+func (t *trace) tell(n *node, op training.Op) {
+	if number := n.number(); number >= 0 {
+		t.told[number] = op
+	}
+}
+
+// operation returns an operation of which only the name is known.
+func operation(name string) training.Op {
+	return training.Op{Call: training.CallOf(name), Group: training.Unknown, Seq: training.Unknown, Root: training.Unknown,
+		Peer: training.Unknown, InElements: training.Unknown, OutElements: training.Unknown}
 }
 
 // members returns the ranks of a group: those that the list of groups has under its name, else those of the call.
@@ -282,10 +313,6 @@ func count(shape json.RawMessage) int64 {
 	}
 	sum := int64(0)
 	for _, s := range list {
-		var d []float64
-		if json.Unmarshal(s, &d) != nil {
-			return training.Unknown
-		}
 		n := count(s)
 		if n < 0 || sum > 1<<53 {
 			return training.Unknown

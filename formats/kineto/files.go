@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/commq/commq/formats/exectrace"
 	"github.com/commq/commq/formats/jsonstream"
 )
 
@@ -23,6 +24,7 @@ const (
 	other kind = iota
 	traceFile
 	flightFile
+	executionFile
 )
 
 // headBytes is how much of a file tells what it is.
@@ -51,15 +53,18 @@ func kindOf(path string) (kind, error) {
 		return traceFile, nil
 	case bytes.Contains(head, []byte(`"entries"`)) && bytes.Contains(head, []byte(`"collective_seq_id"`)):
 		return flightFile, nil
+	case exectrace.IsTrace(head):
+		return executionFile, nil
 	}
 	return other, nil
 }
 
-// Files are the files of a job: traces of processes, and dumps of the flight recorder by rank.
+// files are the files of a job: traces of processes, dumps of the flight recorder by rank, and execution traces.
 type files struct {
-	traces  []string
-	flights map[int32]string
-	others  int
+	traces     []string
+	flights    map[int32]string
+	executions []string
+	others     int
 }
 
 // find finds the files of a job: a file alone, or those of a folder.
@@ -97,6 +102,8 @@ func find(path string) (*files, error) {
 					full)
 			}
 			f.flights[rank] = full
+		case k == executionFile:
+			f.executions = append(f.executions, full)
 		default:
 			f.others++
 		}
@@ -105,6 +112,7 @@ func find(path string) (*files, error) {
 		return nil, fmt.Errorf("%s has no trace of PyTorch's profiler (*.json, *.json.gz with traceEvents)", path)
 	}
 	slices.Sort(f.traces)
+	slices.Sort(f.executions)
 	return f, nil
 }
 

@@ -28,6 +28,10 @@ func load(ctx context.Context, path string, progress func(read, all int64)) (ran
 	if err != nil {
 		return nil, how, err
 	}
+	told, err := tellAll(f)
+	if err != nil {
+		return nil, how, err
+	}
 	least := int64(0)
 	var bases []int64
 	for i, file := range f.traces {
@@ -41,6 +45,7 @@ func load(ctx context.Context, path string, progress func(read, all int64)) (ran
 		if !t.hasRank && len(f.traces) > 1 {
 			t.Rank.Rank, _ = rankOf(filepath.Base(file))
 		}
+		t.join(told)
 		t.operations()
 		if dump := f.flights[t.Rank.Rank]; dump != "" {
 			entries, err := readFlight(dump)
@@ -49,7 +54,7 @@ func load(ctx context.Context, path string, progress func(read, all int64)) (ran
 			}
 			t.name(entries)
 		}
-		t.onlyGroup()
+		t.OnlyGroup()
 		t.Close()
 		ranks, bases = append(ranks, t.Rank), append(bases, t.baseNs)
 		if i == 0 || t.baseNs < least {
@@ -59,20 +64,9 @@ func load(ctx context.Context, path string, progress func(read, all int64)) (ran
 			progress(int64(i+1), int64(len(f.traces)))
 		}
 	}
+	how.Warnings = told.warnings()
 	for i, r := range ranks {
 		r.Later(bases[i] - least)
 	}
 	return ranks, how, nil
-}
-
-// onlyGroup gives operations without a group the only one that the process is in.
-func (t *trace) onlyGroup() {
-	if !t.HasGroups || len(t.Groups) != 1 {
-		return
-	}
-	for i := range t.Ops {
-		if t.Ops[i].Group == training.Unknown {
-			t.Ops[i].Group = 0
-		}
-	}
 }

@@ -19,11 +19,11 @@ import (
 func imported(t testing.TB, path string) (*formatstest.Run, error) {
 	t.Helper()
 	return formatstest.Import(t, func(k *formatstest.Memory) (*schema.Manifest, error) {
-		ranks, _, err := load(context.Background(), path, nil)
+		ranks, how, err := load(context.Background(), path, nil)
 		if err != nil {
 			return nil, err
 		}
-		return training.Collect(context.Background(), ranks, k.Write, training.Options{Format: format})
+		return training.Collect(context.Background(), ranks, k.Write, how)
 	})
 }
 
@@ -167,11 +167,16 @@ const end = `{"ph":"i","name":"Record Window End"}]}`
 func write(t testing.TB, dir string, texts ...string) string {
 	t.Helper()
 	for rank, text := range texts {
-		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("rank-%d.json", rank)), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		writeAs(t, dir, fmt.Sprintf("rank-%d.json", rank), text)
 	}
 	return dir
+}
+
+func writeAs(t testing.TB, dir, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
 }
 
 const allreduce = `"Collective name":"allreduce","dtype":"BFloat16","In msg nelems":1000,"Out msg nelems":1000`
@@ -291,21 +296,22 @@ func TestImportPath(t *testing.T) {
 
 // Whatever the files hold, an import ends with an error or a run that breaks no rule.
 func FuzzImport(f *testing.F) {
+	execution := executionOf(node(3, "c10d::broadcast_", `[[[1,2,0,6,4,"cpu"]],"<Object>",1,0]`, `[[[2,3]],[],[],[]]`,
+		`["GenericList[Tensor(float)]","Object","Int","Int"]`))
 	f.Add(head(0)+`{"ph":"X","cat":"cpu_op","name":"c10d::broadcast_","tid":5,"ts":1.5,"dur":2,"args":{`+
 		`"Record function id":3,"Concrete Inputs":["","","1","0"],"Input Dims":[[[2,3]]]}},`+
 		`{"ph":"X","cat":"user_annotation","name":"gloo:broadcast","tid":9,"ts":2,"dur":3,"args":{"Input Dims":[[2,3]],"Input type":["float"],"Record function id":4}},`+end,
 		`{"entries":[{"collective_seq_id":1,"process_group":["0","tp"],"profiling_name":"gloo:broadcast",`+
-			`"time_created_ns":1000002000}]}`)
+			`"time_created_ns":1000002000}]}`, execution)
 	f.Add(head(0)+asked(10, 1, allreduce)+ran("gemm", 7, 0, 100, 0)+ran("ncclDevKernel_AllReduce", 9, 100, 200, 1)+end,
-		"{}")
-	f.Add(head(0)+asked(20, 2, `"Collective name":"recv","dtype":"Float","In msg nelems":3,"Src Rank":"1"`)+end, "")
+		"{}", execution)
+	f.Add(head(0)+asked(20, 2, `"Collective name":"recv","dtype":"Float","In msg nelems":3,"Src Rank":"1"`)+end, "", executionOf(paramsNode(2, 0, "all_reduce", 3)))
 	f.Add(head(1)+`{"ph":"X","cat":"user_annotation","name":"gloo:all_reduce","tid":9,"ts":5,"dur":3,"args":{`+
-		`"Input Dims":[[2,3]],"Input type":["float"],"Record function id":4}},`+end, "")
-	f.Fuzz(func(t *testing.T, trace, flight string) {
+		`"Input Dims":[[2,3]],"Input type":["float"],"Record function id":4}},`+end, "", execution)
+	f.Fuzz(func(t *testing.T, trace, flight, execution string) {
 		dir := write(t, t.TempDir(), trace)
-		if err := os.WriteFile(filepath.Join(dir, "fr-0.json"), []byte(flight), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		writeAs(t, dir, "fr-0.json", flight)
+		writeAs(t, dir, "et-0.json", execution)
 		ranks, _, err := load(context.Background(), dir, nil)
 		if err == nil && len(ranks) > 0 && max(ranks[0].World, ranks[0].Rank) > 1<<12 {
 			return // a test has no memory for so many

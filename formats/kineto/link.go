@@ -83,8 +83,14 @@ func (c *hostCall) completeBy(x *hostCall) {
 	if c.peer < 0 {
 		c.peer, c.inGroup = x.peer, x.inGroup
 	}
-	if c.out < 0 && x.out >= 0 {
+	if c.in < 0 || c.out < 0 && x.out >= 0 {
 		c.in, c.out = x.in, x.out
+	}
+	if c.kind == "" {
+		c.kind = x.kind
+	}
+	if len(c.inSplit) == 0 && len(c.outSplit) == 0 {
+		c.inSplit, c.outSplit = x.inSplit, x.outSplit
 	}
 	c.askedAt(x)
 }

@@ -68,8 +68,48 @@ func (j *job) placeGroups() {
 		}
 	}
 	for _, c := range j.comms {
+		j.sortOps(c)
+		j.setUneven(c)
 		c.agrees = j.number(c)
 	}
+}
+
+// sortOps sorts the operations on a communicator by their numbers, where traces tell them.
+func (j *job) sortOps(c *comm) {
+	for member, ops := range c.ops {
+		r := j.byRank[member]
+		slices.SortStableFunc(ops, func(a, b int) int { return cmp.Compare(r.Ops[a].Seq, r.Ops[b].Seq) })
+	}
+}
+
+// setUneven makes an all-to-all one with a count for each rank on all ranks of a communicator if one of them tells
+// splits, or calls it so: where no shares are told they are even, and names of operations do not always tell.
+func (j *job) setUneven(c *comm) {
+	uneven := map[int]bool{} // by place among the collectives
+	each := func(do func(at int, op *Op)) {
+		for member, ops := range c.ops {
+			at := 0
+			for _, i := range ops {
+				op := &j.byRank[member].Ops[i]
+				if op.Call == schema.CallIalltoall || op.Call == schema.CallIalltoallv {
+					do(at, op)
+				}
+				if schema.Calls[op.Call].Class == schema.ClassCollective {
+					at++
+				}
+			}
+		}
+	}
+	each(func(at int, op *Op) {
+		if op.Call == schema.CallIalltoallv || len(op.InSplit) > 0 || len(op.OutSplit) > 0 {
+			uneven[at] = true
+		}
+	})
+	each(func(at int, op *Op) {
+		if uneven[at] {
+			op.Call = schema.CallIalltoallv
+		}
+	})
 }
 
 func newComm(id int32, name string, kind schema.CommKind, ranks []int32) *comm {
@@ -126,7 +166,7 @@ func (j *job) isOneGroup() bool {
 		}
 		for i := range r.Ops {
 			a, b := &r.Ops[i], &first.Ops[i]
-			if a.Group != Unknown || a.Call != b.Call || schema.Calls[a.Call].Class != schema.ClassCollective {
+			if a.Group != Unknown || !AreAlike(a.Call, b.Call) || schema.Calls[a.Call].Class != schema.ClassCollective {
 				return false
 			}
 		}
@@ -149,10 +189,8 @@ func (j *job) number(c *comm) bool {
 			agrees, c.missing = false, true
 			continue
 		}
-		ops := c.ops[member]
-		slices.SortStableFunc(ops, func(a, b int) int { return cmp.Compare(r.Ops[a].Seq, r.Ops[b].Seq) })
 		var made []operation
-		for _, i := range ops {
+		for _, i := range c.ops[member] {
 			op := &r.Ops[i]
 			if op.instance = null64; schema.Calls[op.Call].Class == schema.ClassCollective {
 				if op.instance = int64(len(made)); j.o.Numbered {

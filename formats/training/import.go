@@ -28,6 +28,8 @@ type Options struct {
 	TimeOrigin string
 	// NoCompute tells that the trace does not tell when a process computed.
 	NoCompute bool
+	// Warnings are sentences on the traces of the job as a whole.
+	Warnings []string
 
 	epochRows, shardRows int64 // 0: the usual ones; tests use tiny ones
 }
@@ -459,7 +461,7 @@ func (j *job) manifest() *schema.Manifest {
 
 // warnings tell what the traces lack, and how clocks were set.
 func (j *job) warnings() []string {
-	var w []string
+	w := slices.Clone(j.o.Warnings)
 	for _, r := range j.ranks {
 		for _, text := range r.Warnings {
 			if !slices.Contains(w, text) {

@@ -47,6 +47,13 @@ func CallOf(name string) schema.CallID {
 	return calls[name]
 }
 
+// AreAlike reports whether two calls may be the same operation: not all names of all-to-alls tell whether they are
+// uneven.
+func AreAlike(a, b schema.CallID) bool {
+	isExchange := func(c schema.CallID) bool { return c == schema.CallIalltoall || c == schema.CallIalltoallv }
+	return a == b || isExchange(a) && isExchange(b)
+}
+
 // elementBytes are the sizes of elements by the names that traces use, in lower case and without spaces.
 var elementBytes = map[string]int64{
 	"byte": 1, "char": 1, "bool": 1, "unsignedchar": 1, "signedchar": 1, "uint8": 1, "int8": 1, "uint8_t": 1, "int8_t": 1,

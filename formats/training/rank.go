@@ -83,6 +83,18 @@ type Rank struct {
 	firstNs int64 // when it first computed or communicated
 }
 
+// OnlyGroup gives operations without a group the only one that the process is in, if it is in one only.
+func (r *Rank) OnlyGroup() {
+	if !r.HasGroups || len(r.Groups) != 1 {
+		return
+	}
+	for i := range r.Ops {
+		if r.Ops[i].Group == Unknown {
+			r.Ops[i].Group = 0
+		}
+	}
+}
+
 // Close lays out the rows, with the time computed between them, and drops Busy, which takes the most memory.
 func (r *Rank) Close() {
 	r.Busy.compact()

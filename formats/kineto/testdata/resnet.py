@@ -2,18 +2,18 @@
 
     torchrun --nproc-per-node 2 resnet.py FOLDER
 
-The traces in resnet.2 were made with it (PyTorch 2.15, torchvision 0.29, TORCH_FR_BUFFER_SIZE=2000), renamed in host and
-trace name, and compressed. To keep them small, three things were removed: what is no complete event, which commq does not
-read; arguments of operators that do not communicate, which it does not either; and operators inside another one, which
-add nothing to the time that this one computes. The whole traces give the same rows, value by value.
+The traces in resnet.2 were made with it (PyTorch 2.15, torchvision 0.29, TORCH_FR_BUFFER_SIZE=2000), renamed in host
+and trace name, and compressed. To keep them small, three things were removed: what is no complete event, which commq
+does not read; arguments of operators that do not communicate, which it does not either; and operators inside another
+one, which add nothing to the time that this one computes. The whole traces give the same rows, value by value.
 
 Each of the steps 0 to 3 does, on each process:
   a broadcast of the running means and variances of the 53 batch normalisations, 53,120 floats;
   a broadcast of the number of batches that each has seen, 53 longs;
   an all-reduce for each bucket of gradients, 25,557,032 floats in all: one bucket in step 0, five in the others.
-After step 0 DistributedDataParallel makes the buckets anew, in the order in which the gradients came, of 25 MiB and more,
-the first of 1 MiB and more. For that the first process broadcasts the bucket of each of the 161 parameters and their
-number, 162 ints, and the parameters in each bucket, 5 ints.
+After step 0 DistributedDataParallel makes the buckets anew, in the order in which the gradients came, of 25 MiB and
+more, the first of 1 MiB and more. For that the first process broadcasts 162 ints, the bucket of each of the 161
+parameters and the number of buckets, and 5 ints, the number of parameters in each bucket.
 """
 import os
 import sys

@@ -1,0 +1,199 @@
+package kineto
+
+import (
+	"fmt"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/commq/commq/formats/formatstest"
+	"github.com/commq/commq/schema"
+)
+
+// executionOf is an execution trace with these nodes.
+func executionOf(nodes ...string) string {
+	return `{"schema":"1.1.1-chakra.0.0.4","pid":7,"time":"2026-01-02 03:04:05","start_ts":5,"nodes":[` +
+		strings.Join(nodes, ",") + `],"finish_ts":9}`
+}
+
+// node is the node of a function.
+func node(function int, name, values, shapes, types string) string {
+	return fmt.Sprintf(`{"id":%d,"name":%q,"ctrl_deps":1,"inputs":{"values":%s,"shapes":%s,"types":%s},`+
+		`"outputs":{"values":[]},"attrs":[{"name":"rf_id","type":"uint64","value":%[1]d}]}`,
+		function, name, values, shapes, types)
+}
+
+// paramsNode is a node of record_param_comms on the group "7", tp, of the ranks 1 and 0: with the root or the rank.
+func paramsNode(function, who int, name string, elements int) string {
+	return node(function, "record_param_comms", fmt.Sprintf(`[[[1,2,0,%d,4,"cuda:0"]],33,["7","tp"],%d,%q,[],[],0,1,2]`,
+		elements, who, name), fmt.Sprintf(`[[[%d]]]`, elements), `["GenericList[Tensor(float)]"]`)
+}
+
+// bare is a record_param_comms of the profiler, of which only the name is known.
+func bare(at, function int, name string) string {
+	return fmt.Sprintf(`{"ph":"X","cat":"cpu_op","name":"record_param_comms","tid":7,"ts":%d,"dur":5,"args":{`+
+		`"Record function id":%d,"Collective name":%q}},`, at, function, name)
+}
+
+var times = regexp.MustCompile(` -?\d+-\d+( compute=\d+)?`)
+
+// untimed are the rows of operations without their times, and starts those times.
+func untimed(r *formatstest.Run) (rows []string, starts []int64) {
+	for i := range r.Events {
+		if e := &r.Events[i]; schema.CallID(e.Call) != schema.CallWait {
+			rows, starts = append(rows, times.ReplaceAllString(line(e), "")), append(starts, e.StartNs)
+		}
+	}
+	return rows, starts
+}
+
+// testdata/joined.py tells what its processes do. The profiler recorded no shapes: sizes, roots, splits and the sides
+// of the message are those of the execution traces, and the times those of the profiler.
+func TestJoined(t *testing.T) {
+	r := mustImport(t, "testdata/joined.2")
+	want := strings.Split(strings.TrimSpace(`
+0.0 Ibcast comm=0 instance=0 root=1 sent=0 received=28 done=1
+0.2 Iallreduce comm=0 instance=1 sent=60 received=60 done=3
+0.4 Ireduce comm=0 instance=2 root=1 sent=72 received=0 done=5
+0.6 Ialltoallv comm=0 instance=3 sent=24 received=16 done=7
+0.8 Iallgather comm=0 instance=4 sent=12 received=24 done=9
+0.10 Isend comm=0 to=1 sent=44 done=11
+0.12 Ibarrier comm=0 instance=5 done=13
+1.0 Ibcast comm=0 instance=0 root=1 sent=28 received=0 done=1
+1.2 Iallreduce comm=0 instance=1 sent=60 received=60 done=3
+1.4 Ireduce comm=0 instance=2 root=1 sent=72 received=72 done=5
+1.6 Ialltoallv comm=0 instance=3 sent=24 received=32 done=7
+1.8 Iallgather comm=0 instance=4 sent=12 received=24 done=9
+1.10 Irecv comm=0 from=0 received=44 done=11
+1.12 Ibarrier comm=0 instance=5 done=13
+`), "\n")
+	got, starts := untimed(r)
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	var parts []string
+	for _, p := range r.Parts {
+		parts = append(parts, fmt.Sprintf("%d to %d: %d, %d back", p.Rank, p.PeerWorld, p.SendBytes, p.RecvBytes))
+	}
+	if want := []string{"0 to 0: 12, 12 back", "0 to 1: 12, 4 back", "1 to 0: 4, 12 back",
+		"1 to 1: 20, 20 back"}; !reflect.DeepEqual(parts, want) {
+		t.Errorf("%q, want %q", parts, want)
+	}
+	text := strings.Join(r.Warnings, "\n")
+	if !strings.Contains(text, "Execution traces of 2 ranks complete the sizes, roots, splits and groups of 28 calls") ||
+		strings.Contains(text, "do not tell") {
+		t.Error(text)
+	}
+	alone := t.TempDir()
+	for rank := range 2 {
+		copyFile(t, fmt.Sprintf("testdata/joined.2/rank-%d.json.gz", rank), alone)
+	}
+	without := mustImport(t, alone)
+	if text := strings.Join(without.Warnings, "\n"); !strings.Contains(text,
+		"Operations whose size the traces do not tell: 10.") || len(without.Messages) != 0 || len(r.Messages) != 1 {
+		t.Errorf("%d messages, with execution traces %d\n%s", len(without.Messages), len(r.Messages), text)
+	}
+	_, bareStarts := untimed(without)
+	for i, at := range bareStarts {
+		if i >= 5 { // after the message, which has no row without execution traces, and its sender
+			break
+		}
+		if at != starts[i] {
+			t.Errorf("row %d starts at %d, without execution traces at %d", i, starts[i], at)
+		}
+	}
+}
+
+// NCCL's record_param_comms is in both traces, with the same number. The profiler may lack the group and the root.
+func TestJoinedGroups(t *testing.T) {
+	dir := write(t, t.TempDir(), head(0)+bare(10, 4, "broadcast")+bare(30, 6, "allreduce")+end,
+		head(1)+bare(10, 5, "broadcast")+bare(30, 7, "allreduce")+end)
+	groups := node(1, "## process_group:init ##", `["[{\"pg_name\": \"7\", \"pg_desc\": \"tp\", \"ranks\": [1, 0], `+
+		`\"group_size\": 2}]"]`, `[[]]`, `["String"]`)
+	writeAs(t, dir, "et-0.json", executionOf(groups, paramsNode(4, 1, "broadcast", 9), paramsNode(6, 0, "allreduce", 100)))
+	writeAs(t, dir, "et-1.json", executionOf(groups, paramsNode(5, 1, "broadcast", 9), paramsNode(7, 1, "allreduce", 100)))
+	r := mustImport(t, dir)
+	// Number 1 of the group, the broadcast's root, is rank 0.
+	want := []string{
+		"0.0 Ibcast comm=1 instance=0 root=0 sent=36 received=0 done=1",
+		"0.2 Iallreduce comm=1 instance=1 sent=400 received=400 done=3",
+		"1.0 Ibcast comm=1 instance=0 root=0 sent=0 received=36 done=1",
+		"1.2 Iallreduce comm=1 instance=1 sent=400 received=400 done=3",
+	}
+	if got, _ := untimed(r); !reflect.DeepEqual(got, want) {
+		t.Errorf("%s\nwant\n%s\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"), strings.Join(r.Warnings, "\n"))
+	}
+}
+
+// Without numbers of functions the n-th operation of the one trace is the n-th of the other.
+func TestJoinedInOrder(t *testing.T) {
+	marked := func(at int, name string) string {
+		return fmt.Sprintf(`{"ph":"X","cat":"user_annotation","name":"nccl:%s","tid":7,"ts":%d,"dur":5,"args":{}},`, name, at)
+	}
+	exchange := node(5, "record_param_comms", `[[[1,2,0,3,4,"cuda:0"]],34,["7","tp"],0,"all_to_allv",[1,2],[3,0],0,1,2]`,
+		`[[[3]]]`, `["GenericList[Tensor(float)]"]`)
+	dir := write(t, t.TempDir(), head(0)+marked(30, "all_to_all")+marked(10, "all_reduce")+end)
+	writeAs(t, dir, "et-0.json", executionOf(exchange, paramsNode(4, 0, "allreduce", 100)))
+	r := mustImport(t, dir)
+	want := []string{"0.0 Iallreduce comm=1 instance=0 sent=400 received=400 done=1",
+		"0.2 Ialltoallv comm=1 instance=1 sent=12 done=3"}
+	if got, _ := untimed(r); !reflect.DeepEqual(got, want) {
+		t.Errorf("%q, want %q\n%s", got, want, strings.Join(r.Warnings, "\n"))
+	}
+	dir = write(t, t.TempDir(), head(0)+marked(10, "all_reduce")+end)
+	writeAs(t, dir, "et-0.json", executionOf(exchange, paramsNode(4, 0, "allreduce", 100)))
+	if text := strings.Join(mustImport(t, dir).Warnings, "\n"); !strings.Contains(text,
+		"et-0.json does not belong to rank-0.json, and is not used: it has 2 operations, and the profiler 1.") {
+		t.Error(text)
+	}
+}
+
+// An execution trace that contradicts the profiler, or whose rank has no other trace, is not used, and the import says
+// so.
+func TestNotJoined(t *testing.T) {
+	trace := head(0) + asked(10, 1, `"Record function id":4,`+allreduce) + end
+	for _, c := range []struct{ name, execution, want string }{
+		{"et-0.json", executionOf(paramsNode(4, 0, "allreduce", 999)),
+			"et-0.json does not belong to rank-0.json, and is not used: of function 4 it has MPI_Iallreduce of 999 elements, " +
+				"and the profiler MPI_Iallreduce of 1000."},
+		{"et-0.json", executionOf(paramsNode(4, 0, "all_gather", 1000)), "it has MPI_Iallgather of 1000 elements"},
+		{"et-0.json", executionOf(paramsNode(5, 0, "allreduce", 1000)),
+			"none of its functions has the number of one that the profiler saw communicate."},
+		{"et-1.json", executionOf(paramsNode(4, 1, "allreduce", 1000)),
+			"Execution traces of ranks that have no trace of the profiler, which are not used: 1."},
+	} {
+		dir := write(t, t.TempDir(), trace)
+		writeAs(t, dir, c.name, c.execution)
+		r := mustImport(t, dir)
+		want := []string{"0.0 Iallreduce comm=0 instance=0 sent=2000 received=2000 done=1"}
+		if got, _ := untimed(r); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %q, want %q", c.want, got, want)
+		}
+		if text := strings.Join(r.Warnings, "\n"); !strings.Contains(text, c.want) {
+			t.Errorf("%s, want %s", text, c.want)
+		}
+	}
+}
+
+// Execution traces whose rank is not clear are errors that name the file.
+func TestUnclearExecutionTraces(t *testing.T) {
+	barrier := executionOf(node(3, "c10d::barrier", `[]`, `[]`, `[]`))
+	for _, c := range []struct {
+		names []string
+		want  string
+	}{
+		{[]string{"et.json"}, "et.json: neither its nodes nor its name tell the rank of this execution trace"},
+		{[]string{"a-0.json", "b-0.json"}, "b-0.json are execution traces of rank 0; want one of each rank"},
+	} {
+		dir := write(t, t.TempDir(), head(0)+end)
+		for _, name := range c.names {
+			writeAs(t, dir, name, barrier)
+		}
+		_, err := imported(t, dir)
+		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), filepath.Base(dir)) {
+			t.Errorf("%v, want %s", err, c.want)
+		}
+	}
+}
