@@ -189,7 +189,7 @@ func newImportKinetoCommand(a *app) *cobra.Command {
 		Long: `kineto reads what PyTorch's profiler writes (export_chrome_trace, tensorboard_trace_handler; also
 compressed with gzip): a file for each rank, all in one folder. Process groups become communicators with their names, collectives and
 messages rows with their sizes, streams threads. Clocks are set by matched collectives. Dumps of the flight recorder in
-the same folder add the groups that Gloo's traces lack. docs/reference/training.md has the rules.`,
+the same folder add the groups that Gloo's traces lack, execution traces add sizes, roots and splits. docs/reference/training.md has the rules.`,
 		Example: `  commq import kineto profile/ --name gpt.8
   commq import kineto rank-0.json.gz --name resnet.rank0`,
 		Args:              wantArgs(1, 1, "a trace, or the folder of a job's traces"),
@@ -250,7 +250,8 @@ func newImportExectraceCommand(a *app) *cobra.Command {
 		Short: "Make a run from execution traces of PyTorch (.json, a folder of them)",
 		Long: `exectrace reads what torch.profiler.ExecutionTraceObserver writes (JSON, also compressed with gzip): a file for each
 rank, all in one folder. Operations between processes become rows with their groups, sizes, types and roots, in the order in
-which the program asked for them. The run is untimed. docs/reference/training.md has the rules.`,
+which the program asked for them. The run is untimed; traces of the profiler in the same folder, and import kineto, give it
+times. docs/reference/training.md has the rules.`,
 		Example: `  commq import exectrace dlrm_et/ --name dlrm.8
   commq import exectrace resnet_2gpu_et.json.gz --name resnet.rank1`,
 		Args:              wantArgs(1, 1, "a trace, or the folder of a job's traces"),
