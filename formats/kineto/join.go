@@ -78,8 +78,8 @@ func (t *trace) join(x *executions) {
 	pairs, why := t.pairs(told)
 	for _, p := range pairs {
 		if !p.fits() && why == "" {
-			why = fmt.Sprintf("of function %d it has %s of %d elements, and the profiler %s of %d", p.call.function,
-				p.told.Call, p.told.InElements, p.call.call, p.call.in)
+			why = fmt.Sprintf("function %d is %s (%s) there, and %s (%s) for the profiler", p.call.function, p.told.Call,
+				sizeText(p.told.InElements), p.call.call, sizeText(p.call.in))
 		}
 	}
 	if why != "" {
@@ -100,6 +100,13 @@ func (t *trace) join(x *executions) {
 	}
 	x.ranks++
 	x.joined += len(pairs)
+}
+
+func sizeText(elements int64) string {
+	if elements < 0 {
+		return "size unknown"
+	}
+	return fmt.Sprintf("%d elements", elements)
 }
 
 // pairs finds the calls that an execution trace knows; why says why it knows none.

@@ -2,6 +2,7 @@ package kineto
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -156,9 +157,10 @@ func TestNotJoined(t *testing.T) {
 	trace := head(0) + asked(10, 1, `"Record function id":4,`+allreduce) + end
 	for _, c := range []struct{ name, execution, want string }{
 		{"et-0.json", executionOf(paramsNode(4, 0, "allreduce", 999)),
-			"et-0.json does not belong to rank-0.json, and is not used: of function 4 it has MPI_Iallreduce of 999 elements, " +
-				"and the profiler MPI_Iallreduce of 1000."},
-		{"et-0.json", executionOf(paramsNode(4, 0, "all_gather", 1000)), "it has MPI_Iallgather of 1000 elements"},
+			"et-0.json does not belong to rank-0.json, and is not used: function 4 is MPI_Iallreduce (999 elements) there, " +
+				"and MPI_Iallreduce (1000 elements) for the profiler."},
+		{"et-0.json", executionOf(paramsNode(4, 0, "all_gather", 1000)),
+			"function 4 is MPI_Iallgather (1000 elements) there"},
 		{"et-0.json", executionOf(paramsNode(5, 0, "allreduce", 1000)),
 			"none of its functions has the number of one that the profiler saw communicate."},
 		{"et-1.json", executionOf(paramsNode(4, 1, "allreduce", 1000)),
@@ -194,6 +196,44 @@ func TestUnclearExecutionTraces(t *testing.T) {
 		_, err := imported(t, dir)
 		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), filepath.Base(dir)) {
 			t.Errorf("%v, want %s", err, c.want)
+		}
+	}
+}
+
+// With the execution trace of one rank only, its operations alone have sizes, and both ranks made the same. Two that
+// are exchanged are noticed, as one process sent and the other received.
+func TestSomeExecutionTraces(t *testing.T) {
+	some := func(names map[int]int) *formatstest.Run {
+		dir := t.TempDir()
+		for rank := range 2 {
+			copyFile(t, fmt.Sprintf("testdata/joined.2/rank-%d.json.gz", rank), dir)
+			if from, ok := names[rank]; ok {
+				data, err := os.ReadFile(fmt.Sprintf("testdata/joined.2/et-%d.json.gz", from))
+				if err != nil {
+					t.Fatal(err)
+				}
+				writeAs(t, dir, fmt.Sprintf("et-%d.json.gz", rank), string(data))
+			}
+		}
+		return mustImport(t, dir)
+	}
+	r := some(map[int]int{0: 0})
+	text := strings.Join(r.Warnings, "\n")
+	if r.Ended != "finalized" || !strings.Contains(text, "Execution traces of 1 ranks complete") ||
+		!strings.Contains(text, "Operations whose size the traces do not tell: 5.") {
+		t.Errorf("%s: %s", r.Ended, text)
+	}
+	for _, e := range r.Events {
+		if e.Class == int16(schema.ClassCollective) && e.Instance == 3 && e.Call != int16(schema.CallIalltoallv) {
+			t.Errorf("rank %d: the uneven exchange is %s", e.Rank, schema.CallID(e.Call))
+		}
+	}
+	text = strings.Join(some(map[int]int{0: 1, 1: 0}).Warnings, "\n")
+	for _, want := range []string{"et-0.json.gz does not belong to rank-0.json.gz",
+		"et-1.json.gz does not belong to rank-1.json.gz",
+		"MPI_Irecv (11 elements) there, and MPI_Isend (size unknown) for the profiler."} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%s, want %s", text, want)
 		}
 	}
 }
