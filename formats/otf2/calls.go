@@ -77,6 +77,8 @@ type tally struct {
 	outside  int64            // records of MPI outside a call
 	unpaired int64            // leaves without an enter
 	noRecord int64            // collectives without a record
+	// maybeInPlace counts collectives of Score-P whose bytes may be those of a call in place.
+	maybeInPlace int64
 }
 
 // ns returns a time of the location in ns since the first tick of the trace, not before the times that it returned

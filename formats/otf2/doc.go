@@ -11,6 +11,7 @@
 //	stream.go       the events of a location, in bounded memory
 //	calls.go        events become calls: regions of MPI with the records inside
 //	fill.go         what each record says about its call
+//	scorep.go       bytes of collective operations as Score-P counts them
 //	shared.go       what the threads of a rank begin and complete for each other
 //	sites.go        call paths
 //	import.go       opens the archive for package timed, which makes the run

@@ -172,9 +172,10 @@ func (r *reader) fillCollective(e *event) error {
 	c, f := r.current, &e.fields
 	switch e.id {
 	case evtCollEnd:
+		call := collectiveCall(*f)
 		f.uint8()
 		comm, root, sent, received := f.uint32(), f.uint32(), f.uint64(), f.uint64()
-		got, err := r.collective(comm, root, sent, received)
+		got, err := r.collective(call, comm, root, sent, received)
 		if class := schema.Class(c.Row.Class); class == schema.ClassCollective || class == schema.ClassComplete {
 			got.Collect(&c.Row)
 		} else {
@@ -184,9 +185,10 @@ func (r *reader) fillCollective(e *event) error {
 	case evtNBCRequest:
 		r.post(f.uint64(), schema.ClassCollective)
 	case evtNBCComplete:
+		call := collectiveCall(*f)
 		f.uint8()
 		comm, root, sent, received := f.uint32(), f.uint32(), f.uint64(), f.uint64()
-		got, err := r.collective(comm, root, sent, received)
+		got, err := r.collective(call, comm, root, sent, received)
 		c.Ends = append(c.Ends, timed.Ending{Request: f.uint64(), Collected: true, Got: got})
 		return err
 	default:
@@ -197,7 +199,8 @@ func (r *reader) fillCollective(e *event) error {
 
 // collective returns what a record says about a collective operation. A communicator that the operation itself
 // destroys is still defined.
-func (r *reader) collective(comm, root uint32, sent, received uint64) (got timed.Outcome, err error) {
+func (r *reader) collective(call schema.CallID, comm, root uint32, sent, received uint64) (got timed.Outcome,
+	err error) {
 	got = timed.NullOutcome
 	c, err := r.comm(comm)
 	if err != nil {
@@ -210,6 +213,14 @@ func (r *reader) collective(comm, root uint32, sent, received uint64) (got timed
 	got.SendBytes, got.RecvBytes = int64(sent), int64(received)
 	if world, ok := c.Peer(r.rank, int64(root)); ok && root != undefined32 {
 		got.RootWorld = world
+	}
+	if r.j.scoreP && !c.Inter() {
+		var sure bool
+		got.SendBytes, got.RecvBytes, sure = ownBytes(call, int64(len(c.Groups[0])), int64(c.RankOf(r.rank)),
+			got.RootWorld == r.rank, got.SendBytes, got.RecvBytes)
+		if !sure {
+			r.counts.maybeInPlace++
+		}
 	}
 	return got, nil
 }

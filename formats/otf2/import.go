@@ -60,8 +60,9 @@ type job struct {
 	*archive
 	*layout
 	*timed.Job
-	o    Options
-	ours bool // commq wrote the archive
+	o Options
+	// ours tells that commq wrote the archive, scoreP that Score-P did.
+	ours, scoreP bool
 
 	locals [][]*local // by rank and thread
 	sites  [][]*sites
@@ -85,7 +86,8 @@ func newJob(a *archive, o Options) (*job, error) {
 		return nil, fmt.Errorf("%s: %w", a.defs, err)
 	}
 	n := len(l.threads)
-	j := &job{archive: a, layout: l, o: o, ours: strings.HasPrefix(a.creator, creator), locals: make([][]*local, n),
+	j := &job{archive: a, layout: l, o: o, ours: strings.HasPrefix(a.creator, creator),
+		scoreP: strings.HasPrefix(a.creator, scoreP), locals: make([][]*local, n),
 		sites: make([][]*sites, n), table: siteTable{byKey: map[siteKey]int32{}}, tally: tally{mute: map[string]int64{}}}
 	events := int64(0)
 	for rank, threads := range l.threads {

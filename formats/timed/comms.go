@@ -46,6 +46,14 @@ func (c *Comm) Has(world int32) bool {
 	return false
 }
 
+// RankOf returns the rank of a member, a world rank, in its group.
+func (c *Comm) RankOf(member int32) int32 {
+	if rank, ok := c.rankOf[0][member]; ok {
+		return rank
+	}
+	return c.rankOf[1][member]
+}
+
 // Own returns the world ranks of a member's own group.
 func (c *Comm) Own(member int32) []int32 {
 	if _, ok := c.rankOf[0][member]; c.Inter() && !ok {
