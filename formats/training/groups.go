@@ -68,29 +68,29 @@ func (j *job) placeGroups() {
 		}
 	}
 	for _, c := range j.comms {
-		j.sortOps(c)
-		j.setUneven(c)
+		c.sortOps(j.byRank)
+		c.setUneven(j.byRank)
 		c.agrees = j.number(c)
 	}
 }
 
-// sortOps sorts the operations on a communicator by their numbers, where traces tell them.
-func (j *job) sortOps(c *comm) {
+// sortOps sorts the operations on the communicator by their numbers, where traces tell them.
+func (c *comm) sortOps(byRank map[int32]*rank) {
 	for member, ops := range c.ops {
-		r := j.byRank[member]
+		r := byRank[member]
 		slices.SortStableFunc(ops, func(a, b int) int { return cmp.Compare(r.Ops[a].Seq, r.Ops[b].Seq) })
 	}
 }
 
-// setUneven makes an all-to-all one with a count for each rank on all ranks of a communicator if one of them tells
+// setUneven makes an all-to-all one with a count for each rank on all ranks of the communicator if one of them tells
 // splits, or calls it so: where no shares are told they are even, and names of operations do not always tell.
-func (j *job) setUneven(c *comm) {
+func (c *comm) setUneven(byRank map[int32]*rank) {
 	uneven := map[int]bool{} // by place among the collectives
 	each := func(do func(at int, op *Op)) {
 		for member, ops := range c.ops {
 			at := 0
 			for _, i := range ops {
-				op := &j.byRank[member].Ops[i]
+				op := &byRank[member].Ops[i]
 				if op.Call == schema.CallIalltoall || op.Call == schema.CallIalltoallv {
 					do(at, op)
 				}
