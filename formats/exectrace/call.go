@@ -23,7 +23,7 @@ func (t *trace) call(n *node) {
 	in.sizes(&op)
 	isAsked := strings.HasPrefix(n.Name, "c10d::")
 	if isAsked {
-		in.others(n.Name, &op)
+		in.setPartners(n.Name, &op)
 		t.asked = append(t.asked, op)
 		t.askedAt = append(t.askedAt, moment{id: n.ID, op: len(t.askedAt)})
 	}
@@ -51,8 +51,8 @@ var rootAt = map[string]int{"broadcast_": 2, "reduce_": 3, "gather_": 3, "scatte
 
 const splitsAt, peerAt = 3, 2
 
-// others sets the root, the other side of a message, and the splits of an uneven exchange.
-func (v *values) others(name string, op *training.Op) {
+// setPartners sets the root, the other side of a message, and the splits of an uneven exchange.
+func (v *values) setPartners(name string, op *training.Op) {
 	name = strings.TrimPrefix(name, "c10d::")
 	who := func(at int) int32 {
 		if at >= len(v.Values) {
