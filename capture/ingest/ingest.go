@@ -47,15 +47,15 @@ type Options struct {
 	// Replace allows that a run has the name already; the new one takes its place.
 	Replace bool
 
-	epochRows int64 // rows per epoch; 0: epochTarget. Tests use tiny ones.
+	epochRows int64 // rows per epoch; 0: see leastEpoch. Tests use tiny ones.
 	shardRows int64 // rows per shard; 0: shardTarget
 	maxShards int64 // files of a table, of each part; 0: maxShards
 }
 
 const (
-	// epochTarget is the number of rows in an epoch over all ranks. An epoch is in memory, at about 250 bytes per
-	// row.
-	epochTarget = 1 << 20
+	// leastEpoch and mostEpoch are the numbers of rows in an epoch over all ranks: there are about usualEpochs of them,
+	// in short runs fewer. An epoch is in memory, at about 500 bytes a row; many epochs make more row groups and larger files.
+	leastEpoch, mostEpoch, usualEpochs = 1 << 18, 1 << 20, 64
 	// shardTarget is the number of rows per file of a table that has several, up to maxShards.
 	shardTarget = 2 << 20
 	maxShards   = 2
@@ -77,9 +77,6 @@ func (o *Options) withDefaults() error {
 	}
 	if o.Workers <= 0 {
 		o.Workers = runtime.GOMAXPROCS(0)
-	}
-	if o.epochRows <= 0 {
-		o.epochRows = epochTarget
 	}
 	if o.shardRows <= 0 {
 		o.shardRows = shardTarget

@@ -76,7 +76,11 @@ func newPlan(j *job, o *Options, remote *partSites, w *warnings) (*plan, error) 
 	if err := p.setClocks(j, o, w); err != nil {
 		return nil, err
 	}
-	p.bounds = epochBounds(j.ranks, p.rows, o.epochRows)
+	size := o.epochRows
+	if size <= 0 {
+		size = min(max(p.rows/usualEpochs, leastEpoch), mostEpoch)
+	}
+	p.bounds = epochBounds(j.ranks, p.rows, size)
 	return p, nil
 }
 

@@ -84,7 +84,10 @@ type scanner struct {
 
 // scanRanks is the first pass: it finds the definitions, counts and blocks of every rank.
 func scanRanks(ctx context.Context, ranks []*rankSpool, o *Options) error {
-	blockRows := min(maxBlockRows, max(1, o.epochRows/64))
+	blockRows := int64(maxBlockRows)
+	if o.epochRows > 0 {
+		blockRows = min(blockRows, max(1, o.epochRows/64))
+	}
 	err := parallel(ctx, o.Workers, len(ranks), func(i int) error { return scanRank(ranks[i], blockRows) })
 	if err != nil {
 		return err
