@@ -3,6 +3,7 @@ package predict_test
 import (
 	"encoding/json"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/commq/commq/predict/model/compute"
 	"github.com/commq/commq/predict/report"
 	"github.com/commq/commq/predict/signature"
+	"github.com/commq/commq/predict/signature/template"
 	"github.com/commq/commq/schema"
 )
 
@@ -124,13 +126,38 @@ func TestDoubtedComputeTimesAccepted(t *testing.T) {
 	if err != nil || kept.Clock() != "none" || !strings.Contains(kept.Refused, "--accept wall-clock") {
 		t.Fatalf("kept laws: clock %s, refused %q, %v", kept.Clock(), kept.Refused, err)
 	}
-	if kept.Accept(); kept.Clock() != "wall" || kept.Refused != "" {
+	if kept.AcceptDoubt(); kept.Clock() != "wall" || kept.Refused != "" {
 		t.Errorf("accepted laws: clock %s, refused %q", kept.Clock(), kept.Refused)
 	}
-	x, err := extrapolated.Extrapolate(t.Context(), m, 9, extrapolated.Conditions{Accept: []string{compute.WallClock}}, nil)
-	if err != nil || x.Compute == nil || x.Signature.ComputeClock != "wall" {
-		t.Errorf("extrapolated: %+v of clock %s, %v", x.Compute, x.Signature.ComputeClock, err)
+	if timed := timedCalls(t, m, extrapolated.Conditions{}); timed != 0 {
+		t.Errorf("%d calls have compute times that were not accepted", timed)
 	}
+	if timed := timedCalls(t, m, extrapolated.Conditions{Accept: []string{report.WallClock}}); timed == 0 {
+		t.Error("no call has a compute time that was accepted")
+	}
+}
+
+// timedCalls extrapolates to 9 ranks and returns how many calls have a compute time. A doubt about them is a warning if
+// it was accepted.
+func timedCalls(t *testing.T, m *model.Model, c extrapolated.Conditions) (n int) {
+	t.Helper()
+	x, err := extrapolated.Extrapolate(t.Context(), m, 9, c, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for r := range x.Signature.Ranks {
+		x.Signature.Walk(r, func(_ *template.Node, call *signature.Call) {
+			if call.ComputeNs != nil {
+				n++
+			}
+		})
+	}
+	warned := slices.ContainsFunc(report.Warnings(m, 9, x), func(w report.Warning) bool { return w.Name == report.WallClock })
+	if accepted := len(c.Accept) > 0; warned != accepted || (x.Compute != nil) != accepted ||
+		(x.Signature.ComputeClock == "wall") != accepted {
+		t.Errorf("accepted %v: warned %v, %+v of clock %s", c.Accept, warned, x.Compute, x.Signature.ComputeClock)
+	}
+	return n
 }
 
 // Distinct calls of one site have compute times of their own, which the signature's file keeps.

@@ -595,6 +595,9 @@ var ActivityNames = append(slices.Clip(ClassNames), "sent")
 // ActivitySent is the index of sent in ActivityNames.
 var ActivitySent = int16(len(ClassNames))
 
+// ComputeClocks are the values of Manifest.ComputeClock.
+var ComputeClocks = []string{"cpu", "wall", "device", "none"}
+
 // EndedNames are the values of the column ended.
 var EndedNames = []string{"finalized", "aborted", "killed"}
 

@@ -90,7 +90,7 @@ func oneOf(field, value string, values ...string) error {
 func checkManifest(m *schema.Manifest) error {
 	errs := []error{
 		oneOf("time_origin", m.TimeOrigin, "measured", "virtual", "simulated", "untimed"),
-		oneOf("compute_clock", m.ComputeClock, "cpu", "wall", "none"),
+		oneOf("compute_clock", m.ComputeClock, schema.ComputeClocks...),
 		oneOf("record", m.Record, "all", "messages", "collectives"),
 		oneOf("hash", m.Hash, "none", "crc64", "crc32"),
 		oneOf("ended", m.Ended, schema.EndedNames...),

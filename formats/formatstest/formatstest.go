@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/commq/commq/schema"
@@ -27,19 +28,42 @@ type Run struct {
 }
 
 // Memory takes rows as a run on disk would.
-type Memory struct{ batches []schema.Batch }
+type Memory struct {
+	mu      sync.Mutex
+	batches []shardBatch
+}
 
-// Write keeps the rows of b, which the importer may use again.
-func (m *Memory) Write(_ int, b schema.Batch) error {
-	switch b := b.(type) {
+type shardBatch struct {
+	shard int
+	rows  schema.Batch
+}
+
+// Write keeps the rows of b, which the importer may use again. It may be called concurrently.
+func (m *Memory) Write(shard int, b schema.Batch) error {
+	switch from := b.(type) {
 	case *schema.Events:
-		m.batches = append(m.batches, copied(b, new(schema.Events)))
+		b = copied(from, new(schema.Events))
 	case *schema.Messages:
-		m.batches = append(m.batches, copied(b, new(schema.Messages)))
+		if err := inOrder(from); err != nil {
+			return err
+		}
+		b = copied(from, new(schema.Messages))
 	case *schema.Parts:
-		m.batches = append(m.batches, copied(b, new(schema.Parts)))
-	default:
-		m.batches = append(m.batches, b) // written once
+		b = copied(from, new(schema.Parts))
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.batches = append(m.batches, shardBatch{shard, b})
+	return nil
+}
+
+// inOrder returns an error if messages are not in the order of their sends, which a file has them in.
+func inOrder(b *schema.Messages) error {
+	for i := 1; i < b.Len(); i++ {
+		if cmp.Or(cmp.Compare(b.Src[i-1], b.Src[i]), cmp.Compare(b.SendSeq[i-1], b.SendSeq[i])) >= 0 {
+			return fmt.Errorf("the message of send %d.%d comes before that of %d.%d", b.Src[i-1], b.SendSeq[i-1], b.Src[i],
+				b.SendSeq[i])
+		}
 	}
 	return nil
 }
@@ -67,13 +91,15 @@ func Import(t testing.TB, do func(m *Memory) (*schema.Manifest, error)) (*Run, e
 	if err != nil {
 		return nil, err
 	}
-	slices.SortStableFunc(k.batches, func(a, b schema.Batch) int { return place(a) - place(b) })
+	slices.SortStableFunc(k.batches, func(a, b shardBatch) int {
+		return cmp.Or(place(a.rows)-place(b.rows), a.shard-b.shard)
+	})
 	checker := check.NewChecker(m, func(p check.Problem) { t.Errorf("%v", p) })
 	r := &Run{Manifest: m}
 	for i, b := range k.batches {
-		if b.Len() > 0 {
-			checker.Add(fmt.Sprint(i), b)
-			r.add(b)
+		if b.rows.Len() > 0 {
+			checker.Add(fmt.Sprint(i), b.rows)
+			r.add(b.rows)
 		}
 	}
 	checker.Finish()

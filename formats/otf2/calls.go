@@ -77,8 +77,7 @@ type tally struct {
 	outside  int64            // records of MPI outside a call
 	unpaired int64            // leaves without an enter
 	noRecord int64            // collectives without a record
-	// maybeInPlace counts collectives of Score-P whose bytes may be those of a call in place.
-	maybeInPlace int64
+	fits     [3]int64         // collectives of Score-P, by how their bytes were found
 }
 
 // ns returns a time of the location in ns since the first tick of the trace, not before the times that it returned

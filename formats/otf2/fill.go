@@ -215,12 +215,11 @@ func (r *reader) collective(call schema.CallID, comm, root uint32, sent, receive
 		got.RootWorld = world
 	}
 	if r.j.scoreP && !c.Inter() {
-		var sure bool
-		got.SendBytes, got.RecvBytes, sure = ownBytes(call, int64(len(c.Groups[0])), int64(c.RankOf(r.rank)),
-			got.RootWorld == r.rank, got.SendBytes, got.RecvBytes)
-		if !sure {
-			r.counts.maybeInPlace++
-		}
+		x := counted{call, int64(len(c.Groups[0])), int64(c.RankOf(r.rank)), got.RootWorld == r.rank, got.SendBytes,
+			got.RecvBytes}
+		var how fit
+		got.SendBytes, got.RecvBytes, how = x.ownBytes()
+		r.counts.fits[how]++
 	}
 	return got, nil
 }

@@ -17,7 +17,9 @@ func (t *tally) add(o *tally) {
 	t.outside += o.outside
 	t.unpaired += o.unpaired
 	t.noRecord += o.noRecord
-	t.maybeInPlace += o.maybeInPlace
+	for i := range t.fits {
+		t.fits[i] += o.fits[i]
+	}
 	for i := range t.skipped {
 		t.skipped[i] += o.skipped[i]
 		t.unknown[i] += o.unknown[i]
@@ -75,8 +77,10 @@ func (j *job) warnings() []string {
 	}
 	say(t.outside, "Records of MPI outside a call, each a row of its own: %d.")
 	say(t.noRecord, "Collective calls without a record, which have no communicator: %d.")
-	say(t.maybeInPlace, "Collective calls that may be in place (MPI_IN_PLACE) by the bytes that Score-P counts, taken as "+
-		"not in place: %d.")
+	say(t.fits[fitsBoth], "Collective calls that may be in place (MPI_IN_PLACE) by the bytes that Score-P counts, taken "+
+		"as not in place: %d.")
+	say(t.fits[fitsNothing], "Collective calls whose bytes are not those that Score-P counts of any call; they have these "+
+		"bytes: %d.")
 	say(t.unpaired, "Ends of regions that did not begin: %d.")
 	return w
 }

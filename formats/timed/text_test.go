@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/commq/commq/formats/timed"
@@ -258,7 +259,7 @@ type reader struct {
 	comms *timed.Comms
 	at    int
 	err   error
-	open  *int
+	open  *atomic.Int64
 }
 
 func (r *reader) Next(c *timed.Call) (bool, error) {
@@ -276,11 +277,11 @@ func (r *reader) Next(c *timed.Call) (bool, error) {
 
 func (r *reader) Site(first int32) int32 { return first }
 func (r *reader) Read() int64            { return int64(r.at) }
-func (r *reader) Close()                 { *r.open-- }
+func (r *reader) Close()                 { r.open.Add(-1) }
 
 // trace returns the trace of a script, whose communicators it may give numbers only once. open counts the readers that
 // are open.
-func (s *script) trace(open *int) timed.Trace {
+func (s *script) trace(open *atomic.Int64) timed.Trace {
 	comms := timed.NewComms(s.ranks)
 	for _, c := range s.comms[1:] {
 		comms.Add(timed.NewComm(c.Kind, groups(c)...))
@@ -294,7 +295,7 @@ func (s *script) trace(open *int) timed.Trace {
 	}
 	tr.Open = func(rank int32, _ bool) (all []timed.Reader, err error) {
 		for thread := 0; thread == 0 || s.calls[[2]int{int(rank), thread}] != nil; thread++ {
-			*open++
+			open.Add(1)
 			all = append(all, &reader{calls: s.calls[[2]int{int(rank), thread}], comms: comms, open: open})
 		}
 		return all, nil

@@ -3,6 +3,7 @@ package timed_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -27,7 +28,7 @@ var options = map[string]timed.Options{
 
 func imported(t testing.TB, s *script, o timed.Options) (*formatstest.Run, error) {
 	t.Helper()
-	open := 0
+	var open atomic.Int64
 	r, err := formatstest.Import(t, func(m *formatstest.Memory) (*schema.Manifest, error) {
 		j := timed.New(s.trace(&open), o)
 		if err := j.Import(context.Background(), m); err != nil {
@@ -35,8 +36,8 @@ func imported(t testing.TB, s *script, o timed.Options) (*formatstest.Run, error
 		}
 		return j.Manifest(schema.Origin{}, nil), nil
 	})
-	if open != 0 {
-		t.Errorf("%d readers are open", open)
+	if open.Load() != 0 {
+		t.Errorf("%d readers are open", open.Load())
 	}
 	return r, err
 }
@@ -84,7 +85,7 @@ const ring = `ranks 2
 func TestErrorOfReader(t *testing.T) {
 	broken := errors.New("byte 7: no call")
 	for _, inLearning := range []bool{true, false} {
-		open := 0
+		var open atomic.Int64
 		tr := parse(t, ring).trace(&open)
 		whole := tr.Open
 		tr.Open = func(rank int32, learning bool) ([]timed.Reader, error) {
@@ -95,8 +96,8 @@ func TestErrorOfReader(t *testing.T) {
 			return all, err
 		}
 		var m formatstest.Memory
-		if err := timed.New(tr, timed.Options{}).Import(context.Background(), &m); !errors.Is(err, broken) || open != 0 {
-			t.Errorf("learning %v: %v, %d readers are open", inLearning, err, open)
+		if err := timed.New(tr, timed.Options{}).Import(context.Background(), &m); !errors.Is(err, broken) || open.Load() != 0 {
+			t.Errorf("learning %v: %v, %d readers are open", inLearning, err, open.Load())
 		}
 	}
 }
@@ -105,7 +106,7 @@ func TestErrorOfReader(t *testing.T) {
 func TestErrorOfOpen(t *testing.T) {
 	missing := errors.New("no file")
 	for _, inLearning := range []bool{true, false} {
-		open := 0
+		var open atomic.Int64
 		tr := parse(t, ring).trace(&open)
 		whole := tr.Open
 		tr.Open = func(rank int32, learning bool) ([]timed.Reader, error) {
@@ -115,9 +116,61 @@ func TestErrorOfOpen(t *testing.T) {
 			return whole(rank, learning)
 		}
 		var m formatstest.Memory
-		if err := timed.New(tr, timed.Options{}).Import(context.Background(), &m); !errors.Is(err, missing) || open != 0 {
-			t.Errorf("learning %v: %v, %d readers are open", inLearning, err, open)
+		if err := timed.New(tr, timed.Options{}).Import(context.Background(), &m); !errors.Is(err, missing) || open.Load() != 0 {
+			t.Errorf("learning %v: %v, %d readers are open", inLearning, err, open.Load())
 		}
+	}
+}
+
+// fullDisk is a sink that takes no rows of one epoch.
+type fullDisk struct {
+	formatstest.Memory
+	epoch int32
+}
+
+var errFull = errors.New("no space left")
+
+func (d *fullDisk) Write(shard int, b schema.Batch) error {
+	if e, ok := b.(*schema.Events); ok && e.Len() > 0 && e.Epoch[0] == d.epoch {
+		return errFull
+	}
+	return d.Memory.Write(shard, b)
+}
+
+// TestErrorOfSink: rows that cannot be written end the import, whichever epoch they are of.
+func TestErrorOfSink(t *testing.T) {
+	const epochs = 4
+	long := "ranks 1\n"
+	for i := range 1024 {
+		long += fmt.Sprintf("0 %d-%d Barrier\n", 10*i, 10*i+5)
+	}
+	for epoch := range int32(epochs + 1) {
+		var open atomic.Int64
+		j := timed.New(parse(t, long).trace(&open), timed.Options{EpochRows: 1024 / epochs})
+		err := j.Import(context.Background(), &fullDisk{epoch: epoch})
+		if want := epoch < j.Manifest(schema.Origin{}, nil).Epochs; errors.Is(err, errFull) != want || open.Load() != 0 {
+			t.Errorf("epoch %d: %v, %d readers are open", epoch, err, open.Load())
+		}
+		if n := j.Manifest(schema.Origin{}, nil).Epochs; n != epochs {
+			t.Errorf("%d epochs, want %d", n, epochs)
+		}
+	}
+}
+
+// TestSendOfAnEarlierEpoch: a message that is received epochs after it was sent stands before those of later senders.
+func TestSendOfAnEarlierEpoch(t *testing.T) {
+	text := "ranks 2\n0 0-5 Send to=1 stag=1 sent=8\n"
+	for i := 1; i < 1024; i++ {
+		text += fmt.Sprintf("0 %d-%d Barrier\n1 %d-%d Barrier\n", 10*i, 10*i+5, 10*i, 10*i+5)
+	}
+	text += "1 10240-10245 Recv from=0 rtag=1 received=8\n1 10250-10255 Send to=0 stag=2 sent=8\n" +
+		"0 10250-10260 Recv from=1 rtag=2 received=8\n"
+	r, err := imported(t, parse(t, text), timed.Options{EpochRows: 512})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Messages) != 2 || r.Messages[0].Epoch != 3 || r.Messages[1].Epoch != 3 || r.Messages[0].Src != 0 {
+		t.Errorf("%+v", r.Messages)
 	}
 }
 
@@ -125,11 +178,11 @@ func TestErrorOfOpen(t *testing.T) {
 func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	open := 0
+	var open atomic.Int64
 	var m formatstest.Memory
 	err := timed.New(parse(t, ring).trace(&open), timed.Options{}).Import(ctx, &m)
-	if !errors.Is(err, context.Canceled) || open != 0 {
-		t.Errorf("%v, %d readers are open", err, open)
+	if !errors.Is(err, context.Canceled) || open.Load() != 0 {
+		t.Errorf("%v, %d readers are open", err, open.Load())
 	}
 }
 

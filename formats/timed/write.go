@@ -3,6 +3,7 @@ package timed
 import (
 	"cmp"
 	"context"
+	"errors"
 	"math"
 	"slices"
 	"sync"
@@ -94,11 +95,10 @@ func (p *pass) writeEpochs(ctx context.Context, out Sink) error {
 		if e.number = int32(number); e.shards == nil {
 			p.reserve(e)
 		}
-		if err := Parallel(len(p.shards), func(i int) error { return p.decode(i, e) }); err != nil {
+		err := Parallel(len(p.shards), func(i int) error { return p.decode(i, e) })
+		writing.Wait()
+		if err = errors.Join(failed, err); err != nil {
 			return err
-		}
-		if writing.Wait(); failed != nil {
-			return failed
 		}
 		writing.Go(func() { failed = p.finish(e, out) })
 	}

@@ -18,7 +18,7 @@ func Command(t testing.TB, root string) string {
 	folder := os.Getenv("COMMQ_TEST_CACHE")
 	if folder == "" {
 		folder = t.TempDir()
-	} else if err := os.MkdirAll(folder, 0o700); err != nil {
+	} else if err := makeShared(folder); err != nil {
 		t.Fatal(err)
 	}
 	lock, err := os.Create(filepath.Join(folder, "commq.lock")) // one at a time builds it; for the next it is there

@@ -191,10 +191,19 @@ func Yielding(t testing.TB) string {
 // $COMMQ_TEST_CACHE set (make test) all packages share that folder, which whoever set it removes; else it is a new one.
 func Cache() (folder string, remove func(), err error) {
 	if shared := os.Getenv("COMMQ_TEST_CACHE"); shared != "" {
-		return shared, func() {}, os.MkdirAll(shared, 0o700)
+		return shared, func() {}, makeShared(shared)
 	}
 	folder, err = os.MkdirTemp("", "commq-test-cache")
 	return folder, func() { _ = os.RemoveAll(folder) }, err
+}
+
+// makeShared makes the folder of $COMMQ_TEST_CACHE. A relative path would be another folder in each package, among its
+// files.
+func makeShared(folder string) error {
+	if !filepath.IsAbs(folder) {
+		return fmt.Errorf("COMMQ_TEST_CACHE is %q; want an absolute path", folder)
+	}
+	return os.MkdirAll(folder, 0o700)
 }
 
 // Skip skips the test with a reason, or fails it if $COMMQ_TEST_ALL is set.

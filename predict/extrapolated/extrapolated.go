@@ -9,7 +9,6 @@ import (
 
 	"github.com/commq/commq/predict/generate"
 	"github.com/commq/commq/predict/model"
-	"github.com/commq/commq/predict/model/compute"
 	"github.com/commq/commq/predict/report"
 	"github.com/commq/commq/predict/signature"
 	"github.com/commq/commq/predict/times"
@@ -27,16 +26,16 @@ type Conditions struct {
 	Accept []string
 }
 
-// Acceptable are the warnings that refuse an extrapolation unless they are accepted. compute.WallClock refuses only
+// Acceptable are the warnings that refuse an extrapolation unless they are accepted. report.WallClock refuses only
 // compute times.
-var Acceptable = []string{report.LayoutSwitch, report.Undecided, compute.WallClock}
+var Acceptable = []string{report.LayoutSwitch, report.Undecided, report.WallClock}
 
 // Extrapolate makes the run at a number of ranks. The extrapolation is never nil: after an error it has everything
-// that is known (report.Partial). progress is called with the number of ranks that are done.
+// that is known (report.Partial). Accepting report.WallClock changes the model's laws of times. progress is called with the number of ranks that are done.
 func Extrapolate(ctx context.Context, m *model.Model, ranks int32, c Conditions,
 	progress func(done, all int32)) (*generate.Prediction, error) {
-	if slices.Contains(c.Accept, compute.WallClock) {
-		m.Times().Accept()
+	if slices.Contains(c.Accept, report.WallClock) {
+		m.Times().AcceptDoubt()
 	}
 	o := generate.Options{TakeSimplest: slices.Contains(c.Accept, report.Undecided), Progress: progress}
 	var refused error

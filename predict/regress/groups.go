@@ -720,8 +720,8 @@ func (l *Law) byLaws(r *row) (e Expected, known bool) {
 	return e, e.Form != ""
 }
 
-// widen extends an interval to the values of rivals. Nothing is exact where a rival differs: the law that other groups
-// of the program made the preferred one is the longer one.
+// widen extends an interval to the values of rivals. Where one differs nothing is exact: it describes the samples in
+// fewer words than the preferred law, which is preferred only because its extents are those of other groups.
 func (l *Law) widen(e *Expected, r *row) {
 	for i := range l.rivals {
 		if s, ok := l.rivals[i].valueOfAnyCut(r, &l.names); ok {

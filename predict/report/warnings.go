@@ -13,6 +13,7 @@ import (
 
 	"github.com/commq/commq/predict/generate"
 	"github.com/commq/commq/predict/model"
+	"github.com/commq/commq/predict/model/compute"
 	"github.com/commq/commq/predict/pattern"
 	"github.com/commq/commq/predict/signature"
 	"github.com/commq/commq/predict/slots"
@@ -41,7 +42,9 @@ const (
 	LayoutSwitch  = "layout-switch"  // slabs may be cut along a second axis from some number of ranks on
 	LoopCounts    = "loop-counts"    // the number of iterations of loops is uncertain
 	TimesOfOneRun = "times-once"     // compute times that only one run has
-	Other         = "other"
+	// compute times that may include those of other ranks, accepted
+	WallClock = compute.WallClock
+	Other     = "other"
 )
 
 const (
@@ -127,6 +130,9 @@ func otherWarnings(m *model.Model, x *generate.Prediction) (all []Warning) {
 		all = append(all, Warning{LoopCounts,
 			fmt.Sprintf("the number of iterations of %d loops is uncertain: %d to %d (%s)",
 				len(x.Loops), low, high, x.Loops[0].Loop), 0})
+	}
+	if x != nil && x.Compute != nil && m.Times().Doubt != "" {
+		all = append(all, Warning{WallClock, m.Times().Doubt, 0})
 	}
 	if x != nil && x.Compute != nil && x.Compute.Once > minShareOfOnce {
 		all = append(all, Warning{TimesOfOneRun,

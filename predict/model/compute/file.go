@@ -16,7 +16,7 @@ import (
 type storedLaws struct {
 	Clock   string               `json:"clock"`
 	Refused string               `json:"refused,omitempty"`
-	Doubted bool                 `json:"doubted,omitempty"`
+	Doubt   string               `json:"doubt,omitempty"`
 	Total   *timeLaw             `json:"total,omitempty"`
 	Spread  []float64            `json:"spread,omitempty"`
 	Sites   map[int32]storedSite `json:"sites,omitempty"` // by event
@@ -54,7 +54,7 @@ type storedSplit struct {
 
 // MarshalJSON writes the laws.
 func (c *Laws) MarshalJSON() ([]byte, error) {
-	s := storedLaws{Clock: c.clock, Refused: c.Refused, Doubted: c.doubted, Total: c.total, Spread: c.spread,
+	s := storedLaws{Clock: c.clock, Refused: c.Refused, Doubt: c.Doubt, Total: c.total, Spread: c.spread,
 		Sites: map[int32]storedSite{}}
 	for event, x := range c.sites {
 		s.Sites[event] = storedSite{x.mean, x.storedSlots(), x.roles, x.grid, x.noise}
@@ -88,9 +88,9 @@ func (c *Laws) UnmarshalJSON(text []byte) error {
 	if err := json.Unmarshal(text, &s); err != nil {
 		return err
 	}
-	*c = Laws{clock: s.Clock, Refused: s.Refused, doubted: s.Doubted, total: s.Total, spread: s.Spread,
+	*c = Laws{clock: s.Clock, Refused: s.Refused, Doubt: s.Doubt, total: s.Total, spread: s.Spread,
 		sites: map[int32]*siteLaws{}}
-	if (c.Refused == "" || c.doubted) && c.total == nil {
+	if (c.Refused == "" || c.Doubt != "") && c.total == nil {
 		return errors.New("compute times without a law of all together")
 	}
 	for event, x := range s.Sites {

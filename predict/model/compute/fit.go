@@ -31,11 +31,11 @@ func Fit(t *join.Training, sites []*slots.Site, gridOf func(*slots.Site) *patter
 		if why != "" {
 			return refuse(why)
 		}
-		if c.Refused == "" {
-			c.Refused = doubt(s)
-			c.doubted = c.Refused != ""
+		if c.Doubt == "" {
+			c.Doubt = doubt(s)
 		}
 	}
+	c.Refused = c.Doubt
 	f := newFitter(t, sites)
 	for i := range t.Runs {
 		f.addRun(i)

@@ -22,12 +22,13 @@ import (
 type Laws struct {
 	// Refused is the reason if compute times are not predicted.
 	Refused string
+	// Doubt is the reason if the times of the training runs may include those of other ranks. There are laws all the same;
+	// they are refused until AcceptDoubt is called.
+	Doubt string
 
-	clock string // the compute clock of the training runs
-	// doubted tells that Refused is a doubt: there are laws, which Accept puts to use.
-	doubted bool
-	sites   map[int32]*siteLaws // by event
-	total   *timeLaw            // of all that a rank computes
+	clock string              // the compute clock of the training runs
+	sites map[int32]*siteLaws // by event
+	total *timeLaw            // of all that a rank computes
 	// spread has the times of ranks relative to the mean, least first: by chance some ranks
 	// compute longer than others at all sites. It is nil if that is unknown or small.
 	spread []float64
@@ -42,11 +43,10 @@ func (c *Laws) Clock() string {
 	return c.clock
 }
 
-// Accept has compute times predicted although the training runs do not tell whether ranks shared CPUs, which their
-// times of the wall clock would include.
-func (c *Laws) Accept() {
-	if c.doubted {
-		c.Refused, c.doubted = "", false
+// AcceptDoubt has compute times predicted in spite of Doubt.
+func (c *Laws) AcceptDoubt() {
+	if c.Doubt != "" {
+		c.Refused = ""
 	}
 }
 
