@@ -21,6 +21,7 @@ import (
 	"github.com/commq/commq/formats/kineto"
 	"github.com/commq/commq/formats/liballprof"
 	"github.com/commq/commq/formats/otf2"
+	"github.com/commq/commq/formats/paraver"
 	"github.com/commq/commq/formats/tit"
 	"github.com/commq/commq/formats/training"
 	"github.com/commq/commq/schema"
@@ -46,6 +47,7 @@ var importFormats = []importFormat{
 			return runImportDim(ctx, a, &importDimOptions{name: name}, path)
 		}},
 	{"otf2", "traces of Score-P, EZTrace and others (.otf2): docs/reference/otf2.md", otf2.IsAnchor, nil, runImportOTF2},
+	{"prv", "traces of Extrae, for Paraver (.prv, .prv.gz): docs/method/paraver.md", paraver.IsTrace, nil, runImportPrv},
 	{"dumpi", "traces of SST's DUMPI (.meta, a folder with one): docs/reference/call-traces.md", dumpi.IsTrace,
 		func(path string) bool { return isDir(path) && dumpi.IsFolder(path) }, runImportDUMPI},
 	{"liballprof", "traces of liballprof (.txt, a folder of them): docs/reference/call-traces.md", liballprof.IsTrace,
@@ -104,7 +106,7 @@ options.`,
 	a.writes(c)
 	completeNothing(c, "name")
 	c.AddCommand(newImportDimCommand(a), newImportOTF2Command(a), newImportKinetoCommand(a),
-		newImportTITCommand(a), newImportChakraCommand(a), newImportDUMPICommand(a),
+		newImportTITCommand(a), newImportChakraCommand(a), newImportPrvCommand(a), newImportDUMPICommand(a),
 		newImportLiballprofCommand(a), newImportInspectorCommand(a), newImportExectraceCommand(a))
 	return c
 }
@@ -295,6 +297,41 @@ func runImportOTF2(ctx context.Context, a *app, path, name string) error {
 	finish()
 	if err != nil {
 		return fmt.Errorf("import otf2: %w", err)
+	}
+	printSummary(a.summaries(), m)
+	return nil
+}
+
+func newImportPrvCommand(a *app) *cobra.Command {
+	var name string
+	c := &cobra.Command{
+		Use:   "prv [flags] FILE",
+		Short: "Make a run from a trace of Extrae, for Paraver (.prv)",
+		Long: `prv reads the records that Extrae's mpi2prv, Dimemas and commq export write for Paraver, also compressed with gzip.
+Calls of MPI become rows, communications messages with the partners, tags and sizes that they name, callers call sites. The
+files .pcf and .row beside the trace have the names. Paraver does not tell the communicators of messages.
+docs/method/paraver.md has the rules.`,
+		Example: `  commq import prv stencil.64.prv
+  commq import prv trace.prv.gz --name stencil.64`,
+		Args:              wantArgs(1, 1, "the .prv of a trace"),
+		ValidArgsFunction: oneFile,
+		RunE: func(c *cobra.Command, args []string) error {
+			return runImportPrv(c.Context(), a, args[0], name)
+		},
+	}
+	c.Flags().StringVar(&name, "name", "", "`NAME` of the run to write (default: the file's name without .prv)")
+	a.writes(c)
+	completeNothing(c, "name")
+	return c
+}
+
+func runImportPrv(ctx context.Context, a *app, path, name string) error {
+	update, finish := newProgress(a, "import prv", "bytes")
+	m, err := paraver.ImportFile(ctx, path, a.storeDir(), name, paraver.Options{Replace: a.replace,
+		Origin: schema.Origin{Commq: version}, Progress: locked(update)})
+	finish()
+	if err != nil {
+		return fmt.Errorf("import prv: %w", err)
 	}
 	printSummary(a.summaries(), m)
 	return nil

@@ -14,13 +14,16 @@ import (
 	"github.com/commq/commq/writer"
 )
 
+// unnumberedName is the name of the type of events of calls that Extrae has no number for.
+const unnumberedName = "MPI calls without a number of Extrae"
+
 // typeNames are the names of the event types.
 var typeNames = []struct {
 	typ  int
 	name string
 }{{typePointToPoint, "MPI Point-to-point"}, {typeCollective, "MPI Collective Comm"}, {typeOther, "MPI Other"},
 	{typeOneSided, "MPI One-sided"}, {typeIO, "MPI I/O"},
-	{typeUnnumbered, "MPI calls without a number of Extrae"}}
+	{typeUnnumbered, unnumberedName}}
 
 // names writes the configuration: the names of states, events and their values.
 func (x *exporter) names(ctx context.Context, dir string, to io.Writer) error {

@@ -1,5 +1,3 @@
-// Package paraver writes a run as a Paraver trace: the records (.prv), the names of states and events (.pcf) and
-// those of the rows (.row), with the event types that Extrae writes and Dimemas' prv2dim reads.
 package paraver
 
 import (

@@ -102,11 +102,19 @@ func (p *pieces) Pop() any {
 }
 
 // write writes all lines in order.
-func (s *sorter) write(w io.Writer) (err error) {
+func (s *sorter) write(w io.Writer) error {
+	return s.each(func(text []byte) error {
+		_, err := w.Write(text)
+		return err
+	})
+}
+
+// each calls fn with all lines in order, each valid until the next.
+func (s *sorter) each(fn func(text []byte) error) (err error) {
 	if len(s.pieces) == 0 {
 		slices.SortFunc(s.lines, func(a, b record) int { return compare(&a, &b) })
 		for _, r := range s.lines {
-			if _, err := w.Write(r.text); err != nil {
+			if err := fn(r.text); err != nil {
 				return err
 			}
 		}
@@ -141,7 +149,7 @@ func (s *sorter) write(w io.Writer) (err error) {
 	heap.Init(&open)
 	for len(open) > 0 {
 		p := open[0]
-		if _, err := w.Write(p.now.text); err != nil {
+		if err := fn(p.now.text); err != nil {
 			return err
 		}
 		switch err := p.next(); {

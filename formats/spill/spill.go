@@ -1,5 +1,5 @@
-// Package spill keeps what an exporter writes for many ranks in turn, until a file has them one after another: in one
-// temporary file, as there may be more ranks than files may be open.
+// Package spill keeps what comes for many ranks in turn, until it is needed one rank after another: in one temporary
+// file, as there may be more ranks than files may be open.
 package spill
 
 import (
@@ -27,7 +27,7 @@ type piece struct{ at, bytes int64 }
 
 // Create makes a temporary file for the text of so many ranks.
 func Create(ranks int32) (*File, error) {
-	f, err := os.CreateTemp("", "commq-export")
+	f, err := os.CreateTemp("", "commq-spill")
 	if err != nil {
 		return nil, err
 	}
@@ -66,4 +66,32 @@ func (s *File) CopyTo(rank int32, w io.Writer) error {
 		}
 	}
 	return nil
+}
+
+// Flush writes what Append holds back. Readers see what was appended before it.
+func (s *File) Flush() error { return s.out.Flush() }
+
+// Reader returns a reader of the text of a rank. Several may read at once.
+func (s *File) Reader(rank int32) io.Reader {
+	return &reader{file: s.file, pieces: s.ranks[rank].pieces}
+}
+
+// reader reads pieces one after another.
+type reader struct {
+	file   *os.File
+	pieces []piece
+	read   int64 // of the first piece
+}
+
+// Read reads from the current piece.
+func (r *reader) Read(p []byte) (int, error) {
+	if len(r.pieces) == 0 {
+		return 0, io.EOF
+	}
+	now := r.pieces[0]
+	n, err := r.file.ReadAt(p[:min(int64(len(p)), now.bytes-r.read)], now.at+r.read)
+	if r.read += int64(n); r.read == now.bytes {
+		r.pieces, r.read = r.pieces[1:], 0
+	}
+	return n, err
 }

@@ -27,6 +27,9 @@ type Call struct {
 	Inits []uint64
 	// AtMost tells that the received bytes of the row are the size of its buffer: the message may be smaller.
 	AtMost bool
+	// Pair and MorePairs are the messages of Row and of More in a trace that tells itself which send met which receive.
+	Pair      Pair
+	MorePairs []Pair
 	// To and From are the bytes by rank of the communicator of a collective whose arguments have a count for each; nil
 	// for none. They are not changed after the call was handed over.
 	To, From []int64
@@ -43,12 +46,18 @@ type Call struct {
 // and again allocates none.
 func (c *Call) Reset() {
 	*c = Call{Row: schema.NullEvent, Window: Unused, Handle: Unused, Posts: c.Posts[:0], More: c.More[:0],
-		Ends: c.Ends[:0], Inits: c.Inits[:0]}
+		Ends: c.Ends[:0], Inits: c.Inits[:0], MorePairs: c.MorePairs[:0]}
 }
+
+// Pair has the numbers of the messages that a row sent and received, as a trace gives them: a send and a receive with
+// one number belong together. 0: there is no message, or the trace does not tell which, and MPI's order decides.
+type Pair struct{ Sent, Received int32 }
 
 // Ending is a request that a call completed.
 type Ending struct {
 	Request uint64
+	// Pair is the number of the received message, as in Pair.Received.
+	Pair int32
 	// Received tells that it was a receive, and Got has its message; Collected that it was a collective operation,
 	// and Got has its communicator, root and bytes. Neither: the row that posted it keeps what it has.
 	Received, Collected bool

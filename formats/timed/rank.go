@@ -13,6 +13,7 @@ type slot struct {
 	received           bool
 	cancelled          bool
 	atMost             bool
+	pair               Pair
 	to, from           []int64
 }
 
@@ -201,11 +202,14 @@ func (r *rankReader) take(c *Call, reader int) {
 		r.inits[c.Makes] = r.seq
 	}
 	s := r.push(row)
-	s.atMost, s.to, s.from = c.AtMost, c.To, c.From
+	s.atMost, s.pair, s.to, s.from = c.AtMost, c.Pair, c.To, c.From
 	for i := range c.Posts {
 		if i > 0 && len(c.More) > 0 {
 			s = r.push(&c.More[i-1])
 			s.atMost = c.AtMost
+			if i <= len(c.MorePairs) {
+				s.pair = c.MorePairs[i-1]
+			}
 		}
 		if i == 0 || len(c.More) > 0 {
 			r.serial++
@@ -290,7 +294,7 @@ func (r *rankReader) end(c *Call, x *Ending, reader int) {
 	switch {
 	case x.Received:
 		x.Got.Receive(&s.row)
-		s.atMost = false
+		s.atMost, s.pair.Received = false, x.Pair
 	case x.Collected:
 		x.Got.Collect(&s.row)
 	}

@@ -261,7 +261,7 @@ func addSend(sends []match.Send, x *slot) []match.Send {
 	class := schema.Class(row.Class)
 	if row.SendWorld != null32 && (class == schema.ClassSend || class == schema.ClassSendrecv) {
 		sends = append(sends, match.Send{Channel: match.Channel{Comm: row.Comm, Src: row.Rank, Dst: row.SendWorld,
-			Tag: row.SendTag}, Datatype: row.SendDatatype, Count: row.SendCount, Buffer: null64, Seq: row.Seq,
+			Tag: row.SendTag, Part: x.pair.Sent}, Datatype: row.SendDatatype, Count: row.SendCount, Buffer: null64, Seq: row.Seq,
 			StartNs: row.StartNs, EndNs: row.EndNs, Bytes: row.SendBytes, Callsite: row.Callsite})
 	}
 	return sends
@@ -274,8 +274,8 @@ func recvSide(x *slot) (match.Recv, bool) {
 	if row.RecvWorld == null32 || row.RecvTag == null32 || class != schema.ClassRecv && class != schema.ClassSendrecv {
 		return match.Recv{}, false
 	}
-	r := match.Recv{Channel: match.Channel{Comm: row.Comm, Src: row.RecvWorld, Dst: row.Rank, Tag: row.RecvTag},
-		Any: row.PostedAny, PostSeq: row.Seq, PostNs: row.StartNs, DoneSeq: row.Seq, StartNs: row.StartNs,
+	r := match.Recv{Channel: match.Channel{Comm: row.Comm, Src: row.RecvWorld, Dst: row.Rank, Tag: row.RecvTag,
+		Part: x.pair.Received}, Any: row.PostedAny, PostSeq: row.Seq, PostNs: row.StartNs, DoneSeq: row.Seq, StartNs: row.StartNs,
 		EndNs: row.EndNs, Buffer: null64, Bytes: row.RecvBytes, Callsite: row.Callsite, Hash: null64}
 	if x.received {
 		r.DoneSeq, r.StartNs, r.EndNs, r.Callsite = row.DoneSeq, x.doneStart, x.doneEnd, x.doneSite
