@@ -17,16 +17,16 @@ type Options struct {
 	Origin schema.Origin
 	// Replace allows that a run has the name already; the new one takes its place.
 	Replace bool
-	// Progress, if not nil, is called from time to time with the bytes of the file that were read and those to read: the
-	// records are read once, and twice again when they are sorted. It may be called by several goroutines.
+	// Progress, if not nil, is called from time to time with the bytes of the file that were read and those to read:
+	// the records are read once, and twice again when they are sorted. It may be called by several goroutines.
 	Progress func(read, all int64)
 
 	passes timed.Options // tests use tiny sizes
 }
 
-// ImportFile imports the trace in a file (.prv, also compressed with gzip) as the run of this name in a store; the names
-// come from the files .pcf and .row beside it, if there are. Without a name the run gets that of the file. An error names
-// the file, the line and what was found.
+// ImportFile imports the trace in a file (.prv, also compressed with gzip) as the run of this name in a store; names
+// come from the files .pcf and .row beside it, if there are. Without a name the run gets that of the file. An error
+// names the file, the line and what was found.
 func ImportFile(ctx context.Context, path, store, name string, o Options) (*schema.Manifest, error) {
 	in, err := openLines(path)
 	if err != nil {
@@ -36,8 +36,12 @@ func ImportFile(ctx context.Context, path, store, name string, o Options) (*sche
 	if name == "" {
 		name = writer.NameFor(filepath.Base(trimEndings(path)))
 	}
+	names, err := readLabels(path)
+	if err != nil {
+		return nil, err
+	}
 	return timed.Store(ctx, store, name, o.Replace, func(out *writer.Run) (*schema.Manifest, error) {
-		return importTo(ctx, in, out, o)
+		return importTo(ctx, in, names, out, o)
 	})
 }
 
@@ -49,12 +53,8 @@ type job struct {
 }
 
 // importTo reads the records and writes the run.
-func importTo(ctx context.Context, in *lines, out timed.Sink, o Options) (_ *schema.Manifest, err error) {
+func importTo(ctx context.Context, in *lines, names *labels, out timed.Sink, o Options) (_ *schema.Manifest, err error) {
 	l, err := readLayout(in)
-	if err != nil {
-		return nil, err
-	}
-	names, err := readLabels(in.path)
 	if err != nil {
 		return nil, err
 	}

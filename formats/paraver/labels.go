@@ -22,7 +22,7 @@ type labels struct {
 
 // readLabels reads the .pcf and the .row of a trace. Either may be missing.
 func readLabels(trace string) (*labels, error) {
-	l := &labels{types: map[int64]string{}, values: map[int64]map[int64]string{}}
+	l := newLabels()
 	for _, f := range []struct {
 		ending string
 		read   func(in *lines) error
@@ -40,6 +40,10 @@ func readLabels(trace string) (*labels, error) {
 		}
 	}
 	return l, nil
+}
+
+func newLabels() *labels {
+	return &labels{types: map[int64]string{}, values: map[int64]map[int64]string{}}
 }
 
 // Sections of a .pcf.
@@ -146,8 +150,8 @@ func (l *labels) typeName(typ int64) string {
 	return strconv.FormatInt(typ, 10)
 }
 
-// settledNumbers is how many numbers of calls all versions of Extrae have in common. Later ones differ, and the .pcf tells
-// them.
+// settledNumbers is how many numbers of calls all versions of Extrae have in common. Higher ones differ, and the .pcf
+// tells them.
 const settledNumbers = 193
 
 // isCall reports whether events of a type are calls of MPI.

@@ -124,8 +124,8 @@ func head(line []byte) string {
 	return string(line)
 }
 
-// fields splits a line into its numbers, and appends them to to. Values above the largest int64 are taken modulo 2^64, as
-// addresses and counters may be.
+// fields splits a line into its numbers, and appends them to to. Values above the largest int64 are taken modulo 2^64,
+// as addresses and counters may be.
 func fields(to []int64, line []byte) ([]int64, error) {
 	for i := 0; ; i++ {
 		negative := i < len(line) && line[i] == '-'

@@ -60,6 +60,7 @@ func smallRun(t *testing.T) string {
 	add(1, 3, schema.CallBarrier, 170, schema.NullInt64, nil)
 	m := schema.NullMessage
 	m.Src, m.Dst, m.Tag, m.Bytes, m.SendStartNs, m.RecvPostNs, m.RecvEndNs = 0, 1, 9, 4097, 100, 20, 130
+	m.SendSeq, m.RecvPostSeq, m.RecvDoneSeq = 0, 0, 1
 	messages.Append(&m)
 	for _, b := range []schema.Batch{ranks, comms, events, messages, sites} {
 		if err := out.Write(0, b); err != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// reader hands over the calls of a rank. It keeps a call until it has read all that begins before the call ends, as that
-// has the sides of messages that belong to it.
+// reader hands over the calls of a rank. It keeps a call until it has read all that begins before the call ends, as
+// that has the sides of messages that belong to it.
 type reader struct {
 	j      *job
 	rank   int32
@@ -187,8 +187,8 @@ func (r *reader) lose(c *timed.Call) {
 	c.Ends = append(c.Ends, timed.Ending{Request: untold + r.serial, Lost: true})
 }
 
-// take takes the first side of a kind that belongs to a call, one of its thread before those of others: the export writes
-// all messages between first threads.
+// take takes the first side of a kind that belongs to a call, one of its thread before those of others: the export
+// writes all messages between first threads.
 func (r *reader) take(kind int64, x *item, belongs func(s *item) bool) (item, bool) {
 	best := -1
 	for i := range r.pool {
@@ -239,8 +239,8 @@ func got(o *timed.Outcome, s *item) int32 {
 // worldID is the communicator of all messages: the trace does not tell theirs, and it has all ranks.
 const worldID = 0
 
-// receive gives a call its message: a blocking one that which arrived when it ended, any other one that which was posted
-// by it.
+// receive gives a call its message: a blocking one that which arrived when it ended, any other one that which it
+// posted.
 func (r *reader) receive(x *item, c *timed.Call) {
 	id := schema.CallID(x.id)
 	if id.Is(schema.FactNonblocking) {

@@ -56,9 +56,9 @@ func (j *job) manifest(origin schema.Origin) *schema.Manifest {
 func (j *job) warnings() []string {
 	s := j.scan
 	t := &s.tally
-	w := []string{"Paraver has no payload hashes, datatypes, buffers and reduction operations, and does not tell whether a " +
-		"receive was posted with a wildcard, nor what completed sends and nonblocking collectives; these columns are " +
-		"null. It does not tell the communicators of messages either: all count as MPI_COMM_WORLD's."}
+	w := []string{"Paraver has no payload hashes, datatypes, buffers and reduction operations, and does not tell " +
+		"whether a receive was posted with a wildcard, nor what completed sends and nonblocking collectives; these " +
+		"columns are null. It does not tell the communicators of messages either: all count as MPI_COMM_WORLD's."}
 	if len(s.lacks) > 0 {
 		w = append(w, fmt.Sprintf("There is no %s beside the trace: names from it are missing.",
 			strings.Join(s.lacks, " and no ")))
@@ -82,7 +82,8 @@ func (j *job) warnings() []string {
 	say(t.unpaired, "Ends of calls that did not begin: %d.")
 	say(t.nested, "Calls that began before the one before ended, which counts as never returned: %d.")
 	say(n.silentSends, "Sends without a communication (to MPI_PROC_NULL, or never received in the trace): %d.")
-	say(n.silentReceives, "Receives without a communication (from MPI_PROC_NULL, cancelled, or never sent in the trace): %d.")
+	say(n.silentReceives, "Receives without a communication (from MPI_PROC_NULL, cancelled, or never sent in the "+
+		"trace): %d.")
 	say(n.outsideSends, "Communications that no call of MPI sent: %d.")
 	say(n.outsideReceives, "Communications that no call of MPI received: %d.")
 	say(n.noComm, "Collectives without a communicator, which have no instance: %d.")

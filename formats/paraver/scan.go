@@ -12,8 +12,12 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// lastNs is after all times of a trace.
-const lastNs = 1 << 61
+const (
+	// lastNs is after all times of a trace.
+	lastNs = 1 << 61
+	// mostBytes is more than any call moves.
+	mostBytes = 1 << 50
+)
 
 // scan reads the records of a trace.
 type scan struct {
@@ -113,7 +117,7 @@ func (s *scan) leave(rank int32, t *openCall) error {
 		return nil
 	}
 	t.open, t.end = false, null64
-	return s.items.add(rank, &t.item)
+	return s.add(rank, t)
 }
 
 // line takes a line.
@@ -280,6 +284,16 @@ func (s *scan) end(t *openCall, rank int32, at, typ int64) error {
 	}
 	s.settle(t, rank, t.at)
 	t.open, t.end = false, max(at, t.at)
+	return s.add(rank, t)
+}
+
+// add adds a call that is complete.
+func (s *scan) add(rank int32, t *openCall) error {
+	if t.comm != null64 {
+		if c := s.comms.All()[t.comm]; !c.Inter() {
+			settleBytes(&t.call, t.root, int64(len(c.Groups[0])))
+		}
+	}
 	return s.items.add(rank, &t.item)
 }
 
@@ -287,9 +301,9 @@ func (s *scan) end(t *openCall, rank int32, at, typ int64) error {
 func (s *scan) argument(t *openCall, rank int32, application, typ, value int64) bool {
 	switch typ {
 	case typeSent:
-		t.sent = value
+		t.sent = min(max(value, 0), mostBytes)
 	case typeReceived:
-		t.received = value
+		t.received = min(max(value, 0), mostBytes)
 	case typeRoot:
 		t.root = value != 0
 	case typeComm:
@@ -359,7 +373,7 @@ func (s *scan) message(n []int64) error {
 		size += 1 << 32
 		s.tally.wrapped++
 	}
-	if size < 0 || size >= 1<<50 {
+	if size < 0 || size > mostBytes {
 		return fmt.Errorf("a message of %d bytes", size)
 	}
 	if tag < math.MinInt32 || tag > math.MaxUint32 {
