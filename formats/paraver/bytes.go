@@ -1,14 +1,23 @@
 package paraver
 
-import "github.com/commq/commq/schema"
+import (
+	"github.com/commq/commq/formats/timed"
+	"github.com/commq/commq/schema"
+)
 
-// settleBytes makes the bytes of a collective those that schema.CollectiveBytes counts. Extrae writes the argument of one
-// peer for a personalised exchange, and 0 for a buffer that is MPI_IN_PLACE or that the root of a reduction has too. What
-// the export writes stays as it is.
-func settleBytes(x *call, root bool, ranks int64) {
-	if x.sent == null64 || x.received == null64 || ranks == 0 {
-		return
+// settleBytes makes the bytes of a collective those that schema.CollectiveBytes counts. Extrae writes the argument of
+// one peer for MPI_Alltoall, and 0 for a buffer that is MPI_IN_PLACE and for what the root of a reduction sends. What
+// the export writes stays as it is. It returns false, and sets them to null, for collectives of neighbours and on
+// intercommunicators: Extrae counts these by the size of the communicator, and the trace does not tell the neighbours.
+func settleBytes(x *call, root bool, c *timed.Comm) bool {
+	if x.sent == null64 || x.received == null64 {
+		return true
 	}
+	if c.Inter() || schema.CallID(x.id).IsNeighborhood() {
+		x.sent, x.received = null64, null64
+		return false
+	}
+	ranks := int64(len(c.Groups[0]))
 	switch schema.CallID(x.id).Operation() {
 	case schema.CallReduce:
 		if root && x.sent == 0 {
@@ -35,4 +44,5 @@ func settleBytes(x *call, root bool, ranks int64) {
 			x.received = x.sent / ranks
 		}
 	}
+	return true
 }

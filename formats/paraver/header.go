@@ -36,7 +36,8 @@ type layout struct {
 	hasWorld bool // a communicator of the trace is MPI_COMM_WORLD
 	// foreign is the number of communicators with members that their application does not have.
 	foreign int64
-	broken  int64 // intercommunicators of groups that are not defined
+	// halves are the groups of intercommunicators whose other group did not come yet.
+	halves []half
 }
 
 // commKey is a communicator in the trace.
@@ -205,26 +206,44 @@ func (l *layout) addComm(numbers []int64) error {
 	return nil
 }
 
-// addInter takes an intercommunicator, i:APPLICATION:ID:GROUP:LEADER:GROUP:LEADER.
+// addInter takes an intercommunicator as one of its groups sees it, i:APPLICATION:ID:GROUP:LEADER:PEER:REMOTE LEADER,
+// of which numbers has what follows the i.
 func (l *layout) addInter(numbers []int64) error {
 	if len(numbers) != 6 {
-		return fmt.Errorf("an intercommunicator has %d numbers; want i:APPLICATION:ID:GROUP:LEADER:GROUP:LEADER",
+		return fmt.Errorf("an intercommunicator has %d numbers; want i:APPLICATION:ID:GROUP:LEADER:PEER:REMOTE LEADER",
 			len(numbers))
 	}
-	key := commKey{numbers[0], numbers[1]}
-	a, b := l.commOf[commKey{numbers[0], numbers[2]}], l.commOf[commKey{numbers[0], numbers[4]}]
-	if a == nil || b == nil || a.Inter() || b.Inter() || l.commOf[key] != nil ||
-		slices.ContainsFunc(a.Groups[0], b.Has) {
-		l.broken++
+	h := half{commKey{numbers[0], numbers[1]}, l.commOf[commKey{numbers[0], numbers[2]}], numbers[3], numbers[5]}
+	i := slices.IndexFunc(l.halves, func(o half) bool {
+		return o.key.application == h.key.application && o.leader == h.remote && o.remote == h.leader && joins(&o, &h)
+	})
+	if i < 0 || l.commOf[h.key] != nil {
+		l.halves = append(l.halves, h)
 		return nil
 	}
+	o := l.halves[i]
+	l.halves = slices.Delete(l.halves, i, i+1)
+	a, b := o.group, h.group
 	if slices.Min(b.Groups[0]) < slices.Min(a.Groups[0]) {
 		a, b = b, a
 	}
 	c := timed.NewComm(schema.CommInter, a.Groups[0], b.Groups[0])
 	l.comms.Add(c)
-	l.commOf[key] = c
+	l.commOf[h.key], l.commOf[o.key] = c, c
 	return nil
+}
+
+// joins reports whether two groups may be those of an intercommunicator.
+func joins(a, b *half) bool {
+	return a.group != nil && b.group != nil && !a.group.Inter() && !b.group.Inter() &&
+		!slices.ContainsFunc(a.group.Groups[0], b.group.Has)
+}
+
+// half is a group of an intercommunicator: each has a number of its own for it, and knows the leader of the other.
+type half struct {
+	key            commKey
+	group          *timed.Comm
+	leader, remote int64
 }
 
 // readLayout reads the first line of a trace.

@@ -53,7 +53,7 @@ type job struct {
 }
 
 // importTo reads the records and writes the run.
-func importTo(ctx context.Context, in *lines, names *labels, out timed.Sink, o Options) (_ *schema.Manifest, err error) {
+func importTo(ctx context.Context, in *lines, names *labels, out timed.Sink, o Options) (m *schema.Manifest, err error) {
 	l, err := readLayout(in)
 	if err != nil {
 		return nil, err

@@ -129,7 +129,8 @@ func siteTable(r *formatstest.Run) string {
 // message is what a trace keeps of a message: all but its communicator.
 func message(r *formatstest.Run, m *schema.Message) string {
 	calls := [3]string{}
-	for i, at := range [][2]int64{{int64(m.Src), m.SendSeq}, {int64(m.Dst), m.RecvPostSeq}, {int64(m.Dst), m.RecvDoneSeq}} {
+	rows := [][2]int64{{int64(m.Src), m.SendSeq}, {int64(m.Dst), m.RecvPostSeq}, {int64(m.Dst), m.RecvDoneSeq}}
+	for i, at := range rows {
 		k, ok := slices.BinarySearchFunc(r.Events, at, func(e schema.Event, at [2]int64) int {
 			return cmp.Or(cmp.Compare(int64(e.Rank), at[0]), cmp.Compare(e.Seq, at[1]))
 		})

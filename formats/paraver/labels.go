@@ -142,6 +142,14 @@ func (l *labels) node(n int64) string {
 	return fmt.Sprintf("node%d", n)
 }
 
+// value returns the name of a value of events; without one, the value as text, so that different ones stay apart.
+func (l *labels) value(typ, value int64) string {
+	if name, ok := l.values[typ][value]; ok {
+		return name
+	}
+	return strconv.FormatInt(value, 10)
+}
+
 // typeName describes a type of events for a list.
 func (l *labels) typeName(typ int64) string {
 	if name := l.types[typ]; name != "" {

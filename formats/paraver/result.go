@@ -27,6 +27,8 @@ type tally struct {
 	nested   int64            // calls that began inside of another
 	noComm   int64            // collectives on a communicator that the rank does not have
 	wrapped  int64            // sizes that were written as negative numbers
+	// bytesUnsaid are collectives with bytes that do not add up.
+	bytesUnsaid int64
 }
 
 func newTally() tally {
@@ -89,7 +91,9 @@ func (j *job) warnings() []string {
 	say(n.noComm, "Collectives without a communicator, which have no instance: %d.")
 	say(t.noComm, "Of them on communicators that the trace does not define for their ranks: %d.")
 	say(s.foreign, "Communicators with tasks that their application does not have, skipped: %d.")
-	say(s.broken, "Intercommunicators of groups that the trace does not define, skipped: %d.")
+	say(int64(len(s.halves)), "Groups of intercommunicators whose other group the trace does not define, skipped: %d.")
+	say(t.bytesUnsaid, "Neighbourhood collectives and collectives on intercommunicators, whose bytes the trace does not "+
+		"tell as they were: %d.")
 	say(t.wrapped, "Sizes of 2 to 4 GiB that are negative numbers in the trace, read as such: %d.")
 	return w
 }

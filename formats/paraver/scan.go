@@ -70,7 +70,8 @@ func (r roots) of(comm, number int64) int32 {
 
 func newScan(in *lines, l *layout, names *labels) *scan {
 	return &scan{layout: l, labels: names, in: in, items: newItems(len(l.tasks)), ranks: make([]scanned, len(l.tasks)),
-		sites: sites{labels: names, byKey: map[siteKey]int32{}}, roots: roots{}, tally: newTally()}
+		sites: sites{labels: names, byKey: map[siteKey]int32{}, byText: map[siteText]int32{}}, roots: roots{},
+		tally: newTally()}
 }
 
 // read reads all lines after the first, and sorts what they have. progress is called from time to time.
@@ -290,8 +291,8 @@ func (s *scan) end(t *openCall, rank int32, at, typ int64) error {
 // add adds a call that is complete.
 func (s *scan) add(rank int32, t *openCall) error {
 	if t.comm != null64 {
-		if c := s.comms.All()[t.comm]; !c.Inter() {
-			settleBytes(&t.call, t.root, int64(len(c.Groups[0])))
+		if c := s.comms.All()[t.comm]; !settleBytes(&t.call, t.root, c) {
+			s.tally.bytesUnsaid++
 		}
 	}
 	return s.items.add(rank, &t.item)

@@ -30,16 +30,23 @@ type frame struct {
 	function, line int64
 }
 
-// siteKey is a call site below another.
+// siteKey is a frame below a call site, by its numbers.
 type siteKey struct {
 	parent         int32
 	function, line int64
+}
+
+// siteText is a frame below a call site, by its names: each rank may have numbers of its own for the same place.
+type siteText struct {
+	parent         int32
+	function, line string
 }
 
 // sites are the call sites of a run.
 type sites struct {
 	labels *labels
 	byKey  map[siteKey]int32
+	byText map[siteText]int32
 	rows   schema.Callsites
 	depth  int32 // most frames of a site
 	depths []int32
@@ -71,32 +78,37 @@ func (s *sites) site(frames []frame) int32 {
 		k := siteKey{id, f.function, f.line}
 		known, ok := s.byKey[k]
 		if !ok {
-			known = int32(len(s.byKey))
+			known = s.add(siteText{id, s.labels.value(typeFunction+f.level-1, f.function),
+				s.labels.value(typeLine+f.level-1, f.line)})
 			s.byKey[k] = known
-			s.add(known, k, f.level)
 		}
 		id = known
 	}
 	return id
 }
 
-// add adds the row of a call site.
-func (s *sites) add(id int32, k siteKey, level int64) {
+// add returns the call site of a frame.
+func (s *sites) add(t siteText) int32 {
+	if id, ok := s.byText[t]; ok {
+		return id
+	}
 	row := schema.NullCallsite
-	row.ID, row.Parent = id, k.parent
-	row.Module, row.Offset, row.Function = functionOf(s.labels.values[typeFunction+level-1][k.function])
-	row.File, row.Line = lineOf(s.labels.values[typeLine+level-1][k.line])
+	row.ID, row.Parent = int32(len(s.depths)), t.parent
+	row.Module, row.Offset, row.Function = functionOf(t.function)
+	row.File, row.Line = lineOf(t.line)
+	s.byText[t] = row.ID
 	s.rows.Append(&row)
 	depth := int32(1)
-	if k.parent != null32 {
-		depth += s.depths[k.parent]
+	if t.parent != null32 {
+		depth += s.depths[t.parent]
 	}
 	s.depths = append(s.depths, depth)
 	s.depth = max(s.depth, depth)
+	return row.ID
 }
 
 // noNames are texts for what Extrae, or the export, does not know.
-var noNames = []string{"", "End", "unknown", "Unresolved", "_NOT_Found", "Not found"}
+var noNames = []string{"", "End", "unknown", "Unresolved", "_NOT_Found", "??"}
 
 // functionOf reads the name of a function: NAME, NAME [LONG NAME], or, as the export writes it, MODULE+0xOFFSET.
 func functionOf(text string) (module string, offset int64, function string) {
@@ -108,8 +120,8 @@ func functionOf(text string) (module string, offset int64, function string) {
 			return module, n, schema.NullText
 		}
 	}
-	if slices.Contains(noNames, text) {
-		text = schema.NullText
+	if _, err := strconv.ParseInt(text, 10, 64); err == nil || slices.Contains(noNames, text) {
+		text = schema.NullText // a number has no name in the .pcf
 	}
 	return schema.NullText, null64, text
 }
