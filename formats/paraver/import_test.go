@@ -357,12 +357,8 @@ func FuzzImport(f *testing.F) {
 		}
 		f.Add(string(a.Files[0].Data), string(a.Files[1].Data), string(a.Files[2].Data))
 	}
-	var trace, names, rows strings.Builder
-	if _, err := Export(f.Context(), filepath.Join("..", "..", "testdata", "runs", "rma.3"), &trace, &names,
-		&rows); err != nil {
-		f.Fatal(err)
-	}
-	f.Add(trace.String(), names.String(), rows.String())
+	f.Add("#Paraver (x):9:0:1:2(1:1,1:1)\n3:0:1:1:1:2:3:0:1:2:1:4:5:6:7\n2:0:1:1:1:2:50000001:1:50000001:0\n",
+		"EVENT_TYPE\n0 70000001 x\nVALUES\n1 f [g]\n", "LEVEL NODE SIZE 1\nx")
 	f.Fuzz(func(t *testing.T, prv, pcf, row string) {
 		defer time.AfterFunc(10*time.Second, func() { panic("slow") }).Stop()
 		_, _ = imported(t, prv, pcf, row, Options{passes: timed.Options{Keep: 2, EpochRows: 4}})

@@ -335,7 +335,8 @@ func (s *scan) settle(t *openCall, rank int32, at int64) {
 		}
 		s.frames = s.frames[:0]
 	}
-	if t.comm == null64 || t.rooted != null64 || !schema.CallID(t.id).Is(schema.FactRooted) {
+	if t.comm == null64 || t.rooted != null64 || !schema.CallID(t.id).Is(schema.FactRooted) ||
+		s.comms.All()[t.comm].Inter() { // whose roots Extrae does not know
 		return
 	}
 	r := &s.ranks[rank]

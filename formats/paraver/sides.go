@@ -86,11 +86,14 @@ type items struct {
 	bytes  int64
 }
 
+// sortedInMemory is the number of bytes of items that are sorted in memory at a time.
+const sortedInMemory = 64 << 20
+
 // chunkMemory is the memory for what is not yet in the file, of all ranks; chunks are of these sizes.
-const chunkMemory, leastChunk, mostChunk = 64 << 20, 1 << 10, 64 << 10
+const chunkMemory, leastChunk, mostChunk = 32 << 20, 1 << 10, 64 << 10
 
 func newItems(ranks int) *items {
-	return &items{sorter: sorter{most: inMemory}, waits: make([][]byte, ranks),
+	return &items{sorter: sorter{most: sortedInMemory}, waits: make([][]byte, ranks),
 		chunk: min(max(chunkMemory/ranks, leastChunk), mostChunk)}
 }
 

@@ -28,13 +28,22 @@ type sorter struct {
 	bytes  int
 	order  int64
 	lines  []record
+	block  []byte // has the texts of the last lines
 	folder string
 	pieces []string
 }
 
+// blockBytes is the size of the pieces of memory that texts are copied to.
+const blockBytes = 1 << 18
+
 // add copies a line into the sorter.
 func (s *sorter) add(at int64, text []byte) error {
-	s.lines = append(s.lines, record{at, s.order, slices.Clone(text)})
+	if len(s.block)+len(text) > cap(s.block) {
+		s.block = make([]byte, 0, max(blockBytes, len(text)))
+	}
+	begin := len(s.block)
+	s.block = append(s.block, text...)
+	s.lines = append(s.lines, record{at, s.order, s.block[begin:]})
 	s.order++
 	if s.bytes += len(text) + 64; s.bytes > s.most {
 		return s.spill()
@@ -65,7 +74,8 @@ func (s *sorter) spill() error {
 		w.Write(r.text)
 	}
 	s.pieces = append(s.pieces, f.Name())
-	s.lines, s.bytes = s.lines[:0], 0
+	clear(s.lines)
+	s.lines, s.block, s.bytes = s.lines[:0], nil, 0
 	return errors.Join(w.Flush(), f.Close())
 }
 
@@ -167,8 +177,9 @@ func (s *sorter) each(fn func(text []byte) error) (err error) {
 	return nil
 }
 
-// close removes the pieces.
+// close removes the pieces, and forgets the lines.
 func (s *sorter) close() error {
+	s.lines, s.block = nil, nil
 	if s.folder == "" {
 		return nil
 	}
