@@ -126,9 +126,8 @@ func siteTable(r *formatstest.Run) string {
 	return b.String()
 }
 
-// message is what a trace keeps of a message: all but its communicator.
-func message(r *formatstest.Run, m *schema.Message) string {
-	calls := [3]string{}
+// messageCalls returns the calls that sent, posted and completed a message.
+func messageCalls(r *formatstest.Run, m *schema.Message) (calls [3]string) {
 	rows := [][2]int64{{int64(m.Src), m.SendSeq}, {int64(m.Dst), m.RecvPostSeq}, {int64(m.Dst), m.RecvDoneSeq}}
 	for i, at := range rows {
 		k, ok := slices.BinarySearchFunc(r.Events, at, func(e schema.Event, at [2]int64) int {
@@ -138,7 +137,12 @@ func message(r *formatstest.Run, m *schema.Message) string {
 			calls[i] = schema.CallID(r.Events[k].Call).String()
 		}
 	}
-	return fmt.Sprintln(m.Src, m.Dst, m.Tag, m.Bytes, m.SendStartNs, m.RecvPostNs, m.RecvEndNs, calls)
+	return calls
+}
+
+// message is what a trace keeps of a message: all but its communicator.
+func message(r *formatstest.Run, m *schema.Message) string {
+	return fmt.Sprintln(m.Src, m.Dst, m.Tag, m.Bytes, m.SendStartNs, m.RecvPostNs, m.RecvEndNs, messageCalls(r, m))
 }
 
 // kept is what a trace keeps of a run, as text: calls with their times and collectives, messages, communicators.
@@ -253,6 +257,47 @@ func TestImportFile(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(dir, "cut")); !errors.Is(err, os.ErrNotExist) {
 		t.Error("there is a run of a damaged trace")
+	}
+}
+
+// A trace that Extrae wrote has the messages that commq recorded of the same program, sent, posted and completed by the
+// same calls, and its call sites.
+func TestExtrae(t *testing.T) {
+	store := t.TempDir()
+	if _, err := ImportFile(t.Context(), "testdata/requests/requests.prv", store, "", Options{}); err != nil {
+		t.Fatal(err)
+	}
+	r := formatstest.Stored(t, filepath.Join(store, "requests"))
+	counts := map[string]int{}
+	for i := range r.Messages {
+		m := &r.Messages[i]
+		line := fmt.Sprintf("%d,%d,%d,%d", m.Src, m.Dst, m.Tag, m.Bytes)
+		for _, call := range messageCalls(r, m) {
+			line += "," + call
+		}
+		counts[line]++
+	}
+	var got []string
+	for line, n := range counts {
+		got = append(got, fmt.Sprintf("%s,%d", line, n))
+	}
+	want, err := os.ReadFile("testdata/requests/messages.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rows, _ := strings.Cut(string(want), "\n")
+	lines := strings.Fields(rows)
+	slices.Sort(got)
+	slices.Sort(lines)
+	if d := gocmp.Diff(lines, got); d != "" {
+		t.Error(d)
+	}
+	if c := r.Counts; c.UnmatchedSends+c.UnmatchedReceives+c.InProgress != 0 || r.Ended != "finalized" || r.Ranks != 3 {
+		t.Errorf("%+v, %s", c, r.Ended)
+	}
+	test := slices.IndexFunc(r.Events, func(e schema.Event) bool { return schema.CallID(e.Call) == schema.CallTest })
+	if site := r.Callsites[r.Events[test].Callsite]; site.Function != "zero" || site.File != "requests.c" {
+		t.Errorf("%+v", site)
 	}
 }
 

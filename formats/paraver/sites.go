@@ -72,7 +72,7 @@ func (s *sites) site(frames []frame) int32 {
 	slices.SortFunc(frames, func(a, b frame) int { return cmp.Compare(b.level, a.level) })
 	id := null32
 	for _, f := range frames {
-		if f.function == 0 && f.line == 0 {
+		if f.function == 0 && f.line == 0 || s.isWrapper(f) {
 			continue
 		}
 		k := siteKey{id, f.function, f.line}
@@ -85,6 +85,12 @@ func (s *sites) site(frames []frame) int32 {
 		id = known
 	}
 	return id
+}
+
+// isWrapper reports whether a frame is that of a function of MPI: Extrae's own, below the program's.
+func (s *sites) isWrapper(f frame) bool {
+	_, is := schema.CallByName(s.labels.values[typeFunction+f.level-1][f.function])
+	return is
 }
 
 // add returns the call site of a frame.
