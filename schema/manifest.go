@@ -261,7 +261,8 @@ type Replacement struct {
 // Trace describes the trace of another tool that a run was imported from.
 type Trace struct {
 	// Format is the trace format: dim for Dimemas, otf2 for the Open Trace Format 2, kineto for training jobs,
-	// chakra for execution traces, tit for the simulator of that name, dumpi and liballprof for traces of calls.
+	// chakra for execution traces, tit for the simulator of that name, dumpi and liballprof for traces of calls,
+	// prv for Paraver.
 	Format string `json:"format"`
 	// File is the file's name, without its folders.
 	File string `json:"file"`

@@ -27,6 +27,44 @@ func TestImportOTF2(t *testing.T) {
 	}
 }
 
+// import finds a trace of Extrae by its content; the doctor has nothing against the run, the export takes it and import
+// reads it again, and what the trace does not tell is said.
+func TestImportPrv(t *testing.T) {
+	store := t.TempDir()
+	trace := filepath.Join("..", "..", "formats", "paraver", "testdata", "requests", "requests.prv")
+	mustCommq(t, "import", trace, "--store", store)
+	if out := mustCommq(t, "doctor", "requests", "--store", store); !strings.Contains(out, "0 warnings, 0 failed") {
+		t.Error(out)
+	}
+	out := mustCommq(t, "query", "density", "--store", store, "--run", "requests", "--format", "csv")
+	if !strings.Contains(out, "\n0,1,9,44") || !strings.Contains(out, "\n1,0,8,32") {
+		t.Error(out)
+	}
+	again := filepath.Join(store, "again.prv")
+	mustCommq(t, "export", "prv", "--store", store, "--run", "requests", "-o", again)
+	mustCommq(t, "import", "prv", again, "--store", store)
+	if got := mustCommq(t, "query", "density", "--store", store, "--run", "again", "--format", "csv"); got != out {
+		t.Error(got)
+	}
+	if list := mustCommq(t, "import", "--list"); !strings.Contains(list, "prv        traces of Extrae") {
+		t.Error(list)
+	}
+	var stdout, errs strings.Builder
+	duplicates := []string{"query", "duplicates", "--store", store, "--run", "requests"}
+	if status := execute(t.Context(), duplicates, strings.NewReader(""), &stdout, &errs); status != 2 ||
+		!strings.Contains(errs.String(), "its trace (prv) does not tell that") {
+		t.Errorf("status %d: %s", status, errs.String())
+	}
+	if err := os.WriteFile(again, []byte("#Paraver (x):9_ns:1(1):1:1(1:1)\n2:1:1:7:1:5:1:1\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	damaged := []string{"import", again, "--store", store, "--name", "damaged"}
+	if status := execute(t.Context(), damaged, strings.NewReader(""), &stdout, &errs); status != 2 ||
+		!strings.Contains(errs.String(), "again.prv:2: task 7 of application 1; the first line has 1") {
+		t.Errorf("status %d: %s", status, errs.String())
+	}
+}
+
 // import finds DUMPI by the content of a .meta, and in a folder.
 func TestImportDUMPI(t *testing.T) {
 	store := t.TempDir()
