@@ -8,7 +8,8 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// scorePCounts returns what Score-P's wrappers count of a call in which each rank gives b bytes, or b to each other one.
+// scorePCounts returns what Score-P's wrappers count of a call in which each rank gives b bytes, or b to each other
+// one.
 func scorePCounts(call schema.CallID, n, me, b int64, root, inPlace bool) (sent, received int64) {
 	others := n
 	if inPlace {

@@ -31,7 +31,8 @@ type Conditions struct {
 var Acceptable = []string{report.LayoutSwitch, report.Undecided, report.WallClock}
 
 // Extrapolate makes the run at a number of ranks. The extrapolation is never nil: after an error it has everything
-// that is known (report.Partial). Accepting report.WallClock changes the model's laws of times. progress is called with the number of ranks that are done.
+// that is known (report.Partial). Accepting report.WallClock changes the model's laws of times. progress is called
+// with the number of ranks that are done.
 func Extrapolate(ctx context.Context, m *model.Model, ranks int32, c Conditions,
 	progress func(done, all int32)) (*generate.Prediction, error) {
 	if slices.Contains(c.Accept, report.WallClock) {

@@ -4,8 +4,9 @@
 // For each site (event) there is a law of the mean time over ranks and calls against the number of ranks: laws.go. If
 // instructions and cycles were counted, it is the sum of two laws, of execution and of stalls: split.go. Slots with
 // much compute time get a law of their own, others take a fixed share of the site's mean. Ranks at the ends of a
-// process grid, the last one or a half of them often compute longer than others: a site's laws are of a reference role,
-// and each other role has a factor, roles.go, found in divide.go. What ranks differ by beyond that is chance, spread.go. fit.go collects the times of the runs; predict.go applies the laws to a run at another number of ranks.
+// process grid, the last one or a half of them often compute longer than others: a site's laws are of a reference
+// role, and each other role has a factor, roles.go, found in divide.go. What ranks differ by beyond that is chance,
+// spread.go. fit.go collects the times of the runs; predict.go applies the laws to a run at another number of ranks.
 package compute
 
 import (
@@ -22,8 +23,8 @@ import (
 type Laws struct {
 	// Refused is the reason if compute times are not predicted.
 	Refused string
-	// Doubt is the reason if the times of the training runs may include those of other ranks. There are laws all the same;
-	// they are refused until AcceptDoubt is called.
+	// Doubt is the reason if the times of the training runs may include those of other ranks. There are laws all the
+	// same; they are refused until AcceptDoubt is called.
 	Doubt string
 
 	clock string              // the compute clock of the training runs
@@ -57,8 +58,8 @@ type siteLaws struct {
 	// slots have laws of their own; the times of the others are shares of the mean.
 	slots  map[slots.Place]*timeLaw
 	shares map[slots.Place]float64
-	// roles has, by role, the time of a rank relative to the reference role's, see roleFactor; empty if all ranks compute
-	// equally long.
+	// roles has, by role, the time of a rank relative to the reference role's, see roleFactor; empty if all ranks
+	// compute equally long.
 	roles map[string]float64
 	grid  *pattern.Grid // for roles; nil: a line of all ranks
 	// noise is the spread of times around their mean; nil if unknown.
