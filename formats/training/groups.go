@@ -69,7 +69,7 @@ func (j *job) placeGroups() {
 	}
 	for _, c := range j.comms {
 		c.sortOps(j.byRank)
-		c.setUneven(j.byRank)
+		j.setUneven(c)
 		c.agrees = j.number(c)
 	}
 }
@@ -83,33 +83,82 @@ func (c *comm) sortOps(byRank map[int32]*rank) {
 }
 
 // setUneven makes an all-to-all one with a count for each rank on all ranks of the communicator if one of them tells
-// splits, or calls it so: where no shares are told they are even, and names of operations do not always tell.
-func (c *comm) setUneven(byRank map[int32]*rank) {
-	uneven := map[int]bool{} // by place among the collectives
-	each := func(do func(at int, op *Op)) {
-		for member, ops := range c.ops {
-			at := 0
-			for _, i := range ops {
-				op := &byRank[member].Ops[i]
-				if op.Call == schema.CallIalltoall || op.Call == schema.CallIalltoallv {
-					do(at, op)
+// splits, or calls it so: where no shares are told they are even, and names of operations do not always tell. Ranks
+// have an operation in common by its number if traces number them, else by its place, if all made the same operations.
+func (j *job) setUneven(c *comm) {
+	uneven := map[int64]bool{}
+	all := c.exchanges(j.byRank, j.o.Numbered)
+	for _, x := range all {
+		if x.op.Call == schema.CallIalltoallv || len(x.op.InSplit) > 0 || len(x.op.OutSplit) > 0 {
+			x.op.Call = schema.CallIalltoallv
+			uneven[x.at] = x.at != Unknown
+		}
+	}
+	if len(uneven) == 0 || !j.o.Numbered && !c.areAlike(j.byRank) {
+		return
+	}
+	for _, x := range all {
+		if uneven[x.at] {
+			x.op.Call = schema.CallIalltoallv
+		}
+	}
+}
+
+// exchange is an all-to-all of a rank, and which one: its number, or its place among the collectives of the rank.
+type exchange struct {
+	at int64
+	op *Op
+}
+
+// exchanges returns the all-to-alls on the communicator.
+func (c *comm) exchanges(byRank map[int32]*rank, numbered bool) (all []exchange) {
+	for member := range c.ops {
+		for at, op := range c.collectives(byRank[member]) {
+			if op.Call == schema.CallIalltoall || op.Call == schema.CallIalltoallv {
+				x := exchange{int64(at), op}
+				if numbered {
+					x.at = op.Seq
 				}
-				if schema.Calls[op.Call].Class == schema.ClassCollective {
-					at++
-				}
+				all = append(all, x)
 			}
 		}
 	}
-	each(func(at int, op *Op) {
-		if op.Call == schema.CallIalltoallv || len(op.InSplit) > 0 || len(op.OutSplit) > 0 {
-			uneven[at] = true
+	return all
+}
+
+// collectives returns the collectives of a rank on the communicator.
+func (c *comm) collectives(r *rank) (all []*Op) {
+	for _, i := range c.ops[r.Rank.Rank] {
+		if op := &r.Ops[i]; schema.Calls[op.Call].Class == schema.ClassCollective {
+			all = append(all, op)
 		}
-	})
-	each(func(at int, op *Op) {
-		if uneven[at] {
-			op.Call = schema.CallIalltoallv
+	}
+	return all
+}
+
+// areAlike reports whether all members with a trace made the same collectives, even or not.
+func (c *comm) areAlike(byRank map[int32]*rank) bool {
+	var first []*Op
+	for n, member := range c.present(byRank) {
+		made := c.collectives(member)
+		if n == 0 {
+			first = made
 		}
-	})
+		if !slices.EqualFunc(made, first, func(a, b *Op) bool { return AreAlike(a.Call, b.Call) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// present returns the members of the communicator that have a trace.
+func (c *comm) present(byRank map[int32]*rank) (list []*rank) {
+	for _, member := range c.ranks {
+		if r := byRank[member]; r != nil {
+			list = append(list, r)
+		}
+	}
+	return list
 }
 
 func newComm(id int32, name string, kind schema.CommKind, ranks []int32) *comm {

@@ -81,6 +81,14 @@ func Type(name string) (string, int64) {
 		s = "byte"
 	case "signedchar", "int8", "int8_t":
 		s = "char"
+	case "shortint":
+		s = "short"
+	case "unsignedshort":
+		s = "uint16"
+	case "unsignedint":
+		s = "uint32"
+	case "unsignedlong":
+		s = "uint64"
 	}
 	return s, n
 }
