@@ -27,7 +27,7 @@ func (t *trace) call(n *node) {
 		t.asked = append(t.asked, op)
 		t.askedAt = append(t.askedAt, moment{id: n.ID, op: len(t.askedAt)})
 	}
-	t.tell(n, op)
+	t.keep(n, op)
 }
 
 // sizes sets the elements and their type: those of the only tensor, or of what is got and what is given, in this order.
@@ -41,7 +41,7 @@ func (v *values) sizes(op *training.Op) {
 			break
 		}
 		op.Type, _, _ = strings.Cut(m[1], ",")
-		op.OutElements, op.InElements = op.InElements, count(v.Shapes[i])
+		op.OutElements, op.InElements = op.InElements, count(v.Shapes[i], mostNesting)
 	}
 }
 
@@ -81,5 +81,5 @@ func (t *trace) withoutParams() {
 		t.Ops, t.moments = t.asked, t.askedAt
 		t.OnlyGroup()
 	}
-	t.asked, t.askedAt, t.told = nil, nil, nil
+	t.asked, t.askedAt, t.byNumber = nil, nil, nil
 }

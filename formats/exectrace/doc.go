@@ -4,11 +4,11 @@
 //
 // In reading order:
 //
-//	files.go   the files of a job, and which is of which rank
-//	node.go    nodes that communicate
-//	call.go    calls of c10d, and the annotations of its backends
-//	told.go    what a trace tells of each function, for traces of Kineto
-//	import.go  the run
+//	files.go       the files of a job, and which is of which rank
+//	node.go        nodes that communicate
+//	call.go        calls of c10d, and the annotations of its backends
+//	operations.go  operations by the number of their function, for traces of Kineto
+//	import.go      the run
 //
 // docs/reference/training.md tells what becomes of what.
 package exectrace

@@ -55,6 +55,9 @@ func rankOf(name string) (int32, bool) {
 func setRanks(traces []*trace) error {
 	seen := map[int32]bool{}
 	for _, t := range traces {
+		if t.own < 0 {
+			t.own = t.number
+		}
 		if t.own >= 0 {
 			seen[t.own] = true
 		}

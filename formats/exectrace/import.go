@@ -23,8 +23,8 @@ func ImportPath(ctx context.Context, path, store, name string, o Options) (*sche
 }
 
 // load reads the traces of a job as ranks of a run.
-func load(ctx context.Context, path string, progress func(read, all int64)) (ranks []*training.Rank, how training.Options,
-	err error) {
+func load(ctx context.Context, path string, progress func(read, all int64)) (ranks []*training.Rank,
+	how training.Options, err error) {
 	how = training.Options{Format: format, TimeOrigin: "untimed", NoCompute: true}
 	files, err := find(path)
 	if err != nil {

@@ -2,6 +2,7 @@ package exectrace
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -150,6 +151,61 @@ func TestSchema101(t *testing.T) {
 1 Wait request=1`)
 	if len(r.Parts) != 4 || r.Parts[0].SendBytes != 20 || r.Parts[0].RecvBytes != 8 {
 		t.Errorf("%+v", r.Parts)
+	}
+}
+
+// A rank in a group is not the rank of the process: number 0 of the group of 1 and 3 is rank 1. Where the ranks of
+// groups are unknown and the numbers in them equal, the file's name tells the rank.
+func TestRankByGroup(t *testing.T) {
+	inPair := func(group string) string {
+		return traceOf("1.1.0", params(20, 34, group, "pair", 0, "all_reduce", "Float", 9, 9, "[]"))
+	}
+	pair := func(ranks string) string {
+		return strings.NewReplacer(`\"3\"`, `\"7\"`, `[1], \"group_size\": 1`, ranks+`, \"group_size\": 2`).Replace(listed)
+	}
+	a, b := traceOf("1.1.0", pair("[1, 3]"), params(20, 34, "7", "pair", 0, "all_reduce", "Float", 9, 9, "[]")),
+		traceOf("1.1.0", pair("[0, 2]"), params(20, 34, "7", "pair", 0, "all_reduce", "Float", 9, 9, "[]"))
+	for _, c := range []struct {
+		traces []string
+		want   []int32
+	}{
+		{[]string{a, b}, []int32{1, 0}},
+		{[]string{strings.ReplaceAll(inPair("8"), ",0,1,2]", ",-1,-1,2]"), strings.ReplaceAll(inPair("8"), ",0,1,2]", ",-1,-1,2]")},
+			[]int32{0, 1}},
+	} {
+		ranks, _, err := load(context.Background(), write(t, c.traces...), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, r := range ranks {
+			if r.Rank != c.want[i] {
+				t.Errorf("%s is of rank %d, want %d", filepath.Base(r.File), r.Rank, c.want[i])
+			}
+		}
+	}
+}
+
+// Lists of lists of tensors count; deeper ones are no tensors, which bounds the time that damaged input takes.
+func TestCount(t *testing.T) {
+	for text, want := range map[string]int64{"[3]": 3, "[3,4]": 12, "[]": 1, "[[3],[4,2]]": 11, "[[[3],[3]]]": 6,
+		"[[[[2]]]]": 2, "[[[[[2]]]]]": training.Unknown, "[-1]": training.Unknown, "7": training.Unknown,
+		strings.Repeat("[", 9000) + strings.Repeat("]", 9000): training.Unknown} {
+		if got := count([]byte(text), mostNesting); got != want {
+			t.Errorf("%.20s: %d, want %d", text, got, want)
+		}
+	}
+}
+
+// A rank other than the root has a list without tensors, which looks as a tensor without dimensions does.
+func TestEmptyList(t *testing.T) {
+	for types, want := range map[string]int64{`"GenericList[]"`: training.Unknown, `"Tensor(float)"`: 1, ``: 1} {
+		v := values{Shapes: []json.RawMessage{[]byte("[]")}}
+		if err := json.Unmarshal([]byte("["+types+"]"), &v.Types); err != nil {
+			t.Fatal(err)
+		}
+		if got := v.firstCount(); got != want {
+			t.Errorf("%s: %d, want %d", types, got, want)
+		}
 	}
 }
 

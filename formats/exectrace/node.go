@@ -64,12 +64,15 @@ func valuesOf(raw json.RawMessage, shapes []json.RawMessage, types []string) (v 
 // trace is what is kept of a file.
 type trace struct {
 	*training.Rank
-	own     int32          // rank that its nodes tell, -1 for none
+	pid     int64          // -1 for none
+	own     int32          // world rank by its nodes and groups, -1 for none
+	number  int32          // rank in a group of which the ranks are unknown, -1 for none
 	groups  map[string]int // by name and ranks
 	moments []moment
-	told    map[int64]training.Op // operations by the number of their function
-	asked   []training.Op         // those of calls of c10d, and where they stand
-	askedAt []moment
+
+	byNumber map[int64]training.Op // operations by the number of their function
+	asked    []training.Op         // those of calls of c10d, and where they stand
+	askedAt  []moment
 }
 
 // read reads the trace of a process.
@@ -79,13 +82,23 @@ func read(path string) (*trace, error) {
 		return nil, err
 	}
 	defer f.Close()
-	t := &trace{Rank: &training.Rank{File: path, Device: true}, own: -1, groups: map[string]int{},
-		told: map[int64]training.Op{}}
-	other := func(_ string, d *json.Decoder) error { return jsonstream.Skip(d) }
-	if err := jsonstream.Object(f, "nodes", t.node, other); err != nil {
+	t := &trace{Rank: &training.Rank{File: path, Device: true}, pid: -1, own: -1, number: -1,
+		groups: map[string]int{}, byNumber: map[int64]training.Op{}}
+	if err := jsonstream.Object(f, "nodes", t.node, t.header); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return t, nil
+}
+
+// header takes what stands beside the nodes.
+func (t *trace) header(key string, d *json.Decoder) error {
+	if key != "pid" {
+		return jsonstream.Skip(d)
+	}
+	var pid json.RawMessage
+	err := d.Decode(&pid)
+	t.pid = max(training.Unknown, integer(pid))
+	return err
 }
 
 // node takes a node.
@@ -167,7 +180,7 @@ type call struct {
 	name      string
 	number    int64
 	pg, desc  string
-	who       int64 // root of rooted operations, other side of messages, else the rank
+	who       int64 // rank in the group: the root of rooted operations, the other side of messages, else the process
 	in, out   []int64
 	ranks     []int64
 	hasTensor bool
@@ -204,7 +217,7 @@ func (t *trace) params(n *node) {
 	}
 	if c.name == "wait" {
 		t.moments = append(t.moments, moment{n.ID, c.number, -1})
-		t.own = int32(max(-1, min(c.who, mostRanks)))
+		t.setRank(&c)
 		return
 	}
 	op := operation(c.name)
@@ -217,15 +230,15 @@ func (t *trace) params(n *node) {
 	}
 	t.side(&op, &c)
 	t.elements(&op, n, &in, &out, c.hasTensor)
-	t.tell(n, op)
+	t.keep(n, op)
 	t.moments = append(t.moments, moment{n.ID, c.number, len(t.Ops)})
 	t.Ops = append(t.Ops, op)
 }
 
-// tell keeps what a node tells of an operation.
-func (t *trace) tell(n *node, op training.Op) {
+// keep keeps an operation under the number of its function.
+func (t *trace) keep(n *node, op training.Op) {
 	if number := n.number(); number >= 0 {
-		t.told[number] = op
+		t.byNumber[number] = op
 	}
 }
 
@@ -249,7 +262,21 @@ func (t *trace) members(name string, ranks []int64) []int64 {
 	return ranks
 }
 
-// side sets what the fourth argument means: the root, the other side, or the rank itself.
+// setRank sets the rank of the process, which its nodes tell as the rank in the group of an operation.
+func (t *trace) setRank(c *call) {
+	var ranks []int64
+	if c.pg != "" {
+		ranks = t.members(c.pg, c.ranks)
+	}
+	switch {
+	case c.who >= 0 && c.who < int64(len(ranks)):
+		t.own = int32(min(ranks[c.who], mostRanks))
+	case len(ranks) == 0:
+		t.number = int32(max(-1, min(c.who, mostRanks)))
+	}
+}
+
+// side sets what the fourth argument means: the root, the other side, or the process itself.
 func (t *trace) side(op *training.Op, c *call) {
 	who := int32(max(-1, min(c.who, mostRanks)))
 	switch {
@@ -260,7 +287,7 @@ func (t *trace) side(op *training.Op, c *call) {
 	case op.Call.Is(schema.FactRooted):
 		op.Root = who
 	default:
-		t.own = who
+		t.setRank(c)
 	}
 }
 
@@ -286,16 +313,24 @@ func (t *trace) elements(op *training.Op, n *node, in, out *values, hasTensor bo
 			op.Type = m[1]
 		}
 	}
-	if len(in.Shapes) > 0 {
-		op.InElements = count(in.Shapes[0])
-	}
-	if len(out.Shapes) > 0 {
-		op.OutElements = count(out.Shapes[0])
-	}
+	op.InElements, op.OutElements = in.firstCount(), out.firstCount()
 }
 
-// count returns the elements of a tensor by its shape, or of a list of tensors.
-func count(shape json.RawMessage) int64 {
+// firstCount returns the elements of the first value: a tensor or a list of tensors. A list without any, as ranks other
+// than the root have, looks like a tensor without dimensions but for its type.
+func (v *values) firstCount() int64 {
+	if len(v.Shapes) == 0 || len(v.Types) > 0 && !tensorType.MatchString(v.Types[0]) {
+		return training.Unknown
+	}
+	return count(v.Shapes[0], mostNesting)
+}
+
+// mostNesting is how deep lists of tensors may be in one another. PyTorch's calls have lists of lists.
+const mostNesting = 3
+
+// count returns the elements of a tensor by its shape, or of a list of tensors that nests at most so deep. The limit
+// bounds the time that damaged input takes: each level reads the text again.
+func count(shape json.RawMessage, nesting int) int64 {
 	var dims []float64
 	if json.Unmarshal(shape, &dims) == nil {
 		n := 1.0
@@ -308,12 +343,12 @@ func count(shape json.RawMessage) int64 {
 		return training.Unknown
 	}
 	var list []json.RawMessage
-	if json.Unmarshal(shape, &list) != nil {
+	if nesting == 0 || json.Unmarshal(shape, &list) != nil {
 		return training.Unknown
 	}
 	sum := int64(0)
 	for _, s := range list {
-		n := count(s)
+		n := count(s, nesting-1)
 		if n < 0 || sum > 1<<53 {
 			return training.Unknown
 		}

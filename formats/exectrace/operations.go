@@ -7,11 +7,13 @@ import (
 	"github.com/commq/commq/formats/training"
 )
 
-// Told is what the execution trace of a process tells of its operations. It has no times.
-type Told struct {
+// Operations are the operations of a process, as its execution trace has them: without times.
+type Operations struct {
 	File string
-	// Rank is the rank of the process, or training.Unknown: traces of Gloo do not tell it.
+	// Rank is the world rank of the process, or training.Unknown: traces of Gloo do not have it.
 	Rank int32
+	// PID is the number of the process in its system, or training.Unknown.
+	PID int64
 	// Groups are the groups that the process is in; HasGroups tells that they are all.
 	Groups    []training.Group
 	HasGroups bool
@@ -22,18 +24,18 @@ type Told struct {
 	InOrder  []training.Op
 }
 
-// Tell reads the execution trace of a process.
-func Tell(path string) (*Told, error) {
+// ReadOperations reads the execution trace of a process.
+func ReadOperations(path string) (*Operations, error) {
 	t, err := read(path)
 	if err != nil {
 		return nil, err
 	}
-	told := &Told{File: path, Rank: t.own, Groups: t.Groups, HasGroups: t.HasGroups, ByNumber: t.told}
+	x := &Operations{File: path, Rank: t.own, PID: t.pid, Groups: t.Groups, HasGroups: t.HasGroups, ByNumber: t.byNumber}
 	slices.SortStableFunc(t.moments, func(a, b moment) int { return cmp.Compare(a.id, b.id) })
 	for _, m := range t.moments {
 		if m.op >= 0 {
-			told.InOrder = append(told.InOrder, t.Ops[m.op])
+			x.InOrder = append(x.InOrder, t.Ops[m.op])
 		}
 	}
-	return told, nil
+	return x, nil
 }

@@ -7,7 +7,7 @@
 //	files.go   the files of a job, and which is of which rank
 //	event.go   the fields of an event that are read
 //	trace.go   the events of a process: what is kept of each
-//	join.go    what execution traces tell of calls: sizes, roots, splits, groups
+//	join.go    execution traces add to calls: sizes, roots, splits, groups
 //	link.go    host calls, kernels and launches become operations
 //	flight.go  dumps of the flight recorder: groups and numbers of operations
 //	import.go  the run

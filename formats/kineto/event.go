@@ -11,6 +11,7 @@ type event struct {
 	Phase    string          `json:"ph"`
 	Category string          `json:"cat"`
 	Name     string          `json:"name"`
+	Process  json.RawMessage `json:"pid"`
 	Thread   json.RawMessage `json:"tid"`
 	Start    json.RawMessage `json:"ts"`
 	Length   json.RawMessage `json:"dur"`

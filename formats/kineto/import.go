@@ -22,13 +22,14 @@ func ImportPath(ctx context.Context, path, store, name string, o Options) (*sche
 }
 
 // load reads the traces of a job.
-func load(ctx context.Context, path string, progress func(read, all int64)) (ranks []*training.Rank, how training.Options, err error) {
+func load(ctx context.Context, path string, progress func(read, all int64)) (ranks []*training.Rank,
+	how training.Options, err error) {
 	how.Format = format
 	f, err := find(path)
 	if err != nil {
 		return nil, how, err
 	}
-	told, err := tellAll(f)
+	x, err := readExecutions(f)
 	if err != nil {
 		return nil, how, err
 	}
@@ -45,8 +46,9 @@ func load(ctx context.Context, path string, progress func(read, all int64)) (ran
 		if !t.hasRank && len(f.traces) > 1 {
 			t.Rank.Rank, _ = rankOf(filepath.Base(file))
 		}
-		t.join(told)
+		t.join(x)
 		t.operations()
+		x.count(t)
 		if dump := f.flights[t.Rank.Rank]; dump != "" {
 			entries, err := readFlight(dump)
 			if err != nil {
@@ -64,7 +66,7 @@ func load(ctx context.Context, path string, progress func(read, all int64)) (ran
 			progress(int64(i+1), int64(len(f.traces)))
 		}
 	}
-	how.Warnings = told.warnings()
+	how.Warnings = x.warnings()
 	for i, r := range ranks {
 		r.Later(bases[i] - least)
 	}

@@ -300,12 +300,14 @@ func FuzzImport(f *testing.F) {
 		`["GenericList[Tensor(float)]","Object","Int","Int"]`))
 	f.Add(head(0)+`{"ph":"X","cat":"cpu_op","name":"c10d::broadcast_","tid":5,"ts":1.5,"dur":2,"args":{`+
 		`"Record function id":3,"Concrete Inputs":["","","1","0"],"Input Dims":[[[2,3]]]}},`+
-		`{"ph":"X","cat":"user_annotation","name":"gloo:broadcast","tid":9,"ts":2,"dur":3,"args":{"Input Dims":[[2,3]],"Input type":["float"],"Record function id":4}},`+end,
+		`{"ph":"X","cat":"user_annotation","name":"gloo:broadcast","tid":9,"ts":2,"dur":3,"args":{"Input Dims":[[2,3]],`+
+		`"Input type":["float"],"Record function id":4}},`+end,
 		`{"entries":[{"collective_seq_id":1,"process_group":["0","tp"],"profiling_name":"gloo:broadcast",`+
 			`"time_created_ns":1000002000}]}`, execution)
 	f.Add(head(0)+asked(10, 1, allreduce)+ran("gemm", 7, 0, 100, 0)+ran("ncclDevKernel_AllReduce", 9, 100, 200, 1)+end,
 		"{}", execution)
-	f.Add(head(0)+asked(20, 2, `"Collective name":"recv","dtype":"Float","In msg nelems":3,"Src Rank":"1"`)+end, "", executionOf(paramsNode(2, 0, "all_reduce", 3)))
+	f.Add(head(0)+asked(20, 2, `"Collective name":"recv","dtype":"Float","In msg nelems":3,"Src Rank":"1"`)+end, "",
+		executionOf(paramsNode(2, 0, "all_reduce", 3)))
 	f.Add(head(1)+`{"ph":"X","cat":"user_annotation","name":"gloo:all_reduce","tid":9,"ts":5,"dur":3,"args":{`+
 		`"Input Dims":[[2,3]],"Input type":["float"],"Record function id":4}},`+end, "", execution)
 	f.Fuzz(func(t *testing.T, trace, flight, execution string) {

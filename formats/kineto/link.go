@@ -24,6 +24,9 @@ func (t *trace) operations() {
 	for i := range calls {
 		c := &calls[i]
 		op := c.operation()
+		if c.joined {
+			t.joined++
+		}
 		switch {
 		case runs[i] != nil:
 			op.StartNs, op.EndNs, op.Stream = runs[i].start, runs[i].end, runs[i].stream
@@ -77,22 +80,36 @@ func (c *hostCall) completeBy(x *hostCall) {
 	if x.call != c.call && !(x.out >= 0 && c.out < 0) {
 		return
 	}
-	if c.root < 0 {
-		c.root = x.root
-	}
-	if c.peer < 0 {
-		c.peer, c.inGroup = x.peer, x.inGroup
-	}
-	if c.in < 0 || c.out < 0 && x.out >= 0 {
-		c.in, c.out = x.in, x.out
-	}
-	if c.kind == "" {
-		c.kind = x.kind
-	}
-	if len(c.inSplit) == 0 && len(c.outSplit) == 0 {
-		c.inSplit, c.outSplit = x.inSplit, x.outSplit
+	if c.add(x) && x.joined {
+		c.joined = true
 	}
 	c.askedAt(x)
+}
+
+// add adds what another record of the same call has and this one lacks, but for the group. It reports whether that was
+// anything.
+func (c *hostCall) add(x *hostCall) (added bool) {
+	if c.root < 0 && x.root >= 0 {
+		c.root, added = x.root, true
+	}
+	if c.peer < 0 && x.peer >= 0 {
+		c.peer, c.inGroup, added = x.peer, x.inGroup, true
+	}
+	if c.isTypedBy(x) {
+		c.in, c.out, c.kind, added = x.in, x.out, x.kind, true
+	}
+	if len(c.inSplit) == 0 && len(c.outSplit) == 0 && len(x.inSplit)+len(x.outSplit) > 0 {
+		c.inSplit, c.outSplit, added = x.inSplit, x.outSplit, true
+	}
+	return added
+}
+
+// isTypedBy reports whether another record of the same call knows more of the sizes and their type, and nothing less.
+// Sizes and type are taken from one record: the size of one with the type of another may be of no call.
+func (c *hostCall) isTypedBy(x *hostCall) bool {
+	more := c.in < 0 && x.in >= 0 || c.out < 0 && x.out >= 0 || c.kind == "" && x.kind != ""
+	less := c.in >= 0 && x.in < 0 || c.out >= 0 && x.out < 0 || c.kind != "" && x.kind == ""
+	return more && !less
 }
 
 // completeInOrder completes calls that worker threads executed in traces that do not number functions. Workers take

@@ -27,6 +27,7 @@ type hostCall struct {
 	peer       int32
 	inGroup    bool // peer is a rank in the group
 	taken      bool // by what a worker thread executed
+	joined     bool // an execution trace has added to it
 	// asked and returned are when the program asked for what a worker thread executed; 0 if the program executed it.
 	asked, returned int64
 }
@@ -49,6 +50,7 @@ type launch struct {
 type trace struct {
 	*training.Rank
 	baseNs    int64
+	pid       int64 // -1 if unknown
 	hasRank   bool
 	params    []hostCall // record_param_comms: with sizes and groups
 	marked    []hostCall // annotations as nccl:all_reduce, gloo:broadcast
@@ -57,6 +59,7 @@ type trace struct {
 	launches  map[int64]launch // by correlation
 	groups    map[string]int   // by name and ranks
 	hostBusy  training.Busy    // operators of the program
+	joined    int              // operations to which an execution trace has added
 	kernelled bool             // there are kernels
 }
 
@@ -79,7 +82,7 @@ func read(path string) (*trace, error) {
 		return nil, err
 	}
 	defer f.Close()
-	t := &trace{Rank: &training.Rank{File: path}, launches: map[int64]launch{}, groups: map[string]int{}}
+	t := &trace{Rank: &training.Rank{File: path}, pid: -1, launches: map[int64]launch{}, groups: map[string]int{}}
 	if err := jsonstream.Object(f, "traceEvents", t.event, t.header); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -267,6 +270,9 @@ func (t *trace) host(e *event, start, end int64, category string) {
 	default:
 		t.hostBusy.Add(start, end)
 		return
+	}
+	if t.pid < 0 {
+		t.pid = integer(e.Process, -1)
 	}
 	var a arguments
 	if json.Unmarshal(e.Args, &a) != nil {
