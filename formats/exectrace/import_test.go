@@ -157,21 +157,18 @@ func TestSchema101(t *testing.T) {
 // A rank in a group is not the rank of the process: number 0 of the group of 1 and 3 is rank 1. Where the ranks of
 // groups are unknown and the numbers in them equal, the file's name tells the rank.
 func TestRankByGroup(t *testing.T) {
-	inPair := func(group string) string {
-		return traceOf("1.1.0", params(20, 34, group, "pair", 0, "all_reduce", "Float", 9, 9, "[]"))
+	reduced := params(20, 34, "3", "tp", 0, "all_reduce", "Float", 9, 9, "[]")
+	inGroup := func(ranks string) string {
+		return traceOf("1.1.0", strings.Replace(listed, `[1], \"group_size\": 1`, ranks+`, \"group_size\": 2`, 1), reduced)
 	}
-	pair := func(ranks string) string {
-		return strings.NewReplacer(`\"3\"`, `\"7\"`, `[1], \"group_size\": 1`, ranks+`, \"group_size\": 2`).Replace(listed)
-	}
-	a, b := traceOf("1.1.0", pair("[1, 3]"), params(20, 34, "7", "pair", 0, "all_reduce", "Float", 9, 9, "[]")),
-		traceOf("1.1.0", pair("[0, 2]"), params(20, 34, "7", "pair", 0, "all_reduce", "Float", 9, 9, "[]"))
+	a, b := inGroup("[1, 3]"), inGroup("[0, 2]")
+	unknown := traceOf("1.1.0", strings.Replace(reduced, ",0,1,2]", ",-1,-1,2]", 1))
 	for _, c := range []struct {
 		traces []string
 		want   []int32
 	}{
 		{[]string{a, b}, []int32{1, 0}},
-		{[]string{strings.ReplaceAll(inPair("8"), ",0,1,2]", ",-1,-1,2]"), strings.ReplaceAll(inPair("8"), ",0,1,2]", ",-1,-1,2]")},
-			[]int32{0, 1}},
+		{[]string{unknown, unknown}, []int32{0, 1}},
 	} {
 		ranks, _, err := load(context.Background(), write(t, c.traces...), nil)
 		if err != nil {
@@ -182,6 +179,16 @@ func TestRankByGroup(t *testing.T) {
 				t.Errorf("%s is of rank %d, want %d", filepath.Base(r.File), r.Rank, c.want[i])
 			}
 		}
+	}
+}
+
+// A rank that no job has is an error, also where its number would not fit.
+func TestRankBeyond(t *testing.T) {
+	far := strings.Replace(params(20, 34, "7", "pair", 1999, "all_reduce", "Float", 9, 9, "[]"), ",0,1,2]",
+		",4194304,4194304,2000]", 1)
+	_, err := imported(t, write(t, traceOf("1.1.0", far)))
+	if err == nil || !strings.Contains(err.Error(), "want less than") {
+		t.Error(err)
 	}
 }
 

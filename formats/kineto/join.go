@@ -162,7 +162,7 @@ func (p *pair) contradiction() string {
 		return differ("%s of %s", typeHere, typeThere)
 	case c.root >= 0 && op.Root >= 0 && c.root != op.Root:
 		return differ("%s with root %d", c.root, op.Root)
-	case c.peer >= 0 && op.Peer >= 0 && c.inGroup == op.PeerInGroup && c.peer != op.Peer:
+	case c.peer >= 0 && op.Peer >= 0 && c.peer != op.Peer:
 		return differ("%s with rank %d", c.peer, op.Peer)
 	}
 	return ""

@@ -63,8 +63,8 @@ func (p pipelineJob) want() (ranks []map[on]sums, messages map[[2]int32]sums) {
 	return ranks, messages
 }
 
-// testdata/pipeline.py tells what its processes do: the imported runs have exactly that, on each group, and each message
-// goes to the right stage. Gloo's traces tell only the rank in a group of which they tell nothing.
+// testdata/pipeline.py tells what its processes do: the imported runs have exactly that, on each group, and each
+// message goes to the right stage. Gloo's traces tell only the rank in a group of which they tell nothing.
 func TestPipelineOnGloo(t *testing.T) {
 	for path, job := range map[string]pipelineJob{
 		"testdata/pipeline.2": {1, 2, 1},

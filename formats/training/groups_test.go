@@ -27,8 +27,8 @@ func without(ops ...training.Op) []training.Op {
 
 const even, uneven, reduce = schema.CallIalltoall, schema.CallIalltoallv, schema.CallIallreduce
 
-// made imports a job of ranks that made these operations one after the other, and returns the calls of each as text, with
-// their instances, and how the run ended. Operations whose Group is 0 are on the group of all ranks.
+// made imports a job of ranks that made these operations one after the other, and returns the calls of each as text,
+// with their instances, and how the run ended. Operations whose Group is 0 are on the group of all ranks.
 func made(t *testing.T, o training.Options, ops ...[]training.Op) (calls []string, ended string) {
 	t.Helper()
 	everyone := training.Group{Name: "0"}
