@@ -213,7 +213,7 @@ func TestContradictions(t *testing.T) {
 		{asked(10, 1, `"Record function id":4,"Collective name":"all_gather","dtype":"Float","In msg nelems":1000,`+
 			`"Out msg nelems":2000`),
 			strings.Replace(paramsNode(4, 0, "all_gather", 1000), `"attrs":[`, attributes(1000, 8000, "Float"), 1),
-			"function 4 is MPI_Iallgather (1000 elements, 8000 received) there, and MPI_Iallgather (1000 elements, 2000 "+
+			"function 4 is MPI_Iallgather (1000 elements, 8000 received) there, and MPI_Iallgather (1000 elements, 2000 " +
 				"received) for the profiler."},
 		{asked(10, 1, `"Record function id":4,"Collective name":"allreduce","dtype":"Double","In msg nelems":9,`+
 			`"Out msg nelems":9`), paramsNode(4, 0, "allreduce", 9),
