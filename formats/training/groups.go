@@ -43,7 +43,7 @@ func (j *job) placeGroups() {
 	for _, r := range j.ranks {
 		for i := range r.Groups {
 			g := &r.Groups[i]
-			if len(g.Ranks) == 0 || areBeyond(g.Ranks, j.world) || byKey[g.key()] != nil {
+			if !areMembers(g.Ranks, j.world) || byKey[g.key()] != nil {
 				continue
 			}
 			if !named && slices.Equal(g.Ranks, j.comms[0].ranks) {
@@ -178,9 +178,11 @@ func everyone(world int32) []int32 {
 	return all
 }
 
-// areBeyond reports whether one of the ranks is none of a run with so many.
-func areBeyond(ranks []int32, world int32) bool {
-	return slices.ContainsFunc(ranks, func(r int32) bool { return r < 0 || r >= world })
+// areMembers reports whether ranks can be those of a group in a run with so many: none of them twice.
+func areMembers(ranks []int32, world int32) bool {
+	sorted := slices.Sorted(slices.Values(ranks))
+	return len(sorted) > 0 && sorted[0] >= 0 && sorted[len(sorted)-1] < world &&
+		len(slices.Compact(sorted)) == len(ranks)
 }
 
 // placeOps finds the communicators of a rank's operations.
