@@ -109,10 +109,16 @@ func counted(text, ends string) (of []string, rest string, err error) {
 	return of, strings.TrimLeft(rest, ends), nil
 }
 
+// Limits that no job exceeds: ranks of a trace, threads of a rank, intercommunicators of which one group is known.
+const mostRanks, mostThreads, mostHalves = 1 << 22, 1 << 12, 1 << 12
+
 // addTasks adds the tasks of an application: THREADS:NODE each.
 func (l *layout) addTasks(of []string) error {
 	if len(of) == 0 {
 		return fmt.Errorf("it has no tasks")
+	}
+	if len(l.tasks)+len(of) > mostRanks {
+		return fmt.Errorf("it has %d tasks; want at most %d in all", len(of), mostRanks)
 	}
 	l.first = append(l.first, len(l.tasks))
 	for i, text := range of {
@@ -121,6 +127,9 @@ func (l *layout) addTasks(of []string) error {
 		n, err2 := strconv.ParseInt(node, 10, 32)
 		if err != nil || err2 != nil || t < 1 || n < 0 {
 			return fmt.Errorf("task %d is %q; want THREADS:NODE", i+1, text)
+		}
+		if t > mostThreads {
+			return fmt.Errorf("task %d has %d threads; want at most %d", i+1, t, mostThreads)
 		}
 		l.tasks = append(l.tasks, task{threads: t, node: n})
 	}
@@ -218,6 +227,9 @@ func (l *layout) addInter(numbers []int64) error {
 		return o.key.application == h.key.application && o.leader == h.remote && o.remote == h.leader && joins(&o, &h)
 	})
 	if i < 0 || l.commOf[h.key] != nil {
+		if len(l.halves) == mostHalves {
+			return fmt.Errorf("there are more than %d intercommunicators of which one group is known", mostHalves)
+		}
 		l.halves = append(l.halves, h)
 		return nil
 	}

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -231,9 +232,14 @@ func TestImportFile(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "ring.prv.gz"), z.Bytes(), 0o666); err != nil {
 		t.Fatal(err)
 	}
+	var mu sync.Mutex
 	var read, all int64
 	m, err := ImportFile(t.Context(), filepath.Join(dir, "ring.prv.gz"), dir, "", Options{
-		Progress: func(r, a int64) { read, all = r, a }})
+		Progress: func(r, a int64) {
+			mu.Lock()
+			defer mu.Unlock()
+			read, all = max(read, r), a
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -304,6 +310,30 @@ func TestExtrae(t *testing.T) {
 const twoRanks = "#Paraver (x at y):900_ns:1(2):1:2(1:1,1:1),1\nc:1:1:2:1:2\n"
 
 // Errors name the file, the line, and what was found there.
+// Sizes of 2 to 4 GiB are negative numbers in the trace, and no other numbers are taken for them.
+func TestSizesOfManyBytes(t *testing.T) {
+	var s scan
+	for size, want := range map[int64]int64{5: 5, -1294967296: 3000000000, 3000000000: 3000000000, -1 << 40: null64,
+		1 << 60: null64} {
+		if got := s.bytes(size); got != want {
+			t.Errorf("%d: %d bytes, want %d", size, got, want)
+		}
+	}
+	if s.tally.wrapped != 1 {
+		t.Errorf("%d sizes are counted as negative", s.tally.wrapped)
+	}
+}
+
+// Names that compilers append to a function's are part of it.
+func TestFunctionOf(t *testing.T) {
+	for text, want := range map[string]string{"foo": "foo", "foo [foo(int)]": "foo(int)",
+		"foo(int) [clone .isra.0]": "foo(int) [clone .isra.0]", "??": schema.NullText} {
+		if _, _, got := functionOf(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
 func TestDamaged(t *testing.T) {
 	for _, c := range []struct{ trace, want string }{
 		{"", "trace.prv:1: the file is empty"},
@@ -328,7 +358,10 @@ func TestDamaged(t *testing.T) {
 		{twoRanks + "3:1:1:1:1:2:3\n", "trace.prv:3: a communication of 7 numbers; want 3:CPU:"},
 		{twoRanks + "3:1:1:1:1:2:3:4:1:7:1:2:3:4:5\n", "trace.prv:3: receiver: task 7 of application 1"},
 		{twoRanks + "3:1:1:1:1:2:3:4:1:2:1:2:3:4503599627370496:5\n", "trace.prv:3: a message of 4503599627370496 bytes"},
-		{twoRanks + "3:1:1:1:1:2:3:4:1:2:1:2:3:4:4294967296\n", "trace.prv:3: the tag 4294967296 has more than 32 bits"},
+		{twoRanks + "3:1:1:1:1:2:3:4:1:2:1:2:3:4:4294967296\n", "trace.prv:3: 4294967296 is no tag of a message"},
+		{twoRanks + "3:1:1:1:1:2:3:4:1:2:1:2:3:4:2147483648\n", "trace.prv:3: 2147483648 is no tag of a message"},
+		{"#Paraver (x at y):9_ns:1(1):1:1(2000000000:1)\n", "trace.prv:1: application 1: task 1 has 2000000000 threads"},
+		{twoRanks + strings.Repeat("i:1:2:1:1:1:2\n", mostHalves+1), "trace.prv:4099: there are more than 4096 intercomm"},
 		{twoRanks + "c:1:2:2:1\n", "trace.prv:3: a communicator of 1 members has another size"},
 		{twoRanks + "c:1:2:2:1:3\n", "trace.prv:3: communicator 2 has task 3; the first line has 2"},
 		{twoRanks + "c:1:2:2:1:1\n", "trace.prv:3: communicator 2 has task 1 twice"},
@@ -346,6 +379,7 @@ func TestDamaged(t *testing.T) {
 		{"EVENT_TYPE\n9 x y\n", "", `trace.pcf:2: "9 x y" has no type of events; want COLOUR TYPE NAME`},
 		{"EVENT_TYPE\n9 7 y\nVALUES\nfive MPI_Send\n", "", `trace.pcf:4: "five MPI_Send" begins with no number`},
 		{"", "LEVEL NODE SIZE x\n", `trace.row:1: "x" is no number of nodes`},
+		{strings.Repeat("x", 2*mostText), "", "trace.pcf:1: the line has more than 1048576 bytes"},
 	} {
 		if _, err := imported(t, twoRanks, c.pcf, c.row, Options{}); err == nil || !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("%q %q: %v\nwant %s", c.pcf, c.row, err, c.want)

@@ -1,6 +1,7 @@
 package paraver
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -55,6 +56,7 @@ const (
 
 // configuration reads a .pcf: types of events after EVENT_TYPE, and their values after VALUES.
 func (l *labels) configuration(in *lines) error {
+	in.most, in.text = mostText, true
 	section := sectionOther
 	var together map[int64]string // the values of the types that were declared last
 	for {
@@ -94,21 +96,15 @@ func (l *labels) configuration(in *lines) error {
 	}
 }
 
-// textLine returns the next line without space around it. Unlike a trace, the file may lack the end of its last line.
+// textLine returns the next line without space around it.
 func textLine(in *lines) (string, error) {
-	in.number++
-	text, err := in.in.ReadString('\n')
-	if err == io.EOF && text != "" {
-		err = nil
-	}
-	if err != nil && err != io.EOF {
-		err = in.bad("%w", err)
-	}
-	return strings.TrimSpace(text), err
+	line, err := in.next()
+	return string(bytes.TrimSpace(line)), err
 }
 
 // rows reads the names of the nodes in a .row.
 func (l *labels) rows(in *lines) error {
+	in.most, in.text = mostText, true
 	left := int64(0)
 	for {
 		line, err := textLine(in)

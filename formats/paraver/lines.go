@@ -12,8 +12,9 @@ import (
 	"sync/atomic"
 )
 
-// maxLine is more than any line has: a million ranks have eight megabytes in the line of a communicator.
-const maxLine = 1 << 28
+// mostLine is more than a line of a trace has: the four million ranks that there may be have 32 MiB in the line of a
+// communicator. mostText is more than one of a .pcf or .row has.
+const mostLine, mostText = 1 << 25, 1 << 20
 
 // lines reads a file line by line.
 type lines struct {
@@ -22,6 +23,8 @@ type lines struct {
 	close  func() error
 	number int64 // of the line that next returned
 	long   []byte
+	most   int      // bytes of a line
+	text   bool     // the last line may lack its end
 	read   *counter // of the file, compressed or not
 	size   int64
 }
@@ -59,7 +62,7 @@ func openLines(path string) (*lines, error) {
 
 // newLines reads lines of a file with that name and size.
 func newLines(path string, in io.Reader, size int64) (*lines, error) {
-	l := &lines{path: path, read: &counter{in: in}, size: size, close: func() error { return nil }}
+	l := &lines{path: path, read: &counter{in: in}, size: size, most: mostLine, close: func() error { return nil }}
 	l.in = bufio.NewReaderSize(l.read, 1<<18)
 	if magic, _ := l.in.Peek(2); !bytes.Equal(magic, []byte{0x1f, 0x8b}) {
 		return l, nil
@@ -77,19 +80,19 @@ func (l *lines) bad(format string, args ...any) error {
 	return fmt.Errorf("%s:%d: %w", l.path, l.number, fmt.Errorf(format, args...))
 }
 
-// next returns the next line without its end, valid until the next call; io.EOF after the last. A last line without an
-// end is an error: the file was cut off there.
+// next returns the next line without its end, valid until the next call; io.EOF after the last. A last line of a trace
+// without an end is an error: the file was cut off there.
 func (l *lines) next() ([]byte, error) {
 	l.number++
 	line, err := l.in.ReadSlice('\n')
 	if errors.Is(err, bufio.ErrBufferFull) {
 		l.long = l.long[:0]
-		for errors.Is(err, bufio.ErrBufferFull) && len(l.long) < maxLine {
+		for errors.Is(err, bufio.ErrBufferFull) && len(l.long) < l.most {
 			l.long = append(l.long, line...)
 			line, err = l.in.ReadSlice('\n')
 		}
 		if errors.Is(err, bufio.ErrBufferFull) {
-			return nil, l.bad("the line has more than %d bytes; want a line for each record", maxLine)
+			return nil, l.bad("the line has more than %d bytes; want a line for each record", l.most)
 		}
 		l.long = append(l.long, line...)
 		line = l.long
@@ -97,6 +100,8 @@ func (l *lines) next() ([]byte, error) {
 	switch {
 	case err == io.EOF && len(line) == 0:
 		return nil, io.EOF
+	case err == io.EOF && l.text:
+		return line, nil
 	case err == io.EOF:
 		return nil, l.bad("the file ends within a line, at %q: it was cut off, or is still being written; copy it again",
 			tail(line))

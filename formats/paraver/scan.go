@@ -15,7 +15,7 @@ import (
 const (
 	// lastNs is after all times of a trace.
 	lastNs = 1 << 61
-	// mostBytes is more than any call moves.
+	// mostBytes is the largest number of bytes that a call may move.
 	mostBytes = 1 << 50
 )
 
@@ -177,6 +177,16 @@ func (s *scan) unknown(kind string, line []byte) error {
 	return nil
 }
 
+// mostCounted is the number of different types of events, or of calls, that are counted one by one.
+const mostCounted = 1 << 16
+
+// count counts one more, unless there are too many different ones.
+func count[K comparable](of map[K]int64, what K) {
+	if _, ok := of[what]; ok || len(of) < mostCounted {
+		of[what]++
+	}
+}
+
 // mostKinds is more than the kinds of records that a program writes.
 const mostKinds = 20
 
@@ -240,7 +250,7 @@ func (s *scan) events(n []int64) error {
 		case s.isCall(typ):
 			err = s.end(t, rank, at, typ)
 		case !t.open || t.at != at || !s.argument(t, rank, n[1], typ, value):
-			s.tally.types[typ]++
+			count(s.tally.types, typ)
 		}
 		if err != nil {
 			return err
@@ -255,7 +265,7 @@ func (s *scan) begin(t *openCall, rank, thread int32, at, typ, value int64) (err
 	s.tally.calls++
 	id, ok := s.call(typ, value)
 	if !ok {
-		s.tally.numbers[typeValue{typ, value}]++
+		count(s.tally.numbers, typeValue{typ, value})
 		id = 0
 	} else if !hasRow(id) {
 		s.tally.mute[id]++
@@ -302,9 +312,9 @@ func (s *scan) add(rank int32, t *openCall) error {
 func (s *scan) argument(t *openCall, rank int32, application, typ, value int64) bool {
 	switch typ {
 	case typeSent:
-		t.sent = min(max(value, 0), mostBytes)
+		t.sent = s.bytes(value)
 	case typeReceived:
-		t.received = min(max(value, 0), mostBytes)
+		t.received = s.bytes(value)
 	case typeRoot:
 		t.root = value != 0
 	case typeComm:
@@ -322,6 +332,18 @@ func (s *scan) argument(t *openCall, rank int32, application, typ, value int64) 
 		s.frames = addFrame(s.frames, level, line, value)
 	}
 	return true
+}
+
+// bytes reads a size, of which Extrae writes the lower 32 bits; null if it cannot be one.
+func (s *scan) bytes(size int64) int64 {
+	if size < 0 && size >= math.MinInt32 {
+		size += 1 << 32
+		s.tally.wrapped++
+	}
+	if size < 0 || size > mostBytes {
+		return null64
+	}
+	return size
 }
 
 // settle notes the call site and the root of a call that began on this line.
@@ -370,16 +392,12 @@ func (s *scan) message(n []int64) error {
 			return err
 		}
 	}
-	size, tag := n[12], n[13]
-	if size < 0 && size >= math.MinInt32 { // Extrae writes the lower 32 bits
-		size += 1 << 32
-		s.tally.wrapped++
+	size, tag := s.bytes(n[12]), n[13]
+	if size == null64 {
+		return fmt.Errorf("a message of %d bytes", n[12])
 	}
-	if size < 0 || size > mostBytes {
-		return fmt.Errorf("a message of %d bytes", size)
-	}
-	if tag < math.MinInt32 || tag > math.MaxUint32 {
-		return fmt.Errorf("the tag %d has more than 32 bits", tag)
+	if tag < math.MinInt32 || tag > math.MaxUint32 || int32(tag) == null32 {
+		return fmt.Errorf("%d is no tag of a message", tag)
 	}
 	number := s.tally.messages%math.MaxInt32 + 1
 	s.tally.messages++

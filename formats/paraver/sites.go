@@ -118,7 +118,8 @@ var noNames = []string{"", "End", "unknown", "Unresolved", "_NOT_Found", "??"}
 
 // functionOf reads the name of a function: NAME, NAME [LONG NAME], or, as the export writes it, MODULE+0xOFFSET.
 func functionOf(text string) (module string, offset int64, function string) {
-	if short, long, ok := strings.Cut(strings.TrimSuffix(text, "]"), " ["); ok && strings.HasSuffix(text, "]") {
+	if short, long, ok := strings.Cut(strings.TrimSuffix(text, "]"), " ["); ok && strings.HasSuffix(text, "]") &&
+		!strings.HasPrefix(long, "clone ") { // which compilers append to names
 		text = cmp.Or(long, short)
 	}
 	if module, digits, ok := strings.Cut(text, "+0x"); ok {

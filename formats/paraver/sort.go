@@ -93,7 +93,8 @@ func (p *piece) next() error {
 		return err
 	}
 	p.now.at, p.now.order = int64(binary.LittleEndian.Uint64(head[:])), int64(binary.LittleEndian.Uint64(head[8:]))
-	p.now.text = slices.Grow(p.now.text[:0], int(binary.LittleEndian.Uint32(head[16:])))[:binary.LittleEndian.Uint32(head[16:])]
+	length := int(binary.LittleEndian.Uint32(head[16:]))
+	p.now.text = slices.Grow(p.now.text[:0], length)[:length]
 	_, err := io.ReadFull(p.in, p.now.text)
 	return err
 }

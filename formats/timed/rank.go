@@ -169,7 +169,7 @@ func (s *source) refill() (err error) {
 // thread returns what is known of a thread.
 func (r *rankReader) thread(number int32) *thread {
 	for int(number) >= len(r.threads) {
-		r.threads = append(r.threads, thread{lastEnd: null64, pending: map[uint64]*slot{}})
+		r.threads = append(r.threads, thread{lastEnd: null64})
 	}
 	return &r.threads[number]
 }
@@ -221,6 +221,9 @@ func (r *rankReader) take(c *Call, reader int) {
 			}
 		}
 		s.waiting++
+		if t.pending == nil {
+			t.pending = map[uint64]*slot{}
+		}
 		t.pending[c.Posts[i]] = s
 	}
 	for i := range c.Ends {

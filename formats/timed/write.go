@@ -275,8 +275,9 @@ func recvSide(x *slot) (match.Recv, bool) {
 		return match.Recv{}, false
 	}
 	r := match.Recv{Channel: match.Channel{Comm: row.Comm, Src: row.RecvWorld, Dst: row.Rank, Tag: row.RecvTag,
-		Part: x.pair.Received}, Any: row.PostedAny, PostSeq: row.Seq, PostNs: row.StartNs, DoneSeq: row.Seq, StartNs: row.StartNs,
-		EndNs: row.EndNs, Buffer: null64, Bytes: row.RecvBytes, Callsite: row.Callsite, Hash: null64}
+		Part: x.pair.Received}, Any: row.PostedAny, PostSeq: row.Seq, PostNs: row.StartNs, DoneSeq: row.Seq,
+		StartNs: row.StartNs,
+		EndNs:   row.EndNs, Buffer: null64, Bytes: row.RecvBytes, Callsite: row.Callsite, Hash: null64}
 	if x.received {
 		r.DoneSeq, r.StartNs, r.EndNs, r.Callsite = row.DoneSeq, x.doneStart, x.doneEnd, x.doneSite
 	}
