@@ -19,6 +19,7 @@
 //	sides.go    calls and sides on their way to the ranks: sorted, encoded
 //	bytes.go    bytes of collectives as commq counts them
 //	rank.go     the calls of a rank, with the sides that belong to them
+//	waiting.go  sides that wait for their calls
 //	sites.go    callers become call sites
 //	import.go   a trace -> a run of a store
 //	result.go   the manifest, and what was skipped

@@ -1,7 +1,7 @@
 package paraver
 
 import (
-	"slices"
+	"math"
 
 	"github.com/commq/commq/formats/timed"
 	"github.com/commq/commq/schema"
@@ -16,11 +16,17 @@ type reader struct {
 	head   item // the next one, if there is one
 	has    bool
 	window []*item // calls
-	pool   []item  // sides that belong to no call so far
-	spent  map[int64]int64
+	// ends counts the calls of the window that complete requests, by the time they end.
+	ends map[int64]int
+	// Sides that wait for their calls. A physical receive is in received until a nonblocking receive has posted its
+	// message, then in pending.
+	sends, postings, received *pool
+	pending                   pending
+	receivedAt                map[int64]int64 // times of the sides in received, by message
 	// posted are the messages whose receives wait for a call that completes them, matched those that MPI_Mprobe found.
 	posted  map[int64]bool
-	matched []item
+	matched matched
+	spent   map[int64]int64
 	// habits tell by thread when the receives of nonblocking calls are posted: at their begin or end.
 	habits map[int64]habit
 	serial uint64
@@ -43,12 +49,13 @@ type joined struct {
 	noComm                        int64 // collectives without a communicator
 }
 
-// untold begins the numbers of requests that no message has.
+// untold is added to the numbers of requests that have no message, as those of messages are smaller.
 const untold = 1 << 40
 
 func (j *job) reader(rank int32) (*reader, error) {
-	r := &reader{j: j, rank: rank, in: j.scan.items.open(rank), spent: map[int64]int64{}, posted: map[int64]bool{},
-		habits: map[int64]habit{}}
+	r := &reader{j: j, rank: rank, in: j.scan.items.open(rank), ends: map[int64]int{}, sends: newPool(),
+		postings: newPool(), received: newPool(), receivedAt: map[int64]int64{}, posted: map[int64]bool{},
+		matched: matched{waits: map[int64]bool{}}, spent: map[int64]int64{}, habits: map[int64]habit{}}
 	return r, r.advance()
 }
 
@@ -64,26 +71,59 @@ func (r *reader) Next(c *timed.Call) (bool, error) {
 		if len(r.window) > 0 && (!r.has || r.head.at > r.window[0].until()) {
 			x := r.window[0]
 			r.window = r.window[1:]
-			told := r.fill(x, c)
-			r.drop()
-			if told {
+			if completes(x) {
+				r.leave(x.end)
+			}
+			r.drop(x.at)
+			if r.fill(x, c) {
 				return true, nil
 			}
 			continue
 		}
 		if !r.has {
-			r.dropAll()
+			r.drop(math.MaxInt64)
 			return false, nil
 		}
-		if r.head.kind == itemCall {
-			x := r.head
-			r.window = append(r.window, &x)
-		} else {
-			r.pool = append(r.pool, r.head)
-		}
+		r.add(r.head)
 		if err := r.advance(); err != nil {
 			return false, err
 		}
+	}
+}
+
+// add adds an item: a call to the window, a side to those that wait for their calls.
+func (r *reader) add(x item) {
+	switch x.kind {
+	case itemCall:
+		r.window = append(r.window, &x)
+		if completes(&x) {
+			r.ends[x.end]++
+		}
+	case itemSent:
+		r.sends.add(hold(&x))
+	case itemPosted:
+		r.postings.add(hold(&x))
+	case itemDone:
+		if r.posted[x.side.number] {
+			r.pending.add(hold(&x))
+			return
+		}
+		r.received.add(hold(&x))
+		r.receivedAt[x.side.number] = x.at
+	}
+}
+
+// completes reports whether a call completes requests.
+func completes(x *item) bool {
+	id := schema.CallID(x.id)
+	return hasRow(id) && schema.Calls[id].Class == schema.ClassComplete && id.Is(schema.FactCompletes) &&
+		!id.Is(schema.FactStarts)
+}
+
+// leave takes a call that completes requests out of ends.
+func (r *reader) leave(end int64) {
+	if r.ends[end]--; r.ends[end] == 0 {
+		delete(r.ends, end)
 	}
 }
 
@@ -95,41 +135,17 @@ func (x *item) until() int64 {
 	return x.end
 }
 
-// drop forgets sides that belong to no call: those before all calls that are left.
-func (r *reader) drop() {
-	if len(r.pool) == 0 {
-		return
-	}
-	begin := int64(1 << 62)
-	if r.has {
-		begin = r.head.at
-	}
-	if len(r.window) > 0 {
-		begin = min(begin, r.window[0].at)
-	}
-	r.pool = slices.DeleteFunc(r.pool, func(s item) bool {
-		if s.at < begin {
-			r.counts.outside(&s)
-		}
-		return s.at < begin
+// drop forgets sides before a time at which the oldest call begins: they belong to no call.
+func (r *reader) drop(begin int64) {
+	r.sends.drop(begin, func(*held) { r.counts.outsideSends++ })
+	r.postings.drop(begin, func(*held) {}) // the physical receive counts
+	r.received.drop(begin, func(s *held) {
+		r.counts.outsideReceives++
+		delete(r.receivedAt, s.side.number)
 	})
-}
-
-// dropAll forgets all sides.
-func (r *reader) dropAll() {
-	for i := range r.pool {
-		r.counts.outside(&r.pool[i])
-	}
-	r.pool = nil
-}
-
-// outside counts a side that belongs to no call; a posting is none of its own.
-func (n *joined) outside(s *item) {
-	switch s.kind {
-	case itemSent:
-		n.outsideSends++
-	case itemDone:
-		n.outsideReceives++
+	for s, ok := r.pending.next(begin - 1); ok; s, ok = r.pending.next(begin - 1) {
+		r.counts.outsideReceives++
+		delete(r.posted, s.side.number)
 	}
 }
 
@@ -187,43 +203,18 @@ func (r *reader) lose(c *timed.Call) {
 	c.Ends = append(c.Ends, timed.Ending{Request: untold + r.serial, Lost: true})
 }
 
-// take takes the first side of a kind that belongs to a call, one of its thread before those of others: the export
-// writes all messages between first threads.
-func (r *reader) take(kind int64, x *item, belongs func(s *item) bool) (item, bool) {
-	best := -1
-	for i := range r.pool {
-		s := &r.pool[i]
-		if s.kind != kind || !belongs(s) {
-			continue
-		}
-		if s.thread == x.thread {
-			best = i
-			break
-		}
-		if best < 0 {
-			best = i
-		}
-	}
-	if best < 0 {
-		return item{}, false
-	}
-	s := r.pool[best]
-	r.pool = slices.Delete(r.pool, best, best+1)
-	return s, true
-}
-
 // send gives a call the message that was sent when it began.
 func (r *reader) send(x *item, c *timed.Call) {
-	s, ok := r.take(itemSent, x, func(s *item) bool { return s.at == x.at })
+	s, ok := r.sends.any(x.thread, between(x.at, x.at)).take()
 	if !ok {
 		r.counts.silentSends++
 		return
 	}
-	c.Pair.Sent = sent(&c.Row, &s)
+	c.Pair.Sent = sent(&c.Row, &s.side)
 }
 
 // sent fills the send side of a row, and returns the number of the message.
-func sent(row *schema.Event, s *item) int32 {
+func sent(row *schema.Event, s *side) int32 {
 	row.Comm, row.SendPeer, row.SendWorld = worldID, int32(s.peer), int32(s.peer)
 	row.SendTag, row.SendBytes = int32(s.tag), s.bytes
 	row.ProcNull = 0
@@ -231,7 +222,7 @@ func sent(row *schema.Event, s *item) int32 {
 }
 
 // got fills in what a receive got, and returns the number of the message.
-func got(o *timed.Outcome, s *item) int32 {
+func got(o *timed.Outcome, s *side) int32 {
 	o.Comm, o.RecvPeer, o.RecvWorld, o.RecvTag, o.RecvBytes = worldID, int32(s.peer), int32(s.peer), int32(s.tag), s.bytes
 	return int32(s.number)
 }
@@ -239,114 +230,146 @@ func got(o *timed.Outcome, s *item) int32 {
 // worldID is the communicator of all messages: the trace does not tell theirs, and it has all ranks.
 const worldID = 0
 
-// receive gives a call its message: a blocking one that which arrived when it ended, any other one that which it
-// posted.
+// receive gives a call its message. A blocking receive ends when its message arrives; a nonblocking one posts it.
 func (r *reader) receive(x *item, c *timed.Call) {
 	id := schema.CallID(x.id)
 	if id.Is(schema.FactNonblocking) {
 		if s, ok := r.post(x, id); ok {
-			r.posted[s.number] = true
-			c.Posts = append(c.Posts, uint64(s.number))
+			r.await(&s, c)
 		} else {
 			r.counts.silentReceives++
 		}
 		return
 	}
-	arrived := func(exact bool) func(s *item) bool {
-		return func(s *item) bool {
-			return s.at == x.end && !r.posted[s.number] && (s.posted == x.at || !exact && s.posted >= x.at ||
-				!exact && id.Is(schema.FactMatched))
-		}
-	}
-	s, ok := r.take(itemDone, x, arrived(true))
-	if !ok {
-		s, ok = r.take(itemDone, x, arrived(false))
+	s, ok := r.arrived(x, postedBetween(x.end, x.at, x.at))
+	if !ok && id.Is(schema.FactMatched) { // posted by a probe
+		s, ok = r.arrived(x, between(x.end, x.end))
+	} else if !ok {
+		s, ok = r.arrived(x, postedBetween(x.end, x.at, math.MaxInt64))
 	}
 	if !ok {
 		r.counts.silentReceives++
 		return
 	}
 	o := timed.NullOutcome
-	c.Pair.Received = got(&o, &s)
+	c.Pair.Received = got(&o, &s.side)
 	o.Receive(&c.Row)
 	c.Row.ProcNull = 0
-	r.take(itemPosted, x, func(p *item) bool { return p.number == s.number })
-	r.matched = slices.DeleteFunc(r.matched, func(p item) bool { return p.number == s.number })
+	posting := key{at: s.side.posted, number: s.side.number}
+	r.postings.own(s.thread, span{posting, posting}).take()
+	r.matched.remove(s.side.number)
+}
+
+// arrived takes a physical receive in a span whose message no nonblocking receive posted.
+func (r *reader) arrived(x *item, in span) (held, bool) {
+	s, ok := r.received.any(x.thread, in).take()
+	if ok {
+		delete(r.receivedAt, s.side.number)
+	}
+	return s, ok
+}
+
+// await notes that a call posted the receive of a message, which another call will complete.
+func (r *reader) await(s *held, c *timed.Call) {
+	number := s.side.number
+	c.Posts = append(c.Posts, uint64(number))
+	r.posted[number] = true
+	if at, ok := r.receivedAt[number]; ok {
+		delete(r.receivedAt, number)
+		k := key{at, s.side.posted, number}
+		if done, ok := r.received.own(s.thread, span{k, k}).take(); ok {
+			r.pending.add(done)
+		}
+	}
 }
 
 // post returns the posting of a nonblocking receive.
-func (r *reader) post(x *item, id schema.CallID) (s item, ok bool) {
+func (r *reader) post(x *item, id schema.CallID) (s held, ok bool) {
 	habit := r.habits[x.thread]
 	if habit != habitEnd {
-		if s, ok = r.take(itemPosted, x, func(s *item) bool { return s.at == x.at }); ok && x.at != x.end {
+		if s, ok = r.postings.any(x.thread, between(x.at, x.at)).take(); ok && x.at != x.end {
 			r.habits[x.thread] = habitBegin
 		}
 	}
 	if !ok && habit != habitBegin {
-		if s, ok = r.take(itemPosted, x, func(s *item) bool { return s.at == x.end }); ok {
+		if s, ok = r.postings.any(x.thread, between(x.end, x.end)).take(); ok {
 			r.habits[x.thread] = habitEnd
 		}
 	}
-	if !ok && id.Is(schema.FactMatched) && len(r.matched) > 0 {
-		s, r.matched, ok = r.matched[0], r.matched[1:], true
+	if !ok && id.Is(schema.FactMatched) {
+		s, ok = r.matched.next()
 	}
 	return s, ok
 }
 
 // probe keeps the message that a probe matched, which the export takes as posted by the probe.
 func (r *reader) probe(x *item) {
-	if s, ok := r.take(itemPosted, x, func(s *item) bool { return s.at == x.at }); ok {
-		r.matched = append(r.matched, s)
+	if s, ok := r.postings.any(x.thread, between(x.at, x.at)).take(); ok {
+		r.matched.add(s)
 	}
 }
 
 // start gives MPI_Start and MPI_Startall the messages that begin inside of them: a row each.
 func (r *reader) start(x *item, c *timed.Call) {
 	base := c.Row
-	inside := func(s *item) bool {
-		return s.kind != itemDone && (s.at == x.at || s.at > x.at && s.at < x.end && s.thread == x.thread)
-	}
-	for i := 0; i < len(r.pool) && (len(c.Posts) == 0 || schema.CallID(x.id) == schema.CallStartall || x.times > 1); {
-		if s := r.pool[i]; inside(&s) {
-			r.pool = slices.Delete(r.pool, i, i+1)
-			r.starts(&base, &s, c)
-		} else {
-			i++
+	for len(c.Posts) == 0 || schema.CallID(x.id) == schema.CallStartall || x.times > 1 {
+		send, posting := r.started(x)
+		first := earlier(send, posting)
+		s, ok := first.take()
+		if !ok {
+			return
 		}
+		r.starts(&base, &s, first == send, c)
 	}
 }
 
+// started finds the next send and the next receive that begin inside of a call. The export writes all with the first
+// thread and with the begin of the call; other threads have calls that send while it lasts.
+func (r *reader) started(x *item) (send, posting spot) {
+	inside := between(x.at, max(x.at, x.end-1))
+	send, posting = r.sends.own(x.thread, inside), r.postings.own(x.thread, inside)
+	if send.lane == nil && posting.lane == nil {
+		begin := between(x.at, x.at)
+		send, posting = r.sends.any(x.thread, begin), r.postings.any(x.thread, begin)
+	}
+	return send, posting
+}
+
 // starts adds the row of a persistent operation.
-func (r *reader) starts(base *schema.Event, s *item, c *timed.Call) {
+func (r *reader) starts(base *schema.Event, s *held, sends bool, c *timed.Call) {
 	row, pair := &c.Row, &c.Pair
 	if len(c.Posts) > 0 {
 		c.More, c.MorePairs = append(c.More, *base), append(c.MorePairs, timed.Pair{})
 		row, pair = &c.More[len(c.More)-1], &c.MorePairs[len(c.MorePairs)-1]
 	}
-	if s.kind == itemSent {
+	if sends {
 		row.Class = int16(schema.ClassSend)
-		pair.Sent = sent(row, s)
+		pair.Sent = sent(row, &s.side)
 		r.lose(c)
 		return
 	}
 	row.Class = int16(schema.ClassRecv)
-	r.posted[s.number] = true
-	c.Posts = append(c.Posts, uint64(s.number))
+	r.await(s, c)
 }
 
-// complete gives a call the posted receives whose messages arrived in it.
+// complete gives a call the posted receives whose messages arrived in it: at its end, as the export writes them, or
+// while its thread was in it, as Extrae does. The thread in the record decides only where no other call that completes
+// requests ends then: the export writes the first thread whichever completed the message.
 func (r *reader) complete(x *item, c *timed.Call) {
-	r.pool = slices.DeleteFunc(r.pool, func(s item) bool {
-		if s.kind != itemDone || !r.posted[s.number] || s.at < x.at || s.at > x.until() ||
-			s.thread != x.thread && s.at != x.end {
-			return false
+	var others []held
+	for s, ok := r.pending.next(x.until()); ok; s, ok = r.pending.next(x.until()) {
+		if s.at != x.end && (s.thread != x.thread || r.ends[s.at] > 0) {
+			others = append(others, s)
+			continue
 		}
-		delete(r.posted, s.number)
-		end := timed.Ending{Request: uint64(s.number), Received: true, Got: timed.NullOutcome}
-		end.Pair = got(&end.Got, &s)
+		delete(r.posted, s.side.number)
+		end := timed.Ending{Request: uint64(s.side.number), Received: true, Got: timed.NullOutcome}
+		end.Pair = got(&end.Got, &s.side)
 		c.Ends = append(c.Ends, end)
-		return true
-	})
+	}
+	for _, s := range others {
+		r.pending.add(s)
+	}
 }
 
 // collective fills the row of a collective.
