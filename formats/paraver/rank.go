@@ -114,11 +114,7 @@ func (r *reader) add(x item) {
 }
 
 // completes reports whether a call completes requests.
-func completes(x *item) bool {
-	id := schema.CallID(x.id)
-	return hasRow(id) && schema.Calls[id].Class == schema.ClassComplete && id.Is(schema.FactCompletes) &&
-		!id.Is(schema.FactStarts)
-}
+func completes(x *item) bool { return schema.CallID(x.id).Is(schema.FactCompletes) }
 
 // leave takes a call that completes requests out of ends.
 func (r *reader) leave(end int64) {
@@ -178,7 +174,7 @@ func (r *reader) fill(x *item, c *timed.Call) bool {
 	case schema.ClassComplete:
 		if id.Is(schema.FactStarts) {
 			r.start(x, c)
-		} else if id.Is(schema.FactCompletes) {
+		} else if completes(x) {
 			r.complete(x, c)
 		}
 	case schema.ClassCollective:
@@ -241,12 +237,11 @@ func (r *reader) receive(x *item, c *timed.Call) {
 		}
 		return
 	}
-	s, ok := r.arrived(x, postedBetween(x.end, x.at, x.at))
-	if !ok && id.Is(schema.FactMatched) { // posted by a probe
-		s, ok = r.arrived(x, between(x.end, x.end))
-	} else if !ok {
-		s, ok = r.arrived(x, postedBetween(x.end, x.at, math.MaxInt64))
+	in := postedBetween(x.end, x.at, math.MaxInt64)
+	if id.Is(schema.FactMatched) { // the export has the receive posted by the probe
+		in = between(x.end, x.end)
 	}
+	s, ok := r.arrived(r.received.any(x.thread, in))
 	if !ok {
 		r.counts.silentReceives++
 		return
@@ -260,9 +255,9 @@ func (r *reader) receive(x *item, c *timed.Call) {
 	r.matched.remove(s.side.number)
 }
 
-// arrived takes a physical receive in a span whose message no nonblocking receive posted.
-func (r *reader) arrived(x *item, in span) (held, bool) {
-	s, ok := r.received.any(x.thread, in).take()
+// arrived takes a physical receive out of those that no nonblocking receive has posted.
+func (r *reader) arrived(from spot) (held, bool) {
+	s, ok := from.take()
 	if ok {
 		delete(r.receivedAt, s.side.number)
 	}
@@ -275,9 +270,8 @@ func (r *reader) await(s *held, c *timed.Call) {
 	c.Posts = append(c.Posts, uint64(number))
 	r.posted[number] = true
 	if at, ok := r.receivedAt[number]; ok {
-		delete(r.receivedAt, number)
 		k := key{at, s.side.posted, number}
-		if done, ok := r.received.own(s.thread, span{k, k}).take(); ok {
+		if done, ok := r.arrived(r.received.own(s.thread, span{k, k})); ok {
 			r.pending.add(done)
 		}
 	}

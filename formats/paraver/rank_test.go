@@ -9,6 +9,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/commq/commq/formats/formatstest"
+	"github.com/commq/commq/formats/timed"
 	"github.com/commq/commq/schema"
 )
 
@@ -123,6 +124,25 @@ func TestThreads(t *testing.T) {
 			b.call(1, 0, recv, 10, 50)
 			b.call(1, 1, recv, 20, 50)
 		}, []string{"8: Send.0@5 Recv.1@20 Recv.1@20", "9: Send.0@7 Recv.0@10 Recv.0@10"}},
+		"exported, a blocking and a nonblocking receive begin at a time": {func(b *threaded) {
+			b.call(0, 0, send, 5, 6)
+			b.call(0, 0, send, 7, 8)
+			b.message(8, 0, 0, 5, 10, 30)
+			b.message(9, 0, 0, 7, 10, 50)
+			b.call(1, 0, recv, 10, 30)
+			b.call(1, 1, irecv, 10, 11)
+			b.call(1, 1, wait, 20, 50)
+		}, []string{"8: Send.0@5 Recv.0@10 Recv.0@10", "9: Send.0@7 Irecv.1@10 Wait.1@20"}},
+		"traced, a message arrives in a wait when another wait ends": {func(b *threaded) {
+			b.call(0, 0, send, 5, 6)
+			b.call(0, 0, send, 7, 8)
+			b.call(1, 1, irecv, 1, 2)
+			b.call(1, 0, irecv, 20, 21)
+			b.message(8, 0, 1, 5, 1, 50)
+			b.message(9, 0, 0, 7, 20, 50)
+			b.call(1, 1, wait, 10, 50)
+			b.call(1, 0, wait, 30, 100)
+		}, []string{"8: Send.0@5 Irecv.1@1 Wait.1@10", "9: Send.0@7 Irecv.0@20 Wait.0@30"}},
 		"traced, sends of two threads begin at a time": {func(b *threaded) {
 			b.message(8, 1, 0, 5, 10, 20)
 			b.message(9, 0, 0, 5, 30, 40)
@@ -176,10 +196,76 @@ func TestThreads(t *testing.T) {
 			if d := gocmp.Diff(c.want, endsOf(r)); d != "" {
 				t.Error(d)
 			}
+			for rank := range int32(2) {
+				nothingHeld(t, b.String(), rank)
+			}
 			if n := r.Counts; n.UnmatchedSends+n.UnmatchedReceives+n.InProgress != 0 {
 				t.Errorf("%+v", n)
 			}
 		})
+	}
+}
+
+// nothingHeld checks that a reader holds nothing after its last call.
+func nothingHeld(t *testing.T, trace string, rank int32) {
+	t.Helper()
+	in, err := newLines("trace.prv", strings.NewReader(trace), int64(len(trace)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := readLayout(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := &job{scan: newScan(in, l, newLabels())}
+	defer func() {
+		if err := j.scan.items.close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	if err := j.scan.read(t.Context(), func() {}); err != nil {
+		t.Fatal(err)
+	}
+	r, err := j.reader(rank)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for more := true; more; {
+		var c timed.Call
+		if more, err = r.Next(&c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	held := len(r.ends) + len(r.receivedAt) + len(r.posted) + len(r.pending.heap) + len(r.matched.order) + len(r.matched.waits)
+	for _, p := range []*pool{r.sends, r.postings, r.received} {
+		for _, l := range p.all {
+			held += len(l.sides)
+		}
+	}
+	if held > 0 || r.counts != (joined{}) {
+		t.Errorf("rank %d holds %d after its last call; %+v", rank, held, r.counts)
+	}
+}
+
+// Messages that arrive outside of calls are counted, and a receive does not take one that was posted before it began.
+func TestArrivedOutside(t *testing.T) {
+	b := newThreaded()
+	for i, tag := range []int{7, 8, 9} {
+		b.call(0, 0, schema.CallSend, 5+2*i, 6+2*i)
+		b.message(tag, 0, 0, 5+2*i, []int{1, 3, 10}[i], []int{40, 50, 50}[i])
+	}
+	b.call(1, 0, schema.CallIrecv, 1, 2)
+	b.call(1, 0, schema.CallRecv, 10, 50)
+	b.call(1, 0, schema.CallWait, 60, 70)
+	r, err := imported(t, b.String(), "", "", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := gocmp.Diff([]string{"9: Send.0@9 Recv.0@10 Recv.0@10"}, endsOf(r)); d != "" {
+		t.Error(d)
+	}
+	if said := formatstest.Tables(r)["said"]; !strings.Contains(said, "Communications that no call of MPI received: 2.") {
+		t.Error(said)
 	}
 }
 
