@@ -269,9 +269,9 @@ func TestArrivedOutside(t *testing.T) {
 	}
 }
 
-// An import's time grows with the number of messages and not with its square: quadratic ones took minutes for these.
+// An import's time grows with the number of messages and not with its square: a quadratic one takes minutes for these.
 func TestManyWaiting(t *testing.T) {
-	const n = 80_000
+	const n = 30_000
 	for name, trace := range map[string]func(b *threaded){
 		"a thread receives as long as another sends": func(b *threaded) {
 			for i := range n {
