@@ -318,7 +318,7 @@ func (r *reader) start(x *item, c *timed.Call) {
 }
 
 // started finds the next send and the next receive that begin inside of a call. The export writes all with the first
-// thread and with the begin of the call; other threads have calls that send while it lasts.
+// thread and with the begin of the call. So only sides of its own thread count after the begin.
 func (r *reader) started(x *item) (send, posting spot) {
 	inside := between(x.at, max(x.at, x.end-1))
 	send, posting = r.sends.own(x.thread, inside), r.postings.own(x.thread, inside)

@@ -35,7 +35,8 @@ func (b *threaded) message(tag, from, to, sent, posted, done int) {
 }
 
 func (b *threaded) between(src, from, dst, to, tag, sent, posted, done int) {
-	fmt.Fprintf(b, "3:1:1:%d:%d:%d:%d:1:1:%d:%d:%d:%d:4097:%d\n", src+1, from+1, sent, sent, dst+1, to+1, posted, done, tag)
+	fmt.Fprintf(b, "3:1:1:%d:%d:%d:%d:1:1:%d:%d:%d:%d:4097:%d\n", src+1, from+1, sent, sent, dst+1, to+1, posted, done,
+		tag)
 }
 
 // endsOf returns the messages of a run as lines "TAG: SENT POSTED DONE", of calls as NAME.THREAD@BEGIN.
@@ -236,7 +237,8 @@ func nothingHeld(t *testing.T, trace string, rank int32) {
 			t.Fatal(err)
 		}
 	}
-	held := len(r.ends) + len(r.receivedAt) + len(r.posted) + len(r.pending.heap) + len(r.matched.order) + len(r.matched.waits)
+	held := len(r.ends) + len(r.receivedAt) + len(r.posted) + len(r.pending.heap) + len(r.matched.order) +
+		len(r.matched.waits)
 	for _, p := range []*pool{r.sends, r.postings, r.received} {
 		for _, l := range p.all {
 			held += len(l.sides)
