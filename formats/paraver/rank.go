@@ -374,7 +374,7 @@ func (r *reader) collective(x *item, row *schema.Event) {
 		return
 	}
 	if x.rooted != null64 {
-		row.RootWorld = r.j.scan.roots.of(x.comm, x.rooted)
+		row.RootWorld = r.j.scan.roots.rootOf(x.comm, x.rooted)
 	}
 }
 

@@ -60,8 +60,8 @@ func (r roots) set(comm, number int64, rank int32) {
 	r[comm][number] = rank
 }
 
-// of returns the root of a collective, null if the trace does not tell.
-func (r roots) of(comm, number int64) int32 {
+// rootOf returns the root of a collective, null if the trace does not tell.
+func (r roots) rootOf(comm, number int64) int32 {
 	if of := r[comm]; number >= 0 && number < int64(len(of)) && of[number] >= 0 {
 		return of[number]
 	}

@@ -60,7 +60,8 @@ func (j *job) placeGroups() {
 		r.placeOps(byKey)
 	}
 	placeMessages(j)
-	if j.isOneGroup() {
+	if areOneGroup(j.ranks, j.world) {
+		j.assumed = len(j.ranks[0].Ops) > 0 && !j.ranks[0].HasGroups
 		for _, r := range j.ranks {
 			for i := range r.Ops {
 				r.join(j.comms[0], i)
@@ -204,14 +205,14 @@ func (r *rank) join(c *comm, i int) {
 	}
 }
 
-// isOneGroup reports whether all operations are on one group of all ranks, though the traces name none: there is a
+// areOneGroup reports whether all operations are on one group of all ranks, though the traces name none: there is a
 // trace of each rank, no list of groups has more than one, and all ranks made the same operations.
-func (j *job) isOneGroup() bool {
-	if len(j.ranks) < int(j.world) || j.world < 2 {
+func areOneGroup(ranks []*rank, world int32) bool {
+	if len(ranks) < int(world) || world < 2 {
 		return false
 	}
-	first := j.ranks[0]
-	for _, r := range j.ranks {
+	first := ranks[0]
+	for _, r := range ranks {
 		if r.HasGroups && len(r.Groups) > 1 || len(r.Ops) != len(first.Ops) {
 			return false
 		}
@@ -222,7 +223,6 @@ func (j *job) isOneGroup() bool {
 			}
 		}
 	}
-	j.assumed = len(first.Ops) > 0 && !first.HasGroups
 	return true
 }
 
