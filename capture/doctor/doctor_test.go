@@ -71,8 +71,8 @@ func TestWarningsOfRunsAreRepeated(t *testing.T) {
 		t.Errorf("captured (-want +got):\n%s", diff)
 	}
 	m.Origin.Trace = &schema.Trace{Format: "dim"}
-	want = []Finding{{"import said", OK, "rank 1: odd; its trace (dim) does not tell more", ""},
-		{"import said", OK, "rank 2: even; its trace (dim) does not tell more", ""}}
+	want = []Finding{{"import said", OK, "of its trace (dim): rank 1: odd", ""},
+		{"import said", OK, "of its trace (dim): rank 2: even", ""}}
 	if diff := cmp.Diff(want, IngestWarnings(&m)); diff != "" {
 		t.Errorf("imported (-want +got):\n%s", diff)
 	}

@@ -75,7 +75,7 @@ func (r *Run) Doubts(ctx context.Context, mostCalls int64) (doubts []Finding, er
 func IngestWarnings(m *schema.Manifest) (list []Finding) {
 	if trace := m.Origin.Trace; trace != nil {
 		for _, w := range m.Warnings {
-			list = append(list, ok("import said", "%s; its trace (%s) does not tell more", w, trace.Format))
+			list = append(list, ok("import said", "of its trace (%s): %s", trace.Format, w))
 		}
 		return list
 	}
