@@ -43,88 +43,69 @@ const (
 // arguments returns the bytes sent and received in the arguments for which Score-P counts this, leaving so many ranks
 // out: one in place, else none. It is nil if there are none.
 func (x counted) arguments(out int64) *[2]int64 {
-	others := x.n - out
-	switch x.call {
-	case schema.CallBcast:
-		if out == 0 && x.root {
-			return split(x.sent, x.n, func(b int64) ([2]int64, bool) { return [2]int64{b, 0}, x.received == b })
+	switch x.call { // those with a count for each rank
+	case schema.CallAllgatherv:
+		if own, ok := share(x.sent, x.n-out); ok {
+			return &[2]int64{own, x.received + out*own}
 		}
-		return x.ofOthers(out, [2]int64{0, x.received}, x.sent)
-	case schema.CallReduce:
-		if x.root {
-			return split(x.received, others, func(b int64) ([2]int64, bool) {
-				return [2]int64{b, b}, x.sent == (1-out)*b
-			})
+		return nil
+	case schema.CallReduceScatter:
+		if own, ok := share(x.received, x.n-out); ok {
+			return &[2]int64{x.sent + out*own, own}
 		}
-		return x.ofOthers(out, [2]int64{x.sent, 0}, x.received)
-	case schema.CallGather:
-		if x.root {
-			return split(x.received, others, func(b int64) ([2]int64, bool) {
-				return [2]int64{b, x.n * b}, x.sent == (1-out)*b
-			})
-		}
-		return x.ofOthers(out, [2]int64{x.sent, 0}, x.received)
-	case schema.CallScatter:
-		if x.root {
-			return split(x.sent, others, func(b int64) ([2]int64, bool) {
-				return [2]int64{x.n * b, b}, x.received == (1-out)*b
-			})
-		}
-		return x.ofOthers(out, [2]int64{0, x.received}, x.sent)
-	case schema.CallScan:
-		return split(x.sent+x.received, x.n+1-2*out, func(b int64) ([2]int64, bool) {
-			return [2]int64{b, b}, x.sent == (x.n-x.me-out)*b && x.received == (x.me+1-out)*b
-		})
-	case schema.CallExscan: // counted as a scan in place, though it is none
+		return nil
+	}
+	sends, receives, ok := x.times(out)
+	if !ok {
 		if out > 0 {
 			return nil
 		}
-		return split(x.sent+x.received, x.n-1, func(b int64) ([2]int64, bool) {
-			return [2]int64{b, b}, x.sent == (x.n-x.me-1)*b && x.received == x.me*b
-		})
+		return &[2]int64{x.sent, x.received} // barriers; MPI_Gatherv and others have the sums of their counts
 	}
-	return x.argumentsOfAll(out, others)
-}
-
-// ofOthers returns the bytes of a rank that is not the root, which is never in place and has nothing on one side.
-func (x counted) ofOthers(out int64, bytes [2]int64, nothing int64) *[2]int64 {
-	if out > 0 || x.root || nothing != 0 {
+	b, ok := share(x.sent+x.received, sends+receives)
+	if !ok || x.sent != sends*b || x.received != receives*b {
 		return nil
 	}
-	return &bytes
+	send, recv := schema.CollectiveBytes(x.call, schema.CollectiveArgs{Peers: x.n, Group: x.n, Root: x.root, Send: b,
+		Recv: b})
+	return &[2]int64{send, recv}
 }
 
-// argumentsOfAll returns the arguments of operations in which all ranks send and receive.
-func (x counted) argumentsOfAll(out, others int64) *[2]int64 {
-	even := x.sent == x.received
+// times returns how often Score-P counts the bytes of the argument as sent and as received, with so many ranks left out;
+// false for calls that it counts otherwise.
+func (x counted) times(out int64) (sends, receives int64, ok bool) {
+	rootOnly := out == 0 || x.root // only the root can be in place
 	switch x.call {
-	case schema.CallAllgather:
-		return split(x.sent, others, func(b int64) ([2]int64, bool) { return [2]int64{b, x.n * b}, even })
-	case schema.CallAllgatherv:
-		return split(x.sent, others, func(b int64) ([2]int64, bool) { return [2]int64{b, x.received + out*b}, true })
-	case schema.CallAlltoall:
-		return split(x.sent, others, func(b int64) ([2]int64, bool) { return [2]int64{x.n * b, x.n * b}, even })
-	case schema.CallAllreduce:
-		return split(x.sent, others, func(b int64) ([2]int64, bool) { return [2]int64{b, b}, even })
-	case schema.CallReduceScatterBlock:
-		return split(x.sent, others, func(b int64) ([2]int64, bool) { return [2]int64{x.n * b, b}, even })
-	case schema.CallReduceScatter:
-		return split(x.received, others, func(b int64) ([2]int64, bool) { return [2]int64{x.sent + out*b, b}, true })
+	case schema.CallBcast:
+		if x.root {
+			return x.n, 1, out == 0
+		}
+		return 0, 1, out == 0
+	case schema.CallReduce, schema.CallGather:
+		if x.root {
+			return 1 - out, x.n - out, true
+		}
+		return 1, 0, rootOnly
+	case schema.CallScatter:
+		if x.root {
+			return x.n - out, 1 - out, true
+		}
+		return 0, 1, rootOnly
+	case schema.CallAllgather, schema.CallAlltoall, schema.CallAllreduce, schema.CallReduceScatterBlock:
+		return x.n - out, x.n - out, true
+	case schema.CallScan:
+		return x.n - x.me - out, x.me + 1 - out, true
+	case schema.CallExscan: // as a scan in place, though it is none
+		return x.n - x.me - 1, x.me, out == 0
 	}
-	if out > 0 {
-		return nil
-	}
-	return &[2]int64{x.sent, x.received} // barriers; MPI_Gatherv and others have the sums of their counts
+	return 0, 0, false
 }
 
-// split divides bytes into equal parts, and returns what of makes of one; nil if they are no such parts, or of says no.
-// No parts are all of nothing: a rank alone in place, whose bytes nothing tells.
-func split(bytes, parts int64, of func(part int64) ([2]int64, bool)) *[2]int64 {
+// share returns one of so many equal parts; false if bytes are no such parts. Of no parts it is never known: a rank alone
+// in place has none.
+func share(bytes, parts int64) (part int64, ok bool) {
 	if parts == 0 || bytes%parts != 0 {
-		return nil
+		return 0, false
 	}
-	if both, ok := of(bytes / parts); ok {
-		return &both
-	}
-	return nil
+	return bytes / parts, true
 }
