@@ -324,7 +324,7 @@ func (r *reader) record(e *event) error {
 	}
 	alone := !r.open
 	if alone {
-		if e.id == evtCollBegin || e.id == evtRmaCollBegin || e.id == evtRequestTest {
+		if opensOnly(e.id) {
 			return nil
 		}
 		r.counts.outside++
@@ -341,6 +341,9 @@ func (r *reader) record(e *event) error {
 	}
 	return nil
 }
+
+// opensOnly reports whether a record outside any call makes no row: another one follows, or nothing happened.
+func opensOnly(id uint8) bool { return id == evtCollBegin || id == evtRmaCollBegin || id == evtRequestTest }
 
 // isOperation reports whether an event is one of the I/O on an open file.
 func isOperation(id uint8) bool {

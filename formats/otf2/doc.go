@@ -14,6 +14,7 @@
 //	scorep.go       bytes of collective operations as Score-P counts them
 //	shared.go       what the threads of a rank begin and complete for each other
 //	sites.go        call paths
+//	skim.go         what writing needs to know, without the records
 //	import.go       opens the archive for package timed, which makes the run
 //	result.go       the manifest, and what was skipped
 //	export.go       a run becomes an archive

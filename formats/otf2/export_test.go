@@ -65,12 +65,14 @@ func TestThereAndBack(t *testing.T) {
 			if _, err := Export(context.Background(), filepath.Join(runs, name), out); err != nil {
 				t.Fatal(err)
 			}
-			is, err := imported(t, filepath.Join(out, ExportName),
-				Options{passes: timed.Options{EpochRows: 5000, Keep: 3}})
-			if err != nil {
-				t.Fatal(err)
+			for _, keep := range []int{0, 3} { // skimmed, and learned
+				is, err := imported(t, filepath.Join(out, ExportName),
+					Options{passes: timed.Options{EpochRows: 5000, Keep: keep}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				compareRuns(t, was, is)
 			}
-			compareRuns(t, was, is)
 		})
 	}
 }

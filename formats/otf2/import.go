@@ -30,6 +30,15 @@ type Options struct {
 // run gets that of the file, or, if that is the traces.otf2 of Score-P, of its folder. An error names the file, the
 // byte and what was found.
 func ImportFile(ctx context.Context, path, store, name string, o Options) (*schema.Manifest, error) {
+	m, err := importFile(ctx, path, store, name, o)
+	if errors.Is(err, timed.ErrLearn) {
+		o.passes.Learn = true
+		m, err = importFile(ctx, path, store, name, o)
+	}
+	return m, err
+}
+
+func importFile(ctx context.Context, path, store, name string, o Options) (*schema.Manifest, error) {
 	a, err := openArchive(path)
 	if err != nil {
 		return nil, err
@@ -102,8 +111,8 @@ func newJob(a *archive, o Options) (*job, error) {
 	}
 	passes := o.passes
 	passes.Progress = o.Progress
-	j.Job = timed.New(timed.Trace{Comms: l.comms, Open: j.open, Learned: j.learned, Size: events, Hosts: l.names,
-		HostOf: l.hosts}, passes)
+	j.Job = timed.New(timed.Trace{Comms: l.comms, Open: j.open, Skim: j.skim, Learned: j.learned, Size: events,
+		Hosts: l.names, HostOf: l.hosts}, passes)
 	return j, nil
 }
 
@@ -140,24 +149,35 @@ func (j *job) importTo(ctx context.Context, out timed.Sink) (*schema.Manifest, e
 
 // open opens the locations of a rank.
 func (j *job) open(rank int32, learning bool) (readers []timed.Reader, err error) {
+	all, err := j.readers(rank)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range all {
+		readers = append(readers, r)
+	}
+	if !learning {
+		j.second = append(j.second, all...)
+	}
+	return readers, nil
+}
+
+// readers opens the locations of a rank.
+func (j *job) readers(rank int32) (all []*reader, err error) {
 	together := newShared(len(j.threads[rank]))
 	for t, x := range j.threads[rank] {
 		s, err := j.openStream(x.id)
 		if err != nil {
-			for _, r := range readers {
+			for _, r := range all {
 				r.Close()
 			}
 			return nil, err
 		}
-		r := &reader{j: j, rank: rank, thread: int32(t), stream: s, local: j.locals[rank][t],
+		all = append(all, &reader{j: j, rank: rank, thread: int32(t), stream: s, local: j.locals[rank][t],
 			clock: clock{offsets: j.locals[rank][t].clocks}, sites: j.sites[rank][t],
-			high: map[uint32]regionKind{}, prev: -1 << 62, shared: together, counts: tally{mute: map[string]int64{}}}
-		readers = append(readers, r)
-		if !learning {
-			j.second = append(j.second, r)
-		}
+			high: map[uint32]regionKind{}, prev: -1 << 62, shared: together, counts: tally{mute: map[string]int64{}}})
 	}
-	return readers, nil
+	return all, nil
 }
 
 // learned numbers the call sites that the first pass found.

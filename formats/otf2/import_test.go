@@ -3,6 +3,7 @@ package otf2
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -58,6 +59,25 @@ func TestImportFile(t *testing.T) {
 		t.Errorf("%+v", m.Origin)
 	}
 	problems, err := writer.Check(context.Background(), filepath.Join(dir, "ping-pong"))
+	if err != nil || len(problems) > 0 {
+		t.Error(problems, err)
+	}
+}
+
+// TestImportFileLearns: a trace for which skimming is not enough is imported from its beginning once more.
+func TestImportFileLearns(t *testing.T) {
+	out, store := filepath.Join(t.TempDir(), "trace"), t.TempDir()
+	if _, err := Export(context.Background(), filepath.Join(runs, "mg.W.16"), out); err != nil {
+		t.Fatal(err)
+	}
+	archive, o := filepath.Join(out, ExportName), Options{passes: timed.Options{Keep: 3}}
+	if _, err := importedBy(t, archive, o); !errors.Is(err, timed.ErrLearn) {
+		t.Fatalf("%v, want %v", err, timed.ErrLearn)
+	}
+	if _, err := ImportFile(context.Background(), archive, store, "r", o); err != nil {
+		t.Fatal(err)
+	}
+	problems, err := writer.Check(context.Background(), filepath.Join(store, "r"))
 	if err != nil || len(problems) > 0 {
 		t.Error(problems, err)
 	}

@@ -1,6 +1,8 @@
 package timed
 
 import (
+	"context"
+
 	"github.com/commq/commq/schema"
 	"github.com/commq/commq/writer/derive"
 )
@@ -107,6 +109,9 @@ type Trace struct {
 	// Open opens a rank for a pass: a reader for each thread that may call MPI, its main thread first. The first pass
 	// opens ranks concurrently, the second one after the other.
 	Open func(rank int32, learning bool) ([]Reader, error)
+	// Skim, if not nil, is the first pass over a rank where that need not read all calls: it tells the sketch when
+	// rows start and how much was read. Ranks are skimmed concurrently.
+	Skim func(ctx context.Context, rank int32, s *Sketch) error
 	// Learned, if not nil, is called between the passes.
 	Learned func()
 	// AtMost tells that calls may have AtMost set.

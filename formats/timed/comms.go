@@ -90,6 +90,9 @@ type Comms struct {
 	selfID []int32
 }
 
+// unnumbered is the number of a rank's MPI_COMM_SELF that the first pass did not see yet.
+const unnumbered = -1
+
 // NewComms returns the communicators of a run of so many ranks, of which there is only MPI_COMM_WORLD.
 func NewComms(ranks int) *Comms {
 	world := make([]int32, ranks)
@@ -119,7 +122,7 @@ func (s *Comms) Self(rank int32) *Comm {
 		return s.all[id]
 	}
 	c := NewComm(schema.CommSelf, []int32{rank})
-	c.ID = -1
+	c.ID = unnumbered
 	return c
 }
 

@@ -10,6 +10,7 @@
 //	comms.go   communicators
 //	rank.go    calls become the rows of a rank, with its requests
 //	unknown.go receives whose message the trace does not tell, or tells late
+//	sketch.go  what the first pass tells of a rank
 //	import.go  the two passes over all ranks
 //	write.go   rows and messages of an epoch
 //	result.go  counts, ranks, and the manifest that all such traces share

@@ -3,6 +3,7 @@ package timed
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"runtime"
 	"slices"
 	"sync"
@@ -27,7 +28,15 @@ type Options struct {
 	EpochRows, ShardRows int64
 	Keep                 int
 	Round                int64
+
+	// Learn has the first pass read all calls of a trace that it would skim else. ErrLearn asks for it.
+	Learn bool
 }
+
+// ErrLearn is the error of an import that skimmed its trace and met in the second pass what the first has to know: a
+// request that is open for more calls than memory shall hold, or a rank's MPI_COMM_SELF. It has to begin again, with
+// Options.Learn.
+var ErrLearn = errors.New("skimming the trace is not enough")
 
 const (
 	// An epoch has leastEpoch to mostEpoch rows of all ranks, so that there are about usualEpochs: small ones take less
@@ -35,6 +44,8 @@ const (
 	leastEpoch, mostEpoch, usualEpochs = 1 << 17, 1 << 19, 64
 	// keptTarget is the number of rows of all ranks that wait for their requests in memory.
 	keptTarget, leastKept, mostKept = 1 << 18, 64, 4096
+	// skimmedTarget is the same of a trace that was skimmed, whose rows cannot be completed but in memory.
+	skimmedTarget, leastSkimmed = 1 << 19, 256
 	// sampleRows is the number of rows of a rank between two samples of their times.
 	sampleRows = 256
 	// reportRows is the number of rows of a rank between two reports of progress.
@@ -48,6 +59,7 @@ type Job struct {
 	keep  int
 	comms *Comms
 
+	sketches   []Sketch
 	facts      []rankFacts
 	shift      int64 // start of the run in ns since the zero of the trace's times
 	bounds     []int64
@@ -70,41 +82,49 @@ type Job struct {
 	Lost int64
 }
 
-// rankFacts is what the passes learn about a rank.
+// rankFacts is what is learned about a rank.
 type rankFacts struct {
-	rows, polls  int64
-	sends, recvs int64
-	first        int64
-	samples      []int64 // starts of every sampleRows-th row
-	ended        bool
-	threads      int32
-	// collectives is, of the second pass and by communicator, the sum of hashes of its operations' numbers and calls.
-	collectives map[int32]uint64
-	far         map[int64]*slot // rows that are completed long after, by seq
-	// sizes has, by seq, the bytes of messages that are smaller than the buffer they were received in.
+	// Of the first pass, if it reads all calls: rows that are completed long after, by seq, and, by seq too, the bytes
+	// of messages that are smaller than the buffer they were received in.
+	far   map[int64]*slot
 	sizes map[int64]int64
+
+	// Of the second pass. collectives has for each communicator the sum of hashes of its operations' numbers and calls.
+	rows, polls int64
+	ended       bool
+	threads     int32
+	collectives map[int32]uint64
 }
 
 // New returns an import of a trace.
 func New(trace Trace, o Options) *Job {
 	n := len(trace.Comms.selfs)
-	j := &Job{trace: trace, o: o, comms: trace.Comms, facts: make([]rankFacts, n),
+	j := &Job{trace: trace, o: o, comms: trace.Comms, sketches: make([]Sketch, n), facts: make([]rankFacts, n),
 		ByName: map[string]int64{}, keep: o.Keep}
-	if j.keep == 0 {
+	switch {
+	case o.Keep > 0:
+	case j.skims():
+		j.keep = max(skimmedTarget/n, leastSkimmed)
+	default:
 		j.keep = min(max(keptTarget/n, leastKept), mostKept)
 	}
 	if j.o.Round == 0 {
 		j.o.Round = max(mostEpoch/int64(n), 1)
 	}
 	for i := range j.facts {
-		j.facts[i] = rankFacts{first: 1 << 62, far: map[int64]*slot{}, sizes: map[int64]int64{}}
+		j.sketches[i] = Sketch{job: j, first: 1 << 62}
+		j.facts[i] = rankFacts{far: map[int64]*slot{}, sizes: map[int64]int64{}}
 	}
 	return j
 }
 
-// Import reads the calls twice, to learn and to write, and writes the tables events, messages, comms and ranks.
+// Import reads the trace twice, to learn and to write, and writes the tables events, messages, comms and ranks.
 func (j *Job) Import(ctx context.Context, out Sink) error {
-	if err := j.learn(ctx); err != nil {
+	learn := j.learn
+	if j.skims() {
+		learn = j.skim
+	}
+	if err := learn(ctx); err != nil {
 		return err
 	}
 	j.settle()
@@ -142,7 +162,7 @@ func Parallel(n int, fn func(i int) error) error {
 // learner is the first pass over a rank.
 type learner struct {
 	r      *rankReader
-	f      *rankFacts
+	sketch *Sketch
 	done   bool
 	posted []posting
 	sends  []match.Send
@@ -191,7 +211,7 @@ func (j *Job) learner(rank int) (*learner, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &learner{r: r, f: &j.facts[rank]}, nil
+	return &learner{r: r, sketch: &j.sketches[rank]}, nil
 }
 
 // rows learns from at most so many rows.
@@ -210,12 +230,9 @@ func (l *learner) rows(ctx context.Context, most int64) error {
 		}
 		if s == nil {
 			l.done = true
-			for _, t := range l.r.threads {
-				l.f.polls += t.polls
-			}
 			break
 		}
-		l.f.add(&s.row)
+		l.sketch.row(&s.row)
 		if j.trace.AtMost {
 			l.sends = addSend(l.sends, s)
 			l.post(s)
@@ -254,33 +271,25 @@ func (j *Job) sizes(m *match.Matcher, all []*learner) {
 
 // report adds to the progress what a rank read since it was reported last.
 func (j *Job) report(r *rankReader) {
-	if j.o.Progress == nil {
-		return
-	}
 	now := int64(0)
 	for _, s := range r.sources {
 		now += s.Read()
 	}
-	j.o.Progress(j.read.Add(now-r.reported), 2*j.trace.Size)
+	j.read.Add(now - r.reported)
 	r.reported = now
+	j.tell()
 }
 
-// add takes a row.
+// tell tells the progress.
+func (j *Job) tell() {
+	if j.o.Progress != nil {
+		j.o.Progress(j.read.Load(), 2*j.trace.Size)
+	}
+}
+
+// add takes a row of the second pass.
 func (f *rankFacts) add(row *schema.Event) {
-	f.first = min(f.first, row.StartNs)
-	if f.rows%sampleRows == 0 {
-		f.samples = append(f.samples, row.StartNs)
-	}
 	f.rows++
-	switch schema.Class(row.Class) {
-	case schema.ClassSend:
-		f.sends++
-	case schema.ClassRecv:
-		f.recvs++
-	case schema.ClassSendrecv:
-		f.sends++
-		f.recvs++
-	}
 	f.threads = max(f.threads, row.Thread+1)
 	if row.Polls != null64 {
 		f.polls += row.Polls
@@ -288,9 +297,10 @@ func (f *rankFacts) add(row *schema.Event) {
 	if schema.CallID(row.Call).Is(schema.FactFinalizes) && row.EndNs != null64 {
 		f.ended = true
 	}
+	f.addCollective(row)
 }
 
-// addCollective takes a row of the second pass, which knows the communicators of all collective operations.
+// addCollective takes a row, whose communicator is known by now, if it is a collective operation.
 func (f *rankFacts) addCollective(row *schema.Event) {
 	if row.Instance == null64 {
 		return
@@ -316,12 +326,12 @@ func (j *Job) countUneven() {
 
 // settle evaluates the first pass.
 func (j *Job) settle() {
-	rows := make([]int64, len(j.facts))
+	rows := make([]int64, len(j.sketches))
 	first, all := int64(1<<62), int64(0)
-	for i := range j.facts {
-		rows[i] = j.facts[i].rows
+	for i := range j.sketches {
+		rows[i] = j.sketches[i].rows
 		all += rows[i]
-		first = min(first, j.facts[i].first)
+		first = min(first, j.sketches[i].first)
 	}
 	if first < 0 { // calls before the zero of the trace's times
 		j.shift = first
@@ -331,16 +341,15 @@ func (j *Job) settle() {
 	if j.trace.Learned != nil {
 		j.trace.Learned()
 	}
-	j.Counts.Calls = all
 	j.bounds = j.epochBounds(all)
 }
 
 // epochBounds returns the times at which epochs 1, 2, ... begin, so that each has about the same number of rows.
 func (j *Job) epochBounds(rows int64) (bounds []int64) {
 	var samples []int64
-	for i := range j.facts {
-		samples = append(samples, j.facts[i].samples...)
-		j.facts[i].samples = nil
+	for i := range j.sketches {
+		samples = append(samples, j.sketches[i].samples...)
+		j.sketches[i].samples = nil
 	}
 	slices.Sort(samples)
 	target := j.o.EpochRows

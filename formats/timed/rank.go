@@ -92,6 +92,9 @@ func (r *rankReader) next() (*slot, error) {
 	for {
 		if n := len(r.ring); n > 0 && (r.ring[0].waiting == 0 || n > r.j.keep || r.ended) {
 			s := r.ring[0]
+			if s.waiting > 0 && !r.ended && r.j.skims() {
+				return nil, ErrLearn
+			}
 			r.ring = r.ring[1:]
 			return r.give(s), nil
 		}

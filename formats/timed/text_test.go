@@ -1,6 +1,7 @@
 package timed_test
 
 import (
+	"context"
 	"regexp"
 	"slices"
 	"strconv"
@@ -299,6 +300,22 @@ func (s *script) trace(open *atomic.Int64) timed.Trace {
 			all = append(all, &reader{calls: s.calls[[2]int{int(rank), thread}], comms: comms, open: open})
 		}
 		return all, nil
+	}
+	tr.Skim = func(_ context.Context, rank int32, k *timed.Sketch) error {
+		read := 0
+		for thread := 0; s.calls[[2]int{int(rank), thread}] != nil; thread++ {
+			for _, c := range s.calls[[2]int{int(rank), thread}] {
+				if !c.Poll {
+					k.Start(c.Row.StartNs)
+				}
+				for i := range c.More {
+					k.Start(c.More[i].StartNs)
+				}
+				read++
+			}
+		}
+		k.Read(int64(read))
+		return nil
 	}
 	return tr
 }

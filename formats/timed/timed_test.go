@@ -26,7 +26,18 @@ var options = map[string]timed.Options{
 	"all kept":         {EpochRows: 4, Keep: 1 << 20, Round: 3},
 }
 
+// imported imports a trace: it is skimmed, and read again if that is not enough.
 func imported(t testing.TB, s *script, o timed.Options) (*formatstest.Run, error) {
+	t.Helper()
+	r, err := importedBy(t, s, o)
+	if errors.Is(err, timed.ErrLearn) {
+		o.Learn = true
+		r, err = importedBy(t, s, o)
+	}
+	return r, err
+}
+
+func importedBy(t testing.TB, s *script, o timed.Options) (*formatstest.Run, error) {
 	t.Helper()
 	var open atomic.Int64
 	r, err := formatstest.Import(t, func(m *formatstest.Memory) (*schema.Manifest, error) {
@@ -59,14 +70,16 @@ func TestTraces(t *testing.T) {
 			}
 			s := parse(t, string(a.Files[0].Data))
 			for name, o := range options {
-				r, err := imported(t, s, o)
-				if err != nil {
-					t.Fatalf("%s: %v", name, err)
-				}
-				got := formatstest.Tables(r)
-				for _, want := range a.Files[1:] {
-					if d := cmp.Diff(string(want.Data), got[want.Name]); d != "" {
-						t.Errorf("%s: %s: %s\n%s", name, want.Name, d, got[want.Name])
+				for _, o.Learn = range []bool{true, false} {
+					r, err := imported(t, s, o)
+					if err != nil {
+						t.Fatalf("%s: %v", name, err)
+					}
+					got := formatstest.Tables(r)
+					for _, want := range a.Files[1:] {
+						if d := cmp.Diff(string(want.Data), got[want.Name]); d != "" {
+							t.Errorf("%s, learning %v: %s: %s\n%s", name, o.Learn, want.Name, d, got[want.Name])
+						}
 					}
 				}
 			}
@@ -96,7 +109,7 @@ func TestErrorOfReader(t *testing.T) {
 			return all, err
 		}
 		var m formatstest.Memory
-		if err := timed.New(tr, timed.Options{}).Import(context.Background(), &m); !errors.Is(err, broken) || open.Load() != 0 {
+		if err := timed.New(tr, timed.Options{Learn: true}).Import(context.Background(), &m); !errors.Is(err, broken) || open.Load() != 0 {
 			t.Errorf("learning %v: %v, %d readers are open", inLearning, err, open.Load())
 		}
 	}
@@ -116,8 +129,43 @@ func TestErrorOfOpen(t *testing.T) {
 			return whole(rank, learning)
 		}
 		var m formatstest.Memory
-		if err := timed.New(tr, timed.Options{}).Import(context.Background(), &m); !errors.Is(err, missing) || open.Load() != 0 {
+		if err := timed.New(tr, timed.Options{Learn: true}).Import(context.Background(), &m); !errors.Is(err, missing) || open.Load() != 0 {
 			t.Errorf("learning %v: %v, %d readers are open", inLearning, err, open.Load())
+		}
+	}
+}
+
+// TestErrorOfSkim: so does a rank that cannot be skimmed.
+func TestErrorOfSkim(t *testing.T) {
+	broken := errors.New("byte 7: no event")
+	var open atomic.Int64
+	tr := parse(t, ring).trace(&open)
+	tr.Skim = func(context.Context, int32, *timed.Sketch) error { return broken }
+	var m formatstest.Memory
+	if err := timed.New(tr, timed.Options{}).Import(context.Background(), &m); !errors.Is(err, broken) || open.Load() != 0 {
+		t.Errorf("%v, %d readers are open", err, open.Load())
+	}
+}
+
+// TestSkimIsNotEnough: what the first pass has to know ends an import that only skimmed, and nothing else does.
+func TestSkimIsNotEnough(t *testing.T) {
+	late := "ranks 1\n0 0-5 Irecv class=recv from=0 rtag=1 received=8 post=1\n0 10-15 Barrier\n0 20-25 Barrier\n" +
+		"0 30-35 Isend class=send to=0 stag=1 sent=8 post=2\n0 40-45 Waitall end=1/received:0:0:1:8 end=2/\n"
+	for _, c := range []struct {
+		text string
+		keep int
+		want error
+	}{
+		{ring, 1, nil},
+		{late, 4, nil},
+		{late, 3, timed.ErrLearn},
+		{"ranks 2\n1 0-5 Barrier comm=self\n", 0, timed.ErrLearn},
+	} {
+		if _, err := importedBy(t, parse(t, c.text), timed.Options{Keep: c.keep}); !errors.Is(err, c.want) {
+			t.Errorf("%s, at most %d rows kept: %v, want %v", c.text, c.keep, err, c.want)
+		}
+		if _, err := importedBy(t, parse(t, c.text), timed.Options{Keep: c.keep, Learn: true}); err != nil {
+			t.Errorf("%s: %v", c.text, err)
 		}
 	}
 }

@@ -147,8 +147,8 @@ func (p *pass) reserve(e *epoch) {
 	for i := range p.shards {
 		rows, sends, recvs := int64(0), int64(0), int64(0)
 		for _, rank := range p.shards[i].ranks {
-			f := &p.facts[rank]
-			rows, sends, recvs = rows+f.rows, sends+f.sends, recvs+f.recvs
+			k := &p.sketches[rank]
+			rows, sends, recvs = rows+k.rows, sends+k.Sends, recvs+k.Recvs
 		}
 		s := &e.shards[i]
 		s.events.Resize(room(rows))
@@ -182,6 +182,9 @@ func (p *pass) decode(number int, e *epoch) error {
 			if x == nil {
 				break
 			}
+			if x.row.Comm == unnumbered {
+				return ErrLearn
+			}
 			if x.row.StartNs >= until {
 				p.held[rank] = x
 				break
@@ -210,7 +213,7 @@ func (p *pass) row(s *shard, rows *shardRows, x *slot) {
 		row.EndNs -= p.shift
 		s.endNs = max(s.endNs, row.EndNs)
 	}
-	p.facts[row.Rank].addCollective(row)
+	p.facts[row.Rank].add(row)
 	class := schema.Class(row.Class)
 	if class == schema.ClassCollective && row.Comm != null32 && p.comms.all[row.Comm].leads(row.Rank) {
 		s.counts.Collectives++
@@ -359,7 +362,12 @@ func (p *pass) count() {
 		}
 	}
 	for i := range p.facts {
-		c.Polls += p.facts[i].polls
+		f := &p.facts[i]
+		for _, t := range p.readers[i].threads {
+			f.polls += t.polls // those after its last row
+		}
+		c.Calls += f.rows
+		c.Polls += f.polls
 		p.Lost += p.readers[i].lost
 	}
 }
