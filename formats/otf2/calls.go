@@ -333,7 +333,7 @@ func (r *reader) record(e *event) error {
 	if err := r.fill(e); err != nil {
 		return r.stream.bad(e.offset, "event %d: %w", e.id, err)
 	}
-	if !isSingle(e.id) && e.fields.err != nil {
+	if !isSingle[e.id] && e.fields.err != nil {
 		return r.stream.bad(e.offset, "event %d: %w", e.id, e.fields.err)
 	}
 	if alone {

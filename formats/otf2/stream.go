@@ -1,6 +1,7 @@
 package otf2
 
 import (
+	"encoding/binary"
 	"fmt"
 	"io"
 )
@@ -53,14 +54,10 @@ func eventName(id uint8) string {
 	return fmt.Sprint("record ", id)
 }
 
-// isSingle reports whether the record is one number and has no length.
-func isSingle(id uint8) bool {
-	switch id {
-	case evtEnter, evtLeave, evtIsendComplete, evtIrecvRequest, evtRequestTest, evtCancelled, evtOmpFork:
-		return true
-	}
-	return id >= evtOmpTaskCreate && id <= evtOmpTaskComplete
-}
+// isSingle tells of the numbers of records whether these are one number and have no length.
+var isSingle = [256]bool{evtEnter: true, evtLeave: true, evtIsendComplete: true, evtIrecvRequest: true,
+	evtRequestTest: true, evtCancelled: true, evtOmpFork: true, evtOmpTaskCreate: true, evtOmpTaskCreate + 1: true,
+	evtOmpTaskComplete: true}
 
 const (
 	// windowBytes is the part of an event file in memory; longer records enlarge it.
@@ -143,6 +140,9 @@ func (s *stream) fill(n int) error {
 // next reads the next event; false after the last. Fields of the event are valid until the next call.
 func (s *stream) next(e *event) (bool, error) {
 	for !s.ended {
+		if s.quick(e) {
+			return true, nil
+		}
 		if s.c.remaining() < enough {
 			if err := s.fill(enough); err != nil {
 				return false, err
@@ -172,6 +172,43 @@ func (s *stream) next(e *event) (bool, error) {
 	}
 	s.ended = true
 	return false, nil
+}
+
+// quick reads the next event if it and its timestamp are whole in the window and end well before it and their chunk do,
+// as nearly all are; else false, and next reads on from there, with all checks.
+func (s *stream) quick(e *event) bool {
+	if s.c.big || s.c.err != nil {
+		return false
+	}
+	data := s.c.data
+	if inChunk := s.head - s.base; inChunk < int64(len(data)) {
+		data = data[:max(inChunk, 0)]
+	}
+	for at := s.c.at; at+enough <= len(data); at = s.c.at {
+		id, n := data[at], int(data[at+1])
+		switch {
+		case id == recordTimestamp:
+			s.time = binary.LittleEndian.Uint64(data[at+1:])
+			s.c.at += 9
+			continue
+		case id < firstEvent:
+			return false
+		case isSingle[id]:
+			if n > 8 {
+				return false
+			}
+			e.number = binary.LittleEndian.Uint64(data[at+2:]) & (1<<(8*n) - 1)
+		default:
+			if n == 255 || at+2+n > len(data) {
+				return false
+			}
+			e.fields = cursor{data: data[:at+2+n], at: at + 2}
+		}
+		e.id, e.time, e.offset = id, s.time, s.base+int64(at)
+		s.c.at += 2 + n
+		return true
+	}
+	return false
 }
 
 // header reads what each chunk begins with.
@@ -228,7 +265,7 @@ func (s *stream) skip(n int64) error {
 
 // content reads what follows the number of an event.
 func (s *stream) content(e *event) error {
-	if !isSingle(e.id) {
+	if !isSingle[e.id] {
 		return s.record(e, e.offset)
 	}
 	if e.number = s.c.uint64(); s.c.err != nil {

@@ -102,7 +102,7 @@ func (s *swapper) file(chunk int, fields map[uint8]string, events bool) {
 			return
 		case events && id == recordTimestamp:
 			s.full(8)
-		case events && isSingle(id):
+		case events && isSingle[id]:
 			s.variable()
 		default:
 			layout, ok := fields[id]

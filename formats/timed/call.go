@@ -47,8 +47,11 @@ type Call struct {
 // Reset makes the call an empty one. It keeps the memory of its slices, so that a reader that fills the same Call again
 // and again allocates none.
 func (c *Call) Reset() {
-	*c = Call{Row: schema.NullEvent, Window: Unused, Handle: Unused, Posts: c.Posts[:0], More: c.More[:0],
-		Ends: c.Ends[:0], Inits: c.Inits[:0], MorePairs: c.MorePairs[:0]}
+	c.Row = schema.NullEvent
+	c.Posts, c.More, c.Ends = c.Posts[:0], c.More[:0], c.Ends[:0]
+	c.Poll, c.Makes, c.Inits, c.AtMost = false, 0, c.Inits[:0], false
+	c.Pair, c.MorePairs, c.To, c.From = Pair{}, c.MorePairs[:0], nil, nil
+	c.Window, c.Handle, c.SpentNs, c.Settle = Unused, Unused, 0, nil
 }
 
 // Pair has the numbers of the messages that a row sent and received, as a trace gives them: a send and a receive with

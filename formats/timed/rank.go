@@ -258,8 +258,11 @@ func (r *rankReader) push(row *schema.Event) *slot {
 	} else {
 		s = new(slot)
 	}
-	*s = slot{row: *row, doneStart: null64, doneEnd: null64, doneSite: null32}
+	s.row = *row
 	s.row.Seq = r.seq
+	s.doneStart, s.doneEnd, s.doneSite, s.doneReader = null64, null64, null32, 0
+	s.waiting, s.received, s.cancelled, s.atMost = 0, false, false, false
+	s.pair, s.to, s.from = Pair{}, nil, nil
 	r.seq++
 	r.ring = append(r.ring, s)
 	return s
