@@ -343,7 +343,9 @@ func (r *reader) record(e *event) error {
 }
 
 // opensOnly reports whether a record outside any call makes no row: another one follows, or nothing happened.
-func opensOnly(id uint8) bool { return id == evtCollBegin || id == evtRmaCollBegin || id == evtRequestTest }
+func opensOnly(id uint8) bool {
+	return id == evtCollBegin || id == evtRmaCollBegin || id == evtRequestTest
+}
 
 // isOperation reports whether an event is one of the I/O on an open file.
 func isOperation(id uint8) bool {
