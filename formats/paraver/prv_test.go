@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -158,10 +159,10 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// Sorted in pieces is sorted.
+// Sorted in pieces, and in pieces of pieces, is sorted.
 func TestSorter(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 17))
-	whole, parts := sorter{most: 1 << 30}, sorter{most: 5000}
+	whole, parts := sorter{most: 1 << 30}, sorter{most: 700}
 	for i := range 5000 {
 		at := r.Int64N(900)
 		for _, s := range []*sorter{&whole, &parts} {
@@ -174,8 +175,11 @@ func TestSorter(t *testing.T) {
 	if err := whole.write(&want); err != nil {
 		t.Fatal(err)
 	}
-	if err := parts.write(&got); err != nil || len(parts.pieces) < 50 {
-		t.Fatal(len(parts.pieces), err)
+	if err := parts.write(&got); err != nil || parts.files < 6*atOnce || len(parts.levels) != 2 {
+		t.Fatal(parts.files, len(parts.levels), err)
+	}
+	if left, err := os.ReadDir(parts.folder); err != nil || len(left) >= 2*atOnce {
+		t.Errorf("%d files at once, %v", len(left), err)
 	}
 	if !bytes.Equal(want.Bytes(), got.Bytes()) {
 		t.Error("the order differs")

@@ -30,8 +30,12 @@ type sorter struct {
 	lines  []record
 	block  []byte // has the texts of the last lines
 	folder string
-	pieces []string
+	files  int
+	levels [][]string // pieces by how often their lines were merged
 }
+
+// atOnce is the number of pieces of a level that are merged into one of the next, so that few files are open.
+const atOnce = 64
 
 // blockBytes is the size of the pieces of memory that texts are copied to.
 const blockBytes = 1 << 18
@@ -53,30 +57,60 @@ func (s *sorter) add(at int64, text []byte) error {
 
 // spill writes the lines in memory as a sorted piece.
 func (s *sorter) spill() error {
+	slices.SortFunc(s.lines, func(a, b record) int { return compare(&a, &b) })
+	err := s.keep(0, func(write func(r *record) error) error {
+		for i := range s.lines {
+			if err := write(&s.lines[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	clear(s.lines)
+	s.lines, s.block, s.bytes = s.lines[:0], nil, 0
+	return err
+}
+
+// keep writes a piece of a level, and merges the pieces of the level if they are many.
+func (s *sorter) keep(level int, lines func(write func(r *record) error) error) error {
 	if s.folder == "" {
 		var err error
 		if s.folder, err = os.MkdirTemp("", "commq-prv"); err != nil {
 			return err
 		}
 	}
-	slices.SortFunc(s.lines, func(a, b record) int { return compare(&a, &b) })
-	f, err := os.Create(filepath.Join(s.folder, strconv.Itoa(len(s.pieces))))
+	f, err := os.Create(filepath.Join(s.folder, strconv.Itoa(s.files)))
 	if err != nil {
 		return err
 	}
+	s.files++
 	w := bufio.NewWriterSize(f, 1<<18)
-	var head [20]byte
-	for _, r := range s.lines {
+	err = lines(func(r *record) error {
+		var head [20]byte
 		binary.LittleEndian.PutUint64(head[:], uint64(r.at))
 		binary.LittleEndian.PutUint64(head[8:], uint64(r.order))
 		binary.LittleEndian.PutUint32(head[16:], uint32(len(r.text)))
-		w.Write(head[:]) // Flush returns the error
-		w.Write(r.text)
+		w.Write(head[:]) // the next one returns the error
+		_, err := w.Write(r.text)
+		return err
+	})
+	if err = errors.Join(err, w.Flush(), f.Close()); err != nil {
+		return err
 	}
-	s.pieces = append(s.pieces, f.Name())
-	clear(s.lines)
-	s.lines, s.block, s.bytes = s.lines[:0], nil, 0
-	return errors.Join(w.Flush(), f.Close())
+	if level == len(s.levels) {
+		s.levels = append(s.levels, nil)
+	}
+	s.levels[level] = append(s.levels[level], f.Name())
+	if len(s.levels[level]) < atOnce {
+		return nil
+	}
+	merged := s.levels[level]
+	s.levels[level] = nil
+	err = s.keep(level+1, func(write func(r *record) error) error { return merge(merged, write) })
+	for _, name := range merged {
+		err = errors.Join(err, os.Remove(name))
+	}
+	return err
 }
 
 // piece is a sorted piece being read.
@@ -121,8 +155,8 @@ func (s *sorter) write(w io.Writer) error {
 }
 
 // each calls fn with all lines in order, each valid until the next.
-func (s *sorter) each(fn func(text []byte) error) (err error) {
-	if len(s.pieces) == 0 {
+func (s *sorter) each(fn func(text []byte) error) error {
+	if len(s.levels) == 0 {
 		slices.SortFunc(s.lines, func(a, b record) int { return compare(&a, &b) })
 		for _, r := range s.lines {
 			if err := fn(r.text); err != nil {
@@ -134,13 +168,18 @@ func (s *sorter) each(fn func(text []byte) error) (err error) {
 	if err := s.spill(); err != nil {
 		return err
 	}
+	return merge(slices.Concat(s.levels...), func(r *record) error { return fn(r.text) })
+}
+
+// merge calls fn with the lines of sorted pieces in order, each valid until the next.
+func merge(names []string, fn func(r *record) error) (err error) {
 	var open pieces
 	defer func() {
 		for _, p := range open {
 			err = errors.Join(err, p.file.Close())
 		}
 	}()
-	for _, name := range s.pieces {
+	for _, name := range names {
 		f, err := os.Open(name)
 		if err != nil {
 			return err
@@ -160,7 +199,7 @@ func (s *sorter) each(fn func(text []byte) error) (err error) {
 	heap.Init(&open)
 	for len(open) > 0 {
 		p := open[0]
-		if err := fn(p.now.text); err != nil {
+		if err := fn(&p.now); err != nil {
 			return err
 		}
 		switch err := p.next(); {
