@@ -69,7 +69,7 @@ func newCommunicators(m *model.Model, ranks int32, unknown *unknowns) *communica
 func (c *communicators) setUnknown(m *model.Model, g *model.CommGroup, unknown *unknowns, why string) {
 	c.unknown[g] = true
 	for _, x := range m.Sites {
-		if x.Comm == g {
+		if x.UsesComm(g) {
 			unknown.addCalls(x.Event.ID, g.Slot, why)
 		}
 	}

@@ -57,7 +57,7 @@ func (w *rankWriter) children(n *template.Node) {
 	for _, c := range n.Children {
 		if c.Loop {
 			w.loop(c)
-		} else if x := w.g.model.SiteOf(c.ID); !w.g.comms.unknown[x.Comm] &&
+		} else if x := w.g.model.SiteOf(c.ID); !w.g.comms.unknown[x.CommOf(w.indexOf(x))] &&
 			w.g.peers.participates(x, w.rank, w.indexOf(x)) {
 			w.call(x)
 		}

@@ -28,14 +28,8 @@ func (w *rankWriter) row(x *model.Site, index []int32) schema.Event {
 		e.Class = int16(slices.Index(schema.ClassNames, d.class))
 	}
 	copyLike(&e, x, sym, d)
-	if x.Comm != nil {
-		e.Comm = g.comms.ids[x.Comm][w.rank]
-		if e.Comm < 0 {
-			e.Comm = schema.NullInt32
-			g.unknown.addCalls(x.Event.ID, g.model.NodeName(x.Event)+", communicator",
-				fmt.Sprintf("rank %d makes the call, but is in none of its communicators", w.rank))
-			return e
-		}
+	if !w.setComm(&e, x, index) {
+		return e
 	}
 	if v, ok := g.number(x, numberRoot, x.Root, &p); ok {
 		if e.RootWorld = v.Int32(); x.RootInComm {
@@ -58,6 +52,24 @@ func (w *rankWriter) row(x *model.Site, index []int32) schema.Event {
 			s.datatype, s.bytes
 	}
 	return e
+}
+
+// setComm sets the communicator of a call, if it has one; false if that is not known.
+func (w *rankWriter) setComm(e *schema.Event, x *model.Site, index []int32) bool {
+	unknown := func(why string) bool {
+		w.g.unknown.addCalls(x.Event.ID, w.g.model.NodeName(x.Event)+", communicator", why)
+		return false
+	}
+	c := x.CommOf(index)
+	if c == nil {
+		return x.CommAt == nil || unknown("no run shows which of several communicators it uses in a later iteration")
+	}
+	id := w.g.comms.ids[c][w.rank]
+	if id < 0 {
+		return unknown(fmt.Sprintf("rank %d makes the call, but is in none of its communicators", w.rank))
+	}
+	e.Comm = id
+	return true
 }
 
 // copyLike sets the columns that are the same in all calls of a site.

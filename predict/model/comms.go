@@ -9,6 +9,7 @@ import (
 	"github.com/commq/commq/predict/model/join"
 	"github.com/commq/commq/predict/pattern"
 	"github.com/commq/commq/predict/signature"
+	"github.com/commq/commq/predict/slots"
 )
 
 // CommGroup is one communicator with all ranks, or several with some ranks each that are made alike, such as the rows
@@ -34,51 +35,78 @@ type CommOfRun struct {
 // mixed is the index of communicators without all ranks in a commUse.
 const mixed = -2
 
-// commUse collects the communicators that a site uses.
+// commUse collects the communicators that calls use.
 type commUse struct {
 	found    bool
 	world    int  // index among those with all ranks, or mixed
 	differs  bool // uses have different indexes
+	several  bool // a rank uses communicators with different members
 	like     *signature.Comm
 	kinds    map[string]bool
 	examples []CommOfRun
 	next     []pattern.Mapping // by run: of a member, the next one
 }
 
+// commGrouper finds the groups of communicators that sites use.
+type commGrouper struct {
+	t      *join.Training
+	worlds []map[int32]int // index of communicators with all ranks, by run and id
+	groups []*CommGroup
+	byKey  map[string]*CommGroup
+	slots  []pattern.Slot // of the groups that do not have all ranks
+}
+
 // groupComms sets the communicator groups of sites. It returns the groups and the pattern slots of those that do not
 // have all ranks.
 func groupComms(sites []*Site, t *join.Training) (groups []*CommGroup, all []pattern.Slot) {
-	worlds := make([]map[int32]int, len(t.Runs)) // index of communicators with all ranks, by run and id
+	g := &commGrouper{t: t, worlds: make([]map[int32]int, len(t.Runs)), byKey: map[string]*CommGroup{}}
 	for i, s := range t.Runs {
-		worlds[i] = map[int32]int{}
+		g.worlds[i] = map[int32]int{}
 		for k, c := range s.WorldComms() {
-			worlds[i][c.ID] = k
+			g.worlds[i][c.ID] = k
 		}
 	}
-	byKey := map[string]*CommGroup{}
 	for _, x := range sites {
-		u := commUseOf(x, t, worlds)
-		if !u.found {
+		name := fmt.Sprintf("%d comm", x.Event.ID)
+		u := g.useOf(x.Calls.Slots)
+		if !u.several {
+			x.Comm = g.groupOf(u, name)
 			continue
 		}
-		isWorld := u.world >= 0 && !u.differs
-		key := u.key(isWorld)
-		g := byKey[key]
-		if g == nil {
-			g = &CommGroup{World: u.world, Kind: "split"}
-			byKey[key] = g
-			if !isWorld {
-				g.World, g.Slot = -1, fmt.Sprintf("%d comm", x.Event.ID)
-				all = append(all, pattern.Slot{Name: g.Slot, Site: g.Slot, Runs: u.next})
+		x.CommAt = map[slots.Place]*CommGroup{}
+		for _, s := range x.Calls.Slots {
+			u := g.useOf([]*slots.Slot{s})
+			u.next = slices.DeleteFunc(u.next, hasNoMember) // runs without that iteration
+			if at := g.groupOf(u, SlotName(name, s.Index())); at != nil {
+				x.CommAt[s.Place] = at
 			}
-			if len(u.kinds) == 1 {
-				g.Kind, g.Like, g.Examples = u.like.Kind, u.like, u.examples
-			}
-			groups = append(groups, g)
 		}
-		x.Comm = g
 	}
-	return groups, all
+	return g.groups, g.slots
+}
+
+// groupOf returns the group of the communicators that calls use; nil if they use none. A new group that does not have
+// all ranks gets a pattern slot of this name.
+func (g *commGrouper) groupOf(u *commUse, name string) *CommGroup {
+	if !u.found {
+		return nil
+	}
+	isWorld := u.world >= 0 && !u.differs
+	key := u.key(isWorld)
+	if found := g.byKey[key]; found != nil {
+		return found
+	}
+	made := &CommGroup{World: u.world, Kind: "split"}
+	g.byKey[key] = made
+	if !isWorld {
+		made.World, made.Slot = -1, name
+		g.slots = append(g.slots, pattern.Slot{Name: name, Site: name, Runs: u.next})
+	}
+	if len(u.kinds) == 1 {
+		made.Kind, made.Like, made.Examples = u.like.Kind, u.like, u.examples
+	}
+	g.groups = append(g.groups, made)
+	return made
 }
 
 // key returns a string that is equal for sites that use the same communicators.
@@ -93,23 +121,26 @@ func (u *commUse) key(isWorld bool) string {
 	return b.String()
 }
 
-// commUseOf collects the communicators that a site uses.
-func commUseOf(x *Site, t *join.Training, worlds []map[int32]int) *commUse {
+// useOf collects the communicators that the calls of slots use.
+func (g *commGrouper) useOf(calls []*slots.Slot) *commUse {
 	u := &commUse{world: -1, kinds: map[string]bool{}}
-	for i, run := range t.Runs {
+	for i, run := range g.t.Runs {
 		next := pattern.Mapping{Ranks: run.Ranks, Dst: slices.Repeat([]int32{pattern.None}, int(run.Ranks))}
 		used := map[int32]*signature.Comm{}
-		for _, s := range x.Calls.Slots {
+		of := make([]*signature.Comm, run.Ranks)
+		for _, s := range calls {
 			for r, c := range s.Runs[i] {
 				if c == nil || c.Comm == signature.Null {
 					continue
 				}
-				comm := t.Comm(c.Comm)
-				world, hasAll := worlds[i][comm.ID]
+				comm := g.t.Comm(c.Comm)
+				world, hasAll := g.worlds[i][comm.ID]
 				if !hasAll {
 					world = mixed
 				}
 				u.differs = u.differs || u.found && world != u.world
+				u.several = u.several || of[r] != nil && of[r] != comm && !slices.Equal(of[r].Members, comm.Members)
+				of[r] = comm
 				u.world, u.found, u.like = world, true, comm
 				u.kinds[comm.Kind+" "+comm.Name] = true
 				if len(u.examples) == 0 || u.examples[len(u.examples)-1].Run != run {
@@ -125,6 +156,11 @@ func commUseOf(x *Site, t *join.Training, worlds []map[int32]int) *commUse {
 		u.next = append(u.next, next)
 	}
 	return u
+}
+
+// hasNoMember reports whether no rank is in a communicator.
+func hasNoMember(next pattern.Mapping) bool {
+	return !slices.ContainsFunc(next.Dst, func(r int32) bool { return r != pattern.None })
 }
 
 // addIdleMembers adds the next members of those that are in a communicator and do not use it themselves, as the

@@ -86,8 +86,10 @@ type Site struct {
 	RootInComm bool
 	// Like is a call of the training runs; a predicted call takes from it all that is the same in every run.
 	Like *signature.Call
-	// Comm is the group of the communicator; nil if there is none.
-	Comm *CommGroup
+	// Comm is the group of the communicator; nil if there is none, or if calls of one rank use several. Then CommAt has
+	// the groups by the place of the call.
+	Comm   *CommGroup
+	CommAt map[slots.Place]*CommGroup
 	// Completes is the rule for which requests a call completes; nil if it completes none.
 	Completes *CompletionRule
 	// StartsBoth means that the calls start persistent requests of which some send and some receive. Then Classes has
@@ -101,6 +103,28 @@ type Site struct {
 	Parts signature.PartsRule
 
 	tags map[int64]bool // in all runs
+}
+
+// CommOf returns the group of the communicator of a call at a place; nil if there is none, or if the runs do not have
+// that place.
+func (x *Site) CommOf(index []int32) *CommGroup {
+	if x.CommAt != nil {
+		return x.CommAt[slots.PlaceOf(index)]
+	}
+	return x.Comm
+}
+
+// UsesComm reports whether calls use a group of communicators.
+func (x *Site) UsesComm(g *CommGroup) bool {
+	if x.Comm == g {
+		return true
+	}
+	for _, at := range x.CommAt {
+		if at == g {
+			return true
+		}
+	}
+	return false
 }
 
 // SideLaws are the laws of one side of a site's calls.

@@ -157,7 +157,8 @@ func sampleSite(x *Site, t *join.Training) (all siteSamples) {
 // rankInGroup returns the rank of a world rank in the communicator of a call; false if the communicator has all ranks
 // or does not have this one.
 func rankInGroup(x *Site, t *join.Training, c *signature.Call, world int32) (int32, bool) {
-	if x.Comm == nil || x.Comm.World >= 0 || c.Comm == signature.Null {
+	isPart := x.CommAt != nil || x.Comm != nil && x.Comm.World < 0
+	if !isPart || c.Comm == signature.Null {
 		return 0, false
 	}
 	return t.Comm(c.Comm).RankOf(world)

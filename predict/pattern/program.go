@@ -208,9 +208,12 @@ func dropLonely(units []*unit, others map[string][]string) (kept []*unit, unexpl
 			kept = append(kept, u)
 			continue
 		}
+		why := "the law that it has may be chance, as it needs a grid that no other call uses"
+		if len(others[u.site]) > 0 {
+			why = "the law that it has may be chance, as the other side of its messages has none"
+		}
 		for _, s := range u.slots {
-			unexplained = append(unexplained,
-				Unexplained{s.Name, "the law that it has may be chance, as the other side of its messages has none"})
+			unexplained = append(unexplained, Unexplained{s.Name, why})
 		}
 	}
 	return kept, unexplained

@@ -62,12 +62,8 @@ func Slots(m *model.Model, x *generate.Prediction) (all []SlotReport) {
 		if s.Send.Bytes != nil && r.Bytes > 0 {
 			r.Size = s.Send.Bytes.String()
 		}
-		if s.Comm != nil && !s.Sends {
-			r.Members = "all ranks"
-			if s.Comm.World < 0 {
-				r.Members, _ = describeFamily(m, s.Comm.Slot)
-				r.Members = "some ranks: each with the next, " + r.Members
-			}
+		if !s.Sends {
+			r.Members = membersOf(m, s)
 		}
 		all = append(all, r)
 	}
@@ -99,4 +95,18 @@ func describeFamily(m *model.Model, family string) (law, equation string) {
 		}
 	}
 	return "", ""
+}
+
+// membersOf describes who is in the communicators of a site's calls.
+func membersOf(m *model.Model, s *model.Site) string {
+	switch {
+	case s.CommAt != nil:
+		return "several communicators, by the iteration of the loops around"
+	case s.Comm == nil:
+		return ""
+	case s.Comm.World >= 0:
+		return "all ranks"
+	}
+	next, _ := describeFamily(m, s.Comm.Slot)
+	return "some ranks: each with the next, " + next
 }

@@ -33,7 +33,8 @@ type Verdict struct {
 type WrongPlace struct {
 	// Call names the call and its place, or has its path if only the measured run makes it.
 	Call string `json:"call"`
-	// Number is which: calls, messages or bytes.
+	// Number is which: calls, messages, bytes, or members of the communicators of collective operations, added up over the
+	// calls.
 	Number string `json:"number"`
 	// Ranks is on how many ranks it is wrong.
 	Ranks int64 `json:"ranks"`
@@ -82,6 +83,7 @@ func (t *Tally) add(measured, low, high float64, unknown bool) (wrong bool) {
 type placeCount struct {
 	calls, messages, bytes interval
 	isSend, isCollective   bool
+	members                float64 // of the communicators of collective operations, added up over the calls
 }
 
 // interval goes from low to high.
@@ -184,7 +186,12 @@ func (v *Verdict) addPlace(at place, want, got *placeCount, gap *generate.Gap, p
 			v.addWrong(at, number, got.low, want.low)
 		}
 	}
-	add(&v.Calls, "calls", &want.calls, &got.calls, unknown)
+	if exact := got.calls.low == got.calls.high && got.calls == want.calls; exact && !unknown && got.members != want.members {
+		v.Calls.Wrong++ // so many calls, but not on these communicators
+		v.addWrong(at, "members", got.members, want.members)
+	} else {
+		add(&v.Calls, "calls", &want.calls, &got.calls, unknown)
+	}
 	if want.isSend || got.isSend {
 		add(&v.Messages, "messages", &want.messages, &got.messages, unknown)
 	}
@@ -266,7 +273,12 @@ func countPlaces(s *signature.Signature, rank int32, paths []string, of bounds) 
 			}
 			calls, size := of(n.ID, bytes)
 			p.calls.add(times*calls.low, times*calls.high)
-			p.isCollective = p.isCollective || s.Class(n, c) == schema.ClassCollective
+			if s.Class(n, c) == schema.ClassCollective {
+				p.isCollective = true
+				if comm := s.CommByID(c.Comm.Int32()); comm != nil {
+					p.members += times * float64(len(comm.Members))
+				}
+			}
 			if s.SendsMessage(n, c) {
 				p.isSend = true
 				p.messages.add(times*calls.low, times*calls.high)
