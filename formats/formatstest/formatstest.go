@@ -13,6 +13,7 @@ import (
 	"github.com/commq/commq/schema"
 	"github.com/commq/commq/writer"
 	"github.com/commq/commq/writer/check"
+	"github.com/commq/commq/writer/derive"
 )
 
 // Run is an imported run. Events are by rank and seq, messages by source and send.
@@ -94,6 +95,13 @@ func Import(t testing.TB, do func(m *Memory) (*schema.Manifest, error)) (*Run, e
 	slices.SortStableFunc(k.batches, func(a, b shardBatch) int {
 		return cmp.Or(place(a.rows)-place(b.rows), a.shard-b.shard)
 	})
+	var overlaps derive.Overlaps // which a run on disk counts when it is finished
+	for _, b := range k.batches {
+		if events, ok := b.rows.(*schema.Events); ok {
+			overlaps.Add(events)
+		}
+	}
+	m.Counts.OverlappingCalls = overlaps.Count()
 	checker := check.NewChecker(m, func(p check.Problem) { t.Errorf("%v", p) })
 	r := &Run{Manifest: m}
 	for i, b := range k.batches {
