@@ -57,8 +57,14 @@ const mostWrong = 0
 
 // TestRandomPrograms predicts random programs at two numbers of ranks above those of four runs, and compares with what
 // they do there. It prints a table by what programs are made of.
-func TestRandomPrograms(t *testing.T) {
-	n, first := numberFrom(t, programsEnv, 40), numberFrom(t, programsFrom, 0)
+func TestRandomPrograms(t *testing.T) { judgeAll(t, 40, randomprograms.New) }
+
+// TestRandomParts does the same with programs that make most of their calls on communicators with some of the ranks.
+func TestRandomParts(t *testing.T) { judgeAll(t, 25, randomprograms.NewOnParts) }
+
+// judgeAll predicts programs, usually so many.
+func judgeAll(t *testing.T, usual int, draw func(number uint64) *randomprograms.Program) {
+	n, first := numberFrom(t, programsEnv, usual), numberFrom(t, programsFrom, 0)
 	tally := map[string]*[isVerdicts]int{}
 	numbers, outside := 0, 0
 	var lock sync.Mutex
@@ -67,7 +73,7 @@ func TestRandomPrograms(t *testing.T) {
 	for range runtime.GOMAXPROCS(0) {
 		wait.Go(func() {
 			for number := range programs {
-				j := &programJudge{t: t, number: number, program: randomprograms.New(number)}
+				j := &programJudge{t: t, number: number, program: draw(number)}
 				j.judge()
 				lock.Lock()
 				j.addTo(tally)
@@ -337,6 +343,9 @@ func (c *siteComparison) isUncertain(got []placedCall, want int) bool {
 func (c *siteComparison) compareCall(rank int32, i int, got, want placedCall) {
 	g, w := got.call, want.call
 	site := c.model.SiteOf(got.node.ID)
+	if p, q := membersOf(c.prediction.Signature, g), membersOf(c.truth, w); !slices.Equal(p, q) {
+		c.say("rank %d, call %d: among %v, want %v", rank, i, p, q)
+	}
 	switch {
 	case (g.Root == nil) != (w.Root == nil):
 		c.say("rank %d, call %d: one has no root", rank, i)
@@ -363,6 +372,14 @@ func (c *siteComparison) compareCall(rank int32, i int, got, want placedCall) {
 				fmt.Sprintf("rank %d, call %d, %s, elements", rank, i, what))
 		}
 	}
+}
+
+// membersOf returns the members of a call's communicator; nil if it has none.
+func membersOf(s *signature.Signature, c *signature.Call) []int32 {
+	if comm := s.CommByID(c.Comm.Int32()); comm != nil {
+		return comm.Members
+	}
+	return nil
 }
 
 // compareNumber compares a number that a law gave.

@@ -2,6 +2,7 @@ package generate
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -51,7 +52,7 @@ func newCommunicators(m *model.Model, ranks int32, unknown *unknowns) *communica
 			c.ids[g] = slices.Repeat([]int32{int32(g.World)}, int(ranks))
 			continue
 		}
-		next, err := m.Pattern.Map(g.Slot, ranks)
+		next, err := nextMembers(m, g, ranks)
 		if err != nil {
 			c.setUnknown(m, g, unknown, err.Error())
 			continue
@@ -63,6 +64,40 @@ func newCommunicators(m *model.Model, ranks int32, unknown *unknowns) *communica
 	}
 	c.addPartitions(m, partitions, ranks, unknown)
 	return c
+}
+
+// nextMembers returns the next member after each rank in the communicators of a group, None for ranks that are in none:
+// by the law of who is together, with which that of the next members must agree if there is one. Without the former the
+// latter counts.
+func nextMembers(m *model.Model, g *model.CommGroup, ranks int32) ([]int32, error) {
+	byNext, nextErr := m.Pattern.Map(g.Slot, ranks)
+	next := slices.Repeat([]int32{pattern.None}, int(ranks))
+	for r := int32(0); nextErr == nil && r < ranks; r++ {
+		if dst, in := byNext.Dst(r); in {
+			next[r] = dst
+		}
+	}
+	law := m.Partition(g)
+	switch {
+	case law == nil || len(law.Forms) == 0 && !law.Alone:
+		return next, nextErr
+	case law.Alone:
+		return nil, errors.New(law.Why)
+	}
+	sets, err := law.Sets(ranks)
+	if err != nil {
+		return nil, err
+	}
+	together := slices.Repeat([]int32{pattern.None}, int(ranks))
+	for _, set := range sets.Sets {
+		for i, r := range set {
+			together[r] = set[(i+1)%len(set)]
+		}
+	}
+	if nextErr == nil && !slices.Equal(next, together) {
+		return nil, fmt.Errorf("the runs do not tell who is together: %s, or others", law.Forms[0])
+	}
+	return together, nil
 }
 
 // setUnknown notes that it is not known who is in which communicator of a group, and so what is done with them.
@@ -108,8 +143,8 @@ func (c *communicators) parent(m *model.Model, like *signature.Comm) int32 {
 // partition is a group of communicators with some of the ranks each.
 type partition struct {
 	group    *model.CommGroup
-	next     *pattern.Map // of a member, the next one
-	ids      []int32      // by rank; -1: in none
+	next     []int32 // of a member, the next one
+	ids      []int32 // by rank; -1: in none
 	topology topology
 }
 
@@ -131,18 +166,20 @@ func (c *communicators) addPartitions(m *model.Model, partitions []*partition, r
 			}
 			id := int32(len(c.ranks))
 			members := []int32{}
-			for member, more := r, true; more && p.ids[member] < 0; {
-				members, p.ids[member] = append(members, member), id
-				member, more = p.next.Dst(member)
-				if more && (member < 0 || member >= ranks) {
+			for member := r; member != pattern.None; member = p.next[member] {
+				if member < 0 || member >= ranks {
 					c.setUnknown(m, p.group, unknown, fmt.Sprintf("its law gives rank %d, which does not exist", member))
 					break
 				}
+				if p.ids[member] >= 0 {
+					break
+				}
+				members, p.ids[member] = append(members, member), id
 			}
 			if c.unknown[p.group] {
 				continue
 			}
-			if _, in := p.next.Dst(r); !in {
+			if p.next[r] == pattern.None {
 				p.ids[r] = -1
 				continue
 			}

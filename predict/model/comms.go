@@ -24,6 +24,8 @@ type CommGroup struct {
 	Like *signature.Comm
 	// Examples has a communicator of each run if Like is set.
 	Examples []CommOfRun
+	// Parts has, of groups without all ranks, the communicators of each run that uses some.
+	Parts []pattern.Sets
 }
 
 // CommOfRun is a communicator of a run.
@@ -45,6 +47,7 @@ type commUse struct {
 	kinds    map[string]bool
 	examples []CommOfRun
 	next     []pattern.Mapping // by run: of a member, the next one
+	parts    []pattern.Sets    // of each run that uses some
 }
 
 // commGrouper finds the groups of communicators that sites use.
@@ -99,7 +102,7 @@ func (g *commGrouper) groupOf(u *commUse, name string) *CommGroup {
 	made := &CommGroup{World: u.world, Kind: "split"}
 	g.byKey[key] = made
 	if !isWorld {
-		made.World, made.Slot = -1, name
+		made.World, made.Slot, made.Parts = -1, name, u.parts
 		g.slots = append(g.slots, pattern.Slot{Name: name, Site: name, Runs: u.next})
 	}
 	if len(u.kinds) == 1 {
@@ -154,9 +157,42 @@ func (g *commGrouper) useOf(calls []*slots.Slot) *commUse {
 		}
 		addIdleMembers(next.Dst, used)
 		u.next = append(u.next, next)
+		if len(used) > 0 {
+			u.parts = append(u.parts, setsOf(run.Ranks, used))
+		}
 	}
 	return u
 }
+
+// setsOf returns the members of communicators of a run, those with low ids first; of several with the same members one.
+func setsOf(ranks int32, used map[int32]*signature.Comm) pattern.Sets {
+	sets := pattern.Sets{Ranks: ranks}
+	for _, id := range slices.Sorted(maps.Keys(used)) {
+		members := used[id].Members
+		if !slices.ContainsFunc(sets.Sets, func(set []int32) bool { return slices.Equal(set, members) }) {
+			sets.Sets = append(sets.Sets, members)
+		}
+	}
+	return sets
+}
+
+// findPartitions finds the laws of the groups that do not have all ranks: who is together with whom. A group in which
+// ranks are in several communicators has none.
+func (m *Model) findPartitions() map[*CommGroup]*pattern.PartitionLaw {
+	laws := map[*CommGroup]*pattern.PartitionLaw{}
+	for _, g := range m.Comms {
+		if g.World >= 0 || g.Kind == "self" {
+			continue
+		}
+		if found, err := m.Pattern.FitPartitions([]pattern.Partition{{Name: g.Slot, Runs: g.Parts}}); err == nil {
+			laws[g] = &found[0]
+		}
+	}
+	return laws
+}
+
+// Partition returns the law of who is together in the communicators of a group; nil if it has none.
+func (m *Model) Partition(g *CommGroup) *pattern.PartitionLaw { return m.partitions()[g] }
 
 // hasNoMember reports whether no rank is in a communicator.
 func hasNoMember(next pattern.Mapping) bool {

@@ -63,6 +63,7 @@ type Model struct {
 	slotAt       func() map[string]int // of patternSlots, by name; made when it is first needed
 	times        func() *compute.Laws
 	exchanges    func() *Exchanges
+	partitions   func() map[*CommGroup]*pattern.PartitionLaw
 }
 
 // Range is a range of numbers, with its ends.
@@ -190,6 +191,7 @@ func assemble(runs []*signature.Signature) (*Model, *slots.Slots, error) {
 	m.Comms, commSlots = groupComms(m.Sites, t)
 	m.patternSlots = append(m.patternSlots, commSlots...)
 	m.exchanges = sync.OnceValue(m.findExchanges)
+	m.partitions = sync.OnceValue(m.findPartitions)
 	m.slotAt = sync.OnceValue(func() map[string]int {
 		at := make(map[string]int, len(m.patternSlots))
 		for i, s := range slices.Backward(m.patternSlots) { // of several with one name the first counts

@@ -7,18 +7,23 @@ import (
 )
 
 // Partition is the communicators that are created at one place in the program, in runs at several process counts: the
-// whole world, rows or columns of a grid, subsets.
+// whole world, rows or columns of a grid, halves of these, subsets.
 type Partition struct {
-	Name string `json:"name"`
-	Runs []Sets `json:"runs"`
+	Name string
+	Runs []Sets
 }
 
 // Sets are the communicators of one run. No rank is in two of them, and some may be in none.
 type Sets struct {
-	Ranks int32 `json:"ranks"`
+	Ranks int32
 	// Sets are the world ranks of the members of each communicator, in the order of their ranks there. The order of the
 	// sets has no meaning.
-	Sets [][]int32 `json:"sets"`
+	Sets [][]int32
+}
+
+// hasPairs reports whether a communicator has several members.
+func (s Sets) hasPairs() bool {
+	return slices.ContainsFunc(s.Sets, func(set []int32) bool { return len(set) > 1 })
 }
 
 // colors returns the index of the set of each rank, or None. It is an error when a rank does not exist or is in two
@@ -39,24 +44,82 @@ func (s Sets) colors() ([]int32, error) {
 	return c, nil
 }
 
-// PartitionForm is one law of communicators: the members of each differ only on the free axes.
+// Together tells which coordinates on an axis the members of a communicator have.
+type Together int8
+
+// How members of a communicator may differ on an axis of extent g.
+const (
+	Apart   Together = iota // not at all
+	Whole                   // in any way
+	Halves                  // within a half: 2x/g
+	Parity                  // all even, or all odd: x mod 2
+	BlockOf                 // within so many in a row: BlockOf+k for 2+k of them
+)
+
+// mostInBlock is the largest number of ranks in a row of BlockOf.
+const mostInBlock = 4
+
+// of returns a number that is the same for coordinates that are together.
+func (t Together) of(x, g int32) int32 {
+	switch t {
+	case Apart:
+		return x
+	case Whole:
+		return 0
+	case Halves:
+		return 2 * x / g
+	case Parity:
+		return x % 2
+	}
+	return x / t.block()
+}
+
+// block returns the number of ranks in a row.
+func (t Together) block() int32 { return int32(t-BlockOf) + 2 }
+
+// cost returns the description length in bits.
+func (t Together) cost() float64 {
+	if t == Apart || t == Whole {
+		return 0
+	}
+	return 3
+}
+
+// text describes which members of an axis are together; empty for Apart.
+func (t Together) text(axis string) string {
+	switch t {
+	case Apart:
+		return ""
+	case Whole:
+		return axis
+	case Halves:
+		return axis + " within a half"
+	case Parity:
+		return axis + " by an even number"
+	}
+	return fmt.Sprintf("%s within %d in a row", axis, t.block())
+}
+
+// PartitionForm is one law of communicators: who is together with whom.
 type PartitionForm struct {
-	Grids []Grid `json:"grids"`
-	// Free is true for axes on which the members of a communicator differ.
-	Free []bool `json:"free"`
+	Grids []Grid
+	// Together tells for each axis on which coordinates there the members of a communicator are.
+	Together []Together
 	// Guards are the conditions for being a member, per axis.
-	Guards []Guard `json:"guards"`
+	Guards []Guard
 	// Descending means that the order of ranks in the communicator is opposite to that in the world.
-	Descending bool    `json:"descending,omitempty"`
-	Cost       float64 `json:"cost"`
+	Descending bool
+	Cost       float64 // in bits
 }
 
 // PartitionLaw is the law of a partition: all forms that fit its runs and are about as simple as the first.
 type PartitionLaw struct {
-	Name  string          `json:"name"`
-	Forms []PartitionForm `json:"forms"`
+	Name  string
+	Forms []PartitionForm
 	// Why is the reason when there are no forms.
-	Why string `json:"why,omitempty"`
+	Why string
+	// Alone means that each communicator has one rank in all runs, so that these do not tell who is together.
+	Alone bool
 }
 
 // FitPartitions finds the laws of communicators, on the program's grids if possible, else on others. Laws that are not
@@ -71,6 +134,20 @@ func (p *Program) FitPartitions(parts []Partition) ([]PartitionLaw, error) {
 		out = append(out, law)
 	}
 	return out, nil
+}
+
+// axisCost is the description length of an axis more, in bits.
+const axisCost = 5
+
+// lead returns by how many bits a rival may cost more than the form. Grids with one axis more are rivals: only runs on
+// numbers of ranks that are squares, or a fixed extent, show a plane, if the communicators have all of a line there.
+func (f *PartitionForm) lead() float64 {
+	divided := slices.ContainsFunc(f.Together, func(t Together) bool { return t != Apart && t != Whole })
+	isShown := func(g Grid) bool { return g.Shape == Line || g.Shape == Cubic || g.Shape == Columns }
+	if !divided && slices.ContainsFunc(f.Grids, isShown) {
+		return margin
+	}
+	return margin + axisCost
 }
 
 func (p *Program) fitPartition(part Partition) (PartitionLaw, error) {
@@ -89,6 +166,9 @@ func (p *Program) fitPartition(part Partition) (PartitionLaw, error) {
 	case len(slices.Compact(slices.Sorted(slices.Values(sizes)))) < 2:
 		law.Why = "seen at one process count only"
 		return law, nil
+	case !slices.ContainsFunc(part.Runs, Sets.hasPairs):
+		law.Why, law.Alone = "each communicator has one rank in all runs, which do not tell who is together in larger ones", true
+		return law, nil
 	case !ok:
 		law.Why = "the order of the members is neither that of the world nor the reverse"
 		return law, nil
@@ -100,7 +180,7 @@ func (p *Program) fitPartition(part Partition) (PartitionLaw, error) {
 		for i := range forms {
 			forms[i].Descending = descending
 			// Rows of a plane are planes of a box too: fewer axes come first, and rule out more.
-			forms[i].Cost += 5 * float64(len(c.dims[0])-1)
+			forms[i].Cost += axisCost * float64(len(c.dims[0])-1)
 			if len(c.dims[0]) > 2 {
 				forms[i].Cost += float64(gridRank(c))
 			}
@@ -110,13 +190,15 @@ func (p *Program) fitPartition(part Partition) (PartitionLaw, error) {
 			own = append(own, forms...)
 		}
 	}
-	law.Forms = own
-	if len(own) == 0 {
-		law.Forms = all
+	byCost := func(a, b PartitionForm) int { return compare(a.Cost, b.Cost) }
+	slices.SortStableFunc(all, byCost)
+	slices.SortStableFunc(own, byCost)
+	law.Forms = all
+	if len(own) > 0 && own[0].Cost <= all[0].Cost { // else the program's grids may be there for these communicators only
+		law.Forms = own
 	}
-	slices.SortStableFunc(law.Forms, func(a, b PartitionForm) int { return compare(a.Cost, b.Cost) })
 	for i, f := range law.Forms {
-		if f.Cost > law.Forms[0].Cost+margin {
+		if f.Cost > law.Forms[0].Cost+law.Forms[0].lead() {
 			law.Forms = law.Forms[:i]
 			break
 		}
@@ -189,11 +271,11 @@ func (c *class) partitions(colors [][]int32, lib *library) []PartitionForm {
 		}
 	}
 	var out []PartitionForm
-	for mask := range 1 << k {
-		f := PartitionForm{Grids: c.grids, Free: make([]bool, k), Guards: make([]Guard, k), Cost: 1}
+	for _, together := range c.divisions() {
+		f := PartitionForm{Grids: c.grids, Together: together, Guards: make([]Guard, k), Cost: 1}
 		for a := range k {
-			f.Free[a] = mask>>a&1 == 1
 			f.Guards[a] = guards[a][0]
+			f.Cost += together[a].cost()
 		}
 		if !f.groups(c, colors) {
 			continue
@@ -207,8 +289,7 @@ func (c *class) partitions(colors [][]int32, lib *library) []PartitionForm {
 					o.Cost += u.cost()
 				}
 				if !slices.ContainsFunc(out, func(x PartitionForm) bool {
-					return slices.Equal(x.Guards, o.Guards) &&
-						slices.Equal(x.Free, o.Free)
+					return slices.Equal(x.Guards, o.Guards) && slices.Equal(x.Together, o.Together)
 				}) {
 					out = append(out, o)
 				}
@@ -218,7 +299,38 @@ func (c *class) partitions(colors [][]int32, lib *library) []PartitionForm {
 	return out
 }
 
-// groups reports whether ranks have the same color exactly when they differ only on free axes.
+// divisions returns the ways in which members may differ on the axes: on each in any way or not at all, but for one. Ways
+// that look like these in all runs do not count.
+func (c *class) divisions() (all [][]Together) {
+	axes := len(c.dims[0])
+	longest := make([]int32, axes)
+	for _, dims := range c.dims {
+		for a, d := range dims {
+			longest[a] = max(longest[a], d)
+		}
+	}
+	for mask := range 1 << axes {
+		plain := make([]Together, axes)
+		for a := range axes {
+			if mask>>a&1 == 1 {
+				plain[a] = Whole
+			}
+		}
+		all = append(all, plain)
+		for a := range axes {
+			for t := Halves; plain[a] == Apart && t <= BlockOf+mostInBlock-2; t++ {
+				if longest[a] > 2 && (t < BlockOf || longest[a] > t.block()) {
+					divided := slices.Clone(plain)
+					divided[a] = t
+					all = append(all, divided)
+				}
+			}
+		}
+	}
+	return all
+}
+
+// groups reports whether ranks have the same color exactly when they are together on all axes.
 func (f PartitionForm) groups(c *class, colors [][]int32) bool {
 	for i, color := range colors {
 		of := map[int32]int32{}
@@ -237,13 +349,11 @@ func (f PartitionForm) groups(c *class, colors [][]int32) bool {
 	return true
 }
 
-// key returns the first rank of the group of a rank, which has its coordinates on the axes that are not free.
+// key returns a number that is the same for ranks that are together.
 func (f PartitionForm) key(dims []int32, rank int32) int32 {
 	key, stride := int32(0), int32(1)
 	for a, x := range coords(dims, rank) {
-		if !f.Free[a] {
-			key += x * stride
-		}
+		key += f.Together[a].of(x, dims[a]) * stride
 		stride *= dims[a]
 	}
 	return key
@@ -316,27 +426,28 @@ func (l PartitionLaw) Sets(ranks int32) (Sets, error) {
 
 // String formats the form: "ranks that differ in x on a q x q grid".
 func (f PartitionForm) String() string {
-	var free, guards []string
-	for a := range f.Free {
+	var differ, guards []string
+	for a, t := range f.Together {
 		name := axisName(a)
-		if len(f.Free) == 1 {
+		if len(f.Together) == 1 {
 			name = "rank"
 		}
-		if f.Free[a] {
-			free = append(free, name)
+		if text := t.text(name); text != "" {
+			differ = append(differ, text)
 		}
-		if t := f.Guards[a].text(name); t != "" {
-			guards = append(guards, t)
+		if text := f.Guards[a].text(name); text != "" {
+			guards = append(guards, text)
 		}
 	}
+	whole := !slices.ContainsFunc(f.Together, func(t Together) bool { return t != Whole })
 	text := "each rank alone"
 	switch {
-	case len(free) == len(f.Free) && len(guards) == 0:
+	case whole && len(guards) == 0:
 		return "all ranks"
-	case len(free) == len(f.Free):
+	case whole:
 		text = "one of all ranks"
-	case len(free) > 0:
-		text = "ranks that differ in " + strings.Join(free, " and ")
+	case len(differ) > 0:
+		text = "ranks that differ in " + strings.Join(differ, " and ")
 	}
 	if len(guards) > 0 {
 		text += " with " + strings.Join(guards, ", ")

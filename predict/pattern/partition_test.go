@@ -33,14 +33,19 @@ func TestPartitions(t *testing.T) {
 		train, test []int32
 		text        string
 	}{
-		"world":         {func(p, r int32) int32 { return 0 }, []int32{2, 4, 8}, []int32{16, 31}, "all ranks"},
-		"self":          {func(p, r int32) int32 { return r }, []int32{2, 4, 8}, []int32{16, 31}, "each rank alone on a line of P"},
-		"rows":          {func(p, r int32) int32 { return r / square(p)[0] }, sq, []int32{25, 64}, "ranks that differ in x on a q x q grid"},
-		"columns":       {func(p, r int32) int32 { return r % square(p)[0] }, sq, []int32{25, 64}, "ranks that differ in y on a q x q grid"},
-		"dealt rows":    {func(p, r int32) int32 { return r / bits2(p)[0] }, pow, []int32{64, 128}, "ranks that differ in x on a 2^ceil(n/2) x 2^floor(n/2) grid"},
-		"divisor rows":  {func(p, r int32) int32 { return r / divisor2(p)[0] }, many, []int32{20, 36}, "ranks that differ in x on a balanced 2-D grid, extents ascending"},
-		"mod 3":         {func(p, r int32) int32 { return r % 3 }, []int32{6, 9, 12}, []int32{15, 30}, "ranks that differ in y on a 3 x P/3 grid"},
-		"halves":        {func(p, r int32) int32 { return r / (p / 2) }, []int32{4, 8, 12, 16}, []int32{6, 30}, "ranks that differ in x on a P/2 x 2 grid"},
+		"world":        {func(p, r int32) int32 { return 0 }, []int32{2, 4, 8}, []int32{16, 31}, "all ranks"},
+		"rows":         {func(p, r int32) int32 { return r / square(p)[0] }, sq, []int32{25, 64}, "ranks that differ in x on a q x q grid"},
+		"columns":      {func(p, r int32) int32 { return r % square(p)[0] }, sq, []int32{25, 64}, "ranks that differ in y on a q x q grid"},
+		"dealt rows":   {func(p, r int32) int32 { return r / bits2(p)[0] }, pow, []int32{128}, "ranks that differ in x on a 2^ceil(n/2) x 2^floor(n/2) grid"},
+		"divisor rows": {func(p, r int32) int32 { return r / divisor2(p)[0] }, many, []int32{20, 36}, "ranks that differ in x on a balanced 2-D grid, extents ascending"},
+		"mod 3":        {func(p, r int32) int32 { return r % 3 }, []int32{6, 9, 12}, []int32{15, 30}, "ranks that differ in y on a 3 x P/3 grid"},
+		"halves":       {func(p, r int32) int32 { return r / (p / 2) }, []int32{4, 8, 12, 16}, []int32{6, 30}, "ranks that differ in rank within a half on a line of P"},
+		"halves of rows": {func(p, r int32) int32 { q := square(p)[0]; return 2*(r/q) + 2*(r%q)/q }, []int32{4, 16, 36}, []int32{64},
+			"ranks that differ in x within a half on a q x q grid"},
+		"odd and even of columns": {func(p, r int32) int32 { q := square(p)[0]; return 2*(r%q) + r/q%2 }, []int32{4, 9, 16}, []int32{25},
+			"ranks that differ in y by an even number on a q x q grid"},
+		"pairs of rows": {func(p, r int32) int32 { q := square(p)[0]; return q*(r/q) + r%q/2 }, sq, []int32{25, 64},
+			"ranks that differ in x within 2 in a row on a q x q grid"},
 		"row leaders":   {func(p, r int32) int32 { return -min(r%square(p)[0], 1) }, sq, []int32{25, 64}, "ranks that differ in y with x first on a q x q grid"},
 		"all but first": {func(p, r int32) int32 { return min(r, 1) - 1 }, []int32{3, 4, 8}, []int32{16, 31}, "one of all ranks with rank not first on a line of P"},
 	} {
@@ -72,15 +77,27 @@ func TestPartitions(t *testing.T) {
 // TestPartitionsRefused has communicators without a law, and a law that is undefined at the requested process count.
 func TestPartitionsRefused(t *testing.T) {
 	rows := Partition{Name: "rows"}
-	odd := Partition{Name: "odd"}
+	odd, alone := Partition{Name: "odd"}, Partition{Name: "alone"}
 	for i, q := range []int32{2, 3, 4} {
 		rows.Runs = append(rows.Runs, sets(q*q, func(r int32) int32 { return r / q }))
+		alone.Runs = append(alone.Runs, sets(q*q, func(r int32) int32 { return r }))
 		odd.Runs = append(odd.Runs, sets(q*q,
 			func(r int32) int32 { return []int32{r * r % 5 / 3, r * r % 7 / 3, r * r % 11 / 3}[i] }))
 	}
-	laws, err := (&Program{}).FitPartitions([]Partition{rows, odd})
+	dealt := Partition{Name: "dealt"} // a plane, or planes of a box
+	for _, p := range []int32{4, 8, 16, 32} {
+		dealt.Runs = append(dealt.Runs, sets(p, func(r int32) int32 { return r / bits2(p)[0] }))
+	}
+	laws, err := (&Program{}).FitPartitions([]Partition{rows, odd, alone, dealt})
 	if err != nil {
 		t.Fatal(err)
+	}
+	var r *Refusal
+	if _, err := laws[3].Sets(64); !errors.As(err, &r) || r.Reason != Ambiguous {
+		t.Errorf("rows of a plane, or planes of a box: %v, want %s", err, Ambiguous)
+	}
+	if !laws[2].Alone || len(laws[2].Forms) > 0 {
+		t.Errorf("communicators of one rank each have the law %+v", laws[2])
 	}
 	for i, want := range []Reason{Undefined, NoLaw} {
 		var r *Refusal

@@ -5,11 +5,13 @@
 //	item       = leaf | loop
 //	loop       = "repeat" count item { item }          nested at most twice
 //	count      = constant | extent of an axis | log2 P | index of the loop around it (a triangle)
-//	leaf       = guard partners size | collective
+//	leaf       = guard partners size | collective | division [ division ] collective
 //	partners   = shift | wrap | diagonal | directions | tree | butterfly | levels | pairwise | moving root | gather |
 //	             scatter | triangle | transpose | mirror | by parity | skew | lawless
 //	size       = constant | block of an axis | face | padded | cumulative | halo | share | doubling | of the partner |
 //	             lawless
+//	division   = lines | planes | halves | halves of lines | even and odd of lines | neighbours | every k-th | firsts of
+//	             lines | firsts of neighbours | half | halved again and again
 //
 // Layouts are lines and grids as programs make them. Each statement has call sites of its own and the names of what
 // it is made of: its features. Lawless ones depend on nothing that other runs show: what they do cannot be known.
@@ -17,6 +19,7 @@
 //	program.go   Program, and how a rank executes it
 //	layout.go    process grids, and the numbers of ranks on which they are run
 //	partners.go  who communicates with whom
+//	divisions.go who is in a communicator with whom
 //	sizes.go     how much
 //	grammar.go   draws programs
 package randomprograms

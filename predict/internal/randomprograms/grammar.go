@@ -13,6 +13,7 @@ type grammar struct {
 	layout   layout
 	domain   []int // cells along each axis
 	features [][]string
+	onParts  bool // most statements are collectives on parts of the ranks
 }
 
 // Limits of programs.
@@ -27,7 +28,17 @@ const (
 
 // New draws the program with a number: the first of its kind that makes no more than mostCalls calls.
 func New(number uint64) *Program {
-	g := &grammar{Rand: rand.New(rand.NewPCG(number, 25))}
+	return (&grammar{Rand: rand.New(rand.NewPCG(number, 25))}).drawSmall()
+}
+
+// NewOnParts draws the program with a number of those that make most of their calls on communicators that have some of
+// the ranks each.
+func NewOnParts(number uint64) *Program {
+	return (&grammar{Rand: rand.New(rand.NewPCG(number, 26)), onParts: true}).drawSmall()
+}
+
+// drawSmall draws programs until one makes no more than mostCalls calls.
+func (g *grammar) drawSmall() *Program {
 	for {
 		if p := g.draw(); !p.exceeds(mostCalls, p.Ask[askedRuns-1]) {
 			return p
@@ -89,7 +100,9 @@ func (g *grammar) drawLoop(depth int) *loop {
 func (g *grammar) drawLeaf(depth int, around []string) *leaf {
 	l := &leaf{site: len(g.features), element: 1 << g.IntN(4)}
 	g.features = append(g.features, nil, nil)
-	if g.IntN(6) == 0 {
+	if g.onParts && g.IntN(4) > 0 {
+		l.features = append(g.drawOnParts(l), around...)
+	} else if g.IntN(6) == 0 {
 		l.features = append(g.drawCollective(l, depth), around...)
 	} else {
 		l.partners = g.drawPartners()

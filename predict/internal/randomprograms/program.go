@@ -43,13 +43,13 @@ func (p *Program) Run(ranks int) *signature.Run {
 	for r := range ranks {
 		places[r] = p.layout.placeOf(ranks, r)
 	}
-	exchanges := map[*leaf][]exchange{}
+	exchanges, comms := map[*leaf][]exchange{}, newComms()
 	for r := range ranks {
-		e := &execution{program: p, here: places[r], places: places, exchanges: exchanges}
+		e := &execution{program: p, here: places[r], places: places, exchanges: exchanges, comms: comms}
 		e.runAll(p.items)
 		calls[r] = e.calls
 	}
-	return testruns.Calls(ranks, nil, func(rank int) []testruns.Call { return calls[rank] })
+	return testruns.Calls(ranks, comms.members, func(rank int) []testruns.Call { return calls[rank] })
 }
 
 // item is a statement: a loop or a leaf.
@@ -85,9 +85,10 @@ type leaf struct {
 	partners partners
 	size     size
 	element  int
-	// collective is set if all ranks make this call instead.
+	// collective is set if all ranks make this call instead, or with divisions those of each part.
 	collective schema.CallID
 	root       func(here place, around []int) int
+	divisions  []division
 }
 
 // execution is a rank on its way through the program.
@@ -96,6 +97,7 @@ type execution struct {
 	here      place
 	places    []place              // of all ranks
 	exchanges map[*leaf][]exchange // of each step, for all ranks
+	comms     *comms               // of all ranks
 	around    []int
 	calls     []testruns.Call
 	// counted is the number of calls if they are only counted, up to limit.
@@ -121,9 +123,10 @@ func (p *Program) exceeds(limit, ranks int) bool {
 	for r := range ranks {
 		places[r] = p.layout.placeOf(ranks, r)
 	}
-	exchanges := map[*leaf][]exchange{}
+	exchanges, comms := map[*leaf][]exchange{}, newComms()
 	for r := range ranks {
-		e := &execution{program: p, here: places[r], places: places, exchanges: exchanges, onlyCounts: true, limit: limit}
+		e := &execution{program: p, here: places[r], places: places, exchanges: exchanges, comms: comms, onlyCounts: true,
+			limit: limit}
 		e.runAll(p.items)
 		if limit -= e.counted; limit < 0 {
 			return true
@@ -158,7 +161,11 @@ func (e *execution) runAll(items []item) {
 
 // communicate makes the calls of a leaf: in each step what the rank sends, then what it receives.
 func (e *execution) communicate(l *leaf) {
-	if l.collective != 0 {
+	switch {
+	case l.divisions != nil:
+		e.communicateInParts(l)
+		return
+	case l.collective != 0:
 		c := testruns.Call{Site: l.site, Call: l.collective, To: None, From: None, Root: l.root(e.here, e.around),
 			Bytes: l.element * l.size(e.here, 0, 0), Element: l.element}
 		e.add(c)
