@@ -106,7 +106,7 @@ func everyone(n int32) []int32 {
 func (j *job) operation(m *member, o *op, group int) training.Op {
 	x := training.Op{Call: o.call, Group: group, Seq: training.Unknown, IssuedNs: o.issued, ReturnedNs: o.returned,
 		StartNs: o.start, EndNs: o.end, InBytes: true, Root: training.Unknown, Peer: training.Unknown, Label: o.label}
-	x.InElements, x.OutElements = sizes(o, int64(m.comm.ranks))
+	x.InElements, x.OutElements = training.ArgumentSizes(o.call, o.bytes, int64(m.comm.ranks))
 	if !o.isMessage() {
 		x.Seq = o.with.instance
 	} else if m.comm == j.world {
@@ -115,25 +115,6 @@ func (j *job) operation(m *member, o *op, group int) training.Op {
 		x.Peer = peer.device.world
 	}
 	return x
-}
-
-// sizes returns what a member gives and gets. The log has the count of the call's arguments times the size of the type:
-// of an all-gather what a member gives, of a reduce-scatter what it gets, of an all-to-all what goes to each.
-func sizes(o *op, ranks int64) (in, out int64) {
-	if o.bytes < 0 {
-		return training.Unknown, training.Unknown
-	}
-	switch o.call {
-	case schema.CallIallgather, schema.CallIgather:
-		return o.bytes, o.bytes * ranks
-	case schema.CallIreduceScatterBlock, schema.CallIscatter:
-		return o.bytes * ranks, o.bytes
-	case schema.CallIalltoall:
-		return o.bytes * ranks, o.bytes * ranks
-	case schema.CallIallgatherv:
-		return o.bytes, training.Unknown
-	}
-	return o.bytes, o.bytes
 }
 
 // spread gives operations that overlap streams of their own.

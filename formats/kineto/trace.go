@@ -217,7 +217,7 @@ func (t *trace) take(e *event, start, end int64) {
 	switch category := strings.ToLower(e.Category); category {
 	case "kernel":
 		t.kernelled = true
-		if isCommunication(e.Name) {
+		if training.IsCommunication(e.Name) {
 			t.kernels = append(t.kernels, t.kernel(e, start, end))
 			return
 		}
@@ -234,12 +234,6 @@ func (t *trace) take(e *event, start, end int64) {
 	case "cpu_op", "user_annotation", "operator":
 		t.host(e, start, end, category)
 	}
-}
-
-// isCommunication reports whether a kernel belongs to a library for collectives.
-func isCommunication(name string) bool {
-	name = strings.ToLower(name)
-	return strings.HasPrefix(name, "nccl") || strings.HasPrefix(name, "rccl") || strings.HasPrefix(name, "msccl")
 }
 
 func (t *trace) kernel(e *event, start, end int64) kernel {

@@ -47,6 +47,35 @@ func CallOf(name string) schema.CallID {
 	return calls[name]
 }
 
+// IsCommunication reports whether a kernel belongs to a library for collectives.
+func IsCommunication(name string) bool {
+	name = strings.ToLower(name)
+	return strings.HasPrefix(name, "nccl") || strings.HasPrefix(name, "rccl") || strings.HasPrefix(name, "msccl")
+}
+
+// ArgumentSizes returns the bytes that a member of a group gives and gets by the count of a call of NCCL times the size
+// of the type: of an all-gather it is what a member gives, of a reduce-scatter what it gets, of an all-to-all what goes
+// to each. ranks is the size of the group; Unknown leaves out what follows from it.
+func ArgumentSizes(call schema.CallID, bytes, ranks int64) (in, out int64) {
+	all := int64(Unknown)
+	if ranks > 0 {
+		all = bytes * ranks
+	}
+	switch {
+	case bytes < 0:
+		return Unknown, Unknown
+	case call == schema.CallIallgather || call == schema.CallIgather:
+		return bytes, all
+	case call == schema.CallIreduceScatterBlock || call == schema.CallIscatter:
+		return all, bytes
+	case call == schema.CallIalltoall:
+		return all, all
+	case call == schema.CallIallgatherv:
+		return bytes, Unknown
+	}
+	return bytes, bytes
+}
+
 // AreAlike reports whether two calls may be the same operation: not all names of all-to-alls tell whether they are
 // uneven.
 func AreAlike(a, b schema.CallID) bool {

@@ -1,0 +1,311 @@
+package nsys
+
+import (
+	"cmp"
+	"slices"
+	"sort"
+
+	"github.com/commq/commq/formats/training"
+	"github.com/commq/commq/schema"
+)
+
+// unit is what a thread asked for together: a range of PyTorch's with what is in it, a group of NCCL's, or a function
+// alone.
+type unit struct {
+	is         meaning // annotation, groupStart or function
+	label      label
+	start, end int64
+	functions  []event // of NCCL, with their payloads
+	kernels    []activity
+}
+
+// units returns what the threads of a process asked for, by thread in the order of their starts. Ranges of a thread
+// are nested, so a unit ends before the next one begins.
+func (p *process) units() map[int64][]*unit {
+	slices.SortStableFunc(p.events, func(a, b event) int {
+		return cmp.Or(cmp.Compare(a.thread, b.thread), cmp.Compare(a.start, b.start), cmp.Compare(b.end, a.end))
+	})
+	all := map[int64][]*unit{}
+	var b builder
+	for i := range p.events {
+		e := &p.events[i]
+		if i > 0 && e.thread != p.events[i-1].thread {
+			b = builder{}
+		}
+		if u := b.take(e); u != nil {
+			all[e.thread] = append(all[e.thread], u)
+		}
+	}
+	return all
+}
+
+// builder makes units of the events of a thread.
+type builder struct {
+	now   *unit // the latest one; nil: none
+	depth int   // of open groups
+}
+
+// take takes the next event, and returns the unit that it begins; nil if it is a part of another.
+func (b *builder) take(e *event) *unit {
+	inside := b.now != nil && (b.depth > 0 || e.start < b.now.end)
+	switch {
+	case e.is == joins:
+		return nil
+	case inside:
+		b.add(e)
+		return nil
+	case e.is == groupEnd:
+		return nil // of a group that began before the recording
+	}
+	b.now = &unit{is: e.is, label: e.label, start: e.start, end: e.end}
+	if e.is == groupStart {
+		b.depth = 1
+	}
+	if e.is == function {
+		b.now.functions = []event{*e}
+	}
+	return b.now
+}
+
+// add adds an event to the unit that it is in. A function of NCCL may call another one.
+func (b *builder) add(e *event) {
+	u := b.now
+	switch {
+	case e.is == function && u.is == function:
+	case e.is == function:
+		if n := len(u.functions); n == 0 || e.start >= u.functions[n-1].end {
+			u.functions = append(u.functions, *e)
+		}
+	case b.depth == 0:
+	case e.is == groupStart:
+		b.depth++
+	case e.is == groupEnd:
+		b.depth--
+	}
+	if b.depth > 0 || u.is == groupStart {
+		u.end = max(u.end, e.end)
+	}
+}
+
+// operation is an operation on a device before the groups are known.
+type operation struct {
+	training.Op
+	device int64
+	ran    bool // the device is known
+	comm   uint64
+	bytes  int64 // by the function's arguments
+	total  bool  // InElements and OutElements are known
+	splits [2]map[int32]int64
+}
+
+// tally counts what has no row, or less than it should.
+type tally struct {
+	silent    int64 // kernels without the call that asked for them, whose names do not tell the operation
+	captured  int64 // calls without a kernel in processes that use CUDA graphs
+	unplaced  int64 // calls without a kernel in processes that use several devices
+	waiting   int64 // calls without a kernel, which have the time of the call
+	unclaimed int64 // calls of processes none of whose kernels could be joined with them
+}
+
+func (t *tally) add(o tally) {
+	t.silent += o.silent
+	t.captured += o.captured
+	t.unplaced += o.unplaced
+	t.waiting += o.waiting
+	t.unclaimed += o.unclaimed
+}
+
+// operations returns the operations of a process.
+func (p *process) operations(t *tally) (all []operation) {
+	units := p.units()
+	var order []int64
+	for thread := range units {
+		order = append(order, thread)
+	}
+	slices.Sort(order)
+	joined, graphs, devices := p.join(units, &all, t)
+	for _, thread := range order {
+		for _, u := range units[thread] {
+			if len(u.kernels) > 0 {
+				all = append(all, u.operations()...)
+				continue
+			}
+			n := u.count()
+			switch {
+			case graphs:
+				t.captured += n
+			case len(p.kernels) > 0 && !joined:
+				t.unclaimed += n
+			case devices > 1:
+				t.unplaced += n
+			default:
+				if len(p.kernels) > 0 {
+					t.waiting += n
+				}
+				all = append(all, u.operations()...)
+			}
+		}
+	}
+	return all
+}
+
+// join gives units their kernels: a kernel belongs to the unit in which it was launched. Kernels without a unit become
+// operations by their names.
+func (p *process) join(units map[int64][]*unit, all *[]operation, t *tally) (joined, graphs bool, devices int) {
+	seen := map[int64]bool{}
+	for i := range p.kernels {
+		k := &p.kernels[i]
+		seen[k.device] = true
+		graphs = graphs || k.graph
+		l := p.launches[k.correlation]
+		u := around(units[l.thread], l.start)
+		switch {
+		case u != nil && l.thread != 0 && !k.graph:
+			u.kernels = append(u.kernels, *k)
+			joined = true
+		case k.call != 0:
+			if l.thread == 0 {
+				l.start, l.end = k.start, k.start
+			}
+			*all = append(*all, k.operation(k.call, min(l.start, k.start), min(l.end, k.start)))
+		default:
+			t.silent++
+		}
+	}
+	return joined, graphs, len(seen)
+}
+
+// around returns the unit of a thread that covers a time; nil if there is none.
+func around(all []*unit, at int64) *unit {
+	i := sort.Search(len(all), func(i int) bool { return all[i].start > at })
+	if i == 0 || all[i-1].end < at {
+		return nil
+	}
+	return all[i-1]
+}
+
+// operation makes an operation of a kernel.
+func (k *activity) operation(call schema.CallID, issued, returned int64) operation {
+	o := newOperation(call, issued, returned)
+	o.StartNs, o.EndNs, o.Stream, o.Label = k.start, k.end, k.stream, kernelNote(k.text)
+	o.device, o.ran = k.device, true
+	return o
+}
+
+func newOperation(call schema.CallID, issued, returned int64) operation {
+	return operation{Op: training.Op{Call: call, Group: training.Unknown, Seq: training.Unknown, IssuedNs: issued,
+		ReturnedNs: returned, StartNs: issued, EndNs: returned, InElements: training.Unknown, OutElements: training.Unknown,
+		InBytes: true, Root: training.Unknown, Peer: training.Unknown}, bytes: training.Unknown}
+}
+
+// count returns the number of operations of a unit.
+func (u *unit) count() int64 {
+	if u.is == annotation {
+		return 1
+	}
+	return int64(len(u.functions))
+}
+
+// operations returns the operations of a unit, those of each device that it ran on.
+func (u *unit) operations() (all []operation) {
+	if len(u.kernels) == 0 {
+		return u.asked()
+	}
+	byDevice := map[int64][]activity{}
+	var devices []int64
+	for _, k := range u.kernels {
+		if byDevice[k.device] == nil {
+			devices = append(devices, k.device)
+		}
+		byDevice[k.device] = append(byDevice[k.device], k)
+	}
+	slices.Sort(devices)
+	for i, device := range devices {
+		kernels := byDevice[device]
+		asked := u.asked()
+		if n := len(asked) / len(devices); len(devices) > 1 && u.is != annotation && n > 0 && len(asked)%len(devices) == 0 {
+			asked = asked[i*n : (i+1)*n] // each device in turn, as programs with several ask
+		}
+		for _, o := range asked {
+			all = append(all, o.runs(kernels))
+		}
+	}
+	return all
+}
+
+// runs gives an operation the time of its kernels.
+func (o operation) runs(kernels []activity) operation {
+	k := kernels[0]
+	o.StartNs, o.EndNs, o.Stream, o.Label = k.start, k.end, k.stream, kernelNote(k.text)
+	o.device, o.ran = k.device, true
+	for _, k := range kernels[1:] {
+		o.StartNs, o.EndNs = min(o.StartNs, k.start), max(o.EndNs, k.end)
+	}
+	return o
+}
+
+// asked returns the operations that a unit asked for, without when they ran: one for a range of PyTorch's, else one for
+// each function.
+func (u *unit) asked() (all []operation) {
+	if u.is == annotation {
+		o := newOperation(u.label.call, u.start, u.end)
+		if u.label.to >= 0 {
+			o.Peer, o.PeerInGroup = u.label.to, true
+		}
+		o.sum(u.functions)
+		return []operation{o}
+	}
+	for i := range u.functions {
+		f := &u.functions[i]
+		o := newOperation(f.call, u.start, u.end)
+		o.comm, o.bytes, o.Root = f.comm, f.bytes, f.root
+		if f.peer >= 0 {
+			o.Peer, o.PeerInGroup = f.peer, true
+		}
+		all = append(all, o)
+	}
+	return all
+}
+
+// sum takes the communicator and the sizes of an operation from the functions that it called: the same function, for
+// several tensors, or the messages that it is made of.
+func (o *operation) sum(functions []event) {
+	sent, got := int64(training.Unknown), int64(training.Unknown)
+	for i := range functions {
+		f := &functions[i]
+		if o.comm == 0 {
+			o.comm = f.comm
+		}
+		switch {
+		case f.bytes < 0 || f.comm != o.comm:
+		case training.AreAlike(f.call, o.Call):
+			o.bytes = max(o.bytes, 0) + f.bytes
+			if f.root >= 0 {
+				o.Root = f.root
+			}
+			if f.peer >= 0 && o.Peer < 0 {
+				o.Peer, o.PeerInGroup = f.peer, true
+			}
+		case f.call == schema.CallIsend:
+			sent = max(sent, 0) + f.bytes
+			o.share(0, f)
+		case f.call == schema.CallIrecv:
+			got = max(got, 0) + f.bytes
+			o.share(1, f)
+		}
+	}
+	if sent >= 0 || got >= 0 {
+		o.InElements, o.OutElements, o.total = sent, got, true
+	}
+}
+
+// share notes what goes to a member of the group, or comes from it.
+func (o *operation) share(side int, f *event) {
+	if f.peer < 0 {
+		return
+	}
+	if o.splits[side] == nil {
+		o.splits[side] = map[int32]int64{}
+	}
+	o.splits[side][f.peer] += f.bytes
+}
