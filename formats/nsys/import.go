@@ -21,12 +21,15 @@ const format = "nsys"
 var endings = []string{".sqlite", ".sqlite3", ".db", ".nsys-rep"}
 
 // ImportPath imports an export, or those in a folder, as the run of this name in a store. Without a name the run gets
-// that of the file or folder. Memory grows with the operations of libraries for collectives, not with the size of the
+// that of the file or folder. It has the operations of NCCL, or the calls of MPI if there are more of these. Memory grows with the operations of libraries for collectives, not with the size of the
 // files. An error names the file, the table, the row and what was found.
 func ImportPath(ctx context.Context, path, store, name string, o Options) (*schema.Manifest, error) {
 	exports, err := readAll(ctx, path, o.Progress)
 	if err != nil {
 		return nil, err
+	}
+	if isMPI(exports) {
+		return importMPI(ctx, exports, path, store, name, o)
 	}
 	return training.ImportPath(ctx, path, store, name, o, endings,
 		func(context.Context, string, func(read, all int64)) ([]*training.Rank, training.Options, error) {
@@ -108,14 +111,21 @@ func ranksOf(exports []*export) ([]*training.Rank, training.Options, error) {
 	}
 	groups, of := j.groups()
 	var ranks []*training.Rank
+	var bases []int64
 	for _, d := range j.devices {
-		r := j.rank(d, groups, of)
-		r.Close()
-		r.Later(d.process.export.baseNs - least)
-		ranks = append(ranks, r)
+		ranks = append(ranks, j.rank(d, groups, of))
+		bases = append(bases, d.process.export.baseNs-least)
 	}
-	slices.SortFunc(ranks, func(a, b *training.Rank) int { return cmp.Compare(a.Rank, b.Rank) })
+	how.Numbered = align(ranks, bases)
 	how.Warnings = j.warnings()
+	if how.Numbered {
+		how.Warnings = append(how.Warnings, "The exports name no communicators: operations count on all ranks, and those whose "+
+			"kernels overlap in time on all ranks are taken as one. Those outside of a rank's recorded time count as dropped.")
+	}
+	for i, r := range ranks {
+		r.Close()
+		r.Later(bases[i])
+	}
 	return ranks, how, nil
 }
 

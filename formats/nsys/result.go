@@ -35,16 +35,17 @@ func (j *job) warnings() (w []string) {
 		}
 	}
 	w = append(w, fmt.Sprintf("Exports of Nsight Systems %s. Ranks, one for each GPU of a process, are numbered by %s.",
-		j.versions(), j.order))
+		versions(j.exports), j.order))
 	if len(j.comms) == 0 {
 		w = append(w, "The exports have no payloads of NCCL's ranges, and so no sizes, communicators, roots and partners "+
 			"of messages: record with NCCL 2.18 or later, and export with --include-blobs=true.")
 	}
 	t := &j.tally
-	unread, endless, backward := int64(0), int64(0), int64(0)
+	unread, endless, backward, mpi := int64(0), int64(0), int64(0), int64(0)
 	for _, x := range j.exports {
 		unread += x.payloads.unread
 		endless += x.endless
+		mpi += x.mpi
 		backward += x.backward
 	}
 	say(t.waiting, "Operations without a kernel in the export, which have the time of their call")
@@ -57,15 +58,16 @@ func (j *job) warnings() (w []string) {
 	say(unread, "Payloads of another layout than the tables tell, not read")
 	say(j.assumed, "Communicators that were made outside of the recorded time; they have the ranks that used them, in their "+
 		"order")
+	say(mpi, "Calls of MPI, which are not in the run, as there are more operations of NCCL")
 	say(endless, "Ranges that did not end in the recorded time, not read")
 	say(backward, "Events that end before they begin, which got no length")
 	return w
 }
 
 // versions lists the versions of Nsight Systems that wrote the exports.
-func (j *job) versions() string {
+func versions(exports []*export) string {
 	var all []string
-	for _, x := range j.exports {
+	for _, x := range exports {
 		if x.version != "" && !slices.Contains(all, x.version) {
 			all = append(all, x.version)
 		}

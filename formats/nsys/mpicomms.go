@@ -1,0 +1,74 @@
+package nsys
+
+import (
+	"slices"
+
+	"github.com/commq/commq/formats/timed"
+	"github.com/commq/commq/schema"
+)
+
+const null32, null64 = schema.NullInt32, schema.NullInt64
+
+// Handles of communicators that MPICH and the libraries made of it have in all processes, in their mpi.h.
+const mpichWorld, mpichSelf = 0x44000000, 0x44000001
+
+// mpiComms tells communicators by their handles. Exports do not tell their members: known are those that have all
+// ranks.
+type mpiComms struct {
+	comms *timed.Comms
+	// whole are the communicators that all ranks used, by what exports call globally unique: they have all ranks.
+	whole map[int64]*timed.Comm
+	// made are those of whole that are not MPI_COMM_WORLD.
+	made  []*timed.Comm
+	mpich bool
+	// alone tells that each rank used one handle only: that of MPI_COMM_WORLD.
+	alone bool
+}
+
+// newComms finds the communicators of all ranks.
+func (j *mpiJob) newComms() *mpiComms {
+	s := &mpiComms{comms: timed.NewComms(len(j.ranks)), whole: map[int64]*timed.Comm{}, alone: true}
+	users, uids := map[int64]int{}, []int64(nil)
+	for _, r := range j.ranks {
+		s.mpich = s.mpich || r.handles[mpichWorld]
+		s.alone = s.alone && len(r.handles) == 1
+		for uid := range r.uids {
+			users[uid]++
+		}
+	}
+	for uid, n := range users {
+		if n == len(j.ranks) {
+			uids = append(uids, uid)
+		}
+	}
+	slices.Sort(uids)
+	for i, uid := range uids {
+		if i == 0 && !s.mpich {
+			s.whole[uid] = s.comms.World()
+			continue
+		}
+		c := timed.NewComm(schema.CommOther, s.comms.World().Groups[0])
+		s.comms.Add(c)
+		s.made = append(s.made, c)
+		s.whole[uid] = c
+	}
+	return s
+}
+
+// of returns the communicator of a call; nil if its members are not known.
+func (s *mpiComms) of(c *mpiCall, rank int32) *timed.Comm {
+	handle, uid := c[mpiHandle], c[mpiUID]
+	switch {
+	case handle == null64:
+		return nil
+	case s.mpich && handle == mpichWorld:
+		return s.comms.World()
+	case s.mpich && handle == mpichSelf:
+		return s.comms.Self(rank)
+	case uid != null64 && s.whole[uid] != nil:
+		return s.whole[uid]
+	case s.alone:
+		return s.comms.World()
+	}
+	return nil
+}
