@@ -10,7 +10,8 @@ import (
 	"slices"
 	"strings"
 
-	_ "modernc.org/sqlite" // the driver
+	"modernc.org/sqlite"
+	lib "modernc.org/sqlite/lib"
 )
 
 // magic is what a SQLite database begins with.
@@ -22,15 +23,19 @@ func IsTrace(head []byte) bool { return bytes.HasPrefix(head, []byte(magic)) }
 // file is an open export.
 type file struct {
 	db   *sql.DB
+	conn *sql.Conn
 	path string
 	// columns are those of the tables that it has, by table.
 	columns map[string][]string
 }
 
 // settings are those of a connection: nothing is written, the schema of a file runs no functions, SQLite checks the
-// pages that it reads, sorts in temporary files, and takes at most 256 MiB.
-var settings = []string{"query_only(1)", "trusted_schema(0)", "cell_size_check(1)", "temp_store(1)",
-	"hard_heap_limit(268435456)"}
+// pages that it reads, and sorts in temporary files.
+var settings = []string{"query_only(1)", "trusted_schema(0)", "cell_size_check(1)", "temp_store(1)"}
+
+// mostValue is the length of the longest value, or row, that is read, in bytes: texts are names, and what programs
+// printed.
+const mostValue = 64 << 20
 
 // open opens an export and lists its tables.
 func open(ctx context.Context, path string) (*file, error) {
@@ -56,20 +61,36 @@ func open(ctx context.Context, path string) (*file, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	db.SetMaxOpenConns(1)
 	f := &file{db: db, path: path, columns: map[string][]string{}}
-	if err := f.list(ctx); err != nil {
-		db.Close()
+	if err = f.connect(ctx); err == nil {
+		err = f.list(ctx)
+	}
+	if err != nil {
+		f.close()
 		return nil, err
 	}
 	return f, nil
 }
 
-func (f *file) close() { f.db.Close() }
+// connect opens the only connection.
+func (f *file) connect(ctx context.Context) (err error) {
+	if f.conn, err = f.db.Conn(ctx); err != nil {
+		return f.damaged("sqlite_master", err)
+	}
+	_, err = sqlite.Limit(f.conn, lib.SQLITE_LIMIT_LENGTH, mostValue)
+	return err
+}
+
+func (f *file) close() {
+	if f.conn != nil {
+		f.conn.Close()
+	}
+	f.db.Close()
+}
 
 // list lists the tables and their columns. Views and virtual tables have no pages of their own, and do not count.
 func (f *file) list(ctx context.Context) error {
-	rows, err := f.db.QueryContext(ctx, "SELECT m.name, c.name FROM sqlite_master m, pragma_table_info(m.name) c "+
+	rows, err := f.conn.QueryContext(ctx, "SELECT m.name, c.name FROM sqlite_master m, pragma_table_info(m.name) c "+
 		"WHERE m.type = 'table' AND m.rootpage > 0 ORDER BY m.name, c.cid")
 	if err != nil {
 		return f.damaged("sqlite_master", err)
@@ -134,7 +155,7 @@ func (f *file) each(ctx context.Context, table string, columns []string, tail st
 // query calls take for each row of a query whose first column is a number of the row, and whose others have these
 // names.
 func (f *file) query(ctx context.Context, table string, columns []string, text string, take func(r *row)) error {
-	rows, err := f.db.QueryContext(ctx, text)
+	rows, err := f.conn.QueryContext(ctx, text)
 	if err != nil {
 		return f.damaged(table, err)
 	}

@@ -315,3 +315,16 @@ func TestUnfinishedWriting(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// SQLite makes no value longer than the limit, whatever a damaged file claims.
+func TestMemoryIsBounded(t *testing.T) {
+	f, err := open(context.Background(), sample(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.close()
+	err = f.query(context.Background(), "StringIds", []string{"value"}, "SELECT 1, zeroblob(400000000)", func(*row) {})
+	if err == nil || !strings.Contains(err.Error(), "too big") {
+		t.Errorf("400 MB: %v", err)
+	}
+}
