@@ -40,13 +40,14 @@ var arrows = map[string][]string{
 }
 
 // only lists the top folders that may import a foreign package: only writer and queries (for its output formats) use
-// Parquet, only queries uses SQL, only cmd uses flags, only models uses YAML.
+// Parquet, only queries and formats (for databases of other tools) use SQL, only cmd uses flags, only models uses YAML.
 var only = map[string][]string{
 	"github.com/apache/arrow-go/v18/parquet":         {"writer", "queries"},
 	"github.com/apache/arrow-go/v18/parquet/file":    {"writer", "queries"},
 	"github.com/apache/arrow-go/v18/parquet/pqarrow": {"writer", "queries"},
 	"github.com/minio/minio-go/v7":                   {"writer"},
-	"database/sql":                                   {"queries"},
+	"database/sql":                                   {"queries", "formats"},
+	"modernc.org/sqlite":                             {"formats"},
 	"github.com/duckdb/duckdb-go/v2":                 {"queries"},
 	"github.com/trinodb/trino-go-client/trino":       {"queries"},
 	"github.com/spf13/cobra":                         {"cmd"},
@@ -66,6 +67,8 @@ var within = map[string][]string{
 	module + "/formats/perfetto": {module + "/schema", module + "/writer"},
 	module + "/formats/paraver": {module + "/formats/calls", module + "/formats/spill", module + "/formats/timed",
 		module + "/schema", module + "/writer"},
+	module + "/formats/nsys": {module + "/formats/calls", module + "/formats/jsonstream", module + "/formats/spill",
+		module + "/formats/timed", module + "/formats/training", module + "/schema", module + "/writer"},
 	module + "/formats/dimemas": {module + "/formats/spill", module + "/run/match", module + "/schema", module + "/writer"},
 	module + "/replay":          {module + "/capture/shim", module + "/schema"},
 	module + "/capture/hang": {module + "/capture/ingest", module + "/capture/ingest/handles",

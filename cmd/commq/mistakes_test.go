@@ -37,7 +37,7 @@ func TestUnknownWords(t *testing.T) {
 	for _, c := range []struct{ line, want string }{
 		{"nonsense", `unknown command "nonsense"; commq --help lists the commands`},
 		{"exce", `unknown command "exce"; did you mean exec?`},
-		{"import otf x", `import: unknown format "otf"; want dim, otf2, prv, dumpi, liballprof, inspector, kineto, exectrace, tit, chakra, or a file alone`},
+		{"import otf x", `import: unknown format "otf"; want dim, otf2, prv, dumpi, liballprof, inspector, kineto, exectrace, nsys, tit, chakra, or a file alone`},
 		{"import otf2 --run r", `import otf2: unknown flag --run`},
 		{"store pul s3://x", `store: unknown command "pul"; did you mean pull?`},
 		{"runs --all", `runs: unknown flag --all`},

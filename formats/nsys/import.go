@@ -133,10 +133,11 @@ func ranksOf(exports []*export) ([]*training.Rank, training.Options, error) {
 func (j *job) rank(d *device, groups []training.Group, of map[uint64]int) *training.Rank {
 	p := d.process
 	r := &training.Rank{File: p.export.path, Rank: d.world, World: j.ranks, Host: p.export.host, Groups: groups,
-		HasGroups: len(groups) > 0, Steps: p.namedSteps(), Device: len(p.kernels) > 0, Events: p.read}
-	if busy := p.busy[d.number]; busy != nil && len(p.kernels) > 0 {
+		HasGroups: len(groups) > 0, Steps: p.namedSteps(), Device: p.onDevice, Events: p.read}
+	if busy := p.busy[d.number]; busy != nil && p.onDevice {
 		r.Busy = *busy
 	}
+	r.Ops = make([]training.Op, 0, len(d.ops))
 	for i := range d.ops {
 		o := &d.ops[i]
 		size := int64(training.Unknown)
@@ -150,6 +151,7 @@ func (j *job) rank(d *device, groups []training.Group, of map[uint64]int) *train
 		o.settle(size)
 		r.Ops = append(r.Ops, o.Op)
 	}
+	d.ops = nil
 	return r
 }
 

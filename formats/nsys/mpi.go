@@ -63,6 +63,7 @@ type mpiRank struct {
 	handles map[int64]bool  // of communicators
 	uids    map[int64]bool  // of communicators whose handle does not tell which they are
 	calls   int64
+	last    map[int64]mpiCall // the latest call of each thread
 }
 
 // mpiJob is an import of calls of MPI.
@@ -70,6 +71,7 @@ type mpiJob struct {
 	ranks   []*mpiRank
 	kept    *spill.File
 	skipped map[string]int64 // calls without a row, by name
+	nested  int64            // calls inside of others
 	nccl    int64            // operations that are not imported
 }
 
@@ -135,7 +137,7 @@ func (j *mpiJob) place(exports []*export) error {
 				of[most].path, most, rank)
 		}
 		j.ranks = append(j.ranks, &mpiRank{export: of[rank], threads: map[int64]int64{}, handles: map[int64]bool{},
-			uids: map[int64]bool{}})
+			uids: map[int64]bool{}, last: map[int64]mpiCall{}})
 	}
 	return nil
 }
@@ -232,6 +234,11 @@ func (j *mpiJob) keep(x *export, names map[int64]string, r *row) error {
 		rank.threads[c[mpiThread]] = thread
 	}
 	c[mpiThread], c[mpiName] = thread, int64(call)
+	if before, ok := rank.last[thread]; ok && before[mpiEnd] != null64 && c[mpiStart] < before[mpiEnd] && !c.isSame(&before) {
+		j.nested++
+		return nil
+	}
+	rank.last[thread] = c
 	rank.see(&c)
 	var text [mpiCallBytes]byte
 	for i, v := range c {

@@ -63,6 +63,7 @@ func TestMPI(t *testing.T) {
 	d.call("MPI_START_WAIT_EVENTS", 52, "MPI_Waitall", 70, 80, "requestHandle", 1004)
 	d.p2p(52, "MPI_Send", 85, 86, made, 3, 0, 5, nil)
 	d.other(52, "MPI_Comm_rank", 90, 91)
+	d.call("MPI_COLLECTIVES_EVENTS", 52, "MPI_Barrier", 132, 134, "commHandle", world) // inside of the all-to-all
 	r := mustImport(t, d.path)
 	wantRows(t, r, `
 0.0 Init 10-20
@@ -94,6 +95,8 @@ func TestMPI(t *testing.T) {
 	wantWarning(t, r, "Calls on communicators whose members the exports do not tell, which have no communicator, partner and "+
 		"size: 1.")
 	wantWarning(t, r, "Calls without a row: 1 MPI_Comm_rank.")
+	wantWarning(t, r, "Calls that began before another one of their thread had ended, as MPI libraries call MPI, which have no "+
+		"row: 1.")
 }
 
 // Under Open MPI handles are addresses. What the exports call globally unique tells the communicators of all ranks: the

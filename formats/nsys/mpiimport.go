@@ -97,7 +97,8 @@ func (j *mpiJob) warnings(exports []*export, comms *mpiComms, second []*mpiReade
 	say(int64(len(comms.made)), "Communicators that all ranks used besides MPI_COMM_WORLD; they have all ranks, in its order")
 	say(t.foreign, "Calls on communicators whose members the exports do not tell, which have no communicator, partner and "+
 		"size")
-	say(t.silent, "Calls whose partner or root the exports do not tell, which have none")
+	say(t.silent, "Calls whose partner, root or size the exports do not tell, which have no communicator, partner and size")
+	say(j.nested, "Calls that began before another one of their thread had ended, as MPI libraries call MPI, which have no row")
 	say(t.vague, "Calls of MPI_Waitany, _Waitsome and MPI_Test*, of which the exports do not tell what they completed")
 	if len(j.skipped) > 0 {
 		var words []string

@@ -146,7 +146,7 @@ func (r *mpiReader) handleOf(x *mpiCall) (calls.Handle, bool) {
 
 // message fills in the arguments of a send, a receive or a probe; false if the export does not tell them.
 func (r *mpiReader) message(x *mpiCall, a *calls.Args) (ok bool) {
-	if x[mpiRemote] == null64 || a.Call.Is(schema.FactMatched) {
+	if x[mpiRemote] == null64 || a.Call.Is(schema.FactMatched) || a.Call.Is(schema.FactSends) && size(x[mpiSize]) == null64 {
 		r.counts.silent++
 		return false
 	}

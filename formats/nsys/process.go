@@ -42,6 +42,7 @@ type process struct {
 	busy     map[int64]*training.Busy
 	mpiRank  int32 // Unknown if the export does not tell it
 	read     int64
+	onDevice bool // operations run on a GPU
 }
 
 // export is what is kept of a file.

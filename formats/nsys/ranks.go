@@ -82,6 +82,8 @@ func (j *job) add(p *process) {
 	}
 	j.devices = append(j.devices, devices...)
 	j.join(p, devices)
+	p.onDevice = len(p.kernels) > 0
+	p.events, p.kernels, p.launches = nil, nil, nil // they take the most memory
 }
 
 func (j *job) comm(id uint64) *comm {
