@@ -190,8 +190,8 @@ func TestMPIAndNCCL(t *testing.T) {
 	d.span(50, "ncclAllReduce", 200, 250, nil)
 	r := mustImport(t, d.path)
 	wantWarning(t, r, "Calls of MPI, which are not in the run, as there are more operations of NCCL: 1.")
-	for range 3 {
-		d.call("MPI_COLLECTIVES_EVENTS", 50, "MPI_Barrier", 70, 71, "commHandle", world)
+	for i := range 3 {
+		d.call("MPI_COLLECTIVES_EVENTS", 50, "MPI_Barrier", 70+i, 71+i, "commHandle", world)
 	}
 	store := t.TempDir()
 	m, err := ImportPath(context.Background(), d.path, store, "", Options{})
