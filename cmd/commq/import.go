@@ -60,8 +60,8 @@ var importFormats = []importFormat{
 		func(path string) bool { return isDir(path) && kineto.IsFolder(path) }, runImportKineto},
 	{"exectrace", "execution traces of PyTorch (.json, a folder of them): docs/reference/training.md", exectrace.IsTrace,
 		func(path string) bool { return isDir(path) && exectrace.IsFolder(path) }, runImportExectrace},
-	{"nsys", "exports of NVIDIA's Nsight Systems (.sqlite, a folder of them): docs/reference/nsight-systems.md", nsys.IsTrace,
-		func(path string) bool { return isDir(path) && nsys.IsFolder(path) }, runImportNsys},
+	{"nsys", "exports of NVIDIA's Nsight Systems (.sqlite, a folder of them): docs/reference/nsight-systems.md",
+		nsys.IsTrace, func(path string) bool { return isDir(path) && nsys.IsFolder(path) }, runImportNsys},
 	{"tit", "time-independent traces of SimGrid, or the list of their files: docs/reference/simulators.md", tit.IsTrace,
 		func(path string) bool { return !isDir(path) && tit.IsList(path) },
 		func(ctx context.Context, a *app, path, name string) error {
@@ -111,7 +111,8 @@ options.`,
 	completeNothing(c, "name")
 	c.AddCommand(newImportDimCommand(a), newImportOTF2Command(a), newImportKinetoCommand(a),
 		newImportTITCommand(a), newImportChakraCommand(a), newImportPrvCommand(a), newImportDUMPICommand(a),
-		newImportLiballprofCommand(a), newImportInspectorCommand(a), newImportExectraceCommand(a), newImportNsysCommand(a))
+		newImportLiballprofCommand(a), newImportInspectorCommand(a), newImportExectraceCommand(a),
+		newImportNsysCommand(a))
 	return c
 }
 
@@ -158,8 +159,8 @@ func runImport(ctx context.Context, a *app, o *importOptions, path string) error
 	formats := strings.Join(names, ", ")
 	if info.IsDir() {
 		return fmt.Errorf("import: %s is a folder without traces that import reads there; want a file, or a folder of "+
-			"traces of PyTorch's profiler, execution traces of PyTorch, NCCL Inspector, Nsight Systems, Chakra, DUMPI or "+
-			"liballprof (formats: %s)", path, formats)
+			"traces of PyTorch's profiler, execution traces of PyTorch, NCCL Inspector, Nsight Systems, Chakra, DUMPI "+
+			"or liballprof (formats: %s)", path, formats)
 	}
 	return fmt.Errorf("import: %s begins with %q; want a file in a format that import reads: %s", path,
 		head[:min(len(head), 16)], formats)
@@ -277,10 +278,11 @@ func newImportNsysCommand(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "nsys [flags] FILE",
 		Short: "Make a run from exports of NVIDIA's Nsight Systems (.sqlite, a folder of them)",
-		Long: `nsys reads the SQLite databases that nsys export --type sqlite makes of reports (.nsys-rep): one for all processes, or a
-folder with one for each rank or host. Operations of NCCL become rows with the times of their kernels, a rank for each GPU
-of a process; PyTorch's ranges name them, payloads of NCCL's ranges (--include-blobs=true) add sizes, communicators, roots
-and partners. docs/reference/nsight-systems.md has the rules.`,
+		Long: `nsys reads the SQLite databases that nsys export --type sqlite makes of reports (.nsys-rep): one for all
+processes, or a folder with one for each rank or host. Operations of NCCL become rows with the times of their kernels, a
+rank for each GPU of a process; PyTorch's ranges name them, payloads of NCCL's ranges (--include-blobs=true) add sizes,
+communicators, roots and partners. If there are more calls of MPI (--trace=mpi), these become rows.
+docs/reference/nsight-systems.md has the rules.`,
 		Example: `  commq import nsys report1.sqlite --name gpt.8
   commq import nsys reports/ --name gpt.64`,
 		Args:              wantArgs(1, 1, "an export, or the folder of a job's exports"),

@@ -110,7 +110,8 @@ func (d *database) kernel(pid, device, stream int, name string, launched, start,
 	d.exec("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (?, ?, ?, ?, ?, ?, ?, ?, NULL)", start, end, device, stream,
 		correlation, globalPid(pid), id, id)
 	if launched >= 0 {
-		d.exec("INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (?, ?, ?, ?, ?)", launched, launched+1, thread(pid), correlation,
+		d.exec("INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (?, ?, ?, ?, ?)", launched, launched+1, thread(pid),
+			correlation,
 			d.text("cudaLaunchKernelExC_v11060"))
 	}
 }
@@ -151,13 +152,15 @@ func (d *database) layouts() {
 		typ    int
 		name   string
 		offset any
-	}{{layoutInit, 0, 18, "NCCL communicator ID", nil}, {layoutInit, 1, 5, "No. of ranks", 8}, {layoutInit, 2, 5, "Rank", 12},
+	}{{layoutInit, 0, 18, "NCCL communicator ID", nil}, {layoutInit, 1, 5, "No. of ranks", 8}, {layoutInit, 2, 5,
+		"Rank", 12},
 		{layoutInit, 3, 5, "CUDA device", 16}, {layoutGather, 0, 18, "NCCL communicator ID", nil},
 		{layoutGather, 1, 22, "Message size [bytes]", 8}, {layoutRoot, 0, 18, "NCCL communicator ID", nil},
 		{layoutRoot, 1, 22, "Message size [bytes]", 8}, {layoutRoot, 2, 5, "Root", 16},
 		{layoutPeer, 0, 18, "NCCL communicator ID", nil}, {layoutPeer, 1, 22, "Message size [bytes]", 8},
 		{layoutPeer, 2, 5, "Peer rank", 16}} {
-		d.exec("INSERT INTO NVTX_PAYLOAD_SCHEMA_ENTRIES VALUES (1, ?, ?, ?, ?, ?)", l.id, l.idx, l.typ, l.name, l.offset)
+		d.exec("INSERT INTO NVTX_PAYLOAD_SCHEMA_ENTRIES VALUES (1, ?, ?, ?, ?, ?)", l.id, l.idx, l.typ, l.name,
+			l.offset)
 	}
 }
 

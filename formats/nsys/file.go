@@ -53,10 +53,11 @@ func open(ctx context.Context, path string) (*file, error) {
 			"unpack a compressed one first, and export a .nsys-rep", path, head[:n])
 	}
 	if info, err := os.Stat(path + "-wal"); err == nil && info.Size() > 0 {
-		return nil, fmt.Errorf("%s: another program changed it, and what it wrote is still in %s-wal; end that program, or "+
-			"export the report again", path, path)
+		return nil, fmt.Errorf("%s: another program changed it, and what it wrote is still in %s-wal; end that "+
+			"program, or export the report again", path, path)
 	}
-	u := url.URL{Scheme: "file", Path: path, RawQuery: "mode=ro&immutable=1&_pragma=" + strings.Join(settings, "&_pragma=")}
+	u := url.URL{Scheme: "file", Path: path, RawQuery: "mode=ro&immutable=1&_pragma=" + strings.Join(settings,
+		"&_pragma=")}
 	db, err := sql.Open("sqlite", strings.Replace(u.String(), "file://", "file:", 1))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
@@ -149,7 +150,8 @@ func (f *file) each(ctx context.Context, table string, columns []string, tail st
 			words = append(words, "NULL")
 		}
 	}
-	return f.query(ctx, table, columns, "SELECT rowid, "+strings.Join(words, ", ")+" FROM "+quoted(table)+" "+tail, take)
+	return f.query(ctx, table, columns, "SELECT rowid, "+strings.Join(words, ", ")+" FROM "+quoted(table)+" "+tail,
+		take)
 }
 
 // query calls take for each row of a query whose first column is a number of the row, and whose others have these

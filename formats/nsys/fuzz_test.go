@@ -47,11 +47,13 @@ func fillNCCL(d *database) {
 func fillMPI(d *database) {
 	for rank, pid := range []int{50, 51} {
 		d.rank(pid, rank)
-		d.call("MPI_COLLECTIVES_EVENTS", pid, "MPI_Bcast", 30, 40, "commHandle, commUid, rootRank, size", 77, 3, 1, 4097)
+		d.call("MPI_COLLECTIVES_EVENTS", pid, "MPI_Bcast", 30, 40, "commHandle, commUid, rootRank, size", 77, 3, 1,
+			4097)
 		d.other(pid, "MPI_Finalize", 200, 210)
 	}
 	d.call("MPI_P2P_EVENTS", 50, "MPI_Send", 50, 55, "commHandle, commUid, tag, remoteRank, size", 77, 3, 9, 1, 400)
-	d.call("MPI_P2P_EVENTS", 51, "MPI_Irecv", 45, 46, "commHandle, commUid, tag, remoteRank, size, requestHandle", 77, 3, 9, 0,
+	d.call("MPI_P2P_EVENTS", 51, "MPI_Irecv", 45, 46, "commHandle, commUid, tag, remoteRank, size, requestHandle", 77,
+		3, 9, 0,
 		400, 12)
 	d.call("MPI_START_WAIT_EVENTS", 51, "MPI_Waitall", 50, 60, "requestHandle", 12)
 }

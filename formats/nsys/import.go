@@ -21,8 +21,9 @@ const format = "nsys"
 var endings = []string{".sqlite", ".sqlite3", ".db", ".nsys-rep"}
 
 // ImportPath imports an export, or those in a folder, as the run of this name in a store. Without a name the run gets
-// that of the file or folder. It has the operations of NCCL, or the calls of MPI if there are more of these. Memory grows with the operations of libraries for collectives, not with the size of the
-// files. An error names the file, the table, the row and what was found.
+// that of the file or folder. It has the operations of NCCL, or the calls of MPI if there are more of these. Memory
+// grows with the operations of libraries for collectives, not with the size of the files. An error names the file, the
+// table, the row and what was found.
 func ImportPath(ctx context.Context, path, store, name string, o Options) (*schema.Manifest, error) {
 	exports, err := readAll(ctx, path, o.Progress)
 	if err != nil {
@@ -102,8 +103,8 @@ func ranksOf(exports []*export) ([]*training.Rank, training.Options, error) {
 	how := training.Options{Format: format}
 	j := newJob(exports)
 	if len(j.devices) == 0 {
-		return nil, how, fmt.Errorf("%s: no operation of NCCL in it (%s); record a part of the program that communicates, "+
-			"with nsys profile --trace=cuda,nvtx", exports[0].path, j.found())
+		return nil, how, fmt.Errorf("%s: no operation of NCCL in it (%s); record a part of the program that "+
+			"communicates, with nsys profile --trace=cuda,nvtx", exports[0].path, j.found())
 	}
 	least := exports[0].baseNs
 	for _, x := range exports {
@@ -119,8 +120,9 @@ func ranksOf(exports []*export) ([]*training.Rank, training.Options, error) {
 	how.Numbered = align(ranks, bases)
 	how.Warnings = j.warnings()
 	if how.Numbered {
-		how.Warnings = append(how.Warnings, "The exports name no communicators: operations count on all ranks, and those whose "+
-			"kernels overlap in time on all ranks are taken as one. Those outside of a rank's recorded time count as dropped.")
+		how.Warnings = append(how.Warnings, "The exports name no communicators: operations count on all ranks, and "+
+			"those whose kernels overlap in time on all ranks are taken as one. Those outside of a rank's recorded "+
+			"time count as dropped.")
 	}
 	for i, r := range ranks {
 		r.Close()

@@ -67,7 +67,8 @@ func TestPayloads(t *testing.T) {
 				d.span(pid, "ncclCommInitRank", 10, 20, form(blob(layoutInit, 0xabc, int32(2), rank, int32(0))))
 				d.kernel(pid, i, 3, "gemm", 30, 1000, 1100)
 				d.span(pid, "ncclAllGather", 100, 150, form(blob(layoutGather, 0xabc, 100)))
-				d.kernel(pid, i, 5, "ncclDevKernel_AllGather_RING_LL(ncclDevKernelArgsStorage<4096>)", 120, 1100+10*i, 1200)
+				d.kernel(pid, i, 5, "ncclDevKernel_AllGather_RING_LL(ncclDevKernelArgsStorage<4096>)", 120, 1100+10*i,
+					1200)
 				d.span(pid, "ncclBroadcast", 200, 250, form(blob(layoutRoot, 0xabc, 60, int32(1))))
 				d.kernel(pid, i, 5, "ncclDevKernel_Broadcast_RING_LL", 220, 1300, 1400)
 				d.span(pid, "ncclGroupStart", 300, 301, nil)
@@ -109,7 +110,8 @@ func TestDynamicTables(t *testing.T) {
 	for _, pid := range []int{7, 8} {
 		d.span(pid, "ncclAllReduce", 100, 150, nil)
 		d.kernel(pid, 0, 5, "ncclDevKernel_AllReduce_Sum_f32_RING_LL", 120, 1100, 1200)
-		d.exec("INSERT INTO DYNAMIC_NVTXPAYLOAD_DATATYPE_7_1_16777221 SELECT max(eventId), 99, 4097, 0 FROM NVTX_EVENTS")
+		d.exec("INSERT INTO DYNAMIC_NVTXPAYLOAD_DATATYPE_7_1_16777221 SELECT max(eventId), 99, 4097, 0 FROM " +
+			"NVTX_EVENTS")
 	}
 	r := mustImport(t, d.path)
 	wantRows(t, r, `
@@ -117,8 +119,8 @@ func TestDynamicTables(t *testing.T) {
 0.1 Wait request=1 0-100
 1.0 Iallreduce comm=0 sent=4097 received=4097 instance=0 request=1 done=1 label=Sum f32 RING LL 0-0
 1.1 Wait request=1 0-100`)
-	wantWarning(t, r, "Communicators that were made outside of the recorded time; they have the ranks that used them, in "+
-		"their order: 1.")
+	wantWarning(t, r, "Communicators that were made outside of the recorded time; they have the ranks that used "+
+		"them, in their order: 1.")
 }
 
 // PyTorch's all-to-all calls NCCL for each message: 10 bytes to rank 0 and 30 to rank 1 of process 7, which gets 10 and
@@ -186,8 +188,8 @@ func TestGraphs(t *testing.T) {
 	wantWarning(t, r, "Kernels of sends and receives without the call that asked for them, which have no row: 2.")
 }
 
-// Recordings that begin and end at other operations: rank 0 has operations 0 to 5, rank 1 has 2 to 7. Those that overlap
-// in time are the same.
+// Recordings that begin and end at other operations: rank 0 has operations 0 to 5, rank 1 has 2 to 7. Those that
+// overlap in time are the same.
 func TestCutWindows(t *testing.T) {
 	d := newDatabase(t, t.TempDir(), "a.sqlite")
 	for i, pid := range []int{7, 8} {
@@ -270,7 +272,10 @@ func TestErrors(t *testing.T) {
 	for path, want := range map[string]string{
 		cut:  "malformed",
 		text: `begins with "no database"; want a SQLite database`,
-		build(func(d *database) { d.kernel(7, 0, 5, "gemm", 1, 2, 3) }): "no operation of NCCL in it (1 processes with 2 events",
+		build(func(d *database) {
+			d.kernel(7, 0, 5, "gemm", 1, 2,
+				3)
+		}): "no operation of NCCL in it (1 processes with 2 events",
 		build(func(d *database) {
 			d.kernel(7, 0, 5, "ncclDevKernel_AllReduce_Sum_f32_RING_LL", 1, 2, 3)
 			d.exec("UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET start = 'noon'")
@@ -284,7 +289,8 @@ func TestErrors(t *testing.T) {
 				d.exec("DROP TABLE " + table)
 			}
 		}): "no table of Nsight Systems",
-		build(func(d *database) { d.exec("INSERT INTO MPI_RANKS VALUES (7, -1)") }): "rank is -1; want the rank of a process",
+		build(func(d *database) { d.exec("INSERT INTO MPI_RANKS VALUES (7, -1)") }): "rank is -1; want the rank of a " +
+			"process",
 	} {
 		if _, err := imported(t, path); err == nil || !strings.Contains(err.Error(), want) ||
 			!strings.HasPrefix(err.Error(), path) {

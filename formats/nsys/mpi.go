@@ -121,14 +121,16 @@ func (j *mpiJob) place(exports []*export) error {
 				continue
 			}
 			if first := of[p.mpiRank]; first != nil {
-				return fmt.Errorf("%s and %s: rank %d of MPI twice; want the exports of one job", first.path, x.path, p.mpiRank)
+				return fmt.Errorf("%s and %s: rank %d of MPI twice; want the exports of one job", first.path, x.path,
+					p.mpiRank)
 			}
 			of[p.mpiRank] = x
 			most = max(most, p.mpiRank)
 		}
 	}
 	if most < 0 {
-		return fmt.Errorf("%s: calls of MPI, and no rank in the table MPI_RANKS; export the report again with a newer nsys",
+		return fmt.Errorf("%s: calls of MPI, and no rank in the table MPI_RANKS; export the report again with a "+
+			"newer nsys",
 			exports[0].path)
 	}
 	for rank := range most + 1 {
@@ -234,7 +236,8 @@ func (j *mpiJob) keep(x *export, names map[int64]string, r *row) error {
 		rank.threads[c[mpiThread]] = thread
 	}
 	c[mpiThread], c[mpiName] = thread, int64(call)
-	if before, ok := rank.last[thread]; ok && before[mpiEnd] != null64 && c[mpiStart] < before[mpiEnd] && !c.isSame(&before) {
+	if before, ok := rank.last[thread]; ok && before[mpiEnd] != null64 && c[mpiStart] < before[mpiEnd] &&
+		!c.isSame(&before) {
 		j.nested++
 		return nil
 	}

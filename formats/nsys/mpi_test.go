@@ -49,7 +49,8 @@ func TestMPI(t *testing.T) {
 		d.rank(pid, rank)
 		d.other(pid, "MPI_Init", 10, 20)
 		d.call("MPI_COLLECTIVES_EVENTS", pid, "MPI_Bcast", 30, 40, "commHandle, rootRank, size", world, 1, 4097)
-		d.call("MPI_COLLECTIVES_EVENTS", pid, "MPI_Allreduce", 100, 120+rank, "commHandle, rootRank, size", world, nil, 24)
+		d.call("MPI_COLLECTIVES_EVENTS", pid, "MPI_Allreduce", 100, 120+rank, "commHandle, rootRank, size", world, nil,
+			24)
 		d.call("MPI_COLLECTIVES_EVENTS", pid, "MPI_Alltoall", 130, 140, "commHandle, size, recvSize", world, 12, 12)
 		d.other(pid, "MPI_Finalize", 200, 210)
 	}
@@ -92,11 +93,11 @@ func TestMPI(t *testing.T) {
 	if r.Counts.Messages != 2 || r.Counts.MessageBytes != 488 || r.Ended != "finalized" || r.Counts.Collectives != 3 {
 		t.Errorf("%+v", r.Counts)
 	}
-	wantWarning(t, r, "Calls on communicators whose members the exports do not tell, which have no communicator, partner and "+
-		"size: 1.")
+	wantWarning(t, r, "Calls on communicators whose members the exports do not tell, which have no communicator, "+
+		"partner and size: 1.")
 	wantWarning(t, r, "Calls without a row: 1 MPI_Comm_rank.")
-	wantWarning(t, r, "Calls that began before another one of their thread had ended, as MPI libraries call MPI, which have no "+
-		"row: 1.")
+	wantWarning(t, r, "Calls that began before another one of their thread had ended, as MPI libraries call MPI, "+
+		"which have no row: 1.")
 }
 
 // Under Open MPI handles are addresses. What the exports call globally unique tells the communicators of all ranks: the
@@ -154,7 +155,10 @@ func TestMPIErrors(t *testing.T) {
 		return d.path
 	}
 	for path, want := range map[string]string{
-		build(func(d *database) { d.p2p(50, "MPI_Send", 10, 11, world, 4, 1, 64, nil) }): "no rank in the table MPI_RANKS",
+		build(func(d *database) {
+			d.p2p(50, "MPI_Send", 10, 11, world, 4, 1, 64,
+				nil)
+		}): "no rank in the table MPI_RANKS",
 		build(func(d *database) {
 			d.rank(50, 3)
 			d.p2p(50, "MPI_Send", 10, 11, world, 4, 1, 64, nil)

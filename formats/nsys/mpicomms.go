@@ -55,8 +55,8 @@ func (j *mpiJob) newComms() *mpiComms {
 	return s
 }
 
-// of returns the communicator of a call; nil if its members are not known.
-func (s *mpiComms) of(c *mpiCall, rank int32) *timed.Comm {
+// commOf returns the communicator of a call; nil if its members are not known.
+func (s *mpiComms) commOf(c *mpiCall, rank int32) *timed.Comm {
 	handle, uid := c[mpiHandle], c[mpiUID]
 	switch {
 	case handle == null64:

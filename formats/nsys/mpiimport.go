@@ -82,23 +82,27 @@ func (j *mpiJob) warnings(exports []*export, comms *mpiComms, second []*mpiReade
 		t.silent += r.counts.silent
 		t.vague += r.counts.vague
 	}
-	w := []string{fmt.Sprintf("Exports of Nsight Systems %s: %d calls of MPI were read. They have no statuses, datatypes, call "+
-		"sites, payload hashes and members of communicators: what MPI_ANY_SOURCE received is not known, and sizes of "+
-		"collectives that are for one rank in one argument and for all in another are null.", versions(exports), n)}
+	w := []string{fmt.Sprintf("Exports of Nsight Systems %s: %d calls of MPI were read. They have no statuses, "+
+		"datatypes, call sites, payload hashes and members of communicators: what MPI_ANY_SOURCE received is not "+
+		"known, and sizes of collectives that are for one rank in one argument and for all in another are null.",
+		versions(exports), n)}
 	say := func(n int64, what string) {
 		if n > 0 {
 			w = append(w, fmt.Sprintf("%s: %d.", what, n))
 		}
 	}
 	if !comms.mpich {
-		w = append(w, "The exports do not tell which communicator is MPI_COMM_WORLD: one that all ranks used counts as it, and "+
-			"others of all ranks have the same order.")
+		w = append(w, "The exports do not tell which communicator is MPI_COMM_WORLD: one that all ranks used counts "+
+			"as it, and others of all ranks have the same order.")
 	}
-	say(int64(len(comms.made)), "Communicators that all ranks used besides MPI_COMM_WORLD; they have all ranks, in its order")
-	say(t.foreign, "Calls on communicators whose members the exports do not tell, which have no communicator, partner and "+
-		"size")
-	say(t.silent, "Calls whose partner, root or size the exports do not tell, which have no communicator, partner and size")
-	say(j.nested, "Calls that began before another one of their thread had ended, as MPI libraries call MPI, which have no row")
+	say(int64(len(comms.made)),
+		"Communicators that all ranks used besides MPI_COMM_WORLD; they have all ranks, in its order")
+	say(t.foreign, "Calls on communicators whose members the exports do not tell, which have no communicator, "+
+		"partner and size")
+	say(t.silent,
+		"Calls whose partner, root or size the exports do not tell, which have no communicator, partner and size")
+	say(j.nested,
+		"Calls that began before another one of their thread had ended, as MPI libraries call MPI, which have no row")
 	say(t.vague, "Calls of MPI_Waitany, _Waitsome and MPI_Test*, of which the exports do not tell what they completed")
 	if len(j.skipped) > 0 {
 		var words []string

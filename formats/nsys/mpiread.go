@@ -67,7 +67,8 @@ func (r *mpiReader) Next(c *timed.Call) (bool, error) {
 	if x[mpiRequest] == null64 {
 		requests = nil
 	}
-	for call := schema.CallID(x[mpiName]); r.has && x.isSame(&r.head) && schema.Calls[call].Class == schema.ClassComplete; {
+	for call := schema.CallID(x[mpiName]); r.has && x.isSame(&r.head) &&
+		schema.Calls[call].Class == schema.ClassComplete; {
 		requests = append(requests, uint64(r.head[mpiRequest])) // a row for each request of MPI_Waitall
 		r.read += mpiCallBytes
 		if err := r.advance(); err != nil {
@@ -75,14 +76,16 @@ func (r *mpiReader) Next(c *timed.Call) (bool, error) {
 		}
 	}
 	if err := r.fill(&x, requests, c); err != nil {
-		return false, fmt.Errorf("%s: rank %d, %s at %d ns: %w", r.path, r.me, schema.CallID(x[mpiName]), x[mpiStart], err)
+		return false, fmt.Errorf("%s: rank %d, %s at %d ns: %w", r.path, r.me, schema.CallID(x[mpiName]), x[mpiStart],
+			err)
 	}
 	return true, nil
 }
 
 // isSame reports whether two kept calls are rows of one call.
 func (c *mpiCall) isSame(o *mpiCall) bool {
-	return c[mpiStart] == o[mpiStart] && c[mpiEnd] == o[mpiEnd] && c[mpiThread] == o[mpiThread] && c[mpiName] == o[mpiName] &&
+	return c[mpiStart] == o[mpiStart] && c[mpiEnd] == o[mpiEnd] && c[mpiThread] == o[mpiThread] &&
+		c[mpiName] == o[mpiName] &&
 		c[mpiRequest] != null64 && o[mpiRequest] != null64
 }
 
@@ -113,7 +116,8 @@ func (r *mpiReader) fill(x *mpiCall, requests []uint64, c *timed.Call) error {
 		}
 	} else {
 		c.Reset()
-		c.Row.Rank, c.Row.Thread, c.Row.Call, c.Row.Class = r.me, a.Thread, int16(a.Call), int16(schema.Calls[a.Call].Class)
+		c.Row.Rank, c.Row.Thread, c.Row.Call, c.Row.Class = r.me, a.Thread, int16(a.Call),
+			int16(schema.Calls[a.Call].Class)
 		c.Row.StartNs, c.Row.EndNs = a.StartNs, a.EndNs
 	}
 	if a.Call.Is(schema.FactMakesRequest) && !a.Call.Is(schema.FactPersistent) && len(c.Posts) == 0 {
@@ -126,7 +130,7 @@ func (r *mpiReader) fill(x *mpiCall, requests []uint64, c *timed.Call) error {
 
 // handleOf returns the handle of a call's communicator; false if its members are not known.
 func (r *mpiReader) handleOf(x *mpiCall) (calls.Handle, bool) {
-	switch c := r.comms.of(x, r.me); {
+	switch c := r.comms.commOf(x, r.me); {
 	case c == nil:
 		r.counts.foreign++
 		return calls.Handle{}, false
@@ -146,7 +150,8 @@ func (r *mpiReader) handleOf(x *mpiCall) (calls.Handle, bool) {
 
 // message fills in the arguments of a send, a receive or a probe; false if the export does not tell them.
 func (r *mpiReader) message(x *mpiCall, a *calls.Args) (ok bool) {
-	if x[mpiRemote] == null64 || a.Call.Is(schema.FactMatched) || a.Call.Is(schema.FactSends) && size(x[mpiSize]) == null64 {
+	if x[mpiRemote] == null64 || a.Call.Is(schema.FactMatched) || a.Call.Is(schema.FactSends) &&
+		size(x[mpiSize]) == null64 {
 		r.counts.silent++
 		return false
 	}
@@ -166,7 +171,8 @@ func (r *mpiReader) message(x *mpiCall, a *calls.Args) (ok bool) {
 	return true
 }
 
-// peer returns a rank. Of negative ones, Open MPI has -1 for MPI_ANY_SOURCE and -2 for MPI_PROC_NULL, MPICH the reverse.
+// peer returns a rank. Of negative ones, Open MPI has -1 for MPI_ANY_SOURCE and -2 for MPI_PROC_NULL, MPICH the
+// reverse.
 func (r *mpiReader) peer(rank int64, source bool) int64 {
 	if isAny := (rank == -1) != r.comms.mpich; rank < 0 && isAny && source {
 		return calls.AnySource

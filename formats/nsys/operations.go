@@ -194,8 +194,9 @@ func (k *activity) operation(call schema.CallID, issued, returned int64) operati
 
 func newOperation(call schema.CallID, issued, returned int64) operation {
 	return operation{Op: training.Op{Call: call, Group: training.Unknown, Seq: training.Unknown, IssuedNs: issued,
-		ReturnedNs: returned, StartNs: issued, EndNs: returned, InElements: training.Unknown, OutElements: training.Unknown,
-		InBytes: true, Root: training.Unknown, Peer: training.Unknown}, bytes: training.Unknown}
+		ReturnedNs: returned, StartNs: issued, EndNs: returned, InElements: training.Unknown,
+		OutElements: training.Unknown,
+		InBytes:     true, Root: training.Unknown, Peer: training.Unknown}, bytes: training.Unknown}
 }
 
 // count returns the number of operations of a unit.
@@ -209,7 +210,7 @@ func (u *unit) count() int64 {
 // operations returns the operations of a unit, those of each device that it ran on.
 func (u *unit) operations() (all []operation) {
 	if len(u.kernels) == 0 {
-		return u.asked()
+		return u.requested()
 	}
 	byDevice := map[int64][]activity{}
 	var devices []int64
@@ -222,8 +223,9 @@ func (u *unit) operations() (all []operation) {
 	slices.Sort(devices)
 	for i, device := range devices {
 		kernels := byDevice[device]
-		asked := u.asked()
-		if n := len(asked) / len(devices); len(devices) > 1 && u.is != annotation && n > 0 && len(asked)%len(devices) == 0 {
+		asked := u.requested()
+		if n := len(asked) / len(devices); len(devices) > 1 && u.is != annotation && n > 0 &&
+			len(asked)%len(devices) == 0 {
 			asked = asked[i*n : (i+1)*n] // each device in turn, as programs with several ask
 		}
 		for _, o := range asked {
@@ -244,9 +246,9 @@ func (o operation) runs(kernels []activity) operation {
 	return o
 }
 
-// asked returns the operations that a unit asked for, without when they ran: one for a range of PyTorch's, else one for
-// each function.
-func (u *unit) asked() (all []operation) {
+// requested returns the operations that a unit asked for, without when they ran: one for a range of PyTorch's, else one
+// for each function.
+func (u *unit) requested() (all []operation) {
 	if u.is == annotation {
 		o := newOperation(u.label.call, u.start, u.end)
 		if u.label.to >= 0 {

@@ -19,8 +19,9 @@ type payload struct {
 	peer, root, ranks, rank, cuda int32
 }
 
-var noPayload = payload{bytes: training.Unknown, peer: training.Unknown, root: training.Unknown, ranks: training.Unknown,
-	rank: training.Unknown, cuda: training.Unknown}
+var noPayload = payload{bytes: training.Unknown, peer: training.Unknown, root: training.Unknown,
+	ranks: training.Unknown,
+	rank:  training.Unknown, cuda: training.Unknown}
 
 // set takes a field by the name that NCCL gives it, in src/include/nvtx_payload_schemas.h. Only letters count: names of
 // columns may be written differently.
@@ -92,7 +93,8 @@ var entryWidths = map[int64]int64{5: -4, 6: 4, 7: -8, 8: 8, 9: -8, 10: 8, 11: -1
 // readPayloads reads the tables that describe payloads.
 func readPayloads(ctx context.Context, f *file) (*payloads, error) {
 	p := &payloads{fields: map[schemaKey][]field{}, events: map[int64]payload{}}
-	err := f.each(ctx, "NVTX_PAYLOAD_SCHEMA_ENTRIES", []string{"domainId", "schemaId", "idx", "type", "name", "offset"}, "",
+	err := f.each(ctx, "NVTX_PAYLOAD_SCHEMA_ENTRIES", []string{"domainId", "schemaId", "idx", "type", "name",
+		"offset"}, "",
 		func(r *row) {
 			width := entryWidths[r.integer(3, 0)]
 			at := r.integer(5, -1)

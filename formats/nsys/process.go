@@ -164,7 +164,8 @@ func (x *export) readRanges(ctx context.Context, f *file, names labels) error {
 	if f.hasColumn("NVTX_EVENTS", "eventType") {
 		tail = "WHERE eventType IN (59, 60)" // NvtxPushPopRange, NvtxStartEndRange
 	}
-	return f.each(ctx, "NVTX_EVENTS", []string{"start", "end", "text", "textId", "globalTid", "binaryData", "eventId"}, tail,
+	return f.each(ctx, "NVTX_EVENTS", []string{"start", "end", "text", "textId", "globalTid", "binaryData", "eventId"},
+		tail,
 		func(r *row) {
 			thread := r.integer(4, 0)
 			if p := x.processes[pidOf(thread)]; p != nil {

@@ -119,7 +119,8 @@ func (j *job) join(p *process, devices []*device) {
 // number gives the devices their ranks, by the first source that tells them all.
 func (j *job) number() {
 	slices.SortStableFunc(j.devices, func(a, b *device) int {
-		return cmp.Or(cmp.Compare(a.process.export.path, b.process.export.path), cmp.Compare(a.process.id, b.process.id),
+		return cmp.Or(cmp.Compare(a.process.export.path, b.process.export.path), cmp.Compare(a.process.id,
+			b.process.id),
 			cmp.Compare(a.number, b.number))
 	})
 	sources := []struct {

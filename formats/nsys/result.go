@@ -37,8 +37,8 @@ func (j *job) warnings() (w []string) {
 	w = append(w, fmt.Sprintf("Exports of Nsight Systems %s. Ranks, one for each GPU of a process, are numbered by %s.",
 		versions(j.exports), j.order))
 	if len(j.comms) == 0 {
-		w = append(w, "The exports have no payloads of NCCL's ranges, and so no sizes, communicators, roots and partners "+
-			"of messages: record with NCCL 2.18 or later, and export with --include-blobs=true.")
+		w = append(w, "The exports have no payloads of NCCL's ranges, and so no sizes, communicators, roots and "+
+			"partners of messages: record with NCCL 2.18 or later, and export with --include-blobs=true.")
 	}
 	t := &j.tally
 	unread, endless, backward, mpi := int64(0), int64(0), int64(0), int64(0)
@@ -49,15 +49,15 @@ func (j *job) warnings() (w []string) {
 		backward += x.backward
 	}
 	say(t.waiting, "Operations without a kernel in the export, which have the time of their call")
-	say(t.captured, "Calls of NCCL without a kernel in processes that use CUDA graphs, taken as recorded into a graph, "+
-		"which have no row")
+	say(t.captured, "Calls of NCCL without a kernel in processes that use CUDA graphs, taken as recorded into a "+
+		"graph, which have no row")
 	say(t.unplaced, "Calls of NCCL without a kernel in processes that use several GPUs, which have no row")
-	say(t.unclaimed, "Calls of NCCL in processes whose kernels cannot be joined with calls (no launches in the export); the "+
-		"kernels have rows, and the calls none")
+	say(t.unclaimed, "Calls of NCCL in processes whose kernels cannot be joined with calls (no launches in the "+
+		"export); the kernels have rows, and the calls none")
 	say(t.silent, "Kernels of sends and receives without the call that asked for them, which have no row")
 	say(unread, "Payloads of another layout than the tables tell, not read")
-	say(j.assumed, "Communicators that were made outside of the recorded time; they have the ranks that used them, in their "+
-		"order")
+	say(j.assumed, "Communicators that were made outside of the recorded time; they have the ranks that used them, "+
+		"in their order")
 	say(mpi, "Calls of MPI, which are not in the run, as there are more operations of NCCL")
 	say(endless, "Ranges that did not end in the recorded time, not read")
 	say(backward, "Events that end before they begin, which got no length")
