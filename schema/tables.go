@@ -109,7 +109,8 @@ var EventsTable = Table{
 					"MPI_Comm_spawn, the group of MPI_Win_post and MPI_Win_start (world ranks and ranges of them, as 4,0-2, or none; " +
 					"null if that takes more than 4,096 bytes), the type of MPI_Win_lock (exclusive or shared). On " +
 					"rows imported from Dimemas: details that the call has no column for (dimemas sync 1 on MPI_Reduce, TYPE:VALUE of an event); " +
-					"from NCCL Inspector: algorithm and protocol (RING LL)."},
+					"from NCCL Inspector: algorithm and protocol (RING LL), from Nsight Systems with the reduction and type " +
+					"(Sum f32 RING LL)."},
 			{Name: "callsite", Goname: "Callsite", Type: Int32, Nullable: true,
 				Doc: "Place in the program that made the call, an id in callsites."},
 			{Name: "payload_hash", Goname: "PayloadHash", Type: Int64, Nullable: true,

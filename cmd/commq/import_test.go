@@ -1,7 +1,9 @@
 package main
 
 import (
+	"compress/gzip"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -178,6 +180,50 @@ func TestImportInspector(t *testing.T) {
 	query := []string{"query", "compute", "--store", store, "--run", "tp"}
 	if status := execute(t.Context(), query, strings.NewReader(""), &out, &errs); status != 2 ||
 		!strings.Contains(errs.String(), "its trace (inspector) does not tell that") {
+		t.Errorf("status %d: %s", status, errs.String())
+	}
+}
+
+// import finds an export of Nsight Systems by its content: who waits for whom can be asked, what the export does not
+// tell is said, and a damaged one is an error with the file and the table.
+func TestImportNsys(t *testing.T) {
+	store := t.TempDir()
+	packed, err := os.Open(filepath.Join("..", "..", "formats", "nsys", "testdata", "mfu_2gpu_before.cut.sqlite.gz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer packed.Close()
+	z, err := gzip.NewReader(packed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := io.ReadAll(z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	export := filepath.Join(store, "mfu.sqlite")
+	if err := os.WriteFile(export, data, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	mustCommq(t, "import", export, "--store", store)
+	if out := mustCommq(t, "doctor", "mfu", "--store", store); !strings.Contains(out, "0 warnings, 0 failed") {
+		t.Error(out)
+	}
+	for query, want := range map[string]string{
+		"collectives":     "\n2,MPI_Alltoall,8,8,0,0\n",
+		"collective-wait": "\nwait-at-nxn,MPI_Alltoall,0,0,8,",
+	} {
+		if out := mustCommq(t, "query", query, "--store", store, "--run", "mfu", "--format", "csv"); !strings.Contains(out, want) {
+			t.Errorf("%s: %s", query, out)
+		}
+	}
+	if err := os.WriteFile(export, data[:len(data)/2], 0o666); err != nil {
+		t.Fatal(err)
+	}
+	var out, errs strings.Builder
+	again := []string{"import", export, "--store", store, "--name", "cut"}
+	if status := execute(t.Context(), again, strings.NewReader(""), &out, &errs); status != 2 ||
+		!strings.Contains(errs.String(), "mfu.sqlite: table ") {
 		t.Errorf("status %d: %s", status, errs.String())
 	}
 }

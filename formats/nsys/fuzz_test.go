@@ -71,7 +71,7 @@ func tryImport(t *testing.T, path string) {
 }
 
 // Edited bytes of a database are an error or a run that breaks no rule. Each edit is 3 bytes of a place and a value.
-func FuzzBytes(f *testing.F) {
+func FuzzBytesEdited(f *testing.F) {
 	all := bases(f)
 	f.Add(uint8(0), []byte{0, 0, 100, 13})
 	f.Add(uint8(1), []byte{0, 16, 3, 200, 0, 0, 28, 1})
@@ -88,13 +88,13 @@ func FuzzBytes(f *testing.F) {
 	})
 }
 
-// fuzzed are the tables whose rows FuzzRows edits.
+// fuzzed are the tables whose rows FuzzRowsEdited edits.
 var fuzzed = []string{"NVTX_EVENTS", "CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_RUNTIME",
 	"NVTX_PAYLOAD_SCHEMA_ENTRIES", "MPI_P2P_EVENTS", "MPI_COLLECTIVES_EVENTS", "MPI_START_WAIT_EVENTS", "MPI_RANKS",
 	"StringIds", "TARGET_INFO_SESSION_START_TIME"}
 
 // Edited values of rows are an error or a run that breaks no rule.
-func FuzzRows(f *testing.F) {
+func FuzzRowsEdited(f *testing.F) {
 	all := bases(f)
 	f.Add(uint8(0), uint8(0), uint8(0), uint8(2), int64(-5), "", uint8(1), uint8(1), uint8(1), int64(1<<40))
 	f.Add(uint8(0), uint8(8), uint8(1), uint8(2), int64(0), "nccl:send 0->1", uint8(0), uint8(2), uint8(0), int64(3))
