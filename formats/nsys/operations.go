@@ -107,14 +107,6 @@ type tally struct {
 	unclaimed int64 // calls of processes none of whose kernels could be joined with them
 }
 
-func (t *tally) add(o tally) {
-	t.silent += o.silent
-	t.captured += o.captured
-	t.unplaced += o.unplaced
-	t.waiting += o.waiting
-	t.unclaimed += o.unclaimed
-}
-
 // operations returns the operations of a process.
 func (p *process) operations(t *tally) (all []operation) {
 	units := p.units()
