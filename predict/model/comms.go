@@ -176,17 +176,19 @@ func setsOf(ranks int32, used map[int32]*signature.Comm) pattern.Sets {
 	return sets
 }
 
-// findPartitions finds the laws of the groups that do not have all ranks: who is together with whom. A group in which
-// ranks are in several communicators has none.
+// findPartitions finds the laws of the groups that do not have all ranks: who is together with whom.
 func (m *Model) findPartitions() map[*CommGroup]*pattern.PartitionLaw {
-	laws := map[*CommGroup]*pattern.PartitionLaw{}
+	var groups []*CommGroup
+	var parts []pattern.Partition
 	for _, g := range m.Comms {
-		if g.World >= 0 || g.Kind == "self" {
-			continue
+		if g.World < 0 && g.Kind != "self" {
+			groups, parts = append(groups, g), append(parts, pattern.Partition{Name: g.Slot, Runs: g.Parts})
 		}
-		if found, err := m.Pattern.FitPartitions([]pattern.Partition{{Name: g.Slot, Runs: g.Parts}}); err == nil {
-			laws[g] = &found[0]
-		}
+	}
+	laws := map[*CommGroup]*pattern.PartitionLaw{}
+	found := m.Pattern.FitPartitions(parts)
+	for i, g := range groups {
+		laws[g] = &found[i]
 	}
 	return laws
 }

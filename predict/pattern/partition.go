@@ -122,18 +122,23 @@ type PartitionLaw struct {
 	Alone bool
 }
 
-// FitPartitions finds the laws of communicators, on the program's grids if possible, else on others. Laws that are not
-// found have no form, but a reason. It is an error when a partition is malformed.
-func (p *Program) FitPartitions(parts []Partition) ([]PartitionLaw, error) {
-	var out []PartitionLaw
+// FitPartitions finds the laws of communicators, on grids that laws of other communication use if possible, else on any.
+// Laws that are not found have no form, but a reason.
+func (p *Program) FitPartitions(parts []Partition) (laws []PartitionLaw) {
+	names := map[string]bool{}
 	for _, part := range parts {
-		law, err := p.fitPartition(part)
-		if err != nil {
-			return nil, fmt.Errorf("find the law of communicators %s: %w", part.Name, err)
-		}
-		out = append(out, law)
+		names[part.Name] = true
 	}
-	return out, nil
+	var used []Grid
+	for i := range p.Laws {
+		if l := &p.Laws[i]; !names[l.Site] && len(l.Forms) > 0 {
+			used = append(used, l.Forms[0].Grids...)
+		}
+	}
+	for _, part := range parts {
+		laws = append(laws, fitPartition(part, used))
+	}
+	return laws
 }
 
 // axisCost is the description length of an axis more, in bits.
@@ -150,14 +155,16 @@ func (f *PartitionForm) lead() float64 {
 	return margin + axisCost
 }
 
-func (p *Program) fitPartition(part Partition) (PartitionLaw, error) {
+// fitPartition finds the law of communicators; used are the grids that count more than others.
+func fitPartition(part Partition, used []Grid) PartitionLaw {
 	law := PartitionLaw{Name: part.Name}
 	sizes := make([]int32, len(part.Runs))
 	colors := make([][]int32, len(part.Runs))
 	for i, s := range part.Runs {
 		c, err := s.colors()
 		if err != nil {
-			return law, err
+			law.Why = err.Error()
+			return law
 		}
 		sizes[i], colors[i] = s.Ranks, c
 	}
@@ -165,13 +172,13 @@ func (p *Program) fitPartition(part Partition) (PartitionLaw, error) {
 	switch {
 	case len(slices.Compact(slices.Sorted(slices.Values(sizes)))) < 2:
 		law.Why = "seen at one process count only"
-		return law, nil
+		return law
 	case !slices.ContainsFunc(part.Runs, Sets.hasPairs):
 		law.Why, law.Alone = "each communicator has one rank in all runs, which do not tell who is together in larger ones", true
-		return law, nil
+		return law
 	case !ok:
 		law.Why = "the order of the members is neither that of the world nor the reverse"
-		return law, nil
+		return law
 	}
 	lib := newLibrary(nil, nil)
 	var own, all []PartitionForm
@@ -186,7 +193,7 @@ func (p *Program) fitPartition(part Partition) (PartitionLaw, error) {
 			}
 		}
 		all = append(all, forms...)
-		if p.has(c) {
+		if c.isOneOf(used) {
 			own = append(own, forms...)
 		}
 	}
@@ -206,16 +213,13 @@ func (p *Program) fitPartition(part Partition) (PartitionLaw, error) {
 	if len(law.Forms) == 0 {
 		law.Why = "no law gives all its members"
 	}
-	return law, nil
+	return law
 }
 
-// has reports whether the program's laws use a class of grids, or it is the line.
-func (p *Program) has(c *class) bool {
-	if len(c.dims[0]) == 1 {
-		return true
-	}
-	return slices.ContainsFunc(p.Grids, func(gs []Grid) bool {
-		return slices.ContainsFunc(gs, func(g Grid) bool { return slices.ContainsFunc(c.grids, func(o Grid) bool { return sameGrid(o, g) }) })
+// isOneOf reports whether a class has one of some grids, or is the line.
+func (c *class) isOneOf(grids []Grid) bool {
+	return len(c.dims[0]) == 1 || slices.ContainsFunc(grids, func(g Grid) bool {
+		return slices.ContainsFunc(c.grids, func(o Grid) bool { return sameGrid(o, g) })
 	})
 }
 
