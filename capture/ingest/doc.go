@@ -24,6 +24,7 @@
 //	filter.go       which rows are written
 //	match.go        pass: decode all ranks of an epoch, and give their sends and receives to package run/match,
 //	                which pairs them
+//	overlap.go      an epoch, and how it is written while the next is made
 //	rows.go         the rows of an epoch -> the sink
 //	tally.go        what a pass counted
 //	definitions.go  the small tables, the manifest and its warnings

@@ -16,8 +16,7 @@ type pass struct {
 	layout   *layout
 	plan     *plan
 	workers  int
-	decoders []*decoder      // by index in the ranks of the layout
-	events   []schema.Events // of the current epoch, by shard
+	decoders []*decoder // by index in the ranks of the layout
 	shards   []shard
 	indexOf  []int32 // index of the decoder by world rank; -1: its records are not here
 
@@ -30,11 +29,10 @@ type pass struct {
 
 // shard is a range of ranks: it matches their sends, and their rows go to the same file.
 type shard struct {
-	number   int
-	ranks    []int // indexes of decoders
-	matcher  match.Matcher
-	messages schema.Messages
-	early    []match.Pair // matched sends of earlier epochs
+	number  int
+	ranks   []int // indexes of decoders
+	matcher match.Matcher
+	early   []match.Pair // matched sends of earlier epochs
 
 	countOnly               bool // count messages without writing them
 	count, bytes, wildcards int64
@@ -43,8 +41,8 @@ type shard struct {
 
 // newPass begins a pass over the ranks of the layout, in a job of size ranks.
 func newPass(p *plan, l *layout, size int32, workers int) *pass {
-	s := &pass{layout: l, plan: p, workers: workers, events: make([]schema.Events, l.shards),
-		shards: make([]shard, l.shards), indexOf: slices.Repeat([]int32{-1}, int(size))}
+	s := &pass{layout: l, plan: p, workers: workers, shards: make([]shard, l.shards),
+		indexOf: slices.Repeat([]int32{-1}, int(size))}
 	for i, r := range l.ranks {
 		s.indexOf[r.rank] = int32(i)
 		s.decoders = append(s.decoders, newDecoder(p, r))
@@ -65,38 +63,38 @@ func (p *pass) keepSome() {
 	}
 }
 
-// decode makes the rows of epoch e.
-func (p *pass) decode(ctx context.Context, e int32) error {
-	bases := make([]int, len(p.decoders))
+// decode makes the rows of events of an epoch.
+func (p *pass) decode(ctx context.Context, e *epoch) error {
 	for s := range p.shards {
 		n := 0
 		for _, i := range p.shards[s].ranks {
 			starts := p.layout.ranks[i].starts
-			bases[i] = n
-			n += int(starts[e+1].row - starts[e].row)
+			e.bases[i] = n
+			n += int(starts[e.number+1].row - starts[e.number].row)
 		}
-		p.events[s].Resize(n)
+		e.events[s].Resize(n)
 	}
 	shardOf := p.layout.shardOf
 	return parallel(ctx, p.workers, len(p.decoders), func(i int) error {
 		d := p.decoders[i]
-		if err := d.decodeEpoch(e, &p.events[shardOf[i]], bases[i]); err != nil {
+		if err := d.decodeEpoch(e.number, &e.events[shardOf[i]], e.bases[i]); err != nil {
 			return err
 		}
+		e.keep[i] = d.filter.keep
 		d.ends.route(len(p.shards), p.indexOf, shardOf, p.away)
 		return nil
 	})
 }
 
-// match makes the messages of epoch e, after decode.
-func (p *pass) match(ctx context.Context, e int32) error {
+// match makes the messages of an epoch, after decode.
+func (p *pass) match(ctx context.Context, e *epoch) error {
 	return parallel(ctx, p.workers, len(p.shards), func(s int) error { p.matchShard(&p.shards[s], e); return nil })
 }
 
 // matchShard pairs the sends of the shard's ranks in this epoch with their receives, and makes the messages in the
 // order of their sends. It adds the receives first. Then a send finds its partner at once, and only messages whose
 // send has waited since an earlier epoch are out of order.
-func (p *pass) matchShard(s *shard, e int32) {
+func (p *pass) matchShard(s *shard, e *epoch) {
 	s.early = s.early[:0]
 	for _, d := range p.decoders {
 		for _, i := range d.ends.bySource[s.number] {
@@ -112,7 +110,7 @@ func (p *pass) matchShard(s *shard, e int32) {
 	slices.SortFunc(s.early, func(a, b match.Pair) int {
 		return cmp.Or(cmp.Compare(a.Send.Src, b.Send.Src), cmp.Compare(a.Send.Seq, b.Send.Seq))
 	})
-	s.messages.Resize(0)
+	e.messages[s.number].Resize(0)
 	early := s.early
 	for _, i := range s.ranks {
 		d := p.decoders[i]
@@ -163,9 +161,9 @@ func (w *epochRows) send(row, rank, part int32, hidden bool) match.Send {
 }
 
 // addMessage makes the row of a message.
-func (s *shard) addMessage(e int32, send *match.Send, r *match.Recv) {
+func (s *shard) addMessage(e *epoch, send *match.Send, r *match.Recv) {
 	m := schema.NullMessage
-	m.Src, m.Dst, m.Epoch, m.Comm, m.Tag = send.Src, send.Dst, e, send.Comm, send.Tag
+	m.Src, m.Dst, m.Epoch, m.Comm, m.Tag = send.Src, send.Dst, e.number, send.Comm, send.Tag
 	m.Bytes, m.SendCount, m.SendDatatype = max(send.Bytes, 0), send.Count, send.Datatype
 	m.SendSeq, m.SendStartNs, m.SendEndNs, m.SrcBuffer = send.Seq, send.StartNs, send.EndNs, send.Buffer
 	m.RecvPostSeq, m.RecvDoneSeq, m.RecvPostNs, m.RecvStartNs, m.RecvEndNs = r.PostSeq, r.DoneSeq, r.PostNs,
@@ -175,7 +173,7 @@ func (s *shard) addMessage(e int32, send *match.Send, r *match.Recv) {
 	m.PayloadHash, m.PayloadSum, m.PayloadHead, m.RecvHash = send.Payload.Hash, send.Payload.Sum, send.Payload.Head,
 		r.Hash
 	if !send.Hidden && !s.countOnly {
-		s.messages.Append(&m)
+		e.messages[s.number].Append(&m)
 	}
 	s.count++
 	s.bytes += m.Bytes

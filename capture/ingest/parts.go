@@ -289,7 +289,8 @@ func (p *partIngest) putReceives(ctx context.Context, l *layout) error {
 	defer f.file.Close()
 	pass := p.newPass(l)
 	byPart := make([][]match.Recv, len(p.numbers))
-	for e := range p.plan.epochs() {
+	e := pass.newEpoch()
+	for e.number = range p.plan.epochs() {
 		if err := pass.decode(ctx, e); err != nil {
 			return err
 		}
@@ -302,7 +303,7 @@ func (p *partIngest) putReceives(ctx context.Context, l *layout) error {
 			}
 		}
 		for k, recvs := range byPart {
-			if err := f.write(e, p.numbers[k], recvs); err != nil {
+			if err := f.write(e.number, p.numbers[k], recvs); err != nil {
 				return err
 			}
 			byPart[k] = recvs[:0]

@@ -30,6 +30,7 @@ func oneRun(store string, must bool) error {
 // is started again until the run is there. The records stay, so a second try works.
 func TestPowerAndDisksFail(t *testing.T) {
 	spool := ring(3).write(t)
+	random, _, _, _ := randomSpool(t, 11, 3, 40)
 	whole := func(dir string) error {
 		_, err := IngestInto(context.Background(), spool, dir, "run",
 			PartOptions{Options: Options{Replace: true, NoSymbols: true, Workers: 1}})
@@ -40,6 +41,11 @@ func TestPowerAndDisksFail(t *testing.T) {
 		"part": func(dir string) error {
 			o := PartOptions{Options: Options{NoSymbols: true, Workers: 1}, Parts: 1}
 			_, err := IngestInto(context.Background(), spool, dir, "run", o)
+			return err
+		},
+		"epochs": func(dir string) error { // each is written while the next is made
+			_, err := IngestInto(context.Background(), random, dir, "run", PartOptions{Options: Options{Replace: true,
+				NoSymbols: true, Workers: 2, epochRows: 20}})
 			return err
 		},
 	}

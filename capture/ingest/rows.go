@@ -27,14 +27,12 @@ func writeRows(ctx context.Context, j *job, p *plan, o *Options, out sink) (*tal
 	for i, unmatched := range first.unmatched() {
 		second.decoders[i].filter.unmatched = unmatched
 	}
-	for e := range p.epochs() {
-		if err := second.decode(ctx, e); err != nil {
-			return nil, err
-		}
-		err := parallel(ctx, o.Workers, len(second.shards), func(s int) error { return w.writeKept(second, s) })
-		if err != nil {
-			return nil, err
-		}
+	decode := func(e *epoch) error { return second.decode(ctx, e) }
+	err := second.eachEpoch(decode, func(e *epoch) error {
+		return parallel(ctx, o.Workers, len(second.shards), func(s int) error { return w.writeKept(second, e, s) })
+	})
+	if err != nil {
+		return nil, err
 	}
 	return first.tally(), nil
 }
@@ -43,8 +41,8 @@ func writeRows(ctx context.Context, j *job, p *plan, o *Options, out sink) (*tal
 type rowWriter struct {
 	out   sink
 	o     *Options
-	kept  []schema.Events // by shard: the rows of an epoch that are kept
-	parts schema.Parts
+	kept  []schema.Events  // by shard: the rows of an epoch that are kept
+	parts schema.Parts     // that are not written yet
 	waits *derive.WaitSums // nil: the writer reads the files again for them
 
 	// putParts, when not nil, takes the parts of each epoch instead of the sink.
@@ -63,88 +61,80 @@ func (w *rowWriter) writeAll(ctx context.Context, p *pass) error {
 		p.keepSome()
 	}
 	done := int64(0)
-	for e := range p.plan.epochs() {
-		if w.beginEpoch != nil {
-			if err := w.beginEpoch(e); err != nil {
-				return err
-			}
-		}
-		if err := p.decode(ctx, e); err != nil {
-			return err
-		}
-		if err := p.match(ctx, e); err != nil {
-			return err
-		}
+	return p.eachEpoch(func(e *epoch) error { return w.makeEpoch(ctx, p, e) }, func(e *epoch) error {
 		if err := w.writeEpoch(ctx, p, e); err != nil {
 			return err
 		}
 		for _, r := range p.layout.ranks {
-			done += r.starts[e+1].row - r.starts[e].row
+			done += r.starts[e.number+1].row - r.starts[e.number].row
 		}
 		w.o.Progress(done, p.layout.rows)
+		return nil
+	})
+}
+
+// makeEpoch makes the rows of an epoch.
+func (w *rowWriter) makeEpoch(ctx context.Context, p *pass, e *epoch) error {
+	if w.beginEpoch != nil {
+		if err := w.beginEpoch(e.number); err != nil {
+			return err
+		}
 	}
+	if err := p.decode(ctx, e); err != nil {
+		return err
+	}
+	if err := p.match(ctx, e); err != nil {
+		return err
+	}
+	p.gatherParts(e)
 	return nil
 }
 
 // writeEpoch writes the rows of an epoch. They have been matched: the hashes of a matched send go to its message, so
 // its event changes.
-func (w *rowWriter) writeEpoch(ctx context.Context, p *pass, e int32) error {
+func (w *rowWriter) writeEpoch(ctx context.Context, p *pass, e *epoch) error {
 	err := parallel(ctx, w.o.Workers, 1+2*len(p.shards), func(k int) error {
 		if k == 0 {
-			w.sumWaits(p)
+			w.sumWaits(e)
 			return nil
 		}
-		k--
-		s := &p.shards[k/2]
-		if k%2 == 1 {
-			return w.out.Write(s.number, &s.messages)
+		shard := (k - 1) / 2
+		if k%2 == 0 {
+			return w.out.Write(shard, &e.messages[shard])
 		}
 		if w.o.Record == RecordMessages {
 			return nil
 		}
 		if p.plan.filter.keepsEarly() {
-			return w.writeKept(p, s.number)
+			return w.writeKept(p, e, shard)
 		}
-		return w.out.Write(s.number, &p.events[s.number])
+		return w.out.Write(shard, &e.events[shard])
 	})
 	if err != nil {
 		return err
 	}
-	w.gatherParts(p, e)
 	if w.putParts != nil {
-		return w.putParts(e, &w.parts)
+		return w.putParts(e.number, &e.parts)
 	}
-	return writeParts(w.out, &w.parts, e == p.plan.epochs()-1)
+	var row schema.Part
+	for i := range e.parts.Len() {
+		e.parts.Row(i, &row)
+		w.parts.Append(&row)
+	}
+	return writeParts(w.out, &w.parts, e.number == p.plan.epochs()-1)
 }
 
 // sumWaits adds the epoch's rows to the sums of waits.
-func (w *rowWriter) sumWaits(p *pass) {
+func (w *rowWriter) sumWaits(e *epoch) {
 	if w.waits == nil {
 		return
 	}
 	var events []*schema.Events
 	var messages []*schema.Messages
-	for i := range p.shards {
-		events, messages = append(events, &p.events[i]), append(messages, &p.shards[i].messages)
+	for i := range e.events {
+		events, messages = append(events, &e.events[i]), append(messages, &e.messages[i])
 	}
 	w.waits.Epoch(events, messages)
-}
-
-// gatherParts adds the parts of an epoch, in the order of ranks.
-func (w *rowWriter) gatherParts(p *pass, e int32) {
-	for _, d := range p.decoders {
-		rank := d.r.rank
-		for _, a := range d.collectives.sortedParts() {
-			if n := w.parts.Len(); n > 0 && w.parts.Rank[n-1] == rank && w.parts.Seq[n-1] == a.seq &&
-				w.parts.PeerWorld[n-1] == a.world {
-				w.parts.SendBytes[n-1] += a.send // a peer that is a neighbour twice
-				w.parts.RecvBytes[n-1] += a.recv
-				continue
-			}
-			w.parts.Append(&schema.Part{Rank: rank, Seq: a.seq, Epoch: e, PeerWorld: a.world, SendBytes: a.send,
-				RecvBytes: a.recv})
-		}
-	}
 }
 
 // partsRows is how many parts are collected before they are written.
@@ -161,15 +151,14 @@ func writeParts(out sink, parts *schema.Parts, last bool) error {
 }
 
 // writeKept writes those rows of a shard that are kept.
-func (w *rowWriter) writeKept(p *pass, shard int) error {
+func (w *rowWriter) writeKept(p *pass, e *epoch, shard int) error {
 	kept := &w.kept[shard]
 	kept.Resize(0)
 	var row schema.Event
 	for _, i := range p.shards[shard].ranks {
-		d := p.decoders[i]
-		for k, keep := range d.filter.keep {
+		for k, keep := range e.keep[i] {
 			if keep {
-				p.events[shard].Row(d.rows.base+k, &row)
+				e.events[shard].Row(e.bases[i]+k, &row)
 				kept.Append(&row)
 			}
 		}
