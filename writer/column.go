@@ -31,8 +31,10 @@ const (
 
 // columnEncoder encodes columns of row groups, one after the other. Its buffers are reused.
 type columnEncoder struct {
-	values     []int64 // of the rows that are not null: the integers, or numbers of texts
-	bitmap     []byte  // a bit per row, 1 when it is not null
+	values     []int64 // of the rows that are not null: the integers, or numbers of texts; part of the batch or of room
+	room       []int64
+	bitmap     []byte // a bit per row, 1 when it is not null
+	blocks     blocks
 	index      []uint32
 	dictionary dictionary
 	texts      []string // of the column's text numbers, for Enum and Text
@@ -41,8 +43,14 @@ type columnEncoder struct {
 	compressed []byte
 	pages      []pageSpan
 	seen       []bool
-	parts      [2]*schema.Events // the two halves of a split batch
-	stretches  [2][]span         // the rows of each half in the batch
+	stretches  [2][]span // the rows of each half of a split batch
+}
+
+// column is what a column chunk is made from: rows of a column.
+type column struct {
+	data any
+	same bool // all rows of data have the same value
+	rows []span
 }
 
 // newColumnEncoder returns an encoder. Unlike arrow-go, it lets zstd code entropy even where it finds no repeats: the
@@ -63,12 +71,16 @@ type pageSpan struct {
 	low, high                  int64 // least and greatest value; meaningless for numbers of texts
 }
 
-// chunk writes column c of rows [i, j) of a batch.
+// chunk writes rows of column c.
 func (e *columnEncoder) chunk(w file.PageWriter, meta *metadata.ColumnChunkMetaDataBuilder, c *schema.Column,
-	data any, i, j int) error {
-	e.load(c, data, i, j)
-	rows := j - i
-	e.split(rows)
+	from column) error {
+	rows := countRows(from.rows)
+	if from.same {
+		e.loadSame(c, from.data, from.rows[0].i, rows)
+	} else {
+		e.load(c, from.data, from.rows)
+		e.split(rows)
+	}
 	coding := e.choose(c)
 	if coding == parquet.Encodings.RLEDict {
 		if err := e.writeDictionary(w, c); err != nil {
@@ -81,6 +93,7 @@ func (e *columnEncoder) chunk(w file.PageWriter, meta *metadata.ColumnChunkMetaD
 		}
 	}
 	meta.SetStats(e.statistics(c, pageSpan{0, rows, 0, len(e.values), e.low(), e.high()}))
+	e.values = nil // the encoder is kept, the batch is not
 	if err := w.Close(coding == parquet.Encodings.RLEDict, false); err != nil {
 		return err
 	}
@@ -99,48 +112,6 @@ func setEncodings[E ~int64](list *[]E, used []parquet.Encoding) {
 	for _, x := range used {
 		*list = append(*list, E(x))
 	}
-}
-
-// load fills values, bitmap and texts from the rows [i, j) of a column.
-func (e *columnEncoder) load(c *schema.Column, data any, i, j int) {
-	n := j - i
-	e.values = slices.Grow(e.values[:0], n)[:n]
-	e.bitmap = slices.Grow(e.bitmap[:0], n/8+1)[:(n+7)/8]
-	e.texts = nil
-	switch v := data.(type) {
-	case []int32:
-		n = present(v[i:j], schema.NullInt32, e.values, e.bitmap)
-	case []int64:
-		n = present(v[i:j], schema.NullInt64, e.values, e.bitmap)
-	case []int16:
-		e.texts = c.Names
-		n = present(v[i:j], schema.NullEnum, e.values, e.bitmap)
-	case []string:
-		n = e.loadTexts(v[i:j])
-	}
-	e.values = e.values[:n]
-}
-
-// loadTexts fills values with the numbers of texts, and texts with each text once.
-func (e *columnEncoder) loadTexts(v []string) int {
-	numbers := map[string]int64{}
-	clear(e.bitmap)
-	n := 0
-	for i, s := range v {
-		if s == schema.NullText {
-			continue
-		}
-		number, ok := numbers[s]
-		if !ok {
-			number = int64(len(e.texts))
-			numbers[s] = number
-			e.texts = append(e.texts, s)
-		}
-		e.bitmap[i/8] |= 1 << (i % 8)
-		e.values[n] = number
-		n++
-	}
-	return n
 }
 
 // split cuts the rows into pages. A column with at most one distinct value is one page.
@@ -165,10 +136,15 @@ func extremes(v []int64) (low, high int64) {
 		return 0, 0
 	}
 	low, high = v[0], v[0]
+	low2, high2 := low, high // two of each, because a comparison waits for the one before
+	for ; len(v) >= 2; v = v[2:] {
+		low, high = min(low, v[0]), max(high, v[0])
+		low2, high2 = min(low2, v[1]), max(high2, v[1])
+	}
 	for _, x := range v {
 		low, high = min(low, x), max(high, x)
 	}
-	return low, high
+	return min(low, low2), max(high, high2)
 }
 
 func (e *columnEncoder) low() int64 {
@@ -199,6 +175,11 @@ func (e *columnEncoder) choose(c *schema.Column) parquet.Encoding {
 	}
 	e.index = slices.Grow(e.index[:0], n)[:n]
 	e.dictionary.reset()
+	if x := e.low(); x == e.high() {
+		clear(e.index)
+		e.dictionary.number(x)
+		return parquet.Encodings.RLEDict
+	}
 	limit := min(max(n/dictionaryShare, dictionaryLeast), dictionaryLimit)
 	if e.texts != nil {
 		limit = n

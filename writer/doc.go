@@ -13,6 +13,7 @@
 //	split.go     splits a batch of events into two row groups: point-to-point and other rows
 //	parquet.go   one Parquet file: schema, metadata, row groups, footer
 //	column.go    one column of a row group: pages, encoding, statistics
+//	load.go      the rows of a column -> the values to encode
 //	encode.go    the encodings of Parquet, for whole pages
 //	sums.go      derived tables that need whole tables; package derive does the sums
 //	manifest.go  reading, writing and validating manifests

@@ -10,36 +10,6 @@ import (
 // than the rest of writing a run (bench/writer.md). Widths of small packed integers are rounded up to 1, 2, 4 bits or
 // whole bytes: zstd then sees their pattern, which saves more than the padding costs.
 
-// present packs one bit per row into bitmap, 1 where v is not null, and widens the values that are not null into
-// values. It returns their number. bitmap has room for a bit per row, values for a value per row.
-func present[T int16 | int32 | int64](v []T, null T, values []int64, bitmap []byte) int {
-	n, i := 0, 0
-	for ; i+8 <= len(v); i += 8 {
-		var b byte
-		for k, x := range v[i : i+8] {
-			values[n] = int64(x)
-			p := 0
-			if x != null {
-				p = 1
-			}
-			n += p
-			b |= byte(p << k)
-		}
-		bitmap[i/8] = b
-	}
-	if i < len(v) {
-		bitmap[i/8] = 0
-	}
-	for k, x := range v[i:] {
-		if x != null {
-			values[n] = int64(x)
-			n++
-			bitmap[i/8] |= 1 << k
-		}
-	}
-	return n
-}
-
 // popcount counts the bits that are set.
 func popcount(bitmap []byte) int {
 	n := 0

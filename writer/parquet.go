@@ -219,14 +219,17 @@ func (f *tableFile) write(e *columnEncoder, b schema.Batch, profile func(*schema
 	if err != nil {
 		return err
 	}
-	for _, part := range e.splitEvents(b) {
-		for i, n := 0, part.Len(); i < n; i += rowGroupRows {
-			if err := f.writeRowGroup(e, part, i, min(n, i+rowGroupRows)); err != nil {
+	same := digest.Uniform(b)
+	for _, rest := range e.splitEvents(b) {
+		for len(rest) > 0 {
+			var rows []span
+			rows, rest = takeRows(rest, rowGroupRows)
+			if err := f.writeRowGroup(e, b, same, rows); err != nil {
 				return err
 			}
 		}
-		f.digester.Add(part)
 	}
+	f.digester.AddUniform(b, same)
 	if events, ok := b.(*schema.Events); ok {
 		f.overlaps.Add(events)
 		return f.profiler.Add(events, profile)
@@ -234,7 +237,8 @@ func (f *tableFile) write(e *columnEncoder, b schema.Batch, profile func(*schema
 	return nil
 }
 
-func (f *tableFile) writeRowGroup(e *columnEncoder, b schema.Batch, i, j int) (err error) {
+// writeRowGroup writes rows of a batch. same tells which of its columns have the same value in all rows.
+func (f *tableFile) writeRowGroup(e *columnEncoder, b schema.Batch, same []bool, rows []span) (err error) {
 	defer recovered(&err)
 	if f.groups == math.MaxInt16 {
 		return fmt.Errorf("the file has %d row groups, the most that Parquet allows; write larger batches", f.groups)
@@ -247,13 +251,13 @@ func (f *tableFile) writeRowGroup(e *columnEncoder, b schema.Batch, i, j int) (e
 	for c := range f.table.Columns {
 		meta := group.NextColumnChunk()
 		if pages, err = f.pageWriter(pages, meta, c); err == nil {
-			err = e.chunk(pages, meta, &f.table.Columns[c], b.Data(c), i, j)
+			err = e.chunk(pages, meta, &f.table.Columns[c], column{b.Data(c), same[c], rows})
 		}
 		if err != nil {
 			return fmt.Errorf("column %s: %w", f.table.Columns[c].Name, err)
 		}
 	}
-	group.SetNumRows(j - i)
+	group.SetNumRows(countRows(rows))
 	err = group.Finish(0, int16(f.groups))
 	f.groups++
 	return errors.Join(err, f.sink.err)

@@ -1,6 +1,8 @@
 package writer
 
 import (
+	"slices"
+
 	"github.com/commq/commq/schema"
 )
 
@@ -19,33 +21,46 @@ const (
 // span is the rows [i, j) of a batch.
 type span struct{ i, j int }
 
-// splitEvents splits a batch of events into the rows of point-to-point calls and the others, in order. It returns the
-// batch itself when splitting gains nothing. The returned batches are reused by the next call.
-func (e *columnEncoder) splitEvents(b schema.Batch) []schema.Batch {
+// splitEvents lists the rows of each row group of a batch: of events, those of point-to-point calls and the others.
+// When splitting gains nothing, they are all together. The spans are reused by the next call.
+func (e *columnEncoder) splitEvents(b schema.Batch) [][]span {
+	if b.Len() == 0 {
+		return nil
+	}
+	all := [][]span{{{0, b.Len()}}}
 	events, ok := b.(*schema.Events)
 	if !ok || b.Len() < minRowsToSplit {
-		return []schema.Batch{b}
+		return all
 	}
 	spans, rest := e.spans(events.Class)
 	if rest == 0 || rest > b.Len()/othersAtMostOneIn || !inOrder(events) {
-		return []schema.Batch{b}
+		return all
 	}
-	sizes := [2]int{b.Len() - rest, rest}
-	from := columnsOf(b)
-	for k := range e.parts {
-		if e.parts[k] == nil {
-			e.parts[k] = &schema.Events{}
-		}
-		e.parts[k].Resize(sizes[k])
-		to, at := columnsOf(e.parts[k]), 0
-		for _, s := range spans[k] {
-			for c := range from {
-				copyRows(to[c], at, from[c], s)
+	return spans[:]
+}
+
+// takeRows returns the first n rows of the spans, or all if there are fewer, and the spans of those that follow.
+func takeRows(rows []span, n int) (first, rest []span) {
+	for k, s := range rows {
+		if s.j-s.i > n {
+			first = append(slices.Clone(rows[:k]), span{s.i, s.i + n})
+			rest = append([]span{{s.i + n, s.j}}, rows[k+1:]...)
+			if n == 0 {
+				first = first[:k]
 			}
-			at += s.j - s.i
+			return first, rest
 		}
+		n -= s.j - s.i
 	}
-	return []schema.Batch{e.parts[0], e.parts[1]}
+	return rows, nil
+}
+
+// countRows counts the rows of spans.
+func countRows(rows []span) (n int) {
+	for _, s := range rows {
+		n += s.j - s.i
+	}
+	return n
 }
 
 // spans lists the stretches of point-to-point rows and those of other rows; rest counts the other rows.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/zeebo/xxh3"
 
+	"github.com/commq/commq/internal/uniform"
 	"github.com/commq/commq/schema"
 )
 
@@ -99,8 +100,29 @@ func (d *Digester) Equal(e *Digester) bool { return d.rows == e.rows && d.sum ==
 
 // Add adds the rows of b, a batch of the Digester's table. Its enums must be null or indexes into their columns'
 // Names.
-func (d *Digester) Add(b schema.Batch) {
-	columns := d.live(b)
+func (d *Digester) Add(b schema.Batch) { d.AddUniform(b, Uniform(b)) }
+
+// Uniform reports, by column, whether all rows of a batch have the same value.
+func Uniform(b schema.Batch) []bool {
+	same := make([]bool, len(b.Table().Columns))
+	for i := range same {
+		switch v := b.Data(i).(type) {
+		case []int16:
+			same[i] = uniform.Ints(v)
+		case []int32:
+			same[i] = uniform.Ints(v)
+		case []int64:
+			same[i] = uniform.Ints(v)
+		case []string:
+			same[i] = uniform.Texts(v)
+		}
+	}
+	return same
+}
+
+// AddUniform does the same as Add for callers that have the result of Uniform.
+func (d *Digester) AddUniform(b schema.Batch, same []bool) {
+	columns := d.live(b, same)
 	for i, n := 0, b.Len(); i < n; i += digestBlock {
 		d.block(columns, i, min(digestBlock, n-i))
 	}
@@ -113,39 +135,31 @@ type liveColumn struct {
 	data  any
 }
 
-// live lists the columns of b that have a value. For the others this scan is the only cost.
-func (d *Digester) live(b schema.Batch) []liveColumn {
+// live lists the columns of b that have a value.
+func (d *Digester) live(b schema.Batch, same []bool) []liveColumn {
 	columns := make([]liveColumn, 0, len(d.table.Columns))
 	for i := range d.table.Columns {
 		data := b.Data(i)
-		if !d.table.Columns[i].Nullable || !allNull(data) {
+		if b.Len() > 0 && !(same[i] && nullFirst(data)) {
 			columns = append(columns, liveColumn{i, data})
 		}
 	}
 	return columns
 }
 
-func allNull(data any) bool {
+// nullFirst reports whether the first row of a column is null.
+func nullFirst(data any) bool {
 	switch v := data.(type) {
 	case []int32:
-		return all(v, schema.NullInt32)
+		return v[0] == schema.NullInt32
 	case []int64:
-		return all(v, schema.NullInt64)
+		return v[0] == schema.NullInt64
 	case []int16:
-		return all(v, schema.NullEnum)
+		return v[0] == schema.NullEnum
 	case []string:
-		return all(v, schema.NullText)
+		return v[0] == schema.NullText
 	}
 	panic(fmt.Sprintf("digest: a column of type %T", data))
-}
-
-func all[T comparable](s []T, x T) bool {
-	for _, v := range s {
-		if v != x {
-			return false
-		}
-	}
-	return true
 }
 
 // block adds rows [first, first+n), column by column into one encoding per row, then row by row.

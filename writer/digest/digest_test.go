@@ -156,6 +156,22 @@ func TestDigestOfRun(t *testing.T) {
 	}
 }
 
+func TestUniform(t *testing.T) {
+	b := &schema.Events{}
+	for i := range 5 {
+		e := schema.NullEvent
+		e.Rank, e.Seq, e.Call, e.Label = 3, int64(i), int16(i%2), "a"
+		b.Append(&e)
+	}
+	b.Label[4] = schema.NullText
+	for i, same := range Uniform(b) {
+		name := b.Table().Columns[i].Name
+		if want := name != "seq" && name != "call" && name != "label"; same != want {
+			t.Errorf("%s: %v", name, same)
+		}
+	}
+}
+
 func TestParse(t *testing.T) {
 	d := Sum{0x0123456789abcdef, 7}
 	if got, err := Parse(d.String()); err != nil || got != d {
