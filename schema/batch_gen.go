@@ -2790,5 +2790,8 @@ func resize[T any](s []T, n int) []T {
 	if n <= cap(s) {
 		return s[:n]
 	}
-	return append(s[:cap(s)], make([]T, n-cap(s))...)
+	if len(s) == 0 {
+		return make([]T, n) // memory that is new need not be cleared
+	}
+	return append(s, make([]T, n-len(s))...)
 }

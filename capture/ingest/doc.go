@@ -3,7 +3,8 @@
 //
 // It reads the spool twice, with as many workers as there are cores. The first pass collects definitions, counts and an
 // index; from these follow the communicators, the clocks and the epochs. The second pass makes the rows, epoch by
-// epoch. Memory is thus bounded by an epoch and by what is in flight, whatever the size of the job.
+// epoch, each written while the next is made. Memory is thus bounded by two epochs and by what is in flight, whatever
+// the size of the job.
 //
 // The stages, in reading order:
 //

@@ -253,14 +253,14 @@ func (r *cutter) addEnded(g *group, by completion, before uint32) {
 	received := g.receivedHashes()
 	g.eachDone(func(d spool.DoneEntry) {
 		if m := r.taken[d.Req]; m != nil {
-			m.end, m.flags, m.hash = by, d.Flags, received(d.Req)
+			m.end, m.flags, m.hash = by, d.Flags, received.get(d.Req)
 			r.crossings = append(r.crossings, *m)
 			delete(r.taken, d.Req)
 		}
 		if d.Req <= before {
 			r.crossings = append(r.crossings,
 				crossing{serial: d.Req, flags: d.Flags, source: d.Source, tag: d.Tag, bytes: d.Bytes,
-					hash: received(d.Req), end: by})
+					hash: received.get(d.Req), end: by})
 		}
 	})
 }

@@ -54,8 +54,8 @@ type Options struct {
 
 const (
 	// leastEpoch and mostEpoch are the numbers of rows in an epoch over all ranks: there are about usualEpochs of
-	// them, in short runs fewer. An epoch is in memory, at about 500 bytes a row; many epochs make more row groups
-	// and larger files.
+	// them, in short runs fewer. Two epochs are in memory, at about 400 bytes a row each; many epochs make more row
+	// groups and larger files.
 	leastEpoch, mostEpoch, usualEpochs = 1 << 18, 1 << 20, 64
 	// shardTarget is the number of rows per file of a table that has several, up to maxShards.
 	shardTarget = 2 << 20

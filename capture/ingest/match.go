@@ -33,6 +33,8 @@ type shard struct {
 	ranks   []int // indexes of decoders
 	matcher match.Matcher
 	early   []match.Pair // matched sends of earlier epochs
+	most    int          // the largest number of its rows of events in an epoch
+	made    int          // its rows of messages in the current epoch
 
 	countOnly               bool // count messages without writing them
 	count, bytes, wildcards int64
@@ -50,8 +52,15 @@ func newPass(p *plan, l *layout, size int32, workers int) *pass {
 		shard.ranks = append(shard.ranks, i)
 	}
 	for i := range s.shards {
-		s.shards[i].number = i
-		s.shards[i].countOnly = p.filter.record == RecordCollectives
+		shard := &s.shards[i]
+		shard.number, shard.countOnly = i, p.filter.record == RecordCollectives
+		for e := range p.epochs() {
+			n := 0
+			for _, k := range shard.ranks {
+				n += l.rowsOf(k, e)
+			}
+			shard.most = max(shard.most, n)
+		}
 	}
 	return s
 }
@@ -68,9 +77,8 @@ func (p *pass) decode(ctx context.Context, e *epoch) error {
 	for s := range p.shards {
 		n := 0
 		for _, i := range p.shards[s].ranks {
-			starts := p.layout.ranks[i].starts
 			e.bases[i] = n
-			n += int(starts[e.number+1].row - starts[e.number].row)
+			n += p.layout.rowsOf(i, e.number)
 		}
 		e.events[s].Resize(n)
 	}
@@ -110,7 +118,7 @@ func (p *pass) matchShard(s *shard, e *epoch) {
 	slices.SortFunc(s.early, func(a, b match.Pair) int {
 		return cmp.Or(cmp.Compare(a.Send.Src, b.Send.Src), cmp.Compare(a.Send.Seq, b.Send.Seq))
 	})
-	e.messages[s.number].Resize(0)
+	p.reserveMessages(s, e)
 	early := s.early
 	for _, i := range s.ranks {
 		d := p.decoders[i]
@@ -131,7 +139,23 @@ func (p *pass) matchShard(s *shard, e *epoch) {
 			}
 		}
 	}
+	e.messages[s.number].Resize(s.made)
 	s.matcher.Sweep()
+}
+
+// reserveMessages makes room for all messages of the shard in an epoch: there are no more than sends.
+func (p *pass) reserveMessages(s *shard, e *epoch) {
+	s.made = 0
+	n := len(s.early)
+	for _, i := range s.ranks {
+		n += len(p.decoders[i].ends.sends)
+	}
+	if s.countOnly {
+		n = 0
+	}
+	rows := &e.messages[s.number]
+	rows.Resize(0)
+	rows.Resize(n + n/8) // later epochs may have more
 }
 
 // addRecv gives a receive to the matcher. If its send was in an earlier epoch, the pair goes into early.
@@ -173,7 +197,8 @@ func (s *shard) addMessage(e *epoch, send *match.Send, r *match.Recv) {
 	m.PayloadHash, m.PayloadSum, m.PayloadHead, m.RecvHash = send.Payload.Hash, send.Payload.Sum, send.Payload.Head,
 		r.Hash
 	if !send.Hidden && !s.countOnly {
-		e.messages[s.number].Append(&m)
+		e.messages[s.number].Set(s.made, &m)
+		s.made++
 	}
 	s.count++
 	s.bytes += m.Bytes

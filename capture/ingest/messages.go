@@ -170,7 +170,7 @@ func (d *decoder) complete(c *call, r *schema.Event) {
 				if p.epoch == d.rows.epoch {
 					d.completions.end(p, e, c.by, r.StartNs, r.EndNs)
 					if p.recv >= 0 {
-						d.ends.recvs[p.recv].Hash = received(e.Req)
+						d.ends.recvs[p.recv].Hash = received.get(e.Req)
 					}
 				}
 				d.requests.remove(e.Req)

@@ -17,9 +17,14 @@ type epoch struct {
 	keep     [][]bool // by decoder: rowFilter.keep
 }
 
+// newEpoch returns an epoch with room for the rows of events of any.
 func (p *pass) newEpoch() *epoch {
-	return &epoch{events: make([]schema.Events, len(p.shards)), messages: make([]schema.Messages, len(p.shards)),
+	e := &epoch{events: make([]schema.Events, len(p.shards)), messages: make([]schema.Messages, len(p.shards)),
 		bases: make([]int, len(p.decoders)), keep: make([][]bool, len(p.decoders))}
+	for i := range p.shards {
+		e.events[i].Resize(p.shards[i].most)
+	}
+	return e
 }
 
 // eachEpoch makes the rows of each epoch while those of the one before are written, so two epochs are in memory. With
@@ -28,12 +33,15 @@ func (p *pass) eachEpoch(produce, write func(*epoch) error) error {
 	if p.workers == 1 {
 		return p.inTurn(produce, write)
 	}
-	rows := [2]*epoch{p.newEpoch(), p.newEpoch()}
+	var rows [2]*epoch
 	var writing sync.WaitGroup
 	var failed error // of the epoch that is written; known after writing.Wait
 	defer writing.Wait()
 	for number := range p.plan.epochs() {
-		e := rows[int(number)%len(rows)]
+		if rows[number%2] == nil {
+			rows[number%2] = p.newEpoch()
+		}
+		e := rows[number%2]
 		e.number = number
 		err := produce(e)
 		writing.Wait()

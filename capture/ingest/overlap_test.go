@@ -96,7 +96,8 @@ func TestWritingFailsBeforeReading(t *testing.T) {
 			return nil
 		})
 	}
-	if err := run(1, 2); err != errSink || !slices.Equal(written, []int32{0, 1}) || !slices.Equal(made, []int32{0, 1, 2}) {
+	if err := run(1, 2); err != errSink || !slices.Equal(written, []int32{0, 1}) ||
+		!slices.Equal(made, []int32{0, 1, 2}) {
 		t.Errorf("%v; %v made, %v written", err, made, written)
 	}
 	if err := run(2, 2); err != reading || !slices.Equal(written, []int32{0, 1}) {

@@ -176,6 +176,12 @@ func newLayout(ranks []*rankSpool, o *Options) *layout {
 	return l
 }
 
+// rowsOf returns the number of rows of the rank with index i in an epoch.
+func (l *layout) rowsOf(i int, epoch int32) int {
+	starts := l.ranks[i].starts
+	return int(starts[epoch+1].row - starts[epoch].row)
+}
+
 // shardsFor returns the number of files of a table with this many rows of this many ranks.
 func (o *Options) shardsFor(rows int64, ranks int) int {
 	return int(max(min(1+(rows-1)/o.shardRows, o.maxShards, int64(ranks)), 1))

@@ -76,7 +76,7 @@ func TestReceivedHashes(t *testing.T) {
 		received := g.receivedHashes()
 		var found []int64
 		for req := range uint32(n + 2) {
-			got := received(req)
+			got := received.get(req)
 			if want := g.receivedHash(req); got != want {
 				t.Errorf("of %d: the hash of request %d is %d, want %d", n, req, got, want)
 			}

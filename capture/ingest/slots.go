@@ -78,29 +78,42 @@ func (g *group) receivedHash(req uint32) int64 {
 	return schema.NullInt64
 }
 
-// receivedHashes returns receivedHash for a call that may have completed 10^5 requests, each with a hash: many are
-// looked up in a map.
-func (g *group) receivedHashes() func(req uint32) int64 {
+// hashes finds receivedHash for a call that may have completed 10^5 requests, each with a hash: many are looked up in a
+// map.
+type hashes struct {
+	group *group
+	all   map[uint32]int64 // nil: there are few
+}
+
+// receivedHashes returns the hashes of what the call received.
+func (g *group) receivedHashes() hashes {
 	const few = 8
+	h := hashes{group: g}
 	if len(g.slots) <= few {
-		return g.receivedHash
+		return h
 	}
-	all := map[uint32]int64{}
+	h.all = map[uint32]int64{}
 	for i := 1; i < len(g.slots); i++ {
-		h := g.slots[i].AsHashes()
-		if h.Kind != spool.KindHash || h.What != spool.HashReceived || h.Flags&spool.HasHash == 0 {
+		s := g.slots[i].AsHashes()
+		if s.Kind != spool.KindHash || s.What != spool.HashReceived || s.Flags&spool.HasHash == 0 {
 			continue
 		}
-		if _, twice := all[h.Req]; !twice {
-			all[h.Req] = int64(h.Hash)
+		if _, twice := h.all[s.Req]; !twice {
+			h.all[s.Req] = int64(s.Hash)
 		}
 	}
-	return func(req uint32) int64 {
-		if hash, ok := all[req]; ok {
-			return hash
-		}
-		return schema.NullInt64
+	return h
+}
+
+// get returns the hash for a request; null means that there is none.
+func (h *hashes) get(req uint32) int64 {
+	if h.all == nil {
+		return h.group.receivedHash(req)
 	}
+	if hash, ok := h.all[req]; ok {
+		return hash
+	}
+	return schema.NullInt64
 }
 
 // setSentHashes puts the hashes of what the call sends into the row: for the request with that serial number or, with

@@ -102,7 +102,7 @@ func batches() string {
 		p("\tcase %q:\n\t\treturn &%ss{}", t.Name, t.Goname)
 	}
 	p("\t}\n\tpanic(\"schema: no such table\")\n}\n")
-	p("func resize[T any](s []T, n int) []T {\n\tif n <= cap(s) {\n\t\treturn s[:n]\n\t}\n\treturn append(s[:cap(s)], make([]T, n-cap(s))...)\n}")
+	p("func resize[T any](s []T, n int) []T {\n\tif n <= cap(s) {\n\t\treturn s[:n]\n\t}\n\tif len(s) == 0 {\n\t\treturn make([]T, n) // memory that is new need not be cleared\n\t}\n\treturn append(s, make([]T, n-len(s))...)\n}")
 	return b.String()
 }
 
