@@ -59,6 +59,7 @@ type activityGrid struct {
 	rankPower, power int
 	ranks            int32
 	n                int               // the number of blocks
+	most             int64             // steps up to which there are not too many cells
 	blocks           [][]activityTrack // by block and class; as many as have calls so far
 }
 
@@ -173,6 +174,7 @@ func (s *ActivitySums) keep() (kept []activityGrid, cells int64) {
 
 // limit makes steps longer until there are at most so many cells up to a time.
 func (g *activityGrid) limit(last, cells int64) {
+	g.most = cells / int64(max(g.n, 1))
 	for int64(g.n)*(last>>g.power+1) > cells && g.power < 62 {
 		g.coarsen()
 	}
@@ -203,7 +205,7 @@ func (g *activityGrid) cell(rank int32, class int16, at int64) *activityCell {
 	tracks := g.tracks(rank)
 	step := int(at >> g.power)
 	if step >= len(tracks[class]) {
-		tracks[class] = tracks[class].grown(step + 1)
+		tracks[class] = tracks[class].grown(step+1, int(g.most))
 	}
 	return &tracks[class][step]
 }
@@ -220,12 +222,12 @@ func (g *activityGrid) tracks(rank int32) []activityTrack {
 	return g.blocks[block]
 }
 
-// grown returns the track with n steps. What was beyond its length is zero.
-func (t activityTrack) grown(n int) activityTrack {
+// grown returns the track with n steps, and room for up to most. What was beyond its length is zero.
+func (t activityTrack) grown(n, most int) activityTrack {
 	if n <= cap(t) {
 		return t[:n]
 	}
-	longer := make(activityTrack, n, n+n/4+4)
+	longer := make(activityTrack, n, max(n, min(2*n, most)))
 	copy(longer, t)
 	return longer
 }
