@@ -186,11 +186,30 @@ func (m *Model) findPartitions() map[*CommGroup]*pattern.PartitionLaw {
 		}
 	}
 	laws := map[*CommGroup]*pattern.PartitionLaw{}
-	found := m.Pattern.FitPartitions(parts)
+	found := pattern.FitPartitions(parts, m.gridsOfOthers(groups))
 	for i, g := range groups {
 		laws[g] = &found[i]
 	}
 	return laws
+}
+
+// gridsOfOthers returns the grids of laws that are not those of groups of communicators, or of who calls on them.
+func (m *Model) gridsOfOthers(groups []*CommGroup) (grids []pattern.Grid) {
+	own := map[string]bool{}
+	for _, g := range groups {
+		own[g.Slot] = true
+		for _, x := range m.Sites {
+			if x.UsesComm(g) && !x.Sends && !x.Receives {
+				own[x.In] = true
+			}
+		}
+	}
+	for i := range m.Pattern.Laws {
+		if l := &m.Pattern.Laws[i]; !own[l.Site] && len(l.Forms) > 0 {
+			grids = append(grids, l.Forms[0].Grids...)
+		}
+	}
+	return grids
 }
 
 // Partition returns the law of who is together in the communicators of a group; nil if it has none.

@@ -122,19 +122,9 @@ type PartitionLaw struct {
 	Alone bool
 }
 
-// FitPartitions finds the laws of communicators, on grids that laws of other communication use if possible, else on any.
+// FitPartitions finds the laws of communicators, on grids that are used for other communication if possible, else on any.
 // Laws that are not found have no form, but a reason.
-func (p *Program) FitPartitions(parts []Partition) (laws []PartitionLaw) {
-	names := map[string]bool{}
-	for _, part := range parts {
-		names[part.Name] = true
-	}
-	var used []Grid
-	for i := range p.Laws {
-		if l := &p.Laws[i]; !names[l.Site] && len(l.Forms) > 0 {
-			used = append(used, l.Forms[0].Grids...)
-		}
-	}
+func FitPartitions(parts []Partition, used []Grid) (laws []PartitionLaw) {
 	for _, part := range parts {
 		laws = append(laws, fitPartition(part, used))
 	}

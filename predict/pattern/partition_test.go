@@ -54,7 +54,7 @@ func TestPartitions(t *testing.T) {
 			for _, p := range c.train {
 				part.Runs = append(part.Runs, sets(p, func(r int32) int32 { return c.color(p, r) }))
 			}
-			laws := (&Program{}).FitPartitions([]Partition{part})
+			laws := FitPartitions([]Partition{part}, nil)
 			if len(laws[0].Forms) == 0 {
 				t.Fatal(laws[0].Why)
 			}
@@ -86,7 +86,7 @@ func TestPartitionsRefused(t *testing.T) {
 		dealt.Runs = append(dealt.Runs, sets(p, func(r int32) int32 { return r / bits2(p)[0] }))
 	}
 	twice := Partition{Name: "twice", Runs: []Sets{{Ranks: 2, Sets: [][]int32{{0, 1}, {1}}}}}
-	laws := (&Program{}).FitPartitions([]Partition{rows, odd, alone, dealt, twice})
+	laws := FitPartitions([]Partition{rows, odd, alone, dealt, twice}, nil)
 	var r *Refusal
 	if _, err := laws[3].Sets(64); !errors.As(err, &r) || r.Reason != Ambiguous {
 		t.Errorf("rows of a plane, or planes of a box: %v, want %s", err, Ambiguous)
