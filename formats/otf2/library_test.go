@@ -341,3 +341,29 @@ func TestDamagedBlocks(t *testing.T) {
 		}
 	}
 }
+
+// A call of MPI_Startall counts with all its requests for how many rows an epoch gets, skimmed as well as learned.
+func TestRowsOfStartall(t *testing.T) {
+	const requests, calls, epochRows = 50, 100, 500
+	var lines strings.Builder
+	lines.WriteString("job 2\n")
+	for k := range calls {
+		var starts, ends []string
+		for i := range requests {
+			starts = append(starts, fmt.Sprintf("isend 1 0 4 100 %d", i+1))
+			ends = append(ends, fmt.Sprintf("isend_complete %d", i+1))
+		}
+		fmt.Fprintf(&lines, "0 %d-%d MPI_Startall %s\n", 1000*k, 1000*k+10, strings.Join(starts, " ; "))
+		fmt.Fprintf(&lines, "0 %d-%d MPI_Waitall %s\n", 1000*k+20, 1000*k+30, strings.Join(ends, " ; "))
+	}
+	anchor := written(t, library(t), lines.String())
+	for _, learn := range []bool{true, false} {
+		r, err := importedBy(t, anchor, Options{passes: timed.Options{EpochRows: epochRows, Learn: learn}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(r.Events) != (requests+1)*calls || int(r.Epochs) != len(r.Events)/epochRows {
+			t.Errorf("learning %v: %d rows in %d epochs", learn, len(r.Events), r.Epochs)
+		}
+	}
+}

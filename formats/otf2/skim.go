@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/commq/commq/formats/timed"
+	"github.com/commq/commq/schema"
 )
 
 // skimmed is the number of events between two reports of progress.
@@ -72,9 +73,21 @@ func (r *reader) glance(e *event, s *timed.Sketch) error {
 	case evtRecv, evtIrecv:
 		s.Recvs++
 	}
+	r.started(e, s)
 	if !r.open && callLike(e) != 0 && !r.foreign(e.id) && !opensOnly(e.id) {
 		r.sites.use(r.top())
 		s.Start(r.ns(e.time))
 	}
 	return nil
+}
+
+// started takes a request of MPI_Startall, which has a row for each: that of the first is the call's.
+func (r *reader) started(e *event, s *timed.Sketch) {
+	starts := r.open && schema.CallID(r.current.Row.Call) == schema.CallStartall
+	if !starts || e.id != evtIsend && e.id != evtIrecvRequest && e.id != evtNBCRequest {
+		return
+	}
+	if r.current.Posts = append(r.current.Posts, 0); len(r.current.Posts) > 1 {
+		s.Start(r.current.Row.StartNs)
+	}
 }

@@ -85,8 +85,8 @@ func (s *sorter) keep(level int, lines func(write func(r *record) error) error) 
 	}
 	s.files++
 	w := bufio.NewWriterSize(f, 1<<18)
+	var head [20]byte
 	err = lines(func(r *record) error {
-		var head [20]byte
 		binary.LittleEndian.PutUint64(head[:], uint64(r.at))
 		binary.LittleEndian.PutUint64(head[8:], uint64(r.order))
 		binary.LittleEndian.PutUint32(head[16:], uint32(len(r.text)))

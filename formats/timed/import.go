@@ -45,7 +45,7 @@ const (
 	// keptTarget is the number of rows of all ranks that wait for their requests in memory.
 	keptTarget, leastKept, mostKept = 1 << 18, 64, 4096
 	// skimmedTarget is the same of a trace that was skimmed, whose rows cannot be completed but in memory.
-	skimmedTarget, leastSkimmed = 1 << 19, 256
+	skimmedTarget, leastSkimmed = 1 << 19, 64
 	// sampleRows is the number of rows of a rank between two samples of their times.
 	sampleRows = 256
 	// reportRows is the number of rows of a rank between two reports of progress.

@@ -6,8 +6,8 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// Sketch is what the first pass tells of a rank: about how many rows it has, and when. Only the earliest start has to
-// be exact.
+// Sketch is what the first pass tells of a rank: about how many rows it has, and when. No row may start before the
+// earliest start.
 type Sketch struct {
 	// Sends and Recvs are the numbers of rows that send and receive, for which room is made.
 	Sends, Recvs int64

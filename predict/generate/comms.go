@@ -57,8 +57,9 @@ func newCommunicators(m *model.Model, ranks int32, unknown *unknowns) *communica
 			c.setUnknown(m, g, unknown, err.Error())
 			continue
 		}
-		p := &partition{group: g, next: next, ids: slices.Repeat([]int32{-1}, int(ranks)),
-			topology: subgridTopology(m, c, g, ranks)}
+		law := m.Partition(g)
+		p := &partition{group: g, next: next, descending: law != nil && law.Descending,
+			ids: slices.Repeat([]int32{-1}, int(ranks)), topology: subgridTopology(m, c, g, ranks)}
 		partitions = append(partitions, p)
 		c.ids[g] = p.ids
 	}
@@ -79,7 +80,11 @@ func nextMembers(m *model.Model, g *model.CommGroup, ranks int32) ([]int32, erro
 	}
 	law := m.Partition(g)
 	switch {
-	case law == nil || len(law.Forms) == 0 && !law.Alone:
+	case law == nil:
+		return next, nextErr
+	case !law.Ordered:
+		return nil, errors.New("the order of ranks in communicators is neither that of the world nor the reverse")
+	case len(law.Forms) == 0 && !law.Alone:
 		return next, nextErr
 	case law.Alone:
 		return nil, errors.New(law.Why)
@@ -146,6 +151,8 @@ type partition struct {
 	next     []int32 // of a member, the next one
 	ids      []int32 // by rank; -1: in none
 	topology topology
+	// descending tells that ranks are in the communicators in the reverse order of the world.
+	descending bool
 }
 
 // firstID returns the id of the first communicator of the group in the largest run.
@@ -178,6 +185,9 @@ func (c *communicators) addPartitions(m *model.Model, partitions []*partition, r
 			}
 			if c.unknown[p.group] {
 				continue
+			}
+			if slices.Sort(members); p.descending {
+				slices.Reverse(members)
 			}
 			if p.next[r] == pattern.None {
 				p.ids[r] = -1

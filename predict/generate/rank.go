@@ -57,11 +57,24 @@ func (w *rankWriter) children(n *template.Node) {
 	for _, c := range n.Children {
 		if c.Loop {
 			w.loop(c)
-		} else if x := w.g.model.SiteOf(c.ID); !w.g.comms.unknown[x.CommOf(w.indexOf(x))] &&
-			w.g.peers.participates(x, w.rank, w.indexOf(x)) {
+		} else if x := w.g.model.SiteOf(c.ID); w.makes(x, w.indexOf(x)) {
 			w.call(x)
 		}
 	}
+}
+
+// makes reports whether the rank makes a site's call at a place.
+func (w *rankWriter) makes(x *model.Site, index []int32) bool {
+	comm := x.CommOf(index)
+	switch {
+	case w.g.comms.unknown[comm]:
+		return false
+	case x.MembersCall && comm == nil: // no run shows that iteration: setComm says so
+		return true
+	case x.MembersCall:
+		return w.g.comms.ids[comm][w.rank] >= 0
+	}
+	return w.g.peers.participates(x, w.rank, index)
 }
 
 // loop records all iterations of a loop.

@@ -57,12 +57,14 @@ type commGrouper struct {
 	groups []*CommGroup
 	byKey  map[string]*CommGroup
 	slots  []pattern.Slot // of the groups that do not have all ranks
+	names  map[*signature.Comm]string
 }
 
 // groupComms sets the communicator groups of sites. It returns the groups and the pattern slots of those that do not
 // have all ranks.
 func groupComms(sites []*Site, t *join.Training) (groups []*CommGroup, all []pattern.Slot) {
-	g := &commGrouper{t: t, worlds: make([]map[int32]int, len(t.Runs)), byKey: map[string]*CommGroup{}}
+	g := &commGrouper{t: t, worlds: make([]map[int32]int, len(t.Runs)), byKey: map[string]*CommGroup{},
+		names: map[*signature.Comm]string{}}
 	for i, s := range t.Runs {
 		g.worlds[i] = map[int32]int{}
 		for k, c := range s.WorldComms() {
@@ -72,8 +74,10 @@ func groupComms(sites []*Site, t *join.Training) (groups []*CommGroup, all []pat
 	for _, x := range sites {
 		name := fmt.Sprintf("%d comm", x.Event.ID)
 		u := g.useOf(x.Calls.Slots)
-		if !u.several {
+		x.MembersCall = u.found && !x.Sends && !x.Receives && g.membersCall(x.Calls.Slots)
+		if !u.several && !(x.MembersCall && g.placesDiffer(x.Calls.Slots)) {
 			x.Comm = g.groupOf(u, name)
+			x.MembersCall = x.MembersCall && len(x.Calls.Components) == 0 // else callers tell which iterations there are
 			continue
 		}
 		x.CommAt = map[slots.Place]*CommGroup{}
@@ -86,6 +90,61 @@ func groupComms(sites []*Site, t *join.Training) (groups []*CommGroup, all []pat
 		}
 	}
 	return g.groups, g.slots
+}
+
+// membersCall reports whether at each place all members of the communicators there make the call.
+func (g *commGrouper) membersCall(calls []*slots.Slot) bool {
+	for i := range g.t.Runs {
+		for _, s := range calls {
+			for _, c := range s.Runs[i] {
+				if c == nil {
+					continue
+				}
+				if c.Comm == signature.Null {
+					return false
+				}
+				for _, member := range g.t.Comm(c.Comm).Members {
+					if other := s.Runs[i][member]; other == nil || other.Comm != c.Comm {
+						return false
+					}
+				}
+			}
+		}
+	}
+	return true
+}
+
+// placesDiffer reports whether calls of a run use other communicators at one place than at another, by their members.
+func (g *commGrouper) placesDiffer(calls []*slots.Slot) bool {
+	for i := range g.t.Runs {
+		first := ""
+		for _, s := range calls {
+			used := map[string]bool{}
+			for _, c := range s.Runs[i] {
+				if c != nil {
+					used[g.nameOf(g.t.Comm(c.Comm))] = true
+				}
+			}
+			switch text := fmt.Sprint(slices.Sorted(maps.Keys(used))); {
+			case len(used) == 0:
+			case first == "":
+				first = text
+			case first != text:
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// nameOf returns a text that is the same for communicators with the same members.
+func (g *commGrouper) nameOf(c *signature.Comm) string {
+	name, known := g.names[c]
+	if !known {
+		name = fmt.Sprint(c.Members)
+		g.names[c] = name
+	}
+	return name
 }
 
 // groupOf returns the group of the communicators that calls use; nil if they use none. A new group that does not have
@@ -193,7 +252,8 @@ func (m *Model) findPartitions() map[*CommGroup]*pattern.PartitionLaw {
 	return laws
 }
 
-// gridsOfOthers returns the grids of laws that are not those of groups of communicators, or of who calls on them.
+// gridsOfOthers returns the grids of laws that are not those of groups of communicators, or of who calls on them, and
+// those that the runs do not tell from these.
 func (m *Model) gridsOfOthers(groups []*CommGroup) (grids []pattern.Grid) {
 	own := map[string]bool{}
 	for _, g := range groups {
@@ -205,9 +265,14 @@ func (m *Model) gridsOfOthers(groups []*CommGroup) (grids []pattern.Grid) {
 		}
 	}
 	for i := range m.Pattern.Laws {
-		if l := &m.Pattern.Laws[i]; !own[l.Site] && len(l.Forms) > 0 {
-			grids = append(grids, l.Forms[0].Grids...)
+		if l := &m.Pattern.Laws[i]; !own[l.Site] {
+			for _, f := range l.Forms {
+				grids = append(grids, f.Grids...)
+			}
 		}
+	}
+	if len(grids) > 0 {
+		grids = append(grids, m.Pattern.Possible...)
 	}
 	return grids
 }

@@ -91,6 +91,8 @@ type Site struct {
 	// the groups by the place of the call.
 	Comm   *CommGroup
 	CommAt map[slots.Place]*CommGroup
+	// MembersCall tells that the ranks that make a call are the members of its communicators; then In is empty.
+	MembersCall bool
 	// Completes is the rule for which requests a call completes; nil if it completes none.
 	Completes *CompletionRule
 	// StartsBoth means that the calls start persistent requests of which some send and some receive. Then Classes has
@@ -190,6 +192,7 @@ func assemble(runs []*signature.Signature) (*Model, *slots.Slots, error) {
 	var commSlots []pattern.Slot
 	m.Comms, commSlots = groupComms(m.Sites, t)
 	m.patternSlots = append(m.patternSlots, commSlots...)
+	m.dropCallers()
 	m.exchanges = sync.OnceValue(m.findExchanges)
 	m.partitions = sync.OnceValue(m.findPartitions)
 	m.slotAt = sync.OnceValue(func() map[string]int {
@@ -200,6 +203,16 @@ func assemble(runs []*signature.Signature) (*Model, *slots.Slots, error) {
 		return at
 	})
 	return m, found, nil
+}
+
+// dropCallers drops the families of callers that are the members of communicators.
+func (m *Model) dropCallers() {
+	for _, x := range m.Sites {
+		if x.MembersCall && x.In != "" {
+			m.patternSlots = slices.DeleteFunc(m.patternSlots, func(s pattern.Slot) bool { return s.Site == x.In })
+			x.In = ""
+		}
+	}
 }
 
 // rangeOf returns the range of numbers of iterations.

@@ -51,7 +51,8 @@ type Together int8
 const (
 	Apart   Together = iota // not at all
 	Whole                   // in any way
-	Halves                  // within a half: 2x/g
+	Halves                  // within a half, of which the first is the larger one if g is odd: 2x/g
+	Halved                  // within a half, of which the first is the smaller one
 	Parity                  // all even, or all odd: x mod 2
 	BlockOf                 // within so many in a row: BlockOf+k for 2+k of them
 )
@@ -68,6 +69,8 @@ func (t Together) of(x, g int32) int32 {
 		return 0
 	case Halves:
 		return 2 * x / g
+	case Halved:
+		return min(x, g/2) / max(g/2, 1)
 	case Parity:
 		return x % 2
 	}
@@ -92,7 +95,7 @@ func (t Together) text(axis string) string {
 		return ""
 	case Whole:
 		return axis
-	case Halves:
+	case Halves, Halved:
 		return axis + " within a half"
 	case Parity:
 		return axis + " by an even number"
@@ -120,6 +123,8 @@ type PartitionLaw struct {
 	Why string
 	// Alone means that each communicator has one rank in all runs, so that these do not tell who is together.
 	Alone bool
+	// Ordered means that ranks are in the communicators in the order of the world, or with Descending in the opposite one.
+	Ordered, Descending bool
 }
 
 // FitPartitions finds the laws of communicators, on grids that are used for other communication if possible, else on any.
@@ -134,12 +139,19 @@ func FitPartitions(parts []Partition, used []Grid) (laws []PartitionLaw) {
 // axisCost is the description length of an axis more, in bits.
 const axisCost = 5
 
+// divides reports whether only parts of an axis are together.
+func (f *PartitionForm) divides() bool {
+	return slices.ContainsFunc(f.Together, func(t Together) bool { return t != Apart && t != Whole })
+}
+
 // lead returns by how many bits a rival may cost more than the form. Grids with one axis more are rivals: only runs on
 // numbers of ranks that are squares, or a fixed extent, show a plane, if the communicators have all of a line there.
 func (f *PartitionForm) lead() float64 {
-	divided := slices.ContainsFunc(f.Together, func(t Together) bool { return t != Apart && t != Whole })
 	isShown := func(g Grid) bool { return g.Shape == Line || g.Shape == Cubic || g.Shape == Columns }
-	if !divided && slices.ContainsFunc(f.Grids, isShown) {
+	if len(f.Together) == 1 && (f.Together[0] == Halves || f.Together[0] == Halved) {
+		return margin
+	}
+	if !f.divides() && slices.ContainsFunc(f.Grids, isShown) {
 		return margin
 	}
 	return margin + axisCost
@@ -148,6 +160,7 @@ func (f *PartitionForm) lead() float64 {
 // fitPartition finds the law of communicators; used are the grids that count more than others.
 func fitPartition(part Partition, used []Grid) PartitionLaw {
 	law := PartitionLaw{Name: part.Name}
+	law.Descending, law.Ordered = order(part.Runs)
 	sizes := make([]int32, len(part.Runs))
 	colors := make([][]int32, len(part.Runs))
 	for i, s := range part.Runs {
@@ -158,7 +171,6 @@ func fitPartition(part Partition, used []Grid) PartitionLaw {
 		}
 		sizes[i], colors[i] = s.Ranks, c
 	}
-	descending, ok := order(part.Runs)
 	switch {
 	case len(slices.Compact(slices.Sorted(slices.Values(sizes)))) < 2:
 		law.Why = "seen at one process count only"
@@ -166,7 +178,7 @@ func fitPartition(part Partition, used []Grid) PartitionLaw {
 	case !slices.ContainsFunc(part.Runs, Sets.hasPairs):
 		law.Why, law.Alone = "each communicator has one rank in all runs, which do not tell who is together in larger ones", true
 		return law
-	case !ok:
+	case !law.Ordered:
 		law.Why = "the order of the members is neither that of the world nor the reverse"
 		return law
 	}
@@ -175,7 +187,7 @@ func fitPartition(part Partition, used []Grid) PartitionLaw {
 	for _, c := range classes(sizes) {
 		forms := c.partitions(colors, lib)
 		for i := range forms {
-			forms[i].Descending = descending
+			forms[i].Descending = law.Descending
 			// Rows of a plane are planes of a box too: fewer axes come first, and rule out more.
 			forms[i].Cost += axisCost * float64(len(c.dims[0])-1)
 			if len(c.dims[0]) > 2 {
@@ -183,8 +195,11 @@ func fitPartition(part Partition, used []Grid) PartitionLaw {
 			}
 		}
 		all = append(all, forms...)
-		if c.isOneOf(used) {
-			own = append(own, forms...)
+		isUsed := c.isOneOf(used)
+		for _, f := range forms {
+			if isUsed || len(c.dims[0]) == 1 && !f.divides() {
+				own = append(own, f)
+			}
 		}
 	}
 	byCost := func(a, b PartitionForm) int { return compare(a.Cost, b.Cost) }
@@ -206,9 +221,9 @@ func fitPartition(part Partition, used []Grid) PartitionLaw {
 	return law
 }
 
-// isOneOf reports whether a class has one of some grids, or is the line.
+// isOneOf reports whether a class has one of some grids.
 func (c *class) isOneOf(grids []Grid) bool {
-	return len(c.dims[0]) == 1 || slices.ContainsFunc(grids, func(g Grid) bool {
+	return slices.ContainsFunc(grids, func(g Grid) bool {
 		return slices.ContainsFunc(c.grids, func(o Grid) bool { return sameGrid(o, g) })
 	})
 }
@@ -294,7 +309,7 @@ func (c *class) partitions(colors [][]int32, lib *library) []PartitionForm {
 }
 
 // divisions returns the ways in which members may differ on the axes: on each in any way or not at all, but for one. Ways
-// that look like these in all runs do not count.
+// that look like these in all runs do not count. Of a line only halves do: the rest are whole axes of k x P/k grids.
 func (c *class) divisions() (all [][]Together) {
 	axes := len(c.dims[0])
 	longest := make([]int32, axes)
@@ -302,6 +317,10 @@ func (c *class) divisions() (all [][]Together) {
 		for a, d := range dims {
 			longest[a] = max(longest[a], d)
 		}
+	}
+	last := BlockOf + mostInBlock - 2
+	if axes == 1 {
+		last = Halved
 	}
 	for mask := range 1 << axes {
 		plain := make([]Together, axes)
@@ -312,7 +331,7 @@ func (c *class) divisions() (all [][]Together) {
 		}
 		all = append(all, plain)
 		for a := range axes {
-			for t := Halves; plain[a] == Apart && t <= BlockOf+mostInBlock-2; t++ {
+			for t := Halves; plain[a] == Apart && t <= last; t++ {
 				if longest[a] > 2 && (t < BlockOf || longest[a] > t.block()) {
 					divided := slices.Clone(plain)
 					divided[a] = t
@@ -397,6 +416,9 @@ func (l PartitionLaw) Sets(ranks int32) (Sets, error) {
 	for _, f := range l.Forms {
 		for _, g := range f.Grids {
 			dims, ok := g.Dims(ranks)
+			if !ok && answer != nil {
+				continue // it runs on so many ranks, and so does not arrange them like this
+			}
 			if !ok {
 				return refuse(Undefined, fmt.Sprintf("all runs were of %s; a run at another process count would show the law there", g.Domain()))
 			}

@@ -107,6 +107,9 @@ func membersOf(m *model.Model, s *model.Site) string {
 	case s.Comm.World >= 0:
 		return "all ranks"
 	}
+	if law := m.Partition(s.Comm); law != nil && len(law.Forms) > 0 {
+		return law.Forms[0].String()
+	}
 	next, _ := describeFamily(m, s.Comm.Slot)
-	return "some ranks: each with the next, " + next
+	return "some ranks: each with the next, " + cmp.Or(next, "no law")
 }

@@ -2,6 +2,8 @@ package report
 
 import (
 	"cmp"
+	"encoding/binary"
+	"hash/fnv"
 	"math"
 	"slices"
 
@@ -34,7 +36,7 @@ type WrongPlace struct {
 	// Call names the call and its place, or has its path if only the measured run makes it.
 	Call string `json:"call"`
 	// Number is which: calls, messages, bytes, or members of the communicators of collective operations, added up over the
-	// calls.
+	// calls: the same number of others is wrong, too.
 	Number string `json:"number"`
 	// Ranks is on how many ranks it is wrong.
 	Ranks int64 `json:"ranks"`
@@ -83,7 +85,10 @@ func (t *Tally) add(measured, low, high float64, unknown bool) (wrong bool) {
 type placeCount struct {
 	calls, messages, bytes interval
 	isSend, isCollective   bool
-	members                float64 // of the communicators of collective operations, added up over the calls
+	// members are those of the communicators of collective operations, added up over the calls, among the sum of a hash of
+	// who they are.
+	members int64
+	among   uint64
 }
 
 // interval goes from low to high.
@@ -126,6 +131,7 @@ func Judge(m *model.Model, x *generate.Prediction, measured *signature.Signature
 	}
 	factors := iterationRanges(m, x)
 	bounded := boundsIn(m, x, factors)
+	hashes := memberHashes{}
 	maybe := map[string]bool{} // paths in loops that may have iterations, but have none in the prediction
 	for event, factor := range factors {
 		if paths != nil && math.IsInf(factor.high, 1) {
@@ -133,10 +139,10 @@ func Judge(m *model.Model, x *generate.Prediction, measured *signature.Signature
 		}
 	}
 	for rank := range measured.Ranks {
-		want := countPlaces(measured, rank, measuredPaths, exactly)
+		want := countPlaces(measured, rank, measuredPaths, exactly, hashes)
 		got := map[string]*placeCount{}
 		if x.Signature != nil {
-			got = countPlaces(x.Signature, rank, paths, bounded)
+			got = countPlaces(x.Signature, rank, paths, bounded, hashes)
 		}
 		for path := range got {
 			if want[path] == nil {
@@ -186,9 +192,9 @@ func (v *Verdict) addPlace(at place, want, got *placeCount, gap *generate.Gap, p
 			v.addWrong(at, number, got.low, want.low)
 		}
 	}
-	if exact := got.calls.low == got.calls.high && got.calls == want.calls; exact && !unknown && got.members != want.members {
+	if exact := got.calls.low == got.calls.high && got.calls == want.calls; exact && !unknown && got.among != want.among {
 		v.Calls.Wrong++ // so many calls, but not on these communicators
-		v.addWrong(at, "members", got.members, want.members)
+		v.addWrong(at, "members", float64(got.members), float64(want.members))
 	} else {
 		add(&v.Calls, "calls", &want.calls, &got.calls, unknown)
 	}
@@ -254,7 +260,7 @@ func iterationRanges(m *model.Model, x *generate.Prediction) []interval {
 }
 
 // countPlaces adds up the numbers of a rank by the path of the call.
-func countPlaces(s *signature.Signature, rank int32, paths []string, of bounds) map[string]*placeCount {
+func countPlaces(s *signature.Signature, rank int32, paths []string, of bounds, hashes memberHashes) map[string]*placeCount {
 	all := map[string]*placeCount{}
 	occurrences := s.Occurrences(s.Roots[rank : rank+1])
 	for _, n := range s.Nodes() {
@@ -276,7 +282,8 @@ func countPlaces(s *signature.Signature, rank int32, paths []string, of bounds) 
 			if s.Class(n, c) == schema.ClassCollective {
 				p.isCollective = true
 				if comm := s.CommByID(c.Comm.Int32()); comm != nil {
-					p.members += times * float64(len(comm.Members))
+					p.members += occurrences[n.ID][i] * int64(len(comm.Members))
+					p.among += uint64(occurrences[n.ID][i]) * hashes.of(comm)
 				}
 			}
 			if s.SendsMessage(n, c) {
@@ -289,6 +296,20 @@ func countPlaces(s *signature.Signature, rank int32, paths []string, of bounds) 
 		}
 	}
 	return all
+}
+
+// memberHashes has for communicators a number that is not the same for other members but by chance.
+type memberHashes map[*signature.Comm]uint64
+
+func (m memberHashes) of(c *signature.Comm) uint64 {
+	hash, known := m[c]
+	if !known {
+		h := fnv.New64a()
+		_ = binary.Write(h, binary.LittleEndian, c.Members) // it never fails
+		hash = h.Sum64()
+		m[c] = hash
+	}
+	return hash
 }
 
 // judgeEdges compares the pairs of ranks that communicate.
