@@ -191,8 +191,7 @@ func assemble(runs []*signature.Signature) (*Model, *slots.Slots, error) {
 	pairPartners(m.Sites, m.patternSlots)
 	var commSlots []pattern.Slot
 	m.Comms, commSlots = groupComms(m.Sites, t)
-	m.patternSlots = append(m.patternSlots, commSlots...)
-	m.dropCallers()
+	m.patternSlots = append(dropCallers(m.Sites, m.patternSlots), commSlots...)
 	m.exchanges = sync.OnceValue(m.findExchanges)
 	m.partitions = sync.OnceValue(m.findPartitions)
 	m.slotAt = sync.OnceValue(func() map[string]int {
@@ -205,14 +204,15 @@ func assemble(runs []*signature.Signature) (*Model, *slots.Slots, error) {
 	return m, found, nil
 }
 
-// dropCallers drops the families of callers that are the members of communicators.
-func (m *Model) dropCallers() {
-	for _, x := range m.Sites {
+// dropCallers drops, from all slots, the families of callers that are the members of communicators.
+func dropCallers(sites []*Site, all []pattern.Slot) []pattern.Slot {
+	for _, x := range sites {
 		if x.MembersCall && x.In != "" {
-			m.patternSlots = slices.DeleteFunc(m.patternSlots, func(s pattern.Slot) bool { return s.Site == x.In })
+			all = slices.DeleteFunc(all, func(s pattern.Slot) bool { return s.Site == x.In })
 			x.In = ""
 		}
 	}
+	return all
 }
 
 // rangeOf returns the range of numbers of iterations.

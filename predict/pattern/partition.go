@@ -60,8 +60,8 @@ const (
 // mostInBlock is the largest number of ranks in a row of BlockOf.
 const mostInBlock = 4
 
-// of returns a number that is the same for coordinates that are together.
-func (t Together) of(x, g int32) int32 {
+// group returns a number that is the same for coordinates that are together.
+func (t Together) group(x, g int32) int32 {
 	switch t {
 	case Apart:
 		return x
@@ -366,7 +366,7 @@ func (f PartitionForm) groups(c *class, colors [][]int32) bool {
 func (f PartitionForm) key(dims []int32, rank int32) int32 {
 	key, stride := int32(0), int32(1)
 	for a, x := range coords(dims, rank) {
-		key += f.Together[a].of(x, dims[a]) * stride
+		key += f.Together[a].group(x, dims[a]) * stride
 		stride *= dims[a]
 	}
 	return key

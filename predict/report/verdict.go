@@ -283,7 +283,7 @@ func countPlaces(s *signature.Signature, rank int32, paths []string, of bounds, 
 				p.isCollective = true
 				if comm := s.CommByID(c.Comm.Int32()); comm != nil {
 					p.members += occurrences[n.ID][i] * int64(len(comm.Members))
-					p.among += uint64(occurrences[n.ID][i]) * hashes.of(comm)
+					p.among += uint64(occurrences[n.ID][i]) * hashes.hashOf(comm)
 				}
 			}
 			if s.SendsMessage(n, c) {
@@ -301,7 +301,8 @@ func countPlaces(s *signature.Signature, rank int32, paths []string, of bounds, 
 // memberHashes has for communicators a number that is not the same for other members but by chance.
 type memberHashes map[*signature.Comm]uint64
 
-func (m memberHashes) of(c *signature.Comm) uint64 {
+// hashOf returns the number of a communicator.
+func (m memberHashes) hashOf(c *signature.Comm) uint64 {
 	hash, known := m[c]
 	if !known {
 		h := fnv.New64a()

@@ -89,8 +89,8 @@ type comms struct {
 
 func newComms() *comms { return &comms{ids: map[partAt][]int{}} }
 
-// of returns the communicators of a division in a step, those with low ranks first.
-func (c *comms) of(d *division, step int, places []place) []int {
+// idsOf returns the communicators of a division in a step, those with low ranks first.
+func (c *comms) idsOf(d *division, step int, places []place) []int {
 	key := partAt{d, step}
 	if ids, known := c.ids[key]; known {
 		return ids
@@ -118,7 +118,7 @@ func (e *execution) communicateInParts(l *leaf) {
 	for i := range l.divisions {
 		d := &l.divisions[i]
 		for step := range d.steps(e.here) {
-			id := e.comms.of(d, step, e.places)[e.here.rank]
+			id := e.comms.idsOf(d, step, e.places)[e.here.rank]
 			if id == 0 {
 				continue
 			}
