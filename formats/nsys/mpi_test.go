@@ -126,6 +126,50 @@ func TestMPIByUID(t *testing.T) {
 	wantWarning(t, r, "Communicators that all ranks used besides MPI_COMM_WORLD; they have all ranks, in its order: 1.")
 }
 
+// Each rank used one handle: that of MPI_COMM_WORLD, unless what else is told of the handles says that there are several
+// communicators. Ranks 2 and 3 then have a communicator of their own, in which they are 0 and 1.
+func TestMPIOnlyHandles(t *testing.T) {
+	for name, c := range map[string]struct {
+		handles [4]int
+		uids    [4]any
+		foreign int
+	}{
+		"addresses":   {handles: [4]int{0x7f0000004000, 0x7f0000005000, 0x7f0000006000, 0x7f0000007000}},
+		"uids":        {handles: [4]int{4005, 4005, 4006, 4006}, uids: [4]any{5, 5, 6, 6}, foreign: 4},
+		"MPICH":       {handles: [4]int{world, world, made, made}, foreign: 2},
+		"MPICH, made": {handles: [4]int{made, made, made + 1, made + 1}, foreign: 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDatabase(t, t.TempDir(), "mpi.sqlite")
+			for rank, pid := range []int{50, 51, 52, 53} {
+				d.rank(pid, rank)
+				name, peer := "MPI_Send", rank+1
+				if rank%2 == 1 {
+					name, peer = "MPI_Recv", rank-1
+				}
+				if c.foreign > 0 {
+					peer %= 2
+				}
+				d.call("MPI_P2P_EVENTS", pid, name, 10, 20, "commHandle, commUid, tag, remoteRank, size",
+					c.handles[rank], c.uids[rank], 2, peer, 70+rank/2)
+			}
+			r := mustImport(t, d.path)
+			if want := int64(4-c.foreign) / 2; r.Counts.Messages != want {
+				t.Errorf("%d messages; want %d", r.Counts.Messages, want)
+			}
+			for i := range r.Events {
+				if e := &r.Events[i]; e.SendWorld != schema.NullInt32 && e.SendWorld/2 != e.Rank/2 {
+					t.Errorf("rank %d sends to %d", e.Rank, e.SendWorld)
+				}
+			}
+			if c.foreign > 0 {
+				wantWarning(t, r, fmt.Sprintf("members the exports do not tell, which have no communicator, partner "+
+					"and size: %d.", c.foreign))
+			}
+		})
+	}
+}
+
 // A persistent receive, probes and tests: what they found is not told.
 func TestMPIRequests(t *testing.T) {
 	d := newDatabase(t, t.TempDir(), "mpi.sqlite")

@@ -1,6 +1,7 @@
 package nsys
 
 import (
+	"math"
 	"slices"
 
 	"github.com/commq/commq/formats/timed"
@@ -21,8 +22,19 @@ type mpiComms struct {
 	// made are those of whole that are not MPI_COMM_WORLD.
 	made  []*timed.Comm
 	mpich bool
-	// alone tells that each rank used one handle only: that of MPI_COMM_WORLD.
+	// alone tells that each rank used one handle only, and that nothing tells which communicator that is: it is taken
+	// as MPI_COMM_WORLD.
 	alone bool
+}
+
+// isMPICH reports whether a handle is one of a communicator in MPICH: 32 bits, of which the first two tell how it is
+// kept, and the next four that it is a communicator.
+func isMPICH(handle int64) bool {
+	if handle < math.MinInt32 || handle > math.MaxUint32 {
+		return false // an address
+	}
+	kind := uint32(handle) >> 24
+	return kind == 0x44 || kind == 0x84 || kind == 0xc4
 }
 
 // newComms finds the communicators of all ranks.
@@ -31,7 +43,10 @@ func (j *mpiJob) newComms() *mpiComms {
 	users, uids := map[int64]int{}, []int64(nil)
 	for _, r := range j.ranks {
 		s.mpich = s.mpich || r.handles[mpichWorld]
-		s.alone = s.alone && len(r.handles) == 1
+		s.alone = s.alone && len(r.handles) == 1 && len(r.uids) == 0
+		for handle := range r.handles {
+			s.alone = s.alone && !isMPICH(handle)
+		}
 		for uid := range r.uids {
 			users[uid]++
 		}
