@@ -2,6 +2,7 @@ package nsys
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -167,6 +168,77 @@ func TestGPUsOfOneProcess(t *testing.T) {
 	if r.Ranks != 2 || len(r.Events) != 4 || r.Counts.Collectives != 1 {
 		t.Errorf("%d ranks, %+v", r.Ranks, r.Counts)
 	}
+}
+
+// What a process asks for in a group for GPUs 0 and 1 goes to both alike: operation by operation or GPU by GPU. Where
+// neither order fits, the kernels' names tell the rows. GPU 0 is rank 0, and gets its sizes as they are listed here.
+func TestGroupsOfSeveralGPUs(t *testing.T) {
+	for name, c := range map[string]struct {
+		sizes   []int
+		want    string
+		undealt bool
+	}{
+		"by operation":  {sizes: []int{100, 100, 7000, 7000}, want: "[100 7000] [100 7000]"},
+		"by GPU":        {sizes: []int{100, 7000, 100, 7000}, want: "[100 7000] [100 7000]"},
+		"neither":       {sizes: []int{100, 200, 300, 400}, want: "[null] [null]", undealt: true},
+		"one too many":  {sizes: []int{100, 100, 100}, want: "[null] [null]", undealt: true},
+		"sizes differ":  {sizes: []int{100, 200}, want: "[100] [200]"},
+		"fewer than of": {sizes: []int{100}, want: "[null] [null]", undealt: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDatabase(t, t.TempDir(), "a.sqlite")
+			d.layouts()
+			d.span(7, "ncclGroupStart", 100, 101, nil)
+			for i, bytes := range c.sizes {
+				d.span(7, "ncclAllGather", 110+10*i, 115+10*i, blob(layoutGather, 0xabc, bytes))
+			}
+			d.span(7, "ncclGroupEnd", 190, 200, nil)
+			for device := range 2 {
+				d.kernel(7, device, 5, "ncclDevKernel_AllGather_RING_LL", 195+device, 1000, 1100)
+			}
+			r := mustImport(t, d.path)
+			var got [2][]string
+			for i := range r.Events {
+				e := &r.Events[i]
+				if schema.CallID(e.Call) != schema.CallIallgather {
+					continue
+				}
+				bytes := "null"
+				if e.SendBytes != schema.NullInt64 {
+					bytes = fmt.Sprint(e.SendBytes)
+				}
+				got[e.Rank] = append(got[e.Rank], bytes)
+			}
+			if got := fmt.Sprint(got[0], got[1]); got != c.want {
+				t.Errorf("%s; want %s\n%s", got, c.want, strings.Join(r.Warnings, "\n"))
+			}
+			if c.undealt {
+				wantWarning(t, r, fmt.Sprintf("or their range of PyTorch has, without sizes: %d.", len(c.sizes)))
+			}
+		})
+	}
+}
+
+// The kernels of the last two of three all-reduces are launched 50 ns after their ranges: they are these calls' kernels,
+// and none has a second row. A kernel that was launched before all calls has its own row.
+func TestLaunchesOutsideOfRanges(t *testing.T) {
+	d := newDatabase(t, t.TempDir(), "a.sqlite")
+	for i, pid := range []int{7, 8} {
+		d.kernel(pid, i, 5, "ncclDevKernel_AllReduce_Sum_f32_RING_LL", 500, 900, 950)
+		for k, launched := range []int{1050, 2150, 3150} {
+			at := 1000 * (k + 1)
+			d.span(pid, "ncclAllReduce", at, at+100, nil)
+			d.kernel(pid, i, 5, "ncclDevKernel_AllReduce_Sum_f32_RING_LL", launched, at+200, at+400)
+		}
+		d.span(pid, "ncclAllGather", 4000, 4100, nil)
+	}
+	r := mustImport(t, d.path)
+	if r.Counts.Collectives != 5 || len(r.Events) != 20 {
+		t.Errorf("%d rows, %+v", len(r.Events), r.Counts)
+	}
+	wantWarning(t, r, "Kernels that were launched outside of the range of a call, each given to the first call of the "+
+		"same operation that had none: 4.")
+	wantWarning(t, r, "Operations without a kernel in the export, which have the time of their call: 2.")
 }
 
 // Kernels of a CUDA graph come without a call: their names tell the operation. What the process recorded into the graph

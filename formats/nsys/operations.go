@@ -14,6 +14,7 @@ import (
 type unit struct {
 	is         meaning // annotation, groupStart or function
 	label      label
+	thread     int64
 	start, end int64
 	functions  []event // of NCCL, with their payloads
 	kernels    []activity
@@ -57,7 +58,7 @@ func (b *builder) take(e *event) *unit {
 	case e.is == groupEnd:
 		return nil // of a group that began before the recording
 	}
-	b.now = &unit{is: e.is, label: e.label, start: e.start, end: e.end}
+	b.now = &unit{is: e.is, label: e.label, thread: e.thread, start: e.start, end: e.end}
 	if e.is == groupStart {
 		b.depth = 1
 	}
@@ -105,6 +106,8 @@ type tally struct {
 	unplaced  int64 // calls without a kernel in processes that use several devices
 	waiting   int64 // calls without a kernel, which have the time of the call
 	unclaimed int64 // calls of processes none of whose kernels could be joined with them
+	undealt   int64 // calls of groups on several devices, of which it is not told which device each was for
+	paired    int64 // kernels that were launched outside of a range, and went to calls by their order
 }
 
 // operations returns the operations of a process.
@@ -119,7 +122,7 @@ func (p *process) operations(t *tally) (all []operation) {
 	for _, thread := range order {
 		for _, u := range units[thread] {
 			if len(u.kernels) > 0 {
-				all = append(all, u.operations()...)
+				all = append(all, u.operations(t)...)
 				continue
 			}
 			n := u.count()
@@ -134,37 +137,114 @@ func (p *process) operations(t *tally) (all []operation) {
 				if len(p.kernels) > 0 {
 					t.waiting += n
 				}
-				all = append(all, u.operations()...)
+				all = append(all, u.operations(t)...)
 			}
 		}
 	}
 	return all
 }
 
-// join gives units their kernels: a kernel belongs to the unit in which it was launched. Kernels without a unit become
-// operations by their names.
+// join gives units their kernels: a kernel belongs to the unit in which it was launched. Of the others, pair finds the
+// units if it can; the rest become operations by their names.
 func (p *process) join(units map[int64][]*unit, all *[]operation, t *tally) (joined, graphs bool, devices int) {
 	seen := map[int64]bool{}
+	var loose []*activity
 	for i := range p.kernels {
 		k := &p.kernels[i]
 		seen[k.device] = true
 		graphs = graphs || k.graph
 		l := p.launches[k.correlation]
-		u := around(units[l.thread], l.start)
-		switch {
-		case u != nil && l.thread != 0 && !k.graph:
+		if u := around(units[l.thread], l.start); u != nil && l.thread != 0 && !k.graph {
 			u.kernels = append(u.kernels, *k)
 			joined = true
-		case k.call != 0:
-			if l.thread == 0 {
-				l.start, l.end = k.start, k.start
-			}
-			*all = append(*all, k.operation(k.call, min(l.start, k.start), min(l.end, k.start)))
-		default:
-			t.silent++
+		} else {
+			loose = append(loose, k)
 		}
 	}
+	if joined && !graphs && len(seen) == 1 { // elsewhere calls without a kernel have no row
+		loose = p.pair(loose, units, t)
+	}
+	for _, k := range loose {
+		if k.call == 0 {
+			t.silent++
+			continue
+		}
+		issued, returned := p.asked(k)
+		*all = append(*all, k.operation(k.call, issued, returned))
+	}
 	return joined, graphs, len(seen)
+}
+
+// asked returns when a kernel was launched; when it ran if that is not known.
+func (p *process) asked(k *activity) (issued, returned int64) {
+	l := p.launches[k.correlation]
+	if l.thread == 0 {
+		return k.start, k.start
+	}
+	return min(l.start, k.start), min(l.end, k.start)
+}
+
+// pair gives kernels that were launched outside of a unit, each to the first unit without a kernel that asked for the
+// same operation before, and returns those for which there is none.
+func (p *process) pair(loose []*activity, units map[int64][]*unit, t *tally) (rest []*activity) {
+	waiting := map[schema.CallID][]*unit{} // by operation
+	for _, of := range units {
+		for _, u := range of {
+			if len(u.kernels) > 0 {
+				continue
+			}
+			for _, call := range u.kernelCalls() {
+				waiting[call] = append(waiting[call], u)
+			}
+		}
+	}
+	for _, of := range waiting {
+		slices.SortFunc(of, func(a, b *unit) int {
+			return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.thread, b.thread))
+		})
+	}
+	slices.SortStableFunc(loose, func(a, b *activity) int {
+		x, _ := p.asked(a)
+		y, _ := p.asked(b)
+		return cmp.Compare(x, y)
+	})
+	for _, k := range loose {
+		of := waiting[k.call]
+		if issued, _ := p.asked(k); len(of) == 0 || of[0].start > issued {
+			rest = append(rest, k)
+			continue
+		}
+		of[0].kernels = append(of[0].kernels, *k)
+		waiting[k.call] = of[1:]
+		t.paired++
+	}
+	return rest
+}
+
+// kernelCalls returns what the names of a unit's kernels can tell: its operations, each once; 0 for sends and receives.
+func (u *unit) kernelCalls() (all []schema.CallID) {
+	if u.is == annotation && len(u.functions) == 0 {
+		return []schema.CallID{kernelCallOf(u.label.call)}
+	}
+	for i := range u.functions {
+		if call := kernelCallOf(u.functions[i].call); !slices.Contains(all, call) {
+			all = append(all, call)
+		}
+	}
+	return all
+}
+
+// kernelCallOf returns what the name of a kernel of an operation tells: nothing of those that NCCL carries out as sends
+// and receives.
+func kernelCallOf(call schema.CallID) schema.CallID {
+	switch call {
+	case schema.CallIsend, schema.CallIrecv, schema.CallIalltoall, schema.CallIalltoallv, schema.CallIgather,
+		schema.CallIscatter:
+		return 0
+	case schema.CallIbarrier: // of PyTorch
+		return schema.CallIallreduce
+	}
+	return call
 }
 
 // around returns the unit of a thread that covers a time; nil if there is none.
@@ -199,10 +279,11 @@ func (u *unit) count() int64 {
 	return int64(len(u.functions))
 }
 
-// operations returns the operations of a unit, those of each device that it ran on.
-func (u *unit) operations() (all []operation) {
+// operations returns the operations of a unit, those of each device that it ran on. If it is not told which device
+// each function was for, they are those that the names of the kernels tell.
+func (u *unit) operations(t *tally) (all []operation) {
 	if len(u.kernels) == 0 {
-		return u.requested()
+		return u.requested(u.functions)
 	}
 	byDevice := map[int64][]activity{}
 	var devices []int64
@@ -213,18 +294,65 @@ func (u *unit) operations() (all []operation) {
 		byDevice[k.device] = append(byDevice[k.device], k)
 	}
 	slices.Sort(devices)
+	shares := dealt(u.functions, len(devices))
+	if shares == nil {
+		t.undealt += int64(len(u.functions))
+		shares = make([][]event, len(devices))
+	}
 	for i, device := range devices {
-		kernels := byDevice[device]
-		asked := u.requested()
-		if n := len(asked) / len(devices); len(devices) > 1 && u.is != annotation && n > 0 &&
-			len(asked)%len(devices) == 0 {
-			asked = asked[i*n : (i+1)*n] // each device in turn, as programs with several ask
-		}
+		asked := u.requested(shares[i])
 		for _, o := range asked {
-			all = append(all, o.runs(kernels))
+			all = append(all, o.runs(byDevice[device]))
+		}
+		for _, k := range byDevice[device] {
+			switch {
+			case len(asked) > 0:
+			case k.call != 0:
+				all = append(all, k.operation(k.call, u.start, u.end))
+			default:
+				t.silent++
+			}
 		}
 	}
 	return all
+}
+
+// dealt returns the functions for each of several devices, nil if the order does not tell which these are. Devices ask
+// for the same: either each operation is asked for on all devices before the next one, or a device asks for all of its
+// operations before the next device. Sizes may differ between devices if the order of the calls alone tells it.
+func dealt(functions []event, devices int) (shares [][]event) {
+	n := len(functions) / devices
+	if len(functions)%devices != 0 {
+		return nil
+	}
+	inTurn, inBlocks := make([][]event, devices), make([][]event, devices)
+	for i, f := range functions {
+		inTurn[i%devices] = append(inTurn[i%devices], f)
+		inBlocks[i/n] = append(inBlocks[i/n], f)
+	}
+	for _, withSizes := range []bool{true, false} {
+		turn, blocks := areAlike(inTurn, withSizes), areAlike(inBlocks, withSizes)
+		switch {
+		case turn && (!blocks || withSizes || n < 2):
+			return inTurn
+		case blocks && !turn:
+			return inBlocks
+		}
+	}
+	return nil
+}
+
+// areAlike reports whether the devices ask for the same operations on the same communicators.
+func areAlike(shares [][]event, withSizes bool) bool {
+	for _, share := range shares[1:] {
+		for i := range share {
+			a, b := &share[i], &shares[0][i]
+			if a.call != b.call || a.comm != b.comm || withSizes && a.bytes != b.bytes {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // runs gives an operation the time of its kernels.
@@ -238,19 +366,19 @@ func (o operation) runs(kernels []activity) operation {
 	return o
 }
 
-// requested returns the operations that a unit asked for, without when they ran: one for a range of PyTorch's, else one
-// for each function.
-func (u *unit) requested() (all []operation) {
+// requested returns the operations that a unit asked for with these of its functions, without when they ran: one for a
+// range of PyTorch's, else one for each function.
+func (u *unit) requested(functions []event) (all []operation) {
 	if u.is == annotation {
 		o := newOperation(u.label.call, u.start, u.end)
 		if u.label.to >= 0 {
 			o.Peer, o.PeerInGroup = u.label.to, true
 		}
-		o.sum(u.functions)
+		o.sum(functions)
 		return []operation{o}
 	}
-	for i := range u.functions {
-		f := &u.functions[i]
+	for i := range functions {
+		f := &functions[i]
 		o := newOperation(f.call, u.start, u.end)
 		o.comm, o.bytes, o.Root = f.comm, f.bytes, f.root
 		if f.peer >= 0 {
