@@ -219,6 +219,38 @@ func TestGroupsOfSeveralGPUs(t *testing.T) {
 	}
 }
 
+// A group that does not end holds nothing: the call in it stands alone, and so do the three after it, each with its
+// kernel. The group after these has its own end, whose range the recording cut: its two calls have its kernel.
+func TestGroupsWithoutEnd(t *testing.T) {
+	d := newDatabase(t, t.TempDir(), "a.sqlite")
+	for i, pid := range []int{7, 8} {
+		d.span(pid, "ncclGroupStart", 100, 101, nil)
+		d.span(pid, "ncclAllGather", 110, 115, nil)
+		for k := range 3 {
+			at := 1000 * (k + 1)
+			d.span(pid, "ncclAllReduce", at, at+100, nil)
+			d.kernel(pid, i, 5, "ncclDevKernel_AllReduce_Sum_f32_RING_LL", at+50, at+200, at+400)
+		}
+		d.span(pid, "ncclGroupStart", 4000, 4001, nil)
+		d.span(pid, "ncclAllReduce", 4010, 4020, nil)
+		d.span(pid, "ncclAllReduce", 4030, 4040, nil)
+		d.span(pid, "ncclGroupEnd", 4050, 4060, nil)
+		d.kernel(pid, i, 5, "ncclDevKernel_AllReduce_Sum_f32_RING_LL", 4050, 4200, 4400)
+	}
+	d.exec("UPDATE NVTX_EVENTS SET end = NULL WHERE start = 4050")
+	r := mustImport(t, d.path)
+	var ends []int64
+	for i := range r.Events {
+		if e := &r.Events[i]; e.Rank == 1 && schema.CallID(e.Call) == schema.CallWait {
+			ends = append(ends, e.EndNs)
+		}
+	}
+	if got, want := fmt.Sprint(ends), "[5 1290 2290 3290 4290 4290]"; got != want || r.Counts.Collectives != 6 {
+		t.Errorf("operations end at %s; want %s; %+v", got, want, r.Counts)
+	}
+	wantWarning(t, r, "Groups of NCCL without an end (ncclGroupEnd) in the export, whose calls stand alone: 2.")
+}
+
 // The kernels of the last two of three all-reduces are launched 50 ns after their ranges: they are these calls' kernels,
 // and none has a second row. A kernel that was launched before all calls has its own row.
 func TestLaunchesOutsideOfRanges(t *testing.T) {

@@ -21,20 +21,49 @@ type unit struct {
 }
 
 // units returns what the threads of a process asked for, by thread in the order of their starts. Ranges of a thread
-// are nested, so a unit ends before the next one begins.
-func (p *process) units() map[int64][]*unit {
+// are nested, so a unit ends before the next one begins. Groups without an end are none.
+func (p *process) units(t *tally) map[int64][]*unit {
 	slices.SortStableFunc(p.events, func(a, b event) int {
 		return cmp.Or(cmp.Compare(a.thread, b.thread), cmp.Compare(a.start, b.start), cmp.Compare(b.end, a.end))
 	})
 	all := map[int64][]*unit{}
+	unclosed := p.unclosed()
+	t.unclosed += int64(len(unclosed))
 	var b builder
 	for i := range p.events {
 		e := &p.events[i]
 		if i > 0 && e.thread != p.events[i-1].thread {
 			b = builder{}
 		}
+		if unclosed[i] {
+			continue
+		}
 		if u := b.take(e); u != nil {
 			all[e.thread] = append(all[e.thread], u)
+		}
+	}
+	return all
+}
+
+// unclosed returns the places of the events that begin a group that does not end. An end is that of the
+// innermost open group.
+func (p *process) unclosed() map[int]bool {
+	all := map[int]bool{}
+	var open []int // of the thread
+	for i := range p.events {
+		e := &p.events[i]
+		if i > 0 && e.thread != p.events[i-1].thread {
+			open = open[:0]
+		}
+		switch e.is {
+		case groupStart:
+			open = append(open, i)
+			all[i] = true
+		case groupEnd:
+			if n := len(open); n > 0 {
+				delete(all, open[n-1])
+				open = open[:n-1]
+			}
 		}
 	}
 	return all
@@ -106,13 +135,14 @@ type tally struct {
 	unplaced  int64 // calls without a kernel in processes that use several devices
 	waiting   int64 // calls without a kernel, which have the time of the call
 	unclaimed int64 // calls of processes none of whose kernels could be joined with them
+	unclosed  int64 // groups without an end
 	undealt   int64 // calls of groups on several devices, of which it is not told which device each was for
 	paired    int64 // kernels that were launched outside of a range, and went to calls by their order
 }
 
 // operations returns the operations of a process.
 func (p *process) operations(t *tally) (all []operation) {
-	units := p.units()
+	units := p.units(t)
 	var order []int64
 	for thread := range units {
 		order = append(order, thread)

@@ -178,12 +178,17 @@ func (x *export) readRanges(ctx context.Context, f *file, names labels) error {
 			switch {
 			case l.is == other || l.is == kernel:
 				return
-			case r.values[1] == nil:
+			case r.values[1] == nil && l.is != groupStart && l.is != groupEnd:
 				x.endless++
 				return
 			}
 			e := event{label: l, thread: thread, payload: noPayload}
-			e.start, e.end = x.span(r, 0, 1)
+			if r.values[1] == nil {
+				e.start = r.time(0)
+				e.end = e.start // of a group, whose bounds these are
+			} else {
+				e.start, e.end = x.span(r, 0, 1)
+			}
 			p := x.process(pidOf(thread))
 			if l.is == step {
 				p.steps = append(p.steps, training.Step{Name: l.text, StartNs: e.start})

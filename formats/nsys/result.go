@@ -54,6 +54,7 @@ func (j *job) warnings() (w []string) {
 	say(t.captured, "Calls of NCCL without a kernel in processes that use CUDA graphs, taken as recorded into a "+
 		"graph, which have no row")
 	say(t.unplaced, "Calls of NCCL without a kernel in processes that use several GPUs, which have no row")
+	say(t.unclosed, "Groups of NCCL without an end (ncclGroupEnd) in the export, whose calls stand alone")
 	say(t.undealt, "Calls of NCCL for several GPUs of a process, whose order does not tell which GPU each was for; their "+
 		"kernels have rows by their names, or their range of PyTorch has, without sizes")
 	say(t.unclaimed, "Calls of NCCL in processes whose kernels cannot be joined with calls (no launches in the "+
