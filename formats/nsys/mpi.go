@@ -79,7 +79,9 @@ type mpiJob struct {
 type mpiTally struct {
 	foreign int64 // calls on communicators whose members are not known
 	silent  int64 // calls whose partner is not told
-	vague   int64 // calls of which it is not told what they completed
+	// exchanges are calls of MPI_Sendrecv and its kin, whose two messages are not told.
+	exchanges int64
+	vague     int64 // calls of which it is not told what they completed
 }
 
 // readMPI keeps the calls of all exports by rank, in the order of their starts.

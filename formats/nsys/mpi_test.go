@@ -170,6 +170,24 @@ func TestMPIOnlyHandles(t *testing.T) {
 	}
 }
 
+// A row of MPI_Sendrecv has one partner for two messages: neither is made up, and the calls are counted.
+func TestMPISendrecv(t *testing.T) {
+	d := newDatabase(t, t.TempDir(), "mpi.sqlite")
+	for rank, pid := range []int{50, 51} {
+		d.rank(pid, rank)
+		d.p2p(pid, "MPI_Sendrecv", 10, 20, world, 9, 1-rank, 100, nil)
+		d.p2p(pid, "MPI_Sendrecv_replace", 30, 40, world, 9, 1-rank, 100, nil)
+	}
+	r := mustImport(t, d.path)
+	wantRows(t, r, `
+0.0 Sendrecv 10-20
+0.1 Sendrecv_replace 30-40
+1.0 Sendrecv 10-20
+1.1 Sendrecv_replace 30-40`)
+	wantWarning(t, r, "partner, tag and size; they have no communicator, partner and size, and their messages are not "+
+		"in the run: 4.")
+}
+
 // A persistent receive, probes and tests: what they found is not told.
 func TestMPIRequests(t *testing.T) {
 	d := newDatabase(t, t.TempDir(), "mpi.sqlite")

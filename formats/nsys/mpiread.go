@@ -107,6 +107,8 @@ func (r *mpiReader) fill(x *mpiCall, requests []uint64, c *timed.Call) error {
 	case schema.ClassComplete:
 		r.complete(a, requests)
 		filled = true
+	case schema.ClassSendrecv:
+		r.counts.exchanges++ // rows have one partner, and do not tell whether it is that of the send
 	case schema.ClassOther:
 		filled = a.Call.Is(schema.FactPersistent|schema.FactPointToPoint) && r.message(x, a)
 	}
