@@ -341,6 +341,43 @@ func TestFolder(t *testing.T) {
 	}
 }
 
+// Numbers in names are ranks also if some are missing, which the import names. Numbers that do not begin at 0, or are
+// too far apart, are those of reports, jobs or processes, and the order of the files counts.
+func TestRanksInNames(t *testing.T) {
+	for name, c := range map[string]struct {
+		files []string
+		ranks string
+		says  string
+	}{
+		"word": {[]string{"a.rank0", "a.rank2", "a.rank3"}, "0 2 3 of 4",
+			"No export has operations of these of the 4 ranks: 1."},
+		"word, far":  {[]string{"a.rank9", "a.rank7"}, "7 9 of 10", "of the 10 ranks: 0, 1, 2, 3, 4, 5, 6, 8."},
+		"number":     {[]string{"a_0", "a_2", "a_3"}, "0 2 3 of 4", "of the 4 ranks: 1."},
+		"of reports": {[]string{"report1", "report2"}, "0 1 of 2", "numbered by the order of their files"},
+		"of jobs":    {[]string{"a_0", "a_4711"}, "0 1 of 2", "numbered by the order of their files"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			for _, file := range c.files {
+				d := newDatabase(t, dir, file+".sqlite")
+				d.span(7, "ncclAllReduce", 100, 150, nil)
+				d.kernel(7, 0, 5, "ncclDevKernel_AllReduce_Sum_f32_RING_LL", 120, 1000, 9000)
+			}
+			r := mustImport(t, dir)
+			got := ""
+			for i := range r.Events {
+				if e := &r.Events[i]; e.Seq == 0 {
+					got += fmt.Sprintf("%d ", e.Rank)
+				}
+			}
+			if got += fmt.Sprintf("of %d", r.Ranks); got != c.ranks {
+				t.Errorf("ranks %s; want %s", got, c.ranks)
+			}
+			wantWarning(t, r, c.says)
+		})
+	}
+}
+
 // The environment tells the rank of the only process of an export.
 func TestRankInEnvironment(t *testing.T) {
 	d := newDatabase(t, t.TempDir(), "a.sqlite")

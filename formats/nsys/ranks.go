@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/commq/commq/formats/training"
 )
@@ -130,7 +131,7 @@ func (j *job) number() {
 		{"their ranks in the largest communicator of NCCL", j.rankInLargest()},
 		{"their ranks of MPI", func(d *device) int32 { return d.process.mpiRank }},
 		{"the environment of their processes", j.rankInEnvironment},
-		{"the names of the files", j.rankInName},
+		{"the names of the files", j.rankInNames()},
 	}
 	for _, s := range sources {
 		if j.numberBy(s.rank) {
@@ -230,25 +231,59 @@ var (
 	lastNumber = regexp.MustCompile(`(\d+)\D*$`)
 )
 
-// rankInName finds the rank in the name of the file of a process: report.rank3.sqlite, report_3.sqlite. One file alone
-// says nothing.
-func (j *job) rankInName(d *device) int32 {
-	if len(j.exports) < 2 || j.hasSeveral(d.process.export) {
-		return training.Unknown
+// rankInNames returns the ranks in the names of the files: report.rank3.sqlite, report_3.sqlite. One file alone says
+// nothing. A number without the word counts as a rank only if the numbers of all files begin at 0 and few are missing:
+// others are numbers of reports, jobs or processes.
+func (j *job) rankInNames() func(d *device) int32 {
+	of := map[*device]int32{}
+	least, most, plain := int32(mostRanks), int32(0), false
+	for _, d := range j.devices {
+		n, isPlain := numberIn(filepath.Base(d.process.export.path))
+		if len(j.exports) < 2 || j.hasSeveral(d.process.export) {
+			n = training.Unknown
+		}
+		of[d] = n
+		least, most, plain = min(least, n), max(most, n), plain || isPlain
 	}
-	name := filepath.Base(d.process.export.path)
+	if plain && (least != 0 || int(most) >= 2*len(j.devices)) {
+		return func(*device) int32 { return training.Unknown }
+	}
+	return func(d *device) int32 { return of[d] }
+}
+
+// numberIn returns the rank in the name of a file, Unknown if there is none, and whether it is a number without the
+// word.
+func numberIn(name string) (n int32, isPlain bool) {
 	m := rankWord.FindStringSubmatch(name)
 	if m == nil {
-		m = lastNumber.FindStringSubmatch(name)
+		m, isPlain = lastNumber.FindStringSubmatch(name), true
 	}
 	if m == nil {
-		return training.Unknown
+		return training.Unknown, false
 	}
-	n, err := strconv.ParseInt(m[1], 10, 32)
-	if err != nil || n >= int64(len(j.devices)) {
-		return training.Unknown // the number of a job or a process
+	rank, err := strconv.ParseInt(m[1], 10, 32)
+	if err != nil || rank >= mostRanks {
+		return training.Unknown, isPlain
 	}
-	return int32(n)
+	return int32(rank), isPlain
+}
+
+// absent lists ranks below the highest that no export has, separated by commas; empty if there are none.
+func (j *job) absent() string {
+	has := map[int32]bool{}
+	for _, d := range j.devices {
+		has[d.world] = true
+	}
+	var words []string
+	for rank := int32(0); rank < j.ranks && len(words) <= mostListed; rank++ {
+		if !has[rank] {
+			words = append(words, strconv.Itoa(int(rank)))
+		}
+	}
+	if len(words) > mostListed {
+		words[mostListed] = "..."
+	}
+	return strings.Join(words, ", ")
 }
 
 // members returns the ranks of a communicator's members; nil if they are not known.

@@ -36,6 +36,10 @@ func (j *job) warnings() (w []string) {
 	}
 	w = append(w, fmt.Sprintf("Exports of Nsight Systems %s. Ranks, one for each GPU of a process, are numbered by %s.",
 		versions(j.exports), j.order))
+	if absent := j.absent(); absent != "" {
+		w = append(w, fmt.Sprintf("No export has operations of these of the %d ranks: %s. Import a folder with the "+
+			"exports of all.", j.ranks, absent))
+	}
 	if len(j.comms) == 0 {
 		w = append(w, "The exports have no payloads of NCCL's ranges, and so no sizes, communicators, roots and "+
 			"partners of messages: record with NCCL 2.18 or later, and export with --include-blobs=true.")
