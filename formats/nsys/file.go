@@ -27,6 +27,8 @@ type file struct {
 	path string
 	// columns are those of the tables that it has, by table.
 	columns map[string][]string
+	// unnumbered are the tables that have no rowid.
+	unnumbered map[string]bool
 }
 
 // settings are those of a connection: nothing is written, the schema of a file runs no functions, SQLite checks the
@@ -62,7 +64,7 @@ func open(ctx context.Context, path string) (*file, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	f := &file{db: db, path: path, columns: map[string][]string{}}
+	f := &file{db: db, path: path, columns: map[string][]string{}, unnumbered: map[string]bool{}}
 	if err = f.connect(ctx); err == nil {
 		err = f.list(ctx)
 	}
@@ -91,18 +93,21 @@ func (f *file) close() {
 
 // list lists the tables and their columns. Views and virtual tables have no pages of their own, and do not count.
 func (f *file) list(ctx context.Context) error {
-	rows, err := f.conn.QueryContext(ctx, "SELECT m.name, c.name FROM sqlite_master m, pragma_table_info(m.name) c "+
-		"WHERE m.type = 'table' AND m.rootpage > 0 ORDER BY m.name, c.cid")
+	rows, err := f.conn.QueryContext(ctx, "SELECT m.name, c.name, l.wr FROM sqlite_master m, "+
+		"pragma_table_info(m.name) c, pragma_table_list(m.name) l "+
+		"WHERE m.type = 'table' AND m.rootpage > 0 AND l.schema = 'main' ORDER BY m.name, c.cid")
 	if err != nil {
 		return f.damaged("sqlite_master", err)
 	}
 	defer rows.Close()
 	for rows.Next() {
 		var table, column string
-		if err := rows.Scan(&table, &column); err != nil {
+		var unnumbered bool
+		if err := rows.Scan(&table, &column, &unnumbered); err != nil {
 			return f.damaged("sqlite_master", err)
 		}
 		f.columns[table] = append(f.columns[table], column)
+		f.unnumbered[table] = unnumbered
 	}
 	if err := rows.Err(); err != nil {
 		return f.damaged("sqlite_master", err)
@@ -119,6 +124,14 @@ func (f *file) isExport() bool {
 func (f *file) has(table string) bool { return f.columns[table] != nil }
 
 func (f *file) hasColumn(table, column string) bool { return slices.Contains(f.columns[table], column) }
+
+// number returns the expression for the number of a row of a table.
+func (f *file) number(table string) string {
+	if f.unnumbered[table] {
+		return "row_number() OVER ()"
+	}
+	return "rowid"
+}
 
 // damaged says where SQLite cannot read the file.
 func (f *file) damaged(table string, err error) error {
@@ -150,7 +163,7 @@ func (f *file) each(ctx context.Context, table string, columns []string, tail st
 			words = append(words, "NULL")
 		}
 	}
-	return f.query(ctx, table, columns, "SELECT rowid, "+strings.Join(words, ", ")+" FROM "+quoted(table)+" "+tail,
+	return f.query(ctx, table, columns, "SELECT "+f.number(table)+", "+strings.Join(words, ", ")+" FROM "+quoted(table)+" "+tail,
 		take)
 }
 

@@ -440,6 +440,24 @@ func TestErrors(t *testing.T) {
 	}
 }
 
+// Tables without rowid are read as others are; rows are numbered in their order.
+func TestTablesWithoutRowid(t *testing.T) {
+	d := newDatabase(t, t.TempDir(), "a.sqlite")
+	d.exec("DROP TABLE MPI_RANKS")
+	d.exec("CREATE TABLE MPI_RANKS (globalTid INTEGER NOT NULL PRIMARY KEY, rank INTEGER) WITHOUT ROWID")
+	for rank, pid := range []int{9, 8} {
+		d.span(pid, "ncclAllReduce", 100, 150+pid, nil)
+		d.rank(pid, rank)
+	}
+	if r := mustImport(t, d.path); r.Ranks != 2 || r.Events[0].Rank != 0 || r.Events[0].EndNs != 59 {
+		t.Errorf("%d ranks, %+v", r.Ranks, r.Events)
+	}
+	d.exec("UPDATE MPI_RANKS SET rank = 'red' WHERE rank = 0")
+	if _, err := imported(t, d.path); err == nil || !strings.Contains(err.Error(), `MPI_RANKS, row 2: rank is "red"`) {
+		t.Error(err)
+	}
+}
+
 // A table that is a view, or a virtual table, is none: it may never end.
 func TestViewsAreNoTables(t *testing.T) {
 	d := newDatabase(t, t.TempDir(), "a.sqlite")

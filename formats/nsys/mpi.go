@@ -81,6 +81,7 @@ type mpiTally struct {
 	silent  int64 // calls whose partner is not told
 	// exchanges are calls of MPI_Sendrecv and its kin, whose two messages are not told.
 	exchanges int64
+	tagless   int64 // sends whose tag is not told
 	vague     int64 // calls of which it is not told what they completed
 }
 
@@ -193,7 +194,7 @@ func (j *mpiJob) readFile(ctx context.Context, x *export) error {
 
 // selectMPI returns the query of a table of calls.
 func (f *file) selectMPI(table string) string {
-	words := []string{"rowid"}
+	words := []string{f.number(table)}
 	for _, c := range mpiColumns {
 		if f.hasColumn(table, c) {
 			words = append(words, quoted(c))

@@ -188,6 +188,22 @@ func TestMPISendrecv(t *testing.T) {
 		"in the run: 4.")
 }
 
+// A tag that is not told is not made up, and no receive is said to have got the message.
+func TestMPISendWithoutTag(t *testing.T) {
+	d := newDatabase(t, t.TempDir(), "mpi.sqlite")
+	for rank, pid := range []int{50, 51} {
+		d.rank(pid, rank)
+	}
+	d.call("MPI_P2P_EVENTS", 50, "MPI_Send", 10, 20, "commHandle, remoteRank, size", world, 1, 8)
+	d.p2p(51, "MPI_Recv", 10, 20, world, 0, 0, 8, nil)
+	r := mustImport(t, d.path)
+	wantRows(t, r, `
+0.0 Send comm=0 to=1 sent=8 10-20
+1.0 Recv comm=0 from=0 rtag=0 received=8 10-20`)
+	wantWarning(t, r, "Sends whose tag the exports do not tell, which have none, and whose messages are not in the "+
+		"run: 1.")
+}
+
 // A persistent receive, probes and tests: what they found is not told.
 func TestMPIRequests(t *testing.T) {
 	d := newDatabase(t, t.TempDir(), "mpi.sqlite")
@@ -270,4 +286,18 @@ func TestMPIAndNCCL(t *testing.T) {
 	if found, _ := filepath.Glob(filepath.Join(store, "both", "*")); len(found) == 0 {
 		t.Error("no run named both")
 	}
+}
+
+// Without ranks, calls of MPI cannot be imported; the operations of NCCL can, though they are fewer.
+func TestMPIWithoutRanksAndNCCL(t *testing.T) {
+	d := newDatabase(t, t.TempDir(), "both.sqlite")
+	for i := range 3 {
+		d.call("MPI_COLLECTIVES_EVENTS", 7, "MPI_Barrier", 10*i, 10*i+5, "commHandle", world)
+	}
+	d.span(7, "ncclAllReduce", 100, 150, nil)
+	r := mustImport(t, d.path)
+	if r.Counts.Calls != 2 || schema.CallID(r.Events[0].Call) != schema.CallIallreduce {
+		t.Errorf("%+v", r.Events)
+	}
+	wantWarning(t, r, "Calls of MPI, which are not in the run, as no table MPI_RANKS tells the ranks: 3.")
 }

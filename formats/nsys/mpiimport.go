@@ -16,14 +16,31 @@ import (
 )
 
 // isMPI reports whether the exports are imported by their calls of MPI: there are more of these than operations of
-// NCCL.
+// NCCL. Calls without ranks cannot be imported.
 func isMPI(exports []*export) bool {
-	mpi, nccl := int64(0), int64(0)
+	mpi, nccl := callsOf(exports)
+	return mpi > nccl && (nccl == 0 || haveRanks(exports))
+}
+
+// callsOf returns the numbers of calls of MPI and of operations of NCCL.
+func callsOf(exports []*export) (mpi, nccl int64) {
 	for _, x := range exports {
 		mpi += x.mpi
 		nccl += x.operations()
 	}
-	return mpi > nccl
+	return mpi, nccl
+}
+
+// haveRanks reports whether exports tell the rank of MPI of a process.
+func haveRanks(exports []*export) bool {
+	for _, x := range exports {
+		for _, p := range x.processes {
+			if p.mpiRank >= 0 {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // importMPI imports the calls of MPI of exports.
@@ -80,6 +97,7 @@ func (j *mpiJob) warnings(exports []*export, comms *mpiComms, second []*mpiReade
 		n += j.ranks[i].calls
 		t.foreign += r.counts.foreign
 		t.silent += r.counts.silent
+		t.tagless += r.counts.tagless
 		t.exchanges += r.counts.exchanges
 		t.vague += r.counts.vague
 	}
@@ -102,6 +120,7 @@ func (j *mpiJob) warnings(exports []*export, comms *mpiComms, second []*mpiReade
 		"partner and size")
 	say(t.silent,
 		"Calls whose partner, root or size the exports do not tell, which have no communicator, partner and size")
+	say(t.tagless, "Sends whose tag the exports do not tell, which have none, and whose messages are not in the run")
 	say(t.exchanges, "Calls of MPI_Sendrecv, MPI_Isendrecv and those that replace, which send and receive while the exports tell "+
 		"one partner, tag and size; they have no communicator, partner and size, and their messages are not in the run")
 	say(j.nested,

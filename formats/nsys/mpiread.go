@@ -164,7 +164,10 @@ func (r *mpiReader) message(x *mpiCall, a *calls.Args) (ok bool) {
 	a.Dest, a.Source = r.peer(x[mpiRemote], false), r.peer(x[mpiRemote], true)
 	a.SendTag, a.RecvTag = int64(int32(x[mpiTag])), int64(int32(x[mpiTag]))
 	if x[mpiTag] < 0 { // MPI_ANY_TAG, also where it is not told
-		a.SendTag, a.RecvTag = 0, calls.AnyTag
+		a.SendTag, a.RecvTag = int64(null32), calls.AnyTag
+		if a.Call.Is(schema.FactSends) {
+			r.counts.tagless++
+		}
 	}
 	a.Failed = a.Call.Is(schema.FactTests)
 	if x[mpiRequest] != null64 {

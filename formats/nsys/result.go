@@ -46,6 +46,10 @@ func (j *job) warnings() (w []string) {
 	}
 	t := &j.tally
 	unread, endless, backward, mpi := int64(0), int64(0), int64(0), int64(0)
+	why := "as there are more operations of NCCL"
+	if !haveRanks(j.exports) {
+		why = "as no table MPI_RANKS tells the ranks"
+	}
 	for _, x := range j.exports {
 		unread += x.payloads.unread
 		endless += x.endless
@@ -67,7 +71,7 @@ func (j *job) warnings() (w []string) {
 	say(unread, "Payloads of another layout than the tables tell, not read")
 	say(j.assumed, "Communicators that were made outside of the recorded time; they have the ranks that used them, "+
 		"in their order")
-	say(mpi, "Calls of MPI, which are not in the run, as there are more operations of NCCL")
+	say(mpi, "Calls of MPI, which are not in the run, "+why)
 	say(endless, "Ranges that did not end in the recorded time, not read")
 	say(backward, "Events that end before they begin, which got no length")
 	return w
