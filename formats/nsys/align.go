@@ -8,8 +8,8 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// leastPairs is the number of operations that two ranks must have in common, mostShift the number of operations that
-// one may lack at an end.
+// leastPairs is the number of operations with kernels that two ranks must have in common, mostShift the number of
+// operations that one may lack at an end.
 const leastPairs, mostShift = 4, 64
 
 // align finds which operations of the ranks are the same ones in exports without communicators. A recording begins and
@@ -72,34 +72,39 @@ type sequence struct {
 }
 
 // shift returns what is added to a place in b for the place in a of the same operation; false if there is no such
-// number, or more than one.
+// number, or more than one, or kernels of too few pairs show it.
 func (a sequence) shift(b sequence) (found int, ok bool) {
+	ways, shown := 0, 0
 	for shift := -mostShift; shift <= mostShift; shift++ {
 		first, last := max(0, shift), min(len(a.order), len(b.order)+shift)
-		if last-first < leastPairs || !a.fits(b, shift, first, last) {
+		if last-first < leastPairs {
 			continue
 		}
-		if ok {
-			return 0, false
+		if pairs, fits := a.fits(b, shift, first, last); fits {
+			found, shown = shift, pairs
+			ways++
 		}
-		found, ok = shift, true
 	}
-	return found, ok
+	return found, ways == 1 && shown >= leastPairs
 }
 
 // fits reports whether the operations of a from first to before last overlap in time with those of b that are shift
-// places before.
-func (a sequence) fits(b sequence, shift, first, last int) bool {
+// places before, and of how many pairs it is known when both ran.
+func (a sequence) fits(b sequence, shift, first, last int) (pairs int, ok bool) {
 	for place := first; place < last; place++ {
 		x, y := &a.ops[a.order[place]], &b.ops[b.order[place-shift]]
 		if !training.AreAlike(x.Call, y.Call) {
-			return false
+			return pairs, false
 		}
-		if ran(x) && ran(y) && (x.StartNs+a.base > y.EndNs+b.base || y.StartNs+b.base > x.EndNs+a.base) {
-			return false
+		if !ran(x) || !ran(y) {
+			continue
+		}
+		pairs++
+		if x.StartNs+a.base > y.EndNs+b.base || y.StartNs+b.base > x.EndNs+a.base {
+			return pairs, false
 		}
 	}
-	return true
+	return pairs, true
 }
 
 // ran reports whether it is known when an operation ran, and not only when it was asked for.

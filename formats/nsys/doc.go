@@ -1,7 +1,7 @@
 // Package nsys reads exports of NVIDIA's Nsight Systems (SQLite databases that nsys export writes, one for all
 // processes of a host or one for each) and makes a run of them: of the operations of NCCL with formats/training, a rank
-// for each GPU of a process, or of the calls of MPI with formats/timed, if there are more of
-// these and the exports tell their ranks.
+// for each GPU of a process, or of the calls of MPI with formats/timed, if there are more of these and the
+// exports tell their ranks.
 //
 // The tables are those of NVIDIA's SQLite Schema Reference. Versions differ: columns that an export does not have are
 // null, and what follows from them is not known.

@@ -315,6 +315,26 @@ func TestCutWindows(t *testing.T) {
 	}
 }
 
+// Without kernels nothing overlaps: that all ranks made the same operations is then why they count on all.
+func TestNoKernelsNoAlignment(t *testing.T) {
+	d := newDatabase(t, t.TempDir(), "a.sqlite")
+	for i, pid := range []int{7, 8} {
+		for op := range 4 {
+			d.span(pid, "ncclAllReduce", 1000*op+10*i, 1000*op+100, nil)
+		}
+	}
+	r := mustImport(t, d.path)
+	for _, w := range r.Warnings {
+		if strings.Contains(w, "whose kernels overlap") {
+			t.Error(w)
+		}
+	}
+	wantWarning(t, r, "as all ranks made the same operations, these count on all ranks")
+	if r.Counts.Collectives != 4 {
+		t.Errorf("%+v", r.Counts)
+	}
+}
+
 // A folder has an export of each rank; their clocks are set by when their sessions began. The names tell the ranks, the
 // environment of launchers before them.
 func TestFolder(t *testing.T) {
