@@ -93,21 +93,30 @@ func (f *file) close() {
 
 // list lists the tables and their columns. Views and virtual tables have no pages of their own, and do not count.
 func (f *file) list(ctx context.Context) error {
-	rows, err := f.conn.QueryContext(ctx, "SELECT m.name, c.name, l.wr FROM sqlite_master m, "+
-		"pragma_table_info(m.name) c, pragma_table_list(m.name) l "+
-		"WHERE m.type = 'table' AND m.rootpage > 0 AND l.schema = 'main' ORDER BY m.name, c.cid")
+	err := f.pairs(ctx, "SELECT m.name, c.name FROM sqlite_master m, pragma_table_info(m.name) c "+
+		"WHERE m.type = 'table' AND m.rootpage > 0 ORDER BY m.name, c.cid", func(table, column string) {
+		f.columns[table] = append(f.columns[table], column)
+	})
+	if err != nil {
+		return err
+	}
+	return f.pairs(ctx, "SELECT name, type FROM pragma_table_list WHERE schema = 'main' AND wr = 1",
+		func(table, _ string) { f.unnumbered[table] = true })
+}
+
+// pairs calls take for each row of a query of the schema, which has two texts.
+func (f *file) pairs(ctx context.Context, text string, take func(a, b string)) error {
+	rows, err := f.conn.QueryContext(ctx, text)
 	if err != nil {
 		return f.damaged("sqlite_master", err)
 	}
 	defer rows.Close()
 	for rows.Next() {
-		var table, column string
-		var unnumbered bool
-		if err := rows.Scan(&table, &column, &unnumbered); err != nil {
+		var a, b string
+		if err := rows.Scan(&a, &b); err != nil {
 			return f.damaged("sqlite_master", err)
 		}
-		f.columns[table] = append(f.columns[table], column)
-		f.unnumbered[table] = unnumbered
+		take(a, b)
 	}
 	if err := rows.Err(); err != nil {
 		return f.damaged("sqlite_master", err)
@@ -163,8 +172,8 @@ func (f *file) each(ctx context.Context, table string, columns []string, tail st
 			words = append(words, "NULL")
 		}
 	}
-	return f.query(ctx, table, columns, "SELECT "+f.number(table)+", "+strings.Join(words, ", ")+" FROM "+quoted(table)+" "+tail,
-		take)
+	return f.query(ctx, table, columns, "SELECT "+f.number(table)+", "+strings.Join(words, ", ")+" FROM "+
+		quoted(table)+" "+tail, take)
 }
 
 // query calls take for each row of a query whose first column is a number of the row, and whose others have these

@@ -251,8 +251,8 @@ func TestGroupsWithoutEnd(t *testing.T) {
 	wantWarning(t, r, "Groups of NCCL without an end (ncclGroupEnd) in the export, whose calls stand alone: 2.")
 }
 
-// The kernels of the last two of three all-reduces are launched 50 ns after their ranges: they are these calls' kernels,
-// and none has a second row. A kernel that was launched before all calls has its own row.
+// The kernels of the last two of three all-reduces are launched 50 ns after their ranges: they are the kernels of these
+// calls, and none has a second row. A kernel that was launched before all calls has its own row.
 func TestLaunchesOutsideOfRanges(t *testing.T) {
 	d := newDatabase(t, t.TempDir(), "a.sqlite")
 	for i, pid := range []int{7, 8} {
