@@ -251,6 +251,30 @@ func TestGroupsWithoutEnd(t *testing.T) {
 	wantWarning(t, r, "Groups of NCCL without an end (ncclGroupEnd) in the export, whose calls stand alone: 2.")
 }
 
+// Two kernels of a group of three, launched after it and before the next one, are both the group's.
+func TestGroupsLaunchedOutside(t *testing.T) {
+	d := newDatabase(t, t.TempDir(), "a.sqlite")
+	for i, pid := range []int{7, 8} {
+		d.span(pid, "ncclAllReduce", 10, 60, nil)
+		d.kernel(pid, i, 5, "ncclDevKernel_AllReduce_Sum_f32_RING_LL", 20, 70, 80)
+		for k := range 2 {
+			at := 1000 * (k + 1)
+			d.span(pid, "ncclGroupStart", at, at+1, nil)
+			for f := range 3 {
+				d.span(pid, "ncclAllReduce", at+10+10*f, at+15+10*f, nil)
+			}
+			d.span(pid, "ncclGroupEnd", at+50, at+60, nil)
+			for n := range 2 {
+				d.kernel(pid, i, 5, "ncclDevKernel_AllReduce_Sum_f32_RING_LL", at+70+n, at+200+100*n, at+250+100*n)
+			}
+		}
+	}
+	r := mustImport(t, d.path)
+	if r.Counts.Collectives != 7 || len(r.Events) != 28 {
+		t.Errorf("%d rows, %+v", len(r.Events), r.Counts)
+	}
+}
+
 // The kernels of the last two of three all-reduces are launched 50 ns after their ranges: they are the kernels of these
 // calls, and none has a second row. A kernel that was launched before all calls has its own row.
 func TestLaunchesOutsideOfRanges(t *testing.T) {

@@ -121,9 +121,9 @@ func (j *mpiJob) warnings(exports []*export, comms *mpiComms, second []*mpiReade
 	say(t.silent,
 		"Calls whose partner, root or size the exports do not tell, which have no communicator, partner and size")
 	say(t.tagless, "Sends whose tag the exports do not tell, which have none, and whose messages are not in the run")
-	say(t.exchanges, "Calls of MPI_Sendrecv, MPI_Isendrecv and those that replace, which send and receive, while exports "+
-		"tell one partner, tag and size; they have no communicator, partner and size, and their messages are not in "+
-		"the run")
+	say(t.exchanges, "Calls of MPI_Sendrecv, MPI_Isendrecv and those that replace, which send and receive, while "+
+		"exports tell one partner, tag and size; they have no communicator, partner and size, and their messages are "+
+		"not in the run")
 	say(j.nested,
 		"Calls that began before another one of their thread had ended, as MPI libraries call MPI, which have no row")
 	say(t.vague, "Calls of MPI_Waitany, _Waitsome and MPI_Test*, of which the exports do not tell what they completed")

@@ -199,14 +199,14 @@ func (p *process) join(units map[int64][]*unit, all *[]operation, t *tally) (joi
 			t.silent++
 			continue
 		}
-		issued, returned := p.asked(k)
+		issued, returned := p.launchOf(k)
 		*all = append(*all, k.operation(k.call, issued, returned))
 	}
 	return joined, graphs, len(seen)
 }
 
-// asked returns when a kernel was launched; when it ran if that is not known.
-func (p *process) asked(k *activity) (issued, returned int64) {
+// launchOf returns when a kernel was launched; when it ran if that is not known.
+func (p *process) launchOf(k *activity) (issued, returned int64) {
 	l := p.launches[k.correlation]
 	if l.thread == 0 {
 		return k.start, k.start
@@ -215,7 +215,7 @@ func (p *process) asked(k *activity) (issued, returned int64) {
 }
 
 // pair gives kernels that were launched outside of a unit, each to the first unit without a kernel that asked for the
-// same operation before, and returns those for which there is none.
+// same operation before, and returns those for which there is none. A group may have a kernel for each function.
 func (p *process) pair(loose []*activity, units map[int64][]*unit, t *tally) (rest []*activity) {
 	waiting := map[schema.CallID][]*unit{} // by operation
 	for _, of := range units {
@@ -234,18 +234,22 @@ func (p *process) pair(loose []*activity, units map[int64][]*unit, t *tally) (re
 		})
 	}
 	slices.SortStableFunc(loose, func(a, b *activity) int {
-		x, _ := p.asked(a)
-		y, _ := p.asked(b)
+		x, _ := p.launchOf(a)
+		y, _ := p.launchOf(b)
 		return cmp.Compare(x, y)
 	})
+	latest := map[schema.CallID]*unit{} // that got a kernel
 	for _, k := range loose {
-		of := waiting[k.call]
-		if issued, _ := p.asked(k); len(of) == 0 || of[0].start > issued {
+		issued, _ := p.launchOf(k)
+		u := latest[k.call]
+		if of := waiting[k.call]; len(of) > 0 && of[0].start <= issued {
+			u, waiting[k.call] = of[0], of[1:]
+			latest[k.call] = u
+		} else if u == nil || len(u.kernels) >= len(u.functions) {
 			rest = append(rest, k)
 			continue
 		}
-		of[0].kernels = append(of[0].kernels, *k)
-		waiting[k.call] = of[1:]
+		u.kernels = append(u.kernels, *k)
 		t.paired++
 	}
 	return rest

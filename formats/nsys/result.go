@@ -57,14 +57,14 @@ func (j *job) warnings() (w []string) {
 		backward += x.backward
 	}
 	say(t.waiting, "Operations without a kernel in the export, which have the time of their call")
-	say(t.paired, "Kernels that were launched outside of the range of a call, each given to the first call of the same "+
-		"operation that had none")
+	say(t.paired, "Kernels that were launched outside of the range of a call, each given to the first call of the "+
+		"same operation that had none")
 	say(t.captured, "Calls of NCCL without a kernel in processes that use CUDA graphs, taken as recorded into a "+
 		"graph, which have no row")
 	say(t.unplaced, "Calls of NCCL without a kernel in processes that use several GPUs, which have no row")
 	say(t.unclosed, "Groups of NCCL without an end (ncclGroupEnd) in the export, whose calls stand alone")
-	say(t.undealt, "Calls of NCCL for several GPUs of a process, whose order does not tell which GPU each was for; their "+
-		"kernels have rows by their names, or their range of PyTorch has, without sizes")
+	say(t.undealt, "Calls of NCCL for several GPUs of a process, whose order does not tell which GPU each was for; "+
+		"their kernels have rows by their names, or their range of PyTorch has, without sizes")
 	say(t.unclaimed, "Calls of NCCL in processes whose kernels cannot be joined with calls (no launches in the "+
 		"export); the kernels have rows, and the calls none")
 	say(t.silent, "Kernels of sends and receives without the call that asked for them, which have no row")
