@@ -106,6 +106,11 @@ func TestCommunicatorsInPlaceOfCallSites(t *testing.T) {
 		t.Errorf("%+v", v)
 	}
 
+	m = train(t, []int{4, 8, 12}, program(own)) // laws of whole sets rule out what fits the next members
+	if v := report.Judge(m, extrapolate(t, m, 16), truth); v.Calls.Exact != 16*4 || v.Bytes.Exact != 40 || len(v.Places) > 0 {
+		t.Errorf("from 4, 8 and 12: %+v", v)
+	}
+
 	for _, name := range []string{schema.NullText, "one"} {
 		m = train(t, []int{4, 8, 12, 20, 24}, program(func(string) string { return name }))
 		x, err := generate.Predict(t.Context(), m, 16, generate.Options{})
