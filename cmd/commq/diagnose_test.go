@@ -245,8 +245,8 @@ func TestDiagnoseFindsPlantedFaultsInMeasuredTimes(t *testing.T) {
 
 // Tests and probes in vain, messages before their receive, slow files and ranks that start late are there in measured
 // times only. The first two are lost where times are simulated for want of cores, as they are with a clock that stops
-// for other processes. Without one all time between calls is computing. On a busy machine a rank polls for longer, and
-// wakes up later from a slow file.
+// for other processes. Without one all time between calls is computing. On a busy machine a rank polls for longer,
+// wakes up later from a slow file, and starts still later.
 func TestDiagnoseFindsPlantedFaultsOfMeasuredTimes(t *testing.T) {
 	captureEnvironment(t)
 	const steps = 8
@@ -255,7 +255,7 @@ func TestDiagnoseFindsPlantedFaultsOfMeasuredTimes(t *testing.T) {
 	for _, library := range []string{"openmpi", "mpich"} {
 		exe := compilePlanted(t, library, "planted_measured.c")
 		for _, c := range []struct {
-			us    int // of late_start so long that a busy machine changes little
+			us    int // of late_start so long that it counts on a busy machine
 			clock string
 			planted
 			least float64 // of the gain, where a busy machine may make it larger
@@ -263,7 +263,7 @@ func TestDiagnoseFindsPlantedFaultsOfMeasuredTimes(t *testing.T) {
 			{30000, "none", planted{"polling", "polling", []int32{0}, 0, ""}, steps},
 			{30000, "none", planted{"unexpected_messages", "unexpected-messages", []int32{1}, 0, ""}, 0},
 			{30000, "cpu", planted{"file_time", diagnose.FileTime, nil, 0, ""}, steps},
-			{125000, "cpu", planted{"late_start", diagnose.LateStart, []int32{1}, steps, ""}, 0},
+			{125000, "cpu", planted{"late_start", diagnose.LateStart, []int32{1}, 0, ""}, steps},
 		} {
 			t.Run(library+"/"+c.fault, func(t *testing.T) {
 				d := diagnoseMeasured(t, exe, c.fault, c.us, steps, c.clock)
