@@ -151,7 +151,7 @@ func New(runs []*signature.Signature) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	if m.Pattern, err = pattern.Fit(m.patternSlots, pattern.Options{Sizes: m.Training}); err != nil {
+	if m.Pattern, err = fitPatterns(m); err != nil {
 		return nil, err
 	}
 	if m.Iterations, err = fitNumbers(m, found); err != nil {
@@ -160,6 +160,30 @@ func New(runs []*signature.Signature) (*Model, error) {
 	m.Warnings = append(shareTags(m.Sites), m.finish()...)
 	m.times = sync.OnceValue(func() *compute.Laws { return m.fitTimes(found.Sites) })
 	return m, nil
+}
+
+// fitPatterns finds the laws of messages and callers, and those of the next members in communicators. The latter do not
+// choose the program's grids, where the former do: a few communicators fit many.
+func fitPatterns(m *Model) (*pattern.Program, error) {
+	isComm := func(s pattern.Slot) bool {
+		return slices.ContainsFunc(m.Comms, func(g *CommGroup) bool { return g.Slot != "" && g.Slot == s.Name })
+	}
+	messages := slices.DeleteFunc(slices.Clone(m.patternSlots), isComm)
+	comms := slices.DeleteFunc(slices.Clone(m.patternSlots), func(s pattern.Slot) bool { return !isComm(s) })
+	o := pattern.Options{Sizes: m.Training}
+	p, err := pattern.Fit(messages, o)
+	if err != nil || len(comms) == 0 {
+		return p, err
+	}
+	of, err := pattern.Fit(comms, o)
+	if err != nil {
+		return nil, err
+	}
+	if len(p.Grids) == 0 {
+		p.Grids, p.Twins, p.Possible, p.Open, p.Warnings = of.Grids, of.Twins, of.Possible, of.Open, of.Warnings
+	}
+	p.Laws, p.Unexplained = append(p.Laws, of.Laws...), append(p.Unexplained, of.Unexplained...)
+	return p, nil
 }
 
 // assemble puts runs side by side and divides them into sites and slots: all of a model but its laws. There is one run
