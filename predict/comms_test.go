@@ -164,3 +164,36 @@ func TestOrderOfMembers(t *testing.T) {
 		t.Errorf("rotated: %+v", report.Judge(m, x, sign(t, rotated(ranks))))
 	}
 }
+
+// Both groups of an intercommunicator call on it. That only one of them does is not predicted.
+func TestBothGroupsCall(t *testing.T) {
+	program := func(ranks int) *signature.Run {
+		var low []int32
+		for r := range ranks / 2 {
+			low = append(low, int32(r))
+		}
+		run := testruns.Calls(ranks, [][]int32{low}, func(int) []testruns.Call {
+			return []testruns.Call{{Call: schema.CallBarrier, To: testruns.None, From: testruns.None, Root: testruns.None, Comm: 1}}
+		})
+		for r := ranks / 2; r < ranks; r++ {
+			row := schema.NullComm
+			row.Comm, row.Remote, row.CommRank, row.WorldRank = 1, 1, int32(r-ranks/2), int32(r)
+			run.Comms = append(run.Comms, row)
+		}
+		for i := range run.Comms {
+			if run.Comms[i].Comm == 1 {
+				run.Comms[i].Kind = int16(schema.CommInter)
+			}
+		}
+		return run
+	}
+	const ranks = 20
+	m := train(t, []int{8, 12, 14, 16}, program)
+	x, err := generate.Predict(t.Context(), m, ranks, generate.Options{})
+	if x == nil {
+		t.Fatal(err)
+	}
+	if v := report.Judge(m, x, sign(t, program(ranks))); len(v.Places) > 0 || v.Calls.Exact+v.Calls.Unknown != ranks {
+		t.Errorf("%v, %+v", err, v)
+	}
+}

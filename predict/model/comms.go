@@ -92,22 +92,30 @@ func groupComms(sites []*Site, t *join.Training) (groups []*CommGroup, all []pat
 	return g.groups, g.slots
 }
 
-// membersCall reports whether at each place all members of the communicators there make the call.
+// membersCall reports whether at each place those who make the call are the members of the communicators there. Of two
+// groups that communicate with each other nothing is said.
 func (g *commGrouper) membersCall(calls []*slots.Slot) bool {
 	for i := range g.t.Runs {
 		for _, s := range calls {
-			for _, c := range s.Runs[i] {
+			callers, members := 0, 0
+			seen := map[*signature.Comm]bool{}
+			for r, c := range s.Runs[i] {
 				if c == nil {
 					continue
 				}
 				if c.Comm == signature.Null {
 					return false
 				}
-				for _, member := range g.t.Comm(c.Comm).Members {
-					if other := s.Runs[i][member]; other == nil || other.Comm != c.Comm {
-						return false
-					}
+				comm := g.t.Comm(c.Comm)
+				if _, in := comm.RankOf(int32(r)); !in || len(comm.Remote) > 0 {
+					return false
 				}
+				if callers++; !seen[comm] {
+					seen[comm], members = true, members+len(comm.Members)
+				}
+			}
+			if callers != members {
+				return false
 			}
 		}
 	}
