@@ -20,17 +20,13 @@ func IsTrace(head []byte) bool {
 
 // IsFolder reports whether a folder has execution traces of PyTorch.
 func IsFolder(path string) bool {
-	files, err := find(path)
-	return err == nil && len(files) > 0
+	_, err := find(path)
+	return err == nil
 }
 
 // find returns the traces of a job: a file alone, or those of a folder.
 func find(path string) ([]string, error) {
-	files, err := jsonstream.Files(path, isNamed, IsTrace)
-	if err == nil && len(files) == 0 {
-		err = fmt.Errorf("%s has no execution trace of PyTorch (*.json, *.json.gz with schema and nodes)", path)
-	}
-	return files, err
+	return jsonstream.Files(path, isNamed, IsTrace, "execution trace of PyTorch (*.json, *.json.gz with schema and nodes)")
 }
 
 func isNamed(name string) bool { return strings.HasSuffix(strings.TrimSuffix(name, ".gz"), ".json") }

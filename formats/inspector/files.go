@@ -2,7 +2,6 @@ package inspector
 
 import (
 	"bytes"
-	"fmt"
 
 	"github.com/commq/commq/formats/jsonstream"
 )
@@ -16,16 +15,12 @@ func IsTrace(head []byte) bool {
 
 // IsFolder reports whether a folder has logs of NCCL Inspector.
 func IsFolder(path string) bool {
-	files, err := find(path)
-	return err == nil && len(files) > 0
+	_, err := find(path)
+	return err == nil
 }
 
 // find returns the logs of a job: a file alone, or those of a folder.
 func find(path string) ([]string, error) {
-	files, err := jsonstream.Files(path, func(string) bool { return true }, IsTrace)
-	if err == nil && len(files) == 0 {
-		err = fmt.Errorf("%s has no logs of NCCL Inspector; want files of records with header and coll_perf or p2p_perf "+
-			"(NCCL_INSPECTOR_PROM_DUMP=0)", path)
-	}
-	return files, err
+	return jsonstream.Files(path, func(string) bool { return true }, IsTrace, "logs of NCCL Inspector; want files of "+
+		"records with header and coll_perf or p2p_perf (NCCL_INSPECTOR_PROM_DUMP=0)")
 }

@@ -13,8 +13,8 @@ import (
 const headBytes = 4096
 
 // Files returns the files of a job: a file alone, or those of a folder whose names named accepts and which begin as is
-// wants, in the order of their names; none if a folder has no such file.
-func Files(path string, named func(name string) bool, is func(head []byte) bool) ([]string, error) {
+// wants, in the order of their names. none describes, for an error, what a folder does not have.
+func Files(path string, named func(name string) bool, is func(head []byte) bool, none string) ([]string, error) {
 	info, err := os.Stat(path)
 	if err != nil || !info.IsDir() {
 		return []string{path}, err
@@ -36,6 +36,9 @@ func Files(path string, named func(name string) bool, is func(head []byte) bool)
 		if fits {
 			files = append(files, full)
 		}
+	}
+	if len(files) == 0 {
+		return nil, fmt.Errorf("%s has no %s", path, none)
 	}
 	slices.Sort(files)
 	return files, nil

@@ -40,18 +40,14 @@ func ImportPath(ctx context.Context, path, store, name string, o Options) (*sche
 
 // IsFolder reports whether a folder has exports of Nsight Systems.
 func IsFolder(path string) bool {
-	files, err := find(path)
-	return err == nil && len(files) > 0
+	_, err := find(path)
+	return err == nil
 }
 
 // find returns the exports of a job: a file alone, or those of a folder.
 func find(path string) ([]string, error) {
-	files, err := jsonstream.Files(path, func(string) bool { return true }, IsTrace)
-	if err == nil && len(files) == 0 {
-		err = fmt.Errorf("%s has no exports of Nsight Systems; want SQLite databases, which nsys export --type sqlite "+
-			"writes of a .nsys-rep", path)
-	}
-	return files, err
+	return jsonstream.Files(path, func(string) bool { return true }, IsTrace, "exports of Nsight Systems; want SQLite "+
+		"databases, which nsys export --type sqlite writes of a .nsys-rep")
 }
 
 // readAll reads the exports of a job. Other databases in a folder are not read.
