@@ -119,13 +119,18 @@ func TestCommunicatorsWithRivals(t *testing.T) {
 		color      func(p, r int) int
 		train, ask []int
 	}{
-		"pairs, or rows of a plane":        {func(p, r int) int { return r / short(p) }, []int{4, 6, 8, 10}, []int{12, 16, 24}},
-		"every second, or columns":         {func(p, r int) int { return r % short(p) }, []int{4, 6, 8, 10}, []int{12, 16, 24}},
-		"four in a row, or the other rows": {func(p, r int) int { return r / (p / short(p)) }, []int{8, 12, 16}, []int{20, 24, 36}},
-		"halves, or the other rows":        {func(p, r int) int { return r / (p / short(p)) }, []int{4, 6, 8, 10}, []int{12, 16, 24}},
-		"rank < size/2":                    {func(p, r int) int { return min(r/(p/2), 1) }, []int{4, 6, 8, 10}, []int{11, 12, 15}},
-		"one rank each, or halves of rows": {func(p, r int) int { return 2*(r/short(p)) + 2*(r%short(p))/short(p) }, []int{4, 6, 8, 10},
-			[]int{12, 16}},
+		"pairs, or rows of a plane": {func(p, r int) int { return r / short(p) },
+			[]int{4, 6, 8, 10}, []int{12, 16, 24}},
+		"every second, or columns": {func(p, r int) int { return r % short(p) },
+			[]int{4, 6, 8, 10}, []int{12, 16, 24}},
+		"four in a row, or the other rows": {func(p, r int) int { return r / (p / short(p)) },
+			[]int{8, 12, 16}, []int{20, 24, 36}},
+		"halves, or the other rows": {func(p, r int) int { return r / (p / short(p)) },
+			[]int{4, 6, 8, 10}, []int{12, 16, 24}},
+		"rank < size/2": {func(p, r int) int { return min(r/(p/2), 1) },
+			[]int{4, 6, 8, 10}, []int{11, 12, 15}},
+		"one rank each, or halves of rows": {func(p, r int) int { return 2*(r/short(p)) + 2*(r%short(p))/short(p) },
+			[]int{4, 6, 8, 10}, []int{12, 16}},
 	} {
 		for _, call := range []schema.CallID{schema.CallAllreduce, schema.CallBcast} {
 			program := divided(call, c.color, nil)
@@ -158,7 +163,9 @@ func TestOrderOfMembers(t *testing.T) {
 			t.Errorf("reversed: %v", c.Members)
 		}
 	}
-	rotated := divided(schema.CallBcast, color, func(all []int32) { copy(all, append(all[1:len(all):len(all)], all[0])) })
+	rotated := divided(schema.CallBcast, color, func(all []int32) {
+		copy(all, append(all[1:len(all):len(all)], all[0]))
+	})
 	m = train(t, []int{8, 12, 14, 16}, rotated)
 	if x, err := generate.Predict(t.Context(), m, ranks, generate.Options{}); err == nil {
 		t.Errorf("rotated: %+v", report.Judge(m, x, sign(t, rotated(ranks))))
@@ -173,7 +180,8 @@ func TestBothGroupsCall(t *testing.T) {
 			low = append(low, int32(r))
 		}
 		run := testruns.Calls(ranks, [][]int32{low}, func(int) []testruns.Call {
-			return []testruns.Call{{Call: schema.CallBarrier, To: testruns.None, From: testruns.None, Root: testruns.None, Comm: 1}}
+			return []testruns.Call{{Call: schema.CallBarrier, To: testruns.None, From: testruns.None, Root: testruns.None,
+				Comm: 1}}
 		})
 		for r := ranks / 2; r < ranks; r++ {
 			row := schema.NullComm

@@ -107,7 +107,8 @@ func TestCommunicatorsInPlaceOfCallSites(t *testing.T) {
 	}
 
 	m = train(t, []int{4, 8, 12}, program(own)) // laws of whole sets rule out what fits the next members
-	if v := report.Judge(m, extrapolate(t, m, 16), truth); v.Calls.Exact != 16*4 || v.Bytes.Exact != 40 || len(v.Places) > 0 {
+	v = report.Judge(m, extrapolate(t, m, 16), truth)
+	if v.Calls.Exact != 16*4 || v.Bytes.Exact != 40 || len(v.Places) > 0 {
 		t.Errorf("from 4, 8 and 12: %+v", v)
 	}
 

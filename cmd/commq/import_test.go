@@ -213,7 +213,8 @@ func TestImportNsys(t *testing.T) {
 		"collectives":     "\n2,MPI_Alltoall,8,8,0,0\n",
 		"collective-wait": "\nwait-at-nxn,MPI_Alltoall,0,0,8,",
 	} {
-		if out := mustCommq(t, "query", query, "--store", store, "--run", "mfu", "--format", "csv"); !strings.Contains(out, want) {
+		out := mustCommq(t, "query", query, "--store", store, "--run", "mfu", "--format", "csv")
+		if !strings.Contains(out, want) {
 			t.Errorf("%s: %s", query, out)
 		}
 	}

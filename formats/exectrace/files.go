@@ -26,7 +26,8 @@ func IsFolder(path string) bool {
 
 // find returns the traces of a job: a file alone, or those of a folder.
 func find(path string) ([]string, error) {
-	return jsonstream.Files(path, isNamed, IsTrace, "execution trace of PyTorch (*.json, *.json.gz with schema and nodes)")
+	return jsonstream.Files(path, isNamed, IsTrace,
+		"execution trace of PyTorch (*.json, *.json.gz with schema and nodes)")
 }
 
 func isNamed(name string) bool { return strings.HasSuffix(strings.TrimSuffix(name, ".gz"), ".json") }

@@ -109,7 +109,8 @@ func TestErrorOfReader(t *testing.T) {
 			return all, err
 		}
 		var m formatstest.Memory
-		if err := timed.New(tr, timed.Options{Learn: true}).Import(context.Background(), &m); !errors.Is(err, broken) || open.Load() != 0 {
+		err := timed.New(tr, timed.Options{Learn: true}).Import(context.Background(), &m)
+		if !errors.Is(err, broken) || open.Load() != 0 {
 			t.Errorf("learning %v: %v, %d readers are open", inLearning, err, open.Load())
 		}
 	}
@@ -129,7 +130,8 @@ func TestErrorOfOpen(t *testing.T) {
 			return whole(rank, learning)
 		}
 		var m formatstest.Memory
-		if err := timed.New(tr, timed.Options{Learn: true}).Import(context.Background(), &m); !errors.Is(err, missing) || open.Load() != 0 {
+		err := timed.New(tr, timed.Options{Learn: true}).Import(context.Background(), &m)
+		if !errors.Is(err, missing) || open.Load() != 0 {
 			t.Errorf("learning %v: %v, %d readers are open", inLearning, err, open.Load())
 		}
 	}

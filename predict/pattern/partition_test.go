@@ -33,13 +33,15 @@ func TestPartitions(t *testing.T) {
 		train, test []int32
 		text        string
 	}{
-		"world":        {func(p, r int32) int32 { return 0 }, []int32{2, 4, 8}, []int32{16, 31}, "all ranks"},
-		"rows":         {func(p, r int32) int32 { return r / square(p)[0] }, sq, []int32{25, 64}, "ranks that differ in x on a q x q grid"},
-		"columns":      {func(p, r int32) int32 { return r % square(p)[0] }, sq, []int32{25, 64}, "ranks that differ in y on a q x q grid"},
-		"dealt rows":   {func(p, r int32) int32 { return r / bits2(p)[0] }, pow, []int32{128}, "ranks that differ in x on a 2^ceil(n/2) x 2^floor(n/2) grid"},
+		"world":   {func(p, r int32) int32 { return 0 }, []int32{2, 4, 8}, []int32{16, 31}, "all ranks"},
+		"rows":    {func(p, r int32) int32 { return r / square(p)[0] }, sq, []int32{25, 64}, "ranks that differ in x on a q x q grid"},
+		"columns": {func(p, r int32) int32 { return r % square(p)[0] }, sq, []int32{25, 64}, "ranks that differ in y on a q x q grid"},
+		"dealt rows": {func(p, r int32) int32 { return r / bits2(p)[0] }, pow, []int32{128},
+			"ranks that differ in x on a 2^ceil(n/2) x 2^floor(n/2) grid"},
 		"divisor rows": {func(p, r int32) int32 { return r / divisor2(p)[0] }, many, []int32{20, 36}, "ranks that differ in x on a balanced 2-D grid, extents ascending"},
 		"mod 3":        {func(p, r int32) int32 { return r % 3 }, []int32{6, 9, 12}, []int32{15, 30}, "ranks that differ in y on a 3 x P/3 grid"},
-		"halves":       {func(p, r int32) int32 { return r / (p / 2) }, []int32{4, 8, 12, 16}, []int32{6, 30}, "ranks that differ in rank within a half on a line of P"},
+		"halves": {func(p, r int32) int32 { return r / (p / 2) }, []int32{4, 8, 12, 16}, []int32{6, 30},
+			"ranks that differ in rank within a half on a line of P"},
 		"halves of rows": {func(p, r int32) int32 { q := square(p)[0]; return 2*(r/q) + 2*(r%q)/q }, []int32{4, 16, 36}, []int32{64},
 			"ranks that differ in x within a half on a q x q grid"},
 		"odd and even of columns": {func(p, r int32) int32 { q := square(p)[0]; return 2*(r%q) + r/q%2 }, []int32{4, 9, 16}, []int32{25},
