@@ -41,9 +41,12 @@ const mostParts = 10_000
 func (o *PartOptions) checkDivisible(j *job) error {
 	switch {
 	case o.Record == RecordMessages:
-		return fmt.Errorf("--record messages does not work with --parts: which rows it keeps is known only when all messages are matched; ingest all of them, or put the files of all nodes into one folder and leave out --parts")
+		return fmt.Errorf("--record messages does not work with --parts: which rows it keeps is known only " +
+			"when all messages are matched; ingest all of them, or put the files of all nodes into one folder and " +
+			"leave out --parts")
 	case j.virtual():
-		return fmt.Errorf("records of simulator ranks cannot be ingested in parts; put the files of all nodes into one folder and leave out --parts")
+		return fmt.Errorf("records of simulator ranks cannot be ingested in parts; put " +
+			"the files of all nodes into one folder and leave out --parts")
 	}
 	return nil
 }
@@ -143,7 +146,8 @@ func (p *partIngest) begin() (release func() error, err error) {
 		time.Sleep(5 * time.Millisecond)
 	}
 	if errors.Is(err, writer.ErrBusy) {
-		return nil, fmt.Errorf("another process ingests the part of rank %d; wait for it to end, or give each process its --part when all nodes see the same spool folder",
+		return nil, fmt.Errorf("another process ingests the part of rank %d; wait for it to end, or give each "+
+			"process its --part when all nodes see the same spool folder",
 			p.number)
 	}
 	return release, err
@@ -169,7 +173,8 @@ func (p *partIngest) agree() error {
 		return err
 	}
 	if !bytes.Equal(first, text) {
-		return fmt.Errorf("%s was begun with another job or other options; continue with those, or remove the folder: there %s, here %s",
+		return fmt.Errorf("%s was begun with another job or other options; continue with those, or "+
+			"remove the folder: there %s, here %s",
 			p.parts.Path(jobFile), oneLine(first), oneLine(text))
 	}
 	return nil
