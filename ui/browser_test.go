@@ -74,9 +74,9 @@ func TestViews(t *testing.T) {
 			t.Run(name+"/"+view, func(t *testing.T) {
 				p := visit(t, chromium, server, "run="+name+"&view="+view, chrome.Desktop)
 				heading := chrome.Eval[string](p, `document.querySelector("nav [aria-current]").textContent`)
-				if title := chrome.Eval[string](p, `document.title`); !strings.HasPrefix(title, name+": "+heading) {
-					t.Errorf("title %q, heading %q", title, heading)
-				}
+				until(p, "have a title that begins with "+name+": "+heading, func() bool {
+					return strings.HasPrefix(chrome.Eval[string](p, `document.title`), name+": "+heading)
+				})
 				said(p, server)
 				p.KeepPicture("ui-" + name + "-" + view)
 				looks := map[string]chrome.Look{"dark": chrome.Dark, "phone": chrome.Phone}
