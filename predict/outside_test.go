@@ -8,6 +8,7 @@ import (
 	"github.com/commq/commq/predict/internal/testruns"
 	"github.com/commq/commq/predict/report"
 	"github.com/commq/commq/predict/signature"
+	"github.com/commq/commq/schema"
 )
 
 // oddEven returns an odd-even sort: as many phases as ranks, in which neighbours exchange, paired from even and odd
@@ -187,6 +188,8 @@ var outsidePrograms = []struct {
 	{"8 neighbours as a list", listed(onPlane, 2), []int{6, 9, 12, 16, 20}, []int{25, 36}},
 	{"6 neighbours as a list", listed(inCube, 1), []int{4, 8, 16, 32, 64}, []int{128, 256}},
 	{"26 neighbours as a list", listed(inCube, 3), []int{8, 27, 64}, []int{125}},
+	{"transpose", transposed, []int{2, 4, 6, 8}, []int{12, 20}},
+	{"sweeps that end with a corner", sweeping, []int{2, 4, 6, 8}, []int{12, 20}},
 	{"sweeps of one block", fourCorners(1, 62), []int{4, 6, 8, 9, 12, 16, 18, 24}, []int{27, 30, 48}},
 }
 
@@ -219,6 +222,67 @@ func listed(extents func(ranks int) []int, apart int) func(ranks int) *signature
 			return all
 		})
 	}
+}
+
+// transposed sends a block to each other rank, in the order of their distances, once before a barrier and three times
+// after it: loops with nothing between their executions.
+func transposed(ranks int) *signature.Run {
+	return testruns.Calls(ranks, nil, func(rank int) (all []testruns.Call) {
+		for iteration := range 4 {
+			if iteration == 1 {
+				all = append(all, testruns.Call{Site: 2, Call: schema.CallBarrier, To: testruns.None, From: testruns.None,
+					Root: testruns.None})
+			}
+			for phase := 1; phase < ranks; phase++ {
+				c := testruns.Call{Tag: phase, Bytes: 8 * block(840, ranks, 0) * block(840, ranks, 0), Element: 8,
+					Root: testruns.None}
+				send, receive := c, c
+				send.Call, send.To, send.From = schema.CallSend, (rank-phase+ranks)%ranks, testruns.None
+				receive.Site, receive.Call, receive.To, receive.From = 1, schema.CallRecv, testruns.None, (rank+phase)%ranks
+				all = append(all, send, receive)
+			}
+		}
+		return all
+	})
+}
+
+// sweeping passes 63 lines from the first rank to the last, which then sends a corner to the first: once before a
+// barrier and three times after it. Ranks in the middle have nothing between two sweeps.
+func sweeping(ranks int) *signature.Run {
+	none := testruns.Call{To: testruns.None, From: testruns.None, Root: testruns.None}
+	return testruns.Calls(ranks, nil, func(rank int) (all []testruns.Call) {
+		add := func(site int, call schema.CallID, to, from, bytes int) {
+			c := none
+			c.Site, c.Call, c.Bytes = site, call, bytes
+			if to >= 0 && to < ranks {
+				c.To = to
+			} else if to != testruns.None {
+				return
+			}
+			if from >= 0 {
+				c.From = from
+			}
+			all = append(all, c)
+		}
+		for iteration := range 4 {
+			if iteration == 1 {
+				add(4, schema.CallBarrier, testruns.None, testruns.None, 0)
+			}
+			for range 63 {
+				if rank > 0 {
+					add(0, schema.CallRecv, testruns.None, rank-1, 8)
+				}
+				add(1, schema.CallSend, rank+1, testruns.None, 8)
+			}
+			if rank == ranks-1 {
+				add(2, schema.CallSend, 0, testruns.None, 16)
+			}
+			if rank == 0 {
+				add(3, schema.CallRecv, testruns.None, ranks-1, 16)
+			}
+		}
+		return all
+	})
 }
 
 // growing returns a loop over all ranks whose inner loop grows from nothing. The runs look as if the inner loop came last

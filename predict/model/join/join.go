@@ -6,6 +6,7 @@
 //   - source.go gives the calls of all runs, with the joint numbers, to package sign, which makes the joint template.
 //   - repeats.go then nests loops that do the same several times over in a loop of their own.
 //   - waves.go flattens nests of loops of which ranks count the iterations differently, as in sweeps over a grid.
+//   - merged.go ends executions of an inner loop where other ranks show that they end.
 package join
 
 import (
@@ -94,7 +95,7 @@ func joinWith(runs []*signature.Signature, levelsAsIterations bool) (*Training, 
 	}
 	// Repetitions may end in the middle of others, so the values are recorded call by call.
 	var cuts [][]sign.Cut
-	for _, refine := range []func(*Training) [][]sign.Cut{nestRepeats, flattenWaves} {
+	for _, refine := range []func(*Training) [][]sign.Cut{nestRepeats, flattenWaves, splitMerged} {
 		added := refine(t)
 		if added == nil {
 			continue

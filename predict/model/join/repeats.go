@@ -1,6 +1,8 @@
 package join
 
 import (
+	"slices"
+
 	"github.com/commq/commq/predict/signature/fold"
 	"github.com/commq/commq/predict/signature/sign"
 	"github.com/commq/commq/predict/signature/template"
@@ -20,9 +22,8 @@ type execution struct {
 	calls []int64
 }
 
-// nestRepeats puts each loop of which all executions of a run are the same number of repetitions into a loop over these
-// repetitions. The number may differ from run to run. It returns, by joint rank, where repetitions end; nil if there is
-// no such loop.
+// nestRepeats puts each loop whose executions are repetitions of the same calls into a loop over these repetitions. It
+// returns, by joint rank, where repetitions end; nil if there is no such loop.
 func nestRepeats(t *Training) (cuts [][]sign.Cut) {
 	found, nested := collectExecutions(t), map[*template.Node]bool{}
 	for _, n := range t.Sig.Nodes() {
@@ -30,17 +31,16 @@ func nestRepeats(t *Training) (cuts [][]sign.Cut) {
 		if len(executions) == 0 || isBelow(n, nested) {
 			continue
 		}
-		times, ok := repetitions(t, executions)
-		if !ok {
+		lengths := repetitions(t, executions)
+		if lengths == nil {
 			continue
 		}
 		if cuts == nil {
 			cuts = make([][]sign.Cut, len(t.Sig.Roots))
 		}
 		nested[n] = true
-		for _, x := range executions {
-			length := int64(len(x.calls)) / times[t.runOf(x.rank)]
-			for k := length; k < int64(len(x.calls)); k += length {
+		for i, x := range executions {
+			for k := lengths[i]; k < int64(len(x.calls)); k += lengths[i] {
 				cuts[x.rank] = append(cuts[x.rank], sign.Cut{Seq: x.first + k, Loop: n})
 			}
 		}
@@ -71,24 +71,76 @@ func (t *Training) runOf(rank int32) int {
 	return run
 }
 
-// repetitions returns, by run, how often each execution repeats the same calls. ok is false if that is once, or if no
-// execution differs from iteration to iteration.
-func repetitions(t *Training, executions []execution) (times []int64, ok bool) {
-	times = make([]int64, len(t.First))
-	varied := false
-	for i := range executions {
-		x := &executions[i]
-		run := t.runOf(x.rank)
-		n := exponent(x.calls)
-		times[run] = gcd(times[run], n)
-		varied = varied || int64(len(x.calls)) > n
+// repetitions returns the number of calls of one repetition, by execution; nil if the executions are not repetitions, or
+// none differs from iteration to iteration.
+func repetitions(t *Training, executions []execution) []int64 {
+	exponents, varied := make([]int64, len(executions)), false
+	for i, x := range executions {
+		exponents[i] = exponent(x.calls)
+		varied = varied || int64(len(x.calls)) > exponents[i]
 	}
-	for _, n := range times {
+	if !varied {
+		return nil
+	}
+	if lengths := evenRepetitions(t, executions, exponents); lengths != nil {
+		return lengths
+	}
+	return unevenRepetitions(t, executions, exponents)
+}
+
+// evenRepetitions returns the lengths of repetitions if all executions of a run have the same number of them. That
+// number may differ from run to run.
+func evenRepetitions(t *Training, executions []execution, exponents []int64) (lengths []int64) {
+	times := make([]int64, len(t.First))
+	for i, x := range executions {
+		run := t.runOf(x.rank)
+		times[run] = gcd(times[run], exponents[i])
+	}
+	for _, x := range executions {
+		n := times[t.runOf(x.rank)]
 		if n == 1 {
-			return nil, false
+			return nil
+		}
+		lengths = append(lengths, int64(len(x.calls))/n)
+	}
+	return lengths
+}
+
+// unevenRepetitions returns the lengths of repetitions if those of a rank are equally long, and if all ranks of all
+// runs have the same numbers of them, execution by execution. For example, a program sends to all others once, then has
+// a barrier, then sends to all others three times.
+func unevenRepetitions(t *Training, executions []execution, exponents []int64) (lengths []int64) {
+	length, counts := make([]int64, len(t.Sig.Roots)), make([][]int64, len(t.Sig.Roots))
+	for i, x := range executions {
+		n := int64(len(x.calls))
+		if n == 0 {
+			return nil
+		}
+		period := n / exponents[i]
+		if l := length[x.rank]; l != 0 {
+			period *= l / gcd(period, l)
+		}
+		length[x.rank] = period
+	}
+	several := false
+	for _, x := range executions {
+		n, l := int64(len(x.calls)), length[x.rank]
+		if n%l != 0 {
+			return nil
+		}
+		lengths = append(lengths, l)
+		counts[x.rank] = append(counts[x.rank], n/l)
+		several = several || n > l
+	}
+	for _, c := range counts {
+		if c != nil && !slices.Equal(c, counts[executions[0].rank]) {
+			return nil
 		}
 	}
-	return times, varied
+	if !several {
+		return nil
+	}
+	return lengths
 }
 
 // exponent returns how often a sequence repeats its shortest period.

@@ -75,23 +75,32 @@ func sortCuts(cuts [][]sign.Cut) {
 	}
 }
 
+// unevenLoops returns the loops of which ranks of a run count the iterations differently, by node.
+func unevenLoops(t *Training) map[int32]bool {
+	uneven := map[int32]bool{}
+	for i, run := range t.Runs {
+		before, seen := map[int32][]int64{}, map[int32]bool{}
+		for r := range run.Ranks {
+			root := t.Sig.Roots[t.First[i]+r]
+			if seen[root] {
+				continue
+			}
+			seen[root] = true
+			for loop, lengths := range lengthsOf(t.Sig, root) {
+				if b, known := before[loop]; known && !slices.Equal(b, lengths) {
+					uneven[loop] = true
+				}
+				before[loop] = lengths
+			}
+		}
+	}
+	return uneven
+}
+
 // unevenNests returns the events of the outermost loops that have only sends and receives, and of which, or of loops in
 // which, ranks of a run count the iterations differently.
 func unevenNests(t *Training) map[int32][]*template.Node {
-	uneven := map[int32]bool{} // loops
-	for i, run := range t.Runs {
-		visited, length := map[[2]int32]bool{}, map[int32]int64{}
-		for r := range run.Ranks {
-			t.Sig.VisitExecutions(t.Sig.Nodes()[0], t.Sig.Roots[t.First[i]+r], visited)
-		}
-		for k := range visited {
-			n := fold.Len(t.Sig.Values[k[0]].Loops[k[1]])
-			if before, known := length[k[0]]; known && before != n {
-				uneven[k[0]] = true
-			}
-			length[k[0]] = n
-		}
-	}
+	uneven := unevenLoops(t)
 	nests := map[int32][]*template.Node{}
 	var visit func(n *template.Node)
 	visit = func(n *template.Node) {
@@ -107,6 +116,21 @@ func unevenNests(t *Training) map[int32][]*template.Node {
 	}
 	visit(t.Sig.Nodes()[0])
 	return nests
+}
+
+// lengthsOf returns the numbers of iterations that executions of each loop have, in order and each once, on ranks with
+// a root.
+func lengthsOf(sig *signature.Signature, root int32) map[int32][]int64 {
+	visited, lengths := map[[2]int32]bool{}, map[int32][]int64{}
+	sig.VisitExecutions(sig.Nodes()[0], root, visited)
+	for k := range visited {
+		lengths[k[0]] = append(lengths[k[0]], fold.Len(sig.Values[k[0]].Loops[k[1]]))
+	}
+	for loop, l := range lengths {
+		slices.Sort(l)
+		lengths[loop] = slices.Compact(l)
+	}
+	return lengths
 }
 
 // messageEvents returns the events in a nest of loops in template order; nil unless there are sends and receives and
