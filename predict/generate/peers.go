@@ -131,7 +131,7 @@ func (p *peerLaws) evaluate(family, name string, index []int32) (*pattern.Map, e
 	}
 	law := p.lawAt(family, index)
 	if law == nil {
-		return nil, p.refuseGrowing(family, name)
+		return nil, p.refuseGrowing(family, name, index)
 	}
 	switch p.placeIn(law, index) {
 	case placeAbsent:
@@ -177,21 +177,49 @@ func covers(l *pattern.Law, index []int32) bool {
 }
 
 // refuseGrowing returns an error for a place that no run has and no law covers, if the family has more places in the
-// largest run than in the one before: then it may have still more.
-func (p *peerLaws) refuseGrowing(family, name string) error {
+// largest run than in the one before: then it may have still more, but not in iterations of a loop in which no run has
+// any while all runs have them in the same ones.
+func (p *peerLaws) refuseGrowing(family, name string, index []int32) error {
 	n := len(p.model.Training)
 	if n < 2 || p.ranks <= p.model.Training[n-1] {
 		return nil
 	}
 	for _, l := range p.families[family] {
 		for _, m := range l.Members {
-			if len(m.Sizes) > 0 && m.Sizes[0] == p.model.Training[n-1] {
+			if len(m.Sizes) > 0 && m.Sizes[0] == p.model.Training[n-1] && !p.isBeside(family, index) {
 				return &pattern.Refusal{Slot: name, Ranks: p.ranks, Reason: pattern.UnknownEnd,
 					Detail: "the largest run has more iterations than the others, and no law covers further ones"}
 			}
 		}
 	}
 	return nil
+}
+
+// isBeside reports whether a component of a place has a value that no member of a family has, though all runs with
+// members, at least three, have the same values of it.
+func (p *peerLaws) isBeside(family string, index []int32) bool {
+	for c, x := range index {
+		values := map[int32][]int32{} // by number of ranks
+		for _, l := range p.families[family] {
+			for _, m := range l.Members {
+				for _, ranks := range m.Sizes {
+					if c < len(m.Index) && !slices.Contains(values[ranks], m.Index[c]) {
+						values[ranks] = append(values[ranks], m.Index[c])
+					}
+				}
+			}
+		}
+		var all [][]int32
+		for _, v := range values {
+			slices.Sort(v)
+			all = append(all, v)
+		}
+		differ := slices.ContainsFunc(all, func(v []int32) bool { return !slices.Equal(v, all[0]) })
+		if len(all) > 2 && !differ && !slices.Contains(all[0], x) {
+			return true
+		}
+	}
+	return false
 }
 
 // isGone reports whether a slot exists only on few ranks: all runs up to some have it, and the two largest runs or

@@ -300,6 +300,9 @@ func (g *generator) iterationsOf(n *template.Node, p *law.Point) (law.Estimate, 
 	if !known || same && constant > e.High || g.goesOn(n) {
 		e, known = l.Evaluate(p)
 	}
+	if known && mayReachFurther(g, n) {
+		e.High, e.Exact = max(e.High, 2*e.Value), false // a second step along each axis
+	}
 	if known {
 		g.iterations[n.ID] = e
 	}

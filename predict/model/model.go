@@ -154,6 +154,7 @@ func New(runs []*signature.Signature) (*Model, error) {
 	if m.Pattern, err = fitPatterns(m); err != nil {
 		return nil, err
 	}
+	markFirstIterations(m)
 	if m.Iterations, err = fitNumbers(m, found); err != nil {
 		return nil, err
 	}

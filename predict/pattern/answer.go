@@ -12,6 +12,18 @@ type Range struct {
 	// Low and High are all laws that fit the least and the largest value in the training runs.
 	Low  []Bound `json:"low"`
 	High []Bound `json:"high"`
+	// FromFirst means that the loop begins with index 0 in all runs, as other calls in it show: there is no index
+	// below.
+	FromFirst bool `json:"from_first,omitempty"`
+}
+
+// least returns a law's least value, which is not below the first one.
+func (r *Range) least(b Bound, ranks int32) (int32, bool) {
+	v, ok := b.value(ranks)
+	if r.FromFirst {
+		v = max(v, 0)
+	}
+	return v, ok
 }
 
 // Bound is a law for the least or largest value of an index: Of + C.
@@ -304,7 +316,7 @@ func (l Law) negative(ranks int32) (first int32, is bool) {
 			continue
 		}
 		for _, b := range r.Low {
-			if v, ok := b.value(ranks); ok && b.Of == FromFall && v < 0 {
+			if v, ok := r.least(b, ranks); ok && b.Of == FromFall && v < 0 {
 				return v, true
 			}
 		}
@@ -335,7 +347,7 @@ func (f Form) linear() bool {
 func (r Range) span(ranks int32) (lo, hi int32, ok bool) {
 	lo, hi = math.MaxInt32, math.MinInt32
 	for _, b := range r.Low {
-		if v, ok := b.value(ranks); ok {
+		if v, ok := r.least(b, ranks); ok {
 			lo = min(lo, v)
 		}
 	}
@@ -591,6 +603,16 @@ func (l *Law) unaligned(ranks int32) *Form {
 	return nil
 }
 
+// IsLonger reports whether the grid of the law's first form has an axis on a number of ranks that is longer than any of
+// its axes in the runs.
+func (l *Law) IsLonger(ranks int32) bool {
+	if len(l.Forms) == 0 || len(l.Forms[0].Grids) == 0 {
+		return false
+	}
+	dims, ok := l.Forms[0].Grids[0].Dims(ranks)
+	return ok && slices.Max(dims) > l.longest(&l.Forms[0])
+}
+
 // longest returns the longest extent of an axis of a form's grid in the runs.
 func (l *Law) longest(f *Form) (longest int32) {
 	for _, p := range l.Training {
@@ -658,7 +680,7 @@ func (l Law) inRange(ranks int32, index []int32, maps []*Map) (*Map, error) {
 		in, out := 0, 0
 		for _, lo := range r.Low {
 			for _, hi := range r.High {
-				first, ok1 := lo.value(ranks)
+				first, ok1 := r.least(lo, ranks)
 				last, ok2 := hi.value(ranks)
 				if ok1 && ok2 && index[c] >= first && index[c] <= last {
 					in++

@@ -61,9 +61,12 @@ func (s *searcher) fit(u *unit) (out searchOutcome) {
 		return out
 	}
 	for _, part := range parts {
-		if len(part.forms) > 0 {
+		switch {
+		case len(part.forms) > 0:
 			out.units = append(out.units, part)
-		} else {
+		case part.isSeenOnce():
+			out.single = append(out.single, part)
+		default:
 			unexplained(part.slots, why)
 		}
 	}
@@ -107,12 +110,27 @@ func (u *unit) leastCost() float64 {
 	return least
 }
 
+// isSeenOnce reports whether the unit is a slot that occurs at a single process count.
+func (u *unit) isSeenOnce() bool { return len(u.slots) == 1 && len(u.obs) == 1 }
+
 // split divides a family into parts so that as few slots as possible have no law. It returns nil if more than a quarter
 // have none however it is divided: if the destinations of a site follow no law, some slots still fit one by chance. The
 // search of a division stops when that is clear, or when most of the slots tried have none: a family can have thousands.
+// A slot of a small family that occurs once does not count, as on an axis that only the largest run makes long enough.
 func (s *searcher) split(u *unit) []*unit {
 	var best []*unit
-	least := len(u.slots)/4 + 1
+	once := 0
+	if len(u.slots) <= fewSlots {
+		for _, slot := range u.slots {
+			if len(slot.Runs) == 1 {
+				once++
+			}
+		}
+	}
+	if 2*once > len(u.slots) {
+		once = 0
+	}
+	least := (len(u.slots)-once)/4 + 1
 	try := func(key func(*Slot) string) {
 		var parts []*unit
 		byKey := map[string]*unit{}
@@ -130,7 +148,7 @@ func (s *searcher) split(u *unit) []*unit {
 		bad, tried := 0, 0
 		for _, part := range spreadOut(parts) {
 			part.observe(s.sizes)
-			if tried += len(part.slots); s.search(part) == "" {
+			if tried += len(part.slots); s.search(part) == "" || once > 0 && part.isSeenOnce() {
 				continue
 			}
 			if bad += len(part.slots); bad >= least || tried >= fewTried && 2*bad > tried {

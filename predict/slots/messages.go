@@ -1,6 +1,7 @@
 package slots
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/commq/commq/predict/signature"
@@ -10,7 +11,8 @@ import (
 )
 
 // Where ranks skip iterations, as those whose partner in a butterfly does not exist, messages tell which iterations are
-// the same: a message is sent and received in one iteration of a loop.
+// the same: a message is sent and received in one iteration of a loop. If both ends of all messages are in the n-th
+// iteration of their ranks, for the same n, no rank skips any.
 
 // maxMessageCalls is the largest number of calls in which messages are matched.
 const maxMessageCalls = 1 << 21
@@ -51,10 +53,10 @@ func (c classes) keys() (key []int32, keys int) {
 	return key, keys
 }
 
-// classesByMessage returns the sets of bodies of loops, by node: bodies that send and receive the same message are in
-// one. Loops with inner ones, and all if there are too many calls, have no sets.
+// classesByMessage returns the sets of bodies of loops of which ranks skip iterations, by node: bodies that send and
+// receive the same message are in one. Loops with inner ones, and all if there are too many calls, have no sets.
 func classesByMessage(sig *signature.Signature, runs []Run, loops []*template.Node) map[int32]classes {
-	m := &messageMatcher{sig: sig, found: map[int32]classes{}}
+	m := &messageMatcher{sig: sig, found: map[int32]classes{}, skipped: map[int32]bool{}}
 	for _, n := range loops {
 		if slices.ContainsFunc(n.Children, func(c *template.Node) bool { return c.Loop }) {
 			continue
@@ -78,6 +80,7 @@ func classesByMessage(sig *signature.Signature, runs []Run, loops []*template.No
 			}
 		}
 	}
+	maps.DeleteFunc(m.found, func(loop int32, _ classes) bool { return !m.skipped[loop] })
 	return m.found
 }
 
@@ -85,6 +88,7 @@ func classesByMessage(sig *signature.Signature, runs []Run, loops []*template.No
 type messageMatcher struct {
 	sig            *signature.Signature
 	found          map[int32]classes
+	skipped        map[int32]bool          // loops with messages between different iterations of the two ranks
 	open           map[numberedMessage]end // messages of which one end was seen
 	rank           int32
 	sent, received map[signature.Channel]int32
@@ -98,20 +102,21 @@ type numberedMessage struct {
 }
 
 // end is where a message is sent or received.
-type end struct{ loop, body int32 }
+type end struct{ loop, body, iteration int32 }
 
 // walk goes through what the rank did at a loop. It returns false if there are too many calls.
 func (m *messageMatcher) walk(n *template.Node, value int32) bool {
-	v := &m.sig.Values[n.ID]
+	v, iteration := &m.sig.Values[n.ID], int32(-1)
 	return fold.Each(v.Loops[value], func(body int32) bool {
 		b := v.Bodies[body]
+		iteration++
 		for i := 0; i < len(b); i += 2 {
 			if c := n.Children[b[i]]; c.Loop {
 				if !m.walk(c, b[i+1]) {
 					return false
 				}
 			} else {
-				m.match(c, m.sig.Values[c.ID].Events[b[i+1]], end{n.ID, body})
+				m.match(c, m.sig.Values[c.ID].Events[b[i+1]], end{n.ID, body, iteration})
 			}
 		}
 		return m.calls <= maxMessageCalls
@@ -143,5 +148,6 @@ func (m *messageMatcher) meet(count map[signature.Channel]int32, channel signatu
 	delete(m.open, k)
 	if c := m.found[here.loop]; c != nil && other.loop == here.loop {
 		c.join(here.body, other.body)
+		m.skipped[here.loop] = m.skipped[here.loop] || here.iteration != other.iteration
 	}
 }

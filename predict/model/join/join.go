@@ -7,6 +7,8 @@
 //   - repeats.go then nests loops that do the same several times over in a loop of their own.
 //   - waves.go flattens nests of loops of which ranks count the iterations differently, as in sweeps over a grid.
 //   - merged.go ends executions of an inner loop where other ranks show that they end.
+//   - even.go flattens nests of loops that are one loop, whose iterations end in one of two ways. inner.go collects the
+//     iterations of inner loops for both.
 package join
 
 import (
@@ -95,7 +97,7 @@ func joinWith(runs []*signature.Signature, levelsAsIterations bool) (*Training, 
 	}
 	// Repetitions may end in the middle of others, so the values are recorded call by call.
 	var cuts [][]sign.Cut
-	for _, refine := range []func(*Training) [][]sign.Cut{nestRepeats, flattenWaves, splitMerged} {
+	for _, refine := range []func(*Training) [][]sign.Cut{nestRepeats, flattenWaves, splitMerged, flattenEven} {
 		added := refine(t)
 		if added == nil {
 			continue

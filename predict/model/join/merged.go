@@ -4,7 +4,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/commq/commq/predict/signature/fold"
 	"github.com/commq/commq/predict/signature/sign"
 	"github.com/commq/commq/predict/signature/template"
 )
@@ -13,30 +12,17 @@ import (
 // that do something there show where one execution ends. For example, in a pipeline whose last rank sends a result to
 // the first one after each sweep, the ranks in the middle seem to be in one sweep all the time.
 
-// mergedLoop has what each joint rank does in a loop whose executions some ranks seem to merge.
-type mergedLoop [][]mergedExecution
-
-// mergedExecution is an execution of a loop: the position on the rank of the first call of each iteration.
-type mergedExecution []int64
-
 // splitMerged ends executions of loops where those of other ranks end, if then all ranks of a run have as many
 // iterations in each execution. It returns, by joint rank, where they end; nil if there is no such loop.
 func splitMerged(t *Training) (cuts [][]sign.Cut) {
-	loops := map[int32]mergedLoop{}
+	loops := map[int32]innerLoop{}
 	for id := range unevenLoops(t) {
 		if n := t.Sig.Nodes()[id]; id != 0 && n.Parent.ID != 0 && !n.RecursionLevels && !n.Parent.RecursionLevels {
-			loops[id] = make(mergedLoop, len(t.Sig.Roots))
+			loops[id] = make(innerLoop, len(t.Sig.Roots))
 		}
 	}
-	if len(loops) == 0 {
+	if !collectInner(t, loops) {
 		return nil
-	}
-	w := mergedWalker{t: t, loops: loops}
-	for r := range t.Sig.Roots {
-		w.rank, w.seq = r, 0
-		if !w.walk(t.Sig.Nodes()[0], t.Sig.Roots[r]) {
-			return nil
-		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(loops)) {
 		added := loops[id].split(t, t.Sig.Nodes()[id].Parent)
@@ -55,11 +41,11 @@ func splitMerged(t *Training) (cuts [][]sign.Cut) {
 }
 
 // split returns the cuts of a loop in an outer one; nil if there are none, or a run does not allow them.
-func (m mergedLoop) split(t *Training, outer *template.Node) [][]sign.Cut {
+func (m innerLoop) split(t *Training, outer *template.Node) [][]sign.Cut {
 	cuts, any := make([][]sign.Cut, len(m)), false
 	for i, run := range t.Runs {
 		ranks := m[t.First[i] : t.First[i]+run.Ranks]
-		finest := slices.MaxFunc(ranks, func(a, b []mergedExecution) int { return len(a) - len(b) })
+		finest := slices.MaxFunc(ranks, func(a, b []innerExecution) int { return len(a) - len(b) })
 		for r, executions := range ranks {
 			ends, ok := endsWithin(executions, finest)
 			if !ok {
@@ -79,57 +65,21 @@ func (m mergedLoop) split(t *Training, outer *template.Node) [][]sign.Cut {
 
 // endsWithin returns the calls before which executions end if they are to be as long as those of another rank. ok is
 // false if they cannot be. A rank that does not execute the loop has none.
-func endsWithin(executions, finest []mergedExecution) (ends []int64, ok bool) {
+func endsWithin(executions, finest []innerExecution) (ends []int64, ok bool) {
 	if len(executions) == 0 {
 		return nil, true
 	}
 	next := 0
 	for _, x := range executions {
-		for at := 0; at < len(x); next++ {
+		for at := 0; at < len(x.starts); next++ {
 			if at > 0 {
-				ends = append(ends, x[at])
+				ends = append(ends, x.starts[at])
 			}
-			if next == len(finest) || at+len(finest[next]) > len(x) {
+			if next == len(finest) || at+len(finest[next].starts) > len(x.starts) {
 				return nil, false
 			}
-			at += len(finest[next])
+			at += len(finest[next].starts)
 		}
 	}
 	return ends, next == len(finest)
-}
-
-// mergedWalker collects executions of loops.
-type mergedWalker struct {
-	t     *Training
-	loops map[int32]mergedLoop
-	rank  int
-	seq   int64 // of the next call
-	total int
-}
-
-// walk goes through what a rank did at a node. It returns false if there are too many calls.
-func (w *mergedWalker) walk(n *template.Node, value int32) bool {
-	if !n.Loop {
-		w.seq++
-		w.total++
-		return w.total <= maxRepeatCalls
-	}
-	var x mergedExecution
-	v, loop := &w.t.Sig.Values[n.ID], w.loops[n.ID]
-	ok := fold.Each(v.Loops[value], func(body int32) bool {
-		if loop != nil {
-			x = append(x, w.seq)
-		}
-		b := v.Bodies[body]
-		for i := 0; i < len(b); i += 2 {
-			if !w.walk(n.Children[b[i]], b[i+1]) {
-				return false
-			}
-		}
-		return true
-	})
-	if loop != nil {
-		loop[w.rank] = append(loop[w.rank], x)
-	}
-	return ok
 }

@@ -1,0 +1,32 @@
+package generate
+
+import (
+	"slices"
+
+	"github.com/commq/commq/predict/model"
+	"github.com/commq/commq/predict/pattern"
+	"github.com/commq/commq/predict/signature/template"
+)
+
+// mayReachFurther reports whether a loop over neighbours may need more iterations than in all runs: the sizes of its
+// messages have no law, as those of atoms near a border, and an axis of their grid is longer than any of the runs'.
+// Where ranks have thinner parts of a domain than in all runs, what they need may reach past their neighbours.
+func mayReachFurther(g *generator, n *template.Node) bool {
+	if g.ranks <= g.model.LargestRun() {
+		return false
+	}
+	if _, same := g.model.Iterations[n.ID].Unvarying(); !same {
+		return false
+	}
+	return slices.ContainsFunc(g.model.Sites, func(x *model.Site) bool {
+		if x.Event.Parent != n || !x.Calls.DiffersAlong(n) || (x.Send.Bytes.IsEmpty() || x.Send.Bytes.IsExact()) &&
+			(x.Recv.Bytes.IsEmpty() || x.Recv.Bytes.IsExact()) {
+			return false
+		}
+		if !x.ChangesPeers() {
+			return false
+		}
+		laws := slices.Concat(g.peers.families[x.To], g.peers.families[x.From])
+		return slices.ContainsFunc(laws, func(l *pattern.Law) bool { return l.IsLonger(g.ranks) })
+	})
+}
