@@ -55,16 +55,20 @@ type Digester struct {
 	sum   Sum
 	rows  int64
 	buf   []byte
-	mask  [digestBlock]uint64
-	end   [digestBlock]int32
 
-	// If each column so far is null in all rows of the block or in none, all rows have the same mask and length:
-	// mask[0] and even. Otherwise even is -1, and mask and end have a value per row.
-	even int
+	groups, split [digestBlock]rowGroup // of the block that is added; their slices are reused
+	places        [digestBlock]uint8    // the rows of a group
+}
+
+// rowGroup is the rows of a block that have values in the same columns.
+type rowGroup struct {
+	rows uint64 // bit r for row r of the block
+	mask uint64 // bit i for column i
 }
 
 const (
-	// digestBlock rows are encoded at a time, so that their encodings stay in the first-level cache.
+	// digestBlock rows are encoded at a time, so that their encodings stay in the first-level cache. It is the number of
+	// bits of rowGroup.rows.
 	digestBlock = 64
 	// digestColumns is the number of columns that fit the mask.
 	digestColumns = 64
@@ -86,8 +90,8 @@ func New(t *schema.Table) *Digester {
 	return d
 }
 
-// stride returns the space for a row's encoding in buf: the mask, every column, and a word that put may overwrite.
-func (d *Digester) stride() int { return 8 * (len(d.table.Columns) + 2) }
+// stride returns the space for a row's encoding in buf: the mask and every column.
+func (d *Digester) stride() int { return 8 * (len(d.table.Columns) + 1) }
 
 // Sum returns the digest of all rows added so far.
 func (d *Digester) Sum() Sum { return d.sum }
@@ -162,127 +166,122 @@ func nullFirst(data any) bool {
 	panic(fmt.Sprintf("digest: a column of type %T", data))
 }
 
-// block adds rows [first, first+n), column by column into one encoding per row, then row by row.
+// block adds rows [first, first+n): those that have values in the same columns together, whose encodings have the same
+// layout.
 func (d *Digester) block(columns []liveColumn, first, n int) {
 	stride := d.stride()
-	d.even, d.mask[0] = 8, 0
-	for _, c := range columns {
-		switch v := c.data.(type) {
-		case []int32:
-			putInts(d, v[first:first+n], schema.NullInt32, c.index)
-		case []int64:
-			putInts(d, v[first:first+n], schema.NullInt64, c.index)
-		case []int16:
-			putEnums(d, v[first:first+n], c.index)
-		case []string:
-			putTexts(d, v[first:first+n], c.index)
+	for _, g := range d.group(columns, first, n) {
+		rows := d.places[:0]
+		for left := g.rows; left != 0; left &= left - 1 {
+			rows = append(rows, uint8(bits.TrailingZeros64(left)))
 		}
-	}
-	d.uneven(n)
-	for r := range n {
-		row := d.buf[r*stride : d.end[r]]
-		binary.LittleEndian.PutUint64(row, d.mask[r])
-		h := xxh3.Hash128Seed(row, d.seed)
-		d.sum = d.sum.Add(Sum{h.Hi, h.Lo})
+		for k := range rows {
+			binary.LittleEndian.PutUint64(d.buf[k*stride:], g.mask)
+		}
+		end := 8
+		for _, c := range columns {
+			if g.mask>>c.index&1 == 0 {
+				continue
+			}
+			d.put(c, first, n, rows, end)
+			end += 8
+		}
+		for k := range rows {
+			h := xxh3.Hash128Seed(d.buf[k*stride:k*stride+end], d.seed)
+			d.sum = d.sum.Add(Sum{h.Hi, h.Lo})
+		}
 	}
 }
 
-// uneven gives each of the n rows its own mask and end, if they have shared one so far.
-func (d *Digester) uneven(n int) {
-	if d.even < 0 {
+// group groups rows [first, first+n) by the columns in which they have values.
+func (d *Digester) group(columns []liveColumn, first, n int) []rowGroup {
+	groups, split := append(d.groups[:0], rowGroup{rows: 1<<n - 1}), d.split[:0]
+	for _, c := range columns {
+		present := c.present(first, n)
+		split = split[:0]
+		for _, g := range groups {
+			if with := g.rows & present; with != 0 {
+				split = append(split, rowGroup{with, g.mask | 1<<c.index})
+			}
+			if without := g.rows &^ present; without != 0 {
+				split = append(split, rowGroup{without, g.mask})
+			}
+		}
+		groups, split = split, groups
+	}
+	return groups
+}
+
+// present returns a bit for each of the rows [first, first+n), 1 where the column has a value.
+func (c *liveColumn) present(first, n int) (rows uint64) {
+	switch v := c.data.(type) {
+	case []int32:
+		return presentInts(v[first:first+n], schema.NullInt32)
+	case []int64:
+		return presentInts(v[first:first+n], schema.NullInt64)
+	case []int16:
+		return presentInts(v[first:first+n], schema.NullEnum)
+	case []string:
+		for r, x := range v[first : first+n] {
+			if x != schema.NullText {
+				rows |= 1 << r
+			}
+		}
+	}
+	return rows
+}
+
+func presentInts[T int16 | int32 | int64](v []T, null T) (rows uint64) {
+	i := 0
+	for ; i+8 <= len(v); i += 8 {
+		w := v[i : i+8 : i+8]
+		rows |= (differ(w[0], null) | differ(w[1], null)<<1 | differ(w[2], null)<<2 | differ(w[3], null)<<3 |
+			differ(w[4], null)<<4 | differ(w[5], null)<<5 | differ(w[6], null)<<6 | differ(w[7], null)<<7) << i
+	}
+	for ; i < len(v); i++ {
+		rows |= differ(v[i], null) << i
+	}
+	return rows
+}
+
+// differ returns 1 if the numbers differ, else 0, without a branch.
+func differ[T int16 | int32 | int64](x, y T) uint64 {
+	if x != y {
+		return 1
+	}
+	return 0
+}
+
+// put writes the values of some of the rows [first, first+n) into their encodings, at offset.
+func (d *Digester) put(c liveColumn, first, n int, rows []uint8, offset int) {
+	to, stride := d.buf[offset:], d.stride()
+	switch v := c.data.(type) {
+	case []int32:
+		putInts(to, stride, v[first:first+n], rows)
+	case []int64:
+		putInts(to, stride, v[first:first+n], rows)
+	case []int16:
+		names := d.enums[c.index]
+		for k, r := range rows {
+			binary.LittleEndian.PutUint64(to[k*stride:], names[v[first+int(r)]])
+		}
+	case []string:
+		for k, r := range rows {
+			binary.LittleEndian.PutUint64(to[k*stride:], xxh3.HashString(v[first+int(r)]))
+		}
+	}
+}
+
+func putInts[T int32 | int64](to []byte, stride int, v []T, rows []uint8) {
+	if len(rows) == len(v) {
+		for k, x := range v {
+			binary.LittleEndian.PutUint64(to[k*stride:], uint64(int64(x)))
+		}
 		return
 	}
-	stride := d.stride()
-	for r := range n {
-		d.mask[r] = d.mask[0]
-		d.end[r] = int32(r*stride + d.even)
+	for k, r := range rows {
+		binary.LittleEndian.PutUint64(to[k*stride:], uint64(int64(v[r])))
 	}
-	d.even = -1
-}
-
-// evenly reports whether all rows still share mask and length after a column in which present of n rows have a value.
-// If so, offset is the place of the values in the first row's encoding, or -1 if all are null.
-func (d *Digester) evenly(present, n, column int) (offset int, ok bool) {
-	switch {
-	case d.even >= 0 && present == 0:
-		return -1, true
-	case d.even >= 0 && present == n:
-		offset = d.even
-		d.even += 8
-		d.mask[0] |= 1 << column
-		return offset, true
-	}
-	d.uneven(n)
-	return 0, false
-}
-
-// countPresent counts the values that are not null.
-func countPresent[T int16 | int32 | int64](v []T, null T) (n int) {
-	for _, x := range v {
-		if x != null {
-			n++
-		}
-	}
-	return n
-}
-
-// putInts writes every value, null or not, but advances only past those that are not null. So the loop has no branch
-// to mispredict.
-func putInts[T int32 | int64](d *Digester, v []T, null T, column int) {
-	if d.even >= 0 {
-		if offset, ok := d.evenly(countPresent(v, null), len(v), column); ok {
-			if stride := d.stride(); offset >= 0 {
-				for _, x := range v {
-					binary.LittleEndian.PutUint64(d.buf[offset:], uint64(int64(x)))
-					offset += stride
-				}
-			}
-			return
-		}
-	}
-	for r, x := range v {
-		present := uint64(1)
-		if x == null {
-			present = 0
-		}
-		d.put(r, column, uint64(int64(x)), present)
-	}
-}
-
-func putEnums(d *Digester, v []int16, column int) {
-	names := d.enums[column]
-	if d.even >= 0 {
-		if offset, ok := d.evenly(countPresent(v, schema.NullEnum), len(v), column); ok {
-			if stride := d.stride(); offset >= 0 {
-				for _, x := range v {
-					binary.LittleEndian.PutUint64(d.buf[offset:], names[x])
-					offset += stride
-				}
-			}
-			return
-		}
-	}
-	for r, x := range v {
-		if x != schema.NullEnum {
-			d.put(r, column, names[x], 1)
-		}
-	}
-}
-
-func putTexts(d *Digester, v []string, column int) {
-	d.uneven(len(v))
-	for r, x := range v {
-		if x != schema.NullText {
-			d.put(r, column, xxh3.HashString(x), 1)
-		}
-	}
-}
-
-func (d *Digester) put(r, column int, word, present uint64) {
-	end := d.end[r]
-	binary.LittleEndian.PutUint64(d.buf[end:], word)
-	d.end[r] = end + int32(present<<3)
-	d.mask[r] |= present << column
 }
 
 // isDerived reports whether the table of that name is derived.
