@@ -3,6 +3,8 @@
 // partner. docs/method/matching.md describes the rule and what counts as a send or a receive.
 package match
 
+import "slices"
+
 // Channel is what a send and a receive must agree on; source and destination are world ranks.
 type Channel struct {
 	Comm, Src, Dst, Tag int32
@@ -130,6 +132,20 @@ func (m *Matcher) Recv(r *Recv) *Send {
 	return nil
 }
 
+// tidy puts the free nodes in order, so that what is queued together lies together in memory.
+func (p *pool[T]) tidy() {
+	const free = -1
+	for n := p.free; n != 0; {
+		n, p.next[n-1] = p.next[n-1], free
+	}
+	p.free = 0
+	for i, next := range slices.Backward(p.next) {
+		if next == free {
+			p.next[i], p.free = p.free, int32(i+1)
+		}
+	}
+}
+
 func (m *Matcher) pop(e *entry, next int32) {
 	e.head = next
 	if next == 0 {
@@ -157,8 +173,11 @@ func (m *Matcher) Each(send func(*Send), recv func(*Recv)) {
 }
 
 // Sweep forgets channels on which nothing waits once they are the majority, because a program that never uses a tag
-// twice must not fill the memory. Call it now and then.
+// twice must not fill the memory. Call it now and then, when many of what was queued has gone: it also makes room for what
+// comes next in one piece.
 func (m *Matcher) Sweep() {
+	m.sends.tidy()
+	m.recvs.tidy()
 	if m.used > 4096 && m.used > 4*m.live {
 		m.rehash(m.live)
 	}

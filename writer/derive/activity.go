@@ -202,23 +202,34 @@ func (g *activityGrid) coarsen() {
 
 // cell returns the sums of a rank's block at a time.
 func (g *activityGrid) cell(rank int32, class int16, at int64) *activityCell {
-	tracks := g.tracks(rank)
-	step := int(at >> g.power)
-	if step >= len(tracks[class]) {
-		tracks[class] = tracks[class].grown(step+1, int(g.most))
+	t := &g.tracks(rank)[class]
+	if step := int(at >> g.power); step < len(*t) {
+		return &(*t)[step]
 	}
-	return &tracks[class][step]
+	return g.newCell(t, at)
+}
+
+// newCell does the same as cell for a time behind the end of a track.
+func (g *activityGrid) newCell(t *activityTrack, at int64) *activityCell {
+	step := int(at >> g.power)
+	*t = t.grown(step+1, int(g.most))
+	return &(*t)[step]
 }
 
 // tracks returns the sums of a rank's block by class.
 func (g *activityGrid) tracks(rank int32) []activityTrack {
-	block := int(rank) >> g.rankPower
+	if block := int(rank) >> g.rankPower; block < len(g.blocks) && g.blocks[block] != nil {
+		return g.blocks[block]
+	}
+	return g.newTracks(int(rank) >> g.rankPower)
+}
+
+// newTracks makes the sums of a block.
+func (g *activityGrid) newTracks(block int) []activityTrack {
 	if block >= len(g.blocks) {
 		g.blocks = slices.Grow(g.blocks, block+1-len(g.blocks))[:block+1]
 	}
-	if g.blocks[block] == nil {
-		g.blocks[block] = make([]activityTrack, len(schema.ActivityNames))
-	}
+	g.blocks[block] = make([]activityTrack, len(schema.ActivityNames))
 	return g.blocks[block]
 }
 
