@@ -220,6 +220,14 @@ func (f *tableFile) write(e *columnEncoder, b schema.Batch, profile func(*schema
 		return err
 	}
 	same := digest.Uniform(b)
+	if err := f.writeRowGroups(e, b, same); err != nil {
+		return err
+	}
+	return f.sum(b, same, profile)
+}
+
+// writeRowGroups writes the row groups of a batch. same tells which of its columns have the same value in all rows.
+func (f *tableFile) writeRowGroups(e *columnEncoder, b schema.Batch, same []bool) error {
 	for _, rest := range e.splitEvents(b) {
 		for len(rest) > 0 {
 			var rows []span
@@ -229,10 +237,26 @@ func (f *tableFile) write(e *columnEncoder, b schema.Batch, profile func(*schema
 			}
 		}
 	}
-	f.digester.AddUniform(b, same)
-	if events, ok := b.(*schema.Events); ok {
-		f.overlaps.Add(events)
-		return f.profiler.Add(events, profile)
+	return nil
+}
+
+// sumAtOnce is the number of rows of events that are summed at a time: they stay in the second-level cache.
+const sumAtOnce = 1 << 10
+
+// sum adds rows to the sums of the file.
+func (f *tableFile) sum(b schema.Batch, same []bool, profile func(*schema.Profiles) error) error {
+	events, ok := b.(*schema.Events)
+	if !ok {
+		f.digester.AddUniform(b, same)
+		return nil
+	}
+	for i, n := 0, events.Len(); i < n; i += sumAtOnce {
+		rows := events.Slice(i, min(i+sumAtOnce, n))
+		f.digester.AddUniform(rows, same)
+		f.overlaps.Add(rows)
+		if err := f.profiler.Add(rows, profile); err != nil {
+			return err
+		}
 	}
 	return nil
 }
