@@ -36,7 +36,8 @@ type shard struct {
 	most    int          // the largest number of its rows of events in an epoch
 	made    int          // its rows of messages in the current epoch
 
-	countOnly               bool // count messages without writing them
+	fetched                 int64 // without meaning; see addMatched
+	countOnly               bool  // count messages without writing them
 	count, bytes, wildcards int64
 	verified, mismatches    int64 // messages hashed at both ends, and those of them whose hashes differ
 }
@@ -126,21 +127,56 @@ func (p *pass) matchShard(s *shard, e *epoch) {
 			s.addMessage(e, &early[0].Send, &early[0].Recv)
 			early = early[1:]
 		}
-		for _, row := range d.ends.sends {
-			if row < 0 {
-				continue
-			}
-			send := d.rows.send(row, d.r.rank, d.ends.partOf[row], d.filter.isHidden(int(row)))
-			if r := s.matcher.Send(&send); r != nil {
-				s.addMessage(e, &send, r)
-				if d.hashed {
-					d.rows.clearPayload(row)
-				}
-			}
-		}
+		s.matchSends(d, e)
 	}
 	e.messages[s.number].Resize(s.made)
 	s.matcher.Sweep()
+}
+
+// matched is a send of this epoch with its receive.
+type matched struct {
+	send match.Send
+	recv *match.Recv
+	row  int32 // of the send
+}
+
+// matchedAtOnce is how many messages are found before their rows are made.
+const matchedAtOnce = 16
+
+// matchSends pairs the sends of a rank. The receives are far apart in memory, so it looks for several and fetches them
+// together: the processor then waits once for all of them.
+func (s *shard) matchSends(d *decoder, e *epoch) {
+	var found [matchedAtOnce]matched
+	n := 0
+	for _, row := range d.ends.sends {
+		if row < 0 {
+			continue
+		}
+		m := &found[n]
+		m.send = d.rows.send(row, d.r.rank, d.ends.partOf[row], d.filter.isHidden(int(row)))
+		if m.recv, m.row = s.matcher.Send(&m.send), row; m.recv == nil {
+			continue
+		}
+		if n++; n == len(found) {
+			s.addMatched(d, e, found[:])
+			n = 0
+		}
+	}
+	s.addMatched(d, e, found[:n])
+}
+
+// addMatched makes the rows of messages.
+func (s *shard) addMatched(d *decoder, e *epoch, found []matched) {
+	for k := range found {
+		s.fetched += found[k].recv.PostSeq + found[k].recv.Hash // the first and the last of its bytes
+	}
+	for k := range found {
+		m := &found[k]
+		s.addMessage(e, &m.send, m.recv)
+		if d.hashed {
+			d.rows.clearPayload(m.row)
+		}
+	}
 }
 
 // reserveMessages makes room for all messages of the shard in an epoch: there are no more than sends.

@@ -92,8 +92,8 @@ func (p *pool[T]) release(n int32) {
 	p.free = n
 }
 
-// Send adds the next send of its channel. It returns the receive that waited for it, valid until the next call of a
-// method, or nil when the send now waits.
+// Send adds the next send of its channel. It returns the receive that waited for it, valid until the next call of
+// Recv or Sweep, or nil when the send now waits.
 func (m *Matcher) Send(s *Send) *Recv {
 	e := m.entry(s.Channel)
 	if e.head > 0 {

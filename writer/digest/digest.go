@@ -137,6 +137,7 @@ func (d *Digester) AddUniform(b schema.Batch, same []bool) {
 type liveColumn struct {
 	index int
 	data  any
+	full  bool // all rows have the same value
 }
 
 // live lists the columns of b that have a value.
@@ -145,7 +146,7 @@ func (d *Digester) live(b schema.Batch, same []bool) []liveColumn {
 	for i := range d.table.Columns {
 		data := b.Data(i)
 		if b.Len() > 0 && !(same[i] && nullFirst(data)) {
-			columns = append(columns, liveColumn{i, data})
+			columns = append(columns, liveColumn{i, data, same[i]})
 		}
 	}
 	return columns
@@ -196,8 +197,12 @@ func (d *Digester) block(columns []liveColumn, first, n int) {
 // group groups rows [first, first+n) by the columns in which they have values.
 func (d *Digester) group(columns []liveColumn, first, n int) []rowGroup {
 	groups, split := append(d.groups[:0], rowGroup{rows: 1<<n - 1}), d.split[:0]
+	all := groups[0].rows
 	for _, c := range columns {
-		present := c.present(first, n)
+		present := all
+		if !c.full {
+			present = c.present(first, n)
+		}
 		split = split[:0]
 		for _, g := range groups {
 			if with := g.rows & present; with != 0 {
