@@ -173,8 +173,8 @@ func (m *Matcher) Each(send func(*Send), recv func(*Recv)) {
 }
 
 // Sweep forgets channels on which nothing waits once they are the majority, because a program that never uses a tag
-// twice must not fill the memory. Call it now and then, when many of what was queued has gone: it also makes room for what
-// comes next in one piece.
+// twice must not fill the memory. It also puts free memory in order, so that what is queued next lies together. Call it
+// now and then.
 func (m *Matcher) Sweep() {
 	m.sends.tidy()
 	m.recvs.tidy()

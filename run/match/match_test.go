@@ -2,6 +2,7 @@ package match
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -115,5 +116,35 @@ func TestSweepForgetsEmptyChannels(t *testing.T) {
 	}
 	if r := m.Send(&Send{Channel: waiting}); r == nil || r.PostSeq != 7 {
 		t.Errorf("the waiting receive was lost: %+v", r)
+	}
+}
+
+// What is queued after Sweep lies together, in the order in which it came, though nodes were freed in another one.
+func TestSweepOrdersFreeNodes(t *testing.T) {
+	var m Matcher
+	const n = 8
+	recv := func(tag int32) { m.Recv(&Recv{Channel: Channel{Tag: tag}, PostSeq: int64(tag)}) }
+	for tag := range int32(n) {
+		recv(tag)
+	}
+	for _, tag := range []int32{5, 1, 6, 2, 0} {
+		if r := m.Send(&Send{Channel: Channel{Tag: tag}}); r == nil || r.PostSeq != int64(tag) {
+			t.Fatalf("the send of tag %d met %+v", tag, r)
+		}
+	}
+	m.Sweep()
+	for tag := range int32(6) {
+		recv(n + tag)
+	}
+	var got []int64
+	for _, r := range m.recvs.values {
+		got = append(got, r.PostSeq)
+	}
+	if want := []int64{8, 9, 10, 3, 4, 11, 12, 7, 13}; !slices.Equal(got, want) {
+		t.Errorf("the queue has the receives %d, want %d", got, want)
+	}
+	m.Sweep()
+	if sends, recvs := m.Waiting(); sends != 0 || recvs != 9 {
+		t.Errorf("%d sends and %d receives wait, want 0 and 9", sends, recvs)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/bits"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -65,6 +66,37 @@ func TestDigestIsItsDefinition(t *testing.T) {
 	for _, b := range schematest.ParseRows(t, schematest.TinyRun) {
 		if got, want := digestOf(b), slowDigest(b); got != want {
 			t.Errorf("%s: digest %s, by the definition %s", b.Table().Name, got, want)
+		}
+	}
+}
+
+// Rows have nulls in different columns, in whole blocks and in the last one.
+func TestDigestOfRowsWithNulls(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for _, n := range []int{1, digestBlock, 5*digestBlock + 7} {
+		for _, of := range []int{2, 3, 100} {
+			var b schema.Events
+			for i := range n {
+				row := schema.NullEvent
+				row.Rank, row.Seq, row.Label = 3, int64(i), "text"
+				for _, x := range []*int32{&row.SendPeer, &row.SendTag, &row.RecvPeer, &row.Comm} {
+					if rng.IntN(of) != 0 {
+						*x = rng.Int32()
+					}
+				}
+				for _, x := range []*int64{&row.StartNs, &row.EndNs, &row.SendBytes, &row.Request} {
+					if rng.IntN(of) == 0 {
+						*x = rng.Int64()
+					}
+				}
+				if rng.IntN(of) == 0 {
+					row.Call, row.Label = 2, schema.NullText
+				}
+				b.Append(&row)
+			}
+			if got, want := digestOf(&b), slowDigest(&b); got != want {
+				t.Errorf("%d rows, nulls in one of %d: digest %s, by the definition %s", n, of, got, want)
+			}
 		}
 	}
 }
