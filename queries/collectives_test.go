@@ -516,3 +516,36 @@ func eventRows(short string) string {
 	}
 	return b.String() + "\n" + rest
 }
+
+// TestCollectivesWithoutSizes: an operation of a trace without sizes has unknown bytes, a barrier none.
+func TestCollectivesWithoutSizes(t *testing.T) {
+	text := comms + `
+datatypes id name
+3 MPI_INT
+
+ranks rank
+0
+1
+2
+3
+4
+
+events rank seq call class comm instance root_world send_datatype send_bytes recv_datatype recv_bytes
+2 0 MPI_Allreduce collective 1 0 - - - - -
+2 1 MPI_Barrier collective 1 1 - - - - -
+2 2 MPI_Bcast collective 1 2 3 - - 3 0
+3 0 MPI_Allreduce collective 1 0 - - - - -
+3 1 MPI_Barrier collective 1 1 - - - - -
+3 2 MPI_Bcast collective 1 2 3 3 0 - -
+4 0 MPI_Allreduce collective 1 0 - - - - -
+4 1 MPI_Barrier collective 1 1 - - - - -
+4 2 MPI_Bcast collective 1 2 3 - - 3 0
+`
+	run := newRun(t, "unsized.5", text, example.Manifest(5))
+	want := ask(t, run, "collectives")
+	same(t, "collectives", want, `
+		5,MPI_Allreduce,1,0.6,,
+		5,MPI_Barrier,1,0.6,0,0
+		5,MPI_Bcast,1,0.6,0,0`)
+	same(t, "from rows", ask(t, withoutSums(run), "collectives"), want)
+}

@@ -818,14 +818,16 @@ runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "ranks", NULL AS "operation", NULL AS "instances", NULL AS "per_rank", NULL AS "send_bytes", NULL AS "recv_bytes" FROM commq_refuse('query collectives', {{run}}, ['events', 'ranks'], [])
 UNION ALL
 (
-WITH -- calls(comm, rank, root_world, op, calls, sending_calls, send_bytes, recv_bytes): the collective calls of each rank, summed per
--- communicator, root and operation. A started persistent collective is the operation of the call that made its request.
+WITH -- calls(comm, rank, root_world, op, calls, sending_calls, unsized_calls, send_bytes, recv_bytes): the collective calls of each rank,
+-- summed per communicator, root and operation. Unsized calls have neither bytes nor datatypes. A started persistent
+-- collective is the operation of the call that made its request.
 calls AS (
   -- Nonblocking, large-count and persistent forms are the operation they do: MPI_Ibcast, MPI_Bcast_c and a started
   -- MPI_Bcast_init are a bcast. Starts of requests that no recorded call made are unknown operations.
   SELECT comm, rank, root_world,
          regexp_replace(regexp_replace(regexp_replace(lower(call), '^mpix?_i?', ''), '_c$', ''), '_init$', '') AS op,
          CAST(SUM(calls) AS BIGINT) AS calls, CAST(SUM(CASE WHEN send_bytes > 0 THEN calls ELSE 0 END) AS BIGINT) AS sending_calls,
+         CAST(SUM(CASE WHEN send_bytes + recv_bytes = 0 AND send_datatype IS NULL AND recv_datatype IS NULL THEN calls ELSE 0 END) AS BIGINT) AS unsized_calls,
          CAST(SUM(send_bytes) AS BIGINT) AS send_bytes, CAST(SUM(recv_bytes) AS BIGINT) AS recv_bytes
   FROM collective_calls
   WHERE comm IS NOT NULL AND call NOT IN ('MPI_Start', 'MPI_Startall')
@@ -837,25 +839,34 @@ population AS (
 ),
 by_rank AS (
   -- One operation under several names and roots: ranks may call different forms of it.
-  SELECT comm, op, rank, CAST(SUM(calls) AS BIGINT) AS calls, CAST(SUM(send_bytes) AS BIGINT) AS send_bytes, CAST(SUM(recv_bytes) AS BIGINT) AS recv_bytes
+  SELECT comm, op, rank, CAST(SUM(calls) AS BIGINT) AS calls, CAST(SUM(unsized_calls) AS BIGINT) AS unsized_calls,
+         CAST(SUM(send_bytes) AS BIGINT) AS send_bytes, CAST(SUM(recv_bytes) AS BIGINT) AS recv_bytes
   FROM calls
   GROUP BY comm, op, rank
 ),
 by_comm AS (
   -- All ranks of a communicator do the same operations, up to the point that the program reached.
-  SELECT comm, op, MAX(calls) AS instances, CAST(SUM(calls) AS BIGINT) AS calls, CAST(SUM(send_bytes) AS BIGINT) AS send_bytes, CAST(SUM(recv_bytes) AS BIGINT) AS recv_bytes
+  SELECT comm, op, MAX(calls) AS instances, CAST(SUM(calls) AS BIGINT) AS calls, CAST(SUM(unsized_calls) AS BIGINT) AS unsized_calls,
+         CAST(SUM(send_bytes) AS BIGINT) AS send_bytes, CAST(SUM(recv_bytes) AS BIGINT) AS recv_bytes
   FROM by_rank
   GROUP BY comm, op
 ),
 by_operation AS (
-  SELECT op, CAST(SUM(instances) AS BIGINT) AS instances, CAST(SUM(calls) AS BIGINT) AS calls, CAST(SUM(send_bytes) AS BIGINT) AS send_bytes, CAST(SUM(recv_bytes) AS BIGINT) AS recv_bytes
+  SELECT op, CAST(SUM(instances) AS BIGINT) AS instances, CAST(SUM(calls) AS BIGINT) AS calls, CAST(SUM(unsized_calls) AS BIGINT) AS unsized_calls,
+         CAST(SUM(send_bytes) AS BIGINT) AS send_bytes, CAST(SUM(recv_bytes) AS BIGINT) AS recv_bytes
   FROM by_comm
   GROUP BY op
+),
+sized AS (
+  -- A trace that has no sizes leaves all calls of an operation without them. A barrier has none, an alltoallw no single datatype.
+  SELECT op, instances, calls, send_bytes, recv_bytes,
+         unsized_calls < calls OR op IN ('barrier', 'alltoallw', 'neighbor_alltoallw') AS sized
+  FROM by_operation
 )
 SELECT p.ranks, 'MPI_' || upper(substr(o.op, 1, 1)) || substr(o.op, 2) AS operation,
        CAST(o.instances AS BIGINT) AS instances, CAST(o.calls AS DOUBLE) / CAST(p.ranks AS DOUBLE) AS per_rank,
-       CAST(o.send_bytes AS BIGINT) AS send_bytes, CAST(o.recv_bytes AS BIGINT) AS recv_bytes
-FROM by_operation o
+       CASE WHEN o.sized THEN o.send_bytes END AS send_bytes, CASE WHEN o.sized THEN o.recv_bytes END AS recv_bytes
+FROM sized o
 CROSS JOIN population p
 ORDER BY operation
 )
@@ -1035,14 +1046,16 @@ UNION ALL
 WITH -- traffic(src, dst, messages, bytes): what goes from rank to rank, point-to-point messages for which where holds and
 -- collectives folded in as the parameter collectives says. Not yet unique in (src, dst): sum over it.
 -- docs/method/collectives-in-the-matrix.md says what each mode means and why.
--- calls(comm, rank, root_world, op, calls, sending_calls, send_bytes, recv_bytes): the collective calls of each rank, summed per
--- communicator, root and operation. A started persistent collective is the operation of the call that made its request.
+-- calls(comm, rank, root_world, op, calls, sending_calls, unsized_calls, send_bytes, recv_bytes): the collective calls of each rank,
+-- summed per communicator, root and operation. Unsized calls have neither bytes nor datatypes. A started persistent
+-- collective is the operation of the call that made its request.
 calls AS (
   -- Nonblocking, large-count and persistent forms are the operation they do: MPI_Ibcast, MPI_Bcast_c and a started
   -- MPI_Bcast_init are a bcast. Starts of requests that no recorded call made are unknown operations.
   SELECT comm, rank, root_world,
          regexp_replace(regexp_replace(regexp_replace(lower(call), '^mpix?_i?', ''), '_c$', ''), '_init$', '') AS op,
          CAST(SUM(calls) AS BIGINT) AS calls, CAST(SUM(CASE WHEN send_bytes > 0 THEN calls ELSE 0 END) AS BIGINT) AS sending_calls,
+         CAST(SUM(CASE WHEN send_bytes + recv_bytes = 0 AND send_datatype IS NULL AND recv_datatype IS NULL THEN calls ELSE 0 END) AS BIGINT) AS unsized_calls,
          CAST(SUM(send_bytes) AS BIGINT) AS send_bytes, CAST(SUM(recv_bytes) AS BIGINT) AS recv_bytes
   FROM {{collective_calls unless collectives none}}
   WHERE comm IS NOT NULL AND call NOT IN ('MPI_Start', 'MPI_Startall')
@@ -1272,14 +1285,16 @@ UNION ALL
 WITH -- traffic(src, dst, messages, bytes): what goes from rank to rank, point-to-point messages for which where holds and
 -- collectives folded in as the parameter collectives says. Not yet unique in (src, dst): sum over it.
 -- docs/method/collectives-in-the-matrix.md says what each mode means and why.
--- calls(comm, rank, root_world, op, calls, sending_calls, send_bytes, recv_bytes): the collective calls of each rank, summed per
--- communicator, root and operation. A started persistent collective is the operation of the call that made its request.
+-- calls(comm, rank, root_world, op, calls, sending_calls, unsized_calls, send_bytes, recv_bytes): the collective calls of each rank,
+-- summed per communicator, root and operation. Unsized calls have neither bytes nor datatypes. A started persistent
+-- collective is the operation of the call that made its request.
 calls AS (
   -- Nonblocking, large-count and persistent forms are the operation they do: MPI_Ibcast, MPI_Bcast_c and a started
   -- MPI_Bcast_init are a bcast. Starts of requests that no recorded call made are unknown operations.
   SELECT comm, rank, root_world,
          regexp_replace(regexp_replace(regexp_replace(lower(call), '^mpix?_i?', ''), '_c$', ''), '_init$', '') AS op,
          CAST(SUM(calls) AS BIGINT) AS calls, CAST(SUM(CASE WHEN send_bytes > 0 THEN calls ELSE 0 END) AS BIGINT) AS sending_calls,
+         CAST(SUM(CASE WHEN send_bytes + recv_bytes = 0 AND send_datatype IS NULL AND recv_datatype IS NULL THEN calls ELSE 0 END) AS BIGINT) AS unsized_calls,
          CAST(SUM(send_bytes) AS BIGINT) AS send_bytes, CAST(SUM(recv_bytes) AS BIGINT) AS recv_bytes
   FROM {{collective_calls unless collectives none}}
   WHERE comm IS NOT NULL AND call NOT IN ('MPI_Start', 'MPI_Startall')
@@ -2303,14 +2318,16 @@ UNION ALL
 WITH -- traffic(src, dst, messages, bytes): what goes from rank to rank, point-to-point messages for which where holds and
 -- collectives folded in as the parameter collectives says. Not yet unique in (src, dst): sum over it.
 -- docs/method/collectives-in-the-matrix.md says what each mode means and why.
--- calls(comm, rank, root_world, op, calls, sending_calls, send_bytes, recv_bytes): the collective calls of each rank, summed per
--- communicator, root and operation. A started persistent collective is the operation of the call that made its request.
+-- calls(comm, rank, root_world, op, calls, sending_calls, unsized_calls, send_bytes, recv_bytes): the collective calls of each rank,
+-- summed per communicator, root and operation. Unsized calls have neither bytes nor datatypes. A started persistent
+-- collective is the operation of the call that made its request.
 calls AS (
   -- Nonblocking, large-count and persistent forms are the operation they do: MPI_Ibcast, MPI_Bcast_c and a started
   -- MPI_Bcast_init are a bcast. Starts of requests that no recorded call made are unknown operations.
   SELECT comm, rank, root_world,
          regexp_replace(regexp_replace(regexp_replace(lower(call), '^mpix?_i?', ''), '_c$', ''), '_init$', '') AS op,
          CAST(SUM(calls) AS BIGINT) AS calls, CAST(SUM(CASE WHEN send_bytes > 0 THEN calls ELSE 0 END) AS BIGINT) AS sending_calls,
+         CAST(SUM(CASE WHEN send_bytes + recv_bytes = 0 AND send_datatype IS NULL AND recv_datatype IS NULL THEN calls ELSE 0 END) AS BIGINT) AS unsized_calls,
          CAST(SUM(send_bytes) AS BIGINT) AS send_bytes, CAST(SUM(recv_bytes) AS BIGINT) AS recv_bytes
   FROM {{collective_calls unless collectives none}}
   WHERE comm IS NOT NULL AND call NOT IN ('MPI_Start', 'MPI_Startall')
@@ -3144,14 +3161,16 @@ UNION ALL
 WITH -- traffic(src, dst, messages, bytes): what goes from rank to rank, point-to-point messages for which where holds and
 -- collectives folded in as the parameter collectives says. Not yet unique in (src, dst): sum over it.
 -- docs/method/collectives-in-the-matrix.md says what each mode means and why.
--- calls(comm, rank, root_world, op, calls, sending_calls, send_bytes, recv_bytes): the collective calls of each rank, summed per
--- communicator, root and operation. A started persistent collective is the operation of the call that made its request.
+-- calls(comm, rank, root_world, op, calls, sending_calls, unsized_calls, send_bytes, recv_bytes): the collective calls of each rank,
+-- summed per communicator, root and operation. Unsized calls have neither bytes nor datatypes. A started persistent
+-- collective is the operation of the call that made its request.
 calls AS (
   -- Nonblocking, large-count and persistent forms are the operation they do: MPI_Ibcast, MPI_Bcast_c and a started
   -- MPI_Bcast_init are a bcast. Starts of requests that no recorded call made are unknown operations.
   SELECT comm, rank, root_world,
          regexp_replace(regexp_replace(regexp_replace(lower(call), '^mpix?_i?', ''), '_c$', ''), '_init$', '') AS op,
          CAST(SUM(calls) AS BIGINT) AS calls, CAST(SUM(CASE WHEN send_bytes > 0 THEN calls ELSE 0 END) AS BIGINT) AS sending_calls,
+         CAST(SUM(CASE WHEN send_bytes + recv_bytes = 0 AND send_datatype IS NULL AND recv_datatype IS NULL THEN calls ELSE 0 END) AS BIGINT) AS unsized_calls,
          CAST(SUM(send_bytes) AS BIGINT) AS send_bytes, CAST(SUM(recv_bytes) AS BIGINT) AS recv_bytes
   FROM {{collective_calls unless collectives none}}
   WHERE comm IS NOT NULL AND call NOT IN ('MPI_Start', 'MPI_Startall')
@@ -3323,14 +3342,16 @@ UNION ALL
 WITH -- traffic(src, dst, messages, bytes): what goes from rank to rank, point-to-point messages for which where holds and
 -- collectives folded in as the parameter collectives says. Not yet unique in (src, dst): sum over it.
 -- docs/method/collectives-in-the-matrix.md says what each mode means and why.
--- calls(comm, rank, root_world, op, calls, sending_calls, send_bytes, recv_bytes): the collective calls of each rank, summed per
--- communicator, root and operation. A started persistent collective is the operation of the call that made its request.
+-- calls(comm, rank, root_world, op, calls, sending_calls, unsized_calls, send_bytes, recv_bytes): the collective calls of each rank,
+-- summed per communicator, root and operation. Unsized calls have neither bytes nor datatypes. A started persistent
+-- collective is the operation of the call that made its request.
 calls AS (
   -- Nonblocking, large-count and persistent forms are the operation they do: MPI_Ibcast, MPI_Bcast_c and a started
   -- MPI_Bcast_init are a bcast. Starts of requests that no recorded call made are unknown operations.
   SELECT comm, rank, root_world,
          regexp_replace(regexp_replace(regexp_replace(lower(call), '^mpix?_i?', ''), '_c$', ''), '_init$', '') AS op,
          CAST(SUM(calls) AS BIGINT) AS calls, CAST(SUM(CASE WHEN send_bytes > 0 THEN calls ELSE 0 END) AS BIGINT) AS sending_calls,
+         CAST(SUM(CASE WHEN send_bytes + recv_bytes = 0 AND send_datatype IS NULL AND recv_datatype IS NULL THEN calls ELSE 0 END) AS BIGINT) AS unsized_calls,
          CAST(SUM(send_bytes) AS BIGINT) AS send_bytes, CAST(SUM(recv_bytes) AS BIGINT) AS recv_bytes
   FROM {{collective_calls unless collectives none}}
   WHERE comm IS NOT NULL AND call NOT IN ('MPI_Start', 'MPI_Startall')

@@ -255,8 +255,9 @@ class Queries:
         - ``instances``: Operations: P ranks in one barrier are one.
         - ``per_rank``: Operations that a rank took part in, the average over all ranks of the run.
         - ``send_bytes``: Payload that their ranks sent, by each call's own arguments: the root of a bcast
-            sends it once. In bytes.
-        - ``recv_bytes``: Payload that their ranks received: every other rank of a bcast once. In bytes.
+            sends it once. Null where the run has no sizes. In bytes.
+        - ``recv_bytes``: Payload that their ranks received: every other rank of a bcast once. Null where
+            the run has no sizes. In bytes.
         """
         return self.query(
             "collectives",
