@@ -36,6 +36,9 @@ func Detect(run *Run, options Options) (result *Result, err error) {
 		if err := snapshot.Read(run.State, d); err != nil {
 			return nil, fmt.Errorf("go on: %w", err)
 		}
+		if err := d.checkRanks(); err != nil {
+			return nil, fmt.Errorf("go on: the saved state makes no sense: %w", err)
+		}
 		if d.census != nil {
 			d.reader.Shared = d.census.Shared
 		}
@@ -68,6 +71,19 @@ type detector struct {
 	census *scan.Census  // of all messages
 	ledger ledger.Ledger // candidate messages and what was found among them
 	passes *passes       // nil: all candidates fit into memory together
+}
+
+// checkRanks returns an error if a message of the state is of a rank that the run does not have.
+func (d *detector) checkRanks() error {
+	for i := range d.ledger.Messages {
+		if err := d.ledger.Messages[i].CheckRanks(d.run.Ranks); err != nil {
+			return err
+		}
+	}
+	if d.census == nil || d.census.Sample == nil {
+		return nil
+	}
+	return d.census.Sample.CheckRanks(d.run.Ranks)
 }
 
 // rules returns the rules of the stages.

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 
 	"github.com/commq/commq/schema"
@@ -18,6 +19,14 @@ type Message struct {
 	Carrier   int32
 	Taken     bool // it belongs to an instance
 	Oversized bool // the sets of ranks that it connects take too much room
+}
+
+// CheckRanks returns an error if the message is of a rank that a run does not have.
+func (m *Message) CheckRanks(ranks int32) error {
+	if min(m.Src, m.Dst) < 0 || max(m.Src, m.Dst) >= ranks {
+		return fmt.Errorf("a message from rank %d to %d of %d ranks", m.Src, m.Dst, ranks)
+	}
+	return nil
 }
 
 // None means no message.

@@ -94,6 +94,20 @@ func (s *Sample) Add(w *WaySample, b *schema.Messages, i int) {
 	}
 }
 
+// CheckRanks returns an error if a message is of a rank that a run does not have.
+func (s *Sample) CheckRanks(ranks int32) error {
+	for _, c := range s.Cells {
+		for _, w := range c.Ways {
+			for i := range w.List {
+				if err := w.List[i].CheckRanks(ranks); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
 // IsComplete reports whether all messages of the cell were kept.
 func (c *CellSample) IsComplete() bool {
 	for _, w := range c.Ways {
