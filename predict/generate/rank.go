@@ -49,7 +49,18 @@ func (g *generator) generateRank(rank int32) (calls int64, err error) {
 		templates: map[callAt]*callTemplate{}, requests: model.NewRequestTracker(g.model.RequestMakers)}
 	w.children(g.model.Joint.Sig.Nodes()[0])
 	g.recorder.Finish(w.path)
+	w.doubtCompletions()
 	return w.calls, w.err
+}
+
+// doubtCompletions notes calls that complete fewer requests than are made, if those of the runs leave none.
+func (w *rankWriter) doubtCompletions() {
+	for _, x := range w.g.model.Sites {
+		if x.Completes != nil && x.Completes.LeavesNone && w.countOpen(x.Completes) > 0 {
+			w.g.unknown.addDoubt(x.Event.ID, w.g.model.NodeName(x.Event),
+				"it is not known how often it is made: requests would stay open, and the runs complete all")
+		}
+	}
 }
 
 // children records what the rank does in one iteration of a loop.
@@ -84,6 +95,9 @@ func (w *rankWriter) loop(n *template.Node) {
 	}
 	p := law.Point{Ranks: w.g.ranks, Rank: w.rank, PeerRank: pattern.None, Index: w.indexAround(n)}
 	times, known := w.g.iterationsOf(n, &p)
+	if open, drains := w.drained(n); drains {
+		times, known = law.Estimate{Value: open, Low: open, High: open, Exact: true}, true
+	}
 	if !known || times.Value < 0 || times.Value == 0 && !times.Exact {
 		w.g.unknown.addLoop(n, w.g.model.NodeName(n), "the number of iterations is not known")
 		return
@@ -340,7 +354,7 @@ func (g *generator) familyIterations(n *template.Node, ranks int32) (e law.Estim
 
 // call records the next call of a site.
 func (w *rankWriter) call(x *model.Site) {
-	if x.Completes != nil && x.Completes.Always && !w.hasOpen(x.Completes) {
+	if x.Completes != nil && x.Completes.Always && w.countOpen(x.Completes) == 0 {
 		return
 	}
 	index := w.indexOf(x)
@@ -384,9 +398,27 @@ func (w *rankWriter) templateOf(x *model.Site, index []int32) *callTemplate {
 	return t
 }
 
-// hasOpen reports whether a rule has a request to complete.
-func (w *rankWriter) hasOpen(r *model.CompletionRule) bool {
-	return slices.ContainsFunc(w.open, func(p signature.Position) bool { return r.Events[p.Node] })
+// countOpen returns how many requests a rule has to complete.
+func (w *rankWriter) countOpen(r *model.CompletionRule) (open int64) {
+	for _, p := range w.open {
+		if r.Events[p.Node] {
+			open++
+		}
+	}
+	return open
+}
+
+// drained returns how many iterations a loop has that completes one request after the other until none is open; false
+// for other loops.
+func (w *rankWriter) drained(n *template.Node) (iterations int64, is bool) {
+	if len(n.Children) != 1 || n.Children[0].Loop {
+		return 0, false
+	}
+	r := w.g.model.SiteOf(n.Children[0].ID).Completes
+	if r == nil || !r.Always || !r.Drains || r.Choice == model.CompleteAll {
+		return 0, false
+	}
+	return w.countOpen(r), true
 }
 
 // complete completes open requests by the site's rule, and refers to the calls that made them.

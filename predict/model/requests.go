@@ -16,6 +16,10 @@ type CompletionRule struct {
 	Choice CompletionChoice
 	// Always means that each call of the runs completes a request: without one, the call is not made.
 	Always bool
+	// Drains means that a loop with nothing else in it ends when none of the requests is open.
+	Drains bool
+	// LeavesNone means that none of the requests is open when a rank of the runs ends.
+	LeavesNone bool
 }
 
 // CompletionChoice tells which of the open requests of its events a call completes.
@@ -36,7 +40,7 @@ func findCompletionRules(sites []*Site, sig *signature.Signature) (warnings []st
 		if r == nil {
 			continue
 		}
-		x.Completes = &CompletionRule{Events: r.events, Always: !r.none}
+		x.Completes = &CompletionRule{Events: r.events, Always: !r.none, Drains: !r.leaves, LeavesNone: !r.forgets}
 		switch {
 		case r.all:
 			x.Completes.Choice = CompleteAll
@@ -59,6 +63,8 @@ type completionCheck struct {
 	events              map[int32]bool // that made the requests
 	all, oldest, latest bool
 	none                bool // some call completes no request
+	leaves              bool // a request is open after a loop with nothing else in it
+	forgets             bool // a request is open at the end of a rank
 }
 
 // checkCompletions returns, by node, which rules fit the calls of an event; nil for events that complete nothing.
@@ -80,6 +86,11 @@ func checkCompletions(sig *signature.Signature) []*completionCheck {
 	for _, root := range sig.Roots {
 		c.open, c.made = c.open[:0], make([]int32, len(nodes))
 		c.loop(nodes[0], sig.Values[0].Loops[root])
+		for _, r := range c.checks {
+			if r != nil {
+				r.forgets = r.forgets || c.hasOpen(r)
+			}
+		}
 	}
 	return c.checks
 }
@@ -143,6 +154,9 @@ func (c *completionChecker) iteration(n *template.Node, body []int32) {
 		child, value := n.Children[body[i]], body[i+1]
 		if child.Loop {
 			c.loop(child, c.sig.Values[child.ID].Loops[value])
+			if r := c.checks[child.Children[0].ID]; r != nil && len(child.Children) == 1 {
+				r.leaves = r.leaves || c.hasOpen(r)
+			}
 			continue
 		}
 		if r := c.checks[child.ID]; r != nil {
@@ -153,6 +167,11 @@ func (c *completionChecker) iteration(n *template.Node, body []int32) {
 		}
 		c.made[child.ID]++
 	}
+}
+
+// hasOpen reports whether one of the requests that an event completes is open.
+func (c *completionChecker) hasOpen(r *completionCheck) bool {
+	return slices.ContainsFunc(c.open, func(p signature.Position) bool { return r.events[p.Node] })
 }
 
 // complete rules out what does not fit a call, and closes the requests that it completes.
