@@ -2,6 +2,8 @@ package pattern
 
 import (
 	"fmt"
+	"maps"
+	"math"
 	"slices"
 	"strings"
 )
@@ -280,7 +282,7 @@ func (c *class) partitions(colors [][]int32, lib *library) []PartitionForm {
 		}
 	}
 	var out []PartitionForm
-	for _, together := range c.divisions() {
+	for _, together := range c.divisions(fixedBlock(colors)) {
 		f := PartitionForm{Grids: c.grids, Together: together, Guards: make([]Guard, k), Cost: 1}
 		for a := range k {
 			f.Guards[a] = guards[a][0]
@@ -308,9 +310,29 @@ func (c *class) partitions(colors [][]int32, lib *library) []PartitionForm {
 	return out
 }
 
+// fixedBlock returns the division into as many ranks in a row as the largest communicator of the first run has, if a run
+// has ranks without one: what looks like halves may then be a part of the ranks whose size does not grow. Else Apart.
+func fixedBlock(colors [][]int32) Together {
+	if !slices.ContainsFunc(colors, func(run []int32) bool { return slices.Contains(run, None) }) {
+		return Apart
+	}
+	sizes := map[int32]int{}
+	for _, set := range colors[0] {
+		if set != None {
+			sizes[set]++
+		}
+	}
+	most := slices.Max(append(slices.Collect(maps.Values(sizes)), 0))
+	if most < 2 || most-2 > math.MaxInt8-int(BlockOf) {
+		return Apart
+	}
+	return BlockOf + Together(most-2)
+}
+
 // divisions returns the ways in which members may differ on the axes: on each in any way or not at all, but for one. Ways
-// that look like these in all runs do not count. Of a line only halves do: the rest are whole axes of k x P/k grids.
-func (c *class) divisions() (all [][]Together) {
+// that look like these in all runs do not count. Of a line only halves and a fixed block do: the rest are whole axes of
+// k x P/k grids.
+func (c *class) divisions(fixed Together) (all [][]Together) {
 	axes := len(c.dims[0])
 	longest := make([]int32, axes)
 	for _, dims := range c.dims {
@@ -339,6 +361,9 @@ func (c *class) divisions() (all [][]Together) {
 				}
 			}
 		}
+	}
+	if axes == 1 && fixed != Apart && longest[0] > fixed.block() {
+		all = append(all, []Together{fixed})
 	}
 	return all
 }

@@ -87,11 +87,23 @@ func TestPartitionsRefused(t *testing.T) {
 	for _, p := range []int32{4, 8, 16, 32} {
 		dealt.Runs = append(dealt.Runs, sets(p, func(r int32) int32 { return r / bits2(p)[0] }))
 	}
+	rows8 := Partition{Name: "rows of 2 x 4"} // of the first eight ranks: halves of 8 and of 9, or four each
+	for _, p := range []int32{8, 9} {
+		rows8.Runs = append(rows8.Runs, sets(p, func(r int32) int32 {
+			if r >= 8 {
+				return None
+			}
+			return r / 4
+		}))
+	}
 	twice := Partition{Name: "twice", Runs: []Sets{{Ranks: 2, Sets: [][]int32{{0, 1}, {1}}}}}
-	laws := FitPartitions([]Partition{rows, odd, alone, dealt, twice}, nil)
+	laws := FitPartitions([]Partition{rows, odd, alone, dealt, twice, rows8}, nil)
 	var r *Refusal
 	if _, err := laws[3].Sets(64); !errors.As(err, &r) || r.Reason != Ambiguous {
 		t.Errorf("rows of a plane, or planes of a box: %v, want %s", err, Ambiguous)
+	}
+	if got, err := laws[5].Sets(12); !errors.As(err, &r) || r.Reason != Ambiguous {
+		t.Errorf("rows of 2 x 4 on 12: %v, %v, want %s", got, err, Ambiguous)
 	}
 	if !laws[2].Alone || len(laws[2].Forms) > 0 {
 		t.Errorf("communicators of one rank each have the law %+v", laws[2])

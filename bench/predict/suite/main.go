@@ -15,6 +15,8 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"io"
+	"iter"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -35,14 +37,12 @@ func main() {
 	causes := flag.Bool("causes", false, "also write a table of why numbers are not known")
 	only := flag.String("only", "", "only the programs with these names, separated by commas")
 	flag.Parse()
-	s := suite{folders: strings.Split(*folders, ","), only: *only, done: map[string]bool{}, lost: losses{}}
+	s := newSuite(os.Stdout, strings.Split(*folders, ","))
+	s.only = *only
 	fmt.Println("| program | learnt from | at | edges | calls | messages | bytes | wrong | what is not known |")
 	fmt.Println("|---|---|---|---|---|---|---|---|---|")
-	lines := bufio.NewScanner(os.Stdin)
-	for lines.Scan() {
-		if fields := strings.Split(lines.Text(), "\t"); len(fields) == 3 && !strings.HasPrefix(lines.Text(), "#") {
-			s.predict(fields[0], strings.Fields(fields[1]), strings.Fields(fields[2]))
-		}
+	for name, ranks := range programs(os.Stdin) {
+		s.predict(name, ranks.learn, ranks.held)
 	}
 	fmt.Printf("\nOf %d numbers %s.\n", s.sum.Exact+s.sum.Inside+s.sum.Outside+s.sum.Unknown+s.sum.Wrong, shares(&s.sum))
 	if *causes {
@@ -53,13 +53,36 @@ func main() {
 	}
 }
 
+// split is the numbers of ranks of a line of the list.
+type split struct{ learn, held []string }
+
+// programs returns the lines of a list by the names of programs.
+func programs(list io.Reader) iter.Seq2[string, split] {
+	return func(yield func(string, split) bool) {
+		for lines := bufio.NewScanner(list); lines.Scan(); {
+			fields := strings.Split(lines.Text(), "\t")
+			if len(fields) != 3 || strings.HasPrefix(lines.Text(), "#") {
+				continue
+			}
+			if !yield(fields[0], split{strings.Fields(fields[1]), strings.Fields(fields[2])}) {
+				return
+			}
+		}
+	}
+}
+
 // suite is a run over a list of programs.
 type suite struct {
+	table   io.Writer // gets the lines of the table
 	folders []string
 	only    string
 	sum     report.Tally    // of all numbers
 	done    map[string]bool // lines; two may be alike where runs are missing
 	lost    losses
+}
+
+func newSuite(table io.Writer, folders []string) *suite {
+	return &suite{table: table, folders: folders, done: map[string]bool{}, lost: losses{}}
 }
 
 // read reads the signature of a run; nil if there is none.
@@ -103,7 +126,7 @@ func (s *suite) predict(name string, learn, held []string) {
 			models[fmt.Sprint(from)] = m
 		}
 		if err != nil {
-			fmt.Printf("| %s | %s | %s | | | | | | all: %v |\n", name, strings.Join(from, " "), p, err)
+			fmt.Fprintf(s.table, "| %s | %s | %s | | | | | | all: %v |\n", name, strings.Join(from, " "), p, err)
 			continue
 		}
 		s.judge(name, strings.Join(from, " "), m, measured)
@@ -161,8 +184,9 @@ func (s *suite) judge(name, from string, m *model.Model, measured *signature.Sig
 		s.sum.Exact, s.sum.Inside, s.sum.Outside = s.sum.Exact+t.Exact, s.sum.Inside+t.Inside, s.sum.Outside+t.Outside
 		s.sum.Unknown, s.sum.Wrong = s.sum.Unknown+t.Unknown, s.sum.Wrong+t.Wrong
 	}
-	fmt.Printf("| %s | %s | %d | %s | %s | %s | %s | %d | %s |\n", name, from, measured.Ranks, shares(&v.Edges),
-		shares(&v.Calls), shares(&v.Messages), shares(&v.Bytes), wrong, unknown(m, x, measured.Ranks, refused))
+	fmt.Fprintf(s.table, "| %s | %s | %d | %s | %s | %s | %s | %d | %s |\n", name, from, measured.Ranks,
+		shares(&v.Edges), shares(&v.Calls), shares(&v.Messages), shares(&v.Bytes), wrong,
+		unknown(m, x, measured.Ranks, refused))
 	for _, w := range v.Places {
 		fmt.Fprintf(os.Stderr, "%s at %d: %s of %s on %d ranks, the first %d: %d predicted, %d measured\n", name,
 			measured.Ranks, w.Number, w.Call, w.Ranks, w.Rank, w.Predicted, w.Measured)
