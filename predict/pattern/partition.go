@@ -310,8 +310,9 @@ func (c *class) partitions(colors [][]int32, lib *library) []PartitionForm {
 	return out
 }
 
-// fixedBlock returns the division into as many ranks in a row as the largest communicator of the first run has, if a run
-// has ranks without one: what looks like halves may then be a part of the ranks whose size does not grow. Else Apart.
+// fixedBlock returns the division into as many ranks in a row as the largest communicator of the first run has, if a
+// run has ranks without one: what looks like halves may then be a part of the ranks whose size does not grow. Else it
+// returns Apart.
 func fixedBlock(colors [][]int32) Together {
 	if !slices.ContainsFunc(colors, func(run []int32) bool { return slices.Contains(run, None) }) {
 		return Apart
@@ -329,9 +330,9 @@ func fixedBlock(colors [][]int32) Together {
 	return BlockOf + Together(most-2)
 }
 
-// divisions returns the ways in which members may differ on the axes: on each in any way or not at all, but for one. Ways
-// that look like these in all runs do not count. Of a line only halves and a fixed block do: the rest are whole axes of
-// k x P/k grids.
+// divisions returns the ways in which members may differ on the axes: on each in any way or not at all, but for one.
+// Ways that look like these in all runs do not count. Of a line only halves and a fixed block do: the rest are whole
+// axes of k x P/k grids.
 func (c *class) divisions(fixed Together) (all [][]Together) {
 	axes := len(c.dims[0])
 	longest := make([]int32, axes)
