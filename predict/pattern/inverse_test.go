@@ -1,6 +1,9 @@
 package pattern
 
-import "testing"
+import (
+	"fmt"
+	"testing"
+)
 
 // Even ranks exchange with the rank at the other end of the line. On 5 to 8 ranks the receivers have a law on a
 // plane, too, by chance: the inverse of the simpler law of the senders is theirs.
@@ -41,5 +44,34 @@ func TestSeveralOtherSidesDoubtNothing(t *testing.T) {
 	}
 	if v, text := judge(t, p, from, 12); v != right {
 		t.Errorf("verdict %d, want the law's own answer: %s", v, text)
+	}
+}
+
+// One message in each run, that of an owner of a block: its two sides have laws on a grid that no other call uses, which
+// fit by chance, and do not confirm each other.
+func TestOneMessageInEachRunDoesNotShowAGrid(t *testing.T) {
+	senders := map[int32]int32{4: 0, 6: 0, 8: 2, 9: 0}
+	side := func(name string, from, to int32) truth {
+		return truth{name: name, site: name, dst: func(p, r int32) (int32, bool) {
+			return senders[p] + to, r == senders[p]+from
+		}}
+	}
+	sizes := []int32{4, 6, 8, 9}
+	slots := []Slot{side("to", 0, 1).slot(sizes...), side("from", 1, 0).slot(sizes...)}
+	slots[0].Partners, slots[1].Partners = []string{"from"}, []string{"to"}
+	for axis := range 2 {
+		for _, by := range []int32{1, -1} {
+			name := fmt.Sprint("shift ", axis, by)
+			slots = append(slots, truth{name: name, site: name, dst: on(divisor2, shiftIn(axis, by, true))}.slot(sizes...))
+		}
+	}
+	p, err := Fit(slots, Options{Sizes: sizes})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range p.Laws {
+		if l.Name == "to" || l.Name == "from" {
+			t.Errorf("%s has the law %+v", l.Name, l.Forms[0])
+		}
 	}
 }

@@ -204,7 +204,7 @@ func dropLonely(units []*unit, others map[string][]string) (kept []*unit, unexpl
 	for _, u := range units {
 		lonely := len(others[u.site]) > 0 && (u.pool[0].Cost > plain || u.pool[0].isGuarded()) &&
 			!slices.ContainsFunc(others[u.site], func(site string) bool { return explained[site] })
-		if !lonely && !u.mayBeChance() || u.isAnswered(explained) {
+		if !lonely && !u.mayBeChance() || u.isAnswered(explained) && !(u.further && u.isSingle()) {
 			kept = append(kept, u)
 			continue
 		}
@@ -281,6 +281,11 @@ func (u *unit) mayBeChance() bool {
 	}
 	known := slices.ContainsFunc(u.slots, func(s *Slot) bool { return len(s.Partners) > 0 })
 	return u.further || f.Cost > plain && (known || moved > 1)
+}
+
+// isSingle reports whether each run has one message of the unit: the other side is then as little evidence as this one.
+func (u *unit) isSingle() bool {
+	return !slices.ContainsFunc(u.obs, func(o observation) bool { return o.m.senders() > 1 })
 }
 
 // isAnswered reports whether the other side of messages of the unit has a law.
