@@ -47,8 +47,8 @@ func TestSeveralOtherSidesDoubtNothing(t *testing.T) {
 	}
 }
 
-// One message in each run, that of an owner of a block: its two sides have laws on a grid that no other call uses, which
-// fit by chance, and do not confirm each other.
+// One message in each run, that of an owner of a block: its two sides have laws on a grid that no other call uses,
+// which fit by chance, and do not confirm each other.
 func TestOneMessageInEachRunDoesNotShowAGrid(t *testing.T) {
 	senders := map[int32]int32{4: 0, 6: 0, 8: 2, 9: 0}
 	side := func(name string, from, to int32) truth {
