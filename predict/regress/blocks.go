@@ -75,11 +75,14 @@ func (t Trim) cells(g, x int64) (n int64) {
 	return n
 }
 
-// halos are the numbers of cells added to a block, in the order of preference.
-var halos = []int64{0, 2, 1, -1, -2}
+// usualHalos are the usual numbers of cells added to a block, in the order of preference. mostHalo is the largest of their
+// absolute values.
+var usualHalos = []int64{0, 2, 1, -1, -2}
 
-// mostHalo is the largest absolute value of halos.
 const mostHalo = 2
+
+// halos also has wider ones: CloverLeaf adds two cells at both ends, and one more for fields at the corners of cells.
+var halos = append(slices.Clone(usualHalos), 4, 5, 3, 6)
 
 // Cut is a factor of a law: the extent of a rank's block along an axis, plus a halo.
 type Cut struct {

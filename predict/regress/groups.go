@@ -625,7 +625,7 @@ func (h *Hypothesis) length() float64 {
 }
 
 // haloBits is the description length of a halo.
-var haloBits = map[int64]float64{0: 0, 1: 2, 2: 2, -1: 3, -2: 3}
+var haloBits = map[int64]float64{0: 0, 1: 2, 2: 2, -1: 3, -2: 3, 4: 5, 5: 5, 3: 5, 6: 6}
 
 func (c *Cut) length() float64 {
 	n := roundness(c.Extent) + haloBits[c.Add] + float64(slices.Index(roundings, c.Rounding))

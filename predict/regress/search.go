@@ -723,12 +723,12 @@ func (s *searcher) faces(placements []placement, cut Cut, far int) {
 		for k := range d {
 			d[k] = m0[k]*distant.v - m1[k]*near.v
 		}
-		for _, h0 := range halos {
+		for _, h0 := range usualHalos {
 			least, more := d[0]+h0*d[2], d[1]+h0*d[3]
 			if l, m := max(least, -least), max(more, -more); l > mostHalo*m {
 				continue // no h1 makes it 0
 			}
-			for _, h1 := range halos {
+			for _, h1 := range usualHalos {
 				if least+h1*more != 0 {
 					continue
 				}
