@@ -40,12 +40,16 @@ func splitMerged(t *Training) (cuts [][]sign.Cut) {
 	return cuts
 }
 
-// split returns the cuts of a loop in an outer one; nil if there are none, or a run does not allow them.
+// split returns the cuts of a loop in an outer one; nil if there are none, a run does not allow them, or no rank of a run
+// executes the loop twice in one execution of the outer one: that run does not show how often its ranks do.
 func (m innerLoop) split(t *Training, outer *template.Node) [][]sign.Cut {
 	cuts, any := make([][]sign.Cut, len(m)), false
 	for i, run := range t.Runs {
 		ranks := m[t.First[i] : t.First[i]+run.Ranks]
 		finest := slices.MaxFunc(ranks, func(a, b []innerExecution) int { return len(a) - len(b) })
+		if len(finest) > 0 && !repeatsWithin(finest) {
+			return nil
+		}
 		for r, executions := range ranks {
 			ends, ok := endsWithin(executions, finest)
 			if !ok {
@@ -61,6 +65,16 @@ func (m innerLoop) split(t *Training, outer *template.Node) [][]sign.Cut {
 		return nil
 	}
 	return cuts
+}
+
+// repeatsWithin reports whether the loop is executed twice in one execution of the outer one.
+func repeatsWithin(executions []innerExecution) bool {
+	for i := 1; i < len(executions); i++ {
+		if executions[i].outer == executions[i-1].outer {
+			return true
+		}
+	}
+	return false
 }
 
 // endsWithin returns the calls before which executions end if they are to be as long as those of another rank. ok is

@@ -33,8 +33,8 @@ func WithExtents(l *Law, samples []Sample, possible, open []pattern.Grid) *Law {
 		l = &Law{Group: &g}
 	}
 	// What does not fit all samples is a rival only beside a law that does.
-	if len(sums) == 0 {
-		rivals = slices.DeleteFunc(rivals, func(s Sum) bool { return !s.isAlways(samples) })
+	if len(sums) == 0 && !slices.ContainsFunc(rivals, func(s Sum) bool { return s.isAlways(samples) }) {
+		rivals = nil
 	}
 	if len(rivals) == 0 {
 		return l

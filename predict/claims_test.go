@@ -1,0 +1,122 @@
+package predict_test
+
+import (
+	"testing"
+
+	"github.com/commq/commq/predict/generate"
+	"github.com/commq/commq/predict/internal/testruns"
+	"github.com/commq/commq/predict/report"
+	"github.com/commq/commq/predict/signature"
+	"github.com/commq/commq/schema"
+)
+
+// nearSquare returns the rows and columns of the most even grid, which has at least as many columns as rows.
+func nearSquare(ranks int) (rows, columns int) {
+	rows = 1
+	for r := 1; r*r <= ranks; r++ {
+		if ranks%r == 0 {
+			rows = r
+		}
+	}
+	return rows, ranks / rows
+}
+
+// markedLater repeats three times: a send to the previous rank where there are more than two columns, a message to the
+// next rank from one row, and one to a partner. On few ranks nothing shows where an iteration ends.
+func markedLater(ranks int) *signature.Run {
+	_, columns := nearSquare(ranks)
+	return testruns.Calls(ranks, nil, func(rank int) (all []testruns.Call) {
+		none := testruns.None
+		add := func(site int, call schema.CallID, to, from int) {
+			all = append(all, testruns.Call{Site: site, Call: call, To: to, From: from, Bytes: 8, Root: none})
+		}
+		before := (rank + ranks - 1) % ranks
+		for i := range 3 {
+			if columns > 2 {
+				add(0, schema.CallSend, before, none)
+			}
+			if rank/columns == i {
+				add(1, schema.CallSend, (rank+1)%ranks, none)
+			}
+			if before/columns == i {
+				add(2, schema.CallRecv, none, before)
+			}
+			if to := rank + 1 - 2*((rank+i)%2); to >= 0 && to < ranks {
+				add(3, schema.CallSend, to, none)
+			}
+		}
+		return all
+	})
+}
+
+// perRow exchanges with one neighbour, then the other, once for each row of a grid, and does three things more each
+// time, one of them only on the higher ranks.
+func perRow(ranks int) *signature.Run {
+	rows, columns := nearSquare(ranks)
+	return testruns.Calls(ranks, nil, func(rank int) (all []testruns.Call) {
+		add := func(site int, call schema.CallID, to, from int) {
+			all = append(all, testruns.Call{Site: site, Call: call, To: to, From: from, Bytes: 8, Root: testruns.None})
+		}
+		for range rows {
+			for i := range 2 {
+				if to := rank + 1 - 2*((rank+i)%2); to >= 0 && to < ranks {
+					add(0, schema.CallSend, to, testruns.None)
+				}
+				for k := range 2 {
+					row, column := rank/columns, rank%columns
+					row = (row + 1 - 2*k + rows) % rows
+					add(1, schema.CallSend, row*columns+column, testruns.None)
+					add(2, schema.CallSend, 0, testruns.None)
+					other := rank ^ 1<<i
+					if rank > i && other < ranks {
+						add(3, schema.CallSend, other, testruns.None)
+					}
+					if other > i && other < ranks {
+						add(4, schema.CallRecv, testruns.None, other)
+					}
+				}
+			}
+		}
+		return all
+	})
+}
+
+// onceThenThree sends once on four ranks and three times on more, to one rank or each time to another.
+func onceThenThree(toOthers int) func(ranks int) *signature.Run {
+	return func(ranks int) *signature.Run {
+		return testruns.Messages(ranks, func(rank int) (all []testruns.Message) {
+			for i := range 3 {
+				if ranks > 4 || i == 0 {
+					all = append(all, message(0, (rank+1)%ranks, 1, 8), message(1, (rank+1+toOthers*i)%ranks, 1, 8))
+				}
+			}
+			return all
+		})
+	}
+}
+
+// Nothing that is called exact is wrong where the runs leave more than one possibility.
+func TestClaims(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		run      func(ranks int) *signature.Run
+		training []int
+		asked    []int
+	}{
+		{"iterations that small runs do not show", markedLater, []int{4, 8, 16, 32}, []int{64}},
+		{"a loop over rows that the smallest run does not show", perRow, []int{2, 4, 6, 8}, []int{12, 20}},
+		{"once, then three times", onceThenThree(0), []int{4, 8, 16, 32}, []int{64}},
+		{"once, then three times, to others", onceThenThree(1), []int{4, 8, 16, 32}, []int{64}},
+	} {
+		m := train(t, c.training, c.run)
+		for _, ranks := range c.asked {
+			x, err := generate.Predict(t.Context(), m, int32(ranks), generate.Options{})
+			if x == nil {
+				t.Fatal(err)
+			}
+			if v := report.Judge(m, x, sign(t, c.run(ranks))); len(v.Places) > 0 {
+				t.Errorf("%s, at %d ranks: %+v", c.name, ranks, v.Places)
+			}
+		}
+	}
+}
