@@ -95,6 +95,16 @@ func onceThenThree(toOthers int) func(ranks int) *signature.Run {
 	}
 }
 
+// halving sends once for each time that the number of ranks can be halved, rounded down.
+func halving(ranks int) *signature.Run {
+	return testruns.Messages(ranks, func(rank int) (all []testruns.Message) {
+		for p := ranks; p > 1; p /= 2 {
+			all = append(all, message(0, (rank+1)%ranks, 1, 8))
+		}
+		return all
+	})
+}
+
 // Nothing that is called exact is wrong where the runs leave more than one possibility.
 func TestClaims(t *testing.T) {
 	for _, c := range []struct {
@@ -107,6 +117,7 @@ func TestClaims(t *testing.T) {
 		{"a loop over rows that the smallest run does not show", perRow, []int{2, 4, 6, 8}, []int{12, 20}},
 		{"once, then three times", onceThenThree(0), []int{4, 8, 16, 32}, []int{64}},
 		{"once, then three times, to others", onceThenThree(1), []int{4, 8, 16, 32}, []int{64}},
+		{"a logarithm that runs on powers of two do not show to be rounded", halving, []int{2, 4, 8, 16}, []int{24, 32, 48}},
 	} {
 		m := train(t, c.training, c.run)
 		for _, ranks := range c.asked {

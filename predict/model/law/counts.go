@@ -39,6 +39,7 @@ func WithExtents(l *Law, samples []Sample, possible, open []pattern.Grid) *Law {
 	if len(rivals) == 0 {
 		return l
 	}
+	rivals = append(rivals, roundedDown(rivals, samples)...)
 	return &Law{Sums: append(sums, rivals...)}
 }
 

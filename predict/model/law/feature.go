@@ -2,6 +2,7 @@ package law
 
 import (
 	"fmt"
+	"math/bits"
 
 	"github.com/commq/commq/predict/pattern"
 )
@@ -23,19 +24,21 @@ type FeatureKind string
 // Features. N is a component of the index for FeatureIndex and FeaturePower, and an axis of the grid for those that
 // need a grid.
 const (
-	FeatureIndex      FeatureKind = "i"       // iteration
-	FeaturePower      FeatureKind = "2^i"     // 2 to the power of the iteration
-	FeatureRank       FeatureKind = "rank"    // own rank
-	FeaturePeerRank   FeatureKind = "peer"    // rank of the other side
-	FeatureRanks      FeatureKind = "P"       // number of ranks
-	FeatureRanksLog   FeatureKind = "log2 P"  // its logarithm, rounded up
-	FeatureCoord      FeatureKind = "x"       // coordinate
-	FeaturePeerCoord  FeatureKind = "peer x"  // coordinate of the other side
-	FeatureCoordBelow FeatureKind = "g-1-x"   // coordinate, counted from the other end
-	FeatureExtent     FeatureKind = "g"       // extent
-	FeatureExtentLog  FeatureKind = "log2 g"  // its logarithm, rounded up
-	FeatureHalfExtent FeatureKind = "g/2"     // half of the extent, rounded down
-	FeatureWrapped    FeatureKind = "i mod g" // iteration, wrapped around the extent
+	FeatureIndex       FeatureKind = "i"             // iteration
+	FeaturePower       FeatureKind = "2^i"           // 2 to the power of the iteration
+	FeatureRank        FeatureKind = "rank"          // own rank
+	FeaturePeerRank    FeatureKind = "peer"          // rank of the other side
+	FeatureRanks       FeatureKind = "P"             // number of ranks
+	FeatureRanksLog    FeatureKind = "log2 P"        // its logarithm, rounded up
+	FeatureRanksFloor  FeatureKind = "floor(log2 P)" // its logarithm, rounded down
+	FeatureCoord       FeatureKind = "x"             // coordinate
+	FeaturePeerCoord   FeatureKind = "peer x"        // coordinate of the other side
+	FeatureCoordBelow  FeatureKind = "g-1-x"         // coordinate, counted from the other end
+	FeatureExtent      FeatureKind = "g"             // extent
+	FeatureExtentLog   FeatureKind = "log2 g"        // its logarithm, rounded up
+	FeatureExtentFloor FeatureKind = "floor(log2 g)" // its logarithm, rounded down
+	FeatureHalfExtent  FeatureKind = "g/2"           // half of the extent, rounded down
+	FeatureWrapped     FeatureKind = "i mod g"       // iteration, wrapped around the extent
 )
 
 // evaluate returns the feature of a point; false if the point does not have it.
@@ -71,6 +74,8 @@ func (f Feature) evaluate(p *Point) (int64, bool) {
 		return int64(p.Ranks), true
 	case FeatureRanksLog:
 		return ceilLog2(p.Ranks)
+	case FeatureRanksFloor:
+		return floorLog2(p.Ranks)
 	case FeaturePeerCoord:
 		if p.PeerRank < 0 {
 			return 0, false
@@ -96,6 +101,8 @@ func (f Feature) evaluateOnGrid(p *Point) (int64, bool) {
 		return int64(g), true
 	case FeatureExtentLog:
 		return ceilLog2(g)
+	case FeatureExtentFloor:
+		return floorLog2(g)
 	case FeatureHalfExtent:
 		return int64(g / 2), true
 	case FeatureWrapped:
@@ -119,6 +126,24 @@ func ceilLog2(n int32) (log int64, ok bool) {
 	return log, n > 0
 }
 
+// floorLog2 returns the logarithm to base 2, rounded down; false if n is not positive.
+func floorLog2(n int32) (log int64, ok bool) { return int64(bits.Len32(uint32(max(n, 1)))) - 1, n > 0 }
+
+// roundedDown returns the feature with its logarithms rounded down; has is false if it has none.
+func (f Feature) roundedDown() (down Feature, has bool) {
+	switch f.Kind {
+	case FeatureRanksLog:
+		f.Kind, has = FeatureRanksFloor, true
+	case FeatureExtentLog:
+		f.Kind, has = FeatureExtentFloor, true
+	}
+	if f.With != nil {
+		with, also := f.With.roundedDown()
+		f.With, has = &with, has || also
+	}
+	return f, has
+}
+
 // dependsOnIndex reports whether the feature differs from iteration to iteration.
 func (f Feature) dependsOnIndex() bool {
 	return f.Kind == FeatureIndex || f.Kind == FeaturePower || f.Kind == FeatureWrapped
@@ -137,12 +162,14 @@ func (f Feature) String() string {
 		return f.String() + " " + with.String()
 	}
 	switch f.Kind {
-	case FeatureRank, FeaturePeerRank, FeatureRanks, FeatureRanksLog:
+	case FeatureRank, FeaturePeerRank, FeatureRanks, FeatureRanksLog, FeatureRanksFloor:
 		return string(f.Kind)
 	case FeatureCoordBelow:
 		return fmt.Sprintf("(g%d-1-x%d)", f.N, f.N)
 	case FeatureHalfExtent:
 		return fmt.Sprintf("floor(g%d/2)", f.N)
+	case FeatureExtentFloor:
+		return fmt.Sprintf("floor(log2 g%d)", f.N)
 	case FeatureWrapped:
 		return fmt.Sprintf("(i%d mod g%d)", f.Index, f.N)
 	}

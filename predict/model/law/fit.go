@@ -86,6 +86,7 @@ func (f *Fitter) fit(samples []Sample, grid *pattern.Grid, unit int64) *Law {
 	if unit == 0 {
 		if l.Sums = findSums(samples, grid); len(l.Sums) > 0 {
 			f.addTwinSums(l, samples)
+			l.Sums = append(l.Sums, roundedDown(l.Sums, samples)...)
 			return l
 		}
 	}

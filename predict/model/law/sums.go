@@ -66,6 +66,23 @@ func (s *Sum) evaluate(p *Point) (int64, bool) {
 	return v, true
 }
 
+// roundedDown returns those of some sums that have logarithms, with these rounded down, if they fit all samples then: runs
+// on powers of two do not show how a program rounds.
+func roundedDown(sums []Sum, samples []Sample) (all []Sum) {
+	for _, s := range sums {
+		rounds := false
+		s.Terms = slices.Clone(s.Terms)
+		for i := range s.Terms {
+			down, has := s.Terms[i].Feature.roundedDown()
+			s.Terms[i].Feature, rounds = down, rounds || has
+		}
+		if rounds && s.isAlways(samples) {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
 // findSums returns the sums of at most two features that fit all samples and are simpler than the samples, the simplest
 // first.
 func findSums(samples []Sample, grid *pattern.Grid) (found []Sum) {
