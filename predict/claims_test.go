@@ -105,6 +105,24 @@ func halving(ranks int) *signature.Run {
 	})
 }
 
+// pairsInTwo has two barriers in each of three steps, after which pairs of ranks exchange: after the first one only even
+// ranks send, after the second one all, on 12 ranks or more.
+func pairsInTwo(ranks int) *signature.Run {
+	return testruns.Calls(ranks, nil, func(rank int) (all []testruns.Call) {
+		none := testruns.None
+		for range 3 {
+			all = append(all, testruns.Call{Site: 2, Call: schema.CallAllreduce, To: none, From: none, Bytes: 8, Root: none})
+			for i := range 2 {
+				all = append(all, testruns.Call{Site: 0, Call: schema.CallBarrier, To: none, From: none, Root: none})
+				if i == 0 && rank%2 == 0 || i == 1 && ranks >= 12 {
+					all = append(all, testruns.Call{Site: 1, Call: schema.CallSend, To: rank ^ 1, From: none, Bytes: 8, Root: none})
+				}
+			}
+		}
+		return all
+	})
+}
+
 // Nothing that is called exact is wrong where the runs leave more than one possibility.
 func TestClaims(t *testing.T) {
 	for _, c := range []struct {
@@ -118,6 +136,7 @@ func TestClaims(t *testing.T) {
 		{"once, then three times", onceThenThree(0), []int{4, 8, 16, 32}, []int{64}},
 		{"once, then three times, to others", onceThenThree(1), []int{4, 8, 16, 32}, []int{64}},
 		{"a logarithm that runs on powers of two do not show to be rounded", halving, []int{2, 4, 8, 16}, []int{24, 32, 48}},
+		{"a family that seems to grow beyond a loop that does not", pairsInTwo, []int{6, 8, 12, 16}, []int{20, 24}},
 	} {
 		m := train(t, c.training, c.run)
 		for _, ranks := range c.asked {
