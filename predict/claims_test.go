@@ -135,7 +135,7 @@ func TestClaims(t *testing.T) {
 		{"a loop over rows that the smallest run does not show", perRow, []int{2, 4, 6, 8}, []int{12, 20}},
 		{"once, then three times", onceThenThree(0), []int{4, 8, 16, 32}, []int{64}},
 		{"once, then three times, to others", onceThenThree(1), []int{4, 8, 16, 32}, []int{64}},
-		{"a logarithm that runs on powers of two do not show to be rounded", halving, []int{2, 4, 8, 16}, []int{24, 32, 48}},
+		{"a logarithm, on powers of two", halving, []int{2, 4, 8, 16}, []int{24, 32, 48}},
 		{"a family that seems to grow beyond a loop that does not", pairsInTwo, []int{6, 8, 12, 16}, []int{20, 24}},
 	} {
 		m := train(t, c.training, c.run)

@@ -313,7 +313,7 @@ func (g *generator) iterationsOf(n *template.Node, p *law.Point) (law.Estimate, 
 	// Slots without a family, or calls that are equal in all iterations, may come after the last slot of the families.
 	if !known || same && constant > e.High || g.goesOn(n) {
 		e, known = l.Evaluate(p)
-	} else if same && constant < e.Low && !g.model.Ragged[n.ID] { // a slot may be one that comes after the last iteration
+	} else if same && constant < e.Low && !g.model.Ragged[n.ID] { // a slot may come after the last iteration
 		e.Low, e.Exact = constant, false
 	}
 	if known && mayReachFurther(g, n) {
