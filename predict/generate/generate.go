@@ -131,6 +131,7 @@ type generator struct {
 	times    *compute.Predictor
 	sig      *signature.Signature
 	recorder *sign.Recorder
+	constant []int32 // by event: model.ConstantCalls
 	result   *Prediction
 	unknown  *unknowns
 	warned   map[string]bool
@@ -272,7 +273,7 @@ func (g *generator) generate(ctx context.Context, run *signature.Run,
 	g.sig = sign.NewSignature(run)
 	g.sig.Symbols, g.sig.Template = g.model.Joint.Sig.Symbols, g.model.Joint.Sig.Template.Clone()
 	g.sig.Link()
-	g.recorder = sign.NewRecorder(g.sig)
+	g.recorder, g.constant = sign.NewRecorder(g.sig), g.model.ConstantCalls()
 	for r := range g.ranks {
 		if err := ctx.Err(); err != nil {
 			return nil, err

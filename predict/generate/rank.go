@@ -50,7 +50,23 @@ func (g *generator) generateRank(rank int32) (calls int64, err error) {
 	w.children(g.model.Joint.Sig.Nodes()[0])
 	g.recorder.Finish(w.path)
 	w.doubtCompletions()
+	w.doubtChanges()
 	return w.calls, w.err
+}
+
+// doubtChanges notes calls in reshaped loops that all ranks of all runs make equally often, and this one another number
+// of times: loops may be other ones than the template's. Laws that are accepted in spite of rivals may do so.
+func (w *rankWriter) doubtChanges() {
+	if w.g.peers.takeSimplest {
+		return
+	}
+	for _, x := range w.g.model.Sites {
+		gap, n := w.g.unknown.gaps[x.Event.ID], w.g.constant[x.Event.ID]
+		if n > 0 && w.path.Made[x.Event.ID] != n && x.IsReshaped(w.g.model) && (gap == nil || gap.Calls == "") {
+			w.g.unknown.addDoubt(x.Event.ID, w.g.model.NodeName(x.Event),
+				"its loops give another number of calls than all ranks of all runs make")
+		}
+	}
 }
 
 // doubtCompletions notes calls that complete fewer requests than are made, if those of the runs leave none.
@@ -213,9 +229,9 @@ func (w *rankWriter) differentIterations(n *template.Node, times int64) {
 	delete(w.iteration, n.ID)
 }
 
-// isUnknown reports whether nothing is known of the calls in a loop: they are not known themselves, or complete requests
-// of calls that are not. Its iterations then need not be gone through, of which there can be millions: loops around
-// others whose calls differ, too.
+// isUnknown reports whether nothing is known of the calls in a loop: they are not known themselves, or complete
+// requests of calls that are not. Its iterations then need not be gone through, of which there can be millions: loops
+// around others whose calls differ, too.
 func (g *generator) isUnknown(n *template.Node) bool {
 	hasGap := func(event int32) bool {
 		gap := g.unknown.gaps[event]
@@ -302,6 +318,9 @@ func (g *generator) iterationsOf(n *template.Node, p *law.Point) (law.Estimate, 
 			seen := g.model.IterationsSeen[n.ID]
 			e.Low, e.High = min(e.Low, seen.Least), max(e.High, seen.Most)
 		}
+		if known && mayFollowData(g, n) {
+			e.High, e.Exact = max(e.High, 2*e.Value), false
+		}
 		return e, known
 	}
 	if e, known := g.iterations[n.ID]; known {
@@ -316,8 +335,8 @@ func (g *generator) iterationsOf(n *template.Node, p *law.Point) (law.Estimate, 
 	} else if same && constant < e.Low && !g.model.Ragged[n.ID] { // a slot may come after the last iteration
 		e.Low, e.Exact = constant, false
 	}
-	if known && mayReachFurther(g, n) {
-		e.High, e.Exact = max(e.High, 2*e.Value), false // a second step along each axis
+	if known && (mayReachFurther(g, n) || mayFollowData(g, n)) {
+		e.High, e.Exact = max(e.High, 2*e.Value), false // a second step along each axis, twice as many levels
 	}
 	if known {
 		g.iterations[n.ID] = e

@@ -30,3 +30,18 @@ func mayReachFurther(g *generator, n *template.Node) bool {
 		return slices.ContainsFunc(laws, func(l *pattern.Law) bool { return l.IsLonger(g.ranks) })
 	})
 }
+
+// mayFollowData reports whether the number of iterations of a loop may follow the data: it is not the same in all runs, and
+// messages in the loop have destinations without a law, as on the coarser grids of a solver.
+func mayFollowData(g *generator, n *template.Node) bool {
+	if g.ranks <= g.model.LargestRun() {
+		return false
+	}
+	if _, same := g.model.Iterations[n.ID].Unvarying(); same {
+		return false
+	}
+	hasNone := func(family string) bool { return family != "" && len(g.peers.families[family]) == 0 }
+	return slices.ContainsFunc(g.model.Sites, func(x *model.Site) bool {
+		return x.Event.IsIn(n) && (x.Sends && hasNone(x.To) || x.Receives && hasNone(x.From))
+	})
+}

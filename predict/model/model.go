@@ -154,7 +154,9 @@ func New(runs []*signature.Signature) (*Model, error) {
 	if m.Pattern, err = fitPatterns(m); err != nil {
 		return nil, err
 	}
-	markFirstIterations(m)
+	for i := range m.Pattern.Laws {
+		m.Pattern.Laws[i].Doubtful = m.isReshaped(m.Pattern.Laws[i].Site)
+	}
 	if m.Iterations, err = fitNumbers(m, found); err != nil {
 		return nil, err
 	}

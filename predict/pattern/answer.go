@@ -12,18 +12,6 @@ type Range struct {
 	// Low and High are all laws that fit the least and the largest value in the training runs.
 	Low  []Bound `json:"low"`
 	High []Bound `json:"high"`
-	// FromFirst means that the loop begins with index 0 in all runs, as other calls in it show: there is no index
-	// below.
-	FromFirst bool `json:"from_first,omitempty"`
-}
-
-// least returns a law's least value, which is not below the first one.
-func (r *Range) least(b Bound, ranks int32) (int32, bool) {
-	v, ok := b.value(ranks)
-	if r.FromFirst {
-		v = max(v, 0)
-	}
-	return v, ok
 }
 
 // Bound is a law for the least or largest value of an index: Of + C.
@@ -316,7 +304,7 @@ func (l Law) negative(ranks int32) (first int32, is bool) {
 			continue
 		}
 		for _, b := range r.Low {
-			if v, ok := r.least(b, ranks); ok && b.Of == FromFall && v < 0 {
+			if v, ok := b.value(ranks); ok && b.Of == FromFall && v < 0 {
 				return v, true
 			}
 		}
@@ -347,7 +335,7 @@ func (f Form) linear() bool {
 func (r Range) span(ranks int32) (lo, hi int32, ok bool) {
 	lo, hi = math.MaxInt32, math.MinInt32
 	for _, b := range r.Low {
-		if v, ok := r.least(b, ranks); ok {
+		if v, ok := b.value(ranks); ok {
 			lo = min(lo, v)
 		}
 	}
@@ -529,6 +517,9 @@ func (l Law) ownMap(ranks int32, index []int32) (*Map, error) {
 	if by := l.divided(ranks); by != "" && slices.ContainsFunc(maps, (*Map).anyone) {
 		return refuse(Ambiguous, "the runs do not tell which it is: %s", by)
 	}
+	if len(l.Sizes) == 1 && ranks > l.Sizes[0] && !m.anyone() {
+		return refuse(Unsteady, "seen at %d ranks only, and none takes part here by the law of other calls", l.Sizes[0])
+	}
 	if by := l.guarded(m); by != "" {
 		return refuse(Ambiguous, "%s: a guard on it may keep some from it", by)
 	}
@@ -676,11 +667,15 @@ func (p *Program) Suggest(ranks int32, candidates []int32) []Suggestion {
 // inRange returns the first of maps when the index exists at the process count, an empty map when it does not, and a
 // *Refusal when that is not known.
 func (l Law) inRange(ranks int32, index []int32, maps []*Map) (*Map, error) {
+	if ranks > l.Training[len(l.Training)-1] && l.Doubtful && l.changesOnce() && slices.ContainsFunc(maps, (*Map).anyone) {
+		return nil, &Refusal{Slot: l.Name, Ranks: ranks, Reason: UnknownEnd,
+			Detail: fmt.Sprintf("it occurs at %d and %d ranks only, with another range of its index", l.Sizes[0], l.Sizes[1])}
+	}
 	for c, r := range l.Ranges {
 		in, out := 0, 0
 		for _, lo := range r.Low {
 			for _, hi := range r.High {
-				first, ok1 := r.least(lo, ranks)
+				first, ok1 := lo.value(ranks)
 				last, ok2 := hi.value(ranks)
 				if ok1 && ok2 && index[c] >= first && index[c] <= last {
 					in++
@@ -705,6 +700,29 @@ func (l Law) inRange(ranks int32, index []int32, maps []*Map) (*Map, error) {
 			Detail: fmt.Sprintf("it is not known whether index %v exists at that process count", index)}
 	}
 	return maps[0], nil
+}
+
+// changesOnce reports whether the law occurs at two process counts only, and a component of its index has another range
+// at the one than at the other: two points are on any line.
+func (l *Law) changesOnce() bool {
+	if len(l.Sizes) != 2 {
+		return false
+	}
+	for c := range l.Ranges {
+		var low, high [2]int32
+		for i, p := range l.Sizes {
+			low[i], high[i] = math.MaxInt32, math.MinInt32
+			for _, m := range l.Members {
+				if slices.Contains(m.Sizes, p) {
+					low[i], high[i] = min(low[i], m.Index[c]), max(high[i], m.Index[c])
+				}
+			}
+		}
+		if low[0] != low[1] || high[0] != high[1] {
+			return true
+		}
+	}
+	return false
 }
 
 // steady reports whether a member occurs in all runs from some process count on, which is not above ranks.

@@ -61,6 +61,8 @@ type Law struct {
 	// Inverse is the law of the other side of its messages, if that is known: what is sent is received. Where the law
 	// has no answer of its own, it is the inverse of that one's. A law without Forms has only this.
 	Inverse *Law `json:"inverse,omitempty"`
+	// Doubtful means that the loops around the slots may be other ones: then a range that changed once is no law.
+	Doubtful bool `json:"doubtful,omitempty"`
 	// Paired means that no other law can be that of the other side.
 	Paired bool `json:"paired,omitempty"`
 }

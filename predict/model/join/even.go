@@ -35,6 +35,7 @@ func flattenEven(t *Training) [][]sign.Cut {
 		}
 		inner := t.Sig.Nodes()[id]
 		outer := inner.Parent
+		t.Reshaped[outer] = true
 		for r, executions := range loops[id] {
 			for _, x := range executions {
 				for _, seq := range x.starts[1:] {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/commq/commq/predict/signature"
 	"github.com/commq/commq/predict/signature/sign"
+	"github.com/commq/commq/predict/signature/template"
 	"github.com/commq/commq/predict/slots"
 	"github.com/commq/commq/schema"
 )
@@ -32,6 +33,8 @@ type Training struct {
 	First []int32
 	// LevelsAsIterations reports whether the levels of a recursion are iterations of loops.
 	LevelsAsIterations bool
+	// Reshaped are the loops that splitMerged and flattenEven made other ones of than the calls of a rank alone show.
+	Reshaped map[*template.Node]bool
 
 	comms []*signature.Comm // of the runs, by joint id
 }
@@ -67,7 +70,7 @@ func joinRuns(runs []*signature.Signature) (*Training, *signature.Run, error) {
 }
 
 func joinWith(runs []*signature.Signature, levelsAsIterations bool) (*Training, *signature.Run, error) {
-	t := &Training{Runs: slices.Clone(runs), LevelsAsIterations: levelsAsIterations}
+	t := &Training{Runs: slices.Clone(runs), LevelsAsIterations: levelsAsIterations, Reshaped: map[*template.Node]bool{}}
 	slices.SortFunc(t.Runs, func(a, b *signature.Signature) int { return int(a.Ranks) - int(b.Ranks) })
 	for i := 1; i < len(t.Runs); i++ {
 		if t.Runs[i].Ranks == t.Runs[i-1].Ranks {

@@ -32,6 +32,7 @@ func splitMerged(t *Training) (cuts [][]sign.Cut) {
 		if cuts == nil {
 			cuts = make([][]sign.Cut, len(t.Sig.Roots))
 		}
+		t.Reshaped[t.Sig.Nodes()[id].Parent] = true
 		for r := range added {
 			cuts[r] = append(cuts[r], added[r]...)
 		}

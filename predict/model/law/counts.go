@@ -82,8 +82,9 @@ func growingEnds(samples []Sample, possible []pattern.Grid) []Sum {
 	return alwaysEqual(candidates, samples)
 }
 
-// lastOfTwo returns the value in the largest run, if the samples have two values only: two points are on any line,
-// and what a loop does from some number of ranks on it may do on more.
+// lastOfTwo returns the value in the largest run, and the one after another step as large, if the samples have two values
+// only: two points are on any line. What a loop does from some number of ranks on it may do on more, or step again, as the
+// number of coarser grids of a solver.
 func lastOfTwo(samples []Sample) []Sum {
 	values := map[int64]bool{}
 	last := samples[0]
@@ -96,7 +97,11 @@ func lastOfTwo(samples []Sample) []Sum {
 	if len(values) != 2 || varyInRun(samples) {
 		return nil
 	}
-	return []Sum{{Constant: last.Value}}
+	delete(values, last.Value)
+	for first := range values {
+		return []Sum{{Constant: last.Value}, {Constant: max(0, 2*last.Value-first)}}
+	}
+	return nil
 }
 
 // constantFactors returns the products among sums of which one factor did not vary, with its value in its place.
