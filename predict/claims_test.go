@@ -105,8 +105,8 @@ func halving(ranks int) *signature.Run {
 	})
 }
 
-// pairsInTwo has two barriers in each of three steps, after which pairs of ranks exchange: after the first one only even
-// ranks send, after the second one all, on 12 ranks or more.
+// pairsInTwo has two barriers in each of three steps, after which pairs of ranks exchange: after the first one only
+// even ranks send, after the second one all, on 12 ranks or more.
 func pairsInTwo(ranks int) *signature.Run {
 	return testruns.Calls(ranks, nil, func(rank int) (all []testruns.Call) {
 		none := testruns.None

@@ -285,8 +285,8 @@ func sweeping(ranks int) *signature.Run {
 	})
 }
 
-// growing returns a loop over all ranks whose inner loop grows from nothing. The runs look as if the inner loop came last
-// in an iteration: then the last one has none.
+// growing returns a loop over all ranks whose inner loop grows from nothing. The runs look as if the inner loop came
+// last in an iteration: then the last one has none.
 func growing(ranks int) *signature.Run {
 	return testruns.Messages(ranks, func(rank int) (all []testruns.Message) {
 		for i := range ranks {

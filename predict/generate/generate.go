@@ -273,7 +273,7 @@ func (g *generator) generate(ctx context.Context, run *signature.Run,
 	g.sig = sign.NewSignature(run)
 	g.sig.Symbols, g.sig.Template = g.model.Joint.Sig.Symbols, g.model.Joint.Sig.Template.Clone()
 	g.sig.Link()
-	g.recorder, g.constant = sign.NewRecorder(g.sig), g.model.ConstantCalls()
+	g.recorder, g.constant = sign.NewRecorder(g.sig), model.ConstantCalls(g.model)
 	for r := range g.ranks {
 		if err := ctx.Err(); err != nil {
 			return nil, err

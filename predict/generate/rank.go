@@ -49,14 +49,14 @@ func (g *generator) generateRank(rank int32) (calls int64, err error) {
 		templates: map[callAt]*callTemplate{}, requests: model.NewRequestTracker(g.model.RequestMakers)}
 	w.children(g.model.Joint.Sig.Nodes()[0])
 	g.recorder.Finish(w.path)
-	w.doubtCompletions()
-	w.doubtChanges()
+	doubtCompletions(w)
+	doubtChanges(w)
 	return w.calls, w.err
 }
 
 // doubtChanges notes calls in reshaped loops that all ranks of all runs make equally often, and this one another number
 // of times: loops may be other ones than the template's. Laws that are accepted in spite of rivals may do so.
-func (w *rankWriter) doubtChanges() {
+func doubtChanges(w *rankWriter) {
 	if w.g.peers.takeSimplest {
 		return
 	}
@@ -70,7 +70,7 @@ func (w *rankWriter) doubtChanges() {
 }
 
 // doubtCompletions notes calls that complete fewer requests than are made, if those of the runs leave none.
-func (w *rankWriter) doubtCompletions() {
+func doubtCompletions(w *rankWriter) {
 	for _, x := range w.g.model.Sites {
 		if x.Completes != nil && x.Completes.LeavesNone && w.countOpen(x.Completes) > 0 {
 			w.g.unknown.addDoubt(x.Event.ID, w.g.model.NodeName(x.Event),

@@ -27,12 +27,12 @@ func mayReachFurther(g *generator, n *template.Node) bool {
 			return false
 		}
 		laws := slices.Concat(g.peers.families[x.To], g.peers.families[x.From])
-		return slices.ContainsFunc(laws, func(l *pattern.Law) bool { return l.IsLonger(g.ranks) })
+		return slices.ContainsFunc(laws, func(l *pattern.Law) bool { return pattern.IsLonger(l, g.ranks) })
 	})
 }
 
-// mayFollowData reports whether the number of iterations of a loop may follow the data: it is not the same in all runs, and
-// messages in the loop have destinations without a law, as on the coarser grids of a solver.
+// mayFollowData reports whether the number of iterations of a loop may follow the data: it is not the same in all runs,
+// and messages in the loop have destinations without a law, as on the coarser grids of a solver.
 func mayFollowData(g *generator, n *template.Node) bool {
 	if g.ranks <= g.model.LargestRun() {
 		return false

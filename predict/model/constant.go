@@ -3,7 +3,7 @@ package model
 import "slices"
 
 // ConstantCalls returns, by event, how many calls of it each rank of each run makes; 0 if they do not all make as many.
-func (m *Model) ConstantCalls() []int32 {
+func ConstantCalls(m *Model) []int32 {
 	sig := m.Joint.Sig
 	constant, distinct := make([]int32, len(sig.Nodes())), slices.Clone(sig.Roots)
 	slices.Sort(distinct)
@@ -34,7 +34,7 @@ func (x *Site) IsReshaped(m *Model) bool {
 }
 
 // isReshaped reports the same for a family of slots.
-func (m *Model) isReshaped(family string) bool {
+func isReshaped(m *Model, family string) bool {
 	return slices.ContainsFunc(m.Sites, func(x *Site) bool {
 		return slices.Contains([]string{x.In, x.To, x.From}, family) && x.IsReshaped(m)
 	})

@@ -155,7 +155,7 @@ func New(runs []*signature.Signature) (*Model, error) {
 		return nil, err
 	}
 	for i := range m.Pattern.Laws {
-		m.Pattern.Laws[i].Doubtful = m.isReshaped(m.Pattern.Laws[i].Site)
+		m.Pattern.Laws[i].Doubtful = isReshaped(m, m.Pattern.Laws[i].Site)
 	}
 	if m.Iterations, err = fitNumbers(m, found); err != nil {
 		return nil, err

@@ -596,7 +596,7 @@ func (l *Law) unaligned(ranks int32) *Form {
 
 // IsLonger reports whether the grid of the law's first form has an axis on a number of ranks that is longer than any of
 // its axes in the runs.
-func (l *Law) IsLonger(ranks int32) bool {
+func IsLonger(l *Law, ranks int32) bool {
 	if len(l.Forms) == 0 || len(l.Forms[0].Grids) == 0 {
 		return false
 	}
@@ -667,7 +667,7 @@ func (p *Program) Suggest(ranks int32, candidates []int32) []Suggestion {
 // inRange returns the first of maps when the index exists at the process count, an empty map when it does not, and a
 // *Refusal when that is not known.
 func (l Law) inRange(ranks int32, index []int32, maps []*Map) (*Map, error) {
-	if ranks > l.Training[len(l.Training)-1] && l.Doubtful && l.changesOnce() && slices.ContainsFunc(maps, (*Map).anyone) {
+	if ranks > l.Training[len(l.Training)-1] && l.Doubtful && changesOnce(&l) && slices.ContainsFunc(maps, (*Map).anyone) {
 		return nil, &Refusal{Slot: l.Name, Ranks: ranks, Reason: UnknownEnd,
 			Detail: fmt.Sprintf("it occurs at %d and %d ranks only, with another range of its index", l.Sizes[0], l.Sizes[1])}
 	}
@@ -704,7 +704,7 @@ func (l Law) inRange(ranks int32, index []int32, maps []*Map) (*Map, error) {
 
 // changesOnce reports whether the law occurs at two process counts only, and a component of its index has another range
 // at the one than at the other: two points are on any line.
-func (l *Law) changesOnce() bool {
+func changesOnce(l *Law) bool {
 	if len(l.Sizes) != 2 {
 		return false
 	}

@@ -64,7 +64,7 @@ func (s *searcher) fit(u *unit) (out searchOutcome) {
 		switch {
 		case len(part.forms) > 0:
 			out.units = append(out.units, part)
-		case part.isSeenOnce():
+		case isSeenOnce(part):
 			out.single = append(out.single, part)
 		default:
 			unexplained(part.slots, why)
@@ -111,12 +111,13 @@ func (u *unit) leastCost() float64 {
 }
 
 // isSeenOnce reports whether the unit is a slot that occurs at a single process count.
-func (u *unit) isSeenOnce() bool { return len(u.slots) == 1 && len(u.obs) == 1 }
+func isSeenOnce(u *unit) bool { return len(u.slots) == 1 && len(u.obs) == 1 }
 
 // split divides a family into parts so that as few slots as possible have no law. It returns nil if more than a quarter
 // have none however it is divided: if the destinations of a site follow no law, some slots still fit one by chance. The
-// search of a division stops when that is clear, or when most of the slots tried have none: a family can have thousands.
-// A slot of a small family that occurs once does not count, as on an axis that only the largest run makes long enough.
+// search of a division stops when that is clear, or when most of the slots tried have none: a family can have
+// thousands. A slot of a small family that occurs once does not count, as on an axis that only the largest run makes
+// long enough.
 func (s *searcher) split(u *unit) []*unit {
 	var best []*unit
 	once := 0
@@ -148,7 +149,7 @@ func (s *searcher) split(u *unit) []*unit {
 		bad, tried := 0, 0
 		for _, part := range spreadOut(parts) {
 			part.observe(s.sizes)
-			if tried += len(part.slots); s.search(part) == "" || once > 0 && part.isSeenOnce() {
+			if tried += len(part.slots); s.search(part) == "" || once > 0 && isSeenOnce(part) {
 				continue
 			}
 			if bad += len(part.slots); bad >= least || tried >= fewTried && 2*bad > tried {

@@ -41,8 +41,8 @@ func splitMerged(t *Training) (cuts [][]sign.Cut) {
 	return cuts
 }
 
-// split returns the cuts of a loop in an outer one; nil if there are none, a run does not allow them, or no rank of a run
-// executes the loop twice in one execution of the outer one: that run does not show how often its ranks do.
+// split returns the cuts of a loop in an outer one; nil if there are none, a run does not allow them, or no rank of a
+// run executes the loop twice in one execution of the outer one: that run does not show how often its ranks do.
 func (m innerLoop) split(t *Training, outer *template.Node) [][]sign.Cut {
 	cuts, any := make([][]sign.Cut, len(m)), false
 	for i, run := range t.Runs {

@@ -14,8 +14,8 @@ import (
 // maxRepeatCalls is the largest number of calls that are looked at for repetitions.
 const maxRepeatCalls = 1 << 22
 
-// execution is what a rank does in one execution of a loop: its calls, as pairs of a node and its value, from a position
-// on.
+// execution is what a rank does in one execution of a loop: its calls, as pairs of a node and its value, from a
+// position on.
 type execution struct {
 	rank  int32 // joint
 	first int64
@@ -71,8 +71,8 @@ func (t *Training) runOf(rank int32) int {
 	return run
 }
 
-// repetitions returns the number of calls of one repetition, by execution; nil if the executions are not repetitions, or
-// none differs from iteration to iteration.
+// repetitions returns the number of calls of one repetition, by execution; nil if the executions are not repetitions,
+// or none differs from iteration to iteration.
 func repetitions(t *Training, executions []execution) []int64 {
 	exponents, varied := make([]int64, len(executions)), false
 	for i, x := range executions {

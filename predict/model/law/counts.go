@@ -82,9 +82,9 @@ func growingEnds(samples []Sample, possible []pattern.Grid) []Sum {
 	return alwaysEqual(candidates, samples)
 }
 
-// lastOfTwo returns the value in the largest run, and the one after another step as large, if the samples have two values
-// only: two points are on any line. What a loop does from some number of ranks on it may do on more, or step again, as the
-// number of coarser grids of a solver.
+// lastOfTwo returns the value in the largest run, and the one after another step as large, if the samples have two
+// values only: two points are on any line. What a loop does from some number of ranks on it may do on more, or step
+// again, as the number of coarser grids of a solver.
 func lastOfTwo(samples []Sample) []Sum {
 	values := map[int64]bool{}
 	last := samples[0]

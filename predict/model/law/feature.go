@@ -14,7 +14,8 @@ type Feature struct {
 	Grid  *pattern.Grid // of coordinates and extents
 	Index int           // for FeatureWrapped: component of the index
 	With  *Feature      `json:",omitempty"` // a factor: the number is the product of both
-	// Upto means the sum of 1 to the number, as the calls in a loop whose inner loop goes up to the index of the outer one.
+	// Upto means the sum of 1 to the number, as the calls in a loop whose inner loop goes up to the index of the outer
+	// one.
 	Upto bool `json:",omitempty"`
 }
 

@@ -208,8 +208,8 @@ func (l *Law) evaluatePlace(p *Point) (Estimate, bool) {
 	return r, ok
 }
 
-// beyondPlaces returns the bounds of all places, further apart by the largest ratio of neighbouring ones, twice, as that
-// ratio may grow.
+// beyondPlaces returns the bounds of all places, further apart by the largest ratio of neighbouring ones, twice, as
+// that ratio may grow.
 func (l *Law) beyondPlaces(p *Point) (low, high int64) {
 	ratio, last := 1.0, 0.0
 	low, high = Unbounded, -Unbounded
@@ -262,9 +262,9 @@ type GroupLaw struct {
 	cache map[groupPoint]Estimate
 }
 
-// Turn moves ranks round the line of all ranks by Sign times a component of the index: the number of rank r is then that
-// of the block (r + Sign i) mod P. With a grid it is the rank's coordinate on an axis, as in a loop in whose step i the
-// ranks with coordinate i send. Sign is 1 or -1; 0 moves none.
+// Turn moves ranks round the line of all ranks by Sign times a component of the index: the number of rank r is then
+// that of the block (r + Sign i) mod P. With a grid it is the rank's coordinate on an axis, as in a loop in whose step
+// i the ranks with coordinate i send. Sign is 1 or -1; 0 moves none.
 type Turn struct {
 	Sign      int32         `json:"sign"`
 	Component int           `json:"component"`

@@ -175,8 +175,8 @@ func TestBlocksOfRanksLessACoordinate(t *testing.T) {
 }
 
 // The ranks of a cube send blocks of 87 x 82 cells in turn, those with coordinate k on its last axis in step k, on 8 to
-// 18 ranks. On a plane of which the first axis is twice as long as the second of the cube, 174 x 82 cells give the same.
-// On 27 ranks, 3 x 3 x 3 or 9 x 3, they do not. Step 2 is on few numbers of ranks, which show no law alone.
+// 18 ranks. On a plane of which the first axis is twice as long as the second of the cube, 174 x 82 cells give the
+// same. On 27 ranks, 3 x 3 x 3 or 9 x 3, they do not. Step 2 is on few numbers of ranks, which show no law alone.
 func TestRivalsOnOtherGridsHoldForEachPlace(t *testing.T) {
 	plane := &pattern.Grid{Shape: pattern.Balanced, Axes: 2, Order: []int{1, 0}}
 	cube := pattern.Grid{Shape: pattern.Balanced, Axes: 3, Order: []int{0, 1, 2}}

@@ -28,9 +28,9 @@ type relative struct {
 	index []int32 // the place for which the law is evaluated
 }
 
-// Evaluate returns the value that most relatives have, the smallest if several do. If relatives differ, no run shows which
-// are right, or whether any is: the bounds are theirs, as far apart as the numbers of ranks. Without relatives it returns
-// the value that was seen, with no upper bound. It is exact only where the size was seen.
+// Evaluate returns the value that most relatives have, the smallest if several do. If relatives differ, no run shows
+// which are right, or whether any is: the bounds are theirs, as far apart as the numbers of ranks. Without relatives it
+// returns the value that was seen, with no upper bound. It is exact only where the size was seen.
 func (l *SingleLaw) Evaluate(p *Point) (Estimate, bool) {
 	if p.Ranks == l.Ranks {
 		return Exactly(l.Value), true

@@ -66,8 +66,8 @@ func (s *Sum) evaluate(p *Point) (int64, bool) {
 	return v, true
 }
 
-// roundedDown returns those of some sums that have logarithms, with these rounded down, if they fit all samples then: runs
-// on powers of two do not show how a program rounds.
+// roundedDown returns those of some sums that have logarithms, with these rounded down, if they fit all samples then:
+// runs on powers of two do not show how a program rounds.
 func roundedDown(sums []Sum, samples []Sample) (all []Sum) {
 	for _, s := range sums {
 		rounds := false

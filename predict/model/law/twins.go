@@ -27,8 +27,8 @@ func (f *Fitter) addTwins(o *openLaw) {
 	}
 }
 
-// mapAxes returns, for each axis of a grid, the axis of another one that has the same ranks in all samples, -1 for those
-// that are not used; nil if a used axis has none.
+// mapAxes returns, for each axis of a grid, the axis of another one that has the same ranks in all samples, -1 for
+// those that are not used; nil if a used axis has none.
 func mapAxes(grid, other *pattern.Grid, used []int, samples []Sample) []int {
 	axes := slices.Repeat([]int{-1}, grid.Axes)
 	for _, a := range used {
