@@ -123,6 +123,23 @@ func pairsInTwo(ranks int) *signature.Run {
 	})
 }
 
+// everyRow exchanges with the ranks from the next one on, one for each row of a grid of four rows or more.
+func everyRow(ranks int) *signature.Run {
+	rows, _ := nearSquare(ranks)
+	return testruns.Calls(ranks, nil, func(rank int) (all []testruns.Call) {
+		none := testruns.None
+		for i := max(0, 4-rows); i < rows; i++ {
+			if to := rank + 1 + i; to < ranks {
+				all = append(all, testruns.Call{Site: 0, Call: schema.CallSend, To: to, From: none, Bytes: 8, Root: none})
+			}
+			if from := rank - 1 - i; from >= 0 {
+				all = append(all, testruns.Call{Site: 1, Call: schema.CallRecv, To: none, From: from, Bytes: 8, Root: none})
+			}
+		}
+		return all
+	})
+}
+
 // Nothing that is called exact is wrong where the runs leave more than one possibility.
 func TestClaims(t *testing.T) {
 	for _, c := range []struct {
@@ -137,6 +154,7 @@ func TestClaims(t *testing.T) {
 		{"once, then three times, to others", onceThenThree(1), []int{4, 8, 16, 32}, []int{64}},
 		{"a logarithm, on powers of two", halving, []int{2, 4, 8, 16}, []int{24, 32, 48}},
 		{"a family that seems to grow beyond a loop that does not", pairsInTwo, []int{6, 8, 12, 16}, []int{20, 24}},
+		{"partners in steps, as many as rows in the two runs that have any", everyRow, []int{4, 8, 16, 32}, []int{64}},
 	} {
 		m := train(t, c.training, c.run)
 		for _, ranks := range c.asked {

@@ -6,10 +6,12 @@ import (
 	"slices"
 )
 
+// enough is the number of ends that tell laws of ends apart.
+const enough = 3
+
 // enoughEnds reports whether an index ends in enough different ways to tell a loop over an extent from one over its
 // logarithm.
 func enoughEnds(seen map[int]int32) bool {
-	const enough = 3
 	return len(slices.Compact(slices.Sorted(maps.Values(seen)))) >= enough
 }
 
@@ -36,14 +38,16 @@ func (r *Range) dropRoundedLogarithms(form *Form, sizes []int32, seen map[int]in
 
 // addPossibleEnds adds laws of where an index ends that grows with the runs: loops over an extent of a grid that the
 // runs do not rule out, or, if no peer depends on the index, over two of them, as one loop in another is one in the
-// runs; over the logarithm of an extent, if the index is an exponent.
+// runs; over the logarithm of an extent, if the index is an exponent. A constant end may be such a one if only two
+// runs show it and at least three partners are in steps of the index, unlike those of a list.
 func (l *Law) addPossibleEnds(u *unit, sizes []int32, possible []Grid) {
 	for c := range l.Ranges {
 		r := &l.Ranges[c]
-		if len(r.High) == 0 || slices.ContainsFunc(r.High, func(b Bound) bool { return b.Of == FromZero }) {
+		last, isConstant := r.constantEnd()
+		_, high := u.spans(c)
+		if len(r.High) == 0 || isConstant && (last < 2 || len(high) >= enough || !slices.ContainsFunc(l.Forms, Form.linear)) {
 			continue
 		}
-		_, high := u.spans(c)
 		for i := range possible {
 			for _, b := range l.endsOn(&possible[i]) {
 				if b.isAlways(high, sizes) && !slices.ContainsFunc(r.High, b.equal) {
