@@ -12,44 +12,67 @@ import (
 // route is a pair of ranks between which a group of sites has messages.
 type route struct{ group, from, to int32 }
 
-// visitSides calls visit with each side of a message of groups in a signature, in the order of calls; its ranks are those
-// from first on.
-func visitSides(a *model.Exchanges, s *signature.Signature, first, ranks int32, groups map[int32]bool,
-	visit func(k route, n *template.Node, side signature.Side, sends bool)) {
-	if len(groups) == 0 {
+// sideOfMessage is one side of so many equal messages of a rank: the call that sends or receives them.
+type sideOfMessage struct {
+	route
+	event *template.Node
+	side  signature.Side
+	sends bool
+	times int64
+}
+
+// sides are the messages of groups of sites in a signature; its ranks are those from first on.
+type sides struct {
+	exchanges    *model.Exchanges
+	sig          *signature.Signature
+	first, ranks int32
+	groups       map[int32]bool
+}
+
+// visit calls f with each side of a message, equal ones together.
+func (s *sides) visit(f func(x *sideOfMessage)) {
+	for r := range s.ranksWithSides() {
+		s.sig.WalkTimes(s.first+r, func(n *template.Node, c *signature.Call, times int64) { s.visitCall(r, n, c, times, f) })
+	}
+}
+
+// ranksWithSides returns the number of ranks, 0 if there are no groups.
+func (s *sides) ranksWithSides() int32 {
+	if len(s.groups) == 0 {
+		return 0
+	}
+	return s.ranks
+}
+
+// visitCall calls f with the sides of messages that a call of a rank has.
+func (s *sides) visitCall(r int32, n *template.Node, c *signature.Call, times int64, f func(x *sideOfMessage)) {
+	g, some := s.exchanges.GroupOf(n.ID)
+	if !some || !s.groups[g] {
 		return
 	}
-	for r := range ranks {
-		s.Walk(first+r, func(n *template.Node, c *signature.Call) {
-			g, some := a.GroupOf(n.ID)
-			if !some || !groups[g] {
-				return
-			}
-			if c.Send.HasPeer() {
-				visit(route{g, r, c.Send.PeerOf(r)}, n, c.Send, true)
-			}
-			if c.Recv.HasPeer() {
-				visit(route{g, c.Recv.PeerOf(r), r}, n, c.Recv, false)
-			}
-		})
+	if c.Send.HasPeer() {
+		f(&sideOfMessage{route{g, r, c.Send.PeerOf(r)}, n, c.Send, true, times})
+	}
+	if c.Recv.HasPeer() {
+		f(&sideOfMessage{route{g, c.Recv.PeerOf(r), r}, n, c.Recv, false, times})
 	}
 }
 
 // countMessages returns the messages that ranks send less those that they receive.
-func countMessages(a *model.Exchanges, s *signature.Signature, first, ranks int32, groups map[int32]bool) map[route]int {
-	routes := map[route]int{}
-	visitSides(a, s, first, ranks, groups, func(k route, _ *template.Node, _ signature.Side, sends bool) {
-		if sends {
-			routes[k]++
+func (s *sides) countMessages() map[route]int64 {
+	routes := map[route]int64{}
+	s.visit(func(x *sideOfMessage) {
+		if x.sends {
+			routes[x.route] += x.times
 		} else {
-			routes[k]--
+			routes[x.route] -= x.times
 		}
 	})
 	return routes
 }
 
 // unmatched returns the groups, of those given, that have messages with one side only.
-func unmatched(routes map[route]int) map[int32]bool {
+func unmatched(routes map[route]int64) map[int32]bool {
 	groups := map[int32]bool{}
 	for k, n := range routes {
 		if n != 0 {
@@ -81,13 +104,15 @@ func (g *generator) knownGroups(a *model.Exchanges) map[int32]bool {
 // they do seems to be known and they do not in the runs.
 func (g *generator) checkMatches() {
 	a := g.model.Exchanges()
-	wrong := unmatched(countMessages(a, g.sig, 0, g.ranks, g.knownGroups(a)))
+	here := sides{a, g.sig, 0, g.ranks, g.knownGroups(a)}
+	wrong := unmatched(here.countMessages())
 	if len(wrong) == 0 {
 		return
 	}
 	t := g.model.Joint
 	for i, run := range t.Runs {
-		for group := range unmatched(countMessages(a, t.Sig, t.First[i], run.Ranks, wrong)) {
+		there := sides{a, t.Sig, t.First[i], run.Ranks, wrong}
+		for group := range unmatched(there.countMessages()) {
 			delete(wrong, group)
 		}
 	}

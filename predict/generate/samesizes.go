@@ -6,7 +6,6 @@ import (
 	"github.com/commq/commq/predict/model"
 	"github.com/commq/commq/predict/model/law"
 	"github.com/commq/commq/predict/signature"
-	"github.com/commq/commq/predict/signature/template"
 )
 
 // checkSizes gives numbers of bytes that are not equal at both sides of messages an interval with both, and numbers
@@ -16,20 +15,22 @@ func (g *generator) checkSizes() {
 	a := g.model.Exchanges()
 	groups := g.knownGroups(a)
 	g.dropConstant(a, groups)
-	differ := differingSizes(a, g.sig, 0, g.ranks, groups)
+	here := sides{a, g.sig, 0, g.ranks, groups}
+	differ := here.differingSizes()
 	if len(differ) == 0 && !hasInexactSizes(g.result, g.model.Sites, a, groups) {
 		return
 	}
 	t := g.model.Joint
 	for i, run := range t.Runs {
-		for k := range differingSizes(a, t.Sig, t.First[i], run.Ranks, groups) {
+		there := sides{a, t.Sig, t.First[i], run.Ranks, groups}
+		for k := range there.differingSizes() {
 			delete(groups, k.group)
 		}
 	}
 	if len(differ) > 0 {
-		g.widenSizes(a, groups, differ)
+		g.widenSizes(&here, differ)
 	}
-	g.shareBounds(a, groups)
+	g.shareBounds(&here)
 }
 
 // hasInexactSizes reports whether the law of a size in the groups gave numbers that are not exact.
@@ -43,22 +44,18 @@ func hasInexactSizes(p *Prediction, sites []*model.Site, a *model.Exchanges, gro
 // shareBounds gives numbers of bytes that are exact the interval that the same number of the same group has at the
 // other side of messages: that side may have rivals to its law that were not tried on this one. A number that is
 // exact at the other side too, by another law, is left alone.
-func (g *generator) shareBounds(a *model.Exchanges, groups map[int32]bool) {
+func (g *generator) shareBounds(messages *sides) {
 	type sideOf struct {
 		group int32
 		sends bool
 	}
 	times := map[sideOf]map[size]int64{}
-	visitSides(a, g.sig, 0, g.ranks, groups, func(k route, n *template.Node, side signature.Side, sends bool) {
-		of, x := sideOf{k.group, sends}, g.model.SiteOf(n.ID)
+	messages.visit(func(x *sideOfMessage) {
+		of := sideOf{x.group, x.sends}
 		if times[of] == nil {
 			times[of] = map[size]int64{}
 		}
-		l := x.Recv.Bytes
-		if sends {
-			l = x.Send.Bytes
-		}
-		times[of][size{l, int64(side[signature.SideBytes])}]++
+		times[of][g.sizeOf(x)] += x.times
 	})
 	bounds := map[sideOf]map[int64]Bounds{}
 	for of, here := range times {
@@ -114,16 +111,15 @@ func (g *generator) dropConstant(a *model.Exchanges, groups map[int32]bool) {
 }
 
 // differingSizes returns the routes on which the numbers of bytes sent are not those received, whatever their order.
-func differingSizes(a *model.Exchanges, s *signature.Signature, first, ranks int32,
-	groups map[int32]bool) map[route]bool {
+func (s *sides) differingSizes() map[route]bool {
 	sums := map[route]uint64{}
-	visitSides(a, s, first, ranks, groups, func(k route, _ *template.Node, side signature.Side, sends bool) {
-		x := mix(uint64(side[signature.SideBytes]))
-		if !sends {
-			x = -x
+	s.visit(func(x *sideOfMessage) {
+		hash := mix(uint64(x.side[signature.SideBytes])) * uint64(x.times)
+		if !x.sends {
+			hash = -hash
 		}
-		if sums[k] += x; sums[k] == 0 {
-			delete(sums, k)
+		if sums[x.route] += hash; sums[x.route] == 0 {
+			delete(sums, x.route)
 		}
 	})
 	differ := map[route]bool{}
@@ -148,38 +144,37 @@ type size struct {
 	bytes int64
 }
 
+// sizeOf returns the size of a side of a message.
+func (g *generator) sizeOf(x *sideOfMessage) size {
+	at := g.model.SiteOf(x.event.ID)
+	if x.sends {
+		return size{at.Send.Bytes, int64(x.side[signature.SideBytes])}
+	}
+	return size{at.Recv.Bytes, int64(x.side[signature.SideBytes])}
+}
+
 // widenSizes gives the sizes of messages on routes an interval with that of the other side: those sent on a route
 // belong to those received there in their order.
-func (g *generator) widenSizes(a *model.Exchanges, groups map[int32]bool, routes map[route]bool) {
-	type sides struct{ sent, received []size }
-	found := map[route]*sides{}
-	visitSides(a, g.sig, 0, g.ranks, groups, func(k route, n *template.Node, side signature.Side, sends bool) {
-		if !routes[k] {
-			return
+func (g *generator) widenSizes(messages *sides, routes map[route]bool) {
+	numbered := numberedSizes{numbers: map[size]int32{}}
+	all := g.inOrder(messages, routes, &numbered)
+	met := map[[2]int32]bool{}
+	for k, sent := range all {
+		if k.sends {
+			zip(sent, all[sentOrReceived{k.route, false}], func(x, y int32) { met[[2]int32{x, y}] = true })
 		}
-		if found[k] == nil {
-			found[k] = &sides{}
+	}
+	for pair := range met {
+		from, to := numbered.sizes[pair[0]], numbered.sizes[pair[1]]
+		if from.bytes == to.bytes {
+			continue
 		}
-		x, bytes := g.model.SiteOf(n.ID), int64(side[signature.SideBytes])
-		if sends {
-			found[k].sent = append(found[k].sent, size{x.Send.Bytes, bytes})
-		} else {
-			found[k].received = append(found[k].received, size{x.Recv.Bytes, bytes})
-		}
-	})
-	for _, s := range found {
-		for i := range min(len(s.sent), len(s.received)) {
-			from, to := s.sent[i], s.received[i]
-			if from.bytes == to.bytes {
-				continue
+		low, high := min(from.bytes, to.bytes), max(from.bytes, to.bytes)
+		for _, x := range []size{from, to} {
+			if _, inexact := g.result.BoundsOf(x.law, x.bytes); !inexact {
+				g.result.Inexact++
 			}
-			low, high := min(from.bytes, to.bytes), max(from.bytes, to.bytes)
-			for _, x := range []size{from, to} {
-				if _, inexact := g.result.BoundsOf(x.law, x.bytes); !inexact {
-					g.result.Inexact++
-				}
-				g.result.addBounds(x.law, law.Estimate{Value: x.bytes, Low: low, High: high})
-			}
+			g.result.addBounds(x.law, law.Estimate{Value: x.bytes, Low: low, High: high})
 		}
 	}
 }

@@ -55,13 +55,13 @@ func CountTraffic(s *signature.Signature) (all Traffic) {
 func trafficOf(s *signature.Signature) (edges map[[2]int32]Traffic, collectives map[string]int64) {
 	edges, collectives = map[[2]int32]Traffic{}, map[string]int64{}
 	for r := range s.Ranks {
-		s.Walk(r, func(n *template.Node, c *signature.Call) {
+		s.WalkTimes(r, func(n *template.Node, c *signature.Call, times int64) {
 			switch {
 			case s.SendsMessage(n, c):
 				k := [2]int32{r, c.Send.PeerOf(r)}
 				t := edges[k]
-				t.Messages++
-				t.Bytes += int64(max(c.Send[signature.SideBytes], 0))
+				t.Messages += times
+				t.Bytes += times * int64(max(c.Send[signature.SideBytes], 0))
 				edges[k] = t
 			case s.Class(n, c) == schema.ClassCollective:
 				size := 0
@@ -74,7 +74,7 @@ func trafficOf(s *signature.Signature) (edges map[[2]int32]Traffic, collectives 
 						bytes[i] = side[signature.SideBytes]
 					}
 				}
-				collectives[fmt.Sprint(r, s.Symbols[n.Symbol].Call, size, bytes)]++
+				collectives[fmt.Sprint(r, s.Symbols[n.Symbol].Call, size, bytes)] += times
 			}
 		})
 	}

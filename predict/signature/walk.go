@@ -87,6 +87,28 @@ func walkLoop(s *Signature, loop *template.Node, value int32, visit func(n *temp
 	})
 }
 
+// WalkTimes calls visit with the calls of a rank, their events, and how often the rank repeats them. It does not unfold
+// what is repeated, so that its order is not that of the calls. A call may come more than once.
+func (s *Signature) WalkTimes(rank int32, visit func(n *template.Node, c *Call, times int64)) {
+	walkLoopTimes(s, s.nodes[0], s.Roots[rank], 1, visit)
+}
+
+// walkLoopTimes visits the calls of equal executions of a loop.
+func walkLoopTimes(s *Signature, loop *template.Node, value int32, times int64,
+	visit func(n *template.Node, c *Call, times int64)) {
+	v := &s.Values[loop.ID]
+	fold.EachTimes(v.Loops[value], times, func(body int32, times int64) {
+		b := v.Bodies[body]
+		for i := 0; i < len(b); i += 2 {
+			if n := loop.Children[b[i]]; n.Loop {
+				walkLoopTimes(s, n, b[i+1], times, visit)
+			} else {
+				visit(n, s.Values[n.ID].Events[b[i+1]], times)
+			}
+		}
+	})
+}
+
 // VisitExecutions calls visit for each distinct pair of loop and value at or below the given execution of a loop.
 // Pairs in visited are skipped; visited pairs are added to it.
 func (s *Signature) VisitExecutions(n *template.Node, value int32, visited map[[2]int32]bool) {

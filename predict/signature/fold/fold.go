@@ -177,6 +177,18 @@ func (s *Sequence) foldTail() bool {
 	return false
 }
 
+// EachTimes calls visit with each number in items, without unfolding them, and how often it is repeated there, multiplied
+// by times. A number may come more than once.
+func EachTimes(items []Item, times int64, visit func(value int32, times int64)) {
+	for i := range items {
+		if x := &items[i]; x.Times > 0 {
+			EachTimes(x.Items, times*x.Times, visit)
+		} else {
+			visit(x.Value, times)
+		}
+	}
+}
+
 // EachOnce calls visit with each number in items, without unfolding them. A number may come more than once.
 func EachOnce(items []Item, visit func(int32)) {
 	for i := range items {
