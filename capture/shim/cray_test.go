@@ -105,7 +105,7 @@ func TestNamesOfCrayMPICH(t *testing.T) {
 				if major, file := majorOf(MPICH, exe); major != 4 || file != c {
 					t.Errorf("version %d of %s, want 4 of %s", major, file, c)
 				}
-				checkProgram(t, MPICH, shimFor(t, MPICH), exe, "mmap", 3, wanted(string(want), 3))
+				checkProgram(t, MPICH, shimFor(t, MPICH), exe, "mmap", launchBare(t, MPICH, 3, exe), wanted(string(want), 3), 3)
 			})
 		}
 	}

@@ -142,11 +142,23 @@ func compile(t testing.TB, compiler, source string, flags ...string) string {
 
 const programs = "../../testdata/programs"
 
-// flavours are the languages of the programs: suffix of the file's name, compiler, its flags, and the sinks to try.
-var flavours = []struct {
+// flavour is a language of the programs: suffix of the file's name, compiler, its flags, and the sinks to try.
+type flavour struct {
 	name, suffix, compiler string
 	flags, sinks           []string
-}{
+}
+
+// compileOnce compiles a program that no test changes as the tests of cmd/commq do, which share it; see
+// testenv.Compile.
+func compileOnce(t testing.TB, library, name string, f flavour) string {
+	t.Helper()
+	exe := filepath.Join(t.TempDir(), "program")
+	testenv.Compile(t, exe, f.compiler+library, filepath.Join(programs, name+f.suffix),
+		append(slices.Clone(f.flags), "-D"+strings.ToUpper(library))...)
+	return exe
+}
+
+var flavours = []flavour{
 	{"c", ".c", "mpicc.", []string{"-w"}, []string{"mmap", "write", "packed"}},
 	{"mpifh", ".F90", "mpif90.", []string{"-w", "-fallow-argument-mismatch", "-DMPIFH"}, []string{"mmap"}},
 	{"usempi", ".F90", "mpif90.", []string{"-w", "-fallow-argument-mismatch", "-DUSEMPI"}, []string{"mmap"}},
@@ -171,9 +183,10 @@ func TestPrograms(t *testing.T) {
 				}
 				t.Run(p.name+"/"+library+"/"+f.name, func(t *testing.T) {
 					lib := shimFor(t, library)
-					exe := compile(t, f.compiler+library, filepath.Join(programs, p.name+f.suffix), f.flags...)
+					exe := compileOnce(t, library, p.name, f)
+					bare := launchBare(t, library, p.ranks, exe)
 					for _, sink := range f.sinks {
-						checkProgram(t, library, lib, exe, sink, p.ranks, wanted(string(want), p.ranks))
+						checkProgram(t, library, lib, exe, sink, bare, wanted(string(want), p.ranks), p.ranks)
 					}
 				})
 			}
@@ -205,14 +218,21 @@ func TestTheTableOfVersions(t *testing.T) {
 	}
 }
 
-func checkProgram(t *testing.T, library, lib, exe, sink string, ranks int, want string) {
+// launchBare launches a program without the shim.
+func launchBare(t *testing.T, library string, ranks int, exe string) outcome {
 	t.Helper()
-	folder := filepath.Join(t.TempDir(), "spool", sink)
 	bare := launch(t, library, ranks, nil, exe)
-	got := launch(t, library, ranks, []string{"LD_PRELOAD=" + lib, "COMMQ_SPOOL=" + folder, "COMMQ_SINK=" + sink}, exe)
 	if bare.status != 0 || bare.stdout != "ok\n" {
 		t.Fatalf("without the shim: status %d, %q, %q", bare.status, bare.stdout, bare.stderr)
 	}
+	return bare
+}
+
+// checkProgram compares what a program shows with what it shows without the shim (bare), and its records with want.
+func checkProgram(t *testing.T, library, lib, exe, sink string, bare outcome, want string, ranks int) {
+	t.Helper()
+	folder := filepath.Join(t.TempDir(), "spool", sink)
+	got := launch(t, library, ranks, []string{"LD_PRELOAD=" + lib, "COMMQ_SPOOL=" + folder, "COMMQ_SINK=" + sink}, exe)
 	if diff := cmp.Diff(bare, got, cmp.AllowUnexported(outcome{})); diff != "" {
 		t.Fatalf("the shim shows (-without +with):\n%s", diff)
 	}

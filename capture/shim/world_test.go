@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -52,18 +51,29 @@ func simulation(t testing.TB) []string {
 	t.Helper()
 	built.Lock()
 	defer built.Unlock()
-	commq := filepath.Join(built.dir, "commq")
 	if built.path["commq"] == "" {
-		if out, err := exec.Command("go", "build", "-o", commq, "../../cmd/commq").CombinedOutput(); err != nil {
-			t.Fatalf("go build: %v\n%s", err, out)
-		}
-		built.path["commq"] = commq
+		built.path["commq"] = commqCommand(t)
 	}
+	commq := built.path["commq"]
 	machine, err := filepath.Abs("../../models/machines/collectives-in-hardware.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
 	return []string{"COMMQ_SIM_COMMAND=" + commq, "COMMQ_SIM_MACHINE=" + machine}
+}
+
+// commqCommand is testenv.Command in a folder that stays until all tests have ended.
+func commqCommand(t testing.TB) string {
+	t.Helper()
+	command := testenv.Command(t, "../..")
+	if os.Getenv("COMMQ_TEST_CACHE") != "" {
+		return command
+	}
+	kept := filepath.Join(built.dir, "commq")
+	if err := os.Rename(command, kept); err != nil {
+		t.Fatal(err)
+	}
+	return kept
 }
 
 // simulated runs a program on its own ranks and sims simulator ranks; messages of the shim are errors.
@@ -175,7 +185,7 @@ func TestProgramsBesideSimulatorRanks(t *testing.T) {
 					continue
 				}
 				t.Run(name+"/"+library+"/"+f.name, func(t *testing.T) {
-					exe := compile(t, f.compiler+library, filepath.Join(programs, name+f.suffix), f.flags...)
+					exe := compileOnce(t, library, name, f)
 					how := []string{beside, diverted}[i%2]
 					if got := simulated(t, library, how, ranks, 2, nil, exe); got.stdout != "ok\n" || got.status != 0 {
 						t.Errorf("%s: status %d, %q\n%s", how, got.status, got.stdout, got.stderr)

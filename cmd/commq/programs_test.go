@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -98,10 +97,8 @@ func (p program) build(t *testing.T, library string, f flavour) string {
 	t.Helper()
 	exe := filepath.Join(t.TempDir(), p.name)
 	source := filepath.Join(programsDir, cmp.Or(p.source, p.name)+f.suffix)
-	args := slices.Concat(f.flags, p.defines, []string{"-D" + strings.ToUpper(library), "-o", exe, source})
-	if out, err := exec.Command(f.compiler+library, args...).CombinedOutput(); err != nil {
-		t.Fatalf("compile %s: %v\n%s", source, err, out)
-	}
+	testenv.Compile(t, exe, f.compiler+library, source,
+		slices.Concat(f.flags, p.defines, []string{"-D" + strings.ToUpper(library)})...)
 	return exe
 }
 
