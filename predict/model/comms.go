@@ -285,6 +285,20 @@ func (m *Model) gridsOfOthers(groups []*CommGroup) (grids []pattern.Grid) {
 	return grids
 }
 
+// countableGrids are the grids along whose axes a loop may count: those of two and more axes that the runs do not rule
+// out for messages, and those of laws of communicators.
+func (m *Model) countableGrids() []pattern.Grid {
+	grids := slices.Clone(m.Pattern.Possible)
+	for _, g := range m.Comms {
+		if l := m.Partition(g); l != nil {
+			for _, f := range l.Forms {
+				grids = append(grids, f.Grids...)
+			}
+		}
+	}
+	return grids
+}
+
 // Partition returns the law of who is together in the communicators of a group; nil if it has none.
 func (m *Model) Partition(g *CommGroup) *pattern.PartitionLaw { return m.partitions()[g] }
 

@@ -41,11 +41,12 @@ func fitNumbers(m *Model, found *slots.Slots) ([]*law.Law, error) {
 	if err := f.Settle(); err != nil {
 		return nil, err
 	}
+	countable := m.countableGrids()
 	for loop, of := range samples {
 		if found.Directions[loop] > 0 { // as many as the runs show
 			continue
 		}
-		iterations[loop] = law.WithExtents(iterations[loop], of, m.Pattern.Possible, m.Pattern.Open)
+		iterations[loop] = law.WithExtents(iterations[loop], of, countable, m.Pattern.Open)
 	}
 	return iterations, nil
 }
