@@ -32,7 +32,7 @@ type sides struct {
 // visit calls f with each side of a message, equal ones together.
 func (s *sides) visit(f func(x *sideOfMessage)) {
 	for r := range s.ranksWithSides() {
-		s.sig.WalkTimes(s.first+r, func(n *template.Node, c *signature.Call, times int64) { s.visitCall(r, n, c, times, f) })
+		signature.WalkTimes(s.sig, s.first+r, func(n *template.Node, c *signature.Call, times int64) { s.visitCall(r, n, c, times, f) })
 	}
 }
 

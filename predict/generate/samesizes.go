@@ -55,7 +55,7 @@ func (g *generator) shareBounds(messages *sides) {
 		if times[of] == nil {
 			times[of] = map[size]int64{}
 		}
-		times[of][g.sizeOf(x)] += x.times
+		times[of][x.sizeOf(g.model)] += x.times
 	})
 	bounds := map[sideOf]map[int64]Bounds{}
 	for of, here := range times {
@@ -145,8 +145,8 @@ type size struct {
 }
 
 // sizeOf returns the size of a side of a message.
-func (g *generator) sizeOf(x *sideOfMessage) size {
-	at := g.model.SiteOf(x.event.ID)
+func (x *sideOfMessage) sizeOf(m *model.Model) size {
+	at := m.SiteOf(x.event.ID)
 	if x.sends {
 		return size{at.Send.Bytes, int64(x.side[signature.SideBytes])}
 	}
@@ -157,7 +157,7 @@ func (g *generator) sizeOf(x *sideOfMessage) size {
 // belong to those received there in their order.
 func (g *generator) widenSizes(messages *sides, routes map[route]bool) {
 	numbered := numberedSizes{numbers: map[size]int32{}}
-	all := g.inOrder(messages, routes, &numbered)
+	all := messages.inOrder(g.model, routes, &numbered)
 	met := map[[2]int32]bool{}
 	for k, sent := range all {
 		if k.sends {

@@ -1,6 +1,7 @@
 package generate
 
 import (
+	"github.com/commq/commq/predict/model"
 	"github.com/commq/commq/predict/signature/fold"
 	"github.com/commq/commq/predict/signature/template"
 )
@@ -31,10 +32,10 @@ func (n *numberedSizes) number(s size) int32 {
 }
 
 // inOrder returns the sizes on some routes in the order of calls. Repetitions are not unfolded.
-func (g *generator) inOrder(s *sides, routes map[route]bool, n *numberedSizes) sizesInOrder {
+func (s *sides) inOrder(m *model.Model, routes map[route]bool, n *numberedSizes) sizesInOrder {
 	all := sizesInOrder{}
 	for r := range s.ranksWithSides() {
-		f := folder{g, s, routes, n, r}
+		f := folder{m, s, routes, n, r}
 		f.loop(s.sig.Nodes()[0], s.sig.Roots[s.first+r], all)
 	}
 	return all
@@ -42,7 +43,7 @@ func (g *generator) inOrder(s *sides, routes map[route]bool, n *numberedSizes) s
 
 // folder collects the sizes of one rank's messages.
 type folder struct {
-	g      *generator
+	model  *model.Model
 	sides  *sides
 	routes map[route]bool
 	sizes  *numberedSizes
@@ -82,7 +83,7 @@ func (f *folder) body(n *template.Node, body int32, to sizesInOrder) {
 		f.sides.visitCall(f.rank, c, f.sides.sig.Values[c.ID].Events[b[i+1]], 1, func(x *sideOfMessage) {
 			if f.routes[x.route] {
 				k := sentOrReceived{x.route, x.sends}
-				to[k] = append(to[k], fold.Item{Value: f.sizes.number(f.g.sizeOf(x))})
+				to[k] = append(to[k], fold.Item{Value: f.sizes.number(x.sizeOf(f.model))})
 			}
 		})
 	}

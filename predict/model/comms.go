@@ -287,7 +287,7 @@ func (m *Model) gridsOfOthers(groups []*CommGroup) (grids []pattern.Grid) {
 
 // countableGrids are the grids along whose axes a loop may count: those of two and more axes that the runs do not rule
 // out for messages, and those of laws of communicators.
-func (m *Model) countableGrids() []pattern.Grid {
+func countableGrids(m *Model) []pattern.Grid {
 	grids := slices.Clone(m.Pattern.Possible)
 	for _, g := range m.Comms {
 		if l := m.Partition(g); l != nil {

@@ -78,7 +78,7 @@ func (m *Model) sumMessages() (sent, received map[int32]uint64) {
 	sent, received = map[int32]uint64{}, map[int32]uint64{}
 	for i, run := range m.Joint.Runs {
 		for r := range run.Ranks {
-			m.Joint.Sig.WalkTimes(m.Joint.First[i]+r, func(n *template.Node, c *signature.Call, times int64) {
+			signature.WalkTimes(m.Joint.Sig, m.Joint.First[i]+r, func(n *template.Node, c *signature.Call, times int64) {
 				if c.Send.HasPeer() {
 					sent[n.ID] += pattern.HashPair(int32(i), r, c.Send.PeerOf(r)) * uint64(times)
 				}

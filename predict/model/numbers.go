@@ -41,7 +41,7 @@ func fitNumbers(m *Model, found *slots.Slots) ([]*law.Law, error) {
 	if err := f.Settle(); err != nil {
 		return nil, err
 	}
-	countable := m.countableGrids()
+	countable := countableGrids(m)
 	for loop, of := range samples {
 		if found.Directions[loop] > 0 { // as many as the runs show
 			continue

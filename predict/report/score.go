@@ -55,7 +55,7 @@ func CountTraffic(s *signature.Signature) (all Traffic) {
 func trafficOf(s *signature.Signature) (edges map[[2]int32]Traffic, collectives map[string]int64) {
 	edges, collectives = map[[2]int32]Traffic{}, map[string]int64{}
 	for r := range s.Ranks {
-		s.WalkTimes(r, func(n *template.Node, c *signature.Call, times int64) {
+		signature.WalkTimes(s, r, func(n *template.Node, c *signature.Call, times int64) {
 			switch {
 			case s.SendsMessage(n, c):
 				k := [2]int32{r, c.Send.PeerOf(r)}

@@ -87,9 +87,9 @@ func walkLoop(s *Signature, loop *template.Node, value int32, visit func(n *temp
 	})
 }
 
-// WalkTimes calls visit with the calls of a rank, their events, and how often the rank repeats them. It does not unfold
-// what is repeated, so that its order is not that of the calls. A call may come more than once.
-func (s *Signature) WalkTimes(rank int32, visit func(n *template.Node, c *Call, times int64)) {
+// WalkTimes calls visit with the calls of a rank of a signature, their events, and how often the rank repeats them. It
+// does not unfold what is repeated, so that its order is not that of the calls. A call may come more than once.
+func WalkTimes(s *Signature, rank int32, visit func(n *template.Node, c *Call, times int64)) {
 	walkLoopTimes(s, s.nodes[0], s.Roots[rank], 1, visit)
 }
 
