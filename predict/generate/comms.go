@@ -19,6 +19,7 @@ type communicators struct {
 	rows   []schema.Comm
 	ids    map[*model.CommGroup][]int32 // by rank; -1: in none
 	ranks  map[int32]map[int32]int32    // rank in the communicator, by id and world rank
+	firsts []int32                      // world rank of the first member, by id
 	worlds int                          // communicators with all ranks
 	// unknown has the groups of which it is not known who is in which communicator.
 	unknown map[*model.CommGroup]bool
@@ -118,7 +119,7 @@ func (c *communicators) setUnknown(m *model.Model, g *model.CommGroup, unknown *
 // add adds a communicator and returns its id.
 func (c *communicators) add(m *model.Model, members []int32, kind string, like *signature.Comm, t topology) int32 {
 	id := int32(len(c.ranks))
-	c.ranks[id] = map[int32]int32{}
+	c.ranks[id], c.firsts = map[int32]int32{}, append(c.firsts, members[0])
 	for rank, world := range members {
 		row := schema.NullComm
 		row.Comm, row.CommRank, row.WorldRank = id, int32(rank), world

@@ -38,6 +38,11 @@ func (w *rankWriter) row(x *model.Site, index []int32) schema.Event {
 		p.Root = e.RootWorld == w.rank
 		_, p.RootUnsure = g.result.BoundsOf(x.Root, int64(v))
 	}
+	if x.SizesOfFirst {
+		if p.Rank = e.RootWorld; p.Rank == schema.NullInt32 {
+			p.Rank = g.comms.firsts[e.Comm]
+		}
+	}
 	if x.Send.Like != nil && d.sends {
 		s := w.side(x, &x.Send, a.to, e.Comm, p)
 		e.SendWorld, e.SendPeer, e.SendTag, e.SendCount, e.SendDatatype, e.SendBytes = s.world, s.peer, s.tag, s.count,
@@ -202,9 +207,24 @@ func (g *generator) number(x *model.Site, what string, l *law.Law, p *law.Point)
 	if isSize && (g.peers.uncertain[x.To] || g.peers.uncertain[x.From]) { // sizes for other peers are unknown
 		e.Low, e.High, e.Exact = 0, math.MaxInt64, false
 	}
+	if isSize && x.SizesOfFirst && p.RootUnsure && varies(l) { // so is whose size it is
+		e.Low, e.High, e.Exact = 0, math.MaxInt64, false
+	}
 	if !e.Exact {
 		g.result.Inexact++
 		g.result.addBounds(l, e)
 	}
 	return signature.Int(e.Value), true
+}
+
+// varies reports whether a law gives different numbers, but for those of roots and of other ranks.
+func varies(l *law.Law) bool {
+	if l.IsEmpty() {
+		return false
+	}
+	if l.Root != nil {
+		return varies(l.Root) || varies(l.Others)
+	}
+	_, same := l.Unvarying()
+	return !same
 }

@@ -285,14 +285,18 @@ func (m *Model) gridsOfOthers(groups []*CommGroup) (grids []pattern.Grid) {
 	return grids
 }
 
-// countableGrids are the grids along whose axes a loop may count: those of two and more axes that the runs do not rule
-// out for messages, and those of laws of communicators.
-func countableGrids(m *Model) []pattern.Grid {
-	grids := slices.Clone(m.Pattern.Possible)
+// gridsOfComms are the grids of two and more axes that laws of communicators are on: a loop may count along one of
+// their axes, and a size may be a block along it.
+func gridsOfComms(m *Model) (grids []pattern.Grid) {
+	had := map[string]bool{}
 	for _, g := range m.Comms {
 		if l := m.Partition(g); l != nil {
 			for _, f := range l.Forms {
-				grids = append(grids, f.Grids...)
+				for _, grid := range f.Grids {
+					if name := grid.String(); grid.Axes > 1 && !had[name] {
+						grids, had[name] = append(grids, grid), true
+					}
+				}
 			}
 		}
 	}

@@ -71,6 +71,9 @@ type Site struct {
 	// Root is the law of a collective's root. RootInComm means that it is a rank of the communicator.
 	Root       *law.Law
 	RootInComm bool
+	// SizesOfFirst means that all members of a communicator have the sizes of its root or, without roots, of its first
+	// member: the laws of sizes are about that rank.
+	SizesOfFirst bool
 	// Like is a call of the training runs; a predicted call takes from it all that is the same in every run.
 	Like *signature.Call
 	// Comm is the group of the communicator; nil if there is none, or if calls of one rank use several. Then CommAt has

@@ -12,6 +12,7 @@ import (
 	"github.com/commq/commq/predict/signature"
 	"github.com/commq/commq/predict/signature/template"
 	"github.com/commq/commq/predict/slots"
+	"github.com/commq/commq/schema"
 )
 
 // fitNumbers finds the laws of the numbers of all sites, and of the iterations of all loops, which it returns by node.
@@ -24,7 +25,8 @@ func fitNumbers(m *Model, found *slots.Slots) ([]*law.Law, error) {
 	for _, alike := range m.Pattern.Grids {
 		twins = append(twins, alike[1:]...)
 	}
-	f := law.NewFitter(grids, twins, m.Pattern.Open)
+	ofComms := gridsOfComms(m)
+	f := law.NewFitter(grids, append(twins, ofComms...), m.Pattern.Open)
 	for _, x := range m.Sites {
 		fitSite(x, m.Joint, gridOf(m.Pattern, x), f)
 	}
@@ -41,7 +43,7 @@ func fitNumbers(m *Model, found *slots.Slots) ([]*law.Law, error) {
 	if err := f.Settle(); err != nil {
 		return nil, err
 	}
-	countable := countableGrids(m)
+	countable := append(slices.Clone(m.Pattern.Possible), ofComms...)
 	for loop, of := range samples {
 		if found.Directions[loop] > 0 { // as many as the runs show
 			continue
@@ -117,6 +119,7 @@ func fitSite(x *Site, t *join.Training, grid *pattern.Grid, f *law.Fitter) {
 // sampleSite samples the numbers of a site, and sets what a predicted call takes from calls of the runs.
 func sampleSite(x *Site, t *join.Training) (all siteSamples) {
 	var rootInComm []law.Sample
+	x.SizesOfFirst = haveSizesOfFirst(x, t)
 	for _, s := range x.Calls.Slots {
 		for i, calls := range s.Runs {
 			for r, c := range calls {
@@ -128,8 +131,12 @@ func sampleSite(x *Site, t *join.Training) (all siteSamples) {
 				}
 				at := law.Point{Ranks: t.Runs[i].Ranks, Rank: int32(r), PeerRank: pattern.None, Index: s.Index()}
 				at.Root = c.Root != nil && *c.Root == t.First[i]+int32(r)
-				all.send.add(&x.Send, at, c.Send)
-				all.recv.add(&x.Recv, at, c.Recv)
+				sizes := at
+				if x.SizesOfFirst {
+					sizes.Rank = firstOf(t, c, i)
+				}
+				all.send.add(&x.Send, sizes, c.Send)
+				all.recv.add(&x.Recv, sizes, c.Recv)
 				if c.Root != nil {
 					at.Root = false
 					world := *c.Root - t.First[i]
@@ -155,11 +162,93 @@ func sampleSite(x *Site, t *join.Training) (all siteSamples) {
 	return all
 }
 
+// haveSizesOfFirst reports whether the calls of a site have one size for all members of a communicator, as MPI wants it
+// of collectives without counts for each peer, and which member it is about matters: communicators have some of the
+// ranks, or roots move.
+func haveSizesOfFirst(x *Site, t *join.Training) bool {
+	call := t.Sig.Symbols[x.Event.Symbol].CallID
+	if !call.Is(schema.FactCollective) || call.IsAny(schema.FactVariableCounts|schema.FactNeighborhood) {
+		return false
+	}
+	matters := isOnParts(x)
+	roots := map[int]int32{} // by run
+	for _, s := range x.Calls.Slots {
+		for i, calls := range s.Runs {
+			seen := map[signature.Int]*signature.Call{} // the first call, by communicator
+			sizes := map[sizeAt]signature.Int{}
+			for _, c := range calls {
+				if c == nil || c.Comm == signature.Null {
+					continue
+				}
+				if !isInWorld(t.Comm(c.Comm)) {
+					return false
+				}
+				first := seen[c.Comm]
+				if first == nil {
+					first, seen[c.Comm] = c, c
+				}
+				sameRoot := (first.Root == nil) == (c.Root == nil) && (c.Root == nil || *first.Root == *c.Root)
+				if !sameRoot || !sharesSizes(c, sizes) {
+					return false
+				}
+				root, some := roots[i]
+				roots[i] = firstOf(t, c, i)
+				matters = matters || some && root != roots[i]
+			}
+		}
+	}
+	return matters
+}
+
+// isInWorld reports whether a communicator has one group, which begins with a rank of MPI_COMM_WORLD.
+func isInWorld(c *signature.Comm) bool {
+	return c != nil && len(c.Members) > 0 && c.Members[0] >= 0 && len(c.Remote) == 0
+}
+
+// sizeAt is a size of one side of the calls on a communicator.
+type sizeAt struct {
+	comm   signature.Int
+	side   int
+	column int
+}
+
+// sharesSizes reports whether the sizes of a call are those of the calls before on its communicator. Sides without data
+// have no size.
+func sharesSizes(c *signature.Call, sizes map[sizeAt]signature.Int) bool {
+	for i, side := range [2]signature.Side{c.Send, c.Recv} {
+		if side == nil {
+			continue
+		}
+		for _, column := range [2]int{signature.SideCount, signature.SideBytes} {
+			k := sizeAt{c.Comm, i, column}
+			v := side[column]
+			if had, some := sizes[k]; v > 0 && some && v != had {
+				return false
+			}
+			if v > 0 {
+				sizes[k] = v
+			}
+		}
+	}
+	return true
+}
+
+// firstOf returns the world rank, in a run, of a call's root or, if it has none, of the first member of its
+// communicator.
+func firstOf(t *join.Training, c *signature.Call, run int) int32 {
+	if c.Root != nil {
+		return *c.Root - t.First[run]
+	}
+	return t.Comm(c.Comm).Members[0]
+}
+
+// isOnParts reports whether the calls of a site are on communicators that do not have all ranks.
+func isOnParts(x *Site) bool { return x.CommAt != nil || x.Comm != nil && x.Comm.World < 0 }
+
 // rankInGroup returns the rank of a world rank in the communicator of a call; false if the communicator has all ranks
 // or does not have this one.
 func rankInGroup(x *Site, t *join.Training, c *signature.Call, world int32) (int32, bool) {
-	isPart := x.CommAt != nil || x.Comm != nil && x.Comm.World < 0
-	if !isPart || c.Comm == signature.Null {
+	if !isOnParts(x) || c.Comm == signature.Null {
 		return 0, false
 	}
 	return t.Comm(c.Comm).RankOf(world)

@@ -127,6 +127,8 @@ type PartitionLaw struct {
 	Alone bool
 	// Ordered means that ranks are in the communicators in the order of the world, or with Descending in the opposite one.
 	Ordered, Descending bool
+	// Training are the process counts of the runs.
+	Training []int32
 }
 
 // FitPartitions finds the laws of communicators, on grids that are used for other communication if possible, else on any.
@@ -173,6 +175,7 @@ func fitPartition(part Partition, used []Grid) PartitionLaw {
 		}
 		sizes[i], colors[i] = s.Ranks, c
 	}
+	law.Training = sizes
 	switch {
 	case len(slices.Compact(slices.Sorted(slices.Values(sizes)))) < 2:
 		law.Why = "seen at one process count only"
@@ -428,6 +431,26 @@ func (f PartitionForm) sets(ranks int32, dims []int32) Sets {
 	return out
 }
 
+// roundsUnseen reports whether a condition for members is about a part of an axis, as its first half, that has to be
+// rounded on a grid with extents dims, and did not have to be in any run.
+func (f PartitionForm) roundsUnseen(grid Grid, training, dims []int32) bool {
+	for a, g := range f.Guards {
+		if g.Kind == All || g.N.Kind != Divided || g.N.B != 0 || g.N.divides(dims[a]) {
+			continue
+		}
+		if !slices.ContainsFunc(training, func(p int32) bool {
+			had, ok := grid.Dims(p)
+			return ok && !g.N.divides(had[a])
+		}) {
+			return true
+		}
+	}
+	return false
+}
+
+// divides reports whether a number that is a part of an extent divides it evenly.
+func (n Number) divides(extent int32) bool { return extent&(1<<max(n.C, 0)-1) == 0 }
+
 // Sets returns the communicators at a process count, ordered by their lowest member. The error is a *Refusal when the
 // runs do not determine them.
 func (l PartitionLaw) Sets(ranks int32) (Sets, error) {
@@ -447,6 +470,10 @@ func (l PartitionLaw) Sets(ranks int32) (Sets, error) {
 			}
 			if !ok {
 				return refuse(Undefined, fmt.Sprintf("all runs were of %s; a run at another process count would show the law there", g.Domain()))
+			}
+			if f.roundsUnseen(g, l.Training, dims) {
+				return refuse(Ambiguous, fmt.Sprintf(
+					"all runs divide an axis of %s into equal parts, and do not tell how it is rounded", g))
 			}
 			s := f.sets(ranks, dims)
 			o := f
