@@ -258,12 +258,13 @@ func TestDiagnoseFindsPlantedFaultsOfMeasuredTimes(t *testing.T) {
 			us    int // of late_start so long that it counts on a busy machine
 			clock string
 			planted
-			least float64 // of the gain, where a busy machine may make it larger
+			least float64 // steps of the gain, which a busy machine may change
 		}{
 			{30000, "none", planted{"polling", "polling", []int32{0}, 0, ""}, steps},
 			{30000, "none", planted{"unexpected_messages", "unexpected-messages", []int32{1}, 0, ""}, 0},
 			{30000, "cpu", planted{"file_time", diagnose.FileTime, nil, 0, ""}, steps},
-			{125000, "cpu", planted{"late_start", diagnose.LateStart, []int32{1}, 0, ""}, steps},
+			// The launcher may start the other rank late, too.
+			{250000, "cpu", planted{"late_start", diagnose.LateStart, []int32{1}, 0, ""}, 0.75 * steps},
 		} {
 			t.Run(library+"/"+c.fault, func(t *testing.T) {
 				d := diagnoseMeasured(t, exe, c.fault, c.us, steps, c.clock)
