@@ -177,10 +177,10 @@ func haveSizesOfFirst(x *Site, t *join.Training) bool {
 			seen := map[signature.Int]*signature.Call{} // the first call, by communicator
 			sizes := map[sizeAt]signature.Int{}
 			for _, c := range calls {
-				if c == nil || c.Comm == signature.Null {
+				if c == nil {
 					continue
 				}
-				if !isInWorld(t.Comm(c.Comm)) {
+				if !isInWorld(t.Comm(c.Comm)) { // or not known, as in imported traces
 					return false
 				}
 				first := seen[c.Comm]
