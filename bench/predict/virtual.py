@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Predicted execution times against virtual ones: COMMQ=commq virtual.py STORE MACHINE PROGRAM.CLASS... > docs/validation/prediction/virtual.csv
+"""Predicted execution times against virtual ones: COMMQ=commq virtual.py STORE[,STORE]... MACHINE PROGRAM.CLASS... > docs/validation/prediction/virtual.csv
 
-STORE holds captures of each program beside simulator ranks of the machine (capture --sim-ranks 1 --machine MACHINE --clock cpu --stack 16). For
+Each STORE holds captures of each program beside simulator ranks of the machine (capture --sim-ranks 1 --machine MACHINE --clock cpu --stack 16). For
 each number of ranks that two or more smaller ones come before, the run is predicted from those, and compared with the virtual time of the
-capture that was left out, from MPI_Init to MPI_Finalize. CSV: see COLUMNS; times in s."""
+capture that was left out, from MPI_Init to MPI_Finalize. CSV: see COLUMNS; captures counts the stores from 1, times in s."""
 import csv
 import json
 import os
@@ -11,7 +11,7 @@ import re
 import subprocess
 import sys
 
-COLUMNS = "code learnt_from at virtual_s simulated_s predicted_s low_s high_s off_percent in_interval compute_s compute_predicted_s refused".split()
+COLUMNS = "captures code learnt_from at virtual_s simulated_s predicted_s low_s high_s off_percent in_interval compute_s compute_predicted_s refused".split()
 COMMQ = os.environ.get("COMMQ", "commq")
 
 
@@ -47,13 +47,13 @@ def row(store, machine, code, training, held):
 
 
 def main():
-    store, machine, *codes = sys.argv[1:]
+    stores, machine, *codes = sys.argv[1:]
     table = csv.DictWriter(sys.stdout, COLUMNS, lineterminator="\n")
     table.writeheader()
-    for code in codes:
+    for number, store, code in [(n, s, c) for n, s in enumerate(stores.split(","), 1) for c in codes]:
         sizes = sorted(int(m[1]) for name in os.listdir(store) if (m := re.fullmatch(re.escape(code) + r"\.(\d+)", name)))
         for i in range(2, len(sizes)):
-            table.writerow(row(store, machine, code, sizes[:i], sizes[i]))
+            table.writerow({"captures": number} | row(store, machine, code, sizes[:i], sizes[i]))
             sys.stdout.flush()
 
 

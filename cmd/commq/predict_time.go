@@ -42,8 +42,11 @@ var phaseTimeColumns = []queries.Column{{Name: "phase", Type: "INTEGER"}, {Name:
 func printTime(a *app, w io.Writer, t *times.Prediction) error {
 	fmt.Fprintf(w, "\npredicted execution time on %s: %s (%s to %s), dialect %s\n", t.Machine, units.Duration(t.PetNs),
 		units.Duration(t.LowNs), units.Duration(t.HighNs), t.Dialect)
-	fmt.Fprintln(w, "the interval covers the compute times only, not the machine's network, another layout or other "+
-		"data")
+	if low, high, known := t.OffTraining(); known {
+		fmt.Fprintf(w, "for the runs that they were learnt from, the laws give times that are off by %s to %s\n",
+			percentOff(low), percentOff(high))
+	}
+	fmt.Fprintln(w, "the interval covers compute times and that, not the machine's network, another layout or other data")
 	interval := "its interval does not hold"
 	if t.Covered != nil && *t.Covered {
 		interval = "its interval holds"

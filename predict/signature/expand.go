@@ -94,7 +94,7 @@ func (x *Expander) Next(window int64) ([]schema.Event, error) {
 func (x *Expander) expand(n *template.Node, c *Call) error {
 	e := newRow(x.sig, x.rank, x.seq, n, c)
 	if x.timed {
-		e.ComputeNs = drawComputeNs(&x.sig.Values[n.ID], x.rank, x.seq, n.ID, c)
+		e.ComputeNs = drawComputeNs(&x.sig.Values[n.ID], x.rank, x.seq, n.ID, x.made[n.ID], c)
 	}
 	if err := x.completeRequests(c, &e); err != nil {
 		return err

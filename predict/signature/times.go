@@ -16,6 +16,10 @@ type Times struct {
 	// ByRank has, for each rank, its mean compute time as a ratio to what calls equal to its own have on all ranks, in
 	// thousandths; 0 for a rank without a time. It is nil if no ratio differs much from 1000.
 	ByRank []int64 `json:"by_rank_permille,omitempty"`
+	// Shared is how far calls of different ranks have the same noise: the correlation of the noise of two ranks in
+	// their k-th calls of the event, over all k, in thousandths. 1000 is a program all of whose ranks are late in the
+	// same iterations.
+	Shared int64 `json:"shared_noise_permille,omitempty"`
 }
 
 // RankFactor returns the compute time of a rank relative to that of equal calls on all ranks; 1 if unknown.
@@ -51,14 +55,25 @@ func (v *Values) MeanNs(c *Call) float64 {
 	return float64(v.Times.Compute.Sum) / float64(v.Times.Compute.Count)
 }
 
-// noiseFactor returns a time relative to its mean, at quantile u (0 to 1) of the distribution of noise. It is linear
-// between the quartiles. Below the first quartile it continues with the slope from there to the median; above the
-// third it is exponential, such that the mean is right.
-func (t *Times) noiseFactor(u float64) float64 {
-	if t == nil || t.Noise == nil || t.Noise.Count < 4 || t.Noise.Sum == 0 {
+// AroundRanks returns the noise of a rank's times around its own mean; nil if it is unknown, or if each rank has one
+// time.
+func (t *Times) AroundRanks() *Spread {
+	if t != nil && t.ByRank != nil {
+		return t.OwnNoise
+	}
+	if t != nil {
+		return t.Noise
+	}
+	return nil
+}
+
+// factorAt returns a time relative to its mean, at quantile u (0 to 1) of a distribution of noise; 1 if it is unknown.
+// It is linear between the quartiles. Below the first quartile it continues with the slope from there to the median;
+// above the third it is exponential, such that the mean is right.
+func (n *Spread) factorAt(u float64) float64 {
+	if n == nil || n.Count < 4 || n.Sum == 0 {
 		return 1
 	}
-	n := t.Noise
 	mean := float64(n.Sum) / float64(n.Count)
 	low, mid, high := float64(n.Low)/mean, float64(n.Median)/mean, float64(n.High)/mean
 	lowest := max(0, 2*low-mid)
@@ -82,15 +97,28 @@ func (t *Times) noiseFactor(u float64) float64 {
 	return scale * f
 }
 
-// drawComputeNs returns the compute time before a call of an event with these values, in ns; 0 if unknown. It is
-// drawn from the event's distribution, and is the same every time for the same rank and seq.
-func drawComputeNs(v *Values, rank int32, seq int64, event int32, c *Call) int64 {
+// drawComputeNs returns the compute time before the k-th call (from 0) of an event that a rank makes, which has these
+// values, in ns; 0 if unknown. It is drawn from the event's distribution, with noise of which a part is the same for
+// the k-th calls of all ranks, and is the same every time.
+func drawComputeNs(v *Values, rank int32, seq int64, event, k int32, c *Call) int64 {
 	mean := v.MeanNs(c)
 	if math.IsNaN(mean) {
 		return 0
 	}
 	u := hashToUnit(uint64(rank)<<32|uint64(uint32(event)), uint64(seq))
-	return int64(math.Round(mean * v.Times.noiseFactor(u)))
+	if t := v.Times; t != nil && t.Shared > 0 {
+		shared := min(float64(t.Shared)/1000, 1)
+		u = correlated(hashToUnit(uint64(uint32(event)), uint64(uint32(k))|1<<32), u, shared)
+	}
+	return int64(math.Round(mean * v.Times.RankFactor(rank) * v.Times.AroundRanks().factorAt(u)))
+}
+
+// correlated returns a quantile of which a part is that of others: two quantiles with the same shared one and different
+// own ones are those of normal numbers with this correlation (a Gaussian copula).
+func correlated(shared, own, correlation float64) float64 {
+	normal := func(u float64) float64 { return math.Sqrt2 * math.Erfinv(2*min(max(u, 1e-12), 1-1e-12)-1) }
+	z := math.Sqrt(correlation)*normal(shared) + math.Sqrt(1-correlation)*normal(own)
+	return math.Erfc(-z/math.Sqrt2) / 2
 }
 
 // hashToUnit hashes two numbers to one from 0 to 1 (splitmix64).

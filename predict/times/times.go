@@ -33,13 +33,16 @@ type Prediction struct {
 	// Dialect is the dialect of the simulation: paper or dimemas.
 	Dialect string `json:"dialect"`
 	// PetNs is the predicted execution time. LowNs and HighNs are those with all compute times at the ends of their
-	// interval.
+	// interval, widened by how far the laws miss the training runs.
 	PetNs  int64 `json:"predicted_ns"`
 	LowNs  int64 `json:"predicted_low_ns"`
 	HighNs int64 `json:"predicted_high_ns"`
 	// Phases are the phases that ranks repeat. PetNs is the sum of their times by their weights, plus OtherNs.
 	Phases  []Phase `json:"phases"`
 	OtherNs int64   `json:"other_ns"`
+	// Training is what the laws give for the runs that they were learnt from, in order of ranks. Runs whose
+	// communications the laws do not give are left out.
+	Training []Training `json:"training,omitempty"`
 	// Compute is how long ranks compute; nil when it is not known.
 	Compute *compute.Time `json:"compute"`
 	// MeasuredNs is the simulated time of the runs that were left out of the training, the median of several
@@ -66,6 +69,15 @@ type Phase struct {
 	Share float64 `json:"share"`
 }
 
+// Training is a training run on the machine.
+type Training struct {
+	// Ranks is its number of ranks.
+	Ranks int32 `json:"ranks"`
+	// SimulatedNs is its simulated time, from its signature; PredictedNs is what the laws give.
+	SimulatedNs int64 `json:"simulated_ns"`
+	PredictedNs int64 `json:"predicted_ns"`
+}
+
 // PredictFrom predicts the execution time of a program that was extrapolated from a model, and compares it with the
 // captures that were left out of the training; nil for none. It is an error when the compute times of the training runs
 // cannot be used. When the captures cannot be simulated there is a prediction all the same.
@@ -75,8 +87,15 @@ func PredictFrom(ctx context.Context, m *model.Model, x *generate.Prediction, ta
 		return nil, fmt.Errorf("predict: no execution time: %s", why)
 	}
 	t, err := Predict(ctx, x, target)
-	if err != nil || left == nil {
+	if err != nil {
 		return t, err
+	}
+	if t.Training, err = simulateTraining(ctx, m, target); err != nil {
+		return nil, err
+	}
+	t.widen()
+	if left == nil {
+		return t, nil
 	}
 	captures, err := left.simulate(ctx, target)
 	if err == nil {
@@ -140,6 +159,49 @@ func (t *Prediction) findInterval(simulate func(factor float64) (int64, error)) 
 	}
 	t.LowNs, t.HighNs = min(t.LowNs, t.PetNs), max(t.HighNs, t.PetNs)
 	return nil
+}
+
+// simulateTraining simulates the training runs, and what the laws give for as many ranks.
+func simulateTraining(ctx context.Context, m *model.Model, target *simulate.Target) (all []Training, err error) {
+	for _, s := range m.Joint.Runs {
+		x, err := generate.Predict(ctx, m, s.Ranks, generate.Options{})
+		switch {
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case err != nil || x.Signature == nil: // not known, or not the whole of it
+			continue
+		}
+		simulated, errRun := (&program{s, target}).simulate(ctx, 1, nil)
+		predicted, errLaws := (&program{x.Signature, target}).simulate(ctx, 1, nil)
+		switch {
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case errRun == nil && errLaws == nil && simulated > 0 && predicted > 0:
+			all = append(all, Training{s.Ranks, simulated, predicted})
+		}
+	}
+	return all, nil
+}
+
+// widen widens the interval by how far the laws miss the training runs: what is left out of them is left out here too.
+func (t *Prediction) widen() {
+	if low, high, known := t.OffTraining(); known {
+		t.LowNs = int64(float64(t.LowNs) / (1 + max(high, 0)))
+		t.HighNs = int64(float64(t.HighNs) / (1 + min(low, 0)))
+	}
+}
+
+// OffTraining returns the least and the largest difference between what the laws give for training runs and the
+// simulated time of these, as fractions of the latter. known is false if the laws give none of them.
+func (t *Prediction) OffTraining() (least, most float64, known bool) {
+	for i, x := range t.Training {
+		off := float64(x.PredictedNs)/float64(x.SimulatedNs) - 1
+		if i == 0 {
+			least, most = off, off
+		}
+		least, most = min(least, off), max(most, off)
+	}
+	return least, most, len(t.Training) > 0
 }
 
 // CompareWith compares the prediction with the simulated times of the runs that were left out.

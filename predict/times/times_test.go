@@ -62,3 +62,21 @@ func TestCompareWithCaptures(t *testing.T) {
 		t.Error("900 is in the interval from 950")
 	}
 }
+
+// Laws that give 10 % less than one training run took and 25 % more than another may do so at more ranks.
+func TestIntervalCoversHowFarTheLawsMissTheirRuns(t *testing.T) {
+	p := &Prediction{PetNs: 1000, LowNs: 900, HighNs: 1080}
+	p.widen()
+	if _, _, known := p.OffTraining(); known || p.LowNs != 900 || p.HighNs != 1080 {
+		t.Errorf("without training runs: %d to %d", p.LowNs, p.HighNs)
+	}
+	p.Training = []Training{{4, 1000, 900}, {8, 1000, 1250}}
+	p.widen()
+	if low, high, known := p.OffTraining(); !known || low > -0.0999 || high < 0.2499 || p.LowNs != 720 || p.HighNs != 1200 {
+		t.Errorf("%v, %v, %v: %d to %d", low, high, known, p.LowNs, p.HighNs)
+	}
+	exact := &Prediction{PetNs: 1000, LowNs: 900, HighNs: 1080, Training: []Training{{4, 500, 500}}}
+	if exact.widen(); exact.LowNs != 900 || exact.HighNs != 1080 {
+		t.Errorf("laws that give their runs: %d to %d", exact.LowNs, exact.HighNs)
+	}
+}

@@ -29,6 +29,9 @@ type storedSite struct {
 	Roles map[string]float64 `json:"roles,omitempty"`
 	Grid  *pattern.Grid      `json:"grid,omitempty"`
 	Noise *signature.Spread  `json:"noise,omitempty"`
+	// Own is the noise around the mean of each rank, Shared how far ranks have the same.
+	Own    *signature.Spread `json:"own_noise,omitempty"`
+	Shared int64             `json:"shared_noise,omitempty"`
 }
 
 // storedSlot has the law of a slot, or its share of the site's mean, or both.
@@ -57,7 +60,7 @@ func (c *Laws) MarshalJSON() ([]byte, error) {
 	s := storedLaws{Clock: c.clock, Refused: c.Refused, Doubt: c.Doubt, Total: c.total, Spread: c.spread,
 		Sites: map[int32]storedSite{}}
 	for event, x := range c.sites {
-		s.Sites[event] = storedSite{x.mean, x.storedSlots(), x.roles, x.grid, x.noise}
+		s.Sites[event] = storedSite{x.mean, x.storedSlots(), x.roles, x.grid, x.noise, x.own, x.shared}
 	}
 	return json.Marshal(s)
 }
@@ -98,7 +101,7 @@ func (c *Laws) UnmarshalJSON(text []byte) error {
 			return errors.New("compute times of a site without a law of their mean")
 		}
 		l := &siteLaws{mean: x.Mean, slots: map[slots.Place]*timeLaw{}, shares: map[slots.Place]float64{},
-			roles: x.Roles, grid: x.Grid, noise: x.Noise}
+			roles: x.Roles, grid: x.Grid, noise: x.Noise, own: x.Own, shared: x.Shared}
 		for _, k := range x.Slots {
 			if k.Law != nil {
 				l.slots[k.Place] = k.Law

@@ -105,9 +105,7 @@ type rankSum struct {
 type siteTotal struct {
 	ns       float64
 	calls    int64
-	noise    *signature.Spread
-	own      *signature.Spread // noise of ranks around their own mean, if byRank
-	byRank   bool
+	noise    *signature.Times // of the event with most calls that has noise
 	counters counters
 }
 
@@ -182,8 +180,8 @@ func (f *fitter) addCall(run int, joint *template.Node, times *signature.Times, 
 	f.total[run] += ns
 	f.calls++
 	if times != nil {
-		if times.Noise != nil && (total.noise == nil || times.Noise.Count > total.noise.Count) {
-			total.noise, total.own, total.byRank = times.Noise, times.OwnNoise, times.ByRank != nil
+		if times.Noise != nil && (total.noise == nil || times.Noise.Count > total.noise.Noise.Count) {
+			total.noise = times
 		}
 		total.counters.add(times)
 	}
@@ -210,9 +208,7 @@ func (f *fitter) fitSite(site *slots.Site, gridOf func(*slots.Site) *pattern.Gri
 		parts = append(parts, t.counters)
 		last = i
 		if t.noise != nil {
-			if s.noise = t.noise; len(s.roles) > 0 && t.byRank { // what differs between roles is no noise
-				s.noise = t.own
-			}
+			s.noise, s.own, s.shared = t.noise.Noise, t.noise.AroundRanks(), t.noise.Shared
 		}
 	}
 	if last < 0 {

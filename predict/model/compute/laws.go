@@ -62,8 +62,10 @@ type siteLaws struct {
 	// compute equally long.
 	roles map[string]float64
 	grid  *pattern.Grid // for roles; nil: a line of all ranks
-	// noise is the spread of times around their mean; nil if unknown.
-	noise *signature.Spread
+	// noise is the spread of times around their mean, own around the mean of each rank; nil if unknown. shared is how
+	// far ranks have the same noise, see signature.Times.
+	noise, own *signature.Spread
+	shared     int64
 }
 
 // slotLaw returns the law for a slot, and the slot's share of it.

@@ -61,13 +61,16 @@ func (p *Predictor) Before(event int32, at slots.Place, rank int32) *int64 {
 		}
 		fraction *= p.factors[s][rank]
 	}
-	if n := len(p.laws.spread); n > 0 && p.ranks <= maxSpreadRanks {
-		fraction *= p.laws.spread[int(rankHash(rank)%uint64(n))]
+	if p.spreads() {
+		fraction *= p.laws.spread[int(rankHash(rank)%uint64(len(p.laws.spread)))]
 	}
 	ns := int64(math.Round(law.evaluate(p.ranks).value * fraction))
 	p.origins[predictedTime{event, ns}] = origin{law, fraction}
 	return &ns
 }
+
+// spreads tells whether ranks differ by chance.
+func (p *Predictor) spreads() bool { return len(p.laws.spread) > 0 && p.ranks <= maxSpreadRanks }
 
 // Finish sets the distributions of compute times in the signature of the predicted run, whose calls have times from
 // Before, and returns the total. It returns nil if compute times cannot be predicted.
@@ -103,7 +106,7 @@ func (p *Predictor) Finish(sig *signature.Signature) *Time {
 		}
 		if sum.Count > 0 {
 			t.Calls += sum.Count
-			sig.Values[n.ID].Times = p.laws.sites[n.ID].distribute(sum)
+			sig.Values[n.ID].Times = p.laws.sites[n.ID].distribute(sum, p.spreads())
 		}
 	}
 	p.addUp(t, laws, weight)
@@ -141,13 +144,18 @@ func (p *Predictor) addUp(t *Time, laws []*timeLaw, weight map[*timeLaw]float64)
 	t.LowNs = max(t.LowNs, 0)
 }
 
-// distribute returns times with a given sum that are as noisy as the site's.
-func (s *siteLaws) distribute(sum signature.Spread) *signature.Times {
+// distribute returns times with a given sum that are as noisy as the site's. What ranks differ by, because they spread
+// or have roles, is no noise.
+func (s *siteLaws) distribute(sum signature.Spread, spread bool) *signature.Times {
 	mean := float64(sum.Sum) / float64(sum.Count)
 	sum.Low, sum.Median, sum.High = int64(mean), int64(mean), int64(mean)
-	if n := s.noise; n != nil {
-		scale := func(permille int64) int64 { return int64(math.Round(mean * float64(permille) / 1000)) }
-		sum.Low, sum.Median, sum.High = scale(n.Low), scale(n.Median), scale(n.High)
+	noise := s.noise
+	if spread || len(s.roles) > 0 {
+		noise = s.own
 	}
-	return &signature.Times{Compute: sum, Noise: s.noise}
+	if noise != nil {
+		scale := func(permille int64) int64 { return int64(math.Round(mean * float64(permille) / 1000)) }
+		sum.Low, sum.Median, sum.High = scale(noise.Low), scale(noise.Median), scale(noise.High)
+	}
+	return &signature.Times{Compute: sum, Noise: noise, Shared: s.shared}
 }

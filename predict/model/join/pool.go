@@ -225,11 +225,21 @@ func poolEvent(v *signature.Values, captures []*captureTimes) {
 	if v.Times.Noise != nil {
 		t.Noise = poolSpread(captures, func(t *signature.Times) *signature.Spread { return t.Noise })
 	}
+	t.Shared = int64(math.Round(stats.Median(sharedNoise(captures))))
 	t.ByRank = poolRanks(captures)
 	if v.Times.OwnNoise != nil {
 		t.OwnNoise = poolSpread(captures, func(t *signature.Times) *signature.Spread { return t.OwnNoise })
 	}
 	v.Times = t
+}
+
+func sharedNoise(captures []*captureTimes) (all []float64) {
+	for _, c := range captures {
+		if c.times != nil {
+			all = append(all, float64(c.times.Shared))
+		}
+	}
+	return all
 }
 
 // poolRanks returns the medians of the captures' ratios of ranks; nil if no capture has any.

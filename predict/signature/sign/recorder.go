@@ -56,6 +56,7 @@ func Record(sig *signature.Signature, symbols *Symbols, cuts [][]Cut, read func(
 			sig.Values[i].Times = x.times.summary()
 			setCallTimes(&sig.Values[i], x.callTimes)
 			x.times.setRankTimes(&sig.Values[i], x.callTimes, sig.Ranks)
+			x.times.setShared(&sig.Values[i], x.callTimes)
 		}
 	}
 	return nil
@@ -104,7 +105,7 @@ func (r *Recorder) RecordRow(n *template.Node, e *schema.Event, level int32) {
 	r.GoTo(p, n, level)
 	value := r.internRow(p, n, e)
 	r.Take(p, n, value)
-	r.interned[n.ID].times.add(e, value)
+	r.interned[n.ID].times.add(e, value, p.Made[n.ID])
 	r.interned[n.ID].addCallTime(value, e.ComputeNs)
 }
 

@@ -1,6 +1,7 @@
 package sign
 
 import (
+	"cmp"
 	"maps"
 	"math"
 	"math/bits"
@@ -15,7 +16,17 @@ type eventTimes struct {
 	compute, instructions, cycles histogram
 	ranks                         map[int32]*rankTime
 	spread                        int // calls of ranks that have a distribution of their own
+	together                      map[togetherAt]*togetherTimes
 }
+
+// togetherAt are the k-th calls of an event of all ranks for which they have the same value.
+type togetherAt struct{ k, value int32 }
+
+// togetherTimes are the number of such calls, and the sums of their times in ns and of the squares of these.
+type togetherTimes struct{ calls, sum, squares float64 }
+
+// maxTogether is how many of these an event has at most. Later calls do not tell how much noise ranks share.
+const maxTogether = 1 << 12
 
 // rankTime is the sum of a rank's times at an event, and the times of its calls by value.
 type rankTime struct {
@@ -26,9 +37,10 @@ type rankTime struct {
 // maxRankSpreads is how many values of ranks get a histogram of their times at an event. The others have only the mean.
 const maxRankSpreads = 1 << 9
 
-// add adds the times before a call with a value.
-func (t *eventTimes) add(e *schema.Event, value int32) {
+// add adds the times before a rank's k-th call with a value.
+func (t *eventTimes) add(e *schema.Event, value, k int32) {
 	if e.ComputeNs != schema.NullInt64 {
+		t.addTogether(togetherAt{k, value}, float64(max(e.ComputeNs, 0)))
 		if t.ranks == nil {
 			t.ranks = map[int32]*rankTime{}
 		}
@@ -149,6 +161,65 @@ func (t *eventTimes) setRankTimes(v *signature.Values, calls []histogram, ranks 
 	if noise.count > 0 {
 		s := noise.spread()
 		v.Times.OwnNoise = &s
+	}
+}
+
+func (t *eventTimes) addTogether(at togetherAt, ns float64) {
+	x := t.together[at]
+	if x == nil {
+		if len(t.together) == maxTogether {
+			return
+		}
+		if t.together == nil {
+			t.together = map[togetherAt]*togetherTimes{}
+		}
+		x = &togetherTimes{}
+		t.together[at] = x
+	}
+	x.calls++
+	x.sum += ns
+	x.squares += ns * ns
+}
+
+// leastShared is the correlation, in thousandths, from which on noise counts as shared.
+const leastShared = 50
+
+// setShared sets the correlation of the noise of different ranks, which setRankTimes has told apart from what ranks
+// differ by in all their calls: the mean product of the deviations of two ranks from the mean, over the mean of the
+// squares.
+func (t *eventTimes) setShared(v *signature.Values, calls []histogram) {
+	var pairs, products, squares, all float64
+	for _, at := range slices.SortedFunc(maps.Keys(t.together), func(a, b togetherAt) int {
+		return cmp.Or(cmp.Compare(a.k, b.k), cmp.Compare(a.value, b.value))
+	}) {
+		x, h := t.together[at], &calls[at.value]
+		mean := float64(h.sum) / float64(max(h.count, 1))
+		if mean == 0 || h.count == int64(x.calls) { // no noise: the mean is that of these calls
+			continue
+		}
+		sum := x.sum/mean - x.calls
+		square := x.squares/(mean*mean) - 2*x.sum/mean + x.calls
+		products += sum*sum - square
+		pairs += x.calls * (x.calls - 1)
+		squares += square
+		all += x.calls
+	}
+	if pairs == 0 || v.Times == nil {
+		return
+	}
+	between := 0.0 // ranks in all their calls
+	for _, by := range v.Times.ByRank {
+		if by > 0 {
+			between += math.Pow(float64(by)/1000-1, 2) / float64(len(v.Times.ByRank))
+		}
+	}
+	own := squares/all - between
+	if own <= 0 {
+		return
+	}
+	shared := products/pairs + between/float64(max(len(v.Times.ByRank)-1, 1))
+	if permille := int64(math.Round(1000 * min(shared/own, 1))); permille >= leastShared {
+		v.Times.Shared = permille
 	}
 }
 
