@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -161,5 +162,38 @@ func TestTimelineOfSomeRanks(t *testing.T) {
 	}
 	if to, dst, cut := tl.lines[0].shownEnd(p); !cut || dst != 4.5 || to != 25 {
 		t.Errorf("the line ends at %v, %v (cut %v), want at 25, 4.5", to, dst, cut)
+	}
+}
+
+// TestOneDrawingForTwoPages draws the light and the dark picture at once, several times: they are those drawn alone.
+func TestOneDrawingForTwoPages(t *testing.T) {
+	tl := timeline()
+	for rank := range 8 {
+		tl.AddTime(rank, 1, 0, 1000, tl.Kinds[rank%2], 700)
+	}
+	tl.AddAmount(0, 500, 9)
+	h := NewHeatMap([]float64{3, 5, 9}, []float64{17, 4097})
+	h.Set(1, 1, 100, false)
+	for name, d := range map[string]Drawing{"timeline": tl, "heat map": h, "matrix": matrix(t, 17, [3]int64{0, 16, 400})} {
+		const times = 3
+		png := func(theme string) string {
+			var b bytes.Buffer
+			if err := d.Draw(&b, Options{Format: "png", Theme: theme}); err != nil {
+				t.Error(err)
+			}
+			return b.String()
+		}
+		alone := []string{png(light.name), png(dark.name)}
+		var together [2 * times]string
+		var drawing sync.WaitGroup
+		for i := range together {
+			drawing.Go(func() { together[i] = png([]string{light.name, dark.name}[i%2]) })
+		}
+		drawing.Wait()
+		for i, got := range together {
+			if got != alone[i%2] {
+				t.Errorf("%s: picture %d differs", name, i)
+			}
+		}
 	}
 }

@@ -50,7 +50,7 @@ func messagesOf(callsites []int32) string {
 }
 
 // drawMessages draws the matrix of the messages of a cause; nil if there are none.
-func drawMessages(ctx context.Context, db *queries.DB, q *queries.Query, in *Input, c *Cause) (*picture, error) {
+func (a *artist) drawMessages(ctx context.Context, db *queries.DB, q *queries.Query, in *Input, c *Cause) (*picture, error) {
 	rows, err := db.Ask(ctx, q, map[string]string{"collectives": "none", "where": messagesOf(c.Messages)})
 	if err != nil {
 		return nil, err
@@ -80,8 +80,8 @@ func drawMessages(ctx context.Context, db *queries.DB, q *queries.Query, in *Inp
 		units.Bytes(sent))
 	m.SidePx = cutPx
 	m.Down, m.Across, m.Value, m.Unit = "source", "destination", "sent data", "bytes"
-	return pictureOf(m, fmt.Sprintf("Matrix of the messages of %s: %s from rank to rank, %s", c.Place, m.Note,
-		units.Count(int64(in.Manifest.Ranks), "rank")))
+	return a.pictureOf(m, fmt.Sprintf("Matrix of the messages of %s: %s from rank to rank, %s", c.Place, m.Note,
+		units.Count(int64(in.Manifest.Ranks), "rank"))), nil
 }
 
 // cutPx is the width of a picture of a part of the run, in pixels: so small that its letters are as large as those of
@@ -92,7 +92,7 @@ const cutPx = 500
 const mostHeatRows = 256
 
 // drawInTurn draws what ranks compute in turn before a call.
-func drawInTurn(c *Cause) (*picture, error) {
+func (a *artist) drawInTurn(c *Cause) *picture {
 	block := (len(c.InTurn) + mostHeatRows - 1) / mostHeatRows
 	var x, y []float64
 	for i := range c.InTurn[0] {
@@ -120,7 +120,7 @@ func drawInTurn(c *Cause) (*picture, error) {
 	}
 	h.X, h.Y, h.Value = plot.Axis{Name: "part of the run"}, plot.Axis{Name: "rank"}, plot.Axis{Name: "mean " +
 		"time", Unit: "ns"}
-	return pictureOf(h, fmt.Sprintf("Computing of each of %s before %s, in %d parts of the "+
+	return a.pictureOf(h, fmt.Sprintf("Computing of each of %s before %s, in %d parts of the "+
 		"run", units.Count(int64(len(c.InTurn)), "rank"), c.Place, len(x)))
 }
 

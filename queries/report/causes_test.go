@@ -63,7 +63,8 @@ func TestInTurnOfManyRanks(t *testing.T) {
 	for rank := range 600 {
 		c.InTurn = append(c.InTurn, []float64{float64(rank), math.NaN()})
 	}
-	if p, err := drawInTurn(c); err != nil || !strings.Contains(p.Label, "each of 600 ranks before /a/b/code.c:7, in 2 parts") {
+	a := newArtist()
+	if p, err := a.drawInTurn(c), a.finish(); err != nil || len(p.Light) < 1000 || len(p.Dark) < 1000 || !strings.Contains(p.Label, "each of 600 ranks before /a/b/code.c:7, in 2 parts") {
 		t.Errorf("%+v, %v", p, err)
 	}
 }

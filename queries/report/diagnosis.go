@@ -179,22 +179,18 @@ func (b *builder) drawCauses(ctx context.Context, db *queries.DB, in *Input, to 
 	for k := range to.Causes {
 		c := causePart{Cause: to.Causes[k], Bars: newRankBars(&to.Causes[k]), Times: newTimeBars(to.Causes[k].Lost)}
 		if matrix >= 0 && len(c.Messages) > 0 && all[matrix].Check(in.Run) == nil {
-			p, err := drawMessages(ctx, db, all[matrix], in, &c.Cause)
+			p, err := b.artist.drawMessages(ctx, db, all[matrix], in, &c.Cause)
 			if err != nil {
 				return err
 			}
 			c.add(p)
 		}
 		if len(c.InTurn) > 0 {
-			p, err := drawInTurn(&c.Cause)
-			if err != nil {
-				return err
-			}
-			c.add(p)
+			c.add(b.artist.drawInTurn(&c.Cause))
 		}
 		if i >= 0 && c.Window != nil && in.Manifest.Ranks <= mostWindowRanks && all[i].Check(in.Run) == nil {
 			var err error
-			if c.Picture, err = drawWindow(ctx, db, all[i], in, c.Window); err != nil {
+			if c.Picture, err = b.artist.drawWindow(ctx, db, all[i], in, c.Window); err != nil {
 				return err
 			}
 			c.Command = Printable(shellquote.Join(slices.Concat([]string{"commq", "query", "timeline"}, in.Args,
@@ -207,7 +203,8 @@ func (b *builder) drawCauses(ctx context.Context, db *queries.DB, in *Input, to 
 }
 
 // drawWindow draws a part of a run.
-func drawWindow(ctx context.Context, db *queries.DB, q *queries.Query, in *Input, w *Window) (*picture, error) {
+func (a *artist) drawWindow(ctx context.Context, db *queries.DB, q *queries.Query, in *Input,
+	w *Window) (*picture, error) {
 	var names []string
 	for _, rank := range w.Ranks {
 		names = append(names, strconv.Itoa(int(rank)))
@@ -236,7 +233,7 @@ func drawWindow(ctx context.Context, db *queries.DB, q *queries.Query, in *Input
 	}
 	t.Title, t.Note = "Around the longest wait", "lines are messages between these ranks"
 	t.Names, t.Ranks, t.HighPx = names, len(names), 130+35*len(names)
-	return pictureOf(t, fmt.Sprintf("Timeline of ranks %s around the longest wait", list))
+	return a.pictureOf(t, fmt.Sprintf("Timeline of ranks %s around the longest wait", list)), nil
 }
 
 // someRanks are the rows of a timeline that are about some ranks, which are numbered in their order.

@@ -140,7 +140,8 @@ func Build(ctx context.Context, inputs []Input, o Options) (*Report, error) {
 	if o.Rows <= 0 {
 		o.Rows = defaultRows
 	}
-	b := &builder{inputs: inputs, o: o, report: &Report{Title: title(inputs), Version: Printable(o.Version)}}
+	b := &builder{inputs: inputs, o: o, report: &Report{Title: title(inputs), Version: Printable(o.Version)},
+		artist: newArtist()}
 	for i, in := range inputs {
 		b.report.Runs = append(b.report.Runs, describe(i, in, len(inputs) == 1))
 	}
@@ -154,7 +155,7 @@ func Build(ctx context.Context, inputs []Input, o Options) (*Report, error) {
 			b.total += len(inputs) - 1
 		}
 	}
-	if err := b.ask(ctx); err != nil {
+	if err := errors.Join(b.ask(ctx), b.artist.finish()); err != nil {
 		return nil, err
 	}
 	for _, s := range b.sections {
@@ -314,6 +315,7 @@ type builder struct {
 	report      *Report
 	sections    []*asked
 	done, total int
+	artist      *artist
 }
 
 // asked is a section being filled.
@@ -481,7 +483,7 @@ func (b *builder) read(a *answer, q *queries.Query, run queries.Run, rows querie
 		if rows, err = queries.Keep(rows); err != nil {
 			return err
 		}
-		if a.picture, err = drawTimeline(q, queries.Again(rows), run); err != nil {
+		if a.picture, err = b.artist.drawTimeline(q, queries.Again(rows), run); err != nil {
 			return err
 		}
 		rows = queries.Again(rows)

@@ -5,7 +5,10 @@ import (
 	"encoding/base64"
 	"fmt"
 	"html/template"
+	"runtime"
 	"slices"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/commq/commq/queries"
 	"github.com/commq/commq/queries/plot"
@@ -37,30 +40,42 @@ func argsOf(q *queries.Query) map[string]string {
 }
 
 // drawTimeline draws the rows of a run.
-func drawTimeline(q *queries.Query, rows queries.Rows, run queries.Run) (*picture, error) {
+func (a *artist) drawTimeline(q *queries.Query, rows queries.Rows, run queries.Run) (*picture, error) {
 	d, err := q.Drawing(rows, []queries.Run{run}, nil)
 	if err != nil {
 		return nil, err
 	}
-	return pictureOf(d, fmt.Sprintf("Timeline of %d ranks: what each does over time, and what is "+
-		"sent", run.Manifest.Ranks))
+	return a.pictureOf(d, fmt.Sprintf("Timeline of %d ranks: what each does over time, and what is "+
+		"sent", run.Manifest.Ranks)), nil
 }
 
-// pictureOf draws a picture for light and for dark pages.
-func pictureOf(d plot.Drawing, label string) (*picture, error) {
-	image := func(theme string) (string, error) {
-		var b bytes.Buffer
-		err := d.Draw(&b, plot.Options{Format: "png", Theme: theme})
-		return "data:image/png;base64," + base64.StdEncoding.EncodeToString(b.Bytes()), err
+// artist draws pictures while queries are asked.
+type artist struct{ group errgroup.Group }
+
+// newArtist returns an artist who draws as many pictures at once as there are cores.
+func newArtist() *artist {
+	a := &artist{}
+	a.group.SetLimit(runtime.GOMAXPROCS(0))
+	return a
+}
+
+// pictureOf draws a picture for light and for dark pages. It is there when finish has returned; until then nothing may
+// change the drawing.
+func (a *artist) pictureOf(d plot.Drawing, label string) *picture {
+	p := &picture{Label: label}
+	draw := func(theme string, take func(url string)) {
+		a.group.Go(func() error {
+			var b bytes.Buffer
+			err := d.Draw(&b, plot.Options{Format: "png", Theme: theme})
+			take("data:image/png;base64," + base64.StdEncoding.EncodeToString(b.Bytes()))
+			return err
+		})
 	}
 	themes := plot.Themes()
-	light, err := image(themes[0])
-	if err != nil {
-		return nil, err
-	}
-	dark, err := image(themes[1])
-	if err != nil {
-		return nil, err
-	}
-	return &picture{Light: template.URL(light), Dark: template.Srcset(dark), Label: label}, nil
+	draw(themes[0], func(url string) { p.Light = template.URL(url) })
+	draw(themes[1], func(url string) { p.Dark = template.Srcset(url) })
+	return p
 }
+
+// finish waits until all pictures are drawn.
+func (a *artist) finish() error { return a.group.Wait() }
