@@ -85,12 +85,14 @@ func (h *Hypothesis) part(k int) part {
 func (c *Cut) hasBorder() bool { return c.Add != 0 || c.Trim != NoTrim }
 
 // hasDoubtfulBorders reports whether a law is a product of blocks that have different borders, or its blocks lack one, and
-// divides an extent that is not round: the borders make up for wrong extents.
+// divides an extent that is not round, or has blocks with a border which the last ones lack: the borders make up for wrong
+// extents.
 func (h *Hypothesis) hasDoubtfulBorders() bool {
 	const round = 2 // bits of what is left of an extent without its powers of two
 	return slices.ContainsFunc(h.Cuts, func(o []Cut) bool {
 		return o[0].Add != h.Cuts[0][0].Add || o[0].Trim != NoTrim
-	}) && slices.ContainsFunc(h.extents(), func(n int64) bool { return roundness(n) > round })
+	}) && (slices.ContainsFunc(h.extents(), func(n int64) bool { return roundness(n) > round }) ||
+		slices.ContainsFunc(h.Cuts, func(o []Cut) bool { return o[0].Add != 0 && o[0].Trim != NoTrim }))
 }
 
 // countDivisions notes for each law into how many blocks the runs divide its extents, if that is in few ways. Laws of a
