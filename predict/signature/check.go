@@ -43,8 +43,33 @@ func (s *Signature) Check() error {
 		if err := checkValues(s, n); err != nil {
 			return fmt.Errorf("node %d: %w", n.ID, err)
 		}
+		if err := s.Values[n.ID].Times.check(s.Ranks); err != nil {
+			return fmt.Errorf("node %d: %w", n.ID, err)
+		}
 	}
 	return checkRoots(s)
+}
+
+// mostRatio is the largest ratio of two compute times in a signature, in thousandths.
+const mostRatio = 1e12
+
+// check checks ratios of times; t may be nil.
+func (t *Times) check(ranks int32) error {
+	if t == nil {
+		return nil
+	}
+	if n := len(t.ByRank); n != 0 && n != int(ranks) {
+		return fmt.Errorf("by_rank_permille of %d ranks, but there are %d", n, ranks)
+	}
+	for rank, ratio := range t.ByRank {
+		if ratio < 0 || ratio > mostRatio {
+			return fmt.Errorf("by_rank_permille %d of rank %d", ratio, rank)
+		}
+	}
+	if t.Shared < 0 || t.Shared > 1000 {
+		return fmt.Errorf("shared_noise_permille %d is not from 0 to 1000", t.Shared)
+	}
+	return nil
 }
 
 // checkTables checks what does not depend on the template, and sets the call ids of symbols.

@@ -29,8 +29,8 @@ type Signature struct {
 	// ComputeClock and TimeOrigin are copied from the run's manifest.
 	ComputeClock string `json:"compute_clock"`
 	TimeOrigin   string `json:"time_origin"`
-	// Evidence is how the run came about: captured, imported, predicted, replaced, simulated or replayed; empty in files of
-	// older versions.
+	// Evidence is how the run came about: captured, imported, predicted, replaced, simulated or replayed; empty in
+	// files of older versions.
 	Evidence string `json:"evidence,omitempty"`
 	// Oversubscribed is true if a host had more ranks than CPUs, so that ranks shared them; nil if that is unknown.
 	Oversubscribed *bool `json:"oversubscribed,omitempty"`
@@ -158,11 +158,11 @@ type Symbol struct {
 	Call string `json:"call"`
 	// Frame is the innermost frame of the call path; nil if call sites are unknown.
 	Frame *int32 `json:"frame,omitempty"`
-	// Comm is the communicator, the first of those that the program knows by one name; only set if call sites are unknown
-	// and the call, or what it completes, has one.
+	// Comm is the communicator, the first of those that the program knows by one name; only set if call sites are
+	// unknown and the call, or what it completes, has one.
 	Comm *int32 `json:"comm,omitempty"`
-	// Completes is the name of the MPI function that begins what the call completes; only set if call sites are unknown,
-	// the call has no communicator, and all that it completes is begun alike.
+	// Completes is the name of the MPI function that begins what the call completes; only set if call sites are
+	// unknown, the call has no communicator, and all that it completes is begun alike.
 	Completes string `json:"completes,omitempty"`
 
 	// CallID is the id of Call.
@@ -181,7 +181,8 @@ type Values struct {
 	Loops [][]fold.Item `json:"loops,omitempty"`
 	// Times tells how long ranks computed before the calls of an event; nil if unknown.
 	Times *Times `json:"times,omitempty"`
-	// Parts is the rule that determines what the event's collectives send to each peer: product, or empty if there is none.
+	// Parts is the rule that determines what the event's collectives send to each peer: product, or empty if there is
+	// none.
 	Parts string `json:"parts,omitempty"`
 
 	// RecursionLevels has the first and the last level of each of Loops for a loop over the levels of a recursion. It

@@ -58,7 +58,7 @@ func (v *Values) MeanNs(c *Call) float64 {
 // AroundRanks returns the noise of a rank's times around its own mean; nil if it is unknown, or if each rank has one
 // time.
 func (t *Times) AroundRanks() *Spread {
-	if t != nil && t.ByRank != nil {
+	if t != nil && len(t.ByRank) > 0 {
 		return t.OwnNoise
 	}
 	if t != nil {
@@ -110,7 +110,8 @@ func drawComputeNs(v *Values, rank int32, seq int64, event, k int32, c *Call) in
 		shared := min(float64(t.Shared)/1000, 1)
 		u = correlated(hashToUnit(uint64(uint32(event)), uint64(uint32(k))|1<<32), u, shared)
 	}
-	return int64(math.Round(mean * v.Times.RankFactor(rank) * v.Times.AroundRanks().factorAt(u)))
+	const most = 1 << 60 // ns, 36 years
+	return int64(min(math.Round(mean*v.Times.RankFactor(rank)*v.Times.AroundRanks().factorAt(u)), most))
 }
 
 // correlated returns a quantile of which a part is that of others: two quantiles with the same shared one and different

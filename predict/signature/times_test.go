@@ -65,3 +65,23 @@ func TestDrawnTimesFollowRanksAndSharedNoise(t *testing.T) {
 		t.Errorf("%d ns, want 667", a)
 	}
 }
+
+// Ratios that no capture has are refused, and none becomes a time that is not one.
+func TestRatiosOfTimesAreChecked(t *testing.T) {
+	for _, c := range []struct {
+		times *Times
+		ok    bool
+	}{
+		{nil, true}, {&Times{}, true}, {&Times{ByRank: []int64{900, 1100}, Shared: 1000}, true},
+		{&Times{ByRank: []int64{900}}, false}, {&Times{ByRank: []int64{900, -1}}, false},
+		{&Times{ByRank: []int64{900, math.MaxInt64}}, false}, {&Times{Shared: 1001}, false}, {&Times{Shared: -1}, false},
+	} {
+		if err := c.times.check(2); (err == nil) != c.ok {
+			t.Errorf("%+v: %v", c.times, err)
+		}
+	}
+	v := &Values{Times: &Times{Compute: Spread{Count: 1, Sum: 1 << 62}, ByRank: []int64{mostRatio}}}
+	if ns := drawComputeNs(v, 0, 0, 0, 0, &Call{}); ns <= 0 {
+		t.Errorf("%d ns", ns)
+	}
+}

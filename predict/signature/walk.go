@@ -220,7 +220,8 @@ func (c *Cursor) NextOrRepeat() (n *template.Node, value int32, again bool) {
 // Depth returns how many loops and repetitions are around the next call.
 func (c *Cursor) Depth() int { return len(c.stack) }
 
-// RepetitionsLeft returns how many repetitions are left of the innermost one that the cursor is in, the current one included.
+// RepetitionsLeft returns how many repetitions are left of the innermost one that the cursor is in, the current one
+// included.
 func (c *Cursor) RepetitionsLeft() int64 { return c.stack[len(c.stack)-1].times }
 
 // Skip skips whole repetitions of the innermost one that the cursor is in. There must be more left.

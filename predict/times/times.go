@@ -161,8 +161,12 @@ func (t *Prediction) findInterval(simulate func(factor float64) (int64, error)) 
 	return nil
 }
 
-// simulateTraining simulates the training runs, and what the laws give for as many ranks.
+// simulateTraining simulates the training runs, and what the laws give for as many ranks. It returns none if the laws
+// are for another processor than that of the runs.
 func simulateTraining(ctx context.Context, m *model.Model, target *simulate.Target) (all []Training, err error) {
+	if m.Times().ForCycleTime() {
+		return nil, nil
+	}
 	for _, s := range m.Joint.Runs {
 		x, err := generate.Predict(ctx, m, s.Ranks, generate.Options{})
 		switch {
@@ -186,8 +190,9 @@ func simulateTraining(ctx context.Context, m *model.Model, target *simulate.Targ
 // widen widens the interval by how far the laws miss the training runs: what is left out of them is left out here too.
 func (t *Prediction) widen() {
 	if low, high, known := t.OffTraining(); known {
+		const most = 1 << 62
 		t.LowNs = int64(float64(t.LowNs) / (1 + max(high, 0)))
-		t.HighNs = int64(float64(t.HighNs) / (1 + min(low, 0)))
+		t.HighNs = int64(min(float64(t.HighNs)/(1+min(low, 0)), most))
 	}
 }
 

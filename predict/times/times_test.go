@@ -2,10 +2,14 @@ package times
 
 import (
 	"errors"
+	"slices"
 	"testing"
 
+	"github.com/commq/commq/models/simulate"
+	"github.com/commq/commq/predict/generate"
 	"github.com/commq/commq/predict/model/compute"
 	"github.com/commq/commq/predict/signature"
+	"github.com/commq/commq/predict/training"
 )
 
 // A prediction of 1000 ns with two phases that all 3 ranks repeat: 4 x 150 ns and 2 x 100 ns leave 200 ns. The third
@@ -78,5 +82,49 @@ func TestIntervalCoversHowFarTheLawsMissTheirRuns(t *testing.T) {
 	exact := &Prediction{PetNs: 1000, LowNs: 900, HighNs: 1080, Training: []Training{{4, 500, 500}}}
 	if exact.widen(); exact.LowNs != 900 || exact.HighNs != 1080 {
 		t.Errorf("laws that give their runs: %d to %d", exact.LowNs, exact.HighNs)
+	}
+}
+
+// A prediction tells what its laws give for the runs that they were learnt from, and its interval has that in it.
+func TestPredictionTellsWhatItMisses(t *testing.T) {
+	var runs []*signature.Signature
+	for _, file := range []string{"my_bcast.2", "my_bcast.4", "my_bcast.8"} {
+		s, err := training.ReadFile("../../testdata/signatures/" + file + ".json.gz")
+		if err != nil {
+			t.Fatal(err)
+		}
+		runs = append(runs, s)
+	}
+	m, err := training.FindLaws(t.Context(), runs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := generate.Predict(t.Context(), m, 16, generate.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	target, err := simulate.ReadTarget(simulate.TargetOptions{Machine: "ethernet-40g"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := PredictFrom(t.Context(), m, x, target, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ranks []int32
+	for _, r := range p.Training {
+		ranks = append(ranks, r.Ranks)
+	}
+	low, high, _ := p.OffTraining()
+	if !slices.Equal(ranks, []int32{2, 4, 8}) || low == 0 && high == 0 {
+		t.Fatalf("%+v", p.Training)
+	}
+	alone, err := Predict(t.Context(), x, target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	most := int64(float64(alone.HighNs) / (1 + min(low, 0)))
+	if alone.PetNs != p.PetNs || p.HighNs != most || p.LowNs > alone.LowNs {
+		t.Errorf("%d to %d ns alone, %d to %d with what the laws miss", alone.LowNs, alone.HighNs, p.LowNs, p.HighNs)
 	}
 }

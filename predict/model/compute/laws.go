@@ -121,6 +121,16 @@ func (l *timeLaw) evaluate(ranks int32) interval {
 	return x
 }
 
+// ForCycleTime reports whether the laws predict for a cycle time that was set, and not for that of the runs.
+func (c *Laws) ForCycleTime() bool {
+	for _, s := range c.sites {
+		if p := s.mean.parts; p != nil && p.machineCycleNs > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // SetCycleTime makes the laws predict times on a machine with this real cycle time in ns, if instructions and cycles
 // were counted: executed instructions take its cycles, and stalls as long as in the runs. 0 means the cycle time of the
 // runs.

@@ -1,14 +1,17 @@
 package compute
 
 import (
+	"encoding/json"
 	"testing"
 
+	"github.com/commq/commq/predict/regress"
 	"github.com/commq/commq/predict/signature"
 )
 
 // What ranks differ by is noise, unless they have times of their own.
 func TestNoiseOfPredictedTimes(t *testing.T) {
-	all, own := &signature.Spread{Count: 9, Sum: 9000, Low: 500}, &signature.Spread{Count: 9, Sum: 9000, Low: 900}
+	all, own := &signature.Spread{Count: 9, Sum: 9000, Low: 500, High: 900},
+		&signature.Spread{Count: 9, Sum: 9000, Low: 900, High: 1100}
 	sum := signature.Spread{Count: 10, Sum: 20000}
 	plain := &siteLaws{noise: all, own: own, shared: 300}
 	roles := &siteLaws{noise: all, own: own, roles: map[string]float64{"last:others": 1}}
@@ -27,7 +30,26 @@ func TestNoiseOfPredictedTimes(t *testing.T) {
 			t.Errorf("%s: %+v of %+v", c.name, c.got.Noise, c.got.Compute)
 		}
 	}
-	if shared := plain.distribute(sum, false).Shared; shared != 300 {
-		t.Errorf("shared noise %d, want 300", shared)
+	// Of noise twice as wide a quarter of 300 is shared.
+	if all, own := plain.distribute(sum, false).Shared, plain.distribute(sum, true).Shared; all != 75 || own != 300 {
+		t.Errorf("shared noise %d and %d, want 75 and 300", all, own)
+	}
+}
+
+// Laws keep their noise in a model file.
+func TestNoiseIsKept(t *testing.T) {
+	noise, own := &signature.Spread{Count: 9, Sum: 9000, Low: 500}, &signature.Spread{Count: 9, Sum: 9000, Low: 900}
+	law := func() *timeLaw { return newTimeLaw([]regress.Point{{Ranks: 4, Value: 100}}) }
+	written := &Laws{clock: "cpu", total: law(), sites: map[int32]*siteLaws{3: {mean: law(), noise: noise, own: own, shared: 300}}}
+	text, err := json.Marshal(written)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var read Laws
+	if err := json.Unmarshal(text, &read); err != nil {
+		t.Fatal(err)
+	}
+	if s := read.sites[3]; *s.noise != *noise || *s.own != *own || s.shared != 300 {
+		t.Errorf("%+v, %+v, %d", s.noise, s.own, s.shared)
 	}
 }

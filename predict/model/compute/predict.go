@@ -149,13 +149,18 @@ func (p *Predictor) addUp(t *Time, laws []*timeLaw, weight map[*timeLaw]float64)
 func (s *siteLaws) distribute(sum signature.Spread, spread bool) *signature.Times {
 	mean := float64(sum.Sum) / float64(sum.Count)
 	sum.Low, sum.Median, sum.High = int64(mean), int64(mean), int64(mean)
-	noise := s.noise
-	if spread || len(s.roles) > 0 {
+	noise, shared := s.noise, s.shared
+	switch {
+	case spread || len(s.roles) > 0:
 		noise = s.own
+	case noise != nil && s.own != nil: // what ranks differ by is not shared
+		if own, all := float64(s.own.High-s.own.Low), float64(noise.High-noise.Low); own < all {
+			shared = int64(math.Round(float64(shared) * math.Pow(own/all, 2)))
+		}
 	}
 	if noise != nil {
 		scale := func(permille int64) int64 { return int64(math.Round(mean * float64(permille) / 1000)) }
 		sum.Low, sum.Median, sum.High = scale(noise.Low), scale(noise.Median), scale(noise.High)
 	}
-	return &signature.Times{Compute: sum, Noise: noise, Shared: s.shared}
+	return &signature.Times{Compute: sum, Noise: noise, Shared: shared}
 }

@@ -65,4 +65,10 @@ func TestExecutionAndStall(t *testing.T) {
 			t.Errorf("%.0f instructions on 16 ranks, want 20160", v)
 		}
 	}
+	if laws.ForCycleTime() {
+		t.Error("the laws are for another processor before its cycle time is set")
+	}
+	if laws.SetCycleTime(0.8); !laws.ForCycleTime() {
+		t.Error("a cycle time was set")
+	}
 }

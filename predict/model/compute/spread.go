@@ -50,7 +50,8 @@ func (f *fitter) spreadOfRanks(sites []*slots.Site, laws map[int32]*siteLaws) []
 	return levelsOf(ratios)
 }
 
-// levelsOf returns the means of equal parts of the ratios, ascending, the mean of all being 1; nil if they hardly differ.
+// levelsOf returns the means of equal parts of the ratios, ascending, the mean of all being 1; nil if they hardly
+// differ.
 func levelsOf(ratios []float64) (levels []float64) {
 	slices.Sort(ratios)
 	n := min(spreadLevels, len(ratios))

@@ -227,8 +227,8 @@ func poolEvent(v *signature.Values, captures []*captureTimes) {
 	}
 	t.Shared = int64(math.Round(stats.Median(sharedNoise(captures))))
 	t.ByRank = poolRanks(captures)
-	if v.Times.OwnNoise != nil {
-		t.OwnNoise = poolSpread(captures, func(t *signature.Times) *signature.Spread { return t.OwnNoise })
+	if t.ByRank != nil && slices.ContainsFunc(captures, func(c *captureTimes) bool { return c.times.AroundRanks() != nil }) {
+		t.OwnNoise = poolSpread(captures, (*signature.Times).AroundRanks)
 	}
 	v.Times = t
 }

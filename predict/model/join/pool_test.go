@@ -1,6 +1,7 @@
 package join
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -48,6 +49,39 @@ func TestPoolTakesMedians(t *testing.T) {
 	}
 	if again, err := signature.Read(strings.NewReader(text.String())); err != nil || len(again.Captures) != 3 {
 		t.Error(again, err)
+	}
+}
+
+// Ranks that differ in one capture only do not take the noise from the other: in any order of the two, what is drawn
+// has noise, and ranks share it.
+func TestPoolKeepsNoise(t *testing.T) {
+	capture := func(name string, slower int64) *signature.Signature {
+		run := testruns.Messages(4, func(r int) []testruns.Message {
+			return slices.Repeat([]testruns.Message{{To: (r + 1) % 4, Bytes: 4097}}, 40)
+		})
+		run.Name = name
+		return signRun(t, testruns.WithTimes(run, "cpu", func(e *schema.Event) (int64, int64, int64) {
+			return 10000 + e.Seq*7919%4001 + slower*int64(e.Rank), 0, 0
+		}))
+	}
+	even, uneven := capture("even", 0), capture("uneven", 2000)
+	for _, pair := range [][]*signature.Signature{{even, uneven}, {uneven, even}} {
+		pooled, err := Pool(pair)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := false
+		for _, v := range pooled[0].Values {
+			if x := v.Times; x != nil && x.Compute.Count > 4 {
+				found = true
+				if len(x.ByRank) != 4 || x.AroundRanks() == nil || x.AroundRanks().High <= x.AroundRanks().Low || x.Shared < 900 {
+					t.Errorf("%s first: %v, %+v, shared %d", pair[0].Run, x.ByRank, x.AroundRanks(), x.Shared)
+				}
+			}
+		}
+		if !found {
+			t.Error("no event has times")
+		}
 	}
 }
 

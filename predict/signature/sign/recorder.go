@@ -56,7 +56,7 @@ func Record(sig *signature.Signature, symbols *Symbols, cuts [][]Cut, read func(
 			sig.Values[i].Times = x.times.summary()
 			setCallTimes(&sig.Values[i], x.callTimes)
 			x.times.setRankTimes(&sig.Values[i], x.callTimes, sig.Ranks)
-			x.times.setShared(&sig.Values[i], x.callTimes)
+			x.times.setShared(&sig.Values[i])
 		}
 	}
 	return nil
@@ -72,7 +72,8 @@ func NewRecorder(sig *signature.Signature) *Recorder {
 			r.interned[i].bodies, r.interned[i].loops = map[string]int32{}, map[string]int32{}
 		} else {
 			r.events[n.Symbol] = n
-			r.interned[i].events, r.interned[i].times = map[string]int32{}, &eventTimes{}
+			r.interned[i].events = map[string]int32{}
+			r.interned[i].times = &eventTimes{mostEarly: max(maxEarly/max(sig.Ranks, 1), 2)}
 		}
 	}
 	return r
@@ -105,7 +106,7 @@ func (r *Recorder) RecordRow(n *template.Node, e *schema.Event, level int32) {
 	r.GoTo(p, n, level)
 	value := r.internRow(p, n, e)
 	r.Take(p, n, value)
-	r.interned[n.ID].times.add(e, value, p.Made[n.ID])
+	r.interned[n.ID].times.add(e, value, p.Made[n.ID]-1)
 	r.interned[n.ID].addCallTime(value, e.ComputeNs)
 }
 

@@ -7,6 +7,9 @@ import (
 	"math/bits"
 	"slices"
 
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/commq/commq/internal/stats"
 	"github.com/commq/commq/predict/signature"
 	"github.com/commq/commq/schema"
 )
@@ -16,17 +19,18 @@ type eventTimes struct {
 	compute, instructions, cycles histogram
 	ranks                         map[int32]*rankTime
 	spread                        int // calls of ranks that have a distribution of their own
-	together                      map[togetherAt]*togetherTimes
+	early                         []earlyCall
+	mostEarly                     int32 // how many calls of a rank are kept in early
 }
 
-// togetherAt are the k-th calls of an event of all ranks for which they have the same value.
-type togetherAt struct{ k, value int32 }
+// earlyCall is one of the first calls of an event that a rank makes, its k-th one.
+type earlyCall struct {
+	rank, k, value int32
+	ns             float32
+}
 
-// togetherTimes are the number of such calls, and the sums of their times in ns and of the squares of these.
-type togetherTimes struct{ calls, sum, squares float64 }
-
-// maxTogether is how many of these an event has at most. Later calls do not tell how much noise ranks share.
-const maxTogether = 1 << 12
+// maxEarly is how many of these an event has over all ranks at most.
+const maxEarly = 1 << 14
 
 // rankTime is the sum of a rank's times at an event, and the times of its calls by value.
 type rankTime struct {
@@ -40,7 +44,9 @@ const maxRankSpreads = 1 << 9
 // add adds the times before a rank's k-th call with a value.
 func (t *eventTimes) add(e *schema.Event, value, k int32) {
 	if e.ComputeNs != schema.NullInt64 {
-		t.addTogether(togetherAt{k, value}, float64(max(e.ComputeNs, 0)))
+		if k < t.mostEarly {
+			t.early = append(t.early, earlyCall{e.Rank, k, value, float32(max(e.ComputeNs, 0))})
+		}
 		if t.ranks == nil {
 			t.ranks = map[int32]*rankTime{}
 		}
@@ -164,63 +170,103 @@ func (t *eventTimes) setRankTimes(v *signature.Values, calls []histogram, ranks 
 	}
 }
 
-func (t *eventTimes) addTogether(at togetherAt, ns float64) {
-	x := t.together[at]
-	if x == nil {
-		if len(t.together) == maxTogether {
-			return
-		}
-		if t.together == nil {
-			t.together = map[togetherAt]*togetherTimes{}
-		}
-		x = &togetherTimes{}
-		t.together[at] = x
-	}
-	x.calls++
-	x.sum += ns
-	x.squares += ns * ns
-}
-
 // leastShared is the correlation, in thousandths, from which on noise counts as shared.
 const leastShared = 50
 
-// setShared sets the correlation of the noise of different ranks, which setRankTimes has told apart from what ranks
-// differ by in all their calls: the mean product of the deviations of two ranks from the mean, over the mean of the
-// squares.
-func (t *eventTimes) setShared(v *signature.Values, calls []histogram) {
-	var pairs, products, squares, all float64
-	for _, at := range slices.SortedFunc(maps.Keys(t.together), func(a, b togetherAt) int {
-		return cmp.Or(cmp.Compare(a.k, b.k), cmp.Compare(a.value, b.value))
-	}) {
-		x, h := t.together[at], &calls[at.value]
-		mean := float64(h.sum) / float64(max(h.count, 1))
-		if mean == 0 || h.count == int64(x.calls) { // no noise: the mean is that of these calls
+// setShared sets the correlation of the noise of different ranks in their early calls.
+func (t *eventTimes) setShared(v *signature.Values) {
+	if v.Times == nil {
+		return
+	}
+	if permille := int64(math.Round(1000 * correlation(t.deviations()))); permille >= leastShared {
+		v.Times.Shared = min(permille, 1000)
+	}
+}
+
+// deviation is how far the time of a rank's k-th call is from those of its calls with the same value, in parts of their
+// median.
+type deviation struct {
+	value, k int32
+	off      float64
+}
+
+// deviations returns those of the early calls. Each rank and value has the mean 0, so that what ranks differ by is no
+// noise. Outliers are cut off: a single late call of one rank shall not hide what the others share, nor one late
+// iteration of all ranks what they do not.
+func (t *eventTimes) deviations() (all []deviation) {
+	slices.SortFunc(t.early, func(a, b earlyCall) int {
+		return cmp.Or(cmp.Compare(a.value, b.value), cmp.Compare(a.rank, b.rank), cmp.Compare(a.k, b.k))
+	})
+	var ends []int // of the calls of a rank with a value, in all
+	for first, next := 0, 0; first < len(t.early); first = next {
+		var times []float64
+		for next = first; next < len(t.early) && t.early[next].value == t.early[first].value &&
+			t.early[next].rank == t.early[first].rank; next++ {
+			times = append(times, float64(t.early[next].ns))
+		}
+		median := stats.Median(times)
+		if len(times) < 2 || median == 0 {
 			continue
 		}
-		sum := x.sum/mean - x.calls
-		square := x.squares/(mean*mean) - 2*x.sum/mean + x.calls
-		products += sum*sum - square
-		pairs += x.calls * (x.calls - 1)
-		squares += square
-		all += x.calls
-	}
-	if pairs == 0 || v.Times == nil {
-		return
-	}
-	between := 0.0 // ranks in all their calls
-	for _, by := range v.Times.ByRank {
-		if by > 0 {
-			between += math.Pow(float64(by)/1000-1, 2) / float64(len(v.Times.ByRank))
+		for i, c := range t.early[first:next] {
+			all = append(all, deviation{c.value, c.k, times[i]/median - 1})
 		}
+		ends = append(ends, len(all))
 	}
-	own := squares/all - between
-	if own <= 0 {
-		return
+	low, high := usual(all)
+	first := 0
+	for _, end := range ends {
+		mean := 0.0
+		for i := first; i < end; i++ {
+			all[i].off = min(max(all[i].off, low), high)
+			mean += all[i].off / float64(end-first)
+		}
+		for i := first; i < end; i++ {
+			all[i].off -= mean
+		}
+		first = end
 	}
-	shared := products/pairs + between/float64(max(len(v.Times.ByRank)-1, 1))
-	if permille := int64(math.Round(1000 * min(shared/own, 1))); permille >= leastShared {
-		v.Times.Shared = permille
+	return all
+}
+
+// usual returns the range of deviations that are no outliers: three times the distance of the quartiles around these.
+func usual(all []deviation) (low, high float64) {
+	const most, least = 3, 0.01
+	sorted := make([]float64, len(all))
+	for i := range all {
+		sorted[i] = all[i].off
 	}
+	slices.Sort(sorted)
+	if len(sorted) == 0 {
+		return 0, 0
+	}
+	q1, q3 := stat.Quantile(0.25, stat.Empirical, sorted, nil), stat.Quantile(0.75, stat.Empirical, sorted, nil)
+	wide := max(q3-q1, least)
+	return q1 - most*wide, q3 + most*wide
+}
+
+// correlation is the mean product of the deviations of two ranks in their k-th calls with the same value, over the mean
+// of the squares; 0 if no two ranks have any.
+func correlation(all []deviation) float64 {
+	slices.SortStableFunc(all, func(a, b deviation) int {
+		return cmp.Or(cmp.Compare(a.value, b.value), cmp.Compare(a.k, b.k))
+	})
+	var products, pairs, squares float64
+	for first, next := 0, 0; first < len(all); first = next {
+		var sum, square float64
+		for next = first; next < len(all) && all[next].value == all[first].value && all[next].k == all[first].k; next++ {
+			sum += all[next].off
+			square += all[next].off * all[next].off
+		}
+		n := float64(next - first)
+		products += sum*sum - square
+		pairs += n * (n - 1)
+		squares += square
+	}
+	if pairs == 0 || squares == 0 {
+		return 0
+	}
+	return products / pairs / (squares / float64(len(all)))
 }
 
 // addRelative adds the times of equal calls relative to their mean, in thousandths.

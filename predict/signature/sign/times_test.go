@@ -8,27 +8,27 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// sharedOf returns how much noise ranks share that compute so long, in ns, before their k-th calls of one event.
-func sharedOf(compute func(rank, k int32) float64) *signature.Times {
-	const ranks, calls = 8, 200
-	x := &interned{times: &eventTimes{}}
-	for rank := range int32(ranks) {
+// sharedOf returns how much noise ranks share that compute so long, in ns, before their k-th calls of one event, which
+// have these values; a negative time is no call.
+func sharedOf(ranks int32, value func(rank, k int32) int32, compute func(rank, k int32) float64) int64 {
+	const calls = 200
+	x := &eventTimes{mostEarly: calls}
+	for rank := range ranks {
 		for k := range int32(calls) {
-			e := schema.NullEvent
-			e.Rank, e.ComputeNs = rank, int64(compute(rank, k))
-			x.times.add(&e, 0, k)
-			x.addCallTime(0, e.ComputeNs)
+			if ns := compute(rank, k); ns >= 0 {
+				e := schema.NullEvent
+				e.Rank, e.ComputeNs = rank, int64(ns)
+				x.add(&e, value(rank, k), k)
+			}
 		}
 	}
-	v := &signature.Values{Events: []*signature.Call{{}}, Times: x.times.summary()}
-	setCallTimes(v, x.callTimes)
-	x.times.setRankTimes(v, x.callTimes, ranks)
-	x.times.setShared(v, x.callTimes)
-	return v.Times
+	v := &signature.Values{Times: x.summary()}
+	x.setShared(v)
+	return v.Times.Shared
 }
 
 // Iterations in which all ranks are late are noise that they share. Lateness of single ranks is not, nor are ranks that
-// are always slower. Half of each is the share that the variances have: 1 / (1 + 1).
+// are always slower. If both kinds of noise vary as much, the correlation is 1/2.
 func TestSharedNoise(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	var late [200]float64
@@ -36,21 +36,70 @@ func TestSharedNoise(t *testing.T) {
 		late[k] = random.NormFloat64()
 	}
 	alone := func() float64 { return random.NormFloat64() }
+	one := func(_, _ int32) int32 { return 0 }
+	together := func(_, k int32) float64 { return 10000 + 1000*late[k] }
+	slower := func(rank, k int32) float64 { return together(rank, k) * (1 + 0.2*float64(rank)) }
 	for _, c := range []struct {
 		name        string
+		ranks       int32
+		value       func(rank, k int32) int32
 		compute     func(rank, k int32) float64
 		least, most int64
 	}{
-		{"all late together", func(_, k int32) float64 { return 10000 + 1000*late[k] }, 999, 1000},
-		{"together, and some ranks always slower",
-			func(rank, k int32) float64 { return 10000 + 2000*float64(rank) + 1000*late[k] }, 950, 1000},
-		{"half of it together", func(_, k int32) float64 { return 10000 + 1000*late[k] + 1000*alone() }, 400, 600},
-		{"each on its own", func(_, _ int32) float64 { return 10000 + 1000*alone() }, 0, 0},
-		{"some ranks always slower", func(rank, _ int32) float64 { return 10000 + 2000*float64(rank) + 100*alone() }, 0, 0},
-		{"no noise", func(_, _ int32) float64 { return 10000 }, 0, 0},
+		{"all late together", 8, one, together, 990, 1000},
+		{"together, and some ranks always slower", 8, one, slower, 980, 1000},
+		{"half of it together", 8, one, func(_, k int32) float64 { return 10000 + 1000*late[k] + 1000*alone() }, 400, 600},
+		{"each on its own", 8, one, func(_, _ int32) float64 { return 10000 + 1000*alone() }, 0, 0},
+		{"some ranks always slower", 8, one, func(rank, _ int32) float64 { return 10000 + 2000*float64(rank) + 100*alone() }, 0, 0},
+		{"no noise", 8, one, func(_, _ int32) float64 { return 10000 }, 0, 0},
+		{"4 of 16 ranks call, and differ", 16, one, func(rank, k int32) float64 {
+			if rank >= 4 {
+				return -1
+			}
+			return slower(rank, k)
+		}, 980, 1000},
+		{"pairs with a value, and differ", 8, func(rank, _ int32) int32 { return rank / 2 }, slower, 980, 1000},
+		{"values alternate", 8, func(_, k int32) int32 { return k % 2 }, func(rank, k int32) float64 {
+			return slower(rank, k) * float64(1+k%2)
+		}, 980, 1000},
+		{"one rank late once", 8, one, func(rank, k int32) float64 {
+			if rank == 3 && k == 100 {
+				return 200000
+			}
+			return together(rank, k)
+		}, 800, 1000},
+		{"first calls late, others each on its own", 8, one, func(_, k int32) float64 {
+			if k < 10 {
+				return 100000
+			}
+			return 10000 + 1000*alone()
+		}, 100, 700},
 	} {
-		if got := sharedOf(c.compute).Shared; got < c.least || got > c.most {
+		if got := sharedOf(c.ranks, c.value, c.compute); got < c.least || got > c.most {
 			t.Errorf("%s: %d, want %d to %d", c.name, got, c.least, c.most)
 		}
+	}
+}
+
+// The order in which rows are read does not matter.
+func TestSharedNoiseInAnyOrder(t *testing.T) {
+	times := func(byRank bool) int64 {
+		x := &eventTimes{mostEarly: 100}
+		for i := range int32(1600) {
+			e := schema.NullEvent
+			k := i / 8
+			e.Rank = i % 8
+			if byRank {
+				e.Rank, k = i/200, i%200
+			}
+			e.ComputeNs = 10000 + int64(k*k*7919%4001)
+			x.add(&e, min(e.Rank, 1), k)
+		}
+		v := &signature.Values{Times: x.summary()}
+		x.setShared(v)
+		return v.Times.Shared
+	}
+	if a, b := times(true), times(false); a != b || a < 990 {
+		t.Errorf("%d rank by rank, %d call by call", a, b)
 	}
 }
