@@ -51,7 +51,7 @@ func compact(ctx context.Context, dir string, perFile int64,
 	}
 	defer func() { err = errors.Join(err, r.end()) }()
 	done, total := int64(0), before.Counts.Calls+before.Counts.Messages
-	if err := sortRun(ctx, r, dir, perFile, func(rows int) {
+	if err := sortRun(ctx, r, dir, mostRanks(before), perFile, func(rows int) {
 		if done += int64(rows); progress != nil {
 			progress(done, total)
 		}
@@ -69,9 +69,10 @@ func compact(ctx context.Context, dir string, perFile int64,
 	return before, after, r.place.replace(dir)
 }
 
-// sortRun writes the rows of all tables of the run in folder dir that are not derived to r, sorted and in few files.
-func sortRun(ctx context.Context, r *Run, dir string, perFile int64, wrote func(rows int)) error {
-	rows, err := rowsByRank(ctx, dir)
+// sortRun writes the rows of all tables of the run in folder dir, of so many ranks, that are not derived to r, sorted and in
+// few files.
+func sortRun(ctx context.Context, r *Run, dir string, ranks, perFile int64, wrote func(rows int)) error {
+	rows, err := rowsByRank(ctx, dir, ranks)
 	if err != nil {
 		return err
 	}
@@ -90,16 +91,27 @@ func sortRun(ctx context.Context, r *Run, dir string, perFile int64, wrote func(
 	return nil
 }
 
-// rowsByRank counts the rows of events of each rank.
-func rowsByRank(ctx context.Context, dir string) (rows []int64, err error) {
+// mostRanks is the number of ranks of a run, whose tables have at least a row for each: a manifest that was changed shall
+// not take all memory.
+func mostRanks(m *schema.Manifest) int64 {
+	rows := int64(0)
+	for i := range m.Tables {
+		rows += m.Tables[i].Rows
+	}
+	return min(int64(m.Ranks), rows)
+}
+
+// rowsByRank counts the rows of events of each rank of a run.
+func rowsByRank(ctx context.Context, dir string, ranks int64) (rows []int64, err error) {
 	e, err := ReadEpochs(dir, &schema.EventsTable, compactRows, "rank")
 	if err != nil {
 		return nil, err
 	}
 	err = e.All(ctx, func(b schema.Batch) error {
 		for _, rank := range b.(*schema.Events).Rank {
-			if rank < 0 {
-				return fmt.Errorf("events: a row of rank %d; commq runs check tells what is wrong", rank)
+			if rank < 0 || int64(rank) >= ranks {
+				return fmt.Errorf("events: a row of rank %d in a run of %d ranks; commq runs check tells what is wrong", rank,
+					ranks)
 			}
 			for int(rank) >= len(rows) {
 				rows = append(rows, 0)
