@@ -42,11 +42,13 @@ var phaseTimeColumns = []queries.Column{{Name: "phase", Type: "INTEGER"}, {Name:
 func printTime(a *app, w io.Writer, t *times.Prediction) error {
 	fmt.Fprintf(w, "\npredicted execution time on %s: %s (%s to %s), dialect %s\n", t.Machine, units.Duration(t.PetNs),
 		units.Duration(t.LowNs), units.Duration(t.HighNs), t.Dialect)
+	covers := "compute times only"
 	if low, high, known := t.OffTraining(); known {
 		fmt.Fprintf(w, "for the runs that they were learnt from, the laws give times that are off by %s to %s\n",
 			percentOff(low), percentOff(high))
+		covers = "compute times and how far the laws are off there"
 	}
-	fmt.Fprintln(w, "the interval covers compute times and that, not the machine's network, another layout or other data")
+	fmt.Fprintf(w, "the interval covers %s, not the machine's network, another layout or other data\n", covers)
 	interval := "its interval does not hold"
 	if t.Covered != nil && *t.Covered {
 		interval = "its interval holds"

@@ -84,7 +84,7 @@ func newSheet(o Options, widthPx, heightPx float64) (s sheet, c canvas, img *vgi
 		return sheet{}, nil, nil, Known("a file of format " + o.Format)
 	}
 	s = sheet{draw.New(c), themeOf(o.Theme)}
-	if img != nil { // ten times as fast as filling the path
+	if img != nil { // faster than filling the path, with the same pixels
 		all := img.Image()
 		stddraw.Draw(all, all.Bounds(), image.NewUniform(s.paper), image.Point{}, stddraw.Src)
 		return s, c, img, nil

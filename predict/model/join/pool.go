@@ -233,6 +233,7 @@ func poolEvent(v *signature.Values, captures []*captureTimes) {
 	v.Times = t
 }
 
+// sharedNoise returns how far ranks share their noise in each capture with times.
 func sharedNoise(captures []*captureTimes) (all []float64) {
 	for _, c := range captures {
 		if c.times != nil {
