@@ -52,6 +52,17 @@ func (m *Model) findExchanges() *Exchanges {
 	return e
 }
 
+// Pairs returns groups of two: a site that sends and the only one that receives its messages, all of them in all runs.
+func (e *Exchanges) Pairs() *Exchanges {
+	pairs := &Exchanges{map[int32]int32{}, map[int32][]int32{}}
+	for event, others := range e.whole {
+		if len(others) == 1 && len(e.whole[others[0]]) == 1 {
+			pairs.group[event] = min(event, others[0])
+		}
+	}
+	return pairs
+}
+
 // join makes one group of those of two events.
 func (e *Exchanges) join(a, b int32) {
 	x, some := e.GroupOf(a)
