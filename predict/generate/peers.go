@@ -69,6 +69,8 @@ func (p *peerLaws) peersOf(x *model.Site, index []int32) *peers {
 func (p *peerLaws) participates(x *model.Site, rank int32, index []int32) bool {
 	var m *pattern.Map
 	switch a := p.peersOf(x, index); {
+	case x.AllCall:
+		return true
 	case x.In != "":
 		m = a.in
 	case x.To != "":

@@ -47,14 +47,17 @@ func (w *rankWriter) row(x *model.Site, index []int32) schema.Event {
 		s := w.side(x, &x.Send, a.to, e.Comm, p)
 		e.SendWorld, e.SendPeer, e.SendTag, e.SendCount, e.SendDatatype, e.SendBytes = s.world, s.peer, s.tag, s.count,
 			s.datatype, s.bytes
-		if x.Sends && e.SendWorld == schema.NullInt32 {
-			e.SendTag, e.ProcNull = schema.NullInt32, max(e.ProcNull, 0)|schema.ProcNullSend
+		if x.Sends && s.null {
+			e.ProcNull = max(e.ProcNull, 0) | schema.ProcNullSend
 		}
 	}
 	if x.Recv.Like != nil && d.receives {
 		s := w.side(x, &x.Recv, a.from, e.Comm, p)
 		e.RecvWorld, e.RecvPeer, e.RecvTag, e.RecvCount, e.RecvDatatype, e.RecvBytes = s.world, s.peer, s.tag, s.count,
 			s.datatype, s.bytes
+		if x.Receives && s.null {
+			e.ProcNull = max(e.ProcNull, 0) | schema.ProcNullRecv
+		}
 	}
 	return e
 }
@@ -81,7 +84,9 @@ func (w *rankWriter) setComm(e *schema.Event, x *model.Site, index []int32) bool
 func copyLike(e *schema.Event, x *model.Site, sym *signature.Symbol, d direction) {
 	e.Callsite = nulls.Value(sym.Frame, schema.NullInt32)
 	e.PostedAny = nulls.Value(x.Like.PostedAny, schema.NullInt32)
-	e.ProcNull = nulls.Value(x.Like.ProcNull, schema.NullInt32)
+	if e.ProcNull = nulls.Value(x.Like.ProcNull, schema.NullInt32); x.Sends || x.Receives {
+		e.ProcNull = min(e.ProcNull, 0) // which sides are null depends on the rank
+	}
 	if x.StartsBoth {
 		if e.PostedAny = schema.NullInt32; d.receives {
 			e.PostedAny = nulls.Value(x.PostedAny, schema.NullInt32)
@@ -133,6 +138,7 @@ type sideColumns struct {
 	count            int64
 	datatype         int32
 	bytes            int64
+	null             bool // to or from MPI_PROC_NULL
 }
 
 // side returns one side of a row. p is the point of the row.
@@ -142,7 +148,7 @@ func (w *rankWriter) side(x *model.Site, laws *model.SideLaws, m *pattern.Map, c
 		like = laws.LikeRoot
 	}
 	s := sideColumns{schema.NullInt32, schema.NullInt32, schema.NullInt32, schema.NullInt64,
-		like[signature.SideDatatype].Int32(), schema.NullInt64}
+		like[signature.SideDatatype].Int32(), schema.NullInt64, false}
 	if m != nil {
 		if dst, found := m.Dst(w.rank); found {
 			p.PeerRank = dst
@@ -157,6 +163,10 @@ func (w *rankWriter) side(x *model.Site, laws *model.SideLaws, m *pattern.Map, c
 	}
 	if v, ok := w.g.number(x, numberTag, laws.Tag, &p); ok {
 		s.tag = v.Int32()
+	}
+	if s.null = p.PeerRank == pattern.None && (m != nil || !laws.HasPeers); s.null {
+		s.setEmpty(laws, like, &p)
+		return s
 	}
 	if v, ok := w.g.number(x, numberBytes, laws.Bytes, &p); ok {
 		s.bytes = int64(v)
@@ -176,6 +186,27 @@ func (w *rankWriter) side(x *model.Site, laws *model.SideLaws, m *pattern.Map, c
 		}
 	}
 	return s
+}
+
+// setEmpty sets the tag and sizes of a message to or from MPI_PROC_NULL: it has no bytes, and the count that its rank would send
+// or receive otherwise, if laws tell it.
+func (s *sideColumns) setEmpty(laws *model.SideLaws, like signature.Side, p *law.Point) {
+	if like[signature.SideBytes] != signature.Null {
+		s.bytes = 0
+	}
+	if !laws.NullTags {
+		s.tag = schema.NullInt32
+	}
+	of, unit := laws.Count, int64(1)
+	if laws.ElementBytes > 0 {
+		of, unit = laws.Bytes, laws.ElementBytes
+	}
+	if like[signature.SideCount] == signature.Null || of.IsEmpty() {
+		return
+	}
+	if e, known := of.Evaluate(p); known && e.Value >= 0 {
+		s.count = e.Value / unit
+	}
 }
 
 // What a number is.

@@ -12,7 +12,8 @@ import (
 )
 
 // addFamilies sets the families of a site and returns their slots: who makes the call, and with which peers. A family
-// of callers is only needed if some rank sends to MPI_PROC_NULL; otherwise the callers are the senders.
+// of callers is only needed if some rank sends to MPI_PROC_NULL and not all make the call; otherwise the callers are
+// the senders.
 func addFamilies(x *Site, training []int32) (all []pattern.Slot) {
 	everyone, hasNull := len(x.Calls.Components) == 0, false
 	for _, s := range x.Calls.Slots {
@@ -40,6 +41,7 @@ func addFamilies(x *Site, training []int32) (all []pattern.Slot) {
 	if x.Receives {
 		x.From = add("from", func(rank int32, c *signature.Call) int32 { return c.Recv.PeerOf(rank) })
 	}
+	x.AllCall = everyone && hasNull && !x.StartsBoth
 	if (!everyone || x.StartsBoth) && (hasNull || !x.Sends && !x.Receives) {
 		x.In = add("in", func(rank int32, _ *signature.Call) int32 { return rank })
 	}
@@ -127,8 +129,8 @@ func pairPartners(sites []*Site, all []pattern.Slot) {
 // mostOrdered is the largest number of partners that are put in order: each slot then has a list of its own.
 const mostOrdered = 256
 
-// nearestFirst returns the slots of the other side of a slot's messages, those at the same place in the same loops first:
-// in another loop the same messages may be a coincidence of few ranks.
+// nearestFirst returns the slots of the other side of a slot's messages, those at the same place in the same loops
+// first: in another loop the same messages may be a coincidence of few ranks.
 func nearestFirst(name string, others []string, places map[string]string) []string {
 	isNear := func(other string) bool { return places[other] == places[name] }
 	if len(others) < 2 || len(others) > mostOrdered || isNear(others[0]) || !slices.ContainsFunc(others, isNear) {

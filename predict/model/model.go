@@ -66,6 +66,8 @@ type Site struct {
 	// whom it receives. In is empty if To or From already shows who makes the call, or if all ranks make it. To and
 	// From are empty if there are no messages.
 	In, To, From string
+	// AllCall tells that all ranks make the call, some of them with MPI_PROC_NULL; then In is empty.
+	AllCall bool
 	// Send and Recv are the laws of the two sides.
 	Send, Recv SideLaws
 	// Root is the law of a collective's root. RootInComm means that it is a rank of the communicator.
@@ -127,6 +129,9 @@ type SideLaws struct {
 	// Like is a side of a training run; a predicted side takes from it all that is the same in every run. It is nil
 	// if there is none. LikeRoot does the same for the root of a collective if that differs.
 	Like, LikeRoot signature.Side
+	// HasPeers tells that some call's side is not to or from MPI_PROC_NULL, NullTags that those which are have a tag: the
+	// receiving side of MPI_Sendrecv has none.
+	HasPeers, NullTags bool
 }
 
 // New finds the laws of a program's runs. Several signatures on the same number of ranks are captures of one run, see

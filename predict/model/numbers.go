@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/commq/commq/predict/internal/nulls"
 	"github.com/commq/commq/predict/model/join"
 	"github.com/commq/commq/predict/model/law"
 	"github.com/commq/commq/predict/pattern"
@@ -59,11 +60,20 @@ type sideSamples struct {
 	full              struct{ count, bytes []law.Sample }
 }
 
-// add adds the numbers of a call's side at a point, and takes the side as an example.
-func (s *sideSamples) add(laws *SideLaws, at law.Point, side signature.Side) {
+// add adds the numbers of a call's side at a point, and takes the side as an example. Of a message to or from
+// MPI_PROC_NULL it adds the tag at most: it has no bytes, whatever its count is.
+func (s *sideSamples) add(laws *SideLaws, at law.Point, side signature.Side, isNull bool) {
 	if side == nil {
 		return
 	}
+	if isNull {
+		tag := side[signature.SideTag]
+		if laws.NullTags = tag != signature.Null; laws.NullTags {
+			s.tag = append(s.tag, law.Sample{Point: at, Value: int64(tag)})
+		}
+		return
+	}
+	laws.HasPeers = true
 	at.PeerRank = side.PeerOf(at.Rank)
 	for _, x := range []struct {
 		samples *[]law.Sample
@@ -135,8 +145,9 @@ func sampleSite(x *Site, t *join.Training) (all siteSamples) {
 				if x.SizesOfFirst {
 					sizes.Rank = firstOf(t, c, i)
 				}
-				all.send.add(&x.Send, sizes, c.Send)
-				all.recv.add(&x.Recv, sizes, c.Recv)
+				null := nulls.Value(c.ProcNull, 0)
+				all.send.add(&x.Send, sizes, c.Send, x.Sends && null&schema.ProcNullSend != 0)
+				all.recv.add(&x.Recv, sizes, c.Recv, x.Receives && null&schema.ProcNullRecv != 0)
 				if c.Root != nil {
 					at.Root = false
 					world := *c.Root - t.First[i]

@@ -52,7 +52,7 @@ func (f *gridCover) twinsOf(c *class, units []*unit, searched map[*unit][][]Form
 	i := slices.Index(f.classes, c)
 	for k, d := range f.classes {
 		if n := len(d.dims[0]); i != k && n > 1 && n <= mostAxes && d.grids[0].Shape != Columns &&
-			!isDemonstrated(i, k, units, searched) && !f.stencils.shows(i, k) &&
+			!isDemonstrated(i, k, f.classes, units, searched) && !f.stencils.shows(i, k) &&
 			f.excess(i, k, searched) < twinBits {
 			twins = append(twins, d)
 		}
@@ -68,7 +68,7 @@ func possibleGrids(chosen, classes []*class, units []*unit, searched map[*unit][
 			continue
 		}
 		ruledOut := func(c *class) bool {
-			return c != d && len(c.dims[0]) > 1 && isDemonstrated(slices.Index(classes, c), k, units, searched)
+			return c != d && len(c.dims[0]) > 1 && isDemonstrated(slices.Index(classes, c), k, classes, units, searched)
 		}
 		if !slices.ContainsFunc(chosen, ruledOut) {
 			all = append(all, d.grids...)
@@ -101,24 +101,42 @@ func classOf(f Form, classes []*class) *class {
 	return classes[i]
 }
 
-// isDemonstrated reports whether what some unit does goes with the grids of one class and not with those of another,
-// and of none the other way round.
-func isDemonstrated(class, other int, units []*unit, searched map[*unit][][]Form) bool {
+// isDemonstrated reports whether what some unit does goes with the grids of one class (of) and not with those of another,
+// and of none the other way round. What one run alone can show of a grid with more axes may be chance.
+func isDemonstrated(of, other int, classes []*class, units []*unit, searched map[*unit][][]Form) bool {
 	demonstrated := false
+	if c, d := classes[of], classes[other]; len(c.dims[0]) > len(d.dims[0]) && differentRuns(c, d) < 2 {
+		return false
+	}
 	for _, u := range units {
 		all := searched[u]
 		if len(all) == 0 {
 			continue
 		}
-		mine, theirs := len(all[class]) > 0 && all[class][0].Cost <= plain, len(all[other]) > 0
+		mine, theirs := len(all[of]) > 0 && all[of][0].Cost <= plain, len(all[other]) > 0
 		switch {
 		case mine && !theirs:
 			demonstrated = true
-		case theirs && len(all[class]) == 0:
+		case theirs && len(all[of]) == 0:
 			return false
 		}
 	}
 	return demonstrated
+}
+
+// differentRuns returns in how many runs the grids of two classes have other axes; an axis of one rank is none.
+func differentRuns(c, d *class) (n int) {
+	for i := range c.dims {
+		if !slices.Equal(axesOf(c.dims[i]), axesOf(d.dims[i])) {
+			n++
+		}
+	}
+	return n
+}
+
+// axesOf returns the extents of axes of more than one rank.
+func axesOf(dims []int32) []int32 {
+	return slices.DeleteFunc(slices.Clone(dims), func(g int32) bool { return g == 1 })
 }
 
 // onClass returns the form on the grids of another class; false if an axis that it uses is none of theirs in all runs.
