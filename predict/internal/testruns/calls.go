@@ -54,12 +54,22 @@ func Calls(ranks int, comms [][]int32, calls func(rank int) []Call) *signature.R
 	return run
 }
 
-// setMessage fills in the sides of a send or a receive.
+// setMessage fills in the sides of a send or a receive. A side without a peer is one of MPI_PROC_NULL, with its count.
 func (c *Call) setMessage(e *schema.Event) {
 	element := max(c.Element, 1)
-	if c.To != None {
+	e.ProcNull = 0
+	switch sends := c.Call.Is(schema.FactSends); {
+	case c.To != None:
 		setSend(e, c.To, c.Tag, c.Bytes)
 		e.SendCount /= int64(element)
+	case sends:
+		setSend(e, 0, c.Tag, 0)
+		e.SendPeer, e.SendWorld, e.SendCount = schema.NullInt32, schema.NullInt32, int64(c.Bytes/element)
+		e.ProcNull |= schema.ProcNullSend
+	}
+	if c.From == None && c.Call.Is(schema.FactReceives) {
+		e.RecvTag, e.RecvCount, e.RecvDatatype, e.RecvBytes = int32(c.Tag), int64(c.Bytes/element), 5, 0
+		e.ProcNull |= schema.ProcNullRecv
 	}
 	if c.From != None {
 		e.RecvPeer, e.RecvWorld, e.RecvTag = int32(c.From), int32(c.From), int32(c.Tag)
