@@ -139,6 +139,7 @@ type generator struct {
 	iterations map[int32]law.Estimate
 	doubted    map[int32]bool // loops whose calls doubtCalls has seen, by node
 	totals     totalsCache
+	hasEmpty   bool // a rank has nothing to send where the runs have no rank without
 }
 
 // unknowns has the reasons why something cannot be predicted.
@@ -367,6 +368,21 @@ func (g *generator) addMessages(why string) {
 	for _, x := range g.model.Sites {
 		if x.Sends || x.Receives {
 			g.unknown.follow(x.Event.ID, why)
+		}
+	}
+}
+
+// noteEmpty makes who sends and receives unknown: a site has sizes of 0 on a rank, and in no run. Many programs leave
+// ranks out that have no part of the domain.
+func (g *generator) noteEmpty(empty *model.Site, rank int32) {
+	if g.hasEmpty {
+		return
+	}
+	g.hasEmpty = true
+	for _, x := range g.model.Sites {
+		if x.Sends || x.Receives {
+			g.unknown.addCalls(x.Event.ID, g.model.NodeName(x.Event), fmt.Sprintf("the sizes of %s are 0 on rank %d, as in no "+
+				"run: whether such ranks take part is not known", g.model.NodeName(empty.Event), rank))
 		}
 	}
 }

@@ -31,13 +31,18 @@ func mayReachFurther(g *generator, n *template.Node) bool {
 	})
 }
 
+// enoughRuns is the number of runs in which a number of iterations that only one law has is no chance.
+const enoughRuns = 4
+
 // mayFollowData reports whether the number of iterations of a loop may follow the data: it is not the same in all runs,
-// and messages in the loop have destinations without a law, as on the coarser grids of a solver.
+// and messages in the loop have destinations without a law, as on the coarser grids of a solver. It does not if one law
+// alone has it in enough runs, as P - 1 where one rank receives from all others.
 func mayFollowData(g *generator, n *template.Node) bool {
 	if g.ranks <= g.model.LargestRun() {
 		return false
 	}
-	if _, same := g.model.Iterations[n.ID].Unvarying(); same {
+	l := g.model.Iterations[n.ID]
+	if _, same := l.Unvarying(); same || len(l.Sums) == 1 && len(g.model.Training) >= enoughRuns {
 		return false
 	}
 	hasNone := func(family string) bool { return family != "" && len(g.peers.families[family]) == 0 }

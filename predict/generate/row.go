@@ -169,7 +169,9 @@ func (w *rankWriter) side(x *model.Site, laws *model.SideLaws, m *pattern.Map, c
 		return s
 	}
 	if v, ok := w.g.number(x, numberBytes, laws.Bytes, &p); ok {
-		s.bytes = int64(v)
+		if s.bytes = int64(v); v == 0 && laws.NeverEmpty {
+			w.g.noteEmpty(x, w.rank)
+		}
 		if laws.ElementBytes > 0 && like[signature.SideCount] != signature.Null {
 			s.count = int64(v) / laws.ElementBytes
 		}

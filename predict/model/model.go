@@ -132,6 +132,8 @@ type SideLaws struct {
 	// HasPeers tells that some call's side is not to or from MPI_PROC_NULL, NullTags that those which are have a tag: the
 	// receiving side of MPI_Sendrecv has none.
 	HasPeers, NullTags bool
+	// NeverEmpty tells that in all runs all have bytes, but for those of MPI_PROC_NULL.
+	NeverEmpty bool
 }
 
 // New finds the laws of a program's runs. Several signatures on the same number of ranks are captures of one run, see

@@ -74,6 +74,7 @@ func (s *sideSamples) add(laws *SideLaws, at law.Point, side signature.Side, isN
 		return
 	}
 	laws.HasPeers = true
+	laws.NeverEmpty = (len(s.bytes) == 0 || laws.NeverEmpty) && side[signature.SideBytes] > 0
 	at.PeerRank = side.PeerOf(at.Rank)
 	for _, x := range []struct {
 		samples *[]law.Sample
