@@ -321,7 +321,7 @@ func (g *generator) iterationsOf(n *template.Node, p *law.Point) (law.Estimate, 
 		if known && mayFollowData(g, n) {
 			e.High, e.Exact = max(e.High, 2*e.Value), false
 		}
-		return e, known
+		return widenByShares(g, n, e), known
 	}
 	if e, known := g.iterations[n.ID]; known {
 		return e, true
@@ -339,6 +339,7 @@ func (g *generator) iterationsOf(n *template.Node, p *law.Point) (law.Estimate, 
 		e.High, e.Exact = max(e.High, 2*e.Value), false // a second step along each axis, twice as many levels
 	}
 	if known {
+		e = widenByShares(g, n, e)
 		g.iterations[n.ID] = e
 	}
 	return e, known

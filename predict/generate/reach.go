@@ -1,9 +1,11 @@
 package generate
 
 import (
+	"math"
 	"slices"
 
 	"github.com/commq/commq/predict/model"
+	"github.com/commq/commq/predict/model/law"
 	"github.com/commq/commq/predict/pattern"
 	"github.com/commq/commq/predict/signature/template"
 )
@@ -49,4 +51,38 @@ func mayFollowData(g *generator, n *template.Node) bool {
 	return slices.ContainsFunc(g.model.Sites, func(x *model.Site) bool {
 		return x.Event.IsIn(n) && (x.Sends && hasNone(x.To) || x.Receives && hasNone(x.From))
 	})
+}
+
+// widenByShares widens a number of iterations by laws that need no grid of ranks and fit all runs too: a share of the
+// ranks, rounded up, or down but at least 1, and the root of their number, rounded either way.
+func widenByShares(g *generator, n *template.Node, e law.Estimate) law.Estimate {
+	counts := g.model.IterationsAt[n.ID]
+	if _, same := g.model.Iterations[n.ID].Unvarying(); same || len(counts) < 2 {
+		return e
+	}
+	for _, of := range []func(ranks, n int64) int64{
+		func(ranks, n int64) int64 { return (ranks + n - 1) / n },
+		func(ranks, n int64) int64 { return max(1, ranks/n) },
+		func(ranks, n int64) int64 { return rootOf(ranks, n) },
+	} {
+		for n := range int64(g.model.LargestRun()) {
+			fits := true
+			for i, ranks := range g.model.Training {
+				fits = fits && of(int64(ranks), n+1) == counts[i]
+			}
+			if v := of(int64(g.ranks), n+1); fits && (v < e.Low || v > e.High) {
+				e.Low, e.High, e.Exact = min(e.Low, v), max(e.High, v), false
+			}
+		}
+	}
+	return e
+}
+
+// rootOf returns the square root of a number, rounded down for n = 1 and up for others.
+func rootOf(number, n int64) int64 {
+	root := int64(math.Sqrt(float64(number)))
+	if n > 1 && root*root < number {
+		root++
+	}
+	return root
 }

@@ -36,6 +36,9 @@ type Model struct {
 	Iterations []*law.Law
 	// IterationsSeen has, by node, how many iterations of loops there were in the runs.
 	IterationsSeen []Range
+	// IterationsAt has, by node, the number of iterations in each run of Training; nil if a run has none, or different
+	// ones.
+	IterationsAt [][]int64
 	// Ragged tells, by node, of which loops ranks of one run have different numbers of iterations.
 	Ragged []bool
 	// Uniform and Periods describe loops, by node; see slots.Slots.
@@ -203,6 +206,7 @@ func assemble(runs []*signature.Signature) (*Model, *slots.Slots, error) {
 	for _, counts := range found.Iterations {
 		m.IterationsSeen = append(m.IterationsSeen, rangeOf(counts))
 		m.Ragged = append(m.Ragged, areRagged(counts))
+		m.IterationsAt = append(m.IterationsAt, iterationsByRun(counts, len(m.Training)))
 	}
 	for _, s := range found.Sites {
 		x := &Site{Event: s.Event, Calls: s, Sends: s.Sends, Receives: s.Receives}
@@ -249,6 +253,21 @@ func rangeOf(counts map[slots.Position]int32) (r Range) {
 		r.Least, r.Most = min(r.Least, int64(n)), max(r.Most, int64(n))
 	}
 	return r
+}
+
+// iterationsByRun returns the number of iterations in each run; nil if a run has none, or different ones.
+func iterationsByRun(counts map[slots.Position]int32, runs int) []int64 {
+	by := slices.Repeat([]int64{-1}, runs)
+	for p, n := range counts {
+		if had := by[p.Run]; had >= 0 && had != int64(n) {
+			return nil
+		}
+		by[p.Run] = int64(n)
+	}
+	if slices.Contains(by, -1) {
+		return nil
+	}
+	return by
 }
 
 // areRagged reports whether numbers of iterations differ in a run.
