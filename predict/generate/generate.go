@@ -226,6 +226,7 @@ func Predict(ctx context.Context, m *model.Model, ranks int32, o Options) (*Pred
 	for _, s := range o.Doubted {
 		g.unknown.addCalls(s.Event, m.NodeName(m.SiteOf(s.Event).Event), s.Why)
 	}
+	g.noteUnpredicted()
 	g.peers = newPeerLaws(m, ranks, o.TakeSimplest, g.unknown)
 	g.comms = newCommunicators(m, ranks, g.unknown)
 	run := g.newRun()
@@ -368,6 +369,20 @@ func (g *generator) addMessages(why string) {
 	for _, x := range g.model.Sites {
 		if x.Sends || x.Receives {
 			g.unknown.follow(x.Event.ID, why)
+		}
+	}
+}
+
+// noteUnpredicted notes what is not predicted of any program: the targets of one-sided communication, and the neighbours
+// in a graph of ranks.
+func (g *generator) noteUnpredicted() {
+	for _, x := range g.model.Sites {
+		call := g.model.Joint.Sig.Symbols[x.Event.Symbol].CallID
+		switch c := x.Comm; {
+		case call.Is(schema.FactOneSided|schema.FactTransfers) && (x.Send.Like.HasPeer() || x.Recv.Like.HasPeer()):
+			g.unknown.addSizes(x.Event.ID, g.model.NodeName(x.Event), "targets of one-sided communication are not predicted")
+		case call.IsNeighborhood() && c != nil && (c.Kind == "graph" || c.Kind == "dist_graph"):
+			g.unknown.addSizes(x.Event.ID, g.model.NodeName(x.Event), "neighbours in a graph of ranks are not predicted")
 		}
 	}
 }

@@ -235,6 +235,9 @@ func (g *generator) number(x *model.Site, what string, l *law.Law, p *law.Point)
 			fmt.Sprintf("its law gives %d on rank %d, which is impossible", e.Value, p.Rank))
 		return signature.Null, false
 	}
+	if what == numberRoot && !e.Exact && !l.IsExact() { // an estimate of a rank is none
+		g.unknown.addSizes(x.Event.ID, name(), "no law gives the roots of all runs")
+	}
 	g.result.Numbers++
 	isSize := what == numberBytes || what == numberCount
 	if isSize && (g.peers.uncertain[x.To] || g.peers.uncertain[x.From]) { // sizes for other peers are unknown
