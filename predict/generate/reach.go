@@ -54,10 +54,11 @@ func mayFollowData(g *generator, n *template.Node) bool {
 }
 
 // widenByShares widens a number of iterations by laws that need no grid of ranks and fit all runs too: a share of the
-// ranks, rounded up, or down but at least 1, and the root of their number, rounded either way.
+// ranks, rounded up, or down but at least 1, and the root of their number, rounded either way. Where messages show a
+// grid a loop along it is no chance.
 func widenByShares(g *generator, n *template.Node, e law.Estimate) law.Estimate {
 	counts := g.model.IterationsAt[n.ID]
-	if _, same := g.model.Iterations[n.ID].Unvarying(); same || len(counts) < 2 {
+	if _, same := g.model.Iterations[n.ID].Unvarying(); same || len(counts) < 2 || len(g.model.Pattern.Grids) > 0 {
 		return e
 	}
 	for _, of := range []func(ranks, n int64) int64{

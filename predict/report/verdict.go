@@ -256,6 +256,11 @@ func iterationRanges(m *model.Model, x *generate.Prediction) []interval {
 			}
 		}
 	}
+	for _, site := range m.Sites {
+		if len(x.Conflicts) > 0 && (site.Sends || site.Receives || site.Completes != nil) {
+			all[site.Event.ID] = interval{0, math.Inf(1)} // the simplest of laws that disagree was taken: nothing is sure
+		}
+	}
 	return all
 }
 
@@ -320,19 +325,23 @@ func judgeEdges(x *generate.Prediction, measured *signature.Signature, partial b
 	if x.Signature != nil {
 		got = edgesOf(x.Signature, x.Gaps)
 	}
+	right, wrong := &t.Exact, &t.Wrong
+	if len(x.Conflicts) > 0 {
+		right, wrong = &t.Inside, &t.Outside
+	}
 	for e := range want {
 		switch {
 		case got[e]:
-			t.Exact++
+			*right++
 		case partial:
 			t.Unknown++
 		default:
-			t.Wrong++
+			*wrong++
 		}
 	}
 	for e := range got {
 		if !want[e] {
-			t.Wrong++
+			*wrong++
 		}
 	}
 	return t
