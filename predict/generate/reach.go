@@ -58,7 +58,7 @@ func mayFollowData(g *generator, n *template.Node) bool {
 // grid a loop along it is no chance.
 func widenByShares(g *generator, n *template.Node, e law.Estimate) law.Estimate {
 	counts := g.model.IterationsAt[n.ID]
-	if _, same := g.model.Iterations[n.ID].Unvarying(); same || len(counts) < 2 || len(g.model.Pattern.Grids) > 0 {
+	if _, same := g.model.Iterations[n.ID].Unvarying(); same || len(counts) < 2 || g.model.Pattern.ShowsGrid() {
 		return e
 	}
 	for _, of := range []func(ranks, n int64) int64{

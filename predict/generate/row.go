@@ -169,7 +169,7 @@ func (w *rankWriter) side(x *model.Site, laws *model.SideLaws, m *pattern.Map, c
 		return s
 	}
 	if v, ok := w.g.number(x, numberBytes, laws.Bytes, &p); ok {
-		if s.bytes = int64(v); v == 0 && laws.NeverEmpty {
+		if s.bytes = int64(v); v == 0 && laws.NeverEmpty && laws.Bytes.IsExact() {
 			w.g.noteEmpty(x, w.rank)
 		}
 		if laws.ElementBytes > 0 && like[signature.SideCount] != signature.Null {

@@ -67,6 +67,13 @@ type Law struct {
 	Paired bool `json:"paired,omitempty"`
 }
 
+// ShowsGrid reports whether some law is simplest on a grid of several axes.
+func (p *Program) ShowsGrid() bool {
+	return slices.ContainsFunc(p.Laws, func(l Law) bool {
+		return len(l.Forms) > 0 && len(l.Forms[0].Grids) > 0 && l.Forms[0].Grids[0].Axes > 1
+	})
+}
+
 // Member is a slot that a law covers.
 type Member struct {
 	Slot  string  `json:"slot"`
