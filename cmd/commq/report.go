@@ -135,7 +135,7 @@ func reportInput(ctx context.Context, a *app, r queries.Run) (report.Input, erro
 		in.Facts = append(in.Facts, report.Fact{Name: "discloses", Value: tells})
 	}
 	in.Examine = func(ctx context.Context, in *report.Input) error {
-		list, err := doctor.ExamineContents(ctx, r.Dir, doctorEngine)
+		list, doubts, err := doctor.ExamineContents(ctx, r.Dir, doctorEngine)
 		if err != nil {
 			return err
 		}
@@ -143,7 +143,7 @@ func reportInput(ctx context.Context, a *app, r queries.Run) (report.Input, erro
 			in.Findings = append(in.Findings,
 				report.Finding{Check: x.Check, Status: string(x.Status), Found: x.Found, Do: x.Do})
 		}
-		in.Diagnosis, err = reportDiagnosis(ctx, a, found)
+		in.Diagnosis, err = reportDiagnosis(ctx, a, found, doubtTexts(doubts))
 		return err
 	}
 	return in, nil
