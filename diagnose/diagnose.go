@@ -241,7 +241,13 @@ func Run(ctx context.Context, r *run.Run, o Options) (*Diagnosis, error) {
 	q := &search{d, &whatIf{simulation: &stored.Simulation{Run: r, Target: target, Program: program},
 		step: o.Progress, memory: o.MemoryBytes,
 		bounds: o.MostCalls > 0 && r.Manifest.Counts.Calls > o.MostCalls, kept: o.Kept}}
-	if err := q.run(ctx, r, target, o); err != nil {
+	if !q.w.bounds {
+		err = q.w.keepRows(ctx)
+	}
+	if err == nil {
+		err = q.run(ctx, r, target, o)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("diagnose %s: %w", r.Name, err)
 	}
 	return d, nil
@@ -351,7 +357,7 @@ func (q *search) explain(ctx context.Context, simulated bool) (*computing, *crit
 	}
 	e := rows.waits
 	if simulated || simulatedInstead(r.Manifest, coresOf(r.Manifest, rows.computed)) {
-		if e, err = q.w.explain(ctx, leaveOutStartup); err != nil {
+		if e, err = q.w.explainUnchanged(ctx); err != nil {
 			return nil, nil, nil, err
 		}
 	}
@@ -406,7 +412,7 @@ const (
 
 // simulate simulates the run as it is, on an ideal network, and without each of the causes.
 func (q *search) simulate(ctx context.Context, causes []*cause) error {
-	result, err := q.w.run(ctx, "as it is")
+	result, err := q.w.unchanged(ctx)
 	if err != nil {
 		return err
 	}
@@ -415,8 +421,7 @@ func (q *search) simulate(ctx context.Context, causes []*cause) error {
 	ideal := result
 	if !q.w.idealNetwork() {
 		q.w.step("simulate: on an ideal network")
-		q.w.change()
-		if ideal, err = q.w.simulation.SimulateIdeal(ctx); err != nil {
+		if ideal, err = q.w.changed().SimulateIdeal(ctx); err != nil {
 			return err
 		}
 	}

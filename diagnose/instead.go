@@ -36,26 +36,26 @@ func (q *search) sayInstead(ctx context.Context, r *run.Run) error {
 	if q.w.bounds || r.Manifest.Counts.Calls > mostInsteadCalls {
 		return nil
 	}
-	var before map[causeKey]int64
-	named := 0
+	var found []*Finding
 	for i := range q.d.Findings {
-		f := &q.d.Findings[i]
-		if named == mostInstead || !q.gainsLittle(f) {
-			continue
+		if f := &q.d.Findings[i]; len(found) < mostInstead && q.gainsLittle(f) {
+			found = append(found, f)
 		}
-		named++
-		if before == nil {
-			e, err := q.w.explain(ctx, critical.Options{LeaveOutStartup: true})
-			if err != nil {
-				return nil // its rows take too much memory
-			}
-			before = delaysByPlace(e, r.Place(ctx))
-		}
-		e, err := q.w.explain(ctx, critical.Options{LeaveOutStartup: true}, f.without())
-		if err != nil {
-			return err
-		}
-		f.Title += instead(f, before, delaysByPlace(e, r.Place(ctx)), e.Path, r.Place(ctx))
+	}
+	if len(found) == 0 {
+		return nil
+	}
+	if q.w.explainable() != nil {
+		return nil
+	}
+	without, err := q.w.explainEach(ctx, found)
+	if err != nil {
+		return err
+	}
+	place := r.Place(ctx)
+	before := delaysByPlace(q.w.explained, place)
+	for i, f := range found {
+		f.Title += instead(f, before, delaysByPlace(without[i], place), without[i].Path, place)
 	}
 	return nil
 }

@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
-	"sync"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/commq/commq/internal/kept"
 	"github.com/commq/commq/internal/units"
@@ -25,38 +27,101 @@ type whatIf struct {
 	memory     int64 // limit in bytes; 0 means none
 	bounds     bool  // nothing is simulated: gains are bounds
 	kept       *kept.Results
+
+	result    *simulate.Result    // of the unchanged run; nil before it is simulated
+	explained *critical.Explained // its times; nil before they are explained
 }
 
-// run simulates the run with these changes.
-func (w *whatIf) run(ctx context.Context, what string, changes ...*change) (*simulate.Result, error) {
-	w.step("simulate: " + what)
-	w.change(changes...)
-	return w.simulation.Simulate(ctx)
+// keptRowBytes is the memory that rows of the run may take which all simulations read. They read the others again.
+const keptRowBytes = 64 << 20
+
+// keepRows reads the rows of the run for all simulations.
+func (w *whatIf) keepRows(ctx context.Context) (err error) {
+	limit := int64(keptRowBytes)
+	if w.memory > 0 {
+		limit = min(limit, w.memory)
+	}
+	w.simulation.Rows, err = stored.ReadRows(ctx, w.simulation.Run, limit)
+	return err
+}
+
+// unchanged simulates the run as it is, once.
+func (w *whatIf) unchanged(ctx context.Context) (*simulate.Result, error) {
+	if w.result == nil {
+		w.step("simulate: as it is")
+		r, err := w.changed().Simulate(ctx)
+		if err != nil {
+			return nil, err
+		}
+		w.result = r
+	}
+	return w.result, nil
 }
 
 // rowBytes is the memory that a row of the run takes while simulated times are explained.
 const rowBytes = 64
 
-// explain explains the simulated times of the run with these changes. All its rows are in memory.
-func (w *whatIf) explain(ctx context.Context, how critical.Options, changes ...*change) (*critical.Explained, error) {
-	if n := w.simulation.Run.Manifest.Counts.Calls; w.memory > 0 && n*rowBytes > w.memory {
-		return nil, fmt.Errorf("simulated times of %s would take %s of memory; the limit is %s", units.Count(n, "call"),
-			units.Bytes(n*rowBytes), units.Bytes(w.memory))
+// rowsBytes is the memory that all rows of the run take then, and more than those of a simulation.
+func (w *whatIf) rowsBytes() int64 { return max(1, w.simulation.Run.Manifest.Counts.Calls*rowBytes) }
+
+// explainable returns why there is too little memory to explain simulated times, which takes that of all rows.
+func (w *whatIf) explainable() error {
+	if w.memory > 0 && w.rowsBytes() > w.memory {
+		return fmt.Errorf("simulated times of %s would take %s of memory; the limit is %s",
+			units.Count(w.simulation.Run.Manifest.Counts.Calls, "call"), units.Bytes(w.rowsBytes()),
+			units.Bytes(w.memory))
 	}
-	w.step("simulate")
-	w.change(changes...)
-	g, result, err := w.simulation.Graph(ctx, how)
-	if err != nil {
-		return nil, err
-	}
-	return g.Explain(stored.Finish(result)), nil
+	return nil
 }
 
-// change makes the next simulation one with these changes.
-func (w *whatIf) change(changes ...*change) { w.applyTo(w.simulation, changes) }
+// explainUnchanged explains the simulated times of the run as it is, once.
+func (w *whatIf) explainUnchanged(ctx context.Context) (*critical.Explained, error) {
+	if w.explained == nil {
+		if err := w.explainable(); err != nil {
+			return nil, err
+		}
+		w.step("simulate")
+		if err := w.explain(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return w.explained, nil
+}
 
-// applyTo makes a simulation one with these changes.
-func (w *whatIf) applyTo(s *stored.Simulation, changes []*change) {
+// explain does what explainUnchanged does.
+func (w *whatIf) explain(ctx context.Context) (err error) {
+	w.explained, w.result, err = explain(ctx, w.changed())
+	return err
+}
+
+// explain explains the times of a simulation.
+func explain(ctx context.Context, s *stored.Simulation) (*critical.Explained, *simulate.Result, error) {
+	g, result, err := s.Graph(ctx, leaveOutStartup)
+	if err != nil {
+		return nil, nil, err
+	}
+	return g.Explain(stored.Finish(result)), result, nil
+}
+
+// explainEach explains the simulated times of the run without each of some findings, and of the run as it is.
+func (w *whatIf) explainEach(ctx context.Context, findings []*Finding) ([]*critical.Explained, error) {
+	w.step("simulate")
+	without := make([]*critical.Explained, len(findings))
+	var parallel errgroup.Group
+	parallel.SetLimit(w.atOnce(1))
+	if w.explained == nil {
+		parallel.Go(func() error { return w.explain(ctx) })
+	}
+	for i, f := range findings {
+		one := w.changed(f.without())
+		parallel.Go(func() (err error) { without[i], _, err = explain(ctx, one); return err })
+	}
+	return without, parallel.Wait()
+}
+
+// changed returns the simulation of the run with these changes.
+func (w *whatIf) changed(changes ...*change) *stored.Simulation {
+	s := *w.simulation
 	s.Change, s.Keep = fillComputing(s.Run), nil
 	// Variation replaces times, the others scale them.
 	slices.SortStableFunc(changes, func(a, b *change) int { return cmp.Compare(len(b.each), len(a.each)) })
@@ -70,6 +135,7 @@ func (w *whatIf) applyTo(s *stored.Simulation, changes []*change) {
 			c.apply(b)
 		}
 	}
+	return &s
 }
 
 // leastKept keeps the smaller part of the cost of an operation that two changes keep; nil keeps all.
@@ -107,27 +173,36 @@ type gain struct {
 	ns      *int64
 }
 
-// atOnce is the number of simulations at the same time.
-const atOnce = 2
+// atOnce is the number of simulations at the same time: as many as there are cores, if each may have all rows of the run
+// in memory, and at least so many.
+func (w *whatIf) atOnce(least int) int {
+	n := runtime.GOMAXPROCS(0)
+	if w.memory > 0 {
+		n = int(min(int64(n), w.memory/w.rowsBytes()))
+	}
+	return max(n, least)
+}
+
+// leastAtOnce is the number of simulations at the same time in any memory: few keep all rows of a run.
+const leastAtOnce = 2
 
 // gains simulates gains, some at the same time.
 func (w *whatIf) gains(ctx context.Context, all []*gain) error {
-	var running sync.WaitGroup
-	errs, free := make([]error, len(all)), make(chan bool, atOnce)
+	errs := make([]error, len(all))
+	var parallel errgroup.Group
+	parallel.SetLimit(w.atOnce(leastAtOnce))
 	for i, g := range all {
-		free <- true
 		w.step("simulate: " + g.what)
-		one := *w.simulation
-		w.applyTo(&one, g.changes)
-		running.Go(func() {
-			defer func() { <-free }()
+		one := w.changed(g.changes...)
+		parallel.Go(func() error {
 			r, err := one.Simulate(ctx)
 			if errs[i] = err; err == nil {
 				*g.ns = w.baseNs - simulate.Nanoseconds(r.Time)
 			}
+			return nil
 		})
 	}
-	running.Wait()
+	_ = parallel.Wait() // of errs
 	return errors.Join(errs...)
 }
 

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 
 	"github.com/commq/commq/internal/rows"
 	"github.com/commq/commq/writer"
@@ -40,14 +41,17 @@ func ExamineRun(ctx context.Context, store, name string, engine Engine) ([]Findi
 }
 
 // ExamineContents checks the run in a folder: its manifest and rows and nothing outside it, and what ingest warned of.
-func ExamineContents(ctx context.Context, dir string, engine Engine) ([]Finding, error) {
-	return examineRun(ctx, dir, engine, func(r *Run, ctx context.Context) ([]Finding, error) {
-		list, err := r.CheckContents(ctx)
+// doubts are those of Run.Doubts, of a run of any size.
+func ExamineContents(ctx context.Context, dir string, engine Engine) (list, doubts []Finding, err error) {
+	list, err = examineRun(ctx, dir, engine, func(r *Run, ctx context.Context) ([]Finding, error) {
+		inRows, err := r.checkRows(ctx, true)
 		if err != nil {
 			return nil, err
 		}
-		return append(list, IngestWarnings(r.Manifest)...), nil
+		doubts = r.doubtful(inRows)
+		return slices.Concat(checkManifest(r.Manifest), inRows, IngestWarnings(r.Manifest)), nil
 	})
+	return list, doubts, err
 }
 
 // examineRun opens the run in a folder and checks it.

@@ -36,8 +36,20 @@ func (r *Run) Check(ctx context.Context) ([]Finding, error) {
 
 // CheckContents checks the manifest and the rows of a run and nothing outside it.
 func (r *Run) CheckContents(ctx context.Context) ([]Finding, error) {
-	list := checkManifest(r.Manifest)
-	for _, check := range []func(context.Context) ([]Finding, error){r.ranks, r.latencies, r.overlaps} {
+	inRows, err := r.checkRows(ctx, true)
+	if err != nil {
+		return nil, err
+	}
+	return append(checkManifest(r.Manifest), inRows...), nil
+}
+
+// checkRows checks the rows of a run: all of them, or only those of its ranks.
+func (r *Run) checkRows(ctx context.Context, all bool) (list []Finding, err error) {
+	checks := []func(context.Context) ([]Finding, error){r.ranks}
+	if all {
+		checks = append(checks, r.latencies, r.overlaps)
+	}
+	for _, check := range checks {
 		more, err := check(ctx)
 		if err != nil {
 			return nil, err
@@ -50,24 +62,22 @@ func (r *Run) CheckContents(ctx context.Context) ([]Finding, error) {
 // Doubts returns the checks of the run's contents that make its times and counts doubtful. Checks that read all rows are
 // made only if it has at most mostCalls calls.
 func (r *Run) Doubts(ctx context.Context, mostCalls int64) (doubts []Finding, err error) {
-	checks := []func(context.Context) ([]Finding, error){r.ranks}
-	if r.Manifest.Counts.Calls <= mostCalls {
-		checks = append(checks, r.latencies, r.overlaps)
+	inRows, err := r.checkRows(ctx, r.Manifest.Counts.Calls <= mostCalls)
+	if err != nil {
+		return nil, err
 	}
+	return r.doubtful(inRows), nil
+}
+
+// doubtful returns the doubts of the manifest, and those among the checks of the rows.
+func (r *Run) doubtful(inRows []Finding) (doubts []Finding) {
 	list := append(ending(r.Manifest), dropped(r.Manifest), unmatched(r.Manifest))
-	for _, check := range checks {
-		more, err := check(ctx)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, more...)
-	}
-	for _, f := range list {
+	for _, f := range append(list, inRows...) {
 		if f.Status != OK && f.Check != "exit status" {
 			doubts = append(doubts, f)
 		}
 	}
-	return doubts, nil
+	return doubts
 }
 
 // IngestWarnings repeats the warnings that ingest wrote into the manifest. Those of an imported run are notes on what

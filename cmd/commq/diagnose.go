@@ -31,6 +31,9 @@ type diagnoseOptions struct {
 	format  string  // --format
 	list    bool    // --list
 	every   bool    // --every-rule
+
+	examined bool     // the doubts of the recording are known
+	doubts   []string // as warnings
 }
 
 // diagnoseFormats are the values of --format.
@@ -170,8 +173,10 @@ func (o *diagnoseOptions) diagnose(ctx context.Context, a *app, found run.Found,
 	if err := askByHand(ctx, r, &how); err != nil {
 		return nil, err
 	}
-	if how.Warnings, err = recordingDoubts(ctx, found); err != nil {
-		return nil, err
+	if how.Warnings = o.doubts; !o.examined {
+		if how.Warnings, err = recordingDoubts(ctx, found); err != nil {
+			return nil, err
+		}
 	}
 	return diagnose.Run(ctx, r, how)
 }
@@ -199,12 +204,18 @@ func recordingDoubts(ctx context.Context, found run.Found) (warnings []string, e
 	err = doctorEngine(ctx, r, func(ask rows.Ask) error {
 		r.Ask = ask
 		doubts, err := r.Doubts(ctx, doubtCalls)
-		for _, f := range doubts {
-			warnings = append(warnings, fmt.Sprintf("the recording (%s): %s", f.Check, f.Found))
-		}
+		warnings = doubtTexts(doubts)
 		return err
 	})
 	return warnings, err
+}
+
+// doubtTexts are the warnings of a diagnosis about a doubtful recording.
+func doubtTexts(doubts []doctor.Finding) (warnings []string) {
+	for _, f := range doubts {
+		warnings = append(warnings, fmt.Sprintf("the recording (%s): %s", f.Check, f.Found))
+	}
+	return warnings
 }
 
 // leastEngineBytes is the memory that the query engine needs for anything.

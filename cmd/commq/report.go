@@ -101,7 +101,6 @@ func writeReport(ctx context.Context, a *app, o *reportOptions, all []*queries.Q
 	defer clear()
 	inputs := make([]report.Input, len(runs))
 	for i, run := range runs {
-		show(fmt.Sprintf("report: check of %s", report.Printable(run.Name)))
 		in, err := reportInput(ctx, a, run)
 		if err != nil {
 			return err
@@ -121,7 +120,7 @@ func writeReport(ctx context.Context, a *app, o *reportOptions, all []*queries.Q
 	return r.Write(w)
 }
 
-// reportInput returns the part of the report that needs no query: facts and findings.
+// reportInput returns the facts of a run, and how to find what the report says of it besides the answers of queries.
 func reportInput(ctx context.Context, a *app, r queries.Run) (report.Input, error) {
 	in := report.Input{Run: r, Args: runArgs(a, r)}
 	found := run.Found{Name: r.Name, Dir: r.Dir, Manifest: r.Manifest}
@@ -135,16 +134,19 @@ func reportInput(ctx context.Context, a *app, r queries.Run) (report.Input, erro
 	if tells != "" {
 		in.Facts = append(in.Facts, report.Fact{Name: "discloses", Value: tells})
 	}
-	list, err := doctor.ExamineContents(ctx, r.Dir, doctorEngine)
-	if err != nil {
-		return in, err
+	in.Examine = func(ctx context.Context, in *report.Input) error {
+		list, doubts, err := doctor.ExamineContents(ctx, r.Dir, doctorEngine)
+		if err != nil {
+			return err
+		}
+		for _, x := range list {
+			in.Findings = append(in.Findings,
+				report.Finding{Check: x.Check, Status: string(x.Status), Found: x.Found, Do: x.Do})
+		}
+		in.Diagnosis, err = reportDiagnosis(ctx, a, found, doubtTexts(doubts))
+		return err
 	}
-	for _, x := range list {
-		in.Findings = append(in.Findings,
-			report.Finding{Check: x.Check, Status: string(x.Status), Found: x.Found, Do: x.Do})
-	}
-	in.Diagnosis, err = reportDiagnosis(ctx, a, found)
-	return in, err
+	return in, nil
 }
 
 // runArgs returns the arguments of commq query that name a run: its name if it is in the store, else its folder.

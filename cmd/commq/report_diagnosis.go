@@ -12,8 +12,8 @@ import (
 // reportDiagnosed is the most calls of a run that a report diagnoses: it takes a few seconds then.
 const reportDiagnosed = 1 << 20
 
-// reportDiagnosis returns why the run takes so long, or why that cannot be said.
-func reportDiagnosis(ctx context.Context, a *app, found run.Found) (report.Diagnosis, error) {
+// reportDiagnosis returns why the run takes so long, or why that cannot be said. doubts are those of its recording.
+func reportDiagnosis(ctx context.Context, a *app, found run.Found, doubts []string) (report.Diagnosis, error) {
 	if err := diagnose.Need.Check(found.Name, found.Manifest); err != nil {
 		return report.Diagnosis{Missing: err.Error()}, nil
 	}
@@ -21,7 +21,7 @@ func reportDiagnosis(ctx context.Context, a *app, found run.Found) (report.Diagn
 		return report.Diagnosis{Missing: fmt.Sprintf("run %q has %s, which would take long here; ask commq diagnose",
 			found.Name, counted(calls, "call"))}, nil
 	}
-	d, err := (&diagnoseOptions{}).diagnose(ctx, a, found, func(string) {})
+	d, err := (&diagnoseOptions{examined: true, doubts: doubts}).diagnose(ctx, a, found, func(string) {})
 	if err != nil {
 		return report.Diagnosis{Missing: err.Error()}, nil // a run that cannot be simulated still has its queries
 	}

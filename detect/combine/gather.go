@@ -175,14 +175,14 @@ func (j *joiner) replay(o *occurrence) (root int, ok bool) {
 		ranks[r] = gatherState{set: rankset.New(n, room), own: -1}
 		ranks[r].set.Add(r)
 	}
-	carried := make(map[*ledger.Operand]rankset.Set, len(o.messages))
+	carried := make([]rankset.Set, len(o.messages))
 	for _, m := range o.messages {
 		j.varied = j.varied || m.Hash != o.messages[0].Hash
 	}
 	ok = o.walk(func(r int, e ledger.Event) bool {
 		at := &ranks[r]
 		if !e.Send {
-			got := carried[e.M]
+			got := carried[e.M.Place]
 			if !at.set.Disjoint(&got) {
 				return false
 			}
@@ -190,7 +190,7 @@ func (j *joiner) replay(o *occurrence) (root int, ok bool) {
 			at.added, at.received, at.total = append(at.added, e.M), append(at.received, e.M), at.total+e.M.Bytes
 			return !room.Exhausted()
 		}
-		carried[e.M] = at.set.Clone()
+		carried[e.M.Place] = at.set.Clone()
 		return j.checkSend(at, o, e.M, r) && !room.Exhausted()
 	})
 	j.facts.markOversized(room, o)

@@ -96,11 +96,11 @@ func (room *eventRoom) occurrence() *occurrence {
 }
 
 // walk visits the sends and receives in an order in which each send precedes its receive. It stops when visit returns
-// false, and reports whether it visited all.
+// false, and reports whether it visited all. Meanwhile Place is the place of each message in o.messages.
 func (o *occurrence) walk(visit func(rank int, e ledger.Event) bool) bool {
 	at := make([]int, len(o.events))
-	for _, m := range o.messages {
-		m.Sent = false
+	for i, m := range o.messages {
+		m.Sent, m.Place = false, int32(i)
 	}
 	left := 2 * len(o.messages)
 	for moved := true; moved; {
@@ -162,18 +162,19 @@ func (o *occurrence) reach(backward bool) (most int) {
 
 // reversed returns the occurrence in reversed time: receivers become senders.
 func (o *occurrence) reversed() *occurrence {
-	b := &occurrence{after: o.after, before: o.before}
-	turned := make(map[*ledger.Operand]*ledger.Operand, len(o.messages))
-	for _, m := range o.messages {
-		t := *m
+	b := &occurrence{after: o.after, before: o.before, messages: make([]*ledger.Operand, len(o.messages))}
+	copies := make([]ledger.Operand, len(o.messages))
+	for i, m := range o.messages {
+		m.Place = int32(i)
+		t := &copies[i]
+		*t = *m
 		t.Src, t.Dst, t.Buffer, t.DstBuffer = m.Dst, m.Src, m.DstBuffer, m.Buffer
-		turned[m] = &t
-		b.messages = append(b.messages, &t)
+		b.messages[i] = t
 	}
 	for _, events := range o.events {
 		list := make([]ledger.Event, 0, len(events))
 		for _, e := range slices.Backward(events) {
-			list = append(list, ledger.Event{M: turned[e.M], Send: !e.Send})
+			list = append(list, ledger.Event{M: b.messages[e.M.Place], Send: !e.Send})
 		}
 		b.events = append(b.events, list)
 	}

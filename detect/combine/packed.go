@@ -274,17 +274,17 @@ type interval struct{ first, last int }
 // to those of which it has heard, so the order of ranks is kept.
 func (f *facts) isScan(g *group, o *occurrence) bool {
 	order, n := f.order(g), len(g.ranks)
-	heard, carried := make([]interval, n), map[*ledger.Operand]interval{}
+	heard, carried := make([]interval, n), make([]interval, len(o.messages))
 	for r, rank := range g.ranks {
 		at := slices.Index(order, rank)
 		heard[r] = interval{at, at}
 	}
 	ok := o.walk(func(r int, e ledger.Event) bool {
 		if e.Send {
-			carried[e.M] = heard[r]
+			carried[e.M.Place] = heard[r]
 			return true
 		}
-		got := carried[e.M]
+		got := carried[e.M.Place]
 		switch {
 		case got.last+1 == heard[r].first:
 			heard[r].first = got.first

@@ -153,7 +153,7 @@ func (s *slicing) replay(o *occurrence) bool {
 		first int
 		sets  []rankset.Bits
 	}
-	carried := make(map[*ledger.Operand]slice, len(o.messages))
+	carried := make([]slice, len(o.messages))
 	ok := o.walk(func(r int, e ledger.Event) bool {
 		if e.Send {
 			at := e.M.Buffer - s.base[r]
@@ -167,10 +167,10 @@ func (s *slicing) replay(o *occurrence) bool {
 				sent[r].Add(b)
 				c.sets = append(c.sets, slices.Clone(sets[r][b]))
 			}
-			carried[e.M] = c
+			carried[e.M.Place] = c
 			return true
 		}
-		c := carried[e.M]
+		c := carried[e.M.Place]
 		for k, set := range c.sets {
 			b := c.first + k
 			if sent[r].Has(b) || !sets[r][b].Disjoint(set) {

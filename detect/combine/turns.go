@@ -194,7 +194,10 @@ func sortEvents(events []ledger.Event) {
 
 func sortMessages(list []*ledger.Operand) {
 	slices.SortFunc(list, func(a, b *ledger.Operand) int {
-		return cmp.Or(cmp.Compare(a.Src, b.Src), cmp.Compare(a.SendSeq, b.SendSeq))
+		if d := cmp.Compare(a.Src, b.Src); d != 0 {
+			return d
+		}
+		return cmp.Compare(a.SendSeq, b.SendSeq)
 	})
 }
 

@@ -1,6 +1,5 @@
 // Package sweep simulates runs on many machines: on every combination of some values of a machine's keys. axis.go reads
-// a key and its values, grid.go makes the machines, cache.go keeps the rows of a run for all simulations, and this
-// file simulates and compares the times with a reference.
+// a key and its values, grid.go makes the machines, and this file simulates and compares the times with a reference.
 package sweep
 
 import (
@@ -40,7 +39,7 @@ type Times struct {
 // Simulate simulates the run on all machines of the grid, on as many CPUs as there are. The memory limit of s is not
 // used.
 func Simulate(ctx context.Context, s *stored.Simulation, g *Grid, o Options) (*Times, error) {
-	rows, err := newCache(ctx, s.Run, o.MemoryBytes)
+	rows, err := stored.ReadRows(ctx, s.Run, o.MemoryBytes)
 	if err != nil {
 		return nil, fmt.Errorf("simulate %s: %w", s.Run.Name, err)
 	}
@@ -48,7 +47,7 @@ func Simulate(ctx context.Context, s *stored.Simulation, g *Grid, o Options) (*T
 		if o.Progress != nil {
 			defer o.Progress()
 		}
-		result, err := simulate.Simulate(m, s.Program, &simulate.Options{Dialect: s.Target.Dialect}, rows.source(ctx))
+		result, err := simulate.Simulate(m, s.Program, &simulate.Options{Dialect: s.Target.Dialect}, rows.Source(ctx))
 		if err != nil {
 			return -1, err
 		}

@@ -2,17 +2,12 @@ package sweep
 
 import (
 	"errors"
-	"io"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/commq/commq/models"
-	"github.com/commq/commq/run"
-	"github.com/commq/commq/schema"
-	"github.com/commq/commq/writer"
 )
 
 func TestParseAxis(t *testing.T) {
@@ -51,79 +46,6 @@ func TestParseAxis(t *testing.T) {
 	} {
 		if _, err := ParseAxis(m, text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v; want %s", text, err, want)
-		}
-	}
-}
-
-// The cache passes the run's rows. Of a run that does not fit it keeps the first epochs and reads the rest from the
-// files.
-func TestCachePassesAllRows(t *testing.T) {
-	const epochs, rows = 3, 5000
-	store := t.TempDir()
-	out, err := writer.Create(store, "three", writer.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer out.Abort()
-	var want []int64
-	for epoch := range int32(epochs) {
-		b := &schema.Events{}
-		for i := range int64(rows) {
-			e := schema.NullEvent
-			e.Rank, e.Seq, e.Epoch, e.Call, e.ComputeNs = 0, int64(epoch)*rows+i, epoch, int16(schema.CallSend), 3*i
-			b.Append(&e)
-			want = append(want, e.Seq, e.ComputeNs, int64(e.Call), e.SendBytes)
-		}
-		if err := out.Write(0, b); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := out.Commit(t.Context(), &schema.Manifest{Ranks: 1, TimeOrigin: "untimed", ComputeClock: "cpu",
-		Record: "all",
-		Hash:   "none", Ended: "finalized", Epochs: epochs}); err != nil {
-		t.Fatal(err)
-	}
-	r, err := run.Open(t.Context(), filepath.Join(store, "three"), run.Need{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	complete, err := newCache(t.Context(), r, 1<<30)
-	if err != nil || !complete.complete || len(complete.epochs) != epochs {
-		t.Fatalf("%d epochs, %v", len(complete.epochs), err)
-	}
-	// seq and compute_ns take 16 bytes, all other columns have one value
-	if most := int64(epochs * rows * 30); complete.bytes > most {
-		t.Errorf("%d bytes, more than %d", complete.bytes, most)
-	}
-	part, err := newCache(t.Context(), r, complete.bytes*2/3)
-	if err != nil || part.complete || len(part.epochs) == 0 || len(part.epochs) == epochs {
-		t.Fatalf("%d epochs, %v", len(part.epochs), err)
-	}
-	for _, k := range []*cache{complete, part, {run: r}} {
-		for range 2 {
-			if diff := cmp.Diff(want, rowValues(t, k)); diff != "" {
-				t.Errorf("%d epochs kept: %s", len(k.epochs), diff)
-			}
-		}
-	}
-}
-
-// rowValues returns seq, compute_ns, call and send_bytes of each row.
-func rowValues(t *testing.T, c *cache) (all []int64) {
-	t.Helper()
-	next := c.source(t.Context())
-	for {
-		err := next(func(b *schema.Events) error {
-			for i := range b.Rank {
-				all = append(all, b.Seq[i], b.ComputeNs[i], int64(b.Call[i]), b.SendBytes[i])
-			}
-			return nil
-		})
-		if errors.Is(err, io.EOF) {
-			return all
-		}
-		if err != nil {
-			t.Fatal(err)
 		}
 	}
 }

@@ -30,6 +30,8 @@ type Input struct {
 	Findings []Finding
 	// Diagnosis says why the run takes so long; the zero value leaves it out.
 	Diagnosis Diagnosis
+	// Examine sets Findings and Diagnosis. Build calls it while it asks queries; nil means that they are set.
+	Examine func(context.Context, *Input) error
 }
 
 // Fact is one thing known about a run.
@@ -140,12 +142,8 @@ func Build(ctx context.Context, inputs []Input, o Options) (*Report, error) {
 	if o.Rows <= 0 {
 		o.Rows = defaultRows
 	}
-	b := &builder{inputs: inputs, o: o, report: &Report{Title: title(inputs), Version: Printable(o.Version)},
-		artist: newArtist()}
-	for i, in := range inputs {
-		b.report.Runs = append(b.report.Runs, describe(i, in, len(inputs) == 1))
-	}
-	b.report.Sound, b.report.Factors = sound(b.report.Runs), newFactorTable(inputs)
+	b := &builder{inputs: slices.Clone(inputs), o: o, report: &Report{Title: title(inputs),
+		Version: Printable(o.Version), Runs: make([]runPart, len(inputs))}, artist: newArtist()}
 	for i, q := range chosen {
 		s := b.begin(q)
 		s.Wanted = wanted[i]
@@ -155,9 +153,14 @@ func Build(ctx context.Context, inputs []Input, o Options) (*Report, error) {
 			b.total += len(inputs) - 1
 		}
 	}
-	if err := errors.Join(b.ask(ctx), b.artist.finish()); err != nil {
+	b.total += len(inputs) // their examinations
+	end := b.examine(ctx)
+	err = b.ask(ctx)
+	end()
+	if err := errors.Join(err, b.artist.finish()); err != nil {
 		return nil, err
 	}
+	b.report.Sound, b.report.Factors = sound(b.report.Runs), newFactorTable(b.inputs)
 	for _, s := range b.sections {
 		b.finish(s)
 	}
@@ -316,6 +319,7 @@ type builder struct {
 	sections    []*asked
 	done, total int
 	artist      *artist
+	examined    []chan error // by input
 }
 
 // asked is a section being filled.
@@ -365,6 +369,29 @@ func (b *builder) begin(q *queries.Query) *asked {
 	return &asked{section: s}
 }
 
+// examine begins to examine the runs, one after another. end ends that.
+func (b *builder) examine(ctx context.Context) (end func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	for range b.inputs {
+		b.examined = append(b.examined, make(chan error, 1))
+	}
+	ended := make(chan bool)
+	go func() {
+		defer close(ended)
+		for i := range b.inputs {
+			in := b.inputs[i]
+			if in.Examine == nil {
+				b.examined[i] <- nil
+				continue
+			}
+			err := in.Examine(ctx, &in)
+			b.inputs[i].Findings, b.inputs[i].Diagnosis = in.Findings, in.Diagnosis
+			b.examined[i] <- err
+		}
+	}()
+	return func() { cancel(); <-ended }
+}
+
 // ask opens each run once and asks it every query, then all runs together for the queries that compare runs.
 func (b *builder) ask(ctx context.Context) error {
 	over := func(q *queries.Query) bool { return q.OverRuns }
@@ -392,10 +419,26 @@ func (b *builder) askRun(ctx context.Context, i int, take func(*queries.Query) b
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	if err := b.drawCauses(ctx, db, in, &b.report.Runs[i]); err != nil {
+	if err := b.askSections(ctx, db, runs, name, take); err != nil {
 		return err
 	}
-	return b.askSections(ctx, db, runs, name, take)
+	b.step("diagnosis", name)
+	if err := <-b.examined[i]; err != nil {
+		return err
+	}
+	b.report.Runs[i] = describe(i, *in, len(b.inputs) == 1)
+	return b.drawCauses(ctx, db, in, &b.report.Runs[i])
+}
+
+// step says what is done next, of a run if it has a name.
+func (b *builder) step(what, run string) {
+	if run != "" {
+		what += " of " + run
+	}
+	if b.o.Progress != nil {
+		b.o.Progress(what, b.done, b.total)
+	}
+	b.done++
 }
 
 // askRuns asks all runs together some of the queries.
@@ -421,14 +464,7 @@ func (b *builder) askSections(ctx context.Context, db *queries.DB, runs []querie
 	}
 	var startup *queries.Startup // what answers leave out, once it has been asked for
 	for _, s := range wanted {
-		step := s.Query.Name
-		if name != "" {
-			step += " of " + name
-		}
-		if b.o.Progress != nil {
-			b.o.Progress(step, b.done, b.total)
-		}
-		b.done++
+		b.step(s.Query.Name, name)
 		if why := cannot(s.Query, runs); why != nil {
 			s.Skipped = append(s.Skipped, why...)
 			continue

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"html"
 	"image/png"
@@ -246,6 +247,37 @@ func TestDiagnosis(t *testing.T) {
 	}
 	if page := pageOf(t, report.Options{}, newRun(t, "plain", twoSends, untimed(3))); strings.Contains(page, `id="diagnosis"`) {
 		t.Error("a page without any diagnosis has a place for it")
+	}
+}
+
+// Runs are examined while queries are asked: the page has what that says, and an error of it is one of Build, after the
+// examination of the next run has ended.
+func TestExaminedMeanwhile(t *testing.T) {
+	first, second := newRun(t, "first", twoSends, untimed(3)), newRun(t, "second", twoSends, untimed(3))
+	examine := func(err error) func(context.Context, *report.Input) error {
+		return func(_ context.Context, in *report.Input) error {
+			in.Findings = []report.Finding{{Check: "end", Status: "warning", Found: in.Name + " was killed"}}
+			in.Diagnosis = report.Diagnosis{Verdict: "why " + in.Name + " is slow"}
+			return err
+		}
+	}
+	first.Examine, second.Examine = examine(nil), examine(nil)
+	page := pageOf(t, report.Options{}, first, second)
+	for _, want := range []string{"first was killed", "second was killed", "why first is slow", "why second is slow"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %s", want)
+		}
+	}
+	ended := false
+	first.Examine = examine(errors.New("cannot be read"))
+	second.Examine = func(ctx context.Context, _ *report.Input) error {
+		<-ctx.Done()
+		ended = true
+		return ctx.Err()
+	}
+	_, err := report.Build(t.Context(), []report.Input{first, second}, report.Options{})
+	if err == nil || err.Error() != "cannot be read" || !ended {
+		t.Errorf("%v; the other examination ended: %v", err, ended)
 	}
 }
 

@@ -2,7 +2,6 @@ package stored
 
 import (
 	"context"
-	"slices"
 
 	"github.com/commq/commq/models"
 	"github.com/commq/commq/models/critical"
@@ -27,13 +26,7 @@ func (s *Simulation) Graph(ctx context.Context, o critical.Options) (*critical.G
 	if err != nil {
 		return nil, nil, err
 	}
-	columns := slices.Clone(critical.Columns)
-	for _, c := range simulate.Columns {
-		if !slices.Contains(columns, c) {
-			columns = append(columns, c)
-		}
-	}
-	rows, err := s.Run.EventEpochs(columns...)
+	rows, err := s.graphRows(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -42,7 +35,7 @@ func (s *Simulation) Graph(ctx context.Context, o critical.Options) (*critical.G
 		g.SetTime(rank, seq, simulate.Nanoseconds(start), simulate.Nanoseconds(end))
 	}
 	r, err := simulate.Simulate(s.Target.Machine, s.Program, how, func(add func(*schema.Events) error) error {
-		return rows.Next(ctx, func(b *schema.Events) error {
+		return rows(func(b *schema.Events) error {
 			if err := g.AddEvents(b); err != nil {
 				return err
 			}
@@ -56,6 +49,15 @@ func (s *Simulation) Graph(ctx context.Context, o critical.Options) (*critical.G
 		return nil, nil, err
 	}
 	return g, r, g.ReadMessages(ctx, s.Run)
+}
+
+// graphRows passes the rows of the run to a simulation and a graph.
+func (s *Simulation) graphRows(ctx context.Context) (source, error) {
+	if s.Rows != nil {
+		return s.Rows.Source(ctx), nil
+	}
+	rows, err := s.Run.EventEpochs(rowColumns...)
+	return func(add func(*schema.Events) error) error { return rows.Next(ctx, add) }, err
 }
 
 // Finish returns when each rank ends, in ns.

@@ -33,6 +33,8 @@ type Simulation struct {
 	Keep simulate.Keep
 	// Checkpoint keeps the state of the simulation; nil keeps nothing.
 	Checkpoint *Checkpoint
+	// Rows has the rows of the run for several simulations; nil reads the files. It goes with no Checkpoint either.
+	Rows *Rows
 }
 
 // Open opens the run in folder dir for a simulation. Without compute times only communication takes time (Untimed). The
@@ -76,13 +78,16 @@ type done = func(rank int32, seq int64, start, end models.Picoseconds)
 
 // part runs one of the parts that a checkpoint distinguishes.
 func (s *Simulation) part(ctx context.Context, m *models.Machine, p part, done done) (*simulate.Result, error) {
+	o := s.options()
+	o.Done = done
+	if s.Rows != nil {
+		return simulate.Simulate(m, s.Program, o, s.next(s.Rows.Source(ctx)))
+	}
 	rows, err := s.Run.EventEpochs(simulate.Columns...)
 	if err != nil {
 		return nil, err
 	}
-	o := s.options()
-	o.Done = done
-	next := s.next(ctx, rows)
+	next := s.next(func(add func(*schema.Events) error) error { return rows.Next(ctx, add) })
 	if s.Checkpoint != nil {
 		return s.Checkpoint.simulate(p, rows, o, func() (*simulate.Result, error) {
 			return simulate.Simulate(m, s.Program, o, next)
@@ -95,10 +100,13 @@ func (s *Simulation) options() *simulate.Options {
 	return &simulate.Options{Dialect: s.Target.Dialect, MemoryBytes: s.MemoryBytes, Keep: s.Keep}
 }
 
+// source passes the rows of an epoch at each call.
+type source = func(add func(*schema.Events) error) error
+
 // next passes the rows of the next epoch to the engine.
-func (s *Simulation) next(ctx context.Context, rows *run.Epochs) func(add func(*schema.Events) error) error {
+func (s *Simulation) next(rows source) source {
 	return func(add func(*schema.Events) error) error {
-		return rows.Next(ctx, func(b *schema.Events) error {
+		return rows(func(b *schema.Events) error {
 			if s.Progress != nil {
 				s.Progress(b.Len())
 			}

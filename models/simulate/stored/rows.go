@@ -1,19 +1,21 @@
-package sweep
+package stored
 
 import (
 	"context"
 	"errors"
 	"io"
 	"reflect"
+	"slices"
 
+	"github.com/commq/commq/models/critical"
 	"github.com/commq/commq/models/simulate"
 	"github.com/commq/commq/run"
 	"github.com/commq/commq/schema"
 )
 
-// cache holds rows of events that many simulations read: the run's first epochs in memory, up to a limit. Each
+// Rows holds rows of events that several simulations of a run read: the first epochs in memory, up to a limit. Each
 // simulation reads the other epochs from the files. It is safe for concurrent use.
-type cache struct {
+type Rows struct {
 	run      *run.Run
 	epochs   [][]*schema.Events
 	bytes    int64 // of memory
@@ -23,13 +25,26 @@ type cache struct {
 // errFull ends reading at the limit.
 var errFull = errors.New("no more rows fit into memory")
 
-// newCache reads the rows of a run and keeps the epochs that take at most limit bytes.
-func newCache(ctx context.Context, r *run.Run, limit int64) (*cache, error) {
-	rows, err := r.EventEpochs(simulate.Columns...)
+// rowColumns are the columns of Rows: those of simulations and of critical paths.
+var rowColumns = union(simulate.Columns, critical.Columns)
+
+func union(a, b []string) []string {
+	all := slices.Clone(a)
+	for _, c := range b {
+		if !slices.Contains(all, c) {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// ReadRows reads the rows of a run and keeps the epochs that take at most limit bytes.
+func ReadRows(ctx context.Context, r *run.Run, limit int64) (*Rows, error) {
+	rows, err := r.EventEpochs(rowColumns...)
 	if err != nil {
 		return nil, err
 	}
-	c := &cache{run: r}
+	c := &Rows{run: r}
 	pool := constants{}
 	for {
 		var epoch []*schema.Events
@@ -54,9 +69,12 @@ func newCache(ctx context.Context, r *run.Run, limit int64) (*cache, error) {
 	}
 }
 
-// source passes the rows from the first on, an epoch at a call, as simulate.Simulate wants them.
-func (c *cache) source(ctx context.Context) func(add func(*schema.Events) error) error {
+// Source passes the rows from the first on, an epoch at a call, as simulate.Simulate wants them. add may change their
+// compute times, which others do not see, and nothing else.
+func (c *Rows) Source(ctx context.Context) func(add func(*schema.Events) error) error {
 	next := 0
+	var own schema.Events // a batch whose compute times are not shared
+	var computeNs []int64
 	var rest *run.Epochs
 	return func(add func(*schema.Events) error) error {
 		if err := ctx.Err(); err != nil {
@@ -64,7 +82,10 @@ func (c *cache) source(ctx context.Context) func(add func(*schema.Events) error)
 		}
 		if next < len(c.epochs) {
 			for _, b := range c.epochs[next] {
-				if err := add(b); err != nil {
+				computeNs = append(computeNs[:0], b.ComputeNs...)
+				own = *b
+				own.ComputeNs = computeNs
+				if err := add(&own); err != nil {
 					return err
 				}
 			}
@@ -85,8 +106,8 @@ func (c *cache) source(ctx context.Context) func(add func(*schema.Events) error)
 }
 
 // rest begins to read the epochs that are not in memory.
-func (c *cache) rest() (*run.Epochs, error) {
-	rows, err := c.run.EventEpochs(simulate.Columns...)
+func (c *Rows) rest() (*run.Epochs, error) {
+	rows, err := c.run.EventEpochs(rowColumns...)
 	if err != nil {
 		return nil, err
 	}
