@@ -18,7 +18,7 @@ import (
 )
 
 // FileVersion is the version of the format of model files.
-const FileVersion = 6
+const FileVersion = 7
 
 // file is a model file: the signatures of the runs, and the laws that were found in them.
 type file struct {

@@ -81,8 +81,8 @@ func TestReadErrors(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"empty", "", "not models of commq fit: line 1, column 1: unexpected end of JSON input"},
 		{"a signature", `{"commq_signature":1}`, "it has no commq_models"},
-		{"another version", strings.Replace(text, `"commq_models":6`, `"commq_models":7`, 1),
-			"commq_models 7: this commq reads 6"},
+		{"another version", strings.Replace(text, `"commq_models":7`, `"commq_models":8`, 1),
+			"commq_models 8: this commq reads 7"},
 		{"changed", strings.Replace(text, `"warnings":[`, `"warnings":[ `, 1),
 			"the file was changed after commq fit wrote it"},
 		{"cut off", text[:len(text)/2], "unexpected end of JSON input"},
@@ -90,7 +90,7 @@ func TestReadErrors(t *testing.T) {
 		{"unknown field", sealed(strings.Replace(text, `"laws":`, `"lows":`, 1)), `line 2, column`},
 		{"a number that is text", sealed(strings.Replace(text, `"ticks":`, `"ticks":"x","tocks":`, 1)),
 			"cannot unmarshal string"},
-		{"a run that is missing", sealed("{\"commq_models\":6,\"digest\":\"\",\n\"training\":[null]}"),
+		{"a run that is missing", sealed("{\"commq_models\":7,\"digest\":\"\",\n\"training\":[null]}"),
 			"run 1 of 1 is missing"},
 		{"roots of another run", sealed(strings.Replace(text, `"roots":[0,`, `"roots":[9,`, 1)), `rank 0: root 9 of`},
 		{"a law that is missing", sealed(strings.Replace(text, `"root":-1`, `"root":99`, 1)), `there is no law 99`},
@@ -152,7 +152,7 @@ func TestDamagedSides(t *testing.T) {
 // sealed gives a text the digest that it should have.
 func sealed(text string) string {
 	_, rest, _ := strings.Cut(text, "\n")
-	return fmt.Sprintf("{\"commq_models\":6,\"digest\":\"%x\",\n%s", sha256.Sum256([]byte(rest)), rest)
+	return fmt.Sprintf("{\"commq_models\":7,\"digest\":\"%x\",\n%s", sha256.Sum256([]byte(rest)), rest)
 }
 
 // TestCollectivesAreCounted: a collective call without its number would give runs that fail their own check.
@@ -187,7 +187,7 @@ func mustRead(t *testing.T, file string) []byte {
 func FuzzRead(f *testing.F) {
 	_, text := ringModel(f)
 	f.Add(text)
-	f.Add(`{"commq_models":6,"laws":[],"training":[]}`)
+	f.Add(`{"commq_models":7,"laws":[],"training":[]}`)
 	f.Fuzz(fuzzRead)
 }
 

@@ -155,6 +155,9 @@ func (f *PartitionForm) lead() float64 {
 	if len(f.Together) == 1 && (f.Together[0] == Halves || f.Together[0] == Halved) {
 		return margin
 	}
+	if len(f.Guards) == 1 && f.Guards[0].Kind == LowBits { // every second rank may be the first of an axis of two
+		return margin + 2*axisCost
+	}
 	if !f.divides() && slices.ContainsFunc(f.Grids, isShown) {
 		return margin
 	}
