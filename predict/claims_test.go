@@ -1,6 +1,7 @@
 package predict_test
 
 import (
+	"math/rand/v2"
 	"testing"
 
 	"github.com/commq/commq/predict/generate"
@@ -140,6 +141,38 @@ func everyRow(ranks int) *signature.Run {
 	})
 }
 
+// withoutRows deals 20 rows to the ranks, the remainder to the first: rank 0 sends each its rows, and none to ranks that
+// have none.
+func withoutRows(ranks int) *signature.Run {
+	return testruns.Calls(ranks, nil, func(rank int) (all []testruns.Call) {
+		none := testruns.None
+		for range 7 {
+			for r := 1; r < ranks && rank == 0; r++ {
+				if n := block(20, ranks, r); n > 0 {
+					all = append(all, testruns.Call{Site: 0, Call: schema.CallSend, To: r, From: none, Bytes: 8 * n, Root: none})
+				}
+			}
+			if n := block(20, ranks, rank); n > 0 && rank > 0 {
+				all = append(all, testruns.Call{Site: 1, Call: schema.CallRecv, To: none, From: 0, Bytes: 8 * n, Root: none})
+			}
+			all = append(all, testruns.Call{Site: 2, Call: schema.CallBarrier, To: none, From: none, Root: none})
+		}
+		return all
+	})
+}
+
+// withinRadius exchanges with as many of the next ranks as a radius of an eighth of the domain reaches.
+func withinRadius(ranks int) *signature.Run {
+	return testruns.Messages(ranks, func(rank int) (all []testruns.Message) {
+		for range 5 {
+			for k := 1; k <= (ranks+7)/8; k++ {
+				all = append(all, message(0, (rank+k)%ranks, k, 320))
+			}
+		}
+		return all
+	})
+}
+
 // Nothing that is called exact is wrong where the runs leave more than one possibility.
 func TestClaims(t *testing.T) {
 	for _, c := range []struct {
@@ -155,6 +188,8 @@ func TestClaims(t *testing.T) {
 		{"a logarithm, on powers of two", halving, []int{2, 4, 8, 16}, []int{24, 32, 48}},
 		{"a family that seems to grow beyond a loop that does not", pairsInTwo, []int{6, 8, 12, 16}, []int{20, 24}},
 		{"partners in steps, as many as rows in the two runs that have any", everyRow, []int{4, 8, 16, 32}, []int{64}},
+		{"ranks without rows", withoutRows, []int{4, 6, 8, 12, 16}, []int{24, 36}},
+		{"a share of the ranks, rounded up", withinRadius, []int{4, 6, 8, 12, 16}, []int{24, 36}},
 	} {
 		m := train(t, c.training, c.run)
 		for _, ranks := range c.asked {
@@ -166,5 +201,55 @@ func TestClaims(t *testing.T) {
 				t.Errorf("%s, at %d ranks: %+v", c.name, ranks, v.Places)
 			}
 		}
+	}
+}
+
+// movedRoots broadcasts from roots that no law gives.
+func movedRoots(ranks int) *signature.Run {
+	return testruns.Calls(ranks, nil, func(int) (all []testruns.Call) {
+		for i := range 9 {
+			all = append(all, testruns.Call{Site: 0, Call: schema.CallBcast, To: testruns.None, From: testruns.None, Bytes: 8,
+				Root: i * i * i * 11 % ranks})
+		}
+		return all
+	})
+}
+
+// A root is not estimated: a rank near the right one is a wrong one.
+func TestRootsAreNotEstimated(t *testing.T) {
+	x, err := generate.Predict(t.Context(), train(t, []int{4, 6, 8, 12, 16}, movedRoots), 24, generate.Options{})
+	if err == nil || x.Run != nil || len(x.Gaps) != 1 {
+		t.Errorf("run %v, gaps %v, %v: want no run and one gap", x.Run != nil, x.Gaps, err)
+	}
+}
+
+// collected sends one message from each rank to the first, which takes them as they come.
+func collected(ranks int) *signature.Run {
+	return testruns.Calls(ranks, nil, func(rank int) (all []testruns.Call) {
+		none, order := testruns.None, rand.New(rand.NewPCG(uint64(ranks), 1))
+		for range 7 {
+			if rank > 0 {
+				all = append(all, testruns.Call{Site: 1, Call: schema.CallSend, To: 0, From: none, Bytes: 144, Root: none})
+			} else {
+				for _, i := range order.Perm(ranks - 1) {
+					all = append(all, testruns.Call{Site: 0, Call: schema.CallRecv, To: none, From: 1 + i, Bytes: 144, Root: none})
+				}
+			}
+			all = append(all, testruns.Call{Site: 2, Call: schema.CallBarrier, To: none, From: none, Root: none})
+		}
+		return all
+	})
+}
+
+// Messages to one rank are known though the order in which it takes them is not.
+func TestMessagesInAnyOrder(t *testing.T) {
+	m := train(t, []int{4, 6, 8, 12, 16}, collected)
+	x, err := generate.Predict(t.Context(), m, 24, generate.Options{})
+	if err == nil {
+		t.Error("a run was made, whose receives have no law")
+	}
+	v := report.Judge(m, x, sign(t, collected(24)))
+	if len(v.Places) > 0 || v.Edges.Exact != 23 || v.Messages.Exact != 23 {
+		t.Errorf("%+v", v)
 	}
 }

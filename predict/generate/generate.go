@@ -387,7 +387,7 @@ func (g *generator) noteUnpredicted() {
 	}
 }
 
-// noteEmpty makes who sends and receives unknown: a site has sizes of 0 on a rank, and in no run. Many programs leave
+// noteEmpty makes who sends and receives unknown: a site may have sizes of 0 on a rank, and has none in the runs. Many programs leave
 // ranks out that have no part of the domain.
 func (g *generator) noteEmpty(empty *model.Site, rank int32) {
 	if g.hasEmpty {
@@ -396,7 +396,7 @@ func (g *generator) noteEmpty(empty *model.Site, rank int32) {
 	g.hasEmpty = true
 	for _, x := range g.model.Sites {
 		if x.Sends || x.Receives {
-			g.unknown.addCalls(x.Event.ID, g.model.NodeName(x.Event), fmt.Sprintf("the sizes of %s are 0 on rank %d, as in no "+
+			g.unknown.addCalls(x.Event.ID, g.model.NodeName(x.Event), fmt.Sprintf("%s may have 0 bytes on rank %d, as in no "+
 				"run: whether such ranks take part is not known", g.model.NodeName(empty.Event), rank))
 		}
 	}

@@ -169,9 +169,7 @@ func (w *rankWriter) side(x *model.Site, laws *model.SideLaws, m *pattern.Map, c
 		return s
 	}
 	if v, ok := w.g.number(x, numberBytes, laws.Bytes, &p); ok {
-		if s.bytes = int64(v); v == 0 && laws.NeverEmpty && laws.Bytes.IsExact() {
-			w.g.noteEmpty(x, w.rank)
-		}
+		s.bytes = int64(v)
 		if laws.ElementBytes > 0 && like[signature.SideCount] != signature.Null {
 			s.count = int64(v) / laws.ElementBytes
 		}
@@ -234,6 +232,10 @@ func (g *generator) number(x *model.Site, what string, l *law.Law, p *law.Point)
 		g.unknown.addSizes(x.Event.ID, name(),
 			fmt.Sprintf("its law gives %d on rank %d, which is impossible", e.Value, p.Rank))
 		return signature.Null, false
+	}
+	if what == numberBytes && (e.Value == 0 && l.IsExact() || e.Low <= 0 && l.LeavesOut(g.ranks)) &&
+		(l == x.Send.Bytes && x.Send.NeverEmpty || l == x.Recv.Bytes && x.Recv.NeverEmpty) {
+		g.noteEmpty(x, p.Rank)
 	}
 	if what == numberRoot && !e.Exact && !l.IsExact() { // an estimate of a rank is none
 		g.unknown.addSizes(x.Event.ID, name(), "no law gives the roots of all runs")

@@ -435,6 +435,17 @@ func (g *GroupLaw) Domain() map[int]int64 {
 	return g.Law.Laws[0].Domain()
 }
 
+// LeavesOut reports whether a law of blocks along all ranks has fewer cells than there are ranks.
+func (l *Law) LeavesOut(ranks int32) bool {
+	return slices.ContainsFunc(l.Groups(), func(g *GroupLaw) bool {
+		if g.Grid != nil || !g.exact || len(g.Law.Laws) == 0 {
+			return false
+		}
+		cells, isBlock := g.Law.Laws[0].Domain()[0]
+		return isBlock && cells < int64(ranks)
+	})
+}
+
 // ResolvingRun returns the candidate number of ranks at which the rival laws behind a number differ most: a run there
 // shows which of them is right. It returns 0 if they agree at all candidates.
 func (l *Law) ResolvingRun(candidates []int32) int32 {
