@@ -253,3 +253,34 @@ func TestMessagesInAnyOrder(t *testing.T) {
 		t.Errorf("%+v", v)
 	}
 }
+
+// Targets of one-sided communication and neighbours in a graph are not predicted: no run is made without them.
+func TestWhatIsNotPredicted(t *testing.T) {
+	put := func(ranks int) *signature.Run {
+		return testruns.Calls(ranks, nil, func(rank int) []testruns.Call {
+			return []testruns.Call{{Call: schema.CallPut, To: (rank + 1) % ranks, From: testruns.None, Bytes: 8, Root: testruns.None}}
+		})
+	}
+	graph := func(ranks int) *signature.Run {
+		all := make([]int32, ranks)
+		for r := range all {
+			all[r] = int32(r)
+		}
+		run := testruns.Calls(ranks, [][]int32{all}, func(int) []testruns.Call {
+			return []testruns.Call{{Call: schema.CallNeighborAllgather, To: testruns.None, From: testruns.None, Bytes: 8,
+				Root: testruns.None, Comm: 1}}
+		})
+		for i := range run.Comms {
+			if run.Comms[i].Kind == int16(schema.CommSplit) {
+				run.Comms[i].Kind = int16(schema.CommDistGraph)
+			}
+		}
+		return run
+	}
+	for name, run := range map[string]func(ranks int) *signature.Run{"put": put, "graph": graph} {
+		x, err := generate.Predict(t.Context(), train(t, []int{4, 6, 8, 12}, run), 24, generate.Options{})
+		if err == nil || x.Run != nil || len(x.Gaps) != 1 {
+			t.Errorf("%s: run %v, gaps %v, %v: want no run and one gap", name, x.Run != nil, x.Gaps, err)
+		}
+	}
+}
