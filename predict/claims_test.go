@@ -149,11 +149,13 @@ func withoutRows(ranks int) *signature.Run {
 		for range 7 {
 			for r := 1; r < ranks && rank == 0; r++ {
 				if n := block(20, ranks, r); n > 0 {
-					all = append(all, testruns.Call{Site: 0, Call: schema.CallSend, To: r, From: none, Bytes: 8 * n, Root: none})
+					all = append(all,
+						testruns.Call{Site: 0, Call: schema.CallSend, To: r, From: none, Bytes: 8 * n, Root: none})
 				}
 			}
 			if n := block(20, ranks, rank); n > 0 && rank > 0 {
-				all = append(all, testruns.Call{Site: 1, Call: schema.CallRecv, To: none, From: 0, Bytes: 8 * n, Root: none})
+				all = append(all,
+					testruns.Call{Site: 1, Call: schema.CallRecv, To: none, From: 0, Bytes: 8 * n, Root: none})
 			}
 			all = append(all, testruns.Call{Site: 2, Call: schema.CallBarrier, To: none, From: none, Root: none})
 		}
@@ -208,8 +210,8 @@ func TestClaims(t *testing.T) {
 func movedRoots(ranks int) *signature.Run {
 	return testruns.Calls(ranks, nil, func(int) (all []testruns.Call) {
 		for i := range 9 {
-			all = append(all, testruns.Call{Site: 0, Call: schema.CallBcast, To: testruns.None, From: testruns.None, Bytes: 8,
-				Root: i * i * i * 11 % ranks})
+			all = append(all, testruns.Call{Site: 0, Call: schema.CallBcast, To: testruns.None, From: testruns.None,
+				Bytes: 8, Root: i * i * i * 11 % ranks})
 		}
 		return all
 	})
@@ -229,10 +231,12 @@ func collected(ranks int) *signature.Run {
 		none, order := testruns.None, rand.New(rand.NewPCG(uint64(ranks), 1))
 		for range 7 {
 			if rank > 0 {
-				all = append(all, testruns.Call{Site: 1, Call: schema.CallSend, To: 0, From: none, Bytes: 144, Root: none})
+				all = append(all,
+					testruns.Call{Site: 1, Call: schema.CallSend, To: 0, From: none, Bytes: 144, Root: none})
 			} else {
 				for _, i := range order.Perm(ranks - 1) {
-					all = append(all, testruns.Call{Site: 0, Call: schema.CallRecv, To: none, From: 1 + i, Bytes: 144, Root: none})
+					all = append(all,
+						testruns.Call{Site: 0, Call: schema.CallRecv, To: none, From: 1 + i, Bytes: 144, Root: none})
 				}
 			}
 			all = append(all, testruns.Call{Site: 2, Call: schema.CallBarrier, To: none, From: none, Root: none})
@@ -258,7 +262,8 @@ func TestMessagesInAnyOrder(t *testing.T) {
 func TestWhatIsNotPredicted(t *testing.T) {
 	put := func(ranks int) *signature.Run {
 		return testruns.Calls(ranks, nil, func(rank int) []testruns.Call {
-			return []testruns.Call{{Call: schema.CallPut, To: (rank + 1) % ranks, From: testruns.None, Bytes: 8, Root: testruns.None}}
+			return []testruns.Call{{Call: schema.CallPut, To: (rank + 1) % ranks, From: testruns.None, Bytes: 8,
+				Root: testruns.None}}
 		})
 	}
 	graph := func(ranks int) *signature.Run {

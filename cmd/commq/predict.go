@@ -459,7 +459,8 @@ func (p *printedPrediction) holdout(b *strings.Builder) {
 	if c.WidthMedian != nil {
 		fmt.Fprintf(b, "; the others are %s wide", percent(*c.WidthMedian))
 	}
-	fmt.Fprintf(b, "\nsizes predicted as exact and wrong, of calls that both runs make: %s\n", grouped(c.Exact-c.ExactRight))
+	fmt.Fprintf(b, "\nsizes predicted as exact and wrong, of calls that both runs make: %s\n",
+		grouped(c.Exact-c.ExactRight))
 	for i := range c.Wrong {
 		w := &c.Wrong[i]
 		fmt.Fprintf(b, "  %s: %s, the first on rank %d: %s bytes predicted, %s measured\n", w.Call,

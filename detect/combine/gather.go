@@ -182,7 +182,7 @@ func (j *joiner) replay(o *occurrence) (root int, ok bool) {
 	ok = o.walk(func(r int, e ledger.Event) bool {
 		at := &ranks[r]
 		if !e.Send {
-			got := carried[e.M.Place]
+			got := carried[e.M.Index]
 			if !at.set.Disjoint(&got) {
 				return false
 			}
@@ -190,7 +190,7 @@ func (j *joiner) replay(o *occurrence) (root int, ok bool) {
 			at.added, at.received, at.total = append(at.added, e.M), append(at.received, e.M), at.total+e.M.Bytes
 			return !room.Exhausted()
 		}
-		carried[e.M.Place] = at.set.Clone()
+		carried[e.M.Index] = at.set.Clone()
 		return j.checkSend(at, o, e.M, r) && !room.Exhausted()
 	})
 	j.facts.markOversized(room, o)

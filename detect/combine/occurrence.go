@@ -100,7 +100,7 @@ func (room *eventRoom) occurrence() *occurrence {
 func (o *occurrence) walk(visit func(rank int, e ledger.Event) bool) bool {
 	at := make([]int, len(o.events))
 	for i, m := range o.messages {
-		m.Sent, m.Place = false, int32(i)
+		m.Sent, m.Index = false, int32(i)
 	}
 	left := 2 * len(o.messages)
 	for moved := true; moved; {
@@ -165,7 +165,7 @@ func (o *occurrence) reversed() *occurrence {
 	b := &occurrence{after: o.after, before: o.before, messages: make([]*ledger.Operand, len(o.messages))}
 	copies := make([]ledger.Operand, len(o.messages))
 	for i, m := range o.messages {
-		m.Place = int32(i)
+		m.Index = int32(i)
 		t := &copies[i]
 		*t = *m
 		t.Src, t.Dst, t.Buffer, t.DstBuffer = m.Dst, m.Src, m.DstBuffer, m.Buffer
@@ -174,7 +174,7 @@ func (o *occurrence) reversed() *occurrence {
 	for _, events := range o.events {
 		list := make([]ledger.Event, 0, len(events))
 		for _, e := range slices.Backward(events) {
-			list = append(list, ledger.Event{M: b.messages[e.M.Place], Send: !e.Send})
+			list = append(list, ledger.Event{M: b.messages[e.M.Index], Send: !e.Send})
 		}
 		b.events = append(b.events, list)
 	}

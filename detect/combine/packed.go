@@ -281,10 +281,10 @@ func (f *facts) isScan(g *group, o *occurrence) bool {
 	}
 	ok := o.walk(func(r int, e ledger.Event) bool {
 		if e.Send {
-			carried[e.M.Place] = heard[r]
+			carried[e.M.Index] = heard[r]
 			return true
 		}
-		got := carried[e.M.Place]
+		got := carried[e.M.Index]
 		switch {
 		case got.last+1 == heard[r].first:
 			heard[r].first = got.first

@@ -134,7 +134,7 @@ func (f *folding) replay(o *occurrence, bytes int64) (shape, bool) {
 	ok := o.walk(func(r int, e ledger.Event) bool {
 		at := &ranks[r]
 		if e.Send {
-			carried[e.M.Place] = at.set.Clone()
+			carried[e.M.Index] = at.set.Clone()
 			f.checkSend(at, e.M, r)
 			if f.checkEqual(same, at, e.M, r); buffers[r] == nil {
 				buffers[r] = map[int64]bool{}
@@ -142,7 +142,7 @@ func (f *folding) replay(o *occurrence, bytes int64) (shape, bool) {
 			buffers[r][e.M.Buffer] = true
 			return !room.Exhausted()
 		}
-		got := carried[e.M.Place]
+		got := carried[e.M.Index]
 		switch {
 		case f.exclusive && len(at.received) == 0:
 			at.set = got.Clone()

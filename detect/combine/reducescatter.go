@@ -167,10 +167,10 @@ func (s *slicing) replay(o *occurrence) bool {
 				sent[r].Add(b)
 				c.sets = append(c.sets, slices.Clone(sets[r][b]))
 			}
-			carried[e.M.Place] = c
+			carried[e.M.Index] = c
 			return true
 		}
-		c := carried[e.M.Place]
+		c := carried[e.M.Index]
 		for k, set := range c.sets {
 			b := c.first + k
 			if sent[r].Has(b) || !sets[r][b].Disjoint(set) {

@@ -18,7 +18,7 @@ type Operand struct {
 
 	Sent  bool  // scratch of package combine
 	Heard int32 // scratch of package combine
-	Place int32 // scratch of package combine: in the messages of an occurrence
+	Index int32 // scratch of package combine: in the messages of an occurrence
 	At    int32 // scratch of package neighbours
 }
 

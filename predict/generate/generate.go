@@ -226,7 +226,7 @@ func Predict(ctx context.Context, m *model.Model, ranks int32, o Options) (*Pred
 	for _, s := range o.Doubted {
 		g.unknown.addCalls(s.Event, m.NodeName(m.SiteOf(s.Event).Event), s.Why)
 	}
-	g.noteUnpredicted()
+	noteUnpredicted(g)
 	g.peers = newPeerLaws(m, ranks, o.TakeSimplest, g.unknown)
 	g.comms = newCommunicators(m, ranks, g.unknown)
 	run := g.newRun()
@@ -375,7 +375,7 @@ func (g *generator) addMessages(why string) {
 
 // noteUnpredicted notes what is not predicted of any program: the targets of one-sided communication, and the neighbours
 // in a graph of ranks.
-func (g *generator) noteUnpredicted() {
+func noteUnpredicted(g *generator) {
 	for _, x := range g.model.Sites {
 		call := g.model.Joint.Sig.Symbols[x.Event.Symbol].CallID
 		switch c := x.Comm; {
@@ -389,7 +389,7 @@ func (g *generator) noteUnpredicted() {
 
 // noteEmpty makes who sends and receives unknown: a site may have sizes of 0 on a rank, and has none in the runs. Many programs leave
 // ranks out that have no part of the domain.
-func (g *generator) noteEmpty(empty *model.Site, rank int32) {
+func noteEmpty(g *generator, empty *model.Site, rank int32) {
 	if g.hasEmpty {
 		return
 	}

@@ -104,12 +104,12 @@ func (g *generator) knownGroups(a *model.Exchanges) map[int32]bool {
 // they do seems to be known and they do not in the runs. Of a group of which not all is known pairs of sites may be.
 func (g *generator) checkMatches() {
 	all := g.model.Exchanges()
-	g.checkGroups(all)
-	g.checkGroups(all.Pairs())
+	checkGroups(g, all)
+	checkGroups(g, all.Pairs())
 }
 
 // checkGroups does so for some groups.
-func (g *generator) checkGroups(a *model.Exchanges) {
+func checkGroups(g *generator, a *model.Exchanges) {
 	here := sides{a, g.sig, 0, g.ranks, g.knownGroups(a)}
 	wrong := unmatched(here.countMessages())
 	if len(wrong) == 0 {

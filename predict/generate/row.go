@@ -235,7 +235,7 @@ func (g *generator) number(x *model.Site, what string, l *law.Law, p *law.Point)
 	}
 	if what == numberBytes && (e.Value == 0 && l.IsExact() || e.Low <= 0 && l.LeavesOut(g.ranks)) &&
 		(l == x.Send.Bytes && x.Send.NeverEmpty || l == x.Recv.Bytes && x.Recv.NeverEmpty) {
-		g.noteEmpty(x, p.Rank)
+		noteEmpty(g, x, p.Rank)
 	}
 	if what == numberRoot && !e.Exact && !l.IsExact() { // an estimate of a rank is none
 		g.unknown.addSizes(x.Event.ID, name(), "no law gives the roots of all runs")
