@@ -88,7 +88,7 @@ func (w *whatIf) explainUnchanged(ctx context.Context) (*critical.Explained, err
 	return w.explained, nil
 }
 
-// explain does what explainUnchanged does.
+// explain simulates the run as it is and explains its times.
 func (w *whatIf) explain(ctx context.Context) (err error) {
 	w.explained, w.result, err = explain(ctx, w.changed())
 	return err
@@ -173,8 +173,8 @@ type gain struct {
 	ns      *int64
 }
 
-// atOnce is the number of simulations at the same time: as many as there are cores, if each may have all rows of the run
-// in memory, and at least so many.
+// atOnce is the number of simulations at the same time: as many as there are cores, if each may have all rows of the
+// run in memory, and at least so many.
 func (w *whatIf) atOnce(least int) int {
 	n := runtime.GOMAXPROCS(0)
 	if w.memory > 0 {

@@ -141,8 +141,8 @@ func everyRow(ranks int) *signature.Run {
 	})
 }
 
-// withoutRows deals 20 rows to the ranks, the remainder to the first: rank 0 sends each its rows, and none to ranks that
-// have none.
+// withoutRows deals 20 rows to the ranks, the remainder to the first: rank 0 sends each its rows, and none to ranks
+// that have none.
 func withoutRows(ranks int) *signature.Run {
 	return testruns.Calls(ranks, nil, func(rank int) (all []testruns.Call) {
 		none := testruns.None
@@ -158,6 +158,32 @@ func withoutRows(ranks int) *signature.Run {
 					testruns.Call{Site: 1, Call: schema.CallRecv, To: none, From: 0, Bytes: 8 * n, Root: none})
 			}
 			all = append(all, testruns.Call{Site: 2, Call: schema.CallBarrier, To: none, From: none, Root: none})
+		}
+		return all
+	})
+}
+
+// roundedUp deals 60 rows in blocks that are rounded up, and exchanges in a ring of the ranks
+// that have some.
+func roundedUp(ranks int) *signature.Run {
+	rows := func(rank int) int {
+		largest := (60 + ranks - 1) / ranks
+		return max(0, min(largest, 60-rank*largest))
+	}
+	return testruns.Calls(ranks, nil, func(rank int) (all []testruns.Call) {
+		some := 0
+		for r := range ranks {
+			if rows(r) > 0 {
+				some++
+			}
+		}
+		for range 5 {
+			if rank < some {
+				all = append(all, testruns.Call{Site: 0, Call: schema.CallSendrecv, To: (rank + 1) % some,
+					From: (rank + some - 1) % some, Bytes: 80, Root: testruns.None})
+			}
+			all = append(all, testruns.Call{Site: 1, Call: schema.CallAllgatherv, To: testruns.None, From: testruns.None,
+				Bytes: 8 * rows(rank), Root: testruns.None})
 		}
 		return all
 	})
@@ -190,6 +216,7 @@ func TestClaims(t *testing.T) {
 		{"a logarithm, on powers of two", halving, []int{2, 4, 8, 16}, []int{24, 32, 48}},
 		{"a family that seems to grow beyond a loop that does not", pairsInTwo, []int{6, 8, 12, 16}, []int{20, 24}},
 		{"partners in steps, as many as rows in the two runs that have any", everyRow, []int{4, 8, 16, 32}, []int{64}},
+		{"ranks without rows, blocks rounded up", roundedUp, []int{4, 5, 6, 10, 12}, []int{16, 18, 24, 36}},
 		{"ranks without rows", withoutRows, []int{4, 6, 8, 12, 16}, []int{24, 36}},
 		{"a share of the ranks, rounded up", withinRadius, []int{4, 6, 8, 12, 16}, []int{24, 36}},
 	} {

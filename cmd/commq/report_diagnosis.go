@@ -22,6 +22,9 @@ func reportDiagnosis(ctx context.Context, a *app, found run.Found, doubts []stri
 			found.Name, counted(calls, "call"))}, nil
 	}
 	d, err := (&diagnoseOptions{examined: true, doubts: doubts}).diagnose(ctx, a, found, func(string) {})
+	if ctx.Err() != nil {
+		return report.Diagnosis{}, ctx.Err()
+	}
 	if err != nil {
 		return report.Diagnosis{Missing: err.Error()}, nil // a run that cannot be simulated still has its queries
 	}

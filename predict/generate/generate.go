@@ -139,7 +139,8 @@ type generator struct {
 	iterations map[int32]law.Estimate
 	doubted    map[int32]bool // loops whose calls doubtCalls has seen, by node
 	totals     totalsCache
-	hasEmpty   bool // a rank has nothing to send where the runs have no rank without
+	shares     map[int32][]int64 // by node: sharesOf
+	hasEmpty   bool              // a rank has nothing to send where the runs have no rank without
 }
 
 // unknowns has the reasons why something cannot be predicted.
@@ -222,7 +223,7 @@ func Predict(ctx context.Context, m *model.Model, ranks int32, o Options) (*Pred
 	unknown := &unknowns{map[string]string{}, map[int32]*Gap{}}
 	g := &generator{model: m, ranks: ranks, result: x, unknown: unknown, warned: map[string]bool{},
 		iterations: map[int32]law.Estimate{}, doubted: map[int32]bool{}, times: m.Times().NewPredictor(ranks),
-		totals: totalsCache{known: map[totalsKey]*totals{}}}
+		totals: totalsCache{known: map[totalsKey]*totals{}}, shares: map[int32][]int64{}}
 	for _, s := range o.Doubted {
 		g.unknown.addCalls(s.Event, m.NodeName(m.SiteOf(s.Event).Event), s.Why)
 	}
@@ -373,8 +374,8 @@ func (g *generator) addMessages(why string) {
 	}
 }
 
-// noteUnpredicted notes what is not predicted of any program: the targets of one-sided communication, and the neighbours
-// in a graph of ranks.
+// noteUnpredicted notes what is not predicted of any program: the targets of one-sided communication, and the
+// neighbours in a graph of ranks.
 func noteUnpredicted(g *generator) {
 	for _, x := range g.model.Sites {
 		call := g.model.Joint.Sig.Symbols[x.Event.Symbol].CallID
@@ -387,8 +388,8 @@ func noteUnpredicted(g *generator) {
 	}
 }
 
-// noteEmpty makes who sends and receives unknown: a site may have sizes of 0 on a rank, and has none in the runs. Many programs leave
-// ranks out that have no part of the domain.
+// noteEmpty makes who sends and receives unknown: a site may have sizes of 0 on a rank, and has none in the runs. Many
+// programs leave ranks out that have no part of the domain.
 func noteEmpty(g *generator, empty *model.Site, rank int32) {
 	if g.hasEmpty {
 		return

@@ -55,35 +55,48 @@ func mayFollowData(g *generator, n *template.Node) bool {
 
 // widenByShares widens a number of iterations by laws that need no grid of ranks and fit all runs too: a share of the
 // ranks, rounded up, or down but at least 1, and the root of their number, rounded either way. Where messages show a
-// grid a loop along it is no chance.
+// grid a loop along it is no chance, and a law of the number of ranks alone is simpler.
 func widenByShares(g *generator, n *template.Node, e law.Estimate) law.Estimate {
-	counts := g.model.IterationsAt[n.ID]
-	if _, same := g.model.Iterations[n.ID].Unvarying(); same || len(counts) < 2 || g.model.Pattern.ShowsGrid() {
-		return e
+	s, known := g.shares[n.ID]
+	if !known {
+		s = sharesOf(g, n)
+		g.shares[n.ID] = s
 	}
-	for _, of := range []func(ranks, n int64) int64{
-		func(ranks, n int64) int64 { return (ranks + n - 1) / n },
-		func(ranks, n int64) int64 { return max(1, ranks/n) },
-		func(ranks, n int64) int64 { return rootOf(ranks, n) },
-	} {
-		for n := range int64(g.model.LargestRun()) {
-			fits := true
-			for i, ranks := range g.model.Training {
-				fits = fits && of(int64(ranks), n+1) == counts[i]
-			}
-			if v := of(int64(g.ranks), n+1); fits && (v < e.Low || v > e.High) {
-				e.Low, e.High, e.Exact = min(e.Low, v), max(e.High, v), false
-			}
-		}
+	if len(s) > 0 && (s[0] < e.Low || s[len(s)-1] > e.High) {
+		e.Low, e.High, e.Exact = min(e.Low, s[0]), max(e.High, s[len(s)-1]), false
 	}
 	return e
 }
 
-// rootOf returns the square root of a number, rounded down for n = 1 and up for others.
-func rootOf(number, n int64) int64 {
-	root := int64(math.Sqrt(float64(number)))
-	if n > 1 && root*root < number {
-		root++
+// sharesOf returns, ascending, what such laws give for a loop.
+func sharesOf(g *generator, n *template.Node) (all []int64) {
+	counts, l := g.model.IterationsAt[n.ID], g.model.Iterations[n.ID]
+	if _, same := l.Unvarying(); same || len(counts) < 2 || l.IsOfRanks() || g.model.Pattern.ShowsGrid() {
+		return nil
 	}
-	return root
+	for k := range 2*int64(g.model.LargestRun()) + 2 {
+		fits := true
+		for i := 0; fits && i < len(counts); i++ {
+			fits = share(k, int64(g.model.Training[i])) == counts[i]
+		}
+		if fits {
+			all = append(all, share(k, int64(g.ranks)))
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// share returns the k-th share of a number of ranks: its root, rounded down or up, then its parts, rounded up or down.
+func share(k, ranks int64) int64 {
+	root, n := int64(math.Sqrt(float64(ranks))), k/2
+	switch {
+	case k == 1 && root*root < ranks:
+		return root + 1
+	case n == 0:
+		return root
+	case k%2 == 0:
+		return (ranks + n - 1) / n
+	}
+	return max(1, ranks/n)
 }

@@ -188,8 +188,7 @@ func (w *rankWriter) side(x *model.Site, laws *model.SideLaws, m *pattern.Map, c
 	return s
 }
 
-// setEmpty sets the tag and sizes of a message to or from MPI_PROC_NULL: it has no bytes, and the count that its rank would send
-// or receive otherwise, if laws tell it.
+// setEmpty sets the tag and sizes of a message to or from MPI_PROC_NULL: it has no bytes.
 func (s *sideColumns) setEmpty(laws *model.SideLaws, like signature.Side, p *law.Point) {
 	if like[signature.SideBytes] != signature.Null {
 		s.bytes = 0
@@ -197,15 +196,11 @@ func (s *sideColumns) setEmpty(laws *model.SideLaws, like signature.Side, p *law
 	if !laws.NullTags {
 		s.tag = schema.NullInt32
 	}
-	of, unit := laws.Count, int64(1)
-	if laws.ElementBytes > 0 {
-		of, unit = laws.Bytes, laws.ElementBytes
-	}
-	if like[signature.SideCount] == signature.Null || of.IsEmpty() {
+	if like[signature.SideCount] == signature.Null {
 		return
 	}
-	if e, known := of.Evaluate(p); known && e.Value >= 0 {
-		s.count = e.Value / unit
+	if count, known := laws.NullCount(p); known {
+		s.count = count
 	}
 }
 
@@ -237,8 +232,9 @@ func (g *generator) number(x *model.Site, what string, l *law.Law, p *law.Point)
 		(l == x.Send.Bytes && x.Send.NeverEmpty || l == x.Recv.Bytes && x.Recv.NeverEmpty) {
 		noteEmpty(g, x, p.Rank)
 	}
-	if what == numberRoot && !e.Exact && !l.IsExact() { // an estimate of a rank is none
+	if what == numberRoot && !e.Exact && !l.IsExact() { // a rank near the right one is a wrong one
 		g.unknown.addSizes(x.Event.ID, name(), "no law gives the roots of all runs")
+		return signature.Null, false
 	}
 	g.result.Numbers++
 	isSize := what == numberBytes || what == numberCount

@@ -132,11 +132,15 @@ type SideLaws struct {
 	// Like is a side of a training run; a predicted side takes from it all that is the same in every run. It is nil
 	// if there is none. LikeRoot does the same for the root of a collective if that differs.
 	Like, LikeRoot signature.Side
-	// HasPeers tells that some call's side is not to or from MPI_PROC_NULL, NullTags that those which are have a tag: the
-	// receiving side of MPI_Sendrecv has none.
+	// HasPeers tells that some call's side is not to or from MPI_PROC_NULL, NullTags that those which are have a tag:
+	// the receiving side of MPI_Sendrecv has none.
 	HasPeers, NullTags bool
 	// NeverEmpty tells that in all runs all have bytes, but for those of MPI_PROC_NULL.
 	NeverEmpty bool
+
+	nulls      []law.Sample // the counts of MPI_PROC_NULL
+	checkNulls sync.Once
+	nullsFit   bool
 }
 
 // New finds the laws of a program's runs. Several signatures on the same number of ranks are captures of one run, see
@@ -339,8 +343,8 @@ func (m *Model) Partners(family string, s *slots.Slot) (families []string) {
 	return families
 }
 
-// NearPartners are those of Partners at the same place in the same loops, if there are any: elsewhere the same messages may
-// be a coincidence of few ranks.
+// NearPartners are those of Partners at the same place in the same loops, if there are any: elsewhere the same messages
+// may be a coincidence of few ranks.
 func (m *Model) NearPartners(family string, s *slots.Slot) (near []string) {
 	all := m.Partners(family, s)
 	for _, partner := range all {

@@ -71,10 +71,15 @@ func (s *sideSamples) add(laws *SideLaws, at law.Point, side signature.Side, isN
 		if laws.NullTags = tag != signature.Null; laws.NullTags {
 			s.tag = append(s.tag, law.Sample{Point: at, Value: int64(tag)})
 		}
+		if count := side[signature.SideCount]; count != signature.Null {
+			laws.nulls = append(laws.nulls, law.Sample{Point: at, Value: int64(count)})
+		}
 		return
 	}
 	laws.HasPeers = true
-	laws.NeverEmpty = (len(s.bytes) == 0 || laws.NeverEmpty) && side[signature.SideBytes] > 0
+	if bytes := side[signature.SideBytes]; bytes != signature.Null {
+		laws.NeverEmpty = (len(s.bytes) == 0 || laws.NeverEmpty) && bytes > 0
+	}
 	at.PeerRank = side.PeerOf(at.Rank)
 	for _, x := range []struct {
 		samples *[]law.Sample
@@ -93,6 +98,34 @@ func (s *sideSamples) add(laws *SideLaws, at law.Point, side signature.Side, isN
 	} else {
 		laws.Like = side
 	}
+}
+
+// NullCount returns the count of a message to or from MPI_PROC_NULL at a point: what its rank would send or receive
+// otherwise, if the runs have that in all such messages; false if they do not, or no law tells it.
+func (laws *SideLaws) NullCount(p *law.Point) (count int64, known bool) {
+	laws.checkNulls.Do(func() {
+		laws.nullsFit = !slices.ContainsFunc(laws.nulls, func(s law.Sample) bool {
+			v, some := laws.countAt(&s.Point)
+			return !some || v != s.Value
+		})
+	})
+	if !laws.nullsFit {
+		return 0, false
+	}
+	return laws.countAt(p)
+}
+
+// countAt returns the count that laws give at a point.
+func (laws *SideLaws) countAt(p *law.Point) (count int64, known bool) {
+	of, unit := laws.Count, int64(1)
+	if laws.ElementBytes > 0 {
+		of, unit = laws.Bytes, laws.ElementBytes
+	}
+	if of.IsEmpty() {
+		return 0, false
+	}
+	e, known := of.Evaluate(p)
+	return e.Value / unit, known && e.Value >= 0
 }
 
 // fit finds the laws of a side.

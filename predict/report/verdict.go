@@ -35,8 +35,8 @@ type Verdict struct {
 type WrongPlace struct {
 	// Call names the call and its place, or has its path if only the measured run makes it.
 	Call string `json:"call"`
-	// Number is which: calls, messages, bytes, or members of the communicators of collective operations, added up over the
-	// calls: the same number of others is wrong, too.
+	// Number is which: calls, messages, bytes, or members of the communicators of collective operations, added up over
+	// the calls: the same number of others is wrong, too.
 	Number string `json:"number"`
 	// Ranks is on how many ranks it is wrong.
 	Ranks int64 `json:"ranks"`
@@ -85,8 +85,8 @@ func (t *Tally) add(measured, low, high float64, unknown bool) (wrong bool) {
 type placeCount struct {
 	calls, messages, bytes interval
 	isSend, isCollective   bool
-	// members are those of the communicators of collective operations, added up over the calls, among the sum of a hash of
-	// who they are.
+	// members are those of the communicators of collective operations, added up over the calls, among the sum of a hash
+	// of who they are.
 	members int64
 	among   uint64
 }

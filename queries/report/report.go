@@ -426,6 +426,9 @@ func (b *builder) askRun(ctx context.Context, i int, take func(*queries.Query) b
 	if err := <-b.examined[i]; err != nil {
 		return err
 	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
 	b.report.Runs[i] = describe(i, *in, len(b.inputs) == 1)
 	return b.drawCauses(ctx, db, in, &b.report.Runs[i])
 }

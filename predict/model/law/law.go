@@ -108,6 +108,12 @@ func (l *Law) IsExact() bool {
 	return true
 }
 
+// IsOfRanks reports whether the simplest sum that fits all samples needs the number of ranks only.
+func (l *Law) IsOfRanks() bool {
+	return l != nil && len(l.Sums) > 0 && len(l.Sums[0].Terms) > 0 &&
+		!slices.ContainsFunc(l.Sums[0].Terms, func(t Term) bool { return t.Feature.Grid != nil || t.Feature.With != nil })
+}
+
 // DependsOnIndex reports whether the law gives different iterations different numbers. A nil law does not.
 func (l *Law) DependsOnIndex() bool {
 	if l.IsEmpty() {
@@ -435,14 +441,19 @@ func (g *GroupLaw) Domain() map[int]int64 {
 	return g.Law.Laws[0].Domain()
 }
 
-// LeavesOut reports whether a law of blocks along all ranks has fewer cells than there are ranks.
+// LeavesOut reports whether a law of blocks along all ranks, or a rival of blocks that are rounded up, leaves ranks
+// without cells.
 func (l *Law) LeavesOut(ranks int32) bool {
 	return slices.ContainsFunc(l.Groups(), func(g *GroupLaw) bool {
 		if g.Grid != nil || !g.exact || len(g.Law.Laws) == 0 {
 			return false
 		}
 		cells, isBlock := g.Law.Laws[0].Domain()[0]
-		return isBlock && cells < int64(ranks)
+		if !isBlock || cells < int64(ranks) {
+			return isBlock
+		}
+		largest := (cells + int64(ranks) - 1) / int64(ranks)
+		return len(g.Law.Laws) > 1 && (cells+largest-1)/largest < int64(ranks)
 	})
 }
 
