@@ -101,14 +101,15 @@ func (g *generator) knownGroups(a *model.Exchanges) map[int32]bool {
 }
 
 // checkMatches makes unknown the calls of groups of sites that send other messages than they receive, though all that
-// they do seems to be known and they do not in the runs. Of a group of which not all is known pairs of sites may be.
+// they do seems to be known and they do not in the runs. Pairs of sites are compared too: both may be known where a
+// third one of their group is not.
 func (g *generator) checkMatches() {
 	all := g.model.Exchanges()
 	checkGroups(g, all)
 	checkGroups(g, all.Pairs())
 }
 
-// checkGroups does so for some groups.
+// checkGroups compares, group by group, what sites send with what they receive.
 func checkGroups(g *generator, a *model.Exchanges) {
 	here := sides{a, g.sig, 0, g.ranks, g.knownGroups(a)}
 	wrong := unmatched(here.countMessages())

@@ -33,7 +33,7 @@ func mayReachFurther(g *generator, n *template.Node) bool {
 	})
 }
 
-// enoughRuns is the number of runs in which a number of iterations that only one law has is no chance.
+// enoughRuns is the number of runs from which on a single law that gives their iterations is trusted.
 const enoughRuns = 4
 
 // mayFollowData reports whether the number of iterations of a loop may follow the data: it is not the same in all runs,

@@ -52,7 +52,8 @@ func (m *Model) findExchanges() *Exchanges {
 	return e
 }
 
-// Pairs returns groups of two: a site that sends and the only one that receives its messages, all of them in all runs.
+// Pairs returns groups of two: a site that sends, and the only one that receives from and at the same ranks equally
+// often in all runs.
 func (e *Exchanges) Pairs() *Exchanges {
 	pairs := &Exchanges{map[int32]int32{}, map[int32][]int32{}}
 	for event, others := range e.whole {

@@ -101,8 +101,9 @@ func classOf(f Form, classes []*class) *class {
 	return classes[i]
 }
 
-// isDemonstrated reports whether what some unit does goes with the grids of one class (of) and not with those of
-// another, and of none the other way round. What one run alone can show of a grid with more axes may be chance.
+// isDemonstrated reports whether what some unit does goes with the grids of a class, given by its index, and not with
+// those of another, and of none the other way round. What one run alone can show of a grid with more axes may be
+// chance.
 func isDemonstrated(of, other int, classes []*class, units []*unit, searched map[*unit][][]Form) bool {
 	demonstrated := false
 	if c, d := classes[of], classes[other]; len(c.dims[0]) > len(d.dims[0]) && differentRuns(c, d) < 2 {
