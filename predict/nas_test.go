@@ -92,6 +92,10 @@ func TestTakeSimplestOfConflictingLaws(t *testing.T) {
 		c.Covered < c.Numbers*99/100 {
 		t.Errorf("%+v", c)
 	}
+	if v := report.Judge(m, x, measured); v.Edges.Exact > 0 || v.Edges.Inside == 0 || v.Messages.Exact > 0 ||
+		len(v.Places) > 0 {
+		t.Errorf("%+v", v)
+	}
 	if s := report.Compare(x.Signature, measured); s.EdgePrecision != 1 || s.EdgeRecall != 1 ||
 		s.MessageError > 0.005 ||
 		s.ByteError > 0.0025 || s.CollectiveError != 0 {
