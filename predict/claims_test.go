@@ -2,6 +2,8 @@ package predict_test
 
 import (
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/commq/commq/predict/generate"
@@ -285,7 +287,8 @@ func TestMessagesInAnyOrder(t *testing.T) {
 	}
 }
 
-// Targets of one-sided communication and neighbours in a graph are not predicted: no run is made without them.
+// Targets of one-sided communication and neighbours in a graph are not predicted: no run is made without them, and a
+// partial answer says so. Of an exchange that is no product of totals a warning says that pairs have no law.
 func TestWhatIsNotPredicted(t *testing.T) {
 	put := func(ranks int) *signature.Run {
 		return testruns.Calls(ranks, nil, func(rank int) []testruns.Call {
@@ -310,9 +313,26 @@ func TestWhatIsNotPredicted(t *testing.T) {
 		return run
 	}
 	for name, run := range map[string]func(ranks int) *signature.Run{"put": put, "graph": graph} {
-		x, err := generate.Predict(t.Context(), train(t, []int{4, 6, 8, 12}, run), 24, generate.Options{})
+		m := train(t, []int{4, 6, 8, 12}, run)
+		x, err := generate.Predict(t.Context(), m, 24, generate.Options{})
 		if err == nil || x.Run != nil || len(x.Gaps) != 1 {
-			t.Errorf("%s: run %v, gaps %v, %v: want no run and one gap", name, x.Run != nil, x.Gaps, err)
+			t.Fatalf("%s: run %v, gaps %v, %v: want no run and one gap", name, x.Run != nil, x.Gaps, err)
 		}
+		p := report.NewPartial(m, x, 24)
+		if p == nil || p.Unknown != 1 || p.Gaps[0].Unknown != "peers" || p.Gaps[0].Calls.Value != 24 || p.Gaps[0].Bytes.Value != 192 {
+			t.Errorf("%s: %+v: want peers of 24 calls with 192 bytes unknown", name, p)
+		}
+		if v := report.Judge(m, x, sign(t, run(24))); v.Calls.Exact != 24 {
+			t.Errorf("%s: %+v: want 24 numbers of calls known", name, v)
+		}
+	}
+	exchange := func(ranks int) *signature.Run {
+		return testruns.Calls(ranks, nil, func(int) []testruns.Call {
+			return []testruns.Call{{Call: schema.CallAlltoallv, To: testruns.None, From: testruns.None, Bytes: 8, Root: testruns.None}}
+		})
+	}
+	x := extrapolate(t, train(t, []int{4, 6, 8, 12}, exchange), 24)
+	if !slices.ContainsFunc(x.Warnings, func(w string) bool { return strings.Contains(w, "pair of ranks exchanges") }) {
+		t.Errorf("warnings %q: want one about what pairs exchange", x.Warnings)
 	}
 }

@@ -66,6 +66,18 @@ func TestUncertainCountIsUnknown(t *testing.T) {
 	if why := p.Gaps[0].Why; !strings.HasPrefix(why, "there may be ") || !strings.Contains(why, "iterations of loop") {
 		t.Errorf("%+v", p.Gaps)
 	}
+	listed := report.Slots(m, x)
+	if len(listed) != 2 {
+		t.Fatalf("%+v: want the two with a law", listed)
+	}
+	loop, known := listed[0], listed[1]
+	if loop.CallsLow >= loop.Calls || loop.CallsHigh <= loop.Calls || loop.BytesLow != 4097*loop.CallsLow ||
+		loop.BytesHigh != 4097*loop.CallsHigh {
+		t.Errorf("%+v: want bounds of calls and of bytes", loop)
+	}
+	if known.CallsLow != 29 || known.CallsHigh != 29 || known.BytesLow != 29*70 || known.BytesHigh != 29*70 {
+		t.Errorf("%+v: want no bounds", known)
+	}
 }
 
 // A prediction that claims a wrong number is found out: of a ring that turns round above 20 ranks every edge is wrong.

@@ -137,7 +137,7 @@ func runPredict(ctx context.Context, a *app, o *predictOptions) error {
 	}
 	if refused != nil {
 		refused = fmt.Errorf("predict: %w", refused)
-		p.Partial = report.NewPartial(m, x, o.ranks)
+		p.Partial, p.Slots = report.NewPartial(m, x, o.ranks), append(p.Slots, report.Slots(m, x)...)
 	} else {
 		p.fill(m, x, held)
 		if err := o.keepRun(ctx, a, m, x, p); err != nil {
@@ -243,7 +243,8 @@ type printedPrediction struct {
 	// Suggestions are numbers of ranks to run next, with --suggest.
 	Suggestions []report.Suggestion `json:"suggestions,omitempty"`
 
-	all bool // the table lists all slots
+	all   bool  // the table lists all slots
+	loops int64 // the number of iterations of so many is uncertain
 }
 
 // unexplained are communications that have no law, for the same reason.
@@ -294,7 +295,7 @@ func addUnexplained(to []unexplained, slot, why string) []unexplained {
 func (p *printedPrediction) fill(m *model.Model, x *generate.Prediction, held *signature.Signature) {
 	traffic := report.CountTraffic(x.Signature)
 	p.Messages, p.Bytes, p.Collectives = &traffic.Messages, &traffic.Bytes, &traffic.Collectives
-	p.Numbers, p.Inexact = x.Numbers, x.Inexact
+	p.Numbers, p.Inexact, p.loops = x.Numbers, x.Inexact, int64(len(x.Loops))
 	p.Slots = report.Slots(m, x)
 	if held != nil {
 		score, coverage := report.Compare(x.Signature, held), report.Cover(m, x, held)
@@ -311,9 +312,13 @@ func (p *printedPrediction) table(a *app) error {
 		ranksList(p.Training),
 		percent(1-float64(p.TrainingUnexplained)/float64(max(p.TrainingMessages, 1))))
 	if p.Messages != nil {
-		fmt.Fprintf(&b, "predicted: %s with %s, %s; %d of %d numbers are estimates\n",
+		fmt.Fprintf(&b, "predicted: %s with %s, %s; %d of %d numbers are estimates",
 			counted(*p.Messages, "message"), bytesText(*p.Bytes),
 			counted(*p.Collectives, "call")+" of collectives", p.Inexact, p.Numbers)
+		if p.loops > 0 {
+			fmt.Fprintf(&b, ", and the iterations of %s", counted(p.loops, "loop"))
+		}
+		b.WriteByte('\n')
 	}
 	p.partial(&b)
 	p.holdout(&b)
@@ -479,14 +484,8 @@ func (p *printedPrediction) slots(b *strings.Builder) {
 	}
 	for i := range list {
 		r := &list[i]
-		fmt.Fprintf(b, "%s: %s, %s", r.Call, counted(r.Calls, "call"), inBytes(r.Bytes))
-		switch {
-		case r.BytesHigh == math.MaxInt64:
-			fmt.Fprintf(b, " (%s or more)", inBytes(r.BytesLow))
-		case r.BytesLow != r.BytesHigh:
-			fmt.Fprintf(b, " (%s to %s)", inBytes(r.BytesLow), inBytes(r.BytesHigh))
-		}
-		b.WriteByte('\n')
+		fmt.Fprintf(b, "%s: %s%s, %s%s\n", r.Call, counted(r.Calls, "call"), boundsText(r.CallsLow, r.CallsHigh, grouped),
+			inBytes(r.Bytes), boundsText(r.BytesLow, r.BytesHigh, inBytes))
 		for _, line := range [][2]string{{"to", r.Destinations}, {"equation", r.Equation}, {"bytes", r.Size},
 			{"among", r.Members}} {
 			if line[1] != "" {
@@ -497,6 +496,17 @@ func (p *printedPrediction) slots(b *strings.Builder) {
 	if n := len(p.Slots) - len(list); n > 0 {
 		fmt.Fprintf(b, "%d more with fewer bytes; --all lists them\n", n)
 	}
+}
+
+// boundsText describes the bounds of a number; empty if it is certain.
+func boundsText(low, high int64, text func(int64) string) string {
+	switch {
+	case low == high:
+		return ""
+	case high == math.MaxInt64:
+		return fmt.Sprintf(" (%s or more)", text(low))
+	}
+	return fmt.Sprintf(" (%s to %s)", text(low), text(high))
 }
 
 // ranksList writes numbers of ranks.

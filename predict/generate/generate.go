@@ -66,9 +66,9 @@ type Prediction struct {
 }
 
 // Gap is what is not known of the calls of an event: who makes them, how often and with which peers (Calls), or only
-// their sizes (Sizes). The texts are reasons; empty means that it is known.
+// their sizes (Sizes) or peers (Peers). The texts are reasons; empty means that it is known.
 type Gap struct {
-	Calls, Sizes string
+	Calls, Sizes, Peers string
 	// onlyLevels means that all that is not known of the calls is at which levels of a hierarchy ranks make them.
 	onlyLevels bool
 	// doubted means that laws leave open with whom the calls are, or how often a loop around them is repeated.
@@ -186,6 +186,12 @@ func (u *unknowns) addSizes(event int32, name, why string) {
 	if g := u.gap(event); g.Sizes == "" {
 		g.Sizes = why
 	}
+}
+
+// addPeers notes that the peers of an event's calls are not known. name is what of them.
+func (u *unknowns) addPeers(event int32, name, why string) {
+	u.reasons[name] = why
+	u.gap(event).Peers = why
 }
 
 // follow notes that the calls of an event are not known because others are not.
@@ -374,16 +380,19 @@ func (g *generator) addMessages(why string) {
 	}
 }
 
-// noteUnpredicted notes what is not predicted of any program: the targets of one-sided communication, and the
-// neighbours in a graph of ranks.
+// noteUnpredicted notes what is not predicted of any program: the targets of one-sided communication, the neighbours in
+// a graph of ranks, and what pairs exchange in collective operations unless it is a product of the ranks' totals.
 func noteUnpredicted(g *generator) {
 	for _, x := range g.model.Sites {
 		call := g.model.Joint.Sig.Symbols[x.Event.Symbol].CallID
 		switch c := x.Comm; {
 		case call.Is(schema.FactOneSided|schema.FactTransfers) && (x.Send.Like.HasPeer() || x.Recv.Like.HasPeer()):
-			g.unknown.addSizes(x.Event.ID, g.model.NodeName(x.Event), "targets of one-sided communication are not predicted")
+			g.unknown.addPeers(x.Event.ID, g.model.NodeName(x.Event), "targets of one-sided communication are not predicted")
 		case call.IsNeighborhood() && c != nil && (c.Kind == "graph" || c.Kind == "dist_graph"):
-			g.unknown.addSizes(x.Event.ID, g.model.NodeName(x.Event), "neighbours in a graph of ranks are not predicted")
+			g.unknown.addPeers(x.Event.ID, g.model.NodeName(x.Event), "neighbours in a graph of ranks are not predicted")
+		case x.Parts == signature.NoParts && signature.PartsRuleOf(call) == signature.PartsExchange:
+			g.result.Warnings = append(g.result.Warnings, fmt.Sprintf("what each pair of ranks exchanges in %s has no law: "+
+				"only what a rank exchanges with all is predicted", g.model.NodeName(x.Event)))
 		}
 	}
 }

@@ -35,7 +35,7 @@ type Partial struct {
 type Gap struct {
 	// Call names the call and its place.
 	Call string `json:"call"`
-	// Unknown is what is not known: calls (who makes them, how often, with whom), or only sizes.
+	// Unknown is what is not known: calls (who makes them, how often, with whom), or only sizes or peers.
 	Unknown string `json:"unknown"`
 	// Why is the reason.
 	Why string `json:"why"`
@@ -90,7 +90,7 @@ func NewPartial(m *model.Model, x *generate.Prediction, ranks int32) *Partial {
 			gap = uncertainCount(s, x)
 		}
 		switch {
-		case !sendsBytes(m, s):
+		case !sendsBytes(m, s) && (gap == nil || gap.Peers == ""):
 		case gap == nil:
 			p.Known++
 			p.addKnown(m, x, s, occurrences[s.Event.ID])
@@ -142,8 +142,12 @@ func (p *Partial) addKnown(m *model.Model, x *generate.Prediction, s *model.Site
 // newGap describes a gap and the totals of the runs.
 func newGap(m *model.Model, s *model.Site, gap *generate.Gap, ranks int32) Gap {
 	g := Gap{Call: m.NodeName(s.Event), Unknown: "calls", Why: shorten(gap.Calls)}
-	if gap.Calls == "" {
+	switch {
+	case gap.Calls != "":
+	case gap.Sizes != "":
 		g.Unknown, g.Why = "sizes", shorten(gap.Sizes)
+	default:
+		g.Unknown, g.Why = "peers", shorten(gap.Peers)
 	}
 	var calls, bytes []regress.Point
 	for i := range m.Training {

@@ -2,6 +2,7 @@ package report
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strings"
 
@@ -21,23 +22,28 @@ type SlotReport struct {
 	// Size is the law of the bytes that a call sends. Members is the law of the members of its communicator.
 	Size    string `json:"bytes_law,omitempty"`
 	Members string `json:"comm_law,omitempty"`
-	// Calls is the number of calls of all ranks, Bytes the number of bytes that they send, with its bounds.
+	// Calls is the number of calls of all ranks, Bytes the number of bytes that they send.
 	Calls int64 `json:"calls"`
 	Bytes int64 `json:"bytes"`
+	// CallsLow is the lower bound of Calls, which differs where loops may repeat less or more often.
+	CallsLow int64 `json:"low_calls"`
+	// CallsHigh is the upper bound of Calls; the largest number of 64 bits if none is known.
+	CallsHigh int64 `json:"high_calls"`
 	// BytesLow is the lower bound of Bytes.
 	BytesLow int64 `json:"low_bytes"`
 	// BytesHigh is the upper bound of Bytes.
 	BytesHigh int64 `json:"high_bytes"`
 }
 
-// Slots reports on each call that sends or takes part in a collective operation, those with most bytes first.
+// Slots reports on each call that sends or takes part in a collective operation and of which all is known, those with
+// most bytes first.
 func Slots(m *model.Model, x *generate.Prediction) (all []SlotReport) {
 	if x.Signature == nil {
 		return nil
 	}
-	occurrences := x.Signature.Occurrences(x.Signature.Roots)
+	occurrences, factors := x.Signature.Occurrences(x.Signature.Roots), iterationRanges(m, x)
 	for _, s := range m.Sites {
-		if !sendsBytes(m, s) {
+		if !sendsBytes(m, s) || x.Gaps[s.Event.ID] != nil {
 			continue
 		}
 		r := SlotReport{Call: m.NodeName(s.Event)}
@@ -55,6 +61,9 @@ func Slots(m *model.Model, x *generate.Prediction) (all []SlotReport) {
 			r.Bytes, r.BytesLow = r.Bytes+n*v, r.BytesLow+n*max(b.Low, 0)
 			r.BytesHigh = addProduct(r.BytesHigh, n, b.High)
 		}
+		f := factors[s.Event.ID]
+		r.CallsLow, r.CallsHigh = scale(r.Calls, f.low), scale(r.Calls, f.high)
+		r.BytesLow, r.BytesHigh = scale(r.BytesLow, f.low), scale(r.BytesHigh, f.high)
 		if r.Calls == 0 {
 			continue
 		}
@@ -69,6 +78,18 @@ func Slots(m *model.Model, x *generate.Prediction) (all []SlotReport) {
 	}
 	slices.SortStableFunc(all, func(a, b SlotReport) int { return cmp.Compare(b.Bytes, a.Bytes) })
 	return all
+}
+
+// scale multiplies a number that is not negative. It returns math.MaxInt64 if the product is more.
+func scale(n int64, factor float64) int64 {
+	switch x := math.Round(float64(n) * factor); {
+	case n == 0 || factor == 1:
+		return n
+	case x >= math.MaxInt64:
+		return math.MaxInt64
+	default:
+		return int64(x)
+	}
 }
 
 // describeFamily returns the law of a family, and its general equation if it has one.

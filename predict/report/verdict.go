@@ -202,7 +202,7 @@ func (v *Verdict) addPlace(at place, want, got *placeCount, gap *generate.Gap, p
 		add(&v.Messages, "messages", &want.messages, &got.messages, unknown)
 	}
 	if want.isSend || got.isSend || want.isCollective || got.isCollective {
-		add(&v.Bytes, "bytes", &want.bytes, &got.bytes, unknown || gap != nil)
+		add(&v.Bytes, "bytes", &want.bytes, &got.bytes, unknown || gap != nil && gap.Sizes != "")
 	}
 }
 
@@ -211,7 +211,7 @@ func reasonOf(gap *generate.Gap) string {
 	if gap == nil {
 		return ""
 	}
-	return cmp.Or(gap.Calls, gap.Sizes)
+	return cmp.Or(gap.Calls, gap.Sizes, gap.Peers)
 }
 
 // bounds tells how the numbers of an event's calls are bounded: the calls by a factor, the bytes that it sends.

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/commq/commq/internal/units"
 	"github.com/commq/commq/predict/generate"
 	"github.com/commq/commq/predict/model"
 	"github.com/commq/commq/predict/model/compute"
@@ -128,8 +129,8 @@ func otherWarnings(m *model.Model, x *generate.Prediction) (all []Warning) {
 			low, high = min(low, l.Low), max(high, l.High)
 		}
 		all = append(all, Warning{LoopCounts,
-			fmt.Sprintf("the number of iterations of %d loops is uncertain: %d to %d (%s)",
-				len(x.Loops), low, high, x.Loops[0].Loop), 0})
+			fmt.Sprintf("the number of iterations of %s is uncertain: %d to %d (%s)",
+				units.Count(int64(len(x.Loops)), "loop"), low, high, x.Loops[0].Loop), 0})
 	}
 	if x != nil && x.Compute != nil && m.Times().Doubt != "" {
 		all = append(all, Warning{WallClock, m.Times().Doubt, 0})
