@@ -18,6 +18,7 @@ import (
 	"github.com/commq/commq/predict/model/law"
 	"github.com/commq/commq/predict/signature"
 	"github.com/commq/commq/predict/signature/template"
+	"github.com/commq/commq/schema"
 )
 
 // programsEnv names the variable that sets the number of random programs; programsFrom that of the first one.
@@ -61,6 +62,9 @@ func TestRandomPrograms(t *testing.T) { judgeAll(t, 40, randomprograms.New) }
 
 // TestRandomParts does the same with programs that make most of their calls on communicators with some of the ranks.
 func TestRandomParts(t *testing.T) { judgeAll(t, 25, randomprograms.NewOnParts) }
+
+// TestRandomNulls does the same with programs in which ranks without a partner call MPI_PROC_NULL.
+func TestRandomNulls(t *testing.T) { judgeAll(t, 20, randomprograms.NewWithNulls) }
 
 // judgeAll predicts programs, usually so many.
 func judgeAll(t *testing.T, usual int, draw func(number uint64) *randomprograms.Program) {
@@ -108,11 +112,15 @@ var onceWrong = []uint64{46, 147, 176, 210, 304, 172, 244, 114, 200, 296, 395, 6
 	2075, 2109, 2141, 4008, 4013, 4025, 4129, 5163, 6085, 6137, 6223, 6298, 6303, 6304, 6388, 6445, 6484, 6523, 6572, 6620,
 	6793, 6900, 6904, 6913, 7030, 7087, 7098, 7292, 7335, 7411, 8237, 9101, 9106, 9285, 9300, 9419, 10106, 10398, 10443,
 	10759, 41168, 41819, 41851, 50084, 50632, 50686, 51143, 51291, 52332, 52542, 52742, 52807,
-	52828, 52832, 53118, 60074, 60289, 61529, 62299, 63080, 66563, 68406, 68454, 68459, 68511, 69870, 70089, 74520}
+	52828, 52832, 53118, 60074, 60289, 61529, 62299, 63080, 66563, 68406, 68454, 68459, 68511, 69870, 70089, 74520, 78194, 78271}
 
 // onceWrongOnParts are such programs on parts of the ranks: loops and blocks along an axis that only communicators
 // show, sizes of collectives as a law of each member's place, and the first half of an odd number of ranks.
 var onceWrongOnParts = []uint64{700, 1119, 1313, 1334, 2076, 2136, 2353, 2498}
+
+// onceWrongWithNulls are such programs with MPI_PROC_NULL: counts of its messages that were estimates, calls that are to
+// it in all runs, and trees that begin at the logarithm of an extent.
+var onceWrongWithNulls = []uint64{202, 261, 271, 387, 393, 1850, 1988}
 
 // Nothing that is said of programs which were predicted wrongly is wrong now.
 func TestProgramsOnceWrong(t *testing.T) {
@@ -121,6 +129,9 @@ func TestProgramsOnceWrong(t *testing.T) {
 	}
 	for _, number := range onceWrongOnParts {
 		judgeOnceWrong(t, number, randomprograms.NewOnParts(number))
+	}
+	for _, number := range onceWrongWithNulls {
+		judgeOnceWrong(t, number, randomprograms.NewWithNulls(number))
 	}
 }
 
@@ -379,7 +390,10 @@ func (c *siteComparison) compareCall(rank int32, i int, got, want placedCall) {
 		}
 		p, q := int64(sides[0][signature.SideBytes]), int64(sides[1][signature.SideBytes])
 		c.compareNumber(laws.Bytes, p, q, fmt.Sprintf("rank %d, call %d, %s, bytes", rank, i, what))
-		if p == q || laws.Count != nil {
+		count := sides[0][signature.SideCount]
+		if int64(count) == schema.NullInt64 { // of a call to MPI_PROC_NULL, which no law gives
+			c.inexact = true
+		} else if p == q || laws.Count != nil {
 			c.compareNumber(laws.Count, int64(sides[0][signature.SideCount]), int64(sides[1][signature.SideCount]),
 				fmt.Sprintf("rank %d, call %d, %s, elements", rank, i, what))
 		}

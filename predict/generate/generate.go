@@ -296,7 +296,7 @@ func (g *generator) generate(ctx context.Context, run *signature.Run,
 			progress(r+1, g.ranks)
 		}
 	}
-	if len(g.unknown.reasons) > 0 {
+	if g.peers.askTheRest(); len(g.unknown.reasons) > 0 {
 		g.addFollowing()
 		g.checkMatches()
 		g.checkSizes()

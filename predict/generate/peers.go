@@ -6,6 +6,7 @@ import (
 
 	"github.com/commq/commq/predict/model"
 	"github.com/commq/commq/predict/pattern"
+	"github.com/commq/commq/predict/signature"
 	"github.com/commq/commq/predict/slots"
 )
 
@@ -118,6 +119,28 @@ func (p *peerLaws) mapOf(x *model.Site, family string, index []int32) *pattern.M
 	}
 	p.maps[name] = m
 	return m
+}
+
+// askTheRest asks for the places of the largest run that no rank reached. Loops whose ends have no law but chance may
+// leave out those that have none either: then nothing is known of them.
+func (p *peerLaws) askTheRest() {
+	if p.ranks <= p.model.LargestRun() {
+		return
+	}
+	lawless := map[string]bool{}
+	for _, u := range p.model.Pattern.Unexplained {
+		lawless[u.Slot] = true
+	}
+	for _, x := range p.model.Sites {
+		for _, s := range x.Calls.Slots {
+			isSeen := slices.ContainsFunc(s.Runs[len(s.Runs)-1], func(c *signature.Call) bool { return c != nil })
+			for _, family := range []string{x.In, x.To, x.From} {
+				if family != "" && isSeen && lawless[model.SlotName(family, s.Index())] {
+					p.mapOf(x, family, s.Index())
+				}
+			}
+		}
+	}
 }
 
 // evaluate returns what the laws of a family give for a place; nil if the slot is not there.

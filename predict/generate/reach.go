@@ -33,6 +33,14 @@ func mayReachFurther(g *generator, n *template.Node) bool {
 	})
 }
 
+// endsAsSeen reports whether nothing but the number of iterations in the runs tells where a loop ends: each rank has the
+// same peers in all iterations.
+func endsAsSeen(g *generator, n *template.Node) bool {
+	return !slices.ContainsFunc(g.model.Sites, func(x *model.Site) bool {
+		return x.Event.IsIn(n) && (x.Event.Parent != n || x.ChangesPeers())
+	})
+}
+
 // enoughRuns is the number of runs from which on a single law that gives their iterations is trusted.
 const enoughRuns = 4
 

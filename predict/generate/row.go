@@ -164,7 +164,9 @@ func (w *rankWriter) side(x *model.Site, laws *model.SideLaws, m *pattern.Map, c
 	if v, ok := w.g.number(x, numberTag, laws.Tag, &p); ok {
 		s.tag = v.Int32()
 	}
-	if s.null = p.PeerRank == pattern.None && (m != nil || !laws.HasPeers); s.null {
+	// Where it is known who calls, there is no map if all of them have MPI_PROC_NULL in all runs.
+	callersKnown := (x.Sends || x.Receives) && (x.AllCall || x.In != "")
+	if s.null = p.PeerRank == pattern.None && (m != nil || callersKnown || !laws.HasPeers); s.null {
 		s.setEmpty(laws, like, &p)
 		return s
 	}

@@ -101,7 +101,7 @@ func (s *sideSamples) add(laws *SideLaws, at law.Point, side signature.Side, isN
 }
 
 // NullCount returns the count of a message to or from MPI_PROC_NULL at a point: what its rank would send or receive
-// otherwise, if the runs have that in all such messages; false if they do not, or no law tells it.
+// otherwise, if the runs have that in all such messages; false if they do not, or no law tells it for sure.
 func (laws *SideLaws) NullCount(p *law.Point) (count int64, known bool) {
 	laws.checkNulls.Do(func() {
 		laws.nullsFit = !slices.ContainsFunc(laws.nulls, func(s law.Sample) bool {
@@ -115,7 +115,7 @@ func (laws *SideLaws) NullCount(p *law.Point) (count int64, known bool) {
 	return laws.countAt(p)
 }
 
-// countAt returns the count that laws give at a point.
+// countAt returns the count that laws give at a point if they are sure of it.
 func (laws *SideLaws) countAt(p *law.Point) (count int64, known bool) {
 	of, unit := laws.Count, int64(1)
 	if laws.ElementBytes > 0 {
@@ -125,7 +125,7 @@ func (laws *SideLaws) countAt(p *law.Point) (count int64, known bool) {
 		return 0, false
 	}
 	e, known := of.Evaluate(p)
-	return e.Value / unit, known && e.Value >= 0
+	return e.Value / unit, known && e.Exact && e.Value >= 0
 }
 
 // fit finds the laws of a side.

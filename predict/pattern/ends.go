@@ -40,22 +40,44 @@ func (r *Range) dropRoundedLogarithms(form *Form, sizes []int32, seen map[int]in
 // runs do not rule out, or, if no peer depends on the index, over two of them, as one loop in another is one in the
 // runs; over the logarithm of an extent, if the index is an exponent. A constant end may be such a one if only two
 // runs show it and at least three partners are in steps of the index, unlike those of a list.
+//
+// Where an index begins that is an exponent and changes with the runs, the logarithm of an extent is possible, too.
 func (l *Law) addPossibleEnds(u *unit, sizes []int32, possible []Grid) {
+	doubles := slices.ContainsFunc(l.Forms, Form.exponential)
 	for c := range l.Ranges {
 		r := &l.Ranges[c]
 		last, isConstant := r.constantEnd()
-		_, high := u.spans(c)
+		low, high := u.spans(c)
+		if doubles && !slices.ContainsFunc(r.Low, func(b Bound) bool { return b.Of == FromZero }) {
+			r.Low = addFitting(r.Low, logarithms(possible, 0), low, sizes)
+		}
 		if len(r.High) == 0 || isConstant && (last < 2 || len(high) >= enough || !slices.ContainsFunc(l.Forms, Form.linear)) {
 			continue
 		}
 		for i := range possible {
-			for _, b := range l.endsOn(&possible[i]) {
-				if b.isAlways(high, sizes) && !slices.ContainsFunc(r.High, b.equal) {
-					r.High = append(r.High, b)
-				}
-			}
+			r.High = addFitting(r.High, l.endsOn(&possible[i]), high, sizes)
 		}
 	}
+}
+
+// addFitting adds those of some laws that have the values of all runs.
+func addFitting(to, some []Bound, values map[int]int32, sizes []int32) []Bound {
+	for _, b := range some {
+		if b.isAlways(values, sizes) && !slices.ContainsFunc(to, b.equal) {
+			to = append(to, b)
+		}
+	}
+	return to
+}
+
+// logarithms returns those of the extents of grids, rounded down and up, plus c.
+func logarithms(grids []Grid, c int32) (all []Bound) {
+	for i := range grids {
+		for a := range grids[i].Axes {
+			all = append(all, Bound{Of: FromFloor, Grid: &grids[i], Axis: a, C: c}, Bound{Of: FromCeil, Grid: &grids[i], Axis: a, C: c})
+		}
+	}
+	return all
 }
 
 // endsOn returns where loops over one extent of a grid end, over two if no peer depends on the index, and over its
@@ -63,10 +85,10 @@ func (l *Law) addPossibleEnds(u *unit, sizes []int32, possible []Grid) {
 func (l *Law) endsOn(grid *Grid) (ends []Bound) {
 	repeats := !slices.ContainsFunc(l.Forms, func(f Form) bool { return f.linear() || f.exponential() })
 	doubles := slices.ContainsFunc(l.Forms, Form.exponential)
+	if doubles {
+		ends = logarithms([]Grid{*grid}, -1)
+	}
 	for a := range grid.Axes {
-		if doubles {
-			ends = append(ends, Bound{Of: FromFloor, Grid: grid, Axis: a, C: -1}, Bound{Of: FromCeil, Grid: grid, Axis: a, C: -1})
-		}
 		ends = append(ends, Bound{Of: FromAll, Grid: grid, Axis: a, C: -1})
 		for other := 0; repeats && other < a; other++ {
 			ends = append(ends, Bound{Of: FromAll, Grid: grid, Axis: a, Times: other + 1, C: -1})

@@ -5,11 +5,12 @@
 //	item       = leaf | loop
 //	loop       = "repeat" count item { item }          nested at most twice
 //	count      = constant | extent of an axis | log2 P | index of the loop around it (a triangle)
-//	leaf       = guard partners size | collective | division [ division ] collective
+//	leaf       = guard partners size [ nulls ] | collective | division [ division ] collective
 //	partners   = shift | wrap | diagonal | directions | tree | butterfly | levels | pairwise | moving root | gather |
 //	             scatter | triangle | transpose | mirror | by parity | skew | lawless
 //	size       = constant | block of an axis | face | padded | cumulative | halo | share | doubling | of the partner |
 //	             lawless
+//	nulls      = MPI_PROC_NULL where there is no partner | the same with MPI_Sendrecv
 //	division   = lines | planes | halves | halves of lines | even and odd of lines | neighbours | every k-th | firsts of
 //	             lines | firsts of neighbours | half | halved again and again
 //
@@ -20,6 +21,7 @@
 //	layout.go    process grids, and the numbers of ranks on which they are run
 //	partners.go  who communicates with whom
 //	divisions.go who is in a communicator with whom
+//	nulls.go     what ranks without a partner do
 //	sizes.go     how much
 //	grammar.go   draws programs
 package randomprograms

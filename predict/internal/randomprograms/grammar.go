@@ -14,6 +14,8 @@ type grammar struct {
 	domain   []int // cells along each axis
 	features [][]string
 	onParts  bool // most statements are collectives on parts of the ranks
+	// withNulls draws which statements call MPI_PROC_NULL; nil if none do.
+	withNulls *rand.Rand
 }
 
 // Limits of programs.
@@ -35,6 +37,12 @@ func New(number uint64) *Program {
 // the ranks each.
 func NewOnParts(number uint64) *Program {
 	return (&grammar{Rand: rand.New(rand.NewPCG(number, 26)), onParts: true}).drawSmall()
+}
+
+// NewWithNulls draws the program of New with a number, in which some of the statements where each rank has at most one
+// partner on either side make the calls of all ranks, with MPI_PROC_NULL where there is no partner.
+func NewWithNulls(number uint64) *Program {
+	return (&grammar{Rand: rand.New(rand.NewPCG(number, 25)), withNulls: rand.New(rand.NewPCG(number, 27))}).drawSmall()
 }
 
 // drawSmall draws programs until one makes no more than mostCalls calls.
@@ -110,6 +118,11 @@ func (g *grammar) drawLeaf(depth int, around []string) *leaf {
 		size, of := g.drawSize(l.partners.doubling)
 		l.guard, l.size = holds, of
 		l.features = append([]string{l.partners.name, size, guard}, around...)
+		if g.withNulls != nil && l.partners.oneAtATime {
+			if l.nulls = nulls(g.withNulls.IntN(int(allNulls))); l.nulls != noNulls {
+				l.features = append(l.features, l.nulls.String())
+			}
+		}
 	}
 	l.features = append(l.features, "layout "+g.layout.name)
 	g.features[l.site], g.features[l.site+1] = l.features, l.features

@@ -12,8 +12,9 @@ type partners struct {
 	steps func(ranks place) int
 	// to returns to whom a rank sends in a step.
 	to func(from place, step int) []int
-	// doubling means that the distance doubles with the step.
-	doubling bool
+	// doubling means that the distance doubles with the step, oneAtATime that a rank sends at most one message in a step,
+	// and receives at most one.
+	doubling, oneAtATime bool
 }
 
 func oneStep(place) int { return 1 }
@@ -34,11 +35,11 @@ func (g *grammar) drawPartners() partners {
 	by := 1 - 2*g.IntN(2)
 	switch g.IntN(18) {
 	case 0, 1:
-		return partners{name: "shift", steps: oneStep, to: func(p place, _ int) []int {
+		return partners{name: "shift", oneAtATime: true, steps: oneStep, to: func(p place, _ int) []int {
 			return toOne(p.moved(axis, by, false))
 		}}
 	case 2, 3:
-		return partners{name: "wrap", steps: oneStep, to: func(p place, _ int) []int {
+		return partners{name: "wrap", oneAtATime: true, steps: oneStep, to: func(p place, _ int) []int {
 			return toOne(p.moved(axis, by, true))
 		}}
 	case 4:
@@ -50,7 +51,7 @@ func (g *grammar) drawPartners() partners {
 	case 7:
 		return levels(axis, by)
 	case 8:
-		return partners{name: "pairwise", steps: func(p place) int { return p.ranks - 1 },
+		return partners{name: "pairwise", oneAtATime: true, steps: func(p place) int { return p.ranks - 1 },
 			to: func(p place, step int) []int { return []int{(p.rank + step + 1) % p.ranks} }}
 	case 9, 10:
 		return movingRoot(axis)
@@ -69,7 +70,7 @@ func (g *grammar) drawPartners() partners {
 	case 14:
 		return g.mirrored(axis)
 	case 15:
-		return partners{name: "by parity", steps: func(place) int { return 2 }, to: func(p place, step int) []int {
+		return partners{name: "by parity", oneAtATime: true, steps: func(place) int { return 2 }, to: func(p place, step int) []int {
 			if p.at[axis]%2 == step {
 				return toOne(p.moved(axis, by, false))
 			}
@@ -83,7 +84,7 @@ func (g *grammar) drawPartners() partners {
 
 // directions sends to all neighbours with one call in a loop.
 func (g *grammar) directions() partners {
-	return partners{name: "directions", steps: func(p place) int { return 2 * len(p.extents) },
+	return partners{name: "directions", oneAtATime: true, steps: func(p place) int { return 2 * len(p.extents) },
 		to: func(p place, step int) []int { return toOne(p.moved(step/2, 1-2*(step%2), false)) }}
 }
 
@@ -91,14 +92,14 @@ func (g *grammar) directions() partners {
 func tree(up bool) partners {
 	steps := func(p place) int { return log2(p.ranks) }
 	if up {
-		return partners{name: "tree up", steps: steps, doubling: true, to: func(p place, step int) []int {
+		return partners{name: "tree up", oneAtATime: true, steps: steps, doubling: true, to: func(p place, step int) []int {
 			if p.rank%(2<<step) == 1<<step {
 				return []int{p.rank - 1<<step}
 			}
 			return nil
 		}}
 	}
-	return partners{name: "tree down", steps: steps, to: func(p place, step int) []int {
+	return partners{name: "tree down", oneAtATime: true, steps: steps, to: func(p place, step int) []int {
 		by := 1 << (log2(p.ranks) - 1 - step)
 		if p.rank%(2*by) == 0 && p.rank+by < p.ranks {
 			return []int{p.rank + by}
@@ -109,7 +110,7 @@ func tree(up bool) partners {
 
 // butterfly is recursive doubling along an axis.
 func butterfly(axis int) partners {
-	return partners{name: "butterfly", steps: func(p place) int { return log2(p.extents[axis]) }, doubling: true,
+	return partners{name: "butterfly", oneAtATime: true, steps: func(p place) int { return log2(p.extents[axis]) }, doubling: true,
 		to: func(p place, step int) []int {
 			return toOne(p.moved(axis, (p.at[axis]^1<<step)-p.at[axis], false))
 		}}
@@ -117,7 +118,7 @@ func butterfly(axis int) partners {
 
 // levels is a multigrid hierarchy: on each level half as many ranks of an axis take part.
 func levels(axis, by int) partners {
-	return partners{name: "levels", steps: func(p place) int { return log2(p.extents[axis]) }, doubling: true,
+	return partners{name: "levels", oneAtATime: true, steps: func(p place) int { return log2(p.extents[axis]) }, doubling: true,
 		to: func(p place, step int) []int {
 			if p.at[axis]%(1<<step) != 0 {
 				return nil
@@ -164,18 +165,18 @@ func scatter(root int) partners {
 // mirrored exchanges with the rank at the other end of an axis, or over the diagonal of a square.
 func (g *grammar) mirrored(axis int) partners {
 	if g.layout.name == "squares" {
-		return partners{name: "transpose", steps: oneStep, to: func(p place, _ int) []int {
+		return partners{name: "transpose", oneAtATime: true, steps: oneStep, to: func(p place, _ int) []int {
 			return []int{p.rankAt([]int{p.at[1], p.at[0]})}
 		}}
 	}
-	return partners{name: "mirror", steps: oneStep, to: func(p place, _ int) []int {
+	return partners{name: "mirror", oneAtATime: true, steps: oneStep, to: func(p place, _ int) []int {
 		return toOne(p.moved(axis, p.extents[axis]-1-2*p.at[axis], false))
 	}}
 }
 
 // cannon shifts each row by its number.
 func cannon(axis int) partners {
-	return partners{name: "skew", steps: oneStep, to: func(p place, _ int) []int {
+	return partners{name: "skew", oneAtATime: true, steps: oneStep, to: func(p place, _ int) []int {
 		return toOne(p.moved(axis, p.at[(axis+1)%len(p.at)], true))
 	}}
 }

@@ -85,6 +85,7 @@ type leaf struct {
 	partners partners
 	size     size
 	element  int
+	nulls    nulls
 	// collective is set if all ranks make this call instead, or with divisions those of each part.
 	collective schema.CallID
 	root       func(here place, around []int) int
@@ -176,7 +177,11 @@ func (e *execution) communicate(l *leaf) {
 		steps = l.exchanges(e.places)
 		e.exchanges[l] = steps
 	}
-	for _, x := range steps {
+	for i, x := range steps {
+		if l.nulls != noNulls {
+			e.exchangeWithNulls(l, i, x.sends[e.here.rank], x.receives[e.here.rank])
+			continue
+		}
 		for _, m := range x.sends[e.here.rank] {
 			e.add(testruns.Call{Site: l.site, Call: schema.CallSend, To: m.peer, From: None,
 				Tag: 7, Bytes: m.bytes, Element: l.element})

@@ -1,6 +1,8 @@
 package testruns
 
 import (
+	"cmp"
+
 	"github.com/commq/commq/predict/signature"
 	"github.com/commq/commq/schema"
 )
@@ -11,7 +13,8 @@ type Call struct {
 	Call schema.CallID
 	// To and From are ranks of MPI_COMM_WORLD, None if the call does not send or receive. Bytes is the size of what it
 	// sends and receives, in elements of Element bytes; 0 means 1.
-	To, From, Tag, Bytes, Element int
+	// Received is the size of what it receives if that is another; 0 is Bytes.
+	To, From, Tag, Bytes, Element, Received int
 	// Root is the rank of MPI_COMM_WORLD that is the root of a collective; None if it has none.
 	Root int
 	// Comm is the communicator, an index in what WithComms got plus 1; 0 is MPI_COMM_WORLD.
@@ -67,13 +70,14 @@ func (c *Call) setMessage(e *schema.Event) {
 		e.SendPeer, e.SendWorld, e.SendCount = schema.NullInt32, schema.NullInt32, int64(c.Bytes/element)
 		e.ProcNull |= schema.ProcNullSend
 	}
+	received := cmp.Or(c.Received, c.Bytes)
 	if c.From == None && c.Call.Is(schema.FactReceives) {
-		e.RecvTag, e.RecvCount, e.RecvDatatype, e.RecvBytes = int32(c.Tag), int64(c.Bytes/element), 5, 0
+		e.RecvTag, e.RecvCount, e.RecvDatatype, e.RecvBytes = int32(c.Tag), int64(received/element), 5, 0
 		e.ProcNull |= schema.ProcNullRecv
 	}
 	if c.From != None {
 		e.RecvPeer, e.RecvWorld, e.RecvTag = int32(c.From), int32(c.From), int32(c.Tag)
-		e.RecvCount, e.RecvDatatype, e.RecvBytes = int64(c.Bytes/element), 5, int64(c.Bytes)
+		e.RecvCount, e.RecvDatatype, e.RecvBytes = int64(received/element), 5, int64(received)
 	}
 }
 
