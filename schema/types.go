@@ -84,6 +84,30 @@ func (t *Table) Column(name string) (*Column, int) {
 	return nil, -1
 }
 
+// MaxThreads is the largest number of threads of a rank that call MPI; they are numbered from 0.
+const MaxThreads = 1 << 15
+
+// WorldColumns returns the names of the columns that hold world ranks.
+func (t *Table) WorldColumns() []string {
+	switch t {
+	case &EventsTable:
+		return []string{"rank", "send_world", "recv_world", "root_world"}
+	case &MessagesTable:
+		return []string{"src", "dst"}
+	case &PartsTable:
+		return []string{"rank", "peer_world"}
+	case &ProfileTable:
+		return []string{"rank", "recv_world"}
+	case &WaitsTable, &RepeatsTable:
+		return []string{"src", "dst"}
+	case &CollectiveWaitsTable:
+		return []string{"rank"}
+	case &CommsTable:
+		return []string{"world_rank"}
+	}
+	return nil
+}
+
 // Batch holds rows of one table, as one slice per column.
 type Batch interface {
 	// Table returns the table that the rows belong to.

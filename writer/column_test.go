@@ -75,7 +75,7 @@ func throughDisk(t *testing.T, b *schema.Events) *schema.Events {
 	if err := r.Write(0, b); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Commit(t.Context(), testManifest()); err != nil {
+	if err := r.Commit(t.Context(), manifestOfMany()); err != nil {
 		t.Fatal(err)
 	}
 	got := &schema.Events{}
@@ -115,7 +115,7 @@ func TestLongBatches(t *testing.T) {
 	if err := r.Write(0, b); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Commit(t.Context(), testManifest()); err != nil {
+	if err := r.Commit(t.Context(), manifestOfMany()); err != nil {
 		t.Fatal(err)
 	}
 	rows := int64(0)
@@ -159,12 +159,12 @@ func TestReadTableStops(t *testing.T) {
 	if err := r.Write(0, someEvents()); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Commit(t.Context(), testManifest()); err != nil {
+	if err := r.Commit(t.Context(), manifestOfMany()); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	calls := 0
-	err := ReadTable(ctx, store+"/x", &schema.EventsTable, 2,
+	err := readTable(ctx, store+"/x", &schema.EventsTable, 2,
 		func(schema.Batch) error { calls++; cancel(); return nil })
 	if err != context.Canceled || calls != 1 {
 		t.Errorf("after cancel: %d calls, %v", calls, err)

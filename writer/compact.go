@@ -103,7 +103,7 @@ func mostRanks(m *schema.Manifest) int64 {
 
 // rowsByRank counts the rows of events of each rank of a run.
 func rowsByRank(ctx context.Context, dir string, ranks int64) (rows []int64, err error) {
-	e, err := ReadEpochs(dir, &schema.EventsTable, compactRows, "rank")
+	e, err := readEpochs(dir, &schema.EventsTable, compactRows, "rank")
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +130,7 @@ func sortTable(ctx context.Context, r *Run, dir string, t *schema.Table, shards 
 	for i := range t.Columns {
 		names[i] = t.Columns[i].Name
 	}
-	e, err := ReadEpochs(dir, t, compactRows, names...)
+	e, err := readEpochs(dir, t, compactRows, names...)
 	if err != nil {
 		return err
 	}

@@ -26,6 +26,7 @@
 //
 //	read.go      ReadTable: a table, file by file
 //	bounds.go    how large a page may be
+//	limits.go    what values a run cannot have
 //	merge.go     merges the row groups that split.go split
 //	decode.go    the encodings of Parquet, a batch at a time
 //	epochs.go    Epochs: a table, epoch by epoch, all files side by side

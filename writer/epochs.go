@@ -13,6 +13,7 @@ import (
 type Epochs struct {
 	buffers *readBuffers
 	files   []*epochFile
+	limits  *rowLimits // nil: rows may have any values
 }
 
 // epochFile is a file that is read up to a row group.
@@ -25,8 +26,22 @@ type epochFile struct {
 
 // ReadEpochs begins to read the given columns of table t, events or messages, of the run in folder dir. All other
 // columns are null, or zero when they are not nullable. It returns an error for a column that the table does not
-// have, and when the run's files cannot be read.
+// have, and when the run's files cannot be read. Rows with values that the run cannot have are errors, as in ReadTable.
 func ReadEpochs(dir string, t *schema.Table, batchRows int, columns ...string) (*Epochs, error) {
+	l, err := limitsOf(dir, t)
+	if err != nil {
+		return nil, err
+	}
+	e, err := readEpochs(dir, t, batchRows, columns...)
+	if err != nil {
+		return nil, err
+	}
+	e.limits = l
+	return e, nil
+}
+
+// readEpochs does the same for rows that are to have any values.
+func readEpochs(dir string, t *schema.Table, batchRows int, columns ...string) (*Epochs, error) {
 	b, err := buffersFor(t, batchRows, columns)
 	if err != nil {
 		return nil, err
@@ -83,6 +98,9 @@ func (f *epochFile) begin() {
 // Next reads the rows of the next epoch, file by file, and calls fn with up to batchRows rows at a time; fn must not
 // keep them. Epochs that share a row group come together. It returns io.EOF after the last epoch.
 func (e *Epochs) Next(ctx context.Context, fn func(schema.Batch) error) error {
+	if e.limits != nil {
+		fn = e.limits.checked(fn)
+	}
 	return e.each(func(f *epochFile) error { return f.reader.readTogether(ctx, f.next, f.end, fn) })
 }
 
@@ -104,6 +122,16 @@ func (e *Epochs) All(ctx context.Context, fn func(schema.Batch) error) error {
 func (e *Epochs) AllLate(ctx context.Context, late []string, fn func(b schema.Batch, rest schema.Rest) error) error {
 	if err := e.buffers.delay(late); err != nil {
 		return err
+	}
+	if e.limits != nil {
+		e.limits.leaveOut(e.buffers.late)
+		given := fn
+		fn = func(b schema.Batch, rest schema.Rest) error {
+			if err := e.limits.check(b); err != nil {
+				return err
+			}
+			return given(b, rest)
+		}
 	}
 	for {
 		err := e.each(func(f *epochFile) error { return f.reader.readLate(ctx, f.next, f.end, fn) })

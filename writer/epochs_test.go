@@ -38,7 +38,7 @@ func TestReadEpochs(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := r.Commit(t.Context(), testManifest()); err != nil {
+	if err := r.Commit(t.Context(), manifestOfMany()); err != nil {
 		t.Fatal(err)
 	}
 	e, err := ReadEpochs(filepath.Join(store, "ring.4"), &schema.EventsTable, 3, "rank", "seq", "send_bytes")

@@ -44,7 +44,7 @@ func lateRun(t *testing.T) (dir string) {
 			t.Fatal(err)
 		}
 	}
-	if err := r.Commit(t.Context(), testManifest()); err != nil {
+	if err := r.Commit(t.Context(), manifestOfMany()); err != nil {
 		t.Fatal(err)
 	}
 	return filepath.Join(store, "late")

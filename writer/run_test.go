@@ -2,6 +2,7 @@ package writer
 
 import (
 	"context"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,6 +17,13 @@ import (
 func testManifest() *schema.Manifest {
 	return &schema.Manifest{Ranks: 3, TimeOrigin: "measured", ComputeClock: "cpu", Record: "all", Hash: "none",
 		Ended: "finalized", Epochs: 1}
+}
+
+// manifestOfMany does the same for rows of any ranks.
+func manifestOfMany() *schema.Manifest {
+	m := testManifest()
+	m.Ranks = math.MaxInt32
+	return m
 }
 
 func mustCreate(t *testing.T, store, name string) *Run {
@@ -47,7 +55,7 @@ func someEvents() *schema.Events {
 
 func readAll[B schema.Batch](t *testing.T, dir string, table *schema.Table, batchRows int, add func(B, int)) {
 	t.Helper()
-	err := ReadTable(context.Background(), dir, table, batchRows, func(b schema.Batch) error {
+	err := readTable(context.Background(), dir, table, batchRows, func(b schema.Batch) error {
 		for i := range b.Len() {
 			add(b.(B), i)
 		}

@@ -62,7 +62,7 @@ func TestRareRowsGetTheirOwnRowGroup(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if err := r.Commit(t.Context(), testManifest()); err != nil {
+			if err := r.Commit(t.Context(), manifestOfMany()); err != nil {
 				t.Fatal(err)
 			}
 			dir := filepath.Join(store, "x")
@@ -133,7 +133,7 @@ func TestRareRowsAreReadByEpoch(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := r.Commit(t.Context(), testManifest()); err != nil {
+	if err := r.Commit(t.Context(), manifestOfMany()); err != nil {
 		t.Fatal(err)
 	}
 	e, err := ReadEpochs(filepath.Join(store, "x"), &schema.EventsTable, 777, "rank", "seq", "send_tag", "label")

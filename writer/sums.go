@@ -133,7 +133,7 @@ func (s *sums) write(ctx context.Context, dir string, m *schema.Manifest, files 
 // events is missing.
 func makeWaits(ctx context.Context, dir string, dense bool) (*derive.WaitSums, error) {
 	var hosts []int32
-	err := ReadTable(ctx, dir, &schema.RanksTable, checkRows, func(b schema.Batch) error {
+	err := readTable(ctx, dir, &schema.RanksTable, checkRows, func(b schema.Batch) error {
 		hosts = append(hosts, b.(*schema.RankInfos).Host...)
 		return nil
 	})
@@ -141,18 +141,18 @@ func makeWaits(ctx context.Context, dir string, dense bool) (*derive.WaitSums, e
 		return nil, err
 	}
 	w := derive.NewWaitSums(hosts, dense)
-	err = ReadTable(ctx, dir, &schema.CommsTable, checkRows, func(b schema.Batch) error {
+	err = readTable(ctx, dir, &schema.CommsTable, checkRows, func(b schema.Batch) error {
 		w.AddComms(b.(*schema.Comms))
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	events, err := ReadEpochs(dir, &schema.EventsTable, sumRows, derive.WaitColumns(&schema.EventsTable)...)
+	events, err := readEpochs(dir, &schema.EventsTable, sumRows, derive.WaitColumns(&schema.EventsTable)...)
 	if err != nil {
 		return nil, err
 	}
-	messages, err := ReadEpochs(dir, &schema.MessagesTable, sumRows, derive.WaitColumns(&schema.MessagesTable)...)
+	messages, err := readEpochs(dir, &schema.MessagesTable, sumRows, derive.WaitColumns(&schema.MessagesTable)...)
 	if err != nil {
 		return nil, err
 	}
@@ -186,7 +186,7 @@ func addEpoch(ctx context.Context, w *derive.WaitSums, events, messages *Epochs)
 func makeChannels(ctx context.Context, dir string, s *derive.ChannelSums) (schema.Batch, error) {
 	if s == nil {
 		s = derive.NewChannelSums()
-		messages, err := ReadEpochs(dir, &schema.MessagesTable, sumRows, derive.ChannelColumns()...)
+		messages, err := readEpochs(dir, &schema.MessagesTable, sumRows, derive.ChannelColumns()...)
 		if err != nil {
 			return nil, err
 		}
@@ -207,7 +207,7 @@ func writeActivity(ctx context.Context, dir string, m *schema.Manifest, s *deriv
 	if s == nil {
 		s = derive.NewActivitySums(int(m.Ranks))
 		for _, t := range []*schema.Table{&schema.EventsTable, &schema.MessagesTable} {
-			rows, err := ReadEpochs(dir, t, sumRows, derive.ActivityColumns(t)...)
+			rows, err := readEpochs(dir, t, sumRows, derive.ActivityColumns(t)...)
 			if err != nil {
 				return err
 			}
@@ -225,7 +225,7 @@ func makeRepeats(ctx context.Context, dir string, s *derive.RepeatSums) (schema.
 	all, late := derive.RepeatColumns()
 	if s == nil {
 		s = derive.NewRepeatSums()
-		messages, err := ReadEpochs(dir, &schema.MessagesTable, sumRows, all[:len(all)-len(late)]...)
+		messages, err := readEpochs(dir, &schema.MessagesTable, sumRows, all[:len(all)-len(late)]...)
 		if err != nil {
 			return nil, err
 		}
@@ -235,7 +235,7 @@ func makeRepeats(ctx context.Context, dir string, s *derive.RepeatSums) (schema.
 		}
 	}
 	for s.Again() {
-		messages, err := ReadEpochs(dir, &schema.MessagesTable, sumRows, all...)
+		messages, err := readEpochs(dir, &schema.MessagesTable, sumRows, all...)
 		if err != nil {
 			return nil, err
 		}
@@ -257,7 +257,7 @@ func makeRepeats(ctx context.Context, dir string, s *derive.RepeatSums) (schema.
 func makeCollectives(ctx context.Context, dir string, s *derive.CollectiveSums) (*derive.CollectiveSums, error) {
 	if s == nil {
 		s = derive.NewCollectiveSums()
-		events, err := ReadEpochs(dir, &schema.EventsTable, sumRows, derive.CollectiveColumns()...)
+		events, err := readEpochs(dir, &schema.EventsTable, sumRows, derive.CollectiveColumns()...)
 		if err != nil {
 			return nil, err
 		}
@@ -265,7 +265,7 @@ func makeCollectives(ctx context.Context, dir string, s *derive.CollectiveSums) 
 			return nil, err
 		}
 	}
-	return s, ReadTable(ctx, dir, &schema.PartsTable, sumRows, func(b schema.Batch) error {
+	return s, readTable(ctx, dir, &schema.PartsTable, sumRows, func(b schema.Batch) error {
 		s.AddParts(b.(*schema.Parts))
 		return nil
 	})

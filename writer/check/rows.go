@@ -86,27 +86,6 @@ func compareKey(keys []any, i int, last []int64) int {
 	return 0
 }
 
-// worldColumns returns the columns that hold world ranks.
-func worldColumns(t *schema.Table) []string {
-	switch t {
-	case &schema.EventsTable:
-		return []string{"rank", "send_world", "recv_world", "root_world"}
-	case &schema.MessagesTable:
-		return []string{"src", "dst"}
-	case &schema.PartsTable:
-		return []string{"rank", "peer_world"}
-	case &schema.ProfileTable:
-		return []string{"rank", "recv_world"}
-	case &schema.WaitsTable, &schema.RepeatsTable:
-		return []string{"src", "dst"}
-	case &schema.CollectiveWaitsTable:
-		return []string{"rank"}
-	case &schema.CommsTable:
-		return []string{"world_rank"}
-	}
-	return nil
-}
-
 // checkWorlds reads the table ranks and looks for world ranks that are not in it.
 func checkWorlds(r *run, out *reporter) (batch func(schema.Batch), finish func()) {
 	batch = func(b schema.Batch) {
@@ -115,7 +94,7 @@ func checkWorlds(r *run, out *reporter) (batch func(schema.Batch), finish func()
 			return
 		}
 		ranks := len(r.ranks)
-		for _, name := range worldColumns(b.Table()) {
+		for _, name := range b.Table().WorldColumns() {
 			_, k := b.Table().Column(name)
 			for i, x := range b.Data(k).([]int32) {
 				if uint32(x) >= uint32(ranks) && x != schema.NullInt32 {
@@ -135,6 +114,9 @@ func addRanks(r *run, out *reporter, t *schema.RankInfos) {
 	for i, rank := range t.Rank {
 		if int(rank) != len(r.ranks) {
 			out.bad(rank, schema.NullInt64, "row %d of ranks is of rank %d", len(r.ranks), rank)
+		}
+		if n := t.Threads[i]; n < 0 || n > schema.MaxThreads {
+			out.bad(rank, schema.NullInt64, "the rank has %d threads; want at most %d", n, schema.MaxThreads)
 		}
 		r.ranks = append(r.ranks, rankState{events: t.Events[i], lastSeq: -1})
 		r.totals.events += t.Events[i]

@@ -62,6 +62,9 @@ func checkThreads(r *run, out *reporter) (batch func(schema.Batch), finish func(
 		var key uint64
 		latest, begun := schema.NullInt64, false
 		for i, start := range e.StartNs {
+			if x := e.Thread[i]; x < 0 || x >= schema.MaxThreads {
+				out.badRow(b, i, "the number of the thread is %d; want 0 to %d", x, schema.MaxThreads-1)
+			}
 			if k := uint64(e.Rank[i])<<32 | uint64(uint32(e.Thread[i])); k != key || !begun {
 				if begun {
 					latestOf[key] = latest

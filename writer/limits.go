@@ -1,0 +1,101 @@
+package writer
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/commq/commq/schema"
+)
+
+// rowLimits are what values of rows that readers use as indices may be: in a run whose rows break its rules they may be
+// anything. Check finds all rows that do.
+type rowLimits struct {
+	dir    string
+	ranks  int32
+	worlds []int // columns of world ranks, without those that are read late
+	sites  int32 // rows of callsites so far
+}
+
+// limitsOf returns the limits of a table of the run in folder dir; none if it has no manifest, as a run that is removed.
+func limitsOf(dir string, t *schema.Table) (*rowLimits, error) {
+	if _, err := os.Stat(filepath.Join(dir, manifestName)); errors.Is(err, os.ErrNotExist) {
+		return &rowLimits{dir: dir, ranks: math.MaxInt32}, nil
+	}
+	m, err := ReadManifest(dir)
+	if err != nil {
+		return nil, err
+	}
+	l := &rowLimits{dir: dir, ranks: m.Ranks}
+	for _, name := range t.WorldColumns() {
+		_, i := t.Column(name)
+		l.worlds = append(l.worlds, i)
+	}
+	return l, nil
+}
+
+// leaveOut leaves out columns, whose values are not known when a batch is checked.
+func (l *rowLimits) leaveOut(late []bool) {
+	l.worlds = slices.DeleteFunc(l.worlds, func(c int) bool { return late[c] })
+}
+
+// checked returns a function that checks a batch before it calls fn.
+func (l *rowLimits) checked(fn func(schema.Batch) error) func(schema.Batch) error {
+	return func(b schema.Batch) error {
+		if err := l.check(b); err != nil {
+			return err
+		}
+		return fn(b)
+	}
+}
+
+// check returns an error if a row has a value that is beyond its limits.
+func (l *rowLimits) check(b schema.Batch) error {
+	for _, c := range l.worlds {
+		for i, x := range b.Data(c).([]int32) {
+			if uint32(x) >= uint32(l.ranks) && x != schema.NullInt32 {
+				return l.broken(b, i, "%s is %d in a run of %d ranks", b.Table().Columns[c].Name, x, l.ranks)
+			}
+		}
+	}
+	switch t := b.(type) {
+	case *schema.Events:
+		return l.checkThreads(b, "thread", t.Thread, schema.MaxThreads-1)
+	case *schema.RankInfos:
+		return l.checkThreads(b, "threads", t.Threads, schema.MaxThreads)
+	case *schema.Callsites:
+		for i, parent := range t.Parent {
+			if t.ID[i] != l.sites || parent >= l.sites || parent < 0 && parent != schema.NullInt32 {
+				return l.broken(b, i, "call site %d in row %d, with parent %d: a parent is an earlier row", t.ID[i], l.sites, parent)
+			}
+			l.sites++
+		}
+	}
+	return nil
+}
+
+// checkThreads returns an error if a number of a thread, or how many there are, is negative or too large.
+func (l *rowLimits) checkThreads(b schema.Batch, column string, numbers []int32, most int32) error {
+	for i, x := range numbers {
+		if x < 0 || x > most {
+			return l.broken(b, i, "%s is %d: want 0 to %d", column, x, most)
+		}
+	}
+	return nil
+}
+
+// broken returns the error of a row.
+func (l *rowLimits) broken(b schema.Batch, i int, format string, args ...any) error {
+	what := fmt.Sprintf(format, args...)
+	switch t := b.(type) {
+	case *schema.Events:
+		what = fmt.Sprintf("rank %d, seq %d: %s", t.Rank[i], t.Seq[i], what)
+	case *schema.RankInfos:
+		what = fmt.Sprintf("rank %d: %s", t.Rank[i], what)
+	}
+	return fmt.Errorf("%s: table %s: %s; the run breaks the rules of runs, and commq runs check names all places", l.dir,
+		b.Table().Name, what)
+}
