@@ -75,7 +75,10 @@ func newSheet(o Options, widthPx, heightPx float64) (s sheet, c canvas, img *vgi
 	switch o.Format {
 	case "png":
 		img = vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(dpi))
-		c = pngCanvas{img}
+		c = pngCanvas{img, png.BestCompression}
+		if o.Quick {
+			c = pngCanvas{img, png.DefaultCompression}
+		}
 	case "svg":
 		c = vgsvg.New(width, height)
 	case "pdf":
@@ -111,7 +114,10 @@ func (c pdfCanvas) FillString(f font.Face, at vg.Point, s string) {
 }
 
 // pngCanvas writes pictures with a palette: a third of the size for nearly the same pixels.
-type pngCanvas struct{ *vgimg.Canvas }
+type pngCanvas struct {
+	*vgimg.Canvas
+	level png.CompressionLevel
+}
 
 // WriteTo writes the picture.
 func (c pngCanvas) WriteTo(w io.Writer) (int64, error) {
@@ -122,7 +128,7 @@ func (c pngCanvas) WriteTo(w io.Writer) (int64, error) {
 			img = few
 		}
 	}
-	e := png.Encoder{CompressionLevel: png.BestCompression}
+	e := png.Encoder{CompressionLevel: c.level}
 	if err := e.Encode(&b, img); err != nil {
 		return 0, err
 	}

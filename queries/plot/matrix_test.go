@@ -8,6 +8,7 @@ import (
 	"image/color"
 	"image/png"
 	"io"
+	"reflect"
 	"strings"
 	"testing"
 )
@@ -85,6 +86,27 @@ func TestPNGHasSourceDownAndDarkerIsMore(t *testing.T) {
 
 // TestShades: the grey of a scale goes away from the paper, evenly and without coming back, and the least amount is
 // not the paper.
+// A picture that is drawn quickly has the same pixels.
+func TestQuickPictures(t *testing.T) {
+	m := matrix(t, 300, [3]int64{0, 299, 400}, [3]int64{7, 1, 200}, [3]int64{1, 1, 1})
+	var pictures [2]image.Image
+	var sizes [2]int
+	for i, quick := range []bool{false, true} {
+		var b bytes.Buffer
+		if err := m.Draw(&b, Options{Format: "png", Quick: quick}); err != nil {
+			t.Fatal(err)
+		}
+		sizes[i] = b.Len()
+		var err error
+		if pictures[i], err = png.Decode(&b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !reflect.DeepEqual(pictures[0], pictures[1]) || sizes[0] >= sizes[1] {
+		t.Errorf("pictures differ, or %d bytes are not less than %d", sizes[0], sizes[1])
+	}
+}
+
 func TestShades(t *testing.T) {
 	for _, th := range []*theme{&light, &dark} {
 		before := greyOf(th.paper)

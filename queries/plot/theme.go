@@ -19,6 +19,8 @@ type Options struct {
 	Theme string
 	// Colours is one of ColourScales; "" means auto. Only matrices of amounts have a choice.
 	Colours string
+	// Quick compresses a PNG less, which takes less time: it is a few per cent larger.
+	Quick bool
 }
 
 // ColourScales lists how a matrix gets its colours: by the value, by its logarithm, or, with auto, by its logarithm if

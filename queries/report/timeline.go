@@ -66,7 +66,7 @@ func (a *artist) pictureOf(d plot.Drawing, label string) *picture {
 	draw := func(theme string, take func(url string)) {
 		a.group.Go(func() error {
 			var b bytes.Buffer
-			err := d.Draw(&b, plot.Options{Format: "png", Theme: theme})
+			err := d.Draw(&b, plot.Options{Format: "png", Theme: theme, Quick: true})
 			take("data:image/png;base64," + base64.StdEncoding.EncodeToString(b.Bytes()))
 			return err
 		})
