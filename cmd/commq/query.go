@@ -15,6 +15,7 @@ import (
 	"github.com/commq/commq/internal/printable"
 	"github.com/commq/commq/queries"
 	"github.com/commq/commq/queries/output"
+	"github.com/commq/commq/queries/plot"
 	"github.com/commq/commq/run"
 )
 
@@ -82,7 +83,9 @@ func (o *answerOptions) check(a *app, c *cobra.Command) (err error) {
 		return fmt.Errorf("--threads %d: want a number of cores, 0 for all", o.threads)
 	}
 	if o.format == "" {
-		o.format = output.ByName(o.output)
+		if o.format, err = o.formatOfOutput(c.Flags().Lookup("plot")); err != nil {
+			return err
+		}
 	}
 	if o.format == "" {
 		o.format = "table"
@@ -94,6 +97,18 @@ func (o *answerOptions) check(a *app, c *cobra.Command) (err error) {
 		return fmt.Errorf("--format %s is not for a terminal; name a file with --output, or pipe it", o.format)
 	}
 	return nil
+}
+
+// formatOfOutput returns the format that the name of the output's file asks for. A picture is asked for by another flag,
+// plot, which may be nil.
+func (o *answerOptions) formatOfOutput(plots *pflag.Flag) (string, error) {
+	switch isPicture := slices.Contains(plot.Formats(), plot.FormatOf(o.output)); {
+	case !isPicture || plots != nil && plots.Changed:
+		return output.ByName(o.output), nil
+	case plots != nil:
+		return "", fmt.Errorf("--output %s: rows are no picture; --plot %s draws one", o.output, o.output)
+	}
+	return "", fmt.Errorf("--output %s: rows are no picture; name their format with --format", o.output)
 }
 
 // findRuns finds the runs that names, paths and patterns match.
