@@ -319,7 +319,8 @@ func TestWhatIsNotPredicted(t *testing.T) {
 			t.Fatalf("%s: run %v, gaps %v, %v: want no run and one gap", name, x.Run != nil, x.Gaps, err)
 		}
 		p := report.NewPartial(m, x, 24)
-		if p == nil || p.Unknown != 1 || p.Gaps[0].Unknown != "peers" || p.Gaps[0].Calls.Value != 24 || p.Gaps[0].Bytes.Value != 192 {
+		if p == nil || p.Unknown != 1 || p.Gaps[0].Unknown != "peers" || p.Gaps[0].Calls.Value != 24 ||
+			p.Gaps[0].Bytes.Value != 192 {
 			t.Errorf("%s: %+v: want peers of 24 calls with 192 bytes unknown", name, p)
 		}
 		if v := report.Judge(m, x, sign(t, run(24))); v.Calls.Exact != 24 {
@@ -328,7 +329,8 @@ func TestWhatIsNotPredicted(t *testing.T) {
 	}
 	exchange := func(ranks int) *signature.Run {
 		return testruns.Calls(ranks, nil, func(int) []testruns.Call {
-			return []testruns.Call{{Call: schema.CallAlltoallv, To: testruns.None, From: testruns.None, Bytes: 8, Root: testruns.None}}
+			return []testruns.Call{{Call: schema.CallAlltoallv, To: testruns.None, From: testruns.None, Bytes: 8,
+				Root: testruns.None}}
 		})
 	}
 	x := extrapolate(t, train(t, []int{4, 6, 8, 12}, exchange), 24)

@@ -46,8 +46,8 @@ func TestPartialAnswer(t *testing.T) {
 	}
 }
 
-// What is in a loop that may repeat another number of times is not known: 3, 5, 4 and 9 messages to the next rank have no
-// law, though their destinations have one.
+// What is in a loop that may repeat another number of times is not known: 3, 5, 4 and 9 messages to the next rank have
+// no law, though their destinations have one.
 func TestUncertainCountIsUnknown(t *testing.T) {
 	times := map[int]int{5: 3, 7: 5, 11: 4, 13: 9}
 	m := train(t, []int{5, 7, 11, 13}, func(ranks int) *signature.Run {

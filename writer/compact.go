@@ -69,8 +69,8 @@ func compact(ctx context.Context, dir string, perFile int64,
 	return before, after, r.place.replace(dir)
 }
 
-// sortRun writes the rows of all tables of the run in folder dir, of so many ranks, that are not derived to r, sorted and in
-// few files.
+// sortRun writes the rows of all tables of the run in folder dir, of so many ranks, that are not derived to r, sorted
+// and in few files.
 func sortRun(ctx context.Context, r *Run, dir string, ranks, perFile int64, wrote func(rows int)) error {
 	rows, err := rowsByRank(ctx, dir, ranks)
 	if err != nil {
@@ -91,8 +91,8 @@ func sortRun(ctx context.Context, r *Run, dir string, ranks, perFile int64, wrot
 	return nil
 }
 
-// mostRanks is the number of ranks of a run, whose tables have at least a row for each: a manifest that was changed shall
-// not take all memory.
+// mostRanks is the number of ranks of a run, whose tables have at least a row for each: a manifest that was changed
+// shall not take all memory.
 func mostRanks(m *schema.Manifest) int64 {
 	rows := int64(0)
 	for i := range m.Tables {

@@ -20,7 +20,8 @@ type rowLimits struct {
 	sites  int32 // rows of callsites so far
 }
 
-// limitsOf returns the limits of a table of the run in folder dir; none if it has no manifest, as a run that is removed.
+// limitsOf returns the limits of a table of the run in folder dir; none if it has no manifest, as a run that is
+// removed.
 func limitsOf(dir string, t *schema.Table) (*rowLimits, error) {
 	if _, err := os.Stat(filepath.Join(dir, manifestName)); errors.Is(err, os.ErrNotExist) {
 		return &rowLimits{dir: dir, ranks: math.MaxInt32}, nil
@@ -69,7 +70,8 @@ func (l *rowLimits) check(b schema.Batch) error {
 	case *schema.Callsites:
 		for i, parent := range t.Parent {
 			if t.ID[i] != l.sites || parent >= l.sites || parent < 0 && parent != schema.NullInt32 {
-				return l.broken(b, i, "call site %d in row %d, with parent %d: a parent is an earlier row", t.ID[i], l.sites, parent)
+				return l.broken(b, i, "call site %d in row %d, with parent %d: a parent is an earlier row", t.ID[i], l.sites,
+					parent)
 			}
 			l.sites++
 		}

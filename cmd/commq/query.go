@@ -99,8 +99,8 @@ func (o *answerOptions) check(a *app, c *cobra.Command) (err error) {
 	return nil
 }
 
-// formatOfOutput returns the format that the name of the output's file asks for. A picture is asked for by another flag,
-// plot, which may be nil.
+// formatOfOutput returns the format that the name of the output's file asks for. A picture is asked for by another
+// flag, plot, which may be nil.
 func (o *answerOptions) formatOfOutput(plots *pflag.Flag) (string, error) {
 	switch isPicture := slices.Contains(plot.Formats(), plot.FormatOf(o.output)); {
 	case !isPicture || plots != nil && plots.Changed:

@@ -33,8 +33,8 @@ func mayReachFurther(g *generator, n *template.Node) bool {
 	})
 }
 
-// endsAsSeen reports whether nothing but the number of iterations in the runs tells where a loop ends: each rank has the
-// same peers in all iterations.
+// endsAsSeen reports whether nothing but the number of iterations in the runs tells where a loop ends: each rank has
+// the same peers in all iterations.
 func endsAsSeen(g *generator, n *template.Node) bool {
 	return !slices.ContainsFunc(g.model.Sites, func(x *model.Site) bool {
 		return x.Event.IsIn(n) && (x.Event.Parent != n || x.ChangesPeers())

@@ -74,7 +74,9 @@ func addFitting(to, some []Bound, values map[int]int32, sizes []int32) []Bound {
 func logarithms(grids []Grid, c int32) (all []Bound) {
 	for i := range grids {
 		for a := range grids[i].Axes {
-			all = append(all, Bound{Of: FromFloor, Grid: &grids[i], Axis: a, C: c}, Bound{Of: FromCeil, Grid: &grids[i], Axis: a, C: c})
+			for _, of := range []BoundOf{FromFloor, FromCeil} {
+				all = append(all, Bound{Of: of, Grid: &grids[i], Axis: a, C: c})
+			}
 		}
 	}
 	return all

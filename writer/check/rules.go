@@ -40,8 +40,8 @@ func Rules() []Rule {
 		{Name: "not-null", Doc: "Only nullable columns hold null.", start: checkNulls},
 		{Name: "sorted", Doc: "The rows of a file are sorted by the table's key, after merging the row groups of an " +
 			"epoch of events, and no two rows have the same key.", start: checkSorted},
-		{Name: "ranks", Doc: "ranks has one row per world rank, and every world rank in any table has a row there; a rank has at " +
-			"most 32,768 threads.",
+		{Name: "ranks", Doc: "ranks has one row per world rank, and every world rank in any table has a row there; a " +
+			"rank has at most 32,768 threads.",
 			start: checkWorlds},
 		{Name: "ended", Doc: "A run is finalized exactly when each of its ranks is.", start: checkEnded},
 		{Name: "epochs", Doc: "An epoch lies between 0 and the manifest's epochs, and never decreases along a rank.",
@@ -51,8 +51,9 @@ func Rules() []Rule {
 			"collectives, filters) it increases.", tables: events, start: checkSeq},
 		{Name: "times", Doc: "No call and no message ends before it starts, and no duration or count is negative; " +
 			"end_ns of the manifest is the latest.", tables: both, start: checkTimes},
-		{Name: "thread-order", Doc: "Along a thread of a rank start_ns never decreases, and its number is one of 32,768.", tables: events,
-			start: checkThreads},
+		{Name: "thread-order", Doc: "Along a thread of a rank start_ns never decreases, and its number is one of 32,768.",
+			tables: events,
+			start:  checkThreads},
 		{Name: "untimed", Doc: "The times of events and messages are null in an untimed run; in any other, every " +
 			"event has a start.", tables: both, start: checkUntimed},
 		{Name: "comms", Doc: "Communicator 0 holds every rank; the ranks of every group count from 0, its members " +

@@ -12,8 +12,8 @@ type partners struct {
 	steps func(ranks place) int
 	// to returns to whom a rank sends in a step.
 	to func(from place, step int) []int
-	// doubling means that the distance doubles with the step, oneAtATime that a rank sends at most one message in a step,
-	// and receives at most one.
+	// doubling means that the distance doubles with the step, oneAtATime that a rank sends at most one message in a
+	// step, and receives at most one.
 	doubling, oneAtATime bool
 }
 
@@ -70,7 +70,8 @@ func (g *grammar) drawPartners() partners {
 	case 14:
 		return g.mirrored(axis)
 	case 15:
-		return partners{name: "by parity", oneAtATime: true, steps: func(place) int { return 2 }, to: func(p place, step int) []int {
+		two := func(place) int { return 2 }
+		return partners{name: "by parity", oneAtATime: true, steps: two, to: func(p place, step int) []int {
 			if p.at[axis]%2 == step {
 				return toOne(p.moved(axis, by, false))
 			}
@@ -110,7 +111,8 @@ func tree(up bool) partners {
 
 // butterfly is recursive doubling along an axis.
 func butterfly(axis int) partners {
-	return partners{name: "butterfly", oneAtATime: true, steps: func(p place) int { return log2(p.extents[axis]) }, doubling: true,
+	steps := func(p place) int { return log2(p.extents[axis]) }
+	return partners{name: "butterfly", oneAtATime: true, steps: steps, doubling: true,
 		to: func(p place, step int) []int {
 			return toOne(p.moved(axis, (p.at[axis]^1<<step)-p.at[axis], false))
 		}}
@@ -118,7 +120,8 @@ func butterfly(axis int) partners {
 
 // levels is a multigrid hierarchy: on each level half as many ranks of an axis take part.
 func levels(axis, by int) partners {
-	return partners{name: "levels", oneAtATime: true, steps: func(p place) int { return log2(p.extents[axis]) }, doubling: true,
+	steps := func(p place) int { return log2(p.extents[axis]) }
+	return partners{name: "levels", oneAtATime: true, steps: steps, doubling: true,
 		to: func(p place, step int) []int {
 			if p.at[axis]%(1<<step) != 0 {
 				return nil
