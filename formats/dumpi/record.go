@@ -84,6 +84,10 @@ func (r *records) read(x *record) {
 	if mask&hasThread != 0 {
 		x.thread = int32(c.uint16())
 	}
+	if c.err == nil && x.thread >= schema.MaxThreads {
+		c.fail("thread %d; want one below %d", x.thread, schema.MaxThreads)
+		return
+	}
 	if mask&hasCPUTimes != 0 {
 		c.skip(12)
 	}
