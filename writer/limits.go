@@ -56,9 +56,10 @@ func (l *rowLimits) checked(fn func(schema.Batch) error) func(schema.Batch) erro
 // check returns an error if a row has a value that is beyond its limits.
 func (l *rowLimits) check(b schema.Batch) error {
 	for _, c := range l.worlds {
+		column := &b.Table().Columns[c]
 		for i, x := range b.Data(c).([]int32) {
-			if uint32(x) >= uint32(l.ranks) && x != schema.NullInt32 {
-				return l.broken(b, i, "%s is %d in a run of %d ranks", b.Table().Columns[c].Name, x, l.ranks)
+			if uint32(x) >= uint32(l.ranks) && (x != schema.NullInt32 || !column.Nullable) {
+				return l.broken(b, i, "%s is %d in a run of %d ranks", column.Name, x, l.ranks)
 			}
 		}
 	}

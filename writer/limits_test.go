@@ -62,3 +62,17 @@ func TestRowsBeyondTheirLimits(t *testing.T) {
 		wantError(t, err, want)
 	}
 }
+
+// A rank that is not there is the null of columns that may have none, and an error in others, which a file of another
+// writer may have.
+func TestNullIsARankOnlyWhereItMayBe(t *testing.T) {
+	_, rank := schema.EventsTable.Column("rank")
+	_, peer := schema.EventsTable.Column("send_world")
+	b, e := &schema.Events{}, schema.NullEvent
+	e.Rank, e.Seq, e.Thread = schema.NullInt32, 7, 0
+	b.Append(&e)
+	wantError(t, (&rowLimits{ranks: 3, worlds: []int{rank}}).check(b), "rank is -2147483648 in a run of 3 ranks")
+	if err := (&rowLimits{ranks: 3, worlds: []int{peer}}).check(b); err != nil {
+		t.Error(err)
+	}
+}
