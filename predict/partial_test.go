@@ -66,6 +66,9 @@ func TestUncertainCountIsUnknown(t *testing.T) {
 	if why := p.Gaps[0].Why; !strings.HasPrefix(why, "there may be ") || !strings.Contains(why, "iterations of loop") {
 		t.Errorf("%+v", p.Gaps)
 	}
+	if certain := report.CertainSlots(m, x); len(certain) != 1 || certain[0].Bytes != 29*70 {
+		t.Errorf("%+v: want the last call", certain)
+	}
 	listed := report.Slots(m, x)
 	if len(listed) != 2 {
 		t.Fatalf("%+v: want the two with a law", listed)

@@ -84,7 +84,8 @@ func (t *Table) Column(name string) (*Column, int) {
 	return nil, -1
 }
 
-// MaxThreads is the largest number of threads of a rank that call MPI; they are numbered from 0.
+// MaxThreads is how many threads of a rank may have called MPI in all of a run that commq reads; they have numbers from
+// 0, which are not given twice.
 const MaxThreads = 1 << 15
 
 // WorldColumns returns the names of the columns that hold world ranks.

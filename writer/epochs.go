@@ -36,6 +36,7 @@ func ReadEpochs(dir string, t *schema.Table, batchRows int, columns ...string) (
 	if err != nil {
 		return nil, err
 	}
+	l.leaveOut(func(c int) bool { return !e.buffers.want[c] })
 	e.limits = l
 	return e, nil
 }
@@ -124,7 +125,7 @@ func (e *Epochs) AllLate(ctx context.Context, late []string, fn func(b schema.Ba
 		return err
 	}
 	if e.limits != nil {
-		e.limits.leaveOut(e.buffers.late)
+		e.limits.leaveOut(func(c int) bool { return e.buffers.late[c] })
 		given := fn
 		fn = func(b schema.Batch, rest schema.Rest) error {
 			if err := e.limits.check(b); err != nil {

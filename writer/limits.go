@@ -3,10 +3,11 @@ package writer
 import (
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/commq/commq/schema"
 )
@@ -17,6 +18,7 @@ type rowLimits struct {
 	dir    string
 	ranks  int32
 	worlds []int // columns of world ranks, without those that are read late
+	places []int // columns that say where a row is, without those that are not read
 	sites  int32 // rows of callsites so far
 }
 
@@ -24,7 +26,7 @@ type rowLimits struct {
 // removed.
 func limitsOf(dir string, t *schema.Table) (*rowLimits, error) {
 	if _, err := os.Stat(filepath.Join(dir, manifestName)); errors.Is(err, os.ErrNotExist) {
-		return &rowLimits{dir: dir, ranks: math.MaxInt32}, nil
+		return &rowLimits{dir: dir}, nil
 	}
 	m, err := ReadManifest(dir)
 	if err != nil {
@@ -35,12 +37,18 @@ func limitsOf(dir string, t *schema.Table) (*rowLimits, error) {
 		_, i := t.Column(name)
 		l.worlds = append(l.worlds, i)
 	}
+	for _, name := range []string{"rank", "seq", "src", "send_seq"} {
+		if _, i := t.Column(name); i >= 0 {
+			l.places = append(l.places, i)
+		}
+	}
 	return l, nil
 }
 
 // leaveOut leaves out columns, whose values are not known when a batch is checked.
-func (l *rowLimits) leaveOut(late []bool) {
-	l.worlds = slices.DeleteFunc(l.worlds, func(c int) bool { return late[c] })
+func (l *rowLimits) leaveOut(isUnknown func(column int) bool) {
+	l.worlds = slices.DeleteFunc(l.worlds, isUnknown)
+	l.places = slices.DeleteFunc(l.places, isUnknown)
 }
 
 // checked returns a function that checks a batch before it calls fn.
@@ -92,13 +100,10 @@ func (l *rowLimits) checkThreads(b schema.Batch, column string, numbers []int32,
 
 // broken returns the error of a row.
 func (l *rowLimits) broken(b schema.Batch, i int, format string, args ...any) error {
-	what := fmt.Sprintf(format, args...)
-	switch t := b.(type) {
-	case *schema.Events:
-		what = fmt.Sprintf("rank %d, seq %d: %s", t.Rank[i], t.Seq[i], what)
-	case *schema.RankInfos:
-		what = fmt.Sprintf("rank %d: %s", t.Rank[i], what)
+	where := []string{"table " + b.Table().Name}
+	for _, c := range l.places {
+		where = append(where, fmt.Sprint(b.Table().Columns[c].Name, " ", reflect.ValueOf(b.Data(c)).Index(i)))
 	}
-	return fmt.Errorf("%s: table %s: %s; the run breaks the rules of runs, and commq runs check names all places", l.dir,
-		b.Table().Name, what)
+	return fmt.Errorf("%s: %s: %s; the run breaks the rules of runs, and commq runs check names all places", l.dir,
+		strings.Join(where, ", "), fmt.Sprintf(format, args...))
 }

@@ -3,11 +3,9 @@ package main
 import (
 	"context"
 	"path/filepath"
-	"reflect"
 	"testing"
 
 	"github.com/commq/commq/internal/mutate"
-	"github.com/commq/commq/schema"
 	"github.com/commq/commq/schema/schematest"
 	"github.com/commq/commq/writer"
 )
@@ -67,7 +65,7 @@ func writeEdited(t *testing.T, store string, table int, edits []byte) bool {
 	batches := schematest.ParseRows(t, schematest.TinyRun)
 	edited := batches[table%len(batches)]
 	mutate.Value(edited, edits)
-	if !hasWholeRows(edited) {
+	if !schematest.HasWholeRows(edited) {
 		return false
 	}
 	for _, b := range batches {
@@ -79,14 +77,4 @@ func writeEdited(t *testing.T, store string, table int, edits []byte) bool {
 		}
 	}
 	return r.Commit(context.Background(), schematest.TinyManifest()) == nil
-}
-
-// hasWholeRows reports whether all columns of a batch have as many rows as it says.
-func hasWholeRows(b schema.Batch) bool {
-	for i := range b.Table().Columns {
-		if reflect.ValueOf(b.Data(i)).Len() != b.Len() {
-			return false
-		}
-	}
-	return true
 }

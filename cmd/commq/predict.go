@@ -137,7 +137,7 @@ func runPredict(ctx context.Context, a *app, o *predictOptions) error {
 	}
 	if refused != nil {
 		refused = fmt.Errorf("predict: %w", refused)
-		p.Partial, p.Slots = report.NewPartial(m, x, o.ranks), append(p.Slots, report.Slots(m, x)...)
+		p.Partial, p.Slots = report.NewPartial(m, x, o.ranks), append(p.Slots, report.CertainSlots(m, x)...)
 	} else {
 		p.fill(m, x, held)
 		if err := o.keepRun(ctx, a, m, x, p); err != nil {
@@ -316,7 +316,7 @@ func (p *printedPrediction) table(a *app) error {
 			counted(*p.Messages, "message"), bytesText(*p.Bytes),
 			counted(*p.Collectives, "call")+" of collectives", p.Inexact, p.Numbers)
 		if p.loops > 0 {
-			fmt.Fprintf(&b, ", and the iterations of %s", counted(p.loops, "loop"))
+			fmt.Fprintf(&b, "; how often %s repeat is uncertain", counted(p.loops, "loop"))
 		}
 		b.WriteByte('\n')
 	}

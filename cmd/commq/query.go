@@ -103,9 +103,9 @@ func (o *answerOptions) check(a *app, c *cobra.Command) (err error) {
 // flag, plot, which may be nil.
 func (o *answerOptions) formatOfOutput(plots *pflag.Flag) (string, error) {
 	switch isPicture := slices.Contains(plot.Formats(), plot.FormatOf(o.output)); {
-	case !isPicture || plots != nil && plots.Changed:
+	case !isPicture || plots != nil && plots.Value.String() == o.output: // one file for both is another error
 		return output.ByName(o.output), nil
-	case plots != nil:
+	case plots != nil && !plots.Changed:
 		return "", fmt.Errorf("--output %s: rows are no picture; --plot %s draws one", o.output, o.output)
 	}
 	return "", fmt.Errorf("--output %s: rows are no picture; name their format with --format", o.output)

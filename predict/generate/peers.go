@@ -133,6 +133,9 @@ func (p *peerLaws) askTheRest() {
 	}
 	for _, x := range p.model.Sites {
 		for _, s := range x.Calls.Slots {
+			if gap := p.unknown.gaps[x.Event.ID]; gap != nil && gap.Calls != "" {
+				break
+			}
 			isSeen := slices.ContainsFunc(s.Runs[len(s.Runs)-1], func(c *signature.Call) bool { return c != nil })
 			for _, family := range []string{x.In, x.To, x.From} {
 				if family != "" && isSeen && lawless[model.SlotName(family, s.Index())] {

@@ -84,8 +84,6 @@ func TestPNGHasSourceDownAndDarkerIsMore(t *testing.T) {
 	}
 }
 
-// TestShades: the grey of a scale goes away from the paper, evenly and without coming back, and the least amount is
-// not the paper.
 // A picture that is drawn quickly has the same pixels.
 func TestQuickPictures(t *testing.T) {
 	m := matrix(t, 300, [3]int64{0, 299, 400}, [3]int64{7, 1, 200}, [3]int64{1, 1, 1})
@@ -107,6 +105,8 @@ func TestQuickPictures(t *testing.T) {
 	}
 }
 
+// TestShades: the grey of a scale goes away from the paper, evenly and without coming back, and the least amount is
+// not the paper.
 func TestShades(t *testing.T) {
 	for _, th := range []*theme{&light, &dark} {
 		before := greyOf(th.paper)

@@ -2,6 +2,7 @@
 package schematest
 
 import (
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -130,4 +131,14 @@ func setCell(t *testing.T, data any, row int, c *schema.Column, value string, pr
 			v[row] = schema.NullText
 		}
 	}
+}
+
+// HasWholeRows reports whether all columns of a batch have as many rows as it says.
+func HasWholeRows(b schema.Batch) bool {
+	for i := range b.Table().Columns {
+		if reflect.ValueOf(b.Data(i)).Len() != b.Len() {
+			return false
+		}
+	}
+	return true
 }

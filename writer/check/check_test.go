@@ -82,7 +82,7 @@ func TestCheckerFindsBreaches(t *testing.T) {
 		{old: "start_ns=410 end_ns=900", new: "start_ns=410 end_ns=900 thread=32768",
 			want: []string{"events: rank 1, seq 2: the number of the thread is 32768; want 0 to 32767 (thread-order)"}},
 		{old: "ranks rank=1 events=3", new: "ranks rank=1 events=3 threads=32769",
-			want: []string{"ranks: rank 1: the rank has 32769 threads; want at most 32768 (ranks)"}},
+			want: []string{"ranks: rank 1: the rank has 32769 threads; want 0 to 32768 (ranks)"}},
 		{old: "start_ns=510 end_ns=520", new: "start_ns=null end_ns=520",
 			want: []string{"events: rank 0, seq 4: start_ns is null in a run that is measured (untimed)"}},
 		{old: "comms comm=0 comm_rank=2 world_rank=2", new: "comms comm=0 comm_rank=3 world_rank=2", want: []string{

@@ -116,7 +116,7 @@ func addRanks(r *run, out *reporter, t *schema.RankInfos) {
 			out.bad(rank, schema.NullInt64, "row %d of ranks is of rank %d", len(r.ranks), rank)
 		}
 		if n := t.Threads[i]; n < 0 || n > schema.MaxThreads {
-			out.bad(rank, schema.NullInt64, "the rank has %d threads; want at most %d", n, schema.MaxThreads)
+			out.bad(rank, schema.NullInt64, "the rank has %d threads; want 0 to %d", n, schema.MaxThreads)
 		}
 		r.ranks = append(r.ranks, rankState{events: t.Events[i], lastSeq: -1})
 		r.totals.events += t.Events[i]

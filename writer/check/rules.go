@@ -51,7 +51,7 @@ func Rules() []Rule {
 			"collectives, filters) it increases.", tables: events, start: checkSeq},
 		{Name: "times", Doc: "No call and no message ends before it starts, and no duration or count is negative; " +
 			"end_ns of the manifest is the latest.", tables: both, start: checkTimes},
-		{Name: "thread-order", Doc: "Along a thread of a rank start_ns never decreases, and its number is one of 32,768.",
+		{Name: "thread-order", Doc: "Along a thread of a rank start_ns never decreases; threads have numbers below 32,768.",
 			tables: events,
 			start:  checkThreads},
 		{Name: "untimed", Doc: "The times of events and messages are null in an untimed run; in any other, every " +
