@@ -84,8 +84,7 @@ func (t *Table) Column(name string) (*Column, int) {
 	return nil, -1
 }
 
-// MaxThreads is how many threads of a rank may have called MPI in all of a run that commq reads; they have numbers from
-// 0, which are not given twice.
+// MaxThreads is the most threads of a rank that a run may have. Each that calls MPI has a number of its own, from 0.
 const MaxThreads = 1 << 15
 
 // WorldColumns returns the names of the columns that hold world ranks.

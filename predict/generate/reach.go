@@ -34,7 +34,7 @@ func mayReachFurther(g *generator, n *template.Node) bool {
 }
 
 // endsAsSeen reports whether nothing but the number of iterations in the runs tells where a loop ends: each rank has
-// the same peers in all iterations. Of a loop with calls in another loop inside it is not known.
+// the same peers in all iterations. A loop with calls in an inner loop never counts.
 func endsAsSeen(g *generator, n *template.Node) bool {
 	return !slices.ContainsFunc(g.model.Sites, func(x *model.Site) bool {
 		return x.Event.IsIn(n) && (x.Event.Parent != n || x.ChangesPeers())

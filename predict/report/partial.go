@@ -86,11 +86,12 @@ func NewPartial(m *model.Model, x *generate.Prediction, ranks int32) *Partial {
 	occurrences := x.Signature.Occurrences(x.Signature.Roots)
 	for _, s := range m.Sites {
 		gap := x.Gaps[s.Event.ID]
+		counts := sendsBytes(m, s) || gap != nil && gap.Peers != ""
 		if gap == nil || gap.Calls == "" {
 			gap = cmp.Or(uncertainCount(s, x), gap)
 		}
 		switch {
-		case !sendsBytes(m, s) && (x.Gaps[s.Event.ID] == nil || x.Gaps[s.Event.ID].Peers == ""):
+		case !counts:
 		case gap == nil:
 			p.Known++
 			p.addKnown(m, x, s, occurrences[s.Event.ID])

@@ -35,13 +35,13 @@ type SlotReport struct {
 	BytesHigh int64 `json:"high_bytes"`
 }
 
-// CertainSlots does what Slots does, without the calls in loops of which it is uncertain how often they repeat.
+// CertainSlots returns those of Slots that are in no loop with an uncertain number of iterations.
 func CertainSlots(m *model.Model, x *generate.Prediction) []SlotReport {
 	return slices.DeleteFunc(Slots(m, x), func(r SlotReport) bool { return r.CallsLow != r.CallsHigh })
 }
 
-// Slots reports on each call that sends or takes part in a collective operation, without those of which something else
-// than the number is unknown, those with most bytes first.
+// Slots reports on each call that sends or takes part in a collective operation and has no gap (Prediction.Gaps), those
+// with most bytes first.
 func Slots(m *model.Model, x *generate.Prediction) (all []SlotReport) {
 	if x.Signature == nil {
 		return nil
