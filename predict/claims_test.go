@@ -203,6 +203,17 @@ func withinRadius(ranks int) *signature.Run {
 	})
 }
 
+// threeThenFour repeats a ring three times on fewer than 12 ranks, then four times, with longer messages each time, and
+// one to the rank after the next.
+func threeThenFour(ranks int) *signature.Run {
+	return testruns.Messages(ranks, func(rank int) (all []testruns.Message) {
+		for i := range 3 + min(ranks/12, 1) {
+			all = append(all, message(0, (rank+1)%ranks, 1, 4000+800*i))
+		}
+		return append(all, message(1, (rank+2)%ranks, 1, 8))
+	})
+}
+
 // Nothing that is called exact is wrong where the runs leave more than one possibility.
 func TestClaims(t *testing.T) {
 	for _, c := range []struct {
@@ -221,6 +232,7 @@ func TestClaims(t *testing.T) {
 		{"ranks without rows, blocks rounded up", roundedUp, []int{4, 5, 6, 10, 12}, []int{16, 18, 24, 36}},
 		{"ranks without rows", withoutRows, []int{4, 6, 8, 12, 16}, []int{24, 36}},
 		{"a share of the ranks, rounded up", withinRadius, []int{4, 6, 8, 12, 16}, []int{24, 36}},
+		{"three times, then four, as a law of a grid has it", threeThenFour, []int{4, 6, 8, 12, 16}, []int{23, 29}},
 	} {
 		m := train(t, c.training, c.run)
 		for _, ranks := range c.asked {

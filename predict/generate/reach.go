@@ -1,6 +1,7 @@
 package generate
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -62,8 +63,9 @@ func mayFollowData(g *generator, n *template.Node) bool {
 }
 
 // widenByShares widens a number of iterations by laws that need no grid of ranks and fit all runs too: a share of the
-// ranks, rounded up, or down but at least 1, and the root of their number, rounded either way. Where messages show a
-// grid a loop along it is no chance, and a law of the number of ranks alone is simpler.
+// ranks, rounded up, or down but at least 1, and the root of their number, rounded either way. Another law of a grid
+// than its extent, or one less, fits by chance: then the loop may end as in the largest run, or one step later. Where
+// messages show a grid a loop along it is no chance, and a law of the number of ranks alone is simpler.
 func widenByShares(g *generator, n *template.Node, e law.Estimate) law.Estimate {
 	s, known := g.shares[n.ID]
 	if !known {
@@ -91,8 +93,28 @@ func sharesOf(g *generator, n *template.Node) (all []int64) {
 			all = append(all, share(k, int64(g.ranks)))
 		}
 	}
+	if !l.IsExtent() {
+		all = append(all, lastSteps(counts, g.model.Training)...)
+	}
 	slices.Sort(all)
 	return all
+}
+
+// lastSteps returns the number of iterations in the largest run, and that number with the last step from another number
+// to it once more.
+func lastSteps(counts []int64, runs []int32) (all []int64) {
+	order := make([]int, len(runs))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(runs[b], runs[a]) })
+	last := counts[order[0]]
+	for _, i := range order {
+		if counts[i] != last {
+			return []int64{last, max(0, 2*last-counts[i])}
+		}
+	}
+	return []int64{last}
 }
 
 // share returns the k-th share of a number of ranks: its root, rounded down or up, then its parts, rounded up or down.

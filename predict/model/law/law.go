@@ -114,6 +114,16 @@ func (l *Law) IsOfRanks() bool {
 		!slices.ContainsFunc(l.Sums[0].Terms, func(t Term) bool { return t.Feature.Grid != nil || t.Feature.With != nil })
 }
 
+// IsExtent reports whether the simplest sum that fits all samples is the extent of an axis of a grid, or one less.
+func (l *Law) IsExtent() bool {
+	if l == nil || len(l.Sums) == 0 || len(l.Sums[0].Terms) != 1 {
+		return false
+	}
+	s := &l.Sums[0]
+	return s.Terms[0].Times == 1 && s.Terms[0].Feature.Kind == FeatureExtent && s.Terms[0].Feature.With == nil &&
+		!s.Terms[0].Feature.Upto && (s.Constant == 0 || s.Constant == -1)
+}
+
 // DependsOnIndex reports whether the law gives different iterations different numbers. A nil law does not.
 func (l *Law) DependsOnIndex() bool {
 	if l.IsEmpty() {
