@@ -203,6 +203,65 @@ func withinRadius(ranks int) *signature.Run {
 	})
 }
 
+// leastSurface exchanges with the next rank along each axis of a torus, whose extents cut a box of so many cells along the
+// axes into parts of the least surface. Messages have a byte for each cell of a face, or all the same size.
+func leastSurface(faces bool, cells ...int) func(ranks int) *signature.Run {
+	extents := func(ranks int) (best []int) {
+		least := 0.0
+		var try func(left int, extents []int)
+		try = func(left int, extents []int) {
+			if len(extents) < len(cells)-1 {
+				for f := 1; f <= left; f++ {
+					if left%f == 0 {
+						try(left/f, append(slices.Clone(extents), f))
+					}
+				}
+				return
+			}
+			surface := 0.0
+			for a, g := range append(extents, left) {
+				surface += float64(g) / float64(cells[a])
+			}
+			if best == nil || surface < least-1e-9 {
+				best, least = append(extents, left), surface
+			}
+		}
+		try(ranks, nil)
+		return best
+	}
+	return func(ranks int) *signature.Run {
+		g := extents(ranks)
+		return testruns.Messages(ranks, func(rank int) (all []testruns.Message) {
+			for axis, stride := 0, 1; axis < len(g); axis++ {
+				x, face := rank/stride%g[axis], 1
+				for other := 0; faces && other < len(g); other++ {
+					if other != axis {
+						below := 1
+						for _, e := range g[:other] {
+							below *= e
+						}
+						face *= block(cells[other], g[other], rank/below%g[other])
+					}
+				}
+				for i, to := range []int{(x + 1) % g[axis], (x + g[axis] - 1) % g[axis]} {
+					all = append(all, message(2*axis+i, rank+(to-x)*stride, 1, 64*face))
+				}
+				stride *= g[axis]
+			}
+			return all
+		})
+	}
+}
+
+// A box cut for the least surface is predicted where the runs show its grid.
+func TestLeastSurface(t *testing.T) {
+	run := leastSurface(false, 8, 12, 20)
+	m := train(t, []int{4, 8, 12, 16, 24}, run)
+	if v := report.Judge(m, extrapolate(t, m, 36), sign(t, run(36))); v.Edges.Exact != 36*5 || len(v.Places) > 0 {
+		t.Errorf("%+v", v)
+	}
+}
+
 // threeThenFour repeats a ring three times on fewer than 12 ranks, then four times, with longer messages each time, and
 // one to the rank after the next.
 func threeThenFour(ranks int) *signature.Run {
@@ -232,6 +291,8 @@ func TestClaims(t *testing.T) {
 		{"ranks without rows, blocks rounded up", roundedUp, []int{4, 5, 6, 10, 12}, []int{16, 18, 24, 36}},
 		{"ranks without rows", withoutRows, []int{4, 6, 8, 12, 16}, []int{24, 36}},
 		{"a share of the ranks, rounded up", withinRadius, []int{4, 6, 8, 12, 16}, []int{24, 36}},
+		{"a box cut for the least surface", leastSurface(false, 8, 12, 20), []int{4, 8, 12, 16}, []int{24, 36, 64}},
+		{"a plane cut for the least surface", leastSurface(true, 100, 60), []int{4, 6, 8, 12, 16, 24}, []int{36, 48}},
 		{"three times, then four, as a law of a grid has it", threeThenFour, []int{4, 6, 8, 12, 16}, []int{23, 29}},
 	} {
 		m := train(t, c.training, c.run)

@@ -23,7 +23,7 @@ func openPlane(ranks int, together bool) *signature.Run {
 			}
 			return rank + down*columns + right
 		}
-		bytes := []int{8 * block(5040, rows, row), 8 * block(2520, columns, column)}
+		bytes := []int{8 * block(5040, rows, row), 8 * block(5040, columns, column)}
 		for range 7 {
 			for d, by := range [][2]int{{0, 1}, {0, -1}, {1, 0}, {-1, 0}} {
 				c := testruns.Call{Site: d, To: neighbour(by[0], by[1]), From: neighbour(-by[0], -by[1]), Tag: d,

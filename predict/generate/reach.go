@@ -93,7 +93,7 @@ func sharesOf(g *generator, n *template.Node) (all []int64) {
 			all = append(all, share(k, int64(g.ranks)))
 		}
 	}
-	if !l.IsExtent() {
+	if l.IsOfGrid() {
 		all = append(all, lastSteps(counts, g.model.Training)...)
 	}
 	slices.Sort(all)

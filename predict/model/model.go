@@ -163,6 +163,11 @@ func New(runs []*signature.Signature) (*Model, error) {
 	if m.Iterations, err = fitNumbers(m, found); err != nil {
 		return nil, err
 	}
+	if addBoxes(m) { // numbers may have other laws on them
+		if m.Iterations, err = fitNumbers(m, found); err != nil {
+			return nil, err
+		}
+	}
 	m.Warnings = append(shareTags(m.Sites), m.finish()...)
 	m.times = sync.OnceValue(func() *compute.Laws { return m.fitTimes(found.Sites) })
 	return m, nil

@@ -12,7 +12,7 @@
 //
 //	slot.go          Slot, Mapping: what comes in
 //	program.go       Program, Law, Fit: what goes out, and the stages in their order
-//	grid.go          process grids: extents as a function of the process count
+//	grid.go, boxes.go  process grids: extents as a function of the process count; those of boxes
 //	form.go, guard.go, law.go  a form: operations on coordinates, who takes part, and its map at a process count
 //	family.go        slots -> units
 //	library.go       the steps, guards and roots that are tried

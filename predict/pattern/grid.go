@@ -21,6 +21,7 @@ const (
 	Balanced Shape = "balanced"
 	Cascade  Shape = "cascade" // largest divisor up to the k-th root, then the same for the rest
 	Compact  Shape = "compact" // smallest surface of a box cut by the grid
+	Boxed    Shape = "boxed"   // smallest surface of a box with sides in given proportions
 	Columns  Shape = "columns" // one extent fixed, the rest on the grid Rest
 )
 
@@ -32,10 +33,13 @@ type Grid struct {
 	Axes int `json:"axes"`
 	// Order is the number of the shape's extent for each axis. Extent i of Deal gets bit i, i+Axes, ... of the
 	// process count's exponent. The extents of Cascade are in the order in which they are found, those of Columns
-	// have the fixed one first, and others are ascending.
+	// have the fixed one first, and others are ascending. Boxed has the extents of its sides, and of several grids with
+	// equal surfaces that with the smallest extents in this order.
 	Order []int `json:"order"`
 	// Fixed is the fixed extent of Columns, else 0.
 	Fixed int32 `json:"fixed,omitempty"`
+	// Sides are the proportions of the sides of Boxed, in the order of Order, else nil.
+	Sides []int32 `json:"sides,omitempty"`
 	// Rest is the grid of the other axes of Columns, else nil.
 	Rest *Grid `json:"rest,omitempty"`
 }
@@ -59,6 +63,10 @@ func (g Grid) Dims(ranks int32) ([]int32, bool) {
 		e = best(ranks, g.Axes, func(d []int32) float64 { return float64(d[len(d)-1] - d[0]) })
 	case Compact:
 		e = best(ranks, g.Axes, surface)
+	case Boxed:
+		if len(g.Sides) == len(g.Order) {
+			e = leastSurface(ranks, g.Sides)
+		}
 	case Cascade:
 		e = cascade(ranks, g.Axes)
 	case Columns:
@@ -242,6 +250,13 @@ func (g Grid) String() string {
 			order = fmt.Sprintf("in order %v", g.Order)
 		}
 	}
+	if g.Shape == Boxed {
+		sides := make([]string, g.Axes)
+		for a, o := range g.Order {
+			sides[a] = fmt.Sprint(g.Sides[o])
+		}
+		return fmt.Sprintf("%d-D grid of least surface for a box of %s", g.Axes, strings.Join(sides, " x "))
+	}
 	if g.Shape == Cascade {
 		order = fmt.Sprintf("in order %v", g.Order)
 	}
@@ -256,6 +271,7 @@ func (g Grid) unusual() bool { return g.Shape == Columns && g.Axes > 2 }
 
 func sameGrid(a, b Grid) bool {
 	return a.Shape == b.Shape && a.Axes == b.Axes && a.Fixed == b.Fixed && slices.Equal(a.Order, b.Order) &&
+		slices.Equal(a.Sides, b.Sides) &&
 		(a.Rest == nil) == (b.Rest == nil) && (a.Rest == nil || sameGrid(*a.Rest, *b.Rest))
 }
 

@@ -106,7 +106,11 @@ func Fit(slots []Slot, opt Options) (*Program, error) {
 	slices.Sort(sizes)
 	sizes = slices.Compact(sizes)
 	if len(sizes) >= 2 {
-		return fit(slots, sizes), nil
+		p := fit(slots, sizes, classes(sizes))
+		if more := boxesOf(slots, p.Unexplained, sizes); len(more) > 0 {
+			p = fit(slots, sizes, addClasses(classes(sizes), more))
+		}
+		return p, nil
 	}
 	p := &Program{Sizes: sizes}
 	for _, s := range slots {
@@ -116,15 +120,14 @@ func Fit(slots []Slot, opt Options) (*Program, error) {
 	return p, nil
 }
 
-// fit finds the laws of slots at two or more process counts, stage by stage.
-func fit(slots []Slot, sizes []int32) *Program {
+// fit finds the laws of slots at two or more process counts on classes of grids, stage by stage.
+func fit(slots []Slot, sizes []int32, all []*class) *Program {
 	p := &Program{Sizes: sizes}
-	all, unexplained := families(slots, sizes)
+	found, unexplained := families(slots, sizes)
 	p.Unexplained = append(p.Unexplained, unexplained...)
-	search := &searcher{sizes: sizes, classes: classes(sizes), memo: map[string]searchResult{},
-		libraries: map[string]*library{}}
+	search := newSearcher(sizes, all)
 	var units, single []*unit
-	for _, u := range all {
+	for _, u := range found {
 		found := search.fit(u)
 		units = append(units, found.units...)
 		single = append(single, found.single...)

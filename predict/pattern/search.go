@@ -25,9 +25,12 @@ const margin = 4
 
 // classes returns the grid laws that have extents at all sizes, grouped by these extents. Laws with an axis that is
 // never longer than 1 are left out, as they are laws of fewer axes. Classes with fewest axes come first.
-func classes(sizes []int32) []*class {
+func classes(sizes []int32) []*class { return classesOf(grids(sizes), sizes) }
+
+// classesOf returns the classes of some grid laws.
+func classesOf(laws []Grid, sizes []int32) []*class {
 	var out []*class
-	for _, g := range grids(sizes) {
+	for _, g := range laws {
 		dims := make([][]int32, len(sizes))
 		longest := make([]int32, g.Axes)
 		ok := true
@@ -115,7 +118,7 @@ func grids(sizes []int32) []Grid {
 	return out
 }
 
-func gcd(a, b int32) int32 {
+func gcd[T int32 | int64](a, b T) T {
 	for b != 0 {
 		a, b = b, a%b
 	}

@@ -19,6 +19,11 @@ type searcher struct {
 	libraries map[string]*library
 }
 
+// newSearcher returns a searcher for forms on classes of grids.
+func newSearcher(sizes []int32, all []*class) *searcher {
+	return &searcher{sizes: sizes, classes: all, memo: map[string]searchResult{}, libraries: map[string]*library{}}
+}
+
 // searchResult is the forms of a unit per class, or why there are none.
 type searchResult struct {
 	forms [][]Form

@@ -114,14 +114,16 @@ func (l *Law) IsOfRanks() bool {
 		!slices.ContainsFunc(l.Sums[0].Terms, func(t Term) bool { return t.Feature.Grid != nil || t.Feature.With != nil })
 }
 
-// IsExtent reports whether the simplest sum that fits all samples is the extent of an axis of a grid, or one less.
-func (l *Law) IsExtent() bool {
-	if l == nil || len(l.Sums) == 0 || len(l.Sums[0].Terms) != 1 {
+// IsOfGrid reports whether the simplest sum that fits all samples needs a grid, and is other than the extent of an axis
+// or one less.
+func (l *Law) IsOfGrid() bool {
+	if l == nil || len(l.Sums) == 0 {
 		return false
 	}
 	s := &l.Sums[0]
-	return s.Terms[0].Times == 1 && s.Terms[0].Feature.Kind == FeatureExtent && s.Terms[0].Feature.With == nil &&
-		!s.Terms[0].Feature.Upto && (s.Constant == 0 || s.Constant == -1)
+	isExtent := len(s.Terms) == 1 && s.Terms[0].Times == 1 && s.Terms[0].Feature.Kind == FeatureExtent &&
+		s.Terms[0].Feature.With == nil && !s.Terms[0].Feature.Upto && (s.Constant == 0 || s.Constant == -1)
+	return !isExtent && slices.ContainsFunc(s.Terms, func(t Term) bool { return t.Feature.Grid != nil })
 }
 
 // DependsOnIndex reports whether the law gives different iterations different numbers. A nil law does not.
@@ -449,6 +451,22 @@ func (g *GroupLaw) Domain() map[int]int64 {
 		return nil
 	}
 	return g.Law.Laws[0].Domain()
+}
+
+// LineBytes returns the bytes of a line of the whole domain along an axis, if the law is exact and of blocks of that
+// line alone: laws of cells of other sizes have other extents, but the same bytes. unsure is true if such laws fit too;
+// ok is false if the law is another one.
+func (g *GroupLaw) LineBytes() (axis int, bytes int64, unsure, ok bool) {
+	domain := g.Domain()
+	if len(domain) != 1 {
+		return 0, 0, false, false
+	}
+	first := &g.Law.Laws[0]
+	for axis, extent := range domain {
+		unsure := slices.ContainsFunc(g.Law.Laws, func(h regress.Hypothesis) bool { return h.C != first.C })
+		return axis, int64(first.C) * extent, unsure, true
+	}
+	return 0, 0, false, false
 }
 
 // LeavesOut reports whether a law of blocks along all ranks, or a rival of blocks that are rounded up, leaves ranks
