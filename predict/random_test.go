@@ -117,7 +117,7 @@ var onceWrong = []uint64{46, 147, 176, 210, 304, 172, 244, 114, 200, 296, 395, 6
 
 // onceWrongOnParts are such programs on parts of the ranks: loops and blocks along an axis that only communicators
 // show, sizes of collectives as a law of each member's place, and the first half of an odd number of ranks.
-var onceWrongOnParts = []uint64{700, 1119, 1313, 1334, 2076, 2136, 2353, 2498}
+var onceWrongOnParts = []uint64{700, 1119, 1313, 1334, 2076, 2136, 2353, 2498, 6163}
 
 // onceWrongWithNulls are such programs with MPI_PROC_NULL: counts of its messages that were estimates, calls that are
 // to it in all runs, and trees that begin at the logarithm of an extent.

@@ -85,10 +85,10 @@ func nextMembers(m *model.Model, g *model.CommGroup, ranks int32) ([]int32, erro
 		return next, nextErr
 	case !law.Ordered:
 		return nil, errors.New("the order of ranks in communicators is neither that of the world nor the reverse")
-	case len(law.Forms) == 0 && !law.Alone:
-		return next, nextErr
-	case law.Alone:
+	case law.Alone || law.Overlap:
 		return nil, errors.New(law.Why)
+	case len(law.Forms) == 0:
+		return next, nextErr
 	}
 	sets, err := law.Sets(ranks)
 	if err != nil {

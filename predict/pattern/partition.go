@@ -125,6 +125,8 @@ type PartitionLaw struct {
 	Why string
 	// Alone means that each communicator has one rank in all runs, so that these do not tell who is together.
 	Alone bool
+	// Overlap means that a rank is in two communicators of a run: these are no partition.
+	Overlap bool
 	// Ordered means that ranks are in the communicators in the order of the world, or with Descending in the opposite one.
 	Ordered, Descending bool
 	// Training are the process counts of the runs.
@@ -221,7 +223,7 @@ func fitPartition(part Partition, used []Grid) (law PartitionLaw, of candidates)
 	for i, s := range part.Runs {
 		c, err := s.colors()
 		if err != nil {
-			law.Why = err.Error()
+			law.Why, law.Overlap = err.Error(), true
 			return law, of
 		}
 		sizes[i], colors[i] = s.Ranks, c
