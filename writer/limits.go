@@ -107,3 +107,14 @@ func (l *rowLimits) broken(b schema.Batch, i int, format string, args ...any) er
 	return fmt.Errorf("%s: %s: %s; the run breaks the rules of runs, and commq runs check names all places", l.dir,
 		strings.Join(where, ", "), fmt.Sprintf(format, args...))
 }
+
+// checkThreadsOf returns an error if a rank has more threads than a run may have.
+func checkThreadsOf(run string, ranks *schema.RankInfos) error {
+	for i, n := range ranks.Threads {
+		if n > schema.MaxThreads {
+			return fmt.Errorf("write run %q: %d threads of rank %d called MPI; a run has at most %d of a rank, so it is not made",
+				run, n, ranks.Rank[i], schema.MaxThreads)
+		}
+	}
+	return nil
+}

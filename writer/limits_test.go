@@ -76,3 +76,16 @@ func TestNullIsARankOnlyWhereItMayBe(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A run with a rank of more threads than readers take is not made.
+func TestTooManyThreads(t *testing.T) {
+	store := t.TempDir()
+	r := mustCreate(t, store, "x")
+	info, b := schema.NullRankInfo, &schema.RankInfos{}
+	info.Rank, info.Threads = 3, schema.MaxThreads+1
+	b.Append(&info)
+	wantError(t, r.Write(0, b), "32769 threads of rank 3 called MPI; a run has at most 32768")
+	if err := r.Abort(); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -42,14 +42,19 @@ func Create(store, name string, o Options) (*Run, error) {
 // Write appends the rows of b to the table's file of that shard, in one row group or, if there are many, several.
 // Only tables with several files have shards other than 0. The Run itself writes derived tables. Different files may
 // be written concurrently; the batches of one file must come in order. It returns an error when the file cannot be
-// written, or a row has a value that its column does not allow: null in a column that is not nullable, an enum out of
-// range. It replaces invalid UTF-8 in texts.
+// written, a row has a value that its column does not allow (null in a column that is not nullable, an enum out of
+// range), or a rank has more than schema.MaxThreads threads, which readers refuse. It replaces invalid UTF-8 in texts.
 func (r *Run) Write(shard int, b schema.Batch) error {
 	if b.Len() == 0 {
 		return nil
 	}
 	if b.Table().Derived {
 		return fmt.Errorf("write run %q: table %s is made by the writer", r.place.name, b.Table().Name)
+	}
+	if rows, ok := b.(*schema.RankInfos); ok {
+		if err := checkThreadsOf(r.place.name, rows); err != nil {
+			return err
+		}
 	}
 	if err := r.files.write(shard, b); err != nil {
 		return err
