@@ -514,3 +514,24 @@ func TestOwnTicksHaveNoUnit(t *testing.T) {
 		}
 	}
 }
+
+// Numbers of a short colour scale do not run into one another.
+func TestNumbersOfAColourScaleAreApart(t *testing.T) {
+	s := scale{3, 20.4, true}
+	for _, apart := range []float64{0.01, 0.1} {
+		marks := apartMarks(s, Axis{Unit: "ns"}, apart)
+		at := []float64{0}
+		for _, m := range marks {
+			at = append(at, s.fraction(m.at))
+		}
+		at = append(at, 1)
+		for i := 1; i < len(at); i++ {
+			if at[i]-at[i-1] <= apart {
+				t.Errorf("marks at %v, want them %v apart", at, apart)
+			}
+		}
+		if apart < 0.1 && len(marks) == 0 {
+			t.Error("no numbers between the ends of a long scale")
+		}
+	}
+}

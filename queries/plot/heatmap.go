@@ -203,10 +203,19 @@ func (l *heat) bar(c sheet) {
 	}
 	put(l.colours.least, r.Min.Y)
 	put(l.colours.most, r.Max.Y)
-	marks := slices.DeleteFunc(l.colours.ticks(l.Value), func(m mark) bool { return m.label == "" })
-	for _, m := range marks {
-		if f := l.colours.fraction(m.at); f > 0.04 && f < 0.96 {
-			put(m.at, r.Min.Y+r.Size().Y*vg.Length(f))
+	for _, m := range apartMarks(l.colours, l.Value, float64(label.Height("0")/r.Size().Y)) {
+		put(m.at, r.Min.Y+r.Size().Y*vg.Length(l.colours.fraction(m.at)))
+	}
+}
+
+// apartMarks returns the labelled marks of a scale that are further from both its ends, which have numbers of their own,
+// and from one another than a fraction of its length.
+func apartMarks(s scale, a Axis, apart float64) (marks []mark) {
+	last := 0.0
+	for _, m := range s.ticks(a) {
+		if f := s.fraction(m.at); m.label != "" && f > last+apart && f < 1-apart {
+			marks, last = append(marks, m), f
 		}
 	}
+	return marks
 }

@@ -180,12 +180,22 @@ func (s sheet) head(area vg.Rectangle, title, note string, more float64) {
 		fit(note, 9, area.Size().X+px(more)))
 }
 
-// barTitle writes what a colour scale means along it, right of its numbers.
+// barTitle writes what a colour scale means along it, right of its numbers: smaller where the scale is short, and a bit
+// beyond its ends.
 func (s sheet) barTitle(bar vg.Rectangle, title string) {
-	upright := style(12, draw.XCenter, draw.YBottom)
+	const (
+		largest, smallest = 12.0, 9.0
+		beyondPx          = 60
+	)
+	room := bar.Size().Y + px(beyondPx)
+	points := largest
+	for points > smallest && fit(title, points, room) != title {
+		points--
+	}
+	upright := style(points, draw.XCenter, draw.YBottom)
 	upright.Rotation = math.Pi / 2
 	s.write(upright, vg.Point{X: bar.Min.X + px(rightPx-barGapPx-20), Y: (bar.Min.Y + bar.Max.Y) / 2},
-		fit(title, 12, bar.Size().Y))
+		fit(title, points, room))
 }
 
 // outlineOf draws the line around a bar.
