@@ -125,7 +125,7 @@ type PartitionLaw struct {
 	Why string
 	// Alone means that each communicator has one rank in all runs, so that these do not tell who is together.
 	Alone bool
-	// Overlap means that a rank is in two communicators of a run: these are no partition.
+	// Overlap means that a rank is in two communicators of a run, or a member is none of its ranks: they are no partition.
 	Overlap bool
 	// Ordered means that ranks are in the communicators in the order of the world, or with Descending in the opposite one.
 	Ordered, Descending bool
@@ -136,58 +136,10 @@ type PartitionLaw struct {
 // FitPartitions finds the laws of communicators, on grids that are used for other communication if possible, else on any.
 // Laws that are not found have no form, but a reason.
 func FitPartitions(parts []Partition, used []Grid) (laws []PartitionLaw) {
-	var all []candidates
 	for _, part := range parts {
-		law, c := fitPartition(part, used)
-		laws, all = append(laws, law), append(all, c)
-	}
-	for i := range laws {
-		dropUnshared(&laws[i], all)
+		laws = append(laws, fitPartition(part, used))
 	}
 	return laws
-}
-
-// candidates are the forms that fit the communicators of a place, on any grid, the cheapest first. key is equal for
-// places with the same communicators.
-type candidates struct {
-	key   string
-	forms []PartitionForm
-}
-
-// onGrid returns the cheapest form on a class of grids, given by its grids; nil if there is none.
-func (c *candidates) onGrid(grids []Grid) *PartitionForm {
-	for i := range c.forms {
-		if slices.EqualFunc(c.forms[i].Grids, grids, sameGrid) {
-			return &c.forms[i]
-		}
-	}
-	return nil
-}
-
-// dropUnshared drops the forms of a law on grids that make the description of all communicators of the program much
-// longer than the grid of its first form: what one place may do on another grid, rows and columns together do not. The
-// axes of a grid count once.
-func dropUnshared(l *PartitionLaw, all []candidates) {
-	if len(l.Forms) < 2 || len(l.Forms[0].Together) < 2 {
-		return
-	}
-	first := l.Forms[0]
-	l.Forms = slices.DeleteFunc(slices.Clone(l.Forms), func(f PartitionForm) bool {
-		if slices.EqualFunc(f.Grids, first.Grids, sameGrid) {
-			return false
-		}
-		axes := axisCost * float64(len(f.Together)-len(first.Together))
-		excess, seen := axes, map[string]bool{}
-		for i := range all {
-			mine, theirs := all[i].onGrid(first.Grids), all[i].onGrid(f.Grids)
-			if mine == nil || theirs == nil || seen[all[i].key] {
-				continue
-			}
-			seen[all[i].key] = true
-			excess += theirs.Cost - mine.Cost - axes
-		}
-		return excess > first.lead()
-	})
 }
 
 // axisCost is the description length of an axis more, in bits.
@@ -215,8 +167,8 @@ func (f *PartitionForm) lead() float64 {
 }
 
 // fitPartition finds the law of communicators; used are the grids that count more than others.
-func fitPartition(part Partition, used []Grid) (law PartitionLaw, of candidates) {
-	law.Name = part.Name
+func fitPartition(part Partition, used []Grid) PartitionLaw {
+	law := PartitionLaw{Name: part.Name}
 	law.Descending, law.Ordered = order(part.Runs)
 	sizes := make([]int32, len(part.Runs))
 	colors := make([][]int32, len(part.Runs))
@@ -224,7 +176,7 @@ func fitPartition(part Partition, used []Grid) (law PartitionLaw, of candidates)
 		c, err := s.colors()
 		if err != nil {
 			law.Why, law.Overlap = err.Error(), true
-			return law, of
+			return law
 		}
 		sizes[i], colors[i] = s.Ranks, c
 	}
@@ -232,13 +184,13 @@ func fitPartition(part Partition, used []Grid) (law PartitionLaw, of candidates)
 	switch {
 	case len(slices.Compact(slices.Sorted(slices.Values(sizes)))) < 2:
 		law.Why = "seen at one process count only"
-		return law, of
+		return law
 	case !slices.ContainsFunc(part.Runs, Sets.hasPairs):
 		law.Why, law.Alone = "each communicator has one rank in all runs, which do not tell who is together in larger ones", true
-		return law, of
+		return law
 	case !law.Ordered:
 		law.Why = "the order of the members is neither that of the world nor the reverse"
-		return law, of
+		return law
 	}
 	lib := newLibrary(nil, nil)
 	var own, all []PartitionForm
@@ -263,7 +215,6 @@ func fitPartition(part Partition, used []Grid) (law PartitionLaw, of candidates)
 	byCost := func(a, b PartitionForm) int { return compare(a.Cost, b.Cost) }
 	slices.SortStableFunc(all, byCost)
 	slices.SortStableFunc(own, byCost)
-	of = candidates{fmt.Sprint(colors), all}
 	law.Forms = all
 	if len(own) > 0 && own[0].Cost <= all[0].Cost { // else the program's grids may be there for these communicators only
 		law.Forms = own
@@ -277,7 +228,7 @@ func fitPartition(part Partition, used []Grid) (law PartitionLaw, of candidates)
 	if len(law.Forms) == 0 {
 		law.Why = "no law gives all its members"
 	}
-	return law, of
+	return law
 }
 
 // isOneOf reports whether a class has one of some grids.

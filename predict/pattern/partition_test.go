@@ -73,30 +73,6 @@ func TestPartitions(t *testing.T) {
 	}
 }
 
-// On two to 16 ranks the rows of a plane may be parts of planes of a box; rows and columns together are simpler.
-func TestRowsAndColumns(t *testing.T) {
-	of := func(name string, color func(p, r int32) int32) (p Partition) {
-		p.Name = name
-		for _, ranks := range []int32{2, 4, 8, 16} {
-			p.Runs = append(p.Runs, sets(ranks, func(r int32) int32 { return color(ranks, r) }))
-		}
-		return p
-	}
-	row := func(p, r int32) int32 { return r / bits2(p)[0] }
-	column := func(p, r int32) int32 { return r % bits2(p)[0] }
-	var r *Refusal
-	alone := FitPartitions([]Partition{of("rows", row)}, nil)[0]
-	if _, err := alone.Sets(32); !errors.As(err, &r) || r.Reason != Ambiguous {
-		t.Errorf("rows alone at 32: %v, want %s", err, Ambiguous)
-	}
-	for i, law := range FitPartitions([]Partition{of("rows", row), of("columns", column)}, nil) {
-		want := sets(32, func(r int32) int32 { return []func(p, r int32) int32{row, column}[i](32, r) })
-		if got, err := law.Sets(32); err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
-			t.Errorf("%s at 32: %v, %v, want %v", law.Name, got, err, want)
-		}
-	}
-}
-
 // TestPartitionsRefused has communicators without a law, and a law that is undefined at the requested process count.
 func TestPartitionsRefused(t *testing.T) {
 	rows := Partition{Name: "rows"}
