@@ -100,6 +100,10 @@ func (p *peerLaws) mapOf(x *model.Site, family string, index []int32) *pattern.M
 		return m
 	}
 	m, err := p.evaluate(family, name, index)
+	if err == nil && family != x.In && p.ranks > p.model.LargestRun() && p.showsNoPartner(family, index) {
+		err = &pattern.Refusal{Slot: name, Ranks: p.ranks, Reason: pattern.Ambiguous,
+			Detail: "in all runs only some ranks send, each to itself, which does not tell to whom"}
+	}
 	if err != nil && p.takeSimplest {
 		if m = p.settle(x, family, name, index); m != nil {
 			p.inConflict[name], p.uncertain[family], err = true, true, nil
@@ -119,6 +123,16 @@ func (p *peerLaws) mapOf(x *model.Site, family string, index []int32) *pattern.M
 	}
 	p.maps[name] = m
 	return m
+}
+
+// showsNoPartner reports whether a place of a family has no other partners in the runs than the ranks themselves.
+func (p *peerLaws) showsNoPartner(family string, index []int32) bool {
+	laws := p.families[family]
+	if len(index) > 0 && len(laws) > 0 {
+		l := p.lawAt(family, index)
+		return l != nil && l.ShowsNoPartner()
+	}
+	return len(laws) == 1 && laws[0].ShowsNoPartner()
 }
 
 // askTheRest asks for the places of the largest run that no rank reached. Loops whose ends have no law but chance may

@@ -64,8 +64,8 @@ func mayFollowData(g *generator, n *template.Node) bool {
 
 // widenByShares widens a number of iterations by laws that need no grid of ranks and fit all runs too: a share of the
 // ranks, rounded up, or down but at least 1, and the root of their number, rounded either way. Another law of a grid
-// than its extent, or one less, fits by chance: then the loop may end as in the largest run, or one step later. Where
-// messages show a grid a loop along it is no chance, and a law of the number of ranks alone is simpler.
+// than the extent of an axis, or one less, fits by chance: then the loop may end as in the largest run, or a step
+// later. Where messages show a grid a loop along it is no chance, and a law of the number of ranks alone is simpler.
 func widenByShares(g *generator, n *template.Node, e law.Estimate) law.Estimate {
 	s, known := g.shares[n.ID]
 	if !known {
@@ -100,8 +100,8 @@ func sharesOf(g *generator, n *template.Node) (all []int64) {
 	return all
 }
 
-// lastSteps returns the number of iterations in the largest run, and that number with the last step from another number
-// to it once more.
+// lastSteps returns the number of iterations in the largest run, and what it is if it changes once more by as much as
+// it did before.
 func lastSteps(counts []int64, runs []int32) (all []int64) {
 	order := make([]int, len(runs))
 	for i := range order {

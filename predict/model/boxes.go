@@ -10,9 +10,9 @@ import (
 // least surface, if its sides differ: sizes of messages show the domain. It reports whether there are any.
 func addBoxes(m *Model) (added bool) {
 	for i, alike := range m.Pattern.Grids {
-		for _, sides := range m.domainsOn(&alike[0]) {
+		for _, sides := range domainsOn(m, &alike[0]) {
 			for _, box := range pattern.BoxesOf(sides) {
-				if m.isAlike(&box, &alike[0]) {
+				if areAlike(m, &box, &alike[0]) {
 					m.Pattern.AddAlike(i, box)
 					added = true
 				}
@@ -25,7 +25,7 @@ func addBoxes(m *Model) (added bool) {
 // domainsOn returns the program's domain along the axes of a grid, if its sides differ: the most cells that laws of
 // sizes have there, and in the proportions of the bytes of lines along them if laws may count in cells of other sizes.
 // There are none if the laws do not show all axes.
-func (m *Model) domainsOn(grid *pattern.Grid) (all [][]int64) {
+func domainsOn(m *Model, grid *pattern.Grid) (all [][]int64) {
 	cells, bytes := make([]int64, grid.Axes), make([]int64, grid.Axes)
 	sizesOpen := false // the runs do not tell the bytes of a cell
 	widen := func(sides []int64, axis int, extent int64) {
@@ -35,7 +35,7 @@ func (m *Model) domainsOn(grid *pattern.Grid) (all [][]int64) {
 	}
 	for _, x := range m.Sites {
 		for _, g := range slices.Concat(x.Send.Bytes.Groups(), x.Recv.Bytes.Groups()) {
-			if g.Grid == nil || g.Grid.Axes != grid.Axes || !m.isAlike(g.Grid, grid) {
+			if g.Grid == nil || g.Grid.Axes != grid.Axes || !areAlike(m, g.Grid, grid) {
 				continue
 			}
 			for axis, extent := range g.Domain() {
@@ -55,8 +55,8 @@ func (m *Model) domainsOn(grid *pattern.Grid) (all [][]int64) {
 	return all
 }
 
-// isAlike reports whether two grids have the same extents in all runs.
-func (m *Model) isAlike(a, b *pattern.Grid) bool {
+// areAlike reports whether two grids have the same extents in all runs.
+func areAlike(m *Model, a, b *pattern.Grid) bool {
 	return !slices.ContainsFunc(m.Training, func(ranks int32) bool {
 		x, ok := a.Dims(ranks)
 		y, has := b.Dims(ranks)

@@ -1,6 +1,7 @@
 package pattern
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -439,7 +440,11 @@ func (l Law) Map(ranks int32, index []int32) (*Map, error) {
 		return m, err
 	}
 	inverse, otherErr := l.Inverse.inverseMap(ranks, index)
-	switch {
+	switch { // rivals of the simpler side have inverses, which are rivals of the other side
+	case isAmbiguous(err) && l.cost() < l.Inverse.cost():
+		return nil, err
+	case l.Paired && isAmbiguous(otherErr) && l.Inverse.cost() < l.cost():
+		return nil, otherErr
 	case l.Paired && l.Inverse.cost()+margin < l.cost() && (inverse != nil || otherErr != nil):
 		return inverse, otherErr
 	case err != nil && inverse != nil:
@@ -449,6 +454,12 @@ func (l Law) Map(ranks int32, index []int32) (*Map, error) {
 	}
 	return nil, &Refusal{Slot: l.Name, Ranks: ranks, Reason: Ambiguous,
 		Detail: fmt.Sprintf("it is not the other side of %s, as it is in all runs", l.Inverse.Name)}
+}
+
+// isAmbiguous reports whether an error is that laws disagree.
+func isAmbiguous(err error) bool {
+	var r *Refusal
+	return errors.As(err, &r) && r.Reason == Ambiguous
 }
 
 // inverseMap returns the map from receivers to senders; nil if a rank receives from several.

@@ -1,19 +1,13 @@
 package pattern
 
-import (
-	"fmt"
-	"slices"
-)
+import "slices"
 
 // Programs that cut a box of another shape than a cube choose, as those that cut a cube, the grid whose parts have the
-// smallest surface. Such a grid is looked for only where usual ones leave much without a law: some box fits many runs.
+// smallest surface. Some box fits many runs, so such grids give no laws of their own. They are rivals of others, or the
+// reason why what others say is not known.
 
-// Proportions of the sides of boxes, of which the shortest is the first: few to find out whether boxes are worth a look,
-// and more to find those that the runs do not tell apart.
-var (
-	coarseSides = []int64{2, 3, 4, 6, 8}
-	fineSides   = []int64{4, 5, 6, 7, 8, 10, 12, 16, 20, 24, 32}
-)
+// sidesTried are the proportions of the sides of boxes that are tried, of which the shortest is the first.
+var sidesTried = []int64{2, 3, 4, 6, 8}
 
 // longestSide is the longest side of a box of a grid: longer ones are scaled down, so that surfaces are whole numbers.
 const longestSide = 1 << 15
@@ -59,17 +53,17 @@ func (p *Program) AddAlike(i int, grid Grid) {
 	}
 }
 
-// boxes returns the grids of least surface of boxes of some numbers of sides.
-func boxes(lengths []int64, axes ...int) (all []Grid) {
-	for _, axes := range axes {
+// boxes returns the grids of least surface of boxes of two and three sides.
+func boxes() (all []Grid) {
+	for _, axes := range []int{2, 3} {
 		var add func(sides []int64)
 		add = func(sides []int64) {
 			switch {
 			case len(sides) < axes:
-				for _, s := range lengths {
+				for _, s := range sidesTried {
 					add(append(slices.Clone(sides), s))
 				}
-			case slices.Min(sides) == lengths[0]:
+			case slices.Min(sides) == sidesTried[0]:
 				all = append(all, BoxesOf(sides)...)
 			}
 		}
@@ -78,10 +72,10 @@ func boxes(lengths []int64, axes ...int) (all []Grid) {
 	return all
 }
 
-// leastSurface returns the extents that cut a box into parts of the least surface; of several that come first which are
-// smaller on the first axis. It returns nil if sides are not those of a box.
+// leastSurface returns the extents that cut a box into parts of the least surface. Of several with equal surfaces it
+// takes the one with the fewest ranks along the first axis. It returns nil if sides are not those of a box.
 func leastSurface(ranks int32, sides []int32) []int32 {
-	if len(sides) == 0 || slices.Min(sides) < 1 || slices.Max(sides) > longestSide {
+	if len(sides) == 0 || len(sides) > 3 || slices.Min(sides) < 1 || slices.Max(sides) > longestSide {
 		return nil
 	}
 	var least []int32
@@ -131,16 +125,16 @@ func divisors(n int32) (all []int32) {
 	return append(all, large...)
 }
 
-// Shares of messages for which grids of boxes are looked for: those that have no law of all, and those of these that must
-// go to neighbours on such a grid.
+// Shares of messages from which on they may be those of a box: the share of all messages that have no law, and the
+// share of these that go to neighbours on a grid of a box.
 const (
 	leastMissing = 0.25
 	leastNear    = 0.5
 )
 
-// boxesOf returns the classes of grids of boxes on which most messages of slots without a law go to neighbours, along two
-// axes or more: a single distance that changes with the number of ranks may fit one by chance.
-func boxesOf(slots []Slot, without []Unexplained, sizes []int32) (found []*class) {
+// mayBeOfBox reports whether most messages without a law go to neighbours on a grid of a box that is no usual one,
+// along two axes or more: a single distance that changes with the number of ranks may fit one by chance.
+func mayBeOfBox(slots []Slot, without []Unexplained, sizes []int32) bool {
 	missing := map[string]bool{}
 	for _, u := range without {
 		missing[u.Slot] = true
@@ -154,9 +148,13 @@ func boxesOf(slots []Slot, without []Unexplained, sizes []int32) (found []*class
 		}
 	}
 	if left == 0 || float64(left) < leastMissing*float64(all) {
-		return nil
+		return false
 	}
-	for _, c := range classesOf(boxes(coarseSides, 2, 3), sizes) {
+	usual := classes(sizes)
+	return slices.ContainsFunc(classesOf(boxes(), sizes), func(c *class) bool {
+		if slices.ContainsFunc(usual, func(o *class) bool { return slices.EqualFunc(o.dims, c.dims, slices.Equal) }) {
+			return false
+		}
 		near, along := 0, map[int]bool{}
 		for _, s := range of {
 			if axis, is := c.neighbourAxis(s, sizes); is {
@@ -164,46 +162,35 @@ func boxesOf(slots []Slot, without []Unexplained, sizes []int32) (found []*class
 				along[axis] = true
 			}
 		}
-		if len(along) > 1 && float64(near) > leastNear*float64(left) {
-			c.addFineBoxes(sizes)
-			found = append(found, c)
-		}
-	}
-	return found
+		return len(along) > 1 && float64(near) > leastNear*float64(left)
+	})
 }
 
-// mostProbed is up to how many times the largest number of ranks grids of boxes are told apart.
-const mostProbed = 8
+// simplest is the cost in bits up to which a law on the line of ranks is none that another grid may look like.
+const simplest = 4
 
-// addFineBoxes adds to a class the grids of boxes of finer proportions that have its extents, those that differ on some
-// larger number of ranks.
-func (c *class) addFineBoxes(sizes []int32) {
-	most := mostProbed * slices.Max(sizes)
-	texts := map[string]bool{}
-	of := func(g Grid) string {
-		var text []byte
-		for ranks := sizes[0]; ranks <= most; ranks++ {
-			dims, _ := g.Dims(ranks)
-			text = fmt.Append(text, dims)
+// dropGrids drops the laws on grids of several axes, those on the line that are not among the simplest, and those of
+// messages to oneself, which may be along an axis of one rank; and says why.
+func (p *Program) dropGrids(slots []Slot, why string) {
+	messages := map[string]bool{}
+	for _, s := range slots {
+		messages[s.Name] = len(s.Bytes) > 0
+	}
+	p.Grids = nil
+	p.Laws = slices.DeleteFunc(p.Laws, func(l Law) bool {
+		if len(l.Forms) == 0 || len(l.Forms[0].Grids) == 0 {
+			return false
 		}
-		return string(text)
-	}
-	for _, g := range c.grids {
-		texts[of(g)] = true
-	}
-	for _, g := range boxes(fineSides, len(c.dims[0])) {
-		for i, p := range sizes {
-			if dims, ok := g.Dims(p); !ok || !slices.Equal(dims, c.dims[i]) {
-				break
-			} else if i < len(sizes)-1 {
-				continue
-			}
-			if text := of(g); !texts[text] {
-				texts[text] = true
-				c.grids = append(c.grids, g)
-			}
+		f := &l.Forms[0]
+		toSelf := messages[l.Members[0].Slot] && !slices.ContainsFunc(f.Rules, func(r Rule) bool { return r.moves(0) })
+		if f.Grids[0].Axes < 2 && f.Cost <= simplest && !toSelf {
+			return false
 		}
-	}
+		for _, m := range l.Members {
+			p.Unexplained = append(p.Unexplained, Unexplained{m.Slot, why})
+		}
+		return true
+	})
 }
 
 // messages returns the number of messages of all runs.
@@ -260,17 +247,4 @@ func singleMove(from, to, dims []int32) (axis int, by int32) {
 		}
 	}
 	return axis, by
-}
-
-// addClasses adds classes of grids to others, where the line comes first and those with few axes do.
-func addClasses(all, more []*class) []*class {
-	for _, c := range more {
-		if i := slices.IndexFunc(all, func(o *class) bool { return slices.EqualFunc(o.dims, c.dims, slices.Equal) }); i >= 0 {
-			all[i].grids = append(all[i].grids, c.grids...)
-		} else {
-			all = append(all, c)
-		}
-	}
-	slices.SortStableFunc(all, func(a, b *class) int { return len(a.dims[0]) - len(b.dims[0]) })
-	return all
 }

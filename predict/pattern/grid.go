@@ -255,7 +255,11 @@ func (g Grid) String() string {
 		for a, o := range g.Order {
 			sides[a] = fmt.Sprint(g.Sides[o])
 		}
-		return fmt.Sprintf("%d-D grid of least surface for a box of %s", g.Axes, strings.Join(sides, " x "))
+		text := fmt.Sprintf("%d-D grid of least surface for a box of %s", g.Axes, strings.Join(sides, " x "))
+		if !slices.IsSorted(g.Order) {
+			text += ", of equal ones that with fewest ranks along the last axis"
+		}
+		return text
 	}
 	if g.Shape == Cascade {
 		order = fmt.Sprintf("in order %v", g.Order)

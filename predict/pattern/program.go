@@ -106,9 +106,10 @@ func Fit(slots []Slot, opt Options) (*Program, error) {
 	slices.Sort(sizes)
 	sizes = slices.Compact(sizes)
 	if len(sizes) >= 2 {
-		p := fit(slots, sizes, classes(sizes))
-		if more := boxesOf(slots, p.Unexplained, sizes); len(more) > 0 {
-			p = fit(slots, sizes, addClasses(classes(sizes), more))
+		p := fit(slots, sizes)
+		if mayBeOfBox(slots, p.Unexplained, sizes) {
+			p.dropGrids(slots, "most messages without a law go to neighbours on a grid of least surface for some box, and the "+
+				"runs do not tell for which")
 		}
 		return p, nil
 	}
@@ -120,14 +121,15 @@ func Fit(slots []Slot, opt Options) (*Program, error) {
 	return p, nil
 }
 
-// fit finds the laws of slots at two or more process counts on classes of grids, stage by stage.
-func fit(slots []Slot, sizes []int32, all []*class) *Program {
+// fit finds the laws of slots at two or more process counts, stage by stage.
+func fit(slots []Slot, sizes []int32) *Program {
 	p := &Program{Sizes: sizes}
-	found, unexplained := families(slots, sizes)
+	all, unexplained := families(slots, sizes)
 	p.Unexplained = append(p.Unexplained, unexplained...)
-	search := newSearcher(sizes, all)
+	search := &searcher{sizes: sizes, classes: classes(sizes), memo: map[string]searchResult{},
+		libraries: map[string]*library{}}
 	var units, single []*unit
-	for _, u := range found {
+	for _, u := range all {
 		found := search.fit(u)
 		units = append(units, found.units...)
 		single = append(single, found.single...)

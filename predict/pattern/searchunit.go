@@ -19,11 +19,6 @@ type searcher struct {
 	libraries map[string]*library
 }
 
-// newSearcher returns a searcher for forms on classes of grids.
-func newSearcher(sizes []int32, all []*class) *searcher {
-	return &searcher{sizes: sizes, classes: all, memo: map[string]searchResult{}, libraries: map[string]*library{}}
-}
-
 // searchResult is the forms of a unit per class, or why there are none.
 type searchResult struct {
 	forms [][]Form
@@ -84,7 +79,11 @@ const fewSlots = 4
 // simplerParts returns the slots of a small family, each with a law of its own, if these laws together are simpler than
 // that of the family: a loop over the axes of a grid does something else in each iteration. It returns nil otherwise.
 func (s *searcher) simplerParts(u *unit) []*unit {
-	if len(u.slots) < 2 || len(u.slots) > fewSlots || u.leastCost() <= 2*plain {
+	most := 2.0 * plain
+	if len(u.slots) == 2 { // two numbers are on many a curve
+		most = plain
+	}
+	if len(u.slots) < 2 || len(u.slots) > fewSlots || u.leastCost() <= most {
 		return nil
 	}
 	var parts []*unit
