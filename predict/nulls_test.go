@@ -2,6 +2,7 @@ package predict_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/commq/commq/predict/generate"
@@ -12,8 +13,8 @@ import (
 )
 
 // openPlane returns a halo exchange on a grid of two axes that are not periodic. At its borders ranks send to and
-// receive from MPI_PROC_NULL, by MPI_Sendrecv or by separate calls.
-func openPlane(ranks int, together bool) *signature.Run {
+// receive from MPI_PROC_NULL, by MPI_Sendrecv or by separate calls. The domain has 5040 rows and so many columns of cells.
+func openPlane(ranks, cells int, together bool) *signature.Run {
 	rows, columns := squarish(ranks)
 	return testruns.Calls(ranks, nil, func(rank int) (all []testruns.Call) {
 		row, column := rank/columns, rank%columns
@@ -23,7 +24,7 @@ func openPlane(ranks int, together bool) *signature.Run {
 			}
 			return rank + down*columns + right
 		}
-		bytes := []int{8 * block(5040, rows, row), 8 * block(5040, columns, column)}
+		bytes := []int{8 * block(5040, rows, row), 8 * block(cells, columns, column)}
 		for range 7 {
 			for d, by := range [][2]int{{0, 1}, {0, -1}, {1, 0}, {-1, 0}} {
 				c := testruns.Call{Site: d, To: neighbour(by[0], by[1]), From: neighbour(-by[0], -by[1]), Tag: d,
@@ -68,7 +69,7 @@ func rowsOf(t *testing.T, s *signature.Signature) (rows []rowOf) {
 // An open halo is predicted call by call, with MPI_PROC_NULL where the grid ends.
 func TestOpenHalo(t *testing.T) {
 	for _, together := range []bool{true, false} {
-		run := func(ranks int) *signature.Run { return openPlane(ranks, together) }
+		run := func(ranks int) *signature.Run { return openPlane(ranks, 5040, together) }
 		m := train(t, []int{4, 6, 9, 12, 16, 20}, run)
 		for _, ranks := range []int{30, 36} {
 			x, err := generate.Predict(t.Context(), m, int32(ranks), generate.Options{})
@@ -85,6 +86,25 @@ func TestOpenHalo(t *testing.T) {
 			if !slices.Equal(rowsOf(t, x.Signature), rowsOf(t, measured)) {
 				t.Errorf("together %v, at %d ranks: rows differ", together, ranks)
 			}
+		}
+	}
+}
+
+// Where half as many columns as rows are cut for the least surface, a grid of 36 ranks is another one than an even one,
+// which the runs do not tell apart: nothing that is said is wrong, and at 30 ranks all is known.
+func TestOpenHaloOfAnUnevenDomain(t *testing.T) {
+	for _, together := range []bool{true, false} {
+		run := func(ranks int) *signature.Run { return openPlane(ranks, 2520, together) }
+		m := train(t, []int{4, 6, 9, 12, 16, 20}, run)
+		if s := report.Compare(extrapolate(t, m, 30).Signature, sign(t, run(30))); !isPerfect(s) {
+			t.Errorf("together %v, at 30 ranks: %+v", together, s)
+		}
+		x, err := generate.Predict(t.Context(), m, 36, generate.Options{})
+		if x == nil || err == nil || !strings.Contains(err.Error(), "2-D grid of least surface for a box") {
+			t.Fatalf("together %v, at 36 ranks: %v, want that a grid of least surface is possible", together, err)
+		}
+		if v := report.Judge(m, x, sign(t, run(36))); len(v.Places) > 0 || v.Edges.Wrong > 0 {
+			t.Errorf("together %v, at 36 ranks: edges %+v, %+v", together, v.Edges, v.Places)
 		}
 	}
 }

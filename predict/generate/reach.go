@@ -1,7 +1,6 @@
 package generate
 
 import (
-	"cmp"
 	"math"
 	"slices"
 
@@ -94,24 +93,19 @@ func sharesOf(g *generator, n *template.Node) (all []int64) {
 		}
 	}
 	if l.IsOfGrid() {
-		all = append(all, lastSteps(counts, g.model.Training)...)
+		all = append(all, lastSteps(counts)...)
 	}
 	slices.Sort(all)
 	return all
 }
 
 // lastSteps returns the number of iterations in the largest run, and what it is if it changes once more by as much as
-// it did before.
-func lastSteps(counts []int64, runs []int32) (all []int64) {
-	order := make([]int, len(runs))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(runs[b], runs[a]) })
-	last := counts[order[0]]
-	for _, i := range order {
-		if counts[i] != last {
-			return []int64{last, max(0, 2*last-counts[i])}
+// it did before. counts are of the runs in the order of their numbers of ranks.
+func lastSteps(counts []int64) []int64 {
+	last := counts[len(counts)-1]
+	for _, before := range slices.Backward(counts) {
+		if before != last {
+			return []int64{last, max(0, 2*last-before)}
 		}
 	}
 	return []int64{last}
