@@ -12,13 +12,16 @@
 -- order: cost_ns DESC, callsite
 -- cost: Ten columns of the messages of call sites where a rank sends at least 16 and mostly small ones, and one of all.
 WITH steps AS (
-  SELECT step, CAST(SUM(SUM(messages)) OVER (ORDER BY step) AS DOUBLE) / SUM(SUM(messages)) OVER () AS part
+  SELECT step, SUM(messages) AS messages
   FROM transfers
   WHERE timed = 1 AND bytes <= 4096 AND min_ns > 0
   GROUP BY step
 ),
+upto AS (
+  SELECT step, SUM(messages) OVER (ORDER BY step) AS messages FROM steps
+),
 latency AS (
-  SELECT EXP((MIN(step) + 1) / 128.0) AS ns FROM steps WHERE part >= 0.25
+  SELECT EXP((MIN(step) + 1) / 128.0) AS ns FROM upto WHERE CAST(messages AS DOUBLE) / (SELECT SUM(messages) FROM steps) >= 0.25
 ),
 busy AS (
   SELECT rank, COALESCE(callsite, -1) AS callsite

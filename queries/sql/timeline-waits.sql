@@ -77,7 +77,7 @@ chosen AS (
   SELECT w.rank, w.cause, w.callsite, w.state, w.start_ns, w.end_ns,
          COALESCE(p.line, CAST(FLOOR(CAST(w.rank - s.from_rank AS DOUBLE) / s.per_row) AS INTEGER)) AS line,
          CASE WHEN w.start_ns >= s.from_ns THEN 1 ELSE 0 END AS began, GREATEST(w.start_ns - s.from_ns, 0) AS from_ns,
-         LEAST(w.end_ns, s.to_ns) - s.from_ns AS to_ns, s.step_ns, COUNT(*) OVER () AS total
+         LEAST(w.end_ns, s.to_ns) - s.from_ns AS to_ns, s.step_ns
   FROM all_waits w
   CROSS JOIN span s
   LEFT JOIN placed p ON p.rank = w.rank
@@ -124,5 +124,5 @@ UNION ALL
 SELECT rank, 1 AS ranks, CAST(NULL AS INTEGER) AS bin, start_ns, end_ns, state, CAST(1 AS BIGINT) AS waits, end_ns - start_ns AS wait_ns, cause,
        callsite
 FROM chosen
-WHERE total <= {{lines}}
+WHERE (SELECT COUNT(*) FROM chosen) <= {{lines}}
 ORDER BY rank, start_ns, state, end_ns, cause
