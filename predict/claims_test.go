@@ -1,6 +1,7 @@
 package predict_test
 
 import (
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -264,6 +265,24 @@ func threeThenFour(ranks int) *signature.Run {
 	})
 }
 
+// toOthers sends so many messages, each to another rank, and exchanges with the neighbours on a torus.
+func toOthers(times func(ranks int) int) func(ranks int) *signature.Run {
+	return func(ranks int) *signature.Run {
+		rows, columns := nearSquare(ranks)
+		return testruns.Messages(ranks, func(rank int) (all []testruns.Message) {
+			row, column := rank/columns, rank%columns
+			for i, to := range []int{(row+1)%rows*columns + column, (row+rows-1)%rows*columns + column,
+				row*columns + (column+1)%columns, row*columns + (column+columns-1)%columns} {
+				all = append(all, message(1+i, to, 1, 100))
+			}
+			for i := range times(ranks) {
+				all = append(all, message(0, (rank+1+i)%ranks, 1, 8))
+			}
+			return all
+		})
+	}
+}
+
 // Nothing that is called exact is wrong where the runs leave more than one possibility.
 func TestClaims(t *testing.T) {
 	for _, c := range []struct {
@@ -285,6 +304,15 @@ func TestClaims(t *testing.T) {
 		{"a box cut for the least surface", leastSurface(false, 8, 12, 20), []int{4, 8, 12, 16}, []int{24, 36, 64}},
 		{"a long box cut for the least surface", leastSurface(false, 369, 147, 61), []int{4, 6, 8, 12, 16}, []int{64}},
 		{"a plane cut for the least surface", leastSurface(true, 100, 60), []int{4, 6, 8, 12, 16, 24}, []int{36, 48}},
+		{"a box whose third axis is short", leastSurface(true, 48, 36, 20), []int{4, 6, 8, 12, 16}, []int{18, 24, 30, 36}},
+		{"an eighth of the ranks and two, as a logarithm has it", toOthers(func(p int) int { return p/8 + 2 }),
+			[]int{4, 6, 8, 12, 16}, []int{24, 30, 36}},
+		{"a sixth of the ranks, as a logarithm has it", toOthers(func(p int) int { return (p + 5) / 6 }),
+			[]int{4, 6, 8, 12, 16}, []int{20, 24, 30, 36}},
+		{"three others, then four, as a law of a grid has it", toOthers(func(p int) int { return 3 + min(p/12, 1) }),
+			[]int{4, 6, 8, 12, 16}, []int{30, 36}},
+		{"the root of the ranks, as an extent has it", toOthers(func(p int) int { return int(math.Sqrt(float64(p))) }),
+			[]int{4, 6, 8, 12, 16}, []int{18, 32}},
 		{"three times, then four, as a law of a grid has it", threeThenFour, []int{4, 6, 8, 12, 16}, []int{23, 29}},
 	} {
 		m := train(t, c.training, c.run)

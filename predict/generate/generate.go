@@ -381,13 +381,17 @@ func (g *generator) addMessages(why string) {
 }
 
 // noteUnpredicted notes what is not predicted of any program: the targets of one-sided communication, the neighbours in
-// a graph of ranks, and what pairs exchange in collective operations unless it is a product of the ranks' totals.
+// a graph of ranks, what pairs exchange in collective operations unless it is a product of the ranks' totals, and, on
+// more ranks than in all runs, the partners of messages that are all to MPI_PROC_NULL in these.
 func noteUnpredicted(g *generator) {
 	for _, x := range g.model.Sites {
 		call := g.model.Joint.Sig.Symbols[x.Event.Symbol].CallID
 		switch c := x.Comm; {
 		case call.Is(schema.FactOneSided|schema.FactTransfers) && (x.Send.Like.HasPeer() || x.Recv.Like.HasPeer()):
 			g.unknown.addPeers(x.Event.ID, g.model.NodeName(x.Event), "targets of one-sided communication are not predicted")
+		case x.HasNoPartner() && g.ranks > g.model.LargestRun():
+			g.unknown.addPeers(x.Event.ID, g.model.NodeName(x.Event), "in all runs it is to or from MPI_PROC_NULL, as along "+
+				"an axis of one rank, which does not tell to whom")
 		case call.IsNeighborhood() && c != nil && (c.Kind == "graph" || c.Kind == "dist_graph"):
 			g.unknown.addPeers(x.Event.ID, g.model.NodeName(x.Event), "neighbours in a graph of ranks are not predicted")
 		case x.Parts == signature.NoParts && signature.PartsRuleOf(call) == signature.PartsExchange:

@@ -20,6 +20,8 @@ type peerLaws struct {
 	unknown  *unknowns
 	holes    map[*pattern.Law]bool // families that have some of the places in their ranges and not others
 
+	selves int // calls, or places, with which all ranks send to themselves in all runs
+
 	takeSimplest bool
 	settled      map[string]*pattern.Map // chosen of conflicting laws, by slot name; nil: no choice is possible
 	inConflict   map[string]bool         // slots whose laws conflict
@@ -43,6 +45,13 @@ func newPeerLaws(m *model.Model, ranks int32, takeSimplest bool, unknown *unknow
 	for i := range m.Pattern.Laws {
 		l := &m.Pattern.Laws[i]
 		p.families[l.Site] = append(p.families[l.Site], l)
+	}
+	for _, x := range m.Sites {
+		for _, l := range p.families[x.To] {
+			if l.ShowsNoPartner() && !l.IsGuarded() {
+				p.selves += len(l.Members)
+			}
+		}
 	}
 	return p
 }
@@ -102,7 +111,7 @@ func (p *peerLaws) mapOf(x *model.Site, family string, index []int32) *pattern.M
 	m, err := p.evaluate(family, name, index)
 	if err == nil && family != x.In && p.ranks > p.model.LargestRun() && p.showsNoPartner(family, index) {
 		err = &pattern.Refusal{Slot: name, Ranks: p.ranks, Reason: pattern.Ambiguous,
-			Detail: "in all runs only some ranks send, each to itself, which does not tell to whom"}
+			Detail: "in all runs ranks send to themselves alone, as along an axis of one rank, which does not tell to whom"}
 	}
 	if err != nil && p.takeSimplest {
 		if m = p.settle(x, family, name, index); m != nil {
@@ -125,14 +134,16 @@ func (p *peerLaws) mapOf(x *model.Site, family string, index []int32) *pattern.M
 	return m
 }
 
-// showsNoPartner reports whether a place of a family has no other partners in the runs than the ranks themselves.
+// showsNoPartner reports whether a place of a family has no other partners in the runs than the ranks themselves. One
+// call with which all ranks send to themselves may be a copy, or the middle of a stencil: along an axis of one rank
+// there are two or more.
 func (p *peerLaws) showsNoPartner(family string, index []int32) bool {
 	laws := p.families[family]
 	if len(index) > 0 && len(laws) > 0 {
 		l := p.lawAt(family, index)
-		return l != nil && l.ShowsNoPartner()
+		return l != nil && l.ShowsNoPartner() && (l.IsGuarded() || p.selves > 1)
 	}
-	return len(laws) == 1 && laws[0].ShowsNoPartner()
+	return len(laws) == 1 && laws[0].ShowsNoPartner() && (laws[0].IsGuarded() || p.selves > 1)
 }
 
 // askTheRest asks for the places of the largest run that no rank reached. Loops whose ends have no law but chance may

@@ -64,7 +64,8 @@ func mayFollowData(g *generator, n *template.Node) bool {
 // widenByShares widens a number of iterations by laws that need no grid of ranks and fit all runs too: a share of the
 // ranks, rounded up, or down but at least 1, and the root of their number, rounded either way. Another law of a grid
 // than the extent of an axis, or one less, fits by chance: then the loop may end as in the largest run, or a step
-// later. Where messages show a grid a loop along it is no chance, and a law of the number of ranks alone is simpler.
+// later. Where messages show a grid a loop along it is no chance, but the root of the number of ranks may be its extent
+// in all runs. A law of the number of ranks alone is simpler.
 func widenByShares(g *generator, n *template.Node, e law.Estimate) law.Estimate {
 	s, known := g.shares[n.ID]
 	if !known {
@@ -80,8 +81,11 @@ func widenByShares(g *generator, n *template.Node, e law.Estimate) law.Estimate 
 // sharesOf returns, ascending, what such laws give for a loop.
 func sharesOf(g *generator, n *template.Node) (all []int64) {
 	counts, l := g.model.IterationsAt[n.ID], g.model.Iterations[n.ID]
-	if _, same := l.Unvarying(); same || len(counts) < 2 || l.IsOfRanks() || g.model.Pattern.ShowsGrid() {
+	if _, same := l.Unvarying(); same || len(counts) < 2 || l.IsOfRanks() {
 		return nil
+	}
+	if g.model.Pattern.ShowsGrid() {
+		return rootsOf(g, counts)
 	}
 	for k := range 2*int64(g.model.LargestRun()) + 2 {
 		fits := true
@@ -94,6 +98,23 @@ func sharesOf(g *generator, n *template.Node) (all []int64) {
 	}
 	if l.IsOfGrid() {
 		all = append(all, lastSteps(counts)...)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// rootsOf returns what the root of the number of ranks, rounded down or up, and a constant give for a loop, if they
+// give the counts of all runs.
+func rootsOf(g *generator, counts []int64) (all []int64) {
+	for k := range int64(2) {
+		more := counts[0] - share(k, int64(g.model.Training[0]))
+		fits := true
+		for i, n := range counts {
+			fits = fits && share(k, int64(g.model.Training[i]))+more == n
+		}
+		if fits {
+			all = append(all, share(k, int64(g.ranks))+more)
+		}
 	}
 	slices.Sort(all)
 	return all

@@ -111,6 +111,11 @@ func (x *Site) CommOf(index []int32) *CommGroup {
 	return x.Comm
 }
 
+// HasNoPartner reports whether the calls send or receive messages, all to or from MPI_PROC_NULL.
+func (x *Site) HasNoPartner() bool {
+	return (x.Sends || x.Receives) && !x.Send.HasPeers && !x.Recv.HasPeers
+}
+
 // UsesComm reports whether calls use a group of communicators.
 func (x *Site) UsesComm(g *CommGroup) bool {
 	if x.Comm == g {

@@ -22,8 +22,10 @@ type Bound struct {
 	Grid *Grid `json:"grid,omitempty"`
 	Axis int   `json:"axis,omitempty"`
 	// Times is a further axis of the grid, plus 1, whose extent the other one is multiplied by; 0 means none.
-	Times int   `json:"times,omitempty"`
-	C     int32 `json:"c"`
+	Times int `json:"times,omitempty"`
+	// Per is the divisor of FromShare and FromShareUp.
+	Per int32 `json:"per,omitempty"`
+	C   int32 `json:"c"`
 }
 
 // BoundOf is the variable part of a Bound.
@@ -37,6 +39,11 @@ const (
 	FromAll   BoundOf = "g"
 	FromHalf  BoundOf = "floor(g/2)"
 	FromFall  BoundOf = "-floor(log2 g)"
+
+	FromShare   BoundOf = "floor(g/n)"
+	FromShareUp BoundOf = "ceil(g/n)"
+	FromRoot    BoundOf = "floor(sqrt g)"
+	FromRootUp  BoundOf = "ceil(sqrt g)"
 )
 
 // value returns the bound at a process count, and false when its grid has no extents there.
@@ -63,6 +70,14 @@ func (b Bound) value(ranks int32) (int32, bool) {
 		return g + b.C, true
 	case FromHalf:
 		return g/2 + b.C, true
+	case FromShare:
+		return g/b.Per + b.C, true
+	case FromShareUp:
+		return (g+b.Per-1)/b.Per + b.C, true
+	case FromRoot:
+		return int32(math.Sqrt(float64(g))) + b.C, true
+	case FromRootUp:
+		return int32(math.Ceil(math.Sqrt(float64(g)))) + b.C, true
 	}
 	return b.C, true
 }

@@ -57,7 +57,40 @@ func (l *Law) addPossibleEnds(u *unit, sizes []int32, possible []Grid) {
 		for i := range possible {
 			r.High = addFitting(r.High, l.endsOn(&possible[i]), high, sizes)
 		}
+		if !isConstant && !doubles && !slices.ContainsFunc(r.High, l.isNatural) {
+			r.High = addFitting(r.High, shares(high, sizes), high, sizes)
+		}
 	}
+}
+
+// isNatural reports whether a law of where an index ends needs no evidence but the runs: it counts ranks, or the ranks
+// along an axis that the messages go along.
+func (l *Law) isNatural(b Bound) bool {
+	if b.Grid == nil {
+		return b.Of == FromAll || b.Of == FromHalf
+	}
+	return b.Of == FromAll && slices.ContainsFunc(l.Forms, func(f Form) bool {
+		return b.Axis < len(f.Rules) && f.Rules[b.Axis].moves(b.Axis) &&
+			slices.ContainsFunc(f.Grids, func(g Grid) bool { return sameGrid(g, *b.Grid) })
+	})
+}
+
+// shares returns laws of the number of ranks that have the first of some values: a share of it, or its root, rounded
+// down or up, and a constant.
+func shares(values map[int]int32, sizes []int32) (all []Bound) {
+	add := func(b Bound) {
+		first := firstKey(values)
+		v, _ := b.value(sizes[first])
+		b.C = values[first] - v
+		all = append(all, b)
+	}
+	add(Bound{Of: FromRoot})
+	add(Bound{Of: FromRootUp})
+	for n := int32(2); n <= 2*slices.Max(sizes); n++ {
+		add(Bound{Of: FromShare, Per: n})
+		add(Bound{Of: FromShareUp, Per: n})
+	}
+	return all
 }
 
 // addFitting adds those of some laws that have the values of all runs.
@@ -111,7 +144,8 @@ func (b Bound) isAlways(values map[int]int32, sizes []int32) bool {
 
 // equal reports whether two bounds are the same law.
 func (b Bound) equal(o Bound) bool {
-	return b.Of == o.Of && b.Axis == o.Axis && b.Times == o.Times && b.C == o.C && (b.Grid == nil) == (o.Grid == nil) &&
+	return b.Of == o.Of && b.Axis == o.Axis && b.Times == o.Times && b.Per == o.Per && b.C == o.C &&
+		(b.Grid == nil) == (o.Grid == nil) &&
 		(b.Grid == nil || sameGrid(*b.Grid, *o.Grid))
 }
 

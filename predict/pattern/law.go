@@ -466,19 +466,22 @@ func (m *Map) anyone() bool {
 	return false
 }
 
-// ShowsNoPartner reports whether in all runs some of the ranks send, each to itself: along an axis that is too short to
-// show to whom.
+// ShowsNoPartner reports whether in all runs every rank that sends does so to itself: along an axis that is too short
+// to show to whom.
 func (l *Law) ShowsNoPartner() bool {
 	if len(l.Forms) == 0 || l.Forms[0].Bits != NoBits || l.Forms[0].Listed != nil {
 		return false
 	}
-	f := &l.Forms[0]
-	guarded := f.Where != Anywhere
-	for a, r := range f.Rules {
+	for a, r := range l.Forms[0].Rules {
 		if r.moves(a) {
 			return false
 		}
-		guarded = guarded || r.Guard.Kind != All
 	}
-	return guarded
+	return true
+}
+
+// IsGuarded reports whether only some of the ranks send.
+func (l *Law) IsGuarded() bool {
+	return len(l.Forms) > 0 && (l.Forms[0].Where != Anywhere ||
+		slices.ContainsFunc(l.Forms[0].Rules, func(r Rule) bool { return r.Guard.Kind != All }))
 }

@@ -330,7 +330,7 @@ func rulesOf(ps []projection, a, from int, root Number, lib *library, box bool) 
 				continue
 			}
 		}
-		if !gives(ps, a, r) || !grows(ps, a, r.N) {
+		if !gives(ps, a, r) || !grows(ps, a, r.N) || !fits(ps, a, r) {
 			continue
 		}
 		steps = append(steps, r)
@@ -412,6 +412,13 @@ func grows(ps []projection, a int, n Number) bool {
 		}
 	}
 	return len(seen) > 2
+}
+
+// fits reports whether a constant distance around an axis is less than the axis is long in some run. A longer one would
+// give any destinations that are each rank itself on most extents.
+func fits(ps []projection, a int, r Rule) bool {
+	return r.Op != Wrap || r.N.Kind != Literal || r.N.B != 0 ||
+		slices.ContainsFunc(ps, func(p projection) bool { return r.N.C < p.dims[a] })
 }
 
 // ability returns, per observation, from which coordinates of axis a the step can send, and a key of that.
