@@ -75,7 +75,14 @@ func (l *rowLimits) check(b schema.Batch) error {
 	case *schema.Events:
 		return l.checkThreads(b, "thread", t.Thread, schema.MaxThreads-1)
 	case *schema.RankInfos:
-		return l.checkThreads(b, "threads", t.Threads, schema.MaxThreads)
+		if err := l.checkThreads(b, "threads", t.Threads, schema.MaxThreads); err != nil {
+			return err
+		}
+		for i, host := range t.Host {
+			if host < 0 || host >= l.ranks {
+				return l.broken(b, i, "host is %d in a run of %d ranks", host, l.ranks)
+			}
+		}
 	case *schema.Callsites:
 		for i, parent := range t.Parent {
 			if t.ID[i] != l.sites || parent >= l.sites || parent < 0 && parent != schema.NullInt32 {

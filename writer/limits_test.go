@@ -77,6 +77,21 @@ func TestNullIsARankOnlyWhereItMayBe(t *testing.T) {
 	}
 }
 
+// A rank's host has a number below that of ranks: readers make a row for each host.
+func TestHostsAreNoMoreThanRanks(t *testing.T) {
+	for host, want := range map[int32]string{3: "host is 3 in a run of 3 ranks", -1: "host is -1 in a run of 3 ranks", 2: ""} {
+		info, b := schema.NullRankInfo, &schema.RankInfos{}
+		info.Rank, info.Threads, info.Host = 1, 1, host
+		b.Append(&info)
+		err := (&rowLimits{ranks: 3}).check(b)
+		if want != "" {
+			wantError(t, err, want)
+		} else if err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // A run with a rank of more threads than readers take is not made.
 func TestTooManyThreads(t *testing.T) {
 	store := t.TempDir()

@@ -48,7 +48,7 @@ func newPeerLaws(m *model.Model, ranks int32, takeSimplest bool, unknown *unknow
 	}
 	for _, x := range m.Sites {
 		for _, l := range p.families[x.To] {
-			if l.ShowsNoPartner() && !l.IsGuarded() {
+			if l.ShowsNoPartner() && !pattern.IsGuarded(l) {
 				p.selves += len(l.Members)
 			}
 		}
@@ -141,9 +141,9 @@ func (p *peerLaws) showsNoPartner(family string, index []int32) bool {
 	laws := p.families[family]
 	if len(index) > 0 && len(laws) > 0 {
 		l := p.lawAt(family, index)
-		return l != nil && l.ShowsNoPartner() && (l.IsGuarded() || p.selves > 1)
+		return l != nil && l.ShowsNoPartner() && (pattern.IsGuarded(l) || p.selves > 1)
 	}
-	return len(laws) == 1 && laws[0].ShowsNoPartner() && (laws[0].IsGuarded() || p.selves > 1)
+	return len(laws) == 1 && laws[0].ShowsNoPartner() && (pattern.IsGuarded(laws[0]) || p.selves > 1)
 }
 
 // askTheRest asks for the places of the largest run that no rank reached. Loops whose ends have no law but chance may

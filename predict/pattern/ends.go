@@ -57,19 +57,19 @@ func (l *Law) addPossibleEnds(u *unit, sizes []int32, possible []Grid) {
 		for i := range possible {
 			r.High = addFitting(r.High, l.endsOn(&possible[i]), high, sizes)
 		}
-		if !isConstant && !doubles && !slices.ContainsFunc(r.High, l.isNatural) {
+		if !isConstant && !doubles && !slices.ContainsFunc(r.High, func(b Bound) bool { return b.isNatural(l.Forms) }) {
 			r.High = addFitting(r.High, shares(high, sizes), high, sizes)
 		}
 	}
 }
 
 // isNatural reports whether a law of where an index ends needs no evidence but the runs: it counts ranks, or the ranks
-// along an axis that the messages go along.
-func (l *Law) isNatural(b Bound) bool {
+// along an axis that messages of some form go along.
+func (b Bound) isNatural(forms []Form) bool {
 	if b.Grid == nil {
 		return b.Of == FromAll || b.Of == FromHalf
 	}
-	return b.Of == FromAll && slices.ContainsFunc(l.Forms, func(f Form) bool {
+	return b.Of == FromAll && slices.ContainsFunc(forms, func(f Form) bool {
 		return b.Axis < len(f.Rules) && f.Rules[b.Axis].moves(b.Axis) &&
 			slices.ContainsFunc(f.Grids, func(g Grid) bool { return sameGrid(g, *b.Grid) })
 	})

@@ -480,8 +480,8 @@ func (l *Law) ShowsNoPartner() bool {
 	return true
 }
 
-// IsGuarded reports whether only some of the ranks send.
-func (l *Law) IsGuarded() bool {
+// IsGuarded reports whether only some of the ranks send by a law.
+func IsGuarded(l *Law) bool {
 	return len(l.Forms) > 0 && (l.Forms[0].Where != Anywhere ||
 		slices.ContainsFunc(l.Forms[0].Rules, func(r Rule) bool { return r.Guard.Kind != All }))
 }
