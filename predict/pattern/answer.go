@@ -46,7 +46,7 @@ const (
 	FromRootUp  BoundOf = "ceil(sqrt g)"
 )
 
-// value returns the bound at a process count, and false when its grid has no extents there.
+// value returns the bound at a process count, and false when its grid has no extents there, or Per is no divisor.
 func (b Bound) value(ranks int32) (int32, bool) {
 	g := ranks
 	if b.Grid != nil {
@@ -70,10 +70,14 @@ func (b Bound) value(ranks int32) (int32, bool) {
 		return g + b.C, true
 	case FromHalf:
 		return g/2 + b.C, true
-	case FromShare:
-		return g/b.Per + b.C, true
-	case FromShareUp:
-		return (g+b.Per-1)/b.Per + b.C, true
+	case FromShare, FromShareUp:
+		if b.Per < 1 {
+			return 0, false
+		}
+		if b.Of == FromShare {
+			return g/b.Per + b.C, true
+		}
+		return (g-1)/b.Per + 1 + b.C, true
 	case FromRoot:
 		return int32(math.Sqrt(float64(g))) + b.C, true
 	case FromRootUp:
