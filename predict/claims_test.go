@@ -265,7 +265,7 @@ func threeThenFour(ranks int) *signature.Run {
 	})
 }
 
-// toOthers sends so many messages, each to another rank, and exchanges with the neighbours on a torus.
+// toOthers sends times(ranks) messages, each to another rank, and exchanges with the neighbours on a torus.
 func toOthers(times func(ranks int) int) func(ranks int) *signature.Run {
 	return func(ranks int) *signature.Run {
 		rows, columns := nearSquare(ranks)

@@ -79,14 +79,17 @@ func TestNullIsARankOnlyWhereItMayBe(t *testing.T) {
 
 // A rank's host has a number below that of ranks: readers make a row for each host.
 func TestHostsAreNoMoreThanRanks(t *testing.T) {
-	for host, want := range map[int32]string{3: "host is 3 in a run of 3 ranks", -1: "host is -1 in a run of 3 ranks", 2: ""} {
+	on := func(host int32) *schema.RankInfos {
 		info, b := schema.NullRankInfo, &schema.RankInfos{}
 		info.Rank, info.Threads, info.Host = 1, 1, host
 		b.Append(&info)
-		err := (&rowLimits{ranks: 3}).check(b)
-		if want != "" {
-			wantError(t, err, want)
-		} else if err != nil {
+		return b
+	}
+	l, unknown := &rowLimits{ranks: 3}, &rowLimits{} // of a run without a manifest
+	wantError(t, l.check(on(3)), "host is 3 in a run of 3 ranks")
+	wantError(t, l.check(on(-1)), "host is -1 in a run of 3 ranks")
+	for _, err := range []error{l.check(on(2)), unknown.check(on(2))} {
+		if err != nil {
 			t.Error(err)
 		}
 	}

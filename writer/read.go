@@ -19,8 +19,8 @@ import (
 )
 
 // ReadTable reads table t of the run in folder dir, its files in order, and calls fn with up to batchRows rows at a
-// time. fn must not keep the batch, which is reused. Errors name the file and the place in it. A world rank, a thread
-// or the parent of a call site that the run cannot have is an error.
+// time. fn must not keep the batch, which is reused. Errors name the file and the place in it. A world rank, a host, a
+// thread or the parent of a call site that the run cannot have is an error.
 func ReadTable(ctx context.Context, dir string, t *schema.Table, batchRows int, fn func(schema.Batch) error) error {
 	l, err := limitsOf(dir, t)
 	if err != nil {

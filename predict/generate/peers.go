@@ -135,8 +135,8 @@ func (p *peerLaws) mapOf(x *model.Site, family string, index []int32) *pattern.M
 }
 
 // showsNoPartner reports whether a place of a family has no other partners in the runs than the ranks themselves. One
-// call with which all ranks send to themselves may be a copy, or the middle of a stencil: along an axis of one rank
-// there are two or more.
+// call with which all ranks send to themselves is taken for a copy, or for the middle of a stencil; two or more may go
+// along an axis of one rank, one in each direction.
 func (p *peerLaws) showsNoPartner(family string, index []int32) bool {
 	laws := p.families[family]
 	if len(index) > 0 && len(laws) > 0 {

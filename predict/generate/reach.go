@@ -64,8 +64,8 @@ func mayFollowData(g *generator, n *template.Node) bool {
 // widenByShares widens a number of iterations by laws that need no grid of ranks and fit all runs too: a share of the
 // ranks, rounded up, or down but at least 1, and the root of their number, rounded either way. Another law of a grid
 // than the extent of an axis, or one less, fits by chance: then the loop may end as in the largest run, or a step
-// later. Where messages show a grid a loop along it is no chance, but the root of the number of ranks may be its extent
-// in all runs. A law of the number of ranks alone is simpler.
+// later. Where messages show a grid, a loop along it is no chance: then only the root of the number of ranks, plus a
+// constant, is a rival. A law of the number of ranks alone is simpler.
 func widenByShares(g *generator, n *template.Node, e law.Estimate) law.Estimate {
 	s, known := g.shares[n.ID]
 	if !known {
@@ -113,7 +113,7 @@ func rootsOf(g *generator, counts []int64) (all []int64) {
 			fits = fits && share(k, int64(g.model.Training[i]))+more == n
 		}
 		if fits {
-			all = append(all, share(k, int64(g.ranks))+more)
+			all = append(all, max(0, share(k, int64(g.ranks))+more))
 		}
 	}
 	slices.Sort(all)

@@ -113,7 +113,7 @@ func (x *Site) CommOf(index []int32) *CommGroup {
 
 // HasNoPartner reports whether the calls send or receive messages, all to or from MPI_PROC_NULL.
 func (x *Site) HasNoPartner() bool {
-	return (x.Sends || x.Receives) && !x.Send.HasPeers && !x.Recv.HasPeers
+	return (x.Sends && x.Send.Like != nil || x.Receives && x.Recv.Like != nil) && !x.Send.HasPeers && !x.Recv.HasPeers
 }
 
 // UsesComm reports whether calls use a group of communicators.

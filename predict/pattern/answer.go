@@ -31,7 +31,7 @@ type Bound struct {
 // BoundOf is the variable part of a Bound.
 type BoundOf string
 
-// The variable parts; g is an extent or the process count.
+// The variable parts; g is an extent or the process count, n is Per.
 const (
 	FromZero  BoundOf = "0"
 	FromFloor BoundOf = "floor(log2 g)"

@@ -41,6 +41,9 @@ func (r *Range) dropRoundedLogarithms(form *Form, sizes []int32, seen map[int]in
 // runs; over the logarithm of an extent, if the index is an exponent. A constant end may be such a one if only two
 // runs show it and at least three partners are in steps of the index, unlike those of a list.
 //
+// Unless the index is an exponent, or a loop may well end there anyhow, a share or the root of the number of ranks, plus a
+// constant, is possible as well.
+//
 // Where an index begins that is an exponent and changes with the runs, the logarithm of an extent is possible, too.
 func (l *Law) addPossibleEnds(u *unit, sizes []int32, possible []Grid) {
 	doubles := slices.ContainsFunc(l.Forms, Form.exponential)
@@ -58,35 +61,36 @@ func (l *Law) addPossibleEnds(u *unit, sizes []int32, possible []Grid) {
 			r.High = addFitting(r.High, l.endsOn(&possible[i]), high, sizes)
 		}
 		if !isConstant && !doubles && !slices.ContainsFunc(r.High, func(b Bound) bool { return b.isNatural(l.Forms) }) {
-			r.High = addFitting(r.High, shares(high, sizes), high, sizes)
+			r.High = append(r.High, shares(high, sizes)...)
 		}
 	}
 }
 
-// isNatural reports whether a law of where an index ends needs no evidence but the runs: it counts ranks, or the ranks
-// along an axis that messages of some form go along.
+// isNatural reports whether a loop may well end there: after all or half of the ranks, or after those along an axis that
+// messages of some form go along.
 func (b Bound) isNatural(forms []Form) bool {
 	if b.Grid == nil {
 		return b.Of == FromAll || b.Of == FromHalf
 	}
-	return b.Of == FromAll && slices.ContainsFunc(forms, func(f Form) bool {
+	return b.Of == FromAll && b.Times == 0 && slices.ContainsFunc(forms, func(f Form) bool {
 		return b.Axis < len(f.Rules) && f.Rules[b.Axis].moves(b.Axis) &&
 			slices.ContainsFunc(f.Grids, func(g Grid) bool { return sameGrid(g, *b.Grid) })
 	})
 }
 
-// shares returns laws of the number of ranks that have the first of some values: a share of it, or its root, rounded
-// down or up, and a constant.
+// shares returns the laws that give all values: a share of the number of ranks, or its root, rounded down or up, plus a
+// constant.
 func shares(values map[int]int32, sizes []int32) (all []Bound) {
+	first := firstKey(values)
 	add := func(b Bound) {
-		first := firstKey(values)
 		v, _ := b.value(sizes[first])
-		b.C = values[first] - v
-		all = append(all, b)
+		if b.C = values[first] - v; b.isAlways(values, sizes) {
+			all = append(all, b)
+		}
 	}
 	add(Bound{Of: FromRoot})
 	add(Bound{Of: FromRootUp})
-	for n := int32(2); n <= 2*slices.Max(sizes); n++ {
+	for n := int32(2); n <= slices.Max(sizes); n++ { // a share by more ranks is the same in all runs
 		add(Bound{Of: FromShare, Per: n})
 		add(Bound{Of: FromShareUp, Per: n})
 	}

@@ -466,8 +466,8 @@ func (m *Map) anyone() bool {
 	return false
 }
 
-// ShowsNoPartner reports whether in all runs every rank that sends does so to itself: along an axis that is too short
-// to show to whom.
+// ShowsNoPartner reports whether in all runs every rank that sends does so to itself. That may be a copy, or an axis of
+// one rank, which does not show to whom.
 func (l *Law) ShowsNoPartner() bool {
 	if len(l.Forms) == 0 || l.Forms[0].Bits != NoBits || l.Forms[0].Listed != nil {
 		return false

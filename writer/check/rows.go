@@ -119,7 +119,7 @@ func addRanks(r *run, out *reporter, t *schema.RankInfos) {
 			out.bad(rank, schema.NullInt64, "the rank has %d threads; want 0 to %d", n, schema.MaxThreads)
 		}
 		if host := t.Host[i]; host < 0 || host >= r.manifest.Ranks {
-			out.bad(rank, schema.NullInt64, "its host is %d; want 0 to %d", host, r.manifest.Ranks-1)
+			out.bad(rank, schema.NullInt64, "the rank's host is %d; want 0 to %d", host, r.manifest.Ranks-1)
 		}
 		r.ranks = append(r.ranks, rankState{events: t.Events[i], lastSeq: -1})
 		r.totals.events += t.Events[i]

@@ -41,7 +41,7 @@ func Rules() []Rule {
 		{Name: "sorted", Doc: "The rows of a file are sorted by the table's key, after merging the row groups of an " +
 			"epoch of events, and no two rows have the same key.", start: checkSorted},
 		{Name: "ranks", Doc: "ranks has one row per world rank, and every world rank in any table has a row there; a " +
-			"rank has at most 32,768 threads; hosts have numbers below the number of ranks.",
+			"rank has at most 32,768 threads; hosts are numbered from 0, below the number of ranks.",
 			start: checkWorlds},
 		{Name: "ended", Doc: "A run is finalized exactly when each of its ranks is.", start: checkEnded},
 		{Name: "epochs", Doc: "An epoch lies between 0 and the manifest's epochs, and never decreases along a rank.",
