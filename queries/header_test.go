@@ -312,9 +312,9 @@ func TestSQLStaysPortable(t *testing.T) {
 	}
 }
 
-// TestNoWindowOverAllRows looks for OVER (). DuckDB 1.5 computes it on several threads and sometimes looks for the state
-// of a thread too early: "Attempted to access index 0 within vector of size 0" (duckdb/duckdb issue 25713). Windows with
-// PARTITION BY or ORDER BY are not affected. A subquery, (SELECT COUNT(*) FROM t), gives the same.
+// TestNoWindowOverAllRows looks for OVER (). DuckDB 1.5 computes it on several threads and sometimes looks for the
+// state of a thread too early: "Attempted to access index 0 within vector of size 0" (duckdb/duckdb issue 25713).
+// Windows with PARTITION BY or ORDER BY are not affected. A subquery, (SELECT COUNT(*) FROM t), gives the same.
 func TestNoWindowOverAllRows(t *testing.T) {
 	read := 0
 	err := fs.WalkDir(files, ".", func(path string, d fs.DirEntry, err error) error {

@@ -414,8 +414,8 @@ func grows(ps []projection, a int, n Number) bool {
 	return len(seen) > 2
 }
 
-// fits reports whether a constant distance around an axis is less than its extent in some run. A longer one goes round the
-// axis in every run: it is chosen only because it ends at the right rank by chance.
+// fits reports whether a constant distance around an axis is less than its extent in some run. A longer one goes round
+// the axis in every run: it is chosen only because it ends at the right rank by chance.
 func fits(ps []projection, a int, r Rule) bool {
 	return r.Op != Wrap || r.N.Kind != Literal || r.N.B != 0 ||
 		slices.ContainsFunc(ps, func(p projection) bool { return r.N.C < p.dims[a] })
