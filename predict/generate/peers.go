@@ -139,11 +139,14 @@ func (p *peerLaws) mapOf(x *model.Site, family string, index []int32) *pattern.M
 // along an axis of one rank, one in each direction.
 func (p *peerLaws) showsNoPartner(family string, index []int32) bool {
 	laws := p.families[family]
-	if len(index) > 0 && len(laws) > 0 {
-		l := p.lawAt(family, index)
-		return l != nil && l.ShowsNoPartner() && (pattern.IsGuarded(l) || p.selves > 1)
+	var l *pattern.Law
+	switch {
+	case len(index) > 0 && len(laws) > 0:
+		l = p.lawAt(family, index)
+	case len(laws) == 1:
+		l = laws[0]
 	}
-	return len(laws) == 1 && laws[0].ShowsNoPartner() && (pattern.IsGuarded(laws[0]) || p.selves > 1)
+	return l != nil && l.ShowsNoPartner() && (pattern.IsGuarded(l) || p.selves > 1)
 }
 
 // askTheRest asks for the places of the largest run that no rank reached. Loops whose ends have no law but chance may

@@ -88,11 +88,7 @@ func sharesOf(g *generator, n *template.Node) (all []int64) {
 		return rootsOf(g, counts)
 	}
 	for k := range 2*int64(g.model.LargestRun()) + 2 {
-		fits := true
-		for i := 0; fits && i < len(counts); i++ {
-			fits = share(k, int64(g.model.Training[i])) == counts[i]
-		}
-		if fits {
+		if isShare(g, counts, k, 0) {
 			all = append(all, share(k, int64(g.ranks)))
 		}
 	}
@@ -107,17 +103,22 @@ func sharesOf(g *generator, n *template.Node) (all []int64) {
 // give the counts of all runs.
 func rootsOf(g *generator, counts []int64) (all []int64) {
 	for k := range int64(2) {
-		more := counts[0] - share(k, int64(g.model.Training[0]))
-		fits := true
-		for i, n := range counts {
-			fits = fits && share(k, int64(g.model.Training[i]))+more == n
-		}
-		if fits {
+		if more := counts[0] - share(k, int64(g.model.Training[0])); isShare(g, counts, k, more) {
 			all = append(all, max(0, share(k, int64(g.ranks))+more))
 		}
 	}
 	slices.Sort(all)
 	return all
+}
+
+// isShare reports whether a loop has as many iterations in all runs as the k-th share of the ranks, and so many more.
+func isShare(g *generator, counts []int64, k, more int64) bool {
+	for i, n := range counts {
+		if share(k, int64(g.model.Training[i]))+more != n {
+			return false
+		}
+	}
+	return true
 }
 
 // lastSteps returns the number of iterations in the largest run, and what it is if it changes once more by as much as

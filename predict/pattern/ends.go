@@ -26,11 +26,7 @@ func (r *Range) dropRoundedLogarithms(form *Form, sizes []int32, seen map[int]in
 	if form.exponential() || !enoughEnds(seen) {
 		return
 	}
-	alongAxis := func(b Bound) bool {
-		return b.Of == FromAll && b.Grid != nil && b.Axis < len(form.Rules) && form.Rules[b.Axis].moves(b.Axis) &&
-			slices.ContainsFunc(form.Grids, func(g Grid) bool { return sameGrid(g, *b.Grid) })
-	}
-	if slices.ContainsFunc(r.High, alongAxis) {
+	if slices.ContainsFunc(r.High, func(b Bound) bool { return b.isAlong(form) }) {
 		r.High = slices.DeleteFunc(slices.Clone(r.High),
 			func(b Bound) bool { return (b.Of == FromFloor || b.Of == FromCeil) && b.isRounded(sizes) })
 	}
@@ -69,13 +65,15 @@ func (l *Law) addPossibleEnds(u *unit, sizes []int32, possible []Grid) {
 // isNatural reports whether a loop may well end there: after all or half of the ranks, or after those along an axis
 // that messages of some form go along.
 func (b Bound) isNatural(forms []Form) bool {
-	if b.Grid == nil {
-		return b.Of == FromAll || b.Of == FromHalf
-	}
-	return b.Of == FromAll && b.Times == 0 && slices.ContainsFunc(forms, func(f Form) bool {
-		return b.Axis < len(f.Rules) && f.Rules[b.Axis].moves(b.Axis) &&
-			slices.ContainsFunc(f.Grids, func(g Grid) bool { return sameGrid(g, *b.Grid) })
-	})
+	return b.Grid == nil && (b.Of == FromAll || b.Of == FromHalf) ||
+		slices.ContainsFunc(forms, func(f Form) bool { return b.isAlong(&f) })
+}
+
+// isAlong reports whether the bound counts the ranks along one axis that messages of a form go along.
+func (b Bound) isAlong(form *Form) bool {
+	return b.Of == FromAll && b.Grid != nil && b.Times == 0 && b.Axis < len(form.Rules) &&
+		form.Rules[b.Axis].moves(b.Axis) &&
+		slices.ContainsFunc(form.Grids, func(g Grid) bool { return sameGrid(g, *b.Grid) })
 }
 
 // shares returns the laws that give all values: a share of the number of ranks, or its root, rounded down or up, plus a
