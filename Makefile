@@ -12,10 +12,12 @@ DEMO = query density --store testdata/runs --run bt.C.64
 # The tests of all packages share what they compile in this folder, whose name lets go test keep results.
 TEST_CACHE := $(or $(TMPDIR),/tmp)/commq-test-$(shell id -u)-$(firstword $(shell pwd | cksum))
 
+TEST_PARTS = test-commq-first test-commq-second test-packages
+
 # Collecting garbage takes a third of the time of linters and tests, whose memory is small.
 test lint: export GOGC ?= 400
 
-.PHONY: all build demo man test bench long release fast lint generate clean
+.PHONY: all build demo man test $(TEST_PARTS) bench long release fast lint generate clean
 
 all: build
 
@@ -30,13 +32,26 @@ demo: build
 man:
 	$(GO) test ./cmd/commq -run '^TestManPages$$' -man $(CURDIR)/bin/man
 
-# The packages that take longest begin first: the others fill the time beside them. Three run at once, as many tests
-# wait for ranks, daemons and browsers.
+# The tests of cmd/commq take as long as all others together, and one at a time: two processes do half of them each,
+# beside the other packages, two at once and those that take longest first. Many tests wait for ranks, daemons and
+# browsers.
 test:
 	@scripts/setup packages
 	@scripts/setup tools & tools=$$!; $(MAKE) lint && scripts/check-generated; lint=$$?; wait $$tools && exit $$lint
 	rm -rf $(TEST_CACHE); trap 'rm -rf $(TEST_CACHE)' EXIT; \
-	COMMQ_TEST_CACHE=$(TEST_CACHE) COMMQ_TEST_ALL=1 COMMQ_TEST_FAULTS=400 $(GO) test -p 3 -timeout 2h ./cmd/commq ./queries ./...
+	$(MAKE) --no-print-directory -k -j 3 $(TEST_PARTS)
+
+# About half of the tests of cmd/commq, by their time.
+COMMQ_FIRST = ^Test[A-D]
+$(TEST_PARTS): export COMMQ_TEST_CACHE = $(TEST_CACHE)
+$(TEST_PARTS): export COMMQ_TEST_ALL = 1
+$(TEST_PARTS): export COMMQ_TEST_FAULTS = 400
+test-commq-first:
+	$(GO) test -timeout 2h ./cmd/commq -run '$(COMMQ_FIRST)'
+test-commq-second:
+	$(GO) test -timeout 2h ./cmd/commq -skip '$(COMMQ_FIRST)'
+test-packages:
+	$(GO) test -p 2 -timeout 2h ./queries ./capture/shim $$($(GO) list ./... | grep -v '/cmd/commq$$')
 
 # What commq costs beside its peers: at most an hour.
 bench: build
