@@ -79,8 +79,9 @@ func (s source) withBlocks(literals map[string]string) (source, error) {
 	return left.source(), err
 }
 
-// ownBlocks removes the blocks of parameters that the query lacks: of {{only}} with their text, of {{unless}}
-// without. Only an included file may have such, as it is for several queries. file is that of the query.
+// ownBlocks removes the blocks of parameters, or of values of a parameter, that the query lacks: of {{only}} with their
+// text, of {{unless}} without. Only an included file may have such, as it is for several queries. file is that of the
+// query.
 func (q *Query) ownBlocks(s source, file string) (source, error) {
 	all, err := s.pieces(file)
 	if err != nil {
@@ -93,7 +94,7 @@ func (q *Query) ownBlocks(s source, file string) (source, error) {
 		param := q.param(p.param)
 		blocks = blocks || p.begin != ""
 		switch {
-		case p.begin != "" && param != nil:
+		case p.begin != "" && param != nil && (p.at.file == file || p.isOf(param)):
 			errs = append(errs, p.check(param, file))
 			left.add(p.begin, p.at)
 			left.addAll(p.lines)
@@ -114,9 +115,14 @@ func (q *Query) ownBlocks(s source, file string) (source, error) {
 	return left.source(), errors.Join(errs...)
 }
 
+// isOf reports whether the block is of a choice and one of its values.
+func (p *piece) isOf(param *Param) bool {
+	return param.Kind == "choice" && slices.Contains(param.Choices, p.value)
+}
+
 // check checks that the block is of a choice and one of its values.
 func (p *piece) check(param *Param, file string) error {
-	if param.Kind != "choice" || !slices.Contains(param.Choices, p.value) {
+	if !p.isOf(param) {
 		return fmt.Errorf("%s: the block %s: %s is not a value of %s; want a parameter of kind choice and one of its values",
 			p.at.describe(file), strings.TrimSpace(p.begin), p.value, p.param)
 	}

@@ -12,10 +12,11 @@ func blockQuery(text string) string {
 		"-- column n BIGINT 1: N.\n-- order: n\n-- cost: C\n" + text
 }
 
-// TestBlocks leaves blocks out by the values of parameters, and those of parameters that a query lacks.
+// TestBlocks leaves blocks out by the values of parameters, and those of parameters and values that a query lacks.
 func TestBlocks(t *testing.T) {
 	var included sourceLines
-	for i, line := range strings.Split("{{only other c}}\nJOIN nothing\n{{end}}\n{{unless other c}}\nORDER BY n\n{{end}}\n-- end", "\n") {
+	for i, line := range strings.Split("{{only other c}}\nJOIN nothing\n{{end}}\n{{unless other c}}\nORDER BY n\n{{end}}\n"+
+		"{{only kind c}}\nJOIN nothing\n{{end}}\n{{unless kind c}}\nLIMIT 1\n{{end}}\n-- end", "\n") {
 		included.add(line, place{"sql/include/last.sql", i + 1})
 	}
 	q, err := parseFile("test", "sql/test.sql", blockQuery("SELECT COUNT(*) AS n\n{{only kind b}}\nFROM events\n{{end}}\n  {{unless kind b}}\n"+
@@ -24,8 +25,8 @@ func TestBlocks(t *testing.T) {
 		t.Fatal(err)
 	}
 	for kind, want := range map[string]string{
-		"a": "SELECT COUNT(*) AS n\nFROM messages\nWHERE 'x' <> 'a'\nORDER BY n\n-- end",
-		"b": "SELECT COUNT(*) AS n\nFROM events\nORDER BY n\n-- end",
+		"a": "SELECT COUNT(*) AS n\nFROM messages\nWHERE 'x' <> 'a'\nORDER BY n\nLIMIT 1\n-- end",
+		"b": "SELECT COUNT(*) AS n\nFROM events\nORDER BY n\nLIMIT 1\n-- end",
 	} {
 		sql, err := q.filled(map[string]string{"kind": kind})
 		if err != nil {
@@ -34,7 +35,7 @@ func TestBlocks(t *testing.T) {
 		if sql.text != want {
 			t.Errorf("%s:\n%s\nwant\n%s", kind, sql.text, want)
 		}
-		if last := sql.places[len(sql.places)-1]; last != (place{"sql/include/last.sql", 7}) || len(sql.places) != strings.Count(sql.text, "\n")+1 {
+		if last := sql.places[len(sql.places)-1]; last != (place{"sql/include/last.sql", 13}) || len(sql.places) != strings.Count(sql.text, "\n")+1 {
 			t.Errorf("%s: %d places, the last line is %v", kind, len(sql.places), last)
 		}
 	}

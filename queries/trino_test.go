@@ -164,8 +164,7 @@ func sameStartup(t *testing.T, address string, local, remote queries.Run) {
 	}
 }
 
-// slowToPlan returns queries that take a server half a minute and more to plan, where others take seconds, each with the
-// run that it is asked of.
+// slowToPlan returns queries that take a server much longer to plan than others, each with the run that it is asked of.
 func slowToPlan() map[string]string {
 	return map[string]string{"measures": "is.W.16", "unmatched": "untimed.5", "timeline": "rma.3", "timeline-groups": "is.W.16",
 		"timeline-waits": "rma.3"}

@@ -30,34 +30,31 @@ differing AS (
   FROM (SELECT rank, sends, receives
         FROM posted_counts
         UNION ALL
-        SELECT src AS rank, -messages AS sends, 0 AS receives
-        FROM met_counts
-        UNION ALL
-        SELECT dst AS rank, 0 AS sends, -messages AS receives
-        FROM met_counts) AS counts
+        SELECT CASE k.receives WHEN 0 THEN m.src ELSE m.dst END AS rank, CASE k.receives WHEN 0 THEN -m.messages ELSE 0 END AS sends,
+               CASE k.receives WHEN 0 THEN 0 ELSE -m.messages END AS receives
+        FROM met_counts m
+        CROSS JOIN (VALUES (0), (1)) AS k (receives)) AS counts
   GROUP BY rank
   HAVING CAST(SUM(sends) AS BIGINT) <> 0 OR CAST(SUM(receives) AS BIGINT) <> 0
 ),
 sides AS (
   -- The rows and the messages of those ranks, by side. post_seq is the seq of a message's post.
-  SELECT e.rank, 'send' AS side, e.seq AS post_seq, 1 AS posts
-  FROM events e
-  JOIN differing d ON d.rank = e.rank
-  WHERE e.class IN ('send', 'sendrecv') AND e.send_world IS NOT NULL AND e.call NOT LIKE '%_init'
-  UNION ALL
-  SELECT e.rank, 'recv' AS side,
-         COALESCE(CASE WHEN e.call IN ('MPI_Mrecv', 'MPI_Imrecv', 'MPI_Mrecv_c', 'MPI_Imrecv_c') THEN e.init_seq END, e.seq) AS post_seq, 1 AS posts
-  FROM events e
-  JOIN differing d ON d.rank = e.rank
-  WHERE e.class IN ('recv', 'sendrecv') AND COALESCE(e.proc_null, 0) < 2 AND e.call NOT LIKE '%_init'
-  UNION ALL
-  SELECT m.src AS rank, 'send' AS side, m.send_seq AS post_seq, -1 AS posts
-  FROM messages m
-  JOIN differing d ON d.rank = m.src
-  UNION ALL
-  SELECT m.dst AS rank, 'recv' AS side, m.recv_post_seq AS post_seq, -1 AS posts
-  FROM messages m
-  JOIN differing d ON d.rank = m.dst
+  SELECT s.rank, s.side, s.post_seq, s.posts
+  FROM (SELECT rank, 'send' AS side, seq AS post_seq, 1 AS posts
+        FROM events
+        WHERE class IN ('send', 'sendrecv') AND send_world IS NOT NULL AND call NOT LIKE '%_init'
+        UNION ALL
+        SELECT rank, 'recv' AS side,
+               COALESCE(CASE WHEN call IN ('MPI_Mrecv', 'MPI_Imrecv', 'MPI_Mrecv_c', 'MPI_Imrecv_c') THEN init_seq END, seq) AS post_seq, 1 AS posts
+        FROM events
+        WHERE class IN ('recv', 'sendrecv') AND COALESCE(proc_null, 0) < 2 AND call NOT LIKE '%_init'
+        UNION ALL
+        SELECT src AS rank, 'send' AS side, send_seq AS post_seq, -1 AS posts
+        FROM messages
+        UNION ALL
+        SELECT dst AS rank, 'recv' AS side, recv_post_seq AS post_seq, -1 AS posts
+        FROM messages) AS s
+  JOIN differing d ON d.rank = s.rank
 ),
 stretches AS (
   SELECT rank, side, post_seq - post_seq % 4096 AS first_seq

@@ -1,10 +1,11 @@
 -- rank_groups(rank, first_rank, ranks, value, place): the group of each rank: its lowest rank, how many ranks it has, what these share, and
 -- what groups are in the order of.
+{{only by calls}}
 counted AS (
   -- How often a rank makes which call. How often it probes depends on time alone.
   SELECT rank, call, COALESCE(proc_null, 0) AS proc_null, CAST(SUM(calls) AS BIGINT) AS calls
   FROM profile
-  WHERE {{by}} = 'calls' AND class <> 'probe'
+  WHERE class <> 'probe'
   GROUP BY rank, call, COALESCE(proc_null, 0)
 ),
 features AS (
@@ -25,10 +26,17 @@ finest AS (
   FROM (SELECT level, COUNT(DISTINCT mark) AS groups FROM marks GROUP BY level) AS l
   WHERE groups <= 32 OR level = 2
 ),
+valued AS (
+  SELECT r.rank, COALESCE(m.mark, 0) AS value
+  FROM ranks r
+  LEFT JOIN (SELECT m.rank, m.mark FROM marks m JOIN finest f ON f.level = m.level) AS m ON m.rank = r.rank
+),
+{{end}}
+{{only by communicator}}
 parts_of_world AS (
   SELECT comm
   FROM comms
-  WHERE {{by}} = 'communicator' AND remote = 0
+  WHERE remote = 0
   GROUP BY comm
   HAVING COUNT(*) > 1 AND COUNT(*) < (SELECT COUNT(*) FROM ranks)
 ),
@@ -39,12 +47,19 @@ most_used AS (
         JOIN parts_of_world w ON w.comm = p.comm
         GROUP BY p.rank, p.comm) AS u
 ),
+valued AS (
+  SELECT r.rank, CAST(COALESCE(u.comm, 0) AS BIGINT) AS value
+  FROM ranks r
+  LEFT JOIN most_used u ON u.rank = r.rank AND u.nth = 1
+),
+{{end}}
+{{only by time}}
 threads AS (
   -- Between MPI_Init and MPI_Finalize.
   SELECT rank, thread, CAST(SUM(COALESCE(time_ns, 0)) AS BIGINT) + CAST(SUM(COALESCE(poll_ns, 0)) AS BIGINT) AS mpi_ns,
          MAX(last_ns) - MIN(first_ns) AS ran_ns
   FROM profile
-  WHERE {{by}} = 'time' AND call NOT IN ('MPI_Init', 'MPI_Init_thread', 'MPI_Finalize')
+  WHERE call NOT IN ('MPI_Init', 'MPI_Init_thread', 'MPI_Finalize')
   GROUP BY rank, thread
 ),
 shares AS (
@@ -53,13 +68,17 @@ shares AS (
   GROUP BY rank
 ),
 valued AS (
-  SELECT r.rank, CASE {{by}} WHEN 'host' THEN CAST(r.host AS BIGINT) WHEN 'communicator' THEN CAST(COALESCE(u.comm, 0) AS BIGINT)
-                 WHEN 'time' THEN COALESCE(t.tenths, 0) ELSE COALESCE(m.mark, 0) END AS value
+  SELECT r.rank, COALESCE(t.tenths, 0) AS value
   FROM ranks r
-  LEFT JOIN most_used u ON u.rank = r.rank AND u.nth = 1
   LEFT JOIN shares t ON t.rank = r.rank
-  LEFT JOIN (SELECT m.rank, m.mark FROM marks m JOIN finest f ON f.level = m.level) AS m ON m.rank = r.rank
 ),
+{{end}}
+{{only by host}}
+valued AS (
+  SELECT rank, CAST(host AS BIGINT) AS value
+  FROM ranks
+),
+{{end}}
 rank_groups AS (
   SELECT rank, CAST(MIN(rank) OVER (PARTITION BY value) AS INTEGER) AS first_rank, CAST(COUNT(*) OVER (PARTITION BY value) AS INTEGER) AS ranks,
          CASE WHEN {{by}} = 'calls' THEN NULL ELSE CAST(value AS INTEGER) END AS value,

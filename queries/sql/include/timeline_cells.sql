@@ -86,9 +86,10 @@ kinds AS (
 changes AS (
   -- Calls that fill whole steps: how many more there are from a step on.
   SELECT line, kind, bin, CAST(SUM(n) AS BIGINT) AS n
-  FROM (SELECT line, kind, first_bin + 1 AS bin, n FROM kinds WHERE last_bin > first_bin + 1
-        UNION ALL
-        SELECT line, kind, last_bin AS bin, -n AS n FROM kinds WHERE last_bin > first_bin + 1) AS c
+  FROM (SELECT k.line, k.kind, CASE e.ends WHEN 0 THEN k.first_bin + 1 ELSE k.last_bin END AS bin, CASE e.ends WHEN 0 THEN k.n ELSE -k.n END AS n
+        FROM kinds k
+        CROSS JOIN (VALUES (0), (1)) AS e (ends)
+        WHERE k.last_bin > k.first_bin + 1) AS c
   GROUP BY line, kind, bin
 ),
 filled AS (
@@ -98,9 +99,11 @@ filled AS (
 ),
 cells AS (
   SELECT line, kind, bin, CAST(SUM(calls) AS BIGINT) AS calls, CAST(SUM(ns) AS BIGINT) AS ns
-  FROM (SELECT line, kind, first_bin AS bin, calls, first_ns AS ns FROM kinds
-        UNION ALL
-        SELECT line, kind, last_bin AS bin, CAST(0 AS BIGINT) AS calls, last_ns AS ns FROM kinds WHERE last_bin > first_bin
+  FROM (SELECT k.line, k.kind, CASE e.ends WHEN 0 THEN k.first_bin ELSE k.last_bin END AS bin,
+               CASE e.ends WHEN 0 THEN k.calls ELSE CAST(0 AS BIGINT) END AS calls, CASE e.ends WHEN 0 THEN k.first_ns ELSE k.last_ns END AS ns
+        FROM kinds k
+        CROSS JOIN (VALUES (0), (1)) AS e (ends)
+        WHERE e.ends = 0 OR k.last_bin > k.first_bin
         UNION ALL
         SELECT f.line, f.kind, b.bin, CAST(0 AS BIGINT) AS calls, f.n * s.step_ns AS ns
         FROM filled f
@@ -109,11 +112,15 @@ cells AS (
         WHERE f.n > 0) AS c
   GROUP BY line, kind, bin
 ),
-outside AS (
-  SELECT line, 'outside MPI' AS kind, bin, CAST(0 AS BIGINT) AS calls,
-         CAST(SUM(CASE WHEN kind = 'running' THEN ns ELSE -ns END) AS BIGINT) AS ns
-  FROM cells
-  GROUP BY line, bin
+spent AS (
+  -- What is left of the time that threads ran is outside MPI.
+  SELECT c.line, CASE k.outside WHEN 0 THEN c.kind ELSE 'outside MPI' END AS kind, c.bin,
+         CAST(SUM(CASE k.outside WHEN 0 THEN c.calls END) AS BIGINT) AS calls,
+         CAST(SUM(CASE WHEN k.outside = 1 AND c.kind <> 'running' THEN -c.ns ELSE c.ns END) AS BIGINT) AS ns
+  FROM cells c
+  CROSS JOIN (VALUES (0), (1)) AS k (outside)
+  WHERE k.outside = 1 OR c.kind <> 'running'
+  GROUP BY 1, 2, 3
 ),
 sent AS (
 {{unless read sums}}
@@ -142,12 +149,8 @@ few AS (
 {{include timeline_sizes}},
 drawn AS (
   SELECT line, bin, kind, calls, ns, CAST(NULL AS BIGINT) AS messages, CAST(NULL AS BIGINT) AS bytes
-  FROM cells
-  WHERE kind <> 'running' AND (ns > 0 OR calls > 0)
-  UNION ALL
-  SELECT line, bin, kind, CAST(NULL AS BIGINT) AS calls, ns, CAST(NULL AS BIGINT) AS messages, CAST(NULL AS BIGINT) AS bytes
-  FROM outside
-  WHERE ns > 0
+  FROM spent
+  WHERE ns > 0 OR calls > 0
   UNION ALL
   SELECT line, bin, 'sent' AS kind, CAST(NULL AS BIGINT) AS calls, CAST(NULL AS BIGINT) AS ns, messages, bytes
   FROM sent
