@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -70,17 +71,25 @@ func (f Form) title() string {
 		"the program of simulator ranks"}[f]
 }
 
-// flags are the compiler's flags. The library refers to no MPI function, so --as-needed leaves the MPI library out;
-// the program keeps it.
+// flags are the compiler's flags for each source.
 func (f Form) flags() []string {
 	flags := []string{"-std=gnu11", "-D_GNU_SOURCE", "-O2", "-fPIC", "-fvisibility=hidden"}
 	if f != Recording {
 		flags = append(flags, "-DCQ_SIM=1", "-Wno-deprecated-declarations")
 	}
 	if f == Bridge {
-		return append(flags, "-DCQ_BRIDGE=1", "-Wl,--no-as-needed")
+		flags = append(flags, "-DCQ_BRIDGE=1")
 	}
-	return append(flags, "-shared", "-Wl,--as-needed", "-Wl,-soname,"+f.file())
+	return flags
+}
+
+// linkFlags are its flags for the objects. The library refers to no MPI function, so --as-needed leaves the MPI library
+// out; the program keeps it.
+func (f Form) linkFlags() []string {
+	if f == Bridge {
+		return []string{"-Wl,--no-as-needed"}
+	}
+	return []string{"-shared", "-Wl,--as-needed", "-Wl,-soname," + f.file()}
 }
 
 // Target is an MPI library as seen through a compiler wrapper.
@@ -302,7 +311,7 @@ const standardVersion = "abi-"
 func (t Target) key(form Form, names []string, files map[string][]byte) string {
 	h := sha256.New()
 	fmt.Fprintf(h, "%s\x00%s\x00%s\x00%s\x00", t.Library, t.Version, t.Mpicc, t.Compiler)
-	fmt.Fprintf(h, "%q\x00", form.flags())
+	fmt.Fprintf(h, "%q\x00", slices.Concat(form.flags(), form.linkFlags()))
 	for _, n := range names {
 		fmt.Fprintf(h, "%s\x00%d\x00", n, len(files[n]))
 		h.Write(files[n])
@@ -319,23 +328,26 @@ func (t Target) build(ctx context.Context, o *BuildOptions, folder string, names
 		return fmt.Errorf("build the shim: %w", err)
 	}
 	defer os.RemoveAll(work)
-	args := form.flags()
-	out := filepath.Join(work, form.file())
-	args = append(args, "-o", out)
+	var sources []string
 	for _, n := range names {
-		path := filepath.Join(work, n)
-		if err := os.WriteFile(path, files[n], 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(work, n), files[n], 0o644); err != nil {
 			return fmt.Errorf("build the shim: %w", err)
 		}
 		if strings.HasSuffix(n, ".c") {
-			args = append(args, path)
+			sources = append(sources, n)
 		}
 	}
+	slices.SortFunc(sources, func(a, b string) int { return len(files[b]) - len(files[a]) })
 	what := form.title() + " for " + t.Title()
 	if o.Compiling != nil {
 		o.Compiling(what)
 	}
-	if err := t.compile(ctx, what, work, args); err != nil {
+	objects, err := t.compileEach(ctx, what, work, form.flags(), sources)
+	if err != nil {
+		return err
+	}
+	out := filepath.Join(work, form.file())
+	if err := t.compile(ctx, what, work, slices.Concat(form.linkFlags(), []string{"-o", out}, objects)); err != nil {
 		return err
 	}
 	if form == Bridge {

@@ -7,8 +7,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 	"syscall"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/commq/commq/internal/printable"
 	"github.com/commq/commq/internal/private"
@@ -184,6 +188,27 @@ func (t Target) compile(ctx context.Context, what, folder string, args []string)
 		return fmt.Errorf("compiling %s: %w", what, context.Cause(ctx))
 	}
 	return &CompileError{What: what, Compiler: t.Mpicc, Err: err, Output: strings.ReplaceAll(string(text), folder+"/", "")}
+}
+
+// mostCompilers is how many compilers run at once at most, as many cores as there may be: others use a login node, too.
+const mostCompilers = 8
+
+// compileEach compiles the sources in a folder, several at once in their order, and returns the paths of the objects.
+// Its error is that of the first source that fails; others are then not compiled to their end.
+func (t Target) compileEach(ctx context.Context, what, folder string, flags, sources []string) (objects []string,
+	err error) {
+	all, within := errgroup.WithContext(ctx)
+	all.SetLimit(min(runtime.NumCPU(), mostCompilers))
+	for _, name := range sources {
+		source := filepath.Join(folder, name)
+		object := source + ".o"
+		objects = append(objects, object)
+		all.Go(func() error {
+			return t.compile(within, what, folder, slices.Concat(flags, []string{"-c", "-o", object, source}))
+		})
+	}
+	slices.Sort(objects) // the order of the libraries that commq brings
+	return objects, all.Wait()
 }
 
 // Title is the library with its version for people, for example Open MPI 4.1.4.

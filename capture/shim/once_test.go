@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -123,17 +124,20 @@ func TestRanksFailAlike(t *testing.T) {
 	}
 }
 
-// countedCompiler is a badCompiler that counts its calls and then ends as its lines say.
+// countedCompiler is a badCompiler that ends as its lines say. calls counts the builds that called it: each has a folder
+// of its own, where it compiles several sources.
 func countedCompiler(t *testing.T, lines string) (mpicc string, calls func() int) {
 	t.Helper()
 	count := filepath.Join(t.TempDir(), "count")
-	mpicc = badCompiler(t, "echo called >>"+count+"; "+lines)
+	mpicc = badCompiler(t, `for last; do :; done; echo "${last%/*}" >>`+count+"; "+lines)
 	return mpicc, func() int {
 		text, err := os.ReadFile(count)
 		if err != nil && !os.IsNotExist(err) {
 			t.Fatal(err)
 		}
-		return strings.Count(string(text), "called")
+		folders := strings.Fields(string(text))
+		slices.Sort(folders)
+		return len(slices.Compact(folders))
 	}
 }
 
