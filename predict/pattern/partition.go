@@ -59,6 +59,9 @@ const (
 	BlockOf                 // within so many in a row: BlockOf+k for 2+k of them
 )
 
+// StrideOf-k means: only those with the same remainder by 3+k, as Parity by 2.
+const StrideOf Together = -1
+
 // mostInBlock is the largest number of ranks in a row of BlockOf.
 const mostInBlock = 4
 
@@ -76,8 +79,14 @@ func (t Together) group(x, g int32) int32 {
 	case Parity:
 		return x % 2
 	}
+	if t <= StrideOf {
+		return x % t.stride()
+	}
 	return x / t.block()
 }
+
+// stride returns the number by which remainders are the same.
+func (t Together) stride() int32 { return int32(StrideOf-t) + 3 }
 
 // block returns the number of ranks in a row.
 func (t Together) block() int32 { return int32(t-BlockOf) + 2 }
@@ -101,6 +110,9 @@ func (t Together) text(axis string) string {
 		return axis + " within a half"
 	case Parity:
 		return axis + " by an even number"
+	}
+	if t <= StrideOf {
+		return fmt.Sprintf("%s by a multiple of %d", axis, t.stride())
 	}
 	return fmt.Sprintf("%s within %d in a row", axis, t.block())
 }
@@ -290,7 +302,11 @@ func (c *class) partitions(colors [][]int32, lib *library) []PartitionForm {
 		}
 	}
 	var out []PartitionForm
-	for _, together := range c.divisions(fixedBlock(colors)) {
+	divisions := c.divisions(fixedBlock(colors))
+	if k == 1 {
+		divisions = append(divisions, unevenParts(colors)...)
+	}
+	for _, together := range divisions {
 		f := PartitionForm{Grids: c.grids, Together: together, Guards: make([]Guard, k), Cost: 1}
 		for a := range k {
 			f.Guards[a] = guards[a][0]
@@ -336,6 +352,35 @@ func fixedBlock(colors [][]int32) Together {
 		return Apart
 	}
 	return BlockOf + Together(most-2)
+}
+
+// unevenParts returns the divisions of a line into ranks with the same remainder, or so many in a row, if there is a run
+// whose number of ranks these do not divide, so that the parts are no lines of a grid. It has more than two whole parts:
+// fewer could be there by chance.
+func unevenParts(colors [][]int32) (all [][]Together) {
+	stride, block := 0, 0 // the most communicators, and the most ranks in one, of any run
+	for _, run := range colors {
+		sizes := map[int32]int{}
+		for _, set := range run {
+			if set != None {
+				sizes[set]++
+			}
+		}
+		stride, block = max(stride, len(sizes)), max(block, slices.Max(append(slices.Collect(maps.Values(sizes)), 0)))
+	}
+	isUneven := func(by int) bool {
+		return slices.ContainsFunc(colors, func(run []int32) bool { return len(run) > 2*by && len(run)%by != 0 })
+	}
+	switch {
+	case stride == 2 && isUneven(2):
+		all = append(all, []Together{Parity})
+	case stride > 2 && stride-3 <= math.MaxInt8+int(StrideOf) && isUneven(stride):
+		all = append(all, []Together{StrideOf - Together(stride-3)})
+	}
+	if block >= 2 && block-2 <= math.MaxInt8-int(BlockOf) && isUneven(block) {
+		all = append(all, []Together{BlockOf + Together(block-2)})
+	}
+	return all
 }
 
 // divisions returns the ways in which members may differ on the axes: on each in any way or not at all, but for one.

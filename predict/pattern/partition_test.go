@@ -40,6 +40,12 @@ func TestPartitions(t *testing.T) {
 			"ranks that differ in x on a 2^ceil(n/2) x 2^floor(n/2) grid"},
 		"divisor rows": {func(p, r int32) int32 { return r / divisor2(p)[0] }, many, []int32{20, 36}, "ranks that differ in x on a balanced 2-D grid, extents ascending"},
 		"mod 3":        {func(p, r int32) int32 { return r % 3 }, []int32{6, 9, 12}, []int32{15, 30}, "ranks that differ in y on a 3 x P/3 grid"},
+		"mod 2 of any": {func(p, r int32) int32 { return r % 2 }, []int32{2, 3, 4, 5, 6, 7}, []int32{8, 9, 64},
+			"ranks that differ in rank by an even number on a line of P"},
+		"mod 3 of any": {func(p, r int32) int32 { return r % 3 }, []int32{4, 6, 7, 8}, []int32{9, 10, 64},
+			"ranks that differ in rank by a multiple of 3 on a line of P"},
+		"four in a row": {func(p, r int32) int32 { return r / 4 }, []int32{5, 6, 7, 9, 10}, []int32{12, 13, 64},
+			"ranks that differ in rank within 4 in a row on a line of P"},
 		"halves": {func(p, r int32) int32 { return r / (p / 2) }, []int32{4, 8, 12, 16}, []int32{6, 30},
 			"ranks that differ in rank within a half on a line of P"},
 		"halves of rows": {func(p, r int32) int32 { q := square(p)[0]; return 2*(r/q) + 2*(r%q)/q }, []int32{4, 16, 36}, []int32{64},
@@ -83,6 +89,10 @@ func TestPartitionsRefused(t *testing.T) {
 		odd.Runs = append(odd.Runs, sets(q*q,
 			func(r int32) int32 { return []int32{r * r % 5 / 3, r * r % 7 / 3, r * r % 11 / 3}[i] }))
 	}
+	one := Partition{Name: "one alone"} // every second rank, or rank 1 and the others
+	for _, p := range []int32{2, 3} {
+		one.Runs = append(one.Runs, sets(p, func(r int32) int32 { return r % 2 }))
+	}
 	dealt := Partition{Name: "dealt"} // a plane, or planes of a box
 	for _, p := range []int32{4, 8, 16, 32} {
 		dealt.Runs = append(dealt.Runs, sets(p, func(r int32) int32 { return r / bits2(p)[0] }))
@@ -97,7 +107,7 @@ func TestPartitionsRefused(t *testing.T) {
 		}))
 	}
 	twice := Partition{Name: "twice", Runs: []Sets{{Ranks: 2, Sets: [][]int32{{0, 1}, {1}}}}}
-	laws := FitPartitions([]Partition{rows, odd, alone, dealt, twice, rows8}, nil)
+	laws := FitPartitions([]Partition{rows, odd, alone, dealt, twice, rows8, one}, nil)
 	var r *Refusal
 	if _, err := laws[3].Sets(64); !errors.As(err, &r) || r.Reason != Ambiguous {
 		t.Errorf("rows of a plane, or planes of a box: %v, want %s", err, Ambiguous)
@@ -113,6 +123,9 @@ func TestPartitionsRefused(t *testing.T) {
 		if _, err := laws[i].Sets(20); !errors.As(err, &r) || !slices.Contains([]Reason{want, Ambiguous}, r.Reason) {
 			t.Errorf("%s at 20: %v, want %s", laws[i].Name, err, want)
 		}
+	}
+	if len(laws[6].Forms) > 0 {
+		t.Errorf("%s: a law from 2 and 3 ranks: %v", laws[6].Name, laws[6].Forms[0])
 	}
 	if len(laws[4].Forms) > 0 || laws[4].Why == "" {
 		t.Error("a rank in two communicators is no partition")
