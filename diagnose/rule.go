@@ -84,7 +84,8 @@ var advice = map[Rule]string{
 	FileTime:       "Write less often, in larger pieces and with collective calls, or overlap it (MPI_File_iwrite).",
 	OneSidedTime: "Make windows once; prefer MPI_Win_lock_all and MPI_Win_flush to fences; put several values at " +
 		"once.",
-	CommunicatorTime: "Make the communicator once, before the loop, and keep it.",
+	CommunicatorTime: "Make the communicator once, before the loop, and keep it. If it is made once, it matters less " +
+		"the longer the run is.",
 	HandWritten: "Call the collective instead; commq detect has all lines, and commq replace makes the run " +
 		"that would be.",
 }

@@ -3550,11 +3550,12 @@ UNION ALL
 (
 WITH -- rank_groups(rank, first_rank, ranks, value, place): the group of each rank: its lowest rank, how many ranks it has, what these share, and
 -- what groups are in the order of.
-counted AS (
+$commq$
+|| CASE WHEN "by" = 'calls' THEN $commq$counted AS (
   -- How often a rank makes which call. How often it probes depends on time alone.
   SELECT rank, call, COALESCE(proc_null, 0) AS proc_null, CAST(SUM(calls) AS BIGINT) AS calls
   FROM profile
-  WHERE {{by}} = 'calls' AND class <> 'probe'
+  WHERE class <> 'probe'
   GROUP BY rank, call, COALESCE(proc_null, 0)
 ),
 features AS (
@@ -3575,10 +3576,16 @@ finest AS (
   FROM (SELECT level, COUNT(DISTINCT mark) AS groups FROM marks GROUP BY level) AS l
   WHERE groups <= 32 OR level = 2
 ),
-parts_of_world AS (
+valued AS (
+  SELECT r.rank, COALESCE(m.mark, 0) AS value
+  FROM ranks r
+  LEFT JOIN (SELECT m.rank, m.mark FROM marks m JOIN finest f ON f.level = m.level) AS m ON m.rank = r.rank
+),
+$commq$ ELSE '' END || $commq$
+$commq$
+|| CASE WHEN "by" = 'communicator' THEN $commq$parts_of_world AS (
   SELECT comm
   FROM comms
-  WHERE {{by}} = 'communicator' AND remote = 0
   GROUP BY comm
   HAVING COUNT(*) > 1 AND COUNT(*) < (SELECT COUNT(*) FROM ranks)
 ),
@@ -3589,12 +3596,19 @@ most_used AS (
         JOIN parts_of_world w ON w.comm = p.comm
         GROUP BY p.rank, p.comm) AS u
 ),
-threads AS (
+valued AS (
+  SELECT r.rank, CAST(COALESCE(u.comm, 0) AS BIGINT) AS value
+  FROM ranks r
+  LEFT JOIN most_used u ON u.rank = r.rank AND u.nth = 1
+),
+$commq$ ELSE '' END || $commq$
+$commq$
+|| CASE WHEN "by" = 'time' THEN $commq$threads AS (
   -- Between MPI_Init and MPI_Finalize.
   SELECT rank, thread, CAST(SUM(COALESCE(time_ns, 0)) AS BIGINT) + CAST(SUM(COALESCE(poll_ns, 0)) AS BIGINT) AS mpi_ns,
          MAX(last_ns) - MIN(first_ns) AS ran_ns
   FROM profile
-  WHERE {{by}} = 'time' AND call NOT IN ('MPI_Init', 'MPI_Init_thread', 'MPI_Finalize')
+  WHERE call NOT IN ('MPI_Init', 'MPI_Init_thread', 'MPI_Finalize')
   GROUP BY rank, thread
 ),
 shares AS (
@@ -3603,13 +3617,17 @@ shares AS (
   GROUP BY rank
 ),
 valued AS (
-  SELECT r.rank, CASE {{by}} WHEN 'host' THEN CAST(r.host AS BIGINT) WHEN 'communicator' THEN CAST(COALESCE(u.comm, 0) AS BIGINT)
-                 WHEN 'time' THEN COALESCE(t.tenths, 0) ELSE COALESCE(m.mark, 0) END AS value
+  SELECT r.rank, COALESCE(t.tenths, 0) AS value
   FROM ranks r
-  LEFT JOIN most_used u ON u.rank = r.rank AND u.nth = 1
   LEFT JOIN shares t ON t.rank = r.rank
-  LEFT JOIN (SELECT m.rank, m.mark FROM marks m JOIN finest f ON f.level = m.level) AS m ON m.rank = r.rank
 ),
+$commq$ ELSE '' END || $commq$
+$commq$
+|| CASE WHEN "by" = 'host' THEN $commq$valued AS (
+  SELECT rank, CAST(host AS BIGINT) AS value
+  FROM ranks
+),
+$commq$ ELSE '' END || $commq$
 rank_groups AS (
   SELECT rank, CAST(MIN(rank) OVER (PARTITION BY value) AS INTEGER) AS first_rank, CAST(COUNT(*) OVER (PARTITION BY value) AS INTEGER) AS ranks,
          CASE WHEN {{by}} = 'calls' THEN NULL ELSE CAST(value AS INTEGER) END AS value,
@@ -4304,9 +4322,10 @@ kinds AS (
 changes AS (
   -- Calls that fill whole steps: how many more there are from a step on.
   SELECT line, kind, bin, CAST(SUM(n) AS BIGINT) AS n
-  FROM (SELECT line, kind, first_bin + 1 AS bin, n FROM kinds WHERE last_bin > first_bin + 1
-        UNION ALL
-        SELECT line, kind, last_bin AS bin, -n AS n FROM kinds WHERE last_bin > first_bin + 1) AS c
+  FROM (SELECT k.line, k.kind, CASE e.ends WHEN 0 THEN k.first_bin + 1 ELSE k.last_bin END AS bin, CASE e.ends WHEN 0 THEN k.n ELSE -k.n END AS n
+        FROM kinds k
+        CROSS JOIN (VALUES (0), (1)) AS e (ends)
+        WHERE k.last_bin > k.first_bin + 1) AS c
   GROUP BY line, kind, bin
 ),
 filled AS (
@@ -4316,9 +4335,11 @@ filled AS (
 ),
 cells AS (
   SELECT line, kind, bin, CAST(SUM(calls) AS BIGINT) AS calls, CAST(SUM(ns) AS BIGINT) AS ns
-  FROM (SELECT line, kind, first_bin AS bin, calls, first_ns AS ns FROM kinds
-        UNION ALL
-        SELECT line, kind, last_bin AS bin, CAST(0 AS BIGINT) AS calls, last_ns AS ns FROM kinds WHERE last_bin > first_bin
+  FROM (SELECT k.line, k.kind, CASE e.ends WHEN 0 THEN k.first_bin ELSE k.last_bin END AS bin,
+               CASE e.ends WHEN 0 THEN k.calls ELSE CAST(0 AS BIGINT) END AS calls, CASE e.ends WHEN 0 THEN k.first_ns ELSE k.last_ns END AS ns
+        FROM kinds k
+        CROSS JOIN (VALUES (0), (1)) AS e (ends)
+        WHERE e.ends = 0 OR k.last_bin > k.first_bin
         UNION ALL
         SELECT f.line, f.kind, b.bin, CAST(0 AS BIGINT) AS calls, f.n * s.step_ns AS ns
         FROM filled f
@@ -4327,11 +4348,15 @@ cells AS (
         WHERE f.n > 0) AS c
   GROUP BY line, kind, bin
 ),
-outside AS (
-  SELECT line, 'outside MPI' AS kind, bin, CAST(0 AS BIGINT) AS calls,
-         CAST(SUM(CASE WHEN kind = 'running' THEN ns ELSE -ns END) AS BIGINT) AS ns
-  FROM cells
-  GROUP BY line, bin
+spent AS (
+  -- What is left of the time that threads ran is outside MPI.
+  SELECT c.line, CASE k.outside WHEN 0 THEN c.kind ELSE 'outside MPI' END AS kind, c.bin,
+         CAST(SUM(CASE k.outside WHEN 0 THEN c.calls END) AS BIGINT) AS calls,
+         CAST(SUM(CASE WHEN k.outside = 1 AND c.kind <> 'running' THEN -c.ns ELSE c.ns END) AS BIGINT) AS ns
+  FROM cells c
+  CROSS JOIN (VALUES (0), (1)) AS k (outside)
+  WHERE k.outside = 1 OR c.kind <> 'running'
+  GROUP BY 1, 2, 3
 ),
 sent AS (
 $commq$
@@ -4368,12 +4393,8 @@ sizes AS (
 ),
 drawn AS (
   SELECT line, bin, kind, calls, ns, CAST(NULL AS BIGINT) AS messages, CAST(NULL AS BIGINT) AS bytes
-  FROM cells
-  WHERE kind <> 'running' AND (ns > 0 OR calls > 0)
-  UNION ALL
-  SELECT line, bin, kind, CAST(NULL AS BIGINT) AS calls, ns, CAST(NULL AS BIGINT) AS messages, CAST(NULL AS BIGINT) AS bytes
-  FROM outside
-  WHERE ns > 0
+  FROM spent
+  WHERE ns > 0 OR calls > 0
   UNION ALL
   SELECT line, bin, 'sent' AS kind, CAST(NULL AS BIGINT) AS calls, CAST(NULL AS BIGINT) AS ns, messages, bytes
   FROM sent
@@ -4570,11 +4591,12 @@ span AS (
 -- Needs timeline_window.
 -- rank_groups(rank, first_rank, ranks, value, place): the group of each rank: its lowest rank, how many ranks it has, what these share, and
 -- what groups are in the order of.
-counted AS (
+$commq$
+|| CASE WHEN "by" = 'calls' THEN $commq$counted AS (
   -- How often a rank makes which call. How often it probes depends on time alone.
   SELECT rank, call, COALESCE(proc_null, 0) AS proc_null, CAST(SUM(calls) AS BIGINT) AS calls
   FROM profile
-  WHERE {{by}} = 'calls' AND class <> 'probe'
+  WHERE class <> 'probe'
   GROUP BY rank, call, COALESCE(proc_null, 0)
 ),
 features AS (
@@ -4595,10 +4617,16 @@ finest AS (
   FROM (SELECT level, COUNT(DISTINCT mark) AS groups FROM marks GROUP BY level) AS l
   WHERE groups <= 32 OR level = 2
 ),
-parts_of_world AS (
+valued AS (
+  SELECT r.rank, COALESCE(m.mark, 0) AS value
+  FROM ranks r
+  LEFT JOIN (SELECT m.rank, m.mark FROM marks m JOIN finest f ON f.level = m.level) AS m ON m.rank = r.rank
+),
+$commq$ ELSE '' END || $commq$
+$commq$
+|| CASE WHEN "by" = 'communicator' THEN $commq$parts_of_world AS (
   SELECT comm
   FROM comms
-  WHERE {{by}} = 'communicator' AND remote = 0
   GROUP BY comm
   HAVING COUNT(*) > 1 AND COUNT(*) < (SELECT COUNT(*) FROM ranks)
 ),
@@ -4609,12 +4637,19 @@ most_used AS (
         JOIN parts_of_world w ON w.comm = p.comm
         GROUP BY p.rank, p.comm) AS u
 ),
-threads AS (
+valued AS (
+  SELECT r.rank, CAST(COALESCE(u.comm, 0) AS BIGINT) AS value
+  FROM ranks r
+  LEFT JOIN most_used u ON u.rank = r.rank AND u.nth = 1
+),
+$commq$ ELSE '' END || $commq$
+$commq$
+|| CASE WHEN "by" = 'time' THEN $commq$threads AS (
   -- Between MPI_Init and MPI_Finalize.
   SELECT rank, thread, CAST(SUM(COALESCE(time_ns, 0)) AS BIGINT) + CAST(SUM(COALESCE(poll_ns, 0)) AS BIGINT) AS mpi_ns,
          MAX(last_ns) - MIN(first_ns) AS ran_ns
   FROM profile
-  WHERE {{by}} = 'time' AND call NOT IN ('MPI_Init', 'MPI_Init_thread', 'MPI_Finalize')
+  WHERE call NOT IN ('MPI_Init', 'MPI_Init_thread', 'MPI_Finalize')
   GROUP BY rank, thread
 ),
 shares AS (
@@ -4623,13 +4658,17 @@ shares AS (
   GROUP BY rank
 ),
 valued AS (
-  SELECT r.rank, CASE {{by}} WHEN 'host' THEN CAST(r.host AS BIGINT) WHEN 'communicator' THEN CAST(COALESCE(u.comm, 0) AS BIGINT)
-                 WHEN 'time' THEN COALESCE(t.tenths, 0) ELSE COALESCE(m.mark, 0) END AS value
+  SELECT r.rank, COALESCE(t.tenths, 0) AS value
   FROM ranks r
-  LEFT JOIN most_used u ON u.rank = r.rank AND u.nth = 1
   LEFT JOIN shares t ON t.rank = r.rank
-  LEFT JOIN (SELECT m.rank, m.mark FROM marks m JOIN finest f ON f.level = m.level) AS m ON m.rank = r.rank
 ),
+$commq$ ELSE '' END || $commq$
+$commq$
+|| CASE WHEN "by" = 'host' THEN $commq$valued AS (
+  SELECT rank, CAST(host AS BIGINT) AS value
+  FROM ranks
+),
+$commq$ ELSE '' END || $commq$
 rank_groups AS (
   SELECT rank, CAST(MIN(rank) OVER (PARTITION BY value) AS INTEGER) AS first_rank, CAST(COUNT(*) OVER (PARTITION BY value) AS INTEGER) AS ranks,
          CASE WHEN {{by}} = 'calls' THEN NULL ELSE CAST(value AS INTEGER) END AS value,
@@ -4637,15 +4676,16 @@ rank_groups AS (
   FROM valued
 ),
 lanes AS (
-  SELECT g.rank, DENSE_RANK() OVER (ORDER BY g.place, CASE WHEN g.first_rank = {{unfold}} THEN g.rank ELSE 0 END) - 1 AS lane
+  SELECT g.rank, s.from_rank,
+         DENSE_RANK() OVER (ORDER BY g.place, CASE WHEN g.first_rank = {{unfold}} THEN g.rank ELSE 0 END) - 1 AS lane
   FROM rank_groups g
   JOIN span s ON g.rank BETWEEN s.from_rank AND s.to_rank
-  WHERE {{by}} <> 'neighbours'
 ),
 placed AS (
-  SELECT l.rank, CAST(FLOOR(CAST(l.lane AS DOUBLE) / p.per_line) AS INTEGER) AS line
-  FROM lanes l
-  CROSS JOIN (SELECT CEIL(CAST(MAX(lane) + 1 AS DOUBLE) / {{rows}}) AS per_line FROM lanes) AS p
+  -- All ranks are of one partition: with a second look at lanes Trino would plan all that it is made of again.
+  SELECT rank,
+         CAST(FLOOR(CAST(lane AS DOUBLE) / CEIL(CAST(MAX(lane) OVER (PARTITION BY from_rank) + 1 AS DOUBLE) / {{rows}})) AS INTEGER) AS line
+  FROM lanes
 ),
 -- timeline_cells: what the rows of a timeline do in each step. Needs timeline_span, and placed(rank, line): the rows of ranks,
 -- where they are not those of neighbours.
@@ -4735,9 +4775,10 @@ kinds AS (
 changes AS (
   -- Calls that fill whole steps: how many more there are from a step on.
   SELECT line, kind, bin, CAST(SUM(n) AS BIGINT) AS n
-  FROM (SELECT line, kind, first_bin + 1 AS bin, n FROM kinds WHERE last_bin > first_bin + 1
-        UNION ALL
-        SELECT line, kind, last_bin AS bin, -n AS n FROM kinds WHERE last_bin > first_bin + 1) AS c
+  FROM (SELECT k.line, k.kind, CASE e.ends WHEN 0 THEN k.first_bin + 1 ELSE k.last_bin END AS bin, CASE e.ends WHEN 0 THEN k.n ELSE -k.n END AS n
+        FROM kinds k
+        CROSS JOIN (VALUES (0), (1)) AS e (ends)
+        WHERE k.last_bin > k.first_bin + 1) AS c
   GROUP BY line, kind, bin
 ),
 filled AS (
@@ -4747,9 +4788,11 @@ filled AS (
 ),
 cells AS (
   SELECT line, kind, bin, CAST(SUM(calls) AS BIGINT) AS calls, CAST(SUM(ns) AS BIGINT) AS ns
-  FROM (SELECT line, kind, first_bin AS bin, calls, first_ns AS ns FROM kinds
-        UNION ALL
-        SELECT line, kind, last_bin AS bin, CAST(0 AS BIGINT) AS calls, last_ns AS ns FROM kinds WHERE last_bin > first_bin
+  FROM (SELECT k.line, k.kind, CASE e.ends WHEN 0 THEN k.first_bin ELSE k.last_bin END AS bin,
+               CASE e.ends WHEN 0 THEN k.calls ELSE CAST(0 AS BIGINT) END AS calls, CASE e.ends WHEN 0 THEN k.first_ns ELSE k.last_ns END AS ns
+        FROM kinds k
+        CROSS JOIN (VALUES (0), (1)) AS e (ends)
+        WHERE e.ends = 0 OR k.last_bin > k.first_bin
         UNION ALL
         SELECT f.line, f.kind, b.bin, CAST(0 AS BIGINT) AS calls, f.n * s.step_ns AS ns
         FROM filled f
@@ -4758,11 +4801,15 @@ cells AS (
         WHERE f.n > 0) AS c
   GROUP BY line, kind, bin
 ),
-outside AS (
-  SELECT line, 'outside MPI' AS kind, bin, CAST(0 AS BIGINT) AS calls,
-         CAST(SUM(CASE WHEN kind = 'running' THEN ns ELSE -ns END) AS BIGINT) AS ns
-  FROM cells
-  GROUP BY line, bin
+spent AS (
+  -- What is left of the time that threads ran is outside MPI.
+  SELECT c.line, CASE k.outside WHEN 0 THEN c.kind ELSE 'outside MPI' END AS kind, c.bin,
+         CAST(SUM(CASE k.outside WHEN 0 THEN c.calls END) AS BIGINT) AS calls,
+         CAST(SUM(CASE WHEN k.outside = 1 AND c.kind <> 'running' THEN -c.ns ELSE c.ns END) AS BIGINT) AS ns
+  FROM cells c
+  CROSS JOIN (VALUES (0), (1)) AS k (outside)
+  WHERE k.outside = 1 OR c.kind <> 'running'
+  GROUP BY 1, 2, 3
 ),
 sent AS (
 $commq$
@@ -4799,12 +4846,8 @@ sizes AS (
 ),
 drawn AS (
   SELECT line, bin, kind, calls, ns, CAST(NULL AS BIGINT) AS messages, CAST(NULL AS BIGINT) AS bytes
-  FROM cells
-  WHERE kind <> 'running' AND (ns > 0 OR calls > 0)
-  UNION ALL
-  SELECT line, bin, kind, CAST(NULL AS BIGINT) AS calls, ns, CAST(NULL AS BIGINT) AS messages, CAST(NULL AS BIGINT) AS bytes
-  FROM outside
-  WHERE ns > 0
+  FROM spent
+  WHERE ns > 0 OR calls > 0
   UNION ALL
   SELECT line, bin, 'sent' AS kind, CAST(NULL AS BIGINT) AS calls, CAST(NULL AS BIGINT) AS ns, messages, bytes
   FROM sent
@@ -4922,13 +4965,21 @@ span AS (
 ),
 -- placed(rank, line): the rows of a timeline that has one for each group of ranks, and one for each rank of the unfolded group.
 -- Needs timeline_window.
+$commq$
+|| CASE WHEN "by" = 'neighbours' THEN $commq$valued AS (
+  SELECT rank, CAST(0 AS BIGINT) AS value
+  FROM ranks
+  WHERE 1 = 0
+),
+$commq$ ELSE '' END || $commq$
 -- rank_groups(rank, first_rank, ranks, value, place): the group of each rank: its lowest rank, how many ranks it has, what these share, and
 -- what groups are in the order of.
-counted AS (
+$commq$
+|| CASE WHEN "by" = 'calls' THEN $commq$counted AS (
   -- How often a rank makes which call. How often it probes depends on time alone.
   SELECT rank, call, COALESCE(proc_null, 0) AS proc_null, CAST(SUM(calls) AS BIGINT) AS calls
   FROM profile
-  WHERE {{by}} = 'calls' AND class <> 'probe'
+  WHERE class <> 'probe'
   GROUP BY rank, call, COALESCE(proc_null, 0)
 ),
 features AS (
@@ -4949,10 +5000,16 @@ finest AS (
   FROM (SELECT level, COUNT(DISTINCT mark) AS groups FROM marks GROUP BY level) AS l
   WHERE groups <= 32 OR level = 2
 ),
-parts_of_world AS (
+valued AS (
+  SELECT r.rank, COALESCE(m.mark, 0) AS value
+  FROM ranks r
+  LEFT JOIN (SELECT m.rank, m.mark FROM marks m JOIN finest f ON f.level = m.level) AS m ON m.rank = r.rank
+),
+$commq$ ELSE '' END || $commq$
+$commq$
+|| CASE WHEN "by" = 'communicator' THEN $commq$parts_of_world AS (
   SELECT comm
   FROM comms
-  WHERE {{by}} = 'communicator' AND remote = 0
   GROUP BY comm
   HAVING COUNT(*) > 1 AND COUNT(*) < (SELECT COUNT(*) FROM ranks)
 ),
@@ -4963,12 +5020,19 @@ most_used AS (
         JOIN parts_of_world w ON w.comm = p.comm
         GROUP BY p.rank, p.comm) AS u
 ),
-threads AS (
+valued AS (
+  SELECT r.rank, CAST(COALESCE(u.comm, 0) AS BIGINT) AS value
+  FROM ranks r
+  LEFT JOIN most_used u ON u.rank = r.rank AND u.nth = 1
+),
+$commq$ ELSE '' END || $commq$
+$commq$
+|| CASE WHEN "by" = 'time' THEN $commq$threads AS (
   -- Between MPI_Init and MPI_Finalize.
   SELECT rank, thread, CAST(SUM(COALESCE(time_ns, 0)) AS BIGINT) + CAST(SUM(COALESCE(poll_ns, 0)) AS BIGINT) AS mpi_ns,
          MAX(last_ns) - MIN(first_ns) AS ran_ns
   FROM profile
-  WHERE {{by}} = 'time' AND call NOT IN ('MPI_Init', 'MPI_Init_thread', 'MPI_Finalize')
+  WHERE call NOT IN ('MPI_Init', 'MPI_Init_thread', 'MPI_Finalize')
   GROUP BY rank, thread
 ),
 shares AS (
@@ -4977,13 +5041,17 @@ shares AS (
   GROUP BY rank
 ),
 valued AS (
-  SELECT r.rank, CASE {{by}} WHEN 'host' THEN CAST(r.host AS BIGINT) WHEN 'communicator' THEN CAST(COALESCE(u.comm, 0) AS BIGINT)
-                 WHEN 'time' THEN COALESCE(t.tenths, 0) ELSE COALESCE(m.mark, 0) END AS value
+  SELECT r.rank, COALESCE(t.tenths, 0) AS value
   FROM ranks r
-  LEFT JOIN most_used u ON u.rank = r.rank AND u.nth = 1
   LEFT JOIN shares t ON t.rank = r.rank
-  LEFT JOIN (SELECT m.rank, m.mark FROM marks m JOIN finest f ON f.level = m.level) AS m ON m.rank = r.rank
 ),
+$commq$ ELSE '' END || $commq$
+$commq$
+|| CASE WHEN "by" = 'host' THEN $commq$valued AS (
+  SELECT rank, CAST(host AS BIGINT) AS value
+  FROM ranks
+),
+$commq$ ELSE '' END || $commq$
 rank_groups AS (
   SELECT rank, CAST(MIN(rank) OVER (PARTITION BY value) AS INTEGER) AS first_rank, CAST(COUNT(*) OVER (PARTITION BY value) AS INTEGER) AS ranks,
          CASE WHEN {{by}} = 'calls' THEN NULL ELSE CAST(value AS INTEGER) END AS value,
@@ -4991,15 +5059,16 @@ rank_groups AS (
   FROM valued
 ),
 lanes AS (
-  SELECT g.rank, DENSE_RANK() OVER (ORDER BY g.place, CASE WHEN g.first_rank = {{unfold}} THEN g.rank ELSE 0 END) - 1 AS lane
+  SELECT g.rank, s.from_rank,
+         DENSE_RANK() OVER (ORDER BY g.place, CASE WHEN g.first_rank = {{unfold}} THEN g.rank ELSE 0 END) - 1 AS lane
   FROM rank_groups g
   JOIN span s ON g.rank BETWEEN s.from_rank AND s.to_rank
-  WHERE {{by}} <> 'neighbours'
 ),
 placed AS (
-  SELECT l.rank, CAST(FLOOR(CAST(l.lane AS DOUBLE) / p.per_line) AS INTEGER) AS line
-  FROM lanes l
-  CROSS JOIN (SELECT CEIL(CAST(MAX(lane) + 1 AS DOUBLE) / {{rows}}) AS per_line FROM lanes) AS p
+  -- All ranks are of one partition: with a second look at lanes Trino would plan all that it is made of again.
+  SELECT rank,
+         CAST(FLOOR(CAST(lane AS DOUBLE) / CEIL(CAST(MAX(lane) OVER (PARTITION BY from_rank) + 1 AS DOUBLE) / {{rows}})) AS INTEGER) AS line
+  FROM lanes
 ),
 late_messages AS (
   SELECT src, dst, recv_done_seq, send_start_ns, recv_start_ns, recv_end_ns, recv_callsite
@@ -5322,34 +5391,31 @@ differing AS (
   FROM (SELECT rank, sends, receives
         FROM posted_counts
         UNION ALL
-        SELECT src AS rank, -messages AS sends, 0 AS receives
-        FROM met_counts
-        UNION ALL
-        SELECT dst AS rank, 0 AS sends, -messages AS receives
-        FROM met_counts) AS counts
+        SELECT CASE k.receives WHEN 0 THEN m.src ELSE m.dst END AS rank, CASE k.receives WHEN 0 THEN -m.messages ELSE 0 END AS sends,
+               CASE k.receives WHEN 0 THEN 0 ELSE -m.messages END AS receives
+        FROM met_counts m
+        CROSS JOIN (VALUES (0), (1)) AS k (receives)) AS counts
   GROUP BY rank
   HAVING CAST(SUM(sends) AS BIGINT) <> 0 OR CAST(SUM(receives) AS BIGINT) <> 0
 ),
 sides AS (
   -- The rows and the messages of those ranks, by side. post_seq is the seq of a message's post.
-  SELECT e.rank, 'send' AS side, e.seq AS post_seq, 1 AS posts
-  FROM events e
-  JOIN differing d ON d.rank = e.rank
-  WHERE e.class IN ('send', 'sendrecv') AND e.send_world IS NOT NULL AND e.call NOT LIKE '%_init'
-  UNION ALL
-  SELECT e.rank, 'recv' AS side,
-         COALESCE(CASE WHEN e.call IN ('MPI_Mrecv', 'MPI_Imrecv', 'MPI_Mrecv_c', 'MPI_Imrecv_c') THEN e.init_seq END, e.seq) AS post_seq, 1 AS posts
-  FROM events e
-  JOIN differing d ON d.rank = e.rank
-  WHERE e.class IN ('recv', 'sendrecv') AND COALESCE(e.proc_null, 0) < 2 AND e.call NOT LIKE '%_init'
-  UNION ALL
-  SELECT m.src AS rank, 'send' AS side, m.send_seq AS post_seq, -1 AS posts
-  FROM messages m
-  JOIN differing d ON d.rank = m.src
-  UNION ALL
-  SELECT m.dst AS rank, 'recv' AS side, m.recv_post_seq AS post_seq, -1 AS posts
-  FROM messages m
-  JOIN differing d ON d.rank = m.dst
+  SELECT s.rank, s.side, s.post_seq, s.posts
+  FROM (SELECT rank, 'send' AS side, seq AS post_seq, 1 AS posts
+        FROM events
+        WHERE class IN ('send', 'sendrecv') AND send_world IS NOT NULL AND call NOT LIKE '%_init'
+        UNION ALL
+        SELECT rank, 'recv' AS side,
+               COALESCE(CASE WHEN call IN ('MPI_Mrecv', 'MPI_Imrecv', 'MPI_Mrecv_c', 'MPI_Imrecv_c') THEN init_seq END, seq) AS post_seq, 1 AS posts
+        FROM events
+        WHERE class IN ('recv', 'sendrecv') AND COALESCE(proc_null, 0) < 2 AND call NOT LIKE '%_init'
+        UNION ALL
+        SELECT src AS rank, 'send' AS side, send_seq AS post_seq, -1 AS posts
+        FROM messages
+        UNION ALL
+        SELECT dst AS rank, 'recv' AS side, recv_post_seq AS post_seq, -1 AS posts
+        FROM messages) AS s
+  JOIN differing d ON d.rank = s.rank
 ),
 stretches AS (
   SELECT rank, side, post_seq - post_seq % 4096 AS first_seq

@@ -35,6 +35,9 @@ func (p *Param) help(b *strings.Builder, width int) {
 		head = fmt.Sprintf("  --%s CHOICE (default %s)", p.Name, p.shownDefault())
 		doc = "One of " + strings.Join(p.Choices, ", ") + ". " + doc
 	}
+	if p.Kind == "condition" {
+		doc += " Of several, all must hold."
+	}
 	if p.Kind == "file" {
 		doc += " Its columns: " + strings.ReplaceAll(strings.ReplaceAll(p.fileColumns(), ":", " "), ",", ", ") + "."
 	}

@@ -26,7 +26,8 @@ func (c *completions) end(p *pending, d spool.DoneEntry, by completion, start, e
 	i := c.rows.base + int(p.row)
 	events, ends := c.rows.events, c.ends
 	events.DoneSeq[i] = by.seq
-	void := d.Flags&spool.FlagCancelled != 0 || c.tookNothing(by.err)
+	failed := c.tookNothing(by.err) && d.Flags&(spool.FlagNoError|spool.FlagTruncated) == 0
+	void := d.Flags&spool.FlagCancelled != 0 || failed
 	if p.send >= 0 && void {
 		ends.sends[p.send] = -1
 		events.SendBytes[i] = schema.NullInt64

@@ -202,6 +202,42 @@ func TestCallsThatFailed(t *testing.T) {
 	}
 }
 
+// Of the requests of a call that failed each ended in its own way, as the statuses say: one was too small and took its
+// message, one is fine, one failed.
+func TestRequestsOfACallThatFailed(t *testing.T) {
+	const inStatus = 18
+	r := ingested(t, program{ranks: 2, body: func(rank int, s *script) {
+		if rank == 0 {
+			s.call(schema.CallSend, to(0, 1, 9, 2, 0))
+			s.call(schema.CallSend, to(0, 1, 8, 3, 0))
+			s.call(schema.CallSend, to(0, 1, 9, 5, 0))
+			return
+		}
+		for i, tag := range []int32{9, 8, 7} {
+			s.call(schema.CallIrecv, from(0, 0, tag, uint32(i+1)))
+		}
+		s.call(schema.CallWaitall, nil)
+		s.Done(spool.DoneEntry{Req: 1, Source: 0, Tag: 9, Flags: spool.FlagTruncated, Bytes: null64})
+		s.Done(spool.DoneEntry{Req: 2, Source: 0, Tag: 8, Flags: spool.FlagNoError, Bytes: 12})
+		s.Done(spool.DoneEntry{Req: 3, Source: null32, Tag: null32, Flags: spool.FlagNoStatus, Bytes: null64})
+		s.Err(inStatus)
+		s.call(schema.CallRecv, received(0, 0, 9, 20, 0))
+	}}.write(t), Options{})
+	compareLines(t, "messages", r.messageLines(), `
+		0>1 comm 0 tag 9 bytes 8 rows 1 1 4 epoch 0
+		0>1 comm 0 tag 8 bytes 12 rows 2 2 4 epoch 0
+		0>1 comm 0 tag 9 bytes 20 rows 3 5 5 epoch 0`)
+	compareLines(t, "rank 1", r.eventLines(1), `
+		1 Irecv recv comm 0 from 0 tag 9 request 1 done 4
+		2 Irecv recv comm 0 from 0 tag 8 receives 12 request 2 done 4
+		3 Irecv recv comm 0 from 0 tag 7 request 3 done 4
+		4 Waitall complete error 18
+		5 Recv recv comm 0 from 0 tag 9 receives 20`)
+	if c := r.Counts; c.UnmatchedSends != 0 || c.UnmatchedReceives != 0 {
+		t.Errorf("unmatched: %d sends, %d receives", c.UnmatchedSends, c.UnmatchedReceives)
+	}
+}
+
 func TestSendrecvIsBothSides(t *testing.T) {
 	r := ingested(t, program{ranks: 3, body: func(rank int, s *script) {
 		next, previous := int32((rank+1)%3), int32((rank+2)%3)

@@ -47,6 +47,9 @@ func (d *decoder) send(c *call, r *schema.Event) error {
 func (d *decoder) receiveSide(c *call, r *schema.Event, p *pending) error {
 	s, err := c.group.side()
 	if s == nil {
+		if err == nil && c.slot.T1 == 0 { // it did not return: what it was to receive is not known
+			d.ends.addLost(r.Seq)
+		}
 		return err
 	}
 	if err := c.setSource(s.Flags, s.Peer, s.Tag, r); err != nil {

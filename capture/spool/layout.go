@@ -47,6 +47,8 @@ const (
 	FlagInPlaceRecv
 	FlagNoStatus
 	FlagCancelled
+	FlagNoError   // of a DONE entry of a call that failed: this request did not
+	FlagTruncated // of such an entry: it took a message that was longer than its buffer
 )
 
 // What a DEF slot defines.

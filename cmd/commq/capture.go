@@ -435,8 +435,10 @@ func (o *captureOptions) ingest(ctx context.Context, a *app, out *writer.Run, na
 	defer finish()
 	options := ingest.Options{Record: o.filter.record, Calls: o.filter.calls, Origin: origin,
 		Replace: a.replace, Partial: status != 0 || lost, TimeResolutionNs: o.resolution, Progress: update}
-	return ingest.IngestAll(ctx, spoolDir, out, a.storeDir(), name, options, func(m *schema.Manifest) {
+	jobs, largest := 0, int32(0)
+	err := ingest.IngestAll(ctx, spoolDir, out, a.storeDir(), name, options, func(m *schema.Manifest) {
 		finish()
+		jobs, largest = jobs+1, max(largest, m.Ranks)
 		printSummary(a.summaries(), m)
 		printStuck(a.summaries(), m, spoolDir, true)
 		if masked > 0 {
@@ -445,6 +447,11 @@ func (o *captureOptions) ingest(ctx context.Context, a *app, out *writer.Run, na
 			masked = 0 // once for all jobs
 		}
 	})
+	if jobs > 1 && jobs == job.Ranks && largest == 1 {
+		a.warn("-n %d gave %[1]d jobs of one rank each: %s starts programs of another MPI library; name the launcher of the "+
+			"program's own with --launcher", job.Ranks, job.Launcher[0])
+	}
+	return err
 }
 
 func newCaptureBuildCommand(a *app) *cobra.Command {

@@ -103,7 +103,9 @@ func (o *predictOptions) check() error {
 		return errors.New("--run and --models: want only one of them")
 	case o.holdout && o.models != "":
 		return errors.New("--holdout: laws are there already; name the runs with --run")
-	case o.holdout == (o.ranks != 0):
+	case o.holdout && o.ranks != 0:
+		return errors.New("--ranks and --holdout: want only one of them; --holdout predicts each run from the others")
+	case !o.holdout && o.ranks == 0:
 		return errors.New("predict: want the number of ranks to predict for, --ranks 64, or --holdout")
 	case o.ranks < 0:
 		return fmt.Errorf("--ranks %d: want 1 or more", o.ranks)

@@ -202,6 +202,25 @@ func captureEnvironment(t *testing.T) {
 	}
 }
 
+// TestRequestsThatFail captures calls that complete a receive that is too small and one that is not: both took their
+// messages.
+func TestRequestsThatFail(t *testing.T) {
+	captureEnvironment(t)
+	for _, library := range []string{"openmpi", "mpich"} {
+		store := t.TempDir()
+		commq(t, "capture", "--store", store, "--name", "r", "-q", "-n", "2", "--", compileMPI(t, library, "errors.c"))
+		got := commq(t, "sql", "--store", store, "--run", "r", "--format", "csv",
+			"SELECT tag, bytes, COUNT(*) AS messages, COUNT(recv_post_seq) AS posted FROM messages GROUP BY ALL ORDER BY tag")
+		if want := "tag,bytes,messages,posted\n8,4,6,6\n9,12,6,6\n"; got != want {
+			t.Errorf("%s: messages\n%s\nwant\n%s", library, got, want)
+		}
+		if left := commq(t, "query", "unmatched", "--store", store, "r", "--format", "csv"); strings.Count(left, "\n") != 1 {
+			t.Errorf("%s: without a partner:\n%s", library, left)
+		}
+		commq(t, "runs", "check", "--store", store, "r")
+	}
+}
+
 func TestProgramsHaveExpectedRows(t *testing.T) {
 	captureEnvironment(t)
 	for _, library := range []string{"openmpi", "mpich"} {

@@ -344,9 +344,14 @@ func (v *paramValue) String() string {
 	return v.p.Default
 }
 
+// Set adds a condition to earlier ones, which must hold too. Another value takes the place of an earlier one.
 func (v *paramValue) Set(s string) error {
+	err := v.p.Check(s)
+	if earlier, given := v.args[v.p.Name]; given && v.p.Kind == "condition" {
+		s = "(" + earlier + ") AND (" + s + ")"
+	}
 	v.args[v.p.Name] = s
-	return v.p.Check(s)
+	return err
 }
 
 func (v *paramValue) Type() string {

@@ -186,6 +186,29 @@ func TestQuerySQLRunsByItself(t *testing.T) {
 	}
 }
 
+// TestConditionsGivenAgain asks with several conditions, which must all hold.
+func TestConditionsGivenAgain(t *testing.T) {
+	store := smallStore(t)
+	ask := func(conditions ...string) string {
+		args := []string{"--store", store, "query", "density", "--run", "ring.3", "--collectives", "none", "--format", "csv"}
+		for _, condition := range conditions {
+			args = append(args, "--where", condition)
+		}
+		status, out, errs := commandLine("", args...)
+		if status != 0 {
+			t.Fatalf("%v: %s", conditions, errs)
+		}
+		return out
+	}
+	all, one := ask("TRUE"), ask("src = 0 AND (bytes >= 0 OR tag = 1)")
+	if got := ask("src = 0", "bytes >= 0 OR tag = 1"); got != one || got == all {
+		t.Errorf("two conditions:\n%s\nwant\n%s", got, one)
+	}
+	if got := ask("src = 0 OR src = 1", "dst = 0 OR dst = 1 OR dst = 2", "src = 0"); got != one {
+		t.Errorf("three conditions:\n%s\nwant\n%s", got, one)
+	}
+}
+
 func TestQueryFiles(t *testing.T) {
 	store, dir := smallStore(t), t.TempDir()
 	file := func(name string) string { return filepath.Join(dir, name) }

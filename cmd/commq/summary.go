@@ -79,7 +79,7 @@ func madeFrom(o *schema.Origin) string {
 	return shellquote.Join(o.Command...)
 }
 
-// maxCollectives is the maximum number of kinds of collectives that the summary names.
+// maxCollectives is the maximum number of kinds of collectives that the summary names where it leaves out several.
 const maxCollectives = 6
 
 // collectivesText lists collectives, the most frequent first.
@@ -87,12 +87,16 @@ func collectivesText(byName map[string]int64) string {
 	names := slices.SortedFunc(maps.Keys(byName), func(a, b string) int {
 		return cmp.Or(cmp.Compare(byName[b], byName[a]), strings.Compare(a, b))
 	})
+	named := len(names)
+	if named > maxCollectives+1 {
+		named = maxCollectives
+	}
 	var parts []string
-	for _, name := range names[:min(len(names), maxCollectives)] {
+	for _, name := range names[:named] {
 		parts = append(parts, fmt.Sprintf("%s %s", grouped(byName[name]), strings.TrimPrefix(name, "MPI_")))
 	}
-	if len(names) > maxCollectives {
-		parts = append(parts, fmt.Sprintf("%d other kinds", len(names)-maxCollectives))
+	if named < len(names) {
+		parts = append(parts, fmt.Sprintf("%d other kinds", len(names)-named))
 	}
 	if len(parts) == 0 {
 		return ""

@@ -49,7 +49,8 @@ func (u Use) Text(of string) string {
 	case u.CPUShare >= least:
 		return ""
 	case u.Known:
-		return had + " although there was a core for each (other processes, a limit of CPU time, files, sleep)"
+		return had + " although there was a core for each (other processes, a limit of CPU time, files, " +
+			"sleep; commq capture --clock wall counts such time as computing)"
 	default:
 		return had + ", usually because there were more ranks than cores"
 	}

@@ -13,7 +13,7 @@ func TestText(t *testing.T) {
 		{Use{CPUShare: 0.5}, "between calls the ranks of r had a CPU for 50 % of the time only, usually because there were more " +
 			"ranks than cores"},
 		{Use{CPUShare: 0.5, Known: true}, "between calls the ranks of r had a CPU for 50 % of the time only although there was a " +
-			"core for each (other processes, a limit of CPU time, files, sleep)"},
+			"core for each (other processes, a limit of CPU time, files, sleep; commq capture --clock wall counts such time as computing)"},
 		{Use{CPUShare: 1, Known: true, Shared: two[1:2]}, "4 ranks of r shared 1 core on host n1"},
 		{Use{CPUShare: 0.5, Known: true, Shared: two}, "4 ranks of r shared 1 core on host n1 (and likewise on 2 other hosts)"},
 	} {

@@ -2,6 +2,7 @@
 package nearest
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/agnivade/levenshtein"
@@ -12,7 +13,8 @@ const leastPrefix = 3
 
 // Name returns the known name nearest to a word, or "" if none is near. A name is near if at most two letters differ
 // (inserted, removed or exchanged), or a third of the word, but not more than half of the longer of the two; or if the
-// word is its beginning. Upper and lower case count as the same.
+// word is its beginning. A part of a name as a whole, as bytes of message_bytes, is as near as one letter. Upper and
+// lower case count as the same.
 func Name(word string, known []string) string {
 	word = strings.ToLower(word)
 	best, least := "", -1
@@ -20,6 +22,9 @@ func Name(word string, known []string) string {
 		lower := strings.ToLower(name)
 		d := levenshtein.ComputeDistance(word, lower)
 		near := d <= max(2, len(word)/3) && 2*d <= max(len(word), len(lower))
+		if len(word) >= leastPrefix && slices.Contains(strings.FieldsFunc(lower, separates), word) {
+			d, near = min(d, 1), true
+		}
 		if !near && (len(word) < leastPrefix || !strings.HasPrefix(lower, word)) {
 			continue
 		}
@@ -29,6 +34,9 @@ func Name(word string, known []string) string {
 	}
 	return best
 }
+
+// separates reports whether a character stands between the parts of a name.
+func separates(r rune) bool { return r == '_' || r == '-' }
 
 // Hint is what follows a message about an unknown word: "; did you mean density?", or "" if no known name is near.
 func Hint(word string, known []string) string {

@@ -3,7 +3,7 @@ package nearest
 import "testing"
 
 func TestName(t *testing.T) {
-	known := []string{"density", "data-density", "sql", "exec", "latency_ns", "latency", "bandwidth_bytes_per_s", "MPI_Bcast"}
+	known := []string{"density", "data-density", "sql", "exec", "latency_ns", "latency", "sites", "bandwidth_bytes_per_s", "MPI_Bcast"}
 	for word, want := range map[string]string{
 		"densty":               "density",
 		"dnesity":              "density", // two exchanged letters are two differences
@@ -16,6 +16,9 @@ func TestName(t *testing.T) {
 		"latencys":             "latency",
 		"bandwith_byte_per_s":  "bandwidth_bytes_per_s",
 		"bandwith_per_s":       "",
+		"bandwidth":            "bandwidth_bytes_per_s",
+		"bytes":                "bandwidth_bytes_per_s", // a part, although two letters from sites
+		"data":                 "data-density",
 		"ls":                   "", // two of three letters differ from sql
 		"sl":                   "sql",
 		"exce":                 "exec",

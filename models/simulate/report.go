@@ -195,7 +195,8 @@ func (r *report) unmatched() error {
 		parts = append(parts, fmt.Sprintf("receives without a send, %d:\n  %s", received,
 			strings.Join(receives[:min(len(receives), mostNamed)], "\n  ")))
 	}
-	return fmt.Errorf("messages without a partner: %s\ncommq query unmatched lists them", strings.Join(parts, "\n"))
+	return fmt.Errorf("messages without a partner: %s\ncommq query unmatched lists them; only with partners do they "+
+		"have times in a simulation", strings.Join(parts, "\n"))
 }
 
 // firstSend describes the first message of a channel that nobody received.

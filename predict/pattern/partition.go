@@ -354,9 +354,9 @@ func fixedBlock(colors [][]int32) Together {
 	return BlockOf + Together(most-2)
 }
 
-// unevenParts returns the divisions of a line into ranks with the same remainder, or so many in a row, if there is a run
-// whose number of ranks these do not divide, so that the parts are no lines of a grid. It has more than two whole parts:
-// fewer could be there by chance.
+// unevenParts returns the divisions of a line into ranks with the same remainder, or so many in a row, if there is a
+// run whose number of ranks these do not divide, so that the parts are no lines of a grid. It has more than two whole
+// parts: fewer could be there by chance.
 func unevenParts(colors [][]int32) (all [][]Together) {
 	stride, block := 0, 0 // the most communicators, and the most ranks in one, of any run
 	for _, run := range colors {

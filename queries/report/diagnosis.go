@@ -90,7 +90,7 @@ type causePart struct {
 // printable returns the diagnosis with texts that show as they are.
 func (d Diagnosis) printable() Diagnosis {
 	p := d
-	p.Verdict, p.Left, p.Missing = Printable(d.Verdict), Printable(d.Left), Printable(d.Missing)
+	p.Verdict, p.Left, p.Missing = Printable(d.Verdict), Printable(d.Left), cleanLines(strings.Split(d.Missing, "\n"))
 	p.Warnings, p.Causes = nil, nil
 	for _, text := range d.Warnings {
 		p.Warnings = append(p.Warnings, Printable(text))

@@ -233,11 +233,11 @@ func TestDiagnosis(t *testing.T) {
 	slow, lacking := newRun(t, "slow", twoSends, untimed(3)), newRun(t, "lacking", twoSends, untimed(3))
 	slow.Diagnosis = report.Diagnosis{Verdict: "slow: 1 s of 3 ranks", Warnings: []string{"few cores"}, Left: "2 smaller findings",
 		Causes: []report.Cause{{Rule: "imbalance", Gain: "9 ms (1 %)", Found: "Rank 2 computes <b>long</b>", Do: "Share.", Waits: []string{"3 s in MPI_Wait"}}}}
-	lacking.Diagnosis = report.Diagnosis{Missing: "no times"}
+	lacking.Diagnosis = report.Diagnosis{Missing: "no times:\n  of rank 1"}
 	page := pageOf(t, report.Options{}, slow, lacking)
 	for _, want := range []string{`<p class="verdict">slow: 1 s of 3 ranks</p>`, "<b>warning</b> few cores",
 		"<b>imbalance</b>, gain 9 ms (1 %): Rank 2 computes &lt;b&gt;long&lt;/b&gt;.", "<li>waits 3 s in MPI_Wait</li>", "2 smaller findings",
-		"No diagnosis: no times"} {
+		"No diagnosis: no times:\n  of rank 1</p>"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %s", want)
 		}

@@ -2,8 +2,8 @@
 -- source: the process groups of Vampir and the clusters of ranks of Ravel and PerfExplorer
 -- needs: profile, ranks, comms, times
 -- origins: measured, virtual, simulated
--- param by choice host|communicator|calls|time = host: What the ranks of a group share. host: the machine. communicator: the one with some
---     but not all ranks of the run on which a rank makes most calls; that of all ranks if there is none. calls: how often they make which
+-- param by choice host|communicator|calls|time = host: What the ranks of a group share. host: the machine. communicator: the one with two
+--     ranks or more, but not all of the run, on which a rank makes most calls; that of all ranks if there is none. calls: how often they make which
 --     calls, those to MPI_PROC_NULL apart and probes left out; if that makes more than 32 groups, within powers of two; if that does too, only
 --     which calls. time: the share of their time between MPI_Init and MPI_Finalize that they spend in MPI, in tenths.
 -- column rank INTEGER -: World rank.

@@ -14,7 +14,7 @@
 -- column line INTEGER -: Source line; null where file is.
 -- column callers VARCHAR -: By path, the functions that called it, nearest first, at most eight.
 -- column posted BIGINT 1: How many were posted. Failed probes are not counted.
--- column matched BIGINT 1: Those of them that met a message; the others were cancelled, failed or left open.
+-- column matched BIGINT 1: Those of them that met a message; the others were cancelled, failed, left open, or from MPI_PROC_NULL.
 -- column sources BIGINT 1: World ranks whose messages they met. Where it is 1 the wildcard let nothing overtake.
 -- column tags BIGINT 1: Different tags of those messages.
 -- column bytes BIGINT bytes: Payload of those messages; a probe's are received by another call.

@@ -37,13 +37,39 @@ static cq_done_entry done_entry(cq_req r, const MPI_Status *st)
 	return e;
 }
 
-static void done_put(done_list *l, cq_req r, const MPI_Status *st)
+/* The class of an error. */
+static int class_of(int err)
+{
+	int class = MPI_SUCCESS;
+	if (err != MPI_SUCCESS)
+		cq_p.Error_class(err, &class);
+	return class;
+}
+
+/* How a request ended whose call failed: the statuses tell if the call's error is MPI_ERR_IN_STATUS, else nothing does. */
+static uint32_t ended(int err, const MPI_Status *st)
+{
+	if (err == MPI_SUCCESS || st == NULL || class_of(err) != MPI_ERR_IN_STATUS)
+		return 0;
+	if (st->MPI_ERROR == MPI_SUCCESS)
+		return CQ_F_NO_ERROR;
+	return class_of(st->MPI_ERROR) == MPI_ERR_TRUNCATE ? CQ_F_TRUNCATED : 0;
+}
+
+/* Adds a request that a call completed which returned err. */
+static void done_put(done_list *l, int err, cq_req r, const MPI_Status *st)
 {
 	if (r.serial == 0)
 		return;
-	cq_verify(l->t, r, st);
+	uint32_t how = ended(err, st);
+	int whole = err == MPI_SUCCESS || how == CQ_F_NO_ERROR;
+	cq_verify(l->t, r, whole ? st : NULL);
 	l->slot.kind = CQ_DONE;
-	l->slot.done[l->slot.n++] = done_entry(r, st);
+	cq_done_entry *e = &l->slot.done[l->slot.n++];
+	*e = done_entry(r, whole || how == CQ_F_TRUNCATED ? st : NULL);
+	e->flags |= how;
+	if (how == CQ_F_TRUNCATED)
+		e->bytes = CQ_NULL64;
 	if (l->slot.n == 2)
 		done_flush(l);
 }
@@ -193,7 +219,7 @@ void cq_waitall_end(cq_thread *t, int err, cq_array a, const MPI_Status *st)
 		const MPI_Status *s = st != NULL ? st + i : NULL;
 		if (CQ_UNLIKELY(!is_completed(err, a, i, r[i], s)))
 			continue;
-		done_put(&l, r[i], s);
+		done_put(&l, err, r[i], s);
 		r[i].serial = 0;
 	}
 	if (CQ_UNLIKELY(err != MPI_SUCCESS))
@@ -218,7 +244,7 @@ void cq_testall_end(cq_thread *t, int id, int err, uint64_t compute, int flag, c
 	for (int i = 0; keys != NULL && i < a.n; i++) {
 		if (err != MPI_SUCCESS && !is_null(a, i))
 			continue;
-		done_put(&l, take_claimed(t, i, keys[i]), st != NULL ? st + i : NULL);
+		done_put(&l, err, take_claimed(t, i, keys[i]), st != NULL ? st + i : NULL);
 	}
 	put_back_claimed(t, keys);
 	done_flush(&l);
@@ -232,8 +258,7 @@ static void some_record(cq_thread *t, int err, int n, const int *indices, int ba
 {
 	done_list l = {t, {0}};
 	for (int i = 0; n != MPI_UNDEFINED && keys != NULL && i < n; i++) {
-		const MPI_Status *s = st != NULL && (err == MPI_SUCCESS || st[i].MPI_ERROR == MPI_SUCCESS) ? st + i : NULL;
-		done_put(&l, take_claimed(t, indices[i] - base, keys[indices[i] - base]), s);
+		done_put(&l, err, take_claimed(t, indices[i] - base, keys[indices[i] - base]), st != NULL ? st + i : NULL);
 	}
 	done_flush(&l);
 }
@@ -241,9 +266,7 @@ static void some_record(cq_thread *t, int err, int n, const int *indices, int ba
 /* Reports whether outcount is valid: it is for errors that the statuses report. */
 static int outcount_is_valid(int err)
 {
-	int class = MPI_SUCCESS;
-	if (err != MPI_SUCCESS)
-		cq_p.Error_class(err, &class);
+	int class = class_of(err);
 	return class == MPI_SUCCESS || class == MPI_ERR_IN_STATUS;
 }
 

@@ -149,8 +149,8 @@ class Queries:
         - ``mpi_share``: Part of the time in all calls here.
         - ``app_share``: Part of the ranks' time from the end of MPI_Init to the start of MPI_Finalize
             (--init include: from their first to their last call), summed over ranks.
-        - ``cov``: Coefficient of variation of the ranks' times at it: standard deviation over mean, among
-            the ranks that called; 0 is even.
+        - ``cov``: Coefficient of variation of the ranks' times at it: standard deviation (of all, divided
+            by their number) over mean, among the ranks that called; 0 is even.
         """
         return self.query(
             "callsite-time",
@@ -212,8 +212,9 @@ class Queries:
         - ``until``: Whom a rank waits for. needed: whom it needs, for the result of the operation or to
             know that all have come: every rank in a barrier, allreduce, allgather, alltoall or
             reduce-scatter; the root in a broadcast or scatter; at the root of a reduce or gather every rank;
-            in a scan those before it. last: the last rank in every operation, as in virtual and simulated
-            times, whose collectives end for all ranks at once. Default: needed.
+            in a scan those before it. last: the last rank in every operation, of an intercommunicator the
+            last one of the other group, as in virtual and simulated times, whose collectives end for all
+            ranks at once. Default: needed.
         - ``limit``: Rows to return at most. Default: all.
 
         Columns of the answer:
@@ -229,7 +230,8 @@ class Queries:
             until the last rank that it needs has entered the collective. Where one call completes several
             operations the longest counts. In ns.
         - ``max_ns``: The longest of these waits. In ns.
-        - ``caused``: How often another rank waited and this one was the last it needed; 0 in scans.
+        - ``caused``: How often another rank waited and this one was the last it needed; 0 in scans, but
+            with --until last.
         - ``caused_ns``: Time that the others lost in them. In ns.
         """
         return self.query(
@@ -1119,12 +1121,12 @@ class Queries:
         """Groups of ranks, for pictures of thousands: the ranks of a host, of a communicator, or that behave
         alike: that call or wait alike.
 
-        - ``by``: What the ranks of a group share. host: the machine. communicator: the one with some but
-            not all ranks of the run on which a rank makes most calls; that of all ranks if there is none.
-            calls: how often they make which calls, those to MPI_PROC_NULL apart and probes left out; if that
-            makes more than 32 groups, within powers of two; if that does too, only which calls. time: the
-            share of their time between MPI_Init and MPI_Finalize that they spend in MPI, in tenths. Default:
-            host.
+        - ``by``: What the ranks of a group share. host: the machine. communicator: the one with two ranks
+            or more, but not all of the run, on which a rank makes most calls; that of all ranks if there is
+            none. calls: how often they make which calls, those to MPI_PROC_NULL apart and probes left out; if
+            that makes more than 32 groups, within powers of two; if that does too, only which calls. time:
+            the share of their time between MPI_Init and MPI_Finalize that they spend in MPI, in tenths.
+            Default: host.
         - ``limit``: Rows to return at most. Default: all.
 
         Columns of the answer:
@@ -1638,7 +1640,7 @@ class Queries:
         - ``state``: Kind of wait, as in wait-states.
         - ``waits``: Waits that began in the step; 1 for a single one.
         - ``wait_ns``: Time lost in the step, summed over the row's ranks. In ns.
-        - ``cause``: World rank that a single wait was for; null in scans.
+        - ``cause``: World rank that a single wait was for; null in scans, but with --until last.
         - ``callsite``: Call site of the call that waited.
         """
         return self.query(
@@ -1753,7 +1755,8 @@ class Queries:
         - ``line``: Source line; null where file is.
         - ``callers``: By path, the functions that called it, nearest first, at most eight.
         - ``posted``: How many were posted. Failed probes are not counted.
-        - ``matched``: Those of them that met a message; the others were cancelled, failed or left open.
+        - ``matched``: Those of them that met a message; the others were cancelled, failed, left open, or
+            from MPI_PROC_NULL.
         - ``sources``: World ranks whose messages they met. Where it is 1 the wildcard let nothing overtake.
         - ``tags``: Different tags of those messages.
         - ``bytes``: Payload of those messages; a probe's are received by another call. In bytes.

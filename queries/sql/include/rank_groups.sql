@@ -36,7 +36,6 @@ valued AS (
 parts_of_world AS (
   SELECT comm
   FROM comms
-  WHERE remote = 0
   GROUP BY comm
   HAVING COUNT(*) > 1 AND COUNT(*) < (SELECT COUNT(*) FROM ranks)
 ),
