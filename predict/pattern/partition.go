@@ -59,7 +59,7 @@ const (
 	BlockOf                 // within so many in a row: BlockOf+k for 2+k of them
 )
 
-// StrideOf-k means: only those with the same remainder by 3+k, as Parity by 2.
+// StrideOf is the first of the remainders: StrideOf-k means only those with the same one by 3+k, as Parity by 2.
 const StrideOf Together = -1
 
 // mostInBlock is the largest number of ranks in a row of BlockOf.
