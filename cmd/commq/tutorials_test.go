@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/commq/commq/capture/shim"
 	"github.com/commq/commq/internal/testenv"
 )
 
@@ -155,6 +156,10 @@ func TestComparisonOfTutorials(t *testing.T) {
 // TestTutorials runs the tutorials as a reader does: from a folder with testdata, in a shell.
 func TestTutorials(t *testing.T) {
 	testenv.MPI(t, "openmpi") // whose ranks yield their CPU while they wait
+	// Pages that are read at once would tell that one waits for the library that another one builds.
+	if _, err := shim.Build(t.Context(), shim.BuildOptions{Library: shim.OpenMPI, Cache: shimCache}); err != nil {
+		t.Fatal(err)
+	}
 	pages, err := filepath.Glob("../../docs/tutorials/*.md")
 	if err != nil {
 		t.Fatal(err)
