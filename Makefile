@@ -38,7 +38,7 @@ man:
 test:
 	@scripts/setup packages
 	@scripts/setup tools & tools=$$!; $(MAKE) lint && scripts/check-generated; lint=$$?; wait $$tools && exit $$lint
-	rm -rf $(TEST_CACHE); trap 'rm -rf $(TEST_CACHE)' EXIT; \
+	rm -rf '$(TEST_CACHE)'; trap "rm -rf '$(TEST_CACHE)'" EXIT; \
 	$(MAKE) --no-print-directory -k -j 3 $(TEST_PARTS)
 
 # About half of the tests of cmd/commq, by their time.
@@ -51,7 +51,8 @@ test-commq-first:
 test-commq-second:
 	$(GO) test -timeout 2h ./cmd/commq -skip '$(COMMQ_FIRST)'
 test-packages:
-	$(GO) test -p 2 -timeout 2h ./queries ./capture/shim $$($(GO) list ./... | grep -v '/cmd/commq$$')
+	packages=$$($(GO) list ./...) && \
+	$(GO) test -p 2 -timeout 2h ./queries ./capture/shim $$(echo "$$packages" | grep -v '/cmd/commq$$')
 
 # What commq costs beside its peers: at most an hour.
 bench: build

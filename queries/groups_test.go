@@ -66,6 +66,41 @@ func TestRankGroups(t *testing.T) {
 		4,4,1,5`)
 }
 
+// TestGroupsOfIntercommunicators counts the ranks of both groups: intercommunicator 5 has two of five ranks, 6 has all,
+// and of 8 one is another program's.
+func TestGroupsOfIntercommunicators(t *testing.T) {
+	run := newRun(t, "intercommunicators.5", `
+comms comm remote comm_rank world_rank kind
+0 0 0 0 world
+0 0 1 1 world
+0 0 2 2 world
+0 0 3 3 world
+0 0 4 4 world
+5 0 0 0 inter
+5 1 0 1 inter
+6 0 0 0 inter
+6 0 1 1 inter
+6 1 0 2 inter
+6 1 1 3 inter
+6 1 2 4 inter
+8 0 0 4 inter
+8 1 0 - inter
+`+fiveRanks+`
+events rank seq call class comm instance start_ns end_ns
+0 0 MPI_Barrier collective 5 0 0 10
+1 0 MPI_Barrier collective 5 0 0 10
+2 0 MPI_Barrier collective 6 0 0 10
+3 0 MPI_Barrier collective 6 0 0 10
+4 0 MPI_Barrier collective 8 0 0 10
+`, example.Manifest(5))
+	same(t, "by communicator", ask(t, run, "rank-groups", "by", "communicator"), `
+		0,0,2,5
+		1,0,2,5
+		2,2,3,0
+		3,2,3,0
+		4,2,3,0`)
+}
+
 // TestTimelineOfGroups has a row of ranks 0 to 2, and one each for 3 and 4.
 func TestTimelineOfGroups(t *testing.T) {
 	run := newRun(t, "grouped.5", grouped, example.Manifest(5))

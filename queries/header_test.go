@@ -349,7 +349,7 @@ func TestHelpHasTheHeader(t *testing.T) {
   --top 1..99 (default 9)
       How many.
   --where CONDITION (default TRUE)
-      Which messages. Of several, all must hold.
+      Which messages. It may be given several times: all must hold.
 
 Columns:
   column  type     unit   meaning

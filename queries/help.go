@@ -36,7 +36,7 @@ func (p *Param) help(b *strings.Builder, width int) {
 		doc = "One of " + strings.Join(p.Choices, ", ") + ". " + doc
 	}
 	if p.Kind == "condition" {
-		doc += " Of several, all must hold."
+		doc += " It may be given several times: all must hold."
 	}
 	if p.Kind == "file" {
 		doc += " Its columns: " + strings.ReplaceAll(strings.ReplaceAll(p.fileColumns(), ":", " "), ",", ", ") + "."

@@ -431,7 +431,7 @@ var CollectiveWaitsTable = Table{
 		{Name: "wait_ns", Goname: "WaitNs", Type: Int64, Unit: "ns", Doc: "Time lost in these operations."},
 		{Name: "max_ns", Goname: "MaxNs", Type: Int64, Unit: "ns", Doc: "The longest time lost in one of them."},
 		{Name: "caused", Goname: "Caused", Type: Int64, Unit: "1", Counts: true,
-			Doc: "How often another rank waited and this rank was the last it needed; 0 in scans where until is needed."},
+			Doc: "How often another rank waited and this rank was the last it needed; 0 in scans if `until` is 'needed'."},
 		{Name: "caused_ns", Goname: "CausedNs", Type: Int64, Unit: "ns", Doc: "Time that the other ranks lost by " +
 			"that."},
 	},

@@ -261,6 +261,19 @@ func TestSendrecvIsBothSides(t *testing.T) {
 		3 Wait complete request 1`)
 }
 
+// A sendrecv that did not return waits for a message: which one is not known.
+func TestSendrecvThatDidNotReturn(t *testing.T) {
+	ended := func(h *spool.Header) { h.Ended = spool.EndedNot }
+	r := ingested(t, program{ranks: 2, header: ended, body: func(rank int, s *script) {
+		if rank == 0 {
+			s.call(schema.CallSendrecv, func(c *spool.Call) { to(0, 1, 9, 1, 0)(c); c.T1 = 0 })
+		}
+	}}.write(t), Options{Partial: true})
+	if c := r.Counts; c.UnmatchedSends != 1 || c.UnmatchedReceives != 1 {
+		t.Errorf("unmatched: %d sends, %d receives; want 1 each", c.UnmatchedSends, c.UnmatchedReceives)
+	}
+}
+
 // crash returns a job that was killed: rank 2 waits for rank 1, whose last call is a receive from any source.
 func crash() program {
 	return program{ranks: 3, header: func(h *spool.Header) { h.Ended = spool.EndedNot }, body: func(rank int, s *script) {

@@ -194,7 +194,7 @@ func (t Target) compile(ctx context.Context, what, folder string, args []string)
 const mostCompilers = 8
 
 // compileEach compiles the sources in a folder, several at once in their order, and returns the paths of the objects.
-// Its error is that of the first source that fails; others are then not compiled to their end.
+// Its error is that of the first source that fails; it waits for the compilers that run then, and starts no other.
 func (t Target) compileEach(ctx context.Context, what, folder string, flags, sources []string) (objects []string,
 	err error) {
 	all, within := errgroup.WithContext(ctx)
@@ -207,7 +207,7 @@ func (t Target) compileEach(ctx context.Context, what, folder string, flags, sou
 			return t.compile(within, what, folder, slices.Concat(flags, []string{"-c", "-o", object, source}))
 		})
 	}
-	slices.Sort(objects) // the order of the libraries that commq brings
+	slices.Sort(objects) // linked in the order of their names, as in the libraries that commq brings
 	return objects, all.Wait()
 }
 

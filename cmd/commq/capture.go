@@ -447,9 +447,9 @@ func (o *captureOptions) ingest(ctx context.Context, a *app, out *writer.Run, na
 			masked = 0 // once for all jobs
 		}
 	})
-	if jobs > 1 && jobs == job.Ranks && largest == 1 {
-		a.warn("-n %d gave %[1]d jobs of one rank each: %s starts programs of another MPI library; name the launcher of the "+
-			"program's own with --launcher", job.Ranks, job.Launcher[0])
+	if err == nil && jobs > 1 && jobs == job.Ranks && largest == 1 {
+		a.warn("-n %d gave %[1]d jobs of one rank each: %s is perhaps of another MPI library than the program; name the "+
+			"launcher of the program's own with --launcher", job.Ranks, job.Launcher[0])
 	}
 	return err
 }

@@ -204,6 +204,9 @@ func TestConditionsGivenAgain(t *testing.T) {
 	if got := ask("src = 0", "bytes >= 0 OR tag = 1"); got != one || got == all {
 		t.Errorf("two conditions:\n%s\nwant\n%s", got, one)
 	}
+	if got := ask("TRUE", "src = 0 -- the first", "TRUE", "bytes >= 0"); got != one {
+		t.Errorf("conditions with a comment and defaults:\n%s\nwant\n%s", got, one)
+	}
 	if got := ask("src = 0 OR src = 1", "dst = 0 OR dst = 1 OR dst = 2", "src = 0"); got != one {
 		t.Errorf("three conditions:\n%s\nwant\n%s", got, one)
 	}

@@ -356,10 +356,15 @@ func fixedBlock(colors [][]int32) Together {
 
 // unevenParts returns the divisions of a line into ranks with the same remainder, or so many in a row, if there is a
 // run whose number of ranks these do not divide, so that the parts are no lines of a grid. It has more than two whole
-// parts: fewer could be there by chance.
+// parts: fewer could be there by chance. The largest run has more than twice the ranks of the smallest that shows
+// several parts: in less, a share, root or logarithm of the number of ranks can stay the same. Each rank must be in a
+// communicator.
 func unevenParts(colors [][]int32) (all [][]Together) {
 	stride, block := 0, 0 // the most communicators, and the most ranks in one, of any run
 	for _, run := range colors {
+		if slices.Contains(run, None) {
+			return nil
+		}
 		sizes := map[int32]int{}
 		for _, set := range run {
 			if set != None {
@@ -369,7 +374,14 @@ func unevenParts(colors [][]int32) (all [][]Together) {
 		stride, block = max(stride, len(sizes)), max(block, slices.Max(append(slices.Collect(maps.Values(sizes)), 0)))
 	}
 	isUneven := func(by int) bool {
-		return slices.ContainsFunc(colors, func(run []int32) bool { return len(run) > 2*by && len(run)%by != 0 })
+		smallest, largest, uneven := math.MaxInt, 0, false
+		for _, run := range colors {
+			if ranks := len(run); ranks > by {
+				smallest, largest = min(smallest, ranks), max(largest, ranks)
+				uneven = uneven || ranks > 2*by && ranks%by != 0
+			}
+		}
+		return uneven && largest > 2*smallest
 	}
 	switch {
 	case stride == 2 && isUneven(2):

@@ -42,9 +42,9 @@ func TestPartitions(t *testing.T) {
 		"mod 3":        {func(p, r int32) int32 { return r % 3 }, []int32{6, 9, 12}, []int32{15, 30}, "ranks that differ in y on a 3 x P/3 grid"},
 		"mod 2 of any": {func(p, r int32) int32 { return r % 2 }, []int32{2, 3, 4, 5, 6, 7}, []int32{8, 9, 64},
 			"ranks that differ in rank by an even number on a line of P"},
-		"mod 3 of any": {func(p, r int32) int32 { return r % 3 }, []int32{4, 6, 7, 8}, []int32{9, 10, 64},
+		"mod 3 of any": {func(p, r int32) int32 { return r % 3 }, []int32{4, 6, 7, 9}, []int32{10, 11, 64},
 			"ranks that differ in rank by a multiple of 3 on a line of P"},
-		"four in a row": {func(p, r int32) int32 { return r / 4 }, []int32{5, 6, 7, 9, 10}, []int32{12, 13, 64},
+		"four in a row": {func(p, r int32) int32 { return r / 4 }, []int32{5, 6, 7, 9, 10, 11}, []int32{12, 13, 64},
 			"ranks that differ in rank within 4 in a row on a line of P"},
 		"halves": {func(p, r int32) int32 { return r / (p / 2) }, []int32{4, 8, 12, 16}, []int32{6, 30},
 			"ranks that differ in rank within a half on a line of P"},
@@ -93,6 +93,13 @@ func TestPartitionsRefused(t *testing.T) {
 	for _, p := range []int32{2, 3} {
 		one.Runs = append(one.Runs, sets(p, func(r int32) int32 { return r % 2 }))
 	}
+	thirds, roots := Partition{Name: "thirds"}, Partition{Name: "root"}
+	for _, p := range []int32{7, 8, 9} { // three in a row, or a third of all
+		thirds.Runs = append(thirds.Runs, sets(p, func(r int32) int32 { return r / ((p + 2) / 3) }))
+	}
+	for p := int32(4); p <= 8; p++ { // every second, or every one by the root of all
+		roots.Runs = append(roots.Runs, sets(p, func(r int32) int32 { return r % 2 }))
+	}
 	dealt := Partition{Name: "dealt"} // a plane, or planes of a box
 	for _, p := range []int32{4, 8, 16, 32} {
 		dealt.Runs = append(dealt.Runs, sets(p, func(r int32) int32 { return r / bits2(p)[0] }))
@@ -107,7 +114,7 @@ func TestPartitionsRefused(t *testing.T) {
 		}))
 	}
 	twice := Partition{Name: "twice", Runs: []Sets{{Ranks: 2, Sets: [][]int32{{0, 1}, {1}}}}}
-	laws := FitPartitions([]Partition{rows, odd, alone, dealt, twice, rows8, one}, nil)
+	laws := FitPartitions([]Partition{rows, odd, alone, dealt, twice, rows8, one, thirds, roots}, nil)
 	var r *Refusal
 	if _, err := laws[3].Sets(64); !errors.As(err, &r) || r.Reason != Ambiguous {
 		t.Errorf("rows of a plane, or planes of a box: %v, want %s", err, Ambiguous)
@@ -124,8 +131,10 @@ func TestPartitionsRefused(t *testing.T) {
 			t.Errorf("%s at 20: %v, want %s", laws[i].Name, err, want)
 		}
 	}
-	if len(laws[6].Forms) > 0 {
-		t.Errorf("%s: a law from 2 and 3 ranks: %v", laws[6].Name, laws[6].Forms[0])
+	for _, l := range laws[6:] {
+		if len(l.Forms) > 0 {
+			t.Errorf("%s: a law from few runs: %v", l.Name, l.Forms[0])
+		}
 	}
 	if len(laws[4].Forms) > 0 || laws[4].Why == "" {
 		t.Error("a rank in two communicators is no partition")

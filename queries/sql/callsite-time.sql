@@ -23,7 +23,7 @@
 -- column mpi_share DOUBLE share: Part of the time in all calls here.
 -- column app_share DOUBLE share: Part of the ranks' time from the end of MPI_Init to the start of MPI_Finalize (--init include: from their first
 --     to their last call), summed over ranks.
--- column cov DOUBLE 1: Coefficient of variation of the ranks' times at it: standard deviation (of all, divided by their number) over mean, among the ranks that
+-- column cov DOUBLE 1: Coefficient of variation of the ranks' times at it: population standard deviation over mean, among the ranks that
 --     called; 0 is even.
 -- order: time_ns DESC, callsite, call
 -- cost: The table profile.

@@ -24,7 +24,7 @@
 -- column state VARCHAR -: Kind of wait, as in wait-states.
 -- column waits BIGINT 1: Waits that began in the step; 1 for a single one.
 -- column wait_ns BIGINT ns: Time lost in the step, summed over the row's ranks.
--- column cause INTEGER -: World rank that a single wait was for; null in scans, but with --until last.
+-- column cause INTEGER -: World rank that a single wait was for; null in scans, except with --until last.
 -- column callsite INTEGER -: Call site of the call that waited.
 -- order: rank, start_ns, state, end_ns, cause
 -- cost: Nine columns of messages and joins on (rank, seq) of those that waited, only of the files of that time; five columns of events, of

@@ -64,7 +64,7 @@ stretches AS (
 ),
 posted AS (
   -- A persistent request counts when it is started, not when it is made. A cancelled one that met nobody was withdrawn, and
-  -- one that returned an error, or whose completion did, is none.
+  -- one that returned an error is none, nor one that failed when it was completed.
   SELECT e.rank, e.seq, e.class, e.call, e.comm, e.send_world, e.send_tag, e.send_bytes, e.recv_peer, e.recv_world, e.recv_tag, e.proc_null,
          e.request, e.done_seq,
          CASE WHEN e.call IN ('MPI_Mrecv', 'MPI_Imrecv', 'MPI_Mrecv_c', 'MPI_Imrecv_c') THEN e.init_seq ELSE e.seq END AS recv_post_seq
@@ -102,5 +102,6 @@ ends AS (
 SELECT u.rank, u.seq, u.side, u.call, u.comm, u.peer_world, u.tag, u.bytes
 FROM unmet u
 WHERE NOT EXISTS (SELECT 1 FROM ends c WHERE c.call = 'MPI_Cancel' AND c.rank = u.rank AND c.request = u.request)
-  AND NOT EXISTS (SELECT 1 FROM ends f WHERE f.error_class IS NOT NULL AND f.rank = u.rank AND f.seq = u.done_seq)
+  AND (u.side = 'send' AND u.bytes IS NOT NULL -- a send that failed has no bytes, one beside it in the same call may have
+       OR NOT EXISTS (SELECT 1 FROM ends f WHERE f.error_class IS NOT NULL AND f.rank = u.rank AND f.seq = u.done_seq))
 ORDER BY u.rank, u.seq, u.side

@@ -46,8 +46,15 @@ static int class_of(int err)
 	return class;
 }
 
+/* Reports whether a call of the program has written statuses and indices: Open MPI's Fortran functions do not where they
+ * fail. */
+static int has_written(int err, int fortran)
+{
+	return err == MPI_SUCCESS || !fortran || !CQ_OPENMPI;
+}
+
 /* How a request ended whose call failed: the statuses tell if the call's error is MPI_ERR_IN_STATUS, else nothing does. */
-static uint32_t ended(int err, const MPI_Status *st)
+static uint32_t flags_of_error(int err, const MPI_Status *st)
 {
 	if (err == MPI_SUCCESS || st == NULL || class_of(err) != MPI_ERR_IN_STATUS)
 		return 0;
@@ -61,12 +68,12 @@ static void done_put(done_list *l, int err, cq_req r, const MPI_Status *st)
 {
 	if (r.serial == 0)
 		return;
-	uint32_t how = ended(err, st);
-	int whole = err == MPI_SUCCESS || how == CQ_F_NO_ERROR;
-	cq_verify(l->t, r, whole ? st : NULL);
+	uint32_t how = flags_of_error(err, st);
+	int has_status = err == MPI_SUCCESS || how == CQ_F_NO_ERROR;
+	cq_verify(l->t, r, has_status ? st : NULL);
 	l->slot.kind = CQ_DONE;
 	cq_done_entry *e = &l->slot.done[l->slot.n++];
-	*e = done_entry(r, whole || how == CQ_F_TRUNCATED ? st : NULL);
+	*e = done_entry(r, has_status || how == CQ_F_TRUNCATED ? st : NULL);
 	e->flags |= how;
 	if (how == CQ_F_TRUNCATED)
 		e->bytes = CQ_NULL64;
@@ -211,7 +218,7 @@ void cq_waitall_end(cq_thread *t, int err, cq_array a, const MPI_Status *st)
 	done_list l = {t, {0}};
 	cq_req *r = t->infos.p;
 	cq_mpi_ends(t);
-	st = cq_statuses_result(t, st);
+	st = has_written(err, a.fortran) ? cq_statuses_result(t, st) : NULL;
 	t->call->req = 0;
 	t->call->tag = CQ_NULL32;
 	t->call->count = CQ_NULL64;
@@ -234,7 +241,7 @@ void cq_testall_end(cq_thread *t, int id, int err, uint64_t compute, int flag, c
 {
 	done_list l = {t, {0}};
 	cq_mpi_ends(t);
-	st = cq_statuses_result(t, st);
+	st = has_written(err, a.fortran) ? cq_statuses_result(t, st) : NULL;
 	if (!flag && err == MPI_SUCCESS) {
 		put_back_claimed(t, keys);
 		cq_poll_failed(t, compute);
@@ -275,7 +282,7 @@ void cq_waitsome_end(cq_thread *t, int err, int n, const int *indices, int base,
 {
 	cq_mpi_ends(t);
 	st = cq_statuses_result(t, st);
-	if (outcount_is_valid(err))
+	if (has_written(err, base == 1) && outcount_is_valid(err))
 		some_record(t, err, n, indices, base, keys, st);
 	put_back_claimed(t, keys);
 	cq_close(t, err);
@@ -292,7 +299,7 @@ void cq_testsome_end(cq_thread *t, int id, int err, uint64_t compute, int n, con
 		return;
 	}
 	cq_poll_open(t, id, compute);
-	if (outcount_is_valid(err))
+	if (has_written(err, base == 1) && outcount_is_valid(err))
 		some_record(t, err, n, indices, base, keys, st);
 	put_back_claimed(t, keys);
 	cq_close(t, err);

@@ -67,7 +67,7 @@ enum {
 	CQ_F_NO_STATUS = 64, /* a receive whose source, tag or bytes are not known */
 	CQ_F_CANCELLED = 128, /* in DONE entries and on completion calls: the request was cancelled */
 	CQ_F_NO_ERROR = 256,  /* in DONE entries of a call that failed: this request did not */
-	CQ_F_TRUNCATED = 512, /* in DONE entries of a call that failed: a message that was longer than the receive's buffer */
+	CQ_F_TRUNCATED = 512, /* in DONE entries of a call that failed: it took a message that was longer than its buffer */
 };
 
 /* A CALL slot. Which fields a call uses:

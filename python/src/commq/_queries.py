@@ -149,8 +149,8 @@ class Queries:
         - ``mpi_share``: Part of the time in all calls here.
         - ``app_share``: Part of the ranks' time from the end of MPI_Init to the start of MPI_Finalize
             (--init include: from their first to their last call), summed over ranks.
-        - ``cov``: Coefficient of variation of the ranks' times at it: standard deviation (of all, divided
-            by their number) over mean, among the ranks that called; 0 is even.
+        - ``cov``: Coefficient of variation of the ranks' times at it: population standard deviation over
+            mean, among the ranks that called; 0 is even.
         """
         return self.query(
             "callsite-time",
@@ -212,9 +212,9 @@ class Queries:
         - ``until``: Whom a rank waits for. needed: whom it needs, for the result of the operation or to
             know that all have come: every rank in a barrier, allreduce, allgather, alltoall or
             reduce-scatter; the root in a broadcast or scatter; at the root of a reduce or gather every rank;
-            in a scan those before it. last: the last rank in every operation, of an intercommunicator the
-            last one of the other group, as in virtual and simulated times, whose collectives end for all
-            ranks at once. Default: needed.
+            in a scan those before it. last: the last rank in every operation, as in virtual and simulated
+            times, whose collectives end for all ranks at once. On an intercommunicator a rank waits for those
+            of the other group. Default: needed.
         - ``limit``: Rows to return at most. Default: all.
 
         Columns of the answer:
@@ -230,7 +230,7 @@ class Queries:
             until the last rank that it needs has entered the collective. Where one call completes several
             operations the longest counts. In ns.
         - ``max_ns``: The longest of these waits. In ns.
-        - ``caused``: How often another rank waited and this one was the last it needed; 0 in scans, but
+        - ``caused``: How often another rank waited and this one was the last it needed; 0 in scans, except
             with --until last.
         - ``caused_ns``: Time that the others lost in them. In ns.
         """
@@ -1640,7 +1640,7 @@ class Queries:
         - ``state``: Kind of wait, as in wait-states.
         - ``waits``: Waits that began in the step; 1 for a single one.
         - ``wait_ns``: Time lost in the step, summed over the row's ranks. In ns.
-        - ``cause``: World rank that a single wait was for; null in scans, but with --until last.
+        - ``cause``: World rank that a single wait was for; null in scans, except with --until last.
         - ``callsite``: Call site of the call that waited.
         """
         return self.query(

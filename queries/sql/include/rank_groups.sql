@@ -37,7 +37,7 @@ parts_of_world AS (
   SELECT comm
   FROM comms
   GROUP BY comm
-  HAVING COUNT(*) > 1 AND COUNT(*) < (SELECT COUNT(*) FROM ranks)
+  HAVING COUNT(world_rank) > 1 AND COUNT(world_rank) < (SELECT COUNT(*) FROM ranks)
 ),
 most_used AS (
   SELECT rank, comm, ROW_NUMBER() OVER (PARTITION BY rank ORDER BY calls DESC, comm) AS nth
