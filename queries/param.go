@@ -230,6 +230,17 @@ func (p *Param) literal(value string) (string, error) {
 	return "(" + value + ")", nil
 }
 
+// Both returns the condition that holds where two conditions of the parameter do.
+func (p *Param) Both(first, second string) string {
+	switch p.Default {
+	case first:
+		return second
+	case second:
+		return first
+	}
+	return "(" + first + "\n) AND (" + second + "\n)" // each may end in a comment
+}
+
 // signed puts a negative number in parentheses: after another minus sign it would begin a comment.
 func signed(number string) string {
 	if number[0] == '-' {

@@ -347,12 +347,8 @@ func (v *paramValue) String() string {
 // Set adds a condition to earlier ones, which must hold too. Another value takes the place of an earlier one.
 func (v *paramValue) Set(s string) error {
 	err := v.p.Check(s)
-	if earlier, given := v.args[v.p.Name]; given && v.p.Kind == "condition" && earlier != v.p.Default {
-		if s == v.p.Default {
-			s = earlier
-		} else {
-			s = "(" + earlier + "\n) AND (" + s + "\n)" // a condition may end in a comment
-		}
+	if earlier, given := v.args[v.p.Name]; given && v.p.Kind == "condition" {
+		s = v.p.Both(earlier, s)
 	}
 	v.args[v.p.Name] = s
 	return err

@@ -2,7 +2,6 @@ package pattern
 
 import (
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -341,17 +340,23 @@ func fixedBlock(colors [][]int32) Together {
 	if !slices.ContainsFunc(colors, func(run []int32) bool { return slices.Contains(run, None) }) {
 		return Apart
 	}
-	sizes := map[int32]int{}
-	for _, set := range colors[0] {
-		if set != None {
-			sizes[set]++
-		}
-	}
-	most := slices.Max(append(slices.Collect(maps.Values(sizes)), 0))
+	_, most := countSets(colors[0])
 	if most < 2 || most-2 > math.MaxInt8-int(BlockOf) {
 		return Apart
 	}
 	return BlockOf + Together(most-2)
+}
+
+// countSets returns how many communicators a run has, and how many ranks the largest of them.
+func countSets(run []int32) (sets, most int) {
+	sizes := map[int32]int{}
+	for _, set := range run {
+		if set != None {
+			sizes[set]++
+			most = max(most, sizes[set])
+		}
+	}
+	return len(sizes), most
 }
 
 // unevenParts returns the divisions of a line into ranks with the same remainder, or so many in a row, if there is a
@@ -365,13 +370,8 @@ func unevenParts(colors [][]int32) (all [][]Together) {
 		if slices.Contains(run, None) {
 			return nil
 		}
-		sizes := map[int32]int{}
-		for _, set := range run {
-			if set != None {
-				sizes[set]++
-			}
-		}
-		stride, block = max(stride, len(sizes)), max(block, slices.Max(append(slices.Collect(maps.Values(sizes)), 0)))
+		sets, most := countSets(run)
+		stride, block = max(stride, sets), max(block, most)
 	}
 	isUneven := func(by int) bool {
 		smallest, largest, uneven := math.MaxInt, 0, false
