@@ -54,6 +54,22 @@ func SharedCoresOf(ctx context.Context, runs []Run, o Options) (all []SharedCore
 	return all, nil
 }
 
+// LeftOutOf tells people which of the runs have compute times that leave out what is neither computing nor MPI, such as
+// sleep, although their ranks had a core each: a sentence for each. It opens only runs that can be such.
+func LeftOutOf(ctx context.Context, runs []Run, o Options) (notes []string, err error) {
+	var able []Run
+	for _, r := range runs {
+		if countsCPU(r.Manifest) && len(r.Manifest.Origin.Cores) > 0 && len(r.Manifest.SharedCores()) == 0 {
+			able = append(able, r)
+		}
+	}
+	shared, err := SharedCoresOf(ctx, able, o)
+	for _, s := range shared {
+		notes = append(notes, s.LeftOut())
+	}
+	return notes, err
+}
+
 // SharedCores finds the runs whose ranks waited for cores, by what their manifests say and by their profiles.
 func (d *DB) SharedCores(ctx context.Context) (shared []SharedCores, err error) {
 	shares, err := d.cpuShares(ctx)
@@ -114,4 +130,13 @@ func (s SharedCores) Note() string {
 	}
 	return text + fmt.Sprintf("; commq simulate %s --machine ethernet-40g --name NAME makes a run with a core for each rank",
 		shellquote.Join(s.Run))
+}
+
+// LeftOut tells people that compute times are without what the ranks waited for, although they had a core each; "" if
+// they may have waited for cores.
+func (s SharedCores) LeftOut() string {
+	if !s.CPUTimes || !s.Use.Known || len(s.Use.Shared) > 0 {
+		return ""
+	}
+	return s.Use.Text(" of "+s.Run) + ": compute times are without the rest"
 }

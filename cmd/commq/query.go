@@ -283,6 +283,8 @@ type askOptions struct {
 	startup queries.Startup
 	// shared are the runs whose ranks shared cores, if the query is about times.
 	shared []queries.SharedCores
+	// leftOut says of which runs the compute times leave out what is neither computing nor MPI, if the query needs them.
+	leftOut []string
 }
 
 // newAskCommand makes the command of one query from its header.
@@ -391,7 +393,23 @@ func runAsk(ctx context.Context, a *app, c *cobra.Command, q *queries.Query, o *
 	if err == nil && len(q.Origins) > 0 {
 		noteCoarseTimes(a, runs)
 		noteSharedCores(a, o.shared)
+		noteLeftOut(a, o.leftOut)
 	}
+	return err
+}
+
+// noteLeftOut prints that compute times leave out sleep and the like, if o.leftOut has such sentences.
+func noteLeftOut(a *app, sentences []string) {
+	for _, s := range sentences {
+		a.note("%s", s)
+	}
+}
+
+// noteLeftOutOf prints that the compute times of a run leave out sleep and the like, if they do.
+func noteLeftOutOf(ctx context.Context, a *app, r *run.Run) error {
+	of := queries.Run{Name: r.Name, Dir: r.Dir, Manifest: r.Manifest}
+	sentences, err := queries.LeftOutOf(ctx, []queries.Run{of}, queries.Options{Threads: 1})
+	noteLeftOut(a, sentences)
 	return err
 }
 
@@ -476,11 +494,19 @@ func (s *answers) askAboutTimes(batch []queries.Run) error {
 		}
 		s.o.startup.Add(startup)
 	}
-	if len(s.q.Origins) == 0 || slices.Contains(s.q.Needs, "compute") { // the CPU clock does not count waiting for a core
+	if len(s.q.Origins) == 0 {
 		return nil
 	}
 	shared, err := s.db.SharedCores(s.ctx)
-	s.o.shared = append(s.o.shared, shared...)
+	if !slices.Contains(s.q.Needs, "compute") {
+		s.o.shared = append(s.o.shared, shared...)
+		return err
+	}
+	for _, r := range shared { // the CPU clock does not count waiting for a core
+		if left := r.LeftOut(); left != "" {
+			s.o.leftOut = append(s.o.leftOut, left)
+		}
+	}
 	return err
 }
 

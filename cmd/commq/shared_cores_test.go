@@ -83,3 +83,51 @@ func TestSharedCoresNote(t *testing.T) {
 		}
 	}
 }
+
+// What ranks with a core each neither compute nor do in MPI is missing in answers about computing and in simulations,
+// which say so.
+func TestLeftOutNote(t *testing.T) {
+	store := t.TempDir()
+	found, err := run.Find(filepath.Join("..", "..", "testdata", "runs"), "mg.W.16")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(store, "asleep")
+	if err := os.CopyFS(dir, os.DirFS(found.Dir)); err != nil {
+		t.Fatal(err)
+	}
+	host := func(cores string) {
+		text, err := os.ReadFile(filepath.Join(found.Dir, "manifest.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		changed := strings.Replace(string(text), `"origin": {`, `"origin": {"cores": [{"host": 0, "ranks": 16, `+cores+`}],`, 1)
+		if err := os.WriteFile(filepath.Join(dir, "manifest.json"), []byte(changed), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const note = "commq: between calls the ranks of asleep had a CPU for 39.6 % of the time only although there was a core for each " +
+		"(other processes, a limit of CPU time, files, sleep; commq capture --clock wall counts such time as computing): " +
+		"compute times are without the rest\n"
+	const (
+		oneEach   = `"cores": 16, "least": 1, "most": 1`
+		twoForAll = `"cores": 2, "least": 2, "most": 2, "sharing_ranks": 16, "shared_cores": 2`
+	)
+	for _, c := range []struct {
+		line, cores string
+		want        int
+	}{
+		{"query compute asleep", oneEach, 1},
+		{"query callsite-time asleep", oneEach, 0},
+		{"simulate asleep --machine flat", oneEach, 1},
+		{"simulate asleep --machine flat --quiet", oneEach, 0},
+		{"query compute asleep", twoForAll, 0},
+		{"simulate asleep --machine flat", twoForAll, 0},
+	} {
+		host(c.cores)
+		status, _, errs := commandLine("", append(strings.Fields(c.line), "--store", store)...)
+		if status != 0 || strings.Count(errs, note) != c.want {
+			t.Errorf("%s with %s: status %d, stderr %q; want the note %d times", c.line, c.cores, status, errs, c.want)
+		}
+	}
+}

@@ -202,7 +202,7 @@ func runSimulate(ctx context.Context, a *app, o *simulateOptions) (err error) {
 		return err
 	}
 	finish()
-	return o.print(ctx, a, s, found)
+	return errors.Join(o.print(ctx, a, s, found), noteLeftOutOf(ctx, a, s.Run))
 }
 
 // keep opens the checkpoint of the simulation, if the flags ask for one. end closes it.
