@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/commq/commq/internal/units"
 	"github.com/commq/commq/schema"
 )
 
@@ -202,6 +203,24 @@ func (q *Query) timeIn(args map[string]string, m *schema.Manifest) (from, to flo
 func (q *Query) ranksIn(args map[string]string, m *schema.Manifest) (first, last float64) {
 	end := float64(m.Ranks - 1)
 	return q.number(args, "from-rank", 0), min(q.number(args, "to-rank", end), end)
+}
+
+// checkWindow reports a window of time or of ranks that has nothing of the run in it.
+func (q *Query) checkWindow(args map[string]string, r Run) error {
+	from, to := q.number(args, "from-s", 0), q.number(args, "to-s", math.Inf(1))
+	first, last := q.number(args, "from-rank", 0), q.number(args, "to-rank", math.Inf(1))
+	switch end := r.Manifest.EndNs; {
+	case to < from:
+		return fmt.Errorf("query %s: --to-s %g: want a time after --from-s %g", q.Name, to, from)
+	case from > float64(end)/1e9 && end > 0:
+		return fmt.Errorf("query %s: --from-s %g: want a time within run %q, which took %s", q.Name, from, r.Name,
+			units.Duration(end))
+	case last < first:
+		return fmt.Errorf("query %s: --to-rank %g: want at least --from-rank %g", q.Name, last, first)
+	case first >= float64(r.Manifest.Ranks):
+		return fmt.Errorf("query %s: --from-rank %g: want a rank of run %q: 0 to %d", q.Name, first, r.Name, r.Manifest.Ranks-1)
+	}
+	return nil
 }
 
 // number is a number of the arguments. unset stands for the default, and for the value of a parameter that the query
