@@ -20,6 +20,8 @@ type SharedCores struct {
 	Run string
 	// Use is what is known of its cores.
 	Use cores.Use
+	// Lost is the part of the ranks' whole time in which they were between calls and had no CPU; 0 if that is not known.
+	Lost float64
 	// CPUTimes means that compute times are on the CPU clock: a simulation of the run has no waiting for cores in them.
 	CPUTimes bool
 }
@@ -65,14 +67,16 @@ func LeftOutOf(ctx context.Context, runs []Run, o Options) (notes []string, err 
 	}
 	shared, err := SharedCoresOf(ctx, able, o)
 	for _, s := range shared {
-		notes = append(notes, s.LeftOut())
+		if left := s.LeftOut(); left != "" {
+			notes = append(notes, left)
+		}
 	}
 	return notes, err
 }
 
 // SharedCores finds the runs whose ranks waited for cores, by what their manifests say and by their profiles.
 func (d *DB) SharedCores(ctx context.Context) (shared []SharedCores, err error) {
-	shares, err := d.cpuShares(ctx)
+	between, err := d.timesBetweenCalls(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -84,19 +88,23 @@ func (d *DB) SharedCores(ctx context.Context) (shared []SharedCores, err error) 
 		for _, h := range r.Manifest.SharedCores() {
 			u.Shared = append(u.Shared, cores.Host{Name: r.Manifest.Origin.HostName(h.Host), Ranks: h.SharingRanks, Cores: h.SharedCores})
 		}
-		if share, known := shares[r.Name]; known {
-			u.CPUShare = share
+		lost := 0.0
+		if b, known := between[r.Name]; known {
+			u.CPUShare = min(1, b.cpuNs/b.wallNs)
+			lost = (b.wallNs - b.cpuNs) / float64(r.Manifest.EndNs) / float64(r.Manifest.Ranks)
 		}
 		if u.Waited() {
-			shared = append(shared, SharedCores{Run: r.Name, Use: u, CPUTimes: r.Manifest.ComputeClock == "cpu"})
+			shared = append(shared, SharedCores{Run: r.Name, Use: u, Lost: lost, CPUTimes: r.Manifest.ComputeClock == "cpu"})
 		}
 	}
 	return shared, nil
 }
 
-// cpuShares is the part of the time between calls in which the ranks had a CPU, by run. Runs whose profiles do not tell
-// are left out.
-func (d *DB) cpuShares(ctx context.Context) (shares map[string]float64, err error) {
+// betweenCalls is how long the threads of a run were between calls, and had a CPU in that time.
+type betweenCalls struct{ wallNs, cpuNs float64 }
+
+// timesBetweenCalls is the time between calls, by run. Runs whose profiles do not tell are left out.
+func (d *DB) timesBetweenCalls(ctx context.Context) (between map[string]betweenCalls, err error) {
 	wanted := map[any]bool{}
 	for _, r := range d.runs {
 		if countsCPU(r.Manifest) {
@@ -110,16 +118,16 @@ func (d *DB) cpuShares(ctx context.Context) (shares map[string]float64, err erro
 	if err != nil {
 		return nil, err
 	}
-	shares = map[string]float64{}
+	between = map[string]betweenCalls{}
 	for rows.Next() {
 		row := rows.Row()
 		wall, known := row[1].(float64)
 		cpu, known2 := row[2].(float64)
 		if wanted[row[0]] && known && known2 && wall > 0 {
-			shares[fmt.Sprint(row[0])] = min(1, cpu/wall)
+			between[fmt.Sprint(row[0])] = betweenCalls{wall, cpu}
 		}
 	}
-	return shares, errors.Join(rows.Err(), rows.Close())
+	return between, errors.Join(rows.Err(), rows.Close())
 }
 
 // Note tells people what that means for times and how to get others.
@@ -132,10 +140,13 @@ func (s SharedCores) Note() string {
 		shellquote.Join(s.Run))
 }
 
+// leastLost is the part of the ranks' time that is worth a word when compute times are without it.
+const leastLost = 0.01
+
 // LeftOut tells people that compute times are without what the ranks waited for, although they had a core each; "" if
-// they may have waited for cores.
+// they may have waited for cores, or waited for less than 1 % of their time.
 func (s SharedCores) LeftOut() string {
-	if !s.CPUTimes || !s.Use.Known || len(s.Use.Shared) > 0 {
+	if !s.CPUTimes || !s.Use.Known || len(s.Use.Shared) > 0 || s.Lost < leastLost {
 		return ""
 	}
 	return s.Use.Text(" of "+s.Run) + ": compute times are without the rest"

@@ -95,8 +95,8 @@ var EventsTable = Table{
 					"(never a handle value). A split collective of I/O has one too: its begin makes it, its end " +
 					"completes it. Null for calls that complete several requests; these are found by done_seq."},
 			{Name: "done_seq", Goname: "DoneSeq", Type: Int64, Nullable: true, Unit: "1",
-				Doc: "On a row that posted or started a request: seq of the call that completed it; null when no " +
-					"call did."},
+				Doc: "On a row that posted or started a request: seq of the call that completed it, or of the " +
+					"MPI_Request_free of a receive that was cancelled; null when no call did."},
 			{Name: "init_seq", Goname: "InitSeq", Type: Int64, Nullable: true, Unit: "1",
 				Doc: "On a row of MPI_Start or MPI_Startall: seq of the call that made the persistent request. On " +
 					"a row of MPI_Mrecv or MPI_Imrecv: seq of the probe that matched the message. On RMA and I/O " +

@@ -210,6 +210,9 @@ func (d *decoder) decodeCall(c *call, r *schema.Event) (err error) {
 		return nil
 	case opRequestStatus:
 		c.setRequest(r)
+		if p := d.requests.get(c.slot.Req); p != nil && schema.CallID(c.slot.Call) == schema.CallCancel {
+			p.cancelled = true
+		}
 	case opStart, opStartall:
 		return d.start(c, r)
 	case opCollective, opIcollective, opCollectiveInit, opCommNew, opCommIdup:

@@ -261,6 +261,32 @@ func TestSendrecvIsBothSides(t *testing.T) {
 		3 Wait complete request 1`)
 }
 
+// A receive that is cancelled and then freed, so that no status tells how it ended, takes no message.
+func TestReceiveCancelledAndFreed(t *testing.T) {
+	r := ingested(t, program{ranks: 2, body: func(rank int, s *script) {
+		if rank == 1 {
+			s.call(schema.CallSend, to(0, 0, 9, 3, 0))
+			return
+		}
+		request := func(c *spool.Call) { c.Req = 1 }
+		s.call(schema.CallIrecv, from(0, 1, 9, 1))
+		s.call(schema.CallCancel, request)
+		s.call(schema.CallRequestFree, request)
+		s.call(schema.CallIrecv, from(0, 1, 9, 2))
+		s.call(schema.CallWait, got(2, 1, 9, 12))
+	}}.write(t), Options{})
+	compareLines(t, "messages", r.messageLines(), "1>0 comm 0 tag 9 bytes 12 rows 1 4 5 epoch 0")
+	compareLines(t, "rank 0", r.eventLines(0), `
+		1 Irecv recv comm 0 from 1 tag 9 request 1 done 3
+		2 Cancel complete request 1
+		3 Request_free complete request 1
+		4 Irecv recv comm 0 from 1 tag 9 receives 12 request 2 done 5
+		5 Wait complete request 2`)
+	if c := r.Counts; c.UnmatchedSends != 0 || c.UnmatchedReceives != 0 {
+		t.Errorf("unmatched: %d sends, %d receives; want none", c.UnmatchedSends, c.UnmatchedReceives)
+	}
+}
+
 // A sendrecv that did not return waits for a message: which one is not known.
 func TestSendrecvThatDidNotReturn(t *testing.T) {
 	ended := func(h *spool.Header) { h.Ended = spool.EndedNot }

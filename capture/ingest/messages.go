@@ -189,10 +189,14 @@ func (d *decoder) complete(c *call, r *schema.Event) {
 	d.add(r)
 }
 
-// freeRequest makes the row of MPI_Request_free. How the request ends is not known.
+// freeRequest makes the row of MPI_Request_free. How the request ends is not known, unless it is a receive that was
+// cancelled: it was withdrawn here.
 func (d *decoder) freeRequest(c *call, r *schema.Event) {
 	c.setRequest(r)
 	if p := d.requests.get(c.slot.Req); p != nil {
+		if p.cancelled && p.recv >= 0 && p.epoch == d.rows.epoch {
+			d.completions.end(p, spool.DoneEntry{Flags: spool.FlagCancelled}, c.by, r.StartNs, r.EndNs)
+		}
 		d.requests.remove(c.slot.Req)
 	}
 	delete(d.persistent.templates, c.slot.Req)
