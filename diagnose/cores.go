@@ -6,13 +6,15 @@ import (
 
 	"github.com/commq/commq/internal/cores"
 	"github.com/commq/commq/internal/units"
+	"github.com/commq/commq/run"
 	"github.com/commq/commq/schema"
 )
 
 // coresOf is what is known of the cores of a run: whether its ranks waited for them. Runs whose times are not measured
 // have a core for each rank.
-func coresOf(m *schema.Manifest, computed *computing) cores.Use {
-	u := cores.Use{Known: len(m.Origin.Cores) > 0, CPUShare: 1}
+func coresOf(r *run.Run, computed *computing) cores.Use {
+	m := r.Manifest
+	u := cores.Use{Known: len(m.Origin.Cores) > 0, CPUShare: 1, Threads: slices.Max(append([]int32{0}, r.Ranks.Threads...))}
 	if m.TimeOrigin != "measured" {
 		return u
 	}

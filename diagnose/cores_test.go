@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/commq/commq/internal/cores"
+	"github.com/commq/commq/run"
 	"github.com/commq/commq/schema"
 )
 
@@ -24,7 +25,7 @@ func TestVariationOnSharedCores(t *testing.T) {
 		if c.shared {
 			m.Origin.Cores = []schema.HostCores{{SharingRanks: 4, SharedCores: 2}}
 		}
-		used := coresOf(m, &computing{})
+		used := coresOf(&run.Run{Manifest: m}, &computing{})
 		if got := variesByCores(m, used); got != c.want {
 			t.Errorf("%+v: %v", c, got)
 		}

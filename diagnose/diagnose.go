@@ -266,7 +266,7 @@ func (q *search) run(ctx context.Context, r *run.Run, target *simulate.Target, o
 		return err
 	}
 	q.d.TimeNs, q.d.StartupNs, q.d.Machine = path.DurationNs, path.StartupNs, target.Machine.Name
-	used := coresOf(r.Manifest, computed)
+	used := coresOf(r, computed)
 	simulated := o.Target != nil || simulatedInstead(r.Manifest, used)
 	q.d.TimesSimulated, q.d.computing = simulated, computed.total(q.d.Ranks)
 	if used.Waited() {
@@ -356,7 +356,7 @@ func (q *search) explain(ctx context.Context, simulated bool) (*computing, *crit
 		return nil, nil, nil, err
 	}
 	e := rows.waits
-	if simulated || simulatedInstead(r.Manifest, coresOf(r.Manifest, rows.computed)) {
+	if simulated || simulatedInstead(r.Manifest, coresOf(r, rows.computed)) {
 		if e, err = q.w.explainUnchanged(ctx); err != nil {
 			return nil, nil, nil, err
 		}

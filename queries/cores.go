@@ -35,7 +35,8 @@ func countsCPU(m *schema.Manifest) bool {
 
 // cpuSharesSQL is the SQL of how long the threads of each run were between calls, less polling, and had a CPU in that
 // time. What a rank computed before its first call, usually MPI_Init, is not between calls.
-const cpuSharesSQL = "SELECT run, CAST(SUM(wall_ns) AS DOUBLE) AS wall_ns, CAST(SUM(cpu_ns) AS DOUBLE) AS cpu_ns FROM (" +
+const cpuSharesSQL = "SELECT run, CAST(SUM(wall_ns) AS DOUBLE) AS wall_ns, CAST(SUM(cpu_ns) AS DOUBLE) AS cpu_ns, " +
+	"CAST(MAX(thread) AS BIGINT) AS last_thread FROM (" +
 	"SELECT run, rank, thread, MAX(last_ns) - MIN(first_ns) - SUM(COALESCE(time_ns, 0)) - SUM(COALESCE(poll_ns, 0)) AS wall_ns, " +
 	"SUM(CASE WHEN nth = 0 AND calls = 1 THEN 0 ELSE COALESCE(compute_ns, 0) END) AS cpu_ns " +
 	"FROM profile GROUP BY run, rank, thread) t GROUP BY run ORDER BY run"
@@ -90,7 +91,7 @@ func (d *DB) SharedCores(ctx context.Context) (shared []SharedCores, err error) 
 		}
 		lost := 0.0
 		if b, known := between[r.Name]; known {
-			u.CPUShare = min(1, b.cpuNs/b.wallNs)
+			u.CPUShare, u.Threads = min(1, b.cpuNs/b.wallNs), b.threads
 			lost = (b.wallNs - b.cpuNs) / float64(r.Manifest.EndNs) / float64(r.Manifest.Ranks)
 		}
 		if u.Waited() {
@@ -101,7 +102,10 @@ func (d *DB) SharedCores(ctx context.Context) (shared []SharedCores, err error) 
 }
 
 // betweenCalls is how long the threads of a run were between calls, and had a CPU in that time.
-type betweenCalls struct{ wallNs, cpuNs float64 }
+type betweenCalls struct {
+	wallNs, cpuNs float64
+	threads       int32 // the largest number of a rank
+}
 
 // timesBetweenCalls is the time between calls, by run. Runs whose profiles do not tell are left out.
 func (d *DB) timesBetweenCalls(ctx context.Context) (between map[string]betweenCalls, err error) {
@@ -124,7 +128,8 @@ func (d *DB) timesBetweenCalls(ctx context.Context) (between map[string]betweenC
 		wall, known := row[1].(float64)
 		cpu, known2 := row[2].(float64)
 		if wanted[row[0]] && known && known2 && wall > 0 {
-			between[fmt.Sprint(row[0])] = betweenCalls{wall, cpu}
+			last, _ := row[3].(int64)
+			between[fmt.Sprint(row[0])] = betweenCalls{wall, cpu, int32(last) + 1}
 		}
 	}
 	return between, errors.Join(rows.Err(), rows.Close())
@@ -132,7 +137,11 @@ func (d *DB) timesBetweenCalls(ctx context.Context) (between map[string]betweenC
 
 // Note tells people what that means for times and how to get others.
 func (s SharedCores) Note() string {
-	text := s.Use.Text(" of "+s.Run) + ": measured times include waiting for a core"
+	text := s.Use.Text(" of " + s.Run)
+	if s.Use.Threads > 1 && len(s.Use.Shared) == 0 {
+		return text + ": the answer takes such waiting for computing"
+	}
+	text += ": measured times include waiting for a core"
 	if !s.CPUTimes {
 		return text
 	}
@@ -144,9 +153,9 @@ func (s SharedCores) Note() string {
 const leastLost = 0.01
 
 // LeftOut tells people that compute times are without what the ranks waited for, although they had a core each; "" if
-// they may have waited for cores, or waited for less than 1 % of their time.
+// they may have waited for cores or for other threads, or waited for less than 1 % of their time.
 func (s SharedCores) LeftOut() string {
-	if !s.CPUTimes || !s.Use.Known || len(s.Use.Shared) > 0 || s.Lost < leastLost {
+	if !s.CPUTimes || !s.Use.Known || len(s.Use.Shared) > 0 || s.Use.Threads > 1 || s.Lost < leastLost {
 		return ""
 	}
 	return s.Use.Text(" of "+s.Run) + ": compute times are without the rest"

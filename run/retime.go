@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/commq/commq/schema"
 	"github.com/commq/commq/writer"
@@ -96,6 +97,11 @@ func (t *Retimer) messages(b *schema.Messages) (err error) {
 		}
 		if b.RecvStartNs[i], b.RecvEndNs[i], err = t.times.Get(b.Dst[i], b.RecvDoneSeq[i]); err != nil {
 			return err
+		}
+		if b.RecvEndNs[i] < b.SendStartNs[i] { // threads that took each other's messages
+			return fmt.Errorf("rank %d, seq %d: its message would be received %d ns before it is sent, as threads of a rank "+
+				"that use one tag take their messages in another order than in the run; do without a run of the new times",
+				b.Src[i], b.SendSeq[i], b.SendStartNs[i]-b.RecvEndNs[i])
 		}
 	}
 	return nil

@@ -118,7 +118,7 @@ func TestCalibrateLaunch(t *testing.T) {
 				t.Fatal(err)
 			}
 			// MPI_Comm_split for 2 and for 3 ranks
-			if p.PredictedNs <= 0 || p.Messages == 0 || p.FallbackCollectives != 2 {
+			if p.PredictedNs <= 0 || p.Messages == 0 || p.ObjectOperations != 2 {
 				t.Errorf("%+v", p)
 			}
 		})

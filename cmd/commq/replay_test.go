@@ -32,6 +32,8 @@ func TestReplayMatchesTheRun(t *testing.T) {
 	}{
 		{program{name: "p2p", ranks: 3}, "mpich",
 			"19 messages of 156 bytes in 9 pairs, 0 calls of collectives on 4 communicators"},
+		{program{name: "detach", ranks: 3}, "openmpi",
+			"1 message of 4 bytes in 1 pair, 0 calls of collectives on 1 communicator"},
 		{program{name: "requests", ranks: 3}, "openmpi",
 			"23 messages of 116 bytes in 6 pairs, 3 calls of collectives on 3 communicators"},
 		{program{name: "probes", ranks: 3}, "openmpi",

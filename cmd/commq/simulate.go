@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -160,7 +161,17 @@ func openSimulation(ctx context.Context, a *app, nameOrPath string, o simulate.T
 		return nil, err
 	}
 	noteUntimed(a, s)
+	warnOfThreads(a, s)
 	return s, nil
+}
+
+// warnOfThreads tells what a simulation does not know of ranks with several threads.
+func warnOfThreads(a *app, s *stored.Simulation) {
+	if most := slices.Max(append([]int32{0}, s.Program.Threads...)); most > 1 {
+		a.warn("ranks of %s have up to %d threads that call MPI. In a simulation each thread begins at the start and waits for "+
+			"none of its rank, as a run does not tell when threads are made and joined: the predicted time may be too short, "+
+			"and there is no efficiency", s.Run.Name, most)
+	}
 }
 
 // noteUntimed tells that a run without compute times computes nothing in a simulation.
@@ -278,13 +289,16 @@ type prediction struct {
 	MessageBytes int64 `json:"message_bytes"`
 	// Collectives is the number of collective operations.
 	Collectives int64 `json:"collectives"`
-	// CollectiveBytes is what their ranks send and receive.
+	// CollectiveBytes is what their ranks send.
 	CollectiveBytes int64 `json:"collective_bytes"`
 	// FallbackCollectives is the number of collective operations that cost what another operation does, as the machine
 	// has no model of them.
 	FallbackCollectives int64 `json:"fallback_collectives"`
-	// FallbackCollectiveBytes is what their ranks send and receive.
+	// FallbackCollectiveBytes is what their ranks send.
 	FallbackCollectiveBytes int64 `json:"fallback_collective_bytes"`
+	// ObjectOperations is the number of operations of all ranks of a communicator that make communicators, windows or
+	// files, and of fences; they cost what another operation does.
+	ObjectOperations int64 `json:"object_operations,omitempty"`
 	// NCCL has the algorithms and protocols of collectives on a machine of GPUs; nil where no collective has any.
 	NCCL []predictedNCCL `json:"nccl,omitempty"`
 
@@ -313,6 +327,8 @@ type predictedRank struct {
 	FinishNs int64 `json:"finish_ns"`
 	// ComputeNs is the time that it computes.
 	ComputeNs int64 `json:"compute_ns"`
+	// IONs is the time that it reads and writes files by MPI.
+	IONs int64 `json:"io_ns"`
 	// PointToPointNs is the time in point-to-point calls.
 	PointToPointNs int64 `json:"point_to_point_ns"`
 	// CollectiveNs is the time in collective calls.
@@ -328,12 +344,12 @@ func newPrediction(s *stored.Simulation, r *simulate.Result) *prediction {
 	p := &prediction{Run: s.Run.Name, Machine: s.Target.Machine.Name, Dialect: s.Target.Dialect.String(),
 		Nodes: r.Nodes, PredictedNs: ns(r.Time), Untimed: s.Untimed(),
 		Messages: r.Messages, MessageBytes: r.Bytes, Collectives: r.Collectives, CollectiveBytes: r.CollectiveBytes,
-		FallbackCollectives: r.FallbackCollectives, FallbackCollectiveBytes: r.FallbackCollectiveBytes}
+		FallbackCollectives: r.FallbackCollectives, FallbackCollectiveBytes: r.FallbackCollectiveBytes, ObjectOperations: r.ObjectOperations}
 	for _, n := range r.NCCL {
 		p.NCCL = append(p.NCCL, predictedNCCL{n.Algorithm.String(), n.Protocol.String(), n.Collectives})
 	}
 	for rank, t := range r.Ranks {
-		p.Ranks = append(p.Ranks, predictedRank{rank, ns(t.Finish), ns(t.Compute), ns(t.PointToPoint),
+		p.Ranks = append(p.Ranks, predictedRank{rank, ns(t.Finish), ns(t.Compute), ns(t.IO), ns(t.PointToPoint),
 			ns(t.Collective), ns(t.Waiting), ns(t.CPUWait)})
 	}
 	return p
@@ -352,12 +368,15 @@ func (p *prediction) split(r, ideal *simulate.Result) {
 
 func (p *prediction) csv(w io.Writer) error {
 	out := printable.NewCSV(w)
-	rows := [][]string{{"rank", "finish_ns", "compute_ns", "point_to_point_ns", "collective_ns", "waiting_ns",
-		"cpu_wait_ns"}}
-	for _, r := range p.Ranks {
-		row := []string{strconv.Itoa(r.Rank)}
-		for _, x := range []int64{r.FinishNs, r.ComputeNs, r.PointToPointNs, r.CollectiveNs, r.WaitingNs, r.CPUWaitNs} {
-			row = append(row, strconv.FormatInt(x, 10))
+	head := []string{"rank"}
+	for _, c := range predictedColumns {
+		head = append(head, c.name)
+	}
+	rows := [][]string{head}
+	for i := range p.Ranks {
+		row := []string{strconv.Itoa(p.Ranks[i].Rank)}
+		for _, c := range predictedColumns {
+			row = append(row, strconv.FormatInt(c.ns(&p.Ranks[i]), 10))
 		}
 		rows = append(rows, row)
 	}
@@ -367,12 +386,39 @@ func (p *prediction) csv(w io.Writer) error {
 // ranksListed is how many ranks the table for people lists.
 const ranksListed = 16
 
-// predictedColumns are the columns of the table for people.
-var predictedColumns = []queries.Column{{Name: "rank", Type: "INTEGER"},
-	{Name: "finish_ns", Type: "BIGINT", Unit: "ns"},
-	{Name: "compute_ns", Type: "BIGINT", Unit: "ns"}, {Name: "point_to_point_ns", Type: "BIGINT", Unit: "ns"},
-	{Name: "collective_ns", Type: "BIGINT", Unit: "ns"}, {Name: "waiting_ns", Type: "BIGINT", Unit: "ns"},
-	{Name: "cpu_wait_ns", Type: "BIGINT", Unit: "ns"}}
+// rankTable is the table of ranks for people: the first ranks. It tells of I/O where there is some.
+func (p *prediction) rankTable() (columns []queries.Column, rows [][]any) {
+	files := slices.ContainsFunc(p.Ranks, func(r predictedRank) bool { return r.IONs > 0 })
+	rows = make([][]any, min(ranksListed, len(p.Ranks)))
+	for _, c := range predictedColumns {
+		if c.name == "io_ns" && !files {
+			continue
+		}
+		columns = append(columns, queries.Column{Name: c.name, Type: "BIGINT", Unit: "ns"})
+		for i := range rows {
+			rows[i] = append(rows[i], c.ns(&p.Ranks[i]))
+		}
+	}
+	columns = slices.Insert(columns, 0, queries.Column{Name: "rank", Type: "INTEGER"})
+	for i := range rows {
+		rows[i] = slices.Insert(rows[i], 0, any(int32(p.Ranks[i].Rank)))
+	}
+	return columns, rows
+}
+
+// predictedColumns are what is told of each rank.
+var predictedColumns = [...]struct {
+	name string
+	ns   func(r *predictedRank) int64
+}{
+	{"finish_ns", func(r *predictedRank) int64 { return r.FinishNs }},
+	{"compute_ns", func(r *predictedRank) int64 { return r.ComputeNs }},
+	{"io_ns", func(r *predictedRank) int64 { return r.IONs }},
+	{"point_to_point_ns", func(r *predictedRank) int64 { return r.PointToPointNs }},
+	{"collective_ns", func(r *predictedRank) int64 { return r.CollectiveNs }},
+	{"waiting_ns", func(r *predictedRank) int64 { return r.WaitingNs }},
+	{"cpu_wait_ns", func(r *predictedRank) int64 { return r.CPUWaitNs }},
+}
 
 // table prints the prediction for people.
 func (p *prediction) table(a *app) error {
@@ -389,17 +435,16 @@ func (p *prediction) table(a *app) error {
 		fmt.Fprintf(w, ", of which %s of %s by a fallback", grouped(p.FallbackCollectives),
 			a.size(p.FallbackCollectiveBytes))
 	}
+	if p.ObjectOperations > 0 {
+		fmt.Fprintf(w, ", and %s on communicators, windows or files", counted(p.ObjectOperations, "operation"))
+	}
 	for i, n := range p.NCCL {
 		fmt.Fprintf(w, "%s%s by %s %s", [...]string{"; NCCL does ", ", "}[min(i, 1)], grouped(n.Collectives), n.Algorithm,
 			n.Protocol)
 	}
 	fmt.Fprint(w, "\n\n")
-	var rows [][]any
-	for _, r := range p.Ranks[:min(ranksListed, len(p.Ranks))] {
-		rows = append(rows, []any{int32(r.Rank), r.FinishNs, r.ComputeNs, r.PointToPointNs, r.CollectiveNs, r.WaitingNs,
-			r.CPUWaitNs})
-	}
-	if err := a.writeRows("table", queries.RowsOf(predictedColumns, rows)); err != nil {
+	columns, rows := p.rankTable()
+	if err := a.writeRows("table", queries.RowsOf(columns, rows)); err != nil {
 		return err
 	}
 	if len(p.Ranks) > ranksListed {

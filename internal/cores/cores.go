@@ -25,6 +25,8 @@ type Use struct {
 	Known bool
 	// CPUShare is the part of the time between calls in which the ranks had a CPU; 1 if that is not known.
 	CPUShare float64
+	// Threads is the largest number of threads of a rank that call MPI; 0 if that is not known.
+	Threads int32
 }
 
 // Waited reports whether ranks waited for cores, or for something else that is neither computing nor MPI.
@@ -48,6 +50,9 @@ func (u Use) Text(of string) string {
 		return text
 	case u.CPUShare >= least:
 		return ""
+	case u.Threads > 1:
+		return had + fmt.Sprintf(", as their threads, up to %d of a rank, may wait for each other outside MPI or share "+
+			"cores (else for other processes, a limit of CPU time, files, sleep)", u.Threads)
 	case u.Known:
 		return had + " although there was a core for each (other processes, a limit of CPU time, files, " +
 			"sleep; commq capture --clock wall counts such time as computing)"

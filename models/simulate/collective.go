@@ -94,7 +94,7 @@ type collective struct {
 	arrived  int   // in a Reduce made of messages: number of ranks whose message has arrived
 	sent     int64
 	received int64
-	bytes    int64 // sent and received by all
+	bytes    int64 // sent by all
 	sizes    models.Sizes
 	takers   []int32 // of the ranks that have entered
 	entries  []entry
@@ -132,11 +132,16 @@ func (x *collective) mismatch(o *op, root int32) string {
 // collectiveCounts count collectives, as in Result.
 type collectiveCounts struct {
 	all, bytes, fallback, fallbackBytes int64
+	objects                             int64 // operations on communicators, windows and files
 	// those that NCCL does
 	nccl [nccl.Algorithms][nccl.Protocols]int64
 }
 
 func (c *collectiveCounts) add(o *op, bytes int64) {
+	if o.callID().Operation() == 0 {
+		c.objects++
+		return
+	}
 	c.all++
 	c.bytes += bytes
 	if o.flags&flagFallback != 0 {
@@ -147,7 +152,7 @@ func (c *collectiveCounts) add(o *op, bytes int64) {
 
 func (c *collectiveCounts) addTo(r *Result) {
 	r.Collectives, r.CollectiveBytes = c.all, c.bytes
-	r.FallbackCollectives, r.FallbackCollectiveBytes = c.fallback, c.fallbackBytes
+	r.FallbackCollectives, r.FallbackCollectiveBytes, r.ObjectOperations = c.fallback, c.fallbackBytes, c.objects
 	for a, byProtocol := range c.nccl {
 		for p, n := range byProtocol {
 			if n > 0 {
@@ -207,7 +212,7 @@ func (k *collectives) enter(o *op, node, rank, taker int32) {
 		x.taker = taker
 	}
 	x.takers = append(x.takers, taker)
-	x.bytes += max(o.send, 0) + max(o.recv, 0)
+	x.bytes += max(o.send, 0)
 	g := &k.comms.items[x.comm]
 	if rules.wholeNodes {
 		g.addShare(node, len(k.setting.nodes))
@@ -404,7 +409,7 @@ func (k *collectives) reduce(i int32) bool {
 	}
 	x := &k.items[c]
 	x.takers = append(x.takers, takerOf(i))
-	x.bytes += max(s.op.send, 0) + max(s.op.recv, 0)
+	x.bytes += max(s.op.send, 0)
 	g := &k.comms.items[x.comm]
 	if len(x.takers) == int(g.size) {
 		k.counts.add(&s.op, x.bytes)

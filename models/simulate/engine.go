@@ -150,7 +150,8 @@ func (e *engine) burstEnds(i int32) {
 		s.startup, s.paid = false, true
 		s.times.Latency += s.burst
 	} else {
-		s.times.Compute += s.burst
+		s.times.Compute += s.burst - s.io
+		s.times.IO += s.io
 		s.entered = e.clock.now
 		if !s.inRow {
 			s.rowStart = e.clock.now
@@ -298,12 +299,16 @@ func (e *engine) messageEnds(m int32) {
 func (e *engine) result() *Result {
 	r := &Result{Nodes: len(e.setting.nodes), Events: e.events, Operations: e.progress.operations,
 		Messages: e.p2p.messages, Bytes: e.p2p.bytes, Ranks: make([]Times, len(e.setting.program.Threads))}
+	for _, n := range e.setting.program.Threads {
+		r.Threads = max(r.Threads, n)
+	}
 	e.collectives.counts.addTo(r)
 	for i := range e.threads {
 		s := &e.threads[i]
 		t := &r.Ranks[s.rank]
 		t.Finish = max(t.Finish, s.times.Finish)
 		t.Compute += s.times.Compute
+		t.IO += s.times.IO
 		t.PointToPoint += s.times.PointToPoint
 		t.Collective += s.times.Collective
 		t.Waiting += s.times.Waiting

@@ -38,6 +38,9 @@ const (
 // flagExclusive is, of a lock, that no other thread has it at the same time.
 const flagExclusive = flagSync
 
+// flagIO is, of a local operation, that its burst is input or output: it takes as long on every node.
+const flagIO = flagBuffered
+
 // op is an operation of a thread, after a burst of computing.
 type op struct {
 	opType

@@ -65,6 +65,8 @@ type Times struct {
 	Finish Picoseconds
 	// Compute is the time that it computes.
 	Compute Picoseconds
+	// IO is the time that it reads and writes files by MPI.
+	IO Picoseconds
 	// PointToPoint and Collective are the times in calls of these kinds. Waiting and Latency are parts of both: the
 	// time blocked, and the time busy with a latency.
 	PointToPoint, Collective, Waiting, Latency Picoseconds
@@ -89,14 +91,19 @@ type Result struct {
 	Operations, Events int64
 	// Messages and Bytes count what was sent point to point.
 	Messages, Bytes int64
-	// Collectives and CollectiveBytes count all collective operations and what their ranks send and receive. Fallback
-	// and FallbackBytes count those that used the phases of another operation.
+	// Collectives and CollectiveBytes count the collective operations and what their ranks send, as a run's counts do.
+	// FallbackCollectives and FallbackCollectiveBytes count those of them that used the phases of another operation.
 	Collectives, CollectiveBytes                 int64
 	FallbackCollectives, FallbackCollectiveBytes int64
+	// ObjectOperations counts the operations of all ranks of a communicator that make communicators, windows or files,
+	// and fences of windows.
+	ObjectOperations int64
 	// NCCL counts the collectives that NCCL does, by algorithm and protocol.
 	NCCL []NCCLCount
 	// Nodes is the number of nodes.
 	Nodes int
+	// Threads is the largest number of threads of a rank.
+	Threads int32
 }
 
 // Simulate runs the program on the machine. Whenever a rank has nothing left to do it calls next, which passes the

@@ -41,7 +41,7 @@ func (p *progress) fail(err error) {
 func (p *progress) takeNext(i int32) bool {
 	s := &p.threads[i]
 	s.inRow = s.op.flags&flagPart != 0
-	s.burst = 0
+	s.burst, s.io = 0, 0
 	begin, inLocal, noBurst := Picoseconds(0), false, true
 	for {
 		if s.queue.empty() && !p.refill(s) {
@@ -58,7 +58,8 @@ func (p *progress) takeNext(i int32) bool {
 		p.ops.take(&s.queue, &s.op, s.rank)
 		p.operations++
 		noBurst = noBurst && s.op.flags&flagNoBurst != 0
-		s.burst = min(s.burst+p.costs[s.node].scaled(s.op.compute), models.Forever)
+		burst := p.burst(s)
+		s.burst = min(s.burst+burst, models.Forever)
 		if s.op.kind != opLocal {
 			return true
 		}
@@ -70,6 +71,20 @@ func (p *progress) takeNext(i int32) bool {
 		}
 	}
 }
+
+// burst is how long the thread's next operation keeps its CPU before it begins: computing, or input and output, which
+// take as long as in the run.
+func (p *progress) burst(s *thread) Picoseconds {
+	if s.op.kind != opLocal || s.op.flags&flagIO == 0 {
+		return p.costs[s.node].scaled(s.op.compute)
+	}
+	took := sameEverywhere.scaled(s.op.compute)
+	s.io = min(s.io+took, models.Forever)
+	return took
+}
+
+// sameEverywhere has the CPUs of the run's own machine.
+var sameEverywhere = nodeCosts{cpuRatio: 1}
 
 // refill reads epochs until the thread has an operation. It returns false when none is left for it.
 func (p *progress) refill(s *thread) bool {

@@ -235,8 +235,8 @@ func receives(b *schema.Events, i int, nonblocking bool) bool {
 	if b.RecvWorld[i] == schema.NullInt32 || b.RecvTag[i] == schema.NullInt32 {
 		return false
 	}
-	if nonblocking {
-		return b.DoneSeq[i] == schema.NullInt64 || b.RecvBytes[i] != schema.NullInt64 // else it was cancelled
+	if nonblocking { // one that ended without bytes was cancelled; MPICH 4.0 has none for MPI_Isendrecv
+		return b.DoneSeq[i] == schema.NullInt64 || b.RecvBytes[i] != schema.NullInt64 || roles[b.Call[i]] == roleIsendrecv
 	}
 	err := b.ErrorClass[i]
 	return err == schema.NullInt32 || err == truncatedMPICH || err == truncatedOpenMPI
@@ -591,7 +591,7 @@ func (r *row) syncWindow() error {
 	return err
 }
 
-// file makes op a burst as long as the I/O took.
+// file makes op the burst of input or output that its call was.
 func (r *row) file() {
 	b, i := r.b, r.i
 	if b.StartNs[i] == schema.NullInt64 || b.EndNs[i] == schema.NullInt64 {
@@ -600,4 +600,5 @@ func (r *row) file() {
 	r.addOp()
 	kept := r.t.setting.kept(r.rank, r.op)
 	r.op.compute = part(b.EndNs[i]-b.StartNs[i], max(kept.Latency, kept.Bytes))
+	r.op.flags |= flagIO
 }

@@ -6,7 +6,8 @@ import "slices"
 type thread struct {
 	queue opQueue
 	op    op          // the current operation, or the one after the current burst
-	burst Picoseconds // how long it computes, or is busy with a latency, before op
+	burst Picoseconds // how long it computes, does input or output, or is busy with a latency, before op
+	io    Picoseconds // the part of the burst that is input and output
 
 	entered, blockedAt, readyAt, rowStart Picoseconds
 

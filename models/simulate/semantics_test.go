@@ -95,6 +95,9 @@ func all(sets ...func(*schema.Event)) func(*schema.Event) {
 	}
 }
 
+// bytesUnknown makes a row not tell what was received.
+func bytesUnknown(e *schema.Event) { e.RecvBytes = schema.NullInt64 }
+
 // plain returns a machine with L = 10 us and 1 ns per byte, a CPU for each rank and a Barrier of 2 P L (Table 3).
 func plain(t *testing.T) *models.Machine {
 	m, err := models.Named("flat")
@@ -151,6 +154,10 @@ func TestSemantics(t *testing.T) {
 		{"isendrecv", world, nil, [][]call{
 			{{schema.CallIsendrecv, 100, all(to(1, 1000), from(1, 500), done(1))}, wait, end},
 			{{schema.CallIsendrecv, 0, all(to(0, 500), from(0, 1000), done(1))}, wait, end},
+		}, []int64{10_500, 11_100}, 0},
+		{"MPICH 4.0 does not tell what arrived: isendrecv", world, nil, [][]call{
+			{{schema.CallIsendrecv, 100, all(to(1, 1000), from(1, 500), bytesUnknown, done(1))}, wait, end},
+			{{schema.CallIsendrecv, 0, all(to(0, 500), from(0, 1000), bytesUnknown, done(1))}, wait, end},
 		}, []int64{10_500, 11_100}, 0},
 		{"probe: the message is there after 11,100 ns", world, nil, [][]call{{send, end},
 			{{schema.CallProbe, 0, from(0, 1000)}, {schema.CallRecv, 50, from(0, 1000)}, end}}, []int64{100, 11_150},
@@ -272,13 +279,29 @@ func TestSemantics(t *testing.T) {
 					t.Errorf("rank %d ends after %d ps; want %d ns", rank, got, want)
 				}
 			}
-			if got := r.FallbackCollectives; 2*got != c.fallbacks {
+			if got := r.FallbackCollectives + r.ObjectOperations; 2*got != c.fallbacks {
 				t.Errorf("%d operations by a fallback; want those of %d calls", got, c.fallbacks)
 			}
 			if _, err := simulated(plain(t), p, Dimemas5, rows); err != nil {
 				t.Errorf("dimemas5: %v", err)
 			}
 		})
+	}
+}
+
+// A CPU ten times as fast computes in a tenth of the time; files take as long as in the run, and are no computing.
+func TestFilesOnFasterCPUs(t *testing.T) {
+	p, rows := rowsOf(nil, []run.Comm{{ID: 1, Members: []int32{0}}}, []call{
+		{schema.CallFileWrite, 100, func(e *schema.Event) { e.StartNs, e.EndNs = 1000, 1500 }},
+		{schema.CallFinalize, 200, nil}})
+	m := plain(t)
+	m.CPURatio = 10
+	r, err := simulated(m, p, Paper, rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := r.Ranks[0]; got.Finish != 530_000 || got.Compute != 30_000 || got.IO != 500_000 {
+		t.Errorf("ends after %d ps, of which %d compute and %d are I/O", got.Finish, got.Compute, got.IO)
 	}
 }
 

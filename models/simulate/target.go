@@ -135,14 +135,14 @@ type Efficiency struct {
 }
 
 // NewEfficiency compares the results of one program on a machine and on the same machine with an ideal network. It
-// returns nil for a program that takes no time.
+// returns nil for a program that takes no time, or whose ranks have several threads: their computing is a sum.
 func NewEfficiency(r, ideal *Result) *Efficiency {
 	var sum, most Picoseconds
 	for _, t := range r.Ranks {
 		sum += t.Compute
 		most = max(most, t.Compute)
 	}
-	if most == 0 || ideal.Time == 0 || r.Time == 0 {
+	if r.Threads > 1 || most == 0 || ideal.Time == 0 || r.Time == 0 {
 		return nil
 	}
 	mean := float64(sum) / float64(len(r.Ranks))

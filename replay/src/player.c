@@ -210,7 +210,6 @@ static void *reserve(word bytes, int touch)
 
 static void attach(void)
 {
-    if (buffer_bytes == 0) return;
     if (!buffer) buffer = malloc(buffer_bytes + 65536);
     MPI_Buffer_attach(buffer, to_int(buffer_bytes + 65536));
 }
@@ -666,6 +665,7 @@ static int play(int op, const word *a)
     case OP_Buffer_detach: {
         void *old;
         int bytes;
+        if (!buffer) attach(); // the rank sends nothing from it
         rc = MPI_Buffer_detach(&old, &bytes);
         attach();
         return rc;
@@ -741,7 +741,7 @@ int main(int argc, char **argv)
     send_area = reserve(own_words[2], 1);
     recv_area = reserve(own_words[3], 0);
     buffer_bytes = own_words[6];
-    attach();
+    if (buffer_bytes > 0) attach();
     times_file = argc > 3 ? argv[3] : NULL;
     const word *p = file + own_words[0], *end = p + own_words[1];
     const word *phase = NULL, *variants = NULL, *own = NULL; // first operation of a phase, and its compute times
@@ -774,8 +774,7 @@ int main(int argc, char **argv)
         if (rc != MPI_SUCCESS && !(flags & FLAG_MAY_FAIL)) {
             char text[MPI_MAX_ERROR_STRING];
             int length;
-            MPI_Error_string(rc, text, &length);
-            fail(text);
+            fail(MPI_Error_string(rc, text, &length) == MPI_SUCCESS ? text : "the call failed, and MPI has no text for its error");
         }
         p += 3 + n;
     }
