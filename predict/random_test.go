@@ -419,9 +419,10 @@ func (c *siteComparison) compareNumber(l *law.Law, got, want int64, what string)
 	case inexact && (want < b.Low || want > b.High):
 		c.outside++
 		if c.far == "" {
-			c.far = fmt.Sprintf("%s: %d, between %d and %d, want %d (%s)", what, got, b.Low, b.High, want, l)
+			c.far = fmt.Sprintf("%s: %d, between %d and %d, want %d (%s)", what, got, b.Low, b.High, want,
+				l.TextAt(int64(c.prediction.Signature.Ranks)))
 		}
 	case !inexact && got != want:
-		c.say("%s: %d, said to be exact, want %d (%s)", what, got, want, l)
+		c.say("%s: %d, said to be exact, want %d (%s)", what, got, want, l.TextAt(int64(c.prediction.Signature.Ranks)))
 	}
 }

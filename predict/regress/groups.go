@@ -851,18 +851,26 @@ func (l *Law) Resolve(candidates []int32, grid func(ranks int32) (dims []int32, 
 	return ranks, low, high, ok
 }
 
-// String returns the preferred law and the number of others, or the curve of all ranks.
-func (l *Law) String() string {
+// String returns the text of the law at the largest rank count of the runs.
+func (l *Law) String() string { return l.TextAt(l.ranks[len(l.ranks)-1]) }
+
+// TextAt returns the preferred law and the number of others. Without one it returns the curve that gives the numbers at
+// a rank count, unless they differ in a run: no formula of the rank count gives these.
+func (l *Law) TextAt(ranks int64) string {
 	switch n := len(l.Laws); {
 	case n == 1:
 		return l.Laws[0].String()
 	case n > 1:
 		return fmt.Sprintf("%s {or %d other laws}", l.Laws[0].String(), n-1)
 	}
-	if c := l.roles[""].curve(); c != nil {
-		return "about " + c.Predict(l.ranks[len(l.ranks)-1]).Formula
+	all := l.roles[""]
+	switch {
+	case all.curve() == nil:
+		return fmt.Sprintf("seen at %d ranks only", l.ranks[0])
+	case len(all.Points) > all.runs():
+		return "no exact law, and calls of one run differ"
 	}
-	return fmt.Sprintf("seen at %d ranks only", l.ranks[0])
+	return "about " + all.curve().Predict(ranks).Formula
 }
 
 // storedLaw is a law as JSON.

@@ -103,6 +103,23 @@ func fitTruths(t *testing.T, truths []truth, lay grid, ps ...int32) ([]*Law, []i
 	return laws, extents
 }
 
+// A formula of the rank count stands for a law only if all ranks of a run have its value, and it is that of the rank
+// count.
+func TestTextOfCurves(t *testing.T) {
+	triangle := func(g, x []int64, _ []int32) int64 { return g[0]*x[0] + g[0]*(g[0]-1)/2 }
+	truths := []truth{{name: "differ", sends: all, value: triangle},
+		{name: "same", sends: all, value: func(g, x []int64, _ []int32) int64 { return g[0]*g[0]*g[0] + g[0]%4 }}}
+	line := func(p int32) []int32 { return []int32{p} }
+	laws, _ := fitTruths(t, truths, line, 4, 6, 8)
+	if text := laws[0].TextAt(10); text != "no exact law, and calls of one run differ" {
+		t.Error(text)
+	}
+	p := laws[1].roles[""].curve().Predict(64)
+	if text := laws[1].TextAt(64); len(laws[1].Laws) > 0 || text != "about "+p.Formula {
+		t.Errorf("%s, %+v", text, p)
+	}
+}
+
 // TestStencilOfTwoExtents: a nine-point stencil on 100 x 84 cells, two ghost cells on each side of what its corners
 // need.
 func TestStencilOfTwoExtents(t *testing.T) {

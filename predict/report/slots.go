@@ -19,7 +19,8 @@ type SlotReport struct {
 	// there is none.
 	Destinations string `json:"destinations_law,omitempty"`
 	Equation     string `json:"equation,omitempty"`
-	// Size is the law of the bytes that a call sends. Members is the law of the members of its communicator.
+	// Size is the law of the bytes that a call sends; without a formula where calls of a run differ and have no exact
+	// law. Members is the law of the members of its communicator.
 	Size    string `json:"bytes_law,omitempty"`
 	Members string `json:"comm_law,omitempty"`
 	// Calls is the number of calls of all ranks, Bytes the number of bytes that they send.
@@ -74,7 +75,7 @@ func Slots(m *model.Model, x *generate.Prediction) (all []SlotReport) {
 		}
 		r.Destinations, r.Equation = describeFamily(m, s.To)
 		if s.Send.Bytes != nil && r.Bytes > 0 {
-			r.Size = s.Send.Bytes.String()
+			r.Size = s.Send.Bytes.TextAt(int64(x.Signature.Ranks))
 		}
 		if !s.Sends {
 			r.Members = membersOf(m, s)

@@ -137,13 +137,13 @@ func (l *Law) DependsOnIndex() bool {
 		})
 }
 
-// String describes the law for people.
-func (l *Law) String() string {
+// TextAt describes the law for people, as it is at a number of ranks.
+func (l *Law) TextAt(ranks int64) string {
 	switch {
 	case l.Constant != nil:
 		return fmt.Sprint(*l.Constant)
 	case l.Root != nil:
-		return fmt.Sprintf("%s at the root, else %s", l.Root, l.Others)
+		return fmt.Sprintf("%s at the root, else %s", l.Root.TextAt(ranks), l.Others.TextAt(ranks))
 	case len(l.Sums) > 0:
 		text := l.Sums[0].String()
 		if n := len(l.Sums); n > 1 {
@@ -151,11 +151,11 @@ func (l *Law) String() string {
 		}
 		return text
 	case l.Group != nil:
-		return l.Group.String()
+		return l.Group.TextAt(ranks)
 	case l.Single != nil:
 		return fmt.Sprintf("%d, seen only on %d ranks", l.Single.Value, l.Single.Ranks)
 	case len(l.Places) > 0:
-		return fmt.Sprintf("%d laws by place, the first %s", len(l.Places), l.Places[0].Law)
+		return fmt.Sprintf("%d laws by place, the first %s", len(l.Places), l.Places[0].Law.TextAt(ranks))
 	}
 	return "nothing"
 }
@@ -316,9 +316,11 @@ type groupPoint struct {
 // maxGridAxes is the largest number of axes of a grid.
 const maxGridAxes = 5
 
-// String describes the law for people.
-func (g *GroupLaw) String() string {
-	switch text := g.Law.String(); {
+// TextAt describes the law for people, as it is at a number of ranks.
+func (g *GroupLaw) TextAt(ranks int64) string {
+	switch text := g.Law.TextAt(ranks); {
+	case !g.Law.Exact():
+		return text
 	case g.Turn.Sign != 0:
 		of := "rank"
 		if g.Peer {
