@@ -1,6 +1,7 @@
 package predict_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -8,6 +9,7 @@ import (
 	"github.com/commq/commq/predict/internal/testruns"
 	"github.com/commq/commq/predict/report"
 	"github.com/commq/commq/predict/signature"
+	"github.com/commq/commq/schema"
 )
 
 // Three runs of a ring, and a prediction for eight times the largest: the runs are few and far away. Each warning comes
@@ -61,5 +63,35 @@ func TestNewPaths(t *testing.T) {
 			return w.Name == report.NewPaths && strings.HasPrefix(w.Text, "1 call paths")
 		}) {
 		t.Errorf("%+v", report.Warnings(m, 64, nil))
+	}
+}
+
+// What ranks give in MPI_Alltoallv differs and has no exact law: no formula stands beside their sum. Of blocks of 9600
+// elements the laws differ. Each warning has the share of the bytes of the calls that it names.
+func TestSharesOfEstimates(t *testing.T) {
+	m := train(t, []int{4, 6, 8}, func(ranks int) *signature.Run {
+		return testruns.Calls(ranks, nil, func(rank int) []testruns.Call {
+			next, last := (rank+1)%ranks, (rank+ranks-1)%ranks
+			return []testruns.Call{
+				{Call: schema.CallSendrecv, To: next, From: last, Bytes: 9600 / ranks, Root: testruns.None},
+				{Site: 1, Call: schema.CallAlltoallv, To: testruns.None, From: testruns.None,
+					Bytes: ranks*rank + ranks*(ranks-1)/2, Root: testruns.None},
+			}
+		})
+	})
+	x := extrapolate(t, m, 14)
+	slots := report.Slots(m, x)
+	if len(slots) != 2 || slots[1].Size != "no exact law, and calls of one run differ" {
+		t.Fatalf("%+v", slots)
+	}
+	texts := map[string]string{}
+	for _, w := range report.Warnings(m, 14, x) {
+		texts[w.Name] = w.Text
+	}
+	for i, name := range []string{report.LawsDiffer, report.Estimated} {
+		want := fmt.Sprintf(". %d of the %d bytes that are sent (", slots[i].Bytes, slots[0].Bytes+slots[1].Bytes)
+		if !strings.Contains(texts[name], want) {
+			t.Errorf("%s: %q: want %q", name, texts[name], want)
+		}
 	}
 }

@@ -44,10 +44,13 @@ func sizeWarnings(m *model.Model, x *generate.Prediction, next []int32) (all []W
 	if len(differ) > 0 {
 		all = append(all, Warning{LawsDiffer,
 			"laws that fit all runs give different numbers (mostly because the extents " +
-				"of the runs' grids all divide the domain's): " + firstThree(differ), run})
+				"of the runs' grids all divide the domain's): " + firstThree(differ) +
+				shareText(sumEstimates(m, x, true), "are of such laws", "one of the laws is right"), run})
 	}
 	if len(estimated) > 0 {
-		all = append(all, estimateWarning(sumEstimates(m, x), estimated))
+		all = append(all, Warning{Estimated, "no law fits all runs, so the numbers are estimates: " + firstThree(estimated) +
+			shareText(sumEstimates(m, x, false), "are such estimates",
+				"the trend of the runs continues; sizes that depend on data need not follow it"), 0})
 	}
 	return all
 }
@@ -61,25 +64,25 @@ func firstThree(texts []string) string {
 	return list
 }
 
-// estimateWarning describes numbers that are estimates.
-func estimateWarning(e estimates, estimated []string) Warning {
-	if e.bytes == 0 { // only sizes of receives are estimates
-		return Warning{Estimated, "no law fits all runs, so the numbers are estimates: " + firstThree(estimated), 0}
+// shareText describes how many of the bytes that are sent are estimates; empty if none are, but only other numbers.
+func shareText(e estimates, are, condition string) string {
+	if e.bytes == 0 {
+		return ""
 	}
 	interval := fmt.Sprintf("from %d to %d", e.low, e.high)
 	if e.high == math.MaxInt64 {
 		interval = fmt.Sprintf("from %d with no known upper bound", e.low)
 	}
-	return Warning{Estimated, fmt.Sprintf("no law fits all runs: %s. %.3g %% of the bytes that are sent, %d, are "+
-		"estimates, in an interval %s that holds if the trend of the runs continues; sizes that depend on data need "+
-		"not follow it", firstThree(estimated), 100*float64(e.bytes)/float64(max(e.all, 1)), e.bytes, interval), 0}
+	return fmt.Sprintf(". %d of the %d bytes that are sent (%.3g %%) %s, in an interval %s that holds if %s", e.bytes,
+		e.all, 100*float64(e.bytes)/float64(max(e.all, 1)), are, interval, condition)
 }
 
 // estimates has the bytes sent, how many of them are estimates, and the bounds of these.
 type estimates struct{ all, bytes, low, high int64 }
 
-// sumEstimates adds up the bytes of all sends and collective operations.
-func sumEstimates(m *model.Model, x *generate.Prediction) (e estimates) {
+// sumEstimates adds up the bytes of all sends and collective operations. Estimates are those whose laws fit all runs
+// and differ, or those that have no such law.
+func sumEstimates(m *model.Model, x *generate.Prediction, differ bool) (e estimates) {
 	if x.Signature == nil {
 		return e
 	}
@@ -94,7 +97,7 @@ func sumEstimates(m *model.Model, x *generate.Prediction) (e estimates) {
 			}
 			n, v := occurrences[s.Event.ID][i], int64(c.Send[signature.SideBytes])
 			e.all = addProduct(e.all, n, v)
-			if b, inexact := x.BoundsOf(s.Send.Bytes, v); inexact {
+			if b, inexact := x.BoundsOf(s.Send.Bytes, v); inexact && s.Send.Bytes.IsExact() == differ {
 				e.bytes, e.low = addProduct(e.bytes, n, v), addProduct(e.low, n, max(b.Low, 0))
 				e.high = addProduct(e.high, n, b.High)
 			}
