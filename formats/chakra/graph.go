@@ -48,7 +48,7 @@ type rank struct {
 
 // tally counts what was read, and what has no row.
 type tally struct {
-	nodes, comm, launches, unknown, untimed, outside, rootless, unsized, callers int64
+	nodes, comm, launches, unknown, untimed, outside, rootless, unsized, callers, uneven int64
 }
 
 func (t *tally) add(o *tally) {

@@ -175,13 +175,18 @@ type job struct {
 	byName map[string]*comm
 	window int64
 	tally  tally
-	// totals are the bytes of all members of a collective, by communicator and instance; -1 if unknown.
-	totals [][]int64
+	totals [][]total // of collectives, by communicator and instance
 	lone   int64
 	// resized counts the receives whose own size is not that of their message.
 	resized int64
 	// assumed counts the groups whose ranks no trace lists.
 	assumed int64
+}
+
+// total is what the traces of all members of a collective tell of its sizes.
+type total struct {
+	bytes  int64 // sum; -1 if unknown
+	differ bool  // members tell different sizes
 }
 
 // comm is a communicator of the run: a process group.
@@ -390,7 +395,7 @@ func (r *rank) dropLone() {
 // agree checks that the members of each communicator made the same operations, and numbers them.
 func (j *job) agree() error {
 	made := make([][]*op, len(j.comms))
-	j.totals = make([][]int64, len(j.comms))
+	j.totals = make([][]total, len(j.comms))
 	first := make([]int32, len(j.comms)) // the first rank of each that has a trace
 	for i := range first {
 		first[i] = -1
@@ -413,17 +418,13 @@ func (j *job) agree() error {
 			}
 			if int32(i) == first[c.id] {
 				made[c.id] = append(made[c.id], o)
-				j.totals[c.id] = append(j.totals[c.id], 0)
+				j.totals[c.id] = append(j.totals[c.id], total{})
 			} else if n >= len(made[c.id]) || made[c.id][n].call != o.call {
 				return fmt.Errorf("%s: operation %d of group %q is %s here, and another one or none in %s; all ranks of a "+
 					"group make the same", r.file, n, c.name, o.call, j.ranks[first[c.id]].file)
 			}
 			o.instance = int64(n)
-			if total := &j.totals[c.id][n]; o.bytes < 0 || *total < 0 || *total > mostBytes {
-				*total = -1
-			} else {
-				*total += o.bytes
-			}
+			j.totals[c.id][n].add(o.bytes, made[c.id][n].bytes)
 		}
 		for _, c := range j.comms {
 			if _, ok := c.place[int32(i)]; ok && first[c.id] < 0 {
@@ -435,4 +436,14 @@ func (j *job) agree() error {
 		}
 	}
 	return nil
+}
+
+// add adds the bytes of a member; first are those of the first one.
+func (t *total) add(bytes, first int64) {
+	t.differ = t.differ || bytes != first
+	if bytes < 0 || t.bytes < 0 || t.bytes > mostBytes {
+		t.bytes = -1
+	} else {
+		t.bytes += bytes
+	}
 }

@@ -306,6 +306,31 @@ func TestSizes(t *testing.T) {
 	}
 }
 
+// Of parts of different sizes a trace has the sum that the rank gives: what it gets is known only where all parts are of
+// one size. Those of rank 1 of the first all-to-all could be.
+func TestUnevenParts(t *testing.T) {
+	var traces [][]byte
+	for rank := range int64(3) {
+		coll := func(id uint64, kind, bytes int64) made {
+			return made{id: id, kind: collNode, attrs: [][]byte{number("comm_type", kind), number("comm_size", bytes)}}
+		}
+		traces = append(traces, file(coll(1, 6, 6+3*rank), coll(2, 6, 10), coll(3, 6, 12), coll(4, 7, 10), coll(5, 7, 12)))
+	}
+	r, err := imported(t, Options{}, traces...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range [][2]int64{{9, null64}, {10, null64}, {12, 12}, {10, null64}, {12, 4}} {
+		e := &r.Events[len(r.Events)/3+i]
+		if got := [2]int64{e.SendBytes, e.RecvBytes}; got != want {
+			t.Errorf("operation %d of rank 1: %v; want %v", i, got, want)
+		}
+	}
+	if w := r.Warnings[len(r.Warnings)-1]; !strings.Contains(w, "parts of different sizes") || !strings.HasSuffix(w, ": 9.") {
+		t.Errorf("%q", r.Warnings)
+	}
+}
+
 func TestErrors(t *testing.T) {
 	coll := func(id uint64, kind int64, deps ...uint64) made {
 		return made{id: id, kind: collNode, deps: deps, attrs: [][]byte{number("comm_type", kind), number("comm_size", 8)}}

@@ -58,19 +58,33 @@ func (j *job) operation(row *schema.Event, o *op) {
 	}
 }
 
-// sums gives a rank that gets or gives the parts of all their sum: ranks may give different ones.
+// sums gives a rank that gets or gives the parts of all their sum: ranks may give different ones. Parts of which only
+// the sum is known leave open what a rank gets.
 func (j *job) sums(row *schema.Event, o *op, c *comm) {
-	total := j.totals[c.id][o.instance]
+	total := j.totals[c.id][o.instance].bytes
 	if total < 0 {
 		total = null64
 	}
 	isRoot := row.RootWorld == row.Rank
 	switch {
+	case j.isUneven(o, c):
+		row.RecvBytes = null64
 	case o.call == schema.CallIallgather, o.call == schema.CallIgather && isRoot:
 		row.RecvBytes = total
 	case o.call == schema.CallIscatter && isRoot:
 		row.SendBytes = total
 	}
+}
+
+// isUneven reports whether a rank gives the ranks of its group parts that are not all of one size, or gets such: its
+// bytes do not divide evenly, or another rank gives others.
+func (j *job) isUneven(o *op, c *comm) bool {
+	return divides(o.call) && (j.totals[c.id][o.instance].differ || o.bytes > 0 && o.bytes%int64(len(c.ranks)) != 0)
+}
+
+// divides reports whether ranks give a part of their bytes to each rank.
+func divides(call schema.CallID) bool {
+	return call == schema.CallIalltoall || call == schema.CallIreduceScatterBlock
 }
 
 // hasRoot reports whether a collective has a root.
@@ -88,15 +102,12 @@ func sizes(call schema.CallID, bytes, n int64) (send, recv int64) {
 	case schema.CallIreduce, schema.CallIgather:
 		return bytes, null64
 	case schema.CallIalltoall, schema.CallIreduceScatterBlock:
-		if bytes != null64 {
-			args.Send, args.Recv = bytes/n, bytes/n
+		if bytes == null64 || bytes%n != 0 {
+			return bytes, null64
 		}
+		args.Send, args.Recv = bytes/n, bytes/n
 	}
-	send, recv = schema.CollectiveBytes(call.Operation(), args)
-	if call == schema.CallIalltoall || call == schema.CallIreduceScatterBlock {
-		send = bytes // what does not divide evenly too
-	}
-	return send, recv
+	return schema.CollectiveBytes(call.Operation(), args)
 }
 
 func (j *job) commRows() (rows []schema.Comm) {
@@ -121,10 +132,17 @@ func (j *job) commRows() (rows []schema.Comm) {
 // warnings tell what the format lacks, and what has no row.
 func (j *job) warnings() []string {
 	t := &j.tally
-	for _, r := range j.ranks {
-		for k := range r.ops {
-			if hasRoot(r.ops[k].call) && r.ops[k].root < 0 {
+	for i, r := range j.ranks {
+		for _, s := range r.steps {
+			if s.wait {
+				continue
+			}
+			o := &r.ops[s.op]
+			if hasRoot(o.call) && o.root < 0 {
 				t.rootless++
+			}
+			if c := j.commOf(int32(i), o); c != nil && j.isUneven(o, c) {
+				t.uneven++
 			}
 		}
 	}
@@ -145,6 +163,8 @@ func (j *job) warnings() []string {
 	say(t.unsized, "Operations whose size the trace does not tell")
 	say(t.rootless, "Operations with a root, which the trace does not name; what the root gives or gets is null, and "+
 		"all ranks get a broadcast")
+	say(t.uneven, "All-to-alls and reduce-scatters with parts of different sizes, of which the trace tells only the sum "+
+		"that a rank gives; what it gets is null")
 	say(t.outside, "Operations on a group that their rank is not a member of; they have no communicator")
 	say(j.lone, "Sends and receives whose other side has no trace, left out")
 	say(j.resized, "Receives of another size than the message that is theirs by the order of the channel; they have the "+
