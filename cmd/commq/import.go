@@ -26,6 +26,7 @@ import (
 	"github.com/commq/commq/formats/tit"
 	"github.com/commq/commq/formats/training"
 	"github.com/commq/commq/schema"
+	"github.com/commq/commq/writer"
 )
 
 // importFormat is a format that commq import reads.
@@ -48,7 +49,8 @@ var importFormats = []importFormat{
 		func(ctx context.Context, a *app, path, name string) error {
 			return runImportDim(ctx, a, &importDimOptions{name: name}, path)
 		}},
-	{"otf2", "traces of Score-P, EZTrace and others (.otf2): docs/reference/otf2.md", otf2.IsAnchor, nil, runImportOTF2},
+	{"otf2", "traces of Score-P, EZTrace and others (.otf2, a folder with one): docs/reference/otf2.md", otf2.IsAnchor,
+		func(path string) bool { return isDir(path) && otf2.IsFolder(path) }, runImportOTF2},
 	{"prv", "traces of Extrae, for Paraver (.prv, .prv.gz): docs/method/paraver.md", paraver.IsTrace, nil, runImportPrv},
 	{"dumpi", "traces of SST's DUMPI (.meta, a folder with one): docs/reference/call-traces.md", dumpi.IsTrace,
 		func(path string) bool { return isDir(path) && dumpi.IsFolder(path) }, runImportDUMPI},
@@ -62,8 +64,9 @@ var importFormats = []importFormat{
 		func(path string) bool { return isDir(path) && exectrace.IsFolder(path) }, runImportExectrace},
 	{"nsys", "exports of NVIDIA's Nsight Systems (.sqlite, a folder of them): docs/reference/nsight-systems.md",
 		nsys.IsTrace, func(path string) bool { return isDir(path) && nsys.IsFolder(path) }, runImportNsys},
-	{"tit", "time-independent traces of SimGrid, or the list of their files: docs/reference/simulators.md", tit.IsTrace,
-		func(path string) bool { return !isDir(path) && tit.IsList(path) },
+	{"tit", "time-independent traces of SimGrid, the list of their files, a folder of commq export tit: " +
+		"docs/reference/simulators.md", tit.IsTrace,
+		func(path string) bool { return !isDir(path) && tit.IsList(path) || isDir(path) && tit.IsFolder(path) },
 		func(ctx context.Context, a *app, path, name string) error {
 			return runImportTIT(ctx, a, &importTITOptions{name: name, flopsPerSecond: 1e9}, path)
 		}},
@@ -158,9 +161,13 @@ func runImport(ctx context.Context, a *app, o *importOptions, path string) error
 	}
 	formats := strings.Join(names, ", ")
 	if info.IsDir() {
+		if _, err := writer.ReadManifest(path); err == nil {
+			return fmt.Errorf("import: %s is a run already, not a trace; its path stands for it wherever a command takes a "+
+				"run, as in commq doctor %s", path, path)
+		}
 		return fmt.Errorf("import: %s is a folder without traces that import reads there; want a file, or a folder of "+
-			"traces of PyTorch's profiler, execution traces of PyTorch, NCCL Inspector, Nsight Systems, Chakra, DUMPI "+
-			"or liballprof (formats: %s)", path, formats)
+			"traces of PyTorch's profiler, execution traces of PyTorch, NCCL Inspector, Nsight Systems, Chakra, OTF2, "+
+			"DUMPI, liballprof or commq export tit (formats: %s)", path, formats)
 	}
 	return fmt.Errorf("import: %s begins with %q; want a file in a format that import reads: %s", path,
 		head[:min(len(head), 16)], formats)
@@ -301,19 +308,20 @@ func newImportOTF2Command(a *app) *cobra.Command {
 	var name string
 	c := &cobra.Command{
 		Use:   "otf2 [flags] FILE",
-		Short: "Make a run from a trace of Score-P, EZTrace or another tool (.otf2)",
-		Long: `otf2 reads an archive of the Open Trace Format 2 by its anchor file (.otf2). Calls of MPI become rows, with
-the regions around them as call sites; times are on the trace's clock, with its clock offsets applied. OTF2 has no
-payload hashes and datatypes. docs/reference/otf2.md describes every record.`,
-		Example:           `  commq import otf2 scorep-run/traces.otf2 --name stencil.64`,
-		Args:              wantArgs(1, 1, "the anchor file of the trace, for example traces.otf2"),
+		Short: "Make a run from a trace of Score-P, EZTrace or another tool (.otf2, a folder with one)",
+		Long: `otf2 reads an archive of the Open Trace Format 2 by its anchor file (.otf2), or by the folder with that.
+Calls of MPI become rows, with the regions around them as call sites; times are on the trace's clock, with its clock
+offsets applied. OTF2 has no payload hashes and datatypes. docs/reference/otf2.md describes every record.`,
+		Example: `  commq import otf2 scorep-run/traces.otf2 --name stencil.64
+  commq import otf2 scorep-run --name stencil.64`,
+		Args:              wantArgs(1, 1, "the anchor file of the trace, for example traces.otf2, or its folder"),
 		ValidArgsFunction: oneFile,
 		RunE: func(c *cobra.Command, args []string) error {
 			return runImportOTF2(c.Context(), a, args[0], name)
 		},
 	}
-	c.Flags().StringVar(&name, "name", "", "`NAME` of the run to write (default: that of the file, or of the folder of a "+
-		"traces.otf2)")
+	c.Flags().StringVar(&name, "name", "", "`NAME` of the run to write (default: that of the folder, or of the "+
+		"file if it is not traces.otf2, without .otf2)")
 	a.writes(c)
 	completeNothing(c, "name")
 	return c
@@ -494,19 +502,20 @@ func newImportTITCommand(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "tit [flags] FILE",
 		Short: "Make a run from a time-independent trace of SimGrid",
-		Long: `tit reads a trace that smpirun -trace-ti writes and smpirun -replay plays: a file with the actions of all ranks, or
-the list of the files of each rank. The run is untimed: its rows have compute times but no start and end; commq simulate
-gives it the times of a machine. docs/reference/simulators.md describes every action.`,
+		Long: `tit reads a trace that smpirun -trace-ti writes and smpirun -replay plays: a file with the actions of all
+ranks, the list of the files of each rank, or the folder that commq export tit makes. The run is untimed: its rows have
+compute times but no start and end; commq simulate gives it the times of a machine. docs/reference/simulators.md
+describes every action.`,
 		Example: `  commq import tit smpi_simgrid.txt --name ring.16
   commq import tit smpi_simgrid.txt --flops-per-second 3e9 --name ring.16`,
-		Args:              wantArgs(1, 1, "the trace, or the list of its files"),
+		Args:              wantArgs(1, 1, "the trace, the list of its files, or a folder of commq export tit"),
 		ValidArgsFunction: oneFile,
 		RunE: func(c *cobra.Command, args []string) error {
 			return runImportTIT(c.Context(), a, &o, args[0])
 		},
 	}
-	c.Flags().StringVar(&o.name, "name", "", "`NAME` of the run to write (default: the file's name without .txt, or that of "+
-		"the folder of a list)")
+	c.Flags().StringVar(&o.name, "name", "", "`NAME` of the run to write (default: that of the file without .txt, or "+
+		"of the folder of a list without .tit)")
 	c.Flags().Float64Var(&o.flopsPerSecond, "flops-per-second", 1e9, "speed of the machine that the operations of the "+
 		"trace become times on")
 	a.writes(c)

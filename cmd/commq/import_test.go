@@ -154,6 +154,36 @@ func TestTracesOfSimulators(t *testing.T) {
 	}
 }
 
+// What export writes import takes by the same name, from wherever it was moved to, and names the run after the folder
+// without its ending. A folder that is a run already is no trace.
+func TestImportFoldersOfExport(t *testing.T) {
+	store, out := t.TempDir(), t.TempDir()
+	mustCommq(t, "import", "../../formats/tit/testdata/smpi.trace", "--store", store, "--name", "smpi.3")
+	mustCommq(t, "import", "../../formats/otf2/testdata/ping-pong", "--store", store)
+	for _, x := range [][2]string{{"tit", "smpi.3"}, {"otf2", "ping-pong"}} {
+		format, run := x[0], x[1]
+		folder, moved := filepath.Join(out, "was."+format), filepath.Join(out, format+".moved."+format)
+		mustCommq(t, "export", format, "--store", store, "--run", run, "-o", folder)
+		mustCommq(t, "import", folder, "--store", store, "--replace")
+		if err := os.Rename(folder, moved); err != nil {
+			t.Fatal(err)
+		}
+		mustCommq(t, "import", format, moved, "--store", store)
+		want := mustCommq(t, "query", "density", "--store", store, "--run", run, "--format", "csv")
+		for _, again := range []string{"was", format + ".moved"} {
+			if got := mustCommq(t, "query", "density", "--store", store, "--run", again, "--format", "csv"); got != want {
+				t.Errorf("%s: %s", again, got)
+			}
+		}
+	}
+	var stdout, errs strings.Builder
+	again := []string{"import", filepath.Join(store, "was"), "--store", store}
+	if status := execute(t.Context(), again, strings.NewReader(""), &stdout, &errs); status != 2 ||
+		!strings.Contains(errs.String(), "was is a run already, not a trace") {
+		t.Errorf("status %d: %s", status, errs.String())
+	}
+}
+
 // import finds logs of NCCL Inspector in a folder; queries name the rank that the others waited for, and say what the logs
 // do not tell.
 func TestImportInspector(t *testing.T) {

@@ -43,6 +43,44 @@ func IsAnchor(head []byte) bool {
 		string(head[2:7]) == anchorMagic+"\x00"
 }
 
+// ending is that of anchor files, and of folders that are named after them.
+const ending = ".otf2"
+
+// IsFolder reports whether a folder has the anchor file of one archive.
+func IsFolder(path string) bool {
+	_, err := anchorIn(path)
+	return err == nil
+}
+
+// anchorIn returns the anchor file of a folder: traces.otf2, else the only one.
+func anchorIn(dir string) (string, error) {
+	all, err := os.ReadDir(dir)
+	if err != nil {
+		return "", err
+	}
+	var found []string
+	for _, e := range all {
+		path := filepath.Join(dir, e.Name())
+		if filepath.Ext(path) != ending || !hasAnchor(path) {
+			continue
+		}
+		if e.Name() == ExportName {
+			return path, nil
+		}
+		found = append(found, path)
+	}
+	if len(found) != 1 {
+		return "", fmt.Errorf("%s has %d anchor files of OTF2 (*%s); want one, or the name of one", dir, len(found), ending)
+	}
+	return found[0], nil
+}
+
+// hasAnchor reports whether a file begins as an anchor file does.
+func hasAnchor(path string) bool {
+	data, err := readFile(path, mostAnchor)
+	return err == nil && IsAnchor(data)
+}
+
 // parseAnchor reads an anchor file.
 func parseAnchor(data []byte) (*anchor, error) {
 	c := cursor{data: data}

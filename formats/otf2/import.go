@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -26,10 +27,20 @@ type Options struct {
 	passes timed.Options // tests use tiny sizes
 }
 
-// ImportFile imports the archive with that anchor file (.otf2) as the run of this name in a store. Without a name the
-// run gets that of the file, or, if that is the traces.otf2 of Score-P, of its folder. An error names the file, the
-// byte and what was found.
+// ImportFile imports the archive with that anchor file (.otf2), or the one in that folder, as the run of this name in a
+// store. Without a name the run gets that of the folder, or of the file if that is not the traces.otf2 of Score-P. An
+// error names the file, the byte and what was found.
 func ImportFile(ctx context.Context, path, store, name string, o Options) (*schema.Manifest, error) {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		anchor, err := anchorIn(path)
+		if err == nil && name == "" {
+			name, err = writer.NameOf(path, ending)
+		}
+		if err != nil {
+			return nil, err
+		}
+		path = anchor
+	}
 	m, err := importFile(ctx, path, store, name, o)
 	if errors.Is(err, timed.ErrLearn) {
 		o.passes.Learn = true
@@ -59,7 +70,7 @@ func importFile(ctx context.Context, path, store, name string, o Options) (*sche
 func baseName(path string) string {
 	base := strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
 	if full, err := filepath.Abs(path); err == nil && (base == "traces" || base == "eztrace_log") {
-		return filepath.Base(filepath.Dir(full))
+		return strings.TrimSuffix(filepath.Base(filepath.Dir(full)), ending)
 	}
 	return base
 }

@@ -31,7 +31,7 @@ func exported(t testing.TB, dir string) (string, []string) {
 func actions(t testing.TB, out string) (n map[string]int64, bytes int64) {
 	t.Helper()
 	n = map[string]int64{}
-	files, err := listed(filepath.Join(out, ListName))
+	files, err := listed(filepath.Join(out, ListName), false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,8 +3,8 @@ package tit
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/commq/commq/run"
 	"github.com/commq/commq/run/match"
@@ -40,21 +40,27 @@ const (
 	bufferTarget, leastBuffer, mostBuffer = 64 << 20, 4 << 10, 1 << 20
 )
 
-// ImportFile imports a trace, or the trace whose files a list names, as an untimed run of this name in a store. Without
-// a name the run gets that of the file, or of its folder if the file is a list of Export.
+// ImportFile imports a trace, the trace whose files a list names, or that of a folder of Export, as an untimed run of
+// this name in a store. Without a name the run gets that of the file, or of its folder if the file is a list of Export.
 func ImportFile(ctx context.Context, path, store, name string, o Options) (*schema.Manifest, error) {
-	files, err := filesOf(path)
+	info, err := os.Stat(path)
+	isFolder := err == nil && info.IsDir()
+	first := path
+	if isFolder {
+		first = filepath.Join(path, ListName)
+	}
+	files, err := filesOf(first, isFolder)
 	if err != nil {
 		return nil, err
 	}
 	if name == "" {
-		base := filepath.Base(path)
-		if base == ListName {
-			if full, err := filepath.Abs(path); err == nil {
-				base = filepath.Base(filepath.Dir(full))
-			}
+		named := path
+		if !isFolder && filepath.Base(path) == ListName {
+			named = filepath.Dir(path)
 		}
-		name = writer.NameFor(strings.TrimSuffix(strings.TrimSuffix(base, ".txt"), ".tit"))
+		if name, err = writer.NameOf(named, ".txt", ".tit"); err != nil {
+			return nil, err
+		}
 	}
 	u, err := read(ctx, path, files, openFile, o)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -270,8 +271,19 @@ func (l *lines) bad(err error) error {
 // IsList reports whether the file is a list of the files of a trace, as smpirun -replay takes: its first line names a
 // file that is a trace.
 func IsList(path string) bool {
-	files, err := listed(path)
-	if err != nil || len(files) == 0 {
+	files, err := listed(path, false)
+	return err == nil && isTraceFile(files)
+}
+
+// IsFolder reports whether a folder is one that Export made: it has a list, and the files that this names.
+func IsFolder(path string) bool {
+	files, err := listed(filepath.Join(path, ListName), true)
+	return err == nil && isTraceFile(files)
+}
+
+// isTraceFile reports whether the first of some files is a trace.
+func isTraceFile(files []string) bool {
+	if len(files) == 0 {
 		return false
 	}
 	f, size, err := openFile(files[0])
@@ -284,8 +296,8 @@ func IsList(path string) bool {
 	return IsTrace(head[:n])
 }
 
-// filesOf returns the files of a trace: those in a list, or the file itself.
-func filesOf(path string) ([]string, error) {
+// filesOf returns the files of a trace: those in a list (see listed), or the file itself.
+func filesOf(path string, beside bool) ([]string, error) {
 	f, size, err := openFile(path)
 	if err != nil {
 		return nil, err
@@ -299,7 +311,7 @@ func filesOf(path string) ([]string, error) {
 	if IsTrace(head[:n]) {
 		return []string{path}, nil
 	}
-	files, err := listed(path)
+	files, err := listed(path, beside)
 	if err == nil && len(files) == 0 {
 		err = fmt.Errorf("%s is empty; want a trace, or a list of its files", path)
 	}
@@ -310,8 +322,9 @@ func filesOf(path string) ([]string, error) {
 const mostListed = 1 << 28
 
 // listed returns the files in a list. A name that is not found from the working folder on, as smpirun wants it, is
-// looked for from the folder of the list on, and then in it.
-func listed(path string) ([]string, error) {
+// looked for from the folder of the list on, and then in it; with beside in it first, as a folder of Export may have
+// been copied.
+func listed(path string, beside bool) ([]string, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -328,8 +341,12 @@ func listed(path string) ([]string, error) {
 			return nil, fmt.Errorf("%s:%d: found %.60q; want a trace, or the name of a file of one", path, n, name)
 		}
 		found := ""
-		for _, try := range []string{name, filepath.Join(filepath.Dir(path), name),
-			filepath.Join(filepath.Dir(path), filepath.Base(name))} {
+		dir := filepath.Dir(path)
+		tries := []string{name, filepath.Join(dir, name), filepath.Join(dir, filepath.Base(name))}
+		if beside {
+			slices.Reverse(tries)
+		}
+		for _, try := range tries {
 			if _, err := os.Stat(try); err == nil {
 				found = try
 				break
