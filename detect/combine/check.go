@@ -76,6 +76,32 @@ func kindsByDatatype(types []Datatype) map[int32]elementKind {
 	return out
 }
 
+// What comparisons look at in the payloads of a reduction.
+const (
+	AllElements  = "all elements"
+	FirstElement = "first element"
+	FirstBytes   = "first 8 bytes"
+)
+
+// Compared returns what was compared in payloads of count elements of a named datatype, the least for any of the
+// operations, which have MPI's names.
+func Compared(operations []string, datatype string, count int64) string {
+	k, least := elementKinds[datatype], AllElements
+	if count <= 1 {
+		return AllElements
+	}
+	for _, op := range operations {
+		switch integer := k.class == signed || k.class == unsigned; {
+		case op == reductionNames[opBxor], op == reductionNames[opSum] && integer:
+		case !integer && k.index == 0 && (op == reductionNames[opSum] || op == reductionNames[opProd]):
+			return FirstElement
+		default:
+			least = FirstBytes
+		}
+	}
+	return least
+}
+
 // reduction is an operation that combines elements, such as MPI_SUM.
 type reduction uint8
 

@@ -90,3 +90,27 @@ func TestReductionsOfPairs(t *testing.T) {
 		}
 	}
 }
+
+// TestCompared: sums of integers and exclusive ors are of all elements, what other operations compare is at the front.
+func TestCompared(t *testing.T) {
+	for _, c := range []struct {
+		operations []string
+		datatype   string
+		count      int64
+		want       string
+	}{
+		{[]string{"MPI_SUM"}, "MPI_DOUBLE", 1, AllElements},
+		{[]string{"MPI_SUM"}, "MPI_DOUBLE", 2, FirstElement},
+		{[]string{"MPI_SUM"}, "MPI_INT", 64, AllElements},
+		{[]string{"MPI_SUM", "MPI_MAX"}, "MPI_INT", 64, FirstBytes},
+		{[]string{"MPI_BXOR"}, "MPI_UNSIGNED", 64, AllElements},
+		{[]string{"MPI_MAX"}, "MPI_DOUBLE", 64, FirstBytes},
+		{[]string{"MPI_PROD"}, "MPI_INT", 64, FirstBytes},
+		{[]string{"MPI_MAXLOC"}, "MPI_2INT", 1, AllElements},
+		{[]string{"MPI_MAXLOC"}, "MPI_2INT", 3, FirstBytes},
+	} {
+		if got := Compared(c.operations, c.datatype, c.count); got != c.want {
+			t.Errorf("%v of %d %s: %q, want %q", c.operations, c.count, c.datatype, got, c.want)
+		}
+	}
+}

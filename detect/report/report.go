@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/commq/commq/detect"
+	"github.com/commq/commq/detect/combine"
 	"github.com/commq/commq/detect/price"
 	"github.com/commq/commq/run"
 	"github.com/commq/commq/schema"
@@ -81,6 +82,9 @@ type Finding struct {
 	// must be.
 	Reductions []string `json:"reductions"`
 	Checks     int64    `json:"checks"`
+	// Compared is what of these payloads was compared for the Reductions: all elements, first element, first 8 bytes. The
+	// other elements may result from something else.
+	Compared string `json:"compared,omitempty"`
 	// Others are other operations that fit everything that was seen.
 	Others []string `json:"others,omitempty"`
 	// Alternatives are other operations that share messages with this one; only one of them can replace a message.
@@ -220,6 +224,9 @@ func (k *maker) finding(f *detect.Finding) Finding {
 		p.Alternatives = append(p.Alternatives, Alternative{a.Operation.String(), a.Ranks, a.Instances})
 	}
 	k.count(&p, f)
+	if len(p.Reductions) > 0 {
+		p.Compared = combine.Compared(p.Reductions, p.Datatype, p.CountMax)
+	}
 	p.Groups = []Group{k.group(f)}
 	return p
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/commq/commq/detect"
+	"github.com/commq/commq/detect/combine"
 	"github.com/commq/commq/schema"
 )
 
@@ -26,6 +27,11 @@ func TestVerifiedFindingInWords(t *testing.T) {
 		t.Errorf("the table says %q, want %q", got, s)
 	}
 	if got, want := p.remarks(), []string{"verified (41 bits): 42 payloads compared, all agree"}; !slices.Equal(got, want) {
+		t.Errorf("the table remarks %q, want %q", got, want)
+	}
+	p.Compared = combine.FirstElement
+	if got, want := p.remarks()[0], "verified (41 bits): the first element of 42 payloads compared, all agree (the rest was not "+
+		"compared)"; got != want {
 		t.Errorf("the table remarks %q, want %q", got, want)
 	}
 }
