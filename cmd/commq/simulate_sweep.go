@@ -109,6 +109,7 @@ func runSweep(ctx context.Context, a *app, c *cobra.Command, o *simulateOptions)
 		Progress: sweepProgress(len(simulations)*(len(grid.Machines)+1), show)}
 	for _, simulation := range simulations {
 		noteUntimed(a, simulation)
+		warnOfThreads(a, simulation)
 		times, err := sweep.Simulate(ctx, simulation, grid, options)
 		if err != nil {
 			return err
