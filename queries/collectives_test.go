@@ -463,6 +463,41 @@ parts rank seq peer_world send_bytes recv_bytes
 		4,MPI_Startall,3,3,9,80`)
 }
 
+// TestWireNumbersCollectivesOnly compares a run with one that makes communicators between the same collectives, of which
+// one has another payload on rank 1 and the last is of the new run only.
+func TestWireNumbersCollectivesOnly(t *testing.T) {
+	const header = "\nevents rank seq call class comm instance send_bytes payload_hash"
+	store := t.TempDir()
+	base := newRunIn(t, store, "a.5", world+header+`
+0 0 MPI_Allreduce collective 0 0 8 71
+0 1 MPI_Bcast collective 0 1 40 73
+0 2 MPI_Bcast_init other 0 2 - -
+0 3 MPI_Start collective 0 12884901888 9 79
+1 0 MPI_Allreduce collective 0 0 8 72
+1 1 MPI_Bcast collective 0 1 0 -
+1 2 MPI_Bcast_init other 0 2 - -
+1 3 MPI_Start collective 0 12884901888 0 -
+`, example.Manifest(5))
+	made := newRunIn(t, store, "b.5", world+header+`
+0 0 MPI_Comm_dup comm 0 0 - -
+0 1 MPI_Allreduce collective 0 1 8 71
+0 2 MPI_Comm_split comm 0 2 - -
+0 3 MPI_Bcast collective 0 3 40 73
+0 4 MPI_Bcast_init other 0 4 - -
+0 5 MPI_Start collective 0 21474836480 9 79
+1 0 MPI_Comm_dup comm 0 0 - -
+1 1 MPI_Allreduce collective 0 1 8 97
+1 2 MPI_Comm_split comm 0 2 - -
+1 3 MPI_Bcast collective 0 3 0 -
+1 4 MPI_Bcast_init other 0 4 - -
+1 5 MPI_Start collective 0 21474836480 0 -
+1 6 MPI_Barrier collective 0 5 0 -
+`, example.Manifest(5))
+	same(t, "wire", askOver(t, []queries.Run{base, made}, "wire"), `
+		MPI_Allreduce,1,,0,,1,payload,8,8,,,,
+		MPI_Barrier,1,,0,,4,new,,0,,,,`)
+}
+
 // TestCollectivesAddUp repeats a collective: messages count instances, bytes add up, and point-to-point messages are
 // added.
 func TestCollectivesAddUp(t *testing.T) {

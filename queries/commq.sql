@@ -5706,7 +5706,8 @@ numbered AS (
          ROW_NUMBER() OVER (PARTITION BY run, src, dst, comm, tag ORDER BY send_seq, recv_post_seq) AS nth
   FROM messages
   UNION ALL
-  SELECT run, call, rank, CAST(NULL AS INTEGER), comm, CAST(NULL AS INTEGER), COALESCE(send_bytes, 0), payload_hash, start_ns, callsite, instance + 1
+  SELECT run, call, rank, CAST(NULL AS INTEGER), comm, CAST(NULL AS INTEGER), COALESCE(send_bytes, 0), payload_hash, start_ns, callsite,
+         ROW_NUMBER() OVER (PARTITION BY run, rank, comm ORDER BY seq, instance)
   FROM events
   WHERE class = 'collective' AND instance IS NOT NULL AND comm IS NOT NULL
 ),

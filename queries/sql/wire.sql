@@ -9,7 +9,7 @@
 -- column comm INTEGER -: Communicator.
 -- column tag INTEGER -: Tag; null for a contribution.
 -- column nth BIGINT 1: It is the n-th message of rank to peer with that tag on that communicator, from 1; of a contribution the
---     communicator's n-th collective operation.
+--     communicator's n-th collective operation that is recorded. Calls that make communicators, windows or files do not count.
 -- column differs VARCHAR -: What differs: payload (only where both runs have hashes), bytes, missing (only the base has it) or new (only the other run has it).
 -- column base_bytes BIGINT bytes: Its payload in the base; null where it is new.
 -- column new_bytes BIGINT bytes: Its payload in the other run; null where it is missing.
@@ -18,7 +18,8 @@
 -- column file VARCHAR -: Source file there.
 -- column line INTEGER -: Source line there.
 -- order: at_ns, nth, rank, peer, comm, tag, kind
--- cost: Nine columns of messages, sorted by sender, receiver, communicator and tag; eleven of the collective rows of events.
+-- cost: Nine columns of messages, sorted by sender, receiver, communicator and tag; twelve of the collective rows of events, sorted by rank and
+--     communicator.
 WITH named AS (
   SELECT MIN(run) AS first_run, MAX(run) AS last_run
   FROM runs
@@ -33,7 +34,8 @@ numbered AS (
          ROW_NUMBER() OVER (PARTITION BY run, src, dst, comm, tag ORDER BY send_seq, recv_post_seq) AS nth
   FROM messages
   UNION ALL
-  SELECT run, call, rank, CAST(NULL AS INTEGER), comm, CAST(NULL AS INTEGER), COALESCE(send_bytes, 0), payload_hash, start_ns, callsite, instance + 1
+  SELECT run, call, rank, CAST(NULL AS INTEGER), comm, CAST(NULL AS INTEGER), COALESCE(send_bytes, 0), payload_hash, start_ns, callsite,
+         ROW_NUMBER() OVER (PARTITION BY run, rank, comm ORDER BY seq, instance)
   FROM events
   WHERE class = 'collective' AND instance IS NOT NULL AND comm IS NOT NULL
 ),

@@ -1786,7 +1786,8 @@ class Queries:
         - ``comm``: Communicator.
         - ``tag``: Tag; null for a contribution.
         - ``nth``: It is the n-th message of rank to peer with that tag on that communicator, from 1; of a
-            contribution the communicator's n-th collective operation.
+            contribution the communicator's n-th collective operation that is recorded. Calls that make
+            communicators, windows or files do not count.
         - ``differs``: What differs: payload (only where both runs have hashes), bytes, missing (only the
             base has it) or new (only the other run has it).
         - ``base_bytes``: Its payload in the base; null where it is new. In bytes.
