@@ -154,14 +154,52 @@ func errNoRecords(dir string) error {
 	}
 	folders = slices.Compact(folders)
 	if err != nil || len(folders) == 0 {
-		return fmt.Errorf("spool %s: no records in it (files named JOB.RANK.THREAD%s); was the program run under "+
-			"commq exec?", dir, spool.Suffix)
+		found, _ := others(dir)
+		return fmt.Errorf("spool %s: no records in it (files named JOB.RANK.THREAD%s)%s; was the program run under "+
+			"commq exec?", dir, spool.Suffix, found)
 	}
 	if n := len(folders); n > 5 {
 		folders = append(folders[:5], fmt.Sprintf("and %d more", n-5))
 	}
 	return fmt.Errorf("spool %s: no records in it, but in folders below it; name one of them: %s", dir,
 		strings.Join(folders, ", "))
+}
+
+// CheckAwaited returns an error if records are not to be expected in a folder: it has other files and none of a job.
+// Nothing is wrong with an empty folder, or with files of records that have no header yet.
+func CheckAwaited(dir string) error {
+	if found, ok := others(dir); ok && found != "" {
+		return errNoRecords(dir)
+	}
+	return nil
+}
+
+// others names what a folder has, hidden files aside; ok is false if the files of a job are among it.
+func others(dir string) (found string, ok bool) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return "", false
+	}
+	first, n := "", 0
+	for _, e := range entries {
+		name := e.Name()
+		if fileName.MatchString(name) || summaryName.MatchString(name) || strings.HasSuffix(name, spool.WindowsSuffix) {
+			return "", false
+		}
+		if strings.HasPrefix(name, ".") {
+			continue
+		}
+		if n++; n == 1 {
+			first = name
+		}
+	}
+	switch n {
+	case 0:
+		return "", true
+	case 1:
+		return ", only " + first, true
+	}
+	return fmt.Sprintf(", only %s and %d more", first, n-1), true
 }
 
 // job is the records of a job, opened.

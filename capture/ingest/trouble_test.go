@@ -244,6 +244,19 @@ func TestJobsOfASpool(t *testing.T) {
 		"no records in it, but in folders below it; name one of them: "+dir; !strings.Contains(got, want) {
 		t.Errorf("%s; want %s", got, want)
 	}
+	for _, c := range []struct{ files, want string }{{"", ""}, {".nfs1", ""},
+		{"notes.txt", "JOB.RANK.THREAD.cqs), only notes.txt; was"}, {"a b c", ", only a and 2 more; was"},
+		{"notes.txt 0000000000000abc.0.0.cqs", ""}} {
+		other := t.TempDir()
+		for _, name := range strings.Fields(c.files) {
+			if err := os.WriteFile(filepath.Join(other, name), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := CheckAwaited(other); (err != nil) != (c.want != "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("a folder with %s: %v; want %q", c.files, err, c.want)
+		}
+	}
 	if _, err := Jobs(filepath.Join(dir, "nowhere")); !errors.Is(err, os.ErrNotExist) {
 		t.Error(err)
 	}

@@ -37,8 +37,8 @@ ended, the calls and bytes recorded with their rates, the calls that ranks are i
 the fewest calls, and what could not be recorded. On a terminal the lines stay in place; elsewhere each report is one
 line (with --format json, one object).
 
-It ends when all ranks have ended. Exit status: 0 when they finalized (or with --once), 1 when the job was aborted or
-killed. It reads only headers and new records, so a report is cheap however much was recorded; calls in files that
+watch waits if the folder is empty, for the job may start later. It ends when all ranks have ended. Exit status: 0
+when they finalized (or with --once), 1 when the job was aborted or killed. It reads only headers and new records, so a report is cheap however much was recorded; calls in files that
 were large at the start are estimated (~). Records that a process without mapped files has not written yet are not
 counted.
 
@@ -125,8 +125,11 @@ func (w *watching) start(ctx context.Context) (*hang.Watcher, error) {
 		if len(jobs) > 0 || w.o.once {
 			return hang.Watch(w.dir, w.o.job)
 		}
+		if err := ingest.CheckAwaited(w.dir); err != nil {
+			return nil, err
+		}
 		if !noted {
-			w.app.note("watch: %s is empty so far; waiting for the first rank", w.dir)
+			w.app.note("watch: no records in %s so far; waiting for the first rank", w.dir)
 		}
 		if !pause(ctx, w.o.interval) {
 			return nil, nil
