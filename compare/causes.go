@@ -47,6 +47,11 @@ type Causes struct {
 	TimeNs int64
 	// Machine is the machine on which the run was simulated without its faults.
 	Machine string
+	// Times is where the times of the findings come from: simulated for a run that was simulated in place of its own
+	// times, else the run's time origin.
+	Times string
+	// Clock is the run's compute clock.
+	Clock string
 	// Found are all of them.
 	Found []Cause
 	// Warnings say what makes them doubtful.

@@ -59,8 +59,16 @@ type SideGain struct {
 }
 
 // AddFindings compares the findings of two sets of runs, and keeps what came, went, grew or shrank, the greatest
-// difference first. With such a finding, what makes the findings of the runs doubtful is noted.
+// difference first. With such a finding, what makes the findings of the runs doubtful is noted. Findings whose times
+// cannot be compared are not; the notes tell why.
 func (d *Comparison) AddFindings(base, new []Causes) {
+	all := slices.Concat(base, new)
+	if why := incomparable(all); why != "" {
+		if slices.ContainsFunc(all, func(c Causes) bool { return len(c.Found) > 0 }) {
+			d.FindingNotes = append(append(d.FindingNotes, why), doubtsOf(all)...)
+		}
+		return
+	}
 	b, n := gather(base), gather(new)
 	pairFindings(b, n)
 	least := leastShift * medianTime(base)
@@ -74,8 +82,23 @@ func (d *Comparison) AddFindings(base, new []Causes) {
 	}
 	slices.SortStableFunc(d.Findings, func(x, y FindingShift) int { return cmp.Compare(y.size(), x.size()) })
 	if len(d.Findings) > 0 {
-		d.FindingNotes = append(d.FindingNotes, doubtsOf(slices.Concat(base, new))...)
+		d.FindingNotes = append(d.FindingNotes, doubtsOf(all)...)
 	}
+}
+
+// incomparable says why the times of the findings of runs cannot be compared, and what to do; "" if they can.
+func incomparable(runs []Causes) string {
+	for i := range runs {
+		switch a, b := &runs[0], &runs[i]; {
+		case a.Clock != b.Clock:
+			return fmt.Sprintf("not compared: the compute clock of %s is %s, that of %s is %s; capture both with the same "+
+				"--clock", a.Run, a.Clock, b.Run, b.Clock)
+		case a.Times != b.Times:
+			return fmt.Sprintf("not compared: the times of %s are %s, those of %s are %s; --machine NAME simulates both",
+				a.Run, a.Times, b.Run, b.Times)
+		}
+	}
+	return ""
 }
 
 // doubtsOf is what makes the findings of runs doubtful, each doubt once.

@@ -3,6 +3,7 @@ package compare
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -105,6 +106,32 @@ findings: run b: the clocks differ
 		}
 		if _, got, _ := strings.Cut(b.String(), "\n\n"); got != c.want {
 			t.Errorf("%s\nwant\n%s", got, c.want)
+		}
+	}
+}
+
+// Findings in times of different kinds are not compared. Nothing is said of runs without findings.
+func TestFindingsInOtherTimes(t *testing.T) {
+	const found = "late-sender MPI_Send a.c:12 60"
+	in := func(c Causes, times, clock string) []Causes {
+		c.Times, c.Clock = times, clock
+		return []Causes{c}
+	}
+	base := in(costs("a"), "measured", "cpu")
+	for _, c := range []struct {
+		new  []Causes
+		want []string
+	}{
+		{in(costs("b"), "simulated", "wall"), nil},
+		{in(costs("b", found), "simulated", "cpu"),
+			[]string{"not compared: the times of a are measured, those of b are simulated; --machine NAME simulates both"}},
+		{in(costs("b", found), "measured", "wall"),
+			[]string{"not compared: the compute clock of a is cpu, that of b is wall; capture both with the same --clock"}},
+	} {
+		var d Comparison
+		d.AddFindings(base, c.new)
+		if len(d.Findings) > 0 || !slices.Equal(d.FindingNotes, c.want) {
+			t.Errorf("%d findings, notes %q; want %q", len(d.Findings), d.FindingNotes, c.want)
 		}
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/commq/commq/queries"
 	"github.com/commq/commq/queries/output"
 	"github.com/commq/commq/run"
+	"github.com/commq/commq/schema"
 	"github.com/commq/commq/writer"
 )
 
@@ -288,12 +289,16 @@ func (e *checkEngine) Causes(ctx context.Context, r compare.Run) (c compare.Caus
 	if err != nil {
 		return c, err
 	}
-	return causesOf(d), nil
+	return causesOf(d, r.Manifest), nil
 }
 
-// causesOf returns the findings of a diagnosis as package compare takes them.
-func causesOf(d *diagnose.Diagnosis) compare.Causes {
-	c := compare.Causes{Run: d.Run, TimeNs: d.TimeNs, Machine: d.Machine, Warnings: d.Warnings}
+// causesOf returns the findings of the diagnosis of a run with this manifest as package compare takes them.
+func causesOf(d *diagnose.Diagnosis, m *schema.Manifest) compare.Causes {
+	c := compare.Causes{Run: d.Run, TimeNs: d.TimeNs, Machine: d.Machine, Times: m.TimeOrigin, Clock: m.ComputeClock,
+		Warnings: d.Warnings}
+	if d.TimesSimulated {
+		c.Times = "simulated"
+	}
 	for i := range d.Findings {
 		c.Found = append(c.Found, causeOf(d, &d.Findings[i]))
 	}

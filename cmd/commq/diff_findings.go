@@ -39,7 +39,7 @@ func (o *diffOptions) addFindings(ctx context.Context, a *app, s sides, d *compa
 			d.FindingNotes = append(d.FindingNotes, fmt.Sprintf("not looked for: %v", err))
 			return nil
 		}
-		causes = append(causes, causesOf(found))
+		causes = append(causes, causesOf(found, r.Manifest))
 	}
 	d.AddFindings(causes[:len(s.base)], causes[len(s.base):])
 	if len(d.Findings) > 0 && min(len(s.base), len(s.new)) == 1 && slices.ContainsFunc(all, measured) {
