@@ -26,7 +26,7 @@ type Run struct {
 func CheckDistinct(runs []Run) error {
 	for i, r := range runs {
 		if slices.ContainsFunc(runs[:i], func(earlier Run) bool { return earlier.Name == r.Name }) {
-			return fmt.Errorf("two runs are called %q; each may be given once", r.Name)
+			return schema.CalledAlike(r.Name)
 		}
 	}
 	return nil

@@ -59,19 +59,19 @@ func TestRunsThatCannotBeCompared(t *testing.T) {
 	filtered.Manifest.Filters, messages.Manifest.Record = []string{"MPI_I*"}, "messages"
 	good := runOf("a.3", 3)
 	for want, err := range map[string]error{
-		`run "r" was killed before MPI_Finalize`:               killed.CheckComplete(),
-		`run "r" misses 1 call that could not be recorded`:     dropped.CheckComplete(),
-		`run "r" has 2 calls that never returned`:              stuck.CheckComplete(),
-		`with the filters [] and run "r" with ["MPI_I*"]`:      good.CheckAlike(filtered),
-		`with --record all and run "r" with --record messages`: good.CheckAlike(messages),
-		`two runs are called "a.3"`:                            CheckDistinct([]Run{good, killed, good}),
-		`it differs between runs of 3 ranks`:                   equationError(3, 1, 3, 2, 5, 1, 9, 1),
-		`runs of 2 numbers of ranks, at least 3 are needed`:    equationError(3, 1, 5, 1),
-		`run 0 has no exact measure messages`:                  equationError(3, -1),
-		`diff --wire: compares two runs`:                       wireError([]Run{good, good}, []Run{killed}),
-		`run "r" has 5`:                                        wireError([]Run{good}, []Run{runOf("r", 5)}),
-		`diff --wire: two runs are called "a.3"`:               wireError([]Run{good}, []Run{good}),
-		`2 runs is not known: they do not hold it`:             growthError("y ranks slope", nil, nil),
+		`run "r" was killed before MPI_Finalize`:                                         killed.CheckComplete(),
+		`run "r" misses 1 call that could not be recorded`:                               dropped.CheckComplete(),
+		`run "r" has 2 calls that never returned`:                                        stuck.CheckComplete(),
+		`with the filters [] and run "r" with ["MPI_I*"]`:                                good.CheckAlike(filtered),
+		`with --record all and run "r" with --record messages`:                           good.CheckAlike(messages),
+		`two runs are called "a.3"; give each once, or copy one of them to another name`: CheckDistinct([]Run{good, killed, good}),
+		`it differs between runs of 3 ranks`:                                             equationError(3, 1, 3, 2, 5, 1, 9, 1),
+		`runs of 2 numbers of ranks, at least 3 are needed`:                              equationError(3, 1, 5, 1),
+		`run 0 has no exact measure messages`:                                            equationError(3, -1),
+		`diff --wire: compares two runs`:                                                 wireError([]Run{good, good}, []Run{killed}),
+		`run "r" has 5`:                                                                  wireError([]Run{good}, []Run{runOf("r", 5)}),
+		`diff --wire: two runs are called "a.3"`:                                         wireError([]Run{good}, []Run{good}),
+		`2 runs is not known: they do not hold it`:                                       growthError("y ranks slope", nil, nil),
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v; want %q", err, want)

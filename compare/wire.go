@@ -9,6 +9,7 @@ import (
 	"github.com/commq/commq/internal/rows"
 	"github.com/commq/commq/internal/units"
 	"github.com/commq/commq/run"
+	"github.com/commq/commq/schema"
 )
 
 // Wire is the comparison of what two runs send, message by message and contribution by contribution.
@@ -73,7 +74,7 @@ func NewWire(base, new []Run) (*Wire, error) {
 	}
 	switch {
 	case b.Name == n.Name:
-		return nil, fmt.Errorf("diff --wire: two runs are called %q; copy one of them to another name", b.Name)
+		return nil, fmt.Errorf("diff --wire: %w", schema.CalledAlike(b.Name))
 	case b.Manifest.Hash != n.Manifest.Hash:
 		return nil, fmt.Errorf("diff --wire: run %q has hashes by %s and run %q by %s; capture one again with the "+
 			"other's --hash", b.Name, b.Manifest.Hash, n.Name, n.Manifest.Hash)

@@ -123,7 +123,7 @@ func openTrino(ctx context.Context, runs []Run, address string) (*DB, error) {
 	names := make([]string, len(runs))
 	for i, r := range runs {
 		if slices.Contains(names[:i], r.Name) {
-			return nil, errors.Join(fmt.Errorf("two runs are called %q", r.Name), s.db.Close())
+			return nil, errors.Join(schema.CalledAlike(r.Name), s.db.Close())
 		}
 		names[i] = r.Name
 	}

@@ -93,7 +93,7 @@ func foldersOf(runs []Run) (dirs []string, err error) {
 			}
 		}
 		if other, twice := seen[r.Name]; twice {
-			return nil, fmt.Errorf("two runs are called %q: %s and %s", r.Name, other, dirs[i])
+			return nil, fmt.Errorf("%w: %s and %s", schema.CalledAlike(r.Name), other, dirs[i])
 		}
 		seen[r.Name] = dirs[i]
 	}

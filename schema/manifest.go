@@ -1,6 +1,9 @@
 package schema
 
-import "strconv"
+import (
+	"fmt"
+	"strconv"
+)
 
 // Manifest describes a run. It is the file manifest.json in the run's folder and is written last: a folder without
 // one is not a run. Everything but Origin and the layout of files is part of the run's identity.
@@ -288,4 +291,9 @@ type Simulation struct {
 	Dialect   string `json:"dialect,omitempty"`
 	Run       string `json:"run,omitempty"`
 	RunDigest string `json:"run_digest,omitempty"`
+}
+
+// CalledAlike is the error of two runs with one name, where runs are told apart by their names.
+func CalledAlike(name string) error {
+	return fmt.Errorf("two runs are called %q; give each once, or copy one of them to another name", name)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/commq/commq/diagnose"
 	"github.com/commq/commq/internal/stats"
 	"github.com/commq/commq/internal/units"
+	"github.com/commq/commq/schema"
 )
 
 // Growth is how the findings of a program change with its number of ranks.
@@ -109,7 +110,7 @@ func Compare(runs []*diagnose.Diagnosis, fit Fit) (*Growth, error) {
 	g := &Growth{Findings: []Finding{}}
 	for i, d := range runs {
 		if slices.ContainsFunc(runs[:i], func(e *diagnose.Diagnosis) bool { return e.Run == d.Run }) {
-			return nil, fmt.Errorf("diagnose: two runs are called %q; want each once", d.Run)
+			return nil, fmt.Errorf("diagnose: %w", schema.CalledAlike(d.Run))
 		}
 		g.Runs = append(g.Runs, Run{d.Run, d.Ranks, d.TimeNs, d.Machine})
 	}

@@ -122,8 +122,8 @@ func TestFewPoints(t *testing.T) {
 
 func TestWrongRuns(t *testing.T) {
 	for want, all := range map[string][]*diagnose.Diagnosis{
-		`diagnose: two runs are called "a"; want each once`: {diagnosed("a", 2), diagnosed("a", 4)},
-		"diagnose: want two runs or more to see what grows": {diagnosed("a", 2)},
+		`diagnose: two runs are called "a"; give each once, or copy one of them to another name`: {diagnosed("a", 2), diagnosed("a", 4)},
+		"diagnose: want two runs or more to see what grows":                                      {diagnosed("a", 2)},
 	} {
 		if _, err := Compare(all, line); err == nil || err.Error() != want {
 			t.Errorf("%v, want %s", err, want)

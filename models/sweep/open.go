@@ -3,11 +3,11 @@ package sweep
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/commq/commq/models/simulate"
 	"github.com/commq/commq/models/simulate/stored"
 	"github.com/commq/commq/run"
+	"github.com/commq/commq/schema"
 )
 
 // OpenAll opens the runs of a store that names, paths and patterns match. There is at least one, and no two have the
@@ -27,7 +27,7 @@ func OpenAll(ctx context.Context, store string, patterns []string, target *simul
 				return nil, err
 			}
 			if names[s.Run.Name] {
-				return nil, fmt.Errorf("two runs are called %q; each may be given once", s.Run.Name)
+				return nil, schema.CalledAlike(s.Run.Name)
 			}
 			names[s.Run.Name] = true
 			all = append(all, s)
