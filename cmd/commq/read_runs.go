@@ -76,6 +76,13 @@ func (a *app) wantsNames(c *cobra.Command, runs *[]string, what string) {
 	a.needsRuns(c, runs)
 }
 
+// wantsStored is wantsRuns for runs that must be in the store: it takes names and patterns, but no paths.
+func (a *app) wantsStored(c *cobra.Command, runs *[]string, what string) {
+	c.Flags().StringArrayVar(runs, "run", nil, "`RUN` "+what+": a name in the store or a pattern; may be repeated")
+	register(c, completeRuns(a), "run")
+	a.needsRuns(c, runs)
+}
+
 // needsRuns takes the values of --run as arguments too and wants at least one.
 func (a *app) needsRuns(c *cobra.Command, runs *[]string) {
 	a.readsRuns(c)

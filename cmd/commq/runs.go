@@ -168,7 +168,7 @@ func listedRows(lines []listedRun, exact bool) queries.Rows {
 	for _, l := range lines {
 		if exact {
 			rows = append(rows, []any{l.Name, l.Ranks, l.Calls, l.Messages, l.MessageBytes, l.Collectives, l.TimeOrigin,
-				l.Record, l.Ended, l.Started, l.FileBytes, l.Digest})
+				l.Record, l.Ended, l.Started, l.FileBytes, l.Digest, l.WrongFiles})
 		} else {
 			rows = append(rows, []any{l.Name, l.Ranks, l.Messages, l.MessageBytes, l.Collectives, l.Remarks,
 				l.FileBytes})
@@ -372,8 +372,8 @@ func newRunsRemoveCommand(a *app) *cobra.Command {
 		Use:     "remove RUN...",
 		Aliases: []string{"rm"},
 		Short:   "Remove runs from the store",
-		Long: `remove deletes the runs of these names or patterns ('rr.*') from the store, without asking. It deletes nothing but
-runs, and nothing outside the store.`,
+		Long: `remove deletes the runs of these names or patterns ('rr.*') from the store, without asking. It takes no paths, deletes
+nothing but runs, and nothing outside the store.`,
 		Example: `  commq runs remove ring.4
   commq runs remove --store /scratch/runs bt.C.64 cg.A.4`,
 		RunE: func(*cobra.Command, []string) error {
@@ -390,7 +390,7 @@ runs, and nothing outside the store.`,
 			return nil
 		},
 	}
-	a.wantsRuns(c, &runs, "to remove")
+	a.wantsStored(c, &runs, "to remove")
 	return c
 }
 
@@ -398,6 +398,9 @@ runs, and nothing outside the store.`,
 func namesInStore(a *app, namesOrPatterns []string) (names []string, err error) {
 	for _, name := range namesOrPatterns {
 		dirs := []string{name}
+		if !isPattern(name) && filepath.Base(name) != name {
+			return nil, notInStore(a, name)
+		}
 		if isPattern(name) {
 			if dirs, err = run.Match(a.storeDir(), name); err != nil {
 				return nil, err
@@ -406,7 +409,7 @@ func namesInStore(a *app, namesOrPatterns []string) (names []string, err error) 
 		for _, dir := range dirs {
 			if isPattern(name) {
 				if filepath.Dir(dir) != filepath.Clean(a.storeDir()) {
-					return nil, fmt.Errorf("%s is not in the store %s", dir, a.storeDir())
+					return nil, notInStore(a, dir)
 				}
 				dir = filepath.Base(dir)
 			}

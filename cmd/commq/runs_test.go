@@ -159,7 +159,9 @@ func TestRunsCheck(t *testing.T) {
 
 func TestRunsRemove(t *testing.T) {
 	store := storeOfRuns(t, "a", "b")
-	wantRuns(t, 2, "", "has the character '/'", "remove", "--store", store, filepath.Join(store, "a"))
+	for _, path := range []string{filepath.Join(store, "a"), filepath.Join(store, "[a]")} {
+		wantRuns(t, 2, "", "to remove it: commq runs remove --store "+store+" a\n", "remove", "--store", t.TempDir(), path)
+	}
 	wantRuns(t, 2, "", `no run "c"`, "remove", "--store", store, "c")
 	wantRuns(t, 0, "", "removed run a", "remove", "--store", store, "a")
 	wantRuns(t, 2, "", `no run "a"`, "remove", "--store", store, "a")
