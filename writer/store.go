@@ -44,6 +44,24 @@ func List(store string) ([]Info, error) {
 	return infos, nil
 }
 
+// OnDisk returns the size of the files in a run's folder that its manifest names, and how many of these are missing or
+// have another size than it says, as in a run that was copied in part. It reads no file.
+func OnDisk(dir string, m *schema.Manifest) (bytes int64, wrong int) {
+	for i := range m.Tables {
+		for _, f := range m.Tables[i].Files {
+			size := int64(-1)
+			if info, err := os.Stat(filepath.Join(dir, filepath.FromSlash(f.Path))); err == nil {
+				size = info.Size()
+			}
+			bytes += max(0, size)
+			if size != f.Bytes {
+				wrong++
+			}
+		}
+	}
+	return bytes, wrong
+}
+
 // Remove removes the run of exactly that name from a store, and nothing that is not a run. The run disappears from the
 // store at once and as a whole, as it is renamed before it is deleted.
 func Remove(store, name string) error {

@@ -25,7 +25,8 @@ func newRunsCommand(a *app) *cobra.Command {
 		Use:   "runs",
 		Short: "List, show, check and remove runs",
 		Long: `runs lists, shows, checks and removes the runs of a store: --store, else $COMMQ_STORE, else ./runs. A
-run is a folder with a manifest and Parquet tables that any tool can read.`,
+run is a folder with a manifest and Parquet tables that any tool can read. The folder's name is the run's name: mv
+renames a run, cp -r makes a copy with another name.`,
 		Example: `  commq runs list
   commq runs show bt.C.64
   commq runs check bt.C.64
@@ -94,18 +95,20 @@ type listedRun struct {
 	FileBytes int64 `json:"file_bytes"`
 	// Digest is the digest of its rows.
 	Digest string `json:"digest"`
+	// WrongFiles is how many of its files are missing or have another size than the manifest says: it was copied in part.
+	WrongFiles int64 `json:"wrong_files"`
 
 	// Remarks tells people what is not as in most runs; nil means nothing.
 	Remarks any `json:"-"`
 }
 
 var listedColumns = [...]string{"run", "ranks", "calls", "messages", "message_bytes", "collectives", "time_origin",
-	"record", "ended", "started", "file_bytes", "digest"}
+	"record", "ended", "started", "file_bytes", "digest", "wrong_files"}
 
 func (l listedRun) cells() []string {
 	n := func(x int64) string { return strconv.FormatInt(x, 10) }
 	return []string{l.Name, n(int64(l.Ranks)), n(l.Calls), n(l.Messages), n(l.MessageBytes), n(l.Collectives),
-		l.TimeOrigin, l.Record, l.Ended, l.Started, n(l.FileBytes), l.Digest}
+		l.TimeOrigin, l.Record, l.Ended, l.Started, n(l.FileBytes), l.Digest, n(l.WrongFiles)}
 }
 
 func runRunsList(ctx context.Context, a *app, format string) error {
@@ -142,11 +145,19 @@ func runRunsList(ctx context.Context, a *app, format string) error {
 func lineOf(info writer.Info) listedRun {
 	m := info.Manifest
 	var remarks any
-	if text := run.Remarks(m); text != "" {
+	text, bytes, wrong := run.Remarks(m), m.FileBytes(), 0
+	if !objects.Is(info.Dir) {
+		bytes, wrong = writer.OnDisk(info.Dir, m)
+	}
+	if wrong > 0 {
+		text = strings.TrimPrefix(fmt.Sprintf("%s, incomplete: %s missing or cut off", text, counted(int64(wrong), "file")),
+			", ")
+	}
+	if text != "" {
 		remarks = text
 	}
 	return listedRun{info.Name, m.Ranks, m.Counts.Calls, m.Counts.Messages, m.Counts.MessageBytes, m.Counts.Collectives,
-		m.TimeOrigin, m.Record, m.Ended, m.Origin.Started, m.FileBytes(), m.Digest, remarks}
+		m.TimeOrigin, m.Record, m.Ended, m.Origin.Started, bytes, m.Digest, int64(wrong), remarks}
 }
 
 // listColumns are the columns of the table for people, which fit on a narrow screen.
@@ -160,7 +171,7 @@ var allListColumns = []queries.Column{{Name: "name", Type: "VARCHAR"}, {Name: "r
 	{Name: "calls", Type: "BIGINT"}, {Name: "messages", Type: "BIGINT"}, {Name: "message_bytes", Type: "BIGINT"},
 	{Name: "collectives", Type: "BIGINT"}, {Name: "time_origin", Type: "VARCHAR"}, {Name: "record", Type: "VARCHAR"},
 	{Name: "ended", Type: "VARCHAR"}, {Name: "started", Type: "VARCHAR"}, {Name: "file_bytes", Type: "BIGINT"},
-	{Name: "digest", Type: "VARCHAR"}}
+	{Name: "digest", Type: "VARCHAR"}, {Name: "wrong_files", Type: "BIGINT"}}
 
 // listedRows are the lines as rows of a table for people, or with all columns.
 func listedRows(lines []listedRun, exact bool) queries.Rows {
@@ -419,4 +430,10 @@ func namesInStore(a *app, namesOrPatterns []string) (names []string, err error) 
 		}
 	}
 	return names, nil
+}
+
+// notInStore refuses a path where a name in the store is wanted, and says how that run is removed.
+func notInStore(a *app, path string) error {
+	return fmt.Errorf("runs remove: %s is a path; want the name of a run in the store %s; to remove it: commq runs remove "+
+		"--store %s", path, a.storeDir(), shellquote.Join(filepath.Dir(path), filepath.Base(path)))
 }

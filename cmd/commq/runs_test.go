@@ -157,6 +157,26 @@ func TestRunsCheck(t *testing.T) {
 	wantRuns(t, 2, "", "nothing given; want names of runs", "check")
 }
 
+// A run that was copied in part is listed with a remark and the size of what is there.
+func TestRunsListIncomplete(t *testing.T) {
+	store := storeOfRuns(t, "half", "whole")
+	if err := os.Truncate(filepath.Join(store, "half", "events", "0000.parquet"), 3); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(filepath.Join(store, "half", "comms")); err != nil {
+		t.Fatal(err)
+	}
+	out, _, _ := commqRuns(t, "list", "--store", store)
+	lines := strings.Split(out, "\n")
+	if !strings.Contains(lines[1], "incomplete: 2 files missing or cut off") || strings.Contains(lines[2], "incomplete") {
+		t.Error(out)
+	}
+	out, _, _ = commqRuns(t, "list", "--store", store, "--format", "json")
+	if strings.Count(out, `"wrong_files": 2`) != 1 || strings.Count(out, `"wrong_files": 0`) != 1 {
+		t.Error(out)
+	}
+}
+
 func TestRunsRemove(t *testing.T) {
 	store := storeOfRuns(t, "a", "b")
 	for _, path := range []string{filepath.Join(store, "a"), filepath.Join(store, "[a]")} {
