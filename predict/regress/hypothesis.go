@@ -247,7 +247,7 @@ func (h *Hypothesis) Domain() map[int]int64 {
 func (h *Hypothesis) String() string {
 	var parts []string
 	if h.C != 1 || len(h.Axes) == 0 && len(h.Powers) == 0 && h.Factor == "" {
-		parts = append(parts, number(h.C))
+		parts = append(parts, exactNumber(h.C))
 	}
 	for a, p := range h.Powers {
 		switch p {
@@ -301,7 +301,7 @@ func (h *Hypothesis) String() string {
 		}
 		text += sign
 		if c != 1 {
-			text += number(c) + " "
+			text += exactNumber(c) + " "
 		}
 		text += t.Variable
 	}

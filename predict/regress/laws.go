@@ -172,7 +172,7 @@ func constantLaw(points []Point, most float64) (law, bool) {
 		}
 	}
 	y := points[0].Value
-	return law{text: number(y), bits: max(evidence(points, 1, most, 1), float64(enough*min(len(points)-2, 1))),
+	return law{text: exactNumber(y), bits: max(evidence(points, 1, most, 1), float64(enough*min(len(points)-2, 1))),
 		value: func(int64) (bounds, bool) { return bounds{y, y, y}, true }}, true
 }
 

@@ -137,3 +137,11 @@ func (r *fitted) text() string {
 
 // number formats a coefficient with six digits.
 func number(x float64) string { return strconv.FormatFloat(x, 'g', 6, 64) }
+
+// exactNumber formats a constant of an exact law: a whole number with all its digits, others as number does.
+func exactNumber(x float64) string {
+	if x == math.Trunc(x) && math.Abs(x) < 1<<53 {
+		return strconv.FormatInt(int64(x), 10)
+	}
+	return number(x)
+}

@@ -93,6 +93,24 @@ func TestExactLawsThatDiffer(t *testing.T) {
 	}
 }
 
+// TestExactConstantsHaveAllDigits: two constants that differ in the seventh digit are different laws.
+func TestExactConstantsHaveAllDigits(t *testing.T) {
+	const most = 1<<53 - 1
+	for value, want := range map[float64]string{1006196: "1006196", 1006200: "1006200", most: "9007199254740991"} {
+		if p := fit(t, Point{2, value}, Point{4, value}, Point{8, value}).Predict(32); p.Formula != want || !p.Exact {
+			t.Errorf("%v: %s, exact: %v", value, p.Formula, p.Exact)
+		}
+		for _, h := range []*Hypothesis{{C: value}, {Sum: []Summand{{C: value, Variable: "P"}}}} {
+			if text := h.String(); !strings.Contains(text, want) {
+				t.Errorf("%v: %s", value, text)
+			}
+		}
+	}
+	if text := (&Hypothesis{C: 1.0 / 3}).String(); text != "0.333333" {
+		t.Errorf("a third: %s", text)
+	}
+}
+
 // TestRefusedForms: a line that falls below zero on the way is refused, however well it fits.
 func TestRefusedForms(t *testing.T) {
 	c := fit(t, Point{2, 100.02}, Point{4, 89.99}, Point{8, 70.03}, Point{16, 29.99})
