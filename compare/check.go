@@ -121,8 +121,8 @@ type Evidence struct {
 	Causes     func(run string) (Causes, error)
 	// Rows returns the first rows of an SQL query on a run, in words, and the number of all rows.
 	Rows func(run, sql string) (first []string, count int64, err error)
-	// Equation returns the equation of a measure over the number of ranks.
-	Equation func(key string) (string, error)
+	// Fit finds the laws of the baseline's values over the number of ranks.
+	Fit Fit
 }
 
 // Check applies each rule. A rule that could not examine all of its data never passes.
@@ -182,7 +182,7 @@ func (j *judge) judge() {
 	case NoRows:
 		j.noRows(runs)
 	case Equations:
-		j.equations()
+		j.equations(runs)
 	case NoFinding:
 		j.noFinding(runs)
 	}
@@ -238,13 +238,19 @@ func (j *judge) section(i int) *Section {
 		j.missing("run %s has %s, and the baseline none of so many; write it with commq check "+
 			"--write-baseline", s.Run,
 			plural(int64(s.Ranks), "rank"))
-	case section.Kept != j.e.Kept[i]:
-		j.missing("run %s keeps other rows (%s) than the runs of the baseline (%s); capture it as those", s.Run,
-			j.e.Kept[i], section.Kept)
-	default:
+	case j.keepsAs(i, section):
 		return section
 	}
 	return nil
+}
+
+// keepsAs reports whether a run keeps the rows that the runs of a section keep, with a finding if it does not.
+func (j *judge) keepsAs(i int, section *Section) bool {
+	if section.Kept != j.e.Kept[i] {
+		j.missing("run %s keeps other rows (%s) than the runs of the baseline (%s); capture it as those",
+			j.e.New[i].Run, j.e.Kept[i], section.Kept)
+	}
+	return section.Kept == j.e.Kept[i]
 }
 
 // counts compares exact measures with the baseline.
@@ -596,37 +602,4 @@ func (j *judge) noRows(runs []int) {
 				strings.Join(first, "; "), more)})
 		}
 	}
-}
-
-// equations checks that measures follow the equations of the baseline.
-func (j *judge) equations() {
-	if j.e.Baseline == nil || j.e.Baseline.Equations == nil {
-		j.missing("the baseline has no equations; write it over runs of three numbers of ranks or more: " +
-			"commq check --write-baseline --equations")
-		return
-	}
-	for _, pattern := range j.Measures {
-		known := false
-		for key, want := range j.e.Baseline.Equations {
-			if !matched(pattern, key) {
-				continue
-			}
-			known = true
-			got, err := j.e.Equation(key)
-			switch {
-			case err != nil:
-				j.missing("equation of %s: %v", key, err)
-			case got != want:
-				j.broken(Finding{Message: fmt.Sprintf("%s is now %s of the number of ranks P, the baseline has %s",
-					key, got, want)})
-			default:
-				j.note("%s is %s", key, got)
-			}
-		}
-		if !known {
-			j.missing("the baseline has no equation of %q", pattern)
-		}
-	}
-	slices.SortFunc(j.result.Findings, func(a, b Finding) int { return strings.Compare(a.Message, b.Message) })
-	slices.Sort(j.result.Notes)
 }

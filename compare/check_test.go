@@ -6,6 +6,7 @@ import (
 	"encoding/xml"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -269,10 +270,6 @@ func TestOtherRules(t *testing.T) {
 	rows := func(n int64, err error) *Evidence {
 		return &Evidence{New: one, Rows: func(string, string) ([]string, int64, error) { return []string{"src 3, n 9"}, n, err }}
 	}
-	equation := func(text string, err error) *Evidence {
-		return &Evidence{New: one, Baseline: &Baseline{Equations: map[string]string{"messages": "40 P"}},
-			Equation: func(string) (string, error) { return text, err }}
-	}
 	bcast := []Manual{{Operation: "MPI_Bcast", Text: "over 3 ranks", File: "a.c", Line: 9}}
 	for _, c := range []struct {
 		rule   string
@@ -288,15 +285,86 @@ func TestOtherRules(t *testing.T) {
 		{"no_rows: SELECT 1", rows(0, nil), Passed, ""},
 		{"no_rows: SELECT 1", rows(4, nil), Failed, "run a gives 4 rows: src 3, n 9; and 3 more"},
 		{"no_rows: SELECT 1", rows(0, errors.New("no column x")), Undecided, "run a: no column x"},
-		{"equations: [messages]", equation("40 P", nil), Passed, "messages is 40 P"},
-		{"equations: [messages]", equation("40 P^2", nil), Failed,
-			"messages is now 40 P^2 of the number of ranks P, the baseline has 40 P"},
-		{"equations: [messages]", equation("", errors.New("not enough data")), Undecided, "not enough data"},
-		{"equations: [calls]", equation("40 P", nil), Undecided, `no equation of "calls"`},
 	} {
 		if r := checked(t, c.rule, c.e); r.Status != c.status || !strings.Contains(said(r), c.want) {
 			t.Errorf("%s: %s %s, want %s %s", c.rule, r.Status, said(r), c.status, c.want)
 		}
+	}
+}
+
+// perRank fits laws c P, which have no value above 99 ranks and of which a small c is uncertain by 1.
+func perRank(byRanks map[int64]float64) (*Law, error) {
+	c := math.NaN()
+	for ranks, value := range byRanks {
+		if c = value / float64(ranks); math.Trunc(c) != c || byRanks[2] != 2*c {
+			return nil, nil
+		}
+	}
+	return &Law{Equation: fmt.Sprintf("%v P", c), At: func(ranks int64) (value, low, high float64, ok bool) {
+		value = c * float64(ranks)
+		if c < 10 {
+			return value, value - 1, value + 1, true
+		}
+		return value, value, value, ranks < 100
+	}}, nil
+}
+
+// TestEquationsHoldAtAnyNumberOfRanks: a baseline of 2, 4 and 8 ranks and runs of these and others.
+func TestEquationsHoldAtAnyNumberOfRanks(t *testing.T) {
+	b := &Baseline{Sections: map[int32]*Section{}}
+	for _, ranks := range []int64{2, 4, 8} {
+		b.Sections[int32(ranks)] = &Section{Kept: "record all", Exact: map[string]int64{"messages": 40 * ranks,
+			"calls": 5 * ranks, "message_bytes": 100 + ranks*ranks, "calls/MPI_Send": 40 * ranks, "payloads": 77}}
+	}
+	b.Sections[8].Exact["sites"] = 9
+	leftOut, err := b.AddEquations(perRank)
+	wantOut := []string{"no equation of message_bytes: " + noLaw, "no equation of sites: the runs of 2 ranks do not have it"}
+	if want := map[string]string{"messages": "40 P", "calls": "5 P"}; err != nil || !maps.Equal(b.Equations, want) ||
+		!slices.Equal(leftOut, wantOut) {
+		t.Fatalf("%v, %q, %v", b.Equations, leftOut, err)
+	}
+	for _, c := range []struct {
+		rule   string
+		ranks  int32
+		value  int64
+		status string
+		want   string
+	}{
+		{"equations: [messages]", 4, 160, Passed, "messages is 40 P"},
+		{"equations: [messages]", 16, 640, Passed, "messages is 40 P"},
+		{"equations: [messages]", 4, 161, Failed, "messages of run a is 161, the baseline has 160 with 4 ranks"},
+		{"equations: [messages]", 16, 641, Failed,
+			"messages of run a is 641, the baseline's equation 40 P says 640 with 16 ranks"},
+		{"equations: [messages]", 128, 5120, Undecided, "equation 40 P has no whole value with 128 ranks"},
+		{"equations: [calls]", 16, 80, Passed, "calls is 5 P"},
+		{"equations: [calls]", 16, 81, Undecided, "says 80 with 16 ranks, but its runs are too few to exclude other laws"},
+		{"equations: [calls]", 16, 82, Failed, "calls of run a is 82, the baseline's equation 5 P says 80 with 16 ranks"},
+		{"equations: [message_bytes]", 4, 116, Passed, "message_bytes is as in the baseline"},
+		{"equations: [message_bytes]", 4, 117, Failed, "message_bytes of run a is 117, the baseline has 116"},
+		{"equations: [message_bytes]", 16, 356, Undecided, "message_bytes with 16 ranks has nothing to compare with"},
+		{"equations: [sites]", 4, 9, Undecided, `no equation of "sites"`},
+		{"equations: [mesages]", 4, 160, Undecided, `no equation of "mesages"; did you mean messages?`},
+		{"equations: [calls/MPI_Send]", 4, 160, Undecided, `no equation of "calls/MPI_Send"`},
+		{"equations: [messages]\nranks: [4]", 16, 640, Undecided, "no run of 4 ranks is checked"},
+	} {
+		key := strings.Trim(strings.Fields(c.rule)[1], "[]")
+		e := &Evidence{Kept: []string{"record all"}, Baseline: b, Fit: perRank,
+			New: []Sample{{Run: "a", Ranks: c.ranks, Values: []Value{exactly(key, c.value)}}}}
+		if r := checked(t, c.rule, e); r.Status != c.status || !strings.Contains(said(r), c.want) {
+			t.Errorf("%s, %d with %d ranks: %s %s, want %s %s", c.rule, c.value, c.ranks, r.Status, said(r), c.status,
+				c.want)
+		}
+		e.Kept[0] = "record messages"
+		if r := checked(t, c.rule, e); r.Status != Undecided {
+			t.Errorf("%s of other rows: %s %s", c.rule, r.Status, said(r))
+		}
+	}
+	b.Equations["messages"] = "39.9 P" // as older baselines have them
+	e := &Evidence{Kept: []string{"record all"}, Baseline: b, Fit: perRank,
+		New: []Sample{{Run: "a", Ranks: 16, Values: []Value{exactly("messages", 640)}}}}
+	if r := checked(t, "equations: [messages]", e); r.Status != Undecided || !strings.Contains(said(r),
+		"the equation 39.9 P is not the exact law of the baseline's values; write the baseline again") {
+		t.Errorf("an equation that is not exact: %s %s", r.Status, said(r))
 	}
 }
 

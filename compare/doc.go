@@ -12,8 +12,9 @@
 //   - diff.go compares two sets of samples; print.go and table.go show the result, grid.go aligns its lines.
 //   - findings.go compares what commq diagnose finds in two sets of runs.
 //   - wire.go compares what two runs send, message by message.
-//   - baseline.go reads and writes baselines; equation.go fits measures over the number of ranks.
-//   - rules.go reads rules, check.go applies them to evidence, causes.go those about findings, files.go collects that evidence for the files of a
-//     command, verdict.go writes the verdict as text, JUnit, SARIF or GitHub commands.
+//   - baseline.go reads and writes baselines; equation.go adds the exact laws of measures over the number of ranks.
+//   - rules.go reads rules, check.go applies them to evidence, causes.go those about findings, laws.go those about
+//     equations, files.go collects that evidence for the files of a command, verdict.go writes the verdict as text,
+//     JUnit, SARIF or GitHub commands.
 //   - reference.go writes the page docs/reference/rules.md.
 package compare

@@ -3,53 +3,87 @@ package compare
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 
 	"github.com/commq/commq/internal/rows"
 )
 
-// Fit fits an equation to the values of a measure by number of ranks and returns it as text.
-type Fit func(byRanks map[int64]float64) (equation string, err error)
+// Fit finds the exact law that the values of a measure follow over the number of ranks; nil if there is none.
+type Fit func(byRanks map[int64]float64) (*Law, error)
+
+// Law is an exact law of a measure over the number of ranks.
+type Law struct {
+	// Equation is the law as text. P is the number of ranks.
+	Equation string
+	// At returns the law's value at a number of ranks, and the bounds within which other laws that the values allow are.
+	// ok is false where the law has no whole value.
+	At func(ranks int64) (value, low, high float64, ok bool)
+}
 
 // leastPoints is the number of rank counts that an equation needs.
 const leastPoints = 3
 
-// Equation returns the equation of an exact measure over the number of ranks. The measure must have one value for
-// each number of ranks, and the samples three or more such numbers.
-func Equation(samples []Sample, key string, fit Fit) (string, error) {
-	byRanks := map[int64]float64{}
-	for i := range samples {
-		s := &samples[i]
-		v, known := s.Find(key)
-		if !known || !v.Exact {
-			return "", fmt.Errorf("run %s has no exact measure %s", s.Run, key)
-		}
-		if earlier, again := byRanks[int64(s.Ranks)]; again && earlier != float64(v.Value) {
-			return "", fmt.Errorf("it differs between runs of %s", plural(int64(s.Ranks), "rank"))
-		}
-		byRanks[int64(s.Ranks)] = float64(v.Value)
-	}
-	if len(byRanks) < leastPoints {
-		return "", fmt.Errorf("not enough data: runs of %d numbers of ranks, at least %d are needed", len(byRanks),
-			leastPoints)
-	}
-	return fit(byRanks)
+// noLaw says why a measure has no equation.
+const noLaw = "its values follow no exact law of the number of ranks"
+
+// hasEquation reports whether a measure of this key can have an equation: exact measures of whole runs do.
+func hasEquation(v *Value) bool {
+	return v.Exact && v.Item == "" && v.Unit != Fingerprint && v.Measure != "ranks"
 }
 
-// AddEquations adds the equations of all exact measures of whole runs to a baseline.
-func (b *Baseline) AddEquations(samples []Sample, fit Fit) error {
+// wholeKeys returns the keys of the baseline's measures that can have equations, in order.
+func (b *Baseline) wholeKeys() (keys []string) {
+	for _, section := range b.Sections {
+		for key, value := range section.Exact {
+			if v := valueOf(key, value, true); hasEquation(&v) && !slices.Contains(keys, key) {
+				keys = append(keys, key)
+			}
+		}
+	}
+	slices.SortFunc(keys, compareKeys)
+	return keys
+}
+
+// byRanks returns the values of a measure by number of ranks.
+func (b *Baseline) byRanks(key string) (map[int64]float64, error) {
+	values := map[int64]float64{}
+	for _, ranks := range slices.Sorted(maps.Keys(b.Sections)) {
+		value, known := b.Sections[ranks].Exact[key]
+		if !known {
+			return nil, fmt.Errorf("the runs of %s do not have it", plural(int64(ranks), "rank"))
+		}
+		values[int64(ranks)] = float64(value)
+	}
+	return values, nil
+}
+
+// AddEquations adds the equations of the measures that follow an exact law of the number of ranks, and returns why
+// others have none.
+func (b *Baseline) AddEquations(fit Fit) (leftOut []string, err error) {
+	if len(b.Sections) < leastPoints {
+		return nil, fmt.Errorf("baseline: equations: not enough data: runs of %d numbers of ranks, at least %d are needed",
+			len(b.Sections), leastPoints)
+	}
 	b.Equations = map[string]string{}
-	for _, v := range samples[0].Values {
-		if !v.Exact || v.Item != "" || v.Unit == Fingerprint || v.Measure == "ranks" {
+	for _, key := range b.wholeKeys() {
+		values, err := b.byRanks(key)
+		if err != nil {
+			leftOut = append(leftOut, fmt.Sprintf("no equation of %s: %v", key, err))
 			continue
 		}
-		text, err := Equation(samples, v.Key(), fit)
-		if err != nil {
-			return fmt.Errorf("baseline: equation of %s: %w", v.Key(), err)
+		law, err := fit(values)
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("baseline: equation of %s: %w", key, err)
+		case law == nil:
+			leftOut = append(leftOut, fmt.Sprintf("no equation of %s: %s", key, noLaw))
+		default:
+			b.Equations[key] = law.Equation
 		}
-		b.Equations[v.Key()] = text
 	}
-	return nil
+	return leftOut, nil
 }
 
 // MeasureGrowth asks the query scaling how a measure grows with the number of ranks over the runs that ask has opened

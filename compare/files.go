@@ -23,8 +23,8 @@ type Engine interface {
 	// Causes returns what commq diagnose finds in a run; CauseRules lists what it can find.
 	Causes(ctx context.Context, run Run) (Causes, error)
 	CauseRules() []string
-	// Fit fits equations.
-	Fit(byRanks map[int64]float64) (equation string, err error)
+	// Fit finds the exact law that values follow over the number of ranks; nil if there is none.
+	Fit(byRanks map[int64]float64) (*Law, error)
 }
 
 // Files are the files that CheckFiles reads.
@@ -100,7 +100,7 @@ func (e *Evidence) connect(ctx context.Context, runs []Run, engine Engine) {
 	e.ByHand = func(run string) ([]Manual, error) { return engine.ByHand(ctx, named(run)) }
 	e.Causes = func(run string) (Causes, error) { return engine.Causes(ctx, named(run)) }
 	e.Rows = func(run, sql string) ([]string, int64, error) { return engine.SQL(ctx, named(run), sql) }
-	e.Equation = func(key string) (string, error) { return Equation(e.New, key, engine.Fit) }
+	e.Fit = engine.Fit
 }
 
 func openRules(name string) (*Rules, error) {

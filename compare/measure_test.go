@@ -65,9 +65,7 @@ func TestRunsThatCannotBeCompared(t *testing.T) {
 		`with the filters [] and run "r" with ["MPI_I*"]`:                                good.CheckAlike(filtered),
 		`with --record all and run "r" with --record messages`:                           good.CheckAlike(messages),
 		`two runs are called "a.3"; give each once, or copy one of them to another name`: CheckDistinct([]Run{good, killed, good}),
-		`it differs between runs of 3 ranks`:                                             equationError(3, 1, 3, 2, 5, 1, 9, 1),
-		`runs of 2 numbers of ranks, at least 3 are needed`:                              equationError(3, 1, 5, 1),
-		`run 0 has no exact measure messages`:                                            equationError(3, -1),
+		`runs of 2 numbers of ranks, at least 3 are needed`:                              equationError(2),
 		`diff --wire: compares two runs`:                                                 wireError([]Run{good, good}, []Run{killed}),
 		`run "r" has 5`:                                                                  wireError([]Run{good}, []Run{runOf("r", 5)}),
 		`diff --wire: two runs are called "a.3"`:                                         wireError([]Run{good}, []Run{good}),
@@ -85,17 +83,13 @@ func TestRunsThatCannotBeCompared(t *testing.T) {
 	}
 }
 
-// equationError fits the measure messages to pairs of ranks and values; of a negative value there is none.
-func equationError(pairs ...int64) error {
-	var samples []Sample
-	for i := 0; i < len(pairs); i += 2 {
-		s := Sample{Run: "0", Ranks: int32(pairs[i])}
-		if pairs[i+1] >= 0 {
-			s.Values = []Value{{Measure: "messages", Value: pairs[i+1], Exact: true}}
-		}
-		samples = append(samples, s)
+// equationError adds equations to a baseline of so many numbers of ranks.
+func equationError(n int32) error {
+	b := &Baseline{Sections: map[int32]*Section{}}
+	for ranks := range n {
+		b.Sections[ranks+1] = &Section{Exact: map[string]int64{"messages": 4}}
 	}
-	_, err := Equation(samples, "messages", func(map[int64]float64) (string, error) { return "", nil })
+	_, err := b.AddEquations(perRank)
 	return err
 }
 
@@ -186,7 +180,7 @@ func (e *fakeEngine) CauseRules() []string { return []string{"imbalance"} }
 
 func (e *fakeEngine) Operations() []string { return []string{"MPI_Bcast"} }
 
-func (e *fakeEngine) Fit(byRanks map[int64]float64) (string, error) { return "10 * P", nil }
+func (e *fakeEngine) Fit(map[int64]float64) (*Law, error) { return &Law{Equation: "10 P"}, nil }
 
 func TestFilesAreChecked(t *testing.T) {
 	dir := t.TempDir()
@@ -216,7 +210,7 @@ rules:
 		"  3:\n    kept: \"record all\"\n    exact:\n      messages: 29\n"+
 		"  5:\n    kept: \"record all\"\n    exact:\n      messages: 50\n"+
 		"  9:\n    kept: \"record all\"\n    exact:\n      messages: 91\n"+
-		"equations:\n  messages: \"10 * P\"\n")
+		"equations:\n  messages: \"10 P\"\n")
 	runs := []Run{runOf("a.3", 3), runOf("b.5", 5), runOf("c.9", 9)}
 	v, err := CheckFiles(context.Background(), Files{Rules: rules}, runs, nil, &fakeEngine{})
 	if err != nil {
@@ -236,7 +230,7 @@ rules:
 			"an exponent of at most 0.5 is allowed",
 		"by hand failed: halo.c:42 run a.3 does MPI_Bcast by hand: a.3",
 		"rows failed:  run a.3 gives 5 rows: a.3: SELECT 1; and 4 more",
-		"equations passed"}
+		"equations failed:  messages of run a.3 is 30, the baseline has 29 with 3 ranks"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

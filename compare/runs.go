@@ -98,24 +98,29 @@ func (o *RunOptions) simulate(ctx context.Context, runs []Run, samples []Sample)
 type BaselineOptions struct {
 	// Times keeps times too.
 	Times bool
-	// Equations keeps the equation of each measure over the number of ranks, which Fit fits.
+	// Equations keeps the equation of each measure that follows an exact law of the number of ranks, which Fit finds.
 	Equations bool
 	Fit       Fit
 }
 
-// MeasureBaseline measures complete runs and makes a baseline of them. Exact measures that differ between runs with
-// the same number of ranks are left out and returned.
-func MeasureBaseline(ctx context.Context, runs []Run, ask AskRuns, o BaselineOptions) (b *Baseline, unsteady []string,
+// MeasureBaseline measures complete runs and makes a baseline of them. leftOut says what it leaves out and why: exact
+// measures that differ between runs with the same number of ranks, and equations of measures without an exact law.
+func MeasureBaseline(ctx context.Context, runs []Run, ask AskRuns, o BaselineOptions) (b *Baseline, leftOut []string,
 	err error) {
 	samples, err := MeasureComplete(ctx, runs, ask)
 	if err != nil {
 		return nil, nil, fmt.Errorf("baseline: %w", err)
 	}
-	if b, unsteady, err = NewBaseline(samples, KeptRows(runs), o.Times); err != nil {
+	b, unsteady, err := NewBaseline(samples, KeptRows(runs), o.Times)
+	if err != nil {
 		return nil, nil, err
 	}
-	if o.Equations {
-		err = b.AddEquations(samples, o.Fit)
+	for _, key := range unsteady {
+		leftOut = append(leftOut, key+" differs between runs of one number of ranks")
 	}
-	return b, unsteady, err
+	if o.Equations {
+		none, err := b.AddEquations(o.Fit)
+		return b, append(leftOut, none...), err
+	}
+	return b, leftOut, nil
 }

@@ -55,8 +55,9 @@ that show them, github for annotations. Source paths in it are relative to --sou
 --write-baseline writes the baseline instead: the exact measures of the runs as sorted YAML, one per line, with a
 section for each number of ranks, so that git diff shows what changed in the program. Commit the file. Measures that
 differ between runs of one number of ranks are left out and named. --times also keeps the times of the runs, for a
-machine that is always the same; otherwise give check runs of the base. --equations also keeps each measure as an
-equation of the number of ranks; that takes runs of three or more different numbers of ranks.`,
+machine that is always the same; otherwise give check runs of the base. --equations also keeps the exact law of the
+number of ranks that each measure follows, for the rule equations, which checks runs on any number of ranks; that takes
+runs of three or more different numbers of ranks. Measures that follow no exact law are named.`,
 		Example: `  commq check 'halo.*' --write-baseline
   commq check --run halo.4
   commq check --run 'pr.*' --base 'main.*' --rules commq-check.yaml
@@ -322,5 +323,5 @@ func causeOf(d *diagnose.Diagnosis, f *diagnose.Finding) compare.Cause {
 	return x
 }
 
-// Fit fits an equation over the number of ranks.
-func (e *checkEngine) Fit(byRanks map[int64]float64) (string, error) { return fitEquation(byRanks) }
+// Fit finds the exact law of values over the number of ranks.
+func (e *checkEngine) Fit(byRanks map[int64]float64) (*compare.Law, error) { return exactLaw(byRanks) }

@@ -21,8 +21,8 @@ func (b *baselineOptions) flags(c *cobra.Command) {
 	f.BoolVar(&b.write, "write-baseline", false, "write the measures of the runs to the baseline instead of "+
 		"checking them")
 	f.BoolVar(&b.times, "times", false, "with --write-baseline: also keep the times")
-	f.BoolVar(&b.equations, "equations", false, "with --write-baseline: also keep equations of the measures over "+
-		"the number of ranks")
+	f.BoolVar(&b.equations, "equations", false, "with --write-baseline: also keep the exact laws of the number "+
+		"of ranks that measures follow")
 }
 
 // check rejects flags for checking where a baseline is to be written, and the other way round.
@@ -57,13 +57,13 @@ func runWriteBaseline(ctx context.Context, a *app, o *checkOptions) error {
 	if err != nil {
 		return fmt.Errorf("check: %w", err)
 	}
-	b, unsteady, err := compare.MeasureBaseline(ctx, comparedRuns(runs), (&checkEngine{a, o}).Ask,
-		compare.BaselineOptions{Times: o.baseline.times, Equations: o.baseline.equations, Fit: fitEquation})
+	b, leftOut, err := compare.MeasureBaseline(ctx, comparedRuns(runs), (&checkEngine{a, o}).Ask,
+		compare.BaselineOptions{Times: o.baseline.times, Equations: o.baseline.equations, Fit: exactLaw})
 	if err != nil {
 		return fmt.Errorf("check: %w", err)
 	}
-	for _, key := range unsteady {
-		a.warn("left out: %s differs between runs of one number of ranks", key)
+	for _, what := range leftOut {
+		a.warn("left out: %s", what)
 	}
 	if err := a.writeFile(file, b.Write); err != nil {
 		return err

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/commq/commq/compare"
@@ -61,8 +62,8 @@ func simulateOn(a *app, machine string) func(context.Context, compare.Run) (int6
 	}
 }
 
-// fitEquation fits an equation over the number of ranks, and returns it as it holds at the largest.
-func fitEquation(byRanks map[int64]float64) (string, error) {
+// exactLaw finds the exact law that values follow over the number of ranks; nil if there is none.
+func exactLaw(byRanks map[int64]float64) (*compare.Law, error) {
 	var points []regress.Point
 	for ranks, value := range byRanks {
 		points = append(points, regress.Point{Ranks: ranks, Value: value})
@@ -70,9 +71,18 @@ func fitEquation(byRanks map[int64]float64) (string, error) {
 	slices.SortFunc(points, func(a, b regress.Point) int { return int(a.Ranks - b.Ranks) })
 	curve, err := regress.Fit(points)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	return curve.Predict(points[len(points)-1].Ranks).Formula, nil
+	known := curve.Predict(points[len(points)-1].Ranks)
+	if known.Form != regress.Exact {
+		return nil, nil
+	}
+	at := func(ranks int64) (value, low, high float64, ok bool) {
+		p := curve.Predict(ranks)
+		whole := p.Value == math.Trunc(p.Value) && math.Abs(p.Value) < 1<<53
+		return p.Value, p.Low, p.High, whole && p.Formula == known.Formula
+	}
+	return &compare.Law{Equation: known.Formula, At: at}, nil
 }
 
 // leastMemory is the least --memory with which the engine starts.
