@@ -84,7 +84,7 @@ func TestCountsAgainstTheBaseline(t *testing.T) {
 		{"no_more: [\"calls/*\"]", map[string]int64{"calls/MPI_Bcast": 3}, Failed,
 			"calls/MPI_Bcast of run pr is 3, the baseline has 0"},
 		{"no_more: [mesages]", nil, Undecided, `have no exact measure "mesages"; did you mean messages?`},
-		{"no_more: [sites/x]", nil, Undecided, `have no exact measure "sites/x"`},
+		{"no_more: [\"sites/*x\"]", nil, Undecided, `have no exact measure "sites/*x"`},
 		// a column that is gone
 		{"no_more: [messages]", map[string]int64{"messages": -1}, Undecided, "cannot be compared"},
 		{"same: [payloads]", map[string]int64{"payloads": 9}, Failed,

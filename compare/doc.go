@@ -13,8 +13,9 @@
 //   - findings.go compares what commq diagnose finds in two sets of runs.
 //   - wire.go compares what two runs send, message by message.
 //   - baseline.go reads and writes baselines; equation.go adds the exact laws of measures over the number of ranks.
-//   - rules.go reads rules, check.go applies them to evidence, causes.go those about findings, laws.go those about
-//     equations, files.go collects that evidence for the files of a command, verdict.go writes the verdict as text,
-//     JUnit, SARIF or GitHub commands.
+//   - rules.go reads rules, parts.go rejects parts of measures that no run can have.
+//   - check.go applies rules to evidence, causes.go those about findings, laws.go those about equations, files.go
+//     collects that evidence for the files of a command, verdict.go writes the verdict as text, JUnit, SARIF or GitHub
+//     commands.
 //   - reference.go writes the page docs/reference/rules.md.
 package compare

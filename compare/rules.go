@@ -151,6 +151,9 @@ func (r *Rule) keys() []keyed.Key {
 			if _, err := path.Match(text, ""); err != nil {
 				return keyed.Wrong(v, at, "a name, or a pattern with * and ?, whose brackets are closed")
 			}
+			if why := unknownPart(text); why != "" {
+				return keyed.ErrorAt(v, at+": "+why)
+			}
 			listed = append(listed, text)
 			return nil
 		})
@@ -159,6 +162,9 @@ func (r *Rule) keys() []keyed.Key {
 		var text string
 		if err := keyed.Text(&text)(v, at); err != nil {
 			return keyed.Wrong(v, at, "a measure")
+		}
+		if why := unknownPart(text); why != "" {
+			return keyed.ErrorAt(v, at+": "+why)
 		}
 		listed = []string{text}
 		return nil

@@ -2,6 +2,10 @@ package compare
 
 import (
 	"bytes"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -83,6 +87,47 @@ func TestInvalidRulesAreRejected(t *testing.T) {
 			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q: %v\nwant %s", c.to, err, c.want)
 		}
+	}
+}
+
+// TestPartsThatNoRunHasAreRejected: a part without a value counts 0, so a misspelt one would pass.
+func TestPartsThatNoRunHasAreRejected(t *testing.T) {
+	for measure, want := range map[string]string{
+		"calls/MPI_Send": "", "calls/MPI_Is*": "", "calls/*": "", "c*/MPI_Sned": "", "collective_bytes/MPI_Bcast": "",
+		"collective_calls/MPI_Start": "", "messages/<= 1 Ki": "", "messages/> *": "",
+		"site_calls/MPI_Send in f (a.c)": "", "site_calls/*f (a.c)": "", "sites/MPI_S*d in f (a.c)": "",
+		"calls/MPI_Sned":                 `calls has no part "MPI_Sned"; did you mean MPI_Send?`,
+		"calls/MPI_Xs*":                  `calls has no part "MPI_Xs*"; its parts are calls, as calls/MPI_Send`,
+		"collective_calls/MPI_Bcats":     `did you mean MPI_Bcast?`,
+		"collective_bytes/MPI_Send":      `collective_bytes has no part "MPI_Send"`,
+		"messages/<= 1Ki":                `messages has no part "<= 1Ki"; did you mean <= 1 Ki?`,
+		"site_bytes/MPI_Sned in f (a.c)": `site_bytes has no part "MPI_Sned"; did you mean MPI_Send?`,
+		"sites/f":                        `has no part "f"; its parts are places, as sites/MPI_Send in exchange (halo.c)`,
+		"pairs/MPI_Send":                 `pairs has no parts`,
+	} {
+		for _, rule := range []string{"bound: %q\n    at_most: 0", "no_more: [%q]", "same: [messages, %q]"} {
+			text := fmt.Sprintf("commq_check: 1\nrules:\n  - name: n\n    "+rule+"\n", measure)
+			_, err := ReadRules("c.yaml", strings.NewReader(text))
+			if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want) ||
+				!strings.HasPrefix(err.Error(), "rules c.yaml:4: rules[0].")) {
+				t.Errorf("%s: %v, want %q", text, err, want)
+			}
+		}
+	}
+}
+
+// TestSizeNames compares the names of sizes with those of the query measures.
+func TestSizeNames(t *testing.T) {
+	sql, err := os.ReadFile("../queries/sql/measures.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, m := range regexp.MustCompile(`(?:THEN|ELSE) '([<>][^']*)'`).FindAllStringSubmatch(string(sql), -1) {
+		names = append(names, m[1])
+	}
+	if !slices.Equal(names, sizeNames) {
+		t.Errorf("the query names %q, parts.go %q", names, sizeNames)
 	}
 }
 
