@@ -440,7 +440,8 @@ func (o *captureOptions) ingest(ctx context.Context, a *app, out *writer.Run, na
 		finish()
 		jobs, largest = jobs+1, max(largest, m.Ranks)
 		printSummary(a.summaries(), m)
-		printStuck(a.summaries(), m, spoolDir, true)
+		warnUnfinished(a, m)
+		printStuck(a.log(), m, spoolDir, true)
 		if masked > 0 {
 			a.warn("the run has %s in place of %s of the command line that looked like a secret; --keep-secrets keeps "+
 				"the line as it is", secrets.Mask, units.Count(int64(masked), "word"))
@@ -452,6 +453,17 @@ func (o *captureOptions) ingest(ctx context.Context, a *app, out *writer.Run, na
 			"launcher of the program's own with --launcher", job.Ranks, job.Launcher[0])
 	}
 	return err
+}
+
+// warnUnfinished tells with --quiet that a job did not finish, and the warnings of its run; the summary has both.
+func warnUnfinished(a *app, m *schema.Manifest) {
+	if !a.quiet || m.Ended == schema.EndedNames[schema.EndedFinalized] {
+		return
+	}
+	a.warn("run %s: the job was %s before MPI_Finalize", m.Origin.Name, m.Ended)
+	for _, warning := range m.Warnings {
+		a.warn("run %s: %s", m.Origin.Name, warning)
+	}
 }
 
 func newCaptureBuildCommand(a *app) *cobra.Command {

@@ -138,9 +138,10 @@ func runIngest(ctx context.Context, a *app, o *ingestOptions, spoolDir string) e
 		return nil
 	case done.Manifest != nil:
 		printSummary(a.summaries(), done.Manifest)
+		warnUnfinished(a, done.Manifest)
 	}
 	if o.parts == 0 {
-		printStuck(a.summaries(), done.Manifest, spoolDir, false)
+		printStuck(a.log(), done.Manifest, spoolDir, false)
 	}
 	if o.keep {
 		return nil
