@@ -434,6 +434,6 @@ func namesInStore(a *app, namesOrPatterns []string) (names []string, err error) 
 
 // notInStore refuses a path where a name in the store is wanted, and says how that run is removed.
 func notInStore(a *app, path string) error {
-	return fmt.Errorf("runs remove: %s is a path; want the name of a run in the store %s; to remove it: commq runs remove "+
-		"--store %s", path, a.storeDir(), shellquote.Join(filepath.Dir(path), filepath.Base(path)))
+	return fmt.Errorf("runs remove: %s is a path; want the name of a run in the store %s; to remove it: commq runs "+
+		"remove --store %s", path, a.storeDir(), shellquote.Join(filepath.Dir(path), filepath.Base(path)))
 }
