@@ -205,8 +205,8 @@ func (q *Query) ranksIn(args map[string]string, m *schema.Manifest) (first, last
 	return q.number(args, "from-rank", 0), min(q.number(args, "to-rank", end), end)
 }
 
-// checkWindow reports a window of time or of ranks that has nothing of the run in it.
-func (q *Query) checkWindow(args map[string]string, r Run) error {
+// CheckWindow reports a window of time or of ranks that has nothing of the run in it. Its answer would be empty.
+func (q *Query) CheckWindow(args map[string]string, r Run) error {
 	from, to := q.number(args, "from-s", 0), q.number(args, "to-s", math.Inf(1))
 	first, last := q.number(args, "from-rank", 0), q.number(args, "to-rank", math.Inf(1))
 	switch end := r.Manifest.EndNs; {

@@ -172,11 +172,6 @@ func (d *DB) Text(ctx context.Context, q *Query, args map[string]string) (string
 	if err != nil {
 		return "", err
 	}
-	for _, run := range d.runs {
-		if err := q.checkWindow(args, run); err != nil {
-			return "", err
-		}
-	}
 	for _, p := range q.Params {
 		cond, given := args[p.Name]
 		if !given || p.Kind != "condition" {

@@ -466,6 +466,11 @@ func (s *answers) next() (queries.Rows, error) {
 	}
 	batch := s.batches[s.asked]
 	s.asked++
+	for _, r := range batch {
+		if err := s.q.CheckWindow(s.o.args, r); err != nil {
+			return nil, err
+		}
+	}
 	var err error
 	if s.db, err = queries.Open(s.ctx, batch, s.o.engine()); err != nil {
 		return nil, err
