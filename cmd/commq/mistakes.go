@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -160,10 +161,29 @@ func unknownFlag(c *cobra.Command, unknown *pflag.NotExistError) error {
 		}
 	})
 	hint := ""
-	if name := nearest.Name(word, names); name != "" {
+	if having := queriesWith(c, word); len(having) > 0 {
+		hint = "; queries with it: " + firstNames(having)
+	} else if name := nearest.Name(word, names); name != "" {
 		hint = fmt.Sprintf("; did you mean --%s?", name)
 	}
 	return fmt.Errorf("%sunknown flag %s%s%s", placeOf(c), dashes, word, hint)
+}
+
+// queriesWith lists commq's queries that have a parameter, if c is the command of a query.
+func queriesWith(c *cobra.Command, parameter string) (names []string) {
+	if !c.HasParent() || c.Parent().Name() != "query" {
+		return nil
+	}
+	all, err := queries.All()
+	if err != nil {
+		return nil // the hint is left out
+	}
+	for _, q := range all {
+		if slices.ContainsFunc(q.Params, func(p queries.Param) bool { return p.Name == parameter }) {
+			names = append(names, q.Name)
+		}
+	}
+	return names
 }
 
 // wantedValue describes the values of a flag by its type; empty if the flag has a type of its own, whose errors say
