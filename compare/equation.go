@@ -17,8 +17,8 @@ type Fit func(byRanks map[int64]float64) (*Law, error)
 type Law struct {
 	// Equation is the law as text. P is the number of ranks.
 	Equation string
-	// At returns the law's value at a number of ranks, and the bounds within which other laws that the values allow are.
-	// ok is false where the law has no whole value.
+	// At returns the law's value at a number of ranks, and the bounds within which other laws that the values allow
+	// are. ok is false where the law has no whole value.
 	At func(ranks int64) (value, low, high float64, ok bool)
 }
 
@@ -63,7 +63,8 @@ func (b *Baseline) byRanks(key string) (map[int64]float64, error) {
 // others have none.
 func (b *Baseline) AddEquations(fit Fit) (leftOut []string, err error) {
 	if len(b.Sections) < leastPoints {
-		return nil, fmt.Errorf("baseline: equations: not enough data: runs of %d numbers of ranks, at least %d are needed",
+		return nil, fmt.Errorf("baseline: equations: not enough data: runs of %d numbers of ranks, at least "+
+			"%d are needed",
 			len(b.Sections), leastPoints)
 	}
 	b.Equations = map[string]string{}

@@ -67,7 +67,8 @@ func (j *judge) equation(key string, runs []int) {
 			j.missing("run %s has no exact measure %s", s.Run, key)
 		case section != nil:
 			if want := section.Exact[key]; want != v.Value {
-				j.broken(Finding{run: s.Run, Message: fmt.Sprintf("%s of run %s is %s, the baseline has %s with %s", key,
+				j.broken(Finding{run: s.Run, Message: fmt.Sprintf("%s of run %s is %s, the baseline has %s "+
+					"with %s", key,
 					s.Run, number(v.Value, v.Unit), number(want, v.Unit), plural(int64(s.Ranks), "rank"))})
 			}
 		case law == nil:
@@ -102,7 +103,8 @@ func (j *judge) law(key string) (law *Law, none string) {
 	case err != nil:
 		return nil, err.Error()
 	case law == nil || law.Equation != want:
-		return nil, fmt.Sprintf("the equation %s is not the exact law of the baseline's values; write the baseline again",
+		return nil, fmt.Sprintf("the equation %s is not the exact law of the baseline's values; write the "+
+			"baseline again",
 			want)
 	}
 	return law, ""

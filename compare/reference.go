@@ -32,7 +32,8 @@ func Markdown() string {
 	}
 	b.WriteString("\n## Measures\n\n`commq query measures --run RUN` prints their values. A rule names a measure, or with a slash a part of it: " +
 		"`messages`,\n`calls/MPI_Send`, `\"messages/<= 1 Ki\"`. `*` and `?` stand for anything. Exact measures depend on the program alone; " +
-		"times\ndiffer from run to run. A part that a run does not have counts 0; one that no run can have, as a misspelt call,\n" +
+		"times\ndiffer from run to run. A part that a run does not have counts 0; one that no run can have, as a " +
+		"misspelt call,\n" +
 		"is an error.\n\n" +
 		"| measure | meaning | unit | | parts, for example | captured with |\n|---|---|---|---|---|---|\n")
 	for i := range measures {

@@ -188,9 +188,9 @@ func (r *Rule) keys() []keyed.Key {
 		kind(NoRows, keyed.Text(&r.SQL), "SELECT * FROM messages WHERE tag > 100",
 			"This query over [the tables](../SCHEMA.md) of one run gives no row."),
 		kind(Equations, list("measures"), "[messages]",
-			"The measure of a whole run follows the equation of the baseline, an exact law of the number of ranks, at any "+
-				"number of ranks; with as many ranks as a run of the baseline it has that run's value. The baseline was "+
-				"written with `--equations` over runs of three numbers of ranks or more."),
+			"The measure of a whole run follows the equation of the baseline, an exact law of the number of ranks, "+
+				"at any number of ranks; with as many ranks as a run of the baseline it has that run's value. The "+
+				"baseline was written with `--equations` over runs of three numbers of ranks or more."),
 		kind(NoFinding, list("findings, or all"), "[all]",
 			"No [finding of commq diagnose](../method/diagnose.md#the-rules) gains more than `above_percent` of the "+
 				"run's time: none at all, or none of those named, as `[imbalance, \"late-*\"]`; `all` leaves out "+

@@ -14,7 +14,8 @@ import (
 // have a core for each rank.
 func coresOf(r *run.Run, computed *computing) cores.Use {
 	m := r.Manifest
-	u := cores.Use{Known: len(m.Origin.Cores) > 0, CPUShare: 1, Threads: slices.Max(append([]int32{0}, r.Ranks.Threads...))}
+	u := cores.Use{Known: len(m.Origin.Cores) > 0, CPUShare: 1,
+		Threads: slices.Max(append([]int32{0}, r.Ranks.Threads...))}
 	if m.TimeOrigin != "measured" {
 		return u
 	}

@@ -218,7 +218,8 @@ func (q *Query) CheckWindow(args map[string]string, r Run) error {
 	case last < first:
 		return fmt.Errorf("query %s: --to-rank %g: want at least --from-rank %g", q.Name, last, first)
 	case first >= float64(r.Manifest.Ranks):
-		return fmt.Errorf("query %s: --from-rank %g: want a rank of run %q: 0 to %d", q.Name, first, r.Name, r.Manifest.Ranks-1)
+		return fmt.Errorf("query %s: --from-rank %g: want a rank of run %q: "+
+			"0 to %d", q.Name, first, r.Name, r.Manifest.Ranks-1)
 	}
 	return nil
 }

@@ -20,7 +20,8 @@ type SharedCores struct {
 	Run string
 	// Use is what is known of its cores.
 	Use cores.Use
-	// Lost is the part of the ranks' whole time in which they were between calls and had no CPU; 0 if that is not known.
+	// Lost is the part of the ranks' whole time in which they were between calls and had no CPU; 0 if that is not
+	// known.
 	Lost float64
 	// CPUTimes means that compute times are on the CPU clock: a simulation of the run has no waiting for cores in them.
 	CPUTimes bool
@@ -95,7 +96,8 @@ func (d *DB) SharedCores(ctx context.Context) (shared []SharedCores, err error) 
 			lost = (b.wallNs - b.cpuNs) / float64(r.Manifest.EndNs) / float64(r.Manifest.Ranks)
 		}
 		if u.Waited() {
-			shared = append(shared, SharedCores{Run: r.Name, Use: u, Lost: lost, CPUTimes: r.Manifest.ComputeClock == "cpu"})
+			shared = append(shared, SharedCores{Run: r.Name, Use: u, Lost: lost,
+				CPUTimes: r.Manifest.ComputeClock == "cpu"})
 		}
 	}
 	return shared, nil

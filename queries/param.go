@@ -230,8 +230,8 @@ func (p *Param) literal(value string) (string, error) {
 	return "(" + value + ")", nil
 }
 
-// Both returns the condition that holds where two conditions of the parameter do.
-func (p *Param) Both(first, second string) string {
+// BothConditions returns the condition that holds where two conditions of the parameter do.
+func (p *Param) BothConditions(first, second string) string {
 	switch p.Default {
 	case first:
 		return second

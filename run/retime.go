@@ -99,8 +99,9 @@ func (t *Retimer) messages(b *schema.Messages) (err error) {
 			return err
 		}
 		if b.RecvEndNs[i] < b.SendStartNs[i] { // threads that took each other's messages
-			return fmt.Errorf("rank %d, seq %d: its message would be received %d ns before it is sent, as threads of a rank "+
-				"that use one tag take their messages in another order than in the run; do without a run of the new times",
+			return fmt.Errorf("rank %d, seq %d: its message would be received %d ns before it is sent, as threads "+
+				"of a rank that use one tag take their messages in another order than in the run; do without a run "+
+				"of the new times",
 				b.Src[i], b.SendSeq[i], b.SendStartNs[i]-b.RecvEndNs[i])
 		}
 	}

@@ -154,7 +154,7 @@ func errNoRecords(dir string) error {
 	}
 	folders = slices.Compact(folders)
 	if err != nil || len(folders) == 0 {
-		found, _ := others(dir)
+		found, _ := otherFiles(dir)
 		return fmt.Errorf("spool %s: no records in it (files named JOB.RANK.THREAD%s)%s; was the program run under "+
 			"commq exec?", dir, spool.Suffix, found)
 	}
@@ -168,14 +168,14 @@ func errNoRecords(dir string) error {
 // CheckAwaited returns an error if records are not to be expected in a folder: it has other files and none of a job.
 // Nothing is wrong with an empty folder, or with files of records that have no header yet.
 func CheckAwaited(dir string) error {
-	if found, ok := others(dir); ok && found != "" {
+	if found, ok := otherFiles(dir); ok && found != "" {
 		return errNoRecords(dir)
 	}
 	return nil
 }
 
-// others names what a folder has, hidden files aside; ok is false if the files of a job are among it.
-func others(dir string) (found string, ok bool) {
+// otherFiles names what a folder has, hidden files aside; ok is false if the files of a job are among it.
+func otherFiles(dir string) (found string, ok bool) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return "", false

@@ -162,8 +162,8 @@ func runImport(ctx context.Context, a *app, o *importOptions, path string) error
 	formats := strings.Join(names, ", ")
 	if info.IsDir() {
 		if _, err := writer.ReadManifest(path); err == nil {
-			return fmt.Errorf("import: %s is a run already, not a trace; its path stands for it wherever a command takes a "+
-				"run, as in commq doctor %s", path, path)
+			return fmt.Errorf("import: %s is a run already, not a trace; its path stands for it wherever a command "+
+				"takes a run, as in commq doctor %s", path, path)
 		}
 		return fmt.Errorf("import: %s is a folder without traces that import reads there; want a file, or a folder of "+
 			"traces of PyTorch's profiler, execution traces of PyTorch, NCCL Inspector, Nsight Systems, Chakra, OTF2, "+

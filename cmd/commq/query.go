@@ -283,7 +283,8 @@ type askOptions struct {
 	startup queries.Startup
 	// shared are the runs whose ranks shared cores, if the query is about times.
 	shared []queries.SharedCores
-	// leftOut says of which runs the compute times leave out what is neither computing nor MPI, if the query needs them.
+	// leftOut says of which runs the compute times leave out what is neither computing nor MPI, if the query needs
+	// them.
 	leftOut []string
 }
 
@@ -350,7 +351,7 @@ func (v *paramValue) String() string {
 func (v *paramValue) Set(s string) error {
 	err := v.p.Check(s)
 	if earlier, given := v.args[v.p.Name]; given && v.p.Kind == "condition" {
-		s = v.p.Both(earlier, s)
+		s = v.p.BothConditions(earlier, s)
 	}
 	v.args[v.p.Name] = s
 	return err

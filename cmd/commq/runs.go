@@ -95,7 +95,8 @@ type listedRun struct {
 	FileBytes int64 `json:"file_bytes"`
 	// Digest is the digest of its rows.
 	Digest string `json:"digest"`
-	// WrongFiles is how many of its files are missing or have another size than the manifest says: it was copied in part.
+	// WrongFiles is how many of its files are missing or have another size than the manifest says: it was copied in
+	// part.
 	WrongFiles int64 `json:"wrong_files"`
 
 	// Remarks tells people what is not as in most runs; nil means nothing.
@@ -150,7 +151,8 @@ func lineOf(info writer.Info) listedRun {
 		bytes, wrong = writer.OnDisk(info.Dir, m)
 	}
 	if wrong > 0 {
-		text = strings.TrimPrefix(fmt.Sprintf("%s, incomplete: %s missing or cut off", text, counted(int64(wrong), "file")),
+		text = strings.TrimPrefix(fmt.Sprintf("%s, incomplete: %s missing or cut off", text,
+			counted(int64(wrong), "file")),
 			", ")
 	}
 	if text != "" {
@@ -383,8 +385,8 @@ func newRunsRemoveCommand(a *app) *cobra.Command {
 		Use:     "remove RUN...",
 		Aliases: []string{"rm"},
 		Short:   "Remove runs from the store",
-		Long: `remove deletes the runs of these names or patterns ('rr.*') from the store, without asking. It takes no paths, deletes
-nothing but runs, and nothing outside the store.`,
+		Long: `remove deletes the runs of these names or patterns ('rr.*') from the store, without asking. It takes no
+paths, deletes nothing but runs, and nothing outside the store.`,
 		Example: `  commq runs remove ring.4
   commq runs remove --store /scratch/runs bt.C.64 cg.A.4`,
 		RunE: func(*cobra.Command, []string) error {

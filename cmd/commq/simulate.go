@@ -168,9 +168,9 @@ func openSimulation(ctx context.Context, a *app, nameOrPath string, o simulate.T
 // warnOfThreads tells what a simulation does not know of ranks with several threads.
 func warnOfThreads(a *app, s *stored.Simulation) {
 	if most := slices.Max(append([]int32{0}, s.Program.Threads...)); most > 1 {
-		a.warn("ranks of %s have up to %d threads that call MPI. In a simulation each thread begins at the start and waits for "+
-			"none of its rank, as a run does not tell when threads are made and joined: the predicted time may be too short, "+
-			"and there is no efficiency", s.Run.Name, most)
+		a.warn("ranks of %s have up to %d threads that call MPI. In a simulation each thread begins at the start "+
+			"and waits for none of its rank, as a run does not tell when threads are made and joined: the predicted "+
+			"time may be too short, and there is no efficiency", s.Run.Name, most)
 	}
 }
 
@@ -344,7 +344,8 @@ func newPrediction(s *stored.Simulation, r *simulate.Result) *prediction {
 	p := &prediction{Run: s.Run.Name, Machine: s.Target.Machine.Name, Dialect: s.Target.Dialect.String(),
 		Nodes: r.Nodes, PredictedNs: ns(r.Time), Untimed: s.Untimed(),
 		Messages: r.Messages, MessageBytes: r.Bytes, Collectives: r.Collectives, CollectiveBytes: r.CollectiveBytes,
-		FallbackCollectives: r.FallbackCollectives, FallbackCollectiveBytes: r.FallbackCollectiveBytes, ObjectOperations: r.ObjectOperations}
+		FallbackCollectives: r.FallbackCollectives, FallbackCollectiveBytes: r.FallbackCollectiveBytes,
+		ObjectOperations: r.ObjectOperations}
 	for _, n := range r.NCCL {
 		p.NCCL = append(p.NCCL, predictedNCCL{n.Algorithm.String(), n.Protocol.String(), n.Collectives})
 	}

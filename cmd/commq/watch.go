@@ -38,9 +38,9 @@ the fewest calls, and what could not be recorded. On a terminal the lines stay i
 line (with --format json, one object).
 
 watch waits if the folder is empty, for the job may start later. It ends when all ranks have ended. Exit status: 0
-when they finalized (or with --once), 1 when the job was aborted or killed. It reads only headers and new records, so a report is cheap however much was recorded; calls in files that
-were large at the start are estimated (~). Records that a process without mapped files has not written yet are not
-counted.
+when they finalized (or with --once), 1 when the job was aborted or killed. It reads only headers and new records, so
+a report is cheap however much was recorded; calls in files that were large at the start are estimated (~). Records that
+a process without mapped files has not written yet are not counted.
 
 --hang reports once, on a job that runs, hangs or was killed: the call that each rank is in, with whom, since when
 (seconds since MPI_Init), and which ranks it waits for. It names ranks that wait for each other in a circle

@@ -82,8 +82,8 @@ type Finding struct {
 	// must be.
 	Reductions []string `json:"reductions"`
 	Checks     int64    `json:"checks"`
-	// Compared is what of these payloads was compared for the Reductions: all elements, first element, first 8 bytes. The
-	// other elements may result from something else.
+	// Compared is what of these payloads was compared for the Reductions: all elements, first element, first 8 bytes.
+	// The other elements may result from something else.
 	Compared string `json:"compared,omitempty"`
 	// Others are other operations that fit everything that was seen.
 	Others []string `json:"others,omitempty"`

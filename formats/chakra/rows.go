@@ -163,8 +163,8 @@ func (j *job) warnings() []string {
 	say(t.unsized, "Operations whose size the trace does not tell")
 	say(t.rootless, "Operations with a root, which the trace does not name; what the root gives or gets is null, and "+
 		"all ranks get a broadcast")
-	say(t.uneven, "All-to-alls and reduce-scatters with parts of different sizes, of which the trace tells only the sum "+
-		"that a rank gives; what it gets is null")
+	say(t.uneven, "All-to-alls and reduce-scatters with parts of different sizes, of which the trace tells only the "+
+		"sum that a rank gives; what it gets is null")
 	say(t.outside, "Operations on a group that their rank is not a member of; they have no communicator")
 	say(j.lone, "Sends and receives whose other side has no trace, left out")
 	say(j.resized, "Receives of another size than the message that is theirs by the order of the channel; they have the "+

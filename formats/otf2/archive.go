@@ -70,7 +70,8 @@ func anchorIn(dir string) (string, error) {
 		found = append(found, path)
 	}
 	if len(found) != 1 {
-		return "", fmt.Errorf("%s has %d anchor files of OTF2 (*%s); want one, or the name of one", dir, len(found), ending)
+		return "", fmt.Errorf("%s has %d anchor files of OTF2 (*%s); want one, or "+
+			"the name of one", dir, len(found), ending)
 	}
 	return found[0], nil
 }

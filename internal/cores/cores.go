@@ -51,8 +51,8 @@ func (u Use) Text(of string) string {
 	case u.CPUShare >= least:
 		return ""
 	case u.Threads > 1:
-		return had + fmt.Sprintf(", as their threads, up to %d of a rank, may wait for each other outside MPI or share "+
-			"cores (else for other processes, a limit of CPU time, files, sleep)", u.Threads)
+		return had + fmt.Sprintf(", as their threads, up to %d of a rank, may wait for each other outside MPI or "+
+			"share cores (else for other processes, a limit of CPU time, files, sleep)", u.Threads)
 	case u.Known:
 		return had + " although there was a core for each (other processes, a limit of CPU time, files, " +
 			"sleep; commq capture --clock wall counts such time as computing)"

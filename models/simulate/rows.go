@@ -236,7 +236,8 @@ func receives(b *schema.Events, i int, nonblocking bool) bool {
 		return false
 	}
 	if nonblocking { // one that ended without bytes was cancelled; MPICH 4.0 has none for MPI_Isendrecv
-		return b.DoneSeq[i] == schema.NullInt64 || b.RecvBytes[i] != schema.NullInt64 || roles[b.Call[i]] == roleIsendrecv
+		return b.DoneSeq[i] == schema.NullInt64 || b.RecvBytes[i] != schema.NullInt64 ||
+			roles[b.Call[i]] == roleIsendrecv
 	}
 	err := b.ErrorClass[i]
 	return err == schema.NullInt32 || err == truncatedMPICH || err == truncatedOpenMPI

@@ -48,7 +48,8 @@ func sizeWarnings(m *model.Model, x *generate.Prediction, next []int32) (all []W
 				shareText(sumEstimates(m, x, true), "are of such laws", "one of the laws is right"), run})
 	}
 	if len(estimated) > 0 {
-		all = append(all, Warning{Estimated, "no law fits all runs, so the numbers are estimates: " + firstThree(estimated) +
+		all = append(all, Warning{Estimated, "no law fits all runs, so the numbers are estimates: " +
+			firstThree(estimated) +
 			shareText(sumEstimates(m, x, false), "are such estimates",
 				"the trend of the runs continues; sizes that depend on data need not follow it"), 0})
 	}
