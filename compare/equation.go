@@ -28,7 +28,7 @@ const leastPoints = 3
 // noLaw says why a measure has no equation.
 const noLaw = "its values follow no exact law of the number of ranks"
 
-// hasEquation reports whether a measure of this key can have an equation: exact measures of whole runs do.
+// hasEquation reports whether the measure of a value can have an equation: exact measures of whole runs do.
 func hasEquation(v *Value) bool {
 	return v.Exact && v.Item == "" && v.Unit != Fingerprint && v.Measure != "ranks"
 }

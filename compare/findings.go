@@ -91,8 +91,8 @@ func incomparable(runs []Causes) string {
 	for i := range runs {
 		switch a, b := &runs[0], &runs[i]; {
 		case a.Clock != b.Clock:
-			return fmt.Sprintf("not compared: the compute clock of %s is %s, that of %s is %s; capture both with "+
-				"the same --clock", a.Run, a.Clock, b.Run, b.Clock)
+			return fmt.Sprintf("not compared: the compute clock of %s is %s, that of %s is %s; only runs of one "+
+				"clock compare (commq capture --clock)", a.Run, a.Clock, b.Run, b.Clock)
 		case a.Times != b.Times:
 			return fmt.Sprintf("not compared: the times of %s are %s, those of %s are %s; --machine NAME "+
 				"simulates both",

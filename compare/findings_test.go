@@ -126,7 +126,7 @@ func TestFindingsInOtherTimes(t *testing.T) {
 		{in(costs("b", found), "simulated", "cpu"),
 			[]string{"not compared: the times of a are measured, those of b are simulated; --machine NAME simulates both"}},
 		{in(costs("b", found), "measured", "wall"),
-			[]string{"not compared: the compute clock of a is cpu, that of b is wall; capture both with the same --clock"}},
+			[]string{"not compared: the compute clock of a is cpu, that of b is wall; only runs of one clock compare (commq capture --clock)"}},
 	} {
 		var d Comparison
 		d.AddFindings(base, c.new)

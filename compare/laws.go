@@ -55,7 +55,7 @@ func (b *Baseline) sectionLike(s *Sample, kept string) (like *Section) {
 
 // equation checks one measure of runs.
 func (j *judge) equation(key string, runs []int) {
-	law, none := j.law(key)
+	law, why := j.law(key)
 	before := len(j.result.Findings)
 	var unknown []int32
 	for _, i := range runs {
@@ -81,7 +81,7 @@ func (j *judge) equation(key string, runs []int) {
 	}
 	switch {
 	case len(unknown) > 0:
-		j.missing("%s with %s ranks has nothing to compare with: %s", key, list(unknown), none)
+		j.missing("%s with %s ranks has nothing to compare with: %s", key, list(unknown), why)
 	case len(j.result.Findings) == before && law != nil:
 		j.note("%s is %s", key, law.Equation)
 	case len(j.result.Findings) == before:
@@ -90,7 +90,7 @@ func (j *judge) equation(key string, runs []int) {
 }
 
 // law returns the law of the baseline's values of a measure, or why there is none and what to do.
-func (j *judge) law(key string) (law *Law, none string) {
+func (j *judge) law(key string) (law *Law, why string) {
 	want, has := j.e.Baseline.Equations[key]
 	if !has {
 		return nil, noLaw + "; leave it out of the rule, or write the baseline with runs of so many"

@@ -17,37 +17,53 @@ var sizeNames = []string{"<= 16", "<= 64", "<= 256", "<= 1 Ki", "<= 4 Ki", "<= 1
 const wildcards = `*?[\`
 
 // unknownPart says why no run can have the part that a key or pattern names; it is empty if one can. Rules need it, as
-// a part that a run does not have counts 0, and a misspelt one would pass.
-func unknownPart(pattern string) string {
+// a part that a run does not have counts 0, and a misspelt one would pass. A pattern may be of several measures.
+func unknownPart(pattern string) (reason string) {
 	whole, part, hasPart := strings.Cut(pattern, "/")
-	i := slices.IndexFunc(measures, func(m measure) bool { return m.name == whole })
-	if !hasPart || i < 0 {
+	if !hasPart {
 		return ""
 	}
-	kind, example, _ := strings.Cut(measures[i].items, ": ")
+	for i := range measures {
+		if !matched(whole, measures[i].name) {
+			continue
+		}
+		why := measures[i].unknownPart(part)
+		if why == "" {
+			return ""
+		}
+		if reason == "" {
+			reason = why
+		}
+	}
+	return reason
+}
+
+// unknownPart says why no run can have a part of the measure.
+func (m *measure) unknownPart(part string) string {
+	kind, example, _ := strings.Cut(m.items, ": ")
 	example = strings.Trim(example, "`")
 	var names []string
 	switch kind {
 	case "":
-		return whole + " has no parts"
+		return m.name + " has no parts"
 	case "sizes":
 		names = sizeNames
 	case "calls":
-		names = callNames(whole)
+		names = callNames(m.name)
 	case "places":
 		call, _, hasPlace := strings.Cut(part, " in ")
 		switch {
 		case strings.ContainsAny(call, wildcards):
 			return ""
 		case !hasPlace:
-			return fmt.Sprintf("%s has no part %q; its parts are places, as %s", whole, part, example)
+			return fmt.Sprintf("%s has no part %q; its parts are places, as %s", m.name, part, example)
 		}
-		part, names = call, callNames(whole)
+		part, names = call, callNames(m.name)
 	}
 	if slices.ContainsFunc(names, func(name string) bool { return matched(part, name) }) {
 		return ""
 	}
-	return fmt.Sprintf("%s has no part %q%s", whole, part,
+	return fmt.Sprintf("%s has no part %q%s", m.name, part,
 		nearest.HintOr(part, names, fmt.Sprintf("its parts are %s, as %s", kind, example)))
 }
 

@@ -93,10 +93,11 @@ func TestInvalidRulesAreRejected(t *testing.T) {
 // TestPartsThatNoRunHasAreRejected: a part without a value counts 0, so a misspelt one would pass.
 func TestPartsThatNoRunHasAreRejected(t *testing.T) {
 	for measure, want := range map[string]string{
-		"calls/MPI_Send": "", "calls/MPI_Is*": "", "calls/*": "", "c*/MPI_Sned": "", "collective_bytes/MPI_Bcast": "",
+		"calls/MPI_Send": "", "calls/MPI_Is*": "", "calls/*": "", "c*/MPI_Send": "", "collective_bytes/MPI_Bcast": "",
 		"collective_calls/MPI_Start": "", "messages/<= 1 Ki": "", "messages/> *": "",
 		"site_calls/MPI_Send in f (a.c)": "", "site_calls/*f (a.c)": "", "sites/MPI_S*d in f (a.c)": "",
 		"calls/MPI_Sned":                 `calls has no part "MPI_Sned"; did you mean MPI_Send?`,
+		"c*/MPI_Sned":                    `calls has no part "MPI_Sned"; did you mean MPI_Send?`,
 		"calls/MPI_Xs*":                  `calls has no part "MPI_Xs*"; its parts are calls, as calls/MPI_Send`,
 		"collective_calls/MPI_Bcats":     `did you mean MPI_Bcast?`,
 		"collective_bytes/MPI_Send":      `collective_bytes has no part "MPI_Send"`,

@@ -162,6 +162,7 @@ func (r *reporter) finding(i *ledger.Instance) Finding {
 	if i.Proof != nil {
 		f.Checks = i.Checks
 		f.Basis, f.Reductions, f.Kept, f.Others = i.Proof.Basis, i.Proof.Reductions, i.Proof.Unseen, i.Proof.Others
+		f.Compared = i.Proof.Compared
 	}
 	if i.Proof == nil && (i.Op == ledger.Alltoall || i.Op == ledger.Alltoallv || i.Op == ledger.Barrier) {
 		f.Basis = ledger.ByStructure
@@ -244,6 +245,7 @@ func (f *Finding) merge(g *Finding) {
 	f.Segments = max(f.Segments, g.Segments)
 	f.Repeats += g.Repeats
 	f.Checks += g.Checks
+	f.Compared = max(f.Compared, g.Compared)
 	f.Kept, f.Datatypes = union(f.Kept, g.Kept), union(f.Datatypes, g.Datatypes)
 	f.Messages += g.Messages
 	f.MessageBytes += g.MessageBytes

@@ -67,6 +67,8 @@ type Finding struct {
 	// Reductions are the names of the MPI_Ops consistent with everything seen, plainest first; empty if nothing was
 	// seen, and for operations that do not combine.
 	Reductions []string
+	// Compared is how much of the payloads was compared for the Reductions, the least in any instance.
+	Compared ledger.Extent
 	// Checks is the number of payloads, over all instances, that were compared with the operation's result and
 	// agreed.
 	Checks int64

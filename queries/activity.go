@@ -205,13 +205,23 @@ func (q *Query) ranksIn(args map[string]string, m *schema.Manifest) (first, last
 	return q.number(args, "from-rank", 0), min(q.number(args, "to-rank", end), end)
 }
 
-// CheckWindow reports a window of time or of ranks that has nothing of the run in it. Its answer would be empty.
-func (q *Query) CheckWindow(args map[string]string, r Run) error {
+// CheckWindow reports a window of time or of ranks that has nothing of any of the runs in it: all answers would be empty.
+func (q *Query) CheckWindow(args map[string]string, runs []Run) (err error) {
+	for _, r := range runs {
+		if err = q.checkWindow(args, r); err == nil {
+			return nil
+		}
+	}
+	return err
+}
+
+// checkWindow does so for one run.
+func (q *Query) checkWindow(args map[string]string, r Run) error {
 	from, to := q.number(args, "from-s", 0), q.number(args, "to-s", math.Inf(1))
 	first, last := q.number(args, "from-rank", 0), q.number(args, "to-rank", math.Inf(1))
 	switch end := r.Manifest.EndNs; {
 	case to < from:
-		return fmt.Errorf("query %s: --to-s %g: want a time after --from-s %g", q.Name, to, from)
+		return fmt.Errorf("query %s: --to-s %g: want a time from --from-s %g on", q.Name, to, from)
 	case from > float64(end)/1e9 && end > 0:
 		return fmt.Errorf("query %s: --from-s %g: want a time within run %q, which took %s", q.Name, from, r.Name,
 			units.Duration(end))
@@ -236,7 +246,7 @@ func (q *Query) number(args map[string]string, name string, unset float64) float
 		text = p.Default
 	}
 	v, err := strconv.ParseFloat(text, 64)
-	if err != nil || text == p.Default && name != "rows" {
+	if usual, e := strconv.ParseFloat(p.Default, 64); err != nil || e == nil && v == usual && name != "rows" {
 		return unset
 	}
 	return v

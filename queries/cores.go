@@ -61,13 +61,13 @@ func SharedCoresOf(ctx context.Context, runs []Run, o Options) (all []SharedCore
 // LeftOutOf tells people which of the runs have compute times that leave out what is neither computing nor MPI, such as
 // sleep, although their ranks had a core each: a sentence for each. It opens only runs that can be such.
 func LeftOutOf(ctx context.Context, runs []Run, o Options) (notes []string, err error) {
-	var able []Run
+	var ofCPUTimes []Run // with a core for each rank
 	for _, r := range runs {
 		if countsCPU(r.Manifest) && len(r.Manifest.Origin.Cores) > 0 && len(r.Manifest.SharedCores()) == 0 {
-			able = append(able, r)
+			ofCPUTimes = append(ofCPUTimes, r)
 		}
 	}
-	shared, err := SharedCoresOf(ctx, able, o)
+	shared, err := SharedCoresOf(ctx, ofCPUTimes, o)
 	for _, s := range shared {
 		if left := s.LeftOut(); left != "" {
 			notes = append(notes, left)
@@ -147,8 +147,8 @@ func (s SharedCores) Note() string {
 	if !s.CPUTimes {
 		return text
 	}
-	return text + fmt.Sprintf("; commq simulate %s --machine ethernet-40g --name NAME makes a run with a core for each rank",
-		shellquote.Join(s.Run))
+	return text + fmt.Sprintf("; commq simulate %s --machine ethernet-40g --name NAME makes a run with a core for each "+
+		"rank", shellquote.Join(s.Run))
 }
 
 // leastLost is the part of the ranks' time that is worth a word when compute times are without it.

@@ -74,7 +74,7 @@ messages src dst tag bytes send_seq send_start_ns recv_end_ns
 		3,1,0,400,451,wait,1,10,,,,`)
 	for _, outside := range []map[string]string{{"from-s": "1"}, {"from-s": "0.0000003", "to-s": "0.0000002"},
 		{"from-rank": "5"}, {"from-rank": "3", "to-rank": "2"}} {
-		if err := named(t, "timeline").CheckWindow(outside, run); err == nil || !strings.Contains(err.Error(), ": want ") {
+		if err := named(t, "timeline").CheckWindow(outside, []queries.Run{run}); err == nil || !strings.Contains(err.Error(), ": want ") {
 			t.Errorf("%v: %v, want an error that says what is wanted", outside, err)
 		}
 	}

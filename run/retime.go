@@ -99,9 +99,9 @@ func (t *Retimer) messages(b *schema.Messages) (err error) {
 			return err
 		}
 		if b.RecvEndNs[i] < b.SendStartNs[i] { // threads that took each other's messages
-			return fmt.Errorf("rank %d, seq %d: its message would be received %d ns before it is sent, as threads "+
-				"of a rank that use one tag take their messages in another order than in the run; do without a run "+
-				"of the new times",
+			return fmt.Errorf("rank %d, seq %d: its message would be received %d ns before it is sent. "+
+				"Threads of a rank that use one tag may take their messages in another order than in the run: then no "+
+				"run of the new times can be saved (without --name there is an answer)",
 				b.Src[i], b.SendSeq[i], b.SendStartNs[i]-b.RecvEndNs[i])
 		}
 	}

@@ -12,7 +12,7 @@ type pending struct {
 	view   int32  // the communicator in which its source is a rank
 	made   uint32 // serial of the call that made it, when it is persistent
 	keep   bool   // with filters: its row is kept
-	// cancelled: MPI_Cancel was called on it. A receive that is then freed tells no status: it was withdrawn.
+	// cancelled: MPI_Cancel was called on it. A receive that is then freed tells no status; see freeRequest.
 	cancelled bool
 }
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/kballard/go-shellquote"
 	"github.com/spf13/cobra"
 
 	"github.com/commq/commq/formats/chakra"
@@ -163,7 +164,7 @@ func runImport(ctx context.Context, a *app, o *importOptions, path string) error
 	if info.IsDir() {
 		if _, err := writer.ReadManifest(path); err == nil {
 			return fmt.Errorf("import: %s is a run already, not a trace; its path stands for it wherever a command "+
-				"takes a run, as in commq doctor %s", path, path)
+				"takes a run, as in commq doctor %s", path, shellquote.Join(path))
 		}
 		return fmt.Errorf("import: %s is a folder without traces that import reads there; want a file, or a folder of "+
 			"traces of PyTorch's profiler, execution traces of PyTorch, NCCL Inspector, Nsight Systems, Chakra, OTF2, "+

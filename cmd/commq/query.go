@@ -380,6 +380,9 @@ func runAsk(ctx context.Context, a *app, c *cobra.Command, q *queries.Query, o *
 	if err := distinct(runs); err != nil {
 		return err
 	}
+	if err := q.CheckWindow(o.args, runs); err != nil {
+		return err
+	}
 	switch {
 	case o.sql:
 		return printSQL(ctx, a, q, o, runs)
@@ -407,11 +410,16 @@ func noteLeftOut(a *app, sentences []string) {
 }
 
 // noteLeftOutOf prints that the compute times of a run leave out sleep and the like, if they do.
-func noteLeftOutOf(ctx context.Context, a *app, r *run.Run) error {
+func noteLeftOutOf(ctx context.Context, a *app, r *run.Run) {
+	if a.quiet {
+		return
+	}
 	of := queries.Run{Name: r.Name, Dir: r.Dir, Manifest: r.Manifest}
 	sentences, err := queries.LeftOutOf(ctx, []queries.Run{of}, queries.Options{Threads: 1})
+	if err != nil {
+		a.note("whether compute times of %s leave out sleep is not known: %v", r.Name, err)
+	}
 	noteLeftOut(a, sentences)
-	return err
 }
 
 // noteSharedCores prints the names of the runs whose times are mostly waiting for a core.
@@ -467,11 +475,6 @@ func (s *answers) next() (queries.Rows, error) {
 	}
 	batch := s.batches[s.asked]
 	s.asked++
-	for _, r := range batch {
-		if err := s.q.CheckWindow(s.o.args, r); err != nil {
-			return nil, err
-		}
-	}
 	var err error
 	if s.db, err = queries.Open(s.ctx, batch, s.o.engine()); err != nil {
 		return nil, err

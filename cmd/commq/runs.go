@@ -96,7 +96,7 @@ type listedRun struct {
 	// Digest is the digest of its rows.
 	Digest string `json:"digest"`
 	// WrongFiles is how many of its files are missing or have another size than the manifest says: it was copied in
-	// part.
+	// part. Files in an object store are not looked at: 0.
 	WrongFiles int64 `json:"wrong_files"`
 
 	// Remarks tells people what is not as in most runs; nil means nothing.
@@ -152,8 +152,7 @@ func lineOf(info writer.Info) listedRun {
 	}
 	if wrong > 0 {
 		text = strings.TrimPrefix(fmt.Sprintf("%s, incomplete: %s missing or cut off", text,
-			counted(int64(wrong), "file")),
-			", ")
+			counted(int64(wrong), "file")), ", ")
 	}
 	if text != "" {
 		remarks = text
@@ -411,7 +410,7 @@ paths, deletes nothing but runs, and nothing outside the store.`,
 func namesInStore(a *app, namesOrPatterns []string) (names []string, err error) {
 	for _, name := range namesOrPatterns {
 		dirs := []string{name}
-		if !isPattern(name) && filepath.Base(name) != name {
+		if name != "" && !isPattern(name) && filepath.Base(name) != name {
 			return nil, notInStore(a, name)
 		}
 		if isPattern(name) {
@@ -436,6 +435,11 @@ func namesInStore(a *app, namesOrPatterns []string) (names []string, err error) 
 
 // notInStore refuses a path where a name in the store is wanted, and says how that run is removed.
 func notInStore(a *app, path string) error {
-	return fmt.Errorf("runs remove: %s is a path; want the name of a run in the store %s; to remove it: commq runs "+
-		"remove --store %s", path, a.storeDir(), shellquote.Join(filepath.Dir(path), filepath.Base(path)))
+	refused := fmt.Errorf("runs remove: %s is a path; want the name of a run in the store %s", path, a.storeDir())
+	if objects.Is(path) {
+		return refused
+	}
+	path = filepath.Clean(path)
+	return fmt.Errorf("%w; to remove it: commq runs remove --store %s", refused,
+		shellquote.Join(filepath.Dir(path), filepath.Base(path)))
 }

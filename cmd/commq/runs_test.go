@@ -179,7 +179,7 @@ func TestRunsListIncomplete(t *testing.T) {
 
 func TestRunsRemove(t *testing.T) {
 	store := storeOfRuns(t, "a", "b")
-	for _, path := range []string{filepath.Join(store, "a"), filepath.Join(store, "[a]")} {
+	for _, path := range []string{filepath.Join(store, "a"), filepath.Join(store, "a") + "/", filepath.Join(store, "[a]")} {
 		wantRuns(t, 2, "", "to remove it: commq runs remove --store "+store+" a\n", "remove", "--store", t.TempDir(), path)
 	}
 	wantRuns(t, 2, "", `no run "c"`, "remove", "--store", store, "c")

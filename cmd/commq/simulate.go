@@ -213,7 +213,11 @@ func runSimulate(ctx context.Context, a *app, o *simulateOptions) (err error) {
 		return err
 	}
 	finish()
-	return errors.Join(o.print(ctx, a, s, found), noteLeftOutOf(ctx, a, s.Run))
+	if err := o.print(ctx, a, s, found); err != nil {
+		return err
+	}
+	noteLeftOutOf(ctx, a, s.Run)
+	return nil
 }
 
 // keep opens the checkpoint of the simulation, if the flags ask for one. end closes it.

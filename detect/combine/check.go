@@ -76,32 +76,6 @@ func kindsByDatatype(types []Datatype) map[int32]elementKind {
 	return out
 }
 
-// What comparisons look at in the payloads of a reduction.
-const (
-	AllElements  = "all elements"
-	FirstElement = "first element"
-	FirstBytes   = "first 8 bytes"
-)
-
-// Compared returns what was compared in payloads of count elements of a named datatype, the least for any of the
-// operations, which have MPI's names.
-func Compared(operations []string, datatype string, count int64) string {
-	k, least := elementKinds[datatype], AllElements
-	if count <= 1 {
-		return AllElements
-	}
-	for _, op := range operations {
-		switch integer := k.class == signed || k.class == unsigned; {
-		case op == reductionNames[opBxor], op == reductionNames[opSum] && integer:
-		case !integer && k.index == 0 && (op == reductionNames[opSum] || op == reductionNames[opProd]):
-			return FirstElement
-		default:
-			least = FirstBytes
-		}
-	}
-	return least
-}
-
 // reduction is an operation that combines elements, such as MPI_SUM.
 type reduction uint8
 
@@ -144,6 +118,8 @@ type evidence struct {
 	telling [reductionCount]int64
 	told    [reductionCount]weight.Comparisons
 	wins    [reductionCount][2]int64
+	// extent is how much of the payloads these comparisons looked at, the least of them.
+	extent [reductionCount]ledger.Extent
 }
 
 func newEvidence() evidence { return evidence{ops: allReductions} }
@@ -157,6 +133,7 @@ func (e *evidence) add(f *evidence) {
 		e.told[k].Add(&f.told[k])
 		e.wins[k][0] += f.wins[k][0]
 		e.wins[k][1] += f.wins[k][1]
+		e.extent[k] = max(e.extent[k], f.extent[k])
 	}
 }
 
@@ -221,6 +198,7 @@ func (c *checker) compare(e *evidence, result *ledger.Operand, parts []*ledger.O
 			continue
 		}
 		c.count(e, op, k, result, parts)
+		e.extent[op] = max(e.extent[op], extentOf(op, k, result))
 	}
 	if seen {
 		e.seen++
@@ -274,6 +252,30 @@ func compared(op reduction, m *ledger.Operand) int64 {
 		return m.Sum
 	}
 	return m.Head
+}
+
+// extentOf returns how much of payloads a comparison looks at.
+func extentOf(op reduction, k elementKind, m *ledger.Operand) ledger.Extent {
+	isFloat := k.class == float || k.class == complexFloat
+	switch {
+	case op == opBxor, op == opSum && m.Sum != schema.NullInt64, k.index > 0 && m.Bytes <= int64(k.bytes+k.index):
+		return ledger.AllElements
+	case k.index == 0 && (isFloat && m.Bytes <= int64(k.bytes) || !isFloat && m.Bytes <= 8):
+		return ledger.AllElements
+	case isFloat && k.index == 0 && !op.selects():
+		return ledger.FirstElement
+	}
+	return ledger.FirstBytes
+}
+
+// leastExtent is how much of the payloads the comparisons of the proved operations looked at.
+func (e *evidence) leastExtent() (least ledger.Extent) {
+	for op := range reductionCount {
+		if e.ops>>op&1 != 0 && e.isShown(op) {
+			least = max(least, e.extent[op])
+		}
+	}
+	return least
 }
 
 // digits returns the number of significant bits of the first element of a payload.

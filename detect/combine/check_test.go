@@ -91,26 +91,32 @@ func TestReductionsOfPairs(t *testing.T) {
 	}
 }
 
-// TestCompared: sums of integers and exclusive ors are of all elements, what other operations compare is at the front.
-func TestCompared(t *testing.T) {
+// TestExtents: sums of integers and exclusive ors are of all elements, what other operations compare is at the front.
+func TestExtents(t *testing.T) {
 	for _, c := range []struct {
-		operations []string
-		datatype   string
-		count      int64
-		want       string
+		op       reduction
+		datatype string
+		bytes    int64
+		want     ledger.Extent
 	}{
-		{[]string{"MPI_SUM"}, "MPI_DOUBLE", 1, AllElements},
-		{[]string{"MPI_SUM"}, "MPI_DOUBLE", 2, FirstElement},
-		{[]string{"MPI_SUM"}, "MPI_INT", 64, AllElements},
-		{[]string{"MPI_SUM", "MPI_MAX"}, "MPI_INT", 64, FirstBytes},
-		{[]string{"MPI_BXOR"}, "MPI_UNSIGNED", 64, AllElements},
-		{[]string{"MPI_MAX"}, "MPI_DOUBLE", 64, FirstBytes},
-		{[]string{"MPI_PROD"}, "MPI_INT", 64, FirstBytes},
-		{[]string{"MPI_MAXLOC"}, "MPI_2INT", 1, AllElements},
-		{[]string{"MPI_MAXLOC"}, "MPI_2INT", 3, FirstBytes},
+		{opSum, "MPI_DOUBLE", 8, ledger.AllElements},
+		{opSum, "MPI_DOUBLE", 16, ledger.FirstElement},
+		{opSum, "MPI_INT", 256, ledger.AllElements},
+		{opMax, "MPI_INT", 256, ledger.FirstBytes},
+		{opMax, "MPI_INT", 8, ledger.AllElements},
+		{opBxor, "MPI_UNSIGNED", 256, ledger.AllElements},
+		{opMax, "MPI_DOUBLE", 512, ledger.FirstBytes},
+		{opProd, "MPI_INT", 256, ledger.FirstBytes},
+		{opMaxloc, "MPI_2INT", 8, ledger.AllElements},
+		{opMaxloc, "MPI_2INT", 24, ledger.FirstBytes},
 	} {
-		if got := Compared(c.operations, c.datatype, c.count); got != c.want {
-			t.Errorf("%v of %d %s: %q, want %q", c.operations, c.count, c.datatype, got, c.want)
+		m := &ledger.Operand{Message: ledger.Message{Bytes: c.bytes}, Sum: schema.NullInt64}
+		k := elementKinds[c.datatype]
+		if k.class == signed {
+			m.Sum = 1
+		}
+		if got := extentOf(c.op, k, m); got != c.want {
+			t.Errorf("%s of %d bytes of %s: %s, want %s", reductionNames[c.op], c.bytes, c.datatype, got, c.want)
 		}
 	}
 }

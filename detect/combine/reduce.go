@@ -384,6 +384,7 @@ func (f *folding) conclude(b *match, list []*occurrence, roots []int32) bool {
 		return false
 	case all.isStrong(all.ops):
 		b.proof.Basis, b.proof.Reductions, b.proof.Bits = ledger.ByPayload, all.names(), all.mostBits()
+		b.proof.Compared = all.leastExtent()
 		return true
 	case f.equal.isStrong() && n >= 3 && b.op == ledger.Allreduce:
 		b.proof.Basis = ledger.ByPayload // with an operation of the program's own

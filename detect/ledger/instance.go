@@ -93,6 +93,21 @@ const (
 // String returns payload, address or structure.
 func (b Basis) String() string { return [...]string{"payload", "address", "structure"}[b] }
 
+// Extent is how much of payloads a comparison looks at.
+type Extent uint8
+
+// The extents, the largest first. What comes behind the others was not compared.
+const (
+	AllElements Extent = iota
+	FirstBytes         // the first 8 bytes
+	FirstElement
+)
+
+// String returns all elements, first 8 bytes or first element.
+func (e Extent) String() string {
+	return [...]string{"all elements", "first 8 bytes", "first element"}[e]
+}
+
 // Instance is one occurrence of an operation.
 type Instance struct {
 	Op       Operation
@@ -134,6 +149,7 @@ type Proof struct {
 	Bits       float64 // of the comparisons of payloads that agree: -log2 of the chance that they do
 	Order      float64 // the same of the order in which the blocks come, if Basis is ByStructure
 	Reductions []string
+	Compared   Extent      // how much of the payloads was compared for the Reductions
 	Unseen     []int32     // world ranks whose own contribution was not seen
 	Others     []Operation // other operations that fit as well
 }

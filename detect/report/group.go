@@ -83,7 +83,9 @@ func (f *Finding) join(g *Finding) {
 	} else {
 		f.CountMin, f.CountMax, f.Datatype = f.PayloadBytesMin, f.PayloadBytesMax, bytesType
 	}
-	f.weighTogether(g)
+	if f.weighTogether(g); g.extent > f.extent {
+		f.extent, f.Compared = g.extent, g.Compared
+	}
 	f.Segments = max(f.Segments, g.Segments)
 	f.Instances += g.Instances
 	f.Repeats += g.Repeats

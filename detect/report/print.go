@@ -121,7 +121,7 @@ func (p *Report) CSV(w io.Writer) error {
 	rows := [][]string{{"finding", "operation", "comm", "ranks", "missing_ranks", "completeness", "roots",
 		"possible_roots", "count_min", "count_max", "datatype", "segments", "instances", "messages",
 		"message_bytes", "send_sites", "receive_sites", "completion_sites", "certainty", "bits", "basis", "reductions",
-		"kept_ranks", "others", "alternatives", "where"}}
+		"compared", "kept_ranks", "others", "alternatives", "where"}}
 	if p.Pricing != nil {
 		rows[0] = append(rows[0], "replaced_ns", "saved_ns", "pays_from", "called_as", "problem")
 	}
@@ -155,7 +155,7 @@ func (f *Finding) cells(g *Group) []string {
 		number(g.Messages), number(g.MessageBytes), placesText(f.SendSites),
 		placesText(f.ReceiveSites), placesText(f.CompletionSites), f.Certainty,
 		strconv.FormatFloat(f.Bits, 'f', -1, 64), f.Basis, strings.Join(f.Reductions, " "),
-		spaced(g.KeptRanks), strings.Join(f.Others, " "), strings.Join(alternatives, "; ")}
+		f.Compared, spaced(g.KeptRanks), strings.Join(f.Others, " "), strings.Join(alternatives, "; ")}
 }
 
 // priceCells returns replaced_ns, saved_ns and pays_from, empty where they are not known, what the call is priced as,

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/commq/commq/detect"
-	"github.com/commq/commq/detect/combine"
+	"github.com/commq/commq/detect/ledger"
 	"github.com/commq/commq/detect/price"
 	"github.com/commq/commq/run"
 	"github.com/commq/commq/schema"
@@ -85,6 +85,7 @@ type Finding struct {
 	// Compared is what of these payloads was compared for the Reductions: all elements, first element, first 8 bytes.
 	// The other elements may result from something else.
 	Compared string `json:"compared,omitempty"`
+	extent   ledger.Extent
 	// Others are other operations that fit everything that was seen.
 	Others []string `json:"others,omitempty"`
 	// Alternatives are other operations that share messages with this one; only one of them can replace a message.
@@ -225,7 +226,7 @@ func (k *maker) finding(f *detect.Finding) Finding {
 	}
 	k.count(&p, f)
 	if len(p.Reductions) > 0 {
-		p.Compared = combine.Compared(p.Reductions, p.Datatype, p.CountMax)
+		p.Compared, p.extent = f.Compared.String(), f.Compared
 	}
 	p.Groups = []Group{k.group(f)}
 	return p

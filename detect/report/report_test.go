@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/commq/commq/detect"
-	"github.com/commq/commq/detect/combine"
+	"github.com/commq/commq/detect/ledger"
 	"github.com/commq/commq/schema"
 )
 
@@ -29,10 +29,25 @@ func TestVerifiedFindingInWords(t *testing.T) {
 	if got, want := p.remarks(), []string{"verified (41 bits): 42 payloads compared, all agree"}; !slices.Equal(got, want) {
 		t.Errorf("the table remarks %q, want %q", got, want)
 	}
-	p.Compared = combine.FirstElement
+	p.extent, p.Compared = ledger.FirstElement, ledger.FirstElement.String()
 	if got, want := p.remarks()[0], "verified (41 bits): the first element of 42 payloads compared, all agree (the rest was not "+
 		"compared)"; got != want {
 		t.Errorf("the table remarks %q, want %q", got, want)
+	}
+}
+
+// TestJoinKeepsTheLeastExtent: of one line whose groups were compared by more and by less, the finding tells the less.
+func TestJoinKeepsTheLeastExtent(t *testing.T) {
+	groups := []Group{{Ranks: []int32{0, 1}}}
+	whole := Finding{Operation: "MPI_Allreduce", Groups: groups, Compared: "all elements"}
+	front := Finding{Operation: "MPI_Allreduce", Groups: groups, Compared: "first 8 bytes", extent: ledger.FirstBytes}
+	for _, joined := range []Finding{whole, front} {
+		for _, other := range []Finding{whole, front} {
+			f, want := joined, max(joined.extent, other.extent)
+			if f.join(&other); f.extent != want || f.Compared != want.String() {
+				t.Errorf("%s with %s: %s, %q", joined.Compared, other.Compared, f.extent, f.Compared)
+			}
+		}
 	}
 }
 

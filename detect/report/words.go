@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/commq/commq/detect"
-	"github.com/commq/commq/detect/combine"
 	"github.com/commq/commq/detect/ledger"
 	"github.com/commq/commq/internal/units"
 	"github.com/commq/commq/run"
@@ -306,7 +305,7 @@ func (f *Finding) reason() string {
 		return "the root sends the same to all others, in the order of their ranks and at calls that do nothing else"
 	case f.Basis == detect.ByStructure.String():
 		return "who sends to whom, when and how much fits in every instance; no payload could be compared"
-	case f.Compared == combine.FirstElement || f.Compared == combine.FirstBytes:
+	case f.extent != ledger.AllElements:
 		return fmt.Sprintf("the %s of %s compared, all agree (the rest was not compared)", f.Compared,
 			units.Count(f.Checks, "payload"))
 	case f.Checks > 0:

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -46,34 +47,36 @@ func IsAnchor(head []byte) bool {
 // ending is that of anchor files, and of folders that are named after them.
 const ending = ".otf2"
 
-// IsFolder reports whether a folder has the anchor file of one archive.
+// IsFolder reports whether a folder has anchor files of archives.
 func IsFolder(path string) bool {
-	_, err := anchorIn(path)
-	return err == nil
+	found, err := anchorsIn(path)
+	return err == nil && len(found) > 0
 }
 
 // anchorIn returns the anchor file of a folder: traces.otf2, else the only one.
 func anchorIn(dir string) (string, error) {
-	all, err := os.ReadDir(dir)
+	found, err := anchorsIn(dir)
 	if err != nil {
 		return "", err
 	}
-	var found []string
-	for _, e := range all {
-		path := filepath.Join(dir, e.Name())
-		if filepath.Ext(path) != ending || !hasAnchor(path) {
-			continue
-		}
-		if e.Name() == ExportName {
-			return path, nil
-		}
-		found = append(found, path)
+	if export := filepath.Join(dir, ExportName); slices.Contains(found, export) {
+		return export, nil
 	}
 	if len(found) != 1 {
-		return "", fmt.Errorf("%s has %d anchor files of OTF2 (*%s); want one, or "+
-			"the name of one", dir, len(found), ending)
+		return "", fmt.Errorf("%s has %d anchor files of OTF2 (*%s); want one, or the name of one", dir, len(found), ending)
 	}
 	return found[0], nil
+}
+
+// anchorsIn returns the anchor files of a folder.
+func anchorsIn(dir string) (found []string, err error) {
+	all, err := os.ReadDir(dir)
+	for _, e := range all {
+		if path := filepath.Join(dir, e.Name()); filepath.Ext(path) == ending && hasAnchor(path) {
+			found = append(found, path)
+		}
+	}
+	return found, err
 }
 
 // hasAnchor reports whether a file begins as an anchor file does.

@@ -39,6 +39,7 @@ const (
 const flagExclusive = flagSync
 
 // flagIO is, of a local operation, that its burst is input or output: it takes as long on every node.
+// Only sends have the other meaning of the bit.
 const flagIO = flagBuffered
 
 // op is an operation of a thread, after a burst of computing.

@@ -774,7 +774,8 @@ int main(int argc, char **argv)
         if (rc != MPI_SUCCESS && !(flags & FLAG_MAY_FAIL)) {
             char text[MPI_MAX_ERROR_STRING];
             int length;
-            fail(MPI_Error_string(rc, text, &length) == MPI_SUCCESS ? text : "the call failed, and MPI has no text for its error");
+            if (MPI_Error_string(rc, text, &length) != MPI_SUCCESS) fail("the call failed, and MPI has no text for it");
+            fail(text);
         }
         p += 3 + n;
     }
