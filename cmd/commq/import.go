@@ -162,16 +162,21 @@ func runImport(ctx context.Context, a *app, o *importOptions, path string) error
 	}
 	formats := strings.Join(names, ", ")
 	if info.IsDir() {
-		if _, err := writer.ReadManifest(path); err == nil {
-			return fmt.Errorf("import: %s is a run already, not a trace; its path stands for it wherever a command "+
-				"takes a run, as in commq doctor %s", path, shellquote.Join(path))
-		}
-		return fmt.Errorf("import: %s is a folder without traces that import reads there; want a file, or a folder of "+
-			"traces of PyTorch's profiler, execution traces of PyTorch, NCCL Inspector, Nsight Systems, Chakra, OTF2, "+
-			"DUMPI, liballprof or commq export tit (formats: %s)", path, formats)
+		return notATrace(path, formats)
 	}
 	return fmt.Errorf("import: %s begins with %q; want a file in a format that import reads: %s", path,
 		head[:min(len(head), 16)], formats)
+}
+
+// notATrace refuses a folder that is in none of the formats.
+func notATrace(path, formats string) error {
+	if _, err := writer.ReadManifest(path); err == nil {
+		return fmt.Errorf("import: %s is a run already, not a trace; its path stands for it wherever a command "+
+			"takes a run, as in commq doctor %s", path, shellquote.Join(path))
+	}
+	return fmt.Errorf("import: %s is a folder without traces that import reads there; want a file, or a folder of "+
+		"traces of PyTorch's profiler, execution traces of PyTorch, NCCL Inspector, Nsight Systems, Chakra, OTF2, "+
+		"DUMPI, liballprof or commq export tit (formats: %s)", path, formats)
 }
 
 // headOf returns the first bytes of a file, of what is in it if it is compressed with gzip.

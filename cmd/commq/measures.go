@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"math"
-	"slices"
 
 	"github.com/commq/commq/compare"
 	"github.com/commq/commq/internal/rows"
@@ -64,25 +62,11 @@ func simulateOn(a *app, machine string) func(context.Context, compare.Run) (int6
 
 // exactLaw finds the exact law that values follow over the number of ranks; nil if there is none.
 func exactLaw(byRanks map[int64]float64) (*compare.Law, error) {
-	var points []regress.Point
-	for ranks, value := range byRanks {
-		points = append(points, regress.Point{Ranks: ranks, Value: value})
-	}
-	slices.SortFunc(points, func(a, b regress.Point) int { return int(a.Ranks - b.Ranks) })
-	curve, err := regress.Fit(points)
-	if err != nil {
+	law, err := regress.FitExact(byRanks)
+	if law == nil {
 		return nil, err
 	}
-	known := curve.Predict(points[len(points)-1].Ranks)
-	if known.Form != regress.Exact {
-		return nil, nil
-	}
-	at := func(ranks int64) (value, low, high float64, ok bool) {
-		p := curve.Predict(ranks)
-		whole := p.Value == math.Trunc(p.Value) && math.Abs(p.Value) < 1<<53
-		return p.Value, p.Low, p.High, whole && p.Formula == known.Formula
-	}
-	return &compare.Law{Equation: known.Formula, At: at}, nil
+	return &compare.Law{Equation: law.Formula, At: law.ValueAt}, nil
 }
 
 // leastMemory is the least --memory with which the engine starts.

@@ -145,20 +145,27 @@ func runRunsList(ctx context.Context, a *app, format string) error {
 
 func lineOf(info writer.Info) listedRun {
 	m := info.Manifest
-	var remarks any
-	text, bytes, wrong := run.Remarks(m), m.FileBytes(), 0
+	bytes, wrong := m.FileBytes(), 0
 	if !objects.Is(info.Dir) {
 		bytes, wrong = writer.OnDisk(info.Dir, m)
 	}
-	if wrong > 0 {
-		text = strings.TrimPrefix(fmt.Sprintf("%s, incomplete: %s missing or cut off", text,
-			counted(int64(wrong), "file")), ", ")
-	}
-	if text != "" {
-		remarks = text
-	}
 	return listedRun{info.Name, m.Ranks, m.Counts.Calls, m.Counts.Messages, m.Counts.MessageBytes, m.Counts.Collectives,
-		m.TimeOrigin, m.Record, m.Ended, m.Origin.Started, bytes, m.Digest, int64(wrong), remarks}
+		m.TimeOrigin, m.Record, m.Ended, m.Origin.Started, bytes, m.Digest, int64(wrong), remarksOn(m, wrong)}
+}
+
+// remarksOn returns what is not as in most runs, of a run with so many wrong files; nil for nothing.
+func remarksOn(m *schema.Manifest, wrong int) any {
+	var all []string
+	if text := run.Remarks(m); text != "" {
+		all = append(all, text)
+	}
+	if wrong > 0 {
+		all = append(all, fmt.Sprintf("incomplete: %s missing or cut off", counted(int64(wrong), "file")))
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return strings.Join(all, ", ")
 }
 
 // listColumns are the columns of the table for people, which fit on a narrow screen.

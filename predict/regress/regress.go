@@ -96,6 +96,40 @@ type candidate struct {
 // tiniest is the fraction of the largest value below which the squared relative error of a value would not be finite.
 const tiniest = 1e-100
 
+// ExactLaw is a law that all values follow exactly.
+type ExactLaw struct {
+	// Formula is the law as text.
+	Formula string
+	curve   *Curve
+}
+
+// FitExact finds the exact law that values by rank count follow; nil if there is none. There must be at least two
+// rank counts.
+func FitExact(byRanks map[int64]float64) (*ExactLaw, error) {
+	var points []Point
+	most := int64(0)
+	for ranks, value := range byRanks {
+		points, most = append(points, Point{Ranks: ranks, Value: value}), max(most, ranks)
+	}
+	curve, err := Fit(points)
+	if err != nil {
+		return nil, err
+	}
+	known := curve.Predict(most)
+	if known.Form != Exact {
+		return nil, nil
+	}
+	return &ExactLaw{known.Formula, curve}, nil
+}
+
+// ValueAt returns the law's value at a rank count, and the bounds within which other laws that the values allow are. ok is
+// false where the law has no whole value, or another form.
+func (l *ExactLaw) ValueAt(ranks int64) (value, low, high float64, ok bool) {
+	p := l.curve.Predict(ranks)
+	whole := p.Value == math.Trunc(p.Value) && math.Abs(p.Value) < 1<<53
+	return p.Value, p.Low, p.High, whole && p.Formula == l.Formula
+}
+
 // Fit learns a curve from points in any order. There may be several points at one rank count, but there must be at
 // least two different rank counts.
 func Fit(points []Point) (*Curve, error) {

@@ -181,3 +181,20 @@ func TestRequestedFormIsUsedInsideItsInterval(t *testing.T) {
 		t.Errorf("%v in %v to %v, %v", p.Value, p.Low, p.High, err)
 	}
 }
+
+// TestFitExact: only values of an exact law have one; where it has no whole value, it says so.
+func TestFitExact(t *testing.T) {
+	law, err := FitExact(map[int64]float64{2: 5, 4: 9, 8: 17, 16: 33})
+	if err != nil || law == nil {
+		t.Fatalf("%v, %v; want 1 + 2 P", law, err)
+	}
+	if value, _, _, ok := law.ValueAt(32); value != 65 || !ok {
+		t.Errorf("%s is %v with 32 ranks, %t; want 65", law.Formula, value, ok)
+	}
+	if law, err := FitExact(map[int64]float64{2: 5, 4: 9.3, 8: 16, 16: 37}); err != nil || law != nil {
+		t.Errorf("%v, %v; want no law", law, err)
+	}
+	if _, err := FitExact(map[int64]float64{2: 5}); err == nil {
+		t.Error("one rank count has a law")
+	}
+}
