@@ -2701,78 +2701,87 @@ losses AS (
   FROM lost
   GROUP BY run
 ),
-filled AS (
-  -- A run without any rows has no measures.
-  SELECT run, ranks, hash, record, time_origin, compute_clock, calls, unmatched_sends, unmatched_receives, end_ns
-  FROM runs
-  WHERE run IN (SELECT run FROM pairs UNION SELECT run FROM called)
+whole AS (
+  -- One row for each run. A run without any rows has no measures, and what was not recorded is null. Only where all calls were recorded are their
+  -- number and the times beside collectives those of the program.
+  SELECT r.run, CAST(r.ranks AS BIGINT) AS ranks, COALESCE(s.messages, 0) AS messages, COALESCE(s.bytes, 0) AS message_bytes,
+         COALESCE(s.pairs, 0) AS pairs, COALESCE(p.partners_max, 0) AS partners_max, COALESCE(n.messages, 0) AS rank_messages_max,
+         COALESCE(n.bytes, 0) AS rank_bytes_max, CASE WHEN r.hash <> 'none' THEN COALESCE(f.payloads, 0) END AS payloads,
+         r.unmatched_sends, r.unmatched_receives, COALESCE(c.calls, 0) AS collective_calls, COALESCE(c.bytes, 0) AS collective_bytes,
+         CASE WHEN r.record = 'all' THEN r.calls END AS calls,
+         CASE WHEN r.time_origin <> 'untimed' THEN r.end_ns END AS end_ns,
+         CASE WHEN r.time_origin <> 'untimed' THEN t.collective_ns END AS collective_ns,
+         CASE WHEN r.record = 'all' AND r.time_origin <> 'untimed' THEN t.runtime_ns END AS runtime_ns,
+         CASE WHEN r.record = 'all' AND r.time_origin <> 'untimed' THEN t.mpi_ns END AS mpi_ns,
+         CASE WHEN r.record = 'all' AND r.time_origin <> 'untimed' THEN t.point_to_point_ns END AS point_to_point_ns,
+         CASE WHEN r.record = 'all' AND r.time_origin <> 'untimed' THEN t.completion_ns END AS completion_ns,
+         CASE WHEN r.record = 'all' AND r.time_origin <> 'untimed' THEN COALESCE(l.lost_ns, 0) END AS lost_ns,
+         CASE WHEN r.record = 'all' AND r.compute_clock <> 'none' THEN t.compute_ns END AS compute_ns,
+         CASE WHEN r.record = 'all' AND r.compute_clock <> 'none' THEN o.compute_ns END AS compute_ns_max
+  FROM runs r
+  LEFT JOIN sent s ON s.run = r.run
+  LEFT JOIN partners p ON p.run = r.run
+  LEFT JOIN senders n ON n.run = r.run
+  LEFT JOIN fingerprints f ON f.run = r.run
+  LEFT JOIN (SELECT run, CAST(SUM(calls) AS BIGINT) AS calls, CAST(SUM(bytes) AS BIGINT) AS bytes FROM collected GROUP BY run) c ON c.run = r.run
+  LEFT JOIN spent t ON t.run = r.run
+  LEFT JOIN computing o ON o.run = r.run
+  LEFT JOIN losses l ON l.run = r.run
+  WHERE r.run IN (SELECT run FROM channels UNION SELECT run FROM profile)
+),
+named AS (
+  -- whole stands here once, not in a SELECT for each measure: Trino would plan all that it is made of again for each.
+  SELECT w.run, m.measure, m.unit, m.exact,
+         CASE m.measure
+           WHEN 'ranks' THEN w.ranks WHEN 'messages' THEN w.messages WHEN 'message_bytes' THEN w.message_bytes
+           WHEN 'pairs' THEN w.pairs WHEN 'partners_max' THEN w.partners_max WHEN 'rank_messages_max' THEN w.rank_messages_max
+           WHEN 'rank_bytes_max' THEN w.rank_bytes_max WHEN 'payloads' THEN w.payloads
+           WHEN 'unmatched_sends' THEN w.unmatched_sends WHEN 'unmatched_receives' THEN w.unmatched_receives
+           WHEN 'collective_calls' THEN w.collective_calls WHEN 'collective_bytes' THEN w.collective_bytes
+           WHEN 'calls' THEN w.calls WHEN 'end_ns' THEN w.end_ns WHEN 'runtime_ns' THEN w.runtime_ns WHEN 'mpi_ns' THEN w.mpi_ns
+           WHEN 'point_to_point_ns' THEN w.point_to_point_ns WHEN 'completion_ns' THEN w.completion_ns
+           WHEN 'lost_ns' THEN w.lost_ns WHEN 'collective_ns' THEN w.collective_ns WHEN 'compute_ns' THEN w.compute_ns
+           WHEN 'compute_ns_max' THEN w.compute_ns_max
+         END AS value
+  FROM whole w
+  CROSS JOIN (VALUES ('ranks', '1', TRUE), ('messages', '1', TRUE), ('message_bytes', 'bytes', TRUE), ('pairs', '1', TRUE),
+                     ('partners_max', '1', TRUE), ('rank_messages_max', '1', TRUE), ('rank_bytes_max', 'bytes', TRUE), ('payloads', '-', TRUE),
+                     ('unmatched_sends', '1', TRUE), ('unmatched_receives', '1', TRUE), ('collective_calls', '1', TRUE),
+                     ('collective_bytes', 'bytes', TRUE), ('calls', '1', TRUE), ('end_ns', 'ns', FALSE), ('runtime_ns', 'ns', FALSE),
+                     ('mpi_ns', 'ns', FALSE), ('point_to_point_ns', 'ns', FALSE), ('completion_ns', 'ns', FALSE), ('lost_ns', 'ns', FALSE),
+                     ('collective_ns', 'ns', FALSE), ('compute_ns', 'ns', FALSE), ('compute_ns_max', 'ns', FALSE)) AS m (measure, unit, exact)
+),
+itemized AS (
+  -- Measures that have a value for each item: sizes, calls and call sites. Those of call sites have one for all items, too.
+  SELECT run, 'messages' AS measure, size AS item, messages AS value, '1' AS unit
+  FROM sized
+  UNION ALL
+  SELECT c.run, m.measure, c.call, CASE m.measure WHEN 'collective_calls' THEN c.calls ELSE c.bytes END, m.unit
+  FROM collected c
+  CROSS JOIN (VALUES ('collective_calls', '1'), ('collective_bytes', 'bytes')) AS m (measure, unit)
+  UNION ALL
+  SELECT c.run, 'calls', c.call, CAST(SUM(c.calls) AS BIGINT), '1'
+  FROM called c
+  JOIN runs r ON r.run = c.run
+  WHERE r.record = 'all'
+  GROUP BY c.run, c.call
+  UNION ALL
+  SELECT p.run, m.measure, CASE m.among WHEN 0 THEN '' ELSE p.item END,
+         CAST(SUM(CASE m.measure WHEN 'sites' THEN p.sites WHEN 'site_calls' THEN p.calls ELSE p.bytes END) AS BIGINT), m.unit
+  FROM placed p
+  JOIN runs r ON r.run = p.run
+  CROSS JOIN (VALUES ('sites', '1', 0), ('site_calls', '1', 0), ('site_bytes', 'bytes', 0),
+                     ('sites', '1', 1), ('site_calls', '1', 1), ('site_bytes', 'bytes', 1)) AS m (measure, unit, among)
+  WHERE r.record = 'all'
+  GROUP BY 1, 2, 3, 5
 ),
 measured AS (
-  SELECT r.run, 'ranks' AS measure, '' AS item, CAST(r.ranks AS BIGINT) AS value, '1' AS unit, TRUE AS exact FROM filled r
+  SELECT run, measure, '' AS item, value, unit, exact
+  FROM named
+  WHERE value IS NOT NULL
   UNION ALL
-  SELECT r.run, 'messages', '', COALESCE(s.messages, 0), '1', TRUE FROM filled r LEFT JOIN sent s ON s.run = r.run
-  UNION ALL
-  SELECT run, 'messages', size, messages, '1', TRUE FROM sized
-  UNION ALL
-  SELECT r.run, 'message_bytes', '', COALESCE(s.bytes, 0), 'bytes', TRUE FROM filled r LEFT JOIN sent s ON s.run = r.run
-  UNION ALL
-  SELECT r.run, 'pairs', '', COALESCE(s.pairs, 0), '1', TRUE FROM filled r LEFT JOIN sent s ON s.run = r.run
-  UNION ALL
-  SELECT r.run, 'partners_max', '', COALESCE(p.partners_max, 0), '1', TRUE FROM filled r LEFT JOIN partners p ON p.run = r.run
-  UNION ALL
-  SELECT r.run, 'rank_messages_max', '', COALESCE(s.messages, 0), '1', TRUE FROM filled r LEFT JOIN senders s ON s.run = r.run
-  UNION ALL
-  SELECT r.run, 'rank_bytes_max', '', COALESCE(s.bytes, 0), 'bytes', TRUE FROM filled r LEFT JOIN senders s ON s.run = r.run
-  UNION ALL
-  SELECT r.run, 'payloads', '', COALESCE(f.payloads, 0), '-', TRUE FROM filled r LEFT JOIN fingerprints f ON f.run = r.run WHERE r.hash <> 'none'
-  UNION ALL
-  SELECT r.run, 'unmatched_sends', '', r.unmatched_sends, '1', TRUE FROM filled r
-  UNION ALL
-  SELECT r.run, 'unmatched_receives', '', r.unmatched_receives, '1', TRUE FROM filled r
-  UNION ALL
-  SELECT r.run, 'collective_calls', '', COALESCE(CAST(SUM(c.calls) AS BIGINT), 0), '1', TRUE FROM filled r LEFT JOIN collected c ON c.run = r.run GROUP BY r.run
-  UNION ALL
-  SELECT run, 'collective_calls', call, calls, '1', TRUE FROM collected
-  UNION ALL
-  SELECT r.run, 'collective_bytes', '', COALESCE(CAST(SUM(c.bytes) AS BIGINT), 0), 'bytes', TRUE FROM filled r LEFT JOIN collected c ON c.run = r.run GROUP BY r.run
-  UNION ALL
-  SELECT run, 'collective_bytes', call, bytes, 'bytes', TRUE FROM collected
-  UNION ALL
-  SELECT r.run, 'calls', '', r.calls, '1', TRUE FROM filled r WHERE r.record = 'all'
-  UNION ALL
-  SELECT c.run, 'calls', c.call, CAST(SUM(c.calls) AS BIGINT), '1', TRUE FROM called c JOIN filled r ON r.run = c.run WHERE r.record = 'all' GROUP BY c.run, c.call
-  UNION ALL
-  SELECT p.run, 'sites', '', CAST(SUM(p.sites) AS BIGINT), '1', TRUE FROM placed p JOIN filled r ON r.run = p.run WHERE r.record = 'all' GROUP BY p.run
-  UNION ALL
-  SELECT p.run, 'sites', p.item, p.sites, '1', TRUE FROM placed p JOIN filled r ON r.run = p.run WHERE r.record = 'all'
-  UNION ALL
-  SELECT p.run, 'site_calls', '', CAST(SUM(p.calls) AS BIGINT), '1', TRUE FROM placed p JOIN filled r ON r.run = p.run WHERE r.record = 'all' GROUP BY p.run
-  UNION ALL
-  SELECT p.run, 'site_calls', p.item, p.calls, '1', TRUE FROM placed p JOIN filled r ON r.run = p.run WHERE r.record = 'all'
-  UNION ALL
-  SELECT p.run, 'site_bytes', '', CAST(SUM(p.bytes) AS BIGINT), 'bytes', TRUE FROM placed p JOIN filled r ON r.run = p.run WHERE r.record = 'all' GROUP BY p.run
-  UNION ALL
-  SELECT p.run, 'site_bytes', p.item, p.bytes, 'bytes', TRUE FROM placed p JOIN filled r ON r.run = p.run WHERE r.record = 'all'
-  UNION ALL
-  SELECT r.run, 'end_ns', '', r.end_ns, 'ns', FALSE FROM filled r WHERE r.time_origin <> 'untimed'
-  UNION ALL
-  SELECT s.run, 'runtime_ns', '', s.runtime_ns, 'ns', FALSE FROM spent s JOIN filled r ON r.run = s.run
-  WHERE r.record = 'all' AND r.time_origin <> 'untimed' AND s.runtime_ns IS NOT NULL
-  UNION ALL
-  SELECT s.run, 'mpi_ns', '', s.mpi_ns, 'ns', FALSE FROM spent s JOIN filled r ON r.run = s.run WHERE r.record = 'all' AND r.time_origin <> 'untimed'
-  UNION ALL
-  SELECT s.run, 'point_to_point_ns', '', s.point_to_point_ns, 'ns', FALSE FROM spent s JOIN filled r ON r.run = s.run WHERE r.record = 'all' AND r.time_origin <> 'untimed'
-  UNION ALL
-  SELECT s.run, 'completion_ns', '', s.completion_ns, 'ns', FALSE FROM spent s JOIN filled r ON r.run = s.run WHERE r.record = 'all' AND r.time_origin <> 'untimed'
-  UNION ALL
-  SELECT r.run, 'lost_ns', '', COALESCE(l.lost_ns, 0), 'ns', FALSE FROM filled r LEFT JOIN losses l ON l.run = r.run
-  WHERE r.record = 'all' AND r.time_origin <> 'untimed'
-  UNION ALL
-  SELECT s.run, 'collective_ns', '', s.collective_ns, 'ns', FALSE FROM spent s JOIN filled r ON r.run = s.run WHERE r.time_origin <> 'untimed'
-  UNION ALL
-  SELECT s.run, 'compute_ns', '', s.compute_ns, 'ns', FALSE FROM spent s JOIN filled r ON r.run = s.run WHERE r.record = 'all' AND r.compute_clock <> 'none'
-  UNION ALL
-  SELECT c.run, 'compute_ns_max', '', c.compute_ns, 'ns', FALSE FROM computing c JOIN filled r ON r.run = c.run WHERE r.record = 'all' AND r.compute_clock <> 'none'
+  SELECT run, measure, item, value, unit, TRUE AS exact
+  FROM itemized
 )
 SELECT m.run, m.measure, m.item, CAST(m.value AS BIGINT) AS value, m.unit, m.exact, p.file, p.line
 FROM measured m
@@ -2967,7 +2976,7 @@ $commq$, '{{run}}', commq_list([commq_dir('query one-sided', run)])));
 
 -- over-time: Communication over time: messages and bytes, and collective operations, in equal steps of the run's time.
 CREATE OR REPLACE TEMP MACRO "over_time"(run, "bins" := 50, "side" := 'send', "condition" := 'TRUE', "read" := 'auto') AS TABLE
-FROM query(replace(replace(replace(replace(replace(replace(replace($commq$
+FROM query(replace(replace(replace(replace(replace($commq$
 WITH events AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
 messages AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
 parts AS NOT MATERIALIZED (FROM commq_rows_parts({{run}})),
@@ -2994,21 +3003,25 @@ WITH operations AS (
   WHERE class = 'collective'
   GROUP BY comm, instance
 ),
-unended AS (
+$commq$
+|| CASE WHEN "read" = 'sums' THEN '' ELSE $commq$unended AS (
   -- The manifest has the end of the last call, but a call that never ended can begin after it. Usually there is none, and messages
   -- are not read to find out.
   SELECT run
   FROM runs
   WHERE in_progress > 0 OR end_ns = 0
 ),
+$commq$ END || $commq$
 latest AS (
   SELECT MAX(at_ns) AS last_ns
   FROM (SELECT NULLIF(end_ns, 0) AS at_ns FROM runs
         UNION ALL
-        SELECT MAX(CASE WHEN {{side}} = 'send' THEN send_start_ns ELSE recv_end_ns END) AS at_ns
-        FROM {{messages unless read sums}}
+$commq$
+|| CASE WHEN "read" = 'sums' THEN '' ELSE $commq$        SELECT MAX(CASE WHEN {{side}} = 'send' THEN send_start_ns ELSE recv_end_ns END) AS at_ns
+        FROM messages
         WHERE run IN (SELECT run FROM unended) AND {{where}}
         UNION ALL
+$commq$ END || $commq$
         SELECT MAX(at_ns) AS at_ns FROM operations) AS ends
 ),
 -- steps(bin): the numbers 0 to 9999, which is as many bins as a query may have.
@@ -3023,9 +3036,10 @@ steps AS (
   CROSS JOIN digits c
   CROSS JOIN digits d
 ),
-resolutions AS (
+$commq$
+|| CASE WHEN "read" = 'sums' THEN $commq$resolutions AS (
   SELECT rank_power, MIN(step_power) AS finest, MAX(step_power) AS coarsest
-  FROM {{activity unless read rows}}
+  FROM activity
   GROUP BY rank_power
 ),
 fitted AS (
@@ -3036,34 +3050,39 @@ fitted AS (
   JOIN steps p ON p.bin <= 62 AND FLOOR(CAST(l.last_ns AS DOUBLE) / POWER(2, p.bin)) < {{bins}}
   GROUP BY l.last_ns, r.rank_power, r.finest, r.coarsest
 ),
+$commq$ ELSE '' END || $commq$
 span AS (
   -- Steps last whole ns, and the last one ends after all events.
-  SELECT last_ns, CAST(FLOOR(CAST(last_ns AS DOUBLE) / {{bins}}) AS BIGINT) + 1 AS step_ns, CAST(NULL AS INTEGER) AS rank_power,
-         CAST(NULL AS INTEGER) AS read_power
+$commq$
+|| CASE WHEN "read" = 'sums' THEN '' ELSE $commq$  SELECT last_ns, CAST(FLOOR(CAST(last_ns AS DOUBLE) / {{bins}}) AS BIGINT) + 1 AS step_ns
   FROM latest
-  WHERE {{read}} <> 'sums' AND last_ns IS NOT NULL
-  UNION ALL
-  SELECT last_ns, CAST(POWER(2, step_power) AS BIGINT) AS step_ns, rank_power,
+  WHERE last_ns IS NOT NULL
+$commq$ END || $commq$
+$commq$
+|| CASE WHEN "read" = 'sums' THEN $commq$  SELECT last_ns, CAST(POWER(2, step_power) AS BIGINT) AS step_ns, rank_power,
          LEAST(CAST(finest + 2 * FLOOR((step_power - finest) / 2.0) AS INTEGER), coarsest) AS read_power
   FROM fitted
-  WHERE {{read}} = 'sums'
+$commq$ ELSE '' END || $commq$
 ),
 counted AS (
-  -- Exact below 2^53 ns (104 days): a time 1 ns short of a multiple of the step differs from it by 1 / step, which is more than the quotient is rounded by.
+$commq$
+|| CASE WHEN "read" = 'sums' THEN '' ELSE $commq$  -- Exact below 2^53 ns (104 days): a time 1 ns short of a multiple of the step differs from it by 1 / step, which is more than the quotient is rounded by.
   SELECT CAST(FLOOR(CAST(at_ns AS DOUBLE) / (SELECT step_ns FROM span)) AS INTEGER) AS bin,
          COUNT(*) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes, CAST(0 AS BIGINT) AS collectives, CAST(0 AS BIGINT) AS collective_bytes
   FROM (SELECT CASE WHEN {{side}} = 'send' THEN send_start_ns ELSE recv_end_ns END AS at_ns, bytes
-        FROM {{messages unless read sums}}
+        FROM messages
         WHERE {{where}}) AS timed
   WHERE at_ns IS NOT NULL
   GROUP BY 1
-  UNION ALL
-  SELECT CAST(FLOOR(CAST(a.start_ns AS DOUBLE) / s.step_ns) AS INTEGER) AS bin,
+$commq$ END || $commq$
+$commq$
+|| CASE WHEN "read" = 'sums' THEN $commq$  SELECT CAST(FLOOR(CAST(a.start_ns AS DOUBLE) / s.step_ns) AS INTEGER) AS bin,
          CAST(SUM(a.calls) AS BIGINT) AS messages, CAST(SUM(a.bytes) AS BIGINT) AS bytes, CAST(0 AS BIGINT) AS collectives, CAST(0 AS BIGINT) AS collective_bytes
-  FROM {{activity unless read rows}} a
+  FROM activity a
   JOIN span s ON s.read_power = a.step_power AND s.rank_power = a.rank_power
   WHERE a.class = 'sent'
   GROUP BY 1
+$commq$ ELSE '' END || $commq$
   UNION ALL
   SELECT CAST(FLOOR(CAST(at_ns AS DOUBLE) / (SELECT step_ns FROM span)) AS INTEGER) AS bin,
          CAST(0 AS BIGINT) AS messages, CAST(0 AS BIGINT) AS bytes, COUNT(*) AS collectives, CAST(SUM(bytes) AS BIGINT) AS collective_bytes
@@ -3092,9 +3111,7 @@ $commq$, '{{run}}', commq_list([commq_dir('query over-time', run)])),
   '{{bins}}', commq_integer('query over-time', 'bins', "bins", 1, 10000)),
   '{{side}}', commq_choice('query over-time', 'side', "side", ['send', 'receive'])),
   '{{where}}', commq_condition('query over-time', 'condition', "condition")),
-  '{{read}}', commq_choice('query over-time', 'read', "read", ['auto', 'rows', 'sums'])),
-  '{{messages unless read sums}}', CASE WHEN "read" = 'sums' THEN '(SELECT CAST(NULL AS VARCHAR) AS run, CAST(NULL AS INTEGER) AS "src", CAST(NULL AS INTEGER) AS "dst", CAST(NULL AS INTEGER) AS "epoch", CAST(NULL AS INTEGER) AS "comm", CAST(NULL AS INTEGER) AS "tag", CAST(NULL AS BIGINT) AS "bytes", CAST(NULL AS BIGINT) AS "send_count", CAST(NULL AS INTEGER) AS "send_datatype", CAST(NULL AS BIGINT) AS "send_seq", CAST(NULL AS BIGINT) AS "send_start_ns", CAST(NULL AS BIGINT) AS "send_end_ns", CAST(NULL AS BIGINT) AS "recv_post_seq", CAST(NULL AS BIGINT) AS "recv_done_seq", CAST(NULL AS BIGINT) AS "recv_post_ns", CAST(NULL AS BIGINT) AS "recv_start_ns", CAST(NULL AS BIGINT) AS "recv_end_ns", CAST(NULL AS BIGINT) AS "payload_hash", CAST(NULL AS BIGINT) AS "payload_sum", CAST(NULL AS BIGINT) AS "payload_head", CAST(NULL AS BIGINT) AS "recv_hash", CAST(NULL AS BIGINT) AS "src_buffer", CAST(NULL AS BIGINT) AS "dst_buffer", CAST(NULL AS INTEGER) AS "send_callsite", CAST(NULL AS INTEGER) AS "recv_callsite" WHERE FALSE)' ELSE 'messages' END),
-  '{{activity unless read rows}}', CASE WHEN "read" = 'rows' THEN '(SELECT CAST(NULL AS VARCHAR) AS run, CAST(NULL AS INTEGER) AS "rank_power", CAST(NULL AS INTEGER) AS "step_power", CAST(NULL AS BIGINT) AS "start_ns", CAST(NULL AS INTEGER) AS "rank", CAST(NULL AS INTEGER) AS "nth", CAST(NULL AS VARCHAR) AS "class", CAST(NULL AS BIGINT) AS "calls", CAST(NULL AS BIGINT) AS "time_ns", CAST(NULL AS BIGINT) AS "bytes" WHERE FALSE)' ELSE 'activity' END));
+  '{{read}}', commq_choice('query over-time', 'read', "read", ['auto', 'rows', 'sums'])));
 
 -- overlaps: Calls of one thread that overlap in time, which a thread cannot do: a sign that calls were captured twice.
 CREATE OR REPLACE TEMP MACRO "overlaps"(run) AS TABLE
@@ -4144,17 +4161,16 @@ WITH widest AS (
 -- widest(rank_power): of the largest blocks that can be read.
 -- ends and bounds: when the run ends, and the time and ranks that a timeline is asked for.
 ends AS (
-  SELECT MAX(at_ns) AS last_ns
-  FROM (SELECT MAX(last_ns) AS at_ns FROM profile
+  SELECT MAX(at_ns) AS last_ns, MAX(rank) AS last_rank
+  FROM (SELECT MAX(last_ns) AS at_ns, MAX(rank) AS rank FROM profile
         UNION ALL
-        SELECT NULLIF(end_ns, 0) AS at_ns FROM runs) AS e
+        SELECT NULLIF(end_ns, 0) AS at_ns, NULL AS rank FROM runs) AS e
 ),
 bounds AS (
   SELECT CAST(ROUND(CAST({{from-s}} AS DOUBLE) * 1e9) AS BIGINT) AS from_ns,
          CASE WHEN {{to-s}} > 0 THEN LEAST(CAST(ROUND(CAST({{to-s}} AS DOUBLE) * 1e9) AS BIGINT), last_ns) ELSE last_ns END AS to_ns,
          {{from-rank}} AS from_rank, CASE WHEN {{to-rank}} < 0 THEN last_rank ELSE LEAST({{to-rank}}, last_rank) END AS to_rank
   FROM ends
-  CROSS JOIN (SELECT MAX(rank) AS last_rank FROM profile) AS r
 ),
 -- steps(bin): the numbers 0 to 9999, which is as many bins as a query may have.
 digits AS (
@@ -4360,12 +4376,13 @@ spent AS (
 ),
 sent AS (
 $commq$
-|| CASE WHEN "read" = 'sums' THEN '' ELSE $commq$  SELECT COALESCE(p.line, CAST(FLOOR(CAST(src - {{from-rank}} AS DOUBLE) / (SELECT per_row FROM span)) AS INTEGER)) AS line,
-         CAST(FLOOR(CAST(send_start_ns - (SELECT from_ns FROM span) AS DOUBLE) / (SELECT step_ns FROM span)) AS INTEGER) AS bin,
+|| CASE WHEN "read" = 'sums' THEN '' ELSE $commq$  SELECT COALESCE(p.line, CAST(FLOOR(CAST(src - {{from-rank}} AS DOUBLE) / s.per_row) AS INTEGER)) AS line,
+         CAST(FLOOR(CAST(send_start_ns - s.from_ns AS DOUBLE) / s.step_ns) AS INTEGER) AS bin,
          COUNT(*) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
   FROM messages
+  CROSS JOIN span s
   LEFT JOIN placed p ON p.rank = src
-  WHERE {{where}} AND send_start_ns >= CAST(ROUND({{from-s}} * 1e9) AS BIGINT) AND send_start_ns <= (SELECT to_ns FROM span) AND ({{to-s}} = 0 OR send_start_ns <= CAST(ROUND({{to-s}} * 1e9) AS BIGINT))
+  WHERE {{where}} AND send_start_ns >= CAST(ROUND({{from-s}} * 1e9) AS BIGINT) AND send_start_ns <= s.to_ns AND ({{to-s}} = 0 OR send_start_ns <= CAST(ROUND({{to-s}} * 1e9) AS BIGINT))
     AND src >= {{from-rank}} AND ({{to-rank}} < 0 OR src <= {{to-rank}})
   GROUP BY 1, 2
 $commq$ END || $commq$
@@ -4502,17 +4519,16 @@ WITH widest AS (
 -- widest(rank_power): of the largest blocks that can be read.
 -- ends and bounds: when the run ends, and the time and ranks that a timeline is asked for.
 ends AS (
-  SELECT MAX(at_ns) AS last_ns
-  FROM (SELECT MAX(last_ns) AS at_ns FROM profile
+  SELECT MAX(at_ns) AS last_ns, MAX(rank) AS last_rank
+  FROM (SELECT MAX(last_ns) AS at_ns, MAX(rank) AS rank FROM profile
         UNION ALL
-        SELECT NULLIF(end_ns, 0) AS at_ns FROM runs) AS e
+        SELECT NULLIF(end_ns, 0) AS at_ns, NULL AS rank FROM runs) AS e
 ),
 bounds AS (
   SELECT CAST(ROUND(CAST({{from-s}} AS DOUBLE) * 1e9) AS BIGINT) AS from_ns,
          CASE WHEN {{to-s}} > 0 THEN LEAST(CAST(ROUND(CAST({{to-s}} AS DOUBLE) * 1e9) AS BIGINT), last_ns) ELSE last_ns END AS to_ns,
          {{from-rank}} AS from_rank, CASE WHEN {{to-rank}} < 0 THEN last_rank ELSE LEAST({{to-rank}}, last_rank) END AS to_rank
   FROM ends
-  CROSS JOIN (SELECT MAX(rank) AS last_rank FROM profile) AS r
 ),
 -- steps(bin): the numbers 0 to 9999, which is as many bins as a query may have.
 digits AS (
@@ -4813,12 +4829,13 @@ spent AS (
 ),
 sent AS (
 $commq$
-|| CASE WHEN "read" = 'sums' THEN '' ELSE $commq$  SELECT COALESCE(p.line, CAST(FLOOR(CAST(src - {{from-rank}} AS DOUBLE) / (SELECT per_row FROM span)) AS INTEGER)) AS line,
-         CAST(FLOOR(CAST(send_start_ns - (SELECT from_ns FROM span) AS DOUBLE) / (SELECT step_ns FROM span)) AS INTEGER) AS bin,
+|| CASE WHEN "read" = 'sums' THEN '' ELSE $commq$  SELECT COALESCE(p.line, CAST(FLOOR(CAST(src - {{from-rank}} AS DOUBLE) / s.per_row) AS INTEGER)) AS line,
+         CAST(FLOOR(CAST(send_start_ns - s.from_ns AS DOUBLE) / s.step_ns) AS INTEGER) AS bin,
          COUNT(*) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
   FROM messages
+  CROSS JOIN span s
   LEFT JOIN placed p ON p.rank = src
-  WHERE {{where}} AND send_start_ns >= CAST(ROUND({{from-s}} * 1e9) AS BIGINT) AND send_start_ns <= (SELECT to_ns FROM span) AND ({{to-s}} = 0 OR send_start_ns <= CAST(ROUND({{to-s}} * 1e9) AS BIGINT))
+  WHERE {{where}} AND send_start_ns >= CAST(ROUND({{from-s}} * 1e9) AS BIGINT) AND send_start_ns <= s.to_ns AND ({{to-s}} = 0 OR send_start_ns <= CAST(ROUND({{to-s}} * 1e9) AS BIGINT))
     AND src >= {{from-rank}} AND ({{to-rank}} < 0 OR src <= {{to-rank}})
   GROUP BY 1, 2
 $commq$ END || $commq$
@@ -4944,17 +4961,16 @@ UNION ALL
 WITH -- timeline_window: the time, ranks, steps and rows that a timeline is asked for.
 -- ends and bounds: when the run ends, and the time and ranks that a timeline is asked for.
 ends AS (
-  SELECT MAX(at_ns) AS last_ns
-  FROM (SELECT MAX(last_ns) AS at_ns FROM profile
+  SELECT MAX(at_ns) AS last_ns, MAX(rank) AS last_rank
+  FROM (SELECT MAX(last_ns) AS at_ns, MAX(rank) AS rank FROM profile
         UNION ALL
-        SELECT NULLIF(end_ns, 0) AS at_ns FROM runs) AS e
+        SELECT NULLIF(end_ns, 0) AS at_ns, NULL AS rank FROM runs) AS e
 ),
 bounds AS (
   SELECT CAST(ROUND(CAST({{from-s}} AS DOUBLE) * 1e9) AS BIGINT) AS from_ns,
          CASE WHEN {{to-s}} > 0 THEN LEAST(CAST(ROUND(CAST({{to-s}} AS DOUBLE) * 1e9) AS BIGINT), last_ns) ELSE last_ns END AS to_ns,
          {{from-rank}} AS from_rank, CASE WHEN {{to-rank}} < 0 THEN last_rank ELSE LEAST({{to-rank}}, last_rank) END AS to_rank
   FROM ends
-  CROSS JOIN (SELECT MAX(rank) AS last_rank FROM profile) AS r
 ),
 span AS (
   -- Steps last whole ns, and the last one ends after to_ns.
@@ -5093,15 +5109,15 @@ senders AS (
 late_calls AS (
   -- last_src: wait and sender in one number, the sender counted down from ranks, which is faster than sorting. Rows of one call
   -- have the same start and end.
-  SELECT dst, recv_done_seq, MAX(send_start_ns - recv_start_ns) AS late_ns, MAX(recv_end_ns - recv_start_ns) AS call_ns,
-         MAX(recv_callsite) AS callsite, MAX(recv_start_ns) AS start_ns,
-         MAX(LEAST(send_start_ns - recv_start_ns, 8000000000000) * (SELECT ranks FROM senders) + (SELECT ranks FROM senders) - 1 - src) AS last_src
-  FROM late_messages
-  GROUP BY dst, recv_done_seq
+  SELECT m.dst, m.recv_done_seq, s.ranks, MAX(m.send_start_ns - m.recv_start_ns) AS late_ns, MAX(m.recv_end_ns - m.recv_start_ns) AS call_ns,
+         MAX(m.recv_callsite) AS callsite, MAX(m.recv_start_ns) AS start_ns,
+         MAX(LEAST(m.send_start_ns - m.recv_start_ns, 8000000000000) * s.ranks + s.ranks - 1 - m.src) AS last_src
+  FROM late_messages m
+  CROSS JOIN senders s
+  GROUP BY m.dst, m.recv_done_seq, s.ranks
 ),
 late_senders AS (
-  SELECT CAST((SELECT ranks FROM senders) - 1 - last_src % (SELECT ranks FROM senders) AS INTEGER) AS src, dst, callsite, start_ns,
-         LEAST(late_ns, COALESCE(call_ns, late_ns)) AS wait_ns
+  SELECT CAST(ranks - 1 - last_src % ranks AS INTEGER) AS src, dst, callsite, start_ns, LEAST(late_ns, COALESCE(call_ns, late_ns)) AS wait_ns
   FROM late_calls
 ),
 posted_messages AS (
@@ -5180,7 +5196,7 @@ ops AS (
   -- op as in include/traffic: MPI_Iallreduce, MPI_Allreduce_c and a started MPI_Allreduce_init are an allreduce. It is made of each name
   -- once, not of each row.
   SELECT call, regexp_replace(regexp_replace(regexp_replace(lower(call), '^mpix?_i?', ''), '_c$', ''), '_init$', '') AS op
-  FROM (SELECT DISTINCT call FROM entries) AS names
+  FROM (SELECT DISTINCT call FROM profile WHERE class IN ('collective', 'other')) AS names
 ),
 member_groups AS (
   -- A rank's group, and the group whose ranks it needs: its own, or in an intercommunicator the other one.
@@ -5202,55 +5218,45 @@ patterns AS (
   JOIN member_groups g ON g.comm = e.comm AND g.world_rank = e.rank
   WHERE o.op NOT LIKE 'neighbor%'
 ),
-last_entries AS (
-  SELECT comm, instance, own, rank, start_ns
-  FROM (SELECT comm, instance, own, rank, start_ns,
-               ROW_NUMBER() OVER (PARTITION BY comm, instance, own ORDER BY start_ns DESC, rank) AS nth
-        FROM patterns) AS p
-  WHERE nth = 1
-),
-scan_entries AS (
-  SELECT comm, instance, rank, MAX(start_ns) OVER (PARTITION BY comm, instance ORDER BY comm_rank) AS start_ns
+entered AS (
+  -- When the last rank of each group, the root and in scans the ranks up to this one entered. These are windows, not joins of patterns with
+  -- itself: Trino would plan all that it is made of again for each.
+  SELECT rank, seq, comm, instance, root_world, start_ns, end_ns, done_seq, request, callsite, op, own, needed, pattern,
+         MAX(CASE WHEN own = 0 THEN start_ns END) OVER (PARTITION BY comm, instance) AS last_local_ns,
+         MAX(CASE WHEN own = 1 THEN start_ns END) OVER (PARTITION BY comm, instance) AS last_remote_ns,
+         MAX(root_world) OVER (PARTITION BY comm, instance) AS root,
+         MAX(start_ns) OVER (PARTITION BY comm, instance ORDER BY CASE WHEN pattern = 'early-scan' THEN comm_rank END) AS before_ns
   FROM patterns
-  WHERE pattern = 'early-scan' AND {{until}} = 'needed'
-),
-calls_inside AS (
-  -- The call that completed the operation on each rank. An operation that no call completed has no row here, and does not count.
-  SELECT pattern, op, comm, instance, rank, root_world, needed, request, seq, start_ns, end_ns, callsite
-  FROM patterns
-  WHERE request IS NULL
-  UNION ALL
-  SELECT p.pattern, p.op, p.comm, p.instance, p.rank, p.root_world, p.needed, p.request, c.seq, c.start_ns, c.end_ns, c.callsite
-  FROM patterns p
-  JOIN events c ON c.rank = p.rank AND c.seq = p.done_seq
-  WHERE p.request IS NOT NULL
 ),
 awaited AS (
-  SELECT p.pattern, p.op, p.comm, p.instance, p.rank, p.request, p.seq, p.start_ns, p.end_ns, p.callsite,
-         CASE WHEN {{until}} = 'last' OR p.pattern IN ('wait-at-barrier', 'wait-at-nxn') OR p.pattern = 'early-reduce' AND p.rank = p.root_world
-                THEN l.rank
-              WHEN p.pattern = 'late-broadcast' THEN r.rank END AS cause,
-         CASE WHEN {{until}} = 'last' OR p.pattern IN ('wait-at-barrier', 'wait-at-nxn') OR p.pattern = 'early-reduce' AND p.rank = p.root_world
-                THEN l.start_ns
-              WHEN p.pattern = 'late-broadcast' THEN r.start_ns
-              ELSE s.start_ns END AS needed_ns
-  FROM calls_inside p
-  LEFT JOIN last_entries l ON l.comm = p.comm AND l.instance = p.instance AND l.own = p.needed
-  LEFT JOIN patterns r ON r.comm = p.comm AND r.instance = p.instance AND r.rank = p.root_world
-  LEFT JOIN scan_entries s ON s.comm = p.comm AND s.instance = p.instance AND s.rank = p.rank
+  SELECT pattern, op, comm, instance, rank, request, seq, start_ns, end_ns, done_seq, callsite,
+         CASE WHEN {{until}} = 'last' OR pattern IN ('wait-at-barrier', 'wait-at-nxn') OR pattern = 'early-reduce' AND rank = root_world
+                THEN CASE needed WHEN 0 THEN last_local ELSE last_remote END
+              WHEN pattern = 'late-broadcast' AND root_ns IS NOT NULL THEN root_world END AS cause,
+         CASE WHEN {{until}} = 'last' OR pattern IN ('wait-at-barrier', 'wait-at-nxn') OR pattern = 'early-reduce' AND rank = root_world
+                THEN CASE needed WHEN 0 THEN last_local_ns ELSE last_remote_ns END
+              WHEN pattern = 'late-broadcast' AND root_world IS NOT NULL THEN root_ns
+              WHEN pattern = 'early-scan' THEN before_ns END AS needed_ns
+  FROM (SELECT rank, seq, comm, instance, root_world, start_ns, end_ns, done_seq, request, callsite, op, needed, pattern, last_local_ns,
+               last_remote_ns, before_ns, MAX(CASE WHEN rank = root THEN start_ns END) OVER (PARTITION BY comm, instance) AS root_ns,
+               MIN(CASE WHEN own = 0 AND start_ns = last_local_ns THEN rank END) OVER (PARTITION BY comm, instance) AS last_local,
+               MIN(CASE WHEN own = 1 AND start_ns = last_remote_ns THEN rank END) OVER (PARTITION BY comm, instance) AS last_remote
+        FROM entered) AS e
 ),
 operation_waits AS (
-  -- One MPI_Waitall can complete several operations: it waits for the last, and the others do not count.
+  -- The call that completed the operation on each rank: an operation that no call completed has no row here, and does not count. One MPI_Waitall
+  -- can complete several: it waits for the last, and the others do not count.
   SELECT pattern, 'MPI_' || upper(substr(op, 1, 1)) || substr(op, 2) AS call, comm, instance, rank, cause, callsite, start_ns,
          CASE WHEN nth = 1 AND needed_ns > start_ns THEN LEAST(needed_ns, COALESCE(end_ns, needed_ns)) - start_ns ELSE 0 END AS wait_ns
   FROM (SELECT pattern, op, comm, instance, rank, cause, callsite, start_ns, end_ns, needed_ns, 1 AS nth
         FROM awaited
         WHERE request IS NULL
         UNION ALL
-        SELECT pattern, op, comm, instance, rank, cause, callsite, start_ns, end_ns, needed_ns,
-               ROW_NUMBER() OVER (PARTITION BY rank, seq ORDER BY needed_ns DESC NULLS LAST, comm, instance) AS nth
-        FROM awaited
-        WHERE request IS NOT NULL) AS a
+        SELECT p.pattern, p.op, p.comm, p.instance, p.rank, p.cause, c.callsite, c.start_ns, c.end_ns, p.needed_ns,
+               ROW_NUMBER() OVER (PARTITION BY p.rank, c.seq ORDER BY p.needed_ns DESC NULLS LAST, p.comm, p.instance) AS nth
+        FROM awaited p
+        JOIN events c ON c.rank = p.rank AND c.seq = p.done_seq
+        WHERE p.request IS NOT NULL) AS a
 ),
 all_waits AS (
   SELECT dst AS rank, src AS cause, callsite, 'late-sender' AS state, start_ns, start_ns + wait_ns AS end_ns

@@ -126,78 +126,87 @@ losses AS (
   FROM lost
   GROUP BY run
 ),
-filled AS (
-  -- A run without any rows has no measures.
-  SELECT run, ranks, hash, record, time_origin, compute_clock, calls, unmatched_sends, unmatched_receives, end_ns
-  FROM runs
-  WHERE run IN (SELECT run FROM pairs UNION SELECT run FROM called)
+whole AS (
+  -- One row for each run. A run without any rows has no measures, and what was not recorded is null. Only where all calls were recorded are their
+  -- number and the times beside collectives those of the program.
+  SELECT r.run, CAST(r.ranks AS BIGINT) AS ranks, COALESCE(s.messages, 0) AS messages, COALESCE(s.bytes, 0) AS message_bytes,
+         COALESCE(s.pairs, 0) AS pairs, COALESCE(p.partners_max, 0) AS partners_max, COALESCE(n.messages, 0) AS rank_messages_max,
+         COALESCE(n.bytes, 0) AS rank_bytes_max, CASE WHEN r.hash <> 'none' THEN COALESCE(f.payloads, 0) END AS payloads,
+         r.unmatched_sends, r.unmatched_receives, COALESCE(c.calls, 0) AS collective_calls, COALESCE(c.bytes, 0) AS collective_bytes,
+         CASE WHEN r.record = 'all' THEN r.calls END AS calls,
+         CASE WHEN r.time_origin <> 'untimed' THEN r.end_ns END AS end_ns,
+         CASE WHEN r.time_origin <> 'untimed' THEN t.collective_ns END AS collective_ns,
+         CASE WHEN r.record = 'all' AND r.time_origin <> 'untimed' THEN t.runtime_ns END AS runtime_ns,
+         CASE WHEN r.record = 'all' AND r.time_origin <> 'untimed' THEN t.mpi_ns END AS mpi_ns,
+         CASE WHEN r.record = 'all' AND r.time_origin <> 'untimed' THEN t.point_to_point_ns END AS point_to_point_ns,
+         CASE WHEN r.record = 'all' AND r.time_origin <> 'untimed' THEN t.completion_ns END AS completion_ns,
+         CASE WHEN r.record = 'all' AND r.time_origin <> 'untimed' THEN COALESCE(l.lost_ns, 0) END AS lost_ns,
+         CASE WHEN r.record = 'all' AND r.compute_clock <> 'none' THEN t.compute_ns END AS compute_ns,
+         CASE WHEN r.record = 'all' AND r.compute_clock <> 'none' THEN o.compute_ns END AS compute_ns_max
+  FROM runs r
+  LEFT JOIN sent s ON s.run = r.run
+  LEFT JOIN partners p ON p.run = r.run
+  LEFT JOIN senders n ON n.run = r.run
+  LEFT JOIN fingerprints f ON f.run = r.run
+  LEFT JOIN (SELECT run, CAST(SUM(calls) AS BIGINT) AS calls, CAST(SUM(bytes) AS BIGINT) AS bytes FROM collected GROUP BY run) c ON c.run = r.run
+  LEFT JOIN spent t ON t.run = r.run
+  LEFT JOIN computing o ON o.run = r.run
+  LEFT JOIN losses l ON l.run = r.run
+  WHERE r.run IN (SELECT run FROM channels UNION SELECT run FROM profile)
+),
+named AS (
+  -- whole stands here once, not in a SELECT for each measure: Trino would plan all that it is made of again for each.
+  SELECT w.run, m.measure, m.unit, m.exact,
+         CASE m.measure
+           WHEN 'ranks' THEN w.ranks WHEN 'messages' THEN w.messages WHEN 'message_bytes' THEN w.message_bytes
+           WHEN 'pairs' THEN w.pairs WHEN 'partners_max' THEN w.partners_max WHEN 'rank_messages_max' THEN w.rank_messages_max
+           WHEN 'rank_bytes_max' THEN w.rank_bytes_max WHEN 'payloads' THEN w.payloads
+           WHEN 'unmatched_sends' THEN w.unmatched_sends WHEN 'unmatched_receives' THEN w.unmatched_receives
+           WHEN 'collective_calls' THEN w.collective_calls WHEN 'collective_bytes' THEN w.collective_bytes
+           WHEN 'calls' THEN w.calls WHEN 'end_ns' THEN w.end_ns WHEN 'runtime_ns' THEN w.runtime_ns WHEN 'mpi_ns' THEN w.mpi_ns
+           WHEN 'point_to_point_ns' THEN w.point_to_point_ns WHEN 'completion_ns' THEN w.completion_ns
+           WHEN 'lost_ns' THEN w.lost_ns WHEN 'collective_ns' THEN w.collective_ns WHEN 'compute_ns' THEN w.compute_ns
+           WHEN 'compute_ns_max' THEN w.compute_ns_max
+         END AS value
+  FROM whole w
+  CROSS JOIN (VALUES ('ranks', '1', TRUE), ('messages', '1', TRUE), ('message_bytes', 'bytes', TRUE), ('pairs', '1', TRUE),
+                     ('partners_max', '1', TRUE), ('rank_messages_max', '1', TRUE), ('rank_bytes_max', 'bytes', TRUE), ('payloads', '-', TRUE),
+                     ('unmatched_sends', '1', TRUE), ('unmatched_receives', '1', TRUE), ('collective_calls', '1', TRUE),
+                     ('collective_bytes', 'bytes', TRUE), ('calls', '1', TRUE), ('end_ns', 'ns', FALSE), ('runtime_ns', 'ns', FALSE),
+                     ('mpi_ns', 'ns', FALSE), ('point_to_point_ns', 'ns', FALSE), ('completion_ns', 'ns', FALSE), ('lost_ns', 'ns', FALSE),
+                     ('collective_ns', 'ns', FALSE), ('compute_ns', 'ns', FALSE), ('compute_ns_max', 'ns', FALSE)) AS m (measure, unit, exact)
+),
+itemized AS (
+  -- Measures that have a value for each item: sizes, calls and call sites. Those of call sites have one for all items, too.
+  SELECT run, 'messages' AS measure, size AS item, messages AS value, '1' AS unit
+  FROM sized
+  UNION ALL
+  SELECT c.run, m.measure, c.call, CASE m.measure WHEN 'collective_calls' THEN c.calls ELSE c.bytes END, m.unit
+  FROM collected c
+  CROSS JOIN (VALUES ('collective_calls', '1'), ('collective_bytes', 'bytes')) AS m (measure, unit)
+  UNION ALL
+  SELECT c.run, 'calls', c.call, CAST(SUM(c.calls) AS BIGINT), '1'
+  FROM called c
+  JOIN runs r ON r.run = c.run
+  WHERE r.record = 'all'
+  GROUP BY c.run, c.call
+  UNION ALL
+  SELECT p.run, m.measure, CASE m.among WHEN 0 THEN '' ELSE p.item END,
+         CAST(SUM(CASE m.measure WHEN 'sites' THEN p.sites WHEN 'site_calls' THEN p.calls ELSE p.bytes END) AS BIGINT), m.unit
+  FROM placed p
+  JOIN runs r ON r.run = p.run
+  CROSS JOIN (VALUES ('sites', '1', 0), ('site_calls', '1', 0), ('site_bytes', 'bytes', 0),
+                     ('sites', '1', 1), ('site_calls', '1', 1), ('site_bytes', 'bytes', 1)) AS m (measure, unit, among)
+  WHERE r.record = 'all'
+  GROUP BY 1, 2, 3, 5
 ),
 measured AS (
-  SELECT r.run, 'ranks' AS measure, '' AS item, CAST(r.ranks AS BIGINT) AS value, '1' AS unit, TRUE AS exact FROM filled r
+  SELECT run, measure, '' AS item, value, unit, exact
+  FROM named
+  WHERE value IS NOT NULL
   UNION ALL
-  SELECT r.run, 'messages', '', COALESCE(s.messages, 0), '1', TRUE FROM filled r LEFT JOIN sent s ON s.run = r.run
-  UNION ALL
-  SELECT run, 'messages', size, messages, '1', TRUE FROM sized
-  UNION ALL
-  SELECT r.run, 'message_bytes', '', COALESCE(s.bytes, 0), 'bytes', TRUE FROM filled r LEFT JOIN sent s ON s.run = r.run
-  UNION ALL
-  SELECT r.run, 'pairs', '', COALESCE(s.pairs, 0), '1', TRUE FROM filled r LEFT JOIN sent s ON s.run = r.run
-  UNION ALL
-  SELECT r.run, 'partners_max', '', COALESCE(p.partners_max, 0), '1', TRUE FROM filled r LEFT JOIN partners p ON p.run = r.run
-  UNION ALL
-  SELECT r.run, 'rank_messages_max', '', COALESCE(s.messages, 0), '1', TRUE FROM filled r LEFT JOIN senders s ON s.run = r.run
-  UNION ALL
-  SELECT r.run, 'rank_bytes_max', '', COALESCE(s.bytes, 0), 'bytes', TRUE FROM filled r LEFT JOIN senders s ON s.run = r.run
-  UNION ALL
-  SELECT r.run, 'payloads', '', COALESCE(f.payloads, 0), '-', TRUE FROM filled r LEFT JOIN fingerprints f ON f.run = r.run WHERE r.hash <> 'none'
-  UNION ALL
-  SELECT r.run, 'unmatched_sends', '', r.unmatched_sends, '1', TRUE FROM filled r
-  UNION ALL
-  SELECT r.run, 'unmatched_receives', '', r.unmatched_receives, '1', TRUE FROM filled r
-  UNION ALL
-  SELECT r.run, 'collective_calls', '', COALESCE(CAST(SUM(c.calls) AS BIGINT), 0), '1', TRUE FROM filled r LEFT JOIN collected c ON c.run = r.run GROUP BY r.run
-  UNION ALL
-  SELECT run, 'collective_calls', call, calls, '1', TRUE FROM collected
-  UNION ALL
-  SELECT r.run, 'collective_bytes', '', COALESCE(CAST(SUM(c.bytes) AS BIGINT), 0), 'bytes', TRUE FROM filled r LEFT JOIN collected c ON c.run = r.run GROUP BY r.run
-  UNION ALL
-  SELECT run, 'collective_bytes', call, bytes, 'bytes', TRUE FROM collected
-  UNION ALL
-  SELECT r.run, 'calls', '', r.calls, '1', TRUE FROM filled r WHERE r.record = 'all'
-  UNION ALL
-  SELECT c.run, 'calls', c.call, CAST(SUM(c.calls) AS BIGINT), '1', TRUE FROM called c JOIN filled r ON r.run = c.run WHERE r.record = 'all' GROUP BY c.run, c.call
-  UNION ALL
-  SELECT p.run, 'sites', '', CAST(SUM(p.sites) AS BIGINT), '1', TRUE FROM placed p JOIN filled r ON r.run = p.run WHERE r.record = 'all' GROUP BY p.run
-  UNION ALL
-  SELECT p.run, 'sites', p.item, p.sites, '1', TRUE FROM placed p JOIN filled r ON r.run = p.run WHERE r.record = 'all'
-  UNION ALL
-  SELECT p.run, 'site_calls', '', CAST(SUM(p.calls) AS BIGINT), '1', TRUE FROM placed p JOIN filled r ON r.run = p.run WHERE r.record = 'all' GROUP BY p.run
-  UNION ALL
-  SELECT p.run, 'site_calls', p.item, p.calls, '1', TRUE FROM placed p JOIN filled r ON r.run = p.run WHERE r.record = 'all'
-  UNION ALL
-  SELECT p.run, 'site_bytes', '', CAST(SUM(p.bytes) AS BIGINT), 'bytes', TRUE FROM placed p JOIN filled r ON r.run = p.run WHERE r.record = 'all' GROUP BY p.run
-  UNION ALL
-  SELECT p.run, 'site_bytes', p.item, p.bytes, 'bytes', TRUE FROM placed p JOIN filled r ON r.run = p.run WHERE r.record = 'all'
-  UNION ALL
-  SELECT r.run, 'end_ns', '', r.end_ns, 'ns', FALSE FROM filled r WHERE r.time_origin <> 'untimed'
-  UNION ALL
-  SELECT s.run, 'runtime_ns', '', s.runtime_ns, 'ns', FALSE FROM spent s JOIN filled r ON r.run = s.run
-  WHERE r.record = 'all' AND r.time_origin <> 'untimed' AND s.runtime_ns IS NOT NULL
-  UNION ALL
-  SELECT s.run, 'mpi_ns', '', s.mpi_ns, 'ns', FALSE FROM spent s JOIN filled r ON r.run = s.run WHERE r.record = 'all' AND r.time_origin <> 'untimed'
-  UNION ALL
-  SELECT s.run, 'point_to_point_ns', '', s.point_to_point_ns, 'ns', FALSE FROM spent s JOIN filled r ON r.run = s.run WHERE r.record = 'all' AND r.time_origin <> 'untimed'
-  UNION ALL
-  SELECT s.run, 'completion_ns', '', s.completion_ns, 'ns', FALSE FROM spent s JOIN filled r ON r.run = s.run WHERE r.record = 'all' AND r.time_origin <> 'untimed'
-  UNION ALL
-  SELECT r.run, 'lost_ns', '', COALESCE(l.lost_ns, 0), 'ns', FALSE FROM filled r LEFT JOIN losses l ON l.run = r.run
-  WHERE r.record = 'all' AND r.time_origin <> 'untimed'
-  UNION ALL
-  SELECT s.run, 'collective_ns', '', s.collective_ns, 'ns', FALSE FROM spent s JOIN filled r ON r.run = s.run WHERE r.time_origin <> 'untimed'
-  UNION ALL
-  SELECT s.run, 'compute_ns', '', s.compute_ns, 'ns', FALSE FROM spent s JOIN filled r ON r.run = s.run WHERE r.record = 'all' AND r.compute_clock <> 'none'
-  UNION ALL
-  SELECT c.run, 'compute_ns_max', '', c.compute_ns, 'ns', FALSE FROM computing c JOIN filled r ON r.run = c.run WHERE r.record = 'all' AND r.compute_clock <> 'none'
+  SELECT run, measure, item, value, unit, TRUE AS exact
+  FROM itemized
 )
 SELECT m.run, m.measure, m.item, CAST(m.value AS BIGINT) AS value, m.unit, m.exact, p.file, p.line
 FROM measured m

@@ -29,6 +29,7 @@ WITH operations AS (
   WHERE class = 'collective'
   GROUP BY comm, instance
 ),
+{{unless read sums}}
 unended AS (
   -- The manifest has the end of the last call, but a call that never ended can begin after it. Usually there is none, and messages
   -- are not read to find out.
@@ -36,20 +37,24 @@ unended AS (
   FROM runs
   WHERE in_progress > 0 OR end_ns = 0
 ),
+{{end}}
 latest AS (
   SELECT MAX(at_ns) AS last_ns
   FROM (SELECT NULLIF(end_ns, 0) AS at_ns FROM runs
         UNION ALL
+{{unless read sums}}
         SELECT MAX(CASE WHEN {{side}} = 'send' THEN send_start_ns ELSE recv_end_ns END) AS at_ns
-        FROM {{messages unless read sums}}
+        FROM messages
         WHERE run IN (SELECT run FROM unended) AND {{where}}
         UNION ALL
+{{end}}
         SELECT MAX(at_ns) AS at_ns FROM operations) AS ends
 ),
 {{include steps}},
+{{only read sums}}
 resolutions AS (
   SELECT rank_power, MIN(step_power) AS finest, MAX(step_power) AS coarsest
-  FROM {{activity unless read rows}}
+  FROM activity
   GROUP BY rank_power
 ),
 fitted AS (
@@ -60,34 +65,39 @@ fitted AS (
   JOIN steps p ON p.bin <= 62 AND FLOOR(CAST(l.last_ns AS DOUBLE) / POWER(2, p.bin)) < {{bins}}
   GROUP BY l.last_ns, r.rank_power, r.finest, r.coarsest
 ),
+{{end}}
 span AS (
   -- Steps last whole ns, and the last one ends after all events.
-  SELECT last_ns, CAST(FLOOR(CAST(last_ns AS DOUBLE) / {{bins}}) AS BIGINT) + 1 AS step_ns, CAST(NULL AS INTEGER) AS rank_power,
-         CAST(NULL AS INTEGER) AS read_power
+{{unless read sums}}
+  SELECT last_ns, CAST(FLOOR(CAST(last_ns AS DOUBLE) / {{bins}}) AS BIGINT) + 1 AS step_ns
   FROM latest
-  WHERE {{read}} <> 'sums' AND last_ns IS NOT NULL
-  UNION ALL
+  WHERE last_ns IS NOT NULL
+{{end}}
+{{only read sums}}
   SELECT last_ns, CAST(POWER(2, step_power) AS BIGINT) AS step_ns, rank_power,
          LEAST(CAST(finest + 2 * FLOOR((step_power - finest) / 2.0) AS INTEGER), coarsest) AS read_power
   FROM fitted
-  WHERE {{read}} = 'sums'
+{{end}}
 ),
 counted AS (
+{{unless read sums}}
   -- Exact below 2^53 ns (104 days): a time 1 ns short of a multiple of the step differs from it by 1 / step, which is more than the quotient is rounded by.
   SELECT CAST(FLOOR(CAST(at_ns AS DOUBLE) / (SELECT step_ns FROM span)) AS INTEGER) AS bin,
          COUNT(*) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes, CAST(0 AS BIGINT) AS collectives, CAST(0 AS BIGINT) AS collective_bytes
   FROM (SELECT CASE WHEN {{side}} = 'send' THEN send_start_ns ELSE recv_end_ns END AS at_ns, bytes
-        FROM {{messages unless read sums}}
+        FROM messages
         WHERE {{where}}) AS timed
   WHERE at_ns IS NOT NULL
   GROUP BY 1
-  UNION ALL
+{{end}}
+{{only read sums}}
   SELECT CAST(FLOOR(CAST(a.start_ns AS DOUBLE) / s.step_ns) AS INTEGER) AS bin,
          CAST(SUM(a.calls) AS BIGINT) AS messages, CAST(SUM(a.bytes) AS BIGINT) AS bytes, CAST(0 AS BIGINT) AS collectives, CAST(0 AS BIGINT) AS collective_bytes
-  FROM {{activity unless read rows}} a
+  FROM activity a
   JOIN span s ON s.read_power = a.step_power AND s.rank_power = a.rank_power
   WHERE a.class = 'sent'
   GROUP BY 1
+{{end}}
   UNION ALL
   SELECT CAST(FLOOR(CAST(at_ns AS DOUBLE) / (SELECT step_ns FROM span)) AS INTEGER) AS bin,
          CAST(0 AS BIGINT) AS messages, CAST(0 AS BIGINT) AS bytes, COUNT(*) AS collectives, CAST(SUM(bytes) AS BIGINT) AS collective_bytes

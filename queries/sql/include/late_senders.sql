@@ -10,14 +10,14 @@ senders AS (
 late_calls AS (
   -- last_src: wait and sender in one number, the sender counted down from ranks, which is faster than sorting. Rows of one call
   -- have the same start and end.
-  SELECT dst, recv_done_seq, MAX(send_start_ns - recv_start_ns) AS late_ns, MAX(recv_end_ns - recv_start_ns) AS call_ns,
-         MAX(recv_callsite) AS callsite, MAX(recv_start_ns) AS start_ns,
-         MAX(LEAST(send_start_ns - recv_start_ns, 8000000000000) * (SELECT ranks FROM senders) + (SELECT ranks FROM senders) - 1 - src) AS last_src
-  FROM late_messages
-  GROUP BY dst, recv_done_seq
+  SELECT m.dst, m.recv_done_seq, s.ranks, MAX(m.send_start_ns - m.recv_start_ns) AS late_ns, MAX(m.recv_end_ns - m.recv_start_ns) AS call_ns,
+         MAX(m.recv_callsite) AS callsite, MAX(m.recv_start_ns) AS start_ns,
+         MAX(LEAST(m.send_start_ns - m.recv_start_ns, 8000000000000) * s.ranks + s.ranks - 1 - m.src) AS last_src
+  FROM late_messages m
+  CROSS JOIN senders s
+  GROUP BY m.dst, m.recv_done_seq, s.ranks
 ),
 late_senders AS (
-  SELECT CAST((SELECT ranks FROM senders) - 1 - last_src % (SELECT ranks FROM senders) AS INTEGER) AS src, dst, callsite, start_ns,
-         LEAST(late_ns, COALESCE(call_ns, late_ns)) AS wait_ns
+  SELECT CAST(ranks - 1 - last_src % ranks AS INTEGER) AS src, dst, callsite, start_ns, LEAST(late_ns, COALESCE(call_ns, late_ns)) AS wait_ns
   FROM late_calls
 )

@@ -26,7 +26,7 @@ ops AS (
   -- op as in include/traffic: MPI_Iallreduce, MPI_Allreduce_c and a started MPI_Allreduce_init are an allreduce. It is made of each name
   -- once, not of each row.
   SELECT call, regexp_replace(regexp_replace(regexp_replace(lower(call), '^mpix?_i?', ''), '_c$', ''), '_init$', '') AS op
-  FROM (SELECT DISTINCT call FROM entries) AS names
+  FROM (SELECT DISTINCT call FROM profile WHERE class IN ('collective', 'other')) AS names
 ),
 member_groups AS (
   -- A rank's group, and the group whose ranks it needs: its own, or in an intercommunicator the other one.
@@ -48,53 +48,43 @@ patterns AS (
   JOIN member_groups g ON g.comm = e.comm AND g.world_rank = e.rank
   WHERE o.op NOT LIKE 'neighbor%'
 ),
-last_entries AS (
-  SELECT comm, instance, own, rank, start_ns
-  FROM (SELECT comm, instance, own, rank, start_ns,
-               ROW_NUMBER() OVER (PARTITION BY comm, instance, own ORDER BY start_ns DESC, rank) AS nth
-        FROM patterns) AS p
-  WHERE nth = 1
-),
-scan_entries AS (
-  SELECT comm, instance, rank, MAX(start_ns) OVER (PARTITION BY comm, instance ORDER BY comm_rank) AS start_ns
+entered AS (
+  -- When the last rank of each group, the root and in scans the ranks up to this one entered. These are windows, not joins of patterns with
+  -- itself: Trino would plan all that it is made of again for each.
+  SELECT rank, seq, comm, instance, root_world, start_ns, end_ns, done_seq, request, callsite, op, own, needed, pattern,
+         MAX(CASE WHEN own = 0 THEN start_ns END) OVER (PARTITION BY comm, instance) AS last_local_ns,
+         MAX(CASE WHEN own = 1 THEN start_ns END) OVER (PARTITION BY comm, instance) AS last_remote_ns,
+         MAX(root_world) OVER (PARTITION BY comm, instance) AS root,
+         MAX(start_ns) OVER (PARTITION BY comm, instance ORDER BY CASE WHEN pattern = 'early-scan' THEN comm_rank END) AS before_ns
   FROM patterns
-  WHERE pattern = 'early-scan' AND {{until}} = 'needed'
-),
-calls_inside AS (
-  -- The call that completed the operation on each rank. An operation that no call completed has no row here, and does not count.
-  SELECT pattern, op, comm, instance, rank, root_world, needed, request, seq, start_ns, end_ns, callsite
-  FROM patterns
-  WHERE request IS NULL
-  UNION ALL
-  SELECT p.pattern, p.op, p.comm, p.instance, p.rank, p.root_world, p.needed, p.request, c.seq, c.start_ns, c.end_ns, c.callsite
-  FROM patterns p
-  JOIN events c ON c.rank = p.rank AND c.seq = p.done_seq
-  WHERE p.request IS NOT NULL
 ),
 awaited AS (
-  SELECT p.pattern, p.op, p.comm, p.instance, p.rank, p.request, p.seq, p.start_ns, p.end_ns, p.callsite,
-         CASE WHEN {{until}} = 'last' OR p.pattern IN ('wait-at-barrier', 'wait-at-nxn') OR p.pattern = 'early-reduce' AND p.rank = p.root_world
-                THEN l.rank
-              WHEN p.pattern = 'late-broadcast' THEN r.rank END AS cause,
-         CASE WHEN {{until}} = 'last' OR p.pattern IN ('wait-at-barrier', 'wait-at-nxn') OR p.pattern = 'early-reduce' AND p.rank = p.root_world
-                THEN l.start_ns
-              WHEN p.pattern = 'late-broadcast' THEN r.start_ns
-              ELSE s.start_ns END AS needed_ns
-  FROM calls_inside p
-  LEFT JOIN last_entries l ON l.comm = p.comm AND l.instance = p.instance AND l.own = p.needed
-  LEFT JOIN patterns r ON r.comm = p.comm AND r.instance = p.instance AND r.rank = p.root_world
-  LEFT JOIN scan_entries s ON s.comm = p.comm AND s.instance = p.instance AND s.rank = p.rank
+  SELECT pattern, op, comm, instance, rank, request, seq, start_ns, end_ns, done_seq, callsite,
+         CASE WHEN {{until}} = 'last' OR pattern IN ('wait-at-barrier', 'wait-at-nxn') OR pattern = 'early-reduce' AND rank = root_world
+                THEN CASE needed WHEN 0 THEN last_local ELSE last_remote END
+              WHEN pattern = 'late-broadcast' AND root_ns IS NOT NULL THEN root_world END AS cause,
+         CASE WHEN {{until}} = 'last' OR pattern IN ('wait-at-barrier', 'wait-at-nxn') OR pattern = 'early-reduce' AND rank = root_world
+                THEN CASE needed WHEN 0 THEN last_local_ns ELSE last_remote_ns END
+              WHEN pattern = 'late-broadcast' AND root_world IS NOT NULL THEN root_ns
+              WHEN pattern = 'early-scan' THEN before_ns END AS needed_ns
+  FROM (SELECT rank, seq, comm, instance, root_world, start_ns, end_ns, done_seq, request, callsite, op, needed, pattern, last_local_ns,
+               last_remote_ns, before_ns, MAX(CASE WHEN rank = root THEN start_ns END) OVER (PARTITION BY comm, instance) AS root_ns,
+               MIN(CASE WHEN own = 0 AND start_ns = last_local_ns THEN rank END) OVER (PARTITION BY comm, instance) AS last_local,
+               MIN(CASE WHEN own = 1 AND start_ns = last_remote_ns THEN rank END) OVER (PARTITION BY comm, instance) AS last_remote
+        FROM entered) AS e
 ),
 operation_waits AS (
-  -- One MPI_Waitall can complete several operations: it waits for the last, and the others do not count.
+  -- The call that completed the operation on each rank: an operation that no call completed has no row here, and does not count. One MPI_Waitall
+  -- can complete several: it waits for the last, and the others do not count.
   SELECT pattern, 'MPI_' || upper(substr(op, 1, 1)) || substr(op, 2) AS call, comm, instance, rank, cause, callsite, start_ns,
          CASE WHEN nth = 1 AND needed_ns > start_ns THEN LEAST(needed_ns, COALESCE(end_ns, needed_ns)) - start_ns ELSE 0 END AS wait_ns
   FROM (SELECT pattern, op, comm, instance, rank, cause, callsite, start_ns, end_ns, needed_ns, 1 AS nth
         FROM awaited
         WHERE request IS NULL
         UNION ALL
-        SELECT pattern, op, comm, instance, rank, cause, callsite, start_ns, end_ns, needed_ns,
-               ROW_NUMBER() OVER (PARTITION BY rank, seq ORDER BY needed_ns DESC NULLS LAST, comm, instance) AS nth
-        FROM awaited
-        WHERE request IS NOT NULL) AS a
+        SELECT p.pattern, p.op, p.comm, p.instance, p.rank, p.cause, c.callsite, c.start_ns, c.end_ns, p.needed_ns,
+               ROW_NUMBER() OVER (PARTITION BY p.rank, c.seq ORDER BY p.needed_ns DESC NULLS LAST, p.comm, p.instance) AS nth
+        FROM awaited p
+        JOIN events c ON c.rank = p.rank AND c.seq = p.done_seq
+        WHERE p.request IS NOT NULL) AS a
 )
