@@ -8,10 +8,12 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/commq/commq/formats/spill"
+	"github.com/commq/commq/run"
 	"github.com/commq/commq/schema"
 	"github.com/commq/commq/writer"
 )
@@ -29,6 +31,9 @@ const (
 	cudaTag   = 49370
 )
 
+// need is what a trace requires of a run.
+var need = run.Need{AllCalls: true, ComputeTimes: true}
+
 // Export writes the run in folder dir as a Dimemas trace to w. Its notes are sentences about what the trace lacks or
 // represents differently. The error names what the run lacks. Intermediate data goes to a temporary file.
 func Export(ctx context.Context, dir string, w io.Writer, o ExportOptions) (notes []string, err error) {
@@ -36,7 +41,7 @@ func Export(ctx context.Context, dir string, w io.Writer, o ExportOptions) (note
 	if err != nil {
 		return nil, err
 	}
-	if err := exportable(m); err != nil {
+	if err := need.Check(filepath.Base(dir), m); err != nil {
 		return nil, err
 	}
 	records, err := spill.Create(m.Ranks)
@@ -53,21 +58,6 @@ func Export(ctx context.Context, dir string, w io.Writer, o ExportOptions) (note
 		return nil, err
 	}
 	return x.notes(), nil
-}
-
-// exportable returns an error if the run lacks what a trace needs.
-func exportable(m *schema.Manifest) error {
-	switch {
-	case m.Record != "all":
-		return fmt.Errorf("the run has not every row of events (record %s); capture it again with --record all",
-			m.Record)
-	case len(m.Filters) > 0:
-		return fmt.Errorf("rows of events were left out of the run (%s); capture it again without filters",
-			strings.Join(m.Filters, ", "))
-	case m.ComputeClock == "none":
-		return fmt.Errorf("the run has no compute times; capture it again with --clock cpu")
-	}
-	return nil
 }
 
 // exporter turns rows into records.

@@ -164,15 +164,15 @@ func TestExportForDimemas(t *testing.T) {
 func TestExportRefused(t *testing.T) {
 	_, err := Export(context.Background(), "../../testdata/runs/bt.C.64", &strings.Builder{}, ExportOptions{})
 	if err == nil || !strings.Contains(err.Error(),
-		"has not every row of events (record messages); capture it again with --record all") {
+		"does not have the rows of all calls (record messages); capture it again with --record all") {
 		t.Error(err)
 	}
 	for want, m := range map[string]*schema.Manifest{
-		"rows of events were left out of the run (call:MPI_I*)": {Record: "all", ComputeClock: "cpu",
+		"does not have the rows of all calls (call:MPI_I*); capture it again without filters": {Record: "all", ComputeClock: "cpu",
 			Filters: []string{"call:MPI_I*"}},
-		"the run has no compute times; capture it again with --clock cpu": {Record: "all", ComputeClock: "none"},
+		"was captured without compute times; capture it again with --clock cpu": {Record: "all", ComputeClock: "none"},
 	} {
-		if err := exportable(m); err == nil || !strings.Contains(err.Error(), want) {
+		if err := need.Check("r", m); err == nil || !strings.Contains(err.Error(), want) {
 			t.Error(err)
 		}
 	}

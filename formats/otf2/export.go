@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/commq/commq/run"
 	"github.com/commq/commq/schema"
 	"github.com/commq/commq/writer"
 )
@@ -17,18 +18,18 @@ import (
 // ExportName is the name of the anchor file in the folder that Export makes.
 const ExportName = "traces.otf2"
 
+// need is what a trace requires of a run.
+var need = run.Need{AllCalls: true, Times: true}
+
 // Export writes the run in folder dir as an OTF2 archive into a new folder out: traces.otf2, traces.def and traces. Its
 // notes are sentences about what the trace lacks. A run without times or without all rows is an error.
 func Export(ctx context.Context, dir, out string) (notes []string, err error) {
 	m, err := writer.ReadManifest(dir)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
-	case m.TimeOrigin == "untimed":
-		return nil, errors.New("the run is untimed; give it the times of a machine with commq simulate --name NAME")
-	case m.Record != "all":
-		return nil, fmt.Errorf("the run has not every row of events (record %s); capture it again with --record all",
-			m.Record)
+	}
+	if err := need.Check(filepath.Base(dir), m); err != nil {
+		return nil, err
 	}
 	if err := os.MkdirAll(filepath.Dir(out), 0o777); err != nil {
 		return nil, err

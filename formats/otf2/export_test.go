@@ -2,7 +2,9 @@ package otf2
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -142,5 +144,28 @@ func TestOtf2Print(t *testing.T) {
 		if n := got["MPI_SEND"] + got["MPI_ISEND"]; int64(n) != was.Counts.Messages+was.Counts.UnmatchedSends {
 			t.Errorf("%s: %d sends of %d messages", name, n, was.Counts.Messages)
 		}
+	}
+}
+
+// TestExportWantsAllCalls: a run of which a filter left calls out is refused before anything is written.
+func TestExportWantsAllCalls(t *testing.T) {
+	manifest, err := os.ReadFile(filepath.Join(runs, "cg.A.4", "manifest.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "some")
+	filtered := strings.Replace(string(manifest), `"record": "all",`, `"record": "all", "filters": ["call:MPI_I*"],`, 1)
+	err = errors.Join(os.Mkdir(dir, 0o777), os.WriteFile(filepath.Join(dir, "manifest.json"), []byte(filtered), 0o666))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := filepath.Join(t.TempDir(), "out")
+	_, err = Export(t.Context(), dir, out)
+	const want = `run "some" does not have the rows of all calls (call:MPI_I*); capture it again without filters`
+	if err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+	if _, err := os.Stat(out); err == nil {
+		t.Errorf("%s was made", out)
 	}
 }
