@@ -3,7 +3,6 @@ package queries
 import (
 	"errors"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 
@@ -80,7 +79,7 @@ func facts() []fact {
 			"was captured without call sites", "with --stack", ""},
 		{"every-call", func(m *schema.Manifest) bool { return m.Record == "all" }, "m.record <> 'all'",
 			"does not keep every call", "with --record all", ""},
-		{"every-send", func(m *schema.Manifest) bool { return keepsSends(m.Filters) }, lacksSends(),
+		{"every-send", keepsSends, lacksSends(),
 			"leaves out sends by request (--calls), and their messages with them: receives would seem to be " +
 				"without a partner", "", ". Capture it again without, or see the counts of commq runs show"},
 	}
@@ -89,36 +88,17 @@ func facts() []fact {
 // origins are the time origins of runs that have times.
 var origins = [...]string{"measured", "virtual", "simulated"}
 
-// keepsSends reports whether filters, as in the manifest, keep the rows of all calls that send messages. What
-// MPI_Pcontrol switches off is assumed to be off on both sides.
-func keepsSends(filters []string) bool {
-	some := false
-	for _, f := range filters {
-		some = some || strings.HasPrefix(f, "call:")
-	}
-	for _, call := range sends() {
-		kept, out := !some, false
-		for _, f := range filters {
-			if p, ok := strings.CutPrefix(f, "call:"); ok {
-				kept = kept || matches(p, call)
-			} else if p, ok := strings.CutPrefix(f, "-call:"); ok {
-				out = out || matches(p, call)
-			}
-		}
-		if !kept || out {
-			return false
-		}
-	}
-	return true
+// keepsSends reports whether filters by name keep the rows of all calls that send messages. What MPI_Pcontrol switches
+// off is assumed to be off on both sides.
+func keepsSends(m *schema.Manifest) bool {
+	return !slices.ContainsFunc(schema.Calls, func(c schema.Call) bool { return c.SendsMessages() && !m.KeepsCall(c.ID) })
 }
 
 // sends lists the names of the calls that send messages.
 func sends() []string {
 	var names []string
 	for i := range schema.Calls {
-		c := &schema.Calls[i]
-		starts := c.ID.Is(schema.FactStarts) // possibly persistent sends
-		if c.Name != "" && (starts || c.Class == schema.ClassSend || c.Class == schema.ClassSendrecv) {
+		if c := &schema.Calls[i]; c.SendsMessages() {
 			names = append(names, c.Name)
 		}
 	}
@@ -132,11 +112,6 @@ func lacksSends() string {
 		" AND len([f FOR f IN m.filters IF starts_with(f, 'call:') AND c GLOB replace(substr(f, 6), '[^', '[!')]) = 0" +
 		" OR len([f FOR f IN m.filters IF starts_with(f, '-call:') AND c GLOB replace(substr(f, 7), '[^', '[!')]) " +
 		"> 0]) > 0"
-}
-
-func matches(pattern, name string) bool {
-	ok, err := path.Match(pattern, name)
-	return ok && err == nil
 }
 
 // FactNames lists the facts that a query can need.
@@ -183,6 +158,45 @@ func (q *Query) lacks(run Run) (all []string) {
 		}
 	}
 	return all
+}
+
+// Tables that tell of messages, and of other operations.
+var (
+	ofMessages = []string{"messages", "transfers", "repeats", "channels", "waits", "activity"}
+	ofCalls    = []string{"events", "parts", "profile", "callsites", "collective_waits", "collective_calls",
+		"collective_parts", "activity"}
+)
+
+// Reads tells which rows of a run the answer is made of. A query that does not need every call reads rows of calls that
+// send or receive only where they are there (record all), or shows them as they are.
+func (q *Query) Reads(m *schema.Manifest) (reads schema.Reads) {
+	needs := func(names ...string) bool {
+		return slices.ContainsFunc(names, func(name string) bool { return slices.Contains(q.Needs, name) })
+	}
+	if needs(ofMessages...) {
+		reads |= schema.ReadsMessages
+	}
+	if needs(ofCalls...) {
+		reads |= schema.ReadsOperations
+	}
+	shows := needs("events", "profile") && needs("times") && !needs("messages")
+	if needs("every-call") || shows || needs("profile") && m.Record == "all" {
+		reads |= schema.ReadsMessageCalls
+	}
+	return reads
+}
+
+// ReadsOf tells which rows of a run SQL reads, by the tables that it names.
+func ReadsOf(sql string) (reads schema.Reads) {
+	for _, table := range ownNeeds(sql) {
+		if slices.Contains(ofMessages, table) {
+			reads |= schema.ReadsMessages
+		}
+		if slices.Contains(ofCalls, table) {
+			reads |= schema.ReadsOperations | schema.ReadsMessageCalls
+		}
+	}
+	return reads
 }
 
 func tableInfo(m *schema.Manifest, name string) *schema.TableInfo {

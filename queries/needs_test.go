@@ -20,3 +20,30 @@ func TestLacksOfATrace(t *testing.T) {
 		}
 	}
 }
+
+// TestReads: a query reads what its needs name; rows of calls that send or receive only if it needs every call, or
+// shows what is there.
+func TestReads(t *testing.T) {
+	const messages, operations, all = schema.ReadsMessages, schema.ReadsOperations, schema.ReadsAll
+	some := &schema.Manifest{Record: "messages"}
+	for name, want := range map[string]schema.Reads{"tags": messages, "density": messages | operations,
+		"calls": all &^ messages, "timeline": all, "timeline-calls": all &^ messages, "over-time": messages | operations,
+		"ratio": operations, "measures": messages | operations, "unmatched": messages | operations} {
+		q, err := Named([]string{name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := q[0].Reads(some); got != want {
+			t.Errorf("%s reads %b, want %b", name, got, want)
+		}
+		if got := q[0].Reads(&schema.Manifest{Record: "all"}); name == "measures" && got != all {
+			t.Errorf("%s of all calls reads %b", name, got)
+		}
+	}
+	for text, want := range map[string]schema.Reads{"SELECT * FROM comms": 0, "FROM Messages": messages,
+		"FROM events JOIN messages": all} {
+		if got := ReadsOf(text); got != want {
+			t.Errorf("%s reads %b, want %b", text, got, want)
+		}
+	}
+}

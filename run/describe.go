@@ -227,12 +227,25 @@ func TraceText(t *schema.Trace) string {
 	return text
 }
 
-// Remarks tells what is not as in most runs, in words: rows that were not kept, times that were not measured, an end
-// before MPI_Finalize. It is "" if there is nothing.
+// Remarks tells what is not as in most runs, in words: rows that were not kept, calls that could not be recorded, times
+// that were not measured, an end before MPI_Finalize. It is "" if there is nothing.
 func Remarks(m *schema.Manifest) string {
 	var all []string
 	if m.Record != "all" {
 		all = append(all, m.Record+" only")
+	}
+	if m.SwitchedOff() {
+		all = append(all, "switched off by MPI_Pcontrol")
+	}
+	kept, out := m.CallFilters()
+	if len(kept) > 0 {
+		all = append(all, "only "+strings.Join(kept, " "))
+	}
+	if len(out) > 0 {
+		all = append(all, "without "+strings.Join(out, " "))
+	}
+	if m.Counts.Dropped > 0 {
+		all = append(all, counted(m.Counts.Dropped, "call")+" lost")
 	}
 	if m.TimeOrigin != "measured" {
 		all = append(all, m.TimeOrigin)

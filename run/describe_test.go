@@ -51,4 +51,50 @@ func TestRemarksNameWhatIsUnusual(t *testing.T) {
 	if got, want := Remarks(&other), "messages only, virtual, killed"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
+	usual.Filters = []string{"pcontrol", "call:MPI_I*", "-call:MPI_Ibcast"}
+	usual.Counts.Dropped = 1234
+	if got, want := Remarks(&usual),
+		"switched off by MPI_Pcontrol, only MPI_I*, without MPI_Ibcast, 1,234 calls lost"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+func TestLeftOutNamesWhatIsLacking(t *testing.T) {
+	const messages, operations, all = schema.ReadsMessages, schema.ReadsOperations, schema.ReadsAll
+	for _, c := range []struct {
+		record   string
+		filters  []string
+		messages int64 // rows, of 5
+		events   int64 // rows, of 40
+		dropped  int64
+		reads    schema.Reads
+		want     string
+	}{
+		{"all", nil, 5, 40, 0, all, ""},
+		{"all", []string{"call:MPI_Put"}, 0, 40, 0, operations, ""}, // the program calls nothing else
+		{"all", []string{"call:MPI_Allreduce"}, 0, 10, 0, messages, "all calls but MPI_Allreduce (--calls)"},
+		{"all", []string{"-call:MPI_Wait*", "-call:MPI_Recv"}, 5, 10, 0, all, "MPI_Wait*, MPI_Recv (--calls)"},
+		{"all", []string{"-call:MPI_Wait*"}, 5, 10, 0, messages | operations, ""},
+		{"all", []string{"call:MPI_I*", "-call:MPI_Ibcast"}, 4, 10, 0, all,
+			"all calls but MPI_I* and also MPI_Ibcast (--calls)"},
+		{"all", []string{"pcontrol"}, 4, 10, 0, messages, "calls made while MPI_Pcontrol had switched recording off"},
+		{"messages", nil, 5, 10, 0, messages | operations, ""},
+		{"messages", nil, 5, 10, 0, all, "the calls of its messages (--record messages)"},
+		{"collectives", nil, 0, 10, 0, operations, ""},
+		{"collectives", nil, 0, 10, 0, messages, "messages and their calls (--record collectives)"},
+		{"all", nil, 5, 40, 2000, messages, "2,000 of 2,040 calls, which could not be recorded"},
+		{"all", nil, 5, 40, 2000, 0, ""},
+		{"all", []string{"-call:MPI_Send"}, 4, 30, 1, messages,
+			"MPI_Send (--calls) and 1 of 41 calls, which could not be recorded"},
+	} {
+		m := &schema.Manifest{Record: c.record, Filters: c.filters, Tables: []schema.TableInfo{
+			{Name: "events", Rows: c.events}, {Name: "messages", Rows: c.messages}},
+			Counts: schema.Counts{Calls: 40, Messages: 5, Dropped: c.dropped}}
+		if c.want != "" {
+			c.want = "r lacks " + c.want + ": what they did is not in this answer"
+		}
+		if got := LeftOut("r", m, c.reads, "this answer"); got != c.want {
+			t.Errorf("%+v: %q", c, got)
+		}
+	}
 }

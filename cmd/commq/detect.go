@@ -12,6 +12,7 @@ import (
 	"github.com/commq/commq/detect/report"
 	"github.com/commq/commq/detect/stored"
 	"github.com/commq/commq/run"
+	"github.com/commq/commq/schema"
 	"github.com/commq/commq/writer"
 )
 
@@ -164,7 +165,11 @@ func runDetect(ctx context.Context, a *app, o *detectOptions, shared askShared) 
 	if err := o.replay.add(ctx, a, r, answer); err != nil {
 		return err
 	}
-	return o.print(a, answer)
+	if err := o.print(a, answer); err != nil {
+		return err
+	}
+	noteLacking(a, queriedRuns([]run.Found{found}), func(*schema.Manifest) schema.Reads { return schema.ReadsMessages })
+	return nil
 }
 
 // detection is the detection that the flags ask for.

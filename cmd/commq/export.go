@@ -14,6 +14,7 @@ import (
 	"github.com/commq/commq/formats/paraver"
 	"github.com/commq/commq/models"
 	"github.com/commq/commq/run"
+	"github.com/commq/commq/schema"
 	"github.com/commq/commq/writer"
 )
 
@@ -119,6 +120,7 @@ func runExportDim(ctx context.Context, a *app, o *exportDimOptions) error {
 	if err != nil {
 		return fmt.Errorf("export dim: %s: %w", o.run, err)
 	}
+	reportLacking(a, folder, o.output)
 	a.report(notes)
 	return nil
 }
@@ -131,6 +133,17 @@ func disclose(ctx context.Context, a *app, dir, file string) {
 	}
 	if tells, err := run.Discloses(ctx, dir, m); err == nil && tells != "" {
 		a.note("%s discloses: %s", file, tells)
+	}
+}
+
+// reportLacking reports what a file that was made of the run in a folder lacks because the run does.
+func reportLacking(a *app, dir, file string) {
+	m, err := writer.ReadManifest(dir)
+	if err != nil {
+		return
+	}
+	if text := run.LeftOut(filepath.Base(dir), m, schema.ReadsAll, file); text != "" {
+		a.report([]string{text})
 	}
 }
 
@@ -192,6 +205,7 @@ func runExportPrv(ctx context.Context, a *app, o *exportPrvOptions) error {
 		return fmt.Errorf("export prv: %s: %w", o.run, err)
 	}
 	disclose(ctx, a, folder, o.output)
+	reportLacking(a, folder, o.output)
 	a.report(notes)
 	return nil
 }

@@ -146,6 +146,7 @@ func runExportRun(ctx context.Context, a *app, f runFormat, o *exportRunOptions)
 	if f.discloses {
 		disclose(ctx, a, dir, o.output)
 	}
+	reportLacking(a, dir, o.output)
 	a.report(notes)
 	return nil
 }

@@ -43,7 +43,15 @@ func findToMeasure(ctx context.Context, a *app, names []string, o queries.Option
 	if err := checkMemory(int(o.MemoryBytes >> 20)); err != nil {
 		return nil, err
 	}
-	return askedRuns(ctx, a, o.Trino, names)
+	runs, err := askedRuns(ctx, a, o.Trino, names)
+	if err != nil {
+		return nil, err
+	}
+	q, err := queries.Named([]string{"measures"})
+	if err == nil {
+		noteLacking(a, runs, q[0].Reads)
+	}
+	return runs, err
 }
 
 // simulateOn simulates runs on a machine; nil if none is named.

@@ -17,6 +17,7 @@ import (
 	"github.com/commq/commq/queries/output"
 	"github.com/commq/commq/queries/plot"
 	"github.com/commq/commq/run"
+	"github.com/commq/commq/schema"
 )
 
 // answerOptions are the flags of every command that prints rows.
@@ -394,12 +395,25 @@ func runAsk(ctx context.Context, a *app, c *cobra.Command, q *queries.Query, o *
 	if note := o.startup.Note(); err == nil && note != "" && (o.format == "table" || o.plot != "") {
 		a.note("%s", note)
 	}
+	if err == nil {
+		noteLacking(a, runs, q.Reads)
+	}
 	if err == nil && len(q.Origins) > 0 {
 		noteCoarseTimes(a, runs)
 		noteSharedCores(a, o.shared)
 		noteLeftOut(a, o.leftOut)
 	}
 	return err
+}
+
+// noteLacking prints what each of the runs lacks of its program's calls, where an answer that reads such rows of it
+// lacks them too.
+func noteLacking(a *app, runs []queries.Run, reads func(*schema.Manifest) schema.Reads) {
+	for _, r := range runs {
+		if text := run.LeftOut(r.Name, r.Manifest, reads(r.Manifest), "this answer"); text != "" {
+			a.note("%s", text)
+		}
+	}
 }
 
 // noteLeftOut prints that compute times leave out sleep and the like, if o.leftOut has such sentences.

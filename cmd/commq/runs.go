@@ -349,6 +349,7 @@ type checkedRun struct {
 
 func runRunsCheck(ctx context.Context, a *app, runs []string, format string, w io.Writer) error {
 	broken, all := false, []checkedRun{}
+	var lacking []queries.Run
 	paint := painter(w)
 	err := run.Each(a.storeDir(), runs, func(run, dir string) error {
 		problems, err := writer.Check(ctx, dir)
@@ -360,6 +361,9 @@ func runRunsCheck(ctx context.Context, a *app, runs []string, format string, w i
 			c.Problems = append(c.Problems, p.String())
 		}
 		all, broken = append(all, c), broken || !c.OK
+		if m, err := writer.ReadManifest(dir); err == nil && m.Counts.Dropped > 0 { // not by request
+			lacking = append(lacking, queries.Run{Name: run, Manifest: m})
+		}
 		if format == "json" {
 			return nil
 		}
@@ -379,6 +383,7 @@ func runRunsCheck(ctx context.Context, a *app, runs []string, format string, w i
 			return err
 		}
 	}
+	noteLacking(a, lacking, func(*schema.Manifest) schema.Reads { return schema.ReadsAll })
 	if broken {
 		return exitError(exitFailed)
 	}

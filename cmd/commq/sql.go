@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/commq/commq/queries"
+	"github.com/commq/commq/schema"
 )
 
 func newSQLCommand(a *app) *cobra.Command {
@@ -104,6 +105,8 @@ func runSQL(ctx context.Context, a *app, c *cobra.Command, o *answerOptions, tex
 	if err != nil {
 		return errors.Join(err, db.Close())
 	}
-	err = o.print(a, c, rows)
+	if err = o.print(a, c, rows); err == nil {
+		noteLacking(a, runs, func(*schema.Manifest) schema.Reads { return queries.ReadsOf(text) })
+	}
 	return errors.Join(err, rows.Close(), db.Close())
 }

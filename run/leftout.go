@@ -1,0 +1,61 @@
+package run
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/commq/commq/schema"
+)
+
+// LeftOut tells people what the run lacks of its program's calls, where that touches what is read of it: "cg.4 lacks
+// all calls but MPI_I* (--calls): what they did is not in this answer". It is "" if nothing is lacking. where is what
+// was made of the run: this answer.
+func LeftOut(name string, m *schema.Manifest, reads schema.Reads, where string) string {
+	parts := lackingCalls(m, reads)
+	if len(parts) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s lacks %s: what they did is not in %s", name, enumerate(parts), where)
+}
+
+// lackingCalls names the calls that the run lacks: those that were left out by request, and those that could not be
+// recorded.
+func lackingCalls(m *schema.Manifest, reads schema.Reads) (parts []string) {
+	if m.Lacks(reads) {
+		switch m.Record {
+		case "messages":
+			if reads&schema.ReadsMessageCalls != 0 {
+				parts = append(parts, "the calls of its messages (--record messages)")
+			}
+		case "collectives":
+			parts = append(parts, "messages and their calls (--record collectives)")
+		}
+		if m.SwitchedOff() {
+			parts = append(parts, "calls made while MPI_Pcontrol had switched recording off")
+		}
+		if text := filteredCalls(m); text != "" {
+			parts = append(parts, text+" (--calls)")
+		}
+	}
+	if n := m.Counts.Dropped; n > 0 && reads != 0 {
+		parts = append(parts, fmt.Sprintf("%s of %s, which could not be recorded", humanize.Comma(n),
+			counted(m.Counts.Calls+n, "call")))
+	}
+	return parts
+}
+
+// filteredCalls names the calls that filters by name left out; "" if there are no such filters.
+func filteredCalls(m *schema.Manifest) string {
+	kept, out := m.CallFilters()
+	text := strings.Join(out, ", ")
+	if len(kept) == 0 {
+		return text
+	}
+	all := "all calls but " + strings.Join(kept, ", ")
+	if text != "" {
+		all += " and also " + text
+	}
+	return all
+}
