@@ -28,10 +28,24 @@ func newSelection(ranks []*rankSpool, o *Options) (s selection, err error) {
 	return s, err
 }
 
-// CheckCalls checks the patterns of Options.Calls. The error names the one that is malformed or matches no MPI call.
-func CheckCalls(patterns []string) error {
-	_, err := keptCalls(patterns)
-	return err
+// CheckCalls checks the patterns of Options.Calls. The error names the one that is malformed or matches no MPI call, or
+// says that the patterns and record leave no call to keep.
+func CheckCalls(patterns []string, record string) error {
+	kept, err := keptCalls(patterns)
+	if err != nil || kept == nil {
+		return err
+	}
+	for i, keeps := range kept {
+		row := schema.Event{Call: int16(i), Class: int16(schema.Calls[i].Class)}
+		if keeps && schema.Calls[i].Name != "" && !(record == RecordCollectives && pointToPoint(&row)) {
+			return nil
+		}
+	}
+	text := fmt.Sprintf("calls %s", strings.Join(patterns, ","))
+	if record == RecordCollectives {
+		text += " with --record " + record
+	}
+	return fmt.Errorf("%s keeps no call: nothing would be recorded", text)
 }
 
 // keptCalls returns which calls the patterns keep, by id; nil means all.

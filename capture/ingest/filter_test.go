@@ -86,8 +86,26 @@ func TestFiltersLeaveRowsOutAfterMatching(t *testing.T) {
 
 func TestWrongPatternsOfCalls(t *testing.T) {
 	for pattern, want := range map[string]string{"MPI_Sned": "no MPI call has such a name", "-[": "not a pattern"} {
-		if err := CheckCalls([]string{pattern}); err == nil || !strings.Contains(err.Error(), want) {
+		if err := CheckCalls([]string{pattern}, RecordAll); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", pattern, err, want)
+		}
+	}
+}
+
+func TestPatternsThatKeepNoCall(t *testing.T) {
+	for _, x := range []struct {
+		calls, record, want string
+	}{
+		{"-*", RecordAll, "calls -* keeps no call: nothing would be recorded"},
+		{"MPI_Send,-MPI_Send", RecordMessages, "calls MPI_Send,-MPI_Send keeps no call: nothing would be recorded"},
+		{"MPI_Isend", RecordCollectives,
+			"calls MPI_Isend with --record collectives keeps no call: nothing would be recorded"},
+		{"MPI_Isend", RecordAll, "<nil>"},
+		{"-MPI_*send", RecordCollectives, "<nil>"},
+		{"MPI_Isend,MPI_Bcast", RecordCollectives, "<nil>"},
+	} {
+		if err := CheckCalls(strings.Split(x.calls, ","), x.record); fmt.Sprint(err) != x.want {
+			t.Errorf("%s, record %s: %v, want %s", x.calls, x.record, err, x.want)
 		}
 	}
 }

@@ -101,7 +101,7 @@ func (o *filterOptions) check() error {
 	if err := oneOf("record", o.record, ingest.RecordAll, ingest.RecordMessages, ingest.RecordCollectives); err != nil {
 		return err
 	}
-	if err := ingest.CheckCalls(o.calls); err != nil {
+	if err := ingest.CheckCalls(o.calls, o.record); err != nil {
 		return fmt.Errorf("--%w", err)
 	}
 	return nil
