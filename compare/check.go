@@ -109,11 +109,15 @@ type Evidence struct {
 	New  []Sample
 	Kept []string
 	Base []Sample
+	// Lacks tells what a run lacks of the calls that a measure counts, or those that fit if it is a pattern; "" for
+	// nothing. nil means that no run lacks any.
+	Lacks func(run, measure string) string
 	// Baseline has the measures of earlier runs; nil if there is none.
 	Baseline *Baseline
 	// Grow returns how a measure grows over the runs with these numbers of ranks; no numbers means all runs.
 	Grow func(measure string, ranks []int32) ([]Growth, error)
-	// Operations are the collectives that can be found. ByHand returns those that a run does by hand.
+	// Operations are the collectives that can be found. ByHand returns those that a run does by hand; with an error
+	// there may be more.
 	Operations []string
 	ByHand     func(run string) ([]Manual, error)
 	// CauseRules are the findings that there can be. Causes returns those of a run.
@@ -166,6 +170,9 @@ func (j *judge) judge() {
 			j.missing("no run of %s is checked; give one with --run", plural(int64(ranks), "rank"))
 		}
 	}
+	if j.lacking(runs) {
+		return
+	}
 	switch j.Kind {
 	case NoMore, SameAs:
 		j.counts(runs)
@@ -186,6 +193,22 @@ func (j *judge) judge() {
 	case NoFinding:
 		j.noFinding(runs)
 	}
+}
+
+// lacking reports whether runs lack calls that the measures of the rule count, with findings if they do.
+func (j *judge) lacking(runs []int) (some bool) {
+	if j.e.Lacks == nil || slices.Contains([]string{NoManual, NoRows, NoFinding}, j.Kind) { // measures of no kind
+		return false
+	}
+	for _, i := range runs {
+		for _, measure := range j.Measures {
+			if text := j.e.Lacks(j.e.New[i].Run, measure); text != "" {
+				j.missing("%s", text)
+				some = true
+			}
+		}
+	}
+	return some
 }
 
 // runs returns the indexes of the runs that the rule applies to.
@@ -572,15 +595,16 @@ func (j *judge) noManual(runs []int) {
 	for _, i := range runs {
 		s := &j.e.New[i]
 		found, err := j.e.ByHand(s.Run)
-		if err != nil {
-			j.missing("%v", err)
-			continue
-		}
+		some := false
 		for _, m := range found {
 			if slices.Contains(j.Measures, "all") || j.matches(m.Operation) {
+				some = true
 				j.broken(Finding{Message: fmt.Sprintf("run %s does %s by hand: %s", s.Run, m.Operation, m.Text),
 					File: m.File, Line: m.Line})
 			}
+		}
+		if err != nil && !some {
+			j.missing("%v", err)
 		}
 	}
 }

@@ -15,9 +15,11 @@ import (
 type Engine interface {
 	// Ask asks a named query about several runs together.
 	Ask(ctx context.Context, runs []Run, query string, args map[string]string, each func(rows.Row) error) error
-	// SQL runs a SELECT on one run. It returns the first rows in words, and the number of rows.
+	// SQL runs a SELECT on one run. It returns the first rows in words, and the number of rows. No row of a run that
+	// lacks some of what is read is an error.
 	SQL(ctx context.Context, run Run, text string) (first []string, count int64, err error)
-	// ByHand finds the collectives that a run does by hand; Operations lists those that it can find.
+	// ByHand finds the collectives that a run does by hand, with an error those that it could; Operations lists those
+	// that there can be.
 	ByHand(ctx context.Context, run Run) ([]Manual, error)
 	Operations() []string
 	// Causes returns what commq diagnose finds in a run; CauseRules lists what it can find.
@@ -97,6 +99,7 @@ func (e *Evidence) connect(ctx context.Context, runs []Run, engine Engine) {
 		}
 		return []Growth{*g}, nil
 	}
+	e.Lacks = func(run, measure string) string { r := named(run); return r.lacks(measure) }
 	e.ByHand = func(run string) ([]Manual, error) { return engine.ByHand(ctx, named(run)) }
 	e.Causes = func(run string) (Causes, error) { return engine.Causes(ctx, named(run)) }
 	e.Rows = func(run, sql string) ([]string, int64, error) { return engine.SQL(ctx, named(run), sql) }

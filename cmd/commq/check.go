@@ -242,7 +242,12 @@ func (e *checkEngine) SQL(ctx context.Context, run compare.Run, text string) (fi
 		}
 		first = append(first, strings.Join(words, ", "))
 	}
-	return first, count, errors.Join(answer.Err(), answer.Close())
+	if err = errors.Join(answer.Err(), answer.Close()); err == nil && count == 0 {
+		if lacks := run.LeftOut("it", queries.ReadsOf(text), "what the rule reads"); lacks != "" {
+			err = errors.New(lacks)
+		}
+	}
+	return first, count, err
 }
 
 // Operations returns the collectives that detection finds.
@@ -260,6 +265,9 @@ func (e *checkEngine) ByHand(ctx context.Context, r compare.Run) (list []compare
 	found, err := report.FindByHand(ctx, dir, spillPayloads)
 	for _, f := range found {
 		list = append(list, compare.Manual(f))
+	}
+	if lacks := r.LeftOut("run "+r.Name, schema.ReadsMessages, "what was searched"); err == nil && lacks != "" {
+		err = errors.New(lacks)
 	}
 	return list, err
 }
