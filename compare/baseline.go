@@ -28,6 +28,8 @@ type Baseline struct {
 type Section struct {
 	// Kept describes which rows the runs keep; runs that keep others cannot be compared with them.
 	Kept string
+	// Hash is the kind of payload hashes of the runs; "" if it was not written.
+	Hash string
 	// Exact are the exact measures, by key.
 	Exact map[string]int64
 	// Times are samples of times, by key; nil if they were not written.
@@ -50,7 +52,7 @@ func NewBaseline(samples []Sample, kept []string, times bool) (b *Baseline, unst
 		section := b.Sections[s.Ranks]
 		first := section == nil
 		if first {
-			section = &Section{Kept: kept[i], Exact: map[string]int64{}}
+			section = &Section{Kept: kept[i], Hash: s.Hash, Exact: map[string]int64{}}
 			b.Sections[s.Ranks] = section
 		}
 		if section.Kept != kept[i] {
@@ -95,7 +97,11 @@ func (b *Baseline) Write(w io.Writer) error {
 		"program.\ncommq_baseline: 1\nranks:\n")
 	for _, ranks := range slices.Sorted(maps.Keys(b.Sections)) {
 		section := b.Sections[ranks]
-		fmt.Fprintf(&s, "  %d:\n    kept: %s\n    exact:\n", ranks, scalar(section.Kept))
+		fmt.Fprintf(&s, "  %d:\n    kept: %s\n", ranks, scalar(section.Kept))
+		if section.Hash != "" {
+			fmt.Fprintf(&s, "    hash: %s\n", scalar(section.Hash))
+		}
+		s.WriteString("    exact:\n")
 		for _, key := range slices.SortedFunc(maps.Keys(section.Exact), compareKeys) {
 			fmt.Fprintf(&s, "      %s: %d\n", scalar(key), section.Exact[key])
 		}
@@ -208,6 +214,7 @@ func (b *Baseline) readSections(v *yaml.Node, path string) error {
 		b.Sections[int32(ranks)] = s
 		return keyed.Mapping(value, path, []keyed.Key{
 			{Name: "kept", Required: true, Set: keyed.Text(&s.Kept)},
+			{Name: "hash", Set: keyed.Text(&s.Hash)},
 			{Name: "exact", Required: true, Set: entries("measures", s.readExact)},
 			{Name: "times", Set: entries("times", s.readTimes)},
 		})
@@ -249,7 +256,7 @@ func (b *Baseline) readEquations(v *yaml.Node, path string) error {
 
 // samples returns the section as runs: one with the exact measures, or as many as there are samples of times.
 func (s *Section) samples(ranks int32) []Sample {
-	first := Sample{Run: "baseline", Ranks: ranks}
+	first := Sample{Run: "baseline", Ranks: ranks, Hash: s.Hash}
 	for _, key := range slices.SortedFunc(maps.Keys(s.Exact), compareKeys) {
 		first.Values = append(first.Values, valueOf(key, s.Exact[key], true))
 	}

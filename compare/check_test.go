@@ -467,3 +467,24 @@ func TestVerdictFormats(t *testing.T) {
 		}
 	}
 }
+
+// TestFingerprintsOfOtherHashes: fingerprints of two kinds of hashes are not compared; the baseline keeps the kind.
+func TestFingerprintsOfOtherHashes(t *testing.T) {
+	for kind, want := range map[string]string{"crc64": Failed, "crc32": Undecided, "": Failed} {
+		e := evidence(map[string]int64{"payloads": 7}, map[string]int64{"payloads": 9})
+		e.New[0].Hash, e.Baseline.Sections[3].Hash = "crc64", kind
+		var out bytes.Buffer
+		if err := e.Baseline.Write(&out); err != nil {
+			t.Fatal(err)
+		}
+		var err error
+		if e.Baseline, err = ReadBaseline("b.yaml", &out); err != nil {
+			t.Fatal(err)
+		}
+		r := checked(t, "same: [payloads]", e)
+		const why = "payloads of run pr cannot be compared: payload hashes are of different kinds: crc32, crc64"
+		if r.Status != want || want == Undecided && !strings.Contains(said(r), why) {
+			t.Errorf("%q: %s\n%s", kind, r.Status, said(r))
+		}
+	}
+}

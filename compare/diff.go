@@ -20,7 +20,7 @@ const (
 	Moved    = "moved"    // a renamed call site: same calls as one that vanished
 	Varies   = "varies"   // an exact measure that differs between the runs of a side, so that the sides overlap
 	Unclear  = "unclear"  // too few samples for the test of a time to find any difference
-	Unknown  = "unknown"  // one side lacks the measure
+	Unknown  = "unknown"  // one side lacks the measure, or fingerprints are of different hashes
 )
 
 // Side is a measure of one set of runs.
@@ -108,12 +108,29 @@ func diffOf(key string, base, new []Sample, o DiffOptions) Change {
 	case b.N < len(base) || n.N < len(new):
 		c.What = Unknown
 		c.Notes = append(c.Notes, lacking(b, n, len(base), len(new)))
+	case c.Unit == Fingerprint && hashes(base, new) != "":
+		c.What = Unknown
+		c.Notes = append(c.Notes, "payload hashes are of different kinds: "+hashes(base, new))
 	case c.Exact:
 		c.exact()
 	default:
 		c.timed(bv, nv, o)
 	}
 	return c
+}
+
+// hashes names the kinds of payload hashes if the runs have different ones; "" if not, or if they are not known.
+func hashes(base, new []Sample) string {
+	var kinds []string
+	for _, s := range slices.Concat(base, new) {
+		if s.Hash != "" && !slices.Contains(kinds, s.Hash) {
+			kinds = append(kinds, s.Hash)
+		}
+	}
+	if len(kinds) < 2 {
+		return ""
+	}
+	return strings.Join(kinds, ", ")
 }
 
 // lacking describes which side lacks a measure.

@@ -40,9 +40,9 @@ func TestMeasuresAreReadByColumnName(t *testing.T) {
 		[]any{int64(7), true, int32(42), "halo.c", "1", "MPI_Send in f (halo.c)", "site_calls", "a.3"})
 	got, err := Measure(context.Background(), []Run{runOf("a.3", 3), runOf("b.5", 5)}, ask)
 	want := []Sample{
-		{Run: "a.3", Ranks: 3, Values: []Value{{Measure: "site_calls", Item: "MPI_Send in f (halo.c)", Value: 7,
+		{Run: "a.3", Ranks: 3, Hash: "crc64", Values: []Value{{Measure: "site_calls", Item: "MPI_Send in f (halo.c)", Value: 7,
 			Unit: "1", Exact: true, File: "halo.c", Line: 42}}},
-		{Run: "b.5", Ranks: 5, Values: []Value{{Measure: "message_bytes", Value: 4097, Unit: "bytes", Exact: true}}}}
+		{Run: "b.5", Ranks: 5, Hash: "crc64", Values: []Value{{Measure: "message_bytes", Value: 4097, Unit: "bytes", Exact: true}}}}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}

@@ -44,6 +44,8 @@ type Sample struct {
 	Ranks int32
 	// Values are its measures, each key once.
 	Values []Value
+	// Hash is the kind of its payload hashes; "" is not known.
+	Hash string
 }
 
 // Find returns the value of a key. A part without a value counts as 0 if the run has the whole.
