@@ -2,6 +2,7 @@ package compare
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -279,7 +280,7 @@ func (j *judge) keepsAs(i int, section *Section) bool {
 // counts compares exact measures with the baseline.
 func (j *judge) counts(runs []int) {
 	if j.e.Baseline != nil { // the baseline has runs that were not checked: a job that did not run
-		for ranks := range j.e.Baseline.Sections {
+		for _, ranks := range slices.Sorted(maps.Keys(j.e.Baseline.Sections)) {
 			if j.isFor(ranks) && !slices.ContainsFunc(runs, func(i int) bool { return j.e.New[i].Ranks == ranks }) {
 				j.missing("the baseline has runs of %s, and none is checked; give one with --run, or name ranks in "+
 					"the rule", plural(int64(ranks), "rank"))

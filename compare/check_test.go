@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -94,13 +95,27 @@ func TestCountsAgainstTheBaseline(t *testing.T) {
 		{"bound: messages\nat_most: 40", nil, Passed, ""},
 		{"bound: messages\nat_most: 39", nil, Failed, "messages of run pr is 40, at most 39 is allowed"},
 		{"bound: messages\nat_least: 41", nil, Failed, "messages of run pr is 40, at least 41 is wanted"},
-		{"bound: mesages\nat_most: 39", nil, Undecided, `no measure "mesages"`},
+		{"bound: pairs\nat_most: 39", nil, Undecided, `no measure "pairs"`},
 		{"bound: payloads\nat_most: 39", nil, Undecided, "has no bounds"},
 	} {
 		r := checked(t, c.rule, evidence(before, with(c.change)))
 		if r.Status != c.status || !strings.Contains(said(r), c.want) || c.want == "" && len(r.Findings) > 0 {
 			t.Errorf("%s with %v: %s\n%s\nwant %s\n%s", c.rule, c.change, r.Status, said(r), c.status, c.want)
 		}
+	}
+}
+
+// TestRanksOfTheBaselineThatNoRunHas: they come in the order of the ranks, in each answer.
+func TestRanksOfTheBaselineThatNoRunHas(t *testing.T) {
+	before := map[string]int64{"messages": 40}
+	e := evidence(before, before)
+	want := ""
+	for _, ranks := range []int32{2, 5, 8, 16, 32, 64} {
+		e.Baseline.Sections[ranks] = e.Baseline.Sections[3]
+		want += fmt.Sprintf("the baseline has runs of %d ranks, .*\\s*", ranks)
+	}
+	if r := checked(t, "no_more: [messages]", e); !regexp.MustCompile(want).MatchString(said(r)) {
+		t.Errorf("%s\nwant %s", said(r), want)
 	}
 }
 
