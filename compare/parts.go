@@ -38,6 +38,20 @@ func unknownPart(pattern string) (reason string) {
 	return reason
 }
 
+// unknownMeasure says why no run can have the measure that a key or pattern names; it is empty if one can.
+func unknownMeasure(key string) string {
+	whole, _, _ := strings.Cut(key, "/")
+	var names []string
+	for i := range measures {
+		if matched(whole, measures[i].name) {
+			return ""
+		}
+		names = append(names, measures[i].name)
+	}
+	return fmt.Sprintf("no measure %q%s", whole,
+		nearest.HintOr(whole, names, "docs/reference/rules.md has all measures"))
+}
+
 // unknownPart says why no run can have a part of the measure.
 func (m *measure) unknownPart(part string) string {
 	kind, example, _ := strings.Cut(m.items, ": ")

@@ -169,14 +169,23 @@ func (r *Rule) keys() []keyed.Key {
 		listed = []string{text}
 		return nil
 	}
+	measured := func(v *yaml.Node, at string) error {
+		if err := one(v, at); err != nil {
+			return err
+		}
+		if why := unknownMeasure(v.Value); why != "" {
+			return keyed.ErrorAt(v, at+": "+why)
+		}
+		return nil
+	}
 	return append([]keyed.Key{
 		{Name: "name", Required: true, Set: keyed.Text(&r.Name), Doc: keyed.Doc{
 			Means: "What the answer calls the rule; no two are alike.", Example: "no more messages"}},
 		kind(NoMore, list("measures"), `[messages, "messages/*"]`,
 			"No exact measure is greater than in the baseline. One that is less is reported."),
 		kind(SameAs, list("measures"), `[payloads]`, "Exact measures are those of the baseline."),
-		kind(Bound, one, "partners_max", "The measure is within `at_most` and `at_least`."),
-		kind(Time, one, "compute_ns",
+		kind(Bound, measured, "partners_max", "The measure is within `at_most` and `at_least`."),
+		kind(Time, measured, "compute_ns",
 			"The time is not longer than that of the base by `at_most_percent_more`. The base is the runs of "+
 				"`--base`, or a baseline with `--times`."),
 		kind(Scaling, one, "messages-per-rank",
@@ -288,11 +297,15 @@ func (r *Rule) consistent(v *yaml.Node, at string) error {
 			*r.AtLeast))
 	case r.Kind == Scaling && r.ExponentAtMost == nil && r.ExponentAtLeast == nil:
 		return keyed.ErrorAt(v, at+" has no bound; add exponent_at_most or exponent_at_least")
+	case r.Kind == Scaling && r.ExponentAtMost != nil && r.ExponentAtLeast != nil &&
+		*r.ExponentAtMost < *r.ExponentAtLeast:
+		return keyed.ErrorAt(v, fmt.Sprintf("%s.exponent_at_most is %v and exponent_at_least %v: nothing is between", at,
+			*r.ExponentAtMost, *r.ExponentAtLeast))
 	case r.Kind == Time && math.IsNaN(r.Percent):
 		return keyed.ErrorAt(v, at+".at_most_percent_more is missing; add how many percent longer the time may be")
 	}
-	for kind, names := range owned {
-		for _, name := range names {
+	for _, kind := range kinds {
+		for _, name := range owned[kind] {
 			if kind != r.Kind && keyed.Has(v, name) {
 				return keyed.ErrorAt(v, fmt.Sprintf("%s.%s is of a rule with %s; this one has %s", at, name, kind,
 					r.Kind))

@@ -59,8 +59,11 @@ func Text(to *string) func(*yaml.Node, string) error {
 // List accepts a non-empty list and passes each of its items to set.
 func List(what string, set func(v *yaml.Node, path string) error) func(*yaml.Node, string) error {
 	return func(v *yaml.Node, path string) error {
-		if v.Kind != yaml.SequenceNode || len(v.Content) == 0 {
+		switch {
+		case v.Kind != yaml.SequenceNode:
 			return Wrong(v, path, "a list of "+what)
+		case len(v.Content) == 0:
+			return ErrorAt(v, fmt.Sprintf("%s is an empty list; want a list of %s", path, what))
 		}
 		for i, item := range v.Content {
 			if err := set(item, fmt.Sprintf("%s[%d]", path, i)); err != nil {
