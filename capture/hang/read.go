@@ -8,7 +8,7 @@
 //
 // In reading order: read.go reads the files, report.go makes a Report, analysis.go matches messages and collectives,
 // threads.go describes the threads, graph.go finds circles, text.go prints. watch.go follows a job by the ends of its
-// files alone.
+// files alone. alive.go waits until all processes have ended.
 package hang
 
 import (

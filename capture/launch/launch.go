@@ -17,7 +17,7 @@ import (
 	"strings"
 	"syscall"
 
-	"golang.org/x/term"
+	"golang.org/x/sys/unix"
 
 	"github.com/commq/commq/schema"
 )
@@ -264,20 +264,32 @@ func (j Job) Run(ctx context.Context) (status int, err error) {
 }
 
 // forward passes signals on to the launcher, except those of a terminal (Ctrl-C, Ctrl-\): the terminal sends them to
-// the launcher too, and a second one would make it kill the job at once.
+// the launcher too, and a second one would make it kill the job at once. One that kill sends to the whole process group
+// looks like one to this process alone, and is passed on.
 func forward(signals <-chan os.Signal, p *os.Process, done <-chan struct{}) {
-	terminal := term.IsTerminal(int(os.Stdin.Fd()))
 	for {
 		select {
 		case s := <-signals:
-			fromTerminal := s == syscall.SIGINT || s == syscall.SIGQUIT
-			if !(terminal && fromTerminal) {
+			fromKeyboard := s == syscall.SIGINT || s == syscall.SIGQUIT
+			if !(fromKeyboard && inForeground()) {
 				_ = p.Signal(s)
 			}
 		case <-done:
 			return
 		}
 	}
+}
+
+// inForeground reports whether keys of the controlling terminal send signals to this process and to what it started,
+// wherever their input comes from.
+func inForeground() bool {
+	terminal, err := os.Open("/dev/tty")
+	if err != nil {
+		return false
+	}
+	defer terminal.Close()
+	group, err := unix.IoctlGetInt(int(terminal.Fd()), unix.TIOCGPGRP)
+	return err == nil && group == unix.Getpgrp()
 }
 
 // exitStatus turns the result of a wait into the exit status of a shell.

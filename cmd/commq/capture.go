@@ -10,10 +10,12 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/kballard/go-shellquote"
 	"github.com/spf13/cobra"
 
+	"github.com/commq/commq/capture/hang"
 	"github.com/commq/commq/capture/ingest"
 	"github.com/commq/commq/capture/launch"
 	"github.com/commq/commq/capture/shim"
@@ -281,7 +283,7 @@ func runCapture(ctx context.Context, a *app, o *captureOptions, args []string) e
 	// a Ctrl-C until here was for the program
 	ctx, stop := signal.NotifyContext(context.WithoutCancel(ctx), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	lost, err := o.waitForSimulators(ctx, a, spoolDir)
+	lost, err := o.waitForWriters(ctx, a, spoolDir)
 	if o.dryRun {
 		return o.finishDryRun(ctx, a, spoolDir, job.Launcher, status, lost, err)
 	}
@@ -315,6 +317,19 @@ func runCapture(ctx context.Context, a *app, o *captureOptions, args []string) e
 		return exitError(exitCannot)
 	}
 	return err
+}
+
+// ranksPatience is how long ranks may record after the launcher has ended.
+const ranksPatience = 10 * time.Second
+
+// waitForWriters waits until the processes on this machine record no more: the launcher may end before its ranks do.
+// lost reports whether simulator ranks ended before the program.
+func (o *captureOptions) waitForWriters(ctx context.Context, a *app, spoolDir string) (lost bool, err error) {
+	if living := hang.WaitForRanks(ctx, spoolDir, ranksPatience); len(living) > 0 {
+		a.warn("capture: the launcher has ended, but not %s (the first: rank %d): the run has what was recorded "+
+			"until now", units.Count(int64(len(living)), "rank"), living[0])
+	}
+	return o.waitForSimulators(ctx, a, spoolDir)
 }
 
 // checkFlags checks the values of flags, and that there is a program.

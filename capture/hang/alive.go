@@ -1,0 +1,54 @@
+package hang
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/commq/commq/capture/spool"
+)
+
+// aliveStep is the time between two looks at processes that have not ended.
+const aliveStep = 20 * time.Millisecond
+
+// WaitForRanks waits until no process on this machine records into the spool folder any more. A launcher that is
+// interrupted twice ends before the ranks that it ends, and what they record meanwhile belongs to the run. It returns
+// the ranks that still live when patience is at an end.
+func WaitForRanks(ctx context.Context, dir string, patience time.Duration) (living []int32) {
+	end := time.Now().Add(patience)
+	paths, _ := filepath.Glob(filepath.Join(dir, "*"+spool.Suffix))
+	for {
+		living = nil
+		paths = slices.DeleteFunc(paths, func(path string) bool {
+			rank, alive := writes(path)
+			if alive {
+				living = append(living, rank)
+			}
+			return !alive
+		})
+		if len(living) == 0 || ctx.Err() != nil || time.Now().After(end) {
+			slices.Sort(living)
+			return slices.Compact(living)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(aliveStep):
+		}
+	}
+}
+
+// writes reports whether the process of a file is alive. Ingest tells of files that cannot be read.
+func writes(path string) (rank int32, alive bool) {
+	f, err := os.Open(path)
+	if err != nil {
+		return 0, false
+	}
+	defer f.Close()
+	h, alive, err := readLiveHeader(f)
+	if err != nil {
+		return 0, false
+	}
+	return h.Rank, alive
+}
