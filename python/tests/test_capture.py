@@ -4,6 +4,8 @@ import ctypes.util
 import os
 import shutil
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -67,13 +69,36 @@ def test_what_goes_wrong(mpi: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
-def test_a_job_is_watched(mpi: dict[str, Any]) -> None:
-    with commq.capturing(PROGRAM, name="ring.2", ranks=2, **mpi) as job:
+def test_a_job_is_watched(mpi: dict[str, Any], tmp_path: Path) -> None:
+    go, spool = tmp_path / "go", tmp_path / "spool"
+    spool.mkdir()
+    with commq.capturing([*PROGRAM, "wait", str(go)], name="ring.2", ranks=2, spool=spool, **mpi) as job:
         with pytest.raises(commq.CommqError, match="leave the with block"):
             job.run
         assert job.running
+        seen = asked(job.watch, lambda seen: seen["seen"] == 2)
+        assert (seen["state"], seen["ranks"]) == ("running", 2)
+        hang = asked(job.hang, lambda hang: len(hang["findings"]) == 1)
+        assert (hang["state"], hang["findings"][0]["ranks"], hang["findings"][0]["for"]) == ("running", [1], 0)
+        assert list(spool.glob("*/*/*.cqs"))
+        go.touch()
     assert not job.running
+    with pytest.raises(commq.UsageError, match="no folder"):
+        job.watch()
     assert job.run.ranks == 2
+
+
+def asked(ask: Callable[[], Any], fits: Callable[[Any], bool]) -> Any:
+    """The first answer that fits; there is none before the ranks have started."""
+    for _ in range(600):
+        try:
+            answer = ask()
+            if fits(answer):
+                return answer
+        except commq.UsageError as error:
+            assert "no records in it" in str(error)
+        time.sleep(0.1)
+    raise AssertionError("no answer fits within a minute")
 
 
 @pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import subprocess
 import sys
@@ -31,12 +32,20 @@ class Job:
         return self._process.poll() is None
 
     def watch(self) -> Any:
-        """How far the job is: what ``commq watch --once --format json`` prints."""
-        return _command.ask(["watch", self._spool, "--once"])
+        """How far the job is: what ``commq watch --once --format json`` prints.
+
+        UsageError until the first rank has called MPI_Init, and when the job has ended.
+        """
+        return _command.ask(["watch", self._records(), "--once"])
 
     def hang(self) -> Any:
-        """Who waits for whom now: what ``commq watch --hang --format json`` prints."""
-        return _command.ask(["watch", self._spool, "--hang"])
+        """Who waits for whom now: what ``commq watch --hang --format json`` prints; errors as of :meth:`watch`."""
+        return _command.ask(["watch", self._records(), "--hang"])
+
+    def _records(self) -> str:
+        """The folder of the job's records, which capture makes in the spool; before that the spool."""
+        made = glob.glob(os.path.join(glob.escape(self._spool), "commq-spool-*"))
+        return made[0] if made else self._spool
 
     def stop(self) -> None:
         """Ends the program; what it did until then is a run."""
@@ -73,7 +82,7 @@ def capturing(
     """
     stored = store if isinstance(store, Store) else open_store(store)
     before = _contents(stored)
-    with tempfile.TemporaryDirectory(prefix="commq-") as spool:
+    with tempfile.TemporaryDirectory(prefix="commq-", dir=options.pop("spool", None)) as spool:
         flags = _command.arguments({**options, "name": name, "ranks": ranks, "replace": replace, "spool": spool})
         process = subprocess.Popen(
             [_command.command(), "capture", "--quiet", "--store", stored.path, *flags, "--", *program],
