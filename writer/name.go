@@ -160,8 +160,8 @@ func checkLocal(store string) error {
 	if !strings.Contains(store, "://") {
 		return nil
 	}
-	return fmt.Errorf("the store %s is object storage, and this needs a folder: commq query, sql, runs list and runs "+
-		"show read runs where they are; for all else copy them with commq store pull %[1]s", store)
+	return fmt.Errorf("the store %s is object storage, and this needs a folder: commq query, sql, check, runs list and "+
+		"runs show read runs where they are; for all else copy them with commq store pull %[1]s", store)
 }
 
 // natural compares names; numbers in them compare by value.

@@ -32,6 +32,8 @@ type checkOptions struct {
 	memory   int           // --memory
 	baseline baselineOptions
 	trino    string // the address that engineOptions settle on; "" is DuckDB
+	// objects tells DuckDB how to reach the store if it is object storage.
+	objects *queries.Objects
 	engineOptions
 }
 
@@ -65,6 +67,11 @@ runs of three or more different numbers of ranks. Measures that follow no exact 
 		RunE: func(c *cobra.Command, _ []string) (err error) {
 			if o.trino, err = o.address(c, "memory"); err != nil {
 				return err
+			}
+			if o.trino == "" {
+				if o.objects, err = a.objectAccess(); err != nil {
+					return err
+				}
 			}
 			if err := o.baseline.check(c); err != nil {
 				return err
@@ -208,7 +215,7 @@ type checkEngine struct {
 }
 
 func (e *checkEngine) options() queries.Options {
-	return queries.Options{MemoryBytes: int64(e.o.memory) << 20, Trino: e.o.trino}
+	return queries.Options{MemoryBytes: int64(e.o.memory) << 20, Trino: e.o.trino, Objects: e.o.objects}
 }
 
 // Ask asks a query about runs together.
@@ -253,10 +260,13 @@ func (e *checkEngine) SQL(ctx context.Context, run compare.Run, text string) (fi
 // Operations returns the collectives that detection finds.
 func (e *checkEngine) Operations() []string { return detect.Operations() }
 
+// elsewhere reports whether the files of the runs may not be in a folder here: a server has them, or object storage.
+func (e *checkEngine) elsewhere() bool { return e.o.trino != "" || e.o.objects != nil }
+
 // ByHand detects collectives that a run does by hand. Detection reads files, also of a run that a server has.
 func (e *checkEngine) ByHand(ctx context.Context, r compare.Run) (list []compare.Manual, err error) {
 	dir := r.Dir
-	if e.o.trino != "" {
+	if e.elsewhere() {
 		if dir, err = writer.Find(e.a.storeDir(), r.Name); err != nil {
 			return nil, fmt.Errorf("look for collectives by hand: %w; this rule reads the run's files, so their "+
 				"store must be here (--store)", err)
@@ -288,7 +298,7 @@ func (e *checkEngine) CauseRules() (names []string) {
 // Causes diagnoses a run, also one that a server has, from its files.
 func (e *checkEngine) Causes(ctx context.Context, r compare.Run) (c compare.Causes, err error) {
 	found := run.Found{Name: r.Name, Dir: r.Dir, Manifest: r.Manifest}
-	if e.o.trino != "" {
+	if e.elsewhere() {
 		if found, err = run.Find(e.a.storeDir(), r.Name); err != nil {
 			return c, fmt.Errorf("diagnose: %w; this rule reads the run's files, so their store must be here (--store)",
 				err)

@@ -43,7 +43,11 @@ func findToMeasure(ctx context.Context, a *app, names []string, o queries.Option
 	if err := checkMemory(int(o.MemoryBytes >> 20)); err != nil {
 		return nil, err
 	}
-	runs, err := askedRuns(ctx, a, o.Trino, names)
+	find := func() ([]queries.Run, error) { return askedRuns(ctx, a, o.Trino, names) }
+	if o.Trino == "" { // these need a folder
+		find = func() ([]queries.Run, error) { return findRuns(a, names) }
+	}
+	runs, err := find()
 	if err != nil {
 		return nil, err
 	}

@@ -21,8 +21,8 @@ speaks S3. It writes the manifest of a run last, so that half a run is not visib
 manifest is skipped; another run of the same name stays, and push stops, unless --replace is given. RUN is a name, a
 path, or a pattern of either.
 
-commq query, sql, runs list and runs show read runs there, with --store s3://BUCKET/PREFIX. For other commands fetch
-them with store pull.
+commq query, sql, check, runs list and runs show read runs there, with --store s3://BUCKET/PREFIX. For other commands
+fetch them with store pull.
 
 The service is $AWS_ENDPOINT_URL (default: Amazon's in $AWS_REGION); keys come from $AWS_ACCESS_KEY_ID and
 $AWS_SECRET_ACCESS_KEY, or the profile $AWS_PROFILE of ~/.aws/credentials.`,

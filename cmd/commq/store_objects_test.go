@@ -68,6 +68,7 @@ func TestRunsInObjectStorage(t *testing.T) {
 			t.Errorf("commq %s: %s", strings.Join(args, " "), diff.Diff(want, got))
 		}
 	}
+	checkObjects(t, local, there)
 	back := filepath.Join(t.TempDir(), "back")
 	commq(t, "store", "pull", there, "--store", back, "mg.W.*", "rma.3")
 	for _, name := range []string{"mg.W.2", "mg.W.4", "rma.3"} {
@@ -93,6 +94,7 @@ func TestRunsInObjectStorage(t *testing.T) {
 			`the store s3://jobs/2026/11 is object storage, and this needs a folder`},
 		{[]string{"runs", "check", "cg.A.4", "--store", there}, `copy them with commq store pull s3://jobs/2026/11`},
 		{[]string{"runs", "remove", "cg.A.4", "--store", there}, `is object storage, and this needs a folder`},
+		{[]string{"export", "benchfmt", "cg.A.4", "--store", there}, `is object storage, and this needs a folder`},
 		{[]string{"report", "cg.A.4", "--store", there}, `is object storage, and this needs a folder`},
 		{[]string{"sql", "FROM read_parquet('s3://jobs/2026/11/mg.W.2/events/0000.parquet')", "--run", "cg.A.4",
 			"--store", there}, `SQL reads no files, found "s3://jobs/2026/11/mg.W.2/events/0000.parquet"`},
@@ -111,8 +113,34 @@ func TestRunsInObjectStorage(t *testing.T) {
 	}
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "another secret")
 	if got := refused(t, "runs", "list", "--store", there); !strings.Contains(got,
-		"keys come from $AWS_ACCESS_KEY_ID") || strings.Contains(got, "another secret") {
+		"; keys come from $AWS_ACCESS_KEY_ID") || strings.Contains(got, ".;") || strings.Contains(got, "another secret") {
 		t.Errorf("with a wrong key: %q", got)
+	}
+}
+
+// checkObjects checks runs in object storage with a baseline of runs in a folder. A rule that reads files says what to
+// do.
+func checkObjects(t *testing.T, local, there string) {
+	t.Helper()
+	baseline, rules := filepath.Join(t.TempDir(), "base.yaml"), filepath.Join(t.TempDir(), "rules.yaml")
+	commq(t, "check", "--write-baseline", "--store", local, "--run", "mg.W.*", "--baseline", baseline)
+	text := "commq_check: 1\nbaseline: " + baseline + "\nrules:\n  - {name: same, same: [messages]}\n" +
+		"  - {name: rows, no_rows: SELECT 1 FROM ranks WHERE rank < 0}\n"
+	for _, c := range []struct {
+		rules, want string
+		status      int
+	}{
+		{text, "2 rules passed", exitDone},
+		{text + "  - {name: hand, no_manual: [all]}\n", "is object storage, and this needs a folder", exitCannot},
+		{text + "  - {name: causes, no_finding: [all]}\n", "is object storage, and this needs a folder", exitCannot},
+	} {
+		if err := os.WriteFile(rules, []byte(c.rules), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		status, out, errs := commandLine("", "check", "--rules", rules, "--store", there, "--run", "mg.W.*")
+		if status != c.status || !strings.Contains(out, c.want) {
+			t.Errorf("%s: status %d\n%s%s", c.rules, status, out, errs)
+		}
 	}
 }
 

@@ -133,8 +133,21 @@ func (s *Store) fail(doing string, err error) error {
 	case "NoSuchBucket":
 		hint = "; make the bucket first"
 	}
-	return fmt.Errorf("%s %s: %w%s", doing, s.URL, err, hint)
+	if hint != "" {
+		err = &hinted{err, hint}
+	}
+	return fmt.Errorf("%s %s: %w", doing, s.URL, err)
 }
+
+// hinted is an error of the service, whose text ends like a sentence, with what may help.
+type hinted struct {
+	error
+	hint string
+}
+
+func (h *hinted) Error() string { return strings.TrimSuffix(h.error.Error(), ".") + h.hint }
+
+func (h *hinted) Unwrap() error { return h.error }
 
 // Info is a run in the store.
 type Info struct {
