@@ -1,5 +1,6 @@
 """Stores and runs."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,15 @@ def test_a_run_that_is_not_there(store: commq.Store) -> None:
             store[name]
     with pytest.raises(commq.UsageError, match='no run fits "zz'):
         store.select("zz*")
+
+
+def test_a_run_that_cannot_be_read(store: commq.Store, tmp_path: Path) -> None:
+    shutil.copytree(store["rma.3"].path, tmp_path / "old")
+    manifest = tmp_path / "old" / "manifest.json"
+    manifest.write_text(manifest.read_text().replace('"schema_version": 2', '"schema_version": 1'))
+    with pytest.raises(commq.RunUnreadable, match="schema version 1, this commq reads 2") as caught:
+        commq.open(tmp_path)["old"]
+    assert not isinstance(caught.value, KeyError)
 
 
 def test_a_manifest(store: commq.Store) -> None:

@@ -17,7 +17,7 @@ from ._command import command
 from ._picture import style
 from .capturing import Job, capture, capturing
 from .diagnosis import Diagnosis, Finding
-from .errors import CheckFailed, CommandNotFound, CommqError, ProgramFailed, RunNotFound, UsageError
+from .errors import CheckFailed, CommandNotFound, CommqError, ProgramFailed, RunNotFound, RunUnreadable, UsageError
 from .result import Picture, Result
 from .store import Run, Runs, Store, open
 
@@ -33,6 +33,7 @@ __all__ = [
     "Result",
     "Run",
     "RunNotFound",
+    "RunUnreadable",
     "Runs",
     "Store",
     "UsageError",

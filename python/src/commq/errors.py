@@ -29,6 +29,10 @@ class RunNotFound(UsageError, KeyError):
     """No run of that name is in the store."""
 
 
+class RunUnreadable(UsageError):
+    """The run is there and cannot be read: it is damaged, or of another version of the schema."""
+
+
 class CheckFailed(CommqError):
     """Exit status 1: a check failed."""
 

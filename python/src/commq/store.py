@@ -11,7 +11,7 @@ from typing import Any
 from . import _command, _html
 from ._queries import Queries
 from .diagnosis import Diagnosis
-from .errors import RunNotFound, UsageError
+from .errors import RunNotFound, RunUnreadable, UsageError
 from .result import Result
 
 
@@ -146,9 +146,11 @@ class Store(Mapping[str, Run]):
         try:
             run.manifest
         except UsageError as error:
-            if name in self:
-                raise
-            raise RunNotFound(error.message, error.status) from None
+            if 'no run "' in error.message:
+                raise RunNotFound(error.message, error.status) from None
+            if "/manifest.json: " in error.message:
+                raise RunUnreadable(error.message, error.status) from None
+            raise
         return run
 
     def run(self, name: str) -> Run:
