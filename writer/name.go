@@ -92,6 +92,9 @@ func Find(store, nameOrPath string) (string, error) {
 	if info, err := os.Stat(nameOrPath); err == nil && info.IsDir() && nameOrPath != "" {
 		return "", fmt.Errorf("%s is a folder but not a run: it has no %s", nameOrPath, manifestName)
 	}
+	if dir := filepath.Join(store, nameOrPath); filepath.Base(nameOrPath) == nameOrPath && isRun(dir) {
+		return "", misnamed(dir, CheckName(nameOrPath))
+	}
 	if missingPath(nameOrPath) {
 		return "", fmt.Errorf("no run %q: this path does not exist; commq runs list names the runs of the store %s",
 			nameOrPath, store)
@@ -194,17 +197,29 @@ func isRun(dir string) bool {
 
 // names lists the names of the runs in a store, sorted.
 func names(store string) ([]string, error) {
+	found, err := runFolders(store)
+	return slices.DeleteFunc(found, func(name string) bool { return CheckName(name) != nil }), err
+}
+
+// runFolders returns the names of the folders in a store that have a manifest and are not hidden, sorted. A user may
+// have given one a name that no run can have.
+func runFolders(store string) ([]string, error) {
 	entries, err := os.ReadDir(store)
 	if err != nil {
 		return nil, err
 	}
 	var names []string
 	for _, e := range entries {
-		if CheckName(e.Name()) == nil && isRun(filepath.Join(store, e.Name())) {
+		if !strings.HasPrefix(e.Name(), ".") && isRun(filepath.Join(store, e.Name())) {
 			names = append(names, e.Name())
 		}
 	}
 	return names, nil
+}
+
+// misnamed is the error of a run's folder with a name that no run can have, for the reason why.
+func misnamed(dir string, why error) error {
+	return fmt.Errorf("%s: %w; rename the folder", dir, why)
 }
 
 // suggested is the largest number of names that an error message lists.

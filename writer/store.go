@@ -19,7 +19,8 @@ type Info struct {
 	Dir string
 	// Manifest is the run's manifest; nil when Err is set.
 	Manifest *schema.Manifest
-	// Err says why the manifest cannot be read: it is damaged, or has another schema version.
+	// Err says why the run cannot be read: its manifest is damaged or has another schema version, or no run can have the
+	// name of its folder.
 	Err error
 }
 
@@ -28,7 +29,7 @@ func List(store string) ([]Info, error) {
 	if err := checkLocal(store); err != nil {
 		return nil, err
 	}
-	found, err := names(store)
+	found, err := runFolders(store)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
@@ -38,8 +39,13 @@ func List(store string) ([]Info, error) {
 	infos := make([]Info, 0, len(found))
 	for _, name := range found {
 		dir := filepath.Join(store, name)
-		m, err := ReadManifest(dir)
-		infos = append(infos, Info{Name: name, Dir: dir, Manifest: m, Err: err})
+		info := Info{Name: name, Dir: dir}
+		if err := CheckName(name); err != nil {
+			info.Err = misnamed(dir, err)
+		} else {
+			info.Manifest, info.Err = ReadManifest(dir)
+		}
+		infos = append(infos, info)
 	}
 	return infos, nil
 }

@@ -111,6 +111,13 @@ func TestRunsListLeavesOutBrokenOnes(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantRuns(t, 0, "\nb  ", "left out: "+filepath.Join(store, "a"), "list", "--store", store)
+	if err := os.Rename(filepath.Join(store, "a"), filepath.Join(store, "my a")); err != nil {
+		t.Fatal(err)
+	}
+	why := filepath.Join(store, "my a") + `: run name "my a" has the character ' '; use letters, digits and . _ - + @ , :; ` +
+		"rename the folder"
+	wantRuns(t, 0, "\nb  ", "left out: "+why, "list", "--store", store)
+	wantRuns(t, 2, "", why, "show", "--store", store, "my a")
 }
 
 func TestRunsShow(t *testing.T) {
