@@ -245,6 +245,8 @@ func TestErrors(t *testing.T) {
 	for _, c := range []struct{ texts []string }{
 		{[]string{``}}, {[]string{`[]`}}, {[]string{head(0)}}, {[]string{head(0) + `{"ph":"X","ts":"x"}]}`}},
 		{[]string{head(0) + `7]}`}}, {[]string{head(0) + end, head(0) + end}},
+		{[]string{`{"traceEvents":[{"ph":"X","name":"foo","pid":0,"tid":0,"ts":1,"dur":2}]}`}}, // of another tool
+		{[]string{`{"displayTimeUnit":"ns","traceEvents":[]}`}},
 		{[]string{`{"schemaVersion":1,"distributedInfo":{"rank":-3},"traceEvents":[]}`}},
 		{[]string{`{"schemaVersion":1,"baseTimeNanoseconds":-1,"traceEvents":[]}`}},
 	} {

@@ -3,6 +3,7 @@ package kineto
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/commq/commq/formats/jsonstream"
@@ -61,6 +62,7 @@ type trace struct {
 	hostBusy  training.Busy    // operators of the program
 	joined    int              // operations to which an execution trace has added
 	kernelled bool             // there are kernels
+	own       bool             // there is something that PyTorch's profiler writes and other tools do not
 }
 
 // distributed is what a trace says of its job.
@@ -86,11 +88,20 @@ func read(path string) (*trace, error) {
 	if err := jsonstream.Object(f, "traceEvents", t.event, t.header); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
+	if !t.own {
+		return nil, fmt.Errorf("%s: has events as Chrome and Perfetto show them, but nothing of PyTorch's profiler: no %s "+
+			"and no event of the categories cpu_op, user_annotation, kernel or cuda_runtime; commq imports such traces of "+
+			"PyTorch alone", path, strings.Join(ownKeys[:], ", "))
+	}
 	return t, nil
 }
 
+// ownKeys are the keys beside the events that PyTorch's profiler alone writes.
+var ownKeys = [...]string{"schemaVersion", "distributedInfo", "deviceProperties", "baseTimeNanoseconds"}
+
 // header takes what stands beside the events.
 func (t *trace) header(key string, d *json.Decoder) error {
+	t.own = t.own || slices.Contains(ownKeys[:], key)
 	switch key {
 	case "distributedInfo":
 		var x distributed
@@ -216,13 +227,14 @@ const mostLength = 1e15
 func (t *trace) take(e *event, start, end int64) {
 	switch category := strings.ToLower(e.Category); category {
 	case "kernel":
-		t.kernelled = true
+		t.kernelled, t.own = true, true
 		if training.IsCommunication(e.Name) {
 			t.kernels = append(t.kernels, t.kernel(e, start, end))
 			return
 		}
 		t.Busy.Add(start, end)
 	case "cuda_runtime", "cuda_driver", "runtime", "hip_runtime":
+		t.own = true
 		if strings.Contains(e.Name, "Launch") {
 			var a arguments
 			if json.Unmarshal(e.Args, &a) == nil {
@@ -232,6 +244,7 @@ func (t *trace) take(e *event, start, end int64) {
 			}
 		}
 	case "cpu_op", "user_annotation", "operator":
+		t.own = true
 		t.host(e, start, end, category)
 	}
 }
