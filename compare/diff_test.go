@@ -2,6 +2,7 @@ package compare
 
 import (
 	"bytes"
+	"os"
 	"strings"
 	"testing"
 
@@ -167,6 +168,21 @@ func TestInvalidSetsAreRejected(t *testing.T) {
 		"new: run a has 3 ranks and run b 5"}} {
 		if _, err := Compare(c.base, c.new, DiffOptions{}); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v, want %s", err, c.want)
+		}
+	}
+}
+
+// A comparison that cannot be written tells why once.
+func TestComparisonOnAFullDisk(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip(err)
+	}
+	defer full.Close()
+	d := &Comparison{Base: []string{"a"}, New: []string{"b"}, FindingNotes: []string{"none"}}
+	for _, err := range []error{d.Text(full, false, 0), d.Markdown(full, false)} {
+		if err == nil || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%v", err)
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package compare
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -65,23 +64,28 @@ func (d *Comparison) Text(w io.Writer, all bool, width int) error {
 	}
 	format := func(g *grid) string { return g.text(width) }
 	err := d.write(w, head("base", d.Base, d.BaseRanks)+head("new ", d.New, d.NewRanks), all, format)
-	return errors.Join(err, d.writeFindings(w, format, func(note string) string {
+	if err != nil {
+		return err
+	}
+	return d.writeFindings(w, format, func(note string) string {
 		const head = "findings: "
 		if width > 0 {
 			note = printable.Wrap(note, strings.Repeat(" ", len(head)), width)
 		}
 		return head + note
-	}))
+	})
 }
 
 // Markdown writes the same as Text as Markdown.
 func (d *Comparison) Markdown(w io.Writer, all bool) error {
 	head := fmt.Sprintf("base: %s (%s)  \nnew: %s (%s)\n", escape(few(d.Base)), plural(int64(d.BaseRanks), "rank"),
 		escape(few(d.New)), plural(int64(d.NewRanks), "rank"))
-	err := d.write(w, head, all, (*grid).markdown)
-	return errors.Join(err, d.writeFindings(w, (*grid).markdown, func(note string) string {
+	if err := d.write(w, head, all, (*grid).markdown); err != nil {
+		return err
+	}
+	return d.writeFindings(w, (*grid).markdown, func(note string) string {
 		return "- findings: " + escape(note)
-	}))
+	})
 }
 
 func (d *Comparison) write(w io.Writer, head string, all bool, format func(*grid) string) error {

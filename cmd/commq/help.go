@@ -34,7 +34,7 @@ func helpWidth(w io.Writer) int {
 
 // printHelp prints a command's description, usage, examples, subcommands and flags. details come before the flags, and
 // the flags in own are left out because details describe them.
-func printHelp(c *cobra.Command, details string, own map[string]bool) {
+func (a *app) printHelp(c *cobra.Command, details string, own map[string]bool) {
 	width := helpWidth(c.OutOrStdout())
 	var b strings.Builder
 	about := c.Long
@@ -69,7 +69,9 @@ func printHelp(c *cobra.Command, details string, own map[string]bool) {
 		}
 		fmt.Fprintf(&b, "\n%s.\n", printable.Wrap(last, "", width-1))
 	}
-	fmt.Fprint(c.OutOrStdout(), b.String())
+	if _, err := fmt.Fprint(c.OutOrStdout(), b.String()); err != nil {
+		a.unhelped = err // cobra's functions for help return none
+	}
 }
 
 // commandLines lists the commands below one, by groups if it has any.

@@ -175,3 +175,19 @@ func TestFlagsOfQueriesAreReserved(t *testing.T) {
 		})
 	}
 }
+
+// A help text that cannot be written is an error, as any other answer.
+func TestHelpOnAFullDisk(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip(err)
+	}
+	defer full.Close()
+	for _, line := range []string{"help", "help capture", "capture --help", "query density --help", "runs", "export"} {
+		var errs bytes.Buffer
+		status := execute(context.Background(), strings.Fields(line), strings.NewReader(""), full, &errs)
+		if status != exitCannot || strings.Count(errs.String(), "no space left on device") != 1 {
+			t.Errorf("commq %s: status %d, %q", line, status, &errs)
+		}
+	}
+}

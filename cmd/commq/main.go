@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,6 +46,8 @@ type app struct {
 	replace bool
 	exact   bool // --exact
 	args    []string
+	// unhelped is the error of writing a help text.
+	unhelped error
 }
 
 // storeDir returns the folder or URL of the store.
@@ -93,7 +96,7 @@ A terminal gets colours unless $NO_COLOR is set.`,
 	}
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
-	root.SetHelpFunc(func(c *cobra.Command, _ []string) { printHelp(c, "", nil) })
+	root.SetHelpFunc(func(c *cobra.Command, _ []string) { a.printHelp(c, "", nil) })
 	root.PersistentFlags().StringVar(&a.store, "store", "", "`FOLDER` of runs (default $COMMQ_STORE, else ./runs)")
 	root.PersistentFlags().BoolVarP(&a.quiet, "quiet", "q", false,
 		"print no summaries, notes and progress, only warnings and errors")
@@ -113,7 +116,7 @@ func execute(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 	a := &app{stdin: stdin, stdout: stdout, stderr: stderr, args: args}
 	root := newRootCommand(a)
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	err := cmp.Or(root.ExecuteContext(ctx), a.unhelped)
 	var exit exitError
 	switch {
 	case err == nil:

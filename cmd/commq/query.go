@@ -307,7 +307,7 @@ func newAskCommand(a *app, l *library, q *queries.Query) *cobra.Command {
 		for _, p := range q.Params {
 			own[p.Name] = true
 		}
-		printHelp(c, q.Help(helpWidth(a.stdout)), own)
+		a.printHelp(c, q.Help(helpWidth(a.stdout)), own)
 	})
 	o.flags(c, a)
 	a.readsRuns(c)
