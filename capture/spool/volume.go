@@ -10,6 +10,10 @@ import (
 // cg.A, mg.W and sp.W of testdata, without payload hashes.
 const RunBytesPerEvent = 16.0
 
+// RunBytesFixed is the size of a run with hardly any call: 16 files of tables with their schemas, and the manifest. Runs of
+// 2 to 64 ranks with up to 400 calls in testdata have 125 to 149 kB.
+const RunBytesFixed = 140_000
+
 // RankVolume is what one rank would write.
 type RankVolume struct {
 	// Rank is its rank in MPI_COMM_WORLD.
@@ -33,8 +37,9 @@ type Volume struct {
 	DurationNs int64 `json:"duration_ns"`
 	// SpoolBytesPerSecond is SpoolBytes by that time; 0 if it is 0.
 	SpoolBytesPerSecond float64 `json:"spool_bytes_per_s"`
-	// RunBytes is the predicted size of the run: Calls times RunBytesPerEvent.
+	// RunBytes is the predicted size of the run: RunBytesFixed and Calls times RunBytesPerEvent.
 	RunBytes         uint64  `json:"run_bytes"`
+	RunBytesFixed    uint64  `json:"run_bytes_fixed"`
 	RunBytesPerEvent float64 `json:"run_bytes_per_event"`
 	// Complete tells that every rank reached MPI_Finalize. Of others the last second may be missing.
 	Complete bool `json:"complete"`
@@ -47,7 +52,7 @@ func ReadVolume(dir string) (*Volume, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &Volume{Complete: true, RunBytesPerEvent: RunBytesPerEvent}
+	v := &Volume{Complete: true, RunBytesFixed: RunBytesFixed, RunBytesPerEvent: RunBytesPerEvent}
 	ranks := map[int32]*RankVolume{}
 	for _, path := range paths {
 		f, err := Open(path)
@@ -78,6 +83,6 @@ func ReadVolume(dir string) (*Volume, error) {
 	if v.DurationNs > 0 {
 		v.SpoolBytesPerSecond = float64(v.SpoolBytes) / (float64(v.DurationNs) / 1e9)
 	}
-	v.RunBytes = uint64(float64(v.Calls) * RunBytesPerEvent)
+	v.RunBytes = RunBytesFixed + uint64(float64(v.Calls)*RunBytesPerEvent)
 	return v, nil
 }

@@ -31,8 +31,9 @@ func printVolume(a *app, v *spool.Volume, format string) error {
 	w := a.out()
 	fmt.Fprintf(w, "spool: %s in all, %s over %s\n", inBytes(int64(v.SpoolBytes)), units.Rate(v.SpoolBytesPerSecond),
 		units.Duration(v.DurationNs))
-	fmt.Fprintf(w, "run: about %s, by %s bytes per call (13 to 18 in the NPB runs of testdata, without payload "+
-		"hashes)\n", inBytes(int64(v.RunBytes)), units.Number(v.RunBytesPerEvent))
+	fmt.Fprintf(w, "run: about %s, by %s for the files of any run and %s bytes per call (13 to 18 in the NPB runs of "+
+		"testdata, without payload hashes)\n", inBytes(int64(v.RunBytes)), inBytes(int64(v.RunBytesFixed)),
+		units.Number(v.RunBytesPerEvent))
 	if !v.Complete {
 		fmt.Fprintln(w, "Not every rank reached MPI_Finalize: calls of its last second may be missing.")
 	}
