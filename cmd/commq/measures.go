@@ -43,11 +43,13 @@ func findToMeasure(ctx context.Context, a *app, names []string, o queries.Option
 	if err := checkMemory(int(o.MemoryBytes >> 20)); err != nil {
 		return nil, err
 	}
-	find := func() ([]queries.Run, error) { return askedRuns(ctx, a, o.Trino, names) }
+	var runs []queries.Run
+	var err error
 	if o.Trino == "" { // these need a folder
-		find = func() ([]queries.Run, error) { return findRuns(a, names) }
+		runs, err = findRuns(a, names)
+	} else {
+		runs, err = askedRuns(ctx, a, o.Trino, names)
 	}
-	runs, err := find()
 	if err != nil {
 		return nil, err
 	}
