@@ -26,6 +26,7 @@ program neighbors
   call star()
   call directed()
   call twice()
+  call alone()
   call MPI_Finalize(e)
   if (rank == 0 .and. bad == 0) print '(a)', 'ok'
   if (bad /= 0) stop 1
@@ -118,6 +119,24 @@ contains
     call MPI_Ineighbor_alltoallw(a, counts, bytes, types, b, counts, bytes, types, c, r, e)
     call done()
     call check(b(10) == 10 * left + 9, __LINE__)
+    call MPI_Comm_free(c, e)
+  end subroutine
+
+  subroutine alone()
+    integer :: other(1) = 0
+    if (rank == 0) other = 1
+    call MPI_Graph_create(W, 3, [1, 2, 2], [1, 0], .false., c, e)
+    b(1) = -1
+    call MPI_Neighbor_allgather(a, 2, I4, b, 2, I4, c, e)
+    call check(b(1) == merge(10 * other(1), -1, rank < 2), __LINE__)
+    call MPI_Ineighbor_alltoall(a, 1, I4, b, 1, I4, c, r, e)
+    call done()
+    call MPI_Comm_free(c, e)
+    call MPI_Dist_graph_create_adjacent(W, merge(1, 0, rank == 1), other, MPI_UNWEIGHTED, &
+      merge(1, 0, rank == 0), other, MPI_UNWEIGHTED, MPI_INFO_NULL, .false., c, e)
+    call MPI_Neighbor_allgatherv(a, 3, I4, b, [3], [0], I4, c, e)
+    call MPI_Neighbor_alltoall(a, 4, I4, b, 4, I4, c, e)
+    call check(rank /= 1 .or. b(4) == 3, __LINE__)
     call MPI_Comm_free(c, e)
   end subroutine
 

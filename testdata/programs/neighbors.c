@@ -104,6 +104,26 @@ static void twice(int rank, int *a, int *b)
 	MPI_Comm_free(&c);
 }
 
+/* 0 and 1 are neighbours, then only 0 -> 1; 2 has none. */
+static void alone(int rank, int *a, int *b)
+{
+	int index[3] = {1, 2, 2}, edges[2] = {1, 0}, other = rank < 2 ? 1 - rank : 0, at = 0, count = 3;
+	MPI_Request r;
+	MPI_Comm c;
+	MPI_Graph_create(MPI_COMM_WORLD, 3, index, edges, 0, &c);
+	b[0] = -1;
+	MPI_Neighbor_allgather(a, 2, MPI_INT, b, 2, MPI_INT, c);
+	CHECK(b[0] == (rank < 2 ? 10 * other : -1));
+	MPI_Ineighbor_alltoall(a, 1, MPI_INT, b, 1, MPI_INT, c, &r), done(&r);
+	MPI_Comm_free(&c);
+	MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, rank == 1, &other, MPI_UNWEIGHTED, rank == 0, &other, MPI_UNWEIGHTED,
+		MPI_INFO_NULL, 0, &c);
+	MPI_Neighbor_allgatherv(a, 3, MPI_INT, b, &count, &at, MPI_INT, c);
+	MPI_Neighbor_alltoall(a, 4, MPI_INT, b, 4, MPI_INT, c);
+	CHECK(rank != 1 || b[3] == 3);
+	MPI_Comm_free(&c);
+}
+
 int main(int argc, char **argv)
 {
 	int rank, a[24], b[24];
@@ -116,6 +136,7 @@ int main(int argc, char **argv)
 	star(rank, a, b);
 	directed(rank, a, b);
 	twice(rank, a, b);
+	alone(rank, a, b);
 	MPI_Finalize();
 	if (rank == 0 && !bad)
 		printf("ok\n");

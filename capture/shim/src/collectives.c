@@ -21,10 +21,16 @@ static int is_scatter(int kind)
 	return kind == CQ_K_Scatter || kind == CQ_K_Scatterv;
 }
 
+/* Collectives whose peers are the neighbours in a topology, which may be none. */
+static int is_neighborhood(int kind)
+{
+	return kind >= CQ_K_Neighbor_allgather;
+}
+
 static role role_of(cq_comm *m, const cq_collective *a)
 {
 	int inter = m->remote != 0;
-	int peers = inter ? m->remote : m->size, neighborhood = a->kind >= CQ_K_Neighbor_allgather;
+	int peers = inter ? m->remote : m->size, neighborhood = is_neighborhood(a->kind);
 	role r = {m, neighborhood, neighborhood ? m->destinations_n : peers, neighborhood ? m->sources_n : peers, 0,
 		is_rooted(a->kind), 1, 1};
 	if (a->kind == CQ_K_Barrier)
@@ -73,7 +79,7 @@ typedef struct {
 	int large;
 	const void *types; /* w collectives: a type per peer; else NULL */
 	int fortran;
-	const int *neighbors; /* neighbourhood collectives: ranks of the peers; else NULL */
+	const int *neighbors; /* neighbourhood collectives: ranks of the peers, NULL if there are none; else NULL */
 	int64_t count, bytes, size;
 	int32_t type;
 } argument;
@@ -102,7 +108,7 @@ static argument argument_of(cq_thread *t, const cq_collective *a, int64_t count,
 	}
 	for (int i = 0; counts != NULL && i < peers; i++)
 		g.count = add_counts(g.count, count_at(counts, i, g.large));
-	if (types == NULL && neighbors == NULL)
+	if (types == NULL && !is_neighborhood(a->kind))
 		g.bytes = multiply_counts(g.count, g.size);
 	else
 		for (int i = 0; i < peers; i++)

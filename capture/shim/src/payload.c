@@ -333,6 +333,15 @@ static void add_peers(cq_thread *t, digest *d, const side *g, int peers)
 	part_add(t, d, g->buf, peers * g->count, &s, g->type);
 }
 
+static int has_destination(const cq_comm *m)
+{
+	for (int i = 0; i < m->destinations_n; i++) {
+		if (m->destinations[i] != MPI_PROC_NULL)
+			return 1;
+	}
+	return 0;
+}
+
 static void contribution(cq_thread *t, digest *d, const cq_collective *a, const cq_comm *m)
 {
 	int in_place = a->sbuf == MPI_IN_PLACE, peers = m->remote != 0 ? m->remote : m->size;
@@ -355,6 +364,10 @@ static void contribution(cq_thread *t, digest *d, const cq_collective *a, const 
 			add_peer(t, d, &r, m->rank);
 		else
 			add_peers(t, d, &s, 1);
+		return;
+	case CQ_K_Neighbor_allgather:
+	case CQ_K_Neighbor_allgatherv:
+		add_peers(t, d, &s, has_destination(m)); /* else MPI does not read the buffer */
 		return;
 	case CQ_K_Neighbor_alltoall:
 	case CQ_K_Neighbor_alltoallv:
