@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/commq/commq/capture/spool"
 	"github.com/commq/commq/internal/testenv"
 )
 
@@ -99,6 +100,41 @@ func TestExitWhileTheBufferIsWritten(t *testing.T) {
 					}
 				})
 			}
+		}
+	}
+}
+
+// sessionsSource is a program that ends its only session and then begins another use of MPI, in the way of its
+// argument. The handle is that of no info.
+const sessionsSource = `#include <mpi.h>
+#include <signal.h>
+#include <string.h>
+int main(int argc, char **argv)
+{
+	const char *how = argv[1];
+	MPI_Session s;
+	MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &s);
+	MPI_Session_finalize(&s);
+	if (strcmp(how, "dies") == 0)
+		MPI_Session_init((MPI_Info)0x1234567, MPI_ERRORS_ARE_FATAL, &s);
+	if (strcmp(how, "init") == 0) {
+		MPI_Init(&argc, &argv);
+		raise(SIGKILL);
+	}
+	return 0;
+}
+`
+
+// TestEndsAfterSessions checks that a process has not ended well when MPI was used again after its last session.
+func TestEndsAfterSessions(t *testing.T) {
+	lib := shimFor(t, MPICH)
+	exe := compile(t, "mpicc.mpich", source(t, "sessions.c", sessionsSource), "-w")
+	for how, want := range map[string]uint32{"": spool.EndedFinalized, "dies": spool.EndedNot, "init": spool.EndedNot} {
+		folder := filepath.Join(t.TempDir(), "spool")
+		launch(t, MPICH, 1, []string{"LD_PRELOAD=" + lib, "COMMQ_SPOOL=" + folder, "COMMQ_JOB=7"}, exe, how)
+		d := dumpFolder(t, folder)[0]
+		if d.header.Ended != want || (how != "") != (len(d.calls) > 2) {
+			t.Errorf("%q: ended %d, want %d; calls %v", how, d.header.Ended, want, d.names())
 		}
 	}
 }

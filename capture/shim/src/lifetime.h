@@ -20,6 +20,8 @@ CQ_HOT void cq_init_before(int id)
 }
 
 #if CQ_MPI4
+/* Before an MPI_Session_init that is recorded as an ordinary call. */
+void cq_session_follows(cq_thread *t);
 /* Before an MPI_Session_init that is not recorded as an ordinary call: it starts recording if it is the first. */
 void cq_session_starts(const void *site, const void *cfa);
 void cq_session_after(cq_thread *t, int err, const MPI_Session *session);

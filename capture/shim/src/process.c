@@ -115,7 +115,7 @@ CQ_HOT cq_thread *session_before(void)
 		return NULL;
 	cq_thread *t = cq_enter();
 	if (t != NULL)
-		cq_plain_begin(t, CQ_Session_init, MPI_COMM_NULL);
+		cq_session_follows(t);
 	else
 		cq_session_starts(__builtin_return_address(0), __builtin_dwarf_cfa());
 	return t;

@@ -84,6 +84,23 @@ static void look_at_library(void)
 	cq.state = CQ_OFF;
 }
 
+/* MPI may be used again after its last session has ended. The process has then not ended well, even if it is killed
+ * before the call that begins this use returns. */
+static void use_begins(void)
+{
+	for (cq_thread *u = cq.list; cq.users == 0 && u != NULL; u = u->link)
+		u->head->ended = CQ_ENDED_NOT;
+}
+
+/* The call that was to begin another use has failed. */
+static void use_fails(void)
+{
+	for (cq_thread *u = cq.list; cq.users == 0 && u != NULL; u = u->link) {
+		if (!__atomic_load_n(&u->closing, __ATOMIC_ACQUIRE))
+			cq_header_end(u, CQ_ENDED_FINALIZED);
+	}
+}
+
 void cq_init_starts(int id)
 {
 	look_at_library();
@@ -91,6 +108,7 @@ void cq_init_starts(int id)
 	if (second_init != NULL) {
 		second_init->site = cq.init_site;
 		second_init->cfa = cq.init_cfa;
+		use_begins();
 		cq_plain_begin(second_init, id, MPI_COMM_NULL);
 	} else if (cq.state == CQ_NEW) {
 		begin_start();
@@ -278,6 +296,8 @@ static void init_again(cq_thread *t, int err)
 			cq_world_define(t);
 	}
 	cq_close(t, err);
+	if (err != MPI_SUCCESS)
+		use_fails();
 }
 
 void cq_init_after(int id, int err)
@@ -342,6 +362,12 @@ static int find_world_group(MPI_Session s)
 	return 1;
 }
 
+void cq_session_follows(cq_thread *t)
+{
+	use_begins();
+	cq_plain_begin(t, CQ_Session_init, MPI_COMM_NULL);
+}
+
 void cq_session_starts(const void *site, const void *cfa)
 {
 	look_at_library();
@@ -355,14 +381,15 @@ void cq_session_starts(const void *site, const void *cfa)
 static void session_again(cq_thread *t, int err, const MPI_Session *s)
 {
 	cq_mpi_ends(t);
-	/* all other sessions have ended */
-	if (err == MPI_SUCCESS && __atomic_add_fetch(&cq.users, 1, __ATOMIC_ACQ_REL) == 1) {
-		for (cq_thread *u = cq.list; u != NULL; u = u->link)
-			u->head->ended = CQ_ENDED_NOT;
-		find_world_group(*s);
+	if (err == MPI_SUCCESS) {
+		use_begins(); /* again: another thread may have ended the last session since */
+		if (__atomic_add_fetch(&cq.users, 1, __ATOMIC_ACQ_REL) == 1)
+			find_world_group(*s);
 	}
 	cq.locked = 1; /* this session may have several threads */
 	cq_close(t, err);
+	if (err != MPI_SUCCESS)
+		use_fails();
 }
 
 void cq_session_after(cq_thread *t, int err, const MPI_Session *s)
