@@ -59,6 +59,7 @@ func hashedMessages() []string {
 		"1,2,9," + ints(1, 3, 5),
 		"1,2,10," + ints(),
 		"1,2,11," + ints(2, 3), // an absolute address
+		"1,2,17," + ints(2, 5), // the same with a gap
 		"1,2,12," + integers[int16](-1, 2),
 		"1,2,13," + ints(1, 4, 7, 10), // in mpi_f08 a section of an array
 		"1,2,14," + ints(2, 3, 5),     // two starts of a persistent send

@@ -53,11 +53,17 @@ program hashes
   call MPI_Type_commit(t, e)
   if (rank == 1) call MPI_Send(MPI_BOTTOM, 1, t, 2, 11, MPI_COMM_WORLD, e)
   call MPI_Type_free(t, e)
+  call MPI_Get_address(three(3), at(2), e)
+  call MPI_Type_create_hindexed(2, [1, 1], at, MPI_INTEGER, t, e)
+  call MPI_Type_commit(t, e)
+  if (rank == 1) call MPI_Send(MPI_BOTTOM, 1, t, 2, 17, MPI_COMM_WORLD, e)
+  call MPI_Type_free(t, e)
   if (rank == 1) call MPI_Send(small, 2, MPI_INTEGER2, 2, 12, MPI_COMM_WORLD, e)
   if (rank == 1) call MPI_Send(a(1:12:3), 4, MPI_INTEGER, 2, 13, MPI_COMM_WORLD, e)
   do i = 1, 13
     if (rank == 2) call MPI_Recv(got, 256, MPI_CHARACTER, 1, i, MPI_COMM_WORLD, st, e)
   end do
+  if (rank == 2) call MPI_Recv(got, 256, MPI_CHARACTER, 1, 17, MPI_COMM_WORLD, st, e)
 
   if (rank == 1) then
     call MPI_Send_init(three, 3, MPI_INTEGER, 2, 14, MPI_COMM_WORLD, q(1), e)

@@ -25,7 +25,7 @@ int main(int argc, char **argv)
 {
 	int a[12], column[] = {1, 4, 7, 10}, swapped[] = {2, 1}, block[] = {6, 7, 10, 11}, odd[] = {1, 3, 5}, three[] = {2, 3, 5};
 	int lengths[] = {1, 1}, sizes[] = {3, 4}, part[] = {2, 2}, from[] = {1, 1}, two = 2;
-	MPI_Aint at[] = {4, 0}, address;
+	MPI_Aint at[] = {4, 0}, address, gap[2];
 	MPI_Datatype types[] = {MPI_INT, MPI_INT}, t;
 	double d = 1.5;
 	short small[] = {-1, 2};
@@ -51,6 +51,9 @@ int main(int argc, char **argv)
 	MPI_Get_address(three, &address);
 	MPI_Type_create_hindexed(1, &two, &address, MPI_INT, &t);
 	pass_once(MPI_BOTTOM, 1, t, 11);
+	MPI_Get_address(three, gap), MPI_Get_address(three + 2, gap + 1);
+	MPI_Type_create_hindexed(2, lengths, gap, MPI_INT, &t);
+	pass_once(MPI_BOTTOM, 1, t, 17);
 	pass(small, 2, MPI_SHORT, 12);
 	MPI_Type_vector(4, 1, 3, MPI_INT, &t);
 	pass_once(a, 1, t, 13);

@@ -36,12 +36,13 @@
 	X(Scan) X(Scatter) X(Scatterv) X(Send) X(Send_init) X(Sendrecv) \
 	X(Sendrecv_replace) X(Ssend) X(Ssend_init) X(Start) X(Startall) X(Status_set_cancelled) \
 	X(Status_set_elements_x) X(Test) X(Test_cancelled) X(Testall) X(Testany) X(Testsome) \
-	X(Topo_test) X(Type_commit) X(Type_contiguous) X(Type_free) X(Type_get_contents) X(Type_get_envelope) \
-	X(Type_get_extent) X(Type_get_name) X(Type_get_true_extent) X(Type_size_x) X(Wait) X(Waitall) \
-	X(Waitany) X(Waitsome) X(Win_allocate) X(Win_allocate_shared) X(Win_complete) X(Win_create) \
-	X(Win_create_dynamic) X(Win_fence) X(Win_flush) X(Win_flush_all) X(Win_flush_local) X(Win_flush_local_all) \
-	X(Win_free) X(Win_lock) X(Win_lock_all) X(Win_post) X(Win_start) X(Win_sync) \
-	X(Win_test) X(Win_unlock) X(Win_unlock_all) X(Win_wait) X(Wtick) X(Wtime)
+	X(Topo_test) X(Type_commit) X(Type_contiguous) X(Type_create_hindexed) X(Type_free) X(Type_get_contents) \
+	X(Type_get_envelope) X(Type_get_extent) X(Type_get_name) X(Type_get_true_extent) X(Type_size_x) X(Wait) \
+	X(Waitall) X(Waitany) X(Waitsome) X(Win_allocate) X(Win_allocate_shared) X(Win_complete) \
+	X(Win_create) X(Win_create_dynamic) X(Win_fence) X(Win_flush) X(Win_flush_all) X(Win_flush_local) \
+	X(Win_flush_local_all) X(Win_free) X(Win_lock) X(Win_lock_all) X(Win_post) X(Win_start) \
+	X(Win_sync) X(Win_test) X(Win_unlock) X(Win_unlock_all) X(Win_wait) X(Wtick) \
+	X(Wtime)
 #if CQ_OPENMPI
 #define CQ_FNS_F2C(X) \
 	X(File_f2c) X(Comm_f2c) X(Group_f2c) X(Message_f2c) X(Op_f2c) X(Request_f2c) \

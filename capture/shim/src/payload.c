@@ -86,7 +86,7 @@ static int readable(cq_thread *t, const void *p)
 }
 
 /* Adds elements by packing them, up to limit bytes. */
-static int add_packed(cq_thread *t, digest *d, const uint8_t *buf, int64_t count, const cq_shape *s, MPI_Datatype type,
+static int add_packed_at(cq_thread *t, digest *d, const uint8_t *buf, int64_t count, const cq_shape *s, MPI_Datatype type,
 	int64_t limit)
 {
 	int64_t per = s->bytes < PACK_BYTES ? PACK_BYTES / s->bytes : 1, size = per * s->bytes;
@@ -105,6 +105,22 @@ static int add_packed(cq_thread *t, digest *d, const uint8_t *buf, int64_t count
 		limit -= at;
 	}
 	return 1;
+}
+
+/* MPICH does not pack from MPI_BOTTOM: there the elements are packed from their first byte, by a type that is moved. */
+static int add_packed(cq_thread *t, digest *d, const uint8_t *buf, int64_t count, const cq_shape *s, MPI_Datatype type,
+	int64_t limit)
+{
+	int one = 1;
+	MPI_Aint back = (MPI_Aint)-s->lower;
+	MPI_Datatype moved;
+	if (CQ_LIKELY(buf != MPI_BOTTOM))
+		return add_packed_at(t, d, buf, count, s, type, limit);
+	if (cq_p.Type_create_hindexed(1, &one, &back, type, &moved) != MPI_SUCCESS)
+		return 0;
+	int ok = cq_p.Type_commit(&moved) == MPI_SUCCESS && add_packed_at(t, d, buf + s->lower, count, s, moved, limit);
+	cq_p.Type_free(&moved);
+	return ok;
 }
 
 /* Adds count elements of a type, up to limit bytes. */

@@ -145,7 +145,7 @@ var helpers = strings.Fields(`Cart_get Cart_shift Cartdim_get Comm_group Comm_ra
 	Dist_graph_neighbors Dist_graph_neighbors_count Error_class Get_elements_x Get_library_version Graph_neighbors
 	Graph_neighbors_count Grequest_complete Grequest_start Group_free Group_translate_ranks Query_thread Status_set_cancelled Status_set_elements_x
 	Test_cancelled Topo_test Type_get_envelope Type_get_extent Type_get_name Type_size_x Wtick Wtime
-	Comm_set_errhandler Pack Type_commit Type_contiguous Type_get_contents Type_get_true_extent`)
+	Comm_set_errhandler Pack Type_commit Type_contiguous Type_create_hindexed Type_get_contents Type_get_true_extent`)
 
 // largeHelpers are helpers that only libraries with large counts have.
 var largeHelpers = []string{"Type_get_envelope_c"}
