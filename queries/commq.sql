@@ -896,7 +896,7 @@ SELECT NULL AS "comm", NULL AS "kind", NULL AS "name", NULL AS "parent", NULL AS
 UNION ALL
 (
 WITH made AS (
-  SELECT comm, MAX(kind) AS kind, MIN(name) AS name, MAX(parent) AS parent,
+  SELECT comm, MAX(kind) AS kind, MIN(name) AS name, MAX(CASE WHEN remote = 0 THEN parent END) AS parent,
          CAST(SUM(CASE WHEN remote = 0 THEN 1 ELSE 0 END) AS BIGINT) AS size,
          CAST(NULLIF(CAST(SUM(remote) AS BIGINT), 0) AS BIGINT) AS remote_size
   FROM comms

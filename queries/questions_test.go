@@ -199,7 +199,7 @@ comms comm remote comm_rank world_rank kind name parent
 1 0 0 3 split - 0
 1 0 1 1 split rows 0
 # an intercommunicator; its second group has a process of another job
-2 0 0 0 inter - 1
+2 0 0 0 inter - 0
 2 1 0 4 inter - 1
 2 1 1 - inter - 1
 2 1 2 2 inter - 1
@@ -222,7 +222,7 @@ events rank seq call class comm instance send_bytes recv_bytes
 	same(t, "communicators", ask(t, run, "communicators"), `
 		0,world,MPI_COMM_WORLD,,5,,0,0,0,0,0,0
 		1,split,rows,0,2,,2,4106,4,7,25,47
-		2,inter,,1,1,3,1,17,0,0,0,0`)
+		2,inter,,0,1,3,1,17,0,0,0,0`)
 }
 
 func TestDatatypes(t *testing.T) {

@@ -4,7 +4,8 @@
 -- column comm INTEGER -: Id in comms; 0 is MPI_COMM_WORLD.
 -- column kind VARCHAR -: How it was made: world, self, dup, split, create, cart, graph, dist_graph, inter, merge or other.
 -- column name VARCHAR -: Its name; where its processes named it differently, the first in alphabetical order.
--- column parent INTEGER -: Communicator it was made from; null where there is none.
+-- column parent INTEGER -: Communicator it was made from; of an intercommunicator that of the group with the lowest world
+--     rank; null where there is none.
 -- column size BIGINT 1: Its processes; of an intercommunicator those of the group with the lowest world rank.
 -- column remote_size BIGINT 1: Processes of an intercommunicator's other group; null for an intracommunicator.
 -- column messages BIGINT 1: Point-to-point messages on it.
@@ -23,7 +24,7 @@
 -- label collective_send_bytes: collectives
 -- label y: sent data
 WITH made AS (
-  SELECT comm, MAX(kind) AS kind, MIN(name) AS name, MAX(parent) AS parent,
+  SELECT comm, MAX(kind) AS kind, MIN(name) AS name, MAX(CASE WHEN remote = 0 THEN parent END) AS parent,
          CAST(SUM(CASE WHEN remote = 0 THEN 1 ELSE 0 END) AS BIGINT) AS size,
          CAST(NULLIF(CAST(SUM(remote) AS BIGINT), 0) AS BIGINT) AS remote_size
   FROM comms

@@ -281,7 +281,8 @@ class Queries:
         - ``kind``: How it was made: world, self, dup, split, create, cart, graph, dist_graph, inter, merge
             or other.
         - ``name``: Its name; where its processes named it differently, the first in alphabetical order.
-        - ``parent``: Communicator it was made from; null where there is none.
+        - ``parent``: Communicator it was made from; of an intercommunicator that of the group with the
+            lowest world rank; null where there is none.
         - ``size``: Its processes; of an intercommunicator those of the group with the lowest world rank.
         - ``remote_size``: Processes of an intercommunicator's other group; null for an intracommunicator.
         - ``messages``: Point-to-point messages on it.
