@@ -94,4 +94,10 @@ func TestSharesOfEstimates(t *testing.T) {
 			t.Errorf("%s: %q: want %q", name, texts[name], want)
 		}
 	}
+	x.Unknown = []string{"a communication"} // what is sent is then not known either
+	for _, w := range report.Warnings(m, 14, x) {
+		if strings.Contains(w.Text, "bytes that are sent") {
+			t.Errorf("%s: %q", w.Name, w.Text)
+		}
+	}
 }

@@ -82,9 +82,10 @@ func shareText(e estimates, are, condition string) string {
 type estimates struct{ all, bytes, low, high int64 }
 
 // sumEstimates adds up the bytes of all sends and collective operations. Estimates are those whose laws fit all runs
-// and differ, or those that have no such law.
+// and differ, or those that have no such law. Without the communications that are not known it would be the sum of a
+// few calls, so there is none.
 func sumEstimates(m *model.Model, x *generate.Prediction, differ bool) (e estimates) {
-	if x.Signature == nil {
+	if x.Signature == nil || len(x.Unknown) > 0 {
 		return e
 	}
 	occurrences := x.Signature.Occurrences(x.Signature.Roots)
