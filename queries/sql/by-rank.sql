@@ -8,11 +8,13 @@
 -- column received_bytes BIGINT bytes: Payload of those.
 -- column collectives BIGINT 1: Collective operations that it took part in; constructors of communicators, one-sided calls and
 --     files are none.
--- column collective_send_bytes BIGINT bytes: Payload that it gave to them, by its own arguments.
--- column collective_recv_bytes BIGINT bytes: Payload that it got from them, by its own arguments.
+-- column collective_send_bytes BIGINT bytes: Payload that it gave to them, by its own arguments; unknown bytes add
+--     nothing.
+-- column collective_recv_bytes BIGINT bytes: Payload that it got from them, by its own arguments; unknown bytes add
+--     nothing.
 -- column one_sided BIGINT 1: Puts, gets and accumulates that it made, without those to MPI_PROC_NULL or with an error; not those that others made to its windows.
--- column one_sided_send_bytes BIGINT bytes: Payload that they took from it.
--- column one_sided_recv_bytes BIGINT bytes: Payload that they brought to it.
+-- column one_sided_send_bytes BIGINT bytes: Payload that they took from it; unknown bytes add nothing.
+-- column one_sided_recv_bytes BIGINT bytes: Payload that they brought to it; unknown bytes add nothing.
 -- order: rank
 -- cost: The tables channels and profile, and where there is one-sided communication six columns of events.
 -- title: What each rank sends

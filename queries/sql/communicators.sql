@@ -13,8 +13,10 @@
 -- column collectives BIGINT 1: Collective operations on it, one for all ranks together; constructors of communicators, one-sided
 --     calls and files are none.
 -- column collective_calls BIGINT 1: Calls that made them: of a complete run, operations times ranks.
--- column collective_send_bytes BIGINT bytes: Payload that all ranks gave to them, by their own arguments.
--- column collective_recv_bytes BIGINT bytes: Payload that all ranks got from them, by their own arguments.
+-- column collective_send_bytes BIGINT bytes: Payload that all ranks gave to them, by their own arguments; unknown
+--     bytes add nothing.
+-- column collective_recv_bytes BIGINT bytes: Payload that all ranks got from them, by their own arguments; unknown
+--     bytes add nothing.
 -- order: comm
 -- cost: The tables channels and collective_calls.
 -- title: Data sent on each communicator

@@ -37,12 +37,14 @@ class Queries:
         - ``received_bytes``: Payload of those. In bytes.
         - ``collectives``: Collective operations that it took part in; constructors of communicators,
             one-sided calls and files are none.
-        - ``collective_send_bytes``: Payload that it gave to them, by its own arguments. In bytes.
-        - ``collective_recv_bytes``: Payload that it got from them, by its own arguments. In bytes.
+        - ``collective_send_bytes``: Payload that it gave to them, by its own arguments; unknown bytes add
+            nothing. In bytes.
+        - ``collective_recv_bytes``: Payload that it got from them, by its own arguments; unknown bytes add
+            nothing. In bytes.
         - ``one_sided``: Puts, gets and accumulates that it made, without those to MPI_PROC_NULL or with an
             error; not those that others made to its windows.
-        - ``one_sided_send_bytes``: Payload that they took from it. In bytes.
-        - ``one_sided_recv_bytes``: Payload that they brought to it. In bytes.
+        - ``one_sided_send_bytes``: Payload that they took from it; unknown bytes add nothing. In bytes.
+        - ``one_sided_recv_bytes``: Payload that they brought to it; unknown bytes add nothing. In bytes.
         """
         return self.query(
             "by-rank",
@@ -290,8 +292,10 @@ class Queries:
         - ``collectives``: Collective operations on it, one for all ranks together; constructors of
             communicators, one-sided calls and files are none.
         - ``collective_calls``: Calls that made them: of a complete run, operations times ranks.
-        - ``collective_send_bytes``: Payload that all ranks gave to them, by their own arguments. In bytes.
-        - ``collective_recv_bytes``: Payload that all ranks got from them, by their own arguments. In bytes.
+        - ``collective_send_bytes``: Payload that all ranks gave to them, by their own arguments; unknown
+            bytes add nothing. In bytes.
+        - ``collective_recv_bytes``: Payload that all ranks got from them, by their own arguments; unknown
+            bytes add nothing. In bytes.
         """
         return self.query(
             "communicators",
