@@ -323,8 +323,7 @@ func (p *printedPrediction) table(a *app) error {
 		b.WriteByte('\n')
 	}
 	p.partial(&b)
-	p.holdout(&b)
-	p.verdict(&b)
+	p.heldOut(&b)
 	if p.Time != nil {
 		if err := printTime(a, &b, p.Time); err != nil {
 			return err
@@ -405,6 +404,13 @@ func totalText(t *report.Total, what string, text func(int64) string) string {
 	return fmt.Sprintf("%s %s (%s to %s)", what, text(t.Value), text(t.Low), text(*t.High))
 }
 
+// heldOut compares with the run that was left out: first all its numbers, then the sizes of calls that both runs make,
+// which can all be right although calls are missing.
+func (p *printedPrediction) heldOut(b *strings.Builder) {
+	p.verdict(b)
+	p.holdout(b)
+}
+
 // verdict tells which numbers of the run that was left out were predicted.
 func (p *printedPrediction) verdict(b *strings.Builder) {
 	if p.Verdict == nil {
@@ -460,13 +466,13 @@ func (p *printedPrediction) holdout(b *strings.Builder) {
 	if c.Numbers == 0 {
 		return
 	}
-	fmt.Fprintf(b, "intervals: %s of %s hold; of %s that were predicted as exact %s are",
+	fmt.Fprintf(b, "only calls that both runs make: intervals of %s of %s hold; of %s that were predicted as exact %s are",
 		percent(float64(c.Covered)/float64(c.Numbers)), counted(c.Numbers, "size"),
 		grouped(c.Exact), grouped(c.ExactRight))
 	if c.WidthMedian != nil {
 		fmt.Fprintf(b, "; the others are %s wide", percent(*c.WidthMedian))
 	}
-	fmt.Fprintf(b, "\nsizes predicted as exact and wrong, of calls that both runs make: %s\n",
+	fmt.Fprintf(b, "\nsizes predicted as exact and wrong, of these calls: %s\n",
 		grouped(c.Exact-c.ExactRight))
 	for i := range c.Wrong {
 		w := &c.Wrong[i]
