@@ -10,6 +10,9 @@ import (
 // fill puts a record into the current call.
 func (r *reader) fill(e *event) error {
 	c, f := r.current, &e.fields
+	if err := checkMessage(e.id, &c.Row); err != nil {
+		return err
+	}
 	s, thread := r.shared, r.thread
 	switch e.id {
 	case evtSend, evtIsend:
@@ -66,6 +69,17 @@ func (r *reader) fill(e *event) error {
 		return err
 	default:
 		return r.fillCollective(e)
+	}
+	return nil
+}
+
+// checkMessage rejects the record of a message in a call that has none.
+func checkMessage(id uint8, row *schema.Event) error {
+	switch id {
+	case evtSend, evtIsend, evtRecv, evtProbe, evtMrecv:
+		if class := schema.Class(row.Class); class == schema.ClassRMA || class == schema.ClassIO {
+			return fmt.Errorf("a message that %s sent or received", schema.CallID(row.Call))
+		}
 	}
 	return nil
 }
