@@ -76,23 +76,30 @@ func TestMeasuresAreThoseOfTheQuery(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	row := regexp.MustCompile(`'([a-z_]+)'(?: AS measure)?, ''.* '(1|bytes|ns|-)'(?: AS unit)?, (TRUE|FALSE)`)
-	part := regexp.MustCompile(`'([a-z_]+)', (?:[a-z.]*(?:call|size|item)),`)
+	// The values of a run, their names and units, and those of parts: of sizes, calls and places.
+	_, rest, _ := strings.Cut(string(text), "\nwhole AS (")
+	values, rest, _ := strings.Cut(rest, "\nnamed AS (")
+	named, rest, _ := strings.Cut(rest, "\nitemized AS (")
+	itemized, _, _ := strings.Cut(rest, "\nmeasured AS (")
+	ofAll := func(name string) bool {
+		return strings.HasPrefix(name, "site") ||
+			regexp.MustCompile(`r\.record = 'all'.* AS `+name+`\b`).MatchString(values)
+	}
 	described := map[string]*measure{}
 	for i := range measures {
 		described[measures[i].name] = &measures[i]
 	}
 	delete(described, Simulated) // commq diff adds it
 	parts := map[string]bool{}
-	for _, m := range part.FindAllStringSubmatch(string(text), -1) {
+	for _, m := range regexp.MustCompile(`'([a-z_]+)'`).FindAllStringSubmatch(itemized, -1) {
 		parts[m[1]] = true
 	}
+	rows := regexp.MustCompile(`\('([a-z_]+)', '(1|bytes|ns|-)', (TRUE|FALSE)\)`).FindAllStringSubmatch(named, -1)
+	for _, m := range regexp.MustCompile(`\('([a-z_]+)', '(1|bytes)', 0\)`).FindAllStringSubmatch(itemized, -1) {
+		rows = append(rows, append(m, "TRUE"))
+	}
 	found := 0
-	for _, selected := range strings.Split(string(text), "UNION ALL") {
-		m := row.FindStringSubmatch(selected)
-		if m == nil {
-			continue
-		}
+	for _, m := range rows {
 		found++
 		d := described[m[1]]
 		if d == nil {
@@ -100,7 +107,7 @@ func TestMeasuresAreThoseOfTheQuery(t *testing.T) {
 			continue
 		}
 		needs := ""
-		if strings.Contains(selected, "r.record = 'all'") {
+		if ofAll(m[1]) {
 			needs = recordAll
 		}
 		if m[1] == "payloads" {

@@ -3,6 +3,7 @@ package queries
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -167,11 +168,18 @@ var (
 		"collective_parts", "activity"}
 )
 
-// Reads tells which rows of a run the answer is made of. A query that does not need every call reads rows of calls that
-// send or receive only where they are there (record all), or shows them as they are.
-func (q *Query) Reads(m *schema.Manifest) (reads schema.Reads) {
+// Tables that a query with the parameter collectives reads for them alone.
+var ofCollectives = []string{"events", "parts", "collective_calls", "collective_parts"}
+
+// Reads tells which rows of a run the answer with these arguments is made of. A query that does not need every call
+// reads rows of calls that send or receive only where they are there (record all), or shows them as they are.
+func (q *Query) Reads(m *schema.Manifest, args map[string]string) (reads schema.Reads) {
+	needed := slices.Clone(q.Needs)
+	if q.leavesOutCollectives(args) {
+		needed = slices.DeleteFunc(needed, func(name string) bool { return slices.Contains(ofCollectives, name) })
+	}
 	needs := func(names ...string) bool {
-		return slices.ContainsFunc(names, func(name string) bool { return slices.Contains(q.Needs, name) })
+		return slices.ContainsFunc(names, func(name string) bool { return slices.Contains(needed, name) })
 	}
 	if needs(ofMessages...) {
 		reads |= schema.ReadsMessages
@@ -186,9 +194,39 @@ func (q *Query) Reads(m *schema.Manifest) (reads schema.Reads) {
 	return reads
 }
 
+// leavesOutCollectives reports whether the query can count collectives, and these arguments say that it does not.
+func (q *Query) leavesOutCollectives(args map[string]string) bool {
+	p := q.param("collectives")
+	if p == nil {
+		return false
+	}
+	value, isSet := args[p.Name]
+	if !isSet {
+		value = p.Default
+	}
+	return value == "none"
+}
+
+// tableRe finds the table after FROM or JOIN, furtherRe the list of those after the first: FROM runs r, messages AS m.
+var (
+	tableRe   = regexp.MustCompile(`\b(?:from|join)\s+(\w+)`)
+	furtherRe = regexp.MustCompile(`\bfrom\s+\w+(?:\s+(?:as\s+)?\w+)?((?:\s*,\s*\w+(?:\s+(?:as\s+)?\w+)?)+)`)
+)
+
 // ReadsOf tells which rows of a run SQL reads, by the tables that it names.
 func ReadsOf(sql string) (reads schema.Reads) {
-	for _, table := range ownNeeds(sql) {
+	sql = strings.ToLower(sql)
+	var tables []string
+	for _, m := range tableRe.FindAllStringSubmatch(sql, -1) {
+		tables = append(tables, m[1])
+	}
+	for _, m := range furtherRe.FindAllStringSubmatch(sql, -1) {
+		for _, item := range strings.Split(m[1], ",") {
+			table, _, _ := strings.Cut(strings.TrimSpace(item), " ")
+			tables = append(tables, table)
+		}
+	}
+	for _, table := range tables {
 		if slices.Contains(ofMessages, table) {
 			reads |= schema.ReadsMessages
 		}

@@ -28,19 +28,30 @@ func TestReads(t *testing.T) {
 	some := &schema.Manifest{Record: "messages"}
 	for name, want := range map[string]schema.Reads{"tags": messages, "density": messages | operations,
 		"calls": all &^ messages, "timeline": all, "timeline-calls": all &^ messages, "over-time": messages | operations,
-		"ratio": operations, "measures": messages | operations, "unmatched": messages | operations} {
+		"ratio": operations, "measures": messages | operations, "unmatched": messages | operations, "pairs": messages,
+		"sizes": messages} {
 		q, err := Named([]string{name})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := q[0].Reads(some); got != want {
+		if got := q[0].Reads(some, nil); got != want {
 			t.Errorf("%s reads %b, want %b", name, got, want)
 		}
-		if got := q[0].Reads(&schema.Manifest{Record: "all"}); name == "measures" && got != all {
+		if got := q[0].Reads(&schema.Manifest{Record: "all"}, nil); name == "measures" && got != all {
 			t.Errorf("%s of all calls reads %b", name, got)
 		}
 	}
-	for text, want := range map[string]schema.Reads{"SELECT * FROM comms": 0, "FROM Messages": messages,
+	for args, want := range map[string]schema.Reads{"none": messages, "tree": messages | operations} {
+		q, err := Named([]string{"density"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := q[0].Reads(some, map[string]string{"collectives": args}); got != want {
+			t.Errorf("density --collectives %s reads %b, want %b", args, got, want)
+		}
+	}
+	for text, want := range map[string]schema.Reads{"SELECT * FROM comms": 0, "SELECT run, messages FROM runs": 0,
+		"SELECT 1 FROM runs r, events AS e WHERE messages > 1": operations | all&^messages, "FROM Messages": messages,
 		"FROM events JOIN messages": all} {
 		if got := ReadsOf(text); got != want {
 			t.Errorf("%s reads %b, want %b", text, got, want)

@@ -126,7 +126,17 @@ func rowsLack(m *schema.Manifest) lack {
 		why, l.captures = append(why, "record "+m.Record), append(l.captures, "with --record all")
 	}
 	if len(m.Filters) > 0 {
-		why, l.captures = append(why, m.Filters...), append(l.captures, "without filters")
+		why = append(why, m.Filters...)
+	}
+	byName := len(m.Filters)
+	if m.SwitchedOff() {
+		byName--
+	}
+	if byName > 0 {
+		l.captures = append(l.captures, "without filters")
+	}
+	if m.SwitchedOff() {
+		l.captures = append(l.captures, "with a program that does not switch recording off (MPI_Pcontrol)")
 	}
 	l.what = fmt.Sprintf("does not have the rows of all calls (%s)", strings.Join(why, ", "))
 	return l

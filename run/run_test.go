@@ -171,7 +171,8 @@ func TestOpenReportsAllMissingNeeds(t *testing.T) {
 		{"record", schema.Manifest{Record: "messages"}, Need{Command: "replay", AllCalls: true},
 			`replay: run "r" does not have the rows of all calls (record messages); capture it again with --record all`},
 		{"filters", schema.Manifest{Record: "all", Filters: []string{"pcontrol", "call:MPI_S*"}}, Need{AllCalls: true},
-			`run "r" does not have the rows of all calls (pcontrol, call:MPI_S*); capture it again without filters`},
+			"run \"r\" does not have the rows of all calls (pcontrol, call:MPI_S*); capture it again without filters and with a program " +
+				"that does not switch recording off (MPI_Pcontrol)"},
 		{"dropped", schema.Manifest{Record: "all", Counts: schema.Counts{Dropped: 4097}}, Need{NoneDropped: true},
 			`run "r" misses 4,097 calls that could not be recorded; capture it again with more space for the spool`},
 		{"clock", schema.Manifest{ComputeClock: "none"}, Need{Command: "simulate", ComputeTimes: true},

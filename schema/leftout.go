@@ -63,7 +63,10 @@ func (m *Manifest) Lacks(reads Reads) bool {
 	}
 	for i := range Calls {
 		kind := ReadsOperations
-		if Calls[i].OfMessages() {
+		switch {
+		case Calls[i].ID.Is(FactStarts): // of messages or of collectives
+			kind |= ReadsMessageCalls
+		case Calls[i].OfMessages():
 			kind = ReadsMessageCalls
 		}
 		if Calls[i].Name != "" && reads&kind != 0 && !m.KeepsCall(CallID(i)) {

@@ -99,7 +99,7 @@ func Find(store, nameOrPath string) (string, error) {
 		return "", fmt.Errorf("no run %q: this path does not exist; commq runs list names the runs of the store %s",
 			nameOrPath, store)
 	}
-	if err := checkLocal(store); err != nil {
+	if err := CheckLocal(store); err != nil {
 		return "", fmt.Errorf("run %q: %w", nameOrPath, err)
 	}
 	names, err := names(store)
@@ -126,7 +126,7 @@ func missingPath(text string) bool {
 // sp.A.16. A pattern that fits no run is an error.
 func FindAll(store, nameOrPattern string) (dirs []string, pattern bool, err error) {
 	dir, err := Find(store, nameOrPattern)
-	if err == nil || checkLocal(store) != nil || !strings.ContainsAny(nameOrPattern, "*?[") {
+	if err == nil || CheckLocal(store) != nil || !strings.ContainsAny(nameOrPattern, "*?[") {
 		return []string{dir}, false, err
 	}
 	names, _ := names(store)
@@ -158,8 +158,8 @@ func FindAll(store, nameOrPattern string) (dirs []string, pattern bool, err erro
 	return dirs, true, nil
 }
 
-// checkLocal returns an error when the store is not a folder.
-func checkLocal(store string) error {
+// CheckLocal returns an error when the store is not a folder.
+func CheckLocal(store string) error {
 	if !strings.Contains(store, "://") {
 		return nil
 	}

@@ -91,7 +91,7 @@ func makeStore(store, name string) error {
 	if err := CheckName(name); err != nil {
 		return err
 	}
-	if err := checkLocal(store); err != nil {
+	if err := CheckLocal(store); err != nil {
 		return fmt.Errorf("write run %q: %w; push makes a run of a folder one there", name, err)
 	}
 	if err := disk.MkdirAllSynced(store, 0o777); err != nil {

@@ -26,7 +26,7 @@ type Info struct {
 
 // List lists the runs of a store by name. A store that does not exist has none.
 func List(store string) ([]Info, error) {
-	if err := checkLocal(store); err != nil {
+	if err := CheckLocal(store); err != nil {
 		return nil, err
 	}
 	found, err := runFolders(store)

@@ -37,7 +37,8 @@ func CheckCalls(patterns []string, record string) error {
 	}
 	for i, keeps := range kept {
 		row := schema.Event{Call: int16(i), Class: int16(schema.Calls[i].Class)}
-		if keeps && schema.Calls[i].Name != "" && !(record == RecordCollectives && pointToPoint(&row)) {
+		starts := schema.CallID(i).Is(schema.FactStarts) // persistent collectives, too
+		if keeps && schema.Calls[i].Name != "" && (record != RecordCollectives || starts || !pointToPoint(&row)) {
 			return nil
 		}
 	}

@@ -263,9 +263,9 @@ func (j Job) Run(ctx context.Context) (status int, err error) {
 	return exitStatus(err)
 }
 
-// forward passes signals on to the launcher, except those of a terminal (Ctrl-C, Ctrl-\): the terminal sends them to
-// the launcher too, and a second one would make it kill the job at once. One that kill sends to the whole process group
-// looks like one to this process alone, and is passed on.
+// forward passes signals on to the launcher, except those of keys (Ctrl-C, Ctrl-\): the terminal sends them to the
+// launcher too, and a second one would make it kill the job at once. While this process is in the foreground of a
+// terminal, those that kill sends are taken for keys: SIGTERM ends the job there.
 func forward(signals <-chan os.Signal, p *os.Process, done <-chan struct{}) {
 	for {
 		select {

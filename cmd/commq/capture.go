@@ -281,9 +281,10 @@ func runCapture(ctx context.Context, a *app, o *captureOptions, args []string) e
 		return err
 	}
 	// a Ctrl-C until here was for the program
+	waitForRanks(context.WithoutCancel(ctx), a, spoolDir)
 	ctx, stop := signal.NotifyContext(context.WithoutCancel(ctx), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	lost, err := o.waitForWriters(ctx, a, spoolDir)
+	lost, err := o.waitForSimulators(ctx, a, spoolDir)
 	if o.dryRun {
 		return o.finishDryRun(ctx, a, spoolDir, job.Launcher, status, lost, err)
 	}
@@ -322,14 +323,15 @@ func runCapture(ctx context.Context, a *app, o *captureOptions, args []string) e
 // ranksPatience is how long ranks may record after the launcher has ended.
 const ranksPatience = 10 * time.Second
 
-// waitForWriters waits until the processes on this machine record no more: the launcher may end before its ranks do.
-// lost reports whether simulator ranks ended before the program.
-func (o *captureOptions) waitForWriters(ctx context.Context, a *app, spoolDir string) (lost bool, err error) {
+// waitForRanks waits until the ranks on this machine record no more: the launcher may end before they do. An interrupt
+// ends the wait alone.
+func waitForRanks(ctx context.Context, a *app, spoolDir string) {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
 	if living := hang.WaitForRanks(ctx, spoolDir, ranksPatience); len(living) > 0 {
-		a.warn("capture: the launcher has ended, but not %s (the first: rank %d): the run has what was recorded "+
-			"until now", units.Count(int64(len(living)), "rank"), living[0])
+		a.warn("capture: the launcher has ended, but not %s (the first: rank %d): what they record from now on is lost",
+			units.Count(int64(len(living)), "rank"), living[0])
 	}
-	return o.waitForSimulators(ctx, a, spoolDir)
 }
 
 // checkFlags checks the values of flags, and that there is a program.

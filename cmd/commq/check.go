@@ -260,19 +260,30 @@ func (e *checkEngine) SQL(ctx context.Context, run compare.Run, text string) (fi
 // Operations returns the collectives that detection finds.
 func (e *checkEngine) Operations() []string { return detect.Operations() }
 
-// elsewhere reports whether the files of the runs may not be in a folder here: a server has them, or object storage.
-func (e *checkEngine) elsewhere() bool { return e.o.trino != "" || e.o.objects != nil }
+// withFiles finds the folder of a run whose files a rule reads: here, also if a server answers queries.
+func (e *checkEngine) withFiles(r compare.Run) (found run.Found, err error) {
+	store := e.a.storeDir()
+	switch {
+	case e.o.objects != nil:
+		err = writer.CheckLocal(store)
+	case e.o.trino != "":
+		found, err = run.Find(store, r.Name)
+	default:
+		found = run.Found{Name: r.Name, Dir: r.Dir, Manifest: r.Manifest}
+	}
+	if err != nil {
+		err = fmt.Errorf("%w; this rule reads the run's files, so their store must be here (--store)", err)
+	}
+	return found, err
+}
 
 // ByHand detects collectives that a run does by hand. Detection reads files, also of a run that a server has.
 func (e *checkEngine) ByHand(ctx context.Context, r compare.Run) (list []compare.Manual, err error) {
-	dir := r.Dir
-	if e.elsewhere() {
-		if dir, err = writer.Find(e.a.storeDir(), r.Name); err != nil {
-			return nil, fmt.Errorf("look for collectives by hand: %w; this rule reads the run's files, so their "+
-				"store must be here (--store)", err)
-		}
+	files, err := e.withFiles(r)
+	if err != nil {
+		return nil, fmt.Errorf("look for collectives by hand: %w", err)
 	}
-	found, err := report.FindByHand(ctx, dir, spillPayloads)
+	found, err := report.FindByHand(ctx, files.Dir, spillPayloads)
 	for _, f := range found {
 		list = append(list, compare.Manual(f))
 	}
@@ -297,12 +308,9 @@ func (e *checkEngine) CauseRules() (names []string) {
 
 // Causes diagnoses a run, also one that a server has, from its files.
 func (e *checkEngine) Causes(ctx context.Context, r compare.Run) (c compare.Causes, err error) {
-	found := run.Found{Name: r.Name, Dir: r.Dir, Manifest: r.Manifest}
-	if e.elsewhere() {
-		if found, err = run.Find(e.a.storeDir(), r.Name); err != nil {
-			return c, fmt.Errorf("diagnose: %w; this rule reads the run's files, so their store must be here (--store)",
-				err)
-		}
+	found, err := e.withFiles(r)
+	if err != nil {
+		return c, fmt.Errorf("diagnose: %w", err)
 	}
 	d, err := (&diagnoseOptions{memory: e.o.memory}).diagnose(ctx, e.a, found, func(string) {})
 	if err != nil {

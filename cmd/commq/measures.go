@@ -9,6 +9,7 @@ import (
 	"github.com/commq/commq/models/simulate"
 	"github.com/commq/commq/predict/regress"
 	"github.com/commq/commq/queries"
+	"github.com/commq/commq/schema"
 )
 
 // comparedRuns returns runs as package compare has them.
@@ -55,7 +56,7 @@ func findToMeasure(ctx context.Context, a *app, names []string, o queries.Option
 	}
 	q, err := queries.Named([]string{"measures"})
 	if err == nil {
-		noteLacking(a, runs, q[0].Reads)
+		noteLacking(a, runs, func(m *schema.Manifest) schema.Reads { return q[0].Reads(m, nil) })
 	}
 	return runs, err
 }

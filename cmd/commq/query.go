@@ -396,7 +396,7 @@ func runAsk(ctx context.Context, a *app, c *cobra.Command, q *queries.Query, o *
 		a.note("%s", note)
 	}
 	if err == nil {
-		noteLacking(a, runs, q.Reads)
+		noteLacking(a, runs, func(m *schema.Manifest) schema.Reads { return q.Reads(m, o.args) })
 	}
 	if err == nil && len(q.Origins) > 0 {
 		noteCoarseTimes(a, runs)

@@ -79,7 +79,7 @@ typedef struct {
 	int large;
 	const void *types; /* w collectives: a type per peer; else NULL */
 	int fortran;
-	const int *neighbors; /* neighbourhood collectives: ranks of the peers, NULL if there are none; else NULL */
+	const int *neighbors; /* neighbourhood collectives: ranks of the peers; NULL if there are none, or in other collectives */
 	int64_t count, bytes, size;
 	int32_t type;
 } argument;

@@ -88,8 +88,10 @@ static void look_at_library(void)
  * before the call that begins this use returns. */
 static void use_begins(void)
 {
-	for (cq_thread *u = cq.list; cq.users == 0 && u != NULL; u = u->link)
-		u->head->ended = CQ_ENDED_NOT;
+	for (cq_thread *u = cq.list; cq.users == 0 && u != NULL; u = u->link) {
+		if (!__atomic_load_n(&u->closing, __ATOMIC_ACQUIRE))
+			u->head->ended = CQ_ENDED_NOT;
+	}
 }
 
 /* The call that was to begin another use has failed. */
@@ -289,6 +291,7 @@ static void init_again(cq_thread *t, int err)
 {
 	cq_mpi_ends(t);
 	if (err == MPI_SUCCESS) {
+		use_begins(); /* the last session may have ended meanwhile */
 		__atomic_fetch_add(&cq.users, 1, __ATOMIC_ACQ_REL);
 		if (!cq.has_world_group)
 			cq.has_world_group = cq_p.Comm_group(CQ_WORLD, &cq.world_group) == MPI_SUCCESS;

@@ -146,10 +146,10 @@ class Store(Mapping[str, Run]):
         try:
             run.manifest
         except UsageError as error:
-            if 'no run "' in error.message:
-                raise RunNotFound(error.message, error.status) from None
             if "/manifest.json: " in error.message:
                 raise RunUnreadable(error.message, error.status) from None
+            if name not in self:
+                raise RunNotFound(error.message, error.status) from None
             raise
         return run
 
