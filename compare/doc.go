@@ -14,6 +14,7 @@
 //   - wire.go compares what two runs send, message by message.
 //   - baseline.go reads and writes baselines; equation.go adds the exact laws of measures over the number of ranks.
 //   - rules.go reads rules, parts.go rejects parts of measures that no run can have.
+//   - leftout.go tells what a run lacks of the calls that a rule counts.
 //   - check.go applies rules to evidence, causes.go those about findings, laws.go those about equations, files.go
 //     collects that evidence for the files of a command, verdict.go writes the verdict as text, JUnit, SARIF or GitHub
 //     commands.

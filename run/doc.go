@@ -10,6 +10,7 @@
 //   - discloses.go: what a run tells about the machine and its users, for whoever passes it on.
 //   - need.go: Need lists what an engine has to find in a run. One error names everything the run lacks and how to
 //     capture it again.
+//   - leftout.go: what a run lacks of its program's calls, in words.
 //   - open.go: Open checks the need and reads the small tables: communicators (comm.go, with neighbourhoods in
 //     topology.go), datatypes and ranks.
 //     callsite.go reads call sites on first use; table.go reads whole tables and the profile;
