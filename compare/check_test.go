@@ -97,6 +97,7 @@ func TestCountsAgainstTheBaseline(t *testing.T) {
 		{"bound: messages\nat_least: 41", nil, Failed, "messages of run pr is 40, at least 41 is wanted"},
 		{"bound: pairs\nat_most: 39", nil, Undecided, `no measure "pairs"`},
 		{"bound: payloads\nat_most: 39", nil, Undecided, "has no bounds"},
+		{"bound: messages/*\nat_most: 39", nil, Undecided, "not of all that fit a pattern"},
 	} {
 		r := checked(t, c.rule, evidence(before, with(c.change)))
 		if r.Status != c.status || !strings.Contains(said(r), c.want) || c.want == "" && len(r.Findings) > 0 {

@@ -63,6 +63,11 @@ func (s *Sample) Find(key string) (v Value, known bool) {
 	return v, known
 }
 
+// has reports whether the sample has a value for the key.
+func (s *Sample) has(key string) bool {
+	return slices.ContainsFunc(s.Values, func(v Value) bool { return v.Key() == key })
+}
+
 // measure describes a measure for the reference, in Markdown.
 type measure struct {
 	name, unit string
