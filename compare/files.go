@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/commq/commq/internal/rows"
+	"github.com/commq/commq/schema"
 )
 
 // Engine answers CheckFiles' questions about runs.
@@ -100,7 +101,14 @@ func (e *Evidence) connect(ctx context.Context, runs []Run, engine Engine) {
 		return []Growth{*g}, nil
 	}
 	e.Lacks = func(run, measure string) string { r := named(run); return r.lacks(measure) }
-	e.ByHand = func(run string) ([]Manual, error) { return engine.ByHand(ctx, named(run)) }
+	e.ByHand = func(name string) ([]Manual, error) {
+		r := named(name)
+		found, err := engine.ByHand(ctx, r)
+		if lacks := r.LeftOut("run "+name, schema.ReadsMessages, "what was searched"); err == nil && lacks != "" {
+			err = errors.New(lacks) // what was found counts all the same
+		}
+		return found, err
+	}
 	e.Causes = func(run string) (Causes, error) { return engine.Causes(ctx, named(run)) }
 	e.Rows = func(run, sql string) ([]string, int64, error) { return engine.SQL(ctx, named(run), sql) }
 	e.Fit = engine.Fit

@@ -44,21 +44,26 @@ func findToMeasure(ctx context.Context, a *app, names []string, o queries.Option
 	if err := checkMemory(int(o.MemoryBytes >> 20)); err != nil {
 		return nil, err
 	}
-	var runs []queries.Run
-	var err error
-	if o.Trino == "" { // these need a folder
-		runs, err = findRuns(a, names)
-	} else {
-		runs, err = askedRuns(ctx, a, o.Trino, names)
-	}
-	if err != nil {
-		return nil, err
-	}
-	q, err := queries.Named([]string{"measures"})
+	runs, err := runsToMeasure(ctx, a, names, o.Trino)
 	if err == nil {
-		noteLacking(a, runs, func(m *schema.Manifest) schema.Reads { return q[0].Reads(m, nil) })
+		noteUnmeasured(a, runs)
 	}
 	return runs, err
+}
+
+// runsToMeasure finds runs in a folder, or with Trino on the server.
+func runsToMeasure(ctx context.Context, a *app, names []string, trino string) ([]queries.Run, error) {
+	if trino == "" {
+		return findRuns(a, names)
+	}
+	return askedRuns(ctx, a, trino, names)
+}
+
+// noteUnmeasured prints what measures of the runs leave out because the runs do.
+func noteUnmeasured(a *app, runs []queries.Run) {
+	if q, err := queries.Named([]string{"measures"}); err == nil {
+		noteLacking(a, runs, func(m *schema.Manifest) schema.Reads { return q[0].Reads(m, nil) })
+	}
 }
 
 // simulateOn simulates runs on a machine; nil if none is named.
