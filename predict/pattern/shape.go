@@ -95,28 +95,37 @@ func preferSharedShapes(units []*unit) {
 
 // markShortAxes marks the axes along which a form moves though no run has more than two ranks there, unless a longer
 // axis shows the same shape in enoughSigns directions of call sites: two ranks do not tell whether x becomes x+1, the
-// other one, or the even one before it.
+// other one, or the even one before it. These sites make as many calls: one that makes a single call on an axis of two
+// may loop over the axis, and one that calls in all directions tells nothing about that.
 func markShortAxes(units []*unit) {
-	type way struct {
+	type kind struct {
 		shape shape
-		axis  int
+		calls int // of the site
+	}
+	type way struct {
+		kind
+		axis int
 	}
 	type direction struct {
 		way
 		site     string
 		negative bool
 	}
+	calls := map[string]int{}
+	for _, u := range units {
+		calls[u.site]++
+	}
 	counted, onAxis := map[direction]bool{}, map[way]int{}
-	shown := map[shape]int{} // the most directions of sites on one axis
+	shown := map[kind]int{} // the most directions of sites on one axis
 	for _, u := range units {
 		for a, r := range u.pool[0].Rules {
 			if r.moves(a) && u.longest(u.pool[0], a) > 2 &&
 				!slices.ContainsFunc(u.pool, func(o Form) bool { return !slices.Contains(o.shapes(), r.shape()) }) {
-				w := way{r.shape(), a}
+				w := way{kind{r.shape(), calls[u.site]}, a}
 				if d := (direction{w, u.site, r.N.Negative}); !counted[d] {
 					counted[d] = true
 					onAxis[w]++
-					shown[w.shape] = max(shown[w.shape], onAxis[w])
+					shown[w.kind] = max(shown[w.kind], onAxis[w])
 				}
 			}
 		}
@@ -127,7 +136,7 @@ func markShortAxes(units []*unit) {
 				if !r.moves(a) || u.longest(u.pool[i], a) > 2 {
 					continue
 				}
-				if shown[r.shape()] >= enoughSigns {
+				if shown[kind{r.shape(), calls[u.site]}] >= enoughSigns {
 					u.borrowed = true
 				} else {
 					u.pool[i].Short = append(u.pool[i].Short, a)
