@@ -45,6 +45,9 @@ type Call struct {
 	// event has only one distinct call, whose time is in the event's Times. Calls that differ only in it count as
 	// equal.
 	ComputeNs *int64 `json:"compute_ns,omitempty"`
+	// FirstNs is that time before the calls that follow a call of another event, if it differs much from the others',
+	// which ComputeNs is then: of many receives in a loop it is the first that comes after computing. Else it is nil.
+	FirstNs *int64 `json:"first_compute_ns,omitempty"`
 
 	// Parts are the rows of parts of a generated run's collective, without rank, seq and epoch.
 	Parts []schema.Part `json:"-"`

@@ -59,6 +59,7 @@ type Expander struct {
 	starts     map[int64]int64           // of persistent collectives so far, by seq of the call that made them
 	requests   int64                     // made so far
 	timed      bool                      // rows get compute times
+	last       *template.Node            // the event of the row before; only if timed
 	doneLater  map[int64]int64           // done_seq of rows completed in a later window, by seq
 }
 
@@ -94,7 +95,8 @@ func (x *Expander) Next(window int64) ([]schema.Event, error) {
 func (x *Expander) expand(n *template.Node, c *Call) error {
 	e := newRow(x.sig, x.rank, x.seq, n, c)
 	if x.timed {
-		e.ComputeNs = drawComputeNs(&x.sig.Values[n.ID], x.rank, x.seq, n.ID, x.made[n.ID], c)
+		e.ComputeNs = drawComputeNs(&x.sig.Values[n.ID], x.rank, x.seq, n.ID, x.made[n.ID], c, n != x.last)
+		x.last = n
 	}
 	if err := x.completeRequests(c, &e); err != nil {
 		return err

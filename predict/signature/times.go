@@ -44,9 +44,12 @@ type Spread struct {
 	High int64 `json:"q3"`
 }
 
-// MeanNs returns the mean compute time before a call of an event; NaN if unknown.
-func (v *Values) MeanNs(c *Call) float64 {
+// MeanNs returns the mean compute time before a call of an event; NaN if unknown. first tells that the rank's call
+// before was of another event.
+func (v *Values) MeanNs(c *Call, first bool) float64 {
 	switch {
+	case first && c.FirstNs != nil:
+		return float64(*c.FirstNs)
 	case c.ComputeNs != nil:
 		return float64(*c.ComputeNs)
 	case v.Times == nil || v.Times.Compute.Count == 0:
@@ -98,10 +101,10 @@ func (n *Spread) factorAt(u float64) float64 {
 }
 
 // drawComputeNs returns the compute time before the k-th call (from 0) of an event that a rank makes, which has these
-// values, in ns; 0 if unknown. It is drawn from the event's distribution, with noise of which a part is the same for
+// values, in ns; 0 if unknown. first is that of MeanNs. It is drawn from the event's distribution, with noise of which a part is the same for
 // the k-th calls of all ranks, and is the same every time.
-func drawComputeNs(v *Values, rank int32, seq int64, event, k int32, c *Call) int64 {
-	mean := v.MeanNs(c)
+func drawComputeNs(v *Values, rank int32, seq int64, event, k int32, c *Call, first bool) int64 {
+	mean := v.MeanNs(c, first)
 	if math.IsNaN(mean) {
 		return 0
 	}

@@ -51,17 +51,17 @@ func TestDrawnTimesFollowRanksAndSharedNoise(t *testing.T) {
 	v := &Values{Times: &Times{Compute: Spread{Count: 1000, Sum: 1000000}, Noise: noise, OwnNoise: noise,
 		ByRank: []int64{667, 1333}, Shared: 1000}}
 	for k := range int32(100) {
-		slow, fast := drawComputeNs(v, 1, int64(k), 5, k, &Call{}), drawComputeNs(v, 0, int64(k), 5, k, &Call{})
+		slow, fast := drawComputeNs(v, 1, int64(k), 5, k, &Call{}, false), drawComputeNs(v, 0, int64(k), 5, k, &Call{}, false)
 		if ratio := float64(slow) / float64(fast); math.Abs(ratio-2) > 0.01 {
 			t.Fatalf("call %d: %d and %d ns", k, slow, fast)
 		}
 	}
 	v.Times.Shared = 0
-	if a, b := drawComputeNs(v, 0, 7, 5, 7, &Call{}), drawComputeNs(v, 1, 7, 5, 7, &Call{}); math.Abs(float64(b)/float64(a)-2) < 0.001 {
+	if a, b := drawComputeNs(v, 0, 7, 5, 7, &Call{}, false), drawComputeNs(v, 1, 7, 5, 7, &Call{}, false); math.Abs(float64(b)/float64(a)-2) < 0.001 {
 		t.Error("ranks that share no noise have the same")
 	}
 	v.Times.OwnNoise = nil // one time for each rank: what ranks differ by is all there is
-	if a := drawComputeNs(v, 0, 7, 5, 7, &Call{}); a != 667 {
+	if a := drawComputeNs(v, 0, 7, 5, 7, &Call{}, false); a != 667 {
 		t.Errorf("%d ns, want 667", a)
 	}
 }
@@ -81,7 +81,7 @@ func TestRatiosOfTimesAreChecked(t *testing.T) {
 		}
 	}
 	v := &Values{Times: &Times{Compute: Spread{Count: 1, Sum: 1 << 62}, ByRank: []int64{mostRatio}}}
-	if ns := drawComputeNs(v, 0, 0, 0, 0, &Call{}); ns <= 0 {
+	if ns := drawComputeNs(v, 0, 0, 0, 0, &Call{}, false); ns <= 0 {
 		t.Errorf("%d ns", ns)
 	}
 }

@@ -139,9 +139,11 @@ func (f *fitter) addRun(run int) {
 	var rows []timed
 	for r := range s.Ranks {
 		rows = rows[:0]
+		var last *template.Node
 		s.Walk(r, func(n *template.Node, c *signature.Call) {
 			v := &s.Values[n.ID]
-			rows = append(rows, timed{n, v.MeanNs(c) * v.Times.RankFactor(r)})
+			rows = append(rows, timed{n, v.MeanNs(c, n != last) * v.Times.RankFactor(r)})
+			last = n
 		})
 		sums, k := map[*signature.Call]sum{}, 0
 		f.training.Sig.Walk(f.training.First[run]+r, func(n *template.Node, c *signature.Call) {

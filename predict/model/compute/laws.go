@@ -10,7 +10,9 @@
 package compute
 
 import (
+	"maps"
 	"math"
+	"slices"
 	"sync"
 
 	"github.com/commq/commq/predict/pattern"
@@ -58,6 +60,7 @@ type siteLaws struct {
 	// slots have laws of their own; the times of the others are shares of the mean.
 	slots  map[slots.Place]*timeLaw
 	shares map[slots.Place]float64
+	like   map[slots.Place]slots.Place // what nearest found
 	// roles has, by role, the time of a rank relative to the reference role's, see roleFactor; empty if all ranks
 	// compute equally long.
 	roles map[string]float64
@@ -68,8 +71,12 @@ type siteLaws struct {
 	shared     int64
 }
 
-// slotLaw returns the law for a slot, and the slot's share of it.
+// slotLaw returns the law for a slot, and the slot's share of it. A slot that no run has is like the one nearest to it:
+// the calls after the first one of a loop do not become like the first one where there are more of them.
 func (s *siteLaws) slotLaw(at slots.Place) (l *timeLaw, share float64) {
+	if _, known := s.shares[at]; !known && len(s.shares) > 0 {
+		at = s.nearest(at)
+	}
 	if l := s.slots[at]; l != nil {
 		return l, 1
 	}
@@ -77,6 +84,29 @@ func (s *siteLaws) slotLaw(at slots.Place) (l *timeLaw, share float64) {
 		return s.mean, share
 	}
 	return s.mean, 1
+}
+
+// nearest returns the place with a share that is nearest to another one: of the places that are equal to it so far, it
+// has the largest next index that is not beyond, or the least one.
+func (s *siteLaws) nearest(at slots.Place) slots.Place {
+	if place, known := s.like[at]; known {
+		return place
+	}
+	left := slices.Collect(maps.Keys(s.shares))
+	for c := range at {
+		best := left[0][c]
+		for _, p := range left[1:] {
+			if fits := p[c] <= at[c]; fits && (best > at[c] || p[c] > best) || !fits && p[c] < best {
+				best = p[c]
+			}
+		}
+		left = slices.DeleteFunc(left, func(p slots.Place) bool { return p[c] != best })
+	}
+	if s.like == nil {
+		s.like = map[slots.Place]slots.Place{}
+	}
+	s.like[at] = left[0]
+	return left[0]
 }
 
 // timeLaw is a law of a time in ns against the number of ranks.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/commq/commq/predict/regress"
 	"github.com/commq/commq/predict/signature"
+	"github.com/commq/commq/predict/slots"
 )
 
 // What ranks differ by is noise, unless they have times of their own.
@@ -51,5 +52,21 @@ func TestNoiseIsKept(t *testing.T) {
 	}
 	if s := read.sites[3]; *s.noise != *noise || *s.own != *own || s.shared != 300 {
 		t.Errorf("%+v, %+v, %d", s.noise, s.own, s.shared)
+	}
+}
+
+// Calls at places that no run has take as long as those at the nearest place, not as long as the mean with the first
+// ones, which come after computing.
+func TestUnseenPlaceIsLikeTheNearest(t *testing.T) {
+	at := slots.PlaceOf
+	s := &siteLaws{mean: newTimeLaw([]regress.Point{{Ranks: 4, Value: 100}}), shares: map[slots.Place]float64{
+		at([]int32{0, 0}): 3, at([]int32{0, 1}): 0.1, at([]int32{0, 2}): 0.2, at([]int32{1, 0}): 4, at([]int32{1, 1}): 0.3}}
+	for _, c := range []struct {
+		place []int32
+		share float64
+	}{{[]int32{0, 7}, 0.2}, {[]int32{1, 2}, 0.3}, {[]int32{5, 0}, 4}, {[]int32{5, 9}, 0.3}, {[]int32{1, 0}, 4}} {
+		if _, share := s.slotLaw(at(c.place)); share != c.share {
+			t.Errorf("place %v has %v of the mean, want %v", c.place, share, c.share)
+		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/commq/commq/internal/stats"
 	"github.com/commq/commq/predict/internal/nulls"
 	"github.com/commq/commq/predict/signature"
+	"github.com/commq/commq/predict/signature/template"
 )
 
 // Pool merges signatures on the same number of ranks: captures of one run whose compute times differ because of other
@@ -40,8 +41,8 @@ func poolCaptures(captures []*signature.Signature) (*signature.Signature, error)
 	s := *first
 	s.Values = slices.Clone(first.Values)
 	s.Captures = capturesOf(first)
-	times := [][]captureTimes{ownTimes(first)}
-	for _, other := range captures[1:] {
+	var times [][]captureTimes
+	for _, other := range captures {
 		if other.ComputeClock != first.ComputeClock {
 			return nil, fmt.Errorf(
 				"runs %q and %q on %d ranks have compute times of different clocks, %q and %q; give "+
@@ -52,6 +53,9 @@ func poolCaptures(captures []*signature.Signature) (*signature.Signature, error)
 			return nil, err
 		}
 		times = append(times, t)
+		if other == first {
+			continue
+		}
 		s.Captures = append(s.Captures, capturesOf(other)...)
 		if x := other.Oversubscribed; x != nil && (*x || s.Oversubscribed == nil) {
 			s.Oversubscribed = x
@@ -77,9 +81,13 @@ func capturesOf(s *signature.Signature) []signature.Capture {
 
 // captureTimes are the compute times of a capture at an event of the first capture.
 type captureTimes struct {
-	calls []timeSum // by value
+	calls []callTime // by value
 	times *signature.Times
 }
+
+// callTime sums up the times before calls with a value: before those that follow a call of another event, if they have
+// times of their own, and before the others.
+type callTime struct{ first, others timeSum }
 
 // timeSum is the sum of the times of n calls.
 type timeSum struct {
@@ -87,28 +95,20 @@ type timeSum struct {
 	n  int64
 }
 
-// ownTimes returns the times of the first capture, by node.
-func ownTimes(s *signature.Signature) []captureTimes {
-	times, occurrences := make([]captureTimes, len(s.Values)), s.Occurrences(s.Roots)
-	for id := range s.Values {
-		v := &s.Values[id]
-		times[id] = captureTimes{make([]timeSum, len(v.Events)), v.Times}
-		for i, c := range v.Events {
-			if ns := v.MeanNs(c); !math.IsNaN(ns) {
-				n := occurrences[id][i]
-				times[id].calls[i] = timeSum{ns * float64(n), n}
-			}
-		}
+// add adds a time; NaN is none.
+func (t *timeSum) add(ns float64) {
+	if !math.IsNaN(ns) {
+		t.ns += ns
+		t.n++
 	}
-	return times
 }
 
-// timesAt returns the times of another capture at the nodes and values of the first one. It is an error if a rank does
+// timesAt returns the times of a capture at the nodes and values of the first one. It is an error if a rank does
 // not make the same calls in both.
 func timesAt(first, other *signature.Signature) ([]captureTimes, error) {
 	times := make([]captureTimes, len(first.Values))
 	for id := range first.Values {
-		times[id].calls = make([]timeSum, len(first.Values[id].Events))
+		times[id].calls = make([]callTime, len(first.Values[id].Events))
 	}
 	paths, otherPaths := first.EventPaths(false), other.EventPaths(false)
 	different := func(format string, args ...any) error {
@@ -117,6 +117,7 @@ func timesAt(first, other *signature.Signature) ([]captureTimes, error) {
 	}
 	for rank := range first.Ranks {
 		a, b := first.Cursor(rank), other.Cursor(rank)
+		var last *template.Node
 		for seq := 0; ; seq++ {
 			n, i := a.Next()
 			m, k := b.Next()
@@ -135,11 +136,13 @@ func timesAt(first, other *signature.Signature) ([]captureTimes, error) {
 				return nil, different("rank %d, seq %d: %s and %s differ in %s", rank, seq, first.NodeName(n),
 					other.NodeName(m), what)
 			}
-			if ns := other.Values[m.ID].MeanNs(d); !math.IsNaN(ns) {
-				x := &times[n.ID].calls[i]
-				x.ns += ns
-				x.n++
+			x := &times[n.ID].calls[i]
+			if isFirst := last != n; isFirst && c.FirstNs != nil {
+				x.first.add(other.Values[m.ID].MeanNs(d, isFirst))
+			} else {
+				x.others.add(other.Values[m.ID].MeanNs(d, isFirst))
 			}
+			last = n
 			times[n.ID].times = other.Values[m.ID].Times
 		}
 	}
@@ -189,25 +192,23 @@ func poolEvent(v *signature.Values, captures []*captureTimes) {
 	sum, count := 0.0, int64(0)
 	events := make([]*signature.Call, len(v.Events))
 	for i, c := range v.Events {
-		var means []float64
-		for _, t := range captures {
-			if x := t.calls[i]; x.n > 0 {
-				means = append(means, x.ns/float64(x.n))
-			}
-		}
 		kept := *c
 		events[i] = &kept
-		if len(means) == 0 {
-			continue
+		for _, of := range []struct {
+			ns   **int64
+			time func(*callTime) timeSum
+		}{
+			{&kept.ComputeNs, func(t *callTime) timeSum { return t.others }},
+			{&kept.FirstNs, func(t *callTime) timeSum { return t.first }},
+		} {
+			mean, n := medianOf(captures, i, of.time)
+			if n > 0 && *of.ns != nil {
+				ns := int64(math.Round(mean))
+				*of.ns = &ns
+			}
+			sum += mean * float64(n)
+			count += n
 		}
-		mean := stats.Median(means)
-		if c.ComputeNs != nil {
-			ns := int64(math.Round(mean))
-			kept.ComputeNs = &ns
-		}
-		n := captures[0].calls[i].n
-		sum += mean * float64(n)
-		count += n
 	}
 	if count == 0 {
 		return
@@ -231,6 +232,21 @@ func poolEvent(v *signature.Values, captures []*captureTimes) {
 		t.OwnNoise = poolSpread(captures, (*signature.Times).AroundRanks)
 	}
 	v.Times = t
+}
+
+// medianOf returns the median over captures of the mean times before calls with a value, and how many of these calls
+// the first capture has; 0 if no capture has any.
+func medianOf(captures []*captureTimes, value int, time func(*callTime) timeSum) (mean float64, n int64) {
+	var means []float64
+	for _, t := range captures {
+		if x := time(&t.calls[value]); x.n > 0 {
+			means = append(means, x.ns/float64(x.n))
+		}
+	}
+	if len(means) == 0 {
+		return 0, 0
+	}
+	return stats.Median(means), time(&captures[0].calls[value]).n
 }
 
 // sharedNoise returns how far ranks share their noise in each capture with times.

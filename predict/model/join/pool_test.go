@@ -35,12 +35,12 @@ func TestPoolTakesMedians(t *testing.T) {
 	}
 	for rank, want := range []float64{1500, 1500, 65} {
 		s.Walk(int32(rank), func(n *template.Node, c *signature.Call) {
-			if ns := s.Values[n.ID].MeanNs(c); ns != want {
+			if ns := s.Values[n.ID].MeanNs(c, false); ns != want {
 				t.Errorf("rank %d computes %g ns before a call, want %g", rank, ns, want)
 			}
 		})
 	}
-	if runs[0].Captures != nil || runs[0].Values[1].MeanNs(runs[0].Values[1].Events[0]) != 1000 {
+	if runs[0].Captures != nil || runs[0].Values[1].MeanNs(runs[0].Values[1].Events[0], false) != 1000 {
 		t.Error("Pool changed the first capture")
 	}
 	var text strings.Builder

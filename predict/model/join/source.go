@@ -252,7 +252,7 @@ func (w *valueWalker) iteration(n *template.Node, body []int32) {
 func (w *valueWalker) joinCall(event, n *template.Node, value int32) *signature.Call {
 	tables := &w.source.runs[w.run]
 	c := *w.sig.Values[n.ID].Events[value]
-	c.ComputeNs = nil // calls of several runs share one value
+	c.ComputeNs, c.FirstNs = nil, nil // calls of several runs share one value
 	comm := c.Comm.Int32()
 	toJoint(&comm, tables.comm)
 	c.Comm = signature.IntOf(comm)

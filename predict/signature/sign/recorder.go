@@ -25,7 +25,7 @@ type Recorder struct {
 type interned struct {
 	events, bodies, loops map[string]int32
 	times                 *eventTimes // of an event
-	callTimes             []histogram // compute times, by value of an event
+	callTimes             []histogram // compute times, by timedAs
 }
 
 // Record replaces the values and roots of a linked signature by what read records. cuts has, by rank, the ends of
@@ -54,6 +54,7 @@ func Record(sig *signature.Signature, symbols *Symbols, cuts [][]Cut, read func(
 	for i := range r.interned {
 		if x := &r.interned[i]; x.times != nil {
 			sig.Values[i].Times = x.times.summary()
+			x.times.joinAlike(x.callTimes)
 			setCallTimes(&sig.Values[i], x.callTimes)
 			x.times.setRankTimes(&sig.Values[i], x.callTimes, sig.Ranks)
 			x.times.setShared(&sig.Values[i])
@@ -103,11 +104,13 @@ func (r *Recorder) Path(rank int32) *Path { return r.paths[rank] }
 // RecordRow records a row of an event at a level of a recursion.
 func (r *Recorder) RecordRow(n *template.Node, e *schema.Event, level int32) {
 	p := r.paths[e.Rank]
+	isFirst := p.last != n
 	r.GoTo(p, n, level)
 	value := r.internRow(p, n, e)
 	r.Take(p, n, value)
-	r.interned[n.ID].times.add(e, value, p.Made[n.ID]-1)
-	r.interned[n.ID].addCallTime(value, e.ComputeNs)
+	as := timedAs(value, isFirst)
+	r.interned[n.ID].times.add(e, as, p.Made[n.ID]-1)
+	r.interned[n.ID].addCallTime(as, e.ComputeNs)
 }
 
 // Intern returns the index of a call among the values of an event.

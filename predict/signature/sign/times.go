@@ -23,29 +23,39 @@ type eventTimes struct {
 	mostEarly                     int32 // how many calls of a rank are kept in early
 }
 
-// earlyCall is one of the first calls of an event that a rank makes, its k-th one.
+// timedAs returns the number of the calls of an event whose times are one distribution: those with a value that follow
+// a call of the same event, or those that do not. Of many calls in a loop only the first comes after computing.
+func timedAs(value int32, isFirst bool) int32 {
+	if isFirst {
+		return 2*value + 1
+	}
+	return 2 * value
+}
+
+// earlyCall is one of the first calls of an event that a rank makes, its k-th one; as is that of timedAs.
 type earlyCall struct {
-	rank, k, value int32
-	ns             float32
+	rank, k, as int32
+	ns          float32
 }
 
 // maxEarly is how many of these an event has over all ranks at most.
 const maxEarly = 1 << 14
 
-// rankTime is the sum of a rank's times at an event, and the times of its calls by value.
+// rankTime is the sum of a rank's times at an event, and the times of its calls by timedAs.
 type rankTime struct {
 	ns    int64
 	calls map[int32]*histogram
 }
 
-// maxRankSpreads is how many values of ranks get a histogram of their times at an event. The others have only the mean.
-const maxRankSpreads = 1 << 9
+// maxRankSpreads is how many kinds of calls of ranks get a histogram of their times at an event. The others have only
+// the mean.
+const maxRankSpreads = 1 << 10
 
-// add adds the times before a rank's k-th call with a value.
-func (t *eventTimes) add(e *schema.Event, value, k int32) {
+// add adds the times before a rank's k-th call of an event, which is one of those of timedAs.
+func (t *eventTimes) add(e *schema.Event, as, k int32) {
 	if e.ComputeNs != schema.NullInt64 {
 		if k < t.mostEarly {
-			t.early = append(t.early, earlyCall{e.Rank, k, value, float32(max(e.ComputeNs, 0))})
+			t.early = append(t.early, earlyCall{e.Rank, k, as, float32(max(e.ComputeNs, 0))})
 		}
 		if t.ranks == nil {
 			t.ranks = map[int32]*rankTime{}
@@ -56,10 +66,10 @@ func (t *eventTimes) add(e *schema.Event, value, k int32) {
 			t.ranks[e.Rank] = r
 		}
 		r.ns += max(e.ComputeNs, 0)
-		h := r.calls[value]
+		h := r.calls[as]
 		if h == nil {
 			h = &histogram{}
-			if r.calls[value] = h; t.spread < maxRankSpreads {
+			if r.calls[as] = h; t.spread < maxRankSpreads {
 				t.spread++
 				h.bins = map[int32]int64{}
 			}
@@ -93,19 +103,19 @@ func (t *eventTimes) summary() *signature.Times {
 	return all
 }
 
-// maxTimedValues is how many values of an event get a histogram of their times. The others have only the mean.
-const maxTimedValues = 1 << 12
+// maxTimed is how many kinds of calls of an event get a histogram of their times. The others have only the mean.
+const maxTimed = 1 << 13
 
-// addCallTime counts the compute time of a call with a value.
-func (x *interned) addCallTime(value int32, ns int64) {
+// addCallTime counts the compute time of a call, which is one of those of timedAs.
+func (x *interned) addCallTime(as int32, ns int64) {
 	if ns == schema.NullInt64 {
 		return
 	}
-	for int(value) >= len(x.callTimes) {
+	for int(as) >= len(x.callTimes) {
 		x.callTimes = append(x.callTimes, histogram{})
 	}
-	h := &x.callTimes[value]
-	if value < maxTimedValues {
+	h := &x.callTimes[as]
+	if as < maxTimed {
 		h.add(ns)
 		return
 	}
@@ -113,20 +123,55 @@ func (x *interned) addCallTime(value int32, ns int64) {
 	h.sum += max(ns, 0)
 }
 
+// differsByFirst is the ratio of the mean times before calls that follow a call of another event and before the others
+// from which on they are kept apart.
+const differsByFirst = 2
+
+// joinAlike joins the distributions of calls with a value, those that follow a call of another event and the others, if
+// their means do not differ much: the others' gets all then.
+func (t *eventTimes) joinAlike(calls []histogram) {
+	for as := 1; as < len(calls); as += 2 {
+		first, others := &calls[as], &calls[as-1]
+		if a, b := first.mean(), others.mean(); others.count > 0 && first.count > 0 &&
+			(a > differsByFirst*b || b > differsByFirst*a) {
+			continue
+		}
+		others.join(first)
+		for _, r := range t.ranks {
+			if h := r.calls[int32(as)]; h != nil {
+				if r.calls[int32(as-1)] == nil {
+					r.calls[int32(as-1)] = h
+				} else {
+					r.calls[int32(as-1)].join(h)
+				}
+				delete(r.calls, int32(as))
+			}
+		}
+		for i := range t.early {
+			if t.early[i].as == int32(as) {
+				t.early[i].as--
+			}
+		}
+	}
+}
+
 // setCallTimes sets the mean compute time of each call of an event, and the noise of the event's times around them.
 func setCallTimes(v *signature.Values, calls []histogram) {
 	var noise histogram
-	for i := range calls {
-		h := &calls[i]
-		if h.count == 0 {
-			continue
+	weight := weightOf(calls)
+	for as := 0; as < len(calls); as += 2 {
+		isSplit := as+1 < len(calls) && calls[as+1].count > 0
+		c := v.Events[as/2]
+		if h := &calls[as]; h.count > 0 {
+			if len(v.Events) > 1 || isSplit {
+				c.ComputeNs = h.roundedMean()
+			}
+			noise.addRelative(h, weight)
 		}
-		mean := float64(h.sum) / float64(h.count)
-		if len(v.Events) > 1 {
-			ns := int64(math.Round(mean))
-			v.Events[i].ComputeNs = &ns
+		if isSplit {
+			c.FirstNs = calls[as+1].roundedMean()
+			noise.addRelative(&calls[as+1], weight)
 		}
-		noise.addRelative(h)
 	}
 	if noise.count > 0 && v.Times != nil {
 		s := noise.spread()
@@ -142,10 +187,9 @@ func (t *eventTimes) setRankTimes(v *signature.Values, calls []histogram, ranks 
 	by, keep := make([]int64, ranks), false
 	for rank, r := range t.ranks {
 		expected := 0.0
-		for _, value := range slices.Sorted(maps.Keys(r.calls)) {
-			own := r.calls[value]
-			if h := &calls[value]; h.count > 0 {
-				expected += float64(own.count) * float64(h.sum) / float64(h.count)
+		for _, as := range slices.Sorted(maps.Keys(r.calls)) {
+			if h := &calls[as]; h.count > 0 {
+				expected += float64(r.calls[as].count) * h.mean()
 			}
 		}
 		if expected <= 0 || rank < 0 || rank >= ranks {
@@ -159,9 +203,10 @@ func (t *eventTimes) setRankTimes(v *signature.Values, calls []histogram, ranks 
 	}
 	v.Times.ByRank = by
 	var noise histogram
+	weight := weightOf(calls)
 	for _, r := range t.ranks {
 		for _, h := range r.calls {
-			noise.addRelative(h)
+			noise.addRelative(h, weight)
 		}
 	}
 	if noise.count > 0 {
@@ -183,24 +228,24 @@ func (t *eventTimes) setShared(v *signature.Values) {
 	}
 }
 
-// deviation is how far the time of a rank's k-th call is from those of its calls with the same value, in parts of their
+// deviation is how far the time of a rank's k-th call is from those of its calls of the same kind, in parts of their
 // median.
 type deviation struct {
-	value, k int32
-	off      float64
+	as, k int32
+	off   float64
 }
 
-// deviations returns those of the early calls. Each rank and value has the mean 0, so that what ranks differ by is no
+// deviations returns those of the early calls. Each rank and kind has the mean 0, so that what ranks differ by is no
 // noise. Outliers are cut off: a single late call of one rank shall not hide what the others share, nor one late
 // iteration of all ranks what they do not.
 func (t *eventTimes) deviations() (all []deviation) {
 	slices.SortFunc(t.early, func(a, b earlyCall) int {
-		return cmp.Or(cmp.Compare(a.value, b.value), cmp.Compare(a.rank, b.rank), cmp.Compare(a.k, b.k))
+		return cmp.Or(cmp.Compare(a.as, b.as), cmp.Compare(a.rank, b.rank), cmp.Compare(a.k, b.k))
 	})
-	var ends []int // of the calls of a rank with a value, in all
+	var ends []int // of the calls of a rank of a kind, in all
 	for first, next := 0, 0; first < len(t.early); first = next {
 		var times []float64
-		for next = first; next < len(t.early) && t.early[next].value == t.early[first].value &&
+		for next = first; next < len(t.early) && t.early[next].as == t.early[first].as &&
 			t.early[next].rank == t.early[first].rank; next++ {
 			times = append(times, float64(t.early[next].ns))
 		}
@@ -209,7 +254,7 @@ func (t *eventTimes) deviations() (all []deviation) {
 			continue
 		}
 		for i, c := range t.early[first:next] {
-			all = append(all, deviation{c.value, c.k, times[i]/median - 1})
+			all = append(all, deviation{c.as, c.k, times[i]/median - 1})
 		}
 		ends = append(ends, len(all))
 	}
@@ -245,16 +290,16 @@ func usual(all []deviation) (low, high float64) {
 	return q1 - most*wide, q3 + most*wide
 }
 
-// correlation is the mean product of the deviations of two ranks in their k-th calls with the same value, over the mean
+// correlation is the mean product of the deviations of two ranks in their k-th calls of the same kind, over the mean
 // of the squares; 0 if no two ranks have any.
 func correlation(all []deviation) float64 {
 	slices.SortStableFunc(all, func(a, b deviation) int {
-		return cmp.Or(cmp.Compare(a.value, b.value), cmp.Compare(a.k, b.k))
+		return cmp.Or(cmp.Compare(a.as, b.as), cmp.Compare(a.k, b.k))
 	})
 	var products, pairs, squares float64
 	for first, next := 0, 0; first < len(all); first = next {
 		var sum, square float64
-		for next = first; next < len(all) && all[next].value == all[first].value && all[next].k == all[first].k; next++ {
+		for next = first; next < len(all) && all[next].as == all[first].as && all[next].k == all[first].k; next++ {
 			sum += all[next].off
 			square += all[next].off * all[next].off
 		}
@@ -269,14 +314,34 @@ func correlation(all []deviation) float64 {
 	return products / pairs / (squares / float64(len(all)))
 }
 
-// addRelative adds the times of equal calls relative to their mean, in thousandths.
-func (h *histogram) addRelative(times *histogram) {
-	mean := float64(times.sum) / float64(max(times.count, 1))
+// weightOf returns how many times a time counts in an event's noise. If calls that follow another event have times of
+// their own, it is that time relative to the mean: next to the call after computing, how much the others vary does not
+// matter.
+func weightOf(calls []histogram) func(ns float64) float64 {
+	var all histogram
+	isSplit := false
+	for as := range calls {
+		isSplit = isSplit || as%2 == 1 && calls[as].count > 0
+		all.count += calls[as].count
+		all.sum += calls[as].sum
+	}
+	mean := all.mean()
+	if !isSplit || mean == 0 {
+		return func(float64) float64 { return 1 }
+	}
+	return func(ns float64) float64 { return ns / mean }
+}
+
+// addRelative adds the times of equal calls relative to their mean, in thousandths, with the weight of that mean.
+func (h *histogram) addRelative(times *histogram, weight func(ns float64) float64) {
+	mean := times.mean()
 	if mean == 0 || times.count < 2 {
 		return
 	}
 	for bin, n := range times.bins {
-		h.addTimes(int64(math.Round(1000*float64(binMiddle(bin))/mean)), n)
+		if n = int64(math.Round(float64(n) * weight(mean))); n > 0 {
+			h.addTimes(int64(math.Round(1000*float64(binMiddle(bin))/mean)), n)
+		}
 	}
 }
 
@@ -288,6 +353,35 @@ type histogram struct {
 }
 
 const binBits, binsPerDouble = 6, 1 << 6
+
+// mean returns the mean of the numbers; 0 if there are none.
+func (h *histogram) mean() float64 { return float64(h.sum) / float64(max(h.count, 1)) }
+
+// roundedMean returns the mean, as a whole number.
+func (h *histogram) roundedMean() *int64 {
+	mean := int64(math.Round(h.mean()))
+	return &mean
+}
+
+// join moves the numbers of another histogram to this one. It has bins only if both have.
+func (h *histogram) join(other *histogram) {
+	switch {
+	case h.count == 0:
+		h.bins = other.bins
+	case other.count == 0:
+	case other.bins == nil:
+		h.bins = nil
+	default:
+		for bin, n := range other.bins {
+			if h.bins != nil {
+				h.bins[bin] += n
+			}
+		}
+	}
+	h.count += other.count
+	h.sum += other.sum
+	*other = histogram{}
+}
 
 func (h *histogram) add(x int64) {
 	if x != schema.NullInt64 {

@@ -103,3 +103,61 @@ func TestSharedNoiseInAnyOrder(t *testing.T) {
 		t.Errorf("%d rank by rank, %d call by call", a, b)
 	}
 }
+
+// Of the receives that ranks post from all others in turn only the first comes after computing. Each rank begins with
+// another peer, so that a call is the first on some ranks and not on others: both kinds have times of their own.
+func TestFirstCallOfManyHasItsOwnTime(t *testing.T) {
+	const ranks, rounds, long, short = 4, 20, 1000000, 1000
+	x := &interned{times: &eventTimes{mostEarly: 100}}
+	v := &signature.Values{Events: make([]*signature.Call, ranks)}
+	for i := range v.Events {
+		v.Events[i] = &signature.Call{}
+	}
+	for rank := range int32(ranks) {
+		for k := range int32(ranks * rounds) {
+			e := schema.NullEvent
+			e.Rank, e.ComputeNs = rank, short+int64(k%3)*900
+			value := (rank + k) % ranks
+			isFirst := k%ranks == 0
+			if isFirst {
+				e.ComputeNs = long + int64(k%7)
+			}
+			x.times.add(&e, timedAs(value, isFirst), k)
+			x.addCallTime(timedAs(value, isFirst), e.ComputeNs)
+		}
+	}
+	v.Times = x.times.summary()
+	x.times.joinAlike(x.callTimes)
+	setCallTimes(v, x.callTimes)
+	for i, c := range v.Events {
+		if c.FirstNs == nil || *c.FirstNs < long || *c.FirstNs > long+7 || *c.ComputeNs < short || *c.ComputeNs > 3*short {
+			t.Errorf("call %d: %v before the first, %v before others, want %d and about %d", i, c.FirstNs, c.ComputeNs, long, short)
+		}
+	}
+	if n := v.Times.Noise; n.Low < 950 || n.High > 1050 {
+		t.Errorf("noise from %d to %d thousandths, want that of the first calls, which take most of the time", n.Low, n.High)
+	}
+}
+
+// Calls that take as long wherever they stand have one time.
+func TestCallsAlikeHaveOneTime(t *testing.T) {
+	x := &interned{times: &eventTimes{mostEarly: 100}}
+	v := &signature.Values{Events: []*signature.Call{{}, {}}}
+	for k := range int32(40) {
+		e := schema.NullEvent
+		e.Rank, e.ComputeNs = 0, 1000+int64(k)
+		x.times.add(&e, timedAs(k%2, k%4 < 2), k)
+		x.addCallTime(timedAs(k%2, k%4 < 2), e.ComputeNs)
+	}
+	v.Times = x.times.summary()
+	x.times.joinAlike(x.callTimes)
+	setCallTimes(v, x.callTimes)
+	for i, c := range v.Events {
+		if c.FirstNs != nil || *c.ComputeNs < 1000 || *c.ComputeNs > 1040 {
+			t.Errorf("call %d: %v before the first, %v before others", i, c.FirstNs, c.ComputeNs)
+		}
+	}
+	if n := v.Times.Noise; n.Count != 40 {
+		t.Errorf("noise of %d calls, want 40", n.Count)
+	}
+}
