@@ -2,7 +2,9 @@ package queries
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -18,7 +20,7 @@ func (q *Query) SQL(args map[string]string) (string, error) {
 
 // filled returns the SQL with the places of its lines.
 func (q *Query) filled(args map[string]string) (source, error) {
-	for name := range args {
+	for _, name := range slices.Sorted(maps.Keys(args)) {
 		if q.param(name) == nil {
 			return source{}, fmt.Errorf("query %s has no parameter %q", q.Name, name)
 		}

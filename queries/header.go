@@ -3,6 +3,7 @@ package queries
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -337,13 +338,13 @@ func readLabel(q *Query, f field) error {
 // checkLabels puts the labels into their columns, and reports those that are for no column.
 func checkLabels(q *Query) error {
 	var errs []error
-	for column, label := range q.labels {
+	for _, column := range slices.Sorted(maps.Keys(q.labels)) {
 		switch c := q.column(column); {
 		case q.Plot == nil:
 			errs = append(errs, fmt.Errorf("line %d: label %s: the query has no plot", q.lines["label "+column],
 				column))
 		case c != nil:
-			c.Label = label
+			c.Label = q.labels[column]
 		case column != sharedY || q.Plot.More == nil:
 			errs = append(errs, fmt.Errorf("line %d: label %s: want an output column, or y for the axis of several",
 				q.lines["label "+column], column))
@@ -381,7 +382,8 @@ func checkComplete(q *Query) error {
 			errs = append(errs, fmt.Errorf("line %d: %w", q.lines["plot"], err))
 		}
 	}
-	for column, name := range q.Axes {
+	for _, column := range slices.Sorted(maps.Keys(q.Axes)) {
+		name := q.Axes[column]
 		if p := q.param(name); q.column(column) == nil || p == nil || p.Kind != "choice" {
 			errs = append(errs, fmt.Errorf("axis %s: %s: want an output column and a parameter that is a choice",
 				column, name))

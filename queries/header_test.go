@@ -153,6 +153,34 @@ func TestArgumentsAreChecked(t *testing.T) {
 	}
 }
 
+// TestFirstOfSeveralMistakes: of several unknown names the first by the alphabet is told first.
+func TestFirstOfSeveralMistakes(t *testing.T) {
+	fields := ""
+	for _, name := range []string{"d", "b", "e", "a", "c"} {
+		fields += "-- label " + name + ": A name.\n-- axis " + name + ": mode\n"
+	}
+	_, err := parse("bad", goodHeader+fields+goodSQL, noInclude)
+	if err == nil {
+		t.Fatal("no error")
+	}
+	var found []string
+	for _, m := range regexp.MustCompile(`(label|axis) (\w):`).FindAllStringSubmatch(err.Error(), -1) {
+		found = append(found, m[1]+" "+m[2])
+	}
+	if got, want := strings.Join(found, ", "), "axis a, axis b, axis c, axis d, axis e, label a, label b, label c, "+
+		"label d, label e"; got != want {
+		t.Errorf("mistakes %s; want %s", got, want)
+	}
+	q, err := parse("good", goodHeader+goodSQL, noInclude)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = q.SQL(map[string]string{"z": "", "y": "", "b": "", "x": "", "w": "", "c": ""})
+	if err == nil || !strings.Contains(err.Error(), `no parameter "b"`) {
+		t.Errorf("error %v; want one about b", err)
+	}
+}
+
 // TestKindsOfParameters fills in values of the kinds that TestParse lacks.
 func TestKindsOfParameters(t *testing.T) {
 	map1 := filepath.Join(t.TempDir(), "it's.csv")

@@ -32,10 +32,12 @@ func (o *priceOptions) flags(c *cobra.Command) {
 // check validates the flags.
 func (o *priceOptions) check() error {
 	if o.target.Machine == "" {
-		for name, given := range map[string]bool{"--dialect": o.target.Dialect != "", "--set": len(o.target.Set) > 0,
-			"--ranks": len(o.ranks) > 0} {
-			if given {
-				return fmt.Errorf("%s: only prices use it; name the machine with --machine", name)
+		for _, flag := range []struct {
+			name  string
+			given bool
+		}{{"--dialect", o.target.Dialect != ""}, {"--ranks", len(o.ranks) > 0}, {"--set", len(o.target.Set) > 0}} {
+			if flag.given {
+				return fmt.Errorf("%s: only prices use it; name the machine with --machine", flag.name)
 			}
 		}
 	}

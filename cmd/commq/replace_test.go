@@ -230,6 +230,8 @@ func TestDetectPricesFindings(t *testing.T) {
 	}
 	for _, c := range []struct{ args, want string }{
 		{"--ranks 4", "commq: --ranks: only prices use it; name the machine with --machine\n"},
+		{"--set link_mbytes_per_s=1 --dialect paper --ranks 4",
+			"commq: --dialect: only prices use it; name the machine with --machine\n"},
 		{"--machine ethernet-40g --ranks 1", "commq: --ranks 1: want 2 or more\n"},
 	} {
 		status, _, errs := commandLine("", append([]string{"detect", "--store", store, "--run", "star.4"},
