@@ -33,8 +33,8 @@ func (r *Run) LeftOut(name string, reads schema.Reads, where string) string {
 
 // filtersCalls reports whether calls were left out by name.
 func (r *Run) filtersCalls() bool {
-	kept, out := r.Manifest.CallFilters()
-	return len(kept)+len(out) > 0
+	f := r.Manifest.CallFilter()
+	return len(f.Kept)+len(f.Out) > 0
 }
 
 // lacks tells what the run lacks of the calls that a measure counts, or of those that fit if it is a pattern: they were

@@ -237,12 +237,12 @@ func Remarks(m *schema.Manifest) string {
 	if m.SwitchedOff() {
 		all = append(all, "switched off by MPI_Pcontrol")
 	}
-	kept, out := m.CallFilters()
-	if len(kept) > 0 {
-		all = append(all, "only "+strings.Join(kept, " "))
+	f := m.CallFilter()
+	if len(f.Kept) > 0 {
+		all = append(all, "only "+strings.Join(f.Kept, " "))
 	}
-	if len(out) > 0 {
-		all = append(all, "without "+strings.Join(out, " "))
+	if len(f.Out) > 0 {
+		all = append(all, "without "+strings.Join(f.Out, " "))
 	}
 	if m.Counts.Dropped > 0 {
 		all = append(all, counted(m.Counts.Dropped, "call")+" lost")

@@ -48,12 +48,12 @@ func lackingCalls(m *schema.Manifest, reads schema.Reads) (parts []string) {
 
 // filteredCalls names the calls that filters by name left out; "" if there are no such filters.
 func filteredCalls(m *schema.Manifest) string {
-	kept, out := m.CallFilters()
-	text := strings.Join(out, ", ")
-	if len(kept) == 0 {
+	f := m.CallFilter()
+	text := strings.Join(f.Out, ", ")
+	if len(f.Kept) == 0 {
 		return text
 	}
-	all := "all calls but " + strings.Join(kept, ", ")
+	all := "all calls but " + strings.Join(f.Kept, ", ")
 	if text != "" {
 		all += " and also " + text
 	}

@@ -21,26 +21,56 @@ const (
 	ReadsAll = ReadsMessages | ReadsOperations | ReadsMessageCalls
 )
 
-// CallFilters returns the patterns of the names of calls that were kept and those that were left out (--calls).
-func (m *Manifest) CallFilters() (kept, out []string) {
-	for _, f := range m.Filters {
-		if p, ok := strings.CutPrefix(f, "call:"); ok {
-			kept = append(kept, p)
-		} else if p, ok := strings.CutPrefix(f, "-call:"); ok {
-			out = append(out, p)
-		}
-	}
-	return kept, out
+// CallFilter chooses calls by patterns of their names, as path.Match has them (--calls).
+type CallFilter struct {
+	Kept []string // calls that are kept; empty means all
+	Out  []string // calls that are left out of those
 }
 
-// KeepsCall reports whether filters by name keep the rows of a call.
-func (m *Manifest) KeepsCall(call CallID) bool {
+// Keeps reports whether the filter keeps the rows of a call.
+func (f *CallFilter) Keeps(call CallID) bool {
 	fits := func(pattern string) bool {
 		ok, err := path.Match(pattern, Calls[call].Name)
 		return ok && err == nil
 	}
-	kept, out := m.CallFilters()
-	return (len(kept) == 0 || slices.ContainsFunc(kept, fits)) && !slices.ContainsFunc(out, fits)
+	return (len(f.Kept) == 0 || slices.ContainsFunc(f.Kept, fits)) && !slices.ContainsFunc(f.Out, fits)
+}
+
+// Add adds a pattern as the command line has it: with a minus in front it leaves calls out.
+func (f *CallFilter) Add(pattern string) {
+	if name, drops := strings.CutPrefix(pattern, "-"); drops {
+		f.Out = append(f.Out, name)
+	} else {
+		f.Kept = append(f.Kept, name)
+	}
+}
+
+// callFilter marks the patterns in Manifest.Filters.
+const callFilter = "call:"
+
+// CallFilterWord returns the word of Manifest.Filters for a pattern as the command line has it.
+func CallFilterWord(pattern string) string {
+	if name, drops := strings.CutPrefix(pattern, "-"); drops {
+		return "-" + callFilter + name
+	}
+	return callFilter + pattern
+}
+
+// CallFilter returns which calls were kept and which were left out by name.
+func (m *Manifest) CallFilter() (f CallFilter) {
+	for _, word := range m.Filters {
+		minus, pattern, ok := strings.Cut(word, callFilter)
+		if ok && (minus == "" || minus == "-") {
+			f.Add(minus + pattern)
+		}
+	}
+	return f
+}
+
+// KeepsCall reports whether filters by name keep the rows of a call.
+func (m *Manifest) KeepsCall(call CallID) bool {
+	f := m.CallFilter()
+	return f.Keeps(call)
 }
 
 // SwitchedOff reports whether MPI_Pcontrol switched recording off.
@@ -66,7 +96,7 @@ func (m *Manifest) Lacks(reads Reads) bool {
 		switch {
 		case Calls[i].ID.Is(FactStarts): // of messages or of collectives
 			kind |= ReadsMessageCalls
-		case Calls[i].OfMessages():
+		case OfMessages(CallID(i), Calls[i].Class):
 			kind = ReadsMessageCalls
 		}
 		if Calls[i].Name != "" && reads&kind != 0 && !m.KeepsCall(CallID(i)) {
@@ -86,13 +116,14 @@ func (m *Manifest) rows(table string) int64 {
 	return 0
 }
 
-// OfMessages reports whether the call sends, receives, probes or completes, or makes or starts requests that do.
-func (c *Call) OfMessages() bool {
-	switch c.Class {
+// OfMessages reports whether a row of a call, of that class, is of messages: it sends, receives, probes or completes, or
+// makes requests that do. A row of MPI_Start has the class of what it starts.
+func OfMessages(call CallID, class Class) bool {
+	switch class {
 	case ClassSend, ClassRecv, ClassSendrecv, ClassProbe, ClassComplete:
 		return true
 	}
-	return c.ID.IsAny(FactPointToPoint | FactStarts)
+	return call.Is(FactPointToPoint)
 }
 
 // SendsMessages reports whether messages may have been sent by the call: it sends, or starts requests that may.

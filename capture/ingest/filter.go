@@ -36,9 +36,9 @@ func CheckCalls(patterns []string, record string) error {
 		return err
 	}
 	for i, keeps := range kept {
-		row := schema.Event{Call: int16(i), Class: int16(schema.Calls[i].Class)}
-		starts := schema.CallID(i).Is(schema.FactStarts) // persistent collectives, too
-		if keeps && schema.Calls[i].Name != "" && (record != RecordCollectives || starts || !pointToPoint(&row)) {
+		c := &schema.Calls[i]
+		starts := c.ID.Is(schema.FactStarts) // persistent collectives, too
+		if keeps && c.Name != "" && (record != RecordCollectives || starts || !schema.OfMessages(c.ID, c.Class)) {
 			return nil
 		}
 	}
@@ -54,42 +54,32 @@ func keptCalls(patterns []string) ([]bool, error) {
 	if len(patterns) == 0 {
 		return nil, nil
 	}
-	kept := make([]bool, len(schema.Calls))
-	dropped := make([]bool, len(schema.Calls))
-	keepsSome := false
+	var f schema.CallFilter
 	for _, p := range patterns {
-		name, drops := strings.CutPrefix(p, "-")
-		list := kept
-		if drops {
-			list = dropped
-		}
-		keepsSome = keepsSome || !drops
-		if err := mark(list, name); err != nil {
+		if err := checkPattern(strings.TrimPrefix(p, "-")); err != nil {
 			return nil, fmt.Errorf("calls %q: %w", p, err)
 		}
+		f.Add(p)
 	}
+	kept := make([]bool, len(schema.Calls))
 	for i := range kept {
-		kept[i] = (kept[i] || !keepsSome) && !dropped[i]
+		kept[i] = f.Keeps(schema.CallID(i))
 	}
 	return kept, nil
 }
 
-// mark sets the calls whose names match.
-func mark(calls []bool, pattern string) error {
-	found := false
+// checkPattern checks that the names of some calls match a pattern.
+func checkPattern(pattern string) error {
 	for i := range schema.Calls {
 		ok, err := path.Match(pattern, schema.Calls[i].Name)
 		if err != nil {
 			return fmt.Errorf("not a pattern: %w", err)
 		}
 		if ok {
-			calls[i], found = true, true
+			return nil
 		}
 	}
-	if !found {
-		return fmt.Errorf("no MPI call has such a name; patterns are like MPI_Isend or MPI_I*")
-	}
-	return nil
+	return fmt.Errorf("no MPI call has such a name; patterns are like MPI_Isend or MPI_I*")
 }
 
 // filters reports whether rows are left out for a reason other than record.
@@ -108,11 +98,7 @@ func (s *selection) words() []string {
 		words = append(words, "pcontrol")
 	}
 	for _, p := range s.patterns {
-		if name, drops := strings.CutPrefix(p, "-"); drops {
-			words = append(words, "-call:"+name)
-		} else {
-			words = append(words, "call:"+p)
-		}
+		words = append(words, schema.CallFilterWord(p))
 	}
 	return words
 }
@@ -178,20 +164,14 @@ func (f *rowFilter) records(r *schema.Event) bool {
 	switch f.selection.record {
 	case RecordMessages:
 		return r.ErrorClass != schema.NullInt32 || r.EndNs == schema.NullInt64 || f.unmatched[r.Seq] ||
-			!pointToPoint(r)
+			!ofMessages(r)
 	case RecordCollectives:
-		return !pointToPoint(r)
+		return !ofMessages(r)
 	}
 	return true
 }
 
-// pointToPoint reports whether the row belongs to point-to-point communication: it sends, receives, probes or
-// completes, or it makes a persistent request.
-func pointToPoint(r *schema.Event) bool {
-	switch schema.Class(r.Class) {
-	case schema.ClassSend, schema.ClassRecv, schema.ClassSendrecv, schema.ClassProbe, schema.ClassComplete:
-		return true
-	}
-	o := ops[r.Call]
-	return o == opSendInit || o == opRecvInit || o == opReady
+// ofMessages reports whether the row is of messages.
+func ofMessages(r *schema.Event) bool {
+	return schema.OfMessages(schema.CallID(r.Call), schema.Class(r.Class))
 }
