@@ -93,6 +93,9 @@ func (q *Query) ownBlocks(s source, file string) (source, error) {
 	for _, p := range all {
 		param := q.param(p.param)
 		blocks = blocks || p.begin != ""
+		if p.begin != "" && p.at.file != file {
+			q.blocks = append(q.blocks, includedBlock{p.at, strings.TrimSpace(p.begin), param != nil && p.isOf(param)})
+		}
 		switch {
 		case p.begin != "" && param != nil && (p.at.file == file || p.isOf(param)):
 			errs = append(errs, p.check(param, file))
@@ -113,6 +116,34 @@ func (q *Query) ownBlocks(s source, file string) (source, error) {
 		errs = append(errs, fmt.Errorf("all of the SQL stands in blocks; some must be there for every value"))
 	}
 	return left.source(), errors.Join(errs...)
+}
+
+// includedBlock is a block in an included file.
+type includedBlock struct {
+	at    place
+	begin string // its first line
+	known bool   // the query has the parameter, and it the value
+}
+
+// deadBlocks returns an error for each query that includes a file with a block that none of the queries has the
+// parameter and the value for: one of the two is misspelt. A block that others have is no mistake.
+func deadBlocks(all []*Query) map[*Query]error {
+	known := map[place]bool{}
+	for _, q := range all {
+		for _, b := range q.blocks {
+			known[b.at] = known[b.at] || b.known
+		}
+	}
+	dead := map[*Query]error{}
+	for _, q := range all {
+		for _, b := range q.blocks {
+			if !known[b.at] {
+				dead[q] = errors.Join(dead[q], fmt.Errorf("the block %s is never there: no query that includes the file has a "+
+					"parameter of kind choice with that name and value (%s)", b.begin, b.at.describe("")))
+			}
+		}
+	}
+	return dead
 }
 
 // isOf reports whether the block is of a choice and one of its values.

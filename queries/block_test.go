@@ -53,3 +53,28 @@ func TestWrongBlocks(t *testing.T) {
 		}
 	}
 }
+
+// TestBlocksOfIncludedFiles: each block of the included files is for a value that one of the queries has.
+func TestBlocksOfIncludedFiles(t *testing.T) {
+	all, err := All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	findings, err := Findings()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range findings {
+		all = append(all, f.Query)
+	}
+	for q, err := range deadBlocks(all) {
+		t.Errorf("%s: %v", q.Name, err)
+	}
+	blocks := 0
+	for _, q := range all {
+		blocks += len(q.blocks)
+	}
+	if blocks == 0 {
+		t.Error("no query includes a file with blocks")
+	}
+}

@@ -67,7 +67,7 @@
 // {{TABLE unless NAME VALUE}}, which a query without that parameter may include: there it is the table. The lines
 // between a line {{unless NAME VALUE}} and a line {{end}} are left out where the parameter, a choice, has that value,
 // those between {{only NAME VALUE}} and {{end}} where it has not. In an included file the former stay and the latter
-// go if the query has no such parameter.
+// go if the query has no such parameter or value; one of the queries that include the file must have it.
 //
 // The SQL keeps to what DuckDB and Trino both speak: no lists, nothing unsigned, no HUGEINT (cast sums), no GROUP BY
 // ALL, no integer division operator, no median; every division cast. A query that finds its arguments wrong only when

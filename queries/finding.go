@@ -124,5 +124,5 @@ func OwnFindings(dir string, known []string) (own []*Finding, unusable []Unusabl
 		}
 		return err
 	})
-	return own, unusable
+	return usable(own, unusable, func(f *Finding) *Query { return f.Query })
 }

@@ -49,6 +49,8 @@ type Query struct {
 	text   string
 	places []place
 	lines  map[string]int
+	// blocks are those of included files.
+	blocks []includedBlock
 	// labels are the names of columns in pictures; that of "y" is for an axis that several columns share.
 	labels map[string]string
 }

@@ -30,6 +30,30 @@ func Own(dir string, known []string) (own []*Query, unusable []Unusable) {
 		}
 		return err
 	})
+	return usable(own, unusable, func(q *Query) *Query { return q })
+}
+
+// usable removes the queries of a user that include a file with a block for none of them. Blocks of commq's own files
+// may be for commq's queries alone.
+func usable[T any](own []T, unusable []Unusable, queryOf func(T) *Query) ([]T, []Unusable) {
+	all := make([]*Query, len(own))
+	for i := range own {
+		all[i] = queryOf(own[i])
+		all[i].blocks = slices.DeleteFunc(all[i].blocks, func(b includedBlock) bool {
+			_, err := fs.Stat(files, b.at.file)
+			return err == nil
+		})
+	}
+	dead := deadBlocks(all)
+	own = slices.DeleteFunc(own, func(x T) bool {
+		q := queryOf(x)
+		if dead[q] == nil {
+			return false
+		}
+		unusable = append(unusable, Unusable{q.Name, q.File, inFile(q.File, dead[q])})
+		return true
+	})
+	slices.SortStableFunc(unusable, func(a, b Unusable) int { return strings.Compare(a.Name, b.Name) })
 	return own, unusable
 }
 

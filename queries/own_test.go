@@ -88,6 +88,31 @@ func TestOwnQueriesAreAsked(t *testing.T) {
 	}
 }
 
+// TestBlocksThatNoQueryHas: a block of an included file is for a value that one of the queries has.
+func TestBlocksThatNoQueryHas(t *testing.T) {
+	query := func(values string) string {
+		return strings.Replace(ownHeader, "-- param where", "-- param by choice "+values+": How.\n-- param where", 1) +
+			"WITH {{include shared}},\n{{include rank_groups}}\n" + strings.Replace(ownSQL, "GROUP", "AND {{by}} <> '' GROUP", 1)
+	}
+	const shared = "shared AS (\n{{only by host}}\nSELECT 1 AS n\n{{end}}\n{{unless by hots}}\nSELECT 2 AS n\n{{end}}\n)"
+	dir := ownFolder(t, "first.sql", query("host|rank = rank"), "second.sql", query("hots|rank = rank"),
+		"include/shared.sql", shared)
+	if own, unusable := readOwn(t, dir); len(own) != 2 || len(unusable) != 0 {
+		t.Errorf("%d queries, %+v", len(own), unusable)
+	}
+	dir = ownFolder(t, "busy.sql", ownHeader+ownSQL, "first.sql", query("host|rank = rank"), "include/shared.sql", shared)
+	own, unusable := readOwn(t, dir)
+	if len(own) != 1 || len(unusable) != 1 || unusable[0].Name != "first" {
+		t.Fatalf("%d queries, %+v", len(own), unusable)
+	}
+	want := filepath.Join(dir, "first.sql") + ": the block {{unless by hots}} is never there: no query that includes the " +
+		"file has a parameter of kind choice with that name and value (" + filepath.Join(dir, "include", "shared.sql") +
+		", line 5)"
+	if got := unusable[0].Err.Error(); got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+}
+
 func TestInvalidOwnQueriesAreReported(t *testing.T) {
 	for _, c := range []struct{ file, text, want string }{
 		{"density.sql", ownHeader + ownSQL, "density.sql: commq has a query of its own called density, which this one does not replace"},
