@@ -34,12 +34,21 @@ func CheckDistinct(runs []Run) error {
 
 // CheckComplete rejects a run that lacks calls of its program: its counts would be too small.
 func (r *Run) CheckComplete() error {
+	if err := r.checkEnded(); err != nil {
+		return err
+	}
+	if n := r.Manifest.Counts.Dropped; n > 0 {
+		return fmt.Errorf("run %q misses %s that could not be recorded; capture it again with more space for the spool",
+			r.Name, plural(n, "call"))
+	}
+	return nil
+}
+
+// checkEnded rejects a run that ends before its program did, or with calls that did not return.
+func (r *Run) checkEnded() error {
 	switch m := r.Manifest; {
 	case m.Ended != schema.EndedNames[schema.EndedFinalized]:
 		return fmt.Errorf("run %q was %s before MPI_Finalize; capture it again", r.Name, m.Ended)
-	case m.Counts.Dropped > 0:
-		return fmt.Errorf("run %q misses %s that could not be recorded; capture it again with more space for the spool",
-			r.Name, plural(m.Counts.Dropped, "call"))
 	case m.Counts.InProgress > 0:
 		return fmt.Errorf("run %q has %s that never returned; capture it again", r.Name,
 			plural(m.Counts.InProgress, "call"))

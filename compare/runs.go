@@ -36,10 +36,11 @@ func MeasureComplete(ctx context.Context, runs []Run, ask AskRuns) ([]Sample, er
 }
 
 // CheckComparable checks the runs of a comparison before they are measured. A run that keeps other rows than the first
-// is an error. Runs that lack calls of the program are compared by what they have, and returned as warnings.
+// is an error. Runs that did not end are compared by what they have, and returned as warnings; what others lack is told by
+// run.LeftOut.
 func CheckComparable(runs []Run) (incomplete []error, err error) {
 	for i := range runs {
-		if err := runs[i].CheckComplete(); err != nil {
+		if err := runs[i].checkEnded(); err != nil {
 			incomplete = append(incomplete, err)
 		}
 		if err := runs[0].CheckAlike(runs[i]); err != nil {

@@ -151,7 +151,17 @@ func (o *diffOptions) engine() queries.Options {
 // sides are the two sets of runs of a comparison.
 type sides struct{ base, new []queries.Run }
 
-// find finds the runs of both sides, and warns of runs that lack calls of the program.
+// all returns the runs of both sides, each once.
+func (s sides) all() (all []queries.Run) {
+	for _, r := range slices.Concat(s.base, s.new) {
+		if !slices.ContainsFunc(all, func(o queries.Run) bool { return o.Dir == r.Dir }) {
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
+// find finds the runs of both sides, and warns of runs that did not end.
 func (o *diffOptions) find(a *app) (s sides, err error) {
 	if s.base, err = findRuns(a, o.base); err != nil {
 		return s, fmt.Errorf("base: %w", err)
@@ -159,7 +169,7 @@ func (o *diffOptions) find(a *app) (s sides, err error) {
 	if s.new, err = findRuns(a, o.runs); err != nil {
 		return s, fmt.Errorf("new: %w", err)
 	}
-	incomplete, err := compare.CheckComparable(comparedRuns(slices.Concat(s.base, s.new)))
+	incomplete, err := compare.CheckComparable(comparedRuns(s.all()))
 	for _, problem := range incomplete {
 		a.warn("%v: comparing what it has", problem)
 	}
@@ -193,6 +203,7 @@ func runDiff(ctx context.Context, a *app, o *diffOptions, args []string) error {
 	if err := o.print(a, d); err != nil {
 		return err
 	}
+	noteUnmeasured(a, s.all())
 	return o.status(d.Changed())
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/commq/commq/internal/rows"
 	"github.com/commq/commq/queries"
 	"github.com/commq/commq/queries/output"
+	"github.com/commq/commq/schema"
 )
 
 // runDiffWire compares payloads message by message.
@@ -22,22 +23,23 @@ func runDiffWire(ctx context.Context, a *app, o *diffOptions, s sides) error {
 		return fmt.Errorf("diff --wire --exit-code: runs %q and %q have no payload hashes, so that an exit status of 0 would "+
 			"not mean that their payloads are the same; without --exit-code commq compares sizes", wire.Base, wire.New)
 	}
-	err = askWire(ctx, s, o.engine(), wire.AddMessages, func(answer queries.Rows) error {
+	q, err := queries.Named([]string{"wire"})
+	if err != nil {
+		return err
+	}
+	err = askWire(ctx, q[0], s, o.engine(), wire.AddMessages, func(answer queries.Rows) error {
 		return o.write(a, func(w io.Writer) error { return writeWire(w, o.format, wire, answer) })
 	})
 	if err != nil {
 		return err
 	}
+	noteLacking(a, s.all(), func(m *schema.Manifest) schema.Reads { return q[0].Reads(m, nil) })
 	return o.status(wire.Changed())
 }
 
 // askWire gives count the numbers of messages of both runs, asks for their differences and gives use the answer.
-func askWire(ctx context.Context, s sides, o queries.Options, count func(run string, messages, unhashed int64),
-	use func(queries.Rows) error) (err error) {
-	q, err := queries.Named([]string{"wire"})
-	if err != nil {
-		return err
-	}
+func askWire(ctx context.Context, q *queries.Query, s sides, o queries.Options,
+	count func(run string, messages, unhashed int64), use func(queries.Rows) error) (err error) {
 	db, err := queries.Open(ctx, []queries.Run{s.base[0], s.new[0]}, o)
 	if err != nil {
 		return err
@@ -46,7 +48,7 @@ func askWire(ctx context.Context, s sides, o queries.Options, count func(run str
 	if err := countMessages(ctx, db, count); err != nil {
 		return err
 	}
-	answer, err := db.Ask(ctx, q[0], map[string]string{"base": s.base[0].Name})
+	answer, err := db.Ask(ctx, q, map[string]string{"base": s.base[0].Name})
 	if err != nil {
 		return err
 	}

@@ -30,14 +30,22 @@ func changedRun(t *testing.T, name, was, is string) (store string) {
 func TestAnswersNameWhatRunsLack(t *testing.T) {
 	store := changedRun(t, "some", `"dropped": 0`, `"dropped": 1000000`)
 	whole := changedRun(t, "some", `"record": "all"`, `"record":  "all"`)
+	other := filepath.Join(changedRun(t, "other", `"record": "all"`, `"record":  "all"`), "other")
+	page := filepath.Join(t.TempDir(), "some.html")
 	prv := filepath.Join(t.TempDir(), "some.prv")
 	for _, line := range [][]string{
 		{"query", "density", "some"}, {"query", "calls", "some", "--format", "json"}, {"detect", "some"},
 		{"sql", "some", "SELECT count(*) FROM events"}, {"export", "prv", "some", "-o", prv, "--replace"},
+		{"diff", "some", other}, {"diff", "some", "some", "--format", "json"}, {"diff", "--wire", "some", other},
+		{"report", "some", "-o", page, "--replace"},
 	} {
 		status, _, errs := commandLine("", append(line, "--store", store)...)
 		if status != 0 || strings.Count(errs, "commq: some lacks 1,000,000 of 1,0") != 1 {
 			t.Errorf("%q: status %d, stderr %q", line, status, errs)
+		}
+		if text, err := os.ReadFile(page); line[0] == "report" && strings.Count(string(text),
+			"some lacks 1,000,000 of 1,0") != 1 {
+			t.Errorf("the page does not say once what the run lacks: %v", err)
 		}
 		status, _, errs = commandLine("", append(line, "--store", whole)...)
 		if status != 0 || strings.Contains(errs, "lacks") {

@@ -12,6 +12,7 @@ import (
 	"github.com/commq/commq/queries"
 	"github.com/commq/commq/queries/report"
 	"github.com/commq/commq/run"
+	"github.com/commq/commq/schema"
 )
 
 // reportOptions are the flags of commq report.
@@ -88,22 +89,31 @@ func runReport(ctx context.Context, a *app, o *reportOptions, args []string) err
 	if err := distinct(runs); err != nil {
 		return err
 	}
-	err = a.writeFile(o.output, func(w io.Writer) error { return writeReport(ctx, a, o, l.all, runs, w) })
-	if err == nil {
-		a.note("%s written", o.output)
+	var lacking []string
+	err = a.writeFile(o.output, func(w io.Writer) (err error) {
+		lacking, err = writeReport(ctx, a, o, l.all, runs, w)
+		return err
+	})
+	if err != nil {
+		return err
 	}
-	return err
+	a.note("%s written", o.output)
+	for _, text := range lacking {
+		a.note("%s", text)
+	}
+	return nil
 }
 
+// writeReport writes the page, and returns what it says that the runs lack.
 func writeReport(ctx context.Context, a *app, o *reportOptions, all []*queries.Query, runs []queries.Run,
-	w io.Writer) error {
+	w io.Writer) (lacking []string, err error) {
 	show, clear := statusLine(a)
 	defer clear()
 	inputs := make([]report.Input, len(runs))
 	for i, run := range runs {
 		in, err := reportInput(ctx, a, run)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		inputs[i] = in
 	}
@@ -115,14 +125,16 @@ func writeReport(ctx context.Context, a *app, o *reportOptions, all []*queries.Q
 		},
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return r.Write(w)
+	return r.Lacking, r.Write(w)
 }
 
 // reportInput returns the facts of a run, and how to find what the report says of it besides the answers of queries.
 func reportInput(ctx context.Context, a *app, r queries.Run) (report.Input, error) {
-	in := report.Input{Run: r, Args: runArgs(a, r)}
+	in := report.Input{Run: r, Args: runArgs(a, r), Lacks: func(reads schema.Reads) string {
+		return run.LeftOut(r.Name, r.Manifest, reads, "this report")
+	}}
 	found := run.Found{Name: r.Name, Dir: r.Dir, Manifest: r.Manifest}
 	for _, fact := range append(found.Facts(false), found.CaptureFacts()...) {
 		in.Facts = append(in.Facts, report.Fact(fact))

@@ -30,6 +30,9 @@ type Input struct {
 	Findings []Finding
 	// Diagnosis says why the run takes so long; the zero value leaves it out.
 	Diagnosis Diagnosis
+	// Lacks tells, in a sentence without a full stop, what the run lacks of its program's calls where a page that reads
+	// such rows of it lacks them too; "" for nothing. nil means that it lacks none.
+	Lacks func(schema.Reads) string
 	// Examine sets Findings and Diagnosis. Build calls it while it asks queries; nil means that they are set.
 	Examine func(context.Context, *Input) error
 }
@@ -82,6 +85,8 @@ type Report struct {
 	Sound string
 	// Factors are the efficiencies of the runs; nil if none has any.
 	Factors *factorTable
+	// Lacking says what the runs lack of their programs' calls, a sentence for each that does.
+	Lacking []string
 	// Figures are the key numbers of a single run.
 	Figures []figure
 	// Unasked are queries of the report that no run can answer, with the reasons.
@@ -143,7 +148,7 @@ func Build(ctx context.Context, inputs []Input, o Options) (*Report, error) {
 		o.Rows = defaultRows
 	}
 	b := &builder{inputs: slices.Clone(inputs), o: o, report: &Report{Title: title(inputs),
-		Version: Printable(o.Version), Runs: make([]runPart, len(inputs))}, artist: newArtist()}
+		Version: Printable(o.Version), Runs: make([]runPart, len(inputs))}, artist: newArtist(), reads: map[string]schema.Reads{}}
 	for i, q := range chosen {
 		s := b.begin(q)
 		s.Wanted = wanted[i]
@@ -165,6 +170,7 @@ func Build(ctx context.Context, inputs []Input, o Options) (*Report, error) {
 		b.finish(s)
 	}
 	b.leaveOut()
+	b.tellLacking()
 	if len(inputs) == 1 {
 		b.report.Figures = b.figures(inputs[0].Manifest)
 	}
@@ -185,6 +191,18 @@ func (b *builder) leaveOut() {
 		}
 		return true
 	})
+}
+
+// tellLacking says of each run what the answers lack because it does.
+func (b *builder) tellLacking() {
+	for _, in := range b.inputs {
+		if in.Lacks == nil {
+			continue
+		}
+		if text := in.Lacks(b.reads[in.Dir]); text != "" {
+			b.report.Lacking = append(b.report.Lacking, Printable(text))
+		}
+	}
 }
 
 // figures returns the key numbers of a run.
@@ -319,7 +337,8 @@ type builder struct {
 	sections    []*asked
 	done, total int
 	artist      *artist
-	examined    []chan error // by input
+	examined    []chan error            // by input
+	reads       map[string]schema.Reads // by folder of the run: what the answers are made of
 }
 
 // asked is a section being filled.
@@ -481,6 +500,9 @@ func (b *builder) askSections(ctx context.Context, db *queries.DB, runs []querie
 			return fmt.Errorf("query %s: %w", s.Query.Name, err)
 		}
 		s.answers = append(s.answers, a)
+		for _, r := range runs {
+			b.reads[r.Dir] |= s.Query.Reads(r.Manifest, argsOf(s.Query))
+		}
 		if !s.Query.LeavesOutStartup(nil) {
 			continue
 		}
