@@ -69,7 +69,7 @@ func TestEnds(t *testing.T) {
 			{"threads", "write", spool.EndedFinalized, []string{"MPI_Init_thread", "MPI_Barrier", "MPI_Finalize"}},
 			{"failed", "mmap", spool.EndedFinalized,
 				append(first, "MPI_Irecv", "MPI_Send", "MPI_Test", "MPI_Irecv", "MPI_Send", "MPI_Waitany",
-					"MPI_Finalize")},
+					"MPI_Recv_init", "MPI_Start", "MPI_Send", "MPI_Testall", "MPI_Finalize")},
 			{"callback", "mmap", spool.EndedFinalized,
 				append(first, "MPI_Comm_dup", "MPI_Bcast", "MPI_Comm_free", "MPI_Bcast", "MPI_Finalize")},
 			{"closed", "mmap", spool.EndedFinalized, append(first, "MPI_Finalize")},
@@ -103,6 +103,9 @@ func TestEnds(t *testing.T) {
 				}
 				if c.how == "failed" && (d.calls[4].Req != d.calls[2].Req || d.calls[7].Req != d.calls[5].Req) {
 					t.Errorf("the requests of %q and %q are taken for others", d.lines[4], d.lines[7])
+				}
+				if c.how == "failed" && !strings.Contains(d.lines[11], fmt.Sprintf(" (%d", d.calls[9].Req)) {
+					t.Errorf("%s: does not complete the request of %s", d.lines[11], d.lines[9])
 				}
 				if c.how == "callback" && !strings.Contains(d.lines[5], "size=8") {
 					t.Errorf("%s: the datatype has 8 bytes", d.lines[5])

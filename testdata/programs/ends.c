@@ -124,6 +124,12 @@ int main(int argc, char **argv)
 		MPI_Irecv(got, 8, MPI_INT, rank, 2, MPI_COMM_WORLD, &r);
 		MPI_Send(sent, 8, MPI_INT, rank, 2, MPI_COMM_WORLD);
 		MPI_Waitany(1, &r, &done, MPI_STATUS_IGNORE);
+		MPI_Recv_init(got, 1, MPI_INT, rank, 3, MPI_COMM_WORLD, &r);
+		MPI_Start(&r);
+		MPI_Send(sent, 8, MPI_INT, rank, 3, MPI_COMM_WORLD);
+		do
+			e = MPI_Testall(1, &r, &done, MPI_STATUSES_IGNORE);
+		while (e == MPI_SUCCESS && !done);
 	}
 	if (strcmp(how, "callback") == 0) {
 		MPI_Comm comm;

@@ -249,9 +249,14 @@ void cq_testall_end(cq_thread *t, int id, int err, uint64_t compute, int flag, c
 	}
 	cq_poll_open(t, id, compute);
 	for (int i = 0; keys != NULL && i < a.n; i++) {
-		if (err != MPI_SUCCESS && !is_null(a, i))
+		const MPI_Status *s = st != NULL ? st + i : NULL;
+		cq_req r = take_claimed(t, i, keys[i]);
+		if (CQ_UNLIKELY(!is_completed(err, a, i, r, s))) {
+			if (r.serial != 0)
+				cq_req_put_back(&cq.requests, keys[i], r);
 			continue;
-		done_put(&l, err, take_claimed(t, i, keys[i]), st != NULL ? st + i : NULL);
+		}
+		done_put(&l, err, r, s);
 	}
 	put_back_claimed(t, keys);
 	done_flush(&l);
