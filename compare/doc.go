@@ -9,6 +9,7 @@
 //   - measure.go asks the query measures; sample.go has the values of one run.
 //   - runs.go measures runs and compares them, or makes a baseline of them, in one call.
 //   - numbers.go returns the numbers that several samples have.
+//   - benchfmt.go writes samples in the format of Go's benchmarks, for benchstat.
 //   - diff.go compares two sets of samples; print.go and table.go show the result, grid.go aligns its lines.
 //   - findings.go compares what commq diagnose finds in two sets of runs.
 //   - wire.go compares what two runs send, message by message.

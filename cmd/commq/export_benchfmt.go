@@ -2,13 +2,8 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
-	"regexp"
-	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -62,75 +57,14 @@ func runExportBenchfmt(ctx context.Context, a *app, o *exportBenchfmtOptions) er
 	if err != nil {
 		return fmt.Errorf("export benchfmt: %w", err)
 	}
-	samples, err := compare.MeasureComplete(ctx, comparedRuns(runs), askWith(o.engine()))
+	measured := comparedRuns(runs)
+	samples, err := compare.MeasureComplete(ctx, measured, askWith(o.engine()))
 	if err != nil {
 		return fmt.Errorf("export benchfmt: %w", err)
 	}
-	write := func(w io.Writer) error { return writeBenchfmt(w, o.benchmark, runs, samples) }
+	write := func(w io.Writer) error { return compare.WriteBenchfmt(w, o.benchmark, measured, samples) }
 	if o.output != "" {
 		return a.writeFile(o.output, write)
 	}
 	return write(a.screen())
-}
-
-// notInNames are characters that a benchmark's name cannot have: it ends at a blank, and - precedes the number of CPUs.
-var notInNames = regexp.MustCompile(`[^A-Za-z0-9_.]+`)
-
-// benchmarkName names a run's benchmark; it must begin with a capital letter.
-func benchmarkName(name string, r queries.Run) string {
-	if name == "" && len(r.Manifest.Origin.Command) > 0 {
-		name = filepath.Base(r.Manifest.Origin.Command[0])
-	}
-	name = notInNames.ReplaceAllString(name, "_")
-	if name == "" {
-		name = "Run"
-	}
-	return fmt.Sprintf("Benchmark%s%s/ranks=%d", strings.ToUpper(name[:1]), name[1:], r.Manifest.Ranks)
-}
-
-// benchmarkUnit returns the unit of a measure and the factor for its values; the unit is empty for measures that
-// benchfmt leaves out.
-func benchmarkUnit(v *compare.Value) (unit string, scale float64) {
-	name := strings.ReplaceAll(v.Key(), " ", "")
-	switch {
-	case v.Unit == compare.Fingerprint || strings.HasPrefix(v.Measure, "site") || v.Measure == "ranks" ||
-		strings.ContainsAny(name, "<>"):
-		return "", 0
-	case v.Measure == "end_ns":
-		return "sec/op", 1e-9
-	case v.Unit == "ns":
-		return strings.TrimSuffix(name, "_ns") + "-sec/op", 1e-9
-	}
-	return name, 1
-}
-
-// writeBenchfmt writes a line per run.
-func writeBenchfmt(w io.Writer, name string, runs []queries.Run, samples []compare.Sample) error {
-	var head, lines strings.Builder
-	declared := map[string]bool{}
-	for i := range samples {
-		fmt.Fprintf(&lines, "%s 1", benchmarkName(name, runs[i]))
-		for k := range samples[i].Values {
-			v := &samples[i].Values[k]
-			unit, scale := benchmarkUnit(v)
-			if unit == "" {
-				continue
-			}
-			if v.Exact && !declared[unit] {
-				declared[unit] = true
-				fmt.Fprintf(&head, "Unit %s assume=exact\n", unit)
-			}
-			value := strconv.FormatInt(v.Value, 10)
-			if scale != 1 {
-				value = strconv.FormatFloat(float64(v.Value)*scale, 'g', -1, 64)
-			}
-			fmt.Fprintf(&lines, " %s %s", value, unit)
-		}
-		lines.WriteString("\n")
-	}
-	if lines.Len() == 0 {
-		return errors.New("export benchfmt: no run")
-	}
-	_, err := io.WriteString(w, head.String()+lines.String())
-	return err
 }
