@@ -183,3 +183,51 @@ func TestComputeTimesOfDistinctCalls(t *testing.T) {
 		}
 	}
 }
+
+// Ranks send to all others, from rank 0 on, and compute before the first send of a round: calls to the same neighbour
+// come after computing on some ranks and not on others. On more ranks each computes before the first send, too, and as
+// long.
+func TestComputingComesBeforeTheFirstOfManySends(t *testing.T) {
+	const rounds, long, short = 8, 1000000, 1000
+	toAll := func(ranks int) *signature.Run {
+		run := testruns.Messages(ranks, func(r int) (all []testruns.Message) {
+			for range rounds {
+				all = append(all, testruns.Message{Site: 0, To: r, Bytes: 8})
+				for to := range ranks {
+					if to != r {
+						all = append(all, testruns.Message{Site: 1, To: to, Bytes: 512})
+					}
+				}
+			}
+			return all
+		})
+		return testruns.WithTimes(run, "cpu", func(e *schema.Event) (int64, int64, int64) {
+			switch {
+			case e.Callsite == 'a':
+				return 0, 0, 0
+			case int(e.Seq)%ranks == 1:
+				return long, 0, 0
+			}
+			return short, 0, 0
+		})
+	}
+	m := train(t, []int{4, 5, 6, 8}, toAll)
+	x := extrapolate(t, m, 12)
+	if want := rounds * (long + 10.*short); math.Abs(x.Compute.RankNs/want-1) > 0.02 {
+		t.Errorf("ranks compute %.0f ns, want %.0f", x.Compute.RankNs, want)
+	}
+	rows := x.Signature.Stream(rounds * 12)
+	for rank := range int32(12) {
+		b := &schema.Events{}
+		if err := rows.Next(rank, b); err != nil {
+			t.Fatal(err)
+		}
+		for i, ns := range b.ComputeNs {
+			at := min(i%12, 2)
+			want, off := []float64{0, long, short}[at], []float64{0, 0.05, 0.5}[at]
+			if math.Abs(float64(ns)-want) > off*want {
+				t.Fatalf("rank %d, seq %d: %d ns, want %.0f", rank, i, ns, want)
+			}
+		}
+	}
+}

@@ -95,12 +95,12 @@ func preferSharedShapes(units []*unit) {
 
 // markShortAxes marks the axes along which a form moves though no run has more than two ranks there, unless a longer
 // axis shows the same shape in enoughSigns directions of call sites: two ranks do not tell whether x becomes x+1, the
-// other one, or the even one before it. These sites make as many calls: one that makes a single call on an axis of two
-// may loop over the axis, and one that calls in all directions tells nothing about that.
+// other one, or the even one before it. Only sites with as many laws as the marked one count: one with a single law, on
+// an axis of two, may loop over that axis, and one with a law for each direction tells nothing about that.
 func markShortAxes(units []*unit) {
 	type kind struct {
 		shape shape
-		calls int // of the site
+		laws  int // of the site
 	}
 	type way struct {
 		kind
@@ -111,9 +111,9 @@ func markShortAxes(units []*unit) {
 		site     string
 		negative bool
 	}
-	calls := map[string]int{}
+	laws := map[string]int{}
 	for _, u := range units {
-		calls[u.site]++
+		laws[u.site]++
 	}
 	counted, onAxis := map[direction]bool{}, map[way]int{}
 	shown := map[kind]int{} // the most directions of sites on one axis
@@ -121,7 +121,7 @@ func markShortAxes(units []*unit) {
 		for a, r := range u.pool[0].Rules {
 			if r.moves(a) && u.longest(u.pool[0], a) > 2 &&
 				!slices.ContainsFunc(u.pool, func(o Form) bool { return !slices.Contains(o.shapes(), r.shape()) }) {
-				w := way{kind{r.shape(), calls[u.site]}, a}
+				w := way{kind{r.shape(), laws[u.site]}, a}
 				if d := (direction{w, u.site, r.N.Negative}); !counted[d] {
 					counted[d] = true
 					onAxis[w]++
@@ -136,7 +136,7 @@ func markShortAxes(units []*unit) {
 				if !r.moves(a) || u.longest(u.pool[i], a) > 2 {
 					continue
 				}
-				if shown[kind{r.shape(), calls[u.site]}] >= enoughSigns {
+				if shown[kind{r.shape(), laws[u.site]}] >= enoughSigns {
 					u.borrowed = true
 				} else {
 					u.pool[i].Short = append(u.pool[i].Short, a)

@@ -42,11 +42,12 @@ type Call struct {
 	// MPI_Request_free does.
 	About *Backref `json:"about,omitempty"`
 	// ComputeNs is the mean compute time before calls like this one, in ns. It is nil if it is unknown, or if the
-	// event has only one distinct call, whose time is in the event's Times. Calls that differ only in it count as
-	// equal.
+	// event has only one distinct call without FirstNs, whose time is in the event's Times. Calls that differ only in
+	// it count as equal.
 	ComputeNs *int64 `json:"compute_ns,omitempty"`
-	// FirstNs is that time before the calls that follow a call of another event, if it differs much from the others',
-	// which ComputeNs is then: of many receives in a loop it is the first that comes after computing. Else it is nil.
+	// FirstNs is the mean compute time before those of these calls that follow a call of another event, in ns; ComputeNs
+	// is the mean of the others then. It is nil if all take about as long. Of many receives in a loop the first comes
+	// after computing.
 	FirstNs *int64 `json:"first_compute_ns,omitempty"`
 
 	// Parts are the rows of parts of a generated run's collective, without rank, seq and epoch.

@@ -101,8 +101,9 @@ func (n *Spread) factorAt(u float64) float64 {
 }
 
 // drawComputeNs returns the compute time before the k-th call (from 0) of an event that a rank makes, which has these
-// values, in ns; 0 if unknown. first is that of MeanNs. It is drawn from the event's distribution, with noise of which a part is the same for
-// the k-th calls of all ranks, and is the same every time.
+// values, in ns; 0 if unknown. It is drawn from the event's distribution, with noise of which a part is the same for
+// the k-th calls of all ranks, and is the same every time. first reports that the rank's call before was of another
+// event.
 func drawComputeNs(v *Values, rank int32, seq int64, event, k int32, c *Call, first bool) int64 {
 	mean := v.MeanNs(c, first)
 	if math.IsNaN(mean) {

@@ -13,6 +13,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"sort"
 	"sync"
 
 	"github.com/commq/commq/predict/pattern"
@@ -60,7 +61,7 @@ type siteLaws struct {
 	// slots have laws of their own; the times of the others are shares of the mean.
 	slots  map[slots.Place]*timeLaw
 	shares map[slots.Place]float64
-	like   map[slots.Place]slots.Place // what nearest found
+	sorted []slots.Place // of shares; made when it is first needed
 	// roles has, by role, the time of a rank relative to the reference role's, see roleFactor; empty if all ranks
 	// compute equally long.
 	roles map[string]float64
@@ -71,41 +72,40 @@ type siteLaws struct {
 	shared     int64
 }
 
-// slotLaw returns the law for a slot, and the slot's share of it. A slot that no run has is like the one nearest to it:
-// the calls after the first one of a loop do not become like the first one where there are more of them.
+// slotLaw returns the law for a slot, and the slot's share of it. A slot that no run has is like the nearest one: the
+// calls after the first one of a loop are not like the first one where there are more of them. Where no slot has a law
+// of its own, it has the site's mean, so that the shares of all slots still add up to the site's time.
 func (s *siteLaws) slotLaw(at slots.Place) (l *timeLaw, share float64) {
-	if _, known := s.shares[at]; !known && len(s.shares) > 0 {
-		at = s.nearest(at)
-	}
 	if l := s.slots[at]; l != nil {
 		return l, 1
 	}
 	if share, known := s.shares[at]; known {
 		return s.mean, share
 	}
-	return s.mean, 1
+	if len(s.slots) == 0 || len(s.shares) == 0 {
+		return s.mean, 1
+	}
+	at = s.nearest(at)
+	if l := s.slots[at]; l != nil {
+		return l, 1
+	}
+	return s.mean, s.shares[at]
 }
 
-// nearest returns the place with a share that is nearest to another one: of the places that are equal to it so far, it
-// has the largest next index that is not beyond, or the least one.
+// nearest returns the place with a share that is nearest to another one. It compares index by index, outermost first:
+// it takes the largest index up to the wanted one, or the least.
 func (s *siteLaws) nearest(at slots.Place) slots.Place {
-	if place, known := s.like[at]; known {
-		return place
+	if s.sorted == nil {
+		s.sorted = slices.SortedFunc(maps.Keys(s.shares), func(a, b slots.Place) int { return slices.Compare(a[:], b[:]) })
 	}
-	left := slices.Collect(maps.Keys(s.shares))
-	for c := range at {
-		best := left[0][c]
-		for _, p := range left[1:] {
-			if fits := p[c] <= at[c]; fits && (best > at[c] || p[c] > best) || !fits && p[c] < best {
-				best = p[c]
-			}
-		}
-		left = slices.DeleteFunc(left, func(p slots.Place) bool { return p[c] != best })
+	left := s.sorted
+	for c, wanted := range at {
+		beyond := sort.Search(len(left), func(i int) bool { return left[i][c] > wanted })
+		index := left[max(beyond-1, 0)][c]
+		from := sort.Search(len(left), func(i int) bool { return left[i][c] >= index })
+		to := sort.Search(len(left), func(i int) bool { return left[i][c] > index })
+		left = left[from:to]
 	}
-	if s.like == nil {
-		s.like = map[slots.Place]slots.Place{}
-	}
-	s.like[at] = left[0]
 	return left[0]
 }
 

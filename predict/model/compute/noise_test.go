@@ -59,7 +59,8 @@ func TestNoiseIsKept(t *testing.T) {
 // ones, which come after computing.
 func TestUnseenPlaceIsLikeTheNearest(t *testing.T) {
 	at := slots.PlaceOf
-	s := &siteLaws{mean: newTimeLaw([]regress.Point{{Ranks: 4, Value: 100}}), shares: map[slots.Place]float64{
+	law := newTimeLaw([]regress.Point{{Ranks: 4, Value: 100}})
+	s := &siteLaws{mean: law, slots: map[slots.Place]*timeLaw{at([]int32{9, 9}): law}, shares: map[slots.Place]float64{
 		at([]int32{0, 0}): 3, at([]int32{0, 1}): 0.1, at([]int32{0, 2}): 0.2, at([]int32{1, 0}): 4, at([]int32{1, 1}): 0.3}}
 	for _, c := range []struct {
 		place []int32
@@ -68,5 +69,9 @@ func TestUnseenPlaceIsLikeTheNearest(t *testing.T) {
 		if _, share := s.slotLaw(at(c.place)); share != c.share {
 			t.Errorf("place %v has %v of the mean, want %v", c.place, share, c.share)
 		}
+	}
+	s.slots = nil
+	if _, share := s.slotLaw(at([]int32{0, 7})); share != 1 {
+		t.Errorf("where no slot has a law a new one has %v of the mean, want all of it", share)
 	}
 }

@@ -85,9 +85,15 @@ type captureTimes struct {
 	times *signature.Times
 }
 
-// callTime sums up the times before calls with a value: before those that follow a call of another event, if they have
-// times of their own, and before the others.
-type callTime struct{ first, others timeSum }
+// callTime sums up the times before calls with a value: before those that follow a call of another event, and before
+// the others. isSplit tells that these have times of their own in the capture.
+type callTime struct {
+	first, others timeSum
+	isSplit       bool
+}
+
+// all sums up both.
+func (t *callTime) all() timeSum { return timeSum{t.first.ns + t.others.ns, t.first.n + t.others.n} }
 
 // timeSum is the sum of the times of n calls.
 type timeSum struct {
@@ -128,7 +134,10 @@ func timesAt(first, other *signature.Signature) ([]captureTimes, error) {
 				return nil, different("rank %d ends after %d calls in one of them", rank, seq)
 			}
 			c, d := first.Values[n.ID].Events[i], other.Values[m.ID].Events[k]
-			what := difference(first, other, c, d)
+			what := ""
+			if other != first {
+				what = difference(first, other, c, d)
+			}
 			if what == "" && paths[n.ID] != otherPaths[m.ID] {
 				what = "the call or its place"
 			}
@@ -136,8 +145,9 @@ func timesAt(first, other *signature.Signature) ([]captureTimes, error) {
 				return nil, different("rank %d, seq %d: %s and %s differ in %s", rank, seq, first.NodeName(n),
 					other.NodeName(m), what)
 			}
-			x := &times[n.ID].calls[i]
-			if isFirst := last != n; isFirst && c.FirstNs != nil {
+			x, isFirst := &times[n.ID].calls[i], n != last
+			x.isSplit = d.FirstNs != nil
+			if isFirst {
 				x.first.add(other.Values[m.ID].MeanNs(d, isFirst))
 			} else {
 				x.others.add(other.Values[m.ID].MeanNs(d, isFirst))
@@ -184,7 +194,7 @@ func difference(first, other *signature.Signature, a, b *signature.Call) string 
 	return ""
 }
 
-// poolEvent replaces the times of an event by medians. The first capture's are its own.
+// poolEvent replaces the times of an event by medians.
 func poolEvent(v *signature.Values, captures []*captureTimes) {
 	if len(v.Events) == 0 || v.Times == nil {
 		return
@@ -194,20 +204,24 @@ func poolEvent(v *signature.Values, captures []*captureTimes) {
 	for i, c := range v.Events {
 		kept := *c
 		events[i] = &kept
-		for _, of := range []struct {
-			ns   **int64
-			time func(*callTime) timeSum
-		}{
-			{&kept.ComputeNs, func(t *callTime) timeSum { return t.others }},
-			{&kept.FirstNs, func(t *callTime) timeSum { return t.first }},
-		} {
-			mean, n := medianOf(captures, i, of.time)
-			if n > 0 && *of.ns != nil {
-				ns := int64(math.Round(mean))
-				*of.ns = &ns
-			}
+		of := func(time func(*callTime) timeSum) *int64 {
+			mean, n := medianOf(captures, i, time)
 			sum += mean * float64(n)
 			count += n
+			if n == 0 {
+				return nil
+			}
+			ns := int64(math.Round(mean))
+			return &ns
+		}
+		if isMostlySplit(captures, i) {
+			kept.FirstNs = of(func(t *callTime) timeSum { return t.first })
+			kept.ComputeNs = of(func(t *callTime) timeSum { return t.others })
+			continue
+		}
+		kept.FirstNs = nil
+		if ns := of((*callTime).all); c.ComputeNs != nil && ns != nil {
+			kept.ComputeNs = ns
 		}
 	}
 	if count == 0 {
@@ -232,6 +246,17 @@ func poolEvent(v *signature.Values, captures []*captureTimes) {
 		t.OwnNoise = poolSpread(captures, (*signature.Times).AroundRanks)
 	}
 	v.Times = t
+}
+
+// isMostlySplit reports whether most captures have times of their own for the first calls with a value.
+func isMostlySplit(captures []*captureTimes, value int) bool {
+	split := 0
+	for _, t := range captures {
+		if t.calls[value].isSplit {
+			split++
+		}
+	}
+	return 2*split > len(captures)
 }
 
 // medianOf returns the median over captures of the mean times before calls with a value, and how many of these calls

@@ -25,7 +25,7 @@ type Recorder struct {
 type interned struct {
 	events, bodies, loops map[string]int32
 	times                 *eventTimes // of an event
-	callTimes             []histogram // compute times, by timedAs
+	callTimes             []histogram // compute times, by callKind
 }
 
 // Record replaces the values and roots of a linked signature by what read records. cuts has, by rank, the ends of
@@ -108,9 +108,9 @@ func (r *Recorder) RecordRow(n *template.Node, e *schema.Event, level int32) {
 	r.GoTo(p, n, level)
 	value := r.internRow(p, n, e)
 	r.Take(p, n, value)
-	as := timedAs(value, isFirst)
-	r.interned[n.ID].times.add(e, as, p.Made[n.ID]-1)
-	r.interned[n.ID].addCallTime(as, e.ComputeNs)
+	kind := kindOf(value, isFirst)
+	r.interned[n.ID].times.add(e, kind, p.Made[n.ID]-1)
+	r.interned[n.ID].addCallTime(kind, e.ComputeNs)
 }
 
 // Intern returns the index of a call among the values of an event.

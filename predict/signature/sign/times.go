@@ -23,53 +23,62 @@ type eventTimes struct {
 	mostEarly                     int32 // how many calls of a rank are kept in early
 }
 
-// timedAs returns the number of the calls of an event whose times are one distribution: those with a value that follow
-// a call of the same event, or those that do not. Of many calls in a loop only the first comes after computing.
-func timedAs(value int32, isFirst bool) int32 {
+// callKind are the calls of an event whose times are one distribution: those with a value that follow a call of another
+// event, or those that follow one of the same event. Of many calls in a loop only the first comes after computing.
+type callKind int32
+
+func kindOf(value int32, isFirst bool) callKind {
 	if isFirst {
-		return 2*value + 1
+		return callKind(2*value + 1)
 	}
-	return 2 * value
+	return callKind(2 * value)
 }
 
-// earlyCall is one of the first calls of an event that a rank makes, its k-th one; as is that of timedAs.
+// isFirst reports whether the calls follow one of another event.
+func (k callKind) isFirst() bool { return k%2 == 1 }
+
+// others returns the kind of the calls with the same value that follow one of the same event.
+func (k callKind) others() callKind { return k - k%2 }
+
+// earlyCall is one of the first calls of an event that a rank makes, its k-th one.
 type earlyCall struct {
-	rank, k, as int32
-	ns          float32
+	rank, k int32
+	kind    callKind
+	ns      float32
 }
 
 // maxEarly is how many of these an event has over all ranks at most.
 const maxEarly = 1 << 14
 
-// rankTime is the sum of a rank's times at an event, and the times of its calls by timedAs.
+// rankTime is the sum of a rank's times at an event, and the times of its calls.
 type rankTime struct {
 	ns    int64
-	calls map[int32]*histogram
+	calls map[callKind]*histogram
 }
 
 // maxRankSpreads is how many kinds of calls of ranks get a histogram of their times at an event. The others have only
 // the mean.
 const maxRankSpreads = 1 << 10
 
-// add adds the times before a rank's k-th call of an event, which is one of those of timedAs.
-func (t *eventTimes) add(e *schema.Event, as, k int32) {
+// add adds the times before a rank's k-th call of an event.
+func (t *eventTimes) add(e *schema.Event, kind callKind, k int32) {
 	if e.ComputeNs != schema.NullInt64 {
 		if k < t.mostEarly {
-			t.early = append(t.early, earlyCall{e.Rank, k, as, float32(max(e.ComputeNs, 0))})
+			t.early = append(t.early, earlyCall{e.Rank, k, kind, float32(max(e.ComputeNs, 0))})
 		}
 		if t.ranks == nil {
 			t.ranks = map[int32]*rankTime{}
 		}
 		r := t.ranks[e.Rank]
 		if r == nil {
-			r = &rankTime{calls: map[int32]*histogram{}}
+			r = &rankTime{calls: map[callKind]*histogram{}}
 			t.ranks[e.Rank] = r
 		}
 		r.ns += max(e.ComputeNs, 0)
-		h := r.calls[as]
+		h := r.calls[kind]
 		if h == nil {
 			h = &histogram{}
-			if r.calls[as] = h; t.spread < maxRankSpreads {
+			if r.calls[kind] = h; t.spread < maxRankSpreads {
 				t.spread++
 				h.bins = map[int32]int64{}
 			}
@@ -106,16 +115,16 @@ func (t *eventTimes) summary() *signature.Times {
 // maxTimed is how many kinds of calls of an event get a histogram of their times. The others have only the mean.
 const maxTimed = 1 << 13
 
-// addCallTime counts the compute time of a call, which is one of those of timedAs.
-func (x *interned) addCallTime(as int32, ns int64) {
+// addCallTime counts the compute time of a call.
+func (x *interned) addCallTime(kind callKind, ns int64) {
 	if ns == schema.NullInt64 {
 		return
 	}
-	for int(as) >= len(x.callTimes) {
+	for int(kind) >= len(x.callTimes) {
 		x.callTimes = append(x.callTimes, histogram{})
 	}
-	h := &x.callTimes[as]
-	if as < maxTimed {
+	h := &x.callTimes[kind]
+	if kind < maxTimed {
 		h.add(ns)
 		return
 	}
@@ -123,54 +132,79 @@ func (x *interned) addCallTime(as int32, ns int64) {
 	h.sum += max(ns, 0)
 }
 
-// differsByFirst is the ratio of the mean times before calls that follow a call of another event and before the others
-// from which on they are kept apart.
-const differsByFirst = 2
+// First calls and others are kept apart from these on: the ratio and the difference of their mean times, and how many
+// of either an event has.
+const (
+	splitRatio = 2
+	splitNs    = 1000
+	splitCalls = 4
+)
 
-// joinAlike joins the distributions of calls with a value, those that follow a call of another event and the others, if
-// their means do not differ much: the others' gets all then.
+// joinAlike joins the times of first calls and of others with the same value in those of the others, by callKind,
+// unless those values of the event that have both show that first calls take much longer, or much less long.
 func (t *eventTimes) joinAlike(calls []histogram) {
-	for as := 1; as < len(calls); as += 2 {
-		first, others := &calls[as], &calls[as-1]
-		if a, b := first.mean(), others.mean(); others.count > 0 && first.count > 0 &&
-			(a > differsByFirst*b || b > differsByFirst*a) {
-			continue
-		}
-		others.join(first)
-		for _, r := range t.ranks {
-			if h := r.calls[int32(as)]; h != nil {
-				if r.calls[int32(as-1)] == nil {
-					r.calls[int32(as-1)] = h
-				} else {
-					r.calls[int32(as-1)].join(h)
-				}
-				delete(r.calls, int32(as))
+	isSplit := isSplit(calls)
+	joins := func(kind callKind) bool {
+		return kind.isFirst() && (!isSplit || calls[kind.others()].count == 0)
+	}
+	for _, r := range t.ranks {
+		for _, kind := range slices.Sorted(maps.Keys(r.calls)) {
+			if !joins(kind) {
+				continue
 			}
-		}
-		for i := range t.early {
-			if t.early[i].as == int32(as) {
-				t.early[i].as--
+			if h := r.calls[kind.others()]; h != nil {
+				h.join(r.calls[kind])
+			} else {
+				r.calls[kind.others()] = r.calls[kind]
 			}
+			delete(r.calls, kind)
+		}
+	}
+	for i, c := range t.early {
+		if joins(c.kind) {
+			t.early[i].kind = c.kind.others()
+		}
+	}
+	for i := range calls {
+		if kind := callKind(i); joins(kind) {
+			calls[kind.others()].join(&calls[kind])
 		}
 	}
 }
 
+// isSplit reports whether first calls of an event and others with the same value take differently long.
+func isSplit(calls []histogram) bool {
+	var of [2]histogram
+	for i := 1; i < len(calls); i += 2 {
+		if calls[i-1].count == 0 || calls[i].count == 0 {
+			continue
+		}
+		for k := range of {
+			of[k].count += calls[i-1+k].count
+			of[k].sum += calls[i-1+k].sum
+		}
+	}
+	if min(of[0].count, of[1].count) < splitCalls {
+		return false
+	}
+	low, high := min(of[0].mean(), of[1].mean()), max(of[0].mean(), of[1].mean())
+	return high >= splitRatio*low && high-low >= splitNs
+}
+
 // setCallTimes sets the mean compute time of each call of an event, and the noise of the event's times around them.
 func setCallTimes(v *signature.Values, calls []histogram) {
-	var noise histogram
-	weight := weightOf(calls)
-	for as := 0; as < len(calls); as += 2 {
-		isSplit := as+1 < len(calls) && calls[as+1].count > 0
-		c := v.Events[as/2]
-		if h := &calls[as]; h.count > 0 {
-			if len(v.Events) > 1 || isSplit {
-				c.ComputeNs = h.roundedMean()
-			}
-			noise.addRelative(h, weight)
+	noise := newNoise(calls)
+	for i := range calls {
+		h, kind := &calls[i], callKind(i)
+		if h.count == 0 {
+			continue
 		}
-		if isSplit {
-			c.FirstNs = calls[as+1].roundedMean()
-			noise.addRelative(&calls[as+1], weight)
+		noise.add(h)
+		switch c := v.Events[i/2]; {
+		case kind.isFirst():
+			c.FirstNs = h.roundedMean()
+		case len(v.Events) > 1 || i+1 < len(calls) && calls[i+1].count > 0:
+			c.ComputeNs = h.roundedMean()
 		}
 	}
 	if noise.count > 0 && v.Times != nil {
@@ -187,9 +221,9 @@ func (t *eventTimes) setRankTimes(v *signature.Values, calls []histogram, ranks 
 	by, keep := make([]int64, ranks), false
 	for rank, r := range t.ranks {
 		expected := 0.0
-		for _, as := range slices.Sorted(maps.Keys(r.calls)) {
-			if h := &calls[as]; h.count > 0 {
-				expected += float64(r.calls[as].count) * h.mean()
+		for _, kind := range slices.Sorted(maps.Keys(r.calls)) {
+			if h := &calls[kind]; h.count > 0 {
+				expected += float64(r.calls[kind].count) * h.mean()
 			}
 		}
 		if expected <= 0 || rank < 0 || rank >= ranks {
@@ -202,11 +236,10 @@ func (t *eventTimes) setRankTimes(v *signature.Values, calls []histogram, ranks 
 		return
 	}
 	v.Times.ByRank = by
-	var noise histogram
-	weight := weightOf(calls)
+	noise := newNoise(calls)
 	for _, r := range t.ranks {
 		for _, h := range r.calls {
-			noise.addRelative(h, weight)
+			noise.add(h)
 		}
 	}
 	if noise.count > 0 {
@@ -231,8 +264,9 @@ func (t *eventTimes) setShared(v *signature.Values) {
 // deviation is how far the time of a rank's k-th call is from those of its calls of the same kind, in parts of their
 // median.
 type deviation struct {
-	as, k int32
-	off   float64
+	kind callKind
+	k    int32
+	off  float64
 }
 
 // deviations returns those of the early calls. Each rank and kind has the mean 0, so that what ranks differ by is no
@@ -240,12 +274,12 @@ type deviation struct {
 // iteration of all ranks what they do not.
 func (t *eventTimes) deviations() (all []deviation) {
 	slices.SortFunc(t.early, func(a, b earlyCall) int {
-		return cmp.Or(cmp.Compare(a.as, b.as), cmp.Compare(a.rank, b.rank), cmp.Compare(a.k, b.k))
+		return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.rank, b.rank), cmp.Compare(a.k, b.k))
 	})
 	var ends []int // of the calls of a rank of a kind, in all
 	for first, next := 0, 0; first < len(t.early); first = next {
 		var times []float64
-		for next = first; next < len(t.early) && t.early[next].as == t.early[first].as &&
+		for next = first; next < len(t.early) && t.early[next].kind == t.early[first].kind &&
 			t.early[next].rank == t.early[first].rank; next++ {
 			times = append(times, float64(t.early[next].ns))
 		}
@@ -254,7 +288,7 @@ func (t *eventTimes) deviations() (all []deviation) {
 			continue
 		}
 		for i, c := range t.early[first:next] {
-			all = append(all, deviation{c.as, c.k, times[i]/median - 1})
+			all = append(all, deviation{c.kind, c.k, times[i]/median - 1})
 		}
 		ends = append(ends, len(all))
 	}
@@ -294,12 +328,12 @@ func usual(all []deviation) (low, high float64) {
 // of the squares; 0 if no two ranks have any.
 func correlation(all []deviation) float64 {
 	slices.SortStableFunc(all, func(a, b deviation) int {
-		return cmp.Or(cmp.Compare(a.as, b.as), cmp.Compare(a.k, b.k))
+		return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.k, b.k))
 	})
 	var products, pairs, squares float64
 	for first, next := 0, 0; first < len(all); first = next {
 		var sum, square float64
-		for next = first; next < len(all) && all[next].as == all[first].as && all[next].k == all[first].k; next++ {
+		for next = first; next < len(all) && all[next].kind == all[first].kind && all[next].k == all[first].k; next++ {
 			sum += all[next].off
 			square += all[next].off * all[next].off
 		}
@@ -314,35 +348,52 @@ func correlation(all []deviation) float64 {
 	return products / pairs / (squares / float64(len(all)))
 }
 
-// weightOf returns how many times a time counts in an event's noise. If calls that follow another event have times of
-// their own, it is that time relative to the mean: next to the call after computing, how much the others vary does not
-// matter.
-func weightOf(calls []histogram) func(ns float64) float64 {
-	var all histogram
-	isSplit := false
-	for as := range calls {
-		isSplit = isSplit || as%2 == 1 && calls[as].count > 0
-		all.count += calls[as].count
-		all.sum += calls[as].sum
-	}
-	mean := all.mean()
-	if !isSplit || mean == 0 {
-		return func(float64) float64 { return 1 }
-	}
-	return func(ns float64) float64 { return ns / mean }
+// noise collects times of an event relative to the mean of equal calls, in thousandths.
+type noise struct {
+	histogram
+	mean  float64 // of all calls, if each distribution counts by its mean; 0 if all calls count alike
+	scale int64   // of the counts
 }
 
-// addRelative adds the times of equal calls relative to their mean, in thousandths, with the weight of that mean.
-func (h *histogram) addRelative(times *histogram, weight func(ns float64) float64) {
+// newNoise returns the noise of an event without times. If its first calls have times of their own, each distribution
+// counts by its mean: the noise is that of the calls that take the time.
+func newNoise(calls []histogram) *noise {
+	const fine = 1000
+	n := &noise{scale: 1}
+	var all histogram
+	for i := range calls {
+		all.count += calls[i].count
+		all.sum += calls[i].sum
+		if callKind(i).isFirst() && calls[i].count > 0 {
+			n.scale = fine
+		}
+	}
+	if n.scale > 1 {
+		n.mean = all.mean()
+	}
+	return n
+}
+
+// add adds the times of equal calls.
+func (n *noise) add(times *histogram) {
 	mean := times.mean()
 	if mean == 0 || times.count < 2 {
 		return
 	}
-	for bin, n := range times.bins {
-		if n = int64(math.Round(float64(n) * weight(mean))); n > 0 {
-			h.addTimes(int64(math.Round(1000*float64(binMiddle(bin))/mean)), n)
+	for bin, calls := range times.bins {
+		if n.mean > 0 {
+			calls = int64(math.Round(float64(calls) * float64(n.scale) * mean / n.mean))
 		}
+		n.addTimes(int64(math.Round(1000*float64(binMiddle(bin))/mean)), calls)
 	}
+}
+
+// spread returns the distribution.
+func (n *noise) spread() signature.Spread {
+	s := n.histogram.spread()
+	s.Count /= n.scale
+	s.Sum /= n.scale
+	return s
 }
 
 // histogram counts non-negative numbers in logarithmic bins: each power of two is divided into binsPerDouble equal

@@ -18,7 +18,7 @@ func sharedOf(ranks int32, value func(rank, k int32) int32, compute func(rank, k
 			if ns := compute(rank, k); ns >= 0 {
 				e := schema.NullEvent
 				e.Rank, e.ComputeNs = rank, int64(ns)
-				x.add(&e, value(rank, k), k)
+				x.add(&e, kindOf(value(rank, k), false), k)
 			}
 		}
 	}
@@ -93,7 +93,7 @@ func TestSharedNoiseInAnyOrder(t *testing.T) {
 				e.Rank, k = i/200, i%200
 			}
 			e.ComputeNs = 10000 + int64(k*k*7919%4001)
-			x.add(&e, min(e.Rank, 1), k)
+			x.add(&e, kindOf(min(e.Rank, 1), false), k)
 		}
 		v := &signature.Values{Times: x.summary()}
 		x.setShared(v)
@@ -122,16 +122,20 @@ func TestFirstCallOfManyHasItsOwnTime(t *testing.T) {
 			if isFirst {
 				e.ComputeNs = long + int64(k%7)
 			}
-			x.times.add(&e, timedAs(value, isFirst), k)
-			x.addCallTime(timedAs(value, isFirst), e.ComputeNs)
+			x.times.add(&e, kindOf(value, isFirst), k)
+			x.addCallTime(kindOf(value, isFirst), e.ComputeNs)
 		}
 	}
 	v.Times = x.times.summary()
 	x.times.joinAlike(x.callTimes)
 	setCallTimes(v, x.callTimes)
 	for i, c := range v.Events {
-		if c.FirstNs == nil || *c.FirstNs < long || *c.FirstNs > long+7 || *c.ComputeNs < short || *c.ComputeNs > 3*short {
-			t.Errorf("call %d: %v before the first, %v before others, want %d and about %d", i, c.FirstNs, c.ComputeNs, long, short)
+		if c.FirstNs == nil || c.ComputeNs == nil {
+			t.Fatalf("call %d: first calls have no time of their own", i)
+		}
+		if *c.FirstNs < long || *c.FirstNs > long+7 || *c.ComputeNs < short || *c.ComputeNs > 3*short {
+			t.Errorf("call %d: %d ns before the first, %d before others, want %d and about %d", i, *c.FirstNs,
+				*c.ComputeNs, long, short)
 		}
 	}
 	if n := v.Times.Noise; n.Low < 950 || n.High > 1050 {
@@ -146,15 +150,18 @@ func TestCallsAlikeHaveOneTime(t *testing.T) {
 	for k := range int32(40) {
 		e := schema.NullEvent
 		e.Rank, e.ComputeNs = 0, 1000+int64(k)
-		x.times.add(&e, timedAs(k%2, k%4 < 2), k)
-		x.addCallTime(timedAs(k%2, k%4 < 2), e.ComputeNs)
+		x.times.add(&e, kindOf(k%2, k%4 < 2), k)
+		x.addCallTime(kindOf(k%2, k%4 < 2), e.ComputeNs)
 	}
 	v.Times = x.times.summary()
 	x.times.joinAlike(x.callTimes)
 	setCallTimes(v, x.callTimes)
 	for i, c := range v.Events {
-		if c.FirstNs != nil || *c.ComputeNs < 1000 || *c.ComputeNs > 1040 {
-			t.Errorf("call %d: %v before the first, %v before others", i, c.FirstNs, c.ComputeNs)
+		if c.ComputeNs == nil || *c.ComputeNs < 1000 || *c.ComputeNs > 1040 {
+			t.Errorf("call %d has not the mean of all its times", i)
+		}
+		if c.FirstNs != nil {
+			t.Errorf("call %d: %d ns before the first ones", i, *c.FirstNs)
 		}
 	}
 	if n := v.Times.Noise; n.Count != 40 {
