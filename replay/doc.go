@@ -14,6 +14,7 @@
 //	assign.go        which constructor made which communicator
 //	window.go        with Options.Windows: which rows of a repetition can be played by themselves
 //	schedule.go      a second pass: an operation for each row
+//	wildcards.go     persistent wildcard receives, a request for each source and tag of their messages
 //	rank.go          a rank's operations, requests and receive area (area.go) while they are made
 //	constructors.go  the arguments of constructors of communicators
 //	collective.go    the arguments of collectives

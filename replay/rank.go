@@ -35,6 +35,7 @@ type request struct {
 	persistent bool
 	completed  bool
 	call       schema.CallID // that made it
+	made       *persistent   // of a persistent receive
 }
 
 func newRankState(rank int32, found *rankFindings, comms *commTable) *rankState {
@@ -145,7 +146,9 @@ func (r *rankState) continuesStartall(e *schema.Event) bool {
 		e.StartNs != f.EndNs {
 		return false
 	}
-	return !slices.Contains(r.starting, r.made[e.InitSeq])
+	return !slices.ContainsFunc(r.made[e.InitSeq].siblings(), func(q *request) bool {
+		return slices.Contains(r.starting, q)
+	})
 }
 
 // flushStartall emits the MPI_Startall of the requests gathered so far.

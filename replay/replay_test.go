@@ -2,6 +2,7 @@ package replay
 
 import (
 	"encoding/binary"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -136,6 +137,61 @@ func TestOpenReceivesDoNotOverlap(t *testing.T) {
 	}
 	if got := s.ranks[0].recvArea; got != 2*4096 {
 		t.Errorf("the area has %d bytes, want two receives' of 4096", got)
+	}
+}
+
+// TestPersistentWildcardsReceiveWhatTheyGot starts persistent wildcard receives by MPI_Startall, twice: the first got a
+// message of the same source and tag each time, the second of another source, and the third nothing.
+func TestPersistentWildcardsReceiveWhatTheyGot(t *testing.T) {
+	seq := int64(0)
+	var rows []schema.Event
+	add := func(call schema.CallID, set func(*schema.Event)) {
+		rows = append(rows, row(0, seq, call, set))
+		seq++
+	}
+	for request := range int64(3) {
+		add(schema.CallRecvInit, func(e *schema.Event) {
+			e.RecvCount, e.RecvDatatype, e.Request, e.PostedAny = 4, 0, request, schema.AnySource|schema.AnyTag
+		})
+	}
+	none := envelope{int64(schema.NullInt32), int64(schema.NullInt32)}
+	for _, got := range [][]envelope{{{1, 20}, {1, 21}, none}, {{1, 20}, {2, 21}, none}} {
+		done := seq + 3
+		for k, from := range got {
+			add(schema.CallStartall, func(e *schema.Event) {
+				e.RecvPeer, e.RecvTag, e.InitSeq, e.DoneSeq = int32(from.source), int32(from.tag), int64(k), done
+				e.Request, e.PostedAny, e.StartNs, e.EndNs = seq, schema.AnySource|schema.AnyTag, 5, 5
+				if k > 0 {
+					e.ComputeNs = 0
+				}
+			})
+		}
+		add(schema.CallTestsome, nil)
+	}
+	for request := range int64(3) {
+		add(schema.CallRequestFree, func(e *schema.Event) { e.Request = request })
+	}
+	s, err := New(source(3, rows), &Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for words := s.ranks[0].words; len(words) > 0; words = words[3+words[0]>>32:] {
+		args := words[3 : 3+words[0]>>32]
+		if name := opNames[words[0]&0xffff-1]; name == "Recv_init" {
+			got = append(got, fmt.Sprint(name, args[2:4], " slot ", args[6]))
+		} else {
+			got = append(got, fmt.Sprint(name, args))
+		}
+	}
+	want := []string{"Recv_init[1 20] slot 0", "Recv_init[1 21] slot 1", "Recv_init[2 21] slot 2", "Recv_init[0 32767] slot 3",
+		"Startall[3 0 1 3]", "Testsome[3 0 1 3]", "Startall[3 0 2 3]", "Testsome[3 0 2 3]",
+		"Request_free[0]", "Request_free[1]", "Request_free[2]", "Request_free[3]", "Finalize[]"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+	if note := "Persistent wildcard receives, made again for each further source and tag of their messages: 1"; !slices.Contains(s.Notes, note) {
+		t.Errorf("notes %q", s.Notes)
 	}
 }
 

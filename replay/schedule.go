@@ -196,15 +196,8 @@ func (s *scheduler) sendArgs(e *schema.Event) ([]int64, data, error) {
 // receiveArgs returns count, type, source and tag of the received message. If no message was received, they are those
 // of a message that no rank sends.
 func (s *scheduler) receiveArgs(e *schema.Event) ([]int64, data, error) {
-	d := s.types.counted(e.RecvCount, e.RecvDatatype, e.RecvBytes)
-	source, tag := int64(e.RecvPeer), int64(e.RecvTag)
-	switch {
-	case receivesProcNull(e):
-		source, tag = procNull, int64(max(e.RecvTag, 0))
-	case e.RecvPeer == schema.NullInt32 || e.RecvTag == schema.NullInt32:
-		source, tag = 0, neverTag
-	}
-	return []int64{d.count, d.kind, source, tag}, d, checkCount(e, d, s.types)
+	d, from := s.types.counted(e.RecvCount, e.RecvDatatype, e.RecvBytes), envelopeOf(e)
+	return []int64{d.count, d.kind, from.source, from.tag}, d, checkCount(e, d, s.types)
 }
 
 func receivesProcNull(e *schema.Event) bool {
@@ -251,7 +244,11 @@ func (s *scheduler) receive(r *rankState, e *schema.Event, op opcode) error {
 		r.emit(op, e, append(args, r.reserveReceive(bytes))...)
 		return nil
 	}
-	q := r.post(e, max(bytes, 1), 0, call.Is(schema.FactPersistent))
+	if call.Is(schema.FactPersistent) {
+		s.persistentReceive(r, e, op, args, max(bytes, 1))
+		return nil
+	}
+	q := r.post(e, max(bytes, 1), 0, false)
 	r.emit(op, e, append(args, q.piece.offset, q.slot)...)
 	return nil
 }
@@ -331,6 +328,7 @@ func (s *scheduler) start(r *rankState, e *schema.Event) error {
 		}
 		return fmt.Errorf("%s: no call of the rank made the request that it starts", nameRow(e))
 	}
+	q = q.started(e)
 	if e.Request != schema.NullInt64 {
 		r.requests[e.Request] = q
 	}
@@ -377,6 +375,14 @@ func (s *scheduler) request(r *rankState, e *schema.Event, op opcode) error {
 		s.notes.count("Calls on requests that no call of the rank made, left out")
 		return nil
 	}
-	r.emit(op, e, q.slot)
+	if op != opcodes["Request_free"] {
+		r.emit(op, e, q.slot)
+		return nil
+	}
+	row := *e
+	for _, q := range q.siblings() {
+		r.emit(op, &row, q.slot)
+		row.ComputeNs = 0
+	}
 	return nil
 }

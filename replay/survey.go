@@ -20,6 +20,7 @@ type rankFindings struct {
 	constructors []constructor
 	starts       map[int64]*schema.Event // first start of persistent collectives, by the row that made them
 	inits        map[int64]schema.CallID // calls that made persistent collectives, by row
+	wildcards    map[int64]*wildcard     // of persistent receives that were started, by the row that made them
 }
 
 // exchanged are the bytes that the ranks of a collective send and receive, by world rank.
@@ -40,7 +41,7 @@ func survey(src *Source, f *filter, comms *commTable, n notes) (*findings, error
 		exchanges: map[instanceKey]*exchanged{}}
 	for rank := range found.ranks {
 		found.ranks[rank] = rankFindings{firstUse: map[int32]int64{}, starts: map[int64]*schema.Event{},
-			inits: map[int64]schema.CallID{}, last: -1}
+			inits: map[int64]schema.CallID{}, wildcards: map[int64]*wildcard{}, last: -1}
 	}
 	for _, p := range src.Parts {
 		k := rowKey{p.Rank, p.Seq}
@@ -76,6 +77,7 @@ func (found *findings) add(e *schema.Event, comms *commTable) error {
 		return fmt.Errorf("%s: it comes after row %d of the rank", nameRow(e), r.last)
 	}
 	r.last = e.Seq
+	r.addStart(e)
 	if e.Comm != schema.NullInt32 {
 		k, ok := comms.byID[e.Comm]
 		if !ok || comms.list[k].side(e.Rank) < 0 {
