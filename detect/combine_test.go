@@ -721,6 +721,63 @@ func (g *machine) slices(ranks []int, ring, all, differ bool, times int) {
 	g.want = append(g.want, g.wants(op, ranks, 0, times))
 }
 
+// circling repeats an allgather round a ring, of blocks from a choice of so many: the ranks in turn have the first, the
+// second and so on. They receive a block where they send it from, unless it comes to a temporary place.
+func (g *machine) circling(choice, times int, toTemporary bool) {
+	n := g.ranks
+	at := func(b int) int64 { return everything + int64(b*g.elems)*g.size() }
+	for range times {
+		blocks := g.contributions(choice)
+		for s := range n - 1 {
+			sent := make([]int, n)
+			for i := range n {
+				b := (i - s + n) % n
+				sent[i] = g.send(i, (i+1)%n, blocks[b%choice], at(b))
+			}
+			for i := range n {
+				to := at((i - s - 1 + n) % n)
+				if toTemporary {
+					to = temporary
+				}
+				g.recv(sent[(i-1+n)%n], to)
+			}
+		}
+	}
+}
+
+// TestBlocksThatGoOnUnchanged makes allgathers whose blocks repeat, so that nothing shows which rank a block is of. Only
+// blocks that are all equal can be combined and stay as they are.
+func TestBlocksThatGoOnUnchanged(t *testing.T) {
+	for _, c := range []struct {
+		name      string
+		choice    int
+		temporary bool
+		want      string
+	}{
+		{"equal blocks", 1, false, "MPI_Allgather or [MPI_Reduce_scatter_block], 20 bytes"},
+		{"equal blocks, received elsewhere", 1, true, "MPI_Reduce_scatter_block or [MPI_Allgather], 160 bytes"},
+		{"two different blocks", 2, false, ""},
+		{"four different blocks, received elsewhere", 4, true, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g := &machine{Rand: rand.New(rand.NewPCG(1, 11)), ranks: 8, seq: make([]int64, 8), site: 10, elems: 5}
+			g.circling(c.choice, 4, c.temporary)
+			r, err := Detect(g.run(), Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := ""
+			for i := range r.Findings {
+				f := &r.Findings[i]
+				got += fmt.Sprintf("%v or %v, %d bytes", f.Operation, f.Others, f.BytesMax)
+			}
+			if got != c.want {
+				t.Errorf("got %q want %q", got, c.want)
+			}
+		})
+	}
+}
+
 // The decoys.
 
 // halo exchanges fresh data with both neighbours on a ring.

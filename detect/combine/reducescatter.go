@@ -34,18 +34,68 @@ func findReduceScatter(f *facts, g *group, list []*occurrence) *match {
 		if !fits {
 			continue
 		}
-		b := &match{group: g, op: ledger.ReduceScatter, proof: ledger.Proof{Basis: ledger.ByStructure, Unseen: g.ranks}}
-		blocks := s.own
-		if slices.Min(s.own) == slices.Max(s.own) {
-			b.op, blocks = ledger.ReduceScatterBlock, nil
-		}
-		for _, o := range list {
-			b.instances = append(b.instances,
-				repetition{messages: o.messages, root: schema.NullInt32, bytes: s.total, rankBytes: blocks})
-		}
-		return b
+		return s.match(list, s.passed(list))
 	}
 	return nil
+}
+
+// passing compares what ranks receive for a block with what they then send of it. Payloads that differ from each other
+// and all go on unchanged are gathered, not combined.
+type passing struct {
+	combined bool // some of it differs, or no block is sent as it came
+	allEqual bool // the payloads of each occurrence are equal
+	inPlace  bool // all of it is sent from where it was received
+}
+
+func (s *slicing) passed(list []*occurrence) passing {
+	type place struct {
+		rank      int
+		at, bytes int64
+	}
+	p, same := passing{allEqual: true, inPlace: true}, false
+	for _, o := range list {
+		received := map[place]*ledger.Operand{}
+		o.walk(func(r int, e ledger.Event) bool {
+			p.allEqual = p.allEqual && e.M.Hash == o.messages[0].Hash
+			src, _ := slices.BinarySearch(s.g.ranks, e.M.Src)
+			k := place{r, e.M.Buffer - s.base[src], e.M.Bytes}
+			if !e.Send {
+				received[k] = e.M
+			} else if m := received[k]; m != nil {
+				p.inPlace = p.inPlace && m.DstBuffer == e.M.Buffer
+				same, p.combined = same || m.Hash == e.M.Hash, p.combined || m.Hash != e.M.Hash
+			}
+			return true
+		})
+	}
+	p.combined = p.combined || !same
+	return p
+}
+
+// match returns the match of the occurrences; nil if what they pass on shows that they combine nothing. If payloads are
+// all equal, an allgather fits as well; it is the likelier one if ranks receive blocks where they send them from, since
+// they would overwrite what they add.
+func (s *slicing) match(list []*occurrence, passed passing) *match {
+	b := &match{group: s.g, op: ledger.ReduceScatter, proof: ledger.Proof{Basis: ledger.ByStructure, Unseen: s.g.ranks}}
+	bytes, blocks := s.total, s.own
+	if slices.Min(s.own) == slices.Max(s.own) {
+		b.op, blocks = ledger.ReduceScatterBlock, nil
+	}
+	switch {
+	case passed.combined:
+	case !passed.allEqual || blocks != nil:
+		return nil
+	case passed.inPlace:
+		b.op, bytes, b.proof.Unseen = ledger.Allgather, s.own[0], nil
+		b.proof.Others = []ledger.Operation{ledger.ReduceScatterBlock}
+	default:
+		b.proof.Others = []ledger.Operation{ledger.Allgather}
+	}
+	for _, o := range list {
+		b.instances = append(b.instances,
+			repetition{messages: o.messages, root: schema.NullInt32, bytes: bytes, rankBytes: blocks})
+	}
+	return b
 }
 
 // slicings returns the possible layouts of the blocks. All ranks together send ranks-1 vectors; the part of the
@@ -231,7 +281,7 @@ func joinAllgathers(l *ledger.Ledger, b *match) {
 			b.instances[k].messages = append(b.instances[k].messages, &ledger.Operand{Message: l.Messages[m]})
 		}
 	}
-	b.op = ledger.Allreduce
+	b.op, b.proof.Others = ledger.Allreduce, nil
 	for k := range b.instances {
 		b.instances[k].rankBytes = nil
 	}
