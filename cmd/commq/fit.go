@@ -72,6 +72,7 @@ figure 7), with its exponent rounded to three digits; power-law is the same with
 	f.StringVar(&o.table, "table", "", "`FILE` with numbers of ranks and values, as CSV; - for stdin")
 	f.StringSliceVar(&o.columns, "columns", nil, "names of the columns of ranks and values, separated by a comma")
 	f.Int64SliceVar(&o.at, "at", nil, "`RANKS` to predict the value at; several separated by commas")
+	noDefault(f, "at")
 	f.StringVar(&o.form, "form", "", "form to take: "+
 		strings.Join(regress.Forms(), ", ")+" (default: the one with the least error on points left out)")
 	f.StringVar(&o.format, "format", "text", "`FORMAT` of the answer: text, json or csv")

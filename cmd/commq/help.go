@@ -97,6 +97,9 @@ func commandLines(b *strings.Builder, c *cobra.Command, width int) {
 	}
 }
 
+// noDefault makes the help of a flag show no default: its value stands for none.
+func noDefault(f *pflag.FlagSet, name string) { f.Lookup(name).DefValue = "0" }
+
 // flagLines lists flags except those left out.
 func flagLines(b *strings.Builder, title string, all *pflag.FlagSet, leftOut map[string]bool, width int) {
 	shown := pflag.NewFlagSet("", pflag.ContinueOnError)

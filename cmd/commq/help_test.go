@@ -49,6 +49,11 @@ func TestHelpOfEveryCommand(t *testing.T) {
 			if utf8.RuneCountInString(line) > leastHelp {
 				t.Errorf("wider than %d columns: %s", leastHelp, line)
 			}
+			for _, none := range []string{"(default )", "(default [])", `(default "")`, "(default <nil>)"} {
+				if strings.Contains(line, none) {
+					t.Errorf("a default that is none: %s", line)
+				}
+			}
 			if line != strings.TrimRight(line, " ") {
 				t.Errorf("blanks at the end: %q", line)
 			}

@@ -72,6 +72,7 @@ ingest prints what each rank was doing and who waited for whom (commq watch --ha
 		"folder")
 	f.IntVar(&o.part, "part", -1, "with --parts if all nodes see one spool folder: the share of the ranks for "+
 		"this process, from 0")
+	noDefault(f, "part")
 	f.DurationVar(&o.wait, "wait", time.Hour,
 		"with --parts: how long to wait for progress of the other processes; 0 is forever")
 	a.writes(c)

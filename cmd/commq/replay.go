@@ -45,7 +45,7 @@ func (o *playOptions) flags(c *cobra.Command) {
 	f.Int64Var(&o.eager, "eager-threshold-bytes", -1,
 		"when the run is checked: size from which on a send waits for its receiver (default: no size in a run "+
 			"that a program made, since that ended; else 4096)")
-	f.Lookup("eager-threshold-bytes").DefValue = ""
+	noDefault(f, "eager-threshold-bytes")
 	complete(c, "mpi", "openmpi", "mpich")
 	complete(c, "compute", "busy", "sleep", "zero")
 	complete(c, "skip", replay.SkipRMA, replay.SkipIO, replay.SkipSpawn)
