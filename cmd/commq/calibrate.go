@@ -165,22 +165,26 @@ func runCalibrate(ctx context.Context, a *app, o *calibrateOptions, args []strin
 		}
 		defer remove()
 	}
-	runs, err := findRuns(a, []string{o.run})
+	found, err := run.FindAll(a.storeDir(), []string{o.run})
 	if err != nil {
 		return err
 	}
-	if len(runs) != 1 {
-		return fmt.Errorf("--run %s: %d runs match; want one", o.run, len(runs))
+	if len(found) != 1 {
+		return fmt.Errorf("--run %s: %d runs match; want one", o.run, len(found))
 	}
-	found, err := o.learn(ctx, runs[0])
-	if n := runs[0].Manifest.TimeResolutionNs; err != nil && n > 1 {
+	measured := queriedRuns(found)[0]
+	learnt, err := o.learn(ctx, measured)
+	if n := measured.Manifest.TimeResolutionNs; err != nil && n > 1 {
 		err = fmt.Errorf("%w; the times of run %q are multiples of %d ns: capture it again without "+
-			"--time-resolution-ns", err, runs[0].Name, n)
+			"--time-resolution-ns", err, measured.Name, n)
 	}
 	if err != nil {
 		return fmt.Errorf("calibrate: %w", err)
 	}
-	return o.report(a, runs[0], found)
+	if err := noteSharedCoresOf(ctx, a, found[0]); err != nil {
+		return err
+	}
+	return o.report(a, measured, learnt)
 }
 
 // report writes, draws and prints the machine.
@@ -201,11 +205,11 @@ func (o *calibrateOptions) report(a *app, run queries.Run, found *calibrate.Cali
 	if o.format == "json" {
 		return printJSON(a.stdout, calibrationJSON(run.Name, found))
 	}
-	if err := printCalibration(a, run.Name, o.through, found); err != nil {
-		return err
-	}
 	for _, w := range found.Warnings {
 		a.note("%s", w)
+	}
+	if err := printCalibration(a, run.Name, o.through, found); err != nil {
+		return err
 	}
 	if o.machine == "" {
 		a.note("-o machine.yaml keeps the machine for commq simulate")

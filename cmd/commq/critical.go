@@ -142,6 +142,9 @@ func runCriticalPath(ctx context.Context, a *app, o *criticalOptions, rowsToo bo
 
 // noteSharedCoresOf prints that the ranks of a run shared cores, if they did.
 func noteSharedCoresOf(ctx context.Context, a *app, r run.Found) error {
+	if r.Manifest.TimeOrigin != "measured" {
+		return nil
+	}
 	shared, err := queries.SharedCoresOf(ctx, queriedRuns([]run.Found{r}), queries.Options{Threads: 1})
 	noteSharedCores(a, shared)
 	return err

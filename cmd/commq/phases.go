@@ -9,8 +9,10 @@ import (
 	"github.com/commq/commq/predict"
 	"github.com/commq/commq/predict/phases"
 	"github.com/commq/commq/predict/signature"
+	"github.com/commq/commq/predict/training"
 	"github.com/commq/commq/queries"
 	"github.com/commq/commq/queries/plot"
+	"github.com/commq/commq/run"
 	"github.com/commq/commq/schema"
 )
 
@@ -73,13 +75,20 @@ func runPhases(ctx context.Context, a *app, o *phasesOptions, rowsToo bool) erro
 	if err := o.checkPicture(); err != nil {
 		return err
 	}
-	r, err := openForPrediction(ctx, a, o.run)
+	found, err := run.Find(a.storeDir(), o.run)
+	if err != nil {
+		return err
+	}
+	r, err := training.Open(ctx, found.Dir)
 	if err != nil {
 		return err
 	}
 	s, bands, err := predict.Sign(r)
 	if err != nil {
 		return fmt.Errorf("phases: %w", err)
+	}
+	if err := noteSharedCoresOf(ctx, a, found); err != nil {
+		return err
 	}
 	rows, covered := phaseRows(s, o, a.exact), phases.Cover(s, o.threshold)
 	if o.plot != "" {

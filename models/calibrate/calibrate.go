@@ -8,7 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 
+	"github.com/commq/commq/internal/units"
 	"github.com/commq/commq/models"
 )
 
@@ -156,10 +158,25 @@ func Calibrate(in *Input) (*Calibration, error) {
 		for _, o := range c.Operations {
 			m.SetCollective(o.Call, o.Phases)
 		}
+		c.warnOfPoorCosts()
 	}
 	c.learnCycle(in, m)
 	c.Machine = m
 	return c, nil
+}
+
+// warnOfPoorCosts warns of the collectives whose costs are far from what was measured.
+func (c *Calibration) warnOfPoorCosts() {
+	var poor []string
+	for _, o := range c.Operations {
+		if o.Factor > poorFactor {
+			poor = append(poor, fmt.Sprintf("%s (%s)", o.Call, units.Number(o.Factor)))
+		}
+	}
+	if len(poor) > 0 {
+		c.Warnings = append(c.Warnings, fmt.Sprintf("The costs of these collectives are off by a typical factor of "+
+			"more than %d: %s.", poorFactor, strings.Join(poor, ", ")))
+	}
 }
 
 // learnCycle learns the cycle time.
@@ -231,6 +248,9 @@ func (c *Calibration) fit(points []Point, pieces bool, where string) (*Fit, erro
 
 // poorFit is the typical relative error above which a fit gets a warning.
 const poorFit = 0.25
+
+// poorFactor is the typical factor above which the costs of a collective get a warning.
+const poorFactor = 3
 
 // interconnect returns the line as the interconnect of a machine.
 func (f *Fit) interconnect() models.Interconnect {

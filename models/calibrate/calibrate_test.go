@@ -4,6 +4,8 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -282,5 +284,26 @@ func TestCalibrate(t *testing.T) {
 	}
 	if _, err := Calibrate(&Input{Name: "r", Inside: []Point{{9, 9, 9, 0, 0}}}); err == nil {
 		t.Error("one size was enough")
+	}
+}
+
+// Collectives of 1,031 bytes take 10,000 times as long as the others, which no model does.
+func TestCalibrateWarnsOfPoorCosts(t *testing.T) {
+	rng, c := rand.New(rand.NewPCG(3, 9)), &Collectives{Members: map[int32]int{}}
+	phases := models.Phases{FanIn: models.LOG, SizeIn: models.MAX, FanOut: models.LOG, SizeOut: models.MAX}
+	for _, n := range []int64{9, 1031, 100003} {
+		link := &models.Interconnect{Latency: 2_000_000, BytesPerSecond: 500_000_000}
+		if n == 1031 {
+			link = &models.Interconnect{Latency: 20_000_000_000, BytesPerSecond: 50_000}
+		}
+		addOperations(c, rng, link, schema.CallReduce, phases, 0, 9, n, 0)
+	}
+	found, err := Calibrate(&Input{Name: "r", Hosts: 1, RanksPerHost: 9, Inside: powers(&truth, 20, 9), Collectives: c})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "The costs of these collectives are off by a typical factor of more than 3: MPI_Reduce ("
+	if !slices.ContainsFunc(found.Warnings, func(w string) bool { return strings.HasPrefix(w, want) }) {
+		t.Errorf("warnings %q", found.Warnings)
 	}
 }
