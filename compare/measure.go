@@ -25,7 +25,12 @@ type Run struct {
 // CheckDistinct rejects two runs with the same name.
 func CheckDistinct(runs []Run) error {
 	for i, r := range runs {
-		if slices.ContainsFunc(runs[:i], func(earlier Run) bool { return earlier.Name == r.Name }) {
+		earlier := slices.IndexFunc(runs[:i], func(earlier Run) bool { return earlier.Name == r.Name })
+		switch {
+		case earlier < 0:
+		case runs[earlier].Dir == r.Dir:
+			return schema.GivenTwice(r.Name)
+		default:
 			return schema.CalledAlike(r.Name)
 		}
 	}

@@ -57,18 +57,21 @@ func TestRunsThatCannotBeCompared(t *testing.T) {
 		runOf("r", 3)
 	killed.Manifest.Ended, dropped.Manifest.Counts.Dropped, stuck.Manifest.Counts.InProgress = "killed", 1, 2
 	filtered.Manifest.Filters, messages.Manifest.Record = []string{"MPI_I*"}, "messages"
-	good := runOf("a.3", 3)
+	good, other := runOf("a.3", 3), runOf("a.3", 3)
+	other.Dir = "elsewhere/a.3"
 	for want, err := range map[string]error{
 		`run "r" was killed before MPI_Finalize`:                                         killed.CheckComplete(),
 		`run "r" misses 1 call that could not be recorded`:                               dropped.CheckComplete(),
 		`run "r" has 2 calls that never returned`:                                        stuck.CheckComplete(),
 		`with the filters [] and run "r" with ["MPI_I*"]`:                                good.CheckAlike(filtered),
 		`with --record all and run "r" with --record messages`:                           good.CheckAlike(messages),
-		`two runs are called "a.3"; give each once, or copy one of them to another name`: CheckDistinct([]Run{good, killed, good}),
+		`two runs are called "a.3"; give each once, or copy one of them to another name`: CheckDistinct([]Run{good, killed, other}),
+		`run "a.3" is given twice; give it once`:                                         CheckDistinct([]Run{good, killed, good}),
 		`runs of 2 numbers of ranks, at least 3 are needed`:                              equationError(2),
 		`diff --wire: compares two runs`:                                                 wireError([]Run{good, good}, []Run{killed}),
 		`run "r" has 5`:                                                                  wireError([]Run{good}, []Run{runOf("r", 5)}),
-		`diff --wire: two runs are called "a.3"`:                                         wireError([]Run{good}, []Run{good}),
+		`diff --wire: two runs are called "a.3"`:                                         wireError([]Run{good}, []Run{other}),
+		`diff --wire: run "a.3" is given twice`:                                          wireError([]Run{good}, []Run{good}),
 		`2 runs is not known: they do not hold it`:                                       growthError("y ranks slope", nil, nil),
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {

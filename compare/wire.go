@@ -73,6 +73,8 @@ func NewWire(base, new []Run) (*Wire, error) {
 		}
 	}
 	switch {
+	case b.Dir == n.Dir && b.Name == n.Name:
+		return nil, fmt.Errorf("diff --wire: %w", schema.GivenTwice(b.Name))
 	case b.Name == n.Name:
 		return nil, fmt.Errorf("diff --wire: %w", schema.CalledAlike(b.Name))
 	case b.Manifest.Hash != n.Manifest.Hash:

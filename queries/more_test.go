@@ -293,7 +293,7 @@ func TestOpenErrors(t *testing.T) {
 		want string
 	}{
 		{"none", nil, "no run given"},
-		{"twice", []queries.Run{run, run}, `two runs are called "pp.5"; give each once, or copy one of them to another name: `},
+		{"twice", []queries.Run{run, run}, `run "pp.5" is given twice; give it once`},
 		{"lost file", []queries.Run{lost}, "the run is damaged, see commq runs check"},
 		{"file outside", []queries.Run{outside}, "not in the run's folder"},
 		{"not Parquet", []queries.Run{notParquet}, "manifest.json"},

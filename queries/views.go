@@ -92,7 +92,9 @@ func foldersOf(runs []Run) (dirs []string, err error) {
 				return nil, err
 			}
 		}
-		if other, twice := seen[r.Name]; twice {
+		if other, twice := seen[r.Name]; twice && other == dirs[i] {
+			return nil, schema.GivenTwice(r.Name)
+		} else if twice {
 			return nil, fmt.Errorf("%w: %s and %s", schema.CalledAlike(r.Name), other, dirs[i])
 		}
 		seen[r.Name] = dirs[i]

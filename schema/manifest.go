@@ -293,6 +293,9 @@ type Simulation struct {
 	RunDigest string `json:"run_digest,omitempty"`
 }
 
+// GivenTwice is the error of a run that is given twice, where runs are told apart.
+func GivenTwice(name string) error { return fmt.Errorf("run %q is given twice; give it once", name) }
+
 // CalledAlike is the error of two runs with one name, where runs are told apart by their names.
 func CalledAlike(name string) error {
 	return fmt.Errorf("two runs are called %q; give each once, or copy one of them to another name", name)

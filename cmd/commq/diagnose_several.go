@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/commq/commq/compare"
 	"github.com/commq/commq/diagnose"
 	"github.com/commq/commq/diagnose/growth"
 	"github.com/commq/commq/predict/regress"
@@ -33,6 +34,9 @@ func (o *diagnoseOptions) checkSeveral(runs int) error {
 func runDiagnoseSeveral(ctx context.Context, a *app, o *diagnoseOptions, found []run.Found) error {
 	if err := o.checkSeveral(len(found)); err != nil {
 		return err
+	}
+	if err := compare.CheckDistinct(comparedRuns(queriedRuns(found))); err != nil {
+		return fmt.Errorf("diagnose: %w", err)
 	}
 	show, clear := statusLine(a)
 	defer clear()

@@ -88,7 +88,7 @@ func TestDiffWrongUse(t *testing.T) {
 		{[]string{"a.3", "no.3"}, "new: "},
 		{[]string{"--base", "x.*", "--run", "b.3"}, "base: "},
 		{[]string{"--base", "a.3", "--run", "b.3", "--run", "c.5"}, "run b.3 has 3 ranks and run c.5 5"},
-		{[]string{"--base", "a.3", "--base", "a.3", "--run", "b.3"}, `two runs are called "a.3"`},
+		{[]string{"--base", "a.3", "--base", "a.3", "--run", "b.3"}, `run "a.3" is given twice`},
 		{[]string{"a.3", "b.3", "--format", "xml"}, "want one of table, markdown, csv, json"},
 		{[]string{"a.3", "b.3", "--alpha", "1"}, "want a p-value between 0 and 1"},
 		{[]string{"a.3", "b.3", "--plot", "d.gif"}, "ending in .png"},

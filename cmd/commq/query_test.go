@@ -138,7 +138,7 @@ func TestQueryWrongUse(t *testing.T) {
 		{"query density --run ring.4", "ring.3"},
 		{"query density --run ring.[4-9]", `no run fits "ring.[4-9]": none in the store`},
 		{"query density --run ring.[", `runs "ring.[": syntax error in pattern; want * ? or [a-z]`},
-		{"query density --run ring.3 --run ring.3", `two runs are called "ring.3"`},
+		{"query density --run ring.3 --run ring.3", `run "ring.3" is given twice; give it once`},
 		{"query density --run ring.3 --collectives all", `collectives "all": want one of rooted, logical, tree, none`},
 		{"query density --run ring.3 --where tag=", "syntax error"},
 		{"query density --run ring.3 --where tag='nine'", "query density of run ring.3: Conversion Error"},
