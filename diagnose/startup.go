@@ -44,17 +44,24 @@ func lateStart(ctx context.Context, r *run.Run, sharedCores bool) (*Finding, err
 		f.Ranks = append(f.Ranks, s.rank)
 	}
 	slices.Sort(f.Ranks)
-	begins := " begins"
-	if len(late) > 1 {
-		begins = " begin"
-	}
-	f.Title = fmt.Sprintf("%s%s MPI_Init %s after the others, which wait in it", rankText(f.Ranks), begins,
-		units.Duration(ns))
+	f.Title = lateTitle(f.Ranks, starts[:len(starts)-len(late)], ns)
 	if sharedCores {
 		f.Title += "; these ranks shared cores, which delays the start of some"
 	}
 	f.Place, f.Call, f.GainNs, f.Bound = r.Place(ctx)(late[0].site), schema.CallInit.String(), ns, true
 	return &f, nil
+}
+
+// lateTitle says that these ranks begin MPI_Init ns after the early ones.
+func lateTitle(late []int32, early []start, ns int64) string {
+	begin, others := "begin", "the others, which wait in it"
+	if len(late) == 1 {
+		begin = "begins"
+	}
+	if len(early) == 1 {
+		others = fmt.Sprintf("rank %d, which waits in it", early[0].rank)
+	}
+	return fmt.Sprintf("%s %s MPI_Init %s after %s", rankText(late), begin, units.Duration(ns), others)
 }
 
 // lateOf returns the starts after the longest pause between two of them, and how long that was. It is nothing if an

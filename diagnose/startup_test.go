@@ -29,3 +29,18 @@ func TestLateOf(t *testing.T) {
 		}
 	}
 }
+
+func TestLateTitle(t *testing.T) {
+	for want, c := range map[string]struct {
+		late  []int32
+		early []start
+	}{
+		"Ranks 0, 2 and 3 begin MPI_Init 229 ms after rank 1, which waits in it": {[]int32{0, 2, 3}, []start{{rank: 1}}},
+		"Rank 2 begins MPI_Init 229 ms after the others, which wait in it":       {[]int32{2}, []start{{rank: 0}, {rank: 1}}},
+		"Ranks 2 and 3 begin MPI_Init 229 ms after the others, which wait in it": {[]int32{2, 3}, []start{{rank: 0}, {rank: 1}}},
+	} {
+		if got := lateTitle(c.late, c.early, 229e6); got != want {
+			t.Errorf("got %q want %q", got, want)
+		}
+	}
+}
