@@ -224,9 +224,9 @@ func TestDetectPricesFindings(t *testing.T) {
 		!strings.Contains(s, `"pays_from": 4`) {
 		t.Errorf("SARIF has no price:\n%s", s)
 	}
-	if s := commq(t, "detect", "--store", store, "--run", "star.4", "--machine", "ethernet-40g"); !strings.Contains(s,
-		"no bound on links or buses") {
-		t.Errorf("nothing is said of a machine without links:\n%s", s)
+	if s := commq(t, "detect", "--store", store, "--run", "star.4", "--machine", "ethernet-40g"); !strings.HasPrefix(s,
+		"prices: the machine has no bound on links or buses") {
+		t.Errorf("nothing is said first of a machine without links:\n%s", s)
 	}
 	for _, c := range []struct{ args, want string }{
 		{"--ranks 4", "commq: --ranks: only prices use it; name the machine with --machine\n"},

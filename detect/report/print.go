@@ -14,6 +14,11 @@ import (
 // Text writes the findings for people.
 func (p *Report) Text(w io.Writer) error {
 	var s strings.Builder
+	if p.Pricing != nil && len(p.Findings) > 0 {
+		for _, text := range p.Pricing.Warnings { // first, as all prices depend on it
+			fmt.Fprintf(&s, "prices: %s\n", text)
+		}
+	}
 	for i := range p.Findings {
 		f := &p.Findings[i]
 		fmt.Fprintf(&s, "%d. %s\n   %s\n", f.Finding, f.Scope(), f.Amount())
@@ -50,9 +55,6 @@ func (p *Report) Text(w io.Writer) error {
 	}
 	if p.Pricing != nil && len(p.Findings) > 0 {
 		fmt.Fprintf(&s, "all of them together: %s\n", p.Pricing.All.Text(p.Pricing))
-		for _, text := range p.Pricing.Warnings {
-			fmt.Fprintf(&s, "%s\n", text)
-		}
 	}
 	if p.Replay != nil {
 		fmt.Fprintf(&s, "%s\n", p.Replay.Text())
