@@ -130,7 +130,7 @@ func execute(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 		fmt.Fprintf(stderr, "commq: ended by a signal: %v\n", by)
 		return 128 + int(by) // as shells do
 	}
-	fmt.Fprintf(stderr, "commq: %s\n", printable.Text(err.Error()+nearFile(err)))
+	fmt.Fprintf(stderr, "commq: %s\n", printable.Text(errorText(err)))
 	return exitCannot
 }
 

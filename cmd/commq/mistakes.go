@@ -206,6 +206,16 @@ func wantedValue(f *pflag.Flag) string {
 	return ""
 }
 
+// errorText is the text of an error, with advice where a file is not there.
+func errorText(err error) string {
+	text, near := err.Error(), nearFile(err)
+	var path *fs.PathError
+	if near != "" && errors.As(err, &path) && path.Op == "stat" {
+		text = strings.TrimSuffix(text, path.Error()) + "there is no file or folder " + path.Path
+	}
+	return text + near
+}
+
 // nearFile is advice after an error that ends with a file that is not there: the file of the nearest name in its
 // folder, or where it was looked for. Errors that say more have advice of their own.
 func nearFile(err error) string {
