@@ -406,7 +406,7 @@ func TestVerdictFormats(t *testing.T) {
 	for format, want := range map[string][]string{
 		"text": {"passed     fine\n", "failed     no <more>, at all\n           src/a,b:c.c:42: 100% & | more\\n::set-output\n",
 			"1 rule passed, 1 failed, 1 undecided (ci/commq-check.yaml, 2 runs)\n"},
-		"markdown": {"### Communication could not be checked\n", `| no &lt;more>, at all | **failed** | ` +
+		"markdown": {"### Communication could not be checked\n", "|---|---|---|\n", `| no &lt;more>, at all | **failed** | ` +
 			"`src/a,b:c.c:42`" + ` 100% & \| more ::set-output<br>without a place |`},
 		"github": {"::error file=src/a%2Cb%3Ac.c,line=42,title=commq check%3A no <more>%2C at all (failed)::100%25 & | more%0A::set-output\n",
 			"::error file=ci/commq-check.yaml,line=9,title=",

@@ -7,8 +7,12 @@ import (
 	"github.com/commq/commq/internal/printable"
 )
 
-// grid holds aligned lines of cells: the first column left-aligned, the last too, the others right-aligned.
-type grid struct{ lines [][]string }
+// grid holds aligned lines of cells: the first column left-aligned, the last too, the others right-aligned unless they
+// are words.
+type grid struct {
+	lines [][]string
+	words bool
+}
 
 func (g *grid) add(cells ...string) { g.lines = append(g.lines, cells) }
 
@@ -79,7 +83,7 @@ func (g *grid) raw() string {
 		}
 		b.WriteString("|")
 		for i := range line {
-			if i > 0 && i < len(line)-1 {
+			if i > 0 && i < len(line)-1 && !g.words {
 				b.WriteString("---:|")
 			} else {
 				b.WriteString("---|")

@@ -92,7 +92,7 @@ func (v *Verdict) markdown(w io.Writer) error {
 	head := map[string]string{Passed: "Communication as before", Failed: "Communication has changed",
 		Undecided: "Communication could not be checked"}[v.Status()]
 	fmt.Fprintf(&b, "### %s\n\n%s\n", head, escape(v.summary()))
-	g := &grid{}
+	g := &grid{words: true}
 	g.add("rule", "verdict", "what")
 	for i := range v.Results {
 		r := &v.Results[i]
