@@ -2,6 +2,8 @@
 package sarif
 
 import (
+	"bytes"
+	"encoding/json"
 	"io"
 	"net/url"
 	"path/filepath"
@@ -30,11 +32,55 @@ func (l *Log) Result(rule, level, text string) *sarif.Result {
 	return l.run.CreateResultForRule(rule).WithLevel(level).WithMessage(Text(text))
 }
 
-// Write writes the log.
+// Write writes the log, without the fields whose value is what SARIF takes for a missing one.
 func (l *Log) Write(w io.Writer) error {
 	report := sarif.NewReport()
 	report.AddRun(l.run)
-	return report.PrettyWrite(w)
+	var text bytes.Buffer
+	if err := report.Write(&text); err != nil {
+		return err
+	}
+	d := json.NewDecoder(&text)
+	d.UseNumber()
+	var log any
+	if err := d.Decode(&log); err != nil {
+		return err
+	}
+	leaveOutEmpty(log)
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(log)
+}
+
+// leaveOutEmpty removes the fields of objects that are empty lists, empty objects or -1. Those of properties are
+// commq's own, and a run without results has an empty list of them: without one nothing was looked for.
+func leaveOutEmpty(value any) {
+	switch v := value.(type) {
+	case []any:
+		for _, element := range v {
+			leaveOutEmpty(element)
+		}
+	case map[string]any:
+		for name, field := range v {
+			if name != "properties" {
+				leaveOutEmpty(field)
+			}
+			if name != "results" && isEmpty(field) {
+				delete(v, name)
+			}
+		}
+	}
+}
+
+func isEmpty(value any) bool {
+	switch v := value.(type) {
+	case []any:
+		return len(v) == 0
+	case map[string]any:
+		return len(v) == 0
+	}
+	return value == json.Number("-1")
 }
 
 // Location is a place in a source file. A line of 0 is not known; a function may be "".
