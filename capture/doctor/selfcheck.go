@@ -50,7 +50,8 @@ func selfCheck(ctx context.Context, o MachineOptions, target shim.Target, brough
 	defer os.RemoveAll(work)
 	note := ""
 	build := shim.BuildOptions{Library: target.Library, Mpicc: target.Mpicc, Compiling: o.Compiling,
-		Note: func(text string) { note = text }}
+		Note:    func(text string) { note = text },
+		Waiting: func(string) {}} // nothing is wrong with a library that another process has built
 	if brought {
 		build.Mpicc = ""
 	}

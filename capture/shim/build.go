@@ -46,6 +46,8 @@ type BuildOptions struct {
 	// wrapper belongs to another version of the library than the program loads; and once where Build waits for another
 	// process that builds the same. nil means no callback.
 	Note func(text string)
+	// Waiting is called with a line for the user while another process builds the shim; nil means Note.
+	Waiting func(text string)
 }
 
 // Form is one of the artifacts that are built from the shim's sources.
@@ -156,6 +158,14 @@ func (o *BuildOptions) note(text string) {
 	}
 }
 
+func (o *BuildOptions) waiting(text string) {
+	if o.Waiting == nil {
+		o.note(text)
+		return
+	}
+	o.Waiting(text)
+}
+
 // cachedBuild returns the path of the shim in the cache, and compiles it if it is not there.
 func (t Target) cachedBuild(ctx context.Context, o *BuildOptions) (string, error) {
 	cache, err := cacheFolder(o.Cache)
@@ -176,7 +186,7 @@ func (t Target) cachedBuild(ctx context.Context, o *BuildOptions) (string, error
 		silent = silentRanks
 	}
 	release, err := lockFolder(ctx, folder, silent, func() {
-		o.note("waiting for another process that builds " + o.Form.title() + " in " + folder)
+		o.waiting("waiting for another process that builds " + o.Form.title() + " in " + folder)
 	})
 	if err != nil {
 		return "", err

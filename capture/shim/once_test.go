@@ -233,10 +233,9 @@ func TestWaitingForAnotherBuildEnds(t *testing.T) {
 	}
 }
 
-// A process that waits for another one tells once, with the folder.
+// A process that waits for another one tells once, with the folder: as a note only if nothing else is called for that.
 func TestWaitingForAnotherBuildIsTold(t *testing.T) {
 	mpicc, _ := countedCompiler(t, "exit 1")
-	var notes []string
 	o := BuildOptions{Library: OpenMPI, Mpicc: mpicc, Cache: t.TempDir()}
 	if _, err := Build(t.Context(), o); err == nil {
 		t.Fatal("no error")
@@ -246,19 +245,26 @@ func TestWaitingForAnotherBuildIsTold(t *testing.T) {
 		t.Fatalf("locks %q, %v", found, err)
 	}
 	folder := filepath.Dir(found[0])
-	release, err := lockFolder(t.Context(), folder, time.Hour, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	o.Note = func(text string) {
-		notes = append(notes, text)
-		time.AfterFunc(5*lockStep, release)
-	}
-	if _, err := Build(t.Context(), o); err == nil {
-		t.Error("no error")
-	}
-	want := "waiting for another process that builds the capture library in " + folder
-	if len(notes) != 1 || notes[0] != want {
-		t.Errorf("notes %q, want %q", notes, want)
+	for _, apart := range []bool{false, true} {
+		var told, notes []string
+		release, err := lockFolder(t.Context(), folder, time.Hour, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tell := func(text string) {
+			told = append(told, text)
+			time.AfterFunc(5*lockStep, release)
+		}
+		o.Note = tell
+		if apart {
+			o.Note, o.Waiting = func(text string) { notes = append(notes, text) }, tell
+		}
+		if _, err := Build(t.Context(), o); err == nil {
+			t.Error("no error")
+		}
+		want := "waiting for another process that builds the capture library in " + folder
+		if len(told) != 1 || told[0] != want || len(notes) > 0 {
+			t.Errorf("apart %v: told %q, notes %q; want %q once", apart, told, notes, want)
+		}
 	}
 }
