@@ -115,6 +115,21 @@ func wasteLines(t *testing.T) map[string]int {
 	return lines
 }
 
+// What commq detect does not list since chance may have made it is no finding of commq diagnose: here the messages of a
+// root that always sends the same.
+func TestDiagnoseHasNoCandidates(t *testing.T) {
+	store := t.TempDir()
+	writeStars(t, store, "same.4", slices.Repeat([]int32{0}, 20)...)
+	var found struct{ Candidates int }
+	if err := json.Unmarshal([]byte(commq(t, "detect", "--store", store, "same.4", "--format", "json")), &found); err != nil {
+		t.Fatal(err)
+	}
+	text := commq(t, "diagnose", "--store", store, "same.4", "--machine", "ethernet-40g", "--all")
+	if found.Candidates == 0 || strings.Contains(text, string(diagnose.HandWritten)) {
+		t.Errorf("%d candidates of commq detect:\n%s", found.Candidates, text)
+	}
+}
+
 // TestDiagnosePricesCollectivesByHand: on the machine of TestDetectPricesFindings calling MPI_Bcast saves 3,097 ns. Where
 // messages take no time nothing is saved, and nothing is looked for.
 func TestDiagnosePricesCollectivesByHand(t *testing.T) {

@@ -35,26 +35,36 @@ type PricedByHand struct {
 	SavedNs *int64
 }
 
-// FindByHand detects the collectives that the run in a folder does by hand, with the default options. Exchanges between
-// neighbours are left out. spill opens a temporary file for payloads that do not fit into memory.
+// FindByHand detects the collectives that the run in a folder does by hand, with the default options. What chance may
+// have made and exchanges between neighbours are left out. spill opens a temporary file for payloads that do not fit into memory.
 func FindByHand(ctx context.Context, dir string, spill func() (stored.SpillFile, error)) ([]ByHand, error) {
 	opened, err := run.Open(ctx, dir, stored.Need)
 	if err != nil {
 		return nil, err
 	}
-	answer, err := Detect(ctx, &stored.Detection{Run: opened, Spill: spill,
-		Options: detect.Options{MinRanks: detect.DefaultMinRanks}})
+	answer, err := detectByHand(ctx, opened, spill, false)
 	if err != nil {
 		return nil, err
 	}
 	return answer.byHand(), nil
 }
 
+// detectByHand detects with the default options. As commq detect does, it leaves out what chance may have made.
+func detectByHand(ctx context.Context, r *run.Run, spill func() (stored.SpillFile, error),
+	messages bool) (*Report, error) {
+	answer, err := Detect(ctx, &stored.Detection{Run: r, Spill: spill,
+		Options: detect.Options{MinRanks: detect.DefaultMinRanks, Messages: messages}})
+	if err != nil {
+		return nil, err
+	}
+	answer.DropCandidates()
+	return answer, nil
+}
+
 // PriceByHand does the same for an open run, with what calling each collective saves on a machine.
 func PriceByHand(ctx context.Context, r *run.Run, target *simulate.Target,
 	spill func() (stored.SpillFile, error)) (list []PricedByHand, err error) {
-	answer, err := Detect(ctx, &stored.Detection{Run: r, Spill: spill,
-		Options: detect.Options{MinRanks: detect.DefaultMinRanks, Messages: true}})
+	answer, err := detectByHand(ctx, r, spill, true)
 	if err != nil {
 		return nil, err
 	}
