@@ -31,6 +31,8 @@ type cause struct {
 	waitNs int64
 	waits  []Wait
 	lost   lost
+	// sends has pairs of ranks of which the second waited for a message of the first.
+	sends map[[2]int32]bool
 	// found are its instances.
 	found *Instances
 }
@@ -109,13 +111,18 @@ func above(total []int64, mean float64) map[int32]int64 {
 
 // imbalanced returns those of the overloaded ranks whose delays follow from that: at least half of a rank's excess in
 // delays is what it computes more than the ranks that are not overloaded. Other ranks compute at a time when somebody
-// waits for them.
-func imbalanced(delays []*critical.Delay, overloaded map[int32]int64, total []int64) map[int32]bool {
+// waits for them. Where several ranks wait for the same computing, it counts once.
+func imbalanced(delays []*critical.Delay, overloaded map[int32]int64, computed *computing,
+	total []int64) map[int32]bool {
 	excess, ranks := map[int32]int64{}, map[int32]bool{}
+	bySite := map[rankSite]int64{}
 	for _, d := range delays {
 		if d.Kind == critical.Compute {
-			excess[d.Rank] += d.ExcessNs
+			bySite[rankSite{d.Rank, d.Site}] += d.ExcessNs
 		}
+	}
+	for at, ns := range bySite {
+		excess[at.rank] += min(ns, computed.ns[at])
 	}
 	mean := meanOfWorkers(total)
 	if others := othersThan(overloaded, total); len(others) > 0 {
@@ -183,11 +190,13 @@ func causesOf(delays []*critical.Delay, computed *computing, place func(int32) s
 	for i, c := range imbalances {
 		k := causeKey{imbalance: i + 1}
 		if waits := g.byKey[k]; waits != nil {
+			waits.joinLongest(place)
 			c.waitNs, c.waits, c.lost = waits.waitNs, waits.sortedWaits(), waits.lost
 		}
 		delete(g.byKey, k)
 	}
 	for _, c := range g.byKey {
+		c.joinLongest(place)
 		c.complete(computed, total)
 		causes = append(causes, &c.cause)
 	}
@@ -217,7 +226,7 @@ func imbalancesOf(delays []*critical.Delay, computed *computing, place func(int3
 	for rank, ns := range over {
 		less[rank] = -ns
 	}
-	ranks := imbalanced(delays, over, total)
+	ranks := imbalanced(delays, over, computed, total)
 	c := &cause{rule: Imbalance, total: total, computed: computed}
 	c.parts = partsOf(computed.divided(len(total)).joined().spread(less), computed, place, len(total))
 	return []*cause{c}, func(rank int32, _ causeKey) int {
@@ -271,6 +280,7 @@ func (g *gatherer) add(d *critical.Delay) {
 	if c == nil {
 		c = &gathered{byPlace: map[causeKey]*part{}, byWait: map[waitKey]*Wait{}, forNs: map[critical.Awaited]int64{},
 			collectiveNs: map[schema.CallID]int64{}}
+		c.sends = map[[2]int32]bool{}
 		g.byKey[key] = c
 	}
 	p := c.byPlace[at]
@@ -281,6 +291,9 @@ func (g *gatherer) add(d *critical.Delay) {
 	}
 	if !slices.Contains(p.sites, d.Site) {
 		p.sites = append(p.sites, d.Site)
+	}
+	for _, to := range d.Receivers {
+		c.sends[[2]int32{d.Rank, to}] = true
 	}
 	p.excess[d.Rank] += d.ExcessNs
 	p.bySite[d.Site] += d.ExcessNs
@@ -308,6 +321,16 @@ func (c *gathered) addWait(k waitKey, site int32, w *critical.Waits) {
 	to.calls += w.Calls
 	if w.LongestNs > to.LongestNs || w.LongestNs == to.LongestNs && w.LongestAtNs < to.LongestAtNs {
 		to.LongestNs, to.LongestRank, to.LongestAtNs = w.LongestNs, w.LongestRank, w.LongestAtNs
+	}
+}
+
+// joinLongest sets the longest waits from the instances: parts of a wait for several kinds of computing are one wait.
+func (c *gathered) joinLongest(place func(int32) string) {
+	for _, x := range c.lost.longest {
+		w := c.byWait[waitKey{x.For, place(x.Site), x.Call}]
+		if w != nil && x.OwnNs > w.LongestNs {
+			w.LongestNs, w.LongestRank, w.LongestAtNs = x.OwnNs, x.Rank, x.AtNs
+		}
 	}
 }
 

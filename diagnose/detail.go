@@ -147,12 +147,26 @@ func (d *Diagnosis) courseText(s *strings.Builder, f *Finding) {
 			strings.Repeat("#", int((barWide*x.Ns+most/2)/most))})
 	}
 	writeColumns(s, rows, 3)
-	s.WriteString("\nthe longest\n")
-	rows = [][]string{{"at", "rank", lost, ""}}
-	for _, x := range in.Longest {
-		rows = append(rows, []string{clock(x.AtNs, wide/10), fmt.Sprint(x.Rank), units.Duration(x.Ns), x.text()})
+	in.longestText(s, lost, wide/10)
+}
+
+// longestText lists the longest instances; of waits with what all ranks waited together, by which they are ordered.
+// wide is how far apart times are.
+func (in *Instances) longestText(s *strings.Builder, lost string, wide int64) {
+	title, head := "the longest", []string{"at", "rank", lost}
+	if in.Of == ofWaits {
+		title, head = "the longest, by what all ranks waited", append(head, "all ranks")
 	}
-	writeColumns(s, rows, 3)
+	fmt.Fprintf(s, "\n%s\n", title)
+	rows := [][]string{append(head, "")}
+	for _, x := range in.Longest {
+		row := []string{clock(x.AtNs, wide), fmt.Sprint(x.Rank), units.Duration(x.OwnNs)}
+		if in.Of == ofWaits {
+			row = append(row, units.Duration(x.Ns))
+		}
+		rows = append(rows, append(row, x.text()))
+	}
+	writeColumns(s, rows, len(head))
 }
 
 // clock is a time of the run with as many digits as times need that are wide apart.
@@ -171,12 +185,12 @@ func (d *Diagnosis) whose(in *Instances) string {
 	return ""
 }
 
-// text says where an instance was, and what was waited for.
+// text says where an instance was, and for whom it waited.
 func (x *Instance) text() string {
 	text := siteText(x.Call, x.Place)
 	switch {
 	case x.For != "" && x.Peer != nil:
-		text += fmt.Sprintf(", for rank %d (%s)", *x.Peer, x.For)
+		text += fmt.Sprintf(", for rank %d", *x.Peer)
 	case x.Peer != nil:
 		text += fmt.Sprintf(", with rank %d", *x.Peer)
 	}

@@ -18,10 +18,10 @@ func TestDetail(t *testing.T) {
 		"\n  rank  longer than needed  share  computes in all  times the mean\n     2              755 ms  100 %           1.54 s            1.96\n",
 		"680 ms  MPI_Irecv at /src/uneven.c:32, by rank 2\n",
 		"  MPI_Wait at /src/uneven.c:36\n    1.39 s of computing (90 times)\n  MPI_Irecv at /src/uneven.c:32\n",
-		"2.31 s waited because of it, by all ranks together:\n", "the longest 22.4 ms, by rank 1 at 126 ms\n",
+		"2.31 s waited because of it, by all ranks together:\n", "the longest 34.4 ms, by rank 1 at 290 ms\n",
 		"\n  1.24 s  1.40 s  210 ms  ##################################\n",
-		"\n  0.126 s     1  67.1 ms  MPI_Allreduce at /src/uneven.c:59, for rank 2 (wait at collective)\n",
-		"\n  commq query timeline --store 'a b' uneven.4 --from-s 0.114"} {
+		"\n       at  rank   waited  all ranks\n  0.290 s     1  34.4 ms    71.3 ms  MPI_Allreduce at /src/uneven.c:59, for rank 2\n",
+		"\n  commq query timeline --store 'a b' uneven.4 --from-s 0.273"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("%q is not in\n%s", want, text.String())
 		}

@@ -72,7 +72,8 @@ type Diagnosis struct {
 	// Efficiency splits the parallel efficiency on that machine. A program that takes no time has none.
 	Efficiency *Efficiency `json:"efficiency,omitempty"`
 	// TogetherNs is the time that the run would gain without the causes of the first three findings that were
-	// simulated.
+	// simulated, at least the largest of their gains: causes that share computing can gain less together than one of
+	// them alone.
 	TogetherNs int64 `json:"together_ns"`
 	// Warnings say what makes these numbers doubtful.
 	Warnings []string `json:"warnings"`
@@ -87,16 +88,16 @@ type Diagnosis struct {
 	computing []int64  // of each rank in the whole run, in ns
 }
 
-// Efficiency has the factors of the parallel efficiency, each a share of 1.
+// Efficiency has the factors of the parallel efficiency in the simulation of the unchanged run, each a share of 1.
 type Efficiency struct {
-	// Parallel is the product of the other three: the mean computing time over the time.
+	// Parallel is the product of the others: the mean computing time over the time.
 	Parallel float64 `json:"parallel"`
 	// LoadBalance is the mean over the largest computing time of a rank.
 	LoadBalance float64 `json:"load_balance"`
 	// Serialisation is the largest computing time over the time on an ideal network.
 	Serialisation float64 `json:"serialisation"`
-	// Transfer is the time on an ideal network over the time.
-	Transfer float64 `json:"transfer"`
+	// Transfer is the time on an ideal network over the time; null if no network was simulated.
+	Transfer *float64 `json:"transfer"`
 }
 
 // Finding is one thing that makes the run slow.
@@ -238,7 +239,7 @@ func Run(ctx context.Context, r *run.Run, o Options) (*Diagnosis, error) {
 	if err != nil {
 		return nil, fmt.Errorf("diagnose %s: %w", r.Name, err)
 	}
-	q := &search{d, &whatIf{simulation: &stored.Simulation{Run: r, Target: target, Program: program},
+	q := &search{d: d, w: &whatIf{simulation: &stored.Simulation{Run: r, Target: target, Program: program},
 		step: o.Progress, memory: o.MemoryBytes,
 		bounds: o.MostCalls > 0 && r.Manifest.Counts.Calls > o.MostCalls, kept: o.Kept}}
 	if !q.w.bounds {
@@ -257,6 +258,8 @@ func Run(ctx context.Context, r *run.Run, o Options) (*Diagnosis, error) {
 type search struct {
 	d *Diagnosis
 	w *whatIf
+	// recordedNs is the measured duration of the program; 0 if it is not known.
+	recordedNs int64
 }
 
 // run does all stages, in their order.
@@ -270,7 +273,7 @@ func (q *search) run(ctx context.Context, r *run.Run, target *simulate.Target, o
 	simulated := o.Target != nil || simulatedInstead(r.Manifest, used)
 	q.d.TimesSimulated, q.d.computing = simulated, computed.total(q.d.Ranks)
 	if used.Waited() {
-		q.d.Warnings = append(q.d.Warnings, sharedCores(r.Manifest, used, target.Machine.Name))
+		q.d.Warnings = append(q.d.Warnings, sharedCores(r.Manifest, used, target.Machine.Name, q.recordedNs, q.d.TimeNs))
 	}
 	if q.w.bounds {
 		q.bound(causes, r.Manifest.Counts.Calls, o.MostCalls)
@@ -290,8 +293,11 @@ func (q *search) run(ctx context.Context, r *run.Run, target *simulate.Target, o
 		q.bounds(path, simulated, r.Place(ctx))); err != nil {
 		return err
 	}
+	var few *lack
 	if variesByCores(r.Manifest, used) {
-		q.doubtByCores(r.Manifest.TimeOrigin == "measured")
+		l := lackOf(r.Manifest, used)
+		few = &l
+		q.doubtByCores(l, r.Manifest.TimeOrigin == "measured")
 	}
 	q.sort()
 	q.limitGains()
@@ -310,7 +316,7 @@ func (q *search) run(ctx context.Context, r *run.Run, target *simulate.Target, o
 			return err
 		}
 	}
-	if q.d.Start, err = lateStart(ctx, r, variesByCores(r.Manifest, used)); err != nil {
+	if q.d.Start, err = lateStart(ctx, r, few); err != nil {
 		return err
 	}
 	return q.together(ctx)
@@ -356,6 +362,9 @@ func (q *search) explain(ctx context.Context, simulated bool) (*computing, *crit
 		return nil, nil, nil, err
 	}
 	e := rows.waits
+	if r.Manifest.TimeOrigin == "measured" && e != nil {
+		q.recordedNs = e.Path.DurationNs
+	}
 	if simulated || simulatedInstead(r.Manifest, coresOf(r, rows.computed)) {
 		if e, err = q.w.explainUnchanged(ctx); err != nil {
 			return nil, nil, nil, err
@@ -426,7 +435,10 @@ func (q *search) simulate(ctx context.Context, causes []*cause) error {
 		}
 	}
 	if e := simulate.NewEfficiency(result, ideal); e != nil {
-		q.d.Efficiency = &Efficiency{e.Parallel, e.LoadBalance, e.Serialisation, e.Transfer}
+		q.d.Efficiency = &Efficiency{e.Parallel, e.LoadBalance, e.Serialisation, &e.Transfer}
+		if q.d.Machine == idealNetwork {
+			q.d.Efficiency.Transfer = nil
+		}
 	}
 	q.d.Findings = append(q.d.Findings, q.ofCauses(causes)...)
 	var gains []*gain
@@ -478,14 +490,19 @@ func (q *search) bound(causes []*cause, calls, most int64) {
 
 // together simulates the run without the causes of the first three findings that have one.
 func (q *search) together(ctx context.Context) (err error) {
-	var causes []*change
-	for i := range q.d.Findings {
-		if f := &q.d.Findings[i]; f.without != nil && f.GainNs > 0 && len(causes) < 3 {
-			causes = append(causes, f.without())
+	simulated, largest := q.d.simulatedFirst()
+	if len(simulated) == 0 {
+		return nil
+	}
+	if len(simulated) > 1 {
+		var causes []*change
+		for _, i := range simulated {
+			causes = append(causes, q.d.Findings[i].without())
+		}
+		if q.d.TogetherNs, err = q.w.gain(ctx, "without the first causes", causes...); err != nil {
+			return err
 		}
 	}
-	if len(causes) > 0 {
-		q.d.TogetherNs, err = q.w.gain(ctx, "without the first causes", causes...)
-	}
-	return err
+	q.d.TogetherNs = max(q.d.TogetherNs, q.d.Findings[largest].GainNs)
+	return nil
 }

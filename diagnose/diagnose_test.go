@@ -61,6 +61,10 @@ func TestSharedCores(t *testing.T) {
 	if len(d.Warnings) != 1 || !strings.Contains(d.Warnings[0], "the ranks had a CPU for 39.6 % of the time only") {
 		t.Errorf("warnings %q", d.Warnings)
 	}
+	if d.Efficiency.Transfer != nil || !strings.HasSuffix(d.Verdict(),
+		"; transfer not known (commq diagnose --machine NAME simulates a network)") {
+		t.Errorf("no network was simulated: %s", d.Verdict())
+	}
 	if d.TimeNs != d.SimulatedNs {
 		t.Errorf("the time is %d ns, the simulated one %d", d.TimeNs, d.SimulatedNs)
 	}
@@ -74,7 +78,7 @@ func TestSharedCores(t *testing.T) {
 		t.Fatal(err)
 	}
 	slow := diagnosed(t, "mg.W.16", Options{Target: target})
-	if slow.TimeNs <= d.TimeNs || slow.Efficiency.Transfer >= 0.95 || slow.Machine != "ethernet-40g" {
+	if slow.TimeNs <= d.TimeNs || slow.Efficiency.Transfer == nil || *slow.Efficiency.Transfer >= 0.95 || slow.Machine != "ethernet-40g" {
 		t.Errorf("on a network: %d ns, %+v", slow.TimeNs, slow.Efficiency)
 	}
 }
@@ -88,7 +92,8 @@ func TestKnownCores(t *testing.T) {
 	}{
 		{schema.HostCores{Ranks: 4, Cores: 2, SharingRanks: 4, SharedCores: 2},
 			"4 ranks shared 2 cores on host n0; these times are " +
-				"simulated on an ideal network instead, from the CPU time that the ranks computed"},
+				"simulated on an ideal network instead, from the CPU time that the ranks computed: messages take no time " +
+				"there, so that rules about messages need --machine NAME"},
 		{schema.HostCores{Ranks: 4, Cores: 4}, ""},
 	} {
 		r, err := run.Open(context.Background(), filepath.Join("..", "testdata", "runs", "uneven.4"), Need)
@@ -190,6 +195,71 @@ func TestOverloaded(t *testing.T) {
 	} {
 		if diff := cmp.Diff(c.want, overloaded(c.total)); diff != "" {
 			t.Errorf("%v: -want +got:\n%s", c.total, diff)
+		}
+	}
+}
+
+// A rank that several others wait for at a time is overloaded if what it computes, counted once, is what it has too much.
+func TestImbalancedServer(t *testing.T) {
+	at := critical.Activity{Rank: 0, Site: 7, Call: schema.CallSend, Kind: critical.Compute}
+	computed := &computing{ns: map[rankSite]int64{{0, 7}: 120, {1, 8}: 20, {2, 8}: 20, {3, 8}: 20}}
+	total := computed.total(4)
+	if got := imbalanced([]*critical.Delay{{Activity: at, ExcessNs: 290}}, overloaded(total), computed, total); !got[0] {
+		t.Errorf("%v", got)
+	}
+}
+
+// The sentence about the first causes together is no smaller number than that of one of them.
+func TestTogether(t *testing.T) {
+	without := func() *change { return nil }
+	d := &Diagnosis{TogetherNs: 120, Findings: []Finding{{GainNs: 30, without: without}, {GainNs: 900},
+		{GainNs: 120, without: without}, {GainNs: 5, Bound: true}}}
+	for _, c := range []struct {
+		togetherNs int64
+		shown      int
+		want       string
+	}{
+		{120, 2, ""},
+		{120, 3, "\nThe causes of the first findings share computing: without all of them the run gains no more than without " +
+			"that of finding 3.\n"},
+		{140, 3, "\nWithout the causes of the first findings together: 140 ns less.\n"},
+	} {
+		d.TogetherNs = c.togetherNs
+		if got := d.togetherText(c.shown); got != c.want {
+			t.Errorf("together %d ns, %d shown: %q, want %q", c.togetherNs, c.shown, got, c.want)
+		}
+	}
+}
+
+// Ranks that send to one rank each, one after the other, are a chain if all but the last compute.
+func TestChain(t *testing.T) {
+	for _, c := range []struct {
+		rule  Rule
+		ranks []int32
+		sends [][2]int32
+		want  string
+	}{
+		{LateSender, []int32{0, 1, 2}, [][2]int32{{1, 2}, {0, 1}, {2, 3}}, "[0 1 2 3]"},
+		{LateSender, []int32{1, 3}, [][2]int32{{3, 1}, {1, 0}}, "[3 1 0]"},
+		{LateReceiver, []int32{0, 1, 2}, [][2]int32{{1, 2}, {0, 1}, {2, 3}}, "[]"},
+		{LateSender, []int32{0}, [][2]int32{{1, 2}, {0, 1}}, "[]"},               // the others only pass it on
+		{LateSender, []int32{0, 1, 2}, [][2]int32{{0, 1}, {1, 2}, {2, 0}}, "[]"}, // a ring
+		{LateSender, []int32{0, 2}, [][2]int32{{0, 1}, {2, 3}}, "[]"},
+		{LateSender, []int32{0, 1}, [][2]int32{{0, 1}, {0, 2}, {1, 2}}, "[]"},
+		{LateSender, []int32{0}, [][2]int32{{0, 1}}, "[]"},
+	} {
+		x := &cause{rule: c.rule, parts: []*part{{call: schema.CallSend, excess: map[int32]int64{}}}, sends: map[[2]int32]bool{}}
+		for _, rank := range c.ranks {
+			x.parts[0].excess[rank] = 10
+		}
+		for _, pair := range c.sends {
+			x.sends[pair] = true
+		}
+		if got := fmt.Sprint(x.chain()); got != c.want {
+			t.Errorf("%v: %s, want %s", c.sends, got, c.want)
+		}
+		if chain := c.want != "[]"; (x.advice() == adviceInChain) != chain || strings.Contains(x.title(), "a chain") != chain {
+			t.Errorf("%v: %s. %s", c.sends, x.title(), x.advice())
 		}
 	}
 }

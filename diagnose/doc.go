@@ -11,6 +11,7 @@
 //	instructions.go  whether ranks that compute longer also execute more
 //	groups.go     groups of ranks that compute longer than others, each with its lines
 //	rule.go       which kind of finding a cause is, and what is said about it
+//	chain.go      ranks that compute one after the other
 //	whatif.go     the run without a cause, simulated
 //	instead.go    why a finding with long waits gains little
 //	serial.go     work of some ranks that the others can only wait for

@@ -51,6 +51,8 @@ type Instance struct {
 	Rank int32 `json:"rank"`
 	// Ns is the time lost, by all ranks that waited together.
 	Ns int64 `json:"ns"`
+	// OwnNs is what Rank lost of it.
+	OwnNs int64 `json:"own_ns"`
 	// For is what the rank waited for: late sender, late receiver or wait at collective. It is empty if it did not
 	// wait.
 	For string `json:"for"`
@@ -108,7 +110,7 @@ func (c *cause) instances(path *critical.Path, place func(int32) string) *Instan
 	in := &Instances{Of: ofWaits, Ranks: shares(c.excess()), Longest: []Instance{}, Before: []Chain{},
 		OverTime: slicesOf(&c.lost.course, path.EndNs-path.DurationNs, path.EndNs)}
 	for _, x := range c.lost.longest {
-		in.Longest = append(in.Longest, Instance{AtNs: x.AtNs, Rank: x.Rank, Ns: x.Ns, For: x.For.String(),
+		in.Longest = append(in.Longest, Instance{AtNs: x.AtNs, Rank: x.Rank, Ns: x.Ns, OwnNs: x.OwnNs, For: x.For.String(),
 			Peer: &x.Peer, Place: place(x.Site), Call: x.Call.String()})
 	}
 	return in

@@ -153,6 +153,10 @@ func TestGainsAreLimited(t *testing.T) {
 				simulated++
 			}
 		}
+		if simulated, largest := d.simulatedFirst(); len(simulated) > 0 && d.TogetherNs < d.Findings[largest].GainNs {
+			t.Errorf("seed %d: the first causes together gain %d ns, one of them %d", seed, d.TogetherNs,
+				d.Findings[largest].GainNs)
+		}
 		if sum > d.TimeNs || d.TogetherNs > d.TimeNs {
 			t.Errorf("seed %d: the gains are %d ns, together %d, of %d", seed, sum, d.TogetherNs, d.TimeNs)
 		}

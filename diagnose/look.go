@@ -205,7 +205,7 @@ func (l *look) instance(b *schema.Events, i int, way []at, peer int32) {
 		return
 	}
 	l.course.AddTime(from, until)
-	x := Instance{AtNs: from, Rank: b.Rank[i], Ns: ns, Place: l.place(b.Callsite[i]),
+	x := Instance{AtNs: from, Rank: b.Rank[i], Ns: ns, OwnNs: ns, Place: l.place(b.Callsite[i]),
 		Call: schema.CallID(b.Call[i]).String()}
 	if peer != noPeer && l.in.Of == ofCalls {
 		x.Peer = &peer

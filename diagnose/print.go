@@ -17,12 +17,31 @@ import (
 // Verdict says in one sentence what the run spends its time on.
 func (d *Diagnosis) Verdict() string {
 	text := fmt.Sprintf("%s: %s of %s", d.Run, units.Duration(d.TimeNs), units.Count(int64(d.Ranks), "rank"))
-	if d.Efficiency == nil {
+	e := d.Efficiency
+	if e == nil {
 		return text
 	}
-	return text + fmt.Sprintf("; parallel efficiency %s = load balance %s x serialisation %s x transfer %s",
-		units.Percent(d.Efficiency.Parallel), units.Percent(d.Efficiency.LoadBalance),
-		units.Percent(d.Efficiency.Serialisation), units.Percent(d.Efficiency.Transfer))
+	factors := fmt.Sprintf("parallel efficiency %s = load balance %s x serialisation %s", units.Percent(e.Parallel),
+		units.Percent(e.LoadBalance), units.Percent(e.Serialisation))
+	if e.Transfer == nil {
+		return fmt.Sprintf("%s; on %s %s; transfer not known (commq diagnose --machine NAME simulates a network)", text,
+			idealNetwork, factors)
+	}
+	return text + "; " + factors + " x transfer " + units.Percent(*e.Transfer)
+}
+
+// Basis says of what run the times and efficiencies of the diagnosis are, beside those of the run's own times.
+func (d *Diagnosis) Basis() string {
+	switch {
+	case d.TimesSimulated:
+		return fmt.Sprintf("The times, efficiencies and gains of this section are of the run as simulated on %s; the sections "+
+			"below are of its own times, with MPI_Init and the waits for cores.", d.Machine)
+	case d.Efficiency != nil:
+		return fmt.Sprintf("The efficiencies of this section are of the run as simulated on %s, in %s; the sections below are of its "+
+			"own times.",
+			d.Machine, units.Duration(d.SimulatedNs))
+	}
+	return ""
 }
 
 // share is a part of the run's time.
@@ -51,6 +70,15 @@ func (d *Diagnosis) Gain(f *Finding) string {
 		return fmt.Sprintf("%s shared out evenly, %s if it need not be done", text, units.Duration(f.MostNs))
 	}
 	return text
+}
+
+// Gains are what the findings cost, in words and in their order.
+func (d *Diagnosis) Gains() []string {
+	all := make([]string, len(d.Findings))
+	for i := range d.Findings {
+		all[i] = d.Gain(&d.Findings[i])
+	}
+	return all
 }
 
 // MostWaits is how many of the calls that waited the list names.
@@ -84,23 +112,41 @@ func (d *Diagnosis) Text(w io.Writer, shown int, left string) error {
 		}
 		fmt.Fprintf(&s, "   %s\n", f.Advice)
 	}
-	if d.TogetherNs > 0 && d.simulatedAmong(shown) > 1 {
-		fmt.Fprintf(&s, "\nWithout the causes of the first findings together: %s less.\n", units.Duration(d.TogetherNs))
-	}
+	s.WriteString(d.togetherText(shown))
 	d.startText(&s)
 	s.WriteString(d.leftOut(len(d.Findings)-shown, left))
 	_, err := io.WriteString(w, s.String())
 	return err
 }
 
-// simulatedAmong is how many of the first findings have a simulated gain.
-func (d *Diagnosis) simulatedAmong(first int) (n int) {
-	for i := range d.Findings[:first] {
-		if f := &d.Findings[i]; !f.Bound && f.GainNs > 0 {
-			n++
+// mostTogether is how many causes are left out together.
+const mostTogether = 3
+
+// simulatedFirst are the indices of the first findings, at most mostTogether, with a gain that was simulated by leaving
+// out their cause, and of that with the largest gain.
+func (d *Diagnosis) simulatedFirst() (all []int, largest int) {
+	for i := range d.Findings {
+		if f := &d.Findings[i]; f.without != nil && f.GainNs > 0 && len(all) < mostTogether {
+			if len(all) == 0 || f.GainNs > d.Findings[largest].GainNs {
+				largest = i
+			}
+			all = append(all, i)
 		}
 	}
-	return n
+	return all, largest
+}
+
+// togetherText says what the run gains without the causes of the first findings; "" unless several are shown.
+func (d *Diagnosis) togetherText(shown int) string {
+	simulated, largest := d.simulatedFirst()
+	switch {
+	case len(simulated) < 2 || simulated[1] >= shown:
+		return ""
+	case d.TogetherNs <= d.Findings[largest].GainNs:
+		return fmt.Sprintf("\nThe causes of the first findings share computing: without all of them the run gains no more "+
+			"than without that of finding %d.\n", largest+1)
+	}
+	return fmt.Sprintf("\nWithout the causes of the first findings together: %s less.\n", units.Duration(d.TogetherNs))
 }
 
 // Text describes a wait: 1.71 s in MPI_Wait at uneven.c:36 (late sender, 170 calls). Where several call the function

@@ -93,6 +93,10 @@ var advice = map[Rule]string{
 // adviceBeforeSend is that of LateSender where the call after the computing sends nothing itself.
 const adviceBeforeSend = "Send what is ready before this work: others wait for a message that is sent after it."
 
+// adviceInChain is that of LateSender where ranks compute one after the other.
+const adviceInChain = "If what is sent does not depend on this work, send first and compute afterwards, which the gain " +
+	"assumes. Else send it in pieces, so that the next rank can begin before this one is done."
+
 // adviceBeforeFence is that of LateCollective where the call after the computing is a fence.
 const adviceBeforeFence = "Do this work after the fence, share it out, or synchronise only with the ranks whose data " +
 	"is needed (MPI_Win_post, MPI_Win_start)."
@@ -203,6 +207,8 @@ func (c *cause) finding() Finding {
 func (c *cause) advice() string {
 	call := c.parts[0].call
 	switch {
+	case c.chain() != nil:
+		return adviceInChain
 	case c.rule == LateSender && !call.Is(schema.FactSends) && !call.Is(schema.FactStarts):
 		return adviceBeforeSend
 	case c.rule == LateCollective && call.Is(schema.FactFence):
@@ -220,7 +226,11 @@ func (c *cause) title() string {
 	}
 	before := "before " + run.SiteText(first.call.String(), "", first.place)
 	if c.rule != Imbalance {
-		return fmt.Sprintf("%s %s%s %s while others wait", computes, units.Duration(c.excessNs()), together, before)
+		text := fmt.Sprintf("%s %s%s %s while others wait", computes, units.Duration(c.excessNs()), together, before)
+		if chain := c.chain(); chain != nil {
+			text += fmt.Sprintf("; %s are a chain: each waits for the one before", strings.ToLower(rankText(chain)))
+		}
+		return text
 	}
 	if c.group {
 		return c.groupTitle(before)

@@ -25,9 +25,9 @@ type start struct {
 }
 
 // lateStart finds the ranks that begin MPI_Init late while the others wait in it; nil if there are none. Its gain is
-// no part of the diagnosed time, which begins when MPI_Init has returned. Only measured times have it. Ranks that share
-// cores may start late because of that.
-func lateStart(ctx context.Context, r *run.Run, sharedCores bool) (*Finding, error) {
+// no part of the diagnosed time, which begins when MPI_Init has returned. Only measured times have it. Ranks that have
+// too few cores may start late because of that; few is nil if they have enough.
+func lateStart(ctx context.Context, r *run.Run, few *lack) (*Finding, error) {
 	if r.Manifest.TimeOrigin != "measured" {
 		return nil, nil
 	}
@@ -45,8 +45,8 @@ func lateStart(ctx context.Context, r *run.Run, sharedCores bool) (*Finding, err
 	}
 	slices.Sort(f.Ranks)
 	f.Title = lateTitle(f.Ranks, starts[:len(starts)-len(late)], ns)
-	if sharedCores {
-		f.Title += "; these ranks shared cores, which delays the start of some"
+	if few != nil {
+		f.Title += "; " + few.of + ", which delays the start of some"
 	}
 	f.Place, f.Call, f.GainNs, f.Bound = r.Place(ctx)(late[0].site), schema.CallInit.String(), ns, true
 	return &f, nil

@@ -26,20 +26,15 @@ func (d *Diagnosis) window(f *Finding) *Window {
 	if d.TimesSimulated || len(f.Waits) == 0 || f.Waits[0].LongestNs <= 0 {
 		return nil
 	}
-	longest := &f.Waits[0]
-	for i := range f.Waits {
-		if f.Waits[i].LongestNs > longest.LongestNs {
-			longest = &f.Waits[i]
-		}
-	}
-	margin := longest.LongestNs / 2
-	w := &Window{FromNs: max(0, longest.LongestAtNs-margin), ToNs: longest.LongestAtNs + longest.LongestNs + margin}
-	w.add(longest.LongestRank)
+	longest := f.longest()
+	margin := longest.OwnNs / 2
+	w := &Window{FromNs: max(0, longest.AtNs-margin), ToNs: longest.AtNs + longest.OwnNs + margin}
+	w.add(longest.Rank)
 	for _, rank := range f.Ranks[:min(windowCauses, len(f.Ranks))] {
 		w.add(rank)
 	}
 	for away := int32(1); len(w.Ranks) < windowRanks && int(away) < d.Ranks; away++ {
-		for _, rank := range []int32{longest.LongestRank - away, longest.LongestRank + away} {
+		for _, rank := range []int32{longest.Rank - away, longest.Rank + away} {
 			if rank >= 0 && int(rank) < d.Ranks && len(w.Ranks) < windowRanks {
 				w.add(rank)
 			}
@@ -47,6 +42,19 @@ func (d *Diagnosis) window(f *Finding) *Window {
 	}
 	slices.Sort(w.Ranks)
 	return w
+}
+
+// longest is the instance that cost most, or else the longest single wait.
+func (f *Finding) longest() (x Instance) {
+	if in := f.Instances; in != nil && in.Of == ofWaits && len(in.Longest) > 0 {
+		return in.Longest[0]
+	}
+	for _, w := range f.Waits {
+		if w.LongestNs > x.OwnNs {
+			x = Instance{AtNs: w.LongestAtNs, Rank: w.LongestRank, OwnNs: w.LongestNs}
+		}
+	}
+	return x
 }
 
 func (w *Window) add(rank int32) {

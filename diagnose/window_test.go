@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -17,6 +18,10 @@ func TestWindow(t *testing.T) {
 	}
 	if diff := cmp.Diff(map[string]string{"from-s": "0.000000000", "to-s": "3.500000001"}, want.Args()); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
+	}
+	f.Instances = &Instances{Of: ofWaits, Longest: []Instance{{AtNs: 1000, Rank: 9, Ns: 500, OwnNs: 200}}}
+	if w := d.window(&f); w.FromNs != 900 || w.ToNs != 1300 || !slices.Contains(w.Ranks, 9) {
+		t.Errorf("around the instance that cost most: %+v", w)
 	}
 	if d.TimesSimulated = true; d.window(&f) != nil {
 		t.Error("times of a simulation are not in the run")

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"math"
 
 	"github.com/commq/commq/diagnose"
 	"github.com/commq/commq/queries/report"
@@ -30,6 +31,9 @@ func reportDiagnosis(ctx context.Context, a *app, found run.Found, doubts []stri
 	}
 	said := report.Diagnosis{Verdict: d.Verdict(), Warnings: d.Warnings, Factors: reportFactors(d),
 		ComputingNs: d.ComputingNs()}
+	if found.Manifest.TimeOrigin == "measured" {
+		said.Basis = d.Basis()
+	}
 	shown := d.Shown(diagnoseLeast, diagnoseShown)
 	for i := range d.Findings[:shown] {
 		said.Causes = append(said.Causes, reportCause(d, &d.Findings[i]))
@@ -77,6 +81,10 @@ func reportFactors(d *diagnose.Diagnosis) []report.Factor {
 	if e == nil {
 		return nil
 	}
+	transfer := math.NaN()
+	if e.Transfer != nil {
+		transfer = *e.Transfer
+	}
 	return []report.Factor{
 		{Name: "parallel efficiency", Share: e.Parallel, Doc: "The mean computing time of the ranks by the time of " +
 			"the run: the product of the next three."},
@@ -84,6 +92,7 @@ func reportFactors(d *diagnose.Diagnosis) []report.Factor {
 			"that computes longest."},
 		{Name: "serialisation", Depth: 1, Share: e.Serialisation, Doc: "The longest computing time of a rank by the " +
 			"time of the run on an ideal network: less where ranks wait for each other in turn."},
-		{Name: "transfer", Depth: 1, Share: e.Transfer, Doc: "The time of the run on an ideal network by its time."},
+		{Name: "transfer", Depth: 1, Share: transfer, Doc: "The time of the run on an ideal network by its time; not " +
+			"known if no network was simulated: commq diagnose --machine NAME does."},
 	}
 }

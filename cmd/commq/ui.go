@@ -153,7 +153,7 @@ func newUIServer(ctx context.Context, a *app, o *uiOptions) (s *ui.Server, token
 			if err != nil {
 				return nil, err
 			}
-			return shownDiagnosis{d, d.Verdict(), d.Shown(diagnoseLeast, diagnoseShown)}, nil
+			return shownDiagnosis{d, d.Verdict(), d.Gains(), d.Shown(diagnoseLeast, diagnoseShown)}, nil
 		}})
 	return s, token, err
 }
@@ -204,6 +204,8 @@ func thisHost() string {
 type shownDiagnosis struct {
 	*diagnose.Diagnosis
 	Verdict string `json:"verdict"`
+	// Gains are what the findings cost, in words.
+	Gains []string `json:"gains"`
 	// Shown is how many of the findings matter.
 	Shown int `json:"shown"`
 }

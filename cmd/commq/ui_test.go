@@ -58,7 +58,8 @@ func TestUI(t *testing.T) {
 		t.Errorf("runs: %d %s", status, text)
 	}
 	code, text := get("api/diagnose?run=uneven.4")
-	if code != 200 || !strings.Contains(text, `"verdict":"uneven.4: 1.55 s`) || !strings.Contains(text, "uneven.c:32") {
+	if code != 200 || !strings.Contains(text, `"verdict":"uneven.4: 1.55 s`) || !strings.Contains(text, "uneven.c:32") ||
+		!strings.Contains(text, `"gains":["735 ms (47.4 %) shared out evenly, 983 ms if it need not be done",`) {
 		t.Errorf("diagnosis: %d %.300s", code, text)
 	}
 	code, text = get("api/whatif?run=uneven.4&machine=flat&set=latency_ns=1000000")

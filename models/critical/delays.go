@@ -82,9 +82,21 @@ type Delay struct {
 	ExcessNs int64
 	// Places are the calls that waited, and how long because of this delay.
 	Places map[Place]*Waits
+	// Receivers are ranks that waited for a message of the rank itself, the first MostReceivers of them.
+	Receivers []int32
 	// Course is Ns in the course of the run, and Longest the instances that cost most.
 	Course  Course
 	Longest []Instance
+}
+
+// MostReceivers is how many receivers of a delay are kept: enough to see whether it has one only.
+const MostReceivers = 2
+
+// receiver notes a rank that waited for a message of the delay's rank.
+func (d *Delay) receiver(rank int32) {
+	if len(d.Receivers) < MostReceivers && !slices.Contains(d.Receivers, rank) {
+		d.Receivers = append(d.Receivers, rank)
+	}
 }
 
 // Delays explains each wait of the run by what the ranks that were waited for did instead, and sums the explanations
@@ -187,6 +199,9 @@ func (d *delays) explain(waits []wait) {
 		}
 		if s.rank == longest.cause.rank {
 			delay.ExcessNs += part(s.fraction, longest.ns)
+			if d.g.ranks.row(longest.waiter).awaits == AwaitsSender {
+				delay.receiver(longest.waiter.rank)
+			}
 		}
 		d.note(delay, s.fraction, longest, ns)
 		for i := range d.places {

@@ -14,8 +14,8 @@ type Instance struct {
 	AtNs, WaitNs int64
 	// Peer is the rank that it waited for. It need not be the one of the delay: it may have waited itself.
 	Peer int32
-	// Ns is the time that all ranks waited for the call because of the delay.
-	Ns int64
+	// Ns is the time that all ranks waited for the call because of the delay, and OwnNs that of Rank.
+	Ns, OwnNs int64
 }
 
 func (x Instance) compare(y Instance) int {
@@ -30,7 +30,7 @@ func AddInstances(kept []Instance, more ...Instance) []Instance {
 	for _, x := range more {
 		if i := slices.IndexFunc(kept,
 			func(y Instance) bool { return x.Rank == y.Rank && x.AtNs == y.AtNs && x.Peer == y.Peer }); i >= 0 {
-			x.Ns += kept[i].Ns
+			x.Ns, x.OwnNs = x.Ns+kept[i].Ns, x.OwnNs+kept[i].OwnNs
 			kept = slices.Delete(kept, i, i+1)
 		}
 		if len(kept) == MostInstances && x.compare(kept[len(kept)-1]) >= 0 {
@@ -194,7 +194,8 @@ func (d *delays) note(delay *Delay, fraction float64, longest wait, ns int64) {
 	for _, s := range d.slices {
 		c.add(s.slice, part(fraction, s.ns))
 	}
-	x := Instance{Rank: longest.waiter.rank, WaitNs: longest.ns, Peer: longest.cause.rank, Ns: part(fraction, ns)}
+	x := Instance{Rank: longest.waiter.rank, WaitNs: longest.ns, Peer: longest.cause.rank, Ns: part(fraction, ns),
+		OwnNs: part(fraction, longest.ns)}
 	if n := len(delay.Longest); n == MostInstances && x.Ns < delay.Longest[n-1].Ns {
 		return
 	}

@@ -3,6 +3,7 @@ package report
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,6 +20,8 @@ type Diagnosis struct {
 	// Verdict is one sentence, Warnings what makes it doubtful.
 	Verdict  string
 	Warnings []string
+	// Basis says of what the times and efficiencies are, unless they are of the times that the page shows below.
+	Basis string
 	// Factors are the efficiencies whose product is the first of them.
 	Factors []Factor
 	// ComputingNs is the time that all ranks compute together; 0 if it is not known.
@@ -35,6 +38,7 @@ type Diagnosis struct {
 type Factor struct {
 	Name  string
 	Depth int
+	// Share is NaN if it is not known.
 	Share float64
 	// Doc says what it is.
 	Doc string
@@ -91,6 +95,7 @@ type causePart struct {
 func (d Diagnosis) printable() Diagnosis {
 	p := d
 	p.Verdict, p.Left, p.Missing = Printable(d.Verdict), Printable(d.Left), cleanLines(strings.Split(d.Missing, "\n"))
+	p.Basis = Printable(d.Basis)
 	p.Warnings, p.Causes = nil, nil
 	for _, text := range d.Warnings {
 		p.Warnings = append(p.Warnings, Printable(text))
@@ -286,6 +291,9 @@ type factorCell struct {
 }
 
 func shareCell(x float64) factorCell {
+	if math.IsNaN(x) {
+		return factorCell{Text: "not known"}
+	}
 	c := factorCell{Text: units.Percent(x), Class: "poor", Percent: 100 * min(max(x, 0), 1)}
 	switch {
 	case x >= 0.8:

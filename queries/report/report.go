@@ -227,7 +227,11 @@ func (b *builder) figures(m *schema.Manifest) []figure {
 		metric, value := find(a.columns, "metric"), find(a.columns, "efficiency")
 		for _, row := range a.rows {
 			if x, ok := number(row, value); ok {
-				all = append(all, figure{Name: words(strings.ReplaceAll(label(row, metric), "-", "_")),
+				name := words(strings.ReplaceAll(label(row, metric), "-", "_"))
+				if m.TimeOrigin == "measured" {
+					name = "measured " + name
+				}
+				all = append(all, figure{Name: name,
 					Value: fmt.Sprintf("%.0f %%", 100*x), Exact: digits(x, 4)})
 			}
 		}

@@ -375,12 +375,12 @@ func TestProgress(t *testing.T) {
 func TestDiagnosisHasPictures(t *testing.T) {
 	large, small := input(t, runDir("cg.A.16")), input(t, runDir("cg.A.4"))
 	large.Diagnosis = report.Diagnosis{Verdict: "large", ComputingNs: 500, Factors: []report.Factor{{Name: "all", Share: 0.55}}}
-	small.Diagnosis = report.Diagnosis{Verdict: "small", ComputingNs: 400, Factors: []report.Factor{{Name: "all", Share: 0.9}},
+	small.Diagnosis = report.Diagnosis{Verdict: "small", ComputingNs: 400, Factors: []report.Factor{{Name: "all", Share: 0.9}}, Basis: "of a simulation",
 		Causes: []report.Cause{{Rule: "imbalance", Computing: []int64{1e6, 2e6, 3e6, 2e6}, Marked: []int32{2}, See: "data-density",
 			Window: &report.Window{Args: map[string]string{"from-s": "0.100000000", "to-s": "0.101000000"}, Ranks: []int32{1, 3}}}}}
 	page := pageOf(t, report.Options{}, large, small)
 	for _, want := range []string{`<th scope="col">cg.A.4</th><th scope="col">cg.A.16</th>`, `class="good" width="90.0"`,
-		`class="poor" width="55.0"`, "90 %", "computation scaling", "80 %", "<title>rank 2: 3 ms</title>",
+		`class="poor" width="55.0"`, "90 %", `<p class="note">of a simulation</p>`, "computation scaling", "80 %", "<title>rank 2: 3 ms</title>",
 		`<rect class="c5" x="300.00" y="0.00" width="129.00" height="110.00">`, `y1="36.67"`,
 		`alt="Timeline of ranks 1, 3 around the longest wait"`,
 		"commq query timeline --run cg.A.4 --from-s 0.100000000 --to-s 0.101000000 --plot window.png", `<a href="#data-density">`} {

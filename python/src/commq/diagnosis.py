@@ -101,8 +101,9 @@ class Diagnosis(Sequence[Finding]):
         return iter(self._findings)
 
     @property
-    def efficiency(self) -> dict[str, float]:
-        """Parallel efficiency and its factors, parts of 1; empty for a program that takes no time."""
+    def efficiency(self) -> dict[str, float | None]:
+        """Parallel efficiency and its factors, parts of 1; empty for a program that takes no time. ``transfer`` is None if no
+        network was simulated."""
         return dict(self._found.get("efficiency") or {})
 
     @property
@@ -114,7 +115,8 @@ class Diagnosis(Sequence[Finding]):
         found = self._found
         head = f"{found['run']}: {_html.time(found['time_ns'])} of {found['ranks']} ranks"
         if self.efficiency:
-            parts = [f"{name.replace('_', ' ')} {value:.1%}" for name, value in self.efficiency.items()]
+            parts = [f"{name.replace('_', ' ')} {'not known' if value is None else f'{value:.1%}'}"
+                     for name, value in self.efficiency.items()]
             head += "; " + ", ".join(parts)
         return head
 

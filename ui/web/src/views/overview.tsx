@@ -11,7 +11,7 @@ export function Overview({ run, set }: ViewProps) {
   return (
     <>
       <Panel title="Why it takes so long" asked={asked} run={run.name}>
-        {d && <Diagnosis d={d} set={set} run={run} />}
+        {d && <Diagnosis d={d} set={set} />}
       </Panel>
       <Panel title="The run" asked={facts} run={run.name}>
         <dl>
@@ -26,7 +26,7 @@ export function Overview({ run, set }: ViewProps) {
 
 const percent = (share: number) => `${(100 * share).toFixed(1)} %`;
 
-function Diagnosis({ d, run, set }: { d: any; run: ViewProps["run"]; set: ViewProps["set"] }) {
+function Diagnosis({ d, set }: { d: any; set: ViewProps["set"] }) {
   const findings: any[] = d.findings ?? [];
   const shown = findings.slice(0, d.shown);
   return (
@@ -36,7 +36,7 @@ function Diagnosis({ d, run, set }: { d: any; run: ViewProps["run"]; set: ViewPr
       {d.efficiency && <Efficiency e={d.efficiency} />}
       {shown.length === 0 && <p>No cause was found that costs enough time to name.</p>}
       <ol class="causes">
-        {shown.map((f) => (
+        {shown.map((f, i) => (
           <li key={f.rule + f.title}>
             <b>{f.title}</b>
             {f.callsite && <div class="place">{f.call} at {f.callsite}{f.function && ` in ${f.function}`}{ranksOf(f)}</div>}
@@ -45,7 +45,7 @@ function Diagnosis({ d, run, set }: { d: any; run: ViewProps["run"]; set: ViewPr
                 {units.time(w.wait_ns)} of waiting in {w.call}{w.callsite && ` at ${w.callsite}`}, {units.count(w.calls)} calls
               </div>
             ))}
-            {f.gain_ns > 0 && <div>Without it the run would take {units.time(f.gain_ns)} less ({percent(f.gain_ns / run.end_ns)}).</div>}
+            {f.gain_ns > 0 && <div>Gain without it: {d.gains[i]}.</div>}
             {f.advice && <div class="note">{f.advice}</div>}
             {f.window
               ? <button type="button" onClick={() => set({ view: "timeline", colour: "waits", ...windowOf(f.window) })}>Show in the timeline</button>
@@ -73,7 +73,7 @@ function windowOf(w: any): { from: number; to: number } {
 }
 
 function Efficiency({ e }: { e: any }) {
-  const rows: [string, number, number][] = [
+  const rows: [string, number | null, number][] = [
     ["Parallel efficiency", e.parallel, 0],
     ["Load balance", e.load_balance, 1],
     ["Serialisation", e.serialisation, 1],
@@ -83,11 +83,11 @@ function Efficiency({ e }: { e: any }) {
     <table class="factors">
       <caption class="hidden">Efficiencies</caption>
       <tbody>
-        {rows.filter(([, share]) => share !== undefined && share !== null).map(([name, share, depth]) => (
+        {rows.map(([name, share, depth]) => (
           <tr key={name} class={`depth${depth}`}>
             <th scope="row">{name}</th>
-            <td><meter min={0} max={1} low={0.7} high={0.85} optimum={1} value={share} aria-label={name} /></td>
-            <td class="number">{percent(share)}</td>
+            <td>{share !== null && <meter min={0} max={1} low={0.7} high={0.85} optimum={1} value={share} aria-label={name} />}</td>
+            <td class="number">{share === null ? "not known" : percent(share)}</td>
           </tr>
         ))}
       </tbody>
