@@ -584,3 +584,67 @@ events rank seq call class comm instance root_world send_datatype send_bytes rec
 		5,MPI_Bcast,1,0.6,0,0`)
 	same(t, "from rows", ask(t, withoutSums(run), "collectives"), want)
 }
+
+// TestCollectivesThatFailed has two bcasts and an alltoallv that returned errors, with the bytes of their arguments, before
+// a bcast of 10 bytes: to every query but calls there is one operation.
+func TestCollectivesThatFailed(t *testing.T) {
+	text := comms + `
+datatypes id name
+0 MPI_BYTE
+
+ranks rank
+0
+1
+2
+3
+4
+
+events rank seq call class comm instance root_world send_datatype send_bytes recv_bytes start_ns end_ns error_class
+2 0 MPI_Bcast collective 1 0 3 0 0 -50 10 20 2
+2 1 MPI_Bcast collective 1 1 - 0 - - 20 30 8
+2 2 MPI_Alltoallv collective 1 2 - 0 9 9 30 40 10
+2 3 MPI_Bcast collective 1 3 3 0 0 10 40 50 -
+3 0 MPI_Bcast collective 1 0 3 0 -50 0 10 20 2
+3 1 MPI_Bcast collective 1 1 - 0 - - 20 30 8
+3 2 MPI_Alltoallv collective 1 2 - 0 9 9 30 40 10
+3 3 MPI_Bcast collective 1 3 3 0 10 0 40 50 -
+4 0 MPI_Bcast collective 1 0 3 0 0 -50 10 20 2
+4 1 MPI_Bcast collective 1 1 - 0 - - 20 30 8
+4 2 MPI_Alltoallv collective 1 2 - 0 9 9 30 40 10
+4 3 MPI_Bcast collective 1 3 3 0 0 10 40 50 -
+
+parts rank seq peer_world send_bytes recv_bytes
+2 2 3 9 0
+3 2 4 9 0
+4 2 2 9 0
+`
+	written := newRun(t, "failed.5", text, example.Manifest(5))
+	for _, run := range []queries.Run{written, withoutSums(written)} {
+		for _, mode := range []string{"rooted", "logical", "tree"} {
+			same(t, mode, ask(t, run, "density", "collectives", mode), `
+				3,2,1,10
+				3,4,1,10`)
+		}
+		same(t, "collectives", ask(t, run, "collectives"), `
+			5,MPI_Bcast,1,0.6,10,20`)
+		same(t, "by-rank", ask(t, run, "by-rank"), `
+			0,0,0,0,0,0,0,0,0,0,0
+			1,0,0,0,0,0,0,0,0,0,0
+			2,0,0,0,0,1,0,10,0,0,0
+			3,0,0,0,0,1,10,0,0,0,0
+			4,0,0,0,0,1,0,10,0,0,0`)
+		same(t, "ratio", ask(t, run, "ratio"), `
+			5,point-to-point,0,0,0
+			5,collective,3,0.6,1`)
+		same(t, "datatypes", ask(t, run, "datatypes"), "0,MPI_BYTE,,0,0,0,0,0,3,10,0")
+		same(t, "over-time", ask(t, run, "over-time", "bins", "1"), "0,0,51,0,0,1,10")
+		same(t, "calls", ask(t, run, "calls"), `
+			2,MPI_Alltoallv,3,1,0,0
+			2,MPI_Bcast,3,3,0,10
+			3,MPI_Alltoallv,3,1,0,0
+			3,MPI_Bcast,3,3,10,0
+			4,MPI_Alltoallv,3,1,0,0
+			4,MPI_Bcast,3,3,0,10`)
+	}
+	same(t, "waits from rows", ask(t, withoutSums(written), "collective-wait"), ask(t, written, "collective-wait"))
+}

@@ -402,7 +402,7 @@ operated AS (
   SELECT rank, CAST(SUM(calls) AS BIGINT) AS collectives, CAST(SUM(COALESCE(send_bytes, 0)) AS BIGINT) AS collective_send_bytes,
          CAST(SUM(COALESCE(recv_bytes, 0)) AS BIGINT) AS collective_recv_bytes
   FROM profile
-  WHERE class = 'collective'
+  WHERE class = 'collective' AND error_class IS NULL
   GROUP BY rank
 ),
 targeting AS (
@@ -3000,7 +3000,7 @@ UNION ALL
 WITH operations AS (
   SELECT comm, instance, MIN(start_ns) AS at_ns, CAST(SUM(COALESCE(send_bytes, 0)) AS BIGINT) AS bytes
   FROM events
-  WHERE class = 'collective'
+  WHERE class = 'collective' AND error_class IS NULL
   GROUP BY comm, instance
 ),
 $commq$
@@ -3691,8 +3691,9 @@ counted AS (
          CASE WHEN (SELECT MAX(record) FROM runs) = 'collectives' THEN (SELECT MAX(messages) FROM runs)
               ELSE (SELECT COALESCE(CAST(SUM(messages) AS BIGINT), 0) FROM channels) END AS operations
   UNION ALL
-  -- Calls that make a communicator, a window or a file belong to other classes, as do waits.
-  SELECT 'collective' AS kind, (SELECT COALESCE(CAST(SUM(calls) AS BIGINT), 0) FROM profile WHERE class = 'collective') AS operations
+  -- Calls that make a communicator, a window or a file belong to other classes, as do waits. Failed calls are no operations.
+  SELECT 'collective' AS kind, (SELECT COALESCE(CAST(SUM(calls) AS BIGINT), 0) FROM profile
+                                 WHERE class = 'collective' AND error_class IS NULL) AS operations
 ),
 total AS (
   SELECT CAST(SUM(operations) AS BIGINT) AS operations
@@ -3758,7 +3759,8 @@ partners AS (
   GROUP BY run
 ),
 spent AS (
-  SELECT run, class, CAST(SUM(calls) AS BIGINT) AS calls, CAST(SUM(send_bytes) AS BIGINT) AS send_bytes,
+  SELECT run, class, CAST(SUM(CASE WHEN error_class IS NULL THEN calls ELSE 0 END) AS BIGINT) AS calls,
+         CAST(SUM(CASE WHEN error_class IS NULL THEN send_bytes END) AS BIGINT) AS send_bytes,
          CAST(SUM(time_ns) AS BIGINT) AS ns, CAST(SUM(compute_ns) AS BIGINT) AS compute_ns
   FROM profile
   WHERE {{measure}} IN ('collectives-per-rank', 'collective-bytes', 'ratio', 'collective-share') AND class = 'collective'
@@ -5165,7 +5167,7 @@ collective_rows AS (
   FROM (SELECT rank, seq, comm, instance, root_world, start_ns, end_ns, done_seq, init_seq, request, callsite, call,
                MIN(start_ns) OVER (PARTITION BY comm, instance) AS first_ns, MAX(start_ns) OVER (PARTITION BY comm, instance) AS last_ns
         FROM events
-        WHERE class = 'collective' AND comm IS NOT NULL AND instance IS NOT NULL) AS o
+        WHERE class = 'collective' AND error_class IS NULL AND comm IS NOT NULL AND instance IS NOT NULL) AS o
   WHERE ({{to-s}} = 0 OR first_ns <= CAST(ROUND({{to-s}} * 1e9) AS BIGINT)) AND last_ns >= CAST(ROUND({{from-s}} * 1e9) AS BIGINT)
 ),
 -- operation_waits(pattern, call, comm, instance, rank, cause, callsite, start_ns, wait_ns): a row for each rank in each collective operation but

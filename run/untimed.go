@@ -158,7 +158,7 @@ func (w *untimedWriter) epoch(epoch int32) (rows int64, err error) {
 func (w *untimedWriter) countCollectives(b *schema.Events) {
 	for i, rank := range b.Rank {
 		if schema.Class(b.Class[i]) == schema.ClassCollective && b.Instance[i] != schema.NullInt64 &&
-			w.first[b.Comm[i]] == rank {
+			b.ErrorClass[i] == schema.NullInt32 && w.first[b.Comm[i]] == rank {
 			w.manifest.Collectives[schema.CallID(b.Call[i]).String()]++
 			w.manifest.Counts.Collectives++
 		}

@@ -75,6 +75,12 @@ func (c CallID) WithoutLargeCount() CallID {
 // their neighbours in a topology, and the table parts has all of it.
 func (c CallID) IsNeighborhood() bool { return c.Is(FactNeighborhood) }
 
+// Refused reports whether a collective call with this error_class took no part in its operation: it returned an error
+// other than MPI_ERR_TRUNCATE, which is 14 in MPICH and 15 in Open MPI and the ABI of MPI 5.
+func Refused(errorClass int32) bool {
+	return errorClass != NullInt32 && errorClass != 14 && errorClass != 15
+}
+
 // CollectiveArgs describes the arguments of a rank's collective call, from which CollectiveBytes derives what the
 // rank sends and receives. Bytes are count x size of the call's own argument, for v- and w-variants and
 // Reduce_scatter the sum over peers. They are NullInt64 when the argument is not significant on this rank or its

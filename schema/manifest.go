@@ -71,7 +71,8 @@ type Counts struct {
 	// Messages is the number of matched point-to-point messages; MessageBytes their payload.
 	Messages     int64 `json:"messages"`
 	MessageBytes int64 `json:"message_bytes"`
-	// Collectives is the number of collective operations: P ranks in one barrier are one.
+	// Collectives is the number of collective operations: P ranks in one barrier are one. Calls that returned an error
+	// are none.
 	Collectives int64 `json:"collectives"`
 	// UnmatchedSends and UnmatchedReceives count posted operations without a partner (cancelled ones excluded).
 	UnmatchedSends    int64 `json:"unmatched_sends"`

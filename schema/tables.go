@@ -19,7 +19,7 @@ func side(prefix, goname, verb, from string) []Column {
 				"partitions they handle."},
 		{Name: prefix + "_datatype", Goname: goname + "Datatype", Type: Int32, Nullable: true, Doc: "Id in datatypes."},
 		{Name: prefix + "_bytes", Goname: goname + "Bytes", Type: Int64, Nullable: true, Unit: "bytes",
-			Doc: "Payload bytes that this rank " + verb + "." + from},
+			Doc: "Payload bytes that this rank " + verb + "; null also of a collective that returned an error." + from},
 		{Name: prefix + "_buffer", Goname: goname + "Buffer", Type: Int64, Nullable: true,
 			Doc: "Address of the buffer in the rank's memory (a bit pattern); null for MPI_IN_PLACE and MPI_BOTTOM."},
 	}
@@ -426,7 +426,8 @@ var CollectiveWaitsTable = Table{
 			Doc: "The operation by the name of its blocking call, whether it was nonblocking or persistent."},
 		{Name: "comm", Goname: "Comm", Type: Int32, Doc: "Communicator, an id in comms."},
 		{Name: "calls", Goname: "Calls", Type: Int64, Unit: "1", Counts: true,
-			Doc: "Operations that the rank took part in and completed; neighbourhood collectives do not count."},
+			Doc: "Operations that the rank took part in and completed; neighbourhood collectives and calls that " +
+				"returned an error do not count."},
 		{Name: "waits", Goname: "Waits", Type: Int64, Unit: "1", Counts: true, Doc: "Operations it waited in."},
 		{Name: "wait_ns", Goname: "WaitNs", Type: Int64, Unit: "ns", Doc: "Time lost in these operations."},
 		{Name: "max_ns", Goname: "MaxNs", Type: Int64, Unit: "ns", Doc: "The longest time lost in one of them."},
@@ -513,9 +514,9 @@ var ChannelsTable = Table{
 // CollectiveCallsTable describes the table collective_calls: which collectives each rank called.
 var CollectiveCallsTable = Table{
 	Name: "collective_calls", Goname: "CollectiveCall", Derived: true, Key: []string{"rank", "nth"},
-	Doc: "Collective calls of a rank: one row sums the rows of events of class collective with the same " +
-		"communicator, call, root and datatypes, and sizes within a factor of two, and apart from each other those " +
-		"that send bytes and those that do not. Read it, and not events, for sums over collectives. It is derived " +
+	Doc: "Collective calls of a rank: one row sums the rows of events of class collective without an error that " +
+		"have the same communicator, call, root and datatypes, and sizes within a factor of two, and apart from " +
+		"each other those that send bytes and those that do not. Read it, and not events, for sums over collectives. It is derived " +
 		"from events, in runs where it has at most two million rows.",
 	Columns: []Column{
 		{Name: "rank", Goname: "Rank", Type: Int32, Unit: "1", Doc: "World rank that made the calls."},

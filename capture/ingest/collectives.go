@@ -152,7 +152,9 @@ func (d *decoder) collective(c *call, r *schema.Event) error {
 		d.add(r)
 		return nil
 	}
-	if c.view >= 0 && (c.op == opCollective || c.op == opIcollective) {
+	if c.by.err != 0 { // like a failed send it moved nothing that its arguments tell
+		r.SendBytes, r.RecvBytes, parts = schema.NullInt64, schema.NullInt64, nil
+	} else if c.view >= 0 && (c.op == opCollective || c.op == opIcollective) {
 		d.collectives.counts[collectiveKey{id, r.Comm}]++
 	}
 	d.collectives.parts = append(d.collectives.parts, parts...)

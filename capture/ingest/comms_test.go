@@ -285,6 +285,39 @@ func TestCollectivesAndTheirParts(t *testing.T) {
 	}
 }
 
+// A collective that returned an error is a call, but no operation: it has no bytes and no parts, whatever its arguments
+// say.
+func TestCollectivesThatFailed(t *testing.T) {
+	const countError, opError = 2, 10
+	r := ingested(t, program{ranks: 2, body: func(rank int, s *script) {
+		bcast := func(instance uint64, count, sbytes int64) {
+			s.call(schema.CallBcast, func(c *spool.Call) { c.Comm, c.Peer, c.Dtype, c.Count = 0, 0, 0, count })
+			coll := spoolgen.NewColl(instance)
+			coll.Sbytes = sbytes
+			s.Coll(coll)
+		}
+		bcast(0, -50, -200)
+		s.Err(countError)
+		s.call(schema.CallAllgatherv, func(c *spool.Call) { c.Comm, c.Dtype, c.Count = 0, 0, int64(rank+1) })
+		coll := spoolgen.NewColl(1)
+		coll.Rdtype, coll.Rcount, coll.Sbytes, coll.Rbytes = 0, 3, int64(4*(rank+1)), 12
+		s.Coll(coll)
+		s.Parts(spool.Part{Peer: 0, RecvBytes: 4}, spool.Part{Peer: 1, RecvBytes: 8})
+		s.Err(opError)
+		bcast(2, 3, 12)
+	}}.write(t), Options{})
+	compareLines(t, "rank 1", r.eventLines(1), `
+		1 Bcast collective comm 0 instance 0 root 0 error 2
+		2 Allgatherv collective comm 0 instance 1 error 10
+		3 Bcast collective comm 0 instance 2 sends 0 receives 12 root 0`)
+	read(t, r.dir, &schema.PartsTable, func(b *schema.Parts, i int) {
+		t.Errorf("parts of seq %d of a call that failed", b.Seq[i])
+	})
+	if n := r.Counts.Collectives; n != 1 || r.Collectives["MPI_Bcast"] != 1 {
+		t.Errorf("%d collectives, by name %v; want 1 MPI_Bcast", n, r.Collectives)
+	}
+}
+
 // startedAllgatherv returns a persistent allgatherv of 2 ranks, which give 4 and 8 bytes, started twice. The first
 // start is still in progress when rank 0 sends rank 1 a message.
 func startedAllgatherv() program {

@@ -151,6 +151,10 @@ func (d *decoder) startOne(c *call, req, made uint32, r *schema.Event) {
 		case t.class == schema.ClassCollective:
 			r.Instance = t.nextInstance
 			t.nextInstance++
+			if c.by.err != 0 {
+				r.SendBytes, r.RecvBytes = schema.NullInt64, schema.NullInt64
+				break
+			}
 			d.collectives.addStarted(r.Seq, t.parts)
 			d.collectives.counts[collectiveKey{schema.CallID(t.row.Call), r.Comm}]++
 		case c.by.err != 0 || r.ProcNull != 0:

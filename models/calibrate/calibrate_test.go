@@ -199,6 +199,7 @@ func addOperations(c *Collectives, rng *rand.Rand, link *models.Interconnect, op
 				append(b.Request, schema.NullInt64), append(b.RootWorld, root)
 			b.StartNs, b.SendBytes, b.RecvBytes = append(b.StartNs, start), append(b.SendBytes, send),
 				append(b.RecvBytes, recv)
+			b.ErrorClass = append(b.ErrorClass, schema.NullInt32)
 		}
 		end := last + int64(float64(link.Collective(phases, ranks, &z))/1000*(1+noise*rng.Float64()))
 		for range ranks {

@@ -23,7 +23,7 @@ const (
 
 // Columns are the columns of events that Collectives needs.
 var Columns = []string{"rank", "call", "class", "comm", "instance", "start_ns", "end_ns", "request", "root_world",
-	"send_bytes", "recv_bytes"}
+	"send_bytes", "recv_bytes", "error_class"}
 
 // Collectives gathers how long the blocking collective operations of a run took: from the entry of the last rank to
 // the exit of the last, as in the model all ranks leave at the same time (equation 2).
@@ -45,7 +45,7 @@ type openOperation struct {
 	key                 operationKey
 	entered             int
 	lastEntry, lastExit int64
-	skip                bool // no time is known, or ranks call different operations
+	skip                bool // no time is known, a call failed, or ranks call different operations
 }
 
 // operationKey groups operations that take equally long in the model.
@@ -77,6 +77,7 @@ func (c *Collectives) Add(b *schema.Events) {
 		if b.StartNs[i] == schema.NullInt64 || b.EndNs[i] == schema.NullInt64 || operation != r.key.operation {
 			r.skip = true // a call that never returned has no time
 		}
+		r.skip = r.skip || b.ErrorClass[i] != schema.NullInt32
 		if root := b.RootWorld[i]; root == schema.NullInt32 || root == b.Rank[i] {
 			r.key.sizes.Add(b.SendBytes[i], b.RecvBytes[i])
 		}

@@ -185,6 +185,8 @@ func TestSemantics(t *testing.T) {
 			{{schema.CallSend, 100, func(e *schema.Event) { e.Comm, e.SendTag, e.SendBytes, e.ProcNull = 1, 9, 1000, 1 }}, end},
 			{{schema.CallIrecv, 0, all(from(0, schema.NullInt64), done(2))}, {schema.CallCancel, 0, nil}, wait, end},
 		}, []int64{100, 0}, 0},
+		{"a collective that returned an error", world, nil, onTwoRanks(schema.CallBarrier,
+			all(on(1, 0, 0, 0), func(e *schema.Event) { e.ErrorClass = 2 })), []int64{0, 5}, 0},
 		{"tests that completed nothing", world, nil,
 			[][]call{{{schema.CallTest, 30, nil}, end}, {{schema.CallTestany, 40, nil}, end}}, []int64{30, 40}, 0},
 		{"put and fence", world, nil, [][]call{

@@ -6,8 +6,8 @@
 -- column sent_bytes BIGINT bytes: Payload of those.
 -- column received_messages BIGINT 1: Point-to-point messages that it received, those from itself too.
 -- column received_bytes BIGINT bytes: Payload of those.
--- column collectives BIGINT 1: Collective operations that it took part in; constructors of communicators, one-sided calls and
---     files are none.
+-- column collectives BIGINT 1: Collective operations that it took part in; constructors of communicators, one-sided calls, files
+--     and calls that returned an error are none.
 -- column collective_send_bytes BIGINT bytes: Payload that it gave to them, by its own arguments; unknown bytes add
 --     nothing.
 -- column collective_recv_bytes BIGINT bytes: Payload that it got from them, by its own arguments; unknown bytes add
@@ -42,7 +42,7 @@ operated AS (
   SELECT rank, CAST(SUM(calls) AS BIGINT) AS collectives, CAST(SUM(COALESCE(send_bytes, 0)) AS BIGINT) AS collective_send_bytes,
          CAST(SUM(COALESCE(recv_bytes, 0)) AS BIGINT) AS collective_recv_bytes
   FROM profile
-  WHERE class = 'collective'
+  WHERE class = 'collective' AND error_class IS NULL
   GROUP BY rank
 ),
 targeting AS (

@@ -18,7 +18,7 @@
 -- column caused BIGINT 1: How often another rank waited and this one was the last it needed; 0 in scans, except with --until last.
 -- column caused_ns BIGINT ns: Time that the others lost in them.
 -- order: call, comm, rank, pattern
--- cost: The table collective_waits. In runs without it thirteen columns of events, of their collectives a sort and joins on (comm, instance); joins on
+-- cost: The table collective_waits. In runs without it fourteen columns of events, of their collectives a sort and joins on (comm, instance); joins on
 --     (rank, seq) where collectives are nonblocking or persistent.
 -- title: Waiting in collectives
 -- plot: bars rank wait_ns call

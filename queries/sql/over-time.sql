@@ -15,7 +15,7 @@
 -- column collectives BIGINT 1: Collective operations whose first rank entered in it: an operation is one, however many ranks it has.
 -- column collective_bytes BIGINT bytes: What all their ranks together send in them.
 -- order: bin
--- cost: Two columns of messages (where calls never returned, one of them twice), or with sums a few rows for each step, and five of the
+-- cost: Two columns of messages (where calls never returned, one of them twice), or with sums a few rows for each step, and six of the
 --     collective rows of events.
 -- title: Communication over time
 -- plot: lines start_ns bytes+collective_bytes
@@ -26,7 +26,7 @@
 WITH operations AS (
   SELECT comm, instance, MIN(start_ns) AS at_ns, CAST(SUM(COALESCE(send_bytes, 0)) AS BIGINT) AS bytes
   FROM events
-  WHERE class = 'collective'
+  WHERE class = 'collective' AND error_class IS NULL
   GROUP BY comm, instance
 ),
 {{unless read sums}}

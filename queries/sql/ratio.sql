@@ -23,8 +23,9 @@ counted AS (
          CASE WHEN (SELECT MAX(record) FROM runs) = 'collectives' THEN (SELECT MAX(messages) FROM runs)
               ELSE (SELECT COALESCE(CAST(SUM(messages) AS BIGINT), 0) FROM channels) END AS operations
   UNION ALL
-  -- Calls that make a communicator, a window or a file belong to other classes, as do waits.
-  SELECT 'collective' AS kind, (SELECT COALESCE(CAST(SUM(calls) AS BIGINT), 0) FROM profile WHERE class = 'collective') AS operations
+  -- Calls that make a communicator, a window or a file belong to other classes, as do waits. Failed calls are no operations.
+  SELECT 'collective' AS kind, (SELECT COALESCE(CAST(SUM(calls) AS BIGINT), 0) FROM profile
+                                 WHERE class = 'collective' AND error_class IS NULL) AS operations
 ),
 total AS (
   SELECT CAST(SUM(operations) AS BIGINT) AS operations

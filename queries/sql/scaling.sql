@@ -60,7 +60,8 @@ partners AS (
   GROUP BY run
 ),
 spent AS (
-  SELECT run, class, CAST(SUM(calls) AS BIGINT) AS calls, CAST(SUM(send_bytes) AS BIGINT) AS send_bytes,
+  SELECT run, class, CAST(SUM(CASE WHEN error_class IS NULL THEN calls ELSE 0 END) AS BIGINT) AS calls,
+         CAST(SUM(CASE WHEN error_class IS NULL THEN send_bytes END) AS BIGINT) AS send_bytes,
          CAST(SUM(time_ns) AS BIGINT) AS ns, CAST(SUM(compute_ns) AS BIGINT) AS compute_ns
   FROM profile
   WHERE {{measure}} IN ('collectives-per-rank', 'collective-bytes', 'ratio', 'collective-share') AND class = 'collective'

@@ -27,7 +27,7 @@
 -- column cause INTEGER -: World rank that a single wait was for; null in scans, except with --until last.
 -- column callsite INTEGER -: Call site of the call that waited.
 -- order: rank, start_ns, state, end_ns, cause
--- cost: Nine columns of messages and joins on (rank, seq) of those that waited, only of the files of that time; five columns of events, of
+-- cost: Nine columns of messages and joins on (rank, seq) of those that waited, only of the files of that time; six columns of events, of
 --     their collectives a sort and joins on (comm, instance).
 -- example: --from-s 0.9 --to-s 0.95 --least-ns 100000
 WITH {{include timeline_window}},
@@ -57,7 +57,7 @@ collective_rows AS (
   FROM (SELECT rank, seq, comm, instance, root_world, start_ns, end_ns, done_seq, init_seq, request, callsite, call,
                MIN(start_ns) OVER (PARTITION BY comm, instance) AS first_ns, MAX(start_ns) OVER (PARTITION BY comm, instance) AS last_ns
         FROM events
-        WHERE class = 'collective' AND comm IS NOT NULL AND instance IS NOT NULL) AS o
+        WHERE class = 'collective' AND error_class IS NULL AND comm IS NOT NULL AND instance IS NOT NULL) AS o
   WHERE ({{to-s}} = 0 OR first_ns <= CAST(ROUND({{to-s}} * 1e9) AS BIGINT)) AND last_ns >= CAST(ROUND({{from-s}} * 1e9) AS BIGINT)
 ),
 {{include operation_waits}},

@@ -23,7 +23,8 @@ func (c *counts) add(r *run, b schema.Batch) {
 		}
 	case *schema.Events:
 		for i, class := range t.Class {
-			if class == int16(schema.ClassCollective) && r.comms.isFirst(t.Rank[i], t.Comm[i]) {
+			if class == int16(schema.ClassCollective) && t.ErrorClass[i] == schema.NullInt32 &&
+				r.comms.isFirst(t.Rank[i], t.Comm[i]) {
 				c.collectives++
 				if !r.persistent.isOrphan(t, i) {
 					c.byCall[r.persistent.operation(t, i)]++

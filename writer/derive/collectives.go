@@ -79,7 +79,7 @@ func NewCollectiveSums() *CollectiveSums {
 // CollectiveColumns lists the columns of events that CollectiveSums reads.
 func CollectiveColumns() []string {
 	return []string{"rank", "seq", "call", "class", "comm", "instance", "send_count", "send_datatype", "send_bytes",
-		"recv_count", "recv_datatype", "recv_bytes", "root_world", "init_seq"}
+		"recv_count", "recv_datatype", "recv_bytes", "root_world", "init_seq", "error_class"}
 }
 
 // Add adds rows of events.
@@ -87,7 +87,9 @@ func (s *CollectiveSums) Add(e *schema.Events) {
 	for i, class := range e.Class {
 		switch {
 		case schema.Class(class) == schema.ClassCollective:
-			s.add(e, i)
+			if e.ErrorClass[i] == schema.NullInt32 {
+				s.add(e, i)
+			}
 		case schema.Class(class) == schema.ClassOther && e.Instance[i] != schema.NullInt64:
 			if len(s.inits) == collectiveKept {
 				s.giveUp()

@@ -154,12 +154,12 @@ func (c *waitComm) member(rank int32, ranks int) int32 {
 	return -1
 }
 
-// keep keeps the rows of collectives, and of calls that make persistent collectives.
+// keep keeps the rows of collectives, and of calls that make persistent collectives. Failed ones waited for nobody.
 func (s *collectiveSums) keep(e *schema.Events) {
 	for i, class := range e.Class {
 		makes := schema.Class(class) == schema.ClassOther
-		if !makes && schema.Class(class) != schema.ClassCollective || e.Instance[i] == schema.NullInt64 || !makes &&
-			e.Comm[i] == schema.NullInt32 {
+		if !makes && schema.Class(class) != schema.ClassCollective || e.Instance[i] == schema.NullInt64 ||
+			!makes && e.Comm[i] == schema.NullInt32 || e.ErrorClass[i] != schema.NullInt32 {
 			continue
 		}
 		s.kept = append(s.kept, collectiveRow{rank: e.Rank[i], comm: e.Comm[i], root: e.RootWorld[i],

@@ -40,7 +40,7 @@ func (w *WaitSums) AddComms(c *schema.Comms) { w.collectives.addComms(c) }
 // waitEventColumns and waitMessageColumns are the columns that WaitSums reads.
 var (
 	waitEventColumns = []string{"rank", "seq", "epoch", "class", "start_ns", "end_ns", "send_world", "recv_world",
-		"request", "done_seq", "call", "comm", "instance", "root_world", "init_seq"}
+		"request", "done_seq", "call", "comm", "instance", "root_world", "init_seq", "error_class"}
 	waitMessageColumns = []string{"src", "dst", "epoch", "bytes", "send_seq", "send_start_ns", "recv_done_seq",
 		"recv_post_ns", "recv_start_ns", "recv_end_ns"}
 )

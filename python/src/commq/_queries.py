@@ -36,7 +36,7 @@ class Queries:
         - ``received_messages``: Point-to-point messages that it received, those from itself too.
         - ``received_bytes``: Payload of those. In bytes.
         - ``collectives``: Collective operations that it took part in; constructors of communicators,
-            one-sided calls and files are none.
+            one-sided calls, files and calls that returned an error are none.
         - ``collective_send_bytes``: Payload that it gave to them, by its own arguments; unknown bytes add
             nothing. In bytes.
         - ``collective_recv_bytes``: Payload that it got from them, by its own arguments; unknown bytes add

@@ -10,7 +10,7 @@ WITH counted AS (
                      CASE WHEN send_bytes > 0 THEN send_bytes ELSE COALESCE(recv_bytes, 0) END AS size,
                      COALESCE(send_count, recv_count, 0) AS elements, COALESCE(send_bytes, 0) AS send_bytes, COALESCE(recv_bytes, 0) AS recv_bytes
               FROM events
-              WHERE class = 'collective') AS e) AS s
+              WHERE class = 'collective' AND error_class IS NULL) AS e) AS s
   GROUP BY rank, comm, call, init_seq, root_world, send_datatype, recv_datatype, sends, bytes_power, count_power
 ),
 started AS (
@@ -42,7 +42,7 @@ operated AS (
   SELECT comm, COUNT(*) AS operations
   FROM (SELECT DISTINCT comm, instance
         FROM events
-        WHERE class = 'collective' AND comm IS NOT NULL) AS i
+        WHERE class = 'collective' AND error_class IS NULL AND comm IS NOT NULL) AS i
   GROUP BY comm
 )
 SELECT n.rank, n.nth, n.comm, n.call, n.root_world, n.send_datatype, n.recv_datatype, n.bytes_power, n.count_power, n.calls, n.send_bytes, n.recv_bytes,

@@ -2,7 +2,7 @@
 WITH collective_rows AS (
   SELECT rank, seq, comm, instance, root_world, start_ns, end_ns, done_seq, init_seq, request, callsite, call
   FROM events
-  WHERE class = 'collective' AND comm IS NOT NULL AND instance IS NOT NULL
+  WHERE class = 'collective' AND error_class IS NULL AND comm IS NOT NULL AND instance IS NOT NULL
 ),
 {{include operation_waits}},
 sides AS (
