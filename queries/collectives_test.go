@@ -228,6 +228,20 @@ func collectiveCases() []collectiveCase {
 			3,4,1,3
 			4,2,1,6
 			4,3,1,6`},
+		{name: "allgatherv of 1, 2, 0 by ranks 4, 2, 3", rows: `
+			2 MPI_Allgatherv 1 - 2 3
+			3 MPI_Allgatherv 1 - 0 3
+			4 MPI_Allgatherv 1 - 1 3`,
+			rooted: `
+			2,4,1,2
+			3,4,1,0
+			4,2,1,3
+			4,3,1,3`,
+			logical: `
+			2,3,1,2
+			2,4,1,2
+			4,2,1,1
+			4,3,1,1`},
 		{name: "reduce_scatter of 12 in parts of 5, 4, 3", rows: `
 			2 MPI_Reduce_scatter 1 - 12 4
 			3 MPI_Reduce_scatter 1 - 12 3
