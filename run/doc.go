@@ -14,7 +14,7 @@
 //   - open.go: Open checks the need and reads the small tables: communicators (comm.go, with neighbourhoods in
 //     topology.go), datatypes and ranks.
 //     callsite.go reads call sites on first use; table.go reads whole tables and the profile;
-//     window.go finds windows without groups.
+//     window.go finds windows without groups, delivered.go which sends and receives without bytes moved a message.
 //   - stream.go: streams of events, messages and parts, whole or epoch by epoch, with the columns that are wanted.
 //
 // Writing:

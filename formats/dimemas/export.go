@@ -51,6 +51,9 @@ func Export(ctx context.Context, dir string, w io.Writer, o ExportOptions) (note
 	defer func() { err = errors.Join(err, records.Close()) }()
 	x := &exporter{o: o, records: records, ranks: make([]rankExport, m.Ranks), tags: map[int32]int32{},
 		counts: map[string]int64{}}
+	if x.delivered, err = run.FindDelivered(ctx, dir); err != nil {
+		return nil, err
+	}
 	if err := x.read(ctx, dir); err != nil {
 		return nil, err
 	}
@@ -62,11 +65,12 @@ func Export(ctx context.Context, dir string, w io.Writer, o ExportOptions) (note
 
 // exporter turns rows into records.
 type exporter struct {
-	o       ExportOptions
-	records *spill.File
-	ranks   []rankExport
-	comms   []commExport
-	tags    map[int32]int32
+	o         ExportOptions
+	records   *spill.File
+	ranks     []rankExport
+	comms     []commExport
+	tags      map[int32]int32
+	delivered *run.Delivered
 	// counts has the number of calls that were left out or changed, by the sentence that reports them.
 	counts map[string]int64
 }
@@ -169,20 +173,28 @@ func (x *exporter) row(e *schema.Event) error {
 	if e.ComputeNs != null64 {
 		r.computeNs += e.ComputeNs
 	}
-	for _, line := range x.recordsOf(e) {
-		if err := x.record(e.Rank, line); err != nil {
-			return err
-		}
+	if x.delivered.Complete(e) {
+		x.counts["Sends that were cancelled or failed and were left out"]++
+	}
+	if e.Instance != null64 && schema.Refused(e.ErrorClass) {
+		x.counts["Collectives that returned an error and were left out"]++
+	} else if err := x.recordAll(e.Rank, x.recordsOf(e)); err != nil {
+		return err
 	}
 	if schema.Class(e.Class) == schema.ClassMark && e.Call == int16(schema.CallCommqMark) {
 		return x.mark(e)
 	}
-	for _, line := range r.done[e.Seq] {
-		if err := x.record(e.Rank, line); err != nil {
+	err := x.recordAll(e.Rank, r.done[e.Seq])
+	delete(r.done, e.Seq)
+	return err
+}
+
+func (x *exporter) recordAll(rank int32, lines []string) error {
+	for _, line := range lines {
+		if err := x.record(rank, line); err != nil {
 			return err
 		}
 	}
-	delete(r.done, e.Seq)
 	return nil
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/commq/commq/formats/formatstest"
 	"github.com/commq/commq/schema"
 	"github.com/commq/commq/writer"
 )
@@ -175,5 +176,24 @@ func TestExportRefused(t *testing.T) {
 		if err := need.Check("r", m); err == nil || !strings.Contains(err.Error(), want) {
 			t.Error(err)
 		}
+	}
+}
+
+// What was cancelled or failed has no records; a receive that was too small has its message.
+func TestExportOfFailedCalls(t *testing.T) {
+	text, notes := exported(t, formatstest.WriteFailed(t), ExportOptions{})
+	var got []string
+	for _, l := range records(text) {
+		if !strings.HasPrefix(l, "1:") && !strings.HasPrefix(l, "d:") && l != "" {
+			got = append(got, l)
+		}
+	}
+	want := []string{"2:0:0:1:-1:31:7:1:0", "2:0:0:1:-1:50:8:1:0",
+		"3:1:0:0:-1:31:7:1:0", "3:1:0:0:-1:50:8:1:1", "3:1:0:0:-1:50:8:1:2"}
+	texts := []string{"Collectives that returned an error and were left out: 2.",
+		"Receives that got nothing and were left out: 1.",
+		"Sends that were cancelled or failed and were left out: 1."}
+	if d := cmp.Diff(want, got) + cmp.Diff(texts, notes); d != "" {
+		t.Error(d)
 	}
 }

@@ -31,6 +31,10 @@ func Export(ctx context.Context, dir, out string) (notes []string, err error) {
 	if err := need.Check(filepath.Base(dir), m); err != nil {
 		return nil, err
 	}
+	delivered, err := run.FindDelivered(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
 	if err := os.MkdirAll(filepath.Dir(out), 0o777); err != nil {
 		return nil, err
 	}
@@ -39,7 +43,7 @@ func Export(ctx context.Context, dir, out string) (notes []string, err error) {
 	}
 	x := &exporter{m: m, out: out, tracks: map[trackKey]*track{}, texts: map[string]uint32{},
 		calls: map[int16]uint32{}, frames: map[frame]uint32{}, comms: map[int32]*commExport{},
-		done: make([]map[int64][]schema.Event, m.Ranks), counts: map[string]int64{}}
+		done: make([]map[int64][]schema.Event, m.Ranks), counts: map[string]int64{}, delivered: delivered}
 	x.text("") // 0
 	if err = x.export(ctx, dir); err != nil {
 		_ = os.RemoveAll(out) // the first error counts
@@ -51,22 +55,23 @@ func Export(ctx context.Context, dir, out string) (notes []string, err error) {
 type trackKey struct{ thread, rank int32 }
 
 type exporter struct {
-	m       *schema.Manifest
-	out     string
-	tracks  map[trackKey]*track
-	order   []*track
-	threads []int32 // by rank
-	hosts   []int32
-	texts   map[string]uint32
-	strings []string
-	regions []regionExport
-	calls   map[int16]uint32 // region by call
-	frames  map[frame]uint32 // region by frame
-	sites   []siteExport
-	comms   map[int32]*commExport
-	ids     []int32
-	done    []map[int64][]schema.Event // by rank: rows that the row with this seq completes
-	counts  map[string]int64
+	m         *schema.Manifest
+	out       string
+	tracks    map[trackKey]*track
+	order     []*track
+	threads   []int32 // by rank
+	hosts     []int32
+	texts     map[string]uint32
+	strings   []string
+	regions   []regionExport
+	calls     map[int16]uint32 // region by call
+	frames    map[frame]uint32 // region by frame
+	sites     []siteExport
+	comms     map[int32]*commExport
+	ids       []int32
+	done      []map[int64][]schema.Event // by rank: rows that the row with this seq completes
+	delivered *run.Delivered
+	counts    map[string]int64
 }
 
 type regionExport struct {
@@ -258,6 +263,9 @@ func (x *exporter) row(e *schema.Event) error {
 	if end == null64 {
 		end = e.StartNs
 	}
+	if x.delivered.Complete(e) {
+		x.counts["Sends that were cancelled or failed, without records"]++
+	}
 	x.records(t, e, end)
 	for _, r := range x.done[e.Rank][e.Seq] {
 		x.complete(t, &r, end)
@@ -306,15 +314,16 @@ func (x *exporter) records(t *track, e *schema.Event, end int64) {
 		x.counts["Calls on communicators with processes outside the run, without records"]++
 		return
 	}
+	if (class == schema.ClassCollective || e.Instance != null64) && schema.Refused(e.ErrorClass) {
+		x.counts["Collectives that returned an error, without records"]++
+		return
+	}
+	if class == schema.ClassRecv && e.RecvWorld == null32 && e.ProcNull == 0 {
+		x.counts["Receives that got nothing, whose requests are written as cancelled"]++
+	}
 	posts := e.Request != null64
 	if (class == schema.ClassSend || class == schema.ClassSendrecv) && e.SendWorld != null32 {
-		r := new(record).uint32(uint32(e.SendPeer)).uint32(uint32(e.Comm)).uint32(uint32(e.SendTag)).
-			uint64(uint64(max(e.SendBytes, 0)))
-		if posts {
-			t.event(evtIsend, e.StartNs, false, r.uint64(uint64(e.Request)))
-		} else {
-			t.event(evtSend, e.StartNs, false, r)
-		}
+		t.sent(e)
 	}
 	switch {
 	case (class == schema.ClassRecv || class == schema.ClassSendrecv) && posts && (e.RecvWorld != null32 ||
@@ -334,6 +343,17 @@ func (x *exporter) records(t *track, e *schema.Event, end int64) {
 		x.counts["One-sided calls, which have their times but no records"]++
 	case class == schema.ClassIO:
 		x.counts["Calls of I/O, which have their times but no records"]++
+	}
+}
+
+// sent writes what a row sends.
+func (t *track) sent(e *schema.Event) {
+	r := new(record).uint32(uint32(e.SendPeer)).uint32(uint32(e.Comm)).uint32(uint32(e.SendTag)).
+		uint64(uint64(max(e.SendBytes, 0)))
+	if e.Request != null64 {
+		t.event(evtIsend, e.StartNs, false, r.uint64(uint64(e.Request)))
+	} else {
+		t.event(evtSend, e.StartNs, false, r)
 	}
 }
 

@@ -169,3 +169,25 @@ func TestExportWantsAllCalls(t *testing.T) {
 		t.Errorf("%s was made", out)
 	}
 }
+
+// A cancelled receive comes back as one, what failed without a message, and a receive that was too small with its own.
+func TestFailedCallsThereAndBack(t *testing.T) {
+	dir := formatstest.WriteFailed(t)
+	out := filepath.Join(t.TempDir(), "trace")
+	notes, err := Export(t.Context(), dir, out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	is, err := imported(t, filepath.Join(out, ExportName), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := is.Counts
+	got := []int64{c.Messages, c.MessageBytes, c.UnmatchedSends, c.UnmatchedReceives, c.Collectives}
+	texts := []string{"Collectives that returned an error, without records: 2.",
+		"Receives that got nothing, whose requests are written as cancelled: 1.",
+		"Sends that were cancelled or failed, without records: 1."}
+	if d := cmp.Diff([]int64{2, 81, 0, 0, 0}, got) + cmp.Diff(texts, notes); d != "" {
+		t.Error(d)
+	}
+}

@@ -86,14 +86,15 @@ type channel struct{ comm, tag int32 }
 
 // reader is the state of Each.
 type reader struct {
-	o     Options
-	run   *run.Run
-	place []map[int32]int // by communicator and world rank; nil for those that are MPI_COMM_WORLD's
-	ranks []rankState
-	tags  map[channel]int32
-	parts map[rowKey][]schema.Part
-	notes Notes
-	do    func(*Action) error
+	o         Options
+	run       *run.Run
+	place     []map[int32]int // by communicator and world rank; nil for those that are MPI_COMM_WORLD's
+	ranks     []rankState
+	tags      map[channel]int32
+	parts     map[rowKey][]schema.Part
+	delivered *run.Delivered
+	notes     Notes
+	do        func(*Action) error
 	// noParts tells that collectives moved bytes, or unknown ones, and the run does not have them by peer of any.
 	noParts bool
 }
@@ -112,7 +113,8 @@ type rowKey struct {
 
 // columns are those that actions are made of.
 var columns = []string{"rank", "seq", "call", "class", "compute_ns", "comm", "instance", "send_world", "send_tag",
-	"send_bytes", "recv_world", "recv_tag", "recv_bytes", "root_world", "proc_null", "request", "done_seq", "init_seq"}
+	"send_bytes", "recv_world", "recv_tag", "recv_bytes", "root_world", "proc_null", "request", "done_seq", "init_seq",
+	"error_class"}
 
 // Each opens the run in folder dir and passes the actions of all ranks to do: those of a rank in their order, and
 // those of different ranks in pieces. It returns the number of ranks, and the notes when all is read.
@@ -131,6 +133,9 @@ func Each(ctx context.Context, dir string, o Options, do func(*Action) error) (r
 	x := &reader{o: o, run: r,
 		ranks: make([]rankState, r.Manifest.Ranks), tags: map[channel]int32{}, notes: Notes{}, do: do}
 	x.places()
+	if x.delivered, err = run.FindDelivered(ctx, dir); err != nil {
+		return 0, nil, err
+	}
 	if !slices.ContainsFunc(r.Manifest.Tables, parts) {
 		if x.noParts, err = movesUnevenly(ctx, dir); err != nil {
 			return 0, nil, err
@@ -310,6 +315,9 @@ func (x *reader) own(e *schema.Event) error {
 	if made, ok := r.made[e.InitSeq]; ok && (call == schema.CallStart || call == schema.CallStartall) {
 		call = made
 	}
+	if x.delivered.Complete(e) {
+		x.notes["Sends that were cancelled or failed and were left out"]++
+	}
 	switch class {
 	case schema.ClassSend:
 		return x.send(e, call, e.Request != null64)
@@ -338,7 +346,7 @@ func (x *reader) own(e *schema.Event) error {
 
 // constructor makes a call that all ranks of a communicator make together a barrier.
 func (x *reader) constructor(e *schema.Event) error {
-	if e.Instance == null64 || e.Comm == null32 || x.run.Comms[e.Comm].Inter {
+	if e.Instance == null64 || e.Comm == null32 || x.run.Comms[e.Comm].Inter || schema.Refused(e.ErrorClass) {
 		return nil
 	}
 	x.notes["Calls that all ranks of a communicator make together, such as MPI_Comm_split, written as MPI_Barrier"]++
@@ -425,6 +433,10 @@ func (x *reader) recv(e *schema.Event, immediate bool, done int64) error {
 
 // collective passes on a collective call, as it is or as its messages.
 func (x *reader) collective(e *schema.Event, call schema.CallID) error {
+	if schema.Refused(e.ErrorClass) {
+		x.notes["Collectives that returned an error and were left out"]++
+		return nil
+	}
 	if e.Comm == null32 || x.run.Comms[e.Comm].Inter || x.run.Comms[e.Comm].HasOutside {
 		x.notes["Collectives without a communicator, or not of one group of ranks of the run, that were left out"]++
 		return nil

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/commq/commq/formats/formatstest"
 	"github.com/commq/commq/run"
 	"github.com/commq/commq/schema"
 )
@@ -133,5 +134,23 @@ func TestRunsWithoutParts(t *testing.T) {
 		if err != nil || messages != c.want {
 			t.Errorf("%s of %d and %d bytes: %d messages, want %d; %v", c.call, c.send, c.recv, messages, c.want, err)
 		}
+	}
+}
+
+// What was cancelled or failed is left out, with notes; a receive that was too small has its message.
+func TestFailedCalls(t *testing.T) {
+	var got []string
+	_, notes, err := Each(t.Context(), formatstest.WriteFailed(t), Options{}, func(a *Action) error {
+		if a.Kind == Send || a.Kind == Recv {
+			got = append(got, fmt.Sprintf("%d: %t %d tag %d", a.Rank, a.Kind == Send, a.Bytes, a.Tag))
+		}
+		return nil
+	})
+	want := []string{"0: true 31 tag 7", "0: true 50 tag 8", "1: false 31 tag 7", "1: false 50 tag 8"}
+	texts := []string{"Collectives that returned an error and were left out: 2.",
+		"Receives that got nothing and were left out: 1.",
+		"Sends that were cancelled or failed and were left out: 1."}
+	if d := cmp.Diff(want, got) + cmp.Diff(texts, notes.Texts()); d != "" || err != nil {
+		t.Errorf("%s%v", d, err)
 	}
 }
