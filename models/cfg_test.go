@@ -219,6 +219,15 @@ func TestReadCFGErrors(t *testing.T) {
 	}
 }
 
+func TestCommunicationsFile(t *testing.T) {
+	for config, want := range map[string]string{"net.cfg": "net.comms.cfg", "a.b/net": "a.b/net.comms.cfg",
+		"net.4.cfg": "net.4.comms.cfg"} {
+		if got := CommunicationsFile(config); got != want {
+			t.Errorf("%s: %s, want %s", config, got, want)
+		}
+	}
+}
+
 func TestIsCFG(t *testing.T) {
 	for text, want := range map[string]bool{"#DIMEMAS_CONFIGURATION\nx": true, "// #DIMEMAS_CONFIGURATION": true,
 		"SDDFA\n": true, "": false, "nodes: 3\n#DIMEMAS_CONFIGURATION": false} {

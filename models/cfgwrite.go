@@ -5,10 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 )
+
+// CommunicationsFile returns the name of the communications file that is written beside a configuration: net.comms.cfg
+// beside net.cfg.
+func CommunicationsFile(config string) string {
+	return strings.TrimSuffix(config, filepath.Ext(config)) + ".comms.cfg"
+}
 
 // CFG returns the machine as a configuration of Dimemas for a program with this number of ranks, and its
 // communications file, to which the configuration refers as comms. notes are sentences about settings that Dimemas

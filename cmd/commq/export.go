@@ -108,21 +108,54 @@ func runExportDim(ctx context.Context, a *app, o *exportDimOptions) error {
 	if o.threshold < 0 {
 		return fmt.Errorf("--eager-threshold-bytes %d: want a number of bytes", o.threshold)
 	}
-	folder, err := writer.Find(a.storeDir(), o.run)
+	return exportFiles(ctx, a, &fileExport{format: "dim", run: o.run, files: []string{o.output},
+		write: func(dir string, w []io.Writer) ([]string, error) {
+			return dimemas.Export(ctx, dir, w[0], dimemas.ExportOptions{EagerThresholdBytes: o.threshold})
+		}})
+}
+
+// fileExport is the writing of a run to new files.
+type fileExport struct {
+	format    string // the command after export
+	run       string // as the user names it
+	files     []string
+	discloses bool // the files hold names of hosts, files and functions
+
+	// write writes the run in the folder dir to the files. It returns notes of what the format does not hold.
+	write func(dir string, w []io.Writer) (notes []string, err error)
+}
+
+// exportFiles writes a run to files, and reports what they lack and disclose.
+func exportFiles(ctx context.Context, a *app, e *fileExport) error {
+	dir, err := writer.Find(a.storeDir(), e.run)
 	if err != nil {
 		return err
 	}
+	for _, name := range e.files {
+		if err := a.checkNew(name); err != nil {
+			return fmt.Errorf("export %s: %w", e.format, err)
+		}
+	}
 	var notes []string
-	err = a.writeFiles([]string{o.output}, func(f []io.Writer) (err error) {
-		notes, err = dimemas.Export(ctx, folder, f[0], dimemas.ExportOptions{EagerThresholdBytes: o.threshold})
+	err = a.writeFiles(e.files, func(w []io.Writer) (err error) {
+		notes, err = e.write(dir, w)
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("export dim: %s: %w", o.run, err)
+		return fmt.Errorf("export %s: %s: %w", e.format, e.run, err)
 	}
-	reportLacking(a, folder, o.output)
-	a.report(notes)
+	reportExport(ctx, a, dir, e.files[0], e.discloses, notes)
 	return nil
+}
+
+// reportExport reports what a file or folder that was made of the run in the folder dir discloses and lacks; notes are
+// what its format does not hold.
+func reportExport(ctx context.Context, a *app, dir, file string, discloses bool, notes []string) {
+	if discloses {
+		disclose(ctx, a, dir, file)
+	}
+	reportLacking(a, dir, file)
+	a.report(notes)
 }
 
 // disclose notes what a file that was made of a run tells about the machine and its users.
@@ -181,33 +214,14 @@ docs/method/paraver.md lists them.`,
 }
 
 func runExportPrv(ctx context.Context, a *app, o *exportPrvOptions) error {
-	base, ok := strings.CutSuffix(o.output, ".prv")
-	if !ok || filepath.Base(o.output) == ".prv" {
-		return fmt.Errorf("export prv: -o %s: want a file name ending in .prv; the .pcf and .row files get the "+
-			"same name", o.output)
-	}
-	folder, err := writer.Find(a.storeDir(), o.run)
+	files, err := paraver.Files(o.output)
 	if err != nil {
-		return err
+		return fmt.Errorf("export prv: -o %w", err)
 	}
-	names := []string{o.output, base + ".pcf", base + ".row"}
-	for _, name := range names {
-		if err := a.checkNew(name); err != nil {
-			return fmt.Errorf("export prv: %w", err)
-		}
-	}
-	var notes []string
-	err = a.writeFiles(names, func(f []io.Writer) (err error) {
-		notes, err = paraver.Export(ctx, folder, f[0], f[1], f[2])
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("export prv: %s: %w", o.run, err)
-	}
-	disclose(ctx, a, folder, o.output)
-	reportLacking(a, folder, o.output)
-	a.report(notes)
-	return nil
+	return exportFiles(ctx, a, &fileExport{format: "prv", run: o.run, files: files, discloses: true,
+		write: func(dir string, w []io.Writer) ([]string, error) {
+			return paraver.Export(ctx, dir, w[0], w[1], w[2])
+		}})
 }
 
 type exportCFGOptions struct {
@@ -250,7 +264,7 @@ func runExportCFG(a *app, o *exportCFGOptions) error {
 	if err != nil {
 		return err
 	}
-	comms := strings.TrimSuffix(o.output, filepath.Ext(o.output)) + ".comms.cfg"
+	comms := models.CommunicationsFile(o.output)
 	config, communications, notes, err := m.CFG(o.ranks, filepath.Base(comms))
 	if err != nil {
 		return fmt.Errorf("export cfg: %w", err)

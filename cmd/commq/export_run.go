@@ -124,30 +124,28 @@ func newExportRunCommand(a *app, f runFormat) *cobra.Command {
 }
 
 func runExportRun(ctx context.Context, a *app, f runFormat, o *exportRunOptions) error {
+	if f.folder != nil {
+		return exportFolder(ctx, a, f, o)
+	}
+	return exportFiles(ctx, a, &fileExport{format: f.name, run: o.run, files: []string{o.output}, discloses: f.discloses,
+		write: func(dir string, w []io.Writer) ([]string, error) { return f.file(ctx, dir, w[0]) }})
+}
+
+// exportFolder writes a run to a folder, and reports what it lacks and discloses.
+func exportFolder(ctx context.Context, a *app, f runFormat, o *exportRunOptions) error {
 	dir, err := writer.Find(a.storeDir(), o.run)
 	if err != nil {
 		return err
 	}
 	var notes []string
-	if f.folder != nil {
-		err = a.replaceFolder(o.output, f.mark, func(out string) (err error) {
-			notes, err = f.folder(ctx, dir, out, o.output)
-			return err
-		})
-	} else {
-		err = a.writeFiles([]string{o.output}, func(w []io.Writer) (err error) {
-			notes, err = f.file(ctx, dir, w[0])
-			return err
-		})
-	}
+	err = a.replaceFolder(o.output, f.mark, func(out string) (err error) {
+		notes, err = f.folder(ctx, dir, out, o.output)
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("export %s: %s: %w", f.name, o.run, err)
 	}
-	if f.discloses {
-		disclose(ctx, a, dir, o.output)
-	}
-	reportLacking(a, dir, o.output)
-	a.report(notes)
+	reportExport(ctx, a, dir, o.output, f.discloses, notes)
 	return nil
 }
 

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/commq/commq/schema"
@@ -24,6 +26,15 @@ const inMemory = 128 << 20
 
 // batch is the number of rows read at a time.
 const batch = 1 << 13
+
+// Files returns the names of the three files of a trace, of which the first is given: NAME.prv, NAME.pcf and NAME.row.
+func Files(trace string) ([]string, error) {
+	base, ok := strings.CutSuffix(trace, ".prv")
+	if !ok || filepath.Base(trace) == ".prv" {
+		return nil, fmt.Errorf("%s: want a file name ending in .prv; the .pcf and .row files get the same name", trace)
+	}
+	return []string{trace, base + ".pcf", base + ".row"}, nil
+}
 
 // Export writes the run in folder dir. Its notes are sentences about what the trace lacks. A run without times is an
 // error. Records that do not fit into memory go to temporary files.

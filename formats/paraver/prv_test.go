@@ -127,6 +127,20 @@ c:1:1:2:1:2
 	}
 }
 
+func TestFiles(t *testing.T) {
+	for trace, want := range map[string]string{
+		"shared/cg.A.prv": "shared/cg.A.prv shared/cg.A.pcf shared/cg.A.row",
+		"cg.trace":        "",
+		"shared/.prv":     "",
+		"cg.prv.gz":       "",
+	} {
+		names, err := Files(trace)
+		if got := strings.Join(names, " "); got != want || (err == nil) != (want != "") {
+			t.Errorf("%s: %q, %v; want %q", trace, got, err, want)
+		}
+	}
+}
+
 // The numbers are those that prv2dim knows calls by: some that a line too many or too few would shift.
 func TestNumbers(t *testing.T) {
 	for call, want := range map[schema.CallID]code{
