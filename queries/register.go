@@ -86,8 +86,8 @@ func (t *Trino) RegisterSQL(r Registration) ([]string, error) {
 		return nil, err
 	}
 	var all []string
-	for _, table := range r.Run.Manifest.Tables {
-		if len(table.Files) > 0 && tableOf(table.Name) != nil {
+	for _, table := range r.Run.Manifest.HeldTables() {
+		if tableOf(table.Name) != nil {
 			all = append(all, fmt.Sprintf("CALL %s.system.register_partition(%s, %s, ARRAY['run'], ARRAY[%s], %s)",
 				quoteName(t.catalog), quote(t.schema),
 				quote(table.Name), quote(r.Run.Name), quote(strings.TrimRight(r.Location, "/")+"/"+table.Name)))

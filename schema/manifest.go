@@ -121,6 +121,14 @@ func (t *TableInfo) FileBytes() int64 {
 	return sum
 }
 
+// BytesPerRow returns the size of its files by rows; false if it has none.
+func (t *TableInfo) BytesPerRow() (bytes float64, known bool) {
+	if t.Rows == 0 {
+		return 0, false
+	}
+	return float64(t.FileBytes()) / float64(t.Rows), true
+}
+
 // FileInfo is one Parquet file of a run.
 type FileInfo struct {
 	// Path is the file's path within the run, with slashes.
@@ -198,6 +206,16 @@ func (m *Manifest) FileBytes() int64 {
 		sum += m.Tables[i].FileBytes()
 	}
 	return sum
+}
+
+// HeldTables returns the tables that the run has: derived ones may be missing.
+func (m *Manifest) HeldTables() (held []*TableInfo) {
+	for i := range m.Tables {
+		if len(m.Tables[i].Files) > 0 {
+			held = append(held, &m.Tables[i])
+		}
+	}
+	return held
 }
 
 // SharedCores returns the hosts on which ranks had fewer cores than they are.

@@ -58,11 +58,8 @@ func Publish(dir, name, to string, row []byte) (p Published, err error) {
 	if err := p.layOut(dir, m, hidden, row); err != nil {
 		return p, errors.Join(fmt.Errorf("publish %s: %w", dir, err), disk.RemoveAll(hidden))
 	}
-	for _, t := range m.Tables {
-		if len(t.Files) == 0 {
-			continue
-		}
-		if err := putPartition(hidden, to, name, &t); err != nil {
+	for _, t := range m.HeldTables() {
+		if err := putPartition(hidden, to, name, t); err != nil {
 			return p, err
 		}
 	}
@@ -143,15 +140,12 @@ func lockPublished(name, to string) (*lock, error) {
 
 // layOut puts the run's files into the hidden folder, by table.
 func (p *Published) layOut(dir string, m *schema.Manifest, hidden string, row []byte) error {
-	for _, t := range m.Tables {
-		if len(t.Files) == 0 {
-			continue
-		}
+	for _, t := range m.HeldTables() {
 		folder := filepath.Join(hidden, t.Name)
 		if err := disk.MkdirAll(folder, 0o777); err != nil {
 			return err
 		}
-		for _, f := range published(&t) {
+		for _, f := range published(t) {
 			from := filepath.Join(dir, filepath.FromSlash(f.Path))
 			info, err := os.Stat(from)
 			if err == nil && info.Size() != f.Bytes {
@@ -159,7 +153,7 @@ func (p *Published) layOut(dir string, m *schema.Manifest, hidden string, row []
 					info.Size(), f.Bytes)
 			}
 			if err == nil {
-				err = p.link(from, filepath.Join(folder, publishedName(&t, &f)))
+				err = p.link(from, filepath.Join(folder, publishedName(t, &f)))
 			}
 			if err != nil {
 				return err

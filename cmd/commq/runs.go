@@ -260,10 +260,7 @@ func foundRuns(ctx context.Context, a *app, names []string) ([]queries.Run, erro
 func showCSV(w io.Writer, runs []queries.Run) error {
 	rows := [][]string{{"run", "table", "rows", "files", "file_bytes", "digest"}}
 	for _, r := range runs {
-		for _, t := range r.Manifest.Tables {
-			if len(t.Files) == 0 { // a derived table that the run lacks
-				continue
-			}
+		for _, t := range r.Manifest.HeldTables() {
 			rows = append(rows, []string{r.Name, t.Name, strconv.FormatInt(t.Rows, 10), strconv.Itoa(len(t.Files)),
 				strconv.FormatInt(t.FileBytes(), 10), t.Digest})
 		}
@@ -299,13 +296,10 @@ func filesOfTables(m *schema.Manifest, exact bool) queries.Rows {
 		{Name: "files", Type: "BIGINT", Unit: "1"}, {Name: size, Type: "BIGINT", Unit: "bytes"},
 		{Name: "bytes_per_row", Type: "DOUBLE", Unit: "1"}}
 	var rows [][]any
-	for _, t := range m.Tables {
-		if len(t.Files) == 0 { // a derived table that the run lacks
-			continue
-		}
+	for _, t := range m.HeldTables() {
 		var per any
-		if t.Rows > 0 {
-			per = float64(t.FileBytes()) / float64(t.Rows)
+		if bytes, known := t.BytesPerRow(); known {
+			per = bytes
 		}
 		rows = append(rows, []any{t.Name, t.Rows, int64(len(t.Files)), t.FileBytes(), per})
 	}
