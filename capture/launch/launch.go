@@ -242,6 +242,12 @@ func (j Job) Origin(status int) schema.Origin {
 	return o
 }
 
+// EachAlone reports whether every process of the program was a job of one rank by itself, given the number of jobs that were
+// captured and the ranks of the largest. The launcher is then perhaps of another MPI library than the program.
+func (j Job) EachAlone(jobs int, largest int32) bool {
+	return jobs > 1 && jobs == j.Ranks && largest == 1
+}
+
 // Run launches the job, waits for it and returns the exit status of the launcher, or 128 plus the number of the
 // signal that ended it. It passes on the signals that this process receives meanwhile. It returns an error only when
 // the launcher could not be started or waited for.

@@ -271,6 +271,18 @@ func TestOriginOfJob(t *testing.T) {
 	}
 }
 
+func TestEachAlone(t *testing.T) {
+	for _, c := range []struct {
+		ranks, jobs int
+		largest     int32
+		want        bool
+	}{{4, 4, 1, true}, {4, 1, 4, false}, {1, 1, 1, false}, {4, 4, 2, false}, {4, 2, 1, false}, {0, 3, 1, false}} {
+		if got := (Job{Ranks: c.ranks}).EachAlone(c.jobs, c.largest); got != c.want {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
+}
+
 func TestRefusesRoot(t *testing.T) {
 	for _, library := range []string{"openmpi", "mpich"} {
 		testenv.MPI(t, library)

@@ -465,7 +465,7 @@ func (o *captureOptions) ingest(ctx context.Context, a *app, out *writer.Run, na
 			masked = 0 // once for all jobs
 		}
 	})
-	if err == nil && jobs > 1 && jobs == job.Ranks && largest == 1 {
+	if err == nil && job.EachAlone(jobs, largest) {
 		a.warn("-n %d gave %[1]d jobs of one rank each: %s is perhaps of another MPI library than the program; name the "+
 			"launcher of the program's own with --launcher", job.Ranks, job.Launcher[0])
 	}
