@@ -105,7 +105,7 @@
 //	                      derived.go makes derived tables that a run lacks, damage.go explains errors, objects.go
 //	                      reaches object storage
 //	trino.go, register.go a DB on a Trino server, and registering runs there
-//	result.go             Rows, Ask, Query; batches.go reads answers by columns
+//	result.go             Rows, Ask, Query; batches.go reads answers by columns; wire.go counts messages for commq diff
 //	version.go            the version of DuckDB
 //	drawing.go, drawn.go  rows -> a picture of package plot
 //	help.go, markdown.go, outline.go, macros.go  help, docs/QUERIES.md, docs/skill and commq.sql

@@ -45,7 +45,7 @@ func askWire(ctx context.Context, q *queries.Query, s sides, o queries.Options,
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	if err := countMessages(ctx, db, count); err != nil {
+	if err := db.CountMessages(ctx, count); err != nil {
 		return err
 	}
 	answer, err := db.Ask(ctx, q, map[string]string{"base": s.base[0].Name})
@@ -53,20 +53,6 @@ func askWire(ctx context.Context, q *queries.Query, s sides, o queries.Options,
 		return err
 	}
 	return errors.Join(use(answer), answer.Close())
-}
-
-// countMessages counts the messages of each run, all of them and those without a hash.
-func countMessages(ctx context.Context, db *queries.DB, count func(run string, messages, unhashed int64)) error {
-	answer, err := db.Query(ctx, "SELECT run, count(*) AS messages, "+
-		"count(*) FILTER (payload_hash IS NULL AND bytes > 0) AS unhashed FROM messages GROUP BY run")
-	if err != nil {
-		return err
-	}
-	err = forEach(answer, func(r rows.Row) error {
-		count(r.Text("run"), r.Int("messages"), r.Int("unhashed"))
-		return nil
-	})
-	return errors.Join(err, answer.Close())
 }
 
 // writeWire writes the differences: csv lists all, json and text have the first and how many there are.
