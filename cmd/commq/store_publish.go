@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -100,19 +98,7 @@ func runStorePublish(ctx context.Context, a *app, to string, names []string) err
 	return nil
 }
 
-// runsRow returns the run's row of the table runs as a Parquet file, without the column run, which is the partition.
-func runsRow(ctx context.Context, r writer.Info) (data []byte, err error) {
-	db, err := queries.Open(ctx, []queries.Run{{Name: r.Name, Dir: r.Dir, Manifest: r.Manifest}},
-		queries.Options{Threads: 1})
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	rows, err := db.Query(ctx, "SELECT * EXCLUDE (run) FROM runs")
-	if err != nil {
-		return nil, err
-	}
-	var b bytes.Buffer
-	err = output.Write(&b, "parquet", output.Limit(rows, 0))
-	return b.Bytes(), errors.Join(err, rows.Close())
+// runsRow returns the run's row of the table runs as a Parquet file.
+func runsRow(ctx context.Context, r writer.Info) ([]byte, error) {
+	return output.RunsRow(ctx, queries.Run{Name: r.Name, Dir: r.Dir, Manifest: r.Manifest})
 }

@@ -3,12 +3,15 @@ package output_test
 import (
 	"context"
 	"database/sql"
+	"os"
+	"path/filepath"
 	"testing"
 
 	_ "github.com/duckdb/duckdb-go/v2"
 
 	"github.com/commq/commq/queries"
 	"github.com/commq/commq/queries/internal/gendocs/example"
+	"github.com/commq/commq/queries/output"
 	"github.com/commq/commq/writer"
 )
 
@@ -22,8 +25,8 @@ func openDuck(t *testing.T) *sql.DB {
 	return db
 }
 
-// engineRows are the rows of a query on the engine of queries.
-func engineRows(t *testing.T, text string) queries.Rows {
+// emptyRun is a run of one rank without rows.
+func emptyRun(t *testing.T) queries.Run {
 	t.Helper()
 	dir, err := example.Write(t.TempDir(), "empty.1", "", example.Manifest(1))
 	if err != nil {
@@ -33,8 +36,14 @@ func engineRows(t *testing.T, text string) queries.Rows {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return queries.Run{Name: "empty.1", Dir: dir, Manifest: m}
+}
+
+// engineRows are the rows of a query on the engine of queries.
+func engineRows(t *testing.T, text string) queries.Rows {
+	t.Helper()
 	ctx := context.Background()
-	db, err := queries.Open(ctx, []queries.Run{{Name: "empty.1", Dir: dir, Manifest: m}}, queries.Options{})
+	db, err := queries.Open(ctx, []queries.Run{emptyRun(t)}, queries.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,4 +58,22 @@ func engineRows(t *testing.T, text string) queries.Rows {
 		t.Fatal(err)
 	}
 	return kept
+}
+
+// The row of a run names the run in the name of its folder alone.
+func TestRunsRow(t *testing.T) {
+	data, err := output.RunsRow(context.Background(), emptyRun(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "row.parquet")
+	if err := os.WriteFile(file, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := duck(t, "SELECT concat_ws(',', count(*), max(ranks), max(ended)) FROM read_parquet('"+file+"')"); got != "1,1,finalized" {
+		t.Errorf("the row is %s", got)
+	}
+	if got := duck(t, "SELECT count(*) FROM (DESCRIBE FROM read_parquet('"+file+"')) WHERE column_name = 'run'"); got != "0" {
+		t.Error("the row has a column run")
+	}
 }

@@ -1,6 +1,9 @@
 package output
 
 import (
+	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"io"
 
@@ -33,6 +36,23 @@ func writeParquet(w io.Writer, rows queries.Rows) error {
 		return err
 	}
 	return out.Close()
+}
+
+// RunsRow returns the run's row of the table runs as a Parquet file, without the column run: for engines that find the
+// run in the name of the file's folder.
+func RunsRow(ctx context.Context, r queries.Run) (data []byte, err error) {
+	db, err := queries.Open(ctx, []queries.Run{r}, queries.Options{Threads: 1})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	rows, err := db.Query(ctx, "SELECT * EXCLUDE (run) FROM runs")
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	err = Write(&b, "parquet", Limit(rows, 0))
+	return b.Bytes(), errors.Join(err, rows.Close())
 }
 
 func parquetSchema(s *arrow.Schema) (*schema.GroupNode, error) {
