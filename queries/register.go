@@ -103,6 +103,20 @@ func (t *Trino) RegisterSQL(r Registration) ([]string, error) {
 		strings.Join(values, ", "))), nil
 }
 
+// RegisterAllSQL returns the SQL that creates the schema and its tables and registers new runs in it; location is that of
+// TablesSQL.
+func (t *Trino) RegisterAllSQL(location string, runs []Registration) ([]string, error) {
+	all := t.TablesSQL(location)
+	for _, r := range runs {
+		more, err := t.RegisterSQL(r)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, more...)
+	}
+	return all, nil
+}
+
 // manifest returns the run's manifest as the table runs stores it.
 func (r *Registration) manifest() string {
 	text, err := json.Marshal(summed(r.Run.Manifest))
@@ -115,8 +129,8 @@ func (r *Registration) manifest() string {
 // Identity returns a text that differs if the place or the manifest differs.
 func (r *Registration) Identity() string { return r.Location + "\n" + r.manifest() }
 
-// Known returns the identities of the registered runs by name.
-func (t *Trino) Known(ctx context.Context) (map[string]string, error) {
+// identities returns the identities of the registered runs by name.
+func (t *Trino) identities(ctx context.Context) (map[string]string, error) {
 	known := map[string]string{}
 	err := t.each(ctx, "SELECT run, location, manifest FROM "+t.table("runs"),
 		func(row []string) { known[row[0]] = row[1] + "\n" + row[2] })
@@ -201,6 +215,28 @@ func (t *Trino) Register(ctx context.Context, r Registration) error {
 		}
 	}
 	return nil
+}
+
+// RegisterAll registers the runs that the server does not have, or has from another place or with another manifest; with
+// again also the others. before is the number of those that it left as they are.
+func (t *Trino) RegisterAll(ctx context.Context, runs []Registration, again bool) (registered, before int64, err error) {
+	known := map[string]string{}
+	if !again {
+		if known, err = t.identities(ctx); err != nil {
+			return 0, 0, err
+		}
+	}
+	for _, r := range runs {
+		if identity, there := known[r.Run.Name]; there && identity == r.Identity() {
+			before++
+			continue
+		}
+		if err := t.Register(ctx, r); err != nil {
+			return registered, before, err
+		}
+		registered++
+	}
+	return registered, before, nil
 }
 
 // Unregister removes a run from the server and reports whether it was registered, even in part. The run's files stay.

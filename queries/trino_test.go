@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -34,17 +35,53 @@ func registered(t *testing.T, address string, runs ...queries.Run) []queries.Run
 		t.Fatal(err)
 	}
 	var names []string
+	var all []queries.Registration
 	for _, r := range runs {
-		if err := server.Register(ctx, queries.Registration{Run: r, Location: "local://" + r.Dir}); err != nil {
-			t.Fatal(err)
-		}
+		all = append(all, queries.Registration{Run: r, Location: "local://" + r.Dir})
 		names = append(names, r.Name)
+	}
+	if n, before, err := server.RegisterAll(ctx, all, true); err != nil || n != int64(len(all)) || before != 0 {
+		t.Fatalf("%d registered, %d before: %v", n, before, err)
 	}
 	found, err := server.Find(ctx, names)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return found
+}
+
+// The tables come before the runs, and of a run its row in runs comes last.
+func TestRegisterAllSQL(t *testing.T) {
+	server, err := queries.Dial("http://commq@127.0.0.1:9?catalog=hive&schema=commq")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	var runs []queries.Registration
+	for _, name := range []string{"mg.W.4", "ft.W.16"} {
+		runs = append(runs, queries.Registration{Run: committed(t, name), Location: "file:///store/" + name})
+	}
+	all, err := server.RegisterAllSQL("file:///store", runs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var order []string
+	for _, s := range all {
+		switch {
+		case strings.HasPrefix(s, "CREATE"):
+			order = append(order, "make")
+		case strings.HasPrefix(s, "INSERT") && strings.Contains(s, "file:///store/mg.W.4"):
+			order = append(order, "row of mg.W.4")
+		case strings.HasPrefix(s, "INSERT") && strings.Contains(s, "file:///store/ft.W.16"):
+			order = append(order, "row of ft.W.16")
+		case strings.Contains(s, "register_partition"):
+			order = append(order, "tables")
+		}
+	}
+	want := []string{"make", "tables", "row of mg.W.4", "tables", "row of ft.W.16"}
+	if got := slices.Compact(order); !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
 }
 
 // committed returns a run of testdata/runs.

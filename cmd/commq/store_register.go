@@ -157,41 +157,18 @@ func runStoreRegister(ctx context.Context, a *app, o *registerOptions, names []s
 		}
 	}
 	if o.dryRun {
-		statements := t.TablesSQL(base)
-		for _, r := range all {
-			more, err := t.RegisterSQL(r)
-			if err != nil {
-				return err
-			}
-			statements = append(statements, more...)
+		statements, err := t.RegisterAllSQL(base, all)
+		if err != nil {
+			return err
 		}
 		return printStatements(a.screen(), statements)
 	}
 	if err := t.MakeTables(ctx, base); err != nil {
 		return err
 	}
-	return registerAll(ctx, a, t, o, all)
-}
-
-// registerAll registers runs that the server does not have yet or has otherwise; with --again all.
-func registerAll(ctx context.Context, a *app, t *queries.Trino, o *registerOptions, all []queries.Registration) error {
-	known := map[string]string{}
-	if !o.again {
-		var err error
-		if known, err = t.Known(ctx); err != nil {
-			return err
-		}
-	}
-	registered, before := int64(0), int64(0)
-	for _, r := range all {
-		if identity, there := known[r.Run.Name]; there && identity == r.Identity() {
-			before++
-			continue
-		}
-		if err := t.Register(ctx, r); err != nil {
-			return err
-		}
-		registered++
+	registered, before, err := t.RegisterAll(ctx, all, o.again)
+	if err != nil {
+		return err
 	}
 	text := fmt.Sprintf("registered %s", counted(registered, "run"))
 	if before > 0 {
