@@ -10,8 +10,9 @@ import (
 	"strings"
 )
 
-// WriteBenchfmt writes the samples of runs, a line for each, in the format of Go's benchmarks. Exact measures are declared
-// as such. name is that of the benchmark; "" is the program of each run.
+// WriteBenchfmt writes the samples of runs, a line for each, in the format of Go's benchmarks. Exact measures are
+// declared as such. name is that of the benchmark; an empty one stands for the program of each run. Without runs it
+// returns an error and writes nothing.
 func WriteBenchfmt(w io.Writer, name string, runs []Run, samples []Sample) error {
 	var head, lines strings.Builder
 	declared := map[string]bool{}
@@ -36,7 +37,7 @@ func WriteBenchfmt(w io.Writer, name string, runs []Run, samples []Sample) error
 		lines.WriteString("\n")
 	}
 	if lines.Len() == 0 {
-		return errors.New("export benchfmt: no run")
+		return errors.New("no run to write")
 	}
 	_, err := io.WriteString(w, head.String()+lines.String())
 	return err

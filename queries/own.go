@@ -33,9 +33,13 @@ func Own(dir string, known []string) (own []*Query, unusable []Unusable) {
 	return usable(own, unusable, func(q *Query) *Query { return q })
 }
 
-// usable removes the queries of a user that include a file with a block for none of them. Blocks of commq's own files
-// may be for commq's queries alone.
+// usable moves the queries of a user that include a file with a block that no query can show from own to unusable. It
+// moves none if some are unusable already: the block may be for one of these. Blocks of commq's own files may be for
+// commq's queries alone.
 func usable[T any](own []T, unusable []Unusable, queryOf func(T) *Query) ([]T, []Unusable) {
+	if len(unusable) > 0 {
+		return own, unusable
+	}
 	all := make([]*Query, len(own))
 	for i := range own {
 		all[i] = queryOf(own[i])

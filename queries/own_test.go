@@ -105,7 +105,7 @@ func TestBlocksThatNoQueryHas(t *testing.T) {
 	if len(own) != 1 || len(unusable) != 1 || unusable[0].Name != "first" {
 		t.Fatalf("%d queries, %+v", len(own), unusable)
 	}
-	want := filepath.Join(dir, "first.sql") + ": the block {{unless by hots}} is never there: no query that includes the " +
+	want := filepath.Join(dir, "first.sql") + ": the block {{unless by hots}} has no effect: no query that includes the " +
 		"file has a parameter of kind choice with that name and value (" + filepath.Join(dir, "include", "shared.sql") +
 		", line 5)"
 	if got := unusable[0].Err.Error(); got != want {

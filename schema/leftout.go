@@ -91,6 +91,7 @@ func (m *Manifest) Lacks(reads Reads) bool {
 	case m.SwitchedOff(), m.Record != "all" && reads&ReadsMessageCalls != 0:
 		return true
 	}
+	kept := m.CallFilter()
 	for i := range Calls {
 		kind := ReadsOperations
 		switch {
@@ -99,7 +100,7 @@ func (m *Manifest) Lacks(reads Reads) bool {
 		case OfMessages(CallID(i), Calls[i].Class):
 			kind = ReadsMessageCalls
 		}
-		if Calls[i].Name != "" && reads&kind != 0 && !m.KeepsCall(CallID(i)) {
+		if Calls[i].Name != "" && reads&kind != 0 && !kept.Keeps(CallID(i)) {
 			return true
 		}
 	}
@@ -116,8 +117,8 @@ func (m *Manifest) rows(table string) int64 {
 	return 0
 }
 
-// OfMessages reports whether a row of a call, of that class, is of messages: it sends, receives, probes or completes, or
-// makes requests that do. A row of MPI_Start has the class of what it starts.
+// OfMessages reports whether a row of a call, of that class, is of messages: it sends, receives, probes or completes,
+// parts of messages too, or makes requests that do. A row of MPI_Start has the class of what it starts.
 func OfMessages(call CallID, class Class) bool {
 	switch class {
 	case ClassSend, ClassRecv, ClassSendrecv, ClassProbe, ClassComplete:

@@ -187,6 +187,7 @@ func runDiff(ctx context.Context, a *app, o *diffOptions, args []string) error {
 	if o.wire {
 		return runDiffWire(ctx, a, o, s)
 	}
+	noteUnmeasured(a, s.all())
 	d, err := o.compare(ctx, a, s)
 	if err != nil {
 		return err
@@ -203,7 +204,6 @@ func runDiff(ctx context.Context, a *app, o *diffOptions, args []string) error {
 	if err := o.print(a, d); err != nil {
 		return err
 	}
-	noteUnmeasured(a, s.all())
 	return o.status(d.Changed())
 }
 

@@ -407,10 +407,14 @@ func runAsk(ctx context.Context, a *app, c *cobra.Command, q *queries.Query, o *
 }
 
 // noteLacking prints what each of the runs lacks of its program's calls, where an answer that reads such rows of it
-// lacks them too.
+// lacks them too. With --quiet it is silent about what was left out by request.
 func noteLacking(a *app, runs []queries.Run, reads func(*schema.Manifest) schema.Reads) {
 	for _, r := range runs {
-		if text := run.LeftOut(r.Name, r.Manifest, reads(r.Manifest), "this answer"); text != "" {
+		switch text := run.LeftOut(r.Name, r.Manifest, reads(r.Manifest), "this answer"); {
+		case text == "":
+		case r.Manifest.Counts.Dropped > 0:
+			a.warn("%s", text)
+		default:
 			a.note("%s", text)
 		}
 	}

@@ -148,7 +148,8 @@ func Build(ctx context.Context, inputs []Input, o Options) (*Report, error) {
 		o.Rows = defaultRows
 	}
 	b := &builder{inputs: slices.Clone(inputs), o: o, report: &Report{Title: title(inputs),
-		Version: Printable(o.Version), Runs: make([]runPart, len(inputs))}, artist: newArtist(), reads: map[string]schema.Reads{}}
+		Version: Printable(o.Version), Runs: make([]runPart, len(inputs))}, artist: newArtist(),
+		reads: map[string]schema.Reads{}}
 	for i, q := range chosen {
 		s := b.begin(q)
 		s.Wanted = wanted[i]
