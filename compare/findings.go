@@ -2,6 +2,7 @@ package compare
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"path"
@@ -56,6 +57,32 @@ type SideGain struct {
 	Share float64 `json:"share"`
 	// Bound means that in one of the runs the gain was not simulated and is at most this.
 	Bound bool `json:"bound,omitempty"`
+}
+
+// Diagnose diagnoses the runs of both sides and adds the findings that differ, as AddFindings. If a run cannot be
+// diagnosed, the notes tell why and there are no findings: the runs still have their measures.
+func (d *Comparison) Diagnose(ctx context.Context, base, new []Run,
+	diagnose func(ctx context.Context, r Run) (Causes, error)) error {
+	all := slices.Concat(base, new)
+	var causes []Causes
+	for _, r := range all {
+		found, err := diagnose(ctx, r)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil:
+			d.FindingNotes = append(d.FindingNotes, fmt.Sprintf("not looked for: %v", err))
+			return nil
+		}
+		causes = append(causes, found)
+	}
+	d.AddFindings(causes[:len(base)], causes[len(base):])
+	measured := func(r Run) bool { return r.Manifest.TimeOrigin == "measured" }
+	if len(d.Findings) > 0 && min(len(base), len(new)) == 1 && slices.ContainsFunc(all, measured) {
+		d.FindingNotes = slices.Insert(d.FindingNotes, 0, "measured times differ from run to run; several runs of "+
+			"each side (--base and --run) show by how much")
+	}
+	return nil
 }
 
 // AddFindings compares the findings of two sets of runs, and keeps what came, went, grew or shrank, the greatest

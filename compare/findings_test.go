@@ -2,10 +2,14 @@ package compare
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/commq/commq/schema"
 )
 
 const ms = 1_000_000
@@ -133,5 +137,45 @@ func TestFindingsInOtherTimes(t *testing.T) {
 		if len(d.Findings) > 0 || !slices.Equal(d.FindingNotes, c.want) {
 			t.Errorf("%d findings, notes %q; want %q", len(d.Findings), d.FindingNotes, c.want)
 		}
+	}
+}
+
+// Findings of measured runs are doubtful if a side has one run. A run that cannot be diagnosed leaves out all findings.
+func TestDiagnose(t *testing.T) {
+	run := func(name, times string) Run { return Run{Name: name, Manifest: &schema.Manifest{TimeOrigin: times}} }
+	diagnose := func(_ context.Context, r Run) (Causes, error) {
+		if r.Name == "bad" {
+			return Causes{}, errors.New("it has no end")
+		}
+		if r.Name == "slow" {
+			return costs(r.Name, "late-sender MPI_Send a.c:12 60"), nil
+		}
+		return costs(r.Name), nil
+	}
+	for _, c := range []struct {
+		base, new []Run
+		findings  int
+		note      string
+	}{
+		{[]Run{run("fast", "measured")}, []Run{run("slow", "measured")}, 1, "measured times differ"},
+		{[]Run{run("fast", "virtual")}, []Run{run("slow", "virtual")}, 1, ""},
+		{[]Run{run("fast", "measured"), run("fast", "measured")},
+			[]Run{run("slow", "measured"), run("slow", "measured")}, 1, ""},
+		{[]Run{run("fast", "measured")}, []Run{run("fast", "measured")}, 0, ""},
+		{[]Run{run("bad", "measured")}, []Run{run("slow", "measured")}, 0, "not looked for: it has no end"},
+	} {
+		var d Comparison
+		err := d.Diagnose(context.Background(), c.base, c.new, diagnose)
+		notes := strings.Join(d.FindingNotes, "; ")
+		if err != nil || len(d.Findings) != c.findings || (notes != "") != (c.note != "") || !strings.HasPrefix(notes, c.note) {
+			t.Errorf("%s and %s: %v, %d findings, notes %q; want %d, %q", c.base[0].Name, c.new[0].Name, err,
+				len(d.Findings), notes, c.findings, c.note)
+		}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	d := Comparison{}
+	if err := d.Diagnose(ctx, []Run{run("bad", "virtual")}, nil, diagnose); !errors.Is(err, context.Canceled) || len(d.FindingNotes) > 0 {
+		t.Errorf("cancelled: %v, notes %q", err, d.FindingNotes)
 	}
 }

@@ -27,29 +27,17 @@ func (o *diffOptions) addFindings(ctx context.Context, a *app, s sides, d *compa
 	}
 	show, clear := statusLine(a)
 	defer clear()
-	var causes []compare.Causes
-	for _, r := range all {
-		how := &diagnoseOptions{target: simulate.TargetOptions{Machine: o.machine}, memory: o.memory}
-		found, err := how.diagnose(ctx, a, run.Found{Name: r.Name, Dir: r.Dir, Manifest: r.Manifest},
-			func(step string) { show("diagnose " + r.Name + ": " + step) })
-		switch {
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case err != nil: // a run that cannot be simulated still has its measures
-			d.FindingNotes = append(d.FindingNotes, fmt.Sprintf("not looked for: %v", err))
-			return nil
-		}
-		causes = append(causes, causesOf(found, r.Manifest))
-	}
-	d.AddFindings(causes[:len(s.base)], causes[len(s.base):])
-	if len(d.Findings) > 0 && min(len(s.base), len(s.new)) == 1 && slices.ContainsFunc(all, measured) {
-		d.FindingNotes = slices.Insert(d.FindingNotes, 0, "measured times differ from run to run; several runs of "+
-			"each side (--base and --run) show by how much")
-	}
-	return nil
+	return d.Diagnose(ctx, comparedRuns(s.base), comparedRuns(s.new),
+		func(ctx context.Context, r compare.Run) (c compare.Causes, err error) {
+			how := &diagnoseOptions{target: simulate.TargetOptions{Machine: o.machine}, memory: o.memory}
+			found, err := how.diagnose(ctx, a, run.Found{Name: r.Name, Dir: r.Dir, Manifest: r.Manifest},
+				func(step string) { show("diagnose " + r.Name + ": " + step) })
+			if err != nil {
+				return c, err
+			}
+			return causesOf(found, r.Manifest), nil
+		})
 }
-
-func measured(r queries.Run) bool { return r.Manifest.TimeOrigin == "measured" }
 
 // undiagnosed says why runs are not diagnosed; "" if they are.
 func (o *diffOptions) undiagnosed(all []queries.Run) string {
