@@ -45,18 +45,18 @@ type decoder struct {
 // newDecoder makes the decoder of a rank.
 func newDecoder(p *plan, r *rankSpool) *decoder {
 	h := &r.files[0].Header
+	library := spool.Text(h.MPILibrary[:])
 	resolver := handles.NewResolver(p.comms, r.facts.Handles)
 	d := &decoder{r: r, cur: newCursor(r.files), empty: schema.NullEvent,
 		hashed: h.Hash != spool.AlgorithmNone, sited: h.Stack > 0,
 		filter:      rowFilter{selection: &p.filter},
-		ends:        envelopes{rank: r.rank},
+		ends:        envelopes{rank: r.rank, lateProbes: len(r.files) > 1 && !postsProbes(library)},
 		crossings:   crossings{list: r.crossing, starts: r.starts, clock: r.clock},
 		collectives: collectives{rank: r.rank, counts: map[collectiveKey]int64{}},
 		persistent:  persistentRequests{rank: r.rank, templates: map[uint32]*template{}},
 		probed:      probedMessages{}, objects: objects{map[int32]maker{}, map[int32]maker{}}}
 	d.call = call{group: &d.group, handles: resolver, rank: r.rank}
-	d.completions = completions{rows: &d.rows, handles: resolver, ends: &d.ends,
-		truncate: truncateClass(spool.Text(h.MPILibrary[:]))}
+	d.completions = completions{rows: &d.rows, handles: resolver, ends: &d.ends, truncate: truncateClass(library)}
 	d.empty.Rank = r.rank
 	if h.ComputeClock != spool.ClockNone {
 		d.empty.ComputeNs = 0
@@ -73,6 +73,10 @@ func truncateClass(library string) int32 {
 	}
 	return 15 // Open MPI, and the MPI ABI
 }
+
+// postsProbes reports whether a matched probe that waits has a place among the posted receives in the MPI library with
+// this version text. In Open MPI it does; MPICH looks for a message until there is one.
+func postsProbes(library string) bool { return strings.HasPrefix(library, "Open MPI") }
 
 // call is the call being decoded: its records, and what the handlers of calls need to know about it.
 type call struct {
@@ -122,6 +126,7 @@ func (d *decoder) decodeEpoch(epoch int32, events *schema.Events, base int) erro
 		}
 	}
 	d.crossings.apply(&d.completions, &d.requests, d.probed)
+	d.ends.orderRecvs()
 	d.ends.countOpen()
 	return nil
 }

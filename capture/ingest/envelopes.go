@@ -1,6 +1,9 @@
 package ingest
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/commq/commq/run/match"
 	"github.com/commq/commq/schema"
 )
@@ -11,6 +14,10 @@ type envelopes struct {
 	sends []int32 // rows of the epoch that are sends; -1: turned out not to be a message
 	recvs []match.Recv
 	state []recvState // of recvs
+	// at is when recvs took their places, if lateProbes; else they did so in the order of their rows, and it is empty.
+	at         []int64
+	posted     int64 // the latest of them of receives that were posted
+	lateProbes bool  // threads call MPI side by side, and a matched probe that waits has no place
 
 	partOf    map[int32]int32 // by row, for partitioned sends: Part of the channel
 	bySource  [][]int32       // indexes in recvs by the shard that matches them
@@ -32,7 +39,7 @@ const (
 
 // reset clears the sends and receives for the next epoch.
 func (e *envelopes) reset() {
-	e.sends, e.recvs, e.state = e.sends[:0], e.recvs[:0], e.state[:0]
+	e.sends, e.recvs, e.state, e.at = e.sends[:0], e.recvs[:0], e.state[:0], e.at[:0]
 	clear(e.partOf)
 }
 
@@ -56,7 +63,39 @@ func (e *envelopes) addRecv(r *schema.Event) int32 {
 		EndNs: schema.NullInt64, Buffer: r.RecvBuffer,
 		Callsite: schema.NullInt32, Hash: schema.NullInt64})
 	e.state = append(e.state, stateOf(r))
+	if e.lateProbes { // the rows of MPI_Startall may start after those that follow
+		e.posted = max(e.posted, r.StartNs)
+		e.at = append(e.at, e.posted)
+	}
 	return int32(len(e.recvs) - 1)
+}
+
+// addProbed adds the row of a matched probe as a receive, as addRecv does. With lateProbes it looks again and again, and
+// takes a message just before it returns.
+func (e *envelopes) addProbed(r *schema.Event) int32 {
+	posted := e.posted
+	i := e.addRecv(r)
+	if e.lateProbes {
+		e.posted, e.at[i] = posted, r.EndNs
+	}
+	return i
+}
+
+// orderRecvs puts the receives into the order in which they took their places, when the epoch's rows are complete.
+// Those that were posted stay in the order of their rows.
+func (e *envelopes) orderRecvs() {
+	if slices.IsSorted(e.at) {
+		return
+	}
+	order := make([]int32, len(e.at))
+	for i := range order {
+		order[i] = int32(i)
+	}
+	slices.SortStableFunc(order, func(a, b int32) int { return cmp.Compare(e.at[a], e.at[b]) })
+	recvs, state := slices.Clone(e.recvs), slices.Clone(e.state)
+	for to, from := range order {
+		e.recvs[to], e.state[to] = recvs[from], state[from]
+	}
 }
 
 // stateOf returns the state of a receive from its row.

@@ -173,6 +173,56 @@ func TestMatchedProbes(t *testing.T) {
 		6 Wait complete request 3`)
 }
 
+// Rank 1's first thread waits in a probe while the second one probes, receives and probes again. In MPICH the first probe
+// gets the last message, as one that waits holds no place; in Open MPI it gets the first one.
+func TestMatchedProbesOfThreads(t *testing.T) {
+	at := func(start, end uint64, edit func(*spool.Call)) func(*spool.Call) {
+		return func(c *spool.Call) { edit(c); c.T0, c.T1 = start, end }
+	}
+	probed := func(serial, bytes uint32) func(*spool.Call) {
+		return func(c *spool.Call) { c.Comm, c.Peer, c.Tag, c.Count, c.Req = 0, 0, 9, int64(bytes), serial }
+	}
+	mrecv := func(s *script, message int64, bytes uint32) {
+		s.call(schema.CallMrecv, at(90, 94, func(c *spool.Call) { c.Dtype, c.Count, c.Req = 0, 50, bytes }))
+		s.Wide(spool.WideMessage, message)
+	}
+	for _, c := range []struct {
+		library string
+		bytes   [4]uint32 // that the rows 1 to 4 of rank 1 get
+		want    string
+	}{{"MPICH Version:\t4.0.2", [4]uint32{16, 4, 8, 12}, `
+		0>1 comm 0 tag 9 bytes 4 rows 1 2 7 epoch 0
+		0>1 comm 0 tag 9 bytes 8 rows 2 3 3 epoch 0
+		0>1 comm 0 tag 9 bytes 12 rows 3 4 8 epoch 0
+		0>1 comm 0 tag 9 bytes 16 rows 4 1 5 epoch 0`},
+		{"Open MPI v4.1.4", [4]uint32{4, 8, 12, 16}, `
+		0>1 comm 0 tag 9 bytes 4 rows 1 1 5 epoch 0
+		0>1 comm 0 tag 9 bytes 8 rows 2 2 7 epoch 0
+		0>1 comm 0 tag 9 bytes 12 rows 3 3 3 epoch 0
+		0>1 comm 0 tag 9 bytes 16 rows 4 4 8 epoch 0`}} {
+		header := func(h *spool.Header) { clear(h.MPILibrary[:]); copy(h.MPILibrary[:], c.library) }
+		p := program{ranks: 2, header: header, body: func(rank int, s *script) {
+			if rank == 1 {
+				s.call(schema.CallMprobe, at(20, 80, probed(1, c.bytes[0])))
+				mrecv(s, 1, c.bytes[0])
+				return
+			}
+			for count := range int64(4) {
+				s.call(schema.CallSend, to(0, 1, 9, count+1, 0))
+			}
+		}, second: func(rank int, s *script) {
+			if rank == 1 {
+				s.call(schema.CallMprobe, at(30, 40, probed(2, c.bytes[1])))
+				s.call(schema.CallRecv, at(50, 60, received(0, 0, 9, c.bytes[2], 0)))
+				s.call(schema.CallImprobe, at(62, 64, probed(3, c.bytes[3])))
+				mrecv(s, 2, c.bytes[1])
+				mrecv(s, 3, c.bytes[3])
+			}
+		}}
+		compareLines(t, c.library, ingested(t, p.write(t), Options{}).messageLines(), c.want)
+	}
+}
+
 // A failed send is no message. A receive that was too small took its message; another error did not.
 func TestCallsThatFailed(t *testing.T) {
 	const truncate, otherError, rankError = 15, 16, 6

@@ -114,7 +114,7 @@ func (d *decoder) probe(c *call, r *schema.Event) error {
 	}
 	if c.op == opMprobe && s.Req != 0 && s.T1 != 0 && r.RecvPeer != schema.NullInt32 {
 		d.probed[s.Req] = &message{view: c.view, peer: s.Peer, tag: s.Tag, seq: r.Seq, epoch: d.rows.epoch,
-			recv: d.ends.addRecv(r)}
+			recv: d.ends.addProbed(r)}
 	}
 	d.add(r)
 	return nil

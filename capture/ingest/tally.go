@@ -102,7 +102,7 @@ func (t *tally) collectives() map[string]int64 {
 // warn adds warnings for what the counts reveal.
 func (t *tally) warn(w *warnings) {
 	if c := &t.Counts; c.HashMismatches > 0 {
-		w.add("%d of %d messages that were hashed at both ends arrived with another hash than they were sent with: the message was changed on its way, its buffer was changed while it was sent or before it was completed, or a hash is wrong (SELECT * FROM messages WHERE recv_hash <> payload_hash).",
+		w.add("%d of %d messages that were hashed at both ends arrived with another hash than they were sent with: the message was changed on its way, its buffer was changed while it was sent or before it was completed, threads that receive at once got each other's, or a hash is wrong (SELECT * FROM messages WHERE recv_hash <> payload_hash).",
 			c.HashMismatches, c.HashesVerified)
 	}
 	if t.Backwards > 0 {
