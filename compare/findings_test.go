@@ -167,7 +167,8 @@ func TestDiagnose(t *testing.T) {
 		var d Comparison
 		err := d.Diagnose(context.Background(), c.base, c.new, diagnose)
 		notes := strings.Join(d.FindingNotes, "; ")
-		if err != nil || len(d.Findings) != c.findings || (notes != "") != (c.note != "") || !strings.HasPrefix(notes, c.note) {
+		if err != nil || len(d.Findings) != c.findings || (notes != "") != (c.note != "") ||
+			!strings.HasPrefix(notes, c.note) {
 			t.Errorf("%s and %s: %v, %d findings, notes %q; want %d, %q", c.base[0].Name, c.new[0].Name, err,
 				len(d.Findings), notes, c.findings, c.note)
 		}
@@ -175,7 +176,8 @@ func TestDiagnose(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	d := Comparison{}
-	if err := d.Diagnose(ctx, []Run{run("bad", "virtual")}, nil, diagnose); !errors.Is(err, context.Canceled) || len(d.FindingNotes) > 0 {
+	err := d.Diagnose(ctx, []Run{run("bad", "virtual")}, nil, diagnose)
+	if !errors.Is(err, context.Canceled) || len(d.FindingNotes) > 0 {
 		t.Errorf("cancelled: %v, notes %q", err, d.FindingNotes)
 	}
 }

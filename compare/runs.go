@@ -36,8 +36,8 @@ func MeasureComplete(ctx context.Context, runs []Run, ask AskRuns) ([]Sample, er
 }
 
 // CheckComparable checks the runs of a comparison before they are measured. A run that keeps other rows than the first
-// is an error. Runs that did not end, or with calls that never returned, are compared by what they have, and returned as
-// warnings. Callers tell of calls that were lost or left out with run.LeftOut.
+// is an error. Runs that did not end, or with calls that never returned, are compared by what they have, and returned
+// as warnings. Callers tell of calls that were lost or left out with run.LeftOut.
 func CheckComparable(runs []Run) (incomplete []error, err error) {
 	for i := range runs {
 		if err := runs[i].checkEnded(); err != nil {

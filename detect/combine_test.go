@@ -745,8 +745,8 @@ func (g *machine) circling(choice, times int, toTemporary bool) {
 	}
 }
 
-// TestBlocksThatGoOnUnchanged makes allgathers whose blocks repeat, so that nothing shows which rank a block is of. Only
-// blocks that are all equal can be combined and stay as they are.
+// TestBlocksThatGoOnUnchanged makes allgathers whose blocks repeat, so that nothing shows which rank a block is of.
+// Only blocks that are all equal can be combined and stay as they are.
 func TestBlocksThatGoOnUnchanged(t *testing.T) {
 	for _, c := range []struct {
 		name      string

@@ -77,7 +77,8 @@ func (q *search) doubtByCores(l lack, measured bool) {
 	for i := range q.d.Findings {
 		f := &q.d.Findings[i]
 		switch {
-		case f.Rule == Variation && q.d.Share(f) < leastVariation, f.Rule == Imbalance && f.timesMore < leastBesideCores:
+		case f.Rule == Variation && q.d.Share(f) < leastVariation,
+			f.Rule == Imbalance && f.timesMore < leastBesideCores:
 			f.Title, f.Advice, f.doubtful = f.Title+l.doubt(), l.advice, true
 		case measured && f.Bound && !slices.Contains(Rules, f.Rule):
 			f.Title, f.doubtful = f.Title+byTimesOfCores, true
@@ -85,8 +86,8 @@ func (q *search) doubtByCores(l lack, measured bool) {
 	}
 }
 
-// sharedCores warns that the run's times are not those of a core per rank. recordedNs is its measured time, 0 if that is
-// not known, and simulatedNs the one that is shown instead.
+// sharedCores warns that the run's times are not those of a core per rank. recordedNs is its measured time, 0 if that
+// is not known, and simulatedNs the one that is shown instead.
 func sharedCores(m *schema.Manifest, u cores.Use, machine string, recordedNs, simulatedNs int64) string {
 	if !simulatedInstead(m, u) {
 		return u.Text("") + "; these times include waiting for a core: capture with --clock cpu, or on more cores"
@@ -98,8 +99,8 @@ func sharedCores(m *schema.Manifest, u cores.Use, machine string, recordedNs, si
 	}
 	text += ": messages take no time there, so that rules about messages need --machine NAME"
 	if float64(simulatedNs) < mostlyComputing*float64(recordedNs) {
-		text += fmt.Sprintf(". The measured time was %s: the rest is communication, or ranks that waited in MPI for a core",
-			units.Duration(recordedNs))
+		text += fmt.Sprintf(". The measured time was %s: the rest is communication, or ranks that waited in MPI for a "+
+			"core", units.Duration(recordedNs))
 	}
 	return text
 }

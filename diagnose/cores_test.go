@@ -53,7 +53,8 @@ func TestVariationOnSharedCores(t *testing.T) {
 	if got := strings.Join(order, " "); got != "imbalance late-root variation imbalance polling file-time" {
 		t.Errorf("order: %s", got)
 	}
-	if f := &d.Findings[2]; f.Title != "x; these ranks shared cores, which does this to a program without fault" || f.Advice != l.advice || !d.Findings[3].doubtful ||
+	const doubted = "x; these ranks shared cores, which does this to a program without fault"
+	if f := &d.Findings[2]; f.Title != doubted || f.Advice != l.advice || !d.Findings[3].doubtful ||
 		d.Findings[0].doubtful || d.Shown(0.01, 0) != 5 ||
 		d.Findings[4].Title != "y"+byTimesOfCores {
 		t.Errorf("%+v", f)

@@ -273,7 +273,8 @@ func (q *search) run(ctx context.Context, r *run.Run, target *simulate.Target, o
 	simulated := o.Target != nil || simulatedInstead(r.Manifest, used)
 	q.d.TimesSimulated, q.d.computing = simulated, computed.total(q.d.Ranks)
 	if used.Waited() {
-		q.d.Warnings = append(q.d.Warnings, sharedCores(r.Manifest, used, target.Machine.Name, q.recordedNs, q.d.TimeNs))
+		q.d.Warnings = append(q.d.Warnings,
+			sharedCores(r.Manifest, used, target.Machine.Name, q.recordedNs, q.d.TimeNs))
 	}
 	if q.w.bounds {
 		q.bound(causes, r.Manifest.Counts.Calls, o.MostCalls)
@@ -490,7 +491,7 @@ func (q *search) bound(causes []*cause, calls, most int64) {
 
 // together simulates the run without the causes of the first three findings that have one.
 func (q *search) together(ctx context.Context) (err error) {
-	simulated, largest := q.d.simulatedFirst()
+	simulated, largest := simulatedFirst(q.d)
 	if len(simulated) == 0 {
 		return nil
 	}

@@ -78,7 +78,8 @@ func TestSharedCores(t *testing.T) {
 		t.Fatal(err)
 	}
 	slow := diagnosed(t, "mg.W.16", Options{Target: target})
-	if slow.TimeNs <= d.TimeNs || slow.Efficiency.Transfer == nil || *slow.Efficiency.Transfer >= 0.95 || slow.Machine != "ethernet-40g" {
+	if slow.TimeNs <= d.TimeNs || slow.Efficiency.Transfer == nil || *slow.Efficiency.Transfer >= 0.95 ||
+		slow.Machine != "ethernet-40g" {
 		t.Errorf("on a network: %d ns, %+v", slow.TimeNs, slow.Efficiency)
 	}
 }
@@ -199,7 +200,8 @@ func TestOverloaded(t *testing.T) {
 	}
 }
 
-// A rank that several others wait for at a time is overloaded if what it computes, counted once, is what it has too much.
+// A rank that several others wait for at a time is overloaded if what it computes, counted once, is what it has too
+// much.
 func TestImbalancedServer(t *testing.T) {
 	at := critical.Activity{Rank: 0, Site: 7, Call: schema.CallSend, Kind: critical.Compute}
 	computed := &computing{ns: map[rankSite]int64{{0, 7}: 120, {1, 8}: 20, {2, 8}: 20, {3, 8}: 20}}

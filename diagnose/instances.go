@@ -110,8 +110,8 @@ func (c *cause) instances(path *critical.Path, place func(int32) string) *Instan
 	in := &Instances{Of: ofWaits, Ranks: shares(c.excess()), Longest: []Instance{}, Before: []Chain{},
 		OverTime: slicesOf(&c.lost.course, path.EndNs-path.DurationNs, path.EndNs)}
 	for _, x := range c.lost.longest {
-		in.Longest = append(in.Longest, Instance{AtNs: x.AtNs, Rank: x.Rank, Ns: x.Ns, OwnNs: x.OwnNs, For: x.For.String(),
-			Peer: &x.Peer, Place: place(x.Site), Call: x.Call.String()})
+		in.Longest = append(in.Longest, Instance{AtNs: x.AtNs, Rank: x.Rank, Ns: x.Ns, OwnNs: x.OwnNs,
+			For: x.For.String(), Peer: &x.Peer, Place: place(x.Site), Call: x.Call.String()})
 	}
 	return in
 }

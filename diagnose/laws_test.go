@@ -153,7 +153,7 @@ func TestGainsAreLimited(t *testing.T) {
 				simulated++
 			}
 		}
-		if simulated, largest := d.simulatedFirst(); len(simulated) > 0 && d.TogetherNs < d.Findings[largest].GainNs {
+		if simulated, largest := simulatedFirst(d); len(simulated) > 0 && d.TogetherNs < d.Findings[largest].GainNs {
 			t.Errorf("seed %d: the first causes together gain %d ns, one of them %d", seed, d.TogetherNs,
 				d.Findings[largest].GainNs)
 		}
@@ -185,7 +185,8 @@ func callsOnPath(t *testing.T, r *run.Run, target *simulate.Target) map[string]i
 	return ns
 }
 
-// Where gains would add up to more than the run's time, later ones are cut; costs that a rule from outside gives are not.
+// Where gains would add up to more than the run's time, later ones are cut; costs that a rule from outside gives are
+// not.
 func TestLimitGains(t *testing.T) {
 	change := func() *change { return &change{} }
 	d := &Diagnosis{TimeNs: 100, Findings: []Finding{{GainNs: 70, without: change}, {GainNs: 60, boundNs: 60}, {GainNs: 50},

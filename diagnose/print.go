@@ -34,11 +34,11 @@ func (d *Diagnosis) Verdict() string {
 func (d *Diagnosis) Basis() string {
 	switch {
 	case d.TimesSimulated:
-		return fmt.Sprintf("The times, efficiencies and gains of this section are of the run as simulated on %s; the sections "+
-			"below are of its own times, with MPI_Init and the waits for cores.", d.Machine)
+		return fmt.Sprintf("The times, efficiencies and gains of this section are of the run as simulated on %s; the "+
+			"sections below are of its own times, with MPI_Init and the waits for cores.", d.Machine)
 	case d.Efficiency != nil:
-		return fmt.Sprintf("The efficiencies of this section are of the run as simulated on %s, in %s; the sections below are of its "+
-			"own times.",
+		return fmt.Sprintf("The efficiencies of this section are of the run as simulated on %s, in %s; the sections "+
+			"below are of its own times.",
 			d.Machine, units.Duration(d.SimulatedNs))
 	}
 	return ""
@@ -124,7 +124,7 @@ const mostTogether = 3
 
 // simulatedFirst are the indices of the first findings, at most mostTogether, with a gain that was simulated by leaving
 // out their cause, and of that with the largest gain.
-func (d *Diagnosis) simulatedFirst() (all []int, largest int) {
+func simulatedFirst(d *Diagnosis) (all []int, largest int) {
 	for i := range d.Findings {
 		if f := &d.Findings[i]; f.without != nil && f.GainNs > 0 && len(all) < mostTogether {
 			if len(all) == 0 || f.GainNs > d.Findings[largest].GainNs {
@@ -138,13 +138,13 @@ func (d *Diagnosis) simulatedFirst() (all []int, largest int) {
 
 // togetherText says what the run gains without the causes of the first findings; "" unless several are shown.
 func (d *Diagnosis) togetherText(shown int) string {
-	simulated, largest := d.simulatedFirst()
+	simulated, largest := simulatedFirst(d)
 	switch {
 	case len(simulated) < 2 || simulated[1] >= shown:
 		return ""
 	case d.TogetherNs <= d.Findings[largest].GainNs:
-		return fmt.Sprintf("\nThe causes of the first findings share computing: without all of them the run gains no more "+
-			"than without that of finding %d.\n", largest+1)
+		return fmt.Sprintf("\nThe causes of the first findings share computing: without all of them the run gains no "+
+			"more than without that of finding %d.\n", largest+1)
 	}
 	return fmt.Sprintf("\nWithout the causes of the first findings together: %s less.\n", units.Duration(d.TogetherNs))
 }

@@ -94,8 +94,8 @@ var advice = map[Rule]string{
 const adviceBeforeSend = "Send what is ready before this work: others wait for a message that is sent after it."
 
 // adviceInChain is that of LateSender where ranks compute one after the other.
-const adviceInChain = "If what is sent does not depend on this work, send first and compute afterwards, which the gain " +
-	"assumes. Else send it in pieces, so that the next rank can begin before this one is done."
+const adviceInChain = "If what is sent does not depend on this work, send first and compute afterwards, which the " +
+	"gain assumes. Else send it in pieces, so that the next rank can begin before this one is done."
 
 // adviceBeforeFence is that of LateCollective where the call after the computing is a fence.
 const adviceBeforeFence = "Do this work after the fence, share it out, or synchronise only with the ranks whose data " +

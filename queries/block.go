@@ -138,8 +138,8 @@ func deadBlocks(all []*Query) map[*Query]error {
 	for _, q := range all {
 		for _, b := range q.blocks {
 			if !known[b.at] {
-				dead[q] = errors.Join(dead[q], fmt.Errorf("the block %s has no effect: no query that includes the file has a "+
-					"parameter of kind choice with that name and value (%s)", b.begin, b.at.describe("")))
+				dead[q] = errors.Join(dead[q], fmt.Errorf("the block %s has no effect: no query that includes the file "+
+					"has a parameter of kind choice with that name and value (%s)", b.begin, b.at.describe("")))
 			}
 		}
 	}

@@ -477,8 +477,8 @@ parts rank seq peer_world send_bytes recv_bytes
 		4,MPI_Startall,3,3,9,80`)
 }
 
-// TestWireNumbersCollectivesOnly compares a run with one that makes communicators between the same collectives, of which
-// one has another payload on rank 1 and the last is of the new run only.
+// TestWireNumbersCollectivesOnly compares a run with one that makes communicators between the same collectives, of
+// which one has another payload on rank 1 and the last is of the new run only.
 func TestWireNumbersCollectivesOnly(t *testing.T) {
 	const header = "\nevents rank seq call class comm instance send_bytes payload_hash"
 	store := t.TempDir()
@@ -599,8 +599,8 @@ events rank seq call class comm instance root_world send_datatype send_bytes rec
 	same(t, "from rows", ask(t, withoutSums(run), "collectives"), want)
 }
 
-// TestCollectivesThatFailed has two bcasts and an alltoallv that returned errors, with the bytes of their arguments, before
-// a bcast of 10 bytes: to every query but calls there is one operation.
+// TestCollectivesThatFailed has two bcasts and an alltoallv that returned errors, with the bytes of their arguments,
+// before a bcast of 10 bytes: to every query but calls there is one operation.
 func TestCollectivesThatFailed(t *testing.T) {
 	text := comms + `
 datatypes id name

@@ -103,8 +103,8 @@ func (t *Trino) RegisterSQL(r Registration) ([]string, error) {
 		strings.Join(values, ", "))), nil
 }
 
-// RegisterAllSQL returns the SQL that creates the schema and its tables and registers new runs in it; location is that of
-// TablesSQL.
+// RegisterAllSQL returns the SQL that creates the schema and its tables and registers new runs in it; location is that
+// of TablesSQL.
 func (t *Trino) RegisterAllSQL(location string, runs []Registration) ([]string, error) {
 	all := t.TablesSQL(location)
 	for _, r := range runs {
@@ -217,8 +217,8 @@ func (t *Trino) Register(ctx context.Context, r Registration) error {
 	return nil
 }
 
-// RegisterAll registers the runs that the server does not have, or has from another place or with another manifest; with
-// again also the others. before is the number of those that it left as they are.
+// RegisterAll registers the runs that the server does not have, or has from another place or with another manifest;
+// with again also the others. before is the number of those that it left as they are.
 func (t *Trino) RegisterAll(ctx context.Context, runs []Registration, again bool) (registered, before int64, err error) {
 	known := map[string]string{}
 	if !again {

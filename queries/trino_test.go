@@ -490,8 +490,8 @@ func trinoStopsWhenInterrupted(t *testing.T, address string) {
 }
 
 // trinoWithWorkers queries a server with two workers, and checks that both did a part of the work. The server decides
-// which node reads which files of a query, so the test counts over all queries, and asks again: a worker on a busy machine
-// may come late.
+// which node reads which files of a query, so the test counts over all queries, and asks again: a worker on a busy
+// machine may come late.
 func trinoWithWorkers(t *testing.T, address string) {
 	local := []queries.Run{committed(t, "is.W.16")}
 	remote := registered(t, address, local...)

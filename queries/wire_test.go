@@ -6,6 +6,7 @@ import (
 	"maps"
 	"testing"
 
+	"github.com/commq/commq/queries"
 	"github.com/commq/commq/queries/internal/gendocs/example"
 )
 
@@ -22,7 +23,7 @@ messages src dst comm tag bytes send_seq recv_post_seq recv_done_seq payload_has
 	db := open(t, newRunIn(t, store, "some.5", world+hashes, example.Manifest(5)),
 		newRunIn(t, store, "none.5", world+pingpong, example.Manifest(5)))
 	got := map[string]string{}
-	err := db.CountMessages(context.Background(), func(run string, messages, unhashed int64) {
+	err := queries.CountMessages(context.Background(), db, func(run string, messages, unhashed int64) {
 		got[run] = fmt.Sprintf("%d of %d", unhashed, messages)
 	})
 	if want := map[string]string{"some.5": "1 of 4", "none.5": "4 of 5"}; err != nil || !maps.Equal(got, want) {

@@ -18,8 +18,8 @@ type Manifest struct {
 	TimeOrigin string `json:"time_origin"`
 	// TimeResolutionNs is the resolution of start_ns and end_ns: 1, or the power of two they were rounded down to.
 	TimeResolutionNs int64 `json:"time_resolution_ns"`
-	// ComputeClock is the clock that compute_ns was taken with: cpu, wall, device (when the rank's own device, such as a
-	// GPU, computed) or none.
+	// ComputeClock is the clock that compute_ns was taken with: cpu, wall, device (when the rank's own device, such as
+	// a GPU, computed) or none.
 	ComputeClock string `json:"compute_clock"`
 	// Record tells which rows of events the run has: all; messages, where the rows of matched messages and their
 	// completion calls were dropped after matching; or collectives, where all rows of point-to-point communication and

@@ -516,8 +516,8 @@ var CollectiveCallsTable = Table{
 	Name: "collective_calls", Goname: "CollectiveCall", Derived: true, Key: []string{"rank", "nth"},
 	Doc: "Collective calls of a rank: one row sums the rows of events of class collective without an error that " +
 		"have the same communicator, call, root and datatypes, and sizes within a factor of two, and apart from " +
-		"each other those that send bytes and those that do not. Read it, and not events, for sums over collectives. It is derived " +
-		"from events, in runs where it has at most two million rows.",
+		"each other those that send bytes and those that do not. Read it, and not events, for sums over collectives. It is " +
+		"derived from events, in runs where it has at most two million rows.",
 	Columns: []Column{
 		{Name: "rank", Goname: "Rank", Type: Int32, Unit: "1", Doc: "World rank that made the calls."},
 		{Name: "nth", Goname: "Nth", Type: Int64, Unit: "1", Doc: "Number of the row along its rank, from 0."},

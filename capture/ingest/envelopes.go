@@ -70,8 +70,8 @@ func (e *envelopes) addRecv(r *schema.Event) int32 {
 	return int32(len(e.recvs) - 1)
 }
 
-// addProbed adds the row of a matched probe as a receive, as addRecv does. With lateProbes it looks again and again, and
-// takes a message just before it returns.
+// addProbed adds the row of a matched probe as a receive, as addRecv does. With lateProbes it looks again and again,
+// and takes a message just before it returns.
 func (e *envelopes) addProbed(r *schema.Event) int32 {
 	posted := e.posted
 	i := e.addRecv(r)

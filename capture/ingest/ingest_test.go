@@ -173,8 +173,8 @@ func TestMatchedProbes(t *testing.T) {
 		6 Wait complete request 3`)
 }
 
-// Rank 1's first thread waits in a probe while the second one probes, receives and probes again. In MPICH the first probe
-// gets the last message, as one that waits holds no place; in Open MPI it gets the first one.
+// Rank 1's first thread waits in a probe while the second one probes, receives and probes again. In MPICH the first
+// probe gets the last message, as one that waits holds no place; in Open MPI it gets the first one.
 func TestMatchedProbesOfThreads(t *testing.T) {
 	at := func(start, end uint64, edit func(*spool.Call)) func(*spool.Call) {
 		return func(c *spool.Call) { edit(c); c.T0, c.T1 = start, end }

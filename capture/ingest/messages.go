@@ -189,8 +189,8 @@ func (d *decoder) complete(c *call, r *schema.Event) {
 	d.add(r)
 }
 
-// freeRequest makes the row of MPI_Request_free. How the request ends is not known. A receive that was cancelled is taken
-// as withdrawn here, if it was posted in this epoch: MPI cancels it unless its message has come already.
+// freeRequest makes the row of MPI_Request_free. How the request ends is not known. A receive that was cancelled is
+// taken as withdrawn here, if it was posted in this epoch: MPI cancels it unless its message has come already.
 func (d *decoder) freeRequest(c *call, r *schema.Event) {
 	c.setRequest(r)
 	if p := d.requests.get(c.slot.Req); p != nil {

@@ -242,8 +242,8 @@ func (j Job) Origin(status int) schema.Origin {
 	return o
 }
 
-// EachAlone reports whether every process of the program was a job of one rank by itself, given the number of jobs that were
-// captured and the ranks of the largest. The launcher is then perhaps of another MPI library than the program.
+// EachAlone reports whether every process of the program was a job of one rank by itself, given the number of jobs that
+// were captured and the ranks of the largest. The launcher is then perhaps of another MPI library than the program.
 func (j Job) EachAlone(jobs int, largest int32) bool {
 	return jobs > 1 && jobs == j.Ranks && largest == 1
 }

@@ -124,8 +124,8 @@ func TestRanksFailAlike(t *testing.T) {
 	}
 }
 
-// countedCompiler is a badCompiler that ends as its lines say. calls counts the builds that called it: each has a folder
-// of its own, where it compiles several sources.
+// countedCompiler is a badCompiler that ends as its lines say. calls counts the builds that called it: each has a
+// folder of its own, where it compiles several sources.
 func countedCompiler(t *testing.T, lines string) (mpicc string, calls func() int) {
 	t.Helper()
 	count := filepath.Join(t.TempDir(), "count")

@@ -45,7 +45,7 @@ func askWire(ctx context.Context, q *queries.Query, s sides, o queries.Options,
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	if err := db.CountMessages(ctx, count); err != nil {
+	if err := queries.CountMessages(ctx, db, count); err != nil {
 		return err
 	}
 	answer, err := db.Ask(ctx, q, map[string]string{"base": s.base[0].Name})

@@ -127,8 +127,8 @@ func runExportRun(ctx context.Context, a *app, f runFormat, o *exportRunOptions)
 	if f.folder != nil {
 		return exportFolder(ctx, a, f, o)
 	}
-	return exportFiles(ctx, a, &fileExport{format: f.name, run: o.run, files: []string{o.output}, discloses: f.discloses,
-		write: func(dir string, w []io.Writer) ([]string, error) { return f.file(ctx, dir, w[0]) }})
+	return exportFiles(ctx, a, &fileExport{format: f.name, run: o.run, files: []string{o.output},
+		discloses: f.discloses, write: func(dir string, w []io.Writer) ([]string, error) { return f.file(ctx, dir, w[0]) }})
 }
 
 // exportFolder writes a run to a folder, and reports what it lacks and discloses.

@@ -17,8 +17,8 @@ import (
 // wasteSteps is the number of steps that wasteful.c does.
 const wasteSteps = 8
 
-// wasteful are the cases of testdata/programs/wasteful.c. Small messages that follow each other overlap: the last one of each
-// step is what the ranks wait for, with a latency of 3 us. Making a communicator takes 8 of them.
+// wasteful are the cases of testdata/programs/wasteful.c. Small messages that follow each other overlap: the last one
+// of each step is what the ranks wait for, with a latency of 3 us. Making a communicator takes 8 of them.
 var wasteful = []struct {
 	name  string
 	rule  diagnose.Rule // "" means that no rule from a file may say anything
@@ -121,7 +121,8 @@ func TestDiagnoseHasNoCandidates(t *testing.T) {
 	store := t.TempDir()
 	writeStars(t, store, "same.4", slices.Repeat([]int32{0}, 20)...)
 	var found struct{ Candidates int }
-	if err := json.Unmarshal([]byte(commq(t, "detect", "--store", store, "same.4", "--format", "json")), &found); err != nil {
+	answer := commq(t, "detect", "--store", store, "same.4", "--format", "json")
+	if err := json.Unmarshal([]byte(answer), &found); err != nil {
 		t.Fatal(err)
 	}
 	text := commq(t, "diagnose", "--store", store, "same.4", "--machine", "ethernet-40g", "--all")
@@ -130,8 +131,8 @@ func TestDiagnoseHasNoCandidates(t *testing.T) {
 	}
 }
 
-// TestDiagnosePricesCollectivesByHand: on the machine of TestDetectPricesFindings calling MPI_Bcast saves 3,097 ns. Where
-// messages take no time nothing is saved, and nothing is looked for.
+// TestDiagnosePricesCollectivesByHand: on the machine of TestDetectPricesFindings calling MPI_Bcast saves 3,097 ns.
+// Where messages take no time nothing is saved, and nothing is looked for.
 func TestDiagnosePricesCollectivesByHand(t *testing.T) {
 	store := t.TempDir()
 	writeStar(t, store, "star.4")

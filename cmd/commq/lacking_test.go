@@ -56,7 +56,8 @@ func TestAnswersNameWhatRunsLack(t *testing.T) {
 	if !strings.Contains(errs, "lacks 1,000,000") {
 		t.Errorf("runs check: %s", errs)
 	}
-	if _, list, _ := commandLine("", "runs", "list", "--store", store); !strings.Contains(list, "1,000,000 calls lost") {
+	_, list, _ := commandLine("", "runs", "list", "--store", store)
+	if !strings.Contains(list, "1,000,000 calls lost") {
 		t.Errorf("runs list:\n%s", list)
 	}
 }

@@ -190,7 +190,8 @@ func TestQuerySQLRunsByItself(t *testing.T) {
 func TestConditionsGivenAgain(t *testing.T) {
 	store := smallStore(t)
 	ask := func(conditions ...string) string {
-		args := []string{"--store", store, "query", "density", "--run", "ring.3", "--collectives", "none", "--format", "csv"}
+		args := []string{"--store", store, "query", "density", "--run", "ring.3",
+			"--collectives", "none", "--format", "csv"}
 		for _, condition := range conditions {
 			args = append(args, "--where", condition)
 		}

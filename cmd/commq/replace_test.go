@@ -36,9 +36,9 @@ const byHandCollectives = `ranks,operation,instances,per_rank,send_bytes,recv_by
 4,MPI_Bcast,7,7,8400,25200
 `
 
-// TestReplaceCollectivesByHand replaces everything that is found, candidates too, in the program of figure 6 of the paper, and in one
-// that uses every kind of call. The new run is sound, has only the messages that belong to no finding, computes as
-// long, and can be simulated.
+// TestReplaceCollectivesByHand replaces everything that is found, candidates too, in the program of figure 6 of the
+// paper, and in one that uses every kind of call. The new run is sound, has only the messages that belong to no
+// finding, computes as long, and can be simulated.
 func TestReplaceCollectivesByHand(t *testing.T) {
 	captureEnvironment(t)
 	for _, c := range []struct {
@@ -217,7 +217,8 @@ func TestDetectPricesFindings(t *testing.T) {
 		!strings.Contains(s, "; 8 ranks: 29.7 us by hand, 15.3 us called; pays from 4 ranks\n") {
 		t.Errorf("the table says\n%s", s)
 	}
-	if s := commq(t, append(args, "--format", "csv")...); !strings.HasSuffix(s, ",10194,3097,4,log2(P) messages of the largest size,\n") {
+	const last = ",10194,3097,4,log2(P) messages of the largest size,\n"
+	if s := commq(t, append(args, "--format", "csv")...); !strings.HasSuffix(s, last) {
 		t.Errorf("the row says\n%s", s)
 	}
 	if s := commq(t, append(args, "--format", "sarif")...); !strings.Contains(s, `"saved_ns": 3097`) ||

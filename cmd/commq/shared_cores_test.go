@@ -106,7 +106,8 @@ func TestLeftOutNote(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		changed := strings.Replace(string(text), `"origin": {`, `"origin": {"cores": [{"host": 0, "ranks": 16, `+cores+`}],`, 1)
+		changed := strings.Replace(string(text), `"origin": {`,
+			`"origin": {"cores": [{"host": 0, "ranks": 16, `+cores+`}],`, 1)
 		if err := os.WriteFile(filepath.Join(dir, "manifest.json"), []byte(changed), 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -36,7 +36,8 @@ type PricedByHand struct {
 }
 
 // FindByHand detects the collectives that the run in a folder does by hand, with the default options. What chance may
-// have made and exchanges between neighbours are left out. spill opens a temporary file for payloads that do not fit into memory.
+// have made and exchanges between neighbours are left out. spill opens a temporary file for payloads that do not fit
+// into memory.
 func FindByHand(ctx context.Context, dir string, spill func() (stored.SpillFile, error)) ([]ByHand, error) {
 	opened, err := run.Open(ctx, dir, stored.Need)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/commq/commq/writer"
 )
 
-// failed is a run in which rank 1 cancels a receive of tag 7 before it receives 31 bytes with that tag, and posts one of
-// tag 8 that is too small for its message of 50 bytes. Rank 0 first fails to send, and both fail to broadcast.
+// failed is a run in which rank 1 cancels a receive of tag 7 before it receives 31 bytes with that tag, and posts one
+// of tag 8 that is too small for its message of 50 bytes. Rank 0 first fails to send, and both fail to broadcast.
 const failed = `
 ranks rank=0 events=5 ended=finalized
 ranks rank=1 events=8 ended=finalized

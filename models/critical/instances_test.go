@@ -41,7 +41,8 @@ func TestInstances(t *testing.T) {
 	}
 	for i, x := range longest {
 		ns := int64(7-i) * 1000
-		if x.Ns != ns || x.WaitNs != ns || x.OwnNs != ns || x.Rank != 1 || x.Peer != 0 || x.Call != schema.CallRecv || x.For != AwaitsSender {
+		if x.Ns != ns || x.WaitNs != ns || x.OwnNs != ns || x.Rank != 1 || x.Peer != 0 || x.Call != schema.CallRecv ||
+			x.For != AwaitsSender {
 			t.Errorf("instance %d: %+v", i, x)
 		}
 	}

@@ -490,7 +490,8 @@ func (t *translator) findComm(b *schema.Events, i int) (int32, error) {
 // collective makes op a collective operation: a collective call, or one that all ranks of a communicator make
 // together.
 func (r *row) collective(call schema.CallID, nonblocking bool) error {
-	if r.b.Instance[r.i] == schema.NullInt64 || r.b.Comm[r.i] == schema.NullInt32 || schema.Refused(r.b.ErrorClass[r.i]) {
+	if r.b.Instance[r.i] == schema.NullInt64 || r.b.Comm[r.i] == schema.NullInt32 ||
+		schema.Refused(r.b.ErrorClass[r.i]) {
 		return nil
 	}
 	k, err := r.t.findComm(r.b, r.i)

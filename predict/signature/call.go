@@ -45,9 +45,9 @@ type Call struct {
 	// event has only one distinct call without FirstNs, whose time is in the event's Times. Calls that differ only in
 	// it count as equal.
 	ComputeNs *int64 `json:"compute_ns,omitempty"`
-	// FirstNs is the mean compute time before those of these calls that follow a call of another event, in ns; ComputeNs
-	// is the mean of the others then. It is nil if all take about as long. Of many receives in a loop the first comes
-	// after computing.
+	// FirstNs is the mean compute time before those of these calls that follow a call of another event, in ns;
+	// ComputeNs is the mean of the others then. It is nil if all take about as long. Of many receives in a loop the
+	// first comes after computing.
 	FirstNs *int64 `json:"first_compute_ns,omitempty"`
 
 	// Parts are the rows of parts of a generated run's collective, without rank, seq and epoch.

@@ -57,7 +57,8 @@ func TestDrawnTimesFollowRanksAndSharedNoise(t *testing.T) {
 		}
 	}
 	v.Times.Shared = 0
-	if a, b := drawComputeNs(v, 0, 7, 5, 7, &Call{}, false), drawComputeNs(v, 1, 7, 5, 7, &Call{}, false); math.Abs(float64(b)/float64(a)-2) < 0.001 {
+	a, b := drawComputeNs(v, 0, 7, 5, 7, &Call{}, false), drawComputeNs(v, 1, 7, 5, 7, &Call{}, false)
+	if math.Abs(float64(b)/float64(a)-2) < 0.001 {
 		t.Error("ranks that share no noise have the same")
 	}
 	v.Times.OwnNoise = nil // one time for each rank: what ranks differ by is all there is

@@ -96,7 +96,8 @@ func (s *siteLaws) slotLaw(at slots.Place) (l *timeLaw, share float64) {
 // it takes the largest index up to the wanted one, or the least.
 func (s *siteLaws) nearest(at slots.Place) slots.Place {
 	if s.sorted == nil {
-		s.sorted = slices.SortedFunc(maps.Keys(s.shares), func(a, b slots.Place) int { return slices.Compare(a[:], b[:]) })
+		s.sorted = slices.SortedFunc(maps.Keys(s.shares),
+			func(a, b slots.Place) int { return slices.Compare(a[:], b[:]) })
 	}
 	left := s.sorted
 	for c, wanted := range at {

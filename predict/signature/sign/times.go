@@ -37,8 +37,8 @@ func kindOf(value int32, isFirst bool) callKind {
 // isFirst reports whether the calls follow one of another event.
 func (k callKind) isFirst() bool { return k%2 == 1 }
 
-// others returns the kind of the calls with the same value that follow one of the same event.
-func (k callKind) others() callKind { return k - k%2 }
+// followers returns the kind of the calls with the same value that follow one of the same event.
+func (k callKind) followers() callKind { return k - k%2 }
 
 // earlyCall is one of the first calls of an event that a rank makes, its k-th one.
 type earlyCall struct {
@@ -145,29 +145,29 @@ const (
 func (t *eventTimes) joinAlike(calls []histogram) {
 	isSplit := isSplit(calls)
 	joins := func(kind callKind) bool {
-		return kind.isFirst() && (!isSplit || calls[kind.others()].count == 0)
+		return kind.isFirst() && (!isSplit || calls[kind.followers()].count == 0)
 	}
 	for _, r := range t.ranks {
 		for _, kind := range slices.Sorted(maps.Keys(r.calls)) {
 			if !joins(kind) {
 				continue
 			}
-			if h := r.calls[kind.others()]; h != nil {
+			if h := r.calls[kind.followers()]; h != nil {
 				h.join(r.calls[kind])
 			} else {
-				r.calls[kind.others()] = r.calls[kind]
+				r.calls[kind.followers()] = r.calls[kind]
 			}
 			delete(r.calls, kind)
 		}
 	}
 	for i, c := range t.early {
 		if joins(c.kind) {
-			t.early[i].kind = c.kind.others()
+			t.early[i].kind = c.kind.followers()
 		}
 	}
 	for i := range calls {
 		if kind := callKind(i); joins(kind) {
-			calls[kind.others()].join(&calls[kind])
+			calls[kind.followers()].join(&calls[kind])
 		}
 	}
 }
@@ -207,7 +207,7 @@ func setCallTimes(v *signature.Values, calls []histogram) {
 			c.ComputeNs = h.roundedMean()
 		}
 	}
-	if noise.count > 0 && v.Times != nil {
+	if noise.ratios.count > 0 && v.Times != nil {
 		s := noise.spread()
 		v.Times.Noise = &s
 	}
@@ -242,7 +242,7 @@ func (t *eventTimes) setRankTimes(v *signature.Values, calls []histogram, ranks 
 			noise.add(h)
 		}
 	}
-	if noise.count > 0 {
+	if noise.ratios.count > 0 {
 		s := noise.spread()
 		v.Times.OwnNoise = &s
 	}
@@ -350,9 +350,9 @@ func correlation(all []deviation) float64 {
 
 // noise collects times of an event relative to the mean of equal calls, in thousandths.
 type noise struct {
-	histogram
-	mean  float64 // of all calls, if each distribution counts by its mean; 0 if all calls count alike
-	scale int64   // of the counts
+	ratios histogram
+	mean   float64 // of all calls, if each distribution counts by its mean; 0 if all calls count alike
+	scale  int64   // of the counts
 }
 
 // newNoise returns the noise of an event without times. If its first calls have times of their own, each distribution
@@ -384,13 +384,13 @@ func (n *noise) add(times *histogram) {
 		if n.mean > 0 {
 			calls = int64(math.Round(float64(calls) * float64(n.scale) * mean / n.mean))
 		}
-		n.addTimes(int64(math.Round(1000*float64(binMiddle(bin))/mean)), calls)
+		n.ratios.addTimes(int64(math.Round(1000*float64(binMiddle(bin))/mean)), calls)
 	}
 }
 
 // spread returns the distribution.
 func (n *noise) spread() signature.Spread {
-	s := n.histogram.spread()
+	s := n.ratios.spread()
 	s.Count /= n.scale
 	s.Sum /= n.scale
 	return s
