@@ -14,8 +14,8 @@ func (r *Run) Callsites(ctx context.Context, add func(*schema.Callsites) error) 
 		func(b schema.Batch) error { return add(b.(*schema.Callsites)) })
 }
 
-// NeverCalls reports whether the run's profile shows that no rank made any of these calls. It is false for a run without
-// a profile, which may have them or not.
+// NeverCalls reports whether the run's profile shows that no rank made any of these calls. It is false for a run
+// without a profile, which may have them or not.
 func (r *Run) NeverCalls(ctx context.Context, calls ...schema.CallID) (bool, error) {
 	profiled := slices.ContainsFunc(r.Manifest.Tables, func(t schema.TableInfo) bool {
 		return t.Name == schema.ProfileTable.Name && len(t.Files) > 0

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Outline describes every table in short, as Markdown: what a row is, and for each column its unit, its meaning in a few
-// words and when it is null.
+// Outline describes every table in short, as Markdown: what a row is, and for each column its unit, its meaning in a
+// few words and when it is null.
 func Outline() string {
 	var b strings.Builder
 	for _, t := range Tables() {

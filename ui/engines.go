@@ -33,14 +33,14 @@ type engine struct {
 // withEngine gives a function an engine on runs; see engines.with.
 type withEngine func(context.Context, []queries.Run, func(*queries.DB) error) error
 
-// with gives use an engine on runs, alone. It waits until earlier questions about these runs are answered or ctx ends. If
-// the engine breaks, use is called once more, with a new one.
+// with gives use an engine on runs, alone. It waits until earlier questions about these runs are answered or ctx ends.
+// If the engine breaks, use is called once more, with a new one.
 func (e *engines) with(ctx context.Context, runs []queries.Run, use func(*queries.DB) error) error {
 	return e.asking(ctx, e.take(runs, e.options), runs, use)
 }
 
-// withPictures is with for an engine that makes the joins of a statement in the order in which they are written: pictures ask
-// a few statements, whose order is good.
+// withPictures is with for an engine that makes the joins of a statement in the order in which they are written:
+// pictures ask a few statements, whose order is good.
 func (e *engines) withPictures(ctx context.Context, runs []queries.Run, use func(*queries.DB) error) error {
 	options := e.options
 	options.AsWritten = true
@@ -63,8 +63,8 @@ func (e *engines) asking(ctx context.Context, one *engine, runs []queries.Run, u
 	return err
 }
 
-// use gives use the engine, which it opens if need be. An engine that breaks is closed, so that the next question gets a
-// new one.
+// use gives use the engine, which it opens if need be. An engine that breaks is closed, so that the next question gets
+// a new one.
 func (o *engine) use(ctx context.Context, runs []queries.Run, use func(*queries.DB) error) error {
 	if o.db == nil {
 		db, err := queries.Open(context.WithoutCancel(ctx), runs, o.options)

@@ -25,8 +25,8 @@ type Saved struct {
 // beforehand; timeline-scene.ts has the same.
 var onceTimeline = url.Values{"bins": {"600"}, "rows": {"350"}, "lines": {"1000"}}
 
-// WritePage writes a page that shows the runs without a server: every view as it is when nothing is selected. What a run
-// lacks the page says.
+// WritePage writes a page that shows the runs without a server: every view as it is when nothing is selected. What a
+// run lacks the page says.
 func (s *Server) WritePage(ctx context.Context, w io.Writer) error {
 	found, err := s.options.Runs(ctx)
 	if err != nil {

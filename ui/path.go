@@ -35,7 +35,8 @@ type PathPart struct {
 	Rank   int32 `json:"rank"`
 	FromNs int64 `json:"from_ns"`
 	ToNs   int64 `json:"to_ns"`
-	// Kind is that of commq critical-path; Call is the MPI function, for compute the one after it, and empty if unknown.
+	// Kind is that of commq critical-path; Call is the MPI function, for compute the one after it, and empty if
+	// unknown.
 	Kind string `json:"kind"`
 	Call string `json:"call"`
 }

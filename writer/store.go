@@ -19,8 +19,8 @@ type Info struct {
 	Dir string
 	// Manifest is the run's manifest; nil when Err is set.
 	Manifest *schema.Manifest
-	// Err says why the run cannot be read: its manifest is damaged or has another schema version, or no run can have the
-	// name of its folder.
+	// Err says why the run cannot be read: its manifest is damaged or has another schema version, or no run can have
+	// the name of its folder.
 	Err error
 }
 

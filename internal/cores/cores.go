@@ -32,8 +32,8 @@ type Use struct {
 // Waited reports whether ranks waited for cores, or for something else that is neither computing nor MPI.
 func (u Use) Waited() bool { return len(u.Shared) > 0 || u.CPUShare < least }
 
-// Text says what ranks waited for, without a full stop; "" if they did not. of is " of RUN", or "" where the run is named
-// elsewhere.
+// Text says what ranks waited for, without a full stop; "" if they did not. of is " of RUN", or "" where the run is
+// named elsewhere.
 func (u Use) Text(of string) string {
 	switch had := fmt.Sprintf("between calls the ranks%s had a CPU for %s of the time only", of, units.Percent(u.CPUShare)); {
 	case len(u.Shared) > 0:

@@ -12,10 +12,10 @@ import (
 // shortestAxis bounds how many times fewer planes than a cube with equally many elements an axis of a field may have.
 const shortestAxis = 2
 
-// SwitchesLayout returns the warning LayoutSwitch if it applies to a number of ranks, and the event. It looks for fields that are
-// cut into slabs: all ranks send all others the same number of bytes, which falls with the square of the number of
-// ranks. Slabs are planes. With more ranks than planes the program has to cut a second axis, in another layout. No
-// run shows how many planes there are; the estimate is the cube root of the number of elements.
+// SwitchesLayout returns the warning LayoutSwitch if it applies to a number of ranks, and the event. It looks for
+// fields that are cut into slabs: all ranks send all others the same number of bytes, which falls with the square of
+// the number of ranks. Slabs are planes. With more ranks than planes the program has to cut a second axis, in another
+// layout. No run shows how many planes there are; the estimate is the cube root of the number of elements.
 func SwitchesLayout(m *model.Model, ranks int32) (w Warning, event int32, found bool) {
 	for _, x := range m.Sites {
 		if x.Comm == nil || x.Comm.World < 0 || x.Like == nil || len(x.Send.Like) == 0 {

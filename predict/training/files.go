@@ -103,8 +103,8 @@ func checkAll(runs []*signature.Signature) error {
 	return nil
 }
 
-// FindLaws finds the laws of runs. It is an error if commq made one of them, unless it is replayed. It returns early when
-// ctx ends.
+// FindLaws finds the laws of runs. It is an error if commq made one of them, unless it is replayed. It returns early
+// when ctx ends.
 func FindLaws(ctx context.Context, runs []*signature.Signature) (*model.Model, error) {
 	if err := checkAll(runs); err != nil {
 		return nil, err

@@ -9,7 +9,8 @@ import "slices"
 type Channel struct {
 	Comm, Src, Dst, Tag int32
 	// Part tells partitioned requests from ordinary messages, whose Part is 0, and from each other: the n-th that is
-	// made by the sender meets the n-th of the receiver. In a trace that numbers its messages it is the message's number.
+	// made by the sender meets the n-th of the receiver. In a trace that numbers its messages it is the message's
+	// number.
 	Part int32
 }
 
