@@ -102,8 +102,8 @@ class Diagnosis(Sequence[Finding]):
 
     @property
     def efficiency(self) -> dict[str, float | None]:
-        """Parallel efficiency and its factors, parts of 1; empty for a program that takes no time. ``transfer`` is None if no
-        network was simulated."""
+        """Parallel efficiency and its factors, parts of 1; empty for a program that takes no time.
+        ``transfer`` is None if no network was simulated."""
         return dict(self._found.get("efficiency") or {})
 
     @property
