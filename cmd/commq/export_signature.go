@@ -12,7 +12,6 @@ import (
 	"github.com/commq/commq/predict/signature"
 	"github.com/commq/commq/predict/training"
 	"github.com/commq/commq/queries"
-	"github.com/commq/commq/run"
 )
 
 // exportSignatureOptions are the flags of commq export signature.
@@ -162,13 +161,4 @@ func ranksHaveIt(ranks int32) string {
 		return "1 rank has it"
 	}
 	return fmt.Sprintf("%d ranks have it", ranks)
-}
-
-// openForPrediction opens a run of the store for prediction.
-func openForPrediction(ctx context.Context, a *app, nameOrPath string) (*signature.Run, error) {
-	found, err := run.Find(a.storeDir(), nameOrPath)
-	if err != nil {
-		return nil, err
-	}
-	return training.Open(ctx, found.Dir)
 }
