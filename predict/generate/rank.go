@@ -335,7 +335,7 @@ func (g *generator) iterationsOf(n *template.Node, p *law.Point) (law.Estimate, 
 	} else if same && constant < e.Low && !g.model.Ragged[n.ID] { // a slot may come after the last iteration
 		e.Low, e.Exact = constant, false
 	}
-	if rival, ok := l.Evaluate(p); ok && known && (endsAsSeen(g, n) || same && e.Exact && e.Value == constant) {
+	if rival, ok := l.Evaluate(p); ok && known && endsAsSeen(g, n) {
 		e.Low, e.High = min(e.Low, rival.Low), max(e.High, rival.High)
 		e.Exact = e.Exact && e.Low == e.High
 	}
