@@ -78,7 +78,8 @@ def test_a_diagnosis(store: commq.Store) -> None:
     assert round(first.gain_share, 3) == 0.474
     assert not first.bound
     assert first.title.startswith("Rank 2 computes 1.96 times as long as the mean")
-    assert round(found.efficiency["parallel"], 3) == 0.509
+    parallel = found.efficiency["parallel"]
+    assert parallel is not None and round(parallel, 3) == 0.509
     assert found["machine"] and found.warnings == []
     assert len(found) == len(list(found)) == len(found[:])
     assert "Give these ranks less work" in found._repr_html_()
