@@ -95,12 +95,12 @@ func preferSharedShapes(units []*unit) {
 
 // markShortAxes marks the axes along which a form moves though no run has more than two ranks there, unless a longer
 // axis shows the same shape in enoughSigns directions of call sites: two ranks do not tell whether x becomes x+1, the
-// other one, or the even one before it. Only sites with as many laws as the marked one count: one with a single law, on
-// an axis of two, may loop over that axis, and one with a law for each direction tells nothing about that.
+// other one, or the even one before it. For a site with a single law only other such sites count: it may loop over its
+// axis, and a site with a law for each direction tells nothing about that.
 func markShortAxes(units []*unit) {
 	type kind struct {
-		shape shape
-		laws  int // of the site
+		shape    shape
+		isSingle bool // the site has no other law
 	}
 	type way struct {
 		kind
@@ -121,11 +121,17 @@ func markShortAxes(units []*unit) {
 		for a, r := range u.pool[0].Rules {
 			if r.moves(a) && u.longest(u.pool[0], a) > 2 &&
 				!slices.ContainsFunc(u.pool, func(o Form) bool { return !slices.Contains(o.shapes(), r.shape()) }) {
-				w := way{kind{r.shape(), laws[u.site]}, a}
-				if d := (direction{w, u.site, r.N.Negative}); !counted[d] {
-					counted[d] = true
-					onAxis[w]++
-					shown[w.kind] = max(shown[w.kind], onAxis[w])
+				kinds := []kind{{r.shape(), false}}
+				if laws[u.site] == 1 {
+					kinds = append(kinds, kind{r.shape(), true})
+				}
+				for _, k := range kinds {
+					w := way{k, a}
+					if d := (direction{w, u.site, r.N.Negative}); !counted[d] {
+						counted[d] = true
+						onAxis[w]++
+						shown[k] = max(shown[k], onAxis[w])
+					}
 				}
 			}
 		}
@@ -136,7 +142,7 @@ func markShortAxes(units []*unit) {
 				if !r.moves(a) || u.longest(u.pool[i], a) > 2 {
 					continue
 				}
-				if shown[kind{r.shape(), laws[u.site]}] >= enoughSigns {
+				if shown[kind{r.shape(), laws[u.site] == 1}] >= enoughSigns {
 					u.borrowed = true
 				} else {
 					u.pool[i].Short = append(u.pool[i].Short, a)
