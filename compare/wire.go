@@ -9,7 +9,6 @@ import (
 	"github.com/commq/commq/internal/rows"
 	"github.com/commq/commq/internal/units"
 	"github.com/commq/commq/run"
-	"github.com/commq/commq/schema"
 )
 
 // Wire is the comparison of what two runs send, message by message and contribution by contribution.
@@ -72,11 +71,10 @@ func NewWire(base, new []Run) (*Wire, error) {
 			return nil, err
 		}
 	}
+	if err := CheckDistinct([]Run{b, n}); err != nil {
+		return nil, fmt.Errorf("diff --wire: %w", err)
+	}
 	switch {
-	case b.Dir == n.Dir && b.Name == n.Name:
-		return nil, fmt.Errorf("diff --wire: %w", schema.GivenTwice(b.Name))
-	case b.Name == n.Name:
-		return nil, fmt.Errorf("diff --wire: %w", schema.CalledAlike(b.Name))
 	case b.Manifest.Hash != n.Manifest.Hash:
 		return nil, fmt.Errorf("diff --wire: run %q has hashes by %s and run %q by %s; capture one again with the "+
 			"other's --hash", b.Name, b.Manifest.Hash, n.Name, n.Manifest.Hash)
