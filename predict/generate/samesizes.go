@@ -1,6 +1,7 @@
 package generate
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/commq/commq/predict/model"
@@ -8,15 +9,17 @@ import (
 	"github.com/commq/commq/predict/signature"
 )
 
-// checkSizes gives numbers of bytes that are not equal at both sides of messages an interval with both, and numbers
-// that are exact at one side the interval of the other one. Groups of sites of which they are not equal in the runs,
-// either, are left alone.
+// checkSizes reconciles the sizes predicted for the two sides of a message: if they differ, both get an interval that
+// covers both; if only one is exact, it takes the other's interval. Sites whose sizes differ in the runs too are left
+// alone. In a loop of uncertain length the sides may differ in number, but not in size, so only intervals are shared.
 func (g *generator) checkSizes() {
 	a := g.model.Exchanges()
-	groups := g.knownGroups(a)
+	known := g.knownGroups(a)
+	groups := g.groupsWithout(a, g.lacksCalls)
 	g.dropConstant(a, groups)
 	here := sides{a, g.sig, 0, g.ranks, groups}
 	differ := here.differingSizes()
+	maps.DeleteFunc(differ, func(x route, _ bool) bool { return !known[x.group] })
 	if len(differ) == 0 && !hasInexactSizes(g.result, g.model.Sites, a, groups) {
 		return
 	}
