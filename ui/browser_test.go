@@ -144,6 +144,11 @@ func TestLinks(t *testing.T) {
 	chrome.Eval[bool](p, `history.back(), true`)
 	until(p, "go back", func() bool { return total() == few })
 	said(p, server)
+	p = visit(t, chromium, server, "run=gone.8&view=matrix&site=3", chrome.Desktop)
+	if text := chrome.Eval[string](p, `document.querySelector("main").innerText + location.hash`); !strings.HasPrefix(text,
+		"There is no run gone.8 here; this is ") || chrome.Eval[bool](p, `!!document.querySelector(".chips")`) {
+		t.Errorf("a run that is not there: %s", text)
+	}
 }
 
 // TestWaitsInTheTimeline colours the timeline by waits: far out uneven.4 has the colours of late senders and of

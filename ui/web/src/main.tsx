@@ -54,7 +54,7 @@ function App(props: { runs: Run[] }) {
   }, []);
   const set = useCallback((change: Partial<State>, replace = false) => {
     setState((before) => {
-      const next = { ...before, ...change };
+      const next = { ...before, missing: undefined, ...change };
       const address = writeState(next);
       if (address !== location.hash) history[replace ? "replaceState" : "pushState"](null, "", address);
       return next;
@@ -90,6 +90,7 @@ function App(props: { runs: Run[] }) {
         <Selected run={run} runs={props.runs} state={state} set={set} />
       </header>
       <main id="main" tabIndex={-1}>
+        {state.missing && <p class="lacks" role="status">{state.missing}</p>}
         <Page key={run.name + state.view} run={run} runs={props.runs} state={state} set={set} />
       </main>
     </>

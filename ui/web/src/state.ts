@@ -24,6 +24,8 @@ export type Group = (typeof groups)[number];
 export interface State {
   run: string;
   view: View;
+  /** What the address names and the page does not have, with what it shows instead; never written. */
+  missing?: string;
   /** A window of time, in s since the run's start. */
   from?: number;
   to?: number;
@@ -78,14 +80,17 @@ const numeric = ["from", "to", "first", "last", "comm", "site", "unfold", "node"
 export function readState(hash: string, runs: string[]): State {
   const given = new URLSearchParams(hash.replace(/^#/, ""));
   const view = given.get("view") as View;
-  const state: State = {
-    run: runs.includes(given.get("run") ?? "") ? given.get("run")! : runs[0],
-    view: views.includes(view) ? view : "overview",
-  };
+  const wanted = given.get("run") ?? runs[0];
+  const state: State = { run: runs.includes(wanted) ? wanted : runs[0], view: views.includes(view) ? view : "overview" };
+  if (state.run !== wanted) {
+    state.missing = `There is no run ${wanted} here; this is ${state.run}.`;
+    return state; // the selection was of the other run
+  }
   for (const name of numeric) {
     const value = Number(given.get(name) ?? NaN);
     if (Number.isFinite(value) && value >= 0) state[name] = value;
   }
+  if (state.from !== undefined && state.to !== undefined && state.from >= state.to) state.from = state.to = undefined;
   if (given.get("amount") === "messages") state.amount = "messages";
   if (given.get("colour") === "waits") state.colour = "waits";
   if (groups.includes(given.get("group") as Group)) state.group = given.get("group") as Group;
@@ -94,6 +99,7 @@ export function readState(hash: string, runs: string[]): State {
   if (measure === "time_ns" || measure === "send_bytes" || measure === "calls") state.measure = measure;
   const other = given.get("other");
   if (other && runs.includes(other)) state.other = other;
+  else if (other) state.missing = `There is no run ${other} here to compare with.`;
   if (given.get("beside") === "predicted") state.beside = "predicted";
   if (given.get("critical") === "shown") state.critical = "shown";
   if (given.get("layout") === "circle") state.layout = "circle";
@@ -113,7 +119,7 @@ export function readState(hash: string, runs: string[]): State {
 /** Writes a state as the part of an address after #. */
 export function writeState(state: State): string {
   const out = new URLSearchParams();
-  for (const [name, value] of Object.entries(state)) if (value !== undefined) out.set(name, String(value));
+  for (const [name, value] of Object.entries(state)) if (value !== undefined && name !== "missing") out.set(name, String(value));
   return "#" + out;
 }
 

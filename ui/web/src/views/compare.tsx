@@ -117,7 +117,7 @@ export function Compare({ run, runs, state, set }: ViewProps) {
         <Strip run={other} from={placeIn(all, from)} to={placeIn(all, to)} marks={all.map((p) => p.b)} critical={critical} />
         <p class="note">
           {all.length === 2 ? "The runs have no collective operation of all ranks in common: they are aligned by start and end. "
-            : `${units.count(all.length - 2)} collective operations of all ranks are in both, a triangle each; both pictures begin and end at the same one. `}
+            : `${units.count(all.length - 2)} collective operations of all ranks are in both. They have a triangle each, as have the start and the end; both pictures begin and end at the same one. `}
           Colours are those of the timeline.
         </p>
         {wanted && predicted.value && <>
@@ -151,6 +151,10 @@ function Efficiencies({ runs }: { runs: [Run, Run] }) {
           {metrics.map((m) => <tr key={m}><th scope="row">{m.replace("-", " ")}</th>{asked.value!.map((of, i) => <td key={i} class="number">{share(of?.get(m))}</td>)}</tr>)}
         </tbody>
       </table>
+      <p class="note">
+        From captured times, of a killed job up to its last records. Where ranks shared cores they include waiting for a core; the overview then has
+        the efficiencies of a simulation with a core for each rank.
+      </p>
     </div>
   );
 }

@@ -230,6 +230,7 @@ export function Timeline({ run, state, set }: ViewProps) {
       <p class="note">
         {now?.calls ? `Each of ${units.count(now.calls.length)} calls${now.messages ? ` and ${units.count(now.messages.length)} messages` : "; there are too many messages for arrows"}.`
           : "A pixel mixes the colours of what its ranks spend the time in. Zoom in to see each call."}{" "}
+        {(state.site !== undefined || state.comm !== undefined) && "A timeline shows the calls of all sites and communicators. "}
         Wheel zooms, shift and wheel moves, dragging selects a time, a click on a call shows it.
         {waits && now && now.tiles.length > 0 && !now.anyWait && " No rank waits for another here."}
         {group && " A click on the name of a group shows its ranks, or hides them."}

@@ -52,8 +52,9 @@ export function WhatIf({ run, state, set }: ViewProps) {
           <p class="verdict">
             {units.time(answer.predicted_ns)} on {answer.machine}
             {changes.length > 0 && base.value && `, ${units.time(base.value.answer.predicted_ns)} without the changes`}
-            {run.end_ns > 0 && `; measured ${units.time(run.end_ns)}`}
+            {run.end_ns > 0 && `; captured ${units.time(run.end_ns)}, MPI_Init included`}
           </p>
+          {state.machine && state.machine !== machine?.name && <p class="lacks">commq knows no machine {state.machine}; this is {machine?.name}.</p>}
           {answer.untimed && (
             <p class="lacks">The run was captured without compute times (--clock none): computing takes no time here, so that predicted and measured time cannot
               be compared.</p>
