@@ -20,7 +20,8 @@ func Markdown() string {
 		exampleMachine() +
 		"\nOnly `network` with its latency and bandwidth must be there. Unknown keys, keys that are there twice and values out of\n" +
 		"range are errors, with the line. `--set KEY=VALUE` changes a key with a single value: `--set nodes=8`, `--set\n" +
-		"intra_node.latency_ns=300`; without a prefix a key of a network is that of `network`.\n\n")
+		"intra_node.latency_ns=300`; without a prefix a key of a network is that of `network`.\n" +
+		"`bandwidth_bytes_per_s` set so, or swept, is for messages of all sizes: it replaces [pieces](#a-piece).\n\n")
 	intra := false
 	b.WriteString("## The machine\n\n" + keyed.Table(m.keys(&intra)))
 	b.WriteString("\n## network and intra_node\n\n" + keyed.Table(m.Network.keys()))

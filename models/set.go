@@ -14,8 +14,9 @@ import (
 
 // Set changes one key of the machine, named as in its YAML: nodes, cpus_per_node, cpu_ratio, eager_threshold_bytes,
 // those of network and intra_node (network.latency_ns; without a prefix a key is the network's) and of nccl, and
-// NCCL's algorithm for an operation or all (collectives.all). If the nodes differ, it changes all of them. An error
-// names the key, the value and the allowed values. Call Consistent after the last Set.
+// NCCL's algorithm for an operation or all (collectives.all). If the nodes differ, it changes all of them. A bandwidth
+// is for messages of all sizes: it removes pieces. An error names the key, the value and the allowed values. Call
+// Consistent after the last Set.
 func (m *Machine) Set(name, value string) error {
 	part, rest, dotted := strings.Cut(name, ".")
 	keys := m.scalars()
@@ -54,6 +55,17 @@ func (m *Machine) Set(name, value string) error {
 		link.BytesPer, link.Pieces = 0, [MostPieces]Piece{} // one bandwidth for all sizes
 	}
 	return m.setNodes(name, link)
+}
+
+// LosesPieces reports whether setting a key removes pieces, which are bandwidths by size.
+func (m *Machine) LosesPieces(key string) bool {
+	switch key {
+	case "bandwidth_bytes_per_s", "network.bandwidth_bytes_per_s":
+		return m.Network.Pieces[0].AboveBytes > 0
+	case "intra_node.bandwidth_bytes_per_s":
+		return m.IntraNode.Pieces[0].AboveBytes > 0
+	}
+	return false
 }
 
 // setNodes copies a key that was set to all nodes of a machine whose nodes differ.

@@ -27,7 +27,7 @@ if [ ! -e "$store/node.yaml" ]; then
 	# messages and collectives as large as the programs'
 	# shellcheck disable=SC2086
 	$QUIET "$commq" calibrate --launch --mpi openmpi --rounds 60 --max-bytes 134217728 --cpus-per-node "$(nproc)" \
-		--store "$store" --run calibration -o "$store/node.yaml" >&2
+		--store "$store" --name calibration -o "$store/node.yaml" >&2
 fi
 program() {
 	if [ "$1" = empty ]; then

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,7 +32,8 @@ type calibrateOptions struct {
 	pieces  bool   // --pieces
 	format  string // --format
 
-	launch bool // --launch
+	launch bool   // --launch
+	name   string // --name
 	launchOptions
 }
 
@@ -62,9 +64,9 @@ from which sizes and numbers of ranks it was learnt.
 With --launch it first compiles and captures a program of its own: ping-pongs of the first rank with the second and the
 last, sends whose receiver comes late, messages that several ranks send at once, collectives on 2 ranks up to all, and
 chains of additions. From these it also learns links, buses and the cycle time; with more ranks than CPUs it learns no
-links and buses. Arguments after -- go to mpirun. The run is kept only when --run names it.`,
+links and buses. Arguments after -- go to mpirun. --name keeps the run, from which calibrate learns the same again.`,
 		Example: `  commq calibrate --launch --mpi openmpi -n 2 -o node.yaml
-  commq calibrate --launch -n 16 -o cluster.yaml -- --map-by node
+  commq calibrate --launch --mpi openmpi -n 16 --name patterns -o cluster.yaml -- --map-by node
   commq calibrate pingpong.2 -o cluster.yaml
   commq calibrate --run pingpong.2 --through median --plot fit.svg
   commq simulate --run bt.C.64 --machine cluster.yaml`,
@@ -87,12 +89,13 @@ links and buses. Arguments after -- go to mpirun. The run is kept only when --ru
 	o.pictureFlags(c, "`FILE` to draw the messages' times and the fitted line in: .png, .svg or .pdf")
 	f.StringVar(&o.through, "through", "quartile",
 		"time that stands for equal messages and operations: minimum, quartile (the lower one) or median")
-	f.StringVar(&o.where, "where", "TRUE", "which messages latency and bandwidth are learnt from: a condition on the "+
-		"columns of messages (with --launch: its ping-pongs)")
+	f.StringVar(&o.where, "where", "", "which messages latency and bandwidth are learnt from: a `CONDITION` on the "+
+		"columns of messages (default: all; of a run of --launch its ping-pongs)")
 	f.IntVar(&o.cpus, "cpus-per-node", 0, "CPUs of a node of the machine (default: the most ranks on a host)")
 	f.BoolVar(&o.pieces, "pieces", true, "learn bandwidths that depend on the size, where the data clearly show them")
 	f.StringVar(&o.format, "format", "text", "`FORMAT` of the answer: text or json")
 	f.BoolVar(&o.launch, "launch", false, "first run a measuring program, and learn from that")
+	f.StringVar(&o.name, "name", "", "with --launch: keep the run under this `NAME` (default: it is removed)")
 	f.IntVarP(&o.ranks, "ranks", "n", 2, "with --launch: number `N` of ranks")
 	f.IntVar(&o.rounds, "rounds", 100, "with --launch: how often small messages are measured; larger ones are "+
 		"measured less often")
@@ -113,7 +116,7 @@ links and buses. Arguments after -- go to mpirun. The run is kept only when --ru
 	complete(c, "mpi", "openmpi", "mpich")
 	completeFiles(c, "launcher")
 	completeFiles(c, "mpicc")
-	completeNothing(c, "where", "cpus-per-node", "ranks", "rounds", "max-bytes", "gather")
+	completeNothing(c, "where", "name", "cpus-per-node", "ranks", "rounds", "max-bytes", "gather")
 	return c
 }
 
@@ -138,6 +141,8 @@ func (o *calibrateOptions) checkLaunch(c *cobra.Command, args []string) error {
 	switch {
 	case o.launch && o.ranks < 2:
 		return fmt.Errorf("-n %d: want 2 ranks or more", o.ranks)
+	case o.launch && o.run != "":
+		return fmt.Errorf("--run %s: with --launch there is no run yet; --name keeps it", o.run)
 	case o.launch && o.rounds < 1:
 		return fmt.Errorf("--rounds %d: want 1 or more", o.rounds)
 	case o.launch && (o.maxBytes < 1024 || o.maxBytes > 1<<30):
@@ -149,7 +154,7 @@ func (o *calibrateOptions) checkLaunch(c *cobra.Command, args []string) error {
 	case len(args) > 0:
 		return fmt.Errorf("%q: only with --launch are there arguments, for mpirun", args[0])
 	}
-	for _, name := range []string{"ranks", "rounds", "max-bytes", "launcher", "mpi", "mpicc", "gather"} {
+	for _, name := range []string{"name", "ranks", "rounds", "max-bytes", "launcher", "mpi", "mpicc", "gather"} {
 		if c.Flags().Changed(name) {
 			return fmt.Errorf("--%s: it is for --launch; without it the run is there already", name)
 		}
@@ -190,8 +195,12 @@ func runCalibrate(ctx context.Context, a *app, o *calibrateOptions, args []strin
 // report writes, draws and prints the machine.
 func (o *calibrateOptions) report(a *app, run queries.Run, found *calibrate.Calibration) error {
 	if o.machine != "" {
-		notes := found.Notes(fmt.Sprintf("run %s (%s times, digest %s), %s of equal ones", run.Name,
-			run.Manifest.TimeOrigin, run.Manifest.Digest, o.through))
+		from := fmt.Sprintf("run %s (%s times, digest %s), %s of equal ones", run.Name, run.Manifest.TimeOrigin,
+			run.Manifest.Digest, o.through)
+		if o.where != "" {
+			from += ", messages where " + o.where
+		}
+		notes := found.Notes(from)
 		write := func(w io.Writer) error { return found.Machine.WriteYAML(w, notes) }
 		if err := a.writeFile(o.machine, write); err != nil {
 			return err
@@ -235,11 +244,12 @@ func (o *calibrateOptions) learn(ctx context.Context, measured queries.Run) (fou
 }
 
 func (o *calibrateOptions) learnOptions(measured queries.Run) (l calibrate.LearnOptions, err error) {
-	l = calibrate.LearnOptions{CPUsPerNode: o.cpus, Through: o.through, Where: o.where, Pieces: o.pieces}
+	l = calibrate.LearnOptions{CPUsPerNode: o.cpus, Through: o.through, Where: cmp.Or(o.where, "TRUE"), Pieces: o.pieces}
 	command := measured.Manifest.Origin.Command
 	if len(command) > 0 && strings.HasPrefix(filepath.Base(command[0]), bench.Name) {
 		l.Launched = &calibrate.Launched{CycleTag: bench.CycleTag, CycleAdds: bench.CycleAdds, ClockTag: bench.ClockTag,
 			TopClockTag: bench.TopClockTag, RoundTag: bench.RoundTag}
+		l.Where = cmp.Or(o.where, bench.PingPongs)
 	}
 	l.Eager, err = canAnswer(measured, "eager")
 	return l, err
@@ -395,7 +405,10 @@ var residualColumns = []queries.Column{{Name: "bytes", Type: "BIGINT", Unit: "by
 func printFit(a *app, name string, f *calibrate.Fit) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n%s: latency %s, bandwidth %s", name, timeText(f.Line.LatencyNs), bandwidthText(f.Line.NsPerByte))
-	for _, p := range f.Line.Pieces {
+	for i, p := range f.Line.Pieces {
+		if i == 0 {
+			fmt.Fprintf(&b, " up to %s bytes", grouped(p.AboveBytes))
+		}
 		fmt.Fprintf(&b, "; above %s bytes %s more and %s", grouped(p.AboveBytes), timeText(p.StepNs),
 			bandwidthText(p.NsPerByte))
 	}

@@ -18,8 +18,8 @@ import (
 // once per rank.
 const collectivesPart = 16
 
-// measure captures the measuring program and makes its run the one to learn from. remove deletes the run unless the
-// user named it.
+// measure captures the measuring program and makes its run the one to learn from. remove deletes the run unless --name
+// keeps it.
 func (o *calibrateOptions) measure(ctx context.Context, a *app, args []string) (remove func(), err error) {
 	if o.mpi == "" {
 		if o.mpi, err = onlyLibrary(o.mpicc); err != nil {
@@ -45,16 +45,16 @@ func (o *calibrateOptions) measure(ctx context.Context, a *app, args []string) (
 		launcher += " " + shellquote.Join(args...)
 	}
 	remove = func() {}
-	to := *a
-	if o.run == "" {
+	to, name := *a, o.name
+	if name == "" {
 		folder, err := os.MkdirTemp("", "commq-calibrate-")
 		if err != nil {
 			return nil, fmt.Errorf("calibrate: %w", err)
 		}
 		remove = func() { os.RemoveAll(folder) }
-		to.store, o.run = folder, fmt.Sprintf("calibrate.%d", o.ranks)
+		to.store, name = folder, fmt.Sprintf("calibrate.%d", o.ranks)
 	}
-	c := captureOptions{name: o.run, ranks: o.ranks, launcher: launcher, gather: o.gather, resolution: 1,
+	c := captureOptions{name: name, ranks: o.ranks, launcher: launcher, gather: o.gather, resolution: 1,
 		format: "text", preloadOptions: preloadOptions{mpi: o.mpi, mpicc: o.mpicc, clock: "cpu", hash: "none"},
 		filter: filterOptions{record: ingest.RecordAll}}
 	if err := runCapture(ctx, &to, &c, []string{program, strconv.Itoa(o.rounds), strconv.FormatInt(o.maxBytes, 10),
@@ -62,9 +62,6 @@ func (o *calibrateOptions) measure(ctx context.Context, a *app, args []string) (
 		remove()
 		return nil, fmt.Errorf("calibrate: the measuring program: %w", err)
 	}
-	o.run = filepath.Join(to.storeDir(), o.run)
-	if o.where == "TRUE" {
-		o.where = bench.PingPongs
-	}
+	o.run = filepath.Join(to.storeDir(), name)
 	return remove, nil
 }

@@ -64,7 +64,7 @@ func TestCalibrateLaunch(t *testing.T) {
 			dir := t.TempDir()
 			machine := filepath.Join(dir, "m.yaml")
 			out := mustCommq(t, "calibrate", "--launch", "--mpi", library, "-n", "3", "--rounds", "20", "--max-bytes",
-				"65536", "--run", "measured", "--store", dir,
+				"65536", "--name", "measured", "--store", dir,
 				"-o", machine, "--cpus-per-node", "4", "--format", "json", "--quiet")
 			var answer struct {
 				Inside struct {
@@ -132,6 +132,7 @@ func TestCalibrateWrongUse(t *testing.T) {
 		{"calibrate", "no run given; name one as an argument or with --run, or measure with --launch"},
 		{"calibrate --run cg.A.4 -n 3", "--ranks: it is for --launch"},
 		{"calibrate --run cg.A.4 -- --oversubscribe", `"--oversubscribe": only with --launch are there arguments`},
+		{"calibrate --launch --run a", "--run a: with --launch there is no run yet; --name keeps it"},
 		{"calibrate --launch -n 1", "-n 1: want 2 ranks or more"},
 		{"calibrate --launch --max-bytes 9", "--max-bytes 9: want 1024 to 1073741824"},
 		{"calibrate --run ft.A.4", `run "ft.A.4" has no messages of two or more sizes whose receiver was waiting`},
@@ -169,7 +170,7 @@ func TestCalibrateGivesMachinesBack(t *testing.T) {
 	captureEnvironment(t)
 	store := t.TempDir()
 	mustCommq(t, "calibrate", "--launch", "--mpi", "openmpi", "-n", "8", "--rounds", "20", "--max-bytes", "4194304",
-		"--store", store, "--run", "patterns", "--format", "json", "--quiet")
+		"--store", store, "--name", "patterns", "--format", "json", "--quiet")
 	for name, text := range knownMachines {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "true.yaml")

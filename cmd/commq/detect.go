@@ -159,7 +159,7 @@ func runDetect(ctx context.Context, a *app, o *detectOptions, shared askShared) 
 	if !o.all && !d.Guesses() {
 		answer.DropCandidates()
 	}
-	if err := o.price.add(ctx, r, answer); err != nil {
+	if err := o.price.add(ctx, a, r, answer); err != nil {
 		return err
 	}
 	if err := o.replay.add(ctx, a, r, answer); err != nil {

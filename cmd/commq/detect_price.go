@@ -50,11 +50,11 @@ func (o *priceOptions) check() error {
 }
 
 // add prices the findings on the machine, if there is one, and sorts them by their savings.
-func (o *priceOptions) add(ctx context.Context, r *run.Run, answer *report.Report) error {
+func (o *priceOptions) add(ctx context.Context, a *app, r *run.Run, answer *report.Report) error {
 	if o.target.Machine == "" {
 		return nil
 	}
-	target, err := simulate.ReadTarget(o.target)
+	target, err := readTarget(a, o.target)
 	if err != nil {
 		return err
 	}

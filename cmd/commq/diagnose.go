@@ -163,7 +163,7 @@ func (o *diagnoseOptions) diagnose(ctx context.Context, a *app, found run.Found,
 	how := diagnose.Options{MemoryBytes: int64(o.memory) << 20, MostCalls: o.most, Finding: o.finding, Asked: asked,
 		Kept: keptResults(found), Progress: progress}
 	if o.target.Machine != "" {
-		if how.Target, err = readTarget(o.target); err != nil {
+		if how.Target, err = readTarget(a, o.target); err != nil {
 			return nil, err
 		}
 	}

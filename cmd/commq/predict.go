@@ -124,7 +124,7 @@ func runPredict(ctx context.Context, a *app, o *predictOptions) error {
 	if err != nil {
 		return err
 	}
-	target, err := o.readTarget(m)
+	target, err := o.readTarget(a, m)
 	if err != nil {
 		return err
 	}
@@ -169,11 +169,11 @@ func (o *predictOptions) learn(ctx context.Context, a *app) (m *model.Model, hel
 }
 
 // readTarget reads the machine to predict the time on, and tells the model its cycle time; nil for no machine.
-func (o *predictOptions) readTarget(m *model.Model) (*simulate.Target, error) {
+func (o *predictOptions) readTarget(a *app, m *model.Model) (*simulate.Target, error) {
 	if o.target.Machine == "" {
 		return nil, nil
 	}
-	target, err := readTarget(o.target)
+	target, err := readTarget(a, o.target)
 	if err == nil {
 		m.Times().SetCycleTime(target.Machine.CycleNs)
 	}

@@ -137,18 +137,30 @@ func machineKinds() string {
 	return "a YAML file, a configuration of Dimemas, or one of " + strings.Join(models.Names(), ", ")
 }
 
-// readTarget reads the machine that the flags name.
-func readTarget(o simulate.TargetOptions) (*simulate.Target, error) {
+// readTarget reads the machine that the flags name, and notes what --set took from it.
+func readTarget(a *app, o simulate.TargetOptions) (*simulate.Target, error) {
 	if o.Machine == "" {
 		return nil, fmt.Errorf("no machine given; name one with --machine: %s", machineKinds())
 	}
-	return simulate.ReadTarget(o)
+	t, err := simulate.ReadTarget(o)
+	if err != nil {
+		return nil, err
+	}
+	for _, change := range t.LostPieces {
+		noteLostPieces(a, "--set "+change)
+	}
+	return t, nil
+}
+
+// noteLostPieces notes that a bandwidth that was set replaced bandwidths by size.
+func noteLostPieces(a *app, change string) {
+	a.note("%s replaces the machine's pieces: one bandwidth for messages of all sizes", change)
 }
 
 // openSimulation opens a run of the store for a simulation.
 func openSimulation(ctx context.Context, a *app, nameOrPath string, o simulate.TargetOptions) (*stored.Simulation,
 	error) {
-	target, err := readTarget(o)
+	target, err := readTarget(a, o)
 	if err != nil {
 		return nil, err
 	}

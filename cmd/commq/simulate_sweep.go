@@ -87,7 +87,7 @@ func runSweep(ctx context.Context, a *app, c *cobra.Command, o *simulateOptions)
 	if len(o.runs) == 0 {
 		return errNoRun
 	}
-	target, err := readTarget(o.target)
+	target, err := readTarget(a, o.target)
 	if err != nil {
 		return err
 	}
@@ -98,6 +98,11 @@ func runSweep(ctx context.Context, a *app, c *cobra.Command, o *simulateOptions)
 	grid, err := sweep.NewGrid(target.Machine, o.sweep.sweeps)
 	if err != nil {
 		return err
+	}
+	for _, axis := range grid.Axes {
+		if target.Machine.LosesPieces(axis.Key) {
+			noteLostPieces(a, "--sweep "+axis.Key)
+		}
 	}
 	if err := o.sweep.checkPlot(grid, len(simulations)); err != nil {
 		return err

@@ -221,9 +221,9 @@ func (c *Calibration) learnContention(in *Input, m *models.Machine) {
 		default:
 			*part.to = found
 			found.set(part.link)
-			if hidden := found.hidden(); hidden != "" {
-				c.Warnings = append(c.Warnings, fmt.Sprintf("Messages %s do not show %s: the machine has the number "+
-					"that limits least.", part.where, hidden))
+			if open := found.undecided(); open != "" {
+				c.Warnings = append(c.Warnings, fmt.Sprintf("Messages %s do not decide %s. Of what fits their times the "+
+					"machine has the fewest limits: %s.", part.where, open, found.limitsText()))
 			}
 		}
 	}

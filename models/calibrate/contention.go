@@ -304,15 +304,36 @@ func (c *Contention) set(i *models.Interconnect) {
 		c.HalfDuplex
 }
 
-// hidden names the numbers that the rounds do not decide; empty if they decide all.
-func (c *Contention) hidden() string {
+// namedLimit is a limit with its name.
+type namedLimit struct {
+	name string
+	Limit
+}
+
+func (c *Contention) limits() []namedLimit {
+	return []namedLimit{{"input links", c.InputLinks}, {"output links", c.OutputLinks}, {"buses", c.Buses}}
+}
+
+// limitsText lists the limits that the machine gets.
+func (c *Contention) limitsText() string {
 	var names []string
-	for _, l := range []struct {
-		name  string
-		limit Limit
-	}{{"input links", c.InputLinks}, {"output links", c.OutputLinks}, {"buses", c.Buses}} {
-		if l.limit.Low != l.limit.High {
-			names = append(names, fmt.Sprintf("how many %s there are (%s)", l.name, l.limit))
+	for _, l := range c.limits() {
+		if l.Number > 0 {
+			names = append(names, fmt.Sprintf("%s %d", l.name, l.Number))
+		}
+	}
+	if c.HalfDuplex {
+		names = append(names, "half duplex")
+	}
+	return cmp.Or(strings.Join(names, ", "), "none")
+}
+
+// undecided names the numbers that the rounds do not decide; empty if they decide all.
+func (c *Contention) undecided() string {
+	var names []string
+	for _, l := range c.limits() {
+		if l.Low != l.High {
+			names = append(names, fmt.Sprintf("how many %s there are (%s)", l.name, l.Limit))
 		}
 	}
 	if !c.HalfDuplexKnown {

@@ -80,8 +80,8 @@ func TestContentionHiddenByABus(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := "how many input links there are (1 or more), how many output links there are (1 or more), whether links are half duplex"
-	if c.Buses != (Limit{1, 1, 1}) || c.hidden() != want {
-		t.Errorf("%+v: %s", c, c.hidden())
+	if c.Buses != (Limit{1, 1, 1}) || c.undecided() != want || c.limitsText() != "buses 1" {
+		t.Errorf("%+v: %s; %s", c, c.undecided(), c.limitsText())
 	}
 }
 

@@ -17,6 +17,8 @@ type Target struct {
 	Dialect Dialect
 	// Changes lists the changes made to the machine after it was read, as KEY=VALUE.
 	Changes []string
+	// LostPieces lists those of them that replaced bandwidths by size with one for all sizes.
+	LostPieces []string
 }
 
 // TargetOptions describe a target by the flags of commq simulate.
@@ -37,10 +39,11 @@ func ReadTarget(o TargetOptions) (*Target, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := setAll(m, o.Set); err != nil {
+	lost, err := setAll(m, o.Set)
+	if err != nil {
 		return nil, err
 	}
-	t := &Target{Machine: m, Changes: slices.Clone(o.Set)}
+	t := &Target{Machine: m, Changes: slices.Clone(o.Set), LostPieces: lost}
 	if o.Mapping != "" {
 		t.Changes = append(t.Changes, mappingKey+o.Mapping)
 	}
@@ -50,21 +53,24 @@ func ReadTarget(o TargetOptions) (*Target, error) {
 	return t, models.ParseMapping(m, o.Mapping)
 }
 
-// setAll changes keys of a machine, each as KEY=VALUE.
-func setAll(m *models.Machine, changes []string) error {
+// setAll changes keys of a machine, each as KEY=VALUE, and returns the changes that removed pieces.
+func setAll(m *models.Machine, changes []string) (lostPieces []string, err error) {
 	for _, kv := range changes {
 		key, value, ok := strings.Cut(kv, "=")
 		if !ok {
-			return fmt.Errorf("--set %s: want KEY=VALUE, for example latency_ns=1500", kv)
+			return nil, fmt.Errorf("--set %s: want KEY=VALUE, for example latency_ns=1500", kv)
+		}
+		if m.LosesPieces(key) {
+			lostPieces = append(lostPieces, kv)
 		}
 		if err := m.Set(key, value); err != nil {
-			return fmt.Errorf("--set %s: %w", kv, err)
+			return nil, fmt.Errorf("--set %s: %w", kv, err)
 		}
 	}
 	if err := m.Consistent(); err != nil {
-		return fmt.Errorf("machine %s: %w", m.Name, err)
+		return nil, fmt.Errorf("machine %s: %w", m.Name, err)
 	}
-	return nil
+	return lostPieces, nil
 }
 
 // TargetOf returns the target that the times of a run are from, by its manifest; see Target.Origin.
@@ -83,7 +89,7 @@ func TargetOf(s *schema.Simulation) (*Target, error) {
 		mapping = strings.TrimPrefix(changes[i], mappingKey)
 		changes = slices.DeleteFunc(changes, isMapping)
 	}
-	if err := setAll(m, changes); err != nil {
+	if _, err := setAll(m, changes); err != nil {
 		return nil, err
 	}
 	if t.Dialect, err = parseDialect(s.Dialect, m); err != nil {
