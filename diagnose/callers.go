@@ -31,17 +31,17 @@ type Caller struct {
 // paths are the call paths of a run.
 type paths struct {
 	frames []run.Frame
-	// wrappers are the functions from which MPI is reached at one place only, and that are called from several.
+	// wrappers are the functions that reach MPI at one place only and are called from several.
 	wrappers map[string]bool
 }
 
-// functionKey tells functions apart: those of one name can be in several files.
+// functionKey identifies a function: several files can have functions of one name.
 func functionKey(f *run.Frame) string {
 	file, _ := fileAndLine(f.Place)
 	return f.Function + " " + file
 }
 
-// parent is the frame that called the function of a frame; nil if it was not recorded.
+// parent returns the frame that called the function of a frame; nil if it was not recorded.
 func (p *paths) parent(f *run.Frame) *run.Frame {
 	if f.Parent < 0 || int(f.Parent) >= len(p.frames) {
 		return nil
@@ -74,8 +74,7 @@ func pathsOf(frames []run.Frame) *paths {
 	return p
 }
 
-// caller is the first frame above a call site that is in no wrapper; the one above it where the call is in none. It is
-// nil if no caller was recorded.
+// caller returns the first frame above a call site that is not in a wrapper; nil if no caller was recorded.
 func (p *paths) caller(site int32) *run.Frame {
 	if site < 0 || int(site) >= len(p.frames) {
 		return nil
@@ -91,13 +90,13 @@ func (p *paths) caller(site int32) *run.Frame {
 	return f
 }
 
-// costs are what the calls at each site cost, in ns.
+// costs has the cost of the calls at each site, in ns.
 type costs struct {
 	computed *computing
 	onPath   map[string]map[int32]int64 // by call, then by site
 }
 
-// costsOf are the costs of a run with this critical path.
+// costsOf returns the costs of a run with this critical path.
 func costsOf(computed *computing, path *critical.Path) *costs {
 	c := &costs{computed: computed, onPath: map[string]map[int32]int64{}}
 	id := func(site int32) string { return strconv.Itoa(int(site)) }
@@ -113,7 +112,7 @@ func costsOf(computed *computing, path *critical.Path) *costs {
 	return c
 }
 
-// bySiteOf is what a finding costs by call site.
+// bySiteOf returns the cost of a finding by call site, in ns.
 func (c *costs) bySiteOf(f *Finding) map[int32]int64 {
 	switch {
 	case f.bySite != nil:
@@ -124,7 +123,7 @@ func (c *costs) bySiteOf(f *Finding) map[int32]int64 {
 	return c.onPath[f.Call]
 }
 
-// deviations are the standard deviations of computing before calls of some sites, as mostVaried sums them.
+// deviations returns the standard deviations of computing before calls at some sites, summed as in mostVaried.
 func (c *costs) deviations(sites []int32) map[int32]int64 {
 	all := map[int32]int64{}
 	for of, squares := range c.computed.squares {
@@ -136,8 +135,7 @@ func (c *costs) deviations(sites []int32) map[int32]int64 {
 	return all
 }
 
-// setCallers sets who calls the function with a finding's call, if there are several, or if the cost is that of one of
-// several call paths. It does so for the calls that wait too.
+// setCallers sets the callers of the function with the finding's call, and of the functions with the calls that wait.
 func (f *Finding) setCallers(p *paths, c *costs) {
 	f.Function, f.Callers = p.callers(f.sites, c.bySiteOf(f))
 	for i := range f.Waits {
@@ -146,8 +144,8 @@ func (f *Finding) setCallers(p *paths, c *costs) {
 	}
 }
 
-// callers returns the function with a call, and the callers of it, the one with the highest cost first. cost is in ns,
-// by call site. A function with one caller has none that need be named.
+// callers returns the function with a call and its callers, the highest cost first. cost is in ns, by call site. It
+// returns no callers if there is only one.
 func (p *paths) callers(sites []int32, cost map[int32]int64) (function string, all []Caller) {
 	known, sum := map[string]*Caller{}, int64(0)
 	for _, site := range sites {
@@ -179,11 +177,11 @@ func (p *paths) callers(sites []int32, cost map[int32]int64) (function string, a
 	return function, all
 }
 
-// Called tells which caller has most of a finding whose call is reached from several: "in send, called from exchange at
+// Called names the caller with the largest part of a finding whose call has several: "in send, called from exchange at
 // halo.c:80 (62.0 %; 4 other callers)". It is "" for other findings.
 func (f *Finding) Called() string { return calledFrom(f.Function, f.Callers) }
 
-// calledFrom tells which caller of a function is the first of several.
+// calledFrom names the first of several callers of a function.
 func calledFrom(function string, callers []Caller) string {
 	if len(callers) == 0 {
 		return ""

@@ -9,31 +9,31 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// cause is computing that made ranks wait: before one call of the program, or of an imbalance wherever the ranks
-// compute longer than others.
+// cause is computing that made ranks wait: before one call of the program, or, in an imbalance, wherever ranks compute
+// longer than others.
 type cause struct {
 	rule Rule
-	// group means an imbalance of one of several groups of ranks, which compute longer than others at different lines.
+	// group means that the imbalance is of one of several groups of ranks, which compute longer at different lines.
 	group bool
-	// parts are where the computing is, the one with the longest excess first.
+	// parts are the calls before which the computing is, the longest excess first.
 	parts []*part
 	// total is the time that each rank computes in the whole run, in ns.
 	total []int64
 	// computed is the run's computing; of an imbalance only.
 	computed *computing
-	// less is the excess to take away where it is, as negative ns; of a group only.
+	// less is the excess to remove, as negative ns by cell and slice; of a group only.
 	less map[cell][]int64
-	// mean is the time that computing before a call takes on average, in ns; of variation only.
+	// mean is the mean computing before a call, in ns; of variation only.
 	mean map[rankSite]int64
-	// varies is the call before which it varies most; of variation only.
+	// varies is the call before which computing varies most; of variation only.
 	varies causeKey
-	// waitNs is the time that was waited because of it, and waits the calls that waited.
+	// waitNs is the time that ranks waited because of it, and waits the calls that waited.
 	waitNs int64
 	waits  []Wait
 	lost   lost
-	// sends has pairs of ranks of which the second waited for a message of the first.
+	// sends has the pairs of ranks of which the second waited for a message of the first.
 	sends map[[2]int32]bool
-	// found are its instances.
+	// found are its instances; nil if nobody waited.
 	found *Instances
 }
 
@@ -41,10 +41,9 @@ type cause struct {
 type part struct {
 	place string
 	call  schema.CallID
-	// sites are the call sites of the place: one for each path that leads there.
+	// sites are the call sites of the place, one for each call path to it.
 	sites []int32
-	// excess is the time that ranks computed more than they had to, in ns; see critical.Delay. It lists the ranks that
-	// matter.
+	// excess is how much longer than needed ranks computed, in ns; see critical.Delay. It has only ranks that matter.
 	excess map[int32]int64
 	// computed is the time that each rank computes there, in ns; ranks that never do have no entry.
 	computed map[int32]int64
@@ -52,7 +51,7 @@ type part struct {
 	bySite map[int32]int64
 }
 
-// excessNs is the excess of all ranks and parts together.
+// excessNs returns the excess of all ranks and parts together.
 func (c *cause) excessNs() (ns int64) {
 	for _, excess := range c.excess() {
 		ns += excess
@@ -60,7 +59,7 @@ func (c *cause) excessNs() (ns int64) {
 	return ns
 }
 
-// excess is the excess by rank.
+// excess returns the excess by rank.
 func (c *cause) excess() map[int32]int64 {
 	sum := map[int32]int64{}
 	for _, p := range c.parts {
@@ -71,10 +70,10 @@ func (c *cause) excess() map[int32]int64 {
 	return sum
 }
 
-// ranks are the ranks that cause it, in ascending order.
+// ranks returns the ranks that cause it, in ascending order.
 func (c *cause) ranks() []int32 { return slices.Sorted(maps.Keys(c.excess())) }
 
-// topOf is the rank with the largest excess, the lowest of several.
+// topOf returns the rank with the largest excess, the lowest of several.
 func topOf(excess map[int32]int64) int32 {
 	top := int32(-1)
 	for _, rank := range slices.Sorted(maps.Keys(excess)) {
@@ -85,16 +84,16 @@ func topOf(excess map[int32]int64) int32 {
 	return top
 }
 
-// leastPart is the part of the largest excess of a rank that another rank's must have to be named with it.
+// A rank is named if its excess is at least leastPart of the largest excess of a rank.
 const leastPart = 0.2
 
-// dropSmall drops ranks that hardly matter.
+// dropSmall drops ranks with less than leastPart of the largest excess.
 func dropSmall(excess map[int32]int64) {
 	most := float64(excess[topOf(excess)])
 	maps.DeleteFunc(excess, func(_ int32, ns int64) bool { return float64(ns) < leastPart*most })
 }
 
-// overloaded returns the ranks that compute longer than the mean, and by how many ns.
+// overloaded returns the ranks that compute longer than the mean of those that share the work, and by how many ns.
 func overloaded(total []int64) map[int32]int64 { return above(total, meanOfWorkers(total)) }
 
 // above returns the ranks that compute longer than the mean, and by how many ns.
@@ -109,9 +108,9 @@ func above(total []int64, mean float64) map[int32]int64 {
 	return ranks
 }
 
-// imbalanced returns those of the overloaded ranks whose delays follow from that: at least half of a rank's excess in
-// delays is what it computes more than the ranks that are not overloaded. Other ranks compute at a time when somebody
-// waits for them. Where several ranks wait for the same computing, it counts once.
+// imbalanced reports for each overloaded rank whether its delays come from its total: whether its computing beyond the
+// mean of the other ranks is at least half of the delays. The rest only compute while somebody waits for them.
+// Computing that several ranks wait for counts once.
 func imbalanced(delays []*critical.Delay, overloaded map[int32]int64, computed *computing,
 	total []int64) map[int32]bool {
 	excess, ranks := map[int32]int64{}, map[int32]bool{}
@@ -134,7 +133,7 @@ func imbalanced(delays []*critical.Delay, overloaded map[int32]int64, computed *
 	return ranks
 }
 
-// othersThan are the computing times of the ranks that share the work and are not overloaded, in ns.
+// othersThan returns the computing times, in ns, of the ranks that share the work and are not overloaded.
 func othersThan(overloaded map[int32]int64, total []int64) (others []int64) {
 	for rank, ns := range workers(total) {
 		if _, found := overloaded[rank]; !found {
@@ -151,33 +150,32 @@ type gatherer struct {
 	byKey     map[causeKey]*gathered
 }
 
-// causeKey tells causes apart. All parts of an imbalance are one cause, which has no place.
+// causeKey identifies a cause. All parts of an imbalance are one cause, which has no place.
 type causeKey struct {
 	imbalance int // its number from 1; 0 for other causes
 	place     string
 	call      schema.CallID
 }
 
-// waitKey tells waits apart: what is waited for, and the line and call that wait.
+// waitKey identifies waits: the kind of wait, and the line and call that wait.
 type waitKey struct {
 	awaits critical.Awaited
 	place  string
 	call   schema.CallID
 }
 
-// gathered is a cause, and what is needed only until it is complete.
+// gathered is a cause, with what is needed until it is complete.
 type gathered struct {
 	cause
 	byPlace map[causeKey]*part
 	byWait  map[waitKey]*Wait
-	// forNs is the time waited by what was waited for, and collectiveNs by the collective operation.
+	// forNs is the time waited by kind of wait, and collectiveNs by collective operation.
 	forNs        map[critical.Awaited]int64
 	collectiveNs map[schema.CallID]int64
 }
 
-// causesOf gathers the delays that are computing. First come the imbalances of the run, unless all ranks compute
-// equally long, then variation, then the others, the one with the longest excess first. place names call sites, and
-// ranks is their number.
+// causesOf gathers the delays that are computing. It returns the imbalances first, unless all ranks compute equally
+// long, then variation, then the others, the longest excess first. place names call sites.
 func causesOf(delays []*critical.Delay, computed *computing, place func(int32) string, ranks int) (causes []*cause) {
 	total := computed.total(ranks)
 	imbalances, of := imbalancesOf(delays, computed, place, total)
@@ -208,8 +206,8 @@ func causesOf(delays []*critical.Delay, computed *computing, place func(int32) s
 		varies: computed.mostVaried(place)}}, causes)
 }
 
-// imbalancesOf are the imbalances: of each group of ranks, or the one of the run. of is the number of the imbalance
-// that the computing of a rank before a call belongs to, from 1; 0 is none.
+// imbalancesOf returns the imbalances, one for each group of ranks, or one of the whole run. of returns the number
+// (from 1; 0 for none) of the imbalance to which the computing of a rank before a call belongs.
 func imbalancesOf(delays []*critical.Delay, computed *computing, place func(int32) string, total []int64) (all []*cause,
 	of func(rank int32, at causeKey) int) {
 	over := overloaded(total)
@@ -237,7 +235,8 @@ func imbalancesOf(delays []*critical.Delay, computed *computing, place func(int3
 	}
 }
 
-// partsOf is where ranks compute what they have too much. less is that by cell and slice, as negative ns.
+// partsOf returns the calls before which ranks compute their excess. less is the excess by cell and slice, as negative
+// ns.
 func partsOf(less map[cell][]int64, computed *computing, place func(int32) string, ranks int) (parts []*part) {
 	byPlace, all := map[causeKey]*part{}, computed.divided(ranks).joined()
 	for at, list := range less {
@@ -324,7 +323,8 @@ func (c *gathered) addWait(k waitKey, site int32, w *critical.Waits) {
 	}
 }
 
-// joinLongest sets the longest waits from the instances: parts of a wait for several kinds of computing are one wait.
+// joinLongest corrects the longest waits by the instances: there a wait that several kinds of computing cause is one
+// wait.
 func (c *gathered) joinLongest(place func(int32) string) {
 	for _, x := range c.lost.longest {
 		w := c.byWait[waitKey{x.For, place(x.Site), x.Call}]
@@ -334,7 +334,7 @@ func (c *gathered) joinLongest(place func(int32) string) {
 	}
 }
 
-// complete adds what the whole run says of a cause, drops ranks that hardly matter, and names its rule.
+// complete adds the computing of the whole run to a cause, drops ranks that matter little, and names its rule.
 func (c *gathered) complete(computed *computing, total []int64) {
 	c.total = total
 	for _, p := range c.parts {
@@ -353,7 +353,7 @@ func (c *gathered) complete(computed *computing, total []int64) {
 	c.waits, c.rule = c.sortedWaits(), c.ruleByWaits()
 }
 
-// sortedWaits are the calls that waited, the longest first.
+// sortedWaits returns the calls that waited, the longest first.
 func (c *gathered) sortedWaits() (all []Wait) {
 	for _, w := range c.byWait {
 		w.Calls = max(1, int64(w.calls+0.5))
@@ -373,11 +373,11 @@ func sumOf(all map[int32]int64) (sum int64) {
 	return sum
 }
 
-// leastWork is the part of the mean computing time that a rank computes at least that shares the work of the others.
-// One rank that computes less is a master that gives out tasks, or writes files; several are ranks without work.
+// A rank shares the work if it computes more than leastWork of the mean. One rank that computes less is a master that
+// gives out tasks, or writes files. Several are ranks without work, and then all ranks count.
 const leastWork = 0.1
 
-// workers are the computing times of the ranks that share the work, by rank.
+// workers returns the computing times of the ranks that share the work, in ns by rank.
 func workers(total []int64) map[int32]int64 {
 	least, all := leastWork*meanOf(total), map[int32]int64{}
 	for rank, ns := range total {
@@ -394,7 +394,7 @@ func workers(total []int64) map[int32]int64 {
 	return all
 }
 
-// meanOfWorkers is the mean computing time of the ranks that share the work, in ns; 0 if nobody computes.
+// meanOfWorkers returns the mean computing time of the ranks that share the work, in ns; 0 if nobody computes.
 func meanOfWorkers(total []int64) float64 {
 	all := workers(total)
 	return float64(sumOf(all)) / float64(max(1, len(all)))

@@ -2,11 +2,11 @@ package diagnose
 
 import "slices"
 
-// leastInChain is how many ranks a chain has at least.
+// A chain has at least leastInChain ranks.
 const leastInChain = 3
 
-// chain are the ranks of a late sender of which each waits for a message of the one before, and for no other: they
-// compute one after the other. It is nil if they are no chain, or if a rank of it but the last does not compute.
+// chain returns the ranks of a late sender if they compute one after the other: each waits for a message of the rank
+// before it, and for no other. It returns nil if they are no chain, or if a rank other than the last does not compute.
 func (c *cause) chain() (ranks []int32) {
 	if c.rule != LateSender {
 		return nil

@@ -10,15 +10,15 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// gaps are the times between the calls of each thread.
+// gaps measures the time between the calls of each thread.
 type gaps struct {
 	lastNs map[[2]int32]int64 // by rank and thread: when the last call returned
 }
 
 func newGaps() *gaps { return &gaps{lastNs: map[[2]int32]int64{}} }
 
-// before returns the time between row i and the row before it on its thread, less polling, in ns. Rows must come in
-// order. A first row has none, nor has a row of an untimed run.
+// before returns the time between row i and the row before it on its thread, without polling, in ns. Rows must come in
+// order. known is false for the first row of a thread and for rows without times.
 func (g *gaps) before(b *schema.Events, i int) (ns int64, known bool) {
 	if b.StartNs[i] == schema.NullInt64 {
 		return 0, false
@@ -35,7 +35,7 @@ func (g *gaps) before(b *schema.Events, i int) (ns int64, known bool) {
 }
 
 // fillComputing returns a function that sets the compute times of a run that was captured without a clock for them: all
-// time between calls. It is nil for other runs.
+// time between calls is computing. It returns nil for other runs.
 func fillComputing(r *run.Run) func(*schema.Events) {
 	if r.Manifest.ComputeClock != "none" {
 		return nil
@@ -55,26 +55,27 @@ func (a rankSite) compare(b rankSite) int {
 	return cmp.Or(cmp.Compare(a.site, b.site), cmp.Compare(a.rank, b.rank))
 }
 
-// computing is how long ranks compute before the calls of each call site.
+// computing has the time that ranks compute before the calls of each call site.
 type computing struct {
 	ns   map[rankSite]int64 // on the run's compute_clock
 	rows map[rankSite]int64 // number of calls
 	// squares are the sums of the squares of these times.
 	squares map[rankSite]float64
-	// instructions are those that ranks execute before the calls; nil if they were not counted.
+	// instructions are the instructions that ranks execute before the calls; nil if they were not counted.
 	instructions map[rankSite]int64
-	// sites are the common call sites, and cells the computing by them and in the course of the run; nil before divide.
+	// sites are the common call sites with the calls of a slice, and cells the computing by cell and slice; nil before
+	// divide.
 	sites map[int32]int64
 	cells cells
-	// wallNs is the time between calls of a thread, less polling, and cpuNs what it computed in it, of all threads
-	// together.
+	// wallNs is the time between the calls of each thread, without polling, and cpuNs the computing in it; sums of all
+	// threads.
 	wallNs, cpuNs int64
 	calls         map[int32]schema.CallID // by call site
 	gaps          *gaps                   `snapshot:"-"`
 	fill          func(*schema.Events)    `snapshot:"-"` // of fillComputing
 }
 
-// computeColumns are the columns that computing needs besides those of critical paths.
+// computeColumns are the columns that computing needs in addition to those of critical paths.
 var computeColumns = []string{"compute_ns", "poll_ns"}
 
 func newComputing(r *run.Run) *computing {
@@ -86,7 +87,7 @@ func newComputing(r *run.Run) *computing {
 	return c
 }
 
-// columns are the columns of events that it needs besides those of critical paths.
+// columns returns the columns of events that it needs in addition to those of critical paths.
 func (c *computing) columns() []string {
 	if c.instructions != nil {
 		return append(slices.Clone(computeColumns), "instructions")
@@ -116,7 +117,7 @@ func (c *computing) add(b *schema.Events) {
 	}
 }
 
-// total is the time that each of the ranks computes.
+// total returns the computing time of each rank, in ns.
 func (c *computing) total(ranks int) []int64 {
 	total := make([]int64, ranks)
 	for at, ns := range c.ns {
@@ -125,8 +126,7 @@ func (c *computing) total(ranks int) []int64 {
 	return total
 }
 
-// mean is the time that computing before a call takes on average, in ns. Calls whose site is not known have none:
-// they may be anywhere.
+// mean returns the mean computing before a call, in ns. Calls at unknown sites have none: they may be anywhere.
 func (c *computing) mean() map[rankSite]int64 {
 	mean := make(map[rankSite]int64, len(c.ns))
 	for at, rows := range c.rows {
@@ -137,8 +137,8 @@ func (c *computing) mean() map[rankSite]int64 {
 	return mean
 }
 
-// mostVaried is the call before which the times of computing vary most: where the standard deviations of the ranks'
-// times, each as often as there are times, add up to most. It is none if they never vary.
+// mostVaried returns the call before which computing varies most, by the sum over ranks of standard deviation times
+// number of calls. It returns the zero key if computing never varies.
 func (c *computing) mostVaried(place func(int32) string) (at causeKey) {
 	sum, most := map[causeKey]float64{}, 0.0
 	for _, of := range slices.SortedFunc(maps.Keys(c.squares), rankSite.compare) { // in order, so that sums round in one way
@@ -155,8 +155,8 @@ func (c *computing) mostVaried(place func(int32) string) (at causeKey) {
 	return at
 }
 
-// cpuShare is the part of the time between calls in which the ranks computed: less than 1 where they waited for a
-// CPU, or for something else that is not MPI.
+// cpuShare returns the fraction of the time between calls in which ranks computed. It is below 1 if they waited for a
+// CPU, or for anything else outside MPI.
 func (c *computing) cpuShare() float64 {
 	if c.wallNs == 0 {
 		return 1

@@ -10,8 +10,8 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// coresOf is what is known of the cores of a run: whether its ranks waited for them. Runs whose times are not measured
-// have a core for each rank.
+// coresOf returns what is known of the cores of a run, and whether its ranks waited for them. Runs whose times are not
+// measured have a core for each rank.
 func coresOf(r *run.Run, computed *computing) cores.Use {
 	m := r.Manifest
 	u := cores.Use{Known: len(m.Origin.Cores) > 0, CPUShare: 1,
@@ -19,7 +19,7 @@ func coresOf(r *run.Run, computed *computing) cores.Use {
 	if m.TimeOrigin != "measured" {
 		return u
 	}
-	if m.ComputeClock == "cpu" { // the wall clock goes on while a rank has no CPU; a device that waits has no need of one
+	if m.ComputeClock == "cpu" { // a wall clock runs on without a CPU; a waiting device needs none
 		u.CPUShare = computed.cpuShare()
 	}
 	for _, h := range m.SharedCores() {
@@ -29,14 +29,14 @@ func coresOf(r *run.Run, computed *computing) cores.Use {
 	return u
 }
 
-// simulatedInstead reports whether the run's own times are replaced by simulated ones: its ranks waited for cores, and
-// compute times are on a clock that stops meanwhile.
+// simulatedInstead reports whether simulated times replace the run's own: its ranks waited for cores, and the clock of
+// its compute times stops while they wait.
 func simulatedInstead(m *schema.Manifest, u cores.Use) bool {
 	return u.Waited() && m.ComputeClock == "cpu"
 }
 
-// variesByCores reports whether ranks may compute longer in turn because they shared cores: other ranks then use the
-// caches, and a rank goes on at another core. Virtual times without a clock have only what the program says.
+// variesByCores reports whether shared cores may make ranks compute longer in turn: other ranks use the caches, and
+// ranks move to other cores. Virtual times without a clock have only the computing that the program states.
 func variesByCores(m *schema.Manifest, u cores.Use) bool {
 	if m.TimeOrigin == "measured" {
 		return u.Waited()
@@ -44,13 +44,13 @@ func variesByCores(m *schema.Manifest, u cores.Use) bool {
 	return m.ComputeClock != "none" && len(m.SharedCores()) > 0
 }
 
-// byTimesOfCores is said of what a file found in the run's own times.
+// byTimesOfCores is added to a file's finding in the run's own times.
 const byTimesOfCores = ", by times in which ranks waited for cores"
 
-// lack is how ranks had too few cores, in words: what is said of it, and how to capture without it.
+// lack says in words that ranks had too few cores (of), and how to capture without that (advice).
 type lack struct{ of, advice string }
 
-// lackOf is how the ranks of a run had too few cores: more ranks than cores, or something else had them too.
+// lackOf returns the words for the ranks of a run: more ranks than cores, or something else ran on the cores.
 func lackOf(m *schema.Manifest, u cores.Use) lack {
 	if len(m.SharedCores()) > 0 || !u.Known {
 		return lack{"these ranks shared cores",
@@ -60,18 +60,18 @@ func lackOf(m *schema.Manifest, u cores.Use) lack {
 		"Capture first where nothing else runs on these cores: only what is left then is the program's."}
 }
 
-// doubt is what is said of a finding that the cores may have made.
+// doubt is added to the title of a finding that the cores may have caused.
 func (l lack) doubt() string { return "; " + l.of + ", which does this to a program without fault" }
 
-// leastBesideCores is by which part ranks compute longer than others at least that share cores, for it to be the
-// program's: mean computing times differ by 5 % from run to run on shared cores, those of some lines by twice as much.
+// On shared cores an imbalance counts as the program's only if its ranks compute at least leastBesideCores longer than
+// the others: mean computing times differ by 5 % from run to run there, those of some lines by twice as much.
 const leastBesideCores = 0.15
 
-// leastVariation is the part of the time that variation gains at least on shared cores for it to be the program's:
-// programs without a fault gain up to 23 % there, with 16 ranks on 2 cores.
+// On shared cores variation counts as the program's only if it gains at least leastVariation of the time: programs
+// without a fault gain up to 23 % there, with 16 ranks on 2 cores.
 const leastVariation = 0.35
 
-// doubtByCores marks what shared cores may have made: variation and imbalances that are small, and what files say of
+// doubtByCores marks findings that shared cores may have caused: small variation and imbalances, and what files find in
 // measured times.
 func (q *search) doubtByCores(l lack, measured bool) {
 	for i := range q.d.Findings {
@@ -86,8 +86,8 @@ func (q *search) doubtByCores(l lack, measured bool) {
 	}
 }
 
-// sharedCores warns that the run's times are not those of a core per rank. recordedNs is its measured time, 0 if that
-// is not known, and simulatedNs the one that is shown instead.
+// sharedCores warns that the ranks had no core each. recordedNs is the measured time, 0 if unknown, and simulatedNs the
+// one shown instead.
 func sharedCores(m *schema.Manifest, u cores.Use, machine string, recordedNs, simulatedNs int64) string {
 	if !simulatedInstead(m, u) {
 		return u.Text("") + "; these times include waiting for a core: capture with --clock cpu, or on more cores"
@@ -105,11 +105,10 @@ func sharedCores(m *schema.Manifest, u cores.Use, machine string, recordedNs, si
 	return text
 }
 
-// mostlyComputing is the part of a run's time that computing, with its waits, takes at least where no doubt is in
-// place.
+// A run is doubtful if its computing, with the waits for it, takes less than mostlyComputing of its time.
 const mostlyComputing = 0.5
 
-// maybeSharedCores warns of a run that spends most of its time in MPI, which may be for want of cores.
+// maybeSharedCores warns of a run that spends most of its time in MPI: it may lack cores.
 func maybeSharedCores(d *Diagnosis) string {
 	return fmt.Sprintf("without messages the run would take %s; the rest is communication, or ranks that waited in "+
 		"MPI for a core: on fewer cores than ranks use --machine NAME, whose times are those of a core each",

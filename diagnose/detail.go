@@ -126,7 +126,7 @@ func times(n int64) string {
 	return units.Comma(n) + " times"
 }
 
-// barWide is the length of the longest bar of a text.
+// barWide is the length of the longest bar, in characters.
 const barWide = 40
 
 // courseText lists when the run loses time by a finding, and the longest instances.
@@ -150,8 +150,8 @@ func (d *Diagnosis) courseText(s *strings.Builder, f *Finding) {
 	in.longestText(s, lost, wide/10)
 }
 
-// longestText lists the longest instances; of waits with what all ranks waited together, by which they are ordered.
-// wide is how far apart times are.
+// longestText lists the longest instances. Waits are ordered by the time that all ranks waited, which is shown too.
+// wide is the distance, in ns, that printed times must tell apart.
 func (in *Instances) longestText(s *strings.Builder, lost string, wide int64) {
 	title, head := "the longest", []string{"at", "rank", lost}
 	if in.Of == ofWaits {
@@ -169,7 +169,7 @@ func (in *Instances) longestText(s *strings.Builder, lost string, wide int64) {
 	writeColumns(s, rows, len(head))
 }
 
-// clock is a time of the run with as many digits as times need that are wide apart.
+// clock writes a time of the run with enough digits to tell times apart that differ by wide, both in ns.
 func clock(ns, wide int64) string {
 	decimals := 2
 	for ; decimals < 9 && float64(wide) < 1e10*math.Pow10(-decimals); decimals++ {
@@ -177,7 +177,7 @@ func clock(ns, wide int64) string {
 	return fmt.Sprintf("%.*f s", decimals, float64(ns)/1e9)
 }
 
-// whose says so where the times of instances are not those of the diagnosis.
+// whose returns a note if the times of instances are not those of the diagnosis.
 func (d *Diagnosis) whose(in *Instances) string {
 	if d.TimesSimulated && in.Of != ofWaits {
 		return ", in the recorded times"

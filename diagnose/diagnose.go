@@ -16,11 +16,11 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// Need says what a run must have to be diagnosed.
+// Need lists the requirements on a run that is to be diagnosed.
 var Need = run.Need{Command: "diagnose", AllCalls: true, NoneDropped: true, Times: true}
 
-// NeedFor says what a run with this manifest must have. With a machine to simulate it on it need not have times, if it
-// has compute times.
+// NeedFor returns the requirements on a run with this manifest. A run that is simulated on a machine needs no times of
+// calls if it has compute times.
 func NeedFor(m *schema.Manifest, machine bool) run.Need {
 	need := Need
 	need.Times = !machine || m.ComputeClock == "none"
@@ -34,25 +34,26 @@ type Options struct {
 	Target *simulate.Target
 	// MemoryBytes limits the memory for the rows of the run; 0 means no limit.
 	MemoryBytes int64
-	// Evidence is what the rules say of the run that are files, the largest cost of a rule first.
+	// Evidence has what rules from files, and package detect, found in the run. Of each rule the largest cost comes
+	// first.
 	Evidence []Evidence
-	// NotLookedFor are such rules that were not asked.
+	// NotLookedFor are the rules from files that were not asked, with the reasons.
 	NotLookedFor []NotLookedFor
-	// MostCalls is the number of calls of a run above which its gains are not simulated, but bounds; 0 means no limit.
+	// MostCalls limits the simulations: a run with more calls gets bounds of its gains instead. 0 means no limit.
 	MostCalls int64
-	// Warnings say what makes the recording doubtful. They come before those of the diagnosis.
+	// Warnings are doubts about the recording. They come before the warnings of the diagnosis.
 	Warnings []string
-	// Finding is the number of a finding, from 1, whose rows are read again for all its evidence; 0 is none.
+	// Finding is the number of a finding, from 1, whose rows are read again for all its evidence; 0 means none.
 	Finding int
 	// Asked are the arguments of commq's commands that name the run; nil means its name.
 	Asked []string
-	// Kept has what was computed of the rows of the run in earlier diagnoses; nil means nothing is kept.
+	// Kept has the results of earlier diagnoses of the run that its rows were read for; nil means nothing is kept.
 	Kept *kept.Results
-	// Progress is called with what is being done; nil means no callback.
+	// Progress is called with the name of each step; nil means no callback.
 	Progress func(step string)
 }
 
-// Diagnosis is what limits a run.
+// Diagnosis is the answer: the findings that limit a run, and its efficiency.
 type Diagnosis struct {
 	// Run is the run's name.
 	Run string `json:"run"`
@@ -128,8 +129,8 @@ type Finding struct {
 	GainNs int64 `json:"gain_ns"`
 	// Bound means that the gain was not simulated and is at most this: the time of the calls on the critical path.
 	Bound bool `json:"bound"`
-	// MostNs is the gain if the excess of an imbalance or a serial section need not be computed at all; 0 in other
-	// findings.
+	// MostNs is the gain if the excess were not computed at all. Only serial sections and imbalances of the whole run
+	// have it; 0 in other findings.
 	MostNs int64 `json:"most_ns,omitempty"`
 	// WaitNs is the time that ranks waited because of the cause, all of them together.
 	WaitNs int64 `json:"wait_ns"`
@@ -146,27 +147,27 @@ type Finding struct {
 	// Evidence are the values that a rule from a file gives.
 	Evidence []Value `json:"evidence,omitempty"`
 
-	// without makes the change of a run that does not have the cause; nil if the gain was not simulated. boundNs is
-	// what the gain cannot exceed; 0 if there is no bound.
+	// without makes the change that removes the cause; nil if the gain was not simulated. boundNs is an upper bound of
+	// the gain; 0 if there is none.
 	without func() *change
 	boundNs int64
-	// least makes the change of a run in which the excess of a cause need not be computed, or nil.
+	// least makes the change after which nobody computes the excess, or nil.
 	least func() *change
 	sites []int32 // of Callsites
-	// bySite is its cost by call site, where it is of computing; nil if that is to be found.
+	// bySite is the cost of computing by call site; nil if setCallers is to find it.
 	bySite map[int32]int64
 	inTurn [][]float64 // of InTurn
-	// mean is the time that computing takes on average; of variation only.
+	// mean is the mean computing before a call, in ns; of variation only.
 	mean map[rankSite]int64
-	// timesMore is by which part ranks compute longer than others; of an imbalance only.
+	// timesMore is how much longer these ranks compute than the others, as a fraction; of an imbalance only.
 	timesMore float64
-	// doubtful means that the cores of the run may be the cause, and not the program.
+	// doubtful means that too few cores may be the cause, not the program.
 	doubtful bool
-	// keeping makes the change of a run in which a part of the excess is computed, from 0 to 1; nil of an imbalance.
+	// keeping makes the change after which this part of the excess, from 0 to 1, is computed; nil for an imbalance.
 	keeping func(part float64) *change
 	// excessNs is the excess of all ranks together.
 	excessNs int64
-	// excess means that the bound is what these ranks compute more than they had to.
+	// excess means that the bound is the excess computing of these ranks, not time on the critical path.
 	excess bool
 }
 
@@ -258,7 +259,7 @@ func Run(ctx context.Context, r *run.Run, o Options) (*Diagnosis, error) {
 type search struct {
 	d *Diagnosis
 	w *whatIf
-	// recordedNs is the measured duration of the program; 0 if it is not known.
+	// recordedNs is the measured duration of the program; 0 if unknown.
 	recordedNs int64
 }
 
@@ -323,16 +324,16 @@ func (q *search) run(ctx context.Context, r *run.Run, target *simulate.Target, o
 	return q.together(ctx)
 }
 
-// leastNamed is the part of the time that a finding gains at least which comes before a doubtful one.
+// A doubtful finding is sorted as if it gained at most leastNamed of the time.
 const leastNamed = 0.01
 
-// sort sorts the findings by gain. A doubtful one comes after all others that gain something to speak of: those name
-// something to do.
+// sort sorts the findings by gain. Doubtful ones come after all others that gain at least leastNamed of the time: the
+// others name something to do.
 func (q *search) sort() {
 	slices.SortStableFunc(q.d.Findings, func(a, b Finding) int { return cmp.Compare(q.weight(&b), q.weight(&a)) })
 }
 
-// weight is what findings are sorted by.
+// weight returns the key by which findings are sorted, in ns.
 func (q *search) weight(f *Finding) int64 {
 	if f.doubtful {
 		return min(f.GainNs, int64(leastNamed*float64(q.d.TimeNs)))
@@ -340,8 +341,8 @@ func (q *search) weight(f *Finding) int64 {
 	return f.GainNs
 }
 
-// limitGains limits the gains of sorted findings to the time of the run together: two causes can share computing, and
-// then each gains what only one of them can. Costs that a rule from outside gives are no part of this.
+// limitGains limits the sum of the gains of sorted findings to the time of the run: two causes that share computing
+// cannot both gain it. Costs that a rule from a file gives are not limited.
 func (q *search) limitGains() {
 	left := q.d.TimeNs
 	for i := range q.d.Findings {
@@ -353,8 +354,8 @@ func (q *search) limitGains() {
 	q.sort()
 }
 
-// explain finds the critical path and the causes of waits, by the times of the run, or by simulated ones: if they are
-// wanted, and if the run's are of ranks that waited for CPUs.
+// explain finds the critical path and the causes of waits. It uses simulated times if they are asked for, or if the
+// ranks waited for CPUs; otherwise the times of the run.
 func (q *search) explain(ctx context.Context, simulated bool) (*computing, *critical.Path, []*cause,
 	error) {
 	r := q.w.simulation.Run
@@ -391,8 +392,8 @@ func (q *search) explain(ctx context.Context, simulated bool) (*computing, *crit
 // idealNetwork is the name of the machine on which messages take no time.
 const idealNetwork = "an ideal network"
 
-// TargetOf is the machine of the simulations of a run with this manifest: the given one, that of its times, or an ideal
-// network.
+// TargetOf returns the machine for the simulations of a run with this manifest: the given one, else the one that its
+// times are from, else an ideal network.
 func TargetOf(m *schema.Manifest, given *simulate.Target) (*simulate.Target, error) {
 	if given != nil {
 		return given, nil
@@ -413,14 +414,14 @@ func TargetOf(m *schema.Manifest, given *simulate.Target) (*simulate.Target, err
 	return &simulate.Target{Machine: ideal}, nil
 }
 
-// mostSimulated is how many causes are simulated at most: those with the longest excess. leastSimulated is the part
-// of the run's time that the excess of such a cause has at least; removing less would gain too little to be listed.
+// At most mostSimulated causes are simulated, those with the longest excess. Causes whose excess is below
+// leastSimulated of the run's time are not simulated: removing them gains too little to be listed.
 const (
 	mostSimulated  = 8
 	leastSimulated = 0.002
 )
 
-// simulate simulates the run as it is, on an ideal network, and without each of the causes.
+// simulate simulates the unchanged run, the run on an ideal network, and the run without each of the causes.
 func (q *search) simulate(ctx context.Context, causes []*cause) error {
 	result, err := q.w.unchanged(ctx)
 	if err != nil {
@@ -461,7 +462,7 @@ func (q *search) simulate(ctx context.Context, causes []*cause) error {
 	return q.serialSections(ctx)
 }
 
-// ofCauses are the findings of the causes that may gain enough to be listed.
+// ofCauses returns the findings of the causes that may gain enough to be listed.
 func (q *search) ofCauses(causes []*cause) (all []Finding) {
 	for _, c := range causes[:min(mostSimulated, len(causes))] {
 		if c.rule == Variation || float64(c.excessNs()) >= leastSimulated*float64(q.d.TimeNs) {
@@ -471,8 +472,8 @@ func (q *search) ofCauses(causes []*cause) (all []Finding) {
 	return all
 }
 
-// bound lists the causes with bounds of their gains, for want of simulations: what the ranks compute more than they had
-// to, all of them together. Variation has no bound.
+// bound adds the findings of causes without simulating them. The excess of all ranks together bounds the gain;
+// variation has no bound and is left out.
 func (q *search) bound(causes []*cause, calls, most int64) {
 	for _, c := range causes {
 		if c.rule == Variation {
@@ -489,7 +490,7 @@ func (q *search) bound(causes []*cause, calls, most int64) {
 		"--simulate-most %d simulates", units.Count(calls, "call"), units.Comma(most), calls))
 }
 
-// together simulates the run without the causes of the first three findings that have one.
+// together simulates the run without the causes of the first three findings whose gains were simulated.
 func (q *search) together(ctx context.Context) (err error) {
 	simulated, largest := simulatedFirst(q.d)
 	if len(simulated) == 0 {

@@ -13,16 +13,16 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// Evidence is one thing that a rule found that is a file, a row of its answer with what the file says of all its rows,
-// or that another package found (HandWritten).
+// Evidence is one row of the answer of a rule from a file, with what the file says of all its rows, or one finding of
+// package detect (HandWritten).
 type Evidence struct {
 	// Rule is the file's name.
 	Rule Rule
 	// Advice says what to do.
 	Advice string
-	// Way is the way in which the gain is found.
+	// Way is how the gain is found.
 	Way Way
-	// Callsite is the call site; schema.NullInt32 where there is no one place.
+	// Callsite is the call site; schema.NullInt32 if there is no single one.
 	Callsite int32
 	// Place is the place of the call site if Callsite is not known.
 	Place string
@@ -30,18 +30,18 @@ type Evidence struct {
 	Call string
 	// Ranks are the ranks that cause it; nil means all.
 	Ranks []int32
-	// CostNs is a bound of the time that the run loses by it, in ns, in the run's own times.
+	// CostNs is an upper bound of the time, in ns of the run's own times, that the run loses by it.
 	CostNs int64
-	// Found says what is the matter.
+	// Found says what is wrong, as a title.
 	Found string
-	// Latency and Bytes are the parts of both, from 0 to 1, that the messages and collectives of these ranks at the
-	// call site keep without the fault.
+	// Latency and Bytes are the factors, from 0 to 1, by which the latency and the bytes of the messages and
+	// collectives of these ranks at the call site count without the fault.
 	Latency, Bytes float64
-	// Values are the evidence.
+	// Values are the numbers and texts that the rule gives as evidence.
 	Values []Value
 }
 
-// Way is a way in which the gain of a finding from a file is found.
+// Way is how the gain of a finding from a file is found.
 type Way string
 
 // The ways.
@@ -105,15 +105,15 @@ type NotLookedFor struct {
 	Why string `json:"why"`
 }
 
-// mostOfFile is how many findings of one file are kept, and mostSimulatedOfFile how many of them are simulated: those
-// with the largest cost.
+// At most mostOfFile findings of one file are kept, and at most mostSimulatedOfFile of them simulated: those with the
+// largest cost.
 const (
 	mostOfFile          = 10
 	mostSimulatedOfFile = 3
 )
 
-// bounds returns a function that sets the bound of the gain of a finding from a file: the cost and the time of the run.
-// Where the times of the diagnosis are simulated, the cost is of others: then the bound is also the time on the
+// bounds returns a function that sets the gain of a finding from a file to its bound: its cost, at most the time of the
+// run. With simulated times the cost, which is of the run's own times, is also limited to the time of the place on the
 // critical path.
 func (q *search) bounds(path *critical.Path, simulated bool, place func(int32) string) func(e *Evidence, f *Finding) {
 	onPath := map[string]int64{}
@@ -128,8 +128,7 @@ func (q *search) bounds(path *critical.Path, simulated bool, place func(int32) s
 	}
 }
 
-// byLine gathers the evidence of a rule at one line: its call sites differ in the calls that lead there. The first of a
-// group has the place, all ranks and costs of the group.
+// byLine groups the evidence of a rule at one line, whose call sites differ only in the call path, and sets the places.
 func byLine(all []Evidence, place func(int32) string) (groups [][]Evidence) {
 	type line struct {
 		rule        Rule
@@ -154,7 +153,8 @@ func byLine(all []Evidence, place func(int32) string) (groups [][]Evidence) {
 	return groups
 }
 
-// together makes one finding of the evidence at one line: what is found on the way there that costs most.
+// together makes one finding of the evidence at one line: the text and values of the costliest call path, and the costs
+// and ranks of all.
 func together(group []Evidence) (e Evidence, f Finding) {
 	e = group[0]
 	f = newFinding(e.Rule, e.Found)
@@ -182,7 +182,7 @@ func together(group []Evidence) (e Evidence, f Finding) {
 	return e, f
 }
 
-// fromFiles are the findings of rules that are files.
+// fromFiles adds the findings of rules from files.
 func (q *search) fromFiles(ctx context.Context, groups [][]Evidence, bound func(*Evidence, *Finding)) error {
 	number := map[Rule]int{}
 	for _, group := range groups {
@@ -201,14 +201,14 @@ func (q *search) fromFiles(ctx context.Context, groups [][]Evidence, bound func(
 			f.GainNs, f.Bound = min(max(gain, 0), q.d.TimeNs), false
 		}
 		if f.GainNs == 0 {
-			continue // it costs nothing in the times of the diagnosis
+			continue // free in the times of the diagnosis
 		}
 		q.d.Findings = append(q.d.Findings, f)
 	}
 	return nil
 }
 
-// keepOf is what the operations of a group keep of their cost; nil if the gain is a bound.
+// keepOf returns the part of their cost that the operations of a group keep; nil if the gain is a bound.
 func keepOf(group []Evidence, idealNetwork bool) (keep simulate.Keep) {
 	for i := range group {
 		keep = leastKept(keep, group[i].keep(idealNetwork))
@@ -216,8 +216,8 @@ func keepOf(group []Evidence, idealNetwork bool) (keep simulate.Keep) {
 	return keep
 }
 
-// keep is what the operations of these ranks at the call site keep of their cost; nil if the gain is a bound. On an
-// ideal network messages have no cost, and its factors would gain nothing.
+// keep returns the part of their cost that the operations of these ranks at the call site keep; nil if the gain is a
+// bound. On an ideal network messages cost nothing, so factors would gain nothing.
 func (e *Evidence) keep(idealNetwork bool) simulate.Keep {
 	kept := simulate.Kept{Latency: e.Latency, Bytes: e.Bytes}
 	switch {
@@ -248,8 +248,8 @@ func (f *Finding) evidenceText(s *strings.Builder) {
 	}
 }
 
-// leftOut is the last paragraph: how many findings are not shown, and how many rules were not looked for. left says how
-// to see them; "" lists these rules, and the time that does not count.
+// leftOut writes the last paragraph: how many findings are not shown, and how many rules were not looked for. left says
+// how to see them. If it is empty, these rules and the time left out are listed.
 func (d *Diagnosis) leftOut(rest int, left string) string {
 	var parts []string
 	if left == "" {
@@ -273,7 +273,7 @@ func (d *Diagnosis) leftOut(rest int, left string) string {
 	return fmt.Sprintf("\n%s: %s\n", strings.Join(parts, ", "), left)
 }
 
-// boundOf says what the bound of a finding's gain is.
+// boundOf returns, in words, what bounds the gain of a finding.
 func (f *Finding) boundOf() string {
 	if f.excess {
 		return "what these ranks compute more than they had to, all together"

@@ -8,20 +8,20 @@ import (
 	"github.com/commq/commq/models/critical"
 )
 
-// stretch is what ranks compute between two common calls: before the second one, which all ranks make, or before calls
-// that only some of them make. Ranks are compared there and not line by line: at a line that only some ranks reach they
-// may do what others do before other lines.
+// stretch is the computing between two common calls, the unit in which ranks are compared: either before the second
+// call, which all ranks make, or before calls that only some of them make. Ranks that take different lines between the
+// two may do the same work.
 type stretch struct {
 	stretchKey
 	cells cells
 	ns    []int64 // by rank
-	// excess is by how many ns ranks compute longer there than the mean of the ranks that do not.
+	// excess is how many ns ranks compute longer there than the mean of the ranks without excess.
 	excess map[int32]int64
 }
 
 // stretchKey tells stretches apart.
 type stretchKey struct {
-	end  causeKey // the second common call; none after the last one of a run
+	end  causeKey // the second common call; empty after the last one of a run
 	some bool     // before calls that only some ranks make
 }
 
@@ -31,7 +31,7 @@ func (k stretchKey) compare(b stretchKey) int {
 		cmp.Compare(number[k.some], number[b.some]))
 }
 
-// stretchesOf are the stretches in which ranks compute differently long, the one with the longest excess first.
+// stretchesOf returns the stretches in which ranks compute for different times, the longest excess first.
 func stretchesOf(computed *computing, place func(int32) string, ranks int) (all []*stretch) {
 	byKey, byEnd := map[stretchKey]*stretch{}, map[causeKey][]*stretch{}
 	divided, common := computed.divided(ranks), computed.common(ranks)
@@ -72,7 +72,7 @@ func sortStretches(all []*stretch) {
 	})
 }
 
-// ends are the common call sites that follow others most often, by the one before.
+// ends returns the common call site that follows each common call site most often.
 func (c cells) ends(common map[int32]int64) map[int32]int32 {
 	calls := map[[2]int32]int64{}
 	for at, list := range c {
@@ -105,7 +105,7 @@ func (s *stretch) findExcess() {
 	}
 }
 
-// less is the excess to take away, as negative ns, for each cell and slice where the ranks have it.
+// less returns the excess to remove, as negative ns, for each cell and slice.
 func (s *stretch) less() map[cell][]int64 {
 	less := make([]int64, len(s.ns))
 	for rank, ns := range s.excess {
@@ -114,10 +114,9 @@ func (s *stretch) less() map[cell][]int64 {
 	return s.cells.spread(less)
 }
 
-// deductOrder takes away the excess that every rank has somewhere that shares the work, and what a rank has more in one
-// stretch and less in others: then the ranks do the same work in another order, which is no imbalance. It returns the
-// stretches with what is left. total is the time that each rank computes in all of them, and in others that do not
-// differ.
+// deductOrder removes excess that only shows another order of the same work: what every rank that shares the work has
+// in some stretch, and what a rank makes up for in other stretches. It returns the stretches with excess left. total is
+// the computing of each rank in all stretches, those without excess too.
 func deductOrder(all []*stretch, total []int64) (left []*stretch) {
 	sum := make([]int64, len(total))
 	for _, s := range all {
@@ -144,14 +143,13 @@ func deductOrder(all []*stretch, total []int64) (left []*stretch) {
 	return left
 }
 
-// group are ranks that compute longer than the others in the same places.
+// group is a set of ranks that compute longer than the others in the same stretches.
 type group struct {
 	stretches []*stretch
 	excess    map[int32]int64 // of all of them, by rank
 }
 
-// sameRanks is the part of the excess of both a group and a stretch that the ranks must have that are in both, for the
-// stretch to be one of the group's.
+// A stretch belongs to a group if the ranks in both have at least sameRanks of the excess of each.
 const sameRanks = 2.0 / 3
 
 func (g *group) has(s *stretch) bool {
@@ -172,7 +170,7 @@ func (g *group) add(s *stretch) {
 	}
 }
 
-// dropSmall drops the ranks that hardly matter in the whole group, whatever they are in one stretch.
+// dropSmall drops the ranks with little excess in the whole group, also from its single stretches.
 func (g *group) dropSmall() {
 	dropSmall(g.excess)
 	for _, s := range g.stretches {
@@ -181,14 +179,14 @@ func (g *group) dropSmall() {
 }
 
 const (
-	// mostGroups is how many groups of ranks are findings of their own. Where there are more, or they have together
-	// less than mostExcess of all excess, ranks differ everywhere, and that is one imbalance.
+	// Each group of ranks is a finding of its own. If there are more than mostGroups, or if together they have less
+	// than mostExcess of all excess, ranks differ everywhere, and that is one imbalance.
 	mostGroups = 4
 	mostExcess = 0.8
 )
 
-// groupsOfRanks are the groups of ranks that compute longer than others, if there are several: those that matter beside
-// the largest one. It is nil for an imbalance of one group, or without groups.
+// groupsOfRanks returns the groups of ranks that compute longer than others, without those that are small beside the
+// largest one. It returns nil if fewer than two are left, or too many; see mostGroups.
 func groupsOfRanks(stretches []*stretch) (all []*group) {
 	for _, s := range stretches {
 		i := slices.IndexFunc(all, func(g *group) bool { return g.has(s) })
@@ -214,8 +212,8 @@ func groupsOfRanks(stretches []*stretch) (all []*group) {
 	return all
 }
 
-// groupOf tells of which imbalance of a group the computing of a rank before a call is: that from which at least half
-// of the delays there follow. The numbers begin at 1; 0 is none.
+// groupOf returns a function that gives the number, from 1, of the group to which the computing of a rank before a call
+// belongs: the first whose excess there is at least half of the delays that come from it. 0 means none.
 func groupOf(groups []*cause, delays []*critical.Delay, place func(int32) string) func(rank int32, at causeKey) int {
 	type rankLine struct {
 		rank int32
@@ -240,7 +238,7 @@ func groupOf(groups []*cause, delays []*critical.Delay, place func(int32) string
 	return func(rank int32, at causeKey) int { return of[rankLine{rank, at}] }
 }
 
-// cause is the imbalance that a group is.
+// cause returns the group as an imbalance.
 func (g *group) cause(computed *computing, place func(int32) string, total []int64) *cause {
 	less := map[cell][]int64{}
 	for _, s := range g.stretches {

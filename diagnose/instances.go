@@ -81,17 +81,17 @@ type Step struct {
 	Call  string `json:"call"`
 }
 
-// What the times of instances are of.
+// The values of Instances.Of.
 const (
 	ofWaits     = "waits"
 	ofComputing = "computing"
 	ofCalls     = "calls"
 )
 
-// timeSlices is how many parts the time of a run is divided into.
+// timeSlices is the number of parts of the run's time.
 const timeSlices = 10
 
-// lost is what waits because of a cause cost: in the course of the run, and the longest.
+// lost has the time lost in waits because of a cause: over time, and the longest waits.
 type lost struct {
 	course  critical.Course
 	longest []critical.Instance
@@ -102,7 +102,7 @@ func (l *lost) add(d *critical.Delay) {
 	l.longest = critical.AddInstances(l.longest, d.Longest...)
 }
 
-// instances are those of the waits because of a cause. Only causes that ranks waited for have them.
+// instances returns the waits because of a cause; nil if there are none.
 func (c *cause) instances(path *critical.Path, place func(int32) string) *Instances {
 	if c.waitNs == 0 {
 		return nil
@@ -116,7 +116,7 @@ func (c *cause) instances(path *critical.Path, place func(int32) string) *Instan
 	return in
 }
 
-// shares are the parts of ranks, the largest first.
+// shares returns the parts of ranks, the largest first.
 func shares(ns map[int32]int64) []RankShare {
 	sum, all := sumOf(ns), make([]RankShare, 0, len(ns))
 	for _, rank := range slices.Sorted(maps.Keys(ns)) {
@@ -126,7 +126,7 @@ func shares(ns map[int32]int64) []RankShare {
 	return all
 }
 
-// slicesOf divides a time of the run into equal parts, with what was lost in each.
+// slicesOf divides a time of the run into equal parts, with the time lost in each.
 func slicesOf(c *critical.Course, from, to int64) []TimeSlice {
 	all := make([]TimeSlice, timeSlices)
 	at := func(i int) int64 { return from + (to-from)*int64(i)/timeSlices }

@@ -10,21 +10,21 @@ import (
 	"github.com/commq/commq/run"
 )
 
-// A cause can make ranks wait long, and yet the run gains little without it: then they wait for something else. The run
-// without the cause is explained as the run itself is, and what is waited for more then is named.
+// A cause may make ranks wait long while its removal gains little, because ranks then wait for something else. For such
+// findings the run without the cause is explained too, and what ranks wait for instead is named.
 
 const (
-	// smallGain is how many times longer a rank waits on average than the run gains, from which that is explained.
+	// A finding gains little if a rank waits on average at least smallGain times as long as the run gains.
 	smallGain = 4
-	// largeWaits is the part of the run's time that such waits take at least, of a rank on average.
+	// Only waits that take at least largeWaits of the run's time, on average over the ranks, are explained.
 	largeWaits = 0.02
-	// mostInstead is how many findings are explained at most, and mostInsteadCalls the number of calls of a run above
-	// which none is: its rows are all in memory.
+	// At most mostInstead findings are explained, and none in runs of more than mostInsteadCalls calls: explaining
+	// needs all rows in memory.
 	mostInstead      = 3
 	mostInsteadCalls = 2e6
 )
 
-// gainsLittle reports whether a finding gains little beside its waits.
+// gainsLittle reports whether a finding gains little compared with its waits.
 func (q *search) gainsLittle(f *Finding) bool {
 	waits := float64(f.WaitNs) / float64(max(1, q.d.Ranks))
 	return f.without != nil && !f.Bound && waits >= largeWaits*float64(q.d.TimeNs) &&
@@ -60,7 +60,7 @@ func (q *search) sayInstead(ctx context.Context, r *run.Run) error {
 	return nil
 }
 
-// delaysByPlace are the times waited for what ranks do before, or in, each call of the program.
+// delaysByPlace returns the time waited, in ns, for what ranks do before each call of the program, or in it (inCall).
 func delaysByPlace(e *critical.Explained, place func(int32) string) map[causeKey]int64 {
 	all := map[causeKey]int64{}
 	for _, x := range e.Delays {
@@ -73,10 +73,10 @@ func delaysByPlace(e *critical.Explained, place func(int32) string) map[causeKey
 	return all
 }
 
-// inCall tells time in a call from computing before it.
+// inCall marks keys of time in a call; the others are of computing before it.
 const inCall = 1
 
-// instead is the clause that says what keeps the run as long without a cause: what is waited for more, or else what the
+// instead returns a clause about the run without the cause: what ranks wait longer for, or, if that is little, what its
 // critical path has most of.
 func instead(f *Finding, before, after map[causeKey]int64, path *critical.Path, place func(int32) string) string {
 	var most causeKey

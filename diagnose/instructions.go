@@ -8,12 +8,13 @@ import (
 	"github.com/commq/commq/internal/units"
 )
 
-// sameWork is the advice where ranks compute longer without executing more.
+// sameWork is the advice if ranks compute longer without executing more.
 const sameWork = "The same work takes longer on these ranks: look for slower or shared cores, memory of another " +
 	"socket, and caches, before the work is distributed in another way."
 
-// work says whether ranks that compute longer also execute more instructions, for the title of an imbalance; "" where
-// they were not counted. slower means that they do not: less than half of what they compute longer is more work.
+// work tells, for the title of an imbalance, whether ranks that compute longer also execute more instructions; "" if
+// they were not counted. slower means that they hardly do: their additional instructions explain less than half of the
+// additional time.
 func (c *cause) work() (text string, slower bool) {
 	if c.rule != Imbalance || c.computed == nil || c.computed.instructions == nil {
 		return "", false
@@ -39,8 +40,8 @@ func (c *cause) work() (text string, slower bool) {
 		executed-1 < (longer-1)/2
 }
 
-// besideOthers is the mean of some ranks over that of the others, before the calls of some sites; nil means all. It is
-// 0 where one of them is not known.
+// besideOthers returns the mean of some ranks over the mean of the others, before calls at some sites; nil means all
+// sites. It returns 0 if one of the means is unknown.
 func besideOthers(all map[rankSite]int64, ranks []int32, of int, sites map[int32]bool) float64 {
 	own, others := int64(0), int64(0)
 	for at, n := range all {

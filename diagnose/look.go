@@ -17,12 +17,12 @@ import (
 )
 
 const (
-	// chainCalls is how many calls a chain has at most; calls of one place after each other count as one.
+	// chainCalls is the most calls of a chain; repeated calls of one place count as one.
 	chainCalls = 4
-	// mostChains is how many different chains are told apart, and keptChains how many are named.
+	// At most mostChains different chains are counted, and keptChains named.
 	mostChains = 10_000
 	keptChains = 3
-	// leastChain is the part of all time that a chain has at least to be named.
+	// Chains with less than leastChain of the time of all chains are not named.
 	leastChain = 0.01
 )
 
@@ -32,12 +32,12 @@ type at struct {
 	call schema.CallID
 }
 
-// look reads the rows of one finding again: for the calls that lead to it, and, if nobody waited because of it, for its
+// look reads the rows of one finding again: for the calls that lead to it and, if nobody waited because of it, for its
 // instances.
 type look struct {
 	f        *Finding
 	place    func(int32) string
-	waits    bool // its instances are waits, which are known
+	waits    bool // the instances are waits, which are known already
 	course   critical.Course
 	from, to int64 // the time of the program in the rows
 	belongs  map[at]bool
@@ -54,7 +54,7 @@ type look struct {
 var lookColumns = append([]string{"rank", "seq", "thread", "call", "callsite", "start_ns", "end_ns", "send_world",
 	"recv_world", "done_seq"}, computeColumns...)
 
-// look completes the instances of a finding, from the rows unless they were read for it before.
+// look completes the instances of a finding. It reads the rows only if no earlier diagnosis did so for this finding.
 func (q *search) look(ctx context.Context, f *Finding, path *critical.Path) error {
 	text, err := json.Marshal(f)
 	if err != nil {
@@ -135,7 +135,7 @@ func (l *look) add(b *schema.Events) {
 	}
 }
 
-// begin notes that a rank was in the program at a time.
+// begin notes a time at which a rank was in the program.
 func (l *look) begin(at int64) {
 	if l.from == math.MaxInt64 {
 		l.course.FromNs = at
@@ -146,7 +146,8 @@ func (l *look) begin(at int64) {
 // noPeer is the peer of a call without one, or with several.
 const noPeer = -1
 
-// peer is the rank that a row sends to or receives from, itself or by completing an operation.
+// peer returns the rank that a row sends to or receives from, itself or by completing an operation; noPeer if there is
+// none, or if there are several.
 func (l *look) peer(b *schema.Events, i int) int32 {
 	rank, own := int64(b.Rank[i]), int32(noPeer)
 	for _, world := range []int32{b.RecvWorld[i], b.SendWorld[i]} {
@@ -169,7 +170,7 @@ func (l *look) peer(b *schema.Events, i int) int32 {
 	return own
 }
 
-// isOf reports whether a call is of the finding's place.
+// isOf reports whether a call is at the finding's place.
 func (l *look) isOf(here at) bool {
 	is, known := l.belongs[here]
 	if !known {
@@ -179,7 +180,7 @@ func (l *look) isOf(here at) bool {
 	return is
 }
 
-// instance adds a row of the finding, to which some calls led.
+// instance adds a row of the finding. way are the calls that led to it, itself last.
 func (l *look) instance(b *schema.Events, i int, way []at, peer int32) {
 	computed, from, until := max(0, b.ComputeNs[i]), b.StartNs[i], b.EndNs[i]
 	ns, timed := int64(0), from != schema.NullInt64 && until != schema.NullInt64
@@ -247,7 +248,7 @@ func (l *look) chain(way []at, ns int64) {
 	c.Times++
 }
 
-// complete sets what needs all rows.
+// complete sets the fields that depend on all rows.
 func (l *look) complete() {
 	if !l.waits {
 		l.in.Ranks = shares(l.ns)
@@ -259,7 +260,8 @@ func (l *look) complete() {
 	l.f.Instances = l.in
 }
 
-// joinedChains are the chains that took most time; those of the same places are one, whichever paths lead to them.
+// joinedChains returns the chains that took most time. Chains with equal places are joined, whatever call paths lead
+// there.
 func (l *look) joinedChains() (all []Chain) {
 	same := func(a, b Chain) int {
 		return slices.CompareFunc(a.Calls, b.Calls, func(x, y Step) int {

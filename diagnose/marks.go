@@ -8,28 +8,28 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// groups are some of the at most eight groups of calls that marks tell apart, a bit each.
+// groups is a set of groups of calls, one bit for each of at most eight.
 type groups uint8
 
-// marks say to which groups of calls the cost of each row of a run belongs. The cost of a group is that of the
-// operations that its calls do or complete: messages that they send or receive, collectives that they enter or wait
-// for, one-sided transfers, files.
+// marks tell to which groups of calls the cost of each row belongs. The cost of a group is the cost of the operations
+// that its calls do or complete: messages that they send or receive, collectives that they enter or wait for, one-sided
+// transfers, files.
 type marks struct {
 	of      func(site int32, call schema.CallID) groups
-	mostSeq int64 // rows above it are not marked: their run is damaged
-	// own are the groups that a row is in, and cost those that the cost of its operation belongs to; by rank and seq.
+	mostSeq int64 // rows above it are not marked: only damaged runs have them
+	// own are the groups of a row's call, cost the groups to which the cost of its operation belongs; by rank and seq.
 	own, cost [][]groups
 	open      []openRows // by rank
-	probes    groups     // of calls that probe
+	probes    groups     // groups with calls that probe
 }
 
-// openRows are rows of a rank whose operations are not complete.
+// openRows are rows of a rank whose operations are not complete yet.
 type openRows struct {
-	byDone    map[int64][]int64 // seqs, by that of the row that completes them
+	byDone    map[int64][]int64 // seqs, by the seq of the row that completes them
 	transfers []int64           // seqs of one-sided transfers
 }
 
-// markRows reads the run. of returns the groups that a call is in.
+// markRows reads the run and marks its rows. of returns the groups of a call.
 func markRows(ctx context.Context, r *run.Run, of func(site int32, call schema.CallID) groups) (*marks, error) {
 	ranks := int(r.Manifest.Ranks)
 	m := &marks{of: of, mostSeq: 2*r.Manifest.Counts.Calls + 1<<10, own: make([][]groups, ranks),
@@ -61,7 +61,7 @@ func markRows(ctx context.Context, r *run.Run, of func(site int32, call schema.C
 	})
 }
 
-// addRow marks a row, and those that it completes.
+// addRow marks a row, and the rows that it completes.
 func (m *marks) addRow(b *schema.Events, i int) {
 	rank, seq, call, open := b.Rank[i], b.Seq[i], schema.CallID(b.Call[i]), &m.open[b.Rank[i]]
 	own := m.of(b.Callsite[i], call)
@@ -100,7 +100,7 @@ func (m *marks) add(rank int32, seq int64, more groups) {
 	}
 }
 
-// groupsAt is an element of own or cost; none where there is no such row.
+// groupsAt returns an element of own or cost; 0 if there is no such row.
 func groupsAt(all [][]groups, rank int32, seq int64) groups {
 	if rank < 0 || int(rank) >= len(all) || seq < 0 || seq >= int64(len(all[rank])) {
 		return 0
@@ -108,7 +108,7 @@ func groupsAt(all [][]groups, rank int32, seq int64) groups {
 	return all[rank][seq]
 }
 
-// free lets the operations whose cost belongs to one of some groups cost nothing.
+// free sets the cost of operations that belong to any of these groups to 0.
 func (m *marks) free(some groups) simulate.Keep {
 	return func(rank int32, seq int64, _ int32, _ schema.CallID) simulate.Kept {
 		if groupsAt(m.cost, rank, seq)&some != 0 {

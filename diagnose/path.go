@@ -11,8 +11,8 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// onPath finds calls that take long themselves: the time on the critical path that is not computing. Faster calls make
-// the run shorter by at most that time; simulateCalls finds by how much.
+// onPath finds calls that take long themselves: time on the critical path that is not computing. Faster calls shorten
+// the run by at most that time; simulateCalls finds by how much.
 func onPath(p *critical.Path, place func(int32) string) (all []Finding) {
 	for _, g := range p.GroupBy([]critical.Key{critical.ByCallsite, critical.ByCall}, place) {
 		ns := g.TotalNs() - g.Ns[critical.Compute]
@@ -28,7 +28,8 @@ func onPath(p *critical.Path, place func(int32) string) (all []Finding) {
 	return all
 }
 
-// orWaits ends the sentence about the time in a call whose waits are not followed to the ranks that it waits for.
+// orWaits ends the sentence about the time in a one-sided call that may also be waiting, which is not followed to other
+// ranks.
 func orWaits(call schema.CallID) string {
 	if call.Is(schema.FactOneSided) && !call.IsAny(schema.FactTransfers|schema.FactFence|schema.FactCreatesWindow) {
 		return " or in waiting for other ranks"
@@ -36,12 +37,12 @@ func orWaits(call schema.CallID) string {
 	return ""
 }
 
-// mostCalls is how many of these findings are simulated at most.
+// At most mostCalls of these findings are simulated.
 const mostCalls = 8
 
-// simulateCalls simulates the run without the cost of each of some findings of onPath, the longest ones first. Where
-// the simulation knows no cost of a call their gain stays a bound: on a network that takes no time, and for calls that
-// take none in any simulation.
+// simulateCalls simulates the run without the cost of each finding of onPath, the longest first. The gain stays a bound
+// if the simulation knows no cost of the call: on a network that takes no time, and for calls without a cost in any
+// simulation.
 func (q *search) simulateCalls(ctx context.Context, findings []Finding) error {
 	var known []*Finding
 	for i := range findings {
@@ -99,7 +100,7 @@ func groupsOf(findings []*Finding, place func(int32) string) func(int32, schema.
 	}
 }
 
-// ruleOf is the rule that names the time in a call.
+// ruleOf returns the rule for the time in a call.
 func ruleOf(call schema.CallID, g *critical.Group) Rule {
 	switch {
 	case call.Is(schema.FactFile):

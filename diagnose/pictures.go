@@ -5,15 +5,15 @@ import (
 	"slices"
 )
 
-// Callsites are the call sites of the finding's place, in ascending order: one for each path that leads there. Where
-// the place is not known there are none.
+// Callsites returns the call sites of the finding's place in ascending order, one for each call path to it. There are
+// none if the place is unknown.
 func (f *Finding) Callsites() []int32 { return f.sites }
 
-// InTurn is what a rank computes on average before a call of the place that varies most, in ns: by rank and in slices
-// of the run. It is NaN where a rank does not call there. It is nil unless the rule is Variation.
+// InTurn returns the mean computing of each rank before a call of the place that varies most, in ns, by rank and slice
+// of the run; NaN where a rank makes no call there. It returns nil unless the rule is Variation.
 func (f *Finding) InTurn() [][]float64 { return f.inTurn }
 
-// attach adds to a finding what pictures of it need.
+// attach sets the fields of a finding that pictures need.
 func (f *Finding) attach(c *computing, place func(int32) string, ranks int) {
 	if f.Place == "" {
 		return
@@ -31,7 +31,7 @@ func (f *Finding) attach(c *computing, place func(int32) string, ranks int) {
 	}
 }
 
-// inTurn is the mean time of computing before calls of some sites, by rank and in slices of the run.
+// inTurn returns the mean computing before calls at some sites, in ns, by rank and slice of the run.
 func (c *computing) inTurn(sites []int32, ranks int) [][]float64 {
 	divided, parts := c.divided(ranks), 1
 	long := map[int32]int{} // number of slices, by the common call site that they are of

@@ -30,7 +30,7 @@ func (d *Diagnosis) Verdict() string {
 	return text + "; " + factors + " x transfer " + units.Percent(*e.Transfer)
 }
 
-// Basis says of what run the times and efficiencies of the diagnosis are, beside those of the run's own times.
+// Basis says which run the times and efficiencies are of, where they are not the run's own times; "" if they all are.
 func (d *Diagnosis) Basis() string {
 	switch {
 	case d.TimesSimulated:
@@ -44,10 +44,10 @@ func (d *Diagnosis) Basis() string {
 	return ""
 }
 
-// share is a part of the run's time.
+// share returns ns as a fraction of the run's time.
 func (d *Diagnosis) share(ns int64) float64 { return float64(ns) / float64(max(1, d.TimeNs)) }
 
-// Share is a finding's gain as a part of the run's time.
+// Share returns a finding's gain as a fraction of the run's time.
 func (d *Diagnosis) Share(f *Finding) float64 { return d.share(f.GainNs) }
 
 // Shown returns how many findings gain at least a share of the run's time, at most most; most 0 means all of them.
@@ -58,7 +58,7 @@ func (d *Diagnosis) Shown(least float64, most int) (n int) {
 	return n
 }
 
-// Gain is what a finding costs, in words.
+// Gain returns the gain of a finding, in words.
 func (d *Diagnosis) Gain(f *Finding) string {
 	text := fmt.Sprintf("%s (%s)", units.Duration(f.GainNs), units.Percent(d.share(f.GainNs)))
 	switch {
@@ -72,7 +72,7 @@ func (d *Diagnosis) Gain(f *Finding) string {
 	return text
 }
 
-// Gains are what the findings cost, in words and in their order.
+// Gains returns the gains of all findings, in words and in their order.
 func (d *Diagnosis) Gains() []string {
 	all := make([]string, len(d.Findings))
 	for i := range d.Findings {
@@ -81,10 +81,10 @@ func (d *Diagnosis) Gains() []string {
 	return all
 }
 
-// MostWaits is how many of the calls that waited the list names.
+// MostWaits limits the calls that waited in the text of a finding.
 const MostWaits = 3
 
-// Nothing is what people are told of a run without a finding that is listed.
+// Nothing is the text for a run without a finding to list.
 const Nothing = "Nothing was found whose removal alone would gain enough to be listed."
 
 // Text writes the verdict, the warnings and the first findings for people, and says what is left out.
@@ -119,11 +119,11 @@ func (d *Diagnosis) Text(w io.Writer, shown int, left string) error {
 	return err
 }
 
-// mostTogether is how many causes are left out together.
+// mostTogether limits the causes that are left out together.
 const mostTogether = 3
 
-// simulatedFirst are the indices of the first findings, at most mostTogether, with a gain that was simulated by leaving
-// out their cause, and of that with the largest gain.
+// simulatedFirst returns the indices of the first mostTogether findings with a simulated gain, and the index of the one
+// of them that gains most.
 func simulatedFirst(d *Diagnosis) (all []int, largest int) {
 	for i := range d.Findings {
 		if f := &d.Findings[i]; f.without != nil && f.GainNs > 0 && len(all) < mostTogether {
@@ -245,7 +245,7 @@ func (d *Diagnosis) JUnit(w io.Writer, least float64) error {
 	return junit.Write(w, s)
 }
 
-// rules are all rules, and those of findings that are of none of them.
+// rules returns all rules, and those of findings from files.
 func (d *Diagnosis) rules() []Rule {
 	all := append(slices.Clone(Rules), LateStart)
 	for i := range d.Findings {
@@ -256,7 +256,7 @@ func (d *Diagnosis) rules() []Rule {
 	return all
 }
 
-// line is a finding in one line: uneven.c:32: Rank 2 computes ...; gain 735 ms (47.4 %).
+// line writes a finding in one line: uneven.c:32: Rank 2 computes ...; gain 735 ms (47.4 %).
 func (d *Diagnosis) line(f *Finding) string {
 	gain := d.Gain(f)
 	if f.Rule == LateStart {
@@ -269,7 +269,7 @@ func (d *Diagnosis) line(f *Finding) string {
 	return text
 }
 
-// FileAndLine is the finding's place in the source; line is 0 if it is not known.
+// FileAndLine returns the finding's place in the source; line is 0 if it is unknown.
 func (f *Finding) FileAndLine() (file string, line int) { return fileAndLine(f.Place) }
 
 // fileAndLine splits the place of a call; line is 0 if it has none.

@@ -8,23 +8,24 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// leaveOutStartup says which part of a run is explained.
+// leaveOutStartup explains a run without MPI_Init and MPI_Finalize.
 var leaveOutStartup = critical.Options{LeaveOutStartup: true}
 
-// summed is what a diagnosis needs of the rows of a run: sums by call site and rank. They are kept, so that the rows
-// are read once. A new field is kept too, unless it has a tag.
+// summed has the sums over the rows of a run, by call site and rank, that a diagnosis needs. They are kept, so that the
+// rows are read once. New fields are kept too, unless their tag says otherwise.
 type summed struct {
 	computed *computing
 	waits    *critical.Explained // by the times of the run; nil if only computing was asked for
 }
 
-// The names under which both kinds of sums are kept.
+// The names under which sums are kept, with and without waits.
 const (
 	keptAll       = "waits"
 	keptComputing = "computing"
 )
 
-// rows sums the rows of the run, unless that was done before. computing means without waits.
+// rows returns the sums over the rows of the run, from an earlier diagnosis if it kept them. computing means that waits
+// are not needed.
 func (w *whatIf) rows(ctx context.Context, computing bool) (*summed, error) {
 	var s summed
 	if kept.Load(w.kept, keptAll, &s) || computing && kept.Load(w.kept, keptComputing, &s) {

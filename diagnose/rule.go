@@ -90,14 +90,14 @@ var advice = map[Rule]string{
 		"that would be.",
 }
 
-// adviceBeforeSend is that of LateSender where the call after the computing sends nothing itself.
+// adviceBeforeSend is the advice for LateSender if the call after the computing sends nothing itself.
 const adviceBeforeSend = "Send what is ready before this work: others wait for a message that is sent after it."
 
-// adviceInChain is that of LateSender where ranks compute one after the other.
+// adviceInChain is the advice for LateSender if ranks compute one after the other.
 const adviceInChain = "If what is sent does not depend on this work, send first and compute afterwards, which the " +
 	"gain assumes. Else send it in pieces, so that the next rank can begin before this one is done."
 
-// adviceBeforeFence is that of LateCollective where the call after the computing is a fence.
+// adviceBeforeFence is the advice for LateCollective if the call after the computing is a fence.
 const adviceBeforeFence = "Do this work after the fence, share it out, or synchronise only with the ranks whose data " +
 	"is needed (MPI_Win_post, MPI_Win_start)."
 
@@ -108,8 +108,8 @@ func newFinding(rule Rule, title string) Finding {
 		Waits: []Wait{}}
 }
 
-// lateRules are the rules by what is waited for, and the fact of the calls on windows that are waited for. Those of
-// collectives differ.
+// lateRules gives the rule for each kind of wait, and the fact of the window calls that end such a wait. Waits in
+// collectives have several rules; see ruleByWaits.
 var lateRules = [critical.Awaits]struct {
 	rule   Rule
 	before schema.Facts
@@ -121,8 +121,8 @@ var lateRules = [critical.Awaits]struct {
 	critical.AwaitsUnlock:   {LongLock, schema.FactUnlock},
 }
 
-// ruleByWaits is the kind of finding by the call that ranks compute before, if others wait for such a call, and else by
-// what was waited for most: waits go on from rank to rank, so that most of them may be in other calls.
+// ruleByWaits returns the kind of finding: by the call after the computing, if others wait for such a call, otherwise
+// by the kind of wait that took most time. Waits spread from rank to rank, so most of them may be in other calls.
 func (c *gathered) ruleByWaits() Rule {
 	own := c.parts[0].call
 	switch class := schema.Calls[own].Class; {
@@ -203,7 +203,7 @@ func (c *cause) finding() Finding {
 	return f
 }
 
-// advice is that of the rule, in other words where the first call makes another remedy the better one.
+// advice returns the rule's advice, or another one where the first call suggests a better remedy.
 func (c *cause) advice() string {
 	call := c.parts[0].call
 	switch {
@@ -217,7 +217,7 @@ func (c *cause) advice() string {
 	return advice[c.rule]
 }
 
-// title says what is the matter.
+// title returns one sentence about the cause.
 func (c *cause) title() string {
 	ranks, first := c.ranks(), c.parts[0]
 	computes, together := rankText(ranks)+" computes", ""
@@ -242,7 +242,7 @@ func (c *cause) title() string {
 	return fmt.Sprintf("%s %s times as long as the mean, %s", computes, units.Number(times), c.beforeFirst(before))
 }
 
-// groupTitle names only those ranks of a group that compute longer before the first call; others do it elsewhere.
+// groupTitle names only the ranks of a group that compute longer before the first call; the others do so elsewhere.
 func (c *cause) groupTitle(before string) string {
 	first, others := c.parts[0], 0
 	for _, rank := range c.ranks() {
@@ -266,7 +266,7 @@ func (c *cause) groupTitle(before string) string {
 	return text
 }
 
-// beforeFirst is how much of an imbalance is before its first call, in words.
+// beforeFirst says how much of an imbalance is before its first call.
 func (c *cause) beforeFirst(before string) string {
 	share := float64(sumOf(c.parts[0].excess)) / float64(max(1, c.excessNs()))
 	if share < 0.5 {
@@ -275,8 +275,8 @@ func (c *cause) beforeFirst(before string) string {
 	return "most of it " + before
 }
 
-// timesMore is by which part ranks compute longer than the others before the first call of an imbalance of a group, and
-// in the whole run in one of the run.
+// timesMore returns how much longer than the others the ranks of an imbalance compute, as a fraction: in the whole run,
+// or, for the imbalance of a group, before its first call.
 func (c *cause) timesMore() (most float64) {
 	ranks := c.ranks()
 	var others []int64
@@ -314,7 +314,7 @@ func rankText(ranks []int32) string {
 	return "Ranks " + strings.Join(names[:last], ", ") + " and " + names[last]
 }
 
-// questions are what the rules answer.
+// questions has the question that each rule answers.
 var questions = map[Rule]string{
 	Imbalance:        "Do some ranks compute longer than the others over the whole run?",
 	Variation:        "Do ranks compute longer in turn?",
@@ -336,14 +336,14 @@ var questions = map[Rule]string{
 	HandWritten:      "Do messages do by hand what a collective would do faster?",
 }
 
-// Question is what the rule answers; "" for a rule that is a file.
+// Question returns the question that the rule answers; "" for a rule from a file.
 func (r Rule) Question() string { return questions[r] }
 
-// Advice says what to do about what the rule finds; "" for a rule that is a file.
+// Advice returns the advice of the rule; "" for a rule from a file.
 func (r Rule) Advice() string { return advice[r] }
 
-// Gain says how the gain of the rule is found: all but that of LateStart are simulated. Those of slow calls are bounds
-// where the network of the simulation takes no time.
+// Gain returns how the gain of the rule is found. All but that of LateStart are simulated. Gains of slow calls are
+// bounds if the network of the simulation takes no time.
 func (r Rule) Gain() string {
 	if r == LateStart {
 		return string(WayBound)

@@ -8,11 +8,11 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// A common call site is one that all ranks that share the work reach equally often. What a rank computes between two
-// common calls is compared with what the others compute there, whatever calls each of them makes in between: at a line
-// that only some ranks reach they may do what others do before other lines.
+// A common call site is one that all ranks that share the work reach equally often. Ranks are compared by what they
+// compute between two common calls, whatever calls they make in between: a line that only some ranks reach may do the
+// work that others do before other lines.
 
-// cell is what one rank computes before the calls of a call site that follow calls of a common one.
+// cell identifies computing: of one rank, before the calls at one site that come after calls at a given common site.
 type cell struct {
 	rank int32
 	// after is the common call site before it; noSite before the first one.
@@ -23,16 +23,17 @@ type cell struct {
 // noSite stands for no common call site.
 const noSite = -1
 
-// amount is computing, and the number of calls that it comes before.
+// amount is computing, in ns, and the number of calls before which it is.
 type amount struct{ ns, calls int64 }
 
-// cells are the computing of ranks, by cell and slice of the run: equally many calls of the common call site.
+// cells are the computing of ranks by cell and slice. A slice is a part of the run: a fixed number of calls at the
+// cell's common site.
 type cells map[cell][]amount
 
-// mostSlices is how many slices the calls of a common call site are divided into at most.
+// mostSlices limits the slices into which the calls of a common call site are divided.
 const mostSlices = 32
 
-// common returns the common call sites, and for each the number of its calls in a slice.
+// common returns the common call sites, and for each the number of calls in a slice.
 func (c *computing) common(ranks int) map[int32]int64 {
 	work, reached, rows := workers(c.total(ranks)), map[int32]int{}, map[int32]int64{}
 	for at, n := range c.rows {
@@ -40,7 +41,7 @@ func (c *computing) common(ranks int) map[int32]int64 {
 			continue
 		}
 		if first, found := rows[at.site]; found && first != n {
-			reached[at.site] = -ranks // never that of all
+			reached[at.site] = -ranks // so that it never equals the number of workers
 		}
 		rows[at.site] = n
 		reached[at.site]++
@@ -54,7 +55,7 @@ func (c *computing) common(ranks int) map[int32]int64 {
 	return common
 }
 
-// sliceWidth is the smallest power of two by which so many calls make at most mostSlices slices.
+// sliceWidth returns the smallest power of two that divides calls into at most mostSlices slices.
 func sliceWidth(calls int64) int64 {
 	width := int64(1)
 	for calls > width*mostSlices {
@@ -69,7 +70,7 @@ type walk struct {
 	ranks  map[int32]*place
 }
 
-// place is where in the run a rank is.
+// place is the position of a rank in the run.
 type place struct {
 	after int32
 	slice int
@@ -78,7 +79,7 @@ type place struct {
 
 func newWalk(common map[int32]int64) *walk { return &walk{common: common, ranks: map[int32]*place{}} }
 
-// next is the cell and slice of the rank's next row.
+// next returns the cell and slice of the rank's next row.
 func (w *walk) next(rank, site int32) (cell, int) {
 	p := w.ranks[rank]
 	if p == nil {
@@ -87,7 +88,7 @@ func (w *walk) next(rank, site int32) (cell, int) {
 	}
 	at, slice := cell{rank, p.after, site}, p.slice
 	if width := w.common[site]; width > 0 {
-		p.calls[site]++ // what follows leads to the next call in most programs
+		p.calls[site]++ // computing after a call mostly prepares the next one, so it belongs to the next slice
 		p.after, p.slice = site, min(int(p.calls[site]/width), mostSlices-1)
 	}
 	return at, slice
@@ -124,8 +125,8 @@ func (c cells) add(at *walk, b *schema.Events) {
 	}
 }
 
-// divided are the cells of the run. In one that was not divided computing before the calls of a common site is between
-// two common calls, and all other computing together.
+// divided returns the cells of the run. If the run was not divided, there are no slices: computing before the calls of
+// a common site is one stretch, and all other computing another one.
 func (c *computing) divided(ranks int) cells {
 	if c.cells != nil {
 		return c.cells
@@ -141,7 +142,7 @@ func (c *computing) divided(ranks int) cells {
 	return all
 }
 
-// joined returns the cells with all slices together.
+// joined returns the cells with the sums of their slices.
 func (c cells) joined() cells {
 	all := cells{}
 	for at, list := range c {
@@ -154,10 +155,9 @@ func (c cells) joined() cells {
 	return all
 }
 
-// spread divides what each rank is to compute more, or less if it is negative. It returns ns for each cell and slice.
-// An imbalance is seldom the same in all parts of a program and at all times, so a rank's time goes to where it
-// computes less than the ranks do on average, or more, in proportion to the difference: first between common calls, and
-// then at the call sites between two of them.
+// spread distributes a change of each rank's computing, in ns (negative: less), over its cells and slices. An imbalance
+// is seldom the same in all parts of a program and at all times, so each cell and slice gets a part in proportion to
+// its distance from the mean there: first between common calls, then among the call sites between two of them.
 func (c cells) spread(more []int64) map[cell][]int64 {
 	between := c.between()
 	apart, all := between.differences(more), make([]share, len(more))
@@ -171,9 +171,8 @@ func (c cells) spread(more []int64) map[cell][]int64 {
 	})
 }
 
-// inside divides what ranks are to compute more between two common calls, of, among the call sites there. What a rank
-// computes longer than it differs from others at the sites that it shares with them, it does where only some ranks
-// come.
+// inside distributes the change of a rank between two common calls, which of returns, among the call sites there.
+// Excess beyond the differences at sites that ranks share goes to the sites that only some ranks reach.
 func (c cells) inside(more []int64, between cells, of func(interval cell, slice int) int64) map[cell][]int64 {
 	differ, someOnly := c.differences(more), c.ofSome(between)
 	within, alone := map[cell][]share{}, map[cell][]share{}
@@ -212,7 +211,8 @@ func (c cells) inside(more []int64, between cells, of func(interval cell, slice 
 	return parts
 }
 
-// ofSome reports of which cells and slices not all ranks that come between the common calls reach the call site.
+// ofSome returns a function that reports whether only some of the ranks that are between these common calls reach the
+// call site of a cell, in a slice.
 func (c cells) ofSome(between cells) func(k cell, slice int) bool {
 	everyone := func(int32) bool { return true }
 	site, interval := c.sums(everyone), between.sums(everyone)
@@ -222,10 +222,10 @@ func (c cells) ofSome(between cells) func(k cell, slice int) bool {
 	}
 }
 
-// interval is the cell of all call sites between the same common calls.
+// interval returns the cell that stands for all call sites between the same common calls.
 func (k cell) interval() cell { return cell{k.rank, k.after, noSite} }
 
-// between sums the call sites between common calls.
+// between returns the sums over the call sites between two common calls.
 func (c cells) between() cells {
 	all := cells{}
 	for k, list := range c {
@@ -240,9 +240,9 @@ func (c cells) between() cells {
 	return all
 }
 
-// differences are by how much ranks compute more than the ranks do on average that are to compute less, and less those
-// that are to compute more. The average is that of the ranks that reach the cell and are to stay as they are, or else
-// of all that reach it.
+// differences returns how far each rank is from the mean in each cell and slice: above it if the rank is to compute
+// less, below it if more. Distances on the other side count 0. The mean is over the ranks that reach the cell and do
+// not change, or over all that reach it if none of these does.
 func (c cells) differences(more []int64) map[cell][]int64 {
 	all, others := c.sums(func(int32) bool { return true }), c.sums(func(rank int32) bool { return more[rank] == 0 })
 	differ := map[cell][]int64{}
@@ -266,7 +266,7 @@ func (c cells) differences(more []int64) map[cell][]int64 {
 	return differ
 }
 
-// sums are of some ranks together, as cells of rank 0; calls is the number of ranks.
+// sums adds up the selected ranks, as cells of rank 0. In the sums calls is the number of ranks that reach the cell.
 func (c cells) sums(of func(rank int32) bool) map[cell]*[mostSlices]amount {
 	sums := map[cell]*[mostSlices]amount{}
 	for k, list := range c {
@@ -286,14 +286,14 @@ func (c cells) sums(of func(rank int32) bool) map[cell]*[mostSlices]amount {
 	return sums
 }
 
-// share divides something by differences, or by time where there are none, or else by calls.
+// share divides an amount in proportion to differences; if all are 0, in proportion to time, and then to calls.
 type share struct{ differ, ns, calls int64 }
 
 func (s *share) add(x amount, differ int64) {
 	s.differ, s.ns, s.calls = s.differ+differ, s.ns+x.ns, s.calls+x.calls
 }
 
-// fraction is the part of one of them, from 0 to 1.
+// fraction returns the part of one entry, from 0 to 1.
 func (s *share) fraction(x amount, differ int64) float64 {
 	switch {
 	case s.differ > 0:

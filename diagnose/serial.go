@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// keeping is how a run differs in which the ranks compute only a part of their excess, and nobody computes the rest.
+// keeping returns the change after which the ranks compute only this part of their excess, and nobody computes the
+// rest.
 func (c *cause) keeping(part float64) *change {
 	k := &change{scale: map[cell]*scaling{}, at: newWalk(nil)}
 	for _, p := range c.parts {
@@ -21,21 +22,22 @@ func (c *cause) keeping(part float64) *change {
 	return k
 }
 
-// sharers is how many ranks could share the excess of a cause: those that compute it, one at a time, and those that
-// wait meanwhile, on average.
+// sharers returns how many ranks could share the excess of a cause: the one that computes it and, on average, those
+// that wait meanwhile.
 func (f *Finding) sharers(ranks int) float64 {
 	return min(float64(ranks), 1+float64(f.WaitNs)/float64(max(1, f.excessNs)))
 }
 
-// mostWait is the part of all ranks that compute or wait in a serial section at least: nobody else computes meanwhile.
-const mostWait = 0.9
+// A section is serial only if at least leastWaiting of all ranks compute in it or wait for it: nobody else computes
+// meanwhile.
+const leastWaiting = 0.9
 
-// muchMore is how many times as much as doing work later sharing it out gains at least, if it is called a serial
-// section.
+// A section is serial only if sharing its work out gains at least muchMore times what doing it later gains.
 const muchMore = 1.5
 
-// serialSections finds the causes that gain little if the work is done later: computing of one rank that the others can
-// only wait for. Their gain is that of sharing it out among the ranks that wait, and of leaving it out.
+// serialSections finds the causes that gain little if the work is done later: computing of one rank for which the
+// others can only wait. It sets their gains: GainNs of sharing the work among the ranks that wait, MostNs of leaving it
+// out.
 func (q *search) serialSections(ctx context.Context) error {
 	var found []*section
 	var gains []*gain
@@ -72,10 +74,10 @@ func (q *search) serialSections(ctx context.Context) error {
 // section is a finding that may be a serial section.
 type section struct {
 	*Finding
-	// shared makes the change of a run in which the ranks that wait share the work.
+	// shared makes the change after which the ranks that wait share the work.
 	shared func() *change
-	// sharedNs and mostNs are the gains of sharing it and of leaving it out, and besideNs is that of sharing it in a
-	// run without the other finding that gains most.
+	// sharedNs and mostNs are the gains of sharing the work and of leaving it out. besideNs is the gain of sharing it
+	// in a run without the other finding that gains most.
 	sharedNs, mostNs, besideNs int64
 }
 
@@ -83,15 +85,15 @@ type section struct {
 // doing it later. Several ranks that compute in turn are variation, or a chain.
 func (q *search) maybeSerial(f *Finding) bool {
 	sharers := f.sharers(q.d.Ranks)
-	return f.keeping != nil && len(f.Ranks) == 1 && sharers >= mostWait*float64(q.d.Ranks) &&
+	return f.keeping != nil && len(f.Ranks) == 1 && sharers >= leastWaiting*float64(q.d.Ranks) &&
 		float64(f.excessNs)*(1-1/sharers) >= muchMore*float64(f.GainNs)
 }
 
-// leastBeside is the part of its gain that a serial section gains at least in a run without the other finding that
-// gains most: else the others wait because of that one.
+// A section is serial only if it still gains leastBeside of its gain in a run without the other finding that gains
+// most: otherwise the ranks wait because of that finding.
 const leastBeside = 0.5
 
-// besideOthers sets the gains of the sections in a run without the other finding that gains most.
+// besideOthers sets besideNs of the sections.
 func (q *search) besideOthers(ctx context.Context, found []*section) error {
 	var other *Finding
 	for i := range q.d.Findings {

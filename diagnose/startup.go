@@ -14,19 +14,18 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// leastLateNs is how much later than others, in ns, ranks begin MPI_Init at least to be named: launchers start
-// processes one after the other.
+// Ranks that begin MPI_Init less than leastLateNs after the others are not named: launchers start processes one by one.
 const leastLateNs = 100e6
 
-// start is when a rank began MPI_Init and when that returned, in ns.
+// start has when a rank began MPI_Init and when that returned, in ns.
 type start struct {
 	rank, site int32
 	from, to   int64
 }
 
 // lateStart finds the ranks that begin MPI_Init late while the others wait in it; nil if there are none. Its gain is
-// no part of the diagnosed time, which begins when MPI_Init has returned. Only measured times have it. Ranks that have
-// too few cores may start late because of that; few is nil if they have enough.
+// not part of the diagnosed time, which begins when MPI_Init has returned. Only measured times have it. few says that
+// ranks had too few cores, which may make them late; nil if they had enough.
 func lateStart(ctx context.Context, r *run.Run, few *lack) (*Finding, error) {
 	if r.Manifest.TimeOrigin != "measured" {
 		return nil, nil
@@ -64,8 +63,8 @@ func lateTitle(late []int32, early []start, ns int64) string {
 	return fmt.Sprintf("%s %s MPI_Init %s after %s", rankText(late), begin, units.Duration(ns), others)
 }
 
-// lateOf returns the starts after the longest pause between two of them, and how long that was. It is nothing if an
-// earlier rank was through before the first of them came: then MPI_Init does not wait for all ranks.
+// lateOf returns the starts after the longest pause between two starts, and the length of that pause. It returns none
+// if an earlier rank left MPI_Init before the first late one began: then MPI_Init does not wait for all ranks.
 func lateOf(starts []start) (late []start, ns int64) {
 	slices.SortFunc(starts,
 		func(a, b start) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.rank, b.rank)) })
@@ -113,10 +112,11 @@ func readStarts(ctx context.Context, r *run.Run) (starts []start, err error) {
 	return starts, nil
 }
 
-// leastStart is the share of the run's time that ranks must be late to be named.
+// Late ranks are shown only if they are late by at least leastStart of the run's time.
 const leastStart = 0.01
 
-// LateStart is the finding of ranks that begin MPI_Init late, if that is long beside the time of the run; else nil.
+// LateStart returns the finding of ranks that begin MPI_Init late; nil if there is none, or if the delay is short
+// beside the time of the run.
 func (d *Diagnosis) LateStart() *Finding {
 	if d.Start == nil || d.share(d.Start.GainNs) < leastStart {
 		return nil
@@ -124,12 +124,12 @@ func (d *Diagnosis) LateStart() *Finding {
 	return d.Start
 }
 
-// startGain is the gain of ranks that begin on time, in words: no part of the run's time.
+// startGain returns the gain of ranks that begin on time, in words. It is not part of the run's time.
 func (d *Diagnosis) startGain() string {
 	return "at most " + units.Duration(d.Start.GainNs) + " before that of the diagnosis"
 }
 
-// startText is what people are told of ranks that begin late.
+// startText writes the finding of late ranks for people.
 func (d *Diagnosis) startText(s *strings.Builder) {
 	if f := d.LateStart(); f != nil {
 		fmt.Fprintf(s, "\nBefore that time, %s: gain at most %s\n   %s.\n   %s\n", f.Rule, units.Duration(f.GainNs),

@@ -22,20 +22,20 @@ import (
 // whatIf simulates a run with changed rows.
 type whatIf struct {
 	simulation *stored.Simulation
-	baseNs     int64 // time of the unchanged run
-	step       func(string)
-	memory     int64 // limit in bytes; 0 means none
-	bounds     bool  // nothing is simulated: gains are bounds
+	baseNs     int64        // time of the unchanged run
+	step       func(string) // is called with the name of each simulation
+	memory     int64        // limit in bytes; 0 means none
+	bounds     bool         // nothing is simulated: gains are bounds
 	kept       *kept.Results
 
 	result    *simulate.Result    // of the unchanged run; nil before it is simulated
 	explained *critical.Explained // its times; nil before they are explained
 }
 
-// keptRowBytes is the memory that rows of the run may take which all simulations read. They read the others again.
+// keptRowBytes limits the rows that are kept in memory for all simulations; each simulation reads the rest from disk.
 const keptRowBytes = 64 << 20
 
-// keepRows reads the rows of the run for all simulations.
+// keepRows reads the rows of the run once for all simulations, up to keptRowBytes.
 func (w *whatIf) keepRows(ctx context.Context) (err error) {
 	limit := int64(keptRowBytes)
 	if w.memory > 0 {
@@ -45,7 +45,7 @@ func (w *whatIf) keepRows(ctx context.Context) (err error) {
 	return err
 }
 
-// unchanged simulates the run as it is, once.
+// unchanged returns the simulation of the unchanged run, which is made once.
 func (w *whatIf) unchanged(ctx context.Context) (*simulate.Result, error) {
 	if w.result == nil {
 		w.step("simulate: as it is")
@@ -58,13 +58,13 @@ func (w *whatIf) unchanged(ctx context.Context) (*simulate.Result, error) {
 	return w.result, nil
 }
 
-// rowBytes is the memory that a row of the run takes while simulated times are explained.
+// rowBytes is the memory that one row of the run takes while simulated times are explained.
 const rowBytes = 64
 
-// rowsBytes is the memory that all rows of the run take then, and more than those of a simulation.
+// rowsBytes is the memory that all rows take while simulated times are explained. A simulation needs less.
 func (w *whatIf) rowsBytes() int64 { return max(1, w.simulation.Run.Manifest.Counts.Calls*rowBytes) }
 
-// explainable returns why there is too little memory to explain simulated times, which takes that of all rows.
+// explainable returns an error if the memory is too small to explain simulated times, which needs all rows at once.
 func (w *whatIf) explainable() error {
 	if w.memory > 0 && w.rowsBytes() > w.memory {
 		return fmt.Errorf("simulated times of %s would take %s of memory; the limit is %s",
@@ -74,7 +74,7 @@ func (w *whatIf) explainable() error {
 	return nil
 }
 
-// explainUnchanged explains the simulated times of the run as it is, once.
+// explainUnchanged explains the simulated times of the unchanged run, once.
 func (w *whatIf) explainUnchanged(ctx context.Context) (*critical.Explained, error) {
 	if w.explained == nil {
 		if err := w.explainable(); err != nil {
@@ -88,7 +88,7 @@ func (w *whatIf) explainUnchanged(ctx context.Context) (*critical.Explained, err
 	return w.explained, nil
 }
 
-// explain simulates the run as it is and explains its times.
+// explain simulates the unchanged run and explains its times.
 func (w *whatIf) explain(ctx context.Context) (err error) {
 	w.explained, w.result, err = explain(ctx, w.changed())
 	return err
@@ -103,7 +103,7 @@ func explain(ctx context.Context, s *stored.Simulation) (*critical.Explained, *s
 	return g.Explain(stored.Finish(result)), result, nil
 }
 
-// explainEach explains the simulated times of the run without each of some findings, and of the run as it is.
+// explainEach explains the simulated times of the run without each of the findings, and those of the unchanged run.
 func (w *whatIf) explainEach(ctx context.Context, findings []*Finding) ([]*critical.Explained, error) {
 	w.step("simulate")
 	without := make([]*critical.Explained, len(findings))
@@ -138,7 +138,7 @@ func (w *whatIf) changed(changes ...*change) *stored.Simulation {
 	return &s
 }
 
-// leastKept keeps the smaller part of the cost of an operation that two changes keep; nil keeps all.
+// leastKept combines two changes: each operation keeps the smaller part of its cost. nil keeps all.
 func leastKept(a, b simulate.Keep) simulate.Keep {
 	if a == nil || b == nil {
 		if a == nil {
@@ -160,21 +160,21 @@ func IdealNetwork(m *models.Machine) bool {
 	return m.Network == none && m.IntraNode == none && (len(m.NCCL.Algorithms) == 0 || m.NCCL.Free)
 }
 
-// gain is the time by which the run is shorter with some changes, in ns. It is negative if they make it longer.
+// gain simulates the run with some changes and returns by how many ns it gets shorter; negative if it gets longer.
 func (w *whatIf) gain(ctx context.Context, what string, changes ...*change) (ns int64, err error) {
 	err = w.gains(ctx, []*gain{{what, changes, &ns}})
 	return ns, err
 }
 
-// gain is a gain to simulate: of the changes, with a name for people, and where to put it.
+// gain is one simulation to make: what it is, for people, its changes, and where the gain goes.
 type gain struct {
 	what    string
 	changes []*change
 	ns      *int64
 }
 
-// atOnce is the number of simulations at the same time: as many as there are cores, if each may have all rows of the
-// run in memory, and at least so many.
+// atOnce returns the number of simulations to run in parallel: one per core, fewer if memory cannot hold all rows of
+// the run for each, but at least least.
 func (w *whatIf) atOnce(least int) int {
 	n := runtime.GOMAXPROCS(0)
 	if w.memory > 0 {
@@ -183,10 +183,10 @@ func (w *whatIf) atOnce(least int) int {
 	return max(n, least)
 }
 
-// leastAtOnce is the number of simulations at the same time in any memory: few keep all rows of a run.
+// leastAtOnce simulations run in parallel whatever the memory: few simulations keep all rows of a run.
 const leastAtOnce = 2
 
-// gains simulates gains, some at the same time.
+// gains simulates all gains, several in parallel.
 func (w *whatIf) gains(ctx context.Context, all []*gain) error {
 	errs := make([]error, len(all))
 	var parallel errgroup.Group
@@ -206,21 +206,21 @@ func (w *whatIf) gains(ctx context.Context, all []*gain) error {
 	return errors.Join(errs...)
 }
 
-// change changes how long ranks compute, before all calls or before those of some call sites, or what operations cost.
+// change is a change of the run: of how long ranks compute before some or all calls, or of what operations cost.
 type change struct {
 	// keep is the part of its cost that each operation keeps; nil keeps all.
 	keep simulate.Keep
-	// scale changes what is computed, by cell: what is taken away need not be done. nil changes nothing.
+	// scale changes the computing of cells. What it removes is not done later. nil changes nothing.
 	scale map[cell]*scaling
-	// at finds the cells; with scale only.
+	// at finds the cells of rows; set together with scale.
 	at *walk
-	// each is what computing before each call takes, in ns, by rank and call site; nil leaves it.
+	// each is the new computing before each call, in ns, by rank and call site; nil leaves it unchanged.
 	each map[rankSite]int64
-	// factor is what computing before the call takes by what it took, by rank and call site; the rest comes after it.
+	// factor scales the computing before a call, by rank and call site. What it removes is done after the call; see
+	// owed.
 	factor map[rankSite]float64
-	// owed is what is still to be computed by a rank, in ns: what was taken away at a call site comes before the next
-	// call of the rank that is of no such site, but after the sends that follow at once: they would be late in its
-	// place.
+	// owed is computing that was removed by factor and not inserted yet, in ns by rank. It is inserted before the
+	// rank's next call at another site, but after sends that follow at once: inserted before them it would delay them.
 	owed map[int32]int64
 }
 
@@ -246,20 +246,19 @@ func (c *change) apply(b *schema.Events) {
 	}
 }
 
-// hardly is the part, one in so many, of what was taken away that computing before another send is below if the two
-// sends follow each other.
+// A send follows another one at once if the computing before it is below 1/hardly of what is owed.
 const hardly = 20
 
 // scaling changes the computing of a cell, by slice.
 type scaling struct {
-	factor []float64 // what computing takes by what it took
-	more   []int64   // what computing before each call takes beyond that, in ns
+	factor []float64 // new time over old time
+	more   []int64   // ns added before each call; for computing that took no time so far
 }
 
-// computing is what computing before a call in a slice takes that took was ns.
+// computing returns the new length, in ns, of computing in a slice that took was ns.
 func (s *scaling) computing(slice int, was int64) int64 {
 	if slice >= len(s.factor) {
-		return was // the change ends before
+		return was // beyond the slices that change
 	}
 	return scaled(was, s.factor[slice]) + s.more[slice]
 }
@@ -272,10 +271,10 @@ func onlySends(call schema.CallID) bool {
 
 func scaled(ns int64, factor float64) int64 { return int64(float64(ns)*factor + 0.5) }
 
-// change is how a run differs that does not have the cause. Without an imbalance all ranks that share the work
-// compute as long as their mean; without that of a group, its ranks compute as long as the others where they compute
-// longer. Without variation computing before a call always takes a rank its mean time. Without
-// any other cause, the ranks that have it compute their excess after the call instead of before it.
+// change returns the change that removes the cause. Without an imbalance, all ranks that share the work compute as long
+// as their mean. Without the imbalance of a group, its ranks compute as long as the others where they compute longer.
+// Without variation, a rank always computes its mean time before a call. Without any other cause, its ranks compute
+// their excess after the call instead of before it.
 func (c *cause) change() *change {
 	switch {
 	case c.rule == Variation:
@@ -299,7 +298,8 @@ func (c *cause) change() *change {
 	return k
 }
 
-// even makes some of the ranks compute as long as ns, by changing what they compute where they differ from the others.
+// even returns the change after which the selected ranks compute ns in all. It changes what they compute where they
+// differ from the others.
 func (c *cause) even(ns float64, some func(rank int32) bool) *change {
 	more := make([]int64, len(c.total))
 	for rank, total := range c.total {
@@ -310,7 +310,7 @@ func (c *cause) even(ns float64, some func(rank int32) bool) *change {
 	return c.computed.changedBy(c.computed.cells.spread(more))
 }
 
-// changedBy makes ranks compute so many ns more, or less if it is negative, by cell and slice.
+// changedBy returns the change after which ranks compute more ns longer (negative: shorter), by cell and slice.
 func (c *computing) changedBy(more map[cell][]int64) *change {
 	k := &change{scale: map[cell]*scaling{}, at: newWalk(c.sites)}
 	for at, list := range more {
@@ -327,8 +327,8 @@ func (c *computing) changedBy(more map[cell][]int64) *change {
 	return k
 }
 
-// withoutExcess is how a run differs whose overloaded ranks compute only as long as the others on average. It is nil
-// for other causes, and where there are no others.
+// withoutExcess returns the change after which the overloaded ranks compute only as long as the mean of the others, and
+// nobody computes the rest. It is nil for other causes, for the imbalance of a group, and if there are no other ranks.
 func (c *cause) withoutExcess() *change {
 	if c.rule != Imbalance {
 		return nil

@@ -14,14 +14,14 @@ type Window struct {
 	Ranks []int32 `json:"ranks"`
 }
 
-// windowRanks is how many ranks a window has; of them at most windowCauses cause the finding.
+// A window has windowRanks ranks; at most windowCauses of them cause the finding.
 const (
 	windowRanks  = 8
 	windowCauses = 4
 )
 
-// window returns where a finding is seen best; nil if it has no waits, or if these are of simulated times, which the
-// run does not have.
+// window returns the part of the run that shows a finding best; nil if it has no waits, or if they are of simulated
+// times, which the run does not have.
 func (d *Diagnosis) window(f *Finding) *Window {
 	if d.TimesSimulated || len(f.Waits) == 0 || f.Waits[0].LongestNs <= 0 {
 		return nil
@@ -44,7 +44,7 @@ func (d *Diagnosis) window(f *Finding) *Window {
 	return w
 }
 
-// longest is the instance that cost most, or else the longest single wait.
+// longest returns the instance that cost most, or the longest single wait if there are no instances.
 func (f *Finding) longest() (x Instance) {
 	if in := f.Instances; in != nil && in.Of == ofWaits && len(in.Longest) > 0 {
 		return in.Longest[0]
@@ -63,17 +63,17 @@ func (w *Window) add(rank int32) {
 	}
 }
 
-// Args are the arguments of the query timeline that show the window.
+// Args returns the arguments with which the query timeline shows the window.
 func (w *Window) Args() map[string]string {
 	return map[string]string{"from-s": seconds(w.FromNs), "to-s": seconds(w.ToNs)}
 }
 
 func seconds(ns int64) string { return fmt.Sprintf("%d.%09d", ns/1e9, ns%1e9) }
 
-// RankComputing is the time that each rank computes in the whole run, in ns.
+// RankComputing returns the computing time of each rank in the whole run, in ns.
 func (d *Diagnosis) RankComputing() []int64 { return d.computing }
 
-// ComputingNs is the time that all ranks compute together; 0 if that is not known.
+// ComputingNs returns the computing time of all ranks together; 0 if it is unknown.
 func (d *Diagnosis) ComputingNs() int64 {
 	if d.Efficiency == nil {
 		return 0

@@ -93,7 +93,7 @@ type Point struct {
 	Share float64 `json:"share"`
 }
 
-// key is what is the same in all runs of a program.
+// key identifies a finding across runs.
 type key struct {
 	rule        diagnose.Rule
 	call, place string
@@ -141,7 +141,7 @@ func (g *Growth) setTimes() {
 	}
 }
 
-// doubts are the warnings of the runs, and those about all of them.
+// doubts returns warnings about the runs together, and those of each run.
 func (g *Growth) doubts(runs []*diagnose.Diagnosis) []string {
 	all := []string{}
 	switch n := len(g.Times); {
@@ -164,7 +164,7 @@ func (g *Growth) doubts(runs []*diagnose.Diagnosis) []string {
 	return all
 }
 
-// match gathers the findings of the runs by what is the same in all of them.
+// match joins findings of different runs that have the same key.
 func (g *Growth) match(runs []*diagnose.Diagnosis) {
 	at := map[key]int{}
 	for i, d := range runs {
@@ -195,7 +195,7 @@ func newFinding(f *diagnose.Finding, runs []Run) Finding {
 	return n
 }
 
-// add adds the finding of a run. Several with the same place, of other ranks, add up.
+// add adds the finding of a run. Several with the same place but other ranks add up.
 func (n *Finding) add(f *diagnose.Finding, run int, d *diagnose.Diagnosis) {
 	n.Title, n.Advice, n.Bound = f.Title, f.Advice, n.Bound || f.Bound
 	n.gains[run].Value += float64(f.GainNs) / 1e9
@@ -219,7 +219,7 @@ func (n *Finding) setPoints(times []Time) {
 	}
 }
 
-// most is the largest share of the time on any number of ranks.
+// most returns the largest share of the time on any number of ranks.
 func (n *Finding) most() (most float64) {
 	for _, p := range n.Points {
 		most = max(most, p.Share)

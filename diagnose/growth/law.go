@@ -35,7 +35,7 @@ const (
 	enoughForLaw = 4
 )
 
-// setLaws fits the laws of the findings that runs of enough numbers of ranks have.
+// setLaws fits the laws of findings that were found on enough numbers of ranks.
 func (g *Growth) setLaws(fit Fit) (err error) {
 	for i := range g.Findings {
 		n := &g.Findings[i]
@@ -52,7 +52,7 @@ func (g *Growth) setLaws(fit Fit) (err error) {
 	return nil
 }
 
-// foundOn is on how many numbers of ranks the finding was found.
+// foundOn returns the number of different numbers of ranks on which the finding was found.
 func (n *Finding) foundOn() (numbers int) {
 	for _, p := range n.Points {
 		if p.Found > 0 {
@@ -62,13 +62,15 @@ func (n *Finding) foundOn() (numbers int) {
 	return numbers
 }
 
-// Laws are followed up to furthest times the most ranks of a run. Beyond far times they are a guess.
+// firstByLaw searches up to furthest times the ranks of the largest run. A result beyond far times that is called a
+// guess.
 const (
 	far      = 4
 	furthest = 1024
 )
 
-// setFirst sets which finding has the largest gain, on the numbers of ranks of the runs and by the laws.
+// setFirst notes for each finding at which numbers of ranks of the runs it has the largest gain, and, if at none, from
+// which larger number on by the laws.
 func (g *Growth) setFirst() {
 	for k, t := range g.Times {
 		first := 0
@@ -88,8 +90,8 @@ func (g *Growth) setFirst() {
 	}
 }
 
-// firstByLaw returns the number of ranks from which on a finding has the largest gain by the laws, 0 for none. It looks
-// at twice the most ranks of a run, four times and so on, then between the last two.
+// firstByLaw returns the number of ranks from which on a finding has the largest gain by the laws; 0 if there is none.
+// It doubles the number of ranks of the largest run until the finding is first, then searches between the last two.
 func (g *Growth) firstByLaw(i int) int64 {
 	most := int64(g.Times[len(g.Times)-1].Ranks)
 	low, high := most, 2*most
@@ -122,7 +124,7 @@ func (g *Growth) isFirst(i int, ranks int64) bool {
 	return true
 }
 
-// gainOn is the gain in seconds on a number of ranks by its law; without one that on the most ranks of the runs.
+// gainOn returns the gain in seconds on a number of ranks by its law, or that of the largest run if it has none.
 func (n *Finding) gainOn(ranks int64) float64 {
 	if n.GainLaw == nil {
 		return float64(n.Points[len(n.Points)-1].GainNs) / 1e9
@@ -130,7 +132,7 @@ func (n *Finding) gainOn(ranks int64) float64 {
 	return n.GainLaw.At(ranks)
 }
 
-// leastGrowth is how many times its value on the fewest ranks a value that grows has on the most.
+// A value grows if on the most ranks it is more than leastGrowth times that on the fewest.
 const leastGrowth = 1.05
 
 // grows reports whether the gain and its share of the time grow from the fewest to the most ranks of the runs.

@@ -12,7 +12,7 @@ import (
 	"github.com/commq/commq/run"
 )
 
-// head says in one sentence what runs these are.
+// head says in one sentence which runs are compared.
 func (g *Growth) head() string {
 	var ranks []string
 	for _, t := range g.Times {
@@ -53,7 +53,7 @@ func (g *Growth) Text(w io.Writer, least float64, most int, left string) error {
 	return err
 }
 
-// shown are the findings that Text writes.
+// shown returns the findings that Text writes.
 func (g *Growth) shown(least float64, most int) (all []*Finding) {
 	for i := range g.Findings {
 		if n := &g.Findings[i]; n.most() >= least && (most == 0 || len(all) < most) {
@@ -102,7 +102,7 @@ func (g *Growth) table(s *strings.Builder, n *Finding) {
 	}
 }
 
-// verdict says how the finding grows, by which laws, and where it is the first.
+// verdict says how the finding grows, by which laws, and where it has the largest gain.
 func (n *Finding) verdict(g *Growth) (lines []string) {
 	gain, share := n.grows()
 	switch {
@@ -134,7 +134,7 @@ func (l *Law) text() string {
 	return fmt.Sprintf("%s (error on runs left out %s)", l.Formula, units.Percent(*l.Error))
 }
 
-// first says on how many ranks the finding has the largest gain; "" for none.
+// first says on how many ranks the finding has the largest gain; "" if on none.
 func (n *Finding) first(g *Growth) string {
 	most := int64(g.Times[len(g.Times)-1].Ranks)
 	switch {
