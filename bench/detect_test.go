@@ -16,10 +16,10 @@ import (
 )
 
 // BenchmarkDetect measures commq detect, the whole command, on runs of $COMMQ_BENCH_MESSAGES messages (default one
-// epoch) of a halo on a ring of 64 ranks. In the first run the payloads differ, except in every 200th step, in which rank 0
-// broadcasts four times to all, from rank to rank (1 % of the messages). In another all payloads are one constant, and
-// in the third ranks make random numbers of other calls between the steps.
-// If $COMMQ_BENCH_STORE is set, the runs are kept there and reused. $COMMQ_BENCH_RUN names a run to measure instead.
+// epoch) of a halo on a ring of 64 ranks. In the first run the payloads differ, except in every 200th step, in which
+// rank 0 broadcasts four times to all, from rank to rank (1 % of the messages). In another all payloads are one
+// constant, and in the third ranks make random numbers of other calls between the steps. If $COMMQ_BENCH_STORE is set,
+// the runs are kept there and reused. $COMMQ_BENCH_RUN names a run to measure instead.
 func BenchmarkDetect(b *testing.B) {
 	commq := buildCommq(b)
 	if dir := os.Getenv("COMMQ_BENCH_RUN"); dir != "" {

@@ -8,8 +8,9 @@ type Number struct {
 	*Value
 }
 
-// NumbersOfAll returns the values that are numbers and that every sample has, by measure and part, and the names of the measures
-// of which some samples lack a part. What a run does not do is 0, so a sample lacks only what its run does not know.
+// NumbersOfAll returns the values that are numbers and that every sample has, by measure and part, and the names of the
+// measures of which some samples lack a part. What a run does not do is 0, so a sample lacks only what its run does not
+// know.
 func NumbersOfAll(samples []Sample) (all []Number, leftOut []string) {
 	for _, key := range numberKeys(samples) {
 		var values []Number

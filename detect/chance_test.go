@@ -42,8 +42,8 @@ type chanceRow struct {
 	atLeast   [mostChanceBits + 1]int // programs with a finding of so many bits or more
 }
 
-// TestChance makes programs without collectives, and wants no finding that is verified, and no more findings of any number
-// of bits than these bits predict.
+// TestChance makes programs without collectives, and wants no finding that is verified, and no more findings of any
+// number of bits than these bits predict.
 func TestChance(t *testing.T) {
 	programs := 300
 	if text := os.Getenv(chanceEnv); text != "" {

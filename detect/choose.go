@@ -70,8 +70,8 @@ func contestedMessages(findings []*Finding, messages int) map[int32]*ledger.Inst
 	return contested
 }
 
-// addAlternatives tells each finding what the instances that gave way to its own would have been. Those that are the
-// same as the finding tell nothing.
+// addAlternatives lists for each finding the operations of the instances that gave way to its own. Alternatives equal
+// to the finding are left out.
 func addAlternatives(findings []*Finding, found []*ledger.Instance, winners map[*ledger.Instance]*ledger.Instance) {
 	of := map[*ledger.Instance]*Finding{}
 	for _, f := range findings {

@@ -16,8 +16,8 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// findingKey is what the instances of one finding have in common, besides a sending call site. Communicators with the
-// same members count as one.
+// findingKey identifies a finding: instances with equal keys and a common sending call site belong together.
+// Communicators with the same members count as one.
 type findingKey struct {
 	op         ledger.Operation
 	comm       int32 // null if the finding covers a whole communicator

@@ -12,8 +12,8 @@ import (
 // siteName names call sites by their number.
 func siteName(site int32) string { return fmt.Sprint(site) }
 
-// Ranks with an excess between different calls are groups; the same ranks in several places are one, as are ranks that do
-// the same work before other lines.
+// Ranks with an excess between different calls are groups; the same ranks in several places are one, as are ranks that
+// do the same work before other lines.
 func TestGroupsOfRanks(t *testing.T) {
 	const none = -1 // the rank does not reach the line
 	for _, c := range []struct {

@@ -37,7 +37,8 @@ func diagnosisText(t *testing.T, dir string, o Options) (text string, read bool)
 	return string(b), read
 }
 
-// A diagnosis from sums that were kept is that from the rows, whether gains are simulated or bounds, and on any machine.
+// A diagnosis from sums that were kept is that from the rows, whether gains are simulated or bounds, and on any
+// machine.
 func TestKeptSumsGiveTheSameDiagnosis(t *testing.T) {
 	flat, err := models.Named("flat")
 	if err != nil {

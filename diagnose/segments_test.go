@@ -69,8 +69,8 @@ func TestImbalanceInTime(t *testing.T) {
 	}
 }
 
-// Ranks that do the same work before different lines between two calls that both make keep it, and the excess goes where
-// it is: rank 0 computes longer only before line 9.
+// Ranks that do the same work before different lines between two calls that both make keep it, and the excess goes
+// where it is: rank 0 computes longer only before line 9.
 func TestImbalanceBesideLinesOfSomeRanks(t *testing.T) {
 	var calls []computes
 	var want []int64

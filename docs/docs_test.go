@@ -134,8 +134,8 @@ func TestExplanationsHaveFigures(t *testing.T) {
 	}
 }
 
-// TestSiteBuilds makes the web site, with all warnings as errors, and follows the links of its pages. It needs the Python
-// packages of site/requirements.txt, which scripts/setup installs.
+// TestSiteBuilds makes the web site, with all warnings as errors, and follows the links of its pages. It needs the
+// Python packages of site/requirements.txt, which scripts/setup installs.
 func TestSiteBuilds(t *testing.T) {
 	testenv.Need(t, "python3", "flock", "git")
 	testenv.Venv(t, "../scripts", "site/requirements.txt", "documentation site")

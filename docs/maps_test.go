@@ -87,8 +87,8 @@ func mentions(t *testing.T, path, name string) bool {
 }
 
 // TestMapsListTheirFiles compares the files that a doc.go names with those of its package: none is gone, and none is
-// missing. Those that name no file are no maps; that of cmd/commq may leave out the files of commands, whose names begin
-// with the command.
+// missing. Those that name no file are no maps; that of cmd/commq may leave out the files of commands, whose names
+// begin with the command.
 func TestMapsListTheirFiles(t *testing.T) {
 	out, err := exec.Command("git", "-C", "..", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--",
 		"*/doc.go").Output()

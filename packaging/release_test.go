@@ -516,8 +516,8 @@ func (r *release) failing(t *testing.T, library, lines string) []string {
 	return []string{"PATH=" + folder + ":" + os.Getenv("PATH"), "COMMQ_CACHE=" + t.TempDir()}
 }
 
-// compilerFails captures with a compiler that the user names and that compiles programs, but no libraries: the release's
-// own is taken. Without its name doctor captures with the release's own at once.
+// compilerFails captures with a compiler that the user names and that compiles programs, but no libraries: the
+// release's own is taken. Without its name doctor captures with the release's own at once.
 func (r *release) compilerFails(t *testing.T) {
 	environ := r.failing(t, "openmpi", "case \"$*\" in *-shared*) echo no room >&2; exit 1; esac\n"+
 		"exec "+command(t, "mpicc.openmpi")+" \"$@\"")

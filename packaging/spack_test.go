@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestSpackRecipe checks that the recipe for Spack agrees with the sources that it builds. Spack itself is in no package
-// registry, so CI does not run it.
+// TestSpackRecipe checks that the recipe for Spack agrees with the sources that it builds. Spack itself is in no
+// package registry, so CI does not run it.
 func TestSpackRecipe(t *testing.T) {
 	repo := "spack/spack_repo/commq"
 	recipe := readText(t, filepath.Join(repo, "packages/commq/package.py"))

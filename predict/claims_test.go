@@ -204,8 +204,8 @@ func withinRadius(ranks int) *signature.Run {
 	})
 }
 
-// leastSurface exchanges with the next rank along each axis of a torus, whose extents cut a box of so many cells along the
-// axes into parts of the least surface. Messages have a byte for each cell of a face, or all the same size.
+// leastSurface exchanges with the next rank along each axis of a torus, whose extents cut a box of so many cells along
+// the axes into parts of the least surface. Messages have a byte for each cell of a face, or all the same size.
 func leastSurface(faces bool, cells ...int) func(ranks int) *signature.Run {
 	extents := func(ranks int) (best []int) {
 		least := 0.0

@@ -11,8 +11,8 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// alternating makes a run in which each rank calls MPI_Allreduce from one place on two communicators in turn: that of so
-// many neighbours, and that of its half of the ranks.
+// alternating makes a run in which each rank calls MPI_Allreduce from one place on two communicators in turn: that of
+// so many neighbours, and that of its half of the ranks.
 func alternating(neighbours int) func(ranks int) *signature.Run {
 	return func(ranks int) *signature.Run {
 		comms := make([][]int32, ranks/neighbours+2)

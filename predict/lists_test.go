@@ -11,8 +11,8 @@ import (
 	"github.com/commq/commq/predict/slots"
 )
 
-// HPCCG sends to a list of neighbours, which ends of its chain of ranks have fewer of, and receives from any source in a
-// loop before: all of 32 ranks is known from 2 to 16.
+// HPCCG sends to a list of neighbours, which ends of its chain of ranks have fewer of, and receives from any source in
+// a loop before: all of 32 ranks is known from 2 to 16.
 func TestListsOfNeighbours(t *testing.T) {
 	m := trainOn(t, "hpccg", 2, 4, 8, 16)
 	x, measured := extrapolate(t, m, 32), readRun(t, "hpccg", 32)

@@ -11,8 +11,8 @@ import (
 )
 
 // trainingRun is a training as traces of PyTorch have it, without call sites: 2 stages of 2 processes, as often as they
-// fit. Each of 3 steps has a broadcast on all, 2 messages from the first stage to the second, an all-reduce of each stage
-// and one of 7200 elements across the replicas, and an MPI_Wait after each. name names communicators.
+// fit. Each of 3 steps has a broadcast on all, 2 messages from the first stage to the second, an all-reduce of each
+// stage and one of 7200 elements across the replicas, and an MPI_Wait after each. name names communicators.
 func trainingRun(ranks int, name func(group string) string) *signature.Run {
 	members := map[string]func(r int) []int32{
 		"tp": func(r int) []int32 { return []int32{int32(r &^ 1), int32(r | 1)} },
@@ -86,9 +86,9 @@ func trainingRun(ranks int, name func(group string) string) *signature.Run {
 	return run
 }
 
-// Without call sites the program knows its communicators by their names: runs on 4, 8, 12, 20 and 24 ranks tell all of one on
-// 16. Without names, or with one name for the
-// three communicators of a rank, only the broadcast is known, as no communicator of a run is that of another one.
+// Without call sites the program knows its communicators by their names: runs on 4, 8, 12, 20 and 24 ranks tell all of
+// one on 16. Without names, or with one name for the three communicators of a rank, only the broadcast is known, as no
+// communicator of a run is that of another one.
 func TestCommunicatorsInPlaceOfCallSites(t *testing.T) {
 	program := func(name func(string) string) func(ranks int) *signature.Run {
 		return func(ranks int) *signature.Run { return trainingRun(ranks, name) }

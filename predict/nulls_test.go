@@ -13,7 +13,8 @@ import (
 )
 
 // openPlane returns a halo exchange on a grid of two axes that are not periodic. At its borders ranks send to and
-// receive from MPI_PROC_NULL, by MPI_Sendrecv or by separate calls. The domain has 5040 rows and so many columns of cells.
+// receive from MPI_PROC_NULL, by MPI_Sendrecv or by separate calls. The domain has 5040 rows and so many columns of
+// cells.
 func openPlane(ranks, cells int, together bool) *signature.Run {
 	rows, columns := squarish(ranks)
 	return testruns.Calls(ranks, nil, func(rank int) (all []testruns.Call) {

@@ -8,9 +8,9 @@ import (
 	"github.com/commq/commq/predict/signature"
 )
 
-// torus4 returns two iterations of a stencil on a torus of 2 x 2 x 2 x 4 or 2 x 2 x 4 x 4 ranks, the first axis fastest:
-// each rank sends to both neighbours along each axis and receives from them. site gives the call sites of sends and receives
-// of a rank by the number of the direction.
+// torus4 returns two iterations of a stencil on a torus of 2 x 2 x 2 x 4 or 2 x 2 x 4 x 4 ranks, the first axis
+// fastest: each rank sends to both neighbours along each axis and receives from them. site gives the call sites of
+// sends and receives of a rank by the number of the direction.
 func torus4(ranks int, site func(rank, direction int) (send, receive int)) *signature.Run {
 	extents := []int{2, 2, ranks / 16, 4}
 	to := func(rank, direction int) int {

@@ -78,8 +78,8 @@ func (d *DB) chooseRead(ctx context.Context, q *Query, args map[string]string) (
 	return args, err
 }
 
-// hasSteps reports whether sums say about all that is wanted: no single messages, and steps that are at least half as long
-// as those of the sums.
+// hasSteps reports whether sums say about all that is wanted: no single messages, and steps that are at least half as
+// long as those of the sums.
 func hasSteps(ctx context.Context, d *DB, q *Query, args map[string]string) (bool, error) {
 	if args["lines"] != "0" || q.param("from-s") == nil {
 		return false, nil
@@ -205,7 +205,8 @@ func (q *Query) ranksIn(args map[string]string, m *schema.Manifest) (first, last
 	return q.number(args, "from-rank", 0), min(q.number(args, "to-rank", end), end)
 }
 
-// CheckWindow reports a window of time or of ranks that has nothing of any of the runs in it: all answers would be empty.
+// CheckWindow reports a window of time or of ranks that has nothing of any of the runs in it: all answers would be
+// empty.
 func (q *Query) CheckWindow(args map[string]string, runs []Run) (err error) {
 	for _, r := range runs {
 		if err = q.checkWindow(args, r); err == nil {

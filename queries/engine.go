@@ -40,8 +40,8 @@ type Options struct {
 	Verify bool
 	// ByColumn lets answers be read by columns (see Batches), which is faster.
 	ByColumn bool
-	// AsWritten makes joins in the order of the statement. To choose one, DuckDB reads the statistics of every row group of
-	// every table: of runs of 10^8 messages 30 ms for each time that a statement names events.
+	// AsWritten makes joins in the order of the statement. To choose one, DuckDB reads the statistics of every row
+	// group of every table: of runs of 10^8 messages 30 ms for each time that a statement names events.
 	AsWritten bool
 	// Trino is the address, as for Dial, of a Trino server where the runs are registered. If set, that server answers
 	// instead of the engine in this process, and the other options have no effect.

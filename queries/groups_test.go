@@ -6,8 +6,8 @@ import (
 	"github.com/commq/commq/queries/internal/gendocs/example"
 )
 
-// grouped has communicators 4 of ranks 1 and 3 and 7 of the others. Rank 4 calls only in that of all ranks. Rank 3 waits
-// 30 ns for the message of rank 1.
+// grouped has communicators 4 of ranks 1 and 3 and 7 of the others. Rank 4 calls only in that of all ranks. Rank 3
+// waits 30 ns for the message of rank 1.
 const grouped = `
 comms comm comm_rank world_rank kind
 0 0 0 world

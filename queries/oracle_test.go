@@ -82,7 +82,8 @@ func (p operation) tree(o oracle, in, out, inSum, outSum bool) {
 	grow(0, 1<<30)
 }
 
-// TestRandomCollectivesAgainstDirectCount compares the SQL with the oracle on random operations of random communicators.
+// TestRandomCollectivesAgainstDirectCount compares the SQL with the oracle on random operations of random
+// communicators.
 func TestRandomCollectivesAgainstDirectCount(t *testing.T) {
 	kinds := []struct {
 		name                   string

@@ -342,8 +342,8 @@ events rank seq call class start_ns end_ns compute_ns callsite
 3 2 MPI_Start send 300 301 25 7
 3 3 MPI_Finalize other 400 500 25 -
 `, example.Manifest(5))
-	// Rank 1 computes 90 + 60 before its sends at comm.c:9, from two callers, and rank 3 50: 200 of all 300. 150 is 1.5 times the
-	// mean of the two.
+	// Rank 1 computes 90 + 60 before its sends at comm.c:9, from two callers, and rank 3 50: 200 of all 300. 150 is 1.5
+	// times the mean of the two.
 	same(t, "by line", ask(t, run, "compute"), `
 		2,swap,comm.c,9,heat,,MPI_Send,,2,3,200,66.66666666666667,1,150,1.5,0.6666666666666666
 		2,swap,comm.c,9,heat,,MPI_Recv,,1,1,50,50,1,50,1,0.16666666666666666

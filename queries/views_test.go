@@ -7,7 +7,8 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// TestNamesOfTables finds the tables in SQL: all that can be meant in the user's, the ones that are read in commq's own.
+// TestNamesOfTables finds the tables in SQL: all that can be meant in the user's, the ones that are read in commq's
+// own.
 func TestNamesOfTables(t *testing.T) {
 	for text, want := range map[string][]string{
 		`SELECT 1 FROM "Messages", (TABLE ranks) r`: {"messages", "ranks"},
@@ -60,8 +61,8 @@ func TestUnless(t *testing.T) {
 	}
 }
 
-// TestQueriesOpenWhatTheyNeed names the tables that often asked queries open with their defaults: none that grows with a
-// run's length for those that sums answer.
+// TestQueriesOpenWhatTheyNeed names the tables that often asked queries open with their defaults: none that grows with
+// a run's length for those that sums answer.
 func TestQueriesOpenWhatTheyNeed(t *testing.T) {
 	all, err := All()
 	if err != nil {

@@ -26,8 +26,8 @@ func askPredicted(t *testing.T, server *httptest.Server, values string) (p ui.Pr
 	return p
 }
 
-// TestPredictedRuns makes more runs than are kept: each can be asked like any other until the fifth removes the one that
-// was not used for longest, and Close removes all.
+// TestPredictedRuns makes more runs than are kept: each can be asked like any other until the fifth removes the one
+// that was not used for longest, and Close removes all.
 func TestPredictedRuns(t *testing.T) {
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)

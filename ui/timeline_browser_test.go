@@ -14,8 +14,8 @@ import (
 	"github.com/commq/commq/run"
 )
 
-// TestGroupsInTheTimeline groups ranks by their time in MPI: those that wait for rank 2 of uneven.4 are one row, which a
-// click on its name unfolds.
+// TestGroupsInTheTimeline groups ranks by their time in MPI: those that wait for rank 2 of uneven.4 are one row, which
+// a click on its name unfolds.
 func TestGroupsInTheTimeline(t *testing.T) {
 	chromium := chrome.Start(t)
 	server := serve(t)

@@ -47,8 +47,8 @@ func run(table, picture string) error {
 	return draws(predicted, observed).Save(18*vg.Centimeter, 11*vg.Centimeter, picture)
 }
 
-// curves returns the programs that are predicted and observed to have a finding of at least so many bits. Where none was
-// observed there is no point.
+// curves returns the programs that are predicted and observed to have a finding of at least so many bits. Where none
+// was observed there is no point.
 func curves(rows [][]string) (predicted, observed plotter.XYs, err error) {
 	if len(rows) < 2 || len(rows[0]) < 3 || rows[0][0] != "bits" || rows[0][1] != "predicted" || rows[0][2] != "observed" {
 		return nil, nil, fmt.Errorf("want the columns bits, predicted and observed, and rows")

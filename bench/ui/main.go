@@ -3,9 +3,9 @@
 //	go run ./bench/gen --pattern halo --ranks 64 --messages 1000000 --store runs --run halo.1000000
 //	go run ./bench/ui --commq ./commq --store runs halo.1000000 ... >> ui.md
 //
-// Each run has a server of its own. It is asked what the page asks: first the whole run, then a path that zooms by a half
-// to 100 µs, at each depth with two steps aside. A window is asked in tiles, those that were asked before not again, and
-// then for its calls and messages where its tiles have few. With --read rows nothing is answered from sums.
+// Each run has a server of its own. It is asked what the page asks: first the whole run, then a path that zooms by a
+// half to 100 µs, at each depth with two steps aside. A window is asked in tiles, those that were asked before not
+// again, and then for its calls and messages where its tiles have few. With --read rows nothing is answered from sums.
 //
 //	go run ./bench/ui --commq ./commq --store runs --browser --perfetto FOLDER halo.1000000 ...
 //
@@ -152,8 +152,8 @@ type page struct {
 	pid      int // of the server
 	mostRows int
 	kept     map[[2]int64]tile // by length and number
-	// How long each tile took, and the CPU time of the server for it; the calls and messages of each window that has few;
-	// all that was asked for each window.
+	// How long each tile took, and the CPU time of the server for it; the calls and messages of each window that has
+	// few; all that was asked for each window.
 	tiles, cores, details, windows []time.Duration
 }
 

@@ -59,8 +59,8 @@ func (r *Run) checkRows(ctx context.Context, all bool) (list []Finding, err erro
 	return list, nil
 }
 
-// Doubts returns the checks of the run's contents that make its times and counts doubtful. Checks that read all rows are
-// made only if it has at most mostCalls calls.
+// Doubts returns the checks of the run's contents that make its times and counts doubtful. Checks that read all rows
+// are made only if it has at most mostCalls calls.
 func (r *Run) Doubts(ctx context.Context, mostCalls int64) (doubts []Finding, err error) {
 	inRows, err := r.checkRows(ctx, r.Manifest.Counts.Calls <= mostCalls)
 	if err != nil {

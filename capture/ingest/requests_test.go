@@ -36,8 +36,8 @@ func TestRequestTable(t *testing.T) {
 	}
 }
 
-// TestPendingRequestsAreNoChain puts 10^5 requests into the table, as before one MPI_Waitall: each is found and removed in
-// a few steps.
+// TestPendingRequestsAreNoChain puts 10^5 requests into the table, as before one MPI_Waitall: each is found and removed
+// in a few steps.
 func TestPendingRequestsAreNoChain(t *testing.T) {
 	for _, step := range []uint32{1, 2, 3, 8, 1000} { // of programs whose other requests end at once
 		var table requestTable

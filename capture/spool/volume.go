@@ -10,8 +10,8 @@ import (
 // cg.A, mg.W and sp.W of testdata, without payload hashes.
 const RunBytesPerEvent = 16.0
 
-// RunBytesFixed is the size of a run with hardly any call: 16 files of tables with their schemas, and the manifest. Runs of
-// 2 to 64 ranks with up to 400 calls in testdata have 125 to 149 kB.
+// RunBytesFixed is the size of a run with hardly any call: 16 files of tables with their schemas, and the manifest.
+// Runs of 2 to 64 ranks with up to 400 calls in testdata have 125 to 149 kB.
 const RunBytesFixed = 140_000
 
 // RankVolume is what one rank would write.

@@ -155,8 +155,8 @@ func (a *app) writeFiles(names []string, write func(files []io.Writer) error) er
 	return failed
 }
 
-// replaceFolder lets write make a folder, in place of one of that name only with --replace and if it has the file that such
-// folders have; the old one goes when the new one is complete.
+// replaceFolder lets write make a folder, in place of one of that name only with --replace and if it has the file that
+// such folders have; the old one goes when the new one is complete.
 func (a *app) replaceFolder(name, mark string, write func(name string) error) error {
 	name = filepath.Clean(name) // with a slash at the end, what is beside it would be in it
 	switch _, err := os.Lstat(name); {

@@ -205,8 +205,8 @@ func (c *checker) compare(e *evidence, result *ledger.Operand, parts []*ledger.O
 	}
 }
 
-// count records how much an agreeing comparison supports the operation. What cannot disagree tells nothing: a maximum of
-// equal values, or a sum that equals one of its parts.
+// count records how much an agreeing comparison supports the operation. What cannot disagree tells nothing: a maximum
+// of equal values, or a sum that equals one of its parts.
 func (c *checker) count(e *evidence, op reduction, k elementKind, result *ledger.Operand, parts []*ledger.Operand) {
 	value := compared(op, result)
 	if op.selects() {

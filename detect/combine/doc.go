@@ -1,4 +1,5 @@
-// Package combine finds operations whose payloads are assembled, divided or reduced: many to one, and what is made of it.
+// Package combine finds operations whose payloads are assembled, divided or reduced: many to one, and what is made of
+// it.
 //
 // A Sample of all messages comes in, cell by cell; instances go into the ledger. The files, in reading order:
 //

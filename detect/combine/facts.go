@@ -83,8 +83,8 @@ func (f *facts) tells(rank, to int32, after, before int64) bool {
 	return false
 }
 
-// sizesDiffer reports whether the lines of a group send messages of other sizes from one rank to the root than from another,
-// at any time: what has several sizes cannot be added up.
+// sizesDiffer reports whether the lines of a group send messages of other sizes from one rank to the root than from
+// another, at any time: what has several sizes cannot be added up.
 func (f *facts) sizesDiffer(g *group, root int32) bool {
 	lines := map[int32]bool{}
 	for _, of := range g.cells {

@@ -6,8 +6,8 @@ import (
 	"github.com/commq/commq/detect/ledger"
 )
 
-// TestSizesDiffer: lines that once send other sizes from one rank than from another cannot reduce, whatever the path and the
-// tag. Other lines, communicators and roots tell nothing.
+// TestSizesDiffer: lines that once send other sizes from one rank than from another cannot reduce, whatever the path
+// and the tag. Other lines, communicators and roots tell nothing.
 func TestSizesDiffer(t *testing.T) {
 	lines := map[int32]int32{1: 10, 2: 10, 3: 30}
 	for _, c := range []struct {

@@ -142,10 +142,10 @@ func (j *joiner) conclude(b *match, roots []int32, same bool, times int) bool {
 		b.proof.Basis = ledger.ByStructure
 		if j.overlaid && !j.called && same && !j.backward &&
 			j.facts.check.kinds[j.g.cells[0].Cell.Datatype].class != opaque && !j.facts.sizesDiffer(j.g, roots[0]) {
-			// what comes to one address is combined as it comes, or else used at once
+			// blocks that all arrive at one address are reduced as they come, or else used at once
 			b.op, b.proof.Others = ledger.Reduce, []ledger.Operation{ledger.Gather}
 		}
-		// of blocks of any size that are passed on in others nothing tells that they are in there
+		// without hashes nothing shows that forwarded messages contain the received blocks
 		return apart && (same || order >= minOrderBits && j.passedOn == 0) &&
 			(slices.Min(roots) == slices.Max(roots) || rootsTakeTurns(roots)) && j.facts.coversComm(j.g) &&
 			j.facts.sendsNothingElse(j.g)
@@ -153,7 +153,7 @@ func (j *joiner) conclude(b *match, roots []int32, same bool, times int) bool {
 	return true
 }
 
-// minOrderBits is the least evidence from the order of blocks of several sizes that they belong together.
+// minOrderBits is the least evidence, in bits, from the order of blocks of several sizes that they belong together.
 const minOrderBits = 6.5
 
 // gatherState is the state of a rank during a gathering.

@@ -76,8 +76,8 @@ func (f *facts) arePacked(g *group) bool {
 	})
 }
 
-// packedReduction returns the reduction to a root that a group repeats, or nil. The root may send the result to
-// another rank, which then is the root of that time.
+// packedReduction returns the reduction to a root that a group repeats, or nil. The root may forward the result; then
+// the receiver counts as the root.
 func packedReduction(f *facts, g *group, root int32) *match {
 	tree, onward := g.without(func(w ledger.Way) bool { return w.Src == root })
 	times := tree.evenly(len(g.ranks) - 1)
@@ -267,11 +267,11 @@ func packedScan(f *facts, g *group) *match {
 	return b
 }
 
-// interval is ranks from first to last, in the order of their communicator.
+// interval is the ranks from first to last, in the order of their communicator.
 type interval struct{ first, last int }
 
-// isScan reports whether each rank hears of all before it, but not each of all. What a rank gets is always of ranks next
-// to those of which it has heard, so the order of ranks is kept.
+// isScan reports whether each rank hears of all ranks before it, but not every rank of all. What a rank receives always
+// extends its interval of known ranks, so the order of ranks is kept.
 func (f *facts) isScan(g *group, o *occurrence) bool {
 	order, n := f.order(g), len(g.ranks)
 	heard, carried := make([]interval, n), make([]interval, len(o.messages))

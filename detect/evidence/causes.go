@@ -7,22 +7,22 @@ import (
 	"github.com/commq/commq/detect/ledger"
 )
 
-// mostAsked is the number of instances that show why all are sent.
+// mostAsked is the number of instances of a finding whose messages are examined.
 const mostAsked = 16
 
-// arrival is a message that a rank received.
+// arrival is a message received by a rank.
 type arrival struct {
-	seq, sent int64 // rows of its two ends
+	seq, sent int64 // rows of the receive and of the send
 	src       int32
 }
 
-// inbox has what a rank receives, by source, as far as it is known.
+// inbox has the known messages to a rank, by source.
 type inbox struct {
 	ways   []*ledger.WaySample
 	tokens []arrival // empty messages, in order
 }
 
-// inboxes indexes what ranks receive, once.
+// inboxes indexes the messages by receiver, once.
 func (w *Weigher) inboxes() map[int32]*inbox {
 	if w.received != nil {
 		return w.received
@@ -73,8 +73,8 @@ func (in *inbox) last(before int64) arrival {
 	return out
 }
 
-// crossed reports whether a rank got a message from another one that was on its way when that one got a message of its:
-// the rank sent the message at row sent, and the other one received it at row done.
+// crossed reports whether messages of two ranks to each other were in flight at the same time. in is the inbox of a
+// rank that sent a message at row sent, which other received at row done.
 func (in *inbox) crossed(other int32, sent, done int64) bool {
 	if in == nil {
 		return false
@@ -88,9 +88,10 @@ func (in *inbox) crossed(other int32, sent, done int64) bool {
 	return false
 }
 
-// arePulled reports whether three of four messages of a finding answer a request: what their sender received last, and after
-// it had answered the one before, came from their receiver, and is no part of the finding. Then those that ask decide who
-// gets a payload. Of two messages that cross, such as the counts that ranks exchange before their blocks, none is a request.
+// arePulled reports whether at least three quarters of a finding's messages answer a request, so that receivers decide
+// who gets a payload. A request is the last message that the sender received: from the receiver, not answered before,
+// and not part of the finding. Messages that cross are no requests, for example counts that ranks exchange before their
+// blocks.
 func (w *Weigher) arePulled(f *Finding) bool {
 	own := map[*ledger.Instance]bool{}
 	for _, i := range f.Instances {
@@ -98,7 +99,7 @@ func (w *Weigher) arePulled(f *Finding) bool {
 	}
 	answers, all := 0, 0
 	for _, i := range f.Instances[:min(len(f.Instances), mostAsked)] {
-		answered := map[int32]int64{} // by rank: the last request that it answered
+		answered := map[int32]int64{} // by rank: the row of the last request that it answered
 		list := slices.Clone(i.Messages)
 		slices.SortFunc(list, func(a, b int32) int { return cmp.Compare(w.messages[a].SendSeq, w.messages[b].SendSeq) })
 		for _, k := range list {
@@ -116,8 +117,8 @@ func (w *Weigher) arePulled(f *Finding) bool {
 	return 4*answers >= 3*all
 }
 
-// independent returns which part of the messages of a finding have a cause of their own. Where two ranks exchange, so that
-// each sends before it receives or in the same call, both messages have the same.
+// independent returns the fraction of a finding's messages with causes of their own. Two ranks that exchange, each
+// sending before it receives or in the same call, have one cause for both messages.
 func (w *Weigher) independent(f *Finding) float64 {
 	paired, all := 0, 0
 	for _, i := range f.Instances[:min(len(f.Instances), mostAsked)] {

@@ -2,15 +2,15 @@ package evidence
 
 import "math"
 
-// Comparisons are comparisons of payloads with what an operation makes of others. Only what is new counts: the same
-// values compared again tell nothing. The zero value has none.
+// Comparisons collect comparisons of payloads with the results of an operation on other payloads. Each new value counts
+// once: comparing the same values again adds nothing. The zero value has none.
 type Comparisons struct {
 	results map[int64]float64 // bits of each new value
-	winner  map[int64]int64   // of each value that was not chosen: the value that was chosen instead, at first
+	winner  map[int64]int64   // by value that was not chosen: the value first chosen instead of it
 }
 
-// AddResult counts a value that is what an operation makes of others, and none of them. bits are ValueBits or
-// BlockBits.
+// AddResult counts a value that is the result of an operation on other values and equals none of them. bits are
+// ValueBits or BlockBits.
 func (c *Comparisons) AddResult(value int64, bits float64) {
 	if c.results == nil {
 		c.results = map[int64]float64{}
@@ -47,10 +47,10 @@ func (c *Comparisons) Bits() float64 {
 	return bits
 }
 
-// choiceBits returns the bits of choices. Whatever decides them, if it knows nothing of the operation then it ranks the
-// values in any order. Each value that was not chosen is below the one that was, so the values are a forest, and the
-// chance that a random order is one of this forest is the product of 1/size of all its subtrees (Knuth's hook lengths). A
-// value that is chosen before k others has log2(k+1) bits, not k: the second choice is no surprise after the first.
+// choiceBits returns the bits of choices. If chance decided them, it would rank the values in any order. Each value
+// that was not chosen is below the one that was, so the values are a forest, and the chance that a random order agrees
+// with it is the product of 1/size of all its subtrees (Knuth's hook lengths). A value that is chosen before k others
+// has log2(k+1) bits, not k: the second choice is no surprise after the first.
 func (c *Comparisons) choiceBits() (bits float64) {
 	below, size := map[int64]int{}, map[int64]float64{}
 	for loser, chosen := range c.winner {
@@ -79,27 +79,26 @@ func (c *Comparisons) choiceBits() (bits float64) {
 	return bits
 }
 
-// mostValueBits is the most that one value tells: first elements agree within the rounding of some operations.
+// mostValueBits limits the bits of one value: first elements agree only within the rounding of some operations.
 const mostValueBits = 32
 
-// ValueBits returns what a new value with so many significant bits tells: about 2^digits numbers are as plain as it is. A
-// small whole number is often another one's sum by chance, and zero always is.
+// ValueBits returns the bits of a new value with this many significant binary digits: about 2^digits values are as
+// simple. A small whole number is often a sum of others by chance, and zero always is.
 func ValueBits(digits int) float64 { return float64(min(digits, mostValueBits)) }
 
-// BlockBits is what a block of bytes tells that is where it has to be, or a payload that is the same as another one: as
-// the prior.
+// BlockBits is the evidence of a block at its expected address, or of a payload equal to another one: the prior.
 const BlockBits = PriorBits
 
-// OrderBits is what it tells that the root receives (or sends) the blocks of all other ranks in the order of the ranks:
-// tasks and their results come in another one.
+// OrderBits returns the evidence, in bits, of a root that receives (or sends) the blocks of the other ranks in rank
+// order. Tasks and their results come in other orders.
 func OrderBits(ranks int) float64 { return logFactorial(float64(ranks - 1)) }
 
-// maxEqualBits limits what equal payloads tell: with an operation of the program's own, no result is compared.
+// maxEqualBits limits the bits of equal payloads: with an operation of the program's own, no result is compared.
 const maxEqualBits = 16
 
-// EqualBits returns what it tells that payloads with the same contributors were equal, changed times with a new value.
-// first are the hashes of what ranks send first: the collision entropy of these says how surprising it is that two
-// payloads are equal. It is limited by what their number can show, and by BlockBits.
+// EqualBits returns the evidence, in bits, that payloads with the same contributors were equal, changed times with a
+// new value. first has the hashes of the first messages of ranks. Their collision entropy says how surprising equal
+// payloads are; it is limited by BlockBits and by what the number of hashes can show.
 func EqualBits(first []int64, changed int64) float64 {
 	count, equal, all := map[int64]float64{}, 0.0, float64(len(first))
 	for _, hash := range first {

@@ -7,16 +7,16 @@ import (
 	"github.com/commq/commq/detect/ledger"
 )
 
-// Weigher weighs the findings of a run, and knows all of them and what else their places send.
+// Weigher weighs the findings of a run. It knows all of them, and the other messages of their places.
 type Weigher struct {
 	messages []ledger.Message
 	owners   *ledger.Owners
 	used     map[ledger.Place]int64                // messages sent
 	samples  map[ledger.Place][]*ledger.CellSample // the first messages
 	findings map[ledger.Place][]*Finding
-	cached   map[string]traffic // by places: the messages that are in no instance
+	cached   map[string]traffic // by places: their messages outside instances
 	sample   *ledger.Sample
-	received map[int32]*inbox // nil: not made yet
+	received map[int32]*inbox // nil before inboxes is called
 }
 
 // NewWeigher returns a Weigher for all findings of a ledger. Their instances must have whole messages, not pieces.
@@ -37,7 +37,7 @@ func NewWeigher(l *ledger.Ledger, sample *ledger.Sample, used map[ledger.Place]i
 	return w
 }
 
-// count finds the places that send the finding's messages, and counts these.
+// count finds the places that send the finding's messages, and counts the messages.
 func (f *Finding) count(messages []ledger.Message) {
 	f.sent = map[ledger.Place]int64{}
 	for _, i := range f.Instances {
@@ -53,8 +53,8 @@ func (f *Finding) count(messages []ledger.Message) {
 	f.countAgain(messages)
 }
 
-// countAgain finds the instances whose payload all ranks had from another one of the finding. That a payload was spread
-// elsewhere before is no sign that this place spreads what comes by chance: a program may try several algorithms.
+// countAgain finds the instances that repeat the payload of another instance. Payloads that were spread before at
+// another place are not counted: a program may try several algorithms.
 func (f *Finding) countAgain(messages []ledger.Message) {
 	f.again = map[*ledger.Instance]bool{}
 	seen := map[ledger.Payload]bool{}
@@ -71,16 +71,17 @@ func (f *Finding) countAgain(messages []ledger.Message) {
 	}
 }
 
-// traffic counts what the places of a finding send that no collective explains.
+// traffic counts the messages of a finding's places that no collective explains.
 type traffic struct {
-	messages float64 // all of it
+	messages float64 // all messages
 	again    float64 // messages with a payload that was sent there before
 	ended    float64 // payloads that were sent more than once, but did not reach all ranks
 	singles  float64 // payloads that were sent once
 }
 
-// unexplained counts what the places of a finding send besides. Other findings explain their messages if they have all
-// ranks of a communicator, or none of this finding's: overlapping sets of ranks are what chance finds.
+// unexplained counts the other messages of a finding's places. Messages of another finding are explained if it has all
+// ranks of a communicator, or the same ranks, or none of this finding's: overlapping sets of ranks are typical of
+// chance.
 func (w *Weigher) unexplained(f *Finding) traffic {
 	t := w.free(f.places)
 	for _, p := range f.places {
@@ -107,7 +108,7 @@ func (f *Finding) allows(other *Finding) bool {
 	})
 }
 
-// free counts the messages of places that are in no instance, by payload.
+// free counts the messages of places outside instances, by payload.
 func (w *Weigher) free(places []ledger.Place) (t traffic) {
 	key := fmt.Sprint(places)
 	if t, known := w.cached[key]; known {
@@ -130,7 +131,7 @@ func (w *Weigher) free(places []ledger.Place) (t traffic) {
 	return t
 }
 
-// group counts the messages of a cell that are in no instance by payload.
+// group counts the messages of a cell outside instances, by payload.
 func (w *Weigher) group(of *ledger.CellSample, groups map[ledger.Payload]float64) {
 	for way, messages := range of.Ways {
 		if way.Src == way.Dst {

@@ -10,8 +10,8 @@ import (
 	"github.com/commq/commq/run"
 )
 
-// program collects the messages that ranks send in an order of their own: each send and each completion of a receive has
-// the next number of its rank.
+// program collects the messages that ranks send in an order of their own: each send and each completion of a receive
+// has the next number of its rank.
 type program struct {
 	next []int64
 	list []Message
@@ -52,7 +52,8 @@ func world(n int) []int32 {
 	return all
 }
 
-// found describes what is found, an operation a line: how often, over which ranks, of how many bytes, by how many messages.
+// found describes what is found, an operation a line: how often, over which ranks, of how many bytes, by how many
+// messages.
 func found(p *program, ranks int) string {
 	comms := []run.Comm{{ID: 0, Members: world(ranks)}}
 	// The order of the messages of different ranks does not matter.

@@ -8,14 +8,14 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// step is what all ranks do: each sends so many bytes to another. shift is how many places that is on, modulo the
-// number of ranks, -1 if it is not the same for all; mask is the exclusive or of the places, -1 likewise.
+// step is one round in which every rank sends bytes to one other rank. shift is the distance in places, modulo the
+// number of ranks, and mask the exclusive or of both places; each is -1 if it differs between ranks.
 type step struct {
 	shift, mask int
 	bytes       int64
 }
 
-// team is ranks that do the same steps.
+// team is a set of ranks that do the same steps.
 type team struct {
 	*finder
 	comm  int32
@@ -27,7 +27,7 @@ type team struct {
 	found []Shape
 }
 
-// together finds the steps of connected ranks; nil if they do not send as often.
+// together finds the steps of connected ranks; nil if the ranks send different numbers of messages.
 func (f *finder) together(comm int32, list []int32) *team {
 	t := &team{finder: f, comm: comm}
 	sends := map[int32][]int32{}

@@ -89,7 +89,7 @@ func (c *Cursor) Pass() {
 	c.left = 0
 }
 
-// equal returns how many equal steps follow; there is one.
+// equal returns the number of equal steps that follow, at least one.
 func (c *Cursor) equal() int64 {
 	if c.times == 0 {
 		times, n := binary.Uvarint(c.steps)
@@ -99,7 +99,7 @@ func (c *Cursor) equal() int64 {
 	return c.times
 }
 
-// skip goes so many of the equal steps.
+// skip advances by n of the equal steps.
 func (c *Cursor) skip(n int64) {
 	c.value += n * c.step
 	c.times -= n
@@ -112,21 +112,21 @@ type Stream struct {
 	Way
 }
 
-// Rows are the rows of every so many messages of a stream: those that are sent in the same place of a repetition.
+// Rows has the rows of one message per repetition of a stream, always the one at the same place.
 type Rows struct {
 	Send, Post, Done Series
 	RecvSite         int32
 	PostIsDone       bool // of every message
 }
 
-// Outline has the rows of all messages of a stream, of which each repetition has len(Places).
+// Outline has the rows of all messages of a stream. Each repetition has len(Places) messages.
 type Outline struct {
 	Places []Rows
 	next   int
 }
 
-// Add adds the rows of the next message, and returns the number of bytes that they take. ok is false if the message is
-// received otherwise than those in the same place before it.
+// Add adds the rows of the next message, and returns their size in bytes. ok is false if the message is received in
+// another way than those at the same place before it.
 func (o *Outline) Add(send, post, done int64, recvSite int32) (bytes int64, ok bool) {
 	r := &o.Places[o.next]
 	if o.next++; o.next == len(o.Places) {

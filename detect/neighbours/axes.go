@@ -89,7 +89,8 @@ func (x *search) order(h *halo) []int32 {
 }
 
 // sendsTwice reports whether each rank sends to its partner twice each time, messages of one size: before it receives
-// any, or one after the other by the same line. sites are those of all exchanges that may be along axes of the same grid.
+// any, or one after the other by the same line. sites are those of all exchanges that may be along axes of the same
+// grid.
 func (x *search) sendsTwice(h *halo, sites map[int32]bool) bool {
 	single := func(in []*ledger.Operand) bool { return len(in) != 2*len(h.ways) || !areTwins(in) }
 	return !slices.ContainsFunc(h.instances, single) || x.repeatsAtOnce(h, sites)

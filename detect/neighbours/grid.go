@@ -8,8 +8,8 @@ import (
 type Neighbors struct {
 	// Least and Most are the smallest and the largest number of neighbours of a rank.
 	Least, Most int
-	// Graphs has a hash of each of the different graphs that instances exchange on; nil on a grid. Least and Most are of
-	// each one.
+	// Graphs has a hash of each of the different graphs that instances exchange on; nil on a grid. Least and Most are
+	// of each one.
 	Graphs map[uint64]bool
 	// Dims and Periods are the arguments of MPI_Cart_create that, with the ranks in the communicator's order, give
 	// each rank the neighbours that it exchanges with. They are nil if no grid does.

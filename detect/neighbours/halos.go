@@ -21,7 +21,7 @@ type halo struct {
 	cells     map[ledger.Cell]bool
 	instances [][]*ledger.Operand
 
-	// The first instances, as many as repeats, are done so many times more, at the rows of the repetition.
+	// The first repeats instances are repeated times more, at the rows of the repetition.
 	repeats int
 	times   int64
 	of      *repetition

@@ -7,18 +7,19 @@ import (
 	"github.com/commq/commq/detect/ledger"
 )
 
-// Repetitions: so many are searched, and the others follow from them if a run has several times as many.
+// If a run repeats an exchange at least leastRepeated times, only the first searched repetitions are searched, and the
+// result is extended to the rest.
 const (
 	searched      = 8
 	leastRepeated = 4 * searched
 )
 
-// outlineBytes is the memory for rows, as a share of Input.Room: a message that is read completely takes six times as
-// much.
+// outlineBytes is the memory for rows, in bytes per message of Input.Room: a message that is read completely takes six
+// times as much.
 const outlineBytes = 64
 
-// repetition is the messages of the wanted cells as equal repetitions: in each, every stream has its share of messages,
-// and each rank sends and receives them in the same order.
+// repetition has the messages of the wanted cells as equal repetitions: in each, every stream has its share of
+// messages, and each rank sends and receives them in the same order.
 type repetition struct {
 	times   int64
 	streams []ledger.Stream
@@ -30,8 +31,8 @@ type repetition struct {
 // message is a message's stream, and its number in that.
 type message struct{ stream, at int32 }
 
-// repeated returns the exchanges of a run whose wanted messages are equal repetitions: the search looks at the first
-// ones, and counts the others. It returns nil if the messages are not like that; then all have to be searched.
+// repeated returns the exchanges of a run whose wanted messages are equal repetitions: it searches the first ones and
+// counts the others. It returns nil if they are not equal repetitions; then all messages must be searched.
 func (x *search) repeated(in *Input, l *ledger.Ledger, want map[ledger.Cell]bool) ([]*halo, error) {
 	r := repetitionOf(x.head, want)
 	if r == nil || r.sharesPlaces(l) {

@@ -276,8 +276,8 @@ func eventsOf(list []*ledger.Operand) map[int32][]ledger.Event {
 // maxSettling limits how often the rounds of messages are corrected.
 const maxSettling = 32
 
-// roundsOf divides messages into rounds, each sorted by source and send; nil if that is impossible. A rank's sends are in
-// a later round than what it has received before, and in none before that of its last send; it sends to another rank
+// roundsOf divides messages into rounds, each sorted by source and send; nil if that is impossible. A rank's sends are
+// in a later round than what it has received before, and in none before that of its last send; it sends to another rank
 // once per round. What one call completes is of one round.
 func roundsOf(list []*ledger.Operand) [][]*ledger.Operand {
 	byRank := eventsOf(list)

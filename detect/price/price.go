@@ -43,8 +43,8 @@ type Price struct {
 	SavedNs    *int64   `json:"saved_ns"`
 	Saved      *float64 `json:"saved_share"`
 	Problem    string   `json:"problem,omitempty"`
-	// CalledAs is the algorithm that prices a call of the collective: messages that the machine's description has for it,
-	// or NCCL's algorithm and protocol.
+	// CalledAs is the algorithm that prices a call of the collective: messages that the machine's description has for
+	// it, or NCCL's algorithm and protocol.
 	CalledAs string `json:"called_as,omitempty"`
 	// Collectives is how many collectives the replaced run has instead of messages; Left is how many instances cannot
 	// be replaced.

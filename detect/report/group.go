@@ -33,8 +33,8 @@ func (p *Report) number() {
 	}
 }
 
-// sameThing reports whether two findings are the same change of the program. A line that exchanges blocks of one size in
-// some places, or at some times, and of several sizes in others, needs the call for several sizes.
+// sameThing reports whether two findings are the same change of the program. A line that exchanges blocks of one size
+// in some places, or at some times, and of several sizes in others, needs the call for several sizes.
 func (f *Finding) sameThing(g *Finding) bool {
 	return (f.Operation == g.Operation || general(f.Operation) == general(g.Operation) && f.hasLines()) && f.Basis == g.Basis && slices.Equal(f.Reductions, g.Reductions) &&
 		slices.Equal(f.Others, g.Others) && slices.EqualFunc(placesOf(f.SendSites), placesOf(g.SendSites), isKnownAndEqual) &&
@@ -160,7 +160,8 @@ func (f *Finding) generalize() {
 	f.Operation = general(f.Operation)
 }
 
-// weighTogether joins the evidence of two findings: of other ranks it adds up, else the better one counts.
+// weighTogether joins the evidence of two findings: it adds up if they have different ranks; otherwise the stronger one
+// counts.
 func (f *Finding) weighTogether(g *Finding) {
 	before, ranks := f.Bits, f.union(func(g *Group) []int32 { return g.Ranks })
 	apart := !slices.ContainsFunc(g.Groups[0].Ranks, func(r int32) bool { return slices.Contains(ranks, r) })
@@ -174,7 +175,7 @@ func (f *Finding) weighTogether(g *Finding) {
 	}
 }
 
-// joinAlternatives adds alternatives; the same one counts its instances together.
+// joinAlternatives adds alternatives; equal ones are joined and their instances added.
 func (f *Finding) joinAlternatives(list []Alternative) {
 	for _, a := range list {
 		k := slices.IndexFunc(f.Alternatives, func(b Alternative) bool { return a.text() == b.text() })

@@ -1,5 +1,6 @@
 // Package report makes the answer of commq detect from the findings of a detection: as values that JSON holds and that
-// commq replace reads back (report.go, stored.go, replaceable.go), with prices (priced.go), in words (words.go), and as a table, CSV and SARIF.
+// commq replace reads back (report.go, stored.go, replaceable.go), with prices (priced.go), in words (words.go), and as
+// a table, CSV and SARIF.
 package report
 
 import (
@@ -45,8 +46,8 @@ type Report struct {
 	Replay *price.Measured `json:"replay,omitempty"`
 }
 
-// Finding is a collective operation that the program does by hand: one thing to do, at the same lines, by one or several
-// groups of ranks.
+// Finding is a collective operation that the program does by hand: one thing to do, at the same lines, by one or
+// several groups of ranks.
 type Finding struct {
 	// Finding is its number, from 1 by descending bytes.
 	Finding int `json:"finding"`
@@ -71,8 +72,8 @@ type Finding struct {
 	Messages int64 `json:"messages"`
 	// MessageBytes is their payload.
 	MessageBytes int64 `json:"message_bytes"`
-	// Certainty is verified, inferred or candidate: chance makes such a finding in less than one of a million runs, less
-	// than one of a thousand, or more.
+	// Certainty is verified, inferred or candidate: chance makes such a finding in less than one of a million runs,
+	// less than one of a thousand, or more.
 	Certainty string `json:"certainty"`
 	// Bits is the evidence against chance: it makes such a finding in one of 2^Bits runs.
 	Bits float64 `json:"bits"`

@@ -113,8 +113,8 @@ groups of ranks: 0-1 | 2-3 | 4-5; MPI_Comm_split makes a communicator of each
 	}
 }
 
-// TestBlocksOfSeveralSizes: a line that sends blocks of one size in one communicator and of several in another needs the
-// call for several, whichever is found first.
+// TestBlocksOfSeveralSizes: a line that sends blocks of one size in one communicator and of several in another needs
+// the call for several, whichever is found first.
 func TestBlocksOfSeveralSizes(t *testing.T) {
 	of := func(operation string, count int64) Finding {
 		return Finding{Operation: operation, Certainty: "inferred", Basis: "structure", CountMin: count, CountMax: count, Datatype: "MPI_INT",
@@ -341,7 +341,8 @@ func TestOmissionsAreReported(t *testing.T) {
 	}
 }
 
-// TestWhere: JSON, CSV and SARIF tell of each group where it does the operation, how often and how to make the communicator.
+// TestWhere: JSON, CSV and SARIF tell of each group where it does the operation, how often and how to make the
+// communicator.
 func TestWhere(t *testing.T) {
 	comm := int32(2)
 	p := &Report{Findings: []Finding{{Operation: "MPI_Gather", Certainty: "inferred", Groups: []Group{

@@ -7,7 +7,7 @@ import (
 	"github.com/commq/commq/detect/ledger"
 )
 
-// arrival is a message that a root receives.
+// arrival is a message received by a root.
 type arrival struct {
 	seq int64
 	src int32
@@ -24,8 +24,10 @@ type asker struct {
 // Answers withdraws broadcasts in which the root talks to one rank after the other: each message answers one of its
 // receiver (a task or the word to stop, an acknowledgement), or is answered before the root sends the next one (a token
 // that says "your turn", a ping-pong). The latter needs a payload that is too small to be a value (maxToken), or an
-// answer of the same size, from another place if most ranks are roots; others are broadcasts. A place where most of the first broadcasts are conversations has only
-// these, others have none: a single broadcast may look like one by chance, and all may lack later answers.
+// answer of the same size, from another place if most ranks are roots; others are broadcasts. If at least three
+// quarters of the first broadcasts of a root at a place (of all roots, if most ranks are roots) are conversations, all
+// are withdrawn; otherwise none is: a single broadcast may look like a conversation by chance, and all may lack later
+// answers.
 func Answers(l *ledger.Ledger, all *ledger.Sample) {
 	byPlace := map[rootPlace][]*ledger.Instance{}
 	roots, talkers := map[int32][]arrival{}, map[ledger.Place]map[int32]bool{}
@@ -79,8 +81,8 @@ func Answers(l *ledger.Ledger, all *ledger.Sample) {
 	})
 }
 
-// hasAsked reports whether a rank that asks in these rows did so before the first of its answers, and not until the last.
-// In exchanges with one rank after the other, of a count and then of as much data, each rank asks again before each send.
+// hasAsked reports whether a rank that sends in the rows asked did so before row first, and not again until row last. A
+// rank that exchanges a count and then the data with one rank after the other sends again before each answer.
 func hasAsked(asked []int64, first, last int64) bool {
 	next, _ := slices.BinarySearch(asked, first)
 	return next > 0 && (next == len(asked) || asked[next] > last)
@@ -95,8 +97,8 @@ type tally struct {
 	asked, talks, answers int
 }
 
-// minAnswers is the number of messages that must be answers at a place, unless they are tokens: between three ranks, both
-// messages of one broadcast follow one of their receiver by chance in one of four.
+// minAnswers is the number of messages that must be answers at a place, unless they are tokens: between three ranks,
+// both messages of a broadcast follow one of their receiver by chance in one of four cases.
 const minAnswers = 3
 
 // areTalks reports whether the broadcasts are conversations.
@@ -116,11 +118,11 @@ func (t *tally) add(list []*ledger.Instance, isConversation func(*ledger.Instanc
 	}
 }
 
-// anything is true of each arrival.
+// anything accepts every arrival.
 func anything(*arrival) bool { return true }
 
-// rootSends returns the root of a direct broadcast, or of a barrier in which all wait for one rank, and what it sends,
-// in order; nothing for other operations.
+// rootSends returns the messages that the root sends, in order: the root of a direct broadcast, or the rank for which
+// all wait in a barrier. It returns none for other operations.
 func rootSends(messages []ledger.Message, i *ledger.Instance) (sends []int32, root int32) {
 	root = i.Root
 	switch first := &messages[i.Messages[0]]; {
@@ -154,7 +156,8 @@ type rootPlace struct {
 	place ledger.Place
 }
 
-// arrivals adds to each root what it receives, in order, and returns when ranks send where.
+// arrivals adds to each root the messages that it receives, in order, and returns the rows in which roots send, by
+// place.
 func arrivals(l *ledger.Ledger, all *ledger.Sample, roots map[int32][]arrival) map[asker][]int64 {
 	askers := map[asker][]int64{}
 	add := func(m *ledger.Message) {
@@ -192,7 +195,8 @@ func arrivals(l *ledger.Ledger, all *ledger.Sample, roots map[int32][]arrival) m
 }
 
 // isConversation reports whether all messages of a broadcast answer their receivers, or are answered one by one. Only
-// arrivals of which asks is true ask; mutual: all ranks ask and answer, and then nothing but an answer is one.
+// arrivals for which asks is true are questions. mutual means that all ranks ask and answer; then messages from the
+// same place are no answers.
 func isConversation(messages []ledger.Message, i *ledger.Instance, list []arrival, asks func(*arrival) bool,
 	mutual bool) bool {
 	sends, _ := rootSends(messages, i)
@@ -202,8 +206,9 @@ func isConversation(messages []ledger.Message, i *ledger.Instance, list []arriva
 		i.Op == ledger.Bcast && areAnswered(messages, sends, list, counts)
 }
 
-// areAnswers reports whether a rank sends each of these messages after one of its receiver, with nothing in between. list
-// has what the rank receives. Only arrivals of which asks is true ask.
+// areAnswers reports whether each of these messages answers the last message that their sender received before: it came
+// from the receiver, after the message before was sent. list has what the sender receives; only arrivals for which asks
+// is true are questions.
 func areAnswers(messages []ledger.Message, sends []int32, list []arrival, asks func(*arrival) bool) bool {
 	for k, at := range sends {
 		m := &messages[at]
@@ -217,7 +222,7 @@ func areAnswers(messages []ledger.Message, sends []int32, list []arrival, asks f
 }
 
 // areAnswered reports whether a rank gets an answer to each of these messages before it sends the next one. Only
-// arrivals that count are answers.
+// arrivals for which counts is true are answers.
 func areAnswered(messages []ledger.Message, sends []int32, list []arrival, counts func(*arrival) bool) bool {
 	for k, at := range sends {
 		m := &messages[at]

@@ -7,10 +7,10 @@ import (
 	"github.com/commq/commq/detect/ledger"
 )
 
-// crossing is a message as both its ends see it.
+// crossing is a message, by the rows of its send and receive.
 type crossing struct{ sent, done int64 }
 
-// road is a way, the place that sends on it, and the tag.
+// road identifies messages: from one rank to another, sent at one place with one tag.
 type road struct {
 	ledger.Way
 	at  ledger.Place
@@ -26,19 +26,19 @@ func (c *crossings) roadOf(m *ledger.Message) road {
 	return r
 }
 
-// roadBack returns the road of messages that go back to the sender of a message.
+// roadBack returns the road of messages from the receiver of a message to its sender.
 func (c *crossings) roadBack(m *ledger.Message) road {
 	r := c.roadOf(m)
 	r.Src, r.Dst = r.Dst, r.Src
 	return r
 }
 
-// Crossed withdraws broadcasts that are pieces of an exchange, in which one rank happens to send the same to all its
-// partners: a receiver also sends at the same place, with the same tag, to whom it receives from, before either has
-// received. If that message belongs to a broadcast, too, more than half of the messages must meet one: a few broadcasts
-// may be done at a time, and those of all ranks are an allgather and must have been merged before. Ranks may exchange
-// the segments that the root has scattered. all has the messages that are in no broadcast, of which it may lack later
-// ones: if half of the first broadcasts of a root are pieces, all are.
+// Crossed withdraws broadcasts that are parts of an exchange, in which a rank happens to send its partners the same. A
+// receiver then sends back at the same place, with the same tag, before either has received. If the message back is
+// part of a broadcast itself, more than half of the messages must cross one: a few broadcasts may overlap, and
+// broadcasts by all ranks are an allgather, which is merged before. Segments that the root scattered may be exchanged.
+// all has the messages outside broadcasts, but may lack later ones: if half of the first broadcasts of a root cross,
+// all count as crossed.
 func Crossed(l *ledger.Ledger, all *ledger.Sample) {
 	byRoot := map[rootPlace][]*ledger.Instance{}
 	c := &crossings{messages: l.Messages, back: map[road][]crossing{}}
@@ -77,12 +77,12 @@ func Crossed(l *ledger.Ledger, all *ledger.Sample) {
 	})
 }
 
-// crossings has what may meet the messages of broadcasts.
+// crossings has the messages that may cross those of broadcasts.
 type crossings struct {
 	messages []ledger.Message
 	anyTag   bool                // messages with different tags may meet
 	back     map[road][]crossing // on the roads back, in order
-	spread   map[sending]bool    // the messages of broadcasts; nil as long as nobody asked
+	spread   map[sending]bool    // the messages of broadcasts; nil before they are needed
 }
 
 // sending identifies a message by its sender and the row in which it is sent.
@@ -108,7 +108,7 @@ func (c *crossings) collect(all *ledger.Sample) {
 	}
 }
 
-// cross reports whether a broadcast meets messages that make it a piece of an exchange.
+// cross reports whether messages cross a broadcast so that it is part of an exchange.
 func (c *crossings) cross(i *ledger.Instance, broadcasts map[rootPlace][]*ledger.Instance) bool {
 	met := 0
 	for _, k := range i.Messages {
@@ -140,9 +140,9 @@ func (c *crossings) note(broadcasts map[rootPlace][]*ledger.Instance) {
 	}
 }
 
-// Scattered withdraws scatters and gathers that are pieces of an exchange of all with all: for more than half of their
-// messages the receiver also sends one back, at the same place, before either has received. The tag may be the sender's
-// rank. Their blocks were never compared with the whole. If half of the first ones at a place are pieces, all are.
+// Scattered withdraws scatters and gathers that are parts of an exchange of all with all: for more than half of their
+// messages the receiver sends one back, at the same place, before either has received. The tag may be the sender's
+// rank. Instances whose blocks were compared with the whole stay. If half of the first ones at a place cross, all do.
 func Scattered(l *ledger.Ledger, all *ledger.Sample) {
 	byPlace := map[ledger.Place][]*ledger.Instance{}
 	c := &crossings{messages: l.Messages, anyTag: true, back: map[road][]crossing{}}
@@ -193,8 +193,8 @@ func (c *crossings) met(i *ledger.Instance) (met int) {
 	return met
 }
 
-// meets returns the last message that the receiver of another one sent back before it received that one, and whether
-// that was on its way when the other one was sent.
+// meets returns the last message that m's receiver sent back before it received m, and whether it was in flight when m
+// was sent.
 func (c *crossings) meets(m *ledger.Message) (back crossing, does bool) {
 	list := c.back[c.roadBack(m)]
 	// messages with a tag do not overtake each other: the last one sent is received last

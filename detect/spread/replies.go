@@ -7,10 +7,10 @@ import (
 	"github.com/commq/commq/detect/ledger"
 )
 
-// Replies withdraws exchanges of every rank with every other in which each message answers one of its receiver: each rank
-// asks the others elsewhere, and they answer one question after the other as these come in. No call can do that, as nobody
-// knows before who asks. A place where most of the first exchanges are replies has only these. A barrier is withdrawn as
-// well if it consists of acknowledgements of data: each of its messages answers one.
+// Replies withdraws exchanges of every rank with every other in which each message answers one of its receiver: each
+// rank asks the others elsewhere, and they answer the questions in the order in which these come in. No collective can
+// replace that, because the order is not known beforehand. If at least three quarters of the first exchanges of a place
+// are replies, all are withdrawn; otherwise none is. A barrier is withdrawn if each of its messages acknowledges data.
 func Replies(l *ledger.Ledger, all *ledger.Sample) {
 	byPlace, ranks := map[ledger.Place][]*ledger.Instance{}, map[int32][]arrival{}
 	var barriers []*ledger.Instance

@@ -78,7 +78,8 @@ func TestFirstByLaw(t *testing.T) {
 	}
 }
 
-// Runs on equally many ranks are repetitions, places that are found twice add up, and a run without the finding counts 0.
+// Runs on equally many ranks are repetitions, places that are found twice add up, and a run without the finding counts
+// 0.
 func TestRepetitions(t *testing.T) {
 	g, err := Compare([]*diagnose.Diagnosis{
 		diagnosed("a", 4, finding(diagnose.LateSender, "a.c:1", 10), finding(diagnose.LateSender, "a.c:1", 20)),

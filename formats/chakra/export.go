@@ -71,8 +71,8 @@ type rankExport struct {
 	listed map[int32]bool // groups that a node of metadata lists
 }
 
-// collectiveTypes are the CollectiveCommType of operations. REDUCE_SCATTER (7) is also what REDUCE_SCATTER_BLOCK (8) is,
-// which ASTRA-sim does not take.
+// collectiveTypes are the CollectiveCommType of operations. REDUCE_SCATTER (7) is also what REDUCE_SCATTER_BLOCK (8)
+// is, which ASTRA-sim does not take.
 var collectiveTypes = map[schema.CallID]uint64{schema.CallAllreduce: 0, schema.CallReduce: 1, schema.CallAllgather: 2,
 	schema.CallAllgatherv: 2, schema.CallGather: 3, schema.CallGatherv: 3, schema.CallScatter: 4, schema.CallScatterv: 4,
 	schema.CallBcast: 5, schema.CallAlltoall: 6, schema.CallAlltoallv: 6, schema.CallAlltoallw: 6,

@@ -232,8 +232,8 @@ id:5 name:"MPI_Allreduce" type:COMM_COLL_NODE data_deps:4` + collective(0, 40) +
 	}
 }
 
-// Groups keep their names and ranks, and nonblocking collectives their waits: the run of a trace goes out and comes back
-// as it was.
+// Groups keep their names and ranks, and nonblocking collectives their waits: the run of a trace goes out and comes
+// back as it was.
 func TestGroupsThereAndBack(t *testing.T) {
 	coll := func(id uint64, kind, size int64, group string, deps ...uint64) made {
 		return made{id: id, kind: collNode, deps: deps, attrs: [][]byte{number("comm_type", kind), number("comm_size", size),
@@ -281,8 +281,8 @@ func TestGroupsThereAndBack(t *testing.T) {
 	}
 }
 
-// operationsOf lists the collectives that a rank makes on each group, with what it gives and gets, and the root. Calls that
-// only synchronise are left out: those that make communicators become barriers.
+// operationsOf lists the collectives that a rank makes on each group, with what it gives and gets, and the root. Calls
+// that only synchronise are left out: those that make communicators become barriers.
 func operationsOf(r *formatstest.Run) map[string][]string {
 	members := map[int32][]int32{}
 	for i := range r.Comms {
@@ -374,9 +374,9 @@ func came(t *testing.T, traces ...[]byte) (was, is *formatstest.Run, notes []str
 	return formatstest.Stored(t, filepath.Join(store, "was")), formatstest.Stored(t, filepath.Join(store, "is")), notes
 }
 
-// A trace that lacks what may be unknown comes back without it, and parts of different sizes with their sum: a broadcast
-// and a reduction without a root, an all-reduce without a size, a gather to rank 1, to which each rank gives another
-// part, and a scatter.
+// A trace that lacks what may be unknown comes back without it, and parts of different sizes with their sum: a
+// broadcast and a reduction without a root, an all-reduce without a size, a gather to rank 1, to which each rank gives
+// another part, and a scatter.
 func TestUnknownThereAndBack(t *testing.T) {
 	var traces [][]byte
 	for rank := range int64(3) {

@@ -306,8 +306,8 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// Of parts of different sizes a trace has the sum that the rank gives: what it gets is known only where all parts are of
-// one size. Those of rank 1 of the first all-to-all could be.
+// Of parts of different sizes a trace has the sum that the rank gives: what it gets is known only where all parts are
+// of one size. Those of rank 1 of the first all-to-all could be.
 func TestUnevenParts(t *testing.T) {
 	var traces [][]byte
 	for rank := range int64(3) {

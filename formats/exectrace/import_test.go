@@ -103,8 +103,8 @@ func rowText(e *schema.Event) string {
 	return strings.Join(words, " ")
 }
 
-// Nodes are in a file in the order in which they ended. Rank 1 is the root of the broadcast; the wait for 34 stands before
-// the send, that for 33 at the end, as no node tells it; nothing waits for the messages.
+// Nodes are in a file in the order in which they ended. Rank 1 is the root of the broadcast; the wait for 34 stands
+// before the send, that for 33 at the end, as no node tells it; nothing waits for the messages.
 func TestSchema11(t *testing.T) {
 	both := func(rank int, message string) string {
 		return traceOf("1.1.0-chakra.0.0.4", listed, params(20, 34, "0", "default_pg", rank, "all_reduce", "Float", 9, 9, "[]"),

@@ -60,7 +60,8 @@ func timedLine(e *schema.Event) string {
 	return strings.Join(w, " ")
 }
 
-// Tables are the parts of a run as text, by name: rows, messages, parts, comms, ranks, counts, and what the import said.
+// Tables are the parts of a run as text, by name: rows, messages, parts, comms, ranks, counts, and what the import
+// said.
 func Tables(r *Run) map[string]string {
 	all := map[string]string{}
 	add := func(table, format string, args ...any) { all[table] += fmt.Sprintf(format+"\n", args...) }

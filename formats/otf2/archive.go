@@ -195,10 +195,10 @@ func (a *archive) eventFile(location uint64) (io.ReadCloser, string, error) {
 	return &inflatedFile{inflater: newInflater(f), file: f}, path, nil
 }
 
-// inflater reads blocks that OTF2 compressed with zlib. Before each is a header of 20 bytes: a mark of 8 in the byte order
-// of the machine that wrote it, then, little-endian, the sizes of the block, of what it was made of, and of the block
-// before it. OTF2's library does not end the stream of a block, it only flushes it. Some of its versions write as many
-// bytes as were compressed, with anything behind the block.
+// inflater reads blocks that OTF2 compressed with zlib. Before each is a header of 20 bytes: a mark of 8 in the byte
+// order of the machine that wrote it, then, little-endian, the sizes of the block, of what it was made of, and of the
+// block before it. OTF2's library does not end the stream of a block, it only flushes it. Some of its versions write as
+// many bytes as were compressed, with anything behind the block.
 type inflater struct {
 	in     *bufio.Reader
 	at     int64

@@ -376,8 +376,8 @@ func (r *reader) file(local uint32) error {
 	return nil
 }
 
-// operation takes a record of an I/O operation in a call of MPI-IO. Its bytes are those that were moved, or, of one that
-// the call only begins, those that it asks for.
+// operation takes a record of an I/O operation in a call of MPI-IO. Its bytes are those that were moved, or, of one
+// that the call only begins, those that it asks for.
 func (r *reader) operation(e *event) {
 	f := &e.fields
 	_ = r.file(f.uint32()) // never fails

@@ -123,8 +123,8 @@ func tables(r *formatstest.Run) map[string]string {
 	return all
 }
 
-// TestLibrary imports archives that OTF2's own library wrote from the lines of testdata/library, in both byte orders and
-// compressed, and compares the rows number by number.
+// TestLibrary imports archives that OTF2's own library wrote from the lines of testdata/library, in both byte orders
+// and compressed, and compares the rows number by number.
 func TestLibrary(t *testing.T) {
 	exe := library(t)
 	files, err := filepath.Glob("testdata/library/*.txt")
@@ -186,8 +186,8 @@ func TestTurned(t *testing.T) {
 	}
 }
 
-// TestProbes: probes, matched probes and the receives of what they found, as OTF2 3.2 records them. testdata/probes/write.py
-// wrote the archive with the library of PyPI, whose clock begins with the first event, at 5.
+// TestProbes: probes, matched probes and the receives of what they found, as OTF2 3.2 records them.
+// testdata/probes/write.py wrote the archive with the library of PyPI, whose clock begins with the first event, at 5.
 func TestProbes(t *testing.T) {
 	const rows = `0.0 Send comm=0 to=1 stag=9 sent=4097 [5-10]
 0.1 Send comm=0 to=1 stag=5 sent=33 [15-20] compute=5

@@ -71,8 +71,8 @@ func (x counted) arguments(out int64) *[2]int64 {
 	return &[2]int64{send, recv}
 }
 
-// times returns how often Score-P counts the bytes of the argument as sent and as received, with so many ranks left out;
-// false for calls that it counts otherwise.
+// times returns how often Score-P counts the bytes of the argument as sent and as received, with so many ranks left
+// out; false for calls that it counts otherwise.
 func (x counted) times(out int64) (sends, receives int64, ok bool) {
 	rootOnly := out == 0 || x.root // only the root can be in place
 	switch x.call {
@@ -101,8 +101,8 @@ func (x counted) times(out int64) (sends, receives int64, ok bool) {
 	return 0, 0, false
 }
 
-// share returns one of so many equal parts; false if bytes are no such parts. Of no parts it is never known: a rank alone
-// in place has none.
+// share returns one of so many equal parts; false if bytes are no such parts. Of no parts it is never known: a rank
+// alone in place has none.
 func share(bytes, parts int64) (part int64, ok bool) {
 	if parts == 0 || bytes%parts != 0 {
 		return 0, false

@@ -10,7 +10,8 @@ type Collective struct {
 	// Comm is the number of the communicator in the run, Name its name, "" for none.
 	Comm int32
 	Name string
-	// Members are the world ranks of the communicator, Me and Root places in it. Root is 0 for operations without one, and
+	// Members are the world ranks of the communicator, Me and Root places in it. Root is 0 for operations without one,
+	// and
 	// -1 where the row does not tell it.
 	Members  []int32
 	Me, Root int

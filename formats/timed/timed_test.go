@@ -254,8 +254,8 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// endless makes the calls of a rank as they are read: rank 0 sends, rank 1 receives what it posted before, and each has a
-// request that is open from the first call to the last.
+// endless makes the calls of a rank as they are read: rank 0 sends, rank 1 receives what it posted before, and each has
+// a request that is open from the first call to the last.
 type endless struct {
 	rank     int32
 	at, last int64

@@ -19,9 +19,9 @@ type exchange struct {
 	n     int64
 }
 
-// imports makes the traces of a grid of rows and columns of processes, of which each row and each column is a group, and
-// returns the messages of the imported run as "from-to elements on group", and its warnings. Ranks in without have no
-// trace.
+// imports makes the traces of a grid of rows and columns of processes, of which each row and each column is a group,
+// and returns the messages of the imported run as "from-to elements on group", and its warnings. Ranks in without have
+// no trace.
 func imports(t *testing.T, rows, columns int, all []exchange, without ...int) (messages []string, warnings string) {
 	t.Helper()
 	groupOf := func(rank int, name string) training.Group {
@@ -86,10 +86,11 @@ func imports(t *testing.T, rows, columns int, all []exchange, without ...int) (m
 	return messages, strings.Join(m.Warnings, "\n")
 }
 
-// On a grid of 3 x 3 processes each column passes 77 elements down. Rank 4 is number 1 of its row and of its column, and
-// sends to number 2 of one. Both numbers 2, ranks 5 and 7, receive from a number. That of rank 5 is 0, and rank 4 is not
-// number 0 of its row: it sends to rank 7. Rank 3 sends to number 2 as well, and rank 5 receives from number 0, which rank
-// 3 is in their row; but rank 2, which is number 0 of their column, sends to number 1, and to nobody but rank 5.
+// On a grid of 3 x 3 processes each column passes 77 elements down. Rank 4 is number 1 of its row and of its column,
+// and sends to number 2 of one. Both numbers 2, ranks 5 and 7, receive from a number. That of rank 5 is 0, and rank 4
+// is not number 0 of its row: it sends to rank 7. Rank 3 sends to number 2 as well, and rank 5 receives from number 0,
+// which rank 3 is in their row; but rank 2, which is number 0 of their column, sends to number 1, and to nobody but
+// rank 5.
 func TestGroupsOfMessages(t *testing.T) {
 	var down []exchange
 	for r := range 6 {

@@ -17,8 +17,8 @@ type Importing struct {
 	Progress func(read, all int64)
 }
 
-// Load reads the traces at a path, a file or a folder, as ranks that are closed, and says how to import them: Origin and
-// Replace are those of Importing.
+// Load reads the traces at a path, a file or a folder, as ranks that are closed, and says how to import them: Origin
+// and Replace are those of Importing.
 type Load func(ctx context.Context, path string, progress func(read, all int64)) ([]*Rank, Options, error)
 
 // ImportPath imports what load reads at a path as the run of this name in a store. Without a name the run gets that of

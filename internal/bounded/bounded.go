@@ -13,8 +13,8 @@ import (
 // TextBytes is the most that is read of a file of text that may be long: signatures, models, findings.
 const TextBytes = 256 << 20
 
-// plainTimes is how many times as much is read of a regular file: it takes as much on the disk, unless it has holes, and
-// who has large runs has large files.
+// plainTimes is how many times as much is read of a regular file: it takes as much on the disk, unless it has holes,
+// and who has large runs has large files.
 const plainTimes = 16
 
 // ReadAll reads r to its end. More than most bytes are an error, which says how many are read; of a regular file, more

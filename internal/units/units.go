@@ -94,8 +94,8 @@ func ExactBytes(n int64) string {
 // Percent returns a share of 1: 38 %.
 func Percent(x float64) string { return Hundredths(x) + " %" }
 
-// Hundredths returns a share of 1 in percent, without the sign. Small shares have three decimals; what is not all is not
-// 100, and what is not nothing is not 0.
+// Hundredths returns a share of 1 in percent, without the sign. Small shares have three decimals; what is not all is
+// not 100, and what is not nothing is not 0.
 func Hundredths(x float64) string {
 	switch p := math.Abs(x) * 100; {
 	case math.IsNaN(x), math.IsInf(x, 0):

@@ -21,8 +21,8 @@ type Change struct {
 	AtNs     int64
 }
 
-// A trace has the path in fineSteps steps of the time up to its end, its changes of rank unless there are too many to be
-// seen, and its segments if they are asked for and take less than 64 MB.
+// A trace has the path in fineSteps steps of the time up to its end, its changes of rank unless there are too many to
+// be seen, and its segments if they are asked for and take less than 64 MB.
 const (
 	fineSteps    = 1 << 13
 	mostChanges  = 1000
@@ -125,9 +125,9 @@ func (p *Path) Changes() []Change {
 	return p.trace.changes
 }
 
-// Within returns the parts of the path between two times, in order, and 0; or, if there are more than most of them, a part
-// for each rank that the path is on in each of equal steps, of the kind and the call that take the most time there, and
-// how long a step is. The options must have asked for a trace.
+// Within returns the parts of the path between two times, in order, and 0; or, if there are more than most of them, a
+// part for each rank that the path is on in each of equal steps, of the kind and the call that take the most time
+// there, and how long a step is. The options must have asked for a trace.
 func (p *Path) Within(fromNs, toNs int64, most int) (parts []Segment, stepNs int64) {
 	if p.trace == nil {
 		return nil, 0

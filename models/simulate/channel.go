@@ -79,8 +79,8 @@ func (t *channelTable) find(k channelKey) int32 {
 	return n
 }
 
-// fault says what is wrong with a table that was read from a file; it is empty if nothing is. A wrong count would make the
-// table grow without bound, or search for a free slot forever.
+// fault says what is wrong with a table that was read from a file; it is empty if nothing is. A wrong count would make
+// the table grow without bound, or search for a free slot forever.
 func (t *channelTable) fault() string {
 	used := 0
 	for _, n := range t.slots {

@@ -146,8 +146,8 @@ func TestLawsKeepingLessIsFaster(t *testing.T) {
 	}
 }
 
-// oneSidedRows are an MPI_Get of 1000 bytes by rank 0 from rank 1, between two fences, and an MPI_File_write of 800 ns by
-// rank 1.
+// oneSidedRows are an MPI_Get of 1000 bytes by rank 0 from rank 1, between two fences, and an MPI_File_write of 800 ns
+// by rank 1.
 func oneSidedRows() (*Program, []schema.Event) {
 	p := &slowProgram{ranks: make([][]slowCall, 2), comms: map[int32][]int32{7: {0, 1}}}
 	program, _ := p.rows()

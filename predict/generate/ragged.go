@@ -7,8 +7,8 @@ import (
 	"github.com/commq/commq/predict/pattern"
 )
 
-// A family covers all places between its least and largest index, unless it has holes, as that of a triangular loop has.
-// Then the ranges of its indexes do not tell which places there are.
+// A family covers all places between its least and largest index, unless it has holes, as that of a triangular loop
+// has. Then the ranges of its indexes do not tell which places there are.
 
 // placeKind tells whether a family has a place that no run has.
 type placeKind int
@@ -22,8 +22,8 @@ const (
 // mostPlaces is the largest number of places of a family in a run that is looked through for holes.
 const mostPlaces = 1 << 16
 
-// placeIn tells whether a family has a place that no run has. In a family with holes a place between those of some run is
-// absent, as it was there; whether places beyond those of all runs exist is not known.
+// placeIn tells whether a family has a place that no run has. In a family with holes a place between those of some run
+// is absent, as it was there; whether places beyond those of all runs exist is not known.
 func (p *peerLaws) placeIn(l *pattern.Law, index []int32) placeKind {
 	holes, known := p.holes[l]
 	if !known {
@@ -67,8 +67,8 @@ func within(index, low, high []int32) bool {
 	return true
 }
 
-// hasHoles reports whether in some run a family lacks a place between its least and largest indexes at which its law has
-// senders.
+// hasHoles reports whether in some run a family lacks a place between its least and largest indexes at which its law
+// has senders.
 func hasHoles(l *pattern.Law) bool {
 	if len(l.Forms) == 0 || len(l.Members[0].Index) == 0 {
 		return false

@@ -213,9 +213,9 @@ func (m *Model) storedLaws(t *lawTable) (sites []storedSite, loops []int) {
 	return sites, loops
 }
 
-// Read reads a file that Write wrote. The laws are those of the file; they are not looked for again, but those of who is
-// together in communicators, which follow from its runs and grids at once. The error tells what is wrong with the file,
-// and where.
+// Read reads a file that Write wrote. The laws are those of the file; they are not looked for again, but those of who
+// is together in communicators, which follow from its runs and grids at once. The error tells what is wrong with the
+// file, and where.
 func Read(r io.Reader) (*Model, error) {
 	text, err := bounded.ReadAll(r, bounded.TextBytes)
 	if err != nil {

@@ -2,11 +2,11 @@ package pattern
 
 import "slices"
 
-// Ranks that do the same in all runs that show it, however many ranks there are, may do just that on more ranks, too: as
-// ranks 1 and 5, and not those with rank mod 4 = 1, if the runs are on 8 and on 9 ranks.
+// Ranks that do the same in all runs that show it, however many ranks there are, may do just that on more ranks, too:
+// as ranks 1 and 5, and not those with rank mod 4 = 1, if the runs are on 8 and on 9 ranks.
 
-// addAsSeen adds to the laws of single slots the rival that the same ranks send to the same ones on any number of ranks, if
-// the runs agree with it and it does not cost much more than the cheapest law.
+// addAsSeen adds to the laws of single slots the rival that the same ranks send to the same ones on any number of
+// ranks, if the runs agree with it and it does not cost much more than the cheapest law.
 func addAsSeen(units []*unit, sizes int) {
 	for _, u := range units {
 		if len(u.slots) > 1 {

@@ -10,8 +10,8 @@ func few(name string, sends func(p, r int32) bool) truth {
 	return truth{name: name, site: name, dst: func(p, r int32) (int32, bool) { return r - 1, sends(p, r) }}
 }
 
-// Ranks 1 and 5 send on 8 and on 9 ranks, and nobody on fewer: so do those with rank mod 4 = 1, which has another answer on
-// 10 ranks and none that differs on 9.
+// Ranks 1 and 5 send on 8 and on 9 ranks, and nobody on fewer: so do those with rank mod 4 = 1, which has another
+// answer on 10 ranks and none that differs on 9.
 func TestSameRanksAsSeenAreARival(t *testing.T) {
 	c := few("a", func(p, r int32) bool { return p >= 8 && (r == 1 || r == 5) })
 	p, err := Fit([]Slot{c.slot(4, 6, 8, 9)}, Options{Sizes: []int32{4, 6, 8, 9}})

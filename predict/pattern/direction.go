@@ -174,8 +174,8 @@ func (f Form) way() string {
 	return strings.Join(parts, " ")
 }
 
-// enoughSigns is the least number of slots whose order of signs shows that other axes have the same: both sides of messages
-// in both directions. One direction along one axis tells nothing about that along another.
+// enoughSigns is the least number of slots whose order of signs shows that other axes have the same: both sides of
+// messages in both directions. One direction along one axis tells nothing about that along another.
 const enoughSigns = 4
 
 // borrowBlocks decides the open signs of each block by blocks of other axes.

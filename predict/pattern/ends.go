@@ -37,8 +37,8 @@ func (r *Range) dropRoundedLogarithms(form *Form, sizes []int32, seen map[int]in
 // runs; over the logarithm of an extent, if the index is an exponent. A constant end may be such a one if only two
 // runs show it and at least three partners are in steps of the index, unlike those of a list.
 //
-// Unless the index is an exponent, or a loop may well end there anyhow, a share or the root of the number of ranks, plus
-// a constant, is possible as well.
+// Unless the index is an exponent, or a loop may well end there anyhow, a share or the root of the number of ranks,
+// plus a constant, is possible as well.
 //
 // Where an index begins that is an exponent and changes with the runs, the logarithm of an extent is possible, too.
 func (l *Law) addPossibleEnds(u *unit, sizes []int32, possible []Grid) {

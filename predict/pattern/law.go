@@ -207,8 +207,8 @@ type Form struct {
 	Short []int `json:"short,omitempty"`
 	// Narrow are axes on which a guard names a coordinate though no run has more than narrowExtent ranks there.
 	Narrow []int `json:"narrow,omitempty"`
-	// Unaligned means that the levels of the form's guards are those of a hierarchy that the program visits the other way
-	// round, or may: on extents which the runs have they do not matter.
+	// Unaligned means that the levels of the form's guards are those of a hierarchy that the program visits the other
+	// way round, or may: on extents which the runs have they do not matter.
 	Unaligned bool `json:"unaligned,omitempty"`
 
 	joint bool // guards were extended to axes that are too short to show them

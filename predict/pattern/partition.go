@@ -136,16 +136,18 @@ type PartitionLaw struct {
 	Why string
 	// Alone means that each communicator has one rank in all runs, so that these do not tell who is together.
 	Alone bool
-	// Overlap means that a rank is in two communicators of a run, or a member is none of its ranks: they are no partition.
+	// Overlap means that a rank is in two communicators of a run, or a member is none of its ranks: they are no
+	// partition.
 	Overlap bool
-	// Ordered means that ranks are in the communicators in the order of the world, or with Descending in the opposite one.
+	// Ordered means that ranks are in the communicators in the order of the world, or with Descending in the opposite
+	// one.
 	Ordered, Descending bool
 	// Training are the process counts of the runs.
 	Training []int32
 }
 
-// FitPartitions finds the laws of communicators, on grids that are used for other communication if possible, else on any.
-// Laws that are not found have no form, but a reason.
+// FitPartitions finds the laws of communicators, on grids that are used for other communication if possible, else on
+// any. Laws that are not found have no form, but a reason.
 func FitPartitions(parts []Partition, used []Grid) (laws []PartitionLaw) {
 	for _, part := range parts {
 		laws = append(laws, fitPartition(part, used))

@@ -75,8 +75,8 @@ func (t Trim) cells(g, x int64) (n int64) {
 	return n
 }
 
-// usualHalos are the usual numbers of cells added to a block, in the order of preference. mostHalo is the largest of their
-// absolute values.
+// usualHalos are the usual numbers of cells added to a block, in the order of preference. mostHalo is the largest of
+// their absolute values.
 var usualHalos = []int64{0, 2, 1, -1, -2}
 
 const mostHalo = 2

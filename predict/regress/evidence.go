@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// evidenceBits is the least evidence, in bits, with which a law is called exact: the information in the values of a group
-// less what it takes to name the law. Many laws are tried, so one fits little information by chance.
+// evidenceBits is the least evidence, in bits, with which a law is called exact: the information in the values of a
+// group less what it takes to name the law. Many laws are tried, so one fits little information by chance.
 const evidenceBits = 7
 
 // weigh determines whether the laws of a group have too little evidence. uses are those of the program's laws,
@@ -33,9 +33,9 @@ func (h *Hypothesis) isLonely(uses *lawUses) bool {
 // fewNumbers is the number of runs up to which one number of each does not show how a program divides its domain.
 const fewNumbers = 5
 
-// isOfFewNumbers reports whether only laws of blocks fit, although there are few runs and in all but one of them all ranks
-// have the same number: a block of all ranks, a product of blocks along the axes of a grid, and a block of another rank
-// round alike there. On a grid that no message shows, the ranks of all runs have the same number.
+// isOfFewNumbers reports whether only laws of blocks fit, although there are few runs and in all but one of them all
+// ranks have the same number: a block of all ranks, a product of blocks along the axes of a grid, and a block of
+// another rank round alike there. On a grid that no message shows, the ranks of all runs have the same number.
 func (l *Law) isOfFewNumbers() bool {
 	if len(l.ranks) > fewNumbers || len(l.Laws) == 0 {
 		return false
@@ -62,8 +62,8 @@ func (l *Law) runsThatDiffer() int {
 	return differ
 }
 
-// enoughDivisions is the number of different lengths of blocks that show how a program divides an extent: one or two agree
-// with several extents and roundings.
+// enoughDivisions is the number of different lengths of blocks that show how a program divides an extent: one or two
+// agree with several extents and roundings.
 const enoughDivisions = 3
 
 // part is what a law divides into blocks: an extent, with the border of the blocks if it is doubtful.
@@ -84,9 +84,9 @@ func (h *Hypothesis) part(k int) part {
 // hasBorder reports whether blocks have a border, or lack one.
 func (c *Cut) hasBorder() bool { return c.Add != 0 || c.Trim != NoTrim }
 
-// hasDoubtfulBorders reports whether a law is a product of blocks that have different borders, or its blocks lack one, and
-// divides an extent that is not round, or has blocks with a border which the last ones lack: the borders make up for wrong
-// extents.
+// hasDoubtfulBorders reports whether a law is a product of blocks that have different borders, or its blocks lack one,
+// and divides an extent that is not round, or has blocks with a border which the last ones lack: the borders make up
+// for wrong extents.
 func (h *Hypothesis) hasDoubtfulBorders() bool {
 	const round = 2 // bits of what is left of an extent without its powers of two
 	return slices.ContainsFunc(h.Cuts, func(o []Cut) bool {
@@ -135,11 +135,12 @@ func countDivisions(groups []Group, laws []*Law) {
 }
 
 // enoughUneven is the number of divisions that show how a program divides an extent if the blocks of one have different
-// lengths, the law is plain, and messages go along an axis of the grid: these blocks add up to the extent and show which of
-// them have a cell more, the other division tests that, and the messages show the grid.
+// lengths, the law is plain, and messages go along an axis of the grid: these blocks add up to the extent and show
+// which of them have a cell more, the other division tests that, and the messages show the grid.
 const enoughUneven = 2
 
-// isPlain reports whether a law has blocks as most programs have them: the first ones have a cell more, and none a border.
+// isPlain reports whether a law has blocks as most programs have them: the first ones have a cell more, and none a
+// border.
 func (h *Hypothesis) isPlain() bool {
 	return !slices.ContainsFunc(h.Cuts, func(cuts []Cut) bool {
 		return cuts[0].Rounding != RestFirst || cuts[0].Add != 0 || cuts[0].Trim != NoTrim
@@ -157,8 +158,8 @@ func (c *Cut) isUneven(g int64) bool {
 	return false
 }
 
-// countLengths returns how many different lengths the longest blocks of an extent have when it is divided into numbers of
-// blocks.
+// countLengths returns how many different lengths the longest blocks of an extent have when it is divided into numbers
+// of blocks.
 func countLengths(extent int64, divisions []int64) int {
 	lengths := map[int64]bool{}
 	for _, g := range divisions {
@@ -203,9 +204,9 @@ func weighAll(laws []*Law) {
 	}
 }
 
-// lawUses counts by how many different laws of a program the extents of its domain, and the shapes of laws, are used: all
-// of them share what it takes to name these. plain counts the uses of extents by laws of one block without a border, or of
-// plain blocks.
+// lawUses counts by how many different laws of a program the extents of its domain, and the shapes of laws, are used:
+// all of them share what it takes to name these. plain counts the uses of extents by laws of one block without a
+// border, or of plain blocks.
 type lawUses struct {
 	extents, plain map[int64]int
 	shapes         map[string]int
@@ -254,8 +255,8 @@ func (h *Hypothesis) extents() (all []int64) {
 	return all
 }
 
-// information returns the information in the values of a group, in bits. The largest value of a run counts in full, if no
-// other run has the same; other values of it differ little from it.
+// information returns the information in the values of a group, in bits. The largest value of a run counts in full, if
+// no other run has the same; other values of it differ little from it.
 func (l *Law) information() (bits float64) {
 	const others = 2
 	seen := map[float64]bool{}

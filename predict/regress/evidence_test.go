@@ -2,8 +2,8 @@ package regress
 
 import "testing"
 
-// Blocks with a border that the last ones lack are those of a larger extent on few numbers of blocks: 131 cells on 3 and 4
-// ranks are ceil(128/g) + 1, with one less on the last. Blocks of a round extent with one border are not doubted.
+// Blocks with a border that the last ones lack are those of a larger extent on few numbers of blocks: 131 cells on 3
+// and 4 ranks are ceil(128/g) + 1, with one less on the last. Blocks of a round extent with one border are not doubted.
 func TestDoubtfulBorders(t *testing.T) {
 	plain := []Cut{{Extent: 128}}
 	for _, c := range []struct {

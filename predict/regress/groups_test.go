@@ -145,8 +145,8 @@ func TestStencilOfTwoExtents(t *testing.T) {
 	}
 }
 
-// TestDivisionConventionsAreFound: the rule that distributes the remainder of a division over blocks is found if there is a
-// remainder.
+// TestDivisionConventionsAreFound: the rule that distributes the remainder of a division over blocks is found if there
+// is a remainder.
 func TestDivisionConventionsAreFound(t *testing.T) {
 	for _, r := range roundings {
 		truths := []truth{

@@ -33,8 +33,8 @@ func lengthsOf(rows []row) (all []lengths) {
 	return all
 }
 
-// lengthsAlong returns the values by the extent of an axis; false if runs with the same extent have different ones, or if
-// no two runs have the same extent, or all have.
+// lengthsAlong returns the values by the extent of an axis; false if runs with the same extent have different ones, or
+// if no two runs have the same extent, or all have.
 func lengthsAlong(rows []row, axis int) (l lengths, ok bool) {
 	type at struct {
 		role   string
@@ -71,7 +71,8 @@ func lengthsAlong(rows []row, axis int) (l lengths, ok bool) {
 	return l, again && len(extents) > 1
 }
 
-// valuesOf returns the values of the ranks of a place's role on the extent that the axis has there; false if no run shows them.
+// valuesOf returns the values of the ranks of a place's role on the extent that the axis has there; false if no run
+// shows them.
 func (l *lengths) valuesOf(r *row) (s valueSpan, seen bool) {
 	if l.Axis >= len(r.g) {
 		return s, false
@@ -80,8 +81,8 @@ func (l *lengths) valuesOf(r *row) (s valueSpan, seen bool) {
 	return s, seen
 }
 
-// byLength takes the values that runs have with the same extent of an axis into an estimate: the value is one of them, and
-// the interval includes them all.
+// byLength takes the values that runs have with the same extent of an axis into an estimate: the value is one of them,
+// and the interval includes them all.
 func (l *Law) byLength(e *Expected, r *row) {
 	first := true
 	for i := range l.lengths {

@@ -122,8 +122,8 @@ func FitExact(byRanks map[int64]float64) (*ExactLaw, error) {
 	return &ExactLaw{known.Formula, curve}, nil
 }
 
-// ValueAt returns the law's value at a rank count, and the bounds within which other laws that the values allow are. ok is
-// false where the law has no whole value, or another form.
+// ValueAt returns the law's value at a rank count, and the bounds within which other laws that the values allow are. ok
+// is false where the law has no whole value, or another form.
 func (l *ExactLaw) ValueAt(ranks int64) (value, low, high float64, ok bool) {
 	p := l.curve.Predict(ranks)
 	whole := p.Value == math.Trunc(p.Value) && math.Abs(p.Value) < 1<<53

@@ -173,8 +173,8 @@ func warned(p Prediction, name string) (text string, ok bool) {
 	return "", false
 }
 
-// TestRequestedFormIsUsedInsideItsInterval: a form requested by name is used even if it predicts the impossible, and the
-// prediction lies in its interval.
+// TestRequestedFormIsUsedInsideItsInterval: a form requested by name is used even if it predicts the impossible, and
+// the prediction lies in its interval.
 func TestRequestedFormIsUsedInsideItsInterval(t *testing.T) {
 	p, err := fit(t, Point{2, 100}, Point{4, 90.5}, Point{8, 70}, Point{16, 31}).PredictWith(64, Linear)
 	if err != nil || p.Value > -100 || p.Low > p.Value || p.High < p.Value {

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// What was not varied is not known of divisions, either. If an extent left at most one cell over in all runs, they do not
-// show which blocks have one cell more where it leaves several. And where a number was divided evenly in all runs, they do
-// not show how it is rounded where it is not.
+// What was not varied is not known of divisions, either. If an extent left at most one cell over in all runs, they do
+// not show which blocks have one cell more where it leaves several. And where a number was divided evenly in all runs,
+// they do not show how it is rounded where it is not.
 
 // division is an extent of a grid along an axis, and the least coordinate that samples have there.
 type division struct {
@@ -35,8 +35,8 @@ func divisionsOf(samples []Sample) (all [][]division) {
 	return all
 }
 
-// isNewRemainder reports whether an extent leaves more cells over at a place than one, although the samples of no run have
-// more than one block with a cell more, nor a run has the same remainder.
+// isNewRemainder reports whether an extent leaves more cells over at a place than one, although the samples of no run
+// have more than one block with a cell more, nor a run has the same remainder.
 func (d *domain) isNewRemainder(extent int64, axis int, r *row) bool {
 	rest := extent % r.g[axis]
 	if rest == 0 || axis >= len(d.Divisions) {
@@ -56,8 +56,8 @@ func (d *domain) isNewRemainder(extent int64, axis int, r *row) bool {
 	return some
 }
 
-// boundRemainders makes an estimate by blocks of which the runs do not show the longer ones lie between the shortest and
-// the longest block.
+// boundRemainders makes an estimate by blocks of which the runs do not show the longer ones lie between the shortest
+// and the longest block.
 func (l *Law) boundRemainders(e *Expected, r *row) {
 	if !e.Exact {
 		return
@@ -98,8 +98,9 @@ func commonFactor(samples []Sample, unit int64) (n int64) {
 	return max(n, -n)
 }
 
-// boundShares widens an estimate by a law that divides a number, all of whose values in the runs were multiples of a small
-// number of elements, where it is no multiple: the program may divide cells of that many elements, and rounds them.
+// boundShares widens an estimate by a law that divides a number, all of whose values in the runs were multiples of a
+// small number of elements, where it is no multiple: the program may divide cells of that many elements, and rounds
+// them.
 func (l *Law) boundShares(e *Expected) {
 	h := &l.Laws[0]
 	if len(h.Cuts) > 0 || !slices.ContainsFunc(h.Powers, func(p int) bool { return p < 0 }) || l.domain.Unit == 0 {

@@ -11,8 +11,8 @@ type domain struct {
 	Unit     int64  `json:"unit,omitempty"`     // size of an element; 0 if the values are no sizes
 	Negative bool   `json:"negative,omitempty"` // some value is negative
 	Extents  []span `json:"extents,omitempty"`  // of each axis, over all samples
-	// Divisions are the different extents of each axis, Multiple the greatest number of elements of which all values are
-	// multiples.
+	// Divisions are the different extents of each axis, Multiple the greatest number of elements of which all values
+	// are multiples.
 	Divisions [][]division `json:"divisions,omitempty"`
 	Multiple  int64        `json:"multiple,omitempty"`
 	// Unseen are the axes that had one extent in all samples although values may depend on them.
@@ -42,9 +42,9 @@ func domainOf(g *Group) domain {
 	return d
 }
 
-// markAxesThatMatter finds out which axes that never varied may change the sizes of groups: a constant may be the length
-// of a block along them. The axis along which messages go does not if messages of other groups, along two axes that
-// varied or more, do not depend on these: the size of a face depends on the other axes.
+// markAxesThatMatter finds out which axes that never varied may change the sizes of groups: a constant may be the
+// length of a block along them. The axis along which messages go does not if messages of other groups, along two axes
+// that varied or more, do not depend on these: the size of a face depends on the other axes.
 func markAxesThatMatter(groups []Group, laws []*Law) {
 	const enough = 2
 	shown := map[int]bool{} // axes
@@ -100,8 +100,8 @@ func (d *domain) atLeastZero(v float64) float64 {
 	return v
 }
 
-// mostCertain is the largest number of elements of a constant that does not come from dividing a domain: a short message
-// has the same length whatever the grid is.
+// mostCertain is the largest number of elements of a constant that does not come from dividing a domain: a short
+// message has the same length whatever the grid is.
 const mostCertain = 8
 
 // unseen returns by how much values may change because of axes that had one extent in all samples and have another one

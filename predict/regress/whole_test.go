@@ -56,8 +56,8 @@ func TestSizesAreNotNegative(t *testing.T) {
 	}
 }
 
-// A face of blocks of 48 x 60 cells on three axes, of which the second has two ranks in all runs: 24 of its cells may be
-// half of 48, or a constant.
+// A face of blocks of 48 x 60 cells on three axes, of which the second has two ranks in all runs: 24 of its cells may
+// be half of 48, or a constant.
 func TestAxisThatNeverVaried(t *testing.T) {
 	lay := func(p int32) []int32 { return []int32{p / 4, 2, 2} }
 	face := truth{name: "face", sends: all, value: func(g, x []int64, _ []int32) int64 {

@@ -124,10 +124,10 @@ func alignByTags(sig *signature.Signature, n *template.Node, runs []map[int32]bo
 	return orderByKeys(v, runs, key, keys, topologicalPlaces)
 }
 
-// orderByKeys finds the order of a loop's iterations, which keys of their bodies identify, from the order in which ranks
-// make them. It returns the place of each body; nil if no rank skips an iteration that others make, if a key comes twice
-// in an execution, or if ranks make them in different orders.
-// places turns the successors of each key into places.
+// orderByKeys finds the order of a loop's iterations, which keys of their bodies identify, from the order in which
+// ranks make them. It returns the place of each body; nil if no rank skips an iteration that others make, if a key
+// comes twice in an execution, or if ranks make them in different orders. places turns the successors of each key into
+// places.
 func orderByKeys(v *signature.Values, runs []map[int32]bool, key []int32, keys int,
 	places func(successors []map[int32]bool) ([]int32, bool)) []int32 {
 	skips := false

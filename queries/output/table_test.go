@@ -128,8 +128,8 @@ func TestWidth(t *testing.T) {
 		`   1  5 ns`), text(t, wide(), output.Text{Width: 20}))
 }
 
-// TestQueriesFitTheTerminal asks all queries about captured runs: no line is longer than the terminal is wide, no number
-// has an exponent as programs write it, and every number is in all widths the same.
+// TestQueriesFitTheTerminal asks all queries about captured runs: no line is longer than the terminal is wide, no
+// number has an exponent as programs write it, and every number is in all widths the same.
 func TestQueriesFitTheTerminal(t *testing.T) {
 	all, err := queries.All()
 	if err != nil {

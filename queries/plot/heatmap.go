@@ -208,8 +208,8 @@ func (l *heat) bar(c sheet) {
 	}
 }
 
-// apartMarks returns the labelled marks of a scale that are further from both its ends, which have numbers of their own,
-// and from one another than a fraction of its length.
+// apartMarks returns the labelled marks of a scale that are further from both its ends, which have numbers of their
+// own, and from one another than a fraction of its length.
 func apartMarks(s scale, a Axis, apart float64) (marks []mark) {
 	last := 0.0
 	for _, m := range s.ticks(a) {

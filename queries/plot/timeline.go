@@ -303,8 +303,8 @@ func drawRects(s sheet, area vg.Rectangle, rects []pixels, high int) {
 	}
 }
 
-// shownEnd returns where the line of a message ends: when and where it is received, or at the edge of the picture, which
-// then cuts it.
+// shownEnd returns where the line of a message ends: when and where it is received, or at the edge of the picture,
+// which then cuts it.
 func (m *timeLine) shownEnd(p *page) (to, dst float64, cut bool) {
 	src := float64(m.src)
 	to, dst = m.to, float64(m.dst)

@@ -141,8 +141,8 @@ func TestTheSamePictureIsTheSameFile(t *testing.T) {
 	}
 }
 
-// TestTimelineOfSomeRanks draws ranks 5 to 7 only: no row is left empty for those below, and a line to one of them ends at
-// the edge.
+// TestTimelineOfSomeRanks draws ranks 5 to 7 only: no row is left empty for those below, and a line to one of them ends
+// at the edge.
 func TestTimelineOfSomeRanks(t *testing.T) {
 	tl := &Timeline{Kinds: []string{"send"}}
 	for rank := 5; rank < 8; rank++ {

@@ -8,7 +8,8 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// BenchmarkChannels measures what a message adds to the time of writing a run: cpu-ns/message is right on a busy machine too.
+// BenchmarkChannels measures what a message adds to the time of writing a run: cpu-ns/message is right on a busy
+// machine too.
 func BenchmarkChannels(b *testing.B) {
 	for _, c := range []struct{ neighbours, sizes int32 }{{8, 4}, {60, 16}} {
 		b.Run(fmt.Sprintf("%d-neighbours-%d-sizes", c.neighbours, c.sizes), func(b *testing.B) {

@@ -10,8 +10,8 @@ import (
 	"github.com/commq/commq/schema/schematest"
 )
 
-// collectiveEvents has a blocking call of two sizes on each of two ranks, one of which takes part once more, a persistent
-// neighbourhood collective that rank 3 makes and starts twice, and a start of a request that no row made.
+// collectiveEvents has a blocking call of two sizes on each of two ranks, one of which takes part once more, a
+// persistent neighbourhood collective that rank 3 makes and starts twice, and a start of a request that no row made.
 const collectiveEvents = `
 events rank=3 seq=0 call=MPI_Bcast comm=2 instance=4 root_world=5 send_bytes=4097 recv_bytes=0 send_count=3 send_datatype=7
 events rank=3 seq=1 call=MPI_Bcast comm=2 instance=5 root_world=5 send_bytes=8192 recv_bytes=0 send_count=4 send_datatype=7

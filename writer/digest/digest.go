@@ -67,8 +67,8 @@ type rowGroup struct {
 }
 
 const (
-	// digestBlock rows are encoded at a time, so that their encodings stay in the first-level cache. It is the number of
-	// bits of rowGroup.rows.
+	// digestBlock rows are encoded at a time, so that their encodings stay in the first-level cache. It is the number
+	// of bits of rowGroup.rows.
 	digestBlock = 64
 	// digestColumns is the number of columns that fit the mask.
 	digestColumns = 64

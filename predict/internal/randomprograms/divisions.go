@@ -7,8 +7,8 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// division puts ranks into communicators: those of one color are together, those of color None are in none. In each step
-// there may be others.
+// division puts ranks into communicators: those of one color are together, those of color None are in none. In each
+// step there may be others.
 type division struct {
 	name  string
 	steps func(place) int
@@ -112,8 +112,8 @@ func (c *comms) idsOf(d *division, step int, places []place) []int {
 	return ids
 }
 
-// communicateInParts makes a leaf's calls on parts of the ranks. All of a part give as much as the first of it, which is
-// the root of a broadcast.
+// communicateInParts makes a leaf's calls on parts of the ranks. All of a part give as much as the first of it, which
+// is the root of a broadcast.
 func (e *execution) communicateInParts(l *leaf) {
 	for i := range l.divisions {
 		d := &l.divisions[i]

@@ -177,8 +177,8 @@ func (s *Sequence) foldTail() bool {
 	return false
 }
 
-// EachTimes calls visit with each number in items, without unfolding them, and how often it is repeated there, multiplied
-// by times. A number may come more than once.
+// EachTimes calls visit with each number in items, without unfolding them, and how often it is repeated there,
+// multiplied by times. A number may come more than once.
 func EachTimes(items []Item, times int64, visit func(value int32, times int64)) {
 	for i := range items {
 		if x := &items[i]; x.Times > 0 {

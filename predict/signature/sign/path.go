@@ -68,8 +68,8 @@ type Cut struct {
 	Loop *template.Node
 }
 
-// cutHere returns the cut before the next call, nil if there is none, and drops cuts that have passed. Of several, it is
-// the one of the outermost loop.
+// cutHere returns the cut before the next call, nil if there is none, and drops cuts that have passed. Of several, it
+// is the one of the outermost loop.
 func (p *Path) cutHere() (here *Cut) {
 	for len(p.cuts) > 0 && p.cuts[0].Seq < p.calls {
 		p.cuts = p.cuts[1:]
