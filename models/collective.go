@@ -10,7 +10,7 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// Factor is how often a phase of a collective with P ranks repeats its message (Table 1).
+// Factor is the number of messages in a phase of a collective with P ranks (Table 1).
 type Factor uint8
 
 // The factors: never, once, P times and Nsteps times (equation 4).
@@ -45,7 +45,8 @@ var sizeNames = [...]string{"MAX", "MIN", "MEAN", "2MAX", "S+R", "CURRENT"}
 
 func (s Size) String() string { return sizeNames[s] }
 
-// Phases describes the cost of a collective operation: a fan-in, then a fan-out (equations 2 and 3).
+// Phases describes the cost of a collective operation: a fan-in, then a fan-out (equations 2 and 3). Each sends FanIn
+// or FanOut times a message of SizeIn or SizeOut.
 type Phases struct {
 	FanIn   Factor
 	SizeIn  Size

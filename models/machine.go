@@ -76,6 +76,7 @@ const NoThreshold = math.MaxInt64
 
 // Interconnect is a network between nodes or inside a node.
 type Interconnect struct {
+	// Latency is the time of a message without bytes.
 	Latency Picoseconds
 	// BytesPerSecond is the bandwidth; 0 means infinitely fast. If BytesPer is above 1, the bandwidth is BytesPerSecond
 	// bytes in BytesPer seconds, as not every bandwidth is a whole number of bytes/s.
@@ -92,8 +93,8 @@ type Interconnect struct {
 // MostPieces is the largest number of pieces of an interconnect.
 const MostPieces = 3
 
-// Piece is the cost of the bytes of a message beyond AboveBytes (at least 1): Step once, and each byte at
-// BytesPerSecond (0 means infinitely fast). It applies up to the next piece.
+// Piece is the cost of the bytes of a message beyond AboveBytes (at least 1): Step is added once, and each byte takes
+// its time at BytesPerSecond (0 means infinitely fast). It applies up to the next piece.
 type Piece struct {
 	AboveBytes     int64
 	Step           Picoseconds

@@ -34,8 +34,8 @@ type NCCL struct {
 	WithoutLatency, Free bool
 }
 
-// ncclOperations are what NCCL does for each operation that it has. Operations with a count for each rank are like
-// those without, and a barrier is an all-reduce of one number, as PyTorch does them.
+// ncclOperations has NCCL's operation for each MPI operation that NCCL does. Operations with a count for each rank are
+// like those without, and a barrier is an all-reduce of one number, as in PyTorch.
 var ncclOperations = map[schema.CallID]nccl.Operation{
 	schema.CallAllreduce:          nccl.AllReduce,
 	schema.CallBarrier:            nccl.AllReduce,
@@ -80,7 +80,8 @@ func (c *NCCL) Do(operation schema.CallID, a nccl.Algorithm) error {
 	return nil
 }
 
-// DoAll has NCCL do all operations that it has, by an algorithm where it has that for them.
+// DoAll makes NCCL do every operation that it supports, by an algorithm where the operation has it and by the fastest
+// one elsewhere.
 func (c *NCCL) DoAll(a nccl.Algorithm) {
 	algorithms := make(map[schema.CallID]nccl.Algorithm, len(ncclOperations)) // copies of the machine share the old one
 	for id, o := range ncclOperations {
@@ -107,8 +108,8 @@ type NCCLCollective struct {
 	Sizes     *Sizes
 }
 
-// Estimate returns how NCCL does the operation, and false when the machine has phases for it. Where nothing is to
-// do the estimate's algorithm is nccl.Any.
+// Estimate returns how NCCL does the operation, and false if the machine has phases for it. If there is nothing to
+// send, the estimate's algorithm is nccl.Any.
 func (o NCCLCollective) Estimate() (nccl.Estimate, bool) {
 	a, ok := o.Machine.NCCL.Algorithms[o.Operation]
 	if !ok {
@@ -181,8 +182,8 @@ func (c *NCCL) consistent() (key string, err error) {
 	return "", nil
 }
 
-// doneBy returns the first operation that NCCL does by an algorithm: all where it does all by it that it can, "" where
-// it does none.
+// doneBy returns the first operation that NCCL does by an algorithm; "all" if it does so for every operation that has
+// the algorithm, "" if for none.
 func (c *NCCL) doneBy(a nccl.Algorithm) string {
 	first, all := schema.CallID(0), true
 	for _, id := range slices.Backward(slices.Sorted(maps.Keys(ncclOperations))) {

@@ -80,7 +80,7 @@ type Round struct {
 	paths []path
 }
 
-// path is what a message occupies: an output port, an input port and a pool of buses.
+// path lists the resources of a message: an output port, an input port and a pool of buses.
 type path struct{ from, to, pool int32 }
 
 // limits are a network's numbers of links and buses; 0 is unlimited.
@@ -89,8 +89,8 @@ type limits struct {
 	half           bool
 }
 
-// turns returns how many transfers one after the other the messages take on a network: in each turn the messages start,
-// in their order, for which there is a link at both ends and a bus.
+// turns returns how many turns the messages take on a network. In each turn those messages start, in order, for which a
+// link at both ends and a bus are free.
 func (n limits) turns(paths []path) int {
 	left := slices.Clone(paths)
 	turn := 0
@@ -114,7 +114,8 @@ func (n limits) turns(paths []path) int {
 	return turn
 }
 
-// sameTurns is how far a measured number of turns may be from the model's, as a fraction.
+// sameTurns is the largest difference of a measured number of turns from the model's, as a fraction, at which both
+// agree.
 const sameTurns = 0.12
 
 // fits reports whether a number of turns is in the range of the round. Between two whole numbers both fit.

@@ -41,7 +41,7 @@ type entry struct{ rank, row int32 }
 // noEntry means no rank.
 var noEntry = entry{-1, -1}
 
-// add notes that row i takes part in a collective operation, or makes a persistent one or a window.
+// add notes that row i takes part in a collective operation, or creates a persistent one or a window.
 func (c *collectives) add(r *rankRows, b *schema.Events, i int, w *row, index int32) {
 	call, class := schema.CallID(b.Call[i]), schema.Class(b.Class[i])
 	if class == schema.ClassOther {
@@ -97,8 +97,8 @@ func (c *collectives) newOperation() (n int32) {
 	return int32(len(c.all) - 1)
 }
 
-// addWaitsIn finds which rank each rank waited for in a collective operation. Where a rank is not known to have
-// entered, nobody waited for it.
+// addWaitsIn finds which rank each rank waited for in a collective operation. Ranks that are not known to have entered
+// are not waited for.
 func (c *collectives) addWaitsIn(q *operation) {
 	slices.SortFunc(q.entries, func(a, b entry) int {
 		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.row, b.row))
@@ -139,8 +139,8 @@ func (c *collectives) addWaitsIn(q *operation) {
 	}
 }
 
-// lastSource is the last to enter of the ranks that a rank receives from in a neighbourhood collective; noEntry where
-// they are not known. The entries of q are sorted.
+// lastSource returns the rank that entered last of those from which a rank receives in a neighbourhood collective;
+// noEntry if they are unknown. The entries of q are sorted.
 func (c *collectives) lastSource(q *operation, of entry) entry {
 	last := noEntry
 	for _, rank := range c.sources[q.comm][of.rank] {

@@ -25,14 +25,14 @@ func (k Kind) String() string {
 	return [Kinds]string{"compute", "point-to-point", "transfer", "collective", "other"}[k]
 }
 
-// Segment is a part of the path: a rank from one time to another, in ns.
+// Segment is a part of the path: one rank between two times.
 type Segment struct {
 	Rank int32
 	// Site and Call belong to the call in which the time was spent; for Compute, to the call after it.
 	Site     int32
 	Call     schema.CallID
 	Kind     Kind
-	From, To int64
+	From, To int64 // ns since the start of the run
 }
 
 // Options say which ranks a rank waits for.
@@ -45,9 +45,9 @@ type Options struct {
 	// LeaveOutStartup means that the path is that of the program between MPI_Init and MPI_Finalize: it begins where the
 	// last rank begins MPI_Finalize, and ends where MPI_Init ended on the rank that it leads to.
 	LeaveOutStartup bool
-	// Trace means that the path remembers where it was when: Path.Steps and Path.Changes.
+	// Trace keeps the path over time, for Path.Steps and Path.Changes.
 	Trace bool
-	// Segments means that the path remembers its segments too, of all but very long paths: Path.Within.
+	// Segments keeps the segments too, except those of very long paths, for Path.Within.
 	Segments bool
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// Activity is what a rank spends time on: computing before a call, or being in it.
+// Activity is a use of a rank's time: computing before a call, or the call itself.
 type Activity struct {
 	Rank, Site int32
 	Call       schema.CallID
@@ -28,7 +28,7 @@ type Place struct {
 	For Awaited
 }
 
-// Awaited is what a call waits for.
+// Awaited is the kind of a wait.
 type Awaited uint8
 
 const (
@@ -60,12 +60,12 @@ type Waits struct {
 	Ns int64
 	// Calls is the number of calls that waited. A call that waited for several reasons counts with a part for each.
 	Calls float64
-	// LongestNs is the longest wait, of rank LongestRank from LongestAtNs on.
+	// LongestNs is the longest wait, of rank LongestRank. It began at LongestAtNs, in ns since the start of the run.
 	LongestNs, LongestAtNs int64
 	LongestRank            int32
 }
 
-// longest notes a wait.
+// longest updates the longest wait.
 func (w *Waits) longest(ns int64, at int64, rank int32) {
 	if ns > w.LongestNs || ns == w.LongestNs && (at < w.LongestAtNs || at == w.LongestAtNs && rank < w.LongestRank) {
 		w.LongestNs, w.LongestAtNs, w.LongestRank = ns, at, rank
@@ -77,19 +77,19 @@ type Delay struct {
 	Activity
 	// Ns is the time that others waited because of it, directly or through ranks that waited in between.
 	Ns int64
-	// ExcessNs is the time that the activity took more than it had to: without it nobody would have waited for this
-	// rank directly. It counts once, however many ranks waited.
+	// ExcessNs is the part of the activity without which nobody would have waited for this rank directly. It counts
+	// once, however many ranks waited.
 	ExcessNs int64
 	// Places are the calls that waited, and how long because of this delay.
 	Places map[Place]*Waits
 	// Receivers are ranks that waited for a message of the rank itself, the first MostReceivers of them.
 	Receivers []int32
-	// Course is Ns in the course of the run, and Longest the instances that cost most.
+	// Course is Ns over time, and Longest the instances that cost most.
 	Course  Course
 	Longest []Instance
 }
 
-// MostReceivers is how many receivers of a delay are kept: enough to see whether it has one only.
+// MostReceivers limits the receivers of a delay that are kept: two show that it has more than one.
 const MostReceivers = 2
 
 // receiver notes a rank that waited for a message of the delay's rank.
@@ -99,11 +99,11 @@ func (d *Delay) receiver(rank int32) {
 	}
 }
 
-// Delays explains each wait of the run by what the ranks that were waited for did instead, and sums the explanations
-// by activity, the one that cost most first. It is the root-cause analysis of Böhme, Geimer, Wolf and Arnold
-// ("Identifying the root causes of wait states in large-scale parallel applications", ICPP 2010): of a wait of rank a
-// for rank b the activities count that took longer on the way to b's call than on a, since a last waited itself.
-// Where b waited on that way, the way is that of the rank that b waited for. The graph is empty then.
+// Delays explains each wait of the run by what the ranks that were waited for did instead, and sums the explanations by
+// activity, the one that cost most first. It is the root-cause analysis of Böhme, Geimer, Wolf and Arnold ("Identifying
+// the root causes of wait states in large-scale parallel applications", ICPP 2010): a wait of rank a for rank b is
+// attributed to the activities that took longer on the way to b's call than on a, since a last waited itself. If b
+// waited on that way, the way continues on the rank that b waited for. The graph is empty afterwards.
 func (g *Graph) Delays() []*Delay { return g.Explain(nil).Delays }
 
 // wait is a row that waited for another rank to begin the row cause.
@@ -130,7 +130,7 @@ type delays struct {
 	places     []placeWaits
 	slices     []timeSlice
 
-	fromNs, widthNs int64 // when courses begin, and the width of their slices; 0 before the first wait
+	fromNs, widthNs int64 // start of courses and width of their slices; 0 before the first wait
 }
 
 // explaining returns the sums of a graph.
@@ -150,8 +150,8 @@ func (d *delays) sorted() []*Delay {
 	return all
 }
 
-// explainAll explains waits whose causes began until a time. Others wait until all that waited for the same cause have
-// ended: until then, an earlier one may turn out to have waited for something later.
+// explainAll explains waits whose causes began by until. The others are kept until all that waited for the same cause
+// have ended: an earlier one may turn out to have waited for something later.
 func (d *delays) explainAll(waits []wait, until int64) {
 	slices.SortFunc(waits, compareWaits)
 	for rest := waits; len(rest) > 0; {
@@ -182,7 +182,7 @@ type placeWaits struct {
 	Waits
 }
 
-// explain adds waits for one row. What explains the longest of them explains the others in the same proportions.
+// explain adds the waits for one row. The explanation of the longest one applies to the others in the same proportions.
 func (d *delays) explain(waits []wait) {
 	longest, ns := waits[0], int64(0)
 	d.sumByPlace(waits)
@@ -220,10 +220,10 @@ func (d *delays) explain(waits []wait) {
 	}
 }
 
-// part is a part of a time, in ns.
+// part returns a fraction of a time, in ns.
 func part(fraction float64, ns int64) int64 { return int64(fraction*float64(ns) + 0.5) }
 
-// sumByPlace sums waits in places, and notes that they are explained.
+// sumByPlace sums waits by place, and marks them as explained.
 func (d *delays) sumByPlace(waits []wait) {
 	d.places = d.places[:0]
 	for _, w := range waits {
@@ -248,8 +248,8 @@ type share struct {
 	fraction       float64
 }
 
-// shares explains a wait: the activities on the way to the row that was waited for, less what the waiting rank spent on
-// the same ones. The fractions add up to 1. The result is valid until the next call.
+// shares explains a wait by the activities on the way to the row that was waited for, minus the time that the waiting
+// rank spent on the same activities. The fractions add up to 1. The result is valid until the next call.
 func (d *delays) shares(w wait) []share {
 	if n := len(d.g.places.all) * int(Kinds); n > len(d.own) {
 		d.own, d.total = make([]int64, 2*n), make([]int64, 2*n)

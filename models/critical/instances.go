@@ -9,10 +9,10 @@ import (
 type Instance struct {
 	// Place is the call in which a rank waited longest.
 	Place
-	// Rank is that rank: it waited from AtNs on, for WaitNs.
+	// Rank is that rank. It waited from AtNs (since the start of the run) on, for WaitNs.
 	Rank         int32
 	AtNs, WaitNs int64
-	// Peer is the rank that it waited for. It need not be the one of the delay: it may have waited itself.
+	// Peer is the rank that it waited for. It may differ from the rank of the delay, if it waited itself.
 	Peer int32
 	// Ns is the time that all ranks waited for the call because of the delay, and OwnNs that of Rank.
 	Ns, OwnNs int64
@@ -22,10 +22,10 @@ func (x Instance) compare(y Instance) int {
 	return cmp.Or(cmp.Compare(y.Ns, x.Ns), cmp.Compare(x.AtNs, y.AtNs), cmp.Compare(x.Rank, y.Rank))
 }
 
-// MostInstances is how many instances of a delay are kept: the longest.
+// MostInstances limits the instances of a delay that are kept, the longest.
 const MostInstances = 5
 
-// AddInstances adds instances to those that are kept, the longest first. Parts of a wait of the same call are one.
+// AddInstances adds instances to the kept ones, the longest first. Parts of a wait for the same call are joined.
 func AddInstances(kept []Instance, more ...Instance) []Instance {
 	for _, x := range more {
 		if i := slices.IndexFunc(kept,
@@ -42,15 +42,15 @@ func AddInstances(kept []Instance, more ...Instance) []Instance {
 	return kept
 }
 
-// Course is the time lost in the course of a run: Ns[i] from FromNs plus i times WidthNs on. Ns[0] also has what was
-// lost before. Slices at the end may be missing.
+// Course is the time lost over the run: slice i, from FromNs + i*WidthNs (since the start of the run), has Ns[i],
+// summed over ranks. Ns[0] includes what was lost before. Slices at the end may be missing.
 type Course struct {
 	FromNs  int64
 	WidthNs int64
 	Ns      []int64
 }
 
-// mostSlices is how many slices a course has at most.
+// mostSlices limits the slices of a course.
 const mostSlices = 64
 
 // widen doubles the width of the slices.

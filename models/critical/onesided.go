@@ -9,11 +9,11 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// window is a window of a rank.
+// window is a window, as one rank uses it.
 type window struct {
 	run.WindowKey
-	fences           int64           // their number so far
-	origins, targets []int32         // of the exposure that was posted last, and of the access that was started last
+	fences           int64           // number of fences so far
+	origins, targets []int32         // groups of the last exposure posted and of the last access started
 	locks            map[int32]*hold // of this rank, by target
 }
 
@@ -23,12 +23,12 @@ type oneSided struct {
 	collectives *collectives
 	ungrouped   map[run.WindowKey]bool // windows whose groups are ignored: run.Run.Ungrouped
 	unpaired    map[signalKey]*unpaired
-	pairs       []pair              // whose waits were not added yet
+	pairs       []pair              // pairs without their waits added yet
 	holds       map[lockKey][]*hold // locks that rows may wait for
 }
 
-// add notes what a call on a window waits for, or what others wait for: fences, exposures and accesses,
-// and locks on one target.
+// add notes a call on a window that waits or that others may wait for: fences, exposures and accesses, and locks on one
+// target.
 func (o *oneSided) add(r *rankRows, b *schema.Events, i int, w *row, index int32) error {
 	of, call, e := r.windows[b.InitSeq[i]], schema.CallID(b.Call[i]), entry{b.Rank[i], index}
 	if of == nil {
@@ -64,16 +64,16 @@ func (o *oneSided) add(r *rankRows, b *schema.Events, i int, w *row, index int32
 	return nil
 }
 
-// signal is which calls belong together: of one rank a call that needs one of another rank to have begun.
+// signal is a kind of dependency between one-sided calls: a call of one rank needs a call of another to have begun.
 type signal uint8
 
 const (
-	startNeeds    signal = iota // MPI_Win_start the MPI_Win_post of each target
-	completeNeeds               // so does MPI_Win_complete, where the library does not wait in MPI_Win_start
-	waitNeeds                   // MPI_Win_wait the MPI_Win_complete of each origin
+	startNeeds    signal = iota // MPI_Win_start needs the MPI_Win_post of each target
+	completeNeeds               // MPI_Win_complete needs the same, if the library does not wait in MPI_Win_start
+	waitNeeds                   // MPI_Win_wait needs the MPI_Win_complete of each origin
 )
 
-// awaits is what such a call waits for.
+// awaits returns the kind of wait of a signal.
 func (s signal) awaits() Awaited {
 	if s == waitNeeds {
 		return AwaitsComplete
@@ -81,27 +81,27 @@ func (s signal) awaits() Awaited {
 	return AwaitsPost
 }
 
-// signalKey is the key of all signals of a kind in a window from one rank to another. The n-th is for the n-th call
-// that needs one.
+// signalKey identifies the signals of one kind in a window from one rank to another. The n-th signal belongs to the
+// n-th call that needs one.
 type signalKey struct {
 	run.WindowKey
 	from, to int32
 	of       signal
 }
 
-// unpaired are calls of a key whose partners were not read yet: all signals or all calls that need one.
+// unpaired are calls of a key without their partners yet: all of them signals, or all calls that need one.
 type unpaired struct {
 	needs   bool
 	entries []entry
 }
 
-// pair is a call and the one that it needs.
+// pair is a call and the signal that it needs.
 type pair struct {
 	waiter, signal entry
 	awaits         Awaited
 }
 
-// signals notes that a row is what some ranks need, and needs that it needs a row of each.
+// signals records a row on which each of some ranks depends, needs a row that depends on one of each rank.
 func (o *oneSided) signals(of *window, e entry, ranks []int32, s signal) {
 	for _, to := range ranks {
 		o.pairUp(signalKey{of.WindowKey, e.rank, to, s}, e, false)
@@ -132,7 +132,7 @@ func (o *oneSided) pairUp(k signalKey, e entry, needs bool) {
 	o.pairs = append(o.pairs, pair{waiter: other, signal: e, awaits: k.of.awaits()})
 }
 
-// addPairs adds the waits of the pairs. What was dropped began before the rest, so that nobody waited for it.
+// addPairs adds the waits of the pairs. Rows that were dropped began earlier, so nobody waited for them.
 func (o *oneSided) addPairs() {
 	for _, p := range o.pairs {
 		if o.ranks.has(p.waiter) && o.ranks.has(p.signal) {
@@ -148,16 +148,16 @@ type lockKey struct {
 	target int32
 }
 
-// hold is a lock of a rank on a target, from its MPI_Win_lock to its MPI_Win_unlock.
+// hold is the time in which a rank has the lock of a target, from its MPI_Win_lock to its MPI_Win_unlock.
 type hold struct {
 	rank      int32
 	exclusive bool
-	rows      []int32 // those that may wait for the lock: MPI_Win_lock, flushes, MPI_Win_unlock
+	rows      []int32 // rows that may wait for the lock: MPI_Win_lock, flushes, MPI_Win_unlock
 	unlock    int32   // row, or -1
 }
 
-// addLock notes a call that takes, uses or gives back the lock on a target. Locks on all targets are not followed, nor
-// are those of a type that is not known.
+// addLock notes a call that takes, uses or releases the lock of a target. Locks of all targets at once, and of an
+// unknown type, are not followed.
 func (o *oneSided) addLock(of *window, b *schema.Events, i int, e entry) {
 	call, target := schema.CallID(b.Call[i]), b.SendWorld[i]
 	if !call.IsAny(schema.FactLock | schema.FactUnlock | schema.FactFlush) {
@@ -186,7 +186,7 @@ func (o *oneSided) addLock(of *window, b *schema.Events, i int, e entry) {
 	}
 }
 
-// addLockWaits adds the waits for locks, and forgets what no row that begins after a time can wait for.
+// addLockWaits adds the waits for locks, and drops rows and locks that no row beginning after until can wait for.
 func (o *oneSided) addLockWaits(until int64) {
 	for k, all := range o.holds {
 		o.addWaitsOf(all)
@@ -202,8 +202,8 @@ func (o *oneSided) addLockWaits(until int64) {
 	}
 }
 
-// addWaitsOf adds the waits of the ranks that want the same lock: for the last rank to give it back, while they wait,
-// of those that had it first. Who has it first also gives it back first.
+// addWaitsOf adds the waits of ranks for the same lock: each waits for the last rank that released it during the wait,
+// of those that had it before. Ranks release a lock in the order in which they got it.
 func (o *oneSided) addWaitsOf(all []*hold) {
 	var given []*hold
 	for _, h := range all {
@@ -234,7 +234,7 @@ func (o *oneSided) addWaitsOf(all []*hold) {
 	}
 }
 
-// before reports whether a rank, which gave the lock back, had it before another one, and not together with it.
+// before reports whether a rank, which has released the lock, had it before another one and not together with it.
 func (o *oneSided) before(h, other *hold) bool {
 	if h.rank == other.rank || !h.exclusive && !other.exclusive {
 		return false

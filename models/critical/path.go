@@ -9,11 +9,12 @@ import (
 
 // Path is a critical path, summed by rank, call site and call.
 type Path struct {
-	// DurationNs is the duration of the run, or of what the options leave of it, and the sum of all times on the path.
+	// DurationNs is the duration of the run, without startup if Options.LeaveOutStartup is set. It is the sum of all
+	// times on the path.
 	DurationNs int64
-	// EndNs is when it ends: after the start of the run.
+	// EndNs is when the path ends, in ns since the start of the run.
 	EndNs int64
-	// StartupNs is what Options.LeaveOutStartup takes from the duration of the run.
+	// StartupNs is the time that Options.LeaveOutStartup leaves out.
 	StartupNs int64
 	// LastRank is the rank that ends last, where the path begins; -1 for an empty run.
 	LastRank int32
@@ -37,7 +38,7 @@ type Part struct {
 	Pieces int64
 }
 
-// TotalNs is the time of all kinds.
+// TotalNs returns the time of all kinds.
 func (p *Part) TotalNs() (ns int64) {
 	for _, t := range p.Ns {
 		ns += t
@@ -84,7 +85,7 @@ func (g *Graph) Path(finish []int64) *Path {
 	return p
 }
 
-// Sum is the whole path.
+// Sum returns the sum of the whole path.
 func (p *Path) Sum() Part {
 	var sum Part
 	for _, part := range p.parts {

@@ -9,7 +9,7 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// Need says what a run with times must have.
+// Need lists the requirements on a run with times.
 var Need = run.Need{Command: "critical-path", AllCalls: true, Times: true,
 	TimesAdvice: "commq simulate --critical-path gives it the times of a machine"}
 

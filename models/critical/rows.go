@@ -8,25 +8,25 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// rankRows are a rank's rows in the order of seq. The index of a row counts those that were dropped too.
+// rankRows are a rank's rows in order of seq. Indices of rows count the dropped ones too.
 type rankRows struct {
 	rows     []row
 	dropped  int32 // number of rows before the first of rows
-	firstSeq int64 // of rows
+	firstSeq int64 // seq of the first of rows
 	lastSeq  int64
 	seqs     []int64 // of all rows in rows; nil if no seq is missing
 	lastRow  []int32 // by thread: index of its last row + 1
-	begin    int64   // when MPI_Init ended, if Options.LeaveOutStartup; else unknown
+	begin    int64   // with Options.LeaveOutStartup when MPI_Init ended; otherwise unknown
 	inits    map[int64]schema.CallID
 	windows  map[int64]*window // by the seq of the row that made it
 
-	// Of explanations (window.go).
-	expected, read int64   // number of rows of the run, and of those that were read
+	// Used by explanations (window.go).
+	expected, read int64   // numbers of rows in the run, and read so far
 	lastStart      int64   // of the last row
 	open           []int32 // rows of collective operations
 	pinned         int32   // this row and those after it are needed
 	tails          []tail  // by thread
-	tip            exit    // of the row that ends last of those that were dropped
+	tip            exit    // of the dropped row that ends last
 }
 
 // row is a call.
@@ -34,7 +34,7 @@ type row struct {
 	start, end int64 // ns; unknown where the call has none
 	done       int64 // seq of the row that completes it; unknown: the row itself; never: no row
 	waitedRank int32 // the rank that it waited for, or -1
-	waitedRow  int32 // index of the row of that rank at whose start the path continues; if left, its node
+	waitedRow  int32 // index of the row at whose start the path continues on that rank; if left is set, its node
 	prev       int32 // index of the row before it on the same thread, or -1
 	operation  int32 // index of its collective operation, or -1
 	place      int32 // index of its call site in Graph.places
@@ -42,7 +42,7 @@ type row struct {
 	call       int16
 	thread     int16
 	class      uint8
-	kind       Kind    // of the time after the wait
+	kind       Kind    // kind of the time after the wait
 	awaits     Awaited // what it waited for
 	left       bool    // its wait is explained
 }
@@ -57,7 +57,7 @@ const (
 // rowAt returns row i.
 func (r *rankRows) rowAt(i int32) *row { return &r.rows[i-r.dropped] }
 
-// end is the index after the last row.
+// end returns the index after the last row.
 func (r *rankRows) end() int32 { return r.dropped + int32(len(r.rows)) }
 
 // leaveOutStartup reduces a row of MPI_Init to the moment when it ended, and one of MPI_Finalize to when it began.
@@ -119,8 +119,8 @@ func (r *rankRows) completion(i int32) int32 {
 	}
 }
 
-// beginOr is where the path ends that leads to the first row of a thread: where MPI_Init ended if that was left out,
-// else first.
+// beginOr returns where a path to the first row of a thread ends: at the end of MPI_Init if that was left out,
+// otherwise at first.
 func (r *rankRows) beginOr(first int64) int64 {
 	if r.begin != unknown {
 		return r.begin
@@ -134,16 +134,16 @@ type allRows []rankRows
 // row returns the row of an entry.
 func (a allRows) row(e entry) *row { return a[e.rank].rowAt(e.row) }
 
-// start is when a row began.
+// start returns when a row began.
 func (a allRows) start(e entry) int64 { return a[e.rank].rowAt(e.row).start }
 
 // has reports whether a row was not dropped.
 func (a allRows) has(e entry) bool { return e.row >= a[e.rank].dropped }
 
-// over reports whether a row was dropped or ended until a time.
+// over reports whether a row was dropped or had ended by until.
 func (a allRows) over(e entry, until int64) bool { return !a.has(e) || a.row(e).lastTime() <= until }
 
-// addWait notes that row i of a rank waited until another rank began one of its rows. It counts only if that happened
+// addWait adds a wait of row i of a rank for another rank to begin one of its rows. It counts only if that happened
 // while row i ran, or at its end (on a network that takes no time both are the same). Of several waits the latest
 // counts; of equal ones, the one for the lowest rank.
 func (a allRows) addWait(rank, i, otherRank, otherRow int32, awaits Awaited) {
@@ -169,7 +169,7 @@ func (a allRows) addWait(rank, i, otherRank, otherRow int32, awaits Awaited) {
 	}
 }
 
-// settled is a time up to which all rows were read, with their waits for rows that began until then.
+// settled returns the time up to which all rows were read, with their waits for rows that began by then.
 func (a allRows) settled() int64 {
 	t := int64(math.MaxInt64)
 	for k := range a {
@@ -224,7 +224,7 @@ func (a allRows) lastRank(finish []int64) (rank, index int32, at int64) {
 	return rank, index, at
 }
 
-// begin is where walks end: at 0, or at the start of the first row if that is before 0.
+// begin returns where walks end: at 0, or at the start of the first row if that is earlier.
 func (a allRows) begin() int64 {
 	begin := int64(0)
 	for k := range a {

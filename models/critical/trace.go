@@ -6,30 +6,31 @@ import (
 	"slices"
 )
 
-// Step is the part of the path that is on some neighbouring ranks between two times.
+// Step is the part of the path on some neighbouring ranks between two times, in ns since the start of the run.
 type Step struct {
-	// Rank is the first one of Ranks ranks.
+	// Rank is the first of Ranks neighbouring ranks.
 	Rank, Ranks  int32
 	FromNs, ToNs int64
 	// Ns is the time by Kind.
 	Ns [Kinds]int64
 }
 
-// Change is where the path goes on in another rank: From is the rank before AtNs, To the one after it.
+// Change is a point at which the path changes its rank: From is the rank before AtNs (since the start of the run), To
+// the one after it.
 type Change struct {
 	From, To int32
 	AtNs     int64
 }
 
-// A trace has the path in fineSteps steps of the time up to its end, its changes of rank unless there are too many to
-// be seen, and its segments if they are asked for and take less than 64 MB.
+// A trace has the path in fineSteps steps up to its end, its changes of rank (unless there are more than mostChanges,
+// too many to see), and, if asked for, its segments (unless there are more than mostSegments, 64 MB).
 const (
 	fineSteps    = 1 << 13
 	mostChanges  = 1000
 	mostSegments = 1 << 21
 )
 
-// trace is where the path is over time.
+// trace is the path over time.
 type trace struct {
 	stepNs  int64
 	cells   map[traceKey]*[Kinds]int64
@@ -78,8 +79,8 @@ func floorDiv(a, b int64) int64 {
 	return q
 }
 
-// Steps returns the path in at most so many steps of time and rows of ranks, by rank and time. The options must have
-// asked for a trace.
+// Steps returns the path by rank and time, in at most steps steps of time and rows rows of neighbouring ranks. The
+// options must have asked for a trace.
 func (p *Path) Steps(ranks, steps, rows int) []Step {
 	if p.trace == nil || len(p.trace.cells) == 0 {
 		return nil
@@ -117,7 +118,7 @@ func (p *Path) Steps(ranks, steps, rows int) []Step {
 
 func byStep(a, b traceKey) int { return cmp.Compare(a.step, b.step) }
 
-// Changes returns where the path changes its rank, the last one first; nil if that is more often than can be seen.
+// Changes returns where the path changes its rank, the last one first; nil if there are more than mostChanges.
 func (p *Path) Changes() []Change {
 	if p.trace == nil || len(p.trace.changes) > mostChanges {
 		return nil
@@ -125,9 +126,9 @@ func (p *Path) Changes() []Change {
 	return p.trace.changes
 }
 
-// Within returns the parts of the path between two times, in order, and 0; or, if there are more than most of them, a
-// part for each rank that the path is on in each of equal steps, of the kind and the call that take the most time
-// there, and how long a step is. The options must have asked for a trace.
+// Within returns the parts of the path between two times, in order, and 0. If there are more than most parts, they are
+// joined: one for each rank in each of equal steps, with the kind and call that took most time there; then stepNs is
+// the length of a step. The options must have asked for a trace.
 func (p *Path) Within(fromNs, toNs int64, most int) (parts []Segment, stepNs int64) {
 	if p.trace == nil {
 		return nil, 0
@@ -166,7 +167,7 @@ func byTime(a, b Segment) int {
 	return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.Rank, b.Rank))
 }
 
-// inSteps joins the parts of each rank in each step from a time on: the longest one stands for all.
+// inSteps joins the parts of each rank in each step of stepNs after fromNs: the longest one stands for all.
 func inSteps(parts []Segment, fromNs, stepNs int64) []Segment {
 	longest := map[traceKey]Segment{}
 	for _, s := range parts {

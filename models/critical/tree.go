@@ -28,7 +28,7 @@ const (
 	onStack = -2 // of a row that is being visited
 )
 
-// seg is a part of a path: what a rank spends time on.
+// seg is a part of a path: an activity of a rank.
 type seg struct {
 	rank, activity int32 // activity is an index in places times Kinds, plus the kind
 	ns             int64
@@ -66,14 +66,14 @@ func (p *places) activity(rank, activity int32) Activity {
 	return Activity{rank, at.site, at.call, Kind(activity % int32(Kinds))}
 }
 
-// exit is where the path goes from the end of a row: back to at, and from there through one segment to node.
+// exit is the path from the end of a row: back to at, and from there through one segment to node.
 type exit struct {
 	at          int64
 	node, place int32
 	kind        Kind
 }
 
-// visit makes the node of a row, after those that it needs.
+// visit makes the node of a row, after the nodes that it depends on.
 func (g *Graph) visit(rank, i int32) {
 	if g.ranks[rank].rowAt(i).node != noNode {
 		return
@@ -101,7 +101,7 @@ func (g *Graph) visit(rank, i int32) {
 	g.stack = stack
 }
 
-// exitOf is where the path goes from the end of row p, or from at if that is earlier.
+// exitOf returns the path from the end of row p, or from at if that is earlier.
 func (g *Graph) exitOf(p *row, at int64) exit {
 	x := exit{p.lastTime(), p.node, p.place, p.kindWithoutWait()}
 	if p.left {
@@ -185,8 +185,9 @@ func (t *tree) walkBack(n int32, since int64, fn func(s seg)) {
 	}
 }
 
-// compact drops the nodes that no live one leads to, and joins those between which no path branches and no cut lies: a
-// time at which an explanation may end. live has pointers to all nodes that will be used; they are changed.
+// compact drops the nodes that no live node leads to, and joins nodes between which the path does not branch and no cut
+// lies. A cut is a time at which an explanation may end. live has pointers to all nodes that will be used; they are
+// changed.
 func (t *tree) compact(live []*int32, cuts []int64) {
 	slices.Sort(cuts)
 	children := make([]int32, len(t.nodes)) // of nodes that live ones lead to; 2 for live ones, which stay

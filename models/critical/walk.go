@@ -46,8 +46,8 @@ func (w *walker) segment(rank int32, r *row, kind Kind, from int64) {
 	}
 }
 
-// inside walks back through a row, and returns the row before whose start the walk goes on: the same, or the one of
-// another rank that it waited for.
+// inside walks back through a row. It returns the row before whose start the walk continues: the same row, or the row
+// of another rank that it waited for.
 func (w *walker) inside(rank, i int32) (int32, int32) {
 	r := w.g.ranks[rank].rowAt(i)
 	if w.at != w.leftAt {
@@ -87,7 +87,7 @@ func (w *walker) before(rank, i int32) int32 {
 	return r.prev
 }
 
-// kindWithoutWait is the kind of the time in a call that did not wait for another rank.
+// kindWithoutWait returns the kind of the time in a call that did not wait for another rank.
 func (w *row) kindWithoutWait() Kind {
 	switch schema.Class(w.class) {
 	case schema.ClassSend, schema.ClassRecv, schema.ClassSendrecv, schema.ClassProbe, schema.ClassComplete:
@@ -98,7 +98,7 @@ func (w *row) kindWithoutWait() Kind {
 	return Other
 }
 
-// lastTime is the end of a row, or its start if it never returned.
+// lastTime returns the end of a row, or its start if it never returned.
 func (w *row) lastTime() int64 {
 	if w.end == unknown {
 		return w.start

@@ -12,16 +12,15 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// Explained is the critical path of a run, and its waits with what caused them.
+// Explained is the critical path of a run, and the delays that caused its waits.
 type Explained struct {
 	Path   *Path
 	Delays []*Delay
 }
 
-// tail is the last row of a thread that was dropped, and what an explanation of a later wait needs of it and of the
-// rows before it.
+// tail is the last dropped row of a thread, with what explanations of later waits need of it and of the rows before it.
 type tail struct {
-	exit        // where the path goes from its end; node is noNode where there is no such row
+	exit        // where the path goes from the row's end; node is noNode if no row was dropped
 	since int64 // when the last wait of the thread ended, or when the thread began
 	own   []spent
 }
@@ -32,7 +31,7 @@ type spent struct {
 	ns       int64
 }
 
-// deferred is a wait of a row that was not read yet for a row of another rank to begin.
+// deferred is a wait for a row of another rank to begin, of a row that was not read yet.
 type deferred struct {
 	rank   int32
 	seq    int64
@@ -40,7 +39,7 @@ type deferred struct {
 	awaits Awaited
 }
 
-// addWaitOf notes a wait of the row with a seq, which may come later.
+// addWaitOf adds a wait of the row with this seq, or defers it until the row is read.
 func (g *Graph) addWaitOf(rank int32, seq int64, other entry, awaits Awaited) {
 	r := &g.ranks[rank]
 	if i := r.find(seq); i >= 0 {
@@ -55,7 +54,7 @@ func (g *Graph) addDeferred() {
 	waiting := g.deferred
 	g.deferred = g.deferred[:0]
 	for _, d := range waiting {
-		if d.other.row >= g.ranks[d.other.rank].dropped { // else it began before what was not read
+		if d.other.row >= g.ranks[d.other.rank].dropped { // rows that were dropped began before those not read yet
 			g.addWaitOf(d.rank, d.seq, d.other, d.awaits)
 		}
 	}
@@ -64,7 +63,7 @@ func (g *Graph) addDeferred() {
 	g.AddMessages(&late)
 }
 
-// addWaits adds the waits of the rows that were read, and returns a time up to which all are known.
+// addWaits adds the waits of the rows read so far, and returns the time up to which all are known.
 func (g *Graph) addWaits() (settled int64) {
 	g.addDeferred()
 	g.collectives.addComplete()
@@ -74,7 +73,7 @@ func (g *Graph) addWaits() (settled int64) {
 	return settled
 }
 
-// advance explains the waits for rows that began until a time, and drops the rows that are not needed any more.
+// advance explains the waits for rows that began by until, and drops the rows that are no longer needed.
 func (d *delays) advance(until int64) {
 	g := d.g
 	var waits []wait
@@ -98,7 +97,7 @@ func (d *delays) advance(until int64) {
 	}
 }
 
-// drop forgets the first rows of a rank: those that ended until a time.
+// drop drops the first rows of a rank: those that ended by until.
 func (g *Graph) drop(r *rankRows, until int64) {
 	n := int32(0)
 	for ; int(n) < len(r.rows) && r.dropped+n < r.pinned; n++ {
@@ -121,7 +120,7 @@ func (g *Graph) drop(r *rankRows, until int64) {
 	r.rows = append(r.rows[:0], r.rows[n:]...)
 }
 
-// completes reports whether the operation of a row, if it is not a receive, is complete at a time. Its sender may wait
+// completes reports whether the operation of a row is complete at a time, if it is not a receive: its sender may wait
 // until then.
 func (r *rankRows) completes(w *row, until int64) bool {
 	if w.done == unknown || w.done == never || schema.Class(w.class) == schema.ClassRecv {
@@ -269,8 +268,8 @@ func (g *Graph) treePath(finish []int64) *Path {
 }
 
 // Explain explains the waits of a run with times, and finds its critical path. It takes options and callback as Read
-// does. Of the rows it keeps those that later ones may depend on: mostly an epoch. If these and the paths take more
-// than so many bytes, it is an error; 0 means no limit.
+// does. It keeps only rows on which later ones may depend, mostly one epoch. It is an error if these and the paths take
+// more than bytes bytes; 0 means no limit.
 func Explain(ctx context.Context, r *run.Run, o Options, bytes int64, also func(*schema.Events),
 	more ...string) (*Explained, error) {
 	o = optionsFor(r, o)

@@ -25,7 +25,7 @@ const (
 	AMD
 )
 
-// Link is what GPUs of a node send each other data over.
+// Link is the connection between the GPUs of a node.
 type Link uint8
 
 // The links.
@@ -43,13 +43,14 @@ type System struct {
 	NVLS bool
 	// GPUs and NICs are the numbers of each in a node, at least 1.
 	GPUs, NICs int
-	// LinkBytesPerSecond is what a GPU sends inside its node, in one direction; NICBytesPerSecond is that of a NIC.
+	// LinkBytesPerSecond is the bandwidth of a GPU inside its node, in one direction; NICBytesPerSecond is that of a
+	// NIC.
 	LinkBytesPerSecond, NICBytesPerSecond int64
 	// NICLatencyPs is the latency that the network plugin reports, in picoseconds. It adds to what NCCL assumes.
 	NICLatencyPs int64
 }
 
-// Group is a communicator: its number of ranks, each with a GPU, and of the nodes that they are on.
+// Group is a communicator: its number of ranks, each with a GPU, and the number of nodes that they are on.
 type Group struct{ Ranks, Nodes int }
 
 // perNode returns the mean number of ranks on a node.
@@ -92,7 +93,7 @@ var algorithmNames = [...]string{"any", "ring", "tree", "NVLS", "PAT", "NVLS tre
 // String returns the name of the algorithm as text for people has it.
 func (a Algorithm) String() string { return algorithmNames[a] }
 
-// Protocol is how a rank sends data, and flags that tell the receiver that they have come. LL sends 4 bytes of data
+// Protocol is how a rank sends data, with flags that tell the receiver that it has arrived. LL sends 4 bytes of data
 // with 4 of flags, LL128 120 bytes with 8, and Simple chunks with a flag each.
 type Protocol uint8
 
@@ -125,8 +126,8 @@ var offered = [...][]Algorithm{
 // Offers reports whether NCCL has an algorithm for an operation. It has any for all of them.
 func (o Operation) Offers(a Algorithm) bool { return a == Any || slices.Contains(offered[o], a) }
 
-// Estimate is how long an operation takes: LatencyPs picoseconds, and its bytes at BytesPerSecond. The algorithm is Any
-// where NCCL has nothing to send.
+// Estimate is the time of an operation: LatencyPs picoseconds, and in addition its bytes, as counted by
+// System.Estimate, at BytesPerSecond. Algorithm is Any if NCCL has nothing to send.
 type Estimate struct {
 	Algorithm      Algorithm
 	Protocol       Protocol

@@ -1,6 +1,7 @@
 package nccl
 
-// baseLatencies are what an operation takes once, in us, by algorithm and protocol (tuning.cc: baseLatencies).
+// baseLatencies are the constant latencies of an operation, in us, by algorithm and protocol (tuning.cc:
+// baseLatencies).
 var baseLatencies = map[Algorithm][Protocols]float64{
 	Tree: {6.8, 14, 8.4},
 	Ring: {6.6, 14, 8.4},

@@ -6,16 +6,16 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// Keep returns which part of its cost an operation keeps. It asks what the program would gain if its messages cost
-// less: matching, order and waits stay as they are. The operation is that of row seq of a rank, at a call site. Of
-// one-sided transfers that is the row of the rank that calls; in Dimemas, where a CPU is busy with the latency at both
-// ends of a message, each end keeps its own row's part.
+// Keep returns which part of its cost an operation keeps. It shows what a program would gain if its messages cost less:
+// matching, order and waits do not change. The operation is that of row seq of a rank, at a call site. For one-sided
+// transfers it is the row of the rank that calls. In Dimemas, where a CPU is busy with the latency at both ends of a
+// message, each end keeps its own row's part.
 type Keep func(rank int32, seq int64, site int32, call schema.CallID) Kept
 
 // Kept is the part of its cost that an operation keeps, each a factor of at least 0.
 //
-// A collective operation is one operation: it keeps the smallest factors of its ranks. The time of a file operation, of
-// which nobody knows the part that is latency, keeps the larger of both factors.
+// A collective operation is one operation: it keeps the smallest factors of its ranks. The time of a file operation
+// keeps the larger of both factors, as its part of latency is unknown.
 type Kept struct {
 	// Latency is the factor of latencies, of messages and of the phases of a collective.
 	Latency float64
@@ -29,12 +29,12 @@ type Kept struct {
 // KeptAll keeps the whole cost.
 var KeptAll = Kept{Latency: 1, Bytes: 1}
 
-// Least is what two changes keep together: the smaller factors of both.
+// Least combines two changes: it keeps the smaller factor of each.
 func (k Kept) Least(other Kept) Kept {
 	return Kept{min(k.Latency, other.Latency), min(k.Bytes, other.Bytes), k.Standard || other.Standard}
 }
 
-// kept is the part of its cost that an operation of a rank keeps.
+// kept returns the part of its cost that an operation of a rank keeps.
 func (x *setting) kept(rank int32, o *op) Kept {
 	if x.options.Keep == nil {
 		return KeptAll
@@ -42,7 +42,7 @@ func (x *setting) kept(rank int32, o *op) Kept {
 	return x.options.Keep(rank, o.seq, o.site, o.callID())
 }
 
-// keptLatency is the part of a latency that an operation of a rank keeps.
+// keptLatency returns the part of a latency that an operation of a rank keeps.
 func (x *setting) keptLatency(l Picoseconds, rank int32, o *op) Picoseconds {
 	if x.options.Keep == nil {
 		return l
@@ -50,7 +50,7 @@ func (x *setting) keptLatency(l Picoseconds, rank int32, o *op) Picoseconds {
 	return part(l, x.kept(rank, o).Latency)
 }
 
-// messageLatency is the latency of a message between two ranks that its sender sent.
+// messageLatency returns the latency of a message from its sender.
 func (x *setting) messageLatency(m *message) Picoseconds {
 	l := x.latency(m.src, m.dst)
 	if x.options.Keep == nil {

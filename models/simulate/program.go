@@ -38,8 +38,9 @@ var Dialects = []string{"paper", "dimemas5"}
 
 func (d Dialect) String() string { return Dialects[d] }
 
-// Options select how to simulate.
+// Options select how to simulate. The zero value simulates in dialect Paper without limits or callbacks.
 type Options struct {
+	// Dialect is the rules of the simulator to follow.
 	Dialect Dialect
 	// Done is called when a row is over; the rows of a thread are reported in the order in which they end. nil means
 	// no callback.
@@ -59,9 +60,9 @@ type Options struct {
 	State io.Reader
 }
 
-// Times are a rank's times: the sums of its threads' times.
+// Times are a rank's times: the sums of its threads' times, except Finish.
 type Times struct {
-	// Finish is when the last thread ends.
+	// Finish is when its last thread ends, since the start of the run.
 	Finish Picoseconds
 	// Compute is the time that it computes.
 	Compute Picoseconds
@@ -85,7 +86,7 @@ type NCCLCount struct {
 type Result struct {
 	// Ranks are the times of each rank.
 	Ranks []Times
-	// Time is when the last rank ends.
+	// Time is when the last rank ends, since the start of the run.
 	Time Picoseconds
 	// Operations is the number of operations, and Events the number of events that they took.
 	Operations, Events int64

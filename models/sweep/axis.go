@@ -11,7 +11,7 @@ import (
 	"github.com/commq/commq/models"
 )
 
-// MaxPoints is how many combinations a sweep may have.
+// MaxPoints limits the combinations of a sweep.
 const MaxPoints = 1_000_000
 
 // Axis is a key of the machine and the values that it takes.
@@ -19,7 +19,7 @@ type Axis struct {
 	// Key is a key of Machine.Set, Values are values as Set accepts them.
 	Key    string
 	Values []string
-	// Numbers are the values as numbers; NaN for a word.
+	// Numbers are the values as numbers, in the unit of the key; NaN for a word.
 	Numbers []float64
 	// Log marks a logarithmic range.
 	Log bool

@@ -11,7 +11,7 @@ import (
 // Grid is all combinations of the values of some axes; the last axis changes fastest.
 type Grid struct {
 	Axes []*Axis
-	// Machines has the machine of each combination.
+	// Machines has the machine of each combination, in that order.
 	Machines []*models.Machine
 }
 

@@ -31,7 +31,8 @@ type Times struct {
 	Run string
 	// ReferenceNs is the time that the others are compared with.
 	ReferenceNs int64
-	// PredictedNs has the time of each combination; -1 where there is none, for the reason in Errs.
+	// PredictedNs has the time of each combination of the grid, in its order; -1 if it has none, for the reason in
+	// Errs.
 	PredictedNs []int64
 	Errs        []error
 }
@@ -111,8 +112,9 @@ func (t *Times) IsWithin(i int, fraction float64) bool {
 
 // Span is the range of an axis in which a run's time is near its reference.
 type Span struct {
+	// Least and Greatest are values of Axis.Numbers, in the unit of the axis's key.
 	Least, Greatest float64
-	// Combinations is how many are near; Least and Greatest are infinite when none is.
+	// Combinations is the number of combinations that are near. If there are none, Least is +Inf and Greatest -Inf.
 	Combinations int
 }
 

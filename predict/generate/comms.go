@@ -21,7 +21,7 @@ type communicators struct {
 	ranks  map[int32]map[int32]int32    // rank in the communicator, by id and world rank
 	firsts []int32                      // world rank of the first member, by id
 	worlds int                          // communicators with all ranks
-	// unknown has the groups of which it is not known who is in which communicator.
+	// unknown has the groups whose members of each communicator cannot be predicted.
 	unknown map[*model.CommGroup]bool
 }
 
@@ -106,7 +106,8 @@ func nextMembers(m *model.Model, g *model.CommGroup, ranks int32) ([]int32, erro
 	return together, nil
 }
 
-// setUnknown notes that it is not known who is in which communicator of a group, and so what is done with them.
+// setUnknown notes that the members of the communicators of a group cannot be predicted, and therefore not the calls on
+// them.
 func (c *communicators) setUnknown(m *model.Model, g *model.CommGroup, unknown *unknowns, why string) {
 	c.unknown[g] = true
 	for _, x := range m.Sites {

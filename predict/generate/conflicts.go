@@ -85,7 +85,7 @@ func inverse(to []int32) []int32 {
 }
 
 // settleParticipants picks a law of which ranks make a call: the one with the ranks that made the requests that the
-// call completes, else the simplest.
+// call completes, otherwise the simplest.
 func (p *peerLaws) settleParticipants(x *model.Site, rivals []*pattern.Map, index []int32) *pattern.Map {
 	makes := make([]bool, p.ranks)
 	for _, y := range p.model.Sites {

@@ -24,9 +24,9 @@ type Options struct {
 	// TakeSimplest resolves conflicts between laws that fit all runs but send messages to different ranks at the wanted
 	// number of ranks: it takes the simplest law for which sends and receives match. Without it a conflict is an error.
 	TakeSimplest bool
-	// Doubted are events whose laws are not to be used.
+	// Doubted are events whose laws must not be used.
 	Doubted []Doubt
-	// Progress is called with the number of ranks that are finished; nil means no callback.
+	// Progress is called with the number of ranks that are finished, and of all; nil means no callback.
 	Progress func(done, all int32)
 }
 
@@ -43,16 +43,16 @@ type Prediction struct {
 	Run       *signature.Run
 	// Unmatched describes sends without a receive, and receives without a send. A correct program has none.
 	Unmatched []string
-	// Numbers is how many numbers (bytes, counts, tags, roots) laws gave; Inexact is how many of them are estimates:
-	// the law does not fit all runs, or laws that fit all runs give different numbers.
+	// Numbers is the number of values (bytes, counts, tags, roots) that laws gave. Inexact is the number of those that
+	// are estimates: the law does not fit all runs, or laws that fit all runs give different values.
 	Numbers, Inexact int64
-	// Compute sums up the compute times; nil if compute times cannot be predicted, see compute.Laws.Refused.
+	// Compute has the sums of the compute times; nil if they cannot be predicted, see compute.Laws.Refused.
 	Compute *compute.Time
 	// Loops are the loops whose number of iterations is uncertain.
 	Loops []UncertainLoop
-	// Unknown are the communications that the model cannot predict, with the reasons. Gaps tell, by event, what is not
-	// known of its calls; what it has of other events is all there. The run of a prediction with gaps is nil, and its
-	// signature lacks the calls that are not known.
+	// Unknown are the communications that the model cannot predict, with the reasons. Gaps has the reasons by event;
+	// events without a gap are complete. If there are gaps, Run is nil and Signature lacks the calls that are not
+	// predicted.
 	Unknown []string
 	Gaps    map[int32]*Gap
 	// Warnings describe other assumptions.
@@ -62,21 +62,23 @@ type Prediction struct {
 	Conflicts                  []string
 	ConflictMessages, Messages int64
 
-	bounds map[*law.Law]map[int64]Bounds // of numbers that are not exact, by law and number
+	bounds map[*law.Law]map[int64]Bounds // of numbers that are not exact, by law and value
 }
 
-// Gap is what is not known of the calls of an event: who makes them, how often and with which peers (Calls), or only
-// their sizes (Sizes) or peers (Peers). The texts are reasons; empty means that it is known.
+// Gap has the reasons why calls of an event are not predicted: Calls (who makes them, how often and with which peers),
+// or only their Sizes or Peers. Empty means predicted.
 type Gap struct {
 	Calls, Sizes, Peers string
-	// onlyLevels means that all that is not known of the calls is at which levels of a hierarchy ranks make them.
+	// onlyLevels means that only one thing is unknown of the calls: at which levels of a hierarchy ranks make them.
 	onlyLevels bool
-	// doubted means that laws leave open with whom the calls are, or how often a loop around them is repeated.
+	// doubted means that several laws fit: the peers of the calls, or the iterations of a loop around them, are
+	// ambiguous.
 	doubted bool
 }
 
-// UncertainLoop is a loop whose number of iterations is uncertain: Value was taken, Low to High is possible. Least and
-// Most are of the values that were taken for all ranks.
+// UncertainLoop is a loop whose number of iterations is uncertain. Value is the one that was taken for the first rank,
+// Least to Most the range of those taken for all ranks, and Low to High the range that is possible. All bounds are
+// inclusive; High is math.MaxInt64 if there is no upper bound.
 type UncertainLoop struct {
 	Loop             string
 	Node             int32
@@ -84,19 +86,19 @@ type UncertainLoop struct {
 	Least, Most      int64
 }
 
-// Bounds is an interval.
+// Bounds is an interval with its ends. High is math.MaxInt64 if there is no upper bound.
 type Bounds struct{ Low, High int64 }
 
-// BoundsOf returns the interval of a number that a law gave; false if the number is exact.
+// BoundsOf returns the interval of a value that a law gave; inexact is false if the value is exact.
 func (x *Prediction) BoundsOf(l *law.Law, number int64) (b Bounds, inexact bool) {
 	b, inexact = x.bounds[l][number]
 	return b, inexact
 }
 
-// HasInexact reports whether a law gave numbers that are not exact.
+// HasInexact reports whether a law gave values that are not exact.
 func (x *Prediction) HasInexact(l *law.Law) bool { return len(x.bounds[l]) > 0 }
 
-// addBounds notes the interval of a number that is not exact.
+// addBounds widens the interval of a value that is not exact.
 func (x *Prediction) addBounds(l *law.Law, e law.Estimate) {
 	if x.bounds == nil {
 		x.bounds = map[*law.Law]map[int64]Bounds{}
@@ -122,7 +124,7 @@ func (x *Prediction) ConflictWarning() (text string, found bool) {
 		x.ConflictMessages, x.Messages), true
 }
 
-// generator holds what all ranks share while a run is made.
+// generator is the state that all ranks share while a run is made.
 type generator struct {
 	model    *model.Model
 	ranks    int32
@@ -137,19 +139,19 @@ type generator struct {
 	warned   map[string]bool
 	// iterations has the number of iterations of loops whose iterations differ, by node.
 	iterations map[int32]law.Estimate
-	doubted    map[int32]bool // loops whose calls doubtCalls has seen, by node
+	doubted    map[int32]bool // loops that doubtCalls has handled, by node
 	totals     totalsCache
 	shares     map[int32][]int64 // by node: sharesOf
 	hasEmpty   bool              // a rank has nothing to send where the runs have no rank without
 }
 
-// unknowns has the reasons why something cannot be predicted.
+// unknowns has the reasons why parts of the run cannot be predicted.
 type unknowns struct {
-	reasons map[string]string // by what it is
+	reasons map[string]string // by name of the slot, loop or number
 	gaps    map[int32]*Gap    // by event
 }
 
-// gap returns the gap of an event, which it adds if there is none.
+// gap returns the gap of an event, and adds it if there is none.
 func (u *unknowns) gap(event int32) *Gap {
 	if u.gaps[event] == nil {
 		u.gaps[event] = &Gap{}
@@ -157,7 +159,8 @@ func (u *unknowns) gap(event int32) *Gap {
 	return u.gaps[event]
 }
 
-// addCalls notes that the calls of an event are not known. name is what of them.
+// addCalls notes that the calls of an event cannot be predicted. name identifies the slot, loop or number, for the list
+// of reasons.
 func (u *unknowns) addCalls(event int32, name, why string) {
 	u.reasons[name] = why
 	g := u.gap(event)
@@ -166,13 +169,13 @@ func (u *unknowns) addCalls(event int32, name, why string) {
 	}
 }
 
-// addDoubt notes that laws leave open with whom calls of an event are, or how often a loop around it is repeated.
+// addDoubt notes that the peers of an event's calls, or the iterations of a loop around it, are ambiguous.
 func (u *unknowns) addDoubt(event int32, name, why string) {
 	u.addCalls(event, name, why)
 	u.gap(event).doubted = true
 }
 
-// addLevels notes that it is not known at which levels of a hierarchy ranks make the calls of an event.
+// addLevels notes that the levels of a hierarchy are unknown at which ranks make the calls of an event.
 func (u *unknowns) addLevels(event int32, name, why string) {
 	u.reasons[name] = why
 	if g := u.gap(event); g.Calls == "" {
@@ -180,7 +183,8 @@ func (u *unknowns) addLevels(event int32, name, why string) {
 	}
 }
 
-// addSizes notes that sizes of an event's calls are not known. name is what of them.
+// addSizes notes that sizes of an event's calls cannot be predicted. name identifies the number, for the list of
+// reasons.
 func (u *unknowns) addSizes(event int32, name, why string) {
 	u.reasons[name] = why
 	if g := u.gap(event); g.Sizes == "" {
@@ -188,20 +192,21 @@ func (u *unknowns) addSizes(event int32, name, why string) {
 	}
 }
 
-// addPeers notes that the peers of an event's calls are not known. name is what of them.
+// addPeers notes that the peers of an event's calls cannot be predicted. name identifies the number, for the list of
+// reasons.
 func (u *unknowns) addPeers(event int32, name, why string) {
 	u.reasons[name] = why
 	u.gap(event).Peers = why
 }
 
-// follow notes that the calls of an event are not known because others are not.
+// follow notes that the calls of an event cannot be predicted because others cannot.
 func (u *unknowns) follow(event int32, why string) {
 	if g := u.gap(event); g.Calls == "" {
 		g.Calls = why
 	}
 }
 
-// addLoop notes that the calls in a loop are not known.
+// addLoop notes that the calls in a loop cannot be predicted.
 func (u *unknowns) addLoop(n *template.Node, name, why string) {
 	for _, c := range n.Children {
 		if c.Loop {

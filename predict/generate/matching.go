@@ -12,7 +12,7 @@ import (
 // route is a pair of ranks between which a group of sites has messages.
 type route struct{ group, from, to int32 }
 
-// sideOfMessage is one side of so many equal messages of a rank: the call that sends or receives them.
+// sideOfMessage is one side of equal messages of a rank, times of them: the call that sends or receives them.
 type sideOfMessage struct {
 	route
 	event *template.Node

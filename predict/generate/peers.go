@@ -18,7 +18,7 @@ type peerLaws struct {
 	maps     map[string]*pattern.Map // by slot name; nil: the slot is not there, or unknown
 	answered map[callAt]*peers
 	unknown  *unknowns
-	holes    map[*pattern.Law]bool // families that have some of the places in their ranges and not others
+	holes    map[*pattern.Law]bool // by law: whether its family lacks places within its range
 
 	selves int // calls, or places, with which all ranks send to themselves in all runs
 
@@ -174,7 +174,7 @@ func (p *peerLaws) askTheRest() {
 	}
 }
 
-// evaluate returns what the laws of a family give for a place; nil if the slot is not there.
+// evaluate returns the map that the laws of a family give for a place; nil if the slot does not exist there.
 func (p *peerLaws) evaluate(family, name string, index []int32) (*pattern.Map, error) {
 	if s := p.model.PatternSlot(name); s != nil {
 		if p.isGone(s) {
@@ -200,14 +200,14 @@ func (p *peerLaws) evaluate(family, name string, index []int32) (*pattern.Map, e
 	if err != nil {
 		if all, e := law.Indices(p.ranks); e == nil &&
 			!slices.ContainsFunc(all, func(x []int32) bool { return slices.Equal(x, index) }) {
-			return nil, nil // there is no such place
+			return nil, nil // the place does not exist
 		}
 	}
 	return m, err
 }
 
 // lawAt returns the law of a family for a place that no run has: the one whose places differ from it only in components
-// that differ among themselves. It is nil if there is none, or several.
+// in which they differ from each other. It returns nil if there is none, or if there are several.
 func (p *peerLaws) lawAt(family string, index []int32) (law *pattern.Law) {
 	for _, l := range p.families[family] {
 		if len(l.Members) < 2 || len(l.Members[0].Index) != len(index) || !covers(l, index) {

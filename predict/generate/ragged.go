@@ -7,10 +7,10 @@ import (
 	"github.com/commq/commq/predict/pattern"
 )
 
-// A family covers all places between its least and largest index, unless it has holes, as that of a triangular loop
-// has. Then the ranges of its indexes do not tell which places there are.
+// A family covers all places between its least and largest index, unless it has holes, like the family of a triangular
+// loop. Then the ranges of its indexes do not determine its places.
 
-// placeKind tells whether a family has a place that no run has.
+// placeKind is the answer to whether a family has a place that no run has.
 type placeKind int
 
 const (
@@ -19,11 +19,11 @@ const (
 	placeUnknown
 )
 
-// mostPlaces is the largest number of places of a family in a run that is looked through for holes.
+// mostPlaces limits the places of a family in a run that are searched for holes.
 const mostPlaces = 1 << 16
 
-// placeIn tells whether a family has a place that no run has. In a family with holes a place between those of some run
-// is absent, as it was there; whether places beyond those of all runs exist is not known.
+// placeIn determines whether a family has a place that no run has. If the family has holes, a place within the range of
+// some run is absent, because that run lacks it; places beyond the ranges of all runs are unknown.
 func (p *peerLaws) placeIn(l *pattern.Law, index []int32) placeKind {
 	holes, known := p.holes[l]
 	if !known {
@@ -67,8 +67,8 @@ func within(index, low, high []int32) bool {
 	return true
 }
 
-// hasHoles reports whether in some run a family lacks a place between its least and largest indexes at which its law
-// has senders.
+// hasHoles reports whether a family lacks, in some run, a place within the range of its indexes where its law has
+// senders.
 func hasHoles(l *pattern.Law) bool {
 	if len(l.Forms) == 0 || len(l.Members[0].Index) == 0 {
 		return false
@@ -97,7 +97,7 @@ func hasHoles(l *pattern.Law) bool {
 	return false
 }
 
-// lacksPlace reports whether a place between two indexes is not there though the law has senders at it.
+// lacksPlace reports whether a place between two indexes is missing although the law has senders there.
 func lacksPlace(l *pattern.Law, ranks int32, low, high []int32, there map[string]bool) bool {
 	index := slices.Clone(low)
 	for {

@@ -36,7 +36,7 @@ func (g *generator) checkSizes() {
 	g.shareBounds(&here)
 }
 
-// hasInexactSizes reports whether the law of a size in the groups gave numbers that are not exact.
+// hasInexactSizes reports whether the law of a size in the groups gave values that are not exact.
 func hasInexactSizes(p *Prediction, sites []*model.Site, a *model.Exchanges, groups map[int32]bool) bool {
 	return slices.ContainsFunc(sites, func(x *model.Site) bool {
 		group, some := a.GroupOf(x.Event.ID)
@@ -44,9 +44,9 @@ func hasInexactSizes(p *Prediction, sites []*model.Site, a *model.Exchanges, gro
 	})
 }
 
-// shareBounds gives numbers of bytes that are exact the interval that the same number of the same group has at the
-// other side of messages: that side may have rivals to its law that were not tried on this one. A number that is
-// exact at the other side too, by another law, is left alone.
+// shareBounds gives an exact size the interval that the same size has at the other side of the group's messages: laws
+// that rival the other side's were not tried on this side. A size that another law of the other side gives as exact is
+// left alone.
 func (g *generator) shareBounds(messages *sides) {
 	type sideOf struct {
 		group int32
@@ -75,8 +75,8 @@ func (g *generator) shareBounds(messages *sides) {
 	}
 }
 
-// boundsBySize returns the intervals of the sizes that no law of a side gave as exact. Laws by place have intervals
-// because places have too few samples, which says nothing about a law of all places.
+// boundsBySize returns the intervals of the sizes that no law of a side gave as exact. Intervals of laws by place are
+// left out: they are due to too few samples of a place, and say nothing about a law of all places.
 func boundsBySize(x *Prediction, sizes map[size]int64) map[int64]Bounds {
 	bounds, exact := map[int64]Bounds{}, map[int64]bool{}
 	for s := range sizes {
@@ -96,7 +96,7 @@ func boundsBySize(x *Prediction, sizes map[size]int64) map[int64]Bounds {
 	return bounds
 }
 
-// dropConstant drops groups of sites in which all messages have a number of bytes that never changes.
+// dropConstant drops groups of sites whose messages all have constant sizes.
 func (g *generator) dropConstant(a *model.Exchanges, groups map[int32]bool) {
 	varies := map[int32]bool{}
 	for _, x := range g.model.Sites {
@@ -113,7 +113,7 @@ func (g *generator) dropConstant(a *model.Exchanges, groups map[int32]bool) {
 	}
 }
 
-// differingSizes returns the routes on which the numbers of bytes sent are not those received, whatever their order.
+// differingSizes returns the routes on which the sizes sent differ from the sizes received, in whatever order.
 func (s *sides) differingSizes() map[route]bool {
 	sums := map[route]uint64{}
 	s.visit(func(x *sideOfMessage) {
@@ -132,8 +132,8 @@ func (s *sides) differingSizes() map[route]bool {
 	return differ
 }
 
-// mix returns a number whose sums are not equal for other sets of arguments, but by chance: the last step of
-// splitmix64.
+// mix hashes a number so that sums of hashes differ for different multisets of numbers, except by chance: the last step
+// of splitmix64.
 func mix(x uint64) uint64 {
 	x += 0x9e3779b97f4a7c15
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
@@ -156,8 +156,8 @@ func (x *sideOfMessage) sizeOf(m *model.Model) size {
 	return size{at.Recv.Bytes, int64(x.side[signature.SideBytes])}
 }
 
-// widenSizes gives the sizes of messages on routes an interval with that of the other side: those sent on a route
-// belong to those received there in their order.
+// widenSizes gives the sizes of messages on routes an interval that includes the size at the other side. Sends and
+// receives of a route are paired in order.
 func (g *generator) widenSizes(messages *sides, routes map[route]bool) {
 	numbered := numberedSizes{numbers: map[size]int32{}}
 	all := messages.inOrder(g.model, routes, &numbered)

@@ -6,11 +6,11 @@ import (
 	"github.com/commq/commq/predict/signature/template"
 )
 
-// Exchanges are groups of sites that send and receive the same messages in the runs: those of which a slot of one has
-// the messages of a slot of another, or one all of them.
+// Exchanges groups sites whose slots are the two sides of the same messages in the runs: slot by slot, or all slots of
+// one site against all of the other.
 type Exchanges struct {
 	group map[int32]int32   // by event: an event of its group
-	whole map[int32][]int32 // by event: the events whose calls have all of its messages at their other side
+	whole map[int32][]int32 // by event: the events at the other side of all its messages
 }
 
 // Exchanges returns the groups. They are found when they are first needed.
@@ -52,8 +52,8 @@ func (m *Model) findExchanges() *Exchanges {
 	return e
 }
 
-// Pairs returns groups of two: a site that sends, and the only one that receives from and at the same ranks equally
-// often in all runs.
+// Pairs returns groups of two: a site that sends, and the only site whose receives match its sends, rank by rank and
+// equally often, in all runs.
 func (e *Exchanges) Pairs() *Exchanges {
 	pairs := &Exchanges{map[int32]int32{}, map[int32][]int32{}}
 	for event, others := range e.whole {

@@ -372,7 +372,7 @@ func (r Range) falls() bool {
 	return slices.ContainsFunc(r.High, func(b Bound) bool { return b.Of == FromFall })
 }
 
-// Reason is why there is no answer.
+// Reason is the kind of a Refusal.
 type Reason string
 
 // The reasons of a Refusal.
@@ -386,12 +386,12 @@ const (
 	Unaligned  Reason = "unaligned"     // the runs do not show which levels of a hierarchy leave out ranks
 )
 
-// Refusal is the error when the training runs do not determine an answer.
+// Refusal is the error when the training runs do not determine the destinations of a slot.
 type Refusal struct {
-	Slot   string
-	Ranks  int32
+	Slot   string // name of the slot
+	Ranks  int32  // the wanted number of ranks
 	Reason Reason
-	Detail string
+	Detail string // the reason in words
 }
 
 func (r *Refusal) Error() string {

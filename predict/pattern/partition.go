@@ -17,8 +17,8 @@ type Partition struct {
 // Sets are the communicators of one run. No rank is in two of them, and some may be in none.
 type Sets struct {
 	Ranks int32
-	// Sets are the world ranks of the members of each communicator, in the order of their ranks there. The order of the
-	// sets has no meaning.
+	// Sets are the world ranks of each communicator's members, by rank in it. The order of the communicators has no
+	// meaning.
 	Sets [][]int32
 }
 
@@ -45,7 +45,7 @@ func (s Sets) colors() ([]int32, error) {
 	return c, nil
 }
 
-// Together tells which coordinates on an axis the members of a communicator have.
+// Together is the rule on one axis for the coordinates of a communicator's members.
 type Together int8
 
 // How members of a communicator may differ on an axis of extent g.
@@ -55,10 +55,11 @@ const (
 	Halves                  // within a half, of which the first is the larger one if g is odd: 2x/g
 	Halved                  // within a half, of which the first is the smaller one
 	Parity                  // all even, or all odd: x mod 2
-	BlockOf                 // within so many in a row: BlockOf+k for 2+k of them
+	BlockOf                 // within blocks of ranks in a row: BlockOf+k for blocks of 2+k
 )
 
-// StrideOf is the first of the remainders: StrideOf-k means only those with the same one by 3+k, as Parity by 2.
+// StrideOf is the first of the rules by remainder: StrideOf-k has coordinates with the same remainder by 3+k together,
+// as Parity by 2.
 const StrideOf Together = -1
 
 // mostInBlock is the largest number of ranks in a row of BlockOf.

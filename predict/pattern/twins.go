@@ -2,24 +2,24 @@ package pattern
 
 import "slices"
 
-// Grids that have the same axis in all runs cannot be told apart by what moves along it: the fast axis of a grid of two
-// axes has the ranks of that of three axes as long as there are few. A law on one of them is as good on the others, its
-// twins, unless something else that the program does goes with the one grid and not with the other. So is another law
-// there that costs hardly more.
+// Grids with equal axes in all runs (twins) explain the same moves: the fast axis of a grid with two axes has the same
+// ranks as that of a grid with three axes, as long as there are few ranks. A law on one grid is therefore a rival of
+// the same law on its twins, unless another communication fits only one of them. Another law on a twin that costs
+// hardly more is a rival too.
 
-// plain is the cost in bits up to which a law is no coincidence.
+// plain is the largest cost, in bits, of a law that is no coincidence.
 const plain = 10
 
-// twinBits is how many bits longer the description of all units may be on a twin: less than what shows a second grid.
-// Of these one communication has at most unitBits: what a single one does may fit a grid by chance, whatever it costs
-// on others.
+// twinBits is how much longer, in bits, the description of all units may be on a twin: less than the evidence for a
+// second grid. One communication adds at most unitBits: a single one may fit a grid by chance, whatever it costs on
+// others.
 const (
 	twinBits = 20
 	unitBits = 4
 )
 
-// addTwins adds to the laws of units their twins on other grids. searched has the forms of each unit on all grids. It
-// returns the grids, by the class that has twins on them.
+// addTwins adds to the laws of units the same laws on twin grids. searched has the forms of each unit on all grids. It
+// returns the twins of each class.
 func (f *gridCover) addTwins(units []*unit, searched map[*unit][][]Form) map[*class][]*class {
 	others := map[*class][]*class{}
 	for _, u := range units {

@@ -60,8 +60,8 @@ func (f *stretchFinder) visit(loop *template.Node, value int32) {
 	}
 }
 
-// Repetition tells where a rank repeats a phase: its calls from seq First on, Calls in each of Times repetitions. It is
-// zero for a rank that does not have the phase.
+// Repetition is where a rank repeats a phase: First is the seq of its first call, Calls the number of calls in one
+// repetition, Times the number of repetitions. It is zero for a rank that does not have the phase.
 type Repetition struct {
 	First, Calls, Times int64
 }
@@ -75,7 +75,7 @@ type Middle struct {
 	First, Calls []int64
 }
 
-// Coverage is the share of a run that its relevant phases make up.
+// Coverage is the share of a run in its relevant phases.
 type Coverage struct {
 	Phases    int     // relevant phases
 	Others    int     // phases that are not relevant

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// Rounding is how N cells are divided into g blocks.
+// Rounding is the rule that divides N cells into g blocks.
 type Rounding string
 
 // The conventions that programs use; x is the block's number, from 0.
@@ -92,7 +92,7 @@ type Cut struct {
 	Trim     Trim     `json:"trim,omitempty"`
 }
 
-// Level is how an index changes the extents.
+// Level is the rule by which an index changes the extents.
 type Level string
 
 // Levels: extents do not change, are halved with each step of the index, or doubled.
@@ -222,11 +222,11 @@ func findCuts(level Level, spots []spot) (all []Cut) {
 	return all
 }
 
-// mostTried is the widest range of extents that is tried.
+// mostTried limits the range of extents that is tried.
 const mostTried = 1 << 13
 
-// cutBounds returns the least, the first and the largest value of cuts at a place. ok is false where the first has
-// none. A cut whose cells are used up before the place has 0 there.
+// cutBounds returns the smallest, the first and the largest value of cuts at a place. ok is false if the first cut has
+// no value. A cut whose cells are used up before the place has the value 0.
 func cutBounds(cuts []Cut, level Level, i, g, x int64) (low, value, high int64, ok bool) {
 	low, high = math.MaxInt64, math.MinInt64
 	for k := range cuts {
@@ -241,8 +241,8 @@ func cutBounds(cuts []Cut, level Level, i, g, x int64) (low, value, high int64, 
 	return low, value, high, value > 0
 }
 
-// isUsedUp reports whether blocks that are rounded up use up the cells, of which there is one for each rank, before a
-// place.
+// isUsedUp reports whether rounded-up blocks cover all cells before place x, so that its block is empty although there
+// is at least one cell per rank.
 func (c *Cut) isUsedUp(g, x int64) bool {
 	return c.Rounding == Short && hasCellForEach(c.Extent, g) && c.Rounding.block(c.Extent, g, x) <= 0
 }

@@ -66,13 +66,13 @@ func (l *Law) runsThatDiffer() int {
 // agree with several extents and roundings.
 const enoughDivisions = 3
 
-// part is what a law divides into blocks: an extent, with the border of the blocks if it is doubtful.
+// part is an extent that a law divides into blocks, with the border of the blocks if it is doubtful.
 type part struct {
 	extent, border int64
 	trim           Trim
 }
 
-// part returns what cut k of the law divides.
+// part returns the part that cut k of the law divides.
 func (h *Hypothesis) part(k int) part {
 	c := &h.Cuts[k][0]
 	if h.hasDoubtfulBorders() && c.hasBorder() {
@@ -88,7 +88,7 @@ func (c *Cut) hasBorder() bool { return c.Add != 0 || c.Trim != NoTrim }
 // and divides an extent that is not round, or has blocks with a border which the last ones lack: the borders make up
 // for wrong extents.
 func (h *Hypothesis) hasDoubtfulBorders() bool {
-	const round = 2 // bits of what is left of an extent without its powers of two
+	const round = 2 // bits of an extent divided by its largest power of two
 	return slices.ContainsFunc(h.Cuts, func(o []Cut) bool {
 		return o[0].Add != h.Cuts[0][0].Add || o[0].Trim != NoTrim
 	}) && (slices.ContainsFunc(h.extents(), func(n int64) bool { return roundness(n) > round }) ||
@@ -235,7 +235,7 @@ func usesOfLaws(laws []*Law) *lawUses {
 	return uses
 }
 
-// shape returns what is left of a law without its extents and axes; it is equal for laws that differ in nothing else.
+// shape returns a law without its extents and axes; it is equal for laws that differ in nothing else.
 func (h *Hypothesis) shape() string {
 	var cuts []string
 	for _, c := range h.Cuts {

@@ -199,16 +199,16 @@ func searchAll(groups []Group, o Options) [][]Hypothesis {
 	return found
 }
 
-// task is the samples of a group or of a whole family of groups, of which a law is searched.
+// task is the input of one search: the samples of a group, or of a family of groups.
 type task struct {
 	rows    []row
-	key     string // equal for equal rows
+	key     string // is equal for equal rows
 	members []int
 	family  bool
-	unit    int64 // of the groups
+	unit    int64 // bytes of an element
 }
 
-// inBytes returns laws of numbers of elements as laws of bytes.
+// inBytes converts laws in elements to laws in bytes.
 func inBytes(counts []Hypothesis, unit int64) []Hypothesis {
 	if unit <= 1 {
 		return counts

@@ -56,8 +56,8 @@ func (d *domain) isNewRemainder(extent int64, axis int, r *row) bool {
 	return some
 }
 
-// boundRemainders makes an estimate by blocks of which the runs do not show the longer ones lie between the shortest
-// and the longest block.
+// boundRemainders widens an exact estimate to the range from the shortest to the longest block if the runs do not show
+// where the longer blocks are.
 func (l *Law) boundRemainders(e *Expected, r *row) {
 	if !e.Exact {
 		return

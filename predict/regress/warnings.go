@@ -94,7 +94,7 @@ func (t *table) decidingRanks(laws []law) (best int64, ok bool) {
 	return best, most > 1
 }
 
-// isOfKinds reports whether a rank count is of every kind of which all training rank counts are.
+// isOfKinds reports whether a rank count has every property that all training rank counts share.
 func (t *table) isOfKinds(ranks int64) bool {
 	for _, k := range kinds {
 		common := true

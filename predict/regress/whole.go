@@ -5,21 +5,21 @@ import (
 	"slices"
 )
 
-// domain tells where values of a group can be: whole numbers of elements, and not negative if none was; and which
-// extents of the grid its samples had.
+// domain is the set of possible values of a group: whole numbers of elements, not negative unless a sample was; and the
+// extents of the grid in its samples.
 type domain struct {
-	Unit     int64  `json:"unit,omitempty"`     // size of an element; 0 if the values are no sizes
+	Unit     int64  `json:"unit,omitempty"`     // bytes of an element; 0 if the values are no sizes
 	Negative bool   `json:"negative,omitempty"` // some value is negative
 	Extents  []span `json:"extents,omitempty"`  // of each axis, over all samples
-	// Divisions are the different extents of each axis, Multiple the greatest number of elements of which all values
-	// are multiples.
+	// Divisions are the different extents of each axis. Multiple is the largest number of elements that divides all
+	// values.
 	Divisions [][]division `json:"divisions,omitempty"`
 	Multiple  int64        `json:"multiple,omitempty"`
-	// Unseen are the axes that had one extent in all samples although values may depend on them.
+	// Unseen are the axes with one extent in all samples on which values may depend.
 	Unseen []int `json:"unseen,omitempty"`
 }
 
-// span is a range of numbers, with its ends.
+// span is a range of numbers, both ends included.
 type span struct {
 	Least int32 `json:"least"`
 	Most  int32 `json:"most"`
@@ -42,9 +42,9 @@ func domainOf(g *Group) domain {
 	return d
 }
 
-// markAxesThatMatter finds out which axes that never varied may change the sizes of groups: a constant may be the
-// length of a block along them. The axis along which messages go does not if messages of other groups, along two axes
-// that varied or more, do not depend on these: the size of a face depends on the other axes.
+// markAxesThatMatter finds the axes that never varied but may change the sizes of groups: a constant may be the length
+// of a block along them. The axis along which messages go is left out if messages of other groups, along two or more
+// axes that varied, do not depend on the axis along which they go: the size of a face depends on the other axes only.
 func markAxesThatMatter(groups []Group, laws []*Law) {
 	const enough = 2
 	shown := map[int]bool{} // axes
@@ -100,12 +100,13 @@ func (d *domain) atLeastZero(v float64) float64 {
 	return v
 }
 
-// mostCertain is the largest number of elements of a constant that does not come from dividing a domain: a short
-// message has the same length whatever the grid is.
+// mostCertain is the largest constant, in elements, that is not taken for a part of a divided domain: a short message
+// has the same length on any grid.
 const mostCertain = 8
 
-// unseen returns by how much values may change because of axes that had one extent in all samples and have another one
-// at a place: the products of the ratios of the extents that fall and that grow. Both are 1 if there is no such axis.
+// unseen returns the factors by which values may change because of axes that had one extent in all samples and have
+// another one here: fall is the product of the ratios below 1, grow that of the ratios above 1. Both are 1 if there is
+// no such axis.
 func (d *domain) unseen(r *row) (fall, grow float64) {
 	fall, grow = 1, 1
 	if len(d.Extents) != len(r.g) {
@@ -118,7 +119,8 @@ func (d *domain) unseen(r *row) (fall, grow float64) {
 	return fall, grow
 }
 
-// settle makes the interval of a prediction one of values, and widens it if axes matter that never varied.
+// settle rounds the interval of a prediction outward to possible values, and widens it if axes matter that never
+// varied.
 func (d *domain) settle(e Expected, r *row) Expected {
 	if !d.has(e.Value) {
 		e.Exact = false
@@ -140,5 +142,6 @@ func (d *domain) settle(e Expected, r *row) Expected {
 	return e
 }
 
-// unseenMargin is what borders and remainders may take from a block of an axis that never varied.
+// unseenMargin widens such intervals for borders and remainders: a block of an axis that never varied may differ by
+// this factor.
 const unseenMargin = 0.75

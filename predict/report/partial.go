@@ -77,7 +77,7 @@ type Seen struct {
 	Most int64 `json:"calls_of_a_rank_most"`
 }
 
-// NewPartial describes what is known of a prediction with gaps; nil if it has none, or if nothing is known.
+// NewPartial returns the known part of a prediction with gaps; nil if it has no gaps, or if nothing is known.
 func NewPartial(m *model.Model, x *generate.Prediction, ranks int32) *Partial {
 	if x.Signature == nil || len(x.Gaps) == 0 {
 		return nil
@@ -114,8 +114,8 @@ func NewPartial(m *model.Model, x *generate.Prediction, ranks int32) *Partial {
 	return p
 }
 
-// uncertainCount returns the gap of a site in a loop of which it is not certain how often it repeats; nil if there is
-// no such loop around it.
+// uncertainCount returns the gap of a site inside a loop with an uncertain number of iterations; nil if there is no
+// such loop.
 func uncertainCount(s *model.Site, x *generate.Prediction) *generate.Gap {
 	for n := s.Event; n != nil; n = n.Parent {
 		for _, l := range x.Loops {
@@ -127,7 +127,7 @@ func uncertainCount(s *model.Site, x *generate.Prediction) *generate.Gap {
 	return nil
 }
 
-// addKnown adds the calls of a site of which all is known.
+// addKnown adds the calls of a site that is known completely.
 func (p *Partial) addKnown(m *model.Model, x *generate.Prediction, s *model.Site, times []int64) {
 	for i, c := range x.Signature.Values[s.Event.ID].Events {
 		switch {
@@ -161,7 +161,7 @@ func newGap(m *model.Model, s *model.Site, gap *generate.Gap, ranks int32) Gap {
 	return g
 }
 
-// shorten leaves out what follows the first laws of a reason.
+// shorten cuts a reason after its first laws.
 func shorten(why string) string {
 	first, _, _ := strings.Cut(why, "; ")
 	return first

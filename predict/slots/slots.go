@@ -27,7 +27,7 @@ type Run struct{ First, Ranks int32 }
 // MaxLoops is the largest number of loops around an event whose iterations differ; a loop with a period counts twice.
 const MaxLoops = 12
 
-// Place is the index of a call in each loop that counts, the outermost first.
+// Place is the iteration of a call in each loop that counts, the outermost first.
 type Place [MaxLoops]int32
 
 // PlaceOf returns the place with these indexes.
@@ -63,7 +63,7 @@ func Components(loop *template.Node, period int32) []Component {
 	return []Component{{loop, period, false}, {loop, period, true}}
 }
 
-// Site is an event with what all ranks did there.
+// Site is an event with the calls of all ranks.
 type Site struct {
 	Event *template.Node
 	// Components are the components of the site's places, the outermost first.

@@ -9,8 +9,8 @@ import (
 	"github.com/commq/commq/predict/training"
 )
 
-// LeftOut are captures that were left out of the training: the runs of a store that names and patterns match, on this
-// number of ranks.
+// LeftOut describes captures that were left out of the training: the runs of Store that Patterns (names or patterns)
+// match, on this number of ranks.
 type LeftOut struct {
 	Store    string
 	Patterns []string

@@ -103,8 +103,8 @@ func checkAll(runs []*signature.Signature) error {
 	return nil
 }
 
-// FindLaws finds the laws of runs. It is an error if commq made one of them, unless it is replayed. It returns early
-// when ctx ends.
+// FindLaws finds the laws of runs. It is an error if commq made one of them, unless it is replayed. When ctx ends, it
+// returns early; the search goes on in the background.
 func FindLaws(ctx context.Context, runs []*signature.Signature) (*model.Model, error) {
 	if err := checkAll(runs); err != nil {
 		return nil, err
@@ -112,7 +112,8 @@ func FindLaws(ctx context.Context, runs []*signature.Signature) (*model.Model, e
 	return Await(ctx, func() (*model.Model, error) { return model.New(runs) })
 }
 
-// Await calls a function that only computes, and returns without its result when ctx ends.
+// Await runs compute, which takes no context, and returns its result. When ctx ends first, it returns ctx's error at
+// once, and compute goes on in the background until it is done.
 func Await[T any](ctx context.Context, compute func() (T, error)) (T, error) {
 	type result struct {
 		value T

@@ -13,7 +13,7 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// Need says what a run must have so that its simulated time tells how long the program takes.
+// Need lists the requirements on a run whose simulated time is to be the time of the program.
 var Need = run.Need{Command: "simulate", AllCalls: true, NoneDropped: true, ComputeTimes: true}
 
 // Simulation is a run and the machine to simulate it on.

@@ -9,7 +9,7 @@ import (
 )
 
 // A role is a group of ranks that compute equally long at a site, relative to the others. A division assigns a role to
-// each rank; its roles have its name, so that roles tell which division they are of.
+// each rank. A role carries the name of its division.
 type division struct {
 	name string
 	of   func(g *pattern.Grid, ranks, rank int32) string
@@ -34,8 +34,8 @@ func either(first bool, a, b string) string {
 	return b
 }
 
-// endsOf tells where a rank is along each axis of the grid: o (the only rank), f (the first), l (the last) or i
-// (inside). Without a grid, ranks are a line.
+// endsOf returns the position of a rank along each axis of the grid: o (the only rank), f (the first), l (the last) or
+// i (inside). Without a grid, ranks are a line.
 func endsOf(g *pattern.Grid, ranks, rank int32) string {
 	dims, coords := []int32{ranks}, []int32{rank}
 	if g != nil {

@@ -155,7 +155,7 @@ func (x *source) ReadValues(r *sign.Recorder) error {
 	return nil
 }
 
-// findNodes finds the nodes of the joint template, as it is now, for all calls.
+// findNodes finds the nodes of all calls in the joint template as it is now.
 func (x *source) findNodes(r *sign.Recorder) {
 	for _, nodes := range x.calls {
 		for _, calls := range nodes {
@@ -169,8 +169,8 @@ func (x *source) findNodes(r *sign.Recorder) {
 	}
 }
 
-// keepsReferences reports whether every event that calls refer to is one event of the joint template, which is no other
-// event of the run. Otherwise references must be counted anew, from rows.
+// keepsReferences reports whether joining maps the events that calls refer to one to one: each to one event of the
+// joint template, to which no other event of the run is mapped. If not, references must be counted anew from rows.
 func (x *source) keepsReferences() bool {
 	for i := range x.runs {
 		run := x.runs[i].signature
@@ -200,7 +200,7 @@ func (x *source) jointNode(run int, event int32) int32 {
 	return calls[slices.IndexFunc(calls, func(j jointCall) bool { return j.symbol != unset })].node
 }
 
-// valueWalker records what one rank does.
+// valueWalker records the calls of one rank.
 type valueWalker struct {
 	source   *source
 	recorder *sign.Recorder

@@ -7,7 +7,7 @@ import (
 	"github.com/commq/commq/predict/pattern"
 )
 
-// Feature is a number that a point has.
+// Feature is a number that follows from a point, such as a coordinate of its rank.
 type Feature struct {
 	Kind  FeatureKind
 	N     int           // component of the index, or axis
@@ -19,7 +19,7 @@ type Feature struct {
 	Upto bool `json:",omitempty"`
 }
 
-// FeatureKind tells what a feature is; it is also the feature's symbol.
+// FeatureKind is the kind of a feature, and its symbol in formulas.
 type FeatureKind string
 
 // Features. N is a component of the index for FeatureIndex and FeaturePower, and an axis of the grid for those that

@@ -29,7 +29,7 @@ type Point struct {
 	PeerRank    int32   // rank of the other side; negative: none
 	Index       []int32 // place in the loops, as slots.Slot.Index
 	Root        bool    // the rank is the root of the collective
-	// RootUnsure means that it is not known for certain whether the rank is the root.
+	// RootUnsure means that it is uncertain whether the rank is the root.
 	RootUnsure bool
 }
 
@@ -39,8 +39,9 @@ type Sample struct {
 	Value int64
 }
 
-// Estimate is the value of a law at a point. Exact means that the law fits all samples and nothing contradicts it; then
-// Low and High equal Value.
+// Estimate is the value of a law at a point, which lies between Low and High inclusive; High is math.MaxInt64 if there
+// is no upper bound. Exact means that the law fits all samples and nothing contradicts it; then Low and High equal
+// Value.
 type Estimate struct {
 	Value, Low, High int64
 	Exact            bool
@@ -52,6 +53,7 @@ func Exactly(v int64) Estimate { return Estimate{v, v, v, true} }
 // Law gives a number at any point. At most one of Constant, Root (with Others), Sums, Group, Places and Single is set;
 // none means that there is no such number.
 type Law struct {
+	// Constant is a number that is the same at all points.
 	Constant *int64
 	// Root and Others are the laws of roots of collectives and of the other ranks.
 	Root, Others *Law
@@ -60,7 +62,7 @@ type Law struct {
 	// Group is a law of package regress.
 	Group *GroupLaw
 	// Places has a law for each place in the loops if no law covers them all, ordered by index. Keep are the components
-	// of a point's index that the places have.
+	// of a point's index that distinguish the places.
 	Places []PlaceLaw
 	Keep   []int
 	// Single is a number that was seen at only one number of ranks.
@@ -69,7 +71,7 @@ type Law struct {
 
 // PlaceLaw is the law of a place in the loops.
 type PlaceLaw struct {
-	Index []int32
+	Index []int32 // the components that Law.Keep names
 	Law   *Law
 }
 

@@ -10,12 +10,12 @@ import (
 	"github.com/commq/commq/predict/regress"
 )
 
-// SingleLaw is for a size that was seen at only one number of ranks, equal on all of them, so that nothing shows how
-// it changes. Relatives suggest its value elsewhere: they are laws of other communications that give the same size
+// SingleLaw is the law of a size that was seen at only one number of ranks, equal on all of them, so that nothing shows
+// how it changes. Relatives suggest its value elsewhere: they are laws of other communications that give the same size
 // there, with the axes of their grid in some order.
 type SingleLaw struct {
-	Value     int64
-	Ranks     int32
+	Value     int64 // the size that was seen
+	Ranks     int32 // the number of ranks at which it was seen
 	Relatives []relative
 }
 
@@ -28,9 +28,10 @@ type relative struct {
 	index []int32 // the place for which the law is evaluated
 }
 
-// Evaluate returns the value that most relatives have, the smallest if several do. If relatives differ, no run shows
-// which are right, or whether any is: the bounds are theirs, as far apart as the numbers of ranks. Without relatives it
-// returns the value that was seen, with no upper bound. It is exact only where the size was seen.
+// Evaluate returns the value that most relatives have, the smallest of several. If relatives differ, no run shows which
+// are right, or whether any is: the bounds cover all of them, widened by the ratio of the numbers of ranks. Without
+// relatives it returns the value that was seen, without an upper bound. It is exact only at the number of ranks where
+// the size was seen.
 func (l *SingleLaw) Evaluate(p *Point) (Estimate, bool) {
 	if p.Ranks == l.Ranks {
 		return Exactly(l.Value), true

@@ -14,7 +14,7 @@ import (
 type Sum struct {
 	Constant int64
 	Terms    []Term
-	cost     float64 // bits to name it
+	cost     float64 // description length in bits
 }
 
 // Term is a multiple of a feature.
@@ -25,8 +25,8 @@ type Term struct {
 
 // Limits of sums; costs are in bits.
 const (
-	sumMargin  = 3  // how much more complex than the simplest sum the others may be
-	sumSurplus = 2  // how much more information the samples must have than the sum takes
+	sumMargin  = 3  // sums may cost this much more than the simplest one
+	sumSurplus = 2  // the samples must have this much more information than the sum costs
 	maxFactor  = 64 // largest multiple of a feature
 )
 

@@ -2,38 +2,38 @@ package clock
 
 import "github.com/commq/commq/predict/signature"
 
-// Ranks pause between two repetitions. Where all of them do, and nothing is in flight, the ranks are cut off from what
-// happened before but for their ticks. If each of them then does one repetition up to the next such cut, and all ticks
-// have grown by the same number, further repetitions only add that number again: they are skipped.
+// Ranks pause between two repetitions. When all of them pause and nothing is in flight, only their ticks depend on what
+// happened before. If each rank then does one repetition up to the next such cut, and all ticks have grown by the same
+// number, further repetitions only add that number again: they are skipped.
 
-// pauses counts what decides about a cut.
+// pauses has the conditions for a cut.
 type pauses struct {
-	ranks   []int32 // that pause
+	ranks   []int32 // the paused ranks
 	ended   int32   // ranks at their end
 	pending int64   // messages that were not received, and receives that were not completed
 	last    []*cut  // by depth in the loops
 }
 
-// cut is what there was when all ranks paused.
+// cut is the state at a moment when all ranks pause.
 type cut struct {
 	ranks    []rankCut // by rank
 	received []int32   // messages, by channel
 }
 
-// rankCut is a rank at a cut.
+// rankCut is the state of a rank at a cut.
 type rankCut struct {
 	at   signature.Cursor
 	seq  int64
 	tick int32
 }
 
-// pause lets a rank wait until all others wait or pause.
+// pause pauses a rank until all others wait or pause.
 func (c *clock) pause(rank int32) {
 	c.pauses.ranks = append(c.pauses.ranks, rank)
 }
 
-// resume lets ranks go on that pause: all, or if others wait for them those that are deepest in loops, as the others
-// may pause for a loop around. It returns false if none pauses.
+// resume continues paused ranks: all of them, or, if their depths differ, only those deepest in loops, as the others
+// may pause for a loop around. It returns false if no rank is paused.
 func (c *clock) resume() bool {
 	paused := c.pauses.ranks
 	if len(paused) == 0 {
@@ -70,7 +70,7 @@ func (c *clock) cutAt(depth int) *cut {
 	return c.pauses.last[depth]
 }
 
-// meet skips the repetitions that only add a constant since the last cut, and takes note of this one.
+// meet skips the repetitions that only add a constant to the last cut, and records this cut.
 func (c *clock) meet(last *cut) {
 	if grows, times := c.steady(last); times > 0 {
 		c.skip(last, grows, times)

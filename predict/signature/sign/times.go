@@ -14,7 +14,7 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// eventTimes collects what ranks computed before the calls of an event.
+// eventTimes collects the compute times before the calls of an event.
 type eventTimes struct {
 	compute, instructions, cycles histogram
 	ranks                         map[int32]*rankTime
@@ -23,8 +23,8 @@ type eventTimes struct {
 	mostEarly                     int32 // how many calls of a rank are kept in early
 }
 
-// callKind are the calls of an event whose times are one distribution: those with a value that follow a call of another
-// event, or those that follow one of the same event. Of many calls in a loop only the first comes after computing.
+// callKind selects the calls of an event that share a distribution of compute times: by value, and by whether the call
+// before was of another event. Of many calls in a loop only the first comes after computing.
 type callKind int32
 
 func kindOf(value int32, isFirst bool) callKind {
@@ -34,10 +34,10 @@ func kindOf(value int32, isFirst bool) callKind {
 	return callKind(2 * value)
 }
 
-// isFirst reports whether the calls follow one of another event.
+// isFirst reports whether the calls follow a call of another event.
 func (k callKind) isFirst() bool { return k%2 == 1 }
 
-// followers returns the kind of the calls with the same value that follow one of the same event.
+// followers returns the kind of calls with the same value that follow a call of the same event.
 func (k callKind) followers() callKind { return k - k%2 }
 
 // earlyCall is one of the first calls of an event that a rank makes, its k-th one.
@@ -47,7 +47,7 @@ type earlyCall struct {
 	ns      float32
 }
 
-// maxEarly is how many of these an event has over all ranks at most.
+// maxEarly limits the early calls of an event, over all ranks.
 const maxEarly = 1 << 14
 
 // rankTime is the sum of a rank's times at an event, and the times of its calls.
