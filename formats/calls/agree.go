@@ -5,21 +5,21 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// moment is the time at which a rank takes a loose communicator for a handle: after so many constructors, and so many
-// others since the last of them.
+// moment is a point in a rank's sequence: the number of constructors so far, and of loose communicators picked since
+// the last one.
 type moment struct{ constructors, picks int }
 
-// picked is a loose communicator that was taken for a handle: what the n-th constructor made. Several tells that
-// others, of different members, fit too.
+// picked is a loose communicator that was taken for a handle: it was made by the nth constructor. several means that
+// others, with different members, fit too.
 type picked struct {
 	moment
 	nth     int
 	several bool
 }
 
-// Agree looks for handles that fit several communicators of different members. If all ranks that can tell take what
-// their n-th constructor made at this moment, it notes that in the handle (Nth). calls are those that Resolve took,
-// made what it returned. The result is whether it noted any, so that Resolve must be called again, with new Comms.
+// Agree looks for handles that fit several communicators of different members. If all ranks with a single fit take what
+// their n-th constructor made at this moment, it notes n in the handle (Nth). calls are those that Resolve took, made
+// what it returned. The result is whether it noted any, so that Resolve must be called again, with new Comms.
 func Agree(comms *timed.Comms, calls [][]Args, made [][]*timed.Comm) bool {
 	sure := map[moment]int{} // the constructor; -1: ranks differ
 	open := map[*Handle]moment{}

@@ -7,13 +7,13 @@ import (
 	"github.com/commq/commq/formats/timed"
 )
 
-// hidden is what is known of communicators whose handle the trace does not show when they are made.
+// hidden has the communicators whose handle the trace does not show when they are made.
 type hidden struct {
-	// loose are those that no handle was seen of yet, in the order in which they were made.
+	// loose are the communicators without a handle so far, in the order in which they were made.
 	loose []*timed.Comm
 	// in are communicators by the variable that has their handle; nil: one of several.
 	in map[uint64]*timed.Comm
-	// unknown is the number of constructors that made a communicator whose members the trace does not tell.
+	// unknown is the number of constructors whose communicator has unknown members.
 	unknown int
 	// doubtful are handles that may have been freed.
 	doubtful map[int64]bool

@@ -54,7 +54,7 @@ func NewRank(me int32, comms *timed.Comms, made []*timed.Comm, world, self int64
 	return r
 }
 
-// OpenIn returns those of n requests, at handles that are stride apart, that are Open, in this order.
+// OpenIn returns, in order, the open ones of n requests whose handles begin at first, stride apart.
 func (r *Rank) OpenIn(first, n, stride uint64) (open []uint64) {
 	if n <= uint64(len(r.requests)) {
 		for i := range n {

@@ -66,7 +66,7 @@ type rankExport struct {
 	// after are the nodes that must be done before the next one. Those that are only begun do not delay it.
 	after []uint64
 	open  map[int64]uint64 // nodes that are waited for, by the ID of their action
-	// restNs is what the whole microseconds of the nodes that compute leave over.
+	// restNs is computing that is left over because nodes have whole microseconds.
 	restNs int64
 	listed map[int32]bool // groups that a node of metadata lists
 }

@@ -36,7 +36,7 @@ type step struct {
 	computeNs int64 // before it
 }
 
-// rank is what a trace tells of a rank.
+// rank is the contents of the trace of a rank.
 type rank struct {
 	file   string
 	ops    []op
@@ -287,16 +287,16 @@ func (g *graph) link(control bool) {
 	}
 }
 
-// line is what keeps its order on a rank: the collectives of a group, the sends to a rank with a tag, or the receives
-// from one.
+// line identifies operations that stay in order on a rank: the collectives of a group, or messages to or from one peer
+// with one tag.
 type line struct {
 	call      schema.CallID // 0 for collectives
 	group     string        // of collectives
 	peer, tag int32         // of messages
 }
 
-// chain makes each operation follow the one of its line that is before it in an order: all ranks of a group must share
-// that of its collectives, and messages meet the receives of their channel by theirs.
+// chain makes each operation follow the previous one of its line in an order: all ranks of a group must have the same
+// order of its collectives, and messages meet the receives of their channel in order.
 func (g *graph) chain(order []int32) {
 	last := map[line]int32{}
 	for _, i := range order {
@@ -378,7 +378,7 @@ func (l *layer) push(i int32) {
 	}
 }
 
-// wait notes that a node waits for an operation, so that others need not.
+// wait notes that a node waits for an operation, so that other nodes need not.
 func (l *layer) wait(op int32) {
 	if op < 0 || l.waited[op] {
 		return

@@ -21,9 +21,9 @@ import (
 
 const null32, null64 = schema.NullInt32, schema.NullInt64
 
-// Options control the import. The zero value is what commands use.
+// Options control the import. Commands use the zero value.
 type Options struct {
-	// Origin is what the caller knows about the origin of the run.
+	// Origin describes where the run came from.
 	Origin schema.Origin
 	// Replace allows that a run has the name already; the new one takes its place.
 	Replace bool
@@ -183,10 +183,10 @@ type job struct {
 	assumed int64
 }
 
-// total is what the traces of all members of a collective tell of its sizes.
+// total is the size of a collective from the traces of all its members.
 type total struct {
 	bytes  int64 // sum; -1 if unknown
-	differ bool  // members tell different sizes
+	differ bool  // members have different sizes
 }
 
 // comm is a communicator of the run: a process group.
@@ -314,11 +314,11 @@ func (j *job) commOf(rank int32, o *op) *comm {
 
 func (o *op) isMessage() bool { return o.call == schema.CallIbsend || o.call == schema.CallIrecv }
 
-// channel is what a send and a receive must agree on.
+// channel identifies the messages that a send and a receive are matched in.
 type channel struct{ src, dst, tag int32 }
 
-// pair drops messages without a partner, as in a job of which not all ranks have traces, and gives receives the size of
-// their message.
+// pair drops messages without a partner, which exist if not all ranks have traces, and gives receives the size of their
+// message.
 func (j *job) pair() {
 	type end struct{ rank, op int32 }
 	sends, recvs := map[channel][]end{}, map[channel][]end{}

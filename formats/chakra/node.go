@@ -23,7 +23,7 @@ const (
 	mostTypes    nodeType = 8
 )
 
-// node is what an import needs of a Node.
+// node has the fields of a Node that an import needs.
 type node struct {
 	id         uint64
 	name       string

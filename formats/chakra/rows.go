@@ -58,8 +58,8 @@ func (j *job) operation(row *schema.Event, o *op) {
 	}
 }
 
-// sums gives a rank that gets or gives the parts of all their sum: ranks may give different ones. Parts of which only
-// the sum is known leave open what a rank gets.
+// sums sets the size at a rank that sends or receives the parts of all ranks to their sum: ranks may give different
+// ones. If parts differ in size, what a rank receives is unknown, as only the sum of what it gives is known.
 func (j *job) sums(row *schema.Event, o *op, c *comm) {
 	total := j.totals[c.id][o.instance].bytes
 	if total < 0 {

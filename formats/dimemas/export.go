@@ -31,7 +31,7 @@ const (
 	cudaTag   = 49370
 )
 
-// need is what a trace requires of a run.
+// need lists the requirements on a run that is exported.
 var need = run.Need{AllCalls: true, ComputeTimes: true}
 
 // Export writes the run in folder dir as a Dimemas trace to w. Its notes are sentences about what the trace lacks or

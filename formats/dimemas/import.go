@@ -13,14 +13,14 @@ import (
 
 const null32, null64 = schema.NullInt32, schema.NullInt64
 
-// Options control the import. The zero value is what commands use.
+// Options control the import. Commands use the zero value.
 type Options struct {
 	// Name is the file's name, for messages and the run's origin.
 	Name string
 	// Events turns each event of the trace into a row of commq_mark with the label TYPE:VALUE. Otherwise events are
 	// counted and left out.
 	Events bool
-	// Origin is what the caller knows about the origin of the run.
+	// Origin describes where the run came from.
 	Origin schema.Origin
 	// Replace allows that a run has the name already; the new one takes its place.
 	Replace bool
@@ -99,7 +99,7 @@ type job struct {
 	shardCount    int
 }
 
-// rankFacts is what the second pass must know about a rank in advance.
+// rankFacts has what the first pass found out about a rank for the second.
 type rankFacts struct {
 	rows int64
 	// done maps a row to the row in a later epoch that completes it; bytes has the size of the message for receives

@@ -52,7 +52,7 @@ func (c *cursor) uint8() uint8   { return c.bytes(1)[0] }
 func (c *cursor) uint16() uint16 { return binary.BigEndian.Uint16(c.bytes(2)) }
 func (c *cursor) uint32() uint32 { return binary.BigEndian.Uint32(c.bytes(4)) }
 
-// length reads the length of an array whose elements have at least so many bytes.
+// length reads the length of an array whose elements have at least each bytes.
 func (c *cursor) length(each int64) int {
 	at := c.at
 	n := c.int32()

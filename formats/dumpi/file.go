@@ -61,14 +61,14 @@ type trace struct {
 	files []*file
 }
 
-// file is what is known of the file of a rank without its records.
+// file is the file of a rank, without its records.
 type file struct {
 	path      string
 	version   [3]uint8
 	host      string
 	body, end int64   // of the records
 	sizes     []int64 // of datatypes in bytes, by number
-	wallBase  int64   // seconds that all times of the wall clock are after
+	wallBase  int64   // seconds to add to all times of the wall clock
 	called    []int64 // from the footer: calls by function, nil if there is none
 }
 

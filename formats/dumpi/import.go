@@ -15,9 +15,9 @@ import (
 	"github.com/commq/commq/writer"
 )
 
-// Options control the import. The zero value is what commands use.
+// Options control the import. Commands use the zero value.
 type Options struct {
-	// Origin is what the caller knows about the origin of the run.
+	// Origin describes where the run came from.
 	Origin schema.Origin
 	// Replace allows that a run has the name already; the new one takes its place.
 	Replace bool
@@ -42,7 +42,7 @@ func ImportPath(ctx context.Context, path, store, name string, o Options) (*sche
 	})
 }
 
-// scan is what a look at all records tells before the passes.
+// scan is the result of reading all records before the passes.
 type scan struct {
 	defines [][]calls.Args // by rank
 	records int64

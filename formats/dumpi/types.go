@@ -35,7 +35,7 @@ func (t *types) size(number int64) (int64, error) {
 	return 0, fmt.Errorf("datatype %d was made by a call that the trace does not have", number)
 }
 
-// scaled returns the bytes of so many elements.
+// scaled returns the bytes of count elements of a datatype.
 func (t *types) scaled(count, datatype int64) (int64, error) {
 	size, err := t.size(datatype)
 	if err != nil {

@@ -61,12 +61,12 @@ func valuesOf(raw json.RawMessage, shapes []json.RawMessage, types []string) (v 
 	return v
 }
 
-// trace is what is kept of a file.
+// trace is the contents of a file that are needed.
 type trace struct {
 	*training.Rank
 	pid     int64          // -1 for none
 	own     int32          // world rank by its nodes and groups, -1 for none
-	number  int32          // rank in a group of which the ranks are unknown, -1 for none
+	number  int32          // rank in a group of unknown members, -1 for none
 	groups  map[string]int // by name and ranks
 	moments []moment
 
@@ -174,8 +174,8 @@ func strided(first, stride, n int64) (list []int64) {
 	return list
 }
 
-// call is what record_param_comms has of an operation, whose arguments PyTorch lists one after the other: tensors,
-// number, group, rank or root, name, splits, and since schema 1.0.3 the group's first rank, stride and size.
+// call has the arguments of record_param_comms, which PyTorch lists one after the other: tensors, number, group, rank
+// or root, name, splits, and since schema 1.0.3 the group's first rank, stride and size.
 type call struct {
 	name      string
 	number    int64
@@ -242,7 +242,7 @@ func (t *trace) keep(n *node, op training.Op) {
 	}
 }
 
-// operation returns an operation of which only the name is known.
+// operation returns an operation with a name and everything else unknown.
 func operation(name string) training.Op {
 	return training.Op{Call: training.CallOf(name), Group: training.Unknown, Seq: training.Unknown, Root: training.Unknown,
 		Peer: training.Unknown, InElements: training.Unknown, OutElements: training.Unknown}
@@ -325,7 +325,7 @@ func (v *values) firstCount() int64 {
 	return count(v.Shapes[0], mostNesting)
 }
 
-// mostNesting is how deep lists of tensors may be in one another. PyTorch's calls have lists of lists.
+// mostNesting limits the depth of nested lists of tensors. PyTorch's calls have lists of lists.
 const mostNesting = 3
 
 // count returns the elements of a tensor by its shape, or of a list of tensors that nests at most so deep. The limit

@@ -10,11 +10,11 @@ import (
 
 // Measurement is a value of a metric at a number of ranks. Several of the same metric, place and ranks are repetitions.
 type Measurement struct {
-	Ranks  int32
-	Metric string
+	Ranks  int32  // number of ranks, Extra-P's parameter p
+	Metric string // name of the measure
 	// Place is the call or the place in the source that the value is of; empty for the whole program.
 	Place string
-	Value int64
+	Value int64 // in the unit of the metric
 }
 
 // line is a line of the file.

@@ -93,7 +93,7 @@ func (j *job) rank(d *device) *training.Rank {
 	return r
 }
 
-// everyone returns the ranks of a run with so many.
+// everyone returns all n ranks.
 func everyone(n int32) []int32 {
 	all := make([]int32, n)
 	for i := range all {

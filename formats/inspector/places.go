@@ -19,7 +19,7 @@ type job struct {
 	devices []*device
 	world   *comm // the communicator of all ranks; nil if there is none
 	ranks   int32
-	// guessed is the number of processes with several GPUs of which a communicator does not have all.
+	// guessed is the number of processes with several GPUs only some of which are in a communicator.
 	guessed int64
 	// numbers is the number of collectives on each communicator that some log has.
 	numbers map[*comm]int64

@@ -63,7 +63,7 @@ type p2pPerf struct {
 	} `json:"event_trace_ts"`
 }
 
-// kernel is what a channel of an operation ran, in us since 1970 on the clock of the host.
+// kernel is the time that a channel of an operation ran, in us since 1970 on the clock of the host.
 type kernel struct {
 	StartUs int64 `json:"kernel_start_ts"`
 	StopUs  int64 `json:"kernel_stop_ts"`

@@ -6,7 +6,7 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// shared is what members of a communicator made together: a collective, or a send and its receive.
+// shared is one operation of several members of a communicator: a collective, or a send and its receive.
 type shared struct {
 	comm     *comm
 	parts    []part
@@ -23,10 +23,10 @@ type part struct {
 	op *op
 }
 
-// line is operations of a member that follow one another: its collectives, its sends or its receives.
+// line is operations of one member that follow one another: its collectives, its sends or its receives.
 type line struct {
 	ops   []*op
-	left  int   // those that are not placed yet are the first of ops
+	left  int   // number of operations not placed yet, the first of ops
 	limit int64 // the last of them ends before
 }
 

@@ -9,11 +9,11 @@ import (
 	"slices"
 )
 
-// headBytes is how much of a file tells what it is.
+// headBytes is the length of the part of a file that shows its format.
 const headBytes = 4096
 
-// Files returns the files of a job: a file alone, or those of a folder whose names named accepts and which begin as is
-// wants, in the order of their names. none describes, for an error, what a folder does not have.
+// Files returns the files of a job, sorted by name: a single file, or those of a folder with names that named accepts
+// and contents whose begin is accepts. none describes, for an error, what a folder does not have.
 func Files(path string, named func(name string) bool, is func(head []byte) bool, none string) ([]string, error) {
 	info, err := os.Stat(path)
 	if err != nil || !info.IsDir() {
@@ -44,7 +44,8 @@ func Files(path string, named func(name string) bool, is func(head []byte) bool,
 	return files, nil
 }
 
-// begins looks at how a file begins. What cannot be read as a file, such as a folder behind a link, is none.
+// begins reports whether is accepts the begin of a file. Anything that is no regular file, such as a folder behind a
+// link, is not accepted.
 func begins(path string, is func(head []byte) bool) (bool, error) {
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
 		return false, nil

@@ -17,7 +17,7 @@ import (
 	"github.com/commq/commq/formats/jsonstream"
 )
 
-// kind is what a file of a job is.
+// kind is the format of a file of a job.
 type kind int
 
 const (
@@ -27,17 +27,17 @@ const (
 	executionFile
 )
 
-// headBytes is how much of a file tells what it is.
+// headBytes is the length of the part of a file that shows its format.
 const headBytes = 64 << 10
 
-// IsTrace reports whether a file that begins so is a trace of PyTorch's profiler.
+// IsTrace reports whether a file with this begin is a trace of PyTorch's profiler.
 func IsTrace(head []byte) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(head, " \t\r\n"), []byte("{")) &&
 		(bytes.Contains(head, []byte(`"schemaVersion"`)) || bytes.Contains(head, []byte(`"distributedInfo"`)) ||
 			bytes.Contains(head, []byte(`"deviceProperties"`)) || bytes.Contains(head, []byte(`"traceEvents"`)))
 }
 
-// kindOf looks at a file.
+// kindOf returns the kind of a file by its begin.
 func kindOf(path string) (kind, error) {
 	f, err := jsonstream.Open(path)
 	if err != nil {

@@ -42,7 +42,7 @@ func readFlight(path string) (entries []flightEntry, err error) {
 	return entries, nil
 }
 
-// slackNs is how long before or after the call an entry may have been made: clocks are read one after the other.
+// slackNs is how far outside the call an entry may have been made: clocks are read one after the other.
 const slackNs = 1000
 
 // name gives the operations of a process the groups and numbers of the flight recorder: those of the entry of the same

@@ -41,13 +41,13 @@ type kernel struct {
 	own                   *hostCall // what its own arguments say, nil if nothing
 }
 
-// launch is where the program started a kernel.
+// launch is the thread and time at which the program started a kernel.
 type launch struct {
 	thread string
 	at     int64
 }
 
-// trace is what is kept of the file of a process: its communication, and when it computed.
+// trace is the contents of the file of a process: its communication, and when it computed.
 type trace struct {
 	*training.Rank
 	baseNs    int64
@@ -62,10 +62,10 @@ type trace struct {
 	hostBusy  training.Busy    // operators of the program
 	joined    int              // operations to which an execution trace has added
 	kernelled bool             // there are kernels
-	own       bool             // there is something that PyTorch's profiler writes and other tools do not
+	own       bool             // the file has something that only PyTorch's profiler writes
 }
 
-// distributed is what a trace says of its job.
+// distributed is the description of the job in a trace.
 type distributed struct {
 	Rank    *int32 `json:"rank"`
 	World   int32  `json:"world_size"`

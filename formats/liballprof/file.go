@@ -33,15 +33,16 @@ type trace struct {
 	files []*file
 }
 
-// file is what is known of the file of a rank without its calls.
+// file is the file of a rank, without its calls.
 type file struct {
 	path, program, host string
 	size                int64
-	// The clock is at, at these times of it, so many ns behind that of rank 0.
+	// early and late are the offsets of the clock behind that of rank 0, in ns, at the times earlyAt and lateAt on this
+	// clock.
 	early, late       int64
 	earlyAt, lateAt   int64
 	hasEarly, hasLate bool
-	seconds           bool  // unit of the offsets: else microseconds
+	seconds           bool  // the file has offsets in seconds, not microseconds
 	first             int64 // corrected time of its first call
 }
 

@@ -6,8 +6,8 @@ import (
 	"github.com/commq/commq/formats/calls"
 )
 
-// library is what the calls of a trace show of the MPI library: its numbers of MPI_ANY_SOURCE and MPI_PROC_NULL are -1
-// and -2 in Open MPI and in the standard ABI, -2 and -1 in MPICH and those made of it.
+// library is the MPI library that a trace was made with, as far as its calls show it. MPI_ANY_SOURCE and MPI_PROC_NULL
+// are -1 and -2 in Open MPI and in the standard ABI, -2 and -1 in MPICH and those made of it.
 type library struct {
 	mpichWorld bool  // a communicator has the number of MPICH's MPI_COMM_WORLD
 	openMPI    bool  // a communicator is a pointer, or Fortran's 0

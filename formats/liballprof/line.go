@@ -62,7 +62,7 @@ type decoder struct {
 	cancelled map[uint64]bool
 	vague     int64 // calls that do not tell which requests they completed
 
-	// copies tells that the files of all ranks are copies of that of rank 0, of which this is number me of ranks.
+	// copies means that the files of all ranks are copies of that of rank 0. This is number me of ranks files.
 	copies    bool
 	me, ranks int64
 

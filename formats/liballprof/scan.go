@@ -14,17 +14,17 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// scan is what a look at all lines tells before the passes.
+// scan is the result of reading all lines before the passes.
 type scan struct {
 	defines  [][]calls.Args // by rank
 	lineOf   [][]int        // of defines
 	lines    int64
 	skipped  map[string]int64 // calls without a row, by name
-	lost     map[string]int64 // calls that commq records, and this format does not tell enough of
+	lost     map[string]int64 // calls that commq records, but for which this format has too little
 	library  library
 	cancels  int64 // calls of MPI_Cancel
 	backward int64 // calls that end before they begin
-	copies   bool  // all ranks show rank 0 of all ranks
+	copies   bool  // the files of all ranks are copies of that of rank 0
 }
 
 // scan reads all lines once.

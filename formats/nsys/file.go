@@ -14,7 +14,7 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// magic is what a SQLite database begins with.
+// magic is the begin of a SQLite database.
 const magic = "SQLite format 3\x00"
 
 // IsTrace reports whether a file that begins so is a SQLite database, as exports of Nsight Systems are.

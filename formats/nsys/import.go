@@ -153,7 +153,7 @@ func (j *job) rank(d *device, groups []training.Group, of map[uint64]int) *train
 	return r
 }
 
-// settle fills in the sizes of an operation on a group of so many.
+// settle sets the sizes of an operation on a group of this many ranks.
 func (o *operation) settle(ranks int64) {
 	if !o.total {
 		o.InElements, o.OutElements = training.ArgumentSizes(o.Call, o.bytes, cmp.Or(max(ranks, 0), training.Unknown))

@@ -49,19 +49,19 @@ const (
 var mpiColumns = []string{"start", "end", "globalTid", "textId", "commHandle", "commUid", "tag", "remoteRank", "size",
 	"recvSize", "rootRank", "requestHandle"}
 
-// mpiCall is a call of MPI, as it is kept: with the number of its function in place of its name's, and the number of
-// its thread in the process. null64 is what the export does not tell.
+// mpiCall is a call of MPI in the form in which it is kept: with numbers in place of the name of its function and of
+// its thread. null64 means that the export does not have the value.
 type mpiCall [mpiValues]int64
 
 // mpiCallBytes is the length of a kept call.
 const mpiCallBytes = 8 * mpiValues
 
-// mpiRank is what a look at all calls tells of a rank.
+// mpiRank has the facts about a rank from reading all calls.
 type mpiRank struct {
 	export  *export
 	threads map[int64]int64 // number of a thread
 	handles map[int64]bool  // of communicators
-	uids    map[int64]bool  // of communicators whose handle does not tell which they are
+	uids    map[int64]bool  // of communicators whose handle does not identify them
 	calls   int64
 	last    map[int64]mpiCall // the latest call of each thread
 }
@@ -77,12 +77,12 @@ type mpiJob struct {
 
 // mpiTally counts what the passes find.
 type mpiTally struct {
-	foreign int64 // calls on communicators whose members are not known
-	silent  int64 // calls whose partner is not told
-	// exchanges are calls of MPI_Sendrecv and its kin, whose two messages are not told.
+	foreign int64 // calls on communicators with unknown members
+	silent  int64 // calls with an unknown partner
+	// exchanges are calls of MPI_Sendrecv and its variants, whose two messages are unknown.
 	exchanges int64
-	tagless   int64 // sends whose tag is not told
-	vague     int64 // calls of which it is not told what they completed
+	tagless   int64 // sends with an unknown tag
+	vague     int64 // calls that completed unknown requests
 }
 
 // readMPI keeps the calls of all exports by rank, in the order of their starts.

@@ -10,25 +10,25 @@ import (
 
 const null32, null64 = schema.NullInt32, schema.NullInt64
 
-// Handles of communicators that MPICH and the libraries made of it have in all processes, in their mpi.h.
+// Handles of communicators that MPICH and libraries derived from it have in all processes, from their mpi.h.
 const mpichWorld, mpichSelf = 0x44000000, 0x44000001
 
-// mpiComms tells communicators by their handles. Exports do not tell their members: known are those that have all
-// ranks.
+// mpiComms identifies communicators by their handles. Exports do not have their members; only communicators of all
+// ranks are known.
 type mpiComms struct {
 	comms *timed.Comms
-	// whole are the communicators that all ranks used, by what exports call globally unique: they have all ranks.
+	// whole are the communicators that all ranks used, by the identifier that exports call globally unique: they have
+	// all ranks.
 	whole map[int64]*timed.Comm
 	// made are those of whole that are not MPI_COMM_WORLD.
 	made  []*timed.Comm
 	mpich bool
-	// alone tells that each rank used one handle only, and that nothing tells which communicator that is: it is taken
-	// as MPI_COMM_WORLD.
+	// alone means that each rank used a single, unidentified handle; it is taken as MPI_COMM_WORLD.
 	alone bool
 }
 
-// isMPICH reports whether a handle is one of a communicator in MPICH: 32 bits, of which the first two tell how it is
-// kept, and the next four that it is a communicator.
+// isMPICH reports whether a handle is one of a communicator in MPICH: 32 bits, the first two with the way it is stored,
+// and the next four with the kind of object.
 func isMPICH(handle int64) bool {
 	if handle < math.MinInt32 || handle > math.MaxUint32 {
 		return false // an address

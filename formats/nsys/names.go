@@ -10,7 +10,7 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// meaning is what a name stands for.
+// meaning is the kind of thing that a name stands for.
 type meaning uint8
 
 const (
@@ -28,8 +28,8 @@ const (
 type label struct {
 	is   meaning
 	text string
-	call schema.CallID // 0: not told
-	to   int32         // of an annotation of a message: the rank in the group; Unknown if not told
+	call schema.CallID // 0 if unknown
+	to   int32         // of an annotation of a message: the rank in the group, or Unknown
 }
 
 // longest is the number of characters of a name that are read.
@@ -103,7 +103,7 @@ func callOf(name string) schema.CallID {
 }
 
 // kernelCall returns the call for a kernel: ncclDevKernel_AllReduce_Sum_f32_RING_LL, ncclKernel_AllGather_RING_LL; 0
-// for those of sends and receives, of which the name does not tell the operation.
+// for kernels of sends and receives, whose names do not contain the operation.
 func kernelCall(name string) schema.CallID {
 	name, _, _ = strings.Cut(name, "(")
 	words := strings.Split(name, "_")
@@ -113,7 +113,7 @@ func kernelCall(name string) schema.CallID {
 	return callOf(words[1])
 }
 
-// kernelNote is what the name of a kernel tells besides the operation: "Sum f32 RING LL".
+// kernelNote returns what the name of a kernel has in addition to the operation: "Sum f32 RING LL".
 func kernelNote(name string) string {
 	name, _, _ = strings.Cut(name, "(")
 	words := strings.Split(name, "_")

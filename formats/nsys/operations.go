@@ -9,7 +9,7 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// unit is what a thread asked for together: a range of PyTorch's with what is in it, a group of NCCL's, or a function
+// unit is what a thread asked for as one thing: a range of PyTorch with its contents, a group of NCCL, or a function
 // alone.
 type unit struct {
 	is         meaning // annotation, groupStart or function
@@ -20,8 +20,8 @@ type unit struct {
 	kernels    []activity
 }
 
-// units returns what the threads of a process asked for, by thread in the order of their starts. Ranges of a thread
-// are nested, so a unit ends before the next one begins. Groups without an end are none.
+// units returns the units of the threads of a process, by thread in the order of their starts. Ranges of a thread are
+// nested, so a unit ends before the next one begins. Groups without an end are left out.
 func (p *process) units(t *tally) map[int64][]*unit {
 	slices.SortStableFunc(p.events, func(a, b event) int {
 		return cmp.Or(cmp.Compare(a.thread, b.thread), cmp.Compare(a.start, b.start), cmp.Compare(b.end, a.end))
@@ -136,7 +136,7 @@ type tally struct {
 	waiting   int64 // calls without a kernel, which have the time of the call
 	unclaimed int64 // calls of processes none of whose kernels could be joined with them
 	unclosed  int64 // groups without an end
-	undealt   int64 // calls of groups on several devices, of which it is not told which device each was for
+	undealt   int64 // calls of groups on several devices, with an unknown device for each
 	paired    int64 // kernels that were launched outside of a range, and went to calls by their order
 }
 

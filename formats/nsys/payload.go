@@ -11,7 +11,7 @@ import (
 	"github.com/commq/commq/formats/training"
 )
 
-// payload is what NCCL attached to a range. What it did not is Unknown.
+// payload has the values that NCCL attached to a range; Unknown for those that it did not attach.
 type payload struct {
 	has                           bool
 	comm                          uint64 // 0: none

@@ -25,7 +25,7 @@ type activity struct {
 	graph          bool // it ran as a part of a CUDA graph
 }
 
-// launch is where a thread asked for a kernel.
+// launch is the thread and the time in which a kernel was requested.
 type launch struct {
 	thread     int64
 	start, end int64
@@ -40,12 +40,12 @@ type process struct {
 	kernels  []activity
 	launches map[int64]launch // by correlation, of the kernels
 	busy     map[int64]*training.Busy
-	mpiRank  int32 // Unknown if the export does not tell it
+	mpiRank  int32 // or Unknown
 	read     int64
 	onDevice bool // operations run on a GPU
 }
 
-// export is what is kept of a file.
+// export is the contents of a file.
 type export struct {
 	path      string
 	host      string

@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// anchor is what the anchor file (.otf2) says about the archive.
+// anchor is the contents of the anchor file (.otf2) of the archive.
 type anchor struct {
 	chunkBytes  uint64 // of event files
 	defBytes    uint64 // of chunks of definition files
@@ -139,7 +139,7 @@ func openArchive(path string) (*archive, error) {
 	return &archive{anchor: *a, path: path, dir: base, defs: base + ".def"}, nil
 }
 
-// readFile reads a regular file of at most so many bytes.
+// readFile reads a regular file of at most most bytes.
 func readFile(path string, most int64) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -265,7 +265,7 @@ func (r *inflater) block() ([]byte, error) {
 	return data, nil
 }
 
-// inflate decompresses a block, whose stream may have no end, to so many bytes.
+// inflate decompresses a block, whose stream may have no end, to size bytes.
 func inflate(in io.Reader, size int64) ([]byte, error) {
 	z, err := zlib.NewReader(in)
 	if err != nil {

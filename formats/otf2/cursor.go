@@ -67,8 +67,8 @@ func (c *cursor) full64() uint64 {
 	return binary.LittleEndian.Uint64(c.data[c.at-8:])
 }
 
-// uint32 and uint64 read numbers of variable size: a byte with their size, then so many bytes. Size 255 stands for a
-// number of all ones.
+// uint32 and uint64 read numbers of variable size: one byte with their length, then that many bytes. Length 255 stands
+// for a number of all ones.
 func (c *cursor) uint32() uint32 {
 	v := c.variable(4)
 	if v == undefined64 {

@@ -119,7 +119,7 @@ func parseDefinitions(data []byte, chunk uint64) (*definitions, error) {
 	return d, nil
 }
 
-// eachDefinition calls fn for each record of a definition file with chunks of so many bytes.
+// eachDefinition calls fn for each record of a definition file with chunks of chunk bytes.
 func eachDefinition(data []byte, chunk uint64, fn func(id uint8, r *cursor)) error {
 	c := cursor{data: data}
 	for c.err == nil {

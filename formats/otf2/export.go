@@ -18,7 +18,7 @@ import (
 // ExportName is the name of the anchor file in the folder that Export makes.
 const ExportName = "traces.otf2"
 
-// need is what a trace requires of a run.
+// need lists the requirements on a run that is exported.
 var need = run.Need{AllCalls: true, Times: true}
 
 // Export writes the run in folder dir as an OTF2 archive into a new folder out: traces.otf2, traces.def and traces. Its

@@ -178,7 +178,7 @@ func (r *reader) received(peer, comm, tag uint32, bytes uint64) (got timed.Outco
 	return got, err
 }
 
-// fault reports whether so many bytes cannot be.
+// fault reports whether a number of bytes is too large to be real.
 func fault(bytes uint64) bool { return bytes >= 1<<50 }
 
 // fillCollective puts a record of a collective operation into the current call.
@@ -376,8 +376,8 @@ func (r *reader) file(local uint32) error {
 	return nil
 }
 
-// operation takes a record of an I/O operation in a call of MPI-IO. Its bytes are those that were moved, or, of one
-// that the call only begins, those that it asks for.
+// operation takes a record of an I/O operation in a call of MPI-IO. Its bytes are those moved; of a nonblocking
+// operation, those requested.
 func (r *reader) operation(e *event) {
 	f := &e.fields
 	_ = r.file(f.uint32()) // never fails

@@ -13,7 +13,7 @@ import (
 
 const null32, null64 = schema.NullInt32, schema.NullInt64
 
-// layout tells which locations are the threads of which rank, and who is in which communicator.
+// layout has the threads of each rank, by location, and the members of the communicators.
 type layout struct {
 	*definitions
 	// threads has the locations of each rank that may call MPI, the one that is the rank first.

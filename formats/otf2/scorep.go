@@ -5,11 +5,10 @@ import "github.com/commq/commq/schema"
 // scoreP begins the name of the program that wrote an archive, where that was Score-P.
 const scoreP = "Score-P"
 
-// ownBytes returns the bytes in the arguments of a rank's call of a collective operation on n ranks, of which it is
-// number me, from those that Score-P counts: what goes to or comes from each rank, itself among them. A broadcast of b
-// bytes is n b sent by the root, an MPI_Allreduce n b sent and received. In place (MPI_IN_PLACE) a rank leaves
-// itself out, which the trace does not tell. It follows Score-P's sources, versions 3 (SCOREP_Mpi_Coll.c) and 8
-// (scorep_mpi_coll.inc.c).
+// ownBytes returns the bytes in the arguments of a rank's call of a collective operation on n ranks, as rank me, from
+// those that Score-P counts: what goes to or comes from each rank, itself included. A broadcast of b bytes counts n b
+// sent by the root, an MPI_Allreduce n b sent and received. In place (MPI_IN_PLACE), which the trace does not show, a
+// rank leaves itself out. This follows Score-P's sources, versions 3 (SCOREP_Mpi_Coll.c) and 8 (scorep_mpi_coll.inc.c).
 func (x counted) ownBytes() (send, recv int64, how fit) {
 	usual, inPlace := x.arguments(0), x.arguments(1)
 	switch {
@@ -23,7 +22,7 @@ func (x counted) ownBytes() (send, recv int64, how fit) {
 	return usual[0], usual[1], fitsBoth
 }
 
-// counted is what Score-P counts of a call on n ranks by number me, which may be the root.
+// counted has the bytes that Score-P counts for a call on n ranks by rank me, which may be the root.
 type counted struct {
 	call           schema.CallID
 	n, me          int64
@@ -31,17 +30,17 @@ type counted struct {
 	sent, received int64
 }
 
-// fit tells how the bytes of arguments were found.
+// fit is the way in which the bytes of arguments were found.
 type fit int
 
 const (
-	fitsOne     fit = iota // only one number of bytes gives what was counted
+	fitsOne     fit = iota // only one number of bytes gives the counted bytes
 	fitsBoth               // one in place gives it, too
 	fitsNothing            // none does: the bytes are those that were counted
 )
 
-// arguments returns the bytes sent and received in the arguments for which Score-P counts this, leaving so many ranks
-// out: one in place, else none. It is nil if there are none.
+// arguments returns the send and receive bytes that Score-P would have counted this way; nil if there are none. out is
+// 1 for MPI_IN_PLACE, otherwise 0.
 func (x counted) arguments(out int64) *[2]int64 {
 	switch x.call { // those with a count for each rank
 	case schema.CallAllgatherv:
@@ -71,8 +70,8 @@ func (x counted) arguments(out int64) *[2]int64 {
 	return &[2]int64{send, recv}
 }
 
-// times returns how often Score-P counts the bytes of the argument as sent and as received, with so many ranks left
-// out; false for calls that it counts otherwise.
+// times returns how often Score-P counts the bytes of the argument as sent and as received; out is as in arguments. ok
+// is false for calls that it counts in another way.
 func (x counted) times(out int64) (sends, receives int64, ok bool) {
 	rootOnly := out == 0 || x.root // only the root can be in place
 	switch x.call {
@@ -101,8 +100,8 @@ func (x counted) times(out int64) (sends, receives int64, ok bool) {
 	return 0, 0, false
 }
 
-// share returns one of so many equal parts; false if bytes are no such parts. Of no parts it is never known: a rank
-// alone in place has none.
+// share divides bytes by parts; ok is false if it leaves a remainder, or if parts is 0: a rank alone in place has no
+// parts.
 func share(bytes, parts int64) (part int64, ok bool) {
 	if parts == 0 || bytes%parts != 0 {
 		return 0, false

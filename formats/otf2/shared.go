@@ -7,8 +7,8 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// shared is what the threads of a rank begin and each of them may complete. Their calls look at it when they are taken,
-// in the order of their starts, as readers are ahead of that.
+// shared holds operations that one thread of a rank begins and another may complete. Calls use it only when they are
+// taken, in the order of their starts: readers are ahead of that.
 type shared struct {
 	threads int32
 	// begun are one-sided accesses and I/O operations that no call completed yet; false for those of blocking calls.
@@ -43,7 +43,7 @@ func takeOf[V any](s *shared, all map[threadKey]V, thread int32, number uint64, 
 	return v, ok
 }
 
-// matched is where a message comes from that a probe found and matched.
+// matched is the origin of a message that a probe found and matched.
 type matched struct{ comm, peer, world, tag int32 }
 
 // take returns what a probe found or a request receives; all null if the trace does not have it.

@@ -247,7 +247,7 @@ func (s *stream) internal(id uint8, at int64) error {
 	return nil
 }
 
-// skip passes over so many bytes.
+// skip passes over n bytes.
 func (s *stream) skip(n int64) error {
 	for n > 0 {
 		if err := s.fill(1); err != nil {

@@ -63,7 +63,7 @@ type chunked struct {
 	err     error
 }
 
-// put appends bytes that stay together, and counts so many records.
+// put appends bytes that stay together, as this many records.
 func (w *chunked) put(b []byte, records int) {
 	if len(w.data)+len(b)+1 > exportChunk { // one byte for the mark of the end
 		w.flush(false)

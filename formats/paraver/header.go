@@ -24,7 +24,7 @@ type task struct {
 	node    int64 // counted from 1; 0: unknown
 }
 
-// layout is what the first lines of a trace tell.
+// layout is the contents of the first lines of a trace.
 type layout struct {
 	scale int64 // ns of a unit of its times
 	// tasks are the ranks: the tasks of application 1, then those of 2, and so on; first has the rank of each
@@ -170,8 +170,8 @@ func (l *layout) rankOf(application, task int64) (int32, bool) {
 	return int32(l.first[application-1]) + int32(task-1), true
 }
 
-// addComm takes a communicator, c:APPLICATION:ID:SIZE:TASK:TASK:..., of which numbers has what follows the c. The first
-// one of all ranks in their order is MPI_COMM_WORLD.
+// addComm takes a communicator, c:APPLICATION:ID:SIZE:TASK:TASK:...; numbers has the fields after the c. The first one
+// of all ranks in order is MPI_COMM_WORLD.
 func (l *layout) addComm(numbers []int64) error {
 	if len(numbers) < 3 || numbers[2] != int64(len(numbers)-3) {
 		return fmt.Errorf("a communicator of %d members has another size; want c:APPLICATION:ID:SIZE:TASK:TASK:...",

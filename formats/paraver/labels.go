@@ -154,8 +154,8 @@ func (l *labels) typeName(typ int64) string {
 	return strconv.FormatInt(typ, 10)
 }
 
-// settledNumbers is how many numbers of calls all versions of Extrae have in common. Higher ones differ, and the .pcf
-// tells them.
+// settledNumbers is the highest number of a call that means the same in all versions of Extrae. Higher ones differ, and
+// the .pcf has them.
 const settledNumbers = 193
 
 // isCall reports whether events of a type are calls of MPI.

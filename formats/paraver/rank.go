@@ -33,7 +33,8 @@ type reader struct {
 	counts joined
 }
 
-// habit is when a nonblocking receive counts as posted: the export writes the begin of the call, Extrae its end.
+// habit is the moment at which a nonblocking receive counts as posted: the export writes the begin of the call, Extrae
+// its end.
 type habit int
 
 const (
@@ -192,7 +193,7 @@ func hasRow(id schema.CallID) bool {
 	return id != 0 && x.Recorder != "" && x.Class != schema.ClassRMA && x.Class != schema.ClassIO
 }
 
-// lose adds a request of which the trace does not tell what completes it.
+// lose adds a request that no call of the trace completes.
 func (r *reader) lose(c *timed.Call) {
 	r.serial++
 	c.Posts = append(c.Posts, untold+r.serial)

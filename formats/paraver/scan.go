@@ -334,7 +334,7 @@ func (s *scan) argument(t *openCall, rank int32, application, typ, value int64) 
 	return true
 }
 
-// bytes reads a size, of which Extrae writes the lower 32 bits; null if it cannot be one.
+// bytes reads a size. Extrae writes its lower 32 bits; null if it cannot be a size.
 func (s *scan) bytes(size int64) int64 {
 	if size < 0 && size >= math.MinInt32 {
 		size += 1 << 32

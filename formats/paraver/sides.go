@@ -18,7 +18,7 @@ const (
 	itemDone   // the physical receive
 )
 
-// item is what a rank has at a time: a call that begins, or a side of a message.
+// item is an event of a rank: the begin of a call, or a side of a message.
 type item struct {
 	kind   int64
 	at     int64 // ns

@@ -4,33 +4,33 @@ import "github.com/commq/commq/schema"
 
 // Collective is a rank's call of a collective operation on an intracommunicator.
 type Collective struct {
-	// Op is the blocking form of the operation, Blocking tells that the call is one.
+	// Op is the blocking form of the operation; Blocking means that the call is blocking.
 	Op       schema.CallID
 	Blocking bool
 	// Comm is the number of the communicator in the run, Name its name, "" for none.
 	Comm int32
 	Name string
-	// Members are the world ranks of the communicator, Me and Root places in it. Root is 0 for operations without one,
-	// and
-	// -1 where the row does not tell it.
+	// Members are the world ranks of the communicator, Me and Root ranks in it. Root is 0 for operations without a
+	// root, and -1 if the row does not have it.
 	Members  []int32
 	Me, Root int
 	// SendBytes and RecvBytes are the bytes of the row, 0 where it has none; then SendUnknown or RecvUnknown is set.
 	SendBytes, RecvBytes     int64
 	SendUnknown, RecvUnknown bool
-	// SendTo and RecvFrom are the bytes by place, where the row has parts: at the root of MPI_Gatherv and MPI_Scatterv,
-	// on all ranks of MPI_Alltoallv and of neighbourhood collectives, and on the receiving side of MPI_Allgatherv.
+	// SendTo and RecvFrom are the bytes by rank in the communicator, if the row has parts: at the root of MPI_Gatherv
+	// and MPI_Scatterv, on all ranks of MPI_Alltoallv and of neighbourhood collectives, and on the receiving side of
+	// MPI_Allgatherv.
 	SendTo, RecvFrom []int64
-	// NoParts tells that the run has parts of no call, though some moved bytes. Then nobody knows who exchanges bytes
-	// with whom in an MPI_Alltoallv, MPI_Alltoallw or MPI_Allgatherv, and all ranks do, even shares of their bytes.
+	// NoParts means that no call of the run has parts, though some moved bytes. MPI_Alltoallv, MPI_Alltoallw and
+	// MPI_Allgatherv then have unknown peers: all ranks exchange even shares of their bytes.
 	NoParts bool
 }
 
 // Message is one message of a collective, as one of its ends sees it.
 type Message struct {
 	Send  bool
-	Place int // of the other end in the communicator
-	Bytes int64
+	Place int   // rank of the other end in the communicator
+	Bytes int64 // payload
 }
 
 // RootOrFirst returns the root, or the first rank where the row does not tell it.

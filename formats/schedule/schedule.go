@@ -14,7 +14,7 @@ import (
 
 const null32, null64 = schema.NullInt32, schema.NullInt64
 
-// Kind is what an action does.
+// Kind is the kind of an action.
 type Kind uint8
 
 // The kinds of actions.
@@ -33,19 +33,19 @@ const (
 // Action is the next thing a rank does.
 type Action struct {
 	Kind Kind
-	Rank int32
+	Rank int32 // world rank
 	// Ns is the length of Compute.
 	Ns int64
-	// ID tells operations apart that are begun and waited for, along a rank and from 1. It is 0 for an operation that
+	// ID identifies operations that are begun and waited for, from 1 on each rank. It is 0 for an operation that
 	// returns when it is done.
 	ID int64
-	// Sends tells of a Wait that it ends a send.
+	// Sends means that a Wait ends a send.
 	Sends bool
-	// Unwaited tells of an operation with an ID that no Wait ends it.
+	// Unwaited means that no Wait ends this operation, though it has an ID.
 	Unwaited bool
-	// Peer is a world rank. Tag is unique for the tag and communicator of the run.
+	// Peer is the world rank of the other side. Tag is unique for each tag and communicator of the run.
 	Peer, Tag int32
-	Bytes     int64
+	Bytes     int64 // payload
 	// Call is that of CollectiveCall, which, too, is only begun if it has an ID.
 	Call *Collective
 }
@@ -56,7 +56,7 @@ type Options struct {
 	Command string
 	// Keep reports whether a collective stays one; others become messages. Nil keeps none.
 	Keep func(*Collective) bool
-	// WaitBuffered keeps the waits for buffered sends. Without it they have none, as such a send never waits for its
+	// WaitBuffered keeps the waits for buffered sends. By default they are dropped, as such a send never waits for its
 	// receiver.
 	WaitBuffered bool
 	// Begin gets the number of ranks before the first action; nil means no callback.
@@ -95,11 +95,11 @@ type reader struct {
 	delivered *run.Delivered
 	notes     Notes
 	do        func(*Action) error
-	// noParts tells that collectives moved bytes, or unknown ones, and the run does not have them by peer of any.
+	// noParts means that collectives moved bytes, possibly unknown ones, but no collective has its bytes by peer.
 	noParts bool
 }
 
-// rankState is what is open on a rank.
+// rankState has the open requests of a rank.
 type rankState struct {
 	ids  int64
 	done map[int64][]Action      // the waits that a row makes

@@ -25,7 +25,7 @@ type rank struct {
 // piece is a piece of the temporary file.
 type piece struct{ at, bytes int64 }
 
-// Create makes a temporary file for the text of so many ranks.
+// Create makes a temporary file for the text of this many ranks.
 func Create(ranks int32) (*File, error) {
 	f, err := os.CreateTemp("", "commq-spill")
 	if err != nil {

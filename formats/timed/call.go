@@ -12,22 +12,22 @@ const null32, null64 = schema.NullInt32, schema.NullInt64
 // Unused is the number of no window and no file.
 const Unused = ^uint32(0)
 
-// Call is an MPI call of the trace: its row, and what it did to requests. Times are in ns on one clock for all ranks;
-// those before its zero are negative. A Reader sets of the row what the trace tells of this call; seq, epoch, compute
-// times, polls, request, done_seq and instance are set here.
+// Call is an MPI call of the trace: its row, and what it did to requests. Times are in ns on one clock for all ranks,
+// negative before its zero. A Reader sets the columns of the row that the trace has; this package sets seq, epoch,
+// compute times, polls, request, done_seq and instance.
 type Call struct {
 	Row schema.Event
-	// Posts are the requests that it made or started. Those of MPI_Startall have a row each: More has the second and
-	// all that follow.
+	// Posts are the requests that it made or started. Those of MPI_Startall have a row each: More has the rows of the
+	// second and of all that follow.
 	Posts []uint64
 	More  []schema.Event
 	Ends  []Ending
-	// Poll tells that it is a test or probe that found nothing, which is counted in the next row.
+	// Poll means that it is a test or probe that found nothing, which is counted in the next row.
 	Poll bool
 	// Makes is a persistent request that the call made, Inits those whose operations Posts are; 0 and nil: none.
 	Makes uint64
 	Inits []uint64
-	// AtMost tells that the received bytes of the row are the size of its buffer: the message may be smaller.
+	// AtMost means that the received bytes of the row are the size of its buffer: the message may be smaller.
 	AtMost bool
 	// Pair and MorePairs are the messages of Row and of More in a trace that tells itself which send met which receive.
 	Pair      Pair
@@ -37,10 +37,10 @@ type Call struct {
 	To, From []int64
 	// Window and Handle are the window and the file that the call made or used, Unused if none.
 	Window, Handle uint32
-	// SpentNs is time since the last call that the program did not compute in, such as the tracer's own.
+	// SpentNs is time since the last call that is no computing of the program, such as the tracer's own.
 	SpentNs int64
-	// Settle, if not nil, completes the call with what calls of other threads of the rank did that started before it.
-	// Calls are read ahead of that order.
+	// Settle, if not nil, completes the call with the effects of earlier calls of other threads of the rank. It is
+	// called in the order of starts; calls are read ahead of that order.
 	Settle func(c *Call)
 }
 
@@ -54,8 +54,8 @@ func (c *Call) Reset() {
 	c.Window, c.Handle, c.SpentNs, c.Settle = Unused, Unused, 0, nil
 }
 
-// Pair has the numbers of the messages that a row sent and received, as a trace gives them: a send and a receive with
-// one number belong together. 0: there is no message, or the trace does not tell which, and MPI's order decides.
+// Pair has the numbers of the messages that a row sent and received, in traces that number messages: a send and a
+// receive with one number belong together. 0 means no message or an unknown one; then MPI's order decides.
 type Pair struct{ Sent, Received int32 }
 
 // Ending is a request that a call completed.
@@ -63,25 +63,26 @@ type Ending struct {
 	Request uint64
 	// Pair is the number of the received message, as in Pair.Received.
 	Pair int32
-	// Received tells that it was a receive, and Got has its message; Collected that it was a collective operation,
-	// and Got has its communicator, root and bytes. Neither: the row that posted it keeps what it has.
+	// Received means that it was a receive, whose message is Got; Collected that it was a collective operation, whose
+	// communicator, root and bytes are in Got. Otherwise the row that posted it stays unchanged.
 	Received, Collected bool
-	// Lost tells that the trace does not say what became of the request: no call completed it.
+	// Lost means that no call of the trace completed the request.
 	Lost bool
-	// Cancelled tells that the operation was cancelled: a receive got no message.
+	// Cancelled means that the operation was cancelled: a receive got no message.
 	Cancelled bool
 	Got       Outcome
 }
 
-// Outcome is what a receive got, or what a collective operation was. Zeros are not null: start from NullOutcome.
+// Outcome is the message of a receive, or the root and bytes of a collective operation. Unknown fields are null: start
+// from NullOutcome.
 type Outcome struct {
-	Comm                         int32
-	RecvPeer, RecvWorld, RecvTag int32 // of a receive
-	RootWorld                    int32 // of a collective operation
+	Comm                         int32 // id in the run
+	RecvPeer, RecvWorld, RecvTag int32 // of a receive: rank of the source in Comm, its world rank, and the tag
+	RootWorld                    int32 // of a collective operation: the world rank of its root
 	SendBytes, RecvBytes         int64
 }
 
-// NullOutcome is an outcome of which the trace tells nothing.
+// NullOutcome is an outcome with all fields unknown.
 var NullOutcome = Outcome{null32, null32, null32, null32, null32, null64, null64}
 
 // Receive fills in the row of a receive.
@@ -106,20 +107,20 @@ type Reader interface {
 	Close()
 }
 
-// Trace is what the passes read.
+// Trace is the input of the passes.
 type Trace struct {
 	Comms *Comms
 	// Open opens a rank for a pass: a reader for each thread that may call MPI, its main thread first. The first pass
 	// opens ranks concurrently, the second one after the other.
 	Open func(rank int32, learning bool) ([]Reader, error)
-	// Skim, if not nil, is the first pass over a rank where that need not read all calls: it tells the sketch when
-	// rows start and how much was read. Ranks are skimmed concurrently.
+	// Skim, if not nil, is the first pass over a rank if that need not read all calls: it gives the sketch the starts
+	// of rows and how much was read. Ranks are skimmed concurrently.
 	Skim func(ctx context.Context, rank int32, s *Sketch) error
 	// Learned, if not nil, is called between the passes.
 	Learned func()
-	// AtMost tells that calls may have AtMost set.
+	// AtMost means that calls may have AtMost set.
 	AtMost bool
-	// Size is how much there is to read in a pass.
+	// Size is the amount to read in a pass, in any unit (Reader.Read).
 	Size int64
 	// Hosts has the names of the hosts, HostOf the index of each rank's.
 	Hosts  []string

@@ -10,7 +10,7 @@ type Comm struct {
 	Parent *Comm  // nil: none is known
 	// Dims and Periods are those of a Cartesian topology, as in the table comms.
 	Dims, Periods string
-	// Groups are the world ranks of its members; an intercommunicator has two groups.
+	// Groups are the world ranks of its members, by rank in the group; an intercommunicator has two groups.
 	Groups [2][]int32
 	rankOf [2]map[int32]int32 // world rank to rank in the group
 }
@@ -93,7 +93,7 @@ type Comms struct {
 // unnumbered is the number of a rank's MPI_COMM_SELF that the first pass did not see yet.
 const unnumbered = -1
 
-// NewComms returns the communicators of a run of so many ranks, of which there is only MPI_COMM_WORLD.
+// NewComms returns the communicators of a run of this many ranks, with MPI_COMM_WORLD alone.
 func NewComms(ranks int) *Comms {
 	world := make([]int32, ranks)
 	for i := range world {

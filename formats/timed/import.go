@@ -16,7 +16,7 @@ import (
 	"github.com/commq/commq/writer"
 )
 
-// Options control an import. The zero value is what commands use.
+// Options control an import. Commands use the zero value.
 type Options struct {
 	// Progress, if not nil, is called from time to time with how much was read and of how much, in the unit of
 	// Trace.Size; the trace is read two times. It may be called by several goroutines.
@@ -82,7 +82,7 @@ type Job struct {
 	Lost int64
 }
 
-// rankFacts is what is learned about a rank.
+// rankFacts has what the passes find out about a rank.
 type rankFacts struct {
 	// Of the first pass, if it reads all calls: rows that are completed long after, by seq, and, by seq too, the bytes
 	// of messages that are smaller than the buffer they were received in.
@@ -214,7 +214,7 @@ func (j *Job) learner(rank int) (*learner, error) {
 	return &learner{r: r, sketch: &j.sketches[rank]}, nil
 }
 
-// rows learns from at most so many rows.
+// rows learns from the next rows, at most most of them.
 func (l *learner) rows(ctx context.Context, most int64) error {
 	j := l.r.j
 	for n := int64(0); n < most && !l.done; n++ {

@@ -24,17 +24,17 @@ type source struct {
 	has  bool
 }
 
-// thread is what is known of a thread of a rank.
+// thread is the state of a thread of a rank.
 type thread struct {
 	lastEnd       int64            // of the call before
-	spent         int64            // since then, by others than the program
+	spent         int64            // time since then that is no computing of the program
 	polls, pollNs int64            // since its last row
-	pending       map[uint64]*slot // its requests that are not completed: traces number them by thread
+	pending       map[uint64]*slot // its open requests: traces number them by thread
 }
 
-// rankReader makes the rows of a rank: it merges the calls of its threads in the order of their starts, and fills the
-// rows of requests in when these are completed. It keeps rows back until then, at most so many; what happens to the
-// rows of older requests, the first pass notes for the second (far).
+// rankReader makes the rows of a rank: it merges the calls of its threads in the order of their starts, and completes
+// the rows of requests when these are completed. Until then it keeps rows back, up to a limit. The completion of older
+// rows is noted by the first pass for the second (far).
 type rankReader struct {
 	j       *Job
 	sources []*source

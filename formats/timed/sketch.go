@@ -6,7 +6,7 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// Sketch is what the first pass tells of a rank: about how many rows it has, and when. No row may start before the
+// Sketch is an estimate of a rank's number of rows and their times, from the first pass. No row may start before the
 // earliest start.
 type Sketch struct {
 	// Sends and Recvs are the numbers of rows that send and receive, for which room is made.
@@ -16,7 +16,7 @@ type Sketch struct {
 	rows    int64
 	first   int64   // the earliest start
 	samples []int64 // starts of every sampleRows-th row
-	told    int64   // what the progress knows
+	told    int64   // reported to the progress so far
 }
 
 // Start takes the start of a row, in ns.

@@ -5,10 +5,10 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// pattern is what a receive of a rank asks for: a null source or tag stands for all of them.
+// pattern is the envelope that a receive of a rank asks for: a null source or tag matches all.
 type pattern struct{ comm, src, tag int32 }
 
-// patterns have the row of the first receive that asks for each.
+// patterns have, by pattern, the row of the first receive that asks for it.
 type patterns map[pattern]int64
 
 func (p patterns) add(asks pattern, seq int64) {
@@ -42,8 +42,8 @@ func (s *slot) receives() bool {
 		(s.row.ProcNull == null32 || s.row.ProcNull&schema.ProcNullRecv == 0)
 }
 
-// unknown reports whether the row is a receive with a wildcard whose message the trace does not tell. By MPI's order it
-// took one that a later receive would have got else, so which messages those got is not known either.
+// unknown reports whether the row is a receive with a wildcard whose message is unknown. It may have taken the message
+// of a later receive, so the messages of later receives are uncertain too.
 func (s *slot) unknown() bool {
 	return s.receives() && s.row.PostedAny != null32 && s.row.PostedAny != 0 &&
 		(s.row.RecvWorld == null32 || s.row.RecvTag == null32)

@@ -287,8 +287,8 @@ func recvSide(x *slot) (match.Recv, bool) {
 	return r, true
 }
 
-// match pairs the epoch's sends and receives. Messages get their rows in the order of their sends: those of earlier
-// epochs, which its receives meet, are put between its own, which are in that order.
+// match pairs the epoch's sends and receives, and writes messages in the order of their sends. Messages of earlier
+// sends, which the epoch's receives meet, are merged in.
 func (p *pass) match(e *epoch) {
 	p.older = p.older[:0]
 	for i := range e.shards {

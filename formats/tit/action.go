@@ -117,7 +117,7 @@ func (f *fields) counts(i, n int, what string) []int64 {
 	return all
 }
 
-// anySource is what SimGrid writes for MPI_ANY_SOURCE, anyTag for MPI_ANY_TAG.
+// anySource and anyTag are SimGrid's numbers for MPI_ANY_SOURCE and MPI_ANY_TAG.
 const anySource, anyTag = -333, -444
 
 // rank returns a field that is a rank.

@@ -6,7 +6,7 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// sizes are what an action says of a collective: bytes of the arguments, and by peer.
+// sizes are the sizes in an action of a collective: bytes of the arguments, and by peer.
 type sizes struct {
 	send, recv int64
 	to, from   []int64

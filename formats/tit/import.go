@@ -12,11 +12,11 @@ import (
 	"github.com/commq/commq/writer"
 )
 
-// Options control the import. The zero value is what commands use.
+// Options control the import. Commands use the zero value.
 type Options struct {
 	// FlopsPerSecond is the speed of the machine that the trace's numbers of operations become times on; 0 means 1e9.
 	FlopsPerSecond float64
-	// Origin is what the caller knows about the origin of the run.
+	// Origin describes where the run came from.
 	Origin schema.Origin
 	// Replace allows that a run has the name already; the new one takes its place.
 	Replace bool

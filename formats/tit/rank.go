@@ -8,7 +8,7 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// key is what a wait names of the message that it waits for.
+// key identifies the message that a wait waits for.
 type key struct{ src, dst, tag int32 }
 
 // pending is a request that is not completed yet.
@@ -35,7 +35,7 @@ type rank struct {
 	ended                  bool
 }
 
-// facts are what the second pass must know about a rank in advance.
+// facts has what the first pass found out about a rank for the second.
 type facts struct {
 	rows int64
 	// done maps a row to the row in a later epoch that completes it; bytes has the size of the message for receives

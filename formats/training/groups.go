@@ -170,7 +170,7 @@ func newComm(id int32, name string, kind schema.CommKind, ranks []int32) *comm {
 	return c
 }
 
-// everyone returns the ranks of a run with so many.
+// everyone returns all ranks of a run with world ranks.
 func everyone(world int32) []int32 {
 	all := make([]int32, world)
 	for i := range all {
@@ -179,7 +179,8 @@ func everyone(world int32) []int32 {
 	return all
 }
 
-// areMembers reports whether ranks can be those of a group in a run with so many: none of them twice.
+// areMembers reports whether ranks can be the members of a group in a run with world ranks: all exist and none is there
+// twice.
 func areMembers(ranks []int32, world int32) bool {
 	sorted := slices.Sorted(slices.Values(ranks))
 	return len(sorted) > 0 && sorted[0] >= 0 && sorted[len(sorted)-1] < world &&

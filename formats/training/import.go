@@ -12,21 +12,21 @@ import (
 	"github.com/commq/commq/writer"
 )
 
-// Options control the import. The zero value is what commands use.
+// Options control the import. Commands use the zero value.
 type Options struct {
 	// Format is the name of the traces' format.
 	Format string
-	// Origin is what the caller knows about the origin of the run.
+	// Origin describes where the run came from.
 	Origin schema.Origin
 	// Replace allows that a run has the name already; the new one takes its place.
 	Replace bool
-	// Numbered tells that the Seq of a collective is the same on all ranks: it becomes its instance. Ranks may lack
+	// Numbered means that the Seq of a collective is the same on all ranks: it becomes its instance. Ranks may lack
 	// some.
 	Numbered bool
 	// TimeOrigin is that of the run: measured; simulated, where the times of the operations are on one clock, in
 	// places that a reader chose; untimed, where they only tell the order. "" means measured.
 	TimeOrigin string
-	// NoCompute tells that the trace does not tell when a process computed.
+	// NoCompute means that the trace does not show when a process computed.
 	NoCompute bool
 	// Warnings are sentences on the traces of the job as a whole.
 	Warnings []string

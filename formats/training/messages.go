@@ -7,7 +7,7 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// side is what sends, or receives, of a rank whose group no trace tells have in common.
+// side identifies sends, or receives, of a rank in a group that no trace names.
 type side struct {
 	rank     int32
 	receives bool
@@ -24,16 +24,16 @@ type end struct {
 	on   []*comm // where the others have it
 }
 
-// messages are the messages of a job of which the traces do not tell the group.
+// messages are the messages of a job without a known group.
 type messages struct {
 	job  *job
 	ends map[side]*end
 	on   map[int32][]*comm // the communicators of each rank
 }
 
-// placeMessages finds the world ranks of the other sides of messages of which the traces tell the rank in the group.
-// Where they do not tell the group it is the only one in which the other side has as many sends, or receives, of that
-// size, and not those of another group. Of what stays open the group is unknown.
+// placeMessages finds the world ranks of the other sides of messages for which traces only have the rank in the group.
+// If the group is unknown too, it is the only group in which the other side has as many sends, or receives, of that
+// size, without those of another group. If several remain, the group stays unknown.
 func placeMessages(j *job) {
 	m := messages{job: j, ends: endsOfMessages(j)}
 	if len(m.ends) == 0 {

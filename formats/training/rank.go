@@ -9,7 +9,7 @@ import (
 
 const null32, null64 = schema.NullInt32, schema.NullInt64
 
-// Unknown is a number that a trace does not tell: of bytes, ranks, places in a group.
+// Unknown stands for a number that a trace does not have: of bytes, ranks, places in a group.
 const Unknown = -1
 
 // Op is an operation of a process with others: a collective, a send or a receive.
@@ -18,27 +18,27 @@ type Op struct {
 	Call schema.CallID
 	// Group is an index into the Groups of its rank, or Unknown.
 	Group int
-	// Seq is its number along the group, or Unknown. Only the order counts, but for Options.Numbered.
+	// Seq is its number along the group, or Unknown. Only the order matters, unless Options.Numbered is set.
 	Seq int64
 	// IssuedNs is when the process asked for it, and ReturnedNs when that call returned. StartNs and EndNs are when it
-	// ran: on the device, if there is one. All are in ns on the clock of the process.
+	// ran, on the device if there is one. All are in ns on the clock of the process.
 	IssuedNs, ReturnedNs, StartNs, EndNs int64
-	// Stream is what it ran on: operations of one stream do not overlap.
+	// Stream is the stream that it ran on: operations of one stream do not overlap.
 	Stream int64
-	// InElements and OutElements are the elements that the process gives and gets, or Unknown.
+	// InElements and OutElements are the numbers of elements that the process gives and gets, or Unknown.
 	InElements, OutElements int64
-	// Type is the type of the elements, as Type names it; empty if unknown. InBytes tells that the elements are counted
+	// Type is the type of the elements, as Type names it; empty if unknown. InBytes means that the elements are counted
 	// in bytes, whatever their type is.
 	Type    string
 	InBytes bool
-	// Root is the rank in the group that a rooted collective has as its root, or Unknown.
+	// Root is the root of a rooted collective, as a rank in the group, or Unknown.
 	Root int32
 	// Peer is the world rank of the other side of a send or a receive; with PeerInGroup its rank in the group.
 	Peer        int32
 	PeerInGroup bool
 	// InSplit and OutSplit are the shares of each rank of the group in an uneven exchange, in any unit; empty if even.
 	InSplit, OutSplit []int64
-	// Label is what else the trace tells of it; empty for nothing.
+	// Label has other facts from the trace; empty if there are none.
 	Label string
 
 	instance int64 // on its communicator, null if none
@@ -52,30 +52,30 @@ type Group struct {
 	Ranks       []int32 // the world ranks of its members; empty if unknown
 }
 
-// Step is where a step of the training begins.
+// Step is the start of a step of the training.
 type Step struct {
 	Name    string
-	StartNs int64
+	StartNs int64 // on the clock of the process
 }
 
-// Rank is what the trace of a process tells. Fill Busy, then call Close.
+// Rank is the contents of the trace of a process. Fill Busy, then call Close.
 type Rank struct {
 	File   string // for messages
-	Rank   int32
+	Rank   int32  // world rank
 	World  int32  // number of processes of the job, 0 if unknown
 	Host   string // empty if unknown
 	Groups []Group
 	Ops    []Op
 	Steps  []Step
 	Busy   Busy
-	// Device tells that operations run on a device beside the program; without one they are issued and waited for by
-	// the process itself.
+	// Device means that operations run on a device beside the program; without one the process itself issues them and
+	// waits for them.
 	Device bool
-	// HasGroups tells that the trace lists the groups of the process, all of them.
+	// HasGroups means that the trace lists all groups of the process.
 	HasGroups bool
 	// Warnings are sentences on what the trace lacks.
 	Warnings []string
-	// Events is the number of events that were read, Dropped that of operations that the tracer says it lost.
+	// Events is the number of events read, Dropped the number of operations that the tracer says it lost.
 	Events, Dropped int64
 
 	rows    []entry

@@ -275,7 +275,7 @@ func sortParts(b *schema.Parts, first int) {
 	}
 }
 
-// Later moves all times of a closed rank by so many ns.
+// Later moves all times of a closed rank by ns.
 func (r *Rank) Later(ns int64) {
 	r.firstNs += ns
 	for i := range r.rows {

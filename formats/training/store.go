@@ -7,9 +7,9 @@ import (
 	"github.com/commq/commq/writer"
 )
 
-// Importing is how the traces of a job are imported. The zero value is what commands use.
+// Importing controls how the traces of a job are imported. Commands use the zero value.
 type Importing struct {
-	// Origin is what the caller knows about the origin of the run.
+	// Origin describes where the run came from.
 	Origin schema.Origin
 	// Replace allows that a run has the name already; the new one takes its place.
 	Replace bool
