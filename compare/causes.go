@@ -18,13 +18,14 @@ type Cause struct {
 	// Call is the MPI call at its place, and Place that place, which is empty if it is not known. Both are empty where
 	// there is no one place.
 	Call, Place string
-	// GainNs is what mending it gains, and Share that as a part of the run's time. Bound means that it is at most this.
+	// GainNs is the time that removing the cause would save, and Share that as a fraction of the run's time. Bound
+	// means that both are upper bounds.
 	GainNs int64
 	Share  float64
 	Bound  bool
 	// Text says what is the matter.
 	Text string
-	// Apart means that its time is no part of the run's: only rules that name it judge it.
+	// Apart means that its time is not part of the run's: only rules that name it judge it.
 	Apart bool
 	// File and Line are its place in the source; empty and 0 if unknown.
 	File string
@@ -43,12 +44,12 @@ func (c *Cause) site() string {
 type Causes struct {
 	// Run is the run's name.
 	Run string
-	// TimeNs is the run's time, of which the gains are parts.
+	// TimeNs is the run's time, to which Share is relative.
 	TimeNs int64
 	// Machine is the machine on which the run was simulated without its faults.
 	Machine string
-	// Times is where the times of the findings come from: simulated for a run that was simulated in place of its own
-	// times, else the run's time origin.
+	// Times is the origin of the times in the findings: simulated if the run was simulated because its own times were
+	// not usable, otherwise the run's time origin.
 	Times string
 	// Clock is the run's compute clock.
 	Clock string

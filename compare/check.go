@@ -110,18 +110,18 @@ type Evidence struct {
 	New  []Sample
 	Kept []string
 	Base []Sample
-	// Lacks tells what a run lacks of the calls that a measure counts, or those that fit if it is a pattern; "" for
-	// nothing. nil means that no run lacks any.
+	// Lacks returns a sentence about calls that a run lacks and that a measure counts, or that fit it if it is a
+	// pattern; "" if there are none. nil means that no run lacks any.
 	Lacks func(run, measure string) string
 	// Baseline has the measures of earlier runs; nil if there is none.
 	Baseline *Baseline
 	// Grow returns how a measure grows over the runs with these numbers of ranks; no numbers means all runs.
 	Grow func(measure string, ranks []int32) ([]Growth, error)
-	// Operations are the collectives that can be found. ByHand returns those that a run does by hand; with an error
-	// there may be more.
+	// Operations are the names of all collectives that a rule may name. ByHand returns those that a run does by hand;
+	// with an error the list is incomplete.
 	Operations []string
 	ByHand     func(run string) ([]Manual, error)
-	// CauseRules are the findings that there can be. Causes returns those of a run.
+	// CauseRules are the names of all rules of commq diagnose. Causes returns the findings of a run.
 	CauseRules []string
 	Causes     func(run string) (Causes, error)
 	// Rows returns the first rows of an SQL query on a run, in words, and the number of all rows.

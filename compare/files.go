@@ -16,14 +16,14 @@ import (
 type Engine interface {
 	// Ask asks a named query about several runs together.
 	Ask(ctx context.Context, runs []Run, query string, args map[string]string, each func(rows.Row) error) error
-	// SQL runs a SELECT on one run. It returns the first rows in words, and the number of rows. No row of a run that
-	// lacks some of what is read is an error.
+	// SQL runs a SELECT on one run. It returns the first rows in words, and the number of rows. If there are no rows
+	// and the run lacks part of what the SELECT reads, that is an error.
 	SQL(ctx context.Context, run Run, text string) (first []string, count int64, err error)
-	// ByHand finds the collectives that a run does by hand, with an error those that it could; Operations lists those
-	// that there can be.
+	// ByHand returns the collectives that a run does by hand; with an error the list is incomplete. Operations returns
+	// the names of all collectives that a rule may name.
 	ByHand(ctx context.Context, run Run) ([]Manual, error)
 	Operations() []string
-	// Causes returns what commq diagnose finds in a run; CauseRules lists what it can find.
+	// Causes returns the findings of commq diagnose in a run; CauseRules lists all rules of commq diagnose.
 	Causes(ctx context.Context, run Run) (Causes, error)
 	CauseRules() []string
 	// Fit finds the exact law that values follow over the number of ranks; nil if there is none.

@@ -129,7 +129,7 @@ func incomparable(runs []Causes) string {
 	return ""
 }
 
-// doubtsOf is what makes the findings of runs doubtful, each doubt once.
+// doubtsOf returns the reasons why findings of runs are doubtful, each once.
 func doubtsOf(runs []Causes) (notes []string) {
 	for i := range runs {
 		if m := runs[i].Machine; m != runs[0].Machine {
@@ -177,7 +177,7 @@ func gather(runs []Causes) (all []*sideFinding) {
 	return all
 }
 
-// likeness is how much of the places of two findings must be the same.
+// likeness is the part of the places of two findings that must be equal.
 type likeness int
 
 const (
@@ -186,7 +186,7 @@ const (
 	fileOnly             // the line moved
 )
 
-// key is the same for findings that are the same.
+// key identifies equal findings.
 func (c *Cause) key(like likeness) string {
 	place := c.Place
 	switch {
@@ -249,7 +249,7 @@ func (d *Comparison) addShift(base, new *sideFinding, least float64, bases, news
 	d.Findings = append(d.Findings, s)
 }
 
-// gain is the gain of a finding in so many runs.
+// gain returns the gain of a finding in a set of this many runs.
 func (f *sideFinding) gain(runs int) (g SideGain) {
 	if f == nil {
 		return g
@@ -263,7 +263,7 @@ func (f *sideFinding) gain(runs int) (g SideGain) {
 		GainNs: int64(stats.Median(gains)), Share: stats.Median(shares), Bound: f.bound}
 }
 
-// size is the difference of the gains, without its sign.
+// size returns the difference of the gains, without its sign.
 func (s *FindingShift) size() int64 {
 	return max(s.New.GainNs-s.Base.GainNs, s.Base.GainNs-s.New.GainNs)
 }
@@ -276,7 +276,7 @@ func medianTime(runs []Causes) float64 {
 	return stats.Median(times)
 }
 
-// shownNotes is how many notes about findings are shown to people.
+// shownNotes limits the notes about findings in texts.
 const shownNotes = 3
 
 // writeFindings writes the findings that differ, and notes about them. Without both it writes nothing.

@@ -39,8 +39,8 @@ func (j *judge) equations(runs []int) {
 	}
 }
 
-// sectionLike returns the section with which a run must agree on the rows that are kept: that of as many ranks, or one
-// that keeps what the run keeps, or any.
+// sectionLike returns the section to compare a run's kept rows with: the one for its number of ranks, else one with the
+// same kept rows, else any.
 func (b *Baseline) sectionLike(s *Sample, kept string) (like *Section) {
 	if section := b.Sections[s.Ranks]; section != nil {
 		return section

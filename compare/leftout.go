@@ -17,9 +17,9 @@ var (
 		"rank_bytes_max", "payloads", "messages_per_rank", "bytes", "bytes_per_rank", "mean_message_bytes"}
 )
 
-// LeftOut tells what the run, which the sentence calls name, lacks by request (--calls, --record) of what a rule reads;
-// "" for nothing. where is what lacks it too. What a program itself switches off with MPI_Pcontrol is no part of what
-// is checked.
+// LeftOut returns a sentence about calls that the capture left out by request (--calls, --record) and that reads needs;
+// "" if there are none. The sentence calls the run name, and says that where, what is derived from it, lacks them too.
+// Recording that only the program switched off, with MPI_Pcontrol, is not reported.
 func (r *Run) LeftOut(name string, reads schema.Reads, where string) string {
 	if r.Manifest.Record == "all" && !r.filtersCalls() {
 		return ""
@@ -37,8 +37,8 @@ func (r *Run) filtersCalls() bool {
 	return len(f.Kept)+len(f.Out) > 0
 }
 
-// lacks tells what the run lacks of the calls that a measure counts, or of those that fit if it is a pattern: they were
-// left out by name. A measure that needs --record all is not there without it.
+// lacks returns a sentence about calls that were left out by name and that a measure, or one that fits the pattern,
+// counts; "" if there are none. A measure that needs --record all does not exist without it.
 func (r *Run) lacks(pattern string) string {
 	measure, item, isPart := strings.Cut(strings.ReplaceAll(pattern, "-", "_"), "/")
 	call, _, _ := strings.Cut(item, " in ")

@@ -50,7 +50,7 @@ func (d *Diagnosis) share(ns int64) float64 { return float64(ns) / float64(max(1
 // Share returns a finding's gain as a fraction of the run's time.
 func (d *Diagnosis) Share(f *Finding) float64 { return d.share(f.GainNs) }
 
-// Shown returns how many findings gain at least a share of the run's time, at most most; most 0 means all of them.
+// Shown returns how many findings gain at least a share of the run's time, up to most; most 0 means all of them.
 func (d *Diagnosis) Shown(least float64, most int) (n int) {
 	for n < len(d.Findings) && d.share(d.Findings[n].GainNs) >= least && (most == 0 || n < most) {
 		n++

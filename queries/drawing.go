@@ -125,7 +125,7 @@ func (d *drawer) ranks() []string {
 	return []string{"1 rank"}
 }
 
-// CheckRuns returns an error if the picture cannot show so many runs.
+// CheckRuns returns an error if the picture cannot show this many runs.
 func (q *Query) CheckRuns(runs int) error {
 	if q.Plot != nil && q.Plot.Kind == "timeline" && runs > 1 {
 		return fmt.Errorf("the picture of %s shows one run, and there are %d; draw each into a file of its own", q.Name,

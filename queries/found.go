@@ -45,13 +45,13 @@ type Search struct {
 	Progress func(name string)
 }
 
-// Answer is what a finding file says of a run.
+// Answer is the answer of a finding file about a run.
 type Answer struct {
 	// Finding is the file.
 	Finding *Finding
-	// Found are its rows, the largest cost first.
+	// Found are the rows of the answer, the largest cost first.
 	Found []Found
-	// Not says why it was not asked: what the run lacks, or that it is too large. It is "" for a file that was asked.
+	// Not is the reason why the file was not asked: what the run lacks, or that it is too large; "" if it was asked.
 	Not string
 	// Err is a mistake in the file. Its rows are left out then.
 	Err error
@@ -194,7 +194,7 @@ func plainValue(value any) any {
 	return value
 }
 
-// ranksOf reads a list of world ranks, separated by commas, of a run with so many.
+// ranksOf reads a list of world ranks, separated by commas, of a run with this many ranks.
 func ranksOf(text string, ranks int32) (all []int32, err error) {
 	if text == "" {
 		return nil, nil

@@ -103,7 +103,7 @@ func ownNeeds(text string) (needs []string) {
 	return needs
 }
 
-// meaning says what a column is: what the schema does if it has one of that name, else its name in words.
+// meaning returns the description of a column: the schema's if it has a column of that name, else the name in words.
 func meaning(name string) string {
 	for _, t := range schema.Tables() {
 		if c, _ := t.Column(name); c != nil {

@@ -206,7 +206,7 @@ func timeText(m *schema.Manifest, exact bool) string {
 		units.Count(int64(m.Epochs), "epoch"))
 }
 
-// shownDigest is how many digits of a digest are printed for people.
+// shownDigest is the number of digits of a digest in texts.
 const shownDigest = 12
 
 // MachineText names the machine of virtual times, by name or by file and digest, and how many ranks simulated it.

@@ -13,7 +13,7 @@ import (
 	"github.com/commq/commq/writer"
 )
 
-// namesListed is how many hosts, users and folders a text lists.
+// namesListed limits the hosts, users and folders in a text.
 const namesListed = 3
 
 // userRe matches the name of a user in a path.

@@ -9,9 +9,9 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// LeftOut tells people what the run lacks of its program's calls, where that touches what is read of it: "cg.4 lacks
-// all calls but MPI_I* (--calls): what they did is not in this answer". It is "" if nothing is lacking. where is what
-// was made of the run: this answer.
+// LeftOut returns a sentence about the calls of the program that the run lacks and that reads needs: "cg.4 lacks all
+// calls but MPI_I* (--calls): what they did is not in this answer". It is "" if none is lacking. where names what was
+// derived from the run: "this answer".
 func LeftOut(name string, m *schema.Manifest, reads schema.Reads, where string) string {
 	parts := lackingCalls(m, reads)
 	if len(parts) == 0 {

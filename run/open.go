@@ -64,7 +64,7 @@ func (r *Run) readRanks(ctx context.Context) error {
 	})
 }
 
-// smallRows is how many rows of a small table are read at once.
+// smallRows is the number of rows of a small table that are read at once.
 const smallRows = 4096
 
 // Rows reads all rows of a table into memory, R being the table's row type: for small tables only.

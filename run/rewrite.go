@@ -44,7 +44,7 @@ func NewRewriter(source *Run, how Rewrite) (*Rewriter, error) {
 	return &Rewriter{source: source, how: how, out: out}, nil
 }
 
-// copyRows is how many rows are copied at once: a row group each, where the source does not have smaller ones.
+// copyRows is the number of rows that are copied at once: a row group each, if the source does not have smaller ones.
 const copyRows = 1 << 17
 
 // Copy copies a table with a change; nil changes nothing. Times, polls and clock offsets are reset after the change,

@@ -7,7 +7,7 @@ import (
 	"github.com/commq/commq/writer"
 )
 
-// streamRows is how many rows of events or messages are read at once: so few that they stay in the cache.
+// streamRows is the number of rows of events or messages that are read at once: few enough to stay in the cache.
 const streamRows = 1 << 13
 
 // Events returns a function that passes all rows of events to add, epoch by epoch and each rank's in the order of seq.

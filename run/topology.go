@@ -79,7 +79,7 @@ func (c *Comm) worldRanks(lists [][]int32) [][]int32 {
 	return lists
 }
 
-// sources are the ranks that each of so many ranks receives from.
+// sources returns the ranks from which each of the ranks receives.
 func (t *topology) sources(ranks int) [][]int32 {
 	sources := make([][]int32, ranks)
 	for rank, targets := range t.targets {

@@ -6,15 +6,14 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// WindowKey tells windows apart: the communicator and the instance of the call that made the window.
+// WindowKey identifies a window: the communicator of the call that made it, and the instance of that call.
 type WindowKey struct {
 	Comm     int32
 	Instance int64
 }
 
-// Ungrouped returns the windows on which the group of an MPI_Win_post or MPI_Win_start is not recorded. Nobody can tell
-// which posts and starts of such a window belong together: the n-th of a rank for another one may be the one without a
-// group.
+// Ungrouped returns the windows with an MPI_Win_post or MPI_Win_start whose group is not recorded. Posts and starts of
+// such a window cannot be matched: the n-th of a rank for another one may be the one without a group.
 func (r *Run) Ungrouped(ctx context.Context) (map[WindowKey]bool, error) {
 	never, err := r.NeverCalls(ctx, schema.CallWinPost, schema.CallWinStart)
 	if never || err != nil {

@@ -16,6 +16,7 @@ import (
 
 // Listed is a run in the list.
 type Listed struct {
+	// Name is the run's name in the list.
 	Name string `json:"name"`
 	// Ranks, Calls and Messages are the run's numbers.
 	Ranks    int32 `json:"ranks"`
@@ -25,7 +26,7 @@ type Listed struct {
 	EndNs int64 `json:"end_ns"`
 	// Args name the run on a command line.
 	Args []string `json:"args"`
-	// Lacks tells why queries, by their names, cannot be asked of the run.
+	// Lacks has, by the name of a query, the reason why it cannot be asked of the run.
 	Lacks map[string]string `json:"lacks"`
 	// Digest is the run's. Answers have it too, so that a page sees that a run was replaced.
 	Digest string `json:"digest"`
@@ -45,14 +46,14 @@ func (s *Server) runs(w http.ResponseWriter, r *http.Request) {
 	answer(w, list)
 }
 
-// listed tells of a run what the list does.
+// listed describes a run for the list.
 func (s *Server) listed(f run.Found) Listed {
 	m := f.Manifest
 	return Listed{Name: f.Name, Ranks: m.Ranks, Calls: m.Counts.Calls, Messages: m.Counts.Messages,
 		EndNs: m.EndNs, Args: s.predictions.args(f), Lacks: s.lacks(f), Digest: m.Digest}
 }
 
-// facts tells what commq runs show prints of a run, and what the run discloses of the machine.
+// facts answers with what commq runs show prints of a run, and what the run discloses of the machine.
 func (s *Server) facts(w http.ResponseWriter, r *http.Request) {
 	found, err := s.singleRun(r)
 	if err != nil {
@@ -71,7 +72,7 @@ func (s *Server) facts(w http.ResponseWriter, r *http.Request) {
 	answer(w, facts)
 }
 
-// lacks tells why queries cannot be asked of a run.
+// lacks returns, by query, the reasons why it cannot be asked of a run.
 func (s *Server) lacks(f run.Found) map[string]string {
 	lacks := map[string]string{}
 	for _, q := range s.options.Queries {
@@ -82,7 +83,7 @@ func (s *Server) lacks(f run.Found) map[string]string {
 	return lacks
 }
 
-// Described is a query as the page needs it.
+// Described is the description of a query, with its parameters and its picture if it has one.
 type Described struct {
 	Name    string          `json:"name"`
 	Summary string          `json:"summary"`
@@ -99,7 +100,7 @@ func (s *Server) queries(w http.ResponseWriter, _ *http.Request) {
 	answer(w, list)
 }
 
-// diagnose tells what makes a run slow.
+// diagnose answers with the diagnosis of a run.
 func (s *Server) diagnose(w http.ResponseWriter, r *http.Request) {
 	found, err := s.singleRun(r)
 	if err != nil {
@@ -150,7 +151,7 @@ func (s *Server) singleRun(r *http.Request) (run.Found, error) {
 	return named[0], nil
 }
 
-// foundFor is how long a question may use the list of runs that an earlier one read.
+// foundFor is how long questions use a list of runs before it is read again.
 const foundFor = 2 * time.Second
 
 // foundRuns keeps the list of runs for a moment: a page asks several questions at once, and a store may have thousands

@@ -16,21 +16,21 @@ import (
 // PathFinder finds the critical path of a run as commq critical-path does.
 type PathFinder func(ctx context.Context, found run.Found) (Path, error)
 
-// Path returns what is between two times of a critical path: at most so many parts, or nearly so.
+// Path returns the parts of a critical path between two times, in ns since the start of the run: about most of them.
 type Path func(fromNs, toNs int64, most int) PathParts
 
 // PathParts are parts of a critical path, in order.
 type PathParts struct {
 	Parts []PathPart `json:"parts"`
-	// StepNs is how long the steps are of which a part stands for all on its rank; 0 if each part is drawn by itself.
+	// StepNs is the length of a step if parts are joined, one per step and rank; 0 if each part is drawn by itself.
 	StepNs int64 `json:"step_ns"`
-	// Summary tells how long the whole path is, and what it consists of.
+	// Summary has the length of the whole path, and its shares.
 	Summary string `json:"summary"`
-	// Command is the command line.
+	// Command is the command line with the same answer.
 	Command string `json:"command"`
 }
 
-// PathPart is a part of a critical path on a rank.
+// PathPart is a part of a critical path on a rank, between two times in ns since the start of the run.
 type PathPart struct {
 	Rank   int32 `json:"rank"`
 	FromNs int64 `json:"from_ns"`
@@ -41,13 +41,13 @@ type PathPart struct {
 	Call string `json:"call"`
 }
 
-// mostParts is how many parts of a path the page draws.
+// mostParts limits the parts of a path that the page draws.
 const mostParts = 4000
 
-// keptPaths is how many paths stay in memory: two runs beside each other need two.
+// keptPaths limits the paths in memory: two runs beside each other need two.
 const keptPaths = 2
 
-// paths keeps the paths that were asked for last: each takes a pass over all rows of a run.
+// paths keeps the paths that were asked for last: finding one takes a pass over all rows of a run.
 type paths struct {
 	turn chan struct{} // holds a value while nobody looks for a path
 	kept []foundPath   // the one found last comes last

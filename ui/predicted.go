@@ -32,7 +32,7 @@ type Predicted struct {
 	Command string `json:"command"`
 }
 
-// mostPredicted is how many predicted runs are kept: each is as large as the run that it was made of.
+// mostPredicted limits the predicted runs that are kept: each is as large as the run from which it is made.
 const mostPredicted = 4
 
 // predictedRuns are the runs with simulated times that the page asked for, in a folder that Close removes.

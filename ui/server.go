@@ -36,7 +36,7 @@ type Options struct {
 	CriticalPath PathFinder
 	// Engine limits each engine; at most six are open, each with these limits.
 	Engine queries.Options
-	// Timeout is how long a question may take.
+	// Timeout limits the time of a question.
 	Timeout time.Duration
 	// Version is that of commq.
 	Version string

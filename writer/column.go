@@ -46,7 +46,7 @@ type columnEncoder struct {
 	stretches  [2][]span // the rows of each half of a split batch
 }
 
-// column is what a column chunk is made from: rows of a column.
+// column is the input of a column chunk: rows of a column.
 type column struct {
 	data any
 	same bool // all rows of data have the same value

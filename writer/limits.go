@@ -12,8 +12,8 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// rowLimits are what values of rows that readers use as indices may be: in a run whose rows break its rules they may be
-// anything. Check finds all rows that do.
+// rowLimits bounds the values that readers use as indices (world ranks, threads, hosts, parents of call sites), so that
+// a damaged run cannot make them panic. check rejects the first row beyond them; commq runs check lists all.
 type rowLimits struct {
 	dir    string
 	ranks  int32
@@ -22,7 +22,7 @@ type rowLimits struct {
 	sites  int32 // rows of callsites so far
 }
 
-// limitsOf returns the limits of a table of the run in folder dir; none if it has no manifest, as a run that is
+// limitsOf returns the limits of a table of the run in folder dir; none if it has no manifest, like a run that is being
 // removed.
 func limitsOf(dir string, t *schema.Table) (*rowLimits, error) {
 	if _, err := os.Stat(filepath.Join(dir, manifestName)); errors.Is(err, os.ErrNotExist) {
@@ -45,7 +45,7 @@ func limitsOf(dir string, t *schema.Table) (*rowLimits, error) {
 	return l, nil
 }
 
-// leaveOut leaves out columns, whose values are not known when a batch is checked.
+// leaveOut leaves out columns whose values are unknown when a batch is checked.
 func (l *rowLimits) leaveOut(isUnknown func(column int) bool) {
 	l.worlds = slices.DeleteFunc(l.worlds, isUnknown)
 	l.places = slices.DeleteFunc(l.places, isUnknown)

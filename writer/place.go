@@ -12,8 +12,7 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// place is where a run is written: a hidden folder of the store, which gets the run's name when the run is complete.
-// A lock keeps other processes out.
+// place is the hidden folder of the store where a run is written. It gets the run's name when the run is complete.
 type place struct {
 	store, name string
 	dir         string // the hidden folder
@@ -69,9 +68,8 @@ func retakePlace(dir, hidden string) (*place, error) {
 	return p, nil
 }
 
-// removeHidden removes a hidden folder of a store, if it exists. It may be a run that was replaced or removed, whose
-// name another run has, or nobody. That is made durable before: otherwise the name could lead to the removed files
-// again after a power failure.
+// removeHidden removes a hidden folder of a store, if it exists: a replaced or removed run. It syncs the store first,
+// so that a power failure cannot bring the name back to files that are gone.
 func removeHidden(dir string) error {
 	if _, err := os.Lstat(dir); errors.Is(err, os.ErrNotExist) {
 		return nil

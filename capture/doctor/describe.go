@@ -19,11 +19,11 @@ import (
 
 // Fact is one line of a description.
 type Fact struct {
-	Name, Value string
+	Name, Value string // for people
 }
 
-// Describe tells what a bug report has to say about this commq and its machine. It checks nothing: Machine does.
-// engine is the version of DuckDB.
+// Describe returns the facts about this commq and its machine that belong in a bug report. It checks nothing: Machine
+// does. engine is the version of DuckDB.
 func Describe(ctx context.Context, engine string) []Fact {
 	facts := []Fact{
 		{"built", fmt.Sprintf("%s for %s/%s, with DuckDB %s", builder(), runtime.GOOS, runtime.GOARCH, engine)},

@@ -39,7 +39,8 @@ func WaitForRanks(ctx context.Context, dir string, patience time.Duration) (livi
 	}
 }
 
-// writes reports whether the process of a file is alive. Ingest tells of files that cannot be read.
+// writes reports whether the process of a file is alive. Files that cannot be read are not alive here; ingest reports
+// them.
 func writes(path string) (rank int32, alive bool) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// part is what a rank sends to and receives from one other rank in a collective operation.
+// part is the data that a rank sends to and receives from one other rank in a collective operation.
 type part struct {
 	seq        int64 // of its row
 	world      int32

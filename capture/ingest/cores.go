@@ -34,7 +34,8 @@ func (s *coreSet) within(t *coreSet) bool {
 	return true
 }
 
-// cores returns which cores the ranks on each host might use. A host of which a rank does not tell is left out.
+// cores returns which cores the ranks on each host might use. Hosts with a rank that did not record its cores are left
+// out.
 func (p *plan) cores(j *job) (all []schema.HostCores) {
 	sets := make([]map[coreSet]int32, len(p.hosts)) // number of ranks by the cores that they might use
 	for _, r := range j.ranks {
@@ -78,8 +79,7 @@ func hostCores(host int32, sets map[coreSet]int32) schema.HostCores {
 	return c
 }
 
-// shareCores notes that so many ranks have only these cores, if they are more than the cores and have fewer each than
-// any others.
+// shareCores records the most crowded set of cores: more ranks than cores, and the fewest cores per rank.
 func shareCores(c *schema.HostCores, ranks, cores int32) {
 	more := int64(ranks)*int64(c.SharedCores) - int64(c.SharingRanks)*int64(cores)
 	if ranks > cores && (c.SharingRanks == 0 || more > 0 || more == 0 && ranks > c.SharingRanks) {

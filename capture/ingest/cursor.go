@@ -26,7 +26,7 @@ type cursor struct {
 	threads []thread
 }
 
-// thread reads a file of a rank: slots are those from pos on, at which the next group begins, as far as they were read.
+// thread reads a file of a rank. slots are the slots read so far; the next group begins at pos.
 type thread struct {
 	reader *spool.Reader
 	slots  []spool.Call

@@ -43,8 +43,8 @@ func (r *rankSpool) cutDamaged() {
 	}
 }
 
-// lastCallBefore returns where the call begins in whose slots the slot lies, which is the first that is not kept, and
-// when the call before it was entered.
+// lastCallBefore returns the first slot of the call that contains slot, where the kept records end, and when the call
+// before it was entered.
 func lastCallBefore(f *spool.File, slot int) (end int, entered uint64) {
 	last := f.Header.Clock0Tick
 	entered = last

@@ -35,7 +35,7 @@ type Options struct {
 	Progress func(done, total int64)
 	// Partial accepts a spool in which ranks are missing or records were cut off. The run's warnings list these.
 	Partial bool
-	// Origin is what the caller knows about where the run came from. Empty fields are filled in from the spool.
+	// Origin describes where the run came from. Empty fields are filled in from the spool.
 	Origin schema.Origin
 	// TimeResolutionNs rounds times down to its multiples, which makes a run smaller; a power of two, 0 is 1 ns.
 	TimeResolutionNs int64

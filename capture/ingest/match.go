@@ -140,7 +140,7 @@ type matched struct {
 	row  int32 // of the send
 }
 
-// matchedAtOnce is how many messages are found before their rows are made.
+// matchedAtOnce is the number of messages that are found before their rows are made.
 const matchedAtOnce = 16
 
 // matchSends pairs the sends of a rank. The receives are far apart in memory, so it looks for several and fetches them

@@ -34,7 +34,7 @@ func partFile(part int32, ending string) string { return fmt.Sprintf("%d%s", par
 // jobFile is the file that holds a partJob.
 const jobFile = "job.json"
 
-// partJob is what all parts of a run must agree on.
+// partJob has the values on which all parts of a run must agree.
 type partJob struct {
 	Job              string   `json:"job"`
 	Ranks            int32    `json:"ranks"`

@@ -190,7 +190,7 @@ func (t Target) compile(ctx context.Context, what, folder string, args []string)
 	return &CompileError{What: what, Compiler: t.Mpicc, Err: err, Output: strings.ReplaceAll(string(text), folder+"/", "")}
 }
 
-// mostCompilers is how many compilers run at once at most, as many cores as there may be: others use a login node, too.
+// mostCompilers limits the compilers that run at once, also where there are more cores: login nodes are shared.
 const mostCompilers = 8
 
 // compileEach compiles the sources in a folder, several at once in their order, and returns the paths of the objects.

@@ -354,7 +354,7 @@ func (s *simulator) warnMixed(g *gathering, e *Event) {
 // maxOffset is larger than any file of records.
 const maxOffset = 1 << 50
 
-// takeRecords takes the records after an event: those in b, whose length it returns, and those that were not read yet.
+// takeRecords consumes the records of an event, from b and then from the pipe, and returns how many bytes of b it used.
 func (s *simulator) takeRecords(e *Event, b []byte) (int, error) {
 	if err := s.checkPresent(e); err != nil {
 		return 0, err

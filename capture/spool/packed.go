@@ -16,7 +16,7 @@ import (
 // blockBytes is the size of a Block.
 const blockBytes = int(unsafe.Sizeof(Block{}))
 
-// mostSlots is how many slots a block has at most: those of a window.
+// mostSlots limits the slots of a block: those of a window.
 const mostSlots = WindowBytes/SlotBytes - 1
 
 // A packed slot has at least a key and the mask of its words, at most nine bytes more for each word and the compute
@@ -133,7 +133,7 @@ func (p *packedFile) readBlock(b *Block, data []byte) bool {
 	return err == nil && (!p.checks || b.Check == crc32.Checksum(data[:unsafe.Offsetof(b.Check)], castagnoli))
 }
 
-// isNext reports whether a block can follow those found so far, behind so many skipped bytes and before so many others.
+// isNext reports whether a block can follow those found so far, after skipped bytes and with rest bytes left.
 func (p *packedFile) isNext(b *Block, rest int64, skipped int) bool {
 	bytes, n := int64(b.Bytes), int64(b.N)
 	last := len(p.blocks) - 1
@@ -141,7 +141,7 @@ func (p *packedFile) isNext(b *Block, rest int64, skipped int) bool {
 		b.First <= p.end+inBytes(skipped) && (last < 0 || b.First >= p.blocks[last].First && b.First+uint64(n) >= p.end)
 }
 
-// inBytes is how many slots blocks of so many bytes have at most.
+// inBytes returns the most slots that blocks of n bytes can hold.
 func inBytes(n int) uint64 { return uint64(n) * mostSlots / uint64(blockBytes) }
 
 // readWindow finds the window that continues the blocks, and reports whether the file with the blocks, which had so

@@ -137,14 +137,14 @@ type captureOptions struct {
 	preloadOptions
 	simulationOptions
 	name     string // --name
-	ranks    int
-	launcher string
+	ranks    int    // -n
+	launcher string // --launcher
 	filter   filterOptions
 	// resolution is --time-resolution-ns.
 	resolution int64
 	// gather is --gather, a shell command that copies the records of the other nodes.
 	gather   string
-	keep     bool
+	keep     bool   // --keep
 	maxSpool string // --max-spool
 	dryRun   bool   // --dry-run
 	// keepSecrets is --keep-secrets.
@@ -348,7 +348,7 @@ func (o *captureOptions) checkFlags(args []string) error {
 	return oneOf("format", o.format, "text", "json")
 }
 
-// failedText is what is said of a launcher that failed, and what to do where no rank recorded anything.
+// failedText explains a failed launcher, and what to do if no rank recorded anything.
 func (o *captureOptions) failedText(ctx context.Context, err error, status int, launcher []string) string {
 	if !errors.Is(err, errNothing) {
 		return fmt.Sprintf("commq: %v\n", err)

@@ -224,7 +224,7 @@ func (e *checkEngine) Ask(ctx context.Context, runs []compare.Run, query string,
 	return askWith(e.options())(ctx, runs, query, args, each)
 }
 
-// rowsShown is how many rows of SQL a finding shows.
+// rowsShown limits the rows of SQL that a finding shows.
 const rowsShown = 3
 
 // SQL runs the SELECT of a rule.

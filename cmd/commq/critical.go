@@ -162,7 +162,7 @@ func pathShares(p *critical.Path) string {
 	return strings.Join(text, ", ")
 }
 
-// A picture of the path has at most so many steps of time and rows of ranks, a few pixels each.
+// pathSteps and pathRanks limit the resolution of the picture: steps of time and rows of ranks of a few pixels each.
 const pathSteps, pathRanks = 550, 350
 
 // pathPicture draws on which rank the path is when, in the colours of its kinds, and its changes of rank as lines.

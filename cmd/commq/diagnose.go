@@ -39,7 +39,7 @@ type diagnoseOptions struct {
 // diagnoseFormats are the values of --format.
 var diagnoseFormats = []string{"table", "json", "csv", "markdown", "sarif", "junit"}
 
-// diagnoseShown is how many findings are shown at most unless --all is given.
+// diagnoseShown limits the findings that are shown without --all.
 const diagnoseShown = 5
 
 // diagnoseLeast is the default of --least.
@@ -181,11 +181,11 @@ func (o *diagnoseOptions) diagnose(ctx context.Context, a *app, found run.Found,
 	return diagnose.Run(ctx, r, how)
 }
 
-// keptCalls is how many calls a run has at least for diagnose to keep the sums of its rows and what rules from files
-// say. Those of smaller runs are made in a second.
+// Diagnoses of runs with at least keptCalls calls keep the sums of rows and the answers of rules from files. Those of
+// smaller runs are made in a second.
 const keptCalls = 1_000_000
 
-// keptResults are what diagnoses of a run keep; nil if they keep nothing.
+// keptResults returns the results that diagnoses of a run keep; nil if they keep nothing.
 func keptResults(found run.Found) *kept.Results {
 	folder, err := kept.CacheFolder()
 	if err != nil || found.Manifest.Counts.Calls < keptCalls {
@@ -194,11 +194,11 @@ func keptResults(found run.Found) *kept.Results {
 	return kept.ResultsOf(found.Dir, filepath.Join(folder, "results"))
 }
 
-// doubtCalls is how many calls a run has at most that is searched for messages received before they were sent and for
-// calls recorded twice, as commq doctor does for any run.
+// Runs with at most doubtCalls calls are searched for messages received before they were sent and for calls recorded
+// twice, as commq doctor does for any run.
 const doubtCalls = 2_000_000
 
-// recordingDoubts are what commq doctor finds wrong with a run that makes its diagnosis doubtful.
+// recordingDoubts returns the findings of commq doctor that make the diagnosis of a run doubtful.
 func recordingDoubts(ctx context.Context, found run.Found) (warnings []string, err error) {
 	r := &doctor.Run{Name: found.Name, Dir: found.Dir, Manifest: found.Manifest}
 	err = doctorEngine(ctx, r, func(ask rows.Ask) error {
@@ -210,7 +210,7 @@ func recordingDoubts(ctx context.Context, found run.Found) (warnings []string, e
 	return warnings, err
 }
 
-// doubtTexts are the warnings of a diagnosis about a doubtful recording.
+// doubtTexts returns warnings about a doubtful recording.
 func doubtTexts(doubts []doctor.Finding) (warnings []string) {
 	for _, f := range doubts {
 		warnings = append(warnings, fmt.Sprintf("the recording (%s): %s", f.Check, f.Found))

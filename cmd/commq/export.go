@@ -169,7 +169,7 @@ func disclose(ctx context.Context, a *app, dir, file string) {
 	}
 }
 
-// reportLacking reports what a file that was made of the run in a folder lacks because the run does.
+// reportLacking reports the calls that a file derived from the run in a folder lacks because the run lacks them.
 func reportLacking(a *app, dir, file string) {
 	m, err := writer.ReadManifest(dir)
 	if err != nil {

@@ -48,7 +48,8 @@ func readFindings() (*findingLibrary, error) {
 	return l, nil
 }
 
-// findingRows is how many rows a finding file reads of the tables events and messages, unless it is asked to read more.
+// findingRows limits the rows of the tables events and messages that a finding file reads, unless it is asked to read
+// more.
 const findingRows = 1_000_000_000
 
 // ask asks the files of a run, and puts what they say into the options of its diagnosis. It returns the mistakes in

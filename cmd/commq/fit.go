@@ -198,7 +198,7 @@ func orNull(x *float64) any {
 	return *x
 }
 
-// alternativesListed is how many other forms a text for people lists.
+// alternativesListed limits the other forms in a text for people.
 const alternativesListed = 5
 
 // printPrediction prints a prediction for people.

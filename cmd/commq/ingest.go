@@ -14,10 +14,10 @@ import (
 
 type ingestOptions struct {
 	name    string // --name
-	job     string
+	job     string // --job
 	filter  filterOptions
-	partial bool
-	keep    bool
+	partial bool // --partial
+	keep    bool // --keep
 	// resolution is --time-resolution-ns.
 	resolution int64
 	// noSymbols is --no-symbols.

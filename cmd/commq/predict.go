@@ -305,7 +305,7 @@ func (p *printedPrediction) fill(m *model.Model, x *generate.Prediction, held *s
 	}
 }
 
-// slotsListed is how many communications are listed without --all.
+// slotsListed limits the communications that are listed without --all.
 const slotsListed = 10
 
 func (p *printedPrediction) table(a *app) error {
@@ -363,7 +363,7 @@ func printWarnings(b *strings.Builder, warnings []report.Warning) {
 	}
 }
 
-// gapsListed is how many gaps are listed without --all.
+// gapsListed limits the gaps that are listed without --all.
 const gapsListed = 5
 
 // partial tells what is known of a run of which not all is known.

@@ -153,7 +153,8 @@ func lineOf(info writer.Info) listedRun {
 		m.TimeOrigin, m.Record, m.Ended, m.Origin.Started, bytes, m.Digest, int64(wrong), remarksOn(m, wrong)}
 }
 
-// remarksOn returns what is not as in most runs, of a run with so many wrong files; nil for nothing.
+// remarksOn returns the unusual properties of a run; nil if there are none. wrong is the number of missing or truncated
+// files.
 func remarksOn(m *schema.Manifest, wrong int) any {
 	var all []string
 	if text := run.Remarks(m); text != "" {

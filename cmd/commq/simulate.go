@@ -400,7 +400,7 @@ func (p *prediction) csv(w io.Writer) error {
 	return out.WriteAll(rows)
 }
 
-// ranksListed is how many ranks the table for people lists.
+// ranksListed limits the ranks in the table for people.
 const ranksListed = 16
 
 // rankTable is the table of ranks for people: the first ranks. It tells of I/O where there is some.
@@ -423,7 +423,7 @@ func (p *prediction) rankTable() (columns []queries.Column, rows [][]any) {
 	return columns, rows
 }
 
-// predictedColumns are what is told of each rank.
+// predictedColumns are the columns of a rank.
 var predictedColumns = [...]struct {
 	name string
 	ns   func(r *predictedRank) int64

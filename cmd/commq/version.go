@@ -23,7 +23,7 @@ func tellVersion(root *cobra.Command) {
 // addVersionText makes versionText known to templates, of all root commands: tests run several at once.
 var addVersionText = sync.OnceFunc(func() { cobra.AddTemplateFunc("version", versionText) })
 
-// versionText is what commq --version prints.
+// versionText returns the text of commq --version.
 func versionText(c *cobra.Command) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "commq version %s", version)

@@ -109,7 +109,7 @@ type reductions uint16
 
 const allReductions reductions = 1<<reductionCount - 1
 
-// evidence summarizes what comparisons of results with their operands tell about the operation.
+// evidence summarizes the comparisons of results with their operands.
 type evidence struct {
 	ops    reductions // those that agree with all comparisons
 	seen   int64
@@ -118,7 +118,7 @@ type evidence struct {
 	telling [reductionCount]int64
 	told    [reductionCount]weight.Comparisons
 	wins    [reductionCount][2]int64
-	// extent is how much of the payloads these comparisons looked at, the least of them.
+	// extent is the part of the payloads that these comparisons covered, the smallest of them.
 	extent [reductionCount]ledger.Extent
 }
 
@@ -268,7 +268,7 @@ func extentOf(op reduction, k elementKind, m *ledger.Operand) ledger.Extent {
 	return ledger.FirstBytes
 }
 
-// leastExtent is how much of the payloads the comparisons of the proved operations looked at.
+// leastExtent returns the part of the payloads that the comparisons of the proved operations covered.
 func (e *evidence) leastExtent() (least ledger.Extent) {
 	for op := range reductionCount {
 		if e.ops>>op&1 != 0 && e.isShown(op) {

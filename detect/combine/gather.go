@@ -218,7 +218,7 @@ func (j *joiner) replay(o *occurrence) (root int, ok bool) {
 	return root, true
 }
 
-// agrees counts a payload that is what its blocks make together.
+// agrees counts a payload that equals its blocks joined together.
 func (j *joiner) agrees(whole *ledger.Operand) {
 	j.checks++
 	j.joined.AddResult(whole.Hash, weight.BlockBits)

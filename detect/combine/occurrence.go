@@ -14,9 +14,9 @@ type occurrence struct {
 	before   []int64          // by rank: seq of its first event in the next occurrence
 }
 
-// cut divides the messages of a group into this number of occurrences, each with the same number of messages per way,
-// and returns the first ones, at most so many. It returns nil if they overlap in time,
-// or if a rank has none of the messages.
+// cut divides the messages of a group into times occurrences, each with the same number of messages per way, and
+// returns the first ones, up to most of them. It returns nil if they overlap in time, or if a rank has none of the
+// messages.
 func (g *group) cut(times, most int64) []*occurrence {
 	n := min(times, most)
 	for k, list := range g.lists {
@@ -58,14 +58,14 @@ func (g *group) cut(times, most int64) []*occurrence {
 	return out
 }
 
-// eventRoom is how much each occurrence of a group has.
+// eventRoom is the size of each occurrence of a group.
 type eventRoom struct {
 	messages int
 	events   []int    // of the ranks before one, by its place in the group; the last is the sum
 	ends     [][2]int // of each way: the places of its source and destination
 }
 
-// eventRoom returns what one of so many occurrences of the group has.
+// eventRoom returns the size of one of times occurrences of the group.
 func (g *group) eventRoom(times int64) *eventRoom {
 	room := &eventRoom{events: make([]int, len(g.ranks)+1), ends: make([][2]int, len(g.ways))}
 	for k, way := range g.ways {

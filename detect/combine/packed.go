@@ -158,7 +158,8 @@ func (g *group) without(out func(ledger.Way) bool) (rest *group, messages []*led
 	return rest, messages
 }
 
-// evenly returns how often all ways are used, if it is as often each and there are at least so many; else 0.
+// evenly returns how often each way is used, if that is the same for all and there are at least least ways; otherwise
+// 0.
 func (g *group) evenly(least int) int64 {
 	if len(g.ways) < least || slices.Min(g.count) != slices.Max(g.count) {
 		return 0

@@ -75,7 +75,7 @@ func (c *Arithmetic) Repeated(head, n int64) uint64 {
 	return c.Join(c.multiply(c.factor(n/8), c.sum(first[:])), c.sum(first[:n%8]), n%8)
 }
 
-// factor returns the multiplier for so many repetitions, the sum of x^64k. Results are cached, because message sizes
+// factor returns the multiplier for times repetitions, the sum of x^64k. Results are cached, because message sizes
 // recur.
 func (c *Arithmetic) factor(times int64) uint64 {
 	place := &c.factors[uint64(times)*0x9e3779b97f4a7c15>>58]

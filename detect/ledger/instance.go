@@ -75,7 +75,7 @@ const (
 // String returns verified, inferred or candidate.
 func (c Certainty) String() string { return [...]string{"verified", "inferred", "candidate"}[c] }
 
-// Basis is what a finding of package combine rests on.
+// Basis is the kind of evidence for a finding of package combine.
 type Basis uint8
 
 // The bases, strongest first.
@@ -93,7 +93,7 @@ const (
 // String returns payload, address or structure.
 func (b Basis) String() string { return [...]string{"payload", "address", "structure"}[b] }
 
-// Extent is how much of payloads a comparison looks at.
+// Extent is the part of payloads that a comparison covers.
 type Extent uint8
 
 // The extents, the largest first. What comes behind the others was not compared.

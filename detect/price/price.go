@@ -179,8 +179,8 @@ func added(before, after *simulate.Result) (more []simulate.NCCLCount) {
 	return more
 }
 
-// doubts returns why nothing can be priced with so many ranks on the machine, "" if it can, and else what its
-// description leaves out of the prices.
+// doubts returns why nothing can be priced with count ranks on the machine; "" if it can be, and then warnings of what
+// its description leaves out of the prices.
 func (p *Pricer) doubts(count int) (withheld string, warnings []string, err error) {
 	nodes, nodeOf, err := p.Machine.Place(count)
 	if err != nil {

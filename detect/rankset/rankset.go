@@ -27,7 +27,7 @@ type Room struct {
 
 // Limits: memory for sets, none of which is freed during a search, and visited members, which takes some seconds.
 const (
-	setPart    = 4       // fraction of all memory: one in so many
+	setPart    = 4       // sets get 1/setPart of all memory
 	maxMembers = 1 << 30 // members that are visited
 	bytesOfRun = 8
 	BytesOfSet = 32

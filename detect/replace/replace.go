@@ -39,7 +39,7 @@ type Source struct {
 	Messages func(add func(*schema.Messages) error) error
 }
 
-// EventColumns and MessageColumns are what Read reads.
+// EventColumns and MessageColumns are the columns that Read reads.
 var (
 	EventColumns = []string{"rank", "seq", "thread", "call", "class", "compute_ns", "comm", "instance", "recv_world",
 		"recv_tag",

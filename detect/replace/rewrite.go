@@ -86,7 +86,7 @@ type threadKey struct {
 	thread int32
 }
 
-// carried is what a thread did before removed rows; its next row gets it.
+// carried is the work of a thread before removed rows; it is added to the thread's next row.
 type carried struct{ compute, instructions, cycles int64 }
 
 // Rewriter returns a Rewriter that starts at the first row.

@@ -9,7 +9,7 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// Need is what replacing requires of a run.
+// Need lists the requirements on a run in which findings are to be replaced.
 var Need = run.Need{Command: "replace", AllCalls: true, NoneDropped: true}
 
 // Open reads a run in order to replace findings in it.

@@ -19,7 +19,7 @@ func (s *Site) text() string {
 	return strings.TrimSpace(run.SiteText(strings.Join(s.Calls, ", "), s.Function, s.Place))
 }
 
-// mostRoots is how many roots that take turns are listed one by one.
+// mostRoots limits the roots that take turns and are listed one by one.
 const mostRoots = 16
 
 // Scope tells the operation, its ranks and its root.
@@ -175,7 +175,7 @@ func (f *Finding) union(ranks func(*Group) []int32) (all []int32) {
 	return joinRanks(nil, all)
 }
 
-// mostGroups is how many groups of ranks are listed one by one.
+// mostGroups limits the groups of ranks that are listed one by one.
 const mostGroups = 8
 
 // groups lists the groups, and how to make the communicators that they lack.

@@ -37,7 +37,7 @@ type addressRange struct {
 	rank           int32
 }
 
-// slot is what is known about an address of a rank.
+// slot is an address of a rank, with the messages there.
 type slot struct {
 	address int64
 	rank    int32

@@ -9,9 +9,9 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// Arrange gives broadcasts the bits of their arrangement (Instance.Arranged). A root that hands out tasks, or answers,
-// sends to some rank next; here it sends to all others of a communicator in the order of their ranks, at a call that
-// sends nothing else, and they receive it at calls that receive nothing else.
+// Arrange gives broadcasts the bits of their arrangement (Instance.Arranged): the root sends to all others of a
+// communicator in rank order, at a call that sends nothing else, and they receive it at calls that receive nothing
+// else. A root that hands out tasks, or answers, would send in another order.
 func Arrange(r *ledger.Rules, l *ledger.Ledger, all *ledger.Sample, comms []run.Comm) {
 	a := &arrangement{ledger: l, members: map[int32][]int32{}, foreign: map[ledger.Place]bool{}}
 	for _, c := range comms {

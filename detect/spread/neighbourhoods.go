@@ -51,7 +51,7 @@ func (c *Composer) isAtOnce(i *ledger.Instance) bool {
 }
 
 // areMost reports whether instances have at least half of the messages of the places that send them. If not, neighbours
-// exchange different payloads there, and sometimes the same by chance: a grid may be so coarse that a rank's part is
+// exchange different payloads there that are sometimes equal by chance: a grid may be so coarse that a rank's part is
 // one plane, the halo of both sides.
 func (c *Composer) areMost(class []*ledger.Instance) bool {
 	messages, places, all := 0, map[ledger.Place]bool{}, int64(0)

@@ -90,7 +90,7 @@ func compareTimed(a, b timedEvent) int {
 	return 1
 }
 
-// blankReplay returns a replay for so many messages, still empty.
+// blankReplay returns an empty replay with room for this many messages.
 func blankReplay(ranks []int32, messages int, room *rankset.Room) *replay {
 	places := make([]position, 2*messages)
 	return &replay{ranks: ranks, room: room, events: make([][]event, len(ranks)), sends: places[:messages:messages],

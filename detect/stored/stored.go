@@ -17,18 +17,18 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// Need is what detection needs of a run.
+// Need lists the requirements of detection on a run.
 var Need = run.Need{Command: "detect", Hashes: true, Messages: true}
 
-// NeedToGuess is what guesses by structure need of a run.
+// NeedToGuess lists the requirements on a run of guesses by structure.
 var NeedToGuess = run.Need{Command: "detect", Messages: true}
 
 // Detection looks for collectives in a run. Only Run must be set.
 type Detection struct {
 	Run     *run.Run
 	Options detect.Options
-	// Shared asks an engine which stretches have payloads of so many messages, as detect.Run does; nil counts them
-	// here.
+	// Shared asks an engine which stretches have payloads of at least least messages, as detect.Run does; nil counts
+	// them here.
 	Shared func(ctx context.Context, least int) (map[detect.Stretch]bool, error)
 	// Spill opens a temporary file for payloads that do not fit into memory; nil counts these roughly.
 	Spill func() (SpillFile, error)

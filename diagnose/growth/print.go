@@ -25,7 +25,7 @@ func (g *Growth) head() string {
 	return text
 }
 
-// Text writes for people the findings that gain at least a share of the time on some number of ranks, at most most of
+// Text writes for people the findings that gain at least a share of the time on some number of ranks, up to most of
 // them (0 means all), and says what is left out.
 func (g *Growth) Text(w io.Writer, least float64, most int, left string) error {
 	var s strings.Builder

@@ -139,7 +139,7 @@ func openArchive(path string) (*archive, error) {
 	return &archive{anchor: *a, path: path, dir: base, defs: base + ".def"}, nil
 }
 
-// readFile reads a regular file of at most most bytes.
+// readFile reads a regular file of up to most bytes.
 func readFile(path string, most int64) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -214,7 +214,7 @@ func (j *Job) learner(rank int) (*learner, error) {
 	return &learner{r: r, sketch: &j.sketches[rank]}, nil
 }
 
-// rows learns from the next rows, at most most of them.
+// rows learns from the next rows, up to most of them.
 func (l *learner) rows(ctx context.Context, most int64) error {
 	j := l.r.j
 	for n := int64(0); n < most && !l.done; n++ {

@@ -35,7 +35,8 @@ const (
 	OpSyncDir  Kind = "syncdir" // the names in a folder
 )
 
-// Op is an operation. Layers may shorten Data.
+// Op is an operation on a file or folder. Path is its path and To the second one, of renames, exchanges and links only.
+// Data is written at Offset. Layers may shorten Data.
 type Op struct {
 	Kind     Kind
 	Path, To string

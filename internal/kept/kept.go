@@ -104,8 +104,8 @@ var buildID = sync.OnceValue(func() string {
 // noteHeader is the size of an ELF note without its text.
 const noteHeader = 16
 
-// Load reads the result with a name into a pointer of the type that was saved. false means that there is none; what
-// into points to is then as it was. The result must not be changed.
+// Load reads the result with a name into a pointer of the type that was saved. false means that there is none; *into is
+// then unchanged. The result must not be changed.
 func Load[T any](r *Results, name string, into *T) bool {
 	if r == nil {
 		return false

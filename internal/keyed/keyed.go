@@ -74,7 +74,8 @@ func List(what string, set func(v *yaml.Node, path string) error) func(*yaml.Nod
 	}
 }
 
-// Key is a key of a mapping. Set takes its value and reports what is wrong with it, naming the key's path.
+// Key is a key of a mapping. Set takes its value and returns an error that names the key's path and the line, as
+// ErrorAt and Wrong make it.
 type Key struct {
 	Name     string
 	Required bool

@@ -23,8 +23,8 @@ func NewHeader(columns ...string) Header {
 	return h
 }
 
-// Row is one row. Its accessors panic when the answer has no such column, since the queries are commq's own, and
-// return the zero value where the column is null or of another type.
+// Row is one row of an answer: Values by column, which Header names. Its accessors panic if the answer has no such
+// column, since the queries are commq's own, and return the zero value if the column is null or of another type.
 type Row struct {
 	Header Header
 	Values []any

@@ -25,7 +25,7 @@ func Count(n int64, noun string) string {
 	return Comma(n) + " " + noun
 }
 
-// Unit is a unit of numbers for people: Size is how much it is in the unit that the numbers are stored in.
+// Unit is a unit of numbers for people. Size is its size in the unit of the stored numbers.
 type Unit struct {
 	Name string
 	Size float64

@@ -23,7 +23,7 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// EpochRows is how many rows of events an epoch of an extrapolated program has at most, over all ranks.
+// EpochRows limits the rows of events in an epoch of an extrapolated program, over all ranks.
 const EpochRows = 1 << 18
 
 // Prediction is a predicted execution time on a machine.

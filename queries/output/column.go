@@ -107,7 +107,7 @@ func countText(v any, x float64, c queries.Column) string {
 type column struct {
 	queries.Column
 	kind kind
-	// unit is what all values are in and the header names; its Size is 0 if each value has its own.
+	// unit is the common unit of all values, named by the header; its Size is 0 if each value has its own.
 	unit units.Unit
 	// decimals is the greatest width of a point and the digits after it: numbers are aligned by their points.
 	decimals int

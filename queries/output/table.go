@@ -204,7 +204,7 @@ func (t *table) lay(columns []int) (p part, fits bool) {
 	return p, p.total() <= t.width
 }
 
-// wrapped gives columns the widths of their cells and of headers in at most so many lines.
+// wrapped gives columns the widths of their cells and of headers in at most this many lines.
 func (t *table) wrapped(columns []int, lines int) part {
 	p := part{columns: columns}
 	for _, i := range columns {

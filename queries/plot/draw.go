@@ -59,7 +59,7 @@ func px(n float64) vg.Length { return vg.Length(n) * vg.Inch / dpi }
 // inPx converts a length to pixels.
 func inPx(l vg.Length) float64 { return float64(l / vg.Inch * dpi) }
 
-// canvas is what the canvases of the three formats share.
+// canvas is the part that the canvases of the three formats share.
 type canvas interface {
 	vg.CanvasSizer
 	WriteTo(io.Writer) (int64, error)
@@ -194,7 +194,7 @@ func nearest(colours []color.RGBA, c color.RGBA) (best int) {
 	return best
 }
 
-// distance is how much two colours differ in red, green and blue together.
+// distance returns the sum of the differences of two colours in red, green and blue.
 func distance(a, b color.RGBA) int {
 	of := func(a, b uint8) int { return max(int(a), int(b)) - min(int(a), int(b)) }
 	return of(a.R, b.R) + of(a.G, b.G) + of(a.B, b.B)

@@ -40,7 +40,7 @@ type Matrix struct {
 // mostCells is the largest number of cells in a row.
 const mostCells = 2048
 
-// NewMatrix returns a zero matrix for so many ranks. Above 2048 ranks, a cell stands for several ranks.
+// NewMatrix returns a zero matrix for this many ranks. Above 2048 ranks, a cell stands for several ranks.
 func NewMatrix(ranks int) (*Matrix, error) { return newMatrix(ranks, mostCells) }
 
 // NewPanel returns a zero matrix to be drawn beside others: it has fewer cells.
@@ -173,7 +173,7 @@ func (m *Matrix) layOut(widthPx float64, o Options) *layout {
 	return l
 }
 
-// logFrom is how many times the least value the greatest one must be for logarithmic colours.
+// Colours are logarithmic if the greatest value is at least logFrom times the least one.
 const logFrom = 100
 
 // Logarithmic reports whether the colours of values above 0 should be logarithmic.

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// unit is what the numbers along an axis are multiples of.
+// unit is the unit of the numbers along an axis.
 type unit struct {
 	name string // "" for plain numbers
 	size float64

@@ -88,7 +88,7 @@ func (a *artist) drawMessages(ctx context.Context, db *queries.DB, q *queries.Qu
 // the page.
 const cutPx = 500
 
-// mostHeatRows is how many rows of ranks a heat map has at most.
+// mostHeatRows limits the rows of ranks in a heat map.
 const mostHeatRows = 256
 
 // drawInTurn draws what ranks compute in turn before a call.

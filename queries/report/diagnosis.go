@@ -17,18 +17,18 @@ import (
 
 // Diagnosis says why a run takes so long.
 type Diagnosis struct {
-	// Verdict is one sentence, Warnings what makes it doubtful.
+	// Verdict is one sentence, Warnings are doubts about it.
 	Verdict  string
 	Warnings []string
-	// Basis says of what the times and efficiencies are, unless they are of the times that the page shows below.
+	// Basis says which run the times and efficiencies are of, if not the one shown below.
 	Basis string
 	// Factors are the efficiencies whose product is the first of them.
 	Factors []Factor
-	// ComputingNs is the time that all ranks compute together; 0 if it is not known.
+	// ComputingNs is the time that all ranks compute together; 0 if unknown.
 	ComputingNs int64
-	// Causes are what it is about, the one that costs most first.
+	// Causes are the findings, the most expensive first.
 	Causes []Cause
-	// Before is a cause of time before that of the verdict; its Rule is empty if there is none.
+	// Before is a cause that costs time before that of the verdict; its Rule is empty if there is none.
 	Before Cause
 	// Left says what is not listed. Missing says why there is no diagnosis, and how to get one.
 	Left, Missing string
@@ -48,34 +48,35 @@ type Factor struct {
 type Cause struct {
 	// Rule is its kind and Gain what the run would gain without it. Found says what was found, Do what to do.
 	Rule, Gain, Found, Do string
-	// Called says from where the function is called that makes the call; "" if that need not be said.
+	// Called names the caller of the function with the call; "" if that is not needed.
 	Called string
 	// Waits are the calls that waited.
 	Waits []string
-	// Computing is what each rank computes, in ns, for a picture; nil for none. Marked are the ranks of the cause.
+	// Computing is the computing time of each rank, in ns, for a picture; nil for no picture. Marked are the ranks of
+	// the cause.
 	Computing []int64
 	Marked    []int32
-	// Window is where the cause is seen best; nil for no picture of it.
+	// Window is the part of the run that shows the cause best; nil for no picture of it.
 	Window *Window
 	// Place names a call of the program in captions. Messages are its call sites, for a picture of the messages of
 	// these calls; nil for none.
 	Place    string
 	Messages []int32
-	// InTurn is what ranks compute before a call of the place on average, in ns, by rank and in parts of the run,
-	// for a picture; nil for none.
+	// InTurn is the mean computing of ranks before a call of the place, in ns, by rank and part of the run, for a
+	// picture; nil for no picture.
 	InTurn [][]float64
-	// Lost is the time lost in the course of the run, for a picture; nil for none.
+	// Lost is the time lost over the run, for a picture; nil for no picture.
 	Lost []Slice
 	// See is the name of a query of the report that shows more; "" for none.
 	See string
 }
 
-// Slice is a part of a run's time, and what all ranks together lost in it.
+// Slice is a part of a run's time, in ns since its start, and the time that all ranks together lost in it.
 type Slice struct{ FromNs, ToNs, Ns int64 }
 
 // Window is a part of the run: some ranks, in ascending order, between two times.
 type Window struct {
-	// Args are the arguments of the query timeline for it.
+	// Args are the arguments with which the query timeline shows it.
 	Args  map[string]string
 	Ranks []int32
 }

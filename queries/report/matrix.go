@@ -93,7 +93,7 @@ func (g *grid) cell(i int) *gridCell {
 	return c
 }
 
-// shrink doubles the block size until there are at most most cells.
+// shrink doubles the block size until there are up to most cells.
 func (g *grid) shrink(most int) {
 	for len(g.cells) > most && g.n > 1 {
 		old, n := g.cells, g.n

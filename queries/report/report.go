@@ -353,7 +353,7 @@ type asked struct {
 	startup queries.Startup // what the answers leave out
 }
 
-// answer is what one batch of runs answered.
+// answer is the answer of one batch of runs.
 type answer struct {
 	run     string // "" of all runs together
 	columns []queries.Column

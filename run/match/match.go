@@ -5,32 +5,33 @@ package match
 
 import "slices"
 
-// Channel is what a send and a receive must agree on; source and destination are world ranks.
+// Channel identifies messages that are matched in order: a send and a receive must agree on it. Source and destination
+// are world ranks.
 type Channel struct {
 	Comm, Src, Dst, Tag int32
-	// Part tells partitioned requests from ordinary messages, whose Part is 0, and from each other: the n-th that is
-	// made by the sender meets the n-th of the receiver. In a trace that numbers its messages it is the message's
-	// number.
+	// Part identifies partitioned requests; ordinary messages have 0. The n-th that the sender makes meets the n-th of
+	// the receiver. In a trace that numbers its messages it is the message's number.
 	Part int32
 }
 
-// Send is a posted send.
+// Send is a posted send. Its fields are columns of messages; null where unknown.
 type Send struct {
 	Channel
 	Datatype int32
 	Seq      int64 // of the row that sent or started it
 	StartNs  int64 // of that row
 	EndNs    int64 // of that row
-	Bytes    int64
-	Count    int64
-	Buffer   int64
+	Bytes    int64 // column bytes
+	Count    int64 // column count
+	Buffer   int64 // column src_buffer
 	Callsite int32 // of that row
 	Payload  Payload
 	// Hidden marks a message that is counted but has no row.
 	Hidden bool
 }
 
-// Payload holds the hashes of the sent data, as in the columns payload_*.
+// Payload holds the hashes of the sent data, as in the columns payload_hash, payload_sum and payload_head; null if
+// there are none.
 type Payload struct {
 	Hash, Sum, Head int64
 }

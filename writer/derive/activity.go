@@ -68,7 +68,7 @@ type activityTrack []activityCell
 
 type activityCell struct{ calls, amount int64 } // the amount is ns or, of messages, bytes
 
-// NewActivitySums returns an ActivitySums for a run of so many ranks.
+// NewActivitySums returns an ActivitySums for a run of this many ranks.
 func NewActivitySums(ranks int) *ActivitySums {
 	s := &ActivitySums{least: ActivityCalls, cellCalls: activityCellCalls}
 	for p := 0; ; p += activityWiden {
@@ -172,7 +172,7 @@ func (s *ActivitySums) keep() (kept []activityGrid, cells int64) {
 	return kept, cells
 }
 
-// limit makes steps longer until there are at most so many cells up to a time.
+// limit makes steps longer until there are no more than cells cells up to the time last.
 func (g *activityGrid) limit(last, cells int64) {
 	g.most = cells / int64(max(g.n, 1))
 	for int64(g.n)*(last>>g.power+1) > cells && g.power < 62 {

@@ -134,7 +134,7 @@ func (s *CollectiveSums) add(e *schema.Events, i int) {
 	}
 }
 
-// made returns the call that made a request, and -1; if that call has not been seen, its arguments.
+// made returns the call that made a request, and -1; or start and init unchanged if that call was not seen yet.
 func (s *CollectiveSums) made(rank int32, start int16, init int64) (call int16, seq int64) {
 	if call, known := s.inits[rowKey(rank, init)]; known {
 		return call, -1

@@ -15,7 +15,7 @@ type Rank struct {
 	Files []File
 	// Pairs are the readings between those of the header, by thread.
 	Pairs [][]Pair
-	// FirstTick is when its first call was entered; HasCalls is false when it made none.
+	// FirstTick is the tick at which its first call was entered; HasCalls is false if it made none.
 	FirstTick uint64
 	HasCalls  bool
 }

@@ -40,20 +40,20 @@ type Definitions struct {
 	live map[int64]int // by the process's number: index in Comms
 }
 
-// Comm is a rank's definition of a communicator.
+// Comm is a rank's definition of a communicator. Lists are nil if the definition does not have them.
 type Comm struct {
-	ID         int64 // the process's number
-	Fixed      spool.CommDef
-	Parent     int  // index in the rank's Comms, or parentUnknown, parentWorld, parentSelf
-	ByTag      bool // identified by tag, not by parent and instance; see madeByTag
-	Predefined bool // only names MPI_COMM_WORLD or MPI_COMM_SELF
+	ID         int64         // the process's number
+	Fixed      spool.CommDef // the fields before the lists
+	Parent     int           // index in the rank's Comms, or parentUnknown, parentWorld, parentSelf
+	ByTag      bool          // identified by tag, not by parent and instance; see madeByTag
+	Predefined bool          // only names MPI_COMM_WORLD or MPI_COMM_SELF
 	Named      bool
 	Name       string
-	Members    []int32
-	Remote     []int32
-	Extents    []int32
-	Periods    []int32
-	Edges      []int32
+	Members    []int32 // by rank in the communicator: world ranks of its group
+	Remote     []int32 // of an intercommunicator: the same of the other group
+	Extents    []int32 // of a Cartesian topology, by dimension
+	Periods    []int32 // likewise: 1 for a periodic dimension
+	Edges      []int32 // of a graph topology: the edges of the rank
 
 	global int32 // its id in the run
 }
@@ -62,7 +62,7 @@ type Comm struct {
 type Type struct {
 	ID    int64 // the process's number
 	Name  string
-	Fixed spool.TypeDef
+	Fixed spool.TypeDef // the fields before the name
 
 	global int32 // its id in the run
 }

@@ -18,7 +18,7 @@ import (
 // ErrDead is the error of every operation after the power has failed.
 var ErrDead = errors.New("the power has failed")
 
-// Fault is what happens to an operation. The zero value is that nothing fails.
+// Fault describes which operation fails, and how. The zero value injects no fault.
 type Fault struct {
 	// At is the number of the operation that fails, from 1; 0 is none.
 	At int

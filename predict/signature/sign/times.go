@@ -112,7 +112,7 @@ func (t *eventTimes) summary() *signature.Times {
 	return all
 }
 
-// maxTimed is how many kinds of calls of an event get a histogram of their times. The others have only the mean.
+// maxTimed limits the kinds of calls of an event with a histogram of their times. The others have only the mean.
 const maxTimed = 1 << 13
 
 // addCallTime counts the compute time of a call.
