@@ -458,7 +458,7 @@ func (j *judge) bound(runs []int) {
 		switch {
 		case !known:
 			j.missing("run %s has no measure %q; commq query measures --run %s lists them", s.Run, j.Measures[0], s.Run)
-		case v.Value == 0 && strings.ContainsAny(v.Item, wildcards) && !s.has(v.Key()): // a name of C++ can have a * too
+		case v.Value == 0 && strings.ContainsAny(v.Item, wildcards) && !s.has(v.Key()): // names of C++ can have a *
 			j.missing("run %s has no %q: a bound is of one measure or part, not of all that fit a pattern", s.Run, v.Key())
 		case v.Unit == Fingerprint:
 			j.missing("%s is a fingerprint, which has no bounds; check it with %s", v.Key(), SameAs)

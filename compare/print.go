@@ -20,7 +20,7 @@ type Comparison struct {
 	NewRanks  int32 `json:"new_ranks"`
 	// Changes lists all measures, including those that did not change.
 	Changes []Change `json:"changes"`
-	// Findings are diagnosed causes that only one set has, or whose gains differ.
+	// Findings are the diagnosed causes that only one set has, or whose gains differ.
 	Findings []FindingShift `json:"findings"`
 	// FindingNotes say what makes these doubtful, or why they were not looked for.
 	FindingNotes []string `json:"finding_notes,omitempty"`

@@ -141,7 +141,7 @@ func (c *computing) mean() map[rankSite]int64 {
 // number of calls. It returns the zero key if computing never varies.
 func (c *computing) mostVaried(place func(int32) string) (at causeKey) {
 	sum, most := map[causeKey]float64{}, 0.0
-	for _, of := range slices.SortedFunc(maps.Keys(c.squares), rankSite.compare) { // in order, so that sums round in one way
+	for _, of := range slices.SortedFunc(maps.Keys(c.squares), rankSite.compare) { // so that sums round in one way
 		if of.site == schema.NullInt32 {
 			continue
 		}

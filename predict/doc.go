@@ -8,8 +8,9 @@
 //   - The template is the program as a tree of loops and calls, which all ranks share. A call in it is an event. The
 //     signature of a run is its template and what each rank did at every event, with peers relative to the own rank.
 //   - A phase is a part of the run that all ranks repeat; its weight is the number of repetitions.
-//   - The runs' signatures are joined on one template. A slot is an event at one iteration of the loops around it: there
-//     a rank makes at most one call. So for each slot and run there is a table of who sends to whom, and how much.
+//   - The runs' signatures are joined on one template. A slot is an event at one iteration of the loops around it:
+//     there a rank makes at most one call. So for each slot and run there is a table of who sends to whom, and how
+//     much.
 //   - A law continues such tables to other numbers of ranks: each rank sends to the next on a ring, or to its neighbour
 //     along an axis of a process grid; a face of the domain has n/x times m/y cells. Laws that fit all runs are exact;
 //     others are estimates with an interval. Laws that fit all runs and give different answers are a conflict.

@@ -162,7 +162,7 @@ func (j *Job) sorted() []*rank {
 	return ranks
 }
 
-// rank is what is known about one process.
+// rank is the state of one process.
 type rank struct {
 	rank    int32
 	threads []*thread

@@ -11,7 +11,7 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// epochStart is where an epoch begins on a rank.
+// epochStart is the start of an epoch on a rank.
 type epochStart struct {
 	row       int64
 	issued    uint32 // highest serial number given out before

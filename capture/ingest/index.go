@@ -17,8 +17,8 @@ import (
 	"github.com/commq/commq/capture/symbols"
 )
 
-// partIndex is what other parts of a job need to know about the ranks of a part: the result of the first pass,
-// without what only the second pass over these ranks needs. Equal records give equal bytes, so it has no maps.
+// partIndex has the facts about the ranks of a part that other parts of a job need: the result of the first pass,
+// without the data that only the second pass over these ranks needs. Equal records give equal bytes, so it has no maps.
 type partIndex struct {
 	Ranks    []indexRank
 	Paths    []sites.Path // the call paths of its ranks, without repetitions

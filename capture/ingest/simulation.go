@@ -17,10 +17,10 @@ import (
 // summaryName is the name of the summary that the process of a simulator rank writes into the spool.
 var summaryName = regexp.MustCompile(`^([0-9a-f]{16})\.simulator\.[0-9]{1,9}\.json$`)
 
-// maxSummaryBytes bounds how much of such a file is read. Most of it is the machine's description.
+// maxSummaryBytes limits the size of such a file. Most of it is the machine's description.
 const maxSummaryBytes = 4 << 20
 
-// simulation is what the simulator ranks of a job counted together, and what they simulated.
+// simulation has the counts of the simulator ranks of a job together, and the simulation that they made.
 type simulation struct {
 	choices, outOfOrder, early int64
 	origin                     *schema.Simulation // nil: nothing was simulated

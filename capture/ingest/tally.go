@@ -7,7 +7,7 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// tally is what a pass counted. Parts of a job send theirs to each other with gob.
+// tally has the counts of a pass. Parts of a job send theirs to each other with gob.
 type tally struct {
 	Counts                        schema.Counts // those that are sums over ranks
 	EndNs                         int64
@@ -15,7 +15,7 @@ type tally struct {
 	Collectives                   []collectiveCount
 }
 
-// collectiveCount is how often a collective was called on a communicator, by the rank that called it most often.
+// collectiveCount is the number of calls of a collective on a communicator, by the rank that called it most often.
 type collectiveCount struct {
 	Call  schema.CallID
 	Comm  int32

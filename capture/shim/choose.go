@@ -202,12 +202,13 @@ type version struct {
 	file string
 	// named means that the user named the compiler wrapper, whose version is not compared.
 	named bool
-	// launcher is of the ABI launched; empty if no launcher tells one, or none is asked because the program tells.
+	// launcher is the launcher whose version is the ABI launched; empty if no launcher prints a version, or if none is
+	// asked because the program shows the ABI.
 	launcher string
 	launched abi.ABI
 }
 
-// abiOr is the ABI that is needed: of the version if it is known, else another.
+// abiOr returns the ABI of the version if it is known, otherwise another.
 func (v version) abiOr(otherwise abi.ABI) abi.ABI {
 	if v.major != 0 {
 		return v.ABI
@@ -224,8 +225,8 @@ func (o *BuildOptions) needed() version {
 	return version{ABI: abi.ForFile(o.Library, file, major), major: major, file: file}
 }
 
-// withoutWrapper is the ABI that is needed where no compiler wrapper tells it: that of the program, or of its
-// launcher. A launcher says less: a script may start programs of any version.
+// withoutWrapper returns the ABI that is needed if no compiler wrapper shows it: that of the program, or of its
+// launcher. A launcher is less certain: a script may start programs of any version.
 func (o *BuildOptions) withoutWrapper(ctx context.Context, needed version) abi.ABI {
 	if needed.major != 0 {
 		return needed.ABI
@@ -234,7 +235,7 @@ func (o *BuildOptions) withoutWrapper(ctx context.Context, needed version) abi.A
 	return a
 }
 
-// launcherABI returns the launcher that tells its version, and the ABI of that; where none does, no launcher and the
+// launcherABI returns the launcher that prints its version, and the ABI of that; if there is none, no launcher and the
 // library's oldest ABI.
 func (o *BuildOptions) launcherABI(ctx context.Context) (launcher string, a abi.ABI) {
 	launcher, major := o.majorOfLauncher(ctx)
@@ -294,7 +295,7 @@ var launchers = map[string]struct {
 	MPICH:   {[]string{"mpiexec.mpich", "mpiexec.hydra", "mpiexec"}, regexp.MustCompile(`HYDRA[^:]*:\s+Version: +([0-9]+)\.`)},
 }
 
-// launcherPatience is how long a launcher may take to print its version.
+// launcherPatience limits the time in which a launcher prints its version.
 const launcherPatience = 30 * time.Second
 
 // majorOfLauncher returns the launcher that tells its version, and the major version of its library: o.Launcher, or if

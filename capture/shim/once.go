@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// failedFor is how long ranks remember that a build failed. It is short: the user may have mended it for the next
+// failedFor is how long ranks remember a failed build. It is short: the user may have corrected the cause for the next
 // job.
 const failedFor = time.Minute
 

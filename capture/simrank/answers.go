@@ -82,7 +82,7 @@ func (a *answers) fail(err error) {
 	a.mu.Unlock()
 }
 
-// patience is how long writing the last answers may take: a simulator rank that waits for us does not read them.
+// patience limits the time for writing the last answers: a simulator rank that waits for us does not read them.
 const patience = 10 * time.Second
 
 // close waits until everything is written.

@@ -61,7 +61,7 @@ func newDisk(dir string, out *answers, log io.Writer) *disk {
 	return d
 }
 
-// openFiles is how many files may be open at a time.
+// openFiles returns how many files may be open at a time.
 func openFiles() int {
 	const spare, most = 64, 1 << 16
 	var r syscall.Rlimit

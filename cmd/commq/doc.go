@@ -7,9 +7,10 @@
 //
 //   - engine.go, ask.go: which SQL engine answers, and reading its rows by column names
 //   - query.go: flags for runs, formats and output, finding runs, writing files; own.go: the user's own queries
-//   - capture.go: flags for the shim and the launcher, also used by exec, replay and calibrate; simulation.go: those for
-//     simulator ranks
-//   - measures.go: measures of runs, for diff, check and export benchfmt; findings.go: the rules of diagnose that are files
+//   - capture.go: flags for the shim and the launcher, also used by exec, replay and calibrate; simulation.go: those
+//     for simulator ranks
+//   - measures.go: measures of runs, for diff, check and export benchfmt; findings.go: the rules of diagnose that are
+//     files
 //   - picture.go: flags of pictures; checkpoint.go: flags of commands that continue after they were killed
 //   - read_runs.go: the runs that a command reads, as flags and arguments; written.go: what it writes, and --replace
 //   - export_run.go: the formats in which a run is written with no options, as one file or one folder

@@ -21,7 +21,7 @@ type runFormat struct {
 
 	// One of the two writes the run in the folder dir. It returns notes of what the format does not hold.
 	file   func(ctx context.Context, dir string, w io.Writer) (notes []string, err error)
-	folder func(ctx context.Context, dir, out, shown string) (notes []string, err error) // to out, which the user calls shown
+	folder func(ctx context.Context, dir, out, shown string) (notes []string, err error) // shown: out as given
 
 	mark      string // a file that all folders of the format have; --replace removes no others
 	contents  string // what is in the folder, for the help

@@ -34,7 +34,7 @@ import (
 type importFormat struct {
 	name, doc string
 	is        func(head []byte) bool
-	isPath    func(path string) bool // a folder or another file that stands for the files of a trace; nil: a trace is a file
+	isPath    func(path string) bool // a folder or file that stands for a trace's files; nil: a trace is a file
 	read      func(ctx context.Context, a *app, path, name string) error
 }
 

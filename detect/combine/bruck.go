@@ -218,7 +218,7 @@ func findBruckAlltoall(f *facts, g *group, list []*occurrence) *match {
 		return nil // exchanges along the edges of a cube are halos
 	}
 	if r.evenSizes {
-		b.proof.Others = []ledger.Operation{ledger.Allreduce} // possibly an allreduce with an operation of the program's own
+		b.proof.Others = []ledger.Operation{ledger.Allreduce} // perhaps with an operation of the program's own
 	}
 	return b
 }
@@ -318,7 +318,7 @@ func (r *router) rounds(o *occurrence) [][]*ledger.Operand {
 			return nil
 		}
 	}
-	for k, messages := range out[1:] { // the count alone does not show that the received message is from the previous round
+	for k, messages := range out[1:] { // the count does not show that the received message is of the round before
 		for p, m := range messages {
 			from := slices.IndexFunc(out[k], func(m *ledger.Operand) bool { return m.Dst == r.ranks[p] })
 			if from < 0 || out[k][from].DoneSeq >= m.SendSeq || m.Hash == out[k][from].Hash && !r.facts.rules.Blank(&m.Message) {

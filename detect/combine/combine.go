@@ -171,7 +171,7 @@ func (c *combiner) functionScopes() []func(ledger.Cell) (ledger.Cell, bool) {
 		return k, known
 	}
 	untagged := func(k ledger.Cell) (ledger.Cell, bool) { k.Bytes = ledger.AnySize; return in(k) }
-	tagged := func(k ledger.Cell) (ledger.Cell, bool) { // a compiler may unroll a loop, and another one sends other tags
+	tagged := func(k ledger.Cell) (ledger.Cell, bool) { // a compiler may unroll a loop; others send other tags
 		tag := k.Tag
 		k, known := untagged(k)
 		k.Tag = tag
@@ -339,7 +339,7 @@ func (c *combiner) findUpDown(s *ledger.Sample, found []*match) (out []*match) {
 				}
 				ups[id] = append(ups[id], g)
 			}
-			if converges(g, true) && (len(g.ranks) > 2 || !converges(g, false)) { // a chain converges in both directions
+			if converges(g, true) && (len(g.ranks) > 2 || !converges(g, false)) { // a chain does both ways
 				downs[id] = append(downs[id], g)
 			}
 		}

@@ -18,12 +18,12 @@ type facts struct {
 	check     *checker
 	takers    *ledger.Owners
 	sample    *ledger.Sample              // the messages to search
-	records   map[int32][]*ledger.Operand // by rank, in program order: payloads from commq_send_to_self and messages to itself
+	records   map[int32][]*ledger.Operand // by rank, in program order: commq_send_to_self and messages to itself
 	sends     map[int32][]*ledger.Operand // by rank, in program order: all sends, to compare with results
 	tokens    map[int32][]ledger.Message  // by rank, in program order: empty messages that it sends
 	stars     map[int32][]star            // by communicator
 	received  map[receiver]map[int32]bool // the call sites whose messages a call receives
-	oversized int64                       // the number of messages not examined because their rank sets need too much memory
+	oversized int64                       // messages not examined as their rank sets need too much memory
 }
 
 // index lists the sends and the records of every rank in program order.

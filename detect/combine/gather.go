@@ -35,7 +35,7 @@ type joiner struct {
 	root      int
 	backward  bool
 	overlaid  bool // roots receive all blocks at one address, in every occurrence
-	inOrder   bool // roots receive (backward: send) the blocks in the order of the communicator's ranks, in every occurrence
+	inOrder   bool // roots receive (backward: send) the blocks in rank order in every occurrence
 	called    bool // before each block, roots tell its rank by an empty message, in every occurrence
 }
 

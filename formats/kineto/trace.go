@@ -344,7 +344,7 @@ func (c *hostCall) shapes(name string, a *arguments) {
 		c.out, c.in = sizes[0], sizes[1] // alltoall_base_(output, input, ...)
 	}
 	values := texts(a.Inputs)
-	if c.call == schema.CallIsend || c.call == schema.CallIrecv { // c10d::send(tensors, group, rank, tag), recv_ the same
+	if c.call == schema.CallIsend || c.call == schema.CallIrecv { // c10d::send, recv_(tensors, group, rank, tag)
 		if (name == "c10d::send" || name == "c10d::recv_") && len(values) > 2 && c.peer == training.Unknown {
 			c.peer = int32(min(integer(json.RawMessage(values[2]), training.Unknown), mostMembers))
 			c.inGroup = c.peer >= 0

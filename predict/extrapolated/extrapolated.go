@@ -70,7 +70,7 @@ type Target struct {
 	Progress func(stage string) (update func(done, total int64), finish func())
 }
 
-// unmatchedListed is how many messages without a partner an error names.
+// unmatchedListed limits the messages without a partner that an error names.
 const unmatchedListed = 3
 
 // Save writes the extrapolated run and returns its manifest. It is an error when a send has no receive or a receive no

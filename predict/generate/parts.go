@@ -11,7 +11,7 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// totals are what the members of a communicator send and receive in an operation, by their ranks in it.
+// totals are the numbers that the members of a communicator send and receive in an operation, by their ranks in it.
 type totals struct {
 	members    []int32 // world ranks
 	send, recv []int64

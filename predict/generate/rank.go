@@ -355,8 +355,8 @@ func (g *generator) goesOn(n *template.Node) bool {
 	return found && !g.model.Ragged[n.ID] && e.High < g.model.IterationsSeen[n.ID].Most
 }
 
-// familyIterations returns how many iterations of a loop the families of slots in it need on so many ranks; false if
-// there are none.
+// familyIterations returns how many iterations of a loop the families of slots in it need on this number of ranks;
+// false if there are none.
 func (g *generator) familyIterations(n *template.Node, ranks int32) (e law.Estimate, found bool) {
 	for _, x := range g.model.Sites {
 		component := slices.IndexFunc(x.Calls.Components,

@@ -33,8 +33,8 @@ func mayReachFurther(g *generator, n *template.Node) bool {
 	})
 }
 
-// endsAsSeen reports whether nothing but the number of iterations in the runs tells where a loop ends: each rank has
-// the same peers in all iterations. A loop with calls in an inner loop never counts.
+// endsAsSeen reports whether only the number of iterations in the runs shows where a loop ends: each rank has the same
+// peers in all iterations. A loop with calls in an inner loop never counts.
 func endsAsSeen(g *generator, n *template.Node) bool {
 	return !slices.ContainsFunc(g.model.Sites, func(x *model.Site) bool {
 		return x.Event.IsIn(n) && (x.Event.Parent != n || x.ChangesPeers())
@@ -111,7 +111,7 @@ func rootsOf(g *generator, counts []int64) (all []int64) {
 	return all
 }
 
-// isShare reports whether a loop has as many iterations in all runs as the k-th share of the ranks, and so many more.
+// isShare reports whether a loop has, in all runs, more iterations in addition to the k-th share of the ranks.
 func isShare(g *generator, counts []int64, k, more int64) bool {
 	for i, n := range counts {
 		if share(k, int64(g.model.Training[i]))+more != n {

@@ -98,7 +98,7 @@ func copyLike(e *schema.Event, x *model.Site, sym *signature.Symbol, d direction
 	}
 }
 
-// direction tells which sides a row has, and its class if that is not the MPI function's.
+// direction has the sides of a row, and its class if it differs from the MPI function's.
 type direction struct {
 	class           string
 	sends, receives bool

@@ -21,7 +21,7 @@ var noTopology = topology{schema.NullText, schema.NullText}
 // extents returns the extents of the grid; nil if there is none.
 func (t topology) extents() []int32 { return signature.ParseExtents(nulls.Empty(t.dims)) }
 
-// forMembers returns the topology if its extents give this number of members; else none.
+// forMembers returns the topology if its extents give this number of members; otherwise none.
 func (t topology) forMembers(members int) topology {
 	all := 1
 	for _, n := range t.extents() {

@@ -138,7 +138,7 @@ func (p *place) item() *fold.Item {
 	return nil
 }
 
-// skip goes past a number, or so many repetitions of an item.
+// skip goes past a number, or times repetitions of an item.
 func (p *place) skip(times int64) {
 	at := &(*p)[len(*p)-1]
 	if at.done += times; at.done >= at.items[0].Times {

@@ -77,7 +77,7 @@ func groupComms(sites []*Site, t *join.Training) (groups []*CommGroup, all []pat
 		x.MembersCall = u.found && !x.Sends && !x.Receives && g.membersCall(x.Calls.Slots)
 		if !u.several && !(x.MembersCall && g.placesDiffer(x.Calls.Slots)) {
 			x.Comm = g.groupOf(u, name)
-			x.MembersCall = x.MembersCall && len(x.Calls.Components) == 0 // else callers tell which iterations there are
+			x.MembersCall = x.MembersCall && len(x.Calls.Components) == 0 // otherwise callers show the iterations
 			continue
 		}
 		x.CommAt = map[slots.Place]*CommGroup{}

@@ -8,12 +8,12 @@ import (
 	"github.com/commq/commq/predict/model/law"
 )
 
-// minBlock is how many cells a rank must have along an axis so that some are not at a border.
+// minBlock is the number of cells that a rank needs along an axis so that some are not at a border.
 const minBlock = 3
 
-// ExceedsDomain returns the reason if a number of ranks is more than the program's domain allows, else "". On so many
-// ranks, a rank would have fewer cells along an axis than any rank of the runs had, and fewer than minBlock (at least
-// 1 for collective operations, which have no borders). Nothing shows that the program runs with such blocks.
+// ExceedsDomain returns the reason if a number of ranks is more than the program's domain allows, otherwise "". On that
+// many ranks, a rank would have fewer cells along an axis than any rank of the runs had, and fewer than minBlock (at
+// least 1 for collective operations, which have no borders). Nothing shows that the program runs with such blocks.
 func (m *Model) ExceedsDomain(ranks int32) string {
 	largest := int64(0) // coarse levels of a hierarchy of grids have few cells sooner, and are no limit
 	var extents []int64

@@ -20,7 +20,7 @@ type gridCover struct {
 	classes []*class
 	sizes   []int32
 	others  map[*unit]*unit // the other sides of messages
-	// stencils are what sites do along the axes of grids: they tell grids apart.
+	// stencils are the directions in which sites send along the axes of grids: they distinguish grids.
 	stencils stencils
 }
 

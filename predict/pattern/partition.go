@@ -230,7 +230,7 @@ func fitPartition(part Partition, used []Grid) PartitionLaw {
 	slices.SortStableFunc(all, byCost)
 	slices.SortStableFunc(own, byCost)
 	law.Forms = all
-	if len(own) > 0 && own[0].Cost <= all[0].Cost { // else the program's grids may be there for these communicators only
+	if len(own) > 0 && own[0].Cost <= all[0].Cost { // the program's grids may be for these communicators only
 		law.Forms = own
 	}
 	for i, f := range law.Forms {

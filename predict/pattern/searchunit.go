@@ -173,7 +173,7 @@ func (s *searcher) split(u *unit) []*unit {
 	return best
 }
 
-// fewTried is how many slots of a family are tried before most of them can show that it has no law.
+// fewTried is the number of slots of a family that are tried before most of them can show that it has no law.
 const fewTried = 16
 
 // spreadOut returns parts in an order in which the first ones are far apart: that of their places with reversed bits.

@@ -69,8 +69,9 @@ func (s stencil) isFarther(class, other int) bool {
 	return false
 }
 
-// leastLonger is how many axes must be longer than two ranks in a run. Beside one alone, pairs of equal messages to the
-// ranks of a group, such as r^1 and r^2 in groups of four, look the same as both directions along axes of two.
+// leastLonger is the number of axes that must be longer than two ranks in a run. Beside one alone, pairs of equal
+// messages to the ranks of a group, such as r^1 and r^2 in groups of four, look the same as both directions along axes
+// of two.
 const leastLonger = 2
 
 // isWhole reports whether slots send in both directions along each axis of a class, equally many along each, and enough

@@ -3,8 +3,8 @@
 //
 //   - shapes.go numbers what ranks did at each node so that alike things have the same number.
 //   - stretches.go finds where each rank repeats alike iterations, its stretches, and how often.
-//   - phases.go collects the stretches of all ranks into phases, with logical time (package clock). The weight of a phase
-//     is the largest number of repetitions of a rank.
+//   - phases.go collects the stretches of all ranks into phases, with logical time (package clock). The weight of a
+//     phase is the largest number of repetitions of a rank.
 //   - times.go adds the times of the calls, if there are any: when each rank was in which phase (Band), and how long a
 //     repetition takes.
 package phases

@@ -75,7 +75,7 @@ func (c *Curve) byForms(ranks int64) Prediction {
 // wideInterval is the width of an interval, as a fraction of the prediction, above which there is a warning.
 const wideInterval = 0.5
 
-// uncertainty returns a warning if the interval is wide, else nil.
+// uncertainty returns a warning if the interval is wide, otherwise nil.
 func uncertainty(p *Prediction) *Warning {
 	if p.High-p.Low <= wideInterval*math.Abs(p.Value) {
 		return nil

@@ -204,9 +204,9 @@ func weighAll(laws []*Law) {
 	}
 }
 
-// lawUses counts by how many different laws of a program the extents of its domain, and the shapes of laws, are used:
-// all of them share what it takes to name these. plain counts the uses of extents by laws of one block without a
-// border, or of plain blocks.
+// lawUses counts how many different laws of a program use each extent of its domain, and each shape: laws that share
+// one share the cost of naming it. plain counts the uses of extents by laws of one block without a border, or of plain
+// blocks.
 type lawUses struct {
 	extents, plain map[int64]int
 	shapes         map[string]int

@@ -660,8 +660,8 @@ func (s *searcher) partitions() bool {
 	return len(s.found) > before
 }
 
-// placement is how the cells of a rank lie, and which of their faces are sent. For two rows it has the places of these
-// cells along the two axes of the face.
+// placement is the position of a rank's cells, and which of their faces are sent. For two rows it has the places of
+// these cells along the two axes of the face.
 type placement struct {
 	partition     Partition
 	a0, a1        int

@@ -11,7 +11,7 @@ import (
 	"github.com/commq/commq/predict/signature"
 )
 
-// SlotReport is what was predicted for the calls at a place in the program.
+// SlotReport is the prediction of the calls at a place in the program.
 type SlotReport struct {
 	// Call names the call and its place.
 	Call string `json:"call"`

@@ -258,7 +258,7 @@ func iterationRanges(m *model.Model, x *generate.Prediction) []interval {
 	}
 	for _, site := range m.Sites {
 		if len(x.Conflicts) > 0 && (site.Sends || site.Receives || site.Completes != nil) {
-			all[site.Event.ID] = interval{0, math.Inf(1)} // the simplest of laws that disagree was taken: nothing is sure
+			all[site.Event.ID] = interval{0, math.Inf(1)} // one of several conflicting laws was picked: nothing is sure
 		}
 	}
 	return all

@@ -9,7 +9,7 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// Call is what a call did, seen from its rank: ranks that do the same with neighbours at the same distance share one
+// Call describes a call relative to its rank: ranks that do the same with neighbours at the same distance share one
 // Call.
 type Call struct {
 	// Comm is the id of the communicator; null if the call has none.

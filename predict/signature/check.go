@@ -174,7 +174,7 @@ func checkValues(s *Signature, n *template.Node) error {
 	return nil
 }
 
-// indexesInRange reports whether all numbers in items are valid indexes of so many bodies.
+// indexesInRange reports whether all numbers in items are valid indexes of bodies.
 func indexesInRange(items []fold.Item, bodies int) bool {
 	for i := range items {
 		x := &items[i]

@@ -139,7 +139,7 @@ func fitRoles(s *siteLaws, d division, all []relative) map[string]float64 {
 	return roles
 }
 
-// minRunsOfPower is how many runs a power of the number of ranks needs.
+// minRunsOfPower is the number of runs that a power of the number of ranks needs.
 const minRunsOfPower = 3
 
 // powerOf fits y = a + b x; b is 0 unless that leaves less than a quarter of the squared errors of a constant.

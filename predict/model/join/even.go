@@ -50,7 +50,7 @@ func flattenEven(t *Training) [][]sign.Cut {
 	return cuts
 }
 
-// onlyInner returns the only loop in a loop, if that has only events and is followed by events; else nil.
+// onlyInner returns the only loop in a loop, if that contains only events and is followed by events; otherwise nil.
 func onlyInner(n *template.Node) *template.Node {
 	isLoop := func(c *template.Node) bool { return c.Loop }
 	if !n.Loop || n.ID == 0 || n.RecursionLevels {

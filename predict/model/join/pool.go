@@ -85,8 +85,8 @@ type captureTimes struct {
 	times *signature.Times
 }
 
-// callTime sums up the times before calls with a value: before those that follow a call of another event, and before
-// the others. isSplit tells that these have times of their own in the capture.
+// callTime sums the times before calls with a value: before those that follow a call of another event, and before the
+// others. isSplit means that the others have times of their own in the capture.
 type callTime struct {
 	first, others timeSum
 	isSplit       bool

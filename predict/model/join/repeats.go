@@ -11,11 +11,10 @@ import (
 // Two nested loops whose inner one is all that the outer one does look like a single loop: its calls follow one another
 // in the same way. What ranks do tells: all of them do the same several times over, each as often as the others.
 
-// maxRepeatCalls is the largest number of calls that are looked at for repetitions.
+// maxRepeatCalls limits the calls that are searched for repetitions.
 const maxRepeatCalls = 1 << 22
 
-// execution is what a rank does in one execution of a loop: its calls, as pairs of a node and its value, from a
-// position on.
+// execution is one execution of a loop by a rank: its calls from seq first on, as pairs of a node and its value.
 type execution struct {
 	rank  int32 // joint
 	first int64

@@ -75,7 +75,7 @@ func sortCuts(cuts [][]sign.Cut) {
 	}
 }
 
-// unevenLoops returns the loops of which ranks of a run count the iterations differently, by node.
+// unevenLoops returns, by node, the loops whose iterations ranks of a run count differently.
 func unevenLoops(t *Training) map[int32]bool {
 	uneven := map[int32]bool{}
 	for i, run := range t.Runs {

@@ -16,9 +16,9 @@ type attempt struct {
 	grid     *pattern.Grid // nil: without coordinates
 	peer     bool          // with coordinates of the other side
 	distance bool          // with the distance to the other side
-	turn     int32         // with the rank moved round by so many times a component of the index
+	turn     int32         // with the rank shifted by turn times a component of the index
 	back     int           // that component, counted from the last
-	along    *pattern.Grid // with the rank moved round by so many times its coordinate; a rival only
+	along    *pattern.Grid // with the rank shifted by turn times its coordinate on it; a rival only
 	axis     int           // that of the coordinate
 	columns  bool          // grid has few columns; a rival only
 	twin     bool          // grid is one that the runs do not rule out; a rival only

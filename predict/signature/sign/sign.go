@@ -4,8 +4,8 @@
 //   - Flows counts which call follows which on each rank (flows.go), and merges places in the program that ranks of a
 //     collective operation use interchangeably.
 //   - Package template finds the loops in the flows.
-//   - Recorder goes through the calls again, follows each rank's path through the template and interns what the rank did
-//     at every node (recorder.go, path.go, call.go; times.go for the compute times).
+//   - Recorder goes through the calls again, follows each rank's path through the template and interns what the rank
+//     did at every node (recorder.go, path.go, call.go; times.go for the compute times).
 //   - refine.go looks at the recorded iterations for loops that the flows could not show. If it changes the template,
 //     the values are recorded again.
 //

@@ -56,7 +56,7 @@ type rankTime struct {
 	calls map[callKind]*histogram
 }
 
-// maxRankSpreads is how many kinds of calls of ranks get a histogram of their times at an event. The others have only
+// maxRankSpreads limits the kinds of calls of ranks with a histogram of their times at an event. The others have only
 // the mean.
 const maxRankSpreads = 1 << 10
 
