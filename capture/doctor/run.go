@@ -185,10 +185,10 @@ func hashes(m *schema.Manifest) []Finding {
 // largeClockError is the error of a clock offset from which on latencies between hosts mean little.
 const largeClockError = 50 * time.Microsecond
 
-// mostNamed is how many ranks without records a finding names.
+// mostNamed limits the ranks without records that a finding names.
 const mostNamed = 10
 
-// rankBatch is how many rows of the table ranks are read at once.
+// rankBatch is the number of rows of the table ranks that are read at once.
 const rankBatch = 4096
 
 // ranks checks for ranks without records, and how well the offsets of the hosts' clocks are known.

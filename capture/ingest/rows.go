@@ -137,7 +137,7 @@ func (w *rowWriter) sumWaits(e *epoch) {
 	w.waits.Epoch(events, messages)
 }
 
-// partsRows is how many parts are collected before they are written.
+// partsRows is the number of parts that are collected before they are written.
 const partsRows = 1 << 18
 
 // writeParts writes the parts when there are many, and at the end.

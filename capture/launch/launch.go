@@ -22,7 +22,7 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// Preload is what is set in the environment of the ranks to capture them.
+// Preload is the environment of the ranks that captures them.
 type Preload struct {
 	// First are libraries that must come before the shim: those of sanitizers, which the program needs anyway.
 	First []string

@@ -67,7 +67,7 @@ func (f Form) file() string {
 	return [...]string{"libcommq.so", "libcommq-sim.so", "commq-bridge"}[f]
 }
 
-// title is what the artifact is called in messages.
+// title is the name of the artifact in messages.
 func (f Form) title() string {
 	return [...]string{"the capture library", "the capture library with simulator ranks",
 		"the program of simulator ranks"}[f]

@@ -10,7 +10,7 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// mostLines is how many unfinished collectives warnOpen lists.
+// mostLines limits the unfinished collectives that warnOpen lists.
 const mostLines = 5
 
 // warnOpen lists the ranks that never left and the collectives that not all ranks entered.

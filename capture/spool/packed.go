@@ -26,7 +26,7 @@ const (
 	mostPacked  = leastPacked + 9*(1+SlotBytes/8)
 )
 
-// mostReadings is how often a file is read again because the program that writes it has gone on meanwhile.
+// mostReadings limits how often a file is read again because the program that writes it has gone on meanwhile.
 const mostReadings = 5
 
 // packedFile is a file with blocks of packed slots, and its windows.

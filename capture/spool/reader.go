@@ -32,7 +32,7 @@ func (p *packedSlots) blockAt(slot int) (block, end int) {
 	return -1, end
 }
 
-// pieceSlots is how many slots a Reader unpacks at once: few enough to stay in the processor's cache.
+// pieceSlots is the number of slots that a Reader unpacks at once: few enough to stay in the processor's cache.
 const pieceSlots = 256
 
 // Reader reads the slots of a File, a piece at a time if they are packed. A file may have several readers, which

@@ -16,7 +16,7 @@ import (
 	"strings"
 )
 
-// file is what was read from a module's file and its debug file.
+// file is the contents of a module's file and its debug file.
 type file struct {
 	debug   *debugInfo // nil: none
 	symbols []symbol   // functions of the symbol table, by address

@@ -17,7 +17,7 @@ type Host struct {
 	Ranks, Cores int32
 }
 
-// Use is what is known of the cores of a run with measured times.
+// Use describes the cores of a run with measured times.
 type Use struct {
 	// Shared are the hosts with ranks that shared cores.
 	Shared []Host

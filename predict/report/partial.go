@@ -13,29 +13,30 @@ import (
 	"github.com/commq/commq/predict/signature"
 )
 
-// Partial is what is known of a run of which not all is known.
+// Partial is the part of a prediction that is certain, and its gaps.
 type Partial struct {
-	// Known counts the calls of the program that send or take part in collective operations, and of which all is known.
+	// Known is the number of calls of the program that send or take part in collective operations and are predicted
+	// completely.
 	Known int `json:"known_communications"`
-	// Unknown counts the others, which Gaps describe.
+	// Unknown is the number of the others, which Gaps describe.
 	Unknown int `json:"unknown_communications"`
-	// Messages are those of the communications of which all is known.
+	// Messages is the number of messages of the completely predicted communications.
 	Messages int64 `json:"known_messages"`
 	// Bytes are their payload.
 	Bytes int64 `json:"known_message_bytes"`
-	// Collectives are the calls of collective operations of which all is known.
+	// Collectives is the number of calls of collective operations of the completely predicted communications.
 	Collectives int64 `json:"known_collective_calls"`
-	// Edges is the number of pairs of ranks between which messages go whose receivers are known.
+	// Edges is the number of pairs of ranks with messages whose receivers are known.
 	Edges int64 `json:"known_edges"`
-	// Gaps are the communications of which something is not known, those with most calls first.
+	// Gaps are the communications that are not predicted completely, those with most calls first.
 	Gaps []Gap `json:"gaps"`
 }
 
-// Gap is a communication of which something is not known.
+// Gap is a communication that is not predicted completely.
 type Gap struct {
 	// Call names the call and its place.
 	Call string `json:"call"`
-	// Unknown is what is not known: calls (who makes them, how often, with whom), or only sizes or peers.
+	// Unknown is the part that is not predicted: calls (who makes them, how often, with whom), or only sizes or peers.
 	Unknown string `json:"unknown"`
 	// Why is the reason.
 	Why string `json:"why"`

@@ -101,7 +101,7 @@ type numberedMessage struct {
 	number  int32
 }
 
-// end is where a message is sent or received.
+// end is the place at which a message is sent or received.
 type end struct{ loop, body, iteration int32 }
 
 // walk goes through what the rank did at a loop. It returns false if there are too many calls.

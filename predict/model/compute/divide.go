@@ -18,7 +18,7 @@ const (
 	leastDifference = 0.01
 )
 
-// relative is how long a rank computes at a site relative to the mean of all ranks that make the same calls.
+// relative is the computing time of a rank at a site, relative to the mean of all ranks that make the same calls.
 type relative struct {
 	ranks, rank int32
 	run         int

@@ -19,7 +19,7 @@ func newSymbols(sig *signature.Signature) *Symbols {
 	return &Symbols{ids: map[Place]int32{}, alike: alikeComms(sig.Comms)}
 }
 
-// Place is where the program makes a call, as far as it is known.
+// Place is the place of a call in the program, as far as it is known.
 type Place struct {
 	// Call is the id of the MPI function, and Site the innermost frame of the call path.
 	Call int16
