@@ -57,8 +57,8 @@ func (m *Machine) Set(name, value string) error {
 	return m.setNodes(name, link)
 }
 
-// LosesPieces reports whether setting a key removes pieces, which are bandwidths by size.
-func (m *Machine) LosesPieces(key string) bool {
+// LosesPieces reports whether setting a key of a machine removes pieces, which are bandwidths by size.
+func LosesPieces(m *Machine, key string) bool {
 	switch key {
 	case "bandwidth_bytes_per_s", "network.bandwidth_bytes_per_s":
 		return m.Network.Pieces[0].AboveBytes > 0

@@ -99,10 +99,8 @@ func runSweep(ctx context.Context, a *app, c *cobra.Command, o *simulateOptions)
 	if err != nil {
 		return err
 	}
-	for _, axis := range grid.Axes {
-		if target.Machine.LosesPieces(axis.Key) {
-			noteLostPieces(a, "--sweep "+axis.Key)
-		}
+	for _, key := range grid.LostPieces {
+		noteLostPieces(a, "--sweep "+key)
 	}
 	if err := o.sweep.checkPlot(grid, len(simulations)); err != nil {
 		return err

@@ -60,7 +60,7 @@ func setAll(m *models.Machine, changes []string) (lostPieces []string, err error
 		if !ok {
 			return nil, fmt.Errorf("--set %s: want KEY=VALUE, for example latency_ns=1500", kv)
 		}
-		if m.LosesPieces(key) {
+		if models.LosesPieces(m, key) {
 			lostPieces = append(lostPieces, kv)
 		}
 		if err := m.Set(key, value); err != nil {

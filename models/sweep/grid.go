@@ -11,6 +11,8 @@ import (
 // Grid is all combinations of the values of some axes; the last axis changes fastest.
 type Grid struct {
 	Axes []*Axis
+	// LostPieces are the swept keys that replace bandwidths by size with one for all sizes.
+	LostPieces []string
 	// Machines has the machine of each combination, in that order.
 	Machines []*models.Machine
 }
@@ -27,6 +29,9 @@ func NewGrid(m *models.Machine, axes []string) (*Grid, error) {
 			return nil, fmt.Errorf("--sweep %s: %s is swept already", text, a.Key)
 		}
 		g.Axes = append(g.Axes, a)
+		if models.LosesPieces(m, a.Key) {
+			g.LostPieces = append(g.LostPieces, a.Key)
+		}
 	}
 	n := g.points()
 	if n > MaxPoints {

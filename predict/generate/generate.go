@@ -159,6 +159,12 @@ func (u *unknowns) gap(event int32) *Gap {
 	return u.gaps[event]
 }
 
+// lacksCalls reports whether it is unknown who makes the calls of an event, or how many.
+func (u *unknowns) lacksCalls(event int32) bool {
+	gap := u.gaps[event]
+	return gap != nil && gap.Calls != ""
+}
+
 // addCalls notes that the calls of an event cannot be predicted. name identifies the slot, loop or number, for the list
 // of reasons.
 func (u *unknowns) addCalls(event int32, name, why string) {
@@ -361,7 +367,7 @@ func (g *generator) addFollowing() {
 			continue
 		}
 		for event := range x.Completes.Events {
-			if made := g.unknown.gaps[event]; made != nil && made.Calls != "" {
+			if g.unknown.lacksCalls(event) {
 				g.unknown.follow(x.Event.ID, "it completes requests of "+g.model.NodeName(g.model.SiteOf(event).Event))
 			}
 		}

@@ -84,30 +84,26 @@ func unmatched(routes map[route]int64) map[int32]bool {
 
 // knownGroups returns the groups of sites of whose calls all seems to be known.
 func (g *generator) knownGroups(a *model.Exchanges) map[int32]bool {
-	return g.groupsWithout(a, func(event int32) bool { return g.lacksCalls(event) || g.isInUncertainLoop(event) })
+	return groupsWithout(g.model, a, func(event int32) bool {
+		return g.unknown.lacksCalls(event) || g.isInUncertainLoop(event)
+	})
 }
 
 // groupsWithout returns the groups that have none of the sites for whose events without returns true.
-func (g *generator) groupsWithout(a *model.Exchanges, without func(event int32) bool) map[int32]bool {
+func groupsWithout(m *model.Model, a *model.Exchanges, without func(event int32) bool) map[int32]bool {
 	groups := map[int32]bool{}
-	for _, x := range g.model.Sites {
+	for _, x := range m.Sites {
 		if group, some := a.GroupOf(x.Event.ID); some {
 			groups[group] = true
 		}
 	}
-	for _, x := range g.model.Sites {
+	for _, x := range m.Sites {
 		if without(x.Event.ID) {
 			group, _ := a.GroupOf(x.Event.ID)
 			delete(groups, group)
 		}
 	}
 	return groups
-}
-
-// lacksCalls reports whether who makes the calls of an event, or how many, is not known.
-func (g *generator) lacksCalls(event int32) bool {
-	gap := g.unknown.gaps[event]
-	return gap != nil && gap.Calls != ""
 }
 
 // checkMatches makes unknown the calls of groups of sites that send other messages than they receive, though all that

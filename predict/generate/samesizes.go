@@ -15,7 +15,7 @@ import (
 func (g *generator) checkSizes() {
 	a := g.model.Exchanges()
 	known := g.knownGroups(a)
-	groups := g.groupsWithout(a, g.lacksCalls)
+	groups := groupsWithout(g.model, a, g.unknown.lacksCalls)
 	g.dropConstant(a, groups)
 	here := sides{a, g.sig, 0, g.ranks, groups}
 	differ := here.differingSizes()
