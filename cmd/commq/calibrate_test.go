@@ -30,7 +30,7 @@ func TestCalibrateFindsTheMachine(t *testing.T) {
 			found := filepath.Join(dir, "found.yaml")
 			out := mustCommq(t, "calibrate", "--store", dir, "--run", "pp.2", "-o", found, "--plot",
 				filepath.Join(dir, "fit.svg"))
-			for _, want := range []string{"between nodes: latency 2.30 us, bandwidth 700 MB/s; above 4,096 bytes 5.00 us more and 3.00 GB/s\n", "typical error "} {
+			for _, want := range []string{"between nodes: latency 2.30 us, bandwidth 700 MB/s up to 4,096 bytes; above 4,096 bytes 5.00 us more and 3.00 GB/s\n", "typical error "} {
 				if !strings.Contains(out, want) {
 					t.Errorf("want %q:\n%s", want, out)
 				}
