@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/commq/commq/formats/importing"
 	"github.com/commq/commq/run"
 	"github.com/commq/commq/schema"
 	"github.com/commq/commq/writer"
@@ -23,12 +24,7 @@ const null32, null64 = schema.NullInt32, schema.NullInt64
 
 // Options control the import. Commands use the zero value.
 type Options struct {
-	// Origin describes where the run came from.
-	Origin schema.Origin
-	// Replace allows that a run has the name already; the new one takes its place.
-	Replace bool
-	// Progress is called with the number of files that are read; nil means no callback.
-	Progress func(done, total int64)
+	importing.Options // Progress counts files
 
 	epochRows int64 // 0: the target below; tests use tiny ones
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"path/filepath"
 
+	"github.com/commq/commq/formats/importing"
 	"github.com/commq/commq/run/match"
 	"github.com/commq/commq/schema"
 	"github.com/commq/commq/writer"
@@ -15,15 +16,12 @@ const null32, null64 = schema.NullInt32, schema.NullInt64
 
 // Options control the import. Commands use the zero value.
 type Options struct {
+	importing.Options // there is no Progress
 	// Name is the file's name, for messages and the run's origin.
 	Name string
 	// Events turns each event of the trace into a row of commq_mark with the label TYPE:VALUE. Otherwise events are
 	// counted and left out.
 	Events bool
-	// Origin describes where the run came from.
-	Origin schema.Origin
-	// Replace allows that a run has the name already; the new one takes its place.
-	Replace bool
 
 	epochRows, shardRows int64 // 0: the target below, and the writer's; tests use tiny ones
 }
@@ -39,15 +37,9 @@ const (
 // to do; out is then aborted. The file is read three times; memory is bounded by the number of tasks and what is in
 // flight between them.
 func Import(ctx context.Context, in io.ReaderAt, size int64, out *writer.Run, o Options) (*schema.Manifest, error) {
-	m, err := importTo(ctx, in, size, out, o)
-	if err == nil {
-		err = out.Commit(ctx, m)
-	}
-	if err != nil {
-		_ = out.Abort() // the first error counts
-		return nil, err
-	}
-	return m, nil
+	return importing.Finish(ctx, out, func(out *writer.Run) (*schema.Manifest, error) {
+		return importTo(ctx, in, size, out, o)
+	})
 }
 
 // sink takes the rows: a writer.Run.

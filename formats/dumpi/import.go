@@ -10,22 +10,14 @@ import (
 	"sync"
 
 	"github.com/commq/commq/formats/calls"
+	"github.com/commq/commq/formats/importing"
 	"github.com/commq/commq/formats/timed"
 	"github.com/commq/commq/schema"
 	"github.com/commq/commq/writer"
 )
 
-// Options control the import. Commands use the zero value.
-type Options struct {
-	// Origin describes where the run came from.
-	Origin schema.Origin
-	// Replace allows that a run has the name already; the new one takes its place.
-	Replace bool
-	// Progress, if not nil, is called from time to time with the number of bytes read and of those to read.
-	Progress func(read, all int64)
-
-	passes timed.Options // tests use tiny sizes
-}
+// Options control the import. Progress counts bytes.
+type Options = timed.Options
 
 // ImportPath imports a trace as the run of this name in a store: path is its file .meta, the folder of that, or the
 // file of a rank. Without a name the run gets that of the trace. An error names the file, the byte and what was found.
@@ -37,7 +29,7 @@ func ImportPath(ctx context.Context, path, store, name string, o Options) (*sche
 	if name == "" {
 		name = writer.NameFor(t.name)
 	}
-	return timed.Store(ctx, store, name, o.Replace, func(out *writer.Run) (*schema.Manifest, error) {
+	return importing.Run(ctx, store, name, o.Replace, func(out *writer.Run) (*schema.Manifest, error) {
 		return t.importTo(ctx, out, o)
 	})
 }
@@ -64,8 +56,6 @@ func (t *trace) importTo(ctx context.Context, out timed.Sink, o Options) (*schem
 	}
 	comms := timed.NewComms(len(t.files))
 	made := calls.Resolve(comms, s.defines, commWorld, commSelf)
-	passes := o.passes
-	passes.Progress = o.Progress
 	hosts, hostOf := calls.Hosts(len(t.files), func(rank int) string { return t.files[rank].host })
 	j := timed.New(timed.Trace{Comms: comms, AtMost: true, Size: size, Hosts: hosts, HostOf: hostOf,
 		Open: func(rank int32, _ bool) ([]timed.Reader, error) {
@@ -76,7 +66,7 @@ func (t *trace) importTo(ctx context.Context, out timed.Sink, o Options) (*schem
 			}
 			return []timed.Reader{&reader{records: in, decoder: decoder{&types{f, map[int64]int64{}}},
 				rank: calls.NewRank(rank, comms, made[rank], commWorld, commSelf)}}, nil
-		}}, passes)
+		}}, o)
 	if err := j.Import(ctx, out); err != nil {
 		return nil, err
 	}

@@ -13,13 +13,12 @@ import (
 
 	"github.com/commq/commq/formats/calls"
 	"github.com/commq/commq/formats/formatstest"
-	"github.com/commq/commq/formats/timed"
 	"github.com/commq/commq/schema"
 	"github.com/commq/commq/writer"
 )
 
 // sizes are whole and tiny passes.
-var sizes = []Options{{}, {passes: timed.Options{EpochRows: 3, ShardRows: 9, Keep: 1, Round: 2}}}
+var sizes = []Options{{}, {EpochRows: 3, ShardRows: 9, Keep: 1, Round: 2}}
 
 // lines returns the rows of a rank as text.
 func lines(events []schema.Event, rank int32) (all []string) {
@@ -388,8 +387,7 @@ func TestDupOfSelf(t *testing.T) {
 		r.call("MPI_Barrier", 4)
 	})
 	dir := t.TempDir()
-	o := Options{Origin: schema.Origin{Commq: "test"}}
-	_, err := ImportPath(context.Background(), written(t, ranks...), dir, "x", o)
+	_, err := ImportPath(context.Background(), written(t, ranks...), dir, "x", Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -634,7 +632,9 @@ func TestGaps(t *testing.T) {
 func TestImportPath(t *testing.T) {
 	for _, path := range []string{"testdata/ring/testtrace.meta", "testdata/ring", "testdata/ring/testtrace-0001.bin"} {
 		dir := t.TempDir()
-		m, err := ImportPath(context.Background(), path, dir, "", Options{Origin: schema.Origin{Commq: "test"}})
+		var o Options
+		o.Origin.Commq = "test"
+		m, err := ImportPath(context.Background(), path, dir, "", o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -678,6 +678,6 @@ func FuzzImport(f *testing.F) {
 				t.Fatal(err)
 			}
 		}
-		_, _ = imported(t, filepath.Join(dir, "x-0000.bin"), Options{passes: timed.Options{Keep: 2, EpochRows: 4, Round: 3}})
+		_, _ = imported(t, filepath.Join(dir, "x-0000.bin"), Options{Keep: 2, EpochRows: 4, Round: 3})
 	})
 }

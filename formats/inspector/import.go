@@ -7,12 +7,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/commq/commq/formats/importing"
 	"github.com/commq/commq/formats/training"
 	"github.com/commq/commq/schema"
 )
 
 // Options control the import.
-type Options = training.Importing
+type Options = importing.Options
 
 // format is the name of the format.
 const format = "inspector"

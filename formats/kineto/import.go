@@ -4,12 +4,13 @@ import (
 	"context"
 	"path/filepath"
 
+	"github.com/commq/commq/formats/importing"
 	"github.com/commq/commq/formats/training"
 	"github.com/commq/commq/schema"
 )
 
 // Options control the import.
-type Options = training.Importing
+type Options = importing.Options
 
 // format is the name of the format.
 const format = "kineto"

@@ -8,22 +8,14 @@ import (
 	"strings"
 
 	"github.com/commq/commq/formats/calls"
+	"github.com/commq/commq/formats/importing"
 	"github.com/commq/commq/formats/timed"
 	"github.com/commq/commq/schema"
 	"github.com/commq/commq/writer"
 )
 
-// Options control the import. Commands use the zero value.
-type Options struct {
-	// Origin describes where the run came from.
-	Origin schema.Origin
-	// Replace allows that a run has the name already; the new one takes its place.
-	Replace bool
-	// Progress, if not nil, is called from time to time with the number of bytes read and of those to read.
-	Progress func(read, all int64)
-
-	passes timed.Options // tests use tiny sizes
-}
+// Options control the import. Progress counts bytes.
+type Options = timed.Options
 
 // ImportPath imports a trace as the run of this name in a store: path is the file of a rank, or their folder. Without a
 // name the run gets that of the files or the folder. An error names the file, the line and what was found.
@@ -35,7 +27,7 @@ func ImportPath(ctx context.Context, path, store, name string, o Options) (*sche
 	if name == "" {
 		name = writer.NameFor(t.name)
 	}
-	return timed.Store(ctx, store, name, o.Replace, func(out *writer.Run) (*schema.Manifest, error) {
+	return importing.Run(ctx, store, name, o.Replace, func(out *writer.Run) (*schema.Manifest, error) {
 		return t.importTo(ctx, out, o)
 	})
 }
@@ -53,8 +45,6 @@ func (t *trace) importTo(ctx context.Context, out timed.Sink, o Options) (*schem
 	s.findCopies()
 	comms, made, told := s.resolve()
 	var second []*reader
-	passes := o.passes
-	passes.Progress = o.Progress
 	hosts, hostOf := calls.Hosts(len(t.files), func(rank int) string { return t.files[rank].host })
 	j := timed.New(timed.Trace{Comms: comms, AtMost: true, Size: bytes, Hosts: hosts, HostOf: hostOf,
 		Open: func(rank int32, learning bool) ([]timed.Reader, error) {
@@ -70,7 +60,7 @@ func (t *trace) importTo(ctx context.Context, out timed.Sink, o Options) (*schem
 				second = append(second, r)
 			}
 			return []timed.Reader{r}, nil
-		}}, passes)
+		}}, o)
 	if err := j.Import(ctx, out); err != nil {
 		return nil, err
 	}

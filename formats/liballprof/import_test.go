@@ -13,7 +13,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/commq/commq/formats/formatstest"
-	"github.com/commq/commq/formats/timed"
 	"github.com/commq/commq/schema"
 	"github.com/commq/commq/writer"
 )
@@ -31,7 +30,7 @@ func imported(t testing.TB, path string, o Options) (*formatstest.Run, error) {
 }
 
 // sizes are whole and tiny passes.
-var sizes = []Options{{}, {passes: timed.Options{EpochRows: 3, ShardRows: 9, Keep: 1, Round: 2}}}
+var sizes = []Options{{}, {EpochRows: 3, ShardRows: 9, Keep: 1, Round: 2}}
 
 const head = "# collprof 0.9 output file\n# Sat Mar 21 16:07:26 2009\n"
 
@@ -552,7 +551,9 @@ func TestImportPath(t *testing.T) {
 	path := written(t, text, text)
 	for _, p := range []string{path, filepath.Dir(path)} {
 		dir := t.TempDir()
-		m, err := ImportPath(context.Background(), p, dir, "x", Options{Origin: schema.Origin{Commq: "test"}})
+		var o Options
+		o.Origin.Commq = "test"
+		m, err := ImportPath(context.Background(), p, dir, "x", o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -588,6 +589,6 @@ func FuzzImport(f *testing.F) {
 		if !strings.HasPrefix(a, "#") || !strings.HasPrefix(b, "#") {
 			a, b = head+a, head+b
 		}
-		_, _ = imported(t, written(t, a, b), Options{passes: timed.Options{Keep: 2, EpochRows: 4, Round: 3}})
+		_, _ = imported(t, written(t, a, b), Options{Keep: 2, EpochRows: 4, Round: 3})
 	})
 }

@@ -6,13 +6,14 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/commq/commq/formats/importing"
 	"github.com/commq/commq/formats/jsonstream"
 	"github.com/commq/commq/formats/training"
 	"github.com/commq/commq/schema"
 )
 
 // Options control the import.
-type Options = training.Importing
+type Options = importing.Options
 
 // format is the name of the format.
 const format = "nsys"

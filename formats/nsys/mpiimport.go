@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/commq/commq/formats/calls"
+	"github.com/commq/commq/formats/importing"
 	"github.com/commq/commq/formats/timed"
 	"github.com/commq/commq/schema"
 	"github.com/commq/commq/writer"
@@ -51,7 +52,7 @@ func importMPI(ctx context.Context, exports []*export, path, store, name string,
 			return nil, err
 		}
 	}
-	return timed.Store(ctx, store, name, o.Replace, func(out *writer.Run) (*schema.Manifest, error) {
+	return importing.Run(ctx, store, name, o.Replace, func(out *writer.Run) (*schema.Manifest, error) {
 		return makeMPI(ctx, exports, out, o)
 	})
 }

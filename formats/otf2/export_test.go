@@ -14,7 +14,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/commq/commq/formats/formatstest"
-	"github.com/commq/commq/formats/timed"
 	"github.com/commq/commq/internal/testenv"
 	"github.com/commq/commq/schema"
 )
@@ -69,7 +68,7 @@ func TestThereAndBack(t *testing.T) {
 			}
 			for _, keep := range []int{0, 3} { // skimmed, and learned
 				is, err := imported(t, filepath.Join(out, ExportName),
-					Options{passes: timed.Options{EpochRows: 5000, Keep: keep}})
+					Options{EpochRows: 5000, Keep: keep})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -15,7 +15,7 @@ func imported(t testing.TB, path string, o Options) (*formatstest.Run, error) {
 	t.Helper()
 	r, err := importedBy(t, path, o)
 	if errors.Is(err, timed.ErrLearn) {
-		o.passes.Learn = true
+		o.Learn = true
 		r, err = importedBy(t, path, o)
 	}
 	return r, err

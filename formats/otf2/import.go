@@ -9,23 +9,14 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/commq/commq/formats/importing"
 	"github.com/commq/commq/formats/timed"
 	"github.com/commq/commq/schema"
 	"github.com/commq/commq/writer"
 )
 
-// Options control the import. Commands use the zero value.
-type Options struct {
-	// Origin describes where the run came from.
-	Origin schema.Origin
-	// Replace allows that a run has the name already; the new one takes its place.
-	Replace bool
-	// Progress, if not nil, is called from time to time with the number of events read and of those to read, each
-	// event twice: the trace is read two times. It may be called by several goroutines.
-	Progress func(read, all int64)
-
-	passes timed.Options // tests use tiny sizes
-}
+// Options control the import. Progress counts events, each twice: the trace is read two times.
+type Options = timed.Options
 
 // ImportFile imports the archive with that anchor file (.otf2), or the one in that folder, as the run of this name in a
 // store. Without a name the run gets that of the folder, or of the file if that is not the traces.otf2 of Score-P. An
@@ -43,7 +34,7 @@ func ImportFile(ctx context.Context, path, store, name string, o Options) (*sche
 	}
 	m, err := importFile(ctx, path, store, name, o)
 	if errors.Is(err, timed.ErrLearn) {
-		o.passes.Learn = true
+		o.Learn = true
 		m, err = importFile(ctx, path, store, name, o)
 	}
 	return m, err
@@ -61,7 +52,7 @@ func importFile(ctx context.Context, path, store, name string, o Options) (*sche
 	if name == "" {
 		name = writer.NameFor(baseName(path))
 	}
-	return timed.Store(ctx, store, name, o.Replace, func(out *writer.Run) (*schema.Manifest, error) {
+	return importing.Run(ctx, store, name, o.Replace, func(out *writer.Run) (*schema.Manifest, error) {
 		return j.importTo(ctx, out)
 	})
 }
@@ -120,10 +111,8 @@ func newJob(a *archive, o Options) (*job, error) {
 			j.locals[rank], j.sites[rank] = append(j.locals[rank], x), append(j.sites[rank], newSites(j))
 		}
 	}
-	passes := o.passes
-	passes.Progress = o.Progress
 	j.Job = timed.New(timed.Trace{Comms: l.comms, Open: j.open, Skim: j.skim, Learned: j.learned, Size: events,
-		Hosts: l.names, HostOf: l.hosts}, passes)
+		Hosts: l.names, HostOf: l.hosts}, o)
 	return j, nil
 }
 

@@ -11,14 +11,13 @@ import (
 
 	"github.com/commq/commq/formats/formatstest"
 	"github.com/commq/commq/formats/timed"
-	"github.com/commq/commq/schema"
 	"github.com/commq/commq/writer"
 )
 
 // The public ping-pong of Score-P has what otf2-print and Pipit's own tests say: 120 events, 8 messages each way of
 // 16 KiB to 2 MiB, and all of it below the function main.
 func TestPingPong(t *testing.T) {
-	for _, o := range []Options{{}, {passes: timed.Options{EpochRows: 5, ShardRows: 9, Keep: 1}}} {
+	for _, o := range []Options{{}, {EpochRows: 5, ShardRows: 9, Keep: 1}} {
 		r, err := imported(t, "testdata/ping-pong/traces.otf2", o)
 		if err != nil {
 			t.Fatal(err)
@@ -50,8 +49,9 @@ func TestPingPong(t *testing.T) {
 // An imported archive is a run of the store that breaks no rule.
 func TestImportFile(t *testing.T) {
 	dir := t.TempDir()
-	m, err := ImportFile(context.Background(), "testdata/ping-pong/traces.otf2", dir, "", Options{
-		Origin: schema.Origin{Commq: "test"}})
+	var o Options
+	o.Origin.Commq = "test"
+	m, err := ImportFile(context.Background(), "testdata/ping-pong/traces.otf2", dir, "", o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func TestImportFileLearns(t *testing.T) {
 	if _, err := Export(context.Background(), filepath.Join(runs, "mg.W.16"), out); err != nil {
 		t.Fatal(err)
 	}
-	archive, o := filepath.Join(out, ExportName), Options{passes: timed.Options{Keep: 3}}
+	archive, o := filepath.Join(out, ExportName), Options{Keep: 3}
 	if _, err := importedBy(t, archive, o); !errors.Is(err, timed.ErrLearn) {
 		t.Fatalf("%v, want %v", err, timed.ErrLearn)
 	}
@@ -152,6 +152,6 @@ func FuzzImport(f *testing.F) {
 				t.Fatal(err)
 			}
 		}
-		_, _ = imported(t, filepath.Join(dir, "traces.otf2"), Options{passes: timed.Options{Keep: 2, EpochRows: 4}})
+		_, _ = imported(t, filepath.Join(dir, "traces.otf2"), Options{Keep: 2, EpochRows: 4})
 	})
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/commq/commq/formats/formatstest"
-	"github.com/commq/commq/formats/timed"
 	"github.com/commq/commq/internal/testenv"
 )
 
@@ -142,7 +141,7 @@ func TestLibrary(t *testing.T) {
 			}
 			anchor := written(t, exe, string(parts.Files[0].Data))
 			for name, archive := range variants(t, anchor) {
-				for _, o := range []Options{{}, {passes: timed.Options{EpochRows: 3, ShardRows: 5, Keep: 1}}} {
+				for _, o := range []Options{{}, {EpochRows: 3, ShardRows: 5, Keep: 1}} {
 					r, err := imported(t, archive, o)
 					if err != nil {
 						t.Fatalf("%s: %v", name, err)
@@ -150,7 +149,7 @@ func TestLibrary(t *testing.T) {
 					got := tables(r)
 					for _, want := range parts.Files[1:] {
 						if d := cmp.Diff(string(want.Data), got[want.Name]); d != "" {
-							t.Fatalf("%s, %+v: %s\n%s\nall:\n%s", name, o.passes, want.Name, d, got[want.Name])
+							t.Fatalf("%s, %+v: %s\n%s\nall:\n%s", name, o, want.Name, d, got[want.Name])
 						}
 					}
 				}
@@ -296,7 +295,7 @@ func TestManyChunks(t *testing.T) {
 		t.Fatalf("%v: want several chunks; %v", info, err)
 	}
 	for name, archive := range variants(t, anchor) {
-		r, err := imported(t, archive, Options{passes: timed.Options{EpochRows: 5000}})
+		r, err := imported(t, archive, Options{EpochRows: 5000})
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -358,7 +357,7 @@ func TestRowsOfStartall(t *testing.T) {
 	}
 	anchor := written(t, library(t), lines.String())
 	for _, learn := range []bool{true, false} {
-		r, err := importedBy(t, anchor, Options{passes: timed.Options{EpochRows: epochRows, Learn: learn}})
+		r, err := importedBy(t, anchor, Options{EpochRows: epochRows, Learn: learn})
 		if err != nil {
 			t.Fatal(err)
 		}

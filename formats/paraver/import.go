@@ -6,23 +6,14 @@ import (
 	"path/filepath"
 
 	"github.com/commq/commq/formats/calls"
+	"github.com/commq/commq/formats/importing"
 	"github.com/commq/commq/formats/timed"
 	"github.com/commq/commq/schema"
 	"github.com/commq/commq/writer"
 )
 
-// Options control the import. Commands use the zero value.
-type Options struct {
-	// Origin describes where the run came from.
-	Origin schema.Origin
-	// Replace allows that a run has the name already; the new one takes its place.
-	Replace bool
-	// Progress, if not nil, is called from time to time with the bytes of the file that were read and those to read:
-	// the records are read once, and twice again when they are sorted. It may be called by several goroutines.
-	Progress func(read, all int64)
-
-	passes timed.Options // tests use tiny sizes
-}
+// Options control the import. Progress counts bytes: the records are read once, and twice again when they are sorted.
+type Options = timed.Options
 
 // ImportFile imports the trace in a file (.prv, also compressed with gzip) as the run of this name in a store; names
 // come from the files .pcf and .row beside it, if there are. Without a name the run gets that of the file. An error
@@ -40,7 +31,7 @@ func ImportFile(ctx context.Context, path, store, name string, o Options) (*sche
 	if err != nil {
 		return nil, err
 	}
-	return timed.Store(ctx, store, name, o.Replace, func(out *writer.Run) (*schema.Manifest, error) {
+	return importing.Run(ctx, store, name, o.Replace, func(out *writer.Run) (*schema.Manifest, error) {
 		return importTo(ctx, in, names, out, o)
 	})
 }
@@ -67,7 +58,7 @@ func importTo(ctx context.Context, in *lines, names *labels, out timed.Sink, o O
 	if err := j.scan.read(ctx, func() { report(in.read.n.Load()) }); err != nil {
 		return nil, err
 	}
-	passes := o.passes
+	passes := o
 	passes.Progress = func(read, all int64) {
 		report(in.size + int64(2*float64(in.size)*float64(read)/float64(max(all, 1))))
 	}

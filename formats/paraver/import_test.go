@@ -73,7 +73,7 @@ func TestTraces(t *testing.T) {
 				parts[f.Name] = string(f.Data)
 			}
 			for name, o := range sizes {
-				r, err := imported(t, parts["trace.prv"], parts["trace.pcf"], parts["trace.row"], Options{passes: o})
+				r, err := imported(t, parts["trace.prv"], parts["trace.pcf"], parts["trace.row"], o)
 				if err != nil {
 					t.Fatalf("%s: %v", name, err)
 				}
@@ -234,12 +234,13 @@ func TestImportFile(t *testing.T) {
 	}
 	var mu sync.Mutex
 	var read, all int64
-	m, err := ImportFile(t.Context(), filepath.Join(dir, "ring.prv.gz"), dir, "", Options{
-		Progress: func(r, a int64) {
-			mu.Lock()
-			defer mu.Unlock()
-			read, all = max(read, r), a
-		}})
+	var o Options
+	o.Progress = func(r, a int64) {
+		mu.Lock()
+		defer mu.Unlock()
+		read, all = max(read, r), a
+	}
+	m, err := ImportFile(t.Context(), filepath.Join(dir, "ring.prv.gz"), dir, "", o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -440,6 +441,6 @@ func FuzzImport(f *testing.F) {
 		"EVENT_TYPE\n0 70000001 x\nVALUES\n1 f [g]\n", "LEVEL NODE SIZE 1\nx")
 	f.Fuzz(func(t *testing.T, prv, pcf, row string) {
 		defer time.AfterFunc(10*time.Second, func() { panic("slow") }).Stop()
-		_, _ = imported(t, prv, pcf, row, Options{passes: timed.Options{Keep: 2, EpochRows: 4}})
+		_, _ = imported(t, prv, pcf, row, Options{Keep: 2, EpochRows: 4})
 	})
 }

@@ -14,5 +14,4 @@
 //	import.go  the two passes over all ranks
 //	write.go   rows and messages of an epoch
 //	result.go  counts, ranks, and the manifest that all such traces share
-//	store.go   the run gets its name, or there is none
 package timed

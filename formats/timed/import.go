@@ -11,6 +11,7 @@ import (
 
 	"github.com/zeebo/xxh3"
 
+	"github.com/commq/commq/formats/importing"
 	"github.com/commq/commq/run/match"
 	"github.com/commq/commq/schema"
 	"github.com/commq/commq/writer"
@@ -18,9 +19,8 @@ import (
 
 // Options control an import. Commands use the zero value.
 type Options struct {
-	// Progress, if not nil, is called from time to time with how much was read and of how much, in the unit of
-	// Trace.Size; the trace is read two times. It may be called by several goroutines.
-	Progress func(read, all int64)
+	// Progress is in the unit of Trace.Size; the trace is read two times.
+	importing.Options
 
 	// EpochRows is the number of rows of an epoch over all ranks, ShardRows that of a file, Keep how many rows of a
 	// rank wait for their requests, Round how many rows of a rank are matched together in the first pass. 0: the usual

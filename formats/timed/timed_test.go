@@ -14,6 +14,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/commq/commq/formats/formatstest"
+	"github.com/commq/commq/formats/importing"
 	"github.com/commq/commq/formats/timed"
 	"github.com/commq/commq/schema"
 )
@@ -240,13 +241,13 @@ func TestInterrupted(t *testing.T) {
 func TestProgress(t *testing.T) {
 	var last, all atomic.Int64
 	s := parse(t, ring)
-	if _, err := imported(t, s, timed.Options{EpochRows: 1, Progress: func(read, size int64) {
+	if _, err := imported(t, s, timed.Options{EpochRows: 1, Options: importing.Options{Progress: func(read, size int64) {
 		if read < last.Load() {
 			t.Errorf("%d after %d", read, last.Load())
 		}
 		last.Store(read)
 		all.Store(size)
-	}}); err != nil {
+	}}}); err != nil {
 		t.Fatal(err)
 	}
 	if last.Load() != 8 || all.Load() != 8 {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/commq/commq/formats/importing"
 	"github.com/commq/commq/run"
 	"github.com/commq/commq/run/match"
 	"github.com/commq/commq/schema"
@@ -14,14 +15,9 @@ import (
 
 // Options control the import. Commands use the zero value.
 type Options struct {
+	importing.Options // Progress counts rows
 	// FlopsPerSecond is the speed of the machine that the trace's numbers of operations become times on; 0 means 1e9.
 	FlopsPerSecond float64
-	// Origin describes where the run came from.
-	Origin schema.Origin
-	// Replace allows that a run has the name already; the new one takes its place.
-	Replace bool
-	// Progress is called with the number of rows that are written; nil means no callback.
-	Progress func(done, total int64)
 
 	epochRows int64 // 0: the target below; tests use tiny ones
 }

@@ -18,9 +18,7 @@ type Options struct {
 	Format string
 	// Origin describes where the run came from.
 	Origin schema.Origin
-	// Replace allows that a run has the name already; the new one takes its place.
-	Replace bool
-	// Numbered means that the Seq of a collective is the same on all ranks: it becomes its instance. Ranks may lack
+	// Numbered tells that the Seq of a collective is the same on all ranks: it becomes its instance. Ranks may lack
 	// some.
 	Numbered bool
 	// TimeOrigin is that of the run: measured; simulated, where the times of the operations are on one clock, in
@@ -87,25 +85,7 @@ type rank struct {
 	next       int64
 }
 
-// Import writes the run of these ranks, which are closed, to out and commits it. An error names the file and what was
-// found; out is then aborted.
-func Import(ctx context.Context, ranks []*Rank, out *writer.Run, o Options) (*schema.Manifest, error) {
-	j, err := newJob(ranks, o)
-	var m *schema.Manifest
-	if err == nil {
-		m, err = j.importTo(ctx, out)
-	}
-	if err == nil {
-		err = out.Commit(ctx, m)
-	}
-	if err != nil {
-		_ = out.Abort() // the first error counts
-		return nil, err
-	}
-	return m, nil
-}
-
-// Collect imports ranks as Import does, and gives the rows to write instead of a run on disk.
+// Collect imports ranks, which are closed, and gives the rows to write instead of a run on disk.
 func Collect(ctx context.Context, ranks []*Rank, write func(shard int, b schema.Batch) error,
 	o Options) (*schema.Manifest, error) {
 	j, err := newJob(ranks, o)
