@@ -293,7 +293,7 @@ func (j *judge) counts(runs []int) {
 			continue
 		}
 		changes := Diff(section.samples(j.e.New[i].Ranks), j.e.New[i:i+1], DiffOptions{})
-		j.patterns(section, i, changes)
+		j.patterns(i, changes)
 		for k := range changes {
 			if c := &changes[k]; c.Exact && j.matches(c.Key()) {
 				j.change(&j.e.New[i], c, changes)
@@ -303,7 +303,7 @@ func (j *judge) counts(runs []int) {
 }
 
 // patterns reports names in the rule that match no measure of the run or the baseline.
-func (j *judge) patterns(section *Section, i int, changes []Change) {
+func (j *judge) patterns(i int, changes []Change) {
 	for _, pattern := range j.Measures {
 		known := slices.ContainsFunc(changes, func(c Change) bool { return c.Exact && matched(pattern, c.Key()) })
 		if whole, _, part := strings.Cut(pattern, "/"); !known && part { // a call that neither makes

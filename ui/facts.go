@@ -1,7 +1,6 @@
 package ui
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -202,7 +201,7 @@ func fail(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	if r.Context().Err() != nil { // whatever the work says of that
 		status = http.StatusGatewayTimeout
-		err = cmp.Or(context.Cause(r.Context()), error(errTooLong))
+		err = context.Cause(r.Context())
 	}
 	http.Error(w, err.Error(), status)
 }

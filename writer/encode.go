@@ -51,21 +51,21 @@ func appendBitmap(out, bitmap []byte, rows int) []byte {
 			j++
 		}
 		if j-i >= runBytes && (bitmap[i] == 0 || bitmap[i] == 0xff) {
-			out = appendLiteral(out, bitmap[literal:i], 1)
+			out = appendLiteral(out, bitmap[literal:i])
 			out = append(binary.AppendUvarint(out, uint64(j-i)*8<<1), bitmap[i]&1)
 			literal = j
 		}
 		i = j
 	}
-	return appendLiteral(out, bitmap[literal:(rows+7)/8], 1)
+	return appendLiteral(out, bitmap[literal:(rows+7)/8])
 }
 
-// appendLiteral appends groups of 8 packed values of the given width.
-func appendLiteral(out, packed []byte, width int) []byte {
+// appendLiteral appends groups of 8 bits as they are.
+func appendLiteral(out, packed []byte) []byte {
 	if len(packed) == 0 {
 		return out
 	}
-	out = binary.AppendUvarint(out, uint64(len(packed)/width)<<1|1)
+	out = binary.AppendUvarint(out, uint64(len(packed))<<1|1)
 	return append(out, packed...)
 }
 

@@ -114,7 +114,7 @@ func (c *combiner) findMatches(s *ledger.Sample) []*match {
 			}
 		}
 	}
-	all = append(all, c.findUpDown(s, all)...)
+	all = append(all, c.findUpDown(s)...)
 	all = append(all, c.findBruck(s)...)
 	all = append(all, c.findPacked(s)...)
 	slices.SortStableFunc(all, func(a, b *match) int {
@@ -315,7 +315,7 @@ type repetition struct {
 }
 
 // findUpDown joins messages that go up to a root with those that come down from it: an allreduce.
-func (c *combiner) findUpDown(s *ledger.Sample, found []*match) (out []*match) {
+func (c *combiner) findUpDown(s *ledger.Sample) (out []*match) {
 	type kind struct {
 		ranks          string
 		comm, datatype int32

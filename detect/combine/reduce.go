@@ -136,7 +136,7 @@ func (f *folding) replay(o *occurrence, bytes int64) (shape, bool) {
 		if e.Send {
 			carried[e.M.Index] = at.set.Clone()
 			f.checkSend(at, e.M, r)
-			if f.checkEqual(same, at, e.M, r); buffers[r] == nil {
+			if f.checkEqual(same, at, e.M); buffers[r] == nil {
 				buffers[r] = map[int64]bool{}
 			}
 			buffers[r][e.M.Buffer] = true
@@ -215,7 +215,7 @@ func (f *folding) indirectOn(p basis) *evidence {
 type sentBy struct{ m, first *ledger.Operand }
 
 // checkEqual compares the messages of different ranks that have the same contributors.
-func (f *folding) checkEqual(same map[string]*sentBy, at *foldState, m *ledger.Operand, r int) {
+func (f *folding) checkEqual(same map[string]*sentBy, at *foldState, m *ledger.Operand) {
 	if at.set.Len() < 2 {
 		return
 	}

@@ -55,9 +55,6 @@ func (o Operation) Rooted() bool {
 	return false
 }
 
-// Combines reports whether the operation is a reduction, which has an MPI_Op.
-func (o Operation) Combines() bool { return o >= Reduce && o <= Exscan }
-
 // Certainty tells how sure a finding is.
 type Certainty uint8
 

@@ -92,14 +92,6 @@ func Operation(c schema.CallID) (int, bool) {
 	return 0, false
 }
 
-// OperationOf returns the blocking collective with that number, and false if there is none.
-func OperationOf(number int) (schema.CallID, bool) {
-	if number < 0 || number >= len(operations) {
-		return 0, false
-	}
-	return operations[number], true
-}
-
 // field describes one number of a record.
 type field struct {
 	name  string

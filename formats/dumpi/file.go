@@ -283,7 +283,7 @@ func (f *file) bases(c *cursor) {
 	f.body = c.at
 }
 
-// since reports whether the file has at least that version.
-func (f *file) since(major, minor, patch uint8) bool {
-	return bytes.Compare(f.version[:], []byte{major, minor, patch}) >= 0
+// since reports whether the file has at least version 0.6 of that patch.
+func (f *file) since(patch uint8) bool {
+	return bytes.Compare(f.version[:], []byte{0, 6, patch}) >= 0
 }

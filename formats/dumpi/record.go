@@ -220,13 +220,13 @@ func (r *records) byVersion(x *record) {
 	switch name := functions[x.function].name; {
 	case name == "MPI_Init":
 		n := c.length(4)
-		if !r.since(0, 6, 2) {
+		if !r.since(2) {
 			c.int32() // the same number again
 		}
 		for range n {
 			c.skip(int64(c.length(1)))
 		}
-	case name == "MPI_Type_struct" && r.since(0, 6, 9), name == "MPI_Cart_get" && r.since(0, 6, 8):
+	case name == "MPI_Type_struct" && r.since(9), name == "MPI_Cart_get" && r.since(8):
 		c.array('I')
 	default:
 		c.int32()
@@ -236,7 +236,7 @@ func (r *records) byVersion(x *record) {
 // readStatuses reads the statuses of a record.
 func (r *records) readStatuses(x *record) {
 	c := r.cur
-	tagged := r.since(0, 6, 3)
+	tagged := r.since(3)
 	for range c.length(10) {
 		s := calls.Status{Bytes: c.int32(), Source: c.int32(), Cancelled: c.int8() != 0}
 		c.int8() // error

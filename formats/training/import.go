@@ -18,7 +18,7 @@ type Options struct {
 	Format string
 	// Origin describes where the run came from.
 	Origin schema.Origin
-	// Numbered tells that the Seq of a collective is the same on all ranks: it becomes its instance. Ranks may lack
+	// Numbered means that the Seq of a collective is the same on all ranks: it becomes its instance. Ranks may lack
 	// some.
 	Numbered bool
 	// TimeOrigin is that of the run: measured; simulated, where the times of the operations are on one clock, in

@@ -54,17 +54,15 @@ type Course struct {
 const mostSlices = 64
 
 // widen doubles the width of the slices.
-func (c *Course) widen(times int) {
-	for ; times > 0; times-- {
-		for i := range c.Ns {
-			if i%2 == 0 {
-				c.Ns[i/2] = c.Ns[i]
-			} else {
-				c.Ns[i/2] += c.Ns[i]
-			}
+func (c *Course) widen() {
+	for i := range c.Ns {
+		if i%2 == 0 {
+			c.Ns[i/2] = c.Ns[i]
+		} else {
+			c.Ns[i/2] += c.Ns[i]
 		}
-		c.Ns, c.WidthNs = c.Ns[:(len(c.Ns)+1)/2], 2*c.WidthNs
 	}
+	c.Ns, c.WidthNs = c.Ns[:(len(c.Ns)+1)/2], 2*c.WidthNs
 }
 
 // add adds time to a slice.
@@ -83,7 +81,7 @@ func (c *Course) AddTime(from, to int64) {
 		from = 0
 	}
 	for c.WidthNs = max(1, c.WidthNs); to >= mostSlices*c.WidthNs; {
-		c.widen(1)
+		c.widen()
 	}
 	for from < to {
 		slice := from / c.WidthNs
@@ -125,9 +123,9 @@ func (c *Course) Add(other Course) {
 		c.FromNs, c.WidthNs = other.FromNs, other.WidthNs
 	}
 	other.Ns = slices.Clone(other.Ns)
-	for ; other.WidthNs < c.WidthNs; other.widen(1) {
+	for ; other.WidthNs < c.WidthNs; other.widen() {
 	}
-	for ; c.WidthNs < other.WidthNs; c.widen(1) {
+	for ; c.WidthNs < other.WidthNs; c.widen() {
 	}
 	for i, ns := range other.Ns {
 		c.add(int32(i), ns)
@@ -189,7 +187,7 @@ func (d *delays) note(delay *Delay, fraction float64, longest wait, ns int64) {
 		c.FromNs, c.WidthNs = d.fromNs, d.widthNs
 	}
 	for c.WidthNs < d.widthNs {
-		c.widen(1)
+		c.widen()
 	}
 	for _, s := range d.slices {
 		c.add(s.slice, part(fraction, s.ns))

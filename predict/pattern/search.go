@@ -237,15 +237,15 @@ func fitClass(c *class, obs []observation, lib *library) []Form {
 			}
 		}
 	}
-	if box {
-		return c.combine(obs, axisRules(ps, k, lib, true), Anywhere)
-	}
-	if k == 1 {
+	if k == 1 && !box {
 		return nil
+	}
+	rules := axisRules(ps, k, lib)
+	if box {
+		return c.combine(obs, rules, Anywhere)
 	}
 	// The senders are no product of coordinates: a condition on whole ranks may cut it.
 	var out []Form
-	rules := axisRules(ps, k, lib, false)
 	for _, w := range wheres {
 		out = append(out, c.combine(obs, rules, w)...)
 	}
@@ -278,9 +278,8 @@ func (c *class) fitSkew(obs []observation) []Form {
 }
 
 // axisRules returns, for each axis, the rules that give the coordinates of all destinations; nil if an axis has none.
-// If the senders form a box, the rules must also give exactly the senders. Otherwise their guards are those that all
-// senders satisfy.
-func axisRules(ps []projection, k int, lib *library, box bool) [][]Rule {
+// Their guards select exactly the coordinates that senders have.
+func axisRules(ps []projection, k int, lib *library) [][]Rule {
 	out := make([][]Rule, k)
 	for a := range k {
 		from := a
@@ -298,7 +297,7 @@ func axisRules(ps []projection, k int, lib *library, box bool) [][]Rule {
 			}
 		}
 		for _, root := range lib.roots {
-			if out[a] = rulesOf(ps, a, from, root, lib, box); len(out[a]) > 0 {
+			if out[a] = rulesOf(ps, a, from, root, lib); len(out[a]) > 0 {
 				break
 			}
 			if root == zero && k > 2 {
@@ -313,7 +312,7 @@ func axisRules(ps []projection, k int, lib *library, box bool) [][]Rule {
 }
 
 // rulesOf returns the rules of axis a with one root, cheapest first, within the margin.
-func rulesOf(ps []projection, a, from int, root Number, lib *library, box bool) []Rule {
+func rulesOf(ps []projection, a, from int, root Number, lib *library) []Rule {
 	var steps []Rule
 	least := math.Inf(1)
 	for _, s := range lib.steps {

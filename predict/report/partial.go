@@ -95,7 +95,7 @@ func NewPartial(m *model.Model, x *generate.Prediction, ranks int32) *Partial {
 		case !counts:
 		case gap == nil:
 			p.Known++
-			p.addKnown(m, x, s, occurrences[s.Event.ID])
+			p.addKnown(x, s, occurrences[s.Event.ID])
 		default:
 			p.Unknown++
 			p.Gaps = append(p.Gaps, newGap(m, s, gap, ranks))
@@ -129,7 +129,7 @@ func uncertainCount(s *model.Site, x *generate.Prediction) *generate.Gap {
 }
 
 // addKnown adds the calls of a site that is known completely.
-func (p *Partial) addKnown(m *model.Model, x *generate.Prediction, s *model.Site, times []int64) {
+func (p *Partial) addKnown(x *generate.Prediction, s *model.Site, times []int64) {
 	for i, c := range x.Signature.Values[s.Event.ID].Events {
 		switch {
 		case !s.Sends:

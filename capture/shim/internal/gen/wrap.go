@@ -311,7 +311,7 @@ func wrapper(b *bytes.Buffer, c call, r recorder, f flavour) error {
 	} else {
 		fmt.Fprintf(b, "\tif (CQ_UNLIKELY(t == NULL))\n\t\treturn %s(%s);\n", callee, plain)
 	}
-	b.WriteString(f.statusOf(r, c))
+	b.WriteString(f.statusOf(r))
 	if before != "" {
 		fmt.Fprintf(b, "\t%s\n", before)
 	}
@@ -354,7 +354,7 @@ func (f flavour) declare(p param) string {
 }
 
 // statusOf declares st, which the library gets instead of the program's status.
-func (f flavour) statusOf(r recorder, c call) string {
+func (f flavour) statusOf(r recorder) string {
 	switch {
 	case r.status != "" && f.fortran:
 		return fmt.Sprintf("\tMPI_Status own, *st = CQ_F_IGNORE(%[1]s) ? &own : (MPI_Status *)(void *)%[1]s;\n",
