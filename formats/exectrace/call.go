@@ -58,7 +58,7 @@ func (v *values) setPartners(name string, op *training.Op) {
 		if at >= len(v.Values) {
 			return training.Unknown
 		}
-		return int32(max(training.Unknown, min(integer(v.Values[at]), mostRanks)))
+		return int32(max(training.Unknown, min(integer(v.Values[at]), training.MostRanks)))
 	}
 	switch name {
 	case "send", "recv_":

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/commq/commq/formats/jsonstream"
+	"github.com/commq/commq/formats/training"
 )
 
 // IsTrace reports whether a file that begins so is an execution trace of PyTorch.
@@ -32,9 +33,6 @@ func find(path string) ([]string, error) {
 
 func isNamed(name string) bool { return strings.HasSuffix(strings.TrimSuffix(name, ".gz"), ".json") }
 
-// mostRanks is the number of ranks that a job or a group may have.
-const mostRanks = 1 << 22
-
 var lastNumber = regexp.MustCompile(`(\d+)\D*$`)
 
 // rankOf finds the rank in the name of a file: dlrm_eg_3.json.
@@ -44,7 +42,7 @@ func rankOf(name string) (int32, bool) {
 		return 0, false
 	}
 	n, err := strconv.ParseInt(m[1], 10, 32)
-	return int32(n), err == nil && n < mostRanks
+	return int32(n), err == nil && n < training.MostRanks
 }
 
 // setRanks gives each trace its rank: the one that its nodes tell, if those of all traces do and differ; else that of

@@ -132,13 +132,13 @@ func (t *trace) listed(n *node) {
 		return
 	}
 	for _, g := range groups {
-		if g.Size < 1 || g.Size > mostRanks {
+		if g.Size < 1 || g.Size > training.MostRanks {
 			continue
 		}
 		t.HasGroups = true
 		if len(g.Ranks) == 0 { // all
 			t.World = max(t.World, int32(g.Size))
-			g.Ranks = strided(0, 1, g.Size)
+			g.Ranks = training.Strided(0, 1, g.Size)
 		}
 		t.group(g.Name, g.Description, g.Ranks)
 	}
@@ -152,7 +152,7 @@ func (t *trace) group(name, description string, ranks []int64) int {
 	}
 	g := training.Group{Name: name, Description: description}
 	for _, r := range ranks {
-		if r < 0 || r >= mostRanks {
+		if r < 0 || r >= training.MostRanks {
 			return training.Unknown
 		}
 		g.Ranks = append(g.Ranks, int32(r))
@@ -161,17 +161,6 @@ func (t *trace) group(name, description string, ranks []int64) int {
 	t.groups[key] = len(t.Groups)
 	t.Groups = append(t.Groups, g)
 	return len(t.Groups) - 1
-}
-
-// strided returns n numbers from first on; nil if they are none of ranks.
-func strided(first, stride, n int64) (list []int64) {
-	if first < 0 || stride < 1 || n < 1 || n > mostRanks || first > mostRanks || stride > mostRanks {
-		return nil
-	}
-	for i := range n {
-		list = append(list, first+i*stride)
-	}
-	return list
 }
 
 // call has the arguments of record_param_comms, which PyTorch lists one after the other: tensors, number, group, rank
@@ -203,7 +192,7 @@ func (v *values) call() (c call, ok bool) {
 		c.in, c.out = integers(v.Values[k+1]), integers(v.Values[k+2])
 	}
 	if len(v.Values) > k+5 {
-		c.ranks = strided(integer(v.Values[k+3]), integer(v.Values[k+4]), integer(v.Values[k+5]))
+		c.ranks = training.Strided(integer(v.Values[k+3]), integer(v.Values[k+4]), integer(v.Values[k+5]))
 	}
 	return c, true
 }
@@ -270,15 +259,15 @@ func (t *trace) setRank(c *call) {
 	}
 	switch {
 	case c.who >= 0 && c.who < int64(len(ranks)):
-		t.own = int32(min(ranks[c.who], mostRanks))
+		t.own = int32(min(ranks[c.who], training.MostRanks))
 	case len(ranks) == 0:
-		t.number = int32(max(-1, min(c.who, mostRanks)))
+		t.number = int32(max(-1, min(c.who, training.MostRanks)))
 	}
 }
 
 // side sets what the fourth argument means: the root, the other side, or the process itself.
 func (t *trace) side(op *training.Op, c *call) {
-	who := int32(max(-1, min(c.who, mostRanks)))
+	who := int32(max(-1, min(c.who, training.MostRanks)))
 	switch {
 	case op.Call == schema.CallIsend, op.Call == schema.CallIrecv:
 		if op.Group >= 0 && who >= 0 && int(who) < len(t.Groups[op.Group].Ranks) {

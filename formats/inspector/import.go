@@ -74,7 +74,7 @@ func (j *job) rank(d *device) *training.Rank {
 			g.Ranks = append(g.Ranks, x.device.world)
 		}
 		if m.comm == j.world {
-			g.Ranks = everyone(j.ranks)
+			g.Ranks = training.Everyone(j.ranks)
 		}
 		r.File = cmp.Or(r.File, m.file)
 		r.Dropped += max(m.dropped, j.lost(m))
@@ -92,15 +92,6 @@ func (j *job) rank(d *device) *training.Rank {
 	}
 	spread(r.Ops)
 	return r
-}
-
-// everyone returns all n ranks.
-func everyone(n int32) []int32 {
-	all := make([]int32, n)
-	for i := range all {
-		all[i] = int32(i)
-	}
-	return all
 }
 
 // operation makes an operation of the run.

@@ -134,25 +134,11 @@ func (t *trace) distributed(x *distributed) {
 	for _, c := range x.Configs {
 		ranks := integers(c.Ranks)
 		if len(ranks) == 0 && c.Size == int64(x.World) {
-			ranks = strided(0, 1, c.Size)
+			ranks = training.Strided(0, 1, c.Size)
 		}
 		t.HasGroups = true
 		t.group(c.Name, c.Description, ranks)
 	}
-}
-
-// mostMembers is the number of ranks that a group may have.
-const mostMembers = 1 << 22
-
-// strided returns n numbers from first on.
-func strided(first, stride, n int64) (list []int64) {
-	if first < 0 || stride < 1 || n < 1 || n > mostMembers || first > mostMembers || stride > mostMembers {
-		return nil
-	}
-	for i := range n {
-		list = append(list, first+i*stride)
-	}
-	return list
 }
 
 // group returns the index of a group; its ranks may be unknown here and known elsewhere.
@@ -176,7 +162,7 @@ func (t *trace) group(name, description string, ranks []int64) int {
 
 func narrow(ranks []int64) (list []int32) {
 	for _, r := range ranks {
-		if r < 0 || r > mostMembers {
+		if r < 0 || r > training.MostRanks {
 			return nil
 		}
 		list = append(list, int32(r))
@@ -311,15 +297,15 @@ func (t *trace) call(e *event, a *arguments, call schema.CallID, start, end int6
 	if name := plain(a.GroupName) + plain(a.GroupID); name != "" {
 		ranks := integers(a.GroupRanks)
 		if len(ranks) == 0 {
-			ranks = strided(integer(a.First, -1), integer(a.Stride, 0), integer(a.GroupSize, 0))
+			ranks = training.Strided(integer(a.First, -1), integer(a.Stride, 0), integer(a.GroupSize, 0))
 		}
 		h.group = t.group(name, a.Description, ranks)
 	}
 	switch call {
 	case schema.CallIsend:
-		h.peer = int32(min(integer(a.Destination, training.Unknown), mostMembers))
+		h.peer = int32(min(integer(a.Destination, training.Unknown), training.MostRanks))
 	case schema.CallIrecv:
-		h.peer = int32(min(integer(a.Source, training.Unknown), mostMembers))
+		h.peer = int32(min(integer(a.Source, training.Unknown), training.MostRanks))
 	}
 	if h.in == training.Unknown && h.out == training.Unknown {
 		h.shapes(e.Name, a)
@@ -346,12 +332,12 @@ func (c *hostCall) shapes(name string, a *arguments) {
 	values := texts(a.Inputs)
 	if c.call == schema.CallIsend || c.call == schema.CallIrecv { // c10d::send, recv_(tensors, group, rank, tag)
 		if (name == "c10d::send" || name == "c10d::recv_") && len(values) > 2 && c.peer == training.Unknown {
-			c.peer = int32(min(integer(json.RawMessage(values[2]), training.Unknown), mostMembers))
+			c.peer = int32(min(integer(json.RawMessage(values[2]), training.Unknown), training.MostRanks))
 			c.inGroup = c.peer >= 0
 		}
 	}
 	at := map[string]int{"c10d::broadcast_": 2, "c10d::reduce_": 3, "c10d::gather_": 3, "c10d::scatter_": 3}[name]
 	if at > 0 && at < len(values) {
-		c.root = int32(min(integer(json.RawMessage(values[at]), training.Unknown), mostMembers))
+		c.root = int32(min(integer(json.RawMessage(values[at]), training.Unknown), training.MostRanks))
 	}
 }

@@ -37,7 +37,7 @@ func (g *Group) title() string {
 // placeGroups makes the communicators. 0 has all ranks: it is the group that has them all, the lowest if there are
 // several.
 func (j *job) placeGroups() {
-	j.comms = []*comm{newComm(0, "", schema.CommWorld, everyone(j.world))}
+	j.comms = []*comm{newComm(0, "", schema.CommWorld, Everyone(j.world))}
 	byKey := map[string]*comm{}
 	named := false
 	for _, r := range j.ranks {
@@ -170,13 +170,24 @@ func newComm(id int32, name string, kind schema.CommKind, ranks []int32) *comm {
 	return c
 }
 
-// everyone returns all ranks of a run with world ranks.
-func everyone(world int32) []int32 {
+// Everyone returns all ranks of a run with world ranks.
+func Everyone(world int32) []int32 {
 	all := make([]int32, world)
 	for i := range all {
 		all[i] = int32(i)
 	}
 	return all
+}
+
+// Strided returns n ranks from first on; nil if there are no such ranks.
+func Strided(first, stride, n int64) (list []int64) {
+	if first < 0 || stride < 1 || n < 1 || n > MostRanks || first > MostRanks || stride > MostRanks {
+		return nil
+	}
+	for i := range n {
+		list = append(list, first+i*stride)
+	}
+	return list
 }
 
 // areMembers reports whether ranks can be the members of a group in a run with world ranks: all exist and none is there

@@ -37,8 +37,8 @@ const epochTarget = 1 << 19
 
 const measured, untimed = "measured", "untimed"
 
-// mostRanks is the number of ranks that a job may say it has.
-const mostRanks = 1 << 22
+// MostRanks is the number of ranks that a job or a group may say it has.
+const MostRanks = 1 << 22
 
 // sink takes the rows: a writer.Run.
 type sink interface {
@@ -109,8 +109,8 @@ func newJob(ranks []*Rank, o Options) (*job, error) {
 		j.o.epochRows = epochTarget
 	}
 	for _, r := range ranks {
-		if r.Rank < 0 || r.Rank >= mostRanks || r.World > mostRanks {
-			return nil, fmt.Errorf("%s: rank %d of %d; want less than %d", r.File, r.Rank, r.World, mostRanks)
+		if r.Rank < 0 || r.Rank >= MostRanks || r.World > MostRanks {
+			return nil, fmt.Errorf("%s: rank %d of %d; want less than %d", r.File, r.Rank, r.World, MostRanks)
 		}
 		if first := j.byRank[r.Rank]; first != nil {
 			return nil, fmt.Errorf("%s and %s are both of rank %d; want one file for each rank", first.File, r.File, r.Rank)
