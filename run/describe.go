@@ -245,7 +245,7 @@ func Remarks(m *schema.Manifest) string {
 		all = append(all, "without "+strings.Join(f.Out, " "))
 	}
 	if m.Counts.Dropped > 0 {
-		all = append(all, counted(m.Counts.Dropped, "call")+" lost")
+		all = append(all, units.Count(m.Counts.Dropped, "call")+" lost")
 	}
 	if m.TimeOrigin != "measured" {
 		all = append(all, m.TimeOrigin)

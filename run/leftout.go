@@ -4,8 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/dustin/go-humanize"
-
+	"github.com/commq/commq/internal/units"
 	"github.com/commq/commq/schema"
 )
 
@@ -40,8 +39,8 @@ func lackingCalls(m *schema.Manifest, reads schema.Reads) (parts []string) {
 		}
 	}
 	if n := m.Counts.Dropped; n > 0 && reads != 0 {
-		parts = append(parts, fmt.Sprintf("%s of %s, which could not be recorded", humanize.Comma(n),
-			counted(m.Counts.Calls+n, "call")))
+		parts = append(parts, fmt.Sprintf("%s of %s, which could not be recorded", units.Comma(n),
+			units.Count(m.Counts.Calls+n, "call")))
 	}
 	return parts
 }

@@ -7,8 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dustin/go-humanize"
-
+	"github.com/commq/commq/internal/units"
 	"github.com/commq/commq/schema"
 )
 
@@ -100,7 +99,7 @@ func (n *Need) lacks(m *schema.Manifest) (lacks []lack) {
 	}
 	if n.NoneDropped && m.Counts.Dropped > 0 {
 		lacks = append(lacks, lack{what: fmt.Sprintf("misses %s that could not be recorded",
-			counted(m.Counts.Dropped, "call")),
+			units.Count(m.Counts.Dropped, "call")),
 			captures: []string{"with more space for the spool"}})
 	}
 	if n.Playable && m.Ended != "finalized" {
@@ -160,12 +159,4 @@ func enumerate(parts []string) string {
 		return parts[0]
 	}
 	return strings.Join(parts[:last], ", ") + " and " + parts[last]
-}
-
-// counted writes a number and a noun.
-func counted(n int64, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return humanize.Comma(n) + " " + noun
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/commq/commq/internal/units"
 	"github.com/commq/commq/run/match"
 	"github.com/commq/commq/schema"
 	"github.com/commq/commq/writer"
@@ -97,8 +98,8 @@ func (w *untimedWriter) write(ctx context.Context) error {
 	}
 	c := &w.manifest.Counts
 	if c.UnmatchedSends, c.UnmatchedReceives = w.matcher.Waiting(); c.UnmatchedSends+c.UnmatchedReceives > 0 {
-		return fmt.Errorf("%s and %s have no partner", counted(c.UnmatchedSends, "send"),
-			counted(c.UnmatchedReceives, "receive"))
+		return fmt.Errorf("%s and %s have no partner", units.Count(c.UnmatchedSends, "send"),
+			units.Count(c.UnmatchedReceives, "receive"))
 	}
 	return nil
 }

@@ -616,3 +616,14 @@ func Tables() []*Table {
 		&DatatypesTable, &ProfileTable, &WaitsTable, &TransfersTable, &CollectiveWaitsTable,
 		&RepeatsTable, &ChannelsTable, &CollectiveCallsTable, &CollectivePartsTable, &ActivityTable}
 }
+
+// IsDerived reports whether the table of that name is derived.
+func IsDerived(name string) bool {
+	return slices.ContainsFunc(Tables(), func(t *Table) bool { return t.Derived && t.Name == name })
+}
+
+// RowKey packs the rank and seq of a row of events into one map key: 24 bits and 40 bits. Larger ones share keys.
+func RowKey(rank int32, seq int64) uint64 { return uint64(uint32(rank))<<40 | uint64(seq)&(1<<40-1) }
+
+// RowOf unpacks a RowKey.
+func RowOf(key uint64) (rank int32, seq int64) { return int32(key >> 40), int64(key & (1<<40 - 1)) }

@@ -64,7 +64,7 @@ func linkOthers(dir, to string) error {
 		switch {
 		case name == manifestName:
 			return nil
-		case isDerived(name):
+		case schema.IsDerived(name):
 			return fs.SkipDir
 		case d.IsDir():
 			return disk.Mkdir(filepath.Join(to, name), 0o777)
@@ -104,11 +104,6 @@ func remakeTables(ctx context.Context, r *Run, dir string, m *schema.Manifest) e
 		}
 	}
 	return writeManifest(r.place.dir, m)
-}
-
-// isDerived reports whether a folder of a run is that of a derived table.
-func isDerived(name string) bool {
-	return slices.ContainsFunc(schema.Tables(), func(t *schema.Table) bool { return t.Derived && t.Name == name })
 }
 
 // profiledColumns are the columns that derive.Profiler reads, and the key.

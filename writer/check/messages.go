@@ -58,7 +58,7 @@ func (p *pairing) addSend(e *schema.Events, i int) {
 	if e.SendWorld[i] == schema.NullInt32 {
 		return
 	}
-	p.pair(p.sends, "send", rowKey(e.Rank[i], e.Seq[i]), half{peer: e.SendWorld[i], comm: e.Comm[i],
+	p.pair(p.sends, "send", schema.RowKey(e.Rank[i], e.Seq[i]), half{peer: e.SendWorld[i], comm: e.Comm[i],
 		tag: e.SendTag[i], bytes: e.SendBytes[i], start: e.StartNs[i], end: e.EndNs[i], done: schema.NullInt64})
 }
 
@@ -76,14 +76,14 @@ func (p *pairing) addReceive(e *schema.Events, i int) {
 	if e.Request[i] == schema.NullInt64 && done == schema.NullInt64 {
 		done = e.Seq[i] // a blocking call completes itself
 	}
-	p.pair(p.receives, "receive", rowKey(e.Rank[i], seq), half{peer: e.RecvWorld[i], comm: e.Comm[i],
+	p.pair(p.receives, "receive", schema.RowKey(e.Rank[i], seq), half{peer: e.RecvWorld[i], comm: e.Comm[i],
 		tag: e.RecvTag[i], bytes: e.RecvBytes[i], start: start, end: schema.NullInt64, done: done})
 }
 
 func (p *pairing) addMessage(m *schema.Messages, i int) {
-	p.pair(p.sends, "send", rowKey(m.Src[i], m.SendSeq[i]), half{peer: m.Dst[i], comm: m.Comm[i], tag: m.Tag[i],
+	p.pair(p.sends, "send", schema.RowKey(m.Src[i], m.SendSeq[i]), half{peer: m.Dst[i], comm: m.Comm[i], tag: m.Tag[i],
 		bytes: m.Bytes[i], start: m.SendStartNs[i], end: m.SendEndNs[i], done: schema.NullInt64, message: true})
-	p.pair(p.receives, "receive", rowKey(m.Dst[i], m.RecvPostSeq[i]), half{peer: m.Src[i], comm: m.Comm[i],
+	p.pair(p.receives, "receive", schema.RowKey(m.Dst[i], m.RecvPostSeq[i]), half{peer: m.Src[i], comm: m.Comm[i],
 		tag: m.Tag[i], bytes: m.Bytes[i], start: m.RecvPostNs[i], end: schema.NullInt64, done: m.RecvDoneSeq[i],
 		message: true})
 }
@@ -93,7 +93,7 @@ func (p *pairing) pair(waiting map[uint64]half, side string, key uint64, h half)
 	other, ok := waiting[key]
 	if ok && other.message == h.message {
 		if h.message {
-			rank, seq := rowOf(key)
+			rank, seq := schema.RowOf(key)
 			p.out.bad(rank, seq, "two messages have this row as their %s", side)
 		}
 		return // two rows of events with one seq: reported by the rule seq
@@ -111,7 +111,7 @@ func (p *pairing) pair(waiting map[uint64]half, side string, key uint64, h half)
 }
 
 func (p *pairing) compare(side string, key uint64, row, message half) {
-	rank, seq := rowOf(key)
+	rank, seq := schema.RowOf(key)
 	for _, x := range [...]struct {
 		name         string
 		row, message int64
@@ -143,7 +143,7 @@ func (p *pairing) reportLeftOver(side string, waiting map[uint64]half, unmatched
 			rows++
 		case filtered && side == "receive": // a filter drops a message only with the row that sent it
 		default:
-			rank, seq := rowOf(key)
+			rank, seq := schema.RowOf(key)
 			p.out.bad(rank, seq, "a message names this row as its %s; there is no such row", side)
 		}
 	}

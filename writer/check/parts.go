@@ -71,7 +71,7 @@ type partSums struct {
 }
 
 func (p *partSums) addPart(t *schema.Parts, i int) {
-	key := rowKey(t.Rank[i], t.Seq[i])
+	key := schema.RowKey(t.Rank[i], t.Seq[i])
 	if key != p.open {
 		p.closeCall()
 	}
@@ -96,7 +96,7 @@ func (p *partSums) closeCall() {
 
 // addCall adds the row of a collective, and compares it with its parts when these came before it.
 func (p *partSums) addCall(e *schema.Events, i int) {
-	key := rowKey(e.Rank[i], e.Seq[i])
+	key := schema.RowKey(e.Rank[i], e.Seq[i])
 	if p.run.persistent.isOrphan(e, i) { // it may or may not have parts
 		if _, ok := p.parts[key]; !ok {
 			p.calls[key] = partSum{send: schema.NullInt64, recv: schema.NullInt64}
@@ -126,7 +126,7 @@ func (p *partSums) addCall(e *schema.Events, i int) {
 
 // compare compares a call with its parts. A side without a count per peer has no parts.
 func (p *partSums) compare(key uint64, call, parts partSum) {
-	rank, seq := rowOf(key)
+	rank, seq := schema.RowOf(key)
 	if (parts.send != 0 || call.all) && call.send != schema.NullInt64 && parts.send != call.send {
 		p.out.bad(rank, seq, "the parts send %d bytes, the call %d", parts.send, call.send)
 	}
@@ -140,7 +140,7 @@ func (p *partSums) compare(key uint64, call, parts partSum) {
 func (p *partSums) finish() {
 	p.closeCall()
 	for _, key := range sortedKeys(p.parts) {
-		rank, seq := rowOf(key)
+		rank, seq := schema.RowOf(key)
 		p.out.bad(rank, seq, "parts of a row that is not a collective call with a count per peer")
 	}
 	for _, key := range sortedKeys(p.calls) {

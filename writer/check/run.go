@@ -143,7 +143,7 @@ type persistentCollective struct {
 func (p *persistentCollectives) add(e *schema.Events, i int) {
 	call := schema.CallID(e.Call[i])
 	if e.Instance[i] != schema.NullInt64 && call.Is(schema.FactCollective|schema.FactPersistent) {
-		p.made[rowKey(e.Rank[i], e.Seq[i])] = &persistentCollective{call: call, next: (e.Instance[i] + 1) << 32}
+		p.made[schema.RowKey(e.Rank[i], e.Seq[i])] = &persistentCollective{call: call, next: (e.Instance[i] + 1) << 32}
 	}
 }
 
@@ -152,7 +152,7 @@ func (p *persistentCollectives) startedBy(e *schema.Events, i int) *persistentCo
 	if !startsCollective(e, i) || e.InitSeq[i] == schema.NullInt64 {
 		return nil
 	}
-	return p.made[rowKey(e.Rank[i], e.InitSeq[i])]
+	return p.made[schema.RowKey(e.Rank[i], e.InitSeq[i])]
 }
 
 // isOrphan reports whether a row starts a persistent collective whose maker was filtered out, so that its operation
@@ -173,12 +173,6 @@ func (p *persistentCollectives) operation(e *schema.Events, i int) schema.CallID
 func startsCollective(e *schema.Events, i int) bool {
 	return schema.Class(e.Class[i]) == schema.ClassCollective && schema.CallID(e.Call[i]).Is(schema.FactStarts)
 }
-
-// rowKey packs the rank and seq of a row into one map key: 24 bits and 40 bits.
-func rowKey(rank int32, seq int64) uint64 { return uint64(uint32(rank))<<40 | uint64(seq)&(1<<40-1) }
-
-// rowOf unpacks a rowKey.
-func rowOf(key uint64) (rank int32, seq int64) { return int32(key >> 40), int64(key & (1<<40 - 1)) }
 
 func sortedKeys[K int32 | uint64, V any](m map[K]V) []K {
 	keys := make([]K, 0, len(m))

@@ -161,7 +161,7 @@ func (c *epochCalls) indexKeys(events []*schema.Events, n int) {
 	c.index, c.keys = make(map[uint64]int32, n), c.keys[:0]
 	for _, e := range events {
 		for i, rank := range e.Rank {
-			if key := rowKey(rank, e.Seq[i]); uint32(rank) < uint32(len(c.ranks)) {
+			if key := schema.RowKey(rank, e.Seq[i]); uint32(rank) < uint32(len(c.ranks)) {
 				c.index[key] = int32(len(c.keys))
 				c.keys = append(c.keys, key)
 			}
@@ -175,7 +175,7 @@ func (c *epochCalls) takeCarried() {
 		if x.row.present {
 			continue
 		}
-		row := c.row(rowOf(key))
+		row := c.row(schema.RowOf(key))
 		if row == nil || !row.present {
 			continue
 		}
@@ -195,7 +195,7 @@ func (c *epochCalls) row(rank int32, seq int64) *callRow {
 		return nil
 	}
 	if !c.dense {
-		if k, ok := c.index[rowKey(rank, seq)]; ok {
+		if k, ok := c.index[schema.RowKey(rank, seq)]; ok {
 			return &c.rows[k]
 		}
 		return nil
@@ -248,7 +248,7 @@ func (c *epochCalls) openMessage(rank int32, seq int64) {
 
 // carry returns the carried call of a row of another epoch.
 func (c *epochCalls) carry(rank int32, seq int64) *carriedCall {
-	key := rowKey(rank, seq)
+	key := schema.RowKey(rank, seq)
 	x := c.carried[key]
 	if x == nil {
 		x = &carriedCall{}
@@ -263,9 +263,9 @@ func (c *epochCalls) sent(m *schema.Messages, i int, w *WaitSums) {
 	done := int64(schema.NullInt64)
 	if row := c.row(src, seq); row != nil {
 		done, row.done = row.done, schema.NullInt64
-	} else if by, ok := c.pending[rowKey(src, seq)]; ok {
+	} else if by, ok := c.pending[schema.RowKey(src, seq)]; ok {
 		done = by
-		delete(c.pending, rowKey(src, seq))
+		delete(c.pending, schema.RowKey(src, seq))
 	}
 	if done == schema.NullInt64 {
 		return
@@ -322,7 +322,7 @@ func (c *epochCalls) waitsOf(row *callRow) *callWaits {
 func (c *epochCalls) meet(rank int32, seq int64, x *carriedCall, w *WaitSums) {
 	if x.row.open--; x.row.open == 0 && x.row.present && c.dense {
 		w.addCall(rank, x.row.start, &x.waits)
-		delete(c.carried, rowKey(rank, seq))
+		delete(c.carried, schema.RowKey(rank, seq))
 	}
 }
 
@@ -330,7 +330,7 @@ func (c *epochCalls) meet(rank int32, seq int64, x *carriedCall, w *WaitSums) {
 func (c *epochCalls) end(done func(rank int32, start int64, waits *callWaits)) {
 	if !c.dense {
 		for i, key := range c.keys {
-			rank, seq := rowOf(key)
+			rank, seq := schema.RowOf(key)
 			c.endRow(rank, seq, &c.rows[i], done)
 		}
 	} else {
@@ -354,7 +354,7 @@ func (c *epochCalls) endRow(rank int32, seq int64, row *callRow,
 		return
 	}
 	if row.done != schema.NullInt64 && row.known {
-		c.pending[rowKey(rank, seq)] = row.done
+		c.pending[schema.RowKey(rank, seq)] = row.done
 	}
 	switch {
 	case row.open > 0 || !c.dense && (row.waits > 0 || row.open != 0):
@@ -374,7 +374,7 @@ func (c *epochCalls) freeEpoch() { c.rows, c.waits, c.index, c.keys = nil, nil, 
 // endCarried gives the calls that are still carried to done: some of their messages have no partner.
 func (c *epochCalls) endCarried(done func(rank int32, start int64, waits *callWaits)) {
 	for key, x := range c.carried {
-		rank, _ := rowOf(key)
+		rank, _ := schema.RowOf(key)
 		done(rank, x.row.start, &x.waits)
 	}
 	clear(c.carried)

@@ -95,7 +95,7 @@ func (s *CollectiveSums) Add(e *schema.Events) {
 				s.giveUp()
 				s.giveUpParts()
 			} else if !s.tooMany || !s.tooManyParts {
-				s.inits[rowKey(e.Rank[i], e.Seq[i])] = e.Call[i]
+				s.inits[schema.RowKey(e.Rank[i], e.Seq[i])] = e.Call[i]
 			}
 		}
 	}
@@ -136,7 +136,7 @@ func (s *CollectiveSums) add(e *schema.Events, i int) {
 
 // made returns the call that made a request, and -1; or start and init unchanged if that call was not seen yet.
 func (s *CollectiveSums) made(rank int32, start int16, init int64) (call int16, seq int64) {
-	if call, known := s.inits[rowKey(rank, init)]; known {
+	if call, known := s.inits[schema.RowKey(rank, init)]; known {
 		return call, -1
 	}
 	return start, init
@@ -159,7 +159,7 @@ func (s *CollectiveSums) remember(e *schema.Events, i int, c partedCall) {
 		s.giveUpParts()
 		return
 	}
-	s.parted[rowKey(e.Rank[i], e.Seq[i])] = c
+	s.parted[schema.RowKey(e.Rank[i], e.Seq[i])] = c
 }
 
 // operation counts an instance of a communicator once.
@@ -218,7 +218,7 @@ func (s *CollectiveSums) AddParts(p *schema.Parts) {
 		if s.tooManyParts {
 			return
 		}
-		c, known := s.parted[rowKey(p.Rank[i], p.Seq[i])]
+		c, known := s.parted[schema.RowKey(p.Rank[i], p.Seq[i])]
 		if !known || bytes <= 0 {
 			continue
 		}

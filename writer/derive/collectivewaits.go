@@ -173,7 +173,7 @@ func (s *collectiveSums) keep(e *schema.Events) {
 func (s *collectiveSums) epoch(calls *epochCalls) {
 	for i := range s.kept {
 		if r := &s.kept[i]; r.makes {
-			s.made[rowKey(r.rank, r.seq)] = r.call
+			s.made[schema.RowKey(r.rank, r.seq)] = r.call
 		}
 	}
 	for i := range s.kept {
@@ -183,7 +183,7 @@ func (s *collectiveSums) epoch(calls *epochCalls) {
 	}
 	s.kept = s.kept[:0]
 	for key, end := range s.ends {
-		if rank, seq := rowOf(key); !end.present {
+		if rank, seq := schema.RowOf(key); !end.present {
 			if row := calls.row(rank, seq); row != nil && row.present {
 				end.start, end.end, end.present = row.start, row.end, true
 			}
@@ -203,7 +203,7 @@ func (s *collectiveSums) epoch(calls *epochCalls) {
 // enter adds the entry of a rank into an operation.
 func (s *collectiveSums) enter(r *collectiveRow) {
 	if r.init != schema.NullInt64 {
-		if call, ok := s.made[rowKey(r.rank, r.init)]; ok {
+		if call, ok := s.made[schema.RowKey(r.rank, r.init)]; ok {
 			r.call = call
 		}
 	}
@@ -224,7 +224,7 @@ func (s *collectiveSums) enter(r *collectiveRow) {
 		e.call = op
 	}
 	if r.request && r.done != schema.NullInt64 {
-		key := rowKey(r.rank, r.done)
+		key := schema.RowKey(r.rank, r.done)
 		if e.ends = s.ends[key]; e.ends == nil {
 			e.ends = &completingCall{}
 			s.ends[key] = e.ends

@@ -17,9 +17,3 @@
 //	activity.go         ActivitySums: activity, from events and messages in any order
 //	overlaps.go         Overlaps: no table, but the manifest's count of overlapping calls
 package derive
-
-// rowKey packs the rank and seq of a row into one map key: 24 bits and 40 bits.
-func rowKey(rank int32, seq int64) uint64 { return uint64(uint32(rank))<<40 | uint64(seq)&(1<<40-1) }
-
-// rowOf unpacks a rowKey.
-func rowOf(key uint64) (rank int32, seq int64) { return int32(key >> 40), int64(key & (1<<40 - 1)) }

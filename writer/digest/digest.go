@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/bits"
-	"slices"
 
 	"github.com/zeebo/xxh3"
 
@@ -289,11 +288,6 @@ func putInts[T int32 | int64](to []byte, stride int, v []T, rows []uint8) {
 	}
 }
 
-// isDerived reports whether the table of that name is derived.
-func isDerived(name string) bool {
-	return slices.ContainsFunc(schema.Tables(), func(t *schema.Table) bool { return t.Derived && t.Name == name })
-}
-
 // OfRun returns the digest of a run: the 128-bit xxh3 hash of the part of its manifest that identifies it, which is its
 // JSON without Origin, Digest, the derived tables and the tables' files.
 func OfRun(m *schema.Manifest) Sum {
@@ -301,7 +295,7 @@ func OfRun(m *schema.Manifest) Sum {
 	id.Origin, id.Digest = schema.Origin{}, ""
 	id.Tables = nil
 	for _, t := range m.Tables {
-		if isDerived(t.Name) {
+		if schema.IsDerived(t.Name) {
 			continue
 		}
 		t.Files = nil
