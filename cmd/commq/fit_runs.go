@@ -26,7 +26,7 @@ type fittedRuns struct {
 	// Laws are the laws of destinations.
 	Laws []model.PrintedLaw `json:"laws"`
 	// Unexplained lists communications without a law, by reason.
-	Unexplained []unexplained `json:"unexplained"`
+	Unexplained []report.Unexplained `json:"unexplained"`
 	// Warnings are assumptions behind the laws: those that predictions have at any number of ranks.
 	Warnings []report.Warning `json:"warnings"`
 }
@@ -73,12 +73,10 @@ func writeModels(a *app, file string, m *model.Model) error {
 // describeModel makes the answer from a model.
 func describeModel(m *model.Model) *fittedRuns {
 	p := &fittedRuns{TrainingMessages: m.Traffic, TrainingUnexplained: m.Unexplained, Grids: m.Grids(), Laws: m.Laws(),
-		Warnings: append([]report.Warning{}, report.Warnings(m, m.LargestRun(), nil)...)}
+		Unexplained: report.UnexplainedOf(m),
+		Warnings:    append([]report.Warning{}, report.Warnings(m, m.LargestRun(), nil)...)}
 	for _, s := range m.Runs() {
 		p.Runs = append(p.Runs, fittedRun{s.Run, s.Ranks, s.Calls, s.Captures})
-	}
-	for _, u := range m.Pattern.Unexplained {
-		p.Unexplained = addUnexplained(p.Unexplained, u.Slot, u.Why)
 	}
 	return p
 }

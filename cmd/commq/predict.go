@@ -239,7 +239,7 @@ type printedPrediction struct {
 	// Slots describe each call, those with most bytes first.
 	Slots []report.SlotReport `json:"communications"`
 	// Unexplained lists communications without a law, by reason.
-	Unexplained []unexplained `json:"unexplained"`
+	Unexplained []report.Unexplained `json:"unexplained"`
 	// Warnings are assumptions behind the prediction.
 	Warnings []report.Warning `json:"warnings"`
 	// Suggestions are numbers of ranks to run next, with --suggest.
@@ -249,23 +249,11 @@ type printedPrediction struct {
 	loops int64 // the number of iterations of so many is uncertain
 }
 
-// unexplained are communications that have no law, for the same reason.
-type unexplained struct {
-	// Why is the reason.
-	Why string `json:"why"`
-	// Slots name the communications.
-	Slots []string `json:"communications"`
-}
-
 // newPrintedPrediction begins the answer with what is known of the model.
 func newPrintedPrediction(m *model.Model, o *predictOptions) *printedPrediction {
-	p := &printedPrediction{Ranks: o.ranks, Training: m.Training, TrainingMessages: m.Traffic,
+	return &printedPrediction{Ranks: o.ranks, Training: m.Training, TrainingMessages: m.Traffic,
 		TrainingUnexplained: m.Unexplained, all: o.all,
-		Unexplained: []unexplained{}, Slots: []report.SlotReport{}, Laws: m.Laws()}
-	for _, u := range m.Pattern.Unexplained {
-		p.Unexplained = addUnexplained(p.Unexplained, u.Slot, u.Why)
-	}
-	return p
+		Unexplained: report.UnexplainedOf(m), Slots: []report.SlotReport{}, Laws: m.Laws()}
 }
 
 // warn adds warnings, and with suggest the runs that would settle them.
@@ -281,17 +269,6 @@ func (p *printedPrediction) print(a *app, format string) error {
 		return printJSON(a.stdout, p)
 	}
 	return p.table(a)
-}
-
-// addUnexplained adds a communication without a law to those that have none for the same reason.
-func addUnexplained(to []unexplained, slot, why string) []unexplained {
-	for i := range to {
-		if to[i].Why == why {
-			to[i].Slots = append(to[i].Slots, slot)
-			return to
-		}
-	}
-	return append(to, unexplained{why, []string{slot}})
 }
 
 func (p *printedPrediction) fill(m *model.Model, x *generate.Prediction, held *signature.Signature) {
