@@ -10,6 +10,7 @@ import (
 
 	"github.com/commq/commq/models"
 	"github.com/commq/commq/models/calibrate"
+	"github.com/commq/commq/models/simulate/stored"
 )
 
 // TestCalibrateFindsTheMachine calibrates a ping-pong in virtual times. The result is the machine that simulated it,
@@ -112,7 +113,7 @@ func TestCalibrateLaunch(t *testing.T) {
 			if m.Nodes != 1 || m.CPUsPerNode != 4 || len(m.Declared) != 10 {
 				t.Errorf("%+v", m)
 			}
-			var p prediction
+			var p stored.Answer
 			if err := json.Unmarshal([]byte(mustCommq(t, "simulate", "--run", "measured", "--store", dir, "--machine",
 				machine, "--format", "json")), &p); err != nil {
 				t.Fatal(err)

@@ -150,18 +150,6 @@ func noteSharedCoresOf(ctx context.Context, a *app, r run.Found) error {
 	return err
 }
 
-// pathShares lists the kinds of the path's time.
-func pathShares(p *critical.Path) string {
-	sum := p.Sum()
-	var text []string
-	for k := range critical.Kinds {
-		if ns := sum.Ns[k]; ns > 0 {
-			text = append(text, fmt.Sprintf("%s %s", percent(float64(ns)/float64(p.DurationNs)), k))
-		}
-	}
-	return strings.Join(text, ", ")
-}
-
 // pathSteps and pathRanks limit the resolution of the picture: steps of time and rows of ranks of a few pixels each.
 const pathSteps, pathRanks = 550, 350
 
@@ -188,7 +176,7 @@ func pathPicture(p *critical.Path, r *run.Run) plot.Drawing {
 		t.Note += ", too many for lines"
 	}
 	if p.DurationNs > 0 {
-		t.Note = pathShares(p) + "; " + t.Note
+		t.Note = p.Shares() + "; " + t.Note
 	}
 	return t
 }
@@ -199,50 +187,8 @@ func pathSummary(a *app, p *critical.Path, name string) error {
 		return nil
 	}
 	_, err := fmt.Fprintf(a.out(), "critical path of %s: %s back from rank %d, with %s: %s\n\n", name,
-		a.duration(p.DurationNs), p.LastRank, counted(int64(p.RankChanges), "change")+" of rank", pathShares(p))
+		a.duration(p.DurationNs), p.LastRank, counted(int64(p.RankChanges), "change")+" of rank", p.Shares())
 	return err
-}
-
-// pathPart is the part of a critical path that one call of one rank has.
-type pathPart struct {
-	// Callsite is the place of the call in the program; nil if it is not known.
-	Callsite *string `json:"callsite"`
-	// Call is the MPI function that the time was spent in, or before.
-	Call string `json:"call"`
-	// Rank is the rank that the path leads through.
-	Rank int32 `json:"rank"`
-	// PathNs is the time of the path, the sum of the five times below.
-	PathNs int64 `json:"path_ns"`
-	// Share is PathNs as a fraction of the path's length.
-	Share float64 `json:"share"`
-	// ComputeNs is the time of computing before the calls.
-	ComputeNs int64 `json:"compute_ns"`
-	// PointToPointNs is the time inside point-to-point calls.
-	PointToPointNs int64 `json:"point_to_point_ns"`
-	// TransferNs is the time after the other side of a message was ready.
-	TransferNs int64 `json:"transfer_ns"`
-	// CollectiveNs is the time inside collective calls.
-	CollectiveNs int64 `json:"collective_ns"`
-	// OtherNs is the time inside other calls.
-	OtherNs int64 `json:"other_ns"`
-	// Pieces is the number of pieces of the path.
-	Pieces int64 `json:"pieces"`
-}
-
-// pathParts returns the path by call site, call and rank, the longest part first.
-func pathParts(p *critical.Path, place func(site int32) string) (all []pathPart) {
-	for _, g := range p.GroupBy([]critical.Key{critical.ByCallsite, critical.ByCall, critical.ByRank}, place) {
-		part := pathPart{Call: g.Call, Rank: g.Rank, PathNs: g.Part.TotalNs(),
-			Share:     rounded6(float64(g.Part.TotalNs()) / float64(p.DurationNs)),
-			ComputeNs: g.Part.Ns[critical.Compute], PointToPointNs: g.Part.Ns[critical.PointToPoint],
-			TransferNs: g.Part.Ns[critical.Transfer], CollectiveNs: g.Part.Ns[critical.Collective],
-			OtherNs: g.Part.Ns[critical.Other], Pieces: g.Part.Pieces}
-		if g.Callsite != "" {
-			part.Callsite = &g.Callsite
-		}
-		all = append(all, part)
-	}
-	return all
 }
 
 // pathKeyColumns are the columns that the path can be grouped by, in the order of pathKeys.
@@ -269,9 +215,14 @@ func pathRows(p *critical.Path, by []string, place func(site int32) string) quer
 		keys[i] = critical.Key(name)
 	}
 	var rows [][]any
-	for _, g := range p.GroupBy(keys, place) {
-		row := groupedBy[any](by, nullIfEmpty(g.Callsite), g.Call, g.Rank)
-		rows = append(rows, append(row, pathTimes(&g.Part, p.DurationNs)...))
+	for _, part := range p.Parts(keys, place) {
+		var site any
+		if part.Callsite != nil {
+			site = *part.Callsite
+		}
+		row := groupedBy[any](by, site, part.Call, part.Rank)
+		rows = append(rows, append(row, part.PathNs, part.Share, part.ComputeNs, part.PointToPointNs, part.TransferNs,
+			part.CollectiveNs, part.OtherNs, part.Pieces))
 	}
 	columns := groupedBy(by, pathKeyColumns[0], pathKeyColumns[1], pathKeyColumns[2])
 	return queries.RowsOf(append(columns, pathColumns...), rows)
@@ -285,21 +236,6 @@ func groupedBy[T any](by []string, values ...T) (picked []T) {
 		}
 	}
 	return picked
-}
-
-// pathTimes returns the values of pathColumns.
-func pathTimes(part *critical.Part, durationNs int64) []any {
-	return []any{part.TotalNs(), rounded6(float64(part.TotalNs()) / float64(durationNs)), part.Ns[critical.Compute],
-		part.Ns[critical.PointToPoint], part.Ns[critical.Transfer], part.Ns[critical.Collective],
-		part.Ns[critical.Other], part.Pieces}
-}
-
-// nullIfEmpty returns a text, or null if it is empty.
-func nullIfEmpty(s string) any {
-	if s == "" {
-		return nil
-	}
-	return s
 }
 
 // rounded6 rounds a number to six decimals.

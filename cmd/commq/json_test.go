@@ -23,6 +23,7 @@ import (
 	"github.com/commq/commq/detect/report"
 	"github.com/commq/commq/diagnose"
 	"github.com/commq/commq/diagnose/growth"
+	"github.com/commq/commq/models/simulate/stored"
 	"github.com/commq/commq/predict/regress"
 	"github.com/commq/commq/predict/signature"
 	"github.com/commq/commq/queries"
@@ -87,7 +88,7 @@ var jsonAnswers = []jsonAnswer{
 	{name: "calibrate", command: "calibrate", typ: jsonType[calibrationAnswer](),
 		about: "A machine, learnt from the times of a run.",
 		lines: []string{"calibrate --run pingpong.2"}},
-	{name: "simulate", command: "simulate", typ: jsonType[prediction](), about: "The time of a run on a machine.",
+	{name: "simulate", command: "simulate", typ: jsonType[stored.Answer](), about: "The time of a run on a machine.",
 		lines: []string{"simulate --run ft.W.16 --machine myrinet --critical-path", "simulate --run is.W.16 --machine myrinet --split=false"}},
 	{name: "simulate-sweep", command: "simulate", with: "--sweep", columns: sweepColumns, optional: []queries.Column{runColumn}, more: true,
 		about: "The time of runs on many machines: besides these columns one for each key that is swept, by its name.",

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/commq/commq/models"
+	"github.com/commq/commq/models/simulate/stored"
 )
 
 // TestCalibrateReturnsTheTimes: a simulation on the machine learnt from a run gives the run's times, within the error
@@ -26,7 +27,7 @@ func TestCalibrateReturnsTheTimes(t *testing.T) {
 				dir := t.TempDir()
 				truth, waits := filepath.Join(dir, "truth.yaml"), seed%2 == 1
 				drawMachine(t, g, waits, truth)
-				simulated := func(run, machine string, more ...string) (p prediction) {
+				simulated := func(run, machine string, more ...string) (p stored.Answer) {
 					out := mustCommq(t, append([]string{"simulate", "--run", run, "--store", dir, "--machine",
 						machine, "--split=false", "--format", "json"}, more...)...)
 					if err := json.Unmarshal([]byte(out), &p); err != nil {

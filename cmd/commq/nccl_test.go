@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"path/filepath"
 	"testing"
+
+	"github.com/commq/commq/models/simulate/stored"
 )
 
 // A training job that was recorded on CPUs runs on nodes of two H100 each: no shorter than the busiest rank computes, no
@@ -15,16 +17,17 @@ func TestSimulateTraining(t *testing.T) {
 	for _, c := range []struct {
 		algorithm string
 		longest   int64 // of the 21 collectives, ns
-		want      []predictedNCCL
+		want      []stored.PredictedNCCL
 	}{
 		// On 2 nodes of 2, LL on a ring takes 6.6 + 4 x 1 + 2 x 2.7 us, of a broadcast 6.6 + 4 x 2.7 us.
-		{"nccl-ring", 20_000, []predictedNCCL{{"ring", "LL", 21}}},
+		{"nccl-ring", 20_000, []stored.PredictedNCCL{{Algorithm: "ring", Protocol: "LL", Collectives: 21}}},
 		// LL on a tree: 6.8 + 2(0.6 + 5) us. The broadcasts are rings.
-		{"nccl-tree", 25_000, []predictedNCCL{{"ring", "LL", 3}, {"tree", "LL", 18}}},
+		{"nccl-tree", 25_000, []stored.PredictedNCCL{{Algorithm: "ring", Protocol: "LL", Collectives: 3},
+			{Algorithm: "tree", Protocol: "LL", Collectives: 18}}},
 	} {
 		out := mustCommq(t, "simulate", "gloo.4", "--store", store, "--machine", "dgx-h100", "--set", "cpus_per_node=2",
 			"--set", "collectives.all="+c.algorithm, "--format", "json")
-		var p prediction
+		var p stored.Answer
 		if err := json.Unmarshal([]byte(out), &p); err != nil {
 			t.Fatal(err)
 		}

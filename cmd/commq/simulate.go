@@ -13,6 +13,7 @@ import (
 
 	"github.com/commq/commq/internal/printable"
 	"github.com/commq/commq/models"
+	"github.com/commq/commq/models/critical"
 	"github.com/commq/commq/models/simulate"
 	"github.com/commq/commq/models/simulate/stored"
 	"github.com/commq/commq/queries"
@@ -249,22 +250,19 @@ func (o *simulateOptions) keep(a *app, s *stored.Simulation) (end func(error) er
 // print prints the answer, with the critical path unless it is nil.
 func (o *simulateOptions) print(ctx context.Context, a *app, s *stored.Simulation, found *stored.Prediction) error {
 	place, path := s.Run.Place(ctx), found.Path
-	p := newPrediction(s, found.Result)
-	if found.Ideal != nil {
-		p.split(found.Result, found.Ideal)
-	}
+	p := s.Answer(found)
 	switch {
 	case o.format == "json":
 		if path != nil {
-			p.CriticalPath = pathParts(path, place)
+			p.CriticalPath = path.Parts(critical.Keys, place)
 		}
 		return printJSON(a.stdout, p)
 	case o.format == "csv" && path != nil:
 		return output.Write(a.stdout, "csv", pathRows(path, sitesAndCalls, place))
 	case o.format == "csv":
-		return p.csv(a.stdout)
+		return predictionCSV(a.stdout, p)
 	}
-	if err := p.table(a); err != nil || path == nil {
+	if err := predictionTable(a, p); err != nil || path == nil {
 		return err
 	}
 	fmt.Fprintln(a.out())
@@ -274,116 +272,7 @@ func (o *simulateOptions) print(ctx context.Context, a *app, s *stored.Simulatio
 	return a.writeRows("table", pathRows(path, sitesAndCalls, place))
 }
 
-// prediction is the answer of commq simulate.
-type prediction struct {
-	// Run is the name of the run.
-	Run string `json:"run"`
-	// Machine is the name of the machine.
-	Machine string `json:"machine"`
-	// Dialect is the dialect of the simulation: paper or dimemas.
-	Dialect string `json:"dialect"`
-	// Nodes is the number of nodes.
-	Nodes int `json:"nodes"`
-	// PredictedNs is the time of the program on the machine.
-	PredictedNs int64 `json:"predicted_ns"`
-	// Untimed means that the run was captured without compute times, so that computing takes no time here.
-	Untimed bool `json:"untimed,omitempty"`
-	// ParallelEfficiency is the product of the other three.
-	ParallelEfficiency *float64 `json:"parallel_efficiency,omitempty"`
-	// LoadBalance is the mean compute time of ranks as a fraction of the longest.
-	LoadBalance *float64 `json:"load_balance,omitempty"`
-	// Serialisation is the fraction of the time on an ideal network in which the busiest rank computes.
-	Serialisation *float64 `json:"serialisation,omitempty"`
-	// Transfer is IdealNs as a fraction of PredictedNs.
-	Transfer *float64 `json:"transfer,omitempty"`
-	// IdealNs is the time on an ideal network, without latency and with infinite bandwidth.
-	IdealNs *int64 `json:"ideal_ns,omitempty"`
-
-	// Messages is the number of point-to-point messages.
-	Messages int64 `json:"messages"`
-	// MessageBytes is their payload.
-	MessageBytes int64 `json:"message_bytes"`
-	// Collectives is the number of collective operations.
-	Collectives int64 `json:"collectives"`
-	// CollectiveBytes is what their ranks send.
-	CollectiveBytes int64 `json:"collective_bytes"`
-	// FallbackCollectives is the number of collective operations that cost what another operation does, as the machine
-	// has no model of them.
-	FallbackCollectives int64 `json:"fallback_collectives"`
-	// FallbackCollectiveBytes is what their ranks send.
-	FallbackCollectiveBytes int64 `json:"fallback_collective_bytes"`
-	// ObjectOperations is the number of operations of all ranks of a communicator that make communicators, windows or
-	// files, and of fences; they cost what another operation does.
-	ObjectOperations int64 `json:"object_operations,omitempty"`
-	// NCCL has the algorithms and protocols of collectives on a machine of GPUs; nil where no collective has any.
-	NCCL []predictedNCCL `json:"nccl,omitempty"`
-
-	// Ranks tell how each rank spends its time.
-	Ranks []predictedRank `json:"ranks"`
-
-	// CriticalPath has the path by call site, call and rank; nil without --critical-path.
-	CriticalPath []pathPart `json:"critical_path,omitempty"`
-}
-
-// predictedNCCL is a way in which NCCL does collectives.
-type predictedNCCL struct {
-	// Algorithm is ring, tree, NVLS, NVLS tree, PAT, or sends and receives.
-	Algorithm string `json:"algorithm"`
-	// Protocol is LL, LL128 or Simple.
-	Protocol string `json:"protocol"`
-	// Collectives is the number of collective operations that it does so.
-	Collectives int64 `json:"collectives"`
-}
-
-// predictedRank tells how a rank spends its time.
-type predictedRank struct {
-	// Rank is a rank of MPI_COMM_WORLD.
-	Rank int `json:"rank"`
-	// FinishNs is when the rank ends.
-	FinishNs int64 `json:"finish_ns"`
-	// ComputeNs is the time that it computes.
-	ComputeNs int64 `json:"compute_ns"`
-	// IONs is the time that it reads and writes files by MPI.
-	IONs int64 `json:"io_ns"`
-	// PointToPointNs is the time in point-to-point calls.
-	PointToPointNs int64 `json:"point_to_point_ns"`
-	// CollectiveNs is the time in collective calls.
-	CollectiveNs int64 `json:"collective_ns"`
-	// WaitingNs is the part of both times in which it waits for other ranks.
-	WaitingNs int64 `json:"waiting_ns"`
-	// CPUWaitNs is the time that it waits for a CPU.
-	CPUWaitNs int64 `json:"cpu_wait_ns"`
-}
-
-func newPrediction(s *stored.Simulation, r *simulate.Result) *prediction {
-	ns := simulate.Nanoseconds
-	p := &prediction{Run: s.Run.Name, Machine: s.Target.Machine.Name, Dialect: s.Target.Dialect.String(),
-		Nodes: r.Nodes, PredictedNs: ns(r.Time), Untimed: s.Untimed(),
-		Messages: r.Messages, MessageBytes: r.Bytes, Collectives: r.Collectives, CollectiveBytes: r.CollectiveBytes,
-		FallbackCollectives: r.FallbackCollectives, FallbackCollectiveBytes: r.FallbackCollectiveBytes,
-		ObjectOperations: r.ObjectOperations}
-	for _, n := range r.NCCL {
-		p.NCCL = append(p.NCCL, predictedNCCL{n.Algorithm.String(), n.Protocol.String(), n.Collectives})
-	}
-	for rank, t := range r.Ranks {
-		p.Ranks = append(p.Ranks, predictedRank{rank, ns(t.Finish), ns(t.Compute), ns(t.IO), ns(t.PointToPoint),
-			ns(t.Collective), ns(t.Waiting), ns(t.CPUWait)})
-	}
-	return p
-}
-
-// split adds the factors of the efficiency, unless the program takes no time.
-func (p *prediction) split(r, ideal *simulate.Result) {
-	e := simulate.NewEfficiency(r, ideal)
-	if e == nil {
-		return
-	}
-	ns := simulate.Nanoseconds(ideal.Time)
-	p.ParallelEfficiency, p.LoadBalance, p.Serialisation, p.Transfer, p.IdealNs = &e.Parallel, &e.LoadBalance,
-		&e.Serialisation, &e.Transfer, &ns
-}
-
-func (p *prediction) csv(w io.Writer) error {
+func predictionCSV(w io.Writer, p *stored.Answer) error {
 	out := printable.NewCSV(w)
 	head := []string{"rank"}
 	for _, c := range predictedColumns {
@@ -404,8 +293,8 @@ func (p *prediction) csv(w io.Writer) error {
 const ranksListed = 16
 
 // rankTable is the table of ranks for people: the first ranks. It tells of I/O where there is some.
-func (p *prediction) rankTable() (columns []queries.Column, rows [][]any) {
-	files := slices.ContainsFunc(p.Ranks, func(r predictedRank) bool { return r.IONs > 0 })
+func rankTable(p *stored.Answer) (columns []queries.Column, rows [][]any) {
+	files := slices.ContainsFunc(p.Ranks, func(r stored.PredictedRank) bool { return r.IONs > 0 })
 	rows = make([][]any, min(ranksListed, len(p.Ranks)))
 	for _, c := range predictedColumns {
 		if c.name == "io_ns" && !files {
@@ -426,19 +315,19 @@ func (p *prediction) rankTable() (columns []queries.Column, rows [][]any) {
 // predictedColumns are the columns of a rank.
 var predictedColumns = [...]struct {
 	name string
-	ns   func(r *predictedRank) int64
+	ns   func(r *stored.PredictedRank) int64
 }{
-	{"finish_ns", func(r *predictedRank) int64 { return r.FinishNs }},
-	{"compute_ns", func(r *predictedRank) int64 { return r.ComputeNs }},
-	{"io_ns", func(r *predictedRank) int64 { return r.IONs }},
-	{"point_to_point_ns", func(r *predictedRank) int64 { return r.PointToPointNs }},
-	{"collective_ns", func(r *predictedRank) int64 { return r.CollectiveNs }},
-	{"waiting_ns", func(r *predictedRank) int64 { return r.WaitingNs }},
-	{"cpu_wait_ns", func(r *predictedRank) int64 { return r.CPUWaitNs }},
+	{"finish_ns", func(r *stored.PredictedRank) int64 { return r.FinishNs }},
+	{"compute_ns", func(r *stored.PredictedRank) int64 { return r.ComputeNs }},
+	{"io_ns", func(r *stored.PredictedRank) int64 { return r.IONs }},
+	{"point_to_point_ns", func(r *stored.PredictedRank) int64 { return r.PointToPointNs }},
+	{"collective_ns", func(r *stored.PredictedRank) int64 { return r.CollectiveNs }},
+	{"waiting_ns", func(r *stored.PredictedRank) int64 { return r.WaitingNs }},
+	{"cpu_wait_ns", func(r *stored.PredictedRank) int64 { return r.CPUWaitNs }},
 }
 
-// table prints the prediction for people.
-func (p *prediction) table(a *app) error {
+// predictionTable prints the prediction for people.
+func predictionTable(a *app, p *stored.Answer) error {
 	w := a.out()
 	fmt.Fprintf(w, "%s on %s, dialect %s: predicted time %s\n", p.Run, p.Machine, p.Dialect, a.duration(p.PredictedNs))
 	if p.ParallelEfficiency != nil {
@@ -460,7 +349,7 @@ func (p *prediction) table(a *app) error {
 			n.Protocol)
 	}
 	fmt.Fprint(w, "\n\n")
-	columns, rows := p.rankTable()
+	columns, rows := rankTable(p)
 	if err := a.writeRows("table", queries.RowsOf(columns, rows)); err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/commq/commq/models/simulate/stored"
 	"github.com/commq/commq/queries"
 	"github.com/commq/commq/writer"
 )
@@ -58,7 +59,7 @@ func TestSimulateGoldenCases(t *testing.T) {
 		}
 		dir := filepath.Dir(file)
 		mustCommq(t, "import", "dim", filepath.Join(dir, "trace.dim"), "--name", c.Name, "--store", store)
-		predict := func(dialect string) (p prediction) {
+		predict := func(dialect string) (p stored.Answer) {
 			out := mustCommq(t, "simulate", "--run", c.Name, "--store", store, "--machine",
 				filepath.Join(dir, "machine.cfg"), "--dialect", dialect, "--format", "json")
 			if err := json.Unmarshal([]byte(out), &p); err != nil {
@@ -90,7 +91,7 @@ func TestSimulateRealRuns(t *testing.T) {
 	for _, name := range []string{"cg.A.16", "ep.W.4", "ft.W.16", "is.W.16", "mg.W.16", "sp.W.4"} {
 		computed := map[string]int64{}
 		for _, dialect := range []string{"paper", "dimemas5"} {
-			var p prediction
+			var p stored.Answer
 			out := mustCommq(t, "simulate", "--run", name, "--store", "../../testdata/runs", "--machine", "flat",
 				"--dialect", dialect, "--format", "json")
 			if err := json.Unmarshal([]byte(out), &p); err != nil {
@@ -121,7 +122,7 @@ func TestSimulateSave(t *testing.T) {
 	store := t.TempDir()
 	ranks := map[string]string{"rma.3": "paper", "cg.A.4": "dimemas5", "ft.W.16": "paper"}
 	for name, dialect := range ranks {
-		simulate := func(run string, more ...string) (p prediction) {
+		simulate := func(run string, more ...string) (p stored.Answer) {
 			args := []string{"simulate", "--run", run, "--store", store, "--machine", "flat", "--dialect", dialect,
 				"--format", "json", "--split=false"}
 			if err := json.Unmarshal([]byte(mustCommq(t, append(args, more...)...)), &p); err != nil {

@@ -238,7 +238,7 @@ func (a *app) pathForUI(ctx context.Context, f run.Found) (ui.Path, error) {
 		return nil, err
 	}
 	summary := fmt.Sprintf("%s, %s: %s", a.duration(p.DurationNs), counted(int64(p.RankChanges), "change")+" of rank",
-		pathShares(p))
+		p.Shares())
 	return func(fromNs, toNs int64, most int) ui.PathParts {
 		parts, step := p.Within(fromNs, toNs, most)
 		answer := ui.PathParts{Parts: []ui.PathPart{}, StepNs: step, Summary: summary}
@@ -286,10 +286,7 @@ func simulateForUI(ctx context.Context, f run.Found, machine string, changes []s
 	if err != nil {
 		return nil, err
 	}
-	p := newPrediction(s, found.Result)
-	if found.Ideal != nil {
-		p.split(found.Result, found.Ideal)
-	}
-	p.CriticalPath = pathParts(found.Path, s.Run.Place(ctx))
+	p := s.Answer(found)
+	p.CriticalPath = found.Path.Parts(critical.Keys, s.Run.Place(ctx))
 	return p, nil
 }

@@ -17,6 +17,7 @@
 //	read.go        reads a run into a Graph
 //	walk.go        walks back along the waits
 //	path.go        Path: the time on the path, by call site and by kind
+//	parts.go       PathPart: a part of the path, as commands print it
 //	trace.go       where the path was, step by step
 //	tree.go        the causes of all waits at once, as a tree of rows
 //	delays.go      Delay: what ranks did while others waited for them

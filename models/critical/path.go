@@ -104,6 +104,9 @@ const (
 	ByRank     Key = "rank"
 )
 
+// Keys are all keys.
+var Keys = []Key{ByCallsite, ByCall, ByRank}
+
 // Group is the part of a path with equal values of some keys. Keys that the path is not grouped by are zero.
 type Group struct {
 	// Callsite is a place in the program, "" when it is not known; Call is the name of an MPI function.
