@@ -3,13 +3,10 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"golang.org/x/term"
 
 	"github.com/commq/commq/internal/printable"
 )
@@ -20,17 +17,7 @@ const (
 	mostHelp  = 100
 )
 
-func helpWidth(w io.Writer) int {
-	if n, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && n > 0 {
-		return min(max(n, leastHelp), mostHelp)
-	}
-	if f, ok := w.(interface{ Fd() uintptr }); ok && onTerminal(w) {
-		if columns, _, err := term.GetSize(int(f.Fd())); err == nil {
-			return min(max(columns, leastHelp), mostHelp)
-		}
-	}
-	return leastHelp
-}
+func helpWidth(w io.Writer) int { return min(max(widthOf(w), leastHelp), mostHelp) }
 
 // printHelp prints a command's description, usage, examples, subcommands and flags. details come before the flags, and
 // the flags in own are left out because details describe them.

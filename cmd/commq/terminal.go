@@ -45,15 +45,20 @@ func (a *app) exactFlag(c *cobra.Command) {
 
 // text is how tables look on stdout: as wide as the terminal, or as $COLUMNS says; in a pipe as wide as needed.
 func (a *app) text() output.Text {
-	how := output.Text{Exact: a.exact}
+	return output.Text{Exact: a.exact, Width: widthOf(a.stdout)}
+}
+
+// widthOf returns the columns of lines written to w: $COLUMNS, or those of the terminal that w is; else 0.
+func widthOf(w io.Writer) int {
 	if n, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && n > 0 {
-		how.Width = n
-	} else if f, ok := a.stdout.(*os.File); ok && onTerminal(f) {
+		return n
+	}
+	if f, ok := w.(interface{ Fd() uintptr }); ok && onTerminal(w) {
 		if columns, _, err := term.GetSize(int(f.Fd())); err == nil {
-			how.Width = columns
+			return columns
 		}
 	}
-	return how
+	return 0
 }
 
 // duration is a time for people, or with --exact in seconds to the nanosecond.

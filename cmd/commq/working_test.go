@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
 )
@@ -19,6 +20,13 @@ import (
 // onTerminalOf runs a command line with a terminal as stdout and stderr and returns what it shows there.
 func onTerminalOf(t *testing.T, args ...string) (shown string, status int) {
 	t.Helper()
+	return onTerminalWide(t, 0, args...)
+}
+
+// onTerminalWide is onTerminalOf with a terminal of so many columns; 0: it does not tell.
+func onTerminalWide(t *testing.T, columns uint16, args ...string) (shown string, status int) {
+	t.Helper()
+	t.Setenv("COLUMNS", "")
 	t.Setenv("TERM", "xterm")
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
@@ -28,6 +36,9 @@ func onTerminalOf(t *testing.T, args ...string) (shown string, status int) {
 	number, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
 	if err == nil {
 		err = unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0)
+	}
+	if err == nil {
+		err = unix.IoctlSetWinsize(int(master.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: columns})
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -118,8 +129,21 @@ func TestElapsedTimeIsShownAndRemoved(t *testing.T) {
 func TestAnswerOnATerminal(t *testing.T) {
 	line := []string{"query", "density", "--store", "../../testdata/runs", "--run", "pingpong.2"}
 	shown, status := onTerminalOf(t, line...)
-	shown = regexp.MustCompile(`(\r\x1b\[Kquery density: working, \d+ s)+\r\x1b\[K`).ReplaceAllString(shown, "")
+	shown = workingLine.ReplaceAllString(shown, "")
 	if want := runLine(line...).stdout; status != 0 || strings.ReplaceAll(shown, "\r\n", "\n") != want {
 		t.Errorf("status %d\n%q, want\n%q", status, shown, want)
+	}
+}
+
+var workingLine = regexp.MustCompile(`(\r\x1b\[K[a-z ]+: working, \d+ s)+\r\x1b\[K`)
+
+// Tables fit a terminal that tells its width, also where the command shows that it works.
+func TestTableFitsTheTerminal(t *testing.T) {
+	shown, status := onTerminalWide(t, 60, "query", "callsites", "--store", "../../testdata/runs", "--run", "pingpong.2")
+	shown = workingLine.ReplaceAllString(shown, "")
+	for line := range strings.Lines(shown) {
+		if n := utf8.RuneCountInString(strings.TrimRight(line, "\r\n")); status != 0 || n > 60 {
+			t.Fatalf("status %d, %d columns in\n%s", status, n, shown)
+		}
 	}
 }
