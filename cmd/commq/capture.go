@@ -405,7 +405,7 @@ func (o *captureOptions) prepare(ctx context.Context, a *app, args []string) (la
 	}
 	return launch.Job{Launcher: launcher, Ranks: o.ranks, Program: args, Preload: preload,
 		Export: library == "openmpi" && launch.TakesExports(ctx, launcher, os.Environ()),
-		Stdin:  a.stdin, Stdout: a.stdout, Stderr: a.stderr}, nil
+		Stdin:  a.stdin, Stdout: a.inherited, Stderr: a.stderr}, nil
 }
 
 func (o *captureOptions) launcherLine(ctx context.Context, library string) ([]string, error) {

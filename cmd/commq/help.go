@@ -56,9 +56,7 @@ func (a *app) printHelp(c *cobra.Command, details string, own map[string]bool) {
 		}
 		fmt.Fprintf(&b, "\n%s.\n", printable.Wrap(last, "", width-1))
 	}
-	if _, err := fmt.Fprint(c.OutOrStdout(), b.String()); err != nil {
-		a.unhelped = err // cobra's functions for help return none
-	}
+	fmt.Fprint(c.OutOrStdout(), b.String())
 }
 
 // commandLines lists the commands below one, by groups if it has any.

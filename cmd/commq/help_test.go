@@ -182,14 +182,17 @@ func TestFlagsOfQueriesAreReserved(t *testing.T) {
 	}
 }
 
-// A help text that cannot be written is an error, as any other answer.
+// A help text that cannot be written is an error, as any other answer, also one of a check that fails.
 func TestHelpOnAFullDisk(t *testing.T) {
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {
 		testenv.Skip(t, "no /dev/full here")
 	}
 	defer full.Close()
-	for _, line := range []string{"help", "help capture", "capture --help", "query density --help", "runs", "export"} {
+	for _, line := range []string{"help", "help capture", "capture --help", "query density --help", "runs", "export",
+		"capture api --dir " + t.TempDir(),
+		"runs check --store ../../testdata/runs pingpong.2",
+		"simulate --store ../../testdata/runs --run pingpong.2 --machine myrinet"} {
 		var errs bytes.Buffer
 		status := execute(context.Background(), strings.Fields(line), strings.NewReader(""), full, &errs)
 		if status != exitCannot || strings.Count(errs.String(), "no space left on device") != 1 {

@@ -39,15 +39,15 @@ func (e exitError) Error() string { return fmt.Sprintf("exit status %d", int(e))
 type app struct {
 	stdin  io.Reader
 	stdout io.Writer
-	stderr io.Writer
-	store  string // --store; empty: $COMMQ_STORE, else ./runs
-	quiet  bool   // --quiet
+	// inherited is stdout as a program that commq runs gets it: the same file, not a pipe to commq.
+	inherited io.Writer
+	stderr    io.Writer
+	store     string // --store; empty: $COMMQ_STORE, else ./runs
+	quiet     bool   // --quiet
 	// replace is --replace, of commands that write.
 	replace bool
 	exact   bool // --exact
 	args    []string
-	// unhelped is the error of writing a help text.
-	unhelped error
 }
 
 // storeDir returns the folder or URL of the store.
@@ -113,11 +113,15 @@ A terminal gets colours unless $NO_COLOR is set.`,
 
 // execute runs one command line and returns the exit status. Tests call it instead of main.
 func execute(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	a := &app{stdin: stdin, stdout: stdout, stderr: stderr, args: args}
+	out := &answerWriter{w: stdout}
+	a := &app{stdin: stdin, stdout: out, inherited: stdout, stderr: stderr, args: args}
 	root := newRootCommand(a)
 	root.SetArgs(args)
-	err := cmp.Or(root.ExecuteContext(ctx), a.unhelped)
+	err := root.ExecuteContext(ctx)
 	var exit exitError
+	if err == nil || errors.As(err, &exit) { // an exit status says nothing about an answer that was not written
+		err = cmp.Or(out.failed(), err)
+	}
 	switch {
 	case err == nil:
 		return exitDone

@@ -362,13 +362,15 @@ func runRunsCheck(ctx context.Context, a *app, runs []string, format string, w i
 		if format == "json" {
 			return nil
 		}
+		var b strings.Builder
 		for _, p := range c.Problems {
-			fmt.Fprintf(w, "%s: %s\n", printable.Line(run), paint(red, printable.Line(p)))
+			fmt.Fprintf(&b, "%s: %s\n", printable.Line(run), paint(red, printable.Line(p)))
 		}
 		if c.OK {
-			fmt.Fprintf(w, "%s: %s\n", printable.Line(run), paint(green, "ok"))
+			fmt.Fprintf(&b, "%s: %s\n", printable.Line(run), paint(green, "ok"))
 		}
-		return nil
+		_, err = io.WriteString(w, b.String())
+		return err
 	})
 	if err != nil {
 		return err

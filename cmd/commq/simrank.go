@@ -38,7 +38,7 @@ func runSimrank(ctx context.Context, a *app) error {
 	if err != nil {
 		return fmt.Errorf("simrank: %w", err)
 	}
-	if err := simrank.Run(ctx, a.stdin, a.stdout, o); err != nil {
+	if err := simrank.Run(ctx, a.stdin, a.inherited, o); err != nil {
 		return fmt.Errorf("simrank: %w", err)
 	}
 	done()

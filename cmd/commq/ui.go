@@ -107,7 +107,9 @@ func runUI(ctx context.Context, a *app, o *uiOptions) error {
 	}
 	port := listener.Addr().(*net.TCPAddr).Port
 	address := fmt.Sprintf("http://127.0.0.1:%d/?token=%s", port, token)
-	fmt.Fprintln(a.out(), address)
+	if _, err := fmt.Fprintln(a.out(), address); err != nil {
+		return errors.Join(err, listener.Close(), s.Close())
+	}
 	if !o.browser || !openBrowser(address) {
 		a.note("from another machine: ssh -N -L %d:127.0.0.1:%d %s, then open the address there", port, port, thisHost())
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -83,7 +82,7 @@ func showElapsed(w io.Writer, what string, after, every time.Duration) (end func
 
 // before returns a writer that calls first before every write. That of a file is a file to onTerminal.
 func before(w io.Writer, first func()) io.Writer {
-	if f, ok := w.(*os.File); ok {
+	if f, ok := w.(file); ok {
 		return &fileAfter{f, first}
 	}
 	return &writerAfter{w, first}
@@ -99,8 +98,14 @@ func (w *writerAfter) Write(b []byte) (int, error) {
 	return w.w.Write(b)
 }
 
+// file is a writer with a descriptor.
+type file interface {
+	io.Writer
+	Fd() uintptr
+}
+
 type fileAfter struct {
-	f     *os.File
+	f     file
 	first func()
 }
 

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -15,6 +16,38 @@ import (
 )
 
 // standardOutput is the name that stands for standard output where a file is to be written.
+// answerWriter is stdout for the answer of a command. It keeps the first error of a write, with which the command ends:
+// no print needs to check for a full disk or a closed pipe. Nothing is written after that error.
+type answerWriter struct {
+	w   io.Writer
+	mu  sync.Mutex
+	err error
+}
+
+func (a *answerWriter) Write(b []byte) (n int, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.err == nil {
+		n, a.err = a.w.Write(b)
+	}
+	return n, a.err
+}
+
+// failed returns the first error of a write.
+func (a *answerWriter) failed() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.err
+}
+
+// Fd is the descriptor of the file that stdout is; of others it is that of no file.
+func (a *answerWriter) Fd() uintptr {
+	if f, ok := a.w.(interface{ Fd() uintptr }); ok {
+		return f.Fd()
+	}
+	return ^uintptr(0)
+}
+
 const standardOutput = "-"
 
 // writes gives a command --replace, and makes it refuse, before it does anything, to overwrite the files of --output
