@@ -161,10 +161,14 @@ func reportExport(ctx context.Context, a *app, dir, file string, discloses bool,
 // disclose notes what a file that was made of a run tells about the machine and its users.
 func disclose(ctx context.Context, a *app, dir, file string) {
 	m, err := writer.ReadManifest(dir)
-	if err != nil {
-		return
+	var tells string
+	if err == nil {
+		tells, err = run.Discloses(ctx, dir, m)
 	}
-	if tells, err := run.Discloses(ctx, dir, m); err == nil && tells != "" {
+	switch {
+	case err != nil:
+		a.warn("what %s discloses of the machine and its users is not known: %v", file, err)
+	case tells != "":
 		a.note("%s discloses: %s", file, tells)
 	}
 }
