@@ -106,12 +106,12 @@ func (p *Parts) PutFirst(name string, data []byte) error {
 }
 
 func (p *Parts) put(name string, data []byte, move func(from, to string) error) error {
-	f, err := disk.CreateTemp(p.Dir(), name+".new")
+	f, err := disk.CreateTemp(p.Dir(), name+".new", 0o666)
 	if err != nil {
 		return err
 	}
 	_, err = f.Write(data)
-	if err = errors.Join(err, f.Chmod(0o666), f.Sync(), f.Close()); err == nil {
+	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
 		err = move(f.Name(), p.Path(name))
 	}
 	if err != nil {

@@ -12,10 +12,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/commq/commq/internal/disk"
 	"github.com/commq/commq/writer"
 )
 
-// standardOutput is the name that stands for standard output where a file is to be written.
 // answerWriter is stdout for the answer of a command. It keeps the first error of a write, with which the command ends:
 // no print needs to check for a full disk or a closed pipe. Nothing is written after that error.
 type answerWriter struct {
@@ -48,6 +48,7 @@ func (a *answerWriter) Fd() uintptr {
 	return ^uintptr(0)
 }
 
+// standardOutput is the name that stands for standard output where a file is to be written.
 const standardOutput = "-"
 
 // writes gives a command --replace, and makes it refuse, before it does anything, to overwrite the files of --output
@@ -112,29 +113,38 @@ func (a *app) writeFile(name string, write func(io.Writer) error) error {
 	return writeFile(name, write)
 }
 
-// writeFile writes a temporary file in the same folder and renames it when it is complete, so that readers never see
-// half a file.
+// writeFile writes a temporary file in the same folder and renames it when it is complete and durable, so that readers
+// never see half a file. A file that it replaces keeps its mode, and the links to it.
 func writeFile(name string, write func(io.Writer) error) (err error) {
-	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() { // /dev/null, a pipe
+	info, there := os.Stat(name)
+	if there == nil && !info.Mode().IsRegular() { // /dev/null, a pipe
 		f, err := os.OpenFile(name, os.O_WRONLY, 0)
 		if err != nil {
 			return err
 		}
 		return errors.Join(write(f), f.Close())
 	}
-	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
+	if there == nil {
+		if name, err = filepath.EvalSymlinks(name); err != nil {
+			return err
+		}
+	}
+	f, err := disk.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".", 0o666)
 	if err != nil {
 		return cannotWrite(name, err)
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, ignoreMissing(os.Remove(f.Name())))
+			err = errors.Join(err, ignoreMissing(disk.Remove(f.Name())))
 		}
 	}()
-	if err := errors.Join(write(f), f.Chmod(0o644), f.Close()); err != nil {
+	if there == nil {
+		err = f.Chmod(info.Mode().Perm())
+	}
+	if err := errors.Join(err, write(f), f.Sync(), f.Close()); err != nil {
 		return cannotWrite(name, err)
 	}
-	if err := os.Rename(f.Name(), name); err != nil {
+	if err := disk.Rename(f.Name(), name); err != nil {
 		return cannotWrite(name, err)
 	}
 	return nil

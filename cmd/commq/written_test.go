@@ -1,11 +1,53 @@
 package main
 
 import (
+	"bytes"
+	"context"
 	"errors"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
 )
+
+// TestModesOfWrittenFiles: a new file has the mode that the umask leaves, one that is replaced keeps its mode and the
+// links to it.
+func TestModesOfWrittenFiles(t *testing.T) {
+	dir := t.TempDir()
+	private, shared, link := filepath.Join(dir, "private"), filepath.Join(dir, "shared"), filepath.Join(dir, "link")
+	if err := errors.Join(os.WriteFile(shared, nil, 0o666), os.Chmod(shared, 0o664), os.Symlink("shared", link)); err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Umask(syscall.Umask(0o077))
+	for name, want := range map[string]os.FileMode{private: 0o600, link: 0o664} {
+		err := writeFile(name, func(w io.Writer) error {
+			_, err := fmt.Fprint(w, "answer")
+			return err
+		})
+		info, there := os.Stat(name)
+		if err := errors.Join(err, there); err != nil || info.Mode() != want || info.Size() != 6 {
+			t.Errorf("%s: %v, %v; want %v", name, info, err, want)
+		}
+	}
+	if to, err := os.Readlink(link); to != "shared" {
+		t.Errorf("the link leads to %q, %v", to, err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 3 {
+		t.Errorf("left: %v, %v", left, err)
+	}
+}
+
+// It is not silent that what a file discloses cannot be told.
+func TestDiscloseOfAnUnreadableRun(t *testing.T) {
+	var b bytes.Buffer
+	disclose(context.Background(), &app{stderr: &b}, t.TempDir(), "x.prv")
+	if !strings.HasPrefix(b.String(), "commq: what x.prv discloses of the machine and its users is not known: ") {
+		t.Errorf("%q", b.String())
+	}
+}
 
 // TestReplaceFolder replaces a folder whose name ends in a slash, as shells complete it. If writing fails the old one is
 // still there, and nothing lies beside it in any case.

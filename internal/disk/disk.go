@@ -140,12 +140,13 @@ func OpenFile(path string, flag int, perm fs.FileMode) (*File, error) {
 	return file, nil
 }
 
-// CreateTemp creates a file with a new name, as os.CreateTemp does.
-func CreateTemp(dir, pattern string) (*File, error) {
+// CreateTemp creates a file with a new name that begins as given. Its mode is perm less the umask, as of a file with a
+// name of its own; os.CreateTemp keeps all others out.
+func CreateTemp(dir, beginning string, perm fs.FileMode) (*File, error) {
 	const tries = 1000
 	for i := 0; ; i++ {
-		name := filepath.Join(dir, pattern+randomText())
-		f, err := OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+		name := filepath.Join(dir, beginning+randomText())
+		f, err := OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, perm)
 		if !errors.Is(err, fs.ErrExist) || i == tries {
 			return f, err
 		}

@@ -167,7 +167,7 @@ func writeWhole(path string, parts ...[]byte) error {
 	if _, err := private.Folder(dir); err != nil {
 		return err
 	}
-	f, err := disk.CreateTemp(dir, "new.")
+	f, err := disk.CreateTemp(dir, "new.", 0o600)
 	if err != nil {
 		return err
 	}
