@@ -222,7 +222,10 @@ func (a *app) replaceFolder(name, mark string, write func(name string) error) er
 	if err := write(next); err != nil {
 		return errors.Join(err, os.RemoveAll(next))
 	}
-	if err := os.Rename(name, old); err != nil {
+	if disk.Exchange(next, name) == nil { // in one step: a killed command leaves either
+		return os.RemoveAll(next)
+	}
+	if err := os.Rename(name, old); err != nil { // not every file system has that
 		return errors.Join(err, os.RemoveAll(next))
 	}
 	if err := os.Rename(next, name); err != nil {
