@@ -202,8 +202,8 @@ func (p *partIngest) openReceives() (list []receivesReader, closeAll func(), err
 		if err == nil {
 			var f *os.File
 			if f, err = os.Open(p.parts.Path(name + dataEnding)); err == nil {
-				x.Chunks = slices.DeleteFunc(x.Chunks, func(c receiveChunk) bool { return c.To != p.number })
 				list = append(list, receivesReader{f, x.Chunks})
+				err = list[len(list)-1].choose(p.number)
 			}
 		}
 		if err != nil {
@@ -212,6 +212,21 @@ func (p *partIngest) openReceives() (list []receivesReader, closeAll func(), err
 		}
 	}
 	return list, closeAll, nil
+}
+
+// choose checks that the file has all chunks, and leaves those for a part.
+func (f *receivesReader) choose(part int32) error {
+	info, err := f.file.Stat()
+	if err != nil {
+		return err
+	}
+	for _, c := range f.chunks {
+		if c.At < 0 || c.At > info.Size() || c.Count < 0 || c.Count > (info.Size()-c.At)/int64(unsafe.Sizeof(match.Recv{})) {
+			return fmt.Errorf("%s is not the file of its index: it has no %d receives at %d", f.file.Name(), c.Count, c.At)
+		}
+	}
+	f.chunks = slices.DeleteFunc(f.chunks, func(c receiveChunk) bool { return c.To != part })
+	return nil
 }
 
 // read reads the receives of an epoch. Epochs come in order.

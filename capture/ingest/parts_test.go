@@ -14,6 +14,7 @@ import (
 
 	"github.com/commq/commq/capture/spool"
 	"github.com/commq/commq/capture/spool/spoolgen"
+	"github.com/commq/commq/run/match"
 	"github.com/commq/commq/schema"
 	"github.com/commq/commq/writer"
 )
@@ -216,6 +217,30 @@ func TestPartsContinueWhereTheyWereStopped(t *testing.T) {
 		t.Errorf("stopped %d times, want at indexes, receives and rows", stopped)
 	}
 	compareRuns(t, "stopped and begun again", store, made, whole)
+}
+
+// TestIndexOfOtherReceives gives the receives of a part an index that is not theirs: nothing is read, and no memory taken
+// for it.
+func TestIndexOfOtherReceives(t *testing.T) {
+	f, err := os.Create(filepath.Join(t.TempDir(), "receives"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	size := int64(len(recvBytes(make([]match.Recv, 3))))
+	if err := f.Truncate(size); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		at, count int64
+		fits      bool
+	}{{0, 3, true}, {size / 3, 2, true}, {0, 4, false}, {size / 3, 3, false}, {-1, 1, false}, {0, -1, false}, {0, 1 << 60, false},
+		{1 << 62, 0, false}} {
+		r := receivesReader{f, []receiveChunk{{0, 2, 0, 1}, {0, 1, c.at, c.count}}}
+		if err := r.choose(1); (err == nil) != c.fits || err == nil && len(r.chunks) != 1 {
+			t.Errorf("%+v: %v, %v", c, err, r.chunks)
+		}
+	}
 }
 
 func TestErrorsOfParts(t *testing.T) {
