@@ -61,14 +61,14 @@ func (t *requestTable) get(serial uint32) *pending {
 	return nil
 }
 
-// remove forgets a request and moves later ones of its chain up.
+// remove forgets a request, if it is there, and moves later ones of its chain up.
 func (t *requestTable) remove(serial uint32) {
+	if t.get(serial) == nil {
+		return
+	}
 	mask := uint32(len(t.slots) - 1)
 	i := t.home(serial)
 	for t.slots[i].serial != serial {
-		if t.slots[i].serial == 0 {
-			return
-		}
 		i = (i + 1) & mask
 	}
 	t.used--
