@@ -2,6 +2,7 @@ package hang
 
 import (
 	"context"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,11 +19,11 @@ const aliveStep = 20 * time.Millisecond
 // the ranks that still live when patience is at an end.
 func WaitForRanks(ctx context.Context, dir string, patience time.Duration) (living []int32) {
 	end := time.Now().Add(patience)
-	paths, _ := filepath.Glob(filepath.Join(dir, "*"+spool.Suffix))
+	names, _ := fs.Glob(os.DirFS(dir), "*"+spool.Suffix)
 	for {
 		living = nil
-		paths = slices.DeleteFunc(paths, func(path string) bool {
-			rank, alive := writes(path)
+		names = slices.DeleteFunc(names, func(name string) bool {
+			rank, alive := writes(filepath.Join(dir, name))
 			if alive {
 				living = append(living, rank)
 			}

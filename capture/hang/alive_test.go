@@ -2,7 +2,9 @@ package hang
 
 import (
 	"context"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -27,6 +29,11 @@ func TestWaitForRanks(t *testing.T) {
 			copy(h.Program[:], "/bin/sleep")
 		}
 	}, func(int, *script) {})
+	named := filepath.Join(t.TempDir(), "a[1]") // a name with the characters of patterns
+	if err := os.Rename(dir, named); err != nil {
+		t.Fatal(err)
+	}
+	dir = named
 	if living := WaitForRanks(context.Background(), dir, 50*time.Millisecond); !slices.Equal(living, []int32{1}) {
 		t.Errorf("while rank 1 lives: %v", living)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -145,11 +146,11 @@ func Find(dir, id string) (*JobInfo, error) {
 
 // errNoRecords looks for records in the folders below, because commq capture makes a folder for each launch.
 func errNoRecords(dir string) error {
-	found, err := filepath.Glob(filepath.Join(dir, "*", "*"+spool.Suffix))
+	found, err := fs.Glob(os.DirFS(dir), "*/*"+spool.Suffix)
 	var folders []string
 	for _, f := range found {
 		if fileName.MatchString(filepath.Base(f)) {
-			folders = append(folders, filepath.Dir(f))
+			folders = append(folders, filepath.Join(dir, filepath.Dir(f)))
 		}
 	}
 	folders = slices.Compact(folders)

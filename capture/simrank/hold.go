@@ -2,7 +2,9 @@ package simrank
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -41,13 +43,14 @@ const waitStep = 20 * time.Millisecond
 // the records that they have received. It returns how many of them failed, and an error when one is still running
 // after patience.
 func Wait(ctx context.Context, dir string, patience time.Duration) (died int, err error) {
-	names, err := filepath.Glob(filepath.Join(dir, holdPattern))
+	names, err := fs.Glob(os.DirFS(dir), holdPattern)
 	if err != nil {
 		return 0, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for _, name := range names {
+		name = filepath.Join(dir, name)
 		f, err := os.Open(name)
 		if os.IsNotExist(err) {
 			continue
@@ -79,7 +82,10 @@ func lock(ctx context.Context, f *os.File) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("its process still writes to the spool")
+			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+				return errors.New("its process still writes to the spool")
+			}
+			return context.Cause(ctx)
 		case <-time.After(waitStep):
 		}
 	}

@@ -2,6 +2,7 @@ package simrank
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,7 +12,7 @@ import (
 
 // One ends well soon, one has been killed, one goes on.
 func TestWait(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "spool")
+	dir := filepath.Join(t.TempDir(), "spool[1]") // a name with the characters of patterns
 	ctx := context.Background()
 	hold := func() func() {
 		done, err := Hold(dir)
@@ -38,6 +39,11 @@ func TestWait(t *testing.T) {
 	if died, err := Wait(ctx, dir, 3*waitStep); died != 0 || err == nil ||
 		!strings.Contains(err.Error(), "still writes") {
 		t.Errorf("%d died, %v", died, err)
+	}
+	interrupted, interrupt := context.WithCancel(ctx)
+	interrupt()
+	if _, err := Wait(interrupted, dir, time.Minute); !errors.Is(err, context.Canceled) {
+		t.Errorf("interrupted: %v", err)
 	}
 	done()
 }

@@ -2,6 +2,8 @@ package spool
 
 import (
 	"cmp"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 )
@@ -33,7 +35,7 @@ type Volume struct {
 	// Calls and SpoolBytes are sums over ranks.
 	Calls      uint64 `json:"calls"`
 	SpoolBytes uint64 `json:"spool_bytes"`
-	// DurationNs is the time from the first MPI_Init to the last record.
+	// DurationNs is the time from the first MPI_Init to the last record; of the host where that is longest.
 	DurationNs int64 `json:"duration_ns"`
 	// SpoolBytesPerSecond is SpoolBytes by that time; 0 if it is 0.
 	SpoolBytesPerSecond float64 `json:"spool_bytes_per_s"`
@@ -45,17 +47,36 @@ type Volume struct {
 	Complete bool `json:"complete"`
 }
 
+// hostSpans are the times that files cover, from and to, by host: each has a clock of its own.
+type hostSpans map[string][2]int64
+
+// add adds a file and returns how long those of its host cover together.
+func (s hostSpans) add(h *Header) int64 {
+	if h.Clock1Ns < h.Clock0Ns { // killed in its first second
+		return 0
+	}
+	host := Text(h.Host[:]) + "\x00" + Text(h.BootID[:])
+	at, known := s[host]
+	if !known {
+		at = [2]int64{h.Clock0Ns, h.Clock1Ns}
+	}
+	at = [2]int64{min(at[0], h.Clock0Ns), max(at[1], h.Clock1Ns)}
+	s[host] = at
+	return at[1] - at[0]
+}
+
 // ReadVolume adds up the headers in a spool folder that a capture has written which kept nothing. The volume has no
 // ranks if none recorded.
 func ReadVolume(dir string) (*Volume, error) {
-	paths, err := filepath.Glob(filepath.Join(dir, "*"+Suffix))
+	names, err := fs.Glob(os.DirFS(dir), "*"+Suffix)
 	if err != nil {
 		return nil, err
 	}
 	v := &Volume{Complete: true, RunBytesFixed: RunBytesFixed, RunBytesPerEvent: RunBytesPerEvent}
 	ranks := map[int32]*RankVolume{}
-	for _, path := range paths {
-		f, err := Open(path)
+	spans := hostSpans{}
+	for _, name := range names {
+		f, err := Open(filepath.Join(dir, name))
 		if err != nil {
 			return nil, err
 		}
@@ -71,7 +92,7 @@ func ReadVolume(dir string) (*Volume, error) {
 		r.Threads++
 		r.Calls += h.Calls
 		r.SpoolBytes += HeaderBytes + h.Blocks
-		v.DurationNs = max(v.DurationNs, int64(h.Clock1Ns-h.Clock0Ns))
+		v.DurationNs = max(v.DurationNs, spans.add(&h))
 		v.Complete = v.Complete && h.Ended == EndedFinalized
 	}
 	for _, r := range ranks {

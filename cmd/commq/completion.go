@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -133,10 +135,10 @@ func completeRuns(a *app) cobra.CompletionFunc {
 		if strings.ContainsRune(prefix, '/') || strings.HasPrefix(prefix, ".") {
 			return nil, cobra.ShellCompDirectiveFilterDirs
 		}
-		manifests, _ := filepath.Glob(filepath.Join(a.storeDir(), "*", "manifest.json"))
+		manifests, _ := fs.Glob(os.DirFS(a.storeDir()), "*/manifest.json")
 		var names []string
 		for _, m := range manifests {
-			if name := filepath.Base(filepath.Dir(m)); strings.HasPrefix(name, prefix) && !slices.Contains(args, name) {
+			if name := filepath.Dir(m); strings.HasPrefix(name, prefix) && !slices.Contains(args, name) {
 				names = append(names, name)
 			}
 		}

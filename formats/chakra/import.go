@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -86,9 +87,9 @@ const mostRanks = 1 << 22
 // IsFolder reports whether a folder has Chakra traces.
 func IsFolder(path string) bool {
 	for _, pattern := range []string{"*" + ending, "*" + ending + ".gz"} {
-		files, err := filepath.Glob(filepath.Join(path, pattern))
+		files, err := fs.Glob(os.DirFS(path), pattern)
 		if err == nil && len(files) > 0 {
-			return isTraceFile(files[0])
+			return isTraceFile(filepath.Join(path, files[0]))
 		}
 	}
 	return false

@@ -3,6 +3,7 @@ package chakra
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -354,8 +355,8 @@ func TestErrors(t *testing.T) {
 			t.Errorf("%v; want %s", err, x.want)
 		}
 	}
-	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "x.1.et"), whole, 0o666); err != nil {
+	dir := filepath.Join(t.TempDir(), "a[1]")
+	if err := errors.Join(os.Mkdir(dir, 0o777), os.WriteFile(filepath.Join(dir, "x.1.et"), whole, 0o666)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := ImportPath(context.Background(), dir, t.TempDir(), "run", Options{}); err == nil ||

@@ -20,6 +20,9 @@ func FindFiles(pattern string) ([]string, error) {
 	if !strings.HasSuffix(pattern, ".json") && !strings.HasSuffix(pattern, ".gz") {
 		return nil, nil
 	}
+	if _, err := os.Stat(pattern); err == nil {
+		return []string{pattern}, nil // also a name with the characters of patterns
+	}
 	files, err := filepath.Glob(pattern)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", pattern, err)
