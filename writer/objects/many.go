@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path"
+	"path/filepath"
 	"strings"
 
 	"github.com/commq/commq/schema"
@@ -113,11 +114,7 @@ func (s *Store) PullNamed(ctx context.Context, namesOrPatterns []string, local s
 // digest.
 func (s *Store) PullAll(ctx context.Context, runs []Info, local string, replace bool) (before int, err error) {
 	for _, r := range runs {
-		there, err := hasRun(local, r.Name, r.Manifest)
-		if err != nil {
-			return before, err
-		}
-		if there {
+		if hasRun(local, r.Name, r.Manifest) {
 			before++
 			continue
 		}
@@ -129,15 +126,7 @@ func (s *Store) PullAll(ctx context.Context, runs []Info, local string, replace 
 }
 
 // hasRun reports whether a store on a file system has a run of this name with the same rows.
-func hasRun(store, name string, m *schema.Manifest) (bool, error) {
-	infos, err := writer.List(store)
-	if err != nil {
-		return false, err
-	}
-	for _, info := range infos {
-		if info.Name == name {
-			return info.Err == nil && info.Manifest.Digest == m.Digest, nil
-		}
-	}
-	return false, nil
+func hasRun(store, name string, m *schema.Manifest) bool {
+	there, err := writer.ReadManifest(filepath.Join(store, name))
+	return err == nil && there.Digest == m.Digest
 }
