@@ -56,6 +56,16 @@ func untimed(r *formatstest.Run) (rows []string, starts []int64) {
 
 // testdata/joined.py tells what its processes do. The profiler recorded no shapes: sizes, roots, splits and the sides
 // of the message are those of the execution traces, and the times those of the profiler.
+// A rank above all that a job may have makes a group unknown, as do the other checks of ranks.
+func TestRanksOfGroups(t *testing.T) {
+	if got := narrow([]int64{0, mostMembers - 1}); len(got) != 2 {
+		t.Errorf("%v", got)
+	}
+	if got := narrow([]int64{0, mostMembers}); got != nil {
+		t.Errorf("%v", got)
+	}
+}
+
 func TestJoined(t *testing.T) {
 	r := mustImport(t, "testdata/joined.2")
 	want := strings.Split(strings.TrimSpace(`

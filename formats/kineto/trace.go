@@ -162,7 +162,7 @@ func (t *trace) group(name, description string, ranks []int64) int {
 
 func narrow(ranks []int64) (list []int32) {
 	for _, r := range ranks {
-		if r < 0 || r > training.MostRanks {
+		if r < 0 || r >= training.MostRanks {
 			return nil
 		}
 		list = append(list, int32(r))
