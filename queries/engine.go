@@ -90,7 +90,7 @@ func Open(ctx context.Context, runs []Run, o Options) (*DB, error) {
 	}
 	d, err := connect(ctx, settings(o, groupBits(runs)))
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("start the query engine: %w", err), os.RemoveAll(temp))
+		return nil, errors.Join(fmt.Errorf("start the query engine: %w", err), removeTemp(temp))
 	}
 	d.temp = temp
 	for _, s := range []string{ // settings that cannot be given at start
@@ -129,20 +129,28 @@ func connect(ctx context.Context, settings url.Values) (*DB, error) {
 // Close stops the engine.
 func (d *DB) Close() error {
 	err := errors.Join(d.conn.Close(), d.db.Close())
-	if d.temp == "" {
-		return err
-	}
-	return errors.Join(err, os.RemoveAll(d.temp))
+	return errors.Join(err, removeTemp(d.temp))
 }
 
+// noFolder is the name of a folder that nobody can make.
+const noFolder = "/dev/null/commq-query"
+
 // tempFolder makes a folder to spill to that no other user can read or have made before. If there is no room for one it
-// returns the name of a folder that is not there: only an answer that spills then fails.
+// returns noFolder: only an answer that spills then fails.
 func tempFolder() string {
 	dir, err := os.MkdirTemp("", "commq-query-")
 	if err != nil {
-		return filepath.Join(os.TempDir(), "commq-query-none", strconv.Itoa(os.Getpid()))
+		return noFolder
 	}
 	return dir
+}
+
+// removeTemp removes the folder that tempFolder made.
+func removeTemp(dir string) error {
+	if dir == "" || dir == noFolder {
+		return nil
+	}
+	return os.RemoveAll(dir)
 }
 
 // Runnable returns a query's SQL with the statements before it that define the runs' tables, so that the duckdb shell

@@ -54,6 +54,22 @@ func TestViewsAfterAnEndedQuestion(t *testing.T) {
 	}
 }
 
+// Without room for temporary files an engine answers what takes none, and leaves alone what others make.
+func TestNoTemporaryFolder(t *testing.T) {
+	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "none"))
+	db := openCaptured(t, "pingpong.2")
+	if db.temp != noFolder {
+		t.Errorf("temporary files are in %s", db.temp)
+	}
+	rows, err := db.Query(context.Background(), "SELECT count(*) FROM events")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := rows.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 // openCaptured starts an engine on a committed run.
 func openCaptured(t *testing.T, name string) *DB {
 	t.Helper()
