@@ -3,6 +3,7 @@ package ui
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 
@@ -116,6 +117,19 @@ func (e *engines) release(one *engine) {
 			i++
 		}
 	}
+}
+
+// forget closes the engines on a run, about which no question may be asked any more.
+func (e *engines) forget(dir string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.open = slices.DeleteFunc(e.open, func(one *engine) bool {
+		if !slices.Contains(strings.Split(one.names, "\x00"), dir) {
+			return false
+		}
+		_ = one.close() // as in release
+		return true
+	})
 }
 
 func (o *engine) close() error {

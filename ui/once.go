@@ -51,9 +51,14 @@ func (s *Server) WritePage(ctx context.Context, w io.Writer) error {
 			if isQuery && lacks[name] != "" {
 				continue
 			}
-			if err := save(q.path, q.values); err != nil && isQuery {
+			// a run that cannot be diagnosed or simulated still has its queries
+			optional := q.path == "api/diagnose" || q.path == "api/whatif"
+			switch err := save(q.path, q.values); {
+			case ctx.Err() != nil:
+				return context.Cause(ctx)
+			case err != nil && !optional:
 				return err
-			} // a run that cannot be diagnosed or simulated still has its queries
+			}
 		}
 	}
 	return assemble(w, answers)

@@ -44,6 +44,8 @@ type predictedRuns struct {
 	dir  string           // "" until the first
 	made int              // runs made so far; each has a store of its own
 	kept []predictedByKey // the one used last comes last
+	// dropped are the folders of runs that are kept no more, which questions may still read.
+	dropped []string
 }
 
 // predictedByKey is a predicted run and what it was made of.
@@ -86,7 +88,7 @@ func (p *predictedRuns) folder() (store string, err error) {
 	return filepath.Join(p.dir, strconv.Itoa(p.made)), nil
 }
 
-// keep adds a run, and removes the one that was not used for longest if there are too many.
+// keep adds a run, and drops the one that was not used for longest if there are too many.
 func (p *predictedRuns) keep(one predictedByKey) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -94,9 +96,17 @@ func (p *predictedRuns) keep(one predictedByKey) {
 	if len(p.kept) <= mostPredicted {
 		return
 	}
-	old := p.kept[0]
+	p.dropped = append(p.dropped, p.kept[0].run.Dir)
 	p.kept = slices.Delete(p.kept, 0, 1)
-	_ = os.RemoveAll(filepath.Dir(old.run.Dir)) // what stays is removed with the folder, in close
+}
+
+// takeDropped returns the folders of the runs that were dropped since it was last called.
+func (p *predictedRuns) takeDropped() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	dropped := p.dropped
+	p.dropped = nil
+	return dropped
 }
 
 // close removes all of them.

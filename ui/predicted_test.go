@@ -1,7 +1,10 @@
 package ui_test
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
+	"io/fs"
 	"net/http/httptest"
 	"net/url"
 	"os"
@@ -10,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/commq/commq/internal/chrome"
+	"github.com/commq/commq/run"
 	"github.com/commq/commq/ui"
 )
 
@@ -92,6 +96,43 @@ func TestPredictedRuns(t *testing.T) {
 	}
 	if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+// A predicted run that makes room for another stays as long as a question is being answered, which may be about it.
+func TestDroppedRunStaysWhileItIsAsked(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	o := options(t, "uneven.4")
+	asked, answer := make(chan string), make(chan bool)
+	o.Diagnose = func(_ context.Context, f run.Found) (any, error) {
+		asked <- f.Dir
+		<-answer
+		return nil, nil
+	}
+	s, err := ui.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	server := httptest.NewServer(s)
+	defer server.Close()
+	first := askPredicted(t, server, "run=uneven.4&machine=flat")
+	ended := make(chan bool)
+	go func() {
+		request(t, server, "GET", "/api/diagnose?run="+url.QueryEscape(first.Run.Name), "", nil)
+		close(ended)
+	}()
+	dir := <-asked
+	for _, latency := range []string{"1", "2", "3", "4"} {
+		askPredicted(t, server, "run=uneven.4&machine=flat&set=latency_ns="+latency)
+	}
+	if _, err := os.Stat(dir); err != nil {
+		t.Errorf("while it is asked: %v", err)
+	}
+	close(answer)
+	<-ended
+	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("afterwards: %v", err)
 	}
 }
 

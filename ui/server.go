@@ -6,6 +6,9 @@ import (
 	"errors"
 	"io/fs"
 	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/commq/commq/queries"
@@ -51,6 +54,11 @@ type Server struct {
 	predictions predictedRuns
 	routes      http.Handler // what is answered, to whoever asks
 	handler     http.Handler // the same, to those who may ask
+
+	mu         sync.Mutex
+	inProgress int        // questions that are being answered
+	closed     bool       // no more are
+	ended      *sync.Cond // the last of them ended
 }
 
 // New makes a server.
@@ -61,6 +69,7 @@ func New(o Options) (*Server, error) {
 	}
 	s := &Server{options: o, engines: engines{options: o.Engine}, paths: paths{turn: make(chan struct{}, 1)},
 		predictions: predictedRuns{turn: make(chan struct{}, 1)}}
+	s.ended = sync.NewCond(&s.mu)
 	s.predictions.options = &s.options
 	s.paths.turn <- struct{}{}
 	s.predictions.turn <- struct{}{}
@@ -85,13 +94,52 @@ func New(o Options) (*Server, error) {
 // ServeHTTP answers a request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
 
-// Close closes the engines and removes the predicted runs. No request may be in progress.
-func (s *Server) Close() error { return errors.Join(s.engines.close(), s.predictions.close()) }
+// Close waits for the questions that are being answered, closes the engines and removes the predicted runs. Later
+// questions are refused.
+func (s *Server) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	for s.inProgress > 0 {
+		s.ended.Wait()
+	}
+	s.mu.Unlock()
+	return errors.Join(s.engines.close(), s.predictions.close())
+}
+
+// begin notes that a question is being answered, until end. It returns false after Close.
+func (s *Server) begin() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return false
+	}
+	s.inProgress++
+	return true
+}
+
+// end removes the predicted runs that were dropped if no other question, which may read them, is being answered.
+func (s *Server) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.inProgress--; s.inProgress > 0 {
+		return
+	}
+	for _, dir := range s.predictions.takeDropped() {
+		s.engines.forget(dir)
+		_ = os.RemoveAll(filepath.Dir(dir)) // what stays is removed with the folder, in close
+	}
+	s.ended.Broadcast()
+}
 
 // limited ends the work for a request after the timeout, with an error that says so, or when the page that asked went
 // away.
 func (s *Server) limited(next http.HandlerFunc, late error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
+		if !s.begin() {
+			http.Error(w, "the server has ended", http.StatusServiceUnavailable)
+			return
+		}
+		defer s.end()
 		ctx, cancel := context.WithTimeoutCause(r.Context(), s.options.Timeout, late)
 		defer cancel()
 		next(w, r.WithContext(ctx))

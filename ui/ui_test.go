@@ -1,7 +1,9 @@
 package ui_test
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -303,5 +305,64 @@ func TestManyRunsInTurn(t *testing.T) {
 				t.Errorf("%s: %d %s", name, status, text)
 			}
 		}
+	}
+}
+
+// Close waits for what is being answered: the engines and the predicted runs are in use until then.
+func TestCloseWaitsForQuestions(t *testing.T) {
+	o := options(t)
+	asked, answer := make(chan bool), make(chan bool)
+	o.Diagnose = func(context.Context, run.Found) (any, error) {
+		close(asked)
+		<-answer
+		return nil, nil
+	}
+	s, err := ui.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(s)
+	defer server.Close()
+	ended := make(chan int)
+	go func() {
+		status, _, _ := request(t, server, "GET", "/api/diagnose?run=uneven.4", "", nil)
+		ended <- status
+	}()
+	<-asked
+	closed := make(chan error)
+	go func() { closed <- s.Close() }()
+	select {
+	case <-closed:
+		t.Error("closed while a question was being answered")
+	case <-time.After(20 * time.Millisecond):
+	}
+	close(answer)
+	if status := <-ended; status != 200 {
+		t.Errorf("the question: status %d", status)
+	}
+	if err := <-closed; err != nil {
+		t.Error(err)
+	}
+	if status, _, text := request(t, server, "GET", "/api/diagnose?run=uneven.4", "", nil); status != 503 {
+		t.Errorf("after Close: %d %s", status, text)
+	}
+}
+
+// A page that is interrupted in a question that may fail is not written.
+func TestInterruptedPage(t *testing.T) {
+	o := options(t, "uneven.4")
+	ctx, interrupt := context.WithCancel(context.Background())
+	o.Diagnose = func(ctx context.Context, _ run.Found) (any, error) {
+		interrupt()
+		return nil, ctx.Err()
+	}
+	s, err := ui.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	var b bytes.Buffer
+	if err := s.WritePage(ctx, &b); !errors.Is(err, context.Canceled) || b.Len() > 0 {
+		t.Errorf("%d bytes, %v", b.Len(), err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"os/user"
+	"sync"
 	"syscall"
 	"time"
 
@@ -122,18 +123,28 @@ func runUI(ctx context.Context, a *app, o *uiOptions) error {
 	return errors.Join(serve(ctx, s, listener), s.Close())
 }
 
+// finder returns a function that finds the runs to show. It warns about each unreadable run once, not for each list.
+func (o *uiOptions) finder(a *app) func(context.Context) ([]run.Found, error) {
+	var warned sync.Map
+	return func(context.Context) ([]run.Found, error) {
+		if len(o.runs) > 0 {
+			return run.FindAll(a.storeDir(), o.runs)
+		}
+		return run.All(a.storeDir(), func(err error) {
+			if _, before := warned.LoadOrStore(err.Error(), true); !before {
+				a.warn("left out: %v", err)
+			}
+		})
+	}
+}
+
 // newUIServer makes the server, after it has found the runs once.
 func newUIServer(ctx context.Context, a *app, o *uiOptions) (s *ui.Server, token string, err error) {
 	l, err := a.queryLibrary()
 	if err != nil {
 		return nil, "", err
 	}
-	find := func(context.Context) ([]run.Found, error) {
-		if len(o.runs) > 0 {
-			return run.FindAll(a.storeDir(), o.runs)
-		}
-		return run.All(a.storeDir(), func(err error) { a.warn("left out: %v", err) })
-	}
+	find := o.finder(a)
 	found, err := find(ctx)
 	if err == nil && len(found) == 0 {
 		err = errNoRun
@@ -174,7 +185,11 @@ func serve(ctx context.Context, s http.Handler, listener net.Listener) error {
 	}
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
-	return server.Shutdown(last)
+	err := server.Shutdown(last)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = server.Close() // s waits for what it still does when it is closed
+	}
+	return err
 }
 
 // openBrowser opens an address in the browser of a desktop; false if there is none.

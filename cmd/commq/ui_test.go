@@ -7,6 +7,8 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -119,5 +121,31 @@ func TestUIMistakes(t *testing.T) {
 		if status != exitCannot || out != "" || !strings.Contains(errs, c.want) {
 			t.Errorf("%s: status %d, %q, %q", c.line, status, out, errs)
 		}
+	}
+}
+
+// Each list reads the store again, and warns only once about a run that cannot be read.
+func TestUnreadableRunIsToldOnce(t *testing.T) {
+	store := t.TempDir()
+	if err := os.Mkdir(filepath.Join(store, "a"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	putFile(t, filepath.Join(store, "a", "manifest.json"), "{", 0o644)
+	run, err := filepath.Abs("../../testdata/runs/uneven.4")
+	if err == nil {
+		err = os.Symlink(run, filepath.Join(store, "b"))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var errs strings.Builder
+	find := (&uiOptions{}).finder(&app{store: store, stderr: &errs})
+	for range 3 {
+		if _, err := find(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if strings.Count(errs.String(), "left out: ") != 1 {
+		t.Errorf("%s", errs.String())
 	}
 }
