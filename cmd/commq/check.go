@@ -136,7 +136,7 @@ func (o *checkOptions) check() (files []formatFile, err error) {
 	if files, err = parseFormatFiles(o.write); err != nil {
 		return nil, err
 	}
-	return files, checkMemory(o.memory)
+	return files, checkMemory(o.memory, leastMemory)
 }
 
 func runCheck(ctx context.Context, a *app, o *checkOptions) error {

@@ -114,8 +114,6 @@ func (o *detectOptions) check() error {
 	switch {
 	case o.run == "":
 		return errNoRun
-	case o.memory < 1:
-		return fmt.Errorf("--memory %d: want at least 1", o.memory)
 	case o.options.MinRanks < 2:
 		return fmt.Errorf("--min-ranks %d: want 2 or more", o.options.MinRanks)
 	case !(o.options.Completeness >= 0 && o.options.Completeness <= 1):
@@ -125,7 +123,7 @@ func (o *detectOptions) check() error {
 	case o.replay.replay && o.format != "table" && o.format != "json":
 		return fmt.Errorf("--replay with --format %s: only table and json have room for what was measured", o.format)
 	}
-	return errors.Join(oneOf("format", o.format, detectFormats[:]...), o.price.check())
+	return errors.Join(checkMemory(o.memory, 1), oneOf("format", o.format, detectFormats[:]...), o.price.check())
 }
 
 func runDetect(ctx context.Context, a *app, o *detectOptions, shared askShared) (err error) {

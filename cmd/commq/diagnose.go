@@ -123,14 +123,12 @@ func (o *diagnoseOptions) check() error {
 		return fmt.Errorf("--finding %d: want the number of a finding, from 1", o.finding)
 	case !(o.least >= 0 && o.least <= 1):
 		return fmt.Errorf("--least %v: want a fraction from 0 to 1", o.least)
-	case o.memory < 1:
-		return fmt.Errorf("--memory %d: want at least 1", o.memory)
 	case o.most < 0:
 		return fmt.Errorf("--simulate-most %d: want a number of calls, 0 for no limit", o.most)
 	case o.target.Machine == "" && len(o.target.Set) > 0:
 		return errors.New("--set: it changes a machine; name one with --machine")
 	}
-	return nil
+	return checkMemory(o.memory, 1)
 }
 
 func runDiagnose(ctx context.Context, a *app, o *diagnoseOptions) error {

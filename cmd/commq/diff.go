@@ -135,7 +135,7 @@ func (o *diffOptions) check(args []string) error {
 	if !(o.alpha > 0 && o.alpha < 1) {
 		return fmt.Errorf("--alpha %v: want a p-value between 0 and 1, for example 0.05", o.alpha)
 	}
-	if err := checkMemory(o.memory); err != nil {
+	if err := checkMemory(o.memory, leastMemory); err != nil {
 		return err
 	}
 	if o.wire && (o.plot != "" || o.machine != "" || o.format == "markdown") {
@@ -268,10 +268,11 @@ func (o *diffOptions) draw(ctx context.Context, s sides) error {
 		m.Title = "Difference of sent data: " + new.Name + " less " + base.Name
 		m.Value, m.Unit = "sent data", "bytes"
 	}
-	for run, sign := range map[*queries.Run]int64{&base: -1, &new: 1} {
-		if err := addDensity(ctx, m, *run, o.by, sign, o.engine()); err != nil {
-			return err
-		}
+	if err := addDensity(ctx, m, base, o.by, -1, o.engine()); err != nil {
+		return err
+	}
+	if err := addDensity(ctx, m, new, o.by, 1, o.engine()); err != nil {
+		return err
 	}
 	return o.writePicture(m)
 }

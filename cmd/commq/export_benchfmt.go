@@ -53,7 +53,7 @@ func (o *exportBenchfmtOptions) engine() queries.Options {
 }
 
 func runExportBenchfmt(ctx context.Context, a *app, o *exportBenchfmtOptions) error {
-	runs, err := findToMeasure(ctx, a, o.runs, o.engine())
+	runs, err := findToMeasure(ctx, a, o.runs, o.memory)
 	if err != nil {
 		return fmt.Errorf("export benchfmt: %w", err)
 	}

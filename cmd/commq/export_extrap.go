@@ -48,7 +48,7 @@ one number of ranks are repetitions. Extra-P wants five numbers of ranks or more
 
 func runExportExtrap(ctx context.Context, a *app, o *exportExtrapOptions) error {
 	engine := queries.Options{MemoryBytes: int64(o.memory) << 20}
-	runs, err := findToMeasure(ctx, a, o.runs, engine)
+	runs, err := findToMeasure(ctx, a, o.runs, o.memory)
 	if err != nil {
 		return fmt.Errorf("export extrap: %w", err)
 	}

@@ -39,12 +39,12 @@ func askWith(o queries.Options) compare.AskRuns {
 	}
 }
 
-// findToMeasure finds the runs to measure with an engine of these options.
-func findToMeasure(ctx context.Context, a *app, names []string, o queries.Options) ([]queries.Run, error) {
-	if err := checkMemory(int(o.MemoryBytes >> 20)); err != nil {
+// findToMeasure finds the runs to measure, with --memory of so many MiB.
+func findToMeasure(ctx context.Context, a *app, names []string, memoryMiB int) ([]queries.Run, error) {
+	if err := checkMemory(memoryMiB, leastMemory); err != nil {
 		return nil, err
 	}
-	runs, err := runsToMeasure(ctx, a, names, o.Trino)
+	runs, err := runsToMeasure(ctx, a, names, "")
 	if err == nil {
 		noteUnmeasured(a, runs)
 	}
@@ -92,9 +92,16 @@ func exactLaw(byRanks map[int64]float64) (*compare.Law, error) {
 // leastMemory is the least --memory with which the engine starts.
 const leastMemory = 64
 
-func checkMemory(mib int) error {
-	if mib < leastMemory {
-		return fmt.Errorf("--memory %d: want at least %d", mib, leastMemory)
+// mostMemory is the most MiB of --memory: more than any machine has, and a number of bytes.
+const mostMemory = 1 << 40
+
+// checkMemory checks the value of --memory in MiB.
+func checkMemory(mib, least int) error {
+	switch {
+	case mib < least:
+		return fmt.Errorf("--memory %d: want at least %d", mib, least)
+	case mib > mostMemory:
+		return fmt.Errorf("--memory %d: want at most %d", mib, mostMemory)
 	}
 	return nil
 }

@@ -77,8 +77,8 @@ func (o *answerOptions) check(a *app, c *cobra.Command) (err error) {
 	if o.limit < 0 {
 		return fmt.Errorf("--limit %d: want a number of rows, 0 for all", o.limit)
 	}
-	if o.memory < 64 {
-		return fmt.Errorf("--memory %d: want at least 64", o.memory)
+	if err := checkMemory(o.memory, leastMemory); err != nil {
+		return err
 	}
 	if o.threads < 0 {
 		return fmt.Errorf("--threads %d: want a number of cores, 0 for all", o.threads)

@@ -148,6 +148,8 @@ func TestQueryWrongUse(t *testing.T) {
 		{"query density --run ring.3 --limit -1", "--limit -1: want a number of rows"},
 		{"query density --run ring.3 --threads -1", "--threads -1: want a number of cores"},
 		{"query density --run ring.3 --memory 1", "--memory 1: want at least 64"},
+		{"query density --run ring.3 --memory 8796093022208", "--memory 8796093022208: want at most 1099511627776"},
+		{"export extrap --run ring.3 --memory 8796093022208", "--memory 8796093022208: want at most 1099511627776"},
 		{"query density --run ring.3 --plot x.gif", "draw x.gif: want a file name ending in .png, .svg, .pdf"},
 		{"query density --run ring.3 -o " + store + "/no/such.csv", "there is no folder"},
 		{"query calls --run ring.3", "capture it again with --record all"},

@@ -67,10 +67,11 @@ func runReport(ctx context.Context, a *app, o *reportOptions, args []string) err
 		return errNoRun
 	case o.limit < 1:
 		return fmt.Errorf("--limit %d: want at least 1", o.limit)
-	case o.memory < 64:
-		return fmt.Errorf("--memory %d: want at least 64", o.memory)
 	case o.threads < 0:
 		return fmt.Errorf("--threads %d: want a number of cores, 0 for all", o.threads)
+	}
+	if err := checkMemory(o.memory, leastMemory); err != nil {
+		return err
 	}
 	l, err := a.queryLibrary()
 	if err != nil {

@@ -49,8 +49,8 @@ func (o *sweepOptions) flags(c *cobra.Command) {
 
 // check checks the flags as far as possible without a run.
 func (o *sweepOptions) check(c *cobra.Command) error {
-	if o.memory < 1 {
-		return fmt.Errorf("--memory %d: want at least 1", o.memory)
+	if err := checkMemory(o.memory, 1); err != nil {
+		return err
 	}
 	if len(o.sweeps) == 0 {
 		for _, name := range []string{"plot", "within", "reference-ns"} {

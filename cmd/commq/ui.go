@@ -84,7 +84,7 @@ func (o *uiOptions) check() error {
 	case o.timeout <= 0:
 		return fmt.Errorf("--timeout %v: want more than 0, as in 30s", o.timeout)
 	}
-	return checkMemory(o.memory)
+	return checkMemory(o.memory, leastMemory)
 }
 
 func runUI(ctx context.Context, a *app, o *uiOptions) error {
