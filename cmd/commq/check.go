@@ -309,7 +309,7 @@ func (e *checkEngine) Causes(ctx context.Context, r compare.Run) (c compare.Caus
 	if err != nil {
 		return c, fmt.Errorf("diagnose: %w", err)
 	}
-	d, err := (&diagnoseOptions{memory: e.o.memory}).diagnose(ctx, e.a, found, func(string) {})
+	d, err := diagnosing(e.o.memory, "").diagnose(ctx, e.a, found, func(string) {})
 	if err != nil {
 		return c, err
 	}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/commq/commq/compare"
 	"github.com/commq/commq/diagnose"
-	"github.com/commq/commq/models/simulate"
 	"github.com/commq/commq/queries"
 	"github.com/commq/commq/run"
 )
@@ -29,8 +28,8 @@ func (o *diffOptions) addFindings(ctx context.Context, a *app, s sides, d *compa
 	defer clear()
 	return d.Diagnose(ctx, comparedRuns(s.base), comparedRuns(s.new),
 		func(ctx context.Context, r compare.Run) (c compare.Causes, err error) {
-			how := &diagnoseOptions{target: simulate.TargetOptions{Machine: o.machine}, memory: o.memory}
-			found, err := how.diagnose(ctx, a, run.Found{Name: r.Name, Dir: r.Dir, Manifest: r.Manifest},
+			found, err := diagnosing(o.memory, o.machine).diagnose(ctx, a,
+				run.Found{Name: r.Name, Dir: r.Dir, Manifest: r.Manifest},
 				func(step string) { show("diagnose " + r.Name + ": " + step) })
 			if err != nil {
 				return c, err

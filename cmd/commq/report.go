@@ -112,7 +112,7 @@ func writeReport(ctx context.Context, a *app, o *reportOptions, all []*queries.Q
 	defer clear()
 	inputs := make([]report.Input, len(runs))
 	for i, run := range runs {
-		in, err := reportInput(ctx, a, run)
+		in, err := reportInput(ctx, a, run, o.memory)
 		if err != nil {
 			return nil, err
 		}
@@ -132,7 +132,7 @@ func writeReport(ctx context.Context, a *app, o *reportOptions, all []*queries.Q
 }
 
 // reportInput returns the facts of a run, and how to find what the report says of it besides the answers of queries.
-func reportInput(ctx context.Context, a *app, r queries.Run) (report.Input, error) {
+func reportInput(ctx context.Context, a *app, r queries.Run, memoryMiB int) (report.Input, error) {
 	in := report.Input{Run: r, Args: runArgs(a, r), Lacks: func(reads schema.Reads) string {
 		return run.LeftOut(r.Name, r.Manifest, reads, "this report")
 	}}
@@ -156,7 +156,7 @@ func reportInput(ctx context.Context, a *app, r queries.Run) (report.Input, erro
 			in.Findings = append(in.Findings,
 				report.Finding{Check: x.Check, Status: string(x.Status), Found: x.Found, Do: x.Do})
 		}
-		in.Diagnosis, err = reportDiagnosis(ctx, a, found, doubtTexts(doubts))
+		in.Diagnosis, err = reportDiagnosis(ctx, a, found, memoryMiB, doubtTexts(doubts))
 		return err
 	}
 	return in, nil

@@ -14,7 +14,8 @@ import (
 const reportDiagnosed = 1 << 20
 
 // reportDiagnosis returns why the run takes so long, or why that cannot be said. doubts are those of its recording.
-func reportDiagnosis(ctx context.Context, a *app, found run.Found, doubts []string) (report.Diagnosis, error) {
+func reportDiagnosis(ctx context.Context, a *app, found run.Found, memoryMiB int, doubts []string) (report.Diagnosis,
+	error) {
 	if err := diagnose.Need.Check(found.Name, found.Manifest); err != nil {
 		return report.Diagnosis{Missing: err.Error()}, nil
 	}
@@ -22,7 +23,9 @@ func reportDiagnosis(ctx context.Context, a *app, found run.Found, doubts []stri
 		return report.Diagnosis{Missing: fmt.Sprintf("run %q has %s, which would take long here; ask commq diagnose",
 			found.Name, counted(calls, "call"))}, nil
 	}
-	d, err := (&diagnoseOptions{examined: true, doubts: doubts}).diagnose(ctx, a, found, func(string) {})
+	how := diagnosing(memoryMiB, "")
+	how.examined, how.doubts = true, doubts
+	d, err := how.diagnose(ctx, a, found, func(string) {})
 	if ctx.Err() != nil {
 		return report.Diagnosis{}, ctx.Err()
 	}
