@@ -104,7 +104,8 @@ func (o *predictOptions) check() error {
 	case o.holdout && o.models != "":
 		return errors.New("--holdout: laws are there already; name the runs with --run")
 	case o.holdout && o.ranks != 0:
-		return errors.New("--ranks and --holdout: want only one of them; --holdout predicts each run from the others")
+		return errors.New("--ranks and --holdout: want only one of them; --holdout predicts " +
+			"the largest run from the others")
 	case !o.holdout && o.ranks == 0:
 		return errors.New("predict: want the number of ranks to predict for, --ranks 64, or --holdout")
 	case o.ranks < 0:
@@ -119,6 +120,11 @@ func (o *predictOptions) check() error {
 func runPredict(ctx context.Context, a *app, o *predictOptions) error {
 	if err := o.check(); err != nil {
 		return err
+	}
+	if o.name != "" { // before the laws are searched, not after
+		if err := a.checkName(o.name); err != nil {
+			return err
+		}
 	}
 	m, held, err := o.learn(ctx, a)
 	if err != nil {

@@ -150,6 +150,7 @@ func TestQueryWrongUse(t *testing.T) {
 		{"query density --run ring.3 --memory 1", "--memory 1: want at least 64"},
 		{"query density --run ring.3 --memory 8796093022208", "--memory 8796093022208: want at most 1099511627776"},
 		{"export extrap --run ring.3 --memory 8796093022208", "--memory 8796093022208: want at most 1099511627776"},
+		{"predict --run nosuch --ranks 4 --name a/b", `"a/b"`},
 		{"query density --run ring.3 --plot x.gif", "draw x.gif: want a file name ending in .png, .svg, .pdf"},
 		{"query density --run ring.3 -o " + store + "/no/such.csv", "there is no folder"},
 		{"query calls --run ring.3", "capture it again with --record all"},
