@@ -182,20 +182,28 @@ func (w *watching) show(p *hang.Progress) error {
 	if w.o.format == "json" {
 		return printJSONLine(w.app.stdout, l)
 	}
-	var b strings.Builder
 	parts := l.parts(first)
+	text := printable.Text(fmt.Sprintf("%s %s\n", now.Format(time.TimeOnly), strings.Join(parts, "; ")))
 	if w.inPlace {
-		b.WriteString(strings.Join(parts, "\n") + "\n")
-	} else {
-		fmt.Fprintf(&b, "%s %s\n", now.Format(time.TimeOnly), strings.Join(parts, "; "))
-	}
-	text := printable.Text(b.String())
-	if w.inPlace {
-		text = inPlace(text, w.lines)
-		w.lines = strings.Count(b.String(), "\n")
+		rows := reportRows(parts, w.app.text().Width)
+		text = inPlace(rows, w.lines)
+		w.lines = strings.Count(rows, "\n")
 	}
 	_, err := fmt.Fprint(w.app.stdout, text)
 	return err
+}
+
+// reportRows returns the parts of a report, each in as many lines as it takes rows on a terminal of so many columns.
+func reportRows(parts []string, columns int) string {
+	var b strings.Builder
+	for _, part := range parts {
+		part = printable.Line(part)
+		if columns > 0 {
+			part = printable.Wrap(part, "  ", columns-1) // the last column is for the cursor
+		}
+		b.WriteString(part + "\n")
+	}
+	return b.String()
 }
 
 // inPlace makes a text replace the last lines on the terminal.

@@ -147,3 +147,19 @@ func TestTableFitsTheTerminal(t *testing.T) {
 		}
 	}
 }
+
+// A report in place is counted in rows of the terminal: the next one replaces all of them.
+func TestReportRows(t *testing.T) {
+	parts := []string{"ring: 4 of 4 ranks, running", "fewest calls: rank 0 (100), rank 1 (101), rank 2 (102)"}
+	for columns, want := range map[int]int{0: 2, 80: 2, 30: 3} {
+		rows := reportRows(parts, columns)
+		if strings.Count(rows, "\n") != want {
+			t.Errorf("%d columns:\n%s", columns, rows)
+		}
+		for line := range strings.Lines(rows) {
+			if columns > 0 && len(line) > columns {
+				t.Errorf("%d columns: %q", columns, line)
+			}
+		}
+	}
+}
