@@ -301,7 +301,9 @@ func runCapture(ctx context.Context, a *app, o *captureOptions, args []string) e
 	case err == nil && o.keep:
 		fmt.Fprintf(a.log(), "commq: the records are kept: %s\n", spoolDir)
 	case err == nil:
-		err = os.RemoveAll(spoolDir)
+		if err := os.RemoveAll(spoolDir); err != nil {
+			a.warn("run %s is written; its records in %s could not be removed: %v", name, spoolDir, err)
+		}
 	}
 	if err != nil && !errors.Is(err, errNothing) {
 		return fmt.Errorf("%w\nthe records are kept: commq ingest %s --name NAME (the program's exit status was %d)",

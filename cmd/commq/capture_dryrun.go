@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 
 	"github.com/dustin/go-humanize"
@@ -84,6 +85,8 @@ func (o *captureOptions) spoolBound() (int64, error) {
 	case o.ranks < 1:
 		return 0, errors.New("--max-spool: the bound is for the whole job and divided by the ranks: give their " +
 			"number with -n")
+	case n/uint64(o.ranks) > math.MaxInt64:
+		return 0, fmt.Errorf("--max-spool %s: more than any disk has; want less, or no limit", o.maxSpool)
 	case n/uint64(o.ranks) < leastSpool:
 		return 0, fmt.Errorf("--max-spool %s: %d bytes for each of %d ranks; want at least %d", o.maxSpool,
 			n/uint64(o.ranks), o.ranks, leastSpool)

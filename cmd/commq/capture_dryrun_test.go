@@ -7,6 +7,16 @@ import (
 	"testing"
 )
 
+// A bound that is no number of bytes of the shim's is refused.
+func TestSpoolBound(t *testing.T) {
+	for bound, want := range map[string]int64{"10EB": 0, "5EB": 5e18, "1MB": 1e6} {
+		got, err := (&captureOptions{maxSpool: bound, ranks: 1}).spoolBound()
+		if got != want || (err != nil) != (want == 0) {
+			t.Errorf("%s: %d, %v; want %d", bound, got, err, want)
+		}
+	}
+}
+
 // TestDryRunReportsSimulators: a mark of a simulator rank in the spool that cannot be removed is an error of
 // commq capture --dry-run too.
 func TestDryRunReportsSimulators(t *testing.T) {
