@@ -176,7 +176,7 @@ var listColumns = []queries.Column{{Name: "run", Type: "VARCHAR"}, {Name: "ranks
 	{Name: "on_disk", Type: "BIGINT", Unit: "bytes"}}
 
 // allListColumns are those of --exact, with the names of the other formats.
-var allListColumns = []queries.Column{{Name: "name", Type: "VARCHAR"}, {Name: "ranks", Type: "INTEGER"},
+var allListColumns = []queries.Column{{Name: "run", Type: "VARCHAR"}, {Name: "ranks", Type: "INTEGER"},
 	{Name: "calls", Type: "BIGINT"}, {Name: "messages", Type: "BIGINT"}, {Name: "message_bytes", Type: "BIGINT"},
 	{Name: "collectives", Type: "BIGINT"}, {Name: "time_origin", Type: "VARCHAR"}, {Name: "record", Type: "VARCHAR"},
 	{Name: "ended", Type: "VARCHAR"}, {Name: "started", Type: "VARCHAR"}, {Name: "file_bytes", Type: "BIGINT"},

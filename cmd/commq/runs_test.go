@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -254,5 +255,16 @@ func TestVirtualTimesInWords(t *testing.T) {
 		if !strings.Contains(x.text, x.want) {
 			t.Errorf("%s: no %q in\n%s", x.where, x.want, x.text)
 		}
+	}
+}
+
+// The table with all columns has those of csv, by the same names.
+func TestColumnsOfRunsList(t *testing.T) {
+	var names []string
+	for _, c := range allListColumns {
+		names = append(names, c.Name)
+	}
+	if !slices.Equal(names, listedColumns[:]) {
+		t.Errorf("%q, want %q", names, listedColumns)
 	}
 }
