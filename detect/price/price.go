@@ -22,7 +22,7 @@ import (
 type Pricing struct {
 	// Machine is the name of the machine.
 	Machine string `json:"machine"`
-	// Dialect is the dialect of the simulation: paper or dimemas.
+	// Dialect is the dialect of the simulation: paper or dimemas5.
 	Dialect string `json:"dialect"`
 	// PredictedNs is the time of the run as it is.
 	PredictedNs int64 `json:"predicted_ns"`

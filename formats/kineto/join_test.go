@@ -58,10 +58,10 @@ func untimed(r *formatstest.Run) (rows []string, starts []int64) {
 // of the message are those of the execution traces, and the times those of the profiler.
 // A rank above all that a job may have makes a group unknown, as do the other checks of ranks.
 func TestRanksOfGroups(t *testing.T) {
-	if got := narrow([]int64{0, mostMembers - 1}); len(got) != 2 {
+	if got := narrow([]int64{0, training.MostRanks - 1}); len(got) != 2 {
 		t.Errorf("%v", got)
 	}
-	if got := narrow([]int64{0, mostMembers}); got != nil {
+	if got := narrow([]int64{0, training.MostRanks}); got != nil {
 		t.Errorf("%v", got)
 	}
 }

@@ -30,7 +30,7 @@ const EpochRows = 1 << 18
 type Prediction struct {
 	// Machine is the name of the machine.
 	Machine string `json:"machine"`
-	// Dialect is the dialect of the simulation: paper or dimemas.
+	// Dialect is the dialect of the simulation: paper or dimemas5.
 	Dialect string `json:"dialect"`
 	// PetNs is the predicted execution time. LowNs and HighNs are those with all compute times at the ends of their
 	// interval, widened by how far the laws miss the training runs.

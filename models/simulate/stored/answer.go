@@ -11,7 +11,7 @@ type Answer struct {
 	Run string `json:"run"`
 	// Machine is the name of the machine.
 	Machine string `json:"machine"`
-	// Dialect is the dialect of the simulation: paper or dimemas.
+	// Dialect is the dialect of the simulation: paper or dimemas5.
 	Dialect string `json:"dialect"`
 	// Nodes is the number of nodes.
 	Nodes int `json:"nodes"`
