@@ -221,8 +221,10 @@ func (f *receivesReader) choose(part int32) error {
 		return err
 	}
 	for _, c := range f.chunks {
-		if c.At < 0 || c.At > info.Size() || c.Count < 0 || c.Count > (info.Size()-c.At)/int64(unsafe.Sizeof(match.Recv{})) {
-			return fmt.Errorf("%s is not the file of its index: it has no %d receives at %d", f.file.Name(), c.Count, c.At)
+		room := (info.Size() - c.At) / int64(unsafe.Sizeof(match.Recv{}))
+		if c.At < 0 || c.At > info.Size() || c.Count < 0 || c.Count > room {
+			return fmt.Errorf("%s is not the file of its index: it has no %d receives at %d", f.file.Name(), c.Count,
+				c.At)
 		}
 	}
 	f.chunks = slices.DeleteFunc(f.chunks, func(c receiveChunk) bool { return c.To != part })

@@ -219,8 +219,8 @@ func TestPartsContinueWhereTheyWereStopped(t *testing.T) {
 	compareRuns(t, "stopped and begun again", store, made, whole)
 }
 
-// TestIndexOfOtherReceives gives the receives of a part an index that is not theirs: nothing is read, and no memory taken
-// for it.
+// TestIndexOfOtherReceives gives the receives of a part an index that is not theirs: nothing is read, and no memory
+// taken for it.
 func TestIndexOfOtherReceives(t *testing.T) {
 	f, err := os.Create(filepath.Join(t.TempDir(), "receives"))
 	if err != nil {
@@ -234,8 +234,8 @@ func TestIndexOfOtherReceives(t *testing.T) {
 	for _, c := range []struct {
 		at, count int64
 		fits      bool
-	}{{0, 3, true}, {size / 3, 2, true}, {0, 4, false}, {size / 3, 3, false}, {-1, 1, false}, {0, -1, false}, {0, 1 << 60, false},
-		{1 << 62, 0, false}} {
+	}{{0, 3, true}, {size / 3, 2, true}, {0, 4, false}, {size / 3, 3, false}, {-1, 1, false}, {0, -1, false},
+		{0, 1 << 60, false}, {1 << 62, 0, false}} {
 		r := receivesReader{f, []receiveChunk{{0, 2, 0, 1}, {0, 1, c.at, c.count}}}
 		if err := r.choose(1); (err == nil) != c.fits || err == nil && len(r.chunks) != 1 {
 			t.Errorf("%+v: %v, %v", c, err, r.chunks)

@@ -10,8 +10,8 @@ import (
 	"github.com/commq/commq/capture/spool/spoolgen"
 )
 
-// Ranks of a host that begin one after the other take the time from the first to the last, in a folder whose name has the
-// characters of patterns. The clock of another host has nothing to do with that.
+// Ranks of a host that begin one after the other take the time from the first to the last, in a folder whose name has
+// the characters of patterns. The clock of another host has nothing to do with that.
 func TestVolumeOfRanksThatBeginApart(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a[1]")
 	if err := os.Mkdir(dir, 0o777); err != nil {

@@ -18,7 +18,8 @@ import (
 func TestModesOfWrittenFiles(t *testing.T) {
 	dir := t.TempDir()
 	private, shared, link := filepath.Join(dir, "private"), filepath.Join(dir, "shared"), filepath.Join(dir, "link")
-	if err := errors.Join(os.WriteFile(shared, nil, 0o666), os.Chmod(shared, 0o664), os.Symlink("shared", link)); err != nil {
+	err := errors.Join(os.WriteFile(shared, nil, 0o666), os.Chmod(shared, 0o664), os.Symlink("shared", link))
+	if err != nil {
 		t.Fatal(err)
 	}
 	defer syscall.Umask(syscall.Umask(0o077))
