@@ -13,6 +13,7 @@ import (
 
 	"github.com/commq/commq/formats/formatstest"
 	"github.com/commq/commq/formats/jsonstream"
+	"github.com/commq/commq/formats/training"
 	"github.com/commq/commq/schema"
 )
 
