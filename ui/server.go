@@ -52,13 +52,17 @@ type Server struct {
 	found       foundRuns
 	paths       paths
 	predictions predictedRuns
+	questions   questions
 	routes      http.Handler // what is answered, to whoever asks
 	handler     http.Handler // the same, to those who may ask
+}
 
+// questions counts the questions that are being answered.
+type questions struct {
 	mu         sync.Mutex
-	inProgress int        // questions that are being answered
-	closed     bool       // no more are
-	ended      *sync.Cond // the last of them ended
+	inProgress int
+	closed     bool       // no more are answered
+	ended      *sync.Cond // none is in progress
 }
 
 // New makes a server.
@@ -69,7 +73,7 @@ func New(o Options) (*Server, error) {
 	}
 	s := &Server{options: o, engines: engines{options: o.Engine}, paths: paths{turn: make(chan struct{}, 1)},
 		predictions: predictedRuns{turn: make(chan struct{}, 1)}}
-	s.ended = sync.NewCond(&s.mu)
+	s.questions.ended = sync.NewCond(&s.questions.mu)
 	s.predictions.options = &s.options
 	s.paths.turn <- struct{}{}
 	s.predictions.turn <- struct{}{}
@@ -97,49 +101,59 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.S
 // Close waits for the questions that are being answered, closes the engines and removes the predicted runs. Later
 // questions are refused.
 func (s *Server) Close() error {
-	s.mu.Lock()
-	s.closed = true
-	for s.inProgress > 0 {
-		s.ended.Wait()
-	}
-	s.mu.Unlock()
+	s.questions.close()
 	return errors.Join(s.engines.close(), s.predictions.close())
 }
 
-// begin notes that a question is being answered, until end. It returns false after Close.
-func (s *Server) begin() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
+// removeDropped removes the predicted runs that are kept no more. No question may be reading them.
+func removeDropped(runs *predictedRuns, e *engines) {
+	for _, dir := range runs.takeDropped() {
+		e.forget(dir)
+		_ = os.RemoveAll(filepath.Dir(dir)) // what stays is removed with the folder, in close
+	}
+}
+
+// close refuses further questions and waits for those in progress.
+func (q *questions) close() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.closed = true
+	for q.inProgress > 0 {
+		q.ended.Wait()
+	}
+}
+
+// begin notes that a question is being answered, until end. It returns false after close.
+func (q *questions) begin() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
 		return false
 	}
-	s.inProgress++
+	q.inProgress++
 	return true
 }
 
-// end removes the predicted runs that were dropped if no other question, which may read them, is being answered.
-func (s *Server) end() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.inProgress--; s.inProgress > 0 {
+// end ends a question, and calls idle if no other one is in progress; none begins meanwhile.
+func (q *questions) end(idle func()) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.inProgress--; q.inProgress > 0 {
 		return
 	}
-	for _, dir := range s.predictions.takeDropped() {
-		s.engines.forget(dir)
-		_ = os.RemoveAll(filepath.Dir(dir)) // what stays is removed with the folder, in close
-	}
-	s.ended.Broadcast()
+	idle()
+	q.ended.Broadcast()
 }
 
 // limited ends the work for a request after the timeout, with an error that says so, or when the page that asked went
 // away.
 func (s *Server) limited(next http.HandlerFunc, late error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		if !s.begin() {
+		if !s.questions.begin() {
 			http.Error(w, "the server has ended", http.StatusServiceUnavailable)
 			return
 		}
-		defer s.end()
+		defer s.questions.end(func() { removeDropped(&s.predictions, &s.engines) })
 		ctx, cancel := context.WithTimeoutCause(r.Context(), s.options.Timeout, late)
 		defer cancel()
 		next(w, r.WithContext(ctx))

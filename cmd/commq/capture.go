@@ -239,13 +239,7 @@ func runCapture(ctx context.Context, a *app, o *captureOptions, args []string) e
 	if err != nil {
 		return err
 	}
-	name := o.name
-	if name == "" {
-		name = writer.NameFor(filepath.Base(args[0]))
-		if o.ranks > 0 {
-			name = fmt.Sprintf("%s.%d", name, o.ranks)
-		}
-	}
+	name := o.runName(args[0])
 	if !o.dryRun {
 		if err := a.checkName(name); err != nil {
 			return err
@@ -294,18 +288,7 @@ func runCapture(ctx context.Context, a *app, o *captureOptions, args []string) e
 	if err == nil {
 		err = o.ingest(ctx, a, out, name, spoolDir, job, status, lost)
 	}
-	switch {
-	case errors.Is(err, ingest.ErrNoJob):
-		os.RemoveAll(spoolDir)
-		err = errNothing
-	case err == nil && o.keep:
-		fmt.Fprintf(a.log(), "commq: the records are kept: %s\n", spoolDir)
-	case err == nil:
-		if err := os.RemoveAll(spoolDir); err != nil {
-			a.warn("run %s is written; its records in %s could not be removed: %v", name, spoolDir, err)
-		}
-	}
-	if err != nil && !errors.Is(err, errNothing) {
+	if err = o.leaveSpool(a, name, spoolDir, err); err != nil && !errors.Is(err, errNothing) {
 		return fmt.Errorf("%w\nthe records are kept: commq ingest %s --name NAME (the program's exit status was %d)",
 			err, spoolDir, status)
 	}
@@ -320,6 +303,37 @@ func runCapture(ctx context.Context, a *app, o *captureOptions, args []string) e
 		return exitError(exitCannot)
 	}
 	return err
+}
+
+// runName returns the name of the run to write.
+func (o *captureOptions) runName(program string) string {
+	if o.name != "" {
+		return o.name
+	}
+	name := writer.NameFor(filepath.Base(program))
+	if o.ranks > 0 {
+		name = fmt.Sprintf("%s.%d", name, o.ranks)
+	}
+	return name
+}
+
+// leaveSpool removes the records unless ingest failed or --keep keeps them. It returns the error of ingest, or
+// errNothing if no rank recorded anything.
+func (o *captureOptions) leaveSpool(a *app, name, spoolDir string, err error) error {
+	switch {
+	case errors.Is(err, ingest.ErrNoJob):
+		os.RemoveAll(spoolDir)
+		return errNothing
+	case err != nil:
+		return err
+	case o.keep:
+		fmt.Fprintf(a.log(), "commq: the records are kept: %s\n", spoolDir)
+		return nil
+	}
+	if err := os.RemoveAll(spoolDir); err != nil {
+		a.warn("run %s is written; its records in %s could not be removed: %v", name, spoolDir, err)
+	}
+	return nil
 }
 
 // ranksPatience is how long ranks may record after the launcher has ended.
