@@ -90,6 +90,7 @@ type tail struct {
 	lastPos int64      // where it is in the file
 	alive   bool       // the process was alive when the file was read
 	gone    bool
+	kept    *os.File // still open, to read how the process ended if the file is removed; nil if there are too many
 	packed  *spool.Tail // of a file whose slots are packed; else nil
 	bytes   int64       // that its records take
 }
@@ -107,11 +108,23 @@ func Watch(dir, id string) (*Watcher, error) {
 // the last part.
 const maxNew = 8 << 20
 
+// maxKept is the number of files that are kept open at most.
+const maxKept = 512
+
+// Close closes the files.
+func (w *Watcher) Close() {
+	for _, t := range w.files {
+		if t.kept != nil {
+			t.kept.Close()
+		}
+	}
+}
+
 // Look reads what is new and returns the progress. The error names a file that cannot be read; it is fs.ErrNotExist
-// if the records are gone.
+// if the records are gone and did not tell before how the job ended.
 func (w *Watcher) Look() (*Progress, error) {
 	entries, err := os.ReadDir(w.dir)
-	if err != nil {
+	if err != nil && (len(w.files) == 0 || !errors.Is(err, fs.ErrNotExist)) {
 		return nil, fmt.Errorf("read the spool: %w", err)
 	}
 	for _, t := range w.files {
@@ -127,10 +140,40 @@ func (w *Watcher) Look() (*Progress, error) {
 	}
 	for _, t := range w.files {
 		if t.gone {
-			return nil, fmt.Errorf("job %s: %w any more: ingested or removed meanwhile", w.Info.ID, fs.ErrNotExist)
+			return w.ended()
 		}
 	}
 	return w.progress(), nil
+}
+
+// ended returns the last progress of a job whose files are removed: commq capture ingests the records as soon as the
+// job has ended. The files that were kept open still tell how.
+func (w *Watcher) ended() (*Progress, error) {
+	gone := fmt.Errorf("job %s: %w any more: ingested or removed meanwhile", w.Info.ID, fs.ErrNotExist)
+	for _, t := range w.files {
+		if t.gone && (t.kept == nil || t.readRest(w.buf) != nil) {
+			return nil, gone
+		}
+	}
+	p := w.progress()
+	if unseen := p.Seen < int(p.Ranks) && p.Ended == p.Seen; p.State == Running || p.State == Unknown || unseen {
+		return nil, gone
+	}
+	return p, nil
+}
+
+// readRest reads a file that has been removed.
+func (t *tail) readRest(buf []byte) error {
+	h, alive, err := readLiveHeader(t.kept)
+	if err != nil {
+		return err
+	}
+	t.h, t.alive = *h, alive
+	if t.packed != nil { // its reader opens the file by its name
+		t.exact = false
+		return nil
+	}
+	return t.follow(t.kept, buf)
 }
 
 func (w *Watcher) readFile(name string) error {
@@ -138,14 +181,23 @@ func (w *Watcher) readFile(name string) error {
 	if err != nil {
 		return err
 	}
-	defer f.Close()
+	t := w.files[name]
+	keep := t == nil && len(w.files) < maxKept
+	defer func() {
+		if !keep {
+			f.Close()
+		}
+	}()
 	h, alive, err := readLiveHeader(f)
 	if err != nil {
+		keep = false
 		return err
 	}
-	t := w.files[name]
 	if t == nil {
 		t = &tail{pos: spool.HeaderBytes, exact: true}
+		if keep {
+			t.kept = f
+		}
 		if h.Packed != 0 {
 			t.packed = spool.NewTail(f.Name(), h)
 		}

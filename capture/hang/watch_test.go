@@ -52,6 +52,51 @@ func TestProgress(t *testing.T) {
 	}
 }
 
+// Of a job whose records are removed between two looks, the files that were open tell how it ended.
+func TestEndOfRemovedRecords(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		ended uint32
+		ranks int // of the job; 2 have records
+		want  string
+	}{
+		{"finalized", spool.EndedFinalized, 2, Finalized},
+		{"aborted", spool.EndedAborted, 2, Aborted},
+		{"not ended on another machine", spool.EndedNot, 2, ""},
+		{"ranks that were never seen", spool.EndedFinalized, 3, ""},
+	} {
+		dir := t.TempDir()
+		put := func(ended uint32) {
+			for rank := range 2 {
+				name, data := fileBytes(t, rank, c.ranks, func(h *spool.Header) { h.Ended = ended }, func(s *script) {})
+				if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		put(spool.EndedNot)
+		w, err := Watch(dir, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Look(); err != nil {
+			t.Fatal(err)
+		}
+		put(c.ended) // and the records are ingested
+		if err := os.RemoveAll(dir); err != nil {
+			t.Fatal(err)
+		}
+		p, err := w.Look()
+		switch {
+		case c.want == "" && !errors.Is(err, fs.ErrNotExist):
+			t.Errorf("%s: %+v, %v; want that the records are gone", c.name, p, err)
+		case c.want != "" && (err != nil || p.State != c.want):
+			t.Errorf("%s: %+v, %v; want %s", c.name, p, err, c.want)
+		}
+		w.Close()
+	}
+}
+
 // Of a large file only the end is read, and the number of its calls is a good estimate. From there on calls are
 // counted exactly.
 func TestLargeFile(t *testing.T) {

@@ -38,7 +38,8 @@ the fewest calls, and what could not be recorded. On a terminal the lines stay i
 line (with --format json, one object).
 
 watch waits if the folder is empty, for the job may start later. It ends when all ranks have ended. Exit status: 0
-when they finalized (or with --once), 1 when the job was aborted or killed. It reads only headers and new records, so
+when they finalized (or with --once), 1 when the job was aborted or killed, 2 when the records were removed before that
+could be seen. It reads only headers and new records, so
 a report is cheap however much was recorded; calls in files that were large at the start are estimated (~). Records that
 a process without mapped files has not written yet are not counted.
 
@@ -90,11 +91,15 @@ func runWatch(ctx context.Context, a *app, o *watchOptions, spoolDir string) err
 	if err != nil {
 		return fmt.Errorf("watch: %w", err)
 	}
-	for watcher != nil {
+	if watcher == nil {
+		return nil
+	}
+	defer watcher.Close()
+	for {
 		p, err := watcher.Look()
 		if errors.Is(err, fs.ErrNotExist) && w.reports > 0 {
-			a.warn("watch: %v", err)
-			return nil
+			return fmt.Errorf("watch: the records in %s are gone (ingested, or removed) and how the job ended was not "+
+				"seen; the run that was made of them tells it, or watch with a smaller --interval", w.dir)
 		}
 		if err != nil {
 			return fmt.Errorf("watch: %w", err)
@@ -112,7 +117,6 @@ func runWatch(ctx context.Context, a *app, o *watchOptions, spoolDir string) err
 			return nil
 		}
 	}
-	return nil
 }
 
 // start waits for the first rank. It returns nil if the user interrupts it.
