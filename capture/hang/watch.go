@@ -90,7 +90,7 @@ type tail struct {
 	lastPos int64      // where it is in the file
 	alive   bool       // the process was alive when the file was read
 	gone    bool
-	kept    *os.File // still open, to read how the process ended if the file is removed; nil if there are too many
+	kept    *os.File    // still open, to read how the process ended if the file is removed; nil if there are too many
 	packed  *spool.Tail // of a file whose slots are packed; else nil
 	bytes   int64       // that its records take
 }

@@ -175,6 +175,19 @@ func CheckAwaited(dir string) error {
 	return nil
 }
 
+// FolderOf returns the folder of the records: the given one, or the only one below it that commq capture made if the
+// given one has no files of a job, as one that was named with --spool.
+func FolderOf(dir string) string {
+	if _, ok := otherFiles(dir); !ok {
+		return dir
+	}
+	below, err := filepath.Glob(filepath.Join(dir, spool.FolderPrefix+"*"))
+	if err != nil || len(below) != 1 {
+		return dir
+	}
+	return below[0]
+}
+
 // otherFiles names what a folder has, hidden files aside; ok is false if the files of a job are among it.
 func otherFiles(dir string) (found string, ok bool) {
 	entries, err := os.ReadDir(dir)

@@ -250,6 +250,7 @@ func TestJobsOfASpool(t *testing.T) {
 			t.Errorf("%s; want %s", got, want)
 		}
 	}
+	testFolderOf(t)
 	for _, c := range []struct{ files, want string }{{"", ""}, {".nfs1", ""},
 		{"notes.txt", "JOB.RANK.THREAD.cqs), only notes.txt; was"}, {"a b c", ", only a and 2 more; was"},
 		{"notes.txt 0000000000000abc.0.0.cqs", ""}} {
@@ -265,6 +266,28 @@ func TestJobsOfASpool(t *testing.T) {
 	}
 	if _, err := Jobs(filepath.Join(dir, "nowhere")); !errors.Is(err, os.ErrNotExist) {
 		t.Error(err)
+	}
+}
+
+// testFolderOf finds the folder that commq capture made below the one of --spool.
+func testFolderOf(t *testing.T) {
+	t.Helper()
+	for _, c := range []struct{ made, want string }{{"", "."}, {"other/", "."}, {"commq-spool-1/", "commq-spool-1"},
+		{"commq-spool-1/ notes.txt", "commq-spool-1"}, {"commq-spool-1/ commq-spool-2/", "."},
+		{"commq-spool-1/ 0000000000000abc.0.0.cqs", "."}} {
+		dir := t.TempDir()
+		for _, name := range strings.Fields(c.made) {
+			err := os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o700)
+			if err == nil && !strings.HasSuffix(name, "/") {
+				err = os.WriteFile(filepath.Join(dir, name), nil, 0o600)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := FolderOf(dir); got != filepath.Join(dir, c.want) {
+			t.Errorf("the folder of records in a folder with %q is %s, want %s", c.made, got, c.want)
+		}
 	}
 }
 

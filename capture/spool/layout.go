@@ -11,6 +11,8 @@ const (
 	Suffix      = ".cqs"
 	// WindowsSuffix is that of the file with the last slots of a file whose records are packed.
 	WindowsSuffix = ".cqw"
+	// FolderPrefix begins the name of the folder that each commq capture makes for its records.
+	FolderPrefix = "commq-spool-"
 )
 
 // Kind is the kind of a slot, CQ_END to CQ_BASE of spool.h.

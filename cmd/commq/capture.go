@@ -19,6 +19,7 @@ import (
 	"github.com/commq/commq/capture/ingest"
 	"github.com/commq/commq/capture/launch"
 	"github.com/commq/commq/capture/shim"
+	"github.com/commq/commq/capture/spool"
 	"github.com/commq/commq/internal/kept"
 	"github.com/commq/commq/internal/secrets"
 	"github.com/commq/commq/internal/units"
@@ -260,7 +261,7 @@ func runCapture(ctx context.Context, a *app, o *captureOptions, args []string) e
 		}
 		defer out.Abort()
 	}
-	spoolDir, err := os.MkdirTemp(o.spool, "commq-spool-")
+	spoolDir, err := os.MkdirTemp(o.spool, spool.FolderPrefix)
 	if err != nil {
 		return fmt.Errorf("capture: make a spool folder: %w; name a writable one with --spool", err)
 	}

@@ -37,11 +37,12 @@ ended, the calls and bytes recorded with their rates, the calls that ranks are i
 the fewest calls, and what could not be recorded. On a terminal the lines stay in place; elsewhere each report is one
 line (with --format json, one object).
 
-watch waits if the folder is empty, for the job may start later. It ends when all ranks have ended. Exit status: 0
-when they finalized (or with --once), 1 when the job was aborted or killed, 2 when the records were removed before that
-could be seen. It reads only headers and new records, so
-a report is cheap however much was recorded; calls in files that were large at the start are estimated (~). Records that
-a process without mapped files has not written yet are not counted.
+spool is the folder of the records, or the one that was given to commq capture --spool if it has the records of one
+capture. watch waits if the folder is empty, for the job may start later. It ends when all ranks have ended. Exit
+status: 0 when they finalized (or with --once), 1 when the job was aborted or killed, 2 when the records were removed
+before that could be seen. It reads only headers and new records, so a report is cheap however much was recorded; calls
+in files that were large at the start are estimated (~). Records that a process without mapped files has not written
+yet are not counted.
 
 --hang reports once, on a job that runs, hangs or was killed: the call that each rank is in, with whom, since when
 (seconds since MPI_Init), and which ranks it waits for. It names ranks that wait for each other in a circle
@@ -81,7 +82,7 @@ func runWatch(ctx context.Context, a *app, o *watchOptions, spoolDir string) err
 		return fmt.Errorf("watch: %w", err)
 	}
 	if o.hang.on {
-		return reportHang(a, o, spoolDir)
+		return reportHang(a, o, ingest.FolderOf(spoolDir))
 	}
 	if o.interval < 100*time.Millisecond {
 		return fmt.Errorf("--interval %s: want at least 100ms", o.interval)
@@ -121,7 +122,9 @@ func runWatch(ctx context.Context, a *app, o *watchOptions, spoolDir string) err
 
 // start waits for the first rank. It returns nil if the user interrupts it.
 func (w *watching) start(ctx context.Context) (*hang.Watcher, error) {
+	given := w.dir
 	for noted := false; ; noted = true {
+		w.dir = ingest.FolderOf(given)
 		jobs, err := ingest.Jobs(w.dir)
 		if err != nil {
 			return nil, err
@@ -133,7 +136,7 @@ func (w *watching) start(ctx context.Context) (*hang.Watcher, error) {
 			return nil, err
 		}
 		if !noted {
-			w.app.note("watch: no records in %s so far; waiting for the first rank", w.dir)
+			w.app.note("watch: no records in %s so far; waiting for the first rank", given)
 		}
 		if !pause(ctx, w.o.interval) {
 			return nil, nil
