@@ -182,7 +182,8 @@ func (w *watching) show(p *hang.Progress) error {
 	now := time.Now()
 	l := watchReport{At: now.UTC().Format(time.RFC3339), Progress: p}
 	if s := now.Sub(w.last).Seconds(); w.reports > 0 && s > 0 {
-		l.CallsPerS, l.BytesPerS = float64(p.Calls-w.before.Calls)/s, float64(p.Bytes-w.before.Bytes)/s
+		l.CallsPerS = float64(p.Calls-w.before.Calls) / s
+		l.BytesPerS = max(0, float64(p.Bytes-w.before.Bytes)/s) // records that were packed since take fewer bytes
 	}
 	first := w.reports == 0
 	w.reports, w.before, w.last = w.reports+1, *p, now
@@ -238,7 +239,7 @@ func (l *watchReport) parts(first bool) []string {
 		}
 		return " (" + perSecond + "/s)"
 	}
-	counts := fmt.Sprintf("%s%s calls%s, %s%s", about, grouped(l.Calls), rate(grouped(int64(l.CallsPerS))),
+	counts := fmt.Sprintf("%s%s calls%s, %s of records%s", about, grouped(l.Calls), rate(grouped(int64(l.CallsPerS))),
 		inBytes(l.Bytes), rate(inBytes(int64(l.BytesPerS))))
 	parts := []string{ranks + ", " + l.State, counts}
 	if doing := l.doing(); doing != "" {
