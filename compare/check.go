@@ -15,7 +15,7 @@ import (
 const (
 	Passed    = "passed"
 	Failed    = "failed"
-	Undecided = "undecided" // something that the verdict needs is missing
+	Undecided = "undecided" // something that the verdict needs is missing, and nothing that is there breaks the rule
 )
 
 // Finding is one violation, or one thing that is missing.
@@ -222,15 +222,16 @@ func (j *judge) runs() (at []int) {
 	return at
 }
 
+// missing adds what is missing. A rule that is broken stays so: no other run or measure can mend that.
 func (j *judge) missing(format string, args ...any) {
-	j.result.Status = Undecided
+	if j.result.Status != Failed {
+		j.result.Status = Undecided
+	}
 	j.result.Findings = append(j.result.Findings, Finding{Message: fmt.Sprintf(format, args...)})
 }
 
 func (j *judge) broken(f Finding) {
-	if j.result.Status != Undecided {
-		j.result.Status = Failed
-	}
+	j.result.Status = Failed
 	j.result.Findings = append(j.result.Findings, f)
 }
 

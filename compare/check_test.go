@@ -120,6 +120,20 @@ func TestRanksOfTheBaselineThatNoRunHas(t *testing.T) {
 	}
 }
 
+// TestBrokenAndIncomplete: a rule that a run breaks is broken, whatever is missing before or after it.
+func TestBrokenAndIncomplete(t *testing.T) {
+	e := evidence(map[string]int64{"messages": 40}, map[string]int64{"messages": 50})
+	e.Baseline.Sections[8] = e.Baseline.Sections[3]
+	e.New = append(e.New, sampleWith("other", exactly("messages", 1)))
+	e.New[1].Ranks, e.Kept = 5, append(e.Kept, e.Kept[0])
+	r := checked(t, "no_more: [messages]", e)
+	for _, want := range []string{"the baseline has runs of 8 ranks", "messages of run pr is 50", "run other has 5 ranks"} {
+		if r.Status != Failed || !strings.Contains(said(r), want) {
+			t.Errorf("%s: %s\nwant %s: %s", r.Status, said(r), Failed, want)
+		}
+	}
+}
+
 // TestPlacesAreOfCallsThatCount: more of everything, and each finding names the places of its measure's calls alone.
 func TestPlacesAreOfCallsThatCount(t *testing.T) {
 	places := []string{"MPI_Send in swap (halo.c)", "MPI_Recv in swap (halo.c)", "MPI_Allreduce in sum (halo.c)",
