@@ -18,7 +18,7 @@ const (
 	Came   = "came"   // only the new runs have it
 	Went   = "went"   // only the base has it
 	Grew   = "grew"   // mending it gains more in the new runs
-	Shrank = "shrank" // likewise less
+	Shrank = "shrank" // likewise less, or Unclear if a side has one run whose times were measured
 )
 
 // leastShift is the least difference of gains that counts, as a part of the base's time.
@@ -26,7 +26,8 @@ const leastShift = 0.01
 
 // FindingShift is a finding of commq diagnose that differs between two sets of runs.
 type FindingShift struct {
-	// What is the outcome: came, went, grew or shrank.
+	// What is the outcome: came, went, grew or shrank; unclear if both sides have the finding and one of them is a
+	// single run whose times were measured.
 	What string `json:"what"`
 	// Rule is the kind of finding.
 	Rule string `json:"rule"`
@@ -98,6 +99,8 @@ func (d *Comparison) AddFindings(base, new []Causes) {
 	}
 	b, n := gather(base), gather(new)
 	pairFindings(b, n)
+	measured := func(c Causes) bool { return c.Times == "measured" }
+	few := min(len(base), len(new)) == 1 && slices.ContainsFunc(all, measured)
 	least := leastShift * medianTime(base)
 	for _, f := range b {
 		d.addShift(f, f.same, least, len(base), len(new))
@@ -105,6 +108,11 @@ func (d *Comparison) AddFindings(base, new []Causes) {
 	for _, f := range n {
 		if f.same == nil {
 			d.addShift(nil, f, least, len(base), len(new))
+		}
+	}
+	for i := range d.Findings {
+		if s := &d.Findings[i]; few && (s.What == Grew || s.What == Shrank) {
+			s.What = Unclear
 		}
 	}
 	slices.SortStableFunc(d.Findings, func(x, y FindingShift) int { return cmp.Compare(y.size(), x.size()) })
@@ -316,10 +324,14 @@ func (s *FindingShift) name() string {
 
 // change is the outcome in words.
 func (s *FindingShift) change() string {
-	if s.From != "" {
-		return s.What + ", was at " + s.From
+	what := s.What
+	if what == Unclear {
+		what = "~ (n=1, too few to tell)"
 	}
-	return s.What
+	if s.From != "" {
+		return what + ", was at " + s.From
+	}
+	return what
 }
 
 // text is the gain in words; empty if no run has the finding.

@@ -84,6 +84,29 @@ func TestFindingShifts(t *testing.T) {
 	}
 }
 
+// How much a finding gains in one run with measured times is no evidence that it grew; in simulated times it is.
+func TestFindingsOfSingleMeasuredRuns(t *testing.T) {
+	one := func(times string, gain int) Causes {
+		c := costs("a", fmt.Sprintf("late-sender MPI_Send a.c:12 %d", gain))
+		c.Times = times
+		return c
+	}
+	const of = "; late-sender, MPI_Send at a.c:12; 80 ms (4 %); 20 ms (1 %)"
+	for _, c := range []struct {
+		base, new []Causes
+		want      string
+	}{
+		{[]Causes{one("measured", 80)}, []Causes{one("measured", 20)}, "~ (n=1, too few to tell)" + of},
+		{[]Causes{one("measured", 80)}, []Causes{one("measured", 20), one("measured", 20)}, "~ (n=1, too few to tell)" + of},
+		{[]Causes{one("measured", 80), one("measured", 80)}, []Causes{one("measured", 20), one("measured", 20)}, "shrank" + of},
+		{[]Causes{one("simulated", 80)}, []Causes{one("simulated", 20)}, "shrank" + of},
+	} {
+		if got := shifts(c.base, c.new); got != c.want {
+			t.Errorf("%s\nwant %s", got, c.want)
+		}
+	}
+}
+
 // Doubts about findings are said only where findings differ.
 func TestFindingDoubts(t *testing.T) {
 	late := costs("b", "late-sender MPI_Send a.c:12 60")
