@@ -331,8 +331,7 @@ func (j *judge) change(s *Sample, c *Change, all []Change) {
 	switch {
 	case c.What == Same, c.What == Moved:
 	case c.What == Unknown:
-		j.missing("%s of run %s cannot be compared: %s", c.Key(), s.Run,
-			strings.NewReplacer("1 of 1 of base", "the baseline's", "1 of 1 of new", "this one").Replace(c.Notes[0]))
+		j.missing("%s of run %s cannot be compared: %s", c.Key(), s.Run, c.whyUnknown())
 	case j.Kind == NoMore && c.Unit == Fingerprint:
 		j.missing("%s is a fingerprint, of which nothing is more; check it with %s", c.Key(), SameAs)
 	case j.Kind == NoMore && c.New.Low < c.Base.Low:
@@ -350,6 +349,17 @@ func (j *judge) change(s *Sample, c *Change, all []Change) {
 		}
 		j.broken(f)
 	}
+}
+
+// whyUnknown says why a measure cannot be compared with the baseline.
+func (c *Change) whyUnknown() string {
+	switch {
+	case c.Base.N > 0 && c.New.N > 0:
+		return c.Notes[0]
+	case c.New.N > 0:
+		return "the baseline lacks it; commq check --write-baseline leaves out, and names, what differs between its runs"
+	}
+	return "the run does not hold it"
 }
 
 // mostBlamed is the largest number of places that a finding names.

@@ -87,7 +87,7 @@ func TestCountsAgainstTheBaseline(t *testing.T) {
 		{"no_more: [mesages]", nil, Undecided, `have no exact measure "mesages"; did you mean messages?`},
 		{"no_more: [\"sites/*x\"]", nil, Undecided, `have no exact measure "sites/*x"`},
 		// a column that is gone
-		{"no_more: [messages]", map[string]int64{"messages": -1}, Undecided, "cannot be compared"},
+		{"no_more: [messages]", map[string]int64{"messages": -1}, Undecided, "cannot be compared: the run does not hold it"},
 		{"same: [payloads]", map[string]int64{"payloads": 9}, Failed,
 			"payloads of run pr is 0000000000000009, the baseline has 0000000000000007"},
 		{"no_more: [payloads]", map[string]int64{"payloads": 9}, Undecided, "check it with same"},
@@ -117,6 +117,15 @@ func TestRanksOfTheBaselineThatNoRunHas(t *testing.T) {
 	}
 	if r := checked(t, "no_more: [messages]", e); !regexp.MustCompile(want).MatchString(said(r)) {
 		t.Errorf("%s\nwant %s", said(r), want)
+	}
+}
+
+// TestMeasureLeftOutOfTheBaseline: it differed between the runs of the baseline, and the verdict says so.
+func TestMeasureLeftOutOfTheBaseline(t *testing.T) {
+	e := evidence(map[string]int64{"pairs": 9}, map[string]int64{"pairs": 9, "messages": 3})
+	const want = "messages of run pr cannot be compared: the baseline lacks it; commq check --write-baseline leaves out"
+	if r := checked(t, "no_more: [messages]", e); r.Status != Undecided || !strings.Contains(said(r), want) {
+		t.Errorf("%s %s\nwant %s", r.Status, said(r), want)
 	}
 }
 
