@@ -311,6 +311,11 @@ func (j *judge) patterns(i int, changes []Change) {
 			known = slices.ContainsFunc(changes,
 				func(c Change) bool { return c.Measure == whole && c.Item == "" && c.What != Unknown })
 		}
+		run := j.e.New[i].Run
+		if slices.ContainsFunc(changes, func(c Change) bool { return !c.Exact && matched(pattern, c.Key()) }) && !known {
+			j.missing("%s of run %s is a time, which differs from run to run; check it with %s", pattern, run, Time)
+			continue
+		}
 		if !known {
 			var names []string
 			for k := range changes {
@@ -318,7 +323,6 @@ func (j *judge) patterns(i int, changes []Change) {
 					names = append(names, changes[k].Key())
 				}
 			}
-			run := j.e.New[i].Run
 			j.missing("run %s and its baseline have no exact measure %q%s", run, pattern,
 				nearest.HintOr(pattern, names, fmt.Sprintf("commq query measures --run %s lists them", run)))
 		}
@@ -551,8 +555,11 @@ func (j *judge) compareTimes(key string, ranks int32, base, new []Sample) {
 	case c.What == More:
 		j.broken(Finding{Message: fmt.Sprintf("%s; more than the %v %% that are allowed (p=%.4f n=%s)", text,
 			j.Percent, c.P, sizes(&c))})
+	case plain.New.Center > plain.Base.Center*(1+j.Percent/100):
+		j.note("%s; more than the %v %% that are allowed, but that can be chance (p=%.4f, not below alpha %v; n=%s)",
+			text, j.Percent, c.P, j.Alpha, sizes(&c))
 	default:
-		j.note("%s (n=%s)", text, sizes(&c))
+		j.note("%s; at most %v %% more are allowed (n=%s)", text, j.Percent, sizes(&c))
 	}
 }
 

@@ -173,7 +173,11 @@ func (r *Rule) keys() []keyed.Key {
 		if err := one(v, at); err != nil {
 			return err
 		}
-		if why := unknownMeasure(v.Value); why != "" {
+		why := unknownMeasure(v.Value)
+		if v.Value == Simulated {
+			why = Simulated + " is a measure of commq diff --machine alone; check has no machine"
+		}
+		if why != "" {
 			return keyed.ErrorAt(v, at+": "+why)
 		}
 		return nil

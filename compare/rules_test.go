@@ -80,6 +80,7 @@ func TestInvalidRulesAreRejected(t *testing.T) {
 		{"    points: 4", "    exponent_at_least: -0.3",
 			"rules c.yaml:6: rules[1].exponent_at_most is -0.4 and exponent_at_least -0.3: nothing is between"},
 		{"partners_max", "partner_max", `rules c.yaml:15: rules[3].bound: no measure "partner_max"; did you mean partners_max?`},
+		{"end_ns", "simulated_ns", "rules c.yaml:11: rules[2].time: simulated_ns is a measure of commq diff --machine alone"},
 		{"end_ns", "elapsed", `rules c.yaml:11: rules[2].time: no measure "elapsed"; docs/reference/rules.md has all measures`},
 		{"    at_most: 6\n", "", "rules c.yaml:14: rules[3] has no bound; add at_most or at_least"},
 		{"name: b", "name: n", `rules c.yaml:14: rules[3]: the rule of line 4 is called "n" too`},

@@ -442,7 +442,12 @@ func noteLeftOutOf(ctx context.Context, a *app, r *run.Run) {
 
 // noteSharedCores prints the names of the runs whose times are mostly waiting for a core.
 func noteSharedCores(a *app, shared []queries.SharedCores) {
-	for _, s := range shared {
+	for i, s := range shared {
+		if i == 1 && len(shared) > 2 {
+			a.note("the ranks of %s likewise, from %s to %s", counted(int64(len(shared)-1), "more run"), s.Run,
+				shared[len(shared)-1].Run)
+			return
+		}
 		a.note("%s", s.Note())
 	}
 }
