@@ -6,6 +6,7 @@ import (
 	"io"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -20,7 +21,7 @@ func WriteBenchfmt(w io.Writer, name string, runs []Run, samples []Sample) error
 		fmt.Fprintf(&lines, "%s 1", benchmarkName(name, runs[i]))
 		for k := range samples[i].Values {
 			v := &samples[i].Values[k]
-			unit, scale := benchmarkUnit(v)
+			unit, perUnit := benchmarkUnit(v)
 			if unit == "" {
 				continue
 			}
@@ -29,8 +30,8 @@ func WriteBenchfmt(w io.Writer, name string, runs []Run, samples []Sample) error
 				fmt.Fprintf(&head, "Unit %s assume=exact\n", unit)
 			}
 			value := strconv.FormatInt(v.Value, 10)
-			if scale != 1 {
-				value = strconv.FormatFloat(float64(v.Value)*scale, 'g', -1, 64)
+			if perUnit != 1 { // divided: whole nanoseconds keep their digits
+				value = strconv.FormatFloat(float64(v.Value)/perUnit, 'g', -1, 64)
 			}
 			fmt.Fprintf(&lines, " %s %s", value, unit)
 		}
@@ -58,18 +59,36 @@ func benchmarkName(name string, r Run) string {
 	return fmt.Sprintf("Benchmark%s%s/ranks=%d", strings.ToUpper(name[:1]), name[1:], r.Manifest.Ranks)
 }
 
-// benchmarkUnit returns the unit of a measure and the factor for its values; the unit is empty for measures that
-// benchfmt leaves out.
-func benchmarkUnit(v *Value) (unit string, scale float64) {
+// BenchfmtLeavesOut are the names of the measures of samples that WriteBenchfmt leaves out.
+func BenchfmtLeavesOut(samples []Sample) (names []string) {
+	for i := range samples {
+		for k := range samples[i].Values {
+			v := &samples[i].Values[k]
+			unit, _ := benchmarkUnit(v)
+			name := v.Measure
+			if v.Item != "" {
+				name += "/..."
+			}
+			if unit == "" && v.Measure != "ranks" && !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+// benchmarkUnit returns the unit of a measure and how much of the measure is one of it; the unit is empty for measures
+// that benchfmt leaves out: of fingerprints, places and sizes, whose names benchfmt cannot have.
+func benchmarkUnit(v *Value) (unit string, perUnit float64) {
 	name := strings.ReplaceAll(v.Key(), " ", "")
 	switch {
 	case v.Unit == Fingerprint || strings.HasPrefix(v.Measure, "site") || v.Measure == "ranks" ||
 		strings.ContainsAny(name, "<>"):
 		return "", 0
 	case v.Measure == "end_ns":
-		return "sec/op", 1e-9
+		return "sec/op", 1e9
 	case v.Unit == "ns":
-		return strings.TrimSuffix(name, "_ns") + "-sec/op", 1e-9
+		return strings.Replace(name, "_ns", "", 1) + "-sec/op", 1e9
 	}
 	return name, 1
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -27,7 +28,8 @@ func newExportBenchfmtCommand(a *app) *cobra.Command {
 		Long: `benchfmt writes a line for each run with its measures (commq query measures) as go test -bench prints
 results, so that benchstat and tools built on it can compare files of several runs. Exact measures are declared as
 such (Unit ... assume=exact), times are in seconds. The benchmark has the name of the program, followed by the number
-of ranks.`,
+of ranks. What the format cannot hold is left out and named: fingerprints of payloads, and the parts by size and by
+place in the source.`,
 		Example: `  commq export benchfmt 'main.*' -o main.txt
   commq export benchfmt --run 'pr.*' -o pr.txt
   benchstat main.txt pr.txt`,
@@ -61,6 +63,9 @@ func runExportBenchfmt(ctx context.Context, a *app, o *exportBenchfmtOptions) er
 	samples, err := compare.MeasureComplete(ctx, measured, askWith(o.engine()))
 	if err != nil {
 		return fmt.Errorf("export benchfmt: %w", err)
+	}
+	if left := compare.BenchfmtLeavesOut(samples); len(left) > 0 {
+		a.note("export benchfmt: left out: %s", strings.Join(left, ", "))
 	}
 	write := func(w io.Writer) error { return compare.WriteBenchfmt(w, o.benchmark, measured, samples) }
 	if o.output != "" {
