@@ -46,6 +46,12 @@ func (c CallID) Operation() CallID {
 	return operations[c]
 }
 
+// MatchesCollective reports whether ranks that call c and d do the same operation: the same call, or forms of one
+// collective.
+func (c CallID) MatchesCollective(d CallID) bool {
+	return c == d || c.Operation() != 0 && c.Operation() == d.Operation()
+}
+
 // smallForms is indexed by CallID; see WithoutLargeCount.
 var smallForms = func() []CallID {
 	byName := map[string]CallID{}

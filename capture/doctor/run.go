@@ -47,7 +47,7 @@ func (r *Run) CheckContents(ctx context.Context) ([]Finding, error) {
 func (r *Run) checkRows(ctx context.Context, all bool) (list []Finding, err error) {
 	checks := []func(context.Context) ([]Finding, error){r.ranks}
 	if all {
-		checks = append(checks, r.latencies, r.overlaps)
+		checks = append(checks, r.latencies, r.overlaps, r.collectives)
 	}
 	for _, check := range checks {
 		more, err := check(ctx)

@@ -119,8 +119,7 @@ func (x *collective) represent(rank int32) {
 
 // mismatch says why an operation cannot be part of the collective; "" means that it can.
 func (x *collective) mismatch(o *op, root int32) string {
-	a, b := schema.CallID(x.call), o.callID()
-	if a != b && (a.Operation() != b.Operation() || a.Operation() == 0) {
+	if !schema.CallID(x.call).MatchesCollective(o.callID()) {
 		return "; ranks must call the same operation in the same order"
 	}
 	if x.root != root && o.flags&flagInter == 0 {
