@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/commq/commq/schema"
 )
 
 // node is a rank in the graph of ranks that wait for each other.
@@ -329,49 +327,3 @@ func rankList(ranks []int32) string {
 
 // maxListed is the largest number of entries in a list of ranks.
 const maxListed = 16
-
-// mismatches finds ranks that are in different collective operations where their communicator requires the same one.
-func (a *analysis) mismatches() []Finding {
-	type operation struct {
-		comm int32
-		n    uint64
-	}
-	type participant struct {
-		rank int32
-		text string
-	}
-	entered := map[operation][]participant{}
-	names := map[int32]string{}
-	for _, r := range a.ranks {
-		for _, t := range r.threads {
-			c := t.open
-			if c == nil || !isCollective(c) {
-				continue
-			}
-			v := a.view(r, c.Comm)
-			if v == nil {
-				continue
-			}
-			text := schema.CallID(c.Call).String()
-			if w := worldRank(v, c.Peer); c.Peer != schema.NullInt32 && w >= 0 && !v.Inter {
-				text += fmt.Sprintf(" with root %d", w)
-			}
-			names[v.ID] = v.Text()
-			p := operation{v.ID, r.next[c.Comm]}
-			entered[p] = append(entered[p], participant{r.rank, text})
-		}
-	}
-	var out []Finding
-	for p, all := range entered {
-		first := all[0]
-		i := slices.IndexFunc(all, func(w participant) bool { return w.text != first.text })
-		if i < 0 {
-			continue
-		}
-		out = append(out, Finding{Kind: Mismatch, Ranks: []int32{first.rank, all[i].rank}, Text: fmt.Sprintf(
-			"operation %d on %s is %s on rank %d, but %s on rank %d", p.n+1, names[p.comm], first.text, first.rank,
-			all[i].text, all[i].rank)})
-	}
-	slices.SortFunc(out, func(x, y Finding) int { return strings.Compare(x.Text, y.Text) })
-	return out
-}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -134,7 +135,7 @@ func TestReports(t *testing.T) {
 			case 5:
 				s.call(schema.CallRecv, never(args(0, 3, 9, 0)))
 			case 4:
-				s.collective(schema.CallAllreduce, 0, 0)
+				s.collective(schema.CallBarrier, 0, 0)
 				s.call(schema.CallFinalize, nil)
 			default:
 				s.call(schema.CallBarrier, never(on(0)))
@@ -257,6 +258,35 @@ deadlock: 0 waits for 1 waits for 0
 		}, `job 0000000000005eed: 6 ranks of stuck, killed
 mismatch: operation 2 on MPI_COMM_WORLD is MPI_Bcast with root 3 on rank 0, but MPI_Bcast with root 2 on rank 5
   ranks 0-5: since 2.000 s in MPI_Bcast on MPI_COMM_WORLD (its operation 2)
+`},
+		// The root sent its message and went on: what ranks did lately is compared too.
+		{"different roots before", 4, func(rank int, s *script) {
+			bcast := func(c *spool.Call) { c.Comm, c.Peer = 0, 0 }
+			if rank == 2 {
+				s.call(schema.CallBcast, never(func(c *spool.Call) { c.Comm, c.Peer = 0, 1 }))
+				return
+			}
+			s.call(schema.CallBcast, bcast)
+			s.Coll(spoolgen.NewColl(0))
+			s.call(schema.CallBarrier, never(on(0)))
+		}, `job 0000000000005eed: 4 ranks of stuck, killed
+mismatch: operation 1 on MPI_COMM_WORLD is MPI_Bcast with root 0 on rank 0, but MPI_Bcast with root 1 on rank 2
+  ranks 0, 1, 3: since 2.000 s in MPI_Barrier on MPI_COMM_WORLD (its operation 2), waiting for rank 2
+  rank 2: since 1.000 s in MPI_Bcast on MPI_COMM_WORLD (its operation 1)
+`},
+		// It is named if all went on, too, the first of several.
+		{"another order before", 4, func(rank int, s *script) {
+			s.collective(schema.CallBarrier, 0, 0)
+			calls := []schema.CallID{schema.CallBcast, schema.CallBarrier}
+			if rank == 1 {
+				slices.Reverse(calls)
+			}
+			s.collective(calls[0], 0, 1)
+			s.collective(calls[1], 0, 2)
+			s.collective(schema.CallAllgather, 0, 3)
+		}, `job 0000000000005eed: 4 ranks of stuck, killed
+mismatch: operation 2 on MPI_COMM_WORLD is MPI_Bcast on rank 0, but MPI_Barrier on rank 1
+  ranks 0-3: since 4.500 s outside MPI, after MPI_Allgather
 `},
 		// A shift along a chain whose last rank is elsewhere: all the others wait for their right neighbour.
 		{"sendrecv", 6, func(rank int, s *script) {

@@ -7,7 +7,7 @@
 // another look costs only what was written since.
 //
 // In reading order: read.go reads the files, report.go makes a Report, analysis.go matches messages and collectives,
-// threads.go describes the threads, graph.go finds circles, text.go prints. watch.go follows a job by the ends of its
+// threads.go describes the threads, mismatch.go compares collectives, graph.go finds circles, text.go prints. watch.go follows a job by the ends of its
 // files alone. alive.go waits until all processes have ended.
 package hang
 
@@ -175,7 +175,8 @@ type rank struct {
 	sent      map[channel]int64  // messages sent, by communicator number, peer and tag
 	received  map[channel]int64
 	next      map[int32]uint64 // collective operations completed, by communicator number
-	starts    map[start]int64  // of persistent collective operations
+	last      map[int32]*lastOperations
+	starts    map[start]int64 // of persistent collective operations
 	finalized bool
 	crowded   bool // too many channels to count its messages
 }
@@ -206,7 +207,7 @@ func newRank(number int32, file string) *rank {
 	return &rank{rank: number, defs: handles.NewDefinitions(number, file), pending: map[uint32]*posted{},
 		templates: map[uint32]*posted{},
 		early:     map[uint32]bool{}, sent: map[channel]int64{}, received: map[channel]int64{},
-		next:   map[int32]uint64{},
+		next: map[int32]uint64{}, last: map[int32]*lastOperations{},
 		starts: map[start]int64{}}
 }
 
@@ -397,6 +398,7 @@ func (r *rank) apply(c *current, threads bool) {
 	}
 	if c.coll && call.Comm != schema.NullInt32 && involvesAll(schema.CallID(call.Call)) && c.number < 1<<62 {
 		r.next[call.Comm] = max(r.next[call.Comm], c.number+1)
+		r.remember(call, c.number)
 	}
 	r.complete(c, threads)
 	if c.err {

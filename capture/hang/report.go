@@ -60,8 +60,8 @@ const (
 
 // Finding is a conclusion about some ranks of a job.
 type Finding struct {
-	// Kind is deadlock (ranks wait for each other in a circle), mismatch (ranks are in different collective operations
-	// at the same place), ended (ranks wait for one that has ended), waiting (ranks wait for one that does not wait
+	// Kind is deadlock (ranks wait for each other in a circle), mismatch (ranks are, or were lately, in different
+	// collective operations at the same place), ended (ranks wait for one that has ended), waiting (ranks wait for one that does not wait
 	// itself) or unclear (something could not be read).
 	Kind string `json:"kind"`
 	// Ranks are the circle of a deadlock, in order; in other findings the waiting ranks.
@@ -155,8 +155,9 @@ func (j *Job) Report() *Report {
 	}
 	r.Threads = append(r.Threads, missingStates(a.ranks, r.Ranks)...)
 	slices.SortStableFunc(r.Threads, func(x, y State) int { return cmp.Or(cmp.Compare(x.Rank, y.Rank), cmp.Compare(x.Thread, y.Thread)) })
-	r.Findings = append(r.Findings, a.mismatches()...)
-	r.Findings = append(r.Findings, findings(r.Threads)...)
+	mismatched, in := a.mismatches()
+	r.Findings = append(r.Findings, mismatched...)
+	r.Findings = append(r.Findings, unexplained(findings(r.Threads), in)...)
 	if r.Findings == nil {
 		r.Findings = []Finding{}
 	}
