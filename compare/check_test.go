@@ -325,6 +325,8 @@ func TestOtherRules(t *testing.T) {
 	}{
 		{"no_manual: [all]", manual(bcast, nil), Failed, "a.c:9 run a does MPI_Bcast by hand: over 3 ranks"},
 		{"no_manual: [MPI_Gather]", manual(bcast, nil), Passed, ""},
+		{"no_manual: [MPI_Neighbor_alltoall]", manual(nil, nil), Undecided,
+			"MPI_Neighbor_alltoall: exchanges between neighbours do not count as collectives by hand; commq detect lists them"},
 		{"no_manual: [MPI_Bcst]", manual(nil, nil), Undecided,
 			`unknown collective "MPI_Bcst"; did you mean MPI_Bcast?`},
 		{"no_manual: [all]", manual(nil, errors.New("without payload hashes")), Undecided, "without payload hashes"},

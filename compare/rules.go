@@ -197,7 +197,8 @@ func (r *Rule) keys() []keyed.Key {
 				"`exponent_at_least`. The measure is one of the query [scaling](../QUERIES.md#scaling)."),
 		kind(NoManual, list("collectives, or all"), "[all]",
 			"[No collective is done by hand](../method/detection.md): none at all, or none of those that are named, "+
-				"as `[MPI_Bcast]`. Needs runs captured with `--hash crc64`."),
+				"as `[MPI_Bcast]`. Exchanges between neighbours, which most halos are, do not count; `commq detect` "+
+				"lists them. Needs runs captured with `--hash crc64`."),
 		kind(NoRows, keyed.Text(&r.SQL), "SELECT * FROM messages WHERE tag > 100",
 			"This query over [the tables](../SCHEMA.md) of one run gives no row."),
 		kind(Equations, list("measures"), "[messages]",
