@@ -36,10 +36,8 @@ var runFormats = []runFormat{
 		long: `perfetto writes a run with times as JSON for ui.perfetto.dev and chrome://tracing. A rank is a
 process, a call a slice, a request an asynchronous slice from the call that made it to the one that completed it, a
 message an arrow to a slice of its own in the call that received it; docs/method/perfetto.md has more.`,
-		example: `  commq export perfetto cg.A.4 -o cg.json`,
-		file: func(ctx context.Context, dir string, w io.Writer) ([]string, error) {
-			return nil, perfetto.Export(ctx, dir, w)
-		},
+		example:   `  commq export perfetto cg.A.4 -o cg.json`,
+		file:      perfetto.Export,
 		discloses: true,
 	},
 	{

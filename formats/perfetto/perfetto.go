@@ -41,14 +41,19 @@ type localID struct {
 // us converts ns to us.
 func us(ns int64) json.Number { return json.Number(fmt.Sprintf("%d.%03d", ns/1000, ns%1000)) }
 
-// Export writes the run in folder dir to w. Calls that never returned have no slice. A run without times is an error.
-func Export(ctx context.Context, dir string, w io.Writer) error {
+// Export writes the run in folder dir to w. Calls that never returned have no slice, and a note says so. A run without
+// times is an error.
+func Export(ctx context.Context, dir string, w io.Writer) (notes []string, err error) {
 	m, err := writer.ReadManifest(dir)
 	if err != nil {
-		return err
+		return nil, err
+	}
+	if n := m.Counts.InProgress; n > 0 {
+		notes = append(notes, fmt.Sprintf("left out: calls that never returned, %d; the run's warnings name them (commq "+
+			"runs show)", n))
 	}
 	if m.TimeOrigin == "untimed" {
-		return fmt.Errorf("the run is untimed; give it the times of a machine with commq simulate --name NAME")
+		return nil, fmt.Errorf("the run is untimed; give it the times of a machine with commq simulate --name NAME")
 	}
 	x := &exporter{w: bufio.NewWriterSize(w, 1<<20), open: make([]map[int64][]event, m.Ranks)}
 	fmt.Fprintf(x.w, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[")
@@ -57,17 +62,13 @@ func Export(ctx context.Context, dir string, w io.Writer) error {
 			Args: map[string]any{"name": fmt.Sprintf("rank %d", rank)}})
 		x.put(&event{Phase: "M", Name: "process_sort_index", Pid: rank, Args: map[string]any{"sort_index": rank}})
 	}
-	if err := x.findThreads(ctx, dir); err != nil {
-		return err
-	}
-	if err := x.rows(ctx, dir); err != nil {
-		return err
-	}
-	if err := x.flows(ctx, dir); err != nil {
-		return err
+	for _, step := range []func(context.Context, string) error{x.findThreads, x.rows, x.flows} {
+		if err := step(ctx, dir); err != nil {
+			return nil, err
+		}
 	}
 	x.w.WriteString("\n]}\n")
-	return x.w.Flush() // returns the first error of all writes
+	return notes, x.w.Flush() // returns the first error of all writes
 }
 
 type exporter struct {

@@ -3,6 +3,12 @@ package perfetto
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,8 +21,8 @@ import (
 func TestExport(t *testing.T) {
 	const dir = "../../testdata/runs/cg.A.4"
 	var text strings.Builder
-	if err := Export(context.Background(), dir, &text); err != nil {
-		t.Fatal(err)
+	if notes, err := Export(context.Background(), dir, &text); err != nil || len(notes) > 0 {
+		t.Fatal(notes, err)
 	}
 	var read struct {
 		TraceEvents []struct {
@@ -79,6 +85,23 @@ func TestExport(t *testing.T) {
 		if phases[phase] != want || want == 0 {
 			t.Errorf("%d events %s; want %d", phases[phase], phase, want)
 		}
+	}
+}
+
+// Of a killed run the calls that never returned are missing, and a note says so.
+func TestExportOfAKilledRun(t *testing.T) {
+	dir := t.TempDir()
+	err := os.CopyFS(dir, os.DirFS("../../testdata/runs/pingpong.2"))
+	file := filepath.Join(dir, "manifest.json")
+	text, err2 := os.ReadFile(file)
+	killed := regexp.MustCompile(`"in_progress": *0`).ReplaceAll(text, []byte(`"in_progress": 4`))
+	if err := errors.Join(err, err2, os.WriteFile(file, killed, 0o666)); err != nil {
+		t.Fatal(err)
+	}
+	notes, err := Export(context.Background(), dir, io.Discard)
+	want := []string{"left out: calls that never returned, 4; the run's warnings name them (commq runs show)"}
+	if err != nil || !slices.Equal(notes, want) {
+		t.Errorf("%q, %v; want %q", notes, err, want)
 	}
 }
 

@@ -65,7 +65,7 @@ func opened(t *testing.T, trace func(http.ResponseWriter)) (query func(sql strin
 func TestExportReadByPerfetto(t *testing.T) {
 	const dir = "../../testdata/runs/cg.A.4"
 	query := opened(t, func(w http.ResponseWriter) {
-		if err := Export(context.Background(), dir, w); err != nil {
+		if _, err := Export(context.Background(), dir, w); err != nil {
 			t.Error(err)
 		}
 	})
