@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/commq/commq/internal/nearest"
+	"github.com/commq/commq/internal/units"
 	"github.com/commq/commq/schema"
 )
 
@@ -394,15 +395,15 @@ func (j *judge) blame(f *Finding, c *Change, all []Change) {
 		if i == mostBlamed || i > 0 && p.New.Low < p.Base.Low {
 			break
 		}
-		what := "calls"
+		what := "call"
 		if places == "site_bytes" {
-			what = "bytes"
+			what = "byte"
 		}
 		where := p.Item
 		if p.New.Line > 0 {
 			where += fmt.Sprintf(", line %d", p.New.Line)
 		}
-		f.Message += fmt.Sprintf("; %s: %s %s, before %s", where, number(p.New.Low, "1"), what, number(p.Base.Low, "1"))
+		f.Message += fmt.Sprintf("; %s: %s, before %s", where, units.Count(p.New.Low, what), number(p.Base.Low, "1"))
 		if f.File == "" {
 			f.File, f.Line = p.New.File, p.New.Line
 		}

@@ -77,6 +77,7 @@ func TestCountsAgainstTheBaseline(t *testing.T) {
 		{"no_more: [messages]", nil, Passed, ""},
 		{"no_more: [messages]", map[string]int64{"messages": 41, site: 41}, Failed,
 			"src/halo.c:42 messages of run pr is 41, the baseline has 40 (+2.5 %); MPI_Isend in exchange (halo.c), line 42: 41 calls, before 40"},
+		{"same: [messages]", map[string]int64{"messages": 1, site: 1}, Failed, "line 42: 1 call, before 40"},
 		{"no_more: [messages]", map[string]int64{"messages": 39}, Passed,
 			"messages of run pr is 39, the baseline has 40: better; commq check --write-baseline keeps it"},
 		{"same: [messages]", map[string]int64{"messages": 39}, Failed,

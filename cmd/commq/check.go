@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 
@@ -45,8 +46,9 @@ func newCheckCommand(a *app) *cobra.Command {
 			"by hand",
 		Long: `check compares runs with a baseline and with the rules in a YAML file. A rule can demand that exact
 measures do not grow, stay the same or keep within bounds; that times, tested over several runs, grow by at most some
-percent; that measures grow no faster with the number of ranks than a power of it; that no collective is done by hand;
-that an SQL query gives no row. docs/reference/rules.md describes every kind of rule.
+percent; that measures grow no faster with the number of ranks than a power of it, or follow its equation; that no
+collective is done by hand; that no finding of commq diagnose gains more than a part of the time; that an SQL query
+gives no row. docs/reference/rules.md describes every kind of rule.
 
 The exit status is 0 when every rule passes, 1 when one is broken, and 2 when one cannot be decided because something
 is missing: the baseline, a run, a measure, enough runs. Measures better than the baseline pass with a note.
@@ -135,6 +137,11 @@ func (o *checkOptions) check() (files []formatFile, err error) {
 	}
 	if files, err = parseFormatFiles(o.write); err != nil {
 		return nil, err
+	}
+	if root := o.files.SourceRoot; root != "" {
+		if info, err := os.Stat(root); err != nil || !info.IsDir() {
+			return nil, fmt.Errorf("--source-root %s: no such folder", root)
+		}
 	}
 	return files, checkMemory(o.memory, leastMemory)
 }

@@ -95,6 +95,10 @@ func TestWriteBaseline(t *testing.T) {
 			t.Errorf("%s without --write-baseline: status %d, %s", flag, status, errs)
 		}
 	}
+	if status, _, errs := commandLine("", "check", "--store", store, "--rules", rules, "a.3", "--source-root",
+		"/nowhere"); status != exitCannot || !strings.Contains(errs, "--source-root /nowhere: no such folder") {
+		t.Errorf("a source root that is not there: status %d, %s", status, errs)
+	}
 	rewrite(t, rules, "baseline: base.yaml\n", "")
 	if status, _, errs := commandLine("", "check", "--write-baseline", "--store", store, "--rules", rules, "--run",
 		"a.3"); status != exitCannot || !strings.Contains(errs, "commq-check.yaml names no baseline; name the file") {

@@ -64,6 +64,9 @@ func runExportExtrap(ctx context.Context, a *app, o *exportExtrapOptions) error 
 	for i, n := range numbers {
 		all[i] = extrap.Measurement{Ranks: n.Ranks, Metric: n.Measure, Place: n.Item, Value: n.Value.Value}
 	}
+	if few := extrap.TooFew(all); few != "" {
+		a.note("%s", few)
+	}
 	write := func(w io.Writer) error { return extrap.Write(w, all) }
 	if o.output != "" {
 		return a.writeFile(o.output, write)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/commq/commq/diagnose"
+	"github.com/commq/commq/queries"
 	"github.com/commq/commq/run"
 )
 
@@ -86,6 +87,21 @@ func TestSharedCoresNote(t *testing.T) {
 		if status != 0 || strings.Count(errs, note) != c.want || strings.Contains(out, "had a CPU") {
 			t.Errorf("%s: status %d, stderr %q; want the note %d times", c.line, status, errs, c.want)
 		}
+	}
+}
+
+// Of many runs the note comes once, and the others are counted.
+func TestSharedCoresOfManyRuns(t *testing.T) {
+	var errs strings.Builder
+	a := &app{stderr: &errs}
+	var shared []queries.SharedCores
+	for _, name := range []string{"a.1", "a.2", "a.3", "a.4"} {
+		shared = append(shared, queries.SharedCores{Run: name})
+	}
+	noteSharedCores(a, shared)
+	if got := errs.String(); strings.Count(got, "\n") != 2 || !strings.Contains(got, "a.1") ||
+		!strings.Contains(got, "commq: the ranks of 3 more runs likewise, from a.2 to a.4\n") {
+		t.Error(got)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"os/user"
+	"path/filepath"
 	"sync"
 	"syscall"
 	"time"
@@ -83,6 +84,8 @@ func (o *uiOptions) check() error {
 		return fmt.Errorf("--threads %d: want a number of cores, 0 for all", o.threads)
 	case o.timeout <= 0:
 		return fmt.Errorf("--timeout %v: want more than 0, as in 30s", o.timeout)
+	case o.once != "" && filepath.Ext(o.once) != ".html":
+		return fmt.Errorf("--once %s: want a name that ends in .html, as browsers do", o.once)
 	}
 	return checkMemory(o.memory, leastMemory)
 }

@@ -113,6 +113,7 @@ func TestUIMistakes(t *testing.T) {
 		{"ui --store ../../testdata/runs nosuch", "nosuch"},
 		{"ui --store ../../testdata/runs --port 70000", "--port 70000: want 1 to 65535"},
 		{"ui --store ../../testdata/runs --timeout 0s", "--timeout 0s"},
+		{"ui --store ../../testdata/runs --once o.txt", "--once o.txt: want a name that ends in .html"},
 		{"ui --store ../../testdata/runs --memory 1", "--memory 1: want at least"},
 		{"ui --store ../../testdata/runs --threads -1", "--threads -1"},
 		{"ui --store " + t.TempDir(), "no run"},

@@ -4,8 +4,11 @@ package extrap
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"strings"
+
+	"github.com/commq/commq/internal/units"
 )
 
 // Measurement is a value of a metric at a number of ranks. Several of the same metric, place and ranks are repetitions.
@@ -15,6 +18,22 @@ type Measurement struct {
 	// Place is the call or the place in the source that the value is of; empty for the whole program.
 	Place string
 	Value int64 // in the unit of the metric
+}
+
+// wantedRanks is how many numbers of ranks Extra-P wants for a model.
+const wantedRanks = 5
+
+// TooFew says that measurements are at fewer numbers of ranks than Extra-P wants; "" if they are not.
+func TooFew(all []Measurement) string {
+	ranks := map[int32]bool{}
+	for i := range all {
+		ranks[all[i].Ranks] = true
+	}
+	if len(ranks) >= wantedRanks {
+		return ""
+	}
+	return fmt.Sprintf("Extra-P wants %d numbers of ranks or more for a model; the runs have %s", wantedRanks,
+		units.Count(int64(len(ranks)), "number"))
 }
 
 // line is a line of the file.
