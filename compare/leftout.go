@@ -18,7 +18,7 @@ var (
 )
 
 // LeftOut returns a sentence about calls that the capture left out by request (--calls, --record) and that reads needs;
-// "" if there are none. The sentence calls the run name, and says that where, what is derived from it, lacks them too.
+// "" if there are none. name is the run in the sentence, and where is the answer that lacks these calls too.
 // Recording that only the program switched off, with MPI_Pcontrol, is not reported.
 func (r *Run) LeftOut(name string, reads schema.Reads, where string) string {
 	if r.Manifest.Record == "all" && !r.filtersCalls() {

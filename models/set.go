@@ -63,7 +63,8 @@ func LosesPieces(m *Machine, key string) bool {
 	case "bandwidth_bytes_per_s", "network.bandwidth_bytes_per_s":
 		return m.Network.Pieces[0].AboveBytes > 0
 	case "intra_node.bandwidth_bytes_per_s":
-		return m.IntraNode.Pieces[0].AboveBytes > 0
+		return m.IntraNode.Pieces[0].AboveBytes > 0 ||
+			slices.ContainsFunc(m.Uneven, func(n Node) bool { return n.IntraNode.Pieces[0].AboveBytes > 0 })
 	}
 	return false
 }

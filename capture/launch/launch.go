@@ -22,7 +22,7 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// Preload is the environment of the ranks that captures them.
+// Preload describes the environment that makes ranks record their calls.
 type Preload struct {
 	// First are libraries that must come before the shim: those of sanitizers, which the program needs anyway.
 	First []string

@@ -65,8 +65,8 @@ With --launch it first compiles and captures a program of its own: ping-pongs of
 last, sends whose receiver comes late, messages that several ranks send at once, collectives on 2 ranks up to all, and
 chains of additions. From these it also learns links, buses and the cycle time; with more ranks than CPUs it learns no
 links and buses. Arguments after -- go to mpirun. --name keeps the run, from which calibrate learns the same again.`,
-		Example: `  commq calibrate --launch --mpi openmpi -n 2 -o node.yaml
-  commq calibrate --launch --mpi openmpi -n 16 --name patterns -o cluster.yaml -- --map-by node
+		Example: `  commq calibrate --launch --mpi openmpi -n 2 --name patterns -o node.yaml
+  commq calibrate --launch --mpi openmpi -n 16 -o cluster.yaml -- --map-by node
   commq calibrate pingpong.2 -o cluster.yaml
   commq calibrate --run pingpong.2 --through median --plot fit.svg
   commq simulate --run bt.C.64 --machine cluster.yaml`,
@@ -244,7 +244,8 @@ func (o *calibrateOptions) learn(ctx context.Context, measured queries.Run) (fou
 }
 
 func (o *calibrateOptions) learnOptions(measured queries.Run) (l calibrate.LearnOptions, err error) {
-	l = calibrate.LearnOptions{CPUsPerNode: o.cpus, Through: o.through, Where: cmp.Or(o.where, "TRUE"), Pieces: o.pieces}
+	l = calibrate.LearnOptions{CPUsPerNode: o.cpus, Through: o.through, Where: cmp.Or(o.where, "TRUE"),
+		Pieces: o.pieces}
 	command := measured.Manifest.Origin.Command
 	if len(command) > 0 && strings.HasPrefix(filepath.Base(command[0]), bench.Name) {
 		l.Launched = &calibrate.Launched{CycleTag: bench.CycleTag, CycleAdds: bench.CycleAdds, ClockTag: bench.ClockTag,

@@ -576,5 +576,6 @@ func onlyLibrary(mpicc string) (string, error) {
 	case 1:
 		return found[0], nil
 	}
-	return "", fmt.Errorf("several MPI libraries are installed (%s): name one of them with --mpi", strings.Join(found, ", "))
+	return "", fmt.Errorf("several MPI libraries are installed (%s): name one of them with --mpi",
+		strings.Join(found, ", "))
 }

@@ -316,7 +316,9 @@ func (e *checkEngine) Causes(ctx context.Context, r compare.Run) (c compare.Caus
 	if err != nil {
 		return c, fmt.Errorf("diagnose: %w", err)
 	}
-	d, err := diagnosing(e.o.memory, "").diagnose(ctx, e.a, found, func(string) {})
+	o := newDiagnoseOptions(e.o.memory, "")
+	o.most = 0 // a rule needs the gain itself, however long the simulation takes: a bound may break it
+	d, err := o.diagnose(ctx, e.a, found, func(string) {})
 	if err != nil {
 		return c, err
 	}

@@ -48,9 +48,9 @@ const diagnoseLeast = 0.01
 // diagnoseMost is the default of --simulate-most: a simulation takes about a second of a core for a million calls.
 const diagnoseMost = 10_000_000
 
-// diagnosing returns the options of a diagnosis that another command asks for: the defaults of the flags, with the
+// newDiagnoseOptions returns the options of a diagnosis that another command asks for: the defaults of the flags, with the
 // memory and machine of that command.
-func diagnosing(memoryMiB int, machine string) *diagnoseOptions {
+func newDiagnoseOptions(memoryMiB int, machine string) *diagnoseOptions {
 	return &diagnoseOptions{target: simulate.TargetOptions{Machine: machine}, memory: memoryMiB, most: diagnoseMost,
 		least: diagnoseLeast}
 }

@@ -497,7 +497,7 @@ func TestDiagnoseTellsGroupsOfRanksApart(t *testing.T) {
 // Other commands that diagnose have the limits of commq diagnose.
 func TestDefaultsOfOtherDiagnoses(t *testing.T) {
 	flags := newDiagnoseCommand(&app{}).Flags()
-	how := diagnosing(4096, "")
+	how := newDiagnoseOptions(4096, "")
 	for name, got := range map[string]any{"memory": how.memory, "simulate-most": how.most, "least": how.least} {
 		if want := flags.Lookup(name).DefValue; fmt.Sprint(got) != want {
 			t.Errorf("--%s: %v, want %s", name, got, want)

@@ -28,7 +28,7 @@ func (o *diffOptions) addFindings(ctx context.Context, a *app, s sides, d *compa
 	defer clear()
 	return d.Diagnose(ctx, comparedRuns(s.base), comparedRuns(s.new),
 		func(ctx context.Context, r compare.Run) (c compare.Causes, err error) {
-			found, err := diagnosing(o.memory, o.machine).diagnose(ctx, a,
+			found, err := newDiagnoseOptions(o.memory, o.machine).diagnose(ctx, a,
 				run.Found{Name: r.Name, Dir: r.Dir, Manifest: r.Manifest},
 				func(step string) { show("diagnose " + r.Name + ": " + step) })
 			if err != nil {

@@ -23,7 +23,7 @@ func reportDiagnosis(ctx context.Context, a *app, found run.Found, memoryMiB int
 		return report.Diagnosis{Missing: fmt.Sprintf("run %q has %s, which would take long here; ask commq diagnose",
 			found.Name, counted(calls, "call"))}, nil
 	}
-	how := diagnosing(memoryMiB, "")
+	how := newDiagnoseOptions(memoryMiB, "")
 	how.examined, how.doubts = true, doubts
 	d, err := how.diagnose(ctx, a, found, func(string) {})
 	if ctx.Err() != nil {

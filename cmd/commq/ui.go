@@ -165,7 +165,7 @@ func newUIServer(ctx context.Context, a *app, o *uiOptions) (s *ui.Server, token
 		Machines: uiMachines(), Simulate: simulateForUI, Predict: predictForUI,
 		CriticalPath: a.pathForUI,
 		Diagnose: func(ctx context.Context, f run.Found) (any, error) {
-			d, err := diagnosing(o.memory, "").diagnose(ctx, a, f, func(string) {})
+			d, err := newDiagnoseOptions(o.memory, "").diagnose(ctx, a, f, func(string) {})
 			if err != nil {
 				return nil, err
 			}

@@ -40,7 +40,7 @@ func (a *answerWriter) failed() error {
 	return a.err
 }
 
-// Fd is the descriptor of the file that stdout is; of others it is that of no file.
+// Fd returns the descriptor of standard output, or that of no file if it is not a file.
 func (a *answerWriter) Fd() uintptr {
 	if f, ok := a.w.(interface{ Fd() uintptr }); ok {
 		return f.Fd()
@@ -114,22 +114,24 @@ func (a *app) writeFile(name string, write func(io.Writer) error) error {
 }
 
 // writeFile writes a temporary file in the same folder and renames it when it is complete and durable, so that readers
-// never see half a file. A file that it replaces keeps its mode, and the links to it.
+// never see half a file. A file that it replaces keeps its mode, and the symbolic links to it.
 func writeFile(name string, write func(io.Writer) error) (err error) {
-	info, there := os.Stat(name)
-	if there == nil && !info.Mode().IsRegular() { // /dev/null, a pipe
+	info, statErr := os.Stat(name)
+	exists, mode := statErr == nil, os.FileMode(0o666)
+	if exists && !info.Mode().IsRegular() { // /dev/null, a pipe
 		f, err := os.OpenFile(name, os.O_WRONLY, 0)
 		if err != nil {
 			return err
 		}
 		return errors.Join(write(f), f.Close())
 	}
-	if there == nil {
+	if exists {
 		if name, err = filepath.EvalSymlinks(name); err != nil {
 			return err
 		}
+		mode = 0o600 // nobody else reads it before it has the mode of the old file
 	}
-	f, err := disk.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".", 0o666)
+	f, err := disk.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".", mode)
 	if err != nil {
 		return cannotWrite(name, err)
 	}
@@ -138,10 +140,12 @@ func writeFile(name string, write func(io.Writer) error) (err error) {
 			err = errors.Join(err, ignoreMissing(disk.Remove(f.Name())))
 		}
 	}()
-	if there == nil {
-		err = f.Chmod(info.Mode().Perm())
+	if exists {
+		if err := f.Chmod(info.Mode().Perm()); err != nil {
+			return cannotWrite(name, errors.Join(err, f.Close()))
+		}
 	}
-	if err := errors.Join(err, write(f), f.Sync(), f.Close()); err != nil {
+	if err := errors.Join(write(f), f.Sync(), f.Close()); err != nil {
 		return cannotWrite(name, err)
 	}
 	if err := disk.Rename(f.Name(), name); err != nil {

@@ -41,7 +41,7 @@ func TestModesOfWrittenFiles(t *testing.T) {
 	}
 }
 
-// It is not silent that what a file discloses cannot be told.
+// If it cannot be told what a file discloses, a warning says so.
 func TestDiscloseOfAnUnreadableRun(t *testing.T) {
 	var b bytes.Buffer
 	disclose(context.Background(), &app{stderr: &b}, t.TempDir(), "x.prv")

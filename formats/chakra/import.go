@@ -23,7 +23,7 @@ import (
 
 const null32, null64 = schema.NullInt32, schema.NullInt64
 
-// Options control the import. Commands use the zero value.
+// Options control the import. The zero value works.
 type Options struct {
 	importing.Options // Progress counts files
 

@@ -14,7 +14,7 @@ import (
 
 const null32, null64 = schema.NullInt32, schema.NullInt64
 
-// Options control the import. Commands use the zero value.
+// Options control the import. The zero value works.
 type Options struct {
 	importing.Options // there is no Progress
 	// Name is the file's name, for messages and the run's origin.

@@ -8,9 +8,9 @@ import (
 	"github.com/commq/commq/writer"
 )
 
-// Options control an import. The zero value is what commands use.
+// Options control an import. The zero value works.
 type Options struct {
-	// Origin is what the caller knows about the origin of the run.
+	// Origin describes where the run came from.
 	Origin schema.Origin
 	// Replace allows that a run has the name already; the new one takes its place.
 	Replace bool

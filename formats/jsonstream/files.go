@@ -44,8 +44,7 @@ func Files(path string, named func(name string) bool, is func(head []byte) bool,
 	return files, nil
 }
 
-// begins reports whether is accepts the begin of a file. Anything that is no regular file, such as a folder behind a
-// link, is not accepted.
+// begins reports whether a path is a regular file whose first bytes is accepts.
 func begins(path string, is func(head []byte) bool) (bool, error) {
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
 		return false, nil

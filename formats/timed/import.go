@@ -17,7 +17,7 @@ import (
 	"github.com/commq/commq/writer"
 )
 
-// Options control an import. Commands use the zero value.
+// Options control an import. The zero value works.
 type Options struct {
 	// Progress is in the unit of Trace.Size; the trace is read two times.
 	importing.Options

@@ -13,7 +13,7 @@ import (
 	"github.com/commq/commq/writer"
 )
 
-// Options control the import. Commands use the zero value.
+// Options control the import. The zero value works.
 type Options struct {
 	importing.Options // Progress counts rows
 	// FlopsPerSecond is the speed of the machine that the trace's numbers of operations become times on; 0 means 1e9.

@@ -179,7 +179,7 @@ func Everyone(world int32) []int32 {
 	return all
 }
 
-// Strided returns n ranks from first on; nil if there are no such ranks.
+// Strided returns n ranks from first on, stride apart; nil if an argument is negative or above MostRanks.
 func Strided(first, stride, n int64) (list []int64) {
 	if first < 0 || stride < 1 || n < 1 || n > MostRanks || first > MostRanks || stride > MostRanks {
 		return nil

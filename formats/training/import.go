@@ -12,7 +12,7 @@ import (
 	"github.com/commq/commq/writer"
 )
 
-// Options control the import. Commands use the zero value.
+// Options control the import. The zero value works.
 type Options struct {
 	// Format is the name of the traces' format.
 	Format string

@@ -222,8 +222,8 @@ func (c *Calibration) learnContention(in *Input, m *models.Machine) {
 			*part.to = found
 			found.set(part.link)
 			if open := found.undecided(); open != "" {
-				c.Warnings = append(c.Warnings, fmt.Sprintf("Messages %s do not decide %s. Of what fits their times the "+
-					"machine has the fewest limits: %s.", part.where, open, found.limitsText()))
+				c.Warnings = append(c.Warnings, fmt.Sprintf("Messages %s do not decide %s. Of what fits their times "+
+					"the machine has the fewest limits: %s.", part.where, open, found.limitsText()))
 			}
 		}
 	}

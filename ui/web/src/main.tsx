@@ -4,7 +4,7 @@ import { useCallback, useEffect, useState } from "preact/hooks";
 import { alone, getRuns, plain, Run, sql } from "./api";
 import * as colours from "./colours";
 import { useAsked } from "./parts";
-import { readState, State, View, viewNames, views, writeState } from "./state";
+import { ofRun, readState, State, View, viewNames, views, writeState } from "./state";
 import * as units from "./units";
 import { CallSites, placeOf } from "./views/callsites";
 import { Compare } from "./views/compare";
@@ -97,8 +97,7 @@ function App(props: { runs: Run[] }) {
   );
 }
 
-const nothing = { from: undefined, to: undefined, first: undefined, last: undefined, comm: undefined, site: undefined, node: undefined,
-  unfold: undefined, path: undefined, beside: undefined } satisfies Partial<State>;
+const nothing: Partial<State> = Object.fromEntries(ofRun.map((name) => [name, undefined]));
 
 /** Where a call site is in the source; undefined until the server says so. */
 function useSite(run: string, site: number | undefined): string | undefined {

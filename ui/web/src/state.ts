@@ -76,15 +76,18 @@ export type Chart = (typeof charts)[number];
 
 const numeric = ["from", "to", "first", "last", "comm", "site", "unfold", "node", "latency", "bandwidth", "cpu", "buses", "cpus"] as const;
 
+/** What is selected in a run, and says nothing of another run. */
+export const ofRun = ["from", "to", "first", "last", "comm", "site", "node", "unfold", "path", "beside"] as const;
+
 /** Reads a state from the part of an address after #. What it does not understand it leaves out. */
 export function readState(hash: string, runs: string[]): State {
   const given = new URLSearchParams(hash.replace(/^#/, ""));
   const view = given.get("view") as View;
-  const wanted = given.get("run") ?? runs[0];
+  const wanted = given.get("run") || runs[0];
   const state: State = { run: runs.includes(wanted) ? wanted : runs[0], view: views.includes(view) ? view : "overview" };
   if (state.run !== wanted) {
     state.missing = `There is no run ${wanted} here; this is ${state.run}.`;
-    return state; // the selection was of the other run
+    for (const name of ofRun) given.delete(name);
   }
   for (const name of numeric) {
     const value = Number(given.get(name) ?? NaN);
