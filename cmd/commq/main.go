@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -131,11 +132,21 @@ func execute(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 		return exitPipe
 	}
 	if by := signalError(0); errors.As(context.Cause(ctx), &by) {
-		fmt.Fprintf(stderr, "commq: ended by a signal: %v\n", by)
+		fmt.Fprintf(stderr, "commq: %s\n", printable.Text(signalText(by, err)))
 		return 128 + int(by) // as shells do
 	}
 	fmt.Fprintf(stderr, "commq: %s\n", printable.Text(errorText(err)))
 	return exitCannot
+}
+
+// signalText says which signal ended a command. The first line of the command's error says no more; further lines say
+// what is left and what to do with it.
+func signalText(by signalError, err error) string {
+	text := "ended by a signal: " + by.Error()
+	if _, rest, more := strings.Cut(err.Error(), "\n"); more {
+		text += "\n" + rest
+	}
+	return text
 }
 
 // signalError is the signal that ended a command.

@@ -86,3 +86,16 @@ func TestReplaceFolder(t *testing.T) {
 		}
 	}
 }
+
+// An interrupted command still says what it leaves.
+func TestSignalText(t *testing.T) {
+	kept := fmt.Errorf("%w\nthe records are kept: commq ingest s --name NAME", context.Canceled)
+	for want, err := range map[string]error{
+		"ended by a signal: interrupt": context.Canceled,
+		"ended by a signal: interrupt\nthe records are kept: commq ingest s --name NAME": kept,
+	} {
+		if got := signalText(signalError(syscall.SIGINT), err); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
