@@ -55,8 +55,6 @@ func untimed(r *formatstest.Run) (rows []string, starts []int64) {
 	return rows, starts
 }
 
-// testdata/joined.py tells what its processes do. The profiler recorded no shapes: sizes, roots, splits and the sides
-// of the message are those of the execution traces, and the times those of the profiler.
 // A rank above all that a job may have makes a group unknown, as do the other checks of ranks.
 func TestRanksOfGroups(t *testing.T) {
 	if got := narrow([]int64{0, training.MostRanks - 1}); len(got) != 2 {
@@ -67,6 +65,8 @@ func TestRanksOfGroups(t *testing.T) {
 	}
 }
 
+// testdata/joined.py tells what its processes do. The profiler recorded no shapes: sizes, roots, splits and the sides
+// of the message are those of the execution traces, and the times those of the profiler.
 func TestJoined(t *testing.T) {
 	r := mustImport(t, "testdata/joined.2")
 	want := strings.Split(strings.TrimSpace(`
