@@ -54,7 +54,7 @@ func TestViewsAfterAnEndedQuestion(t *testing.T) {
 	}
 }
 
-// Without room for temporary files an engine answers what takes none, and leaves alone what others make.
+// Without room for temporary files an engine answers what takes none.
 func TestNoTemporaryFolder(t *testing.T) {
 	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "none"))
 	db := openCaptured(t, "pingpong.2")
