@@ -6,11 +6,29 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/commq/commq/writer"
 )
+
+// Every format that import reads has a command, and the other way round. Their order differs: importFormats
+// has the order in which import tries them.
+func TestImportCommands(t *testing.T) {
+	var commands, formats []string
+	for _, c := range newImportCommand(&app{}).Commands() {
+		commands = append(commands, c.Name())
+	}
+	for _, f := range importFormats {
+		formats = append(formats, f.name)
+	}
+	slices.Sort(commands)
+	slices.Sort(formats)
+	if !slices.Equal(commands, formats) {
+		t.Errorf("commands of import: %v\nformats: %v", commands, formats)
+	}
+}
 
 // import finds OTF2 by the file's content; the run answers queries, and its messages are those of the trace.
 func TestImportOTF2(t *testing.T) {
