@@ -121,15 +121,23 @@ func (e *engines) release(one *engine) {
 
 // forget closes the engines on a run, about which no question may be asked any more.
 func (e *engines) forget(dir string) {
+	for _, one := range e.remove(func(one *engine) bool { return slices.Contains(strings.Split(one.names, "\x00"), dir) }) {
+		_ = one.close() // as in release
+	}
+}
+
+// remove takes the engines of a kind out of the open ones and returns them.
+func (e *engines) remove(is func(*engine) bool) (removed []*engine) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.open = slices.DeleteFunc(e.open, func(one *engine) bool {
-		if !slices.Contains(strings.Split(one.names, "\x00"), dir) {
+		if !is(one) {
 			return false
 		}
-		_ = one.close() // as in release
+		removed = append(removed, one)
 		return true
 	})
+	return removed
 }
 
 func (o *engine) close() error {
@@ -139,13 +147,10 @@ func (o *engine) close() error {
 	return o.db.Close()
 }
 
-// close closes all engines. No question may be asked any more.
+// close closes the engines that no question uses. No further question may be asked.
 func (e *engines) close() (err error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for _, one := range e.open {
+	for _, one := range e.remove(func(one *engine) bool { return one.users == 0 }) {
 		err = errors.Join(err, one.close())
 	}
-	e.open = nil
 	return err
 }

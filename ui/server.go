@@ -4,6 +4,7 @@ import (
 	"context"
 	"embed"
 	"errors"
+	"fmt"
 	"io/fs"
 	"net/http"
 	"os"
@@ -53,17 +54,22 @@ type Server struct {
 	paths       paths
 	predictions predictedRuns
 	questions   questions
-	routes      http.Handler // what is answered, to whoever asks
-	handler     http.Handler // the same, to those who may ask
+	patience    time.Duration // how long Close waits for questions
+	routes      http.Handler  // what is answered, to whoever asks
+	handler     http.Handler  // the same, to those who may ask
 }
 
 // questions counts the questions that are being answered.
 type questions struct {
 	mu         sync.Mutex
 	inProgress int
+	removing   int        // ended questions that remove the runs that were dropped
 	closed     bool       // no more are answered
-	ended      *sync.Cond // none is in progress
+	ended      *sync.Cond // none is in progress, and none removes runs
 }
+
+// closePatience is how long Close waits for questions: not all work for them ends with the context.
+const closePatience = 10 * time.Second
 
 // New makes a server.
 func New(o Options) (*Server, error) {
@@ -72,7 +78,7 @@ func New(o Options) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{options: o, engines: engines{options: o.Engine}, paths: paths{turn: make(chan struct{}, 1)},
-		predictions: predictedRuns{turn: make(chan struct{}, 1)}}
+		predictions: predictedRuns{turn: make(chan struct{}, 1)}, patience: closePatience}
 	s.questions.ended = sync.NewCond(&s.questions.mu)
 	s.predictions.options = &s.options
 	s.paths.turn <- struct{}{}
@@ -99,28 +105,41 @@ func New(o Options) (*Server, error) {
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
 
 // Close waits for the questions that are being answered, closes the engines and removes the predicted runs. Later
-// questions are refused.
+// questions are refused. After 10 s it waits no longer and leaves the engines that are in use open, with an error: the
+// process is about to end.
 func (s *Server) Close() error {
-	s.questions.close()
-	return errors.Join(s.engines.close(), s.predictions.close())
+	var err error
+	if !s.questions.close(s.patience) {
+		err = fmt.Errorf("some questions are still being answered after %v", s.patience)
+	}
+	return errors.Join(err, s.engines.close(), s.predictions.close())
 }
 
-// removeDropped removes the predicted runs that are kept no more. No question may be reading them.
-func removeDropped(runs *predictedRuns, e *engines) {
-	for _, dir := range runs.takeDropped() {
+// removeRuns removes predicted runs that no question reads or can find.
+func (e *engines) removeRuns(dirs []string) {
+	for _, dir := range dirs {
 		e.forget(dir)
 		_ = os.RemoveAll(filepath.Dir(dir)) // what stays is removed with the folder, in close
 	}
 }
 
-// close refuses further questions and waits for those in progress.
-func (q *questions) close() {
+// close refuses further questions and waits for those in progress; false if they last longer than patience.
+func (q *questions) close(patience time.Duration) bool {
+	late := false
+	timer := time.AfterFunc(patience, func() {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		late = true
+		q.ended.Broadcast()
+	})
+	defer timer.Stop()
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.closed = true
-	for q.inProgress > 0 {
+	for q.inProgress+q.removing > 0 && !late {
 		q.ended.Wait()
 	}
+	return q.inProgress+q.removing == 0
 }
 
 // begin notes that a question is being answered, until end. It returns false after close.
@@ -134,14 +153,21 @@ func (q *questions) begin() bool {
 	return true
 }
 
-// end ends a question, and calls idle if no other one is in progress; none begins meanwhile.
-func (q *questions) end(idle func()) {
+// end ends a question. If no other one is in progress it removes the runs that dropped returns: later questions cannot
+// find them, so they need not wait for that.
+func (q *questions) end(dropped func() []string, remove func([]string)) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.inProgress--; q.inProgress > 0 {
 		return
 	}
-	idle()
+	if dirs := dropped(); len(dirs) > 0 {
+		q.removing++
+		q.mu.Unlock()
+		remove(dirs)
+		q.mu.Lock()
+		q.removing--
+	}
 	q.ended.Broadcast()
 }
 
@@ -153,7 +179,7 @@ func (s *Server) limited(next http.HandlerFunc, late error) http.HandlerFunc {
 			http.Error(w, "the server has ended", http.StatusServiceUnavailable)
 			return
 		}
-		defer s.questions.end(func() { removeDropped(&s.predictions, &s.engines) })
+		defer s.questions.end(s.predictions.takeDropped, s.engines.removeRuns)
 		ctx, cancel := context.WithTimeoutCause(r.Context(), s.options.Timeout, late)
 		defer cancel()
 		next(w, r.WithContext(ctx))
