@@ -270,6 +270,7 @@ func runCapture(ctx context.Context, a *app, o *captureOptions, args []string) e
 	if o.dryRun {
 		job.Preload.Sink, job.Preload.MaxSpool = "null", 0
 	}
+	defer holdSignals()()
 	status, err := job.Run(ctx)
 	if err != nil {
 		os.RemoveAll(spoolDir)
@@ -335,6 +336,14 @@ func (o *captureOptions) leaveSpool(a *app, name, spoolDir string, err error) er
 		a.warn("run %s is written; its records in %s could not be removed: %v", name, spoolDir, err)
 	}
 	return nil
+}
+
+// holdSignals keeps signals from killing commq until release is called, also a second one between the handlers of the
+// program's launch and of what comes after it: the records of the program must not be lost.
+func holdSignals() (release func()) {
+	c := make(chan os.Signal, 1)
+	signal.Notify(c, os.Interrupt, syscall.SIGTERM)
+	return func() { signal.Stop(c) }
 }
 
 // ranksPatience is how long ranks may record after the launcher has ended.

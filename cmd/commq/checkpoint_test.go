@@ -311,3 +311,42 @@ func TestSignalLeavesNoFiles(t *testing.T) {
 	}
 	answerOf(t, "runs", "check", "--store", store, "cg.A.16")
 }
+
+// A command whose work does not end on a signal, here to read a pipe to which nobody writes, is killed by a later one,
+// but not by one that comes at once.
+func TestSecondSignalKills(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := exec.Command("commq", "import", pipe)
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- c.Wait() }()
+	defer func() { _ = c.Process.Kill() }()
+	w, err := os.OpenFile(pipe, os.O_WRONLY, 0) // waits until import reads
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	signalled := time.Now()
+	for {
+		if err := c.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
+			t.Fatal(err)
+		}
+		select {
+		case <-ended:
+			status := c.ProcessState.Sys().(syscall.WaitStatus)
+			if after := time.Since(signalled); status.Signal() != syscall.SIGTERM || after < signalRepeats {
+				t.Errorf("ended after %v: %v", after, c.ProcessState)
+			}
+			return
+		case <-time.After(100 * time.Millisecond):
+		}
+		if time.Since(signalled) > 20*time.Second {
+			t.Fatal("signals do not kill it")
+		}
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -154,7 +155,12 @@ type signalError syscall.Signal
 
 func (e signalError) Error() string { return syscall.Signal(e).String() }
 
-// untilSignalled returns a context that ends on a signal, with a signalError as its cause.
+// signalRepeats is how long the signal that ends a command may come again without killing it: timeout sends it to the
+// command and then to its process group.
+const signalRepeats = time.Second
+
+// untilSignalled returns a context that ends on a signal, with a signalError as its cause. A later signal kills as
+// usual: not all work ends with the context.
 func untilSignalled(signals ...os.Signal) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	c := make(chan os.Signal, 1)
@@ -162,6 +168,7 @@ func untilSignalled(signals ...os.Signal) (ctx context.Context, stop func()) {
 	go func() {
 		if s, ok := (<-c).(syscall.Signal); ok {
 			cancel(signalError(s))
+			time.AfterFunc(signalRepeats, func() { signal.Stop(c) })
 		}
 	}()
 	return ctx, func() {
