@@ -18,7 +18,8 @@ var rawStreams = map[string]bool{"main.go": true, "terminal.go": true, "progress
 
 // encoders take a raw stream and have their own door: they write JSON, XML, CSV or another format whole, or write
 // nothing.
-var encoders = map[string]bool{"printJSON": true, "printJSONLine": true, "output.Write": true, "CSV": true, "csv": true,
+var encoders = map[string]bool{"printJSON": true, "printJSONLine": true, "predictionCSV": true, "output.Write": true,
+	"CSV": true, "csv": true,
 	"Markdown": true, "SARIF": true, "JUnit": true, "onTerminal": true, "understands": true, "painter": true,
 	"helpWidth":           true,
 	"GenBashCompletionV2": true, "GenZshCompletion": true, "GenFishCompletion": true, "s.Write": true,
