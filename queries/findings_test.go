@@ -2,6 +2,9 @@ package queries_test
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -134,5 +137,19 @@ func TestFindings(t *testing.T) {
 				t.Errorf("-want +got:\n%s", d)
 			}
 		})
+	}
+}
+
+// TestOriginsOfFindings: a finding that only some times tell says so in its header, so that others are told that it was
+// not looked for. A filter in its SQL would find nothing instead.
+func TestOriginsOfFindings(t *testing.T) {
+	for _, name := range queries.FindingNames() {
+		text, err := os.ReadFile(filepath.Join("findings", name+".sql"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(text), "time_origin") {
+			t.Errorf("%s filters by time_origin; name the accepted origins in its header", name)
+		}
 	}
 }
