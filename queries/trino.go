@@ -1,6 +1,7 @@
 package queries
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -116,16 +117,12 @@ func openTrino(ctx context.Context, runs []Run, address string) (*DB, error) {
 	if len(runs) == 0 {
 		return nil, errors.New("no run given; name one with --run")
 	}
+	if err := checkRegistered(runs); err != nil {
+		return nil, err
+	}
 	s, err := newServer(address)
 	if err != nil {
 		return nil, err
-	}
-	names := make([]string, len(runs))
-	for i, r := range runs {
-		if slices.Contains(names[:i], r.Name) {
-			return nil, errors.Join(schema.CalledAlike(r.Name), s.db.Close())
-		}
-		names[i] = r.Name
 	}
 	remote := &remote{server: s}
 	for _, t := range schema.Tables() {
@@ -141,6 +138,21 @@ func openTrino(ctx context.Context, runs []Run, address string) (*DB, error) {
 		return nil, errors.Join(s.explain(err, "", 0), s.db.Close())
 	}
 	return &DB{db: s.db, conn: conn, runs: runs, remote: remote}, nil
+}
+
+// checkRegistered rejects two runs of a server with the same name.
+func checkRegistered(runs []Run) error {
+	for i, r := range runs {
+		earlier := slices.IndexFunc(runs[:i], func(earlier Run) bool { return earlier.Name == r.Name })
+		switch {
+		case earlier < 0:
+		case cmp.Or(runs[earlier].Registered, r.Name) == cmp.Or(r.Registered, r.Name):
+			return schema.GivenTwice(r.Name)
+		default:
+			return schema.CalledAlike(r.Name)
+		}
+	}
+	return nil
 }
 
 // remote is a DB's connection to a Trino server.

@@ -117,6 +117,22 @@ func untimed(t *testing.T) queries.Run {
 }
 
 // TestTrino tests a server with one node, and then one with workers.
+func TestRunsOfAServerThatAreNamedTwice(t *testing.T) {
+	for _, c := range []struct {
+		second queries.Run
+		want   string
+	}{
+		{queries.Run{Name: "a"}, `run "a" is given twice`},
+		{queries.Run{Name: "a", Registered: "b"}, `two runs are called "a"`},
+	} {
+		_, err := queries.Open(context.Background(), []queries.Run{{Name: "a", Registered: "a"}, c.second},
+			queries.Options{Trino: "http://localhost:1"})
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v, want %s", err, c.want)
+		}
+	}
+}
+
 func TestTrino(t *testing.T) {
 	storage := testenv.StartObjectStorage(t, "../scripts")
 	server := testenv.Trino(t, "../scripts", storage.TrinoProperties())

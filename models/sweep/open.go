@@ -3,6 +3,7 @@ package sweep
 import (
 	"context"
 	"errors"
+	"path/filepath"
 
 	"github.com/commq/commq/models/simulate"
 	"github.com/commq/commq/models/simulate/stored"
@@ -15,21 +16,27 @@ import (
 func OpenAll(ctx context.Context, store string, patterns []string, target *simulate.Target) ([]*stored.Simulation,
 	error) {
 	var all []*stored.Simulation
-	names := map[string]bool{}
+	dirs := map[string]string{} // of the runs, by name
 	for _, pattern := range patterns {
-		dirs, err := run.Match(store, pattern)
+		matched, err := run.Match(store, pattern)
 		if err != nil {
 			return nil, err
 		}
-		for _, dir := range dirs {
+		for _, dir := range matched {
 			s, err := stored.Open(ctx, dir, target)
 			if err != nil {
 				return nil, err
 			}
-			if names[s.Run.Name] {
+			if dir, err = filepath.Abs(dir); err != nil {
+				return nil, err
+			}
+			switch other, alike := dirs[s.Run.Name]; {
+			case alike && other == dir:
+				return nil, schema.GivenTwice(s.Run.Name)
+			case alike:
 				return nil, schema.CalledAlike(s.Run.Name)
 			}
-			names[s.Run.Name] = true
+			dirs[s.Run.Name] = dir
 			all = append(all, s)
 		}
 	}
