@@ -57,8 +57,8 @@ func find(path string) ([]string, error) {
 			return nil, fmt.Errorf("%s: the name has no rank; want one such as trace.3.et", full)
 		}
 		n, err := strconv.Atoi(m[1])
-		if err != nil || n >= mostRanks {
-			return nil, fmt.Errorf("%s: rank %s; want less than %d", full, m[1], mostRanks)
+		if err != nil || n >= importing.MostRanks {
+			return nil, fmt.Errorf("%s: rank %s; want less than %d", full, m[1], importing.MostRanks)
 		}
 		if first, ok := byRank[n]; ok {
 			return nil, fmt.Errorf("%s and %s are both of rank %d; want one file for each rank", first, full, n)
@@ -80,9 +80,6 @@ func find(path string) ([]string, error) {
 }
 
 var lastNumber = regexp.MustCompile(`(\d+)\.et(?:\.gz)?$`)
-
-// mostRanks is the number of ranks that a job may have.
-const mostRanks = 1 << 22
 
 // IsFolder reports whether a folder has Chakra traces.
 func IsFolder(path string) bool {

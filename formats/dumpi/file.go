@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/commq/commq/formats/importing"
 )
 
 // magic begins a file, and its index.
@@ -102,9 +104,6 @@ func openTrace(path string) (*trace, error) {
 	return t, nil
 }
 
-// mostRanks is more than the ranks of any machine.
-const mostRanks = 1 << 24
-
 // prefixOf returns what the names of the files begin with, and the number of ranks.
 func prefixOf(path string) (prefix string, ranks int, err error) {
 	base, ok := strings.CutSuffix(path, ".bin")
@@ -128,7 +127,7 @@ func prefixOf(path string) (prefix string, ranks int, err error) {
 func cutRank(name string) (prefix string, rank int, ok bool) {
 	i := strings.LastIndexByte(name, '-')
 	n, err := strconv.ParseUint(name[i+1:], 10, 31)
-	if i < 0 || err != nil || n >= mostRanks {
+	if i < 0 || err != nil || n >= importing.MostRanks {
 		return "", 0, false
 	}
 	return name[:i], int(n), true
@@ -161,7 +160,7 @@ func readMeta(path string) (prefix string, ranks int, err error) {
 		key, value, _ := strings.Cut(strings.TrimSpace(line), "=")
 		switch key {
 		case "numprocs":
-			if ranks, err = strconv.Atoi(value); err != nil || ranks < 1 || ranks > mostRanks {
+			if ranks, err = strconv.Atoi(value); err != nil || ranks < 1 || ranks > importing.MostRanks {
 				return "", 0, fmt.Errorf("%s: numprocs=%s; want a number of ranks", path, value)
 			}
 		case "fileprefix":

@@ -3,6 +3,7 @@ package exectrace
 import (
 	"strings"
 
+	"github.com/commq/commq/formats/importing"
 	"github.com/commq/commq/formats/training"
 	"github.com/commq/commq/schema"
 )
@@ -58,7 +59,7 @@ func (v *values) setPartners(name string, op *training.Op) {
 		if at >= len(v.Values) {
 			return training.Unknown
 		}
-		return int32(max(training.Unknown, min(integer(v.Values[at]), training.MostRanks)))
+		return int32(max(training.Unknown, min(integer(v.Values[at]), importing.MostRanks)))
 	}
 	switch name {
 	case "send", "recv_":

@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/commq/commq/formats/importing"
 	"github.com/commq/commq/formats/jsonstream"
-	"github.com/commq/commq/formats/training"
 )
 
 // IsTrace reports whether a file that begins so is an execution trace of PyTorch.
@@ -42,7 +42,7 @@ func rankOf(name string) (int32, bool) {
 		return 0, false
 	}
 	n, err := strconv.ParseInt(m[1], 10, 32)
-	return int32(n), err == nil && n < training.MostRanks
+	return int32(n), err == nil && n < importing.MostRanks
 }
 
 // setRanks gives each trace its rank: the one that its nodes tell, if those of all traces do and differ; else that of

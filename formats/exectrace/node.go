@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/commq/commq/formats/importing"
 	"github.com/commq/commq/formats/jsonstream"
 	"github.com/commq/commq/formats/training"
 	"github.com/commq/commq/schema"
@@ -132,7 +133,7 @@ func (t *trace) listed(n *node) {
 		return
 	}
 	for _, g := range groups {
-		if g.Size < 1 || g.Size > training.MostRanks {
+		if g.Size < 1 || g.Size > importing.MostRanks {
 			continue
 		}
 		t.HasGroups = true
@@ -152,7 +153,7 @@ func (t *trace) group(name, description string, ranks []int64) int {
 	}
 	g := training.Group{Name: name, Description: description}
 	for _, r := range ranks {
-		if r < 0 || r >= training.MostRanks {
+		if r < 0 || r >= importing.MostRanks {
 			return training.Unknown
 		}
 		g.Ranks = append(g.Ranks, int32(r))
@@ -259,15 +260,15 @@ func (t *trace) setRank(c *call) {
 	}
 	switch {
 	case c.who >= 0 && c.who < int64(len(ranks)):
-		t.own = int32(min(ranks[c.who], training.MostRanks))
+		t.own = int32(min(ranks[c.who], importing.MostRanks))
 	case len(ranks) == 0:
-		t.number = int32(max(-1, min(c.who, training.MostRanks)))
+		t.number = int32(max(-1, min(c.who, importing.MostRanks)))
 	}
 }
 
 // side sets what the fourth argument means: the root, the other side, or the process itself.
 func (t *trace) side(op *training.Op, c *call) {
-	who := int32(max(-1, min(c.who, training.MostRanks)))
+	who := int32(max(-1, min(c.who, importing.MostRanks)))
 	switch {
 	case op.Call == schema.CallIsend, op.Call == schema.CallIrecv:
 		if op.Group >= 0 && who >= 0 && int(who) < len(t.Groups[op.Group].Ranks) {

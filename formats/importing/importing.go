@@ -8,6 +8,10 @@ import (
 	"github.com/commq/commq/writer"
 )
 
+// MostRanks is the number of ranks that a job, or a group of it, may have by the files of a trace: more than any job
+// has, and so few that a wrong number does not take all memory.
+const MostRanks = 1 << 22
+
 // Options control an import. The zero value works.
 type Options struct {
 	// Origin describes where the run came from.

@@ -7,6 +7,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/commq/commq/formats/importing"
 	"github.com/commq/commq/formats/jsonstream"
 	"github.com/commq/commq/formats/training"
 	"github.com/commq/commq/schema"
@@ -83,9 +84,6 @@ type reader struct {
 	records, proxies, others, repaired, cut int64
 	timings                                 map[string]int64
 }
-
-// mostRanks is the number of ranks that a communicator may say it has.
-const mostRanks = 1 << 22
 
 // mostUs is more than any time since 1970, mostExecUs than any operation takes: 12 days.
 const mostUs, mostExecUs = 1 << 52, 1 << 40
@@ -165,8 +163,9 @@ func (v *reader) member(r *record, file string) (*member, error) {
 		return nil, fmt.Errorf("no header or metadata, and no dump_stats with them before it")
 	case h.ID == "":
 		return nil, fmt.Errorf("header without the id of the communicator")
-	case h.Ranks < 1 || h.Ranks > mostRanks || h.Rank < 0 || h.Rank >= h.Ranks:
-		return nil, fmt.Errorf("rank %d of %d in communicator %s; want one of at most %d", h.Rank, h.Ranks, h.ID, mostRanks)
+	case h.Ranks < 1 || h.Ranks > importing.MostRanks || h.Rank < 0 || h.Rank >= h.Ranks:
+		return nil, fmt.Errorf("rank %d of %d in communicator %s; want one of at most %d", h.Rank, h.Ranks, h.ID,
+			importing.MostRanks)
 	case d.DumpUs <= 0 || d.DumpUs >= mostUs:
 		return nil, fmt.Errorf("dump_timestamp_us %d; want microseconds since 1970", d.DumpUs)
 	}

@@ -14,8 +14,8 @@ import (
 	"strings"
 
 	"github.com/commq/commq/formats/exectrace"
+	"github.com/commq/commq/formats/importing"
 	"github.com/commq/commq/formats/jsonstream"
-	"github.com/commq/commq/formats/training"
 )
 
 // kind is the format of a file of a job.
@@ -139,5 +139,5 @@ func rankOf(name string) (int32, bool) {
 		return 0, false
 	}
 	n, err := strconv.ParseInt(m[1], 10, 32)
-	return int32(n), err == nil && n < training.MostRanks
+	return int32(n), err == nil && n < importing.MostRanks
 }

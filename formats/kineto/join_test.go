@@ -12,8 +12,8 @@ import (
 	"testing"
 
 	"github.com/commq/commq/formats/formatstest"
+	"github.com/commq/commq/formats/importing"
 	"github.com/commq/commq/formats/jsonstream"
-	"github.com/commq/commq/formats/training"
 	"github.com/commq/commq/schema"
 )
 
@@ -57,10 +57,10 @@ func untimed(r *formatstest.Run) (rows []string, starts []int64) {
 
 // A rank above all that a job may have makes a group unknown, as do the other checks of ranks.
 func TestRanksOfGroups(t *testing.T) {
-	if got := narrow([]int64{0, training.MostRanks - 1}); len(got) != 2 {
+	if got := narrow([]int64{0, importing.MostRanks - 1}); len(got) != 2 {
 		t.Errorf("%v", got)
 	}
-	if got := narrow([]int64{0, training.MostRanks}); got != nil {
+	if got := narrow([]int64{0, importing.MostRanks}); got != nil {
 		t.Errorf("%v", got)
 	}
 }

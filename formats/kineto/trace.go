@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/commq/commq/formats/importing"
 	"github.com/commq/commq/formats/jsonstream"
 	"github.com/commq/commq/formats/training"
 	"github.com/commq/commq/schema"
@@ -162,7 +163,7 @@ func (t *trace) group(name, description string, ranks []int64) int {
 
 func narrow(ranks []int64) (list []int32) {
 	for _, r := range ranks {
-		if r < 0 || r >= training.MostRanks {
+		if r < 0 || r >= importing.MostRanks {
 			return nil
 		}
 		list = append(list, int32(r))
@@ -303,9 +304,9 @@ func (t *trace) call(e *event, a *arguments, call schema.CallID, start, end int6
 	}
 	switch call {
 	case schema.CallIsend:
-		h.peer = int32(min(integer(a.Destination, training.Unknown), training.MostRanks))
+		h.peer = int32(min(integer(a.Destination, training.Unknown), importing.MostRanks))
 	case schema.CallIrecv:
-		h.peer = int32(min(integer(a.Source, training.Unknown), training.MostRanks))
+		h.peer = int32(min(integer(a.Source, training.Unknown), importing.MostRanks))
 	}
 	if h.in == training.Unknown && h.out == training.Unknown {
 		h.shapes(e.Name, a)
@@ -332,12 +333,12 @@ func (c *hostCall) shapes(name string, a *arguments) {
 	values := texts(a.Inputs)
 	if c.call == schema.CallIsend || c.call == schema.CallIrecv { // c10d::send, recv_(tensors, group, rank, tag)
 		if (name == "c10d::send" || name == "c10d::recv_") && len(values) > 2 && c.peer == training.Unknown {
-			c.peer = int32(min(integer(json.RawMessage(values[2]), training.Unknown), training.MostRanks))
+			c.peer = int32(min(integer(json.RawMessage(values[2]), training.Unknown), importing.MostRanks))
 			c.inGroup = c.peer >= 0
 		}
 	}
 	at := map[string]int{"c10d::broadcast_": 2, "c10d::reduce_": 3, "c10d::gather_": 3, "c10d::scatter_": 3}[name]
 	if at > 0 && at < len(values) {
-		c.root = int32(min(integer(json.RawMessage(values[at]), training.Unknown), training.MostRanks))
+		c.root = int32(min(integer(json.RawMessage(values[at]), training.Unknown), importing.MostRanks))
 	}
 }

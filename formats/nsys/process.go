@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/commq/commq/formats/importing"
 	"github.com/commq/commq/formats/training"
 )
 
@@ -211,13 +212,10 @@ func first(text string, n int) string { return text[:min(len(text), n)] }
 func (x *export) readRanks(ctx context.Context, f *file, _ labels) error {
 	return f.each(ctx, "MPI_RANKS", []string{"globalTid", "rank"}, "", func(r *row) {
 		rank := r.number(1)
-		if rank < 0 || rank >= mostRanks {
+		if rank < 0 || rank >= importing.MostRanks {
 			r.bad(1, "the rank of a process")
 			return
 		}
 		x.process(pidOf(r.number(0))).mpiRank = int32(rank)
 	})
 }
-
-// mostRanks is the number of ranks that a job may say it has.
-const mostRanks = 1 << 22

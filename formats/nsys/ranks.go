@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/commq/commq/formats/importing"
 	"github.com/commq/commq/formats/training"
 )
 
@@ -100,7 +101,7 @@ func (j *job) comm(id uint64) *comm {
 func (j *job) join(p *process, devices []*device) {
 	for i := range p.events {
 		e := &p.events[i]
-		if e.is != joins || e.comm == 0 || e.ranks < 1 || e.rank < 0 || e.rank >= e.ranks || e.ranks > mostRanks {
+		if e.is != joins || e.comm == 0 || e.ranks < 1 || e.rank < 0 || e.rank >= e.ranks || e.ranks > importing.MostRanks {
 			continue
 		}
 		d := devices[0]
@@ -151,7 +152,7 @@ func (j *job) numberBy(rank func(d *device) int32) bool {
 	seen := map[int32]bool{}
 	for _, d := range j.devices {
 		r := rank(d)
-		if r < 0 || r >= mostRanks || seen[r] {
+		if r < 0 || r >= importing.MostRanks || seen[r] {
 			return false
 		}
 		seen[r] = true
@@ -204,10 +205,10 @@ func (j *job) rankInEnvironment(d *device) int32 {
 	env := d.process.export.env
 	for _, pair := range rankVariables {
 		rank, err := strconv.ParseInt(env[pair[0]], 10, 32)
-		if err != nil || rank < 0 || rank >= mostRanks {
+		if err != nil || rank < 0 || rank >= importing.MostRanks {
 			continue
 		}
-		if size, err := strconv.ParseInt(env[pair[1]], 10, 32); err == nil && size > rank && size <= mostRanks {
+		if size, err := strconv.ParseInt(env[pair[1]], 10, 32); err == nil && size > rank && size <= importing.MostRanks {
 			j.ranks = max(j.ranks, int32(size))
 		}
 		return int32(rank)
@@ -236,7 +237,7 @@ var (
 // others are numbers of reports, jobs or processes.
 func (j *job) rankInNames() func(d *device) int32 {
 	of := map[*device]int32{}
-	least, most, plain := int32(mostRanks), int32(0), false
+	least, most, plain := int32(importing.MostRanks), int32(0), false
 	for _, d := range j.devices {
 		n, isPlain := numberIn(filepath.Base(d.process.export.path))
 		if len(j.exports) < 2 || j.hasSeveral(d.process.export) {
@@ -262,7 +263,7 @@ func numberIn(name string) (n int32, isPlain bool) {
 		return training.Unknown, false
 	}
 	rank, err := strconv.ParseInt(m[1], 10, 32)
-	if err != nil || rank >= mostRanks {
+	if err != nil || rank >= importing.MostRanks {
 		return training.Unknown, isPlain
 	}
 	return int32(rank), isPlain

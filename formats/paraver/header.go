@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/commq/commq/formats/importing"
 	"github.com/commq/commq/formats/timed"
 	"github.com/commq/commq/schema"
 )
@@ -109,16 +110,16 @@ func counted(text, ends string) (of []string, rest string, err error) {
 	return of, strings.TrimLeft(rest, ends), nil
 }
 
-// Limits that no job exceeds: ranks of a trace, threads of a rank, intercommunicators of which one group is known.
-const mostRanks, mostThreads, mostHalves = 1 << 22, 1 << 12, 1 << 12
+// Limits that no job exceeds: threads of a rank, intercommunicators of which one group is known.
+const mostThreads, mostHalves = 1 << 12, 1 << 12
 
 // addTasks adds the tasks of an application: THREADS:NODE each.
 func (l *layout) addTasks(of []string) error {
 	if len(of) == 0 {
 		return fmt.Errorf("it has no tasks")
 	}
-	if len(l.tasks)+len(of) > mostRanks {
-		return fmt.Errorf("it has %d tasks; want at most %d in all", len(of), mostRanks)
+	if len(l.tasks)+len(of) > importing.MostRanks {
+		return fmt.Errorf("it has %d tasks; want at most %d in all", len(of), importing.MostRanks)
 	}
 	l.first = append(l.first, len(l.tasks))
 	for i, text := range of {

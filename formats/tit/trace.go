@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/commq/commq/formats/importing"
 )
 
 // file is an open file of a trace.
@@ -114,14 +116,11 @@ func (t *trace) scan(i int) error {
 	}
 }
 
-// mostRanks is the number of ranks that a trace may have.
-const mostRanks = 1 << 22
-
 // rankOf returns the rank that a line begins with.
 func rankOf(line []byte) (int, error) {
 	word, _, ok := strings.Cut(strings.ReplaceAll(string(line[:min(len(line), 64)]), "\t", " "), " ")
 	rank, err := strconv.ParseUint(word, 10, 32)
-	if err != nil || !ok || rank >= mostRanks {
+	if err != nil || !ok || rank >= importing.MostRanks {
 		return 0, fmt.Errorf("found %.60q; want a line such as 0 send 1 0 4096: the rank, the action, its fields", line)
 	}
 	return int(rank), nil

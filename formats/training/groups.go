@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/commq/commq/formats/importing"
 	"github.com/commq/commq/schema"
 )
 
@@ -179,9 +180,9 @@ func Everyone(world int32) []int32 {
 	return all
 }
 
-// Strided returns n ranks from first on, stride apart; nil if an argument is negative or above MostRanks.
+// Strided returns n ranks from first on, stride apart; nil if an argument is negative or above importing.MostRanks.
 func Strided(first, stride, n int64) (list []int64) {
-	if first < 0 || stride < 1 || n < 1 || n > MostRanks || first > MostRanks || stride > MostRanks {
+	if first < 0 || stride < 1 || n < 1 || max(n, first, stride) > importing.MostRanks {
 		return nil
 	}
 	for i := range n {

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/commq/commq/formats/importing"
 	"github.com/commq/commq/run/match"
 	"github.com/commq/commq/schema"
 	"github.com/commq/commq/writer"
@@ -36,9 +37,6 @@ type Options struct {
 const epochTarget = 1 << 19
 
 const measured, untimed = "measured", "untimed"
-
-// MostRanks is the number of ranks that a job or a group may say it has.
-const MostRanks = 1 << 22
 
 // sink takes the rows: a writer.Run.
 type sink interface {
@@ -109,8 +107,8 @@ func newJob(ranks []*Rank, o Options) (*job, error) {
 		j.o.epochRows = epochTarget
 	}
 	for _, r := range ranks {
-		if r.Rank < 0 || r.Rank >= MostRanks || r.World > MostRanks {
-			return nil, fmt.Errorf("%s: rank %d of %d; want less than %d", r.File, r.Rank, r.World, MostRanks)
+		if r.Rank < 0 || r.Rank >= importing.MostRanks || r.World > importing.MostRanks {
+			return nil, fmt.Errorf("%s: rank %d of %d; want less than %d", r.File, r.Rank, r.World, importing.MostRanks)
 		}
 		if first := j.byRank[r.Rank]; first != nil {
 			return nil, fmt.Errorf("%s and %s are both of rank %d; want one file for each rank", first.File, r.File, r.Rank)
