@@ -114,8 +114,9 @@ int main(int argc, char **argv)
 	}
 	if (strcmp(how, "failed") == 0) { /* the request completes although the message is too long */
 		int got[8] = {0}, sent[8] = {0}, done = 0, e;
-		MPI_Request r;
+		MPI_Request r, both[2] = {MPI_REQUEST_NULL, (MPI_Request)0};
 		MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+		MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
 		MPI_Irecv(got, 1, MPI_INT, rank, 1, MPI_COMM_WORLD, &r);
 		MPI_Send(sent, 8, MPI_INT, rank, 1, MPI_COMM_WORLD);
 		do
@@ -130,6 +131,11 @@ int main(int argc, char **argv)
 		do
 			e = MPI_Testall(1, &r, &done, MPI_STATUSES_IGNORE);
 		while (e == MPI_SUCCESS && !done);
+		MPI_Recv_init(got, 8, MPI_INT, rank, 4, MPI_COMM_WORLD, &both[0]);
+		MPI_Start(&both[0]);
+		MPI_Waitall(2, both, MPI_STATUSES_IGNORE); /* refused, as the second is no request: completes nothing */
+		MPI_Send(sent, 8, MPI_INT, rank, 4, MPI_COMM_WORLD);
+		MPI_Waitall(1, both, MPI_STATUSES_IGNORE);
 	}
 	if (strcmp(how, "callback") == 0) {
 		MPI_Comm comm;

@@ -176,14 +176,23 @@ void cq_any_end(cq_thread *t, int id, int err, uint64_t compute, int flag, int i
 
 /* Waitall and Testall. */
 
-/* After an error some requests of the array are complete and some are not. */
+/* Reports whether MPI refused a call for its arguments. Such a call completes nothing. */
+static int is_refused(int err)
+{
+	int class = class_of(err);
+	return class == MPI_ERR_ARG || class == MPI_ERR_REQUEST || class == MPI_ERR_COUNT;
+}
+
+/* After an error some requests of the array are complete and some are not. The handle of a persistent one tells nothing. */
 static int is_completed(int err, cq_array a, int i, cq_req r, const MPI_Status *st)
 {
 	if (err == MPI_SUCCESS)
 		return 1;
 	if (st != NULL && st->MPI_ERROR == MPI_ERR_PENDING)
 		return 0;
-	return (r.what & CQ_R_PERSISTENT) || is_null(a, i);
+	if (r.what & CQ_R_PERSISTENT)
+		return !is_refused(err);
+	return is_null(a, i);
 }
 
 /* Takes the requests before the call: the call is certain to complete them, and MPI may give their handles to another
