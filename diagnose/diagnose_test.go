@@ -55,6 +55,17 @@ func TestUnevenRun(t *testing.T) {
 	}
 }
 
+// A finding of a rule from a file that costs nothing comes after those that gain something.
+func TestFindingOfNoCost(t *testing.T) {
+	own := Evidence{Rule: "own", Way: WayBound, Callsite: schema.NullInt32, Call: "MPI_Send", Found: "It is"}
+	d := diagnosed(t, "uneven.4", Options{Evidence: []Evidence{own}})
+	before := slices.IndexFunc(d.Findings, func(f Finding) bool { return f.GainNs == 0 })
+	if at := slices.IndexFunc(d.Findings, func(f Finding) bool { return f.Rule == "own" }); at < max(1, before) ||
+		d.Findings[at].GainNs != 0 {
+		t.Errorf("at %d, the first without a gain at %d, of %d", at, before, len(d.Findings))
+	}
+}
+
 // mg.W.16 was captured on 2 cores: its 16 ranks waited for them, so its times are simulated.
 func TestSharedCores(t *testing.T) {
 	d := diagnosed(t, "mg.W.16", Options{})

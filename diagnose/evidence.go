@@ -200,9 +200,6 @@ func (q *search) fromFiles(ctx context.Context, groups [][]Evidence, bound func(
 			}
 			f.GainNs, f.Bound = min(max(gain, 0), q.d.TimeNs), false
 		}
-		if f.GainNs == 0 {
-			continue // free in the times of the diagnosis
-		}
 		q.d.Findings = append(q.d.Findings, f)
 	}
 	return nil
