@@ -29,6 +29,9 @@ type fittedRuns struct {
 	Unexplained []report.Unexplained `json:"unexplained"`
 	// Warnings are assumptions behind the laws: those that predictions have at any number of ranks.
 	Warnings []report.Warning `json:"warnings"`
+
+	// textOf describes a communication for people.
+	textOf func(communication string) string
 }
 
 // fittedRun is a training run.
@@ -74,7 +77,8 @@ func writeModels(a *app, file string, m *model.Model) error {
 func describeModel(m *model.Model) *fittedRuns {
 	p := &fittedRuns{TrainingMessages: m.Traffic, TrainingUnexplained: m.Unexplained, Grids: m.Grids(), Laws: m.Laws(),
 		Unexplained: report.UnexplainedOf(m),
-		Warnings:    append([]report.Warning{}, report.Warnings(m, m.LargestRun(), nil)...)}
+		Warnings:    append([]report.Warning{}, report.Warnings(m, m.LargestRun(), nil)...),
+		textOf:      m.TextOf}
 	for _, s := range m.Runs() {
 		p.Runs = append(p.Runs, fittedRun{s.Run, s.Ranks, s.Calls, s.Captures})
 	}
@@ -100,12 +104,10 @@ func (p *fittedRuns) print(w io.Writer, output string) error {
 	for _, g := range p.Grids {
 		fmt.Fprintln(&b, g)
 	}
-	if err := printLaws(&b, p.Laws); err != nil {
+	if err := printLaws(&b, p.Laws, p.textOf); err != nil {
 		return err
 	}
-	for _, u := range p.Unexplained {
-		fmt.Fprintf(&b, "not explained: %s: %s\n", firstNames(u.Slots), u.Why)
-	}
+	printUnexplained(&b, p.Unexplained, p.textOf)
 	printWarnings(&b, p.Warnings)
 	if output != "" {
 		fmt.Fprintf(&b, "%s: commq predict --models %s --ranks P --name NAME makes the run at P ranks\n", output,

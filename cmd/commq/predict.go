@@ -253,13 +253,15 @@ type printedPrediction struct {
 
 	all   bool  // the table lists all slots
 	loops int64 // the number of iterations of so many is uncertain
+	// textOf describes a communication for people.
+	textOf func(communication string) string
 }
 
 // newPrintedPrediction begins the answer with what is known of the model.
 func newPrintedPrediction(m *model.Model, o *predictOptions) *printedPrediction {
 	return &printedPrediction{Ranks: o.ranks, Training: m.Training, TrainingMessages: m.Traffic,
 		TrainingUnexplained: m.Unexplained, all: o.all,
-		Unexplained: report.UnexplainedOf(m), Slots: []report.SlotReport{}, Laws: m.Laws()}
+		Unexplained: report.UnexplainedOf(m), Slots: []report.SlotReport{}, Laws: m.Laws(), textOf: m.TextOf}
 }
 
 // warn adds warnings, and with suggest the runs that would settle them.
@@ -316,9 +318,7 @@ func (p *printedPrediction) table(a *app) error {
 		fmt.Fprintf(&b, "written as %s: commq simulate --run %s --machine MACHINE predicts its times\n", p.Run, p.Run)
 	}
 	p.slots(&b)
-	for _, u := range p.Unexplained {
-		fmt.Fprintf(&b, "not explained: %s: %s\n", firstNames(u.Slots), u.Why)
-	}
+	printUnexplained(&b, p.Unexplained, p.textOf)
 	if len(p.Warnings) > 0 {
 		b.WriteByte('\n')
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -11,6 +12,7 @@ import (
 	"github.com/commq/commq/predict/extrapolated"
 	"github.com/commq/commq/predict/generate"
 	"github.com/commq/commq/predict/model"
+	"github.com/commq/commq/predict/report"
 	"github.com/commq/commq/schema"
 )
 
@@ -56,16 +58,29 @@ func extrapolate(ctx context.Context, a *app, m *model.Model, ranks int32,
 	})
 }
 
-// printLaws prints a law per line.
-func printLaws(w io.Writer, laws []model.PrintedLaw) error {
+// printLaws prints a law per line; textOf describes its communication.
+func printLaws(w io.Writer, laws []model.PrintedLaw, textOf func(string) string) error {
 	for _, l := range laws {
 		forms := ""
 		if l.Forms > 1 {
 			forms = fmt.Sprintf(" (%d laws)", l.Forms)
 		}
-		if _, err := fmt.Fprintf(w, "%s: %s%s\n", l.Communication, l.Law, forms); err != nil {
+		if _, err := fmt.Fprintf(w, "%s: %s%s\n", textOf(l.Communication), l.Law, forms); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// printUnexplained prints the communications without a law, a line for each reason. Their slots are not told apart.
+func printUnexplained(b *strings.Builder, all []report.Unexplained, textOf func(string) string) {
+	for _, u := range all {
+		var names []string
+		for _, slot := range u.Slots {
+			if name := textOf(slot); !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+		fmt.Fprintf(b, "not explained: %s: %s\n", firstNames(names), u.Why)
+	}
 }
