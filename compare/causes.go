@@ -55,6 +55,8 @@ type Causes struct {
 	Clock string
 	// Found are all of them.
 	Found []Cause
+	// NotLookedFor has the rules that were not looked for in the run, with the reasons.
+	NotLookedFor map[string]string
 	// Warnings say what makes them doubtful.
 	Warnings []string
 }
@@ -99,6 +101,11 @@ func (j *judge) findingsOf(runs []string) {
 		}
 		for _, text := range causes.Warnings {
 			j.note("run %s: %s", run, text)
+		}
+		for _, name := range j.Measures {
+			if why, not := causes.NotLookedFor[name]; not {
+				j.missing("%s was not looked for in run %s: %s", name, run, why)
+			}
 		}
 		for _, c := range causes.Found {
 			if slices.Contains(j.Measures, "all") && !c.Apart || j.matches(c.Rule) {

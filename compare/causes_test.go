@@ -7,12 +7,12 @@ import (
 
 // caused is evidence of two runs on 4 ranks, of which only the first has a late sender.
 func caused(runs ...string) *Evidence {
-	e := &Evidence{CauseRules: []string{"imbalance", "late-sender", "begin"}}
+	e := &Evidence{CauseRules: []string{"imbalance", "late-sender", "begin", "polling"}}
 	for _, name := range runs {
 		e.New = append(e.New, Sample{Run: name, Ranks: 4})
 	}
 	e.Causes = func(run string) (Causes, error) {
-		c := Causes{Found: []Cause{{Rule: "imbalance", Call: "MPI_Wait", Place: "a.c:3", Share: 0.05, Text: "Rank 2 computes longer", File: "a.c", Line: 3}}}
+		c := Causes{NotLookedFor: map[string]string{"polling": "the run is too large"}, Found: []Cause{{Rule: "imbalance", Call: "MPI_Wait", Place: "a.c:3", Share: 0.05, Text: "Rank 2 computes longer", File: "a.c", Line: 3}}}
 		if run == "a" {
 			c.Found = append(c.Found, Cause{Rule: "late-sender", Call: "MPI_Send", Place: "a.c:9", Share: 0.03, Bound: true, Text: "It is late"})
 		}
@@ -34,6 +34,7 @@ func TestNoFinding(t *testing.T) {
 		{"no_finding: [imbalance]", "b c", Failed,
 			"imbalance of 2 runs (b c), the median, costs 5 % of the time, 1 % is allowed: Rank 2 computes longer, MPI_Wait at a.c:3"},
 		{"no_finding: [begin]", "b", Failed, "begin of run b costs 50 % of the time, 1 % is allowed: Rank 1 begins, MPI_Init"},
+		{"no_finding: [polling]", "b", Undecided, "polling was not looked for in run b: the run is too large"},
 		{"no_finding: [imbalanc]", "a", Undecided, `unknown finding "imbalanc"; did you mean imbalance?`},
 	} {
 		r := checked(t, c.rule, caused(strings.Fields(c.runs)...))

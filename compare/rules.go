@@ -208,8 +208,9 @@ func (r *Rule) keys() []keyed.Key {
 		kind(NoFinding, list("findings, or all"), "[all]",
 			"No [finding of commq diagnose](../method/diagnose.md#the-rules) gains more than `above_percent` of the "+
 				"run's time: none at all, or none of those named, as `[imbalance, \"late-*\"]`; `all` leaves out "+
-				"late-start, whose time is not part of the run's. Of runs on equally many ranks the median counts. "+
-				"Needs runs with times, captured with `--record all`."),
+				"late-start, whose time is not part of the run's. One that is named and was not looked for, because "+
+				"the run has too little for it, leaves the rule undecided. Of runs on equally many ranks the median "+
+				"counts. Needs runs with times, captured with `--record all`."),
 	}, r.limits()...)
 }
 

@@ -322,13 +322,21 @@ func (e *checkEngine) Causes(ctx context.Context, r compare.Run) (c compare.Caus
 	if err != nil {
 		return c, err
 	}
-	return causesOf(d, r.Manifest), nil
+	c = causesOf(d, r.Manifest)
+	if target, err := diagnose.TargetOf(r.Manifest, nil); err == nil && diagnose.IdealNetwork(target.Machine) {
+		c.NotLookedFor[string(diagnose.HandWritten)] = "messages take no time on " + d.Machine + ", so no collective " +
+			"saves any; no_manual finds them"
+	}
+	return c, nil
 }
 
 // causesOf returns the findings of the diagnosis of a run with this manifest as package compare takes them.
 func causesOf(d *diagnose.Diagnosis, m *schema.Manifest) compare.Causes {
 	c := compare.Causes{Run: d.Run, TimeNs: d.TimeNs, Machine: d.Machine, Times: m.TimeOrigin, Clock: m.ComputeClock,
-		Warnings: d.Warnings}
+		Warnings: d.Warnings, NotLookedFor: map[string]string{}}
+	for _, n := range d.NotLookedFor {
+		c.NotLookedFor[string(n.Rule)] = n.Why
+	}
 	if d.TimesSimulated {
 		c.Times = "simulated"
 	}
