@@ -103,3 +103,27 @@ func TestFallback(t *testing.T) {
 		t.Error("what the machine declares is no fallback")
 	}
 }
+
+// The network carries no message where all ranks are on one node.
+func TestOnOneNode(t *testing.T) {
+	for _, c := range []struct {
+		machine Machine
+		ranks   int
+		want    bool
+	}{
+		{Machine{CPUsPerNode: 4}, 4, true},
+		{Machine{CPUsPerNode: 4}, 5, false},
+		{Machine{Nodes: 5, CPUsPerNode: 1, Mapping: Listed, NodeOf: []int{4, 4}}, 2, true},
+		{Machine{Nodes: 5, CPUsPerNode: 1, Mapping: Listed, NodeOf: []int{4}}, 2, false}, // does not fit
+	} {
+		if got := c.machine.OnOneNode(c.ranks); got != c.want {
+			t.Errorf("%d ranks on %+v: %v", c.ranks, c.machine, got)
+		}
+	}
+	for key, want := range map[string]bool{"latency_ns": true, "network.buses": true, "intra_node.latency_ns": false,
+		"cpu_ratio": false, "nccl.gpu": false, "network.cpu_ratio": false} {
+		if BetweenNodes(key) != want {
+			t.Errorf("%s: %v", key, !want)
+		}
+	}
+}

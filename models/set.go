@@ -57,6 +57,16 @@ func (m *Machine) Set(name, value string) error {
 	return m.setNodes(name, link)
 }
 
+// BetweenNodes reports whether a key of Set is one of the network between nodes, and not of a node or the machine.
+func BetweenNodes(key string) bool {
+	part, rest, dotted := strings.Cut(key, ".")
+	if !dotted {
+		part, rest = "network", key
+	}
+	return part == "network" && slices.ContainsFunc((&Interconnect{}).keys(),
+		func(k keyed.Key) bool { return k.Name == rest })
+}
+
 // LosesPieces reports whether setting a key of a machine removes pieces, which are bandwidths by size.
 func LosesPieces(m *Machine, key string) bool {
 	switch key {

@@ -32,8 +32,9 @@ type diagnoseOptions struct {
 	list    bool    // --list
 	every   bool    // --every-rule
 
-	examined bool     // the doubts of the recording are known
-	doubts   []string // as warnings
+	machine  *simulate.Target // of target, once it is read
+	examined bool             // the doubts of the recording are known
+	doubts   []string         // as warnings
 }
 
 // diagnoseFormats are the values of --format.
@@ -143,6 +144,9 @@ func runDiagnose(ctx context.Context, a *app, o *diagnoseOptions) error {
 	if err != nil {
 		return err
 	}
+	if err := o.readMachine(a, found); err != nil {
+		return err
+	}
 	if len(found) > 1 {
 		return runDiagnoseSeveral(ctx, a, o, found)
 	}
@@ -156,6 +160,22 @@ func runDiagnose(ctx context.Context, a *app, o *diagnoseOptions) error {
 	return o.print(a, d)
 }
 
+// readMachine reads the machine for the simulations of runs, if one is named and it is not read yet.
+func (o *diagnoseOptions) readMachine(a *app, runs []run.Found) (err error) {
+	if o.machine != nil || o.target.Machine == "" {
+		return nil
+	}
+	if o.machine, err = readTarget(a, o.target); err != nil {
+		return err
+	}
+	var ranks []int32
+	for _, r := range runs {
+		ranks = append(ranks, r.Manifest.Ranks)
+	}
+	noteOneNode(a, "--set", o.target.Set, ranks, o.machine.Machine)
+	return nil
+}
+
 // diagnose diagnoses a run. progress is called with what is being done.
 func (o *diagnoseOptions) diagnose(ctx context.Context, a *app, found run.Found,
 	progress func(string)) (*diagnose.Diagnosis, error) {
@@ -165,13 +185,11 @@ func (o *diagnoseOptions) diagnose(ctx context.Context, a *app, found run.Found,
 	}
 	asked := slices.DeleteFunc(runArgs(a, queriedRuns([]run.Found{found})[0]),
 		func(arg string) bool { return arg == "--run" })
-	how := diagnose.Options{MemoryBytes: int64(o.memory) << 20, MostCalls: o.most, Finding: o.finding, Asked: asked,
-		Kept: keptResults(found), Progress: progress}
-	if o.target.Machine != "" {
-		if how.Target, err = readTarget(a, o.target); err != nil {
-			return nil, err
-		}
+	if err := o.readMachine(a, []run.Found{found}); err != nil {
+		return nil, err
 	}
+	how := diagnose.Options{MemoryBytes: int64(o.memory) << 20, MostCalls: o.most, Finding: o.finding, Asked: asked,
+		Kept: keptResults(found), Progress: progress, Target: o.machine}
 	if err := o.askFiles(ctx, a, found, &how); err != nil {
 		return nil, err
 	}

@@ -158,6 +158,27 @@ func noteLostPieces(a *app, change string) {
 	a.note("%s replaces the machine's pieces: one bandwidth for messages of all sizes", change)
 }
 
+// noteOneNode notes that changes of the network between nodes (KEY or KEY=VALUE, of this flag) change no message of
+// programs on so many ranks, because on each of the machines all ranks are on one node.
+func noteOneNode(a *app, flag string, changes []string, ranks []int32, machines ...*models.Machine) {
+	var idle []string
+	for _, change := range changes {
+		if key, _, _ := strings.Cut(change, "="); models.BetweenNodes(key) {
+			idle = append(idle, flag+" "+change)
+		}
+	}
+	if len(idle) == 0 {
+		return
+	}
+	for _, m := range machines {
+		if slices.ContainsFunc(ranks, func(n int32) bool { return !m.OnOneNode(int(n)) }) {
+			return
+		}
+	}
+	a.note("all ranks are on one node of the machine, so %s changes no message: the keys of intra_node do",
+		strings.Join(idle, ", "))
+}
+
 // openSimulation opens a run of the store for a simulation.
 func openSimulation(ctx context.Context, a *app, nameOrPath string, o simulate.TargetOptions) (*stored.Simulation,
 	error) {
@@ -173,6 +194,7 @@ func openSimulation(ctx context.Context, a *app, nameOrPath string, o simulate.T
 	if err != nil {
 		return nil, err
 	}
+	noteOneNode(a, "--set", o.Set, []int32{found.Manifest.Ranks}, target.Machine)
 	noteUntimed(a, s)
 	warnOfThreads(a, s)
 	return s, nil

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/commq/commq/models/simulate"
+	"github.com/commq/commq/models/simulate/stored"
 	"github.com/commq/commq/models/sweep"
 	"github.com/commq/commq/queries"
 )
@@ -99,9 +100,7 @@ func runSweep(ctx context.Context, a *app, c *cobra.Command, o *simulateOptions)
 	if err != nil {
 		return err
 	}
-	for _, key := range grid.LostPieces {
-		noteLostPieces(a, "--sweep "+key)
-	}
+	noteChanges(a, grid, simulations, o.target.Set)
 	if err := o.sweep.checkPlot(grid, len(simulations)); err != nil {
 		return err
 	}
@@ -124,6 +123,19 @@ func runSweep(ctx context.Context, a *app, c *cobra.Command, o *simulateOptions)
 		return err
 	}
 	return sweep.CheckAll(grid, s.runs)
+}
+
+// noteChanges notes what the swept keys take from the machine, and which of them and of set change nothing.
+func noteChanges(a *app, grid *sweep.Grid, simulations []*stored.Simulation, set []string) {
+	for _, key := range grid.LostPieces {
+		noteLostPieces(a, "--sweep "+key)
+	}
+	var ranks []int32
+	for _, s := range simulations {
+		ranks = append(ranks, s.Run.Manifest.Ranks)
+	}
+	noteOneNode(a, "--set", set, ranks, grid.Machines...)
+	noteOneNode(a, "--sweep", grid.Keys(), ranks, grid.Machines...)
 }
 
 // targetText names a machine, its dialect and its changes.

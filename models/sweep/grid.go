@@ -47,6 +47,14 @@ func NewGrid(m *models.Machine, axes []string) (*Grid, error) {
 	return g, nil
 }
 
+// Keys returns the swept keys.
+func (g *Grid) Keys() (keys []string) {
+	for _, a := range g.Axes {
+		keys = append(keys, a.Key)
+	}
+	return keys
+}
+
 // points returns the number of combinations, or some number above MaxPoints.
 func (g *Grid) points() int {
 	n := 1
