@@ -163,10 +163,10 @@ func newCaptureCommand(a *app) *cobra.Command {
 		Long: `capture runs an unmodified MPI program with a preloaded library that records its MPI calls, and writes
 them as a run.
 
-The program's input, output, signals and exit status pass through unchanged: capture exits with the launcher's
-status, or with 2 when the program could not be launched or the run could not be written. A program that crashes also
-leaves a run, with what was recorded. A release of commq brings the library; else it is compiled, once per MPI
-library and compiler (commq capture build).
+The program's input, output, signals and exit status pass through unchanged: capture exits with the launcher's status,
+or with 2 when the program could not be launched or the run could not be written. That is so after Ctrl-C too: Open
+MPI's mpirun ends with 1 then. A program that crashes or is interrupted also leaves a run, with what was recorded. A
+release of commq brings the library; else it is compiled, once per MPI library and compiler (commq capture build).
 
 With --sim-ranks M the program runs in the virtual time of a machine: the network of --machine, and computing by
 --clock. M extra ranks, which the program does not see, simulate the network; MPI_Wtime and the run have virtual time

@@ -87,8 +87,8 @@ about it with SQL.
 
 A run is a folder of Parquet tables and a manifest. Runs are in a store, a folder: --store, else $COMMQ_STORE, else
 ./runs. Exit status: 0 done, 1 a check failed, 2 could not do it, 128 plus the number of the signal that ended it
-(130 after Ctrl-C). Results go to stdout; summaries, notes and, on a terminal, progress go to stderr, unless --quiet.
-A terminal gets colours unless $NO_COLOR is set.`,
+(130 after Ctrl-C); capture and exec return the status of what they run. Results go to stdout; summaries, notes and, on
+a terminal, progress go to stderr, unless --quiet. A terminal gets colours unless $NO_COLOR is set.`,
 		Example: `  commq capture --name ring.4 -n 4 -- ./ring
   commq query density --run ring.4
   commq sql --run ring.4 "SELECT call, count(*) FROM events GROUP BY call"`,
@@ -154,6 +154,14 @@ func signalText(by signalError, err error) string {
 type signalError syscall.Signal
 
 func (e signalError) Error() string { return syscall.Signal(e).String() }
+
+// endedBySignal is the exit status of a command that a signal has ended, without a message; nil if none has.
+func endedBySignal(ctx context.Context) error {
+	if by := signalError(0); errors.As(context.Cause(ctx), &by) {
+		return exitError(128 + int(by)) // as shells do
+	}
+	return nil
+}
 
 // signalRepeats is how long the signal that ends a command may come again without killing it: timeout sends it to the
 // command and then to its process group.

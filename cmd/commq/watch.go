@@ -40,9 +40,9 @@ line (with --format json, one object).
 spool is the folder of the records, or the one that was given to commq capture --spool if it has the records of one
 capture. watch waits if the folder is empty, for the job may start later. It ends when all ranks have ended. Exit
 status: 0 when they finalized (or with --once), 1 when the job was aborted or killed, 2 when the records were removed
-before that could be seen. It reads only headers and new records, so a report is cheap however much was recorded; calls
-in files that were large at the start are estimated (~). Records that a process without mapped files has not written
-yet are not counted.
+before that could be seen, 130 after Ctrl-C. It reads only headers and new records, so a report is cheap however much
+was recorded; calls in files that were large at the start are estimated (~). Records that a process without mapped
+files has not written yet are not counted.
 
 --hang reports once, on a job that runs, hangs or was killed: the call that each rank is in, with whom, since when
 (seconds since MPI_Init), and which ranks it waits for. It names ranks that wait for each other in a circle
@@ -94,7 +94,7 @@ func runWatch(ctx context.Context, a *app, o *watchOptions, spoolDir string) err
 		return fmt.Errorf("watch: %w", err)
 	}
 	if watcher == nil {
-		return nil
+		return endedBySignal(ctx)
 	}
 	defer watcher.Close()
 	for {
@@ -116,7 +116,7 @@ func runWatch(ctx context.Context, a *app, o *watchOptions, spoolDir string) err
 		case ended || o.once:
 			return nil
 		case !pause(ctx, o.interval):
-			return nil
+			return endedBySignal(ctx)
 		}
 	}
 }
@@ -207,10 +207,26 @@ func reportRows(parts []string, columns int) string {
 	var b strings.Builder
 	for _, part := range parts {
 		part = printable.Line(part)
-		if columns > 0 {
-			part = printable.Wrap(part, "  ", columns-1) // the last column is for the cursor
+		if columns > 1 {
+			part = breakLines(printable.Wrap(part, "  ", columns-1), columns-1) // the last column is for the cursor
 		}
 		b.WriteString(part + "\n")
+	}
+	return b.String()
+}
+
+// breakLines breaks lines that are longer than so many columns, within words too, as a terminal would.
+func breakLines(text string, columns int) string {
+	var b strings.Builder
+	column := 0
+	for _, r := range text {
+		if r == '\n' {
+			column = 0
+		} else if column++; column > columns {
+			b.WriteByte('\n')
+			column = 1
+		}
+		b.WriteRune(r)
 	}
 	return b.String()
 }
