@@ -4,7 +4,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+
+	"github.com/commq/commq/internal/testenv"
 )
 
 // TestForeignStderr: a message of commq is not written into a file that the program opens in place of stderr, and
@@ -30,5 +33,74 @@ func TestForeignStderr(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+	}
+}
+
+// replacement compiles a library to preload that replaces functions of the C library.
+func replacement(t *testing.T, text string) string {
+	t.Helper()
+	lib := filepath.Join(t.TempDir(), "replacement.so")
+	if o := run(t, nil, "gcc", "-w", "-shared", "-fPIC", "-o", lib, source(t, "replacement.c", text), "-ldl"); o.status != 0 {
+		t.Fatal(o.stderr)
+	}
+	return lib
+}
+
+// failingPages replaces syscall, by which the shim asks for pages: those with a condition on a, the arguments of mmap, end
+// with an errno.
+func failingPages(t *testing.T, condition, errno string) string {
+	t.Helper()
+	return replacement(t, `#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+static int is_rank(const char *want)
+{
+	const char *rank = getenv("OMPI_COMM_WORLD_RANK");
+	rank = rank != NULL ? rank : getenv("PMI_RANK");
+	return rank != NULL && strcmp(rank, want) == 0;
+}
+long syscall(long number, ...)
+{
+	long a[6], (*next)(long, ...) = dlsym(RTLD_NEXT, "syscall");
+	va_list ap;
+	va_start(ap, number);
+	for (int i = 0; i < 6; i++)
+		a[i] = va_arg(ap, long);
+	va_end(ap);
+	Dl_info of = {0};
+	if (number == SYS_mmap && dladdr(__builtin_return_address(0), &of) != 0 && strstr(of.dli_fname, "libcommq") != NULL &&
+		(`+condition+`)) {
+		errno = `+errno+`;
+		return -1;
+	}
+	return next(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+}`)
+}
+
+// TestNoMemory: a rank without memory for its records takes part in what the ranks exchange in MPI_Init; the others are
+// recorded.
+func TestNoMemory(t *testing.T) {
+	for _, library := range libraries {
+		t.Run(library, func(t *testing.T) {
+			testenv.MPI(t, library)
+			without := failingPages(t, `(a[3] & MAP_ANONYMOUS) && is_rank("1")`, "ENOMEM")
+			exe := compile(t, "mpicc."+library, source(t, "three.c", threeSends))
+			folder := filepath.Join(t.TempDir(), "spool")
+			got := launch(t, library, 2, []string{"LD_PRELOAD=" + without + ":" + shimFor(t, library),
+				"COMMQ_SPOOL=" + folder}, exe)
+			if got.status != 0 || strings.Count(got.stderr, "commq: ") != 1 ||
+				!strings.Contains(got.stderr, "Cannot allocate memory; the rank runs unrecorded") {
+				t.Errorf("%+v", got)
+			}
+			all := dumpFolder(t, folder)
+			if len(all) != 1 || all[0].header.Rank != 0 || len(all[0].calls) < 3 {
+				t.Errorf("%d files", len(all))
+			}
+		})
 	}
 }

@@ -15,6 +15,16 @@ typedef struct {
 	int64_t offset, error, at;
 } offset_sample;
 
+/* Of all ranks. */
+static offset_sample *samples;
+
+int cq_clock_offsets_room(void)
+{
+	cq.leaders = cq_pages((size_t)cq.size * sizeof *cq.leaders);
+	samples = cq_pages((size_t)cq.size * sizeof *samples);
+	return cq.leaders != NULL && samples != NULL;
+}
+
 /* Reports whether rank r is the lowest of its host; list has the leaders with lower ranks. */
 static int leads(const uint8_t *hellos, size_t stride, int r, const int *list, int n)
 {
@@ -72,36 +82,29 @@ static offset_sample measure_offset(int other)
 /* Gives every rank its host's offset: the leaders measure one after the other, then all exchange the results. */
 static void measure(void)
 {
-	cq_scratch s = {NULL, 0};
 	offset_sample me = {0, 0, (int64_t)cq_monotonic()};
-	offset_sample *all = cq_scratch_get(&s, (size_t)cq.size * sizeof *all);
 	MPI_Request r;
-	if (all == NULL)
-		return;
 	cq_p.Ibarrier(cq.clock_comm, &r);
 	wait_quietly(&r);
 	for (int i = 1; cq.rank == 0 && i < cq.hosts; i++)
 		answer_pings(cq.leaders[i]);
 	if (cq.rank != 0 && cq.leaders[cq.host_number] == cq.rank)
 		me = measure_offset(0);
-	cq_p.Iallgather(&me, sizeof me, MPI_BYTE, all, sizeof me, MPI_BYTE, cq.clock_comm, &r);
+	cq_p.Iallgather(&me, sizeof me, MPI_BYTE, samples, sizeof me, MPI_BYTE, cq.clock_comm, &r);
 	wait_quietly(&r);
-	me = all[cq.leaders[cq.host_number]];
+	me = samples[cq.leaders[cq.host_number]];
 	cq.offset_ns = me.offset;
 	cq.offset_error_ns = me.error;
 	cq.offset_at_ns = me.at;
-	cq_pages_free(s.p, s.bytes);
 }
 
 void cq_clock_offsets_begin(const void *hellos, size_t stride)
 {
 	const uint8_t *h = hellos;
-	cq_scratch s = {NULL, 0};
 	cq.offset_ns = cq.offset_error_ns = 0;
 	cq.offset_at_ns = (int64_t)cq_monotonic();
-	cq.leaders = cq_scratch_get(&s, (size_t)cq.size * sizeof *cq.leaders);
 	cq.hosts = 0;
-	for (int r = 0; cq.leaders != NULL && r < cq.size; r++) {
+	for (int r = 0; r < cq.size; r++) {
 		if (leads(h, stride, r, cq.leaders, cq.hosts))
 			cq.leaders[cq.hosts++] = r;
 	}

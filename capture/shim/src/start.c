@@ -130,15 +130,28 @@ static int table_init(void)
 	return cq_reqtab_init(&cq.requests) && cq_reqtab_init(&cq.messages) ? 0 : ENOMEM;
 }
 
-/* The ranks exchange their hosts and whether each can record. The first rank that cannot reports it for all. */
-static int exchange_hellos(int error, int *others_fail)
+/* Whether all ranks have memory for what they exchange. Each of them asks, whatever has failed in it before: the others
+ * would wait for it. */
+static int all_can(int can)
 {
-	cq_scratch s = {NULL, 0};
+	int all = 0;
+	cq_p.Allreduce(&can, &all, 1, MPI_INT, MPI_MIN, CQ_WORLD);
+	return all;
+}
+
+/* The ranks exchange their hosts and whether each can record. The first rank that cannot reports it for all. Where one
+ * has no memory for that, nothing is exchanged, the others record without clock offsets, and each reports for itself. */
+static void exchange_hellos(int error, int *others_fail)
+{
+	size_t bytes = (size_t)cq.size * sizeof(hello);
 	hello me = {host_hash(), error, 0};
-	hello *all = cq_scratch_get(&s, (size_t)cq.size * sizeof *all);
+	hello *all = cq_pages(bytes);
 	int failing = 0, first = -1;
-	if (all == NULL)
-		return ENOMEM; /* 16 bytes per rank: never fails in practice; the others would wait for ever */
+	if (!all_can(cq_clock_offsets_room() && all != NULL)) {
+		if (all != NULL)
+			cq_pages_free(all, bytes);
+		return;
+	}
 	cq_p.Allgather(&me, sizeof me, MPI_BYTE, all, sizeof me, MPI_BYTE, CQ_WORLD);
 	for (int i = 0; i < cq.size; i++) {
 		if (all[i].error != 0 && failing++ == 0)
@@ -148,8 +161,7 @@ static int exchange_hellos(int error, int *others_fail)
 		cq.complained = 1;
 	*others_fail = failing - 1;
 	cq_clock_offsets_begin(all, sizeof *all);
-	cq_pages_free(s.p, s.bytes);
-	return 0;
+	cq_pages_free(all, bytes);
 }
 
 static void report_failure(int error, int others)
@@ -197,7 +209,7 @@ static void record_init(cq_thread *t, int id, uint64_t t0, uint64_t t1)
 
 static void start_recording(int id, uint64_t t1)
 {
-	int others = 0, greeted;
+	int others = 0;
 	int error = cq_settings_spool();
 	cq_thread *t = NULL;
 	if (cq.sessions)
@@ -217,10 +229,11 @@ static void start_recording(int id, uint64_t t1)
 		cq_hooks->recording_begins();
 	if (error == 0)
 		t = cq_thread_open(&error);
-	greeted = cq.sessions ? 0 : exchange_hellos(error, &others);
+	if (!cq.sessions)
+		exchange_hellos(error, &others);
 	if (cq_hooks != NULL && cq_hooks->takes_records() && others >= 0)
 		t = NULL; /* the others would wait for messages that an unrecorded rank never sends */
-	if (t == NULL || greeted != 0) {
+	if (t == NULL) {
 		report_failure(error, others);
 		cq.state = CQ_OFF;
 		if (cq_hooks != NULL)
