@@ -10,6 +10,58 @@ import (
 	"github.com/commq/commq/internal/testenv"
 )
 
+// rough compiles rough.c and returns how it ends, without the shim and with it; arguments are an empty folder for
+// "FOLDER", and a file in it for "FILE". The spool is a relative path.
+func rough(t *testing.T, library string, args ...string) (bare, got outcome, folder string) {
+	t.Helper()
+	testenv.MPI(t, library)
+	exe, folder := compile(t, "mpicc."+library, filepath.Join(programs, "rough.c"), "-w", "-pthread"), t.TempDir()
+	for i, a := range args {
+		args[i] = strings.ReplaceAll(strings.ReplaceAll(a, "FOLDER", folder), "FILE", filepath.Join(folder, "file"))
+	}
+	here := append([]string{"env", "-C", folder}, append([]string{exe}, args...)...)
+	bare = run(t, nil, here...)
+	if bare.status != 0 {
+		t.Fatalf("without the shim: %+v", bare)
+	}
+	return bare, run(t, []string{"LD_PRELOAD=" + shimFor(t, library), "COMMQ_SPOOL=spool"}, here...), folder
+}
+
+// TestRoughPrograms: a program may close all files and open its own under their numbers, change its folder, and start a
+// thread with a stack of 16 KiB. Its thread is recorded all the same, and nothing of commq's is in its files.
+func TestRoughPrograms(t *testing.T) {
+	for _, library := range libraries {
+		for _, args := range [][]string{{"closed", "FILE"}, {"moved", "/"}, {"small"}} {
+			t.Run(library+"/"+args[0], func(t *testing.T) {
+				bare, got, folder := rough(t, library, args...)
+				if args[0] == "closed" {
+					text, err := os.ReadFile(filepath.Join(folder, "file"))
+					if err != nil || string(text) != "ok\nok\n" { // by both runs
+						t.Errorf("%q in the program's file, %v", text, err)
+					}
+				}
+				if bare != got {
+					t.Errorf("without the shim %+v, with it %+v", bare, got)
+				}
+				files, err := filepath.Glob(filepath.Join(folder, "spool", "*.0.1.cqs"))
+				if err != nil || len(files) != 1 || recordedCalls(t, files[0]) != 10 {
+					t.Errorf("files of the thread: %q, %v; want one of 10 calls", files, err)
+				}
+			})
+		}
+	}
+}
+
+// TestChangedRoot: where a thread cannot create its file it runs unrecorded.
+func TestChangedRoot(t *testing.T) {
+	testenv.Root(t, "it changes its root")
+	_, got, _ := rough(t, OpenMPI, "jailed", "FOLDER")
+	if got.status != 0 || got.stdout != "ok\n" || strings.Count(got.stderr, "commq: ") != 1 ||
+		!strings.Contains(got.stderr, "the thread runs unrecorded") {
+		t.Errorf("%+v", got)
+	}
+}
+
 // TestForeignStderr: a message of commq is not written into a file that the program opens in place of stderr, and
 // no signal ends the program where stderr is a pipe that nobody reads, or a file that may not grow.
 func TestForeignStderr(t *testing.T) {

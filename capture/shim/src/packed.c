@@ -38,21 +38,10 @@ static void window_take(cq_thread *t, uint64_t number, size_t filled)
 	cq_sum_due(t);
 }
 
-/* Opens the windows' file; returns its descriptor, or -1 and an errno. */
-static int open_windows(const cq_thread *t)
+static void remove_windows(cq_thread *t)
 {
-	char path[sizeof cq.spool + 64];
-	if (!cq_sink_path(t, SUFFIX, path)) {
-		errno = ENAMETOOLONG;
-		return -1;
-	}
-	return open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-}
-
-static void remove_windows(const cq_thread *t)
-{
-	char path[sizeof cq.spool + 64];
-	if (cq_sink_path(t, SUFFIX, path))
+	const char *path = cq_sink_path(t, SUFFIX);
+	if (path != NULL)
 		unlink(path);
 }
 
@@ -60,7 +49,8 @@ int cq_packed_open(cq_thread *t)
 {
 	if (cq.limit != 0 && cq.limit < 4 * WINDOWS_BYTES)
 		return ENOSPC;
-	int fd = open_windows(t), e;
+	const char *path = cq_sink_path(t, SUFFIX);
+	int fd = path != NULL ? cq_sink_create(path) : -1, e;
 	if (fd < 0)
 		return errno;
 	e = cq_sink_allocate(fd, 0, WINDOWS_BYTES);

@@ -122,17 +122,31 @@ static int check_owner(const char *path)
 	return 0;
 }
 
+/* Sets cq.spool, which is absolute because the program may change its folder. */
+static int set_spool(const char *dir)
+{
+	size_t n = 0;
+	if (*dir != '/') {
+		if (getcwd(cq.spool, sizeof cq.spool - 1) == NULL)
+			return errno == ERANGE ? ENAMETOOLONG : errno;
+		n = strlen(cq.spool);
+		cq.spool[n++] = '/';
+	}
+	if (n + strlen(dir) >= sizeof cq.spool)
+		return ENAMETOOLONG;
+	strcpy(cq.spool + n, dir);
+	return 0;
+}
+
 int cq_settings_spool(void)
 {
 	const char *dir = getenv("COMMQ_SPOOL");
 	if (dir == NULL || *dir == 0)
 		return ENOENT;
-	if (strlen(dir) >= sizeof cq.spool)
-		return ENAMETOOLONG;
-	strcpy(cq.spool, dir);
-	if (cq_hooks != NULL && cq_hooks->takes_records())
-		return 0; /* the commq process creates the folder */
-	int e = make_folders(cq.spool);
+	int e = set_spool(dir);
+	if (e != 0 || (cq_hooks != NULL && cq_hooks->takes_records()))
+		return e; /* with these hooks the commq process creates the folder */
+	e = make_folders(cq.spool);
 	return e != 0 ? e : check_owner(cq.spool);
 }
 

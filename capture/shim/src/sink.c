@@ -18,6 +18,7 @@
 #define BUFFER_BYTES ((size_t)1 << 20)
 #define COUNT_BYTES ((size_t)64 << 10)
 #define STREAM_BYTES ((size_t)64 << 10)
+#define SUFFIX "cqs"
 
 /* A file system without fallocate or shared mappings returns one of these errors. */
 static int unsupported(int e)
@@ -438,21 +439,37 @@ static int open_streamed(cq_thread *t)
 	return put(t, &t->own, sizeof t->own, 0);
 }
 
-int cq_sink_path(const cq_thread *t, const char *suffix, char path[sizeof cq.spool + 64])
+const char *cq_sink_path(cq_thread *t, const char *suffix)
 {
-	int n = snprintf(path, sizeof cq.spool + 64, "%s/%016llx.%d.%d.%s", cq.spool, (unsigned long long)cq.job, cq.rank,
+	int n = snprintf(t->path, sizeof t->path, "%s/%016llx.%d.%d.%s", cq.spool, (unsigned long long)cq.job, cq.rank,
 		t->number, suffix);
-	return n > 0 && (size_t)n < sizeof cq.spool + 64;
+	if (n > 0 && (size_t)n < sizeof t->path)
+		return t->path;
+	errno = ENAMETOOLONG;
+	return NULL;
+}
+
+/* A program that has closed stdin, stdout or stderr opens them again by their numbers, or still writes there: they must
+ * not become files of the records. */
+int cq_sink_create(const char *path)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0 || fd > STDERR_FILENO)
+		return fd;
+	int above = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1), e = errno;
+	close(fd);
+	if (above < 0)
+		unlink(path);
+	errno = e;
+	return above;
 }
 
 int cq_sink_open(cq_thread *t)
 {
-	char path[sizeof cq.spool + 64];
 	if (cq_hooks != NULL && cq_hooks->takes_records())
 		return open_streamed(t);
-	if (!cq_sink_path(t, "cqs", path))
-		return ENAMETOOLONG;
-	t->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	const char *path = cq_sink_path(t, SUFFIX);
+	t->fd = path != NULL ? cq_sink_create(path) : -1;
 	if (t->fd < 0)
 		return errno;
 	t->head = &t->own;
@@ -474,7 +491,7 @@ int cq_sink_open(cq_thread *t)
 	}
 	if (e != 0) {
 		close(t->fd);
-		unlink(path);
+		unlink(cq_sink_path(t, SUFFIX));
 		t->fd = -1;
 	}
 	return e;

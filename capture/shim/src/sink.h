@@ -8,8 +8,10 @@
 
 #pragma GCC visibility push(hidden)
 
-/* The path of a thread's file with a suffix; returns 0 if it is too long. */
-int cq_sink_path(const cq_thread *t, const char *suffix, char path[sizeof cq.spool + 64]);
+/* The path of a thread's file with a suffix, until the next call for the thread; NULL and errno if it is too long. */
+const char *cq_sink_path(cq_thread *t, const char *suffix);
+/* Creates a file; returns its descriptor, or -1 and an errno. */
+int cq_sink_create(const char *path);
 /* Reports whether fd is still our file: the program may have closed it and opened its own under that number. */
 int cq_sink_owns(const cq_thread *t);
 /* Makes sure that a file has its bytes from off on; returns an errno. */

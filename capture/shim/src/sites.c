@@ -188,7 +188,7 @@ static int visit(struct dl_phdr_info *info, size_t size, void *arg)
 /* Sets the path of the module's file: absolute if possible, because a reader may run in another folder. */
 static void set_path(wanted *w)
 {
-	char full[PATH_MAX];
+	static char full[PATH_MAX];
 	ssize_t n;
 	if (w->path[0] == 0) { /* empty for the executable */
 		n = readlink("/proc/self/exe", w->path, sizeof w->path - 1);
@@ -206,10 +206,11 @@ static int is_module(const module *a, const wanted *w)
 
 static void module_put(cq_thread *t, const module *m)
 {
-	struct {
+	static struct {
 		cq_def_module fixed;
 		char rest[ID_BYTES + PATH_MAX];
-	} d = {.fixed = {m->low, m->high, m->bias, m->id_bytes, m->skip}};
+	} d;
+	d.fixed = (cq_def_module){m->low, m->high, m->bias, m->id_bytes, m->skip};
 	size_t id = (size_t)m->id_bytes, n = strlen(m->path);
 	memcpy(d.rest, m->id, id);
 	memcpy(d.rest + id, m->path, n);
@@ -237,14 +238,15 @@ static module *module_new(cq_thread *t, const wanted *w)
 	return m;
 }
 
-/* The module of an address; NULL for code generated at run time. Call under the lock. */
+/* The module of an address; NULL for code generated at run time. Call under the lock, which also protects the static
+ * variables of this function and of those that it calls: the stack of a thread may have 16 KiB. */
 static module *module_of(cq_thread *t, uint64_t address)
 {
 	for (module *m = table.modules; m != NULL; m = m->next) {
 		if (!m->superseded && m->generation == table.generation && address >= m->low && address < m->high)
 			return m;
 	}
-	wanted w;
+	static wanted w;
 	w.address = address;
 	w.found = 0;
 	memset(&w.m, 0, sizeof w.m);

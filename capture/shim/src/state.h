@@ -131,6 +131,8 @@ typedef struct {
 	int32_t spare;
 } cq_hop;
 
+enum { CQ_PATH_BYTES = 3136 };
+
 struct cq_thread {
 	uint8_t *next, *end; /* the free slots of the window, up to where the next SUM slot is due */
 	cq_call *call;       /* slot of the call in progress, or of the last one */
@@ -162,6 +164,7 @@ struct cq_thread {
 	int64_t blocks_end;  /* packs: the end of the file */
 	int closing;         /* the file is being closed, by the thread that ends or by the one that ends the process */
 	int number;
+	char path[CQ_PATH_BYTES]; /* not on the stack, which may be small; see cq_sink_path */
 	uint8_t *window;     /* first byte of the mapped window, or the buffer */
 	size_t window_bytes;
 	uint8_t *full;       /* the end of the window's free slots */
@@ -282,7 +285,7 @@ typedef struct {
 	uint64_t clock0_tick;
 	int64_t clock0_ns, realtime_ns;
 	int64_t offset_ns, offset_error_ns, offset_at_ns;
-	char spool[3072];
+	char spool[CQ_PATH_BYTES - 64]; /* absolute */
 	char host[64], boot[64], library[512], program[256];
 	uint8_t cores[512]; /* as in cq_header */
 	int complained; /* a failure of the spool was reported */
