@@ -1,6 +1,7 @@
 package shim
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -121,7 +122,7 @@ func TestSanitizedProgramsRun(t *testing.T) {
 }
 
 // TestOnlyTheOwnerReadsAndMakesTheSpool: folder and files are for their owner alone, and a folder that another user
-// made before is refused.
+// made before, or can write to, is refused.
 func TestOnlyTheOwnerReadsAndMakesTheSpool(t *testing.T) {
 	testenv.MPI(t, OpenMPI)
 	exe := compile(t, "mpicc.openmpi", source(t, "three.c", threeSends))
@@ -145,21 +146,23 @@ func TestOnlyTheOwnerReadsAndMakesTheSpool(t *testing.T) {
 	refused := func(how, folder string) {
 		got := launch(t, OpenMPI, 2, env(folder), exe)
 		if got.status != 0 || strings.Count(got.stderr, "these ranks run unrecorded") != 1 ||
-			!strings.Contains(got.stderr, "the folder belongs to another user, or everybody can write to it") {
+			!strings.Contains(got.stderr, "the folder belongs to another user, or other users can write to it") {
 			t.Errorf("%s: %+v", how, got)
 		}
 		if files, err := os.ReadDir(folder); err != nil || len(files) != 0 {
 			t.Errorf("%s: %d files, %v", how, len(files), err)
 		}
 	}
-	open := filepath.Join(t.TempDir(), "open")
-	if err := os.Mkdir(open, 0o700); err != nil {
-		t.Fatal(err)
+	for _, mode := range []os.FileMode{0o707, 0o770} {
+		open := filepath.Join(t.TempDir(), "open")
+		if err := os.Mkdir(open, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(open, mode); err != nil {
+			t.Fatal(err)
+		}
+		refused(fmt.Sprintf("mode %o", mode), open)
 	}
-	if err := os.Chmod(open, 0o777); err != nil {
-		t.Fatal(err)
-	}
-	refused("mode 0777", open)
 	testenv.Root(t, "to make a folder of another user")
 	planted, link := filepath.Join(t.TempDir(), "planted"), filepath.Join(t.TempDir(), "link")
 	if err := os.Mkdir(planted, 0o755); err != nil {

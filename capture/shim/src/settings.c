@@ -109,7 +109,7 @@ static int make_folders(char *path)
 	return mkdir(path, 0700) != 0 && errno != EEXIST ? errno : 0;
 }
 
-/* Refuses a folder that another user has made, or that everybody can write to: its name may be known before. EPERM then
+/* Refuses a folder that another user has made, or that other users can write to: its name may be known before. EPERM then
  * says so, see report_failure. */
 static int check_owner(const char *path)
 {
@@ -117,7 +117,7 @@ static int check_owner(const char *path)
 	if (lstat(path, &link) != 0 || stat(path, &s) != 0)
 		return errno;
 	if ((s.st_uid != geteuid() && s.st_uid != 0) || (link.st_uid != geteuid() && link.st_uid != 0) ||
-		(s.st_mode & S_IWOTH) != 0)
+		(s.st_mode & (S_IWGRP | S_IWOTH)) != 0)
 		return EPERM;
 	return 0;
 }

@@ -167,7 +167,7 @@ static void exchange_hellos(int error, int *others_fail)
 static void report_failure(int error, int others)
 {
 	const char *dir = getenv("COMMQ_SPOOL");
-	const char *why = error == EPERM ? "the folder belongs to another user, or everybody can write to it" : strerror(error);
+	const char *why = error == EPERM ? "the folder belongs to another user, or other users can write to it" : strerror(error);
 	if (cq.complained || error == 0)
 		return;
 	cq.complained = 1;
