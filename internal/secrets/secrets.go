@@ -12,14 +12,23 @@ import (
 const Mask = "xxxxx"
 
 // words end the names of options and variables whose value is a secret. They must come last: --password-file and
-// --token-count have none.
+// --token-count have none. pass is a word of its own: DB_PASS, --pass, dbPass, but not bypass.
 const words = `(?:password|passwd|passphrase|pwd|secret|token|api[-_]?key|access[-_]?key|secret[-_]?key|private[-_]?key|` +
-	`auth[-_]?key|account[-_]?key|credentials?|bearer|authorization)`
+	`auth[-_]?key|account[-_]?key|credentials?|bearer|authorization|(?:\b|_|ssh)pass|(?-i:[a-z]Pass))`
 
-var named = regexp.MustCompile(`(?i)` + words + `$`)
+// Of a command line's words, named matches the names of options that have their value in the next word, valued those
+// with NAME=VALUE. The parameters of a URL end at & and are left to Text.
+var (
+	named  = regexp.MustCompile(`(?i)` + words + `$`)
+	valued = regexp.MustCompile(`(?is)^([^\s?&]*?` + words + `)=(.*)$`)
+)
 
-// small matches values that are too short to be a secret although their name says so: --token 5.
-var small = regexp.MustCompile(`^(?:[0-9]{0,5}|true|false|yes|no|on|off|none)$`)
+// switches matches values that turn something on or off. count matches a number after token, which may be one of
+// tokens: --token 5.
+var (
+	switches = regexp.MustCompile(`^(?:true|false|yes|no|none|on|off)?$`)
+	count    = regexp.MustCompile(`(?i)token\W*[0-9]{1,5}$`)
+)
 
 // forms matches keys of services by their form, JSON web tokens, and private keys.
 var forms = regexp.MustCompile(`\b(?:AKIA|ASIA)[0-9A-Z]{16}\b|\bgh[pousr]_[0-9A-Za-z]{36,}|\bgithub_pat_[0-9A-Za-z_]{22,}|\bglpat-[0-9A-Za-z_-]{20,}|` +
@@ -27,45 +36,65 @@ var forms = regexp.MustCompile(`\b(?:AKIA|ASIA)[0-9A-Z]{16}\b|\bgh[pousr]_[0-9A-
 	`(?s:-----BEGIN [A-Z ]*PRIVATE KEY-----.*)`)
 
 // userinfo matches user and password in a URL. The password ends at the last @ before a blank, as it may contain
-// others.
-var userinfo = regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.-]*://[^\s:/@]*):\S*@`)
-
-// assigned matches NAME=VALUE, the value up to a blank, a quote or the end of a URL's parameter; header the same of a
-// header of HTTP; option matches --name VALUE.
+// others. userToken matches a user without a password that is as long as a key: https://KEY@host is how services take
+// one.
 var (
-	assigned = regexp.MustCompile(`(?i)(` + words + `\s*=\s*)([^\s&;"']+)`)
-	header   = regexp.MustCompile(`(?i)((?:authorization|token|api-key):\s*(?:bearer |basic )?)([^\s"']+)`)
-	option   = regexp.MustCompile(`(?i)((?:^|\s)--?[a-z0-9_.-]*` + words + `\s+)([^\s"'-][^\s"']*)`)
+	userinfo  = regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.-]*://[^\s:/@]*):\S*@`)
+	userToken = regexp.MustCompile(`(?i)(https?://)[^\s:/@?#]{16,}@`)
 )
+
+// The patterns match a name and its value. A value in quotes ends at the next quote, or with the text; one without
+// ends at a blank, a quote or the end of a URL's parameter.
+var patterns = []*regexp.Regexp{
+	// NAME=VALUE
+	regexp.MustCompile(`(?i)(` + words + `\s*=\s*)(` + quoted + `|[^\s&;"']+)`),
+	// "name": "value", as in JSON, also where JSON is a text of JSON
+	regexp.MustCompile(`(?is)(` + words + `\\*["']\s*:\s*\\*)("(?:[^"\\]|\\.)*|'[^']*|[^\s"',}]+)`),
+	// a header of HTTP
+	regexp.MustCompile(`(?i)((?:(?:^|["'-])token|authorization|api-key):\s*(?:bearer |basic )?)([^\s"']+)`),
+	// --name VALUE
+	regexp.MustCompile(`(?i)((?:^|\s)--?[a-z0-9_.-]*` + words + `\s+)(` + quoted + `|[^\s"'-][^\s"']*)`),
+}
+
+const quoted = `"[^"]*|'[^']*`
 
 // Text masks secrets in a text, such as an address, a line for a shell or a message.
 func Text(s string) string {
 	s = forms.ReplaceAllString(s, Mask)
 	s = userinfo.ReplaceAllString(s, "$1:"+Mask+"@")
-	for _, pattern := range []*regexp.Regexp{assigned, header, option} {
+	s = userToken.ReplaceAllString(s, "${1}"+Mask+"@")
+	for _, pattern := range patterns {
 		s = pattern.ReplaceAllStringFunc(s, func(match string) string {
 			m := pattern.FindStringSubmatch(match)
-			return m[1] + value(m[2])
+			quote, text := "", m[2]
+			if text[0] == '"' || text[0] == '\'' {
+				quote, text = text[:1], text[1:]
+			}
+			return m[1] + quote + value(m[1], text)
 		})
 	}
 	return s
 }
 
-// value masks the value of an option or variable whose name says that it is a secret, unless it is too small.
-func value(text string) string {
-	if small.MatchString(text) {
+// value masks the value of an option or variable whose name says that it is a secret, unless it is a switch or a count.
+func value(name, text string) string {
+	if switches.MatchString(text) || count.MatchString(name+" "+text) {
 		return text
 	}
 	return Mask
 }
 
-// Args returns the words of a command line with their secrets masked, and how many words these are.
+// Args returns the words of a command line with their secrets masked, and how many words these are. Each word is known
+// whole, so that blanks and quotes in a secret do not end it.
 func Args(line []string) (masked []string, n int) {
 	masked = make([]string, len(line))
 	for i, word := range line {
 		masked[i] = Text(word)
-		if named.MatchString(before(line, i)) {
-			masked[i] = value(word)
+		if m := valued.FindStringSubmatch(word); m != nil {
+			masked[i] = m[1] + "=" + value(m[1], m[2])
+		}
+		if option := before(line, i); named.MatchString(option) {
+			masked[i] = value(option, word)
 		}
 		if masked[i] != word {
 			n++

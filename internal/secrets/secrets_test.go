@@ -3,6 +3,7 @@ package secrets
 import (
 	"strings"
 	"testing"
+	"unicode"
 )
 
 const hidden = "h1dden/%#9"
@@ -19,6 +20,17 @@ func TestText(t *testing.T) {
 		"--tokens 4096 --max-tokens=100000 --token 5":          "--tokens 4096 --max-tokens=100000 --token 5",
 		"--password-file /etc/x --passwords=no SECRETARY=ada":  "--password-file /etc/x --passwords=no SECRETARY=ada",
 		"bt.C.x 64 -ksp_type cg -pc_type gamg in.lj -var x 20": "bt.C.x 64 -ksp_type cg -pc_type gamg in.lj -var x 20",
+		"psql PGPASSWORD='two h1dden' -n 3":                    "psql PGPASSWORD='xxxxx' -n 3",
+		"psql PGPASSWORD=\"h1dden words":                       "psql PGPASSWORD=\"xxxxx",
+		"run --pass 'h1dden words' --n 3":                      "run --pass 'xxxxx' --n 3",
+		`{"url": 3, "password": "h1d\"den", "n": 4}`:           `{"url": 3, "password": "xxxxx", "n": 4}`,
+		`{'db_pass':'h1dden', "token": 5, "secret":12345}`:     `{'db_pass':'xxxxx', "token": 5, "secret":xxxxx}`,
+		`"{\"password\":\"h1dden\"}"`:                          `"{\"password\":\"xxxxx"`,
+		"https://h1ddenh1ddenh1dden@github.com/a/b":            "https://xxxxx@github.com/a/b",
+		"https://ada@github.com/a/b?to=name-of-somebody@host":  "https://ada@github.com/a/b?to=name-of-somebody@host",
+		"DB_PASS=h1dden dbPass=h1dden SSHPASS=h1dden":          "DB_PASS=xxxxx dbPass=xxxxx SSHPASS=xxxxx",
+		"passes=12345 bypass=ab compass=north passive=yes":     "passes=12345 bypass=ab compass=north passive=yes",
+		"unexpected token: x, invalid token here":              "unexpected token: x, invalid token here",
 		"eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2ln is one":     "xxxxx is one",
 	} {
 		if got := Text(text); got != want {
@@ -38,6 +50,13 @@ func TestArgs(t *testing.T) {
 		{[]string{"./a", "-access-key", "two words", "dbToken=" + hidden},
 			[]string{"./a", "-access-key", "xxxxx", "dbToken=xxxxx"}, 2},
 		{[]string{"mpirun", "-x", "WANDB_API_KEY=" + hidden}, []string{"mpirun", "-x", "WANDB_API_KEY=xxxxx"}, 1},
+		{[]string{"--password=a;b", "--password=my secret phrase", "--password=\"x\"", "--password=a\nb"},
+			[]string{"--password=xxxxx", "--password=xxxxx", "--password=xxxxx", "--password=xxxxx"}, 4},
+		{[]string{"--config={\"password\":\"x y\"}", "-DDB_PASS=x=y"},
+			[]string{"--config={\"password\":\"xxxxx\"}", "-DDB_PASS=xxxxx"}, 2},
+		{[]string{"--password", "12345", "--pass", "x", "--token", "12345", "--token", "123456", "--secret=yes"},
+			[]string{"--password", "xxxxx", "--pass", "xxxxx", "--token", "12345", "--token", "xxxxx", "--secret=yes"}, 3},
+		{[]string{"http://h/?token=abcd;e&schema=x"}, []string{"http://h/?token=xxxxx;e&schema=x"}, 1},
 		{[]string{}, []string{}, 0},
 	} {
 		got, n := Args(c.words)
@@ -47,19 +66,28 @@ func TestArgs(t *testing.T) {
 	}
 }
 
-// FuzzText: nothing of a secret stays, whatever stands around it.
+// FuzzText: nothing of a secret stays, whatever it is and whatever stands around it.
 func FuzzText(f *testing.F) {
-	f.Add("a b", "c")
-	f.Add("://x@", "--n")
-	f.Fuzz(func(t *testing.T, before, after string) {
-		if strings.Contains(before+after, "h1dden") {
+	f.Add("a b", "h1dden", "c")
+	f.Add("://x@", "two words", "--n")
+	f.Add("--x=\"", "a;b&c'd\"e", "@")
+	f.Add("n", "12345\n", "\\")
+	f.Fuzz(func(t *testing.T, before, secret, after string) {
+		if switches.MatchString(secret) {
 			return
 		}
-		masked, _ := Args([]string{before, "--password=h1dden", after})
-		if strings.Contains(strings.Join(masked, " "), "h1dden") {
+		if masked, _ := Args([]string{before, "--password=" + secret, after}); !strings.HasSuffix(
+			"--password=xxxxx", masked[1]) { // it is xxxxx alone if the word before it is an option that takes it
 			t.Errorf("%q", masked)
 		}
-		if got := Text("x https://ada:h1dden@" + after); strings.Contains(got, "h1dden") {
+		if masked, _ := Args([]string{"--password", secret, after}); masked[1] != Mask &&
+			!strings.HasPrefix(secret, "--") {
+			t.Errorf("%q", masked)
+		}
+		if strings.ContainsFunc(secret, unicode.IsSpace) {
+			return
+		}
+		if got := Text("x https://ada:" + secret + "@" + after); !strings.HasPrefix(got, "x https://ada:xxxxx@") {
 			t.Errorf("%q", got)
 		}
 	})
