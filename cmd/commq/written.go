@@ -151,6 +151,9 @@ func writeFile(name string, write func(io.Writer) error) (err error) {
 	if err := disk.Rename(f.Name(), name); err != nil {
 		return cannotWrite(name, err)
 	}
+	if err := disk.SyncFolder(filepath.Dir(name)); err != nil && !errors.Is(err, fs.ErrPermission) { // not to be listed
+		return cannotWrite(name, err)
+	}
 	return nil
 }
 
@@ -216,24 +219,64 @@ func (a *app) replaceFolder(name, mark string, write func(name string) error) er
 	case missing(filepath.Join(name, mark)):
 		return fmt.Errorf("%s has no %s, so that --replace leaves it alone; name another folder", name, mark)
 	}
-	beside := filepath.Join(filepath.Dir(name), "."+filepath.Base(name))
-	next, old := beside+".new", beside+".old"
-	for _, left := range []string{next, old} { // by a killed command
+	if err := removeLeft(name, mark); err != nil {
+		return err
+	}
+	beside, err := os.MkdirTemp(filepath.Dir(name), besideName(name)+"*")
+	if err != nil {
+		return err
+	}
+	err = replaceBy(name, beside, write)
+	if missing(name) {
+		return fmt.Errorf("%w; the old folder is %s", err, filepath.Join(beside, oldFolder))
+	}
+	return errors.Join(err, os.RemoveAll(beside))
+}
+
+// The folder beside one that is replaced holds the new one until it is complete, and then the old one until it is
+// removed.
+const (
+	nextFolder = "new"
+	oldFolder  = "old"
+)
+
+// besideName begins the name of the folder beside one that is replaced.
+func besideName(name string) string { return "." + filepath.Base(name) + ".new-" }
+
+// replaceBy lets write make a folder in the one beside, and gives it the name of the old one.
+func replaceBy(name, beside string, write func(name string) error) error {
+	next, old := filepath.Join(beside, nextFolder), filepath.Join(beside, oldFolder)
+	if err := write(next); err != nil {
+		return err
+	}
+	if disk.Exchange(next, name) == nil { // in one step: a killed command leaves either
+		return nil
+	}
+	if err := os.Rename(name, old); err != nil { // not every file system has that
+		return err
+	}
+	if err := os.Rename(next, name); err != nil {
+		return errors.Join(err, os.Rename(old, name))
+	}
+	return nil
+}
+
+// removeLeft removes what killed commands have left beside a folder. It knows it by the file that such folders have, as
+// others may lie there.
+func removeLeft(name, mark string) error {
+	entries, err := os.ReadDir(filepath.Dir(name))
+	if err != nil && !errors.Is(err, fs.ErrPermission) { // not to be listed
+		return err
+	}
+	for _, e := range entries {
+		left := filepath.Join(filepath.Dir(name), e.Name())
+		if !strings.HasPrefix(e.Name(), besideName(name)) ||
+			missing(filepath.Join(left, nextFolder, mark)) && missing(filepath.Join(left, oldFolder, mark)) {
+			continue
+		}
 		if err := os.RemoveAll(left); err != nil {
 			return err
 		}
 	}
-	if err := write(next); err != nil {
-		return errors.Join(err, os.RemoveAll(next))
-	}
-	if disk.Exchange(next, name) == nil { // in one step: a killed command leaves either
-		return os.RemoveAll(next)
-	}
-	if err := os.Rename(name, old); err != nil { // not every file system has that
-		return errors.Join(err, os.RemoveAll(next))
-	}
-	if err := os.Rename(next, name); err != nil {
-		return errors.Join(err, os.Rename(old, name), os.RemoveAll(next))
-	}
-	return os.RemoveAll(old)
+	return nil
 }
