@@ -18,10 +18,13 @@ type lock struct {
 }
 
 // takeLock takes the lock file at path, or returns errLocked. On a file system without locks the lock is held as long
-// as the file exists.
+// as the file exists. A link is no lock file: in a shared store it could lead to, and make, any file of this user.
 func takeLock(path string) (*lock, error) {
 	for {
-		f, err := disk.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
+		f, err := disk.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o666)
+		if errors.Is(err, syscall.ELOOP) {
+			return nil, fmt.Errorf("%s is a link, and no lock of commq's; remove it", path)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -71,7 +74,7 @@ func samePath(f *disk.File, path string) bool {
 	if err != nil {
 		return false
 	}
-	b, err := os.Stat(path)
+	b, err := os.Lstat(path)
 	return err == nil && os.SameFile(a, b)
 }
 
