@@ -13,7 +13,8 @@ import (
 )
 
 // Folder makes a folder, and those above it, for their owner alone if they are missing, and returns its absolute path.
-// It is an error if what is there belongs to another user than this one and root, or if everybody can write to it.
+// It is an error if what is there belongs to another user than this one and root, or if its group or everybody can write
+// to it.
 func Folder(dir string) (string, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -25,8 +26,9 @@ func Folder(dir string) (string, error) {
 	return abs, Check(abs)
 }
 
-// Check returns an error if a folder or file belongs to another user than this one and root, or if everybody can write
-// to it. The same holds of a link to it. Everybody may write to the folder that it is in only if nobody can replace it
+// Check returns an error if a folder or file belongs to another user than this one and root, if everybody can write to
+// it, or if it is a folder that its group can write to. A file may have the rights of a umask of 002: in a folder of
+// one's own nobody gets at it. The same holds of a link to it. Everybody may write to the folder that it is in only if nobody can replace it
 // there, as in /tmp.
 func Check(path string) error {
 	self, err := os.Lstat(path)
@@ -75,9 +77,17 @@ func owned(path string, info fs.FileInfo) error {
 		return fmt.Errorf("%s is %w: it belongs to user %d; remove it, or name another folder", path, ErrForeign,
 			stat.Uid)
 	}
-	if info.Mode()&fs.ModeSymlink == 0 && info.Mode()&0o002 != 0 {
-		return fmt.Errorf("%s is %w: everybody can write to it (mode %04o); name another folder, or take the right away with chmod o-w",
-			path, ErrForeign, info.Mode().Perm())
+	for _, who := range []struct {
+		can          bool
+		name, letter string
+	}{
+		{info.Mode()&0o002 != 0, "everybody", "o"},
+		{info.Mode()&0o020 != 0 && info.IsDir(), "its group", "g"},
+	} {
+		if who.can && info.Mode()&fs.ModeSymlink == 0 {
+			return fmt.Errorf("%s is %w: %s can write to it (mode %04o); name another folder, or take the right away with chmod %s-w",
+				path, ErrForeign, who.name, info.Mode().Perm(), who.letter)
+		}
 	}
 	return nil
 }

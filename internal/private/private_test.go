@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/commq/commq/internal/testenv"
@@ -45,6 +46,13 @@ func TestWhatOthersCanWriteToIsRefused(t *testing.T) {
 	if _, err := Folder(dir); !errors.Is(err, ErrForeign) {
 		t.Errorf("mode 0777: %v", err)
 	}
+	shared, file := t.TempDir(), filepath.Join(dir, "file")
+	if err := errors.Join(os.Chmod(shared, 0o775), os.WriteFile(file, nil, 0o600), os.Chmod(file, 0o664)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Folder(shared); !errors.Is(err, ErrForeign) || !strings.Contains(err.Error(), "chmod g-w") {
+		t.Errorf("mode 0775: %v", err)
+	}
 	if _, err := Folder(filepath.Join(dir, "in")); err == nil {
 		t.Error("in a folder of mode 0777: no error")
 	}
@@ -53,6 +61,9 @@ func TestWhatOthersCanWriteToIsRefused(t *testing.T) {
 	}
 	if _, err := Folder(filepath.Join(dir, "in")); err != nil {
 		t.Errorf("in a folder like /tmp: %v", err)
+	}
+	if err := Check(file); err != nil {
+		t.Errorf("a file of mode 0664: %v", err)
 	}
 }
 
