@@ -5,6 +5,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // CSV writes records of text as encoding/csv does, with cells that a spreadsheet shows and does not execute.
@@ -44,9 +45,11 @@ func (c CSV) Flush() error {
 }
 
 // Cell returns a text that a spreadsheet takes for a text: one that would be a formula (=HYPERLINK(...), +1+cmd|...,
-// -2+3, @SUM) gets ' in front, which spreadsheets do not show. Numbers, and a sign alone, stay as they are.
+// -2+3, @SUM, also in full-width characters) gets ' in front, which spreadsheets do not show. Numbers, and a sign
+// alone, stay as they are.
 func Cell(s string) string {
-	if len(s) < 2 || !strings.ContainsRune("=+-@\t\r", rune(s[0])) {
+	first, size := utf8.DecodeRuneInString(s)
+	if len(s) == size || !strings.ContainsRune("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20", first) {
 		return s
 	}
 	if _, err := strconv.ParseFloat(s, 64); err == nil {

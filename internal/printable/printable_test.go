@@ -57,8 +57,8 @@ func TestWrap(t *testing.T) {
 }
 
 func TestMarkdown(t *testing.T) {
-	const s = "a|b_c *d* `e` <script>\\ ~f~ [g](http://h)\n# i"
-	const want = "a\\|b\\_c \\*d\\* \\`e\\` &lt;script>\\\\ \\~f\\~ [g]\\(http://h)\\\\n# i"
+	const s = "a|b_c *d* `e` <script>\\ ~f~ [g](http://h)\n# i www.j.k s3://l"
+	const want = "a\\|b\\_c \\*d\\* \\`e\\` &lt;script>\\\\ \\~f\\~ [g]\\(http\\://h)\\\\n# i www\\.j.k s3\\://l"
 	if got := Markdown(s); got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}
@@ -67,8 +67,9 @@ func TestMarkdown(t *testing.T) {
 func TestCSV(t *testing.T) {
 	var b strings.Builder
 	err := NewCSV(&b).WriteAll([][]string{{"=HYPERLINK(\"http://x\")", "-5", "-5e3", "-", "+1+cmd|'/c'!A0"},
-		{"@SUM(A1)", "\t=1", "a=b", "", "-MPI_Wait"}})
-	want := "\"'=HYPERLINK(\"\"http://x\"\")\",-5,-5e3,-,'+1+cmd|'/c'!A0\n'@SUM(A1),'\t=1,a=b,,'-MPI_Wait\n"
+		{"@SUM(A1)", "\t=1", "a=b", "", "-MPI_Wait"}, {"\n=1", "\uff1d1+1", "\uff0b1", "\uff0d1", "\uff20A", "\uff0d"}})
+	want := "\"'=HYPERLINK(\"\"http://x\"\")\",-5,-5e3,-,'+1+cmd|'/c'!A0\n'@SUM(A1),'\t=1,a=b,,'-MPI_Wait\n" +
+		"\"'\n=1\",'\uff1d1+1,'\uff0b1,'\uff0d1,'\uff20A,\uff0d\n"
 	if err != nil || b.String() != want {
 		t.Errorf("%v\n%s\nwant\n%s", err, b.String(), want)
 	}
