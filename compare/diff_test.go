@@ -160,6 +160,26 @@ end_ns  1.25 ms  1.5 ms  ~ (n=1, too few for a test)
 	}
 }
 
+// TestTextOfHostileNames: a name ends no line, and a note neither.
+func TestTextOfHostileNames(t *testing.T) {
+	d, err := Compare([]Sample{sampleWith("a\n::add-mask::x", exactly("messages", 1))},
+		[]Sample{sampleWith("b\x1b[2J", exactly("messages", 1))}, DiffOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.FindingNotes = []string{"c\n::stop-commands::y"}
+	for _, width := range []int{0, 60} {
+		var b bytes.Buffer
+		if err := d.Text(&b, false, width); err != nil {
+			t.Fatal(err)
+		}
+		if got := b.String(); !strings.HasPrefix(got, `base  a\n::add-mask::x (`) ||
+			!strings.Contains(got, `new   b\x1b[2J (`) || !strings.HasSuffix(got, "findings: c\\n::stop-commands::y\n") {
+			t.Error(got)
+		}
+	}
+}
+
 func TestInvalidSetsAreRejected(t *testing.T) {
 	one := sampleWith("a", exactly("messages", 1))
 	other := Sample{Run: "b", Ranks: 5}

@@ -60,7 +60,7 @@ func (d *Comparison) Changed() bool {
 // are at most width columns long; 0 means as long as needed.
 func (d *Comparison) Text(w io.Writer, all bool, width int) error {
 	head := func(side string, names []string, ranks int32) string {
-		return fmt.Sprintf("%s  %s (%s)\n", side, few(names), plural(int64(ranks), "rank"))
+		return fmt.Sprintf("%s  %s (%s)\n", side, printable.Line(few(names)), plural(int64(ranks), "rank"))
 	}
 	format := func(g *grid) string { return g.text(width) }
 	err := d.write(w, head("base", d.Base, d.BaseRanks)+head("new ", d.New, d.NewRanks), all, format)
@@ -69,6 +69,7 @@ func (d *Comparison) Text(w io.Writer, all bool, width int) error {
 	}
 	return d.writeFindings(w, format, func(note string) string {
 		const head = "findings: "
+		note = printable.Line(note)
 		if width > 0 {
 			note = printable.Wrap(note, strings.Repeat(" ", len(head)), width)
 		}

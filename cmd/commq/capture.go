@@ -296,7 +296,7 @@ func runCapture(ctx context.Context, a *app, o *captureOptions, args []string) e
 	}
 	if err != nil && status != 0 {
 		// the exit status is the program's all the same
-		fmt.Fprint(a.log(), o.failedText(ctx, err, status, job.Launcher))
+		fmt.Fprint(a.log(), secrets.Text(o.failedText(ctx, err, status, job.Launcher)))
 	}
 	if status != 0 {
 		return exitError(status)

@@ -10,6 +10,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"github.com/commq/commq/capture/spool"
+	"github.com/commq/commq/internal/secrets"
 	"github.com/commq/commq/internal/units"
 	"github.com/commq/commq/queries"
 )
@@ -57,7 +58,7 @@ func (o *captureOptions) finishDryRun(ctx context.Context, a *app, spoolDir stri
 	err = errors.Join(simulators, err)
 	switch {
 	case err != nil && status != 0 && simulators == nil && errors.Is(err, errNothing):
-		fmt.Fprint(a.log(), o.failedText(ctx, err, status, launcher))
+		fmt.Fprint(a.log(), secrets.Text(o.failedText(ctx, err, status, launcher)))
 		return exitError(status)
 	case err != nil:
 		return err

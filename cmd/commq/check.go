@@ -198,7 +198,7 @@ func (o *checkOptions) print(a *app, v *compare.Verdict, files []formatFile) err
 			return err
 		}
 	}
-	if err := v.Write(a.screen(), o.format, version); err != nil {
+	if err := v.Write(a.screen(o.format), o.format, version); err != nil {
 		return err
 	}
 	return verdictStatus(v)

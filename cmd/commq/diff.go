@@ -241,7 +241,7 @@ func (o *diffOptions) write(a *app, write func(io.Writer) error) error {
 	if o.output != "" {
 		return a.writeFile(o.output, write)
 	}
-	return write(a.screen())
+	return write(a.screen(o.format))
 }
 
 // changeRows returns all measures as a table.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -13,7 +14,7 @@ import (
 )
 
 // rawStreams are the files of this package that may use the process's streams as they are: those that make the doors
-// (app.out, app.log, app.screen, warnings), and those that move the cursor of a terminal.
+// (app.out, app.log, app.screen, app.inherited, warnings), and those that move the cursor of a terminal.
 var rawStreams = map[string]bool{"main.go": true, "terminal.go": true, "progress.go": true, "working.go": true}
 
 // encoders take a raw stream and have their own door: they write JSON, XML, CSV or another format whole, or write
@@ -28,18 +29,21 @@ var encoders = map[string]bool{"printJSON": true, "printJSONLine": true, "predic
 
 // doorsAround lists uses of raw streams that are neither, each with its reason.
 var doorsAround = map[string]string{
-	"capture.go: a.stderr":       "a user's own --gather command writes there",
-	"capture.go: a.stdout":       "the traced program's own output, which must stay as it is; paths that we made",
-	"replay_phases.go: a.stderr": "the player's own output",
-	"capture_api.go: a.stdout":   "commq's own header files, and the paths where the user wanted them",
-	"doctor.go: a.stdout":        "coloured; each text passes printable.Line",
-	"runs.go: a.stdout":          "coloured; each text passes printable.Line",
-	"watch.go: w.app.stdout":     "moves the cursor; the text passes printable.Text",
-	"exec.go: a.stdout":          "commands for the shell, quoted for it",
-	"sql.go: a.stdout":           "SQL of the user's own, for a shell",
-	"simrank.go: a.stderr":       "the log of a simulator rank, without texts of the program",
-	"detect_replay.go: a.stderr": "passed on to another app",
-	"help.go: c.OutOrStdout()":   "commq's own help",
+	"capture.go: a.stderr":             "a user's own --gather command writes there",
+	"capture.go: a.stdout":             "the traced program's own output, which must stay as it is; paths that we made",
+	"replay_phases.go: a.stderr":       "the player's own output",
+	"capture_api.go: a.stdout":         "commq's own header files, and the paths where the user wanted them",
+	"doctor.go: a.stdout":              "coloured; each text passes printable.Line",
+	"runs.go: a.stdout":                "coloured; each text passes printable.Line",
+	"watch.go: w.app.stdout":           "moves the cursor; the text passes printable.Text",
+	"exec.go: a.stdout":                "commands for the shell, quoted for it",
+	"sql.go: a.stdout":                 "SQL of the user's own, for a shell",
+	"capture.go: a.inherited":          "the traced program's own output",
+	"store_register.go: a.screen(sql)": "SQL for a client of Trino",
+	"query.go: a.screen(sql)":          "SQL for a client of DuckDB",
+	"simrank.go: a.stderr":             "the log of a simulator rank, without texts of the program",
+	"detect_replay.go: a.stderr":       "passed on to another app",
+	"help.go: c.OutOrStdout()":         "commq's own help",
 }
 
 // TestTextGoesThroughItsDoor looks for print statements that bypass the doors of package printable: raw streams in this
@@ -106,7 +110,7 @@ func bypasses(path string, f *ast.File) (found []bypass) {
 					taken[arg] = true
 				}
 			}
-			if text := forbiddenCall(path, name); text != "" {
+			if text := cmp.Or(forbiddenCall(path, name), rawScreen(x)); text != "" && !taken[x] {
 				found = append(found, bypass{text, x.Pos()})
 			}
 		case *ast.BasicLit:
@@ -143,11 +147,31 @@ func calleeName(c *ast.CallExpr) string {
 // forbiddenCall names a call that only one package may make.
 func forbiddenCall(path, name string) string {
 	owner := map[string]string{"csv.NewWriter": "internal/printable/", "xml.NewEncoder": "internal/junit/",
-		"fmt.Print": "nobody", "fmt.Println": "nobody", "fmt.Printf": "nobody"}[name]
+		"syscall.Write": "capture/simrank/"}[name]
+	switch name[strings.LastIndex(name, ".")+1:] {
+	case "Print", "Printf", "Println", "PrintErr", "PrintErrf", "PrintErrln": // fmt, log, cobra
+		owner = "nobody"
+	case name: // of Go itself, or of the package
+		if name == "print" || name == "println" {
+			owner = "nobody"
+		}
+	}
 	if owner == "" || strings.HasPrefix(path, owner) {
 		return ""
 	}
 	return name
+}
+
+// rawScreen names a call of app.screen for a format of which nothing is escaped.
+func rawScreen(c *ast.CallExpr) string {
+	if calleeName(c) != "a.screen" {
+		return ""
+	}
+	format, known := c.Args[0].(*ast.BasicLit)
+	if !known || format.Value == `"text"` || format.Value == `"table"` || format.Value == `"markdown"` {
+		return ""
+	}
+	return "a.screen(" + strings.Trim(format.Value, `"`) + ")"
 }
 
 // stream names a raw stream of the process or of the app.
@@ -156,10 +180,11 @@ func stream(x *ast.SelectorExpr) string {
 	switch {
 	case text == "os.Stdout" || text == "os.Stderr":
 		return text
-	case text == "a.stdout" || text == "a.stderr" || strings.HasSuffix(text, "app.stdout") ||
+	case text == "a.stdout" || text == "a.stderr" || text == "a.inherited" || strings.HasSuffix(text, "app.stdout") ||
 		strings.HasSuffix(text, "app.stderr"):
 		return text
-	case strings.HasSuffix(text, ".OutOrStdout"):
+	case strings.HasSuffix(text, ".OutOrStdout"), strings.HasSuffix(text, ".OutOrStderr"),
+		strings.HasSuffix(text, ".ErrOrStderr"):
 		return text + "()"
 	}
 	return ""

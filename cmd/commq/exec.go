@@ -104,7 +104,7 @@ func runExec(ctx context.Context, a *app, o *execOptions, args []string) error {
 	}
 	if err != nil {
 		if firstRank() {
-			fmt.Fprintf(a.log(), "commq: %v\ncommq: the program runs without being recorded\n", err)
+			a.warn("%v\ncommq: the program runs without being recorded", err)
 		}
 		environ = os.Environ()
 	}

@@ -51,7 +51,7 @@ kilobytes from which commq fit and commq predict learn the program's laws.`,
 	}
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if list {
-			return listExports(c, a.screen())
+			return listExports(c, a.out())
 		}
 		return c.Help()
 	}

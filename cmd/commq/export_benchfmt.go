@@ -71,5 +71,5 @@ func runExportBenchfmt(ctx context.Context, a *app, o *exportBenchfmtOptions) er
 	if o.output != "" {
 		return a.writeFile(o.output, write)
 	}
-	return write(a.screen())
+	return write(a.screen("benchfmt"))
 }

@@ -71,5 +71,5 @@ func runExportExtrap(ctx context.Context, a *app, o *exportExtrapOptions) error 
 	if o.output != "" {
 		return a.writeFile(o.output, write)
 	}
-	return write(a.screen())
+	return write(a.screen("extrap"))
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/commq/commq/internal/printable"
 	"github.com/commq/commq/predict/signature"
 	"github.com/commq/commq/predict/training"
 	"github.com/commq/commq/queries"
@@ -89,7 +88,7 @@ func runExportSignature(ctx context.Context, a *app, o *exportSignatureOptions, 
 	case o.format == "json":
 		return s.Write(a.stdout)
 	case o.format == "table":
-		if err := signSummary(a.screen(), s); err != nil {
+		if err := signSummary(a.screen(o.format), s); err != nil {
 			return err
 		}
 	}
@@ -116,7 +115,7 @@ func signSummary(w io.Writer, s *signature.Signature) error {
 		fmt.Fprintf(&b, "communications are not known: %s\n", s.Irregular)
 	}
 	b.WriteByte('\n')
-	_, err := io.WriteString(printable.Writer(w), b.String())
+	_, err := io.WriteString(w, b.String())
 	return err
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/commq/commq/internal/printable"
 	"github.com/commq/commq/internal/units"
 	"github.com/commq/commq/predict/regress"
 	"github.com/commq/commq/queries"
@@ -62,7 +63,7 @@ figure 7), with its exponent rounded to three digits; power-law is the same with
 			if o.runs != nil {
 				return runFitRuns(c.Context(), a, &o)
 			}
-			return runFitTable(&o, a.stdin, a.screen())
+			return runFitTable(&o, a.stdin, a.screen(o.format))
 		},
 	}
 	f := c.Flags()
@@ -204,7 +205,7 @@ const alternativesListed = 5
 // printPrediction prints a prediction for people.
 func printPrediction(w io.Writer, name string, p *regress.Prediction) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s at %s: %s", name, counted(p.Ranks, "rank"), units.Number(p.Value))
+	fmt.Fprintf(&b, "%s at %s: %s", printable.Line(name), counted(p.Ranks, "rank"), units.Number(p.Value))
 	if p.Exact {
 		b.WriteString(", exact")
 	} else {

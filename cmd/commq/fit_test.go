@@ -90,3 +90,15 @@ func TestFitNamesTheFile(t *testing.T) {
 		t.Errorf("%q does not name %s:2", stderr, file)
 	}
 }
+
+// TestFitOfAHostileColumn: the name of a column of somebody's table is no command of a log, where a pipe goes to one.
+func TestFitOfAHostileColumn(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "t.csv")
+	if err := os.WriteFile(file, []byte("ranks,\"x\n::add-mask::y\"\n4,1\n8,2\n16,4\n32,8\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	status, out, errs := commandLine("", "fit", "--table", file, "--at", "64")
+	if status != exitDone || !strings.HasPrefix(out, `x\n::add-mask::y at 64 ranks: 16`) {
+		t.Errorf("status %d, %q, %q", status, out, errs)
+	}
+}

@@ -307,7 +307,7 @@ options.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			switch {
 			case o.list:
-				return listImports(a.screen())
+				return listImports(a.out())
 			case len(args) == 0:
 				return c.Help()
 			}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/commq/commq/internal/about"
 	"github.com/commq/commq/internal/printable"
+	"github.com/commq/commq/internal/secrets"
 )
 
 // version is the version of commq.
@@ -69,14 +70,20 @@ func (a *app) out() io.Writer { return printable.Writer(a.stdout) }
 // log is stderr, escaped like out.
 func (a *app) log() io.Writer { return printable.Writer(a.stderr) }
 
-// screen is stdout for answers in any format; each format escapes its own texts. On a terminal control characters are
-// made visible as well.
-func (a *app) screen() io.Writer {
-	if onTerminal(a.stdout) {
-		return printable.Writer(a.stdout)
+// screen is stdout for an answer in a format. What people read is escaped like out. What programs read, such as JSON,
+// CSV and SQL, stays as it is, since each format escapes its own texts; on a terminal control characters are made
+// visible in it as well.
+func (a *app) screen(format string) io.Writer {
+	switch {
+	case format == "text", format == "table", format == "markdown", onTerminal(a.stdout):
+		return a.out()
 	}
 	return a.stdout
 }
+
+// said is the text of an error, a warning or a note on stderr: without the secrets that other libraries and programs
+// repeat in their messages, such as the password in the address of a proxy.
+func said(text string) string { return printable.Text(secrets.Text(text)) }
 
 func newRootCommand(a *app) *cobra.Command {
 	root := &cobra.Command{
@@ -133,10 +140,10 @@ func execute(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 		return exitPipe
 	}
 	if by := signalError(0); errors.As(context.Cause(ctx), &by) {
-		fmt.Fprintf(stderr, "commq: %s\n", printable.Text(signalText(by, err)))
+		fmt.Fprintf(stderr, "commq: %s\n", said(signalText(by, err)))
 		return 128 + int(by) // as shells do
 	}
-	fmt.Fprintf(stderr, "commq: %s\n", printable.Text(errorText(err)))
+	fmt.Fprintf(stderr, "commq: %s\n", said(errorText(err)))
 	return exitCannot
 }
 

@@ -567,7 +567,7 @@ func printSQL(ctx context.Context, a *app, q *queries.Query, o *askOptions, runs
 		for i, run := range batch {
 			names[i] = printable.Line(run.Name) // a line break would end the comment
 		}
-		if _, err := fmt.Fprintf(a.screen(), "-- %s of run %s\n%s;\n", q.Name, strings.Join(names, ", "),
+		if _, err := fmt.Fprintf(a.screen("sql"), "-- %s of run %s\n%s;\n", q.Name, strings.Join(names, ", "),
 			whole); err != nil {
 			return err
 		}

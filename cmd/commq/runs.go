@@ -113,7 +113,7 @@ func (l listedRun) cells() []string {
 }
 
 func runRunsList(ctx context.Context, a *app, format string) error {
-	w, store := a.screen(), a.storeDir()
+	w, store := a.screen(format), a.storeDir()
 	infos, err := a.listRuns(ctx)
 	if err != nil {
 		return err
@@ -216,7 +216,7 @@ prints the manifest itself, of several runs one after the other; csv has a line 
 			if err := oneOf("format", format, runsFormats[:]...); err != nil {
 				return err
 			}
-			return runRunsShow(c.Context(), a, runs, format, a.screen())
+			return runRunsShow(c.Context(), a, runs, format, a.screen(format))
 		},
 	}
 	a.wantsRuns(c, &runs, "to show")
@@ -280,10 +280,10 @@ func showScreen(a *app, r run.Found) error {
 	for _, warning := range r.Manifest.Warnings {
 		facts = append(facts, run.Fact{Name: "warning", Value: warning})
 	}
-	if err := writeFacts(a.screen(), "", facts, a.text()); err != nil {
+	if err := writeFacts(a.out(), "", facts, a.text()); err != nil {
 		return err
 	}
-	fmt.Fprintln(a.screen())
+	fmt.Fprintln(a.out())
 	return a.writeRows("table", filesOfTables(r.Manifest, a.exact))
 }
 

@@ -161,7 +161,7 @@ func runStoreRegister(ctx context.Context, a *app, o *registerOptions, names []s
 		if err != nil {
 			return err
 		}
-		return printStatements(a.screen(), statements)
+		return printStatements(a.screen("sql"), statements)
 	}
 	if err := t.MakeTables(ctx, base); err != nil {
 		return err
@@ -189,7 +189,7 @@ func runStoreUnregister(ctx context.Context, a *app, o *registerOptions, names [
 		for _, name := range names {
 			statements = append(statements, t.UnregisterSQL(name, nil)...)
 		}
-		return printStatements(a.screen(), statements)
+		return printStatements(a.screen("sql"), statements)
 	}
 	for _, name := range names {
 		known, err := t.Unregister(ctx, name)

@@ -21,7 +21,7 @@ import (
 // note prints on stderr what the command did or left out, unless --quiet.
 func (a *app) note(format string, args ...any) {
 	if !a.quiet {
-		fmt.Fprintf(a.stderr, "commq: %s\n", printable.Text(fmt.Sprintf(format, args...)))
+		fmt.Fprintf(a.stderr, "commq: %s\n", said(fmt.Sprintf(format, args...)))
 	}
 }
 
@@ -35,7 +35,7 @@ func (a *app) summaries() io.Writer {
 
 // warn prints a problem that is not fatal on stderr.
 func (a *app) warn(format string, args ...any) {
-	fmt.Fprintf(a.stderr, "commq: %s\n", printable.Text(fmt.Sprintf(format, args...)))
+	fmt.Fprintf(a.stderr, "commq: %s\n", said(fmt.Sprintf(format, args...)))
 }
 
 // exactFlag adds --exact to a command that prints numbers for people.
@@ -119,9 +119,9 @@ func (a *app) prose(text string) error {
 // writeRows writes rows to stdout in a format.
 func (a *app) writeRows(format string, rows queries.Rows) error {
 	if format == "table" {
-		return output.WriteText(a.screen(), rows, a.text())
+		return output.WriteText(a.screen(format), rows, a.text())
 	}
-	return output.Write(a.screen(), format, rows)
+	return output.Write(a.screen(format), format, rows)
 }
 
 // writeRowsTo writes rows to a file in a format.

@@ -8,9 +8,12 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/commq/commq/internal/disk"
 )
 
 // TestModesOfWrittenFiles: a new file has the mode that the umask leaves, one that is replaced keeps its mode and the
@@ -84,6 +87,84 @@ func TestReplaceFolder(t *testing.T) {
 		if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
 			t.Errorf("beside it: %v, %v", left, err)
 		}
+	}
+}
+
+// TestReplaceFolderRemovesOnlyItsOwn replaces a folder beside which killed commands have left theirs, and somebody has
+// others of such names.
+func TestReplaceFolderRemovesOnlyItsOwn(t *testing.T) {
+	const mark = "mark"
+	dir := t.TempDir()
+	make := func(names ...string) (err error) {
+		for _, name := range names {
+			name = filepath.Join(dir, name)
+			err = errors.Join(err, os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, nil, 0o644))
+		}
+		return err
+	}
+	foreign := []string{".out.new", ".out.new-notes", ".out.old"}
+	err := make("out/mark", ".out.new/mark", ".out.old/mark", ".out.new-notes/mark", ".out.new-1/new/mark",
+		".out.new-2/new/half", ".out.new-2/old/mark")
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = (&app{replace: true}).replaceFolder(filepath.Join(dir, "out"), mark, func(out string) error {
+		return errors.Join(os.Mkdir(out, 0o755), os.WriteFile(filepath.Join(out, mark), nil, 0o644))
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	var left []string
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		left = append(left, e.Name())
+	}
+	if want := append(foreign, "out"); err != nil || !slices.Equal(left, want) {
+		t.Errorf("left: %q, %v, want %q", left, err, want)
+	}
+}
+
+// seen are the operations on a folder.
+type seen []disk.Op
+
+func (s *seen) Do(op *disk.Op, do func() error) error {
+	*s = append(*s, *op)
+	return do()
+}
+
+// TestWrittenFileIsDurable: the name of a file that is written is on the disk too.
+func TestWrittenFileIsDurable(t *testing.T) {
+	dir := t.TempDir()
+	var ops seen
+	defer disk.Over(dir, &ops)()
+	err := writeFile(filepath.Join(dir, "answer"), func(w io.Writer) error {
+		_, err := fmt.Fprint(w, "answer")
+		return err
+	})
+	if last := ops[len(ops)-1]; err != nil || last.Kind != disk.OpSyncDir || last.Path != dir {
+		t.Errorf("last %+v, %v", last, err)
+	}
+}
+
+// TestErrorsTellNoSecrets: net/http and other libraries repeat addresses with their passwords.
+func TestErrorsTellNoSecrets(t *testing.T) {
+	got := said(errorText(errors.New(`push ring.4: invalid proxy address "http://ada:p%ss@proxy:3128": invalid URL`)))
+	want := `push ring.4: invalid proxy address "http://ada:xxxxx@proxy:3128": invalid URL`
+	if got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+	var b bytes.Buffer
+	a := &app{stderr: &b}
+	a.warn("left out: %v", errors.New("--password h1dden"))
+	a.note("%s", "PASSWORD=h1dden")
+	if strings.Contains(b.String(), "h1dden") {
+		t.Error(b.String())
+	}
+	t.Setenv("AWS_ENDPOINT_URL_S3", "")
+	t.Setenv("AWS_ENDPOINT_URL", "http://ada:h1dden@host/x")
+	if status, _, errs := commandLine("", "runs", "list", "--store", "s3://b"); status != exitCannot ||
+		strings.Contains(errs, "h1dden") || !strings.Contains(errs, "http://ada:xxxxx@host/x") {
+		t.Errorf("status %d, %s", status, errs)
 	}
 }
 

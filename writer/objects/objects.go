@@ -18,6 +18,7 @@ import (
 	"github.com/minio/minio-go/v7/pkg/credentials"
 
 	"github.com/commq/commq/internal/bounded"
+	"github.com/commq/commq/internal/secrets"
 	"github.com/commq/commq/schema"
 	"github.com/commq/commq/writer"
 )
@@ -98,7 +99,7 @@ func accessOf() (Access, error) {
 	if text := first("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"); text != "" {
 		u, err := url.Parse(text)
 		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || strings.Trim(u.Path, "/") != "" {
-			return a, fmt.Errorf("AWS_ENDPOINT_URL is %q: want http://HOST:PORT or https://HOST", text)
+			return a, fmt.Errorf("AWS_ENDPOINT_URL is %q: want http://HOST:PORT or https://HOST", secrets.Text(text))
 		}
 		a.Endpoint, a.TLS, a.PathStyle = u.Host, u.Scheme == "https", true
 	}
