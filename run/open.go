@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
 
 	"github.com/commq/commq/schema"
@@ -51,17 +52,41 @@ func Open(ctx context.Context, dir string, need Need) (*Run, error) {
 	if r.Datatypes, err = Rows[schema.Datatype](ctx, r, &schema.DatatypesTable); err != nil {
 		return nil, err
 	}
-	return r, r.readRanks(ctx)
-}
-
-func (r *Run) readRanks(ctx context.Context) error {
-	return writer.ReadTable(ctx, r.Dir, &schema.RanksTable, smallRows, func(b schema.Batch) error {
-		t := b.(*schema.RankInfos)
+	return r, readRanks(ctx, dir, m, func(t *schema.RankInfos) {
 		r.Ranks.Threads = append(r.Ranks.Threads, t.Threads...)
 		r.Ranks.Rows = append(r.Ranks.Rows, t.Events...)
 		r.Ranks.Host = append(r.Ranks.Host, t.Host...)
+	})
+}
+
+// ReadManifest reads the manifest of the run in folder dir, for readers that do not Open it but keep something for each
+// rank: it is an error if not every rank has its row, as the number alone may be wrong and large.
+func ReadManifest(ctx context.Context, dir string) (*schema.Manifest, error) {
+	m, err := writer.ReadManifest(dir)
+	if err != nil {
+		return nil, err
+	}
+	return m, readRanks(ctx, dir, m, func(*schema.RankInfos) {})
+}
+
+// readRanks reads the table ranks, which must have a row for each rank of the manifest.
+func readRanks(ctx context.Context, dir string, m *schema.Manifest, add func(*schema.RankInfos)) error {
+	rows := 0
+	wrong := func(is string) error {
+		return fmt.Errorf("%s: the manifest says %d ranks, and the table ranks has %s rows; the run is damaged: copy it or "+
+			"capture it again", dir, m.Ranks, is)
+	}
+	err := writer.ReadTable(ctx, dir, &schema.RanksTable, smallRows, func(b schema.Batch) error {
+		if rows += b.Len(); rows > int(m.Ranks) {
+			return wrong("more")
+		}
+		add(b.(*schema.RankInfos))
 		return nil
 	})
+	if err == nil && rows < int(m.Ranks) {
+		err = wrong(fmt.Sprint(rows))
+	}
+	return err
 }
 
 // smallRows is the number of rows of a small table that are read at once.

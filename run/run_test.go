@@ -92,7 +92,7 @@ func threeRanks() *schema.Manifest {
 		Hash: "none", Ended: "finalized", Epochs: 1}
 }
 
-// write writes a run of these tables into the store and returns its folder.
+// write writes a run of these tables into the store and returns its folder. Without one of ranks it has a row for each.
 func write(t *testing.T, store, name string, m *schema.Manifest, tables ...schema.Batch) string {
 	t.Helper()
 	out, err := writer.Create(store, name, writer.Options{})
@@ -100,6 +100,9 @@ func write(t *testing.T, store, name string, m *schema.Manifest, tables ...schem
 		t.Fatal(err)
 	}
 	defer out.Abort()
+	if !slices.ContainsFunc(tables, func(b schema.Batch) bool { return b.Table() == &schema.RanksTable }) {
+		tables = append(tables, endedRanks(make([]int64, m.Ranks)))
+	}
 	for _, b := range tables {
 		if err := out.Write(0, b); err != nil {
 			t.Fatal(err)
@@ -109,6 +112,25 @@ func write(t *testing.T, store, name string, m *schema.Manifest, tables ...schem
 		t.Fatal(err)
 	}
 	return filepath.Join(store, name)
+}
+
+// A number of ranks that the table ranks does not have is an error: readers keep something for each.
+func TestEveryRankHasARow(t *testing.T) {
+	store := t.TempDir()
+	for rows, want := range map[int]string{1: "has 1 rows", 2: "has 2 rows", 3: "", 4: "has more rows"} {
+		ranks := endedRanks(make([]int64, rows))
+		for i := range ranks.Rank {
+			ranks.Rank[i] = min(ranks.Rank[i], 2)
+		}
+		dir := write(t, store, fmt.Sprint("r", rows), threeRanks(), ranks)
+		_, opened := Open(t.Context(), dir, Need{})
+		_, read := ReadManifest(t.Context(), dir)
+		for _, err := range []error{opened, read} {
+			if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+				t.Errorf("%d rows: %v; want %q", rows, err, want)
+			}
+		}
+	}
 }
 
 func TestOpenReadsTheSmallTables(t *testing.T) {

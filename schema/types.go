@@ -84,6 +84,10 @@ func (t *Table) Column(name string) (*Column, int) {
 	return nil, -1
 }
 
+// MaxRanks is the most ranks that a run may have: readers keep something for each, and a damaged number must not make
+// them allocate without limit.
+const MaxRanks = 1 << 24
+
 // MaxThreads is the most threads of a rank that a run may have. Each that calls MPI has a number of its own, from 0.
 const MaxThreads = 1 << 15
 

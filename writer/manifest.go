@@ -95,8 +95,8 @@ func checkManifest(m *schema.Manifest) error {
 		oneOf("hash", m.Hash, "none", "crc64", "crc32"),
 		oneOf("ended", m.Ended, schema.EndedNames...),
 	}
-	if m.Ranks < 1 {
-		errs = append(errs, fmt.Errorf("ranks is %d; a run has at least one", m.Ranks))
+	if m.Ranks < 1 || m.Ranks > schema.MaxRanks {
+		errs = append(errs, fmt.Errorf("ranks is %d; a run has at least one and at most %d", m.Ranks, schema.MaxRanks))
 	}
 	if m.Epochs < 0 {
 		errs = append(errs, fmt.Errorf("epochs is %d", m.Epochs))

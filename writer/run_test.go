@@ -2,7 +2,6 @@ package writer
 
 import (
 	"context"
-	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -22,7 +21,7 @@ func testManifest() *schema.Manifest {
 // manifestOfMany does the same for rows of any ranks.
 func manifestOfMany() *schema.Manifest {
 	m := testManifest()
-	m.Ranks = math.MaxInt32
+	m.Ranks = schema.MaxRanks
 	return m
 }
 

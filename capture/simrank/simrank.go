@@ -207,16 +207,13 @@ func (s *simulator) handle(e *Event) error {
 	return fmt.Errorf("kind %d: no such event; is the simulator rank from another version of commq?", e.Kind)
 }
 
-// maxRanks is more ranks than a job has.
-const maxRanks = 1 << 24
-
 // addRank handles the first event of a rank.
 func (s *simulator) addRank(e *Event) error {
 	switch {
 	case e.Bytes != Version:
 		return fmt.Errorf("rank %d has version %d of the simulator protocol, this commq has %d: build the shim again (commq capture build)",
 			e.Rank, e.Bytes, Version)
-	case e.Peer < 1 || e.Peer > maxRanks || e.Rank < 0 || e.Rank >= e.Peer:
+	case e.Peer < 1 || e.Peer > schema.MaxRanks || e.Rank < 0 || e.Rank >= e.Peer:
 		return fmt.Errorf("hello of rank %d of %d: no such rank", e.Rank, e.Peer)
 	case len(s.ranks) > 0 && (e.N != s.job || int(e.Peer) != len(s.ranks)):
 		return fmt.Errorf("hello of rank %d: it is in job %016x of %d ranks, others are in job %016x of %d ranks",
@@ -283,7 +280,7 @@ func (s *simulator) enter(e *Event) error {
 	switch {
 	case err != nil:
 		return err
-	case e.Peer < 1 || e.Peer > maxRanks || e.Rank < 0 || e.Rank >= maxRanks:
+	case e.Peer < 1 || e.Peer > schema.MaxRanks || e.Rank < 0 || e.Rank >= schema.MaxRanks:
 		return fmt.Errorf("rank %d enters a collective of %d ranks", e.Rank, e.Peer)
 	case int(e.Call) >= len(schema.Calls) || e.Call == 0:
 		return fmt.Errorf("rank %d enters a collective with the call number %d, which does not exist", e.Rank, e.Call)

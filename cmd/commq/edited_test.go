@@ -32,17 +32,21 @@ var ofEdited = [][]string{
 	{"doctor", "--run", "edited"},
 }
 
-// FuzzCommandsOnEditedRuns gives commands runs with rows that no program makes, and the right checksums of all files:
-// each ends with an answer or an error.
+// FuzzCommandsOnEditedRuns gives commands runs with rows and a manifest that no program makes, and the right checksums
+// of all files: each ends with an answer or an error.
 func FuzzCommandsOnEditedRuns(f *testing.F) {
 	for i := range ofEdited {
-		f.Add(uint8(i), uint8(4), []byte{})
-		f.Add(uint8(i), uint8(4), []byte{0, 9, 2, 8, 1, 3, 0, 12})
+		f.Add(uint8(i), uint8(4), []byte{}, []byte{})
+		f.Add(uint8(i), uint8(4), []byte{0, 9, 2, 8, 1, 3, 0, 12}, []byte{})
+		f.Add(uint8(i), uint8(4), []byte{}, []byte{0, 9, 2, 8, 1, 3, 0, 12})
 	}
-	f.Fuzz(func(t *testing.T, which, table uint8, edits []byte) {
+	f.Fuzz(func(t *testing.T, which, table uint8, edits, ofManifest []byte) {
 		store := t.TempDir()
 		if !writeEdited(t, store, int(table), edits) {
 			return
+		}
+		if err := mutate.JSONFile(filepath.Join(store, "edited", "manifest.json"), ofManifest); err != nil {
+			t.Fatal(err)
 		}
 		line := append([]string{"--store", store, "--quiet"}, ofEdited[int(which)%len(ofEdited)]...)
 		if last := len(line) - 1; line[last-1] == "-o" {

@@ -278,6 +278,7 @@ func TestBrokenManifests(t *testing.T) {
 		{"another program's", `{"name": "x", "version": 3}`, "no schema_version"},
 		{"of the future", replaced(`"schema_version": 2`, `"schema_version": 99`), "schema version 99"},
 		{"no ranks", replaced(`"ranks": 4`, `"ranks": 0`), "ranks is 0"},
+		{"more ranks than any machine", replaced(`"ranks": 4`, `"ranks": 2147483647`), "at most 16777216"},
 		{"ranks of text", replaced(`"ranks": 4`, `"ranks": "4"`), "not JSON of a manifest"},
 		{"too many ranks", replaced(`"ranks": 4`, `"ranks": 99999999999`), "not JSON of a manifest"},
 		{"a file elsewhere", replaced(`"path": "comms/0000.parquet"`, `"path": "../comms/0000.parquet"`),

@@ -37,7 +37,7 @@ var need = run.Need{AllCalls: true, ComputeTimes: true}
 // Export writes the run in folder dir as a Dimemas trace to w. Its notes are sentences about what the trace lacks or
 // represents differently. The error names what the run lacks. Intermediate data goes to a temporary file.
 func Export(ctx context.Context, dir string, w io.Writer, o ExportOptions) (notes []string, err error) {
-	m, err := writer.ReadManifest(dir)
+	m, err := run.ReadManifest(ctx, dir)
 	if err != nil {
 		return nil, err
 	}

@@ -24,7 +24,7 @@ var need = run.Need{AllCalls: true, Times: true}
 // Export writes the run in folder dir as an OTF2 archive into a new folder out: traces.otf2, traces.def and traces. Its
 // notes are sentences about what the trace lacks. A run without times or without all rows is an error.
 func Export(ctx context.Context, dir, out string) (notes []string, err error) {
-	m, err := writer.ReadManifest(dir)
+	m, err := run.ReadManifest(ctx, dir)
 	if err != nil {
 		return nil, err
 	}

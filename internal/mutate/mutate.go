@@ -6,6 +6,7 @@ package mutate
 import (
 	"bytes"
 	"encoding/json"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -117,6 +118,15 @@ func JSON(text string, edits []byte) string {
 		return Text(text, edits)
 	}
 	return out.String() + rest
+}
+
+// JSONFile changes the values of the JSON document in a file.
+func JSONFile(path string, edits []byte) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, []byte(JSON(string(text), edits)), 0o644)
 }
 
 // place is a value of a document, and how to replace it or leave it out.

@@ -23,6 +23,12 @@ func TestRowsPassesAllRows(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer out.Abort()
+	info, ranks := schema.NullRankInfo, &schema.RankInfos{}
+	info.Rank, info.Threads, info.Ended = 0, 1, schema.EndedFinalized
+	ranks.Append(&info)
+	if err := out.Write(0, ranks); err != nil {
+		t.Fatal(err)
+	}
 	var want []int64
 	for epoch := range int32(epochs) {
 		b := &schema.Events{}
