@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/commq/commq/capture/spool"
+	"github.com/commq/commq/internal/bounded"
 )
 
 // JobInfo describes a job whose files are in a spool folder.
@@ -95,7 +96,7 @@ func (j *JobInfo) readHeader(dir string) (err error) {
 }
 
 func readHeader(path string) (*spool.Header, error) {
-	f, err := os.Open(path)
+	f, _, err := bounded.OpenRegular(path)
 	if err != nil {
 		return nil, err
 	}

@@ -4,14 +4,12 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"os"
 	"syscall"
 	"unsafe"
-)
 
-// maxRanks bounds the size of MPI_COMM_WORLD in a header, so that a damaged one cannot make a reader allocate without
-// limit.
-const maxRanks = 1 << 24
+	"github.com/commq/commq/internal/bounded"
+	"github.com/commq/commq/schema"
+)
 
 // File is an open spool file.
 type File struct {
@@ -53,25 +51,21 @@ var ErrUnwritten = errors.New("no header is written: the process was killed whil
 // Open maps a spool file and checks its header. Errors name the file and what is wrong with it. Slots must not be used
 // after Close.
 func Open(path string) (*File, error) {
-	f, err := os.Open(path)
+	f, size, err := bounded.OpenRegular(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if info.Size() == 0 {
+	if size == 0 {
 		return nil, fmt.Errorf("%s: %w", path, ErrUnwritten)
 	}
-	if info.Size() < HeaderBytes {
-		return nil, fmt.Errorf("%s: %d bytes, less than a header: not a spool file, or cut short", path, info.Size())
+	if size < HeaderBytes {
+		return nil, fmt.Errorf("%s: %d bytes, less than a header: not a spool file, or cut short", path, size)
 	}
-	if int64(int(info.Size())) != info.Size() {
-		return nil, fmt.Errorf("%s: %d bytes are more than this machine can map", path, info.Size())
+	if int64(int(size)) != size {
+		return nil, fmt.Errorf("%s: %d bytes are more than this machine can map", path, size)
 	}
-	data, err := syscall.Mmap(int(f.Fd()), 0, int(info.Size()), syscall.PROT_READ, syscall.MAP_SHARED)
+	data, err := syscall.Mmap(int(f.Fd()), 0, int(size), syscall.PROT_READ, syscall.MAP_SHARED)
 	if err != nil {
 		return nil, fmt.Errorf("map %s: %w", path, err)
 	}
@@ -151,7 +145,7 @@ func (h *Header) check() error {
 	case h.HeaderBytes != HeaderBytes || h.SlotBytes != SlotBytes:
 		return fmt.Errorf("header of %d and slots of %d bytes, want %d and %d", h.HeaderBytes, h.SlotBytes,
 			HeaderBytes, SlotBytes)
-	case h.Size < 1 || h.Size > maxRanks || h.Rank < 0 || h.Rank >= h.Size:
+	case h.Size < 1 || h.Size > schema.MaxRanks || h.Rank < 0 || h.Rank >= h.Size:
 		return fmt.Errorf("damaged header: rank %d of %d", h.Rank, h.Size)
 	case h.Thread < 0:
 		return fmt.Errorf("damaged header: thread %d", h.Thread)

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"unsafe"
+
+	"github.com/commq/commq/internal/bounded"
 )
 
 // blockBytes is the size of a Block.
@@ -72,16 +74,12 @@ func openPacked(path string, h *Header) (*File, error) {
 
 // mapped returns the bytes of a file, read-only.
 func mapped(path string) ([]byte, error) {
-	f, err := os.Open(path)
+	f, size, err := bounded.OpenRegular(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	data, err := syscall.Mmap(int(f.Fd()), 0, int(info.Size()), syscall.PROT_READ, syscall.MAP_SHARED)
+	data, err := syscall.Mmap(int(f.Fd()), 0, int(size), syscall.PROT_READ, syscall.MAP_SHARED)
 	if err != nil {
 		return nil, fmt.Errorf("map %s: %w", path, err)
 	}
@@ -147,7 +145,7 @@ func inBytes(n int) uint64 { return uint64(n) * mostSlots / uint64(blockBytes) }
 // readWindow finds the window that continues the blocks, and reports whether the file with the blocks, which had so
 // many bytes, has grown meanwhile.
 func (p *packedFile) readWindow(size int64) (grew bool, err error) {
-	windows, err := os.ReadFile(strings.TrimSuffix(p.name, Suffix) + WindowsSuffix)
+	windows, err := bounded.ReadRegular(strings.TrimSuffix(p.name, Suffix)+WindowsSuffix, 2*WindowBytes)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return false, err
 	}

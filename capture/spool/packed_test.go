@@ -2,12 +2,14 @@ package spool
 
 import (
 	"encoding/binary"
+	"errors"
 	"hash/crc32"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"unsafe"
 
@@ -285,6 +287,24 @@ func TestCallThatLeftItsWindow(t *testing.T) {
 	if n, err := NewTail(path, &f.Header).ReadAt(buf, HeaderBytes); n != SlotBytes || err != nil ||
 		*(*Call)(unsafe.Pointer(&buf[0])) != call {
 		t.Errorf("%d bytes, %v: %v", n, err, buf)
+	}
+}
+
+// The windows may be a link that a stranger made, to a file that never ends.
+func TestWindowsWithoutEnd(t *testing.T) {
+	path := writeFiles(t, packedBytes(t, packer(t), someSlots(rand.New(rand.NewPCG(5, 6)), 20), 20), nil)
+	windows := path[:len(path)-len(Suffix)] + WindowsSuffix
+	if err := os.Symlink("/dev/zero", windows); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(path); err == nil || err.Error() != windows+" is not a regular file" {
+		t.Errorf("a device: %v", err)
+	}
+	if err := errors.Join(os.Remove(windows), os.WriteFile(windows, make([]byte, 2*WindowBytes+1), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(path); err == nil || !strings.Contains(err.Error(), "has 1048577 bytes; files of its kind") {
+		t.Errorf("too long: %v", err)
 	}
 }
 

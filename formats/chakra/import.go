@@ -92,8 +92,12 @@ func IsFolder(path string) bool {
 	return false
 }
 
-// isTraceFile reports whether a file, which may be compressed, begins as a trace does.
+// isTraceFile reports whether a file, which may be compressed, begins as a trace does. A pipe is none: reading it would
+// wait for somebody who writes to it.
 func isTraceFile(file string) bool {
+	if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() {
+		return false
+	}
 	f, in, err := opened(file)
 	if err != nil {
 		return false

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/commq/commq/formats/importing"
+	"github.com/commq/commq/internal/bounded"
 )
 
 // magic begins a file, and its index.
@@ -46,7 +47,7 @@ func metaIn(dir string) (string, error) {
 		if filepath.Ext(path) != ".meta" {
 			continue
 		}
-		if head, err := os.ReadFile(path); err == nil && IsTrace(head) {
+		if isMeta(path) {
 			found = append(found, path)
 		}
 	}
@@ -54,6 +55,15 @@ func metaIn(dir string) (string, error) {
 		return "", fmt.Errorf("%s has %d files .meta of DUMPI; want one, or the name of one", dir, len(found))
 	}
 	return found[0], nil
+}
+
+// mostMeta is more than any .meta has in bytes.
+const mostMeta = 1 << 20
+
+// isMeta reports whether a file is the .meta of a trace.
+func isMeta(path string) bool {
+	head, err := bounded.ReadRegular(path, mostMeta)
+	return err == nil && IsTrace(head)
 }
 
 // trace is a trace: its files, by rank.
@@ -115,7 +125,7 @@ func prefixOf(path string) (prefix string, ranks int, err error) {
 		return "", 0, fmt.Errorf("%s: want the file of a rank, such as NAME-0000.bin, or the file NAME.meta", path)
 	}
 	meta := prefix + ".meta"
-	if head, err := os.ReadFile(meta); err == nil && IsTrace(head) {
+	if isMeta(meta) {
 		_, ranks, err := readMeta(meta)
 		return prefix, ranks, err
 	}
@@ -151,7 +161,7 @@ func countFiles(prefix string) (ranks int, err error) {
 
 // readMeta reads a .meta: what the names of the files begin with, and the number of ranks.
 func readMeta(path string) (prefix string, ranks int, err error) {
-	data, err := os.ReadFile(path)
+	data, err := bounded.ReadRegular(path, mostMeta)
 	if err != nil {
 		return "", 0, err
 	}
@@ -180,17 +190,13 @@ func readMeta(path string) (prefix string, ranks int, err error) {
 
 // openFile reads all of a file but its records.
 func openFile(path string) (*file, error) {
-	in, err := os.Open(path)
+	in, size, err := bounded.OpenRegular(path)
 	if err != nil {
 		return nil, err
 	}
 	defer in.Close()
-	info, err := in.Stat()
-	if err != nil {
-		return nil, err
-	}
 	f := &file{path: path}
-	if err := f.readTables(in, info.Size()); err != nil {
+	if err := f.readTables(in, size); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return f, nil

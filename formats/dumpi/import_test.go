@@ -648,6 +648,64 @@ func TestImportPath(t *testing.T) {
 	}
 }
 
+// A .meta that never ends, or is too long, is none.
+func TestMetaWithoutEnd(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Symlink("/dev/zero", filepath.Join(dir, "x.meta")); err != nil {
+		t.Fatal(err)
+	}
+	if IsFolder(dir) {
+		t.Error("a folder with a device is a trace")
+	}
+	if _, _, err := readMeta(filepath.Join(dir, "x.meta")); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+		t.Errorf("a device: %v", err)
+	}
+	long := filepath.Join(dir, "y.meta")
+	text := "hostname=a\nnumprocs=1\nfileprefix=y\n" + strings.Repeat("\n", mostMeta)
+	if err := os.WriteFile(long, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := readMeta(long); err == nil || !strings.Contains(err.Error(), "have at most 1048576") || IsFolder(dir) {
+		t.Errorf("a long one: %v", err)
+	}
+}
+
+// A folder of any .meta and names of files is no trace, or one whose files begin as those of ranks do.
+func FuzzFolder(f *testing.F) {
+	bin, err := os.ReadFile("testdata/ring/testtrace-0000.bin")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add("hostname=a\nnumprocs=2\nfileprefix=dumpi-x\n", "dumpi-x-0000.bin", "dumpi-x-0001.bin", true)
+	f.Add("numprocs=16777216\nfileprefix=../x", "x.meta", "y-16777215.bin", false)
+	f.Add("", "a-0.bin", "a--1.bin", true)
+	f.Fuzz(func(t *testing.T, meta, first, second string, whole bool) {
+		dir := t.TempDir()
+		body := bin
+		if !whole {
+			body = bin[:len(bin)/2]
+		}
+		for _, name := range []string{first, second} {
+			if filepath.IsLocal(name) && filepath.Base(name) == name && len(name) < 200 && !strings.Contains(name, "\x00") {
+				if err := os.WriteFile(filepath.Join(dir, name), body, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if err := os.WriteFile(filepath.Join(dir, "x.meta"), []byte(meta), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range []string{dir, filepath.Join(dir, "x.meta"), filepath.Join(dir, "a-0000.bin")} {
+			if path == dir {
+				_ = IsFolder(path)
+			}
+			if opened, err := openTrace(path); err == nil && len(opened.files) == 0 {
+				t.Errorf("%s: a trace without ranks", path)
+			}
+		}
+	})
+}
+
 // Damaged traces are errors or runs that break no rule; nothing else happens.
 func FuzzImport(f *testing.F) {
 	for _, name := range []string{"testdata/ring/testtrace-0000.bin", "testdata/bgp/testbgp-0003.bin"} {

@@ -5,6 +5,7 @@ import (
 	"os"
 
 	"github.com/commq/commq/formats/calls"
+	"github.com/commq/commq/internal/bounded"
 	"github.com/commq/commq/schema"
 )
 
@@ -43,7 +44,7 @@ type records struct {
 
 // open opens the records of a file; their times become ns since base seconds.
 func (f *file) open(base int64) (*records, error) {
-	in, err := os.Open(f.path)
+	in, _, err := bounded.OpenRegular(f.path)
 	if err != nil {
 		return nil, err
 	}

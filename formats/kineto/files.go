@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -85,12 +84,12 @@ func find(path string) (*files, error) {
 	}
 	for _, e := range entries {
 		name := e.Name()
-		if !e.Type().IsRegular() && e.Type()&fs.ModeSymlink == 0 ||
+		full := filepath.Join(path, name)
+		if info, err := os.Stat(full); err != nil || !info.Mode().IsRegular() ||
 			!strings.HasSuffix(strings.TrimSuffix(name, ".gz"), ".json") {
 			f.others++
 			continue
 		}
-		full := filepath.Join(path, name)
 		switch k, err := kindOf(full); {
 		case err != nil:
 			return nil, err

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/commq/commq/internal/bounded"
 )
 
 // IsTrace reports whether a file that begins like this is one of liballprof.
@@ -222,7 +224,7 @@ type lines struct {
 }
 
 func (f *file) open() (*lines, error) {
-	in, err := os.Open(f.path)
+	in, _, err := bounded.OpenRegular(f.path)
 	if err != nil {
 		return nil, err
 	}

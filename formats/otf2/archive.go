@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/commq/commq/internal/bounded"
 )
 
 // anchor is the contents of the anchor file (.otf2) of the archive.
@@ -81,7 +83,7 @@ func anchorsIn(dir string) (found []string, err error) {
 
 // hasAnchor reports whether a file begins as an anchor file does.
 func hasAnchor(path string) bool {
-	data, err := readFile(path, mostAnchor)
+	data, err := bounded.ReadRegular(path, mostAnchor)
 	return err == nil && IsAnchor(data)
 }
 
@@ -127,7 +129,7 @@ type archive struct {
 
 // openArchive reads the anchor file.
 func openArchive(path string) (*archive, error) {
-	data, err := readFile(path, mostAnchor)
+	data, err := bounded.ReadRegular(path, mostAnchor)
 	if err != nil {
 		return nil, err
 	}
@@ -139,28 +141,9 @@ func openArchive(path string) (*archive, error) {
 	return &archive{anchor: *a, path: path, dir: base, defs: base + ".def"}, nil
 }
 
-// readFile reads a regular file of up to most bytes.
-func readFile(path string, most int64) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	switch {
-	case err != nil:
-		return nil, err
-	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s is not a regular file", path)
-	case info.Size() > most:
-		return nil, fmt.Errorf("%s has %d bytes; files of its kind have at most %d", path, info.Size(), most)
-	}
-	return io.ReadAll(f)
-}
-
 // definitions returns the content of a definition file, decompressed.
 func (a *archive) definitionFile(path string) ([]byte, error) {
-	data, err := readFile(path, mostDefinitions)
+	data, err := bounded.ReadRegular(path, mostDefinitions)
 	if err != nil || !a.compressed {
 		return data, err
 	}
@@ -182,7 +165,7 @@ func (a *archive) definitionFile(path string) ([]byte, error) {
 // eventFile opens the events of a location. A location without a file has none.
 func (a *archive) eventFile(location uint64) (io.ReadCloser, string, error) {
 	path := filepath.Join(a.dir, fmt.Sprint(location, ".evt"))
-	f, err := os.Open(path)
+	f, _, err := bounded.OpenRegular(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, path, nil
 	}

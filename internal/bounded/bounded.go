@@ -3,6 +3,7 @@
 package bounded
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"os"
@@ -33,6 +34,35 @@ func ReadAll(r io.Reader, most int64) ([]byte, error) {
 		return nil, err
 	}
 	return text, nil
+}
+
+// OpenRegular opens a regular file, and returns its size. A folder of strangers may have links to devices that never end,
+// and pipes that nobody writes to: those are errors.
+func OpenRegular(name string) (*os.File, int64, error) {
+	info, err := os.Stat(name) // first: opening a pipe waits for somebody who writes to it
+	if err != nil {
+		return nil, 0, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, 0, fmt.Errorf("%s is not a regular file", name)
+	}
+	f, err := os.Open(name)
+	return f, info.Size(), err
+}
+
+// ReadRegular reads a regular file of at most most bytes.
+func ReadRegular(name string, most int64) ([]byte, error) {
+	f, size, err := OpenRegular(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if size > most {
+		return nil, fmt.Errorf("%s has %d bytes; files of its kind have at most %d", name, size, most)
+	}
+	text := bytes.NewBuffer(make([]byte, 0, size+bytes.MinRead))
+	_, err = text.ReadFrom(io.LimitReader(f, most))
+	return text.Bytes(), err
 }
 
 // ReadFile reads a file as ReadAll does. Its error names the file.

@@ -1,9 +1,11 @@
 package bounded
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -34,5 +36,29 @@ func TestReadFile(t *testing.T) {
 	}
 	if _, err := ReadFile(file, 3); err == nil || !strings.HasPrefix(err.Error(), file+": more than 48 B") {
 		t.Errorf("longer: %v", err)
+	}
+}
+
+// A device never ends, and opening a pipe waits for somebody who writes to it.
+func TestOnlyRegularFilesAreRead(t *testing.T) {
+	dir := t.TempDir()
+	pipe, device, file := filepath.Join(dir, "pipe"), filepath.Join(dir, "device"), filepath.Join(dir, "file")
+	if err := errors.Join(syscall.Mkfifo(pipe, 0o600), os.Symlink("/dev/zero", device),
+		os.WriteFile(file, []byte("seven b"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{pipe, device, dir} {
+		if _, err := ReadRegular(name, 7); err == nil || err.Error() != name+" is not a regular file" {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if text, err := ReadRegular(file, 7); err != nil || string(text) != "seven b" {
+		t.Errorf("%q, %v", text, err)
+	}
+	if _, err := ReadRegular(file, 6); err == nil || err.Error() != file+" has 7 bytes; files of its kind have at most 6" {
+		t.Errorf("%v", err)
+	}
+	if _, err := ReadRegular(filepath.Join(dir, "none"), 7); !os.IsNotExist(err) {
+		t.Errorf("%v", err)
 	}
 }

@@ -53,3 +53,15 @@ func FuzzReadTableEdited(f *testing.F) {
 		fuzzReadTable(t, mutate.Text("ranks,value\n9,2892\n16,2496.5\n25,2132\n36,1849\n", edits))
 	})
 }
+
+// endless is a line without an end.
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) { return len(p), nil }
+
+// A line without an end is an error before it takes all memory.
+func TestTableWithoutEnd(t *testing.T) {
+	if _, err := ReadTable(endless{}, "t.csv", nil); err == nil || !strings.Contains(err.Error(), "t.csv: more than 64 MiB") {
+		t.Error(err)
+	}
+}
