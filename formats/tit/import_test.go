@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -287,6 +288,75 @@ func TestTraceOfSimGrid(t *testing.T) {
 			t.Errorf("%d %s; want 1", m.Collectives[call], call)
 		}
 	}
+}
+
+// A list may be a stranger's: it names files beside it, or below the working folder, and no others.
+func TestListsNameNoOtherFiles(t *testing.T) {
+	dir := t.TempDir()
+	in := filepath.Join(dir, "in")
+	write := func(name, text string) string {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o777), os.WriteFile(path, []byte(text), 0o666)); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	secret, beside := write("secret", "0 init\nhunter2\n"), write("in/0.txt", "0 init\n")
+	below := write("in/sub/1.txt", "1 init\n")
+	for name, want := range map[string]string{
+		"0.txt": beside, beside: beside, "sub/1.txt": below, below: below, "gone/sub/0.txt": beside, "/gone/0.txt": beside,
+		"../in/0.txt": beside, secret: "", "../secret": "", "sub/../../secret": "", "/etc/hostname": "",
+	} {
+		list := write("in/list", name+"\n")
+		for _, folder := range []bool{false, true} {
+			files, err := listed(list, folder)
+			switch {
+			case want == "" && (err == nil || !strings.Contains(err.Error(), "is outside the folder of the list")):
+				t.Errorf("%s: %q, %v", name, files, err)
+			case want != "" && folder && filepath.Base(name) != name: // the last name comes first
+			case want != "" && (err != nil || len(files) != 1 || files[0] != want):
+				t.Errorf("%s: %q, %v; want %s", name, files, err, want)
+			}
+		}
+		if want == "" && (IsList(list) || IsFolder(in)) {
+			t.Errorf("%s is a trace", name)
+		}
+	}
+	t.Chdir(dir)
+	if files, err := listed(write("in/list", "secret\n"), false); err != nil || files[0] != "secret" {
+		t.Errorf("below the working folder: %q, %v", files, err)
+	}
+}
+
+// FuzzList reads lists: each file that one names is below its folder or the working folder.
+func FuzzList(f *testing.F) {
+	f.Add("0.txt\n# x\n\n sub/1.txt \n", true)
+	f.Add("../list\n/etc/hostname", false)
+	f.Add("0 init\n", false)
+	f.Add("./sub/../0.txt\nsub//1.txt\n0.txt/\n..", true)
+	f.Fuzz(func(t *testing.T, text string, beside bool) {
+		dir := t.TempDir()
+		list := filepath.Join(dir, ListName)
+		if err := errors.Join(os.Mkdir(filepath.Join(dir, "sub"), 0o777), os.WriteFile(list, []byte(text), 0o666),
+			os.WriteFile(filepath.Join(dir, "0.txt"), []byte("0 init\n"), 0o666),
+			os.WriteFile(filepath.Join(dir, "sub/1.txt"), []byte("1 init\n"), 0o666)); err != nil {
+			t.Fatal(err)
+		}
+		_, _ = IsList(list), IsFolder(dir)
+		files, err := filesOf(list, beside)
+		if err != nil {
+			return
+		}
+		for _, file := range files {
+			if !isBelow(dir, file) && !isBelow(".", file) {
+				t.Errorf("%q", file)
+			}
+		}
+		if trace, err := openTrace(files, openFile); err == nil {
+			_ = trace.close()
+		}
+	})
 }
 
 func FuzzImport(f *testing.F) {

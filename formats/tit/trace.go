@@ -3,7 +3,6 @@ package tit
 import (
 	"bufio"
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -13,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/commq/commq/formats/importing"
+	"github.com/commq/commq/internal/bounded"
 )
 
 // file is an open file of a trace.
@@ -25,18 +25,11 @@ type file interface {
 type opener func(path string) (file, int64, error)
 
 func openFile(path string) (file, int64, error) {
-	f, err := os.Open(path)
+	f, size, err := bounded.OpenRegular(path) // the trace is read several times
 	if err != nil {
 		return nil, 0, err
 	}
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s is not a regular file; the trace is read several times", path)
-	}
-	if err != nil {
-		return nil, 0, errors.Join(err, f.Close())
-	}
-	return f, info.Size(), nil
+	return f, size, nil
 }
 
 // trace locates the lines of each rank.
@@ -320,11 +313,9 @@ func filesOf(path string, beside bool) ([]string, error) {
 // mostListed is more than any list has in bytes.
 const mostListed = 1 << 28
 
-// listed returns the files in a list. A name that is not found from the working folder on, as smpirun wants it, is
-// looked for from the folder of the list on, and then in it; with beside in it first, as a folder of Export may have
-// been copied.
+// listed returns the files in a list; see findListed.
 func listed(path string, beside bool) ([]string, error) {
-	f, err := os.Open(path)
+	f, _, err := bounded.OpenRegular(path)
 	if err != nil {
 		return nil, err
 	}
@@ -339,23 +330,61 @@ func listed(path string, beside bool) ([]string, error) {
 		if strings.IndexByte(name, 0) >= 0 {
 			return nil, fmt.Errorf("%s:%d: found %.60q; want a trace, or the name of a file of one", path, n, name)
 		}
-		found := ""
-		dir := filepath.Dir(path)
-		tries := []string{name, filepath.Join(dir, name), filepath.Join(dir, filepath.Base(name))}
-		if beside {
-			slices.Reverse(tries)
-		}
-		for _, try := range tries {
-			if _, err := os.Stat(try); err == nil {
-				found = try
-				break
-			}
-		}
-		if found == "" {
-			return nil, fmt.Errorf("%s:%d: there is no file %.200q, neither from here on nor beside the list; want a trace "+
-				"of SimGrid, or a list of its files", path, n, name)
+		found, err := findListed(filepath.Dir(path), name, beside)
+		if err != nil {
+			return nil, fmt.Errorf("%s:%d: %w", path, n, err)
 		}
 		files = append(files, found)
 	}
 	return files, in.Err()
+}
+
+// findListed finds a file that a list in folder dir names: from that folder on, then from the working folder on, as
+// smpirun wants it, then by its last name in that folder; with beside that comes first, as a folder of Export may have
+// been copied. A list may be that of a stranger, so no file outside these two folders is looked at.
+func findListed(dir, name string, beside bool) (string, error) {
+	var tries []string
+	if filepath.IsLocal(name) {
+		tries = append(tries, filepath.Join(dir, name))
+	}
+	inside := isBelow(".", name) || isBelow(dir, name)
+	if inside {
+		tries = append(tries, name)
+	}
+	if last := filepath.Base(name); filepath.IsLocal(last) {
+		tries = append(tries, filepath.Join(dir, last))
+	}
+	if beside {
+		slices.Reverse(tries)
+	}
+	for _, try := range tries {
+		if _, err := os.Stat(try); err == nil {
+			return try, nil
+		}
+	}
+	if !inside {
+		return "", fmt.Errorf("the file %.200q is outside the folder of the list, and of the one you are in; no other files "+
+			"are read: copy it beside the list, or import the list from a folder that holds both", name)
+	}
+	return "", fmt.Errorf("there is no file %.200q, neither from here on nor beside the list; want a trace of SimGrid, or "+
+		"a list of its files", name)
+}
+
+// isBelow reports whether a path leads into a folder, before links in it are followed.
+func isBelow(dir, path string) bool {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return false
+	}
+	if dir, err = filepath.Abs(dir); err != nil {
+		return false
+	}
+	roots := []string{dir}
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		roots = append(roots, real)
+	}
+	return slices.ContainsFunc(roots, func(root string) bool {
+		rest, err := filepath.Rel(root, path)
+		return err == nil && filepath.IsLocal(rest)
+	})
 }
