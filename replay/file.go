@@ -85,9 +85,31 @@ func (s *Schedule) ReadTimes(r io.Reader) (*Times, error) {
 		for i := range s.phases {
 			t.Phases[i] = append(t.Phases[i], own[2+i*(s.repeat+1):2+(i+1)*(s.repeat+1)])
 		}
+		if !t.areOrdered(rank) {
+			return nil, fmt.Errorf("the times of rank %d run backwards: they are damaged, or another program's", rank)
+		}
 	}
 	return t, nil
 }
+
+// areOrdered reports whether the times of a rank increase, and differ by less than 146 years.
+func (t *Times) areOrdered(rank int) bool {
+	lists := [][]int64{{t.Start[rank], t.End[rank]}}
+	for _, phase := range t.Phases {
+		lists = append(lists, phase[rank])
+	}
+	for _, list := range lists {
+		for i, at := range list {
+			if at < -mostTime || at > mostTime || i > 0 && at < list[i-1] {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// mostTime bounds times in ns: the difference of two is a number of 64 bits.
+const mostTime = 1 << 61
 
 // Duration returns the longest time that a rank took from Start to End, in ns.
 func (t *Times) Duration() (ns int64) {

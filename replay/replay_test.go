@@ -1,8 +1,10 @@
 package replay
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -304,5 +306,46 @@ func checkWords(t *testing.T, s *Schedule, r *rankSchedule) {
 			}
 		}
 		words = words[3+n:]
+	}
+}
+
+// FuzzReadTimes reads the times of a player: errors, or durations that are not negative.
+func FuzzReadTimes(f *testing.F) {
+	good := []int64{5, 90, 10, 20, 30, 7, 95, 11, 21, 31}
+	text := make([]byte, 8*len(good))
+	for i, x := range good {
+		binary.LittleEndian.PutUint64(text[8*i:], uint64(x))
+	}
+	f.Add(text)
+	f.Add(text[:len(text)-1])
+	f.Add(slices.Concat(text[40:], text[:40]))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		s := &Schedule{Ranks: 2, phases: 1, repeat: 2}
+		times, err := s.ReadTimes(bytes.NewReader(data))
+		if err != nil {
+			return
+		}
+		if times.Duration() < 0 {
+			t.Errorf("duration %d", times.Duration())
+		}
+		for _, ns := range times.Repetitions(0) {
+			if ns < 0 {
+				t.Errorf("a repetition of %v ns", ns)
+			}
+		}
+	})
+}
+
+// Times that run backwards are those of no player.
+func TestTimesRunForwards(t *testing.T) {
+	s := &Schedule{Ranks: 1, phases: 1, repeat: 1}
+	for _, words := range [][]int64{{9, 8, 1, 2}, {1, 9, 3, 2}, {math.MinInt64, math.MaxInt64, 1, 2}} {
+		var b bytes.Buffer
+		if err := binary.Write(&b, binary.LittleEndian, words); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.ReadTimes(&b); err == nil || !strings.Contains(err.Error(), "times of rank 0 run backwards") {
+			t.Errorf("%v: %v", words, err)
+		}
 	}
 }

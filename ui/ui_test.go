@@ -24,7 +24,7 @@ import (
 const token = "0123456789abcdef0123456789abcdef"
 
 // options are those of a server on runs of testdata, or all.
-func options(t *testing.T, names ...string) ui.Options {
+func options(t testing.TB, names ...string) ui.Options {
 	t.Helper()
 	all, err := queries.All()
 	if err != nil {

@@ -5,12 +5,11 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
 	"regexp"
 
 	"github.com/commq/commq/capture/simrank"
+	"github.com/commq/commq/internal/bounded"
 	"github.com/commq/commq/schema"
 )
 
@@ -19,6 +18,9 @@ var summaryName = regexp.MustCompile(`^([0-9a-f]{16})\.simulator\.[0-9]{1,9}\.js
 
 // maxSummaryBytes limits the size of such a file. Most of it is the machine's description.
 const maxSummaryBytes = 4 << 20
+
+// maxChoices is more choices than all ranks of a simulator rank make.
+const maxChoices = 1 << 48
 
 // simulation has the counts of the simulator ranks of a job together, and the simulation that they made.
 type simulation struct {
@@ -61,17 +63,21 @@ func readSimulation(j *job, given *schema.Simulation) (*simulation, error) {
 }
 
 func readSummary(path string) (*simrank.Summary, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxSummaryBytes))
+	text, err := bounded.ReadRegular(path, maxSummaryBytes)
 	if err != nil {
 		return nil, err
 	}
 	s := new(simrank.Summary)
-	return s, json.Unmarshal(text, s)
+	if err := json.Unmarshal(text, s); err != nil {
+		return nil, err
+	}
+	for _, n := range []int64{s.Choices, s.OutOfOrder, s.Early} {
+		if n < 0 || n > maxChoices {
+			return nil, fmt.Errorf("choices %d, out_of_order %d, early %d; want numbers from 0 to %d", s.Choices, s.OutOfOrder,
+				s.Early, int64(maxChoices))
+		}
+	}
+	return s, nil
 }
 
 // warn warns of virtual times that depend on real ones.

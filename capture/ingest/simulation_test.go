@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/commq/commq/capture/spool"
 	"github.com/commq/commq/schema"
 )
 
@@ -65,4 +66,27 @@ func TestManifestTellsWhatWasSimulated(t *testing.T) {
 	if s := ingested(t, p.write(t), Options{Origin: schema.Origin{Simulation: known}}).Origin.Simulation; s != nil {
 		t.Errorf("measured times are of %+v", s)
 	}
+}
+
+// FuzzSummary reads summaries of simulator ranks: errors, or counts that a manifest can have.
+func FuzzSummary(f *testing.F) {
+	f.Add(`{"machine": "/m/fast.yaml", "description": "abc", "choices": 9, "out_of_order": 7, "early": 3}`, "{}")
+	f.Add(`{"choices": -1}`, `{"early": 9223372036854775807}`)
+	f.Add("null", `{"machine": 3}`)
+	var h spool.Header
+	h.Timer = spool.TimerVirtual
+	names := []string{fmt.Sprintf("%016x.simulator.0.json", testJob), fmt.Sprintf("%016x.simulator.1.json", testJob)}
+	f.Fuzz(func(t *testing.T, first, second string) {
+		dir := t.TempDir()
+		for i, text := range []string{first, second} {
+			if err := os.WriteFile(filepath.Join(dir, names[i]), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		j := &job{dir: dir, summaries: names, ranks: []*rankSpool{{files: []*spool.File{{Header: h}}}}}
+		s, err := readSimulation(j, nil)
+		if err == nil && (s.choices < 0 || s.outOfOrder < 0 || s.early < 0 || s.origin == nil || s.origin.Ranks != 2) {
+			t.Errorf("%+v", s)
+		}
+	})
 }

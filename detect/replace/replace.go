@@ -179,7 +179,7 @@ func (r *Run) take(findings []Finding) error {
 		if !slices.Contains(Operations, x.Operation) {
 			return fmt.Errorf("finding %d: operation %s is none that can be put in place", x.Number, x.Operation)
 		}
-		if len(x.Ranks) < 2 || !slices.IsSorted(x.Ranks) {
+		if len(x.Ranks) < 2 || !isAscending(x.Ranks) {
 			return fmt.Errorf("finding %d: its ranks are %v; want two or more, ascending", x.Number, x.Ranks)
 		}
 		for _, rank := range x.Ranks {
@@ -216,6 +216,16 @@ func (r *Run) take(findings []Finding) error {
 		r.first[f] = append(r.first[f], len(r.messages))
 	}
 	return nil
+}
+
+// isAscending reports whether each rank is larger than the one before it.
+func isAscending(ranks []int32) bool {
+	for i := 1; i < len(ranks); i++ {
+		if ranks[i] <= ranks[i-1] {
+			return false
+		}
+	}
+	return true
 }
 
 // place identifies a row.

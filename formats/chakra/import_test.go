@@ -2,6 +2,7 @@ package chakra
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -386,6 +387,41 @@ func FuzzImport(f *testing.F) {
 		}
 		if got := generated(t, u); got != u.Calls[0] {
 			t.Errorf("%d rows; want %d", got, u.Calls[0])
+		}
+	})
+}
+
+// FuzzFile reads files of a folder, compressed or not: what can be read whole can be imported, or is an error.
+func FuzzFile(f *testing.F) {
+	text := file(made{id: 1, kind: compNode, micros: 3}, made{id: 2, kind: sendNode,
+		attrs: [][]byte{attr("comm_dst", 7, 0, "")}})
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	if _, err := z.Write(text); err != nil {
+		f.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		f.Fatal(err)
+	}
+	f.Add("trace.0.et.gz", b.Bytes())
+	f.Add("trace.0.et.gz", b.Bytes()[:b.Len()/2])
+	f.Add("trace.0.et", text)
+	f.Add("4194304.et", text)
+	f.Fuzz(func(t *testing.T, name string, data []byte) {
+		if name != filepath.Base(name) || !filepath.IsLocal(name) || len(name) > 200 || strings.Contains(name, "\x00") {
+			return
+		}
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_ = IsFolder(dir)
+		files, err := find(dir)
+		if err != nil {
+			return
+		}
+		if r, err := readFile(files[0]); err == nil {
+			_, _ = (&job{o: Options{epochRows: 3}, ranks: []*rank{r}}).untimed(files[0])
 		}
 	})
 }

@@ -435,7 +435,9 @@ func FuzzImport(f *testing.F) {
 		if err != nil {
 			f.Fatal(err)
 		}
-		f.Add(string(a.Files[0].Data), string(a.Files[1].Data), string(a.Files[2].Data))
+		prv, pcf, row := string(a.Files[0].Data), string(a.Files[1].Data), string(a.Files[2].Data)
+		f.Add(prv, pcf, row)
+		f.Add(packed(f, prv), packed(f, pcf), packed(f, row))
 	}
 	f.Add("#Paraver (x):9:0:1:2(1:1,1:1)\n3:0:1:1:1:2:3:0:1:2:1:4:5:6:7\n2:0:1:1:1:2:50000001:1:50000001:0\n",
 		"EVENT_TYPE\n0 70000001 x\nVALUES\n1 f [g]\n", "LEVEL NODE SIZE 1\nx")
@@ -443,4 +445,18 @@ func FuzzImport(f *testing.F) {
 		defer time.AfterFunc(10*time.Second, func() { panic("slow") }).Stop()
 		_, _ = imported(t, prv, pcf, row, Options{Keep: 2, EpochRows: 4})
 	})
+}
+
+// packed compresses a text with gzip.
+func packed(f *testing.F, text string) string {
+	f.Helper()
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	if _, err := z.Write([]byte(text)); err != nil {
+		f.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		f.Fatal(err)
+	}
+	return b.String()
 }

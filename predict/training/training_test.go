@@ -87,6 +87,34 @@ func TestAwaitEndsWithTheContext(t *testing.T) {
 	}
 }
 
+// FuzzReadFile reads files of training, compressed by their name: as a signature and as models.
+func FuzzReadFile(f *testing.F) {
+	packed, err := os.ReadFile(filepath.Join(signatures, "is.W.4.json.gz"))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(packed, true)
+	f.Add(packed[:len(packed)/2], true)
+	f.Add(packed, false)
+	f.Add([]byte(`{"commq_signature":1,"ranks":1,"roots":[0]}`), false)
+	f.Fuzz(func(t *testing.T, data []byte, isPacked bool) {
+		file := filepath.Join(t.TempDir(), "x.json")
+		if isPacked {
+			file += ".gz"
+		}
+		if err := os.WriteFile(file, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if found, err := FindFiles(file); err != nil || len(found) != 1 {
+			t.Errorf("%q, %v", found, err)
+		}
+		if s, err := ReadFile(file); err == nil && s.Ranks < 1 {
+			t.Errorf("a signature of %d ranks", s.Ranks)
+		}
+		_, _ = ReadModels(file, nil)
+	})
+}
+
 // TestFilesThatUnpackToMuchAreRefused reads compressed files of 260 kB that unpack to more than is read of a file, as a
 // signature and as models.
 func TestFilesThatUnpackToMuchAreRefused(t *testing.T) {
