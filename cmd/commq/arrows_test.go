@@ -59,14 +59,14 @@ var only = map[string][]string{
 // within lists, for some packages, the packages of the project that they may import besides those of their own
 // folder: arrows inside a top folder.
 var within = map[string][]string{
-	module + "/capture/spool":   {module + "/schema"},
+	module + "/capture/spool":   {module + "/internal/bounded", module + "/schema"},
 	module + "/capture/bench":   {module + "/capture/shim"},
 	module + "/capture/symbols": {module + "/capture/spool", module + "/schema"},
 	module + "/capture/simrank": {module + "/capture/spool", module + "/internal/private", module + "/models",
 		module + "/schema"},
-	module + "/formats/perfetto": {module + "/schema", module + "/writer"},
+	module + "/formats/perfetto": {module + "/run", module + "/schema", module + "/writer"},
 	module + "/formats/paraver": {module + "/formats/calls", module + "/formats/importing", module + "/formats/spill",
-		module + "/formats/timed", module + "/schema", module + "/writer"},
+		module + "/formats/timed", module + "/run", module + "/schema", module + "/writer"},
 	module + "/formats/nsys": {module + "/formats/calls", module + "/formats/importing", module + "/formats/jsonstream",
 		module + "/formats/spill", module + "/formats/timed", module + "/formats/training", module + "/schema", module + "/writer"},
 	module + "/formats/dimemas": {module + "/formats/importing", module + "/formats/spill", module + "/run", module + "/run/match", module + "/schema",
