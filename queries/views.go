@@ -191,21 +191,15 @@ func (d *DB) make(ctx context.Context, v *view) error {
 	return err
 }
 
-// verifyTable verifies the files of a table before they are asked: all of a small one, which takes no time, and the
-// footer of a larger one, of whose pages the engine verifies those that it reads.
+// verifyTable verifies the files of a table before they are asked.
 func verifyTable(runs []Run, t *schema.Table) error {
-	const small = 1 << 20
 	for _, r := range runs {
 		info := tableInfo(r.Manifest, t.Name)
 		if info == nil || inObjects(r.Dir) {
 			continue
 		}
 		for _, f := range info.Files {
-			check, sum := filehash.Footer, f.FooterSum
-			if f.Bytes <= small && f.Sum != "" {
-				check, sum = filehash.File, f.Sum
-			}
-			if err := check(r.Dir, f.Path, f.Bytes, sum); err != nil {
+			if err := filehash.Quick(r.Dir, f.Path, f.Bytes, f.Sum, f.FooterSum); err != nil {
 				return damagedRun(r, err)
 			}
 		}

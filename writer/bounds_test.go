@@ -24,7 +24,7 @@ func TestPagesThatUnpackToMuchAreRefused(t *testing.T) {
 	if err := os.Mkdir(filepath.Dir(path), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	writeLongName(t, path, maxPageBytes+1)
+	writeLongName(t, path, compress.Codecs.Zstd, maxPageBytes+1)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	err := ReadTable(context.Background(), dir, &schema.DatatypesTable, 7, func(schema.Batch) error { return nil })
@@ -37,15 +37,37 @@ func TestPagesThatUnpackToMuchAreRefused(t *testing.T) {
 	}
 }
 
+// A table that is compressed with what has no bound is refused.
+func TestCodecsWithoutABoundAreRefused(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, tablePath(&schema.DatatypesTable, 0))
+	if err := os.Mkdir(filepath.Dir(path), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	read := func() error {
+		return ReadTable(context.Background(), dir, &schema.DatatypesTable, 7, func(schema.Batch) error { return nil })
+	}
+	for _, codec := range []compress.Compression{compress.Codecs.Gzip, compress.Codecs.Brotli} {
+		writeLongName(t, path, codec, 5)
+		wantError(t, read(), "column id is compressed with "+codec.String()+"; want one of [ZSTD SNAPPY UNCOMPRESSED]")
+	}
+	for _, codec := range boundedCodecs {
+		writeLongName(t, path, codec, 5)
+		if err := read(); err != nil {
+			t.Errorf("%v: %v", codec, err)
+		}
+	}
+}
+
 // writeLongName writes a table of one row, all columns as text of so many bytes.
-func writeLongName(t *testing.T, path string, size int) {
+func writeLongName(t *testing.T, path string, codec compress.Compression, size int) {
 	root, err := parquetSchema(&schema.DatatypesTable)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
 	w := file.NewParquetWriter(&out, root, file.WithWriterProps(parquet.NewWriterProperties(
-		parquet.WithCompression(compress.Codecs.Zstd), parquet.WithDictionaryDefault(false), parquet.WithStats(false))))
+		parquet.WithCompression(codec), parquet.WithDictionaryDefault(false), parquet.WithStats(false))))
 	group := w.AppendRowGroup()
 	for range schema.DatatypesTable.Columns {
 		column, err := group.NextColumn()

@@ -46,6 +46,9 @@ func Check(ctx context.Context, dir string) ([]Problem, error) {
 		return c.problems, nil
 	}
 	c.rules.Finish()
+	if c.changed {
+		return c.problems, nil
+	}
 	err = errors.Join(c.compareRepeats(ctx), c.compareParts(ctx))
 	return c.problems, err
 }
@@ -60,6 +63,7 @@ type runChecker struct {
 	groups     []rowGroup
 	problems   []Problem
 	unreadable map[*schema.Table]bool
+	changed    bool // a file is not that of the manifest: tables are not read again
 }
 
 // rowGroup is a row group of a file. Row groups are checked in the order that check.Checker requires.
@@ -93,7 +97,7 @@ func (c *runChecker) openTable(t *schema.Table, info schema.TableInfo) {
 		listed[f.Path] = true
 		c.openFile(t, f)
 	}
-	if files, err := listFiles(c.dir, t); err == nil {
+	if files, err := filesInFolder(c.dir, t); err == nil {
 		for _, f := range files {
 			if !listed[f] && c.exists(f) {
 				c.broken(check.RuleFiles, t, f, "the manifest does not list this file")
@@ -116,8 +120,10 @@ func (c *runChecker) openFile(t *schema.Table, f schema.FileInfo) {
 		return
 	}
 	if info, err := os.Stat(filepath.Join(c.dir, filepath.FromSlash(f.Path))); err == nil && info.Size() != f.Bytes {
+		c.changed = true
 		c.broken(check.RuleFiles, t, f.Path, "%d bytes; the manifest says %d", info.Size(), f.Bytes)
 	} else if err := verifyFile(c.dir, &f); err != nil {
+		c.changed = true
 		c.broken(check.RuleFiles, t, f.Path, "%v", err)
 	}
 	if rows := r.meta.NumRows; rows != f.Rows {

@@ -135,6 +135,63 @@ func TestCheckFindsBrokenFiles(t *testing.T) {
 	}
 }
 
+// What Check finds in files, readers refuse, but for a file that is not the run's, which they do not read.
+func TestReadersRefuseChangedFiles(t *testing.T) {
+	events := filepath.Join("events", "0000.parquet")
+	flip := func(at int) func(string) { // from the end if negative
+		return func(dir string) {
+			text := read(t, filepath.Join(dir, events))
+			text[(at+len(text))%len(text)] ^= 4
+			overwrite(t, filepath.Join(dir, events), text)
+		}
+	}
+	large := func(spoil func(string)) func(string) { // all but the footer is hashed only in small files
+		return func(dir string) {
+			edit(t, dir, func(m *schema.Manifest) { m.Tables[0].Files[0].Sum = "" })
+			spoil(dir)
+		}
+	}
+	for _, test := range []struct {
+		name  string
+		spoil func(dir string)
+		want  string
+	}{
+		{"nothing", func(string) {}, ""},
+		{"a page header", flip(7), "events/0000.parquet: the hash of the file is"},
+		{"the footer", flip(-40), "events/0000.parquet: the hash of the file is"},
+		{"the footer of a large file", large(flip(-40)), "events/0000.parquet: the hash of the footer is"},
+		{"file cut", func(dir string) {
+			overwrite(t, filepath.Join(dir, events), read(t, filepath.Join(dir, events))[:500])
+		}, "events/0000.parquet has 500 bytes, the manifest says"},
+		{"file gone", func(dir string) { os.Remove(filepath.Join(dir, events)) }, "events/0000.parquet: no such file"},
+		{"file added", func(dir string) {
+			overwrite(t, filepath.Join(dir, "events", "0007.parquet"), read(t, filepath.Join(dir, events)))
+		}, ""},
+	} {
+		dir := lonely(t, t.TempDir())
+		test.spoil(dir)
+		rows := 0
+		count := func(b schema.Batch) error { rows += b.Len(); return nil }
+		errs := []error{ReadTable(t.Context(), dir, &schema.EventsTable, 10, count)}
+		e, err := ReadEpochs(dir, &schema.EventsTable, 10, "seq")
+		if err == nil {
+			err = e.All(t.Context(), count)
+		}
+		errs = append(errs, err, MakeProfile(t.Context(), dir))
+		for _, err := range errs {
+			if test.want != "" {
+				wantError(t, err, test.want)
+				wantError(t, err, "the run is damaged: copy it or capture it again; commq runs check says more")
+			} else if err != nil || rows != 4 {
+				t.Errorf("%s: %d rows, %v", test.name, rows, err)
+			}
+		}
+		if test.want != "" && rows > 0 {
+			t.Errorf("%s: %d rows", test.name, rows)
+		}
+	}
+}
+
 func TestCheckRefusesFoldersThatAreNotRuns(t *testing.T) {
 	_, err := Check(context.Background(), t.TempDir())
 	wantError(t, err, "is not a run")

@@ -1,10 +1,7 @@
 package writer
 
 import (
-	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -25,12 +22,9 @@ type rowLimits struct {
 // limitsOf returns the limits of a table of the run in folder dir; none if it has no manifest, like a run that is being
 // removed.
 func limitsOf(dir string, t *schema.Table) (*rowLimits, error) {
-	if _, err := os.Stat(filepath.Join(dir, manifestName)); errors.Is(err, os.ErrNotExist) {
-		return &rowLimits{dir: dir}, nil
-	}
-	m, err := ReadManifest(dir)
-	if err != nil {
-		return nil, err
+	m, err := completeManifest(dir)
+	if m == nil || err != nil {
+		return &rowLimits{dir: dir}, err
 	}
 	l := &rowLimits{dir: dir, ranks: m.Ranks}
 	for _, name := range t.WorldColumns() {

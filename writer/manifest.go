@@ -42,6 +42,15 @@ func ReadManifest(dir string) (*schema.Manifest, error) {
 	return m, nil
 }
 
+// completeManifest does the same as ReadManifest, but returns nil for a folder without a manifest: a run that is being
+// written or removed.
+func completeManifest(dir string) (*schema.Manifest, error) {
+	if _, err := os.Stat(filepath.Join(dir, manifestName)); errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	return ReadManifest(dir)
+}
+
 // ParseManifest reads and validates the text of a manifest.
 func ParseManifest(text []byte) (*schema.Manifest, error) {
 	if len(text) > manifestBytes {

@@ -11,9 +11,11 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/apache/arrow-go/v18/parquet"
+	"github.com/apache/arrow-go/v18/parquet/compress"
 	"github.com/apache/arrow-go/v18/parquet/file"
 	"github.com/apache/arrow-go/v18/parquet/metadata"
 
+	"github.com/commq/commq/internal/filehash"
 	"github.com/commq/commq/internal/gone"
 	"github.com/commq/commq/schema"
 )
@@ -43,8 +45,35 @@ func readTable(ctx context.Context, dir string, t *schema.Table, batchRows int, 
 	return nil
 }
 
-// listFiles lists the files of a table in the run of folder dir, in order, with slashes.
-func listFiles(dir string, t *schema.Table) ([]string, error) {
+// listFiles lists the files of a table in the run of folder dir, in order, with slashes: those of the manifest, each
+// compared with its size and hash there; other files in the folder are not the run's. A run that is not complete has no
+// manifest, and all files of the table.
+func listFiles(dir string, t *schema.Table) (files []string, err error) {
+	m, err := completeManifest(dir)
+	if err != nil {
+		return nil, err
+	}
+	if m == nil {
+		return filesInFolder(dir, t)
+	}
+	for _, f := range m.Tables[slices.Index(schema.Tables(), t)].Files {
+		if err := filehash.Quick(dir, f.Path, f.Bytes, f.Sum, f.FooterSum); err != nil {
+			if err = gone.Check(dir, err); gone.Is(err) {
+				return nil, fmt.Errorf("%s: %w", dir, err)
+			}
+			return nil, fmt.Errorf("%s: %w; the run is damaged: copy it or capture it again; commq runs check says more",
+				dir, err)
+		}
+		files = append(files, f.Path)
+	}
+	if len(files) == 0 {
+		return nil, fmt.Errorf("%s: the run has no table %s", dir, t.Name)
+	}
+	return files, nil
+}
+
+// filesInFolder lists the files of a table that are in a folder, in order, with slashes.
+func filesInFolder(dir string, t *schema.Table) ([]string, error) {
 	if !t.Sharded {
 		return []string{tablePath(t, 0)}, nil
 	}
@@ -178,6 +207,27 @@ func (r *tableReader) findColumns() error {
 			return fmt.Errorf("column %s is not %s", c.Name, c.Type.SQL())
 		}
 		r.columns = append(r.columns, i)
+	}
+	return r.checkCodecs()
+}
+
+// boundedCodecs are the kinds of compression that do not unpack a small page to gigabytes: zstd, which commq writes,
+// stops at a bound, and a byte of Snappy, which other programs like, makes less than 22.
+var boundedCodecs = []compress.Compression{compress.Codecs.Zstd, compress.Codecs.Snappy, compress.Codecs.Uncompressed}
+
+// checkCodecs refuses compression without a bound.
+func (r *tableReader) checkCodecs() error {
+	for _, group := range r.meta.RowGroups {
+		for c, i := range r.columns {
+			if i >= len(group.Columns) || group.Columns[i].MetaData == nil {
+				continue
+			}
+			codec := compress.Compression(group.Columns[i].MetaData.Codec)
+			if !slices.Contains(boundedCodecs, codec) {
+				return fmt.Errorf("column %s is compressed with %v; want one of %v, commq writes the first",
+					r.table.Columns[c].Name, codec, boundedCodecs)
+			}
+		}
 	}
 	return nil
 }

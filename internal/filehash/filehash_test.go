@@ -35,6 +35,13 @@ func TestFileAndFooter(t *testing.T) {
 	}
 	expect(t, "no hashes, but the size", File(dir, "t.parquet", 15, ""), "")
 	expect(t, "missing", Footer(dir, "none", 16, footer), "no such file")
+	changed := "no" + parquet[2:] // before the footer
+	if err := os.WriteFile(filepath.Join(dir, "t.parquet"), []byte(changed), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, "of a small file all", Quick(dir, "t.parquet", 16, whole, footer), "the hash of the file")
+	expect(t, "else the footer", Quick(dir, "t.parquet", 16, "", footer), "")
+	expect(t, "which must be the same", Quick(dir, "t.parquet", 16, "", whole), "the hash of the footer")
 }
 
 func TestFooterOfNoParquetFile(t *testing.T) {
