@@ -20,17 +20,17 @@ type Retimer struct {
 
 // NewRetimer reserves the new run's name and makes room for the times of all rows of the source. The times are kept
 // in a temporary file, or in the file with this name if it is not "". A later process then finds them there, and
-// passes as endNs the end of the last row that the earlier one put.
-func NewRetimer(source *Run, how Rewrite, file string, endNs int64) (*Retimer, error) {
+// passes what Kept returned in the earlier one.
+func NewRetimer(source *Run, how Rewrite, file string, kept KeptTimes) (*Retimer, error) {
 	w, err := NewRewriter(source, how)
 	if err != nil {
 		return nil, err
 	}
-	t := &Retimer{rewriter: w, endNs: endNs}
+	t := &Retimer{rewriter: w, endNs: kept.EndNs}
 	if file == "" {
 		t.times, err = writer.NewRowTimes(source.Ranks.Rows)
 	} else {
-		t.times, err = writer.KeepRowTimes(source.Ranks.Rows, file)
+		t.times, err = writer.KeepRowTimes(source.Ranks.Rows, file, kept.Sum)
 	}
 	if err != nil {
 		return nil, errors.Join(err, w.Abort())
@@ -47,8 +47,14 @@ func (t *Retimer) Put(rank int32, seq, startNs, endNs int64) {
 	t.err = t.times.Put(rank, seq, startNs, endNs)
 }
 
-// EndNs returns the latest end of a row that was put.
-func (t *Retimer) EndNs() int64 { return t.endNs }
+// KeptTimes describes the times of rows in a file.
+type KeptTimes struct {
+	EndNs int64  // the latest end of a row
+	Sum   uint64 // their checksum
+}
+
+// Kept describes the times put so far.
+func (t *Retimer) Kept() KeptTimes { return KeptTimes{t.endNs, t.times.Sum()} }
 
 // Err returns the first error of Put.
 func (t *Retimer) Err() error { return t.err }
@@ -61,7 +67,7 @@ func (t *Retimer) Write(ctx context.Context, compute func(ns int64) int64) error
 	if t.err != nil {
 		return t.err
 	}
-	return t.rewriter.CopyAll(ctx, map[*schema.Table]Change{
+	err := t.rewriter.CopyAll(ctx, map[*schema.Table]Change{
 		&schema.EventsTable: func(b schema.Batch) (schema.Batch, error) {
 			return b, t.events(b.(*schema.Events), compute)
 		},
@@ -69,11 +75,15 @@ func (t *Retimer) Write(ctx context.Context, compute func(ns int64) int64) error
 			return b, t.messages(b.(*schema.Messages))
 		},
 	})
+	if err != nil {
+		return err
+	}
+	return t.times.CheckTaken()
 }
 
 func (t *Retimer) events(b *schema.Events, compute func(ns int64) int64) (err error) {
 	for i, rank := range b.Rank {
-		if b.StartNs[i], b.EndNs[i], err = t.times.Get(rank, b.Seq[i]); err != nil {
+		if b.StartNs[i], b.EndNs[i], err = t.times.Take(rank, b.Seq[i]); err != nil {
 			return err
 		}
 		if ns := b.ComputeNs[i]; ns > 0 {

@@ -105,7 +105,7 @@ func TestRetimerGivesRowsAndMessagesNewTimes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := NewRetimer(source, Rewrite{Store: store, Name: "timed", TimeOrigin: "simulated"}, "", 0)
+	w, err := NewRetimer(source, Rewrite{Store: store, Name: "timed", TimeOrigin: "simulated"}, "", KeptTimes{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,9 +30,10 @@ type Checkpoint struct {
 	lock  *lock
 	facts []Fact
 	last  time.Time
-	saved bool  // there is a state
-	start int64 // offset of its bytes in the file
-	body  int64 // number of its bytes
+	saved bool     // there is a state
+	state *os.File // it, as it was checked; nil: not checked since it was saved
+	start int64    // offset of its bytes in the file
+	body  int64    // number of its bytes
 }
 
 // Fact is something that a state depends on. A task can use a state only if all facts are the same.
@@ -45,12 +46,12 @@ const (
 	mostFactBytes   = 1 << 24
 )
 
-// OpenCheckpoint opens a folder of checkpoints, and makes it if it does not exist. It returns an error when another
-// process uses the folder, when its state is damaged or another user's, and when the state belongs to another task;
-// then the message names the first fact that differs.
+// OpenCheckpoint opens a folder of checkpoints, and makes it for this user alone if it does not exist. It returns an
+// error when another process uses the folder, when it or its state is another user's or everybody can write to it, when
+// the state is damaged, and when it belongs to another task; then the message names the first fact that differs.
 func OpenCheckpoint(dir string, every time.Duration, facts []Fact) (c *Checkpoint, err error) {
 	c = &Checkpoint{Every: every, dir: dir, facts: facts, last: time.Now()}
-	switch err := disk.Mkdir(dir, 0o777); {
+	switch err := disk.Mkdir(dir, 0o700); {
 	case err == nil:
 		c.made = true
 		if err := disk.SyncFolder(filepath.Dir(dir)); err != nil {
@@ -58,6 +59,9 @@ func OpenCheckpoint(dir string, every time.Duration, facts []Fact) (c *Checkpoin
 		}
 	case !errors.Is(err, os.ErrExist):
 		return nil, fmt.Errorf("make the folder of checkpoints: %w; name another with --checkpoint", err)
+	}
+	if err := private.Check(dir); err != nil {
+		return nil, fmt.Errorf("--checkpoint: %w", err)
 	}
 	c.lock, err = takeLock(c.path(checkpointLock))
 	if errors.Is(err, errLocked) {
@@ -68,7 +72,7 @@ func OpenCheckpoint(dir string, every time.Duration, facts []Fact) (c *Checkpoin
 		return nil, fmt.Errorf("--checkpoint %s: %w", dir, err)
 	}
 	if err := c.check(); err != nil {
-		return nil, errors.Join(fmt.Errorf("--checkpoint %s: %w", dir, err), c.lock.release())
+		return nil, errors.Join(fmt.Errorf("--checkpoint %s: %w", dir, err), c.forget(), c.lock.release())
 	}
 	return c, nil
 }
@@ -84,7 +88,7 @@ func (c *Checkpoint) path(name string) string { return filepath.Join(c.dir, name
 // Saved reports whether there is a state to continue from.
 func (c *Checkpoint) Saved() bool { return c.saved }
 
-// check checks that the state is complete and was saved by the same task.
+// check checks that the state is complete and was saved by the same task, and keeps it open.
 func (c *Checkpoint) check() error {
 	f, err := os.Open(c.path(checkpointState))
 	if errors.Is(err, os.ErrNotExist) {
@@ -93,7 +97,7 @@ func (c *Checkpoint) check() error {
 	if err != nil {
 		return err
 	}
-	defer f.Close()
+	c.state = f
 	if err := private.Opened(f); err != nil { // its checksum does not tell who wrote it
 		return err
 	}
@@ -156,12 +160,12 @@ func checkedState(r io.Reader, size int64) (facts []Fact, start int64, err error
 
 // Load calls read with the saved state.
 func (c *Checkpoint) Load(read func(r *bufio.Reader) error) (err error) {
-	f, err := os.Open(c.path(checkpointState))
-	if err != nil {
-		return fmt.Errorf("--checkpoint %s: %w", c.dir, err)
+	if c.state == nil {
+		if err := c.check(); err != nil {
+			return fmt.Errorf("--checkpoint %s: %w", c.dir, err)
+		}
 	}
-	defer f.Close()
-	if err := read(bufio.NewReaderSize(io.NewSectionReader(f, c.start, c.body), 1<<20)); err != nil {
+	if err := read(bufio.NewReaderSize(io.NewSectionReader(c.state, c.start, c.body), 1<<20)); err != nil {
 		return fmt.Errorf("--checkpoint %s: %w; remove the folder to begin anew", c.dir, err)
 	}
 	return nil
@@ -178,7 +182,10 @@ func (c *Checkpoint) Save(write func(w io.Writer) error) (err error) {
 			err = errors.Join(fmt.Errorf("keep a checkpoint in %s: %w", c.dir, err), removeFile(part))
 		}
 	}()
-	f, err := disk.OpenFile(part, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err := removeFile(part); err != nil {
+		return err
+	}
+	f, err := disk.OpenFile(part, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600) // EXCL follows no link
 	if err != nil {
 		return err
 	}
@@ -190,7 +197,16 @@ func (c *Checkpoint) Save(write func(w io.Writer) error) (err error) {
 		return err
 	}
 	c.last, c.saved = time.Now(), true
-	return nil
+	return c.forget()
+}
+
+// forget closes the state that was checked.
+func (c *Checkpoint) forget() (err error) {
+	if c.state != nil {
+		err = c.state.Close()
+	}
+	c.state = nil
+	return err
 }
 
 func (c *Checkpoint) write(f *disk.File, write func(w io.Writer) error) error {
@@ -235,7 +251,7 @@ func (c *Checkpoint) Close() error {
 		}
 		return err
 	}
-	return c.lock.release()
+	return errors.Join(c.forget(), c.lock.release())
 }
 
 // Done removes the state, and the folder if nothing else is in it: the task is complete.
@@ -249,7 +265,7 @@ func (c *Checkpoint) removeFiles() (err error) {
 	for _, name := range append(c.own, checkpointState, checkpointState+".part") {
 		err = errors.Join(err, removeFile(c.path(name)))
 	}
-	return errors.Join(err, c.lock.release())
+	return errors.Join(err, c.forget(), c.lock.release())
 }
 
 // removeFile removes a file that may not exist.

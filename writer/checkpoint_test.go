@@ -220,10 +220,70 @@ func FuzzCheckpointEdited(f *testing.F) {
 	})
 }
 
+// A folder that others can write to is refused; in it a link in the place of the new state would be followed.
+func TestCheckpointsAreKeptForTheirOwner(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "kept")
+	c := openCheckpoint(t, dir)
+	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("%v, %v", info, err)
+	}
+	victim := filepath.Join(t.TempDir(), "victim")
+	if err := errors.Join(os.WriteFile(victim, []byte("theirs"), 0o600),
+		os.Symlink(victim, filepath.Join(dir, "state.part"))); err != nil {
+		t.Fatal(err)
+	}
+	saveText(t, c, "epoch 3")
+	if text, err := os.ReadFile(victim); err != nil || string(text) != "theirs" {
+		t.Errorf("the state was written through a link: %q, %v", text, err)
+	}
+	if err := errors.Join(c.Close(), os.Chmod(dir, 0o777)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := writer.OpenCheckpoint(dir, 0, checkpointFacts); !errors.Is(err, private.ErrForeign) {
+		t.Errorf("a folder for all: %v", err)
+	}
+}
+
+// What is loaded is what was checked, and a state saved later is checked before it is loaded.
+func TestCheckpointIsLoadedAsItWasChecked(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "kept")
+	c := openCheckpoint(t, dir)
+	saveText(t, c, "epoch 3")
+	state := filepath.Join(dir, "state")
+	damage := func() {
+		t.Helper()
+		text, err := os.ReadFile(state)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text[len(text)-35] ^= 1
+		if err := errors.Join(os.Remove(state), os.WriteFile(state, text, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	c = openCheckpoint(t, dir)
+	damage()
+	if got := loadText(t, c); got != "epoch 3" {
+		t.Errorf("%q", got)
+	}
+	saveText(t, c, "epoch 5")
+	damage()
+	if err := c.Load(func(*bufio.Reader) error { return nil }); err == nil ||
+		!strings.Contains(err.Error(), "its checksum does not fit") {
+		t.Errorf("%v", err)
+	}
+	if err := c.Done(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestKeptRowTimesStay(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "times")
 	rows := []int64{700, 3}
-	put, err := writer.KeepRowTimes(rows, path)
+	put, err := writer.KeepRowTimes(rows, path, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,14 +292,40 @@ func TestKeptRowTimesStay(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := errors.Join(put.Put(1, 2, 9, 4097), put.Sync(), put.Close()); err != nil {
+	if err := errors.Join(put.Put(1, 2, 9, 4097), put.Sync()); err != nil {
 		t.Fatal(err)
 	}
-	got, err := writer.KeepRowTimes(rows, path)
+	sum := put.Sum()
+	if err := errors.Join(put.Put(1, 1, 7, 8), put.Sync(), put.Close()); err != nil { // and is killed
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info, err)
+	}
+	got, err := writer.KeepRowTimes(rows, path, sum)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer got.Close()
+	if err := got.Put(1, 1, 7, 8); err != nil {
+		t.Fatal(err)
+	}
+	takeAll := func(from *writer.RowTimes) error {
+		for seq := range int64(600) {
+			if _, _, err := from.Take(0, seq); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for seq := range int64(2) {
+			if _, _, err := from.Take(1, 1+seq); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return from.CheckTaken()
+	}
+	if err := takeAll(got); err != nil {
+		t.Error(err)
+	}
 	for _, want := range [][4]int64{{0, 3, 15, 18}, {0, 599, 2995, 2998}, {1, 2, 9, 4097}} {
 		if start, end, err := got.Get(int32(want[0]), want[1]); err != nil || start != want[2] || end != want[3] {
 			t.Errorf("rank %d, seq %d: %d to %d, %v; want %d to %d", want[0], want[1], start, end, err, want[2],
@@ -248,5 +334,27 @@ func TestKeptRowTimesStay(t *testing.T) {
 	}
 	if _, _, err := got.Get(0, 600); err == nil {
 		t.Error("a row that was not put has times")
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text[16*300] ^= 2
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	changed, err := writer.KeepRowTimes(rows, path, got.Sum())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer changed.Close()
+	if err := takeAll(changed); err == nil || !strings.Contains(err.Error(), "their file was changed") {
+		t.Errorf("a bit of the file has changed: %v", err)
+	}
+	if err := os.Chmod(path, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := writer.KeepRowTimes(rows, path, 0); !errors.Is(err, private.ErrForeign) {
+		t.Errorf("a file for all: %v", err)
 	}
 }

@@ -7,7 +7,11 @@ import (
 	"io"
 	"os"
 
+	"github.com/zeebo/xxh3"
+	"golang.org/x/sys/unix"
+
 	"github.com/commq/commq/internal/disk"
+	"github.com/commq/commq/internal/private"
 	"github.com/commq/commq/schema"
 )
 
@@ -17,6 +21,8 @@ type RowTimes struct {
 	file    timesFile
 	ranks   []rankTimes
 	windows int // the most windows of a rank
+
+	put, taken uint64 // sums of the hashes of the rows that were put, and taken
 }
 
 // timesFile is a file that stays, or one without a name.
@@ -70,15 +76,27 @@ func Scratch(pattern string) (*os.File, error) {
 	return f, nil
 }
 
-// KeepRowTimes is NewRowTimes in a file at path, which stays. Times in an existing file count as put. A row that is put
-// again must get the same times.
-func KeepRowTimes(rows []int64, path string) (*RowTimes, error) {
-	f, err := disk.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
+// KeepRowTimes is NewRowTimes in a file at path, which stays. Times in an existing file count as put if sum is what Sum
+// returned when they were: a process that was killed later may have put more, which must be put again. The file must be
+// this user's.
+func KeepRowTimes(rows []int64, path string, sum uint64) (*RowTimes, error) {
+	f, err := disk.OpenFile(path, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("keep the times of rows: %w", err)
 	}
-	return newRowTimes(f, rows)
+	if err := private.Opened(f); err != nil {
+		return nil, errors.Join(fmt.Errorf("keep the times of rows: %w", err), f.Close())
+	}
+	t, err := newRowTimes(f, rows)
+	if err != nil {
+		return nil, err
+	}
+	t.put = sum
+	return t, nil
 }
+
+// Sum is the checksum of the rows put so far, by this and earlier processes.
+func (t *RowTimes) Sum() uint64 { return t.put }
 
 func newRowTimes(f timesFile, rows []int64) (*RowTimes, error) {
 	t := &RowTimes{file: f, ranks: make([]rankTimes, len(rows)), windows: max(1, windowsOfAll/max(1, len(rows)))}
@@ -164,7 +182,7 @@ func (t *RowTimes) flush(r *rankTimes, w *timesWindow) error {
 	return nil
 }
 
-// Put stores the times of a row in ns. They must not be negative.
+// Put stores the times of a row in ns, once. They must not be negative.
 func (t *RowTimes) Put(rank int32, seq, startNs, endNs int64) error {
 	w, b, err := t.locate(rank, seq)
 	if err != nil {
@@ -173,18 +191,50 @@ func (t *RowTimes) Put(rank int32, seq, startNs, endNs int64) error {
 	binary.LittleEndian.PutUint64(b, uint64(startNs+1))
 	binary.LittleEndian.PutUint64(b[8:], uint64(endNs+1))
 	w.dirty = true
+	t.put += rowSum(rank, seq, b)
 	return nil
+}
+
+// rowSum is the hash of a row with its times.
+func rowSum(rank int32, seq int64, times []byte) uint64 {
+	var row [12 + timesBytes]byte
+	binary.LittleEndian.PutUint32(row[:], uint32(rank))
+	binary.LittleEndian.PutUint64(row[4:], uint64(seq))
+	copy(row[12:], times)
+	return xxh3.Hash(row[:])
 }
 
 // Get returns the times that Put stored, and an error when there are none.
 func (t *RowTimes) Get(rank int32, seq int64) (startNs, endNs int64, err error) {
-	_, b, err := t.locate(rank, seq)
+	startNs, endNs, _, err = t.get(rank, seq)
+	return startNs, endNs, err
+}
+
+// Take does the same as Get, once for each row; then CheckTaken tells whether the file has changed.
+func (t *RowTimes) Take(rank int32, seq int64) (startNs, endNs int64, err error) {
+	startNs, endNs, b, err := t.get(rank, seq)
+	if err == nil {
+		t.taken += rowSum(rank, seq, b)
+	}
+	return startNs, endNs, err
+}
+
+// CheckTaken returns an error unless the rows that were taken are those that were put.
+func (t *RowTimes) CheckTaken() error {
+	if t.taken != t.put {
+		return errors.New("the times of rows are not those that were kept: their file was changed; begin anew")
+	}
+	return nil
+}
+
+func (t *RowTimes) get(rank int32, seq int64) (startNs, endNs int64, b []byte, err error) {
+	_, b, err = t.locate(rank, seq)
 	if err != nil {
-		return schema.NullInt64, schema.NullInt64, err
+		return schema.NullInt64, schema.NullInt64, nil, err
 	}
 	startNs, endNs = int64(binary.LittleEndian.Uint64(b))-1, int64(binary.LittleEndian.Uint64(b[8:]))-1
 	if startNs < 0 {
-		return schema.NullInt64, schema.NullInt64, fmt.Errorf("rank %d, seq %d: the row has no times", rank, seq)
+		return schema.NullInt64, schema.NullInt64, nil, fmt.Errorf("rank %d, seq %d: the row has no times", rank, seq)
 	}
-	return startNs, endNs, nil
+	return startNs, endNs, b, nil
 }

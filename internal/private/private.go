@@ -61,7 +61,10 @@ func Check(path string) error {
 
 // Opened returns an error if an open file belongs to another user than this one and root, or if everybody can write to
 // it.
-func Opened(f *os.File) error {
+func Opened(f interface {
+	Name() string
+	Stat() (fs.FileInfo, error)
+}) error {
 	info, err := f.Stat()
 	if err != nil {
 		return err

@@ -42,7 +42,7 @@ type checkpointState struct {
 	Results []simulate.Result // of the parts that are done
 	Under   bool              // the next part is in progress
 	Epochs  int               // epochs of it that were read
-	EndNs   int64             // the latest end of a row so far
+	Times   run.KeptTimes     // of the rows so far
 }
 
 // NewCheckpoint keeps the state of a simulation in the folder, and continues from what the folder holds.
@@ -60,7 +60,7 @@ func (k *Checkpoint) save(engine func(w io.Writer) error) error {
 		if err := k.times.Sync(); err != nil {
 			return err
 		}
-		k.state.EndNs = k.times.EndNs()
+		k.state.Times = k.times.Kept()
 	}
 	return k.folder.Save(func(w io.Writer) error {
 		if err := snapshot.Write(w, &k.state); err != nil || engine == nil {

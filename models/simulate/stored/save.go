@@ -28,11 +28,11 @@ func (s *Simulation) SimulateAndSave(ctx context.Context, how run.Rewrite) (*sim
 	if r := s.saved(filepath.Join(how.Store, how.Name)); r != nil {
 		return r, nil, nil
 	}
-	file, endNs := "", int64(0)
+	file, kept := "", run.KeptTimes{}
 	if k := s.Checkpoint; k != nil {
-		file, endNs = k.folder.Own("times"), k.state.EndNs
+		file, kept = k.folder.Own("times"), k.state.Times
 	}
-	times, err := run.NewRetimer(s.Run, how, file, endNs)
+	times, err := run.NewRetimer(s.Run, how, file, kept)
 	if err != nil {
 		return nil, nil, err
 	}
