@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/gob"
 	"fmt"
+	"io"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -200,10 +201,47 @@ func pack(v any) ([]byte, error) {
 
 // unpack decodes what pack encoded.
 func unpack(data []byte, v any) error {
-	r, err := zstd.NewReader(bytes.NewReader(data), zstd.WithDecoderConcurrency(1))
+	r, err := newUnpacker(bytes.NewReader(data))
 	if err != nil {
 		return err
 	}
-	defer r.Close()
-	return gob.NewDecoder(r).Decode(v)
+	defer r.zstd.Close()
+	return r.next(v)
+}
+
+// mostUnpacked is the most that a value of a part may unpack to: a file of a few kilobytes in a shared store may unpack
+// to more than the memory of the machine.
+const mostUnpacked = 1 << 30
+
+// unpacker decodes values that were encoded one after the other, and compressed.
+type unpacker struct {
+	zstd    *zstd.Decoder
+	decoder *gob.Decoder
+	left    int64 // bytes that the next value may still unpack to
+}
+
+func newUnpacker(from io.Reader) (*unpacker, error) {
+	z, err := zstd.NewReader(from, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(mostUnpacked))
+	if err != nil {
+		return nil, err
+	}
+	u := &unpacker{zstd: z}
+	u.decoder = gob.NewDecoder(u)
+	return u, nil
+}
+
+// next decodes the next value.
+func (u *unpacker) next(v any) error {
+	u.left = mostUnpacked
+	return u.decoder.Decode(v)
+}
+
+// Read implements io.Reader for the decoder.
+func (u *unpacker) Read(b []byte) (int, error) {
+	if u.left <= 0 {
+		return 0, fmt.Errorf("it unpacks to more than %d MiB; no part of a run does", mostUnpacked>>20)
+	}
+	n, err := u.zstd.Read(b[:min(int64(len(b)), u.left)])
+	u.left -= int64(n)
+	return n, err
 }

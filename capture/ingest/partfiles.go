@@ -9,10 +9,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"unsafe"
 
 	"github.com/klauspost/compress/zstd"
+	"github.com/zeebo/xxh3"
 
 	"github.com/commq/commq/internal/disk"
 	"github.com/commq/commq/run/match"
@@ -65,6 +67,7 @@ type receiveIndex struct {
 type receiveChunk struct {
 	Epoch, To int32
 	At, Count int64
+	Sum       uint64 // xxh3 of their bytes; all other files of a part are compressed, with a checksum in them
 }
 
 // readPartFile reads a file of a part.
@@ -153,7 +156,8 @@ func (f *receivesFile) write(epoch, from int32, recvs []match.Recv) error {
 	if _, err := f.file.Write(data); err != nil {
 		return err
 	}
-	f.index.Chunks = append(f.index.Chunks, receiveChunk{epoch, from, f.size, int64(len(recvs))})
+	f.index.Chunks = append(f.index.Chunks,
+		receiveChunk{epoch, from, f.size, int64(len(recvs)), xxh3.Hash(data)})
 	f.size += int64(len(data))
 	return nil
 }
@@ -239,8 +243,13 @@ func (f *receivesReader) read(epoch int32) ([]match.Recv, error) {
 	c := f.chunks[0]
 	f.chunks = f.chunks[1:]
 	recvs := make([]match.Recv, c.Count)
-	if _, err := f.file.ReadAt(recvBytes(recvs), c.At); err != nil {
+	data := recvBytes(recvs)
+	if _, err := f.file.ReadAt(data, c.At); err != nil {
 		return nil, fmt.Errorf("%s: %w", f.file.Name(), err)
+	}
+	if xxh3.Hash(data) != c.Sum {
+		return nil, fmt.Errorf("%s was changed: the checksum of the receives of epoch %d differs; remove %s to begin again",
+			f.file.Name(), epoch, filepath.Dir(f.file.Name()))
 	}
 	return recvs, nil
 }
@@ -283,15 +292,15 @@ func (f *partRowsFile) finish() error { return errors.Join(f.packed.Close(), f.f
 
 // partRowsReader reads a partRowsFile.
 type partRowsReader struct {
-	decoder *gob.Decoder
-	next    epochParts
-	ended   bool
+	file  *unpacker
+	next  epochParts
+	ended bool
 }
 
 // advance reads the next epoch that has rows.
 func (r *partRowsReader) advance() error {
 	r.next = epochParts{}
-	err := r.decoder.Decode(&r.next)
+	err := r.file.next(&r.next)
 	if errors.Is(err, io.EOF) {
 		r.ended = true
 		return nil
@@ -308,12 +317,12 @@ func (p *partIngest) writeParts(out sink) error {
 			return err
 		}
 		defer f.Close()
-		z, err := zstd.NewReader(f, zstd.WithDecoderConcurrency(1))
+		file, err := newUnpacker(f)
 		if err != nil {
 			return err
 		}
-		defer z.Close()
-		r := &partRowsReader{decoder: gob.NewDecoder(z)}
+		defer file.zstd.Close()
+		r := &partRowsReader{file: file}
 		if err := r.advance(); err != nil {
 			return fmt.Errorf("%s: %w", f.Name(), err)
 		}

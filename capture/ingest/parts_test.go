@@ -1,7 +1,9 @@
 package ingest
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -236,10 +238,69 @@ func TestIndexOfOtherReceives(t *testing.T) {
 		fits      bool
 	}{{0, 3, true}, {size / 3, 2, true}, {0, 4, false}, {size / 3, 3, false}, {-1, 1, false}, {0, -1, false},
 		{0, 1 << 60, false}, {1 << 62, 0, false}} {
-		r := receivesReader{f, []receiveChunk{{0, 2, 0, 1}, {0, 1, c.at, c.count}}}
+		r := receivesReader{f, []receiveChunk{{0, 2, 0, 1, 0}, {0, 1, c.at, c.count, 0}}}
 		if err := r.choose(1); (err == nil) != c.fits || err == nil && len(r.chunks) != 1 {
 			t.Errorf("%+v: %v, %v", c, err, r.chunks)
 		}
+	}
+}
+
+// A bit of the receives that flips between two steps is an error.
+func TestChangedReceivesAreRefused(t *testing.T) {
+	parts, err := writer.OpenParts(t.TempDir(), "run", "job", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := createReceives(parts, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []match.Recv{{Channel: match.Channel{Src: 1}}, {Channel: match.Channel{Src: 2}}}
+	if err := errors.Join(f.write(0, 1, want), f.write(5, 1, want[1:]), f.finish(parts, 0), f.file.Close()); err != nil {
+		t.Fatal(err)
+	}
+	name := parts.Path(partFile(0, receivesEnding) + dataEnding)
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data[len(data)-9] ^= 4
+	if err := os.WriteFile(name, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var x receiveIndex
+	if err := readPartFile(parts, partFile(0, receivesEnding), &x); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	r := receivesReader{file, x.Chunks}
+	if got, err := r.read(0); err != nil || !slices.Equal(got, want) {
+		t.Errorf("%v, %v", got, err)
+	}
+	if _, err := r.read(5); err == nil || !strings.Contains(err.Error(), "was changed: the checksum of the receives of epoch 5") {
+		t.Errorf("%v", err)
+	}
+}
+
+// A value that unpacks to more than there may be is an error, before there is memory for it.
+func TestPartsThatUnpackToMuchAreRefused(t *testing.T) {
+	data, err := pack([]int64{1, 3, 5, 1843})
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, err := newUnpacker(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer u.zstd.Close()
+	u.left = 9
+	var got []int64
+	if err := u.decoder.Decode(&got); err == nil || !strings.Contains(err.Error(), "it unpacks to more than 1024 MiB") {
+		t.Errorf("%v, %v", got, err)
 	}
 }
 
