@@ -140,7 +140,10 @@ func CheckFree(store, name string, replaces bool) error {
 	return fmt.Errorf("%s exists and is not a run; choose another name or move it away", dir)
 }
 
-// takeName gives the complete run in the hidden folder its name.
+// ErrInPlace is part of an error after which the new run is in place nevertheless, under its name.
+var ErrInPlace = errors.New("the new run is in place")
+
+// takeName gives the complete run in the hidden folder its name. After ErrInPlace it has it.
 func (p *place) takeName() error {
 	dir := filepath.Join(p.store, p.name)
 	if err := CheckFree(p.store, p.name, p.replaces); err != nil {
@@ -152,7 +155,11 @@ func (p *place) takeName() error {
 	if err := disk.Rename(p.dir, dir); err != nil {
 		return err
 	}
-	return disk.SyncFolder(p.store)
+	if err := disk.SyncFolder(p.store); err != nil {
+		return fmt.Errorf("%w; %w, but a power failure may lose it: copy it, or write it again with --replace", err,
+			ErrInPlace)
+	}
+	return nil
 }
 
 // replace replaces folder dir by the complete run in the hidden folder, and removes the old one. If the file system
@@ -186,10 +193,18 @@ func setAside(hidden string) string { return hidden + ".old" }
 func (p *place) removeReplaced(old string) error {
 	if err := disk.SyncFolder(p.store); err != nil {
 		p.keep = true
-		return fmt.Errorf("%w; the new run is in place, but a power failure may bring the old one back, which stays in %s "+
-			"until the run is written again or removed", err, old)
+		return fmt.Errorf("%w; %w, but a power failure may bring the old one back, which stays in %s "+
+			"until the run is written again or removed", err, ErrInPlace, old)
 	}
-	return disk.RemoveAll(old)
+	return inPlace(disk.RemoveAll(old))
+}
+
+// inPlace says of an error, which may be nil, that the new run has its name nevertheless.
+func inPlace(err error) error {
+	if err == nil || errors.Is(err, ErrInPlace) {
+		return err
+	}
+	return fmt.Errorf("%w; %w", err, ErrInPlace)
 }
 
 // sync makes the names of the run's files durable.

@@ -83,8 +83,8 @@ func (r *Run) SumWaits(hosts []int32, comms *schema.Comms, dense bool) *derive.W
 
 // Commit finishes the run: it closes the files, fills in the manifest's SchemaVersion, Tables, Counts.OverlappingCalls,
 // Digest and Origin.Name, writes it, syncs everything, and gives the run its name. A table without rows gets a file
-// without rows. When it fails, or ctx ends before the run has its name, nothing remains in the store, and m may be
-// partly filled in.
+// without rows. When it fails, or ctx ends before the run has its name, nothing remains in the store, unless the error
+// is ErrInPlace, and m may be partly filled in.
 func (r *Run) Commit(ctx context.Context, m *schema.Manifest) error {
 	if r.files.closed {
 		return fmt.Errorf("commit run %q: it is already committed or aborted", r.place.name)
@@ -96,10 +96,14 @@ func (r *Run) Commit(ctx context.Context, m *schema.Manifest) error {
 	if err == nil {
 		err = r.place.takeName()
 	}
+	named := err == nil || errors.Is(err, ErrInPlace)
 	if err != nil {
 		err = fmt.Errorf("commit run %q: %w", r.place.name, err)
 	}
-	return errors.Join(err, r.end())
+	if err = errors.Join(err, r.end()); named {
+		err = inPlace(err)
+	}
+	return err
 }
 
 // seal completes the run in the hidden folder; it has no name yet.
