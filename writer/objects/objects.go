@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/url"
 	"os"
 	"path"
@@ -18,6 +19,7 @@ import (
 	"github.com/minio/minio-go/v7/pkg/credentials"
 
 	"github.com/commq/commq/internal/bounded"
+	"github.com/commq/commq/internal/disk"
 	"github.com/commq/commq/internal/secrets"
 	"github.com/commq/commq/schema"
 	"github.com/commq/commq/writer"
@@ -328,12 +330,42 @@ func (s *Store) Pull(ctx context.Context, name, local string, replace bool) erro
 				if !filepath.IsLocal(filepath.FromSlash(f.Path)) {
 					return fmt.Errorf("the manifest names the file %q, which is not in the run's folder", f.Path)
 				}
-				if err := s.client.FGetObject(ctx, s.bucket, s.key(name, f.Path),
-					filepath.Join(dir, filepath.FromSlash(f.Path)), minio.GetObjectOptions{}); err != nil {
-					return s.fail("read "+f.Path+" of run "+name+" from", err)
+				if err := s.get(ctx, name, &f, filepath.Join(dir, filepath.FromSlash(f.Path))); err != nil {
+					return err
 				}
 			}
 		}
-		return os.WriteFile(filepath.Join(dir, manifestName), text, 0o666)
+		return writeFile(filepath.Join(dir, manifestName), bytes.NewReader(text))
 	})
+}
+
+// get copies a file of a run to path. It reads no more than the bytes that the manifest says, whatever is in the bucket.
+func (s *Store) get(ctx context.Context, name string, f *schema.FileInfo, path string) error {
+	o, err := s.client.GetObject(ctx, s.bucket, s.key(name, f.Path), minio.GetObjectOptions{})
+	if err == nil {
+		defer o.Close()
+		var there minio.ObjectInfo
+		there, err = o.Stat()
+		if err == nil && there.Size != f.Bytes {
+			return fmt.Errorf("%s/%s has %d bytes, the manifest says %d: it was changed", s.Place(name), f.Path, there.Size,
+				f.Bytes)
+		}
+	}
+	if err != nil {
+		return s.fail("read "+f.Path+" of run "+name+" from", err)
+	}
+	if err := disk.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		return err
+	}
+	return s.fail("copy "+f.Path+" of run "+name+" from", writeFile(path, io.LimitReader(o, f.Bytes)))
+}
+
+// writeFile writes a new file; writer.Receive syncs it.
+func writeFile(path string, from io.Reader) error {
+	f, err := disk.Create(path)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(f, from)
+	return errors.Join(err, f.Close())
 }

@@ -10,9 +10,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
-// fakeS3 answers that no object exists, and keeps what is put. It sets the environment for Open.
+// fakeS3 keeps what is put, by path, and answers that no other object exists. It sets the environment for Open.
 func fakeS3(t *testing.T) (put map[string][]byte) {
 	t.Helper()
 	put = map[string][]byte{}
@@ -29,6 +30,10 @@ func fakeS3(t *testing.T) (put map[string][]byte) {
 			_, _ = io.WriteString(w, `<ListBucketResult><KeyCount>0</KeyCount></ListBucketResult>`)
 		case r.Method == http.MethodDelete:
 			w.WriteHeader(http.StatusNoContent)
+		case put[r.URL.Path] != nil:
+			w.Header().Set("ETag", `"1"`)
+			w.Header().Set("Last-Modified", "Sun, 10 Dec 1815 12:00:00 GMT")
+			http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(put[r.URL.Path]))
 		case r.Method == http.MethodGet:
 			w.WriteHeader(http.StatusNotFound)
 			_, _ = io.WriteString(w, `<Error><Code>NoSuchKey</Code></Error>`)

@@ -1,0 +1,77 @@
+package objects
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/commq/commq/internal/disk/diskfail"
+	"github.com/commq/commq/writer"
+)
+
+// pushed returns a store with a run, and its objects.
+func pushed(t *testing.T) (*Store, map[string][]byte) {
+	t.Helper()
+	put := fakeS3(t)
+	run := os.DirFS("../../testdata/runs/rma.3")
+	err := fs.WalkDir(run, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		put[path.Join("/jobs/x/rma.3", name)], err = fs.ReadFile(run, name)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := Open("s3://jobs/x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, put
+}
+
+// A bucket cannot fill the disk: an object of another size than the manifest says is not read.
+func TestPullReadsNoMoreThanTheManifestSays(t *testing.T) {
+	s, put := pushed(t)
+	store := t.TempDir()
+	const table = "/jobs/x/rma.3/ranks/0000.parquet"
+	put[table] = append(put[table], make([]byte, 1<<20)...)
+	err := s.Pull(t.Context(), "rma.3", store, false)
+	if err == nil || !strings.Contains(err.Error(), "s3://jobs/x/rma.3/ranks/0000.parquet has ") ||
+		!strings.Contains(err.Error(), "bytes, the manifest says ") {
+		t.Errorf("%v", err)
+	}
+	if left, err := os.ReadDir(store); err != nil || len(left) > 0 {
+		t.Errorf("the store has %v, %v", left, err)
+	}
+}
+
+// TestPowerAndDisksFail tries failures of pulling a run: it is there, whole, or not at all, and a second try works.
+func TestPowerAndDisksFail(t *testing.T) {
+	s, _ := pushed(t)
+	whole := func(dir string) error { return writer.VerifyRun(t.Context(), filepath.Join(dir, "rma.3")) }
+	diskfail.Try(t, diskfail.Story{
+		Do: func(dir string) error {
+			if whole(dir) == nil {
+				return nil
+			}
+			err := s.Pull(t.Context(), "rma.3", dir, false)
+			if there := whole(dir); err != nil && errors.Is(err, writer.ErrInPlace) != (there == nil) {
+				t.Errorf("%v, and after it: %v", err, there)
+			}
+			return err
+		},
+		After: func(dir string, did bool) error {
+			runs, err := writer.List(dir)
+			if err != nil || len(runs) == 0 && !did {
+				return err
+			}
+			return whole(dir)
+		},
+	}, diskfail.Trials()/4)
+}
