@@ -8,23 +8,23 @@ import (
 	"io"
 	"os"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/commq/commq/internal/units"
 )
 
 // TextBytes is the most that is read of a file of text that may be long: signatures, models, findings.
 const TextBytes = 256 << 20
 
-// plainTimes is how many times as much is read of a regular file: it takes as much on the disk, unless it has holes,
-// and who has large runs has large files.
+// plainTimes is how many times as much is read of a regular file without holes: it takes as much on the disk, and who
+// has large runs has large files.
 const plainTimes = 16
 
-// ReadAll reads r to its end. More than most bytes are an error, which says how many are read; of a regular file, more
-// than 16 times as many.
+// ReadAll reads r to its end. More than most bytes are an error, which says how many are read; of a regular file without
+// holes, more than 16 times as many.
 func ReadAll(r io.Reader, most int64) ([]byte, error) {
-	if f, ok := r.(*os.File); ok {
-		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
-			most *= plainTimes
-		}
+	if f, ok := r.(*os.File); ok && isWhole(f) {
+		most *= plainTimes
 	}
 	text, err := io.ReadAll(io.LimitReader(r, most+1))
 	if err == nil && int64(len(text)) > most {
@@ -63,6 +63,24 @@ func ReadRegular(name string, most int64) ([]byte, error) {
 	text := bytes.NewBuffer(make([]byte, 0, size+bytes.MinRead))
 	_, err = text.ReadFrom(io.LimitReader(f, most))
 	return text.Bytes(), err
+}
+
+// isWhole reports whether f is a regular file without holes. Its blocks are not counted: file systems that compress, or
+// have not written the file yet, have fewer.
+func isWhole(f *os.File) bool {
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return false
+	}
+	at, err := f.Seek(0, io.SeekCurrent)
+	if err != nil {
+		return false
+	}
+	hole, err := f.Seek(at, unix.SEEK_HOLE)
+	if _, back := f.Seek(at, io.SeekStart); back != nil {
+		return false
+	}
+	return err != nil || hole >= info.Size() // ENXIO: it is empty
 }
 
 // ReadFile reads a file as ReadAll does. Its error names the file.

@@ -62,3 +62,20 @@ func TestOnlyRegularFilesAreRead(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// A file with a hole takes less on the disk than in memory.
+func TestHolesDoNotCountAsText(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "x")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := ReadFile(file, 3); err != nil || len(text) > 0 {
+		t.Errorf("empty: %q, %v", text, err)
+	}
+	if err := os.Truncate(file, 40); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ReadFile(file, 3); err == nil || !strings.HasPrefix(err.Error(), file+": more than 3 B") {
+		t.Errorf("%v", err)
+	}
+}
