@@ -281,7 +281,8 @@ func TestChangedReceivesAreRefused(t *testing.T) {
 	if got, err := r.read(0); err != nil || !slices.Equal(got, want) {
 		t.Errorf("%v, %v", got, err)
 	}
-	if _, err := r.read(5); err == nil || !strings.Contains(err.Error(), "was changed: the checksum of the receives of epoch 5") {
+	if _, err := r.read(5); err == nil ||
+		!strings.Contains(err.Error(), "was changed: the checksum of the receives of epoch 5") {
 		t.Errorf("%v", err)
 	}
 }

@@ -20,8 +20,8 @@ const TextBytes = 256 << 20
 // has large runs has large files.
 const plainTimes = 16
 
-// ReadAll reads r to its end. More than most bytes are an error, which says how many are read; of a regular file without
-// holes, more than 16 times as many.
+// ReadAll reads r to its end. More than most bytes are an error, which says how many are read; of a regular file
+// without holes, more than 16 times as many.
 func ReadAll(r io.Reader, most int64) ([]byte, error) {
 	if f, ok := r.(*os.File); ok && isWhole(f) {
 		most *= plainTimes

@@ -37,8 +37,8 @@ func Footer(dir, path string, size int64, want string) error {
 // smallBytes is the size of a file up to which Quick reads all of it.
 const smallBytes = 1 << 20
 
-// Quick compares a file before it is read, in no time: all of a small one, the footer of a larger one, of whose pages the
-// reader finds changed data by their checksums. sum is the hash of the file, footer that of its footer.
+// Quick compares a file before it is read, in no time: all of a small one, the footer of a larger one, of whose pages
+// the reader finds changed data by their checksums. sum is the hash of the file, footer that of its footer.
 func Quick(dir, path string, size int64, sum, footer string) error {
 	if size <= smallBytes && sum != "" {
 		return File(dir, path, size, sum)

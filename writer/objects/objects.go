@@ -339,7 +339,8 @@ func (s *Store) Pull(ctx context.Context, name, local string, replace bool) erro
 	})
 }
 
-// get copies a file of a run to path. It reads no more than the bytes that the manifest says, whatever is in the bucket.
+// get copies a file of a run to path. It reads no more than the bytes that the manifest says, whatever is in the
+// bucket.
 func (s *Store) get(ctx context.Context, name string, f *schema.FileInfo, path string) error {
 	o, err := s.client.GetObject(ctx, s.bucket, s.key(name, f.Path), minio.GetObjectOptions{})
 	if err == nil {
@@ -347,8 +348,8 @@ func (s *Store) get(ctx context.Context, name string, f *schema.FileInfo, path s
 		var there minio.ObjectInfo
 		there, err = o.Stat()
 		if err == nil && there.Size != f.Bytes {
-			return fmt.Errorf("%s/%s has %d bytes, the manifest says %d: it was changed", s.Place(name), f.Path, there.Size,
-				f.Bytes)
+			return fmt.Errorf("%s/%s has %d bytes, the manifest says %d: it was changed", s.Place(name), f.Path,
+				there.Size, f.Bytes)
 		}
 	}
 	if err != nil {
