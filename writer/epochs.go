@@ -28,14 +28,15 @@ type epochFile struct {
 // columns are null, or zero when they are not nullable. It returns an error for a column that the table does not
 // have, and when the run's files cannot be read. Rows with values that the run cannot have are errors, as in ReadTable.
 func ReadEpochs(dir string, t *schema.Table, batchRows int, columns ...string) (*Epochs, error) {
-	l, err := limitsOf(dir, t)
+	m, err := completeManifest(dir)
 	if err != nil {
 		return nil, err
 	}
-	e, err := readEpochs(dir, t, batchRows, columns...)
+	e, err := readEpochsOf(dir, m, t, batchRows, columns...)
 	if err != nil {
 		return nil, err
 	}
+	l := limitsOf(dir, m, t)
 	l.leaveOut(func(c int) bool { return !e.buffers.want[c] })
 	e.limits = l
 	return e, nil
@@ -43,11 +44,20 @@ func ReadEpochs(dir string, t *schema.Table, batchRows int, columns ...string) (
 
 // readEpochs does the same for rows that are to have any values.
 func readEpochs(dir string, t *schema.Table, batchRows int, columns ...string) (*Epochs, error) {
+	m, err := completeManifest(dir)
+	if err != nil {
+		return nil, err
+	}
+	return readEpochsOf(dir, m, t, batchRows, columns...)
+}
+
+// readEpochsOf does the same for a run with this manifest; nil: it has none.
+func readEpochsOf(dir string, m *schema.Manifest, t *schema.Table, batchRows int, columns ...string) (*Epochs, error) {
 	b, err := buffersFor(t, batchRows, columns)
 	if err != nil {
 		return nil, err
 	}
-	files, err := listFiles(dir, t)
+	files, err := filesOf(dir, m, t)
 	if err != nil {
 		return nil, err
 	}

@@ -19,12 +19,11 @@ type rowLimits struct {
 	sites  int32 // rows of callsites so far
 }
 
-// limitsOf returns the limits of a table of the run in folder dir; none if it has no manifest, like a run that is being
-// removed.
-func limitsOf(dir string, t *schema.Table) (*rowLimits, error) {
-	m, err := completeManifest(dir)
-	if m == nil || err != nil {
-		return &rowLimits{dir: dir}, err
+// limitsOf returns the limits of a table of the run in folder dir with this manifest; none if it has no manifest, like a
+// run that is being removed.
+func limitsOf(dir string, m *schema.Manifest, t *schema.Table) *rowLimits {
+	if m == nil {
+		return &rowLimits{dir: dir}
 	}
 	l := &rowLimits{dir: dir, ranks: m.Ranks}
 	for _, name := range t.WorldColumns() {
@@ -36,7 +35,7 @@ func limitsOf(dir string, t *schema.Table) (*rowLimits, error) {
 			l.places = append(l.places, i)
 		}
 	}
-	return l, nil
+	return l
 }
 
 // leaveOut leaves out columns whose values are unknown when a batch is checked.

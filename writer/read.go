@@ -24,11 +24,15 @@ import (
 // time. fn must not keep the batch, which is reused. Errors name the file and the place in it. A world rank, a host, a
 // thread or the parent of a call site that the run cannot have is an error.
 func ReadTable(ctx context.Context, dir string, t *schema.Table, batchRows int, fn func(schema.Batch) error) error {
-	l, err := limitsOf(dir, t)
+	m, err := completeManifest(dir)
 	if err != nil {
 		return err
 	}
-	return readTable(ctx, dir, t, batchRows, l.checked(fn))
+	files, err := filesOf(dir, m, t)
+	if err != nil {
+		return err
+	}
+	return readFiles(ctx, dir, files, t, batchRows, limitsOf(dir, m, t).checked(fn))
 }
 
 // readTable does the same for rows that are to have any values.
@@ -37,6 +41,11 @@ func readTable(ctx context.Context, dir string, t *schema.Table, batchRows int, 
 	if err != nil {
 		return err
 	}
+	return readFiles(ctx, dir, files, t, batchRows, fn)
+}
+
+func readFiles(ctx context.Context, dir string, files []string, t *schema.Table, batchRows int,
+	fn func(schema.Batch) error) error {
 	for _, name := range files {
 		if err := readFile(ctx, dir, name, newReadBuffers(t, batchRows), fn); err != nil {
 			return err
@@ -45,14 +54,19 @@ func readTable(ctx context.Context, dir string, t *schema.Table, batchRows int, 
 	return nil
 }
 
-// listFiles lists the files of a table in the run of folder dir, in order, with slashes: those of the manifest, each
-// compared with its size and hash there; other files in the folder are not the run's. A run that is not complete has no
-// manifest, and all files of the table.
-func listFiles(dir string, t *schema.Table) (files []string, err error) {
+// listFiles lists the files of a table in the run of folder dir, as filesOf does.
+func listFiles(dir string, t *schema.Table) ([]string, error) {
 	m, err := completeManifest(dir)
 	if err != nil {
 		return nil, err
 	}
+	return filesOf(dir, m, t)
+}
+
+// filesOf lists the files of a table in the run of folder dir, in order, with slashes: those of the manifest, each
+// compared with its size and hash there; other files in the folder are not the run's. A run that is not complete has no
+// manifest, and all files of the table.
+func filesOf(dir string, m *schema.Manifest, t *schema.Table) (files []string, err error) {
 	if m == nil {
 		return filesInFolder(dir, t)
 	}
