@@ -13,8 +13,8 @@ import (
 )
 
 // Folder makes a folder, and those above it, for their owner alone if they are missing, and returns its absolute path.
-// It is an error if what is there belongs to another user than this one and root, or if its group or everybody can write
-// to it.
+// It is an error if what is there belongs to another user than this one and root, or if its group or everybody can
+// write to it.
 func Folder(dir string) (string, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -28,8 +28,8 @@ func Folder(dir string) (string, error) {
 
 // Check returns an error if a folder or file belongs to another user than this one and root, if everybody can write to
 // it, or if it is a folder that its group can write to. A file may have the rights of a umask of 002: in a folder of
-// one's own nobody gets at it. The same holds of a link to it. Everybody may write to the folder that it is in only if nobody can replace it
-// there, as in /tmp.
+// one's own nobody gets at it. The same holds of a link to it. Everybody may write to the folder that it is in only if
+// nobody can replace it there, as in /tmp.
 func Check(path string) error {
 	self, err := os.Lstat(path)
 	if err != nil {
