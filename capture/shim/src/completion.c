@@ -183,7 +183,8 @@ static int is_refused(int err)
 	return class == MPI_ERR_ARG || class == MPI_ERR_REQUEST || class == MPI_ERR_COUNT;
 }
 
-/* After an error some requests of the array are complete and some are not. The handle of a persistent one tells nothing. */
+/* After an error some requests of the array are complete and some are not. The handle of a persistent one tells nothing.
+ */
 static int is_completed(int err, cq_array a, int i, cq_req r, const MPI_Status *st)
 {
 	if (err == MPI_SUCCESS)

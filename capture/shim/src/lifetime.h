@@ -48,8 +48,8 @@ int cq_library_fits(void);
 
 /* Takes the memory for measuring; reports whether there is enough. */
 int cq_clock_offsets_room(void);
-/* The first measurement, on all ranks, which all have that memory. hellos has one entry per rank; it begins with the hash
- * of the rank's host. */
+/* The first measurement, on all ranks, which all have that memory. hellos has one entry per rank; it begins with the
+ * hash of the rank's host. */
 void cq_clock_offsets_begin(const void *hellos, size_t stride);
 /* Measures again at the end; every rank calls it. */
 void cq_clock_offsets_end(void);

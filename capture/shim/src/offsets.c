@@ -15,8 +15,14 @@ typedef struct {
 	int64_t offset, error, at;
 } offset_sample;
 
-/* Of all ranks. */
+/* Of all ranks; kept from one measurement to the next, where there are several hosts. */
 static offset_sample *samples;
+
+static void free_samples(void)
+{
+	cq_pages_free(samples, (size_t)cq.size * sizeof *samples);
+	samples = NULL;
+}
 
 int cq_clock_offsets_room(void)
 {
@@ -114,8 +120,10 @@ void cq_clock_offsets_begin(const void *hellos, size_t stride)
 	}
 	if (cq.common_clock)
 		cq.hosts = 1;
-	if (cq.hosts < 2)
+	if (cq.hosts < 2) {
+		free_samples();
 		return;
+	}
 	cq_p.Comm_dup(CQ_WORLD, &cq.clock_comm);
 	measure();
 }
@@ -127,5 +135,6 @@ void cq_clock_offsets_end(void)
 		return;
 	}
 	measure();
+	free_samples();
 	cq_p.Comm_free(&cq.clock_comm);
 }

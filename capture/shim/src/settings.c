@@ -109,8 +109,8 @@ static int make_folders(char *path)
 	return mkdir(path, 0700) != 0 && errno != EEXIST ? errno : 0;
 }
 
-/* Refuses a folder that another user has made, or that other users can write to: its name may be known before. EPERM then
- * says so, see report_failure. */
+/* Refuses a folder that another user has made, or that other users can write to: its name may be known before. EPERM
+ * then says so, see report_failure. */
 static int check_owner(const char *path)
 {
 	struct stat link, s;

@@ -139,9 +139,10 @@ static int all_can(int can)
 	return all;
 }
 
-/* The ranks exchange their hosts and whether each can record. The first rank that cannot reports it for all. Where one
- * has no memory for that, nothing is exchanged, the others record without clock offsets, and each reports for itself. */
-static void exchange_hellos(int error, int *others_fail)
+/* The ranks exchange their hosts and whether each can record. The first rank that cannot reports it for all. If one
+ * rank has no memory for that, nothing is exchanged: all return ENOMEM, record without clock offsets, and each reports
+ * for itself. */
+static int exchange_hellos(int error, int *others_fail)
 {
 	size_t bytes = (size_t)cq.size * sizeof(hello);
 	hello me = {host_hash(), error, 0};
@@ -150,7 +151,7 @@ static void exchange_hellos(int error, int *others_fail)
 	if (!all_can(cq_clock_offsets_room() && all != NULL)) {
 		if (all != NULL)
 			cq_pages_free(all, bytes);
-		return;
+		return ENOMEM;
 	}
 	cq_p.Allgather(&me, sizeof me, MPI_BYTE, all, sizeof me, MPI_BYTE, CQ_WORLD);
 	for (int i = 0; i < cq.size; i++) {
@@ -162,12 +163,14 @@ static void exchange_hellos(int error, int *others_fail)
 	*others_fail = failing - 1;
 	cq_clock_offsets_begin(all, sizeof *all);
 	cq_pages_free(all, bytes);
+	return 0;
 }
 
 static void report_failure(int error, int others)
 {
 	const char *dir = getenv("COMMQ_SPOOL");
-	const char *why = error == EPERM ? "the folder belongs to another user, or other users can write to it" : strerror(error);
+	const char *why = error == EPERM ? "the folder belongs to another user, or other users can write to it"
+									 : strerror(error);
 	if (cq.complained || error == 0)
 		return;
 	cq.complained = 1;
@@ -209,7 +212,7 @@ static void record_init(cq_thread *t, int id, uint64_t t0, uint64_t t1)
 
 static void start_recording(int id, uint64_t t1)
 {
-	int others = 0;
+	int others = 0, exchange = 0;
 	int error = cq_settings_spool();
 	cq_thread *t = NULL;
 	if (cq.sessions)
@@ -230,9 +233,11 @@ static void start_recording(int id, uint64_t t1)
 	if (error == 0)
 		t = cq_thread_open(&error);
 	if (!cq.sessions)
-		exchange_hellos(error, &others);
-	if (cq_hooks != NULL && cq_hooks->takes_records() && others >= 0)
+		exchange = exchange_hellos(error, &others);
+	if (cq_hooks != NULL && cq_hooks->takes_records() && others >= 0) {
 		t = NULL; /* the others would wait for messages that an unrecorded rank never sends */
+		error = error != 0 ? error : exchange;
+	}
 	if (t == NULL) {
 		report_failure(error, others);
 		cq.state = CQ_OFF;
