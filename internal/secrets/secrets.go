@@ -12,27 +12,37 @@ import (
 const Mask = "xxxxx"
 
 // words end the names of options and variables whose value is a secret. They must come last: --password-file and
-// --token-count have none. pass is a word of its own: DB_PASS, --pass, dbPass, but not bypass.
-const words = `(?:password|passwd|passphrase|pwd|secret|token|api[-_]?key|access[-_]?key|secret[-_]?key|private[-_]?key|` +
-	`auth[-_]?key|account[-_]?key|credentials?|bearer|authorization|(?:\b|_|ssh)pass|(?-i:[a-z]Pass))`
+// --token-count have none. pass counts after the name of what it opens (db-pass, smtp_pass), in a variable (CI_PASS,
+// dbPass), or alone, but not in --two-pass or bypass.
+const (
+	words = `(?:password|passwd|passphrase|pwd|secret|token|credentials?|bearer|authorization|` +
+		`(?:api|access|secret|private|auth|account)[-_]?key|` + opened + `[-_.]?pass|(?-i:[A-Z0-9]_PASS|[a-z]Pass))`
+	opened = `(?:user|admin|root|login|account|auth|key|cert|db|database|my|mysql|sql|pg|postgres|mongo|redis|ssh|ftp|` +
+		`http|proxy|smtp|imap|mail|ldap|git|svc|service)`
+	alone = `(?:^|[^\w-])-{0,2}pass`
+)
 
 // Of a command line's words, named matches the names of options that have their value in the next word, valued those
 // with NAME=VALUE. The parameters of a URL end at & and are left to Text.
 var (
-	named  = regexp.MustCompile(`(?i)` + words + `$`)
-	valued = regexp.MustCompile(`(?is)^([^\s?&]*?` + words + `)=(.*)$`)
+	named  = regexp.MustCompile(`(?i)(?:` + words + `|` + alone + `)$`)
+	valued = regexp.MustCompile(`(?is)^([^\s?&]*?` + words + `|(?:[^\s?&]*[.:,])?-{0,2}pass)=(.*)$`)
 )
 
-// switches matches values that turn something on or off. count matches a number after token, which may be one of
-// tokens: --token 5.
+// switches matches values that turn something on or off. counted matches names whose value may be a number: of tokens
+// (--token 5), of a pass (--pass 1).
 var (
 	switches = regexp.MustCompile(`^(?:true|false|yes|no|none|on|off)?$`)
-	count    = regexp.MustCompile(`(?i)token\W*[0-9]{1,5}$`)
+	counted  = []struct{ name, value *regexp.Regexp }{
+		{regexp.MustCompile(`(?i)token\W*$`), regexp.MustCompile(`^[0-9]{1,5}$`)},
+		{regexp.MustCompile(`(?i)pass\W*$`), regexp.MustCompile(`^[0-9]{1,2}$`)},
+	}
 )
 
 // forms matches keys of services by their form, JSON web tokens, and private keys.
-var forms = regexp.MustCompile(`\b(?:AKIA|ASIA)[0-9A-Z]{16}\b|\bgh[pousr]_[0-9A-Za-z]{36,}|\bgithub_pat_[0-9A-Za-z_]{22,}|\bglpat-[0-9A-Za-z_-]{20,}|` +
-	`\bxox[abprs]-[0-9A-Za-z-]{10,}|\bhf_[0-9A-Za-z]{30,}|\bsk-[0-9A-Za-z_-]{20,}|\beyJ[0-9A-Za-z_-]+\.eyJ[0-9A-Za-z_-]+\.[0-9A-Za-z_-]*|` +
+var forms = regexp.MustCompile(`\b(?:AKIA|ASIA)[0-9A-Z]{16}\b|\bgh[pousr]_[0-9A-Za-z]{36,}|` +
+	`\bgithub_pat_[0-9A-Za-z_]{22,}|\bglpat-[0-9A-Za-z_-]{20,}|\bxox[abprs]-[0-9A-Za-z-]{10,}|\bhf_[0-9A-Za-z]{30,}|` +
+	`\bsk-[0-9A-Za-z_-]{20,}|\beyJ[0-9A-Za-z_-]+\.eyJ[0-9A-Za-z_-]+\.[0-9A-Za-z_-]*|` +
 	`(?s:-----BEGIN [A-Z ]*PRIVATE KEY-----.*)`)
 
 // userinfo matches user and password in a URL. The password ends at the last @ before a blank, as it may contain
@@ -47,24 +57,35 @@ var (
 // ends at a blank, a quote or the end of a URL's parameter.
 var patterns = []*regexp.Regexp{
 	// NAME=VALUE
-	regexp.MustCompile(`(?i)(` + words + `\s*=\s*)(` + quoted + `|[^\s&;"']+)`),
+	regexp.MustCompile(`(?i)((?:` + words + `|` + alone + `)\s*=\s*)(` + quoted + `|[^\s&;"']+)`),
 	// "name": "value", as in JSON, also where JSON is a text of JSON
-	regexp.MustCompile(`(?is)(` + words + `\\*["']\s*:\s*\\*)("(?:[^"\\]|\\.)*|'[^']*|[^\s"',}]+)`),
+	regexp.MustCompile(`(?is)((?:` + words + `|["']pass)\\*["']\s*:\s*\\*)("(?:[^"\\]|\\.)*|'[^']*)`),
+	// "name": value in an object of JSON; errors quote names before a colon too: unknown key "token": want ...
+	regexp.MustCompile(`(?i)([{,]\s*\\*["'](?:[^"']*` + words + `|pass)\\*["']\s*:\s*)([^\s"',}\\]+)`),
 	// a header of HTTP
 	regexp.MustCompile(`(?i)((?:(?:^|["'-])token|authorization|api-key):\s*(?:bearer |basic )?)([^\s"']+)`),
 	// --name VALUE
-	regexp.MustCompile(`(?i)((?:^|\s)--?[a-z0-9_.-]*` + words + `\s+)(` + quoted + `|[^\s"'-][^\s"']*)`),
+	regexp.MustCompile(`(?i)((?:^|\s)--?(?:[a-z0-9_.-]*` + words + `|pass)\s+)(` + quoted + `|[^\s"'-][^\s"']*)`),
 }
 
 const quoted = `"[^"]*|'[^']*`
 
-// Text masks secrets in a text, such as an address, a line for a shell or a message.
-func Text(s string) string {
+// compared matches a comparison of SQL, which errors of a database repeat: WHERE token = rank.
+var compared = regexp.MustCompile(`\s=\s+[A-Za-z_.]+[),]*$`)
+
+// Text masks secrets in a text, such as an address, a line for a shell or a message. It leaves comparisons of SQL.
+func Text(s string) string { return masked(s, compared.MatchString) }
+
+// masked masks secrets in a text, except the names with their values that keep is true of.
+func masked(s string, keep func(match string) bool) string {
 	s = forms.ReplaceAllString(s, Mask)
 	s = userinfo.ReplaceAllString(s, "$1:"+Mask+"@")
 	s = userToken.ReplaceAllString(s, "${1}"+Mask+"@")
 	for _, pattern := range patterns {
 		s = pattern.ReplaceAllStringFunc(s, func(match string) string {
+			if keep(match) {
+				return match
+			}
 			m := pattern.FindStringSubmatch(match)
 			quote, text := "", m[2]
 			if text[0] == '"' || text[0] == '\'' {
@@ -78,29 +99,34 @@ func Text(s string) string {
 
 // value masks the value of an option or variable whose name says that it is a secret, unless it is a switch or a count.
 func value(name, text string) string {
-	if switches.MatchString(text) || count.MatchString(name+" "+text) {
+	if switches.MatchString(text) {
 		return text
+	}
+	for _, c := range counted {
+		if c.name.MatchString(name) && c.value.MatchString(text) {
+			return text
+		}
 	}
 	return Mask
 }
 
 // Args returns the words of a command line with their secrets masked, and how many words these are. Each word is known
 // whole, so that blanks and quotes in a secret do not end it.
-func Args(line []string) (masked []string, n int) {
-	masked = make([]string, len(line))
+func Args(line []string) (words []string, n int) {
+	words = make([]string, len(line))
 	for i, word := range line {
-		masked[i] = Text(word)
+		words[i] = masked(word, func(string) bool { return false })
 		if m := valued.FindStringSubmatch(word); m != nil {
-			masked[i] = m[1] + "=" + value(m[1], m[2])
+			words[i] = m[1] + "=" + value(m[1], m[2])
 		}
 		if option := before(line, i); named.MatchString(option) {
-			masked[i] = value(option, word)
+			words[i] = value(option, word)
 		}
-		if masked[i] != word {
+		if words[i] != word {
 			n++
 		}
 	}
-	return masked, n
+	return words, n
 }
 
 // before returns the option before the i-th word, of which the word may be the value; "" if there is none.
