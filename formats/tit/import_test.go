@@ -323,9 +323,21 @@ func TestListsNameNoOtherFiles(t *testing.T) {
 			t.Errorf("%s is a trace", name)
 		}
 	}
+	link, other := filepath.Join(dir, "link"), write("0.txt", "0 init\n")
+	if err := os.Symlink("in", link); err != nil {
+		t.Fatal(err)
+	}
+	linked := filepath.Join(link, "sub/1.txt") // the list is not named by the link
+	if files, err := listed(write("in/list", linked+"\n"), false); err != nil || files[0] != linked {
+		t.Errorf("below the folder of the list, through a link: %q, %v", files, err)
+	}
 	t.Chdir(dir)
-	if files, err := listed(write("in/list", "secret\n"), false); err != nil || files[0] != "secret" {
-		t.Errorf("below the working folder: %q, %v", files, err)
+	for name, want := range map[string]string{"secret": "secret", "../secret": secret, "0.txt": "0.txt",
+		"../0.txt": other, "../../secret": ""} {
+		files, err := listed(write("in/list", name+"\n"), false)
+		if want == "" && err == nil || want != "" && (err != nil || files[0] != want) {
+			t.Errorf("%s below the working folder: %q, %v; want %q", name, files, err, want)
+		}
 	}
 }
 

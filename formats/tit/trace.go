@@ -339,38 +339,37 @@ func listed(path string, beside bool) ([]string, error) {
 	return files, in.Err()
 }
 
-// findListed finds a file that a list in folder dir names: from that folder on, then from the working folder on, as
-// smpirun wants it, then by its last name in that folder; with beside that comes first, as a folder of Export may have
-// been copied. A list may be that of a stranger, so no file outside these two folders is looked at.
+// findListed finds a file that a list in folder dir names: from the working folder on, as smpirun wants it, then from
+// dir on, then by its last name in dir; with beside the other way round, as a folder of Export may have been copied. A
+// list may be that of a stranger, so no file outside these two folders is looked at.
 func findListed(dir, name string, beside bool) (string, error) {
-	var tries []string
-	if filepath.IsLocal(name) {
+	tries := []string{name}
+	if !filepath.IsAbs(name) {
 		tries = append(tries, filepath.Join(dir, name))
 	}
-	inside := isBelow(".", name) || isBelow(dir, name)
-	if inside {
-		tries = append(tries, name)
-	}
-	if last := filepath.Base(name); filepath.IsLocal(last) {
-		tries = append(tries, filepath.Join(dir, last))
-	}
+	inside := slices.ContainsFunc(tries, func(try string) bool { return isBelow(".", try) || isBelow(dir, try) })
+	tries = append(tries, filepath.Join(dir, filepath.Base(name)))
 	if beside {
 		slices.Reverse(tries)
 	}
 	for _, try := range tries {
+		if !isBelow(".", try) && !isBelow(dir, try) {
+			continue
+		}
 		if _, err := os.Stat(try); err == nil {
 			return try, nil
 		}
 	}
 	if !inside {
-		return "", fmt.Errorf("the file %.200q is outside the folder of the list, and of the one you are in; no other files "+
-			"are read: copy it beside the list, or import the list from a folder that holds both", name)
+		return "", fmt.Errorf("the file %.200q is outside the folder of the list, and of the one you are in; no other "+
+			"files are read: copy it beside the list, or import the list from a folder that holds both", name)
 	}
-	return "", fmt.Errorf("there is no file %.200q, neither from here on nor beside the list; want a trace of SimGrid, or "+
-		"a list of its files", name)
+	return "", fmt.Errorf("there is no file %.200q, neither from here on nor beside the list; want a trace of SimGrid, "+
+		"or a list of its files", name)
 }
 
-// isBelow reports whether a path leads into a folder, before links in it are followed.
+// isBelow reports whether a path leads into a folder: by its text, or once links to both folders are followed. A link
+// in the folder may lead out of it.
 func isBelow(dir, path string) bool {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -379,12 +378,18 @@ func isBelow(dir, path string) bool {
 	if dir, err = filepath.Abs(dir); err != nil {
 		return false
 	}
-	roots := []string{dir}
+	return contains(dir, path) || contains(followed(dir), filepath.Join(followed(filepath.Dir(path)), filepath.Base(path)))
+}
+
+func contains(dir, path string) bool {
+	rest, err := filepath.Rel(dir, path)
+	return err == nil && filepath.IsLocal(rest)
+}
+
+// followed returns a folder without links to it, or as it is if it does not exist.
+func followed(dir string) string {
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
-		roots = append(roots, real)
+		return real
 	}
-	return slices.ContainsFunc(roots, func(root string) bool {
-		rest, err := filepath.Rel(root, path)
-		return err == nil && filepath.IsLocal(rest)
-	})
+	return dir
 }
