@@ -151,6 +151,20 @@ func TestFoldersAreTried(t *testing.T) {
 	}
 }
 
+// exec and the library refuse a spool folder that others can write to.
+func TestSpoolFolderOfOthers(t *testing.T) {
+	for mode, want := range map[os.FileMode]string{0o700: "", 0o770: "its group can write to it", 0o777: "everybody can"} {
+		dir := t.TempDir()
+		if err := os.Chmod(dir, mode); err != nil {
+			t.Fatal(err)
+		}
+		if f := spoolFolder(dir); want != "" && (f.Status != Warning || !strings.Contains(f.Found, want)) ||
+			want == "" && strings.Contains(f.Found, "can write") {
+			t.Errorf("%v: %+v", mode, f)
+		}
+	}
+}
+
 func TestLastLineSkipsRulers(t *testing.T) {
 	if got := lastLine([]byte("-----\nno slots\n  said mpirun \n-----\n\n")); got != "said mpirun" {
 		t.Errorf("%q", got)

@@ -23,10 +23,12 @@ var sharedFileSystems = map[int64]string{0x6969: "NFS", 0x0BD00BD0: "Lustre", 0x
 // leastFreeBytes is the room in the spool folder below which doctor warns.
 const leastFreeBytes = 1 << 30
 
-// spoolFolder checks the folder that ranks write their records to: room, mapped files, a local disk.
+// spoolFolder checks the folder that ranks write their records to: room, mapped files, a local disk,
+// and that nobody else can write to it.
 func spoolFolder(dir string) Finding {
 	const name = "spool folder"
-	if dir == "" {
+	named := dir != "" // else commq makes one of its own below
+	if !named {
 		dir = os.TempDir()
 	}
 	f, err := os.CreateTemp(dir, ".commq-doctor-")
@@ -42,6 +44,12 @@ func spoolFolder(dir string) Finding {
 	free := int64(fs.Bavail) * int64(fs.Bsize)
 	remote, isShared := sharedFileSystems[int64(uint32(fs.Type))]
 	unmapped := withoutSharedMaps(f)
+	if named {
+		if err := private.Check(dir); err != nil {
+			return warning(name, "commq exec --spool refuses it: make the folder with mkdir -m 700; commq capture --spool "+
+				"makes one of its own in it", "%v", err)
+		}
+	}
 	switch {
 	case free < leastFreeBytes:
 		return warning(name, "64 bytes and more per call are needed until the run is written; name another with --spool",
