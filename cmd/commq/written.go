@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"github.com/commq/commq/internal/disk"
 	"github.com/commq/commq/writer"
@@ -151,10 +152,17 @@ func writeFile(name string, write func(io.Writer) error) (err error) {
 	if err := disk.Rename(f.Name(), name); err != nil {
 		return cannotWrite(name, err)
 	}
-	if err := disk.SyncFolder(filepath.Dir(name)); err != nil && !errors.Is(err, fs.ErrPermission) { // not to be listed
-		return cannotWrite(name, err)
+	if err := disk.SyncFolder(filepath.Dir(name)); err != nil && !cannotSync(err) {
+		return fmt.Errorf("%s is complete and in place, but may be gone after a crash of the machine: %w", name, err)
 	}
 	return nil
+}
+
+// cannotSync reports whether a folder cannot be synced at all: it cannot be opened, or its file system (FUSE, 9p, SMB)
+// syncs no folders.
+func cannotSync(err error) bool {
+	return errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOTSUP) ||
+		errors.Is(err, unix.ENOSYS)
 }
 
 // cannotWrite names the file that the user asked for in an error, and not the temporary one beside it. Errors about
@@ -219,25 +227,29 @@ func (a *app) replaceFolder(name, mark string, write func(name string) error) er
 	case missing(filepath.Join(name, mark)):
 		return fmt.Errorf("%s has no %s, so that --replace leaves it alone; name another folder", name, mark)
 	}
-	if err := removeLeft(name, mark); err != nil {
+	if err := removeLeft(name); err != nil {
 		return err
 	}
 	beside, err := os.MkdirTemp(filepath.Dir(name), besideName(name)+"*")
 	if err != nil {
 		return err
 	}
-	err = replaceBy(name, beside, write)
-	if missing(name) {
+	err = os.WriteFile(filepath.Join(beside, besideMark), nil, 0o666)
+	if err == nil {
+		err = replaceBy(name, beside, write)
+	}
+	if err != nil && missing(name) {
 		return fmt.Errorf("%w; the old folder is %s", err, filepath.Join(beside, oldFolder))
 	}
-	return errors.Join(err, os.RemoveAll(beside))
+	return errors.Join(err, removeBeside(beside))
 }
 
 // The folder beside one that is replaced holds the new one until it is complete, and then the old one until it is
-// removed.
+// removed. An empty file marks it, by which removeLeft knows it.
 const (
 	nextFolder = "new"
 	oldFolder  = "old"
+	besideMark = ".commq-replaces"
 )
 
 // besideName begins the name of the folder beside one that is replaced.
@@ -261,20 +273,29 @@ func replaceBy(name, beside string, write func(name string) error) error {
 	return nil
 }
 
-// removeLeft removes what killed commands have left beside a folder. It knows it by the file that such folders have, as
-// others may lie there.
-func removeLeft(name, mark string) error {
+// removeLeft removes what killed commands have left beside a folder. It knows it by besideMark, as others may lie there.
+func removeLeft(name string) error {
 	entries, err := os.ReadDir(filepath.Dir(name))
 	if err != nil && !errors.Is(err, fs.ErrPermission) { // not to be listed
 		return err
 	}
 	for _, e := range entries {
 		left := filepath.Join(filepath.Dir(name), e.Name())
-		if !strings.HasPrefix(e.Name(), besideName(name)) ||
-			missing(filepath.Join(left, nextFolder, mark)) && missing(filepath.Join(left, oldFolder, mark)) {
+		if !strings.HasPrefix(e.Name(), besideName(name)) || missing(filepath.Join(left, besideMark)) {
 			continue
 		}
-		if err := os.RemoveAll(left); err != nil {
+		if err := removeBeside(left); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// removeBeside removes a folder beside another. Its mark goes last, so that what a killed command has not removed is
+// still known.
+func removeBeside(beside string) error {
+	for _, part := range []string{nextFolder, oldFolder, ""} {
+		if err := os.RemoveAll(filepath.Join(beside, part)); err != nil {
 			return err
 		}
 	}

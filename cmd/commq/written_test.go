@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/commq/commq/internal/disk"
 )
 
@@ -102,13 +104,17 @@ func TestReplaceFolderRemovesOnlyItsOwn(t *testing.T) {
 		}
 		return err
 	}
-	foreign := []string{".out.new", ".out.new-notes", ".out.old"}
+	foreign := []string{".out.new", ".out.new-4", ".out.new-notes", ".out.old"}
 	err := make("out/mark", ".out.new/mark", ".out.old/mark", ".out.new-notes/mark", ".out.new-1/new/mark",
-		".out.new-2/new/half", ".out.new-2/old/mark")
+		".out.new-1/"+besideMark, ".out.new-2/new/half", ".out.new-2/"+besideMark, ".out.new-3/"+besideMark,
+		".out.new-4/new/mark")
 	if err != nil {
 		t.Fatal(err)
 	}
 	err = (&app{replace: true}).replaceFolder(filepath.Join(dir, "out"), mark, func(out string) error {
+		if missing(filepath.Join(filepath.Dir(out), besideMark)) {
+			t.Error("a command that is killed now leaves a folder that no other removes")
+		}
 		return errors.Join(os.Mkdir(out, 0o755), os.WriteFile(filepath.Join(out, mark), nil, 0o644))
 	})
 	if err != nil {
@@ -124,25 +130,64 @@ func TestReplaceFolderRemovesOnlyItsOwn(t *testing.T) {
 	}
 }
 
-// seen are the operations on a folder.
-type seen []disk.Op
+// remover removes a folder as soon as it is exchanged.
+type remover struct{}
+
+func (remover) Do(op *disk.Op, do func() error) error {
+	err := do()
+	if op.Kind == disk.OpExchange {
+		err = errors.Join(err, os.RemoveAll(op.To))
+	}
+	return err
+}
+
+// TestReplaceFolderThatGoes: another program may remove the new folder before the command ends, which is no failure.
+func TestReplaceFolderThatGoes(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, "out")
+	if err := errors.Join(os.Mkdir(name, 0o755), os.WriteFile(filepath.Join(name, "mark"), nil, 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	defer disk.Over(dir, remover{})()
+	err := (&app{replace: true}).replaceFolder(name, "mark", func(out string) error { return os.Mkdir(out, 0o755) })
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// seen are the operations on a folder. Those that sync folders fail with syncs.
+type seen struct {
+	ops   []disk.Op
+	syncs error
+}
 
 func (s *seen) Do(op *disk.Op, do func() error) error {
-	*s = append(*s, *op)
+	s.ops = append(s.ops, *op)
+	if op.Kind == disk.OpSyncDir && s.syncs != nil {
+		return s.syncs
+	}
 	return do()
 }
 
-// TestWrittenFileIsDurable: the name of a file that is written is on the disk too.
+// TestWrittenFileIsDurable: the name of a file that is written is on the disk too, if the file system can do that.
 func TestWrittenFileIsDurable(t *testing.T) {
-	dir := t.TempDir()
-	var ops seen
-	defer disk.Over(dir, &ops)()
-	err := writeFile(filepath.Join(dir, "answer"), func(w io.Writer) error {
-		_, err := fmt.Fprint(w, "answer")
-		return err
-	})
-	if last := ops[len(ops)-1]; err != nil || last.Kind != disk.OpSyncDir || last.Path != dir {
-		t.Errorf("last %+v, %v", last, err)
+	for syncs, want := range map[error]string{nil: "", unix.EINVAL: "", unix.ENOSYS: "", unix.ENOTSUP: "",
+		unix.EACCES: "", unix.EIO: "answer is complete and in place, but may be gone"} {
+		dir := t.TempDir()
+		ops := seen{syncs: syncs}
+		remove := disk.Over(dir, &ops)
+		err := writeFile(filepath.Join(dir, "answer"), func(w io.Writer) error {
+			_, err := fmt.Fprint(w, "answer")
+			return err
+		})
+		remove()
+		renamed := slices.IndexFunc(ops.ops, func(op disk.Op) bool { return op.Kind == disk.OpRename })
+		if next := ops.ops[renamed+1]; renamed < 0 || next.Kind != disk.OpSyncDir || next.Path != dir {
+			t.Errorf("after the rename: %+v", next)
+		}
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("sync fails with %v: %v, want %q", syncs, err, want)
+		}
 	}
 }
 
