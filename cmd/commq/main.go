@@ -81,9 +81,9 @@ func (a *app) screen(format string) io.Writer {
 	return a.stdout
 }
 
-// said is the text of an error, a warning or a note on stderr: without the secrets that other libraries and programs
-// repeat in their messages, such as the password in the address of a proxy.
-func said(text string) string { return printable.Text(secrets.Text(text)) }
+// maskAndEscape prepares an error, a warning or a note for stderr: it masks secrets that other libraries and programs
+// repeat in their messages, such as the password in the address of a proxy, and escapes control characters.
+func maskAndEscape(text string) string { return printable.Text(secrets.Text(text)) }
 
 func newRootCommand(a *app) *cobra.Command {
 	root := &cobra.Command{
@@ -140,10 +140,10 @@ func execute(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 		return exitPipe
 	}
 	if by := signalError(0); errors.As(context.Cause(ctx), &by) {
-		fmt.Fprintf(stderr, "commq: %s\n", said(signalText(by, err)))
+		fmt.Fprintf(stderr, "commq: %s\n", maskAndEscape(signalText(by, err)))
 		return 128 + int(by) // as shells do
 	}
-	fmt.Fprintf(stderr, "commq: %s\n", said(errorText(err)))
+	fmt.Fprintf(stderr, "commq: %s\n", maskAndEscape(errorText(err)))
 	return exitCannot
 }
 

@@ -21,7 +21,7 @@ import (
 // note prints on stderr what the command did or left out, unless --quiet.
 func (a *app) note(format string, args ...any) {
 	if !a.quiet {
-		fmt.Fprintf(a.stderr, "commq: %s\n", said(fmt.Sprintf(format, args...)))
+		fmt.Fprintf(a.stderr, "commq: %s\n", maskAndEscape(fmt.Sprintf(format, args...)))
 	}
 }
 
@@ -35,7 +35,7 @@ func (a *app) summaries() io.Writer {
 
 // warn prints a problem that is not fatal on stderr.
 func (a *app) warn(format string, args ...any) {
-	fmt.Fprintf(a.stderr, "commq: %s\n", said(fmt.Sprintf(format, args...)))
+	fmt.Fprintf(a.stderr, "commq: %s\n", maskAndEscape(fmt.Sprintf(format, args...)))
 }
 
 // exactFlag adds --exact to a command that prints numbers for people.

@@ -193,7 +193,7 @@ func TestWrittenFileIsDurable(t *testing.T) {
 
 // TestErrorsTellNoSecrets: net/http and other libraries repeat addresses with their passwords.
 func TestErrorsTellNoSecrets(t *testing.T) {
-	got := said(errorText(errors.New(`push ring.4: invalid proxy address "http://ada:p%ss@proxy:3128": invalid URL`)))
+	got := maskAndEscape(errorText(errors.New(`push ring.4: invalid proxy address "http://ada:p%ss@proxy:3128": invalid URL`)))
 	want := `push ring.4: invalid proxy address "http://ada:xxxxx@proxy:3128": invalid URL`
 	if got != want {
 		t.Errorf("%s\nwant %s", got, want)
