@@ -1,16 +1,20 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"io"
 	"io/fs"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/spf13/cobra"
 )
 
 // rawStreams are the files of this package that may use the process's streams as they are: those that make the doors
@@ -172,6 +176,44 @@ func rawScreen(c *ast.CallExpr) string {
 		return ""
 	}
 	return "a.screen(" + strings.Trim(format.Value, `"`) + ")"
+}
+
+// TestFormatsAreForPeopleOrPrograms: app.screen escapes the formats that people read, and no others.
+func TestFormatsAreForPeopleOrPrograms(t *testing.T) {
+	formats := map[string]bool{"text": true, "table": true, "markdown": true, "json": false, "jsonl": false, "csv": false,
+		"parquet": false, "arrow": false, "sarif": false, "junit": false,
+		"github": false} // people are shown workflow commands, which package compare escapes
+	offered := map[string]bool{}
+	everyCommand(t, func(t *testing.T, c *cobra.Command) {
+		offer, has := c.GetFlagCompletionFunc("format")
+		if c.LocalFlags().Lookup("format") == nil {
+			return
+		}
+		if !has {
+			t.Fatal("--format completes no values")
+		}
+		values, _ := offer(c, nil, "")
+		for _, v := range values {
+			name, _, _ := strings.Cut(v, "\t")
+			offered[name] = true
+		}
+	})
+	for format := range offered {
+		people, known := formats[format]
+		if !known {
+			t.Errorf("--format %s: add it to this test, and to app.screen if people read it", format)
+		}
+		var b bytes.Buffer
+		_, err := io.WriteString((&app{stdout: &answerWriter{w: &b}}).screen(format), "a\x1b[31m\n")
+		if escaped := !strings.Contains(b.String(), "\x1b"); err != nil || escaped != people {
+			t.Errorf("--format %s: escaped %v, %v; want %v", format, escaped, err, people)
+		}
+	}
+	for format := range formats {
+		if !offered[format] {
+			t.Errorf("no command has --format %s", format)
+		}
+	}
 }
 
 // stream names a raw stream of the process or of the app.
