@@ -30,7 +30,7 @@ func defaultSpool() string {
 func makeSpool(dir string) (string, error) {
 	abs, err := private.Folder(dir)
 	if err != nil {
-		return "", fmt.Errorf("make the spool folder: %w; name another with --spool", err)
+		return "", fmt.Errorf("make the spool folder (--spool): %w", err)
 	}
 	return abs, nil
 }
