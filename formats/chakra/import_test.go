@@ -2,7 +2,6 @@ package chakra
 
 import (
 	"bytes"
-	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -395,16 +394,9 @@ func FuzzImport(f *testing.F) {
 func FuzzFile(f *testing.F) {
 	text := file(made{id: 1, kind: compNode, micros: 3}, made{id: 2, kind: sendNode,
 		attrs: [][]byte{attr("comm_dst", 7, 0, "")}})
-	var b bytes.Buffer
-	z := gzip.NewWriter(&b)
-	if _, err := z.Write(text); err != nil {
-		f.Fatal(err)
-	}
-	if err := z.Close(); err != nil {
-		f.Fatal(err)
-	}
-	f.Add("trace.0.et.gz", b.Bytes())
-	f.Add("trace.0.et.gz", b.Bytes()[:b.Len()/2])
+	packed := []byte(formatstest.Gzip(f, string(text)))
+	f.Add("trace.0.et.gz", packed)
+	f.Add("trace.0.et.gz", packed[:len(packed)/2])
 	f.Add("trace.0.et", text)
 	f.Add("4194304.et", text)
 	f.Fuzz(func(t *testing.T, name string, data []byte) {

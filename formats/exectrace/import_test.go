@@ -1,8 +1,6 @@
 package exectrace
 
 import (
-	"bytes"
-	"compress/gzip"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -251,8 +249,8 @@ func FuzzImport(f *testing.F) {
 	f.Add(traceOf("1.0.3", params(30, 1, "0", "d", 1, "all_to_allv", "Half", 4, 4, "[1,3]")),
 		`{"schema":"1.0.1","pid":1,"nodes":[{"name":"record_param_comms","id":7,"inputs":[[1,2],147,94,0,"all_gather",[],[]],`+
 			`"input_shapes":[[[6],[2]]],"input_types":["GenericList[Tensor(float)]"],"outputs":[[3]],"output_shapes":[[6]]}]}`)
-	f.Add(packed(f, traceOf("1.1.0", params(30, 1, "0", "d", 1, "send", "Half", 100, 100, "[]"))),
-		packed(f, traceOf("1.1.0", params(30, 1, "0", "d", 0, "recv", "Half", 100, 100, "[]"))))
+	f.Add(formatstest.Gzip(f, traceOf("1.1.0", params(30, 1, "0", "d", 1, "send", "Half", 100, 100, "[]"))),
+		formatstest.Gzip(f, traceOf("1.1.0", params(30, 1, "0", "d", 0, "recv", "Half", 100, 100, "[]"))))
 	f.Fuzz(func(t *testing.T, a, b string) {
 		dir := write(t, a, b)
 		ranks, _, err := load(context.Background(), dir, nil)
@@ -284,18 +282,4 @@ func TestGloo(t *testing.T) {
 	if !slices.Equal(got, want) || r.TimeOrigin != "untimed" {
 		t.Errorf("%s: %s\nwant\n%s", r.TimeOrigin, strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-}
-
-// packed compresses a text with gzip.
-func packed(f *testing.F, text string) string {
-	f.Helper()
-	var b bytes.Buffer
-	z := gzip.NewWriter(&b)
-	if _, err := z.Write([]byte(text)); err != nil {
-		f.Fatal(err)
-	}
-	if err := z.Close(); err != nil {
-		f.Fatal(err)
-	}
-	return b.String()
 }

@@ -1,9 +1,7 @@
 package paraver
 
 import (
-	"bytes"
 	"cmp"
-	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -221,15 +219,8 @@ func TestImportFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var z bytes.Buffer
-	w := gzip.NewWriter(&z)
-	if _, err := w.Write(a.Files[0].Data); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "ring.prv.gz"), z.Bytes(), 0o666); err != nil {
+	packed := formatstest.Gzip(t, string(a.Files[0].Data))
+	if err := os.WriteFile(filepath.Join(dir, "ring.prv.gz"), []byte(packed), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	var mu sync.Mutex
@@ -248,14 +239,14 @@ func TestImportFile(t *testing.T) {
 		"There is no .pcf and no .row beside the trace") || m.Origin.Hosts[0] != "node1" {
 		t.Errorf("%s: %+v %q", m.Origin.Name, m.Counts, m.Warnings)
 	}
-	if read != all || all != 3*int64(z.Len()) {
+	if read != all || all != 3*int64(len(packed)) {
 		t.Errorf("progress ends with %d of %d", read, all)
 	}
 	problems, err := writer.Check(t.Context(), filepath.Join(dir, "ring"))
 	if err != nil || len(problems) > 0 {
 		t.Error(problems, err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "cut.prv.gz"), z.Bytes()[:z.Len()/2], 0o666); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "cut.prv.gz"), []byte(packed[:len(packed)/2]), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := ImportFile(t.Context(), filepath.Join(dir, "cut.prv.gz"), dir, "", Options{}); err == nil ||
@@ -437,7 +428,7 @@ func FuzzImport(f *testing.F) {
 		}
 		prv, pcf, row := string(a.Files[0].Data), string(a.Files[1].Data), string(a.Files[2].Data)
 		f.Add(prv, pcf, row)
-		f.Add(packed(f, prv), packed(f, pcf), packed(f, row))
+		f.Add(formatstest.Gzip(f, prv), formatstest.Gzip(f, pcf), formatstest.Gzip(f, row))
 	}
 	f.Add("#Paraver (x):9:0:1:2(1:1,1:1)\n3:0:1:1:1:2:3:0:1:2:1:4:5:6:7\n2:0:1:1:1:2:50000001:1:50000001:0\n",
 		"EVENT_TYPE\n0 70000001 x\nVALUES\n1 f [g]\n", "LEVEL NODE SIZE 1\nx")
@@ -445,18 +436,4 @@ func FuzzImport(f *testing.F) {
 		defer time.AfterFunc(10*time.Second, func() { panic("slow") }).Stop()
 		_, _ = imported(t, prv, pcf, row, Options{Keep: 2, EpochRows: 4})
 	})
-}
-
-// packed compresses a text with gzip.
-func packed(f *testing.F, text string) string {
-	f.Helper()
-	var b bytes.Buffer
-	z := gzip.NewWriter(&b)
-	if _, err := z.Write([]byte(text)); err != nil {
-		f.Fatal(err)
-	}
-	if err := z.Close(); err != nil {
-		f.Fatal(err)
-	}
-	return b.String()
 }
