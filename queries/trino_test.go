@@ -116,7 +116,6 @@ func untimed(t *testing.T) queries.Run {
 	return run
 }
 
-// TestTrino tests a server with one node, and then one with workers.
 func TestRunsOfAServerThatAreNamedTwice(t *testing.T) {
 	for _, c := range []struct {
 		second queries.Run
@@ -133,6 +132,7 @@ func TestRunsOfAServerThatAreNamedTwice(t *testing.T) {
 	}
 }
 
+// TestTrino tests a server with one node, and then one with workers.
 func TestTrino(t *testing.T) {
 	storage := testenv.StartObjectStorage(t, "../scripts")
 	server := testenv.Trino(t, "../scripts", storage.TrinoProperties())

@@ -22,7 +22,8 @@ func FuzzRequests(f *testing.F) {
 	}
 	f.Cleanup(func() { _ = s.Close() }) // the fuzzer may stop a question
 	for _, path := range []string{"/api/runs", "/api/facts?run=mg.W.2", "/api/queries", "/api/machines",
-		"/api/ask/density?run=mg.W.2&limit=3", "/api/text/density?run=mg.W.2&where=src%3D0", "/api/ask/activity?run=mg.W.2&order=any",
+		"/api/ask/density?run=mg.W.2&limit=3", "/api/text/density?run=mg.W.2&where=src%3D0",
+		"/api/ask/activity?run=mg.W.2&order=any",
 		"/api/whatif?run=mg.W.2&machine=flat&set=latency_ns%3D9", "/api/predicted?run=pingpong.2&machine=flat",
 		"/api/path?run=mg.W.2&from-ns=1&to-ns=9", "/api/diagnose?run=mg.W.2", "/../x?%zz", "/?token=x"} {
 		f.Add(path, "")

@@ -27,9 +27,9 @@ func Folder(dir string) (string, error) {
 }
 
 // Check returns an error if a folder or file belongs to another user than this one and root, if everybody can write to
-// it, or if it is a folder that its group can write to. A file may have the rights of a umask of 002: in a folder of
-// one's own nobody gets at it. The same holds of a link to it. Everybody may write to the folder that it is in only if
-// nobody can replace it there, as in /tmp.
+// it, or if it is a folder that its group can write to. The same holds of a link to it. Everybody may write to the
+// folder that it is in only if nobody can replace it there, as in /tmp. A file may have the rights of a umask of 002: in
+// a folder of one's own nobody gets at it.
 func Check(path string) error {
 	self, err := os.Lstat(path)
 	if err != nil {
@@ -88,8 +88,8 @@ func owned(path string, info fs.FileInfo) error {
 		{info.Mode()&0o020 != 0 && info.IsDir(), "its group", "g"},
 	} {
 		if who.can && info.Mode()&fs.ModeSymlink == 0 {
-			return fmt.Errorf("%s is %w: %s can write to it (mode %04o); name another folder, or take the right away with chmod %s-w",
-				path, ErrForeign, who.name, info.Mode().Perm(), who.letter)
+			return fmt.Errorf("%s is %w: %s can write to it (mode %04o); name another folder, or take the right away "+
+				"with chmod %s-w", path, ErrForeign, who.name, info.Mode().Perm(), who.letter)
 		}
 	}
 	return nil
