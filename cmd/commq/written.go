@@ -273,7 +273,7 @@ func replaceBy(name, beside string, write func(name string) error) error {
 	return nil
 }
 
-// removeLeft removes what killed commands have left beside a folder. It knows it by besideMark, as others may lie there.
+// removeLeft removes what killed commands have left beside a folder. It knows it by besideMark: others may lie there.
 func removeLeft(name string) error {
 	entries, err := os.ReadDir(filepath.Dir(name))
 	if err != nil && !errors.Is(err, fs.ErrPermission) { // not to be listed
