@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+
+	"github.com/commq/commq/internal/bounded"
 )
 
 // Open opens a file that may be compressed with gzip.
@@ -37,30 +39,15 @@ type readCloser struct {
 // mostValue is the length in bytes from which on a value of the JSON is not believed.
 const mostValue = 64 << 20
 
-// limited fails when more than mostValue bytes are read for one value.
-type limited struct {
-	from io.Reader
-	left int64
-}
-
 var errLong = errors.New("a value of more than 64 MiB; want an event of a trace")
-
-func (l *limited) Read(p []byte) (int, error) {
-	if l.left <= 0 {
-		return 0, errLong
-	}
-	n, err := l.from.Read(p[:min(int64(len(p)), l.left)])
-	l.left -= int64(n)
-	return n, err
-}
 
 // Values calls each for the values that follow one another, such as lines, each decoded into a T. cut reports that the
 // text ends within a value other than the first.
 func Values[T any](r io.Reader, each func(v *T) error) (cut bool, err error) {
-	in := &limited{r, mostValue}
+	in := &bounded.Reader{From: r, Left: mostValue, Err: errLong}
 	d := json.NewDecoder(in)
 	for n := int64(0); ; n++ {
-		in.left = mostValue
+		in.Left = mostValue
 		var v T
 		err := d.Decode(&v)
 		switch {
@@ -81,7 +68,7 @@ func Values[T any](r io.Reader, each func(v *T) error) (cut bool, err error) {
 // list, and other for all other keys and their values. Both decode the value that is next.
 func Object(r io.Reader, list string, each func(d *json.Decoder) error,
 	other func(key string, d *json.Decoder) error) error {
-	in := &limited{r, mostValue}
+	in := &bounded.Reader{From: r, Left: mostValue, Err: errLong}
 	d := json.NewDecoder(in)
 	fail := func(err error) error {
 		if err == io.EOF {
@@ -93,7 +80,7 @@ func Object(r io.Reader, list string, each func(d *json.Decoder) error,
 		return fail(err)
 	}
 	for d.More() {
-		in.left = mostValue
+		in.Left = mostValue
 		t, err := d.Token()
 		if err != nil {
 			return fail(err)
@@ -109,7 +96,7 @@ func Object(r io.Reader, list string, each func(d *json.Decoder) error,
 			return fail(err)
 		}
 		for d.More() {
-			in.left = mostValue
+			in.Left = mostValue
 			if err := each(d); err != nil {
 				return fail(err)
 			}

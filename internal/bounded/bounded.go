@@ -36,18 +36,22 @@ func ReadAll(r io.Reader, most int64) ([]byte, error) {
 	return text, nil
 }
 
-// OpenRegular opens a regular file, and returns its size. A folder of strangers may have links to devices that never end,
-// and pipes that nobody writes to: those are errors.
+// OpenRegular opens a regular file, and returns its size. A folder of strangers may have links to devices that never
+// end, and pipes that nobody writes to: those are errors. What it checks is the open file, as another may get its name.
 func OpenRegular(name string) (*os.File, int64, error) {
-	info, err := os.Stat(name) // first: opening a pipe waits for somebody who writes to it
+	f, err := os.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK, 0) // else opening a pipe waits for somebody who writes to it
 	if err != nil {
 		return nil, 0, err
 	}
-	if !info.Mode().IsRegular() {
-		return nil, 0, fmt.Errorf("%s is not a regular file", name)
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is not a regular file", name)
 	}
-	f, err := os.Open(name)
-	return f, info.Size(), err
+	if err != nil {
+		f.Close()
+		return nil, 0, err
+	}
+	return f, info.Size(), nil
 }
 
 // ReadRegular reads a regular file of at most most bytes.
@@ -95,4 +99,20 @@ func ReadFile(name string, most int64) ([]byte, error) {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return text, nil
+}
+
+// Reader fails with Err when more than Left bytes are read of From. A decoder of many values sets Left before each.
+type Reader struct {
+	From io.Reader
+	Left int64
+	Err  error
+}
+
+func (r *Reader) Read(b []byte) (int, error) {
+	if r.Left <= 0 {
+		return 0, r.Err
+	}
+	n, err := r.From.Read(b[:min(int64(len(b)), r.Left)])
+	r.Left -= int64(n)
+	return n, err
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 func TestReadAll(t *testing.T) {
@@ -60,6 +61,67 @@ func TestOnlyRegularFilesAreRead(t *testing.T) {
 	}
 	if _, err := ReadRegular(filepath.Join(dir, "none"), 7); !os.IsNotExist(err) {
 		t.Errorf("%v", err)
+	}
+}
+
+// Another file may get the name while it is opened.
+func TestFilesThatAreExchangedWhileOpened(t *testing.T) {
+	dir := t.TempDir()
+	name, pipe, file := filepath.Join(dir, "x"), filepath.Join(dir, "pipe"), filepath.Join(dir, "file")
+	if err := errors.Join(syscall.Mkfifo(pipe, 0o600), os.WriteFile(file, []byte("seven b"), 0o600),
+		os.Link(file, name)); err != nil {
+		t.Fatal(err)
+	}
+	end, exchanged, opened := make(chan bool), make(chan error, 1), make(chan bool)
+	go func() {
+		for i := 0; ; i++ {
+			select {
+			case <-end:
+				exchanged <- nil
+				return
+			default:
+			}
+			next := name + ".next"
+			if err := errors.Join(os.Link([]string{pipe, file}[i%2], next), os.Rename(next, name)); err != nil {
+				exchanged <- err
+				return
+			}
+		}
+	}()
+	go func() {
+		defer close(opened)
+		for range 3000 {
+			f, size, err := OpenRegular(name)
+			if err == nil && size != 7 || err != nil && err.Error() != name+" is not a regular file" {
+				t.Errorf("%d bytes, %v", size, err)
+			}
+			f.Close()
+		}
+	}()
+	select {
+	case <-opened:
+	case <-time.After(20 * time.Second):
+		t.Error("opening hangs")
+	}
+	close(end)
+	if err := <-exchanged; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestReaderFailsBehindItsBound(t *testing.T) {
+	long := errors.New("too long")
+	r := &Reader{From: strings.NewReader("seven beight by"), Left: 7, Err: long}
+	b := make([]byte, 99)
+	if n, err := r.Read(b); n != 7 || err != nil {
+		t.Errorf("%d bytes, %v", n, err)
+	}
+	if n, err := r.Read(b); n != 0 || err != long {
+		t.Errorf("%d bytes, %v", n, err)
+	}
+	r.Left = 9
+	if n, err := r.Read(b); string(b[:n]) != "eight by" || err != nil {
+		t.Errorf("%q, %v", b[:n], err)
 	}
 }
 

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/commq/commq/internal/bounded"
 )
 
 // Table is a table of values by number of ranks.
@@ -43,7 +45,7 @@ func ReadTableFile(file string, stdin io.Reader, columns []string) (t *Table, na
 // ReadTable reads two columns of a CSV table, whose separator is a comma, a semicolon or a tab. columns names the
 // columns of ranks and values; nil finds them by their names and places. Errors begin with "fit: name:line".
 func ReadTable(r io.Reader, name string, columns []string) (*Table, error) {
-	in := newCSV(&tooLong{r, mostBytes})
+	in := newCSV(&bounded.Reader{From: r, Left: mostBytes, Err: errLong})
 	t := &Table{Value: "value"}
 	ranks, value, width := -1, -1, 0
 	for {
@@ -85,23 +87,10 @@ func ReadTable(r io.Reader, name string, columns []string) (*Table, error) {
 	return t, nil
 }
 
-// mostBytes is more than any table of numbers has.
+// mostBytes is more than any table of numbers has: the CSV reader keeps a line, however long it is.
 const mostBytes = 64 << 20
 
-// tooLong fails where a table has more than mostBytes: the CSV reader keeps a line, however long it is.
-type tooLong struct {
-	from io.Reader
-	left int64
-}
-
-func (l *tooLong) Read(p []byte) (int, error) {
-	if l.left <= 0 {
-		return 0, fmt.Errorf("more than %d MiB; want a table of numbers of ranks and values", mostBytes>>20)
-	}
-	n, err := l.from.Read(p[:min(int64(len(p)), l.left)])
-	l.left -= int64(n)
-	return n, err
-}
+var errLong = fmt.Errorf("more than %d MiB; want a table of numbers of ranks and values", mostBytes>>20)
 
 // newCSV reads records separated by what separates those of the first line.
 func newCSV(r io.Reader) *csv.Reader {
