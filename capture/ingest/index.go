@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/gob"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -16,6 +17,7 @@ import (
 	"github.com/commq/commq/capture/ingest/sites"
 	"github.com/commq/commq/capture/spool"
 	"github.com/commq/commq/capture/symbols"
+	"github.com/commq/commq/internal/bounded"
 )
 
 // partIndex has the facts about the ranks of a part that other parts of a job need: the result of the first pass,
@@ -183,17 +185,51 @@ func (j *job) checkJoined() error {
 	return nil
 }
 
-// pack encodes a value for other processes: gob, compressed.
-func pack(v any) ([]byte, error) {
-	var b bytes.Buffer
-	w, err := zstd.NewWriter(&b, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1))
+// mostUnpacked is the most that a value of a part may unpack to: a file of a few kilobytes in a shared store may unpack
+// to more than the memory of the machine. The index of a part has that with the files of 262,144 threads.
+const mostUnpacked = 1 << 30
+
+// packer encodes values one after the other for other processes: gob, compressed.
+type packer struct {
+	zstd    *zstd.Encoder
+	encoder *gob.Encoder
+	left    int64 // bytes that the next value may still have
+	most    int64
+}
+
+func newPacker(to io.Writer) (*packer, error) {
+	z, err := zstd.NewWriter(to, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1))
 	if err != nil {
 		return nil, err
 	}
-	if err := gob.NewEncoder(w).Encode(v); err != nil {
+	p := &packer{zstd: z, most: mostUnpacked}
+	p.encoder = gob.NewEncoder(p)
+	return p, nil
+}
+
+// put encodes the next value. One that an unpacker refuses is an error.
+func (p *packer) put(v any) error {
+	p.left = p.most
+	return p.encoder.Encode(v)
+}
+
+// Write implements io.Writer for the encoder.
+func (p *packer) Write(b []byte) (int, error) {
+	if p.left -= int64(len(b)); p.left < 0 {
+		return 0, fmt.Errorf("what this part has for the others is more than the %d MiB that they read at once; "+
+			"ingest in more parts, each of fewer ranks", p.most>>20)
+	}
+	return p.zstd.Write(b)
+}
+
+// pack encodes one value.
+func pack(v any) ([]byte, error) {
+	var b bytes.Buffer
+	p, err := newPacker(&b)
+	if err != nil {
 		return nil, err
 	}
-	if err := w.Close(); err != nil {
+	if err := errors.Join(p.put(v), p.zstd.Close()); err != nil {
 		return nil, err
 	}
 	return b.Bytes(), nil
@@ -201,23 +237,19 @@ func pack(v any) ([]byte, error) {
 
 // unpack decodes what pack encoded.
 func unpack(data []byte, v any) error {
-	r, err := newUnpacker(bytes.NewReader(data))
+	u, err := newUnpacker(bytes.NewReader(data))
 	if err != nil {
 		return err
 	}
-	defer r.zstd.Close()
-	return r.next(v)
+	defer u.zstd.Close()
+	return u.next(v)
 }
 
-// mostUnpacked is the most that a value of a part may unpack to: a file of a few kilobytes in a shared store may unpack
-// to more than the memory of the machine.
-const mostUnpacked = 1 << 30
-
-// unpacker decodes values that were encoded one after the other, and compressed.
+// unpacker decodes the values of a packer.
 type unpacker struct {
 	zstd    *zstd.Decoder
 	decoder *gob.Decoder
-	left    int64 // bytes that the next value may still unpack to
+	bytes   *bounded.Reader // of the next value
 }
 
 func newUnpacker(from io.Reader) (*unpacker, error) {
@@ -225,23 +257,15 @@ func newUnpacker(from io.Reader) (*unpacker, error) {
 	if err != nil {
 		return nil, err
 	}
-	u := &unpacker{zstd: z}
-	u.decoder = gob.NewDecoder(u)
+	u := &unpacker{zstd: z, bytes: &bounded.Reader{From: z, Err: errUnpacked}}
+	u.decoder = gob.NewDecoder(u.bytes)
 	return u, nil
 }
 
+var errUnpacked = fmt.Errorf("it unpacks to more than %d MiB; commq writes no part that does", mostUnpacked>>20)
+
 // next decodes the next value.
 func (u *unpacker) next(v any) error {
-	u.left = mostUnpacked
+	u.bytes.Left = mostUnpacked
 	return u.decoder.Decode(v)
-}
-
-// Read implements io.Reader for the decoder.
-func (u *unpacker) Read(b []byte) (int, error) {
-	if u.left <= 0 {
-		return 0, fmt.Errorf("it unpacks to more than %d MiB; no part of a run does", mostUnpacked>>20)
-	}
-	n, err := u.zstd.Read(b[:min(int64(len(b)), u.left)])
-	u.left -= int64(n)
-	return n, err
 }

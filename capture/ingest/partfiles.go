@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/gob"
 	"errors"
 	"fmt"
 	"io"
@@ -13,7 +12,6 @@ import (
 	"slices"
 	"unsafe"
 
-	"github.com/klauspost/compress/zstd"
 	"github.com/zeebo/xxh3"
 
 	"github.com/commq/commq/internal/disk"
@@ -262,9 +260,8 @@ type epochParts struct {
 
 // partRowsFile is a file of epochParts. It is complete as soon as the rows of its part are.
 type partRowsFile struct {
-	file    *disk.File
-	packed  *zstd.Encoder
-	encoder *gob.Encoder
+	file   *disk.File
+	packed *packer
 }
 
 func createPartRows(path string) (*partRowsFile, error) {
@@ -272,23 +269,23 @@ func createPartRows(path string) (*partRowsFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	w, err := zstd.NewWriter(f, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1))
+	p, err := newPacker(f)
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	return &partRowsFile{f, w, gob.NewEncoder(w)}, nil
+	return &partRowsFile{f, p}, nil
 }
 
 func (f *partRowsFile) put(epoch int32, rows *schema.Parts) error {
 	if rows.Len() == 0 {
 		return nil
 	}
-	err := f.encoder.Encode(epochParts{epoch, rows})
+	err := f.packed.put(epochParts{epoch, rows})
 	rows.Resize(0)
 	return err
 }
 
-func (f *partRowsFile) finish() error { return errors.Join(f.packed.Close(), f.file.Sync()) }
+func (f *partRowsFile) finish() error { return errors.Join(f.packed.zstd.Close(), f.file.Sync()) }
 
 // partRowsReader reads a partRowsFile.
 type partRowsReader struct {

@@ -298,10 +298,29 @@ func TestPartsThatUnpackToMuchAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer u.zstd.Close()
-	u.left = 9
+	u.bytes.Left = 9
 	var got []int64
 	if err := u.decoder.Decode(&got); err == nil || !strings.Contains(err.Error(), "it unpacks to more than 1024 MiB") {
 		t.Errorf("%v, %v", got, err)
+	}
+}
+
+// What the other parts refuse to read is not written for them.
+func TestPartsThatOthersRefuseAreNotWritten(t *testing.T) {
+	var b bytes.Buffer
+	p, err := newPacker(&b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.most = 1 << 20
+	for range 3 { // the bound is that of a value, not of all
+		if err := p.put(make([]byte, 1<<20-4097)); err != nil {
+			t.Error(err)
+		}
+	}
+	err = p.put(make([]byte, 1<<20))
+	if err == nil || !strings.Contains(err.Error(), "more than the 1 MiB that they read at once; ingest in more parts") {
+		t.Error(err)
 	}
 }
 
