@@ -281,7 +281,11 @@ func verify(ctx context.Context, runs []Run) error {
 	return nil
 }
 
+// damagedRun is the error about a file of a run that could not be compared, or is not as the manifest says.
 func damagedRun(r Run, err error) error {
+	if !filehash.IsDamage(err) {
+		return fmt.Errorf("run %q: %w", r.Name, err)
+	}
 	return fmt.Errorf("run %q: %w; the run is damaged: copy it or capture it again; commq runs check %s says more",
 		r.Name, err, shellquote.Join(r.Dir))
 }

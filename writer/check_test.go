@@ -3,9 +3,11 @@ package writer
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/commq/commq/internal/mutate"
@@ -189,6 +191,51 @@ func TestReadersRefuseChangedFiles(t *testing.T) {
 		if test.want != "" && rows > 0 {
 			t.Errorf("%s: %d rows", test.name, rows)
 		}
+	}
+}
+
+// An error of the system tells nothing of the file.
+func TestFilesThatCannotBeOpenedAreNotDamage(t *testing.T) {
+	dir := lonely(t, t.TempDir())
+	events := filepath.Join(dir, "events", "0000.parquet")
+	if err := errors.Join(os.Remove(events), os.Symlink(events, events)); err != nil {
+		t.Fatal(err)
+	}
+	err := ReadTable(t.Context(), dir, &schema.EventsTable, 10, func(schema.Batch) error { return nil })
+	wantError(t, err, "too many levels of symbolic links")
+	if strings.Contains(err.Error(), "damaged") {
+		t.Error(err)
+	}
+}
+
+// Another run may take the place of one between its manifest and its files, as compact and --replace have it.
+func TestRunsThatAreExchangedWhileRead(t *testing.T) {
+	dir := lonely(t, t.TempDir())
+	name, kept := filepath.Join(dir, manifestName), filepath.Join(dir, "kept")
+	m, err := ReadManifest(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, table := range schema.Tables() {
+		if table == &schema.EventsTable {
+			m.Tables[i].Files[0].Bytes++
+		}
+	}
+	if err := errors.Join(os.Rename(name, kept), syscall.Mkfifo(name, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	exchanged := make(chan error)
+	go func() {
+		f, err := os.OpenFile(name, os.O_WRONLY, 0) // waits for the reader
+		if err == nil {
+			err = errors.Join(json.NewEncoder(f).Encode(m), os.Rename(kept, name), f.Close())
+		}
+		exchanged <- err
+	}()
+	rows := 0
+	err = ReadTable(t.Context(), dir, &schema.EventsTable, 10, func(b schema.Batch) error { rows += b.Len(); return nil })
+	if err := errors.Join(err, <-exchanged); err != nil || rows != 2 {
+		t.Errorf("%d rows, %v", rows, err)
 	}
 }
 

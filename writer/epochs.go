@@ -28,11 +28,11 @@ type epochFile struct {
 // columns are null, or zero when they are not nullable. It returns an error for a column that the table does not
 // have, and when the run's files cannot be read. Rows with values that the run cannot have are errors, as in ReadTable.
 func ReadEpochs(dir string, t *schema.Table, batchRows int, columns ...string) (*Epochs, error) {
-	m, err := completeManifest(dir)
+	m, files, err := manifestAndFiles(dir, t)
 	if err != nil {
 		return nil, err
 	}
-	e, err := readEpochsOf(dir, m, t, batchRows, columns...)
+	e, err := readEpochsOf(dir, files, t, batchRows, columns...)
 	if err != nil {
 		return nil, err
 	}
@@ -44,20 +44,16 @@ func ReadEpochs(dir string, t *schema.Table, batchRows int, columns ...string) (
 
 // readEpochs does the same for rows that are to have any values.
 func readEpochs(dir string, t *schema.Table, batchRows int, columns ...string) (*Epochs, error) {
-	m, err := completeManifest(dir)
+	files, err := listFiles(dir, t)
 	if err != nil {
 		return nil, err
 	}
-	return readEpochsOf(dir, m, t, batchRows, columns...)
+	return readEpochsOf(dir, files, t, batchRows, columns...)
 }
 
-// readEpochsOf does the same for a run with this manifest; nil: it has none.
-func readEpochsOf(dir string, m *schema.Manifest, t *schema.Table, batchRows int, columns ...string) (*Epochs, error) {
+// readEpochsOf does the same with these files of the table.
+func readEpochsOf(dir string, files []string, t *schema.Table, batchRows int, columns ...string) (*Epochs, error) {
 	b, err := buffersFor(t, batchRows, columns)
-	if err != nil {
-		return nil, err
-	}
-	files, err := filesOf(dir, m, t)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"reflect"
 	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow/memory"
@@ -24,11 +25,7 @@ import (
 // time. fn must not keep the batch, which is reused. Errors name the file and the place in it. A world rank, a host, a
 // thread or the parent of a call site that the run cannot have is an error.
 func ReadTable(ctx context.Context, dir string, t *schema.Table, batchRows int, fn func(schema.Batch) error) error {
-	m, err := completeManifest(dir)
-	if err != nil {
-		return err
-	}
-	files, err := filesOf(dir, m, t)
+	m, files, err := manifestAndFiles(dir, t)
 	if err != nil {
 		return err
 	}
@@ -56,11 +53,25 @@ func readFiles(ctx context.Context, dir string, files []string, t *schema.Table,
 
 // listFiles lists the files of a table in the run of folder dir, as filesOf does.
 func listFiles(dir string, t *schema.Table) ([]string, error) {
-	m, err := completeManifest(dir)
-	if err != nil {
-		return nil, err
+	_, files, err := manifestAndFiles(dir, t)
+	return files, err
+}
+
+// manifestAndFiles reads the manifest of the run in folder dir, nil if it has none, and lists the files of a table. The
+// run may be exchanged for another between the two: then it does both again.
+func manifestAndFiles(dir string, t *schema.Table) (m *schema.Manifest, files []string, err error) {
+	if m, err = completeManifest(dir); err != nil {
+		return nil, nil, err
 	}
-	return filesOf(dir, m, t)
+	files, err = filesOf(dir, m, t)
+	if !filehash.IsDamage(err) || m == nil {
+		return m, files, err
+	}
+	if now, unread := completeManifest(dir); unread == nil && now != nil && !reflect.DeepEqual(m, now) {
+		m = now
+		files, err = filesOf(dir, m, t)
+	}
+	return m, files, err
 }
 
 // filesOf lists the files of a table in the run of folder dir, in order, with slashes: those of the manifest, each
@@ -72,7 +83,7 @@ func filesOf(dir string, m *schema.Manifest, t *schema.Table) (files []string, e
 	}
 	for _, f := range m.Tables[slices.Index(schema.Tables(), t)].Files {
 		if err := filehash.Quick(dir, f.Path, f.Bytes, f.Sum, f.FooterSum); err != nil {
-			if err = gone.Check(dir, err); gone.Is(err) {
+			if err = gone.Check(dir, err); gone.Is(err) || !filehash.IsDamage(err) {
 				return nil, fmt.Errorf("%s: %w", dir, err)
 			}
 			return nil, fmt.Errorf("%s: %w; the run is damaged: copy it or capture it again; commq runs check says more",

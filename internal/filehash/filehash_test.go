@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/zeebo/xxh3"
 )
@@ -30,11 +31,26 @@ func TestFileAndFooter(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, "t.parquet"), []byte(c.content), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		expect(t, c.name+", whole", File(dir, "t.parquet", 16, whole), c.file)
-		expect(t, c.name+", footer", Footer(dir, "t.parquet", 16, footer), c.footer)
+		for _, of := range []struct {
+			part string
+			err  error
+			want string
+		}{{"whole", File(dir, "t.parquet", 16, whole), c.file},
+			{"footer", Footer(dir, "t.parquet", 16, footer), c.footer}} {
+			expect(t, c.name+", "+of.part, of.err, of.want)
+			if IsDamage(of.err) != (of.want != "") {
+				t.Errorf("%s, %s: damage: %v", c.name, of.part, of.err)
+			}
+		}
 	}
 	expect(t, "no hashes, but the size", File(dir, "t.parquet", 15, ""), "")
-	expect(t, "missing", Footer(dir, "none", 16, footer), "no such file")
+	missing := Footer(dir, "none", 16, footer)
+	expect(t, "missing", missing, "no such file")
+	folder := File(dir, ".", size(t, dir), whole)
+	expect(t, "a folder", folder, "is a directory")
+	if !IsDamage(missing) || IsDamage(folder) {
+		t.Errorf("damage: %v, %v", missing, folder)
+	}
 	changed := "no" + parquet[2:] // before the footer
 	if err := os.WriteFile(filepath.Join(dir, "t.parquet"), []byte(changed), 0o600); err != nil {
 		t.Fatal(err)
@@ -50,6 +66,60 @@ func TestFooterOfNoParquetFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect(t, "four bytes", Footer(dir, "t", 4, Text(1)), "4 bytes are no Parquet file")
+}
+
+func size(t *testing.T, path string) int64 {
+	t.Helper()
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.Size()
+}
+
+// A file is read again only if it may have changed.
+func TestHashesAreRemembered(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "t")
+	m := &memory{sums: map[identity]uint64{}, settled: time.Hour}
+	for _, c := range []struct {
+		settled time.Duration
+		content string
+		kept    int
+	}{{time.Hour, "young", 0}, {0, "older", 1}, {0, "other", 2}} {
+		if err := os.WriteFile(path, []byte(c.content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		then := time.Unix(1843, 0) // as cp -p and rsync -t set it
+		if err := os.Chtimes(path, then, then); err != nil {
+			t.Fatal(err)
+		}
+		m.settled = c.settled
+		for range 2 {
+			file, err := os.Open(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer file.Close()
+			if got, err := m.of(file); err != nil || got != xxh3.HashString(c.content) {
+				t.Errorf("%s: %x, %v", c.content, got, err)
+			}
+			if len(m.sums) != c.kept {
+				t.Errorf("%s: keeps %d hashes, want %d", c.content, len(m.sums), c.kept)
+			}
+		}
+		time.Sleep(20 * time.Millisecond) // longer than a tick of the clock of files
+	}
+	for id := range m.sums {
+		m.sums[id] = 77
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if got, err := m.of(file); err != nil || got != 77 {
+		t.Errorf("unchanged: %x, %v: it was read again", got, err)
+	}
 }
 
 func expect(t *testing.T, name string, err error, want string) {
