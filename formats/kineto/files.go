@@ -64,16 +64,16 @@ type files struct {
 	traces     []string
 	flights    map[int32]string
 	executions []string
-	others     int
 }
 
-// find finds the files of a job: a file alone, or those of a folder.
-func find(path string) (*files, error) {
+// find finds the files of a job: a file alone, or those of a folder. An error names all files that cannot be read; f
+// has the others.
+func find(path string) (f *files, err error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
 	}
-	f := &files{flights: map[int32]string{}}
+	f = &files{flights: map[int32]string{}}
 	if !info.IsDir() {
 		f.traces = []string{path}
 		return f, nil
@@ -82,31 +82,14 @@ func find(path string) (*files, error) {
 	if err != nil {
 		return nil, err
 	}
+	var unread []error
 	for _, e := range entries {
-		name := e.Name()
-		full := filepath.Join(path, name)
-		if info, err := os.Stat(full); err != nil || !info.Mode().IsRegular() ||
-			!strings.HasSuffix(strings.TrimSuffix(name, ".gz"), ".json") {
-			f.others++
-			continue
+		if strings.HasSuffix(strings.TrimSuffix(e.Name(), ".gz"), ".json") {
+			unread = append(unread, f.add(filepath.Join(path, e.Name())))
 		}
-		switch k, err := kindOf(full); {
-		case err != nil:
-			return nil, err
-		case k == traceFile:
-			f.traces = append(f.traces, full)
-		case k == flightFile:
-			rank, ok := rankOf(name)
-			if !ok {
-				return nil, fmt.Errorf("%s: no number of a rank in the name of a flight recorder's dump; want one as fr-3.json",
-					full)
-			}
-			f.flights[rank] = full
-		case k == executionFile:
-			f.executions = append(f.executions, full)
-		default:
-			f.others++
-		}
+	}
+	if err := errors.Join(unread...); err != nil {
+		return f, err
 	}
 	if len(f.traces) == 0 {
 		return nil, fmt.Errorf("%s has no trace of PyTorch's profiler (*.json, *.json.gz with traceEvents)", path)
@@ -116,10 +99,34 @@ func find(path string) (*files, error) {
 	return f, nil
 }
 
-// IsFolder reports whether a folder has traces of PyTorch's profiler.
+// add adds a file of the folder, unless it is of another kind.
+func (f *files) add(path string) error {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return err
+	}
+	k, err := kindOf(path)
+	switch k {
+	case traceFile:
+		f.traces = append(f.traces, path)
+	case flightFile:
+		rank, ok := rankOf(filepath.Base(path))
+		if !ok {
+			return fmt.Errorf("%s: no number of a rank in the name of a flight recorder's dump; want one as fr-3.json",
+				path)
+		}
+		f.flights[rank] = path
+	case executionFile:
+		f.executions = append(f.executions, path)
+	}
+	return err
+}
+
+// IsFolder reports whether a folder has traces of PyTorch's profiler; others of its files may be unreadable, which
+// ImportPath says.
 func IsFolder(path string) bool {
-	f, err := find(path)
-	return err == nil && len(f.traces) > 0
+	f, _ := find(path)
+	return f != nil && len(f.traces) > 0
 }
 
 var (

@@ -268,6 +268,23 @@ func TestErrors(t *testing.T) {
 	}
 }
 
+// A rank's file that cannot be read is not left out.
+func TestFilesThatCannotBeRead(t *testing.T) {
+	dir := write(t, t.TempDir(), head(0)+end)
+	for _, name := range []string{"notes.txt", "rank-1.json"} {
+		if err := os.Symlink("elsewhere", filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err := imported(t, dir)
+	if err == nil || !strings.Contains(err.Error(), "rank-1.json: no such file") || strings.Contains(err.Error(), "notes") {
+		t.Error(err)
+	}
+	if !IsFolder(dir) {
+		t.Error("no folder of traces")
+	}
+}
+
 // Times keep all their digits.
 func TestNanoseconds(t *testing.T) {
 	for text, want := range map[string]int64{"1712195495520871.123": 1712195495520871123, `"5"`: 5000, "-0.5": -500,
