@@ -61,6 +61,9 @@ func OpenCheckpoint(dir string, every time.Duration, facts []Fact) (c *Checkpoin
 		return nil, fmt.Errorf("make the folder of checkpoints: %w; name another with --checkpoint", err)
 	}
 	if err := private.Check(dir); err != nil {
+		if c.made {
+			err = errors.Join(err, removeFile(dir))
+		}
 		return nil, fmt.Errorf("--checkpoint: %w", err)
 	}
 	c.lock, err = takeLock(c.path(checkpointLock))

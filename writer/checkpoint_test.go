@@ -97,6 +97,31 @@ func TestCheckpointOfNothingLeavesNothing(t *testing.T) {
 	}
 }
 
+// A folder that is refused where it was made is removed, one that was there stays.
+func TestRefusedCheckpointLeavesNothing(t *testing.T) {
+	above := t.TempDir()
+	dir := filepath.Join(above, "kept")
+	if err := os.Chmod(above, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := writer.OpenCheckpoint(dir, 0, checkpointFacts); err == nil ||
+		!strings.Contains(err.Error(), "everybody can write to the folder that it is in") {
+		t.Error(err)
+	}
+	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the folder stays: %v", err)
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := writer.OpenCheckpoint(dir, 0, checkpointFacts); err == nil {
+		t.Error("one that was there")
+	}
+	if _, err := os.Stat(dir); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestCheckpointOfAnotherTaskOrDamagedIsRefused(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "kept")
 	c := openCheckpoint(t, dir)
