@@ -233,7 +233,8 @@ func TestRunsThatAreExchangedWhileRead(t *testing.T) {
 		exchanged <- err
 	}()
 	rows := 0
-	err = ReadTable(t.Context(), dir, &schema.EventsTable, 10, func(b schema.Batch) error { rows += b.Len(); return nil })
+	count := func(b schema.Batch) error { rows += b.Len(); return nil }
+	err = ReadTable(t.Context(), dir, &schema.EventsTable, 10, count)
 	if err := errors.Join(err, <-exchanged); err != nil || rows != 2 {
 		t.Errorf("%d rows, %v", rows, err)
 	}

@@ -18,7 +18,8 @@ const compactRows = 1 << 16
 // Compact rewrites the run in folder dir in place: many small files of a table become a few, by ranges of ranks, with
 // about perFile rows of events each (0 means the usual number) and sorted by the key. Rows and digest stay the same;
 // Compact fails when the digest comes out different. Derived tables are made again. Memory is bounded by an epoch. On
-// an error, and when ctx ends, the run stays as it was. It returns the manifests before and after.
+// an error other than ErrInPlace, and when ctx ends, the run stays as it was. It returns the manifests before and
+// after.
 //
 // progress is called from time to time with the number of rows of events and messages written so far and in all; it may
 // be nil.

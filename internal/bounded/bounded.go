@@ -39,7 +39,7 @@ func ReadAll(r io.Reader, most int64) ([]byte, error) {
 // OpenRegular opens a regular file, and returns its size. A folder of strangers may have links to devices that never
 // end, and pipes that nobody writes to: those are errors. What it checks is the open file, as another may get its name.
 func OpenRegular(name string) (*os.File, int64, error) {
-	f, err := os.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK, 0) // else opening a pipe waits for somebody who writes to it
+	f, err := os.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK, 0) // else a pipe waits for somebody who writes to it
 	if err != nil {
 		return nil, 0, err
 	}
