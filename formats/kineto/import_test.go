@@ -1,8 +1,6 @@
 package kineto
 
 import (
-	"bytes"
-	"compress/gzip"
 	"context"
 	"fmt"
 	"os"
@@ -331,7 +329,7 @@ func FuzzImport(f *testing.F) {
 		executionOf(paramsNode(2, 0, "all_reduce", 3)))
 	f.Add(head(1)+`{"ph":"X","cat":"user_annotation","name":"gloo:all_reduce","tid":9,"ts":5,"dur":3,"args":{`+
 		`"Input Dims":[[2,3]],"Input type":["float"],"Record function id":4}},`+end, "", execution)
-	f.Add(packed(f, head(0)+asked(10, 1, allreduce)+end), "{}", packed(f, execution))
+	f.Add(formatstest.Gzip(f, head(0)+asked(10, 1, allreduce)+end), "{}", formatstest.Gzip(f, execution))
 	f.Fuzz(func(t *testing.T, trace, flight, execution string) {
 		dir := write(t, t.TempDir(), trace)
 		writeAs(t, dir, "fr-0.json", flight)
@@ -342,18 +340,4 @@ func FuzzImport(f *testing.F) {
 		}
 		_, _ = imported(t, dir)
 	})
-}
-
-// packed compresses a text with gzip.
-func packed(f *testing.F, text string) string {
-	f.Helper()
-	var b bytes.Buffer
-	z := gzip.NewWriter(&b)
-	if _, err := z.Write([]byte(text)); err != nil {
-		f.Fatal(err)
-	}
-	if err := z.Close(); err != nil {
-		f.Fatal(err)
-	}
-	return b.String()
 }
