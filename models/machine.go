@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"slices"
 
 	"github.com/commq/commq/schema"
 )
@@ -183,12 +182,6 @@ func (m *Machine) Place(ranks int) (nodes int, of []int32, err error) {
 		return m.Nodes, of, nil
 	}
 	return last + 1, of, nil
-}
-
-// OnOneNode reports whether all ranks of a program are on one node. It is false for a program that does not fit.
-func (m *Machine) OnOneNode(ranks int) bool {
-	_, of, err := m.Place(ranks)
-	return err == nil && !slices.ContainsFunc(of, func(node int32) bool { return node != of[0] })
 }
 
 // Fits returns an error when the program has more ranks than the machine has CPUs, and they cannot all get the same

@@ -116,13 +116,13 @@ func TestOnOneNode(t *testing.T) {
 		{Machine{Nodes: 5, CPUsPerNode: 1, Mapping: Listed, NodeOf: []int{4, 4}}, 2, true},
 		{Machine{Nodes: 5, CPUsPerNode: 1, Mapping: Listed, NodeOf: []int{4}}, 2, false}, // does not fit
 	} {
-		if got := c.machine.OnOneNode(c.ranks); got != c.want {
+		if got := onOneNode(&c.machine, c.ranks); got != c.want {
 			t.Errorf("%d ranks on %+v: %v", c.ranks, c.machine, got)
 		}
 	}
 	for key, want := range map[string]bool{"latency_ns": true, "network.buses": true, "intra_node.latency_ns": false,
 		"cpu_ratio": false, "nccl.gpu": false, "network.cpu_ratio": false} {
-		if BetweenNodes(key) != want {
+		if isBetweenNodes(key) != want {
 			t.Errorf("%s: %v", key, !want)
 		}
 	}

@@ -57,8 +57,30 @@ func (m *Machine) Set(name, value string) error {
 	return m.setNodes(name, link)
 }
 
-// BetweenNodes reports whether a key of Set is one of the network between nodes, and not of a node or the machine.
-func BetweenNodes(key string) bool {
+// IdleChanges returns those of changes (KEY or KEY=VALUE of Set) that change no message of programs on so many ranks:
+// those of the network between nodes, if each program is on one node of each machine.
+func IdleChanges(changes []string, ranks []int32, machines ...*Machine) (idle []string) {
+	for _, m := range machines {
+		if slices.ContainsFunc(ranks, func(n int32) bool { return !onOneNode(m, int(n)) }) {
+			return nil
+		}
+	}
+	for _, change := range changes {
+		if key, _, _ := strings.Cut(change, "="); isBetweenNodes(key) {
+			idle = append(idle, change)
+		}
+	}
+	return idle
+}
+
+// onOneNode reports whether all ranks of a program are on one node. It is false for a program that does not fit.
+func onOneNode(m *Machine, ranks int) bool {
+	_, of, err := m.Place(ranks)
+	return err == nil && !slices.ContainsFunc(of, func(node int32) bool { return node != of[0] })
+}
+
+// isBetweenNodes reports whether a key of Set is one of the network between nodes, and not of a node or the machine.
+func isBetweenNodes(key string) bool {
 	part, rest, dotted := strings.Cut(key, ".")
 	if !dotted {
 		part, rest = "network", key

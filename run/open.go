@@ -60,10 +60,14 @@ func Open(ctx context.Context, dir string, need Need) (*Run, error) {
 }
 
 // ReadManifest reads the manifest of the run in folder dir, for readers that do not Open it but keep something for each
-// rank: it is an error if not every rank has its row, as the number alone may be wrong and large.
-func ReadManifest(ctx context.Context, dir string) (*schema.Manifest, error) {
+// rank: it is an error if not every rank has its row, as the number alone may be wrong and large. When the run lacks
+// something of need the error is that of Open.
+func ReadManifest(ctx context.Context, dir string, need Need) (*schema.Manifest, error) {
 	m, err := writer.ReadManifest(dir)
 	if err != nil {
+		return nil, err
+	}
+	if err := need.Check(filepath.Base(dir), m); err != nil {
 		return nil, err
 	}
 	return m, readRanks(ctx, dir, m, func(*schema.RankInfos) {})

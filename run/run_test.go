@@ -124,7 +124,7 @@ func TestEveryRankHasARow(t *testing.T) {
 		}
 		dir := write(t, store, fmt.Sprint("r", rows), threeRanks(), ranks)
 		_, opened := Open(t.Context(), dir, Need{})
-		_, read := ReadManifest(t.Context(), dir)
+		_, read := ReadManifest(t.Context(), dir, Need{})
 		for _, err := range []error{opened, read} {
 			if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 				t.Errorf("%d rows: %v; want %q", rows, err, want)

@@ -78,7 +78,7 @@ func describeModel(m *model.Model) *fittedRuns {
 	p := &fittedRuns{TrainingMessages: m.Traffic, TrainingUnexplained: m.Unexplained, Grids: m.Grids(), Laws: m.Laws(),
 		Unexplained: report.UnexplainedOf(m),
 		Warnings:    append([]report.Warning{}, report.Warnings(m, m.LargestRun(), nil)...),
-		textOf:      m.TextOf}
+		textOf:      textOf(m)}
 	for _, s := range m.Runs() {
 		p.Runs = append(p.Runs, fittedRun{s.Run, s.Ranks, s.Calls, s.Captures})
 	}

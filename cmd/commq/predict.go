@@ -265,7 +265,7 @@ type printedPrediction struct {
 func newPrintedPrediction(m *model.Model, o *predictOptions) *printedPrediction {
 	return &printedPrediction{Ranks: o.ranks, Training: m.Training, TrainingMessages: m.Traffic,
 		TrainingUnexplained: m.Unexplained, all: o.all,
-		Unexplained: report.UnexplainedOf(m), Slots: []report.SlotReport{}, Laws: m.Laws(), textOf: m.TextOf}
+		Unexplained: report.UnexplainedOf(m), Slots: []report.SlotReport{}, Laws: m.Laws(), textOf: textOf(m)}
 }
 
 // warn adds warnings, and with suggest the runs that would settle them.

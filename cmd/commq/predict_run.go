@@ -58,6 +58,11 @@ func extrapolate(ctx context.Context, a *app, m *model.Model, ranks int32,
 	})
 }
 
+// textOf returns what describes a communication of a model for people.
+func textOf(m *model.Model) func(communication string) string {
+	return func(communication string) string { return model.TextOf(m, communication) }
+}
+
 // printLaws prints a law per line; textOf describes its communication.
 func printLaws(w io.Writer, laws []model.PrintedLaw, textOf func(string) string) error {
 	for _, l := range laws {

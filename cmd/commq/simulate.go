@@ -161,19 +161,12 @@ func noteLostPieces(a *app, change string) {
 // noteOneNode notes that changes of the network between nodes (KEY or KEY=VALUE, of this flag) change no message of
 // programs on so many ranks, because on each of the machines all ranks are on one node.
 func noteOneNode(a *app, flag string, changes []string, ranks []int32, machines ...*models.Machine) {
-	var idle []string
-	for _, change := range changes {
-		if key, _, _ := strings.Cut(change, "="); models.BetweenNodes(key) {
-			idle = append(idle, flag+" "+change)
-		}
-	}
+	idle := models.IdleChanges(changes, ranks, machines...)
 	if len(idle) == 0 {
 		return
 	}
-	for _, m := range machines {
-		if slices.ContainsFunc(ranks, func(n int32) bool { return !m.OnOneNode(int(n)) }) {
-			return
-		}
+	for i := range idle {
+		idle[i] = flag + " " + idle[i]
 	}
 	a.note("all ranks are on one node of the machine, so %s changes no message: the keys of intra_node do",
 		strings.Join(idle, ", "))

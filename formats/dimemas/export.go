@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -37,11 +36,8 @@ var need = run.Need{AllCalls: true, ComputeTimes: true}
 // Export writes the run in folder dir as a Dimemas trace to w. Its notes are sentences about what the trace lacks or
 // represents differently. The error names what the run lacks. Intermediate data goes to a temporary file.
 func Export(ctx context.Context, dir string, w io.Writer, o ExportOptions) (notes []string, err error) {
-	m, err := run.ReadManifest(ctx, dir)
+	m, err := run.ReadManifest(ctx, dir, need)
 	if err != nil {
-		return nil, err
-	}
-	if err := need.Check(filepath.Base(dir), m); err != nil {
 		return nil, err
 	}
 	records, err := spill.Create(m.Ranks)

@@ -40,7 +40,7 @@ func Files(trace string) ([]string, error) {
 // Export writes the run in folder dir. Its notes are sentences about what the trace lacks. A run without times is an
 // error. Records that do not fit into memory go to temporary files.
 func Export(ctx context.Context, dir string, trace, names, rows io.Writer) (notes []string, err error) {
-	m, err := run.ReadManifest(ctx, dir)
+	m, err := run.ReadManifest(ctx, dir, run.Need{})
 	if err != nil {
 		return nil, err
 	}

@@ -45,7 +45,7 @@ func us(ns int64) json.Number { return json.Number(fmt.Sprintf("%d.%03d", ns/100
 // Export writes the run in folder dir to w. Calls that never returned have no slice, and a note says so. A run without
 // times is an error.
 func Export(ctx context.Context, dir string, w io.Writer) (notes []string, err error) {
-	m, err := run.ReadManifest(ctx, dir)
+	m, err := run.ReadManifest(ctx, dir, run.Need{})
 	if err != nil {
 		return nil, err
 	}

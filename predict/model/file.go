@@ -74,9 +74,9 @@ func (m *Model) Laws() (all []PrintedLaw) {
 // questions has, by the word in the name of a communication, what its law says of the call.
 var questions = map[string]string{"in": "is called by", "to": "sends to", "from": "receives from", "comm": "is among"}
 
-// TextOf describes a communication, such as "6 from", or a slot of it, such as "6 from [0]", for people: MPI_Irecv in
-// exchange (6) receives from.
-func (m *Model) TextOf(communication string) string {
+// TextOf describes a communication of m, such as "6 from", or a slot of it, such as "6 from [0]", for people: MPI_Irecv
+// in exchange (6) receives from.
+func TextOf(m *Model, communication string) string {
 	words := strings.Fields(communication)
 	for _, s := range m.Sites {
 		if len(words) > 1 && fmt.Sprint(s.Event.ID) == words[0] {
