@@ -18,7 +18,6 @@ import (
 	"github.com/commq/commq/predict/signature"
 	"github.com/commq/commq/predict/times"
 	"github.com/commq/commq/predict/training"
-	"github.com/commq/commq/schema"
 )
 
 // predictOptions are the flags of commq predict.
@@ -111,9 +110,6 @@ func (o *predictOptions) check() error {
 		return errors.New("predict: want the number of ranks to predict for, --ranks 64, or --holdout")
 	case o.ranks < 0:
 		return fmt.Errorf("--ranks %d: want 1 or more", o.ranks)
-	case o.ranks > schema.MaxRanks && o.name != "":
-		return fmt.Errorf("--ranks %d with --name: a run has at most %d ranks; leave out --name", o.ranks,
-			schema.MaxRanks)
 	}
 	if err := checkConditions(&o.conditions); err != nil {
 		return err
@@ -126,7 +122,7 @@ func runPredict(ctx context.Context, a *app, o *predictOptions) error {
 		return err
 	}
 	if o.name != "" { // before the laws are searched, not after
-		if err := a.checkName(o.name); err != nil {
+		if err := errors.Join(extrapolated.CheckRanks(o.ranks), a.checkName(o.name)); err != nil {
 			return err
 		}
 	}

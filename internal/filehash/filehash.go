@@ -60,7 +60,7 @@ const smallBytes = 1 << 20
 // file, footer that of its footer.
 func Quick(dir, path string, size int64, sum, footer string) error {
 	if size <= smallBytes && sum != "" {
-		return check(dir, path, size, sum, "the file", hashes.of)
+		return check(dir, path, size, sum, "the file", hashes.hash)
 	}
 	return Footer(dir, path, size, footer)
 }

@@ -100,7 +100,7 @@ func TestHashesAreRemembered(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer file.Close()
-			if got, err := m.of(file); err != nil || got != xxh3.HashString(c.content) {
+			if got, err := m.hash(file); err != nil || got != xxh3.HashString(c.content) {
 				t.Errorf("%s: %x, %v", c.content, got, err)
 			}
 			if len(m.sums) != c.kept {
@@ -117,7 +117,7 @@ func TestHashesAreRemembered(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	if got, err := m.of(file); err != nil || got != 77 {
+	if got, err := m.hash(file); err != nil || got != 77 {
 		t.Errorf("unchanged: %x, %v: it was read again", got, err)
 	}
 }

@@ -30,8 +30,8 @@ type identity struct {
 	changed       int64 // ns
 }
 
-// of returns the hash of a file, which it reads only if it does not know it.
-func (m *memory) of(file *os.File) (uint64, error) {
+// hash returns the hash of a file, which it reads only if it does not know it.
+func (m *memory) hash(file *os.File) (uint64, error) {
 	var s unix.Stat_t
 	if err := unix.Fstat(int(file.Fd()), &s); err != nil {
 		return 0, err

@@ -73,6 +73,15 @@ type Target struct {
 // unmatchedListed limits the messages without a partner that an error names.
 const unmatchedListed = 3
 
+// CheckRanks returns an error if a run of so many ranks cannot be saved.
+func CheckRanks(ranks int32) error {
+	if ranks > schema.MaxRanks {
+		return fmt.Errorf("--ranks %d with --name: a run has at most %d ranks; leave out --name", ranks,
+			schema.MaxRanks)
+	}
+	return nil
+}
+
 // Save writes the extrapolated run and returns its manifest. It is an error when a send has no receive or a receive no
 // send.
 func Save(ctx context.Context, m *model.Model, x *generate.Prediction, to Target) (*schema.Manifest, error) {
