@@ -12,28 +12,30 @@ import (
 const Mask = "xxxxx"
 
 // words end the names of options and variables whose value is a secret. They must come last: --password-file and
-// --token-count have none. pass counts after the name of what it opens (db-pass, smtp_pass), in a variable (CI_PASS,
-// dbPass), or alone, but not in --two-pass or bypass.
+// --token-count have none. pass must begin a word (pass, db-pass, CI_PASS, dbPass) or follow the name of what it opens
+// (SSHPASS), as it ends other words (bypass); name is a whole name.
 const (
 	words = `(?:password|passwd|passphrase|pwd|secret|token|credentials?|bearer|authorization|` +
-		`(?:api|access|secret|private|auth|account)[-_]?key|` + opened + `[-_.]?pass|(?-i:[A-Z0-9]_PASS|[a-z]Pass))`
+		`(?:api|access|secret|private|auth|account)[-_]?key|(?:\b|_)` + opened + `?pass|(?-i:[a-z]Pass))`
 	opened = `(?:user|admin|root|login|account|auth|key|cert|db|database|my|mysql|sql|pg|postgres|mongo|redis|ssh|ftp|` +
 		`http|proxy|smtp|imap|mail|ldap|git|svc|service)`
-	alone = `(?:^|[^\w-])-{0,2}pass`
+	name = `[\w.-]*` + words
 )
 
 // Of a command line's words, named matches the names of options that have their value in the next word, valued those
 // with NAME=VALUE. The parameters of a URL end at & and are left to Text.
 var (
-	named  = regexp.MustCompile(`(?i)(?:` + words + `|` + alone + `)$`)
-	valued = regexp.MustCompile(`(?is)^([^\s?&]*?` + words + `|(?:[^\s?&]*[.:,])?-{0,2}pass)=(.*)$`)
+	named  = regexp.MustCompile(`(?i)` + words + `$`)
+	valued = regexp.MustCompile(`(?is)^([^\s?&]*?` + words + `)=(.*)$`)
 )
 
-// switches matches values that turn something on or off. counted matches names whose value may be a number: of tokens
-// (--token 5), of a pass (--pass 1).
+// switches matches values that turn something on or off, passes names of passes over data and of filters. counted
+// matches names whose value may be a number: of tokens (--token 5), of a pass (--pass 1).
 var (
 	switches = regexp.MustCompile(`^(?:true|false|yes|no|none|on|off)?$`)
-	counted  = []struct{ name, value *regexp.Regexp }{
+	passes   = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:one|two|three|n|num|multi|single|first|second|third|last|per|each|` +
+		`low|high|band)[-_.]?pass\W*$`)
+	counted = []struct{ name, value *regexp.Regexp }{
 		{regexp.MustCompile(`(?i)token\W*$`), regexp.MustCompile(`^[0-9]{1,5}$`)},
 		{regexp.MustCompile(`(?i)pass\W*$`), regexp.MustCompile(`^[0-9]{1,2}$`)},
 	}
@@ -57,24 +59,34 @@ var (
 // ends at a blank, a quote or the end of a URL's parameter.
 var patterns = []*regexp.Regexp{
 	// NAME=VALUE
-	regexp.MustCompile(`(?i)((?:` + words + `|` + alone + `)\s*=\s*)(` + quoted + `|[^\s&;"']+)`),
+	regexp.MustCompile(`(?i)(` + name + `\s*=\s*)(` + quoted + `|[^\s&;"']+)`),
 	// "name": "value", as in JSON, also where JSON is a text of JSON
-	regexp.MustCompile(`(?is)((?:` + words + `|["']pass)\\*["']\s*:\s*\\*)("(?:[^"\\]|\\.)*|'[^']*)`),
-	// "name": value in an object of JSON; errors quote names before a colon too: unknown key "token": want ...
-	regexp.MustCompile(`(?i)([{,]\s*\\*["'](?:[^"']*` + words + `|pass)\\*["']\s*:\s*)([^\s"',}\\]+)`),
+	regexp.MustCompile(`(?is)(` + name + `\\*["']\s*:\s*\\*)("(?:[^"\\]|\\.)*|'[^']*)`),
+	// "name": number in JSON; errors have words after a name in quotes: unknown key "token": want ...
+	regexp.MustCompile(`(?i)(` + name + `\\*["']\s*:\s*)([0-9]+)`),
 	// a header of HTTP
 	regexp.MustCompile(`(?i)((?:(?:^|["'-])token|authorization|api-key):\s*(?:bearer |basic )?)([^\s"']+)`),
 	// --name VALUE
-	regexp.MustCompile(`(?i)((?:^|\s)--?(?:[a-z0-9_.-]*` + words + `|pass)\s+)(` + quoted + `|[^\s"'-][^\s"']*)`),
+	regexp.MustCompile(`(?i)((?:^|\s)--?` + name + `\s+)(` + quoted + `|[^\s"'-][^\s"']*)`),
 }
 
 const quoted = `"[^"]*|'[^']*`
 
-// compared matches a comparison of SQL, which errors of a database repeat: WHERE token = rank.
-var compared = regexp.MustCompile(`\s=\s+[A-Za-z_.]+[),]*$`)
+// compared matches a comparison in statement, SQL, which errors of a database repeat: WHERE token = rank.
+var (
+	compared  = regexp.MustCompile(`\s=\s+[A-Za-z_.]+[),]*$`)
+	statement = regexp.MustCompile(`(?i)\b(?:select|where)\b`)
+)
 
 // Text masks secrets in a text, such as an address, a line for a shell or a message. It leaves comparisons of SQL.
-func Text(s string) string { return masked(s, compared.MatchString) }
+func Text(s string) string {
+	if statement.MatchString(s) {
+		return masked(s, compared.MatchString)
+	}
+	return masked(s, keepNone)
+}
+
+func keepNone(string) bool { return false }
 
 // masked masks secrets in a text, except the names with their values that keep is true of.
 func masked(s string, keep func(match string) bool) string {
@@ -99,7 +111,7 @@ func masked(s string, keep func(match string) bool) string {
 
 // value masks the value of an option or variable whose name says that it is a secret, unless it is a switch or a count.
 func value(name, text string) string {
-	if switches.MatchString(text) {
+	if switches.MatchString(text) || passes.MatchString(name) {
 		return text
 	}
 	for _, c := range counted {
@@ -115,9 +127,9 @@ func value(name, text string) string {
 func Args(line []string) (words []string, n int) {
 	words = make([]string, len(line))
 	for i, word := range line {
-		words[i] = masked(word, func(string) bool { return false })
+		words[i] = masked(word, keepNone)
 		if m := valued.FindStringSubmatch(word); m != nil {
-			words[i] = m[1] + "=" + value(m[1], m[2])
+			words[i] = masked(m[1], keepNone) + "=" + value(m[1], m[2])
 		}
 		if option := before(line, i); named.MatchString(option) {
 			words[i] = value(option, word)

@@ -35,7 +35,11 @@ func TestText(t *testing.T) {
 		`unknown key "token": want one of a, b`:                `unknown key "token": want one of a, b`,
 		`rule "two-pass": late-sender`:                         `rule "two-pass": late-sender`,
 		"SELECT 1 FROM a WHERE token = rank AND 1":             "SELECT 1 FROM a WHERE token = rank AND 1",
-		"(a.secret = b.secret) OR password = 'h1dden'":         "(a.secret = b.secret) OR password = 'xxxxx'",
+		"WHERE (a.secret = b.secret) OR pwd = 'h1dden'":        "WHERE (a.secret = b.secret) OR pwd = 'xxxxx'",
+		"password = letters":                                   "password = xxxxx",
+		"--vault-pass h1dden rabbitmq_pass=h1dden":             "--vault-pass xxxxx rabbitmq_pass=xxxxx",
+		"monkeypass=h lowPass=h --dummy-n-pass h":              "monkeypass=h lowPass=h --dummy-n-pass h",
+		`keys "a", "token": want one`:                          `keys "a", "token": want one`,
 		"a -pass 1 --two-pass in.dat -first-pass b --pass=12":  "a -pass 1 --two-pass in.dat -first-pass b --pass=12",
 		"two_pass=late n-pass: 3 \"two-pass\": \"late\"":       "two_pass=late n-pass: 3 \"two-pass\": \"late\"",
 		"-pass h1dden --db-pass h1dden my_pass=h1dden":         "-pass xxxxx --db-pass xxxxx my_pass=xxxxx",
@@ -72,6 +76,7 @@ func TestArgs(t *testing.T) {
 		{[]string{"--password=token5", "-c", "password = hidden"}, []string{"--password=xxxxx", "-c", "password = xxxxx"}, 2},
 		{[]string{"http://h/?pass=abcd&schema=x"}, []string{"http://h/?pass=xxxxx&schema=x"}, 1},
 		{[]string{"http://h/?token=abcd;e&schema=x"}, []string{"http://h/?token=xxxxx;e&schema=x"}, 1},
+		{[]string{"--env=A=redis://u:" + hidden + "@h,B_TOKEN=x"}, []string{"--env=A=redis://u:xxxxx@h,B_TOKEN=xxxxx"}, 1},
 		{[]string{}, []string{}, 0},
 	} {
 		got, n := Args(c.words)
