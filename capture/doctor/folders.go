@@ -23,8 +23,8 @@ var sharedFileSystems = map[int64]string{0x6969: "NFS", 0x0BD00BD0: "Lustre", 0x
 // leastFreeBytes is the room in the spool folder below which doctor warns.
 const leastFreeBytes = 1 << 30
 
-// spoolFolder checks the folder that ranks write their records to: room, mapped files, a local disk,
-// and that nobody else can write to it.
+// spoolFolder checks the folder that ranks write their records to: room, mapped files, a local disk, and that nobody else
+// can write to it.
 func spoolFolder(dir string) Finding {
 	const name = "spool folder"
 	named := dir != "" // else commq makes one of its own below
@@ -44,11 +44,9 @@ func spoolFolder(dir string) Finding {
 	free := int64(fs.Bavail) * int64(fs.Bsize)
 	remote, isShared := sharedFileSystems[int64(uint32(fs.Type))]
 	unmapped := withoutSharedMaps(f)
+	var foreign error
 	if named {
-		if err := private.Check(dir); err != nil {
-			return warning(name, "commq exec --spool refuses it: make the folder with mkdir -m 700; commq capture --spool "+
-				"makes one of its own in it", "%v", err)
-		}
+		foreign = private.Check(dir)
 	}
 	switch {
 	case free < leastFreeBytes:
@@ -60,6 +58,9 @@ func spoolFolder(dir string) Finding {
 	case isShared:
 		return warning(name, "a folder on each node's own disk is faster; name one with --spool, and copy the files "+
 			"together afterwards", "%s: %s, %s free", dir, remote, units.Bytes(free))
+	case foreign != nil: // capture takes it
+		return warning(name, "commq exec --spool refuses it: make the folder with mkdir -m 700; commq capture --spool "+
+			"makes one of its own in it", "%v", foreign)
 	}
 	return ok(name, "%s: %s free, records are written through shared maps", dir, units.Bytes(free))
 }

@@ -234,11 +234,12 @@ func (a *app) replaceFolder(name, mark string, write func(name string) error) er
 	if err != nil {
 		return err
 	}
-	err = os.WriteFile(filepath.Join(beside, besideMark), nil, 0o666)
+	release, err := markBeside(beside)
 	if err == nil {
+		defer release()
 		err = replaceBy(name, beside, write)
 	}
-	if err != nil && missing(name) {
+	if err != nil && missing(name) && !missing(filepath.Join(beside, oldFolder)) {
 		return fmt.Errorf("%w; the old folder is %s", err, filepath.Join(beside, oldFolder))
 	}
 	return errors.Join(err, removeBeside(beside))
@@ -251,6 +252,27 @@ const (
 	oldFolder  = "old"
 	besideMark = ".commq-replaces"
 )
+
+// markBeside marks a folder beside one that is replaced, and locks the mark: a killed command holds no lock. release
+// gives it up.
+func markBeside(beside string) (release func(), err error) {
+	f, err := os.OpenFile(filepath.Join(beside, besideMark), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	_ = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) // not every file system has locks
+	return func() { f.Close() }, nil
+}
+
+// isLeft reports whether a folder beside another was left by a command that was killed: it is marked and not locked.
+func isLeft(beside string) bool {
+	f, err := os.OpenFile(filepath.Join(beside, besideMark), os.O_WRONLY|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	return !errors.Is(unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB), unix.EWOULDBLOCK)
+}
 
 // besideName begins the name of the folder beside one that is replaced.
 func besideName(name string) string { return "." + filepath.Base(name) + ".new-" }
@@ -273,7 +295,7 @@ func replaceBy(name, beside string, write func(name string) error) error {
 	return nil
 }
 
-// removeLeft removes what killed commands have left beside a folder. It knows it by besideMark: others may lie there.
+// removeLeft removes what killed commands have left beside a folder. Others may lie there too.
 func removeLeft(name string) error {
 	entries, err := os.ReadDir(filepath.Dir(name))
 	if err != nil && !errors.Is(err, fs.ErrPermission) { // not to be listed
@@ -281,7 +303,7 @@ func removeLeft(name string) error {
 	}
 	for _, e := range entries {
 		left := filepath.Join(filepath.Dir(name), e.Name())
-		if !strings.HasPrefix(e.Name(), besideName(name)) || missing(filepath.Join(left, besideMark)) {
+		if !strings.HasPrefix(e.Name(), besideName(name)) || !e.IsDir() || !isLeft(left) {
 			continue
 		}
 		if err := removeBeside(left); err != nil {

@@ -104,16 +104,18 @@ func TestReplaceFolderRemovesOnlyItsOwn(t *testing.T) {
 		}
 		return err
 	}
-	foreign := []string{".out.new", ".out.new-4", ".out.new-notes", ".out.old"}
+	foreign := []string{".out.new", ".out.new-4", ".out.new-file", ".out.new-notes", ".out.old"}
 	err := make("out/mark", ".out.new/mark", ".out.old/mark", ".out.new-notes/mark", ".out.new-1/new/mark",
 		".out.new-1/"+besideMark, ".out.new-2/new/half", ".out.new-2/"+besideMark, ".out.new-3/"+besideMark,
-		".out.new-4/new/mark")
+		".out.new-4/new/mark", ".out.new-file")
 	if err != nil {
 		t.Fatal(err)
 	}
 	err = (&app{replace: true}).replaceFolder(filepath.Join(dir, "out"), mark, func(out string) error {
-		if missing(filepath.Join(filepath.Dir(out), besideMark)) {
+		if beside := filepath.Dir(out); missing(filepath.Join(beside, besideMark)) {
 			t.Error("a command that is killed now leaves a folder that no other removes")
+		} else if isLeft(beside) {
+			t.Error("another command removes what this one is writing")
 		}
 		return errors.Join(os.Mkdir(out, 0o755), os.WriteFile(filepath.Join(out, mark), nil, 0o644))
 	})
