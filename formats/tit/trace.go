@@ -25,9 +25,9 @@ type file interface {
 type opener func(path string) (file, int64, error)
 
 func openFile(path string) (file, int64, error) {
-	f, size, err := bounded.OpenRegular(path) // the trace is read several times
+	f, size, err := bounded.OpenRegular(path)
 	if err != nil {
-		return nil, 0, err
+		return nil, 0, fmt.Errorf("%w; the trace is read several times", err)
 	}
 	return f, size, nil
 }

@@ -4,8 +4,10 @@ package bounded
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -37,21 +39,38 @@ func ReadAll(r io.Reader, most int64) ([]byte, error) {
 }
 
 // OpenRegular opens a regular file, and returns its size. A folder of strangers may have links to devices that never
-// end, and pipes that nobody writes to: those are errors. What it checks is the open file, as another may get its name.
+// end, and pipes that nobody writes to: those are errors, and are not opened, which may start a device. The open file is
+// checked too, as another may have got its name meanwhile.
 func OpenRegular(name string) (*os.File, int64, error) {
-	f, err := os.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK, 0) // else a pipe waits for somebody who writes to it
+	info, err := os.Stat(name)
+	if err == nil {
+		err = checkRegular(name, info)
+	}
 	if err != nil {
 		return nil, 0, err
 	}
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s is not a regular file", name)
+	f, err := os.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0) // a pipe would wait for its writer
+	if errors.Is(err, unix.EWOULDBLOCK) {                                     // another program has a lease on the file, and gives it up
+		f, err = os.Open(name)
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	if info, err = f.Stat(); err == nil {
+		err = errors.Join(checkRegular(name, info), unix.SetNonblock(int(f.Fd()), false))
 	}
 	if err != nil {
 		f.Close()
 		return nil, 0, err
 	}
 	return f, info.Size(), nil
+}
+
+func checkRegular(name string, info fs.FileInfo) error {
+	if info.Mode().IsRegular() {
+		return nil
+	}
+	return fmt.Errorf("%s is not a regular file", name)
 }
 
 // ReadRegular reads a regular file of at most most bytes.
@@ -101,7 +120,7 @@ func ReadFile(name string, most int64) ([]byte, error) {
 	return text, nil
 }
 
-// Reader fails with Err when more than Left bytes are read of From. A decoder of many values sets Left before each.
+// Reader reads Left bytes of From, and then fails with Err. A decoder of many values sets Left before each.
 type Reader struct {
 	From io.Reader
 	Left int64

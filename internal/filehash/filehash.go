@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 
 	"github.com/zeebo/xxh3"
+	"golang.org/x/sys/unix"
 )
 
 // Mismatch is the error about a file that is not as the manifest says.
@@ -21,11 +22,16 @@ func (e *Mismatch) Error() string { return e.text }
 
 func mismatch(format string, args ...any) error { return &Mismatch{fmt.Sprintf(format, args...)} }
 
-// IsDamage reports whether an error is that of a file that is missing or not as the manifest says. Others, such as that
-// there are too many open files, tell nothing of the file.
+// IsDamage reports whether an error is that of a file that is missing, unreadable or not as the manifest says. Others,
+// such as that there are too many open files, tell nothing of the file.
 func IsDamage(err error) bool {
 	var m *Mismatch
-	return errors.As(err, &m) || errors.Is(err, fs.ErrNotExist)
+	for _, is := range []error{fs.ErrNotExist, unix.EIO, unix.EISDIR, unix.ENOTDIR} {
+		if errors.Is(err, is) {
+			return true
+		}
+	}
+	return errors.As(err, &m)
 }
 
 // Text is how the manifest writes a hash.
@@ -55,9 +61,9 @@ func Footer(dir, path string, size int64, want string) error {
 // smallBytes is the size of a file up to which Quick reads all of it.
 const smallBytes = 1 << 20
 
-// Quick compares a file before it is read: all of a small one, which takes up to 0.1 ms, again only if it has changed;
-// the footer of a larger one, of whose pages the reader finds changed data by their checksums. sum is the hash of the
-// file, footer that of its footer.
+// Quick compares a file before it is read. It reads all of a small one, which takes up to 0.1 ms, and only once in a
+// process unless it has changed. Of a larger one it reads the footer; the reader finds changed data of its pages by their
+// checksums. sum is the hash of the file, footer that of its footer.
 func Quick(dir, path string, size int64, sum, footer string) error {
 	if size <= smallBytes && sum != "" {
 		return check(dir, path, size, sum, "the file", hashes.hash)

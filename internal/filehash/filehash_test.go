@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/zeebo/xxh3"
+	"golang.org/x/sys/unix"
 )
 
 // parquet is shaped like a Parquet file: three bytes of pages, five of metadata, their length, PAR1.
@@ -48,7 +49,7 @@ func TestFileAndFooter(t *testing.T) {
 	expect(t, "missing", missing, "no such file")
 	folder := File(dir, ".", size(t, dir), whole)
 	expect(t, "a folder", folder, "is a directory")
-	if !IsDamage(missing) || IsDamage(folder) {
+	if tooMany := error(unix.EMFILE); !IsDamage(missing) || !IsDamage(folder) || IsDamage(tooMany) {
 		t.Errorf("damage: %v, %v", missing, folder)
 	}
 	changed := "no" + parquet[2:] // before the footer

@@ -25,6 +25,7 @@ type memory struct {
 // identity differs when a file was changed since, or is another one. Unlike the time of change, which the system sets,
 // the one of its data can be set back.
 type identity struct {
+	path          string // some file systems number files anew
 	device, inode uint64
 	size          int64
 	changed       int64 // ns
@@ -36,7 +37,7 @@ func (m *memory) hash(file *os.File) (uint64, error) {
 	if err := unix.Fstat(int(file.Fd()), &s); err != nil {
 		return 0, err
 	}
-	id := identity{s.Dev, s.Ino, s.Size, s.Ctim.Nano()}
+	id := identity{file.Name(), s.Dev, s.Ino, s.Size, s.Ctim.Nano()}
 	if sum, ok := m.known(id); ok {
 		return sum, nil
 	}
