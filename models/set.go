@@ -60,14 +60,14 @@ func (m *Machine) Set(name, value string) error {
 // IdleChanges returns those of changes (KEY or KEY=VALUE of Set) that change no message of programs on so many ranks:
 // those of the network between nodes, if each program is on one node of each machine.
 func IdleChanges(changes []string, ranks []int32, machines ...*Machine) (idle []string) {
-	for _, m := range machines {
-		if slices.ContainsFunc(ranks, func(n int32) bool { return !onOneNode(m, int(n)) }) {
-			return nil
-		}
-	}
 	for _, change := range changes {
 		if key, _, _ := strings.Cut(change, "="); isBetweenNodes(key) {
 			idle = append(idle, change)
+		}
+	}
+	for _, m := range machines {
+		if len(idle) > 0 && slices.ContainsFunc(ranks, func(n int32) bool { return !onOneNode(m, int(n)) }) {
+			return nil
 		}
 	}
 	return idle

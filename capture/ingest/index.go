@@ -217,7 +217,7 @@ func (p *packer) put(v any) error {
 func (p *packer) Write(b []byte) (int, error) {
 	if p.left -= int64(len(b)); p.left < 0 {
 		return 0, fmt.Errorf("what this part has for the others is more than the %d MiB that they read at once; "+
-			"ingest in more parts, each of fewer ranks", p.most>>20)
+			"remove the folder of parts, and ingest in more parts, each of fewer ranks", p.most>>20)
 	}
 	return p.zstd.Write(b)
 }

@@ -319,7 +319,7 @@ func TestPartsThatOthersRefuseAreNotWritten(t *testing.T) {
 		}
 	}
 	err = p.put(make([]byte, 1<<20))
-	if err == nil || !strings.Contains(err.Error(), "more than the 1 MiB that they read at once; ingest in more parts") {
+	if err == nil || !strings.Contains(err.Error(), "the 1 MiB that they read at once; remove the folder of parts, and ingest") {
 		t.Error(err)
 	}
 }

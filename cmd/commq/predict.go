@@ -122,7 +122,10 @@ func runPredict(ctx context.Context, a *app, o *predictOptions) error {
 		return err
 	}
 	if o.name != "" { // before the laws are searched, not after
-		if err := errors.Join(extrapolated.CheckRanks(o.ranks), a.checkName(o.name)); err != nil {
+		if err := extrapolated.CheckRanks(o.ranks); err != nil {
+			return fmt.Errorf("--ranks with --name: %w; leave out --name", err)
+		}
+		if err := a.checkName(o.name); err != nil {
 			return err
 		}
 	}

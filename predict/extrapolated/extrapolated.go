@@ -76,8 +76,7 @@ const unmatchedListed = 3
 // CheckRanks returns an error if a run of so many ranks cannot be saved.
 func CheckRanks(ranks int32) error {
 	if ranks > schema.MaxRanks {
-		return fmt.Errorf("--ranks %d with --name: a run has at most %d ranks; leave out --name", ranks,
-			schema.MaxRanks)
+		return fmt.Errorf("%d ranks: a run has at most %d", ranks, schema.MaxRanks)
 	}
 	return nil
 }
