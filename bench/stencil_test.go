@@ -30,7 +30,7 @@ type stencil struct {
 const (
 	stencilRows   = 15      // of events, per rank and step, without the occasional calls
 	stencilSends  = 8       // messages per rank and step
-	stencilShards = 8       // files of events and of messages, as ingest makes them
+	stencilShards = 8       // files of events and of messages, more than ingest makes
 	stencilEpoch  = 1 << 20 // rows of events per epoch, about
 )
 
