@@ -37,8 +37,12 @@ func writeSmall(t *testing.T, store, name string, ranks int32, rows ...schema.Me
 		t.Fatal(err)
 	}
 	defer run.Abort()
-	comms, events, messages := &schema.Comms{}, &schema.Events{}, &schema.Messages{}
+	infos, comms := &schema.RankInfos{}, &schema.Comms{}
+	events, messages := &schema.Events{}, &schema.Messages{}
 	for rank := range ranks {
+		r := schema.NullRankInfo
+		r.Rank, r.Threads, r.Events = rank, 1, 1
+		infos.Append(&r)
 		c, e := schema.NullComm, schema.NullEvent
 		c.CommRank, c.WorldRank, c.Kind = rank, rank, int16(schema.CommWorld)
 		comms.Append(&c)
@@ -56,7 +60,7 @@ func writeSmall(t *testing.T, store, name string, ranks int32, rows ...schema.Me
 			m.Hash = "crc64"
 		}
 	}
-	for _, b := range []schema.Batch{comms, events, messages} {
+	for _, b := range []schema.Batch{infos, comms, events, messages} {
 		if err := run.Write(0, b); err != nil {
 			t.Fatal(err)
 		}
