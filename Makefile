@@ -58,7 +58,7 @@ test-commq-second:
 	$(GO) test -timeout 2h ./cmd/commq -skip '$(COMMQ_FIRST)'
 test-packages:
 	packages=$$($(GO) list ./...) && \
-	$(GO) test -p 2 -timeout 2h ./queries ./capture/shim $$(echo "$$packages" | grep -v '/cmd/commq$$')
+	$(GO) test -p 2 -timeout 2h ./queries ./capture/shim ./packaging ./writer ./capture/ingest ./predict ./ui $$(echo "$$packages" | grep -v '/cmd/commq$$')
 
 # What commq costs beside its peers: at most an hour.
 bench: build
