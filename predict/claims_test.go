@@ -283,6 +283,23 @@ func toOthers(times func(ranks int) int) func(ranks int) *signature.Run {
 	}
 }
 
+// barrierWhere exchanges in a ring and has a barrier on some numbers of ranks, three times.
+func barrierWhere(has func(ranks int) bool) func(ranks int) *signature.Run {
+	return func(ranks int) *signature.Run {
+		return testruns.Calls(ranks, nil, func(rank int) (all []testruns.Call) {
+			none := testruns.None
+			for range 3 {
+				all = append(all, testruns.Call{Site: 0, Call: schema.CallSendrecv, To: (rank + 1) % ranks,
+					From: (rank + ranks - 1) % ranks, Bytes: 80, Root: none})
+				if has(ranks) {
+					all = append(all, testruns.Call{Site: 1, Call: schema.CallBarrier, To: none, From: none, Root: none})
+				}
+			}
+			return all
+		})
+	}
+}
+
 // Nothing that is called exact is wrong where the runs leave more than one possibility.
 func TestClaims(t *testing.T) {
 	for _, c := range []struct {
@@ -313,6 +330,13 @@ func TestClaims(t *testing.T) {
 			[]int{4, 6, 8, 12, 16}, []int{30, 36}},
 		{"the root of the ranks, as an extent has it", toOthers(func(p int) int { return int(math.Sqrt(float64(p))) }),
 			[]int{4, 6, 8, 12, 16}, []int{18, 32}},
+		{"a barrier on few ranks", barrierWhere(func(p int) bool { return p < 10 }), []int{4, 8, 16, 32}, []int{9, 64}},
+		{"a barrier on less than half of the most", barrierWhere(func(p int) bool { return p < 20 }), []int{4, 8, 16, 32},
+			[]int{6, 12, 18, 64}},
+		{"a barrier on many ranks", barrierWhere(func(p int) bool { return p > 9 }), []int{4, 8, 12, 16}, []int{10, 24}},
+		{"a barrier on the most ranks", barrierWhere(func(p int) bool { return p > 13 }), []int{4, 8, 12, 16}, []int{24}},
+		{"a barrier in the middle", barrierWhere(func(p int) bool { return p == 8 }), []int{4, 8, 12, 16}, []int{6, 24}},
+		{"a barrier where three divides", barrierWhere(func(p int) bool { return p%3 == 0 }), []int{4, 6, 8, 9, 12}, []int{16, 18}},
 		{"three times, then four, as a law of a grid has it", threeThenFour, []int{4, 6, 8, 12, 16}, []int{23, 29}},
 	} {
 		m := train(t, c.training, c.run)

@@ -2,6 +2,7 @@ package generate
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/commq/commq/predict/model"
@@ -177,8 +178,11 @@ func (p *peerLaws) askTheRest() {
 // evaluate returns the map that the laws of a family give for a place; nil if the slot does not exist there.
 func (p *peerLaws) evaluate(family, name string, index []int32) (*pattern.Map, error) {
 	if s := p.model.PatternSlot(name); s != nil {
-		if p.isGone(s) {
+		if last, first, ends := p.endOf(s); ends && p.ranks >= first {
 			return nil, nil
+		} else if ends && p.ranks > last {
+			return nil, &pattern.Refusal{Slot: name, Ranks: p.ranks, Reason: pattern.Ambiguous,
+				Detail: fmt.Sprintf("it occurs up to %d ranks and not from %d on, and no run shows what is between", last, first)}
 		}
 		return p.model.Pattern.Map(name, p.ranks)
 	}
@@ -278,14 +282,16 @@ func (p *peerLaws) isBeside(family string, index []int32) bool {
 	return false
 }
 
-// isGone reports whether a slot exists only on few ranks: all runs up to some have it, and the two largest runs or
-// more do not. What is done when an axis has one rank is not done when it has more.
-func (p *peerLaws) isGone(s *pattern.Slot) bool {
-	last := int32(0)
+// endOf returns the largest run that has a slot and the smallest one that does not, if it exists only on few ranks: all
+// runs up to some have it, and the two largest runs or more do not. What is done when an axis has one rank is not done
+// when it has more.
+func (p *peerLaws) endOf(s *pattern.Slot) (last, first int32, ends bool) {
 	for _, m := range s.Runs {
 		last = max(last, m.Ranks)
 	}
-	t := p.model.Training
-	n := len(t)
-	return p.ranks > last && n > 2 && last < t[n-2] && len(s.Runs) == 1+slices.Index(t, last)
+	t, n := p.model.Training, len(s.Runs)
+	if len(t) < 3 || len(t)-n < 2 || n != 1+slices.Index(t, last) {
+		return 0, 0, false
+	}
+	return last, t[n], true
 }

@@ -92,10 +92,12 @@ func groupComms(sites []*Site, t *join.Training) (groups []*CommGroup, all []pat
 	return g.groups, g.slots
 }
 
-// membersCall reports whether at each place those who make the call are the members of the communicators there. Of two
-// groups that communicate with each other nothing is said.
+// membersCall reports whether at each place those who make the call are the members of the communicators there, and
+// every run makes it: if some runs do not, the laws of the callers tell on how many ranks it is made. Of two groups that
+// communicate with each other nothing is said.
 func (g *commGrouper) membersCall(calls []*slots.Slot) bool {
 	for i := range g.t.Runs {
+		isMade := false
 		for _, s := range calls {
 			callers, members := 0, 0
 			seen := map[*signature.Comm]bool{}
@@ -117,6 +119,10 @@ func (g *commGrouper) membersCall(calls []*slots.Slot) bool {
 			if callers != members {
 				return false
 			}
+			isMade = isMade || callers > 0
+		}
+		if !isMade {
+			return false
 		}
 	}
 	return true

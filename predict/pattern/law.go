@@ -431,8 +431,14 @@ func (p Presence) String() string {
 		return fmt.Sprintf("%s has more than %d", axisName(p.Axis), p.N)
 	case OddExtent:
 		return fmt.Sprintf("%s has an odd number", axisName(p.Axis))
-	case EvenExponent, OddExponent:
-		return fmt.Sprintf("log2 P has %s", p.Kind)
+	case PowersOnly:
+		return "P is a power of two"
+	case PowersNever:
+		return "P is not a power of two"
+	case EvenExponent:
+		return "log2 P is even"
+	case OddExponent:
+		return "log2 P is odd"
 	}
 	return "P is " + string(p.Kind)
 }

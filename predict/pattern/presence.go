@@ -50,6 +50,9 @@ func conditions(sizes []int32, c *class, first int) []Presence {
 	out := []Presence{{Kind: FromRanks, N: sizes[first]}, {Kind: PowersOnly}, {Kind: PowersNever},
 		{Kind: EvenRanks}, {Kind: OddRanks},
 		{Kind: EvenExponent}, {Kind: OddExponent}}
+	if first > 0 && sizes[first-1]+1 < sizes[first] { // it may begin anywhere between
+		out = append(out, Presence{Kind: FromRanks, N: sizes[first-1] + 1})
+	}
 	for n := int32(3); n <= 8; n++ {
 		out = append(out, Presence{Kind: MultipleOf, N: n})
 	}
