@@ -53,7 +53,7 @@ a machine. Memory grows with how much ranks differ, not with the number of calls
 The runs may not settle everything: destinations have no law, laws that agree on all runs disagree at this number of
 ranks (undecided), less than --explained of the messages are explained, or the program may cut a field into other pieces
 there (layout-switch). Then predict prints the communications that are fully known. For each other one it prints the
-reason, the run that would settle it, and its totals if they go on as in the runs. It writes no run, and the exit status
+reason, the run that may settle it, and its totals if they go on as in the runs. It writes no run, and the exit status
 is 2. --accept assumes that the layout stays as it is, or takes the simplest of the laws that disagree.
 
 Most programs need four runs or more, captured with --stack 16, so that a call is known by its path from main. Several
@@ -226,6 +226,18 @@ type printedPrediction struct {
 	Messages    *int64 `json:"messages"`
 	Bytes       *int64 `json:"message_bytes"`
 	Collectives *int64 `json:"collective_calls"`
+	// MessagesLow is the lower bound of Messages, null like it.
+	MessagesLow *int64 `json:"low_messages"`
+	// MessagesHigh is the upper bound of Messages; the largest number of 64 bits if none is known.
+	MessagesHigh *int64 `json:"high_messages"`
+	// BytesLow is the lower bound of Bytes.
+	BytesLow *int64 `json:"low_message_bytes"`
+	// BytesHigh is the upper bound of Bytes; the largest number of 64 bits if none is known.
+	BytesHigh *int64 `json:"high_message_bytes"`
+	// CollectivesLow is the lower bound of Collectives.
+	CollectivesLow *int64 `json:"low_collective_calls"`
+	// CollectivesHigh is the upper bound of Collectives; the largest number of 64 bits if none is known.
+	CollectivesHigh *int64 `json:"high_collective_calls"`
 	// Inexact is how many of Numbers (bytes, counts, tags) are estimates: no law fits all runs, or those that do
 	// disagree here.
 	Numbers int64 `json:"numbers"`
@@ -283,8 +295,10 @@ func (p *printedPrediction) print(a *app, format string) error {
 }
 
 func (p *printedPrediction) fill(m *model.Model, x *generate.Prediction, held *signature.Signature) {
-	traffic := report.CountTraffic(x.Signature)
-	p.Messages, p.Bytes, p.Collectives = &traffic.Messages, &traffic.Bytes, &traffic.Collectives
+	t := report.NewTotals(m, x)
+	p.Messages, p.MessagesLow, p.MessagesHigh = &t.Messages.Value, &t.Messages.Low, &t.Messages.High
+	p.Bytes, p.BytesLow, p.BytesHigh = &t.Bytes.Value, &t.Bytes.Low, &t.Bytes.High
+	p.Collectives, p.CollectivesLow, p.CollectivesHigh = &t.Collectives.Value, &t.Collectives.Low, &t.Collectives.High
 	p.Numbers, p.Inexact, p.loops = x.Numbers, x.Inexact, int64(len(x.Loops))
 	p.Slots = report.Slots(m, x)
 	if held != nil {
@@ -302,9 +316,11 @@ func (p *printedPrediction) table(a *app) error {
 		ranksList(p.Training),
 		percent(1-float64(p.TrainingUnexplained)/float64(max(p.TrainingMessages, 1))))
 	if p.Messages != nil {
-		fmt.Fprintf(&b, "predicted: %s with %s, %s; %d of %d numbers are estimates",
-			counted(*p.Messages, "message"), bytesText(*p.Bytes),
-			counted(*p.Collectives, "call")+" of collectives", p.Inexact, p.Numbers)
+		fmt.Fprintf(&b, "predicted: %s%s with %s%s, %s%s; %d of %d numbers are estimates",
+			counted(*p.Messages, "message"), boundsText(*p.MessagesLow, *p.MessagesHigh, grouped),
+			bytesText(*p.Bytes), boundsText(*p.BytesLow, *p.BytesHigh, inBytes),
+			counted(*p.Collectives, "call")+" of collectives",
+			boundsText(*p.CollectivesLow, *p.CollectivesHigh, grouped), p.Inexact, p.Numbers)
 		if p.loops > 0 {
 			fmt.Fprintf(&b, "; how often %s repeat is uncertain", counted(p.loops, "loop"))
 		}
@@ -338,12 +354,12 @@ func (p *printedPrediction) table(a *app) error {
 	return a.prose(b.String())
 }
 
-// printWarnings prints warnings, with the runs that would settle them.
+// printWarnings prints warnings, with the runs that may settle them.
 func printWarnings(b *strings.Builder, warnings []report.Warning) {
 	for _, t := range warnings {
 		fmt.Fprintf(b, "warning: %s: %s", t.Name, t.Text)
 		if t.Run > 0 {
-			fmt.Fprintf(b, "; a run on %d ranks would settle it", t.Run)
+			fmt.Fprintf(b, "; a run on %d ranks may settle it", t.Run)
 		}
 		b.WriteByte('\n')
 	}
@@ -358,8 +374,9 @@ func (p *printedPrediction) partial(b *strings.Builder) {
 	if k == nil {
 		return
 	}
-	fmt.Fprintf(b, "known: %d of %d communications: %s with %s between %s, %s of collectives\n", k.Known,
-		k.Known+k.Unknown, counted(k.Messages, "message"), bytesText(k.Bytes), counted(k.Edges, "pair")+" of ranks",
+	fmt.Fprintf(b, "known: %d of %d communications: %s with %s%s between %s, %s of collectives\n", k.Known,
+		k.Known+k.Unknown, counted(k.Messages, "message"), bytesText(k.Bytes),
+		boundsText(k.BytesLow, k.BytesHigh, inBytes), counted(k.Edges, "pair")+" of ranks",
 		counted(k.Collectives, "call"))
 	list := k.Gaps
 	if !p.all {
@@ -371,7 +388,7 @@ func (p *printedPrediction) partial(b *strings.Builder) {
 		fmt.Fprintf(b, "  if the totals go on as in the runs: %s, %s\n", totalText(&g.Calls, "calls", grouped),
 			totalText(&g.Bytes, "bytes", inBytes))
 		if g.Run > 0 {
-			fmt.Fprintf(b, "  a run on %d ranks would settle it\n", g.Run)
+			fmt.Fprintf(b, "  a run on %d ranks may settle it\n", g.Run)
 		}
 	}
 	if n := len(k.Gaps) - len(list); n > 0 {

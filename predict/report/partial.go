@@ -13,7 +13,7 @@ import (
 	"github.com/commq/commq/predict/signature"
 )
 
-// Partial is the part of a prediction that is certain, and its gaps.
+// Partial is the part of a prediction whose calls and partners are certain, and its gaps.
 type Partial struct {
 	// Known is the number of calls of the program that send or take part in collective operations and are predicted
 	// completely.
@@ -24,6 +24,10 @@ type Partial struct {
 	Messages int64 `json:"known_messages"`
 	// Bytes are their payload.
 	Bytes int64 `json:"known_message_bytes"`
+	// BytesLow is the lower bound of Bytes, which differs where sizes are estimates.
+	BytesLow int64 `json:"low_known_message_bytes"`
+	// BytesHigh is the upper bound of Bytes; the largest number of 64 bits if none is known.
+	BytesHigh int64 `json:"high_known_message_bytes"`
 	// Collectives is the number of calls of collective operations of the completely predicted communications.
 	Collectives int64 `json:"known_collective_calls"`
 	// Edges is the number of pairs of ranks with messages whose receivers are known.
@@ -40,7 +44,8 @@ type Gap struct {
 	Unknown string `json:"unknown"`
 	// Why is the reason.
 	Why string `json:"why"`
-	// Run is a number of ranks at which a run would settle it; 0 if none is known.
+	// Run is a number of ranks at which laws that fit all runs differ, so that a run there rules some out; 0 if none is
+	// known.
 	Run int32 `json:"ranks,omitempty"`
 	// Calls is the number of calls of all ranks if the trend of the runs' totals continues.
 	Calls Total `json:"calls"`
@@ -83,7 +88,7 @@ func NewPartial(m *model.Model, x *generate.Prediction, ranks int32) *Partial {
 	if x.Signature == nil || len(x.Gaps) == 0 {
 		return nil
 	}
-	p := &Partial{Gaps: []Gap{}}
+	p, known := &Partial{Gaps: []Gap{}}, Totals{}
 	occurrences := x.Signature.Occurrences(x.Signature.Roots)
 	for _, s := range m.Sites {
 		gap := x.Gaps[s.Event.ID]
@@ -95,12 +100,14 @@ func NewPartial(m *model.Model, x *generate.Prediction, ranks int32) *Partial {
 		case !counts:
 		case gap == nil:
 			p.Known++
-			p.addKnown(x, s, occurrences[s.Event.ID])
+			known.addSite(x, s, occurrences[s.Event.ID], interval{1, 1})
 		default:
 			p.Unknown++
 			p.Gaps = append(p.Gaps, newGap(m, s, gap, ranks))
 		}
 	}
+	p.Messages, p.Collectives = known.Messages.Value, known.Collectives.Value
+	p.Bytes, p.BytesLow, p.BytesHigh = known.Bytes.Value, known.Bytes.Low, known.Bytes.High
 	p.Edges = int64(len(edgesOf(x.Signature, x.Gaps)))
 	slices.SortStableFunc(p.Gaps, func(a, b Gap) int { return cmp.Compare(b.Calls.Value, a.Calls.Value) })
 	next := suggestableRuns(m, ranks)
@@ -126,19 +133,6 @@ func uncertainCount(s *model.Site, x *generate.Prediction) *generate.Gap {
 		}
 	}
 	return nil
-}
-
-// addKnown adds the calls of a site that is known completely.
-func (p *Partial) addKnown(x *generate.Prediction, s *model.Site, times []int64) {
-	for i, c := range x.Signature.Values[s.Event.ID].Events {
-		switch {
-		case !s.Sends:
-			p.Collectives += times[i]
-		case x.Signature.SendsMessage(x.Signature.Nodes()[s.Event.ID], c):
-			p.Messages += times[i]
-			p.Bytes += times[i] * int64(max(c.Send[signature.SideBytes], 0))
-		}
-	}
 }
 
 // newGap describes a gap and the totals of the runs.

@@ -9,6 +9,7 @@ import (
 	"github.com/commq/commq/predict/generate"
 	"github.com/commq/commq/predict/model"
 	"github.com/commq/commq/predict/signature"
+	"github.com/commq/commq/schema"
 )
 
 // SlotReport is the prediction of the calls at a place in the program.
@@ -60,10 +61,7 @@ func Slots(m *model.Model, x *generate.Prediction) (all []SlotReport) {
 				continue
 			}
 			v := int64(c.Send[signature.SideBytes])
-			b, inexact := x.BoundsOf(s.Send.Bytes, v)
-			if !inexact {
-				b = generate.Bounds{Low: v, High: v}
-			}
+			b := boundsOf(x, s, v)
 			r.Bytes, r.BytesLow = r.Bytes+n*v, r.BytesLow+n*max(b.Low, 0)
 			r.BytesHigh = addProduct(r.BytesHigh, n, b.High)
 		}
@@ -84,6 +82,52 @@ func Slots(m *model.Model, x *generate.Prediction) (all []SlotReport) {
 	}
 	slices.SortStableFunc(all, func(a, b SlotReport) int { return cmp.Compare(b.Bytes, a.Bytes) })
 	return all
+}
+
+// Bounded is a number of all ranks with its interval. High is math.MaxInt64 if there is no upper bound.
+type Bounded struct{ Value, Low, High int64 }
+
+// add adds a value, n times, with its interval and the factors by which n may be less or more.
+func (b *Bounded) add(n, value int64, of generate.Bounds, factor interval) {
+	b.Value = addProduct(b.Value, n, value)
+	b.Low = addProduct(b.Low, scale(n, factor.low), max(of.Low, 0))
+	b.High = addProduct(b.High, scale(n, factor.high), of.High)
+}
+
+// Totals are the messages of all ranks, their bytes, and the calls of collective operations.
+type Totals struct{ Messages, Bytes, Collectives Bounded }
+
+// NewTotals adds up a prediction's calls.
+func NewTotals(m *model.Model, x *generate.Prediction) (t Totals) {
+	occurrences, factors := x.Signature.Occurrences(x.Signature.Roots), iterationRanges(m, x)
+	for _, s := range m.Sites {
+		t.addSite(x, s, occurrences[s.Event.ID], factors[s.Event.ID])
+	}
+	return t
+}
+
+// addSite adds the calls of a site: times has how often each of its values occurs, factor by how much that may be less
+// or more.
+func (t *Totals) addSite(x *generate.Prediction, s *model.Site, times []int64, factor interval) {
+	one, node := generate.Bounds{Low: 1, High: 1}, x.Signature.Nodes()[s.Event.ID]
+	for i, c := range x.Signature.Values[s.Event.ID].Events {
+		switch {
+		case x.Signature.SendsMessage(node, c):
+			bytes := int64(max(c.Send[signature.SideBytes], 0))
+			t.Messages.add(times[i], 1, one, factor)
+			t.Bytes.add(times[i], bytes, boundsOf(x, s, bytes), factor)
+		case x.Signature.Class(node, c) == schema.ClassCollective:
+			t.Collectives.add(times[i], 1, one, factor)
+		}
+	}
+}
+
+// boundsOf returns the interval of the bytes of a site's call.
+func boundsOf(x *generate.Prediction, s *model.Site, bytes int64) generate.Bounds {
+	if b, inexact := x.BoundsOf(s.Send.Bytes, bytes); inexact {
+		return b
+	}
+	return generate.Bounds{Low: bytes, High: bytes}
 }
 
 // scale multiplies a number that is not negative. It returns math.MaxInt64 if the product is more.

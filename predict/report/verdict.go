@@ -58,7 +58,7 @@ type Tally struct {
 	Inside int64 `json:"inside"`
 	// Outside are not in their interval.
 	Outside int64 `json:"outside"`
-	// Unknown were not predicted, and the prediction says so.
+	// Unknown were not predicted, and the prediction says so, or gives no upper bound.
 	Unknown int64 `json:"unknown"`
 }
 
@@ -73,10 +73,12 @@ func (t *Tally) add(measured, low, high float64, unknown bool) (wrong bool) {
 	case low == high:
 		t.Wrong++
 		return true
-	case measured >= low*(1-rounding) && measured <= high*(1+rounding):
-		t.Inside++
-	default:
+	case measured < low*(1-rounding) || measured > high*(1+rounding):
 		t.Outside++
+	case math.IsInf(high, 1):
+		t.Unknown++
+	default:
+		t.Inside++
 	}
 	return false
 }
