@@ -118,12 +118,14 @@ func Judge(m *model.Model, x *generate.Prediction, measured *signature.Signature
 	v.Places, v.Lost = []WrongPlace{}, map[string]int64{}
 	measuredPaths := placesOf(measured, m.Joint.LevelsAsIterations)
 	gaps, paths, names := map[string]*generate.Gap{}, []string(nil), map[string]string{}
+	claimed := map[string]bool{} // paths of calls of which all is known, though some rank may make none
 	if x.Signature != nil {
 		paths = placesOf(x.Signature, m.Joint.LevelsAsIterations)
 		for _, n := range x.Signature.Nodes() {
 			if !n.Loop && paths[n.ID] != x.Signature.Symbols[n.Symbol].Call {
 				names[paths[n.ID]] = x.Signature.NodeName(n)
 			}
+			claimed[paths[n.ID]] = !n.Loop
 		}
 		for event, gap := range x.Gaps {
 			if known := gaps[paths[event]]; known == nil || known.Calls == "" {
@@ -153,7 +155,7 @@ func Judge(m *model.Model, x *generate.Prediction, measured *signature.Signature
 		}
 		for path, w := range want {
 			at := place{cmp.Or(names[path], path), rank}
-			v.addPlace(at, w, got[path], gaps[path], partial || maybe[path])
+			v.addPlace(at, w, got[path], gaps[path], partial && !claimed[path] || maybe[path])
 		}
 	}
 	slices.SortFunc(v.Places, func(a, b WrongPlace) int {
