@@ -100,9 +100,9 @@ func (d *domain) atLeastZero(v float64) float64 {
 	return v
 }
 
-// mostCertain is the largest constant, in elements, that is not taken for a part of a divided domain: a short message
-// has the same length on any grid.
-const mostCertain = 8
+// mostCertain is the largest constant, in elements, that is not taken for a part of a divided domain: a block of one
+// element cannot be divided further.
+const mostCertain = 1
 
 // unseen returns the factors by which values may change because of axes that had one extent in all samples and have
 // another one here: fall is the product of the ratios below 1, grow that of the ratios above 1. Both are 1 if there is

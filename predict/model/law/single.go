@@ -28,10 +28,10 @@ type relative struct {
 	index []int32 // the place for which the law is evaluated
 }
 
-// Evaluate returns the value that most relatives have, the smallest of several. If relatives differ, no run shows which
-// are right, or whether any is: the bounds cover all of them, widened by the ratio of the numbers of ranks. Without
-// relatives it returns the value that was seen, without an upper bound. It is exact only at the number of ranks where
-// the size was seen.
+// Evaluate returns the value that most relatives have, the smallest of several. No run shows which of them are right, or
+// whether any is: the bounds cover all of them, widened by the ratio of the numbers of ranks. Without relatives it
+// returns the value that was seen, without an upper bound. It is exact only at the number of ranks where the size was
+// seen.
 func (l *SingleLaw) Evaluate(p *Point) (Estimate, bool) {
 	if p.Ranks == l.Ranks {
 		return Exactly(l.Value), true
@@ -58,10 +58,8 @@ func (l *SingleLaw) Evaluate(p *Point) (Estimate, bool) {
 			break
 		}
 	}
-	if r.Low < r.High {
-		less, more := float64(min(p.Ranks, l.Ranks)), float64(max(p.Ranks, l.Ranks))
-		r.Low, r.High = round(math.Floor(float64(r.Low)*less/more)), round(math.Ceil(float64(r.High)*more/less))
-	}
+	less, more := float64(min(p.Ranks, l.Ranks)), float64(max(p.Ranks, l.Ranks))
+	r.Low, r.High = round(math.Floor(float64(r.Low)*less/more)), round(math.Ceil(float64(r.High)*more/less))
 	return r, true
 }
 
