@@ -118,6 +118,7 @@ func FitGroups(groups []Group, o Options) (laws []*Law, extents []int64, err err
 	weighAll(laws)
 	countDivisions(groups, laws)
 	markAxesThatMatter(groups, laws)
+	markMergedAxes(groups, laws)
 	return laws, extents, nil
 }
 

@@ -17,6 +17,14 @@ type domain struct {
 	Multiple  int64        `json:"multiple,omitempty"`
 	// Unseen are the axes with one extent in all samples on which values may depend.
 	Unseen []int `json:"unseen,omitempty"`
+	// Merged are the axes that may be two, of which one had the same extent in all samples.
+	Merged []mergedAxis `json:"merged,omitempty"`
+}
+
+// mergedAxis is an axis whose extents in all samples are multiples of a number.
+type mergedAxis struct {
+	Axis  int   `json:"axis"`
+	Inner int64 `json:"inner"`
 }
 
 // span is a range of numbers, both ends included.
@@ -64,6 +72,39 @@ func markAxesThatMatter(groups []Group, laws []*Law) {
 			}
 		}
 	}
+}
+
+// markMergedAxes finds the axes that may be two. If no messages go along an axis, it may be all that another axis leaves
+// of the ranks. With extents of 4 and 6, a block of 130 over that axis is a block of 65 over an outer axis of 2 and 3,
+// and the inner axis had 2 in all samples. Other extents of it may then have other blocks.
+func markMergedAxes(groups []Group, laws []*Law) {
+	isUsed := map[int]bool{}
+	for i := range groups {
+		isUsed[groups[i].Along-1] = true
+	}
+	for i, l := range laws {
+		if len(l.Laws) == 0 || l.Laws[0].Partition != nil {
+			continue
+		}
+		for c, a := range l.Laws[0].Axes {
+			inner := int64(0)
+			for s := range groups[i].Samples {
+				dims, _ := gridOf(&groups[i].Samples[s])
+				inner = gcd(inner, int64(dims[a]))
+			}
+			ofInner := func(c Cut) bool { return c.Extent%inner == 0 }
+			if !isUsed[a] && inner > 1 && slices.ContainsFunc(l.Laws[0].Cuts[c], ofInner) {
+				l.domain.Merged = append(l.domain.Merged, mergedAxis{a, inner})
+			}
+		}
+	}
+}
+
+// isOtherAxes reports whether an axis that may be two cannot be divided here as in all samples.
+func (d *domain) isOtherAxes(r *row) bool {
+	return slices.ContainsFunc(d.Merged, func(m mergedAxis) bool {
+		return m.Axis < len(r.g) && r.g[m.Axis]%m.Inner != 0
+	})
 }
 
 // varies reports whether samples have different extents along an axis.
@@ -127,7 +168,7 @@ func (d *domain) settle(e Expected, r *row) Expected {
 	}
 	value := d.nearest(e.Value)
 	fall, grow := d.unseen(r)
-	if (fall != 1 || grow != 1) && math.Abs(value) > mostCertain*d.unit() {
+	if (fall != 1 || grow != 1 || d.isOtherAxes(r)) && math.Abs(value) > mostCertain*d.unit() {
 		// A block may lose a border of mostHalo cells twice, or gain it.
 		e.Exact = false
 		e.Low, e.High = math.Min(e.Low, e.Low*fall*unseenMargin), math.Max(e.High, e.High*grow/unseenMargin)
