@@ -18,7 +18,10 @@ func TestTablesAndRunsAgree(t *testing.T) {
 		{"65536/P", []int32{4, 8, 16, 32}, func(p int64) int64 { return 65536 / p }, map[int32]bool{64: true, 128: true, 48: false}},
 		// One number of each of four runs does not tell blocks of 1000 from products of blocks.
 		{"floor(1000/P)", []int32{4, 8, 16, 32}, func(p int64) int64 { return 1000 / p }, map[int32]bool{64: false, 48: false}},
-		{"720/P", []int32{4, 6, 8, 12}, func(p int64) int64 { return 720 / p }, map[int32]bool{24: true, 16: false}},
+		// Blocks of 24 x 30 cells on 4 x 6 ranks have 32 or 28.
+		{"720/P", []int32{4, 6, 8, 12}, func(p int64) int64 { return 720 / p }, map[int32]bool{24: false, 16: false}},
+		{"5040/P", []int32{4, 6, 9, 12}, func(p int64) int64 { return 5040 / p }, map[int32]bool{18: true, 36: false}},
+		{"3/4 P", []int32{4, 8, 16, 32}, func(p int64) int64 { return 3 * p / 4 }, map[int32]bool{64: true, 10: false}},
 		{"constant", []int32{4, 8, 16, 32}, func(int64) int64 { return 4096 }, map[int32]bool{64: true}},
 		{"8 (P-1)", []int32{3, 5, 9, 11}, func(p int64) int64 { return 8 * (p - 1) }, map[int32]bool{13: true, 64: true}},
 		{"100 + 8 P", []int32{4, 8, 16, 32}, func(p int64) int64 { return 100 + 8*p }, map[int32]bool{64: true}},

@@ -15,6 +15,14 @@ const tie = 1.1
 
 // Predict returns the prediction at a rank count: of the exact laws, if there are any, otherwise of the best form.
 func (c *Curve) Predict(ranks int64) Prediction {
+	if p, ok := c.predictExactly(ranks); ok {
+		return p
+	}
+	return c.byForms(ranks)
+}
+
+// predictExactly returns the prediction of the exact laws; ok is false if none has a value at a rank count.
+func (c *Curve) predictExactly(ranks int64) (p Prediction, ok bool) {
 	var strong, weak []law
 	for _, l := range c.laws {
 		if _, ok := l.value(ranks); !ok {
@@ -26,14 +34,29 @@ func (c *Curve) Predict(ranks int64) Prediction {
 			weak = append(weak, l)
 		}
 	}
-	if len(strong) > 0 {
-		return c.byLaws(ranks, append(strong, weak...), c.isOfFewNumbers(strong))
+	switch {
+	case len(strong) > 0:
+		return c.byLaws(ranks, append(strong, weak...), c.isThin(ranks) || c.isOfFewNumbers(strong)), true
+	case len(weak) > 0:
+		return c.byLaws(ranks, weak, true), true
 	}
-	if len(weak) > 0 {
-		return c.byLaws(ranks, weak, true)
-	}
-	return c.byForms(ranks)
+	return Prediction{}, false
 }
+
+// isThin reports whether laws with enough evidence may still be chance: if there are too few rank counts or values, or
+// if the simplest law has a root or logarithm that is not whole at a rank count, and only others have a value there.
+func (c *Curve) isThin(ranks int64) bool {
+	values := map[float64]bool{}
+	for _, p := range c.table.points {
+		values[p.Value] = true
+	}
+	simplest := &c.laws[0]
+	return len(c.table.ranks) < leastRanks || len(values) == tooFewValues ||
+		simplest.hasRoots != nil && !simplest.hasRoots(ranks)
+}
+
+// leastRanks is the number of rank counts from which a table shows a law: two points are on many.
+const leastRanks = 3
 
 // isOfFewNumbers reports whether laws are all of blocks of all ranks and there are few rank counts, as
 // Law.isOfFewNumbers does.
@@ -297,7 +320,11 @@ func (c *Curve) PredictWith(ranks int64, family string) (Prediction, error) {
 		if len(c.laws) == 0 {
 			return Prediction{}, fmt.Errorf("no exact law fits all %d values", len(c.table.points))
 		}
-		return c.byLaws(ranks, c.laws, false), nil
+		p, ok := c.predictExactly(ranks)
+		if !ok {
+			return p, fmt.Errorf("no exact law has a value at %d ranks: that of %s is unknown there", ranks, c.laws[0].text)
+		}
+		return p, nil
 	}
 	for _, k := range c.candidates {
 		if k.form.family != want {

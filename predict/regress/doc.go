@@ -5,6 +5,7 @@
 //
 //	regress.go       Point, Prediction, Warning, Curve, Fit; cross-validation of a form
 //	laws.go          exact integer laws of a Curve over ranks, which come before any form
+//	shares.go        how a program may round what a law divides
 //	forms.go         the hypotheses: forms of the performance model normal form and others (Extra-P: Calotoiu et al., 2013)
 //	least.go         least squares and prediction intervals of a form
 //	choose.go        the choice of a form by its error on points left out, never by its residuals

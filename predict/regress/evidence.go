@@ -17,13 +17,16 @@ func (l *Law) weigh(uses *lawUses, information float64) {
 	for _, p := range l.roles[""].Points {
 		values[p.Value] = true
 	}
-	l.thin = l.open || len(values) == 2 || len(l.ranks) < 2
+	l.thin = l.open || len(values) == tooFewValues || len(l.ranks) < 2
 	if len(l.Laws) > 0 && len(values) > 1 && information-l.Laws[0].bits(l.domain.unit(), uses) < evidenceBits {
 		l.thin = true
 	}
 	l.lonely = len(l.Laws) > 0 && l.Laws[0].hasDoubtfulBorders() && l.Laws[0].isLonely(uses)
 	l.ofFewNumbers = l.isOfFewNumbers()
 }
+
+// tooFewValues is the number of different values that show no law: one is a constant, and two are on many laws.
+const tooFewValues = 2
 
 // isLonely reports whether no plain law of the program shows some of the extents that a law divides.
 func (h *Hypothesis) isLonely(uses *lawUses) bool {

@@ -49,6 +49,7 @@ type Law struct {
 	lengths []lengths
 
 	names    names
+	sides    sync.Map // what sidesOf returns, by rank count
 	textOnce sync.Once
 	texts    []string
 }
@@ -717,6 +718,7 @@ func (l *Law) byLaws(r *row) (e Expected, known bool) {
 	if e.Form != "" && !slices.Contains(l.ranks, r.ranks) {
 		l.boundRemainders(&e, r)
 		l.boundShares(&e)
+		l.boundSides(&e, r)
 	}
 	return e, e.Form != ""
 }

@@ -22,6 +22,8 @@ type law struct {
 	// length is the description length of a block law in bits: programs have round extents and thin halos.
 	length float64
 	text   string // P is the number of ranks
+	// hasRoots reports whether the root or logarithm in the law is whole at a rank count; nil means always.
+	hasRoots func(ranks int64) bool
 }
 
 // lawKind is a kind of exact law, simplest first.
@@ -41,11 +43,16 @@ type bounds struct{ low, value, high float64 }
 // squares, as small values of few runs fit many laws.
 const enough = 7
 
-// ratioTerm is a rational function of the number of ranks; ok is false where it has no value.
+// ratioTerm is a rational function of the number of ranks; ok is false where it has no value. onLine means that the
+// denominator is the number of ranks.
 type ratioTerm struct {
-	name  string
-	value func(ranks int64) (num, den int64, ok bool)
+	name   string
+	value  func(ranks int64) (num, den int64, ok bool)
+	onLine bool
 }
+
+// has reports whether the term has a value at a rank count.
+func (w *ratioTerm) has(ranks int64) bool { _, _, ok := w.value(ranks); return ok }
 
 // root returns the integer whose k-th power is x, if there is one.
 func root(x int64, k int) (int64, bool) {
@@ -73,14 +80,14 @@ var edges = []struct {
 func ratioTerms() (all []ratioTerm) {
 	for _, e := range edges {
 		add := func(name string, f func(g int64) (num, den int64)) {
-			all = append(all, ratioTerm{name, func(ranks int64) (int64, int64, bool) {
+			all = append(all, ratioTerm{name: name, value: func(ranks int64) (int64, int64, bool) {
 				g, ok := root(ranks, e.root)
 				if !ok || g > 1<<20 {
 					return 0, 0, false
 				}
 				num, den := f(g)
 				return num, den, true
-			}})
+			}, onLine: e.root == 1})
 		}
 		add(e.name, func(g int64) (int64, int64) { return g, 1 })
 		add("1/"+e.name, func(g int64) (int64, int64) { return 1, g })
@@ -95,7 +102,7 @@ func ratioTerms() (all []ratioTerm) {
 		}
 	}
 	logs := func(name string, f func(p, l int64) (num, den int64), up, onlyPowers bool) {
-		all = append(all, ratioTerm{name, func(ranks int64) (int64, int64, bool) {
+		all = append(all, ratioTerm{name: name, value: func(ranks int64) (int64, int64, bool) {
 			l := int64(0)
 			for 1<<(l+1) <= ranks {
 				l++
@@ -131,7 +138,7 @@ func exactLaws(points []Point) (all []law) {
 	}
 	points = slices.CompactFunc(slices.Clone(points), func(a, b Point) bool { return a.Ranks == b.Ranks })
 	if l, ok := constantLaw(points, most); ok {
-		return []law{l} // other laws would fit with a factor of 0
+		return append([]law{l}, l.multiplesOfLogs(points)...) // other laws would fit with a factor of 0
 	}
 	terms := ratioTerms()
 	for _, w := range terms {
@@ -176,6 +183,27 @@ func constantLaw(points []Point, most float64) (law, bool) {
 		value: func(int64) (bounds, bool) { return bounds{y, y, y}, true }}, true
 }
 
+// multiplesOfLogs returns the laws that are a multiple of the logarithm of the number of ranks, rounded up or down, if
+// it is the same, and more than 1, in all runs: these do not tell whether a constant comes from it.
+func (l *law) multiplesOfLogs(points []Point) (all []law) {
+	for _, w := range ratioTerms() {
+		if w.name != "ceil(log2(P))" && w.name != "floor(log2(P))" {
+			continue
+		}
+		logarithm := func(p Point) int64 { n, _, _ := w.value(p.Ranks); return n }
+		n := logarithm(points[0])
+		if n < 2 || points[0].Value == 0 || math.Mod(points[0].Value, float64(n)) != 0 ||
+			slices.ContainsFunc(points, func(p Point) bool { return logarithm(p) != n }) {
+			continue
+		}
+		if multiple, ok := scaledLaw(points, w); ok {
+			multiple.bits = l.bits
+			all = append(all, multiple)
+		}
+	}
+	return all
+}
+
 // scaledLaw fits c g(P).
 func scaledLaw(points []Point, w ratioTerm) (law, bool) {
 	var c *big.Rat
@@ -200,14 +228,42 @@ func scaledLaw(points []Point, w ratioTerm) (law, bool) {
 	if c == nil || c.Sign() == 0 {
 		return law{}, false
 	}
-	return law{kind: ofRatio, text: ratText(c) + " " + w.name, value: func(ranks int64) (bounds, bool) {
+	return law{kind: ofRatio, text: ratText(c) + " " + w.name, hasRoots: w.has,
+		value: w.times(new(big.Rat), c, points)}, true
+}
+
+// times returns the values of a + b g(P). Where it divides b, these are bounded by how a program may round.
+func (w *ratioTerm) times(a, b *big.Rat, points []Point) func(ranks int64) (bounds, bool) {
+	divided := share{whole: b}
+	for _, p := range points {
+		_, parts, _ := w.value(p.Ranks)
+		if divided.parts = append(divided.parts, parts); w.onLine && parts == p.Ranks {
+			divided.ranks = append(divided.ranks, parts)
+		}
+	}
+	if len(divided.ranks) < len(points) {
+		divided.ranks = nil
+	}
+	return func(ranks int64) (bounds, bool) {
 		num, den, ok := w.value(ranks)
 		if !ok {
 			return bounds{}, false
 		}
-		y, _ := new(big.Rat).Mul(c, big.NewRat(num, den)).Float64()
-		return bounds{y, y, y}, true
-	}}, true
+		exact := new(big.Rat).Mul(b, big.NewRat(num, den))
+		y, _ := exact.Add(exact, a).Float64()
+		if den == 1 {
+			return bounds{y, y, y}, true
+		}
+		from, _ := a.Float64()
+		low, high := divided.around(den)
+		if num == den-1 { // all but a share
+			all, _ := b.Float64()
+			low, high = from+all-high, from+all-low
+		} else {
+			low, high = from+float64(num)*low, from+float64(num)*high
+		}
+		return bounds{min(low, y), y, max(high, y)}, true
+	}
 }
 
 // largestDenominator is that of the coefficients of an affine law: halves, thirds, quarters.
@@ -245,14 +301,7 @@ func affineLaw(points []Point, w ratioTerm) (law, bool) {
 		sign = " - "
 	}
 	return law{kind: ofSum, text: ratText(a) + sign + ratText(new(big.Rat).Abs(b)) + " " + w.name,
-		value: func(ranks int64) (bounds, bool) {
-			num, den, ok := w.value(ranks)
-			if !ok {
-				return bounds{}, false
-			}
-			y, _ := value(big.NewRat(num, den)).Float64()
-			return bounds{y, y, y}, true
-		}}, true
+		hasRoots: w.has, value: w.times(a, b, points)}, true
 }
 
 func ratText(r *big.Rat) string {
@@ -275,10 +324,7 @@ func blockLaws(points []Point) (all []law) {
 		}
 		common = gcd(common, int64(p.Value))
 	}
-	for w := min(common, mostUnit); w > 0; w-- {
-		if common%w != 0 {
-			continue
-		}
+	for _, w := range slices.Backward(slices.Sorted(slices.Values(units(common)))) {
 		for _, e := range edges {
 			for d := 1; d <= max(e.root, 2); d++ {
 				for _, h := range []int64{0, 1, -1, 2, -2} {
@@ -346,13 +392,15 @@ func blockLaw(points []Point, b block) (law, bool) {
 	if b.up {
 		length++
 	}
-	return law{kind: ofBlocks, onLine: b.root == 1, length: length, text: fmt.Sprintf("%d %s", b.w, text), value: func(ranks int64) (bounds, bool) {
-		g, ok := root(ranks, b.root)
-		if !ok || !hasCellForEach(n, g) {
-			return bounds{}, false
-		}
-		return bounds{value(least, g), value(n, g), value(most, g)}, true
-	}}, true
+	hasRoots := func(ranks int64) bool { _, ok := root(ranks, b.root); return ok }
+	return law{kind: ofBlocks, onLine: b.root == 1, length: length, text: fmt.Sprintf("%d %s", b.w, text),
+		hasRoots: hasRoots, value: func(ranks int64) (bounds, bool) {
+			g, ok := root(ranks, b.root)
+			if !ok || !hasCellForEach(n, g) {
+				return bounds{}, false
+			}
+			return bounds{value(least, g), value(n, g), value(most, g)}, true
+		}}, true
 }
 
 // roundest returns the number of a range that is divisible by the largest power of two.
@@ -378,33 +426,15 @@ func gcd(a, b int64) int64 {
 // byLaws predicts by the exact laws that have a value at a rank count. If their evidence is thin, the interval includes
 // that of least squares.
 func (c *Curve) byLaws(ranks int64, laws []law, thin bool) Prediction {
-	p := Prediction{Ranks: ranks, Form: Exact, Alternatives: []Alternative{}, Warnings: []Warning{}}
 	zero := 0.0
-	first := true
-	seen := map[float64]bool{}
-	for _, l := range laws {
-		s, ok := l.value(ranks)
-		if !ok {
-			continue
-		}
-		if first {
-			p.Value, p.Low, p.High, p.Formula, first = s.value, s.low, s.high, l.text, false
-			seen[s.value] = true
-			continue
-		}
-		p.Low, p.High = math.Min(p.Low, s.low), math.Max(p.High, s.high)
-		if !seen[s.value] {
-			seen[s.value] = true
-			p.Alternatives = append(p.Alternatives,
-				Alternative{Form: Exact, Formula: l.text, Value: s.value, LeaveOneOut: &zero})
-		}
-	}
-	p.LeaveOneOut, p.RollingOrigin = &zero, &zero
+	p := Prediction{Ranks: ranks, Form: Exact, Low: math.Inf(1), High: math.Inf(-1), LeaveOneOut: &zero,
+		RollingOrigin: &zero, Alternatives: []Alternative{}, Warnings: []Warning{}}
+	possible := c.addLaws(&p, laws)
 	p.Warnings = append(p.Warnings, c.table.warnings(ranks)...)
 	if p.Low < p.High {
 		p.Warnings = append(p.Warnings, c.table.lawsDiffer(ranks, laws))
 	}
-	if thin {
+	if thin || !possible && p.Low == p.High {
 		f := c.byForms(ranks)
 		p.Low, p.High = math.Floor(math.Min(p.Low, f.Low)), math.Ceil(math.Max(p.High, f.High)) // values are whole
 		p.Alternatives = append(p.Alternatives, f.alternative())
@@ -412,6 +442,35 @@ func (c *Curve) byLaws(ranks int64, laws []law, thin bool) Prediction {
 			p.Warnings = append(p.Warnings, *w)
 		}
 	}
-	p.Exact = p.Low == p.High
+	p.Exact = p.Low == p.High && possible
 	return p
+}
+
+// addLaws adds the values of laws to a prediction: of the first one that has one there, bounded by all. All values of
+// the table are whole, so a fraction, and a negative value where none was, are no possible values: the program rounds
+// somehow, and the values around bound the interval. possible is false if some law gives such a value.
+func (c *Curve) addLaws(p *Prediction, laws []law) (possible bool) {
+	possible = true
+	zero := 0.0
+	values := domain{Negative: slices.ContainsFunc(c.table.points, func(p Point) bool { return p.Value < 0 })}
+	seen := map[float64]bool{}
+	for _, l := range laws {
+		s, ok := l.value(p.Ranks)
+		if !ok {
+			continue
+		}
+		possible = possible && values.has(s.value)
+		value := values.nearest(s.value)
+		s.low, s.high = values.outward(s.low, s.high)
+		p.Low, p.High = math.Min(p.Low, s.low), math.Max(p.High, s.high)
+		switch {
+		case len(seen) == 0:
+			p.Value, p.Formula = value, l.text
+		case !seen[s.value]:
+			p.Alternatives = append(p.Alternatives,
+				Alternative{Form: Exact, Formula: l.text, Value: value, LeaveOneOut: &zero})
+		}
+		seen[s.value] = true
+	}
+	return possible
 }

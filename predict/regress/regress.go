@@ -126,8 +126,10 @@ func FitExact(byRanks map[int64]float64) (*ExactLaw, error) {
 // is false where the law has no whole value, or another form.
 func (l *ExactLaw) ValueAt(ranks int64) (value, low, high float64, ok bool) {
 	p := l.curve.Predict(ranks)
-	whole := p.Value == math.Trunc(p.Value) && math.Abs(p.Value) < 1<<53
-	return p.Value, p.Low, p.High, whole && p.Formula == l.Formula
+	i := slices.IndexFunc(l.curve.laws, func(o law) bool { return o.text == l.Formula })
+	s, has := l.curve.laws[i].value(ranks)
+	whole := s.value == math.Trunc(s.value) && math.Abs(s.value) < 1<<53
+	return p.Value, p.Low, p.High, has && whole && p.Formula == l.Formula
 }
 
 // Fit learns a curve from points in any order. There may be several points at one rank count, but there must be at

@@ -74,6 +74,70 @@ func TestExactLaws(t *testing.T) {
 	}
 }
 
+// TestNotExact: what fits all values but may be otherwise at the rank count has an interval with what it may be.
+func TestNotExact(t *testing.T) {
+	for _, c := range []struct {
+		what      string
+		points    []Point
+		at        int64
+		low, high float64
+	}{
+		{"a fraction", []Point{{4, 3}, {8, 6}, {16, 12}, {32, 24}}, 10, 7, 8},
+		{"a share of cells beside a constant", []Point{{4, 280}, {6, 220}, {8, 190}, {12, 160}}, 16, 130, 160},
+		{"all but a share of cells", []Point{{4, 540}, {6, 600}, {8, 630}, {12, 660}}, 16, 660, 690},
+		{"blocks of 24 x 30 cells", []Point{{4, 180}, {6, 120}, {8, 90}, {12, 60}}, 24, 28, 32},
+		{"48 planes of 128 KiB", []Point{{4, 12 << 17}, {8, 6 << 17}, {16, 3 << 17}}, 32, 1 << 17, 2 << 17},
+		{"a negative number", []Point{{4, 99968}, {8, 99936}, {16, 99872}}, 12800, 0, 0},
+		{"600 edges of the square, or floor(log2 P)", []Point{{4, 1200}, {9, 1800}, {16, 2400}}, 50, 3000, 4243},
+		{"two rank counts", []Point{{4, 40000}, {8, 80000}}, 16, 160000, 160000},
+		{"two values", []Point{{5, 30000}, {7, 30000}, {9, 40000}}, 17, 50000, 50000},
+		{"the logarithm, rounded up", []Point{{9, 4}, {12, 4}, {16, 4}}, 20, 4, 5},
+		{"1000 logarithms, rounded down", []Point{{4, 2000}, {5, 2000}, {6, 2000}, {7, 2000}}, 8, 2000, 3000},
+	} {
+		p := fit(t, c.points...).Predict(c.at)
+		if p.Exact || p.Low > c.low || p.High < c.high || p.Value < p.Low || p.Value > p.High ||
+			p.Low != math.Trunc(p.Low) || p.High != math.Trunc(p.High) {
+			t.Errorf("%s: %s says %v in %v to %v at %d ranks, exact: %v; want %v to %v", c.what, p.Formula, p.Value,
+				p.Low, p.High, c.at, p.Exact, c.low, c.high)
+		}
+	}
+}
+
+// TestStillExact: rivals that the runs rule out make nothing inexact.
+func TestStillExact(t *testing.T) {
+	for _, c := range []struct {
+		points []Point
+		at     int64
+		want   float64
+	}{
+		{[]Point{{4, 4}, {8, 4}, {16, 4}}, 20, 4},              // logarithms 2 to 4
+		{[]Point{{9, 7}, {12, 7}, {16, 7}}, 20, 7},             // no multiple of 4
+		{[]Point{{9, 4000}, {12, 4000}, {16, 4000}}, 15, 4000}, // the logarithm is 4 there, too
+		{[]Point{{4, 1260}, {6, 840}, {9, 560}, {12, 420}}, 18, 280},
+		{[]Point{{4, 49152}, {8, 57344}, {16, 61440}}, 32, 63488}, // 65536 (P-1)/P
+	} {
+		if p := fit(t, c.points...).Predict(c.at); !p.Exact || p.Value != c.want {
+			t.Errorf("%v: %s says %v in %v to %v at %d ranks, exact: %v; want %v", c.points, p.Formula, p.Value, p.Low,
+				p.High, c.at, p.Exact, c.want)
+		}
+	}
+}
+
+// TestFormWithoutValue: --form exact has no answer where no exact law has a value, and is as exact as the others.
+func TestFormWithoutValue(t *testing.T) {
+	face := fit(t, Point{9, 92480}, Point{16, 54080}, Point{36, 23120}, Point{49, 18000})
+	p, err := face.PredictWith(50, Exact)
+	if err == nil || !strings.Contains(err.Error(), "no exact law has a value at 50") {
+		t.Errorf("%+v, %v: want no value of a root at 50", p, err)
+	}
+	if p, err := face.PredictWith(144, Exact); err != nil || !p.Exact || p.Value != 6480 {
+		t.Errorf("%+v, %v: want 6480", p, err)
+	}
+	if p, err := fit(t, Point{4, 12}, Point{9, 18}, Point{16, 24}).PredictWith(50, Exact); err != nil || p.Exact {
+		t.Errorf("%+v, %v: want an interval, as 18 bits show no law", p, err)
+	}
+}
+
 // TestExactLawsThatDiffer: BT class W's solver face, N = 24. 4, 9 and 16 ranks have edges that divide 24, so both 240
 // (floor(24/q)+1)^2 and 240 (ceil(24/q)+1)^2 fit all values; they predict 6000 and 8640 on 25.
 func TestExactLawsThatDiffer(t *testing.T) {

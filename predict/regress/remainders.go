@@ -116,3 +116,35 @@ func (l *Law) boundShares(e *Expected) {
 		}
 	}
 }
+
+// boundSides widens an exact estimate if one of the laws divides a number by the ranks and no message shows their grid:
+// the number may be a product of sides of blocks.
+func (l *Law) boundSides(e *Expected, r *row) {
+	if !e.Exact || !l.onLine || l.along {
+		return
+	}
+	for i := range l.Laws {
+		whole, ok := l.Laws[i].dividedByRanks(l.domain.unit())
+		if !ok {
+			continue
+		}
+		known, ok := l.sides.Load(r.ranks)
+		if !ok {
+			less, more := sidesOf(whole, l.ranks, r.ranks)
+			known, _ = l.sides.LoadOrStore(r.ranks, [2]float64{less, more})
+		}
+		for _, ratio := range known.([2]float64) {
+			e.Low, e.High = math.Min(e.Low, e.Value*ratio), math.Max(e.High, e.Value*ratio)
+		}
+		e.Exact = e.Low == e.High
+		return
+	}
+}
+
+// dividedByRanks returns the number of elements, each of some bytes, that a law on the line of all ranks divides by
+// their number; ok is false for other laws.
+func (h *Hypothesis) dividedByRanks(unit float64) (whole int64, ok bool) {
+	n := math.Abs(h.C) / unit
+	return int64(n), len(h.Powers) == 1 && h.Powers[0] == -1 && h.Factor == "" && len(h.Axes) == 0 &&
+		len(h.Sum) == 0 && n == math.Trunc(n) && n < 1<<53
+}
