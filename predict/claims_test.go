@@ -371,6 +371,24 @@ func TestRootsAreNotEstimated(t *testing.T) {
 	}
 }
 
+// halfRoots broadcasts from the middle rank.
+func halfRoots(ranks int) *signature.Run {
+	return testruns.Calls(ranks, nil, func(int) []testruns.Call {
+		return []testruns.Call{{Site: 0, Call: schema.CallBcast, To: testruns.None, From: testruns.None, Bytes: 8,
+			Root: ranks / 2}}
+	})
+}
+
+// Runs on even numbers of ranks do not show how a program rounds half of an odd number.
+func TestRootsAreNotRounded(t *testing.T) {
+	for ranks, known := range map[int32]bool{24: true, 15: false} {
+		x, err := generate.Predict(t.Context(), train(t, []int{4, 6, 8, 12, 16}, halfRoots), ranks, generate.Options{})
+		if known != (err == nil) || known != (x.Run != nil) || known != (len(x.Gaps) == 0) {
+			t.Errorf("%d ranks: run %v, gaps %v, %v: want a run: %v", ranks, x.Run != nil, x.Gaps, err, known)
+		}
+	}
+}
+
 // collected sends one message from each rank to the first, which takes them as they come.
 func collected(ranks int) *signature.Run {
 	return testruns.Calls(ranks, nil, func(rank int) (all []testruns.Call) {

@@ -36,7 +36,6 @@ func (w *rankWriter) row(x *model.Site, index []int32) schema.Event {
 			e.RootWorld = g.memberOf(x, e.Comm, v.Int32())
 		}
 		p.Root = e.RootWorld == w.rank
-		_, p.RootUnsure = g.result.BoundsOf(x.Root, int64(v))
 	}
 	if x.SizesOfFirst {
 		if p.Rank = e.RootWorld; p.Rank == schema.NullInt32 {
@@ -176,15 +175,9 @@ func (w *rankWriter) side(x *model.Site, laws *model.SideLaws, m *pattern.Map, c
 			s.count = int64(v) / laws.ElementBytes
 		}
 	}
-	if p.RootUnsure && like[signature.SideCount] == signature.Null && !laws.Count.IsEmpty() { // others have a count
-		w.g.result.addBounds(laws.Count, law.Estimate{Value: schema.NullInt64, Low: schema.NullInt64, High: math.MaxInt64})
-	}
 	if laws.ElementBytes == 0 && like[signature.SideCount] != signature.Null {
 		if v, ok := w.g.number(x, numberCount, laws.Count, &p); ok {
 			s.count = int64(v)
-			if other := laws.LikeRoot; p.RootUnsure && !p.Root && other != nil && other[signature.SideCount] == signature.Null {
-				w.g.result.addBounds(laws.Count, law.Estimate{Value: s.count, Low: schema.NullInt64, High: s.count})
-			}
 		}
 	}
 	return s
@@ -234,8 +227,12 @@ func (g *generator) number(x *model.Site, what string, l *law.Law, p *law.Point)
 		(l == x.Send.Bytes && x.Send.NeverEmpty || l == x.Recv.Bytes && x.Recv.NeverEmpty) {
 		noteEmpty(g, x, p.Rank)
 	}
-	if what == numberRoot && !e.Exact && !l.IsExact() { // a rank near the right one is a wrong one
-		g.unknown.addSizes(x.Event.ID, name(), "no law gives the roots of all runs")
+	if what == numberRoot && !e.Exact { // a rank near the right one is a wrong one
+		why := "no law gives the roots of all runs"
+		if l.IsExact() {
+			why = "the laws that fit the roots of all runs do not give one rank"
+		}
+		g.unknown.addSizes(x.Event.ID, name(), why)
 		return signature.Null, false
 	}
 	g.result.Numbers++
@@ -243,24 +240,9 @@ func (g *generator) number(x *model.Site, what string, l *law.Law, p *law.Point)
 	if isSize && (g.peers.uncertain[x.To] || g.peers.uncertain[x.From]) { // sizes for other peers are unknown
 		e.Low, e.High, e.Exact = 0, math.MaxInt64, false
 	}
-	if isSize && x.SizesOfFirst && p.RootUnsure && varies(l) { // so is whose size it is
-		e.Low, e.High, e.Exact = 0, math.MaxInt64, false
-	}
 	if !e.Exact {
 		g.result.Inexact++
 		g.result.addBounds(l, e)
 	}
 	return signature.Int(e.Value), true
-}
-
-// varies reports whether a law gives different numbers, but for those of roots and of other ranks.
-func varies(l *law.Law) bool {
-	if l.IsEmpty() {
-		return false
-	}
-	if l.Root != nil {
-		return varies(l.Root) || varies(l.Others)
-	}
-	_, same := l.Unvarying()
-	return !same
 }

@@ -39,17 +39,27 @@ func WithExtents(l *Law, samples []Sample, possible, open []pattern.Grid) *Law {
 	if len(rivals) == 0 {
 		return l
 	}
-	rivals = append(rivals, roundedDown(rivals, samples)...)
+	rivals = append(rivals, roundedOtherwise(rivals, samples)...)
 	return &Law{Sums: append(sums, rivals...)}
 }
 
 // constantEnds returns sums that are the value of all samples: P, its logarithm, a multiple of that, or an extent.
 func constantEnds(value int64, samples []Sample, possible []pattern.Grid) []Sum {
-	ofRanks := rankEnds()
-	rivals := alwaysEqual(slices.Concat(ofRanks, products(ofRanks), extentsOf(possible, FeatureExtent)), samples)
-	if n, ok := ceilLog2(samples[0].Point.Ranks); ok && n > 1 && value > n && value%n == 0 {
-		multiple := Sum{Terms: []Term{{value / n, Feature{Kind: FeatureRanksLog}}}}
-		if multiple.isAlways(samples) {
+	ends := append(products(rankEnds()), Feature{Kind: FeatureRanks})
+	rivals := alwaysEqual(append(ends, extentsOf(possible, FeatureExtent)...), samples)
+	return append(rivals, multiplesOfLogs(value, 1, samples)...)
+}
+
+// multiplesOfLogs returns the multiples of the logarithm of the number of ranks, rounded up or down, that are the value
+// of all samples, in whole units.
+func multiplesOfLogs(value, unit int64, samples []Sample) (rivals []Sum) {
+	for _, kind := range []FeatureKind{FeatureRanksLog, FeatureRanksFloor} {
+		f := Feature{Kind: kind}
+		n, ok := f.evaluate(&samples[0].Point)
+		if !ok || n < 2 || value < n*unit || value%(n*unit) != 0 {
+			continue
+		}
+		if multiple := (Sum{Terms: []Term{{value / n, f}}}); multiple.isAlways(samples) {
 			rivals = append(rivals, multiple)
 		}
 	}

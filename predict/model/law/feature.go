@@ -39,6 +39,7 @@ const (
 	FeatureExtentLog   FeatureKind = "log2 g"        // its logarithm, rounded up
 	FeatureExtentFloor FeatureKind = "floor(log2 g)" // its logarithm, rounded down
 	FeatureHalfExtent  FeatureKind = "g/2"           // half of the extent, rounded down
+	FeatureHalfUp      FeatureKind = "ceil(g/2)"     // half of the extent, rounded up
 	FeatureWrapped     FeatureKind = "i mod g"       // iteration, wrapped around the extent
 )
 
@@ -106,6 +107,8 @@ func (f Feature) evaluateOnGrid(p *Point) (int64, bool) {
 		return floorLog2(g)
 	case FeatureHalfExtent:
 		return int64(g / 2), true
+	case FeatureHalfUp:
+		return int64(g/2 + g%2), true
 	case FeatureWrapped:
 		if f.Index >= len(p.Index) || p.Index[f.Index] < 0 || g < 1 {
 			return 0, false
@@ -130,16 +133,19 @@ func ceilLog2(n int32) (log int64, ok bool) {
 // floorLog2 returns the logarithm to base 2, rounded down; false if n is not positive.
 func floorLog2(n int32) (log int64, ok bool) { return int64(bits.Len32(uint32(max(n, 1)))) - 1, n > 0 }
 
-// roundedDown returns the feature with its logarithms rounded down; has is false if it has none.
-func (f Feature) roundedDown() (down Feature, has bool) {
+// roundedOtherwise returns the feature with its logarithms rounded down and its halves rounded up; has is false if it
+// has neither.
+func (f Feature) roundedOtherwise() (other Feature, has bool) {
 	switch f.Kind {
 	case FeatureRanksLog:
 		f.Kind, has = FeatureRanksFloor, true
 	case FeatureExtentLog:
 		f.Kind, has = FeatureExtentFloor, true
+	case FeatureHalfExtent:
+		f.Kind, has = FeatureHalfUp, true
 	}
 	if f.With != nil {
-		with, also := f.With.roundedDown()
+		with, also := f.With.roundedOtherwise()
 		f.With, has = &with, has || also
 	}
 	return f, has
@@ -169,6 +175,8 @@ func (f Feature) String() string {
 		return fmt.Sprintf("(g%d-1-x%d)", f.N, f.N)
 	case FeatureHalfExtent:
 		return fmt.Sprintf("floor(g%d/2)", f.N)
+	case FeatureHalfUp:
+		return fmt.Sprintf("ceil(g%d/2)", f.N)
 	case FeatureExtentFloor:
 		return fmt.Sprintf("floor(log2 g%d)", f.N)
 	case FeatureWrapped:
@@ -191,7 +199,7 @@ func (f Feature) cost() float64 {
 	switch f.Kind {
 	case FeatureIndex, FeatureRanks, FeatureExtent:
 		return 1
-	case FeatureHalfExtent, FeatureCoordBelow, FeaturePower, FeatureRank, FeaturePeerRank, FeatureWrapped:
+	case FeatureHalfExtent, FeatureHalfUp, FeatureCoordBelow, FeaturePower, FeatureRank, FeaturePeerRank, FeatureWrapped:
 		return 3
 	}
 	return 1.5

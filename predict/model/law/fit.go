@@ -58,9 +58,8 @@ func (f *Fitter) fit(samples []Sample, grid *pattern.Grid, unit int64) *Law {
 		}
 	}
 	if l != nil && !hidden {
-		if unit > 0 && onOneNumberOfRanks(samples) {
-			l = &Law{Single: &SingleLaw{Value: samples[0].Value, Ranks: samples[0].Point.Ranks}}
-			f.single = append(f.single, singleSamples{samples, l.Single})
+		if unit > 0 {
+			l = f.constantSize(l, samples, unit)
 		}
 		return l
 	}
@@ -86,11 +85,28 @@ func (f *Fitter) fit(samples []Sample, grid *pattern.Grid, unit int64) *Law {
 	if unit == 0 {
 		if l.Sums = findSums(samples, grid); len(l.Sums) > 0 {
 			f.addTwinSums(l, samples)
-			l.Sums = append(l.Sums, roundedDown(l.Sums, samples)...)
+			l.Sums = append(l.Sums, roundedOtherwise(l.Sums, samples)...)
 			return l
 		}
 	}
 	f.open = append(f.open, openLaw{samples: samples, grid: grid, law: l, unit: unit})
+	return l
+}
+
+// constantSize returns the law of a size that all samples have: a single one if they are of one number of ranks, with
+// rivals if that is what they show of a logarithm.
+func (f *Fitter) constantSize(l *Law, samples []Sample, unit int64) *Law {
+	if onOneNumberOfRanks(samples) {
+		l = &Law{Single: &SingleLaw{Value: samples[0].Value, Ranks: samples[0].Point.Ranks}}
+		f.single = append(f.single, singleSamples{samples, l.Single})
+		return l
+	}
+	if tooLarge(*l.Constant / unit / leastCount) { // more than a few elements for each step of a tree
+		return l
+	}
+	if rivals := multiplesOfLogs(*l.Constant, unit, samples); len(rivals) > 0 {
+		return &Law{Sums: append([]Sum{{Constant: *l.Constant}}, rivals...)}
+	}
 	return l
 }
 

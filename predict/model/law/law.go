@@ -29,8 +29,6 @@ type Point struct {
 	PeerRank    int32   // rank of the other side; negative: none
 	Index       []int32 // place in the loops, as slots.Slot.Index
 	Root        bool    // the rank is the root of the collective
-	// RootUnsure means that it is uncertain whether the rank is the root.
-	RootUnsure bool
 }
 
 // Sample is a number that a rank of a run has at a point.
@@ -167,8 +165,10 @@ func (l *Law) Evaluate(p *Point) (Estimate, bool) {
 	switch {
 	case l.Constant != nil:
 		return Exactly(*l.Constant), true
+	case l.Root != nil && p.Root:
+		return l.Root.Evaluate(p)
 	case l.Root != nil:
-		return l.evaluateRoot(p)
+		return l.Others.Evaluate(p)
 	case len(l.Sums) > 0:
 		return evaluateSums(l.Sums, p)
 	case l.Group != nil:
@@ -179,22 +179,6 @@ func (l *Law) Evaluate(p *Point) (Estimate, bool) {
 		return l.Single.Evaluate(p)
 	}
 	return Estimate{}, false
-}
-
-// evaluateRoot evaluates the law of roots or that of the other ranks, bounded by both if it is not sure which the rank
-// is.
-func (l *Law) evaluateRoot(p *Point) (Estimate, bool) {
-	mine, other := l.Others, l.Root
-	if p.Root {
-		mine, other = l.Root, l.Others
-	}
-	e, ok := mine.Evaluate(p)
-	if ok && p.RootUnsure {
-		if o, has := other.Evaluate(p); has && (o.Low != e.Low || o.High != e.High) {
-			e.Low, e.High, e.Exact = min(e.Low, o.Low), max(e.High, o.High), false
-		}
-	}
-	return e, ok
 }
 
 // evaluateSums returns the value of the simplest sum, bounded by those of the others.

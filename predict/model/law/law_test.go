@@ -204,3 +204,38 @@ func TestRivalsOnOtherGridsHoldForEachPlace(t *testing.T) {
 		t.Errorf("%+v of %s, want %d in the interval, not exact", e, l.TextAt(27), want)
 	}
 }
+
+// What equals a logarithm in all runs, or half of an even extent, may be rounded otherwise.
+func TestRoundingThatRunsDoNotShow(t *testing.T) {
+	sample := func(p int32, value int64) Sample { return Sample{Point{Ranks: p, PeerRank: pattern.None}, value} }
+	var levels, short, long, halves []Sample
+	for _, p := range []int32{9, 12, 16} {
+		levels, short, long = append(levels, sample(p, 3*8*4)), append(short, sample(p, 8*7)), append(long, sample(p, 8*400))
+	}
+	line := &pattern.Grid{Shape: pattern.Line, Axes: 1, Order: []int{0}}
+	for _, p := range []int32{4, 8, 16, 32} {
+		halves = append(halves, sample(p, 1+int64(p/2)))
+	}
+	for _, c := range []struct {
+		what      string
+		law       func(f *Fitter) *Law
+		at        int32
+		low, high int64
+	}{
+		{"3 elements for each level", func(f *Fitter) *Law { return f.FitSize(levels, 8, nil) }, 20, 96, 120},
+		{"7 elements", func(f *Fitter) *Law { return f.FitSize(short, 8, nil) }, 20, 56, 56},
+		{"400 elements", func(f *Fitter) *Law { return f.FitSize(long, 8, nil) }, 20, 3200, 3200},
+		{"half of the ranks", func(f *Fitter) *Law { return f.FitNumber(halves, line) }, 64, 33, 33},
+		{"half of the ranks, odd", func(f *Fitter) *Law { return f.FitNumber(halves, line) }, 15, 8, 9},
+	} {
+		f := NewFitter(nil, nil, nil)
+		l := c.law(f)
+		if err := f.Settle(); err != nil {
+			t.Fatal(err)
+		}
+		e, ok := l.Evaluate(&Point{Ranks: c.at, PeerRank: pattern.None})
+		if !ok || e.Low != c.low || e.High != c.high || e.Exact != (c.low == c.high) {
+			t.Errorf("%s on %d ranks: %+v of %s, want %d to %d", c.what, c.at, e, l.TextAt(int64(c.at)), c.low, c.high)
+		}
+	}
+}

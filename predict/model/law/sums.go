@@ -66,15 +66,16 @@ func (s *Sum) evaluate(p *Point) (int64, bool) {
 	return v, true
 }
 
-// roundedDown returns those of some sums that have logarithms, with these rounded down, if they fit all samples then:
-// runs on powers of two do not show how a program rounds.
-func roundedDown(sums []Sum, samples []Sample) (all []Sum) {
+// roundedOtherwise returns those of some sums that have logarithms, with these rounded down, or halves of extents,
+// rounded up, if they fit all samples then: runs on powers of two, or with even extents, do not show how a program
+// rounds.
+func roundedOtherwise(sums []Sum, samples []Sample) (all []Sum) {
 	for _, s := range sums {
 		rounds := false
 		s.Terms = slices.Clone(s.Terms)
 		for i := range s.Terms {
-			down, has := s.Terms[i].Feature.roundedDown()
-			s.Terms[i].Feature, rounds = down, rounds || has
+			other, has := s.Terms[i].Feature.roundedOtherwise()
+			s.Terms[i].Feature, rounds = other, rounds || has
 		}
 		if rounds && s.isAlways(samples) {
 			all = append(all, s)
