@@ -5388,8 +5388,8 @@ WITH posted_counts AS (
   GROUP BY rank
 ),
 met_counts AS (
-  SELECT src, dst, COUNT(*) AS messages
-  FROM messages
+  SELECT src, dst, CAST(SUM(messages) AS BIGINT) AS messages
+  FROM channels
   GROUP BY src, dst
 ),
 differing AS (

@@ -25,7 +25,7 @@ var derivedQueries = [][]string{
 	{"density"}, {"sizes"}, {"sizes", "unit", "elements"}, {"tags"}, {"communicators"}, {"datatypes"}, {"by-rank"}, {"ratio"},
 	{"measures"}, {"density", "collectives", "logical"}, {"density", "collectives", "tree"}, {"density", "collectives", "none"},
 	{"data-density"}, {"collectives"}, {"sizes", "collectives", "calls"}, {"locality", "collectives", "rooted"},
-	{"sizes", "collectives", "calls", "unit", "elements"},
+	{"sizes", "collectives", "calls", "unit", "elements"}, {"unmatched"},
 }
 
 // withoutSums returns a run without its derived tables, except profile.

@@ -10,8 +10,8 @@
 -- column tag INTEGER -: Message tag; null for MPI_ANY_TAG and where it is not known.
 -- column bytes BIGINT bytes: Payload of a send; null for a receive, which got nothing.
 -- order: rank, seq, side
--- cost: The table profile and two columns of messages, to count. Of ranks whose counts differ also anti-joins of events with messages on
---     (rank, seq), over the stretches of seq in which they do.
+-- cost: The tables profile and channels. Of ranks whose counts differ also anti-joins of events with messages on (rank, seq), over the
+--     stretches of seq in which they do.
 WITH posted_counts AS (
   SELECT rank, CAST(SUM(CASE WHEN class IN ('send', 'sendrecv') AND COALESCE(proc_null, 0) IN (0, 2) THEN calls ELSE 0 END) AS BIGINT) AS sends,
          CAST(SUM(CASE WHEN class IN ('recv', 'sendrecv') AND COALESCE(proc_null, 0) < 2 THEN calls ELSE 0 END) AS BIGINT) AS receives
@@ -19,8 +19,8 @@ WITH posted_counts AS (
   GROUP BY rank
 ),
 met_counts AS (
-  SELECT src, dst, COUNT(*) AS messages
-  FROM messages
+  SELECT src, dst, CAST(SUM(messages) AS BIGINT) AS messages
+  FROM channels
   GROUP BY src, dst
 ),
 differing AS (
