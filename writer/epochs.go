@@ -95,6 +95,18 @@ func buffersFor(t *schema.Table, batchRows int, columns []string) (*readBuffers,
 	return b, nil
 }
 
+// Need leaves out row groups in which, by the statistics, a column has no value, for callers that look only at rows
+// with a value there. Where point-to-point rows of events have row groups of their own (splitEvents), these have none
+// in instance. Call it before Next and All.
+func (e *Epochs) Need(column string) error {
+	_, i := e.buffers.table.Column(column)
+	if i < 0 || !e.buffers.want[i] {
+		return fmt.Errorf("column %q of table %s cannot be needed, as it is not read", column, e.buffers.table.Name)
+	}
+	e.buffers.needed = append(e.buffers.needed, i)
+	return nil
+}
+
 // begin finds the epoch of the next row group, and the row groups read together with it.
 func (f *epochFile) begin() {
 	if f.next < f.reader.groups() {
@@ -214,7 +226,16 @@ func fill[T any](v []T, null T, nullable bool) {
 
 // allNull reports whether, by the statistics, column c has no value in row group g. If so, it fills the column with
 // nulls.
-func (r *tableReader) allNull(g, c int) (null bool) {
+func (r *tableReader) allNull(g, c int) bool {
+	null := r.hasNoValue(g, c)
+	if null {
+		r.nullColumn(c)
+	}
+	return null
+}
+
+// hasNoValue reports whether, by the statistics, column c has no value in row group g.
+func (r *tableReader) hasNoValue(g, c int) (null bool) {
 	defer func() {
 		if recover() != nil {
 			null = false
@@ -229,11 +250,7 @@ func (r *tableReader) allNull(g, c int) (null bool) {
 		return false
 	}
 	stats, err := chunk.Statistics()
-	if err != nil || stats == nil || !stats.HasNullCount() || stats.NullCount() != group.NumRows() {
-		return false
-	}
-	r.nullColumn(c)
-	return true
+	return err == nil && stats != nil && stats.HasNullCount() && stats.NullCount() == group.NumRows()
 }
 
 // Epoch returns the epoch that Next reads; ok is false after the last.

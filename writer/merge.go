@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"slices"
 
 	"github.com/commq/commq/schema"
 )
@@ -33,19 +34,33 @@ func (r *tableReader) hasEpochs() bool {
 	return *r.epochs
 }
 
-// readTogether reads the row groups [g, end) in the order of the table's key.
+// readTogether reads the row groups [g, end) in the order of the table's key, without those that lack a needed column.
 func (r *tableReader) readTogether(ctx context.Context, g, end int, fn func(schema.Batch) error) error {
-	if end == g+1 {
-		return r.read(ctx, g, fn)
-	}
 	m := merger{to: r.readBuffers, fn: fn}
 	defer m.stop()
-	for k := g; k < end; k++ {
-		if err := m.add(ctx, r, k); err != nil {
-			return err
+	switch groups := r.withNeeded(g, end); len(groups) {
+	case 0:
+		return nil
+	case 1:
+		return r.read(ctx, groups[0], fn)
+	default:
+		for _, k := range groups {
+			if err := m.add(ctx, r, k); err != nil {
+				return err
+			}
+		}
+		return m.merge()
+	}
+}
+
+// withNeeded lists the row groups of [g, end) that may have values in all needed columns.
+func (r *tableReader) withNeeded(g, end int) (groups []int) {
+	for ; g < end; g++ {
+		if !slices.ContainsFunc(r.needed, func(c int) bool { return r.hasNoValue(g, c) }) {
+			groups = append(groups, g)
 		}
 	}
-	return m.merge()
+	return groups
 }
 
 // merger merges the rows of sorted row groups of events.

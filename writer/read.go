@@ -151,6 +151,7 @@ type readBuffers struct {
 	batch  schema.Batch
 	rows   int
 	want   []bool         // by column; nil for all. Columns that are not read stay null
+	needed []int          // columns that must have a value in a row group, or it is left out
 	late   []bool         // by column: read only on request; nil for none
 	ahead  []schema.Batch // batches filled in turn when there are late columns; batch is one of them
 	ours   []chunkDecoder // by column; nil where arrow-go decodes

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -81,6 +82,7 @@ func TestRareRowsGetTheirOwnRowGroup(t *testing.T) {
 			if got := classesOf(t, dir); got != x.groups {
 				t.Errorf("row groups %q; want %q", got, x.groups)
 			}
+			neededRows(t, dir, want)
 			problems, err := Check(context.Background(), dir)
 			if err != nil {
 				t.Fatal(err)
@@ -91,6 +93,46 @@ func TestRareRowsGetTheirOwnRowGroup(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// neededRows checks that the rows with a label are read in order, and no others where row groups keep them apart.
+func neededRows(t *testing.T, dir string, all []*schema.Events) {
+	t.Helper()
+	var want, got []string
+	mixed := strings.Contains(classesOf(t, dir), "mixed")
+	rows := func(b *schema.Events) (names []string) {
+		for i, label := range b.Label {
+			if mixed || label != schema.NullText {
+				names = append(names, fmt.Sprintf("%d.%d", b.Rank[i], b.Seq[i]))
+			}
+		}
+		return names
+	}
+	for _, b := range all {
+		want = append(want, rows(b)...)
+	}
+	e, err := ReadEpochs(dir, &schema.EventsTable, 5003, "rank", "seq", "label")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Need("label"); err != nil {
+		t.Fatal(err)
+	}
+	read := 0
+	err = e.All(t.Context(), func(b schema.Batch) error {
+		read += b.Len()
+		got = append(got, rows(b.(*schema.Events))...)
+		return nil
+	})
+	if err != nil || read != len(got) || !slices.Equal(want, got) {
+		t.Errorf("read %d rows, %d of them with a label; want %d: %v", read, len(got), len(want), err)
+	}
+	if err := e.Need("tag"); err == nil {
+		t.Error("needs a column that the table lacks")
+	}
+	if err := e.Need("call"); err == nil {
+		t.Error("needs a column that is not read")
 	}
 }
 

@@ -17,6 +17,9 @@ func (r *Run) collectives(ctx context.Context) ([]Finding, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := events.Need("instance"); err != nil {
+		return nil, err
+	}
 	m := matching{recent: map[operation]member{}}
 	if err := events.All(ctx, func(b schema.Batch) error { m.add(b.(*schema.Events)); return nil }); err != nil {
 		return nil, err
