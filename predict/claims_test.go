@@ -283,6 +283,25 @@ func toOthers(times func(ranks int) int) func(ranks int) *signature.Run {
 	}
 }
 
+// alongShortest sums up once for each rank along the shortest axis of the most even box.
+func alongShortest(ranks int) *signature.Run {
+	shortest := 1
+	for a := 1; a*a*a <= ranks; a++ {
+		for b := a; ranks%a == 0 && a*b*b <= ranks; b++ {
+			if ranks/a%b == 0 {
+				shortest = a
+			}
+		}
+	}
+	return testruns.Calls(ranks, nil, func(int) (all []testruns.Call) {
+		for range shortest {
+			all = append(all, testruns.Call{Site: 0, Call: schema.CallAllreduce, To: testruns.None, From: testruns.None,
+				Bytes: 8, Root: testruns.None})
+		}
+		return all
+	})
+}
+
 // barrierWhere exchanges in a ring and has a barrier on some numbers of ranks, three times.
 func barrierWhere(has func(ranks int) bool) func(ranks int) *signature.Run {
 	return func(ranks int) *signature.Run {
@@ -330,6 +349,7 @@ func TestClaims(t *testing.T) {
 			[]int{4, 6, 8, 12, 16}, []int{30, 36}},
 		{"the root of the ranks, as an extent has it", toOthers(func(p int) int { return int(math.Sqrt(float64(p))) }),
 			[]int{4, 6, 8, 12, 16}, []int{18, 32}},
+		{"a loop along an axis that only sums up", alongShortest, []int{8, 12, 16, 18}, []int{27}},
 		{"a barrier on few ranks", barrierWhere(func(p int) bool { return p < 10 }), []int{4, 8, 16, 32}, []int{9, 64}},
 		{"a barrier on less than half of the most", barrierWhere(func(p int) bool { return p < 20 }), []int{4, 8, 16, 32},
 			[]int{6, 12, 18, 64}},

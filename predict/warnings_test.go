@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/commq/commq/predict/internal/testruns"
+	"github.com/commq/commq/predict/model"
 	"github.com/commq/commq/predict/report"
 	"github.com/commq/commq/predict/signature"
 	"github.com/commq/commq/schema"
@@ -98,6 +99,37 @@ func TestSharesOfEstimates(t *testing.T) {
 	for _, w := range report.Warnings(m, 14, x) {
 		if strings.Contains(w.Text, "bytes that are sent") {
 			t.Errorf("%s: %q", w.Name, w.Text)
+		}
+	}
+}
+
+// Runs of different problems give a warning; the number of ranks in the command, and the folder, are not one.
+func TestOtherCommands(t *testing.T) {
+	for _, c := range []struct {
+		of4, of8 []string
+		warned   bool
+	}{
+		{[]string{"/a/cg.A.4", "-n", "4"}, []string{"./cg.A.8", "-n", "8"}, false},
+		{[]string{"cg.A.x"}, nil, false},
+		{[]string{"cg.A.x"}, []string{"cg.B.x"}, true},
+		{[]string{"stencil", "-n", "100"}, []string{"stencil", "-n", "200"}, true},
+		{[]string{"stencil", "-n", "100"}, []string{"stencil", "-n 100"}, true},
+	} {
+		var runs []*signature.Signature
+		for ranks, command := range map[int][]string{4: c.of4, 8: c.of8} {
+			s := sign(t, testruns.Messages(ranks, func(r int) []testruns.Message {
+				return []testruns.Message{message(0, (r+1)%ranks, 1, 8)}
+			}))
+			s.Command = command
+			runs = append(runs, s)
+		}
+		m, err := model.New(runs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := slices.IndexFunc(report.Warnings(m, 16, nil), func(w report.Warning) bool { return w.Name == report.OtherCommands })
+		if warned := i >= 0; warned != c.warned {
+			t.Errorf("%q and %q: warned %v, want %v", c.of4, c.of8, warned, c.warned)
 		}
 	}
 }

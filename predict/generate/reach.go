@@ -25,7 +25,7 @@ func mayReachFurther(g *generator, n *template.Node) bool {
 			(x.Recv.Bytes.IsEmpty() || x.Recv.Bytes.IsExact()) {
 			return false
 		}
-		if !x.ChangesPeers() {
+		if !x.ChangesPeers(x.Event.Parent) {
 			return false
 		}
 		laws := slices.Concat(g.peers.families[x.To], g.peers.families[x.From])
@@ -34,10 +34,12 @@ func mayReachFurther(g *generator, n *template.Node) bool {
 }
 
 // endsAsSeen reports whether only the number of iterations in the runs shows where a loop ends: each rank has the same
-// peers in all iterations. A loop with calls in an inner loop never counts.
+// peers in all iterations. A loop with an inner loop counts only if that has no messages, and nothing shows a grid along
+// which the outer one may count.
 func endsAsSeen(g *generator, n *template.Node) bool {
+	hasGrid := len(g.model.Pattern.Grids) > 0
 	return !slices.ContainsFunc(g.model.Sites, func(x *model.Site) bool {
-		return x.Event.IsIn(n) && (x.Event.Parent != n || x.ChangesPeers())
+		return x.Event.IsIn(n) && (x.Event.Parent != n && (hasGrid || x.Sends || x.Receives) || x.ChangesPeers(n))
 	})
 }
 

@@ -4,12 +4,13 @@ import (
 	"slices"
 
 	"github.com/commq/commq/predict/signature"
+	"github.com/commq/commq/predict/signature/template"
 	"github.com/commq/commq/predict/slots"
 )
 
-// ChangesPeers reports whether a rank of the largest run has different peers in the iterations of the loop around it.
-func (x *Site) ChangesPeers() bool {
-	component := slices.IndexFunc(x.Calls.Components, func(c slots.Component) bool { return c.Loop == x.Event.Parent })
+// ChangesPeers reports whether a rank of the largest run has different peers in the iterations of a loop around the call.
+func (x *Site) ChangesPeers(loop *template.Node) bool {
+	component := slices.IndexFunc(x.Calls.Components, func(c slots.Component) bool { return c.Loop == loop })
 	if component < 0 {
 		return false
 	}

@@ -8,8 +8,12 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/kballard/go-shellquote"
 
 	"github.com/commq/commq/internal/units"
 	"github.com/commq/commq/predict/generate"
@@ -31,10 +35,12 @@ type Warning struct {
 
 // Names of warnings.
 const (
-	FewRuns      = "few-runs"      // too few runs to test the laws
-	FarAway      = "extrapolation" // far beyond the largest run
-	NotExplained = "not-explained" // messages whose destinations have no law
-	Undecided    = "undecided"     // laws that fit all runs conflict, or have no answer
+	FewRuns = "few-runs"      // too few runs to test the laws
+	FarAway = "extrapolation" // far beyond the largest run
+	// command lines that differ, so that the runs may be of different problems
+	OtherCommands = "other-commands"
+	NotExplained  = "not-explained" // messages whose destinations have no law
+	Undecided     = "undecided"     // laws that fit all runs conflict, or have no answer
 	// laws of sizes or counts that fit all runs conflict, as the extents of the runs' grids divide those of the domain
 	LawsDiffer    = "laws-differ"
 	Estimated     = "estimates"      // sizes or counts without a law that fits all runs
@@ -97,9 +103,14 @@ func Warnings(m *model.Model, ranks int32, x *generate.Prediction) (all []Warnin
 	return append(all, otherWarnings(m, x)...)
 }
 
-// runWarnings returns the warnings about the number and the sizes of the runs.
+// runWarnings returns the warnings about the runs: their number, their sizes and what they ran.
 func runWarnings(m *model.Model, ranks int32, next []int32) (all []Warning) {
 	largest := m.LargestRun()
+	if one, other := differentCommands(m.Runs()); other != nil {
+		all = append(all, Warning{OtherCommands, fmt.Sprintf(
+			"the runs on %d and %d ranks have different command lines: laws hold if both are one program and one problem: %s; %s",
+			one.Ranks, other.Ranks, shellquote.Join(one.Command...), shellquote.Join(other.Command...)), 0})
+	}
 	if n := len(m.Training); n < enoughRuns {
 		run := int32(0)
 		if len(next) > 0 {
@@ -234,6 +245,33 @@ func newPaths(m *model.Model) (n int) {
 	}
 	return n
 }
+
+// differentCommands returns the first run with a command line, and the first with another one; nil if there is none. The
+// folder of the program does not count, nor does a number that is that of the ranks.
+func differentCommands(runs []*signature.Signature) (one, other *signature.Signature) {
+	var first string
+	for _, s := range runs {
+		if len(s.Command) == 0 {
+			continue
+		}
+		words := append([]string{filepath.Base(s.Command[0])}, s.Command[1:]...)
+		ofRanks := func(number string) string {
+			if number == fmt.Sprint(s.Ranks) {
+				return "P"
+			}
+			return number
+		}
+		switch line := numbers.ReplaceAllStringFunc(strings.Join(words, "\x00"), ofRanks); {
+		case one == nil:
+			one, first = s, line
+		case line != first:
+			return one, s
+		}
+	}
+	return one, nil
+}
+
+var numbers = regexp.MustCompile(`[0-9]+`)
 
 // Suggestion is a number of ranks to run the program at next, and the names of the warnings that this would settle or
 // test.

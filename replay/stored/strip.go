@@ -127,6 +127,9 @@ func keepEvidence(to, from *schema.Origin) {
 	if r := from.Replay; r != nil {
 		to.Replay = &schema.Replay{Compute: r.Compute, Skip: r.Skip, Of: r.Of}
 	}
+	if s := from.Simulation; s != nil {
+		to.Simulation = &schema.Simulation{Ranks: s.Ranks, Dialect: s.Dialect}
+	}
 	if t := from.Trace; t != nil {
 		to.Trace = &schema.Trace{Format: t.Format}
 	}

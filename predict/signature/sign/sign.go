@@ -56,8 +56,8 @@ func FromRows(r *signature.Run) (*signature.Signature, error) {
 func NewSignature(r *signature.Run) *signature.Signature {
 	m := r.Manifest
 	sig := &signature.Signature{Version: signature.Version, Run: r.Name, Digest: m.Digest, Ranks: m.Ranks,
-		ComputeClock: m.ComputeClock, TimeOrigin: m.TimeOrigin, Evidence: m.Evidence(), Oversubscribed: oversubscribed(m),
-		Stack: m.Stack}
+		ComputeClock: m.ComputeClock, TimeOrigin: m.TimeOrigin, Evidence: m.Evidence(), Command: m.Origin.Command,
+		Oversubscribed: oversubscribed(m), Stack: m.Stack}
 	for i := range r.Comms {
 		c := &r.Comms[i]
 		n := len(sig.Comms)
