@@ -17,20 +17,20 @@ type share struct {
 	ranks []int64 // rank counts of the runs, if the parts are those; nil for powers of an edge
 }
 
-// at returns the share of each part.
-func (s *share) at(parts int64) *big.Rat {
+// perPart returns the share of each part.
+func (s *share) perPart(parts int64) *big.Rat {
 	return new(big.Rat).Quo(s.whole, new(big.Rat).SetInt64(parts))
 }
 
 // around returns the bounds of what a part has: the share itself if all divisions that fit the runs are even here.
 func (s *share) around(parts int64) (low, high float64) {
-	exact, _ := s.at(parts).Float64()
+	exact, _ := s.perPart(parts).Float64()
 	if slices.Contains(s.parts, parts) {
 		return exact, exact
 	}
 	low, high = exact, exact
 	if cell := s.largestCell(); s.mayLeaveCells(parts, cell) {
-		cells, _ := new(big.Rat).Quo(s.at(parts), cell).Float64()
+		cells, _ := new(big.Rat).Quo(s.perPart(parts), cell).Float64()
 		size, _ := cell.Float64()
 		low, high = min(low, math.Floor(cells)*size), max(high, math.Ceil(cells)*size)
 	}
@@ -45,7 +45,7 @@ func (s *share) around(parts int64) (low, high float64) {
 func (s *share) largestCell() *big.Rat {
 	cell := new(big.Rat)
 	for _, p := range s.parts {
-		for a, b := new(big.Rat).Abs(s.at(p)), cell; ; {
+		for a, b := new(big.Rat).Abs(s.perPart(p)), cell; ; {
 			if b.Sign() == 0 {
 				cell = a
 				break
@@ -61,7 +61,7 @@ func (s *share) largestCell() *big.Rat {
 // mayLeaveCells reports whether parts may have different numbers of cells. Cells are the largest ones or divisors of
 // these with whole numbers of elements, and there is at least one for each part.
 func (s *share) mayLeaveCells(parts int64, largest *big.Rat) bool {
-	uneven := new(big.Rat).Quo(s.at(parts), largest).Denom() // cells must be smaller by a multiple of it to be even
+	uneven := new(big.Rat).Quo(s.perPart(parts), largest).Denom() // cells must be smaller by a multiple of it to be even
 	if uneven.IsInt64() && uneven.Int64() == 1 {
 		return false
 	}
