@@ -189,8 +189,9 @@ func keyColumns(b schema.Batch) (ranks []int32, seqs []int64, epochs []int32) {
 func appendRows(to, from schema.Batch, s span) {
 	at := to.Len()
 	to.(resizer).Resize(at + s.j - s.i)
+	list := []stretch{{s, at}}
 	for c := range from.Table().Columns {
-		copyRows(to.Data(c), at, from.Data(c), s)
+		copyStretches(to.Data(c), from.Data(c), list)
 	}
 }
 

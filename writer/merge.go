@@ -63,23 +63,26 @@ func (r *tableReader) withNeeded(g, end int) (groups []int) {
 	return groups
 }
 
-// merger merges the rows of sorted row groups of events.
+// merger merges the rows of sorted row groups of events. It first notes which rows come next, and copies them later,
+// column by column: copying each stretch at once would go through all columns for a few rows.
 type merger struct {
 	to      *readBuffers
 	fn      func(schema.Batch) error
 	streams []*mergeStream
-	columns []any // of the batch being filled
-	rows    int   // filled so far
+	rows    int // of the batch being filled, so far
 }
 
 // mergeStream is a row group with its current batch.
 type mergeStream struct {
-	next    func() (schema.Batch, error, bool)
-	stop    func()
-	batch   *schema.Events
-	columns []any
-	at      int
+	next  func() (schema.Batch, error, bool)
+	stop  func()
+	batch *schema.Events
+	at    int
+	taken []stretch // rows of batch to copy
 }
+
+// maxStretches bounds the stretches that a stream notes before it copies them, and so their memory.
+const maxStretches = 1 << 9
 
 // errStopped ends the reading of a row group whose remaining rows are not wanted.
 var errStopped = errors.New("stopped")
@@ -138,7 +141,7 @@ func (m *merger) advance(s *mergeStream) error {
 		}
 		return nil
 	}
-	s.batch, s.columns, s.at = b.(*schema.Events), columnsOf(b), 0
+	s.batch, s.at = b.(*schema.Events), 0
 	return nil
 }
 
@@ -168,27 +171,30 @@ func (m *merger) lowest() (first, second *mergeStream) {
 
 // compareRows compares row i of a with row j of b by the key of events.
 func compareRows(a *schema.Events, i int, b *schema.Events, j int) int {
-	return cmp.Or(cmp.Compare(a.Epoch[i], b.Epoch[j]), cmp.Compare(a.Rank[i], b.Rank[j]),
-		cmp.Compare(a.Seq[i], b.Seq[j]))
+	if c := cmp.Compare(a.Epoch[i], b.Epoch[j]); c != 0 {
+		return c
+	}
+	if c := cmp.Compare(a.Rank[i], b.Rank[j]); c != 0 {
+		return c
+	}
+	return cmp.Compare(a.Seq[i], b.Seq[j])
 }
 
-// take copies the rows of s that come before those of other, which may be nil.
+// take adds the rows of s that come before those of other, which may be nil.
 func (m *merger) take(s, other *mergeStream) error {
 	end := s.at + 1
 	for n := s.batch.Len(); end < n && (other == nil || compareRows(s.batch, end, other.batch, other.at) < 0); end++ {
 	}
 	for s.at < end {
-		if m.columns == nil {
+		if m.rows == 0 {
 			m.to.batch.(resizer).Resize(m.to.rows)
-			m.columns = columnsOf(m.to.batch)
 		}
 		n := min(end-s.at, m.to.rows-m.rows)
-		for c := range m.columns {
-			if m.to.want == nil || m.to.want[c] {
-				copyRows(m.columns[c], m.rows, s.columns[c], span{s.at, s.at + n})
-			}
-		}
+		s.taken = append(s.taken, stretch{span{s.at, s.at + n}, m.rows})
 		s.at, m.rows = s.at+n, m.rows+n
+		if len(s.taken) == maxStretches {
+			m.copyTaken(s)
+		}
 		if m.rows == m.to.rows {
 			if err := m.flush(); err != nil {
 				return err
@@ -196,9 +202,20 @@ func (m *merger) take(s, other *mergeStream) error {
 		}
 	}
 	if s.at == s.batch.Len() {
+		m.copyTaken(s)
 		return m.advance(s)
 	}
 	return nil
+}
+
+// copyTaken copies the rows that s noted into the batch being filled.
+func (m *merger) copyTaken(s *mergeStream) {
+	for c := range m.to.table.Columns {
+		if m.to.want == nil || m.to.want[c] {
+			copyStretches(m.to.batch.Data(c), s.batch.Data(c), s.taken)
+		}
+	}
+	s.taken = s.taken[:0]
 }
 
 // flush gives the rows filled so far to fn.
@@ -206,7 +223,10 @@ func (m *merger) flush() error {
 	if m.rows == 0 {
 		return nil
 	}
+	for _, s := range m.streams {
+		m.copyTaken(s)
+	}
 	m.to.batch.(resizer).Resize(m.rows)
-	m.columns, m.rows = nil, 0
+	m.rows = 0
 	return m.fn(m.to.batch)
 }

@@ -25,7 +25,7 @@ func manifestOfMany() *schema.Manifest {
 	return m
 }
 
-func mustCreate(t *testing.T, store, name string) *Run {
+func mustCreate(t testing.TB, store, name string) *Run {
 	t.Helper()
 	r, err := Create(store, name, Options{})
 	if err != nil {

@@ -94,25 +94,32 @@ func inOrder(b *schema.Events) bool {
 	return true
 }
 
-// columnsOf lists the columns of a batch.
-func columnsOf(b schema.Batch) []any {
-	columns := make([]any, len(b.Table().Columns))
-	for c := range columns {
-		columns[c] = b.Data(c)
-	}
-	return columns
+// stretch is rows of a batch that are copied to row at, and those after it, of another batch.
+type stretch struct {
+	span
+	at int
 }
 
-// copyRows copies the rows s of a column to another one of the same type, from row at on.
-func copyRows(to any, at int, from any, s span) {
+// copyStretches copies rows of a column to another column of the same type.
+func copyStretches(to, from any, list []stretch) {
 	switch v := from.(type) {
 	case []int32:
-		copy(to.([]int32)[at:], v[s.i:s.j])
+		copyValues(to.([]int32), v, list)
 	case []int64:
-		copy(to.([]int64)[at:], v[s.i:s.j])
+		copyValues(to.([]int64), v, list)
 	case []int16:
-		copy(to.([]int16)[at:], v[s.i:s.j])
+		copyValues(to.([]int16), v, list)
 	case []string:
-		copy(to.([]string)[at:], v[s.i:s.j])
+		copyValues(to.([]string), v, list)
+	}
+}
+
+func copyValues[T any](to, from []T, list []stretch) {
+	for _, s := range list {
+		if s.j-s.i == 1 { // such as a collective between messages: copy would take longer
+			to[s.at] = from[s.i]
+			continue
+		}
+		copy(to[s.at:], from[s.i:s.j])
 	}
 }

@@ -49,6 +49,7 @@ func TestRareRowsGetTheirOwnRowGroup(t *testing.T) {
 	}{
 		{"few rows", 2, 300, 7, "mixed mixed "},
 		{"many", 2, minRowsToSplit, 60, "send collective send collective "},
+		{"close together", 1, minRowsToSplit, 5, "send collective "}, // a batch has more than maxStretches
 		{"nothing else", 1, minRowsToSplit, 1 << 30, "send "},
 		{"too many others", 1, minRowsToSplit, 3, "mixed "},
 		{"longer than a row group", 1, rowGroupRows + 4000, 1000, "send send collective "},
@@ -208,5 +209,37 @@ func TestRareRowsAreReadByEpoch(t *testing.T) {
 	stopped := fmt.Errorf("enough")
 	if err := e.Next(context.Background(), func(schema.Batch) error { return stopped }); err != stopped {
 		t.Errorf("error %v", err)
+	}
+}
+
+// BenchmarkMerge reads an epoch whose rows have two row groups.
+func BenchmarkMerge(b *testing.B) {
+	all := make([]string, len(schema.EventsTable.Columns))
+	for i, c := range schema.EventsTable.Columns {
+		all[i] = c.Name
+	}
+	for _, every := range []int{5, 50} {
+		store := b.TempDir()
+		r := mustCreate(b, store, "x")
+		if err := r.Write(0, longEvents(0, 8*minRowsToSplit, every)); err != nil {
+			b.Fatal(err)
+		}
+		if err := r.Commit(b.Context(), manifestOfMany()); err != nil {
+			b.Fatal(err)
+		}
+		for _, columns := range [][]string{{"rank", "seq", "epoch", "call", "class"}, all} {
+			b.Run(fmt.Sprintf("every=%d/columns=%d", every, len(columns)), func(b *testing.B) {
+				for b.Loop() {
+					e, err := ReadEpochs(filepath.Join(store, "x"), &schema.EventsTable, 1<<12, columns...)
+					if err != nil {
+						b.Fatal(err)
+					}
+					if err := e.All(b.Context(), func(schema.Batch) error { return nil }); err != nil {
+						b.Fatal(err)
+					}
+				}
+				b.ReportMetric(8*minRowsToSplit*float64(b.N)/b.Elapsed().Seconds()/1e6, "Mevents/s")
+			})
+		}
 	}
 }
