@@ -170,7 +170,8 @@ func (l *locator) wantAll(m *ledger.Message, rows *ledger.Rows, finding int32) {
 // rowSeries is series of rows that belong to findings.
 type rowSeries struct {
 	list []rowCursor
-	next int64 // the least row still to come
+	rows []int64 // of each series the next row or one before it, close together as each row of a rank may ask for them
+	next int64   // the least of rows
 }
 
 // rowCursor is the next row of a series.
@@ -180,7 +181,7 @@ type rowCursor struct {
 }
 
 func (s *rowSeries) add(of *ledger.Series, w wanted) {
-	s.list, s.next = append(s.list, rowCursor{of.Cursor(), w}), 0
+	s.list, s.rows, s.next = append(s.list, rowCursor{of.Cursor(), w}), append(s.rows, 0), 0
 }
 
 // meet visits and passes the series that have a row, which is no less than in earlier calls.
@@ -189,19 +190,28 @@ func (s *rowSeries) meet(seq int64, visit func(wanted)) {
 		return
 	}
 	s.next = math.MaxInt64
-	for k := range s.list {
-		c := &s.list[k]
-		at, ok := c.Next()
-		for ; ok && at <= seq; at, ok = c.Next() {
-			if at == seq {
-				visit(wanted{at, c.finding, c.kind})
-			}
-			c.Pass()
+	for k, at := range s.rows {
+		if at <= seq {
+			at = s.list[k].meet(seq, visit)
+			s.rows[k] = at
 		}
-		if ok {
-			s.next = min(s.next, at)
-		}
+		s.next = min(s.next, at)
 	}
+}
+
+// meet visits the series if it has a row, and returns the next row after it: MaxInt64 if none is left.
+func (c *rowCursor) meet(seq int64, visit func(wanted)) int64 {
+	at, ok := c.Next()
+	for ; ok && at <= seq; at, ok = c.Next() {
+		if at == seq {
+			visit(wanted{at, c.finding, c.kind})
+		}
+		c.Pass()
+	}
+	if !ok {
+		return math.MaxInt64
+	}
+	return at
 }
 
 // inOrder sorts rows, each once.
