@@ -29,8 +29,8 @@ type server struct {
 const addressHelp = "want http://USER@HOST:8080?catalog=hive&schema=commq"
 
 // stages is the session property that limits the parts of a plan. Trino plans a WITH query again wherever it is
-// named, which gives measures 249 stages; the default limit is 150. Statistics are switched off because registered
-// partitions have none, and looking for them doubles the planning time of measures and unmatched.
+// named, which gives some queries more stages than the default limit of 150. Statistics are switched off because
+// registered partitions have none, and looking for them doubles the planning time of measures and unmatched.
 const stages = "query_max_stage_count"
 
 // newServer parses an address. The defaults are catalog hive, schema commq and the user of the process.

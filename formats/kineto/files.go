@@ -83,8 +83,8 @@ func find(path string) (f *files, err error) {
 		return nil, err
 	}
 	var unread []error
-	for _, e := range entries {
-		if strings.HasSuffix(strings.TrimSuffix(e.Name(), ".gz"), ".json") {
+	for _, e := range entries { // but for hidden ones, such as an editor's lock of a trace
+		if !strings.HasPrefix(e.Name(), ".") && strings.HasSuffix(strings.TrimSuffix(e.Name(), ".gz"), ".json") {
 			unread = append(unread, f.add(filepath.Join(path, e.Name())))
 		}
 	}

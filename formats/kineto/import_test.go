@@ -266,16 +266,17 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// A rank's file that cannot be read is not left out.
+// A rank's file that cannot be read is not left out; hidden files are.
 func TestFilesThatCannotBeRead(t *testing.T) {
 	dir := write(t, t.TempDir(), head(0)+end)
-	for _, name := range []string{"notes.txt", "rank-1.json"} {
+	for _, name := range []string{"notes.txt", "rank-1.json", ".#rank-2.json"} {
 		if err := os.Symlink("elsewhere", filepath.Join(dir, name)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	_, err := imported(t, dir)
-	if err == nil || !strings.Contains(err.Error(), "rank-1.json: no such file") || strings.Contains(err.Error(), "notes") {
+	if err == nil || !strings.Contains(err.Error(), "rank-1.json: no such file") ||
+		strings.Contains(err.Error(), "notes") || strings.Contains(err.Error(), ".#") {
 		t.Error(err)
 	}
 	if !IsFolder(dir) {
