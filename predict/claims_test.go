@@ -355,6 +355,8 @@ func TestClaims(t *testing.T) {
 			[]int{6, 12, 18, 64}},
 		{"a barrier on many ranks", barrierWhere(func(p int) bool { return p > 9 }), []int{4, 8, 12, 16}, []int{10, 24}},
 		{"a barrier on the most ranks", barrierWhere(func(p int) bool { return p > 13 }), []int{4, 8, 12, 16}, []int{24}},
+		{"a barrier where the ranks are no power of two", barrierWhere(func(p int) bool { return p&(p-1) != 0 }),
+			[]int{6, 12, 16, 32}, []int{24, 64}},
 		{"a barrier in the middle", barrierWhere(func(p int) bool { return p == 8 }), []int{4, 8, 12, 16}, []int{6, 24}},
 		{"a barrier where three divides", barrierWhere(func(p int) bool { return p%3 == 0 }), []int{4, 6, 8, 9, 12}, []int{16, 18}},
 		{"three times, then four, as a law of a grid has it", threeThenFour, []int{4, 6, 8, 12, 16}, []int{23, 29}},

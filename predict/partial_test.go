@@ -78,6 +78,11 @@ func TestUncertainCountIsUnknown(t *testing.T) {
 		loop.BytesHigh != 4097*loop.CallsHigh {
 		t.Errorf("%+v: want bounds of calls and of bytes", loop)
 	}
+	if all := report.NewTotals(m, x); all.Messages.Value != loop.Calls+known.Calls ||
+		all.Messages.Low != loop.CallsLow+29 || all.Messages.High != loop.CallsHigh+29 ||
+		all.Bytes.Low != loop.BytesLow+29*70 || all.Bytes.High != loop.BytesHigh+29*70 {
+		t.Errorf("%+v: want the sums of %+v and %+v", all, loop, known)
+	}
 	if known.CallsLow != 29 || known.CallsHigh != 29 || known.BytesLow != 29*70 || known.BytesHigh != 29*70 {
 		t.Errorf("%+v: want no bounds", known)
 	}

@@ -102,8 +102,8 @@ func TestUnusableComputeTimes(t *testing.T) {
 		if (x.Compute != nil) != (c.want == "") || (x.Signature.ComputeClock == "none") != (c.want != "") {
 			t.Errorf("clock %s: %+v, and the run's clock is %s", c.clock, x.Compute, x.Signature.ComputeClock)
 		}
-		if got := report.CountTraffic(x.Signature); got.Messages != 18 || got.Bytes != 18*4097 {
-			t.Errorf("clock %s: %d messages of %d bytes", c.clock, got.Messages, got.Bytes)
+		if got := report.NewTotals(m, x); got.Messages.Value != 18 || got.Bytes.Value != 18*4097 {
+			t.Errorf("clock %s: %+v", c.clock, got)
 		}
 	}
 }

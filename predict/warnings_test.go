@@ -103,13 +103,15 @@ func TestSharesOfEstimates(t *testing.T) {
 	}
 }
 
-// Runs of different problems give a warning; the number of ranks in the command, and the folder, are not one.
+// Runs of different problems give a warning; other numbers of ranks in the command do not.
 func TestOtherCommands(t *testing.T) {
 	for _, c := range []struct {
 		of4, of8 []string
 		warned   bool
 	}{
-		{[]string{"/a/cg.A.4", "-n", "4"}, []string{"./cg.A.8", "-n", "8"}, false},
+		{[]string{"cg.A.4", "-n", "4"}, []string{"cg.A.8", "-n", "8"}, false},
+		{[]string{"prog2", "8"}, []string{"prog2", "8"}, false},
+		{[]string{"prog", "4"}, []string{"prog", "16"}, true},
 		{[]string{"cg.A.x"}, nil, false},
 		{[]string{"cg.A.x"}, []string{"cg.B.x"}, true},
 		{[]string{"stencil", "-n", "100"}, []string{"stencil", "-n", "200"}, true},

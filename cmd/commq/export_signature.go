@@ -35,7 +35,8 @@ again from it; --check does that and compares them with the run.
 A signature has the phases with their weights. For each communication it has what is needed to look for a rule at more
 ranks: whether the destination is an exchange or permutation of the bits of the source (dynamic) or not (static),
 whether messages go on from rank to rank (dependent), and the distances from sources to destinations, as displacements
-with their repetitions. --format table prints that for people. --run also takes a signature file.
+with their repetitions. --format table prints that for people. --run also takes a signature file. A signature, and the
+models made of it, name the program, its arguments, functions and source files.
 
 The run needs the rows of all its calls. Capture it with --stack 16, so that a call is known by its path from main: the
 return address alone, as captures have by default, cannot tell calls of one function apart that is called from several

@@ -228,15 +228,18 @@ type printedPrediction struct {
 	Collectives *int64 `json:"collective_calls"`
 	// MessagesLow is the lower bound of Messages, null like it.
 	MessagesLow *int64 `json:"low_messages"`
-	// MessagesHigh is the upper bound of Messages; the largest number of 64 bits if none is known.
+	// MessagesHigh is the upper bound of Messages; the largest number of 64 bits if none is known,
+	// null like it.
 	MessagesHigh *int64 `json:"high_messages"`
-	// BytesLow is the lower bound of Bytes.
+	// BytesLow is the lower bound of Bytes, null like it.
 	BytesLow *int64 `json:"low_message_bytes"`
-	// BytesHigh is the upper bound of Bytes; the largest number of 64 bits if none is known.
+	// BytesHigh is the upper bound of Bytes; the largest number of 64 bits if none is known,
+	// null like it.
 	BytesHigh *int64 `json:"high_message_bytes"`
-	// CollectivesLow is the lower bound of Collectives.
+	// CollectivesLow is the lower bound of Collectives, null like it.
 	CollectivesLow *int64 `json:"low_collective_calls"`
-	// CollectivesHigh is the upper bound of Collectives; the largest number of 64 bits if none is known.
+	// CollectivesHigh is the upper bound of Collectives; the largest number of 64 bits if none is known,
+	// null like it.
 	CollectivesHigh *int64 `json:"high_collective_calls"`
 	// Inexact is how many of Numbers (bytes, counts, tags) are estimates: no law fits all runs, or those that do
 	// disagree here.

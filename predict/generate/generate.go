@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -89,6 +90,14 @@ type UncertainLoop struct {
 // Bounds is an interval with its ends. High is math.MaxInt64 if there is no upper bound.
 type Bounds struct{ Low, High int64 }
 
+// RangeText writes an interval: "2 to 3", or "2 or more" if high is no bound.
+func RangeText(low, high int64) string {
+	if high >= law.Unbounded {
+		return fmt.Sprintf("%d or more", low)
+	}
+	return fmt.Sprintf("%d to %d", low, high)
+}
+
 // BoundsOf returns the interval of a value that a law gave; inexact is false if the value is exact.
 func (x *Prediction) BoundsOf(l *law.Law, number int64) (b Bounds, inexact bool) {
 	b, inexact = x.bounds[l][number]
@@ -100,6 +109,9 @@ func (x *Prediction) HasInexact(l *law.Law) bool { return len(x.bounds[l]) > 0 }
 
 // addBounds widens the interval of a value that is not exact.
 func (x *Prediction) addBounds(l *law.Law, e law.Estimate) {
+	if e.High >= law.Unbounded {
+		e.High = math.MaxInt64
+	}
 	if x.bounds == nil {
 		x.bounds = map[*law.Law]map[int64]Bounds{}
 	}

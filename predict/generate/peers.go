@@ -178,11 +178,8 @@ func (p *peerLaws) askTheRest() {
 // evaluate returns the map that the laws of a family give for a place; nil if the slot does not exist there.
 func (p *peerLaws) evaluate(family, name string, index []int32) (*pattern.Map, error) {
 	if s := p.model.PatternSlot(name); s != nil {
-		if last, first, ends := p.endOf(s); ends && p.ranks >= first {
-			return nil, nil
-		} else if ends && p.ranks > last {
-			return nil, &pattern.Refusal{Slot: name, Ranks: p.ranks, Reason: pattern.Ambiguous,
-				Detail: fmt.Sprintf("it occurs up to %d ranks and not from %d on, and no run shows what is between", last, first)}
+		if last, first, ends := p.endOf(s); ends && p.ranks > last {
+			return nil, p.refuseBeyond(s, name, last, first)
 		}
 		return p.model.Pattern.Map(name, p.ranks)
 	}
@@ -280,6 +277,22 @@ func (p *peerLaws) isBeside(family string, index []int32) bool {
 		}
 	}
 	return false
+}
+
+// refuseBeyond returns nil if a slot does not occur on a number of ranks, as the run on first and all larger ones lack
+// it. It is an error if no run shows whether it does, since the number is below first, or a law of where it occurs says
+// so, such as that the number of ranks is odd.
+func (p *peerLaws) refuseBeyond(s *pattern.Slot, name string, last, first int32) error {
+	why := ""
+	if p.ranks < first {
+		why = fmt.Sprintf("it occurs up to %d ranks and not from %d on, and no run shows what is between", last, first)
+	} else if m, err := p.model.Pattern.Map(name, p.ranks); len(s.Index) == 0 && err == nil && m.HasSender() {
+		why = fmt.Sprintf("no run on %d ranks or more has it, but a law that fits all runs does here", first)
+	}
+	if why == "" {
+		return nil
+	}
+	return &pattern.Refusal{Slot: name, Ranks: p.ranks, Reason: pattern.Ambiguous, Detail: why}
 }
 
 // endOf returns the largest run that has a slot and the smallest one that does not, if it exists only on few ranks: all

@@ -2,6 +2,7 @@ package generate
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/commq/commq/predict/model"
@@ -154,8 +155,8 @@ func (g *generator) doubtCalls(n *template.Node, times law.Estimate) {
 		case !x.Event.IsIn(n):
 		case !times.Exact && (differs || g.variesAlong(x.Event, n)):
 			g.unknown.addDoubt(x.Event.ID, g.model.NodeName(x.Event),
-				fmt.Sprintf("there may be %d to %d iterations of %s, in which its calls differ", times.Low, times.High,
-					g.model.NodeName(n)))
+				fmt.Sprintf("there may be %s iterations of %s, in which its calls differ",
+					RangeText(times.Low, times.High), g.model.NodeName(n)))
 		case x.Completes != nil && x.Completes.Always: // it is made as often as there are requests
 		case !differs && g.model.Ragged[n.ID]:
 			g.unknown.addDoubt(x.Event.ID, g.model.NodeName(x.Event),
@@ -177,6 +178,9 @@ func (g *generator) variesAlong(event, loop *template.Node) bool {
 
 // noteUncertain notes a loop whose number of iterations is uncertain, with the range that ranks may have.
 func (g *generator) noteUncertain(n *template.Node, times law.Estimate) {
+	if times.High >= law.Unbounded {
+		times.High = math.MaxInt64
+	}
 	i := slices.IndexFunc(g.result.Loops, func(l UncertainLoop) bool { return l.Node == n.ID })
 	if i < 0 {
 		g.result.Loops = append(g.result.Loops, UncertainLoop{Loop: g.model.NodeName(n), Node: n.ID, Value: times.Value,

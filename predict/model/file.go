@@ -19,7 +19,7 @@ import (
 )
 
 // FileVersion is the version of the format of model files.
-const FileVersion = 7
+const FileVersion = 8
 
 // file is a model file: the signatures of the runs, and the laws that were found in them.
 type file struct {

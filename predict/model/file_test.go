@@ -66,8 +66,9 @@ func TestWriteAndRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := report.CountTraffic(x.Signature); got.Messages != 70 || got.Bytes != 35*3*4097 {
-		t.Errorf("%d messages with %d bytes, want 70 with %d", got.Messages, got.Bytes, 35*3*4097)
+	if got := report.NewTotals(again, x); got.Messages != (report.Bounded{Value: 70, Low: 70, High: 70}) ||
+		got.Bytes != (report.Bounded{Value: 35 * 3 * 4097, Low: 35 * 3 * 4097, High: 35 * 3 * 4097}) {
+		t.Errorf("%+v, want 70 messages with %d bytes", got, 35*3*4097)
 	}
 	want := "rank 3 sends 2 messages with tag 9 on communicator 0 to rank 4, which receives 0"
 	if len(x.Unmatched) != 35 || x.Unmatched[3] != want {
@@ -81,8 +82,8 @@ func TestReadErrors(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"empty", "", "not models of commq fit: line 1, column 1: unexpected end of JSON input"},
 		{"a signature", `{"commq_signature":1}`, "it has no commq_models"},
-		{"another version", strings.Replace(text, `"commq_models":7`, `"commq_models":8`, 1),
-			"commq_models 8: this commq reads 7"},
+		{"another version", strings.Replace(text, `"commq_models":8`, `"commq_models":9`, 1),
+			"commq_models 9: this commq reads 8"},
 		{"changed", strings.Replace(text, `"warnings":[`, `"warnings":[ `, 1),
 			"the file was changed after commq fit wrote it"},
 		{"cut off", text[:len(text)/2], "unexpected end of JSON input"},
@@ -90,7 +91,7 @@ func TestReadErrors(t *testing.T) {
 		{"unknown field", sealed(strings.Replace(text, `"laws":`, `"lows":`, 1)), `line 2, column`},
 		{"a number that is text", sealed(strings.Replace(text, `"ticks":`, `"ticks":"x","tocks":`, 1)),
 			"cannot unmarshal string"},
-		{"a run that is missing", sealed("{\"commq_models\":7,\"digest\":\"\",\n\"training\":[null]}"),
+		{"a run that is missing", sealed("{\"commq_models\":8,\"digest\":\"\",\n\"training\":[null]}"),
 			"run 1 of 1 is missing"},
 		{"roots of another run", sealed(strings.Replace(text, `"roots":[0,`, `"roots":[9,`, 1)), `rank 0: root 9 of`},
 		{"a law that is missing", sealed(strings.Replace(text, `"root":-1`, `"root":99`, 1)), `there is no law 99`},
@@ -152,7 +153,7 @@ func TestDamagedSides(t *testing.T) {
 // sealed gives a text the digest that it should have.
 func sealed(text string) string {
 	_, rest, _ := strings.Cut(text, "\n")
-	return fmt.Sprintf("{\"commq_models\":7,\"digest\":\"%x\",\n%s", sha256.Sum256([]byte(rest)), rest)
+	return fmt.Sprintf("{\"commq_models\":8,\"digest\":\"%x\",\n%s", sha256.Sum256([]byte(rest)), rest)
 }
 
 // TestCollectivesAreCounted: a collective call without its number would give runs that fail their own check.
@@ -187,7 +188,7 @@ func mustRead(t *testing.T, file string) []byte {
 func FuzzRead(f *testing.F) {
 	_, text := ringModel(f)
 	f.Add(text)
-	f.Add(`{"commq_models":7,"laws":[],"training":[]}`)
+	f.Add(`{"commq_models":8,"laws":[],"training":[]}`)
 	f.Fuzz(fuzzRead)
 }
 

@@ -146,7 +146,7 @@ func (u *unit) endsWithPartners(component int, last map[int]int32, sizes []int32
 		dims, ok := form.Grids[0].Dims(sizes[o.size])
 		next := slices.Clone(o.index)
 		next[component]++
-		if !ok || form.bind(sizes[o.size], dims, next).anyone() {
+		if !ok || form.bind(sizes[o.size], dims, next).HasSender() {
 			return false
 		}
 	}
@@ -343,7 +343,7 @@ func (f Form) exponential() bool {
 // HasSenders reports whether the form has a sender at a process count and an index.
 func (f Form) HasSenders(ranks int32, index []int32) bool {
 	dims, ok := f.Grids[0].Dims(ranks)
-	return ok && f.bind(ranks, dims, index).anyone()
+	return ok && f.bind(ranks, dims, index).HasSender()
 }
 
 // linear reports whether the index is a displacement or a coordinate in the form, and not an exponent.
@@ -544,10 +544,10 @@ func (l Law) ownMap(ranks int32, index []int32) (*Map, error) {
 			return m, nil
 		}
 	}
-	if by := l.divided(ranks); by != "" && slices.ContainsFunc(maps, (*Map).anyone) {
+	if by := l.divided(ranks); by != "" && slices.ContainsFunc(maps, (*Map).HasSender) {
 		return refuse(Ambiguous, "the runs do not tell which it is: %s", by)
 	}
-	if len(l.Sizes) == 1 && ranks > l.Sizes[0] && !m.anyone() {
+	if len(l.Sizes) == 1 && ranks > l.Sizes[0] && !m.HasSender() {
 		return refuse(Unsteady, "seen at %d ranks only, and none takes part here by the law of other calls", l.Sizes[0])
 	}
 	if by := l.guarded(m); by != "" {
@@ -588,7 +588,7 @@ func (l Law) bind(ranks int32, index []int32) (maps []*Map, of []Form, missing [
 				}
 			}
 			for _, a := range f.Narrow {
-				if most := l.mostNarrow(&f, a); dims[a] > most && m.anyone() {
+				if most := l.mostNarrow(&f, a); dims[a] > most && m.HasSender() {
 					short = fmt.Sprintf("%d ranks on an axis on which %s names a coordinate", most, f)
 				}
 			}
@@ -697,7 +697,7 @@ func (p *Program) Suggest(ranks int32, candidates []int32) []Suggestion {
 // inRange returns the first of maps when the index exists at the process count, an empty map when it does not, and a
 // *Refusal when that is not known.
 func (l Law) inRange(ranks int32, index []int32, maps []*Map) (*Map, error) {
-	if ranks > l.Training[len(l.Training)-1] && l.Doubtful && changesOnce(&l) && slices.ContainsFunc(maps, (*Map).anyone) {
+	if ranks > l.Training[len(l.Training)-1] && l.Doubtful && changesOnce(&l) && slices.ContainsFunc(maps, (*Map).HasSender) {
 		return nil, &Refusal{Slot: l.Name, Ranks: ranks, Reason: UnknownEnd,
 			Detail: fmt.Sprintf("it occurs at %d and %d ranks only, with another range of its index", l.Sizes[0], l.Sizes[1])}
 	}
@@ -723,7 +723,7 @@ func (l Law) inRange(ranks int32, index []int32, maps []*Map) (*Map, error) {
 		if in == 0 && l.steady(index, ranks) {
 			continue
 		}
-		if !slices.ContainsFunc(maps, (*Map).anyone) {
+		if !slices.ContainsFunc(maps, (*Map).HasSender) {
 			continue
 		}
 		return nil, &Refusal{Slot: l.Name, Ranks: ranks, Reason: UnknownEnd,
@@ -820,7 +820,7 @@ func (l Law) Indices(ranks int32) ([][]int32, error) {
 		if err != nil {
 			return nil, err
 		}
-		if m.anyone() {
+		if m.HasSender() {
 			out = append(out, p)
 		}
 	}

@@ -462,8 +462,8 @@ func equalMaps(a, b *Map) bool {
 	return true
 }
 
-// anyone reports whether a rank sends.
-func (m *Map) anyone() bool {
+// HasSender reports whether a rank sends.
+func (m *Map) HasSender() bool {
 	for r := range m.Ranks {
 		if _, ok := m.Dst(r); ok {
 			return true

@@ -69,7 +69,7 @@ func conditions(sizes []int32, c *class, first int) []Presence {
 func (s *searcher) sendingSizes(u *unit, c *class, form Form) []bool {
 	out := make([]bool, len(s.sizes))
 	for i, p := range s.sizes {
-		out[i] = form.bind(p, c.dims[i], u.slots[0].Index).anyone()
+		out[i] = form.bind(p, c.dims[i], u.slots[0].Index).HasSender()
 	}
 	return out
 }

@@ -190,7 +190,7 @@ func TestRandomPrograms(t *testing.T) {
 				}
 			}
 			for _, s := range wild {
-				if m, err := p.Map(s.Name, n); err == nil && m.anyone() {
+				if m, err := p.Map(s.Name, n); err == nil && m.HasSender() {
 					invented++
 					t.Errorf("seed %d, runs at %v: a law was found for %s: %v", seed, pr.train, s.Name, s.Runs)
 				}

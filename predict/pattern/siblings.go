@@ -70,7 +70,7 @@ func (u *unit) explainedBy(o Form, sizes []int32) bool {
 		}
 		m := o.bind(p, dims, nil)
 		i := slices.IndexFunc(u.obs, func(x observation) bool { return x.m.Ranks == p })
-		if i < 0 && m.anyone() || i >= 0 && !slices.Equal(m.Mapping().Dst, u.obs[i].m.Dst) {
+		if i < 0 && m.HasSender() || i >= 0 && !slices.Equal(m.Mapping().Dst, u.obs[i].m.Dst) {
 			return false
 		}
 	}

@@ -889,15 +889,18 @@ type storedLaw struct {
 	Thin   bool         `json:"thin,omitempty"`
 	Lonely bool         `json:"lonely,omitempty"`
 	// OfFewNumbers means that the laws may be laws of another division.
-	OfFewNumbers bool             `json:"of_few_numbers,omitempty"`
-	Lengths      []lengths        `json:"lengths,omitempty"`
-	Roles        map[string]*role `json:"roles"`
+	OfFewNumbers bool `json:"of_few_numbers,omitempty"`
+	// OnLine and Along tell whether the samples have a grid, and whether messages go along one of its axes.
+	OnLine  bool             `json:"on_line,omitempty"`
+	Along   bool             `json:"along,omitempty"`
+	Lengths []lengths        `json:"lengths,omitempty"`
+	Roles   map[string]*role `json:"roles"`
 }
 
 // MarshalJSON stores the hypotheses, and the points of the curves, which are fitted again when they are needed.
 func (l *Law) MarshalJSON() ([]byte, error) {
-	return json.Marshal(storedLaw{l.Name, l.Laws, l.open, l.few, l.rivals, l.domain, l.thin, l.lonely, l.ofFewNumbers, l.lengths,
-		l.roles})
+	return json.Marshal(storedLaw{l.Name, l.Laws, l.open, l.few, l.rivals, l.domain, l.thin, l.lonely, l.ofFewNumbers, l.onLine,
+		l.along, l.lengths, l.roles})
 }
 
 // UnmarshalJSON reads the output of MarshalJSON.
@@ -926,6 +929,6 @@ func (l *Law) UnmarshalJSON(b []byte) error {
 	}
 	slices.Sort(l.ranks)
 	l.ranks, l.thin, l.lonely, l.ofFewNumbers, l.few = slices.Compact(l.ranks), k.Thin, k.Lonely, k.OfFewNumbers, k.Few
-	l.lengths = k.Lengths
+	l.onLine, l.along, l.lengths = k.OnLine, k.Along, k.Lengths
 	return checkLengths(l.lengths)
 }

@@ -44,7 +44,7 @@ type bounds struct{ low, value, high float64 }
 const enough = 7
 
 // ratioTerm is a rational function of the number of ranks; ok is false where it has no value. onLine means that the
-// denominator is the number of ranks.
+// term is the number of ranks, less one or not, or is divided by it.
 type ratioTerm struct {
 	name   string
 	value  func(ranks int64) (num, den int64, ok bool)
@@ -311,7 +311,7 @@ func ratText(r *big.Rat) string {
 	return "(" + r.RatString() + ")"
 }
 
-// mostUnit is the largest factor w of a block law.
+// mostUnit bounds the search for the factor w of a block law: it is at most that, or the number divided by as much.
 const mostUnit = 1 << 16
 
 // blockLaws returns the laws w (block+h)^d that fit, where block is the floor or ceiling of N/g and g the edge of a
@@ -423,8 +423,8 @@ func gcd(a, b int64) int64 {
 	return a
 }
 
-// byLaws predicts by the exact laws that have a value at a rank count. If their evidence is thin, the interval includes
-// that of least squares.
+// byLaws predicts by the exact laws that have a value at a rank count. If their evidence is thin, or one gives a value
+// that cannot be, the interval includes that of least squares.
 func (c *Curve) byLaws(ranks int64, laws []law, thin bool) Prediction {
 	zero := 0.0
 	p := Prediction{Ranks: ranks, Form: Exact, Low: math.Inf(1), High: math.Inf(-1), LeaveOneOut: &zero,

@@ -38,14 +38,15 @@ type Prediction struct {
 	// Value is the predicted value, in the unit of the table.
 	Value float64 `json:"prediction"`
 	// Low and High bound the interval in which a value measured there lies with a probability of 95 %, if the form is
-	// one of those tried. For exact laws they are the least and the largest prediction of all laws that fit.
+	// one of those tried. For exact laws they are the least and the largest value that the laws that fit all points give,
+	// however a program rounds there, and those of the other forms where few points show the laws.
 	Low  float64 `json:"low"`
 	High float64 `json:"high"`
 	// Form is the family of the form, one of Forms. Formula is the form with its coefficients; P is the number of
 	// ranks.
 	Form    string `json:"form"`
 	Formula string `json:"formula"`
-	// Exact means that all exact laws that fit predict the same value.
+	// Exact means that none of the laws that fit all points gives another value there.
 	Exact bool `json:"exact"`
 	// LeaveOneOut is the symmetric mean absolute error (SMAPE, a fraction) of predicting each rank count from all
 	// others, and RollingOrigin that of predicting each from those below it. null if there are too few points.

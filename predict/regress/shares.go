@@ -36,7 +36,7 @@ func (s *share) around(parts int64) (low, high float64) {
 	}
 	if s.ranks != nil && s.whole.IsInt() && s.whole.Num().IsInt64() {
 		less, more := sidesOf(s.whole.Num().Int64(), s.ranks, parts)
-		low, high = min(low, exact*less), max(high, exact*more)
+		low, high = min(low, exact*less, exact*more), max(high, exact*less, exact*more)
 	}
 	return min(low, high), max(low, high)
 }

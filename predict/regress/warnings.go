@@ -63,9 +63,15 @@ const (
 // lawsDiffer returns the warning that exact laws predict different values, with the rank count at which a run would
 // decide, or that the only one does not show how the program rounds.
 func (t *table) lawsDiffer(ranks int64, laws []law) Warning {
-	if l := &laws[0]; len(laws) == 1 && l.kind != ofBlocks {
+	values := map[float64]bool{}
+	for _, l := range laws {
+		if s, ok := l.value(ranks); ok {
+			values[s.value] = true
+		}
+	}
+	if len(values) < 2 && laws[0].kind != ofBlocks {
 		return Warning{LawsDiffer,
-			fmt.Sprintf("%s fits all values, which do not show how the program rounds at %d ranks", l.text, ranks)}
+			fmt.Sprintf("%s fits all values, which do not show how the program rounds at %d ranks", laws[0].text, ranks)}
 	}
 	text := fmt.Sprintf("%d exact laws fit all values and predict different ones at %d ranks", len(laws), ranks)
 	if r, ok := t.decidingRanks(laws); ok {

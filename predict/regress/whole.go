@@ -103,7 +103,7 @@ func markMergedAxes(groups []Group, laws []*Law) {
 // isOtherAxes reports whether an axis that may be two cannot be divided here as in all samples.
 func (d *domain) isOtherAxes(r *row) bool {
 	return slices.ContainsFunc(d.Merged, func(m mergedAxis) bool {
-		return m.Axis < len(r.g) && r.g[m.Axis]%m.Inner != 0
+		return m.Axis >= 0 && m.Axis < len(r.g) && m.Inner > 0 && r.g[m.Axis]%m.Inner != 0
 	})
 }
 
@@ -142,7 +142,7 @@ func (d *domain) atLeastZero(v float64) float64 {
 }
 
 // mostCertain is the largest constant, in elements, that is not taken for a part of a divided domain: a block of one
-// element cannot be divided further.
+// element cannot be divided further, and most sizes of one element are sums or flags, which do not grow either.
 const mostCertain = 1
 
 // unseen returns the factors by which values may change because of axes that had one extent in all samples and have

@@ -94,7 +94,7 @@ func NewPartial(m *model.Model, x *generate.Prediction, ranks int32) *Partial {
 		gap := x.Gaps[s.Event.ID]
 		counts := sendsBytes(m, s) || gap != nil && gap.Peers != ""
 		if gap == nil || gap.Calls == "" {
-			gap = cmp.Or(uncertainCount(s, x), gap)
+			gap = cmp.Or(uncertainCount(s, x), conflictGap(s, x), gap)
 		}
 		switch {
 		case !counts:
@@ -128,11 +128,19 @@ func uncertainCount(s *model.Site, x *generate.Prediction) *generate.Gap {
 	for n := s.Event; n != nil; n = n.Parent {
 		for _, l := range x.Loops {
 			if l.Node == n.ID {
-				return &generate.Gap{Calls: fmt.Sprintf("there may be %d to %d iterations of %s", l.Low, l.High, l.Loop)}
+				return &generate.Gap{Calls: fmt.Sprintf("there may be %s iterations of %s", generate.RangeText(l.Low, l.High), l.Loop)}
 			}
 		}
 	}
 	return nil
+}
+
+// conflictGap returns the gap of a site whose calls may be those of one of several laws that was picked; nil if none was.
+func conflictGap(s *model.Site, x *generate.Prediction) *generate.Gap {
+	if len(x.Conflicts) == 0 || !inConflict(s) {
+		return nil
+	}
+	return &generate.Gap{Calls: "one of the laws that fit all runs was picked, and they conflict"}
 }
 
 // newGap describes a gap and the totals of the runs.

@@ -33,24 +33,6 @@ type Score struct {
 // Traffic is the traffic of a run, or a part of it. Collectives counts calls.
 type Traffic struct{ Messages, Bytes, Collectives int64 }
 
-// CountTraffic returns the traffic of all ranks. It takes no longer for more repetitions.
-func CountTraffic(s *signature.Signature) (all Traffic) {
-	occurrences := s.Occurrences(s.Roots)
-	for _, n := range s.Nodes() {
-		for i, c := range s.Values[n.ID].Events {
-			times := occurrences[n.ID][i]
-			switch {
-			case s.SendsMessage(n, c):
-				all.Messages += times
-				all.Bytes += times * int64(max(c.Send[signature.SideBytes], 0))
-			case s.Class(n, c) == schema.ClassCollective:
-				all.Collectives += times
-			}
-		}
-	}
-	return all
-}
-
 // trafficOf returns the messages by pair of ranks, and the collective calls by what they do.
 func trafficOf(s *signature.Signature) (edges map[[2]int32]Traffic, collectives map[string]int64) {
 	edges, collectives = map[[2]int32]Traffic{}, map[string]int64{}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/commq/commq/predict/generate"
 	"github.com/commq/commq/predict/model"
-	"github.com/commq/commq/predict/model/law"
 	"github.com/commq/commq/predict/signature"
 	"github.com/commq/commq/schema"
 )
@@ -58,29 +57,32 @@ type Tally struct {
 	Inside int64 `json:"inside"`
 	// Outside are not in their interval.
 	Outside int64 `json:"outside"`
-	// Unknown were not predicted, and the prediction says so, or gives no upper bound.
+	// Unknown are those that the prediction says it does not know, and those above the lower bound of an interval that
+	// has no upper one.
 	Unknown int64 `json:"unknown"`
 }
 
-// add counts a number with its interval. It returns true if it is wrong.
-func (t *Tally) add(measured, low, high float64, unknown bool) (wrong bool) {
+// add counts a number with its interval. It returns whether the number counts as unknown, and whether it is wrong.
+func (t *Tally) add(measured, low, high float64, isUnknown bool) (unknown, wrong bool) {
 	const rounding = 1e-9 // of products of intervals
 	switch {
-	case unknown:
+	case isUnknown:
 		t.Unknown++
+		return true, false
 	case low == high && measured == low:
 		t.Exact++
 	case low == high:
 		t.Wrong++
-		return true
+		return false, true
 	case measured < low*(1-rounding) || measured > high*(1+rounding):
 		t.Outside++
 	case math.IsInf(high, 1):
 		t.Unknown++
+		return true, false
 	default:
 		t.Inside++
 	}
-	return false
+	return false, false
 }
 
 // placeCount has the numbers of a rank at a place in the program, each with its interval.
@@ -118,7 +120,7 @@ func Judge(m *model.Model, x *generate.Prediction, measured *signature.Signature
 	v.Places, v.Lost = []WrongPlace{}, map[string]int64{}
 	measuredPaths := placesOf(measured, m.Joint.LevelsAsIterations)
 	gaps, paths, names := map[string]*generate.Gap{}, []string(nil), map[string]string{}
-	claimed := map[string]bool{} // paths of calls of which all is known, though some rank may make none
+	claimed := map[string]bool{} // paths of the calls that the prediction has, though some rank may make none
 	if x.Signature != nil {
 		paths = placesOf(x.Signature, m.Joint.LevelsAsIterations)
 		for _, n := range x.Signature.Nodes() {
@@ -189,10 +191,14 @@ func (v *Verdict) addPlace(at place, want, got *placeCount, gap *generate.Gap, p
 	}
 	why := reasonOf(gap)
 	add := func(t *Tally, number string, want, got *interval, unknown bool) {
-		if unknown {
+		isOpen, wrong := t.add(want.low, got.low, got.high, unknown)
+		switch {
+		case unknown:
 			v.Lost[why]++
+		case isOpen:
+			v.Lost[noUpperBound]++
 		}
-		if t.add(want.low, got.low, got.high, unknown) {
+		if wrong {
 			v.addWrong(at, number, got.low, want.low)
 		}
 	}
@@ -209,6 +215,9 @@ func (v *Verdict) addPlace(at place, want, got *placeCount, gap *generate.Gap, p
 		add(&v.Bytes, "bytes", &want.bytes, &got.bytes, unknown || gap != nil && gap.Sizes != "")
 	}
 }
+
+// noUpperBound is the reason of Lost for numbers in an interval without an upper bound.
+const noUpperBound = "its interval has no upper bound"
 
 // reasonOf returns why something is not known of a call; empty for a nil gap.
 func reasonOf(gap *generate.Gap) string {
@@ -231,7 +240,7 @@ func boundsIn(m *model.Model, x *generate.Prediction, factors []interval) bounds
 		size = interval{float64(bytes), float64(bytes)}
 		if b, inexact := x.BoundsOf(m.SiteOf(event).Send.Bytes, bytes); inexact {
 			size = interval{float64(max(b.Low, 0)), float64(b.High)}
-			if b.High >= law.Unbounded {
+			if b.High == math.MaxInt64 {
 				size.high = math.Inf(1)
 			}
 		}
@@ -256,17 +265,22 @@ func iterationRanges(m *model.Model, x *generate.Prediction) []interval {
 					continue
 				}
 				all[n.ID].low *= float64(l.Low) / float64(l.Most)
-				all[n.ID].high *= float64(l.High) / float64(l.Least)
+				if all[n.ID].high *= float64(l.High) / float64(l.Least); l.High == math.MaxInt64 {
+					all[n.ID].high = math.Inf(1)
+				}
 			}
 		}
 	}
 	for _, site := range m.Sites {
-		if len(x.Conflicts) > 0 && (site.Sends || site.Receives || site.Completes != nil) {
+		if len(x.Conflicts) > 0 && inConflict(site) {
 			all[site.Event.ID] = interval{0, math.Inf(1)} // one of several conflicting laws was picked: nothing is sure
 		}
 	}
 	return all
 }
+
+// inConflict reports whether conflicting laws of messages may change a site's calls.
+func inConflict(s *model.Site) bool { return s.Sends || s.Receives || s.Completes != nil }
 
 // countPlaces adds up the numbers of a rank by the path of the call.
 func countPlaces(s *signature.Signature, rank int32, paths []string, of bounds, hashes memberHashes) map[string]*placeCount {

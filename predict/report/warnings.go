@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -108,7 +107,7 @@ func runWarnings(m *model.Model, ranks int32, next []int32) (all []Warning) {
 	largest := m.LargestRun()
 	if one, other := differentCommands(m.Runs()); other != nil {
 		all = append(all, Warning{OtherCommands, fmt.Sprintf(
-			"the runs on %d and %d ranks have different command lines: laws hold if both are one program and one problem: %s; %s",
+			"the runs on %d and %d ranks have different command lines (%s; %s): laws hold only if both solve the same problem",
 			one.Ranks, other.Ranks, shellquote.Join(one.Command...), shellquote.Join(other.Command...)), 0})
 	}
 	if n := len(m.Training); n < enoughRuns {
@@ -140,8 +139,8 @@ func otherWarnings(m *model.Model, x *generate.Prediction) (all []Warning) {
 			low, high = min(low, l.Low), max(high, l.High)
 		}
 		all = append(all, Warning{LoopCounts,
-			fmt.Sprintf("the number of iterations of %s is uncertain: %d to %d (%s)",
-				units.Count(int64(len(x.Loops)), "loop"), low, high, x.Loops[0].Loop), 0})
+			fmt.Sprintf("the number of iterations of %s is uncertain: %s (%s)",
+				units.Count(int64(len(x.Loops)), "loop"), generate.RangeText(low, high), x.Loops[0].Loop), 0})
 	}
 	if x != nil && x.Compute != nil && m.Times().Doubt != "" {
 		all = append(all, Warning{WallClock, m.Times().Doubt, 0})
@@ -246,32 +245,39 @@ func newPaths(m *model.Model) (n int) {
 	return n
 }
 
-// differentCommands returns the first run with a command line, and the first with another one; nil if there is none. The
-// folder of the program does not count, nor does a number that is that of the ranks.
+// differentCommands returns the first run with a command line, and the first whose line is another one; nil if there is
+// none.
 func differentCommands(runs []*signature.Signature) (one, other *signature.Signature) {
-	var first string
 	for _, s := range runs {
-		if len(s.Command) == 0 {
-			continue
-		}
-		words := append([]string{filepath.Base(s.Command[0])}, s.Command[1:]...)
-		ofRanks := func(number string) string {
-			if number == fmt.Sprint(s.Ranks) {
-				return "P"
-			}
-			return number
-		}
-		switch line := numbers.ReplaceAllStringFunc(strings.Join(words, "\x00"), ofRanks); {
+		switch {
+		case len(s.Command) == 0:
 		case one == nil:
-			one, first = s, line
-		case line != first:
+			one = s
+		case !areAlike(one, s):
 			return one, s
 		}
 	}
 	return one, nil
 }
 
+// numbers matches the numbers in a command line.
 var numbers = regexp.MustCompile(`[0-9]+`)
+
+// areAlike reports whether two runs have the same command line. Numbers may differ if both are the run's number of
+// ranks.
+func areAlike(a, b *signature.Signature) bool {
+	lineA, lineB := strings.Join(a.Command, "\x00"), strings.Join(b.Command, "\x00")
+	inA, inB := numbers.FindAllString(lineA, -1), numbers.FindAllString(lineB, -1)
+	if len(inA) != len(inB) || numbers.ReplaceAllString(lineA, "") != numbers.ReplaceAllString(lineB, "") {
+		return false
+	}
+	for i := range inA {
+		if inA[i] != inB[i] && (inA[i] != fmt.Sprint(a.Ranks) || inB[i] != fmt.Sprint(b.Ranks)) {
+			return false
+		}
+	}
+	return true
+}
 
 // Suggestion is a number of ranks to run the program at next, and the names of the warnings that this would settle or
 // test.

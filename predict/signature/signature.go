@@ -32,7 +32,7 @@ type Signature struct {
 	// Evidence is how the run came about: captured, imported, predicted, replaced, simulated or replayed; empty in
 	// files of older versions.
 	Evidence string `json:"evidence,omitempty"`
-	// Command is the program and its arguments, as the manifest has them; nil if that is unknown.
+	// Command is the program, without its folder, and its arguments, as the manifest has them; nil if that is unknown.
 	Command []string `json:"command,omitempty"`
 	// Oversubscribed is true if a host had more ranks than CPUs, so that ranks shared them; nil if that is unknown.
 	Oversubscribed *bool `json:"oversubscribed,omitempty"`

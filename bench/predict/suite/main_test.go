@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -12,15 +13,12 @@ var slow = map[string]bool{"snap": true, "minisweep": true, "mg.W": true, "bt.A"
 // The tables are those of the signatures in testdata. If laws changed, write them again with the commands in the pages.
 // Signatures of some runs of the suite are not in testdata.
 func TestTables(t *testing.T) {
-	for _, page := range []struct {
-		name  string
-		whole bool // testdata has all its signatures
-	}{{"public", true}, {"suite", false}} {
-		table, err := os.ReadFile("../../../docs/validation/prediction/" + page.name + ".md")
+	for _, page := range []string{"public", "suite"} {
+		table, err := os.ReadFile("../../../docs/validation/prediction/" + page + ".md")
 		if err != nil {
 			t.Fatal(err)
 		}
-		list, err := os.Open("../" + page.name + ".tsv")
+		list, err := os.Open("../" + page + ".tsv")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -33,7 +31,8 @@ func TestTables(t *testing.T) {
 				t.Parallel()
 				var got strings.Builder
 				newSuite(&got, []string{"../../../testdata/signatures"}).predict(name, ranks.learn, ranks.held)
-				if got.Len() == 0 && page.whole || !strings.Contains(string(table), "\n"+got.String()) {
+				signed, _ := filepath.Glob("../../../testdata/signatures/" + name + ".*") // the pattern is valid
+				if got.Len() == 0 && len(signed) > 0 || !strings.Contains(string(table), "\n"+got.String()) {
 					t.Errorf("not in the table:\n%s", got.String())
 				}
 			})

@@ -15,6 +15,7 @@ package sign
 
 import (
 	"errors"
+	"path/filepath"
 	"strings"
 
 	"github.com/commq/commq/predict/internal/nulls"
@@ -56,7 +57,7 @@ func FromRows(r *signature.Run) (*signature.Signature, error) {
 func NewSignature(r *signature.Run) *signature.Signature {
 	m := r.Manifest
 	sig := &signature.Signature{Version: signature.Version, Run: r.Name, Digest: m.Digest, Ranks: m.Ranks,
-		ComputeClock: m.ComputeClock, TimeOrigin: m.TimeOrigin, Evidence: m.Evidence(), Command: m.Origin.Command,
+		ComputeClock: m.ComputeClock, TimeOrigin: m.TimeOrigin, Evidence: m.Evidence(), Command: commandOf(m),
 		Oversubscribed: oversubscribed(m), Stack: m.Stack}
 	for i := range r.Comms {
 		c := &r.Comms[i]
@@ -86,6 +87,14 @@ func NewSignature(r *signature.Run) *signature.Signature {
 			File: nulls.Empty(f.File), Line: nulls.Pointer(f.Line, schema.NullInt32)})
 	}
 	return sig
+}
+
+// commandOf returns the command line without the folder of the program; nil if the manifest does not say.
+func commandOf(m *schema.Manifest) []string {
+	if len(m.Origin.Command) == 0 {
+		return nil
+	}
+	return append([]string{filepath.Base(m.Origin.Command[0])}, m.Origin.Command[1:]...)
 }
 
 // oversubscribed returns true if the launcher was told that ranks may share CPUs; nil if the manifest does not say.
