@@ -1,6 +1,7 @@
 package regress
 
 import (
+	"encoding/json"
 	"math"
 	"testing"
 )
@@ -39,6 +40,17 @@ func TestSizesAreWholeElements(t *testing.T) {
 	}
 	if e, _ := law.Predict(18, 0, nil, nil, nil); !e.Exact || e.Value != 160 {
 		t.Errorf("on 18 ranks: %+v, want 160 exactly", e)
+	}
+	text, err := json.Marshal(law)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := new(Law)
+	if err := json.Unmarshal(text, again); err != nil {
+		t.Fatal(err)
+	}
+	if e, _ := again.Predict(24, 0, nil, nil, nil); e.Exact {
+		t.Errorf("on 24 ranks: %+v of a law that was stored, want an interval", e)
 	}
 }
 
