@@ -319,9 +319,9 @@ func (p *printedPrediction) table(a *app) error {
 		ranksList(p.Training),
 		percent(1-float64(p.TrainingUnexplained)/float64(max(p.TrainingMessages, 1))))
 	if p.Messages != nil {
-		fmt.Fprintf(&b, "predicted: %s%s with %s%s, %s%s; %d of %d numbers are estimates",
+		fmt.Fprintf(&b, "predicted: %s%s with %s, %s%s; %d of %d numbers are estimates",
 			counted(*p.Messages, "message"), boundsText(*p.MessagesLow, *p.MessagesHigh, grouped),
-			bytesText(*p.Bytes), boundsText(*p.BytesLow, *p.BytesHigh, inBytes),
+			boundedBytes(*p.Bytes, *p.BytesLow, *p.BytesHigh),
 			counted(*p.Collectives, "call")+" of collectives",
 			boundsText(*p.CollectivesLow, *p.CollectivesHigh, grouped), p.Inexact, p.Numbers)
 		if p.loops > 0 {
@@ -368,6 +368,14 @@ func printWarnings(b *strings.Builder, warnings []report.Warning) {
 	}
 }
 
+// boundedBytes writes a sum of bytes, exactly if it is exact, else with its interval.
+func boundedBytes(n, low, high int64) string {
+	if low == high {
+		return bytesText(n)
+	}
+	return inBytes(n) + boundsText(low, high, inBytes)
+}
+
 // gapsListed limits the gaps that are listed without --all.
 const gapsListed = 5
 
@@ -377,9 +385,9 @@ func (p *printedPrediction) partial(b *strings.Builder) {
 	if k == nil {
 		return
 	}
-	fmt.Fprintf(b, "known: %d of %d communications: %s with %s%s between %s, %s of collectives\n", k.Known,
-		k.Known+k.Unknown, counted(k.Messages, "message"), bytesText(k.Bytes),
-		boundsText(k.BytesLow, k.BytesHigh, inBytes), counted(k.Edges, "pair")+" of ranks",
+	fmt.Fprintf(b, "known: %d of %d communications: %s with %s between %s, %s of collectives\n", k.Known,
+		k.Known+k.Unknown, counted(k.Messages, "message"), boundedBytes(k.Bytes, k.BytesLow, k.BytesHigh),
+		counted(k.Edges, "pair")+" of ranks",
 		counted(k.Collectives, "call"))
 	list := k.Gaps
 	if !p.all {
