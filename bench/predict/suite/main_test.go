@@ -2,7 +2,7 @@ package main
 
 import (
 	"os"
-	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -31,8 +31,11 @@ func TestTables(t *testing.T) {
 				t.Parallel()
 				var got strings.Builder
 				newSuite(&got, []string{"../../../testdata/signatures"}).predict(name, ranks.learn, ranks.held)
-				signed, _ := filepath.Glob("../../../testdata/signatures/" + name + ".*") // the pattern is valid
-				if got.Len() == 0 && len(signed) > 0 || !strings.Contains(string(table), "\n"+got.String()) {
+				isSigned := func(held string) bool {
+					_, err := os.Stat("../../../testdata/signatures/" + name + "." + held + ".json.gz")
+					return err == nil
+				}
+				if got.Len() == 0 && slices.ContainsFunc(ranks.held, isSigned) || !strings.Contains(string(table), "\n"+got.String()) {
 					t.Errorf("not in the table:\n%s", got.String())
 				}
 			})
