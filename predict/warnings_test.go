@@ -112,6 +112,7 @@ func TestOtherCommands(t *testing.T) {
 		{[]string{"cg.A.4", "-n", "4"}, []string{"cg.A.8", "-n", "8"}, false},
 		{[]string{"prog2", "8"}, []string{"prog2", "8"}, false},
 		{[]string{"prog", "4"}, []string{"prog", "16"}, true},
+		{[]string{"prog", "-a1", "-b"}, []string{"prog", "-a", "-b1"}, true},
 		{[]string{"cg.A.x"}, nil, false},
 		{[]string{"cg.A.x"}, []string{"cg.B.x"}, true},
 		{[]string{"stencil", "-n", "100"}, []string{"stencil", "-n", "200"}, true},

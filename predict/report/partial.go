@@ -128,7 +128,8 @@ func uncertainCount(s *model.Site, x *generate.Prediction) *generate.Gap {
 	for n := s.Event; n != nil; n = n.Parent {
 		for _, l := range x.Loops {
 			if l.Node == n.ID {
-				return &generate.Gap{Calls: fmt.Sprintf("there may be %s iterations of %s", generate.RangeText(l.Low, l.High), l.Loop)}
+				return &generate.Gap{Calls: fmt.Sprintf("there may be %s iterations of %s", generate.RangeText(l.Low, l.High),
+					l.Loop)}
 			}
 		}
 	}

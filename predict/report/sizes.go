@@ -115,7 +115,7 @@ func sendsBytes(m *model.Model, s *model.Site) bool {
 
 // addProduct returns sum + n x, or math.MaxInt64 if that is more.
 func addProduct(sum, n, x int64) int64 {
-	if n > 0 && x > (math.MaxInt64-sum)/max(n, 1) {
+	if n > 0 && x > (math.MaxInt64-sum)/n {
 		return math.MaxInt64
 	}
 	return sum + n*x

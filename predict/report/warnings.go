@@ -107,8 +107,8 @@ func runWarnings(m *model.Model, ranks int32, next []int32) (all []Warning) {
 	largest := m.LargestRun()
 	if one, other := differentCommands(m.Runs()); other != nil {
 		all = append(all, Warning{OtherCommands, fmt.Sprintf(
-			"the runs on %d and %d ranks have different command lines (%s; %s): laws hold only if both solve the same problem",
-			one.Ranks, other.Ranks, shellquote.Join(one.Command...), shellquote.Join(other.Command...)), 0})
+			"the runs on %d and %d ranks have different command lines (%s; %s): laws hold only if both solve the same "+
+				"problem", one.Ranks, other.Ranks, shellquote.Join(one.Command...), shellquote.Join(other.Command...)), 0})
 	}
 	if n := len(m.Training); n < enoughRuns {
 		run := int32(0)
@@ -268,7 +268,7 @@ var numbers = regexp.MustCompile(`[0-9]+`)
 func areAlike(a, b *signature.Signature) bool {
 	lineA, lineB := strings.Join(a.Command, "\x00"), strings.Join(b.Command, "\x00")
 	inA, inB := numbers.FindAllString(lineA, -1), numbers.FindAllString(lineB, -1)
-	if len(inA) != len(inB) || numbers.ReplaceAllString(lineA, "") != numbers.ReplaceAllString(lineB, "") {
+	if len(inA) != len(inB) || numbers.ReplaceAllString(lineA, "0") != numbers.ReplaceAllString(lineB, "0") {
 		return false
 	}
 	for i := range inA {
