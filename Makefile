@@ -35,9 +35,11 @@ man:
 # The tests of cmd/commq take as long as all others together, and one at a time: two processes do half of them each,
 # beside the other packages, two at once and those that take longest first. Many tests wait for ranks, daemons and
 # browsers.
+#
+# Linting needs no packages, and waits for none: setting up mostly waits for the network.
 test:
-	@scripts/setup packages
-	@scripts/setup tools & tools=$$!; $(MAKE) lint && scripts/check-generated; lint=$$?; wait $$tools && exit $$lint
+	@scripts/setup test & setup=$$!; $(MAKE) lint && scripts/setup packages && scripts/check-generated; \
+	checked=$$?; wait $$setup && exit $$checked
 	rm -rf '$(TEST_CACHE)'
 	trap '$(MAKE) --no-print-directory --silent test-cache-gone' EXIT; \
 	$(MAKE) --no-print-directory -k -j 3 $(TEST_PARTS)
