@@ -293,6 +293,24 @@ func TestTimelineWaitsOfAWindow(t *testing.T) {
 	}
 }
 
+// Each wait has a row of its own if there are as many as lines, and none has one if there is one more.
+func TestTimelineWaitsUpToSoManyLines(t *testing.T) {
+	run := captured(t, "cg.A.4")
+	singles := func(lines int) (n int) {
+		for _, w := range timelineWaits(t, run, "lines", fmt.Sprint(lines)) {
+			if w.single {
+				n++
+			}
+		}
+		return n
+	}
+	all := singles(100000)
+	if all == 0 || singles(all) != all || singles(all-1) != 0 || singles(0) != 0 {
+		t.Errorf("%d waits; with as many lines %d, with one line less %d, without lines %d", all, singles(all),
+			singles(all-1), singles(0))
+	}
+}
+
 // TestUnorderedAnswers compares answers with and without their order, and those of an engine that joins as is written.
 func TestUnorderedAnswers(t *testing.T) {
 	run := captured(t, "cg.A.4")

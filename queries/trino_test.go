@@ -512,7 +512,7 @@ func trinoWithWorkers(t *testing.T, address string) {
 	local := []queries.Run{committed(t, "is.W.16")}
 	remote := registered(t, address, local...)
 	var asked []asking
-	for _, name := range []string{"density", "sizes", "late-senders"} {
+	for _, name := range []string{"pairs", "sizes", "late-senders"} { // which are planned fast
 		asked = append(asked, asking{named(t, name), nil, local, remote})
 	}
 	db, err := queries.Open(context.Background(), remote, queries.Options{Trino: address})
