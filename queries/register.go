@@ -119,7 +119,7 @@ func (t *Trino) RegisterAllSQL(location string, runs []Registration) ([]string, 
 
 // manifest returns the run's manifest as the table runs stores it.
 func (r *Registration) manifest() string {
-	text, err := json.Marshal(summed(r.Run.Manifest))
+	text, err := json.Marshal(r.Run.Manifest.Summed())
 	if err != nil {
 		panic(err) // it was read from such a text
 	}
@@ -138,24 +138,6 @@ func (t *Trino) identities(ctx context.Context) (map[string]string, error) {
 		return nil, fmt.Errorf("list the registered runs: %w", err)
 	}
 	return known, nil
-}
-
-// summed returns the manifest with a single entry, the folder, for all files of a table. A run with a million files
-// then has a row of ordinary size.
-func summed(m *schema.Manifest) *schema.Manifest {
-	short := *m
-	short.Tables = slices.Clone(m.Tables)
-	for i, t := range short.Tables {
-		if len(t.Files) == 0 {
-			continue
-		}
-		all := schema.FileInfo{Path: t.Name}
-		for _, f := range t.Files {
-			all.Rows, all.Bytes = all.Rows+f.Rows, all.Bytes+f.Bytes
-		}
-		short.Tables[i].Files = []schema.FileInfo{all}
-	}
-	return &short
 }
 
 // UnregisterSQL returns the SQL that unregisters a run with partitions in these tables; nil means all tables. Its row
@@ -304,8 +286,8 @@ func (t *Trino) Find(ctx context.Context, names []string) ([]Run, error) {
 	var bad error
 	err := t.each(ctx, fmt.Sprintf("SELECT run, location, manifest FROM %s WHERE run IN (%s)", t.table("runs"),
 		quoteAll(found)), func(row []string) {
-		m := new(schema.Manifest)
-		if err := json.Unmarshal([]byte(row[2]), m); err != nil {
+		m, err := schema.ParseSummedManifest([]byte(row[2]))
+		if err != nil {
 			bad = fmt.Errorf("run %q: the manifest in %s: %w; register the run again", row[0], t.table("runs"), err)
 		}
 		manifests[row[0]], locations[row[0]] = m, row[1]

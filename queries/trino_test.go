@@ -107,7 +107,7 @@ func untimed(t *testing.T) queries.Run {
 	run := newRun(t, "untimed.5", world+pingpong, m)
 	for i, info := range run.Manifest.Tables {
 		if info.Name == "profile" || info.Name == "waits" || info.Name == "repeats" {
-			run.Manifest.Tables[i].Files = nil
+			run.Manifest.Tables[i].Files, run.Manifest.Tables[i].Rows = nil, 0
 			if err := os.RemoveAll(filepath.Join(run.Dir, info.Name)); err != nil {
 				t.Fatal(err)
 			}
@@ -371,6 +371,15 @@ func trinoErrors(t *testing.T, address string) {
 	if _, err := server.Find(ctx, []string{"nobody.*"}); err == nil ||
 		!strings.Contains(err.Error(), `run "nobody.*" is not registered in "hive"."commq"`) {
 		t.Errorf("find: %v", err)
+	}
+	unranked := newRun(t, "pp.0", world+pingpong, example.Manifest(5))
+	unranked.Manifest.Ranks = 0
+	if err := server.Register(ctx, queries.Registration{Run: unranked, Location: "local://" + unranked.Dir}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := server.Find(ctx, []string{"pp.0"}); err == nil || !strings.Contains(err.Error(), "ranks is 0") ||
+		!strings.Contains(err.Error(), "register the run again") {
+		t.Errorf("find a run whose manifest is wrong: %v", err)
 	}
 	if known, err := server.Unregister(ctx, "pp.5"); err != nil || !known {
 		t.Errorf("unregister: %v, %v", known, err)

@@ -12,6 +12,7 @@
 //	collective.go  the operation of a collective call, and how many bytes a rank sends and receives in it
 //	group.go       the labels of calls on windows: groups of ranks, types of locks
 //	manifest.go    the manifest of a run
+//	parse.go       how it is read and validated, and the paths of a table's files
 //	leftout.go     which rows of calls a run was asked to leave out
 //	evidence.go    how the calls of a run came about: captured, predicted, replayed ...
 //	markdown.go    the tables as Markdown, for docs/SCHEMA.md

@@ -20,7 +20,7 @@ import (
 // A table of a few kilobytes whose page unpacks to more than the bound is refused, and takes no such memory.
 func TestPagesThatUnpackToMuchAreRefused(t *testing.T) {
 	dir := t.TempDir()
-	path := filepath.Join(dir, tablePath(&schema.DatatypesTable, 0))
+	path := filepath.Join(dir, schema.DatatypesTable.FilePath(0))
 	if err := os.Mkdir(filepath.Dir(path), 0o777); err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func TestPagesThatUnpackToMuchAreRefused(t *testing.T) {
 // A table that is compressed with what has no bound is refused.
 func TestCodecsWithoutABoundAreRefused(t *testing.T) {
 	dir := t.TempDir()
-	path := filepath.Join(dir, tablePath(&schema.DatatypesTable, 0))
+	path := filepath.Join(dir, schema.DatatypesTable.FilePath(0))
 	if err := os.Mkdir(filepath.Dir(path), 0o777); err != nil {
 		t.Fatal(err)
 	}

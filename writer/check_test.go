@@ -269,19 +269,46 @@ func FuzzReadManifest(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(good)
+	m, err := schema.ParseManifest(good)
+	if err != nil {
+		f.Fatal(err)
+	}
+	summed, err := json.Marshal(m.Summed())
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(summed)
 	f.Add([]byte(`{"schema_version":1}`))
 	f.Add([]byte(`{"schema_version":1,"ranks":1e99}`))
 	f.Fuzz(fuzzReadManifest)
 }
 
 func fuzzReadManifest(t *testing.T, text []byte) {
-	m, err := ParseManifest(text)
+	for _, parse := range []func([]byte) (*schema.Manifest, error){schema.ParseManifest, schema.ParseSummedManifest} {
+		m, err := parse(text)
+		if err != nil {
+			continue
+		}
+		once, twice := manifestText(t, m), ""
+		if m, err := parse([]byte(once)); err == nil {
+			twice = manifestText(t, m)
+		}
+		if once != twice || digest.OfRun(m) == (digest.Sum{}) {
+			t.Errorf("a manifest that is written again is another:\n%s\n%s", once, twice)
+		}
+		if _, err := schema.ParseSummedManifest([]byte(manifestText(t, m.Summed()))); err != nil {
+			t.Errorf("the manifest for a server: %v", err)
+		}
+	}
+}
+
+func manifestText(t *testing.T, m *schema.Manifest) string {
+	t.Helper()
+	text, err := json.Marshal(m)
 	if err != nil {
-		return
+		t.Fatal(err)
 	}
-	if checkManifest(m) != nil || checkTables(m) != nil || digest.OfRun(m) == (digest.Sum{}) {
-		t.Errorf("read an invalid manifest: %+v", m)
-	}
+	return string(text)
 }
 
 // Arbitrary bytes as a table give an error, or rows with cells that the column allows. Nothing panics or hangs.
@@ -308,7 +335,7 @@ func FuzzReadTable(f *testing.F) {
 	}
 	tables := []*schema.Table{&schema.DatatypesTable, &schema.CommsTable}
 	for i, t := range tables {
-		good, err := os.ReadFile(filepath.Join(store, "x", tablePath(t, 0)))
+		good, err := os.ReadFile(filepath.Join(store, "x", t.FilePath(0)))
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -321,7 +348,7 @@ func FuzzReadTable(f *testing.F) {
 		if err := os.Mkdir(filepath.Join(dir, table.Name), 0o777); err != nil {
 			t.Fatal(err)
 		}
-		overwrite(t, filepath.Join(dir, tablePath(table, 0)), text)
+		overwrite(t, filepath.Join(dir, table.FilePath(0)), text)
 		rows := 0
 		_ = ReadTable(context.Background(), dir, table, 7, func(b schema.Batch) error {
 			if rows += b.Len(); rows > 1<<16 {

@@ -90,7 +90,7 @@ func TestCompact(t *testing.T) {
 				t.Errorf("%d files, want %d", len(files), c.files)
 			}
 			for i, f := range files {
-				if f.Rows == 0 || f.Path != tablePath(&schema.EventsTable, i) {
+				if f.Rows == 0 || f.Path != schema.EventsTable.FilePath(i) {
 					t.Errorf("file %d: %+v", i, f)
 				}
 			}

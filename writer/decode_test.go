@@ -21,7 +21,7 @@ func readEvents(t *testing.T, dir string, arrowAlone bool) *schema.Events {
 	if arrowAlone {
 		clear(buffers.ours)
 	}
-	r, err := newTableReader(dir, tablePath(&schema.EventsTable, 0), buffers)
+	r, err := newTableReader(dir, schema.EventsTable.FilePath(0), buffers)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func TestDecodersReadWhatOthersWrite(t *testing.T) {
 		for name, shape := range shapes {
 			want := shaped(shape, 5003)
 			dir := t.TempDir()
-			writeByArrow(t, filepath.Join(dir, filepath.FromSlash(tablePath(&schema.EventsTable, 0))), want, options)
+			writeByArrow(t, filepath.Join(dir, filepath.FromSlash(schema.EventsTable.FilePath(0))), want, options)
 			if d := firstDifference(want, readEvents(t, dir, false)); d != "" {
 				t.Errorf("%s, %s: %s", how, name, d)
 			}

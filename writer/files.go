@@ -51,7 +51,7 @@ func (f *tableFiles) write(shard int, b schema.Batch) error {
 	}
 	defer encoders.Put(e)
 	if err := file.write(e, b, func(rows *schema.Profiles) error { return f.write(shard, rows) }); err != nil {
-		return fmt.Errorf("write run %q: %s: %w", f.name, tablePath(t, shard), err)
+		return fmt.Errorf("write run %q: %s: %w", f.name, t.FilePath(shard), err)
 	}
 	return nil
 }
@@ -82,7 +82,7 @@ func (f *tableFiles) create(t *schema.Table, shard int) (*tableFile, error) {
 	if err := disk.MkdirAll(filepath.Join(f.dir, t.Name), 0o777); err != nil {
 		return nil, err
 	}
-	return createTableFile(filepath.Join(f.dir, filepath.FromSlash(tablePath(t, shard))), t)
+	return createTableFile(filepath.Join(f.dir, filepath.FromSlash(t.FilePath(shard))), t)
 }
 
 // endProfiles writes the rows of profile that are not complete before the last rows of events.
@@ -128,9 +128,9 @@ func (f *tableFiles) closeTable(t *schema.Table) (schema.TableInfo, error) {
 	for _, shard := range shards {
 		part, err := f.closeFile(shardKey{t.Name, shard})
 		if err != nil {
-			return info, fmt.Errorf("%s: %w", tablePath(t, shard), err)
+			return info, fmt.Errorf("%s: %w", t.FilePath(shard), err)
 		}
-		info.Files = append(info.Files, schema.FileInfo{Path: tablePath(t, shard), Rows: part.Rows,
+		info.Files = append(info.Files, schema.FileInfo{Path: t.FilePath(shard), Rows: part.Rows,
 			Bytes: part.Bytes, Sum: part.Sum, FooterSum: part.FooterSum})
 		info.Rows += part.Rows
 		sum = sum.Add(part.Digest)

@@ -100,7 +100,7 @@ func filesOf(dir string, m *schema.Manifest, t *schema.Table) (files []string, e
 // filesInFolder lists the files of a table that are in a folder, in order, with slashes.
 func filesInFolder(dir string, t *schema.Table) ([]string, error) {
 	if !t.Sharded {
-		return []string{tablePath(t, 0)}, nil
+		return []string{t.FilePath(0)}, nil
 	}
 	entries, err := os.ReadDir(filepath.Join(dir, t.Name))
 	if err != nil {
@@ -108,7 +108,7 @@ func filesInFolder(dir string, t *schema.Table) ([]string, error) {
 	}
 	var files []string
 	for _, e := range entries {
-		if p := path.Join(t.Name, e.Name()); isTableFile(t, p) {
+		if p := path.Join(t.Name, e.Name()); t.IsFilePath(p) {
 			files = append(files, p)
 		}
 	}

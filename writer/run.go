@@ -108,7 +108,7 @@ func (r *Run) Commit(ctx context.Context, m *schema.Manifest) error {
 
 // seal completes the run in the hidden folder; it has no name yet.
 func (r *Run) seal(ctx context.Context, m *schema.Manifest) error {
-	if err := checkManifest(m); err != nil {
+	if err := m.Check(); err != nil {
 		return fmt.Errorf("manifest: %w", err)
 	}
 	m.SchemaVersion, m.Origin.Name = schema.Version, r.place.name

@@ -140,7 +140,7 @@ func neededRows(t *testing.T, dir string, all []*schema.Events) {
 // classesOf lists, for each row group of a run's events, its only class, or mixed.
 func classesOf(t *testing.T, dir string) string {
 	t.Helper()
-	r, err := newTableReader(dir, tablePath(&schema.EventsTable, 0), newReadBuffers(&schema.EventsTable, 1<<12))
+	r, err := newTableReader(dir, schema.EventsTable.FilePath(0), newReadBuffers(&schema.EventsTable, 1<<12))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -195,7 +195,7 @@ func (s *Store) Manifest(ctx context.Context, name string) (*schema.Manifest, er
 	if err != nil {
 		return nil, err
 	}
-	m, err := writer.ParseManifest(text)
+	m, err := schema.ParseManifest(text)
 	if err != nil {
 		return nil, fmt.Errorf("%s/%s: %w", s.Place(name), manifestName, err)
 	}
@@ -321,7 +321,7 @@ func (s *Store) Pull(ctx context.Context, name, local string, replace bool) erro
 		if err != nil {
 			return err
 		}
-		m, err := writer.ParseManifest(text)
+		m, err := schema.ParseManifest(text)
 		if err != nil {
 			return err
 		}
