@@ -306,6 +306,8 @@ func (j *job) checkHeader(f *spool.File, name string) error {
 	want := fileName.FindStringSubmatch(name)
 	got := fmt.Sprintf("%016x.%d.%d", h.Job, h.Rank, h.Thread)
 	switch {
+	case want == nil:
+		return fmt.Errorf("%s: records are in files named JOB.RANK.THREAD%s", f.Name, spool.Suffix)
 	case strings.TrimSuffix(want[0], spool.Suffix) != got:
 		return fmt.Errorf("%s: holds the records of %s (job.rank.thread): was it renamed?", f.Name, got)
 	case h.Size != j.size:

@@ -1,0 +1,177 @@
+package ingest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/commq/commq/internal/mutate"
+	"github.com/commq/commq/writer"
+)
+
+// halfDone leaves what two processes have for each other when both have written their rows, and returns the folders of
+// their records.
+func halfDone(f *testing.F, store string) []string {
+	f.Helper()
+	dir, _, _, _ := randomSpool(f, 3, 3, 40)
+	dirs := nodes(f, dir, 2, func(rank int) int { return min(rank, 1) })
+	var all sync.WaitGroup
+	for _, dir := range dirs {
+		all.Go(func() {
+			o := partFuzzOptions()
+			own, err := openJob(dir, "", func(info *JobInfo) ([]string, error) { return info.Files, nil })
+			if err != nil {
+				f.Error(err)
+				return
+			}
+			defer own.close()
+			parts, err := writer.OpenParts(store, "run", testJobID, false)
+			if err != nil {
+				f.Error(err)
+				return
+			}
+			o.maxShards = maxShards
+			if err := o.withDefaults(); err != nil {
+				f.Error(err)
+				return
+			}
+			p := &partIngest{o: &o, parts: parts, own: own, number: own.ranks[0].rank}
+			release, err := p.begin()
+			if err == nil {
+				err = errors.Join(p.makeRows(context.Background()), release())
+			}
+			if err != nil {
+				f.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if f.Failed() {
+		f.FailNow()
+	}
+	return dirs
+}
+
+func partFuzzOptions() PartOptions {
+	return PartOptions{Options: Options{epochRows: 60, NoSymbols: true, Workers: 1}, Parts: 2, Patience: time.Minute}
+}
+
+// editPart changes a file that a part left: what it holds, and its form is right again.
+func editPart(data []byte, name string, edits []byte) ([]byte, error) {
+	switch {
+	case strings.HasSuffix(name, receivesEnding+dataEnding):
+		if len(edits) >= 2 && len(data) > 0 {
+			data[(int(edits[0])<<8|int(edits[1]))%len(data)] ^= 1
+		}
+		return data, nil
+	case strings.HasSuffix(name, rowsEnding+dataEnding):
+		return editRows(data, edits)
+	}
+	var v any = &partIndex{}
+	if strings.HasSuffix(name, receivesEnding) {
+		v = &receiveIndex{}
+	} else if strings.HasSuffix(name, rowsEnding) {
+		v = &partRows{}
+	}
+	if err := unpack(data, v); err != nil {
+		return nil, err
+	}
+	mutate.Value(v, edits)
+	return pack(v)
+}
+
+// editRows changes the rows of the table parts.
+func editRows(data, edits []byte) ([]byte, error) {
+	from, err := newUnpacker(bytes.NewReader(data))
+	if err != nil {
+		return nil, err
+	}
+	defer from.zstd.Close()
+	var all []epochParts
+	for {
+		var next epochParts
+		if err := from.next(&next); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return nil, err
+		}
+		all = append(all, next)
+	}
+	mutate.Value(&all, edits)
+	var b bytes.Buffer
+	to, err := newPacker(&b)
+	if err != nil {
+		return nil, err
+	}
+	for _, next := range all {
+		if err := to.put(next); err != nil {
+			return nil, err
+		}
+	}
+	return b.Bytes(), to.zstd.Close()
+}
+
+// FuzzParts changes what one process of an ingest left for another beyond its form: the other has an error, or makes a
+// run that breaks no rule.
+func FuzzParts(f *testing.F) {
+	store := f.TempDir()
+	dirs := halfDone(f, store)
+	for i := range 6 {
+		f.Add(uint8(i), []byte{3, 5, 0, 9, 8, 7, 2, 1, 4, 1})
+		f.Add(uint8(i), []byte{})
+	}
+	f.Fuzz(func(t *testing.T, which uint8, edits []byte) {
+		store, o := copyOf(t, store), partFuzzOptions()
+		parts, err := writer.OpenParts(store, "run", testJobID, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		endings := []string{indexEnding, receivesEnding, receivesEnding + dataEnding, rowsEnding, rowsEnding + dataEnding}
+		name := partFile(1, endings[int(which)%len(endings)])
+		data, err := os.ReadFile(parts.Path(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if data, err = editPart(data, name, edits); err != nil {
+			return // it holds what no encoder takes
+		}
+		if err := os.WriteFile(parts.Path(name), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if which%2 == 0 { // the first part makes its rows again, with what the second left
+			for _, ending := range endings[1:] {
+				if err := os.Remove(parts.Path(partFile(0, ending))); err != nil && !errors.Is(err, os.ErrNotExist) {
+					t.Fatal(err)
+				}
+			}
+		}
+		o.Patience = time.Millisecond
+		if _, err := IngestPart(context.Background(), dirs[0], parts, o); err != nil {
+			if len(edits) < 2 {
+				t.Fatalf("nothing was changed: %v", err)
+			}
+			return
+		}
+		problems, err := writer.Check(context.Background(), filepath.Join(store, "run"))
+		if err != nil || len(problems) > 0 {
+			t.Fatalf("the run fails its check: %v, %v", problems, err)
+		}
+	})
+}
+
+// copyOf returns a copy of a store.
+func copyOf(t *testing.T, store string) string {
+	t.Helper()
+	to := t.TempDir()
+	if err := os.CopyFS(to, os.DirFS(store)); err != nil {
+		t.Fatal(err)
+	}
+	return to
+}
