@@ -36,8 +36,9 @@ man:
 # beside the other packages, two at once and those that take longest first. Many tests wait for ranks, daemons and
 # browsers.
 #
-# Linting needs no packages, and waits for none: setting up mostly waits for the network.
+# Linting needs no package but git, and does not wait for the others: setting up mostly waits for the network.
 test:
+	@command -v git >/dev/null || scripts/setup packages
 	@scripts/setup test & setup=$$!; $(MAKE) lint && scripts/setup packages && scripts/check-generated; \
 	checked=$$?; wait $$setup && exit $$checked
 	rm -rf '$(TEST_CACHE)'
