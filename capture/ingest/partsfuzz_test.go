@@ -175,3 +175,24 @@ func copyOf(t *testing.T, store string) string {
 	}
 	return to
 }
+
+// An index whose record file has another name than records have is an error; it was a panic.
+func TestPartIndexNamesRecords(t *testing.T) {
+	own, err := openJob(ring(3).write(t), "", func(info *JobInfo) ([]string, error) { return info.Files, nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer own.close()
+	o := partFuzzOptions()
+	if err := errors.Join(o.withDefaults(), scanRanks(context.Background(), own.ranks, &o.Options)); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"", "records"} {
+		x := newPartIndex(own, &o.Options)
+		x.Ranks[0].Files[0].Name = name
+		if _, _, err := joinParts(nil, job{id: own.id, size: own.size}, []*partIndex{x}); err == nil ||
+			!strings.Contains(err.Error(), "JOB.RANK.THREAD") {
+			t.Errorf("named %q: %v", name, err)
+		}
+	}
+}
