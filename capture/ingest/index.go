@@ -113,10 +113,32 @@ func (x *indexRank) rank() (*rankSpool, error) {
 	if len(r.files) == 0 || r.facts.Handles == nil || len(r.facts.Pairs) != len(r.files) {
 		return nil, fmt.Errorf("rank %d has no files", x.Rank)
 	}
+	if err := x.checkBlocks(); err != nil {
+		return nil, err
+	}
 	for _, b := range x.Blocks {
 		r.blocks = append(r.blocks, block{t0: b.T0, row: b.Row})
 	}
 	return r, nil
+}
+
+// mostRankRows is more than the calls of any rank. The sum over all ranks fits a number.
+const mostRankRows = 1 << 40
+
+// checkBlocks checks that the blocks lie in the rank's calls, in order.
+func (x *indexRank) checkBlocks() error {
+	f := &x.Facts
+	if f.Rows < 0 || f.Rows > mostRankRows || f.Damaged < 0 || f.Damaged > mostRankRows || f.Rows > 0 && len(x.Blocks) == 0 {
+		return fmt.Errorf("rank %d has %d calls, and %d damaged ones, in %d blocks", x.Rank, f.Rows, f.Damaged, len(x.Blocks))
+	}
+	last := int64(0)
+	for i, b := range x.Blocks {
+		if b.Row < last || b.Row > f.Rows {
+			return fmt.Errorf("rank %d: block %d begins with call %d of %d", x.Rank, i, b.Row, f.Rows)
+		}
+		last = b.Row
+	}
+	return nil
 }
 
 // check checks that all ranks of a part belong to the job.
