@@ -113,6 +113,9 @@ func (x *indexRank) rank() (*rankSpool, error) {
 	if len(r.files) == 0 || r.facts.Handles == nil || len(r.facts.Pairs) != len(r.files) {
 		return nil, fmt.Errorf("rank %d has no files", x.Rank)
 	}
+	if h := r.facts.Handles; h.Rank != x.Rank {
+		return nil, fmt.Errorf("rank %d has the communicators of rank %d", x.Rank, h.Rank)
+	}
 	if err := x.checkBlocks(); err != nil {
 		return nil, err
 	}

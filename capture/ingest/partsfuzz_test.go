@@ -189,7 +189,11 @@ func TestPartIndexIsChecked(t *testing.T) {
 	for want, change := range map[string]func(*indexRank){
 		"JOB.RANK.THREAD": func(r *indexRank) { r.Files[0].Name = "records" },
 		"in 0 blocks":     func(r *indexRank) { r.Blocks = nil },
-		"begins with":     func(r *indexRank) { r.Blocks[0].Row = r.Facts.Rows + 1 },
+		"communicators of rank 9": func(r *indexRank) {
+			h := *r.Facts.Handles
+			h.Rank, r.Facts.Handles = 9, &h
+		},
+		"begins with": func(r *indexRank) { r.Blocks[0].Row = r.Facts.Rows + 1 },
 	} {
 		x := newPartIndex(own, &o.Options)
 		change(&x.Ranks[0])

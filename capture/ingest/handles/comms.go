@@ -72,10 +72,14 @@ func UnifyComms(size int32, ranks []*Definitions) (t *Table, warning string, err
 	return u.number(), warning, nil
 }
 
-// checkWorldRanks finds members and leaders that are not ranks of the job.
+// checkWorldRanks finds members and leaders that are not ranks of the job, and parents that do not come before their
+// communicator.
 func (d *Definitions) checkWorldRanks(size int32) error {
 	for i := range d.Comms {
 		c := &d.Comms[i]
+		if c.Parent < parentSelf || c.Parent >= i {
+			return fmt.Errorf("%s: the parent of communicator %d is no earlier one: the file is damaged", d.File, c.ID)
+		}
 		lists := [][]int32{c.Members, c.Remote}
 		if !c.Predefined {
 			lists = append(lists, []int32{c.Fixed.LeaderWorld})
