@@ -4,7 +4,6 @@ package digest
 
 import (
 	"encoding/binary"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"math/bits"
@@ -36,15 +35,6 @@ func (s Sum) Add(t Sum) Sum {
 
 // String formats the digest as 32 hexadecimal digits.
 func (s Sum) String() string { return fmt.Sprintf("%016x%016x", s.Hi, s.Lo) }
-
-// Parse reads what String wrote. It returns an error for anything else.
-func Parse(s string) (Sum, error) {
-	b, err := hex.DecodeString(s)
-	if err != nil || len(b) != 16 {
-		return Sum{}, fmt.Errorf("digest %q: want 32 hexadecimal digits", s)
-	}
-	return Sum{binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[8:])}, nil
-}
 
 // Digester computes the digest of rows of one table. It must not be used concurrently.
 type Digester struct {

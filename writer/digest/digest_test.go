@@ -203,15 +203,3 @@ func TestUniform(t *testing.T) {
 		}
 	}
 }
-
-func TestParse(t *testing.T) {
-	d := Sum{0x0123456789abcdef, 7}
-	if got, err := Parse(d.String()); err != nil || got != d {
-		t.Errorf("%s read as %v, %v", d, got, err)
-	}
-	for _, s := range []string{"", "12", strings.Repeat("g", 32), strings.Repeat("0", 34)} {
-		if _, err := Parse(s); err == nil {
-			t.Errorf("%q is a digest", s)
-		}
-	}
-}

@@ -46,7 +46,7 @@ const maxMembers = 1 << 26
 // the file that is damaged.
 func UnifyComms(size int32, ranks []*Definitions) (t *Table, warning string, err error) {
 	for _, r := range ranks {
-		if err := r.checkWorldRanks(size); err != nil {
+		if err := r.checkComms(size); err != nil {
 			return nil, "", err
 		}
 	}
@@ -72,9 +72,9 @@ func UnifyComms(size int32, ranks []*Definitions) (t *Table, warning string, err
 	return u.number(), warning, nil
 }
 
-// checkWorldRanks finds members and leaders that are not ranks of the job, and parents that do not come before their
+// checkComms finds members and leaders that are not ranks of the job, and parents that do not come before their
 // communicator.
-func (d *Definitions) checkWorldRanks(size int32) error {
+func (d *Definitions) checkComms(size int32) error {
 	for i := range d.Comms {
 		c := &d.Comms[i]
 		if c.Parent < parentSelf || c.Parent >= i {
