@@ -12,7 +12,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/commq/commq/capture/ingest/handles"
+	"github.com/commq/commq/capture/spool"
 	"github.com/commq/commq/internal/mutate"
+	"github.com/commq/commq/schema"
 	"github.com/commq/commq/writer"
 )
 
@@ -200,6 +203,30 @@ func TestPartIndexIsChecked(t *testing.T) {
 		if _, _, err := joinParts(nil, job{id: own.id, size: own.size}, []*partIndex{x}); err == nil ||
 			!strings.Contains(err.Error(), want) {
 			t.Errorf("%v; want %s", err, want)
+		}
+	}
+}
+
+// Definitions of communicators in an index whose numbers cannot be are an error; a rank below 0 was a panic.
+func TestPartCommunicatorsAreChecked(t *testing.T) {
+	good := handles.Comm{ID: 7, Fixed: spool.CommDef{Kind: int32(schema.CommDup), Size: 2, Members: 2}, Members: []int32{0, 1}}
+	for want, change := range map[string]func(*handles.Comm){
+		"":                  func(*handles.Comm) {},
+		"rank -2 of 2":      func(c *handles.Comm) { c.Fixed.Rank = -2 },
+		"kind 99":           func(c *handles.Comm) { c.Fixed.Kind = 99 },
+		"lists of 1 and 0":  func(c *handles.Comm) { c.Members = c.Members[:1] },
+		"no earlier one":    func(c *handles.Comm) { c.Parent = 3 },
+		"with world rank 9": func(c *handles.Comm) { c.Members = []int32{0, 9} },
+	} {
+		c := good
+		c.Parent = -1
+		change(&c)
+		_, _, err := handles.UnifyComms(2, []*handles.Definitions{{Comms: []handles.Comm{c}}})
+		if want == "" && err == nil {
+			continue
+		}
+		if err == nil || want == "" || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v; want %q", err, want)
 		}
 	}
 }

@@ -113,13 +113,6 @@ cells AS (
   FROM pieces
   GROUP BY line, bin, state
 ),
-few AS (
-  -- One wait more than is asked for tells whether there are too many. With a second look at chosen, to count it, Trino would plan all
-  -- that it is made of again.
-  SELECT rank, cause, callsite, state, start_ns, end_ns, COUNT(*) OVER () AS found
-  FROM (SELECT rank, cause, callsite, state, start_ns, end_ns, ROW_NUMBER() OVER () AS nth FROM chosen) AS c
-  WHERE nth <= {{lines}} + 1
-),
 {{include timeline_sizes}}
 SELECT r.rank, r.ranks, c.bin, s.from_ns + c.bin * s.step_ns AS start_ns, s.from_ns + (c.bin + 1) * s.step_ns AS end_ns, c.state, c.waits,
        c.wait_ns, CAST(NULL AS INTEGER) AS cause, CAST(NULL AS INTEGER) AS callsite
@@ -130,6 +123,6 @@ WHERE c.wait_ns > 0 OR c.waits > 0
 UNION ALL
 SELECT rank, 1 AS ranks, CAST(NULL AS INTEGER) AS bin, start_ns, end_ns, state, CAST(1 AS BIGINT) AS waits, end_ns - start_ns AS wait_ns, cause,
        callsite
-FROM few
-WHERE found <= {{lines}}
+FROM chosen
+WHERE (SELECT COUNT(*) FROM chosen) <= {{lines}}
 ORDER BY rank, start_ns, state, end_ns, cause

@@ -72,8 +72,8 @@ func UnifyComms(size int32, ranks []*Definitions) (t *Table, warning string, err
 	return u.number(), warning, nil
 }
 
-// checkComms finds members and leaders that are not ranks of the job, and parents that do not come before their
-// communicator.
+// checkComms finds fields that no communicator has, members and leaders that are not ranks of the job, and parents that
+// do not come before their communicator. Those of another process's index were not checked yet.
 func (d *Definitions) checkComms(size int32) error {
 	for i := range d.Comms {
 		c := &d.Comms[i]
@@ -82,6 +82,13 @@ func (d *Definitions) checkComms(size int32) error {
 		}
 		lists := [][]int32{c.Members, c.Remote}
 		if !c.Predefined {
+			if err := c.checkFixed(); err != nil {
+				return fmt.Errorf("%s: communicator %d: %w: the file is damaged", d.File, c.ID, err)
+			}
+			if len(c.Members) != int(c.Fixed.Members) || len(c.Remote) != int(c.Fixed.RemoteMembers) {
+				return fmt.Errorf("%s: communicator %d has lists of %d and %d members in place of %d and %d: the file is damaged",
+					d.File, c.ID, len(c.Members), len(c.Remote), c.Fixed.Members, c.Fixed.RemoteMembers)
+			}
 			lists = append(lists, []int32{c.Fixed.LeaderWorld})
 		}
 		if c.Fixed.RemoteSize > 0 {

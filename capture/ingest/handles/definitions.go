@@ -155,16 +155,10 @@ func parseComm(data []byte) (Comm, error) {
 	if err != nil {
 		return c, err
 	}
+	if err := c.checkFixed(); err != nil {
+		return c, err
+	}
 	f := &c.Fixed
-	if f.Kind < 0 || int(f.Kind) >= len(schema.CommKindNames) || f.Size < 1 || f.Rank < 0 || f.Rank >= f.Size ||
-		f.RemoteSize < 0 {
-		return c, fmt.Errorf("communicator of kind %d, rank %d of %d, remote size %d", f.Kind, f.Rank, f.Size,
-			f.RemoteSize)
-	}
-	if f.Members != 0 && f.Members != f.Size || f.RemoteMembers != 0 && f.RemoteMembers != f.RemoteSize {
-		return c, fmt.Errorf("communicator with %d of %d and %d of %d members", f.Members, f.Size, f.RemoteMembers,
-			f.RemoteSize)
-	}
 	for _, l := range []struct {
 		to *[]int32
 		n  int32
@@ -180,6 +174,20 @@ func parseComm(data []byte) (Comm, error) {
 		rest = rest[4*l.n:]
 	}
 	return c, nil
+}
+
+// checkFixed finds numbers that the fields before the lists cannot have.
+func (c *Comm) checkFixed() error {
+	f := &c.Fixed
+	if f.Kind < 0 || int(f.Kind) >= len(schema.CommKindNames) || f.Size < 1 || f.Rank < 0 || f.Rank >= f.Size ||
+		f.RemoteSize < 0 {
+		return fmt.Errorf("communicator of kind %d, rank %d of %d, remote size %d", f.Kind, f.Rank, f.Size, f.RemoteSize)
+	}
+	if f.Members != 0 && f.Members != f.Size || f.RemoteMembers != 0 && f.RemoteMembers != f.RemoteSize {
+		return fmt.Errorf("communicator with %d of %d and %d of %d members", f.Members, f.Size, f.RemoteMembers,
+			f.RemoteSize)
+	}
+	return nil
 }
 
 // Payload reads the fixed fields at the front of a definition's payload and returns what follows them.
