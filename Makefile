@@ -45,6 +45,9 @@ test:
 	trap '$(MAKE) --no-print-directory --silent test-cache-gone' EXIT; \
 	$(MAKE) --no-print-directory -k -j 3 $(TEST_PARTS)
 
+# The flags of all go test: make lint has all that its vet has.
+TESTS = $(GO) test -vet=off -timeout 2h
+
 # A target of its own, as make -n runs a line with MAKE in it.
 test-cache-gone:
 	rm -rf '$(TEST_CACHE)'
@@ -56,12 +59,12 @@ $(TEST_PARTS): export COMMQ_TEST_ALL = 1
 # Failures of disks per story, or half or a quarter of them: at least 10^4 in all (docs/validation/faults.md).
 $(TEST_PARTS): export COMMQ_TEST_FAULTS = 820
 test-commq-first:
-	$(GO) test -timeout 2h ./cmd/commq -run '$(COMMQ_FIRST)'
+	$(TESTS) ./cmd/commq -run '$(COMMQ_FIRST)'
 test-commq-second:
-	$(GO) test -timeout 2h ./cmd/commq -skip '$(COMMQ_FIRST)'
+	$(TESTS) ./cmd/commq -skip '$(COMMQ_FIRST)'
 test-packages:
 	packages=$$($(GO) list ./...) && \
-	$(GO) test -p 2 -timeout 2h ./queries ./capture/shim ./packaging ./writer ./capture/ingest ./predict ./ui $$(echo "$$packages" | grep -v '/cmd/commq$$')
+	$(TESTS) -p 2 ./queries ./capture/shim ./packaging ./writer ./capture/ingest ./predict ./ui $$(echo "$$packages" | grep -v '/cmd/commq$$')
 
 # What commq costs beside its peers: at most an hour.
 bench: build

@@ -346,7 +346,7 @@ func (r *release) modules(t *testing.T) {
 
 // objects loads DuckDB's extension, which was linked with another copy of the C++ library, and catches what it throws.
 func (r *release) objects(t *testing.T) {
-	s3 := testenv.StartObjectStorage(t, scripts)
+	s3 := testenv.StartObjectStorage(t)
 	for name, value := range s3.Environment() {
 		t.Setenv(name, value)
 	}

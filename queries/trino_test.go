@@ -134,7 +134,7 @@ func TestRunsOfAServerThatAreNamedTwice(t *testing.T) {
 
 // TestTrino tests a server with one node, and then one with workers.
 func TestTrino(t *testing.T) {
-	storage := testenv.StartObjectStorage(t, "../scripts")
+	storage := testenv.StartObjectStorage(t)
 	server := testenv.Trino(t, "../scripts", storage.TrinoProperties())
 	address := server.Address
 	t.Run("every query", func(t *testing.T) { everyQueryOnTrino(t, address) })

@@ -59,12 +59,18 @@ func (i *ingester) kill() {
 // waitForFile waits until a file is there.
 func waitForFile(t *testing.T, path string) {
 	t.Helper()
-	for deadline := time.Now().Add(testenv.Patience); ; time.Sleep(time.Millisecond) {
-		if _, err := os.Stat(path); err == nil {
-			return
-		}
+	waitUntil(t, path+" is there", func() bool {
+		_, err := os.Stat(path)
+		return err == nil
+	})
+}
+
+// waitUntil waits until something is so.
+func waitUntil(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(testenv.Patience); !is(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("%s is not made", path)
+			t.Fatalf("%s: not after %v", what, testenv.Patience)
 		}
 	}
 }

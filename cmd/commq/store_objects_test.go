@@ -17,15 +17,15 @@ import (
 )
 
 // objectStorage starts an S3 server on loopback that ends with the test, with the bucket jobs, and sets the
-// environment for it. It returns the folder in which the server keeps the bucket's objects.
-func objectStorage(t *testing.T) string {
+// environment for it.
+func objectStorage(t *testing.T) *testenv.ObjectStorage {
 	t.Helper()
-	storage := testenv.StartObjectStorage(t, "../../scripts")
+	storage := testenv.StartObjectStorage(t)
 	t.Setenv("COMMQ_DUCKDB_EXTENSIONS", testenv.DuckDBExtensions(t, "../../scripts"))
 	for name, value := range storage.Environment() {
 		t.Setenv(name, value)
 	}
-	return storage.Bucket
+	return storage
 }
 
 // refused runs a command that must end with status 2, and returns its message.
@@ -172,7 +172,7 @@ func otherRunOfTheName(t *testing.T, local, there, back string) {
 // An interrupted push leaves no run; pushing again completes it. A run that replaces another is never a mixture of
 // both.
 func TestPushIsKilled(t *testing.T) {
-	bucket := objectStorage(t)
+	storage := objectStorage(t)
 	halves := 0
 	for _, file := range []string{"events", "messages/0000.parquet", "ranks", "profile", "repeats"} {
 		to := "killed-" + strings.ReplaceAll(file, "/", "-")
@@ -180,13 +180,13 @@ func TestPushIsKilled(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		waitForFile(t, filepath.Join(bucket, to, "cg.A.4", file))
+		waitUntil(t, file+" is in object storage", func() bool { return storage.Has(to + "/cg.A.4/" + file) })
 		_ = cmd.Process.Signal(syscall.SIGKILL)
 		_ = cmd.Wait()
 		listed := commq(t, "runs", "list", "--store", "s3://jobs/"+to, "--format", "json")
 		status, _, errs := commandLine("", "query", "density", "--run", "cg.A.4", "--store", "s3://jobs/"+to)
 		// A manifest that is not there now was not there before either; what was on its way at the kill may still arrive.
-		if _, err := os.Stat(filepath.Join(bucket, to, "cg.A.4", "manifest.json")); err != nil {
+		if !storage.Has(to + "/cg.A.4/manifest.json") {
 			halves++
 			if strings.TrimSpace(listed) != "[]" {
 				t.Errorf("half a run is listed: %s", listed)

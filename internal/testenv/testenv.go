@@ -3,10 +3,8 @@
 package testenv
 
 import (
-	"bytes"
 	_ "embed"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -49,75 +47,6 @@ func DuckDBExtensions(t testing.TB, scripts string) string {
 		t.Fatalf("the extension's folder: %v %v", found, err)
 	}
 	return found[0]
-}
-
-// S3Server returns the path of the S3 server of scripts/s3-server, and skips the test if it is not built; see Need.
-// scripts is the path of the folder scripts.
-func S3Server(t testing.TB, scripts string) string {
-	t.Helper()
-	c := exec.Command(filepath.Join(scripts, "s3-server"), "-n")
-	out, err := c.Output()
-	if err != nil {
-		Skip(t, fmt.Sprintf("no S3 server: %v; scripts/setup test builds it", err))
-	}
-	return strings.TrimSpace(string(out))
-}
-
-// ObjectStorage is an S3 server on loopback.
-type ObjectStorage struct {
-	// Endpoint is its URL; KeyID and Secret sign requests.
-	Endpoint, KeyID, Secret string
-	// Bucket is the folder with the objects of its bucket, which is named jobs.
-	Bucket string
-}
-
-// StartObjectStorage starts an S3 server that stops with the test. If it is not built the test is skipped; see Need.
-// scripts is the path of the folder scripts.
-func StartObjectStorage(t testing.TB, scripts string) *ObjectStorage {
-	t.Helper()
-	server := S3Server(t, scripts)
-	address := fmt.Sprintf("127.0.0.1:%d", freePort(t))
-	root, beside := t.TempDir(), t.TempDir()
-	o := &ObjectStorage{Endpoint: "http://" + address, KeyID: "ada", Secret: "a secret of 1843",
-		Bucket: filepath.Join(root, "jobs")}
-	if err := os.Mkdir(o.Bucket, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(server, "--port", address, "posix", "--sidecar", beside, root)
-	cmd.Env = append(os.Environ(), "ROOT_ACCESS_KEY="+o.KeyID, "ROOT_SECRET_KEY="+o.Secret)
-	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &out
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	})
-	for deadline := time.Now().Add(Patience); ; time.Sleep(20 * time.Millisecond) {
-		c, err := net.Dial("tcp", address)
-		if err == nil {
-			c.Close()
-			return o
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("the S3 server does not answer: %v", err)
-		}
-	}
-}
-
-// Environment returns the variables that select the server, and clears those that would select another.
-func (o *ObjectStorage) Environment() map[string]string {
-	return map[string]string{"AWS_ENDPOINT_URL": o.Endpoint, "AWS_ACCESS_KEY_ID": o.KeyID,
-		"AWS_SECRET_ACCESS_KEY": o.Secret,
-		"AWS_ENDPOINT_URL_S3":   "", "AWS_SESSION_TOKEN": "", "AWS_REGION": "", "AWS_DEFAULT_REGION": ""}
-}
-
-// TrinoProperties returns the lines of a Trino catalog that read from it.
-func (o *ObjectStorage) TrinoProperties() string {
-	return "fs.native-s3.enabled=true\ns3.endpoint=" +
-		o.Endpoint + "\ns3.region=us-east-1\ns3.path-style-access=true\ns3.aws-access-key=" + o.KeyID +
-		"\ns3.aws-secret-key=" + o.Secret + "\n"
 }
 
 // Perfetto returns the folder of Perfetto's user interface of scripts/perfetto-ui.txt, and skips the test if it is
