@@ -5323,13 +5323,6 @@ cells AS (
   FROM pieces
   GROUP BY line, bin, state
 ),
-few AS (
-  -- One wait more than is asked for tells whether there are too many. With a second look at chosen, to count it, Trino would plan all
-  -- that it is made of again.
-  SELECT rank, cause, callsite, state, start_ns, end_ns, COUNT(*) OVER () AS found
-  FROM (SELECT rank, cause, callsite, state, start_ns, end_ns, ROW_NUMBER() OVER () AS nth FROM chosen) AS c
-  WHERE nth <= {{lines}} + 1
-),
 -- sizes(line, rank, ranks): the lowest rank of each row of a timeline, and how many ranks it has.
 sizes AS (
   SELECT COALESCE(g.line, CAST(FLOOR(CAST(p.rank - s.from_rank AS DOUBLE) / s.per_row) AS INTEGER)) AS line, CAST(MIN(p.rank) AS INTEGER) AS rank,
@@ -5348,8 +5341,8 @@ WHERE c.wait_ns > 0 OR c.waits > 0
 UNION ALL
 SELECT rank, 1 AS ranks, CAST(NULL AS INTEGER) AS bin, start_ns, end_ns, state, CAST(1 AS BIGINT) AS waits, end_ns - start_ns AS wait_ns, cause,
        callsite
-FROM few
-WHERE found <= {{lines}}
+FROM chosen
+WHERE (SELECT COUNT(*) FROM chosen) <= {{lines}}
 ORDER BY rank, start_ns, state, end_ns, cause
 )
 $commq$, '{{run}}', commq_list([commq_dir('query timeline-waits', run)])),
