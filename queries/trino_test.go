@@ -514,9 +514,9 @@ func trinoStopsWhenInterrupted(t *testing.T, address string) {
 	t.Error("the server still works on the query")
 }
 
-// trinoWithAWorker queries a server with two workers, and checks that both did a part of the work. The server decides
-// which node reads which files of a query, so the test counts over all queries, and asks again: a worker on a busy
-// machine may come late.
+// trinoWithAWorker queries a server of two nodes, and checks that both did a part of the work. The server decides which
+// node reads which files of a query, so the test counts over all queries, and asks again: a worker on a busy machine may
+// come late.
 func trinoWithAWorker(t *testing.T, address string) {
 	local := []queries.Run{committed(t, "is.W.16")}
 	remote := registered(t, address, local...)
