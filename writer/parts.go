@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/commq/commq/internal/disk"
+	"github.com/commq/commq/schema"
 	"github.com/commq/commq/writer/digest"
 )
 
@@ -37,6 +38,16 @@ type PartFile struct {
 	Digest digest.Sum
 	// Overlaps is the number of overlapping calls in it; see derive.Overlaps.
 	Overlaps int64
+}
+
+// check reports what WriteParts does not list: others' lists come from files.
+func (f *PartFile) check() error {
+	sharded := slices.ContainsFunc(schema.Tables(), func(t *schema.Table) bool { return t.Sharded && t.Name == f.Table })
+	if !sharded || f.Shard < 0 || f.Rows < 0 || f.Bytes < 0 || f.Overlaps < 0 {
+		return fmt.Errorf("a part lists file %d of table %s with %d rows, %d bytes and %d overlapping calls", f.Shard,
+			f.Table, f.Rows, f.Bytes, f.Overlaps)
+	}
+	return nil
 }
 
 func partsFolder(store, name string) string { return filepath.Join(store, "."+name+".parts") }
@@ -198,6 +209,11 @@ func (r *Run) ClosePart() ([]PartFile, error) {
 // written. Commit gives the run its name. If that fails, or the process is killed, the parts stay as they are. The
 // error is ErrBusy when another process is assembling the run.
 func (p *Parts) Assemble(files []PartFile) (*Run, error) {
+	for i := range files {
+		if err := files[i].check(); err != nil {
+			return nil, err
+		}
+	}
 	l, err := takeLock(lockPath(p.store, p.name))
 	if errors.Is(err, errLocked) {
 		return nil, ErrBusy

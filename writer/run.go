@@ -122,7 +122,11 @@ func (r *Run) seal(ctx context.Context, m *schema.Manifest) error {
 	if err := writeManifest(r.place.dir, m); err != nil {
 		return err
 	}
-	if err := verifyRun(ctx, r.place.dir, m); err != nil {
+	written, err := ReadManifest(r.place.dir)
+	if err == nil {
+		err = verifyRun(ctx, r.place.dir, written)
+	}
+	if err != nil {
 		return fmt.Errorf("what was written does not read back: %w", err)
 	}
 	if r.options.Check || r.check {

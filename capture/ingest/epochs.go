@@ -3,6 +3,7 @@ package ingest
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
 
 	"github.com/commq/commq/capture/ingest/clocks"
@@ -42,6 +43,7 @@ type completion struct {
 // counts whole blocks of the ranks.
 func epochBounds(ranks []*rankSpool, rows, epochRows int64) []int64 {
 	n := (rows + epochRows/2) / epochRows
+	n = min(n, math.MaxInt16) // more row groups than a file of Parquet may have
 	if n < 2 {
 		return nil
 	}

@@ -116,7 +116,7 @@ func (x *indexRank) rank() (*rankSpool, error) {
 	if h := r.facts.Handles; h.Rank != x.Rank {
 		return nil, fmt.Errorf("rank %d has the communicators of rank %d", x.Rank, h.Rank)
 	}
-	if err := x.checkBlocks(); err != nil {
+	if err := errors.Join(x.checkBlocks(), x.checkCalls()); err != nil {
 		return nil, err
 	}
 	for _, b := range x.Blocks {
@@ -125,8 +125,8 @@ func (x *indexRank) rank() (*rankSpool, error) {
 	return r, nil
 }
 
-// mostRankRows is more than the calls of any rank. The sum over all ranks fits a number.
-const mostRankRows = 1 << 40
+// mostRankRows is more than the calls of any rank, mostRows more than those of all. The sum over all ranks fits a number.
+const mostRankRows, mostRows = 1 << 38, 1 << 47
 
 // checkBlocks checks that the blocks lie in the rank's calls, in order.
 func (x *indexRank) checkBlocks() error {
@@ -144,7 +144,21 @@ func (x *indexRank) checkBlocks() error {
 	return nil
 }
 
-// check checks that all ranks of a part belong to the job.
+// checkCalls checks the calls that warnings name.
+func (x *indexRank) checkCalls() error {
+	f := &x.Facts
+	if int(f.LastCall) >= len(ops) {
+		return fmt.Errorf("rank %d entered the call with the number %d last, known are 1 to %d", x.Rank, f.LastCall, len(ops)-1)
+	}
+	for i := range f.Open {
+		if c := f.Open[i].Call; c == 0 || int(c) >= len(ops) {
+			return fmt.Errorf("rank %d is in the call with the number %d, known are 1 to %d", x.Rank, c, len(ops)-1)
+		}
+	}
+	return nil
+}
+
+// check checks that all ranks of a part belong to the job, and that call paths are no longer than any program's.
 func (x *partIndex) check(size int32) error {
 	if len(x.Ranks) == 0 {
 		return fmt.Errorf("no ranks in it")
@@ -152,6 +166,16 @@ func (x *partIndex) check(size int32) error {
 	for i := range x.Ranks {
 		if r := x.Ranks[i].Rank; r < 0 || r >= size || i > 0 && r <= x.Ranks[i-1].Rank {
 			return fmt.Errorf("rank %d of %d", r, size)
+		}
+	}
+	for _, p := range x.Paths {
+		if len(p) > symbols.MaxFrames {
+			return fmt.Errorf("a call path of %d frames", len(p))
+		}
+	}
+	for _, f := range x.Frames {
+		if len(f.Frames) > symbols.MaxFrames {
+			return fmt.Errorf("%d functions at one return address", len(f.Frames))
 		}
 	}
 	return nil
@@ -213,6 +237,9 @@ func (j *job) checkJoined() error {
 // mostUnpacked is the most that a value of a part may unpack to: a file of a few kilobytes in a shared store may unpack
 // to more than the memory of the machine. The index of a part has that with the files of 262,144 threads.
 const mostUnpacked = 1 << 30
+
+// mostWindow is twice what the packer's level has.
+const mostWindow = 8 << 20
 
 // packer encodes values one after the other for other processes: gob, compressed.
 type packer struct {
@@ -278,7 +305,8 @@ type unpacker struct {
 }
 
 func newUnpacker(from io.Reader) (*unpacker, error) {
-	z, err := zstd.NewReader(from, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(mostUnpacked))
+	z, err := zstd.NewReader(from, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(mostUnpacked),
+		zstd.WithDecoderMaxWindow(mostWindow))
 	if err != nil {
 		return nil, err
 	}

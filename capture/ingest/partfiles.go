@@ -117,6 +117,9 @@ func (p *partIngest) readIndexes(ctx context.Context) ([]*partIndex, error) {
 			if err := x.check(p.own.size); err != nil {
 				return "", fmt.Errorf("%s: %w", p.parts.Path(name), err)
 			}
+			if want := partFile(x.Ranks[0].Rank, indexEnding); name != want {
+				return "", fmt.Errorf("%s has what belongs into %s", p.parts.Path(name), want)
+			}
 			indexes[name] = x
 			ranks += len(x.Ranks)
 		}
@@ -222,7 +225,12 @@ func (f *receivesReader) choose(part int32) error {
 	if err != nil {
 		return err
 	}
+	epochs := map[int32]int32{} // the first epoch that may come next
 	for _, c := range f.chunks {
+		if c.Epoch < 0 || epochs[c.To] > c.Epoch {
+			return fmt.Errorf("%s: the receives of epoch %d come after those of a later one, or twice", f.file.Name(), c.Epoch)
+		}
+		epochs[c.To] = c.Epoch + 1
 		room := (info.Size() - c.At) / int64(unsafe.Sizeof(match.Recv{}))
 		if c.At < 0 || c.At > info.Size() || c.Count < 0 || c.Count > room {
 			return fmt.Errorf("%s is not the file of its index: it has no %d receives at %d", f.file.Name(), c.Count,
@@ -289,20 +297,34 @@ func (f *partRowsFile) finish() error { return errors.Join(f.packed.zstd.Close()
 
 // partRowsReader reads a partRowsFile.
 type partRowsReader struct {
-	file  *unpacker
-	next  epochParts
-	ended bool
+	file   *unpacker
+	epochs int32 // of the run
+	next   epochParts
+	ended  bool
 }
 
 // advance reads the next epoch that has rows.
 func (r *partRowsReader) advance() error {
+	last := r.next.Epoch
 	r.next = epochParts{}
 	err := r.file.next(&r.next)
 	if errors.Is(err, io.EOF) {
 		r.ended = true
 		return nil
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	rows := r.next.Rows
+	if rows == nil || rows.Len() == 0 || r.next.Epoch <= last || r.next.Epoch >= r.epochs {
+		return fmt.Errorf("no rows of an epoch after %d of %d, or those of epoch %d", last, r.epochs, r.next.Epoch)
+	}
+	for _, n := range []int{len(rows.Seq), len(rows.Epoch), len(rows.PeerWorld), len(rows.SendBytes), len(rows.RecvBytes)} {
+		if n != rows.Len() {
+			return fmt.Errorf("epoch %d has a column of %d rows and one of %d", r.next.Epoch, rows.Len(), n)
+		}
+	}
+	return nil
 }
 
 // writeParts writes the table parts: the rows of all parts of the job, by epoch and rank.
@@ -319,7 +341,7 @@ func (p *partIngest) writeParts(out sink) error {
 			return err
 		}
 		defer file.zstd.Close()
-		r := &partRowsReader{file: file}
+		r := &partRowsReader{file: file, epochs: p.plan.epochs(), next: epochParts{Epoch: -1}}
 		if err := r.advance(); err != nil {
 			return fmt.Errorf("%s: %w", f.Name(), err)
 		}

@@ -432,6 +432,9 @@ func (p *partIngest) commit(ctx context.Context) (*schema.Manifest, error) {
 		if err := readPartFile(p.parts, partFile(n, rowsEnding), &rows); err != nil {
 			return nil, err
 		}
+		if err := rows.Tally.check(); err != nil {
+			return nil, fmt.Errorf("%s: %w", p.parts.Path(partFile(n, rowsEnding)), err)
+		}
 		files = append(files, rows.Files...)
 		sum.add(&rows.Tally)
 	}

@@ -178,7 +178,8 @@ func copyOf(t *testing.T, store string) string {
 	return to
 }
 
-// An index whose record file has another name than records have, or calls without a block, is an error; each was a panic.
+// An index whose record file has another name than records have, or with calls that have no block or do not exist, is
+// an error; each was a panic.
 func TestPartIndexIsChecked(t *testing.T) {
 	own, err := openJob(ring(3).write(t), "", func(info *JobInfo) ([]string, error) { return info.Files, nil })
 	if err != nil {
@@ -196,7 +197,9 @@ func TestPartIndexIsChecked(t *testing.T) {
 			h := *r.Facts.Handles
 			h.Rank, r.Facts.Handles = 9, &h
 		},
-		"begins with": func(r *indexRank) { r.Blocks[0].Row = r.Facts.Rows + 1 },
+		"begins with":                 func(r *indexRank) { r.Blocks[0].Row = r.Facts.Rows + 1 },
+		"the number 65535 last":       func(r *indexRank) { r.Facts.LastCall = 65535 },
+		"is in the call with the num": func(r *indexRank) { r.Facts.Open = []spool.Call{{Call: 65535}} },
 	} {
 		x := newPartIndex(own, &o.Options)
 		change(&x.Ranks[0])
@@ -227,6 +230,64 @@ func TestPartCommunicatorsAreChecked(t *testing.T) {
 		}
 		if err == nil || want == "" || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v; want %q", err, want)
+		}
+	}
+}
+
+// What another process says of its rows is checked: columns of one length, epochs in order, files and calls that exist.
+func TestPartRowsAreChecked(t *testing.T) {
+	row := func(epoch int32) epochParts {
+		return epochParts{epoch, &schema.Parts{Rank: []int32{0}, Seq: []int64{0}, Epoch: []int32{epoch}, PeerWorld: []int32{1},
+			SendBytes: []int64{8}, RecvBytes: []int64{8}}}
+	}
+	short := row(0)
+	short.Rows.RecvBytes = nil
+	for _, c := range []struct {
+		want string
+		rows []epochParts
+	}{
+		{"", []epochParts{row(0), row(2)}},
+		{"no rows", []epochParts{{0, nil}}},
+		{"a column of 1 rows and one of 0", []epochParts{short}},
+		{"epoch after 1 of 3, or those of epoch 1", []epochParts{row(1), row(1)}},
+		{"of epoch 3", []epochParts{row(3)}},
+	} {
+		var packed bytes.Buffer
+		to, err := newPacker(&packed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range c.rows {
+			if err := to.put(e); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := to.zstd.Close(); err != nil {
+			t.Fatal(err)
+		}
+		from, err := newUnpacker(&packed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := &partRowsReader{file: from, epochs: 3, next: epochParts{Epoch: -1}}
+		for err == nil && !r.ended {
+			err = r.advance()
+		}
+		from.zstd.Close()
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v, want %q", err, c.want)
+		}
+	}
+	if err := (&tally{Collectives: []collectiveCount{{Call: -1}}}).check(); err == nil {
+		t.Error("a collective with the number -1 is taken")
+	}
+	parts, err := writer.OpenParts(t.TempDir(), "run", testJobID, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range []writer.PartFile{{Table: "comms"}, {Table: "events", Shard: -1}, {Table: "events", Rows: -1}} {
+		if _, err := parts.Assemble([]writer.PartFile{f}); err == nil {
+			t.Errorf("%+v is taken", f)
 		}
 	}
 }

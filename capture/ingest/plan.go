@@ -76,6 +76,9 @@ func newPlan(j *job, o *Options, remote *partSites, w *warnings) (*plan, error) 
 	if err := p.setClocks(j, o, w); err != nil {
 		return nil, err
 	}
+	if p.rows > mostRows {
+		return nil, fmt.Errorf("the ranks have %d calls in all: an index of another part is damaged", p.rows)
+	}
 	size := o.epochRows
 	if size <= 0 {
 		size = min(max(p.rows/usualEpochs, leastEpoch), mostEpoch)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -394,10 +393,10 @@ func (j *job) checkEnds(partial bool, w *warnings) error {
 // warnDropped warns of calls that were not recorded, and says why.
 func (j *job) warnDropped(w *warnings) {
 	var full, limited, files int64
-	first := struct {
+	var first struct {
 		ns   int64
 		file *spool.File
-	}{ns: math.MaxInt64}
+	}
 	for _, r := range j.ranks {
 		for _, f := range r.files {
 			if f.Header.Limited == 0 {
@@ -406,7 +405,7 @@ func (j *job) warnDropped(w *warnings) {
 			}
 			limited += int64(f.Header.Dropped)
 			files++
-			if ns := r.clock.Ns(r.lastTick(f)); ns < first.ns {
+			if ns := r.clock.Ns(r.lastTick(f)); first.file == nil || ns < first.ns {
 				first.ns, first.file = ns, f
 			}
 		}

@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"github.com/commq/commq/schema"
@@ -82,6 +83,16 @@ func (t *tally) add(o *tally) {
 	t.WithoutSite += o.WithoutSite
 	t.EndNs = max(t.EndNs, o.EndNs)
 	t.Collectives = append(t.Collectives, o.Collectives...)
+}
+
+// check reports calls that do not exist: another process's tally comes from a file.
+func (t *tally) check() error {
+	for _, n := range t.Collectives {
+		if n.Call < 1 || int(n.Call) >= len(ops) {
+			return fmt.Errorf("a collective with the number %d, known are 1 to %d", n.Call, len(ops)-1)
+		}
+	}
+	return nil
 }
 
 // collectives returns the numbers of collective operations by MPI name. Unless the job was cut short, all ranks of a

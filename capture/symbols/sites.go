@@ -84,11 +84,11 @@ func (s *Sites) defineModule(number int64, payload []byte) error {
 	return nil
 }
 
-// maxFrames is larger than any number of frames that the shim records.
-const maxFrames = 1024
+// MaxFrames is larger than any number of frames that the shim records.
+const MaxFrames = 1024
 
 func (s *Sites) defineSite(number int64, payload []byte) error {
-	if len(payload) == 0 || len(payload)%8 != 0 || len(payload) > 8*maxFrames || number <= 0 || number > 1<<32-1 {
+	if len(payload) == 0 || len(payload)%8 != 0 || len(payload) > 8*MaxFrames || number <= 0 || number > 1<<32-1 {
 		return fmt.Errorf("call site %d: %d bytes of return addresses", number, len(payload))
 	}
 	path := make([]uint64, len(payload)/8)

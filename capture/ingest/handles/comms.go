@@ -53,8 +53,7 @@ func UnifyComms(size int32, ranks []*Definitions) (t *Table, warning string, err
 	u := unifier{ranks: ranks, size: size, keys: map[key]int32{}, byTag: collectTagged(ranks)}
 	for _, r := range ranks {
 		self := u.addSelf(r.Rank)
-		u.addRank(r, self)
-		if u.members > maxMembers {
+		if u.addRank(r, self); u.members > maxMembers {
 			return nil, "", fmt.Errorf("%s: its communicators have %d members in all: the file is damaged", r.File,
 				u.members)
 		}
@@ -148,7 +147,7 @@ func (u *unifier) addSelf(rank int32) int32 {
 
 var noParents = [2]int32{schema.NullInt32, schema.NullInt32}
 
-// addRank adds what a rank defined; self is its MPI_COMM_SELF.
+// addRank adds what a rank defined, until there are more than maxMembers; self is its MPI_COMM_SELF.
 func (u *unifier) addRank(r *Definitions, self int32) {
 	provisional := func(parent int) int32 {
 		switch parent {
@@ -186,7 +185,9 @@ func (u *unifier) addRank(r *Definitions, self int32) {
 				order: [2]int64{int64(u.size), int64(i)}})
 		}
 		c.global = id
-		u.members += u.table[id].add(r.Rank, c, parent, i, u.size)
+		if u.members += u.table[id].add(r.Rank, c, parent, i, u.size); u.members > maxMembers {
+			return
+		}
 	}
 }
 

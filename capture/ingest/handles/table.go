@@ -198,6 +198,7 @@ func (t *Table) Rows() *schema.Comms {
 	b := &schema.Comms{}
 	for id := range t.comms {
 		m := &t.comms[id]
+		name := ValidText(m.name)
 		for side, g := range m.groups {
 			for rank, world := range g {
 				row := schema.NullComm
@@ -206,8 +207,8 @@ func (t *Table) Rows() *schema.Comms {
 				if world >= 0 {
 					row.WorldRank = world
 				}
-				if m.name != "" {
-					row.Name = ValidText(m.name)
+				if name != "" {
+					row.Name = name
 				}
 				if m.cart {
 					row.CartDims, row.CartPeriods = m.dims, m.periods
