@@ -106,7 +106,12 @@ func TestNotebooksGiveTheirOutputs(t *testing.T) {
 	testenv.MPI(t, "openmpi")
 	folder := t.TempDir()
 	c := exec.Command("../scripts/notebooks", "run", folder)
-	c.Env = testenv.Environ("COMMQ_COMMAND=" + testenv.Command(t, ".."))
+	cache, remove, err := testenv.Cache() // of compiled capture libraries
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(remove)
+	c.Env = testenv.Environ("COMMQ_COMMAND="+testenv.Command(t, ".."), "COMMQ_CACHE="+cache)
 	if out, err := c.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

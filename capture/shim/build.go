@@ -94,6 +94,20 @@ func (f Form) linkFlags() []string {
 	return []string{"-shared", "-Wl,--as-needed", "-Wl,-soname," + f.file()}
 }
 
+// bridgeSources are the sources that the program of simulator ranks compiles in another way than the library does.
+var bridgeSources = []string{"bridge.c", "ranks.c"}
+
+// bridgeEnding is the ending of their objects.
+const bridgeEnding = ".bridge.o"
+
+// together are the artifacts that are built at once: those with simulator ranks have nearly all objects in common.
+func (f Form) together() []Form {
+	if f == Recording {
+		return []Form{Recording}
+	}
+	return []Form{Simulated, Bridge}
+}
+
 // Target is an MPI library as seen through a compiler wrapper.
 type Target struct {
 	// Library is OpenMPI or MPICH.
@@ -321,7 +335,9 @@ const standardVersion = "abi-"
 func (t Target) key(form Form, names []string, files map[string][]byte) string {
 	h := sha256.New()
 	fmt.Fprintf(h, "%s\x00%s\x00%s\x00%s\x00", t.Library, t.Version, t.Mpicc, t.Compiler)
-	fmt.Fprintf(h, "%q\x00", slices.Concat(form.flags(), form.linkFlags()))
+	for _, f := range form.together() {
+		fmt.Fprintf(h, "%q\x00", slices.Concat(f.flags(), f.linkFlags()))
+	}
 	for _, n := range names {
 		fmt.Fprintf(h, "%s\x00%d\x00", n, len(files[n]))
 		h.Write(files[n])
@@ -329,7 +345,7 @@ func (t Target) key(form Form, names []string, files map[string][]byte) string {
 	return fmt.Sprintf("%s-%s-%s", t.Library, t.Version, hex.EncodeToString(h.Sum(nil))[:16])
 }
 
-// build compiles the shim and puts it into the folder.
+// build compiles the shim, and what is built together with it, and puts them into the folder.
 func (t Target) build(ctx context.Context, o *BuildOptions, folder string, names []string,
 	files map[string][]byte) error {
 	form := o.Form
@@ -352,21 +368,38 @@ func (t Target) build(ctx context.Context, o *BuildOptions, folder string, names
 	if o.Compiling != nil {
 		o.Compiling(what)
 	}
-	objects, err := t.compileEach(ctx, what, work, form.flags(), sources)
+	forms := form.together()
+	objects, err := t.compileEach(ctx, what, work, forms[0].flags(), sources, ".o")
 	if err != nil {
 		return err
 	}
-	out := filepath.Join(work, form.file())
-	if err := t.compile(ctx, what, work, slices.Concat(form.linkFlags(), []string{"-o", out}, objects)); err != nil {
-		return err
+	for _, form := range forms {
+		if form == Bridge {
+			own, err := t.compileEach(ctx, what, work, form.flags(), bridgeSources, bridgeEnding)
+			if err != nil {
+				return err
+			}
+			objects = append(slices.DeleteFunc(objects, func(o string) bool {
+				return slices.Contains(bridgeSources, strings.TrimSuffix(filepath.Base(o), ".o"))
+			}), own...)
+		}
+		out := filepath.Join(work, form.file())
+		if err := t.compile(ctx, what, work, slices.Concat(form.linkFlags(), []string{"-o", out}, objects)); err != nil {
+			return err
+		}
+		if form == Bridge {
+			continue
+		}
+		if bad, err := needsMPI(out); err != nil || bad {
+			return fmt.Errorf("build the shim for %s %s: the library asks for MPI itself (%v), so it could not be preloaded into every process; does the linker know --as-needed?", t.Library, t.Version, err)
+		}
 	}
-	if form == Bridge {
-		return os.Rename(out, filepath.Join(folder, form.file()))
+	for _, form := range forms {
+		if err := os.Rename(filepath.Join(work, form.file()), filepath.Join(folder, form.file())); err != nil {
+			return err
+		}
 	}
-	if bad, err := needsMPI(out); err != nil || bad {
-		return fmt.Errorf("build the shim for %s %s: the library asks for MPI itself (%v), so it could not be preloaded into every process; does the linker know --as-needed?", t.Library, t.Version, err)
-	}
-	return os.Rename(out, filepath.Join(folder, form.file()))
+	return nil
 }
 
 // versionOf returns the version of the library in the macros of a wrapper's mpi.h, and an error if that belongs to

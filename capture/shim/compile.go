@@ -193,15 +193,16 @@ func (t Target) compile(ctx context.Context, what, folder string, args []string)
 // mostCompilers limits the compilers that run at once, also where there are more cores: login nodes are shared.
 const mostCompilers = 8
 
-// compileEach compiles the sources in a folder, several at once in their order, and returns the paths of the objects.
+// compileEach compiles the sources in a folder, several at once in their order, and returns the paths of the objects: those
+// of the sources with an ending more.
 // Its error is that of the first source that fails; it waits for the compilers that run then, and starts no other.
-func (t Target) compileEach(ctx context.Context, what, folder string, flags, sources []string) (objects []string,
-	err error) {
+func (t Target) compileEach(ctx context.Context, what, folder string, flags, sources []string,
+	ending string) (objects []string, err error) {
 	all, within := errgroup.WithContext(ctx)
 	all.SetLimit(min(runtime.NumCPU(), mostCompilers))
 	for _, name := range sources {
 		source := filepath.Join(folder, name)
-		object := source + ".o"
+		object := source + ending
 		objects = append(objects, object)
 		all.Go(func() error {
 			return t.compile(within, what, folder, slices.Concat(flags, []string{"-c", "-o", object, source}))

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -266,5 +267,22 @@ func TestWaitingForAnotherBuildIsTold(t *testing.T) {
 		if len(told) != 1 || told[0] != want || len(notes) > 0 {
 			t.Errorf("apart %v: told %q, notes %q; want %q once", apart, told, notes, want)
 		}
+	}
+}
+
+// The sources that are compiled twice are those whose code depends on the program that they are for.
+func TestBridgeSources(t *testing.T) {
+	names, files, err := sourceFiles()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var depend []string
+	for _, n := range names {
+		if regexp.MustCompile(`(?m)^#\s*(el)?if.*\bCQ_BRIDGE\b`).Match(files[n]) {
+			depend = append(depend, n)
+		}
+	}
+	if !slices.Equal(depend, bridgeSources) {
+		t.Errorf("%q depend on CQ_BRIDGE; build.go has %q", depend, bridgeSources)
 	}
 }

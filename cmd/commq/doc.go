@@ -23,4 +23,4 @@
 // The tests make the reference of the commands and, with -man FOLDER, manual pages.
 package main
 
-//go:generate go test -run ^(TestCommandReference|TestJSONSchemas)$ . -update
+//go:generate go test -vet=off -run ^(TestCommandReference|TestJSONSchemas)$ . -update
