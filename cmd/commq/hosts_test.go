@@ -291,9 +291,9 @@ WHERE recv_end_ns + s.ns + d.ns < send_start_ns ORDER BY ALL`)
 	if len(early) > 0 {
 		t.Errorf("%d messages arrived before they were sent, by more than the clocks' errors: %v", len(early), early)
 	}
-	// The clocks differ by a day: an uncorrected time would be outside the run's 20 seconds.
-	if out := rows("SELECT max(end_ns) < 20000000000 AND min(start_ns) = 0 FROM events"); out[0][0] != "true" {
-		t.Errorf("the run is not within 20 s: %v", out)
+	// The clocks differ by a day: an uncorrected time would be outside the hour that a busy machine may take.
+	if out := rows("SELECT max(end_ns) < 3600000000000 AND min(start_ns) = 0 FROM events"); out[0][0] != "true" {
+		t.Errorf("the run is not within an hour: %v", out)
 	}
 }
 
