@@ -40,7 +40,7 @@ type PartFile struct {
 	Overlaps int64
 }
 
-// check reports what WriteParts does not list: others' lists come from files.
+// check reports what ClosePart does not list: others' lists come from files.
 func (f *PartFile) check() error {
 	sharded := slices.ContainsFunc(schema.Tables(), func(t *schema.Table) bool { return t.Sharded && t.Name == f.Table })
 	if !sharded || f.Shard < 0 || f.Rows < 0 || f.Bytes < 0 || f.Overlaps < 0 {

@@ -297,6 +297,7 @@ func (f *partRowsFile) finish() error { return errors.Join(f.packed.zstd.Close()
 
 // partRowsReader reads a partRowsFile.
 type partRowsReader struct {
+	name   string
 	file   *unpacker
 	epochs int32 // of the run
 	next   epochParts
@@ -313,15 +314,16 @@ func (r *partRowsReader) advance() error {
 		return nil
 	}
 	if err != nil {
-		return err
+		return fmt.Errorf("%s: %w", r.name, err)
 	}
 	rows := r.next.Rows
 	if rows == nil || rows.Len() == 0 || r.next.Epoch <= last || r.next.Epoch >= r.epochs {
-		return fmt.Errorf("no rows of an epoch after %d of %d, or those of epoch %d", last, r.epochs, r.next.Epoch)
+		return fmt.Errorf("%s: no rows of an epoch after %d of %d, or those of epoch %d", r.name, last, r.epochs,
+			r.next.Epoch)
 	}
 	for _, n := range []int{len(rows.Seq), len(rows.Epoch), len(rows.PeerWorld), len(rows.SendBytes), len(rows.RecvBytes)} {
 		if n != rows.Len() {
-			return fmt.Errorf("epoch %d has a column of %d rows and one of %d", r.next.Epoch, rows.Len(), n)
+			return fmt.Errorf("%s: epoch %d has a column of %d rows and one of %d", r.name, r.next.Epoch, rows.Len(), n)
 		}
 	}
 	return nil
@@ -341,9 +343,9 @@ func (p *partIngest) writeParts(out sink) error {
 			return err
 		}
 		defer file.zstd.Close()
-		r := &partRowsReader{file: file, epochs: p.plan.epochs(), next: epochParts{Epoch: -1}}
+		r := &partRowsReader{name: f.Name(), file: file, epochs: p.plan.epochs(), next: epochParts{Epoch: -1}}
 		if err := r.advance(); err != nil {
-			return fmt.Errorf("%s: %w", f.Name(), err)
+			return err
 		}
 		readers = append(readers, r)
 	}

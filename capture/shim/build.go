@@ -383,21 +383,27 @@ func (t Target) build(ctx context.Context, o *BuildOptions, folder string, names
 				return slices.Contains(bridgeSources, strings.TrimSuffix(filepath.Base(o), ".o"))
 			}), own...)
 		}
-		out := filepath.Join(work, form.file())
-		if err := t.compile(ctx, what, work, slices.Concat(form.linkFlags(), []string{"-o", out}, objects)); err != nil {
+		if err := t.link(ctx, form, what, work, objects); err != nil {
 			return err
-		}
-		if form == Bridge {
-			continue
-		}
-		if bad, err := needsMPI(out); err != nil || bad {
-			return fmt.Errorf("build the shim for %s %s: the library asks for MPI itself (%v), so it could not be preloaded into every process; does the linker know --as-needed?", t.Library, t.Version, err)
 		}
 	}
 	for _, form := range forms {
 		if err := os.Rename(filepath.Join(work, form.file()), filepath.Join(folder, form.file())); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// link makes an artifact of its objects. A library must not ask for MPI.
+func (t Target) link(ctx context.Context, form Form, what, work string, objects []string) error {
+	out := filepath.Join(work, form.file())
+	err := t.compile(ctx, what, work, slices.Concat(form.linkFlags(), []string{"-o", out}, objects))
+	if err != nil || form == Bridge {
+		return err
+	}
+	if bad, err := needsMPI(out); err != nil || bad {
+		return fmt.Errorf("build the shim for %s %s: the library asks for MPI itself (%v), so it could not be preloaded into every process; does the linker know --as-needed?", t.Library, t.Version, err)
 	}
 	return nil
 }
