@@ -64,7 +64,7 @@ type Causes struct {
 // repeated is the same finding in several runs on equally many ranks.
 type repeated struct {
 	Cause            // in the last run that has it
-	shares []float64 // of the runs that have it
+	shares []float64 // by run; 0 where it was not found
 }
 
 // noFinding checks that no finding gains more than a part of the time.
@@ -93,7 +93,7 @@ func (j *judge) noFinding(runs []int) {
 // findingsOf judges the findings of runs on equally many ranks by the medians of their shares.
 func (j *judge) findingsOf(runs []string) {
 	var all []repeated
-	for _, run := range runs {
+	for i, run := range runs {
 		causes, err := j.e.Causes(run)
 		if err != nil {
 			j.missing("%v", err)
@@ -109,26 +109,26 @@ func (j *judge) findingsOf(runs []string) {
 		}
 		for _, c := range causes.Found {
 			if slices.Contains(j.Measures, "all") && !c.Apart || j.matches(c.Rule) {
-				all = addCause(all, c)
+				all = addCause(all, c, i, len(runs))
 			}
 		}
 	}
 	for i := range all {
 		c := &all[i]
-		shares := append(c.shares, make([]float64, max(0, len(runs)-len(c.shares)))...) // 0 where it was not found
-		if share := stats.Median(shares); share > j.AbovePercent/100 {
+		if share := stats.Median(c.shares); share > j.AbovePercent/100 {
 			j.broken(Finding{Message: c.message(runs, share, j.AbovePercent), File: c.File, Line: c.Line})
 		}
 	}
 }
 
-// addCause adds a finding of a run to those with the same rule and place.
-func addCause(all []repeated, c Cause) []repeated {
+// addCause adds a finding of one of several runs to those with the same rule and place. Several in a run add up.
+func addCause(all []repeated, c Cause, run, runs int) []repeated {
 	i := slices.IndexFunc(all, func(r repeated) bool { return r.Rule == c.Rule && r.site() == c.site() })
 	if i < 0 {
-		return append(all, repeated{c, []float64{c.Share}})
+		i, all = len(all), append(all, repeated{shares: make([]float64, runs)})
 	}
-	all[i].Cause, all[i].shares = c, append(all[i].shares, c.Share)
+	all[i].Cause = c
+	all[i].shares[run] += c.Share
 	return all
 }
 

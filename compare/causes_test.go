@@ -7,7 +7,7 @@ import (
 
 // caused is evidence of two runs on 4 ranks, of which only the first has a late sender.
 func caused(runs ...string) *Evidence {
-	e := &Evidence{CauseRules: []string{"imbalance", "late-sender", "begin", "polling"}}
+	e := &Evidence{CauseRules: []string{"imbalance", "late-sender", "begin", "polling", "twice"}}
 	for _, name := range runs {
 		e.New = append(e.New, Sample{Run: name, Ranks: 4})
 	}
@@ -16,7 +16,8 @@ func caused(runs ...string) *Evidence {
 			Call: "MPI_Wait", Place: "a.c:3", Share: 0.05, Text: "Rank 2 computes longer", File: "a.c", Line: 3}}}
 		if run == "a" {
 			c.Found = append(c.Found, Cause{Rule: "late-sender", Call: "MPI_Send", Place: "a.c:9", Share: 0.03, Bound: true,
-				Text: "It is late"})
+				Text: "It is late"}, Cause{Rule: "twice", Share: 0.02, Text: "Once"},
+				Cause{Rule: "twice", Share: 0.02, Text: "Again"})
 		}
 		c.Found = append(c.Found, Cause{Rule: "begin", Call: "MPI_Init", Share: 0.5, Text: "Rank 1 begins", Apart: true})
 		return c, nil
@@ -37,6 +38,8 @@ func TestNoFinding(t *testing.T) {
 		{"no_finding: [imbalance]", "b c", Failed,
 			"imbalance of 2 runs (b c), the median, costs 5 % of the time, 1 % is allowed: Rank 2 computes longer, " +
 				"MPI_Wait at a.c:3"},
+		{"no_finding: [twice]\nabove_percent: 3", "a", Failed, "twice of run a costs 4 % of the time, 3 % is allowed: Again"},
+		{"no_finding: [twice]", "a b c", Passed, ""}, // two findings of one run are of one run: 4 %, 0 and 0
 		{"no_finding: [begin]", "b", Failed,
 			"begin of run b costs 50 % of the time, 1 % is allowed: Rank 1 begins, MPI_Init"},
 		{"no_finding: [polling]", "b", Undecided, "polling was not looked for in run b: the run is too large"},

@@ -93,6 +93,17 @@ type Growth struct {
 	Values []float64
 }
 
+// fittedRanks counts the numbers of ranks that a power law can be fitted to: those with a value above 0.
+func (g *Growth) fittedRanks() int {
+	fitted := map[int32]bool{}
+	for i, ranks := range g.Ranks {
+		if g.Values[i] > 0 {
+			fitted[ranks] = true
+		}
+	}
+	return len(fitted)
+}
+
 // Manual is a collective that a run does by hand.
 type Manual struct {
 	// Operation is the collective that would replace it: MPI_Bcast.
@@ -575,10 +586,9 @@ func (j *judge) scaling() {
 		j.missing("no runs to see how %s grows", j.Measures[0])
 	}
 	for _, g := range all {
-		distinct := slices.Compact(slices.Sorted(slices.Values(g.Ranks)))
-		if len(distinct) < j.Points {
-			j.missing("not enough data: %s of %s is known for %s, and the rule wants %d; capture runs of more",
-				j.Measures[0], g.Series, plural(int64(len(distinct)), "number")+" of ranks", j.Points)
+		if n := g.fittedRanks(); n < j.Points {
+			j.missing("not enough data: %s of %s is known and above 0 for %s, and the rule wants %d; capture runs of more",
+				j.Measures[0], g.Series, plural(int64(n), "number")+" of ranks", j.Points)
 			continue
 		}
 		var points []string

@@ -287,6 +287,9 @@ func TestScalingRules(t *testing.T) {
 				Values: []float64{40, 40, 40, 40}[:len(ranks)]}}, err
 		}}
 	}
+	zeroOnOne := &Evidence{New: []Sample{sampleWith("a")}, Grow: func(string, []int32) ([]Growth, error) {
+		return []Growth{{Series: "the runs", Ranks: []int32{1, 2, 4}, Values: []float64{0, 10, 10}}}, nil
+	}}
 	for _, c := range []struct {
 		rule   string
 		e      *Evidence
@@ -301,6 +304,7 @@ func TestScalingRules(t *testing.T) {
 		{"scaling: messages-per-rank\nexponent_at_most: 0.1", grow(math.NaN(), nil, 2, 4, 8), Undecided},
 		{"scaling: messages-per-rank\nexponent_at_most: 0.1", grow(0, errors.New("not held"), 2, 4, 8), Undecided},
 		{"scaling: bytes\nexponent_at_most: 0.1", grow(0, nil, 2, 4, 8), Undecided},
+		{"scaling: messages-per-rank\nexponent_at_most: 0.1", zeroOnOne, Undecided}, // a power law has two points
 	} {
 		if r := checked(t, c.rule, c.e); r.Status != c.status {
 			t.Errorf("%s: %s %s, want %s", c.rule, r.Status, said(r), c.status)

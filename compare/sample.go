@@ -104,9 +104,11 @@ var measures = []measure{
 	{"end_ns", "ns", "", "From the run's start to its end.", ""},
 	{"runtime_ns", "ns", "", "From the first rank's end of MPI_Init to the last rank's start of MPI_Finalize.",
 		recordAll},
-	{"compute_ns", "ns", "", "CPU time outside MPI, all ranks together: the steadiest time.", recordAll},
-	{"compute_ns_max", "ns", "", "CPU time outside MPI of the rank that computes most.", recordAll},
-	{"mpi_ns", "ns", "", "Time in MPI, all ranks together, without MPI_Init and MPI_Finalize.", recordAll},
+	{"compute_ns", "ns", "", "Time outside MPI on the run's compute clock, all ranks together: the steadiest time if " +
+		"that is CPU time.", recordAll},
+	{"compute_ns_max", "ns", "", "The same of the rank that computes most.", recordAll},
+	{"mpi_ns", "ns", "", "Time in MPI, all ranks together, with failed tests and probes, without MPI_Init and " +
+		"MPI_Finalize.", recordAll},
 	{"point_to_point_ns", "ns", "", "Its part in sends and receives.", recordAll},
 	{"completion_ns", "ns", "", "Its part in calls that complete nonblocking operations: MPI_Wait, MPI_Waitall and " +
 		"the like, and tests that succeeded.", recordAll},

@@ -131,7 +131,7 @@ func (v *Verdict) json(w io.Writer) error {
 
 // PrintedVerdict is a verdict as JSON.
 type PrintedVerdict struct {
-	// Outcome is passed, failed or undecided: failed if a rule failed, else undecided if one is.
+	// Outcome is passed, failed or undecided: undecided if a rule is, else failed if one failed.
 	Outcome string `json:"status"`
 	*Verdict
 }

@@ -235,6 +235,22 @@ func (q *Query) checkWindow(args map[string]string, r Run) error {
 	return nil
 }
 
+// CheckBase reports runs that a query of two runs, one of them the base, cannot compare.
+func (q *Query) CheckBase(args map[string]string, runs []Run) error {
+	if q.param("base") == nil {
+		return nil
+	}
+	if len(runs) != 2 {
+		return fmt.Errorf("query %s: %s given; it compares two: name the base and another", q.Name,
+			units.Count(int64(len(runs)), "run"))
+	}
+	if base := args["base"]; base != "" && base != runs[0].Name && base != runs[1].Name {
+		return fmt.Errorf("query %s: --base %s: want one of the runs, %s or %s", q.Name, base, runs[0].Name,
+			runs[1].Name)
+	}
+	return nil
+}
+
 // number is a number of the arguments. unset stands for the default, and for the value of a parameter that the query
 // lacks.
 func (q *Query) number(args map[string]string, name string, unset float64) float64 {

@@ -353,7 +353,7 @@ FROM (VALUES
   ('timeline(''RUN'', bins := 550, rows := 350, from_s := 0, to_s := 0, from_rank := 0, to_rank := -1, lines := 1000, condition := ''TRUE'', read := ''auto'')', 'What every rank does over time: the time in each kind of call in equal steps, the messages sent in them, and each message by itself where they are few.'),
   ('timeline_calls(''RUN'', from_s := 0, to_s := 0, from_rank := 0, to_rank := -1)', 'Every call in a window of time, rank by rank: what it was, how long it took, with whom, how much, and where in the source.'),
   ('timeline_groups(''RUN'', bins := 550, by := ''host'', unfold := -1, rows := 350, from_s := 0, to_s := 0, from_rank := 0, to_rank := -1, lines := 1000, condition := ''TRUE'', read := ''auto'')', 'What groups of ranks do over time, as in timeline, with a row for each group: the ranks of a host, of a communicator, or that behave alike: that call or wait alike.'),
-  ('timeline_messages(''RUN'', from_s := 0, to_s := 0, from_rank := 0, to_rank := -1)', 'Every point-to-point message that is on its way in a window of time: between whom, how much, and when.'),
+  ('timeline_messages(''RUN'', from_s := 0, to_s := 0, from_rank := 0, to_rank := -1)', 'Every point-to-point message that is on its way in a window of time, and whose receive was complete later: between whom, how much, and when.'),
   ('timeline_waits(''RUN'', bins := 550, by := ''neighbours'', unfold := -1, rows := 350, from_s := 0, to_s := 0, from_rank := 0, to_rank := -1, lines := 1000, least_ns := 0, until := ''needed'')', 'When ranks waited for others and for which: late senders, late receivers and the last rank of collectives, in the steps of query timeline, and each wait by itself where they are few.'),
   ('unmatched(''RUN'')', 'Sends and receives that were posted and never met a partner.'),
   ('wait_states(''RUN'', by := ''run'', until := ''needed'', init := ''leave-out'')', 'How much time the ranks lost waiting for others, by kind of wait: late senders, late receivers, and at collectives.'),
@@ -640,17 +640,17 @@ program_calls AS (
   FROM profiled
 ),
 counted AS (
-  SELECT callsite, call, rank, CAST(SUM(calls) AS BIGINT) AS calls, CAST(SUM(time_ns) AS BIGINT) AS time_ns,
+  SELECT callsite, call, rank, thread, CAST(SUM(calls) AS BIGINT) AS calls, CAST(SUM(time_ns) AS BIGINT) AS time_ns,
          MAX(max_ns) AS max_ns, MIN(first_ns) AS first_ns, MAX(last_ns) AS last_ns
   FROM program_calls
   WHERE in_progress = 0
-  GROUP BY callsite, call, rank
+  GROUP BY callsite, call, rank, thread
 ),
 totals AS (
   SELECT CAST(SUM(time_ns) AS DOUBLE) AS mpi_ns, CAST(SUM(last_ns - first_ns) AS DOUBLE) AS app_ns
   FROM (SELECT CAST(SUM(time_ns) AS BIGINT) AS time_ns, MIN(first_ns) AS first_ns, MAX(last_ns) AS last_ns
         FROM counted
-        GROUP BY rank) r
+        GROUP BY rank, thread) t
 ),
 by_rank AS (
   SELECT s.site, s.function, s.file, s.line, s.module, s.code_offset, s.callers, c.call, c.rank,
@@ -1917,8 +1917,9 @@ spent AS (
   GROUP BY rank, call
 ),
 kinds AS (
-  SELECT 'compute' AS what, rank, CAST(SUM(COALESCE(compute_ns, 0)) AS BIGINT) AS ns
+  SELECT 'compute' AS what, rank, CAST(SUM(compute_ns) AS BIGINT) AS ns
   FROM spent
+  WHERE compute_ns IS NOT NULL
   GROUP BY rank
   UNION ALL
   SELECT 'MPI' AS what, rank, CAST(SUM(COALESCE(ns, 0)) AS BIGINT) + COALESCE(CAST(SUM(poll_ns) AS BIGINT), 0) AS ns
@@ -1975,7 +1976,7 @@ SELECT NULL AS "src", NULL AS "dst", NULL AS "messages", NULL AS "waits", NULL A
 UNION ALL
 (
 WITH bounds AS (
-  SELECT rank, GREATEST(COALESCE(clock_error_init_ns, 0), COALESCE(clock_error_final_ns, 0)) AS error_ns
+  SELECT rank, host, GREATEST(COALESCE(clock_error_init_ns, 0), COALESCE(clock_error_final_ns, 0)) AS error_ns
   FROM ranks
 ),
 pairs AS (
@@ -1984,7 +1985,7 @@ pairs AS (
   WHERE messages > 0
 )
 SELECT w.src, w.dst, p.messages, w.late_receives AS waits, w.late_receive_ns AS wait_ns, w.late_receive_max_ns AS max_ns,
-       CAST(COALESCE(s.error_ns, 0) + COALESCE(d.error_ns, 0) AS BIGINT) AS bound_ns
+       CAST(CASE WHEN s.host = d.host THEN 0 ELSE COALESCE(s.error_ns, 0) + COALESCE(d.error_ns, 0) END AS BIGINT) AS bound_ns
 FROM waits w
 JOIN pairs p ON p.src = w.src AND p.dst = w.dst
 LEFT JOIN bounds s ON s.rank = w.src
@@ -2018,7 +2019,7 @@ SELECT NULL AS "src", NULL AS "dst", NULL AS "messages", NULL AS "waits", NULL A
 UNION ALL
 (
 WITH bounds AS (
-  SELECT rank, GREATEST(COALESCE(clock_error_init_ns, 0), COALESCE(clock_error_final_ns, 0)) AS error_ns
+  SELECT rank, host, GREATEST(COALESCE(clock_error_init_ns, 0), COALESCE(clock_error_final_ns, 0)) AS error_ns
   FROM ranks
 ),
 pairs AS (
@@ -2027,7 +2028,7 @@ pairs AS (
   WHERE messages > 0
 )
 SELECT w.src, w.dst, p.messages, w.late_sends AS waits, w.late_send_ns AS wait_ns, w.late_send_max_ns AS max_ns,
-       CAST(COALESCE(s.error_ns, 0) + COALESCE(d.error_ns, 0) AS BIGINT) AS bound_ns
+       CAST(CASE WHEN s.host = d.host THEN 0 ELSE COALESCE(s.error_ns, 0) + COALESCE(d.error_ns, 0) END AS BIGINT) AS bound_ns
 FROM waits w
 JOIN pairs p ON p.src = w.src AND p.dst = w.dst
 LEFT JOIN bounds s ON s.rank = w.src
@@ -2670,13 +2671,15 @@ placed AS (
   GROUP BY 1, 2
 ),
 timed AS (
-  SELECT run, rank, class, CAST(SUM(COALESCE(time_ns, 0)) AS BIGINT) AS time_ns, CAST(SUM(COALESCE(compute_ns, 0)) AS BIGINT) AS compute_ns,
+  SELECT run, rank, class, CAST(SUM(COALESCE(time_ns, 0)) AS BIGINT) AS time_ns, CAST(SUM(COALESCE(poll_ns, 0)) AS BIGINT) AS poll_ns,
+         CAST(SUM(COALESCE(compute_ns, 0)) AS BIGINT) AS compute_ns,
          MIN(first_ns) AS first_ns, MAX(last_ns) AS last_ns
   FROM program_calls
   GROUP BY run, rank, class
 ),
 spent AS (
-  SELECT run, MAX(last_ns) - MIN(first_ns) AS runtime_ns, CAST(SUM(compute_ns) AS BIGINT) AS compute_ns, CAST(SUM(time_ns) AS BIGINT) AS mpi_ns,
+  SELECT run, MAX(last_ns) - MIN(first_ns) AS runtime_ns, CAST(SUM(compute_ns) AS BIGINT) AS compute_ns,
+         CAST(SUM(time_ns) AS BIGINT) + CAST(SUM(poll_ns) AS BIGINT) AS mpi_ns,
          CAST(SUM(CASE WHEN class IN ('send', 'recv', 'sendrecv') THEN time_ns ELSE 0 END) AS BIGINT) AS point_to_point_ns,
          CAST(SUM(CASE WHEN class = 'complete' THEN time_ns ELSE 0 END) AS BIGINT) AS completion_ns,
          CAST(SUM(CASE WHEN class = 'collective' THEN time_ns ELSE 0 END) AS BIGINT) AS collective_ns
@@ -2910,11 +2913,12 @@ SELECT NULL AS "src", NULL AS "dst", NULL AS "messages", NULL AS "beyond", NULL 
 UNION ALL
 (
 WITH bounds AS (
-  SELECT rank, GREATEST(COALESCE(clock_error_init_ns, 0), COALESCE(clock_error_final_ns, 0)) AS error_ns
+  SELECT rank, host, GREATEST(COALESCE(clock_error_init_ns, 0), COALESCE(clock_error_final_ns, 0)) AS error_ns
   FROM ranks
 ),
 backwards AS (
-  SELECT m.src, m.dst, m.send_start_ns - m.recv_end_ns AS before_ns, s.error_ns + d.error_ns AS bound_ns
+  SELECT m.src, m.dst, m.send_start_ns - m.recv_end_ns AS before_ns,
+         CASE WHEN s.host = d.host THEN 0 ELSE s.error_ns + d.error_ns END AS bound_ns
   FROM messages m
   JOIN bounds s ON s.rank = m.src
   JOIN bounds d ON d.rank = m.dst
@@ -3621,15 +3625,17 @@ valued AS (
 $commq$ ELSE '' END || $commq$
 $commq$
 || CASE WHEN "by" = 'time' THEN $commq$threads AS (
-  -- Between MPI_Init and MPI_Finalize.
-  SELECT rank, thread, CAST(SUM(COALESCE(time_ns, 0)) AS BIGINT) + CAST(SUM(COALESCE(poll_ns, 0)) AS BIGINT) AS mpi_ns,
-         MAX(last_ns) - MIN(first_ns) AS ran_ns
+  -- From the end of MPI_Init to the begin of MPI_Finalize. Of the two calls themselves only failed tests before MPI_Finalize count.
+  SELECT rank, thread,
+         CAST(SUM(CASE WHEN call IN ('MPI_Init', 'MPI_Init_thread', 'MPI_Finalize') THEN 0 ELSE COALESCE(time_ns, 0) END) AS BIGINT)
+           + CAST(SUM(CASE WHEN call IN ('MPI_Init', 'MPI_Init_thread') THEN 0 ELSE COALESCE(poll_ns, 0) END) AS BIGINT) AS mpi_ns,
+         MAX(CASE WHEN call = 'MPI_Finalize' THEN first_ns ELSE last_ns END)
+           - MIN(CASE WHEN call IN ('MPI_Init', 'MPI_Init_thread') THEN last_ns ELSE first_ns END) AS ran_ns
   FROM profile
-  WHERE call NOT IN ('MPI_Init', 'MPI_Init_thread', 'MPI_Finalize')
   GROUP BY rank, thread
 ),
 shares AS (
-  SELECT rank, LEAST(CAST(FLOOR(1e1 * CAST(SUM(mpi_ns) AS BIGINT) / NULLIF(CAST(SUM(ran_ns) AS BIGINT), 0)) AS BIGINT), 9) AS tenths
+  SELECT rank, LEAST(COALESCE(CAST(FLOOR(1e1 * CAST(SUM(mpi_ns) AS BIGINT) / NULLIF(CAST(SUM(ran_ns) AS BIGINT), 0)) AS BIGINT), 0), 9) AS tenths
   FROM threads
   GROUP BY rank
 ),
@@ -4663,15 +4669,17 @@ valued AS (
 $commq$ ELSE '' END || $commq$
 $commq$
 || CASE WHEN "by" = 'time' THEN $commq$threads AS (
-  -- Between MPI_Init and MPI_Finalize.
-  SELECT rank, thread, CAST(SUM(COALESCE(time_ns, 0)) AS BIGINT) + CAST(SUM(COALESCE(poll_ns, 0)) AS BIGINT) AS mpi_ns,
-         MAX(last_ns) - MIN(first_ns) AS ran_ns
+  -- From the end of MPI_Init to the begin of MPI_Finalize. Of the two calls themselves only failed tests before MPI_Finalize count.
+  SELECT rank, thread,
+         CAST(SUM(CASE WHEN call IN ('MPI_Init', 'MPI_Init_thread', 'MPI_Finalize') THEN 0 ELSE COALESCE(time_ns, 0) END) AS BIGINT)
+           + CAST(SUM(CASE WHEN call IN ('MPI_Init', 'MPI_Init_thread') THEN 0 ELSE COALESCE(poll_ns, 0) END) AS BIGINT) AS mpi_ns,
+         MAX(CASE WHEN call = 'MPI_Finalize' THEN first_ns ELSE last_ns END)
+           - MIN(CASE WHEN call IN ('MPI_Init', 'MPI_Init_thread') THEN last_ns ELSE first_ns END) AS ran_ns
   FROM profile
-  WHERE call NOT IN ('MPI_Init', 'MPI_Init_thread', 'MPI_Finalize')
   GROUP BY rank, thread
 ),
 shares AS (
-  SELECT rank, LEAST(CAST(FLOOR(1e1 * CAST(SUM(mpi_ns) AS BIGINT) / NULLIF(CAST(SUM(ran_ns) AS BIGINT), 0)) AS BIGINT), 9) AS tenths
+  SELECT rank, LEAST(COALESCE(CAST(FLOOR(1e1 * CAST(SUM(mpi_ns) AS BIGINT) / NULLIF(CAST(SUM(ran_ns) AS BIGINT), 0)) AS BIGINT), 0), 9) AS tenths
   FROM threads
   GROUP BY rank
 ),
@@ -4900,7 +4908,7 @@ $commq$, '{{run}}', commq_list([commq_dir('query timeline-groups', run)])),
   '{{where}}', commq_condition('query timeline-groups', 'condition', "condition")),
   '{{read}}', commq_choice('query timeline-groups', 'read', "read", ['auto', 'rows', 'sums'])));
 
--- timeline-messages: Every point-to-point message that is on its way in a window of time: between whom, how much, and when.
+-- timeline-messages: Every point-to-point message that is on its way in a window of time, and whose receive was complete later: between whom, how much, and when.
 CREATE OR REPLACE TEMP MACRO "timeline_messages"(run, "from_s" := 0, "to_s" := 0, "from_rank" := 0, "to_rank" := -1) AS TABLE
 FROM query(replace(replace(replace(replace(replace($commq$
 WITH events AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
@@ -5046,15 +5054,17 @@ valued AS (
 $commq$ ELSE '' END || $commq$
 $commq$
 || CASE WHEN "by" = 'time' THEN $commq$threads AS (
-  -- Between MPI_Init and MPI_Finalize.
-  SELECT rank, thread, CAST(SUM(COALESCE(time_ns, 0)) AS BIGINT) + CAST(SUM(COALESCE(poll_ns, 0)) AS BIGINT) AS mpi_ns,
-         MAX(last_ns) - MIN(first_ns) AS ran_ns
+  -- From the end of MPI_Init to the begin of MPI_Finalize. Of the two calls themselves only failed tests before MPI_Finalize count.
+  SELECT rank, thread,
+         CAST(SUM(CASE WHEN call IN ('MPI_Init', 'MPI_Init_thread', 'MPI_Finalize') THEN 0 ELSE COALESCE(time_ns, 0) END) AS BIGINT)
+           + CAST(SUM(CASE WHEN call IN ('MPI_Init', 'MPI_Init_thread') THEN 0 ELSE COALESCE(poll_ns, 0) END) AS BIGINT) AS mpi_ns,
+         MAX(CASE WHEN call = 'MPI_Finalize' THEN first_ns ELSE last_ns END)
+           - MIN(CASE WHEN call IN ('MPI_Init', 'MPI_Init_thread') THEN last_ns ELSE first_ns END) AS ran_ns
   FROM profile
-  WHERE call NOT IN ('MPI_Init', 'MPI_Init_thread', 'MPI_Finalize')
   GROUP BY rank, thread
 ),
 shares AS (
-  SELECT rank, LEAST(CAST(FLOOR(1e1 * CAST(SUM(mpi_ns) AS BIGINT) / NULLIF(CAST(SUM(ran_ns) AS BIGINT), 0)) AS BIGINT), 9) AS tenths
+  SELECT rank, LEAST(COALESCE(CAST(FLOOR(1e1 * CAST(SUM(mpi_ns) AS BIGINT) / NULLIF(CAST(SUM(ran_ns) AS BIGINT), 0)) AS BIGINT), 0), 9) AS tenths
   FROM threads
   GROUP BY rank
 ),

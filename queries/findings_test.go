@@ -107,6 +107,27 @@ ranks rank host
 2 1
 3 1
 `, 4, "-2147483648  [0 2] 1604 [swap 3000 1 3001]"},
+	{
+		// The second communicator has other neighbours.
+		"topologies", "communicator-in-loop", `
+events rank seq call class comm instance start_ns end_ns callsite
+0 0 MPI_Dist_graph_create comm 0 0 0 10 1
+0 1 MPI_Dist_graph_create comm 0 1 10 20 1
+1 0 MPI_Dist_graph_create comm 0 0 0 10 1
+1 1 MPI_Dist_graph_create comm 0 1 10 20 1
+
+comms comm comm_rank world_rank parent kind graph_edges
+0 0 0 - world -
+0 1 1 - world -
+3 0 0 0 graph 1
+3 1 1 0 graph 0
+4 0 0 0 graph 0
+4 1 1 0 graph 1
+
+callsites id
+0
+1
+`, 2, ""},
 }
 
 // TestFindings: each finding file names the fault of a small run, with its cost.

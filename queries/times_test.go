@@ -97,6 +97,32 @@ func TestImbalance(t *testing.T) {
 	same(t, "imbalance", ask(t, run, "imbalance"), "MPI,2,565,0,113,375,3,3.3186,262,0.8733"+first+rest)
 	same(t, "with MPI_Init", ask(t, run, "imbalance", "init", "include"),
 		"MPI,2,755,0,151,465,3,3.0795,314,0.8441"+first+"\nMPI_Init,2,190,0,38,100,1,2.6316,62,0.775"+rest)
+	unclocked := example.Manifest(2)
+	unclocked.ComputeClock = "none"
+	run = newRun(t, "unclocked.2", twoThreads, unclocked)
+	same(t, "without a compute clock", ask(t, run, "imbalance"), `
+		MPI,1,200,0,100,200,0,2,100,1
+		MPI_Recv,1,200,0,100,200,0,2,100,1`)
+}
+
+// twoThreads has two threads of rank 0 that receive at one place all the time.
+const twoThreads = `
+events rank seq thread call class start_ns end_ns callsite
+0 0 0 MPI_Recv recv 0 100 0
+0 1 1 MPI_Recv recv 0 100 0
+
+callsites id function file line
+0 work heat.c 5
+
+ranks rank host
+0 0
+1 0
+`
+
+// TestShareOfThreads: a call site that takes all time of all threads has a share of 1.
+func TestShareOfThreads(t *testing.T) {
+	same(t, "callsite-time", ask(t, newRun(t, "threads.2", twoThreads, example.Manifest(2)), "callsite-time"),
+		"0,work,heat.c,5,,,,MPI_Recv,2,1,200,100,100,1,1,0")
 }
 
 func TestOverTime(t *testing.T) {
@@ -151,7 +177,7 @@ messages src dst bytes send_seq send_start_ns send_end_ns recv_post_seq recv_don
 		1,3,3,1,60,60,7
 		1,0,1,1,50,50,0
 		2,3,2,1,50,50,7
-		4,3,1,1,10,10,13`)
+		4,3,1,1,10,10,0`) // on one host, whose ranks share a clock
 }
 
 func TestLateReceivers(t *testing.T) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -381,7 +382,7 @@ func runAsk(ctx context.Context, a *app, c *cobra.Command, q *queries.Query, o *
 	if err := distinct(runs); err != nil {
 		return err
 	}
-	if err := q.CheckWindow(o.args, runs); err != nil {
+	if err := cmp.Or(q.CheckWindow(o.args, runs), q.CheckBase(o.args, runs)); err != nil {
 		return err
 	}
 	switch {

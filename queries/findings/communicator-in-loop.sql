@@ -12,6 +12,7 @@
 WITH made AS (
   -- The sums tell groups apart: two with the same ones differ by their kind, if at all.
   SELECT comm, MAX(parent) AS parent, MAX(kind) || '/' || COUNT(*) || '/' || MAX(COALESCE(cart_dims, '')) || '/'
+           || MAX(COALESCE(cart_periods, '')) || '/' || CAST(SUM(hash(comm_rank, graph_edges)) AS VARCHAR) || '/'
            || CAST(SUM((remote + 1) * (comm_rank + 1) * CAST(COALESCE(world_rank, -1) + 2 AS DOUBLE)) AS VARCHAR) || '/'
            || CAST(SUM(CAST(COALESCE(world_rank, -1) AS DOUBLE) * world_rank) AS VARCHAR) AS what
   FROM comms

@@ -32,7 +32,7 @@ calls AS (
   FROM profile
   GROUP BY callsite
 )
-SELECT c.callsite, COALESCE(MAX(p.call), 'MPI_Recv') AS call, string_agg(CAST(c.rank AS VARCHAR), ',' ORDER BY c.rank) AS ranks,
+SELECT c.callsite, COALESCE(MAX(p.call), '') AS call, string_agg(CAST(c.rank AS VARCHAR), ',' ORDER BY c.rank) AS ranks,
        CAST(MAX(c.cost_ns) AS BIGINT) AS cost_ns,
        CAST(CAST(SUM(c.messages) AS BIGINT) AS VARCHAR) || ' messages of 4 KiB and more are sent before their receive is posted' AS found,
        CAST(SUM(c.messages) AS BIGINT) AS messages, CAST(SUM(c.bytes) AS BIGINT) AS bytes, CAST(arg_max(c.early_ns, c.loss_ns) AS BIGINT) AS early_ns

@@ -21,8 +21,8 @@
 -- column mean_ns DOUBLE ns: Its mean per call.
 -- column max_ns BIGINT ns: The longest call.
 -- column mpi_share DOUBLE share: Part of the time in all calls here.
--- column app_share DOUBLE share: Part of the ranks' time from the end of MPI_Init to the start of MPI_Finalize (--init include: from their first
---     to their last call), summed over ranks.
+-- column app_share DOUBLE share: Part of the time that all threads ran together, each from the end of MPI_Init to the start of MPI_Finalize,
+--     or where it called neither (or with --init include) from its first call's start to its last call's end.
 -- column cov DOUBLE 1: Coefficient of variation of the ranks' times at it: population standard deviation over mean, among the ranks that
 --     called; 0 is even.
 -- order: time_ns DESC, callsite, call
@@ -35,17 +35,17 @@
 WITH {{include sites}},
 {{include program_calls}},
 counted AS (
-  SELECT callsite, call, rank, CAST(SUM(calls) AS BIGINT) AS calls, CAST(SUM(time_ns) AS BIGINT) AS time_ns,
+  SELECT callsite, call, rank, thread, CAST(SUM(calls) AS BIGINT) AS calls, CAST(SUM(time_ns) AS BIGINT) AS time_ns,
          MAX(max_ns) AS max_ns, MIN(first_ns) AS first_ns, MAX(last_ns) AS last_ns
   FROM program_calls
   WHERE in_progress = 0
-  GROUP BY callsite, call, rank
+  GROUP BY callsite, call, rank, thread
 ),
 totals AS (
   SELECT CAST(SUM(time_ns) AS DOUBLE) AS mpi_ns, CAST(SUM(last_ns - first_ns) AS DOUBLE) AS app_ns
   FROM (SELECT CAST(SUM(time_ns) AS BIGINT) AS time_ns, MIN(first_ns) AS first_ns, MAX(last_ns) AS last_ns
         FROM counted
-        GROUP BY rank) r
+        GROUP BY rank, thread) t
 ),
 by_rank AS (
   SELECT s.site, s.function, s.file, s.line, s.module, s.code_offset, s.callers, c.call, c.rank,

@@ -4,7 +4,7 @@
 -- origins: measured, virtual, simulated
 -- param init choice leave-out|include = leave-out: Whether the time in MPI_Init, MPI_Init_thread and MPI_Finalize counts. They start and stop
 --     processes, and would be most of a short run. MPI_Session_init and MPI_Session_finalize always count.
--- column what VARCHAR -: compute (compute_ns: outside MPI, on the run's compute_clock), MPI (all recorded calls, and failed tests), or
+-- column what VARCHAR -: compute (compute_ns: outside MPI, on the run's compute_clock; no row where that is none), MPI (all recorded calls, and failed tests), or
 --     an MPI function.
 -- column ranks BIGINT 1: Ranks that spent time in it. Means are over all ranks of the run; those that did not call a function spent 0 in it.
 -- column total_ns BIGINT ns: Time of all ranks, all threads together.
@@ -29,8 +29,9 @@ spent AS (
   GROUP BY rank, call
 ),
 kinds AS (
-  SELECT 'compute' AS what, rank, CAST(SUM(COALESCE(compute_ns, 0)) AS BIGINT) AS ns
+  SELECT 'compute' AS what, rank, CAST(SUM(compute_ns) AS BIGINT) AS ns
   FROM spent
+  WHERE compute_ns IS NOT NULL
   GROUP BY rank
   UNION ALL
   SELECT 'MPI' AS what, rank, CAST(SUM(COALESCE(ns, 0)) AS BIGINT) + COALESCE(CAST(SUM(poll_ns) AS BIGINT), 0) AS ns

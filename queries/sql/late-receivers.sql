@@ -22,7 +22,7 @@
 -- label dst: late destination rank
 -- label wait_ns: time waited
 WITH bounds AS (
-  SELECT rank, GREATEST(COALESCE(clock_error_init_ns, 0), COALESCE(clock_error_final_ns, 0)) AS error_ns
+  SELECT rank, host, GREATEST(COALESCE(clock_error_init_ns, 0), COALESCE(clock_error_final_ns, 0)) AS error_ns
   FROM ranks
 ),
 pairs AS (
@@ -31,7 +31,7 @@ pairs AS (
   WHERE messages > 0
 )
 SELECT w.src, w.dst, p.messages, w.late_receives AS waits, w.late_receive_ns AS wait_ns, w.late_receive_max_ns AS max_ns,
-       CAST(COALESCE(s.error_ns, 0) + COALESCE(d.error_ns, 0) AS BIGINT) AS bound_ns
+       CAST(CASE WHEN s.host = d.host THEN 0 ELSE COALESCE(s.error_ns, 0) + COALESCE(d.error_ns, 0) END AS BIGINT) AS bound_ns
 FROM waits w
 JOIN pairs p ON p.src = w.src AND p.dst = w.dst
 LEFT JOIN bounds s ON s.rank = w.src

@@ -10,7 +10,7 @@
 -- column at_most BIGINT bytes: The same as a number; null for the last.
 -- column messages BIGINT 1: Messages of that size.
 -- column timed BIGINT 1: Those whose time is known: when they were sent their receiver was waiting, and for no other that was sent as late. The
---     rest may have arrived long before anybody looked.
+--     rest may have arrived long before anybody looked. Where the call also completes a send, it may end later because of that.
 -- column mean_bytes BIGINT bytes: Mean size of the timed ones.
 -- column min_ns BIGINT ns: The shortest time from the start of the send to the end of the call that completed the receive. Between hosts it can
 --     be wrong, and even negative, by what commq query negative-latencies calls bound_ns.

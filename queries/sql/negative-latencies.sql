@@ -11,11 +11,12 @@
 -- order: src, dst
 -- cost: Four columns of messages.
 WITH bounds AS (
-  SELECT rank, GREATEST(COALESCE(clock_error_init_ns, 0), COALESCE(clock_error_final_ns, 0)) AS error_ns
+  SELECT rank, host, GREATEST(COALESCE(clock_error_init_ns, 0), COALESCE(clock_error_final_ns, 0)) AS error_ns
   FROM ranks
 ),
 backwards AS (
-  SELECT m.src, m.dst, m.send_start_ns - m.recv_end_ns AS before_ns, s.error_ns + d.error_ns AS bound_ns
+  SELECT m.src, m.dst, m.send_start_ns - m.recv_end_ns AS before_ns,
+         CASE WHEN s.host = d.host THEN 0 ELSE s.error_ns + d.error_ns END AS bound_ns
   FROM messages m
   JOIN bounds s ON s.rank = m.src
   JOIN bounds d ON d.rank = m.dst

@@ -1,4 +1,5 @@
--- summary: Every point-to-point message that is on its way in a window of time: between whom, how much, and when.
+-- summary: Every point-to-point message that is on its way in a window of time, and whose receive was complete later: between
+--     whom, how much, and when.
 -- source: the arrows in the timelines of Vampir, Paraver and Jumpshot
 -- needs: messages, times
 -- origins: measured, virtual, simulated

@@ -149,8 +149,9 @@ class Queries:
         - ``mean_ns``: Its mean per call. In ns.
         - ``max_ns``: The longest call. In ns.
         - ``mpi_share``: Part of the time in all calls here.
-        - ``app_share``: Part of the ranks' time from the end of MPI_Init to the start of MPI_Finalize
-            (--init include: from their first to their last call), summed over ranks.
+        - ``app_share``: Part of the time that all threads ran together, each from the end of MPI_Init to
+            the start of MPI_Finalize, or where it called neither (or with --init include) from its first
+            call's start to its last call's end.
         - ``cov``: Coefficient of variation of the ranks' times at it: population standard deviation over
             mean, among the ranks that called; 0 is even.
         """
@@ -633,8 +634,8 @@ class Queries:
 
         Columns of the answer:
 
-        - ``what``: compute (compute_ns: outside MPI, on the run's compute_clock), MPI (all recorded calls,
-            and failed tests), or an MPI function.
+        - ``what``: compute (compute_ns: outside MPI, on the run's compute_clock; no row where that is
+            none), MPI (all recorded calls, and failed tests), or an MPI function.
         - ``ranks``: Ranks that spent time in it. Means are over all ranks of the run; those that did not
             call a function spent 0 in it.
         - ``total_ns``: Time of all ranks, all threads together. In ns.
@@ -735,7 +736,8 @@ class Queries:
         - ``at_most``: The same as a number; null for the last. In bytes.
         - ``messages``: Messages of that size.
         - ``timed``: Those whose time is known: when they were sent their receiver was waiting, and for no
-            other that was sent as late. The rest may have arrived long before anybody looked.
+            other that was sent as late. The rest may have arrived long before anybody looked. Where the call
+            also completes a send, it may end later because of that.
         - ``mean_bytes``: Mean size of the timed ones. In bytes.
         - ``min_ns``: The shortest time from the start of the send to the end of the call that completed the
             receive. Between hosts it can be wrong, and even negative, by what commq query negative-latencies
@@ -1572,7 +1574,8 @@ class Queries:
         to_rank: int | None = None,
         limit: int | None = None,
     ) -> Result:
-        """Every point-to-point message that is on its way in a window of time: between whom, how much, and when.
+        """Every point-to-point message that is on its way in a window of time, and whose receive was complete
+        later: between whom, how much, and when.
 
         - ``from_s``: Where the window begins, in s since the run's start. Default: 0.
         - ``to_s``: Where it ends; 0 is the end of the run. Default: 0.

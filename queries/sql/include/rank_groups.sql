@@ -54,15 +54,17 @@ valued AS (
 {{end}}
 {{only by time}}
 threads AS (
-  -- Between MPI_Init and MPI_Finalize.
-  SELECT rank, thread, CAST(SUM(COALESCE(time_ns, 0)) AS BIGINT) + CAST(SUM(COALESCE(poll_ns, 0)) AS BIGINT) AS mpi_ns,
-         MAX(last_ns) - MIN(first_ns) AS ran_ns
+  -- From the end of MPI_Init to the begin of MPI_Finalize. Of the two calls themselves only failed tests before MPI_Finalize count.
+  SELECT rank, thread,
+         CAST(SUM(CASE WHEN call IN ('MPI_Init', 'MPI_Init_thread', 'MPI_Finalize') THEN 0 ELSE COALESCE(time_ns, 0) END) AS BIGINT)
+           + CAST(SUM(CASE WHEN call IN ('MPI_Init', 'MPI_Init_thread') THEN 0 ELSE COALESCE(poll_ns, 0) END) AS BIGINT) AS mpi_ns,
+         MAX(CASE WHEN call = 'MPI_Finalize' THEN first_ns ELSE last_ns END)
+           - MIN(CASE WHEN call IN ('MPI_Init', 'MPI_Init_thread') THEN last_ns ELSE first_ns END) AS ran_ns
   FROM profile
-  WHERE call NOT IN ('MPI_Init', 'MPI_Init_thread', 'MPI_Finalize')
   GROUP BY rank, thread
 ),
 shares AS (
-  SELECT rank, LEAST(CAST(FLOOR(1e1 * CAST(SUM(mpi_ns) AS BIGINT) / NULLIF(CAST(SUM(ran_ns) AS BIGINT), 0)) AS BIGINT), 9) AS tenths
+  SELECT rank, LEAST(COALESCE(CAST(FLOOR(1e1 * CAST(SUM(mpi_ns) AS BIGINT) / NULLIF(CAST(SUM(ran_ns) AS BIGINT), 0)) AS BIGINT), 0), 9) AS tenths
   FROM threads
   GROUP BY rank
 ),
