@@ -198,7 +198,7 @@ func (r *Rule) keys() []keyed.Key {
 		kind(NoManual, list("collectives, or all"), "[all]",
 			"[No collective is done by hand](../method/detection.md): none at all, or none of those that are named, "+
 				"as `[MPI_Bcast]`. Exchanges between neighbours, which most halos are, do not count; `commq detect` "+
-				"lists them. Needs runs captured with `--hash crc64`."),
+				"lists them. Needs runs with payload hashes, as captures have by default."),
 		kind(NoRows, keyed.Text(&r.SQL), "SELECT * FROM messages WHERE tag > 100",
 			"This query over [the tables](../SCHEMA.md) of one run gives no row."),
 		kind(Equations, list("measures"), "[messages]",

@@ -40,7 +40,7 @@ func newDetectCommand(a *app) *cobra.Command {
 		Long: `detect finds collective operations that a run does with point-to-point messages: broadcasts,
 allgathers, alltoalls, barriers, scatters, gathers, reductions, scans and exchanges between neighbours, whatever their
 pattern: linear, trees, rings, in segments, with other messages between. By the hashes of payloads it follows which rank
-had a payload before and which has it after, so capture the run with --hash crc64 (or crc32).
+had a payload before and which has it after. Captures have these hashes by default.
 
 Each finding is one change of the program: the operation that would do it, with the count and datatype that its call
 takes, its ranks and roots, how often it is done, and the calls to remove. Several groups of ranks that do it at the same

@@ -47,9 +47,9 @@ files has not written yet are not counted.
 --hang reports once, on a job that runs, hangs or was killed: the call that each rank is in, with whom, since when
 (seconds since MPI_Init), and which ranks it waits for. It names ranks that wait for each other in a circle
 (deadlock), ranks that are, or were lately, in different collective operations at the same place (mismatch), ranks that
-have ended (ended), and ranks that others wait for and that wait for nobody (waiting). A call with several requests
-(MPI_Waitany) is taken to wait for all outstanding requests of the rank. A rank outside MPI computes, or polls with
-tests that fail.`,
+have ended (ended), and ranks that others wait for and that wait for nobody (waiting). MPI_Waitany and
+MPI_Waitsome are taken to wait for any one of the outstanding requests of the rank. A rank outside MPI computes, or polls
+with tests that fail.`,
 		Example: `  commq watch /scratch/spool
   commq watch /scratch/spool --hang
   commq watch /scratch/spool --hang --format json
