@@ -180,7 +180,7 @@ ingest' afterwards.`,
 		Example: `  commq capture --name ring.4 -n 4 -- ./ring
   commq capture --name bt.C.64 -n 64 --record messages \
       --launcher "mpirun --oversubscribe" -- ./bt.C.x
-  commq capture -n 64 --launcher "srun -N 2" \
+  commq capture -n 64 --launcher "srun -N 2 --mpi=pmix" \
       --gather 'ssh node2 tar -C $COMMQ_SPOOL -c . | tar -C $COMMQ_SPOOL -x' \
       -- ./bt.C.x
   commq capture -n 64 --sim-ranks 2 --machine flat --clock none -- ./bt.C.x

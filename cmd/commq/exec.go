@@ -58,8 +58,8 @@ With --sim-ranks M ask the launcher for M more ranks than the program is to have
 started from that shell on this machine is then recorded, until you unset LD_PRELOAD; processes without MPI are not
 affected. Launchers do not pass the whole environment to ranks on other machines: --mpirun-flags prints the launcher's
 options that pass the same variables (LD_PRELOAD and those that begin with COMMQ_); put them into the launcher line.`,
-		Example: `  srun -n 64 commq exec --spool /scratch/spool -- ./bt.C.x
-  srun -n 66 commq exec --sim-ranks 2 --machine flat \
+		Example: `  srun -n 64 --mpi=pmix commq exec --spool /scratch/spool -- ./bt.C.x
+  srun -n 66 --mpi=pmix commq exec --sim-ranks 2 --machine flat \
       --spool /scratch/spool -- ./bt.C.x
   commq ingest /scratch/spool --name bt.C.64
   eval $(commq exec --print-env ./bt.C.x)
