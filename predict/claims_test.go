@@ -319,14 +319,32 @@ func barrierWhere(has func(ranks int) bool) func(ranks int) *signature.Run {
 	}
 }
 
+// claim is a program whose runs leave more than one possibility for what it does on more ranks.
+type claim struct {
+	name            string
+	run             func(ranks int) *signature.Run
+	training, asked []int
+}
+
+// judgeClaims reports predictions that are called exact and are wrong, and intervals that do not hold.
+func judgeClaims(t *testing.T, claims []claim) {
+	for _, c := range claims {
+		m := train(t, c.training, c.run)
+		for _, ranks := range c.asked {
+			x, err := generate.Predict(t.Context(), m, int32(ranks), generate.Options{})
+			if x == nil {
+				t.Fatal(err)
+			}
+			if v := report.Judge(m, x, sign(t, c.run(ranks))); len(v.Places) > 0 || v.Edges.Wrong > 0 {
+				t.Errorf("%s, at %d ranks: edges %+v, %+v", c.name, ranks, v.Edges, v.Places)
+			}
+		}
+	}
+}
+
 // Nothing that is called exact is wrong where the runs leave more than one possibility.
 func TestClaims(t *testing.T) {
-	for _, c := range []struct {
-		name     string
-		run      func(ranks int) *signature.Run
-		training []int
-		asked    []int
-	}{
+	judgeClaims(t, []claim{
 		{"iterations that small runs do not show", markedLater, []int{4, 8, 16, 32}, []int{64}},
 		{"a loop over rows that the smallest run does not show", perRow, []int{2, 4, 6, 8}, []int{12, 20}},
 		{"once, then three times", onceThenThree(0), []int{4, 8, 16, 32}, []int{64}},
@@ -360,18 +378,7 @@ func TestClaims(t *testing.T) {
 		{"a barrier in the middle", barrierWhere(func(p int) bool { return p == 8 }), []int{4, 8, 12, 16}, []int{6, 24}},
 		{"a barrier where three divides", barrierWhere(func(p int) bool { return p%3 == 0 }), []int{4, 6, 8, 9, 12}, []int{16, 18}},
 		{"three times, then four, as a law of a grid has it", threeThenFour, []int{4, 6, 8, 12, 16}, []int{23, 29}},
-	} {
-		m := train(t, c.training, c.run)
-		for _, ranks := range c.asked {
-			x, err := generate.Predict(t.Context(), m, int32(ranks), generate.Options{})
-			if x == nil {
-				t.Fatal(err)
-			}
-			if v := report.Judge(m, x, sign(t, c.run(ranks))); len(v.Places) > 0 || v.Edges.Wrong > 0 {
-				t.Errorf("%s, at %d ranks: edges %+v, %+v", c.name, ranks, v.Edges, v.Places)
-			}
-		}
-	}
+	})
 }
 
 // movedRoots broadcasts from roots that no law gives.

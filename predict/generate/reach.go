@@ -67,7 +67,7 @@ func mayFollowData(g *generator, n *template.Node) bool {
 // ranks, rounded up, or down but at least 1, and the root of their number, rounded either way. Another law of a grid
 // than the extent of an axis, or one less, fits by chance: then the loop may end as in the largest run, or a step
 // later. Where messages show a grid, a loop along it is no chance: then only the root of the number of ranks, plus a
-// constant, is a rival. A law of the number of ranks alone is simpler.
+// constant, is a rival of the extent of an axis. A multiple of the number of ranks is simpler, but no logarithm of it.
 func widenByShares(g *generator, n *template.Node, e law.Estimate) law.Estimate {
 	s, known := g.shares[n.ID]
 	if !known {
@@ -83,18 +83,30 @@ func widenByShares(g *generator, n *template.Node, e law.Estimate) law.Estimate 
 // sharesOf returns, ascending, what such laws give for a loop.
 func sharesOf(g *generator, n *template.Node) (all []int64) {
 	counts, l := g.model.IterationsAt[n.ID], g.model.Iterations[n.ID]
-	if _, same := l.Unvarying(); same || len(counts) < 2 || l.IsOfRanks() {
+	if _, same := l.Unvarying(); same || len(counts) < 2 || l.IsOfRanks() && !l.IsOfLogs() {
 		return nil
 	}
-	if g.model.Pattern.ShowsGrid() {
+	showsGrid := g.model.Pattern.ShowsGrid()
+	first := int64(0)
+	switch {
+	case l.IsOfRanks():
+		first = 2 // a logarithm is no simpler than a part, but than a root
+	case showsGrid && !l.IsOfGrid():
 		return rootsOf(g, counts)
 	}
-	for k := range 2*int64(g.model.LargestRun()) + 2 {
+	for k := first; k < 2*int64(g.model.LargestRun())+2; k++ {
 		if isShare(g, counts, k, 0) {
 			all = append(all, share(k, int64(g.ranks)))
 		}
 	}
-	if l.IsOfGrid() {
+	switch {
+	case l.IsOfRanks():
+		if l.HasConstant() && len(counts) < enoughRuns { // so few steps of a solver look like a logarithm
+			all = append(all, lastSteps(counts)...)
+		}
+	case showsGrid:
+		all = append(all, rootsOf(g, counts)...)
+	case l.IsOfGrid():
 		all = append(all, lastSteps(counts)...)
 	}
 	slices.Sort(all)

@@ -169,7 +169,7 @@ func (w *rankWriter) side(x *model.Site, laws *model.SideLaws, m *pattern.Map, c
 		s.setEmpty(laws, like, &p)
 		return s
 	}
-	if v, ok := w.g.number(x, numberBytes, laws.Bytes, &p); ok {
+	if v, ok := w.bytes(x, laws, comm, &p); ok {
 		s.bytes = int64(v)
 		if laws.ElementBytes > 0 && like[signature.SideCount] != signature.Null {
 			s.count = int64(v) / laws.ElementBytes
@@ -181,6 +181,25 @@ func (w *rankWriter) side(x *model.Site, laws *model.SideLaws, m *pattern.Map, c
 		}
 	}
 	return s
+}
+
+// bytes returns the bytes of a side at a point; false if there are none. Where they are a number of elements for each
+// member of the communicator, the law of their count gives them: that bytes were the same in all runs is no law then, as
+// of a scatter whose shares are rounded.
+func (w *rankWriter) bytes(x *model.Site, laws *model.SideLaws, comm int32, p *law.Point) (signature.Int, bool) {
+	each := laws.PeerBytes * int64(len(w.g.comms.ranks[comm]))
+	if laws.ElementBytes > 0 || each == 0 || laws.Count.IsEmpty() {
+		return w.g.number(x, numberBytes, laws.Bytes, p)
+	}
+	e, known := laws.Bytes.Evaluate(p)
+	if known && e.Exact && e.Value == 0 { // at other ranks than the root
+		return w.g.take(x, numberBytes, laws.Bytes, e, p)
+	}
+	count, known := laws.Count.Evaluate(p)
+	if !known {
+		return w.g.number(x, numberBytes, laws.Bytes, p)
+	}
+	return w.g.take(x, numberBytes, laws.Bytes, count.Times(each), p)
 }
 
 // setEmpty sets the tag and sizes of a message to or from MPI_PROC_NULL: it has no bytes.
@@ -212,12 +231,19 @@ func (g *generator) number(x *model.Site, what string, l *law.Law, p *law.Point)
 	if l.IsEmpty() {
 		return signature.Null, false
 	}
-	name := func() string { return g.model.NodeName(x.Event) + ", " + what }
 	e, known := l.Evaluate(p)
 	if !known {
-		g.unknown.addSizes(x.Event.ID, name(), "no run has that place in the loops, and no law covers it")
+		g.unknown.addSizes(x.Event.ID, g.model.NodeName(x.Event)+", "+what,
+			"no run has that place in the loops, and no law covers it")
 		return signature.Null, false
 	}
+	return g.take(x, what, l, e, p)
+}
+
+// take returns the value of an estimate of a number of a site, by a law, and counts it; false if it is impossible or
+// must be exact and is not.
+func (g *generator) take(x *model.Site, what string, l *law.Law, e law.Estimate, p *law.Point) (signature.Int, bool) {
+	name := func() string { return g.model.NodeName(x.Event) + ", " + what }
 	if e.Value < 0 && what != numberTag {
 		g.unknown.addSizes(x.Event.ID, name(),
 			fmt.Sprintf("its law gives %d on rank %d, which is impossible", e.Value, p.Rank))

@@ -134,6 +134,9 @@ type SideLaws struct {
 	Tag, Count, Bytes *law.Law
 	// ElementBytes is the size of an element if bytes are always count times it, and then Count is nil; else 0.
 	ElementBytes int64
+	// PeerBytes is the size of an element if the bytes of calls that move any are always count elements for each member
+	// of the communicator, as at the root of a scatter: then Count tells them, too. Else it is 0.
+	PeerBytes int64
 	// Like is a side of a training run; a predicted side takes from it all that is the same in every run. It is nil
 	// if there is none. LikeRoot does the same for the root of a collective if that differs.
 	Like, LikeRoot signature.Side

@@ -49,7 +49,10 @@ func fitNumbers(m *Model, found *slots.Slots) ([]*law.Law, error) {
 		if found.Directions[loop] > 0 { // as many as the runs show
 			continue
 		}
-		iterations[loop] = law.WithExtents(iterations[loop], of, countable, m.Pattern.Open)
+		hasMessages := slices.ContainsFunc(m.Sites, func(x *Site) bool {
+			return (x.Sends || x.Receives) && x.Event.IsIn(nodes[loop])
+		})
+		iterations[loop] = law.WithExtents(iterations[loop], of, countable, m.Pattern.Open, hasMessages)
 	}
 	return iterations, nil
 }
@@ -58,11 +61,12 @@ func fitNumbers(m *Model, found *slots.Slots) ([]*law.Law, error) {
 type sideSamples struct {
 	tag, count, bytes []law.Sample
 	full              struct{ count, bytes []law.Sample }
+	peers             peerBytes
 }
 
-// add adds the numbers of a call's side at a point, and takes the side as an example. Of a message to or from
-// MPI_PROC_NULL it adds the tag at most: it has no bytes, whatever its count is.
-func (s *sideSamples) add(laws *SideLaws, at law.Point, side signature.Side, isNull bool) {
+// add adds the numbers of a call's side at a point, on a communicator with some members, and takes the side as an
+// example. Of a message to or from MPI_PROC_NULL it adds the tag at most: it has no bytes, whatever its count is.
+func (s *sideSamples) add(laws *SideLaws, at law.Point, members int64, side signature.Side, isNull bool) {
 	if side == nil {
 		return
 	}
@@ -77,6 +81,7 @@ func (s *sideSamples) add(laws *SideLaws, at law.Point, side signature.Side, isN
 		return
 	}
 	laws.HasPeers = true
+	s.peers.add(members, at.Root, int64(side[signature.SideCount]), int64(side[signature.SideBytes]))
 	if bytes := side[signature.SideBytes]; bytes != signature.Null {
 		laws.NeverEmpty = (len(s.bytes) == 0 || laws.NeverEmpty) && bytes > 0
 	}
@@ -144,6 +149,53 @@ func (s *sideSamples) fitCount(laws *SideLaws, grid *pattern.Grid, f *law.Fitter
 	}
 }
 
+// peerBytes finds the size of an element of sides whose bytes are a number of elements for each member of the
+// communicator.
+type peerBytes struct {
+	element     int64
+	fails       bool
+	full, empty [2]bool // some call has bytes, or none; of roots, and of others
+}
+
+// add adds the count and bytes of a call on a communicator with some members; 0 members are not known.
+func (p *peerBytes) add(members int64, isRoot bool, count, bytes int64) {
+	kind := 0
+	if isRoot {
+		kind = 1
+	}
+	if bytes == 0 {
+		p.empty[kind] = p.empty[kind] || count != 0
+		return
+	}
+	p.full[kind] = true
+	if members < 1 || count < 1 || bytes < 1 || count > bytes/members || bytes%(count*members) != 0 {
+		p.fails = true
+		return
+	}
+	size := bytes / (count * members)
+	p.fails = p.fails || p.element != 0 && p.element != size
+	p.element = size
+}
+
+// size returns the size of an element; 0 if bytes are another number, or some calls of a kind have none.
+func (p *peerBytes) size() int64 {
+	if p.fails || p.full[0] && p.empty[0] || p.full[1] && p.empty[1] {
+		return 0
+	}
+	return p.element
+}
+
+// membersOf returns the number of members of a call's communicator, if it has one with one group; else 0.
+func membersOf(t *join.Training, c *signature.Call) int64 {
+	if c.Comm == signature.Null {
+		return 0
+	}
+	if comm := t.Comm(c.Comm); comm != nil && len(comm.Remote) == 0 {
+		return int64(len(comm.Members))
+	}
+	return 0
+}
+
 // siteSamples are the samples of a site.
 type siteSamples struct {
 	send, recv sideSamples
@@ -179,9 +231,9 @@ func sampleSite(x *Site, t *join.Training) (all siteSamples) {
 				if x.SizesOfFirst {
 					sizes.Rank = firstOf(t, c, i)
 				}
-				null := nulls.Value(c.ProcNull, 0)
-				all.send.add(&x.Send, sizes, c.Send, x.Sends && null&schema.ProcNullSend != 0)
-				all.recv.add(&x.Recv, sizes, c.Recv, x.Receives && null&schema.ProcNullRecv != 0)
+				null, members := nulls.Value(c.ProcNull, 0), membersOf(t, c)
+				all.send.add(&x.Send, sizes, members, c.Send, x.Sends && null&schema.ProcNullSend != 0)
+				all.recv.add(&x.Recv, sizes, members, c.Recv, x.Receives && null&schema.ProcNullRecv != 0)
 				if c.Root != nil {
 					at.Root = false
 					world := *c.Root - t.First[i]
@@ -201,6 +253,7 @@ func sampleSite(x *Site, t *join.Training) (all siteSamples) {
 	}
 	x.Send.ElementBytes = elementBytes(all.send.count, all.send.bytes)
 	x.Recv.ElementBytes = elementBytes(all.recv.count, all.recv.bytes)
+	x.Send.PeerBytes, x.Recv.PeerBytes = all.send.peers.size(), all.recv.peers.size()
 	if x.RootInComm = len(all.root) > 0 && len(rootInComm) == len(all.root); x.RootInComm {
 		all.root = rootInComm
 	}

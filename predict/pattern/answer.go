@@ -250,6 +250,14 @@ func (r *Range) keepEmpty(seen map[int]int32, sizes []int32) {
 	}
 }
 
+// roundedUp returns a bound of half an extent rounded up, and others as they are.
+func (b Bound) roundedUp() Bound {
+	if b.Of == FromHalf {
+		b.Of, b.Per = FromShareUp, 2
+	}
+	return b
+}
+
 // bounds returns the laws that reproduce the value at each size. If all values are equal, the only law is the
 // constant. Laws of the process count come before laws of the extents of the program's grids.
 func bounds(values map[int]int32, sizes []int32, form Form, grids [][]Grid) []Bound {
@@ -279,6 +287,9 @@ func bounds(values map[int]int32, sizes []int32, form Form, grids [][]Grid) []Bo
 			for b.C = -4; b.C <= 4; b.C++ {
 				if try(b) {
 					out = append(out, b)
+				}
+				if up := b.roundedUp(); try(b) && up != b && try(up) { // even extents do not show how a half is rounded
+					out = append(out, up)
 				}
 			}
 		}
@@ -591,6 +602,9 @@ func (l Law) bind(ranks int32, index []int32) (maps []*Map, of []Form, missing [
 				if most := l.mostNarrow(&f, a); dims[a] > most && m.HasSender() {
 					short = fmt.Sprintf("%d ranks on an axis on which %s names a coordinate", most, f)
 				}
+			}
+			if m.HasSender() && f.roundsUnseen(g, l.Training, dims) {
+				short = "extents of which " + f.String() + " takes an even part"
 			}
 			if !slices.ContainsFunc(maps, func(o *Map) bool { return equalMaps(o, m) }) {
 				maps = append(maps, m)

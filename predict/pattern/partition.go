@@ -513,6 +513,23 @@ func (f PartitionForm) roundsUnseen(grid Grid, training, dims []int32) bool {
 	return false
 }
 
+// roundsUnseen reports whether the form has a half or another part of an extent, as the distance to a partner or in a
+// condition, that has to be rounded on a grid with extents dims, and did not have to be in any run.
+func (f *Form) roundsUnseen(grid Grid, training, dims []int32) bool {
+	isNew := func(n Number, a int) bool {
+		return n.Kind == Divided && n.B == 0 && !n.divides(dims[a]) && !slices.ContainsFunc(training, func(p int32) bool {
+			had, ok := grid.Dims(p)
+			return ok && a < len(had) && !n.divides(had[a])
+		})
+	}
+	for a, r := range f.Rules {
+		if a < len(dims) && (r.Op != Keep && isNew(r.N, a) || r.Guard.Kind != All && isNew(r.Guard.N, a)) {
+			return true
+		}
+	}
+	return false
+}
+
 // divides reports whether a number that is a part of an extent divides it evenly.
 func (n Number) divides(extent int32) bool { return extent&(1<<max(n.C, 0)-1) == 0 }
 

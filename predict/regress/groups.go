@@ -719,6 +719,7 @@ func (l *Law) byLaws(r *row) (e Expected, known bool) {
 		l.boundRemainders(&e, r)
 		l.boundShares(&e)
 		l.boundSides(&e, r)
+		l.boundSquares(&e, r)
 	}
 	return e, e.Form != ""
 }

@@ -120,7 +120,7 @@ func (l *Law) boundShares(e *Expected) {
 // boundSides widens an exact estimate if one of the laws divides a number by the ranks and no message shows their grid:
 // the number may be a product of sides of blocks.
 func (l *Law) boundSides(e *Expected, r *row) {
-	if !e.Exact || !l.onLine || l.along {
+	if !l.onLine || l.along {
 		return
 	}
 	for i := range l.Laws {
@@ -136,9 +136,43 @@ func (l *Law) boundSides(e *Expected, r *row) {
 		for _, ratio := range known.([2]float64) {
 			e.Low, e.High = math.Min(e.Low, e.Value*ratio), math.Max(e.High, e.Value*ratio)
 		}
-		e.Exact = e.Low == e.High
+		e.Exact = e.Exact && e.Low == e.High
 		return
 	}
+}
+
+// boundSquares widens an estimate by a law that divides a number by the square of an extent: it may be a product of two
+// blocks along that axis, as of the part of a matrix that one rank sends another when it transposes it, and blocks that
+// all runs divide evenly are rounded where they do not.
+func (l *Law) boundSquares(e *Expected, r *row) {
+	for i := range l.Laws {
+		h := &l.Laws[i]
+		if len(h.Cuts) > 0 || len(h.Sum) > 0 || h.Factor != "" {
+			continue
+		}
+		for a, power := range h.Powers {
+			if power != -2 || a >= len(r.g) || a >= len(l.domain.Divisions) {
+				continue
+			}
+			cells := int64(1)
+			for _, d := range l.domain.Divisions[a] {
+				cells = min(cells/gcd(cells, d.G)*d.G, mostSide)
+			}
+			less, more := sidesOfSquare(int64(math.Abs(h.C)/l.domain.unit()), cells, r.g[a])
+			e.Low, e.High = math.Min(e.Low, e.Value*less), math.Max(e.High, e.Value*more)
+			e.Exact = e.Exact && e.Low == e.High
+		}
+	}
+}
+
+// sidesOfSquare returns how much smaller and larger than whole/ranks^2 the product of two blocks may be, of sides that
+// are multiples of some cells.
+func sidesOfSquare(whole, cells, ranks int64) (less, more float64) {
+	if whole%(cells*cells) != 0 {
+		return 1, 1
+	}
+	less, more = sideOf(cells, whole/(cells*cells), ranks)
+	return less * less, more * more
 }
 
 // dividedByRanks returns the number of elements, each of some bytes, that a law on the line of all ranks divides by

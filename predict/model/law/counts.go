@@ -14,7 +14,9 @@ const leastCount = 2
 // be over two extents or their logarithms, or the inner one up to the index of the other. A constant may be the
 // number of ranks or its logarithm, if these did not vary either, or a multiple of an extent that did not vary of one
 // of the open grids, which are as good as that of the program. A factor that did not vary may be a constant.
-func WithExtents(l *Law, samples []Sample, possible, open []pattern.Grid) *Law {
+//
+// A loop without messages may go on as long as the number of ranks can be halved, whatever their grid.
+func WithExtents(l *Law, samples []Sample, possible, open []pattern.Grid, hasMessages bool) *Law {
 	sums := slices.Clone(l.Sums)
 	var rivals []Sum
 	switch {
@@ -25,6 +27,9 @@ func WithExtents(l *Law, samples []Sample, possible, open []pattern.Grid) *Law {
 		rivals = append(constantEnds(*l.Constant, samples, possible), multiples(*l.Constant, samples, open)...)
 	default:
 		rivals = append(growingEnds(samples, possible), lastOfTwo(samples)...)
+		if !hasMessages {
+			rivals = append(rivals, alwaysEqual([]Feature{{Kind: FeatureRanksFloor}, {Kind: FeatureRanksLog}}, samples)...)
+		}
 	}
 	rivals = append(rivals, constantFactors(slices.Concat(sums, rivals), samples)...)
 	if l.Group != nil && !varyInRun(samples) { // a number for each run fits many laws

@@ -45,6 +45,17 @@ type Estimate struct {
 	Exact            bool
 }
 
+// Times returns the estimate of n times a number, for n above 0. No bound is beyond Unbounded.
+func (e Estimate) Times(n int64) Estimate {
+	times := func(v int64) int64 {
+		if v > Unbounded/n || v < -Unbounded/n {
+			return round(float64(v) * float64(n))
+		}
+		return v * n
+	}
+	return Estimate{times(e.Value), times(e.Low), times(e.High), e.Exact}
+}
+
 // Exactly returns an exact estimate.
 func Exactly(v int64) Estimate { return Estimate{v, v, v, true} }
 
@@ -112,6 +123,18 @@ func (l *Law) IsExact() bool {
 func (l *Law) IsOfRanks() bool {
 	return l != nil && len(l.Sums) > 0 && len(l.Sums[0].Terms) > 0 &&
 		!slices.ContainsFunc(l.Sums[0].Terms, func(t Term) bool { return t.Feature.Grid != nil || t.Feature.With != nil })
+}
+
+// IsOfLogs reports whether the simplest sum that fits all samples has a logarithm.
+func (l *Law) IsOfLogs() bool {
+	return l != nil && len(l.Sums) > 0 && slices.ContainsFunc(l.Sums[0].Terms, func(t Term) bool {
+		return t.Feature.Kind == FeatureRanksLog || t.Feature.Kind == FeatureRanksFloor || t.Feature.Kind == FeatureExtentLog
+	})
+}
+
+// HasConstant reports whether the simplest sum that fits all samples adds a constant that is not -1, 0 or 1.
+func (l *Law) HasConstant() bool {
+	return l != nil && len(l.Sums) > 0 && (l.Sums[0].Constant < -1 || l.Sums[0].Constant > 1)
 }
 
 // IsOfGrid reports whether the simplest sum that fits all samples needs a grid, and is other than the extent of an axis

@@ -93,7 +93,7 @@ func TestNumberOfTheLargestRunIsNoLawAlone(t *testing.T) {
 	if err := f.Settle(); err != nil {
 		t.Fatal(err)
 	}
-	l = WithExtents(l, samples, nil, nil)
+	l = WithExtents(l, samples, nil, nil, true)
 	for ranks, want := range map[int32]int64{4: 10, 7: 15} {
 		if e, ok := l.Evaluate(&Point{Ranks: ranks, PeerRank: pattern.None}); !ok || e.Value != want {
 			t.Errorf("on %d ranks: %+v, want %d", ranks, e, want)
@@ -135,10 +135,10 @@ func TestMultiplesOfOpenGrids(t *testing.T) {
 		samples = append(samples, Sample{Point{Ranks: p, PeerRank: pattern.None}, 14})
 	}
 	at := &Point{Ranks: 27, PeerRank: pattern.None}
-	if e, ok := WithExtents(NewConstant(14), samples, nil, nil).Evaluate(at); !ok || !e.Exact || e.Value != 14 {
+	if e, ok := WithExtents(NewConstant(14), samples, nil, nil, true).Evaluate(at); !ok || !e.Exact || e.Value != 14 {
 		t.Errorf("without an open grid: %+v, want 14 exactly", e)
 	}
-	l := WithExtents(NewConstant(14), samples, nil, []pattern.Grid{cube})
+	l := WithExtents(NewConstant(14), samples, nil, []pattern.Grid{cube}, true)
 	if e, ok := l.Evaluate(at); !ok || e.Exact || e.Low != 14 || e.High != 21 {
 		t.Errorf("with one: %+v, want 14 to 21", e)
 	}
