@@ -126,6 +126,18 @@ func TestLinks(t *testing.T) {
 		t.Errorf("picked %s", picked)
 	}
 	p.KeepPicture("ui-links-picked")
+	// In another window the call has another row of another answer; it stays the one that is shown.
+	facts := func() string {
+		return chrome.Eval[string](p, `document.querySelector(".details dl")?.textContent ?? ""`)
+	}
+	before := facts()
+	chrome.Do(p, chromedp.Focus(chromedp.CSS("canvas")))
+	for _, step := range []struct{ key, from string }{{"-", "from=1.499"}, {"+", "from=1.5&"}} {
+		chrome.Do(p, chromedp.KeyEvent(step.key))
+		until(p, "zoom", func() bool { return chrome.Eval[bool](p, `location.hash.includes("`+step.from+`")`) })
+		settle(p)
+		until(p, "show the call again", func() bool { return facts() == before })
+	}
 	chrome.Eval[bool](p, `document.querySelector(".details button").click(), true`)
 	hash := chrome.Eval[string](p, `location.hash`)
 	if !strings.Contains(hash, "view=matrix") || !strings.Contains(hash, "site=") || !strings.Contains(hash, "from=1.5") {

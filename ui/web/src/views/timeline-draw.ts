@@ -2,7 +2,7 @@
 import type { PathParts } from "../api";
 import * as colours from "../colours";
 import type { Lanes } from "./timeline-lanes";
-import type { Call, Message, Scene, Wait } from "./timeline-scene";
+import { Call, CallId, isSame, Message, Scene, Wait } from "./timeline-scene";
 import type { Tile, Window } from "./timeline-tiles";
 
 /** Pixels: of the axis above. */
@@ -22,7 +22,7 @@ export interface Shown {
   /** Tiles of the window that are there while others come; they are drawn over the scene before. */
   coming?: Tile[];
   isDark: boolean;
-  picked?: number;
+  picked?: CallId;
   brush?: [number, number];
   /** The critical path. */
   path?: PathParts;
@@ -96,7 +96,7 @@ function drawCalls(g: CanvasRenderingContext2D, calls: Call[], s: Shown, x: (t: 
     if (to < s.left || from > s.width || !ownLane(s, c.rank)) continue;
     g.fillStyle = colours.css((s.waits ? colours.quietColour : colours.kindColour)(c.kind, s.isDark));
     g.fillRect(from, y(c.rank) + gap, to - from, lane - 2 * gap);
-    if (c.row === s.picked) {
+    if (s.picked && isSame(c, s.picked)) {
       g.strokeStyle = s.isDark ? "#fff" : "#000";
       g.lineWidth = 2;
       g.strokeRect(from, y(c.rank) + 1, to - from, lane - 2);

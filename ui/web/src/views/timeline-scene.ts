@@ -4,14 +4,25 @@ import * as colours from "../colours";
 import type { Lanes } from "./timeline-lanes";
 import { Cells, cellsOf, Tile, tileOf, tilesOf, Window, within } from "./timeline-tiles";
 
-/** A call that is drawn by itself. */
-export interface Call {
+/** What tells a call from all others of a run. */
+export interface CallId {
   rank: number;
+  thread: number | null;
+  /** Its number along the rank. */
+  seq: number | null;
+}
+
+/** A call that is drawn by itself. */
+export interface Call extends CallId {
   start: number;
   end: number;
   kind: string;
+  /** The row of the answer that it came with: another answer has it elsewhere, or not at all. */
   row: number;
 }
+
+/** True if both are the same call. */
+export const isSame = (a: CallId, b: CallId) => a.rank === b.rank && a.thread === b.thread && a.seq === b.seq;
 
 export interface Message {
   src: number;
@@ -164,8 +175,10 @@ function addWaits(c: Cells, { table }: Answer, isDark: boolean): Wait[] | undefi
 
 function callsOf(answer: Answer, last: number): Call[] {
   const rank = numbers(answer.table, "rank"), klass = texts(answer.table, "class");
+  const thread = numbers(answer.table, "thread"), seq = numbers(answer.table, "seq");
   const start = numbers(answer.table, "start_ns"), end = numbers(answer.table, "end_ns");
   return rank.map((r, row) => {
-    return { rank: r!, start: start[row]!, end: end[row] ?? last, kind: colours.kindOfClass(klass[row]), row };
+    const kind = colours.kindOfClass(klass[row]);
+    return { rank: r!, thread: thread[row], seq: seq[row], start: start[row]!, end: end[row] ?? last, kind, row };
   });
 }

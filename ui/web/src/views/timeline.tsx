@@ -9,7 +9,7 @@ import type { ViewProps } from "../main";
 import type { Group } from "../state";
 import { above, draw, leftOf, pathColours } from "./timeline-draw";
 import { getGroups, groupName, groupNames, Groups, inOrder, Lane, Lanes, lanesOf } from "./timeline-lanes";
-import { aloneArgs, Call, mostArrows, noScene, Scene, scene, Wait, waitArgs } from "./timeline-scene";
+import { aloneArgs, Call, CallId, isSame, mostArrows, noScene, Scene, scene, Wait, waitArgs } from "./timeline-scene";
 import { Search } from "./timeline-search";
 import type { Tile, Window } from "./timeline-tiles";
 
@@ -22,7 +22,7 @@ export function Timeline({ run, state, set }: ViewProps) {
     last: Math.min(state.last ?? state.first ?? whole.last, whole.last),
   };
   const [canvas, width, height] = useSize<HTMLCanvasElement>();
-  const [picked, pick] = useState<number>();
+  const [picked, pick] = useState<CallId>();
   const [hover, setHover] = useState<{ x: number; y: number; text: string[] }>();
   const drag = useRef<{ x: number } | undefined>(undefined);
   const [brush, setBrush] = useState<[number, number]>();
@@ -175,10 +175,11 @@ export function Timeline({ run, state, set }: ViewProps) {
     if (Math.abs(e.offsetX - d.x) > 4) {
       const a = timeAt(Math.min(d.x, e.offsetX)), b = timeAt(Math.max(d.x, e.offsetX));
       move({ from: Math.max(a, 0), to: b });
-    } else pick(callAt(e.offsetX, e.offsetY)?.row);
+    } else pick(callAt(e.offsetX, e.offsetY));
   };
 
-  const details = picked !== undefined && now?.rows ? now.rows : undefined;
+  // Every answer has its own rows: the picked call is looked up in the one that is shown.
+  const found = useMemo(() => picked && now?.calls?.find((c) => isSame(c, picked)), [picked, now]);
   return (
     <Panel title="Timeline" run={run.name} query={waits ? "timeline-waits" : group ? "timeline-groups" : "timeline"} args={waits ? waitArgs(args) : args}
       asked={{ ...asked, waiting: asked.waiting || grouping.waiting || path.waiting, error: asked.error ?? grouping.error ?? path.error }}
@@ -242,7 +243,8 @@ export function Timeline({ run, state, set }: ViewProps) {
           <code>{path.value.command}</code>
         </p>
       )}
-      {details && <Details rows={details} row={picked!} waits={now?.waits} set={set} state={state} />}
+      {found && now?.rows &&
+        <Details key={`${found.rank} ${found.thread} ${found.seq}`} rows={now.rows} row={found.row} waits={now.waits} set={set} state={state} />}
     </Panel>
   );
 }
@@ -311,7 +313,7 @@ function Details({ rows, row, waits, set, state }: { rows: Answer; row: number; 
   const start = Number(r.start_ns), end = r.end_ns === null ? undefined : Number(r.end_ns);
   const wait = waits?.find((w) => w.rank === r.rank && w.start >= start && (end === undefined || w.start <= end));
   const panel = useRef<HTMLElement>(null);
-  useEffect(() => panel.current?.scrollIntoView({ block: "nearest" }), [row]);
+  useEffect(() => panel.current?.scrollIntoView({ block: "nearest" }), []);
   return (
     <section class="details" aria-label="Call" ref={panel}>
       <h3>{r.call} on rank {r.rank}{r.file && `, ${r.file}:${r.line}`}{end !== undefined && `, ${units.time(end - start)}`}</h3>
