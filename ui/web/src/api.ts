@@ -147,9 +147,9 @@ export async function getText(query: string, run: string, args: Args): Promise<{
   return (await get(`api/text/${query}?${values(run, args)}`, {})).json();
 }
 
-/** The values of a column of any type as numbers, whole ones of 64 bits and more, texts and so on. */
-export function plain(table: Table, name: string): any[] {
-  const column = table.getChild(name)!;
+/** The values of a column by its number, of any type, as numbers, whole ones of 64 bits and more, texts and so on. */
+export function plain(table: Table, at: number): any[] {
+  const column = table.getChildAt(at)!;
   const scale = DataType.isDecimal(column.type) ? column.type.scale : undefined;
   return Array.from({ length: column.length }, (_, i) => {
     const v = column.get(i);

@@ -105,7 +105,7 @@ function useSite(run: string, site: number | undefined): string | undefined {
     if (site === undefined || alone) return undefined;
     const { table } = await sql(run, `SELECT "function", file, line, module, "offset" AS code_offset FROM callsites WHERE id = ${site}`, 1, signal);
     if (table.numRows === 0) return undefined;
-    const columns = table.schema.fields.map((f) => [f.name, plain(table, f.name)[0]]);
+    const columns = table.schema.fields.map((f, i) => [f.name, plain(table, i)[0]]);
     return { site, place: placeOf(Object.fromEntries(columns)) };
   }, [run, site]);
   return asked.value?.site === site ? asked.value?.place : undefined;

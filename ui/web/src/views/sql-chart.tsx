@@ -12,16 +12,24 @@ const mostBars = 200;
 
 /** A column of an answer as the chart needs it. */
 export interface Values {
+  /** No other column of the answer has it. */
   name: string;
   isNumber: boolean;
   all: any[];
+  /** How a number of the column is written. */
+  write: (v: number) => string;
 }
 
+/** The columns of an answer. A name that an earlier column has already gets the number of the column behind it. */
 export function columnsOf({ table }: Answer): Values[] {
-  return table.schema.fields.map(({ name }) => {
-    const all = plain(table, name);
+  const names = table.schema.fields.map((f) => f.name);
+  return names.map((name, at) => {
+    const all = plain(table, at);
     const isNumber = all.some((v) => v !== null) && all.every((v) => v === null || ["number", "bigint"].includes(typeof v));
-    return { name, isNumber, all: isNumber ? all.map((v) => (v === null ? null : Number(v))) : all };
+    return {
+      name: names.indexOf(name) < at ? `${name} (column ${at + 1})` : name, isNumber, write: writer(name),
+      all: isNumber ? all.map((v) => (v === null ? null : Number(v))) : all,
+    };
   });
 }
 
@@ -43,7 +51,7 @@ export function Drawn(props: { chart: Chart; x: Values; y: Values }) {
 }
 
 function Bars({ x, y }: { x: Values; y: Values }) {
-  const write = writer(y.name), most = Math.max(...y.all.map((v) => Math.abs(v ?? 0)), Number.MIN_VALUE);
+  const most = Math.max(...y.all.map((v) => Math.abs(v ?? 0)), Number.MIN_VALUE);
   return (
     <div class="scroll" tabIndex={0} role="region" aria-label="Chart">
       <table class="bars">
@@ -57,7 +65,7 @@ function Bars({ x, y }: { x: Values; y: Values }) {
                   <rect width={(100 * Math.abs(v ?? 0)) / most} height="1" />
                 </svg>
               </td>
-              <td class="number">{v === null ? "" : write(v)}</td>
+              <td class="number">{v === null ? "" : y.write(v)}</td>
             </tr>
           ))}
         </tbody>
@@ -77,15 +85,15 @@ function Lines({ chart, x, y }: { chart: Chart; x: Values; y: Values }) {
       ticks: { stroke: style.getPropertyValue("--line") } };
     const colour = colours.css(colours.kindColour("send", isDark));
     const order = x.all.map((_, i) => i).filter((i) => x.all[i] !== null).sort((a, b) => x.all[a] - x.all[b]);
-    const value = (name: string) => (_: uPlot, v: number | null) => (v === null ? "" : writer(name)(v));
-    const ticks = (name: string) => (_: uPlot, all: number[]) => all.map(writer(name));
+    const value = (of: Values) => (_: uPlot, v: number | null) => (v === null ? "" : of.write(v));
+    const ticks = (of: Values) => (_: uPlot, all: number[]) => all.map(of.write);
     drawn.current = new uPlot({
       width, height: 360,
       scales: { x: { time: false } },
-      axes: [{ ...axis, label: x.name, labelSize: 24, values: ticks(x.name) }, { ...axis, size: 84, values: ticks(y.name) }],
+      axes: [{ ...axis, label: x.name, labelSize: 24, values: ticks(x) }, { ...axis, size: 84, values: ticks(y) }],
       series: [
-        { label: x.name, value: value(x.name) },
-        { label: y.name, stroke: colour, width: 1.5, value: value(y.name),
+        { label: x.name, value: value(x) },
+        { label: y.name, stroke: colour, width: 1.5, value: value(y),
           ...(chart === "points" ? { paths: () => null, points: { show: true, size: 5, fill: colour } } : {}) },
       ],
     }, [order.map((i) => x.all[i]), order.map((i) => y.all[i])] as uPlot.AlignedData, box.current!);

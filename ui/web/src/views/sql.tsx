@@ -161,7 +161,7 @@ async function tables(run: string): Promise<Record<string, string[]>> {
 /** Rows of an answer as a table. */
 function Rows({ answer }: { answer: Answer }) {
   const fields = answer.table.schema.fields;
-  const columns = useMemo(() => fields.map((f) => plain(answer.table, f.name)), [answer]);
+  const columns = useMemo(() => fields.map((_, i) => plain(answer.table, i)), [answer]); // by number: names may be alike
   const isNumber = columns.map((c) => ["number", "bigint"].includes(typeof c.find((v) => v !== null)));
   const write = (v: any) => (v === null || v === undefined ? "" : typeof v === "number" ? units.count(v) : typeof v === "bigint" ? v.toLocaleString("en-US") : String(v));
   return (
@@ -169,10 +169,10 @@ function Rows({ answer }: { answer: Answer }) {
       <p class="note">{answer.more && "The first "}{units.count(answer.table.numRows)} {answer.table.numRows === 1 ? "row" : "rows"}</p>
       <div class="scroll" tabIndex={0} role="region" aria-label="Rows">
         <table class="rows">
-          <thead><tr>{fields.map((f, i) => <th key={f.name} scope="col" class={isNumber[i] ? "number" : ""}>{f.name}</th>)}</tr></thead>
+          <thead><tr>{fields.map((f, i) => <th key={i} scope="col" class={isNumber[i] ? "number" : ""}>{f.name}</th>)}</tr></thead>
           <tbody>
             {Array.from({ length: answer.table.numRows }, (_, i) => (
-              <tr key={i}>{fields.map((f, k) => <td key={f.name} class={isNumber[k] ? "number" : ""}>{write(columns[k][i])}</td>)}</tr>
+              <tr key={i}>{fields.map((_, k) => <td key={k} class={isNumber[k] ? "number" : ""}>{write(columns[k][i])}</td>)}</tr>
             ))}
           </tbody>
         </table>
