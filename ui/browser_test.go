@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -251,11 +252,13 @@ func TestSQLView(t *testing.T) {
 	}
 	p.KeepPicture("ui-sql")
 	said(p, server)
-	p = visit(t, chromium, server, "run=cg.A.16&view=sql&sql=SELECT+-1.25,+sum(bytes)+-+1e11::BIGINT+FROM+messages",
-		chrome.Desktop)
+	p = visit(t, chromium, server, "run=cg.A.16&view=sql&sql="+url.QueryEscape("SELECT -1.25 AS n, "+
+		"sum(bytes) - 1e11::BIGINT AS n, 0.0004::DOUBLE AS n, 1234567.8::DOUBLE, DATE '2024-01-02', "+
+		"TIMESTAMP '2024-01-02 03:04:05' FROM messages"), chrome.Desktop)
 	until(p, "answer", func() bool { return chrome.Eval[bool](p, `!!document.querySelector("tbody td")`) })
-	if row := chrome.Eval[string](p, `document.querySelector("tbody tr").innerText`); row != "-1.25\t-99,440,674,816" {
-		t.Errorf("decimals: %q", row)
+	if row := chrome.Eval[string](p, `document.querySelector("tbody tr").innerText`); row !=
+		"-1.25\t-99,440,674,816\t0.0004\t1,234,568\t2024-01-02\t2024-01-02 03:04:05" {
+		t.Errorf("columns of one name, and types: %q", row)
 	}
 	const twoRanks = "run=cg.A.4&view=sql&sql=" +
 		"SELECT+src,+sum(bytes)+AS+bytes+FROM+messages+WHERE+src+<+2+GROUP+BY+src+ORDER+BY+src"

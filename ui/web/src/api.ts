@@ -147,16 +147,29 @@ export async function getText(query: string, run: string, args: Args): Promise<{
   return (await get(`api/text/${query}?${values(run, args)}`, {})).json();
 }
 
+/** The decimals of a column by its number; undefined if it has no fixed number of them. */
+export function decimals(table: Table, at: number): number | undefined {
+  const type = table.getChildAt(at)!.type;
+  return DataType.isDecimal(type) ? type.scale : undefined;
+}
+
 /** The values of a column by its number, of any type, as numbers, whole ones of 64 bits and more, texts and so on. */
 export function plain(table: Table, at: number): any[] {
   const column = table.getChildAt(at)!;
-  const scale = DataType.isDecimal(column.type) ? column.type.scale : undefined;
+  const scale = decimals(table, at), isDate = DataType.isDate(column.type);
   return Array.from({ length: column.length }, (_, i) => {
     const v = column.get(i);
+    if (v !== null && isDate) return day(Number(v));
     if (v === null || scale === undefined) return v;
     const n = BigInt.asIntN(128, [...(v as Uint32Array)].reduceRight((sum, word) => (sum << 32n) + BigInt(word), 0n));
     return scale === 0 ? n : Number(n) / 10 ** scale;
   });
+}
+
+/** A day as DuckDB writes it, of its begin in ms since 1970. */
+function day(ms: number): string {
+  const d = new Date(ms);
+  return Number.isNaN(d.getTime()) ? String(d) : d.toISOString().split("T")[0];
 }
 
 /** The values of a column as numbers; null where there is none. */

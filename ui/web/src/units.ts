@@ -24,9 +24,26 @@ export function bytes(n: number): string {
   return scaled(n, [[1e12, "TB"], [1e9, "GB"], [1e6, "MB"], [1e3, "kB"], [1, "B"]]);
 }
 
-/** A number: "12,345". */
-export function count(n: number): string {
-  return n.toLocaleString("en-US", { maximumFractionDigits: 3 });
+/** A number of things, or another one with so many decimals at most: "12,345". */
+export function count(n: number, decimals = 3): string {
+  return n.toLocaleString("en-US", { maximumFractionDigits: Math.min(decimals, 20) });
+}
+
+/** A number as units.Number in Go writes it: three significant digits, and the whole part in full: "1,234,568", "0.00123". */
+export function number(n: number): string {
+  const size = Math.abs(n);
+  if (n === 0 || !Number.isFinite(n)) return String(n);
+  if (size >= 1e15 || size < 1e-6) return n.toExponential(2).replace(/e\+?/, "×10^");
+  const decimals = Math.max(0, 2 - Math.floor(Math.log10(Number(size.toPrecision(3)))));
+  // Zeros at the end of the decimals show that the number was rounded.
+  const exact = Number(n.toFixed(decimals)) === n;
+  return n.toLocaleString("en-US", { maximumFractionDigits: decimals, minimumFractionDigits: exact ? 0 : decimals });
+}
+
+/** A number on an axis, where neighbours differ little: nine significant digits, and whole ones in full. */
+export function tick(n: number): string {
+  if (Math.abs(n) >= 1e15 || Math.abs(n) < 1e-6) return number(n);
+  return Number.isInteger(n) ? count(n) : n.toLocaleString("en-US", { maximumSignificantDigits: 9 });
 }
 
 /** Ranks from first to last: "rank 3", "ranks 3 to 5". */

@@ -43,7 +43,7 @@ export function chosen(columns: Values[], chart: Chart, x?: string, y?: string):
 
 /** How a value of a column is written: its name tells the unit. */
 function writer(name: string): (v: number) => string {
-  return name.endsWith("_ns") ? units.time : name.endsWith("bytes") ? units.bytes : units.count;
+  return name.endsWith("_ns") ? units.time : name.endsWith("bytes") ? units.bytes : units.tick;
 }
 
 export function Drawn(props: { chart: Chart; x: Values; y: Values }) {

@@ -6,7 +6,7 @@ import { keymap } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
 import { basicSetup, EditorView } from "codemirror";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { Answer, ownFile, plain, sql } from "../api";
+import { Answer, decimals, ownFile, plain, sql } from "../api";
 import { dark } from "../colours";
 import { Asked, Choice, Copied, Panel } from "../parts";
 import type { Chart } from "../state";
@@ -158,12 +158,18 @@ async function tables(run: string): Promise<Record<string, string[]>> {
   return all;
 }
 
+/** A value of a column with so many decimals, if their number is fixed. */
+function written(v: any, decimals: number | undefined): string {
+  if (v === null || v === undefined) return "";
+  if (typeof v === "number") return decimals === undefined ? units.number(v) : units.count(v, decimals);
+  return typeof v === "bigint" ? v.toLocaleString("en-US") : String(v);
+}
+
 /** Rows of an answer as a table. */
 function Rows({ answer }: { answer: Answer }) {
   const fields = answer.table.schema.fields;
   const columns = useMemo(() => fields.map((_, i) => plain(answer.table, i)), [answer]); // by number: names may be alike
   const isNumber = columns.map((c) => ["number", "bigint"].includes(typeof c.find((v) => v !== null)));
-  const write = (v: any) => (v === null || v === undefined ? "" : typeof v === "number" ? units.count(v) : typeof v === "bigint" ? v.toLocaleString("en-US") : String(v));
   return (
     <>
       <p class="note">{answer.more && "The first "}{units.count(answer.table.numRows)} {answer.table.numRows === 1 ? "row" : "rows"}</p>
@@ -172,7 +178,7 @@ function Rows({ answer }: { answer: Answer }) {
           <thead><tr>{fields.map((f, i) => <th key={i} scope="col" class={isNumber[i] ? "number" : ""}>{f.name}</th>)}</tr></thead>
           <tbody>
             {Array.from({ length: answer.table.numRows }, (_, i) => (
-              <tr key={i}>{fields.map((_, k) => <td key={k} class={isNumber[k] ? "number" : ""}>{write(columns[k][i])}</td>)}</tr>
+              <tr key={i}>{fields.map((_, k) => <td key={k} class={isNumber[k] ? "number" : ""}>{written(columns[k][i], decimals(answer.table, k))}</td>)}</tr>
             ))}
           </tbody>
         </table>
