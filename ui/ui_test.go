@@ -168,10 +168,39 @@ func TestOnlyTheOwnerMayAsk(t *testing.T) {
 				t.Errorf("refused, but: %s", text)
 			}
 			if status == 303 && (header.Get("Location") != "/" ||
-				!strings.Contains(header.Get("Set-Cookie"), "HttpOnly; SameSite=Strict")) {
+				!strings.Contains(header.Get("Set-Cookie"), "HttpOnly; SameSite=Lax")) {
 				t.Errorf("%v", header)
 			}
 		})
+	}
+}
+
+// A link from another site opens the page with the cookie of an earlier visit, and nothing else.
+func TestLinkFromElsewhereOpensThePageOnly(t *testing.T) {
+	server := serve(t)
+	_, header, _ := request(t, server, "GET", "/?token="+token, "", func(r *http.Request) { r.Header.Del("Authorization") })
+	cookie, _, _ := strings.Cut(header.Get("Set-Cookie"), ";")
+	for _, c := range []struct {
+		method, path, site string
+		status             int
+	}{
+		{"GET", "/", "cross-site", 200},
+		{"GET", "/", "same-site", 200},
+		{"GET", "/api/runs", "same-origin", 200},
+		{"GET", "/api/runs", "cross-site", 403},
+		{"GET", "/api/runs", "same-site", 403},
+		{"GET", "/app.js", "cross-site", 403},
+		{"POST", "/", "cross-site", 403},
+		{"POST", "/api/sql?run=cg.A.4", "cross-site", 403},
+	} {
+		status, _, text := request(t, server, c.method, c.path, "SELECT 1", func(r *http.Request) {
+			r.Header.Del("Authorization")
+			r.Header.Set("Cookie", cookie)
+			r.Header.Set("Sec-Fetch-Site", c.site)
+		})
+		if status != c.status {
+			t.Errorf("%s %s %s: status %d, want %d: %s", c.site, c.method, c.path, status, c.status, text)
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"html"
 	"io"
 	"net"
 	"net/http"
@@ -114,7 +115,12 @@ func runUI(ctx context.Context, a *app, o *uiOptions) error {
 	if _, err := fmt.Fprintln(a.out(), address); err != nil {
 		return errors.Join(err, listener.Close(), s.Close())
 	}
-	if !o.browser || !openBrowser(address) {
+	opened, removePage := false, func() {}
+	if o.browser {
+		opened, removePage = openBrowser(address)
+	}
+	defer removePage()
+	if !opened {
 		a.note("from another machine: ssh -N -L %d:127.0.0.1:%d %s, then open the address there", port, port, thisHost())
 	}
 	a.note("Ctrl-C ends it")
@@ -195,17 +201,32 @@ func serve(ctx context.Context, s http.Handler, listener net.Listener) error {
 	return err
 }
 
-// openBrowser opens an address in the browser of a desktop; false if there is none.
-func openBrowser(address string) bool {
+// openBrowser opens an address in the browser of a desktop; opened is false if there is none. All users of the machine
+// can read the command lines of xdg-open and the browser, so these name a page that leads to the address and that only
+// its owner can read; remove removes it.
+func openBrowser(address string) (opened bool, remove func()) {
 	if os.Getenv("DISPLAY") == "" && os.Getenv("WAYLAND_DISPLAY") == "" {
-		return false
+		return false, func() {}
 	}
-	c := exec.Command("xdg-open", address)
+	dir, err := os.MkdirTemp("", "commq-ui-*") // 0700
+	if err != nil {
+		return false, func() {}
+	}
+	remove = func() { _ = os.RemoveAll(dir) } // the secret in it ends with the server
+	page := filepath.Join(dir, "open.html")
+	text := fmt.Sprintf(`<!DOCTYPE html><meta charset="utf-8"><title>commq ui</title>
+<meta name="referrer" content="no-referrer"><meta http-equiv="refresh" content="0; url=%[1]s">
+<p><a href="%[1]s">Open commq ui</a></p>
+`, html.EscapeString(address))
+	if err := os.WriteFile(page, []byte(text), 0o600); err != nil {
+		return false, remove
+	}
+	c := exec.Command("xdg-open", page)
 	if err := c.Start(); err != nil {
-		return false
+		return false, remove
 	}
 	go c.Wait()
-	return true
+	return true, remove
 }
 
 // thisHost returns USER@HOST for ssh.

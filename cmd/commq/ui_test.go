@@ -108,6 +108,44 @@ func TestUI(t *testing.T) {
 	}
 }
 
+// All users can read the command line of the browser: it names a page that only its owner can read.
+func TestSecretIsNotOnTheBrowsersCommandLine(t *testing.T) {
+	dir := t.TempDir()
+	putFile(t, filepath.Join(dir, "xdg-open"), "#!/bin/sh\ncd "+dir+"\nprintf %s \"$*\" >new && mv new said\n", 0o755)
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	t.Setenv("TMPDIR", dir)
+	t.Setenv("DISPLAY", ":0")
+	const address = "http://127.0.0.1:1234/?token=0123456789abcdef"
+	opened, remove := openBrowser(address)
+	if !opened {
+		t.Fatal("no browser was opened")
+	}
+	var said []byte
+	var err error
+	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		if said, err = os.ReadFile(filepath.Join(dir, "said")); err == nil || time.Now().After(end) {
+			break
+		}
+	}
+	page := string(said)
+	if err != nil || strings.Contains(page, "token") || !strings.HasPrefix(page, dir) {
+		t.Fatalf("the command line: %q, %v", page, err)
+	}
+	text, err := os.ReadFile(page)
+	if err != nil || strings.Count(string(text), address) != 2 {
+		t.Errorf("the page: %s, %v", text, err)
+	}
+	for path, want := range map[string]os.FileMode{page: 0o600, filepath.Dir(page): 0o700} {
+		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != want {
+			t.Errorf("%s: %v, %v", path, info, err)
+		}
+	}
+	remove()
+	if _, err := os.Stat(filepath.Dir(page)); !os.IsNotExist(err) {
+		t.Errorf("left behind: %v", err)
+	}
+}
+
 func TestUIMistakes(t *testing.T) {
 	for _, c := range []struct{ line, want string }{
 		{"ui --store ../../testdata/runs nosuch", "nosuch"},
