@@ -260,6 +260,7 @@ func TestSQLView(t *testing.T) {
 		"-1.25\t-99,440,674,816\t0.0004\t1,234,568\t2024-01-02\t2024-01-02 03:04:05" {
 		t.Errorf("columns of one name, and types: %q", row)
 	}
+	backToOtherSQL(t, p)
 	const twoRanks = "run=cg.A.4&view=sql&sql=" +
 		"SELECT+src,+sum(bytes)+AS+bytes+FROM+messages+WHERE+src+<+2+GROUP+BY+src+ORDER+BY+src"
 	for chart, shows := range map[string]string{"bars": ".bars rect", "lines": ".uplot canvas", "points": ".uplot canvas"} {
@@ -296,6 +297,27 @@ func TestSQLView(t *testing.T) {
 	if text := chrome.Eval[string](p, `document.querySelector(".error").textContent`); !strings.Contains(text, "nosuch") {
 		t.Errorf("the error: %s", text)
 	}
+}
+
+// backToOtherSQL asks other SQL in a later step of the history: the step before has its own SQL, rows and command.
+func backToOtherSQL(t *testing.T, p *chrome.Tab) {
+	t.Helper()
+	shows := func(n string) {
+		t.Helper()
+		until(p, "show "+n+" and its command line", func() bool {
+			return chrome.Eval[string](p, `document.querySelector("tbody td:last-child")?.textContent + " " +
+				document.querySelector("main pre")?.textContent.split("'")[1] + " " + document.querySelector(".editor").
+				shadowRoot.querySelector(".cm-content").textContent`) == n+" SELECT "+n+" AS n SELECT "+n+" AS n"
+		})
+	}
+	ask := func(n string) {
+		chrome.Eval[bool](p, `(location.hash = new URLSearchParams({ run: "cg.A.16", view: "sql", sql: "SELECT `+n+` AS n" })), true`)
+		shows(n)
+	}
+	ask("3")
+	ask("4")
+	chrome.Eval[bool](p, `history.back(), true`)
+	shows("3")
 }
 
 // TestAccessible lets axe look for what keeps people with a keyboard or a screen reader out.

@@ -32,19 +32,26 @@ const darkColours = HighlightStyle.define([
   { tag: tags.comment, color: "#b0b8c0" },
 ]);
 
+/** An answer and its SQL: the editor or the address may have another one by now. */
+interface Answered {
+  answer: Answer;
+  sql: string;
+}
+
 export function SQL({ run, state, set }: ViewProps) {
   const place = useRef<HTMLDivElement>(null);
   const editor = useRef<EditorView | undefined>(undefined);
   const stop = useRef<AbortController | undefined>(undefined);
-  const [asked, put] = useState<Asked<Answer>>({ waiting: false });
-  const text = () => editor.current!.state.doc.toString();
-  const ask = () => {
+  const latest = useRef<string | undefined>(undefined); // the SQL that was asked last
+  const [asked, put] = useState<Asked<Answered>>({ waiting: false });
+  const ask = (text = editor.current!.state.doc.toString()) => {
     stop.current?.abort();
     const now = (stop.current = new AbortController());
     put({ waiting: true });
-    set({ sql: text() }, true);
-    sql(run.name, text(), mostRows, now.signal).then(
-      (value) => now.signal.aborted || put({ value, waiting: false }),
+    latest.current = text;
+    set({ sql: text }, true);
+    sql(run.name, text, mostRows, now.signal).then(
+      (answer) => now.signal.aborted || put({ value: { answer, sql: text }, waiting: false }),
       (err) => now.signal.aborted || put({ error: err.message, waiting: false }),
     );
   };
@@ -76,16 +83,26 @@ export function SQL({ run, state, set }: ViewProps) {
       editor.current?.destroy();
     };
   }, [run.name]);
+  // A step back or forward may have another SQL.
+  useEffect(() => {
+    const view = editor.current;
+    if (!view || !state.sql || state.sql === latest.current) return;
+    view.dispatch({ changes: { from: 0, to: view.state.doc.length, insert: state.sql } });
+    ask(state.sql);
+  }, [state.sql]);
+  const value = asked.value;
   return (
     <Panel title="SQL" asked={asked} run={run.name}
       tools={<>
-        <button type="button" class="main" onClick={ask}>Run (Ctrl-Enter)</button>
+        <button type="button" class="main" onClick={() => ask()}>Run (Ctrl-Enter)</button>
         {asked.waiting && <button type="button" onClick={() => { stop.current?.abort(); put({ waiting: false }); }}>Stop</button>}
       </>}>
       <div ref={place} class="editor" />
-      {asked.value && <Result answer={asked.value} state={state} set={set} />}
-      {asked.value && <Copied text={`commq sql ${run.args.map(quoted).join(" ")} ${quoted(state.sql ?? "")}`} />}
-      {asked.value && <Keep run={run} state={state} answer={asked.value} />}
+      {value && <>
+        <Result answer={value.answer} state={state} set={set} />
+        <Copied text={`commq sql ${run.args.map(quoted).join(" ")} ${quoted(value.sql)}`} />
+        <Keep run={run} state={state} of={value} />
+      </>}
     </Panel>
   );
 }
@@ -114,15 +131,15 @@ function Result({ answer, state, set }: { answer: Answer } & Pick<ViewProps, "st
 }
 
 /** Downloads the SQL as a query of the user's own. */
-function Keep({ run, state, answer }: { answer: Answer } & Pick<ViewProps, "run" | "state">) {
+function Keep({ run, state, of }: { of: Answered } & Pick<ViewProps, "run" | "state">) {
   const [name, setName] = useState("");
   const [summary, setSummary] = useState("");
   const [said, say] = useState("");
   const keep = async (e: Event) => {
     e.preventDefault();
-    const at = state.chart && chosen(columnsOf(answer), state.chart, state.x, state.y);
+    const at = state.chart && chosen(columnsOf(of.answer), state.chart, state.x, state.y);
     try {
-      const text = await ownFile(run.name, state.sql ?? "",
+      const text = await ownFile(run.name, of.sql,
         { name, summary, ...(at?.x && at.y && { chart: state.chart, x: at.x.name, y: at.y.name }) });
       const link = document.createElement("a");
       link.href = URL.createObjectURL(new Blob([text], { type: "text/plain" }));
