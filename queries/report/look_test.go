@@ -347,6 +347,19 @@ func testCopy(t *testing.T, chromium context.Context) {
 		}
 		chrome.Eval[bool](p, `document.querySelector("#density .tools span").textContent = ""; true`)
 	}
+	// Spreadsheets take what is copied for texts and numbers.
+	chrome.Eval[bool](p, `[...document.querySelector("#density tbody tr").cells].forEach((c, i) => {
+		c.textContent = ["=1+1", "-5.5e-7", "\uff20x", "-"][i]; delete c.dataset.exact; }), true`)
+	for i, separator := range []string{"\t", ","} {
+		chrome.Do(p, chromedp.Click(chromedp.CSS(fmt.Sprintf("#density .tools button:nth-of-type(%d)", i+1))))
+		chrome.Do(p, chromedp.Poll[string](`document.querySelector("#density .tools span").textContent`))
+		want := strings.Join([]string{"'=1+1", "-5.5e-7", "'\uff20x", "-"}, separator)
+		got := chrome.Do(p, chromedp.Evaluate[string]("navigator.clipboard.readText()", chromedp.EvalAwaitPromise))
+		if line := strings.Split(got, "\n")[1]; line != want {
+			t.Errorf("copied %q, want %q", line, want)
+		}
+		chrome.Eval[bool](p, `document.querySelector("#density .tools span").textContent = ""; true`)
+	}
 	p.Quiet()
 }
 

@@ -33,9 +33,12 @@
       if (!done) throw e;
     }
   };
+  // A text that a spreadsheet would take for a formula gets ' in front, as printable.Cell in Go does it.
+  const isFormula = s => /^[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]./su.test(s) && !/^[-+](\d+\.?\d*(e[-+]?\d+)?|inf)$/i.test(s);
   const textOf = (table, separator) => {
     const quote = s => separator === "," && /[",\n]/.test(s) ? '"' + s.replaceAll('"', '""') + '"' : s;
-    return [...table.rows].map(row => [...row.cells].map(c => quote(c.dataset.exact || c.dataset.name || c.textContent)).join(separator) + "\n").join("");
+    const copied = s => quote(isFormula(s) ? "'" + s : s);
+    return [...table.rows].map(row => [...row.cells].map(c => copied(c.dataset.exact || c.dataset.name || c.textContent)).join(separator) + "\n").join("");
   };
   for (const box of document.querySelectorAll(".table")) {
     const table = box.querySelector("table");
