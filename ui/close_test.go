@@ -6,12 +6,35 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/commq/commq/queries"
 	"github.com/commq/commq/run"
 )
+
+// After a run was replaced its prediction is another one of the same name: the old one is found no more.
+func TestPredictionOfAReplacedRun(t *testing.T) {
+	var p predictedRuns
+	made := func(key, name, dir string) predictedByKey {
+		return predictedByKey{key: key, run: run.Found{Name: name, Dir: dir}}
+	}
+	p.keep(made("old", "a on flat", "1"))
+	p.keep(made("other", "b on flat", "2"))
+	p.keep(made("new", "a on flat", "3"))
+	for range 3 {
+		if one, _ := p.named("a on flat"); one.key != "new" {
+			t.Errorf("found %q", one.key)
+		}
+	}
+	if one, _ := p.named("b on flat"); one.key != "other" {
+		t.Errorf("found %q", one.key)
+	}
+	if dropped := p.takeDropped(); !slices.Equal(dropped, []string{"1"}) {
+		t.Errorf("dropped %q", dropped)
+	}
+}
 
 // Close does not wait for ever: it leaves the engines of questions that do not end, and removes the predicted runs.
 func TestCloseLeavesEnginesInUse(t *testing.T) {

@@ -88,16 +88,22 @@ func (p *predictedRuns) folder() (store string, err error) {
 	return filepath.Join(p.dir, strconv.Itoa(p.made)), nil
 }
 
-// keep adds a run, and drops the one that was not used for longest if there are too many.
+// keep adds a run. It drops one of the same name, whose captured run was replaced, and the one that was not used for
+// longest if there are too many.
 func (p *predictedRuns) keep(one predictedByKey) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.kept = append(p.kept, one)
-	if len(p.kept) <= mostPredicted {
-		return
+	drop := func(at int) {
+		p.dropped = append(p.dropped, p.kept[at].run.Dir)
+		p.kept = slices.Delete(p.kept, at, at+1)
 	}
-	p.dropped = append(p.dropped, p.kept[0].run.Dir)
-	p.kept = slices.Delete(p.kept, 0, 1)
+	if at := slices.IndexFunc(p.kept, func(k predictedByKey) bool { return k.run.Name == one.run.Name }); at >= 0 {
+		drop(at)
+	}
+	p.kept = append(p.kept, one)
+	if len(p.kept) > mostPredicted {
+		drop(0)
+	}
 }
 
 // takeDropped returns the folders of the runs that were dropped since it was last called.
