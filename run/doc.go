@@ -4,8 +4,8 @@
 //
 // Reading, in the order in which a command uses it:
 //
-//   - find.go: Find, FindAll (with manifests), Match and Each (folders only) resolve names, paths and patterns in a
-//     store, by writer/name.go; all.go finds all runs of a store.
+//   - find.go: Find, FindAll and FindPresent (with manifests), Match and Each (folders only) resolve names, paths and
+//     patterns in a store, by writer/name.go; all.go finds all runs of a store.
 //   - describe.go: what a run is and how it was captured, in words.
 //   - discloses.go: what a run tells about the machine and its users, for whoever passes it on.
 //   - need.go: Need lists what an engine has to find in a run. One error names everything the run lacks and how to

@@ -64,12 +64,28 @@ func Names(store, nameOrPattern string) bool {
 // FindAll finds the runs that names, paths and patterns match, and reads their manifests; folders are absolute. A run
 // that several patterns match comes once, at the first; a run that is named twice comes twice.
 func FindAll(store string, namesOrPatterns []string) ([]Found, error) {
+	return findAll(store, namesOrPatterns, func(err error) error { return err })
+}
+
+// FindPresent is FindAll without the runs that are not there or cannot be read: leftOut gets an error about each.
+func FindPresent(store string, namesOrPatterns []string, leftOut func(error)) ([]Found, error) {
+	return findAll(store, namesOrPatterns, func(err error) error {
+		leftOut(err)
+		return nil
+	})
+}
+
+// findAll is FindAll. It goes on after errors for which failed returns nil.
+func findAll(store string, namesOrPatterns []string, failed func(error) error) ([]Found, error) {
 	var runs []Found
 	fromPattern := map[string]bool{} // by folder
 	for _, name := range namesOrPatterns {
 		dirs, pattern, err := writer.FindAll(store, name)
 		if err != nil {
-			return nil, err
+			if err := failed(err); err != nil {
+				return nil, err
+			}
+			continue
 		}
 		for _, dir := range dirs {
 			if dir, err = filepath.Abs(dir); err != nil {
@@ -80,10 +96,11 @@ func FindAll(store string, namesOrPatterns []string) ([]Found, error) {
 			}
 			fromPattern[dir] = pattern
 			found, err := read(dir)
-			if err != nil {
+			if err == nil {
+				runs = append(runs, found)
+			} else if err := failed(err); err != nil {
 				return nil, err
 			}
-			runs = append(runs, found)
 		}
 	}
 	return runs, nil

@@ -14,6 +14,7 @@ import (
 	"os/user"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -132,18 +133,25 @@ func runUI(ctx context.Context, a *app, o *uiOptions) error {
 	return errors.Join(serve(ctx, s, listener), s.Close())
 }
 
-// finder returns a function that finds the runs to show. It warns about each unreadable run once, not for each list.
+// finder returns a function that finds the runs to show. All runs that are named must be there when it is first called;
+// one that is removed later is left out, and the others are still shown. It warns about each run that it leaves out
+// once, not for each list.
 func (o *uiOptions) finder(a *app) func(context.Context) ([]run.Found, error) {
 	var warned sync.Map
-	return func(context.Context) ([]run.Found, error) {
-		if len(o.runs) > 0 {
-			return run.FindAll(a.storeDir(), o.runs)
+	var started atomic.Bool
+	leftOut := func(err error) {
+		if _, before := warned.LoadOrStore(err.Error(), true); !before {
+			a.warn("left out: %v", err)
 		}
-		return run.All(a.storeDir(), func(err error) {
-			if _, before := warned.LoadOrStore(err.Error(), true); !before {
-				a.warn("left out: %v", err)
-			}
-		})
+	}
+	return func(context.Context) ([]run.Found, error) {
+		switch {
+		case len(o.runs) == 0:
+			return run.All(a.storeDir(), leftOut)
+		case started.Swap(true):
+			return run.FindPresent(a.storeDir(), o.runs, leftOut)
+		}
+		return run.FindAll(a.storeDir(), o.runs)
 	}
 }
 

@@ -188,3 +188,36 @@ func TestUnreadableRunIsToldOnce(t *testing.T) {
 		t.Errorf("%s", errs.String())
 	}
 }
+
+// A run that is removed after the start is left out, with one warning; the others are still shown.
+func TestRemovedRunIsLeftOut(t *testing.T) {
+	store := t.TempDir()
+	run, err := filepath.Abs("../../testdata/runs/uneven.4")
+	for _, name := range []string{"a", "b"} {
+		if err == nil {
+			err = os.Symlink(run, filepath.Join(store, name))
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var errs strings.Builder
+	find := (&uiOptions{runs: []string{"a", "b"}}).finder(&app{store: store, stderr: &errs})
+	if found, err := find(context.Background()); len(found) != 2 || err != nil {
+		t.Fatalf("at the start: %v, %v", found, err)
+	}
+	if err := os.Remove(filepath.Join(store, "a")); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if found, err := find(context.Background()); len(found) != 1 || found[0].Name != "b" || err != nil {
+			t.Errorf("after a was removed: %v, %v", found, err)
+		}
+	}
+	if strings.Count(errs.String(), "left out: ") != 1 {
+		t.Errorf("%s", errs.String())
+	}
+	if _, err := (&uiOptions{runs: []string{"a", "b"}}).finder(&app{store: store})(context.Background()); err == nil {
+		t.Error("a run that is not there at the start is no mistake")
+	}
+}

@@ -137,7 +137,10 @@ function Selected(props: ViewProps) {
 }
 
 getRuns().then(
-  (runs) => render(<App runs={runs} />, prepared()),
+  (runs) => {
+    if (runs.length > 0) return render(<App runs={runs} />, prepared());
+    prepared().textContent = "The runs that this page was about are not there any more.";
+  },
   (err) => {
     prepared().textContent = String(err.message ?? err);
   },
