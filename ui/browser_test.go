@@ -238,6 +238,19 @@ func TestKeysMoveTheTimeline(t *testing.T) {
 		}
 	}
 	p.KeepPicture("ui-keys")
+	// A wheel makes more changes in a second than browsers let a page write into the address.
+	chrome.Eval[bool](p, `(() => {
+		const canvas = document.querySelector("canvas"), write = history.replaceState.bind(history);
+		window.written = 0;
+		history.replaceState = (...all) => { window.written++; write(...all); };
+		for (let i = 0; i < 300; i++) canvas.dispatchEvent(new WheelEvent("wheel", { deltaY: 1, cancelable: true }));
+		return true;
+	})()`)
+	until(p, "write the address", func() bool { return chrome.Eval[int](p, `window.written`) > 0 })
+	settle(p)
+	if n := chrome.Eval[int](p, `window.written`); n > 3 {
+		t.Errorf("the wheel wrote %d addresses", n)
+	}
 	said(p, server)
 }
 

@@ -1,6 +1,7 @@
 // The page of commq ui: the run, the views, and what is selected in them.
 import { render } from "preact";
-import { useCallback, useEffect, useState } from "preact/hooks";
+import { useCallback, useEffect, useRef, useState } from "preact/hooks";
+import { dropPending, showAddress } from "./address";
 import { alone, getRuns, plain, Run, sql } from "./api";
 import * as colours from "./colours";
 import { useAsked } from "./parts";
@@ -41,8 +42,12 @@ const pages: Record<View, (props: ViewProps) => any> = {
 function App(props: { runs: Run[] }) {
   const names = props.runs.map((r) => r.name);
   const [state, setState] = useState(() => readState(location.hash, names));
+  const now = useRef(state);
   useEffect(() => {
-    const read = () => setState(readState(location.hash, names));
+    const read = () => {
+      dropPending();
+      setState((now.current = readState(location.hash, names)));
+    };
     addEventListener("popstate", read);
     return () => removeEventListener("popstate", read);
   }, []);
@@ -53,12 +58,9 @@ function App(props: { runs: Run[] }) {
     return () => theme.removeEventListener("change", changed);
   }, []);
   const set = useCallback((change: Partial<State>, replace = false) => {
-    setState((before) => {
-      const next = { ...before, missing: undefined, ...change };
-      const address = writeState(next);
-      if (address !== location.hash) history[replace ? "replaceState" : "pushState"](null, "", address);
-      return next;
-    });
+    now.current = { ...now.current, missing: undefined, ...change };
+    setState(now.current);
+    showAddress(writeState(now.current), replace);
   }, []);
   const run = props.runs.find((r) => r.name === state.run)!;
   useEffect(() => {
