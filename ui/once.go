@@ -23,7 +23,7 @@ type Saved struct {
 
 // onceTimeline are the arguments of the timeline in a saved page, which does not know the size of its window
 // beforehand; timeline-scene.ts has the same.
-var onceTimeline = url.Values{"bins": {"600"}, "rows": {"350"}, "lines": {"1000"}}
+var onceTimeline = url.Values{"bins": {"600"}, "rows": {"300"}, "lines": {"1000"}}
 
 // WritePage writes a page that shows the runs without a server: every view as it is when nothing is selected. What a
 // run lacks the page says.

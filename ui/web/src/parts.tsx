@@ -2,6 +2,8 @@
 import { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { alone, Answer, Args, ask, getText, Run } from "./api";
+import { mostRows } from "./pairs";
+import * as units from "./units";
 
 /** What a question has answered so far. */
 export interface Asked<T> {
@@ -60,6 +62,8 @@ export function Panel(props: {
   query?: string;
   args?: Args;
   tools?: ComponentChildren;
+  /** The answer has more rows than the server gives. */
+  cut?: boolean;
   children: ComponentChildren;
 }) {
   return (
@@ -72,9 +76,15 @@ export function Panel(props: {
       </div>
       {props.asked.error && <p class="error" role="alert">{props.asked.error}</p>}
       {props.asked.lacks && <p class="lacks">Not in this run: {props.asked.lacks}</p>}
+      {props.cut && <Cut />}
       {props.children}
     </section>
   );
+}
+
+/** Says that an answer is not whole. */
+export function Cut() {
+  return <p class="lacks" role="status">Cut, not all is shown: the answer has more than {units.count(mostRows)} rows. A smaller selection may fit.</p>;
 }
 
 /** A button that tells the SQL and the command line of what a view shows. */

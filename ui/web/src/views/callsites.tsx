@@ -35,7 +35,7 @@ export function CallSites({ run, state, set }: ViewProps) {
   const most = Math.max(...rows.map((r) => Number(r[column]) || 0), 1);
   const shown = columns.filter(([name]) => name !== "time_ns" || hasTime);
   return (
-    <Panel title="Call sites" asked={sent} run={run.name} query="callsites" args={{ by }}
+    <Panel title="Call sites" asked={sent} cut={sent.value?.more || timed.value?.more} run={run.name} query="callsites" args={{ by }}
       tools={<>
         <Choice<By> label="Grouped by" value={by} of={{ line: "Line", path: "Call path", function: "Function" }}
           set={(v) => set({ by: v === "line" ? undefined : v, path: undefined })} />

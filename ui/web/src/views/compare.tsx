@@ -28,23 +28,29 @@ const mostOperations = 100000;
 /** So many phases are listed. */
 const mostPhases = 30;
 
-async function operations(run: Run, signal: AbortSignal): Promise<Operation[]> {
+/** The first operations of a run; cut is true if there are more. */
+interface Operations {
+  all: Operation[];
+  cut: boolean;
+}
+
+async function operations(run: Run, signal: AbortSignal): Promise<Operations> {
   const text = "SELECT instance, MIN(call) AS call, MAX(start_ns) AS at_ns FROM events WHERE class = 'collective' AND comm = 0 " +
     "AND instance IS NOT NULL AND start_ns IS NOT NULL GROUP BY instance ORDER BY instance";
-  const { table } = await sql(run.name, text, mostOperations, signal);
+  const { table, more } = await sql(run.name, text, mostOperations, signal);
   const call = texts(table, "call"), at = numbers(table, "at_ns");
-  return call.map((c, i) => ({ call: c, at: at[i]! }));
+  return { all: call.map((c, i) => ({ call: c, at: at[i]! })), cut: more };
 }
 
 /**
  * The anchors of two runs: as many operations as agree from the start, and of the others as many as agree from the end, so that runs
- * with more iterations are aligned too. The start and the end are anchors.
+ * with more iterations are aligned too. The last ones of a list that was cut are not those at the end. The start and the end are anchors.
  */
-function anchors(a: Operation[], b: Operation[], endA: number, endB: number): Anchor[] {
+function anchors([{ all: a, cut: cutA }, { all: b, cut: cutB }]: Operations[], endA: number, endB: number): Anchor[] {
   const n = Math.min(a.length, b.length);
   let before = 0, after = 0;
   while (before < n && a[before].call === b[before].call) before++;
-  while (after < n - before && a[a.length - 1 - after].call === b[b.length - 1 - after].call) after++;
+  while (!cutA && !cutB && after < n - before && a[a.length - 1 - after].call === b[b.length - 1 - after].call) after++;
   const all: Anchor[] = [{ name: "start", a: 0, b: 0 }];
   for (let i = 0; i < before; i++) all.push({ name: `${a[i].call} ${i}`, a: a[i].at, b: b[i].at });
   for (let i = after; i > 0; i--) {
@@ -91,7 +97,7 @@ export function Compare({ run, runs, state, set }: ViewProps) {
     [run.name, other?.name], 0, lacks);
   const critical = !alone && state.critical === "shown";
   const all = useMemo(() => asked.value && other?.name === asked.value.other &&
-    anchors(asked.value.of[0], asked.value.of[1], run.end_ns, other.end_ns), [asked.value, other?.name]);
+    anchors(asked.value.of, run.end_ns, other.end_ns), [asked.value, other?.name]);
   const from = (state.from ?? 0) * 1e9, to = Math.min((state.to ?? Infinity) * 1e9, run.end_ns);
   return (
     <Panel title="Two runs" asked={{ ...asked, waiting: asked.waiting || (wanted && predicted.waiting), error: predicted.error ?? asked.error }} run={run.name}
@@ -112,6 +118,9 @@ export function Compare({ run, runs, state, set }: ViewProps) {
         {state.from !== undefined && <button type="button" onClick={() => set({ from: undefined, to: undefined })}>All</button>}
       </>}>
       {!other && !wanted && !lacks && <p class="note">There is no other run with times and all calls, but this one can be predicted on another machine.</p>}
+      {asked.value?.of.some((o) => o.cut) && (
+        <p class="lacks" role="status">Only the first {units.count(mostOperations)} collective operations of all ranks of each run are aligned.</p>
+      )}
       {all && other && <>
         <Strip run={run} from={from} to={to} marks={all.map((p) => p.a)} critical={critical} />
         <Strip run={other} from={placeIn(all, from)} to={placeIn(all, to)} marks={all.map((p) => p.b)} critical={critical} />

@@ -1,8 +1,9 @@
 // Who sends to whom, as a graph of a few ranks: near each other are those that exchange data.
 import { useMemo } from "preact/hooks";
-import { numbers } from "../api";
+import { Answer, ask, numbers, sql } from "../api";
 import * as colours from "../colours";
-import { Choice, Panel, useQuery } from "../parts";
+import { mostPairRanks, mostRows, pairs } from "../pairs";
+import { Choice, Panel, useAsked } from "../parts";
 import { messageCondition } from "../state";
 import * as units from "../units";
 import type { ViewProps } from "../main";
@@ -25,9 +26,16 @@ export function Graph({ run, state, set }: ViewProps) {
   const amount = state.amount ?? "bytes";
   const query = amount === "bytes" ? "data-density" : "density";
   const where = messageCondition({ ...state, first: undefined, last: undefined });
-  const collectives = where ? "none" : state.collectives ?? "none";
+  // Of many ranks not all pairs fit into an answer: only those of the ranks that are drawn are asked for, without collectives.
+  const among = run.ranks > mostPairRanks ? { first, last } : undefined;
+  const collectives = where || among ? "none" : state.collectives ?? "none";
   const args = { collectives, where };
-  const asked = useQuery(query, run, args);
+  const asked = useAsked<Answer>(
+    (signal) => (among ? sql(run.name, pairs(1, where, among), mostRows, signal) : ask(query, run.name, args, signal)),
+    [run.name, query, JSON.stringify(args), among?.first, among?.last],
+    0,
+    run.lacks[query],
+  );
   const { inside, outside } = useMemo(() => edgesOf(asked.value?.table, first, last), [asked.value, first, last]);
   const layout = state.layout ?? "springs";
   const places = useMemo(() => {
@@ -40,13 +48,13 @@ export function Graph({ run, state, set }: ViewProps) {
     set({ first: from, last: Math.min(from + mostRanks, run.ranks) - 1, node: undefined });
   };
   return (
-    <Panel title="Graph" asked={asked} run={run.name} query={query} args={args}
+    <Panel title="Graph" asked={asked} cut={asked.value?.more} run={run.name} query={query} args={args}
       tools={<>
         <Choice label="Amount" value={amount} of={{ bytes: "Bytes", messages: "Messages" }}
           set={(v) => set({ amount: v === "messages" ? v : undefined })} />
         <Choice label="Layout" value={layout} of={{ springs: "Partners near", circle: "Circle" }}
           set={(v) => set({ layout: v === "circle" ? v : undefined })} />
-        {!where && (
+        {!where && !among && (
           <label>Collectives{" "}
             <select value={collectives} onChange={(e) => set({ collectives: e.currentTarget.value })}>
               {["none", "rooted", "logical", "tree"].map((c) => <option key={c}>{c}</option>)}
@@ -64,6 +72,7 @@ export function Graph({ run, state, set }: ViewProps) {
         {asked.value && `${units.ranks(first, last)}: ${total(inside)} between them` + (outside.length ? `, ${total(outside)} with others. ` : ". ")}
         Thicker is more. A click on a rank shows its partners.
         {where && " What is selected limits messages; collectives are left out."}
+        {among && !where && " Collectives are left out."}
         {run.ranks > mostRanks && ` At most ${mostRanks} ranks are drawn; the matrix has all.`}
       </p>
       {picked !== undefined && <Partners rank={picked} edges={[...inside, ...outside]} set={set} />}

@@ -3,12 +3,11 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import { Answer, ask, numbers, sql } from "../api";
 import * as colours from "../colours";
 import { Choice, Panel, useAsked, useSize } from "../parts";
+import { mostPairRanks, mostRows, pairs } from "../pairs";
 import { messageCondition } from "../state";
 import * as units from "../units";
 import type { ViewProps } from "../main";
 
-/** With more ranks than this a cell is of several, and collectives are left out. */
-const mostRanks = 1024;
 /** Pixels: of the numbers of ranks. */
 const left = 56, above = 24;
 
@@ -24,7 +23,7 @@ export function Matrix({ run, state, set }: ViewProps) {
   const [hover, setHover] = useState<{ x: number; y: number; text: string[] }>();
   const [drag, setDrag] = useState<{ x: number; y: number; toX: number; toY: number }>();
   const first = Math.min(state.first ?? 0, run.ranks - 1), last = Math.min(state.last ?? state.first ?? run.ranks - 1, run.ranks - 1);
-  const perCell = Math.max(1, Math.ceil(run.ranks / mostRanks));
+  const perCell = Math.max(1, Math.ceil(run.ranks / mostPairRanks));
   const amount = state.amount ?? "bytes";
   const collectives = state.collectives ?? "rooted";
   const query = amount === "bytes" ? "data-density" : "density";
@@ -32,7 +31,7 @@ export function Matrix({ run, state, set }: ViewProps) {
   // A condition on messages says nothing of collectives: with one, only messages are shown.
   const args = { collectives: where || perCell > 1 ? "none" : collectives, where };
   const asked = useAsked<Answer>(
-    (signal) => (perCell > 1 ? sql(run.name, binned(perCell, where), 1_000_000, signal) : ask(query, run.name, args, signal)),
+    (signal) => (perCell > 1 ? sql(run.name, pairs(perCell, where), mostRows, signal) : ask(query, run.name, args, signal)),
     [run.name, query, JSON.stringify(args), perCell],
     0,
     run.lacks[query],
@@ -81,7 +80,7 @@ export function Matrix({ run, state, set }: ViewProps) {
   const [least, most] = cells ? range(cells[amount]) : [0, 0];
   const total = cells ? { messages: sum(cells.messages), bytes: sum(cells.bytes) } : undefined;
   return (
-    <Panel title="Matrix" asked={asked} run={run.name} query={query} args={args}
+    <Panel title="Matrix" asked={asked} cut={asked.value?.more} run={run.name} query={query} args={args}
       tools={<>
         <Choice label="Amount" value={amount} of={{ bytes: "Bytes", messages: "Messages" }}
           set={(v) => set({ amount: v === "messages" ? v : undefined })} />
@@ -145,13 +144,6 @@ function Scale(props: { least: number; most: number; write: (n: number) => strin
       <span>{props.write(props.most)}</span>
     </div>
   );
-}
-
-/** SQL of a matrix whose cells are of several ranks. */
-function binned(perCell: number, where: string | undefined): string {
-  const [table, count] = where ? ["messages", "COUNT(*)"] : ["channels", "SUM(messages)"];
-  return `SELECT CAST(FLOOR(src / ${perCell}) AS INTEGER) AS src, CAST(FLOOR(dst / ${perCell}) AS INTEGER) AS dst, ` +
-    `CAST(${count} AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes FROM ${table} WHERE ${where ?? "TRUE"} GROUP BY 1, 2`;
 }
 
 interface Shown {

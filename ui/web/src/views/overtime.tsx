@@ -55,7 +55,7 @@ export function OverTime({ run, state, set }: ViewProps) {
     };
   }, [asked.value, width, state.from, state.to, isDark]);
   return (
-    <Panel title="Over time" asked={asked} run={run.name} query="over-time" args={args}>
+    <Panel title="Over time" asked={asked} cut={asked.value?.more} run={run.name} query="over-time" args={args}>
       <div ref={box} class="chart" />
       <p class="note">
         Sent data in {asked.value?.table.numRows ?? 500} equal steps. {where && "What is selected limits messages, not collectives. "}

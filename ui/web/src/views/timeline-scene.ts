@@ -58,6 +58,8 @@ export interface Scene {
   waits?: Wait[];
   /** True if there is a wait. */
   anyWait?: boolean;
+  /** True if an answer had more rows than the server gives, so that not all is drawn. */
+  cut?: boolean;
 }
 
 /** Nothing is known yet. */
@@ -65,8 +67,10 @@ export const noScene: Scene = { tiles: [], messages: [] };
 
 /** Up to so many calls are drawn each by itself. */
 const mostCalls = 20000;
+/** Up to so many cells are asked for at once: with five kinds of calls in each they fit into an answer. */
+export const mostCells = 180000;
 /** What a page without a server has inside; onceTimeline in once.go is the same. */
-export const aloneArgs = { bins: 600, rows: 350, lines: 1000 };
+export const aloneArgs = { bins: 600, rows: 300, lines: 1000 };
 /** Up to so many messages are drawn as arrows. */
 export const mostArrows = 2000;
 /** The arguments that ask for the waits of what args ask for. */
@@ -139,7 +143,7 @@ async function inOne(a: Asking): Promise<Scene> {
   const waits = waiting && addWaits(cells, waiting, isDark);
   const tiles = [await tileOf(cells, window)];
   return {
-    window, tiles, lanes, waits, anyWait: !!waiting && waiting.table.numRows > 0,
+    window, tiles, lanes, waits, anyWait: !!waiting && waiting.table.numRows > 0, cut: answer.more || waiting?.more,
     ...(alone ? { messages: singleMessages(answer) } : await details(a, tiles)),
   };
 }

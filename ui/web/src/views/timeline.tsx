@@ -9,7 +9,7 @@ import type { ViewProps } from "../main";
 import type { Group } from "../state";
 import { above, draw, leftOf, pathColours } from "./timeline-draw";
 import { getGroups, groupName, groupNames, Groups, inOrder, Lane, Lanes, lanesOf } from "./timeline-lanes";
-import { aloneArgs, Call, CallId, isSame, mostArrows, noScene, Scene, scene, Wait, waitArgs } from "./timeline-scene";
+import { aloneArgs, Call, CallId, isSame, mostArrows, mostCells, noScene, Scene, scene, Wait, waitArgs } from "./timeline-scene";
 import { Search } from "./timeline-search";
 import type { Tile, Window } from "./timeline-tiles";
 
@@ -33,13 +33,15 @@ export function Timeline({ run, state, set }: ViewProps) {
   const grouping: Asked<Groups | undefined> = useAsked(async (signal) => group && getGroups(run.name, group, signal), [run.name, group]);
   const groups = grouping.value?.by === group ? grouping.value : undefined;
   const left = leftOf(!!group), plotWidth = width - left, plotHeight = height - above;
-  const rows = Math.max(1, Math.min(1000, Math.floor(plotHeight / 2)));
+  const bins = Math.max(1, Math.min(2000, Math.ceil(plotWidth / 2)));
+  // Waits come in one answer, not in tiles.
+  const rows = Math.max(1, Math.floor(Math.min(waits ? mostCells / bins : 1000, plotHeight / 2)));
   const lanes: Lanes | undefined = useMemo(() => groups && lanesOf(groups, state.unfold, chosen.first, chosen.last, rows),
     [groups, state.unfold, chosen.first, chosen.last, rows]);
 
   const args = {
     ...(alone ? aloneArgs : {
-      bins: Math.max(1, Math.min(2000, Math.ceil(plotWidth / 2))),
+      bins,
       rows,
       lines: mostArrows,
     }),
@@ -183,6 +185,7 @@ export function Timeline({ run, state, set }: ViewProps) {
   return (
     <Panel title="Timeline" run={run.name} query={waits ? "timeline-waits" : group ? "timeline-groups" : "timeline"} args={waits ? waitArgs(args) : args}
       asked={{ ...asked, waiting: asked.waiting || grouping.waiting || path.waiting, error: asked.error ?? grouping.error ?? path.error }}
+      cut={now?.cut}
       tools={<>
         <button type="button" onClick={keys["+"]} aria-label="Zoom in">+</button>
         <button type="button" onClick={keys["-"]} aria-label="Zoom out">-</button>
