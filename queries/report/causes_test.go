@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/commq/commq/queries"
+	"github.com/commq/commq/schema"
 )
 
 // Bars beyond the limit are told of.
@@ -66,5 +67,33 @@ func TestInTurnOfManyRanks(t *testing.T) {
 	a := newArtist()
 	if p, err := a.drawInTurn(c), a.finish(); err != nil || len(p.Light) < 1000 || len(p.Dark) < 1000 || !strings.Contains(p.Label, "each of 600 ranks before /a/b/code.c:7, in 2 parts") {
 		t.Errorf("%+v, %v", p, err)
+	}
+}
+
+// A bar of neighbours is the longest of them, which the caption says; it is marked if any of them is.
+func TestRankBarsOfManyRanks(t *testing.T) {
+	c := &Cause{Computing: make([]int64, 1024), Marked: []int32{5}}
+	for rank := range c.Computing {
+		c.Computing[rank] = int64(rank+1) * 1e6
+	}
+	b := newRankBars(c)
+	if len(b.Bars) != 256 || !b.Bars[1].Marked || b.Bars[0].Marked || b.Bars[2].Marked || b.Bars[1].Text != "rank 7: 8 ms" ||
+		!strings.HasPrefix(b.Label, "Computing time of 1,024 ranks; a bar is the longest of 4 neighbours, ") {
+		t.Errorf("%q, %d bars: %+v", b.Label, len(b.Bars), b.Bars[:3])
+	}
+	c.Computing = c.Computing[:300]
+	if b := newRankBars(c); len(b.Bars) != 300 || !strings.HasPrefix(b.Label, "Computing time of each of 300 ranks; ") {
+		t.Errorf("%q, %d bars", b.Label, len(b.Bars))
+	}
+}
+
+// What is not all is not 100 %.
+func TestFiguresOfEfficiencies(t *testing.T) {
+	a := answer{columns: []queries.Column{{Name: "metric", Type: "VARCHAR"}, {Name: "efficiency", Type: "DOUBLE"}},
+		rows: [][]any{{"load-balance", 0.997}}}
+	b := &builder{sections: []*asked{{section: &section{Query: &queries.Query{Name: "efficiency"}}, answers: []answer{a}}}}
+	all := b.figures(&schema.Manifest{TimeOrigin: "untimed"})
+	if last := all[len(all)-1]; last.Name != "load balance" || last.Value != "99.7 %" {
+		t.Errorf("%+v", last)
 	}
 }

@@ -149,20 +149,25 @@ func newRankBars(c *Cause) *rankBars {
 	b := &rankBars{Least: "rank 0", Most: strconv.Itoa(n - 1), Top: units.Duration(most),
 		Mean: rankBarsHigh * (1 - sum/float64(n)/float64(most))}
 	for first := 0; first < n; first += block {
-		ranks := c.Computing[first:min(first+block, n)]
+		last := min(first+block, n) - 1
 		longest := first
-		for i, ns := range ranks {
-			if ns > c.Computing[longest] {
-				longest = first + i
+		for i := first; i <= last; i++ {
+			if c.Computing[i] > c.Computing[longest] {
+				longest = i
 			}
 		}
+		marked := func(rank int32) bool { return first <= int(rank) && int(rank) <= last }
 		high := rankBarsHigh * float64(c.Computing[longest]) / float64(most)
 		b.Bars = append(b.Bars, rankBar{X: wide * float64(first/block), Y: rankBarsHigh - high, Width: wide * 0.86,
-			Height: high, Marked: slices.Contains(c.Marked, int32(longest)),
+			Height: high, Marked: slices.ContainsFunc(c.Marked, marked),
 			Text: fmt.Sprintf("rank %d: %s", longest, units.Duration(c.Computing[longest]))})
 	}
 	b.Label = fmt.Sprintf("Computing time of each of %s; the line is the mean, %s", units.Count(int64(n), "rank"),
 		units.Duration(int64(sum/float64(n))))
+	if block > 1 {
+		b.Label = fmt.Sprintf("Computing time of %s; a bar is the longest of %d neighbours, the line is the mean of all "+
+			"ranks, %s", units.Count(int64(n), "rank"), block, units.Duration(int64(sum/float64(n))))
+	}
 	return b
 }
 

@@ -233,7 +233,7 @@ func (b *builder) figures(m *schema.Manifest) []figure {
 					name = "measured " + name
 				}
 				all = append(all, figure{Name: name,
-					Value: fmt.Sprintf("%.0f %%", 100*x), Exact: digits(x, 4)})
+					Value: units.Percent(x), Exact: digits(x, 4)})
 			}
 		}
 	}
