@@ -134,7 +134,8 @@ func (q *Query) CheckRuns(runs int) error {
 	return nil
 }
 
-// Kinds of calls in a timeline; outsideMPI is the time between calls.
+// Kinds of calls in a timeline, in the order of their colours; ui/web/src/colours.ts has the same. outsideMPI is the
+// time between calls.
 var timelineKinds = []string{"send", "wait", "send and receive", "collective", "receive", "one-sided", "I/O",
 	"other MPI"}
 

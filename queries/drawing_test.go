@@ -3,6 +3,8 @@ package queries
 import (
 	"bytes"
 	"math"
+	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -328,5 +330,20 @@ func TestNumber(t *testing.T) {
 	got := []float64{number(row, 0), number(row, 1), number(row, 2)}
 	if !slices.Equal(got, []float64{3, 5, 0.5}) || !math.IsNaN(number(row, 3)) || !math.IsNaN(number(row, -1)) {
 		t.Errorf("%v", got)
+	}
+}
+
+// The page of commq ui has the kinds of calls in the order of their colours too; queries/plot tests the colours.
+func TestKindsOfThePage(t *testing.T) {
+	text, err := os.ReadFile("../ui/web/src/colours.ts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var kinds []string
+	for _, m := range regexp.MustCompile(`(?m)^  "?([^":]+)"?: hex\(`).FindAllStringSubmatch(string(text), -1) {
+		kinds = append(kinds, m[1])
+	}
+	if !slices.Equal(kinds, timelineKinds) {
+		t.Errorf("the page has %q, pictures have %q", kinds, timelineKinds)
 	}
 }

@@ -178,7 +178,7 @@ func TestWaitsInTheTimeline(t *testing.T) {
 			g.drawImage(shown, 0, 0);
 			const d = g.getImageData(0, 0, c.width, c.height).data;
 			const n = [0, 0, 0];
-			for (let i = 0; i < d.length; i += 4) [[213, 94, 0], [204, 121, 167], [0, 114, 178]].forEach((rgb, k) => {
+			for (let i = 0; i < d.length; i += 4) [[230, 159, 0], [213, 94, 0], [0, 114, 178]].forEach((rgb, k) => {
 				if (rgb.every((v, j) => Math.abs(v - d[i + j]) < 12)) n[k]++;
 			});
 			return n.map(v => v / (d.length / 4));

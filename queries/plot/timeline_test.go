@@ -3,6 +3,8 @@ package plot
 import (
 	"bytes"
 	"fmt"
+	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -195,5 +197,27 @@ func TestOneDrawingForTwoPages(t *testing.T) {
 				t.Errorf("%s: picture %d differs", name, i)
 			}
 		}
+	}
+}
+
+// The page of commq ui has the colours of pictures, apart from grey; two change places in the dark.
+func TestColoursOfThePage(t *testing.T) {
+	text, err := os.ReadFile("../../ui/web/src/colours.ts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	for _, m := range regexp.MustCompile(`(?m)^  .*: hex\("(#[0-9a-f]{6})"\)`).FindAllStringSubmatch(string(text), -1) {
+		all = append(all, m[1])
+	}
+	var want []string
+	for _, c := range light.hues {
+		want = append(want, fmt.Sprintf("#%02x%02x%02x", c.R, c.G, c.B))
+	}
+	if len(all) != len(want) || !slices.Equal(all[:7], want[:7]) {
+		t.Errorf("the page has %q, pictures have %q", all, want)
+	}
+	if dark.hues[0] != light.hues[4] || dark.hues[4] != light.hues[0] || !slices.Equal(dark.hues[1:4], light.hues[1:4]) {
+		t.Errorf("dark pictures have %v", dark.hues)
 	}
 }

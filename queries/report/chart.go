@@ -46,8 +46,8 @@ type value struct {
 	series, where string
 }
 
-// mostSeries is the largest number of series in a chart.
-const mostSeries = 24
+// mostSeries is the largest number of series in a chart: each has a colour of its own.
+const mostSeries = colours
 
 // newChart turns answers into a chart. If the query is asked of each run by itself, several runs become series.
 func newChart(p *queries.Plot, answers []answer) *chart {

@@ -1,5 +1,6 @@
 // Colours: those of Okabe and Ito for kinds of calls, which people with any colour blindness tell apart, and viridis
-// for amounts. commq query --plot has the same.
+// for amounts. The pictures of commq query --plot and of reports have the same, which tests hold: kinds in the order of
+// timelineKinds in queries/drawing.go, colours in that of the themes in queries/plot/theme.go.
 
 export type RGB = readonly [number, number, number];
 
@@ -7,14 +8,17 @@ const hex = (text: string): RGB => [1, 3, 5].map((i) => parseInt(text.slice(i, i
 
 const kindColours: Record<string, RGB> = {
   send: hex("#0072b2"),
-  receive: hex("#e69f00"),
+  wait: hex("#e69f00"),
   "send and receive": hex("#009e73"),
-  wait: hex("#d55e00"),
-  collective: hex("#cc79a7"),
-  "one-sided": hex("#56b4e9"),
-  "I/O": hex("#c9b826"),
+  collective: hex("#d55e00"),
+  receive: hex("#56b4e9"),
+  "one-sided": hex("#cc79a7"),
+  "I/O": hex("#f0e442"),
   "other MPI": hex("#7a7a7a"),
 };
+
+/** On dark pages two blues change places: what is most often there is the lighter one. */
+const inDark: Record<string, string> = { send: "receive", receive: "send" };
 
 export const kinds = Object.keys(kindColours);
 
@@ -22,7 +26,7 @@ export const kinds = Object.keys(kindColours);
 export const outside = (dark: boolean): RGB => (dark ? [44, 48, 53] : [228, 232, 236]);
 
 export function kindColour(kind: string, dark: boolean): RGB {
-  return kindColours[kind] ?? outside(dark);
+  return kindColours[(dark && inDark[kind]) || kind] ?? outside(dark);
 }
 
 /** What a rank waits for, in words, by the kind of wait of the query wait-states; all kinds at collectives are one. */
