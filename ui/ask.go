@@ -16,6 +16,9 @@ import (
 	"github.com/commq/commq/run"
 )
 
+// digestHeader has the digest of the run that an answer is about.
+const digestHeader = "Commq-Digest"
+
 // Limits of a request.
 const (
 	mostRows  = 1_000_000 // rows of an answer, unless the request says fewer
@@ -260,7 +263,7 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request, found []run.Found,
 	w.Header().Set("Content-Type", arrowType)
 	w.Header().Set("Commq-More", strconv.FormatBool(more))
 	if len(found) == 1 {
-		w.Header().Set("Commq-Digest", found[0].Manifest.Digest)
+		w.Header().Set(digestHeader, found[0].Manifest.Digest)
 	}
 	w.Write(stream.Bytes())
 }

@@ -27,7 +27,7 @@ type Listed struct {
 	Args []string `json:"args"`
 	// Lacks has, by the name of a query, the reason why it cannot be asked of the run.
 	Lacks map[string]string `json:"lacks"`
-	// Digest is the run's. Answers have it too, so that a page sees that a run was replaced.
+	// Digest is the run's. Answers about one run have it too, so that a page sees that a run was replaced.
 	Digest string `json:"digest"`
 }
 
@@ -68,7 +68,7 @@ func (s *Server) facts(w http.ResponseWriter, r *http.Request) {
 	if tells != "" {
 		facts = append(facts, run.Fact{Name: "discloses", Value: tells})
 	}
-	answer(w, facts)
+	answerAbout(w, found, facts)
 }
 
 // lacks returns, by query, the reasons why it cannot be asked of a run.
@@ -111,7 +111,7 @@ func (s *Server) diagnose(w http.ResponseWriter, r *http.Request) {
 		fail(w, r, badRequest{err})
 		return
 	}
-	answer(w, d)
+	answerAbout(w, found, d)
 }
 
 // named returns the runs that a request names by its values run.
@@ -204,6 +204,12 @@ func fail(w http.ResponseWriter, r *http.Request, err error) {
 		err = context.Cause(r.Context())
 	}
 	http.Error(w, err.Error(), status)
+}
+
+// answerAbout answers with a value in JSON that is about a run, whose digest it tells.
+func answerAbout(w http.ResponseWriter, found run.Found, v any) {
+	w.Header().Set(digestHeader, found.Manifest.Digest)
+	answer(w, v)
 }
 
 // answer answers with a value in JSON.

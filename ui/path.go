@@ -100,5 +100,5 @@ func (s *Server) criticalPath(w http.ResponseWriter, r *http.Request) {
 	}
 	parts := path(from, to, mostParts)
 	parts.Command = shellquote.Join(append([]string{"commq", "critical-path"}, s.predictions.args(found)...)...)
-	answer(w, parts)
+	answerAbout(w, found, parts)
 }

@@ -138,7 +138,7 @@ func (s *Server) predicted(w http.ResponseWriter, r *http.Request) {
 		fail(w, r, err)
 		return
 	}
-	answer(w, Predicted{s.listed(one.run), shellquote.Join(append(one.from, "--name", one.name)...)})
+	answerAbout(w, found, Predicted{s.listed(one.run), shellquote.Join(append(one.from, "--name", one.name)...)})
 }
 
 // refuse returns an error for a run that is predicted itself.

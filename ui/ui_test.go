@@ -277,6 +277,22 @@ func TestAnswersAreThoseOfTheEngine(t *testing.T) {
 	}
 }
 
+// Every answer about one run tells its digest, so that a page sees that the run was replaced.
+func TestAnswersTellTheDigest(t *testing.T) {
+	server := serve(t)
+	found, err := run.Find("../testdata/runs", "cg.A.4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"facts?", "diagnose?", "path?from-ns=0&to-ns=9&", "whatif?machine=flat&",
+		"predicted?machine=flat&", "ask/density?limit=1&"} {
+		status, header, text := request(t, server, "GET", "/api/"+path+"run=cg.A.4", "", nil)
+		if digest := header.Get("Commq-Digest"); status != 200 || digest == "" || digest != found.Manifest.Digest {
+			t.Errorf("%s: status %d, digest %q: %.200s", path, status, digest, text)
+		}
+	}
+}
+
 // TestOwnQueries makes files of SQL that a run answers.
 func TestOwnQueries(t *testing.T) {
 	server := serve(t)

@@ -60,7 +60,7 @@ func (s *Server) whatIf(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	words := append(s.options.simulateCommand(found, machine, changes), "--critical-path")
-	answer(w, Simulated{simulated, shellquote.Join(words...)})
+	answerAbout(w, found, Simulated{simulated, shellquote.Join(words...)})
 }
 
 // readMachine reads the machine and its changes that a request names.

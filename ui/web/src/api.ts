@@ -44,15 +44,18 @@ function fromPage(path: string): Response {
   return new Response(Uint8Array.from(atob(answer.body), (c) => c.charCodeAt(0)), { headers: answer.header });
 }
 
+/** The digests of the runs that the page knows; all that it shows is of these. */
+const digests = new Map<string, string>();
+
 async function get(path: string, init: RequestInit): Promise<Response> {
   if (saved) return fromPage(path);
   const response = await fetch(path, init);
   if (!response.ok) throw new Error((await response.text()).trim() || response.statusText);
+  const run = new URLSearchParams(path.split("?")[1]).get("run"), digest = response.headers.get("Commq-Digest");
+  const known = run && digests.get(run);
+  if (known && digest && known !== digest) throw new Error(`The run ${run} was replaced while this page was open: load the page again.`);
   return response;
 }
-
-/** The digests of the runs that the page knows; all that it shows is of these. */
-const digests = new Map<string, string>();
 
 export async function getRuns(): Promise<Run[]> {
   const runs: Run[] = await (await get("api/runs", {})).json();
@@ -105,22 +108,20 @@ function values(run: string, args: Args): URLSearchParams {
   return given;
 }
 
-async function rows(run: string, response: Response): Promise<Answer> {
-  const known = digests.get(run), digest = response.headers.get("Commq-Digest");
-  if (known && digest && known !== digest) throw new Error(`The run ${run} was replaced while this page was open: load the page again.`);
+async function rows(response: Response): Promise<Answer> {
   const table = tableFromIPC(new Uint8Array(await response.arrayBuffer()));
   return { table, more: response.headers.get("Commq-More") === "true" };
 }
 
 /** Asks a canned query of a run. */
 export async function ask(query: string, run: string, args: Args, signal?: AbortSignal): Promise<Answer> {
-  return rows(run, await get(`api/ask/${query}?${values(run, args)}`, { signal }));
+  return rows(await get(`api/ask/${query}?${values(run, args)}`, { signal }));
 }
 
 /** Runs SQL over the tables of a run. */
 export async function sql(run: string, text: string, limit: number, signal?: AbortSignal): Promise<Answer> {
   const path = "api/sql?" + new URLSearchParams({ run, limit: String(limit) });
-  return rows(run, await get(path, { method: "POST", body: text, signal }));
+  return rows(await get(path, { method: "POST", body: text, signal }));
 }
 
 /** Parts of a critical path; see ui.PathParts in Go. */
