@@ -123,6 +123,7 @@ function Result({ answer, state, set }: { answer: Answer } & Pick<ViewProps, "st
         <Choice label="Shown as" value={state.chart ?? "table"} of={names} set={(v) => set({ chart: v === "table" ? undefined : v })} />
         {at && at.x && at.y && <>{pick("x", at.xs, at.x.name)}{pick("y", at.ys, at.y.name)}</>}
       </div>
+      <p class="note">{answer.more && "The first "}{units.count(answer.table.numRows)} {answer.table.numRows === 1 ? "row" : "rows"}</p>
       {!at ? <Rows answer={answer} />
         : at.x && at.y && answer.table.numRows > 0 ? <Drawn chart={state.chart!} x={at.x} y={at.y} />
         : <p class="note">There is nothing to draw: {answer.table.numRows === 0 ? "no rows" : "no column of numbers"}.</p>}
@@ -188,18 +189,15 @@ function Rows({ answer }: { answer: Answer }) {
   const columns = useMemo(() => fields.map((_, i) => plain(answer.table, i)), [answer]); // by number: names may be alike
   const isNumber = columns.map((c) => ["number", "bigint"].includes(typeof c.find((v) => v !== null)));
   return (
-    <>
-      <p class="note">{answer.more && "The first "}{units.count(answer.table.numRows)} {answer.table.numRows === 1 ? "row" : "rows"}</p>
-      <div class="scroll" tabIndex={0} role="region" aria-label="Rows">
-        <table class="rows">
-          <thead><tr>{fields.map((f, i) => <th key={i} scope="col" class={isNumber[i] ? "number" : ""}>{f.name}</th>)}</tr></thead>
-          <tbody>
-            {Array.from({ length: answer.table.numRows }, (_, i) => (
-              <tr key={i}>{fields.map((_, k) => <td key={k} class={isNumber[k] ? "number" : ""}>{written(columns[k][i], decimals(answer.table, k))}</td>)}</tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
-    </>
+    <div class="scroll" tabIndex={0} role="region" aria-label="Rows">
+      <table class="rows">
+        <thead><tr>{fields.map((f, i) => <th key={i} scope="col" class={isNumber[i] ? "number" : ""}>{f.name}</th>)}</tr></thead>
+        <tbody>
+          {Array.from({ length: answer.table.numRows }, (_, i) => (
+            <tr key={i}>{fields.map((_, k) => <td key={k} class={isNumber[k] ? "number" : ""}>{written(columns[k][i], decimals(answer.table, k))}</td>)}</tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
   );
 }

@@ -197,13 +197,15 @@ function Ranks({ ranks, total }: { ranks: any[]; total: number }) {
 }
 
 function PathParts({ parts }: { parts: any[] }) {
+  const most = 50;
   return (
     <div class="scroll short" tabIndex={0} role="region" aria-label="Critical path">
       <table class="rows">
+        {parts.length > most && <caption>The first {most} of {units.count(parts.length)} parts; --format json of the command below has all</caption>}
         <thead><tr><th scope="col">Call</th><th scope="col">Where</th><th scope="col" class="number">Rank</th>
           <th scope="col" class="number">Time</th><th scope="col" class="number">Computing before it</th><th scope="col" class="number">Share</th></tr></thead>
         <tbody>
-          {parts.slice(0, 50).map((p) => (
+          {parts.slice(0, most).map((p) => (
             <tr key={`${p.callsite} ${p.call} ${p.rank}`}>
               <td>{p.call}</td><td>{p.callsite ?? ""}</td><td class="number">{p.rank}</td><td class="number">{units.time(p.path_ns)}</td>
               <td class="number">{units.time(p.compute_ns)}</td><td class="number">{(100 * p.share).toFixed(1)} %</td>
