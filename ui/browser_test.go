@@ -17,7 +17,10 @@ import (
 
 	"github.com/commq/commq/internal/chrome"
 	"github.com/commq/commq/internal/testenv"
+	"github.com/commq/commq/run"
+	"github.com/commq/commq/schema"
 	"github.com/commq/commq/ui"
+	"github.com/commq/commq/writer"
 )
 
 // visit opens a view of a run and waits until it has its answer.
@@ -393,7 +396,13 @@ func TestWhatIf(t *testing.T) {
 // has not it says.
 func TestOnce(t *testing.T) {
 	chromium := chrome.Start(t)
-	s, err := ui.New(options(t, "cg.A.4", "bt.C.64"))
+	o, many := options(t, "cg.A.4", "bt.C.64"), manyRanks(t)
+	listed := o.Runs
+	o.Runs = func(ctx context.Context) ([]run.Found, error) {
+		found, err := listed(ctx)
+		return append(found, many), err
+	}
+	s, err := ui.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -429,9 +438,51 @@ func TestOnce(t *testing.T) {
 			until(p, "show what a server does, "+text(live), func() bool { return text(p) == text(live) })
 		}
 	}
+	// Of many ranks a cell is of several, and the graph is of the first ones: rank 0 sends 9 bytes to the last rank.
+	for view, want := range map[string]string{"matrix": "1 messages, 9 B. Rows send, columns receive. A cell is of 2 times 2 ranks",
+		"graph": "ranks 0 to 63: 0 messages, 0 B between them, 1 messages, 9 B with others."} {
+		p := chrome.Open(t, chromium, "file://"+file+"#run="+many.Name+"&view="+view, chrome.Desktop)
+		settle(p)
+		if text := chrome.Eval[string](p, `document.querySelector("main").innerText`); !strings.Contains(text, want) {
+			t.Errorf("%s of many ranks: %s", view, text)
+		}
+	}
 	p := chrome.Open(t, chromium, "file://"+file+"#run=cg.A.4&view=matrix&comm=0", chrome.Desktop)
 	settle(p)
+	if views := chrome.Eval[string](p, `document.querySelector("nav").innerText`); strings.Contains(views, "SQL") ||
+		strings.Contains(views, "Two runs") || !strings.Contains(views, "What if") {
+		t.Errorf("views of a saved page: %s", views)
+	}
 	if text := chrome.Eval[string](p, `document.querySelector(".error").textContent`); !strings.Contains(text, "was saved") {
 		t.Errorf("a selection: %s", text)
 	}
+}
+
+// manyRanks returns a run of more ranks than an answer has pairs of: rank 0 sends 9 bytes to the last one.
+func manyRanks(t *testing.T) run.Found {
+	t.Helper()
+	const ranks = 1025
+	store := t.TempDir()
+	w, err := writer.Create(store, "many", writer.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Abort()
+	messages := &schema.Messages{}
+	m := schema.NullMessage
+	m.Dst, m.Bytes = ranks-1, 9
+	messages.Append(&m)
+	err = w.Write(0, messages)
+	if err == nil {
+		err = w.Commit(t.Context(), &schema.Manifest{Ranks: ranks, TimeOrigin: "untimed", ComputeClock: "none",
+			Record: "messages", Hash: "none", Ended: "finalized", Epochs: 1})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := run.Find(store, "many")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
 }

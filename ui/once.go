@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -25,35 +26,34 @@ type Saved struct {
 // beforehand; timeline-scene.ts has the same.
 var onceTimeline = url.Values{"bins": {"600"}, "rows": {"300"}, "lines": {"1000"}}
 
-// WritePage writes a page that shows the runs without a server: every view as it is when nothing is selected. What a
-// run lacks the page says.
+// WritePage writes a page that shows the runs without a server: every view of one run as it is when nothing is selected,
+// but for SQL. What a run lacks the page says.
 func (s *Server) WritePage(ctx context.Context, w io.Writer) error {
 	found, err := s.options.Runs(ctx)
 	if err != nil {
 		return err
 	}
 	answers := map[string]Saved{}
-	save := func(path string, values url.Values) error {
-		a, err := s.saved(ctx, path, values)
+	save := func(q onceQuestion) error {
+		a, err := s.saved(ctx, q)
 		if err != nil {
-			return fmt.Errorf("%s: %w", path, err)
+			return fmt.Errorf("%s: %w", q.path, err)
 		}
-		answers[savedKey(path, values)] = a
+		answers[q.key()] = a
 		return nil
 	}
-	if err := errors.Join(save("api/runs", nil), save("api/machines", nil)); err != nil {
+	if err := errors.Join(save(onceQuestion{path: "api/runs"}), save(onceQuestion{path: "api/machines"})); err != nil {
 		return err
 	}
 	for _, f := range found {
 		lacks := s.lacks(f)
-		for _, q := range onceQuestions(f.Name) {
-			name, isQuery := strings.CutPrefix(q.path, "api/ask/")
-			if isQuery && lacks[name] != "" {
+		for _, q := range onceQuestions(f.Name, int(f.Manifest.Ranks)) {
+			if lacks[q.query()] != "" {
 				continue
 			}
 			// a run that cannot be diagnosed or simulated still has its queries
 			optional := q.path == "api/diagnose" || q.path == "api/whatif"
-			switch err := save(q.path, q.values); {
+			switch err := save(q); {
 			case ctx.Err() != nil:
 				return context.Cause(ctx)
 			case err != nil && !optional:
@@ -68,24 +68,54 @@ func (s *Server) WritePage(ctx context.Context, w io.Writer) error {
 type onceQuestion struct {
 	path   string
 	values url.Values
+	sql    string // the body, for api/sql
+}
+
+// query is the canned query that a run needs to be able to answer; "" for none.
+func (q *onceQuestion) query() string {
+	if q.sql != "" {
+		return "data-density"
+	}
+	name, _ := strings.CutPrefix(q.path, "api/ask/")
+	return name
+}
+
+// key names the answer: the path, then the values in order, and SQL. api.ts makes the same.
+func (q *onceQuestion) key() string {
+	var parts []string
+	for name, all := range q.values {
+		for _, v := range all {
+			parts = append(parts, name+"="+v)
+		}
+	}
+	slices.Sort(parts)
+	return q.path + "?" + strings.Join(parts, "&") + q.sql
 }
 
 // onceQuestions are the questions of all views of a run when nothing is selected.
-func onceQuestions(name string) (all []onceQuestion) {
+func onceQuestions(name string, ranks int) (all []onceQuestion) {
 	add := func(path string, values url.Values) {
 		with := url.Values{"run": {name}}
 		for k, v := range values {
 			with[k] = v
 		}
-		all = append(all, onceQuestion{path, with})
+		all = append(all, onceQuestion{path: path, values: with})
+	}
+	addSQL := func(text string) {
+		all = append(all, onceQuestion{"api/sql", url.Values{"run": {name}, "limit": {strconv.Itoa(mostRows)}}, text})
 	}
 	add("api/facts", nil)
 	add("api/diagnose", nil)
 	add("api/ask/timeline", onceTimeline)
 	add("api/ask/timeline-waits", onceTimeline)
-	for _, query := range []string{"density", "data-density"} {
-		for _, collectives := range []string{"rooted", "logical", "tree", "none"} {
-			add("api/ask/"+query, url.Values{"collectives": {collectives}})
+	if ranks > mostPairRanks {
+		addSQL(pairsSQL((ranks+mostPairRanks-1)/mostPairRanks, "TRUE"))
+		addSQL(pairsSQL(1, fmt.Sprintf("(src BETWEEN 0 AND %[1]d OR dst BETWEEN 0 AND %[1]d)", onceGraphRanks-1)))
+	} else {
+		for _, query := range []string{"density", "data-density"} {
+			for _, collectives := range []string{"rooted", "logical", "tree", "none"} {
+				add("api/ask/"+query, url.Values{"collectives": {collectives}})
+			}
 		}
 	}
 	for _, query := range []string{"callsites", "callsite-time"} {
@@ -98,21 +128,27 @@ func onceQuestions(name string) (all []onceQuestion) {
 	return all
 }
 
-// savedKey names an answer: the path, then the values in order. api.ts makes the same.
-func savedKey(path string, values url.Values) string {
-	var parts []string
-	for name, all := range values {
-		for _, v := range all {
-			parts = append(parts, name+"="+v)
-		}
-	}
-	slices.Sort(parts)
-	return path + "?" + strings.Join(parts, "&")
+// Of runs of more than mostPairRanks the page asks SQL for the matrix, and for the graph of the first onceGraphRanks:
+// not all pairs fit into an answer. pairs.ts and graph.tsx have the same.
+const (
+	mostPairRanks  = 1000
+	onceGraphRanks = 64
+)
+
+// pairsSQL is what blocks of perCell ranks send each other, as pairs.ts has it.
+func pairsSQL(perCell int, where string) string {
+	return fmt.Sprintf("SELECT CAST(FLOOR(src / %[1]d) AS INTEGER) AS src, CAST(FLOOR(dst / %[1]d) AS INTEGER) AS dst, "+
+		"CAST(SUM(messages) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes FROM channels "+
+		"WHERE %[2]s GROUP BY 1, 2", perCell, where)
 }
 
 // saved answers a question as the server does.
-func (s *Server) saved(ctx context.Context, path string, values url.Values) (Saved, error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "/"+path+"?"+values.Encode(), nil)
+func (s *Server) saved(ctx context.Context, q onceQuestion) (Saved, error) {
+	method := http.MethodGet
+	if q.sql != "" {
+		method = http.MethodPost
+	}
+	r, err := http.NewRequestWithContext(ctx, method, "/"+q.path+"?"+q.values.Encode(), strings.NewReader(q.sql))
 	if err != nil {
 		return Saved{}, err
 	}

@@ -36,10 +36,10 @@ const saved: Record<string, { header: Record<string, string>; body: string }> | 
 export const alone = saved !== undefined;
 
 /** The answer to a question inside the page; once.go names it in the same way. */
-function fromPage(path: string): Response {
+function fromPage(path: string, body: unknown): Response {
   const [place, values] = path.split("?");
   const parts = [...new URLSearchParams(values ?? "")].map(([name, value]) => `${name}=${value}`).sort();
-  const answer = saved![`${place}?${parts.join("&")}`];
+  const answer = saved![`${place}?${parts.join("&")}${body ?? ""}`];
   if (!answer) throw new Error("This page was saved and has no answer to that; commq ui has.");
   return new Response(Uint8Array.from(atob(answer.body), (c) => c.charCodeAt(0)), { headers: answer.header });
 }
@@ -48,7 +48,7 @@ function fromPage(path: string): Response {
 const digests = new Map<string, string>();
 
 async function get(path: string, init: RequestInit): Promise<Response> {
-  if (saved) return fromPage(path);
+  if (saved) return fromPage(path, init.body);
   const response = await fetch(path, init);
   if (!response.ok) throw new Error((await response.text()).trim() || response.statusText);
   const run = new URLSearchParams(path.split("?")[1]).get("run"), digest = response.headers.get("Commq-Digest");

@@ -5,7 +5,7 @@ import { dropPending, showAddress } from "./address";
 import { alone, getRuns, plain, Run, sql } from "./api";
 import * as colours from "./colours";
 import { useAsked } from "./parts";
-import { ofRun, readState, State, View, viewNames, views, writeState } from "./state";
+import { ofRun, readState, serverViews, State, View, viewNames, views, writeState } from "./state";
 import * as units from "./units";
 import { CallSites, placeOf } from "./views/callsites";
 import { Compare } from "./views/compare";
@@ -84,7 +84,7 @@ function App(props: { runs: Run[] }) {
           {units.count(run.ranks)} ranks, {units.count(run.messages)} messages{run.end_ns > 0 && `, ${units.time(run.end_ns)}`}
         </span>
         <nav aria-label="Views">
-          {views.map((v) => (
+          {views.filter((v) => !alone || !serverViews.includes(v)).map((v) => (
             <a key={v} href={writeState({ ...state, view: v })} aria-current={v === state.view ? "page" : undefined}
               onClick={(e) => { e.preventDefault(); set({ view: v }); }}>{viewNames[v]}</a>
           ))}

@@ -1,4 +1,5 @@
 // What goes from rank to rank in runs of many ranks, from SQL of the page's own: the canned queries answer each pair.
+// once.go has the same limit and SQL.
 
 /** With more ranks each pair would not fit into an answer: a cell is of several ranks, and collectives are left out. */
 export const mostPairRanks = 1000;

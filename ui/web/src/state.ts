@@ -4,6 +4,9 @@
 export const views = ["overview", "timeline", "matrix", "graph", "callsites", "overtime", "compare", "whatif", "sql"] as const;
 export type View = (typeof views)[number];
 
+/** Views that are nothing without a server: they ask what nobody could foresee. */
+export const serverViews: readonly View[] = ["compare", "sql"];
+
 export const viewNames: Record<View, string> = {
   overview: "Overview",
   timeline: "Timeline",
