@@ -327,7 +327,8 @@ func backToOtherSQL(t *testing.T, p *chrome.Tab) {
 		})
 	}
 	ask := func(n string) {
-		chrome.Eval[bool](p, `(location.hash = new URLSearchParams({ run: "cg.A.16", view: "sql", sql: "SELECT `+n+` AS n" })), true`)
+		chrome.Eval[bool](p, `(location.hash = new URLSearchParams({ run: "cg.A.16", view: "sql",
+			sql: "SELECT `+n+` AS n" })), true`)
 		shows(n)
 	}
 	ask("3")
@@ -439,8 +440,9 @@ func TestOnce(t *testing.T) {
 		}
 	}
 	// Of many ranks a cell is of several, and the graph is of the first ones: rank 0 sends 9 bytes to the last rank.
-	for view, want := range map[string]string{"matrix": "1 messages, 9 B. Rows send, columns receive. A cell is of 2 times 2 ranks",
-		"graph": "ranks 0 to 63: 0 messages, 0 B between them, 1 messages, 9 B with others."} {
+	for view, want := range map[string]string{
+		"matrix": "1 messages, 9 B. Rows send, columns receive. A cell is of 2 times 2 ranks",
+		"graph":  "ranks 0 to 63: 0 messages, 0 B between them, 1 messages, 9 B with others."} {
 		p := chrome.Open(t, chromium, "file://"+file+"#run="+many.Name+"&view="+view, chrome.Desktop)
 		settle(p)
 		if text := chrome.Eval[string](p, `document.querySelector("main").innerText`); !strings.Contains(text, want) {

@@ -26,8 +26,8 @@ type Saved struct {
 // beforehand; timeline-scene.ts has the same.
 var onceTimeline = url.Values{"bins": {"600"}, "rows": {"300"}, "lines": {"1000"}}
 
-// WritePage writes a page that shows the runs without a server: every view of one run as it is when nothing is selected,
-// but for SQL. What a run lacks the page says.
+// WritePage writes a page that shows the runs without a server: every view of one run as it is when nothing is
+// selected, but for SQL. What a run lacks the page says.
 func (s *Server) WritePage(ctx context.Context, w io.Writer) error {
 	found, err := s.options.Runs(ctx)
 	if err != nil {
@@ -137,8 +137,8 @@ const (
 
 // pairsSQL is what blocks of perCell ranks send each other, as pairs.ts has it.
 func pairsSQL(perCell int, where string) string {
-	return fmt.Sprintf("SELECT CAST(FLOOR(src / %[1]d) AS INTEGER) AS src, CAST(FLOOR(dst / %[1]d) AS INTEGER) AS dst, "+
-		"CAST(SUM(messages) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes FROM channels "+
+	return fmt.Sprintf("SELECT CAST(FLOOR(src / %[1]d) AS INTEGER) AS src, "+
+		"CAST(FLOOR(dst / %[1]d) AS INTEGER) AS dst, CAST(SUM(messages) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes FROM channels "+
 		"WHERE %[2]s GROUP BY 1, 2", perCell, where)
 }
 

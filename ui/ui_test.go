@@ -178,7 +178,8 @@ func TestOnlyTheOwnerMayAsk(t *testing.T) {
 // A link from another site opens the page with the cookie of an earlier visit, and nothing else.
 func TestLinkFromElsewhereOpensThePageOnly(t *testing.T) {
 	server := serve(t)
-	_, header, _ := request(t, server, "GET", "/?token="+token, "", func(r *http.Request) { r.Header.Del("Authorization") })
+	unnamed := func(r *http.Request) { r.Header.Del("Authorization") }
+	_, header, _ := request(t, server, "GET", "/?token="+token, "", unnamed)
 	cookie, _, _ := strings.Cut(header.Get("Set-Cookie"), ";")
 	for _, c := range []struct {
 		method, path, site string

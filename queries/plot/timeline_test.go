@@ -217,7 +217,8 @@ func TestColoursOfThePage(t *testing.T) {
 	if len(all) != len(want) || !slices.Equal(all[:7], want[:7]) {
 		t.Errorf("the page has %q, pictures have %q", all, want)
 	}
-	if dark.hues[0] != light.hues[4] || dark.hues[4] != light.hues[0] || !slices.Equal(dark.hues[1:4], light.hues[1:4]) {
+	if dark.hues[0] != light.hues[4] || dark.hues[4] != light.hues[0] ||
+		!slices.Equal(dark.hues[1:4], light.hues[1:4]) {
 		t.Errorf("dark pictures have %v", dark.hues)
 	}
 }

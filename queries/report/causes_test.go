@@ -77,7 +77,8 @@ func TestRankBarsOfManyRanks(t *testing.T) {
 		c.Computing[rank] = int64(rank+1) * 1e6
 	}
 	b := newRankBars(c)
-	if len(b.Bars) != 256 || !b.Bars[1].Marked || b.Bars[0].Marked || b.Bars[2].Marked || b.Bars[1].Text != "rank 7: 8 ms" ||
+	if len(b.Bars) != 256 || !b.Bars[1].Marked || b.Bars[0].Marked || b.Bars[2].Marked ||
+		b.Bars[1].Text != "rank 7: 8 ms" ||
 		!strings.HasPrefix(b.Label, "Computing time of 1,024 ranks; a bar is the longest of 4 neighbours, ") {
 		t.Errorf("%q, %d bars: %+v", b.Label, len(b.Bars), b.Bars[:3])
 	}
@@ -91,7 +92,8 @@ func TestRankBarsOfManyRanks(t *testing.T) {
 func TestFiguresOfEfficiencies(t *testing.T) {
 	a := answer{columns: []queries.Column{{Name: "metric", Type: "VARCHAR"}, {Name: "efficiency", Type: "DOUBLE"}},
 		rows: [][]any{{"load-balance", 0.997}}}
-	b := &builder{sections: []*asked{{section: &section{Query: &queries.Query{Name: "efficiency"}}, answers: []answer{a}}}}
+	b := &builder{sections: []*asked{{section: &section{Query: &queries.Query{Name: "efficiency"}},
+		answers: []answer{a}}}}
 	all := b.figures(&schema.Manifest{TimeOrigin: "untimed"})
 	if last := all[len(all)-1]; last.Name != "load balance" || last.Value != "99.7 %" {
 		t.Errorf("%+v", last)

@@ -162,11 +162,11 @@ func newRankBars(c *Cause) *rankBars {
 			Height: high, Marked: slices.ContainsFunc(c.Marked, marked),
 			Text: fmt.Sprintf("rank %d: %s", longest, units.Duration(c.Computing[longest]))})
 	}
-	b.Label = fmt.Sprintf("Computing time of each of %s; the line is the mean, %s", units.Count(int64(n), "rank"),
-		units.Duration(int64(sum/float64(n))))
+	ranks, mean := units.Count(int64(n), "rank"), units.Duration(int64(sum/float64(n)))
+	b.Label = fmt.Sprintf("Computing time of each of %s; the line is the mean, %s", ranks, mean)
 	if block > 1 {
-		b.Label = fmt.Sprintf("Computing time of %s; a bar is the longest of %d neighbours, the line is the mean of all "+
-			"ranks, %s", units.Count(int64(n), "rank"), block, units.Duration(int64(sum/float64(n))))
+		b.Label = fmt.Sprintf("Computing time of %s; a bar is the longest of %d neighbours, "+
+			"the line is the mean of all ranks, %s", ranks, block, mean)
 	}
 	return b
 }
