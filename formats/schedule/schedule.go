@@ -338,7 +338,7 @@ func (x *reader) own(e *schema.Event) error {
 		x.notes["One-sided calls that were left out"]++
 	case schema.ClassIO:
 		x.notes["Calls of I/O that were left out"]++
-	case schema.ClassOther:
+	case schema.ClassComm:
 		return x.constructor(e)
 	}
 	return nil
@@ -346,11 +346,11 @@ func (x *reader) own(e *schema.Event) error {
 
 // constructor makes a call that all ranks of a communicator make together a barrier.
 func (x *reader) constructor(e *schema.Event) error {
-	if e.Instance == null64 || e.Comm == null32 || x.run.Comms[e.Comm].Inter || schema.Refused(e.ErrorClass) {
+	if e.Instance == null64 || x.leavesOut(e) {
 		return nil
 	}
 	x.notes["Calls that all ranks of a communicator make together, such as MPI_Comm_split, written as MPI_Barrier"]++
-	return x.collective(e, schema.CallBarrier)
+	return x.together(e, schema.CallBarrier)
 }
 
 // tag returns the number of a tag of a communicator.
@@ -431,16 +431,29 @@ func (x *reader) recv(e *schema.Event, immediate bool, done int64) error {
 	return x.do(&a)
 }
 
+// leavesOut reports whether a collective call is left out, and counts it.
+func (x *reader) leavesOut(e *schema.Event) bool {
+	switch {
+	case schema.Refused(e.ErrorClass):
+		x.notes["Collectives that returned an error and were left out"]++
+	case e.Comm == null32 || x.run.Comms[e.Comm].Inter || x.run.Comms[e.Comm].HasOutside:
+		x.notes["Collectives without a communicator, or not of one group of ranks of the run, that were left out"]++
+	default:
+		return false
+	}
+	return true
+}
+
 // collective passes on a collective call, as it is or as its messages.
 func (x *reader) collective(e *schema.Event, call schema.CallID) error {
-	if schema.Refused(e.ErrorClass) {
-		x.notes["Collectives that returned an error and were left out"]++
+	if x.leavesOut(e) {
 		return nil
 	}
-	if e.Comm == null32 || x.run.Comms[e.Comm].Inter || x.run.Comms[e.Comm].HasOutside {
-		x.notes["Collectives without a communicator, or not of one group of ranks of the run, that were left out"]++
-		return nil
-	}
+	return x.together(e, call)
+}
+
+// together passes on a call that all ranks of a communicator make, as the collective call or as its messages.
+func (x *reader) together(e *schema.Event, call schema.CallID) error {
 	c := x.callOf(e, call)
 	if x.o.Keep != nil && x.o.Keep(c) {
 		a := Action{Kind: CollectiveCall, Rank: e.Rank, Call: c}

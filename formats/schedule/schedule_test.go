@@ -112,6 +112,39 @@ func TestUnknownRoot(t *testing.T) {
 	}
 }
 
+// A call that makes a communicator is a barrier of those that make it; one that makes none, or fails, is nothing.
+func TestConstructors(t *testing.T) {
+	made := func(call schema.CallID, instance, request, done int64) schema.Event {
+		e := event(call, request, done)
+		e.Comm, e.Instance = 0, instance
+		return e
+	}
+	failed := made(schema.CallCommCreate, 2, null64, null64)
+	failed.ErrorClass = 5
+	dir := written(t, made(schema.CallCommSplit, 0, null64, null64), made(schema.CallCommIdup, 1, 1, 2),
+		event(schema.CallWait, 1, null64), failed, made(schema.CallCommFree, null64, null64, null64),
+		event(schema.CallFinalize, null64, null64))
+	var got []string
+	act := func(a *Action) error {
+		if a.Kind == CollectiveCall || a.Kind == Wait {
+			got = append(got, fmt.Sprintf("%d: %s, blocking %t, wait %t", a.Rank, a.Call.Op, a.Call.Blocking, a.Kind == Wait))
+		}
+		return nil
+	}
+	_, notes, err := Each(t.Context(), dir, Options{Keep: func(*Collective) bool { return true }}, act)
+	var want []string
+	for rank := range 2 {
+		for _, text := range []string{"blocking true, wait false", "blocking false, wait false", "blocking false, wait true"} {
+			want = append(want, fmt.Sprintf("%d: MPI_Barrier, %s", rank, text))
+		}
+	}
+	texts := []string{"Calls that all ranks of a communicator make together, such as MPI_Comm_split, written as MPI_Barrier: 4.",
+		"Collectives that returned an error and were left out: 2."}
+	if d := cmp.Diff(want, got) + cmp.Diff(texts, notes.Texts()); d != "" || err != nil {
+		t.Errorf("%s%v", d, err)
+	}
+}
+
 // A run without parts either has none because its collectives moved nothing, which are no messages, or because nobody
 // knows who got what, which are even shares.
 func TestRunsWithoutParts(t *testing.T) {
