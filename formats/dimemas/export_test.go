@@ -197,3 +197,20 @@ func TestExportOfFailedCalls(t *testing.T) {
 		t.Error(d)
 	}
 }
+
+// A collective whose communicator nobody knows is left out and counted; the one after it stays.
+func TestExportWithoutCommunicator(t *testing.T) {
+	text, notes := exported(t, formatstest.WriteRows(t, `
+ranks rank=0 events=3 ended=finalized
+comms comm=0 comm_rank=0 world_rank=0
+events rank=0 seq=0 call=MPI_Allreduce start_ns=10 end_ns=11 compute_ns=5 send_bytes=8 recv_bytes=8
+events rank=0 seq=1 call=MPI_Barrier start_ns=20 end_ns=21 compute_ns=5 comm=0 instance=0 send_bytes=0 recv_bytes=0
+events rank=0 seq=2 call=MPI_Finalize start_ns=90 end_ns=91 compute_ns=5
+`, &schema.Manifest{Ranks: 1, EndNs: 91, Counts: schema.Counts{Calls: 3, Collectives: 1},
+		Collectives: map[string]int64{"MPI_Barrier": 1}}), ExportOptions{})
+	want := []string{"d:1:1:1:0", "1:0:0:0.000000010", "10:0:0:0:1:0:0:0:0:1", "1:0:0:0.000000005", ""}
+	texts := []string{"Collectives without a communicator that were left out: 1."}
+	if d := cmp.Diff(want, records(text)) + cmp.Diff(texts, notes); d != "" {
+		t.Error(d)
+	}
+}

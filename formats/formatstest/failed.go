@@ -36,22 +36,28 @@ messages src=0 dst=1 comm=0 tag=8 bytes=50 send_seq=2 send_start_ns=30 send_end_
 // WriteFailed writes the run failed and returns its folder.
 func WriteFailed(t *testing.T) string {
 	t.Helper()
+	return WriteRows(t, failed, &schema.Manifest{Ranks: 2, EndNs: 91,
+		Counts: schema.Counts{Calls: 13, Messages: 2, MessageBytes: 81}})
+}
+
+// WriteRows writes a run of one epoch with these rows, which end all ranks properly, and returns its folder. The
+// manifest has the number of ranks, the end and the counts.
+func WriteRows(t *testing.T, rows string, m *schema.Manifest) string {
+	t.Helper()
 	store := t.TempDir()
-	out, err := writer.Create(store, "failed", writer.Options{Check: true})
+	out, err := writer.Create(store, "rows", writer.Options{Check: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer out.Abort()
-	for _, b := range schematest.ParseRows(t, failed) {
+	for _, b := range schematest.ParseRows(t, rows) {
 		if err := out.Write(0, b); err != nil {
 			t.Fatal(err)
 		}
 	}
-	m := &schema.Manifest{Ranks: 2, TimeOrigin: "measured", ComputeClock: "cpu", Record: "all", Hash: "none",
-		Ended: "finalized", EndNs: 91, Epochs: 1,
-		Counts: schema.Counts{Calls: 13, Messages: 2, MessageBytes: 81}}
+	m.TimeOrigin, m.ComputeClock, m.Record, m.Hash, m.Ended, m.Epochs = "measured", "cpu", "all", "none", "finalized", 1
 	if err := out.Commit(t.Context(), m); err != nil {
 		t.Fatal(err)
 	}
-	return filepath.Join(store, "failed")
+	return filepath.Join(store, "rows")
 }
