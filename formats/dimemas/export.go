@@ -9,6 +9,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/commq/commq/formats/spill"
@@ -199,11 +200,18 @@ func (x *exporter) mark(e *schema.Event) error {
 	if err := x.burst(e.Rank); err != nil {
 		return err
 	}
-	var kind, value uint64
-	if n, err := fmt.Sscanf(e.Label, "%d:%d", &kind, &value); err == nil && n == 2 {
+	if kind, value, ok := eventOf(e.Label); ok {
 		return x.write(e.Rank, fmt.Sprintf("20:%d:0:%d:%d", e.Rank, kind, value))
 	}
 	return nil
+}
+
+// eventOf returns the type and value of an event, which a mark has as its label, TYPE:VALUE; false for other labels.
+func eventOf(label string) (kind, value uint64, ok bool) {
+	first, second, ok := strings.Cut(label, ":")
+	kind, err := strconv.ParseUint(first, 10, 64)
+	value, other := strconv.ParseUint(second, 10, 64)
+	return kind, value, ok && err == nil && other == nil
 }
 
 // recordsOf returns the records of a row itself.

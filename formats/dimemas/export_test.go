@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -212,5 +213,24 @@ events rank=0 seq=2 call=MPI_Finalize start_ns=90 end_ns=91 compute_ns=5
 	texts := []string{"Collectives without a communicator that were left out: 1."}
 	if d := cmp.Diff(want, records(text)) + cmp.Diff(texts, notes); d != "" {
 		t.Error(d)
+	}
+}
+
+// Only a mark whose whole label is TYPE:VALUE is an event.
+func TestExportOfMarks(t *testing.T) {
+	for label, want := range map[string]string{"7:8": "20:0:0:7:8", "7:8:9": "", "7:8step": "", "7": "", ":8": "",
+		"-7:8": "", "step": "", "0:18446744073709551615": "20:0:0:0:18446744073709551615", "7:18446744073709551616": ""} {
+		rows := fmt.Sprintf(`
+ranks rank=0 events=2 ended=finalized
+comms comm=0 comm_rank=0 world_rank=0
+events rank=0 seq=0 call=commq_mark start_ns=10 end_ns=10 compute_ns=5 label=%s
+events rank=0 seq=1 call=MPI_Finalize start_ns=90 end_ns=91 compute_ns=5
+`, label)
+		text, _ := exported(t, formatstest.WriteRows(t, rows, &schema.Manifest{Ranks: 1, EndNs: 91,
+			Counts: schema.Counts{Calls: 2}}), ExportOptions{})
+		got := slices.DeleteFunc(records(text), func(l string) bool { return !strings.HasPrefix(l, "20:") })
+		if strings.Join(got, " ") != want {
+			t.Errorf("%q becomes %q, want %q", label, got, want)
+		}
 	}
 }
