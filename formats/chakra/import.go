@@ -280,7 +280,8 @@ func (j *job) placeGroups() {
 }
 
 // addComm adds a communicator with the members that have a trace. One of all ranks that no trace lists is communicator
-// 0; a listed one (own) may be another one of all ranks, whose collectives have an order of their own.
+// 0; a listed one (own) may be another one of all ranks, whose collectives have an order of their own. A group without
+// such members is none of the run's.
 func (j *job) addComm(name, description string, members []int32, own bool) {
 	members = slices.DeleteFunc(slices.Clone(members), func(r int32) bool { return r < 0 || int(r) >= len(j.ranks) })
 	seen := map[int32]bool{}
@@ -293,8 +294,10 @@ func (j *job) addComm(name, description string, members []int32, own bool) {
 		return
 	}
 	c := &comm{id: int32(len(j.comms)), name: cmp.Or(description, name), ranks: members}
-	j.comms = append(j.comms, c)
 	j.byName[name] = c
+	if len(members) > 0 {
+		j.comms = append(j.comms, c)
+	}
 }
 
 // commOf returns the communicator of an operation, nil if its rank is not a member. Messages name world ranks, so that

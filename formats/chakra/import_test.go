@@ -428,3 +428,21 @@ func generated(t *testing.T, u *run.Untimed) int64 {
 	}
 	return int64(events.Len())
 }
+
+// A group of ranks without traces is none of the run's; those after it have the next numbers.
+func TestGroupWithoutRanks(t *testing.T) {
+	list := made{id: 9, kind: metadataNode, inputs: `['[{"pg_name": "4", "ranks": [5, 6]}, {"pg_name": "5", "ranks": [1, 0]}]']`}
+	barrier := func(id uint64, group string) made {
+		return made{id: id, kind: collNode, attrs: [][]byte{number("comm_type", 9), attr("pg_name", attrString, 0, group)}}
+	}
+	r, err := imported(t, Options{}, file(list, barrier(1, "5"), barrier(2, "4")), file(list, barrier(1, "5")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := rows(r)
+	for _, want := range []string{"0.0 Ibarrier comm=1 instance=0", "1.0 Ibarrier comm=1 instance=0", "comm 1 5: 0 is 1"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %s in\n%s", want, got)
+		}
+	}
+}

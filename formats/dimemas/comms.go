@@ -39,11 +39,14 @@ type rootFrom struct {
 // there is one.
 type comms struct {
 	list []*comm
-	// defined maps the numbers of definitions in the file to ids. keys does the same for messages between tasks that
-	// are not members of the communicator they name, which Dimemas allows.
+	// defined maps the numbers of definitions in the file to ids, those of definitions without tasks to nobody. keys does
+	// the same for messages between tasks that are not members of the communicator they name, which Dimemas allows.
 	defined, keys map[int32]int32
 	ranks         int
 }
+
+// nobody stands for communicators without members, which a run does not have.
+const nobody = -1
 
 func newComms(t *trace) *comms {
 	c := &comms{defined: map[int32]int32{}, keys: map[int32]int32{}, ranks: len(t.tasks)}
@@ -53,6 +56,10 @@ func newComms(t *trace) *comms {
 		if !world && isIdentity(g.tasks, c.ranks) {
 			c.defined[int32(g.id)] = 0
 			world = true
+			continue
+		}
+		if len(g.tasks) == 0 {
+			c.defined[int32(g.id)] = nobody
 			continue
 		}
 		x := &comm{members: g.tasks, rankOf: make(map[int32]int32, len(g.tasks))}
@@ -93,7 +100,7 @@ func (c *comm) rank(task int32) (int32, bool) {
 
 // forMessage returns the communicator of a message between two tasks, from its number in the file.
 func (c *comms) forMessage(number, a, b int32) int32 {
-	if id, ok := c.defined[number]; ok {
+	if id, ok := c.defined[number]; ok && id != nobody {
 		_, aIn := c.list[id].rank(a)
 		_, bIn := c.list[id].rank(b)
 		if aIn && bIn {
@@ -116,7 +123,11 @@ func (c *comms) forCollective(number, task int32) (int32, error) {
 		return 0, fmt.Errorf("communicator %d is not defined; want a line d:1:%d:n:task:... before the records",
 			number, number)
 	}
-	if _, ok := c.list[id].rank(task); !ok {
+	member := false
+	if id != nobody {
+		_, member = c.list[id].rank(task)
+	}
+	if !member {
 		return 0, fmt.Errorf("task %d is no member of communicator %d", task, number)
 	}
 	return id, nil

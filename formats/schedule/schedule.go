@@ -88,7 +88,7 @@ type channel struct{ comm, tag int32 }
 type reader struct {
 	o         Options
 	run       *run.Run
-	place     []map[int32]int // by communicator and world rank; nil for those that are MPI_COMM_WORLD's
+	comms     map[int32]*comm // by id, of which a run may lack some
 	ranks     []rankState
 	tags      map[channel]int32
 	parts     map[rowKey][]schema.Part
@@ -97,6 +97,20 @@ type reader struct {
 	do        func(*Action) error
 	// noParts means that collectives moved bytes, possibly unknown ones, but no collective has its bytes by peer.
 	noParts bool
+}
+
+// comm is a communicator.
+type comm struct {
+	*run.Comm
+	place map[int32]int // by world rank; nil if the two are the same
+}
+
+// placeOf returns the place of a world rank in the communicator.
+func (c *comm) placeOf(world int32) int {
+	if c.place == nil {
+		return int(world)
+	}
+	return c.place[world]
 }
 
 // rankState has the open requests of a rank.
@@ -184,15 +198,16 @@ func movesUnevenly(ctx context.Context, dir string) (moves bool, err error) {
 
 // places notes where each rank is in its communicators.
 func (x *reader) places() {
+	x.comms = make(map[int32]*comm, len(x.run.Comms))
 	for i := range x.run.Comms {
-		var places map[int32]int
-		if c := &x.run.Comms[i]; !isWorld(c, len(x.ranks)) {
-			places = make(map[int32]int, len(c.Members))
+		c := &comm{Comm: &x.run.Comms[i]}
+		if !isWorld(c.Comm, len(x.ranks)) {
+			c.place = make(map[int32]int, len(c.Members))
 			for place, world := range c.Members {
-				places[world] = place
+				c.place[world] = place
 			}
 		}
-		x.place = append(x.place, places)
+		x.comms[c.ID] = c
 	}
 }
 
@@ -346,11 +361,15 @@ func (x *reader) own(e *schema.Event) error {
 
 // constructor makes a call that all ranks of a communicator make together a barrier.
 func (x *reader) constructor(e *schema.Event) error {
-	if e.Instance == null64 || x.leavesOut(e) {
+	if e.Instance == null64 {
 		return nil
 	}
+	c, err := x.commOf(e)
+	if err != nil || x.leavesOut(e, c) {
+		return err
+	}
 	x.notes["Calls that all ranks of a communicator make together, such as MPI_Comm_split, written as MPI_Barrier"]++
-	return x.together(e, schema.CallBarrier)
+	return x.together(e, c, schema.CallBarrier)
 }
 
 // tag returns the number of a tag of a communicator.
@@ -431,12 +450,24 @@ func (x *reader) recv(e *schema.Event, immediate bool, done int64) error {
 	return x.do(&a)
 }
 
-// leavesOut reports whether a collective call is left out, and counts it.
-func (x *reader) leavesOut(e *schema.Event) bool {
+// commOf returns the communicator of a row, nil if nobody knows it.
+func (x *reader) commOf(e *schema.Event) (*comm, error) {
+	if e.Comm == null32 {
+		return nil, nil
+	}
+	c := x.comms[e.Comm]
+	if c == nil {
+		return nil, fmt.Errorf("rank %d, seq %d: communicator %d is not in the table comms", e.Rank, e.Seq, e.Comm)
+	}
+	return c, nil
+}
+
+// leavesOut reports whether a collective call on a communicator is left out, and counts it.
+func (x *reader) leavesOut(e *schema.Event, c *comm) bool {
 	switch {
 	case schema.Refused(e.ErrorClass):
 		x.notes["Collectives that returned an error and were left out"]++
-	case e.Comm == null32 || x.run.Comms[e.Comm].Inter || x.run.Comms[e.Comm].HasOutside:
+	case c == nil || c.Inter || c.HasOutside:
 		x.notes["Collectives without a communicator, or not of one group of ranks of the run, that were left out"]++
 	default:
 		return false
@@ -446,15 +477,16 @@ func (x *reader) leavesOut(e *schema.Event) bool {
 
 // collective passes on a collective call, as it is or as its messages.
 func (x *reader) collective(e *schema.Event, call schema.CallID) error {
-	if x.leavesOut(e) {
-		return nil
+	c, err := x.commOf(e)
+	if err != nil || x.leavesOut(e, c) {
+		return err
 	}
-	return x.together(e, call)
+	return x.together(e, c, call)
 }
 
 // together passes on a call that all ranks of a communicator make, as the collective call or as its messages.
-func (x *reader) together(e *schema.Event, call schema.CallID) error {
-	c := x.callOf(e, call)
+func (x *reader) together(e *schema.Event, on *comm, call schema.CallID) error {
+	c := x.callOf(e, on, call)
 	if x.o.Keep != nil && x.o.Keep(c) {
 		a := Action{Kind: CollectiveCall, Rank: e.Rank, Call: c}
 		if !c.Blocking {
@@ -491,16 +523,15 @@ func (x *reader) together(e *schema.Event, call schema.CallID) error {
 }
 
 // callOf returns the collective call of a row.
-func (x *reader) callOf(e *schema.Event, call schema.CallID) *Collective {
-	comm := &x.run.Comms[e.Comm]
+func (x *reader) callOf(e *schema.Event, on *comm, call schema.CallID) *Collective {
 	op := call.Operation()
 	if op == 0 {
 		op = schema.CallBarrier
 	}
-	c := &Collective{Op: op, Blocking: e.Request == null64, Comm: e.Comm, Name: comm.Name, Members: comm.Members,
-		Me: x.placeOf(e.Comm, e.Rank), NoParts: x.noParts}
+	c := &Collective{Op: op, Blocking: e.Request == null64, Comm: e.Comm, Name: on.Name, Members: on.Members,
+		Me: on.placeOf(e.Rank), NoParts: x.noParts}
 	if e.RootWorld != null32 {
-		c.Root = x.placeOf(e.Comm, e.RootWorld)
+		c.Root = on.placeOf(e.RootWorld)
 	} else if op.Is(schema.FactRooted) {
 		c.Root = -1
 	}
@@ -510,16 +541,8 @@ func (x *reader) callOf(e *schema.Event, call schema.CallID) *Collective {
 		if c.SendTo == nil {
 			c.SendTo, c.RecvFrom = make([]int64, len(c.Members)), make([]int64, len(c.Members))
 		}
-		place := x.placeOf(e.Comm, p.PeerWorld)
+		place := on.placeOf(p.PeerWorld)
 		c.SendTo[place], c.RecvFrom[place] = max(p.SendBytes, 0), max(p.RecvBytes, 0)
 	}
 	return c
-}
-
-// placeOf returns the place of a world rank in a communicator.
-func (x *reader) placeOf(comm, world int32) int {
-	if x.place[comm] == nil {
-		return int(world)
-	}
-	return x.place[comm][world]
 }

@@ -145,6 +145,39 @@ func TestConstructors(t *testing.T) {
 	}
 }
 
+// Communicators are found by their ids, which may have gaps; one that the run does not have is an error.
+func TestIDsWithGaps(t *testing.T) {
+	dir := formatstest.WriteRows(t, `
+ranks rank=0 events=2 ended=finalized
+ranks rank=1 events=2 ended=finalized
+comms comm=0 comm_rank=0 world_rank=0
+comms comm=0 comm_rank=1 world_rank=1
+comms comm=2 comm_rank=0 world_rank=1
+comms comm=2 comm_rank=1 world_rank=0
+events rank=0 seq=0 call=MPI_Bcast start_ns=10 end_ns=11 compute_ns=5 comm=2 instance=0 root_world=1 send_bytes=0 recv_bytes=7
+events rank=0 seq=1 call=MPI_Finalize start_ns=90 end_ns=91 compute_ns=5
+events rank=1 seq=0 call=MPI_Bcast start_ns=10 end_ns=11 compute_ns=5 comm=2 instance=0 root_world=1 send_bytes=7 recv_bytes=0
+events rank=1 seq=1 call=MPI_Finalize start_ns=90 end_ns=91 compute_ns=5
+`, &schema.Manifest{Ranks: 2, EndNs: 91, Counts: schema.Counts{Calls: 4, Collectives: 1},
+		Collectives: map[string]int64{"MPI_Bcast": 1}})
+	var got []string
+	_, _, err := Each(t.Context(), dir, Options{}, func(a *Action) error {
+		if a.Kind == Send || a.Kind == Recv {
+			got = append(got, fmt.Sprintf("%d: %t %d with %d", a.Rank, a.Kind == Send, a.Bytes, a.Peer))
+		}
+		return nil
+	})
+	if d := cmp.Diff([]string{"0: false 7 with 1", "1: true 7 with 0"}, got); d != "" || err != nil {
+		t.Errorf("%s%v", d, err)
+	}
+	e := event(schema.CallBarrier, null64, null64)
+	e.Rank, e.Seq, e.Comm = 3, 7, 5
+	const want = "rank 3, seq 7: communicator 5 is not in the table comms"
+	if err := (&reader{}).collective(&e, schema.CallBarrier); err == nil || err.Error() != want {
+		t.Errorf("%v; want %s", err, want)
+	}
+}
+
 // A run without parts either has none because its collectives moved nothing, which are no messages, or because nobody
 // knows who got what, which are even shares.
 func TestRunsWithoutParts(t *testing.T) {
