@@ -140,18 +140,20 @@ func (l *layout) placeComms() error {
 		if err != nil {
 			return err
 		}
-		switch {
-		case d.inter:
-			b, err := l.worldRanks(d, d.other)
-			if err != nil {
+		var b []int32
+		if d.inter {
+			if b, err = l.worldRanks(d, d.other); err != nil {
 				return err
 			}
-			if len(a) > 0 && len(b) > 0 && slices.Min(b) < slices.Min(a) {
+		}
+		switch {
+		case len(a) == 0, d.inter && len(b) == 0:
+			l.skipped["communicators without members, or with a group without any"]++
+		case d.inter:
+			if slices.Min(b) < slices.Min(a) {
 				a, b = b, a
 			}
 			l.add(d, timed.NewComm(schema.CommInter, a, b))
-		case len(a) == 0:
-			l.skipped["communicators without members"]++
 		case !taken && slices.Equal(a, world.Groups[0]):
 			taken = true
 			l.commOf[d.id] = world

@@ -366,3 +366,12 @@ func TestRowsOfStartall(t *testing.T) {
 		}
 	}
 }
+
+// TestEmptyGroup: no record can be on an intercommunicator of which one group has no members.
+func TestEmptyGroup(t *testing.T) {
+	anchor := written(t, library(t), "job 2\ngroup 3\ngroup 4 0 1\nintercomm 7 half 3 4 0\n"+
+		"0 10-20 MPI_Barrier collective_begin ; collective_end 0 7 - 0 0\n")
+	if _, err := imported(t, anchor, Options{}); err == nil || !strings.HasSuffix(err.Error(), "communicator 7 is not defined") {
+		t.Error(err)
+	}
+}
