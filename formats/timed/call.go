@@ -68,7 +68,7 @@ type Ending struct {
 	Received, Collected bool
 	// Lost means that no call of the trace completed the request.
 	Lost bool
-	// Cancelled means that the operation was cancelled: a receive got no message.
+	// Cancelled means that the operation was cancelled: a receive got no message, or a send sent none.
 	Cancelled bool
 	Got       Outcome
 }

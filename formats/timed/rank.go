@@ -307,10 +307,14 @@ func (r *rankReader) end(c *Call, x *Ending, reader int) {
 	case x.Collected:
 		x.Got.Collect(&s.row)
 	}
+	s.cancelled = s.cancelled || x.Cancelled
+	if s.row.Class == int16(schema.ClassSend) && s.cancelled {
+		s.row.SendBytes = null64
+	}
 	if s.row.Class != int16(schema.ClassRecv) && !x.Received {
 		return
 	}
-	if s.cancelled = x.Cancelled; s.cancelled {
+	if s.cancelled {
 		s.row.RecvPeer, s.row.RecvWorld, s.row.RecvTag, s.row.RecvBytes = null32, null32, null32, null64
 	} else {
 		s.received = true

@@ -258,11 +258,11 @@ func (s *shard) addParts(parts *schema.Parts, x *slot, c *Comm) {
 	}
 }
 
-// addSend appends the send of a row, if it has one.
+// addSend appends the send of a row, if it has one that was not cancelled.
 func addSend(sends []match.Send, x *slot) []match.Send {
 	row := &x.row
 	class := schema.Class(row.Class)
-	if row.SendWorld != null32 && (class == schema.ClassSend || class == schema.ClassSendrecv) {
+	if row.SendWorld != null32 && !x.cancelled && (class == schema.ClassSend || class == schema.ClassSendrecv) {
 		sends = append(sends, match.Send{Channel: match.Channel{Comm: row.Comm, Src: row.Rank, Dst: row.SendWorld,
 			Tag: row.SendTag, Part: x.pair.Sent}, Datatype: row.SendDatatype, Count: row.SendCount, Buffer: null64, Seq: row.Seq,
 			StartNs: row.StartNs, EndNs: row.EndNs, Bytes: row.SendBytes, Callsite: row.Callsite})
