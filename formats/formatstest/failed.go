@@ -1,6 +1,7 @@
 package formatstest
 
 import (
+	"cmp"
 	"path/filepath"
 	"testing"
 
@@ -40,8 +41,8 @@ func WriteFailed(t *testing.T) string {
 		Counts: schema.Counts{Calls: 13, Messages: 2, MessageBytes: 81}})
 }
 
-// WriteRows writes a run of one epoch with these rows, which end all ranks properly, and returns its folder. The
-// manifest has the number of ranks, the end and the counts.
+// WriteRows writes a run of one epoch with these rows and returns its folder. The manifest has the number of ranks, the
+// end, the counts, and how the run ended if that is not finalized.
 func WriteRows(t *testing.T, rows string, m *schema.Manifest) string {
 	t.Helper()
 	store := t.TempDir()
@@ -55,7 +56,8 @@ func WriteRows(t *testing.T, rows string, m *schema.Manifest) string {
 			t.Fatal(err)
 		}
 	}
-	m.TimeOrigin, m.ComputeClock, m.Record, m.Hash, m.Ended, m.Epochs = "measured", "cpu", "all", "none", "finalized", 1
+	m.TimeOrigin, m.ComputeClock, m.Record, m.Hash, m.Epochs = "measured", "cpu", "all", "none", 1
+	m.Ended = cmp.Or(m.Ended, schema.EndedNames[schema.EndedFinalized])
 	if err := out.Commit(t.Context(), m); err != nil {
 		t.Fatal(err)
 	}

@@ -125,7 +125,6 @@ func (x *exporter) export(ctx context.Context, dir string) error {
 	for rank, n := range x.threads {
 		for thread := range n {
 			t := &track{id: uint64(rank) + uint64(thread)*uint64(x.m.Ranks)}
-			t.frames = nil
 			t.path = filepath.Join(files, fmt.Sprint(t.id, ".evt"))
 			x.tracks[trackKey{thread, int32(rank)}] = t
 			x.order = append(x.order, t)
@@ -146,8 +145,8 @@ func (x *exporter) export(ctx context.Context, dir string) error {
 		return err
 	}
 	for _, t := range x.order {
-		for n := len(t.frames) - 1; n >= 0; n-- {
-			t.number(evtLeave, t.end, uint64(x.sites[t.frames[n]].region))
+		if !t.open { // else a reader would take the end of a frame for that of the call
+			x.leave(t, 0)
 		}
 		// Readers want a file of local definitions too, though there are none.
 		local := chunked{path: strings.TrimSuffix(t.path, ".evt") + ".def"}
@@ -253,6 +252,10 @@ func (x *exporter) row(e *schema.Event) error {
 	if t == nil {
 		return fmt.Errorf("rank %d, seq %d: thread %d is not in the table ranks", e.Rank, e.Seq, e.Thread)
 	}
+	if t.open {
+		x.counts["Calls that never returned, though others of their thread follow: they end where the next begins"]++
+		t.number(evtLeave, e.StartNs, t.region)
+	}
 	x.walk(t, e)
 	region := uint64(x.callRegion(e.Call, e.Class))
 	t.number(evtEnter, e.StartNs, region)
@@ -274,7 +277,7 @@ func (x *exporter) row(e *schema.Event) error {
 	if e.EndNs != null64 {
 		t.number(evtLeave, end, region)
 	}
-	t.end = end
+	t.end, t.region, t.open = end, region, e.EndNs == null64
 	return t.err
 }
 
@@ -289,13 +292,18 @@ func (x *exporter) walk(t *track, e *schema.Event) {
 	for same < len(path) && same < len(t.frames) && path[same] == t.frames[same] {
 		same++
 	}
-	for n := len(t.frames) - 1; n >= same; n-- {
-		t.number(evtLeave, t.end, uint64(x.sites[t.frames[n]].region))
-	}
+	x.leave(t, same)
 	for _, s := range path[same:] {
 		t.number(evtEnter, e.StartNs, uint64(x.sites[s].region))
 	}
 	t.frames = path
+}
+
+// leave leaves the frames of the last call's path but for the outermost ones.
+func (x *exporter) leave(t *track, outermost int) {
+	for n := len(t.frames) - 1; n >= outermost; n-- {
+		t.number(evtLeave, t.end, uint64(x.sites[t.frames[n]].region))
+	}
 }
 
 // records writes the records of a call: what it sends, posts and takes part in.

@@ -190,3 +190,41 @@ func TestFailedCallsThereAndBack(t *testing.T) {
 		t.Error(d)
 	}
 }
+
+// backAgain exports a run of these rows, and returns what an import makes of the trace and the notes of the export.
+func backAgain(t *testing.T, rows string, m *schema.Manifest) (map[string]string, []string) {
+	t.Helper()
+	out := filepath.Join(t.TempDir(), "trace")
+	notes, err := Export(t.Context(), formatstest.WriteRows(t, rows, m), out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	is, err := imported(t, filepath.Join(out, ExportName), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return formatstest.Tables(is), notes
+}
+
+// A call that never returned comes back as one, also below frames; one that others follow ends where the next begins.
+func TestCallsThatNeverReturned(t *testing.T) {
+	got, notes := backAgain(t, `
+ranks rank=0 events=3 ended=killed
+comms comm=0 comm_rank=0 world_rank=0
+callsites id=0 function=main
+callsites id=1 parent=0 function=solve
+events rank=0 seq=0 call=MPI_Barrier start_ns=10 comm=0 instance=0 send_bytes=0 recv_bytes=0 compute_ns=5 callsite=1
+events rank=0 seq=1 call=MPI_Barrier start_ns=20 end_ns=30 comm=0 instance=1 send_bytes=0 recv_bytes=0 compute_ns=5 callsite=0
+events rank=0 seq=2 call=MPI_Barrier start_ns=40 comm=0 instance=2 send_bytes=0 recv_bytes=0 compute_ns=5 callsite=1
+`, &schema.Manifest{Ranks: 1, EndNs: 30, Ended: "killed", Callsites: true, Stack: 2,
+		Counts:      schema.Counts{Calls: 3, Collectives: 3, InProgress: 2},
+		Collectives: map[string]int64{"MPI_Barrier": 3}})
+	rows := `0.0 Barrier comm=0 sent=0 received=0 instance=0 [10-20]
+0.1 Barrier comm=0 sent=0 received=0 instance=1 [20-30] compute=0
+0.2 Barrier comm=0 sent=0 received=0 instance=2 [40--] compute=10
+`
+	texts := []string{"Calls that never returned, though others of their thread follow: they end where the next begins: 1."}
+	if d := cmp.Diff(rows, got["rows"]) + cmp.Diff(texts, notes); d != "" {
+		t.Error(d)
+	}
+}

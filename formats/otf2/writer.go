@@ -136,6 +136,8 @@ type track struct {
 	events uint64
 	frames []int32 // sites that were entered
 	end    int64   // of the last call
+	open   bool    // the last call never returned
+	region uint64  // of the last call
 }
 
 // event writes an event. single is for records of one number, which have no length.
