@@ -333,11 +333,11 @@ func (x *exporter) records(t *track, e *schema.Event, end int64) {
 	switch {
 	case (class == schema.ClassRecv || class == schema.ClassSendrecv) && posts && (e.RecvWorld != null32 ||
 		e.SendWorld == null32):
-		t.number(evtIrecvRequest, e.StartNs, uint64(e.Request))
+		t.number(evtIrecvRequest, e.StartNs, otherRequest(e))
 	case (class == schema.ClassRecv || class == schema.ClassSendrecv) && e.RecvWorld != null32:
 		t.event(evtRecv, end, false, received(e))
 	case class == schema.ClassCollective && posts:
-		t.event(evtNBCRequest, e.StartNs, false, new(record).uint64(uint64(e.Request)))
+		t.event(evtNBCRequest, e.StartNs, false, new(record).uint64(otherRequest(e)))
 	// Operations, and calls that make or free communicators or make windows.
 	case class == schema.ClassCollective || e.Instance != null64 || class == schema.ClassComm && e.Comm != null32:
 		if r, ok := x.collective(e); ok {
@@ -351,12 +351,17 @@ func (x *exporter) records(t *track, e *schema.Event, end int64) {
 	}
 }
 
+// sendRequest and otherRequest are the numbers of a row's request in a trace, of its send and of its receive or
+// collective operation: MPI_Isendrecv has one request for both, and a trace has one for each.
+func sendRequest(e *schema.Event) uint64  { return 2 * uint64(e.Request) }
+func otherRequest(e *schema.Event) uint64 { return sendRequest(e) + 1 }
+
 // sent writes what a row sends.
 func (t *track) sent(e *schema.Event) {
 	r := new(record).uint32(uint32(e.SendPeer)).uint32(uint32(e.Comm)).uint32(uint32(e.SendTag)).
 		uint64(uint64(max(e.SendBytes, 0)))
 	if e.Request != null64 {
-		t.event(evtIsend, e.StartNs, false, r.uint64(uint64(e.Request)))
+		t.event(evtIsend, e.StartNs, false, r.uint64(sendRequest(e)))
 	} else {
 		t.event(evtSend, e.StartNs, false, r)
 	}
@@ -369,13 +374,13 @@ func received(e *schema.Event) *record {
 
 // complete writes that a request is completed.
 func (x *exporter) complete(t *track, e *schema.Event, at int64) {
-	id := uint64(e.Request)
+	id := otherRequest(e)
 	class := schema.Class(e.Class)
 	if c := x.comms[e.Comm]; c != nil && c.outside {
 		return
 	}
 	if (class == schema.ClassSend || class == schema.ClassSendrecv) && e.SendWorld != null32 {
-		t.number(evtIsendComplete, at, id)
+		t.number(evtIsendComplete, at, sendRequest(e))
 	}
 	switch {
 	case (class == schema.ClassRecv || class == schema.ClassSendrecv) && e.RecvWorld != null32:

@@ -228,3 +228,27 @@ events rank=0 seq=2 call=MPI_Barrier start_ns=40 comm=0 instance=2 send_bytes=0 
 		t.Error(d)
 	}
 }
+
+// MPI_Isendrecv, which has one request for two messages, comes back with both.
+func TestIsendrecv(t *testing.T) {
+	rows, want := "", ""
+	for rank := range 2 {
+		rows += fmt.Sprintf(`ranks rank=%[1]d events=3 ended=finalized
+comms comm=0 comm_rank=%[1]d world_rank=%[1]d
+events rank=%[1]d seq=0 call=MPI_Isendrecv start_ns=10 end_ns=15 comm=0 send_peer=%[2]d send_world=%[2]d send_tag=5 send_bytes=8 recv_peer=%[2]d recv_world=%[2]d recv_tag=5 recv_bytes=8 posted_any=0 proc_null=0 request=1 done_seq=1 compute_ns=5
+events rank=%[1]d seq=1 call=MPI_Wait start_ns=20 end_ns=30 request=1 compute_ns=5
+events rank=%[1]d seq=2 call=MPI_Finalize start_ns=90 end_ns=91 compute_ns=60
+messages src=%[1]d dst=%[2]d comm=0 tag=5 bytes=8 send_seq=0 send_start_ns=10 send_end_ns=15 recv_post_seq=0 recv_done_seq=1 recv_post_ns=10 recv_start_ns=20 recv_end_ns=30
+`, rank, 1-rank)
+		want += fmt.Sprintf(`%[1]d.0 Isendrecv comm=0 to=%[2]d stag=5 from=%[2]d rtag=5 sent=8 received=8 request=1 done=1 [10-15]
+%[1]d.1 Wait [20-30] compute=5
+%[1]d.2 Finalize [90-91] compute=60
+`, rank, 1-rank)
+	}
+	got, _ := backAgain(t, rows, &schema.Manifest{Ranks: 2, EndNs: 91,
+		Counts: schema.Counts{Calls: 6, Messages: 2, MessageBytes: 16}})
+	messages := "0.0 -> 1.0 done 1, comm 0 tag 5: 8\n1.0 -> 0.0 done 1, comm 0 tag 5: 8\n"
+	if d := cmp.Diff(want, got["rows"]) + cmp.Diff(messages, got["messages"]); d != "" {
+		t.Error(d)
+	}
+}
