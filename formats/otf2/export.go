@@ -419,11 +419,8 @@ func (x *exporter) collective(e *schema.Event) (*record, bool) {
 
 // writeDefinitions writes the global definitions and the anchor file.
 func (x *exporter) writeDefinitions() error {
-	w := &chunked{path: filepath.Join(x.out, "traces.def")}
-	w.define(defClock, new(record).uint64(1e9).uint64(0).uint64(uint64(x.m.EndNs)+1).uint64(undefined64))
-	// Strings come first; the functions that follow number more of them.
-	var rest []func()
-	later := func(id uint8, r *record) { rest = append(rest, func() { w.define(id, r) }) }
+	var all []definition
+	later := func(id uint8, r *record) { all = append(all, definition{id, r}) }
 	later(6, new(record).uint8(paradigmMPI).uint32(x.text("MPI")).uint8(1))
 	x.defineSystem(later)
 	for i, r := range x.regions {
@@ -431,18 +428,19 @@ func (x *exporter) writeDefinitions() error {
 			uint32(r.line).uint32(r.line).uint32(r.name).uint8(r.role).uint8(r.paradigm).uint32(0))
 	}
 	x.defineComms(later)
+	// The functions above number strings, which come first.
+	first := []definition{{defClock, new(record).uint64(1e9).uint64(0).uint64(uint64(x.m.EndNs) + 1).uint64(undefined64)}}
 	for i, s := range x.strings {
-		w.define(defString, new(record).uint32(uint32(i)).text(s))
+		first = append(first, definition{defString, new(record).uint32(uint32(i)).text(s)})
 	}
-	for _, write := range rest {
-		write()
-	}
+	w := &chunked{path: filepath.Join(x.out, "traces.def")}
+	w.define(append(first, all...))
 	if err := w.close(); err != nil {
 		return err
 	}
 	var a record
 	a.uint8(recordChunkHeader).uint8(littleEndian).text(anchorMagic).uint8(3).uint8(2).uint8(2).uint8(0).uint8(0)
-	a.full64(exportChunk).full64(exportChunk).uint8(substratePosix).uint8(compressionNone)
+	a.full64(exportChunk).full64(uint64(w.chunk())).uint8(substratePosix).uint8(compressionNone)
 	a.full64(uint64(len(x.order))).full64(w.records)
 	a.text("").text(strings.TrimSpace(creator + " " + x.m.Origin.Commq)).text(x.m.Origin.Name)
 	a.Write(make([]byte, 4)) // properties

@@ -252,3 +252,39 @@ messages src=%[1]d dst=%[2]d comm=0 tag=5 bytes=8 send_seq=0 send_start_ns=10 se
 		t.Error(d)
 	}
 }
+
+// Definitions may be longer than a usual chunk, such as the group of a hundred thousand ranks, or here a name.
+func TestLongDefinitions(t *testing.T) {
+	rows := func(length int) string {
+		return fmt.Sprintf(`
+ranks rank=0 events=1 ended=finalized
+comms comm=0 comm_rank=0 world_rank=0
+callsites id=0 function=%s
+events rank=0 seq=0 call=MPI_Finalize start_ns=90 end_ns=91 compute_ns=5 callsite=0
+`, strings.Repeat("f", length))
+	}
+	m := func() *schema.Manifest {
+		return &schema.Manifest{Ranks: 1, EndNs: 91, Callsites: true, Stack: 1, Counts: schema.Counts{Calls: 1}}
+	}
+	for _, length := range []int{exportChunk - 40, exportChunk, 3 * exportChunk} {
+		out := filepath.Join(t.TempDir(), "trace")
+		if _, err := Export(t.Context(), formatstest.WriteRows(t, rows(length), m()), out); err != nil {
+			t.Fatal(err)
+		}
+		is, err := imported(t, filepath.Join(out, ExportName), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := len(is.Callsites[0].Function); n != length {
+			t.Errorf("a name of %d characters, was %d", n, length)
+		}
+		if text, err := exec.Command("otf2-print", "-Werror", filepath.Join(out, ExportName)).CombinedOutput(); err != nil &&
+			!errors.Is(err, exec.ErrNotFound) {
+			t.Errorf("%v\n%.3000s", err, text)
+		}
+	}
+	_, err := Export(t.Context(), formatstest.WriteRows(t, rows(mostChunk), m()), filepath.Join(t.TempDir(), "trace"))
+	if err == nil || !strings.HasSuffix(err.Error(), "traces.def: a record of 16777229 bytes; a chunk has 16777216") {
+		t.Error(err)
+	}
+}

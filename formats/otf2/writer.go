@@ -2,11 +2,14 @@ package otf2
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
+	"fmt"
 	"os"
 )
 
-// exportChunk is the size of the chunks that the export writes, the least that OTF2's library takes.
+// exportChunk is the size of the chunks that the export writes, the least that OTF2's library takes. Definitions may need
+// larger ones, up to mostChunk.
 const exportChunk = 256 << 10
 
 // record builds a record's content.
@@ -56,6 +59,7 @@ func (r *record) text(s string) *record {
 // there may be as many as locations.
 type chunked struct {
 	path    string
+	size    int // of a chunk; 0 means exportChunk
 	data    []byte
 	records uint64
 	first   uint64 // number of the first record of the chunk
@@ -63,9 +67,16 @@ type chunked struct {
 	err     error
 }
 
+// chunk returns the size of a chunk.
+func (w *chunked) chunk() int { return cmp.Or(w.size, exportChunk) }
+
 // put appends bytes that stay together, as this many records.
 func (w *chunked) put(b []byte, records int) {
-	if len(w.data)+len(b)+1 > exportChunk { // one byte for the mark of the end
+	if chunkHeader+len(b)+1 > w.chunk() { // one byte for the mark of the end
+		w.err = cmp.Or(w.err, fmt.Errorf("%s: a record of %d bytes; a chunk has %d", w.path, len(b), w.chunk()))
+		return
+	}
+	if len(w.data)+len(b)+1 > w.chunk() {
 		w.flush(false)
 	}
 	if len(w.data) == 0 {
@@ -85,7 +96,7 @@ func (w *chunked) flush(last bool) {
 	}
 	binary.LittleEndian.PutUint64(w.data[10:], w.records)
 	if !last {
-		w.data = append(w.data, make([]byte, exportChunk-len(w.data))...)
+		w.data = append(w.data, make([]byte, w.chunk()-len(w.data))...)
 	}
 	mode := os.O_CREATE | os.O_WRONLY | os.O_APPEND
 	if !w.begun {
@@ -110,12 +121,27 @@ func (w *chunked) close() error {
 	return w.err
 }
 
-// define writes a definition.
-func (w *chunked) define(id uint8, r *record) {
-	var all record
-	all.uint8(id)
-	all.sized(r.Bytes())
-	w.put(all.Bytes(), 1)
+// definition is a record of the file of definitions.
+type definition struct {
+	id      uint8
+	content *record
+}
+
+// define writes definitions, in chunks that hold the longest.
+func (w *chunked) define(all []definition) {
+	longest := 0
+	for i := range all {
+		longest = max(longest, all[i].content.Len())
+	}
+	const head = chunkHeader + 10 // number and length of the record
+	for w.size = exportChunk; w.size < head+longest+1 && w.size < mostChunk; w.size *= 2 {
+	}
+	for i := range all {
+		var r record
+		r.uint8(all[i].id)
+		r.sized(all[i].content.Bytes())
+		w.put(r.Bytes(), 1)
+	}
 }
 
 // sized writes the length of a record and its content.
