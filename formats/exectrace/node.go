@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -65,10 +66,10 @@ func valuesOf(raw json.RawMessage, shapes []json.RawMessage, types []string) (v 
 // trace is the contents of a file that are needed.
 type trace struct {
 	*training.Rank
-	pid     int64          // -1 for none
-	own     int32          // world rank by its nodes and groups, -1 for none
-	number  int32          // rank in a group of unknown members, -1 for none
-	groups  map[string]int // by name and ranks
+	pid     int64            // -1 for none
+	own     int32            // world rank by its nodes and groups, -1 for none
+	number  int32            // rank in a group of unknown members, -1 for none
+	groups  map[string][]int // by name: indices of Groups, of other members each
 	moments []moment
 
 	byNumber map[int64]training.Op // operations by the number of their function
@@ -84,7 +85,7 @@ func read(path string) (*trace, error) {
 	}
 	defer f.Close()
 	t := &trace{Rank: &training.Rank{File: path, Device: true}, pid: -1, own: -1, number: -1,
-		groups: map[string]int{}, byNumber: map[int64]training.Op{}}
+		groups: map[string][]int{}, byNumber: map[int64]training.Op{}}
 	if err := jsonstream.Object(f, "nodes", t.node, t.header); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -109,19 +110,23 @@ func (t *trace) node(d *json.Decoder) error {
 		return err
 	}
 	t.Events++
+	var err error
 	switch {
 	case strings.Contains(n.Name, "process_group:init"):
-		t.listed(&n)
+		err = t.listed(&n)
 	case n.Name == "record_param_comms":
-		t.params(&n)
+		err = t.params(&n)
 	case strings.HasPrefix(n.Name, "c10d::"), isBackends(n.Name):
 		t.call(&n)
+	}
+	if err != nil {
+		return fmt.Errorf("node %d (%s): %w", n.ID, n.Name, err)
 	}
 	return nil
 }
 
 // listed takes the list of groups that a process is in.
-func (t *trace) listed(n *node) {
+func (t *trace) listed(n *node) error {
 	var groups []struct {
 		Name        string  `json:"pg_name"`
 		Description string  `json:"pg_desc"`
@@ -130,7 +135,7 @@ func (t *trace) listed(n *node) {
 	}
 	v := n.inputs()
 	if len(v.Values) == 0 || json.Unmarshal([]byte(text(v.Values[0])), &groups) != nil {
-		return
+		return nil
 	}
 	for _, g := range groups {
 		if g.Size < 1 || g.Size > importing.MostRanks {
@@ -141,27 +146,63 @@ func (t *trace) listed(n *node) {
 			t.World = max(t.World, int32(g.Size))
 			g.Ranks = training.Strided(0, 1, g.Size)
 		}
-		t.group(g.Name, g.Description, g.Ranks)
+		if _, err := t.group(g.Name, g.Description, g.Ranks); err != nil {
+			return err
+		}
 	}
+	return nil
 }
 
 // group returns the index of a group, and adds it if it is new.
-func (t *trace) group(name, description string, ranks []int64) int {
-	key := fmt.Sprint(name, ranks)
-	if i, ok := t.groups[key]; ok {
-		return i
+func (t *trace) group(name, description string, ranks []int64) (int, error) {
+	g := training.Group{Name: name, Description: description, Ranks: narrow(ranks)}
+	if len(g.Ranks) < len(ranks) {
+		return training.Unknown, nil
 	}
-	g := training.Group{Name: name, Description: description}
-	for _, r := range ranks {
-		if r < 0 || r >= importing.MostRanks {
-			return training.Unknown
+	if len(g.Ranks) > 0 {
+		t.World = max(t.World, slices.Max(g.Ranks)+1)
+	}
+	for _, i := range t.groups[name] {
+		if slices.Equal(t.Groups[i].Ranks, g.Ranks) {
+			return i, nil
 		}
-		g.Ranks = append(g.Ranks, int32(r))
-		t.World = max(t.World, int32(r)+1)
 	}
-	t.groups[key] = len(t.Groups)
+	if err := t.KeepMembers(&g); err != nil {
+		return training.Unknown, err
+	}
+	t.groups[name] = append(t.groups[name], len(t.Groups))
 	t.Groups = append(t.Groups, g)
-	return len(t.Groups) - 1
+	return len(t.Groups) - 1, nil
+}
+
+// narrow returns world ranks, nil if one of them cannot be one.
+func narrow(ranks []int64) []int32 {
+	list := make([]int32, len(ranks))
+	for i, r := range ranks {
+		if r < 0 || r >= importing.MostRanks {
+			return nil
+		}
+		list[i] = int32(r)
+	}
+	return list
+}
+
+// listedGroup returns the group whose members are known under a name: the first one. false if there is none.
+func (t *trace) listedGroup(name string) (int, bool) {
+	for _, i := range t.groups[name] {
+		if len(t.Groups[i].Ranks) > 0 {
+			return i, true
+		}
+	}
+	return training.Unknown, false
+}
+
+// groupOf returns the group of an operation: the one that is known under its name, else that of the call's own ranks.
+func (t *trace) groupOf(c *call) (int, error) {
+	if i, ok := t.listedGroup(c.pg); ok {
+		return i, nil
+	}
+	return t.group(c.pg, c.desc, c.ranks())
 }
 
 // call has the arguments of record_param_comms, which PyTorch lists one after the other: tensors, number, group, rank
@@ -172,9 +213,13 @@ type call struct {
 	pg, desc  string
 	who       int64 // rank in the group: the root of rooted operations, the other side of messages, else the process
 	in, out   []int64
-	ranks     []int64
 	hasTensor bool
+
+	first, stride, size int64 // of the group's ranks
 }
+
+// ranks returns the ranks of the group by the call itself, nil for none.
+func (c *call) ranks() []int64 { return training.Strided(c.first, c.stride, c.size) }
 
 func (v *values) call() (c call, ok bool) {
 	k := -1
@@ -193,36 +238,39 @@ func (v *values) call() (c call, ok bool) {
 		c.in, c.out = integers(v.Values[k+1]), integers(v.Values[k+2])
 	}
 	if len(v.Values) > k+5 {
-		c.ranks = training.Strided(integer(v.Values[k+3]), integer(v.Values[k+4]), integer(v.Values[k+5]))
+		c.first, c.stride, c.size = integer(v.Values[k+3]), integer(v.Values[k+4]), integer(v.Values[k+5])
 	}
 	return c, true
 }
 
 // params takes a node of record_param_comms: an operation, or a wait for one.
-func (t *trace) params(n *node) {
+func (t *trace) params(n *node) (err error) {
 	in, out := n.inputs(), n.outputs()
 	c, ok := in.call()
 	if !ok {
-		return
+		return nil
 	}
 	if c.name == "wait" {
 		t.moments = append(t.moments, moment{n.ID, c.number, -1})
 		t.setRank(&c)
-		return
+		return nil
 	}
 	op := operation(c.name)
 	op.InSplit, op.OutSplit = c.in, c.out
 	if op.Call == 0 {
-		return
+		return nil
 	}
 	if c.pg != "" {
-		op.Group = t.group(c.pg, c.desc, t.members(c.pg, c.ranks))
+		if op.Group, err = t.groupOf(&c); err != nil {
+			return err
+		}
 	}
 	t.side(&op, &c)
 	t.elements(&op, n, &in, &out, c.hasTensor)
 	t.keep(n, op)
 	t.moments = append(t.moments, moment{n.ID, c.number, len(t.Ops)})
 	t.Ops = append(t.Ops, op)
+	return nil
 }
 
 // keep keeps an operation under the number of its function.
@@ -238,31 +286,21 @@ func operation(name string) training.Op {
 		Peer: training.Unknown, InElements: training.Unknown, OutElements: training.Unknown}
 }
 
-// members returns the ranks of a group: those that the list of groups has under its name, else those of the call.
-func (t *trace) members(name string, ranks []int64) []int64 {
-	for i := range t.Groups {
-		if g := &t.Groups[i]; g.Name == name && len(g.Ranks) > 0 {
-			list := make([]int64, len(g.Ranks))
-			for k, r := range g.Ranks {
-				list[k] = int64(r)
-			}
-			return list
-		}
-	}
-	return ranks
-}
-
 // setRank sets the rank of the process, which its nodes tell as the rank in the group of an operation.
 func (t *trace) setRank(c *call) {
-	var ranks []int64
-	if c.pg != "" {
-		ranks = t.members(c.pg, c.ranks)
-	}
+	who := max(-1, min(c.who, importing.MostRanks))
+	i, listed := t.listedGroup(c.pg)
 	switch {
-	case c.who >= 0 && c.who < int64(len(ranks)):
-		t.own = int32(min(ranks[c.who], importing.MostRanks))
-	case len(ranks) == 0:
-		t.number = int32(max(-1, min(c.who, importing.MostRanks)))
+	case c.pg != "" && listed:
+		if ranks := t.Groups[i].Ranks; who >= 0 && who < int64(len(ranks)) {
+			t.own = ranks[who]
+		}
+	case c.pg != "" && len(c.ranks()) > 0:
+		if who >= 0 && who < c.size {
+			t.own = int32(min(c.first+who*c.stride, importing.MostRanks))
+		}
+	default:
+		t.number = int32(who)
 	}
 }
 

@@ -2,6 +2,7 @@ package kineto
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
 
 	"github.com/commq/commq/formats/importing"
@@ -47,7 +48,9 @@ func load(ctx context.Context, path string, progress func(read, all int64)) (ran
 		if !t.hasRank && len(f.traces) > 1 {
 			t.Rank.Rank, _ = rankOf(filepath.Base(file))
 		}
-		t.join(x)
+		if t.join(x); t.err != nil { // with the groups of the execution trace
+			return nil, how, fmt.Errorf("%s: %w", file, t.err)
+		}
 		t.operations()
 		x.count(t)
 		if dump := f.flights[t.Rank.Rank]; dump != "" {

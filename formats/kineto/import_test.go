@@ -179,6 +179,28 @@ func writeAs(t testing.TB, dir, name, text string) {
 	}
 }
 
+// Groups with more members than any job has are an error, not a matter of memory; one that events name again and again
+// counts once.
+func TestTooManyMembers(t *testing.T) {
+	var events []string
+	for i := range 10 {
+		events = append(events, fmt.Sprintf(`{"ph":"X","cat":"user_annotation","name":"nccl:all_reduce","ts":%d,"dur":1,"args":{`+
+			`"Process Group Name":"g%d","Group size":4194304,"Global rank start":0,"Global rank stride":1}}`, i, i/2))
+	}
+	text := func(events []string) string {
+		return `{"schemaVersion":1,"traceEvents":[` + strings.Join(events, ",") + `]}`
+	}
+	_, err := imported(t, write(t, t.TempDir(), text(events)))
+	const want = `event 9 (nccl:all_reduce): group "g4": the groups of the process have more than 16777216 members together`
+	if err == nil || !strings.Contains(err.Error(), "rank-0.json: byte ") || !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("%v; want %s", err, want)
+	}
+	x, err := read(filepath.Join(write(t, t.TempDir(), text(events[:4])), "rank-0.json"))
+	if err != nil || len(x.Groups) != 2 || len(x.marked) != 4 || x.marked[1].group != 0 || len(x.Groups[1].Ranks) != 4194304 {
+		t.Errorf("%d groups, %v", len(x.Groups), err)
+	}
+}
+
 const allreduce = `"Collective name":"allreduce","dtype":"BFloat16","In msg nelems":1000,"Out msg nelems":1000`
 
 // Kernels become rows on the thread of their stream; what computes meanwhile is compute time of the MPI_Wait, which

@@ -1,6 +1,7 @@
 package kineto
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -59,11 +60,18 @@ type trace struct {
 	asked     []hostCall // c10d::allreduce_
 	kernels   []kernel
 	launches  map[int64]launch // by correlation
-	groups    map[string]int   // by name and ranks
+	strided   map[strides]int  // groups whose ranks are told as strides
+	err       error            // what is wrong with the groups
 	hostBusy  training.Busy    // operators of the program
 	joined    int              // operations to which an execution trace has added
 	kernelled bool             // there are kernels
 	own       bool             // the file has something that only PyTorch's profiler writes
+}
+
+// strides are the ranks of a group as an event tells them.
+type strides struct {
+	name                string
+	first, stride, size int64
 }
 
 // distributed is the description of the job in a trace.
@@ -85,7 +93,7 @@ func read(path string) (*trace, error) {
 		return nil, err
 	}
 	defer f.Close()
-	t := &trace{Rank: &training.Rank{File: path}, pid: -1, launches: map[int64]launch{}, groups: map[string]int{}}
+	t := &trace{Rank: &training.Rank{File: path}, pid: -1, launches: map[int64]launch{}, strided: map[strides]int{}}
 	if err := jsonstream.Object(f, "traceEvents", t.event, t.header); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -110,6 +118,7 @@ func (t *trace) header(key string, d *json.Decoder) error {
 			return err
 		}
 		t.distributed(&x)
+		return t.err
 	case "baseTimeNanoseconds":
 		var n int64
 		if err := d.Decode(&n); err != nil {
@@ -150,15 +159,34 @@ func (t *trace) group(name, description string, ranks []int64) int {
 			continue
 		}
 		if len(g.Ranks) == 0 {
-			g.Ranks = narrow(ranks)
+			t.setMembers(g, ranks)
 		}
-		if g.Description == "" {
-			g.Description = description
-		}
+		g.Description = cmp.Or(g.Description, description)
 		return i
 	}
-	t.Groups = append(t.Groups, training.Group{Name: name, Description: description, Ranks: narrow(ranks)})
+	t.Groups = append(t.Groups, training.Group{Name: name, Description: description})
+	t.setMembers(&t.Groups[len(t.Groups)-1], ranks)
 	return len(t.Groups) - 1
+}
+
+// setMembers sets the ranks of a group.
+func (t *trace) setMembers(g *training.Group, ranks []int64) {
+	g.Ranks = narrow(ranks)
+	if err := t.KeepMembers(g); err != nil {
+		g.Ranks, t.err = nil, err
+	}
+}
+
+// stridedGroup returns the index of a group whose ranks are told as strides; events tell those of a group again and
+// again.
+func (t *trace) stridedGroup(at strides, description string) int {
+	i, ok := t.strided[at]
+	if !ok {
+		i = t.group(at.name, description, training.Strided(at.first, at.stride, at.size))
+		t.strided[at] = i
+	}
+	t.Groups[i].Description = cmp.Or(t.Groups[i].Description, description)
+	return i
 }
 
 func narrow(ranks []int64) (list []int32) {
@@ -203,7 +231,9 @@ func (t *trace) event(d *json.Decoder) error {
 		length = 0
 	}
 	length = min(length, mostLength)
-	t.take(&e, start, start+length)
+	if t.take(&e, start, start+length); t.err != nil {
+		return fmt.Errorf("event %d (%s): %w", t.Events, e.Name, t.err)
+	}
 	return nil
 }
 
@@ -296,11 +326,12 @@ func (t *trace) call(e *event, a *arguments, call schema.CallID, start, end int6
 		in: integer(a.In, training.Unknown), out: integer(a.Out, training.Unknown), inSplit: integers(a.InSplit),
 		outSplit: integers(a.OutSplit), kind: a.Type, root: training.Unknown, peer: training.Unknown}
 	if name := plain(a.GroupName) + plain(a.GroupID); name != "" {
-		ranks := integers(a.GroupRanks)
-		if len(ranks) == 0 {
-			ranks = training.Strided(integer(a.First, -1), integer(a.Stride, 0), integer(a.GroupSize, 0))
+		if ranks := integers(a.GroupRanks); len(ranks) > 0 {
+			h.group = t.group(name, a.Description, ranks)
+		} else {
+			h.group = t.stridedGroup(strides{name, integer(a.First, -1), integer(a.Stride, 0), integer(a.GroupSize, 0)},
+				a.Description)
 		}
-		h.group = t.group(name, a.Description, ranks)
 	}
 	switch call {
 	case schema.CallIsend:

@@ -2,8 +2,10 @@ package training
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
+	"github.com/commq/commq/formats/importing"
 	"github.com/commq/commq/schema"
 )
 
@@ -78,9 +80,22 @@ type Rank struct {
 	// Events is the number of events read, Dropped the number of operations that the tracer says it lost.
 	Events, Dropped int64
 
+	members int // of all groups
 	rows    []entry
 	threads int32
 	firstNs int64 // when it first computed or communicated
+}
+
+// mostMembers limits the members of all groups of a process together: more than any job has, and so few that wrong
+// numbers in a small file do not take all memory.
+const mostMembers = 4 * importing.MostRanks
+
+// KeepMembers counts members of a group that the reader of a trace is about to keep. Too many are an error.
+func (r *Rank) KeepMembers(g *Group) error {
+	if r.members += len(g.Ranks); r.members > mostMembers {
+		return fmt.Errorf("group %q: the groups of the process have more than %d members together", g.Name, mostMembers)
+	}
+	return nil
 }
 
 // OnlyGroup gives operations without a group the only one that the process is in, if it is in one only.
