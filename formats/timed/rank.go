@@ -113,6 +113,9 @@ func (r *rankReader) give(s *slot) *slot {
 	case s.waiting > 0 && !r.learning:
 		if f, ok := r.far[s.row.Seq]; ok {
 			f.row.Callsite, f.doneSite = s.row.Callsite, r.sources[f.doneReader].Site(f.doneSite)
+			if f.row.Comm == unnumbered {
+				f.row.Comm = r.j.comms.selfID[f.row.Rank]
+			}
 			s = f
 		}
 	case s.waiting > 0 && !r.ended:
