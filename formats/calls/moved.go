@@ -33,7 +33,9 @@ func (r *Rank) collective(a *Args, c *timed.Call) error {
 	}
 	switch call {
 	case schema.CallReduceScatter:
-		args.Send = sum(a.To)
+		if a.To != nil {
+			args.Send = sum(a.To)
+		}
 		for i, rank := range own {
 			if rank == r.me && i < len(a.To) {
 				args.Recv = a.To[i]

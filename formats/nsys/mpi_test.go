@@ -40,6 +40,26 @@ func (d *database) other(pid int, name string, start, end int) {
 	d.call("MPI_OTHER_EVENTS", pid, name, start, end, "")
 }
 
+// What rows do not tell of a collective is null, not 0.
+func TestUntoldSizes(t *testing.T) {
+	d := newDatabase(t, t.TempDir(), "mpi.sqlite")
+	for rank, pid := range []int{50, 51} {
+		d.rank(pid, rank)
+		for i, name := range []string{"MPI_Reduce_scatter", "MPI_Reduce_scatter_block", "MPI_Alltoallv", "MPI_Scatterv"} {
+			d.call("MPI_COLLECTIVES_EVENTS", pid, name, 30+10*i, 35+10*i, "commHandle, rootRank, size, recvSize", world, 0, 12, 12)
+		}
+	}
+	wantRows(t, mustImport(t, d.path), `
+0.0 Reduce_scatter comm=0 instance=0 30-35
+0.1 Reduce_scatter_block comm=0 instance=1 40-45
+0.2 Alltoallv comm=0 instance=2 50-55
+0.3 Scatterv comm=0 root=0 received=12 instance=3 60-65
+1.0 Reduce_scatter comm=0 instance=0 30-35
+1.1 Reduce_scatter_block comm=0 instance=1 40-45
+1.2 Alltoallv comm=0 instance=2 50-55
+1.3 Scatterv comm=0 root=0 sent=0 received=12 instance=3 60-65`)
+}
+
 // Three ranks under MPICH, all in one report: rank 0 sends 400 bytes to 1 blocking, and 88 bytes to 2 nonblocking; the
 // receive of rank 1 has a buffer of 512 bytes, and rank 2 waits for two receives in one MPI_Waitall, a row each, the
 // other from any source. A broadcast from rank 1, an all-reduce, an all-to-all of which the bytes are not told.
