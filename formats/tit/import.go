@@ -58,7 +58,18 @@ func ImportFile(ctx context.Context, path, store, name string, o Options) (*sche
 			return nil, err
 		}
 	}
-	u, err := read(ctx, path, files, openFile, o)
+	return importFiles(ctx, path, files, openFile, store, name, o)
+}
+
+// importFiles imports the trace in files as the run of this name in a store, and leaves none of them open.
+func importFiles(ctx context.Context, path string, files []string, open opener, store, name string,
+	o Options) (*schema.Manifest, error) {
+	t, err := openTrace(files, open)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = t.close() }() // it was only read
+	u, err := read(ctx, path, t, o)
 	if err != nil {
 		return nil, err
 	}
@@ -104,13 +115,9 @@ type operation struct {
 type tally struct{ tests, lone, open, resized, comms, sleeps int64 }
 
 // read reads a trace once, and returns the run to write, which reads it again.
-func read(ctx context.Context, name string, files []string, open opener, o Options) (*run.Untimed, error) {
+func read(ctx context.Context, name string, t *trace, o Options) (*run.Untimed, error) {
 	if o.epochRows == 0 {
 		o.epochRows = epochTarget
-	}
-	t, err := openTrace(files, open)
-	if err != nil {
-		return nil, err
 	}
 	j := &job{trace: t, o: o, window: max(o.epochRows/int64(len(t.ranks)), 1), facts: make([]facts, len(t.ranks)),
 		kinds: map[int]int32{}, sites: map[place]int32{}}

@@ -13,7 +13,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/commq/commq/formats/formatstest"
-	"github.com/commq/commq/run"
 	"github.com/commq/commq/schema"
 	"github.com/commq/commq/writer"
 )
@@ -41,15 +40,46 @@ func imported(t testing.TB, o Options, texts ...string) (*formatstest.Run, error
 	for i := range texts {
 		names = append(names, fmt.Sprintf("%d.txt", i))
 	}
-	u, err := read(context.Background(), "test.txt", names, inMemory(texts...), o)
-	if err != nil {
+	store := t.TempDir()
+	if _, err := importFiles(context.Background(), "test.txt", names, inMemory(texts...), store, "run", o); err != nil {
 		return nil, err
 	}
-	u.Store, u.Name = t.TempDir(), "run"
-	if _, err := run.WriteUntimed(context.Background(), u); err != nil {
-		t.Fatal(err)
+	return formatstest.Stored(t, filepath.Join(store, "run")), nil
+}
+
+// counted is a file that counts down when it is closed.
+type counted struct {
+	file
+	open *int
+}
+
+func (c counted) Close() error {
+	*c.open--
+	return c.file.Close()
+}
+
+// No import leaves a file open, whatever it ends with.
+func TestFilesAreClosed(t *testing.T) {
+	for _, c := range []struct {
+		texts []string
+		want  string // of the error
+	}{
+		{[]string{"0 init\n0 send 1 9 8\n", "1 init\n1 recv 0 9 8\n"}, ""},
+		{[]string{"0 init\n", "2 init\n"}, "rank 1 has no actions"},
+		{[]string{"0 init\n", "one\n"}, "want a line such as"},
+		{[]string{"0 init\n", "1 jump\n"}, "jump"},
+	} {
+		open := 0
+		inMemory := inMemory(c.texts...)
+		_, err := importFiles(t.Context(), "test.txt", []string{"0.txt", "1.txt"}, func(path string) (file, int64, error) {
+			open++
+			f, size, err := inMemory(path)
+			return counted{f, &open}, size, err
+		}, t.TempDir(), "run", Options{})
+		if open != 0 || (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q: %d files are open, %v", c.texts, open, err)
+		}
 	}
-	return formatstest.Stored(t, filepath.Join(u.Store, u.Name)), nil
 }
 
 // computed returns the compute time of a run in ns.
@@ -376,7 +406,11 @@ func FuzzImport(f *testing.F) {
 	f.Add("0 init 1\n0 gatherv 1 1 0 0 0\n0 location a.c 3\n0 sendRecv 1 0 1 0\n0 test 0 0 0\n0 sleep 1\n0 compute 1e9")
 	f.Add("# x\n\n0 alltoallv 4 4 4 4 6 6\n0 scatterv 3 3 0\n0 allgatherv 1 1 0 0 0\n0 reducescatter 3 0 1")
 	f.Fuzz(func(t *testing.T, text string) {
-		u, err := read(context.Background(), "test.txt", []string{"0.txt"}, inMemory(text), Options{epochRows: 4})
+		trace, err := openTrace([]string{"0.txt"}, inMemory(text))
+		if err != nil {
+			return
+		}
+		u, err := read(context.Background(), "test.txt", trace, Options{epochRows: 4})
 		if err != nil {
 			return
 		}

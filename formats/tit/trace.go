@@ -55,27 +55,37 @@ type segment struct {
 // maxLine is more than any line has: a million ranks have two megabytes in an alltoallv.
 const maxLine = 1 << 26
 
-// openTrace finds the lines of each rank in the files.
+// openTrace finds the lines of each rank in the files. Close the trace after use.
 func openTrace(files []string, open opener) (*trace, error) {
 	t := &trace{files: files, open: open, current: -1, found: map[int][]segment{}}
+	if err := t.scanAll(); err != nil {
+		_ = t.close() // the first error counts
+		return nil, err
+	}
+	return t, nil
+}
+
+// scanAll adds the lines of all files.
+func (t *trace) scanAll() error {
+	files := t.files
 	for i := range files {
 		if err := t.scan(i); err != nil {
-			return nil, fmt.Errorf("%s%w", files[i], err)
+			return fmt.Errorf("%s%w", files[i], err)
 		}
 	}
 	if len(t.found) == 0 {
-		return nil, fmt.Errorf("%s: the trace has no actions; want lines such as 0 init", files[0])
+		return fmt.Errorf("%s: the trace has no actions; want lines such as 0 init", files[0])
 	}
 	for rank := range len(t.found) {
 		segments, ok := t.found[rank]
 		if !ok {
-			return nil, fmt.Errorf("%s: rank %d has no actions, and %d ranks have; want those of all ranks, in one file or in "+
+			return fmt.Errorf("%s: rank %d has no actions, and %d ranks have; want those of all ranks, in one file or in "+
 				"the files of a list", files[0], rank, len(t.found))
 		}
 		t.ranks = append(t.ranks, segments)
 	}
 	t.found = nil
-	return t, nil
+	return nil
 }
 
 // scan adds the lines of a file. Its error begins with the colon after the file's name.
