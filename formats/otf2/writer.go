@@ -8,8 +8,8 @@ import (
 	"os"
 )
 
-// exportChunk is the size of the chunks that the export writes, the least that OTF2's library takes. Definitions may need
-// larger ones, up to mostChunk.
+// exportChunk is the size of the chunks that the export writes, the least that OTF2's library takes. Definitions may
+// need larger ones, up to mostChunk.
 const exportChunk = 256 << 10
 
 // record builds a record's content.
