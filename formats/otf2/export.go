@@ -88,9 +88,15 @@ type siteExport struct {
 	region uint32
 }
 
+// place is where a process is in a communicator: in which group, and its rank there.
+type place struct {
+	remote int32
+	rank   uint32
+}
+
 type commExport struct {
 	groups       [2][]uint64
-	rankOf       map[int32]uint32
+	places       map[int32]place // by world rank
 	name         string
 	parent       int32
 	dims, period string
@@ -173,7 +179,7 @@ func (x *exporter) readComms(b schema.Batch) {
 		t.Row(i, &row)
 		c := x.comms[row.Comm]
 		if c == nil {
-			c = &commExport{rankOf: map[int32]uint32{}, parent: row.Parent}
+			c = &commExport{places: map[int32]place{}, parent: row.Parent}
 			x.comms[row.Comm] = c
 			x.ids = append(x.ids, row.Comm)
 			c.name, c.dims, c.period = notNull(row.Name), notNull(row.CartDims), notNull(row.CartPeriods)
@@ -182,9 +188,7 @@ func (x *exporter) readComms(b schema.Batch) {
 			c.outside = true
 			continue
 		}
-		if row.Remote == 0 {
-			c.rankOf[row.WorldRank] = uint32(row.CommRank)
-		}
+		c.places[row.WorldRank] = place{row.Remote, uint32(row.CommRank)}
 		c.groups[row.Remote] = append(c.groups[row.Remote], uint64(row.WorldRank))
 	}
 }
@@ -408,13 +412,29 @@ func (x *exporter) collective(e *schema.Event) (*record, bool) {
 		return nil, false
 	}
 	root := uint32(undefined32)
-	if c := x.comms[e.Comm]; e.RootWorld != null32 && c != nil {
-		if r, ok := c.rankOf[e.RootWorld]; ok {
-			root = r
-		}
+	if c := x.comms[e.Comm]; c != nil {
+		root = c.root(e)
 	}
 	return new(record).uint8(uint8(op)).uint32(uint32(e.Comm)).uint32(root).uint64(uint64(max(e.SendBytes, 0))).
 		uint64(uint64(max(e.RecvBytes, 0))), true
+}
+
+// root returns the root of a collective as OTF2 writes it. On an intercommunicator the ranks of the other group name it;
+// the others of its own group, which only stand aside, do not know it.
+func (c *commExport) root(e *schema.Event) uint32 {
+	root, known := c.places[e.RootWorld]
+	switch {
+	case c.groups[1] == nil && known:
+		return root.rank
+	case c.groups[1] == nil:
+	case known && e.RootWorld == e.Rank:
+		return rootSelf
+	case known && root.remote != c.places[e.Rank].remote:
+		return root.rank
+	case known, schema.CallID(e.Call).Is(schema.FactRooted) && e.SendBytes == 0 && e.RecvBytes == 0:
+		return rootThisGroup
+	}
+	return undefined32
 }
 
 // writeDefinitions writes the global definitions and the anchor file.

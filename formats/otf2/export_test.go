@@ -288,3 +288,33 @@ events rank=0 seq=0 call=MPI_Finalize start_ns=90 end_ns=91 compute_ns=5 callsit
 		t.Error(err)
 	}
 }
+
+// The root of a collective on an intercommunicator is known to itself and to the other group.
+func TestRootsOfIntercommunicators(t *testing.T) {
+	rows, want := "", ""
+	for rank := range 3 {
+		rows += fmt.Sprintf("ranks rank=%d events=3 ended=finalized\ncomms comm=0 comm_rank=%d world_rank=%d\n", rank, rank, rank)
+	}
+	rows += `comms comm=1 comm_rank=0 world_rank=1 kind=inter
+comms comm=1 comm_rank=1 world_rank=0 kind=inter
+comms comm=1 remote=1 comm_rank=0 world_rank=2 kind=inter
+`
+	for rank, bcasts := range [][2]string{{"send_bytes=0 recv_bytes=0", "root_world=2 send_bytes=0 recv_bytes=9"},
+		{"root_world=1 send_bytes=8 recv_bytes=0", "root_world=2 send_bytes=0 recv_bytes=9"},
+		{"root_world=1 send_bytes=0 recv_bytes=8", "root_world=2 send_bytes=9 recv_bytes=0"}} {
+		for i, columns := range bcasts {
+			rows += fmt.Sprintf("events rank=%d seq=%d call=MPI_Bcast start_ns=%d end_ns=%d comm=1 instance=%d %s\n", rank, i,
+				10*i, 10*i+5, i, columns)
+			columns = strings.NewReplacer("root_world", "root", "send_bytes", "sent", "recv_bytes", "received").Replace(columns)
+			want += fmt.Sprintf("%d.%d Bcast comm=1 %s instance=%d [%d-%d]", rank, i, columns, i, 10*i, 10*i+5)
+			want += []string{"\n", " compute=5\n"}[i]
+		}
+		rows += fmt.Sprintf("events rank=%d seq=2 call=MPI_Finalize start_ns=90 end_ns=91\n", rank)
+		want += fmt.Sprintf("%d.2 Finalize [90-91] compute=75\n", rank)
+	}
+	got, _ := backAgain(t, rows, &schema.Manifest{Ranks: 3, EndNs: 91,
+		Counts: schema.Counts{Calls: 9, Collectives: 2}, Collectives: map[string]int64{"MPI_Bcast": 2}})
+	if d := cmp.Diff(want, got["rows"]); d != "" {
+		t.Error(d)
+	}
+}

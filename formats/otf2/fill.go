@@ -211,6 +211,9 @@ func (r *reader) fillCollective(e *event) error {
 	return nil
 }
 
+// Roots on an intercommunicator that are in the group of the rank: itself, or another one.
+const rootSelf, rootThisGroup = 0xfffffffe, 0xfffffffd
+
 // collective returns what a record says about a collective operation. A communicator that the operation itself
 // destroys is still defined.
 func (r *reader) collective(call schema.CallID, comm, root uint32, sent, received uint64) (got timed.Outcome,
@@ -225,7 +228,9 @@ func (r *reader) collective(call schema.CallID, comm, root uint32, sent, receive
 		return got, fmt.Errorf("a collective operation of %d and %d bytes", sent, received)
 	}
 	got.SendBytes, got.RecvBytes = int64(sent), int64(received)
-	if world, ok := c.Peer(r.rank, int64(root)); ok && root != undefined32 {
+	if root == rootSelf {
+		got.RootWorld = r.rank
+	} else if world, ok := c.Peer(r.rank, int64(root)); ok { // else none, or in the rank's own group
 		got.RootWorld = world
 	}
 	if r.j.scoreP && !c.Inter() {
