@@ -348,6 +348,8 @@ func (x *exporter) records(t *track, e *schema.Event, end int64) {
 			t.event(evtCollBegin, e.StartNs, false, new(record))
 			t.event(evtCollEnd, end, false, r)
 		}
+	case class == schema.ClassProbe && e.RecvWorld != null32:
+		t.event(evtProbe, end, false, probed(e))
 	case class == schema.ClassRMA:
 		x.counts["One-sided calls, which have their times but no records"]++
 	case class == schema.ClassIO:
@@ -374,6 +376,12 @@ func (t *track) sent(e *schema.Event) {
 func received(e *schema.Event) *record {
 	return new(record).uint32(uint32(e.RecvPeer)).uint32(uint32(e.Comm)).uint32(uint32(e.RecvTag)).
 		uint64(uint64(max(e.RecvBytes, 0)))
+}
+
+// probed is the record of what a probe found. Its receive has a record as if it had not been probed, so that no number
+// of the message is needed.
+func probed(e *schema.Event) *record {
+	return new(record).uint32(uint32(e.RecvPeer)).uint32(uint32(e.Comm)).uint32(uint32(e.RecvTag)).uint64(undefined64)
 }
 
 // complete writes that a request is completed.

@@ -318,3 +318,40 @@ comms comm=1 remote=1 comm_rank=0 world_rank=2 kind=inter
 		t.Error(d)
 	}
 }
+
+// Probes come back with what they found, but for its bytes, and otf2-print reads past their records.
+func TestProbesThereAndBack(t *testing.T) {
+	const rows = `
+ranks rank=0 events=5 ended=finalized
+comms comm=0 comm_rank=0 world_rank=0
+events rank=0 seq=0 call=MPI_Isend start_ns=10 end_ns=15 comm=0 send_peer=0 send_world=0 send_tag=5 send_bytes=8 proc_null=0 request=1 done_seq=3
+events rank=0 seq=1 call=MPI_Mprobe start_ns=20 end_ns=25 comm=0 recv_peer=0 recv_world=0 recv_tag=5 recv_bytes=8 posted_any=0 proc_null=0
+events rank=0 seq=2 call=MPI_Mrecv start_ns=30 end_ns=35 comm=0 recv_peer=0 recv_world=0 recv_tag=5 recv_bytes=8 posted_any=0 proc_null=0 init_seq=1
+events rank=0 seq=3 call=MPI_Wait start_ns=40 end_ns=45 request=1
+events rank=0 seq=4 call=MPI_Finalize start_ns=90 end_ns=91
+messages src=0 dst=0 comm=0 tag=5 bytes=8 send_seq=0 send_start_ns=10 send_end_ns=15 recv_post_seq=1 recv_done_seq=2 recv_post_ns=20 recv_start_ns=30 recv_end_ns=35
+`
+	m := &schema.Manifest{Ranks: 1, EndNs: 91, Counts: schema.Counts{Calls: 5, Messages: 1, MessageBytes: 8}}
+	out := filepath.Join(t.TempDir(), "trace")
+	notes, err := Export(t.Context(), formatstest.WriteRows(t, rows, m), out)
+	if err != nil || len(notes) > 0 {
+		t.Fatal(notes, err)
+	}
+	is, err := imported(t, filepath.Join(out, ExportName), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `0.0 Isend comm=0 to=0 stag=5 sent=8 request=1 done=3 [10-15]
+0.1 Mprobe comm=0 from=0 rtag=5 [20-25] compute=5
+0.2 Mrecv comm=0 from=0 rtag=5 received=8 [30-35] compute=5
+0.3 Wait request=1 [40-45] compute=5
+0.4 Finalize [90-91] compute=45
+`
+	if d := cmp.Diff(want, formatstest.Tables(is)["rows"]); d != "" {
+		t.Error(d)
+	}
+	text, err := exec.Command("otf2-print", "-Werror", filepath.Join(out, ExportName)).CombinedOutput()
+	if err != nil && !errors.Is(err, exec.ErrNotFound) {
+		t.Errorf("%v\n%s", err, text)
+	}
+}
