@@ -89,8 +89,8 @@ func TestImport(t *testing.T) {
 
 // A communicator without tasks is none of the run's: messages may name it, collectives may not.
 func TestEmptyCommunicator(t *testing.T) {
-	r := mustImport(t, file("d:1:1:2:0:1 d:1:2:0 d:1:3:2:1:0 1:0 10:11:3:0:0:8:8:1 2:1:-1:5:9:2:2", "1:0 10:11:3:0:0:8:8:1"),
-		Options{})
+	r := mustImport(t, file("d:1:1:2:0:1 d:1:2:0 d:1:3:2:1:0 1:0 10:11:3:0:0:8:8:1 2:1:-1:5:9:2:2",
+		"1:0 10:11:3:0:0:8:8:1"), Options{})
 	want(t, r.lines(), `
 		0.0 Allreduce comm=1 instance=0 sent=8 received=8
 		0.1 Isend comm=2 to=1 toworld=1 stag=9 sent=5 request=1

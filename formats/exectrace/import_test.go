@@ -289,12 +289,13 @@ func TestTooManyMembers(t *testing.T) {
 	var groups, calls []string
 	for i := range 5 {
 		groups = append(groups, fmt.Sprintf(`{\"pg_name\": \"g%d\", \"ranks\": [], \"group_size\": 4194304}`, i))
-		calls = append(calls, fmt.Sprintf(`{"id":%d,"name":"record_param_comms","inputs":{"values":[[],1,["g%d",""],0,"all_reduce",`+
-			`[],[],0,1,4194304],"shapes":[],"types":[]}}`, 20+i, i))
+		calls = append(calls, fmt.Sprintf(`{"id":%d,"name":"record_param_comms","inputs":{"values":[[],1,["g%d",""],0,`+
+			`"all_reduce",[],[],0,1,4194304],"shapes":[],"types":[]}}`, 20+i, i))
 	}
 	list := `{"id":4,"name":"## process_group:init ##","inputs":{"values":["[` + strings.Join(groups, ",") +
 		`]"],"shapes":[[]],"types":["String"]}}`
-	for want, nodes := range map[string][]string{"node 4 (## process_group:init ##)": {list}, "node 24 (record_param_comms)": calls} {
+	for want, nodes := range map[string][]string{"node 4 (## process_group:init ##)": {list},
+		"node 24 (record_param_comms)": calls} {
 		_, err := imported(t, write(t, traceOf("1.1.0-chakra.0.0.4", nodes...)))
 		want += `: group "g4": the groups of the process have more than 16777216 members together`
 		if err == nil || !strings.Contains(err.Error(), "trace-0.json: byte ") || !strings.HasSuffix(err.Error(), want) {

@@ -46,7 +46,8 @@ func TestUntoldSizes(t *testing.T) {
 	for rank, pid := range []int{50, 51} {
 		d.rank(pid, rank)
 		for i, name := range []string{"MPI_Reduce_scatter", "MPI_Reduce_scatter_block", "MPI_Alltoallv", "MPI_Scatterv"} {
-			d.call("MPI_COLLECTIVES_EVENTS", pid, name, 30+10*i, 35+10*i, "commHandle, rootRank, size, recvSize", world, 0, 12, 12)
+			d.call("MPI_COLLECTIVES_EVENTS", pid, name, 30+10*i, 35+10*i, "commHandle, rootRank, size, recvSize", world, 0,
+				12, 12)
 		}
 	}
 	wantRows(t, mustImport(t, d.path), `

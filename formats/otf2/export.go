@@ -427,8 +427,8 @@ func (x *exporter) collective(e *schema.Event) (*record, bool) {
 		uint64(uint64(max(e.RecvBytes, 0))), true
 }
 
-// root returns the root of a collective as OTF2 writes it. On an intercommunicator the ranks of the other group name it;
-// the others of its own group, which only stand aside, do not know it.
+// root returns the root of a collective as OTF2 writes it. On an intercommunicator the ranks of the other group name
+// it; the others of its own group, which only stand aside, do not know it.
 func (c *commExport) root(e *schema.Event) uint32 {
 	root, known := c.places[e.RootWorld]
 	switch {

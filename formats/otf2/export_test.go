@@ -223,7 +223,8 @@ events rank=0 seq=2 call=MPI_Barrier start_ns=40 comm=0 instance=2 send_bytes=0 
 0.1 Barrier comm=0 sent=0 received=0 instance=1 [20-30] compute=0
 0.2 Barrier comm=0 sent=0 received=0 instance=2 [40--] compute=10
 `
-	texts := []string{"Calls that never returned, though others of their thread follow: they end where the next begins: 1."}
+	texts := []string{"Calls that never returned, though others of their thread follow: they end where the next " +
+		"begins: 1."}
 	if d := cmp.Diff(rows, got["rows"]) + cmp.Diff(texts, notes); d != "" {
 		t.Error(d)
 	}
