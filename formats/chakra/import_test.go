@@ -431,7 +431,7 @@ func generated(t *testing.T, u *run.Untimed) int64 {
 
 // A group of ranks without traces is none of the run's; those after it have the next numbers.
 func TestGroupWithoutRanks(t *testing.T) {
-	list := made{id: 9, kind: metadataNode, 
+	list := made{id: 9, kind: metadataNode,
 		inputs: `['[{"pg_name": "4", "ranks": [5, 6]}, {"pg_name": "5", "ranks": [1, 0]}]']`}
 	barrier := func(id uint64, group string) made {
 		return made{id: id, kind: collNode, attrs: [][]byte{number("comm_type", 9), attr("pg_name", attrString, 0, group)}}
