@@ -40,8 +40,12 @@ var phaseTimeColumns = []queries.Column{{Name: "phase", Type: "INTEGER"}, {Name:
 
 // printTime prints a predicted time for people.
 func printTime(a *app, w io.Writer, t *times.Prediction) error {
+	high := "no upper bound"
+	if t.HighNs < math.MaxInt64 {
+		high = units.Duration(t.HighNs)
+	}
 	fmt.Fprintf(w, "\npredicted execution time on %s: %s (%s to %s), dialect %s\n", t.Machine, units.Duration(t.PetNs),
-		units.Duration(t.LowNs), units.Duration(t.HighNs), t.Dialect)
+		units.Duration(t.LowNs), high, t.Dialect)
 	covers := "compute times only"
 	if low, high, known := t.OffTraining(); known {
 		fmt.Fprintf(w, "for the runs that they were learnt from, the laws give times that are off by %s to %s\n",

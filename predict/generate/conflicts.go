@@ -87,9 +87,12 @@ func inverse(to []int32) []int32 {
 // settleParticipants picks a law of which ranks make a call: the one with the ranks that made the requests that the
 // call completes, otherwise the simplest.
 func (p *peerLaws) settleParticipants(x *model.Site, rivals []*pattern.Map, index []int32) *pattern.Map {
+	if x.Completes == nil {
+		return rivals[0]
+	}
 	makes := make([]bool, p.ranks)
 	for _, y := range p.model.Sites {
-		if x.Completes != nil && x.Completes.Events[y.Event.ID] {
+		if x.Completes.Events[y.Event.ID] {
 			for r := range makes {
 				makes[r] = makes[r] || p.participates(y, int32(r), index)
 			}

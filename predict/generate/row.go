@@ -187,7 +187,11 @@ func (w *rankWriter) side(x *model.Site, laws *model.SideLaws, m *pattern.Map, c
 // member of the communicator, the law of their count gives them: that bytes were the same in all runs is no law then, as
 // of a scatter whose shares are rounded.
 func (w *rankWriter) bytes(x *model.Site, laws *model.SideLaws, comm int32, p *law.Point) (signature.Int, bool) {
-	each := laws.PeerBytes * int64(len(w.g.comms.ranks[comm]))
+	members := int64(len(w.g.comms.ranks[comm]))
+	if e, known := laws.Bytes.Evaluate(p); known && laws.EvenShares*members > 0 {
+		return w.g.take(x, numberBytes, laws.Bytes, e.InShares(laws.EvenShares*members), p)
+	}
+	each := laws.PeerBytes * members
 	if laws.ElementBytes > 0 || each == 0 || laws.Count.IsEmpty() {
 		return w.g.number(x, numberBytes, laws.Bytes, p)
 	}

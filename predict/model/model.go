@@ -137,6 +137,10 @@ type SideLaws struct {
 	// PeerBytes is the size of an element if the bytes of calls that move any are always count elements for each member
 	// of the communicator, as at the root of a scatter: then Count tells them, too. Else it is 0.
 	PeerBytes int64
+	// EvenShares is the size of an element if the sides have those of all members together, and members divided them
+	// evenly in all runs: where they do not, nothing shows whether each gets as many, and how that is rounded. Else it
+	// is 0.
+	EvenShares int64
 	// Like is a side of a training run; a predicted side takes from it all that is the same in every run. It is nil
 	// if there is none. LikeRoot does the same for the root of a collective if that differs.
 	Like, LikeRoot signature.Side
@@ -166,7 +170,11 @@ func New(runs []*signature.Signature) (*Model, error) {
 		return nil, err
 	}
 	for i := range m.Pattern.Laws {
-		m.Pattern.Laws[i].Doubtful = isReshaped(m, m.Pattern.Laws[i].Site)
+		l := &m.Pattern.Laws[i]
+		l.Doubtful = isReshaped(m, l.Site)
+		if l.Inverse != nil { // it answers for the law, and is no surer
+			l.Inverse.Doubtful = l.Doubtful || isReshaped(m, l.Inverse.Site)
+		}
 	}
 	if m.Iterations, err = fitNumbers(m, found); err != nil {
 		return nil, err

@@ -28,8 +28,9 @@ func fitNumbers(m *Model, found *slots.Slots) ([]*law.Law, error) {
 	}
 	ofComms := gridsOfComms(m)
 	f := law.NewFitter(grids, append(twins, ofComms...), m.Pattern.Open)
+	countable := append(slices.Clone(m.Pattern.Possible), ofComms...)
 	for _, x := range m.Sites {
-		fitSite(x, m.Joint, gridOf(m.Pattern, x), f)
+		fitSite(x, m.Joint, gridOf(m.Pattern, x), f, countable)
 	}
 	nodes := m.Joint.Sig.Nodes()
 	iterations := make([]*law.Law, len(nodes))
@@ -44,7 +45,6 @@ func fitNumbers(m *Model, found *slots.Slots) ([]*law.Law, error) {
 	if err := f.Settle(); err != nil {
 		return nil, err
 	}
-	countable := append(slices.Clone(m.Pattern.Possible), ofComms...)
 	for loop, of := range samples {
 		if found.Directions[loop] > 0 { // as many as the runs show
 			continue
@@ -155,6 +155,7 @@ type peerBytes struct {
 	element     int64
 	fails       bool
 	full, empty [2]bool // some call has bytes, or none; of roots, and of others
+	uneven      bool    // members do not divide the elements of some call
 }
 
 // add adds the count and bytes of a call on a communicator with some members; 0 members are not known.
@@ -168,6 +169,7 @@ func (p *peerBytes) add(members int64, isRoot bool, count, bytes int64) {
 		return
 	}
 	p.full[kind] = true
+	p.uneven = p.uneven || members < 1 || count < 1 || count%members != 0
 	if members < 1 || count < 1 || bytes < 1 || count > bytes/members || bytes%(count*members) != 0 {
 		p.fails = true
 		return
@@ -202,12 +204,12 @@ type siteSamples struct {
 	root       []law.Sample
 }
 
-// fitSite finds the laws of the numbers of a site.
-func fitSite(x *Site, t *join.Training, grid *pattern.Grid, f *law.Fitter) {
+// fitSite finds the laws of the numbers of a site. A root may be a rank on one of the grids possible.
+func fitSite(x *Site, t *join.Training, grid *pattern.Grid, f *law.Fitter, possible []pattern.Grid) {
 	s := sampleSite(x, t)
 	s.send.fit(&x.Send, grid, f)
 	s.recv.fit(&x.Recv, grid, f)
-	x.Root = f.FitNumber(s.root, grid)
+	x.Root = law.WithPlaces(f.FitNumber(s.root, grid), s.root, possible)
 	s.send.fitCount(&x.Send, grid, f)
 	s.recv.fitCount(&x.Recv, grid, f)
 }
@@ -254,10 +256,30 @@ func sampleSite(x *Site, t *join.Training) (all siteSamples) {
 	x.Send.ElementBytes = elementBytes(all.send.count, all.send.bytes)
 	x.Recv.ElementBytes = elementBytes(all.recv.count, all.recv.bytes)
 	x.Send.PeerBytes, x.Recv.PeerBytes = all.send.peers.size(), all.recv.peers.size()
+	send, recv := haveTotals(t.Sig.Symbols[x.Event.Symbol].CallID)
+	if send && !all.send.peers.uneven {
+		x.Send.EvenShares = all.send.unit()
+	}
+	if recv && !all.recv.peers.uneven {
+		x.Recv.EvenShares = all.recv.unit()
+	}
 	if x.RootInComm = len(all.root) > 0 && len(rootInComm) == len(all.root); x.RootInComm {
 		all.root = rootInComm
 	}
 	return all
+}
+
+// haveTotals reports which sides of a call have the elements of all members together, in parts that may differ.
+func haveTotals(call schema.CallID) (send, recv bool) {
+	switch call.Operation() {
+	case schema.CallScatterv, schema.CallReduceScatter:
+		return true, false
+	case schema.CallGatherv, schema.CallAllgatherv:
+		return false, true
+	case schema.CallAlltoallv:
+		return true, true
+	}
+	return false, false
 }
 
 // haveSizesOfFirst reports whether the calls of a site have one size for all members of a communicator, as MPI wants it

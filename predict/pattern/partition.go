@@ -3,6 +3,7 @@ package pattern
 import (
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 )
@@ -233,16 +234,26 @@ func fitPartition(part Partition, used []Grid) PartitionLaw {
 	if len(own) > 0 && own[0].Cost <= all[0].Cost { // the program's grids may be for these communicators only
 		law.Forms = own
 	}
-	for i, f := range law.Forms {
-		if f.Cost > law.Forms[0].Cost+law.Forms[0].lead() {
-			law.Forms = law.Forms[:i]
-			break
+	law.Forms = likely(law.Forms)
+	for _, f := range likely(own) { // communicators of an axis along which messages go, however long it is
+		if !slices.ContainsFunc(law.Forms, func(o PartitionForm) bool { return reflect.DeepEqual(f, o) }) {
+			law.Forms = append(law.Forms, f)
 		}
 	}
 	if len(law.Forms) == 0 {
 		law.Why = "no law gives all its members"
 	}
 	return law
+}
+
+// likely returns those of some forms, sorted by cost, that are rivals of the first.
+func likely(forms []PartitionForm) []PartitionForm {
+	for i, f := range forms {
+		if f.Cost > forms[0].Cost+forms[0].lead() {
+			return forms[:i]
+		}
+	}
+	return slices.Clip(forms)
 }
 
 // isOneOf reports whether a class has one of some grids.

@@ -133,6 +133,8 @@ func boundsOf(x *generate.Prediction, s *model.Site, bytes int64) generate.Bound
 // scale multiplies a number that is not negative. It returns math.MaxInt64 if the product is more.
 func scale(n int64, factor float64) int64 {
 	switch x := math.Round(float64(n) * factor); {
+	case math.IsInf(factor, 1):
+		return math.MaxInt64
 	case n == 0 || factor == 1:
 		return n
 	case x >= math.MaxInt64:

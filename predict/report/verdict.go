@@ -10,6 +10,7 @@ import (
 	"github.com/commq/commq/predict/generate"
 	"github.com/commq/commq/predict/model"
 	"github.com/commq/commq/predict/signature"
+	"github.com/commq/commq/predict/slots"
 	"github.com/commq/commq/schema"
 )
 
@@ -272,11 +273,18 @@ func iterationRanges(m *model.Model, x *generate.Prediction) []interval {
 		}
 	}
 	for _, site := range m.Sites {
-		if len(x.Conflicts) > 0 && inConflict(site) {
+		if len(x.Conflicts) > 0 && (inConflict(site) || callersConflict(site, x.Conflicts)) {
 			all[site.Event.ID] = interval{0, math.Inf(1)} // one of several conflicting laws was picked: nothing is sure
 		}
 	}
 	return all
+}
+
+// callersConflict reports whether laws conflict about who makes a site's calls.
+func callersConflict(s *model.Site, conflicts []string) bool {
+	return s.In != "" && slices.ContainsFunc(s.Calls.Slots, func(slot *slots.Slot) bool {
+		return slices.Contains(conflicts, model.SlotName(s.In, slot.Index()))
+	})
 }
 
 // inConflict reports whether conflicting laws of messages may change a site's calls.

@@ -149,6 +149,7 @@ func (t *Prediction) findInterval(simulate func(factor float64) (int64, error)) 
 		compute *float64
 	}{{&t.LowNs, &c.LowNs}, {&t.HighNs, c.HighNs}} {
 		if side.compute == nil {
+			*side.ns = math.MaxInt64
 			continue
 		}
 		ns, err := simulate(*side.compute / c.RankNs)
@@ -192,7 +193,9 @@ func (t *Prediction) widen() {
 	if low, high, known := t.OffTraining(); known {
 		const most = 1 << 62
 		t.LowNs = int64(float64(t.LowNs) / (1 + max(high, 0)))
-		t.HighNs = int64(min(float64(t.HighNs)/(1+min(low, 0)), most))
+		if t.HighNs < math.MaxInt64 {
+			t.HighNs = int64(min(float64(t.HighNs)/(1+min(low, 0)), most))
+		}
 	}
 }
 

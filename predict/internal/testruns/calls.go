@@ -85,15 +85,18 @@ func (c *Call) setMessage(e *schema.Event) {
 // are those for all ranks, Received those for each.
 func (c *Call) setCollective(e *schema.Event, n int64) {
 	e.Instance = n
-	if c.Call == schema.CallScatter {
+	count := int64(c.Bytes / max(c.Element, 1))
+	if c.Call == schema.CallScatter || c.Call == schema.CallScatterv {
 		e.RootWorld = int32(c.Root)
 		e.RecvCount, e.RecvDatatype, e.RecvBytes = int64(c.Received/max(c.Element, 1)), 5, int64(c.Received)
 		if e.SendBytes = 0; c.Root == int(e.Rank) {
 			e.SendCount, e.SendDatatype, e.SendBytes = e.RecvCount, 5, int64(c.Bytes)
 		}
+		if c.Call == schema.CallScatterv && c.Root == int(e.Rank) {
+			e.SendCount = count
+		}
 		return
 	}
-	count := int64(c.Bytes / max(c.Element, 1))
 	if c.Root != None {
 		e.RootWorld = int32(c.Root)
 	}

@@ -119,7 +119,7 @@ func (p *Predictor) addUp(t *Time, laws []*timeLaw, weight map[*timeLaw]float64)
 	for _, l := range laws {
 		x, calls := l.evaluate(p.ranks), weight[l]
 		t.RankNs += x.value * calls
-		if l.curve == nil { // a single point gives no interval; Once tells of it
+		if l.curve() == nil { // a single point gives no interval; Once tells of it
 			once += x.value * calls
 			continue
 		}
@@ -134,7 +134,7 @@ func (p *Predictor) addUp(t *Time, laws []*timeLaw, weight map[*timeLaw]float64)
 	for _, ns := range []*float64{&t.RankNs, &t.LowNs, &highNs} {
 		*ns /= float64(p.ranks)
 	}
-	if total := p.laws.total; total.curve != nil {
+	if total := p.laws.total; total.curve() != nil {
 		x := total.evaluate(p.ranks)
 		t.LowNs, highNs = min(t.LowNs, x.low), max(highNs, x.high)
 	}

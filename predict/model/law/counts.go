@@ -48,6 +48,28 @@ func WithExtents(l *Law, samples []Sample, possible, open []pattern.Grid, hasMes
 	return &Law{Sums: append(sums, rivals...)}
 }
 
+// WithPlaces returns the law of a root with rivals: a constant may be the last rank along an axis of a grid that the
+// runs do not rule out, the one after it, or the one in its middle, where it equals that in all samples.
+func WithPlaces(l *Law, samples []Sample, possible []pattern.Grid) *Law {
+	if l.Constant == nil || *l.Constant < 1 {
+		return l
+	}
+	sums := []Sum{{Constant: *l.Constant}}
+	for _, kind := range []FeatureKind{FeatureExtent, FeatureHalfExtent, FeatureHalfUp} {
+		for _, f := range extentsOf(possible, kind) {
+			for _, c := range []int64{-1, 0} {
+				if s := (Sum{Constant: c, Terms: []Term{{1, f}}}); s.isAlways(samples) {
+					sums = append(sums, s)
+				}
+			}
+		}
+	}
+	if len(sums) == 1 {
+		return l
+	}
+	return &Law{Sums: sums}
+}
+
 // constantEnds returns sums that are the value of all samples: P, its logarithm, a multiple of that, or an extent.
 func constantEnds(value int64, samples []Sample, possible []pattern.Grid) []Sum {
 	ends := append(products(rankEnds()), Feature{Kind: FeatureRanks})

@@ -56,6 +56,17 @@ func (e Estimate) Times(n int64) Estimate {
 	return Estimate{times(e.Value), times(e.Low), times(e.High), e.Exact}
 }
 
+// InShares widens an estimate to multiples of a number of bytes.
+func (e Estimate) InShares(bytes int64) Estimate {
+	if e.Low%bytes != 0 && e.Low > 0 {
+		e.Low, e.Exact = e.Low-e.Low%bytes, false
+	}
+	if over := e.High % bytes; over != 0 && e.High > 0 && e.High < Unbounded {
+		e.High, e.Exact = e.High-over+bytes, false
+	}
+	return e
+}
+
 // Exactly returns an exact estimate.
 func Exactly(v int64) Estimate { return Estimate{v, v, v, true} }
 
