@@ -403,6 +403,9 @@ func TargetOf(m *schema.Manifest, given *simulate.Target) (*simulate.Target, err
 		if err != nil {
 			return nil, fmt.Errorf("the machine of its times: %w", err)
 		}
+		if m.TimeOrigin == "simulated" { // the run's compute times are those of the machine's CPUs already
+			target.Machine.CPURatio = 1
+		}
 		return target, nil
 	}
 	machine, err := models.Named("flat")

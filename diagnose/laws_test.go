@@ -73,15 +73,10 @@ func (p *program) collective(g *rand.Rand, compute func() int64) {
 // randomRun writes a random program as a run.
 func randomRun(t *testing.T, g *rand.Rand) *run.Run {
 	t.Helper()
-	p := &program{events: make([]*schema.Events, 2+g.IntN(4))}
-	ranks, comms := &schema.RankInfos{}, &schema.Comms{}
+	p := newProgram(2 + g.IntN(4))
 	slow := make([]int64, len(p.events)) // ranks that compute longer
 	for rank := range p.events {
-		p.events[rank] = &schema.Events{}
 		slow[rank] = g.Int64N(3)
-		comm := schema.NullComm
-		comm.CommRank, comm.WorldRank = int32(rank), int32(rank)
-		comms.Append(&comm)
 	}
 	compute := func() int64 { return g.Int64N(200_000) }
 	for range 20 + g.IntN(60) {
@@ -94,14 +89,32 @@ func randomRun(t *testing.T, g *rand.Rand) *run.Run {
 		}
 		p.collective(g, compute)
 	}
-	store := t.TempDir()
+	return p.written(t, t.TempDir(), &schema.Manifest{TimeOrigin: "untimed", ComputeClock: "cpu"})
+}
+
+// newProgram returns a program of so many ranks without calls.
+func newProgram(ranks int) *program {
+	p := &program{events: make([]*schema.Events, ranks)}
+	for rank := range p.events {
+		p.events[rank] = &schema.Events{}
+	}
+	return p
+}
+
+// written writes the program as the run r of a store. m has the origin of its times.
+func (p *program) written(t *testing.T, store string, m *schema.Manifest) *run.Run {
+	t.Helper()
 	out, err := writer.Create(store, "r", writer.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer out.Abort()
+	ranks, comms := &schema.RankInfos{}, &schema.Comms{}
 	batches := []schema.Batch{&p.messages, comms, ranks}
 	for rank := range p.events {
+		comm := schema.NullComm
+		comm.CommRank, comm.WorldRank = int32(rank), int32(rank)
+		comms.Append(&comm)
 		p.add(p.row(rank, schema.CallFinalize, 0, 10))
 		info := schema.NullRankInfo
 		info.Rank, info.Threads, info.Events, info.Ended = int32(rank), 1, int64(p.events[rank].Len()), schema.EndedFinalized
@@ -113,8 +126,7 @@ func randomRun(t *testing.T, g *rand.Rand) *run.Run {
 			t.Fatal(err)
 		}
 	}
-	m := &schema.Manifest{Ranks: int32(len(p.events)), TimeOrigin: "untimed", ComputeClock: "cpu", Record: "all",
-		Hash: "none", Ended: "finalized", Epochs: 1}
+	m.Ranks, m.Record, m.Hash, m.Ended, m.Epochs = int32(len(p.events)), "all", "none", "finalized", 1
 	if err := out.Commit(t.Context(), m); err != nil {
 		t.Fatal(err)
 	}

@@ -62,8 +62,8 @@ func (t *Retimer) Err() error { return t.err }
 // Sync writes the times put so far to the file.
 func (t *Retimer) Sync() error { return t.times.Sync() }
 
-// Write writes the tables. compute converts a compute time above 0.
-func (t *Retimer) Write(ctx context.Context, compute func(ns int64) int64) error {
+// Write writes the tables. compute converts a compute time of a rank above 0.
+func (t *Retimer) Write(ctx context.Context, compute func(rank int32, ns int64) int64) error {
 	if t.err != nil {
 		return t.err
 	}
@@ -81,13 +81,13 @@ func (t *Retimer) Write(ctx context.Context, compute func(ns int64) int64) error
 	return t.times.CheckTaken()
 }
 
-func (t *Retimer) events(b *schema.Events, compute func(ns int64) int64) (err error) {
+func (t *Retimer) events(b *schema.Events, compute func(rank int32, ns int64) int64) (err error) {
 	for i, rank := range b.Rank {
 		if b.StartNs[i], b.EndNs[i], err = t.times.Take(rank, b.Seq[i]); err != nil {
 			return err
 		}
 		if ns := b.ComputeNs[i]; ns > 0 {
-			b.ComputeNs[i] = compute(ns)
+			b.ComputeNs[i] = compute(rank, ns)
 		}
 	}
 	return nil

@@ -115,7 +115,7 @@ func TestRetimerGivesRowsAndMessagesNewTimes(t *testing.T) {
 			w.Put(rank, seq, 100*seq+int64(rank), 100*seq+50+int64(rank))
 		}
 	}
-	if err := w.Write(t.Context(), func(ns int64) int64 { return 2 * ns }); err != nil {
+	if err := w.Write(t.Context(), func(_ int32, ns int64) int64 { return 2 * ns }); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Commit(t.Context(), w.Manifest()); err != nil {

@@ -68,7 +68,11 @@ func (v *Saving) Commit(ctx context.Context) error {
 	if v == nil {
 		return nil
 	}
-	if err := v.times.Write(ctx, v.simulation.computeOn); err != nil {
+	compute, err := v.simulation.computeOn()
+	if err != nil {
+		return err
+	}
+	if err := v.times.Write(ctx, compute); err != nil {
 		return fmt.Errorf("write run %q: %w", v.name, err)
 	}
 	m := v.times.Manifest()
@@ -87,16 +91,26 @@ func (v *Saving) Close() error {
 	return v.times.Close()
 }
 
-// computeOn converts a compute time to the machine's CPUs. If the machine's nodes differ, it returns the run's.
-func (s *Simulation) computeOn(ns int64) int64 {
-	switch ratio := s.Target.Machine.CPURatio; {
-	case s.Target.Machine.Uneven != nil || ratio == 1:
-		return ns
-	case ratio == 0:
-		return 0
-	default:
-		return int64(math.Round(float64(ns) / ratio))
+// computeOn returns the function that converts a compute time of a rank to the CPUs of its node.
+func (s *Simulation) computeOn() (func(rank int32, ns int64) int64, error) {
+	m := s.Target.Machine
+	_, nodeOf, err := m.Place(int(s.Run.Manifest.Ranks))
+	if err != nil {
+		return nil, err
 	}
+	return func(rank int32, ns int64) int64 {
+		ratio := m.CPURatio
+		if m.Uneven != nil {
+			ratio = m.Uneven[nodeOf[rank]].CPURatio
+		}
+		switch ratio {
+		case 0:
+			return 0
+		case 1:
+			return ns
+		}
+		return int64(math.Round(float64(ns) / ratio))
+	}, nil
 }
 
 // origin describes the simulation for the manifest of the new run.

@@ -4,10 +4,12 @@ import (
 	"errors"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/commq/commq/models"
 	"github.com/commq/commq/models/critical"
 	"github.com/commq/commq/models/simulate"
 	"github.com/commq/commq/run"
@@ -114,6 +116,39 @@ func TestSimulateAndSave(t *testing.T) {
 	}
 	if ideal, err := s.SimulateIdeal(t.Context()); err != nil || simulate.Nanoseconds(ideal.Time) != 2_000_000 {
 		t.Errorf("ideal network: %+v, %v", ideal, err)
+	}
+}
+
+// A saved run computes as long as the nodes of the ranks take, also where nodes differ.
+func TestSavedComputeTimes(t *testing.T) {
+	for name, c := range map[string]struct {
+		machine models.Machine
+		want    []int64
+	}{
+		"same": {models.Machine{CPURatio: 2}, []int64{1_000_000, 500_000}},
+		"differ": {models.Machine{CPURatio: 2, Uneven: []models.Node{{CPUs: 1, CPURatio: 2}, {CPUs: 1, CPURatio: 4}}},
+			[]int64{1_000_000, 250_000}},
+	} {
+		store := t.TempDir()
+		s := open(t, writePair(t, store))
+		m := s.Target.Machine
+		m.CPURatio, m.Uneven = c.machine.CPURatio, c.machine.Uneven
+		if _, err := s.Predict(t.Context(), Wanted{Store: store, Save: name}); err != nil {
+			t.Fatal(err)
+		}
+		r, err := run.Open(t.Context(), filepath.Join(store, name), run.Need{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := make([]int64, 2)
+		if err := r.Events(t.Context(), "rank", "compute_ns")(func(b *schema.Events) error {
+			for i, rank := range b.Rank {
+				got[rank] += max(0, b.ComputeNs[i])
+			}
+			return nil
+		}); err != nil || !slices.Equal(got, c.want) {
+			t.Errorf("nodes %s: %d ns, want %d (%v)", name, got, c.want, err)
+		}
 	}
 }
 
