@@ -48,6 +48,7 @@ type rankRows struct {
 	inits       map[int64]initRow     // rows that made persistent requests and windows, by seq
 	probed      map[int64]int32       // requests of messages taken by a matched probe, by the probe's seq
 	partitioned map[int64]partitioned // partitioned sends that were started but are not ready, by request
+	fileWaits   map[int64]bool        // seqs of rows still to come that complete MPI-IO
 }
 
 // requestInfo belongs to a request while rows are translated. A rank waits for its requests in the order of its rows.
@@ -323,9 +324,12 @@ func (r *row) completeLater(id int32) {
 	k.completions = append(k.completions, completion{done, id, id})
 }
 
-// complete makes op wait for the requests that the row completes.
+// complete makes op wait for the requests that the row completes. A row that completes only MPI-IO is input or output
+// itself.
 func (r *row) complete() {
 	k := r.known
+	io := k.fileWaits[r.op.seq]
+	delete(k.fileWaits, r.op.seq)
 	for j := range k.completions {
 		if k.completions[j].seq != r.op.seq {
 			continue
@@ -334,6 +338,9 @@ func (r *row) complete() {
 		k.completions = append(k.completions[:j], k.completions[j+1:]...)
 		r.wait(first)
 		return
+	}
+	if io {
+		r.ioBurst()
 	}
 }
 
@@ -593,8 +600,19 @@ func (r *row) syncWindow() error {
 	return err
 }
 
-// file makes op the burst of input or output that its call was.
+// file makes op the burst of input or output that its call was, and notes the row that completes it.
 func (r *row) file() {
+	if done := r.b.DoneSeq[r.i]; done > r.op.seq { // not null, and not this row
+		if r.known.fileWaits == nil {
+			r.known.fileWaits = map[int64]bool{}
+		}
+		r.known.fileWaits[done] = true
+	}
+	r.ioBurst()
+}
+
+// ioBurst makes op a burst of input or output, as long as the row took in the run.
+func (r *row) ioBurst() {
 	b, i := r.b, r.i
 	if b.StartNs[i] == schema.NullInt64 || b.EndNs[i] == schema.NullInt64 {
 		return

@@ -264,6 +264,14 @@ func TestSemantics(t *testing.T) {
 		{"I/O takes as long as in the run", world, nil,
 			[][]call{{{schema.CallFileWrite, 100, times(1000, 1500)}, end}, {end}},
 			[]int64{600, 0}, 0},
+		{"so does waiting for I/O", world, nil, [][]call{
+			{{schema.CallFileIwrite, 100, all(times(1000, 1010), done(1))}, {schema.CallWait, 50, times(1060, 3060)}, end},
+			{end}}, []int64{2160, 0}, 0},
+		{"but not waiting for I/O and a message", world, nil, [][]call{
+			{{schema.CallFileIwrite, 100, all(times(1000, 1010), done(2))},
+				{schema.CallIsend, 0, all(times(1010, 1010), to(1, 1000), done(2))},
+				{schema.CallWaitall, 50, times(1060, 3060)}, end},
+			recv}, []int64{160, 11_110}, 0},
 		{"two threads of a rank share its CPU", world, []int32{2, 1}, [][]call{
 			{{schema.CallSend, 100, to(1, 1000)}, {schema.CallCommSetName, 100, onThread(1)},
 				{schema.CallFinalize, 0, nil}}, recv,
