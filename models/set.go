@@ -48,13 +48,24 @@ func (m *Machine) Set(name, value string) error {
 		}
 		return unknownKey(name, keys, m)
 	}
-	if err := keys[k].Set(&yaml.Node{Kind: yaml.ScalarNode, Value: value}, name); err != nil {
+	if err := setKey(keys[k], name, value, link); err != nil {
+		return err
+	}
+	if link == &m.IntraNode {
+		return m.setInsideNodes(k, name, value)
+	}
+	return m.setNodes(name)
+}
+
+// setKey sets a key of a machine, which belongs to link if that is not nil.
+func setKey(k keyed.Key, name, value string, link *Interconnect) error {
+	if err := k.Set(&yaml.Node{Kind: yaml.ScalarNode, Value: value}, name); err != nil {
 		return errors.New(strings.TrimPrefix(err.Error(), "0: "))
 	}
 	if link != nil && name == "bandwidth_bytes_per_s" {
 		link.BytesPer, link.Pieces = 0, [MostPieces]Piece{} // one bandwidth for all sizes
 	}
-	return m.setNodes(name, link)
+	return nil
 }
 
 // IdleChanges returns those of changes (KEY or KEY=VALUE of Set) that change no message of programs on so many ranks:
@@ -101,32 +112,41 @@ func LosesPieces(m *Machine, key string) bool {
 	return false
 }
 
-// setNodes copies a key that was set to all nodes of a machine whose nodes differ.
-func (m *Machine) setNodes(name string, link *Interconnect) error {
+// setInsideNodes sets the k-th key of intra_node in all nodes of a machine whose nodes differ. Their other keys stay.
+func (m *Machine) setInsideNodes(k int, name, value string) error {
+	m.Uneven = slices.Clone(m.Uneven)
+	for i := range m.Uneven {
+		link := &m.Uneven[i].IntraNode
+		if err := setKey(link.keys()[k], name, value, link); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// setNodes copies a key that was set, which is none of intra_node, to all nodes of a machine whose nodes differ.
+func (m *Machine) setNodes(name string) error {
 	if m.Uneven == nil {
 		return nil
 	}
 	if name == "nodes" || name == "cpus_per_node" {
 		return fmt.Errorf("%s: the nodes of the machine differ; change their number and CPUs in its file", name)
 	}
-	all := Node{CPURatio: m.CPURatio, IntraNode: m.IntraNode, Latency: m.Network.Latency,
-		InputLinks:  m.Network.InputLinks,
+	all := Node{CPURatio: m.CPURatio, Latency: m.Network.Latency, InputLinks: m.Network.InputLinks,
 		OutputLinks: m.Network.OutputLinks, HalfDuplex: m.Network.HalfDuplex}
 	m.Uneven = slices.Clone(m.Uneven)
 	for i := range m.Uneven {
 		n := &m.Uneven[i]
-		switch {
-		case link == &m.IntraNode:
-			n.IntraNode = all.IntraNode
-		case name == "cpu_ratio":
+		switch name {
+		case "cpu_ratio":
 			n.CPURatio = all.CPURatio
-		case name == "latency_ns":
+		case "latency_ns":
 			n.Latency = all.Latency
-		case name == "input_links":
+		case "input_links":
 			n.InputLinks = all.InputLinks
-		case name == "output_links":
+		case "output_links":
 			n.OutputLinks = all.OutputLinks
-		case name == "half_duplex":
+		case "half_duplex":
 			n.HalfDuplex = all.HalfDuplex
 		}
 	}
@@ -135,10 +155,15 @@ func (m *Machine) setNodes(name string, link *Interconnect) error {
 
 // Consistent returns an error when keys contradict each other after Set.
 func (m *Machine) Consistent() error {
-	for _, part := range []struct {
+	type part struct {
 		name string
 		link *Interconnect
-	}{{"network", &m.Network}, {"intra_node", &m.IntraNode}} {
+	}
+	parts := []part{{"network", &m.Network}, {"intra_node", &m.IntraNode}}
+	for i := range m.Uneven {
+		parts = append(parts, part{"intra_node", &m.Uneven[i].IntraNode})
+	}
+	for _, part := range parts {
 		if i := part.link; i.HalfDuplex && i.InputLinks != i.OutputLinks {
 			return fmt.Errorf("%s.half_duplex is true: a link then carries messages in or out, so that input_links "+
 				"(%d) and output_links (%d) must be the same number", part.name, i.InputLinks, i.OutputLinks)

@@ -56,6 +56,31 @@ func TestSetOnUnevenNodes(t *testing.T) {
 	}
 }
 
+// A key of intra_node changes alone in each node. A bandwidth removes the pieces of all.
+func TestSetInsideUnevenNodes(t *testing.T) {
+	slow := Interconnect{Latency: 5000, BytesPerSecond: 1000, BytesPer: 3, InputLinks: 1, OutputLinks: 1, HalfDuplex: true}
+	fast := Interconnect{Latency: 1000, BytesPerSecond: 9000, Buses: 4}
+	fast.Pieces[0].AboveBytes = 64
+	m := &Machine{Nodes: 2, CPURatio: 1, IntraNode: slow, Uneven: []Node{{IntraNode: slow}, {IntraNode: fast}}}
+	for _, kv := range [][2]string{{"intra_node.latency_ns", "7"}, {"intra_node.bandwidth_bytes_per_s", "500"}} {
+		if err := m.Set(kv[0], kv[1]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	slow.Latency, slow.BytesPerSecond, slow.BytesPer = 7000, 500, 0
+	fast.Latency, fast.BytesPerSecond, fast.Pieces[0].AboveBytes = 7000, 500, 0
+	if m.Uneven[0].IntraNode != slow || m.Uneven[1].IntraNode != fast || m.IntraNode != slow {
+		t.Errorf("%+v", m)
+	}
+	m.IntraNode.HalfDuplex = false
+	if err := m.Set("intra_node.input_links", "2"); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Consistent(); err == nil || !strings.Contains(err.Error(), "input_links (2) and output_links (1)") {
+		t.Errorf("a node has 2 links in and 1 out, both ways: %v", err)
+	}
+}
+
 // TestSetKeys: every key that SetKeys lists is one that Set knows.
 func TestSetKeys(t *testing.T) {
 	for _, name := range SetKeys() {
