@@ -33,6 +33,7 @@ type collectives struct {
 	unused   []int32                     // indexes in all
 	members  map[int32][]int32           // world ranks of communicators, by rank in the communicator
 	sources  map[int32]map[int32][]int32 // world ranks that each one receives from in neighbourhood collectives
+	second   map[int32]map[int32]bool    // world ranks of the second groups of intercommunicators
 }
 
 // entry is a rank that enters a collective operation, and the index of its row.
@@ -103,14 +104,17 @@ func (c *collectives) addWaitsIn(q *operation) {
 	slices.SortFunc(q.entries, func(a, b entry) int {
 		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.row, b.row))
 	})
-	last := noEntry
-	for _, e := range q.entries {
-		if at := c.ranks.start(e); at != unknown && (last.rank < 0 || at > c.ranks.start(last)) {
-			last = e
-		}
-	}
+	last := c.lastOf(q, nil)
 	if last.rank < 0 {
 		return
+	}
+	second := c.second[q.comm]
+	apart := len(second) > 0 && !c.last && q.call != 0 // not for constructors, which need all
+	var lastOfOther map[bool]entry
+	if apart {
+		lastOfOther = map[bool]entry{
+			true:  c.lastOf(q, func(rank int32) bool { return !second[rank] }),
+			false: c.lastOf(q, func(rank int32) bool { return second[rank] })}
 	}
 	prefixes := map[int32]entry(nil)
 	if q.call.Is(schema.FactScan) && !c.last {
@@ -122,8 +126,13 @@ func (c *collectives) addWaitsIn(q *operation) {
 			continue
 		}
 		needed := last
+		if apart {
+			needed = lastOfOther[second[e.rank]]
+		}
 		switch {
 		case c.last:
+		case apart && q.call.Is(schema.FactFromRoot) && second[e.rank] == second[q.root.rank]:
+			continue // the root's own group gets nothing
 		case q.call.IsNeighborhood():
 			needed = c.lastSource(q, e)
 		case q.call.Is(schema.FactFromRoot):
@@ -137,6 +146,19 @@ func (c *collectives) addWaitsIn(q *operation) {
 			c.ranks.addWait(e.rank, done, needed.rank, needed.row, AwaitsCollective)
 		}
 	}
+}
+
+// lastOf returns the rank that entered last of those that count, the lowest of several; noEntry if there is none. nil
+// counts all. The entries of q are sorted.
+func (c *collectives) lastOf(q *operation, counts func(rank int32) bool) entry {
+	last := noEntry
+	for _, e := range q.entries {
+		if at := c.ranks.start(e); at != unknown && (counts == nil || counts(e.rank)) &&
+			(last.rank < 0 || at > c.ranks.start(last)) {
+			last = e
+		}
+	}
+	return last
 }
 
 // lastSource returns the rank that entered last of those from which a rank receives in a neighbourhood collective;

@@ -220,6 +220,27 @@ func TestWalk(t *testing.T) {
 				call{rank: 2, call: schema.CallBcast, from: 50, to: 57, instance: 3, root: 1})
 		}, `50-57 rank 0 collective MPI_Bcast
 0-50 rank 2 compute MPI_Bcast`},
+		// On the intercommunicator of {0, 1} and {2, 3} rank 0 waits for the other group, of which rank 2 enters last.
+		{"barrier of two groups", func() *Graph {
+			g := graph(t, 4, Options{}, call{rank: 0, call: schema.CallBarrier, from: 1, to: 45, comm: 9, instance: 3},
+				call{rank: 1, call: schema.CallBarrier, from: 40, to: 44, comm: 9, instance: 3},
+				call{rank: 2, call: schema.CallBarrier, from: 30, to: 42, comm: 9, instance: 3},
+				call{rank: 3, call: schema.CallBarrier, from: 20, to: 42, comm: 9, instance: 3})
+			g.AddToSecondGroup(9, 2)
+			g.AddToSecondGroup(9, 3)
+			return g
+		}, `30-45 rank 0 collective MPI_Barrier
+0-30 rank 2 compute MPI_Barrier`},
+		// Its broadcast from rank 1 reaches the other group; rank 0 waits for nobody.
+		{"broadcast to the other group", func() *Graph {
+			g := graph(t, 3, Options{},
+				call{rank: 0, call: schema.CallBcast, from: 10, to: 57, comm: 9, instance: 3, root: 1},
+				call{rank: 1, call: schema.CallBcast, from: 20, to: 30, comm: 9, instance: 3, root: 1},
+				call{rank: 2, call: schema.CallBcast, from: 5, to: 56, comm: 9, instance: 3, root: 1})
+			g.AddToSecondGroup(9, 2)
+			return g
+		}, `10-57 rank 0 collective MPI_Bcast
+0-10 rank 0 compute MPI_Bcast`},
 		// In a reduction only the root 1 waits, for rank 2.
 		{"reduce", func() *Graph {
 			return graph(t, 3, Options{}, call{rank: 0, call: schema.CallReduce, from: 10, to: 30, instance: 3,

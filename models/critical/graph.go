@@ -32,7 +32,7 @@ type Graph struct {
 func New(ranks int, o Options) *Graph {
 	g := &Graph{options: o, ranks: make(allRows, ranks), places: places{index: map[site]int32{}}}
 	g.collectives = collectives{ranks: g.ranks, last: o.Last, index: map[operationKey]int32{},
-		members: map[int32][]int32{}, sources: map[int32]map[int32][]int32{}}
+		members: map[int32][]int32{}, sources: map[int32]map[int32][]int32{}, second: map[int32]map[int32]bool{}}
 	g.windows = oneSided{ranks: g.ranks, collectives: &g.collectives, unpaired: map[signalKey]*unpaired{},
 		holds: map[lockKey][]*hold{}}
 	for i := range g.ranks {
@@ -44,6 +44,14 @@ func New(ranks int, o Options) *Graph {
 // AddMember adds a world rank to a communicator, as the next of its ranks.
 func (g *Graph) AddMember(comm, world int32) {
 	g.collectives.members[comm] = append(g.collectives.members[comm], world)
+}
+
+// AddToSecondGroup adds a world rank to the second group of an intercommunicator.
+func (g *Graph) AddToSecondGroup(comm, world int32) {
+	if g.collectives.second[comm] == nil {
+		g.collectives.second[comm] = map[int32]bool{}
+	}
+	g.collectives.second[comm][world] = true
 }
 
 // AddSources adds the world ranks that a world rank receives from in neighbourhood collectives of a communicator.

@@ -59,8 +59,14 @@ func NewForRun(ctx context.Context, r *run.Run, o Options) (*Graph, error) {
 	g := New(int(r.Manifest.Ranks), o)
 	g.windows.ungrouped = ungrouped
 	for i := range r.Comms {
-		for _, world := range r.Comms[i].Inside() {
-			g.AddMember(r.Comms[i].ID, world)
+		c := &r.Comms[i]
+		for _, world := range c.Inside() {
+			g.AddMember(c.ID, world)
+		}
+		for k, world := range c.Members {
+			if c.Inter && int32(k) >= c.FirstGroup && world != run.Outside {
+				g.AddToSecondGroup(c.ID, world)
+			}
 		}
 	}
 	neighbours := run.Sources(r.Comms)
