@@ -104,10 +104,13 @@ func (t *Times) Ratio(i int) (ratio float64, ok bool) {
 	return math.Round(float64(t.PredictedNs[i])/float64(t.ReferenceNs)*1e6) / 1e6, true
 }
 
-// IsWithin reports whether the time of combination i is within a fraction of the reference.
+// IsWithin reports whether the time of combination i is within a fraction of the reference, or exactly that fraction
+// above or below it.
 func (t *Times) IsWithin(i int, fraction float64) bool {
-	ratio, ok := t.Ratio(i)
-	return ok && math.Abs(ratio-1) <= fraction
+	const rounding = 1e-12 // of the fraction, in binary
+	reference := float64(t.ReferenceNs)
+	return t.PredictedNs[i] >= 0 && t.ReferenceNs != 0 &&
+		math.Abs(float64(t.PredictedNs[i])-reference) <= (fraction+rounding)*reference
 }
 
 // Span is the range of an axis in which a run's time is near its reference.

@@ -50,6 +50,21 @@ func TestParseAxis(t *testing.T) {
 	}
 }
 
+// A time that is exactly the fraction above or below the reference is within it; one that is 1 ns further is not.
+func TestWithinTheFraction(t *testing.T) {
+	times := &Times{ReferenceNs: 1_000_000_000, PredictedNs: make([]int64, 1)}
+	for _, percent := range []int64{1, 2, 5, 7, 10, 15, 20, 30} {
+		for _, sign := range []int64{-1, 1} {
+			for past, want := range []bool{true, false} {
+				times.PredictedNs[0] = times.ReferenceNs + sign*(percent*times.ReferenceNs/100+int64(past))
+				if got := times.IsWithin(0, float64(percent)/100); got != want {
+					t.Errorf("%d %% and %d ns: %t", sign*percent, past, got)
+				}
+			}
+		}
+	}
+}
+
 // Two axes of 2 and 3 values: the last one changes fastest. Times of 90, 100, 115, 130, -, 100 ns are within 10 % of
 // the reference of 100 ns at combinations 0 (1, 10), 1 (1, 20) and 5 (2, 30).
 func TestGridAndSpans(t *testing.T) {
