@@ -27,10 +27,11 @@ type cause struct {
 	mean map[rankSite]int64
 	// varies is the call before which computing varies most; of variation only.
 	varies causeKey
-	// waitNs is the time that ranks waited because of it, and waits the calls that waited.
-	waitNs int64
-	waits  []Wait
-	lost   lost
+	// waitNs is the time that ranks waited because of it, and waits the calls that waited. syncNs is the part of
+	// synchronous sends, and standardNs that of all other sends.
+	waitNs, syncNs, standardNs int64
+	waits                      []Wait
+	lost                       lost
 	// sends has the pairs of ranks of which the second waited for a message of the first.
 	sends map[[2]int32]bool
 	// found are its instances; nil if nobody waited.
@@ -159,7 +160,7 @@ type causeKey struct {
 
 // waitKey identifies waits: the kind of wait, and the line and call that wait.
 type waitKey struct {
-	awaits critical.Awaited
+	awaits critical.Awaited // of kindOf
 	place  string
 	call   schema.CallID
 }
@@ -299,12 +300,27 @@ func (g *gatherer) add(d *critical.Delay) {
 	c.waitNs += d.Ns
 	c.lost.add(d)
 	for where, w := range d.Places {
-		c.forNs[where.For] += w.Ns
-		if where.For == critical.AwaitsCollective {
+		awaits := kindOf(where.For)
+		c.forNs[awaits] += w.Ns
+		switch where.For {
+		case critical.AwaitsReceiver:
+			c.standardNs += w.Ns
+		case critical.AwaitsReceiverSync:
+			c.syncNs += w.Ns
+		case critical.AwaitsCollective:
 			c.collectiveNs[where.Call] += w.Ns
 		}
-		c.addWait(waitKey{where.For, g.place(where.Site), where.Call}, where.Site, w)
+		c.addWait(waitKey{awaits, g.place(where.Site), where.Call}, where.Site, w)
 	}
+}
+
+// kindOf returns the kind of a wait for a late receiver whether its send is synchronous or not, and other kinds as they
+// are.
+func kindOf(a critical.Awaited) critical.Awaited {
+	if a == critical.AwaitsReceiverSync {
+		return critical.AwaitsReceiver
+	}
+	return a
 }
 
 // addWait adds the waits at a call site to those of the same line.
@@ -327,7 +343,7 @@ func (c *gathered) addWait(k waitKey, site int32, w *critical.Waits) {
 // wait.
 func (c *gathered) joinLongest(place func(int32) string) {
 	for _, x := range c.lost.longest {
-		w := c.byWait[waitKey{x.For, place(x.Site), x.Call}]
+		w := c.byWait[waitKey{kindOf(x.For), place(x.Site), x.Call}]
 		if w != nil && x.OwnNs > w.LongestNs {
 			w.LongestNs, w.LongestRank, w.LongestAtNs = x.OwnNs, x.Rank, x.AtNs
 		}

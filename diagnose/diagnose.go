@@ -449,6 +449,9 @@ func (q *search) simulate(ctx context.Context, causes []*cause) error {
 	var gains []*gain
 	for i := range q.d.Findings {
 		f := &q.d.Findings[i]
+		if f.without == nil {
+			continue
+		}
 		what := fmt.Sprintf("without cause %d of %d", i+1, len(q.d.Findings))
 		gains = append(gains, &gain{what, []*change{f.without()}, &f.GainNs})
 		if least := f.least(); least != nil {
@@ -469,10 +472,26 @@ func (q *search) simulate(ctx context.Context, causes []*cause) error {
 func (q *search) ofCauses(causes []*cause) (all []Finding) {
 	for _, c := range causes[:min(mostSimulated, len(causes))] {
 		if c.rule == Variation || float64(c.excessNs()) >= leastSimulated*float64(q.d.TimeNs) {
-			all = append(all, c.finding())
+			f := c.finding()
+			if q.sendsGoFree(c) {
+				f.boundByExcess(q.d.TimeNs)
+			}
+			all = append(all, f)
 		}
 	}
 	return all
+}
+
+// sendsGoFree reports whether simulations cannot show the gain of a cause: most of the sends that waited for it in the
+// run's own times are not synchronous, so that they wait for nobody on an ideal network.
+func (q *search) sendsGoFree(c *cause) bool {
+	return c.rule == LateReceiver && c.standardNs > c.syncNs && q.d.Machine == idealNetwork && !q.d.TimesSimulated
+}
+
+// boundByExcess makes the excess of all ranks together the bound of the gain, which is not simulated then.
+func (f *Finding) boundByExcess(timeNs int64) {
+	f.without, f.boundNs = nil, min(timeNs, f.excessNs)
+	f.GainNs, f.Bound, f.excess = f.boundNs, true, true
 }
 
 // bound adds the findings of causes without simulating them. The excess of all ranks together bounds the gain;
@@ -483,9 +502,7 @@ func (q *search) bound(causes []*cause, calls, most int64) {
 			continue
 		}
 		for _, f := range q.ofCauses([]*cause{c}) {
-			f.without = nil
-			f.boundNs = min(q.d.TimeNs, c.excessNs())
-			f.GainNs, f.Bound, f.excess = f.boundNs, true, true
+			f.boundByExcess(q.d.TimeNs)
 			q.d.Findings = append(q.d.Findings, f)
 		}
 	}

@@ -85,7 +85,7 @@ type section struct {
 // doing it later. Several ranks that compute in turn are variation, or a chain.
 func (q *search) maybeSerial(f *Finding) bool {
 	sharers := f.sharers(q.d.Ranks)
-	return f.keeping != nil && len(f.Ranks) == 1 && sharers >= leastWaiting*float64(q.d.Ranks) &&
+	return f.keeping != nil && !f.Bound && len(f.Ranks) == 1 && sharers >= leastWaiting*float64(q.d.Ranks) &&
 		float64(f.excessNs)*(1-1/sharers) >= muchMore*float64(f.GainNs)
 }
 
@@ -98,7 +98,7 @@ func (q *search) besideOthers(ctx context.Context, found []*section) error {
 	var other *Finding
 	for i := range q.d.Findings {
 		f := &q.d.Findings[i]
-		if !slices.ContainsFunc(found,
+		if f.without != nil && !slices.ContainsFunc(found,
 			func(s *section) bool { return s.Finding == f }) && (other == nil || f.GainNs > other.GainNs) {
 			other = f
 		}

@@ -36,6 +36,8 @@ const (
 	AwaitsSender Awaited = iota
 	// AwaitsReceiver is a send that began before its receive was posted: a late receiver.
 	AwaitsReceiver
+	// AwaitsReceiverSync is the same of a synchronous send, which waits for its receiver on every network.
+	AwaitsReceiverSync
 	// AwaitsCollective is a collective operation that a rank entered before the ranks that it needs.
 	AwaitsCollective
 	// AwaitsPost is MPI_Win_start or MPI_Win_complete that began before the window of a target was exposed: a late
@@ -50,7 +52,7 @@ const (
 )
 
 func (a Awaited) String() string {
-	return [Awaits]string{"late sender", "late receiver", "wait at collective", "late post", "late complete",
+	return [Awaits]string{"late sender", "late receiver", "late receiver", "wait at collective", "late post", "late complete",
 		"lock held"}[a]
 }
 

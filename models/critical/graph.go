@@ -155,12 +155,22 @@ func (g *Graph) AddMessages(b *schema.Messages) {
 		if p := to.rowAt(post).prev; p >= to.dropped && schema.Class(to.rowAt(p).class) == schema.ClassProbe {
 			g.ranks.addWait(dst, p, src, send, AwaitsSender)
 		}
-		if done := from.rowAt(send).done; g.options.Eager {
-		} else if done == unknown {
-			g.ranks.addWait(src, send, dst, post, AwaitsReceiver)
-		} else {
-			g.addWaitOf(src, done, entry{dst, post}, AwaitsReceiver)
+		if !g.options.Eager {
+			g.addSendWait(entry{src, send}, entry{dst, post})
 		}
+	}
+}
+
+// addSendWait adds the wait of a send, or of the row that completes it, for its receive to be posted.
+func (g *Graph) addSendWait(send, post entry) {
+	w, awaits := g.ranks.row(send), AwaitsReceiver
+	if schema.CallID(w.call).Is(schema.FactSynchronous) {
+		awaits = AwaitsReceiverSync
+	}
+	if w.done == unknown {
+		g.ranks.addWait(send.rank, send.row, post.rank, post.row, awaits)
+	} else {
+		g.addWaitOf(send.rank, w.done, post, awaits)
 	}
 }
 
