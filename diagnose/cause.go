@@ -36,6 +36,8 @@ type cause struct {
 	sends map[[2]int32]bool
 	// found are its instances; nil if nobody waited.
 	found *Instances
+	// speeds convert its computing to the machine's time.
+	speeds speeds
 }
 
 // part is the computing before one call of the program.
@@ -44,7 +46,8 @@ type part struct {
 	call  schema.CallID
 	// sites are the call sites of the place, one for each call path to it.
 	sites []int32
-	// excess is how much longer than needed ranks computed, in ns; see critical.Delay. It has only ranks that matter.
+	// excess is how much longer than needed ranks computed in the run, in ns; see critical.Delay. It has only ranks that
+	// matter.
 	excess map[int32]int64
 	// computed is the time that each rank computes there, in ns; ranks that never do have no entry.
 	computed map[int32]int64
@@ -52,7 +55,7 @@ type part struct {
 	bySite map[int32]int64
 }
 
-// excessNs returns the excess of all ranks and parts together.
+// excessNs returns the excess of all ranks and parts together, in the machine's time.
 func (c *cause) excessNs() (ns int64) {
 	for _, excess := range c.excess() {
 		ns += excess
@@ -60,11 +63,11 @@ func (c *cause) excessNs() (ns int64) {
 	return ns
 }
 
-// excess returns the excess by rank.
+// excess returns the excess by rank, in the machine's time.
 func (c *cause) excess() map[int32]int64 {
 	sum := map[int32]int64{}
 	for _, p := range c.parts {
-		for rank, ns := range p.excess {
+		for rank, ns := range c.speeds.allOnMachine(p.excess) {
 			sum[rank] += ns
 		}
 	}
@@ -176,9 +179,12 @@ type gathered struct {
 }
 
 // causesOf gathers the delays that are computing. It returns the imbalances first, unless all ranks compute equally
-// long, then variation, then the others, the longest excess first. place names call sites.
-func causesOf(delays []*critical.Delay, computed *computing, place func(int32) string, ranks int) (causes []*cause) {
+// long, then variation, then the others, the longest excess first. place names call sites. The excess of delays is in
+// the time of a machine with these speeds.
+func causesOf(delays []*critical.Delay, computed *computing, place func(int32) string, ranks int,
+	machine speeds) (causes []*cause) {
 	total := computed.total(ranks)
+	delays = machine.delays(delays)
 	imbalances, of := imbalancesOf(delays, computed, place, total)
 	g := gatherer{place: place, imbalance: of, byKey: map[causeKey]*gathered{}}
 	for _, d := range delays {
@@ -187,6 +193,7 @@ func causesOf(delays []*critical.Delay, computed *computing, place func(int32) s
 		}
 	}
 	for i, c := range imbalances {
+		c.speeds = machine
 		k := causeKey{imbalance: i + 1}
 		if waits := g.byKey[k]; waits != nil {
 			waits.joinLongest(place)
@@ -195,6 +202,7 @@ func causesOf(delays []*critical.Delay, computed *computing, place func(int32) s
 		delete(g.byKey, k)
 	}
 	for _, c := range g.byKey {
+		c.speeds = machine
 		c.joinLongest(place)
 		c.complete(computed, total)
 		causes = append(causes, &c.cause)

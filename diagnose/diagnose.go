@@ -187,7 +187,7 @@ type Part struct {
 type RankTime struct {
 	// Rank is the rank.
 	Rank int32 `json:"rank"`
-	// ComputeNs is its computing time.
+	// ComputeNs is its computing time, on the CPUs of the machine of the simulations.
 	ComputeNs int64 `json:"compute_ns"`
 	// TimesMean is that time over the mean of all ranks.
 	TimesMean float64 `json:"times_mean"`
@@ -272,7 +272,7 @@ func (q *search) run(ctx context.Context, r *run.Run, target *simulate.Target, o
 	q.d.TimeNs, q.d.StartupNs, q.d.Machine = path.DurationNs, path.StartupNs, target.Machine.Name
 	used := coresOf(r, computed)
 	simulated := o.Target != nil || simulatedInstead(r.Manifest, used)
-	q.d.TimesSimulated, q.d.computing = simulated, computed.total(q.d.Ranks)
+	q.d.TimesSimulated = simulated
 	if used.Waited() {
 		q.d.Warnings = append(q.d.Warnings,
 			sharedCores(r.Manifest, used, target.Machine.Name, q.recordedNs, q.d.TimeNs))
@@ -377,7 +377,15 @@ func (q *search) explain(ctx context.Context, simulated bool) (*computing, *crit
 			return nil, nil, nil, err
 		}
 	}
-	causes := causesOf(e.Delays, rows.computed, r.Place(ctx), int(r.Manifest.Ranks))
+	machine, err := speedsOf(q.w.simulation.Target.Machine, int(r.Manifest.Ranks))
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	causes := causesOf(e.Delays, rows.computed, r.Place(ctx), int(r.Manifest.Ranks), machine)
+	q.d.computing = rows.computed.total(q.d.Ranks)
+	for rank, ns := range q.d.computing {
+		q.d.computing[rank] = machine.onMachine(int32(rank), ns)
+	}
 	if r.Manifest.Origin.Prediction != nil {
 		causes = slices.DeleteFunc(causes, func(c *cause) bool { return c.rule == Variation })
 		q.d.NotLookedFor = append(q.d.NotLookedFor, NotLookedFor{Variation,

@@ -191,12 +191,12 @@ func (c *cause) finding() Finding {
 	f.Waits = append(f.Waits, c.waits...)
 	for _, p := range c.parts {
 		f.Parts = append(f.Parts, Part{Place: p.place, Call: p.call.String(), Ranks: slices.Sorted(maps.Keys(p.excess)),
-			ExcessNs: sumOf(p.excess)})
+			ExcessNs: sumOf(c.speeds.allOnMachine(p.excess))})
 	}
 	if c.rule == Imbalance {
 		f.timesMore = c.timesMore()
 		for _, rank := range f.Ranks {
-			f.Computing = append(f.Computing, RankTime{rank, c.total[rank],
+			f.Computing = append(f.Computing, RankTime{rank, c.speeds.onMachine(rank, c.total[rank]),
 				float64(c.total[rank]) / meanOfWorkers(c.total)})
 		}
 	}
@@ -255,20 +255,21 @@ func (c *cause) groupTitle(before string) string {
 	if len(ranks) > 1 {
 		text = rankText(ranks) + " compute up to "
 	}
-	text += fmt.Sprintf("%s longer than the others %s", units.Duration(first.excess[topOf(first.excess)]), before)
+	excess := c.speeds.allOnMachine(first.excess)
+	text += fmt.Sprintf("%s longer than the others %s", units.Duration(excess[topOf(excess)]), before)
 	if len(c.parts) > 1 {
 		text += ", and "
 		if others > 0 {
 			text += "together with " + units.Count(int64(others), "other rank") + " "
 		}
-		text += units.Duration(c.excessNs()-sumOf(first.excess)) + " before other calls"
+		text += units.Duration(c.excessNs()-sumOf(excess)) + " before other calls"
 	}
 	return text
 }
 
 // beforeFirst says how much of an imbalance is before its first call.
 func (c *cause) beforeFirst(before string) string {
-	share := float64(sumOf(c.parts[0].excess)) / float64(max(1, c.excessNs()))
+	share := float64(sumOf(c.speeds.allOnMachine(c.parts[0].excess))) / float64(max(1, c.excessNs()))
 	if share < 0.5 {
 		return units.Percent(share) + " of the excess " + before
 	}
