@@ -8,6 +8,7 @@ import (
 	"github.com/commq/commq/models/simulate"
 	"github.com/commq/commq/models/simulate/stored"
 	"github.com/commq/commq/run"
+	"github.com/commq/commq/schema"
 )
 
 // saved simulates a run on a machine and saves it under a new name.
@@ -48,5 +49,19 @@ func TestSavedRunComputesOnce(t *testing.T) {
 	const rounding = 1000 // ns, of all compute times
 	if diff := d.SimulatedNs - made.Manifest.EndNs; diff > rounding || diff < -rounding {
 		t.Errorf("simulated again it takes %d ns, not %d", d.SimulatedNs, made.Manifest.EndNs)
+	}
+}
+
+// A machine's CPUs are faster only than those that the compute times are from.
+func TestSpeedOfTheRunsOwnMachine(t *testing.T) {
+	origin := schema.Origin{Simulation: on(t, "flat", "cpu_ratio=2").Origin()}
+	for _, c := range []struct {
+		times, clock string
+		want         float64
+	}{{"virtual", "cpu", 2}, {"virtual", "none", 1}, {"simulated", "cpu", 1}, {"measured", "cpu", 1}} {
+		target, err := TargetOf(&schema.Manifest{TimeOrigin: c.times, ComputeClock: c.clock, Origin: origin}, nil)
+		if err != nil || target.Machine.CPURatio != c.want {
+			t.Errorf("%s times, clock %s: %+v, %v", c.times, c.clock, target, err)
+		}
 	}
 }
