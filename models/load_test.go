@@ -44,6 +44,29 @@ func TestParseMapping(t *testing.T) {
 	}
 }
 
+func TestMappingText(t *testing.T) {
+	for text, nodes := range map[string][]int{
+		"5":               {5},
+		"0x2,1x2":         {0, 0, 1, 1},
+		"0-3,0-3":         {0, 1, 2, 3, 0, 1, 2, 3},
+		"0-1,2x2,3,1,7-8": {0, 1, 2, 2, 3, 1, 7, 8},
+		"1,2x2":           {1, 2, 2},
+		"3,2,1,0":         {3, 2, 1, 0},
+	} {
+		if got := MappingText(nodes); got != text {
+			t.Errorf("%v: %s, want %s", nodes, got, text)
+		}
+		if got, err := ReadMappingText(text); err != nil || !slices.Equal(got, nodes) {
+			t.Errorf("%s: %v, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{"", "0,", "x", "0x", "0x0", "3-1", "-1", "0x16777216,0", "0-99999999", "nodes.txt", "0x2x3"} {
+		if nodes, err := ReadMappingText(text); err == nil {
+			t.Errorf("%s: %d ranks", text, len(nodes))
+		}
+	}
+}
+
 func TestLoadReadsNamesAndFiles(t *testing.T) {
 	if m, err := Load("flat"); err != nil || m.Name != "flat" {
 		t.Errorf("%+v, %v", m, err)

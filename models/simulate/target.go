@@ -95,11 +95,30 @@ func TargetOf(s *schema.Simulation) (*Target, error) {
 	if t.Dialect, err = parseDialect(s.Dialect, m); err != nil {
 		return nil, err
 	}
-	return t, models.ParseMapping(m, mapping)
+	return t, setMapping(m, mapping)
+}
+
+// setMapping sets the node of each rank by the mapping of a manifest, which is a word or a list, not a file.
+func setMapping(m *models.Machine, mapping string) error {
+	if isMappingWord(mapping) {
+		return models.ParseMapping(m, mapping)
+	}
+	nodes, err := models.ReadMappingText(mapping)
+	if err != nil {
+		return fmt.Errorf("machine %s: the mapping of the run's ranks is not in its manifest: %w; simulate it again, or "+
+			"name a machine with --machine", m.Name, err)
+	}
+	m.Mapping, m.NodeOf = models.Listed, nodes
+	return nil
 }
 
 // mappingKey begins the change of a machine that --mapping makes.
 const mappingKey = "mapping="
+
+// isMappingWord reports whether the value of --mapping is no file.
+func isMappingWord(mapping string) bool {
+	return mapping == "" || mapping == "block" || mapping == "cyclic"
+}
 
 func isMapping(change string) bool { return strings.HasPrefix(change, mappingKey) }
 
@@ -118,11 +137,18 @@ func parseDialect(name string, m *models.Machine) (Dialect, error) {
 	return Dialect(i), nil
 }
 
-// Origin describes the target for the manifest of a run with its times.
+// Origin describes the target for the manifest of a run with its times. Instead of the file of a mapping, which may
+// change, it has the node of each rank.
 func (t *Target) Origin() *schema.Simulation {
 	sum := sha256.Sum256([]byte(t.Machine.Description))
+	set := slices.Clone(t.Changes)
+	for i, change := range set {
+		if mapping, is := strings.CutPrefix(change, mappingKey); is && !isMappingWord(mapping) {
+			set[i] = mappingKey + models.MappingText(t.Machine.NodeOf)
+		}
+	}
 	return &schema.Simulation{Machine: t.Machine.Name, Description: t.Machine.Description,
-		Digest: hex.EncodeToString(sum[:]), Dialect: t.Dialect.String(), Set: t.Changes}
+		Digest: hex.EncodeToString(sum[:]), Dialect: t.Dialect.String(), Set: set}
 }
 
 // Nanoseconds rounds a time to whole nanoseconds, half up.

@@ -1,6 +1,8 @@
 package simulate
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -27,6 +29,35 @@ func TestReadTarget(t *testing.T) {
 		if _, err := ReadTarget(o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
+	}
+}
+
+// The manifest of a saved run has the nodes of a mapping's file: that may change, or not be there.
+func TestOriginHasTheMapping(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "nodes")
+	if err := os.WriteFile(file, []byte("1\n0\n0\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	target, err := ReadTarget(TargetOptions{Machine: "flat", Set: []string{"nodes=2"}, Mapping: file})
+	if err != nil {
+		t.Fatal(err)
+	}
+	origin := target.Origin()
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	again, err := TargetOf(origin)
+	if err != nil || !slices.Equal(again.Machine.NodeOf, []int{1, 0, 0}) ||
+		!slices.Equal(origin.Set, []string{"nodes=2", "mapping=1,0x2"}) {
+		t.Errorf("%+v, %v", origin.Set, err)
+	}
+	origin.Set[1] = "mapping=" + file
+	if _, err := TargetOf(origin); err == nil || !strings.Contains(err.Error(), "simulate it again") {
+		t.Errorf("a manifest with a file: %v", err)
+	}
+	if word, err := ReadTarget(TargetOptions{Machine: "flat", Mapping: "block"}); err != nil ||
+		!slices.Equal(word.Origin().Set, []string{"mapping=block"}) {
+		t.Errorf("%+v, %v", word, err)
 	}
 }
 
