@@ -42,6 +42,9 @@ type Options struct {
 	Last bool
 	// Eager means that no send waits for its receiver.
 	Eager bool
+	// SendWaits reports whether a call waits in simulated times for the receiver of a send, as simulate.Target does; nil
+	// means that all may.
+	SendWaits func(call schema.CallID, src, dst int32, bytes int64, nonblocking bool) bool
 	// LeaveOutStartup means that the path is that of the program between MPI_Init and MPI_Finalize: it begins where the
 	// last rank begins MPI_Finalize, and ends where MPI_Init ended on the rank that it leads to.
 	LeaveOutStartup bool
@@ -56,4 +59,4 @@ var Columns = []string{"rank", "seq", "thread", "call", "class", "start_ns", "en
 	"root_world", "request", "done_seq", "init_seq", "label", "callsite"}
 
 // MessageColumns are the columns of messages that a graph needs.
-var MessageColumns = []string{"src", "dst", "send_seq", "recv_post_seq", "recv_done_seq"}
+var MessageColumns = []string{"src", "dst", "bytes", "send_seq", "recv_post_seq", "recv_done_seq"}

@@ -411,3 +411,30 @@ func TestAddEventsNeedsOrder(t *testing.T) {
 		t.Errorf("a row takes %d bytes", size)
 	}
 }
+
+// MPI_Wait waits for the receiver of a synchronous persistent send, unless the times say that no send waits.
+func TestWaitsOfPersistentSends(t *testing.T) {
+	var asked []schema.CallID
+	for _, waits := range []bool{true, false} {
+		g := graph(t, 2, Options{SendWaits: func(call schema.CallID, src, dst int32, bytes int64, nonblocking bool) bool {
+			if asked = append(asked, call); src != 0 || dst != 1 || bytes != 64 || !nonblocking {
+				t.Errorf("rank %d to %d, %d bytes, nonblocking %t", src, dst, bytes, nonblocking)
+			}
+			return waits
+		}},
+			call{rank: 0, call: schema.CallSsendInit, from: 0, to: 1},
+			call{rank: 0, call: schema.CallStart, from: 2, to: 3, window: 1, done: 2},
+			call{rank: 0, call: schema.CallWait, from: 4, to: 50},
+			call{rank: 1, call: schema.CallRecv, from: 40, to: 60})
+		b, m := &schema.Messages{}, schema.NullMessage
+		m.Src, m.Dst, m.Bytes, m.SendSeq, m.RecvPostSeq, m.RecvDoneSeq = 0, 1, 64, 1, 0, 0
+		b.Append(&m)
+		g.AddMessages(b)
+		if w := g.ranks[0].rowAt(2); (w.waitedRank == 1) != waits || waits && w.awaits != AwaitsReceiverSync {
+			t.Errorf("sends wait: %t; MPI_Wait waits for rank %d (%s)", waits, w.waitedRank, w.awaits)
+		}
+	}
+	if !slices.Equal(asked, []schema.CallID{schema.CallSsendInit, schema.CallSsendInit}) {
+		t.Errorf("asked for %v", asked)
+	}
+}

@@ -98,6 +98,7 @@ func (g *Graph) addRow(r *rankRows, b *schema.Events, i int) error {
 	if w.done == unknown && b.Request[i] != schema.NullInt64 {
 		w.done = never
 	}
+	r.noteSend(b, i, index)
 	if b.Instance[i] != schema.NullInt64 && b.Comm[i] != schema.NullInt32 {
 		g.collectives.add(r, b, i, &w, index)
 	}
@@ -139,8 +140,8 @@ func (g *Graph) AddMessages(b *schema.Messages) {
 		}
 		from, to := &g.ranks[src], &g.ranks[dst]
 		if g.windowed && (b.SendSeq[i] > from.lastSeq || b.RecvPostSeq[i] > to.lastSeq) {
-			m.Src, m.Dst, m.SendSeq, m.RecvPostSeq, m.RecvDoneSeq = src, dst, b.SendSeq[i], b.RecvPostSeq[i],
-				b.RecvDoneSeq[i]
+			m.Src, m.Dst, m.Bytes, m.SendSeq, m.RecvPostSeq, m.RecvDoneSeq = src, dst, b.Bytes[i], b.SendSeq[i],
+				b.RecvPostSeq[i], b.RecvDoneSeq[i]
 			g.late.Append(&m)
 			continue
 		}
@@ -156,15 +157,20 @@ func (g *Graph) AddMessages(b *schema.Messages) {
 			g.ranks.addWait(dst, p, src, send, AwaitsSender)
 		}
 		if !g.options.Eager {
-			g.addSendWait(entry{src, send}, entry{dst, post})
+			g.addSendWait(entry{src, send}, entry{dst, post}, b.Bytes[i])
 		}
 	}
 }
 
 // addSendWait adds the wait of a send, or of the row that completes it, for its receive to be posted.
-func (g *Graph) addSendWait(send, post entry) {
-	w, awaits := g.ranks.row(send), AwaitsReceiver
-	if schema.CallID(w.call).Is(schema.FactSynchronous) {
+func (g *Graph) addSendWait(send, post entry, bytes int64) {
+	r, w := &g.ranks[send.rank], g.ranks.row(send)
+	call, awaits := r.sendCall(send.row), AwaitsReceiver
+	nonblocking := w.done != unknown && r.find(w.done) != send.row
+	if wait := g.options.SendWaits; wait != nil && !wait(call, send.rank, post.rank, bytes, nonblocking) {
+		return
+	}
+	if call.Is(schema.FactSynchronous) {
 		awaits = AwaitsReceiverSync
 	}
 	if w.done == unknown {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/commq/commq/models/simulate"
 	"github.com/commq/commq/run"
 	"github.com/commq/commq/schema"
 )
@@ -14,7 +15,7 @@ var Need = run.Need{Command: "critical-path", AllCalls: true, Times: true,
 	TimesAdvice: "commq simulate --critical-path gives it the times of a machine"}
 
 // FromRun finds the critical path of a run with times. Where times are not measured, all ranks wait for the last one in
-// a collective whatever o.Last says, and o.Eager follows from the origin of the times.
+// a collective whatever o.Last says, and o.Eager and o.SendWaits follow from the origin of the times.
 func FromRun(ctx context.Context, r *run.Run, o Options) (*Path, error) {
 	g, err := Read(ctx, r, o, nil)
 	if err != nil {
@@ -45,6 +46,11 @@ func Read(ctx context.Context, r *run.Run, o Options, also func(*schema.Events),
 func optionsFor(r *run.Run, o Options) Options {
 	origin := r.Manifest.TimeOrigin
 	o.Last, o.Eager = o.Last || origin != "measured", origin == "virtual"
+	if sim := r.Manifest.Origin.Simulation; origin == "simulated" && sim != nil {
+		if target, err := simulate.TargetOf(sim); err == nil { // else the machine is not known, and any send may wait
+			o.SendWaits = target.SendWaits
+		}
+	}
 	return o
 }
 

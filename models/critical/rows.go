@@ -19,6 +19,10 @@ type rankRows struct {
 	begin    int64   // with Options.LeaveOutStartup when MPI_Init ended; otherwise unknown
 	inits    map[int64]schema.CallID
 	windows  map[int64]*window // by the seq of the row that made it
+	// sendInits are the calls that made persistent sends, of those that are synchronous or buffered, by their seq; sends
+	// are their starts, by row.
+	sendInits map[int64]schema.CallID
+	sends     map[int32]schema.CallID
 
 	// Used by explanations (window.go).
 	expected, read int64   // numbers of rows in the run, and read so far
@@ -69,6 +73,29 @@ func (r *rankRows) leaveOutStartup(w *row) {
 	case call.Is(schema.FactFinalizes):
 		w.end = w.start
 	}
+}
+
+// noteSend notes a row that makes or starts a persistent send which is synchronous or buffered.
+func (r *rankRows) noteSend(b *schema.Events, i int, index int32) {
+	call := schema.CallID(b.Call[i])
+	if call.Is(schema.FactPersistent) && call.IsAny(schema.FactSynchronous|schema.FactBuffered) {
+		if r.sendInits == nil {
+			r.sendInits, r.sends = map[int64]schema.CallID{}, map[int32]schema.CallID{}
+		}
+		r.sendInits[b.Seq[i]] = call
+	} else if made, found := r.sendInits[b.InitSeq[i]]; found && call.Is(schema.FactStarts) {
+		r.sends[index] = made
+	}
+}
+
+// sendCall returns the call that made the send of a row; the row itself where it is not known to be persistent. Each
+// send is asked for once.
+func (r *rankRows) sendCall(row int32) schema.CallID {
+	if made, found := r.sends[row]; found {
+		delete(r.sends, row)
+		return made
+	}
+	return schema.CallID(r.rowAt(row).call)
 }
 
 // addSeq records the seq of the next row.

@@ -142,15 +142,20 @@ func (c *transferCache) transfer(i *models.Interconnect, bytes int64) Picosecond
 // waitsForReceiver reports whether a send of rank src returns only when its receiver has the message (rendezvous)
 // instead of at once (eager).
 func (x *setting) waitsForReceiver(o *op, src int32) bool {
+	return x.rules.waitsForReceiver(x.machine, o.flags, o.send, o.peer == src)
+}
+
+// waitsForReceiver reports the same of a send with these flags, of so many bytes. toSelf: it is to its own rank.
+func (r *rules) waitsForReceiver(m *models.Machine, flags uint8, bytes int64, toSelf bool) bool {
 	switch {
-	case x.rules.selfWaits && o.peer == src:
+	case r.selfWaits && toSelf:
 		return true
-	case x.rules.thresholdDecides && x.machine.EagerThresholdGiven:
-		return o.send >= x.machine.EagerThresholdBytes
-	case o.flags&flagBuffered != 0:
+	case r.thresholdDecides && m.EagerThresholdGiven:
+		return bytes >= m.EagerThresholdBytes
+	case flags&flagBuffered != 0:
 		return false
 	}
-	return o.flags&flagSync != 0 || o.send >= x.machine.EagerThresholdBytes
+	return flags&flagSync != 0 || bytes >= m.EagerThresholdBytes
 }
 
 // site returns the place of a call site for an error text, " at file.c:17", or "" when it is not known.

@@ -137,6 +137,16 @@ func parseDialect(name string, m *models.Machine) (Dialect, error) {
 	return Dialect(i), nil
 }
 
+// SendWaits reports whether a call waits on the target for the receiver of a send. call is the send, or the call that
+// made a persistent one; nonblocking: another call completes it.
+func (t *Target) SendWaits(call schema.CallID, src, dst int32, bytes int64, nonblocking bool) bool {
+	r := &rulesOf[t.Dialect]
+	if r.arrivalOrder && (nonblocking || src == dst) { // Dimemas goes on at once
+		return false
+	}
+	return r.waitsForReceiver(t.Machine, sendFlags[call], bytes, src == dst)
+}
+
 // Origin describes the target for the manifest of a run with its times. Instead of the file of a mapping, which may
 // change, it has the node of each rank.
 func (t *Target) Origin() *schema.Simulation {

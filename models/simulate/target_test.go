@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/commq/commq/schema"
 )
 
 func TestReadTarget(t *testing.T) {
@@ -79,6 +81,38 @@ func TestNanosecondsRoundHalfUp(t *testing.T) {
 	for p, want := range map[Picoseconds]int64{0: 0, 499: 0, 500: 1, 1499: 1, 1500: 2} {
 		if got := Nanoseconds(p); got != want {
 			t.Errorf("%d ps: %d ns, want %d", p, got, want)
+		}
+	}
+}
+
+// Which sends a call waits for: on flat no eager send, of a threshold those from it on, in Dimemas no nonblocking one.
+func TestSendWaits(t *testing.T) {
+	for _, c := range []struct {
+		dialect, threshold string
+		call               schema.CallID
+		bytes              int64
+		nonblocking, want  bool
+	}{
+		{"paper", "", schema.CallSendrecv, 1 << 30, false, false},
+		{"paper", "1000", schema.CallSendrecv, 999, false, false},
+		{"paper", "1000", schema.CallSendrecv, 1000, false, true},
+		{"paper", "1000", schema.CallIsend, 1000, true, true},
+		{"paper", "1000", schema.CallBsend, 1000, false, false},
+		{"paper", "1000", schema.CallSsendInit, 8, true, true},
+		{"dimemas5", "1000", schema.CallSsend, 8, false, false},
+		{"dimemas5", "1000", schema.CallIsend, 1000, true, false},
+		{"dimemas5", "1000", schema.CallSend, 1000, false, true},
+	} {
+		o := TargetOptions{Machine: "flat", Dialect: c.dialect}
+		if c.threshold != "" {
+			o.Set = []string{"eager_threshold_bytes=" + c.threshold}
+		}
+		target, err := ReadTarget(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := target.SendWaits(c.call, 0, 1, c.bytes, c.nonblocking); got != c.want {
+			t.Errorf("%+v: %t", c, got)
 		}
 	}
 }

@@ -19,9 +19,9 @@ func (s *Simulation) CriticalPath(ctx context.Context) (*critical.Path, error) {
 }
 
 // Graph simulates the run and makes the graph of its rows with the simulated times, in which all ranks wait for the
-// last one in a collective, whatever o.Last says.
+// last one in a collective and only sends wait that wait on the machine, whatever o says.
 func (s *Simulation) Graph(ctx context.Context, o critical.Options) (*critical.Graph, *simulate.Result, error) {
-	o.Last = true
+	o.Last, o.SendWaits = true, s.Target.SendWaits
 	g, err := critical.NewForRun(ctx, s.Run, o)
 	if err != nil {
 		return nil, nil, err

@@ -177,6 +177,86 @@ func TestCriticalPathOnTheMachine(t *testing.T) {
 	}
 }
 
+// writeRing writes a run of three ranks in a ring, each of which computes for some ms and then sends bytes to the next
+// one while it receives from the one before (MPI_Sendrecv).
+func writeRing(t *testing.T, store string, ms, bytes [3]int64) string {
+	t.Helper()
+	out, err := writer.Create(store, "ring", writer.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Abort()
+	events, messages, comms, ranks := &schema.Events{}, &schema.Messages{}, &schema.Comms{}, &schema.RankInfos{}
+	for rank := range int32(3) {
+		next, before := (rank+1)%3, (rank+2)%3
+		info, comm := schema.NullRankInfo, schema.NullComm
+		info.Rank, info.Threads, info.Events, info.Ended = rank, 1, 2, schema.EndedFinalized
+		ranks.Append(&info)
+		comm.CommRank, comm.WorldRank = rank, rank
+		comms.Append(&comm)
+		e, end, m := schema.NullEvent, schema.NullEvent, schema.NullMessage
+		e.Rank, e.Comm, e.Call, e.Class, e.ComputeNs = rank, 0, int16(schema.CallSendrecv),
+			int16(schema.ClassSendrecv), ms[rank]*1_000_000
+		e.SendWorld, e.SendPeer, e.SendTag, e.SendBytes = next, next, 9, bytes[rank]
+		e.RecvWorld, e.RecvPeer, e.RecvTag, e.RecvBytes, e.DoneSeq = before, before, 9, bytes[before], 0
+		end.Rank, end.Seq, end.Call, end.Class = rank, 1, int16(schema.CallFinalize), int16(schema.ClassOther)
+		events.Append(&e)
+		events.Append(&end)
+		m.Src, m.Dst, m.Tag, m.Bytes, m.RecvDoneSeq = rank, next, 9, bytes[rank], 0
+		messages.Append(&m)
+	}
+	for _, b := range []schema.Batch{events, messages, comms, ranks} {
+		if err := out.Write(0, b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := out.Commit(t.Context(), &schema.Manifest{Ranks: 3, TimeOrigin: "untimed", ComputeClock: "cpu",
+		Record: "all", Hash: "none", Ended: "finalized", Epochs: 1}); err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(store, "ring")
+}
+
+// Rank 2 sends 10 MB to rank 0 after 3 ms, which arrive last; rank 1, to which rank 0 sends 8 bytes, comes after 5 ms.
+// An eager send does not wait for rank 1, so that the path leads to rank 2; a rendezvous does. The saved run has the same
+// path.
+func TestPathWithSendsThatDoNotWait(t *testing.T) {
+	for threshold, want := range map[string]int32{"unlimited": 2, "8": 1} {
+		store := t.TempDir()
+		s := open(t, writeRing(t, store, [3]int64{0, 5, 3}, [3]int64{8, 8, 10_000_000}))
+		if err := s.Target.Machine.Set("eager_threshold_bytes", threshold); err != nil {
+			t.Fatal(err)
+		}
+		s.Target.Changes = []string{"eager_threshold_bytes=" + threshold}
+		simulated, err := s.CriticalPath(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Predict(t.Context(), Wanted{Store: store, Save: "saved"}); err != nil {
+			t.Fatal(err)
+		}
+		r, err := run.Open(t.Context(), filepath.Join(store, "saved"), critical.Need)
+		if err != nil {
+			t.Fatal(err)
+		}
+		saved, err := critical.FromRun(t.Context(), r, critical.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, p := range map[string]*critical.Path{"simulated": simulated, "saved": saved} {
+			computes := int32(-1)
+			for _, g := range p.GroupBy([]critical.Key{critical.ByRank}, func(int32) string { return "" }) {
+				if g.Ns[critical.Compute] > 0 {
+					computes = g.Rank
+				}
+			}
+			if computes != want {
+				t.Errorf("%s, eager below %s: rank %d computes on the path, want %d", name, threshold, computes, want)
+			}
+		}
+	}
+}
+
 // A simulation that ends at the border of an epoch is continued by another process, which gets the same result.
 func TestCheckpointsAreContinued(t *testing.T) {
 	dir, folder := writePair(t, t.TempDir()), filepath.Join(t.TempDir(), "kept")
