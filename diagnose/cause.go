@@ -46,8 +46,8 @@ type part struct {
 	call  schema.CallID
 	// sites are the call sites of the place, one for each call path to it.
 	sites []int32
-	// excess is how much longer than needed ranks computed in the run, in ns; see critical.Delay. It has only ranks that
-	// matter.
+	// excess is how much longer than needed ranks computed in the run, in ns; see critical.Delay. It has only ranks
+	// that matter.
 	excess map[int32]int64
 	// computed is the time that each rank computes there, in ns; ranks that never do have no entry.
 	computed map[int32]int64

@@ -411,7 +411,8 @@ func TargetOf(m *schema.Manifest, given *simulate.Target) (*simulate.Target, err
 		if err != nil {
 			return nil, fmt.Errorf("the machine of its times: %w", err)
 		}
-		// The compute times of a saved run, and of one where they are the gaps between calls, are the machine's already.
+		// The compute times of a saved run, and of one where they are the gaps between calls, are the machine's
+		// already.
 		if m.TimeOrigin == "simulated" || m.ComputeClock == "none" {
 			target.Machine.CPURatio = 1
 		}

@@ -51,7 +51,8 @@ func lateReceiver(t *testing.T, send, waits schema.CallID) *run.Run {
 		TimeResolutionNs: 1})
 }
 
-// On an ideal network a standard send waits for nobody, so that the gain is a bound; a synchronous send waits there too.
+// On an ideal network a standard send waits for nobody, so that the gain is a bound; a synchronous send waits there
+// too.
 func TestLateReceiverOfMeasuredSends(t *testing.T) {
 	for _, c := range []struct {
 		send, waits schema.CallID

@@ -344,7 +344,8 @@ func (r Rule) Question() string { return questions[r] }
 func (r Rule) Advice() string { return advice[r] }
 
 // Gain returns how the gain of the rule is found. All but that of LateStart are simulated. Gains of slow calls are
-// bounds if the network of the simulation takes no time, as are those of late receivers of sends that wait only in the run.
+// bounds if the network of the simulation takes no time, as are those of late receivers of sends that wait only in the
+// run.
 func (r Rule) Gain() string {
 	if r == LateStart {
 		return string(WayBound)

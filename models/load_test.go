@@ -60,7 +60,8 @@ func TestMappingText(t *testing.T) {
 			t.Errorf("%s: %v, %v", text, got, err)
 		}
 	}
-	for _, text := range []string{"", "0,", "x", "0x", "0x0", "3-1", "-1", "0x16777216,0", "0-99999999", "nodes.txt", "0x2x3"} {
+	for _, text := range []string{"", "0,", "x", "0x", "0x0", "3-1", "-1", "0x16777216,0", "0-99999999", "nodes.txt",
+		"0x2x3"} {
 		if nodes, err := ReadMappingText(text); err == nil {
 			t.Errorf("%s: %d ranks", text, len(nodes))
 		}

@@ -43,8 +43,8 @@ func ReadMappingText(text string) (nodes []int, err error) {
 	for run := range strings.SplitSeq(text, ",") {
 		first, step, count, ok := readRanks(run)
 		if !ok || count > schema.MaxRanks-len(nodes) {
-			return nil, fmt.Errorf("%q is not a mapping such as 0x4,1x4 (four ranks on each of the nodes 0 and 1) or 0-3 "+
-				"(one on each), of at most %d ranks", run, schema.MaxRanks)
+			return nil, fmt.Errorf("%q is not a mapping such as 0x4,1x4 (four ranks on each of the nodes 0 and 1) or "+
+				"0-3 (one on each), of at most %d ranks", run, schema.MaxRanks)
 		}
 		for range count {
 			nodes = append(nodes, first)
@@ -54,8 +54,8 @@ func ReadMappingText(text string) (nodes []int, err error) {
 	return nodes, nil
 }
 
-// readRanks reads some ranks of a mapping: the node of the first, how much larger that of each further one is, and their
-// number.
+// readRanks reads some ranks of a mapping: the node of the first, how much larger that of each further one is, and
+// their number.
 func readRanks(text string) (first, step, count int, ok bool) {
 	node := func(text string) int {
 		n, err := strconv.ParseUint(text, 10, 31)

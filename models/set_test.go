@@ -58,7 +58,8 @@ func TestSetOnUnevenNodes(t *testing.T) {
 
 // A key of intra_node changes alone in each node. A bandwidth removes the pieces of all.
 func TestSetInsideUnevenNodes(t *testing.T) {
-	slow := Interconnect{Latency: 5000, BytesPerSecond: 1000, BytesPer: 3, InputLinks: 1, OutputLinks: 1, HalfDuplex: true}
+	slow := Interconnect{Latency: 5000, BytesPerSecond: 1000, BytesPer: 3, InputLinks: 1, OutputLinks: 1,
+		HalfDuplex: true}
 	fast := Interconnect{Latency: 1000, BytesPerSecond: 9000, Buses: 4}
 	fast.Pieces[0].AboveBytes = 64
 	m := &Machine{Nodes: 2, CPURatio: 1, IntraNode: slow, Uneven: []Node{{IntraNode: slow}, {IntraNode: fast}}}

@@ -42,8 +42,8 @@ type Options struct {
 	Last bool
 	// Eager means that no send waits for its receiver.
 	Eager bool
-	// SendWaits reports whether a call waits in simulated times for the receiver of a send, as simulate.Target does; nil
-	// means that all may.
+	// SendWaits reports whether a call waits in simulated times for the receiver of a send, as simulate.Target does;
+	// nil means that all may.
 	SendWaits func(call schema.CallID, src, dst int32, bytes int64, nonblocking bool) bool
 	// LeaveOutStartup means that the path is that of the program between MPI_Init and MPI_Finalize: it begins where the
 	// last rank begins MPI_Finalize, and ends where MPI_Init ended on the rank that it leads to.

@@ -416,12 +416,13 @@ func TestAddEventsNeedsOrder(t *testing.T) {
 func TestWaitsOfPersistentSends(t *testing.T) {
 	var asked []schema.CallID
 	for _, waits := range []bool{true, false} {
-		g := graph(t, 2, Options{SendWaits: func(call schema.CallID, src, dst int32, bytes int64, nonblocking bool) bool {
+		ask := func(call schema.CallID, src, dst int32, bytes int64, nonblocking bool) bool {
 			if asked = append(asked, call); src != 0 || dst != 1 || bytes != 64 || !nonblocking {
 				t.Errorf("rank %d to %d, %d bytes, nonblocking %t", src, dst, bytes, nonblocking)
 			}
 			return waits
-		}},
+		}
+		g := graph(t, 2, Options{SendWaits: ask},
 			call{rank: 0, call: schema.CallSsendInit, from: 0, to: 1},
 			call{rank: 0, call: schema.CallStart, from: 2, to: 3, window: 1, done: 2},
 			call{rank: 0, call: schema.CallWait, from: 4, to: 50},

@@ -52,8 +52,8 @@ const (
 )
 
 func (a Awaited) String() string {
-	return [Awaits]string{"late sender", "late receiver", "late receiver", "wait at collective", "late post", "late complete",
-		"lock held"}[a]
+	return [Awaits]string{"late sender", "late receiver", "late receiver", "wait at collective", "late post",
+		"late complete", "lock held"}[a]
 }
 
 // Waits sums the waits of the calls at a place.

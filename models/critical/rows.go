@@ -19,8 +19,8 @@ type rankRows struct {
 	begin    int64   // with Options.LeaveOutStartup when MPI_Init ended; otherwise unknown
 	inits    map[int64]schema.CallID
 	windows  map[int64]*window // by the seq of the row that made it
-	// sendInits are the calls that made persistent sends, of those that are synchronous or buffered, by their seq; sends
-	// are their starts, by row.
+	// sendInits are the calls that made persistent sends, of those that are synchronous or buffered, by their seq;
+	// sends are their starts, by row.
 	sendInits map[int64]schema.CallID
 	sends     map[int32]schema.CallID
 

@@ -265,7 +265,8 @@ func TestSemantics(t *testing.T) {
 			[][]call{{{schema.CallFileWrite, 100, times(1000, 1500)}, end}, {end}},
 			[]int64{600, 0}, 0},
 		{"so does waiting for I/O", world, nil, [][]call{
-			{{schema.CallFileIwrite, 100, all(times(1000, 1010), done(1))}, {schema.CallWait, 50, times(1060, 3060)}, end},
+			{{schema.CallFileIwrite, 100, all(times(1000, 1010), done(1))},
+				{schema.CallWait, 50, times(1060, 3060)}, end},
 			{end}}, []int64{2160, 0}, 0},
 		{"but not waiting for I/O and a message", world, nil, [][]call{
 			{{schema.CallFileIwrite, 100, all(times(1000, 1010), done(2))},

@@ -105,8 +105,8 @@ func setMapping(m *models.Machine, mapping string) error {
 	}
 	nodes, err := models.ReadMappingText(mapping)
 	if err != nil {
-		return fmt.Errorf("machine %s: the mapping of the run's ranks is not in its manifest: %w; simulate it again, or "+
-			"name a machine with --machine", m.Name, err)
+		return fmt.Errorf("machine %s: the mapping of the run's ranks is not in its manifest: %w; simulate it again, "+
+			"or name a machine with --machine", m.Name, err)
 	}
 	m.Mapping, m.NodeOf = models.Listed, nodes
 	return nil

@@ -218,8 +218,8 @@ func writeRing(t *testing.T, store string, ms, bytes [3]int64) string {
 }
 
 // Rank 2 sends 10 MB to rank 0 after 3 ms, which arrive last; rank 1, to which rank 0 sends 8 bytes, comes after 5 ms.
-// An eager send does not wait for rank 1, so that the path leads to rank 2; a rendezvous does. The saved run has the same
-// path.
+// An eager send does not wait for rank 1, so that the path leads to rank 2; a rendezvous does. The saved run has the
+// same path.
 func TestPathWithSendsThatDoNotWait(t *testing.T) {
 	for threshold, want := range map[string]int32{"unlimited": 2, "8": 1} {
 		store := t.TempDir()
