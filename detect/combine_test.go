@@ -233,6 +233,16 @@ func findingLine(op ledger.Operation, ranks, roots []int32, times int64) string 
 	return s + fmt.Sprintf(" x %d", times)
 }
 
+// findingLines returns the lines of all findings, sorted.
+func findingLines(r *Result) (lines []string) {
+	for i := range r.Findings {
+		f := &r.Findings[i]
+		lines = append(lines, findingLine(f.Operation, f.Ranks, f.Roots, f.Instances))
+	}
+	slices.Sort(lines)
+	return lines
+}
+
 // treeOf returns the parent of each place; 0 is the root. Children have larger places, and in a binomial tree a
 // subtree is contiguous.
 func (g *machine) treeOf(n int, shape string) []int {
@@ -775,6 +785,36 @@ func TestBlocksThatGoOnUnchanged(t *testing.T) {
 				t.Errorf("got %q want %q", got, c.want)
 			}
 		})
+	}
+}
+
+// TestMatchesThatShareSomeMessages makes steps of a sum up a tree and then of one that is sent down again. Both trees
+// up are of one line, with a tag each: they are no two reductions beside the allreduce.
+func TestMatchesThatShareSomeMessages(t *testing.T) {
+	g := &machine{Rand: rand.New(rand.NewPCG(1, 11)), ranks: 8, seq: make([]int64, 8), double: true, elems: 5,
+		op: "MPI_SUM"}
+	ranks := []int{0, 1, 2, 3, 4, 5, 6, 7}
+	parent := g.treeOf(8, "binomial")
+	for range 10 {
+		g.site, g.tag = 10, 5
+		g.up(ranks, parent, g.contributions(8))
+		g.tag = 7
+		v := g.up(ranks, parent, g.contributions(8))
+		g.site = 20
+		g.down(ranks, parent, v)
+	}
+	r, err := Detect(g.run(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := findingLines(r)
+	messages := int64(0)
+	for i := range r.Findings {
+		messages += r.Findings[i].Messages
+	}
+	want := []string{g.wants(ledger.Allreduce, ranks, 0, 10), g.wants(ledger.Reduce, ranks, 0, 10)}
+	if !slices.Equal(got, want) || messages != int64(len(g.rows)) {
+		t.Errorf("found %q with %d messages, want %q with %d", got, messages, want, len(g.rows))
 	}
 }
 

@@ -138,13 +138,13 @@ func (c *combiner) findMatches(s *ledger.Sample) []*match {
 	return append(best, c.findPairs(s, best, used)...)
 }
 
+// overlaps reports whether any message of the match is used. All messages count: a group of several cells may share
+// only later messages of a way with another match.
 func (b *match) overlaps(used map[*ledger.Operand]bool) bool {
-	for _, list := range b.group.lists {
-		if len(list) > 0 && used[list[0]] {
-			return true
-		}
-	}
-	return false
+	isUsed := func(m *ledger.Operand) bool { return used[m] }
+	return slices.ContainsFunc(b.group.lists, func(list []*ledger.Operand) bool {
+		return slices.ContainsFunc(list, isUsed)
+	})
 }
 
 func (b *match) size() int { return len(b.group.ways) }
