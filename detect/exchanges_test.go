@@ -154,6 +154,29 @@ func (x *exchanges) blocks() {
 	}
 }
 
+// broadcasts lets rank 0 send to all others, times times. Each time of which every is a divisor, rank 1 sends something
+// to rank 0 at the same call before it receives.
+func (x *exchanges) broadcasts(times, every int) {
+	for k := range times {
+		own := x.payload + 1
+		var all []int
+		for dst := 1; dst < x.ranks; dst++ {
+			m := x.add(0, dst, 1, 5)
+			x.messages[m].payload, x.messages[m].head = own<<20|1, own
+			x.send(m)
+			all = append(all, m)
+		}
+		if (k+1)%every == 0 {
+			m := x.add(1, 0, 1, 5)
+			x.send(m)
+			all = append(all, m)
+		}
+		for _, m := range all {
+			x.recv(m)
+		}
+	}
+}
+
 func TestExchangesAreWhatTheirLineDoes(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -183,6 +206,9 @@ func TestExchangesAreWhatTheirLineDoes(t *testing.T) {
 				x.ring(true)
 			}
 		}, []string{"MPI_Neighbor_allgather ranks [0 1 2 3 4 5] bytes 64 x 12 messages 144"}},
+		{"broadcasts of which every fifth crosses a message", func(x *exchanges) { x.broadcasts(120, 5) },
+			[]string{"MPI_Bcast ranks [0 1 2 3 4 5] roots [0] possible [0] bytes 64 x 96 messages 480"}},
+		{"broadcasts of which every second crosses a message", func(x *exchanges) { x.broadcasts(120, 2) }, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			x := &exchanges{program: newProgram(6)}

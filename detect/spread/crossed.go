@@ -57,13 +57,10 @@ func Crossed(l *ledger.Ledger, all *ledger.Sample) {
 	c.collect(all)
 	gone := map[*ledger.Instance]bool{}
 	for _, list := range byRoot {
-		some := 0
 		for _, i := range list {
-			if gone[i] = c.cross(i, byRoot); gone[i] {
-				some++
-			}
+			gone[i] = c.cross(i, byRoot)
 		}
-		if 2*some >= min(len(list), mostAsked) {
+		if halfOfFirst(list, func(i *ledger.Instance) bool { return gone[i] }) {
 			for _, i := range list {
 				gone[i] = true
 			}
@@ -75,6 +72,19 @@ func Crossed(l *ledger.Ledger, all *ledger.Sample) {
 		}
 		return gone[i]
 	})
+}
+
+// halfOfFirst reports whether at least half of the first instances of a place cross. It sorts the list.
+func halfOfFirst(list []*ledger.Instance, crosses func(*ledger.Instance) bool) bool {
+	// gathers have no first row: they stay in the order in which they were found
+	slices.SortStableFunc(list, func(a, b *ledger.Instance) int { return cmp.Compare(a.First, b.First) })
+	first, some := list[:min(len(list), mostAsked)], 0
+	for _, i := range first {
+		if crosses(i) {
+			some++
+		}
+	}
+	return 2*some >= len(first)
 }
 
 // crossings has the messages that may cross those of broadcasts.
@@ -165,14 +175,11 @@ func Scattered(l *ledger.Ledger, all *ledger.Sample) {
 	c.collect(all)
 	gone := map[*ledger.Instance]bool{}
 	for _, list := range byPlace {
-		some := 0
-		for _, i := range list {
-			if 2*c.met(i) > len(i.Messages) {
-				some++
-			}
+		if !halfOfFirst(list, func(i *ledger.Instance) bool { return 2*c.met(i) > len(i.Messages) }) {
+			continue
 		}
 		for _, i := range list {
-			gone[i] = 2*some >= min(len(list), mostAsked)
+			gone[i] = true
 		}
 	}
 	l.Found = slices.DeleteFunc(l.Found, func(i *ledger.Instance) bool {
