@@ -47,13 +47,7 @@ func (r *Run) args(j *joint, t *part) (send, recv int64, parts []schema.Part) {
 	case schema.CallAllgather:
 		return in.Bytes, in.Bytes, nil
 	case schema.CallAllgatherv:
-		own, all := r.owned(t), int64(0)
-		for k := range j.parts {
-			bytes := r.owned(&j.parts[k])
-			all += bytes
-			parts = addPart(parts, j.parts[k].rank, 0, bytes)
-		}
-		return own, all, parts
+		return r.gatheredParts(j, t)
 	case schema.CallAlltoall:
 		block := in.Bytes / (n - 1) // a block may travel through other ranks
 		return block, block, nil
@@ -95,6 +89,26 @@ func addPart(parts []schema.Part, peer int32, send, recv int64) []schema.Part {
 		return parts
 	}
 	return append(parts, schema.Part{PeerWorld: peer, SendBytes: send, RecvBytes: recv})
+}
+
+// gatheredParts returns the arguments of MPI_Allgatherv. A message may join blocks of several ranks, so the finding's
+// shares count, if it has them.
+func (r *Run) gatheredParts(j *joint, t *part) (own, all int64, parts []schema.Part) {
+	shares := r.findings[j.finding].Instances[j.instance].RankBytes
+	for k := range j.parts {
+		bytes := int64(0)
+		if shares != nil {
+			bytes = shares[k]
+		} else {
+			bytes = r.owned(&j.parts[k])
+		}
+		if &j.parts[k] == t {
+			own = bytes
+		}
+		all += bytes
+		parts = addPart(parts, j.parts[k].rank, 0, bytes)
+	}
+	return own, all, parts
 }
 
 // owned returns what a rank contributes: the payloads that it sends without having received them first.

@@ -264,6 +264,38 @@ func TestPlacesOfCollectives(t *testing.T) {
 	}
 }
 
+// TestBlocksOfAllgatherv: four ranks have blocks of 10, 20, 40 and 80 bytes. In recursive doubling they join these to
+// blocks of 30 and 120 bytes. In a star rank 1 gets a payload like its own before it sends that.
+func TestBlocksOfAllgatherv(t *testing.T) {
+	for _, c := range []struct {
+		name, messages string
+		shares         []int64
+		lines, want    []string
+	}{
+		{"recursive doubling", "0.0 0.1 1.0 1.1 2.0 2.1 3.0 3.1", []int64{10, 20, 40, 80},
+			[]string{"x1,1:1 x2,2:3", "x0,0:2 x3,3:3", "x3,3:4 x0,0:12", "x2,2:8 x1,1:12"},
+			[]string{"Allgatherv #0 10/150 +11", "Allgatherv #0 20/150 +11", "Allgatherv #0 40/150 +11",
+				"Allgatherv #0 80/150 +11"}},
+		{"equal blocks", "0.0 0.1 1.1 1.2 2.1 2.2", []int64{10, 10, 20},
+			[]string{"s1 s2 r1 r2:2", "r0 s0 s2 r2:2", "r0 s0:2 s1:2 r1"},
+			[]string{"Allgatherv #0 10/40 +1111", "Allgatherv #0 10/40 +1111", "Allgatherv #0 20/40 +1111"}},
+		{"shares not told", "0.0 0.1 1.0 1.1 2.0 2.1", nil,
+			[]string{"s1 s2 r1:2 r2:4", "s0:2 s2:2 r0 r2:4", "s0:4 s1:4 r0 r1:2"},
+			[]string{"Allgatherv #0 10/70 +1111", "Allgatherv #0 20/70 +1111", "Allgatherv #0 40/70 +1111"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			events, messages := parse(t, c.lines...)
+			f := finding(t, messages, schema.CallAllgatherv, schema.NullInt32, 0, []int32{0, 1, 2, 3}[:len(c.lines)],
+				c.messages)
+			f.Instances[0].RankBytes = c.shares
+			got, _ := replacedLines(t, len(c.lines), events, messages, f)
+			if d := cmp.Diff(c.want, got); d != "" {
+				t.Errorf("want, got:\n%s", d)
+			}
+		})
+	}
+}
+
 // What a broadcast does on other numbers of ranks is known if its messages are those of a known algorithm.
 func TestPatternOfMessages(t *testing.T) {
 	for _, c := range []struct {
