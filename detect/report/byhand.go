@@ -2,6 +2,7 @@ package report
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -36,8 +37,9 @@ type PricedByHand struct {
 }
 
 // FindByHand detects the collectives that the run in a folder does by hand, with the default options. What chance may
-// have made and exchanges between neighbours are left out. spill opens a temporary file for payloads that do not fit
-// into memory.
+// have made and exchanges between neighbours are left out. If messages of the run were not searched, the error says so
+// and the list has what was found among the others. spill opens a temporary file for payloads that do not fit into
+// memory.
 func FindByHand(ctx context.Context, dir string, spill func() (stored.SpillFile, error)) ([]ByHand, error) {
 	opened, err := run.Open(ctx, dir, stored.Need)
 	if err != nil {
@@ -47,7 +49,7 @@ func FindByHand(ctx context.Context, dir string, spill func() (stored.SpillFile,
 	if err != nil {
 		return nil, err
 	}
-	return answer.byHand(), nil
+	return answer.byHand()
 }
 
 // detectByHand detects with the default options. As commq detect does, it leaves out what chance may have made.
@@ -87,14 +89,18 @@ func PriceByHand(ctx context.Context, r *run.Run, target *simulate.Target,
 	return list, nil
 }
 
-// byHand lists the findings but those between neighbours.
-func (p *Report) byHand() (list []ByHand) {
+// byHand lists the findings but those between neighbours. The error tells which messages were not searched.
+func (p *Report) byHand() (list []ByHand, err error) {
 	for k := range p.Findings {
 		if f := &p.Findings[k]; !f.BetweenNeighbors() {
 			list = append(list, f.byHand())
 		}
 	}
-	return list
+	if lacks := p.unsearched(); len(lacks) > 0 {
+		err = fmt.Errorf("run %s: there may be collectives by hand that were not found: %s", p.Run,
+			strings.Join(lacks, "; "))
+	}
+	return list, err
 }
 
 func (f *Finding) byHand() ByHand {

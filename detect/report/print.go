@@ -102,12 +102,20 @@ func (f *Finding) sites() []group {
 
 // omissions tell what is not among the findings, and why.
 func (p *Report) omissions() (out []string) {
+	if p.Candidates > 0 {
+		out = append(out, fmt.Sprintf("%s not shown, which may be chance; --all shows all",
+			units.Count(int64(p.Candidates), "candidate")))
+	}
+	return append(out, p.unsearched()...)
+}
+
+// unsearched tells among which messages nothing was looked for, or no alltoall, and why.
+func (p *Report) unsearched() (out []string) {
 	add := func(n int64, noun, text string) {
 		if n > 0 {
 			out = append(out, fmt.Sprintf(text, units.Count(n, noun)))
 		}
 	}
-	add(int64(p.Candidates), "candidate", "%s not shown, which may be chance; --all shows all")
 	add(p.LeftOut-p.NoRoom, "message", "%s of payloads that are sent too often were left out")
 	add(p.NoRoom, "message", "%s were left out for lack of memory; give more with --memory")
 	add(p.Unclassed, "message", "among %s of too many kinds or too large communicators no alltoall was looked for")

@@ -341,6 +341,34 @@ func TestOmissionsAreReported(t *testing.T) {
 	}
 }
 
+// TestByHandTellsWhatWasNotSearched: a rule that wants no collectives by hand is not kept if some messages were not
+// searched.
+func TestByHandTellsWhatWasNotSearched(t *testing.T) {
+	group := []Group{{Ranks: []int32{0, 1, 2}, Roots: []int32{0}}}
+	found := []Finding{{Operation: "MPI_Bcast", Groups: group}, {Operation: "MPI_Neighbor_alltoall", Groups: group}}
+	const may = "run r: there may be collectives by hand that were not found: "
+	for _, c := range []struct {
+		report Report
+		want   string
+	}{
+		{Report{Candidates: 7}, ""},
+		{Report{Unhashed: 2}, may + "2 messages without a hash were left out"},
+		{Report{LeftOut: 5, NoRoom: 5}, may + "5 messages were left out for lack of memory; give more with --memory"},
+		{Report{LeftOut: 1, Unclassed: 4}, may + "1 message of payloads that are sent too often were left out; " +
+			"among 4 messages of too many kinds or too large communicators no alltoall was looked for"},
+	} {
+		c.report.Run, c.report.Findings = "r", found
+		list, err := c.report.byHand()
+		got := ""
+		if err != nil {
+			got = err.Error()
+		}
+		if got != c.want || len(list) != 1 || list[0].Operation != "MPI_Bcast" {
+			t.Errorf("%+v, %q; want MPI_Bcast, %q", list, got, c.want)
+		}
+	}
+}
+
 // TestWhere: JSON, CSV and SARIF tell of each group where it does the operation, how often and how to make the
 // communicator.
 func TestWhere(t *testing.T) {
