@@ -207,33 +207,49 @@ func isConversation(messages []ledger.Message, i *ledger.Instance, list []arriva
 }
 
 // areAnswers reports whether each of these messages answers the last message that their sender received before: it came
-// from the receiver, after the message before was sent. list has what the sender receives; only arrivals for which asks
-// is true are questions.
+// from the receiver, after the message before was sent. Of messages that one call completed any may be the last. list
+// has what the sender receives; only arrivals for which asks is true are questions.
 func areAnswers(messages []ledger.Message, sends []int32, list []arrival, asks func(*arrival) bool) bool {
 	for k, at := range sends {
 		m := &messages[at]
-		next := firstFrom(list, m.SendSeq)
-		if next == 0 || list[next-1].src != m.Dst || !asks(&list[next-1]) ||
-			k > 0 && list[next-1].seq <= messages[sends[k-1]].SendSeq {
+		last := rowOf(list, firstFrom(list, m.SendSeq)-1)
+		if len(last) == 0 || k > 0 && last[0].seq <= messages[sends[k-1]].SendSeq ||
+			!slices.ContainsFunc(last, func(a arrival) bool { return a.src == m.Dst && asks(&a) }) {
 			return false
 		}
 	}
 	return true
 }
 
-// areAnswered reports whether a rank gets an answer to each of these messages before it sends the next one. Only
-// arrivals for which counts is true are answers.
+// areAnswered reports whether a rank gets an answer to each of these messages before it sends the next one. Of messages
+// that one call completed any may be the answer. Only arrivals for which counts is true are answers.
 func areAnswered(messages []ledger.Message, sends []int32, list []arrival, counts func(*arrival) bool) bool {
 	for k, at := range sends {
 		m := &messages[at]
-		next := firstFrom(list, m.SendSeq)
-		if next == len(list) || list[next].src != m.Dst || !counts(&list[next]) ||
-			k < len(sends)-1 && list[next].seq >= messages[sends[k+1]].SendSeq ||
-			m.Bytes > maxToken && list[next].of.Bytes != m.Bytes {
+		next := rowOf(list, firstFrom(list, m.SendSeq))
+		if len(next) == 0 || k < len(sends)-1 && next[0].seq >= messages[sends[k+1]].SendSeq ||
+			!slices.ContainsFunc(next, func(a arrival) bool {
+				return a.src == m.Dst && counts(&a) && (m.Bytes <= maxToken || a.of.Bytes == m.Bytes)
+			}) {
 			return false
 		}
 	}
 	return true
+}
+
+// rowOf returns the arrivals in the same row as the one with this index; none if there is no such index.
+func rowOf(list []arrival, k int) []arrival {
+	if k < 0 || k >= len(list) {
+		return nil
+	}
+	from, to := k, k+1
+	for from > 0 && list[from-1].seq == list[k].seq {
+		from--
+	}
+	for to < len(list) && list[to].seq == list[k].seq {
+		to++
+	}
+	return list[from:to]
 }
 
 // firstFrom returns the index of the first arrival in a row or later.
