@@ -1,7 +1,6 @@
 package neighbours
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/commq/commq/detect/ledger"
@@ -271,77 +270,4 @@ func eventsOf(list []*ledger.Operand) map[int32][]ledger.Event {
 		slices.SortStableFunc(events, ledger.CompareEvents)
 	}
 	return byRank
-}
-
-// maxSettling limits how often the rounds of messages are corrected.
-const maxSettling = 32
-
-// roundsOf divides messages into rounds, each sorted by source and send; nil if that is impossible. A rank's sends are
-// in a later round than what it has received before, and in none before that of its last send; it sends to another rank
-// once per round. What one call completes is of one round.
-func roundsOf(list []*ledger.Operand) [][]*ledger.Operand {
-	byRank := eventsOf(list)
-	of, most := map[*ledger.Operand]int{}, 0
-	for range maxSettling {
-		changed := false
-		for _, events := range byRank {
-			changed = settle(events, of, &most) || changed
-		}
-		if most > 2*len(list)/len(byRank) { // too few messages per round
-			return nil
-		}
-		if !changed {
-			return inRounds(list, of, most)
-		}
-	}
-	return nil
-}
-
-// settle corrects the rounds of a rank's messages by its order of events, and reports whether any changed.
-func settle(events []ledger.Event, of map[*ledger.Operand]int, most *int) (changed bool) {
-	set := func(m *ledger.Operand, round int) {
-		if of[m] < round {
-			of[m], changed = round, true
-			*most = max(*most, round)
-		}
-	}
-	sent, received, last := 0, 0, map[int32]int{}
-	for k := 0; k < len(events); {
-		if e := events[k]; e.Send {
-			round := max(of[e.M], sent, received+1, last[e.M.Dst]+1)
-			set(e.M, round)
-			sent, last[e.M.Dst] = round, round
-			k++
-			continue
-		}
-		end := k
-		for ; end < len(events) && !events[end].Send && events[end].M.DoneSeq == events[k].M.DoneSeq; end++ {
-			received = max(received, of[events[end].M])
-		}
-		for ; k < end; k++ {
-			set(events[k].M, received)
-		}
-	}
-	return changed
-}
-
-// inRounds returns the messages by round; nil if a rank sends to another twice in one.
-func inRounds(list []*ledger.Operand, of map[*ledger.Operand]int, most int) [][]*ledger.Operand {
-	out := make([][]*ledger.Operand, most)
-	for _, m := range list {
-		out[of[m]-1] = append(out[of[m]-1], m)
-	}
-	for _, round := range out {
-		slices.SortFunc(round, func(a, b *ledger.Operand) int {
-			return cmp.Or(cmp.Compare(a.Src, b.Src), cmp.Compare(a.SendSeq, b.SendSeq))
-		})
-		ways := map[ledger.Way]bool{}
-		for _, m := range round {
-			ways[ledger.Way{Src: m.Src, Dst: m.Dst}] = true
-		}
-		if len(ways) < len(round) {
-			return nil
-		}
-	}
-	return out
 }
