@@ -59,6 +59,9 @@ func TestRepeatedHaloIsTheSame(t *testing.T) {
 		t.Fatalf("found %+v, want one exchange, %d times", counted.Findings, steps)
 	}
 	f := &counted.Findings[0]
+	if f.BytesMax != 1600 || f.BlockMin != 800 || f.BlockMax != 800 {
+		t.Errorf("a rank sends %d bytes, %d to %d to each neighbour; want 1600 and 800", f.BytesMax, f.BlockMin, f.BlockMax)
+	}
 	if diff := cmp.Diff([][]int32{{3}, {1, 11}, {4, 14}}, [][]int32{f.SendSites, f.RecvSites, f.DoneSites}); diff != "" {
 		t.Errorf("call sites: %s", diff)
 	}

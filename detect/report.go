@@ -156,6 +156,10 @@ func (r *reporter) finding(i *ledger.Instance) Finding {
 		f.Roots = []int32{i.Root}
 		f.PossibleRoots = union(f.PossibleRoots, f.Roots)
 	}
+	if i.Op == ledger.NeighborAlltoall { // all its messages have one size
+		f.BlockMin = r.ledger.Messages[i.Messages[0]].Bytes
+		f.BlockMax = f.BlockMin
+	}
 	if i.Repeated {
 		f.Repeats = 1
 	}
@@ -242,6 +246,7 @@ func (r *reporter) over(f *Finding, comms map[int32]bool) {
 func (f *Finding) merge(g *Finding) {
 	f.Roots, f.PossibleRoots = union(f.Roots, g.Roots), union(f.PossibleRoots, g.PossibleRoots)
 	f.BytesMin, f.BytesMax = min(f.BytesMin, g.BytesMin), max(f.BytesMax, g.BytesMax)
+	f.BlockMin, f.BlockMax = min(f.BlockMin, g.BlockMin), max(f.BlockMax, g.BlockMax)
 	f.Segments = max(f.Segments, g.Segments)
 	f.Repeats += g.Repeats
 	f.Checks += g.Checks

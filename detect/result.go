@@ -45,6 +45,9 @@ type Finding struct {
 	// Bytes is the payload of an instance: what the root has, or the total contribution of a rank. The minimum and
 	// maximum differ if instances do.
 	BytesMin, BytesMax int64
+	// BlockMin and BlockMax are the bytes that a rank sends to each neighbour in an instance of MPI_Neighbor_alltoall; 0
+	// for other operations.
+	BlockMin, BlockMax int64
 	// Datatypes are the datatypes of the messages (ids in datatypes), ascending.
 	Datatypes []int32
 	// Segments is the largest number of pieces in which an instance is transferred; 1 means whole.

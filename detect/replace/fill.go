@@ -27,6 +27,11 @@ func (r *Run) fill(in *insert, e *schema.Event) (parts []schema.Part) {
 		root == t.rank}
 	a.Send, a.Recv, parts = r.args(j, t)
 	e.SendBytes, e.RecvBytes = schema.CollectiveBytes(f.Operation, a)
+	switch f.Operation {
+	case schema.CallNeighborAllgather, schema.CallNeighborAlltoall: // the counts are those of one neighbour
+		a.Send = eachPart(parts, func(x *schema.Part) int64 { return x.SendBytes })
+		a.Recv = eachPart(parts, func(x *schema.Part) int64 { return x.RecvBytes })
+	}
 	if f.Operation != schema.CallBarrier {
 		r.describe(f.Operation, t, a, e)
 	}
@@ -34,6 +39,20 @@ func (r *Run) fill(in *insert, e *schema.Event) (parts []schema.Part) {
 		parts[k].Rank = t.rank
 	}
 	return parts
+}
+
+// eachPart returns the common size of all parts that are not empty, 0 if all are, schema.NullInt64 if sizes differ.
+func eachPart(parts []schema.Part, size func(*schema.Part) int64) (bytes int64) {
+	for k := range parts {
+		switch n := size(&parts[k]); {
+		case n == 0 || n == bytes:
+		case bytes > 0:
+			return schema.NullInt64
+		default:
+			bytes = n
+		}
+	}
+	return bytes
 }
 
 // args returns the bytes of a rank's own arguments, as schema.CollectiveArgs defines them, and its rows of parts.

@@ -152,19 +152,26 @@ func read(t *testing.T, ranks int, events *schema.Events, messages *schema.Messa
 	return run
 }
 
-// replacedLines describes the new run in words: of each row the call, the peers or root, instance, bytes, burst, and
-// which row completes it.
-func replacedLines(t *testing.T, ranks int, events *schema.Events, messages *schema.Messages,
-	findings ...Finding) (lines []string, plan *Plan) {
+// replacedRows returns the rows of the new run.
+func replacedRows(t *testing.T, ranks int, events *schema.Events, messages *schema.Messages,
+	findings ...Finding) (out *schema.Events, plan *Plan) {
 	t.Helper()
 	run := read(t, ranks, events, messages, findings)
 	var which []int
 	for i := range findings {
 		which = append(which, i)
 	}
-	plan = run.Plan(which)
-	out := &schema.Events{}
+	plan, out = run.Plan(which), &schema.Events{}
 	plan.Rewriter().Events(events, out)
+	return out, plan
+}
+
+// replacedLines describes the new run in words: of each row the call, the peers or root, instance, bytes, burst, and
+// which row completes it.
+func replacedLines(t *testing.T, ranks int, events *schema.Events, messages *schema.Messages,
+	findings ...Finding) (lines []string, plan *Plan) {
+	t.Helper()
+	out, plan := replacedRows(t, ranks, events, messages, findings...)
 	null := func(x int64) string {
 		if x == schema.NullInt64 {
 			return "-"
@@ -293,6 +300,35 @@ func TestBlocksOfAllgatherv(t *testing.T) {
 				t.Errorf("want, got:\n%s", d)
 			}
 		})
+	}
+}
+
+// TestCountsBetweenNeighbours: the counts of ranks in a row are those of one neighbour, of elements of 2 bytes. Ranks
+// exchange data of their own with each neighbour, or pass all the same.
+func TestCountsBetweenNeighbours(t *testing.T) {
+	for _, c := range []struct {
+		op          schema.CallID
+		messages    string
+		lines, want []string
+	}{
+		{schema.CallNeighborAlltoall, "0.0 1.0 1.1 2.0", []string{"x1,1:2", "x0,0:2 x2,2:2", "x1,1:2"},
+			[]string{"20/20 bytes, counts 10/10", "40/40 bytes, counts 10/10", "20/20 bytes, counts 10/10"}},
+		{schema.CallNeighborAllgather, "0.0 1.0 1.1 2.0", []string{"x1,1:2", "x0,0:2 x2,2:2", "x1,1:2"},
+			[]string{"20/20 bytes, counts 10/10", "40/40 bytes, counts 10/10", "20/20 bytes, counts 10/10"}},
+		{schema.CallNeighborAlltoallv, "0.0 1.0 1.1 2.0", []string{"x1,1:2", "x0,0:2 x2,2:3", "x1,1:4"},
+			[]string{"20/20 bytes, counts 10/10", "50/60 bytes, counts 25/30", "40/30 bytes, counts 20/15"}},
+	} {
+		events, messages := parse(t, c.lines...)
+		out, _ := replacedRows(t, len(c.lines), events, messages,
+			finding(t, messages, c.op, schema.NullInt32, 0, []int32{0, 1, 2}, c.messages))
+		var got []string
+		for i := range out.Rank {
+			got = append(got, fmt.Sprintf("%d/%d bytes, counts %d/%d", out.SendBytes[i], out.RecvBytes[i], out.SendCount[i],
+				out.RecvCount[i]))
+		}
+		if d := cmp.Diff(c.want, got); d != "" {
+			t.Errorf("%v: want, got:\n%s", c.op, d)
+		}
 	}
 }
 

@@ -78,11 +78,13 @@ func (f *Finding) join(g *Finding) {
 		g = &other
 	}
 	f.PayloadBytesMin, f.PayloadBytesMax = min(f.PayloadBytesMin, g.PayloadBytesMin), max(f.PayloadBytesMax, g.PayloadBytesMax)
-	if f.Datatype == g.Datatype {
-		f.CountMin, f.CountMax = min(f.CountMin, g.CountMin), max(f.CountMax, g.CountMax)
-	} else {
-		f.CountMin, f.CountMax, f.Datatype = f.PayloadBytesMin, f.PayloadBytesMax, bytesType
+	if f.Datatype != g.Datatype {
+		f.countBytes()
+		other := *g
+		other.countBytes()
+		g = &other
 	}
+	f.CountMin, f.CountMax = min(f.CountMin, g.CountMin), max(f.CountMax, g.CountMax)
 	if f.weighTogether(g); g.extent > f.extent {
 		f.extent, f.Compared = g.extent, g.Compared
 	}
@@ -147,17 +149,19 @@ func joinRanks(a, b []int32) []int32 {
 	return slices.Compact(all)
 }
 
-// generalize makes a finding of blocks of one size one of several sizes, whose count is that of all blocks.
+// generalize makes a finding of blocks of one size one of several sizes, whose count is that of all blocks: the
+// payload.
 func (f *Finding) generalize() {
-	if f.Operation == ledger.Alltoall.String() {
-		ranks := len(f.Groups[0].Ranks)
-		if slices.ContainsFunc(f.Groups, func(g Group) bool { return len(g.Ranks) != ranks }) {
-			f.CountMin, f.CountMax, f.Datatype = f.PayloadBytesMin, f.PayloadBytesMax, bytesType
-		} else {
-			f.CountMin, f.CountMax = f.CountMin*int64(ranks-1), f.CountMax*int64(ranks-1)
-		}
+	if to := general(f.Operation); to != f.Operation {
+		f.CountMin, f.CountMax = f.PayloadBytesMin/f.elementBytes, f.PayloadBytesMax/f.elementBytes
+		f.Operation = to
 	}
-	f.Operation = general(f.Operation)
+}
+
+// countBytes makes the counts of a finding ones of bytes.
+func (f *Finding) countBytes() {
+	f.CountMin, f.CountMax = f.CountMin*f.elementBytes, f.CountMax*f.elementBytes
+	f.Datatype, f.elementBytes = bytesType, 1
 }
 
 // weighTogether joins the evidence of two findings: it adds up if they have different ranks; otherwise the stronger one
@@ -203,7 +207,10 @@ const bytesType = "MPI_BYTE"
 
 // count sets what the call of the collective takes as count and datatype.
 func (k *maker) count(p *Finding, f *detect.Finding) {
-	p.CountMin, p.CountMax, p.Datatype = f.BytesMin, f.BytesMax, bytesType
+	p.CountMin, p.CountMax, p.Datatype, p.elementBytes = f.BytesMin, f.BytesMax, bytesType, 1
+	if f.Operation == ledger.NeighborAlltoall {
+		p.CountMin, p.CountMax = f.BlockMin, f.BlockMax
+	}
 	if n := blocks(f); n > 1 && f.BytesMin%n == 0 && f.BytesMax%n == 0 {
 		p.CountMin, p.CountMax = f.BytesMin/n, f.BytesMax/n
 	}
@@ -214,7 +221,7 @@ func (k *maker) count(p *Finding, f *detect.Finding) {
 	if t == nil || t.Combiner != "named" || t.Bytes <= 0 || p.CountMin%t.Bytes != 0 || p.CountMax%t.Bytes != 0 {
 		return
 	}
-	p.CountMin, p.CountMax, p.Datatype = p.CountMin/t.Bytes, p.CountMax/t.Bytes, t.Name
+	p.CountMin, p.CountMax, p.Datatype, p.elementBytes = p.CountMin/t.Bytes, p.CountMax/t.Bytes, t.Name, t.Bytes
 }
 
 // blocks is the number of blocks that the payload of an instance consists of, one for each call's count: an alltoall
@@ -234,6 +241,8 @@ func (f *Finding) perRank() string {
 	switch f.Operation {
 	case ledger.Alltoall.String():
 		return " to each rank"
+	case ledger.NeighborAlltoall.String():
+		return " to each neighbour"
 	case ledger.Allgather.String(), ledger.Gather.String():
 		return " of each rank"
 	case ledger.Scatter.String(), ledger.ReduceScatterBlock.String():

@@ -58,6 +58,8 @@ type Finding struct {
 	CountMin int64  `json:"count_min"`
 	CountMax int64  `json:"count_max"`
 	Datatype string `json:"datatype"`
+	// elementBytes is the size of what the counts count.
+	elementBytes int64
 	// PayloadBytesMin is the least payload of an instance: what the root has, or all that a rank contributes.
 	PayloadBytesMin int64 `json:"payload_min_bytes"`
 	// PayloadBytesMax is the greatest payload of an instance.

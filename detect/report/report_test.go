@@ -119,7 +119,7 @@ func TestBlocksOfSeveralSizes(t *testing.T) {
 	of := func(operation string, count int64) Finding {
 		return Finding{Operation: operation, Certainty: "inferred", Basis: "structure", CountMin: count, CountMax: count, Datatype: "MPI_INT",
 			PayloadBytesMin: 32, PayloadBytesMax: 32, Instances: 1, SendSites: []Site{{Place: "a.c:1", Line: 1}},
-			Groups: []Group{{Ranks: []int32{0, 1, 2, 3, 4}}}}
+			Groups: []Group{{Ranks: []int32{0, 1, 2, 3, 4}}}, elementBytes: 4}
 	}
 	one, several := of("MPI_Alltoall", 2), of("MPI_Alltoallv", 8)
 	for _, list := range [][]Finding{{one, several, one}, {several, one, one}, {one, one, several}} {
@@ -138,6 +138,36 @@ func TestBlocksOfSeveralSizes(t *testing.T) {
 	one.SendSites, several.SendSites = []Site{{Place: "exchange"}}, []Site{{Place: "exchange"}}
 	if one.sameThing(&several) {
 		t.Error("two operations in one function are joined though their lines are unknown")
+	}
+}
+
+// TestCountOfNeighbours: MPI_Neighbor_alltoall takes the count for one neighbour, MPI_Neighbor_alltoallv those for all.
+// A rank with three neighbours sends 500 MPI_DOUBLE to each.
+func TestCountOfNeighbours(t *testing.T) {
+	k := &maker{types: map[int32]*schema.Datatype{2: {ID: 2, Name: "MPI_DOUBLE", Combiner: "named", Bytes: 8}}, ranks: 5}
+	of := func(op ledger.Operation, types ...int32) Finding {
+		f := k.finding(&detect.Finding{Operation: op, Ranks: []int32{0, 1, 2, 3, 4}, BytesMin: 12000, BytesMax: 12000,
+			BlockMin: 4000, BlockMax: 4000, Datatypes: types, Instances: 5, Comm: schema.NullInt32})
+		f.SendSites = []Site{{Place: "a.c:1", Line: 1}}
+		return f
+	}
+	one, untyped, several := of(ledger.NeighborAlltoall, 2), of(ledger.NeighborAlltoall), of(ledger.NeighborAlltoallv, 2)
+	for _, c := range []struct {
+		list []Finding
+		want string
+	}{
+		{[]Finding{one}, "5 instances of 500 MPI_DOUBLE to each neighbour"},
+		{[]Finding{one, untyped}, "10 instances of 4,000 bytes to each neighbour"},
+		{[]Finding{one, several}, "10 instances of 1,500 MPI_DOUBLE"},
+		{[]Finding{several, one}, "10 instances of 1,500 MPI_DOUBLE"},
+	} {
+		p := &Report{}
+		for _, f := range c.list {
+			p.add(f)
+		}
+		if got := p.Findings[0].Amount(); len(p.Findings) != 1 || got != c.want+", by 0 messages of 0 B" {
+			t.Errorf("%d findings: %s, want %s", len(p.Findings), got, c.want)
+		}
 	}
 }
 
