@@ -154,6 +154,28 @@ func (x *exchanges) blocks() {
 	}
 }
 
+// halfEmpty lets every rank send to all others and then receive. Blocks for ranks that are an even number of places
+// away are empty.
+func (x *exchanges) halfEmpty() {
+	var all []int
+	for src := range x.ranks {
+		for dst := range x.ranks {
+			switch {
+			case dst == src:
+				continue
+			case (src+dst)%2 == 0:
+				all = append(all, x.message(sent{src: int32(src), dst: int32(dst), site: 1, tag: 5}))
+			default:
+				all = append(all, x.add(src, dst, 1, 5))
+			}
+			x.send(all[len(all)-1])
+		}
+	}
+	for _, m := range all {
+		x.recv(m)
+	}
+}
+
 // broadcasts lets rank 0 send to all others, times times. Each time of which every is a divisor, rank 1 sends something
 // to rank 0 at the same call before it receives.
 func (x *exchanges) broadcasts(times, every int) {
@@ -194,6 +216,8 @@ func TestExchangesAreWhatTheirLineDoes(t *testing.T) {
 		}, nil},
 		{"blocks that lie side by side, from all to all", func(x *exchanges) { x.blocks() },
 			[]string{"MPI_Alltoallv ranks [0 1 2 3 4 5] bytes 680 x 1 messages 30"}},
+		{"blocks of which some are empty", func(x *exchanges) { x.halfEmpty(); x.halfEmpty() },
+			[]string{"MPI_Alltoallv ranks [0 1 2 3 4 5] bytes 192 x 2 messages 60"}},
 		{"steps with a tag each", func(x *exchanges) { x.steps(); x.steps() },
 			[]string{"MPI_Alltoall ranks [0 1 2 3 4 5] bytes 320 x 2 messages 60"}},
 		{"neighbours that sometimes get the same", func(x *exchanges) {

@@ -87,15 +87,14 @@ func alltoall(messages []ledger.Message, ways map[ledger.Way][]int32, k int) *le
 		m := &messages[list[k]]
 		i.Messages = append(i.Messages, list[k])
 		sizes[m.Bytes] = true
-		if sum[w.Src] == 0 {
+		if _, known := sum[w.Src]; !known {
 			i.Ranks = append(i.Ranks, w.Src)
 		}
-		sum[w.Src] += max(m.Bytes, 1)
+		sum[w.Src] += m.Bytes
 		i.Bytes = max(i.Bytes, m.Bytes)
 	}
 	slices.Sort(i.Messages)
 	slices.Sort(i.Ranks)
-	i.Ranks = slices.Compact(i.Ranks)
 	i.First = messages[i.Messages[0]].SendSeq
 	if len(sizes) > 1 {
 		i.Op, i.Bytes = ledger.Alltoallv, 0
