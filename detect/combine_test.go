@@ -818,6 +818,30 @@ func TestMatchesThatShareSomeMessages(t *testing.T) {
 	}
 }
 
+// TestBlocksOfOtherSizesAtALine: seven ranks send rank 0 a number, at one address, and two of them also two numbers at
+// the same line. That rules out a sum, also where only the first messages of the line are read.
+func TestBlocksOfOtherSizesAtALine(t *testing.T) {
+	for _, steps := range []int{50, 100} {
+		g := &machine{Rand: rand.New(rand.NewPCG(1, 11)), ranks: 8, seq: make([]int64, 8), site: 10, double: true}
+		for range steps {
+			for rank := 1; rank < 8; rank++ {
+				g.pass(rank, 0, g.contribution(1), accumulator, temporary)
+			}
+			for rank := 1; rank < 3; rank++ {
+				g.pass(rank, 0, g.contribution(2), accumulator, temporary)
+			}
+		}
+		r, err := Detect(g.run(), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := []string{g.wants(ledger.Gather, []int{0, 1, 2, 3, 4, 5, 6, 7}, 0, steps)}
+		if got := findingLines(r); !slices.Equal(got, want) {
+			t.Errorf("%d steps: found %q, want %q", steps, got, want)
+		}
+	}
+}
+
 // The decoys.
 
 // halo exchanges fresh data with both neighbours on a ring.

@@ -20,9 +20,9 @@ type star struct {
 // receiver is a call that completes receives, in a communicator.
 type receiver struct{ comm, site int32 }
 
-// indexStars lists the stars of each communicator, and the sites whose messages each call receives.
+// indexStars lists the stars of each communicator.
 func (f *facts) indexStars(s *ledger.Sample) {
-	f.stars, f.received = map[int32][]star{}, map[receiver]map[int32]bool{}
+	f.stars = map[int32][]star{}
 	for _, cells := range ledger.GroupBy(s.Order, func(_ int, of *ledger.CellSample) ([2]int32, bool) {
 		return [2]int32{of.Cell.Comm, of.Cell.Site}, of.Cell.Site != schema.NullInt32
 	}) {
@@ -30,11 +30,18 @@ func (f *facts) indexStars(s *ledger.Sample) {
 			comm := cells[0].Cell.Comm
 			f.stars[comm] = append(f.stars[comm], *x)
 		}
-		for _, of := range cells {
-			for w, list := range of.Ways {
-				for k := range list.List {
-					f.receive(w, &list.List[k].Message)
-				}
+	}
+}
+
+// indexReceivers adds the sites whose messages each call receives.
+func (f *facts) indexReceivers(s *ledger.Sample) {
+	for _, of := range s.Order {
+		if of.Cell.Site == schema.NullInt32 {
+			continue
+		}
+		for w, list := range of.Ways {
+			for k := range list.List {
+				f.receive(w, &list.List[k].Message)
 			}
 		}
 	}

@@ -53,6 +53,7 @@ func Find(in *Input, l *ledger.Ledger, first *ledger.Sample) (beyond int64, err 
 		check:  &checker{kindsByDatatype(in.Datatypes), crc.New(max(in.HashBits, 32))},
 		takers: ledger.NewOwners(l.Messages, l.Found)}}
 	c.facts.indexTokens(l.Messages)
+	c.facts.survey(first)
 	best, want, whole, beyond := affordable(c.findMatches(first), first, in.Room)
 	if !whole {
 		all, err := in.Whole(want)

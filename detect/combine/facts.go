@@ -17,7 +17,7 @@ type facts struct {
 	comms     []run.Comm
 	check     *checker
 	takers    *ledger.Owners
-	sample    *ledger.Sample              // the messages to search
+	sample    *ledger.Sample              // the first messages of all cells, and the number of all
 	records   map[int32][]*ledger.Operand // by rank, in program order: commq_send_to_self and messages to itself
 	sends     map[int32][]*ledger.Operand // by rank, in program order: all sends, to compare with results
 	tokens    map[int32][]ledger.Message  // by rank, in program order: empty messages that it sends
@@ -26,10 +26,16 @@ type facts struct {
 	oversized int64                       // messages not examined as their rank sets need too much memory
 }
 
-// index lists the sends and the records of every rank in program order.
+// survey notes what calls do besides the messages that may be read completely later: these are of some cells only.
+func (f *facts) survey(first *ledger.Sample) {
+	f.sample = first
+	f.indexStars(first)
+	f.received = map[receiver]map[int32]bool{}
+}
+
+// index lists the sends and the records of every rank in program order, and notes where messages are received.
 func (f *facts) index(s *ledger.Sample, selves []Self) {
-	f.sample = s
-	f.indexStars(s)
+	f.indexReceivers(s)
 	f.sends, f.records = map[int32][]*ledger.Operand{}, map[int32][]*ledger.Operand{}
 	for i := range selves {
 		r := &selves[i]
@@ -86,28 +92,33 @@ func (f *facts) tells(rank, to int32, after, before int64) bool {
 // sizesDiffer reports whether the lines of a group send messages of other sizes from one rank to the root than from
 // another, at any time: what has several sizes cannot be added up.
 func (f *facts) sizesDiffer(g *group, root int32) bool {
-	lines := map[int32]bool{}
+	lines, comm := map[int32]bool{}, g.cells[0].Cell.Comm
 	for _, of := range g.cells {
 		lines[f.rules.Line(of.Cell.Site)] = true
 	}
-	var first map[int64]int
-	for _, rank := range g.ranks {
-		if rank == root {
+	sizes := map[int32]map[int64]int64{}
+	for _, of := range f.sample.Order {
+		if of.Cell.Comm != comm || !lines[f.rules.Line(of.Cell.Site)] {
 			continue
 		}
-		sizes := map[int64]int{}
-		for _, m := range f.sends[rank] {
-			if m.Dst == root && m.Comm == g.cells[0].Cell.Comm && lines[f.rules.Line(m.SendSite)] {
-				sizes[m.Bytes]++
+		for _, rank := range g.ranks {
+			list := of.Ways[ledger.Way{Src: rank, Dst: root}]
+			if rank == root || list == nil {
+				continue
 			}
-		}
-		if first == nil {
-			first = sizes
-		} else if !maps.Equal(first, sizes) {
-			return true
+			if sizes[rank] == nil {
+				sizes[rank] = map[int64]int64{}
+			}
+			sizes[rank][of.Cell.Bytes] += list.Count
 		}
 	}
-	return false
+	other := g.ranks[0]
+	if other == root {
+		other = g.ranks[1]
+	}
+	return slices.ContainsFunc(g.ranks, func(rank int32) bool {
+		return rank != root && !maps.Equal(sizes[rank], sizes[other])
+	})
 }
 
 // owner returns the instance that a message belongs to, or nil.

@@ -20,11 +20,12 @@ func TestSizesDiffer(t *testing.T) {
 		{"another communicator", ledger.Message{Src: 2, SendSite: 1, Comm: 4, Bytes: 24}, false},
 		{"another receiver", ledger.Message{Src: 2, Dst: 1, SendSite: 1, Bytes: 24}, false},
 	} {
-		f := &facts{rules: &ledger.Rules{Lines: lines}, sends: map[int32][]*ledger.Operand{}}
+		f := &facts{rules: &ledger.Rules{Lines: lines}, sample: ledger.NewSample(4)}
+		add := func(m *ledger.Message) { f.sample.WayOf(m.Cell(), ledger.Way{Src: m.Src, Dst: m.Dst}).Count++ }
 		for src := int32(1); src < 4; src++ {
-			f.sends[src] = []*ledger.Operand{{Message: ledger.Message{Src: src, SendSite: 1, Bytes: 8}}}
+			add(&ledger.Message{Src: src, SendSite: 1, Bytes: 8})
 		}
-		f.sends[2] = append(f.sends[2], &ledger.Operand{Message: c.more})
+		add(&c.more)
 		g := &group{ranks: []int32{0, 1, 2, 3}, cells: []*ledger.CellSample{{Cell: ledger.Cell{Site: 1, Bytes: 8}}}}
 		if got := f.sizesDiffer(g, 0); got != c.want {
 			t.Errorf("%s: sizes differ %t, want %t", c.name, got, c.want)
