@@ -1,6 +1,7 @@
 package replace
 
 import (
+	"math"
 	"slices"
 
 	"github.com/commq/commq/schema"
@@ -130,9 +131,9 @@ func (r *Run) gatheredParts(j *joint, t *part) (own, all int64, parts []schema.P
 	return own, all, parts
 }
 
-// owned returns what a rank contributes: the payloads that it sends without having received them first.
-func (r *Run) owned(t *part) (bytes int64) {
-	known := map[payload]int64{}
+// received returns the payloads that a rank receives, with the first row that has each.
+func (r *Run) received(t *part) map[payload]int64 {
+	rows := map[payload]int64{}
 	for _, k := range t.got {
 		m := &r.messages[k]
 		done := m.DoneSeq
@@ -140,10 +141,16 @@ func (r *Run) owned(t *part) (bytes int64) {
 			done = m.recvRow
 		}
 		x := payload{m.hash, m.bytes}
-		if at, ok := known[x]; !ok || done < at {
-			known[x] = done
+		if at, ok := rows[x]; !ok || done < at {
+			rows[x] = done
 		}
 	}
+	return rows
+}
+
+// owned returns what a rank contributes: the payloads that it sends without having received them first.
+func (r *Run) owned(t *part) (bytes int64) {
+	known := r.received(t)
 	for _, k := range t.sent {
 		m := &r.messages[k]
 		x := payload{m.hash, m.bytes}
@@ -154,6 +161,28 @@ func (r *Run) owned(t *part) (bytes int64) {
 		bytes += m.bytes
 	}
 	return bytes
+}
+
+// operandHash returns the hash of what a rank contributes if one message has all of it, else schema.NullInt64. What a
+// rank sends after it has received something may result from that, unless the operation changes no payload.
+func (r *Run) operandHash(op schema.CallID, t *part, bytes int64) int64 {
+	spreads := slices.Contains([]schema.CallID{schema.CallBcast, schema.CallAllgather, schema.CallAllgatherv,
+		schema.CallNeighborAllgather}, op)
+	rows, first := r.received(t), int64(math.MaxInt64)
+	for _, row := range rows {
+		first = min(first, row)
+	}
+	for _, k := range t.sent {
+		m := &r.messages[k]
+		since, known := first, true
+		if spreads {
+			since, known = rows[payload{m.hash, m.bytes}]
+		}
+		if m.bytes == bytes && (!known || since >= m.SendSeq) {
+			return m.hash
+		}
+	}
+	return schema.NullInt64
 }
 
 // moved returns what a rank itself contributes to a gather, or takes out of a scatter. Data that only passes through
@@ -237,9 +266,11 @@ func (r *Run) describe(op schema.CallID, t *part, a schema.CollectiveArgs, e *sc
 			e.RecvBuffer = b
 		}
 	}
-	if t.sends {
-		e.PayloadHash = r.onlyHash(t.sent)
+	operand := e.SendBytes
+	if op == schema.CallNeighborAllgather { // each neighbour gets the same
+		operand = a.Send
 	}
+	e.PayloadHash = r.operandHash(op, t, operand)
 }
 
 // datatype returns the common datatype of all messages, schema.NullInt32 if they differ.
@@ -259,14 +290,4 @@ func (r *Run) datatype(lists ...[]int32) int32 {
 		}
 	}
 	return id
-}
-
-// onlyHash returns the common hash of the messages, if all have the same.
-func (r *Run) onlyHash(list []int32) int64 {
-	for _, k := range list {
-		if r.messages[k].hash != r.messages[list[0]].hash {
-			return schema.NullInt64
-		}
-	}
-	return r.messages[list[0]].hash
 }

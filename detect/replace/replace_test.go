@@ -332,6 +332,49 @@ func TestCountsBetweenNeighbours(t *testing.T) {
 	}
 }
 
+// TestHashesOfOperands: a new row has the hash of what its rank contributes if a message has all of that and nothing
+// else. All messages have 10 bytes; their hash is 7, or 100 times the rank plus 1, or plus the number of their row.
+func TestHashesOfOperands(t *testing.T) {
+	const no, byRow, byRank = schema.NullInt64, -1, -2
+	for _, c := range []struct {
+		name, messages string
+		op             schema.CallID
+		root           int32
+		bytes          int64
+		hash           int64
+		lines          []string
+		want           []int64
+	}{
+		{"sums up a tree", "1.0 2.1 3.0", schema.CallReduce, 0, 10, byRow,
+			[]string{"r1 r2", "s0", "r3 s0", "s2"}, []int64{no, 101, no, 301}},
+		{"recursive doubling", "0.0 0.1 1.0 1.1 2.0 2.1 3.0 3.1", schema.CallAllreduce, schema.NullInt32, 10, byRow,
+			[]string{"x1,1 x2,2", "x0,0 x3,3", "x3,3 x0,0", "x2,2 x1,1"}, []int64{1, 101, 201, 301}},
+		{"equal blocks of a scatter", "0.0 0.1 0.2", schema.CallScatter, 0, 10, 7,
+			[]string{"s1 s2 s3", "r0", "r0", "r0"}, []int64{no, no, no, no}},
+		{"a broadcast", "0.0 0.1", schema.CallBcast, 0, 10, 7, []string{"s1 s2", "r0", "r0"}, []int64{7, no, no}},
+		{"a broadcast in equal segments", "0.0 0.1 0.2 0.3", schema.CallBcast, 0, 20, 7,
+			[]string{"s1 s1 s2 s2", "r0 r0", "r0 r0"}, []int64{no, no, no}},
+		{"blocks that are spread one after the other", "0.0 0.1 1.1 1.2 2.2 2.3", schema.CallAllgather,
+			schema.NullInt32, 10, byRank,
+			[]string{"s1 s2 r1 r2", "r0 s0 s2 r2", "r0 r1 s0 s1"}, []int64{1, 101, 201}},
+	} {
+		events, messages := parse(t, c.lines...)
+		for i := range messages.Src {
+			switch messages.PayloadHash[i] = c.hash; c.hash {
+			case byRow:
+				messages.PayloadHash[i] = 100*int64(messages.Src[i]) + messages.SendSeq[i] + 1
+			case byRank:
+				messages.PayloadHash[i] = 100*int64(messages.Src[i]) + 1
+			}
+		}
+		out, _ := replacedRows(t, len(c.lines), events, messages,
+			finding(t, messages, c.op, c.root, c.bytes, []int32{0, 1, 2, 3}[:len(c.lines)], c.messages))
+		if d := cmp.Diff(c.want, out.PayloadHash); d != "" {
+			t.Errorf("%s: want, got:\n%s", c.name, d)
+		}
+	}
+}
+
 // What a broadcast does on other numbers of ranks is known if its messages are those of a known algorithm.
 func TestPatternOfMessages(t *testing.T) {
 	for _, c := range []struct {
