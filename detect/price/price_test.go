@@ -52,6 +52,34 @@ func TestPaysFrom(t *testing.T) {
 	}
 }
 
+// TestPaysInWords: nothing is said beyond the largest number of ranks with both times.
+func TestPaysInWords(t *testing.T) {
+	at := func(ranks int, byHand, called int64) AtRanks {
+		return AtRanks{Ranks: ranks, ByHandNs: &byHand, CalledNs: &called}
+	}
+	failed := func(ranks int) AtRanks { return AtRanks{Ranks: ranks, Problem: "for powers of two"} }
+	for _, c := range []struct {
+		list []AtRanks
+		want string
+	}{
+		{[]AtRanks{failed(6), failed(12)}, "ring; 6 ranks: for powers of two; 12 ranks: for powers of two"},
+		{[]AtRanks{at(4, 97, 98), failed(6)},
+			"ring; 4 ranks: 97 ns by hand, 98 ns called; 6 ranks: for powers of two; does not pay at 4 ranks"},
+		{[]AtRanks{at(4, 97, 9), failed(6)},
+			"ring; 4 ranks: 97 ns by hand, 9 ns called; 6 ranks: for powers of two; pays at 4 ranks"},
+		{[]AtRanks{at(4, 97, 9), at(8, 97, 9), failed(9)},
+			"ring; 4 ranks: 97 ns by hand, 9 ns called; 8 ranks: 97 ns by hand, 9 ns called; 9 ranks: for powers of two; " +
+				"pays from 4 to 8 ranks"},
+		{[]AtRanks{failed(3), at(4, 97, 9)},
+			"ring; 3 ranks: for powers of two; 4 ranks: 97 ns by hand, 9 ns called; pays from 4 ranks"},
+	} {
+		p := &Price{Pattern: "ring", AtRanks: c.list, PaysFrom: paysFrom(c.list)}
+		if got := p.ranksText(); got != c.want {
+			t.Errorf("%s, want %s", got, c.want)
+		}
+	}
+}
+
 // TestMeasureAlternates: the first turn plays the original first, the next the replaced run; savings are computed per
 // turn, not from medians.
 func TestMeasureAlternates(t *testing.T) {

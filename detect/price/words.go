@@ -40,10 +40,28 @@ func (p *Price) ranksText() string {
 		text += fmt.Sprintf("; %d ranks: %s by hand, %s called", at.Ranks, units.Duration(*at.ByHandNs),
 			units.Duration(*at.CalledNs))
 	}
-	if p.PaysFrom == nil {
-		return text + "; does not pay at the largest of these"
+	return text + p.paysText()
+}
+
+// paysText tells from how many ranks on the collective pays, as far as that is known; "" if no times are.
+func (p *Price) paysText() string {
+	largest, last := 0, 0
+	for i := range p.AtRanks {
+		if last = p.AtRanks[i].Ranks; p.AtRanks[i].Problem == "" {
+			largest = last
+		}
 	}
-	return text + fmt.Sprintf("; pays from %d ranks", *p.PaysFrom)
+	switch {
+	case largest == 0:
+		return ""
+	case p.PaysFrom == nil:
+		return fmt.Sprintf("; does not pay at %d ranks", largest)
+	case largest == last:
+		return fmt.Sprintf("; pays from %d ranks", *p.PaysFrom)
+	case *p.PaysFrom == largest:
+		return fmt.Sprintf("; pays at %d ranks", largest)
+	}
+	return fmt.Sprintf("; pays from %d to %d ranks", *p.PaysFrom, largest)
 }
 
 // Text tells what the replacement saves.
