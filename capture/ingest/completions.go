@@ -11,14 +11,10 @@ import (
 
 // completions notes in the rows that posted requests how the requests ended.
 type completions struct {
-	rows     *epochRows
-	handles  *handles.Resolver
-	ends     *envelopes
-	truncate int32 // the MPI library's MPI_ERR_TRUNCATE
+	rows    *epochRows
+	handles *handles.Resolver
+	ends    *envelopes
 }
-
-// tookNothing reports whether a receive that ended with the error class took no message.
-func (c *completions) tookNothing(class int32) bool { return class != 0 && class != c.truncate }
 
 // end notes that the row by, from start to end, ended the request p, which was posted in this epoch. It fills in what
 // a receive got. A cancelled or failed operation is no message.
@@ -26,7 +22,7 @@ func (c *completions) end(p *pending, d spool.DoneEntry, by completion, start, e
 	i := c.rows.base + int(p.row)
 	events, ends := c.rows.events, c.ends
 	events.DoneSeq[i] = by.seq
-	failed := c.tookNothing(by.err) && d.Flags&(spool.FlagNoError|spool.FlagTruncated) == 0
+	failed := by.tookNothing() && d.Flags&(spool.FlagNoError|spool.FlagTruncated) == 0
 	void := d.Flags&spool.FlagCancelled != 0 || failed
 	if p.send >= 0 && void {
 		ends.sends[p.send] = -1

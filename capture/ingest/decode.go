@@ -56,7 +56,7 @@ func newDecoder(p *plan, r *rankSpool) *decoder {
 		persistent:  persistentRequests{rank: r.rank, templates: map[uint32]*template{}},
 		probed:      probedMessages{}, objects: objects{map[int32]maker{}, map[int32]maker{}}}
 	d.call = call{group: &d.group, handles: resolver, rank: r.rank}
-	d.completions = completions{rows: &d.rows, handles: resolver, ends: &d.ends, truncate: truncateClass(library)}
+	d.completions = completions{rows: &d.rows, handles: resolver, ends: &d.ends}
 	d.empty.Rank = r.rank
 	if h.ComputeClock != spool.ClockNone {
 		d.empty.ComputeNs = 0
@@ -64,14 +64,6 @@ func newDecoder(p *plan, r *rankSpool) *decoder {
 	d.empty.Polls, d.empty.PollNs = 0, 0
 	d.times = newTimeline(r, h)
 	return d
-}
-
-// truncateClass returns the value of MPI_ERR_TRUNCATE in the MPI library with this version text.
-func truncateClass(library string) int32 {
-	if strings.HasPrefix(library, "MPICH") {
-		return 14
-	}
-	return 15 // Open MPI, and the MPI ABI
 }
 
 // postsProbes reports whether a matched probe that waits has a place among the posted receives in the MPI library with
@@ -159,7 +151,7 @@ func (d *decoder) decodeGroup() error {
 	c.slot, c.op = slot, ops[slot.Call]
 	c.by = completion{seq: r.Seq, t0: slot.T0, t1: slot.T1, site: r.Callsite}
 	if r.ErrorClass != schema.NullInt32 {
-		c.by.err = r.ErrorClass
+		c.by.err, c.by.truncated = d.group.failure()
 	}
 	c.lenient = slot.T1 == 0 || c.by.err != 0 || d.r.facts.Lossy
 	if err := d.decodeCall(c, r); err != nil {

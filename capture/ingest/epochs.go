@@ -37,7 +37,12 @@ type completion struct {
 	t0, t1 uint64
 	err    int32 // error class; 0: none
 	site   int32 // its call site
+	// truncated: err is MPI_ERR_TRUNCATE. A receive that failed with it took its message.
+	truncated bool
 }
+
+// tookNothing reports whether a receive that the row ended took no message, because the call failed.
+func (c *completion) tookNothing() bool { return c.err != 0 && !c.truncated }
 
 // epochBounds returns the times at which epochs 1, 2, ... begin, so that each has about epochRows of the rows. It
 // counts whole blocks of the ranks.
@@ -240,7 +245,8 @@ func (r *cutter) readBlock(k int, end int64, epoch int) {
 			epoch++
 		}
 		before := r.starts[epoch].issued
-		by := completion{row, c.T0, c.T1, g.errorClass(), siteOf(r.siteID, c)}
+		by := completion{seq: row, t0: c.T0, t1: c.T1, site: siteOf(r.siteID, c)}
+		by.err, by.truncated = g.failure()
 		switch ops[c.Call] {
 		case opComplete, opTransferEnd:
 			r.addEnded(&g, by, before)

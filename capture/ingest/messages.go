@@ -35,8 +35,7 @@ func (d *decoder) send(c *call, r *schema.Event) error {
 			return err
 		}
 	}
-	if r.ProcNull&schema.ProcNullSend == 0 &&
-		(c.by.err == 0 || c.by.err == d.completions.truncate && c.op == opSendrecv) {
+	if r.ProcNull&schema.ProcNullSend == 0 && (c.by.err == 0 || c.by.truncated && c.op == opSendrecv) {
 		p.send = d.ends.addSend(d.rows.n, r)
 	}
 	d.addPosted(c, r, p)
@@ -66,7 +65,7 @@ func (d *decoder) receiveSide(c *call, r *schema.Event, p *pending) error {
 		r.RecvBytes = 0
 		return nil
 	}
-	if d.completions.tookNothing(c.by.err) {
+	if c.by.tookNothing() {
 		return nil
 	}
 	p.recv = d.ends.addRecv(r)
@@ -87,7 +86,7 @@ func (d *decoder) receive(c *call, r *schema.Event) error {
 		return err
 	}
 	p := d.posted(s.Req, c.view)
-	if r.ProcNull == 0 && !d.completions.tookNothing(c.by.err) {
+	if r.ProcNull == 0 && !c.by.tookNothing() {
 		p.recv = d.ends.addRecv(r)
 	}
 	if c.op == opRecv && s.T1 != 0 {

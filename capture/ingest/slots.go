@@ -8,14 +8,15 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// errorClass returns the error class that the call returned; 0 means success.
-func (g *group) errorClass() int32 {
+// failure returns the error class that the call returned, and whether it is MPI_ERR_TRUNCATE; 0 means success.
+func (g *group) failure() (class int32, truncated bool) {
 	for i := 1; i < len(g.slots); i++ {
 		if g.slots[i].Kind == spool.KindErr {
-			return g.slots[i].AsErr().ErrorClass
+			e := g.slots[i].AsErr()
+			return e.ErrorClass, e.Flags&spool.TruncateError != 0
 		}
 	}
-	return 0
+	return 0, false
 }
 
 // eachDone calls take for every request that a completion call completed.

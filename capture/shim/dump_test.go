@@ -280,6 +280,9 @@ func (d *dumper) continued(kind spool.Kind) {
 		var s spool.Err
 		d.slot(&s)
 		d.add(" error=%d", s.ErrorClass)
+		if s.Flags&spool.TruncateError != 0 {
+			d.add(" truncated")
+		}
 	default:
 		d.problems = append(d.problems, fmt.Sprintf("slot at %d: kind %d is not expected here", d.at, kind))
 		d.at += spool.SlotBytes

@@ -5,7 +5,7 @@ package spool
 // Sizes, magic and nulls of a spool file; see spool.h.
 const (
 	Magic       = "COMMQSP1"
-	Version     = 4
+	Version     = 5
 	HeaderBytes = 4096
 	SlotBytes   = 64
 	Suffix      = ".cqs"
@@ -52,6 +52,10 @@ const (
 	FlagNoError   // of a DONE entry of a call that failed: this request did not
 	FlagTruncated // of such an entry: it took a message that was longer than its buffer
 )
+
+// TruncateError is the flag of an ERR slot whose class is MPI_ERR_TRUNCATE in the MPI library of the process. A receive
+// that failed with it took its message.
+const TruncateError = 1
 
 // What a DEF slot defines.
 const (

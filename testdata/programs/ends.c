@@ -137,6 +137,21 @@ int main(int argc, char **argv)
 		MPI_Send(sent, 8, MPI_INT, rank, 4, MPI_COMM_WORLD);
 		MPI_Waitall(1, both, MPI_STATUSES_IGNORE);
 	}
+	if (strcmp(how, "truncated") == 0) { /* wildcards whose messages are too long */
+		int got[1], sent[8] = {0}, i;
+		MPI_Request r;
+		MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+		MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+		MPI_Isend(sent, 8, MPI_INT, 0, 5, MPI_COMM_SELF, &r);
+		MPI_Recv(got, 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, MPI_STATUS_IGNORE);
+		MPI_Wait(&r, MPI_STATUS_IGNORE);
+		MPI_Irecv(got, 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &r);
+		MPI_Send(sent, 8, MPI_INT, 0, 5, MPI_COMM_SELF);
+		MPI_Wait(&r, MPI_STATUS_IGNORE);
+		MPI_Irecv(got, 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &r);
+		MPI_Send(sent, 8, MPI_INT, 0, 5, MPI_COMM_SELF);
+		MPI_Waitany(1, &r, &i, MPI_STATUS_IGNORE);
+	}
 	if (strcmp(how, "callback") == 0) {
 		MPI_Comm comm;
 		int key, buf[4] = {0};

@@ -47,6 +47,14 @@ void cq_polled_long(cq_thread *t)
 	cq_sink_flush_old(t, t->t1);
 }
 
+int cq_class_of(int err)
+{
+	int class = MPI_SUCCESS;
+	if (err != MPI_SUCCESS)
+		cq_p.Error_class(err, &class);
+	return class;
+}
+
 void cq_abandon(cq_thread *t)
 {
 	cq_take_pending(t, CQ_PENDING_REWRITE);
@@ -70,7 +78,8 @@ void cq_close_extra(cq_thread *t, int err)
 	if (err != MPI_SUCCESS) {
 		cq_err *s = cq_take(t);
 		memset(s, 0, sizeof *s);
-		cq_p.Error_class(err, &s->error_class);
+		s->error_class = cq_class_of(err);
+		s->flags = s->error_class == MPI_ERR_TRUNCATE ? CQ_ERR_TRUNCATE : 0;
 		s->kind = CQ_ERR;
 	}
 	if (t->polls != 0 || t->wide != 0 || (t->pending & CQ_PENDING_COUNTS) != 0) {

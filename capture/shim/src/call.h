@@ -23,6 +23,8 @@ uint64_t cq_compute_time_long(cq_thread *t, uint64_t *now, uint64_t gap);
 void cq_mpi_ends_long(cq_thread *t);
 void cq_polled_long(cq_thread *t);
 void cq_close_extra(cq_thread *t, int err);
+/* The class of an error. */
+int cq_class_of(int err);
 /* Abandons the call in progress: it never returns, because the program jumped out of it. */
 void cq_abandon(cq_thread *t);
 

@@ -37,15 +37,6 @@ static cq_done_entry done_entry(cq_req r, const MPI_Status *st)
 	return e;
 }
 
-/* The class of an error. */
-static int class_of(int err)
-{
-	int class = MPI_SUCCESS;
-	if (err != MPI_SUCCESS)
-		cq_p.Error_class(err, &class);
-	return class;
-}
-
 /* Reports whether a call of the program has written statuses and indices: Open MPI's Fortran functions do not where they
  * fail. */
 static int has_written(int err, int fortran)
@@ -53,14 +44,25 @@ static int has_written(int err, int fortran)
 	return err == MPI_SUCCESS || !fortran || !CQ_OPENMPI;
 }
 
+void cq_completion_failed(cq_call *c, int err, int fortran, cq_req r, const MPI_Status *st)
+{
+	if ((r.what & (CQ_R_RECV | CQ_R_PROC_NULL)) != CQ_R_RECV || !has_written(err, fortran) ||
+		cq_class_of(err) != MPI_ERR_TRUNCATE) {
+		c->flags |= CQ_F_NO_STATUS;
+		return;
+	}
+	c->peer = cq_rank_or_null(st->MPI_SOURCE);
+	c->tag = cq_tag_or_null(st->MPI_TAG);
+}
+
 /* How a request ended whose call failed: the statuses tell if the call's error is MPI_ERR_IN_STATUS, else nothing does. */
 static uint32_t flags_of_error(int err, const MPI_Status *st)
 {
-	if (err == MPI_SUCCESS || st == NULL || class_of(err) != MPI_ERR_IN_STATUS)
+	if (err == MPI_SUCCESS || st == NULL || cq_class_of(err) != MPI_ERR_IN_STATUS)
 		return 0;
 	if (st->MPI_ERROR == MPI_SUCCESS)
 		return CQ_F_NO_ERROR;
-	return class_of(st->MPI_ERROR) == MPI_ERR_TRUNCATE ? CQ_F_TRUNCATED : 0;
+	return cq_class_of(st->MPI_ERROR) == MPI_ERR_TRUNCATE ? CQ_F_TRUNCATED : 0;
 }
 
 /* Adds a request that a call completed which returned err. */
@@ -125,14 +127,14 @@ static void any_record(cq_thread *t, cq_call *c, int index, const uint64_t *keys
 }
 
 /* After an error: the completed request is now null, and MPI may reuse its handle. */
-static void any_failed(cq_thread *t, cq_call *c, cq_array a, const uint64_t *keys)
+static void any_failed(cq_thread *t, cq_call *c, int err, cq_array a, const uint64_t *keys, const MPI_Status *st)
 {
 	for (int i = 0; keys != NULL && i < a.n; i++) {
 		if (keys[i] == CQ_KEY(MPI_REQUEST_NULL) || !is_null(a, i))
 			continue;
 		cq_req r = take_claimed(t, i, keys[i]);
 		c->req = r.serial;
-		c->flags |= CQ_F_NO_STATUS;
+		cq_completion_failed(c, err, a.fortran, r, st);
 		cq_verify(t, r, NULL);
 		return;
 	}
@@ -151,7 +153,7 @@ void cq_waitany_end(cq_thread *t, int err, int index, cq_array a, const uint64_t
 	if (err == MPI_SUCCESS)
 		any_record(t, t->call, index, keys, st);
 	else
-		any_failed(t, t->call, a, keys);
+		any_failed(t, t->call, err, a, keys, st);
 	put_back_claimed(t, keys);
 	cq_close(t, err);
 }
@@ -169,7 +171,7 @@ void cq_any_end(cq_thread *t, int id, int err, uint64_t compute, int flag, int i
 	if (err == MPI_SUCCESS)
 		any_record(t, c, index, keys, st);
 	else
-		any_failed(t, c, a, keys);
+		any_failed(t, c, err, a, keys, st);
 	put_back_claimed(t, keys);
 	cq_close(t, err);
 }
@@ -179,7 +181,7 @@ void cq_any_end(cq_thread *t, int id, int err, uint64_t compute, int flag, int i
 /* Reports whether MPI refused a call for its arguments. Such a call completes nothing. */
 static int is_refused(int err)
 {
-	int class = class_of(err);
+	int class = cq_class_of(err);
 	return class == MPI_ERR_ARG || class == MPI_ERR_REQUEST || class == MPI_ERR_COUNT;
 }
 
@@ -288,7 +290,7 @@ static void some_record(cq_thread *t, int err, int n, const int *indices, int ba
 /* Reports whether outcount is valid: it is for errors that the statuses report. */
 static int outcount_is_valid(int err)
 {
-	int class = class_of(err);
+	int class = cq_class_of(err);
 	return class == MPI_SUCCESS || class == MPI_ERR_IN_STATUS;
 }
 

@@ -104,6 +104,16 @@ void cq_imrecv_end(cq_thread *t, int err, uint32_t message, MPI_Request r)
 	cq_close(t, err);
 }
 
+void cq_recv_failed(cq_thread *t, int err, const MPI_Status *st)
+{
+	cq_call *c = t->call;
+	c->flags |= CQ_F_NO_STATUS;
+	if (cq_class_of(err) == MPI_ERR_TRUNCATE) {
+		c->peer = cq_rank_or_null(st->MPI_SOURCE);
+		c->tag = cq_tag_or_null(st->MPI_TAG);
+	}
+}
+
 /* Sends that receive as well. */
 
 static void side_put(cq_thread *t, int err, cq_receive r, const MPI_Status *st)
@@ -118,13 +128,14 @@ static void side_put(cq_thread *t, int err, cq_receive r, const MPI_Status *st)
 	s->count = r.count;
 	s->bytes = CQ_NULL64;
 	s->buf = cq_address(r.buf);
-	if (err != MPI_SUCCESS) {
+	if (err != MPI_SUCCESS)
 		s->flags |= CQ_F_NO_STATUS;
-	} else if (st != NULL) {
+	if (st != NULL && (err == MPI_SUCCESS || cq_class_of(err) == MPI_ERR_TRUNCATE)) {
 		s->peer = cq_rank_or_null(st->MPI_SOURCE);
 		s->tag = cq_tag_or_null(st->MPI_TAG);
-		s->bytes = cq_status_bytes(st);
 	}
+	if (st != NULL && err == MPI_SUCCESS)
+		s->bytes = cq_status_bytes(st);
 	s->kind = CQ_SIDE;
 }
 

@@ -175,6 +175,9 @@ CQ_HOT void cq_record_received(cq_thread *t, const MPI_Status *st)
 	}
 }
 
+/* The same for a receive that failed: one whose message was too long still took it. */
+void cq_recv_failed(cq_thread *t, int err, const MPI_Status *st);
+
 CQ_HOT void cq_recv_end(cq_thread *t, int err, const MPI_Status *st)
 {
 	cq_mpi_ends(t);
@@ -183,7 +186,7 @@ CQ_HOT void cq_recv_end(cq_thread *t, int err, const MPI_Status *st)
 		if (CQ_UNLIKELY(cq.verify) && st->MPI_SOURCE != MPI_PROC_NULL)
 			cq_hash_received(t, &t->in, cq_status_bytes(st), 0);
 	} else {
-		t->call->flags |= CQ_F_NO_STATUS;
+		cq_recv_failed(t, err, st);
 	}
 	cq_close(t, err);
 }
@@ -207,6 +210,9 @@ CQ_HOT void cq_record_completion(cq_call *c, cq_req r, const MPI_Status *st)
 	}
 }
 
+/* The same for a call that failed: a receive whose message was too long still took it. */
+void cq_completion_failed(cq_call *c, int err, int fortran, cq_req r, const MPI_Status *st);
+
 CQ_HOT cq_req cq_wait_begin(cq_thread *t, int id, MPI_Request request)
 {
 	cq_req r = cq_req_take(&cq.requests, CQ_KEY(request));
@@ -217,13 +223,13 @@ CQ_HOT cq_req cq_wait_begin(cq_thread *t, int id, MPI_Request request)
 	return r;
 }
 
-CQ_HOT void cq_wait_end(cq_thread *t, int err, cq_req r, const MPI_Status *st)
+CQ_HOT void cq_wait_end(cq_thread *t, int err, int fortran, cq_req r, const MPI_Status *st)
 {
 	cq_mpi_ends(t);
 	if (CQ_LIKELY(err == MPI_SUCCESS))
 		cq_record_completion(t->call, r, st);
 	else
-		t->call->flags |= CQ_F_NO_STATUS;
+		cq_completion_failed(t->call, err, fortran, r, st);
 	cq_verify(t, r, err == MPI_SUCCESS ? st : NULL);
 	cq_close(t, err);
 }
@@ -251,7 +257,7 @@ CQ_HOT void cq_test_put_back(cq_thread *t, uint64_t key)
 		cq_req_put_back(&cq.requests, key, t->claim);
 }
 
-CQ_HOT void cq_test_end(cq_thread *t, int id, int err, uint64_t compute, int flag, uint64_t key, int null,
+CQ_HOT void cq_test_end(cq_thread *t, int id, int err, int fortran, uint64_t compute, int flag, uint64_t key, int null,
 	const MPI_Status *st)
 {
 	cq_mpi_ends(t);
@@ -267,7 +273,7 @@ CQ_HOT void cq_test_end(cq_thread *t, int id, int err, uint64_t compute, int fla
 		if (CQ_LIKELY(err == MPI_SUCCESS))
 			cq_record_completion(c, r, st);
 		else
-			c->flags |= CQ_F_NO_STATUS;
+			cq_completion_failed(c, err, fortran, r, st);
 		cq_verify(t, r, err == MPI_SUCCESS ? st : NULL);
 	} else {
 		cq_test_put_back(t, key);

@@ -27,7 +27,7 @@
 #include <stdint.h>
 
 #define CQ_SPOOL_MAGIC "COMMQSP1"
-#define CQ_SPOOL_VERSION 4
+#define CQ_SPOOL_VERSION 5
 #define CQ_HEADER_BYTES 4096
 #define CQ_SLOT_BYTES 64
 
@@ -220,10 +220,14 @@ typedef struct {
 	uint64_t spare2[6];
 } cq_wide;
 
+/* CQ_ERR_TRUNCATE: error_class is MPI_ERR_TRUNCATE, whose value depends on the library. A receive that failed with it
+ * took its message: its source and tag are recorded, its bytes are not known. */
+enum { CQ_ERR_TRUNCATE = 1 };
+
 typedef struct {
 	uint16_t zero;
 	uint8_t kind;
-	uint8_t flags;
+	uint8_t flags; /* CQ_ERR_* */
 	int32_t error_class;
 	uint64_t spare[7];
 } cq_err;

@@ -10915,7 +10915,7 @@ CQ_EXPORT int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
 	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
 	uint64_t key = cq_test_begin(t, CQ_KEY(*request)), compute = cq_compute_time(t);
 	int err = cq_next.Test(request, flag, st);
-	cq_test_end(t, CQ_Test, err, compute, *flag, key, *request == MPI_REQUEST_NULL, st);
+	cq_test_end(t, CQ_Test, err, 0, compute, *flag, key, *request == MPI_REQUEST_NULL, st);
 	return err;
 }
 #if CQ_OPENMPI
@@ -10930,7 +10930,7 @@ CQ_EXPORT void mpi_test_(MPI_Fint *request, MPI_Fint *flag, MPI_Fint *status, MP
 	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
 	uint64_t key = cq_test_begin(t, CQ_KEY(CQ_REQUEST(*request))), compute = cq_compute_time(t);
 	cq_f.pmpi_test_(request, flag, st, &err);
-	cq_test_end(t, CQ_Test, err, compute, (*flag & 1), key, CQ_REQUEST(*request) == MPI_REQUEST_NULL, st);
+	cq_test_end(t, CQ_Test, err, 1, compute, (*flag & 1), key, CQ_REQUEST(*request) == MPI_REQUEST_NULL, st);
 	if (ierr != NULL)
 		*ierr = err;
 }
@@ -10945,7 +10945,7 @@ CQ_EXPORT void mpi_test_f08_(MPI_Fint *request, MPI_Fint *flag, MPI_Fint *status
 	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
 	uint64_t key = cq_test_begin(t, CQ_KEY(CQ_REQUEST(*request))), compute = cq_compute_time(t);
 	cq_f.pmpi_test_f08_(request, flag, st, &err);
-	cq_test_end(t, CQ_Test, err, compute, (*flag & 1), key, CQ_REQUEST(*request) == MPI_REQUEST_NULL, st);
+	cq_test_end(t, CQ_Test, err, 1, compute, (*flag & 1), key, CQ_REQUEST(*request) == MPI_REQUEST_NULL, st);
 	if (ierr != NULL)
 		*ierr = err;
 }
@@ -10961,7 +10961,7 @@ CQ_EXPORT void mpi_test_f08_(MPI_Fint *request, MPI_Fint *flag, MPI_Fint *status
 	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
 	uint64_t key = cq_test_begin(t, CQ_KEY(CQ_REQUEST(*request))), compute = cq_compute_time(t);
 	cq_f.pmpir_test_f08_(request, flag, st, &err);
-	cq_test_end(t, CQ_Test, err, compute, (*flag & 1), key, CQ_REQUEST(*request) == MPI_REQUEST_NULL, st);
+	cq_test_end(t, CQ_Test, err, 1, compute, (*flag & 1), key, CQ_REQUEST(*request) == MPI_REQUEST_NULL, st);
 	if (ierr != NULL)
 		*ierr = err;
 }
@@ -11232,7 +11232,7 @@ CQ_EXPORT int MPI_Wait(MPI_Request *request, MPI_Status *status)
 	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
 	cq_req r = cq_wait_begin(t, CQ_Wait, *request);
 	int err = cq_next.Wait(request, st);
-	cq_wait_end(t, err, r, st);
+	cq_wait_end(t, err, 0, r, st);
 	return err;
 }
 #if CQ_OPENMPI
@@ -11247,7 +11247,7 @@ CQ_EXPORT void mpi_wait_(MPI_Fint *request, MPI_Fint *status, MPI_Fint *ierr)
 	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
 	cq_req r = cq_wait_begin(t, CQ_Wait, CQ_REQUEST(*request));
 	cq_f.pmpi_wait_(request, st, &err);
-	cq_wait_end(t, err, r, st);
+	cq_wait_end(t, err, 1, r, st);
 	if (ierr != NULL)
 		*ierr = err;
 }
@@ -11262,7 +11262,7 @@ CQ_EXPORT void mpi_wait_f08_(MPI_Fint *request, MPI_Fint *status, MPI_Fint *ierr
 	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
 	cq_req r = cq_wait_begin(t, CQ_Wait, CQ_REQUEST(*request));
 	cq_f.pmpi_wait_f08_(request, st, &err);
-	cq_wait_end(t, err, r, st);
+	cq_wait_end(t, err, 1, r, st);
 	if (ierr != NULL)
 		*ierr = err;
 }
@@ -11278,7 +11278,7 @@ CQ_EXPORT void mpi_wait_f08_(MPI_Fint *request, MPI_Fint *status, MPI_Fint *ierr
 	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
 	cq_req r = cq_wait_begin(t, CQ_Wait, CQ_REQUEST(*request));
 	cq_f.pmpir_wait_f08_(request, st, &err);
-	cq_wait_end(t, err, r, st);
+	cq_wait_end(t, err, 1, r, st);
 	if (ierr != NULL)
 		*ierr = err;
 }

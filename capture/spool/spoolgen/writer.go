@@ -93,6 +93,11 @@ func (s *Writer) Wide(what uint16, value int64) {
 // Err writes an ERR slot.
 func (s *Writer) Err(class int32) { put(s, &spool.Err{Kind: spool.KindErr, ErrorClass: class}) }
 
+// Truncate writes the ERR slot of a call that failed with MPI_ERR_TRUNCATE, whose value in the MPI library is class.
+func (s *Writer) Truncate(class int32) {
+	put(s, &spool.Err{Kind: spool.KindErr, Flags: spool.TruncateError, ErrorClass: class})
+}
+
 // Parts writes PARTS slots, two entries each.
 func (s *Writer) Parts(parts ...spool.Part) {
 	for len(parts) > 0 {

@@ -64,10 +64,10 @@ var recorders = map[string]recorder{
 	"improbe": {before: "uint64_t compute = cq_compute_time(t);",
 		after: "cq_iprobe_end(t, {ID}, err, compute, {*flag}, {source}, {tag}, {comm}, {*flag} ? {*message} : MPI_MESSAGE_NULL, 1, st);", status: "status"},
 
-	"wait": {before: "cq_req r = cq_wait_begin(t, {ID}, {*request});", after: "cq_wait_end(t, err, r, st);",
+	"wait": {before: "cq_req r = cq_wait_begin(t, {ID}, {*request});", after: "cq_wait_end(t, err, {F}, r, st);",
 		status: "status"},
 	"test": {before: "uint64_t key = cq_test_begin(t, CQ_KEY({*request})), compute = cq_compute_time(t);",
-		after:  "cq_test_end(t, {ID}, err, compute, {*flag}, key, {*request} == MPI_REQUEST_NULL, st);",
+		after:  "cq_test_end(t, {ID}, err, {F}, compute, {*flag}, key, {*request} == MPI_REQUEST_NULL, st);",
 		status: "status"},
 	"waitany": {before: "const uint64_t *keys = cq_request_keys(t, {array_of_requests[]:count});\n\tcq_waitany_begin(t, {ID});", after: "cq_waitany_end(t, err, {*indx}, {array_of_requests[]:count}, keys, st);", status: "status"},
 	"testany": {before: "const uint64_t *keys = cq_request_keys(t, {array_of_requests[]:count});\n\tuint64_t compute = cq_compute_time(t);", after: "cq_any_end(t, {ID}, err, compute, {*flag}, {*indx}, {array_of_requests[]:count}, keys, st);", status: "status"},
