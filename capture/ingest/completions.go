@@ -122,7 +122,7 @@ func (x *crossings) applyOne(k int, c *completions, requests *requestTable, mess
 		x.unposted = append(x.unposted, k)
 		return
 	}
-	if p.epoch == c.rows.epoch {
+	if p.epoch == c.rows.epoch && (p.recv >= 0 || !cross.withdrawn) {
 		c.end(p, spool.DoneEntry{Req: cross.serial, Source: cross.source, Tag: cross.tag, Flags: cross.flags,
 			Bytes: cross.bytes}, cross.end, start, end)
 		if p.recv >= 0 {

@@ -29,6 +29,8 @@ type crossing struct {
 	hash   int64 // of what arrived; null: none
 	end    completion
 	buffer uint64 // of the MPI_Mrecv or MPI_Imrecv that received a matched probe's message
+	// withdrawn: a receive that was cancelled and then freed; see freeRequest. It says nothing of other requests.
+	withdrawn bool
 }
 
 // completion refers to the row that completed a request or a message.
@@ -85,7 +87,7 @@ func cutEpochs(ctx context.Context, ranks []*rankSpool, bounds []int64, workers 
 	return parallel(ctx, workers, len(ranks), func(i int) error {
 		r := ranks[i]
 		c := cutter{files: r.files, blocks: r.blocks, positions: r.positions, rows: r.facts.Rows, clock: r.clock,
-			siteID: &r.siteID}
+			siteID: &r.siteID, withdrawn: r.withdrawn}
 		c.cut(bounds)
 		if len(bounds) > 0 {
 			c.findCrossings()
@@ -103,6 +105,7 @@ type cutter struct {
 	rows      int64
 	clock     clocks.Clock
 	siteID    *dense.Map[int32]
+	withdrawn map[uint32]bool // requests that were cancelled and then freed
 
 	starts    []epochStart
 	crossings []crossing
@@ -252,6 +255,11 @@ func (r *cutter) readBlock(k int, end int64, epoch int) {
 			r.addEnded(&g, by, before)
 		case opMrecv, opImrecv:
 			r.addReceived(&g, by, before)
+		case opRequestFree:
+			if c.Req <= before && r.withdrawn[c.Req] {
+				r.crossings = append(r.crossings, crossing{serial: c.Req, flags: spool.FlagCancelled,
+					hash: schema.NullInt64, end: by, withdrawn: true})
+			}
 		}
 	}
 }

@@ -26,7 +26,8 @@ type rankSpool struct {
 	blocks    []block
 	positions []int // slot numbers at which the blocks begin, one per thread each
 	sites     symbols.Sites
-	complete  map[slotAt]int // after calls that never returned: how many definitions are complete
+	complete  map[slotAt]int  // after calls that never returned: how many definitions are complete
+	withdrawn map[uint32]bool // requests that were cancelled and then freed; nil: none
 
 	// set by newPlan
 	clock  clocks.Clock     // take a copy: it remembers its last use
@@ -80,6 +81,8 @@ type scanner struct {
 	r      *rankSpool // filled in
 	cur    cursor
 	issued uint32 // highest serial number given out so far
+	// requests that MPI_Cancel was called on, until they end
+	cancelled map[uint32]bool
 }
 
 // scanRanks is the first pass: it finds the definitions, counts and blocks of every rank.
@@ -181,7 +184,14 @@ func (s *scanner) scanGroup(g *group) error {
 	if c.Req != 0 {
 		switch {
 		case o == opComplete || o == opTransferEnd:
-			b.addEnd(c.Req)
+			s.addEnd(b, c.Req)
+		case schema.CallID(c.Call) == schema.CallCancel:
+			if s.cancelled == nil {
+				s.cancelled = map[uint32]bool{}
+			}
+			s.cancelled[c.Req] = true
+		case o == opRequestFree && s.cancelled[c.Req]:
+			s.addWithdrawn(b, c.Req)
 		case o.issues():
 			s.issued = max(s.issued, c.Req)
 		}
@@ -193,7 +203,24 @@ func (s *scanner) scanGroup(g *group) error {
 	return s.scanContinuation(g, o)
 }
 
+// addWithdrawn notes that a request that was cancelled is freed in the block.
+func (s *scanner) addWithdrawn(b *block, serial uint32) {
+	if s.r.withdrawn == nil {
+		s.r.withdrawn = map[uint32]bool{}
+	}
+	s.r.withdrawn[serial] = true
+	s.addEnd(b, serial)
+}
+
 // addEnd notes that a request ends in the block.
+func (s *scanner) addEnd(b *block, serial uint32) {
+	b.addEnd(serial)
+	if len(s.cancelled) > 0 {
+		delete(s.cancelled, serial)
+	}
+}
+
+// addEnd notes that a request, or a matched message, ends in the block.
 func (b *block) addEnd(serial uint32) {
 	if serial != 0 {
 		b.lo, b.hi = min(b.lo, serial), max(b.hi, serial)
@@ -252,7 +279,7 @@ func (s *scanner) scanSlot(b *block, slot *spool.Call, o op) (rows int64, err er
 			return 0, fmt.Errorf("a DONE slot with %d entries", d.N)
 		}
 		for _, e := range d.Done[:d.N] {
-			b.addEnd(e.Req)
+			s.addEnd(b, e.Req)
 		}
 	case spool.KindStart:
 		st := slot.AsStart()
