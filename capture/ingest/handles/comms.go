@@ -35,25 +35,34 @@ type unifier struct {
 	table   []comm
 	byTag   map[tagKey][]*Comm
 	members int64 // of all groups
+	most    int64 // limit of members: see maxUnlisted
 }
 
-// maxMembers limits the memory that a damaged file can make unifier allocate.
-const maxMembers = 1 << 26
+// maxUnlisted is how many members all groups may have in addition to those that definitions list. So the memory that a
+// damaged file can make unifier allocate is in proportion to its size, and a job of many ranks may make any number of
+// communicators, whose leaders list their members.
+const maxUnlisted = 1 << 26
 
 // UnifyComms finds out which communicators of different ranks are the same, and numbers them: MPI_COMM_WORLD first,
 // then by the world rank of the leader and the order in which it made them, a rank's MPI_COMM_SELF first. size is
 // that of MPI_COMM_WORLD. warning, unless empty, names communicators that cannot be distinguished. The error names
 // the file that is damaged.
 func UnifyComms(size int32, ranks []*Definitions) (t *Table, warning string, err error) {
+	return unify(size, ranks, maxUnlisted)
+}
+
+// unify does the work of UnifyComms; unlisted is its maxUnlisted.
+func unify(size int32, ranks []*Definitions, unlisted int64) (t *Table, warning string, err error) {
 	for _, r := range ranks {
 		if err := r.checkComms(size); err != nil {
 			return nil, "", err
 		}
 	}
-	u := unifier{ranks: ranks, size: size, keys: map[key]int32{}, byTag: collectTagged(ranks)}
+	u := unifier{ranks: ranks, size: size, keys: map[key]int32{}, byTag: collectTagged(ranks),
+		most: unlisted + listed(ranks)}
 	for _, r := range ranks {
 		self := u.addSelf(r.Rank)
-		if u.addRank(r, self); u.members > maxMembers {
+		if u.addRank(r, self); u.members > u.most {
 			return nil, "", fmt.Errorf("%s: its communicators have %d members in all: the file is damaged", r.File,
 				u.members)
 		}
@@ -69,6 +78,17 @@ func UnifyComms(size int32, ranks []*Definitions) (t *Table, warning string, err
 			leaderless)
 	}
 	return u.number(), warning, nil
+}
+
+// listed counts the members that definitions list.
+func listed(ranks []*Definitions) int64 {
+	n := int64(0)
+	for _, r := range ranks {
+		for i := range r.Comms {
+			n += int64(len(r.Comms[i].Members) + len(r.Comms[i].Remote))
+		}
+	}
+	return n
 }
 
 // checkComms finds fields that no communicator has, members and leaders that are not ranks of the job, and parents that
@@ -147,7 +167,7 @@ func (u *unifier) addSelf(rank int32) int32 {
 
 var noParents = [2]int32{schema.NullInt32, schema.NullInt32}
 
-// addRank adds what a rank defined, until there are more than maxMembers; self is its MPI_COMM_SELF.
+// addRank adds what a rank defined, until there are too many members; self is its MPI_COMM_SELF.
 func (u *unifier) addRank(r *Definitions, self int32) {
 	provisional := func(parent int) int32 {
 		switch parent {
@@ -185,7 +205,7 @@ func (u *unifier) addRank(r *Definitions, self int32) {
 				order: [2]int64{int64(u.size), int64(i)}})
 		}
 		c.global = id
-		if u.members += u.table[id].add(r.Rank, c, parent, i, u.size); u.members > maxMembers {
+		if u.members += u.table[id].add(r.Rank, c, parent, i, u.size); u.members > u.most {
 			return
 		}
 	}
