@@ -212,11 +212,16 @@ func TestTopologiesAreKept(t *testing.T) {
 		s.call(schema.CallDistGraphCreateAdjacent, func(c *spool.Call) { c.Comm, c.Count = 0, 3 })
 		s.Coll(spoolgen.NewColl(1))
 		s.DefComm(3, d, members, []int32{int32(rank+1) % 3})
+		d.Kind, d.Parent, d.Instance = int32(schema.CommDup), 3, 0
+		s.call(schema.CallCommDup, func(c *spool.Call) { c.Comm, c.Count = 3, 4 })
+		s.Coll(spoolgen.NewColl(0))
+		s.DefComm(4, d, members, []int32{int32(rank+1) % 3})
 	}}.write(t), Options{})
 	compareLines(t, "comms", r.commLines(t), `
 		0 world MPI_COMM_WORLD of -: 0 1 2
 		1 cart of 0: 0 (3,1; 1,0) 1 2
-		2 dist_graph of 0: 0[1] 1[2] 2[0]`)
+		2 dist_graph of 0: 0[1] 1[2] 2[0]
+		3 dup of 2: 0[1] 1[2] 2[0]`)
 }
 
 // Types with equal name, constructor, size and extent are the same type, whatever their numbers. Types that share

@@ -61,7 +61,7 @@ func (m *comm) add(rank int32, c *Comm, parent int32, index int, world int32) (g
 	}
 	if k := schema.CommKind(c.Fixed.Kind); k == schema.CommCart || len(c.Extents) > 0 {
 		m.cart, m.dims, m.periods = true, commaList(c.Extents), commaList(c.Periods)
-	} else if k == schema.CommGraph || k == schema.CommDistGraph {
+	} else if k == schema.CommGraph || k == schema.CommDistGraph || len(c.Edges) > 0 { // a duplicate keeps its topology
 		if m.edges == nil {
 			m.edges = make([]string, len(m.groups[side]))
 		}
