@@ -192,6 +192,37 @@ deadlock: 0 waits for 3 waits for 0
   ranks 1, 2: since 3.000 s in MPI_Waitall for 2 requests that the other side has posted too
   rank 3: since 3.000 s in MPI_Waitall for MPI_Isend to rank 0, tag 8, on MPI_COMM_WORLD, 4097 bytes, waiting for rank 0
 `},
+		// Messages that a freed receive, one that was too small, and both sides of such an MPI_Sendrecv took are gone;
+		// a send that was cancelled is none, and neither is a receive that was cancelled before it was freed.
+		{"messages that are gone", 2, func(rank int, s *script) {
+			other := int32(1 - rank)
+			if rank == 0 {
+				s.call(schema.CallIrecv, args(0, other, 5, 1))
+				s.call(schema.CallRequestFree, request(1))
+				s.call(schema.CallIrecv, args(0, other, 5, 2))
+				s.call(schema.CallCancel, request(2))
+				s.call(schema.CallRequestFree, request(2))
+				s.call(schema.CallRecv, func(c *spool.Call) { args(0, other, 5, 0)(c); c.Flags = spool.FlagNoStatus })
+				s.Truncate(15)
+				s.call(schema.CallSendrecv, args(0, other, 6, 0))
+				s.Side(spool.Side{Peer: other, Tag: 5, Flags: spool.FlagNoStatus | spool.FlagAnySource})
+				s.Truncate(15)
+				s.call(schema.CallRecv, never(args(0, other, 5, 0)))
+				return
+			}
+			for range 3 {
+				s.call(schema.CallSend, args(0, other, 5, 0))
+			}
+			s.call(schema.CallIsend, args(0, other, 5, 1))
+			s.call(schema.CallCancel, request(1))
+			s.call(schema.CallWait, func(c *spool.Call) { c.Req, c.Flags = 1, spool.FlagCancelled })
+			s.call(schema.CallRecv, args(0, other, 6, 4097))
+			s.call(schema.CallRecv, never(args(0, other, 6, 0)))
+		}, `job 0000000000005eed: 2 ranks of stuck, killed
+deadlock: 0 waits for 1 waits for 0
+  rank 0: since 8.000 s in MPI_Recv from rank 1, tag 5, on MPI_COMM_WORLD, 4097 bytes
+  rank 1: since 8.000 s in MPI_Recv from rank 0, tag 6, on MPI_COMM_WORLD, 4097 bytes
+`},
 		// Ranks 0 to 2 exchange with each other, and rank 0 with rank 3, which computes. That is no circle, though
 		// each waits for all the others.
 		{"a neighbour that computes", 4, func(rank int, s *script) {

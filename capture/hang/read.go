@@ -198,6 +198,8 @@ type posted struct {
 	site     uint32
 	ordinal  int64 // from 1: of a send its number on the channel, of a started collective the number of the start
 	instance int64 // of a collective; else -1
+	// cancelled: MPI_Cancel was called on it
+	cancelled bool
 }
 
 // maxChannels limits the memory for a program that uses ever new tags.
@@ -241,6 +243,8 @@ type current struct {
 	done   []spool.DoneEntry
 	starts [][2]uint32
 	err    bool
+	// truncated: it failed, but took a message that was longer than its buffer
+	truncated bool
 }
 
 const slotBytes = spool.SlotBytes
@@ -349,7 +353,7 @@ func (t *thread) continueCall(s *spool.Call) {
 			c.starts = append(c.starts, [2]uint32{p.Req, p.Template})
 		}
 	case spool.KindErr:
-		c.err = true
+		c.err, c.truncated = true, s.AsErr().Flags&spool.TruncateError != 0
 	}
 }
 
@@ -401,9 +405,17 @@ func (r *rank) apply(c *current, threads bool) {
 		r.remember(call, c.number)
 	}
 	r.complete(c, threads)
-	if c.err {
-		return
+	if c.truncated {
+		r.truncate(c)
 	}
+	if !c.err {
+		r.begin(c)
+	}
+}
+
+// begin applies what a call sends, receives and posts. It did not fail.
+func (r *rank) begin(c *current) {
+	call := &c.call
 	p := &posted{call: *call, site: call.Site, instance: -1}
 	if c.coll {
 		p.instance = int64(c.number)
@@ -434,22 +446,53 @@ func (r *rank) apply(c *current, threads bool) {
 	case kindStart:
 		for _, s := range c.starts {
 			if made := r.templates[s[1]]; made != nil {
-				started := *made
-				started.call.T0, started.call.Site = call.T0, call.Site
-				if isSend(&started.call) {
-					r.send(&started)
-				}
-				if started.instance >= 0 {
-					operation := start{started.call.Comm, started.instance}
-					r.starts[operation]++
-					started.ordinal = r.starts[operation]
-				}
-				r.post(s[0], &started)
+				r.start(call, s[0], *made)
 			}
 		}
+	case kindCancel:
+		if p := r.pending[call.Req]; p != nil {
+			p.cancelled = true
+		}
 	case kindFree:
-		delete(r.templates, call.Req)
-		delete(r.pending, call.Req)
+		r.free(call.Req)
+	}
+}
+
+// start posts a persistent request that the call started. started is a copy of what its constructor posted.
+func (r *rank) start(call *spool.Call, serial uint32, started posted) {
+	started.call.T0, started.call.Site = call.T0, call.Site
+	if isSend(&started.call) {
+		r.send(&started)
+	}
+	if started.instance >= 0 {
+		operation := start{started.call.Comm, started.instance}
+		r.starts[operation]++
+		started.ordinal = r.starts[operation]
+	}
+	r.post(serial, &started)
+}
+
+// free forgets a request. A receive with a source and a tag still takes its message, unless it was cancelled; what one
+// of any source took is not known.
+func (r *rank) free(serial uint32) {
+	if p := r.pending[serial]; p != nil && isRecv(&p.call) && !p.cancelled && !isWildcard(p.call.Flags) {
+		r.receive(p.call.Comm, p.call.Peer, p.call.Tag, p.call.Flags)
+	}
+	delete(r.templates, serial)
+	delete(r.pending, serial)
+}
+
+// truncate counts the message of a blocking receive that was too small for it, and the send of such an MPI_Sendrecv.
+func (r *rank) truncate(c *current) {
+	const known = ^uint8(spool.FlagNoStatus) // the bytes are not; source and tag are
+	switch kindOf(&c.call) {
+	case kindRecv:
+		r.receive(c.call.Comm, c.call.Peer, c.call.Tag, c.call.Flags&known)
+	case kindSendrecv:
+		r.send(&posted{call: c.call})
+		if c.side.Kind == spool.KindSide {
+			r.receive(c.call.Comm, c.side.Peer, c.side.Tag, c.side.Flags&known)
+		}
 	}
 }
 
@@ -466,6 +509,8 @@ func (r *rank) complete(c *current, threads bool) {
 			r.early[e.Req] = true
 		case p != nil && isRecv(&p.call) && e.Flags&(spool.FlagCancelled|spool.FlagNoStatus) == 0:
 			r.receive(p.call.Comm, e.Source, e.Tag, uint8(e.Flags))
+		case p != nil && isSend(&p.call) && e.Flags&spool.FlagCancelled != 0:
+			r.unsend(p)
 		}
 	}
 	if c.call.Req != 0 {
@@ -483,7 +528,7 @@ func (r *rank) post(serial uint32, p *posted) {
 	}
 	if r.early[serial] {
 		delete(r.early, serial)
-		if isRecv(&p.call) && p.call.Flags&(spool.FlagAnySource|spool.FlagAnyTag) == 0 {
+		if isRecv(&p.call) && !isWildcard(p.call.Flags) {
 			r.receive(p.call.Comm, p.call.Peer, p.call.Tag, p.call.Flags)
 		}
 		return
@@ -499,6 +544,23 @@ func (r *rank) send(p *posted) {
 	c := channel{p.call.Comm, p.call.Peer, p.call.Tag}
 	p.ordinal = r.count(r.sent, c)
 }
+
+// unsend takes back a send that was cancelled: it was no message, so those behind it come before.
+func (r *rank) unsend(p *posted) {
+	if p.ordinal == 0 {
+		return
+	}
+	c := channel{p.call.Comm, p.call.Peer, p.call.Tag}
+	r.sent[c]--
+	for _, q := range r.pending {
+		if isSend(&q.call) && q.ordinal > p.ordinal && c == (channel{q.call.Comm, q.call.Peer, q.call.Tag}) {
+			q.ordinal--
+		}
+	}
+}
+
+// isWildcard reports whether a receive with these flags takes messages of any source or tag.
+func isWildcard(flags uint8) bool { return flags&(spool.FlagAnySource|spool.FlagAnyTag) != 0 }
 
 // receive counts a message that was received.
 func (r *rank) receive(comm, peer, tag int32, flags uint8) {
@@ -531,6 +593,7 @@ const (
 	kindInit
 	kindStart
 	kindFree
+	kindCancel
 	kindMprobe
 	kindProbe
 	kindMrecv
@@ -545,8 +608,8 @@ var kinds = func() []kind {
 	byRecorder := map[string]kind{"send": kindSend, "isend": kindIsend, "recv": kindRecv, "irecv": kindIrecv,
 		"sendrecv": kindSendrecv, "isendrecv": kindIsend,
 		"send_init": kindInit, "recv_init": kindInit, "start": kindStart, "startall": kindStart,
-		"request_free": kindFree,
-		"mprobe":       kindMprobe, "improbe": kindMprobe, "probe": kindProbe, "mrecv": kindMrecv, "imrecv": kindIrecv,
+		"request_free": kindFree, "cancel": kindCancel,
+		"mprobe": kindMprobe, "improbe": kindMprobe, "probe": kindProbe, "mrecv": kindMrecv, "imrecv": kindIrecv,
 		"wait": kindComplete, "waitall": kindComplete, "waitany": kindComplete, "waitsome": kindComplete,
 		"test": kindComplete, "testall": kindComplete, "testany": kindComplete, "testsome": kindComplete,
 		"collective": kindCollective, "comm_new": kindCollective, "win_new": kindCollective,
