@@ -75,6 +75,8 @@ func TestEnds(t *testing.T) {
 				"MPI_Send", "MPI_Wait", "MPI_Irecv", "MPI_Send", "MPI_Waitany", "MPI_Finalize")},
 			{"callback", "mmap", spool.EndedFinalized,
 				append(first, "MPI_Comm_dup", "MPI_Bcast", "MPI_Comm_free", "MPI_Bcast", "MPI_Finalize")},
+			{"requests", "mmap", spool.EndedFinalized, append(first, "MPI_Comm_dup", "MPI_Recv_init", "MPI_Irecv", "MPI_Send",
+				"MPI_Comm_free", "MPI_Irecv", "MPI_Irecv", "MPI_Send", "MPI_Send", "MPI_Wait", "MPI_Wait", "MPI_Finalize")},
 			{"closed", "mmap", spool.EndedFinalized, append(first, "MPI_Finalize")},
 		} {
 			t.Run(library+"/"+c.how+"/"+c.sink, func(t *testing.T) {
@@ -116,6 +118,9 @@ func TestEnds(t *testing.T) {
 						t.Errorf("%s\n%s: only the second completes the request of %s", d.lines[14], d.lines[16],
 							d.lines[13])
 					}
+				}
+				if c.how == "requests" && (d.calls[11].Req != d.calls[7].Req || d.calls[12].Req != d.calls[8].Req) {
+					t.Errorf("%q and %q do not complete %q and %q", d.lines[11], d.lines[12], d.lines[7], d.lines[8])
 				}
 				if c.how == "truncated" {
 					checkTruncated(t, library, d.lines)

@@ -22,6 +22,15 @@ static int freed(MPI_Comm comm, int key, void *value, void *extra)
 	return MPI_Type_free(&inner);
 }
 
+static MPI_Request kept[2];
+
+/* Ends two requests by calls that no recorder sees. */
+static int ended(MPI_Comm comm, int key, void *value, void *extra)
+{
+	MPI_Request_free(&kept[0]);
+	return MPI_Wait(&kept[1], MPI_STATUS_IGNORE);
+}
+
 static void *in_thread(void *nothing)
 {
 	int one = 1, got;
@@ -166,6 +175,24 @@ int main(int argc, char **argv)
 		MPI_Type_commit(&inner);
 		MPI_Bcast(buf, 1, inner, 0, MPI_COMM_SELF);
 		MPI_Type_free(&inner);
+	}
+	if (strcmp(how, "requests") == 0) { /* later ones get the handles of those that end in a callback */
+		MPI_Comm comm;
+		MPI_Request r[2];
+		int key, got[2], sent = 1;
+		MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, ended, &key, NULL);
+		MPI_Comm_dup(MPI_COMM_SELF, &comm);
+		MPI_Comm_set_attr(comm, key, NULL);
+		MPI_Recv_init(got, 1, MPI_INT, 0, 1, MPI_COMM_SELF, &kept[0]);
+		MPI_Irecv(got, 1, MPI_INT, 0, 2, MPI_COMM_SELF, &kept[1]);
+		MPI_Send(&sent, 1, MPI_INT, 0, 2, MPI_COMM_SELF);
+		MPI_Comm_free(&comm);
+		for (int i = 0; i < 2; i++)
+			MPI_Irecv(&got[i], 1, MPI_INT, MPI_ANY_SOURCE, 3 + i, MPI_COMM_SELF, &r[i]);
+		for (int i = 0; i < 2; i++)
+			MPI_Send(&sent, 1, MPI_INT, 0, 3 + i, MPI_COMM_SELF);
+		for (int i = 0; i < 2; i++)
+			MPI_Wait(&r[i], MPI_STATUS_IGNORE);
 	}
 	if (strcmp(how, "closed") == 0) { /* closes files that are not the program's, and reuses their numbers */
 		int fds[32];

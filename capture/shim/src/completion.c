@@ -109,11 +109,14 @@ static void put_back_claimed(cq_thread *t, const uint64_t *keys)
 
 /* Waitany and Testany. */
 
+static uint64_t key_of(cq_array a, int i)
+{
+	return a.fortran ? CQ_KEY(CQ_REQUEST(((const MPI_Fint *)a.p)[i])) : CQ_KEY(((const MPI_Request *)a.p)[i]);
+}
+
 static int is_null(cq_array a, int i)
 {
-	if (a.fortran)
-		return CQ_REQUEST(((const MPI_Fint *)a.p)[i]) == MPI_REQUEST_NULL;
-	return ((const MPI_Request *)a.p)[i] == MPI_REQUEST_NULL;
+	return key_of(a, i) == CQ_KEY(MPI_REQUEST_NULL);
 }
 
 static void any_record(cq_thread *t, cq_call *c, int index, const uint64_t *keys, const MPI_Status *st)
@@ -337,6 +340,51 @@ void cq_get_status_end(cq_thread *t, int id, int err, uint64_t compute, int flag
 		cq_record_completion(c, r, st);
 	}
 	cq_close(t, err);
+}
+
+/* Forgets a request that ends without a record. Not a send: libraries return the same completed request for many of them,
+ * so its handle may also be that of others. */
+static void end_unseen(uint64_t key)
+{
+	cq_reqslot *s;
+	if (cq.state != CQ_ON || cq_mine == NULL || key == CQ_KEY(MPI_REQUEST_NULL))
+		return;
+	cq_reqtab *held = cq_req_hold(&cq.requests, key, &s);
+	cq_req r = s->first;
+	cq_req_release(held);
+	if ((r.serial | r.template_) == 0 || (r.what & (CQ_R_RECV | CQ_R_PERSISTENT)) == 0 || (r.what & CQ_R_PROC_NULL))
+		return;
+	cq_req_end(&cq.requests, key);
+	if (cq.hash != CQ_ALGORITHM_NONE)
+		cq_buffer_forget(r.template_ != 0 ? r.template_ : r.serial);
+}
+
+void cq_request_freed_unseen(MPI_Request request)
+{
+	end_unseen(CQ_KEY(request));
+}
+
+/* The thread's own scratch memory belongs to the call in progress. */
+cq_unseen cq_unseen_begin(cq_array a)
+{
+	cq_unseen u = {.n = cq.state == CQ_ON && a.n > 0 ? a.n : 0};
+	if (u.n > (int)(sizeof u.few / sizeof *u.few) && (u.keys = cq_pages((size_t)u.n * sizeof *u.keys)) == NULL)
+		u.n = 0;
+	uint64_t *keys = u.keys != NULL ? u.keys : u.few;
+	for (int i = 0; i < u.n; i++)
+		keys[i] = key_of(a, i);
+	return u;
+}
+
+void cq_unseen_end(cq_unseen *u, cq_array a)
+{
+	const uint64_t *keys = u->keys != NULL ? u->keys : u->few;
+	for (int i = 0; i < u->n; i++) {
+		if (is_null(a, i))
+			end_unseen(keys[i]);
+	}
+	if (u->keys != NULL)
+		cq_pages_free(u->keys, (size_t)u->n * sizeof *u->keys);
 }
 
 /* MPI_Cancel. */

@@ -288,6 +288,19 @@ typedef struct {
 	int fortran;
 } cq_array;
 
+/* Completion calls that are not recorded, such as those of callbacks: which of their requests have ended is seen by the
+ * handles that are null behind the call. */
+typedef struct {
+	uint64_t few[8];
+	uint64_t *keys;
+	int n;
+} cq_unseen;
+
+cq_unseen cq_unseen_begin(cq_array a);
+void cq_unseen_end(cq_unseen *u, cq_array a);
+/* Before an MPI_Request_free that is not recorded. */
+void cq_request_freed_unseen(MPI_Request request);
+
 /* The keys of an array of requests before the call; NULL if it has none. With several threads this also takes the
  * requests. */
 CQ_HOT uint64_t *cq_request_keys(cq_thread *t, cq_array a)

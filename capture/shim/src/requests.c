@@ -110,6 +110,11 @@ void cq_req_pop_more(cq_reqtab *q, cq_reqslot *s)
 	q->nodes_free = n;
 }
 
+static void live_add(cq_reqtab *q, int n)
+{
+	__atomic_store_n(&q->live, q->live + (uint32_t)n, __ATOMIC_RELEASE);
+}
+
 /* Puts a request back in front of others of the same handle value. */
 static void push_front(cq_reqtab *q, cq_reqslot *s, cq_req r)
 {
@@ -126,6 +131,19 @@ static void push_front(cq_reqtab *q, cq_reqslot *s, cq_req r)
 	s->first = r;
 }
 
+/* The library gives a persistent request's handle to no other request, so such a one in the queue has ended unseen. */
+void cq_req_add_more(cq_reqtab *q, cq_reqslot *s, cq_req r)
+{
+	if (s->first.template_ == 0) {
+		cq_req_push(q, s, r);
+		return;
+	}
+	r.next = s->first.next;
+	s->first = r;
+	if (cq.locked)
+		live_add(q, -1);
+}
+
 /* With MPI_THREAD_MULTIPLE each thread adds its requests to its own tables, and looks there first when one completes.
  * So it takes its own oldest request of a handle value, and no other thread waits for it. If it finds none there, it
  * searches the other threads' tables and takes the oldest; the process's table holds what ended threads left. A
@@ -140,11 +158,6 @@ void cq_req_release(cq_reqtab *q)
 {
 	if (cq.locked)
 		__atomic_store_n(&q->lock, 0, __ATOMIC_RELEASE);
-}
-
-static void live_add(cq_reqtab *q, int n)
-{
-	__atomic_store_n(&q->live, q->live + (uint32_t)n, __ATOMIC_RELEASE);
 }
 
 /* The calling thread's table, or the process's if memory runs out. */

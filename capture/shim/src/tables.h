@@ -75,6 +75,8 @@ cq_reqslot *cq_req_slot_slow(cq_reqtab *q, uint64_t key);
  * cq_req_release. Without such a request, the queue is an empty one in the thread's own table. */
 cq_reqtab *cq_req_hold(cq_reqtab *q, uint64_t key, cq_reqslot **s);
 void cq_req_release(cq_reqtab *q);
+/* Adds a new request to a queue that is not empty. */
+void cq_req_add_more(cq_reqtab *q, cq_reqslot *s, cq_req r);
 /* Adds a request behind others of the same handle value. */
 void cq_req_push(cq_reqtab *q, cq_reqslot *s, cq_req r);
 /* The first request of a queue is gone (its serial is 0); the next one takes its place. */
@@ -117,7 +119,7 @@ CQ_HOT uint32_t cq_req_add_to(cq_reqtab *q, cq_reqslot *s, uint32_t what)
 	if (CQ_LIKELY((s->first.serial | s->first.template_) == 0))
 		s->first = r;
 	else
-		cq_req_push(q, s, r);
+		cq_req_add_more(q, s, r);
 	return serial;
 }
 

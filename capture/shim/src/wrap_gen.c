@@ -9650,8 +9650,11 @@ CQ_EXPORT int MPI_Reduce_scatter_init_c(const void *sendbuf, void *recvbuf, cons
 CQ_EXPORT int MPI_Request_free(MPI_Request *request)
 {
 	cq_thread *t = cq_enter();
-	if (CQ_UNLIKELY(t == NULL))
+	if (CQ_UNLIKELY(t == NULL)) {
+		if (cq.state == CQ_ON)
+			cq_request_freed_unseen(*request);
 		return cq_next.Request_free(request);
+	}
 	cq_request_free_begin(t, CQ_Request_free, *request);
 	int err = cq_next.Request_free(request);
 	cq_end(t, err);
@@ -9662,6 +9665,8 @@ CQ_EXPORT void mpi_request_free_(MPI_Fint *request, MPI_Fint *ierr)
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
+		if (cq.state == CQ_ON)
+			cq_request_freed_unseen(CQ_REQUEST(*request));
 		cq_f.pmpi_request_free_(request, ierr);
 		return;
 	}
@@ -9676,6 +9681,8 @@ CQ_EXPORT void mpi_request_free_f08_(MPI_Fint *request, MPI_Fint *ierr)
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
+		if (cq.state == CQ_ON)
+			cq_request_freed_unseen(CQ_REQUEST(*request));
 		cq_f.pmpi_request_free_f08_(request, ierr);
 		return;
 	}
@@ -9691,6 +9698,8 @@ CQ_EXPORT void mpi_request_free_f08_(MPI_Fint *request, MPI_Fint *ierr)
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
+		if (cq.state == CQ_ON)
+			cq_request_freed_unseen(CQ_REQUEST(*request));
 		cq_f.pmpir_request_free_f08_(request, ierr);
 		return;
 	}
@@ -10910,8 +10919,12 @@ CQ_EXPORT void mpi_startall_f08_(MPI_Fint *count, MPI_Fint *array_of_requests, M
 CQ_EXPORT int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
 {
 	cq_thread *t = cq_enter();
-	if (CQ_UNLIKELY(t == NULL))
-		return cq_next.Test(request, flag, status);
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_unseen u = cq_unseen_begin((cq_array){request, 1, 0});
+		int err = cq_next.Test(request, flag, status);
+		cq_unseen_end(&u, (cq_array){request, 1, 0});
+		return err;
+	}
 	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
 	uint64_t key = cq_test_begin(t, CQ_KEY(*request)), compute = cq_compute_time(t);
 	int err = cq_next.Test(request, flag, st);
@@ -10922,11 +10935,15 @@ CQ_EXPORT int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
 CQ_EXPORT void mpi_test_(MPI_Fint *request, MPI_Fint *flag, MPI_Fint *status, MPI_Fint *ierr)
 {
 	cq_thread *t = cq_enter();
+	MPI_Fint err = MPI_SUCCESS;
 	if (CQ_UNLIKELY(t == NULL)) {
-		cq_f.pmpi_test_(request, flag, status, ierr);
+		cq_unseen u = cq_unseen_begin((cq_array){request, 1, 1});
+		cq_f.pmpi_test_(request, flag, status, &err);
+		cq_unseen_end(&u, (cq_array){request, 1, 1});
+		if (ierr != NULL)
+			*ierr = err;
 		return;
 	}
-	MPI_Fint err = MPI_SUCCESS;
 	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
 	uint64_t key = cq_test_begin(t, CQ_KEY(CQ_REQUEST(*request))), compute = cq_compute_time(t);
 	cq_f.pmpi_test_(request, flag, st, &err);
@@ -10937,11 +10954,15 @@ CQ_EXPORT void mpi_test_(MPI_Fint *request, MPI_Fint *flag, MPI_Fint *status, MP
 CQ_EXPORT void mpi_test_f08_(MPI_Fint *request, MPI_Fint *flag, MPI_Fint *status, MPI_Fint *ierr)
 {
 	cq_thread *t = cq_enter();
+	MPI_Fint err = MPI_SUCCESS;
 	if (CQ_UNLIKELY(t == NULL)) {
-		cq_f.pmpi_test_f08_(request, flag, status, ierr);
+		cq_unseen u = cq_unseen_begin((cq_array){request, 1, 1});
+		cq_f.pmpi_test_f08_(request, flag, status, &err);
+		cq_unseen_end(&u, (cq_array){request, 1, 1});
+		if (ierr != NULL)
+			*ierr = err;
 		return;
 	}
-	MPI_Fint err = MPI_SUCCESS;
 	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
 	uint64_t key = cq_test_begin(t, CQ_KEY(CQ_REQUEST(*request))), compute = cq_compute_time(t);
 	cq_f.pmpi_test_f08_(request, flag, st, &err);
@@ -10953,11 +10974,15 @@ CQ_EXPORT void mpi_test_f08_(MPI_Fint *request, MPI_Fint *flag, MPI_Fint *status
 CQ_EXPORT void mpi_test_f08_(MPI_Fint *request, MPI_Fint *flag, MPI_Fint *status, MPI_Fint *ierr)
 {
 	cq_thread *t = cq_enter();
+	MPI_Fint err = MPI_SUCCESS;
 	if (CQ_UNLIKELY(t == NULL)) {
-		cq_f.pmpir_test_f08_(request, flag, status, ierr);
+		cq_unseen u = cq_unseen_begin((cq_array){request, 1, 1});
+		cq_f.pmpir_test_f08_(request, flag, status, &err);
+		cq_unseen_end(&u, (cq_array){request, 1, 1});
+		if (ierr != NULL)
+			*ierr = err;
 		return;
 	}
-	MPI_Fint err = MPI_SUCCESS;
 	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
 	uint64_t key = cq_test_begin(t, CQ_KEY(CQ_REQUEST(*request))), compute = cq_compute_time(t);
 	cq_f.pmpir_test_f08_(request, flag, st, &err);
@@ -10970,8 +10995,12 @@ CQ_EXPORT void mpi_test_f08_(MPI_Fint *request, MPI_Fint *flag, MPI_Fint *status
 CQ_EXPORT int MPI_Testall(int count, MPI_Request array_of_requests[], int *flag, MPI_Status array_of_statuses[])
 {
 	cq_thread *t = cq_enter();
-	if (CQ_UNLIKELY(t == NULL))
-		return cq_next.Testall(count, array_of_requests, flag, array_of_statuses);
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_unseen u = cq_unseen_begin((cq_array){array_of_requests, count, 0});
+		int err = cq_next.Testall(count, array_of_requests, flag, array_of_statuses);
+		cq_unseen_end(&u, (cq_array){array_of_requests, count, 0});
+		return err;
+	}
 	MPI_Status *st = cq_statuses(t, array_of_statuses, array_of_statuses == MPI_STATUSES_IGNORE, count);
 	const uint64_t *keys = cq_request_keys(t, (cq_array){array_of_requests, count, 0});
 	uint64_t compute = cq_compute_time(t);
@@ -10983,11 +11012,15 @@ CQ_EXPORT int MPI_Testall(int count, MPI_Request array_of_requests[], int *flag,
 CQ_EXPORT void mpi_testall_(MPI_Fint *count, MPI_Fint *array_of_requests, MPI_Fint *flag, MPI_Fint *array_of_statuses, MPI_Fint *ierr)
 {
 	cq_thread *t = cq_enter();
+	MPI_Fint err = MPI_SUCCESS;
 	if (CQ_UNLIKELY(t == NULL)) {
-		cq_f.pmpi_testall_(count, array_of_requests, flag, array_of_statuses, ierr);
+		cq_unseen u = cq_unseen_begin((cq_array){array_of_requests, *count, 1});
+		cq_f.pmpi_testall_(count, array_of_requests, flag, array_of_statuses, &err);
+		cq_unseen_end(&u, (cq_array){array_of_requests, *count, 1});
+		if (ierr != NULL)
+			*ierr = err;
 		return;
 	}
-	MPI_Fint err = MPI_SUCCESS;
 	MPI_Status *st = cq_statuses(t, array_of_statuses, CQ_F_IGNORE_ALL(array_of_statuses), *count);
 	const uint64_t *keys = cq_request_keys(t, (cq_array){array_of_requests, *count, 1});
 	uint64_t compute = cq_compute_time(t);
@@ -10999,11 +11032,15 @@ CQ_EXPORT void mpi_testall_(MPI_Fint *count, MPI_Fint *array_of_requests, MPI_Fi
 CQ_EXPORT void mpi_testall_f08_(MPI_Fint *count, MPI_Fint *array_of_requests, MPI_Fint *flag, MPI_Fint *array_of_statuses, MPI_Fint *ierr)
 {
 	cq_thread *t = cq_enter();
+	MPI_Fint err = MPI_SUCCESS;
 	if (CQ_UNLIKELY(t == NULL)) {
-		cq_f.pmpi_testall_f08_(count, array_of_requests, flag, array_of_statuses, ierr);
+		cq_unseen u = cq_unseen_begin((cq_array){array_of_requests, *count, 1});
+		cq_f.pmpi_testall_f08_(count, array_of_requests, flag, array_of_statuses, &err);
+		cq_unseen_end(&u, (cq_array){array_of_requests, *count, 1});
+		if (ierr != NULL)
+			*ierr = err;
 		return;
 	}
-	MPI_Fint err = MPI_SUCCESS;
 	MPI_Status *st = cq_statuses(t, array_of_statuses, CQ_F_IGNORE_ALL(array_of_statuses), *count);
 	const uint64_t *keys = cq_request_keys(t, (cq_array){array_of_requests, *count, 1});
 	uint64_t compute = cq_compute_time(t);
@@ -11016,11 +11053,15 @@ CQ_EXPORT void mpi_testall_f08_(MPI_Fint *count, MPI_Fint *array_of_requests, MP
 CQ_EXPORT void mpi_testall_f08_(MPI_Fint *count, MPI_Fint *array_of_requests, MPI_Fint *flag, MPI_Fint *array_of_statuses, MPI_Fint *ierr)
 {
 	cq_thread *t = cq_enter();
+	MPI_Fint err = MPI_SUCCESS;
 	if (CQ_UNLIKELY(t == NULL)) {
-		cq_f.pmpir_testall_f08_(count, array_of_requests, flag, array_of_statuses, ierr);
+		cq_unseen u = cq_unseen_begin((cq_array){array_of_requests, *count, 1});
+		cq_f.pmpir_testall_f08_(count, array_of_requests, flag, array_of_statuses, &err);
+		cq_unseen_end(&u, (cq_array){array_of_requests, *count, 1});
+		if (ierr != NULL)
+			*ierr = err;
 		return;
 	}
-	MPI_Fint err = MPI_SUCCESS;
 	MPI_Status *st = cq_statuses(t, array_of_statuses, CQ_F_IGNORE_ALL(array_of_statuses), *count);
 	const uint64_t *keys = cq_request_keys(t, (cq_array){array_of_requests, *count, 1});
 	uint64_t compute = cq_compute_time(t);
@@ -11034,8 +11075,12 @@ CQ_EXPORT void mpi_testall_f08_(MPI_Fint *count, MPI_Fint *array_of_requests, MP
 CQ_EXPORT int MPI_Testany(int count, MPI_Request array_of_requests[], int *indx, int *flag, MPI_Status *status)
 {
 	cq_thread *t = cq_enter();
-	if (CQ_UNLIKELY(t == NULL))
-		return cq_next.Testany(count, array_of_requests, indx, flag, status);
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_unseen u = cq_unseen_begin((cq_array){array_of_requests, count, 0});
+		int err = cq_next.Testany(count, array_of_requests, indx, flag, status);
+		cq_unseen_end(&u, (cq_array){array_of_requests, count, 0});
+		return err;
+	}
 	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
 	const uint64_t *keys = cq_request_keys(t, (cq_array){array_of_requests, count, 0});
 	uint64_t compute = cq_compute_time(t);
@@ -11047,11 +11092,15 @@ CQ_EXPORT int MPI_Testany(int count, MPI_Request array_of_requests[], int *indx,
 CQ_EXPORT void mpi_testany_(MPI_Fint *count, MPI_Fint *array_of_requests, MPI_Fint *indx, MPI_Fint *flag, MPI_Fint *status, MPI_Fint *ierr)
 {
 	cq_thread *t = cq_enter();
+	MPI_Fint err = MPI_SUCCESS;
 	if (CQ_UNLIKELY(t == NULL)) {
-		cq_f.pmpi_testany_(count, array_of_requests, indx, flag, status, ierr);
+		cq_unseen u = cq_unseen_begin((cq_array){array_of_requests, *count, 1});
+		cq_f.pmpi_testany_(count, array_of_requests, indx, flag, status, &err);
+		cq_unseen_end(&u, (cq_array){array_of_requests, *count, 1});
+		if (ierr != NULL)
+			*ierr = err;
 		return;
 	}
-	MPI_Fint err = MPI_SUCCESS;
 	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
 	const uint64_t *keys = cq_request_keys(t, (cq_array){array_of_requests, *count, 1});
 	uint64_t compute = cq_compute_time(t);
@@ -11063,11 +11112,15 @@ CQ_EXPORT void mpi_testany_(MPI_Fint *count, MPI_Fint *array_of_requests, MPI_Fi
 CQ_EXPORT void mpi_testany_f08_(MPI_Fint *count, MPI_Fint *array_of_requests, MPI_Fint *indx, MPI_Fint *flag, MPI_Fint *status, MPI_Fint *ierr)
 {
 	cq_thread *t = cq_enter();
+	MPI_Fint err = MPI_SUCCESS;
 	if (CQ_UNLIKELY(t == NULL)) {
-		cq_f.pmpi_testany_f08_(count, array_of_requests, indx, flag, status, ierr);
+		cq_unseen u = cq_unseen_begin((cq_array){array_of_requests, *count, 1});
+		cq_f.pmpi_testany_f08_(count, array_of_requests, indx, flag, status, &err);
+		cq_unseen_end(&u, (cq_array){array_of_requests, *count, 1});
+		if (ierr != NULL)
+			*ierr = err;
 		return;
 	}
-	MPI_Fint err = MPI_SUCCESS;
 	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
 	const uint64_t *keys = cq_request_keys(t, (cq_array){array_of_requests, *count, 1});
 	uint64_t compute = cq_compute_time(t);
@@ -11080,11 +11133,15 @@ CQ_EXPORT void mpi_testany_f08_(MPI_Fint *count, MPI_Fint *array_of_requests, MP
 CQ_EXPORT void mpi_testany_f08_(MPI_Fint *count, MPI_Fint *array_of_requests, MPI_Fint *indx, MPI_Fint *flag, MPI_Fint *status, MPI_Fint *ierr)
 {
 	cq_thread *t = cq_enter();
+	MPI_Fint err = MPI_SUCCESS;
 	if (CQ_UNLIKELY(t == NULL)) {
-		cq_f.pmpir_testany_f08_(count, array_of_requests, indx, flag, status, ierr);
+		cq_unseen u = cq_unseen_begin((cq_array){array_of_requests, *count, 1});
+		cq_f.pmpir_testany_f08_(count, array_of_requests, indx, flag, status, &err);
+		cq_unseen_end(&u, (cq_array){array_of_requests, *count, 1});
+		if (ierr != NULL)
+			*ierr = err;
 		return;
 	}
-	MPI_Fint err = MPI_SUCCESS;
 	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
 	const uint64_t *keys = cq_request_keys(t, (cq_array){array_of_requests, *count, 1});
 	uint64_t compute = cq_compute_time(t);
@@ -11098,8 +11155,12 @@ CQ_EXPORT void mpi_testany_f08_(MPI_Fint *count, MPI_Fint *array_of_requests, MP
 CQ_EXPORT int MPI_Testsome(int incount, MPI_Request array_of_requests[], int *outcount, int array_of_indices[], MPI_Status array_of_statuses[])
 {
 	cq_thread *t = cq_enter();
-	if (CQ_UNLIKELY(t == NULL))
-		return cq_next.Testsome(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_unseen u = cq_unseen_begin((cq_array){array_of_requests, incount, 0});
+		int err = cq_next.Testsome(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
+		cq_unseen_end(&u, (cq_array){array_of_requests, incount, 0});
+		return err;
+	}
 	MPI_Status *st = cq_statuses(t, array_of_statuses, array_of_statuses == MPI_STATUSES_IGNORE, incount);
 	const uint64_t *keys = cq_request_keys(t, (cq_array){array_of_requests, incount, 0});
 	uint64_t compute = cq_compute_time(t);
@@ -11111,11 +11172,15 @@ CQ_EXPORT int MPI_Testsome(int incount, MPI_Request array_of_requests[], int *ou
 CQ_EXPORT void mpi_testsome_(MPI_Fint *incount, MPI_Fint *array_of_requests, MPI_Fint *outcount, MPI_Fint *array_of_indices, MPI_Fint *array_of_statuses, MPI_Fint *ierr)
 {
 	cq_thread *t = cq_enter();
+	MPI_Fint err = MPI_SUCCESS;
 	if (CQ_UNLIKELY(t == NULL)) {
-		cq_f.pmpi_testsome_(incount, array_of_requests, outcount, array_of_indices, array_of_statuses, ierr);
+		cq_unseen u = cq_unseen_begin((cq_array){array_of_requests, *incount, 1});
+		cq_f.pmpi_testsome_(incount, array_of_requests, outcount, array_of_indices, array_of_statuses, &err);
+		cq_unseen_end(&u, (cq_array){array_of_requests, *incount, 1});
+		if (ierr != NULL)
+			*ierr = err;
 		return;
 	}
-	MPI_Fint err = MPI_SUCCESS;
 	MPI_Status *st = cq_statuses(t, array_of_statuses, CQ_F_IGNORE_ALL(array_of_statuses), *incount);
 	const uint64_t *keys = cq_request_keys(t, (cq_array){array_of_requests, *incount, 1});
 	uint64_t compute = cq_compute_time(t);
@@ -11127,11 +11192,15 @@ CQ_EXPORT void mpi_testsome_(MPI_Fint *incount, MPI_Fint *array_of_requests, MPI
 CQ_EXPORT void mpi_testsome_f08_(MPI_Fint *incount, MPI_Fint *array_of_requests, MPI_Fint *outcount, MPI_Fint *array_of_indices, MPI_Fint *array_of_statuses, MPI_Fint *ierr)
 {
 	cq_thread *t = cq_enter();
+	MPI_Fint err = MPI_SUCCESS;
 	if (CQ_UNLIKELY(t == NULL)) {
-		cq_f.pmpi_testsome_f08_(incount, array_of_requests, outcount, array_of_indices, array_of_statuses, ierr);
+		cq_unseen u = cq_unseen_begin((cq_array){array_of_requests, *incount, 1});
+		cq_f.pmpi_testsome_f08_(incount, array_of_requests, outcount, array_of_indices, array_of_statuses, &err);
+		cq_unseen_end(&u, (cq_array){array_of_requests, *incount, 1});
+		if (ierr != NULL)
+			*ierr = err;
 		return;
 	}
-	MPI_Fint err = MPI_SUCCESS;
 	MPI_Status *st = cq_statuses(t, array_of_statuses, CQ_F_IGNORE_ALL(array_of_statuses), *incount);
 	const uint64_t *keys = cq_request_keys(t, (cq_array){array_of_requests, *incount, 1});
 	uint64_t compute = cq_compute_time(t);
@@ -11144,11 +11213,15 @@ CQ_EXPORT void mpi_testsome_f08_(MPI_Fint *incount, MPI_Fint *array_of_requests,
 CQ_EXPORT void mpi_testsome_f08_(MPI_Fint *incount, MPI_Fint *array_of_requests, MPI_Fint *outcount, MPI_Fint *array_of_indices, MPI_Fint *array_of_statuses, MPI_Fint *ierr)
 {
 	cq_thread *t = cq_enter();
+	MPI_Fint err = MPI_SUCCESS;
 	if (CQ_UNLIKELY(t == NULL)) {
-		cq_f.pmpir_testsome_f08_(incount, array_of_requests, outcount, array_of_indices, array_of_statuses, ierr);
+		cq_unseen u = cq_unseen_begin((cq_array){array_of_requests, *incount, 1});
+		cq_f.pmpir_testsome_f08_(incount, array_of_requests, outcount, array_of_indices, array_of_statuses, &err);
+		cq_unseen_end(&u, (cq_array){array_of_requests, *incount, 1});
+		if (ierr != NULL)
+			*ierr = err;
 		return;
 	}
-	MPI_Fint err = MPI_SUCCESS;
 	MPI_Status *st = cq_statuses(t, array_of_statuses, CQ_F_IGNORE_ALL(array_of_statuses), *incount);
 	const uint64_t *keys = cq_request_keys(t, (cq_array){array_of_requests, *incount, 1});
 	uint64_t compute = cq_compute_time(t);
@@ -11227,8 +11300,12 @@ CQ_EXPORT void mpi_type_free_f08_(MPI_Fint *datatype, MPI_Fint *ierr)
 CQ_EXPORT int MPI_Wait(MPI_Request *request, MPI_Status *status)
 {
 	cq_thread *t = cq_enter();
-	if (CQ_UNLIKELY(t == NULL))
-		return cq_next.Wait(request, status);
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_unseen u = cq_unseen_begin((cq_array){request, 1, 0});
+		int err = cq_next.Wait(request, status);
+		cq_unseen_end(&u, (cq_array){request, 1, 0});
+		return err;
+	}
 	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
 	cq_req r = cq_wait_begin(t, CQ_Wait, *request);
 	int err = cq_next.Wait(request, st);
@@ -11239,11 +11316,15 @@ CQ_EXPORT int MPI_Wait(MPI_Request *request, MPI_Status *status)
 CQ_EXPORT void mpi_wait_(MPI_Fint *request, MPI_Fint *status, MPI_Fint *ierr)
 {
 	cq_thread *t = cq_enter();
+	MPI_Fint err = MPI_SUCCESS;
 	if (CQ_UNLIKELY(t == NULL)) {
-		cq_f.pmpi_wait_(request, status, ierr);
+		cq_unseen u = cq_unseen_begin((cq_array){request, 1, 1});
+		cq_f.pmpi_wait_(request, status, &err);
+		cq_unseen_end(&u, (cq_array){request, 1, 1});
+		if (ierr != NULL)
+			*ierr = err;
 		return;
 	}
-	MPI_Fint err = MPI_SUCCESS;
 	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
 	cq_req r = cq_wait_begin(t, CQ_Wait, CQ_REQUEST(*request));
 	cq_f.pmpi_wait_(request, st, &err);
@@ -11254,11 +11335,15 @@ CQ_EXPORT void mpi_wait_(MPI_Fint *request, MPI_Fint *status, MPI_Fint *ierr)
 CQ_EXPORT void mpi_wait_f08_(MPI_Fint *request, MPI_Fint *status, MPI_Fint *ierr)
 {
 	cq_thread *t = cq_enter();
+	MPI_Fint err = MPI_SUCCESS;
 	if (CQ_UNLIKELY(t == NULL)) {
-		cq_f.pmpi_wait_f08_(request, status, ierr);
+		cq_unseen u = cq_unseen_begin((cq_array){request, 1, 1});
+		cq_f.pmpi_wait_f08_(request, status, &err);
+		cq_unseen_end(&u, (cq_array){request, 1, 1});
+		if (ierr != NULL)
+			*ierr = err;
 		return;
 	}
-	MPI_Fint err = MPI_SUCCESS;
 	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
 	cq_req r = cq_wait_begin(t, CQ_Wait, CQ_REQUEST(*request));
 	cq_f.pmpi_wait_f08_(request, st, &err);
@@ -11270,11 +11355,15 @@ CQ_EXPORT void mpi_wait_f08_(MPI_Fint *request, MPI_Fint *status, MPI_Fint *ierr
 CQ_EXPORT void mpi_wait_f08_(MPI_Fint *request, MPI_Fint *status, MPI_Fint *ierr)
 {
 	cq_thread *t = cq_enter();
+	MPI_Fint err = MPI_SUCCESS;
 	if (CQ_UNLIKELY(t == NULL)) {
-		cq_f.pmpir_wait_f08_(request, status, ierr);
+		cq_unseen u = cq_unseen_begin((cq_array){request, 1, 1});
+		cq_f.pmpir_wait_f08_(request, status, &err);
+		cq_unseen_end(&u, (cq_array){request, 1, 1});
+		if (ierr != NULL)
+			*ierr = err;
 		return;
 	}
-	MPI_Fint err = MPI_SUCCESS;
 	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
 	cq_req r = cq_wait_begin(t, CQ_Wait, CQ_REQUEST(*request));
 	cq_f.pmpir_wait_f08_(request, st, &err);
@@ -11287,8 +11376,12 @@ CQ_EXPORT void mpi_wait_f08_(MPI_Fint *request, MPI_Fint *status, MPI_Fint *ierr
 CQ_EXPORT int MPI_Waitall(int count, MPI_Request array_of_requests[], MPI_Status array_of_statuses[])
 {
 	cq_thread *t = cq_enter();
-	if (CQ_UNLIKELY(t == NULL))
-		return cq_next.Waitall(count, array_of_requests, array_of_statuses);
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_unseen u = cq_unseen_begin((cq_array){array_of_requests, count, 0});
+		int err = cq_next.Waitall(count, array_of_requests, array_of_statuses);
+		cq_unseen_end(&u, (cq_array){array_of_requests, count, 0});
+		return err;
+	}
 	MPI_Status *st = cq_statuses(t, array_of_statuses, array_of_statuses == MPI_STATUSES_IGNORE, count);
 	cq_waitall_begin(t, CQ_Waitall, (cq_array){array_of_requests, count, 0});
 	int err = cq_next.Waitall(count, array_of_requests, st);
@@ -11299,11 +11392,15 @@ CQ_EXPORT int MPI_Waitall(int count, MPI_Request array_of_requests[], MPI_Status
 CQ_EXPORT void mpi_waitall_(MPI_Fint *count, MPI_Fint *array_of_requests, MPI_Fint *array_of_statuses, MPI_Fint *ierr)
 {
 	cq_thread *t = cq_enter();
+	MPI_Fint err = MPI_SUCCESS;
 	if (CQ_UNLIKELY(t == NULL)) {
-		cq_f.pmpi_waitall_(count, array_of_requests, array_of_statuses, ierr);
+		cq_unseen u = cq_unseen_begin((cq_array){array_of_requests, *count, 1});
+		cq_f.pmpi_waitall_(count, array_of_requests, array_of_statuses, &err);
+		cq_unseen_end(&u, (cq_array){array_of_requests, *count, 1});
+		if (ierr != NULL)
+			*ierr = err;
 		return;
 	}
-	MPI_Fint err = MPI_SUCCESS;
 	MPI_Status *st = cq_statuses(t, array_of_statuses, CQ_F_IGNORE_ALL(array_of_statuses), *count);
 	cq_waitall_begin(t, CQ_Waitall, (cq_array){array_of_requests, *count, 1});
 	cq_f.pmpi_waitall_(count, array_of_requests, st, &err);
@@ -11314,11 +11411,15 @@ CQ_EXPORT void mpi_waitall_(MPI_Fint *count, MPI_Fint *array_of_requests, MPI_Fi
 CQ_EXPORT void mpi_waitall_f08_(MPI_Fint *count, MPI_Fint *array_of_requests, MPI_Fint *array_of_statuses, MPI_Fint *ierr)
 {
 	cq_thread *t = cq_enter();
+	MPI_Fint err = MPI_SUCCESS;
 	if (CQ_UNLIKELY(t == NULL)) {
-		cq_f.pmpi_waitall_f08_(count, array_of_requests, array_of_statuses, ierr);
+		cq_unseen u = cq_unseen_begin((cq_array){array_of_requests, *count, 1});
+		cq_f.pmpi_waitall_f08_(count, array_of_requests, array_of_statuses, &err);
+		cq_unseen_end(&u, (cq_array){array_of_requests, *count, 1});
+		if (ierr != NULL)
+			*ierr = err;
 		return;
 	}
-	MPI_Fint err = MPI_SUCCESS;
 	MPI_Status *st = cq_statuses(t, array_of_statuses, CQ_F_IGNORE_ALL(array_of_statuses), *count);
 	cq_waitall_begin(t, CQ_Waitall, (cq_array){array_of_requests, *count, 1});
 	cq_f.pmpi_waitall_f08_(count, array_of_requests, st, &err);
@@ -11330,11 +11431,15 @@ CQ_EXPORT void mpi_waitall_f08_(MPI_Fint *count, MPI_Fint *array_of_requests, MP
 CQ_EXPORT void mpi_waitall_f08_(MPI_Fint *count, MPI_Fint *array_of_requests, MPI_Fint *array_of_statuses, MPI_Fint *ierr)
 {
 	cq_thread *t = cq_enter();
+	MPI_Fint err = MPI_SUCCESS;
 	if (CQ_UNLIKELY(t == NULL)) {
-		cq_f.pmpir_waitall_f08_(count, array_of_requests, array_of_statuses, ierr);
+		cq_unseen u = cq_unseen_begin((cq_array){array_of_requests, *count, 1});
+		cq_f.pmpir_waitall_f08_(count, array_of_requests, array_of_statuses, &err);
+		cq_unseen_end(&u, (cq_array){array_of_requests, *count, 1});
+		if (ierr != NULL)
+			*ierr = err;
 		return;
 	}
-	MPI_Fint err = MPI_SUCCESS;
 	MPI_Status *st = cq_statuses(t, array_of_statuses, CQ_F_IGNORE_ALL(array_of_statuses), *count);
 	cq_waitall_begin(t, CQ_Waitall, (cq_array){array_of_requests, *count, 1});
 	cq_f.pmpir_waitall_f08_(count, array_of_requests, st, &err);
@@ -11347,8 +11452,12 @@ CQ_EXPORT void mpi_waitall_f08_(MPI_Fint *count, MPI_Fint *array_of_requests, MP
 CQ_EXPORT int MPI_Waitany(int count, MPI_Request array_of_requests[], int *indx, MPI_Status *status)
 {
 	cq_thread *t = cq_enter();
-	if (CQ_UNLIKELY(t == NULL))
-		return cq_next.Waitany(count, array_of_requests, indx, status);
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_unseen u = cq_unseen_begin((cq_array){array_of_requests, count, 0});
+		int err = cq_next.Waitany(count, array_of_requests, indx, status);
+		cq_unseen_end(&u, (cq_array){array_of_requests, count, 0});
+		return err;
+	}
 	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
 	const uint64_t *keys = cq_request_keys(t, (cq_array){array_of_requests, count, 0});
 	cq_waitany_begin(t, CQ_Waitany);
@@ -11360,11 +11469,15 @@ CQ_EXPORT int MPI_Waitany(int count, MPI_Request array_of_requests[], int *indx,
 CQ_EXPORT void mpi_waitany_(MPI_Fint *count, MPI_Fint *array_of_requests, MPI_Fint *indx, MPI_Fint *status, MPI_Fint *ierr)
 {
 	cq_thread *t = cq_enter();
+	MPI_Fint err = MPI_SUCCESS;
 	if (CQ_UNLIKELY(t == NULL)) {
-		cq_f.pmpi_waitany_(count, array_of_requests, indx, status, ierr);
+		cq_unseen u = cq_unseen_begin((cq_array){array_of_requests, *count, 1});
+		cq_f.pmpi_waitany_(count, array_of_requests, indx, status, &err);
+		cq_unseen_end(&u, (cq_array){array_of_requests, *count, 1});
+		if (ierr != NULL)
+			*ierr = err;
 		return;
 	}
-	MPI_Fint err = MPI_SUCCESS;
 	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
 	const uint64_t *keys = cq_request_keys(t, (cq_array){array_of_requests, *count, 1});
 	cq_waitany_begin(t, CQ_Waitany);
@@ -11376,11 +11489,15 @@ CQ_EXPORT void mpi_waitany_(MPI_Fint *count, MPI_Fint *array_of_requests, MPI_Fi
 CQ_EXPORT void mpi_waitany_f08_(MPI_Fint *count, MPI_Fint *array_of_requests, MPI_Fint *indx, MPI_Fint *status, MPI_Fint *ierr)
 {
 	cq_thread *t = cq_enter();
+	MPI_Fint err = MPI_SUCCESS;
 	if (CQ_UNLIKELY(t == NULL)) {
-		cq_f.pmpi_waitany_f08_(count, array_of_requests, indx, status, ierr);
+		cq_unseen u = cq_unseen_begin((cq_array){array_of_requests, *count, 1});
+		cq_f.pmpi_waitany_f08_(count, array_of_requests, indx, status, &err);
+		cq_unseen_end(&u, (cq_array){array_of_requests, *count, 1});
+		if (ierr != NULL)
+			*ierr = err;
 		return;
 	}
-	MPI_Fint err = MPI_SUCCESS;
 	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
 	const uint64_t *keys = cq_request_keys(t, (cq_array){array_of_requests, *count, 1});
 	cq_waitany_begin(t, CQ_Waitany);
@@ -11393,11 +11510,15 @@ CQ_EXPORT void mpi_waitany_f08_(MPI_Fint *count, MPI_Fint *array_of_requests, MP
 CQ_EXPORT void mpi_waitany_f08_(MPI_Fint *count, MPI_Fint *array_of_requests, MPI_Fint *indx, MPI_Fint *status, MPI_Fint *ierr)
 {
 	cq_thread *t = cq_enter();
+	MPI_Fint err = MPI_SUCCESS;
 	if (CQ_UNLIKELY(t == NULL)) {
-		cq_f.pmpir_waitany_f08_(count, array_of_requests, indx, status, ierr);
+		cq_unseen u = cq_unseen_begin((cq_array){array_of_requests, *count, 1});
+		cq_f.pmpir_waitany_f08_(count, array_of_requests, indx, status, &err);
+		cq_unseen_end(&u, (cq_array){array_of_requests, *count, 1});
+		if (ierr != NULL)
+			*ierr = err;
 		return;
 	}
-	MPI_Fint err = MPI_SUCCESS;
 	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
 	const uint64_t *keys = cq_request_keys(t, (cq_array){array_of_requests, *count, 1});
 	cq_waitany_begin(t, CQ_Waitany);
@@ -11411,8 +11532,12 @@ CQ_EXPORT void mpi_waitany_f08_(MPI_Fint *count, MPI_Fint *array_of_requests, MP
 CQ_EXPORT int MPI_Waitsome(int incount, MPI_Request array_of_requests[], int *outcount, int array_of_indices[], MPI_Status array_of_statuses[])
 {
 	cq_thread *t = cq_enter();
-	if (CQ_UNLIKELY(t == NULL))
-		return cq_next.Waitsome(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_unseen u = cq_unseen_begin((cq_array){array_of_requests, incount, 0});
+		int err = cq_next.Waitsome(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
+		cq_unseen_end(&u, (cq_array){array_of_requests, incount, 0});
+		return err;
+	}
 	MPI_Status *st = cq_statuses(t, array_of_statuses, array_of_statuses == MPI_STATUSES_IGNORE, incount);
 	const uint64_t *keys = cq_request_keys(t, (cq_array){array_of_requests, incount, 0});
 	cq_waitany_begin(t, CQ_Waitsome);
@@ -11424,11 +11549,15 @@ CQ_EXPORT int MPI_Waitsome(int incount, MPI_Request array_of_requests[], int *ou
 CQ_EXPORT void mpi_waitsome_(MPI_Fint *incount, MPI_Fint *array_of_requests, MPI_Fint *outcount, MPI_Fint *array_of_indices, MPI_Fint *array_of_statuses, MPI_Fint *ierr)
 {
 	cq_thread *t = cq_enter();
+	MPI_Fint err = MPI_SUCCESS;
 	if (CQ_UNLIKELY(t == NULL)) {
-		cq_f.pmpi_waitsome_(incount, array_of_requests, outcount, array_of_indices, array_of_statuses, ierr);
+		cq_unseen u = cq_unseen_begin((cq_array){array_of_requests, *incount, 1});
+		cq_f.pmpi_waitsome_(incount, array_of_requests, outcount, array_of_indices, array_of_statuses, &err);
+		cq_unseen_end(&u, (cq_array){array_of_requests, *incount, 1});
+		if (ierr != NULL)
+			*ierr = err;
 		return;
 	}
-	MPI_Fint err = MPI_SUCCESS;
 	MPI_Status *st = cq_statuses(t, array_of_statuses, CQ_F_IGNORE_ALL(array_of_statuses), *incount);
 	const uint64_t *keys = cq_request_keys(t, (cq_array){array_of_requests, *incount, 1});
 	cq_waitany_begin(t, CQ_Waitsome);
@@ -11440,11 +11569,15 @@ CQ_EXPORT void mpi_waitsome_(MPI_Fint *incount, MPI_Fint *array_of_requests, MPI
 CQ_EXPORT void mpi_waitsome_f08_(MPI_Fint *incount, MPI_Fint *array_of_requests, MPI_Fint *outcount, MPI_Fint *array_of_indices, MPI_Fint *array_of_statuses, MPI_Fint *ierr)
 {
 	cq_thread *t = cq_enter();
+	MPI_Fint err = MPI_SUCCESS;
 	if (CQ_UNLIKELY(t == NULL)) {
-		cq_f.pmpi_waitsome_f08_(incount, array_of_requests, outcount, array_of_indices, array_of_statuses, ierr);
+		cq_unseen u = cq_unseen_begin((cq_array){array_of_requests, *incount, 1});
+		cq_f.pmpi_waitsome_f08_(incount, array_of_requests, outcount, array_of_indices, array_of_statuses, &err);
+		cq_unseen_end(&u, (cq_array){array_of_requests, *incount, 1});
+		if (ierr != NULL)
+			*ierr = err;
 		return;
 	}
-	MPI_Fint err = MPI_SUCCESS;
 	MPI_Status *st = cq_statuses(t, array_of_statuses, CQ_F_IGNORE_ALL(array_of_statuses), *incount);
 	const uint64_t *keys = cq_request_keys(t, (cq_array){array_of_requests, *incount, 1});
 	cq_waitany_begin(t, CQ_Waitsome);
@@ -11457,11 +11590,15 @@ CQ_EXPORT void mpi_waitsome_f08_(MPI_Fint *incount, MPI_Fint *array_of_requests,
 CQ_EXPORT void mpi_waitsome_f08_(MPI_Fint *incount, MPI_Fint *array_of_requests, MPI_Fint *outcount, MPI_Fint *array_of_indices, MPI_Fint *array_of_statuses, MPI_Fint *ierr)
 {
 	cq_thread *t = cq_enter();
+	MPI_Fint err = MPI_SUCCESS;
 	if (CQ_UNLIKELY(t == NULL)) {
-		cq_f.pmpir_waitsome_f08_(incount, array_of_requests, outcount, array_of_indices, array_of_statuses, ierr);
+		cq_unseen u = cq_unseen_begin((cq_array){array_of_requests, *incount, 1});
+		cq_f.pmpir_waitsome_f08_(incount, array_of_requests, outcount, array_of_indices, array_of_statuses, &err);
+		cq_unseen_end(&u, (cq_array){array_of_requests, *incount, 1});
+		if (ierr != NULL)
+			*ierr = err;
 		return;
 	}
-	MPI_Fint err = MPI_SUCCESS;
 	MPI_Status *st = cq_statuses(t, array_of_statuses, CQ_F_IGNORE_ALL(array_of_statuses), *incount);
 	const uint64_t *keys = cq_request_keys(t, (cq_array){array_of_requests, *incount, 1});
 	cq_waitany_begin(t, CQ_Waitsome);

@@ -32,7 +32,8 @@ type recorder struct {
 	status        string
 	statuses      string // an array; its number is in statusesN
 	statusesN     string
-	unseen        string // code that an unrecorded call needs, such as those from callbacks
+	unseen        string // code before an unrecorded call that needs some, such as those from callbacks
+	unseenAfter   string // code behind it
 }
 
 var recorders = map[string]recorder{
@@ -65,23 +66,24 @@ var recorders = map[string]recorder{
 		after: "cq_iprobe_end(t, {ID}, err, compute, {*flag}, {source}, {tag}, {comm}, {*flag} ? {*message} : MPI_MESSAGE_NULL, 1, st);", status: "status"},
 
 	"wait": {before: "cq_req r = cq_wait_begin(t, {ID}, {*request});", after: "cq_wait_end(t, err, {F}, r, st);",
-		status: "status"},
+		status: "status", unseen: oneRequest, unseenAfter: oneRequestAfter},
 	"test": {before: "uint64_t key = cq_test_begin(t, CQ_KEY({*request})), compute = cq_compute_time(t);",
 		after:  "cq_test_end(t, {ID}, err, {F}, compute, {*flag}, key, {*request} == MPI_REQUEST_NULL, st);",
-		status: "status"},
-	"waitany": {before: "const uint64_t *keys = cq_request_keys(t, {array_of_requests[]:count});\n\tcq_waitany_begin(t, {ID});", after: "cq_waitany_end(t, err, {*indx}, {array_of_requests[]:count}, keys, st);", status: "status"},
-	"testany": {before: "const uint64_t *keys = cq_request_keys(t, {array_of_requests[]:count});\n\tuint64_t compute = cq_compute_time(t);", after: "cq_any_end(t, {ID}, err, compute, {*flag}, {*indx}, {array_of_requests[]:count}, keys, st);", status: "status"},
+		status: "status", unseen: oneRequest, unseenAfter: oneRequestAfter},
+	"waitany": {before: "const uint64_t *keys = cq_request_keys(t, {array_of_requests[]:count});\n\tcq_waitany_begin(t, {ID});", after: "cq_waitany_end(t, err, {*indx}, {array_of_requests[]:count}, keys, st);", status: "status", unseen: requestsOf("count"), unseenAfter: requestsAfter("count")},
+	"testany": {before: "const uint64_t *keys = cq_request_keys(t, {array_of_requests[]:count});\n\tuint64_t compute = cq_compute_time(t);", after: "cq_any_end(t, {ID}, err, compute, {*flag}, {*indx}, {array_of_requests[]:count}, keys, st);", status: "status", unseen: requestsOf("count"), unseenAfter: requestsAfter("count")},
 	"waitall": {before: "cq_waitall_begin(t, {ID}, {array_of_requests[]:count});",
 		after: "cq_waitall_end(t, err, {array_of_requests[]:count}, st);", statuses: "array_of_statuses",
-		statusesN: "count"},
-	"testall":  {before: "const uint64_t *keys = cq_request_keys(t, {array_of_requests[]:count});\n\tuint64_t compute = cq_compute_time(t);", after: "cq_testall_end(t, {ID}, err, compute, {*flag}, {array_of_requests[]:count}, keys, st);", statuses: "array_of_statuses", statusesN: "count"},
-	"waitsome": {before: "const uint64_t *keys = cq_request_keys(t, {array_of_requests[]:incount});\n\tcq_waitany_begin(t, {ID});", after: "cq_waitsome_end(t, err, {*outcount}, array_of_indices, {F} * cq.f_base, keys, st);", statuses: "array_of_statuses", statusesN: "incount"},
-	"testsome": {before: "const uint64_t *keys = cq_request_keys(t, {array_of_requests[]:incount});\n\tuint64_t compute = cq_compute_time(t);", after: "cq_testsome_end(t, {ID}, err, compute, {*outcount}, array_of_indices, {F} * cq.f_base, keys, st);", statuses: "array_of_statuses", statusesN: "incount"},
+		statusesN: "count", unseen: requestsOf("count"), unseenAfter: requestsAfter("count")},
+	"testall":  {before: "const uint64_t *keys = cq_request_keys(t, {array_of_requests[]:count});\n\tuint64_t compute = cq_compute_time(t);", after: "cq_testall_end(t, {ID}, err, compute, {*flag}, {array_of_requests[]:count}, keys, st);", statuses: "array_of_statuses", statusesN: "count", unseen: requestsOf("count"), unseenAfter: requestsAfter("count")},
+	"waitsome": {before: "const uint64_t *keys = cq_request_keys(t, {array_of_requests[]:incount});\n\tcq_waitany_begin(t, {ID});", after: "cq_waitsome_end(t, err, {*outcount}, array_of_indices, {F} * cq.f_base, keys, st);", statuses: "array_of_statuses", statusesN: "incount", unseen: requestsOf("incount"), unseenAfter: requestsAfter("incount")},
+	"testsome": {before: "const uint64_t *keys = cq_request_keys(t, {array_of_requests[]:incount});\n\tuint64_t compute = cq_compute_time(t);", after: "cq_testsome_end(t, {ID}, err, compute, {*outcount}, array_of_indices, {F} * cq.f_base, keys, st);", statuses: "array_of_statuses", statusesN: "incount", unseen: requestsOf("incount"), unseenAfter: requestsAfter("incount")},
 
 	"request_get_status": {before: "uint64_t compute = cq_compute_time(t);",
 		after: "cq_get_status_end(t, {ID}, err, compute, {*flag}, {request}, st);", status: "status"},
-	"request_free": {before: "cq_request_free_begin(t, {ID}, {*request});", after: "cq_end(t, err);"},
-	"cancel":       {before: "cq_request_begin(t, {ID}, {*request});", after: "cq_end(t, err);"},
+	"request_free": {before: "cq_request_free_begin(t, {ID}, {*request});", after: "cq_end(t, err);",
+		unseen: "if (cq.state == CQ_ON)\n\t\t\tcq_request_freed_unseen({*request});"},
+	"cancel": {before: "cq_request_begin(t, {ID}, {*request});", after: "cq_end(t, err);"},
 	"start": {before: "cq_start_begin(t, {ID}, request, 1, {F});",
 		after: "cq_start_end(t, err, request, 1, {F});"},
 	"startall": {before: "cq_start_begin(t, {ID}, array_of_requests, {count}, {F});",
@@ -96,6 +98,18 @@ var recorders = map[string]recorder{
 	"abort": {before: "cq_plain_begin(t, {ID}, CQ_AS_APP({comm}));\n\tcq_abort_before(t);",
 		after: "cq_end(t, err);"},
 }
+
+// What a completion call that is not recorded needs, so that its requests do not stay in the tables.
+const (
+	oneRequest      = "cq_unseen u = cq_unseen_begin((cq_array){request, 1, {F}});"
+	oneRequestAfter = "cq_unseen_end(&u, (cq_array){request, 1, {F}});"
+)
+
+func requestsOf(n string) string {
+	return "cq_unseen u = cq_unseen_begin({array_of_requests[]:" + n + "});"
+}
+
+func requestsAfter(n string) string { return "cq_unseen_end(&u, {array_of_requests[]:" + n + "});" }
 
 // byHand are the recorders whose wrappers are in wrappers.c.
 var byHand = map[string]bool{"init": true, "finalize": true, "comm_set_name": true}
@@ -286,13 +300,6 @@ func wrapper(b *bytes.Buffer, c call, r recorder, f flavour) error {
 	if err != nil {
 		return err
 	}
-	unseen, err := f.expand(r.unseen, c)
-	if err != nil {
-		return err
-	}
-	if unseen != "" {
-		unseen = "\t\t" + unseen + "\n"
-	}
 	result := "int"
 	if f.fortran {
 		result = "void"
@@ -304,13 +311,11 @@ func wrapper(b *bytes.Buffer, c call, r recorder, f flavour) error {
 	for _, h := range hidden {
 		lengths += ", " + h
 	}
-	if f.fortran {
-		fmt.Fprintf(b, "\tif (CQ_UNLIKELY(t == NULL)) {\n%s\t\t%s(%s, ierr%s);\n\t\treturn;\n\t}\n\tMPI_Fint err = MPI_SUCCESS;\n", unseen, callee, plain, lengths)
-	} else if unseen != "" {
-		fmt.Fprintf(b, "\tif (CQ_UNLIKELY(t == NULL)) {\n%s\t\treturn %s(%s);\n\t}\n", unseen, callee, plain)
-	} else {
-		fmt.Fprintf(b, "\tif (CQ_UNLIKELY(t == NULL))\n\t\treturn %s(%s);\n", callee, plain)
+	unseen, err := f.unseen(r, c, callee, plain, lengths)
+	if err != nil {
+		return err
 	}
+	b.WriteString(unseen)
 	b.WriteString(f.statusOf(r))
 	if before != "" {
 		fmt.Fprintf(b, "\t%s\n", before)
@@ -327,6 +332,40 @@ func wrapper(b *bytes.Buffer, c call, r recorder, f flavour) error {
 		fmt.Fprintf(b, "\tint err = %s(%s);\n\t%s\n\treturn err;\n}\n", callee, strings.Join(args, ", "), after)
 	}
 	return nil
+}
+
+// unseen is the part of a wrapper that makes the call without recording it. args are its arguments, lengths the hidden
+// ones behind ierr.
+func (f flavour) unseen(r recorder, c call, callee, args, lengths string) (string, error) {
+	before, err := f.expand(r.unseen, c)
+	if err != nil {
+		return "", err
+	}
+	after, err := f.expand(r.unseenAfter, c)
+	if err != nil {
+		return "", err
+	}
+	if before != "" {
+		before = "\t\t" + before + "\n"
+	}
+	if after != "" {
+		after = "\t\t" + after + "\n"
+	}
+	const test = "\tif (CQ_UNLIKELY(t == NULL))"
+	switch {
+	case f.fortran && after != "":
+		return fmt.Sprintf("\tMPI_Fint err = MPI_SUCCESS;\n"+test+" {\n%s\t\t%s(%s, &err%s);\n%s"+
+			"\t\tif (ierr != NULL)\n\t\t\t*ierr = err;\n\t\treturn;\n\t}\n", before, callee, args, lengths, after), nil
+	case f.fortran:
+		return fmt.Sprintf(test+" {\n%s\t\t%s(%s, ierr%s);\n\t\treturn;\n\t}\n\tMPI_Fint err = MPI_SUCCESS;\n",
+			before, callee, args, lengths), nil
+	case after != "":
+		return fmt.Sprintf(test+" {\n%s\t\tint err = %s(%s);\n%s\t\treturn err;\n\t}\n", before, callee, args,
+			after), nil
+	case before != "":
+		return fmt.Sprintf(test+" {\n%s\t\treturn %s(%s);\n\t}\n", before, callee, args), nil
+	}
+	return fmt.Sprintf(test+"\n\t\treturn %s(%s);\n", callee, args), nil
 }
 
 func (f flavour) declare(p param) string {
