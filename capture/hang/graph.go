@@ -15,6 +15,7 @@ type node struct {
 	alive   bool // it may continue, or nothing is known against it
 	ended   bool
 	waiting bool    // all its threads are in calls that wait for other ranks
+	unknown bool    // a thread's recording stopped
 	on      []int32 // the ranks that it waits for, ascending
 }
 
@@ -50,7 +51,8 @@ func newGraph(states []State) *graph {
 		if s.State != Finalized && s.State != Aborted {
 			n.ended = false
 		}
-		if s.State == Missing || s.State == Outside || s.State == InCall && (!s.known || len(s.WaitsFor) == 0) {
+		n.unknown = n.unknown || s.State == Unrecorded
+		if s.State == Missing || s.State == Unrecorded || s.State == Outside || s.State == InCall && (!s.known || len(s.WaitsFor) == 0) {
 			n.alive, n.waiting = true, false
 		}
 		n.on = append(n.on, s.WaitsFor...)
@@ -212,7 +214,8 @@ func (g *graph) waitsForEnded(inCircle map[int32]bool) []Finding {
 	return g.sentences(Ended, waiting)
 }
 
-// waitsForIdle finds the ranks that wait, directly or indirectly, for a rank that does not wait itself.
+// waitsForIdle finds the ranks that wait, directly or indirectly, for a rank that does not wait itself. Of one whose
+// recording stopped nothing is known.
 func (g *graph) waitsForIdle() []Finding {
 	edges := map[int32][]int32{}
 	for _, n := range g.nodes {
@@ -224,7 +227,7 @@ func (g *graph) waitsForIdle() []Finding {
 	}
 	waiting := map[int32][]int32{}
 	for _, n := range g.nodes {
-		if n.waiting || n.ended || len(edges[n.rank]) == 0 {
+		if n.waiting || n.ended || n.unknown || len(edges[n.rank]) == 0 {
 			continue
 		}
 		for r := range reachable(edges, n.rank) {
@@ -288,9 +291,9 @@ func (s *State) sinceText() string {
 	return fmt.Sprintf(" since %s", seconds(*s.SinceNs))
 }
 
-// afterText names the last call of a thread outside MPI, as the end of a sentence.
+// afterText names the last call of a thread outside MPI, or no longer recorded, as the end of a sentence.
 func (s *State) afterText() string {
-	if s.State != Outside || s.Call == "" {
+	if s.State != Outside && s.State != Unrecorded || s.Call == "" {
 		return ""
 	}
 	text := ", after " + s.Call

@@ -394,6 +394,40 @@ func TestFields(t *testing.T) {
 }
 
 // A rank of a killed job may outlive the launcher, as this test's process does: the job runs until it is over.
+// TestStoppedRecording: what a rank does whose records reached their limit is not known. Nobody is said to wait for it,
+// though its last call returned, and a circle of others is still found.
+func TestStoppedRecording(t *testing.T) {
+	for name, stop := range map[string]func(*spool.Header){
+		"limited": func(h *spool.Header) { h.Limited = 1 }, "dropped": func(h *spool.Header) { h.Dropped = 7 }} {
+		edit := func(h *spool.Header) {
+			if h.Rank == 1 {
+				stop(h)
+			}
+		}
+		text, _ := report(t, write(t, 4, edit, func(rank int, s *script) {
+			switch rank {
+			case 0:
+				s.call(schema.CallRecv, never(args(0, 1, 9, 0)))
+			case 2, 3:
+				s.call(schema.CallRecv, never(args(0, int32(5-rank), 9, 0)))
+			default:
+				s.collective(schema.CallBarrier, 1, 0)
+			}
+		}))
+		want := `job 0000000000005eed: 4 ranks of stuck, killed
+deadlock: 2 waits for 3 waits for 2
+unclear: rank 1 is no longer recorded, so what it does is not known
+  rank 0: since 1.000 s in MPI_Recv from rank 1, tag 9, on MPI_COMM_WORLD, 4097 bytes
+  rank 1: since 1.500 s no longer recorded, after MPI_Barrier
+  rank 2: since 1.000 s in MPI_Recv from rank 3, tag 9, on MPI_COMM_WORLD, 4097 bytes
+  rank 3: since 1.000 s in MPI_Recv from rank 2, tag 9, on MPI_COMM_WORLD, 4097 bytes
+`
+		if diff := cmp.Diff(want, text); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
 func TestRanksThatOutliveTheLauncher(t *testing.T) {
 	exe, err := os.Executable()
 	if err != nil {

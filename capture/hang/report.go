@@ -23,6 +23,8 @@ const (
 	Finalized = "finalized" // MPI_Finalize returned
 	Aborted   = "aborted"   // it called MPI_Abort
 	Missing   = "missing"   // it has no records in the folder
+	// Unrecorded: its recording stopped, because its records reached their limit or could not be written.
+	Unrecorded = "unrecorded"
 )
 
 // Values of Report.State, besides Finalized and Aborted.
@@ -62,9 +64,9 @@ const (
 type Finding struct {
 	// Kind is deadlock (ranks wait for each other in a circle), mismatch (ranks are, or were lately, in different
 	// collective operations at the same place), ended (ranks wait for one that has ended), waiting (ranks wait for one that does not wait
-	// itself) or unclear (something could not be read).
+	// itself) or unclear (something could not be read, or was not recorded).
 	Kind string `json:"kind"`
-	// Ranks are the circle of a deadlock, in order; in other findings the waiting ranks.
+	// Ranks are the circle of a deadlock, in order; in other findings the waiting ranks, or those that were not recorded.
 	Ranks []int32 `json:"ranks"`
 	// For is the rank they wait for; null for a deadlock.
 	For *int32 `json:"for"`
@@ -78,8 +80,8 @@ type State struct {
 	Rank int32 `json:"rank"`
 	// Thread is its number among the threads of the rank, from 0.
 	Thread int32 `json:"thread"`
-	// State is in_call, outside (outside MPI: it computes, or polls with tests that fail), finalized, aborted or
-	// missing (it has no records in the folder).
+	// State is in_call, outside (outside MPI: it computes, or polls with tests that fail), finalized, aborted, missing
+	// (it has no records in the folder) or unrecorded (its recording stopped, so what it does is not known).
 	State string `json:"state"`
 	// Call is the call that the thread is in; outside MPI the last one that it made.
 	Call string `json:"call,omitempty"`
@@ -158,10 +160,30 @@ func (j *Job) Report() *Report {
 	mismatched, in := a.mismatches()
 	r.Findings = append(r.Findings, mismatched...)
 	r.Findings = append(r.Findings, unexplained(findings(r.Threads), in)...)
+	r.Findings = append(r.Findings, unrecorded(r.Threads)...)
 	if r.Findings == nil {
 		r.Findings = []Finding{}
 	}
 	return r
+}
+
+// unrecorded makes a finding of the ranks whose recording stopped.
+func unrecorded(states []State) []Finding {
+	var ranks []int32
+	for i := range states {
+		if s := &states[i]; s.State == Unrecorded && !slices.Contains(ranks[max(0, len(ranks)-1):], s.Rank) {
+			ranks = append(ranks, s.Rank)
+		}
+	}
+	switch len(ranks) {
+	case 0:
+		return nil
+	case 1:
+		return []Finding{{Kind: Unclear, Ranks: ranks,
+			Text: fmt.Sprintf("rank %d is no longer recorded, so what it does is not known", ranks[0])}}
+	}
+	return []Finding{{Kind: Unclear, Ranks: ranks,
+		Text: fmt.Sprintf("ranks %s are no longer recorded, so what they do is not known", rankList(ranks))}}
 }
 
 // maxMissing is the largest number of ranks without records that a report lists.

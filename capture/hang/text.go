@@ -65,7 +65,7 @@ func groups(states []State) []string {
 		if n := len(g.ranks); n == 0 || g.ranks[n-1] != s.Rank {
 			g.ranks = append(g.ranks, s.Rank)
 		}
-		if s.SinceNs == nil || s.State != InCall && s.State != Outside {
+		if s.SinceNs == nil || s.State != InCall && s.State != Outside && s.State != Unrecorded {
 			continue
 		}
 		if !g.timed {

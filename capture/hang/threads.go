@@ -33,6 +33,8 @@ func (a *analysis) site(r *rank, site uint32) string {
 func (a *analysis) describe(t *thread) State {
 	s := State{Rank: t.rank.rank, Thread: t.h.Thread, Calls: t.calls, WaitsFor: []int32{}}
 	switch {
+	case t.isUnrecorded():
+		s.State, s.Text = Unrecorded, "no longer recorded"
 	case t.open != nil:
 		a.describeCall(t, &s)
 	case t.h.Ended == spool.EndedAborted:
@@ -42,12 +44,17 @@ func (a *analysis) describe(t *thread) State {
 	default:
 		s.State, s.Text = Outside, "outside MPI"
 	}
-	if t.open == nil && t.last.Call != 0 {
+	if (t.open == nil || s.State == Unrecorded) && t.last.Call != 0 {
 		s.Call = schema.CallID(t.last.Call).String()
 		s.SinceNs = a.sinceStart(t, t.last.T1)
 		s.Site = a.site(t.rank, t.last.Site)
 	}
 	return s
+}
+
+// isUnrecorded reports whether the thread's recording stopped before it ended.
+func (t *thread) isUnrecorded() bool {
+	return t.h.Ended == spool.EndedNot && !t.rank.finalized && (t.h.Limited != 0 || t.h.Dropped != 0)
 }
 
 // describeCall fills in the state of a thread in a call.
