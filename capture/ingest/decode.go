@@ -49,8 +49,9 @@ func newDecoder(p *plan, r *rankSpool) *decoder {
 	resolver := handles.NewResolver(p.comms, r.facts.Handles)
 	d := &decoder{r: r, cur: newCursor(r.files), empty: schema.NullEvent,
 		hashed: h.Hash != spool.AlgorithmNone, sited: h.Stack > 0,
-		filter:      rowFilter{selection: &p.filter},
-		ends:        envelopes{rank: r.rank, lateProbes: len(r.files) > 1 && !postsProbes(library)},
+		filter: rowFilter{selection: &p.filter},
+		ends: envelopes{rank: r.rank, lateProbes: len(r.files) > 1 && !postsProbes(library),
+			listsUnmatched: p.filter.record == RecordMessages},
 		crossings:   crossings{list: r.crossing, starts: r.starts, clock: r.clock},
 		collectives: collectives{rank: r.rank, counts: map[collectiveKey]int64{}},
 		persistent:  persistentRequests{rank: r.rank, templates: map[uint32]*template{}},

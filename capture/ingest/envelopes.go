@@ -19,9 +19,12 @@ type envelopes struct {
 	posted     int64 // the latest of them of receives that were posted
 	lateProbes bool  // threads call MPI side by side, and a matched probe that waits has no place
 
-	partOf    map[int32]int32 // by row, for partitioned sends: Part of the channel
-	bySource  [][]int32       // indexes in recvs by the shard that matches them
-	unmatched map[int64]bool  // seqs of rows, in all epochs, without a partner that matching does not see
+	partOf   map[int32]int32 // by row, for partitioned sends: Part of the channel
+	bySource [][]int32       // indexes in recvs by the shard that matches them
+	// unmatched are the seqs of rows, in all epochs, without a partner that matching does not see; only with RecordMessages,
+	// because there may be millions.
+	unmatched      map[int64]bool
+	listsUnmatched bool
 
 	alien     int64 // sends and receives, in all epochs, with a process outside this run
 	lostRecvs int64 // receives, in all epochs, without a partner that matching does not see
@@ -156,6 +159,9 @@ func (e *envelopes) addLost(seq int64) {
 }
 
 func (e *envelopes) addUnmatched(seq int64) {
+	if !e.listsUnmatched {
+		return
+	}
 	if e.unmatched == nil {
 		e.unmatched = map[int64]bool{}
 	}
