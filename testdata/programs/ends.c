@@ -31,6 +31,12 @@ static int ended(MPI_Comm comm, int key, void *value, void *extra)
 	return MPI_Wait(&kept[1], MPI_STATUS_IGNORE);
 }
 
+/* An error handler that ends the job. */
+static void give_up(MPI_Comm *comm, int *error, ...)
+{
+	MPI_Abort(MPI_COMM_WORLD, 7);
+}
+
 static void *in_thread(void *nothing)
 {
 	int one = 1, got;
@@ -101,6 +107,14 @@ int main(int argc, char **argv)
 		MPI_Error_class(e, &class);
 		if (rank == 0)
 			printf("%d\n", class == MPI_ERR_RANK);
+	}
+	if (strcmp(how, "handler") == 0) {
+		MPI_Errhandler handler;
+		MPI_Comm_create_errhandler(give_up, &handler);
+		MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
+		if (rank == 0)
+			MPI_Send(&x, 1, MPI_INT, 99, 9, MPI_COMM_WORLD);
+		MPI_Recv(&x, 1, MPI_INT, 0, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 	}
 	if (strcmp(how, "clone") == 0) { /* a child without fork, which no handler sees */
 		pid_t child = (pid_t)syscall(SYS_fork);

@@ -4,8 +4,11 @@
 CQ_EXPORT int MPI_Abort(MPI_Comm comm, int errorcode)
 {
 	cq_thread *t = cq_enter();
-	if (CQ_UNLIKELY(t == NULL))
+	if (CQ_UNLIKELY(t == NULL)) {
+		if (cq.state == CQ_ON && cq_mine != NULL)
+			cq_abort_before(cq_mine);
 		return cq_next.Abort(comm, errorcode);
+	}
 	cq_plain_begin(t, CQ_Abort, CQ_AS_APP(comm));
 	cq_abort_before(t);
 	int err = cq_next.Abort(comm, errorcode);
@@ -17,6 +20,8 @@ CQ_EXPORT void mpi_abort_(MPI_Fint *comm, MPI_Fint *errorcode, MPI_Fint *ierr)
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
+		if (cq.state == CQ_ON && cq_mine != NULL)
+			cq_abort_before(cq_mine);
 		cq_f.pmpi_abort_(comm, errorcode, ierr);
 		return;
 	}
@@ -32,6 +37,8 @@ CQ_EXPORT void mpi_abort_f08_(MPI_Fint *comm, MPI_Fint *errorcode, MPI_Fint *ier
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
+		if (cq.state == CQ_ON && cq_mine != NULL)
+			cq_abort_before(cq_mine);
 		cq_f.pmpi_abort_f08_(comm, errorcode, ierr);
 		return;
 	}
@@ -48,6 +55,8 @@ CQ_EXPORT void mpi_abort_f08_(MPI_Fint *comm, MPI_Fint *errorcode, MPI_Fint *ier
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
+		if (cq.state == CQ_ON && cq_mine != NULL)
+			cq_abort_before(cq_mine);
 		cq_f.pmpir_abort_f08_(comm, errorcode, ierr);
 		return;
 	}

@@ -96,7 +96,8 @@ var recorders = map[string]recorder{
 	"type_free": {before: "cq_type_drop(CQ_KEY({*datatype}));", after: "cq_leave(t);",
 		unseen: "if (cq.state == CQ_ON)\n\t\t\tcq_type_drop(CQ_KEY({*datatype}));"},
 	"abort": {before: "cq_plain_begin(t, {ID}, CQ_AS_APP({comm}));\n\tcq_abort_before(t);",
-		after: "cq_end(t, err);"},
+		after:  "cq_end(t, err);",
+		unseen: "if (cq.state == CQ_ON && cq_mine != NULL)\n\t\t\tcq_abort_before(cq_mine);"},
 }
 
 // What a completion call that is not recorded needs, so that its requests do not stay in the tables.
