@@ -138,3 +138,47 @@ func TestEndsAfterSessions(t *testing.T) {
 		}
 	}
 }
+
+// lateSession is a program that begins a session while requests are outstanding.
+const lateSession = `#include <mpi.h>
+int main(int argc, char **argv)
+{
+	int got[2], sent = 1;
+	MPI_Request r[2];
+	MPI_Session s;
+	MPI_Init(&argc, &argv);
+	MPI_Irecv(&got[0], 1, MPI_INT, MPI_ANY_SOURCE, 1, MPI_COMM_SELF, &r[0]);
+	MPI_Recv_init(&got[1], 1, MPI_INT, 0, 2, MPI_COMM_SELF, &r[1]);
+	MPI_Start(&r[1]);
+	MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &s);
+	MPI_Send(&sent, 1, MPI_INT, 0, 1, MPI_COMM_SELF);
+	MPI_Send(&sent, 1, MPI_INT, 0, 2, MPI_COMM_SELF);
+	MPI_Wait(&r[0], MPI_STATUS_IGNORE);
+	MPI_Wait(&r[1], MPI_STATUS_IGNORE);
+	MPI_Start(&r[1]);
+	MPI_Send(&sent, 1, MPI_INT, 0, 2, MPI_COMM_SELF);
+	MPI_Wait(&r[1], MPI_STATUS_IGNORE);
+	MPI_Request_free(&r[1]);
+	MPI_Session_finalize(&s);
+	MPI_Finalize();
+	return 0;
+}
+`
+
+// TestRequestsBeforeASession: a session may bring threads, so requests are then kept by thread; those from before it are
+// found all the same.
+func TestRequestsBeforeASession(t *testing.T) {
+	lib := shimFor(t, MPICH)
+	exe := compile(t, "mpicc.mpich", source(t, "late.c", lateSession), "-w")
+	folder := filepath.Join(t.TempDir(), "spool")
+	launch(t, MPICH, 1, []string{"LD_PRELOAD=" + lib, "COMMQ_SPOOL=" + folder}, exe)
+	d := dumpFolder(t, folder)[0]
+	if len(d.calls) != 15 {
+		t.Fatalf("calls %v", d.names())
+	}
+	for wait, posted := range map[int]int{7: 1, 8: 3, 11: 9} {
+		if d.calls[wait].Req == 0 || d.calls[wait].Req != d.calls[posted].Req {
+			t.Errorf("%q does not complete %q", d.lines[wait], d.lines[posted])
+		}
+	}
+}

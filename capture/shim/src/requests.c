@@ -160,6 +160,30 @@ void cq_req_release(cq_reqtab *q)
 		__atomic_store_n(&q->lock, 0, __ATOMIC_RELEASE);
 }
 
+/* Without locks nobody counts live entries. */
+static void live_count(cq_reqtab *q)
+{
+	uint32_t n = 0;
+	for (uint64_t i = 0; i <= q->mask; i++) {
+		const cq_reqslot *s = &q->slots[i];
+		if (s->key == 0 || idle(s))
+			continue;
+		n++;
+		for (uint32_t k = s->first.next; k != 0; k = q->nodes[k - 1].next)
+			n++;
+	}
+	q->live = n;
+}
+
+void cq_requests_lock(void)
+{
+	if (cq.locked)
+		return;
+	live_count(&cq.requests);
+	live_count(&cq.messages);
+	cq.locked = 1;
+}
+
 /* The calling thread's table, or the process's if memory runs out. */
 static cq_reqtab *own_table(cq_reqtab *q)
 {

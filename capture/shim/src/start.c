@@ -407,7 +407,7 @@ static void session_again(cq_thread *t, int err, const MPI_Session *s)
 		if (__atomic_add_fetch(&cq.users, 1, __ATOMIC_ACQ_REL) == 1)
 			find_world_group(*s);
 	}
-	cq.locked = 1; /* this session may have several threads */
+	cq_requests_lock(); /* this session may have several threads */
 	cq_close(t, err);
 	if (err != MPI_SUCCESS)
 		use_fails();

@@ -84,6 +84,8 @@ void cq_req_pop_more(cq_reqtab *q, cq_reqslot *s);
 uint32_t cq_serial_set_aside(void);
 uint32_t cq_req_add_locked(cq_reqtab *q, uint64_t key, uint32_t what);
 cq_req cq_req_take_locked(cq_reqtab *q, uint64_t key);
+/* From now on several threads may call MPI. */
+void cq_requests_lock(void);
 /* Returns a request that was taken but did not complete. From then on it belongs to this thread. */
 void cq_req_put_back(cq_reqtab *q, uint64_t key, cq_req r);
 /* Removes the request of a handle value for good, even a persistent one. */
