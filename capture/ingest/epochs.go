@@ -14,9 +14,8 @@ import (
 
 // epochStart is the start of an epoch on a rank.
 type epochStart struct {
-	row       int64
-	issued    uint32 // highest serial number given out before
-	positions []int  // slot numbers, by thread
+	row    int64
+	issued uint32 // highest serial number given out before
 }
 
 // crossing says how a request (or the message of a matched probe) ended that was posted in an earlier epoch.
@@ -101,7 +100,7 @@ func cutEpochs(ctx context.Context, ranks []*rankSpool, bounds []int64, workers 
 type cutter struct {
 	files     []*spool.File
 	blocks    []block
-	positions []int
+	positions []position
 	rows      int64
 	clock     clocks.Clock
 	siteID    *dense.Map[int32]
@@ -115,26 +114,26 @@ type cutter struct {
 
 // cut finds where the epochs begin.
 func (r *cutter) cut(bounds []int64) {
-	threads := len(r.files)
 	cur := newCursor(r.files)
-	r.starts = []epochStart{{positions: make([]int, threads)}}
+	var here position
+	r.starts = []epochStart{{}}
 	row, issued := int64(0), uint32(0)
 	var g group
 	for _, bound := range bounds {
 		k := r.blockBefore(bound, row)
 		if k >= 0 {
 			row, issued = r.blocks[k].row, r.blocks[k].issued
-			cur.restore(r.positions[k*threads : (k+1)*threads])
+			cur.restore(r.positions[k])
 		}
 		for {
-			here := cur.save(nil)
+			here = cur.save(here)
 			if !cur.next(&g) {
-				r.starts = append(r.starts, epochStart{row, issued, here})
+				r.starts = append(r.starts, epochStart{row, issued})
 				break
 			}
 			if c := g.call(); c != nil && r.clock.Ns(c.T0) >= bound {
 				cur.restore(here)
-				r.starts = append(r.starts, epochStart{row, issued, here})
+				r.starts = append(r.starts, epochStart{row, issued})
 				break
 			}
 			row += g.rows()
@@ -202,6 +201,7 @@ func (g *group) highestIssued() uint32 {
 func (r *cutter) findCrossings() {
 	epoch := 0
 	r.taken = map[uint32]*crossing{}
+	cur := newCursor(r.files)
 	for k := range r.blocks {
 		end := r.rows
 		if k+1 < len(r.blocks) {
@@ -215,7 +215,7 @@ func (r *cutter) findCrossings() {
 		if b.lo > b.hi || b.lo > r.starts[epoch].issued && !r.endsTaken(b) {
 			continue
 		}
-		r.readBlock(k, end, first)
+		r.readBlock(&cur, k, end, first)
 	}
 	for _, c := range r.taken { // received, but the request was never completed
 		r.crossings = append(r.crossings, *c)
@@ -234,10 +234,8 @@ func (r *cutter) endsTaken(b *block) bool {
 }
 
 // readBlock collects the crossings in block k, up to row end. epoch is not later than that of the block's first row.
-func (r *cutter) readBlock(k int, end int64, epoch int) {
-	threads := len(r.files)
-	cur := newCursor(r.files)
-	cur.restore(r.positions[k*threads : (k+1)*threads])
+func (r *cutter) readBlock(cur *cursor, k int, end int64, epoch int) {
+	cur.restore(r.positions[k])
 	var g group
 	for row := r.blocks[k].row; row < end && cur.next(&g); row += g.rows() {
 		c := g.call()

@@ -24,7 +24,7 @@ type rankSpool struct {
 	// found by scan
 	facts     rankFacts
 	blocks    []block
-	positions []int // slot numbers at which the blocks begin, one per thread each
+	positions []position // where the blocks begin
 	sites     symbols.Sites
 	complete  map[slotAt]int  // after calls that never returned: how many definitions are complete
 	withdrawn map[uint32]bool // requests that were cancelled and then freed; nil: none
@@ -146,7 +146,7 @@ func (r *rankSpool) unpacked() error {
 
 func (s *scanner) beginBlock() {
 	s.r.blocks = append(s.r.blocks, block{row: s.r.facts.Rows, issued: s.issued, lo: math.MaxUint32})
-	s.r.positions = s.cur.save(s.r.positions)
+	s.r.positions = append(s.r.positions, s.cur.save(position{}))
 }
 
 // scanGroup scans one call, or the definitions at the beginning of a file.
