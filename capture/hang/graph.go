@@ -52,7 +52,8 @@ func newGraph(states []State) *graph {
 			n.ended = false
 		}
 		n.unknown = n.unknown || s.State == Unrecorded
-		if s.State == Missing || s.State == Unrecorded || s.State == Outside || s.State == InCall && (!s.known || len(s.WaitsFor) == 0) {
+		if s.State == Missing || s.State == Unrecorded || s.State == Outside ||
+			s.State == InCall && (!s.known || len(s.WaitsFor) == 0) {
 			n.alive, n.waiting = true, false
 		}
 		n.on = append(n.on, s.WaitsFor...)

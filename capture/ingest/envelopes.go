@@ -21,8 +21,8 @@ type envelopes struct {
 
 	partOf   map[int32]int32 // by row, for partitioned sends: Part of the channel
 	bySource [][]int32       // indexes in recvs by the shard that matches them
-	// unmatched are the seqs of rows, in all epochs, without a partner that matching does not see; only with RecordMessages,
-	// because there may be millions.
+	// unmatched are the seqs of rows, in all epochs, without a partner that matching does not see; only with
+	// RecordMessages, because there may be millions.
 	unmatched      map[int64]bool
 	listsUnmatched bool
 

@@ -189,7 +189,8 @@ func (d *decoder) complete(c *call, r *schema.Event) {
 }
 
 // freeRequest makes the row of MPI_Request_free. How the request ends is not known. A receive that was cancelled is
-// taken as withdrawn: MPI cancels it unless its message has come already. For one of an earlier epoch, crossings did so.
+// taken as withdrawn: MPI cancels it unless its message has come already. For one of an earlier epoch, crossings did
+// so.
 func (d *decoder) freeRequest(c *call, r *schema.Event) {
 	c.setRequest(r)
 	if p := d.requests.get(c.slot.Req); p != nil {

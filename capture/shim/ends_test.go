@@ -165,8 +165,8 @@ int main(int argc, char **argv)
 }
 `
 
-// TestRequestsBeforeASession: a session may bring threads, so requests are then kept by thread; those from before it are
-// found all the same.
+// TestRequestsBeforeASession: a session may bring threads, so requests are then kept by thread; those from before it
+// are found all the same.
 func TestRequestsBeforeASession(t *testing.T) {
 	lib := shimFor(t, MPICH)
 	exe := compile(t, "mpicc.mpich", source(t, "late.c", lateSession), "-w")

@@ -342,8 +342,8 @@ void cq_get_status_end(cq_thread *t, int id, int err, uint64_t compute, int flag
 	cq_close(t, err);
 }
 
-/* Forgets a request that ends without a record. Not a send: libraries return the same completed request for many of them,
- * so its handle may also be that of others. */
+/* Forgets a request that ends without a record. Not a send: libraries return the same completed request for many of
+ * them, so its handle may also be that of others. */
 static void end_unseen(uint64_t key)
 {
 	cq_reqslot *s;
