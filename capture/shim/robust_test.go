@@ -139,6 +139,58 @@ func TestEnds(t *testing.T) {
 	}
 }
 
+// madeInside makes two communicators in the copy function of an attribute; its ranks use them first in different order.
+const madeInside = `#include <mpi.h>
+static MPI_Comm a, b;
+static int copy(MPI_Comm comm, int key, void *extra, void *in, void *out, int *flag)
+{
+	*flag = 0;
+	MPI_Comm_dup(MPI_COMM_WORLD, &a);
+	return MPI_Comm_split(MPI_COMM_WORLD, 0, 0, &b);
+}
+int main(int argc, char **argv)
+{
+	int rank, key, x = 0;
+	MPI_Comm first, second;
+	MPI_Init(&argc, &argv);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Comm_create_keyval(copy, MPI_COMM_NULL_DELETE_FN, &key, 0);
+	MPI_Comm_dup(MPI_COMM_WORLD, &first);
+	MPI_Comm_set_attr(first, key, 0);
+	MPI_Comm_dup(first, &second);
+	if (rank == 0) {
+		MPI_Send(&x, 1, MPI_INT, 1, 9, a);
+		MPI_Send(&x, 1, MPI_INT, 1, 9, b);
+	} else {
+		MPI_Recv(&x, 1, MPI_INT, 0, 9, b, MPI_STATUS_IGNORE);
+		MPI_Recv(&x, 1, MPI_INT, 0, 9, a, MPI_STATUS_IGNORE);
+	}
+	MPI_Finalize();
+	return 0;
+}
+`
+
+// TestCommunicatorsMadeInsideCalls: each rank numbers them in the order in which it made them, by which commq ingest
+// finds out which are the same.
+func TestCommunicatorsMadeInsideCalls(t *testing.T) {
+	for _, library := range libraries {
+		t.Run(library, func(t *testing.T) {
+			testenv.MPI(t, library)
+			exe := compile(t, "mpicc."+library, source(t, "inside.c", madeInside), "-w")
+			bare, got, folder := launchBoth(t, library, exe, 2, nil)
+			all := dumpFolder(t, folder)
+			if bare != got || got.status != 0 || len(all) != 2 || len(all[0].calls) != 6 || len(all[1].calls) != 6 {
+				t.Fatalf("without the shim %+v, with it %+v, %d files", bare, got, len(all))
+			}
+			sends, receives := all[0].calls[3:5], all[1].calls[3:5]
+			if sends[0].Comm >= sends[1].Comm || receives[0].Comm <= receives[1].Comm {
+				t.Errorf("sends on communicators %d, %d; receives on %d, %d", sends[0].Comm, sends[1].Comm,
+					receives[0].Comm, receives[1].Comm)
+			}
+		})
+	}
+}
+
 // checkTruncated checks the receives of ends.c that were too small: they know whose message they took. Open MPI 4.1
 // reports the error only in the status of those that have a request.
 func checkTruncated(t *testing.T, library string, lines []string) {

@@ -62,6 +62,15 @@ void cq_plain_begin(cq_thread *t, int id, MPI_Comm comm)
 	cq_mpi_begins(t);
 }
 
+/* Defines the communicator at once: the ranks make those of the same members in the same order, but may use them in
+ * another. */
+void cq_comm_made_unseen(MPI_Comm made, MPI_Comm like)
+{
+	cq_thread *t = cq_mine;
+	if (cq.state == CQ_ON && t != NULL && !t->closing && !t->growing)
+		cq_comm_define(t, made, like, &(cq_origin){.kind = 10 /* other */, .parent = CQ_NULL32});
+}
+
 void cq_comm_free_begin(cq_thread *t, int id, MPI_Comm comm)
 {
 	int32_t number = cq_comm_of(t, comm)->number;

@@ -515,6 +515,8 @@ uint64_t cq_comm_new_begin(cq_thread *t, int id, MPI_Comm parent, int counted);
 void cq_comm_new_end(cq_thread *t, int err, MPI_Comm made, int kind, int counted, uint64_t instance, int key);
 void cq_comm_new_record(cq_thread *t, int err, MPI_Comm made, int kind, int counted, uint64_t instance, int key);
 void cq_comm_idup_end(cq_thread *t, int err, MPI_Comm made, MPI_Comm parent, uint64_t instance, MPI_Request r);
+/* After a constructor that is not recorded, such as those of callbacks: see cq_comm_define for like. */
+void cq_comm_made_unseen(MPI_Comm made, MPI_Comm like);
 void cq_comm_free_begin(cq_thread *t, int id, MPI_Comm comm);
 void cq_comm_free_end(cq_thread *t, int err);
 void cq_plain_begin(cq_thread *t, int id, MPI_Comm comm);

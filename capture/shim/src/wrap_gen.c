@@ -1385,8 +1385,12 @@ CQ_EXPORT int MPI_Cart_create(MPI_Comm comm_old, int ndims, const int dims[], co
 {
 	CQ_IN_APP(comm_old);
 	cq_thread *t = cq_enter();
-	if (CQ_UNLIKELY(t == NULL))
-		return cq_next.Cart_create(comm_old, ndims, dims, periods, reorder, comm_cart);
+	if (CQ_UNLIKELY(t == NULL)) {
+		int err = cq_next.Cart_create(comm_old, ndims, dims, periods, reorder, comm_cart);
+		if (err == MPI_SUCCESS)
+			cq_comm_made_unseen(*comm_cart, *comm_cart);
+		return err;
+	}
 	uint64_t instance = cq_comm_new_begin(t, CQ_Cart_create, comm_old, CQ_COUNTED);
 	int err = cq_next.Cart_create(comm_old, ndims, dims, periods, reorder, comm_cart);
 	cq_comm_new_end(t, err, *comm_cart, 5, CQ_COUNTED, instance, 0);
@@ -1397,11 +1401,15 @@ CQ_EXPORT void mpi_cart_create_(MPI_Fint *comm_old, MPI_Fint *ndims, MPI_Fint *d
 {
 	CQ_IN_APP_F(comm_old);
 	cq_thread *t = cq_enter();
+	MPI_Fint err = MPI_SUCCESS;
 	if (CQ_UNLIKELY(t == NULL)) {
-		cq_f.pmpi_cart_create_(comm_old, ndims, dims, periods, reorder, comm_cart, ierr);
+		cq_f.pmpi_cart_create_(comm_old, ndims, dims, periods, reorder, comm_cart, &err);
+		if (err == MPI_SUCCESS)
+			cq_comm_made_unseen(CQ_COMM(*comm_cart), CQ_COMM(*comm_cart));
+		if (ierr != NULL)
+			*ierr = err;
 		return;
 	}
-	MPI_Fint err = MPI_SUCCESS;
 	uint64_t instance = cq_comm_new_begin(t, CQ_Cart_create, CQ_COMM(*comm_old), CQ_COUNTED);
 	cq_f.pmpi_cart_create_(comm_old, ndims, dims, periods, reorder, comm_cart, &err);
 	cq_comm_new_end(t, err, CQ_COMM(*comm_cart), 5, CQ_COUNTED, instance, 0);
@@ -1412,11 +1420,15 @@ CQ_EXPORT void mpi_cart_create_f08_(MPI_Fint *comm_old, MPI_Fint *ndims, MPI_Fin
 {
 	CQ_IN_APP_F(comm_old);
 	cq_thread *t = cq_enter();
+	MPI_Fint err = MPI_SUCCESS;
 	if (CQ_UNLIKELY(t == NULL)) {
-		cq_f.pmpi_cart_create_f08_(comm_old, ndims, dims, periods, reorder, comm_cart, ierr);
+		cq_f.pmpi_cart_create_f08_(comm_old, ndims, dims, periods, reorder, comm_cart, &err);
+		if (err == MPI_SUCCESS)
+			cq_comm_made_unseen(CQ_COMM(*comm_cart), CQ_COMM(*comm_cart));
+		if (ierr != NULL)
+			*ierr = err;
 		return;
 	}
-	MPI_Fint err = MPI_SUCCESS;
 	uint64_t instance = cq_comm_new_begin(t, CQ_Cart_create, CQ_COMM(*comm_old), CQ_COUNTED);
 	cq_f.pmpi_cart_create_f08_(comm_old, ndims, dims, periods, reorder, comm_cart, &err);
 	cq_comm_new_end(t, err, CQ_COMM(*comm_cart), 5, CQ_COUNTED, instance, 0);
@@ -1428,11 +1440,15 @@ CQ_EXPORT void mpi_cart_create_f08_(MPI_Fint *comm_old, MPI_Fint *ndims, MPI_Fin
 {
 	CQ_IN_APP_F(comm_old);
 	cq_thread *t = cq_enter();
+	MPI_Fint err = MPI_SUCCESS;
 	if (CQ_UNLIKELY(t == NULL)) {
-		cq_f.pmpir_cart_create_f08_(comm_old, ndims, dims, periods, reorder, comm_cart, ierr);
+		cq_f.pmpir_cart_create_f08_(comm_old, ndims, dims, periods, reorder, comm_cart, &err);
+		if (err == MPI_SUCCESS)
+			cq_comm_made_unseen(CQ_COMM(*comm_cart), CQ_COMM(*comm_cart));
+		if (ierr != NULL)
+			*ierr = err;
 		return;
 	}
-	MPI_Fint err = MPI_SUCCESS;
 	uint64_t instance = cq_comm_new_begin(t, CQ_Cart_create, CQ_COMM(*comm_old), CQ_COUNTED);
 	cq_f.pmpir_cart_create_f08_(comm_old, ndims, dims, periods, reorder, comm_cart, &err);
 	cq_comm_new_end(t, err, CQ_COMM(*comm_cart), 5, CQ_COUNTED, instance, 0);
@@ -1445,8 +1461,12 @@ CQ_EXPORT int MPI_Cart_sub(MPI_Comm comm, const int remain_dims[], MPI_Comm *new
 {
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
-	if (CQ_UNLIKELY(t == NULL))
-		return cq_next.Cart_sub(comm, remain_dims, newcomm);
+	if (CQ_UNLIKELY(t == NULL)) {
+		int err = cq_next.Cart_sub(comm, remain_dims, newcomm);
+		if (err == MPI_SUCCESS)
+			cq_comm_made_unseen(*newcomm, *newcomm);
+		return err;
+	}
 	uint64_t instance = cq_comm_new_begin(t, CQ_Cart_sub, comm, CQ_COUNTED);
 	int err = cq_next.Cart_sub(comm, remain_dims, newcomm);
 	cq_comm_new_end(t, err, *newcomm, 5, CQ_COUNTED, instance, 0);
@@ -1457,11 +1477,15 @@ CQ_EXPORT void mpi_cart_sub_(MPI_Fint *comm, MPI_Fint *remain_dims, MPI_Fint *ne
 {
 	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
+	MPI_Fint err = MPI_SUCCESS;
 	if (CQ_UNLIKELY(t == NULL)) {
-		cq_f.pmpi_cart_sub_(comm, remain_dims, newcomm, ierr);
+		cq_f.pmpi_cart_sub_(comm, remain_dims, newcomm, &err);
+		if (err == MPI_SUCCESS)
+			cq_comm_made_unseen(CQ_COMM(*newcomm), CQ_COMM(*newcomm));
+		if (ierr != NULL)
+			*ierr = err;
 		return;
 	}
-	MPI_Fint err = MPI_SUCCESS;
 	uint64_t instance = cq_comm_new_begin(t, CQ_Cart_sub, CQ_COMM(*comm), CQ_COUNTED);
 	cq_f.pmpi_cart_sub_(comm, remain_dims, newcomm, &err);
 	cq_comm_new_end(t, err, CQ_COMM(*newcomm), 5, CQ_COUNTED, instance, 0);
@@ -1472,11 +1496,15 @@ CQ_EXPORT void mpi_cart_sub_f08_(MPI_Fint *comm, MPI_Fint *remain_dims, MPI_Fint
 {
 	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
+	MPI_Fint err = MPI_SUCCESS;
 	if (CQ_UNLIKELY(t == NULL)) {
-		cq_f.pmpi_cart_sub_f08_(comm, remain_dims, newcomm, ierr);
+		cq_f.pmpi_cart_sub_f08_(comm, remain_dims, newcomm, &err);
+		if (err == MPI_SUCCESS)
+			cq_comm_made_unseen(CQ_COMM(*newcomm), CQ_COMM(*newcomm));
+		if (ierr != NULL)
+			*ierr = err;
 		return;
 	}
-	MPI_Fint err = MPI_SUCCESS;
 	uint64_t instance = cq_comm_new_begin(t, CQ_Cart_sub, CQ_COMM(*comm), CQ_COUNTED);
 	cq_f.pmpi_cart_sub_f08_(comm, remain_dims, newcomm, &err);
 	cq_comm_new_end(t, err, CQ_COMM(*newcomm), 5, CQ_COUNTED, instance, 0);
@@ -1488,11 +1516,15 @@ CQ_EXPORT void mpi_cart_sub_f08_(MPI_Fint *comm, MPI_Fint *remain_dims, MPI_Fint
 {
 	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
+	MPI_Fint err = MPI_SUCCESS;
 	if (CQ_UNLIKELY(t == NULL)) {
-		cq_f.pmpir_cart_sub_f08_(comm, remain_dims, newcomm, ierr);
+		cq_f.pmpir_cart_sub_f08_(comm, remain_dims, newcomm, &err);
+		if (err == MPI_SUCCESS)
+			cq_comm_made_unseen(CQ_COMM(*newcomm), CQ_COMM(*newcomm));
+		if (ierr != NULL)
+			*ierr = err;
 		return;
 	}
-	MPI_Fint err = MPI_SUCCESS;
 	uint64_t instance = cq_comm_new_begin(t, CQ_Cart_sub, CQ_COMM(*comm), CQ_COUNTED);
 	cq_f.pmpir_cart_sub_f08_(comm, remain_dims, newcomm, &err);
 	cq_comm_new_end(t, err, CQ_COMM(*newcomm), 5, CQ_COUNTED, instance, 0);
@@ -1625,8 +1657,12 @@ CQ_EXPORT int MPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm *newcomm)
 {
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
-	if (CQ_UNLIKELY(t == NULL))
-		return cq_next.Comm_create(comm, group, newcomm);
+	if (CQ_UNLIKELY(t == NULL)) {
+		int err = cq_next.Comm_create(comm, group, newcomm);
+		if (err == MPI_SUCCESS)
+			cq_comm_made_unseen(*newcomm, *newcomm);
+		return err;
+	}
 	uint64_t instance = cq_comm_new_begin(t, CQ_Comm_create, comm, CQ_COUNTED);
 	int err = cq_next.Comm_create(comm, group, newcomm);
 	cq_comm_new_end(t, err, *newcomm, 4, CQ_COUNTED, instance, 0);
@@ -1637,11 +1673,15 @@ CQ_EXPORT void mpi_comm_create_(MPI_Fint *comm, MPI_Fint *group, MPI_Fint *newco
 {
 	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
+	MPI_Fint err = MPI_SUCCESS;
 	if (CQ_UNLIKELY(t == NULL)) {
-		cq_f.pmpi_comm_create_(comm, group, newcomm, ierr);
+		cq_f.pmpi_comm_create_(comm, group, newcomm, &err);
+		if (err == MPI_SUCCESS)
+			cq_comm_made_unseen(CQ_COMM(*newcomm), CQ_COMM(*newcomm));
+		if (ierr != NULL)
+			*ierr = err;
 		return;
 	}
-	MPI_Fint err = MPI_SUCCESS;
 	uint64_t instance = cq_comm_new_begin(t, CQ_Comm_create, CQ_COMM(*comm), CQ_COUNTED);
 	cq_f.pmpi_comm_create_(comm, group, newcomm, &err);
 	cq_comm_new_end(t, err, CQ_COMM(*newcomm), 4, CQ_COUNTED, instance, 0);
@@ -1652,11 +1692,15 @@ CQ_EXPORT void mpi_comm_create_f08_(MPI_Fint *comm, MPI_Fint *group, MPI_Fint *n
 {
 	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
+	MPI_Fint err = MPI_SUCCESS;
 	if (CQ_UNLIKELY(t == NULL)) {
-		cq_f.pmpi_comm_create_f08_(comm, group, newcomm, ierr);
+		cq_f.pmpi_comm_create_f08_(comm, group, newcomm, &err);
+		if (err == MPI_SUCCESS)
+			cq_comm_made_unseen(CQ_COMM(*newcomm), CQ_COMM(*newcomm));
+		if (ierr != NULL)
+			*ierr = err;
 		return;
 	}
-	MPI_Fint err = MPI_SUCCESS;
 	uint64_t instance = cq_comm_new_begin(t, CQ_Comm_create, CQ_COMM(*comm), CQ_COUNTED);
 	cq_f.pmpi_comm_create_f08_(comm, group, newcomm, &err);
 	cq_comm_new_end(t, err, CQ_COMM(*newcomm), 4, CQ_COUNTED, instance, 0);
@@ -1668,11 +1712,15 @@ CQ_EXPORT void mpi_comm_create_f08_(MPI_Fint *comm, MPI_Fint *group, MPI_Fint *n
 {
 	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
+	MPI_Fint err = MPI_SUCCESS;
 	if (CQ_UNLIKELY(t == NULL)) {
-		cq_f.pmpir_comm_create_f08_(comm, group, newcomm, ierr);
+		cq_f.pmpir_comm_create_f08_(comm, group, newcomm, &err);
+		if (err == MPI_SUCCESS)
+			cq_comm_made_unseen(CQ_COMM(*newcomm), CQ_COMM(*newcomm));
+		if (ierr != NULL)
+			*ierr = err;
 		return;
 	}
-	MPI_Fint err = MPI_SUCCESS;
 	uint64_t instance = cq_comm_new_begin(t, CQ_Comm_create, CQ_COMM(*comm), CQ_COUNTED);
 	cq_f.pmpir_comm_create_f08_(comm, group, newcomm, &err);
 	cq_comm_new_end(t, err, CQ_COMM(*newcomm), 4, CQ_COUNTED, instance, 0);
@@ -1743,8 +1791,12 @@ CQ_EXPORT int MPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI
 {
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
-	if (CQ_UNLIKELY(t == NULL))
-		return cq_next.Comm_create_group(comm, group, tag, newcomm);
+	if (CQ_UNLIKELY(t == NULL)) {
+		int err = cq_next.Comm_create_group(comm, group, tag, newcomm);
+		if (err == MPI_SUCCESS)
+			cq_comm_made_unseen(*newcomm, *newcomm);
+		return err;
+	}
 	uint64_t instance = cq_comm_new_begin(t, CQ_Comm_create_group, comm, CQ_NOT_COUNTED);
 	int err = cq_next.Comm_create_group(comm, group, tag, newcomm);
 	cq_comm_new_end(t, err, *newcomm, 4, CQ_NOT_COUNTED, instance, tag);
@@ -1755,11 +1807,15 @@ CQ_EXPORT void mpi_comm_create_group_(MPI_Fint *comm, MPI_Fint *group, MPI_Fint 
 {
 	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
+	MPI_Fint err = MPI_SUCCESS;
 	if (CQ_UNLIKELY(t == NULL)) {
-		cq_f.pmpi_comm_create_group_(comm, group, tag, newcomm, ierr);
+		cq_f.pmpi_comm_create_group_(comm, group, tag, newcomm, &err);
+		if (err == MPI_SUCCESS)
+			cq_comm_made_unseen(CQ_COMM(*newcomm), CQ_COMM(*newcomm));
+		if (ierr != NULL)
+			*ierr = err;
 		return;
 	}
-	MPI_Fint err = MPI_SUCCESS;
 	uint64_t instance = cq_comm_new_begin(t, CQ_Comm_create_group, CQ_COMM(*comm), CQ_NOT_COUNTED);
 	cq_f.pmpi_comm_create_group_(comm, group, tag, newcomm, &err);
 	cq_comm_new_end(t, err, CQ_COMM(*newcomm), 4, CQ_NOT_COUNTED, instance, *tag);
@@ -1770,11 +1826,15 @@ CQ_EXPORT void mpi_comm_create_group_f08_(MPI_Fint *comm, MPI_Fint *group, MPI_F
 {
 	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
+	MPI_Fint err = MPI_SUCCESS;
 	if (CQ_UNLIKELY(t == NULL)) {
-		cq_f.pmpi_comm_create_group_f08_(comm, group, tag, newcomm, ierr);
+		cq_f.pmpi_comm_create_group_f08_(comm, group, tag, newcomm, &err);
+		if (err == MPI_SUCCESS)
+			cq_comm_made_unseen(CQ_COMM(*newcomm), CQ_COMM(*newcomm));
+		if (ierr != NULL)
+			*ierr = err;
 		return;
 	}
-	MPI_Fint err = MPI_SUCCESS;
 	uint64_t instance = cq_comm_new_begin(t, CQ_Comm_create_group, CQ_COMM(*comm), CQ_NOT_COUNTED);
 	cq_f.pmpi_comm_create_group_f08_(comm, group, tag, newcomm, &err);
 	cq_comm_new_end(t, err, CQ_COMM(*newcomm), 4, CQ_NOT_COUNTED, instance, *tag);
@@ -1786,11 +1846,15 @@ CQ_EXPORT void mpi_comm_create_group_f08_(MPI_Fint *comm, MPI_Fint *group, MPI_F
 {
 	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
+	MPI_Fint err = MPI_SUCCESS;
 	if (CQ_UNLIKELY(t == NULL)) {
-		cq_f.pmpir_comm_create_group_f08_(comm, group, tag, newcomm, ierr);
+		cq_f.pmpir_comm_create_group_f08_(comm, group, tag, newcomm, &err);
+		if (err == MPI_SUCCESS)
+			cq_comm_made_unseen(CQ_COMM(*newcomm), CQ_COMM(*newcomm));
+		if (ierr != NULL)
+			*ierr = err;
 		return;
 	}
-	MPI_Fint err = MPI_SUCCESS;
 	uint64_t instance = cq_comm_new_begin(t, CQ_Comm_create_group, CQ_COMM(*comm), CQ_NOT_COUNTED);
 	cq_f.pmpir_comm_create_group_f08_(comm, group, tag, newcomm, &err);
 	cq_comm_new_end(t, err, CQ_COMM(*newcomm), 4, CQ_NOT_COUNTED, instance, *tag);
@@ -1868,8 +1932,12 @@ CQ_EXPORT int MPI_Comm_dup(MPI_Comm comm, MPI_Comm *newcomm)
 {
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
-	if (CQ_UNLIKELY(t == NULL))
-		return cq_next.Comm_dup(comm, newcomm);
+	if (CQ_UNLIKELY(t == NULL)) {
+		int err = cq_next.Comm_dup(comm, newcomm);
+		if (err == MPI_SUCCESS)
+			cq_comm_made_unseen(*newcomm, *newcomm);
+		return err;
+	}
 	uint64_t instance = cq_comm_new_begin(t, CQ_Comm_dup, comm, CQ_COUNTED);
 	int err = cq_next.Comm_dup(comm, newcomm);
 	cq_comm_new_end(t, err, *newcomm, 2, CQ_COUNTED, instance, 0);
@@ -1880,11 +1948,15 @@ CQ_EXPORT void mpi_comm_dup_(MPI_Fint *comm, MPI_Fint *newcomm, MPI_Fint *ierr)
 {
 	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
+	MPI_Fint err = MPI_SUCCESS;
 	if (CQ_UNLIKELY(t == NULL)) {
-		cq_f.pmpi_comm_dup_(comm, newcomm, ierr);
+		cq_f.pmpi_comm_dup_(comm, newcomm, &err);
+		if (err == MPI_SUCCESS)
+			cq_comm_made_unseen(CQ_COMM(*newcomm), CQ_COMM(*newcomm));
+		if (ierr != NULL)
+			*ierr = err;
 		return;
 	}
-	MPI_Fint err = MPI_SUCCESS;
 	uint64_t instance = cq_comm_new_begin(t, CQ_Comm_dup, CQ_COMM(*comm), CQ_COUNTED);
 	cq_f.pmpi_comm_dup_(comm, newcomm, &err);
 	cq_comm_new_end(t, err, CQ_COMM(*newcomm), 2, CQ_COUNTED, instance, 0);
@@ -1895,11 +1967,15 @@ CQ_EXPORT void mpi_comm_dup_f08_(MPI_Fint *comm, MPI_Fint *newcomm, MPI_Fint *ie
 {
 	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
+	MPI_Fint err = MPI_SUCCESS;
 	if (CQ_UNLIKELY(t == NULL)) {
-		cq_f.pmpi_comm_dup_f08_(comm, newcomm, ierr);
+		cq_f.pmpi_comm_dup_f08_(comm, newcomm, &err);
+		if (err == MPI_SUCCESS)
+			cq_comm_made_unseen(CQ_COMM(*newcomm), CQ_COMM(*newcomm));
+		if (ierr != NULL)
+			*ierr = err;
 		return;
 	}
-	MPI_Fint err = MPI_SUCCESS;
 	uint64_t instance = cq_comm_new_begin(t, CQ_Comm_dup, CQ_COMM(*comm), CQ_COUNTED);
 	cq_f.pmpi_comm_dup_f08_(comm, newcomm, &err);
 	cq_comm_new_end(t, err, CQ_COMM(*newcomm), 2, CQ_COUNTED, instance, 0);
@@ -1911,11 +1987,15 @@ CQ_EXPORT void mpi_comm_dup_f08_(MPI_Fint *comm, MPI_Fint *newcomm, MPI_Fint *ie
 {
 	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
+	MPI_Fint err = MPI_SUCCESS;
 	if (CQ_UNLIKELY(t == NULL)) {
-		cq_f.pmpir_comm_dup_f08_(comm, newcomm, ierr);
+		cq_f.pmpir_comm_dup_f08_(comm, newcomm, &err);
+		if (err == MPI_SUCCESS)
+			cq_comm_made_unseen(CQ_COMM(*newcomm), CQ_COMM(*newcomm));
+		if (ierr != NULL)
+			*ierr = err;
 		return;
 	}
-	MPI_Fint err = MPI_SUCCESS;
 	uint64_t instance = cq_comm_new_begin(t, CQ_Comm_dup, CQ_COMM(*comm), CQ_COUNTED);
 	cq_f.pmpir_comm_dup_f08_(comm, newcomm, &err);
 	cq_comm_new_end(t, err, CQ_COMM(*newcomm), 2, CQ_COUNTED, instance, 0);
@@ -1928,8 +2008,12 @@ CQ_EXPORT int MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *new
 {
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
-	if (CQ_UNLIKELY(t == NULL))
-		return cq_next.Comm_dup_with_info(comm, info, newcomm);
+	if (CQ_UNLIKELY(t == NULL)) {
+		int err = cq_next.Comm_dup_with_info(comm, info, newcomm);
+		if (err == MPI_SUCCESS)
+			cq_comm_made_unseen(*newcomm, *newcomm);
+		return err;
+	}
 	uint64_t instance = cq_comm_new_begin(t, CQ_Comm_dup_with_info, comm, CQ_COUNTED);
 	int err = cq_next.Comm_dup_with_info(comm, info, newcomm);
 	cq_comm_new_end(t, err, *newcomm, 2, CQ_COUNTED, instance, 0);
@@ -1940,11 +2024,15 @@ CQ_EXPORT void mpi_comm_dup_with_info_(MPI_Fint *comm, MPI_Fint *info, MPI_Fint 
 {
 	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
+	MPI_Fint err = MPI_SUCCESS;
 	if (CQ_UNLIKELY(t == NULL)) {
-		cq_f.pmpi_comm_dup_with_info_(comm, info, newcomm, ierr);
+		cq_f.pmpi_comm_dup_with_info_(comm, info, newcomm, &err);
+		if (err == MPI_SUCCESS)
+			cq_comm_made_unseen(CQ_COMM(*newcomm), CQ_COMM(*newcomm));
+		if (ierr != NULL)
+			*ierr = err;
 		return;
 	}
-	MPI_Fint err = MPI_SUCCESS;
 	uint64_t instance = cq_comm_new_begin(t, CQ_Comm_dup_with_info, CQ_COMM(*comm), CQ_COUNTED);
 	cq_f.pmpi_comm_dup_with_info_(comm, info, newcomm, &err);
 	cq_comm_new_end(t, err, CQ_COMM(*newcomm), 2, CQ_COUNTED, instance, 0);
@@ -1955,11 +2043,15 @@ CQ_EXPORT void mpi_comm_dup_with_info_f08_(MPI_Fint *comm, MPI_Fint *info, MPI_F
 {
 	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
+	MPI_Fint err = MPI_SUCCESS;
 	if (CQ_UNLIKELY(t == NULL)) {
-		cq_f.pmpi_comm_dup_with_info_f08_(comm, info, newcomm, ierr);
+		cq_f.pmpi_comm_dup_with_info_f08_(comm, info, newcomm, &err);
+		if (err == MPI_SUCCESS)
+			cq_comm_made_unseen(CQ_COMM(*newcomm), CQ_COMM(*newcomm));
+		if (ierr != NULL)
+			*ierr = err;
 		return;
 	}
-	MPI_Fint err = MPI_SUCCESS;
 	uint64_t instance = cq_comm_new_begin(t, CQ_Comm_dup_with_info, CQ_COMM(*comm), CQ_COUNTED);
 	cq_f.pmpi_comm_dup_with_info_f08_(comm, info, newcomm, &err);
 	cq_comm_new_end(t, err, CQ_COMM(*newcomm), 2, CQ_COUNTED, instance, 0);
@@ -1971,11 +2063,15 @@ CQ_EXPORT void mpi_comm_dup_with_info_f08_(MPI_Fint *comm, MPI_Fint *info, MPI_F
 {
 	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
+	MPI_Fint err = MPI_SUCCESS;
 	if (CQ_UNLIKELY(t == NULL)) {
-		cq_f.pmpir_comm_dup_with_info_f08_(comm, info, newcomm, ierr);
+		cq_f.pmpir_comm_dup_with_info_f08_(comm, info, newcomm, &err);
+		if (err == MPI_SUCCESS)
+			cq_comm_made_unseen(CQ_COMM(*newcomm), CQ_COMM(*newcomm));
+		if (ierr != NULL)
+			*ierr = err;
 		return;
 	}
-	MPI_Fint err = MPI_SUCCESS;
 	uint64_t instance = cq_comm_new_begin(t, CQ_Comm_dup_with_info, CQ_COMM(*comm), CQ_COUNTED);
 	cq_f.pmpir_comm_dup_with_info_f08_(comm, info, newcomm, &err);
 	cq_comm_new_end(t, err, CQ_COMM(*newcomm), 2, CQ_COUNTED, instance, 0);
@@ -2105,8 +2201,12 @@ CQ_EXPORT int MPI_Comm_idup(MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *reque
 {
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
-	if (CQ_UNLIKELY(t == NULL))
-		return cq_next.Comm_idup(comm, newcomm, request);
+	if (CQ_UNLIKELY(t == NULL)) {
+		int err = cq_next.Comm_idup(comm, newcomm, request);
+		if (err == MPI_SUCCESS)
+			cq_comm_made_unseen(*newcomm, comm);
+		return err;
+	}
 	uint64_t instance = cq_comm_new_begin(t, CQ_Comm_idup, comm, CQ_COUNTED);
 	int err = cq_next.Comm_idup(comm, newcomm, request);
 	cq_comm_idup_end(t, err, *newcomm, comm, instance, *request);
@@ -2117,11 +2217,15 @@ CQ_EXPORT void mpi_comm_idup_(MPI_Fint *comm, MPI_Fint *newcomm, MPI_Fint *reque
 {
 	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
+	MPI_Fint err = MPI_SUCCESS;
 	if (CQ_UNLIKELY(t == NULL)) {
-		cq_f.pmpi_comm_idup_(comm, newcomm, request, ierr);
+		cq_f.pmpi_comm_idup_(comm, newcomm, request, &err);
+		if (err == MPI_SUCCESS)
+			cq_comm_made_unseen(CQ_COMM(*newcomm), CQ_COMM(*comm));
+		if (ierr != NULL)
+			*ierr = err;
 		return;
 	}
-	MPI_Fint err = MPI_SUCCESS;
 	uint64_t instance = cq_comm_new_begin(t, CQ_Comm_idup, CQ_COMM(*comm), CQ_COUNTED);
 	cq_f.pmpi_comm_idup_(comm, newcomm, request, &err);
 	cq_comm_idup_end(t, err, CQ_COMM(*newcomm), CQ_COMM(*comm), instance, CQ_REQUEST(*request));
@@ -2132,11 +2236,15 @@ CQ_EXPORT void mpi_comm_idup_f08_(MPI_Fint *comm, MPI_Fint *newcomm, MPI_Fint *r
 {
 	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
+	MPI_Fint err = MPI_SUCCESS;
 	if (CQ_UNLIKELY(t == NULL)) {
-		cq_f.pmpi_comm_idup_f08_(comm, newcomm, request, ierr);
+		cq_f.pmpi_comm_idup_f08_(comm, newcomm, request, &err);
+		if (err == MPI_SUCCESS)
+			cq_comm_made_unseen(CQ_COMM(*newcomm), CQ_COMM(*comm));
+		if (ierr != NULL)
+			*ierr = err;
 		return;
 	}
-	MPI_Fint err = MPI_SUCCESS;
 	uint64_t instance = cq_comm_new_begin(t, CQ_Comm_idup, CQ_COMM(*comm), CQ_COUNTED);
 	cq_f.pmpi_comm_idup_f08_(comm, newcomm, request, &err);
 	cq_comm_idup_end(t, err, CQ_COMM(*newcomm), CQ_COMM(*comm), instance, CQ_REQUEST(*request));
@@ -2148,11 +2256,15 @@ CQ_EXPORT void mpi_comm_idup_f08_(MPI_Fint *comm, MPI_Fint *newcomm, MPI_Fint *r
 {
 	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
+	MPI_Fint err = MPI_SUCCESS;
 	if (CQ_UNLIKELY(t == NULL)) {
-		cq_f.pmpir_comm_idup_f08_(comm, newcomm, request, ierr);
+		cq_f.pmpir_comm_idup_f08_(comm, newcomm, request, &err);
+		if (err == MPI_SUCCESS)
+			cq_comm_made_unseen(CQ_COMM(*newcomm), CQ_COMM(*comm));
+		if (ierr != NULL)
+			*ierr = err;
 		return;
 	}
-	MPI_Fint err = MPI_SUCCESS;
 	uint64_t instance = cq_comm_new_begin(t, CQ_Comm_idup, CQ_COMM(*comm), CQ_COUNTED);
 	cq_f.pmpir_comm_idup_f08_(comm, newcomm, request, &err);
 	cq_comm_idup_end(t, err, CQ_COMM(*newcomm), CQ_COMM(*comm), instance, CQ_REQUEST(*request));
@@ -2166,8 +2278,12 @@ CQ_EXPORT int MPI_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *ne
 {
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
-	if (CQ_UNLIKELY(t == NULL))
-		return cq_next.Comm_idup_with_info(comm, info, newcomm, request);
+	if (CQ_UNLIKELY(t == NULL)) {
+		int err = cq_next.Comm_idup_with_info(comm, info, newcomm, request);
+		if (err == MPI_SUCCESS)
+			cq_comm_made_unseen(*newcomm, comm);
+		return err;
+	}
 	uint64_t instance = cq_comm_new_begin(t, CQ_Comm_idup_with_info, comm, CQ_COUNTED);
 	int err = cq_next.Comm_idup_with_info(comm, info, newcomm, request);
 	cq_comm_idup_end(t, err, *newcomm, comm, instance, *request);
@@ -2178,11 +2294,15 @@ CQ_EXPORT void mpi_comm_idup_with_info_(MPI_Fint *comm, MPI_Fint *info, MPI_Fint
 {
 	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
+	MPI_Fint err = MPI_SUCCESS;
 	if (CQ_UNLIKELY(t == NULL)) {
-		cq_f.pmpi_comm_idup_with_info_(comm, info, newcomm, request, ierr);
+		cq_f.pmpi_comm_idup_with_info_(comm, info, newcomm, request, &err);
+		if (err == MPI_SUCCESS)
+			cq_comm_made_unseen(CQ_COMM(*newcomm), CQ_COMM(*comm));
+		if (ierr != NULL)
+			*ierr = err;
 		return;
 	}
-	MPI_Fint err = MPI_SUCCESS;
 	uint64_t instance = cq_comm_new_begin(t, CQ_Comm_idup_with_info, CQ_COMM(*comm), CQ_COUNTED);
 	cq_f.pmpi_comm_idup_with_info_(comm, info, newcomm, request, &err);
 	cq_comm_idup_end(t, err, CQ_COMM(*newcomm), CQ_COMM(*comm), instance, CQ_REQUEST(*request));
@@ -2193,11 +2313,15 @@ CQ_EXPORT void mpi_comm_idup_with_info_f08_(MPI_Fint *comm, MPI_Fint *info, MPI_
 {
 	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
+	MPI_Fint err = MPI_SUCCESS;
 	if (CQ_UNLIKELY(t == NULL)) {
-		cq_f.pmpi_comm_idup_with_info_f08_(comm, info, newcomm, request, ierr);
+		cq_f.pmpi_comm_idup_with_info_f08_(comm, info, newcomm, request, &err);
+		if (err == MPI_SUCCESS)
+			cq_comm_made_unseen(CQ_COMM(*newcomm), CQ_COMM(*comm));
+		if (ierr != NULL)
+			*ierr = err;
 		return;
 	}
-	MPI_Fint err = MPI_SUCCESS;
 	uint64_t instance = cq_comm_new_begin(t, CQ_Comm_idup_with_info, CQ_COMM(*comm), CQ_COUNTED);
 	cq_f.pmpi_comm_idup_with_info_f08_(comm, info, newcomm, request, &err);
 	cq_comm_idup_end(t, err, CQ_COMM(*newcomm), CQ_COMM(*comm), instance, CQ_REQUEST(*request));
@@ -2209,11 +2333,15 @@ CQ_EXPORT void mpi_comm_idup_with_info_f08_(MPI_Fint *comm, MPI_Fint *info, MPI_
 {
 	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
+	MPI_Fint err = MPI_SUCCESS;
 	if (CQ_UNLIKELY(t == NULL)) {
-		cq_f.pmpir_comm_idup_with_info_f08_(comm, info, newcomm, request, ierr);
+		cq_f.pmpir_comm_idup_with_info_f08_(comm, info, newcomm, request, &err);
+		if (err == MPI_SUCCESS)
+			cq_comm_made_unseen(CQ_COMM(*newcomm), CQ_COMM(*comm));
+		if (ierr != NULL)
+			*ierr = err;
 		return;
 	}
-	MPI_Fint err = MPI_SUCCESS;
 	uint64_t instance = cq_comm_new_begin(t, CQ_Comm_idup_with_info, CQ_COMM(*comm), CQ_COUNTED);
 	cq_f.pmpir_comm_idup_with_info_f08_(comm, info, newcomm, request, &err);
 	cq_comm_idup_end(t, err, CQ_COMM(*newcomm), CQ_COMM(*comm), instance, CQ_REQUEST(*request));
@@ -2403,8 +2531,12 @@ CQ_EXPORT int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *newcom
 {
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
-	if (CQ_UNLIKELY(t == NULL))
-		return cq_next.Comm_split(comm, color, key, newcomm);
+	if (CQ_UNLIKELY(t == NULL)) {
+		int err = cq_next.Comm_split(comm, color, key, newcomm);
+		if (err == MPI_SUCCESS)
+			cq_comm_made_unseen(*newcomm, *newcomm);
+		return err;
+	}
 	uint64_t instance = cq_comm_new_begin(t, CQ_Comm_split, comm, CQ_COUNTED);
 	int err = cq_next.Comm_split(comm, color, key, newcomm);
 	cq_comm_new_end(t, err, *newcomm, 3, CQ_COUNTED, instance, 0);
@@ -2415,11 +2547,15 @@ CQ_EXPORT void mpi_comm_split_(MPI_Fint *comm, MPI_Fint *color, MPI_Fint *key, M
 {
 	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
+	MPI_Fint err = MPI_SUCCESS;
 	if (CQ_UNLIKELY(t == NULL)) {
-		cq_f.pmpi_comm_split_(comm, color, key, newcomm, ierr);
+		cq_f.pmpi_comm_split_(comm, color, key, newcomm, &err);
+		if (err == MPI_SUCCESS)
+			cq_comm_made_unseen(CQ_COMM(*newcomm), CQ_COMM(*newcomm));
+		if (ierr != NULL)
+			*ierr = err;
 		return;
 	}
-	MPI_Fint err = MPI_SUCCESS;
 	uint64_t instance = cq_comm_new_begin(t, CQ_Comm_split, CQ_COMM(*comm), CQ_COUNTED);
 	cq_f.pmpi_comm_split_(comm, color, key, newcomm, &err);
 	cq_comm_new_end(t, err, CQ_COMM(*newcomm), 3, CQ_COUNTED, instance, 0);
@@ -2430,11 +2566,15 @@ CQ_EXPORT void mpi_comm_split_f08_(MPI_Fint *comm, MPI_Fint *color, MPI_Fint *ke
 {
 	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
+	MPI_Fint err = MPI_SUCCESS;
 	if (CQ_UNLIKELY(t == NULL)) {
-		cq_f.pmpi_comm_split_f08_(comm, color, key, newcomm, ierr);
+		cq_f.pmpi_comm_split_f08_(comm, color, key, newcomm, &err);
+		if (err == MPI_SUCCESS)
+			cq_comm_made_unseen(CQ_COMM(*newcomm), CQ_COMM(*newcomm));
+		if (ierr != NULL)
+			*ierr = err;
 		return;
 	}
-	MPI_Fint err = MPI_SUCCESS;
 	uint64_t instance = cq_comm_new_begin(t, CQ_Comm_split, CQ_COMM(*comm), CQ_COUNTED);
 	cq_f.pmpi_comm_split_f08_(comm, color, key, newcomm, &err);
 	cq_comm_new_end(t, err, CQ_COMM(*newcomm), 3, CQ_COUNTED, instance, 0);
@@ -2446,11 +2586,15 @@ CQ_EXPORT void mpi_comm_split_f08_(MPI_Fint *comm, MPI_Fint *color, MPI_Fint *ke
 {
 	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
+	MPI_Fint err = MPI_SUCCESS;
 	if (CQ_UNLIKELY(t == NULL)) {
-		cq_f.pmpir_comm_split_f08_(comm, color, key, newcomm, ierr);
+		cq_f.pmpir_comm_split_f08_(comm, color, key, newcomm, &err);
+		if (err == MPI_SUCCESS)
+			cq_comm_made_unseen(CQ_COMM(*newcomm), CQ_COMM(*newcomm));
+		if (ierr != NULL)
+			*ierr = err;
 		return;
 	}
-	MPI_Fint err = MPI_SUCCESS;
 	uint64_t instance = cq_comm_new_begin(t, CQ_Comm_split, CQ_COMM(*comm), CQ_COUNTED);
 	cq_f.pmpir_comm_split_f08_(comm, color, key, newcomm, &err);
 	cq_comm_new_end(t, err, CQ_COMM(*newcomm), 3, CQ_COUNTED, instance, 0);
@@ -2463,8 +2607,12 @@ CQ_EXPORT int MPI_Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_In
 {
 	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
-	if (CQ_UNLIKELY(t == NULL))
-		return cq_next.Comm_split_type(comm, split_type, key, info, newcomm);
+	if (CQ_UNLIKELY(t == NULL)) {
+		int err = cq_next.Comm_split_type(comm, split_type, key, info, newcomm);
+		if (err == MPI_SUCCESS)
+			cq_comm_made_unseen(*newcomm, *newcomm);
+		return err;
+	}
 	uint64_t instance = cq_comm_new_begin(t, CQ_Comm_split_type, comm, CQ_COUNTED);
 	int err = cq_next.Comm_split_type(comm, split_type, key, info, newcomm);
 	cq_comm_new_end(t, err, *newcomm, 3, CQ_COUNTED, instance, 0);
@@ -2475,11 +2623,15 @@ CQ_EXPORT void mpi_comm_split_type_(MPI_Fint *comm, MPI_Fint *split_type, MPI_Fi
 {
 	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
+	MPI_Fint err = MPI_SUCCESS;
 	if (CQ_UNLIKELY(t == NULL)) {
-		cq_f.pmpi_comm_split_type_(comm, split_type, key, info, newcomm, ierr);
+		cq_f.pmpi_comm_split_type_(comm, split_type, key, info, newcomm, &err);
+		if (err == MPI_SUCCESS)
+			cq_comm_made_unseen(CQ_COMM(*newcomm), CQ_COMM(*newcomm));
+		if (ierr != NULL)
+			*ierr = err;
 		return;
 	}
-	MPI_Fint err = MPI_SUCCESS;
 	uint64_t instance = cq_comm_new_begin(t, CQ_Comm_split_type, CQ_COMM(*comm), CQ_COUNTED);
 	cq_f.pmpi_comm_split_type_(comm, split_type, key, info, newcomm, &err);
 	cq_comm_new_end(t, err, CQ_COMM(*newcomm), 3, CQ_COUNTED, instance, 0);
@@ -2490,11 +2642,15 @@ CQ_EXPORT void mpi_comm_split_type_f08_(MPI_Fint *comm, MPI_Fint *split_type, MP
 {
 	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
+	MPI_Fint err = MPI_SUCCESS;
 	if (CQ_UNLIKELY(t == NULL)) {
-		cq_f.pmpi_comm_split_type_f08_(comm, split_type, key, info, newcomm, ierr);
+		cq_f.pmpi_comm_split_type_f08_(comm, split_type, key, info, newcomm, &err);
+		if (err == MPI_SUCCESS)
+			cq_comm_made_unseen(CQ_COMM(*newcomm), CQ_COMM(*newcomm));
+		if (ierr != NULL)
+			*ierr = err;
 		return;
 	}
-	MPI_Fint err = MPI_SUCCESS;
 	uint64_t instance = cq_comm_new_begin(t, CQ_Comm_split_type, CQ_COMM(*comm), CQ_COUNTED);
 	cq_f.pmpi_comm_split_type_f08_(comm, split_type, key, info, newcomm, &err);
 	cq_comm_new_end(t, err, CQ_COMM(*newcomm), 3, CQ_COUNTED, instance, 0);
@@ -2506,11 +2662,15 @@ CQ_EXPORT void mpi_comm_split_type_f08_(MPI_Fint *comm, MPI_Fint *split_type, MP
 {
 	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
+	MPI_Fint err = MPI_SUCCESS;
 	if (CQ_UNLIKELY(t == NULL)) {
-		cq_f.pmpir_comm_split_type_f08_(comm, split_type, key, info, newcomm, ierr);
+		cq_f.pmpir_comm_split_type_f08_(comm, split_type, key, info, newcomm, &err);
+		if (err == MPI_SUCCESS)
+			cq_comm_made_unseen(CQ_COMM(*newcomm), CQ_COMM(*newcomm));
+		if (ierr != NULL)
+			*ierr = err;
 		return;
 	}
-	MPI_Fint err = MPI_SUCCESS;
 	uint64_t instance = cq_comm_new_begin(t, CQ_Comm_split_type, CQ_COMM(*comm), CQ_COUNTED);
 	cq_f.pmpir_comm_split_type_f08_(comm, split_type, key, info, newcomm, &err);
 	cq_comm_new_end(t, err, CQ_COMM(*newcomm), 3, CQ_COUNTED, instance, 0);
@@ -2567,8 +2727,12 @@ CQ_EXPORT int MPI_Dist_graph_create(MPI_Comm comm_old, int n, const int sources[
 {
 	CQ_IN_APP(comm_old);
 	cq_thread *t = cq_enter();
-	if (CQ_UNLIKELY(t == NULL))
-		return cq_next.Dist_graph_create(comm_old, n, sources, degrees, destinations, weights, info, reorder, comm_dist_graph);
+	if (CQ_UNLIKELY(t == NULL)) {
+		int err = cq_next.Dist_graph_create(comm_old, n, sources, degrees, destinations, weights, info, reorder, comm_dist_graph);
+		if (err == MPI_SUCCESS)
+			cq_comm_made_unseen(*comm_dist_graph, *comm_dist_graph);
+		return err;
+	}
 	uint64_t instance = cq_comm_new_begin(t, CQ_Dist_graph_create, comm_old, CQ_COUNTED);
 	int err = cq_next.Dist_graph_create(comm_old, n, sources, degrees, destinations, weights, info, reorder, comm_dist_graph);
 	cq_comm_new_end(t, err, *comm_dist_graph, 7, CQ_COUNTED, instance, 0);
@@ -2579,11 +2743,15 @@ CQ_EXPORT void mpi_dist_graph_create_(MPI_Fint *comm_old, MPI_Fint *n, MPI_Fint 
 {
 	CQ_IN_APP_F(comm_old);
 	cq_thread *t = cq_enter();
+	MPI_Fint err = MPI_SUCCESS;
 	if (CQ_UNLIKELY(t == NULL)) {
-		cq_f.pmpi_dist_graph_create_(comm_old, n, sources, degrees, destinations, weights, info, reorder, comm_dist_graph, ierr);
+		cq_f.pmpi_dist_graph_create_(comm_old, n, sources, degrees, destinations, weights, info, reorder, comm_dist_graph, &err);
+		if (err == MPI_SUCCESS)
+			cq_comm_made_unseen(CQ_COMM(*comm_dist_graph), CQ_COMM(*comm_dist_graph));
+		if (ierr != NULL)
+			*ierr = err;
 		return;
 	}
-	MPI_Fint err = MPI_SUCCESS;
 	uint64_t instance = cq_comm_new_begin(t, CQ_Dist_graph_create, CQ_COMM(*comm_old), CQ_COUNTED);
 	cq_f.pmpi_dist_graph_create_(comm_old, n, sources, degrees, destinations, weights, info, reorder, comm_dist_graph, &err);
 	cq_comm_new_end(t, err, CQ_COMM(*comm_dist_graph), 7, CQ_COUNTED, instance, 0);
@@ -2594,11 +2762,15 @@ CQ_EXPORT void mpi_dist_graph_create_f08_(MPI_Fint *comm_old, MPI_Fint *n, MPI_F
 {
 	CQ_IN_APP_F(comm_old);
 	cq_thread *t = cq_enter();
+	MPI_Fint err = MPI_SUCCESS;
 	if (CQ_UNLIKELY(t == NULL)) {
-		cq_f.pmpi_dist_graph_create_f08_(comm_old, n, sources, degrees, destinations, weights, info, reorder, comm_dist_graph, ierr);
+		cq_f.pmpi_dist_graph_create_f08_(comm_old, n, sources, degrees, destinations, weights, info, reorder, comm_dist_graph, &err);
+		if (err == MPI_SUCCESS)
+			cq_comm_made_unseen(CQ_COMM(*comm_dist_graph), CQ_COMM(*comm_dist_graph));
+		if (ierr != NULL)
+			*ierr = err;
 		return;
 	}
-	MPI_Fint err = MPI_SUCCESS;
 	uint64_t instance = cq_comm_new_begin(t, CQ_Dist_graph_create, CQ_COMM(*comm_old), CQ_COUNTED);
 	cq_f.pmpi_dist_graph_create_f08_(comm_old, n, sources, degrees, destinations, weights, info, reorder, comm_dist_graph, &err);
 	cq_comm_new_end(t, err, CQ_COMM(*comm_dist_graph), 7, CQ_COUNTED, instance, 0);
@@ -2610,11 +2782,15 @@ CQ_EXPORT void mpi_dist_graph_create_f08_(MPI_Fint *comm_old, MPI_Fint *n, MPI_F
 {
 	CQ_IN_APP_F(comm_old);
 	cq_thread *t = cq_enter();
+	MPI_Fint err = MPI_SUCCESS;
 	if (CQ_UNLIKELY(t == NULL)) {
-		cq_f.pmpir_dist_graph_create_f08_(comm_old, n, sources, degrees, destinations, weights, info, reorder, comm_dist_graph, ierr);
+		cq_f.pmpir_dist_graph_create_f08_(comm_old, n, sources, degrees, destinations, weights, info, reorder, comm_dist_graph, &err);
+		if (err == MPI_SUCCESS)
+			cq_comm_made_unseen(CQ_COMM(*comm_dist_graph), CQ_COMM(*comm_dist_graph));
+		if (ierr != NULL)
+			*ierr = err;
 		return;
 	}
-	MPI_Fint err = MPI_SUCCESS;
 	uint64_t instance = cq_comm_new_begin(t, CQ_Dist_graph_create, CQ_COMM(*comm_old), CQ_COUNTED);
 	cq_f.pmpir_dist_graph_create_f08_(comm_old, n, sources, degrees, destinations, weights, info, reorder, comm_dist_graph, &err);
 	cq_comm_new_end(t, err, CQ_COMM(*comm_dist_graph), 7, CQ_COUNTED, instance, 0);
@@ -2627,8 +2803,12 @@ CQ_EXPORT int MPI_Dist_graph_create_adjacent(MPI_Comm comm_old, int indegree, co
 {
 	CQ_IN_APP(comm_old);
 	cq_thread *t = cq_enter();
-	if (CQ_UNLIKELY(t == NULL))
-		return cq_next.Dist_graph_create_adjacent(comm_old, indegree, sources, sourceweights, outdegree, destinations, destweights, info, reorder, comm_dist_graph);
+	if (CQ_UNLIKELY(t == NULL)) {
+		int err = cq_next.Dist_graph_create_adjacent(comm_old, indegree, sources, sourceweights, outdegree, destinations, destweights, info, reorder, comm_dist_graph);
+		if (err == MPI_SUCCESS)
+			cq_comm_made_unseen(*comm_dist_graph, *comm_dist_graph);
+		return err;
+	}
 	uint64_t instance = cq_comm_new_begin(t, CQ_Dist_graph_create_adjacent, comm_old, CQ_COUNTED);
 	int err = cq_next.Dist_graph_create_adjacent(comm_old, indegree, sources, sourceweights, outdegree, destinations, destweights, info, reorder, comm_dist_graph);
 	cq_comm_new_end(t, err, *comm_dist_graph, 7, CQ_COUNTED, instance, 0);
@@ -2639,11 +2819,15 @@ CQ_EXPORT void mpi_dist_graph_create_adjacent_(MPI_Fint *comm_old, MPI_Fint *ind
 {
 	CQ_IN_APP_F(comm_old);
 	cq_thread *t = cq_enter();
+	MPI_Fint err = MPI_SUCCESS;
 	if (CQ_UNLIKELY(t == NULL)) {
-		cq_f.pmpi_dist_graph_create_adjacent_(comm_old, indegree, sources, sourceweights, outdegree, destinations, destweights, info, reorder, comm_dist_graph, ierr);
+		cq_f.pmpi_dist_graph_create_adjacent_(comm_old, indegree, sources, sourceweights, outdegree, destinations, destweights, info, reorder, comm_dist_graph, &err);
+		if (err == MPI_SUCCESS)
+			cq_comm_made_unseen(CQ_COMM(*comm_dist_graph), CQ_COMM(*comm_dist_graph));
+		if (ierr != NULL)
+			*ierr = err;
 		return;
 	}
-	MPI_Fint err = MPI_SUCCESS;
 	uint64_t instance = cq_comm_new_begin(t, CQ_Dist_graph_create_adjacent, CQ_COMM(*comm_old), CQ_COUNTED);
 	cq_f.pmpi_dist_graph_create_adjacent_(comm_old, indegree, sources, sourceweights, outdegree, destinations, destweights, info, reorder, comm_dist_graph, &err);
 	cq_comm_new_end(t, err, CQ_COMM(*comm_dist_graph), 7, CQ_COUNTED, instance, 0);
@@ -2654,11 +2838,15 @@ CQ_EXPORT void mpi_dist_graph_create_adjacent_f08_(MPI_Fint *comm_old, MPI_Fint 
 {
 	CQ_IN_APP_F(comm_old);
 	cq_thread *t = cq_enter();
+	MPI_Fint err = MPI_SUCCESS;
 	if (CQ_UNLIKELY(t == NULL)) {
-		cq_f.pmpi_dist_graph_create_adjacent_f08_(comm_old, indegree, sources, sourceweights, outdegree, destinations, destweights, info, reorder, comm_dist_graph, ierr);
+		cq_f.pmpi_dist_graph_create_adjacent_f08_(comm_old, indegree, sources, sourceweights, outdegree, destinations, destweights, info, reorder, comm_dist_graph, &err);
+		if (err == MPI_SUCCESS)
+			cq_comm_made_unseen(CQ_COMM(*comm_dist_graph), CQ_COMM(*comm_dist_graph));
+		if (ierr != NULL)
+			*ierr = err;
 		return;
 	}
-	MPI_Fint err = MPI_SUCCESS;
 	uint64_t instance = cq_comm_new_begin(t, CQ_Dist_graph_create_adjacent, CQ_COMM(*comm_old), CQ_COUNTED);
 	cq_f.pmpi_dist_graph_create_adjacent_f08_(comm_old, indegree, sources, sourceweights, outdegree, destinations, destweights, info, reorder, comm_dist_graph, &err);
 	cq_comm_new_end(t, err, CQ_COMM(*comm_dist_graph), 7, CQ_COUNTED, instance, 0);
@@ -2670,11 +2858,15 @@ CQ_EXPORT void mpi_dist_graph_create_adjacent_f08_(MPI_Fint *comm_old, MPI_Fint 
 {
 	CQ_IN_APP_F(comm_old);
 	cq_thread *t = cq_enter();
+	MPI_Fint err = MPI_SUCCESS;
 	if (CQ_UNLIKELY(t == NULL)) {
-		cq_f.pmpir_dist_graph_create_adjacent_f08_(comm_old, indegree, sources, sourceweights, outdegree, destinations, destweights, info, reorder, comm_dist_graph, ierr);
+		cq_f.pmpir_dist_graph_create_adjacent_f08_(comm_old, indegree, sources, sourceweights, outdegree, destinations, destweights, info, reorder, comm_dist_graph, &err);
+		if (err == MPI_SUCCESS)
+			cq_comm_made_unseen(CQ_COMM(*comm_dist_graph), CQ_COMM(*comm_dist_graph));
+		if (ierr != NULL)
+			*ierr = err;
 		return;
 	}
-	MPI_Fint err = MPI_SUCCESS;
 	uint64_t instance = cq_comm_new_begin(t, CQ_Dist_graph_create_adjacent, CQ_COMM(*comm_old), CQ_COUNTED);
 	cq_f.pmpir_dist_graph_create_adjacent_f08_(comm_old, indegree, sources, sourceweights, outdegree, destinations, destweights, info, reorder, comm_dist_graph, &err);
 	cq_comm_new_end(t, err, CQ_COMM(*comm_dist_graph), 7, CQ_COUNTED, instance, 0);
@@ -5698,8 +5890,12 @@ CQ_EXPORT int MPI_Graph_create(MPI_Comm comm_old, int nnodes, const int indx[], 
 {
 	CQ_IN_APP(comm_old);
 	cq_thread *t = cq_enter();
-	if (CQ_UNLIKELY(t == NULL))
-		return cq_next.Graph_create(comm_old, nnodes, indx, edges, reorder, comm_graph);
+	if (CQ_UNLIKELY(t == NULL)) {
+		int err = cq_next.Graph_create(comm_old, nnodes, indx, edges, reorder, comm_graph);
+		if (err == MPI_SUCCESS)
+			cq_comm_made_unseen(*comm_graph, *comm_graph);
+		return err;
+	}
 	uint64_t instance = cq_comm_new_begin(t, CQ_Graph_create, comm_old, CQ_COUNTED);
 	int err = cq_next.Graph_create(comm_old, nnodes, indx, edges, reorder, comm_graph);
 	cq_comm_new_end(t, err, *comm_graph, 6, CQ_COUNTED, instance, 0);
@@ -5710,11 +5906,15 @@ CQ_EXPORT void mpi_graph_create_(MPI_Fint *comm_old, MPI_Fint *nnodes, MPI_Fint 
 {
 	CQ_IN_APP_F(comm_old);
 	cq_thread *t = cq_enter();
+	MPI_Fint err = MPI_SUCCESS;
 	if (CQ_UNLIKELY(t == NULL)) {
-		cq_f.pmpi_graph_create_(comm_old, nnodes, indx, edges, reorder, comm_graph, ierr);
+		cq_f.pmpi_graph_create_(comm_old, nnodes, indx, edges, reorder, comm_graph, &err);
+		if (err == MPI_SUCCESS)
+			cq_comm_made_unseen(CQ_COMM(*comm_graph), CQ_COMM(*comm_graph));
+		if (ierr != NULL)
+			*ierr = err;
 		return;
 	}
-	MPI_Fint err = MPI_SUCCESS;
 	uint64_t instance = cq_comm_new_begin(t, CQ_Graph_create, CQ_COMM(*comm_old), CQ_COUNTED);
 	cq_f.pmpi_graph_create_(comm_old, nnodes, indx, edges, reorder, comm_graph, &err);
 	cq_comm_new_end(t, err, CQ_COMM(*comm_graph), 6, CQ_COUNTED, instance, 0);
@@ -5725,11 +5925,15 @@ CQ_EXPORT void mpi_graph_create_f08_(MPI_Fint *comm_old, MPI_Fint *nnodes, MPI_F
 {
 	CQ_IN_APP_F(comm_old);
 	cq_thread *t = cq_enter();
+	MPI_Fint err = MPI_SUCCESS;
 	if (CQ_UNLIKELY(t == NULL)) {
-		cq_f.pmpi_graph_create_f08_(comm_old, nnodes, indx, edges, reorder, comm_graph, ierr);
+		cq_f.pmpi_graph_create_f08_(comm_old, nnodes, indx, edges, reorder, comm_graph, &err);
+		if (err == MPI_SUCCESS)
+			cq_comm_made_unseen(CQ_COMM(*comm_graph), CQ_COMM(*comm_graph));
+		if (ierr != NULL)
+			*ierr = err;
 		return;
 	}
-	MPI_Fint err = MPI_SUCCESS;
 	uint64_t instance = cq_comm_new_begin(t, CQ_Graph_create, CQ_COMM(*comm_old), CQ_COUNTED);
 	cq_f.pmpi_graph_create_f08_(comm_old, nnodes, indx, edges, reorder, comm_graph, &err);
 	cq_comm_new_end(t, err, CQ_COMM(*comm_graph), 6, CQ_COUNTED, instance, 0);
@@ -5741,11 +5945,15 @@ CQ_EXPORT void mpi_graph_create_f08_(MPI_Fint *comm_old, MPI_Fint *nnodes, MPI_F
 {
 	CQ_IN_APP_F(comm_old);
 	cq_thread *t = cq_enter();
+	MPI_Fint err = MPI_SUCCESS;
 	if (CQ_UNLIKELY(t == NULL)) {
-		cq_f.pmpir_graph_create_f08_(comm_old, nnodes, indx, edges, reorder, comm_graph, ierr);
+		cq_f.pmpir_graph_create_f08_(comm_old, nnodes, indx, edges, reorder, comm_graph, &err);
+		if (err == MPI_SUCCESS)
+			cq_comm_made_unseen(CQ_COMM(*comm_graph), CQ_COMM(*comm_graph));
+		if (ierr != NULL)
+			*ierr = err;
 		return;
 	}
-	MPI_Fint err = MPI_SUCCESS;
 	uint64_t instance = cq_comm_new_begin(t, CQ_Graph_create, CQ_COMM(*comm_old), CQ_COUNTED);
 	cq_f.pmpir_graph_create_f08_(comm_old, nnodes, indx, edges, reorder, comm_graph, &err);
 	cq_comm_new_end(t, err, CQ_COMM(*comm_graph), 6, CQ_COUNTED, instance, 0);
@@ -6929,8 +7137,12 @@ CQ_EXPORT int MPI_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Co
 	CQ_IN_APP(local_comm);
 	CQ_IN_APP(peer_comm);
 	cq_thread *t = cq_enter();
-	if (CQ_UNLIKELY(t == NULL))
-		return cq_next.Intercomm_create(local_comm, local_leader, peer_comm, remote_leader, tag, newintercomm);
+	if (CQ_UNLIKELY(t == NULL)) {
+		int err = cq_next.Intercomm_create(local_comm, local_leader, peer_comm, remote_leader, tag, newintercomm);
+		if (err == MPI_SUCCESS)
+			cq_comm_made_unseen(*newintercomm, *newintercomm);
+		return err;
+	}
 	uint64_t instance = cq_comm_new_begin(t, CQ_Intercomm_create, local_comm, CQ_NOT_COUNTED);
 	int err = cq_next.Intercomm_create(local_comm, local_leader, peer_comm, remote_leader, tag, newintercomm);
 	cq_comm_new_end(t, err, *newintercomm, 8, CQ_NOT_COUNTED, instance, tag);
@@ -6942,11 +7154,15 @@ CQ_EXPORT void mpi_intercomm_create_(MPI_Fint *local_comm, MPI_Fint *local_leade
 	CQ_IN_APP_F(local_comm);
 	CQ_IN_APP_F(peer_comm);
 	cq_thread *t = cq_enter();
+	MPI_Fint err = MPI_SUCCESS;
 	if (CQ_UNLIKELY(t == NULL)) {
-		cq_f.pmpi_intercomm_create_(local_comm, local_leader, peer_comm, remote_leader, tag, newintercomm, ierr);
+		cq_f.pmpi_intercomm_create_(local_comm, local_leader, peer_comm, remote_leader, tag, newintercomm, &err);
+		if (err == MPI_SUCCESS)
+			cq_comm_made_unseen(CQ_COMM(*newintercomm), CQ_COMM(*newintercomm));
+		if (ierr != NULL)
+			*ierr = err;
 		return;
 	}
-	MPI_Fint err = MPI_SUCCESS;
 	uint64_t instance = cq_comm_new_begin(t, CQ_Intercomm_create, CQ_COMM(*local_comm), CQ_NOT_COUNTED);
 	cq_f.pmpi_intercomm_create_(local_comm, local_leader, peer_comm, remote_leader, tag, newintercomm, &err);
 	cq_comm_new_end(t, err, CQ_COMM(*newintercomm), 8, CQ_NOT_COUNTED, instance, *tag);
@@ -6958,11 +7174,15 @@ CQ_EXPORT void mpi_intercomm_create_f08_(MPI_Fint *local_comm, MPI_Fint *local_l
 	CQ_IN_APP_F(local_comm);
 	CQ_IN_APP_F(peer_comm);
 	cq_thread *t = cq_enter();
+	MPI_Fint err = MPI_SUCCESS;
 	if (CQ_UNLIKELY(t == NULL)) {
-		cq_f.pmpi_intercomm_create_f08_(local_comm, local_leader, peer_comm, remote_leader, tag, newintercomm, ierr);
+		cq_f.pmpi_intercomm_create_f08_(local_comm, local_leader, peer_comm, remote_leader, tag, newintercomm, &err);
+		if (err == MPI_SUCCESS)
+			cq_comm_made_unseen(CQ_COMM(*newintercomm), CQ_COMM(*newintercomm));
+		if (ierr != NULL)
+			*ierr = err;
 		return;
 	}
-	MPI_Fint err = MPI_SUCCESS;
 	uint64_t instance = cq_comm_new_begin(t, CQ_Intercomm_create, CQ_COMM(*local_comm), CQ_NOT_COUNTED);
 	cq_f.pmpi_intercomm_create_f08_(local_comm, local_leader, peer_comm, remote_leader, tag, newintercomm, &err);
 	cq_comm_new_end(t, err, CQ_COMM(*newintercomm), 8, CQ_NOT_COUNTED, instance, *tag);
@@ -6975,11 +7195,15 @@ CQ_EXPORT void mpi_intercomm_create_f08_(MPI_Fint *local_comm, MPI_Fint *local_l
 	CQ_IN_APP_F(local_comm);
 	CQ_IN_APP_F(peer_comm);
 	cq_thread *t = cq_enter();
+	MPI_Fint err = MPI_SUCCESS;
 	if (CQ_UNLIKELY(t == NULL)) {
-		cq_f.pmpir_intercomm_create_f08_(local_comm, local_leader, peer_comm, remote_leader, tag, newintercomm, ierr);
+		cq_f.pmpir_intercomm_create_f08_(local_comm, local_leader, peer_comm, remote_leader, tag, newintercomm, &err);
+		if (err == MPI_SUCCESS)
+			cq_comm_made_unseen(CQ_COMM(*newintercomm), CQ_COMM(*newintercomm));
+		if (ierr != NULL)
+			*ierr = err;
 		return;
 	}
-	MPI_Fint err = MPI_SUCCESS;
 	uint64_t instance = cq_comm_new_begin(t, CQ_Intercomm_create, CQ_COMM(*local_comm), CQ_NOT_COUNTED);
 	cq_f.pmpir_intercomm_create_f08_(local_comm, local_leader, peer_comm, remote_leader, tag, newintercomm, &err);
 	cq_comm_new_end(t, err, CQ_COMM(*newintercomm), 8, CQ_NOT_COUNTED, instance, *tag);
@@ -7050,8 +7274,12 @@ CQ_EXPORT int MPI_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm *newint
 {
 	CQ_IN_APP(intercomm);
 	cq_thread *t = cq_enter();
-	if (CQ_UNLIKELY(t == NULL))
-		return cq_next.Intercomm_merge(intercomm, high, newintracomm);
+	if (CQ_UNLIKELY(t == NULL)) {
+		int err = cq_next.Intercomm_merge(intercomm, high, newintracomm);
+		if (err == MPI_SUCCESS)
+			cq_comm_made_unseen(*newintracomm, *newintracomm);
+		return err;
+	}
 	uint64_t instance = cq_comm_new_begin(t, CQ_Intercomm_merge, intercomm, CQ_COUNTED);
 	int err = cq_next.Intercomm_merge(intercomm, high, newintracomm);
 	cq_comm_new_end(t, err, *newintracomm, 9, CQ_COUNTED, instance, 0);
@@ -7062,11 +7290,15 @@ CQ_EXPORT void mpi_intercomm_merge_(MPI_Fint *intercomm, MPI_Fint *high, MPI_Fin
 {
 	CQ_IN_APP_F(intercomm);
 	cq_thread *t = cq_enter();
+	MPI_Fint err = MPI_SUCCESS;
 	if (CQ_UNLIKELY(t == NULL)) {
-		cq_f.pmpi_intercomm_merge_(intercomm, high, newintracomm, ierr);
+		cq_f.pmpi_intercomm_merge_(intercomm, high, newintracomm, &err);
+		if (err == MPI_SUCCESS)
+			cq_comm_made_unseen(CQ_COMM(*newintracomm), CQ_COMM(*newintracomm));
+		if (ierr != NULL)
+			*ierr = err;
 		return;
 	}
-	MPI_Fint err = MPI_SUCCESS;
 	uint64_t instance = cq_comm_new_begin(t, CQ_Intercomm_merge, CQ_COMM(*intercomm), CQ_COUNTED);
 	cq_f.pmpi_intercomm_merge_(intercomm, high, newintracomm, &err);
 	cq_comm_new_end(t, err, CQ_COMM(*newintracomm), 9, CQ_COUNTED, instance, 0);
@@ -7077,11 +7309,15 @@ CQ_EXPORT void mpi_intercomm_merge_f08_(MPI_Fint *intercomm, MPI_Fint *high, MPI
 {
 	CQ_IN_APP_F(intercomm);
 	cq_thread *t = cq_enter();
+	MPI_Fint err = MPI_SUCCESS;
 	if (CQ_UNLIKELY(t == NULL)) {
-		cq_f.pmpi_intercomm_merge_f08_(intercomm, high, newintracomm, ierr);
+		cq_f.pmpi_intercomm_merge_f08_(intercomm, high, newintracomm, &err);
+		if (err == MPI_SUCCESS)
+			cq_comm_made_unseen(CQ_COMM(*newintracomm), CQ_COMM(*newintracomm));
+		if (ierr != NULL)
+			*ierr = err;
 		return;
 	}
-	MPI_Fint err = MPI_SUCCESS;
 	uint64_t instance = cq_comm_new_begin(t, CQ_Intercomm_merge, CQ_COMM(*intercomm), CQ_COUNTED);
 	cq_f.pmpi_intercomm_merge_f08_(intercomm, high, newintracomm, &err);
 	cq_comm_new_end(t, err, CQ_COMM(*newintracomm), 9, CQ_COUNTED, instance, 0);
@@ -7093,11 +7329,15 @@ CQ_EXPORT void mpi_intercomm_merge_f08_(MPI_Fint *intercomm, MPI_Fint *high, MPI
 {
 	CQ_IN_APP_F(intercomm);
 	cq_thread *t = cq_enter();
+	MPI_Fint err = MPI_SUCCESS;
 	if (CQ_UNLIKELY(t == NULL)) {
-		cq_f.pmpir_intercomm_merge_f08_(intercomm, high, newintracomm, ierr);
+		cq_f.pmpir_intercomm_merge_f08_(intercomm, high, newintracomm, &err);
+		if (err == MPI_SUCCESS)
+			cq_comm_made_unseen(CQ_COMM(*newintracomm), CQ_COMM(*newintracomm));
+		if (ierr != NULL)
+			*ierr = err;
 		return;
 	}
-	MPI_Fint err = MPI_SUCCESS;
 	uint64_t instance = cq_comm_new_begin(t, CQ_Intercomm_merge, CQ_COMM(*intercomm), CQ_COUNTED);
 	cq_f.pmpir_intercomm_merge_f08_(intercomm, high, newintracomm, &err);
 	cq_comm_new_end(t, err, CQ_COMM(*newintracomm), 9, CQ_COUNTED, instance, 0);

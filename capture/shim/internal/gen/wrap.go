@@ -70,14 +70,39 @@ var recorders = map[string]recorder{
 	"test": {before: "uint64_t key = cq_test_begin(t, CQ_KEY({*request})), compute = cq_compute_time(t);",
 		after:  "cq_test_end(t, {ID}, err, {F}, compute, {*flag}, key, {*request} == MPI_REQUEST_NULL, st);",
 		status: "status", unseen: oneRequest, unseenAfter: oneRequestAfter},
-	"waitany": {before: "const uint64_t *keys = cq_request_keys(t, {array_of_requests[]:count});\n\tcq_waitany_begin(t, {ID});", after: "cq_waitany_end(t, err, {*indx}, {array_of_requests[]:count}, keys, st);", status: "status", unseen: requestsOf("count"), unseenAfter: requestsAfter("count")},
-	"testany": {before: "const uint64_t *keys = cq_request_keys(t, {array_of_requests[]:count});\n\tuint64_t compute = cq_compute_time(t);", after: "cq_any_end(t, {ID}, err, compute, {*flag}, {*indx}, {array_of_requests[]:count}, keys, st);", status: "status", unseen: requestsOf("count"), unseenAfter: requestsAfter("count")},
+	"waitany": {
+		before: "const uint64_t *keys = cq_request_keys(t, {array_of_requests[]:count});\n\t" +
+			"cq_waitany_begin(t, {ID});",
+		after:  "cq_waitany_end(t, err, {*indx}, {array_of_requests[]:count}, keys, st);",
+		status: "status",
+		unseen: requestsOf("count"), unseenAfter: requestsAfter("count")},
+	"testany": {
+		before: "const uint64_t *keys = cq_request_keys(t, {array_of_requests[]:count});\n\t" +
+			"uint64_t compute = cq_compute_time(t);",
+		after:  "cq_any_end(t, {ID}, err, compute, {*flag}, {*indx}, {array_of_requests[]:count}, keys, st);",
+		status: "status",
+		unseen: requestsOf("count"), unseenAfter: requestsAfter("count")},
 	"waitall": {before: "cq_waitall_begin(t, {ID}, {array_of_requests[]:count});",
 		after: "cq_waitall_end(t, err, {array_of_requests[]:count}, st);", statuses: "array_of_statuses",
 		statusesN: "count", unseen: requestsOf("count"), unseenAfter: requestsAfter("count")},
-	"testall":  {before: "const uint64_t *keys = cq_request_keys(t, {array_of_requests[]:count});\n\tuint64_t compute = cq_compute_time(t);", after: "cq_testall_end(t, {ID}, err, compute, {*flag}, {array_of_requests[]:count}, keys, st);", statuses: "array_of_statuses", statusesN: "count", unseen: requestsOf("count"), unseenAfter: requestsAfter("count")},
-	"waitsome": {before: "const uint64_t *keys = cq_request_keys(t, {array_of_requests[]:incount});\n\tcq_waitany_begin(t, {ID});", after: "cq_waitsome_end(t, err, {*outcount}, array_of_indices, {F} * cq.f_base, keys, st);", statuses: "array_of_statuses", statusesN: "incount", unseen: requestsOf("incount"), unseenAfter: requestsAfter("incount")},
-	"testsome": {before: "const uint64_t *keys = cq_request_keys(t, {array_of_requests[]:incount});\n\tuint64_t compute = cq_compute_time(t);", after: "cq_testsome_end(t, {ID}, err, compute, {*outcount}, array_of_indices, {F} * cq.f_base, keys, st);", statuses: "array_of_statuses", statusesN: "incount", unseen: requestsOf("incount"), unseenAfter: requestsAfter("incount")},
+	"testall": {
+		before: "const uint64_t *keys = cq_request_keys(t, {array_of_requests[]:count});\n\t" +
+			"uint64_t compute = cq_compute_time(t);",
+		after:    "cq_testall_end(t, {ID}, err, compute, {*flag}, {array_of_requests[]:count}, keys, st);",
+		statuses: "array_of_statuses", statusesN: "count",
+		unseen: requestsOf("count"), unseenAfter: requestsAfter("count")},
+	"waitsome": {
+		before: "const uint64_t *keys = cq_request_keys(t, {array_of_requests[]:incount});\n\t" +
+			"cq_waitany_begin(t, {ID});",
+		after:    "cq_waitsome_end(t, err, {*outcount}, array_of_indices, {F} * cq.f_base, keys, st);",
+		statuses: "array_of_statuses", statusesN: "incount",
+		unseen: requestsOf("incount"), unseenAfter: requestsAfter("incount")},
+	"testsome": {
+		before: "const uint64_t *keys = cq_request_keys(t, {array_of_requests[]:incount});\n\t" +
+			"uint64_t compute = cq_compute_time(t);",
+		after:    "cq_testsome_end(t, {ID}, err, compute, {*outcount}, array_of_indices, {F} * cq.f_base, keys, st);",
+		statuses: "array_of_statuses", statusesN: "incount",
+		unseen: requestsOf("incount"), unseenAfter: requestsAfter("incount")},
 
 	"request_get_status": {before: "uint64_t compute = cq_compute_time(t);",
 		after: "cq_get_status_end(t, {ID}, err, compute, {*flag}, {request}, st);", status: "status"},
@@ -90,7 +115,8 @@ var recorders = map[string]recorder{
 		after: "cq_start_end(t, err, array_of_requests, {count}, {F});"},
 
 	"comm_idup": {before: "uint64_t instance = cq_comm_new_begin(t, {ID}, {comm}, CQ_COUNTED);",
-		after: "cq_comm_idup_end(t, err, {*newcomm}, {comm}, instance, {*request});"},
+		after:       "cq_comm_idup_end(t, err, {*newcomm}, {comm}, instance, {*request});",
+		unseenAfter: "if (err == MPI_SUCCESS)\n\t\t\tcq_comm_made_unseen({*newcomm}, {comm});"},
 	"comm_free": {before: "cq_comm_free_begin(t, {ID}, {*comm});", after: "cq_comm_free_end(t, err);",
 		unseen: "if (cq.state == CQ_ON)\n\t\t\tcq_comm_drop(CQ_KEY({*comm}));"},
 	"type_free": {before: "cq_type_drop(CQ_KEY({*datatype}));", after: "cq_leave(t);",
@@ -146,8 +172,9 @@ func constructor(c call) (recorder, error) {
 		counted, key = "CQ_NOT_COUNTED", "{"+k.key+"}"
 	}
 	return recorder{
-		before: fmt.Sprintf("uint64_t instance = cq_comm_new_begin(t, {ID}, {%s}, %s);", k.parent, counted),
-		after:  fmt.Sprintf("cq_comm_new_end(t, err, {*%s}, %d, %s, instance, %s);", k.made, k.kind, counted, key),
+		before:      fmt.Sprintf("uint64_t instance = cq_comm_new_begin(t, {ID}, {%s}, %s);", k.parent, counted),
+		after:       fmt.Sprintf("cq_comm_new_end(t, err, {*%s}, %d, %s, instance, %s);", k.made, k.kind, counted, key),
+		unseenAfter: fmt.Sprintf("if (err == MPI_SUCCESS)\n\t\t\tcq_comm_made_unseen({*%[1]s}, {*%[1]s});", k.made),
 	}, nil
 }
 
