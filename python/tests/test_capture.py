@@ -69,6 +69,26 @@ def test_what_goes_wrong(mpi: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
+def test_records_are_kept_if_no_run_is_written(mpi: dict[str, Any], tmp_path: Path) -> None:
+    spool = tmp_path / "spool"
+    spool.mkdir()
+    with pytest.raises(commq.UsageError, match="the records are kept") as failed:
+        commq.capture(PROGRAM, name="lost.3", ranks=3, spool=spool, gather="false", **mpi)
+    kept = next(word for word in str(failed.value).split() if word.startswith(str(spool)))
+    assert len(list(Path(kept).glob("*.cqs"))) == 3
+
+
+@pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
+def test_records_are_kept_on_demand(mpi: dict[str, Any], tmp_path: Path) -> None:
+    spool = tmp_path / "spool"
+    spool.mkdir()
+    commq.capture(PROGRAM, name="removed.3", ranks=3, spool=spool, **mpi)
+    assert not list(spool.iterdir())
+    commq.capture(PROGRAM, name="kept.3", ranks=3, spool=spool, keep_spool=True, **mpi)
+    assert len(list(spool.glob("*/*/*.cqs"))) == 3
+
+
+@pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
 def test_a_job_is_watched(mpi: dict[str, Any], tmp_path: Path) -> None:
     go, spool = tmp_path / "go", tmp_path / "spool"
     spool.mkdir()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import glob
 import os
 import subprocess
@@ -76,13 +77,16 @@ def capturing(
     number of ranks), ``ranks`` how many. ``replace`` overwrites a run of that name. ``env`` is the environment, if not
     this process's. Other options are those of ``commq capture``, with underscores:
     ``launcher="mpirun --oversubscribe"``, ``record="messages"``, ``mpi="openmpi"``. What the program prints is printed.
+    The records are removed when the run is written, unless ``keep_spool=True`` keeps them; if it cannot be written they
+    are kept, and the error says where.
 
     Errors: UsageError if it could not be recorded, ProgramFailed if it ended with an error; its run is then in that
     exception.
     """
     stored = store if isinstance(store, Store) else open_store(store)
     before = _contents(stored)
-    with tempfile.TemporaryDirectory(prefix="commq-", dir=options.pop("spool", None)) as spool:
+    spool = tempfile.mkdtemp(prefix="commq-", dir=options.pop("spool", None))
+    try:
         flags = _command.arguments({**options, "name": name, "ranks": ranks, "replace": replace, "spool": spool})
         process = subprocess.Popen(
             [_command.command(), "capture", "--quiet", "--store", stored.path, *flags, "--", *program],
@@ -107,6 +111,17 @@ def capturing(
             for pipe in pipes:
                 pipe.join()
         job._run = _written(stored, name, before, status, "".join(said))
+    finally:
+        _remove_empty(spool)
+
+
+def _remove_empty(folder: str) -> None:
+    """Removes a folder that the command has emptied; records that it kept stay."""
+    try:
+        os.rmdir(folder)
+    except OSError as error:
+        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT):
+            raise
 
 
 def _contents(store: Store) -> dict[str, str]:
