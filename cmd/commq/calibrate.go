@@ -211,11 +211,14 @@ func (o *calibrateOptions) report(a *app, run queries.Run, found *calibrate.Cali
 			return err
 		}
 	}
-	if o.format == "json" {
+	if o.format == "json" && o.machine != standardOutput {
 		return printJSON(a.stdout, calibrationJSON(run.Name, found))
 	}
 	for _, w := range found.Warnings {
 		a.note("%s", w)
+	}
+	if o.machine == standardOutput {
+		return nil
 	}
 	if err := printCalibration(a, run.Name, o.through, found); err != nil {
 		return err

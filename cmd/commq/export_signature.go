@@ -84,7 +84,7 @@ func runExportSignature(ctx context.Context, a *app, o *exportSignatureOptions, 
 		}
 	}
 	switch {
-	case !print:
+	case !print || o.output == standardOutput:
 		return nil
 	case o.format == "json":
 		return s.Write(a.stdout)

@@ -58,6 +58,9 @@ func runFitRuns(ctx context.Context, a *app, o *fitOptions) error {
 	if err := writeModels(a, o.output, m); err != nil {
 		return err
 	}
+	if o.output == standardOutput {
+		return nil
+	}
 	p := describeModel(m)
 	if o.format == "json" {
 		return printJSON(a.stdout, p)
