@@ -238,10 +238,7 @@ func (o *diffOptions) print(a *app, d *compare.Comparison) error {
 
 // write writes to the file of the flags, or to the screen.
 func (o *diffOptions) write(a *app, write func(io.Writer) error) error {
-	if o.output != "" {
-		return a.writeFile(o.output, write)
-	}
-	return write(a.screen(o.format))
+	return a.writeAnswer(o.output, o.format, write)
 }
 
 // changeRows returns all measures as a table.

@@ -68,8 +68,5 @@ func runExportBenchfmt(ctx context.Context, a *app, o *exportBenchfmtOptions) er
 		a.note("export benchfmt: left out: %s", strings.Join(left, ", "))
 	}
 	write := func(w io.Writer) error { return compare.WriteBenchfmt(w, o.benchmark, measured, samples) }
-	if o.output != "" {
-		return a.writeFile(o.output, write)
-	}
-	return write(a.screen("benchfmt"))
+	return a.writeAnswer(o.output, "benchfmt", write)
 }

@@ -68,8 +68,5 @@ func runExportExtrap(ctx context.Context, a *app, o *exportExtrapOptions) error 
 		a.note("%s", few)
 	}
 	write := func(w io.Writer) error { return extrap.Write(w, all) }
-	if o.output != "" {
-		return a.writeFile(o.output, write)
-	}
-	return write(a.screen("extrap"))
+	return a.writeAnswer(o.output, "extrap", write)
 }

@@ -107,7 +107,7 @@ func TestHostileNamesOnTheCommandLine(t *testing.T) {
 func TestHostileNameInSQL(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), hostileName)
 	copyRun(t, "ep.W.4", dir)
-	args := []string{"query", "density", "--run", dir, "--format", "csv"}
+	args := []string{"query", "density", "--run", dir}
 	status, sql, errs := commandLine("", append(args, "--sql")...)
 	if status != 0 {
 		t.Fatal(errs)
@@ -116,7 +116,7 @@ func TestHostileNameInSQL(t *testing.T) {
 		!strings.HasSuffix(first, "{{where}}") {
 		t.Errorf("the comment is %q: the name goes beyond its line", first)
 	}
-	_, want, _ := commandLine("", args...)
+	_, want, _ := commandLine("", append(args, "--format", "csv")...)
 	if got := shell(t, sql); got != want || strings.Count(got, "\n") < 4 {
 		t.Errorf("by itself:\n%s\nwant:\n%s", got, want)
 	}

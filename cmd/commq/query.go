@@ -174,7 +174,7 @@ work in the same way; docs/method/own-queries.md tells how to write one.`,
 	c.Flags().BoolVar(&list, "list", false, "list the queries")
 	c.Flags().StringVar(&format, "format", "table", "`FORMAT` of the list: "+strings.Join(output.Formats(), ", "))
 	complete(c, "format", output.Formats()...)
-	c.RunE = func(_ *cobra.Command, args []string) error {
+	c.RunE = func(c *cobra.Command, args []string) error {
 		l, err := a.queryLibrary()
 		switch {
 		case err != nil:
@@ -183,6 +183,9 @@ work in the same way; docs/method/own-queries.md tells how to write one.`,
 			_, err := l.find(args[0])
 			return err
 		case list:
+			if err := refuseUnknown(c, a.args); err != nil {
+				return err
+			}
 			return runQueryList(a, l, format)
 		}
 		return errors.New("no query named; commq query --list names them")
@@ -199,6 +202,21 @@ work in the same way; docs/method/own-queries.md tells how to write one.`,
 		hideSwitches(c.Flags(), ask.Flags())
 	}
 	return c
+}
+
+// refuseUnknown parses a command line again, without the flags that the command hides, and returns an error about the
+// first one that it does not have.
+func refuseUnknown(c *cobra.Command, args []string) error {
+	known := pflag.NewFlagSet(c.Name(), pflag.ContinueOnError)
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			known.AddFlag(f)
+		}
+	})
+	if err := known.Parse(args); err != nil {
+		return flagMistake(c, err)
+	}
+	return nil
 }
 
 // hideSwitches adds to, hidden, the flags of from that take no value. Without them cobra would take the name of the
@@ -373,6 +391,9 @@ func runAsk(ctx context.Context, a *app, c *cobra.Command, q *queries.Query, o *
 		return err
 	}
 	if err := o.checkPlot(); err != nil {
+		return err
+	}
+	if err := o.checkSQL(c); err != nil {
 		return err
 	}
 	runs, err := askedRuns(ctx, a, o.trino, o.runs)
@@ -552,8 +573,23 @@ func (s *answers) close() error {
 	return db.Close()
 }
 
-// printSQL prints the views that the SQL needs, then the SQL that would run.
+// checkSQL refuses flags about rows with --sql, which asks nothing.
+func (o *askOptions) checkSQL(c *cobra.Command) error {
+	for _, name := range []string{"plot", "format"} {
+		if f := c.Flags().Lookup(name); o.sql && f != nil && f.Changed {
+			return fmt.Errorf("--%s %s: --sql prints SQL, not rows; leave out one of them", name, f.Value)
+		}
+	}
+	return nil
+}
+
+// printSQL prints the SQL that would run, or writes it to the file of --output.
 func printSQL(ctx context.Context, a *app, q *queries.Query, o *askOptions, runs []queries.Run) error {
+	return a.writeAnswer(o.output, "sql", func(w io.Writer) error { return writeSQL(ctx, w, q, o, runs) })
+}
+
+// writeSQL writes the views that the SQL needs, then the SQL that would run.
+func writeSQL(ctx context.Context, w io.Writer, q *queries.Query, o *askOptions, runs []queries.Run) error {
 	for _, batch := range batches(q, runs) {
 		db, err := queries.Open(ctx, batch, o.engine())
 		if err != nil {
@@ -568,8 +604,7 @@ func printSQL(ctx context.Context, a *app, q *queries.Query, o *askOptions, runs
 		for i, run := range batch {
 			names[i] = printable.Line(run.Name) // a line break would end the comment
 		}
-		if _, err := fmt.Fprintf(a.screen("sql"), "-- %s of run %s\n%s;\n", q.Name, strings.Join(names, ", "),
-			whole); err != nil {
+		if _, err := fmt.Fprintf(w, "-- %s of run %s\n%s;\n", q.Name, strings.Join(names, ", "), whole); err != nil {
 			return err
 		}
 	}

@@ -182,12 +182,12 @@ func TestQueryWrongUse(t *testing.T) {
 func TestQuerySQLRunsByItself(t *testing.T) {
 	store := smallStore(t)
 	args := []string{"--store", store, "query", "density", "--run", "ring.3", "--collectives", "tree", "--where",
-		"tag = 9", "--format", "csv"}
+		"tag = 9"}
 	status, sql, errs := commandLine("", append(args, "--sql")...)
 	if status != 0 || !strings.Contains(sql, "CREATE VIEW") || !strings.Contains(sql, "'tree'") {
 		t.Fatalf("status %d, %s\n%s", status, errs, sql)
 	}
-	_, want, _ := commandLine("", args...)
+	_, want, _ := commandLine("", append(args, "--format", "csv")...)
 	if got := shell(t, sql); got != want || strings.Count(got, "\n") < 4 {
 		t.Errorf("by itself:\n%s\nwant:\n%s", got, want)
 	}

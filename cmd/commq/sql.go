@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/commq/commq/queries"
 	"github.com/commq/commq/schema"
@@ -39,7 +41,7 @@ commq: duckdb -init commq.sql -c "FROM density('bt.C.64')". docs/method/duckdb-s
 		},
 		RunE: func(c *cobra.Command, args []string) error {
 			if init {
-				return printMacros(a)
+				return printMacros(a, c, o.output)
 			}
 			last := len(args) - 1
 			o.runs = append(o.runs, args[:last]...)
@@ -58,8 +60,19 @@ commq: duckdb -init commq.sql -c "FROM density('bt.C.64')". docs/method/duckdb-s
 	return c
 }
 
-// printMacros prints commq.sql, including the user's own queries.
-func printMacros(a *app) error {
+// initFlags are the flags of commq sql that go with --init.
+var initFlags = []string{"init", "output", "replace", "store", "quiet"}
+
+// printMacros prints commq.sql, including the user's own queries, or writes it to a file.
+func printMacros(a *app, c *cobra.Command, file string) (err error) {
+	c.Flags().Visit(func(f *pflag.Flag) {
+		if err == nil && !slices.Contains(initFlags, f.Name) {
+			err = fmt.Errorf("sql: --%s: --init prints the same for all runs and asks none; leave out one of them", f.Name)
+		}
+	})
+	if err != nil {
+		return err
+	}
 	l, err := a.queryLibrary()
 	if err != nil {
 		return err
@@ -69,8 +82,10 @@ func printMacros(a *app) error {
 	if err != nil {
 		return err
 	}
-	_, err = io.WriteString(a.stdout, text)
-	return err
+	return a.writeAnswer(file, "sql", func(w io.Writer) error {
+		_, err := io.WriteString(w, text)
+		return err
+	})
 }
 
 // sqlBytes is the maximum amount of SQL read from standard input.

@@ -114,6 +114,14 @@ func (a *app) writeFile(name string, write func(io.Writer) error) error {
 	return writeFile(name, write)
 }
 
+// writeAnswer writes an answer in a format to a file, or to the screen if file is "".
+func (a *app) writeAnswer(file, format string, write func(io.Writer) error) error {
+	if file != "" {
+		return a.writeFile(file, write)
+	}
+	return write(a.screen(format))
+}
+
 // writeFile writes a temporary file in the same folder and renames it when it is complete and durable, so that readers
 // never see half a file. A file that it replaces keeps its mode, and the symbolic links to it.
 func writeFile(name string, write func(io.Writer) error) (err error) {
