@@ -112,6 +112,9 @@ of hours. No run is written. docs/method/replay-run.md describes how every call 
 			if err := oneOf("format", o.format, "text", "json"); err != nil {
 				return err
 			}
+			if err := o.check(); err != nil {
+				return err
+			}
 			if err := o.checkPhases(c); err != nil {
 				return err
 			}
@@ -142,16 +145,9 @@ of hours. No run is written. docs/method/replay-run.md describes how every call 
 }
 
 func runReplay(ctx context.Context, a *app, o *replayOptions) error {
-	if err := o.check(); err != nil {
-		return err
-	}
-	p, err := readPlayed(ctx, a, o.run, &o.playOptions)
+	p, err := o.read(ctx, a)
 	if err != nil {
 		return err
-	}
-	if ranks := int(p.run.Manifest.Ranks); o.ranks != 0 && o.ranks != ranks {
-		return fmt.Errorf("-n %d: run %q has %d ranks and can only be played by as many; commq predict tells what "+
-			"it would do on others", o.ranks, p.name, ranks)
 	}
 	name := cmp.Or(o.name, p.name+".replay")
 	if err := a.checkName(name); err != nil {
@@ -169,6 +165,19 @@ func runReplay(ctx context.Context, a *app, o *replayOptions) error {
 	}
 	noteLeftOutOf(ctx, a, p.run)
 	return p.compare(ctx, a, filepath.Join(a.storeDir(), name), o.format)
+}
+
+// read opens the run to be played, and checks the number of its ranks.
+func (o *replayOptions) read(ctx context.Context, a *app) (*played, error) {
+	p, err := readPlayed(ctx, a, o.run, &o.playOptions)
+	if err != nil {
+		return nil, err
+	}
+	if ranks := int(p.run.Manifest.Ranks); o.ranks != 0 && o.ranks != ranks {
+		return nil, fmt.Errorf("-n %d: run %q has %d ranks and can only be played by as many; commq predict tells what "+
+			"it would do on others", o.ranks, p.name, ranks)
+	}
+	return p, nil
 }
 
 // played is a run to be played, and the flags that tell how.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -24,7 +23,7 @@ import (
 
 // runReplayPhases plays one repetition of each relevant phase several times, and predicts the time of the whole.
 func runReplayPhases(ctx context.Context, a *app, o *replayOptions) error {
-	p, err := readPlayed(ctx, a, o.run, &o.playOptions)
+	p, err := o.read(ctx, a)
 	if err != nil {
 		return err
 	}
@@ -159,9 +158,12 @@ func (o *replayOptions) checkPhases(c *cobra.Command) error {
 			return fmt.Errorf("--%s is about phases; want --phases too", name)
 		}
 	}
+	for _, name := range []string{"name", "gather", "replace"} {
+		if c.Flags().Changed(name) && o.phases {
+			return fmt.Errorf("--%s: --phases writes no run; leave out one of them", name)
+		}
+	}
 	switch {
-	case o.phases && o.name != "":
-		return errors.New("--name: --phases writes no run")
 	case o.repeat < 1:
 		return fmt.Errorf("--repeat %d: want 1 or more", o.repeat)
 	case !(o.threshold >= 0 && o.threshold <= 1):
