@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -60,8 +61,18 @@ func (o *calibrateOptions) measure(ctx context.Context, a *app, args []string) (
 	if err := runCapture(ctx, &to, &c, []string{program, strconv.Itoa(o.rounds), strconv.FormatInt(o.maxBytes, 10),
 		strconv.FormatInt(o.maxBytes/collectivesPart, 10)}); err != nil {
 		remove()
-		return nil, fmt.Errorf("calibrate: the measuring program: %w", err)
+		return nil, measuringError(err)
 	}
 	o.run = filepath.Join(to.storeDir(), name)
 	return remove, nil
+}
+
+// measuringError explains why the measuring program was not captured. The launcher's exit status is not that of
+// calibrate, so that the error does not wrap it.
+func measuringError(err error) error {
+	if status := exitError(0); errors.As(err, &status) {
+		return fmt.Errorf("calibrate: the measuring program ended with status %d; its launcher may have said above why, "+
+			"and takes options after --", int(status))
+	}
+	return fmt.Errorf("calibrate: the measuring program: %w", err)
 }

@@ -126,6 +126,16 @@ func TestCalibrateLaunch(t *testing.T) {
 	}
 }
 
+// TestCalibrateLaunchThatFails: a launcher that fails is an error with a sentence, and its status is not calibrate's.
+func TestCalibrateLaunchThatFails(t *testing.T) {
+	captureEnvironment(t)
+	status, out, errs := commandLine("", "calibrate", "--launch", "--mpi", "openmpi", "--launcher", "false")
+	want := "commq: calibrate: the measuring program ended with status 1; "
+	if status != exitCannot || out != "" || !strings.Contains(errs, want) {
+		t.Errorf("status %d, %q %q; want %d and %q", status, out, errs, exitCannot, want)
+	}
+}
+
 // TestCalibrateWrongUse: each error says what to do.
 func TestCalibrateWrongUse(t *testing.T) {
 	t.Setenv("COMMQ_STORE", runsDir)
