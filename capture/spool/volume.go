@@ -43,8 +43,11 @@ type Volume struct {
 	RunBytes         uint64  `json:"run_bytes"`
 	RunBytesFixed    uint64  `json:"run_bytes_fixed"`
 	RunBytesPerEvent float64 `json:"run_bytes_per_event"`
-	// Complete tells that every rank reached MPI_Finalize. Of others the last second may be missing.
+	// Complete tells that every rank of the job recorded, here or on a node whose records were gathered, and reached
+	// MPI_Finalize. Of a rank that did not the last second may be missing.
 	Complete bool `json:"complete"`
+	// Missing is the number of ranks of the job without records.
+	Missing int `json:"-"`
 }
 
 // hostSpans are the times that files cover, from and to, by host: each has a clock of its own.
@@ -75,6 +78,7 @@ func ReadVolume(dir string) (*Volume, error) {
 	v := &Volume{Complete: true, RunBytesFixed: RunBytesFixed, RunBytesPerEvent: RunBytesPerEvent}
 	ranks := map[int32]*RankVolume{}
 	spans := hostSpans{}
+	size := 0 // of the largest job
 	for _, name := range names {
 		f, err := Open(filepath.Join(dir, name))
 		if err != nil {
@@ -89,12 +93,15 @@ func ReadVolume(dir string) (*Volume, error) {
 			r = &RankVolume{Rank: h.Rank}
 			ranks[h.Rank] = r
 		}
+		size = max(size, int(h.Size))
 		r.Threads++
 		r.Calls += h.Calls
 		r.SpoolBytes += HeaderBytes + h.Blocks
 		v.DurationNs = max(v.DurationNs, spans.add(&h))
 		v.Complete = v.Complete && h.Ended == EndedFinalized
 	}
+	v.Missing = max(0, size-len(ranks))
+	v.Complete = v.Complete && v.Missing == 0
 	for _, r := range ranks {
 		v.Ranks = append(v.Ranks, *r)
 		v.Calls += r.Calls

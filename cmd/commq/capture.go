@@ -281,11 +281,11 @@ func runCapture(ctx context.Context, a *app, o *captureOptions, args []string) e
 	ctx, stop := signal.NotifyContext(context.WithoutCancel(ctx), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	lost, err := o.waitForSimulators(ctx, a, spoolDir)
-	if o.dryRun {
-		return o.finishDryRun(ctx, a, spoolDir, job.Launcher, status, lost, err)
-	}
 	if err == nil {
 		err = gather(ctx, a, o.gather, spoolDir)
+	}
+	if o.dryRun {
+		return o.finishDryRun(ctx, a, spoolDir, job.Launcher, status, lost, err)
 	}
 	if err == nil {
 		err = o.ingest(ctx, a, out, name, spoolDir, job, status, lost)

@@ -36,17 +36,21 @@ func printVolume(a *app, v *spool.Volume, format string) error {
 	fmt.Fprintf(w, "run: about %s, by %s for the files of any run and %s bytes per call (13 to 18 in the NPB runs of "+
 		"testdata, without payload hashes)\n", inBytes(int64(v.RunBytes)), inBytes(int64(v.RunBytesFixed)),
 		units.Number(v.RunBytesPerEvent))
-	if !v.Complete {
+	switch {
+	case v.Missing > 0:
+		fmt.Fprintf(w, "%s of %d left no records here: --gather copies those of other nodes.\n",
+			counted(int64(v.Missing), "rank"), v.Missing+len(v.Ranks))
+	case !v.Complete:
 		fmt.Fprintln(w, "Not every rank reached MPI_Finalize: calls of its last second may be missing.")
 	}
 	return nil
 }
 
 // finishDryRun reports how much the job would have written, and removes the spool. status is the launcher's;
-// simulators is the error of waiting for the simulator ranks, and lost is set if some of them ended before the
-// program.
+// before is the error of waiting for the simulator ranks or of gathering the records, and lost is set if some of these
+// ranks ended before the program.
 func (o *captureOptions) finishDryRun(ctx context.Context, a *app, spoolDir string, launcher []string,
-	status int, lost bool, simulators error) error {
+	status int, lost bool, before error) error {
 	defer os.RemoveAll(spoolDir)
 	v, err := spool.ReadVolume(spoolDir)
 	if err == nil && len(v.Ranks) == 0 {
@@ -55,9 +59,9 @@ func (o *captureOptions) finishDryRun(ctx context.Context, a *app, spoolDir stri
 	if err == nil {
 		err = printVolume(a, v, o.format)
 	}
-	err = errors.Join(simulators, err)
+	err = errors.Join(before, err)
 	switch {
-	case err != nil && status != 0 && simulators == nil && errors.Is(err, errNothing):
+	case err != nil && status != 0 && before == nil && errors.Is(err, errNothing):
 		fmt.Fprint(a.log(), secrets.Text(o.failedText(ctx, err, status, launcher)))
 		return exitError(status)
 	case err != nil:
