@@ -261,9 +261,9 @@ func runCapture(ctx context.Context, a *app, o *captureOptions, args []string) e
 		}
 		defer out.Abort()
 	}
-	spoolDir, err := os.MkdirTemp(o.spool, spool.FolderPrefix)
+	spoolDir, err := o.newSpool()
 	if err != nil {
-		return fmt.Errorf("capture: make a spool folder: %w; name a writable one with --spool", err)
+		return err
 	}
 	// the folder is different for each launch
 	job.Preload.Spool, job.Preload.Job, job.Preload.MaxSpool = spoolDir, filepath.Base(spoolDir), bound
@@ -305,6 +305,19 @@ func runCapture(ctx context.Context, a *app, o *captureOptions, args []string) e
 		return exitError(exitCannot)
 	}
 	return err
+}
+
+// newSpool makes a folder for the records of one launch, and returns its absolute path: ranks may begin in another
+// working directory, or change it before MPI_Init.
+func (o *captureOptions) newSpool() (string, error) {
+	dir, err := os.MkdirTemp(o.spool, spool.FolderPrefix)
+	if err == nil {
+		dir, err = filepath.Abs(dir)
+	}
+	if err != nil {
+		return "", fmt.Errorf("capture: make a spool folder: %w; name a writable one with --spool", err)
+	}
+	return dir, nil
 }
 
 // runName returns the name of the run to write.
