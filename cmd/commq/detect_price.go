@@ -31,15 +31,11 @@ func (o *priceOptions) flags(c *cobra.Command) {
 
 // check validates the flags.
 func (o *priceOptions) check() error {
-	if o.target.Machine == "" {
-		for _, flag := range []struct {
-			name  string
-			given bool
-		}{{"--dialect", o.target.Dialect != ""}, {"--ranks", len(o.ranks) > 0}, {"--set", len(o.target.Set) > 0}} {
-			if flag.given {
-				return fmt.Errorf("%s: only prices use it; name the machine with --machine", flag.name)
-			}
-		}
+	if err := checkUsed(o.target, "prices"); err != nil {
+		return err
+	}
+	if o.target.Machine == "" && len(o.ranks) > 0 {
+		return notUsed("--ranks", "prices")
 	}
 	for _, p := range o.ranks {
 		if p < 2 {
@@ -47,6 +43,23 @@ func (o *priceOptions) check() error {
 		}
 	}
 	return nil
+}
+
+// checkUsed refuses flags that change a machine if none is named. what is what they are for.
+func checkUsed(o simulate.TargetOptions, what string) error {
+	switch {
+	case o.Machine != "":
+		return nil
+	case o.Dialect != "":
+		return notUsed("--dialect", what)
+	case len(o.Set) > 0:
+		return notUsed("--set", what)
+	}
+	return nil
+}
+
+func notUsed(flag, what string) error {
+	return fmt.Errorf("%s: only %s use it; name the machine with --machine", flag, what)
 }
 
 // add prices the findings on the machine, if there is one, and sorts them by their savings.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -111,7 +112,7 @@ func (o *predictOptions) check() error {
 	case o.ranks < 0:
 		return fmt.Errorf("--ranks %d: want 1 or more", o.ranks)
 	}
-	if err := checkConditions(&o.conditions); err != nil {
+	if err := cmp.Or(checkConditions(&o.conditions), checkUsed(o.target, "predicted times")); err != nil {
 		return err
 	}
 	return oneOf("format", o.format, "table", "json")
