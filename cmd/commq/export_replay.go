@@ -55,6 +55,7 @@ func runExportReplay(ctx context.Context, a *app, o *exportReplayOptions) error 
 	if err != nil {
 		return err
 	}
+	o.output = filepath.Clean(o.output) // a path that ends in a slash is its own folder
 	s := &stored.Stripper{Anonymous: o.anonymous}
 	err = s.Write(ctx, r,
 		run.Rewrite{Store: filepath.Dir(o.output), Name: filepath.Base(o.output), Replace: a.replace, Commq: version})
