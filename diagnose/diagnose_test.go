@@ -361,6 +361,21 @@ func TestFormats(t *testing.T) {
 	}
 }
 
+// TestJUnitOfRulesNotLookedFor: a rule that was not looked for has not passed.
+func TestJUnitOfRulesNotLookedFor(t *testing.T) {
+	d := &Diagnosis{Run: "a.4", TimeNs: 100, NotLookedFor: []NotLookedFor{{HandWritten, "too many messages"}}}
+	var text strings.Builder
+	if err := d.JUnit(&text, 0.01); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`failures="0" errors="1"`,
+		`<error message="not looked for: too many messages" type="` + string(HandWritten) + `">`} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("%q is not in\n%s", want, text.String())
+		}
+	}
+}
+
 // Places that have no line, or look as if they had one.
 func TestFileAndLine(t *testing.T) {
 	for _, c := range []struct {

@@ -222,7 +222,8 @@ func (f *Finding) addTo(log *sarif.Log, level, gain string) {
 	}
 }
 
-// JUnit writes JUnit's XML: a case for each rule, failed if a finding of it gains at least a share of the run's time.
+// JUnit writes JUnit's XML: a case for each rule, failed if a finding of it gains at least a share of the run's time. A
+// built-in rule that was not looked for is an error.
 func (d *Diagnosis) JUnit(w io.Writer, least float64) error {
 	s := junit.Suite{Name: "commq diagnose " + d.Run}
 	found := d.Findings[:d.Shown(least, 0)]
@@ -239,10 +240,22 @@ func (d *Diagnosis) JUnit(w io.Writer, least float64) error {
 		}
 		if len(lines) > 0 {
 			c.Failure = &junit.Problem{Message: lines[0], Type: string(rule), Text: strings.Join(lines, "\n")}
+		} else if why := d.notLookedFor(rule); why != "" {
+			c.Error = &junit.Problem{Message: "not looked for: " + why, Type: string(rule)}
 		}
 		s.Cases = append(s.Cases, c)
 	}
 	return junit.Write(w, s)
+}
+
+// notLookedFor returns why a rule was not looked for; "" if it was.
+func (d *Diagnosis) notLookedFor(rule Rule) string {
+	for _, n := range d.NotLookedFor {
+		if n.Rule == rule {
+			return n.Why
+		}
+	}
+	return ""
 }
 
 // rules returns all rules, and those of findings from files.

@@ -129,6 +129,8 @@ func (o *diagnoseOptions) check() error {
 		return errNoRun
 	case o.finding < 0:
 		return fmt.Errorf("--finding %d: want the number of a finding, from 1", o.finding)
+	case o.finding > 0 && (o.format == "junit" || o.format == "sarif"):
+		return fmt.Errorf("--finding %d: --format %s is about all findings; leave out one of them", o.finding, o.format)
 	case !(o.least >= 0 && o.least <= 1):
 		return fmt.Errorf("--least %v: want a fraction from 0 to 1", o.least)
 	case o.most < 0:
