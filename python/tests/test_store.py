@@ -29,6 +29,14 @@ def test_a_run_that_is_not_there(store: commq.Store) -> None:
         store.select("zz*")
 
 
+def test_a_run_of_another_store(store: commq.Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(store.path)
+    for name in ("cg.A.4", "ep.W.4", "."):
+        with pytest.raises(commq.RunNotFound):
+            commq.open(tmp_path)[name]
+        assert commq.open(tmp_path).get(name) is None
+
+
 def test_a_run_that_cannot_be_read(store: commq.Store, tmp_path: Path) -> None:
     shutil.copytree(store["rma.3"].path, tmp_path / "old")
     manifest = tmp_path / "old" / "manifest.json"

@@ -143,15 +143,22 @@ class Store(Mapping[str, Run]):
         run = Run(self.path, name)
         if not name or set(name) & set("/*?["):
             raise RunNotFound(f'"{name}" is not the name of a run; select() takes patterns', 2)
+        holds = self._holds(name)
         try:
             run.manifest
         except UsageError as error:
-            if "/manifest.json: " in error.message:
+            if holds and "/manifest.json: " in error.message:
                 raise RunUnreadable(error.message, error.status) from None
-            if name not in self:
+            if not holds or name not in self:
                 raise RunNotFound(error.message, error.status) from None
             raise
+        if not holds:  # the command takes the path of a run, too
+            raise RunNotFound(f'no run "{name}" in the store {self.path}', 2)
         return run
+
+    def _holds(self, name: str) -> bool:
+        """Whether the store has a folder of a run with that name; of a URL only the command can tell."""
+        return "://" in self.path or os.path.isfile(os.path.join(self.path, name, "manifest.json"))
 
     def run(self, name: str) -> Run:
         """The run of that name, as ``store[name]``."""
