@@ -123,10 +123,8 @@ func (o *diffOptions) check(args []string) error {
 	case len(o.base) == 0 || len(o.runs) == 0:
 		return errors.New("diff: want two runs, commq diff BASE NEW, or sets of them with --base and --run")
 	}
-	if o.format == "" {
-		if o.format = output.ByName(o.output); !slices.Contains(diffFormats, o.format) {
-			o.format = "table"
-		}
+	if err := o.setFormat(); err != nil {
+		return err
 	}
 	if err := errors.Join(oneOf("format", o.format, diffFormats...),
 		oneOf("by", o.by, "messages", "bytes")); err != nil {
@@ -142,6 +140,26 @@ func (o *diffOptions) check(args []string) error {
 		return errors.New("--wire: it does not work with --plot, --machine and --format markdown; leave them out")
 	}
 	return o.checkPicture()
+}
+
+// setFormat sets the format by the ending of the output's file if none is given.
+func (o *diffOptions) setFormat() error {
+	ending := output.ByName(o.output)
+	switch {
+	case o.output != "" && o.output == o.plot:
+		return fmt.Errorf("--plot %s: --output is the same file; name another", o.plot)
+	case o.format != "":
+	case slices.Contains(plot.Formats(), plot.FormatOf(o.output)):
+		return fmt.Errorf("--output %s: the answer is no picture; --plot %[1]s draws one", o.output)
+	case ending == "":
+		o.format = "table"
+	case !slices.Contains(diffFormats, ending):
+		return fmt.Errorf("--output %s: diff writes no %s; name another file, or choose one of %s with --format", o.output,
+			ending, strings.Join(diffFormats, ", "))
+	default:
+		o.format = ending
+	}
+	return nil
 }
 
 func (o *diffOptions) engine() queries.Options {
