@@ -158,6 +158,23 @@ func TestAction(t *testing.T) {
 			t.Errorf("%s: %v\n%s", file, err, text)
 		}
 	}
+	// a check that ends before it writes publishes no verdict of an earlier one
+	before, err := os.ReadFile(summary)
+	if err != nil {
+		t.Fatal(err)
+	}
+	values["run"] = "nothing.*"
+	if out, status := run(1); status != 2 {
+		t.Errorf("exit status %d of a check without runs:\n%s", status, out)
+	}
+	if after, err := os.ReadFile(summary); err != nil || !bytes.Equal(before, after) {
+		t.Errorf("the summary of a check without runs: %v\n%s", err, bytes.TrimPrefix(after, before))
+	}
+	for _, file := range []string{"commq-check.md", "commq-check.sarif"} {
+		if _, err := os.Stat(filepath.Join(j.dir, file)); err == nil {
+			t.Errorf("%s is there after a check without runs", file)
+		}
+	}
 }
 
 // TestComponent runs the script of the GitLab component as GitLab does.
