@@ -80,7 +80,7 @@ http://* | https://*) ;;
 esac
 mkdir -p "$prefix" 2>/dev/null && [ -w "$prefix" ] || fail "cannot write to $prefix: choose another folder with --prefix"
 prefix=$(cd "$prefix" && pwd)
-work=$(mktemp -d -p "$prefix") # beside the target, so that the program is replaced at once
+work=$(mktemp -d -p "$prefix") || fail "cannot write to $prefix: choose another folder with --prefix" # beside the target, so that the program is replaced at once
 trap 'rm -rf "$work"' EXIT
 trap 'exit 2' HUP INT TERM
 cd "$work"
@@ -97,9 +97,12 @@ want=$(grep -F "$archive" SHA256SUMS | cut -c 1-64)
 tar -xJf "$archive" || fail "$archive does not unpack"
 tree=${archive%.tar.xz}
 found=$("$tree/bin/commq" --version) || fail "the program does not start on this machine (may programs in $prefix be executed?)"
-mkdir -p "$prefix/bin" "$prefix/share"
-cp -R "$tree/share/." "$prefix/share/"
-mv -f "$tree/bin/commq" "$prefix/bin/commq"
+{ mkdir -p "$prefix/share" && cp -R "$tree/share/." "$prefix/share/"; } || fail "cannot write to $prefix/share"
+{ mkdir -p "$prefix/bin" && mv -f "$tree/bin/commq" "$prefix/bin/commq"; } || fail "cannot write to $prefix/bin"
+modules=share/modulefiles/commq # each loads whatever program is in bin: those of older versions go
+for module in "$prefix/$modules"/*.lua; do
+	[ -e "$tree/$modules/${module##*/}" ] || rm -f "$module" || fail "cannot remove $module, which is of another version"
+done
 echo "$found is in $prefix/bin"
 case :$PATH: in
 *:"$prefix/bin":*) ;;

@@ -26,6 +26,7 @@ func makeRelease(t *testing.T, line string) string {
 	name := strings.TrimSuffix(archiveName, ".tar.xz")
 	write(t, filepath.Join(tree, name, "bin/commq"), "#!/bin/sh\n"+line+"\n", 0o755)
 	write(t, filepath.Join(tree, name, "share/man/man1/commq.1"), "manual", 0o644)
+	write(t, filepath.Join(tree, name, "share/modulefiles/commq/1.2.3.lua"), "module", 0o644)
 	cmd := exec.Command("tar", "-C", tree, "-cJf", filepath.Join(folder, archiveName), name)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("tar: %v\n%s", err, out)
@@ -91,6 +92,7 @@ func TestInstall(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			home := t.TempDir()
+			write(t, filepath.Join(home, ".local/share/modulefiles/commq/0.1.0.lua"), "of an older version", 0o644)
 			for range 2 { // the second time over the first
 				want := "commq version 1.2.3 is in " + home + "/.local/bin\nPut it on your path:  export PATH=" + home +
 					"/.local/bin:$PATH\nNext:  commq doctor\n"
@@ -98,10 +100,25 @@ func TestInstall(t *testing.T) {
 					t.Fatalf("printed\n%s\nwant\n%s", got, want)
 				}
 			}
-			if got := strings.Join(files(t, home), " "); got != ".local/bin/commq .local/share/man/man1/commq.1" {
+			want := ".local/bin/commq .local/share/man/man1/commq.1 .local/share/modulefiles/commq/1.2.3.lua"
+			if got := strings.Join(files(t, home), " "); got != want {
 				t.Errorf("installed %s", got)
 			}
 		})
+	}
+}
+
+// A folder that cannot be written to is exit status 2 and a sentence.
+func TestInstallCannotWrite(t *testing.T) {
+	good := makeRelease(t, "echo commq version 1.2.3")
+	for _, folder := range []string{"share", "bin"} {
+		home := t.TempDir()
+		write(t, filepath.Join(home, ".local", folder), "a file", 0o644)
+		got := install(home, "--from", good)
+		want := "install.sh: cannot write to " + home + "/.local/" + folder + "\n(exit status 2)\n"
+		if !strings.HasSuffix(got, want) {
+			t.Errorf("printed\n%s\nwant %q at the end", got, want)
+		}
 	}
 }
 
