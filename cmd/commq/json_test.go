@@ -395,7 +395,9 @@ In all answers:
 - No other keys than those of the schema are there. Integers may be beyond 2^53: read them as such.
 - ` + "`jsonl`" + `, where a command has it, prints the objects of the list, one a line.
 - An error is a sentence on stderr and an exit status of 2, with nothing on stdout. Status 1 comes with an answer: a check
-  failed. ` + "`commq check`" + ` has status 2 and an answer if a rule could not be decided.
+  failed. Three commands have status 2 and an answer, with what is known: ` + "`commq check`" + ` if a rule could not be
+  decided, ` + "`commq predict`" + ` if the prediction or its time is refused, and ` + "`commq simulate --sweep`" + ` if a combination
+  could not be simulated.
 
 ## Commands
 
