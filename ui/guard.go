@@ -80,7 +80,8 @@ func (g *guard) enters(r *http.Request) bool {
 }
 
 // admit gives the browser a cookie in place of the secret in the address, which would stay in its history. Browsers
-// send it with links from elsewhere too, such as a click in a web terminal; fromElsewhere lets these open only the page.
+// send it with links from elsewhere too, such as a click in a web terminal; fromElsewhere lets these open only the
+// page.
 func (g *guard) admit(w http.ResponseWriter, r *http.Request) {
 	http.SetCookie(w, &http.Cookie{Name: g.cookie(), Value: g.token, Path: "/", HttpOnly: true,
 		SameSite: http.SameSiteLaxMode})

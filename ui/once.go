@@ -138,7 +138,8 @@ const (
 // pairsSQL is what blocks of perCell ranks send each other, as pairs.ts has it.
 func pairsSQL(perCell int, where string) string {
 	return fmt.Sprintf("SELECT CAST(FLOOR(src / %[1]d) AS INTEGER) AS src, "+
-		"CAST(FLOOR(dst / %[1]d) AS INTEGER) AS dst, CAST(SUM(messages) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes FROM channels "+
+		"CAST(FLOOR(dst / %[1]d) AS INTEGER) AS dst, "+
+		"CAST(SUM(messages) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes FROM channels "+
 		"WHERE %[2]s GROUP BY 1, 2", perCell, where)
 }
 

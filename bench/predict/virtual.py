@@ -38,7 +38,7 @@ def row(store, machine, code, training, held):
         "simulated_s": seconds(t["measured_ns"]),
         "predicted_s": seconds(t["predicted_ns"]),
         "low_s": seconds(t["predicted_low_ns"]),
-        "high_s": seconds(t["predicted_high_ns"]),
+        "high_s": seconds(t["predicted_high_ns"]) if t["predicted_high_ns"] < 2**63 - 1 else "none",
         "off_percent": f"{100 * (t['predicted_ns'] / 1e9 / virtual - 1):+.1f}",
         "in_interval": "yes" if t["predicted_low_ns"] <= virtual * 1e9 <= t["predicted_high_ns"] else "no",
         "compute_s": f"{query(store, f'{code}.{held}', 'compute-ns'):.4f}",

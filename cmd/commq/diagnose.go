@@ -114,7 +114,7 @@ docs/method/diagnose.md has the method and what it cannot see.`,
 	f.Int64Var(&o.most, "simulate-most", diagnoseMost,
 		"number of `CALLS` of a run above which gains are bounds, not simulated; 0 means no limit")
 	f.StringVar(&o.format, "format", "table", "`FORMAT` of the answer: "+strings.Join(diagnoseFormats, ", ")+
-		"; json and csv have all findings, junit a test per built-in rule")
+		"; json and csv have all findings, junit a test per rule")
 	register(c, completeRuns(a), "run")
 	registerMachines(c)
 	complete(c, "format", diagnoseFormats...)

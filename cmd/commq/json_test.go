@@ -408,7 +408,8 @@ In all answers:
 		fmt.Fprintf(&b, "| [`%s`](commands.md#commq-%s) | [%s](json/%s.schema.json) | %s |\n", a.title()[len("commq "):],
 			strings.ReplaceAll(a.command, " ", "-"), a.name, a.name, a.about)
 	}
-	b.WriteString("\n`commq diagnose` and `check --write` also write SARIF and JUnit, `detect` writes SARIF; their formats are not ours.\n" +
+	b.WriteString("\n`commq diagnose` and `check --write` also write SARIF and JUnit, `detect` writes SARIF; " +
+		"their formats are not ours.\n" +
 		"\n## Queries\n\nRows of `commq query NAME`, with the column `run` first if several runs are asked. " +
 		"Queries of your own have the columns\nof their headers.\n\n| query | schema |\n|---|---|\n")
 	for _, a := range queryAnswers(t) {

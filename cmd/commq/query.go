@@ -41,7 +41,7 @@ func (o *answerOptions) flags(c *cobra.Command, a *app) {
 		"('sp.A.*'); may be repeated")
 	f.StringVar(&o.format, "format", "", "`FORMAT` of the rows: "+
 		strings.Join(output.Formats(), ", ")+" (default: by the ending of --output, else table)")
-	f.StringVarP(&o.output, "output", "o", "", "`FILE` to write the rows to (default: standard output)")
+	f.StringVarP(&o.output, "output", "o", "", "`FILE` to write the rows to, or with --sql the SQL (default: standard output)")
 	f.IntVar(&o.limit, "limit", 0, "print at most `N` rows, 0 for all (default: all; 40 of a table on a terminal)")
 	f.IntVar(&o.memory, "memory", 4096, "memory in `MIB` that the engine may use before it spills to the "+
 		"folder for temporary files")

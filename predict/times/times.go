@@ -33,7 +33,8 @@ type Prediction struct {
 	// Dialect is the dialect of the simulation: paper or dimemas5.
 	Dialect string `json:"dialect"`
 	// PetNs is the predicted execution time. LowNs and HighNs are those with all compute times at the ends of their
-	// interval, widened by how far the laws miss the training runs.
+	// interval, widened by how far the laws miss the training runs. HighNs is the largest number of 64 bits if there is no
+	// upper bound.
 	PetNs  int64 `json:"predicted_ns"`
 	LowNs  int64 `json:"predicted_low_ns"`
 	HighNs int64 `json:"predicted_high_ns"`

@@ -217,6 +217,9 @@ func TestColoursOfThePage(t *testing.T) {
 	if len(all) != len(want) || !slices.Equal(all[:7], want[:7]) {
 		t.Errorf("the page has %q, pictures have %q", all, want)
 	}
+	if !strings.Contains(string(text), `inDark: Record<string, string> = { send: "receive", receive: "send" }`) {
+		t.Error("the page does not exchange send and receive in the dark")
+	}
 	if dark.hues[0] != light.hues[4] || dark.hues[4] != light.hues[0] ||
 		!slices.Equal(dark.hues[1:4], light.hues[1:4]) {
 		t.Errorf("dark pictures have %v", dark.hues)

@@ -35,6 +35,7 @@ function later(address: string, ms: number) {
 function write(how: "pushState" | "replaceState", address: string) {
   try {
     history[how](null, "", address);
+    if (how === "pushState") dropPending(); // what the browser refused for the step before
   } catch {
     later(address, retry);
   }

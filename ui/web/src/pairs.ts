@@ -5,15 +5,16 @@
 export const mostPairRanks = 1000;
 
 /** The most rows of an answer; mostRows in ask.go is the same. */
-export const mostRows = 1_000_000;
+export const mostAnswerRows = 1_000_000;
 
 /**
- * SQL of what blocks of perCell neighbours send each other, by the number of the block: the messages for which condition holds and,
- * of some ranks, those of which one of these is an end.
+ * SQL of what blocks of perCell neighbours send each other, by the number of the block: the messages for which condition
+ * holds and, of some ranks, those of which one of these is an end.
  */
 export function pairs(perCell: number, condition?: string, among?: { first: number; last: number }): string {
   const [table, count] = condition ? ["messages", "COUNT(*)"] : ["channels", "SUM(messages)"];
-  const within = among && `(src BETWEEN ${among.first} AND ${among.last} OR dst BETWEEN ${among.first} AND ${among.last})`;
+  const isAmong = (side: string) => among && `${side} BETWEEN ${among.first} AND ${among.last}`;
+  const within = among && `(${isAmong("src")} OR ${isAmong("dst")})`;
   return `SELECT CAST(FLOOR(src / ${perCell}) AS INTEGER) AS src, CAST(FLOOR(dst / ${perCell}) AS INTEGER) AS dst, ` +
     `CAST(${count} AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes FROM ${table} ` +
     `WHERE ${[condition, within].filter((c) => c).join(" AND ") || "TRUE"} GROUP BY 1, 2`;

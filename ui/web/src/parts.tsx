@@ -2,7 +2,7 @@
 import { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { alone, Answer, Args, ask, getText, Run } from "./api";
-import { mostRows } from "./pairs";
+import { mostAnswerRows } from "./pairs";
 import * as units from "./units";
 
 /** What a question has answered so far. */
@@ -84,7 +84,7 @@ export function Panel(props: {
 
 /** Says that an answer is not whole. */
 export function Cut() {
-  return <p class="lacks" role="status">Cut, not all is shown: the answer has more than {units.count(mostRows)} rows. A smaller selection may fit.</p>;
+  return <p class="lacks" role="status">Cut, not all is shown: the answer has more than {units.count(mostAnswerRows)} rows. A smaller selection may fit.</p>;
 }
 
 /** A button that tells the SQL and the command line of what a view shows. */

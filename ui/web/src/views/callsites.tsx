@@ -8,7 +8,7 @@ import type { ViewProps } from "../main";
 import { Icicle, isBelow, Measure, measures } from "./icicle";
 
 /** So many rows are shown. */
-const mostRows = 500;
+const mostShown = 500;
 
 type By = "line" | "path" | "function";
 
@@ -51,7 +51,7 @@ export function CallSites({ run, state, set }: ViewProps) {
           takes it back.{!all.some((r) => r.callers) && " The run has no callers; commq run --stack 16 keeps them."}
         </p>
       </>}
-      {rows.length > mostRows && <p class="note">The first {mostRows} of {units.count(rows.length)} rows, as they are sorted.</p>}
+      {rows.length > mostShown && <p class="note">The first {mostShown} of {units.count(rows.length)} rows, as they are sorted.</p>}
       {rows.length > 0 && <div class="scroll" tabIndex={0} role="region" aria-label="Rows">
         <table class="rows">
           <thead>
@@ -66,7 +66,7 @@ export function CallSites({ run, state, set }: ViewProps) {
             </tr>
           </thead>
           <tbody>
-            {rows.slice(0, mostRows).map((r) => (
+            {rows.slice(0, mostShown).map((r) => (
               <tr key={`${r.callsite} ${r.call}`} class={r.callsite === state.site ? "picked" : ""}>
                 {shown.map(([name, , write]) => (
                   <td key={name} class={write ? "number" : ""}>

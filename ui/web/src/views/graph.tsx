@@ -2,7 +2,7 @@
 import { useMemo } from "preact/hooks";
 import { Answer, ask, numbers, sql } from "../api";
 import * as colours from "../colours";
-import { mostPairRanks, mostRows, pairs } from "../pairs";
+import { mostPairRanks, mostAnswerRows, pairs } from "../pairs";
 import { Choice, Panel, useAsked } from "../parts";
 import { messageCondition } from "../state";
 import * as units from "../units";
@@ -31,7 +31,7 @@ export function Graph({ run, state, set }: ViewProps) {
   const collectives = where || among ? "none" : state.collectives ?? "none";
   const args = { collectives, where };
   const asked = useAsked<Answer>(
-    (signal) => (among ? sql(run.name, pairs(1, where, among), mostRows, signal) : ask(query, run.name, args, signal)),
+    (signal) => (among ? sql(run.name, pairs(1, where, among), mostAnswerRows, signal) : ask(query, run.name, args, signal)),
     [run.name, query, JSON.stringify(args), among?.first, among?.last],
     0,
     run.lacks[query],
@@ -48,7 +48,7 @@ export function Graph({ run, state, set }: ViewProps) {
     set({ first: from, last: Math.min(from + mostRanks, run.ranks) - 1, node: undefined });
   };
   return (
-    <Panel title="Graph" asked={asked} cut={asked.value?.more} run={run.name} query={query} args={args}
+    <Panel title="Graph" asked={asked} cut={asked.value?.more} run={run.name} query={among ? undefined : query} args={args}
       tools={<>
         <Choice label="Amount" value={amount} of={{ bytes: "Bytes", messages: "Messages" }}
           set={(v) => set({ amount: v === "messages" ? v : undefined })} />

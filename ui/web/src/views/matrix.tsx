@@ -3,7 +3,7 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import { Answer, ask, numbers, sql } from "../api";
 import * as colours from "../colours";
 import { Choice, Panel, useAsked, useSize } from "../parts";
-import { mostPairRanks, mostRows, pairs } from "../pairs";
+import { mostPairRanks, mostAnswerRows, pairs } from "../pairs";
 import { messageCondition } from "../state";
 import * as units from "../units";
 import type { ViewProps } from "../main";
@@ -31,7 +31,7 @@ export function Matrix({ run, state, set }: ViewProps) {
   // A condition on messages says nothing of collectives: with one, only messages are shown.
   const args = { collectives: where || perCell > 1 ? "none" : collectives, where };
   const asked = useAsked<Answer>(
-    (signal) => (perCell > 1 ? sql(run.name, pairs(perCell, where), mostRows, signal) : ask(query, run.name, args, signal)),
+    (signal) => (perCell > 1 ? sql(run.name, pairs(perCell, where), mostAnswerRows, signal) : ask(query, run.name, args, signal)),
     [run.name, query, JSON.stringify(args), perCell],
     0,
     run.lacks[query],
@@ -80,7 +80,7 @@ export function Matrix({ run, state, set }: ViewProps) {
   const [least, most] = cells ? range(cells[amount]) : [0, 0];
   const total = cells ? { messages: sum(cells.messages), bytes: sum(cells.bytes) } : undefined;
   return (
-    <Panel title="Matrix" asked={asked} cut={asked.value?.more} run={run.name} query={query} args={args}
+    <Panel title="Matrix" asked={asked} cut={asked.value?.more} run={run.name} query={perCell > 1 ? undefined : query} args={args}
       tools={<>
         <Choice label="Amount" value={amount} of={{ bytes: "Bytes", messages: "Messages" }}
           set={(v) => set({ amount: v === "messages" ? v : undefined })} />

@@ -14,7 +14,7 @@ import * as units from "../units";
 import type { ViewProps } from "../main";
 import { chosen, columnsOf, Drawn } from "./sql-chart";
 
-const mostRows = 1000;
+const mostShown = 1000;
 const example = `SELECT call, count(*) AS calls, sum(end_ns - start_ns) AS time_ns
 FROM events
 GROUP BY call
@@ -43,6 +43,8 @@ export function SQL({ run, state, set }: ViewProps) {
   const editor = useRef<EditorView | undefined>(undefined);
   const stop = useRef<AbortController | undefined>(undefined);
   const latest = useRef<string | undefined>(undefined); // the SQL that was asked last
+  const present = useRef(state.sql); // of the last render: the editor may be made later
+  present.current = state.sql;
   const [asked, put] = useState<Asked<Answered>>({ waiting: false });
   const ask = (text = editor.current!.state.doc.toString()) => {
     stop.current?.abort();
@@ -50,7 +52,7 @@ export function SQL({ run, state, set }: ViewProps) {
     put({ waiting: true });
     latest.current = text;
     set({ sql: text }, true);
-    sql(run.name, text, mostRows, now.signal).then(
+    sql(run.name, text, mostShown, now.signal).then(
       (answer) => now.signal.aborted || put({ value: { answer, sql: text }, waiting: false }),
       (err) => now.signal.aborted || put({ error: err.message, waiting: false }),
     );
@@ -63,7 +65,7 @@ export function SQL({ run, state, set }: ViewProps) {
       // would add a style element, which it does not.
       const root = place.current!.shadowRoot ?? place.current!.attachShadow({ mode: "open" });
       editor.current = new EditorView({
-        doc: state.sql ?? example,
+        doc: present.current ?? example,
         parent: root,
         root,
         extensions: [
@@ -75,7 +77,7 @@ export function SQL({ run, state, set }: ViewProps) {
           EditorView.contentAttributes.of({ "aria-label": "SQL" }),
         ],
       });
-      if (state.sql) ask();
+      if (present.current) ask();
     });
     return () => {
       live = false;
