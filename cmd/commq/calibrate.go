@@ -85,7 +85,8 @@ links and buses. Arguments after -- go to mpirun. --name keeps the run, from whi
 	}
 	f := c.Flags()
 	f.StringVar(&o.run, "run", "", "`RUN` to learn from: a name in the store, or a path")
-	f.StringVarP(&o.machine, "output", "o", "", "`FILE` to write the machine to, as YAML")
+	f.StringVarP(&o.machine, "output", "o", "", "`FILE` to write the machine to, as YAML; - is standard output, "+
+		"without the report")
 	o.pictureFlags(c, "`FILE` to draw the messages' times and the fitted line in: .png, .svg or .pdf")
 	f.StringVar(&o.through, "through", "quartile",
 		"time that stands for equal messages and operations: minimum, quartile (the lower one) or median")

@@ -69,7 +69,8 @@ figure 7), with its exponent rounded to three digits; power-law is the same with
 	f := c.Flags()
 	f.StringArrayVar(&o.runs, "run", nil, "`RUN` to learn from: a name in the store, a path, a pattern of either, or "+
 		"a signature file (commq export signature); may be repeated")
-	f.StringVarP(&o.output, "output", "o", "", "write the models of --run to `FILE`, compressed if it ends in .gz")
+	f.StringVarP(&o.output, "output", "o", "", "write the models of --run to `FILE`, compressed if it ends "+
+		"in .gz; - is standard output, without the report")
 	f.StringVar(&o.table, "table", "", "`FILE` with numbers of ranks and values, as CSV; - for stdin")
 	f.StringSliceVar(&o.columns, "columns", nil, "names of the columns of ranks and values, separated by a comma")
 	f.Int64SliceVar(&o.at, "at", nil, "`RANKS` to predict the value at; several separated by commas")
