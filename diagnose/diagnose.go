@@ -342,11 +342,15 @@ func (q *search) weight(f *Finding) int64 {
 }
 
 // limitGains limits the sum of the gains of sorted findings to the time of the run: two causes that share computing
-// cannot both gain it. Costs that a rule from a file gives are not limited.
+// cannot both gain it. Costs that a rule from a file gives are not limited, and beside simulated gains a bound takes
+// nothing from the others.
 func (q *search) limitGains() {
 	left := q.d.TimeNs
 	for i := range q.d.Findings {
-		if f := &q.d.Findings[i]; f.without != nil || f.boundNs > 0 {
+		switch f := &q.d.Findings[i]; {
+		case f.excess && !q.w.bounds:
+			f.GainNs = min(f.GainNs, q.d.TimeNs)
+		case f.without != nil || f.boundNs > 0:
 			f.GainNs = min(f.GainNs, left)
 			left -= f.GainNs
 		}
@@ -400,9 +404,29 @@ func (q *search) explain(ctx context.Context, simulated bool) (*computing, *crit
 // idealNetwork is the name of the machine on which messages take no time.
 const idealNetwork = "an ideal network"
 
+// isMachineOf reports whether a target is the one that a run was simulated on.
+func isMachineOf(s *schema.Simulation, target *simulate.Target) bool {
+	given := target.Origin()
+	return s != nil && s.Machine == given.Machine && s.Digest == given.Digest && slices.Equal(s.Set, given.Set)
+}
+
+// withTimesOfMachine returns a target for compute times that are those of its CPUs already.
+func withTimesOfMachine(target *simulate.Target) *simulate.Target {
+	t, m := *target, *target.Machine
+	m.CPURatio, m.Uneven = 1, slices.Clone(m.Uneven)
+	for i := range m.Uneven {
+		m.Uneven[i].CPURatio = 1
+	}
+	t.Machine = &m
+	return &t
+}
+
 // TargetOf returns the machine for the simulations of a run with this manifest: the given one, else the one that its
 // times are from, else an ideal network.
 func TargetOf(m *schema.Manifest, given *simulate.Target) (*simulate.Target, error) {
+	if given != nil && m.TimeOrigin == "simulated" && isMachineOf(m.Origin.Simulation, given) {
+		return withTimesOfMachine(given), nil
+	}
 	if given != nil {
 		return given, nil
 	}
@@ -414,7 +438,7 @@ func TargetOf(m *schema.Manifest, given *simulate.Target) (*simulate.Target, err
 		// The compute times of a saved run, and of one where they are the gaps between calls, are the machine's
 		// already.
 		if m.TimeOrigin == "simulated" || m.ComputeClock == "none" {
-			target.Machine.CPURatio = 1
+			return withTimesOfMachine(target), nil
 		}
 		return target, nil
 	}

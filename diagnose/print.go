@@ -240,7 +240,7 @@ func (d *Diagnosis) JUnit(w io.Writer, least float64) error {
 		}
 		if len(lines) > 0 {
 			c.Failure = &junit.Problem{Message: lines[0], Type: string(rule), Text: strings.Join(lines, "\n")}
-		} else if why := d.notLookedFor(rule); why != "" {
+		} else if why := reasonNot(d.NotLookedFor, rule); why != "" {
 			c.Error = &junit.Problem{Message: "not looked for: " + why, Type: string(rule)}
 		}
 		s.Cases = append(s.Cases, c)
@@ -248,9 +248,9 @@ func (d *Diagnosis) JUnit(w io.Writer, least float64) error {
 	return junit.Write(w, s)
 }
 
-// notLookedFor returns why a rule was not looked for; "" if it was.
-func (d *Diagnosis) notLookedFor(rule Rule) string {
-	for _, n := range d.NotLookedFor {
+// reasonNot returns why a rule was not looked for; "" if it was.
+func reasonNot(list []NotLookedFor, rule Rule) string {
+	for _, n := range list {
 		if n.Rule == rule {
 			return n.Why
 		}

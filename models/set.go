@@ -52,7 +52,11 @@ func (m *Machine) Set(name, value string) error {
 		return err
 	}
 	if link == &m.IntraNode {
-		return m.setInsideNodes(k, name, value)
+		nodes, err := setInside(m.Uneven, k, name, value)
+		if err == nil {
+			m.Uneven = nodes
+		}
+		return err
 	}
 	return m.setNodes(name)
 }
@@ -112,16 +116,16 @@ func LosesPieces(m *Machine, key string) bool {
 	return false
 }
 
-// setInsideNodes sets the k-th key of intra_node in all nodes of a machine whose nodes differ. Their other keys stay.
-func (m *Machine) setInsideNodes(k int, name, value string) error {
-	m.Uneven = slices.Clone(m.Uneven)
-	for i := range m.Uneven {
-		link := &m.Uneven[i].IntraNode
+// setInside returns nodes with the k-th key of intra_node set in all. Their other keys stay.
+func setInside(nodes []Node, k int, name, value string) ([]Node, error) {
+	nodes = slices.Clone(nodes)
+	for i := range nodes {
+		link := &nodes[i].IntraNode
 		if err := setKey(link.keys()[k], name, value, link); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return nil
+	return nodes, nil
 }
 
 // setNodes copies a key that was set, which is none of intra_node, to all nodes of a machine whose nodes differ.

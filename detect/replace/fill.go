@@ -163,17 +163,18 @@ func (r *Run) owned(t *part) (bytes int64) {
 	return bytes
 }
 
-// operandHash returns the hash of what a rank contributes if one message has all of it, else schema.NullInt64. What a
-// rank sends after it has received something may result from that, unless the operation changes no payload.
-func (r *Run) operandHash(op schema.CallID, t *part, bytes int64) int64 {
+// operandHash returns the hash of what a rank contributes if one of the messages that it sent has all of it, else
+// schema.NullInt64. What it sends after it has received something may result from that, unless the operation changes no
+// payload; rows are those at which it received payloads.
+func operandHash(op schema.CallID, messages []message, sent []int32, rows map[payload]int64, bytes int64) int64 {
 	spreads := slices.Contains([]schema.CallID{schema.CallBcast, schema.CallAllgather, schema.CallAllgatherv,
 		schema.CallNeighborAllgather}, op)
-	rows, first := r.received(t), int64(math.MaxInt64)
+	first := int64(math.MaxInt64)
 	for _, row := range rows {
 		first = min(first, row)
 	}
-	for _, k := range t.sent {
-		m := &r.messages[k]
+	for _, k := range sent {
+		m := &messages[k]
 		since, known := first, true
 		if spreads {
 			since, known = rows[payload{m.hash, m.bytes}]
@@ -270,7 +271,7 @@ func (r *Run) describe(op schema.CallID, t *part, a schema.CollectiveArgs, e *sc
 	if op == schema.CallNeighborAllgather { // each neighbour gets the same
 		operand = a.Send
 	}
-	e.PayloadHash = r.operandHash(op, t, operand)
+	e.PayloadHash = operandHash(op, r.messages, t.sent, r.received(t), operand)
 }
 
 // datatype returns the common datatype of all messages, schema.NullInt32 if they differ.

@@ -79,9 +79,9 @@ func (f *Finding) join(g *Finding) {
 	}
 	f.PayloadBytesMin, f.PayloadBytesMax = min(f.PayloadBytesMin, g.PayloadBytesMin), max(f.PayloadBytesMax, g.PayloadBytesMax)
 	if f.Datatype != g.Datatype {
-		f.countBytes()
+		countInBytes(f)
 		other := *g
-		other.countBytes()
+		countInBytes(&other)
 		g = &other
 	}
 	f.CountMin, f.CountMax = min(f.CountMin, g.CountMin), max(f.CountMax, g.CountMax)
@@ -158,8 +158,8 @@ func (f *Finding) generalize() {
 	}
 }
 
-// countBytes makes the counts of a finding ones of bytes.
-func (f *Finding) countBytes() {
+// countInBytes makes the counts of a finding ones of bytes.
+func countInBytes(f *Finding) {
 	f.CountMin, f.CountMax = f.CountMin*f.elementBytes, f.CountMax*f.elementBytes
 	f.Datatype, f.elementBytes = bytesType, 1
 }

@@ -98,7 +98,9 @@ func (g *Graph) addRow(r *rankRows, b *schema.Events, i int) error {
 	if w.done == unknown && b.Request[i] != schema.NullInt64 {
 		w.done = never
 	}
-	r.noteSend(b, i, index)
+	if !g.options.Eager {
+		r.noteSend(b, i, index)
+	}
 	if b.Instance[i] != schema.NullInt64 && b.Comm[i] != schema.NullInt32 {
 		g.collectives.add(r, b, i, &w, index)
 	}
@@ -157,13 +159,13 @@ func (g *Graph) AddMessages(b *schema.Messages) {
 			g.ranks.addWait(dst, p, src, send, AwaitsSender)
 		}
 		if !g.options.Eager {
-			g.addSendWait(entry{src, send}, entry{dst, post}, b.Bytes[i])
+			addSendWait(g, entry{src, send}, entry{dst, post}, b.Bytes[i])
 		}
 	}
 }
 
-// addSendWait adds the wait of a send, or of the row that completes it, for its receive to be posted.
-func (g *Graph) addSendWait(send, post entry, bytes int64) {
+// addSendWait adds to g the wait of a send, or of the row that completes it, for its receive to be posted.
+func addSendWait(g *Graph, send, post entry, bytes int64) {
 	r, w := &g.ranks[send.rank], g.ranks.row(send)
 	call, awaits := r.sendCall(send.row), AwaitsReceiver
 	nonblocking := w.done != unknown && r.find(w.done) != send.row

@@ -48,7 +48,7 @@ type rankRows struct {
 	inits       map[int64]initRow     // rows that made persistent requests and windows, by seq
 	probed      map[int64]int32       // requests of messages taken by a matched probe, by the probe's seq
 	partitioned map[int64]partitioned // partitioned sends that were started but are not ready, by request
-	fileWaits   map[int64]bool        // seqs of rows still to come that complete MPI-IO
+	fileWaits   map[int64]bool        // seqs of rows still to come that complete MPI-IO; false: and sends
 }
 
 // requestInfo belongs to a request while rows are translated. A rank waits for its requests in the order of its rows.
@@ -260,9 +260,13 @@ func (r *row) send(call schema.CallID, nonblocking bool) {
 		return
 	}
 	o.kind = opIsend
-	if r.b.DoneSeq[r.i] != schema.NullInt64 && !r.t.rules.arrivalOrder {
+	switch done := r.b.DoneSeq[r.i]; {
+	case done == schema.NullInt64:
+	case !r.t.rules.arrivalOrder:
 		o.req = r.newRequest(opIsend, false)
 		r.completeLater(o.req)
+	case r.known.fileWaits != nil: // the row that completes it waits for more than MPI-IO
+		r.known.fileWaits[done] = false
 	}
 	if call.Is(schema.FactPartitioned) {
 		r.delayUntilReady()
@@ -606,7 +610,9 @@ func (r *row) file() {
 		if r.known.fileWaits == nil {
 			r.known.fileWaits = map[int64]bool{}
 		}
-		r.known.fileWaits[done] = true
+		if _, sends := r.known.fileWaits[done]; !sends {
+			r.known.fileWaits[done] = true
+		}
 	}
 	r.ioBurst()
 }

@@ -144,6 +144,9 @@ func (t *Target) SendWaits(call schema.CallID, src, dst int32, bytes int64, nonb
 	if r.arrivalOrder && (nonblocking || src == dst) { // Dimemas goes on at once
 		return false
 	}
+	if call < 0 || int(call) >= len(sendFlags) { // unknown to this version
+		return true
+	}
 	return r.waitsForReceiver(t.Machine, sendFlags[call], bytes, src == dst)
 }
 

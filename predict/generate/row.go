@@ -31,7 +31,7 @@ func (w *rankWriter) row(x *model.Site, index []int32) schema.Event {
 	if !w.setComm(&e, x, index) {
 		return e
 	}
-	if v, ok := g.number(x, numberRoot, x.Root, &p); ok {
+	if v, ok := w.number(x, numberRoot, x.Root, &p); ok {
 		if e.RootWorld = v.Int32(); x.RootInComm {
 			e.RootWorld = g.memberOf(x, e.Comm, v.Int32())
 		}
@@ -160,7 +160,7 @@ func (w *rankWriter) side(x *model.Site, laws *model.SideLaws, m *pattern.Map, c
 			s.world, s.peer = dst, rank
 		}
 	}
-	if v, ok := w.g.number(x, numberTag, laws.Tag, &p); ok {
+	if v, ok := w.number(x, numberTag, laws.Tag, &p); ok {
 		s.tag = v.Int32()
 	}
 	// Where it is known who calls, there is no map if all of them have MPI_PROC_NULL in all runs.
@@ -176,7 +176,7 @@ func (w *rankWriter) side(x *model.Site, laws *model.SideLaws, m *pattern.Map, c
 		}
 	}
 	if laws.ElementBytes == 0 && like[signature.SideCount] != signature.Null {
-		if v, ok := w.g.number(x, numberCount, laws.Count, &p); ok {
+		if v, ok := w.number(x, numberCount, laws.Count, &p); ok {
 			s.count = int64(v)
 		}
 	}
@@ -188,22 +188,24 @@ func (w *rankWriter) side(x *model.Site, laws *model.SideLaws, m *pattern.Map, c
 // of a scatter whose shares are rounded.
 func (w *rankWriter) bytes(x *model.Site, laws *model.SideLaws, comm int32, p *law.Point) (signature.Int, bool) {
 	members := int64(len(w.g.comms.ranks[comm]))
-	if e, known := laws.Bytes.Evaluate(p); known && laws.EvenShares*members > 0 {
-		return w.g.take(x, numberBytes, laws.Bytes, e.InShares(laws.EvenShares*members), p)
+	if laws.EvenShares*members > 0 && !laws.Bytes.IsEmpty() {
+		if e, known := laws.Bytes.Evaluate(p); known {
+			return w.take(x, numberBytes, laws.Bytes, e.InShares(laws.EvenShares*members), p)
+		}
 	}
 	each := laws.PeerBytes * members
 	if laws.ElementBytes > 0 || each == 0 || laws.Count.IsEmpty() {
-		return w.g.number(x, numberBytes, laws.Bytes, p)
+		return w.number(x, numberBytes, laws.Bytes, p)
 	}
 	e, known := laws.Bytes.Evaluate(p)
 	if known && e.Exact && e.Value == 0 { // at other ranks than the root
-		return w.g.take(x, numberBytes, laws.Bytes, e, p)
+		return w.take(x, numberBytes, laws.Bytes, e, p)
 	}
 	count, known := laws.Count.Evaluate(p)
 	if !known {
-		return w.g.number(x, numberBytes, laws.Bytes, p)
+		return w.number(x, numberBytes, laws.Bytes, p)
 	}
-	return w.g.take(x, numberBytes, laws.Bytes, count.Times(each), p)
+	return w.take(x, numberBytes, laws.Bytes, count.Times(each), p)
 }
 
 // setEmpty sets the tag and sizes of a message to or from MPI_PROC_NULL: it has no bytes.
@@ -231,22 +233,24 @@ const (
 )
 
 // number returns a number of a site at a point by its law; false if there is none.
-func (g *generator) number(x *model.Site, what string, l *law.Law, p *law.Point) (signature.Int, bool) {
+func (w *rankWriter) number(x *model.Site, what string, l *law.Law, p *law.Point) (signature.Int, bool) {
 	if l.IsEmpty() {
 		return signature.Null, false
 	}
 	e, known := l.Evaluate(p)
 	if !known {
-		g.unknown.addSizes(x.Event.ID, g.model.NodeName(x.Event)+", "+what,
+		w.g.unknown.addSizes(x.Event.ID, w.g.model.NodeName(x.Event)+", "+what,
 			"no run has that place in the loops, and no law covers it")
 		return signature.Null, false
 	}
-	return g.take(x, what, l, e, p)
+	return w.take(x, what, l, e, p)
 }
 
 // take returns the value of an estimate of a number of a site, by a law, and counts it; false if it is impossible or
 // must be exact and is not.
-func (g *generator) take(x *model.Site, what string, l *law.Law, e law.Estimate, p *law.Point) (signature.Int, bool) {
+func (w *rankWriter) take(x *model.Site, what string, l *law.Law, e law.Estimate,
+	p *law.Point) (signature.Int, bool) {
+	g := w.g
 	name := func() string { return g.model.NodeName(x.Event) + ", " + what }
 	if e.Value < 0 && what != numberTag {
 		g.unknown.addSizes(x.Event.ID, name(),

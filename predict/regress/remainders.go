@@ -117,7 +117,7 @@ func (l *Law) boundShares(e *Expected) {
 	}
 }
 
-// boundSides widens an exact estimate if one of the laws divides a number by the ranks and no message shows their grid:
+// boundSides widens an estimate if one of the laws divides a number by the ranks and no message shows their grid:
 // the number may be a product of sides of blocks.
 func (l *Law) boundSides(e *Expected, r *row) {
 	if !l.onLine || l.along {
@@ -158,7 +158,11 @@ func (l *Law) boundSquares(e *Expected, r *row) {
 			for _, d := range l.domain.Divisions[a] {
 				cells = min(cells/gcd(cells, d.G)*d.G, mostSide)
 			}
-			less, more := sidesOfSquare(int64(math.Abs(h.C)/l.domain.unit()), cells, r.g[a])
+			whole := math.Abs(h.C) / l.domain.unit()
+			if whole != math.Trunc(whole) || whole >= 1<<53 {
+				continue
+			}
+			less, more := sidesOfSquare(int64(whole), cells, r.g[a])
 			e.Low, e.High = math.Min(e.Low, e.Value*less), math.Max(e.High, e.Value*more)
 			e.Exact = e.Exact && e.Low == e.High
 		}
