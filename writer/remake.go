@@ -27,8 +27,7 @@ func MakeProfile(ctx context.Context, dir string) error {
 }
 
 func makeProfile(ctx context.Context, dir string) (err error) {
-	m, err := ReadManifest(dir)
-	if err != nil {
+	if _, err := ReadManifest(dir); err != nil { // nothing is written beside a folder that is no run
 		return err
 	}
 	if dir, err = filepath.Abs(dir); err == nil {
@@ -42,6 +41,10 @@ func makeProfile(ctx context.Context, dir string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, r.end()) }()
+	m, err := ReadManifest(dir) // under the lock, as another run may have replaced the one that had the name before
+	if err != nil {
+		return err
+	}
 	if err := linkOthers(dir, r.place.dir); err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/commq/commq/internal/disk"
 	"github.com/commq/commq/internal/disk/diskfail"
 	"github.com/commq/commq/writer"
 )
@@ -88,4 +89,40 @@ func TestRemoveTakesReplacedRunsToo(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantOnly(t, store)
+}
+
+// before is a layer that calls do once, before it creates the file at path.
+type before struct {
+	path string
+	do   func()
+}
+
+func (b *before) Do(op *disk.Op, do func() error) error {
+	if act := b.do; act != nil && op.Kind == disk.OpCreate && op.Path == b.path {
+		b.do = nil
+		act()
+	}
+	return do()
+}
+
+// TestMakeProfileOfARunThatWasReplaced replaces a run just before its lock is taken to make its profile again: the new
+// run's files must get the new run's manifest.
+func TestMakeProfileOfARunThatWasReplaced(t *testing.T) {
+	store := t.TempDir()
+	if err := tiny(t, store, "old", 9, writer.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	replace := func() {
+		if err := tiny(t, store, "old", 5, writer.Options{Replace: true}); err != nil {
+			t.Error(err)
+		}
+	}
+	defer disk.Over(store, &before{filepath.Join(store, ".old.lock"), replace})()
+	if err := writer.MakeProfile(t.Context(), filepath.Join(store, "old")); err != nil {
+		t.Fatal(err)
+	}
+	if err := wantTags(store, "old", 5); err != nil {
+		t.Error(err)
+	}
+	wantOnly(t, store, "old")
 }
