@@ -214,7 +214,7 @@ func sampleOf(values []Value, alpha float64) *benchmath.Sample {
 func leastP(n, m int) float64 {
 	ways := 1.0
 	for i := 1; i <= n; i++ {
-		ways *= float64(m+i) / float64(i)
+		ways = ways * float64(m+i) / float64(i) // a whole number at each step, so that p is as exact as it can be
 	}
 	return min(1, 2/ways)
 }
@@ -231,9 +231,9 @@ func (c *Change) timed(base, new []Value, o DiffOptions) {
 		c.Notes = append(c.Notes, w.Error())
 	}
 	switch {
-	case leastP(len(base), len(new)) > o.Alpha:
+	case leastP(len(base), len(new)) >= o.Alpha:
 		c.What = Unclear
-	case test.P > o.Alpha || ns.Center == bs.Center:
+	case test.P >= o.Alpha || ns.Center == bs.Center:
 		c.What = Same
 	case ns.Center > bs.Center:
 		c.What = More

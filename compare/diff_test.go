@@ -80,6 +80,14 @@ func TestTimes(t *testing.T) {
 	if got := Diff(base, slower, DiffOptions{Alpha: 0.001})[0]; got.What != Unclear { // 2/252 is as low as p gets
 		t.Errorf("alpha 0.001: %+v", got)
 	}
+	if got := Diff(base[:3], slower[:3], DiffOptions{Alpha: 0.1})[0]; got.What != Unclear { // p is 0.1, and not below it
+		t.Errorf("alpha 0.1: %+v", got)
+	}
+	mixed := []Sample{slower[0], slower[2], taking(1035)} // one of them lies among those of the base
+	p := Diff(base, mixed, DiffOptions{})[0].P
+	if got := Diff(base, mixed, DiffOptions{Alpha: p})[0]; p <= leastP(5, 3) || got.What != Same {
+		t.Errorf("alpha %v: %+v", p, got)
+	}
 }
 
 // TestMovedCallSites: a renamed function is recognized, unless it makes other calls or two functions fit.

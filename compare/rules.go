@@ -318,7 +318,7 @@ func (r *Rule) consistent(v *yaml.Node, at string) error {
 			}
 		}
 	}
-	if r.Kind == Time && leastP(r.Runs, r.Runs) > r.Alpha {
+	if r.Kind == Time && leastP(r.Runs, r.Runs) >= r.Alpha {
 		return keyed.ErrorAt(v, fmt.Sprintf("%s: %d runs of each side cannot have a p-value below %v (the least is "+
 			"%.2g); ask for more runs, or set alpha", at, r.Runs, r.Alpha, leastP(r.Runs, r.Runs)))
 	}

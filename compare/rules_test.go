@@ -73,6 +73,8 @@ func TestInvalidRulesAreRejected(t *testing.T) {
 		{"    at_most_percent_more: 12.5\n", "", "rules c.yaml:10: rules[2].at_most_percent_more is missing"},
 		{"at_most_percent_more: 12.5", "at_most_percent_more: 12.5\n    runs: 4",
 			"rules c.yaml:10: rules[2]: 4 runs of each side cannot have a p-value below 0.01 (the least is 0.029)"},
+		{"at_most_percent_more: 12.5", "at_most_percent_more: 12.5\n    runs: 3\n    alpha: 0.1",
+			"rules c.yaml:10: rules[2]: 3 runs of each side cannot have a p-value below 0.1 (the least is 0.1)"},
 		{"    at_most: 6", "    at_most: 6\n    alpha: 0.1",
 			"rules c.yaml:14: rules[3].alpha is of a rule with time; this one has bound"},
 		{"    at_most: 6", "    at_most: 6\n    at_least: 7",
