@@ -15,8 +15,8 @@ const (
 	More     = "more"     // more, for an exact measure; a significantly longer time
 	Fewer    = "fewer"    // likewise less
 	Differs  = "differs"  // a fingerprint that differs
-	Appeared = "appeared" // a part that the base lacks
-	Vanished = "vanished" // a part that only the base has
+	Appeared = "appeared" // a part that all new runs have and the base lacks
+	Vanished = "vanished" // a part that all runs of the base have and the new ones lack
 	Moved    = "moved"    // a renamed call site: same calls as one that vanished
 	Varies   = "varies"   // an exact measure that differs between the runs of a side, so that the sides overlap
 	Unclear  = "unclear"  // too few samples for the test of a time to find any difference
@@ -188,9 +188,9 @@ func (c *Change) exact() {
 		c.What = Varies
 	case c.Unit == Fingerprint:
 		c.What = Differs
-	case c.Item != "" && b.High == 0:
+	case c.Item != "" && b.High == 0 && n.Low > 0:
 		c.What = Appeared
-	case c.Item != "" && n.High == 0:
+	case c.Item != "" && n.High == 0 && b.Low > 0:
 		c.What = Vanished
 	case n.Low > b.High:
 		c.What = More

@@ -55,6 +55,28 @@ func TestExactMeasures(t *testing.T) {
 	}
 }
 
+// TestPartsOfSomeRuns: a part that only some of the runs of one side have varies.
+func TestPartsOfSomeRuns(t *testing.T) {
+	const part = "messages/<= 16"
+	set := func(counts ...int64) (set []Sample) {
+		for _, n := range counts {
+			set = append(set, sampleWith("r", exactly("messages", 5), exactly(part, n)))
+		}
+		return set
+	}
+	for _, c := range []struct {
+		base, new []Sample
+		want      string
+	}{
+		{set(0, 0), set(0, 5), Varies}, {set(0, 5), set(0, 0), Varies}, {set(0, 0), set(4, 5), Appeared},
+		{set(4, 5), set(0, 0), Vanished},
+	} {
+		if got := whats(Diff(c.base, c.new, DiffOptions{}))[part]; got != c.want {
+			t.Errorf("%v and %v: %s, want %s", c.base, c.new, got, c.want)
+		}
+	}
+}
+
 // TestTimes: five runs of each side that do not overlap have a p-value of 2/252 = 0.0079 (252 ways to choose five of
 // ten; two of them, all below and all above, are as extreme).
 func TestTimes(t *testing.T) {
