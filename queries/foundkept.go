@@ -59,9 +59,14 @@ func (v *keptValue) value() any {
 	return nil
 }
 
-// key is the digest of what of a file determines its answer about a run.
+// key is the digest of what of a file determines its answer about a run. The SQL has the defaults of its parameters
+// filled in, as Look asks with them.
 func (f *Finding) key() [sha256.Size]byte {
-	return sha256.Sum256(fmt.Appendf(nil, "%q %q %+v %q", f.Name, f.Gain, f.Columns, f.text))
+	sql, err := f.filled(nil)
+	if err != nil { // the engine is not asked then, and nothing is kept
+		sql.text = f.text
+	}
+	return sha256.Sum256(fmt.Appendf(nil, "%q %q %+v %q", f.Name, f.Gain, f.Columns, sql.text))
 }
 
 // loadFindings are the answers that are kept.
