@@ -274,7 +274,9 @@ func (e *checkEngine) withFiles(r compare.Run) (found run.Found, err error) {
 	case e.o.objects != nil:
 		err = writer.CheckLocal(store)
 	case e.o.trino != "":
-		found, err = run.Find(store, r.Name)
+		if found, err = run.Find(store, r.Name); err == nil && found.Manifest.Digest != r.Manifest.Digest {
+			return found, errOtherRows(found.Name, found.Dir)
+		}
 	default:
 		found = run.Found{Name: r.Name, Dir: r.Dir, Manifest: r.Manifest}
 	}

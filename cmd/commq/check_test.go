@@ -174,6 +174,26 @@ func emptyRun(t *testing.T, store, name string, m schema.Manifest) {
 	}
 }
 
+// TestCheckReadsFilesOfTheRegisteredRun: where a server answers queries, rules that read files want the same run here.
+func TestCheckReadsFilesOfTheRegisteredRun(t *testing.T) {
+	store := t.TempDir()
+	emptyRun(t, store, "r", schema.Manifest{Ranks: 2, Ended: "finalized"})
+	m, err := writer.ReadManifest(filepath.Join(store, "r"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := *m
+	other.Digest = strings.Repeat("0", len(m.Digest))
+	e := &checkEngine{&app{store: store}, &checkOptions{trino: "http://ada@trino:8080"}}
+	if found, err := e.withFiles(compare.Run{Name: "r", Manifest: m}); err != nil || found.Name != "r" {
+		t.Errorf("the same run: %+v, %v", found, err)
+	}
+	_, err = e.withFiles(compare.Run{Name: "r", Manifest: &other})
+	if want := "have different rows; commq store register"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("another run: %v, want %s", err, want)
+	}
+}
+
 // TestCheckFailsClosed: if anything is missing, the status is 2 and never 0.
 func TestCheckFailsClosed(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -39,13 +39,18 @@ func (o *detectOptions) shared(c *cobra.Command, a *app) (askShared, error) {
 				return nil, err
 			}
 			if len(registered) != 1 || registered[0].Manifest.Digest != r.Manifest.Digest {
-				return nil, fmt.Errorf("run %q in %s and the registered run of that name have different rows; "+
-					"commq store register tells the server about this one", r.Name, r.Dir)
+				return nil, errOtherRows(r.Name, r.Dir)
 			}
 			asked = registered[0]
 		}
 		return sharedPayloads(ctx, asked, queries.Options{Trino: address, MemoryBytes: int64(o.memory) << 20}, least)
 	}, nil
+}
+
+// errOtherRows says that a server has other rows under a run's name than the run in folder dir.
+func errOtherRows(name, dir string) error {
+	return fmt.Errorf("run %q in %s and the registered run of that name have different rows; commq store register tells "+
+		"the server about this one", name, dir)
 }
 
 // sharedPayloads asks an engine the query shared-payloads.
