@@ -32,6 +32,8 @@ type Section struct {
 	Hash string
 	// Exact are the exact measures, by key.
 	Exact map[string]int64
+	// LeftOut are the keys of exact measures that differ between the runs, in order; nil if none do.
+	LeftOut []string
 	// Times are samples of times, by key; nil if they were not written.
 	Times map[string][]int64
 }
@@ -40,18 +42,17 @@ type Section struct {
 const maxFileBytes = 16 << 20
 
 // NewBaseline makes a baseline of runs. kept describes the rows that each run keeps. Exact measures that differ
-// between runs with the same number of ranks are left out and returned. times selects whether times are kept.
+// between runs with the same number of ranks are left out of that section and returned. times selects whether times are
+// kept.
 func NewBaseline(samples []Sample, kept []string, times bool) (b *Baseline, unsteady []string, err error) {
 	if len(samples) == 0 {
 		return nil, nil, errors.New("baseline: no run")
 	}
 	b = &Baseline{Sections: map[int32]*Section{}}
-	left := map[string]bool{}
 	for i := range samples {
 		s := &samples[i]
 		section := b.Sections[s.Ranks]
-		first := section == nil
-		if first {
+		if section == nil {
 			section = &Section{Kept: kept[i], Hash: s.Hash, Exact: map[string]int64{}}
 			b.Sections[s.Ranks] = section
 		}
@@ -59,35 +60,46 @@ func NewBaseline(samples []Sample, kept []string, times bool) (b *Baseline, unst
 			return nil, nil, fmt.Errorf("baseline: runs of %s keep different rows (%s; %s): capture them alike",
 				plural(int64(s.Ranks), "rank"), section.Kept, kept[i])
 		}
-		for k := range s.Values {
-			v := &s.Values[k]
-			switch {
-			case v.Exact:
-				section.Exact[v.Key()] = v.Value
-			case times:
-				if section.Times == nil {
-					section.Times = map[string][]int64{}
-				}
-				section.Times[v.Key()] = append(section.Times[v.Key()], v.Value)
+		section.add(s, times)
+	}
+	left := map[string]bool{}
+	for ranks, section := range b.Sections {
+		section.leaveOut(ranks, samples)
+		for _, key := range section.LeftOut {
+			left[key] = true
+		}
+	}
+	return b, slices.SortedFunc(maps.Keys(left), compareKeys), nil
+}
+
+// add adds the measures of a run.
+func (s *Section) add(run *Sample, times bool) {
+	for k := range run.Values {
+		v := &run.Values[k]
+		switch {
+		case v.Exact:
+			s.Exact[v.Key()] = v.Value
+		case times:
+			if s.Times == nil {
+				s.Times = map[string][]int64{}
 			}
+			s.Times[v.Key()] = append(s.Times[v.Key()], v.Value)
 		}
 	}
-	for i := range samples {
-		section := b.Sections[samples[i].Ranks]
-		for key, value := range section.Exact {
-			if v, known := samples[i].Find(key); !known || v.Value != value {
-				left[key] = true
-			}
+}
+
+// leaveOut leaves out the exact measures that differ between the runs of the section's number of ranks.
+func (s *Section) leaveOut(ranks int32, samples []Sample) {
+	for _, key := range slices.SortedFunc(maps.Keys(s.Exact), compareKeys) {
+		differs := func(run Sample) bool {
+			v, known := run.Find(key)
+			return run.Ranks == ranks && (!known || v.Value != s.Exact[key])
+		}
+		if slices.ContainsFunc(samples, differs) {
+			s.LeftOut = append(s.LeftOut, key)
+			delete(s.Exact, key)
 		}
 	}
-	for key := range left {
-		unsteady = append(unsteady, key)
-		for _, section := range b.Sections {
-			delete(section.Exact, key)
-		}
-	}
-	slices.SortFunc(unsteady, compareKeys)
-	return b, unsteady, nil
 }
 
 // Write writes the baseline as YAML, one line per measure in a fixed order, so that baselines can be diffed.
@@ -104,6 +116,12 @@ func (b *Baseline) Write(w io.Writer) error {
 		s.WriteString("    exact:\n")
 		for _, key := range slices.SortedFunc(maps.Keys(section.Exact), compareKeys) {
 			fmt.Fprintf(&s, "      %s: %d\n", scalar(key), section.Exact[key])
+		}
+		if len(section.LeftOut) > 0 {
+			s.WriteString("    left_out:\n")
+		}
+		for _, key := range section.LeftOut {
+			fmt.Fprintf(&s, "      - %s\n", scalar(key))
 		}
 		if len(section.Times) == 0 {
 			continue
@@ -216,6 +234,7 @@ func (b *Baseline) readSections(v *yaml.Node, path string) error {
 			{Name: "kept", Required: true, Set: keyed.Text(&s.Kept)},
 			{Name: "hash", Set: keyed.Text(&s.Hash)},
 			{Name: "exact", Required: true, Set: entries("measures", s.readExact)},
+			{Name: "left_out", Set: keyed.List("measures", s.readLeftOut)},
 			{Name: "times", Set: entries("times", s.readTimes)},
 		})
 	})(v, path)
@@ -228,6 +247,13 @@ func (s *Section) readExact(name, value *yaml.Node, path string) error {
 	}
 	s.Exact[name.Value] = n
 	return nil
+}
+
+func (s *Section) readLeftOut(v *yaml.Node, path string) error {
+	var key string
+	err := keyed.Text(&key)(v, path)
+	s.LeftOut = append(s.LeftOut, key)
+	return err
 }
 
 func (s *Section) readTimes(name, value *yaml.Node, path string) error {
@@ -256,7 +282,7 @@ func (b *Baseline) readEquations(v *yaml.Node, path string) error {
 
 // samples returns the section as runs: one with the exact measures, or as many as there are samples of times.
 func (s *Section) samples(ranks int32) []Sample {
-	first := Sample{Run: "baseline", Ranks: ranks, Hash: s.Hash}
+	first := Sample{Run: "baseline", Ranks: ranks, Hash: s.Hash, LeftOut: s.LeftOut}
 	for _, key := range slices.SortedFunc(maps.Keys(s.Exact), compareKeys) {
 		first.Values = append(first.Values, valueOf(key, s.Exact[key], true))
 	}

@@ -2,6 +2,7 @@ package compare
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -40,6 +41,8 @@ ranks:
       "messages/<= 16": 7
       "messages/<= 1 Ki": 40
       "site_calls/MPI_Send in f \"x\" (a:b.c)": 3
+    left_out:
+      - calls
     times:
       end_ns: [5009, 5011]
   5:
@@ -58,6 +61,47 @@ equations:
 	}
 	if diff := cmp.Diff(base, again); diff != "" {
 		t.Errorf("-written +read:\n%s", diff)
+	}
+}
+
+// TestUnsteadyParts: parts that differ between runs of 3 ranks are not known there, and stay in the section of 5 ranks.
+func TestUnsteadyParts(t *testing.T) {
+	run := func(name string, ranks int32, small, large int64) Sample {
+		s := sampleWith(name, exactly("messages", small+large), exactly("messages/<= 64", large))
+		if s.Ranks = ranks; small > 0 {
+			s.Values = append(s.Values, exactly("messages/<= 16", small))
+		}
+		return s
+	}
+	samples := []Sample{run("a", 3, 10, 12), run("b", 3, 12, 10), run("c", 5, 10, 12)}
+	kept := []string{"record all", "record all", "record all"}
+	base, unsteady, err := NewBaseline(samples, kept, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := []string{"messages/<= 16", "messages/<= 64"}
+	if diff := cmp.Diff(parts, unsteady) + cmp.Diff(parts, base.Sections[3].LeftOut); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if base.Sections[5].LeftOut != nil || base.Sections[5].Exact["messages/<= 64"] != 12 {
+		t.Errorf("the section of 5 ranks: %+v", base.Sections[5])
+	}
+	for _, c := range []struct {
+		run          Sample
+		status, said string
+	}{
+		{samples[0], Undecided, "messages/<= 16 of run a cannot be compared: the baseline lacks it"},
+		{run("none", 3, 0, 22), Undecided, "messages/<= 16 of run none cannot be compared: the baseline lacks it"},
+		{samples[2], Passed, ""},
+		{run("more", 5, 11, 12), Failed, "messages/<= 16 of run more is 11, the baseline has 10"},
+	} {
+		for _, kind := range []string{NoMore, SameAs} {
+			e := &Evidence{New: []Sample{c.run}, Kept: kept, Baseline: base}
+			got := checked(t, fmt.Sprintf("%s: [\"messages/*\"]\nranks: [%d]", kind, c.run.Ranks), e)
+			if got.Status != c.status || !strings.Contains(said(got), c.said) {
+				t.Errorf("run %s, %s: %s, want %s: %s\n%s", c.run.Run, kind, got.Status, c.status, c.said, said(got))
+			}
+		}
 	}
 }
 
@@ -90,7 +134,7 @@ func TestInvalidBaselinesAreRejected(t *testing.T) {
 }
 
 func FuzzReadBaseline(f *testing.F) {
-	f.Add([]byte("commq_baseline: 1\nranks:\n  4:\n    kept: record all\n    exact:\n      \"messages/<= 16\": 4\n    times:\n      end_ns: [7, 9]\nequations:\n  messages: 3 P\n"))
+	f.Add([]byte("commq_baseline: 1\nranks:\n  4:\n    kept: record all\n    exact:\n      \"messages/<= 16\": 4\n    left_out: [calls]\n    times:\n      end_ns: [7, 9]\nequations:\n  messages: 3 P\n"))
 	f.Fuzz(fuzzReadBaseline)
 }
 
@@ -117,6 +161,6 @@ func FuzzReadBaselineEdited(f *testing.F) {
 	f.Add([]byte{0, 9, 1, 8, 1, 0, 4, 7})
 	f.Fuzz(func(t *testing.T, edits []byte) {
 		fuzzReadBaseline(t, []byte(mutate.Text("commq_baseline: 1\nranks:\n  4:\n    kept: record all\n    exact:\n"+
-			"      \"messages/<= 16\": 4\n    times:\n      end_ns: [7, 9]\nequations:\n  messages: 3 P\n", edits)))
+			"      \"messages/<= 16\": 4\n    left_out: [calls]\n    times:\n      end_ns: [7, 9]\nequations:\n  messages: 3 P\n", edits)))
 	})
 }

@@ -312,8 +312,17 @@ func (j *judge) counts(runs []int) {
 				j.change(&j.e.New[i], c, changes)
 			}
 		}
+		for _, key := range section.LeftOut { // parts that the run lacks: 0, which is not known to be the base's
+			if j.matches(key) && !slices.ContainsFunc(changes, func(c Change) bool { return c.Key() == key }) {
+				j.missing("%s of run %s cannot be compared: %s", key, j.e.New[i].Run, baselineLacks)
+			}
+		}
 	}
 }
+
+// baselineLacks says why the baseline has no value of a measure.
+const baselineLacks = "the baseline lacks it; commq check --write-baseline leaves out, and names, what differs between " +
+	"its runs"
 
 // patterns reports names in the rule that match no measure of the run or the baseline.
 func (j *judge) patterns(i int, changes []Change) {
@@ -373,7 +382,7 @@ func (c *Change) whyUnknown() string {
 	case c.Base.N > 0 && c.New.N > 0:
 		return c.Notes[0]
 	case c.New.N > 0:
-		return "the baseline lacks it; commq check --write-baseline leaves out, and names, what differs between its runs"
+		return baselineLacks
 	}
 	return "the run does not hold it"
 }
@@ -394,7 +403,7 @@ func (j *judge) blame(f *Finding, c *Change, all []Change) {
 	var grown []*Change
 	for i := range all {
 		p := &all[i]
-		fits := p.Measure == places && p.Item != "" && p.What != Moved && p.New.Low != p.Base.Low &&
+		fits := p.Measure == places && p.Item != "" && p.What != Moved && p.What != Unknown && p.New.Low != p.Base.Low &&
 			(call == "" || strings.HasPrefix(p.Item, call+" in "))
 		if fits && counts(c.Measure, p.Item) {
 			grown = append(grown, p)

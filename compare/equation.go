@@ -51,6 +51,9 @@ func (b *Baseline) byRanks(key string) (map[int64]float64, error) {
 	values := map[int64]float64{}
 	for _, ranks := range slices.Sorted(maps.Keys(b.Sections)) {
 		value, known := b.Sections[ranks].Exact[key]
+		if slices.Contains(b.Sections[ranks].LeftOut, key) {
+			return nil, fmt.Errorf("the runs of %s differ in it", plural(int64(ranks), "rank"))
+		}
 		if !known {
 			return nil, fmt.Errorf("the runs of %s do not have it", plural(int64(ranks), "rank"))
 		}

@@ -46,9 +46,11 @@ type Sample struct {
 	Values []Value
 	// Hash is the kind of its payload hashes; "" is not known.
 	Hash string
+	// LeftOut are the keys of measures that a baseline left out, as they differ between its runs.
+	LeftOut []string
 }
 
-// Find returns the value of a key. A part without a value counts as 0 if the run has the whole.
+// Find returns the value of a key. A part without a value counts as 0 if the run has the whole, unless it was left out.
 func (s *Sample) Find(key string) (v Value, known bool) {
 	measure, item, _ := strings.Cut(key, "/")
 	for i := range s.Values {
@@ -59,6 +61,9 @@ func (s *Sample) Find(key string) (v Value, known bool) {
 			v, known = s.Values[i], true
 			v.Item, v.Value, v.File, v.Line = item, 0, "", 0
 		}
+	}
+	if slices.Contains(s.LeftOut, key) {
+		return Value{}, false
 	}
 	return v, known
 }
