@@ -40,13 +40,13 @@ func (r *Run) Place(ctx context.Context) func(id int32) string {
 
 // Frames returns the frames of the run's call sites, by id. A table that cannot be read has none.
 func (r *Run) Frames(ctx context.Context) []Frame {
-	r.sites.once.Do(func() { r.sites.frames = readFrames(ctx, r.Dir) })
+	r.sites.once.Do(func() { r.sites.frames = readFrames(ctx, r.Opened()) })
 	return r.sites.frames
 }
 
-func readFrames(ctx context.Context, dir string) (frames []Frame) {
+func readFrames(ctx context.Context, from writer.Opened) (frames []Frame) {
 	// Places only make answers and errors easier to read, so an error is ignored.
-	_ = writer.ReadTable(ctx, dir, &schema.CallsitesTable, smallRows, func(b schema.Batch) error {
+	_ = from.ReadTable(ctx, &schema.CallsitesTable, smallRows, func(b schema.Batch) error {
 		t := b.(*schema.Callsites)
 		for i := range t.ID {
 			f := Frame{Place: Place(t, i), Parent: t.Parent[i]}

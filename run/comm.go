@@ -50,13 +50,13 @@ func Intra(comms []Comm) (intra []Comm) {
 	return intra
 }
 
-// readComms reads the communicators of the run in folder dir. All members share one array: a run may have a million
+// readComms reads the communicators of a run. All members share one array: a run may have a million
 // communicators of one rank.
-func readComms(ctx context.Context, dir string) ([]Comm, error) {
+func readComms(ctx context.Context, from writer.Opened) ([]Comm, error) {
 	var comms []Comm
 	var members []int32
 	var ends []int
-	err := writer.ReadTable(ctx, dir, &schema.CommsTable, smallRows, func(b schema.Batch) error {
+	err := from.ReadTable(ctx, &schema.CommsTable, smallRows, func(b schema.Batch) error {
 		t := b.(*schema.Comms)
 		for i, id := range t.Comm {
 			if n := len(comms); n == 0 || comms[n-1].ID != id {

@@ -22,10 +22,10 @@ var (
 	deliveryColumns = []string{"src", "dst", "send_seq", "recv_post_seq", "bytes"}
 )
 
-// FindDelivered finds them in the run in folder dir, which must have the rows of all calls.
-func FindDelivered(ctx context.Context, dir string) (*Delivered, error) {
+// FindDelivered finds them in a run, which must have the rows of all calls.
+func FindDelivered(ctx context.Context, from writer.Opened) (*Delivered, error) {
 	d := &Delivered{sent: map[rowID]int64{}, received: map[rowID]int64{}}
-	events, err := writer.ReadEpochs(dir, &schema.EventsTable, streamRows, doubtfulColumns...)
+	events, err := from.ReadEpochs(&schema.EventsTable, streamRows, doubtfulColumns...)
 	if err != nil {
 		return nil, err
 	}
@@ -33,7 +33,7 @@ func FindDelivered(ctx context.Context, dir string) (*Delivered, error) {
 	if err != nil || len(d.sent)+len(d.received) == 0 {
 		return d, err
 	}
-	messages, err := writer.ReadEpochs(dir, &schema.MessagesTable, streamRows, deliveryColumns...)
+	messages, err := from.ReadEpochs(&schema.MessagesTable, streamRows, deliveryColumns...)
 	if err != nil {
 		return nil, err
 	}

@@ -36,7 +36,7 @@ func Discloses(ctx context.Context, dir string, m *schema.Manifest) (string, err
 	for _, word := range m.Origin.Command {
 		note(word)
 	}
-	err := writer.ReadTable(ctx, dir, &schema.CallsitesTable, 1<<12, func(b schema.Batch) error {
+	err := writer.Opened{Dir: dir, Digest: m.Digest}.ReadTable(ctx, &schema.CallsitesTable, 1<<12, func(b schema.Batch) error {
 		sites := b.(*schema.Callsites)
 		for i := range sites.Len() {
 			note(sites.File[i])

@@ -25,6 +25,9 @@ type Run struct {
 	sites callsites
 }
 
+// Opened is the run for those who read its tables: an error tells if another run has replaced it since it was opened.
+func (r *Run) Opened() writer.Opened { return writer.Opened{Dir: r.Dir, Digest: r.Manifest.Digest} }
+
 // Ranks describes the processes of MPI_COMM_WORLD, a slice per column, all indexed by world rank.
 type Ranks struct {
 	// Threads is the number of threads that called MPI.
@@ -46,13 +49,13 @@ func Open(ctx context.Context, dir string, need Need) (*Run, error) {
 	if err := need.Check(r.Name, m); err != nil {
 		return nil, err
 	}
-	if r.Comms, err = readComms(ctx, dir); err != nil {
+	if r.Comms, err = readComms(ctx, r.Opened()); err != nil {
 		return nil, err
 	}
 	if r.Datatypes, err = Rows[schema.Datatype](ctx, r, &schema.DatatypesTable); err != nil {
 		return nil, err
 	}
-	return r, readRanks(ctx, dir, m, func(t *schema.RankInfos) {
+	return r, readRanks(ctx, r.Opened(), m.Ranks, func(t *schema.RankInfos) {
 		r.Ranks.Threads = append(r.Ranks.Threads, t.Threads...)
 		r.Ranks.Rows = append(r.Ranks.Rows, t.Events...)
 		r.Ranks.Host = append(r.Ranks.Host, t.Host...)
@@ -70,24 +73,24 @@ func ReadManifest(ctx context.Context, dir string, need Need) (*schema.Manifest,
 	if err := need.Check(filepath.Base(dir), m); err != nil {
 		return nil, err
 	}
-	return m, readRanks(ctx, dir, m, func(*schema.RankInfos) {})
+	return m, readRanks(ctx, writer.Opened{Dir: dir, Digest: m.Digest}, m.Ranks, func(*schema.RankInfos) {})
 }
 
-// readRanks reads the table ranks, which must have a row for each rank of the manifest.
-func readRanks(ctx context.Context, dir string, m *schema.Manifest, add func(*schema.RankInfos)) error {
+// readRanks reads the table ranks, which must have a row for each of the ranks.
+func readRanks(ctx context.Context, from writer.Opened, ranks int32, add func(*schema.RankInfos)) error {
 	rows := 0
 	wrong := func(is string) error {
 		return fmt.Errorf("%s: the manifest says %d ranks, and the table ranks has %s rows; the run is damaged: copy it or "+
-			"capture it again", dir, m.Ranks, is)
+			"capture it again", from.Dir, ranks, is)
 	}
-	err := writer.ReadTable(ctx, dir, &schema.RanksTable, smallRows, func(b schema.Batch) error {
-		if rows += b.Len(); rows > int(m.Ranks) {
+	err := from.ReadTable(ctx, &schema.RanksTable, smallRows, func(b schema.Batch) error {
+		if rows += b.Len(); rows > int(ranks) {
 			return wrong("more")
 		}
 		add(b.(*schema.RankInfos))
 		return nil
 	})
-	if err == nil && rows < int(m.Ranks) {
+	if err == nil && rows < int(ranks) {
 		err = wrong(fmt.Sprint(rows))
 	}
 	return err
@@ -98,7 +101,7 @@ const smallRows = 4096
 
 // Rows reads all rows of a table into memory, R being the table's row type: for small tables only.
 func Rows[R any](ctx context.Context, r *Run, t *schema.Table) (all []R, err error) {
-	err = writer.ReadTable(ctx, r.Dir, t, smallRows, func(b schema.Batch) error {
+	err = r.Opened().ReadTable(ctx, t, smallRows, func(b schema.Batch) error {
 		rows := b.(interface{ Row(int, *R) })
 		for i := range b.Len() {
 			var row R

@@ -26,7 +26,7 @@ func (r *Run) Events(ctx context.Context, columns ...string) func(add func(*sche
 // Messages does for messages what Events does for events.
 func (r *Run) Messages(ctx context.Context, columns ...string) func(add func(*schema.Messages) error) error {
 	return func(add func(*schema.Messages) error) error {
-		rows, err := writer.ReadEpochs(r.Dir, &schema.MessagesTable, streamRows, columns...)
+		rows, err := r.Opened().ReadEpochs(&schema.MessagesTable, streamRows, columns...)
 		if err != nil {
 			return err
 		}
@@ -38,7 +38,7 @@ func (r *Run) Messages(ctx context.Context, columns ...string) func(add func(*sc
 // late: these are read only for batches for which add calls rest. Columns must include late.
 func (r *Run) MessagesLate(ctx context.Context, columns, late []string,
 	add func(b *schema.Messages, rest schema.Rest) error) error {
-	rows, err := writer.ReadEpochs(r.Dir, &schema.MessagesTable, streamRows, columns...)
+	rows, err := r.Opened().ReadEpochs(&schema.MessagesTable, streamRows, columns...)
 	if err != nil {
 		return err
 	}
@@ -50,7 +50,7 @@ func (r *Run) MessagesLate(ctx context.Context, columns, late []string,
 // Parts returns a function that passes all rows of parts to add; see Events.
 func (r *Run) Parts(ctx context.Context) func(add func(*schema.Parts) error) error {
 	return func(add func(*schema.Parts) error) error {
-		return writer.ReadTable(ctx, r.Dir, &schema.PartsTable, smallRows,
+		return r.Opened().ReadTable(ctx, &schema.PartsTable, smallRows,
 			func(b schema.Batch) error { return add(b.(*schema.Parts)) })
 	}
 }
@@ -60,7 +60,7 @@ type Epochs struct{ rows *writer.Epochs }
 
 // EventEpochs begins to read rows of events, with the wanted columns; see Events.
 func (r *Run) EventEpochs(columns ...string) (*Epochs, error) {
-	rows, err := writer.ReadEpochs(r.Dir, &schema.EventsTable, streamRows, columns...)
+	rows, err := r.Opened().ReadEpochs(&schema.EventsTable, streamRows, columns...)
 	return &Epochs{rows}, err
 }
 
@@ -78,7 +78,7 @@ type MessageEpochs struct{ rows *writer.Epochs }
 
 // MessageEpochs begins to read rows of messages, with the wanted columns; see Events.
 func (r *Run) MessageEpochs(columns ...string) (*MessageEpochs, error) {
-	rows, err := writer.ReadEpochs(r.Dir, &schema.MessagesTable, streamRows, columns...)
+	rows, err := r.Opened().ReadEpochs(&schema.MessagesTable, streamRows, columns...)
 	return &MessageEpochs{rows}, err
 }
 

@@ -5,12 +5,11 @@ import (
 	"slices"
 
 	"github.com/commq/commq/schema"
-	"github.com/commq/commq/writer"
 )
 
 // Callsites passes all rows of the table callsites to add, which must not keep them.
 func (r *Run) Callsites(ctx context.Context, add func(*schema.Callsites) error) error {
-	return writer.ReadTable(ctx, r.Dir, &schema.CallsitesTable, smallRows,
+	return r.Opened().ReadTable(ctx, &schema.CallsitesTable, smallRows,
 		func(b schema.Batch) error { return add(b.(*schema.Callsites)) })
 }
 
@@ -24,7 +23,7 @@ func (r *Run) NeverCalls(ctx context.Context, calls ...schema.CallID) (bool, err
 		return false, nil
 	}
 	never := true
-	err := writer.ReadTable(ctx, r.Dir, &schema.ProfileTable, smallRows, func(b schema.Batch) error {
+	err := r.Opened().ReadTable(ctx, &schema.ProfileTable, smallRows, func(b schema.Batch) error {
 		never = never && !slices.ContainsFunc(b.(*schema.Profiles).Call, func(call int16) bool {
 			return slices.Contains(calls, schema.CallID(call))
 		})

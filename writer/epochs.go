@@ -14,6 +14,7 @@ type Epochs struct {
 	buffers *readBuffers
 	files   []*epochFile
 	limits  *rowLimits // nil: rows may have any values
+	from    *snapshot  // nil: the run has no manifest yet
 }
 
 // epochFile is a file that is read up to a row group.
@@ -26,19 +27,25 @@ type epochFile struct {
 
 // ReadEpochs begins to read the given columns of table t, events or messages, of the run in folder dir. All other
 // columns are null, or zero when they are not nullable. It returns an error for a column that the table does not
-// have, and when the run's files cannot be read. Rows with values that the run cannot have are errors, as in ReadTable.
+// have, and when the run's files cannot be read. Rows with values that the run cannot have are errors, as in ReadTable,
+// and so is a run that was replaced before the last epoch was read.
 func ReadEpochs(dir string, t *schema.Table, batchRows int, columns ...string) (*Epochs, error) {
-	m, files, err := manifestAndFiles(dir, t)
+	return Opened{Dir: dir}.ReadEpochs(t, batchRows, columns...)
+}
+
+// ReadEpochs begins to read a table as the function ReadEpochs does, if the run is still the same.
+func (o Opened) ReadEpochs(t *schema.Table, batchRows int, columns ...string) (*Epochs, error) {
+	s, files, err := o.table(t)
 	if err != nil {
 		return nil, err
 	}
-	e, err := readEpochsOf(dir, files, t, batchRows, columns...)
+	e, err := readEpochsOf(o.Dir, files, t, batchRows, columns...)
 	if err != nil {
-		return nil, err
+		return nil, s.explain(err)
 	}
-	l := limitsOf(dir, m, t)
+	l := limitsOf(o.Dir, s.manifest, t)
 	l.leaveOut(func(c int) bool { return !e.buffers.want[c] })
-	e.limits = l
+	e.limits, e.from = l, s
 	return e, nil
 }
 
@@ -175,13 +182,24 @@ func (e *Epochs) each(fn func(*epochFile) error) error {
 	for _, f := range e.files {
 		for f.next < f.reader.groups() && f.epoch <= epoch {
 			if err := fn(f); err != nil {
-				return err
+				return e.explain(err)
 			}
 			f.next = f.end
 			f.begin()
 		}
 	}
-	return nil
+	if _, more := e.Epoch(); more || e.from == nil {
+		return nil
+	}
+	return e.from.check()
+}
+
+// explain says of an error that the run was replaced, if it was.
+func (e *Epochs) explain(err error) error {
+	if e.from == nil {
+		return err
+	}
+	return e.from.explain(err)
 }
 
 // fillUnread fills the batch with the values of columns that are not read.

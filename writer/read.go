@@ -23,13 +23,22 @@ import (
 
 // ReadTable reads table t of the run in folder dir, its files in order, and calls fn with up to batchRows rows at a
 // time. fn must not keep the batch, which is reused. Errors name the file and the place in it. A world rank, a host, a
-// thread or the parent of a call site that the run cannot have is an error.
+// thread or the parent of a call site that the run cannot have is an error, and so is a run that was replaced before
+// the end of the table.
 func ReadTable(ctx context.Context, dir string, t *schema.Table, batchRows int, fn func(schema.Batch) error) error {
-	m, files, err := manifestAndFiles(dir, t)
+	return Opened{Dir: dir}.ReadTable(ctx, t, batchRows, fn)
+}
+
+// ReadTable reads a table as the function ReadTable does, if the run is still the same.
+func (o Opened) ReadTable(ctx context.Context, t *schema.Table, batchRows int, fn func(schema.Batch) error) error {
+	s, files, err := o.table(t)
 	if err != nil {
 		return err
 	}
-	return readFiles(ctx, dir, files, t, batchRows, limitsOf(dir, m, t).checked(fn))
+	if err := readFiles(ctx, o.Dir, files, t, batchRows, limitsOf(o.Dir, s.manifest, t).checked(fn)); err != nil {
+		return s.explain(err)
+	}
+	return s.check()
 }
 
 // readTable does the same for rows that are to have any values.

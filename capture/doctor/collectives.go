@@ -6,13 +6,12 @@ import (
 
 	"github.com/commq/commq/internal/units"
 	"github.com/commq/commq/schema"
-	"github.com/commq/commq/writer"
 )
 
 // collectives checks that ranks did the same collective operations in the same order. MPI does not, and a program that
 // gets this wrong may end all the same, with data that was taken for other data.
 func (r *Run) collectives(ctx context.Context) ([]Finding, error) {
-	events, err := writer.ReadEpochs(r.Dir, &schema.EventsTable, collectiveRows, "rank", "call", "comm", "instance",
+	events, err := r.opened().ReadEpochs(&schema.EventsTable, collectiveRows, "rank", "call", "comm", "instance",
 		"root_world", "error_class")
 	if err != nil {
 		return nil, err
@@ -40,7 +39,7 @@ func (r *Run) intercommunicators(ctx context.Context, of map[int32]mismatch) (in
 	if len(of) == 0 {
 		return inter, nil
 	}
-	return inter, writer.ReadTable(ctx, r.Dir, &schema.CommsTable, rankBatch, func(b schema.Batch) error {
+	return inter, r.opened().ReadTable(ctx, &schema.CommsTable, rankBatch, func(b schema.Batch) error {
 		t := b.(*schema.Comms)
 		for i, remote := range t.Remote {
 			if remote != 0 {

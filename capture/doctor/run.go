@@ -23,6 +23,8 @@ type Run struct {
 	Ask rows.Ask
 }
 
+func (r *Run) opened() writer.Opened { return writer.Opened{Dir: r.Dir, Digest: r.Manifest.Digest} }
+
 // Check checks a run, the store it lies in, and the program that made it if that is still there.
 func (r *Run) Check(ctx context.Context) ([]Finding, error) {
 	list, err := r.CheckContents(ctx)
@@ -195,7 +197,7 @@ const rankBatch = 4096
 func (r *Run) ranks(ctx context.Context) ([]Finding, error) {
 	var missing []string
 	worst, worstRank, total := int64(0), int32(0), 0
-	err := writer.ReadTable(ctx, r.Dir, &schema.RanksTable, rankBatch, func(b schema.Batch) error {
+	err := r.opened().ReadTable(ctx, &schema.RanksTable, rankBatch, func(b schema.Batch) error {
 		t := b.(*schema.RankInfos)
 		total += t.Len()
 		for i, rank := range t.Rank {

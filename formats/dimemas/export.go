@@ -48,10 +48,11 @@ func Export(ctx context.Context, dir string, w io.Writer, o ExportOptions) (note
 	defer func() { err = errors.Join(err, records.Close()) }()
 	x := &exporter{o: o, records: records, ranks: make([]rankExport, m.Ranks), tags: map[int32]int32{},
 		counts: map[string]int64{}}
-	if x.delivered, err = run.FindDelivered(ctx, dir); err != nil {
+	from := writer.Opened{Dir: dir, Digest: m.Digest}
+	if x.delivered, err = run.FindDelivered(ctx, from); err != nil {
 		return nil, err
 	}
-	if err := x.read(ctx, dir); err != nil {
+	if err := x.read(ctx, from); err != nil {
 		return nil, err
 	}
 	if err := x.assemble(w, m.Origin.Name); err != nil {
@@ -87,8 +88,8 @@ type rankExport struct {
 	made map[int64]schema.CallID
 }
 
-func (x *exporter) read(ctx context.Context, dir string) error {
-	err := writer.ReadTable(ctx, dir, &schema.RanksTable, 1<<12, func(b schema.Batch) error {
+func (x *exporter) read(ctx context.Context, from writer.Opened) error {
+	err := from.ReadTable(ctx, &schema.RanksTable, 1<<12, func(b schema.Batch) error {
 		r := b.(*schema.RankInfos)
 		for i, threads := range r.Threads {
 			if threads > 1 {
@@ -101,7 +102,7 @@ func (x *exporter) read(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	err = writer.ReadTable(ctx, dir, &schema.CommsTable, 1<<12, func(b schema.Batch) error {
+	err = from.ReadTable(ctx, &schema.CommsTable, 1<<12, func(b schema.Batch) error {
 		c := b.(*schema.Comms)
 		for i, id := range c.Comm {
 			if n := len(x.comms); n == 0 || x.comms[n-1].id != id {
@@ -117,7 +118,7 @@ func (x *exporter) read(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	err = writer.ReadTable(ctx, dir, &schema.EventsTable, 1<<14, func(b schema.Batch) error {
+	err = from.ReadTable(ctx, &schema.EventsTable, 1<<14, func(b schema.Batch) error {
 		var row schema.Event
 		e := b.(*schema.Events)
 		for i := range e.Len() {

@@ -28,7 +28,8 @@ func Export(ctx context.Context, dir, out string) (notes []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	delivered, err := run.FindDelivered(ctx, dir)
+	from := writer.Opened{Dir: dir, Digest: m.Digest}
+	delivered, err := run.FindDelivered(ctx, from)
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +43,7 @@ func Export(ctx context.Context, dir, out string) (notes []string, err error) {
 		calls: map[int16]uint32{}, frames: map[frame]uint32{}, comms: map[int32]*commExport{},
 		done: make([]map[int64][]schema.Event, m.Ranks), counts: map[string]int64{}, delivered: delivered}
 	x.text("") // 0
-	if err = x.export(ctx, dir); err != nil {
+	if err = x.export(ctx, from); err != nil {
 		_ = os.RemoveAll(out) // the first error counts
 	}
 	return x.notes(), err
@@ -114,7 +115,7 @@ func (x *exporter) text(s string) uint32 {
 }
 
 // export reads the tables and writes the files.
-func (x *exporter) export(ctx context.Context, dir string) error {
+func (x *exporter) export(ctx context.Context, from writer.Opened) error {
 	files := filepath.Join(x.out, "traces")
 	if err := os.Mkdir(files, 0o777); err != nil {
 		return err
@@ -123,7 +124,7 @@ func (x *exporter) export(ctx context.Context, dir string) error {
 		table *schema.Table
 		read  func(schema.Batch)
 	}{{&schema.RanksTable, x.readRanks}, {&schema.CommsTable, x.readComms}, {&schema.CallsitesTable, x.readSites}} {
-		err := writer.ReadTable(ctx, dir, t.table, 1<<12, func(b schema.Batch) error { t.read(b); return nil })
+		err := from.ReadTable(ctx, t.table, 1<<12, func(b schema.Batch) error { t.read(b); return nil })
 		if err != nil {
 			return err
 		}
@@ -136,7 +137,7 @@ func (x *exporter) export(ctx context.Context, dir string) error {
 			x.order = append(x.order, t)
 		}
 	}
-	err := writer.ReadTable(ctx, dir, &schema.EventsTable, 1<<13, func(b schema.Batch) error {
+	err := from.ReadTable(ctx, &schema.EventsTable, 1<<13, func(b schema.Batch) error {
 		var row schema.Event
 		e := b.(*schema.Events)
 		for i := range e.Len() {

@@ -26,7 +26,7 @@ var typeNames = []struct {
 	{typeUnnumbered, unnumberedName}}
 
 // names writes the configuration: the names of states, events and their values.
-func (x *exporter) names(ctx context.Context, dir string, to io.Writer) error {
+func (x *exporter) names(ctx context.Context, from writer.Opened, to io.Writer) error {
 	w := bufio.NewWriter(to)
 	fmt.Fprint(w, "DEFAULT_OPTIONS\n\nLEVEL               THREAD\nUNITS               NANOSEC\nLOOK_BACK           "+
 		"100\nSPEED               1\nFLAG_ICONS          ENABLED\n"+
@@ -57,7 +57,7 @@ func (x *exporter) names(ctx context.Context, dir string, to io.Writer) error {
 		"Root in MPI Global OP\n0   %d    Communicator in MPI Global OP",
 		typeSent, typeReceived, typeRoot, typeComm), nil)
 	if len(x.sites) > 0 {
-		functions, lines, err := x.callsites(ctx, dir)
+		functions, lines, err := x.callsites(ctx, from)
 		if err != nil {
 			return err
 		}
@@ -76,8 +76,8 @@ func section(w io.Writer, types string, values []string) {
 }
 
 // callsites returns the values of call sites in the trace: functions, and lines with files.
-func (x *exporter) callsites(ctx context.Context, dir string) (functions, lines []string, err error) {
-	err = writer.ReadTable(ctx, dir, &schema.CallsitesTable, batch, func(b schema.Batch) error {
+func (x *exporter) callsites(ctx context.Context, from writer.Opened) (functions, lines []string, err error) {
+	err = from.ReadTable(ctx, &schema.CallsitesTable, batch, func(b schema.Batch) error {
 		t := b.(*schema.Callsites)
 		for i, id := range t.ID {
 			if !x.sites[id] {

@@ -50,18 +50,19 @@ func Export(ctx context.Context, dir string, trace, names, rows io.Writer) (note
 	x := &exporter{m: m, sorter: sorter{most: inMemory}, ranks: make([]rank, m.Ranks), used: map[int16]bool{},
 		sites: map[int32]bool{}}
 	defer func() { err = errors.Join(err, x.sorter.close()) }()
-	if err := x.layout(ctx, dir); err != nil {
+	from := writer.Opened{Dir: dir, Digest: m.Digest}
+	if err := x.layout(ctx, from); err != nil {
 		return nil, err
 	}
-	if err := each(ctx, dir, &schema.EventsTable, eventColumns,
+	if err := each(ctx, from, &schema.EventsTable, eventColumns,
 		func(b schema.Batch) error { return x.events(b.(*schema.Events)) }); err != nil {
 		return nil, err
 	}
-	if err := each(ctx, dir, &schema.MessagesTable, messageColumns,
+	if err := each(ctx, from, &schema.MessagesTable, messageColumns,
 		func(b schema.Batch) error { return x.messages(b.(*schema.Messages)) }); err != nil {
 		return nil, err
 	}
-	if err := x.names(ctx, dir, names); err != nil {
+	if err := x.names(ctx, from, names); err != nil {
 		return nil, err
 	}
 	if err := x.rowNames(rows); err != nil {
@@ -76,8 +77,8 @@ func Export(ctx context.Context, dir string, trace, names, rows io.Writer) (note
 }
 
 // each reads columns of a table, epoch by epoch.
-func each(ctx context.Context, dir string, t *schema.Table, columns []string, fn func(schema.Batch) error) error {
-	rows, err := writer.ReadEpochs(dir, t, batch, columns...)
+func each(ctx context.Context, from writer.Opened, t *schema.Table, columns []string, fn func(schema.Batch) error) error {
+	rows, err := from.ReadEpochs(t, batch, columns...)
 	if err != nil {
 		return err
 	}
@@ -118,8 +119,8 @@ type exporter struct {
 }
 
 // layout reads the placement of the ranks and the communicators, the one with all ranks first.
-func (x *exporter) layout(ctx context.Context, dir string) error {
-	err := writer.ReadTable(ctx, dir, &schema.RanksTable, batch, func(b schema.Batch) error {
+func (x *exporter) layout(ctx context.Context, from writer.Opened) error {
+	err := from.ReadTable(ctx, &schema.RanksTable, batch, func(b schema.Batch) error {
 		t := b.(*schema.RankInfos)
 		for i, r := range t.Rank {
 			x.ranks[r].host, x.ranks[r].threads = max(0, t.Host[i]), max(1, int(t.Threads[i]))
@@ -137,7 +138,7 @@ func (x *exporter) layout(ctx context.Context, dir string) error {
 		r.firstCPU = cpu
 		cpu += r.threads
 	}
-	err = writer.ReadTable(ctx, dir, &schema.CommsTable, batch, func(b schema.Batch) error {
+	err = from.ReadTable(ctx, &schema.CommsTable, batch, func(b schema.Batch) error {
 		t := b.(*schema.Comms)
 		for i, id := range t.Comm {
 			if len(x.comms) == 0 || x.comms[len(x.comms)-1].id != id {

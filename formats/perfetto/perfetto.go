@@ -63,8 +63,9 @@ func Export(ctx context.Context, dir string, w io.Writer) (notes []string, err e
 			Args: map[string]any{"name": fmt.Sprintf("rank %d", rank)}})
 		x.put(&event{Phase: "M", Name: "process_sort_index", Pid: rank, Args: map[string]any{"sort_index": rank}})
 	}
-	for _, step := range []func(context.Context, string) error{x.findThreads, x.rows, x.flows} {
-		if err := step(ctx, dir); err != nil {
+	from := writer.Opened{Dir: dir, Digest: m.Digest}
+	for _, step := range []func(context.Context, writer.Opened) error{x.findThreads, x.rows, x.flows} {
+		if err := step(ctx, from); err != nil {
 			return nil, err
 		}
 	}
@@ -94,8 +95,8 @@ func (x *exporter) put(e *event) {
 	x.w.Write(b)
 }
 
-func (x *exporter) rows(ctx context.Context, dir string) error {
-	return writer.ReadTable(ctx, dir, &schema.EventsTable, 1<<14, func(b schema.Batch) error {
+func (x *exporter) rows(ctx context.Context, from writer.Opened) error {
+	return from.ReadTable(ctx, &schema.EventsTable, 1<<14, func(b schema.Batch) error {
 		e := b.(*schema.Events)
 		for i := range e.Len() {
 			if e.StartNs[i] != null64 && e.EndNs[i] != null64 {
@@ -146,9 +147,9 @@ func wide(v int32) int64 {
 }
 
 // findThreads finds the ranks with several threads.
-func (x *exporter) findThreads(ctx context.Context, dir string) error {
+func (x *exporter) findThreads(ctx context.Context, from writer.Opened) error {
 	x.many = make([]bool, len(x.open))
-	return writer.ReadTable(ctx, dir, &schema.RanksTable, 1<<12, func(b schema.Batch) error {
+	return from.ReadTable(ctx, &schema.RanksTable, 1<<12, func(b schema.Batch) error {
 		t := b.(*schema.RankInfos)
 		for i, rank := range t.Rank {
 			x.many[rank] = t.Threads[i] > 1
@@ -161,8 +162,8 @@ func (x *exporter) findThreads(ctx context.Context, dir string) error {
 // second slice begins before its first, as with a call that waits for a late sender; so the slice begins no earlier
 // than the send. Messages do not record threads: those to a rank with several threads get no slice, and their arrows
 // go to the call of thread 0.
-func (x *exporter) flows(ctx context.Context, dir string) error {
-	return writer.ReadTable(ctx, dir, &schema.MessagesTable, 1<<14, func(b schema.Batch) error {
+func (x *exporter) flows(ctx context.Context, from writer.Opened) error {
+	return from.ReadTable(ctx, &schema.MessagesTable, 1<<14, func(b schema.Batch) error {
 		m := b.(*schema.Messages)
 		for i := range m.Len() {
 			if m.SendStartNs[i] == null64 || m.RecvStartNs[i] == null64 || m.RecvEndNs[i] == null64 ||

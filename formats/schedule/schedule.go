@@ -147,11 +147,11 @@ func Each(ctx context.Context, dir string, o Options, do func(*Action) error) (r
 	x := &reader{o: o, run: r,
 		ranks: make([]rankState, r.Manifest.Ranks), tags: map[channel]int32{}, notes: Notes{}, do: do}
 	x.places()
-	if x.delivered, err = run.FindDelivered(ctx, dir); err != nil {
+	if x.delivered, err = run.FindDelivered(ctx, r.Opened()); err != nil {
 		return 0, nil, err
 	}
 	if !slices.ContainsFunc(r.Manifest.Tables, parts) {
-		if x.noParts, err = movesUnevenly(ctx, dir); err != nil {
+		if x.noParts, err = movesUnevenly(ctx, r.Opened()); err != nil {
 			return 0, nil, err
 		}
 	}
@@ -170,8 +170,8 @@ func Each(ctx context.Context, dir string, o Options, do func(*Action) error) (r
 var unevenCalls = []schema.CallID{schema.CallAlltoallv, schema.CallAlltoallw, schema.CallAllgatherv}
 
 // movesUnevenly reports whether a run has a collective with counts for each rank that moved bytes, or may have.
-func movesUnevenly(ctx context.Context, dir string) (moves bool, err error) {
-	events, err := writer.ReadEpochs(dir, &schema.EventsTable, 1<<13, "call", "class", "send_bytes", "recv_bytes")
+func movesUnevenly(ctx context.Context, from writer.Opened) (moves bool, err error) {
+	events, err := from.ReadEpochs(&schema.EventsTable, 1<<13, "call", "class", "send_bytes", "recv_bytes")
 	if err != nil {
 		return false, err
 	}
@@ -239,11 +239,11 @@ func (c *Collective) IsWorld(ranks int32) bool {
 
 // read reads events and parts epoch by epoch.
 func (x *reader) read(ctx context.Context) error {
-	events, err := writer.ReadEpochs(x.run.Dir, &schema.EventsTable, 1<<13, columns...)
+	events, err := x.run.Opened().ReadEpochs(&schema.EventsTable, 1<<13, columns...)
 	if err != nil {
 		return err
 	}
-	parts, err := writer.ReadEpochs(x.run.Dir, &schema.PartsTable, 1<<13, "rank", "seq", "peer_world", "send_bytes",
+	parts, err := x.run.Opened().ReadEpochs(&schema.PartsTable, 1<<13, "rank", "seq", "peer_world", "send_bytes",
 		"recv_bytes")
 	if err != nil {
 		return err
