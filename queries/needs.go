@@ -3,7 +3,6 @@ package queries
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -207,24 +206,12 @@ func (q *Query) leavesOutCollectives(args map[string]string) bool {
 	return value == "none"
 }
 
-// tableRe finds the table after FROM or JOIN, furtherRe the list of those after the first: FROM runs r, messages AS m.
-var (
-	tableRe   = regexp.MustCompile(`\b(?:from|join)\s+(\w+)`)
-	furtherRe = regexp.MustCompile(`\bfrom\s+\w+(?:\s+(?:as\s+)?\w+)?((?:\s*,\s*\w+(?:\s+(?:as\s+)?\w+)?)+)`)
-)
-
-// ReadsOf tells which rows of a run SQL reads, by the tables that it names.
+// ReadsOf tells which rows of a run SQL reads, by the tables that it names, rather too many than too few. Of SQL that
+// is not understood, or that makes the names of tables, all words count.
 func ReadsOf(sql string) (reads schema.Reads) {
-	sql = strings.ToLower(sql)
-	var tables []string
-	for _, m := range tableRe.FindAllStringSubmatch(sql, -1) {
-		tables = append(tables, m[1])
-	}
-	for _, m := range furtherRe.FindAllStringSubmatch(sql, -1) {
-		for _, item := range strings.Split(m[1], ",") {
-			table, _, _ := strings.Cut(strings.TrimSpace(item), " ")
-			tables = append(tables, table)
-		}
+	tables, ok := tablesOf(sql)
+	if !ok || catalogRe.MatchString(sql) {
+		tables = textNames(sql)
 	}
 	for _, table := range tables {
 		if slices.Contains(ofMessages, table) {
@@ -235,6 +222,46 @@ func ReadsOf(sql string) (reads schema.Reads) {
 		}
 	}
 	return reads
+}
+
+// endOfFrom are the words after which names are those of columns until the next FROM or JOIN. Before the first of them,
+// as in PIVOT messages ON tag, all names count.
+var endOfFrom = []string{"select", "where", "group", "order", "having", "limit", "qualify", "window"}
+
+// tablesOf returns the names in SQL that stand where it names tables, in lower case: after FROM and JOIN, with or
+// without quotes, a schema and parentheses. ok is false for SQL that token does not read.
+func tablesOf(sql string) (names []string, ok bool) {
+	sql = strings.ToLower(sql)
+	from := []bool{true} // by parentheses around the place: whether names are those of tables
+	for i := 0; i < len(sql); {
+		n, err := token(sql[i:], i > 0 && isWord(sql[i-1]))
+		if err != nil {
+			return nil, false
+		}
+		inner := &from[len(from)-1]
+		switch c := sql[i]; {
+		case c == '"' && *inner:
+			names = append(names, strings.ReplaceAll(sql[i+1:i+n-1], `""`, `"`))
+		case c == '(':
+			from = append(from, *inner)
+		case c == ')' && len(from) > 1:
+			from = from[:len(from)-1]
+		case n == 1 && isWord(c):
+			for i+n < len(sql) && isWord(sql[i+n]) {
+				n++
+			}
+			switch word := sql[i : i+n]; {
+			case slices.Contains([]string{"from", "join", "table", "pivot", "unpivot", "summarize"}, word):
+				*inner = true
+			case slices.Contains(endOfFrom, word):
+				*inner = false
+			case *inner:
+				names = append(names, word)
+			}
+		}
+		i += n
+	}
+	return names, true
 }
 
 func tableInfo(m *schema.Manifest, name string) *schema.TableInfo {

@@ -52,7 +52,20 @@ func TestReads(t *testing.T) {
 	}
 	for text, want := range map[string]schema.Reads{"SELECT * FROM comms": 0, "SELECT run, messages FROM runs": 0,
 		"SELECT 1 FROM runs r, events AS e WHERE messages > 1": operations | all&^messages, "FROM Messages": messages,
-		"FROM events JOIN messages": all} {
+		"FROM events JOIN messages":                                              all,
+		`SELECT * FROM "messages" WHERE tag > 100`:                               messages,
+		"SELECT * FROM main.messages":                                            messages,
+		"SELECT * FROM (SELECT 9 AS t) k, messages":                              messages,
+		`SELECT * FROM (messages NATURAL JOIN comms), "Events"`:                  all,
+		"TABLE messages":                                                         messages,
+		"SELECT (SELECT COUNT(*) FROM runs), messages FROM runs ORDER BY events": 0,
+		"SELECT 'FROM messages' FROM runs -- JOIN messages":                      0,
+		"WITH k AS (SELECT * FROM messages) SELECT * FROM k":                     messages,
+		`SELECT * FROM comms WHERE comm IN (SELECT comm FROM main."messages")`:   messages,
+		"SELECT * FROM /* all */ messages":                                       messages,
+		"SELECT * FROM query_table('messages')":                                  all,
+		"SELECT * FROM runs UNION ALL BY NAME FROM messages":                     messages,
+	} {
 		if got := ReadsOf(text); got != want {
 			t.Errorf("%s reads %b, want %b", text, got, want)
 		}
