@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/commq/commq/queries"
 	"github.com/commq/commq/queries/internal/gendocs/example"
 )
 
@@ -539,6 +540,23 @@ messages src dst comm tag bytes send_count send_seq recv_post_seq payload_hash p
 2 2 0 9 30 30 1 1 6 7 7
 2 2 0 9 30 30 2 2 6 7 7
 `
+
+// TestDuplicatesOfCallsWithoutASite: where the first of equal payloads was sent from an unknown call site, the sums of
+// the writer and those of SQL leave out that message, and none of a call with a site.
+func TestDuplicatesOfCallsWithoutASite(t *testing.T) {
+	run := newRun(t, "unknown.5", world+sites+`
+messages src dst comm tag bytes send_count send_seq recv_post_seq payload_hash payload_head send_callsite
+1 3 0 9 100 25 0 0 -77 5 -
+1 3 0 9 100 25 1 1 -77 5 2
+1 3 0 9 100 25 2 2 -77 5 2
+1 4 0 9 100 25 3 3 -77 5 4
+`, example.Manifest(5))
+	for name, run := range map[string]queries.Run{"of the writer": run, "of SQL": withoutSums(run)} {
+		rows, err := open(t, run).Query(t.Context(),
+			"SELECT src, dst, callsite, again, copied FROM repeats ORDER BY dst, callsite")
+		same(t, name, text(t, rows, err), "1,3,2,2,0\n1,4,4,0,1")
+	}
+}
 
 func TestDuplicates(t *testing.T) {
 	run := newRun(t, "twice.5", world+sites+duplicatedMessages, example.Manifest(5))

@@ -17,12 +17,12 @@ sent AS (
   GROUP BY src, dst, payload_hash, payload_head, bytes, send_count, send_callsite
 ),
 way_firsts AS (
-  SELECT src, dst, payload_hash, payload_head, bytes, send_count, MIN(first_seq) AS first_seq, MIN_BY(send_callsite, first_seq) AS callsite
+  SELECT src, dst, payload_hash, payload_head, bytes, send_count, MIN(first_seq) AS first_seq, NULLIF(MIN_BY(COALESCE(send_callsite, -1), first_seq), -1) AS callsite
   FROM sent
   GROUP BY src, dst, payload_hash, payload_head, bytes, send_count
 ),
 firsts AS (
-  SELECT src, payload_head, bytes, MIN_BY(dst, first_seq) AS dst, MIN_BY(callsite, first_seq) AS callsite
+  SELECT src, payload_head, bytes, MIN_BY(dst, first_seq) AS dst, NULLIF(MIN_BY(COALESCE(callsite, -1), first_seq), -1) AS callsite
   FROM way_firsts
   GROUP BY src, payload_hash, payload_head, bytes, send_count
 ),
