@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/commq/commq/internal/disk"
@@ -31,7 +32,8 @@ func PartitionFolder(run string) string { return "run=" + strings.ReplaceAll(run
 // Publish lays out the run in folder dir by table in the folder to: TABLE/run=NAME/0000.parquet. Files get a second
 // name there, or are copied when that is another file system. A table that the run lacks has no folder. row is a
 // Parquet file with the run's row of the table runs. It is added last, so a run without it is not completely
-// published. A run that is published with the same manifest is left as it is, a changed one is replaced.
+// published. A run that is published with the same manifest is left as it is if each of its tables has a file there, a
+// changed one is replaced.
 func Publish(dir, name, to string, row []byte) (p Published, err error) {
 	l, err := lockPublished(name, to)
 	if err != nil {
@@ -48,7 +50,7 @@ func Publish(dir, name, to string, row []byte) (p Published, err error) {
 	}
 	record := filepath.Join(to, publishedFolder, name+".json")
 	if there, err := os.ReadFile(record); err == nil && bytes.Equal(there, text) &&
-		isFolder(filepath.Join(to, "runs", PartitionFolder(name))) {
+		isFolder(filepath.Join(to, "runs", PartitionFolder(name))) && areReadable(to, m) {
 		return p, nil
 	}
 	if err := unpublish(name, to); err != nil {
@@ -80,15 +82,14 @@ func putPartition(hidden, to, name string, t *schema.TableInfo) error {
 	if err := disk.MkdirAllSynced(place, 0o777); err != nil {
 		return err
 	}
-	pattern := filepath.Join(escapeGlob(place), "run=*")
-	if others, err := filepath.Glob(pattern); err != nil || t.Rows == 0 && len(others) > 0 {
-		return err
+	if t.Rows == 0 && isReadable(to, t) {
+		return nil
 	}
 	if err := disk.Rename(filepath.Join(hidden, t.Name), filepath.Join(place, PartitionFolder(name))); err != nil {
 		return err
 	}
 	if t.Rows > 0 {
-		rowless, err := filepath.Glob(filepath.Join(pattern, rowlessFile))
+		rowless, err := filepath.Glob(filepath.Join(escapeGlob(place), "run=*", rowlessFile))
 		for _, f := range rowless {
 			err = errors.Join(err, disk.Remove(f), disk.Remove(filepath.Dir(f)))
 		}
@@ -97,6 +98,17 @@ func putPartition(hidden, to, name string, t *schema.TableInfo) error {
 		}
 	}
 	return disk.SyncFolder(place)
+}
+
+// isReadable reports whether a run has files of the table in the folder to.
+func isReadable(to string, t *schema.TableInfo) bool {
+	runs, err := filepath.Glob(filepath.Join(escapeGlob(to), t.Name, "run=*")) // the pattern is valid
+	return err == nil && len(runs) > 0
+}
+
+// areReadable reports whether runs have files of each table of the manifest in the folder to.
+func areReadable(to string, m *schema.Manifest) bool {
+	return !slices.ContainsFunc(m.HeldTables(), func(t *schema.TableInfo) bool { return !isReadable(to, t) })
 }
 
 // rowlessFile is the name of the published file of a table without rows.
@@ -227,7 +239,61 @@ func Unpublish(name, to string) (err error) {
 	if err != nil {
 		return err
 	}
-	return unpublish(name, to)
+	if err := unpublish(name, to); err != nil {
+		return err
+	}
+	records, err := filepath.Glob(filepath.Join(escapeGlob(to), publishedFolder, "*.json"))
+	for _, record := range records {
+		err = errors.Join(err, keepReadable(strings.TrimSuffix(filepath.Base(record), ".json"), to))
+	}
+	return err
+}
+
+// keepReadable adds a file without rows to each table that a published run has and that has lost its last file, as
+// Publish left out that of this run. A run that is being published is left alone: it sees to its tables itself.
+func keepReadable(name, to string) (err error) {
+	m, err := readRecord(name, to)
+	if err != nil || areReadable(to, m) { // a record of another commq, or one that was just removed, tells nothing
+		return nil
+	}
+	l, err := takeLock(filepath.Join(to, publishedFolder, name+".lock"))
+	if errors.Is(err, errLocked) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	hidden := hiddenOf(name, to)
+	defer func() { err = errors.Join(err, disk.RemoveAll(hidden), l.release()) }()
+	for i, t := range m.Tables {
+		if len(t.Files) == 0 || isReadable(to, &t) {
+			continue
+		}
+		folder := filepath.Join(hidden, t.Name)
+		if err := disk.MkdirAll(folder, 0o777); err != nil {
+			return err
+		}
+		f, err := createTableFile(filepath.Join(folder, rowlessFile), schema.Tables()[i])
+		if err == nil {
+			_, err = f.close()
+		}
+		if err == nil {
+			err = putPartition(hidden, to, name, &schema.TableInfo{Name: t.Name})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readRecord reads the manifest of a published run.
+func readRecord(name, to string) (*schema.Manifest, error) {
+	text, err := os.ReadFile(filepath.Join(to, publishedFolder, name+".json"))
+	if err != nil {
+		return nil, err
+	}
+	return schema.ParseManifest(text)
 }
 
 func escapeGlob(s string) string {

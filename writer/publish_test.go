@@ -1,0 +1,76 @@
+package writer_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/commq/commq/schema"
+	"github.com/commq/commq/schema/schematest"
+	"github.com/commq/commq/writer"
+)
+
+// TestTablesStayReadableAfterUnpublish publishes a run without parts, then one with some, and unpublishes this: the
+// table parts keeps a file, with which engines find its columns. Publishing the first run again adds it too.
+func TestTablesStayReadableAfterUnpublish(t *testing.T) {
+	store, to := t.TempDir(), t.TempDir()
+	write := func(name string, parts bool) {
+		t.Helper()
+		r, err := writer.Create(store, name, writer.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Abort()
+		batches := schematest.ParseRows(t, schematest.TinyRun)
+		if parts {
+			b := &schema.Parts{}
+			b.Append(&schema.Part{})
+			batches = append(batches, b)
+		}
+		for _, b := range batches {
+			if !b.Table().Derived && (parts || b.Table() != &schema.PartsTable) {
+				if err := r.Write(0, b); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if err := r.Commit(context.Background(), schematest.TinyManifest()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	publish := func(name string) {
+		t.Helper()
+		if _, err := writer.Publish(filepath.Join(store, name), name, to, []byte("a row of runs")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wantParts := func(what, want string) {
+		t.Helper()
+		files, err := filepath.Glob(filepath.Join(to, "parts", "run=*", "*.parquet"))
+		if err != nil || len(files) != 1 || files[0] != filepath.Join(to, "parts", want) {
+			t.Errorf("%s: %q, %v; want %s", what, files, err, want)
+		}
+	}
+	write("a", false)
+	write("b", true)
+	publish("a")
+	wantParts("a run without rows", "run=a/empty.parquet")
+	publish("b")
+	wantParts("one with rows", "run=b/0000.parquet")
+	if err := writer.Unpublish("b", to); err != nil {
+		t.Fatal(err)
+	}
+	wantParts("that one unpublished", "run=a/empty.parquet")
+	if err := os.RemoveAll(filepath.Join(to, "parts")); err != nil { // as an older commq left it
+		t.Fatal(err)
+	}
+	publish("a")
+	wantParts("the first one again", "run=a/empty.parquet")
+	if err := writer.Unpublish("a", to); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(to, "parts")); !os.IsNotExist(err) {
+		t.Errorf("without runs: %v", err)
+	}
+}
