@@ -68,8 +68,30 @@ func OnDisk(dir string, m *schema.Manifest) (bytes int64, wrong int) {
 	return bytes, wrong
 }
 
-// Remove removes the run of exactly that name from a store, and nothing that is not a run. The run disappears from the
-// store at once and as a whole, as it is renamed before it is deleted.
+// checkNoParts returns an error while processes write a run of that name in parts, to replace the one that is there.
+// Parts that none of them holds a lock in were left behind.
+func checkNoParts(store, name string) error {
+	inUse := fmt.Errorf("run %q in %s is being written in parts by several processes (commq ingest --parts); wait for "+
+		"that to end, or end it and remove %s", name, store, partsFolder(store, name))
+	locks, err := filepath.Glob(filepath.Join(escapeGlob(partsFolder(store, name)), "*.lock*"))
+	for _, path := range locks {
+		if strings.HasSuffix(path, ".locked") { // of a file system without locks: held as long as it exists
+			return inUse
+		}
+		l, err := takeLock(path)
+		if errors.Is(err, errLocked) {
+			return inUse
+		}
+		if err = errors.Join(err, l.release()); err != nil {
+			return fmt.Errorf("remove run %q: %w", name, err)
+		}
+	}
+	return err
+}
+
+// Remove removes the run of exactly that name from a store, and nothing that is not a run, nor a run that processes
+// write in parts to replace it. The run disappears from the store at once and as a whole, as it is renamed before it is
+// deleted.
 func Remove(store, name string) error {
 	if err := CheckName(name); err != nil {
 		return err
@@ -91,6 +113,9 @@ func Remove(store, name string) error {
 	}
 	if err != nil {
 		return fmt.Errorf("remove run %q: %w", name, err)
+	}
+	if err := checkNoParts(store, name); err != nil {
+		return errors.Join(err, l.release())
 	}
 	hidden := removedFolder(store, name)
 	err = removeHidden(hidden) // left by a removal that was killed

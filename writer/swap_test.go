@@ -91,6 +91,33 @@ func TestRemoveTakesReplacedRunsToo(t *testing.T) {
 	wantOnly(t, store)
 }
 
+// TestRemoveLeavesPartsInUse removes a run while a process writes parts of the one that will replace it.
+func TestRemoveLeavesPartsInUse(t *testing.T) {
+	store := t.TempDir()
+	if err := tiny(t, store, "r", 5, writer.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	p, err := writer.OpenParts(store, "r", "job", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	release, err := p.Lock("0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := writer.Remove(store, "r"); err == nil || !strings.Contains(err.Error(), "is being written in parts") {
+		t.Errorf("while a part is written: %v", err)
+	}
+	wantOnly(t, store, ".r.parts", "r")
+	if err := release(); err != nil {
+		t.Fatal(err)
+	}
+	if err := writer.Remove(store, "r"); err != nil {
+		t.Errorf("when no process writes: %v", err)
+	}
+	wantOnly(t, store)
+}
+
 // before is a layer that calls do once, before it creates the file at path.
 type before struct {
 	path string
