@@ -34,6 +34,8 @@ type Section struct {
 	Exact map[string]int64
 	// LeftOut are the keys of exact measures that differ between the runs, in order; nil if none do.
 	LeftOut []string
+	// ComputeClock is the clock of the compute times in Times; "" if it was not written.
+	ComputeClock string
 	// Times are samples of times, by key; nil if they were not written.
 	Times map[string][]int64
 }
@@ -60,6 +62,10 @@ func NewBaseline(samples []Sample, kept []string, times bool) (b *Baseline, unst
 			return nil, nil, fmt.Errorf("baseline: runs of %s keep different rows (%s; %s): capture them alike",
 				plural(int64(s.Ranks), "rank"), section.Kept, kept[i])
 		}
+		if section.Times != nil && section.ComputeClock != s.ComputeClock {
+			return nil, nil, fmt.Errorf("baseline: runs of %s have different compute clocks (%s; %s): capture them alike",
+				plural(int64(s.Ranks), "rank"), section.ComputeClock, s.ComputeClock)
+		}
 		section.add(s, times)
 	}
 	left := map[string]bool{}
@@ -84,6 +90,7 @@ func (s *Section) add(run *Sample, times bool) {
 				s.Times = map[string][]int64{}
 			}
 			s.Times[v.Key()] = append(s.Times[v.Key()], v.Value)
+			s.ComputeClock = run.ComputeClock
 		}
 	}
 }
@@ -125,6 +132,9 @@ func (b *Baseline) Write(w io.Writer) error {
 		}
 		if len(section.Times) == 0 {
 			continue
+		}
+		if section.ComputeClock != "" {
+			fmt.Fprintf(&s, "    clock: %s\n", scalar(section.ComputeClock))
 		}
 		s.WriteString("    times:\n")
 		for _, key := range slices.SortedFunc(maps.Keys(section.Times), compareKeys) {
@@ -235,6 +245,7 @@ func (b *Baseline) readSections(v *yaml.Node, path string) error {
 			{Name: "hash", Set: keyed.Text(&s.Hash)},
 			{Name: "exact", Required: true, Set: entries("measures", s.readExact)},
 			{Name: "left_out", Set: keyed.List("measures", s.readLeftOut)},
+			{Name: "clock", Set: keyed.Text(&s.ComputeClock)},
 			{Name: "times", Set: entries("times", s.readTimes)},
 		})
 	})(v, path)
@@ -292,7 +303,8 @@ func (s *Section) samples(ranks int32) []Sample {
 // times returns the samples of one time as runs.
 func (s *Section) times(ranks int32, key string) (set []Sample) {
 	for _, ns := range s.Times[key] {
-		set = append(set, Sample{Run: "baseline", Ranks: ranks, Values: []Value{valueOf(key, ns, false)}})
+		set = append(set, Sample{Run: "baseline", Ranks: ranks, ComputeClock: s.ComputeClock,
+			Values: []Value{valueOf(key, ns, false)}})
 	}
 	return set
 }

@@ -134,7 +134,7 @@ func TestInvalidBaselinesAreRejected(t *testing.T) {
 }
 
 func FuzzReadBaseline(f *testing.F) {
-	f.Add([]byte("commq_baseline: 1\nranks:\n  4:\n    kept: record all\n    exact:\n      \"messages/<= 16\": 4\n    left_out: [calls]\n    times:\n      end_ns: [7, 9]\nequations:\n  messages: 3 P\n"))
+	f.Add([]byte("commq_baseline: 1\nranks:\n  4:\n    kept: record all\n    exact:\n      \"messages/<= 16\": 4\n    left_out: [calls]\n    clock: cpu\n    times:\n      end_ns: [7, 9]\nequations:\n  messages: 3 P\n"))
 	f.Fuzz(fuzzReadBaseline)
 }
 

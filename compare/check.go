@@ -545,6 +545,10 @@ func (j *judge) compareTimes(key string, ranks int32, base, new []Sample) {
 	case b.N < len(base):
 		j.missing("%s is no time of all runs of the base", key)
 		return
+	case onComputeClock(key) && clocks(base, new) != "":
+		j.missing("%s of %s cannot be compared: compute clocks are different: %s; capture base and new with one --clock",
+			key, plural(int64(ranks), "rank"), clocks(base, new))
+		return
 	case b.N < j.Runs || n.N < j.Runs:
 		j.missing("not enough data: %s of %s was measured in %s of the base and %d of the new ones, and the rule "+
 			"wants %d of each; capture more, base and new in turn",

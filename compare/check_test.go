@@ -521,6 +521,54 @@ func TestVerdictFormats(t *testing.T) {
 	}
 }
 
+// TestComputeTimesOfOtherClocks: compute times of two clocks are not compared, also where the baseline keeps them.
+func TestComputeTimesOfOtherClocks(t *testing.T) {
+	runs := func(clock string, ns int64) (set []Sample) {
+		for i := range int64(5) {
+			s := sampleWith("r", exactly("ranks", 3), Value{Measure: "compute_ns", Value: ns + i, Unit: "ns"},
+				Value{Measure: "end_ns", Value: ns + i, Unit: "ns"})
+			s.ComputeClock = clock
+			set = append(set, s)
+		}
+		return set
+	}
+	kept := slices.Repeat([]string{"record all"}, 6)
+	for clock, want := range map[string]string{"cpu": Passed, "wall": Undecided, "": Passed} {
+		base := runs(clock, 5009)
+		b, _, err := NewBaseline(base, kept, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		if err := b.Write(&out); err != nil {
+			t.Fatal(err)
+		}
+		if b, err = ReadBaseline("b.yaml", &out); err != nil {
+			t.Fatal(err)
+		}
+		const rule = "\nat_most_percent_more: 10"
+		for _, e := range []*Evidence{{New: runs("cpu", 4097), Kept: kept, Base: base},
+			{New: runs("cpu", 4097), Kept: kept, Baseline: b}} {
+			const why = "compute clocks are different: wall, cpu"
+			r := checked(t, "time: compute_ns"+rule, e)
+			if r.Status != want || want == Undecided && !strings.Contains(said(r), why) {
+				t.Errorf("%q: %s\n%s", clock, r.Status, said(r))
+			}
+			if r := checked(t, "time: end_ns"+rule, e); r.Status != Passed {
+				t.Errorf("%q: end_ns: %s\n%s", clock, r.Status, said(r))
+			}
+		}
+		what := map[string]string{Passed: Fewer, Undecided: Unknown}[want]
+		if got := whats(Diff(base, runs("cpu", 4097), DiffOptions{})); got["compute_ns"] != what || got["end_ns"] != Fewer {
+			t.Errorf("%q: %v, want %s of compute_ns", clock, got, what)
+		}
+	}
+	_, _, err := NewBaseline(slices.Concat(runs("cpu", 4097), runs("wall", 4097)[:1]), kept, true)
+	if err == nil || !strings.Contains(err.Error(), "different compute clocks (cpu; wall)") {
+		t.Errorf("a baseline of two clocks: %v", err)
+	}
+}
+
 // TestFingerprintsOfOtherHashes: fingerprints of two kinds of hashes are not compared; the baseline keeps the kind.
 func TestFingerprintsOfOtherHashes(t *testing.T) {
 	for kind, want := range map[string]string{"crc64": Failed, "crc32": Undecided, "": Failed} {

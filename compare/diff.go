@@ -20,7 +20,7 @@ const (
 	Moved    = "moved"    // a renamed call site: same calls as one that vanished
 	Varies   = "varies"   // an exact measure that differs between the runs of a side, so that the sides overlap
 	Unclear  = "unclear"  // too few samples for the test of a time to find any difference
-	Unknown  = "unknown"  // one side lacks the measure, or fingerprints are of different hashes
+	Unknown  = "unknown"  // one side lacks the measure, or hashes of fingerprints or clocks of compute times differ
 )
 
 // Side is a measure of one set of runs.
@@ -111,6 +111,9 @@ func diffOf(key string, base, new []Sample, o DiffOptions) Change {
 	case c.Unit == Fingerprint && hashes(base, new) != "":
 		c.What = Unknown
 		c.Notes = append(c.Notes, "payload hashes are of different kinds: "+hashes(base, new))
+	case onComputeClock(c.Measure) && clocks(base, new) != "":
+		c.What = Unknown
+		c.Notes = append(c.Notes, "compute clocks are different: "+clocks(base, new))
 	case c.Exact:
 		c.exact()
 	default:
@@ -121,10 +124,20 @@ func diffOf(key string, base, new []Sample, o DiffOptions) Change {
 
 // hashes names the kinds of payload hashes if the runs have different ones; "" if not, or if they are not known.
 func hashes(base, new []Sample) string {
+	return differing(base, new, func(s *Sample) string { return s.Hash })
+}
+
+// clocks names the compute clocks if the runs have different ones; "" if not, or if they are not known.
+func clocks(base, new []Sample) string {
+	return differing(base, new, func(s *Sample) string { return s.ComputeClock })
+}
+
+// differing lists the values that the runs have, but "", if they are different; "" if not.
+func differing(base, new []Sample, value func(*Sample) string) string {
 	var kinds []string
 	for _, s := range slices.Concat(base, new) {
-		if s.Hash != "" && !slices.Contains(kinds, s.Hash) {
-			kinds = append(kinds, s.Hash)
+		if kind := value(&s); kind != "" && !slices.Contains(kinds, kind) {
+			kinds = append(kinds, kind)
 		}
 	}
 	if len(kinds) < 2 {

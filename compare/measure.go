@@ -100,7 +100,7 @@ func Measure(ctx context.Context, runs []Run, ask rows.Ask) (samples []Sample, e
 			return nil, fmt.Errorf("run %q is empty: it has no row of any call or message; capture it again", r.Name)
 		}
 		samples = append(samples, Sample{Run: r.Name, Ranks: r.Manifest.Ranks, Values: values[r.Name],
-			Hash: r.Manifest.Hash})
+			Hash: r.Manifest.Hash, ComputeClock: r.Manifest.ComputeClock})
 	}
 	return samples, nil
 }

@@ -46,6 +46,8 @@ type Sample struct {
 	Values []Value
 	// Hash is the kind of its payload hashes; "" is not known.
 	Hash string
+	// ComputeClock is the clock of its compute times; "" is not known.
+	ComputeClock string
 	// LeftOut are the keys of measures that a baseline left out, as they differ between its runs.
 	LeftOut []string
 }
@@ -130,6 +132,11 @@ func places(name string) string { return "places: `" + name + "/MPI_Send in exch
 
 // Simulated is the measure of a run's time on a simulated machine.
 const Simulated = "simulated_ns"
+
+// onComputeClock reports whether a measure is made of compute times, so that runs of one compute clock compare.
+func onComputeClock(measure string) bool {
+	return measure == "compute_ns" || measure == "compute_ns_max" || measure == Simulated
+}
 
 // compareKeys orders keys for display: the whole before its parts, sizes by size.
 func compareKeys(a, b string) int {
