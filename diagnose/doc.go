@@ -18,6 +18,7 @@
 //	startup.go    ranks that begin MPI_Init late
 //	evidence.go   findings of rules that are files, asked by the caller
 //	cores.go      what is known of the cores that the ranks had
+//	speeds.go     times of the run and of the machine's CPUs
 //	path.go       calls that take long themselves, from the critical path
 //	marks.go      the messages and operations that belong to such a call
 //	pictures.go   what pictures of a finding need

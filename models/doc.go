@@ -12,6 +12,7 @@
 //	cfg.go          a machine from a configuration of Dimemas; cfgwrite.go writes one
 //	nccl.go         what NCCL does on a machine of GPUs
 //	machines.go     the machines that commq knows by name; load.go finds a file or a name
+//	mapping.go      which rank is on which node, as text
 //	reference.go    the page docs/reference/machines.md
 //
 // Packages below: nccl has NCCL's estimates, simulate runs a program on a machine, sweep varies a machine, calibrate

@@ -25,6 +25,7 @@
 // Reading:
 //
 //	read.go      ReadTable: a table, file by file
+//	opened.go    Opened: a run that must not be replaced while it is read
 //	bounds.go    how large a page may be
 //	limits.go    what values a run cannot have
 //	merge.go     merges the row groups that split.go split
