@@ -150,7 +150,7 @@ func (o *diffOptions) setFormat() error {
 		return fmt.Errorf("--plot %s: --output is the same file; name another", o.plot)
 	case o.format != "":
 	case slices.Contains(plot.Formats(), plot.FormatOf(o.output)):
-		return fmt.Errorf("--output %s: the answer is no picture; --plot %[1]s draws one", o.output)
+		return fmt.Errorf("--output %s: the answer is no picture; name another file, or draw one with --plot %[1]s", o.output)
 	case ending == "":
 		o.format = "table"
 	case !slices.Contains(diffFormats, ending):
