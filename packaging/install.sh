@@ -100,7 +100,8 @@ found=$("$tree/bin/commq" --version) || fail "the program does not start on this
 { mkdir -p "$prefix/share" && cp -R "$tree/share/." "$prefix/share/"; } || fail "cannot write to $prefix/share"
 { mkdir -p "$prefix/bin" && mv -f "$tree/bin/commq" "$prefix/bin/commq"; } || fail "cannot write to $prefix/bin"
 modules=share/modulefiles/commq # each loads whatever program is in bin: those of older versions go
-for module in "$prefix/$modules"/*.lua; do
+for module in "$prefix/$modules"/[0-9]*.[0-9]*.[0-9]*.lua; do
+	case ${module##*/} in *[!0-9.]*.lua) continue ;; esac # a site's own, such as 1.2.3-gcc.lua
 	[ -e "$tree/$modules/${module##*/}" ] || rm -f "$module" || fail "cannot remove $module, which is of another version"
 done
 echo "$found is in $prefix/bin"

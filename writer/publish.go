@@ -102,8 +102,20 @@ func putPartition(hidden, to, name string, t *schema.TableInfo) error {
 
 // isReadable reports whether a run has files of the table in the folder to.
 func isReadable(to string, t *schema.TableInfo) bool {
-	runs, err := filepath.Glob(filepath.Join(escapeGlob(to), t.Name, "run=*")) // the pattern is valid
-	return err == nil && len(runs) > 0
+	folder, err := os.Open(filepath.Join(to, t.Name))
+	if err != nil {
+		return false
+	}
+	defer folder.Close()
+	for { // the first that is found is enough: there may be thousands
+		names, err := folder.Readdirnames(64)
+		if slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(name, "run=") }) {
+			return true
+		}
+		if err != nil {
+			return false
+		}
+	}
 }
 
 // areReadable reports whether runs have files of each table of the manifest in the folder to.
@@ -265,6 +277,9 @@ func keepReadable(name, to string) (err error) {
 	}
 	hidden := hiddenOf(name, to)
 	defer func() { err = errors.Join(err, disk.RemoveAll(hidden), l.release()) }()
+	if m, err = readRecord(name, to); err != nil { // unpublished in the meantime
+		return nil
+	}
 	for i, t := range m.Tables {
 		if len(t.Files) == 0 || isReadable(to, &t) {
 			continue

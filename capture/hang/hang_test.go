@@ -393,7 +393,6 @@ func TestFields(t *testing.T) {
 	}
 }
 
-// A rank of a killed job may outlive the launcher, as this test's process does: the job runs until it is over.
 // TestStoppedRecording: what a rank does whose records reached their limit is not known. Nobody is said to wait for it,
 // though its last call returned, and a circle of others is still found.
 func TestStoppedRecording(t *testing.T) {
@@ -428,6 +427,7 @@ unclear: rank 1 is no longer recorded, so what it does is not known
 	}
 }
 
+// A rank of a killed job may outlive the launcher, as this test's process does: the job runs until it is over.
 func TestRanksThatOutliveTheLauncher(t *testing.T) {
 	exe, err := os.Executable()
 	if err != nil {

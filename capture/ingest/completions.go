@@ -41,6 +41,9 @@ func (c *completions) end(p *pending, d spool.DoneEntry, by completion, start, e
 	if d.Flags&spool.FlagNoStatus != 0 || d.Source == schema.NullInt32 {
 		return
 	}
+	if by.truncated && ends.state[p.recv] != recvOpen { // its source is known, and not every library writes it then
+		return
+	}
 	events.RecvBytes[i] = d.Bytes
 	world, err := c.handles.WorldRank(p.view, d.Source)
 	if err != nil {

@@ -38,8 +38,8 @@ func printVolume(a *app, v *spool.Volume, format string) error {
 		units.Number(v.RunBytesPerEvent))
 	switch {
 	case v.Missing > 0:
-		fmt.Fprintf(w, "%s of %d left no records here: --gather copies those of other nodes.\n",
-			counted(int64(v.Missing), "rank"), v.Missing+len(v.Ranks))
+		fmt.Fprintf(w, "%s of %d left no records here, and calls of others may be missing; if they ran on other nodes, "+
+			"--gather copies their records.\n", counted(int64(v.Missing), "rank"), v.Missing+len(v.Ranks))
 	case !v.Complete:
 		fmt.Fprintln(w, "Not every rank reached MPI_Finalize: calls of its last second may be missing.")
 	}

@@ -121,7 +121,9 @@ func runUI(ctx context.Context, a *app, o *uiOptions) error {
 		opened, removePage = openBrowser(address)
 	}
 	defer removePage()
-	if !opened {
+	if opened {
+		a.note("if the browser finds no page, open the address above in it")
+	} else {
 		a.note("from another machine: ssh -N -L %d:127.0.0.1:%d %s, then open the address there", port, port, thisHost())
 	}
 	a.note("Ctrl-C ends it")

@@ -342,12 +342,19 @@ void cq_get_status_end(cq_thread *t, int id, int err, uint64_t compute, int flag
 	cq_close(t, err);
 }
 
+/* Reports whether the thread records, so that it knows requests. */
+static int is_recording(void)
+{
+	const cq_thread *t = cq_mine;
+	return cq.state == CQ_ON && t != NULL && !t->closing && !t->growing;
+}
+
 /* Forgets a request that ends without a record. Not a send: libraries return the same completed request for many of
  * them, so its handle may also be that of others. */
 static void end_unseen(uint64_t key)
 {
 	cq_reqslot *s;
-	if (cq.state != CQ_ON || cq_mine == NULL || key == CQ_KEY(MPI_REQUEST_NULL))
+	if (key == CQ_KEY(MPI_REQUEST_NULL))
 		return;
 	cq_reqtab *held = cq_req_hold(&cq.requests, key, &s);
 	cq_req r = s->first;
@@ -361,13 +368,14 @@ static void end_unseen(uint64_t key)
 
 void cq_request_freed_unseen(MPI_Request request)
 {
-	end_unseen(CQ_KEY(request));
+	if (is_recording())
+		end_unseen(CQ_KEY(request));
 }
 
 /* The thread's own scratch memory belongs to the call in progress. */
 cq_unseen cq_unseen_begin(cq_array a)
 {
-	cq_unseen u = {.n = cq.state == CQ_ON && a.n > 0 ? a.n : 0};
+	cq_unseen u = {.n = is_recording() && a.n > 0 ? a.n : 0};
 	if (u.n > (int)(sizeof u.few / sizeof *u.few) && (u.keys = cq_pages((size_t)u.n * sizeof *u.keys)) == NULL)
 		u.n = 0;
 	uint64_t *keys = u.keys != NULL ? u.keys : u.few;

@@ -108,10 +108,12 @@ void cq_recv_failed(cq_thread *t, int err, const MPI_Status *st)
 {
 	cq_call *c = t->call;
 	c->flags |= CQ_F_NO_STATUS;
-	if (cq_class_of(err) == MPI_ERR_TRUNCATE) {
+	if (cq_class_of(err) != MPI_ERR_TRUNCATE)
+		return;
+	if (c->flags & CQ_F_ANY_SOURCE) /* else it is known, and not every library has written it */
 		c->peer = cq_rank_or_null(st->MPI_SOURCE);
+	if (c->flags & CQ_F_ANY_TAG)
 		c->tag = cq_tag_or_null(st->MPI_TAG);
-	}
 }
 
 /* Sends that receive as well. */
@@ -128,12 +130,14 @@ static void side_put(cq_thread *t, int err, cq_receive r, const MPI_Status *st)
 	s->count = r.count;
 	s->bytes = CQ_NULL64;
 	s->buf = cq_address(r.buf);
+	/* Open MPI's Fortran form does not write the status where it fails. */
+	int has_truncated = !CQ_OPENMPI && err != MPI_SUCCESS && cq_class_of(err) == MPI_ERR_TRUNCATE;
 	if (err != MPI_SUCCESS)
 		s->flags |= CQ_F_NO_STATUS;
-	if (st != NULL && (err == MPI_SUCCESS || cq_class_of(err) == MPI_ERR_TRUNCATE)) {
+	if (st != NULL && (err == MPI_SUCCESS || (has_truncated && (s->flags & CQ_F_ANY_SOURCE))))
 		s->peer = cq_rank_or_null(st->MPI_SOURCE);
+	if (st != NULL && (err == MPI_SUCCESS || (has_truncated && (s->flags & CQ_F_ANY_TAG))))
 		s->tag = cq_tag_or_null(st->MPI_TAG);
-	}
 	if (st != NULL && err == MPI_SUCCESS)
 		s->bytes = cq_status_bytes(st);
 	s->kind = CQ_SIDE;

@@ -221,7 +221,8 @@ typedef struct {
 } cq_wide;
 
 /* CQ_ERR_TRUNCATE: error_class is MPI_ERR_TRUNCATE, whose value depends on the library. A receive that failed with it
- * took its message: its source and tag are recorded, its bytes are not known. */
+ * took its message: of a wildcard the source and tag are recorded, its bytes are not known. A call that receives has
+ * CQ_F_NO_STATUS then, one that completes a receive has not. */
 enum { CQ_ERR_TRUNCATE = 1 };
 
 typedef struct {
