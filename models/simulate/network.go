@@ -157,13 +157,6 @@ func (n *network) lend(p *port, m int32) {
 	n.messages.pushFront(&p.waitOut, m)
 }
 
-// borrow gives a message the link outwards of a lender.
-func (n *network) borrow(m int32, p *port, lender int32) {
-	p.replaceHolder(lender, m)
-	n.messages.items[m].out = true
-	n.lend(p, lender)
-}
-
 // takeNodeLinks gets the links between two nodes for a message: first one outwards, then one inwards. A message keeps
 // what it has got, but while it waits, its link may be lent to a message that can go at once. Returns false when the
 // message has to wait.
@@ -180,9 +173,6 @@ func (n *network) takeNodeLinks(m int32, from, to *port) bool {
 		}
 	}
 	if !to.finite {
-		if outLender != none && !n.setting.rules.freeLending {
-			n.borrow(m, from, outLender)
-		}
 		return true
 	}
 	inLender := none // lender of a half-duplex link of the receiver
@@ -201,7 +191,9 @@ func (n *network) takeNodeLinks(m int32, from, to *port) bool {
 		}
 	}
 	if outLender != none {
-		n.borrow(m, from, outLender)
+		from.replaceHolder(outLender, m)
+		x.out = true
+		n.lend(from, outLender)
 	}
 	switch {
 	case x.in:
@@ -309,25 +301,8 @@ func (n *network) releaseLinks(m int32, from, to *port) {
 }
 
 func (n *network) wakeOut(p *port) {
-	w := n.messages.popFront(&p.waitOut)
-	if w == none {
-		return
-	}
-	n.send(w)
-	if n.messages.items[w].waitsIn && !n.setting.rules.freeLending {
-		n.lendToFirst(p)
-	}
-}
-
-// lendToFirst sends the first message in a queue for links outwards that can go at once with the link of a lender.
-func (n *network) lendToFirst(p *port) {
-	for m := p.waitOut.first; m != none; m = n.messages.items[m].next {
-		to := &n.nodePorts[n.setting.nodeOf[n.messages.items[m].dst]]
-		if !to.finite || to.in > 0 || to.half && n.lender(to) != none {
-			n.messages.remove(&p.waitOut, m)
-			n.send(m)
-			return
-		}
+	if w := n.messages.popFront(&p.waitOut); w != none {
+		n.send(w)
 	}
 }
 

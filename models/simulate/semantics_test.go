@@ -406,34 +406,3 @@ func TestLinksLimitedInOneDirection(t *testing.T) {
 		}
 	}
 }
-
-// Rank 0's node has one link outwards. Its first message waits for the only link into rank 1's node, which rank 3's
-// message of 10 ms holds, and lends its own link to two messages of 1 ms for rank 2's node, whose links are unlimited.
-// These go one after the other; in Dimemas they need no link.
-func TestLentLinkCarriesOneMessage(t *testing.T) {
-	for dialect, want := range map[Dialect][]int64{
-		Paper:    {100, 10_001_000, 2_000_100, 0},
-		Dimemas5: {100, 10_001_000, 1_000_100, 0},
-	} {
-		end := call{schema.CallFinalize, 0, nil}
-		p, rows := rowsOf(nil, []run.Comm{{ID: 1, Members: []int32{0, 1, 2, 3}}},
-			[]call{{schema.CallSend, 100, to(1, 1000)}, {schema.CallSend, 0, to(2, 1_000_000)},
-				{schema.CallSend, 0, to(2, 1_000_000)}, end},
-			[]call{{schema.CallRecv, 0, from(3, 10_000_000)}, {schema.CallRecv, 0, from(0, 1000)}, end},
-			[]call{{schema.CallRecv, 0, from(0, 1_000_000)}, {schema.CallRecv, 0, from(0, 1_000_000)}, end},
-			[]call{{schema.CallSend, 0, to(1, 10_000_000)}, end})
-		m := plain(t)
-		m.Network.Latency = 0
-		one := models.Node{CPUs: 1, CPURatio: 1, InputLinks: 1, OutputLinks: 1}
-		m.Nodes, m.Uneven = 4, []models.Node{one, one, {CPUs: 1, CPURatio: 1}, {CPUs: 1, CPURatio: 1}}
-		r, err := simulated(m, p, dialect, rows)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for rank, ns := range want {
-			if got := r.Ranks[rank].Finish; got != Picoseconds(ns*1000) {
-				t.Errorf("%s: rank %d ends after %d ps; want %d ns", dialect, rank, got, ns)
-			}
-		}
-	}
-}

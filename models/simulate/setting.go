@@ -19,12 +19,9 @@ type rules struct {
 	busCollectives   bool // a collective occupies all buses
 	wholeNodes       bool // a collective takes place between nodes, then in a second phase inside each node
 	reduceMessages   bool // MPI_Reduce consists of messages from every rank
-	// a message to a node with unlimited links needs no link of its sender if one could be lent; a link is lent only
-	// when a message asks for one
-	freeLending bool
 }
 
-var rulesOf = [...]rules{Paper: {}, Dimemas5: {true, true, true, true, true, true, true, true}}
+var rulesOf = [...]rules{Paper: {}, Dimemas5: {true, true, true, true, true, true, true}}
 
 // setting holds what does not change during a simulation: the machine, the program, and the placement of ranks on
 // nodes. Checkpoints leave it out, because the caller provides it again.
