@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/commq/commq/internal/units"
 	"github.com/commq/commq/schema"
@@ -235,20 +236,25 @@ func (q *Query) checkWindow(args map[string]string, r Run) error {
 	return nil
 }
 
-// CheckBase reports runs that a query of two runs, one of them the base, cannot compare.
+// CheckBase reports runs that a query of two runs, one of them the base, cannot compare. A single run is compared with
+// itself.
 func (q *Query) CheckBase(args map[string]string, runs []Run) error {
 	if q.param("base") == nil {
 		return nil
 	}
-	if len(runs) != 2 {
+	if len(runs) > 2 {
 		return fmt.Errorf("query %s: %s given; it compares two: name the base and another", q.Name,
 			units.Count(int64(len(runs)), "run"))
 	}
-	if base := args["base"]; base != "" && base != runs[0].Name && base != runs[1].Name {
-		return fmt.Errorf("query %s: --base %s: want one of the runs, %s or %s", q.Name, base, runs[0].Name,
-			runs[1].Name)
+	base := args["base"]
+	if base == "" || slices.ContainsFunc(runs, func(r Run) bool { return r.Name == base }) {
+		return nil
 	}
-	return nil
+	var names []string
+	for _, r := range runs {
+		names = append(names, r.Name)
+	}
+	return fmt.Errorf("query %s: --base %s: want one of the runs: %s", q.Name, base, strings.Join(names, ", "))
 }
 
 // number is a number of the arguments. unset stands for the default, and for the value of a parameter that the query
