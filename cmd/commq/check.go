@@ -269,21 +269,26 @@ func (e *checkEngine) Operations() []string { return detect.Operations() }
 
 // withFiles finds the folder of a run whose files a rule reads: here, also if a server answers queries.
 func (e *checkEngine) withFiles(r compare.Run) (found run.Found, err error) {
-	store := e.a.storeDir()
-	switch {
+	switch store := e.a.storeDir(); {
 	case e.o.objects != nil:
 		err = writer.CheckLocal(store)
 	case e.o.trino != "":
-		if found, err = run.Find(store, r.Name); err == nil && found.Manifest.Digest != r.Manifest.Digest {
-			return found, errOtherRows(found.Name, found.Dir)
-		}
+		found, err = run.Find(store, r.Name)
 	default:
-		found = run.Found{Name: r.Name, Dir: r.Dir, Manifest: r.Manifest}
+		return run.Found{Name: r.Name, Dir: r.Dir, Manifest: r.Manifest}, nil
 	}
 	if err != nil {
-		err = fmt.Errorf("%w; this rule reads the run's files, so their store must be here (--store)", err)
+		return found, fmt.Errorf("%w; this rule reads the run's files, so their store must be here (--store)", err)
 	}
-	return found, err
+	return found, sameRows(found, r)
+}
+
+// sameRows returns an error if a run of the store has other rows than the one that a server has.
+func sameRows(found run.Found, r compare.Run) error {
+	if found.Manifest != nil && found.Manifest.Digest != r.Manifest.Digest {
+		return errOtherRows(found.Name, found.Dir)
+	}
+	return nil
 }
 
 // ByHand detects collectives that a run does by hand. Detection reads files, also of a run that a server has.
