@@ -285,10 +285,11 @@ func bounds(values map[int]int32, sizes []int32, form Form, grids [][]Grid) []Bo
 	for _, b := range extents {
 		for _, b.Of = range of {
 			for b.C = -4; b.C <= 4; b.C++ {
-				if try(b) {
-					out = append(out, b)
+				if !try(b) {
+					continue
 				}
-				if up := b.roundedUp(); try(b) && up != b && try(up) { // even extents do not show how a half is rounded
+				out = append(out, b)
+				if up := b.roundedUp(); up != b && try(up) { // even extents do not show how a half is rounded
 					out = append(out, up)
 				}
 			}

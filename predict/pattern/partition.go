@@ -250,7 +250,7 @@ func fitPartition(part Partition, used []Grid) PartitionLaw {
 func likely(forms []PartitionForm) []PartitionForm {
 	for i, f := range forms {
 		if f.Cost > forms[0].Cost+forms[0].lead() {
-			return forms[:i]
+			return slices.Clip(forms[:i])
 		}
 	}
 	return slices.Clip(forms)
@@ -511,13 +511,7 @@ func (f PartitionForm) sets(ranks int32, dims []int32) Sets {
 // rounded on a grid with extents dims, and did not have to be in any run.
 func (f PartitionForm) roundsUnseen(grid Grid, training, dims []int32) bool {
 	for a, g := range f.Guards {
-		if g.Kind == All || g.N.Kind != Divided || g.N.B != 0 || g.N.divides(dims[a]) {
-			continue
-		}
-		if !slices.ContainsFunc(training, func(p int32) bool {
-			had, ok := grid.Dims(p)
-			return ok && !g.N.divides(had[a])
-		}) {
+		if g.Kind != All && g.N.roundsUnseen(grid, a, training, dims) {
 			return true
 		}
 	}
@@ -527,18 +521,25 @@ func (f PartitionForm) roundsUnseen(grid Grid, training, dims []int32) bool {
 // roundsUnseen reports whether the form has a half or another part of an extent, as the distance to a partner or in a
 // condition, that has to be rounded on a grid with extents dims, and did not have to be in any run.
 func (f *Form) roundsUnseen(grid Grid, training, dims []int32) bool {
-	isNew := func(n Number, a int) bool {
-		return n.Kind == Divided && n.B == 0 && !n.divides(dims[a]) && !slices.ContainsFunc(training, func(p int32) bool {
-			had, ok := grid.Dims(p)
-			return ok && a < len(had) && !n.divides(had[a])
-		})
-	}
 	for a, r := range f.Rules {
-		if a < len(dims) && (r.Op != Keep && isNew(r.N, a) || r.Guard.Kind != All && isNew(r.Guard.N, a)) {
+		if r.Op != Keep && r.N.roundsUnseen(grid, a, training, dims) ||
+			r.Guard.Kind != All && r.Guard.N.roundsUnseen(grid, a, training, dims) {
 			return true
 		}
 	}
 	return false
+}
+
+// roundsUnseen reports whether a number is a part of the extent of an axis that has to be rounded on a grid with extents
+// dims, and did not have to be in any run.
+func (n Number) roundsUnseen(grid Grid, axis int, training, dims []int32) bool {
+	if n.Kind != Divided || n.B != 0 || axis >= len(dims) || n.divides(dims[axis]) {
+		return false
+	}
+	return !slices.ContainsFunc(training, func(p int32) bool {
+		had, ok := grid.Dims(p)
+		return ok && axis < len(had) && !n.divides(had[axis])
+	})
 }
 
 // divides reports whether a number that is a part of an extent divides it evenly.

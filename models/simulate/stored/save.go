@@ -98,18 +98,19 @@ func (s *Simulation) computeOn() (func(rank int32, ns int64) int64, error) {
 	if err != nil {
 		return nil, err
 	}
+	ratios := make([]float64, len(nodeOf))
+	for rank, node := range nodeOf {
+		ratios[rank] = m.NodeAt(int(node)).CPURatio
+	}
 	return func(rank int32, ns int64) int64 {
-		ratio := m.CPURatio
-		if m.Uneven != nil {
-			ratio = m.Uneven[nodeOf[rank]].CPURatio
-		}
-		switch ratio {
+		switch ratio := ratios[rank]; ratio {
 		case 0:
 			return 0
 		case 1:
 			return ns
+		default:
+			return int64(math.Round(float64(ns) / ratio))
 		}
-		return int64(math.Round(float64(ns) / ratio))
 	}, nil
 }
 
