@@ -39,7 +39,7 @@ func answersOf(t *testing.T, r queries.Run, o queries.Options) (string, error) {
 }
 
 // TestFlippedBitsAreErrors flips bits of the files of a run. Each is an error: of a small file the hash tells. Without
-// it, as in a file that is too large, the page does, or the answer is right; what remains are the pages' headers.
+// it, as in a file that is too large, the hashes of the footer and of the headers of pages do, or the checksum of a page.
 func TestFlippedBitsAreErrors(t *testing.T) {
 	store := t.TempDir()
 	out, err := writer.Create(store, "tiny", writer.Options{})
@@ -90,8 +90,7 @@ func TestFlippedBitsAreErrors(t *testing.T) {
 			case got == want:
 				counts["right"]++
 			default:
-				counts["wrong"]++
-				t.Logf("%s: byte %d of %d, bit %d: another answer", table.Name, bit/8, len(whole), bit%8)
+				t.Errorf("%s: byte %d of %d, bit %d: another answer", table.Name, bit/8, len(whole), bit%8)
 			}
 			if _, err := answersOf(t, r, queries.Options{Threads: 1, Verify: true}); err == nil {
 				t.Errorf("%s: byte %d, bit %d: no error with Verify", table.Name, bit/8, bit%8)
@@ -102,8 +101,8 @@ func TestFlippedBitsAreErrors(t *testing.T) {
 		}
 	}
 	t.Logf("%v", counts)
-	if all := counts["error"] + counts["right"] + counts["wrong"]; counts["error"] < all/2 || counts["wrong"] > all/10 {
-		t.Errorf("of %d flips, without the hashes of files: %v", all, counts)
+	if counts["right"] > counts["error"]/10 { // of bits that nothing reads
+		t.Errorf("without the hashes of files: %v", counts)
 	}
 }
 

@@ -199,7 +199,8 @@ func verifyTable(runs []Run, t *schema.Table) error {
 			continue
 		}
 		for _, f := range info.Files {
-			if err := filehash.Quick(r.Dir, f.Path, f.Bytes, f.Sum, f.FooterSum); err != nil {
+			sums := filehash.Sums{File: f.Sum, Footer: f.FooterSum, Headers: f.HeadersSum}
+			if err := filehash.Quick(r.Dir, f.Path, f.Bytes, sums); err != nil {
 				return damagedRun(r, err)
 			}
 		}

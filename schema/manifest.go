@@ -141,6 +141,9 @@ type FileInfo struct {
 	Sum string `json:"sum,omitempty"`
 	// FooterSum is the same of its footer: the metadata, their length and the last four bytes.
 	FooterSum string `json:"footer_sum,omitempty"`
+	// HeadersSum is the same of what is neither footer nor data of pages: the headers of pages, the metadata behind each
+	// column, the index of pages.
+	HeadersSum string `json:"headers_sum,omitempty"`
 }
 
 // Origin tells where a run came from: names, hosts, dates and command lines. It is not part of the digest, so two

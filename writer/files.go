@@ -131,7 +131,7 @@ func (f *tableFiles) closeTable(t *schema.Table) (schema.TableInfo, error) {
 			return info, fmt.Errorf("%s: %w", t.FilePath(shard), err)
 		}
 		info.Files = append(info.Files, schema.FileInfo{Path: t.FilePath(shard), Rows: part.Rows,
-			Bytes: part.Bytes, Sum: part.Sum, FooterSum: part.FooterSum})
+			Bytes: part.Bytes, Sum: part.Sum, FooterSum: part.FooterSum, HeadersSum: part.HeadersSum})
 		info.Rows += part.Rows
 		sum = sum.Add(part.Digest)
 	}
@@ -145,10 +145,9 @@ func (f *tableFiles) closeFile(key shardKey) (PartFile, error) {
 		return part, nil
 	}
 	file := f.open[key]
-	bytes, err := file.close()
-	sum, footer := file.sink.sums()
-	return PartFile{Sum: sum, FooterSum: footer,
-		Table: key.table, Shard: key.shard, Rows: file.digester.Rows(), Bytes: bytes,
+	sums, err := file.close()
+	return PartFile{Sum: sums.File, FooterSum: sums.Footer, HeadersSum: sums.Headers,
+		Table: key.table, Shard: key.shard, Rows: file.digester.Rows(), Bytes: file.sink.size,
 		Digest: file.digester.Sum(), Overlaps: file.overlaps.Count()}, err
 }
 

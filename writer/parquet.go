@@ -73,13 +73,11 @@ func (s *sink) flush() {
 	s.buf = s.buf[:0]
 }
 
-// sums returns the hashes of the file and of its footer.
-func (s *sink) sums() (file, footer string) {
-	file = filehash.Text(s.sum.Sum64())
-	if s.footer != nil {
-		footer = filehash.Text(s.footer.Sum64())
-	}
-	return file, footer
+// sums returns the hashes of the finished file.
+func (s *sink) sums() (filehash.Sums, error) {
+	headers, err := filehash.Headers(s.file, s.size)
+	return filehash.Sums{File: filehash.Text(s.sum.Sum64()), Footer: filehash.Text(s.footer.Sum64()),
+		Headers: filehash.Text(headers)}, err
 }
 
 // Tell returns the number of bytes written so far.
@@ -313,15 +311,18 @@ func (f *tableFile) pageWriter(w file.PageWriter, meta *metadata.ColumnChunkMeta
 	return w, nil
 }
 
-// close writes the footer, syncs the file and returns its size in bytes.
-func (f *tableFile) close() (int64, error) {
-	err := f.footer()
+// close writes the footer, syncs the file and returns its hashes.
+func (f *tableFile) close() (sums filehash.Sums, err error) {
+	err = f.footer()
 	f.sink.flush()
 	err = errors.Join(err, f.sink.err)
 	if err == nil {
 		err = f.sink.file.Sync()
 	}
-	return f.sink.size, errors.Join(err, f.sink.file.Close())
+	if err == nil {
+		sums, err = f.sink.sums()
+	}
+	return sums, errors.Join(err, f.sink.file.Close())
 }
 
 // footer writes the page index and the file's metadata.

@@ -32,8 +32,8 @@ type PartFile struct {
 	Shard int
 	// Rows and Bytes are its size.
 	Rows, Bytes int64
-	// Sum and FooterSum are its hashes, as in schema.FileInfo.
-	Sum, FooterSum string
+	// Sum, FooterSum and HeadersSum are its hashes, as in schema.FileInfo.
+	Sum, FooterSum, HeadersSum string
 	// Digest is the digest of its rows.
 	Digest digest.Sum
 	// Overlaps is the number of overlapping calls in it; see derive.Overlaps.

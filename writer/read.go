@@ -91,7 +91,8 @@ func filesOf(dir string, m *schema.Manifest, t *schema.Table) (files []string, e
 		return filesInFolder(dir, t)
 	}
 	for _, f := range m.Tables[slices.Index(schema.Tables(), t)].Files {
-		if err := filehash.Quick(dir, f.Path, f.Bytes, f.Sum, f.FooterSum); err != nil {
+		sums := filehash.Sums{File: f.Sum, Footer: f.FooterSum, Headers: f.HeadersSum}
+		if err := filehash.Quick(dir, f.Path, f.Bytes, sums); err != nil {
 			if err = gone.Check(dir, err); gone.Is(err) || !filehash.IsDamage(err) {
 				return nil, fmt.Errorf("%s: %w", dir, err)
 			}

@@ -47,7 +47,7 @@ func (o *answerOptions) flags(c *cobra.Command, a *app) {
 		"folder for temporary files")
 	f.IntVar(&o.threads, "threads", 0, "number `N` of cores that the engine may use (default: all)")
 	f.BoolVar(&o.verify, "verify", false, "first compare every file of the runs with its hash in the manifest; "+
-		"without it sizes, footers and the pages that are read are verified")
+		"without it sizes, footers, headers and pages read are verified")
 	a.exactFlag(c)
 	o.engineFlags(c)
 	complete(c, "format", output.Formats()...)

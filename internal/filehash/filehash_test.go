@@ -56,9 +56,9 @@ func TestFileAndFooter(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "t.parquet"), []byte(changed), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	expect(t, "of a small file all", Quick(dir, "t.parquet", 16, whole, footer), "the hash of the file")
-	expect(t, "else the footer", Quick(dir, "t.parquet", 16, "", footer), "")
-	expect(t, "which must be the same", Quick(dir, "t.parquet", 16, "", whole), "the hash of the footer")
+	expect(t, "of a small file all", Quick(dir, "t.parquet", 16, Sums{File: whole, Footer: footer}), "the hash of the file")
+	expect(t, "else the footer", Quick(dir, "t.parquet", 16, Sums{Footer: footer}), "")
+	expect(t, "which must be the same", Quick(dir, "t.parquet", 16, Sums{Footer: whole}), "the hash of the footer")
 }
 
 func TestFooterOfNoParquetFile(t *testing.T) {
@@ -101,7 +101,7 @@ func TestHashesAreRemembered(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer file.Close()
-			if got, err := m.hash(file); err != nil || got != xxh3.HashString(c.content) {
+			if got, err := m.hash(file, hashOf); err != nil || got != xxh3.HashString(c.content) {
 				t.Errorf("%s: %x, %v", c.content, got, err)
 			}
 			if len(m.sums) != c.kept {
@@ -118,7 +118,7 @@ func TestHashesAreRemembered(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	if got, err := m.hash(file); err != nil || got != 77 {
+	if got, err := m.hash(file, hashOf); err != nil || got != 77 {
 		t.Errorf("unchanged: %x, %v: it was read again", got, err)
 	}
 }

@@ -8,8 +8,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hashes has the hashes of the small files that this process has read: an engine reads a table in several passes.
-var hashes = &memory{sums: map[identity]uint64{}, settled: 3 * time.Second}
+// files has the hashes of the small files that this process has read, headers what Headers returned of larger ones: an
+// engine reads a table in several passes.
+var files, headers = newMemory(), newMemory()
+
+func newMemory() *memory { return &memory{sums: map[identity]uint64{}, settled: 3 * time.Second} }
 
 // mostRemembered is the most files whose hashes are kept, in about 5 MB.
 const mostRemembered = 1 << 16
@@ -31,8 +34,8 @@ type identity struct {
 	changed       int64 // ns
 }
 
-// hash returns the hash of a file, which it reads only if it does not know it.
-func (m *memory) hash(file *os.File) (uint64, error) {
+// hash returns the hash of a file, for which it calls of only if it does not know it.
+func (m *memory) hash(file *os.File, of func(*os.File) (uint64, error)) (uint64, error) {
 	var s unix.Stat_t
 	if err := unix.Fstat(int(file.Fd()), &s); err != nil {
 		return 0, err
@@ -42,7 +45,7 @@ func (m *memory) hash(file *os.File) (uint64, error) {
 		return sum, nil
 	}
 	since := time.Since(time.Unix(0, id.changed))
-	sum, err := hashOf(file)
+	sum, err := of(file)
 	if err == nil && since >= m.settled { // else it may change again without another time
 		m.keep(id, sum)
 	}
