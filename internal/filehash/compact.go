@@ -4,7 +4,8 @@ import "encoding/binary"
 
 // The types of values in Thrift's compact protocol.
 const (
-	compactTrue = 1 + iota
+	compactStop = iota // the end of a struct
+	compactTrue
 	compactFalse
 	compactByte
 	compactI16
@@ -41,23 +42,26 @@ func (t *compact) byte() byte {
 }
 
 // varint returns a number that is coded in zigzag.
-func (t *compact) varint() int64 {
+func (t *compact) varint() int32 {
 	n := t.uvarint()
-	return int64(n>>1) ^ -int64(n&1)
+	return int32(n>>1) ^ -int32(n&1)
 }
 
-func (t *compact) uvarint() uint64 {
-	n, k := binary.Uvarint(t.bytes[t.at:])
-	if k <= 0 {
-		t.failed = true
-		return 0
+// uvarint returns the last 32 bits of a number, as Apache's library does where a number of 32 bits should be.
+func (t *compact) uvarint() (n uint32) {
+	for i := range binary.MaxVarintLen64 {
+		b := t.byte()
+		n |= uint32(b&0x7f) << (7 * i)
+		if b < 0x80 {
+			return n
+		}
 	}
-	t.at += k
-	return n
+	t.failed = true
+	return 0
 }
 
-func (t *compact) jump(n uint64) {
-	if n > uint64(len(t.bytes)-t.at) {
+func (t *compact) jump(n uint32) {
+	if int64(n) > int64(len(t.bytes)-t.at) {
 		t.failed = true
 		return
 	}
@@ -89,7 +93,7 @@ func (t *compact) skip(kind byte, inList bool, depth int) {
 		t.jump(t.uvarint())
 	case compactList, compactSet:
 		head := t.byte()
-		n := uint64(head >> 4)
+		n := uint32(head >> 4)
 		if n == 15 {
 			n = t.uvarint()
 		}
@@ -109,7 +113,7 @@ func (t *compact) skip(kind byte, inList bool, depth int) {
 	case compactStruct:
 		for !t.failed {
 			head := t.byte()
-			if head == 0 {
+			if head&0xf == compactStop {
 				return
 			}
 			if head>>4 == 0 {

@@ -24,10 +24,11 @@ func Headers(file io.ReaderAt, size int64) (uint64, error) {
 			return 0, err
 		}
 		_, _ = hash.Write(bytes) // hashing does not fail
-		at += int64(len(bytes)) + data
-		if at > s.end {
-			return 0, mismatch("a page ends %d bytes behind the last one: the file was changed", at-s.end)
+		at += int64(len(bytes))
+		if data > s.end-at {
+			return 0, mismatch("a page of %d bytes, of which the file has %d: it was changed", data, s.end-at)
 		}
+		at += data
 	}
 	return hash.Sum64(), nil
 }
@@ -45,11 +46,12 @@ type structs struct {
 const (
 	blockBytes = 4 << 10
 	mostStruct = 16 << 20
+	larger     = 8 // times as many bytes as before, where a struct does not end
 )
 
 // read returns the bytes of the struct at a position, and how many bytes of a page's data follow it.
 func (s *structs) read(at int64) (bytes []byte, data int64, err error) {
-	for n := int64(64); ; n *= 8 { // the header of a page has about 20
+	for n := int64(64); ; n *= larger { // the header of a page has about 20
 		n = min(n, s.end-at)
 		b, err := s.window(at, n)
 		if err != nil {
@@ -59,7 +61,7 @@ func (s *structs) read(at int64) (bytes []byte, data int64, err error) {
 		if err == nil {
 			return b[:length], data, nil
 		}
-		if n == s.end-at || n > mostStruct {
+		if n == s.end-at || n*larger > mostStruct {
 			return nil, 0, mismatch("no header of a page or column at byte %d (%v): the file was changed", at, err)
 		}
 	}
@@ -85,20 +87,20 @@ const compressedSize = 3
 // parseStruct returns the length of the Thrift struct that b begins with, and how many bytes of a page's data follow it.
 func parseStruct(b []byte) (length int, data int64, err error) {
 	t := compact{bytes: b}
-	id := int64(0)
+	id := int16(0)
 	for !t.failed {
 		head := t.byte()
-		if head == 0 {
+		kind := head & 0xf
+		if kind == compactStop {
 			break
 		}
-		kind := head & 0xf
-		if delta := int64(head >> 4); delta != 0 {
+		if delta := int16(head >> 4); delta != 0 {
 			id += delta
 		} else {
-			id = t.varint()
+			id = int16(t.varint())
 		}
 		if id == compressedSize && kind == compactI32 {
-			data = t.varint()
+			data = int64(t.varint())
 		} else {
 			t.skip(kind, false, mostDepth)
 		}

@@ -4,18 +4,20 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/apache/thrift/lib/go/thrift"
 )
 
-// smallest is a table of a captured run in one row group.
-const smallest = "../../testdata/runs/pingpong.2/messages/0000.parquet"
+// smallTable is a table of a captured run.
+const smallTable = "../../testdata/runs/pingpong.2/datatypes/0000.parquet"
 
-// TestChangedHeaders flips each bit of what Headers reads, and each eighth of what it does not.
+// TestChangedHeaders flips each bit of what Headers reads, and each eighth of what it does not read.
 func TestChangedHeaders(t *testing.T) {
-	file, err := os.ReadFile(smallest)
+	file, err := os.ReadFile(smallTable)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,8 +55,24 @@ func TestChangedHeaders(t *testing.T) {
 		at += int64(len(b)) + data
 	}
 	t.Logf("%d bits flipped in %d structs", bits, structs)
-	if pages < 10 || structs <= pages {
+	if pages < 3 || structs <= pages {
 		t.Errorf("%d pages, %d structs", pages, structs)
+	}
+}
+
+// TestHostileHeaders: a page is at most as long as the file, and as the 32 bits of its size tell.
+func TestHostileHeaders(t *testing.T) {
+	const footer = "\x00\x00\x00\x00PAR1"
+	for _, c := range []struct{ file, want string }{
+		{"PAR1\x15\x00\x15\x00\x15\x04\x00ab" + footer, ""},
+		{"PAR1\x15\x00\x15\x00\x15\x06\x00ab" + footer, "a page of 3 bytes, of which the file has 2"},
+		{"PAR1\x15\x00\x15\x00\x15\x05\x00ab" + footer, "no header of a page or column at byte 4"},
+		{"PAR1\x15\x00\x15\x00\x15\xfe\xff\xff\xff\xff\xff\xff\xff\xff\x01\x00" + footer,
+			"a page of 2147483647 bytes, of which the file has 0"},
+		{"PAR1\x15\x00\x15" + footer, "no header of a page or column at byte 4"},
+	} {
+		_, err := Headers(strings.NewReader(c.file), int64(len(c.file)))
+		expect(t, fmt.Sprintf("%q", c.file), err, c.want)
 	}
 }
 
@@ -71,7 +89,7 @@ func flipped(file []byte, bit int64) uint64 {
 
 // FuzzHeaders compares what Apache's library makes of a Thrift struct, and looks for panics.
 func FuzzHeaders(f *testing.F) {
-	file, err := os.ReadFile(smallest)
+	file, err := os.ReadFile(smallTable)
 	if err != nil {
 		f.Fatal(err)
 	}
