@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/commq/commq/internal/filehash"
 	"github.com/commq/commq/schema"
 )
@@ -176,7 +178,7 @@ func (d *DB) open(ctx context.Context, names []string) error {
 // make makes a view, after a look at its files.
 func (d *DB) make(ctx context.Context, v *view) error {
 	if v.table != nil {
-		if err := verifyTable(d.runs, v.table); err != nil {
+		if err := verifyTable(ctx, d.runs, v.table); err != nil {
 			return err
 		}
 	}
@@ -191,19 +193,27 @@ func (d *DB) make(ctx context.Context, v *view) error {
 	return err
 }
 
+// filesAtOnce is how many files are verified at a time: their headers are far apart, so that a disk waits between them.
+const filesAtOnce = 8
+
 // verifyTable verifies the files of a table before they are asked.
-func verifyTable(runs []Run, t *schema.Table) error {
+func verifyTable(ctx context.Context, runs []Run, t *schema.Table) error {
+	parallel, ctx := errgroup.WithContext(ctx)
+	parallel.SetLimit(filesAtOnce)
 	for _, r := range runs {
 		info := tableInfo(r.Manifest, t.Name)
 		if info == nil || inObjects(r.Dir) {
 			continue
 		}
 		for _, f := range info.Files {
-			sums := filehash.Sums{File: f.Sum, Footer: f.FooterSum, Headers: f.HeadersSum}
-			if err := filehash.Quick(r.Dir, f.Path, f.Bytes, sums); err != nil {
-				return damagedRun(r, err)
-			}
+			parallel.Go(func() error {
+				sums := filehash.Sums{File: f.Sum, Footer: f.FooterSum, Headers: f.HeadersSum}
+				if err := filehash.Quick(ctx, r.Dir, f.Path, f.Bytes, sums); err != nil {
+					return damagedRun(r, err)
+				}
+				return nil
+			})
 		}
 	}
-	return nil
+	return parallel.Wait()
 }

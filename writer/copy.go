@@ -25,7 +25,7 @@ func (r *Run) ChangeTable(ctx context.Context, dir string, t *schema.Table, batc
 	if t.Derived {
 		return nil
 	}
-	files, err := listFiles(dir, t)
+	files, err := listFiles(ctx, dir, t)
 	if err != nil {
 		return err
 	}

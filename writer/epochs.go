@@ -35,7 +35,7 @@ func ReadEpochs(dir string, t *schema.Table, batchRows int, columns ...string) (
 
 // ReadEpochs begins to read a table as the function ReadEpochs does, if the run is still the same.
 func (o Opened) ReadEpochs(t *schema.Table, batchRows int, columns ...string) (*Epochs, error) {
-	s, files, err := o.table(t)
+	s, files, err := o.table(context.Background(), t)
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +51,7 @@ func (o Opened) ReadEpochs(t *schema.Table, batchRows int, columns ...string) (*
 
 // readEpochs does the same for rows that are to have any values.
 func readEpochs(dir string, t *schema.Table, batchRows int, columns ...string) (*Epochs, error) {
-	files, err := listFiles(dir, t)
+	files, err := listFiles(context.Background(), dir, t)
 	if err != nil {
 		return nil, err
 	}

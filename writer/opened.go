@@ -1,6 +1,7 @@
 package writer
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -33,10 +34,10 @@ type snapshot struct {
 }
 
 // table lists the files of a table, as manifestAndFiles does. It is an error if the folder has another run by now.
-func (o Opened) table(t *schema.Table) (s *snapshot, files []string, err error) {
+func (o Opened) table(ctx context.Context, t *schema.Table) (s *snapshot, files []string, err error) {
 	s = &snapshot{dir: o.Dir, table: t}
 	s.file, _ = os.Stat(s.path()) // before the manifest is read: a later one would not be compared
-	s.manifest, files, err = manifestAndFiles(o.Dir, t)
+	s.manifest, files, err = manifestAndFiles(ctx, o.Dir, t)
 	if s.manifest == nil && o.Digest != "" && (err == nil || errors.Is(err, os.ErrNotExist)) {
 		err = fmt.Errorf("%s: %w", o.Dir, gone.Check(o.Dir, os.ErrNotExist))
 	}

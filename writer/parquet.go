@@ -2,6 +2,7 @@ package writer
 
 import (
 	"bytes"
+	"context"
 	"encoding/base64"
 	"encoding/binary"
 	"errors"
@@ -75,7 +76,7 @@ func (s *sink) flush() {
 
 // sums returns the hashes of the finished file.
 func (s *sink) sums() (filehash.Sums, error) {
-	headers, err := filehash.Headers(s.file, s.size)
+	headers, err := filehash.Headers(context.Background(), s.file, s.size)
 	return filehash.Sums{File: filehash.Text(s.sum.Sum64()), Footer: filehash.Text(s.footer.Sum64()),
 		Headers: filehash.Text(headers)}, err
 }

@@ -31,7 +31,7 @@ func ReadTable(ctx context.Context, dir string, t *schema.Table, batchRows int, 
 
 // ReadTable reads a table as the function ReadTable does, if the run is still the same.
 func (o Opened) ReadTable(ctx context.Context, t *schema.Table, batchRows int, fn func(schema.Batch) error) error {
-	s, files, err := o.table(t)
+	s, files, err := o.table(ctx, t)
 	if err != nil {
 		return err
 	}
@@ -43,7 +43,7 @@ func (o Opened) ReadTable(ctx context.Context, t *schema.Table, batchRows int, f
 
 // readTable does the same for rows that are to have any values.
 func readTable(ctx context.Context, dir string, t *schema.Table, batchRows int, fn func(schema.Batch) error) error {
-	files, err := listFiles(dir, t)
+	files, err := listFiles(ctx, dir, t)
 	if err != nil {
 		return err
 	}
@@ -61,24 +61,24 @@ func readFiles(ctx context.Context, dir string, files []string, t *schema.Table,
 }
 
 // listFiles lists the files of a table in the run of folder dir, as filesOf does.
-func listFiles(dir string, t *schema.Table) ([]string, error) {
-	_, files, err := manifestAndFiles(dir, t)
+func listFiles(ctx context.Context, dir string, t *schema.Table) ([]string, error) {
+	_, files, err := manifestAndFiles(ctx, dir, t)
 	return files, err
 }
 
 // manifestAndFiles reads the manifest of the run in folder dir, nil if it has none, and lists the files of a table. The
 // run may be exchanged for another between the two: then it does both again.
-func manifestAndFiles(dir string, t *schema.Table) (m *schema.Manifest, files []string, err error) {
+func manifestAndFiles(ctx context.Context, dir string, t *schema.Table) (m *schema.Manifest, files []string, err error) {
 	if m, err = completeManifest(dir); err != nil {
 		return nil, nil, err
 	}
-	files, err = filesOf(dir, m, t)
+	files, err = filesOf(ctx, dir, m, t)
 	if !filehash.IsDamage(err) || m == nil {
 		return m, files, err
 	}
 	if now, unread := completeManifest(dir); unread == nil && now != nil && !reflect.DeepEqual(m, now) {
 		m = now
-		files, err = filesOf(dir, m, t)
+		files, err = filesOf(ctx, dir, m, t)
 	}
 	return m, files, err
 }
@@ -86,13 +86,13 @@ func manifestAndFiles(dir string, t *schema.Table) (m *schema.Manifest, files []
 // filesOf lists the files of a table in the run of folder dir, in order, with slashes: those of the manifest, each
 // compared with its size and hash there; other files in the folder are not the run's. A run that is not complete has no
 // manifest, and all files of the table.
-func filesOf(dir string, m *schema.Manifest, t *schema.Table) (files []string, err error) {
+func filesOf(ctx context.Context, dir string, m *schema.Manifest, t *schema.Table) (files []string, err error) {
 	if m == nil {
 		return filesInFolder(dir, t)
 	}
 	for _, f := range m.Tables[slices.Index(schema.Tables(), t)].Files {
 		sums := filehash.Sums{File: f.Sum, Footer: f.FooterSum, Headers: f.HeadersSum}
-		if err := filehash.Quick(dir, f.Path, f.Bytes, sums); err != nil {
+		if err := filehash.Quick(ctx, dir, f.Path, f.Bytes, sums); err != nil {
 			if err = gone.Check(dir, err); gone.Is(err) || !filehash.IsDamage(err) {
 				return nil, fmt.Errorf("%s: %w", dir, err)
 			}

@@ -117,7 +117,7 @@ var profiledColumns = [...]string{"rank", "seq", "epoch", "thread", "call", "cla
 
 // writeProfile writes the profile of the run in folder dir to to, a file for each file of events.
 func writeProfile(ctx context.Context, to *tableFiles, dir string) error {
-	files, err := listFiles(dir, &schema.EventsTable)
+	files, err := listFiles(ctx, dir, &schema.EventsTable)
 	if err != nil {
 		return err
 	}

@@ -56,9 +56,9 @@ func TestFileAndFooter(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "t.parquet"), []byte(changed), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	expect(t, "of a small file all", Quick(dir, "t.parquet", 16, Sums{File: whole, Footer: footer}), "the hash of the file")
-	expect(t, "else the footer", Quick(dir, "t.parquet", 16, Sums{Footer: footer}), "")
-	expect(t, "which must be the same", Quick(dir, "t.parquet", 16, Sums{Footer: whole}), "the hash of the footer")
+	expect(t, "of a small file all", Quick(t.Context(), dir, "t.parquet", 16, Sums{File: whole, Footer: footer}), "the hash of the file")
+	expect(t, "else the footer", Quick(t.Context(), dir, "t.parquet", 16, Sums{Footer: footer}), "")
+	expect(t, "which must be the same", Quick(t.Context(), dir, "t.parquet", 16, Sums{Footer: whole}), "the hash of the footer")
 }
 
 func TestFooterOfNoParquetFile(t *testing.T) {

@@ -1,6 +1,7 @@
 package filehash
 
 import (
+	"context"
 	"errors"
 	"io"
 
@@ -11,7 +12,7 @@ import (
 // the data of pages: the headers of pages, the metadata behind each column and the index of pages. They are Thrift
 // structs in the compact protocol, one behind the other; the data of a page is behind its header. A checksum in the data
 // tells when it was changed, but nothing else does when a header says that the page has fewer rows.
-func Headers(file io.ReaderAt, size int64) (uint64, error) {
+func Headers(ctx context.Context, file io.ReaderAt, size int64) (uint64, error) {
 	footer, err := footerBytes(file, size)
 	if err != nil {
 		return 0, err
@@ -20,6 +21,9 @@ func Headers(file io.ReaderAt, size int64) (uint64, error) {
 	hash := xxh3.New()
 	for at := int64(len("PAR1")); at < s.end; {
 		bytes, data, err := s.read(at)
+		if err == nil {
+			err = ctx.Err()
+		}
 		if err != nil {
 			return 0, err
 		}

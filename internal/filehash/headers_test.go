@@ -22,7 +22,7 @@ func TestChangedHeaders(t *testing.T) {
 		t.Fatal(err)
 	}
 	size := int64(len(file))
-	want, err := Headers(bytes.NewReader(file), size)
+	want, err := Headers(context.Background(), bytes.NewReader(file), size)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func TestHostileHeaders(t *testing.T) {
 			"a page of 2147483647 bytes, of which the file has 0"},
 		{"PAR1\x15\x00\x15" + footer, "no header of a page or column at byte 4"},
 	} {
-		_, err := Headers(strings.NewReader(c.file), int64(len(c.file)))
+		_, err := Headers(t.Context(), strings.NewReader(c.file), int64(len(c.file)))
 		expect(t, fmt.Sprintf("%q", c.file), err, c.want)
 	}
 }
@@ -80,7 +80,7 @@ func TestHostileHeaders(t *testing.T) {
 func flipped(file []byte, bit int64) uint64 {
 	changed := bytes.Clone(file)
 	changed[bit/8] ^= 1 << (bit % 8)
-	sum, err := Headers(bytes.NewReader(changed), int64(len(changed)))
+	sum, err := Headers(context.Background(), bytes.NewReader(changed), int64(len(changed)))
 	if err != nil {
 		return 0
 	}
@@ -99,7 +99,7 @@ func FuzzHeaders(f *testing.F) {
 	f.Add([]byte("PAR1\x11\x12\x13\x07\x14\x08\x15\x09\x16\x0a\x1712345678\x18\x02xy\x19\x21\x01\x02\x1a\x15\x03" +
 		"\x1b\x01\x85\x01x\x05\x19\x1b\x01\x55\x02\x04\x1c\x15\x02\x00\x05\x06\x0a\x00"))
 	f.Fuzz(func(t *testing.T, file []byte) {
-		_, _ = Headers(bytes.NewReader(file), int64(len(file)))
+		_, _ = Headers(context.Background(), bytes.NewReader(file), int64(len(file)))
 		if len(file) < 4 {
 			return
 		}
