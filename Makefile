@@ -64,7 +64,7 @@ test-commq-second:
 	$(TESTS) ./cmd/commq -skip '$(COMMQ_FIRST)'
 test-packages:
 	packages=$$($(GO) list ./...) && \
-	$(TESTS) -p 2 ./queries ./capture/shim ./packaging ./writer ./capture/ingest ./predict ./ui $$(echo "$$packages" | grep -v '/cmd/commq$$')
+	$(TESTS) -p 3 ./queries ./capture/shim ./packaging ./python ./ui ./notebooks ./writer ./capture/ingest ./predict $$(echo "$$packages" | grep -v '/cmd/commq$$')
 
 # What commq costs beside its peers: at most an hour.
 bench: build

@@ -96,7 +96,7 @@ func TestEndsOfSimulations(t *testing.T) {
 				if !strings.Contains(got.stderr, c.says) || (got.status == 0) != c.status {
 					t.Errorf("%+v", got)
 				}
-				if _, err := simrank.Wait(t.Context(), folder, time.Minute); err != nil {
+				if _, err := simrank.Wait(t.Context(), folder, testenv.Patience); err != nil {
 					t.Error(err)
 				}
 				files, err := filepath.Glob(filepath.Join(folder, "*"+spool.Suffix))

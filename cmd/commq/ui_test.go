@@ -100,7 +100,7 @@ func TestUI(t *testing.T) {
 		if s != exitDone {
 			t.Errorf("status %d: %s", s, errs.String())
 		}
-	case <-time.After(time.Minute):
+	case <-time.After(testenv.Patience):
 		t.Error("it does not end")
 	}
 	if !strings.Contains(errs.String(), "ssh -N -L ") || !strings.Contains(errs.String(), "Ctrl-C ends it") {
@@ -122,7 +122,7 @@ func TestSecretIsNotOnTheBrowsersCommandLine(t *testing.T) {
 	}
 	var said []byte
 	var err error
-	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(testenv.Patience); ; time.Sleep(10 * time.Millisecond) {
 		if said, err = os.ReadFile(filepath.Join(dir, "said")); err == nil || time.Now().After(end) {
 			break
 		}

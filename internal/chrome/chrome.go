@@ -14,7 +14,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/cdproto/emulation"
@@ -37,6 +36,7 @@ func Start(t *testing.T) context.Context {
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(path),
+		chromedp.WSURLReadTimeout(testenv.Patience),
 		chromedp.WindowSize(1280, 900),
 		chromedp.Flag("hide-scrollbars", false),
 		chromedp.Flag("disable-component-update", true),
@@ -44,7 +44,7 @@ func Start(t *testing.T) context.Context {
 	allocator, endAll := chromedp.NewExecAllocator(context.Background(), options...)
 	ctx, end := chromedp.NewContext(allocator)
 	t.Cleanup(func() {
-		graceful, cancel := context.WithTimeout(ctx, time.Minute)
+		graceful, cancel := context.WithTimeout(ctx, testenv.Patience)
 		defer cancel()
 		if err := chromedp.Cancel(graceful); err != nil {
 			t.Errorf("end chromium: %v", err)
@@ -126,12 +126,12 @@ func Open(t *testing.T, chromium context.Context, address string, l Look) *Tab {
 	return p
 }
 
-// Do runs an action, which must succeed within a minute.
+// Do runs an action, which must succeed within testenv.Patience.
 func Do[T any](p *Tab, a chromedp.Action[T]) T {
 	p.T.Helper()
 	ctx := p.Context
 	if chromedp.FromContext(ctx).Target != nil {
-		limited, cancel := context.WithTimeout(ctx, time.Minute)
+		limited, cancel := context.WithTimeout(ctx, testenv.Patience)
 		defer cancel()
 		ctx = limited
 	}
