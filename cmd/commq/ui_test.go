@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/commq/commq/internal/testenv"
 	"github.com/commq/commq/models"
 )
 
