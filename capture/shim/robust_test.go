@@ -412,6 +412,51 @@ func TestDiskFull(t *testing.T) {
 	}
 }
 
+// largePages is a library that tells the capture library that pages have 64 KiB, as on many machines with arm64.
+const largePages = `#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <string.h>
+#include <unistd.h>
+long sysconf(int name)
+{
+	long (*real)(int) = (long (*)(int))dlsym(RTLD_NEXT, "sysconf");
+	Dl_info caller;
+	if (name == _SC_PAGESIZE && dladdr(__builtin_return_address(0), &caller) && strstr(caller.dli_fname, "libcommq"))
+		return 65536;
+	return real(name);
+}
+`
+
+// TestDiskFullWithLargePages checks that a program runs without recording where not one page of a file fits.
+func TestDiskFullWithLargePages(t *testing.T) {
+	testenv.Root(t, "it mounts a full disk")
+	disk, err := diskInMemory("tmpfs", "64k")
+	if err != nil {
+		testenv.Skip(t, fmt.Sprintf("a small file system cannot be made here: %v", err))
+	}
+	defer disk.Close()
+	mount := fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), disk.Fd())
+	if err := os.WriteFile(filepath.Join(mount, "other"), make([]byte, 64<<10), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	source := filepath.Join(t.TempDir(), "pages.c")
+	if err := os.WriteFile(source, []byte(largePages), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	pages := compile(t, "cc", source, "-shared", "-fPIC")
+	for _, library := range libraries {
+		lib := shimFor(t, library)
+		exe := compile(t, "mpicc."+library, filepath.Join(programs, "many.c"), "-w")
+		for _, sink := range []string{"mmap", "packed"} {
+			got := launch(t, library, 1, []string{"LD_PRELOAD=" + pages + ":" + lib,
+				"COMMQ_SPOOL=" + filepath.Join(mount, library+sink), "COMMQ_SINK=" + sink}, "timeout", "60", exe, "10")
+			if got.status != 0 || got.stdout != "ok\n" || !strings.Contains(got.stderr, "No space left on device") {
+				t.Errorf("%s, %s: %+v", library, sink, got)
+			}
+		}
+	}
+}
+
 // diskInMemory returns the folder of a file system in memory, of a size unless that is "". It is mounted nowhere, so
 // nothing of it stays when the test is killed.
 func diskInMemory(kind, size string) (*os.File, error) {

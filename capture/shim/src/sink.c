@@ -158,13 +158,17 @@ static size_t within_limit(int64_t size, size_t bytes)
 	return bytes & ~(page - 1);
 }
 
-/* Allocates *bytes at the end of the file, or fewer if space is short, but at least least. */
+/* Allocates *bytes at the end of the file, or fewer if space is short, but at least least or a page. */
 static int allocate_most(cq_thread *t, size_t *bytes, size_t least)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	int e;
-	while (((e = cq_sink_allocate(t->fd, t->size, *bytes)) == ENOSPC || e == EFBIG || e == EDQUOT) && *bytes > least)
-		*bytes = (*bytes / 2 + page - 1) & ~(page - 1);
+	while (((e = cq_sink_allocate(t->fd, t->size, *bytes)) == ENOSPC || e == EFBIG || e == EDQUOT) && *bytes > least) {
+		size_t half = (*bytes / 2 + page - 1) & ~(page - 1);
+		if (half == *bytes) /* one page, which may be larger than least */
+			break;
+		*bytes = half;
+	}
 	return e;
 }
 
