@@ -1,8 +1,10 @@
 """Answers, and the tables that they become."""
 
 import csv
+import errno
 import io
 import math
+import os
 import subprocess
 import sys
 
@@ -38,6 +40,20 @@ def test_density_as_documented(run: commq.Run) -> None:
         [3, 2, 1264, 23302912],
         [3, 3, 416, 23296000],
     ]
+
+
+@pytest.mark.parametrize("built_for", ["glibc 2.17", "Linux"])
+def test_without_files_in_memory(run: commq.Run, monkeypatch: pytest.MonkeyPatch, built_for: str) -> None:
+    """Pythons that were built for glibc 2.17 lack os.memfd_create; a kernel may refuse it."""
+
+    def refused(name: str) -> int:
+        raise OSError(errno.ENOSYS, name)
+
+    if built_for == "Linux":
+        monkeypatch.setattr(os, "memfd_create", refused)
+    else:
+        monkeypatch.delattr(os, "memfd_create")
+    assert len(run.density(collectives="none").df()) == 8
 
 
 def as_csv(value: object) -> str:

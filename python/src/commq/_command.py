@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
 import subprocess
-import sys
 import sysconfig
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -133,7 +133,12 @@ def _run(args: list[str], stdin: str | None, stdout: int | IO[bytes]) -> subproc
 
 
 def _anonymous() -> IO[bytes]:
-    """A file that nobody else sees; on Linux it is memory."""
-    if sys.platform == "linux":
-        return os.fdopen(os.memfd_create("commq"), "w+b")
+    """A file that nobody else sees: memory, or a temporary file where Python or the kernel has no such memory.
+
+    Pythons that were built for glibc 2.17, such as conda's, lack ``os.memfd_create`` on every Linux.
+    """
+    make = getattr(os, "memfd_create", None)
+    if make is not None:
+        with contextlib.suppress(OSError):
+            return os.fdopen(make("commq"), "w+b")
     return tempfile.TemporaryFile()
