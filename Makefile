@@ -86,7 +86,7 @@ release:
 	scripts/release all dist
 
 fast:
-	$(GO) test ./...
+	$(GO) test -timeout 2h ./...
 
 lint:
 	@files=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$files" ]; then echo "gofmt would change:" $$files; exit 1; fi

@@ -1,0 +1,87 @@
+// Package scripts tests the scripts of this folder that others do not test by using them.
+package scripts
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/commq/commq/internal/testenv"
+)
+
+// stubs makes a folder with commands, each a script in sh, and returns a $PATH that begins with it.
+func stubs(t *testing.T, commands map[string]string) string {
+	t.Helper()
+	folder := t.TempDir()
+	for name, lines := range commands {
+		write(t, filepath.Join(folder, name), "#!/bin/sh\n"+lines+"\n", 0o755)
+	}
+	return folder + ":" + os.Getenv("PATH")
+}
+
+func write(t *testing.T, path, text string, mode os.FileMode) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), mode); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// run runs a command in a folder and returns what it prints and its exit status.
+func run(t *testing.T, dir string, env []string, args ...string) (out string, status int) {
+	t.Helper()
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)
+	text, err := cmd.CombinedOutput()
+	if cmd.ProcessState == nil {
+		t.Fatal(err)
+	}
+	return string(text), cmd.ProcessState.ExitCode()
+}
+
+// TestCheckGenerated checks generated files beside work that is not committed: only what generating changes is wrong.
+func TestCheckGenerated(t *testing.T) {
+	testenv.Need(t, "git")
+	repository := t.TempDir()
+	for _, folder := range []string{"schema", "capture", "docs", "queries", "ui", "python"} {
+		write(t, filepath.Join(repository, folder, "file"), "as committed\n", 0o644)
+	}
+	figure := filepath.Join(repository, "docs/figures/a.svg")
+	write(t, figure, "<svg width=1>\n", 0o644)
+	write(t, filepath.Join(repository, "scripts/draw"), "#!/bin/sh\necho '<svg width=2 new>' >docs/figures/a.svg\n", 0o755)
+	script, err := os.ReadFile("check-generated")
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(repository, "scripts/check-generated"), string(script), 0o755)
+	for _, args := range [][]string{{"init", "-q"}, {"add", "."},
+		{"-c", "user.name=a", "-c", "user.email=a@example.org", "commit", "-q", "-m", "all"}} {
+		if out, status := run(t, repository, nil, append([]string{"git"}, args...)...); status != 0 {
+			t.Fatalf("git %q: %s", args, out)
+		}
+	}
+	write(t, filepath.Join(repository, "docs/file"), "not committed\n", 0o644)
+	write(t, filepath.Join(repository, "docs/new"), "not committed\n", 0o644)
+	write(t, figure, "<svg width=3 new>\n", 0o644)
+	for _, c := range []struct {
+		name, generate string
+		status         int
+		says           string
+	}{
+		{"nothing to change", "exit 0", 0, ""},
+		{"a file of a commit", "echo made >queries/file", 1, "queries/file"},
+		{"a file that is not committed", "echo made >docs/new", 1, "docs/new"},
+	} {
+		out, status := run(t, repository, []string{"PATH=" + stubs(t, map[string]string{"go": c.generate})}, "scripts/check-generated")
+		if status != c.status || !strings.Contains(out, c.says) || strings.Contains(out, "docs/file") {
+			t.Errorf("%s: status %d\n%s", c.name, status, out)
+		}
+	}
+	if text, err := os.ReadFile(figure); err != nil || string(text) != "<svg width=3 new>\n" {
+		t.Errorf("the figure is %q, %v", text, err)
+	}
+}
