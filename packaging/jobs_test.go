@@ -2,6 +2,8 @@ package packaging
 
 import (
 	"bytes"
+	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -88,6 +90,7 @@ func inputs(text string, values map[string]string) string {
 
 // input is an input of an action or component.
 type input struct {
+	Type    string
 	Default *string
 }
 
@@ -195,8 +198,16 @@ func TestComponent(t *testing.T) {
 	files := http.FileServer(http.Dir(release))
 	server := httptest.NewServer(http.StripPrefix("/releases/latest/download/", files))
 	t.Cleanup(server.Close)
-	values := map[string]string{"releases": server.URL + "/releases", "run": "uneven.*", "packages": "",
-		"capture": "make; commq capture -n 4 -- ./halo"}
+	lines := []string{`make; echo "status: ok"`, "if true; then\n  echo 'two lines'\nfi", `commq capture -n 4 -- ./halo "case #3"`}
+	capture := strings.Join(lines, "\n")
+	if spec.Spec.Inputs["capture"].Type == "array" { // GitLab puts one in as JSON, and a text as it is
+		text, err := json.Marshal(lines)
+		if err != nil {
+			t.Fatal(err)
+		}
+		capture = string(text)
+	}
+	values := map[string]string{"releases": server.URL + "/releases", "run": "uneven.*", "packages": "", "capture": capture}
 	for name, in := range spec.Spec.Inputs {
 		if _, set := values[name]; !set && in.Default != nil {
 			values[name] = *in.Default
@@ -205,7 +216,7 @@ func TestComponent(t *testing.T) {
 	var jobs map[string]struct {
 		Image     string
 		Variables map[string]string
-		Script    []string
+		Script    []any // of texts, and lists of texts
 		Artifacts struct{ Reports map[string]string }
 	}
 	if err := yaml.Unmarshal([]byte(inputs(body, values)), &jobs); err != nil {
@@ -214,11 +225,11 @@ func TestComponent(t *testing.T) {
 	described := jobs["communication"]
 	j := newJob(t, commq)
 	write(t, filepath.Join(j.dir, "Makefile"), "all:\n\techo built >built\n", 0o644)
-	script := strings.Join(described.Script, "\n")
+	script := flat(described.Script)
 	script = strings.ReplaceAll(script, "/tmp/", j.dir+"/")
 	script = strings.Replace(script, "commq capture", "echo commq capture", 1) // the run is there
-	if out, status := j.shell(t, script, described.Variables); status != 0 || !strings.Contains(out, "commq capture -n 4") ||
-		!strings.Contains(out, about.Version()) {
+	if out, status := j.shell(t, script, described.Variables); status != 0 || !strings.Contains(out, about.Version()) ||
+		!strings.Contains(out, "status: ok\ntwo lines\ncommq capture -n 4 -- ./halo case #3\n") {
 		t.Errorf("exit status %d of a check that passes:\n%s", status, out)
 	}
 	j.breakBaseline(t)
@@ -229,6 +240,19 @@ func TestComponent(t *testing.T) {
 		!bytes.Contains(text, []byte("<failure")) {
 		t.Errorf("the report: %v\n%s", err, text)
 	}
+}
+
+// flat is a script of texts, of which GitLab flattens lists.
+func flat(list []any) string {
+	var lines []string
+	for _, one := range list {
+		if inner, ok := one.([]any); ok {
+			lines = append(lines, flat(inner))
+			continue
+		}
+		lines = append(lines, fmt.Sprint(one))
+	}
+	return strings.Join(lines, "\n")
 }
 
 func readYAML(t *testing.T, path string, into any) {
