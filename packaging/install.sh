@@ -109,4 +109,7 @@ case :$PATH: in
 *:"$prefix/bin":*) ;;
 *) echo "Put it on your path:  export PATH=$prefix/bin:\$PATH" ;;
 esac
+case ${SHELL:-} in
+*/zsh) echo "For completion, before compinit in ~/.zshrc:  fpath=($prefix/share/zsh/site-functions \$fpath)" ;;
+esac
 echo "Next:  commq doctor"

@@ -57,8 +57,13 @@ func write(t *testing.T, path, text string, mode os.FileMode) {
 
 // install runs install.sh for a user with a home and returns what it prints, with an exit status that is not 0.
 func install(home string, args ...string) string {
+	return installWith([]string{"HOME=" + home, "PATH=" + os.Getenv("PATH")}, args...)
+}
+
+// installWith is install with an environment.
+func installWith(env []string, args ...string) string {
 	cmd := exec.Command("sh", append([]string{"install.sh"}, args...)...)
-	cmd.Env = []string{"HOME=" + home, "PATH=" + os.Getenv("PATH")}
+	cmd.Env = env
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		return fmt.Sprintf("%s(%v)\n", out, err)
@@ -105,6 +110,16 @@ func TestInstall(t *testing.T) {
 				t.Errorf("installed %s", got)
 			}
 		})
+	}
+}
+
+// Users of zsh are told where its completion is: zsh does not look there.
+func TestInstallForZsh(t *testing.T) {
+	home := t.TempDir()
+	got := installWith([]string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "SHELL=/usr/bin/zsh"}, "--from",
+		makeRelease(t, "echo commq version 1.2.3"))
+	if want := "~/.zshrc:  fpath=(" + home + "/.local/share/zsh/site-functions $fpath)\n"; !strings.Contains(got, want) {
+		t.Errorf("printed\n%s\nwant %s", got, want)
 	}
 }
 

@@ -278,8 +278,12 @@ func (r *release) files(t *testing.T) {
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("%s: %v\n%s", unpack, err, out)
 		}
-		if diff, err := exec.Command("diff", "-r", installed, filepath.Join(cmd.Dir, "usr")).CombinedOutput(); err != nil {
-			t.Errorf("%s differs from the archive: %v\n%s", name, err, diff)
+		diff := exec.Command("diff", "-r", "-x", "vendor-completions", installed, filepath.Join(cmd.Dir, "usr"))
+		if out, err := diff.CombinedOutput(); err != nil {
+			t.Errorf("%s differs from the archive: %v\n%s", name, err, out)
+		}
+		if name == deb {
+			debianZsh(t, cmd.Dir)
 		}
 	}
 	list := files(t, installed)
@@ -300,6 +304,18 @@ func (r *release) files(t *testing.T) {
 	requires, err := exec.Command("rpm", "--dbpath", t.TempDir(), "--query", "--package", "--requires", rpm).Output()
 	if err != nil || !strings.Contains(string(requires), "glibc >= 2.28\n") {
 		t.Errorf("%s requires %s, %v", rpm, requires, err)
+	}
+}
+
+// debianZsh checks that Debian's zsh finds the completion of an unpacked package: it looks in vendor-completions, but not
+// in /usr/share/zsh/site-functions.
+func debianZsh(t *testing.T, root string) {
+	t.Helper()
+	testenv.Need(t, "zsh")
+	out, err := exec.Command("zsh", "-f", "-c", `fpath=("$0" $fpath); autoload -Uz compinit && compinit -D -u && print $_comps[commq]`,
+		filepath.Join(root, "usr/share/zsh/vendor-completions")).CombinedOutput()
+	if err != nil || string(out) != "_commq\n" {
+		t.Errorf("zsh completes commq with %q, %v", out, err)
 	}
 }
 
