@@ -4,5 +4,4 @@ whatis("Name: commq")
 whatis("Category: performance tools")
 whatis("URL: https://github.com/commq/commq")
 local base = myFileName():gsub("/share/modulefiles/commq/[^/]*$", "")
-prepend_path("PATH", pathJoin(base, "bin"))
-prepend_path("MANPATH", pathJoin(base, "share/man"))
+prepend_path("PATH", pathJoin(base, "bin")) -- man finds share/man beside it
