@@ -85,3 +85,15 @@ func TestCheckGenerated(t *testing.T) {
 		t.Errorf("the figure is %q, %v", text, err)
 	}
 }
+
+// TestSetupOldGo checks that a Go that cannot read go.mod is refused in words: Debian 12's own is 1.19.
+func TestSetupOldGo(t *testing.T) {
+	testenv.Need(t, "cc", "g++")
+	for version, status := range map[string]int{"1.9.7": 2, "1.19.8": 2, "1.20": 2, "1.21.0": 0, "1.26.0": 0, "1.30": 0} {
+		path := stubs(t, map[string]string{"go": "echo go version go" + version + " linux/amd64"})
+		out, got := run(t, ".", []string{"PATH=" + path}, "./setup", "build")
+		if got != status || (status != 0) != strings.Contains(out, "go"+version+" linux/amd64 is too old; install Go 1.26 or newer\n") {
+			t.Errorf("Go %s: status %d, %s", version, got, out)
+		}
+	}
+}
