@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -40,9 +39,7 @@ type release struct {
 
 // TestRelease builds a release and uses it as its users do.
 func TestRelease(t *testing.T) {
-	if runtime.GOARCH != "amd64" {
-		testenv.Skip(t, "releases are built on amd64")
-	}
+	testenv.OnAMD64(t, "what builds releases")
 	testenv.Need(t, "g++", "mpicc.openmpi", "mpicc.mpich", "mpirun.openmpi", "mpirun.mpich")
 	testenv.Venv(t, scripts, "zig.txt", "compiler of releases")
 	versions := tried(t)

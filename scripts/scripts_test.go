@@ -97,3 +97,30 @@ func TestSetupOldGo(t *testing.T) {
 		}
 	}
 }
+
+// TestSetupTools checks that what there is for x86-64 alone is not installed on other machines.
+func TestSetupTools(t *testing.T) {
+	testenv.Need(t, "cc", "g++", "flock")
+	script, err := os.ReadFile("setup")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for machine, releases := range map[string]bool{"x86_64": true, "aarch64": false} {
+		root := t.TempDir()
+		asked := filepath.Join(root, "asked")
+		write(t, filepath.Join(root, "scripts/setup"), string(script), 0o755)
+		for _, name := range []string{"venv", "trino"} {
+			write(t, filepath.Join(root, "scripts", name), "#!/bin/sh\necho \"$0 $*\" >>"+asked+"\n", 0o755)
+		}
+		path := stubs(t, map[string]string{"uname": "echo " + machine})
+		out, status := run(t, root, []string{"PATH=" + path, "XDG_CACHE_HOME=" + root}, "scripts/setup", "tools")
+		text, err := os.ReadFile(asked)
+		if err != nil || status != 0 {
+			t.Fatalf("%s: status %d, %v\n%s", machine, status, err, out)
+		}
+		if !strings.Contains(string(text), "python/requirements.txt") || strings.Contains(string(text), "/packaging/") != releases ||
+			strings.Contains(out, "their tests are skipped") == releases {
+			t.Errorf("%s: installs\n%s\nand says\n%s", machine, text, out)
+		}
+	}
+}

@@ -46,6 +46,7 @@ func TestLibraryOfAnotherFamilyLoadedByAModule(t *testing.T) {
 	}
 	source := write("module.c", lateModule)
 	exe := compile(t, "gcc", write("main.c", lateMain))
+	testenv.OnAMD64(t, "MPICH 5")
 	mpich5 := testenv.Venv(t, "../../scripts", "../../packaging/mpich5.txt", "MPICH 5")
 	const unrecorded = "the program has loaded another MPI library; it runs unrecorded\n"
 	const ends = "the program has loaded another MPI library; its calls cannot be passed on, so it ends: "
@@ -91,6 +92,7 @@ func TestLibraryWithMoreFunctions(t *testing.T) {
 	if err := os.WriteFile(source, []byte(program), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	testenv.OnAMD64(t, "Open MPI 5")
 	five := testenv.Venv(t, "../../scripts", "../../packaging/openmpi5.txt", "Open MPI 5")
 	exe := compile(t, five+"/bin/mpicc", source)
 	spool := filepath.Join(t.TempDir(), "spool")

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -133,6 +134,15 @@ func makeShared(folder string) error {
 		return fmt.Errorf("COMMQ_TEST_CACHE is %q; want an absolute path", folder)
 	}
 	return os.MkdirAll(folder, 0o700)
+}
+
+// OnAMD64 skips the test on other machines, also if $COMMQ_TEST_ALL is set: scripts/setup does not install there what
+// the test needs.
+func OnAMD64(t testing.TB, what string) {
+	t.Helper()
+	if runtime.GOARCH != "amd64" {
+		t.Skipf("%s: for amd64 alone", what)
+	}
 }
 
 // Skip skips the test with a reason, or fails it if $COMMQ_TEST_ALL is set.
