@@ -422,6 +422,35 @@ func TestEquationsHoldAtAnyNumberOfRanks(t *testing.T) {
 }
 
 // TestVerdictFormats: the machine-readable formats are valid and complete, whatever characters names contain.
+// A verdict with much to say stays below what GitHub accepts as a comment, and the first of its errors are one of each
+// rule, as GitHub shows ten.
+func TestVerdictOfManyFindings(t *testing.T) {
+	v := &Verdict{Rules: "rules.yaml", Results: []Result{{Rule: "better", Kind: NoMore, Status: Passed},
+		{Rule: "first", Kind: NoMore, Status: Failed}, {Rule: "second", Kind: NoMore, Status: Failed}}}
+	for i := range 3000 {
+		v.Results[0].Notes = append(v.Results[0].Notes, fmt.Sprintf("measure %d is better", i))
+		v.Results[1].Findings = append(v.Results[1].Findings, Finding{Message: fmt.Sprintf("measure %d is more", i)})
+	}
+	v.Results[2].Findings = []Finding{{Message: "something else"}}
+	var markdown, github bytes.Buffer
+	if err := errors.Join(v.Write(&markdown, "markdown", ""), v.Write(&github, "github", "")); err != nil {
+		t.Fatal(err)
+	}
+	if n := markdown.Len(); n > mostMarkdown || n < mostMarkdown*9/10 {
+		t.Errorf("%d bytes, want at most %d", n, mostMarkdown)
+	}
+	for _, want := range []string{"| better | passed | ... 3000 more: commq check prints them all |\n", "measure 1000 is more<br>",
+		"| second | **failed** | something else |\n"} {
+		if !strings.Contains(markdown.String(), want) {
+			t.Errorf("no %q in\n%s", want, markdown.String())
+		}
+	}
+	lines := strings.SplitN(github.String(), "\n", 3)
+	if !strings.Contains(lines[0], "first") || !strings.Contains(lines[1], "second") {
+		t.Errorf("the errors begin with\n%s", strings.Join(lines[:2], "\n"))
+	}
+}
+
 func TestVerdictFormats(t *testing.T) {
 	v := &Verdict{Rules: "ci/commq-check.yaml", Runs: []string{"a", "b"}, Results: []Result{
 		{Rule: "fine", Kind: NoMore, Status: Passed,

@@ -87,6 +87,52 @@ func (v *Verdict) text(w io.Writer) error {
 	return err
 }
 
+// mostMarkdown is the number of bytes of a verdict in Markdown: GitHub refuses comments of more than 65,536 characters.
+const mostMarkdown = 60_000
+
+// inTurn calls each with the first finding of each result, then with the second ones, and so on: who reads only the
+// beginning sees something of all.
+func (v *Verdict) inTurn(each func(result int, f *Finding)) {
+	for k, more := 0, true; more; k++ {
+		more = false
+		for i := range v.Results {
+			if k < len(v.Results[i].Findings) {
+				each(i, &v.Results[i].Findings[k])
+				more = true
+			}
+		}
+	}
+}
+
+// cells returns the findings and notes of each result in Markdown, as many as room bytes hold, findings before notes,
+// and how many were left out.
+func (v *Verdict) cells(room int) [][]string {
+	cells, left := make([][]string, len(v.Results)), make([]int, len(v.Results))
+	add := func(i int, text string) {
+		if room -= len(text) + len("<br>"); room < 0 {
+			left[i]++
+			return
+		}
+		cells[i] = append(cells[i], text)
+	}
+	v.inTurn(func(i int, f *Finding) {
+		text := escape(f.Message)
+		if at := f.place(); at != "" {
+			text = "`" + strings.ReplaceAll(printable.Line(at), "`", "'") + "` " + text
+		}
+		add(i, text)
+	})
+	for i := range v.Results {
+		for _, note := range v.Results[i].Notes {
+			add(i, escape(note))
+		}
+		if left[i] > 0 {
+			cells[i] = append(cells[i], fmt.Sprintf("... %d more: commq check prints them all", left[i]))
+		}
+	}
+	return cells
+}
+
 func (v *Verdict) markdown(w io.Writer) error {
 	var b strings.Builder
 	head := map[string]string{Passed: "Communication as before", Failed: "Communication has changed",
@@ -94,19 +140,12 @@ func (v *Verdict) markdown(w io.Writer) error {
 	fmt.Fprintf(&b, "### %s\n\n%s\n", head, escape(v.summary()))
 	g := &grid{words: true}
 	g.add("rule", "verdict", "what")
+	room := mostMarkdown - b.Len()
 	for i := range v.Results {
+		room -= len(escape(v.Results[i].Rule)) + 80 // its verdict, and how many findings are left out
+	}
+	for i, what := range v.cells(room) {
 		r := &v.Results[i]
-		var what []string
-		for k := range r.Findings {
-			text := escape(r.Findings[k].Message)
-			if at := r.Findings[k].place(); at != "" {
-				text = "`" + strings.ReplaceAll(printable.Line(at), "`", "'") + "` " + text
-			}
-			what = append(what, text)
-		}
-		for _, note := range r.Notes {
-			what = append(what, escape(note))
-		}
 		status := r.Status
 		if status != Passed {
 			status = "**" + status + "**"
@@ -192,17 +231,17 @@ func (v *Verdict) sarif(w io.Writer, version string) error {
 // github writes workflow commands, which GitHub shows beside the changed lines.
 func (v *Verdict) github(w io.Writer) error {
 	var b strings.Builder
+	v.inTurn(func(i int, f *Finding) { // it shows ten errors of a step
+		r := &v.Results[i]
+		file, line := f.File, int(f.Line)
+		if file == "" {
+			file, line = v.Rules, r.Line
+		}
+		fmt.Fprintf(&b, "::error file=%s,line=%d,title=%s::%s\n", printable.CommandProperty(file), max(line, 1),
+			printable.CommandProperty("commq check: "+r.Rule+" ("+r.Status+")"), printable.Command(f.Message))
+	})
 	for i := range v.Results {
 		r := &v.Results[i]
-		for k := range r.Findings {
-			f := &r.Findings[k]
-			file, line := f.File, int(f.Line)
-			if file == "" {
-				file, line = v.Rules, r.Line
-			}
-			fmt.Fprintf(&b, "::error file=%s,line=%d,title=%s::%s\n", printable.CommandProperty(file), max(line, 1),
-				printable.CommandProperty("commq check: "+r.Rule+" ("+r.Status+")"), printable.Command(f.Message))
-		}
 		for _, note := range r.Notes {
 			if r.Status == Passed && strings.HasSuffix(note, "keeps it") {
 				fmt.Fprintf(&b, "::notice title=%s::%s\n", printable.CommandProperty("commq check: "+r.Rule),
