@@ -65,7 +65,7 @@ func CheckFiles(ctx context.Context, files Files, runs, base []Run, engine Engin
 	}
 	e.Kept = KeptRows(runs)
 	e.connect(ctx, runs, engine)
-	v := &Verdict{Rules: files.relative(files.Rules), Results: Check(rules, e)}
+	v := &Verdict{Rules: files.rules(), Results: Check(rules, e)}
 	for _, r := range runs {
 		v.Runs = append(v.Runs, r.Name)
 	}
@@ -158,6 +158,16 @@ func openBaseline(files Files, rules *Rules) (*Baseline, error) {
 	}
 	b, err := ReadBaseline(name, f)
 	return b, errors.Join(err, f.Close())
+}
+
+// rules returns the path of the rules in the verdict: relative to the source root where the user names one above them.
+func (f *Files) rules() string {
+	if abs, err := filepath.Abs(f.Rules); err == nil && f.SourceRoot != "" {
+		if rel := f.relative(abs); !filepath.IsAbs(rel) {
+			return rel
+		}
+	}
+	return f.relative(f.Rules)
 }
 
 // relative makes an absolute path below the source root relative, as in the repository.

@@ -185,6 +185,27 @@ func (e *fakeEngine) Operations() []string { return []string{"MPI_Bcast"} }
 
 func (e *fakeEngine) Fit(map[int64]float64) (*Law, error) { return &Law{Equation: "10 P"}, nil }
 
+// Rules in a folder below the root of the sources are at their place in the repository, wherever the check runs.
+func TestRulesBelowTheSourceRoot(t *testing.T) {
+	root := t.TempDir()
+	app := filepath.Join(root, "apps", "halo")
+	if err := os.MkdirAll(app, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	text := "commq_check: 1\nrules:\n  - name: rows\n    no_rows: SELECT 1\n"
+	if err := os.WriteFile(filepath.Join(app, "rules.yaml"), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(app)
+	for sourceRoot, want := range map[string]string{"": "rules.yaml", "../..": "apps/halo/rules.yaml", "../../other": "rules.yaml"} {
+		files := Files{Rules: "rules.yaml", SourceRoot: sourceRoot}
+		v, err := CheckFiles(context.Background(), files, []Run{runOf("a.3", 3)}, nil, &fakeEngine{})
+		if err != nil || v.Rules != want {
+			t.Errorf("with source root %q the rules are %q, %v; want %q", sourceRoot, v.Rules, err, want)
+		}
+	}
+}
+
 func TestFilesAreChecked(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {
