@@ -191,6 +191,23 @@ func TestTheProgramIsLimited(t *testing.T) {
 	}
 }
 
+// The program of the self-check is not in the folder for temporary files, which may be mounted noexec.
+func TestSelfCheckProgramCanRun(t *testing.T) {
+	temporary, cache := t.TempDir(), t.TempDir()
+	t.Setenv("TMPDIR", temporary)
+	t.Setenv("COMMQ_CACHE", cache)
+	mpicc := script(t, `case "$*" in *tiny*) echo "program $2" >&2; exit 1;; esac`)
+	f := selfCheck(context.Background(), MachineOptions{}, shim.Target{Library: shim.OpenMPI, Mpicc: mpicc}, false, "mpirun")
+	if f.Status != Failed || !strings.Contains(f.Found, "program "+cache+"/") {
+		t.Errorf("%s\n%s\nwant the program below %s", f.Status, f.Found, cache)
+	}
+	for _, folder := range []string{temporary, cache} {
+		if left, err := os.ReadDir(folder); err != nil || len(left) > 0 {
+			t.Errorf("left in %s: %v, %v", folder, left, err)
+		}
+	}
+}
+
 // A compiler that fails on the capture library fails the check, in plain words and with its last lines.
 func TestSelfCheckTellsWhatTheCompilerSaid(t *testing.T) {
 	t.Setenv("COMMQ_CACHE", t.TempDir())

@@ -73,11 +73,16 @@ func selfCheck(ctx context.Context, o MachineOptions, target shim.Target, brough
 	return ok(name, "a program of 2 ranks was recorded correctly: %s", want)
 }
 
-// captureTiny compiles, runs and ingests the tiny program in the folder work, with the capture library that build
-// describes.
+// captureTiny compiles the tiny program, runs it with the capture library that build describes, and ingests what it
+// recorded in the folder work.
 func captureTiny(ctx context.Context, o MachineOptions, work string, target shim.Target, build shim.BuildOptions,
 	launcher string) (*schema.Manifest, error) {
-	program, err := compileTiny(ctx, work, target)
+	folder, err := programFolder()
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(folder)
+	program, err := compileTiny(ctx, folder, target)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +105,18 @@ func captureTiny(ctx context.Context, o MachineOptions, work string, target shim
 	return ingest.Ingest(ctx, spool, out, ingest.Options{Origin: schema.Origin{Commq: o.Version}})
 }
 
-// compileTiny compiles the tiny program and returns its path.
+// programFolder makes a folder for the tiny program: in the cache folder, from which capture libraries are loaded, as the
+// folder for temporary files may be mounted so that no program in it can run (noexec).
+func programFolder() (string, error) {
+	if cache := cacheFolder(); cache != "" && os.MkdirAll(cache, 0o700) == nil {
+		if folder, err := os.MkdirTemp(cache, "doctor-"); err == nil {
+			return folder, nil
+		}
+	}
+	return os.MkdirTemp("", "commq-doctor-")
+}
+
+// compileTiny compiles the tiny program in a folder and returns its path.
 func compileTiny(ctx context.Context, work string, target shim.Target) (program string, err error) {
 	source, program := filepath.Join(work, "tiny.c"), filepath.Join(work, "tiny")
 	if err := os.WriteFile(source, []byte(tinyProgram), 0o600); err != nil {
