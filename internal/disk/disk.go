@@ -299,15 +299,24 @@ func RemoveAll(path string) error {
 	return Remove(path)
 }
 
-// SyncFolder makes the names in a folder durable.
+// SyncFolder makes the names in a folder durable, where the file system can do so for folders: vboxsf and old CIFS cannot,
+// and no program can do better there.
 func SyncFolder(dir string) error {
 	return run(&Op{Kind: OpSyncDir, Path: dir}, func() error {
 		f, err := os.Open(dir)
 		if err != nil {
 			return err
 		}
-		return errors.Join(f.Sync(), f.Close())
+		return errors.Join(syncable(f.Sync()), f.Close())
 	})
+}
+
+// syncable is the error of syncing a folder; nil if its file system cannot sync folders.
+func syncable(err error) error {
+	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOTSUP) {
+		return nil
+	}
+	return err
 }
 
 // SyncFile makes the contents of a file durable that others have written.
