@@ -51,10 +51,11 @@ func ReadCFG(name string, r io.Reader, open func(name string) (io.ReadCloser, er
 	if err != nil {
 		return nil, err
 	}
-	if err := c.readComms(comms); err != nil {
+	taken, err := c.readComms(comms)
+	if err != nil {
 		return nil, fmt.Errorf("machine %s: %s:%w", name, c.comms, err)
 	}
-	c.m.Description += "// " + c.comms + "\n" + comms
+	c.m.Description += "// " + c.comms + "\n" + taken
 	return c.m, nil
 }
 
@@ -560,41 +561,49 @@ func shown(s string) string {
 	return fmt.Sprintf("%q", s)
 }
 
-// readComms reads a communications file. Like Dimemas it ignores unknown lines.
-func (c *cfg) readComms(text string) error {
+// readComms reads a communications file, and returns the lines that say something of the machine. Like Dimemas it
+// ignores unknown lines: who wrote the configuration may have named any file, and the lines get into manifests.
+func (c *cfg) readComms(text string) (taken string, err error) {
+	var b strings.Builder
 	for i, line := range strings.Split(text, "\n") {
 		c.line = i + 1
-		if err := c.readCommsLine(strings.TrimRight(line, "\r")); err != nil {
-			return err
+		line = strings.TrimRight(line, "\r")
+		known, err := c.readCommsLine(line)
+		if err != nil {
+			return "", err
+		}
+		if known {
+			b.WriteString(line + "\n")
 		}
 	}
-	return nil
+	return b.String(), nil
 }
 
-func (c *cfg) readCommsLine(line string) error {
+// readCommsLine reads a line; known is false for one that Dimemas ignores.
+func (c *cfg) readCommsLine(line string) (known bool, err error) {
 	if rest, ok := strings.CutPrefix(line, "Machine globalop:"); ok {
 		w := strings.Fields(rest)
 		if len(w) < 6 {
-			return c.bad("found %s; want Machine globalop: machine operation model size model size", shown(line))
+			return true, c.bad("found %s; want Machine globalop: machine operation model size model size", shown(line))
 		}
-		return c.collective(w[0], w[1:6])
+		return true, c.collective(w[0], w[1:6])
 	}
 	if rest, ok := strings.CutPrefix(line, "Machine policy:"); ok {
 		w := strings.Fields(rest)
 		if len(w) < 2 || w[0] != "0" {
-			return c.bad("found %s; want Machine policy: 0 FIFO", shown(line))
+			return true, c.bad("found %s; want Machine policy: 0 FIFO", shown(line))
 		}
-		return c.policy(w[1])
+		return true, c.policy(w[1])
 	}
 	if rest, ok := strings.CutPrefix(line, "Policy:"); ok {
-		return c.policy(strings.TrimSpace(rest))
+		return true, c.policy(strings.TrimSpace(rest))
 	}
 	if w := strings.Fields(line); len(w) == 6 { // for all machines; the last word, a contention, is ignored
 		if _, err := strconv.Atoi(w[0]); err == nil {
-			return c.collective("0", w[:5])
+			return true, c.collective("0", w[:5])
 		}
 	}
-	return nil
+	return false, nil
 }
 
 func (c *cfg) policy(name string) error {

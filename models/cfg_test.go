@@ -65,7 +65,8 @@ func TestReadCFG(t *testing.T) {
 		InputLinks: 1, OutputLinks: 1},
 		Latency: 25_000_000, InputLinks: 5, OutputLinks: 5, HalfDuplex: true}
 	small := Node{CPUs: 2, IntraNode: Interconnect{Latency: 900}, Latency: 1000, InputLinks: 2, OutputLinks: 3}
-	want := &Machine{Name: "m.cfg", Description: text + "// comms.cfg\n" + comms, Nodes: 3, Mapping: Fill,
+	taken := strings.Replace(comms, "some words\nExternal globalop: 1 CTE MAX CTE MAX\n", "", 1)
+	want := &Machine{Name: "m.cfg", Description: text + "// comms.cfg\n" + taken, Nodes: 3, Mapping: Fill,
 		CPUsPerNode: 4, CPURatio: 1.5, IntraNode: big.IntraNode,
 		Network: Interconnect{Latency: 25_000_000, BytesPerSecond: 91_750_400, Buses: 10, InputLinks: 5,
 			OutputLinks: 5, HalfDuplex: true},

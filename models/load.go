@@ -2,6 +2,7 @@ package models
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +11,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/commq/commq/internal/bounded"
 )
 
 // Load reads a machine from the file with this path, in YAML or as a configuration of Dimemas, or returns the
@@ -33,19 +36,28 @@ func Load(pathOrName string) (*Machine, error) {
 }
 
 // openBeside opens a file that another file names: in the other file's folder, else in the working directory, as
-// Dimemas does.
+// Dimemas does. The other file may be a stranger's, and errors show lines of what it names: no file outside these two
+// folders is opened.
 func openBeside(other, name string) (*os.File, error) {
-	if filepath.IsAbs(name) {
-		return os.Open(name)
+	dir := filepath.Dir(other)
+	tries := []string{name}
+	if !filepath.IsAbs(name) {
+		tries = []string{filepath.Join(dir, name), name}
 	}
-	f, err := os.Open(filepath.Join(filepath.Dir(other), name))
-	if !errors.Is(err, fs.ErrNotExist) {
-		return f, err
+	var first error
+	for _, try := range tries {
+		if !bounded.IsInside(dir, try) && !bounded.IsInside(".", try) {
+			first = cmp.Or(first, fmt.Errorf("%s is outside the folder of the configuration, and of the one you are in; "+
+				"no other files are read: copy it beside the configuration", shown(name)))
+			continue
+		}
+		f, _, err := bounded.OpenRegular(try)
+		if !errors.Is(err, fs.ErrNotExist) {
+			return f, err
+		}
+		first = cmp.Or(first, err)
 	}
-	if g, here := os.Open(name); here == nil {
-		return g, nil
-	}
-	return nil, err
+	return nil, first
 }
 
 // ParseMapping sets which node of the machine each rank is on, from the value of --mapping: block, cyclic, or a file

@@ -1,10 +1,12 @@
 package models
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -74,5 +76,50 @@ func TestLoadReadsNamesAndFiles(t *testing.T) {
 	}
 	if _, err := Load("./flat"); err == nil || !strings.Contains(err.Error(), "the machines with a name are") {
 		t.Errorf("%v", err)
+	}
+}
+
+// A configuration may be a stranger's: it names a file beside it or below the working folder, and of that the machine,
+// whose text gets into manifests, has only the lines about collectives.
+func TestConfigurationsNameNoOtherFiles(t *testing.T) {
+	dir := t.TempDir()
+	in := filepath.Join(dir, "in")
+	write := func(name, text string) string {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o777), os.WriteFile(path, []byte(text), 0o666)); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	const line = "Machine globalop: 0 0 LIN MAX CTE 2MAX\n"
+	secret, beside := write("secret", "key = hunter2\n"+line), write("in/comms", "key = hunter2\n"+line)
+	write("in/sub/comms", line)
+	if err := errors.Join(os.Symlink(secret, filepath.Join(in, "link")), os.Symlink("comms", filepath.Join(in, "near")),
+		syscall.Mkfifo(filepath.Join(in, "pipe"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	load := func(name string) (*Machine, error) {
+		return Load(write("in/m.cfg", cfgOf(`"x", 0, "", 1, 1e-30, 0, 1`,
+			`"node information" {0, "", 1, 1, 0, 0.1, 0, 0, 0, 1e-05, 0, 1, 0.0};;`,
+			`"predefined mapping information" {"FILL_NODES"};;`, `"configuration files" {"", "", "`+name+`", ""};;`)))
+	}
+	const outside = "is outside the folder of the configuration"
+	for name, want := range map[string]string{
+		"comms": "", beside: "", "sub/comms": "", "../in/comms": "", "near": "",
+		secret: outside, "../secret": outside, "sub/../../secret": outside, "link": outside, "/etc/hostname": outside,
+		"pipe": "is not a regular file", "none": "no such file",
+	} {
+		m, err := load(name)
+		switch {
+		case want == "" && err != nil, want != "" && (err == nil || !strings.Contains(err.Error(), want)):
+			t.Errorf("%s: %v; want %q", name, err, want)
+		case want == "" && (strings.Contains(m.Description, "hunter2") || !strings.HasSuffix(m.Description, "\n"+line)):
+			t.Errorf("%s: %s", name, m.Description)
+		}
+	}
+	t.Chdir(dir)
+	if _, err := load("secret"); err != nil {
+		t.Errorf("below the working folder: %v", err)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/commq/commq/formats/formatstest"
+	"github.com/commq/commq/internal/bounded"
 	"github.com/commq/commq/schema"
 	"github.com/commq/commq/writer"
 )
@@ -391,7 +392,7 @@ func FuzzList(f *testing.F) {
 			return
 		}
 		for _, file := range files {
-			if !isBelow(dir, file) && !isBelow(".", file) {
+			if !bounded.IsBelow(dir, file) && !bounded.IsBelow(".", file) {
 				t.Errorf("%q", file)
 			}
 		}

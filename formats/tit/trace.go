@@ -357,13 +357,14 @@ func findListed(dir, name string, beside bool) (string, error) {
 	if !filepath.IsAbs(name) {
 		tries = append(tries, filepath.Join(dir, name))
 	}
-	inside := slices.ContainsFunc(tries, func(try string) bool { return isBelow(".", try) || isBelow(dir, try) })
+	isNear := func(try string) bool { return bounded.IsBelow(".", try) || bounded.IsBelow(dir, try) }
+	inside := slices.ContainsFunc(tries, isNear)
 	tries = append(tries, filepath.Join(dir, filepath.Base(name)))
 	if beside {
 		slices.Reverse(tries)
 	}
 	for _, try := range tries {
-		if !isBelow(".", try) && !isBelow(dir, try) {
+		if !isNear(try) {
 			continue
 		}
 		if _, err := os.Stat(try); err == nil {
@@ -376,30 +377,4 @@ func findListed(dir, name string, beside bool) (string, error) {
 	}
 	return "", fmt.Errorf("there is no file %.200q, neither from here on nor beside the list; want a trace of SimGrid, "+
 		"or a list of its files", name)
-}
-
-// isBelow reports whether a path leads into a folder: by its text, or once links to both folders are followed. A link
-// in the folder may lead out of it.
-func isBelow(dir, path string) bool {
-	path, err := filepath.Abs(path)
-	if err != nil {
-		return false
-	}
-	if dir, err = filepath.Abs(dir); err != nil {
-		return false
-	}
-	return contains(dir, path) || contains(followed(dir), filepath.Join(followed(filepath.Dir(path)), filepath.Base(path)))
-}
-
-func contains(dir, path string) bool {
-	rest, err := filepath.Rel(dir, path)
-	return err == nil && filepath.IsLocal(rest)
-}
-
-// followed returns a folder without links to it, or as it is if it does not exist.
-func followed(dir string) string {
-	if real, err := filepath.EvalSymlinks(dir); err == nil {
-		return real
-	}
-	return dir
 }

@@ -1,5 +1,5 @@
-// Package bounded reads inputs of strangers without trusting their length: a small compressed file can unpack to more
-// than the memory of the machine.
+// Package bounded reads inputs of strangers without trusting their length, kind or the files that they name: a small
+// compressed file can unpack to more than the memory of the machine, a pipe waits for ever, and a name may lead anywhere.
 package bounded
 
 import (

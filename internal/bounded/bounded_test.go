@@ -141,3 +141,31 @@ func TestHolesDoNotCountAsText(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// A name may lead out of a folder by its text, by a link to a folder or by the file being a link.
+func TestNamesThatLeadOutOfAFolder(t *testing.T) {
+	dir := t.TempDir()
+	in := filepath.Join(dir, "in")
+	if err := errors.Join(os.Mkdir(in, 0o700), os.WriteFile(filepath.Join(dir, "secret"), nil, 0o600),
+		os.WriteFile(filepath.Join(in, "file"), nil, 0o600), os.Symlink("../secret", filepath.Join(in, "link")),
+		os.Symlink("file", filepath.Join(in, "near")), os.Symlink("in", filepath.Join(dir, "other"))); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		dir, path     string
+		below, inside bool
+	}{
+		{in, filepath.Join(in, "file"), true, true},
+		{in, filepath.Join(in, "none"), true, true},
+		{in, filepath.Join(in, "near"), true, true},
+		{in, filepath.Join(in, "link"), true, false},
+		{in, in + "/../secret", false, false},
+		{in, filepath.Join(dir, "other/file"), true, true},
+		{filepath.Join(dir, "other"), filepath.Join(in, "near"), true, true},
+		{filepath.Join(dir, "other"), filepath.Join(dir, "other/link"), true, false},
+	} {
+		if below, inside := IsBelow(c.dir, c.path), IsInside(c.dir, c.path); below != c.below || inside != c.inside {
+			t.Errorf("%s, %s: below %v, inside %v", c.dir, c.path, below, inside)
+		}
+	}
+}
