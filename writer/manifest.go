@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/commq/commq/internal/bounded"
 	"github.com/commq/commq/internal/disk"
 	"github.com/commq/commq/schema"
 )
@@ -15,7 +16,7 @@ import (
 // ReadManifest reads and validates the manifest of the run in folder dir.
 func ReadManifest(dir string) (*schema.Manifest, error) {
 	name := filepath.Join(dir, manifestName)
-	f, err := os.Open(name)
+	f, _, err := bounded.OpenRegular(name)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("%s is not a run: it has no %s", dir, manifestName)
 	}

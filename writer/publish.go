@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/commq/commq/internal/bounded"
 	"github.com/commq/commq/internal/disk"
 	"github.com/commq/commq/schema"
 )
@@ -44,7 +45,7 @@ func Publish(dir, name, to string, row []byte) (p Published, err error) {
 	if err != nil {
 		return p, err
 	}
-	text, err := os.ReadFile(filepath.Join(dir, manifestName))
+	text, err := bounded.ReadRegular(filepath.Join(dir, manifestName), schema.MaxManifestBytes)
 	if err != nil {
 		return p, err
 	}
@@ -200,7 +201,7 @@ func (p *Published) link(from, to string) error {
 		p.Linked++
 		return nil
 	}
-	in, err := os.Open(from)
+	in, _, err := bounded.OpenRegular(from)
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/file"
 	"github.com/apache/arrow-go/v18/parquet/metadata"
 
+	"github.com/commq/commq/internal/bounded"
 	"github.com/commq/commq/internal/filehash"
 	"github.com/commq/commq/internal/gone"
 	"github.com/commq/commq/schema"
@@ -72,6 +73,13 @@ func manifestAndFiles(ctx context.Context, dir string, t *schema.Table) (m *sche
 	if m, err = completeManifest(dir); err != nil {
 		return nil, nil, err
 	}
+	return filesNow(ctx, dir, m, t)
+}
+
+// filesNow lists the files of a table in the run of folder dir whose manifest was m. If that is another by now, it
+// returns the new one and its files.
+func filesNow(ctx context.Context, dir string, m *schema.Manifest, t *schema.Table) (_ *schema.Manifest, files []string,
+	err error) {
 	files, err = filesOf(ctx, dir, m, t)
 	if !filehash.IsDamage(err) || m == nil {
 		return m, files, err
@@ -213,7 +221,7 @@ func (r *tableReader) located(err error) error { return fmt.Errorf("%s: %s: %w",
 // opened calls fn with the file open.
 func (r *tableReader) opened(fn func(*file.Reader) error) (err error) {
 	defer recovered(&err)
-	f, err := os.Open(filepath.Join(r.dir, filepath.FromSlash(r.name)))
+	f, _, err := bounded.OpenRegular(filepath.Join(r.dir, filepath.FromSlash(r.name)))
 	if err != nil {
 		return gone.Check(r.dir, err)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/commq/commq/capture/spool"
+	"github.com/commq/commq/internal/bounded"
 )
 
 // aliveStep is the time between two looks at processes that have not ended.
@@ -43,7 +44,7 @@ func WaitForRanks(ctx context.Context, dir string, patience time.Duration) (livi
 // writes reports whether the process of a file is alive. Files that cannot be read are not alive here; ingest reports
 // them.
 func writes(path string) (rank int32, alive bool) {
-	f, err := os.Open(path)
+	f, _, err := bounded.OpenRegular(path)
 	if err != nil {
 		return 0, false
 	}

@@ -2,18 +2,22 @@ package hang
 
 import (
 	"bytes"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/commq/commq/capture/spool"
 	"github.com/commq/commq/capture/spool/spoolgen"
+	"github.com/commq/commq/internal/bounded"
 	"github.com/commq/commq/schema"
 )
 
@@ -521,6 +525,40 @@ func TestReadingOn(t *testing.T) {
 		}
 		if got := j.Report(); !reflect.DeepEqual(got, want) {
 			t.Errorf("step %d: (-want +got):\n%s", step, cmp.Diff(want, got, cmp.AllowUnexported(State{}, Operation{})))
+		}
+	}
+}
+
+// A pipe in a spool is not waited for.
+func TestPipesInASpool(t *testing.T) {
+	dir := write(t, 1, nil, func(_ int, s *script) { s.call(schema.CallRecv, never(args(0, 0, 5, 0))) })
+	j, err := Open(dir, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := Watch(dir, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pipe := filepath.Join(dir, j.Info.ID+".0.1"+spool.Suffix)
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 3)
+	go func() {
+		ended <- j.Update()
+		ended <- w.readFile(filepath.Base(pipe))
+		_, _, err := spool.NewTail(pipe, &spool.Header{}).Size()
+		ended <- err
+	}()
+	for range cap(ended) {
+		select {
+		case err := <-ended:
+			if !errors.Is(err, bounded.ErrNotRegular) {
+				t.Error(err)
+			}
+		case <-time.After(time.Minute):
+			t.Fatal("it waits for the pipe")
 		}
 	}
 }

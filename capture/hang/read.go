@@ -28,6 +28,7 @@ import (
 	"github.com/commq/commq/capture/ingest/handles"
 	"github.com/commq/commq/capture/spool"
 	"github.com/commq/commq/capture/symbols"
+	"github.com/commq/commq/internal/bounded"
 	"github.com/commq/commq/schema"
 )
 
@@ -86,7 +87,7 @@ func (j *Job) Update() error {
 
 // readFile continues reading one file.
 func (j *Job) readFile(name string) error {
-	f, err := os.Open(filepath.Join(j.dir, name))
+	f, _, err := bounded.OpenRegular(filepath.Join(j.dir, name))
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/commq/commq/capture/ingest"
 	"github.com/commq/commq/capture/spool"
+	"github.com/commq/commq/internal/bounded"
 	"github.com/commq/commq/schema"
 )
 
@@ -177,7 +178,7 @@ func (t *tail) readRest(buf []byte) error {
 }
 
 func (w *Watcher) readFile(name string) error {
-	f, err := os.Open(filepath.Join(w.dir, name))
+	f, _, err := bounded.OpenRegular(filepath.Join(w.dir, name))
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,8 @@ import (
 	"io"
 	"os"
 	"unsafe"
+
+	"github.com/commq/commq/internal/bounded"
 )
 
 // Tail reads a file with packed slots that a running program still writes, as if its slots stood in it one after the
@@ -28,7 +30,7 @@ func NewTail(path string, h *Header) *Tail {
 // ReadAt reads slots from an offset that a slot has in a file whose slots are not packed. It returns io.EOF where the
 // records end for now.
 func (t *Tail) ReadAt(buf []byte, offset int64) (n int, err error) {
-	f, err := os.Open(t.path)
+	f, _, err := bounded.OpenRegular(t.path)
 	if err != nil {
 		return 0, err
 	}
@@ -51,7 +53,7 @@ func (t *Tail) ReadAt(buf []byte, offset int64) (n int, err error) {
 // Size returns the offset behind the last record that is there now, as in a file whose slots are not packed, and the
 // bytes that the records take.
 func (t *Tail) Size() (end, bytes int64, err error) {
-	f, err := os.Open(t.path)
+	f, _, err := bounded.OpenRegular(t.path)
 	if err != nil {
 		return 0, 0, err
 	}

@@ -14,6 +14,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/commq/commq/internal/bounded"
 )
 
 // file is the contents of a module's file and its debug file.
@@ -65,10 +67,10 @@ func (o *opened) close() {
 }
 
 func openELF(path string) (*opened, error) {
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() { // opening a pipe would block
+	f, _, err := bounded.OpenRegular(path)
+	if errors.Is(err, bounded.ErrNotRegular) {
 		return nil, errors.New("it is not a regular file")
 	}
-	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("its file cannot be read here (%w)", reason(err))
 	}

@@ -2,12 +2,15 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 	"unicode"
 
 	"github.com/commq/commq/queries"
@@ -255,6 +258,49 @@ func foreignFile(t *testing.T) []byte {
 		t.Fatal(err)
 	}
 	return text
+}
+
+// TestPipesAndDevicesInARun: opening a pipe that nobody writes to waits for ever, and reading a device may never end.
+func TestPipesAndDevicesInARun(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "odd.4")
+	copyRun(t, "ep.W.4", dir)
+	manifest, table := filepath.Join(dir, "manifest.json"), filepath.Join(dir, "events", "0000.parquet")
+	ask := func(what, want string, lines ...[]string) {
+		t.Helper()
+		for _, line := range lines {
+			type answer struct {
+				status int
+				errs   string
+			}
+			answered := make(chan answer, 1)
+			go func() {
+				status, _, errs := commandLine("", line...)
+				answered <- answer{status, errs}
+			}()
+			select {
+			case got := <-answered:
+				if got.status != exitCannot || !strings.Contains(got.errs, want) {
+					t.Errorf("%s: %q: status %d, %s", what, line, got.status, got.errs)
+				}
+			case <-time.After(time.Minute):
+				t.Fatalf("%s: %q has no answer", what, line)
+			}
+		}
+	}
+	changeManifest(t, dir, func(m *schema.Manifest) {
+		m.Tables[slices.Index(schema.Tables(), &schema.EventsTable)].Files[0].Bytes = 0
+	})
+	if err := errors.Join(os.Remove(table), os.Symlink("/dev/zero", table)); err != nil {
+		t.Fatal(err)
+	}
+	ask("a table is a device", "0000.parquet is not a regular file", []string{"sql", "--run", dir, "SELECT max(seq) FROM events"},
+		[]string{"sql", "--verify", "--run", dir, "SELECT max(seq) FROM events"},
+		[]string{"simulate", "--run", dir, "--machine", "flat", "--store", t.TempDir(), "--name", "s"})
+	if err := errors.Join(os.Remove(manifest), syscall.Mkfifo(manifest, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	ask("the manifest is a pipe", "it has no manifest.json", []string{"sql", "--run", dir, "SELECT 1"},
+		[]string{"runs", "show", dir}, []string{"query", "density", "--run", dir})
 }
 
 // TestBrokenManifests asks about runs whose manifest is broken.

@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/commq/commq/formats/importing"
+	"github.com/commq/commq/internal/bounded"
 	"github.com/commq/commq/run"
 	"github.com/commq/commq/schema"
 	"github.com/commq/commq/writer"
@@ -92,12 +93,8 @@ func IsFolder(path string) bool {
 	return false
 }
 
-// isTraceFile reports whether a file, which may be compressed, begins as a trace does. A pipe is none: reading it would
-// wait for somebody who writes to it.
+// isTraceFile reports whether a file, which may be compressed, begins as a trace does. A pipe is none.
 func isTraceFile(file string) bool {
-	if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() {
-		return false
-	}
 	f, in, err := opened(file)
 	if err != nil {
 		return false
@@ -108,9 +105,9 @@ func isTraceFile(file string) bool {
 	return IsTrace(head[:n])
 }
 
-// opened opens a file, which may be compressed, and returns what reads it.
+// opened opens a regular file, which may be compressed, and returns what reads it.
 func opened(file string) (*os.File, io.Reader, error) {
-	f, err := os.Open(file)
+	f, _, err := bounded.OpenRegular(file)
 	if err != nil || !strings.HasSuffix(file, ".gz") {
 		return f, f, err
 	}

@@ -8,7 +8,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -416,6 +418,29 @@ func FuzzFile(f *testing.F) {
 			_, _ = (&job{o: Options{epochRows: 3}, ranks: []*rank{r}}).untimed(files[0])
 		}
 	})
+}
+
+// A pipe among the traces of a folder is not waited for.
+func TestPipesAreNoTraces(t *testing.T) {
+	dir := t.TempDir()
+	err := errors.Join(os.WriteFile(filepath.Join(dir, "t.0.et"), file(), 0o600),
+		syscall.Mkfifo(filepath.Join(dir, "t.1.et"), 0o600))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() {
+		_, err := ImportPath(t.Context(), dir, t.TempDir(), "x", Options{})
+		ended <- err
+	}()
+	select {
+	case err := <-ended:
+		if err == nil || !strings.Contains(err.Error(), "t.1.et is not a regular file") {
+			t.Error(err)
+		}
+	case <-time.After(time.Minute):
+		t.Error("it waits for the pipe")
+	}
 }
 
 // generated makes all rows of a run of one rank, and returns their number.

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/commq/commq/internal/bounded"
 	"github.com/commq/commq/schema"
 )
 
@@ -28,7 +29,7 @@ func readLabels(trace string) (*labels, error) {
 		ending string
 		read   func(in *lines) error
 	}{{".pcf", l.configuration}, {".row", l.rows}} {
-		in, err := openLines(trimEndings(trace) + f.ending)
+		in, err := openBeside(trimEndings(trace) + f.ending)
 		if errors.Is(err, fs.ErrNotExist) {
 			l.lacks = append(l.lacks, f.ending)
 			continue
@@ -41,6 +42,15 @@ func readLabels(trace string) (*labels, error) {
 		}
 	}
 	return l, nil
+}
+
+// openBeside opens a file beside a trace, which nobody named: a pipe or a device is an error.
+func openBeside(path string) (*lines, error) {
+	f, size, err := bounded.OpenRegular(path)
+	if err != nil {
+		return nil, err
+	}
+	return linesOf(path, f, size)
 }
 
 func newLabels() *labels {

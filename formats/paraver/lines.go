@@ -52,7 +52,12 @@ func openLines(path string) (*lines, error) {
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	l, err := newLines(path, f, info.Size())
+	return linesOf(path, f, info.Size())
+}
+
+// linesOf reads an open file of a size.
+func linesOf(path string, f *os.File, size int64) (*lines, error) {
+	l, err := newLines(path, f, size)
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}

@@ -38,6 +38,9 @@ func ReadAll(r io.Reader, most int64) ([]byte, error) {
 	return text, nil
 }
 
+// ErrNotRegular is the error of OpenRegular about a device, a pipe, a folder or a socket, after its name.
+var ErrNotRegular = errors.New("is not a regular file")
+
 // OpenRegular opens a regular file, and returns its size. A folder of strangers may have links to devices that never
 // end, and pipes that nobody writes to: those are errors, and are not opened, which may start a device. The open file is
 // checked too, as another may have got its name meanwhile.
@@ -70,7 +73,7 @@ func checkRegular(name string, info fs.FileInfo) error {
 	if info.Mode().IsRegular() {
 		return nil
 	}
-	return fmt.Errorf("%s is not a regular file", name)
+	return fmt.Errorf("%s %w", name, ErrNotRegular)
 }
 
 // ReadRegular reads a regular file of at most most bytes.

@@ -14,6 +14,8 @@ import (
 
 	"github.com/zeebo/xxh3"
 	"golang.org/x/sys/unix"
+
+	"github.com/commq/commq/internal/bounded"
 )
 
 // Mismatch is the error about a file that is not as the manifest says.
@@ -27,7 +29,7 @@ func mismatch(format string, args ...any) error { return &Mismatch{fmt.Sprintf(f
 // such as that there are too many open files, tell nothing of the file.
 func IsDamage(err error) bool {
 	var m *Mismatch
-	for _, is := range []error{fs.ErrNotExist, unix.EIO, unix.EISDIR, unix.ENOTDIR} {
+	for _, is := range []error{fs.ErrNotExist, bounded.ErrNotRegular, unix.EIO, unix.EISDIR, unix.ENOTDIR} {
 		if errors.Is(err, is) {
 			return true
 		}
@@ -133,19 +135,15 @@ func footerBytes(file io.ReaderAt, size int64) (int64, error) {
 	return n, nil
 }
 
-// openSized opens a file if it has the size that the manifest says.
+// openSized opens a file if it is a regular one and has the size that the manifest says.
 func openSized(dir, path string, size int64) (*os.File, error) {
-	file, err := os.Open(filepath.Join(dir, filepath.FromSlash(path)))
+	file, found, err := bounded.OpenRegular(filepath.Join(dir, filepath.FromSlash(path)))
 	if err != nil {
 		return nil, err
 	}
-	info, err := file.Stat()
-	if err == nil && info.Size() != size {
-		err = mismatch("%s has %d bytes, the manifest says %d", path, info.Size(), size)
-	}
-	if err != nil {
+	if found != size {
 		file.Close()
-		return nil, err
+		return nil, mismatch("%s has %d bytes, the manifest says %d", path, found, size)
 	}
 	return file, nil
 }

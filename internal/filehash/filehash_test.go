@@ -1,6 +1,7 @@
 package filehash
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -48,7 +49,7 @@ func TestFileAndFooter(t *testing.T) {
 	missing := Footer(dir, "none", 16, footer)
 	expect(t, "missing", missing, "no such file")
 	folder := File(dir, ".", size(t, dir), whole)
-	expect(t, "a folder", folder, "is a directory")
+	expect(t, "a folder", folder, "is not a regular file")
 	if tooMany := error(unix.EMFILE); !IsDamage(missing) || !IsDamage(folder) || IsDamage(tooMany) {
 		t.Errorf("damage: %v, %v", missing, folder)
 	}
@@ -59,6 +60,24 @@ func TestFileAndFooter(t *testing.T) {
 	expect(t, "of a small file all", Quick(t.Context(), dir, "t.parquet", 16, Sums{File: whole, Footer: footer}), "the hash of the file")
 	expect(t, "else the footer", Quick(t.Context(), dir, "t.parquet", 16, Sums{Footer: footer}), "")
 	expect(t, "which must be the same", Quick(t.Context(), dir, "t.parquet", 16, Sums{Footer: whole}), "the hash of the footer")
+}
+
+// A pipe is not waited for, and a device without an end not read, whatever size the manifest says.
+func TestPipesAndDevicesAreDamage(t *testing.T) {
+	dir := t.TempDir()
+	err := errors.Join(unix.Mkfifo(filepath.Join(dir, "pipe"), 0o600), os.Symlink("/dev/zero", filepath.Join(dir, "zero")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"pipe", "zero"} {
+		for _, err := range []error{File(dir, name, 0, Text(1)), Footer(dir, name, 0, Text(1)),
+			Quick(dir, name, 0, Sums{File: Text(1)})} {
+			expect(t, name, err, "is not a regular file")
+			if !IsDamage(err) {
+				t.Errorf("%s: no damage: %v", name, err)
+			}
+		}
+	}
 }
 
 func TestFooterOfNoParquetFile(t *testing.T) {

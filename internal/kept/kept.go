@@ -21,6 +21,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/commq/commq/internal/bounded"
 	"github.com/commq/commq/internal/disk"
 	"github.com/commq/commq/internal/private"
 	"github.com/commq/commq/internal/snapshot"
@@ -54,7 +55,7 @@ func ResultsOf(run, in string) *Results {
 	}
 	sum := sha256.New()
 	fmt.Fprintf(sum, "%q %q\n", build, filepath.Base(run))
-	manifest, err := os.ReadFile(filepath.Join(run, "manifest.json"))
+	manifest, err := bounded.ReadRegular(filepath.Join(run, "manifest.json"), bounded.TextBytes)
 	if err != nil {
 		return nil
 	}
@@ -131,7 +132,7 @@ func Load[T any](r *Results, name string, into *T) bool {
 
 // readOwn reads a file that this user made: the digest in it tells a damaged file, not one that somebody else wrote.
 func readOwn(path string) ([]byte, error) {
-	f, err := os.Open(path)
+	f, _, err := bounded.OpenRegular(path)
 	if err != nil {
 		return nil, err
 	}

@@ -259,15 +259,18 @@ func (s *Store) Push(ctx context.Context, dir, name string, replace bool) (pushe
 // put copies a file of the run in folder into the store. A link is followed only within the run: what a run of somebody
 // else points to is not published.
 func (s *Store) put(ctx context.Context, folder *os.Root, name string, f *schema.FileInfo) error {
-	file, err := folder.Open(filepath.FromSlash(f.Path))
+	info, err := folder.Stat(filepath.FromSlash(f.Path))
+	if err == nil && !info.Mode().IsRegular() { // a pipe would be waited for
+		return fmt.Errorf("%s %w", filepath.Join(folder.Name(), f.Path), bounded.ErrNotRegular)
+	}
+	var file *os.File
+	if err == nil {
+		file, err = folder.Open(filepath.FromSlash(f.Path))
+	}
 	if err != nil {
 		return fmt.Errorf("%s: %w; a run's files lie in its folder", folder.Name(), err)
 	}
 	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		return err
-	}
 	if info.Size() != f.Bytes {
 		return fmt.Errorf("%s has %d bytes, the manifest says %d; commq runs check tells what is wrong", file.Name(),
 			info.Size(),
