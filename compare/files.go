@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/commq/commq/internal/bounded"
 	"github.com/commq/commq/internal/rows"
 	"github.com/commq/commq/schema"
 )
@@ -132,27 +133,38 @@ func (f *Files) BaselineName() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("%w; or name the baseline with --baseline", err)
 	}
-	return f.baselineName(rules), nil
+	return f.baselineName(rules)
 }
 
-// baselineName is BaselineName for rules that are read already.
-func (f *Files) baselineName(rules *Rules) string {
-	switch {
-	case f.Baseline != "":
-		return f.Baseline
-	case rules.Baseline == "" || filepath.IsAbs(rules.Baseline):
-		return rules.Baseline
+// baselineName is BaselineName for rules that are read already. They may be a stranger's, and errors show the beginning of
+// a file that is no baseline: they name none outside their folder and the working folder.
+func (f *Files) baselineName(rules *Rules) (string, error) {
+	if f.Baseline != "" || rules.Baseline == "" {
+		return f.Baseline, nil
 	}
-	return filepath.Join(filepath.Dir(f.Rules), rules.Baseline)
+	dir, name := filepath.Dir(f.Rules), rules.Baseline
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(dir, name)
+	}
+	if !bounded.IsInside(dir, name) && !bounded.IsInside(".", name) {
+		return "", fmt.Errorf("rules %s: the baseline %.200q is outside the folder of the rules, and of the one you are in; "+
+			"name it with --baseline", f.Rules, rules.Baseline)
+	}
+	return name, nil
 }
 
 // openBaseline reads the baseline that the user or the rules name; nil if neither does.
 func openBaseline(files Files, rules *Rules) (*Baseline, error) {
-	name := files.baselineName(rules)
-	if name == "" {
-		return nil, nil
+	name, err := files.baselineName(rules)
+	if name == "" || err != nil {
+		return nil, err
 	}
-	f, err := os.Open(name)
+	var f *os.File
+	if files.Baseline != "" { // the user's, which may be a pipe
+		f, err = os.Open(name)
+	} else {
+		f, _, err = bounded.OpenRegular(name)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("baseline: %w; write it with commq check --write-baseline, and commit it", err)
 	}

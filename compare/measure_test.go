@@ -3,9 +3,12 @@ package compare
 import (
 	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -203,6 +206,41 @@ func TestRulesBelowTheSourceRoot(t *testing.T) {
 		if err != nil || v.Rules != want {
 			t.Errorf("with source root %q the rules are %q, %v; want %q", sourceRoot, v.Rules, err, want)
 		}
+	}
+}
+
+// Rules may be a stranger's: the baseline that they name lies beside them or below the working folder. The flag names any.
+func TestRulesNameNoOtherFiles(t *testing.T) {
+	dir := t.TempDir()
+	in := filepath.Join(dir, "in")
+	secret, rules := filepath.Join(dir, "secret"), filepath.Join(in, "rules.yaml")
+	if err := errors.Join(os.Mkdir(in, 0o700), os.WriteFile(secret, []byte("hunter2"), 0o600),
+		os.WriteFile(filepath.Join(in, "base.yaml"), []byte("commq_baseline: 1\nranks: {}\n"), 0o600),
+		os.Symlink("../secret", filepath.Join(in, "link")), syscall.Mkfifo(filepath.Join(in, "pipe"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	open := func(baseline, flag string) string {
+		_, err := openBaseline(Files{Rules: rules, Baseline: flag}, &Rules{Baseline: baseline})
+		return fmt.Sprint(err)
+	}
+	const outside = "is outside the folder of the rules"
+	for name, want := range map[string]string{secret: outside, "../secret": outside, "x/../../secret": outside, "link": outside,
+		"pipe": "is not a regular file", "../in/none": "no such file"} {
+		if err := open(name, ""); !strings.Contains(err, want) || strings.Contains(err, "hunter2") {
+			t.Errorf("%s: %s; want %s", name, err, want)
+		}
+	}
+	for _, name := range []string{"base.yaml", filepath.Join(in, "base.yaml"), "../in/base.yaml"} {
+		if err := open(name, ""); strings.Contains(err, outside) {
+			t.Errorf("%s: %s", name, err)
+		}
+	}
+	if err := open("", secret); !strings.Contains(err, "hunter2") {
+		t.Errorf("the flag names any file: %s", err)
+	}
+	t.Chdir(dir)
+	if err := open("../secret", ""); !strings.Contains(err, "hunter2") {
+		t.Errorf("in the working folder: %s", err)
 	}
 }
 

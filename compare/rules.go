@@ -98,7 +98,7 @@ func (rs *Rules) keys() []keyed.Key {
 		{Name: "commq_check", Required: true, Set: keyed.Integer(&version, 1, 1), Doc: keyed.Doc{
 			Means: "The version of this form.", Example: "1"}},
 		{Name: "baseline", Set: keyed.Text(&rs.Baseline), Doc: keyed.Doc{
-			Means:   "The file of the baseline, relative to this file. `--baseline` names another.",
+			Means:   "The file of the baseline, relative to this file and in its folder or the working folder, or below. `--baseline` names any other.",
 			Default: "none; `no_more`, `same` and `equations` need one", Example: "commq-baseline.yaml"}},
 		{Name: "rules", Required: true, Set: keyed.List("rules", rs.read), Doc: keyed.Doc{
 			Means: "The rules.", Example: "[{name: no more messages, no_more: [messages]}]"}},
