@@ -29,6 +29,10 @@ var (
 	valued = regexp.MustCompile(`(?is)^([^\s?&]*?` + words + `)=(.*)$`)
 )
 
+// setsVariable matches the options of MPICH's launcher that have the name of a variable in the next word and its value in
+// the one after.
+var setsVariable = regexp.MustCompile(`^--?g?env$`)
+
 // switches matches values that turn something on or off, passes names of passes over data and of filters. counted
 // matches names whose value may be a number: of tokens (--token 5), of a pass (--pass 1).
 var (
@@ -131,7 +135,9 @@ func Args(line []string) (words []string, n int) {
 		if m := valued.FindStringSubmatch(word); m != nil {
 			words[i] = masked(m[1], keepNone) + "=" + value(m[1], m[2])
 		}
-		if option := before(line, i); named.MatchString(option) {
+		if i > 1 && setsVariable.MatchString(line[i-2]) && named.MatchString(line[i-1]) {
+			words[i] = value(line[i-1], word)
+		} else if option := before(line, i); named.MatchString(option) {
 			words[i] = value(option, word)
 		}
 		if words[i] != word {

@@ -77,6 +77,8 @@ func TestArgs(t *testing.T) {
 		{[]string{"http://h/?pass=abcd&schema=x"}, []string{"http://h/?pass=xxxxx&schema=x"}, 1},
 		{[]string{"http://h/?token=abcd;e&schema=x"}, []string{"http://h/?token=xxxxx;e&schema=x"}, 1},
 		{[]string{"--env=A=redis://u:" + hidden + "@h,B_TOKEN=x"}, []string{"--env=A=redis://u:xxxxx@h,B_TOKEN=xxxxx"}, 1},
+		{[]string{"mpirun.mpich", "-genv", "API_TOKEN", hidden, "-env", "DB_PASS", "--x", "-env", "SEED", "5", "./a"},
+			[]string{"mpirun.mpich", "-genv", "API_TOKEN", "xxxxx", "-env", "DB_PASS", "xxxxx", "-env", "SEED", "5", "./a"}, 2},
 		{[]string{}, []string{}, 0},
 	} {
 		got, n := Args(c.words)
