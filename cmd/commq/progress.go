@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"time"
+
+	"github.com/commq/commq/internal/printable"
 )
 
 // progressEvery is the time between two changes of a progress line.
@@ -16,6 +18,7 @@ func newProgress(a *app, what, unit string) (update func(done, total int64), fin
 	if a.quiet || !understands(f) {
 		return func(done, total int64) {}, func() {}
 	}
+	what = printable.Line(what)
 	began := time.Now()
 	var last time.Time
 	update = func(done, total int64) {
@@ -50,7 +53,7 @@ func statusLine(a *app) (show func(text string), clear func()) {
 	if a.quiet || !understands(f) {
 		return func(string) {}, func() {}
 	}
-	return func(text string) { fmt.Fprintf(f, "\r\x1b[K%s", text) }, func() { fmt.Fprint(f, "\r\x1b[K") }
+	return func(text string) { fmt.Fprintf(f, "\r\x1b[K%s", printable.Line(text)) }, func() { fmt.Fprint(f, "\r\x1b[K") }
 }
 
 // noteCompiling returns a function that says on a terminal what is being compiled: the first capture of a machine
