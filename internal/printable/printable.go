@@ -13,6 +13,7 @@ package printable
 
 import (
 	"io"
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
@@ -70,7 +71,39 @@ func Writer(w io.Writer) io.Writer { return &writer{w: w} }
 type writer struct {
 	w      io.Writer
 	rest   []byte // of an incomplete character
-	inside bool   // of a line
+	inside bool   // of a line that has more than blanks
+	open   string // the last that was written, if a command may go on behind it: a : that begins a line, #, ##word
+}
+
+// opened matches what begins a command of a log and may go on in the next write.
+var opened = regexp.MustCompile(`(?:##[A-Za-z]*|#)$`)
+
+// continued returns a text with an escape for the character that completes a command begun in the last write.
+func (p *writer) continued(text string) string {
+	if p.open == ":" && strings.HasPrefix(text, ":") {
+		return `\x3a` + text[1:]
+	}
+	if at := marked.FindStringIndex(p.open + text); at != nil && at[0] < len(p.open) {
+		end := at[1] - len(p.open)
+		return text[:end-1] + `\x5b` + text[end:]
+	}
+	return text
+}
+
+// remember keeps what the next write needs of the line that text ends in.
+func (p *writer) remember(text string) {
+	if text == "" {
+		return
+	}
+	if i := strings.LastIndexByte(text, '\n'); i >= 0 {
+		text, p.inside, p.open = text[i+1:], false, ""
+	}
+	seen := strings.TrimLeft(text, " \t")
+	p.open = opened.FindString(p.open + text)
+	if !p.inside && seen == ":" {
+		p.open = ":"
+	}
+	p.inside = p.inside || seen != ""
 }
 
 func (p *writer) Write(b []byte) (int, error) {
@@ -82,7 +115,7 @@ func (p *writer) Write(b []byte) (int, error) {
 			break
 		}
 	}
-	text := escaped(string(all[:whole]))
+	text := p.continued(escaped(string(all[:whole])))
 	if p.inside { // what follows does not begin a line
 		head, tail, found := strings.Cut(text, "\n")
 		if found {
@@ -92,9 +125,7 @@ func (p *writer) Write(b []byte) (int, error) {
 	} else {
 		text = neutral(text)
 	}
-	if text != "" {
-		p.inside = !strings.HasSuffix(text, "\n")
-	}
+	p.remember(text)
 	p.rest = append([]byte(nil), all[whole:]...)
 	if _, err := io.WriteString(p.w, text); err != nil {
 		return 0, err

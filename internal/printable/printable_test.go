@@ -1,6 +1,7 @@
 package printable
 
 import (
+	"io"
 	"strings"
 	"testing"
 )
@@ -45,6 +46,30 @@ func TestWriter(t *testing.T) {
 		}
 		if b.String() != want {
 			t.Errorf("cut at %d: %q; want %q", cut, b.String(), want)
+		}
+	}
+}
+
+// A command of a log of continuous integration may come in pieces.
+func TestCommandsInPieces(t *testing.T) {
+	const s = "\n::add-mask::x\n##[group]y\n  ::z a::b ###vso[t] # ##\n\t:: #a[ ##b c[\n:\n:: ##[##["
+	plain := strings.NewReplacer(`\x3a`, ":", `\x23`, "#", `\x5b`, "[")
+	var cuts [][]string
+	for i := range len(s) {
+		for k := i; k < len(s); k++ {
+			cuts = append(cuts, []string{s[:i], s[i:k], s[k:]})
+		}
+	}
+	for _, parts := range append(cuts, strings.Split(s, "")) {
+		var b strings.Builder
+		w := Writer(&b)
+		for _, part := range parts {
+			if _, err := io.WriteString(w, part); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := b.String(); Text(got) != got || plain.Replace(got) != s {
+			t.Errorf("%q: %q", parts, got)
 		}
 	}
 }
