@@ -20,7 +20,7 @@ const namesListed = 3
 var userRe = regexp.MustCompile(`^/(?:home|Users|users|u)/(?:[a-z]/)?([^/]+)/`)
 
 // Discloses says in a few words what the run in folder dir tells about the machine and its users: hosts, users, command
-// line, folders of sources and modules. A run, and what is made of it, is passed on to others. It is empty if the run
+// and launcher line, the text of a machine's file, folders of sources and modules. A run, and what is made of it, is passed on to others. It is empty if the run
 // tells nothing. m is the run's manifest. Errors come from reading the call sites.
 func Discloses(ctx context.Context, dir string, m *schema.Manifest) (string, error) {
 	users, folders, files := map[string]bool{}, map[string]bool{}, map[string]bool{}
@@ -33,8 +33,13 @@ func Discloses(ctx context.Context, dir string, m *schema.Manifest) (string, err
 			users[match[1]] = true
 		}
 	}
-	for _, word := range m.Origin.Command {
+	for _, word := range slices.Concat(m.Origin.Command, m.Origin.Launcher) {
 		note(word)
+	}
+	machine := ""
+	if s := m.Origin.Simulation; s != nil && s.Description != "" && strings.ContainsAny(s.Machine, "/.") { // not built in
+		machine = s.Machine
+		note(machine)
 	}
 	err := writer.Opened{Dir: dir, Digest: m.Digest}.ReadTable(ctx, &schema.CallsitesTable, 1<<12, func(b schema.Batch) error {
 		sites := b.(*schema.Callsites)
@@ -57,6 +62,12 @@ func Discloses(ctx context.Context, dir string, m *schema.Manifest) (string, err
 	}
 	if len(m.Origin.Command) > 0 {
 		parts = append(parts, "the command line")
+	}
+	if len(m.Origin.Launcher) > 0 {
+		parts = append(parts, "the launcher line")
+	}
+	if machine != "" {
+		parts = append(parts, "the text of the machine's file")
 	}
 	if len(files) > 0 {
 		parts = append(parts, fmt.Sprintf("%s in %s", units.Count(int64(len(files)), "path"),

@@ -11,6 +11,7 @@ import (
 	"github.com/commq/commq/predict/signature"
 	"github.com/commq/commq/predict/training"
 	"github.com/commq/commq/queries"
+	"github.com/commq/commq/run"
 )
 
 // exportSignatureOptions are the flags of commq export signature.
@@ -83,6 +84,7 @@ func runExportSignature(ctx context.Context, a *app, o *exportSignatureOptions, 
 			return err
 		}
 	}
+	discloseSignature(ctx, a, o, print)
 	switch {
 	case !print || o.output == standardOutput:
 		return nil
@@ -94,6 +96,23 @@ func runExportSignature(ctx context.Context, a *app, o *exportSignatureOptions, 
 		}
 	}
 	return a.writeRows(o.format, communicationRows(s))
+}
+
+// discloseSignature notes what a signature that was made of a run, and written or printed, tells of it.
+func discloseSignature(ctx context.Context, a *app, o *exportSignatureOptions, print bool) {
+	if o.output == "" && (!print || o.format != "json") {
+		return
+	}
+	if files, err := training.FindFiles(o.run); err != nil || len(files) > 0 { // of a signature
+		return
+	}
+	name := o.output
+	if name == "" || name == standardOutput {
+		name = "the signature"
+	}
+	if found, err := run.Find(a.storeDir(), o.run); err == nil {
+		disclose(ctx, a, found.Dir, name)
+	}
 }
 
 // signSummary prints the size of a signature, and its phases.

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/commq/commq/writer"
@@ -40,5 +41,20 @@ func TestSignatureExpandsToTheRun(t *testing.T) {
 	}
 	if signed == 0 {
 		t.Error("no run was signed")
+	}
+}
+
+// A signature has the command line, sources and modules of the run: it says so, as other exports do.
+func TestSignatureDiscloses(t *testing.T) {
+	file, run := filepath.Join(t.TempDir(), "s.json"), filepath.Join(runsDir, "cg.A.4")
+	for _, line := range [][]string{{"-o", file}, {"--format", "json"}} {
+		_, _, errs := commandLine("", append([]string{"export", "signature", "--run", run}, line...)...)
+		if !strings.Contains(errs, " discloses: ") {
+			t.Errorf("%q: %s", line, errs)
+		}
+	}
+	_, _, errs := commandLine("", "export", "signature", "--run", file, "--format", "table")
+	if strings.Contains(errs, "discloses") {
+		t.Error(errs)
 	}
 }
