@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/commq/commq/capture/shim/abi"
+	"github.com/commq/commq/internal/disk"
 	"github.com/commq/commq/internal/kept"
 	"github.com/commq/commq/internal/private"
 )
@@ -253,16 +254,26 @@ func BuildProgram(ctx context.Context, o BuildOptions, name string, source []byt
 	if err != nil {
 		return "", err
 	}
-	return path, os.Rename(to, path)
+	return path, renameSynced(to, path)
 }
 
-// cached reports whether a folder of the cache has a file, and makes the folder if not. It is an error if another user
+// renameSynced renames a file that the compiler wrote, once it is on the disk: after a crash an empty one would be taken
+// for it.
+func renameSynced(from, to string) error {
+	if err := disk.SyncFile(from); err != nil {
+		return err
+	}
+	return disk.Rename(from, to)
+}
+
+// cached reports whether a folder of the cache has a file that is not empty, and makes the folder if not. A crash may
+// have left an empty one. It is an error if another user
 // made or can change one of them: what is in the cache runs in the user's programs.
 func cached(folder, path string) (there bool, err error) {
 	list := []string{filepath.Dir(filepath.Dir(folder)), filepath.Dir(folder), folder}
 	if _, err = private.Folder(folder); err == nil {
-		if _, err := os.Lstat(path); err == nil {
-			list, there = append(list, path), true
+		if info, err := os.Lstat(path); err == nil {
+			list, there = append(list, path), info.Size() > 0
 		}
 		for _, p := range list {
 			err = errors.Join(err, private.Check(p))
@@ -388,7 +399,7 @@ func (t Target) build(ctx context.Context, o *BuildOptions, folder string, names
 		}
 	}
 	for _, form := range forms {
-		if err := os.Rename(filepath.Join(work, form.file()), filepath.Join(folder, form.file())); err != nil {
+		if err := renameSynced(filepath.Join(work, form.file()), filepath.Join(folder, form.file())); err != nil {
 			return err
 		}
 	}

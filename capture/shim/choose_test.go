@@ -135,6 +135,37 @@ func TestBroughtWhereCompilingFails(t *testing.T) {
 	}
 }
 
+// A power failure may leave a file of the cache empty or changed: it is written again.
+func TestDamagedLibraryIsReplaced(t *testing.T) {
+	bringing(t)
+	o := BuildOptions{Library: OpenMPI, Mpicc: NoMpicc, Cache: t.TempDir(), Program: "./script"}
+	for _, damage := range []string{"", "\x7fELF", "xxxxx"} {
+		path, err := Build(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(damage), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		again, err := Build(t.Context(), o)
+		if err != nil || again != path {
+			t.Fatal(again, err)
+		}
+		data, err := os.ReadFile(path)
+		if err != nil || !strings.Contains(string(data), " openmpi-") {
+			t.Errorf("%q: %d bytes, %v", damage, len(data), err)
+		}
+	}
+	folder := t.TempDir()
+	file := filepath.Join(folder, "shim", "x", "libcommq.so")
+	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, nil, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	if there, err := cached(filepath.Dir(file), file); there || err != nil {
+		t.Errorf("an empty one that was compiled: %v, %v", there, err)
+	}
+}
+
 func TestCancelledCompileBringsNothing(t *testing.T) {
 	bringing(t)
 	ctx, cancel := context.WithCancelCause(context.Background())

@@ -1,6 +1,7 @@
 package shim
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -10,6 +11,8 @@ import (
 	"path/filepath"
 
 	"github.com/commq/commq/capture/shim/abi"
+	"github.com/commq/commq/internal/bounded"
+	"github.com/commq/commq/internal/disk"
 )
 
 // NoMpicc as the name of a compiler wrapper stands for no compiling: the shim is one that commq brings.
@@ -84,17 +87,23 @@ func (o *BuildOptions) bring(a abi.ABI) (string, error) {
 	sum := sha256.Sum256(data)
 	folder := filepath.Join(cache, "shim", a.Name+"-"+hex.EncodeToString(sum[:])[:16])
 	path := filepath.Join(folder, o.Form.file())
-	if there, err := cached(folder, path); there || err != nil {
+	there, err := cached(folder, path)
+	if err != nil {
 		return path, err
 	}
-	f, err := os.CreateTemp(folder, ".shim-")
+	if there {
+		if found, err := bounded.ReadRegular(path, int64(len(data))); err == nil && bytes.Equal(found, data) {
+			return path, nil
+		}
+	}
+	f, err := disk.CreateTemp(folder, ".shim-", 0o600)
 	if err != nil {
 		return "", fmt.Errorf("write the shim: %w", err)
 	}
 	defer os.Remove(f.Name())
 	_, err = f.Write(data)
-	if err := errors.Join(err, f.Chmod(0o755), f.Close()); err != nil {
+	if err := errors.Join(err, f.Chmod(0o755), f.Sync(), f.Close()); err != nil { // a crash leaves all of it or none
 		return "", fmt.Errorf("write the shim: %w", err)
 	}
-	return path, os.Rename(f.Name(), path)
+	return path, disk.Rename(f.Name(), path)
 }
