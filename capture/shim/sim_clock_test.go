@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/commq/commq/capture/simrank"
 	"github.com/commq/commq/capture/spool"

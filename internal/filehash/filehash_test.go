@@ -71,7 +71,7 @@ func TestPipesAndDevicesAreDamage(t *testing.T) {
 	}
 	for _, name := range []string{"pipe", "zero"} {
 		for _, err := range []error{File(dir, name, 0, Text(1)), Footer(dir, name, 0, Text(1)),
-			Quick(dir, name, 0, Sums{File: Text(1)})} {
+			Quick(t.Context(), dir, name, 0, Sums{File: Text(1)})} {
 			expect(t, name, err, "is not a regular file")
 			if !IsDamage(err) {
 				t.Errorf("%s: no damage: %v", name, err)
