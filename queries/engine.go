@@ -79,6 +79,11 @@ func Open(ctx context.Context, runs []Run, o Options) (*DB, error) {
 			return nil, err
 		}
 	}
+	for _, r := range runs {
+		if err := r.Manifest.CompareDigest(); err != nil {
+			return nil, fmt.Errorf("run %q: %w", r.Name, err)
+		}
+	}
 	views, paths, err := viewsOf(runs)
 	if err != nil {
 		return nil, err

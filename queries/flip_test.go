@@ -2,13 +2,16 @@ package queries_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/commq/commq/queries"
+	"github.com/commq/commq/queries/internal/gendocs/example"
 	"github.com/commq/commq/schema"
 	"github.com/commq/commq/schema/schematest"
 	"github.com/commq/commq/writer"
@@ -103,6 +106,72 @@ func TestFlippedBitsAreErrors(t *testing.T) {
 	t.Logf("%v", counts)
 	if counts["right"] > counts["error"]/10 { // of bits that nothing reads
 		t.Errorf("without the hashes of files: %v", counts)
+	}
+}
+
+// TestFlippedBitsOfManifests flips bits of a manifest. Each is an error, or the answers are the same. Without its hash, as
+// in runs of older commqs, this holds for what the digest covers: all but the origin.
+func TestFlippedBitsOfManifests(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	r := newRun(t, "pp.5", world+pingpong, example.Manifest(5))
+	file := filepath.Join(r.Dir, "manifest.json")
+	answers := func(columns string) string {
+		m, err := writer.ReadManifest(r.Dir)
+		if err != nil {
+			return "error"
+		}
+		db, err := queries.Open(t.Context(), []queries.Run{{Name: r.Name, Dir: r.Dir, Manifest: m}}, queries.Options{Threads: 1})
+		if err != nil {
+			return "error"
+		}
+		defer db.Close()
+		rows, err := db.Query(t.Context(), "SELECT "+columns+" FROM runs")
+		if err != nil {
+			return "error"
+		}
+		return text(t, rows, err)
+	}
+	for _, c := range []struct {
+		what, columns string
+		change        func(*schema.Manifest)
+	}{
+		{"hashed", "*", func(*schema.Manifest) {}},
+		{"of an older commq", "* EXCLUDE (label, command, mpi, started)", func(m *schema.Manifest) { m.Sum = "" }},
+	} {
+		m := *r.Manifest
+		c.change(&m)
+		whole, err := m.Text()
+		if m.Sum = ""; c.what != "hashed" {
+			whole, err = json.MarshalIndent(&m, "", "  ")
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		flip := func(bit int) {
+			data := slices.Clone(whole)
+			if bit >= 0 {
+				data[bit/8] ^= 1 << (bit % 8)
+			}
+			if err := os.WriteFile(file, data, 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+		flip(-1)
+		want, errs := answers(c.columns), 0
+		for range 3 * flips() {
+			bit := random.IntN(8 * len(whole))
+			flip(bit)
+			switch got := answers(c.columns); got {
+			case "error":
+				errs++
+			case want:
+			default:
+				t.Errorf("%s: byte %d, bit %d: another answer: %s", c.what, bit/8, bit%8, got)
+			}
+		}
+		if want == "error" || errs == 0 {
+			t.Errorf("%s: %d errors; unchanged: %s", c.what, errs, want)
+		}
 	}
 }
 

@@ -24,6 +24,7 @@ import (
 	"github.com/commq/commq/queries/internal/gendocs/example"
 	"github.com/commq/commq/queries/output"
 	"github.com/commq/commq/schema"
+	"github.com/commq/commq/schema/schematest"
 	"github.com/commq/commq/writer"
 )
 
@@ -348,8 +349,12 @@ func changedCopy(t *testing.T, run queries.Run, name string, change func(*schema
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "manifest.json"), text, 0o644); err != nil {
+	file := filepath.Join(dir, "manifest.json")
+	if err := errors.Join(os.WriteFile(file, text, 0o644), schematest.SealManifest(file)); err != nil {
 		t.Fatal(err)
+	}
+	if read, err := writer.ReadManifest(dir); err == nil {
+		m = read
 	}
 	return queries.Run{Name: name, Dir: dir, Manifest: m}
 }

@@ -41,7 +41,7 @@ type Ranks struct {
 // Open reads the manifest and the small tables of the run in folder dir. When the run lacks something of need the
 // error names all of it and tells how to capture the run again.
 func Open(ctx context.Context, dir string, need Need) (*Run, error) {
-	m, err := writer.ReadManifest(dir)
+	m, err := readManifest(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +66,7 @@ func Open(ctx context.Context, dir string, need Need) (*Run, error) {
 // rank: it is an error if not every rank has its row, as the number alone may be wrong and large. When the run lacks
 // something of need the error is that of Open.
 func ReadManifest(ctx context.Context, dir string, need Need) (*schema.Manifest, error) {
-	m, err := writer.ReadManifest(dir)
+	m, err := readManifest(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -74,6 +74,18 @@ func ReadManifest(ctx context.Context, dir string, need Need) (*schema.Manifest,
 		return nil, err
 	}
 	return m, readRanks(ctx, writer.Opened{Dir: dir, Digest: m.Digest}, m.Ranks, func(*schema.RankInfos) {})
+}
+
+// readManifest reads the manifest of the run in folder dir and compares its digest.
+func readManifest(dir string) (*schema.Manifest, error) {
+	m, err := writer.ReadManifest(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := m.CompareDigest(); err != nil {
+		return nil, fmt.Errorf("%s: %w", dir, err)
+	}
+	return m, nil
 }
 
 // readRanks reads the table ranks, which must have a row for each of the ranks.

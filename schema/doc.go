@@ -13,6 +13,7 @@
 //	group.go       the labels of calls on windows: groups of ranks, types of locks
 //	manifest.go    the manifest of a run
 //	parse.go       how it is read and validated, and the paths of a table's files
+//	sum.go         the hash of a manifest, and the digest of a run
 //	leftout.go     which rows of calls a run was asked to leave out
 //	evidence.go    how the calls of a run came about: captured, predicted, replayed ...
 //	markdown.go    the tables as Markdown, for docs/SCHEMA.md

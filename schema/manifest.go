@@ -59,6 +59,9 @@ type Manifest struct {
 	Warnings []string `json:"warnings,omitempty"`
 	// Origin tells where the run came from; it is not part of the digest.
 	Origin Origin `json:"origin"`
+	// Sum is the 64-bit xxh3 hash of the text of the manifest before this field, without the comma, 16 hexadecimal
+	// digits; empty in runs of older commqs. Readers compare it. Without the field nothing is compared.
+	Sum string `json:"sum,omitempty"`
 }
 
 // Counts are totals over all ranks. With Record messages or collectives, and with Filters, they still count

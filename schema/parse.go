@@ -29,6 +29,7 @@ func ParseSummedManifest(text []byte) (*Manifest, error) {
 // then has a manifest of ordinary size.
 func (m *Manifest) Summed() *Manifest {
 	short := *m
+	short.Sum = "" // that of another text
 	short.Tables = slices.Clone(m.Tables)
 	for i, t := range short.Tables {
 		if len(t.Files) == 0 {
@@ -65,6 +66,9 @@ func parseManifest(text []byte, isFile func(t *Table, path string) bool) (*Manif
 	m := new(Manifest)
 	if err := dec.Decode(m); err != nil {
 		return nil, fmt.Errorf("not JSON of a manifest: %w; the run is damaged: copy it or capture it again", err)
+	}
+	if err := m.compareSum(text); err != nil {
+		return nil, err
 	}
 	m.lackDerived()
 	return m, errors.Join(m.Check(), m.checkTables(isFile))

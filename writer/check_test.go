@@ -56,7 +56,7 @@ func edit(t *testing.T, dir string, change func(*schema.Manifest)) {
 		t.Fatal(err)
 	}
 	change(m)
-	text, err := json.Marshal(m)
+	text, err := m.Text()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -214,6 +214,7 @@ func TestRunsThatAreExchangedWhileRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	m.Sum = ""
 	for i, table := range schema.Tables() {
 		if table == &schema.EventsTable {
 			m.Tables[i].Files[0].Bytes++
@@ -293,7 +294,7 @@ func fuzzReadManifest(t *testing.T, text []byte) {
 
 func manifestText(t *testing.T, m *schema.Manifest) string {
 	t.Helper()
-	text, err := json.Marshal(m)
+	text, err := m.Text()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -362,6 +363,14 @@ func FuzzReadManifestEdited(f *testing.F) {
 	}
 	good, err := os.ReadFile(filepath.Join(store, "x", manifestName))
 	if err != nil {
+		f.Fatal(err)
+	}
+	m, err := schema.ParseManifest(good)
+	if err != nil {
+		f.Fatal(err)
+	}
+	m.Sum = "" // it would refuse every edit
+	if good, err = json.Marshal(m); err != nil {
 		f.Fatal(err)
 	}
 	f.Add([]byte{0, 9, 1, 8, 1, 0, 4, 7})

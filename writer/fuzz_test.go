@@ -2,6 +2,7 @@ package writer_test
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"testing"
 
@@ -43,7 +44,8 @@ func FuzzRunEdited(f *testing.F) {
 		if err := writer.VerifyRun(context.Background(), dir); err != nil {
 			t.Errorf("a new run is damaged: %v", err)
 		}
-		if err := mutate.JSONFile(filepath.Join(dir, "manifest.json"), ofManifest); err != nil {
+		manifest := filepath.Join(dir, "manifest.json")
+		if err := errors.Join(mutate.JSONFile(manifest, ofManifest), schematest.SealManifest(manifest)); err != nil {
 			t.Fatal(err)
 		}
 		before, err := writer.Check(context.Background(), dir)

@@ -1,7 +1,6 @@
 package writer
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -44,9 +43,9 @@ func completeManifest(dir string) (*schema.Manifest, error) {
 	return ReadManifest(dir)
 }
 
-// writeManifest writes the manifest of the run in folder dir and syncs it.
+// writeManifest sets the manifest's Sum, writes it as that of the run in folder dir and syncs it.
 func writeManifest(dir string, m *schema.Manifest) error {
-	text, err := json.MarshalIndent(m, "", "  ")
+	text, err := m.Text()
 	if err != nil {
 		return err
 	}
@@ -54,6 +53,6 @@ func writeManifest(dir string, m *schema.Manifest) error {
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(append(text, '\n'))
+	_, err = f.Write(text)
 	return errors.Join(err, f.Sync(), f.Close())
 }

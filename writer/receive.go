@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 
 	"github.com/commq/commq/internal/disk"
-	"github.com/commq/commq/writer/digest"
 )
 
 // Receive adds a run from elsewhere to the store under that name. fill copies the run's files, with the manifest,
@@ -32,8 +31,8 @@ func acceptRun(p *place) error {
 	if err != nil {
 		return err
 	}
-	if d := digest.OfRun(m).String(); d != m.Digest {
-		return fmt.Errorf("the manifest says its digest is %s, and it is %s: it was changed", m.Digest, d)
+	if err := m.CompareDigest(); err != nil {
+		return err
 	}
 	var files []string
 	for _, t := range m.Tables {

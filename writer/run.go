@@ -82,7 +82,7 @@ func (r *Run) SumWaits(hosts []int32, comms *schema.Comms, dense bool) *derive.W
 }
 
 // Commit finishes the run: it closes the files, fills in the manifest's SchemaVersion, Tables, Counts.OverlappingCalls,
-// Digest and Origin.Name, writes it, syncs everything, and gives the run its name. A table without rows gets a file
+// Digest, Origin.Name and Sum, writes it, syncs everything, and gives the run its name. A table without rows gets a file
 // without rows. When it fails, or ctx ends before the run has its name, nothing remains in the store, unless the error
 // is ErrInPlace, and m may be partly filled in.
 func (r *Run) Commit(ctx context.Context, m *schema.Manifest) error {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/commq/commq/diagnose"
 	"github.com/commq/commq/diagnose/growth"
+	"github.com/commq/commq/schema/schematest"
 )
 
 // planted is a fault of a program and what commq diagnose must say of it first.
@@ -415,7 +417,8 @@ func TestDiagnoseWarnsOfTheRecording(t *testing.T) {
 		{string(text), ""},
 		{changed, "the recording (unmatched): 3 sends and 0 receives without a partner"},
 	} {
-		if err := os.WriteFile(file, []byte(c.manifest), 0o644); err != nil {
+		err := errors.Join(os.WriteFile(file, []byte(c.manifest), 0o644), schematest.SealManifest(file))
+		if err != nil {
 			t.Fatal(err)
 		}
 		var d diagnose.Diagnosis

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"testing"
 
@@ -45,7 +46,8 @@ func FuzzCommandsOnEditedRuns(f *testing.F) {
 		if !writeEdited(t, store, int(table), edits) {
 			return
 		}
-		if err := mutate.JSONFile(filepath.Join(store, "edited", "manifest.json"), ofManifest); err != nil {
+		manifest := filepath.Join(store, "edited", "manifest.json")
+		if err := errors.Join(mutate.JSONFile(manifest, ofManifest), schematest.SealManifest(manifest)); err != nil {
 			t.Fatal(err)
 		}
 		line := append([]string{"--store", store, "--quiet"}, ofEdited[int(which)%len(ofEdited)]...)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/commq/commq/queries"
 	"github.com/commq/commq/schema"
+	"github.com/commq/commq/schema/schematest"
 	"github.com/commq/commq/writer"
 )
 
@@ -39,7 +40,8 @@ func changeManifest(t *testing.T, dir string, change func(m *schema.Manifest)) {
 	change(m)
 	text, err := json.Marshal(m)
 	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, "manifest.json"), text, 0o644)
+		file := filepath.Join(dir, "manifest.json")
+		err = errors.Join(os.WriteFile(file, text, 0o644), schematest.SealManifest(file))
 	}
 	if err != nil {
 		t.Fatal(err)

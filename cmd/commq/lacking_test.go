@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/commq/commq/schema/schematest"
 )
 
 // changedRun copies ft.W.16, as a run of this name in a store of its own, with a change of its manifest.
@@ -17,7 +19,7 @@ func changedRun(t *testing.T, name, was, is string) (store string) {
 	file := filepath.Join(dir, "manifest.json")
 	manifest, err2 := os.ReadFile(file)
 	changed := strings.Replace(string(manifest), was, is, 1)
-	if err := errors.Join(err, err2, os.WriteFile(file, []byte(changed), 0o666)); err != nil {
+	if err := errors.Join(err, err2, os.WriteFile(file, []byte(changed), 0o666), schematest.SealManifest(file)); err != nil {
 		t.Fatal(err)
 	}
 	if changed == string(manifest) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/commq/commq/run"
 	"github.com/commq/commq/schema"
+	"github.com/commq/commq/schema/schematest"
 	"github.com/commq/commq/writer"
 )
 
@@ -156,6 +157,9 @@ func TestRunsCheck(t *testing.T) {
 	}
 	if err := os.WriteFile(path, []byte(strings.Replace(string(text), `"polls": 1234`, `"polls": 1235`, 1)),
 		0o666); err != nil {
+		t.Fatal(err)
+	}
+	if err := schematest.SealManifest(path); err != nil {
 		t.Fatal(err)
 	}
 	wantRuns(t, 0, "good: ok\n", "", "check", "--store", store, "good")

@@ -16,6 +16,7 @@ import (
 	"github.com/commq/commq/formats/formatstest"
 	"github.com/commq/commq/internal/testenv"
 	"github.com/commq/commq/schema"
+	"github.com/commq/commq/schema/schematest"
 )
 
 const runs = "../../testdata/runs"
@@ -154,7 +155,8 @@ func TestExportWantsAllCalls(t *testing.T) {
 	}
 	dir := filepath.Join(t.TempDir(), "some")
 	filtered := strings.Replace(string(manifest), `"record": "all",`, `"record": "all", "filters": ["call:MPI_I*"],`, 1)
-	err = errors.Join(os.Mkdir(dir, 0o777), os.WriteFile(filepath.Join(dir, "manifest.json"), []byte(filtered), 0o666))
+	file := filepath.Join(dir, "manifest.json")
+	err = errors.Join(os.Mkdir(dir, 0o777), os.WriteFile(file, []byte(filtered), 0o666), schematest.SealManifest(file))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/commq/commq/schema"
+	"github.com/commq/commq/schema/schematest"
 	"github.com/commq/commq/writer"
 )
 
@@ -95,7 +96,7 @@ func TestExportOfAKilledRun(t *testing.T) {
 	file := filepath.Join(dir, "manifest.json")
 	text, err2 := os.ReadFile(file)
 	killed := regexp.MustCompile(`"in_progress": *0`).ReplaceAll(text, []byte(`"in_progress": 4`))
-	if err := errors.Join(err, err2, os.WriteFile(file, killed, 0o666)); err != nil {
+	if err := errors.Join(err, err2, os.WriteFile(file, killed, 0o666), schematest.SealManifest(file)); err != nil {
 		t.Fatal(err)
 	}
 	notes, err := Export(context.Background(), dir, io.Discard)

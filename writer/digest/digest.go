@@ -4,7 +4,6 @@ package digest
 
 import (
 	"encoding/binary"
-	"encoding/json"
 	"fmt"
 	"math/bits"
 
@@ -278,23 +277,8 @@ func putInts[T int32 | int64](to []byte, stride int, v []T, rows []uint8) {
 	}
 }
 
-// OfRun returns the digest of a run: the 128-bit xxh3 hash of the part of its manifest that identifies it, which is its
-// JSON without Origin, Digest, the derived tables and the tables' files.
+// OfRun returns the digest of a run: that of its manifest's identity.
 func OfRun(m *schema.Manifest) Sum {
-	id := *m
-	id.Origin, id.Digest = schema.Origin{}, ""
-	id.Tables = nil
-	for _, t := range m.Tables {
-		if schema.IsDerived(t.Name) {
-			continue
-		}
-		t.Files = nil
-		id.Tables = append(id.Tables, t)
-	}
-	text, err := json.Marshal(&id)
-	if err != nil {
-		panic(err) // a Manifest holds nothing that JSON cannot
-	}
-	h := xxh3.Hash128(text)
+	h := m.Identity()
 	return Sum{h.Hi, h.Lo}
 }
