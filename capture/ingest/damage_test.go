@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -72,6 +73,31 @@ func TestDamagedBlocksAreNamed(t *testing.T) {
 		}
 		if len(part.Warnings) == 0 || !strings.Contains(part.Warnings[0], "The records of rank 2 end before") {
 			t.Errorf("slot %d: warnings %q", slot, part.Warnings)
+		}
+	}
+}
+
+// A file that was cut short between two slots is an error, even if nothing but its header is left.
+func TestFilesThatAreCutShort(t *testing.T) {
+	dir := haloSpool(t)
+	path := filepath.Join(dir, "0000000000000001.2.0.cqs")
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := (len(whole)-spool.HeaderBytes)/spool.SlotBytes - 1
+	for _, slots := range []int{0, 7, last} {
+		if err := os.WriteFile(path, whole[:spool.HeaderBytes+slots*spool.SlotBytes], 0o644); err != nil {
+			t.Fatal(err)
+		}
+		want := fmt.Sprintf(" to %d (bytes ", last)
+		if _, err := ingestHalo(t, dir, false); err == nil || !strings.Contains(err.Error(), path+": slots ") ||
+			!strings.Contains(err.Error(), want) {
+			t.Errorf("%d slots: %v; want %q", slots, err, want)
+		}
+		part, err := ingestHalo(t, dir, true)
+		if err != nil || !strings.Contains(strings.Join(part.Warnings, "\n"), "The records of rank 2 end before") {
+			t.Errorf("%d slots: %v, %+v", slots, err, part)
 		}
 	}
 }

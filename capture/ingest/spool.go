@@ -223,7 +223,23 @@ type job struct {
 	size      int32        // of MPI_COMM_WORLD
 	ranks     []*rankSpool // those with records, ascending
 	summaries []string     // names of the files of its simulator ranks
-	unwritten []error      // of files without a header
+	unwritten []unwritten  // files without a header
+}
+
+// unwritten is a file without a header.
+type unwritten struct {
+	rank, thread int // by its name
+	err          error
+}
+
+// addUnwritten adds a file of that name without a header.
+func (j *job) addUnwritten(name string, err error) {
+	u := unwritten{rank: -1, err: err}
+	if parts := fileName.FindStringSubmatch(name); parts != nil {
+		u.rank, _ = strconv.Atoi(parts[2]) // at most nine digits
+		u.thread, _ = strconv.Atoi(parts[3])
+	}
+	j.unwritten = append(j.unwritten, u)
 }
 
 // openJob maps the files of a job that choose returns, and compares their headers. An empty jobID means the only job
@@ -245,7 +261,7 @@ func openJob(dir, jobID string, choose func(*JobInfo) ([]string, error)) (*job, 
 	for _, name := range files {
 		f, err := spool.Open(filepath.Join(j.dir, name))
 		if errors.Is(err, spool.ErrUnwritten) {
-			j.unwritten = append(j.unwritten, err)
+			j.addUnwritten(name, err)
 			continue
 		}
 		if err == nil {
@@ -325,8 +341,14 @@ func (j *job) checkHeader(f *spool.File, name string) error {
 // checkPresent finds missing ranks and threads: an error, or with partial a warning.
 func (j *job) checkPresent(partial bool, w *warnings) error {
 	const most = 10
-	for _, err := range j.unwritten {
-		w.add("%v.", err)
+	finalized := map[int]bool{}
+	for _, r := range j.ranks {
+		finalized[int(r.rank)] = r.finalized()
+	}
+	for _, u := range j.unwritten {
+		if !finalized[u.rank] {
+			w.add("%v.", u.err)
+		}
 	}
 	var missing []string
 	next := int32(0)
@@ -335,11 +357,8 @@ func (j *job) checkPresent(partial bool, w *warnings) error {
 			missing = append(missing, fmt.Sprintf("rank %d", next))
 		}
 		next = r.rank + 1
-		for t, f := range r.files {
-			if int(f.Header.Thread) != t {
-				missing = append(missing, fmt.Sprintf("thread %d of rank %d", t, r.rank))
-				break
-			}
+		if t, misses := j.missingThread(r); misses {
+			missing = append(missing, fmt.Sprintf("thread %d of rank %d", t, r.rank))
 		}
 	}
 	for ; next < j.size && len(missing) < most; next++ {
@@ -358,6 +377,29 @@ func (j *job) checkPresent(partial bool, w *warnings) error {
 	}
 	w.add("No records of %s: messages from and to them are unmatched.", list)
 	return nil
+}
+
+// finalized reports whether the rank reached the end of MPI_Finalize: by then all its threads had written their headers.
+func (r *rankSpool) finalized() bool {
+	return slices.ContainsFunc(r.files, func(f *spool.File) bool {
+		return f.Header.Ended == spool.EndedFinalized && !f.Doubtful
+	})
+}
+
+// missingThread returns the first thread of a rank whose file is missing, or empty although the rank finalized. The
+// header of thread 0 has the number of threads, but not that of a process that was killed or of an older commq.
+func (j *job) missingThread(r *rankSpool) (thread int, misses bool) {
+	for t, f := range r.files {
+		if int(f.Header.Thread) != t {
+			return t, true
+		}
+	}
+	there := len(r.files)
+	if !r.finalized() {
+		return there, false
+	}
+	empty := slices.ContainsFunc(j.unwritten, func(u unwritten) bool { return u.rank == int(r.rank) && u.thread >= there })
+	return there, empty || !r.files[0].Doubtful && int(r.files[0].Header.Threads) > there
 }
 
 // checkRecorded rejects a spool captured only to measure its size, and notes where records were dropped.

@@ -128,6 +128,46 @@ func TestMissingAndShortFiles(t *testing.T) {
 		The records of rank 1 end before its MPI_Finalize: its file was cut short.`)
 }
 
+// The last thread of a rank is missing, or its file is empty, although the rank finalized.
+func TestMissingLastThread(t *testing.T) {
+	for _, c := range []struct {
+		what, want string
+		threads    uint32 // in the header of thread 0
+		ended      uint32
+		last       []byte // what the file of thread 1 has; nil: it is missing
+	}{
+		{"missing", "has no records of thread 1 of rank 0; put the files", 2, spool.EndedFinalized, nil},
+		{"empty", "has no records of thread 1 of rank 0; put the files", 2, spool.EndedFinalized, []byte{}},
+		{"empty, of an older commq", "has no records of thread 1 of rank 0; put the files", 0, spool.EndedFinalized, []byte{}},
+		{"missing, of an older commq", "", 0, spool.EndedFinalized, nil},
+		{"killed", "", 0, spool.EndedNot, []byte{}},
+		{"no other thread", "", 1, spool.EndedFinalized, nil},
+	} {
+		dir := ring(3).write(t)
+		edit(t, file(dir, 0), header(func(h *spool.Header) { h.Threads, h.Ended = c.threads, c.ended }))
+		last := strings.Replace(file(dir, 0), ".0"+spool.Suffix, ".1"+spool.Suffix, 1)
+		if c.last != nil {
+			if err := os.WriteFile(last, c.last, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		const warning = "No records of thread 1 of rank 0: messages from and to them are unmatched."
+		if c.want != "" {
+			if got := refused(t, dir, Options{}); !strings.Contains(got, c.want) {
+				t.Errorf("%s: %q, want %q", c.what, got, c.want)
+			}
+		}
+		r := ingested(t, dir, Options{Partial: c.want != ""})
+		if slices.Contains(r.Warnings, warning) != (c.want != "") {
+			t.Errorf("%s: warnings %q", c.what, r.Warnings)
+		}
+		killed := strings.Contains(strings.Join(r.Warnings, ""), "was killed while it made the file")
+		if killed != (c.what == "killed") {
+			t.Errorf("%s: warnings %q", c.what, r.Warnings)
+		}
+	}
+}
+
 // A process that is killed while it makes its file leaves an empty one, or one of zeros: it is as if it was not there.
 func TestUnwrittenFiles(t *testing.T) {
 	for _, left := range [][]byte{nil, make([]byte, spool.HeaderBytes), make([]byte, 1<<16)} {

@@ -505,6 +505,9 @@ func checkThreads(t *testing.T, all []*dumper) {
 		t.Fatalf("%d files, the first of %d calls; want 5, and MPI_Init_thread and MPI_Finalize", len(all),
 			len(all[0].calls))
 	}
+	if n := all[0].header.Threads; n != 5 {
+		t.Errorf("the header of thread 0 has %d threads, want 5", n)
+	}
 	serials := map[uint32]bool{}
 	for i, d := range all[1:] {
 		if int(d.header.Thread) != i+1 || d.header.ThreadLevel != 3 || len(d.calls) != 3*n {

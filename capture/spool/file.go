@@ -135,6 +135,9 @@ func (f *File) Close() error {
 // maxCalls is more calls than a thread makes in a thousand years.
 const maxCalls = 1 << 48
 
+// maxSlots is more slots than they take.
+const maxSlots = 1 << 52
+
 func (h *Header) check() error {
 	switch {
 	case string(h.Magic[:]) != Magic:

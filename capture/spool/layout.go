@@ -169,7 +169,7 @@ type Header struct {
 	Sums               uint32
 	Check              uint32
 	Packed             uint32
-	Spare              [4]byte
+	Threads            uint32
 	Host               [64]byte
 	BootID             [64]byte
 	MPILibrary         [512]byte

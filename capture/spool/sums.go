@@ -31,8 +31,12 @@ func (f *File) Damaged() []Damage {
 	if c.broken >= c.next && c.broken > 0 { // the last SUM slot, after which no other tells what it covered
 		c.damage(c.next, c.broken+1)
 	}
-	if summed := int(min(f.Header.Summed, uint64(f.n))); f.Header.Check != 0 && !f.Doubtful {
-		c.damage(c.next, summed)
+	if h := &f.Header; h.Check != 0 && !f.Doubtful {
+		end := int(min(h.Summed, uint64(f.n)))
+		if there := uint64(f.n); h.Packed == 0 && h.Dropped == 0 && h.Slots > there { // the file was cut short
+			end = int(min(h.Slots, maxSlots))
+		}
+		c.damage(c.next, end)
 	}
 	return c.damaged
 }

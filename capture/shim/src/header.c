@@ -68,12 +68,23 @@ void cq_clock_def(cq_thread *t)
 	cq_def_put(t, CQ_DEF_CLOCK, 0, &pair, sizeof pair);
 }
 
+/* The number of files that the process has. A thread whose file could not be made is not in the list. */
+static uint32_t files_made(void)
+{
+	int last = 0;
+	for (cq_thread *u = cq.list; u != NULL; u = u->link)
+		last = u->number > last ? u->number : last;
+	return (uint32_t)last + 1;
+}
+
 void cq_header_end(cq_thread *t, uint32_t ended)
 {
 	if (t->fd < 0)
 		return;
 	if (ended != CQ_ENDED_NOT)
 		t->head->ended = ended;
+	if (ended == CQ_ENDED_FINALIZED && t->number == 0)
+		t->head->threads = files_made();
 	t->head->polls = t->polls_all;
 	if (!t->dead)
 		t->head->slots = cq_slots_used(t);

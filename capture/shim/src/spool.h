@@ -441,7 +441,7 @@ typedef struct {
 	uint32_t sums;     /* 1: there are SUM slots */
 	uint32_t check;    /* CRC-32C of the header with 0 here, when the file was closed; 0: it was not, or has no sums */
 	uint32_t packed;   /* 1: blocks follow the header, not slots */
-	char spare[4];
+	uint32_t threads;  /* in the header of thread 0 when MPI_Finalize ended: threads with records; else 0 */
 	char host[64];        /* host name, terminated */
 	char boot_id[64];     /* distinguishes machines with the same name */
 	char mpi_library[512]; /* MPI_Get_library_version, first bytes, terminated */
