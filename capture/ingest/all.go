@@ -13,10 +13,10 @@ import (
 var ErrNoJob = errors.New("no rank recorded anything: none called MPI_Init under the shim, or none could write to the spool; there is no run")
 
 // IngestAll writes a run for each job in a spool folder, because a script may start several MPI programs. The first
-// becomes out, the others NAME.2, NAME.3 and so on in the store. done gets the manifest of each run that was written.
-// A folder without a job is ErrNoJob.
+// becomes out, the others NAME.2, NAME.3 and so on in the store. done gets the manifest of each run that was written,
+// and the number of its ranks that have no records. A folder without a job is ErrNoJob.
 func IngestAll(ctx context.Context, spoolDir string, out *writer.Run, store, name string, o Options,
-	done func(*schema.Manifest)) error {
+	done func(m *schema.Manifest, absent int)) error {
 	jobs, err := Jobs(spoolDir)
 	if err != nil {
 		return err
@@ -33,11 +33,12 @@ func IngestAll(ctx context.Context, spoolDir string, out *writer.Run, store, nam
 			defer out.Abort()
 		}
 		o.Job = j.ID
-		m, err := Ingest(ctx, spoolDir, out, o)
+		m, recorded, err := ingest(ctx, spoolDir, out, o)
 		if err != nil {
+			_ = out.Abort() // the first error counts
 			return err
 		}
-		done(m)
+		done(m, int(m.Ranks)-recorded)
 	}
 	return nil
 }

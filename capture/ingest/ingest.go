@@ -94,7 +94,7 @@ func (o *Options) withDefaults() error {
 // Ingest writes the tables of a job in the spool folder to out and commits it. After an error, which names the file
 // or the rank and a remedy, out is aborted. The number of workers does not change the run.
 func Ingest(ctx context.Context, spoolDir string, out *writer.Run, o Options) (*schema.Manifest, error) {
-	m, err := ingest(ctx, spoolDir, out, o)
+	m, _, err := ingest(ctx, spoolDir, out, o)
 	if err != nil {
 		_ = out.Abort() // the first error counts
 		return nil, err
@@ -102,26 +102,27 @@ func Ingest(ctx context.Context, spoolDir string, out *writer.Run, o Options) (*
 	return m, nil
 }
 
-func ingest(ctx context.Context, spoolDir string, out *writer.Run, o Options) (*schema.Manifest, error) {
+// ingest does the work of Ingest. recorded is the number of ranks that have records.
+func ingest(ctx context.Context, spoolDir string, out *writer.Run, o Options) (m *schema.Manifest, recorded int,
+	err error) {
 	if err := o.withDefaults(); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	job, err := openJob(spoolDir, o.Job, allFiles)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	defer job.close()
-	m, err := makeRun(ctx, job, &o, out)
-	if err != nil {
-		return nil, err
+	if m, err = makeRun(ctx, job, &o, out); err != nil {
+		return nil, 0, err
 	}
 	if job.troubled(m) {
 		out.CheckFirst()
 	}
 	if err := out.Commit(ctx, m); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	return m, nil
+	return m, len(job.ranks), nil
 }
 
 // sink takes rows, as a writer.Run does. Different (table, shard) pairs are written concurrently.

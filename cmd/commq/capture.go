@@ -287,10 +287,11 @@ func runCapture(ctx context.Context, a *app, o *captureOptions, args []string) e
 	if o.dryRun {
 		return o.finishDryRun(ctx, a, spoolDir, job.Launcher, status, lost, err)
 	}
+	absent := 0
 	if err == nil {
-		err = o.ingest(ctx, a, out, name, spoolDir, job, status, lost)
+		absent, err = o.ingest(ctx, a, out, name, spoolDir, job, status, lost)
 	}
-	if err = o.leaveSpool(a, name, spoolDir, err); err != nil && !errors.Is(err, errNothing) {
+	if err = o.leaveSpool(a, name, spoolDir, absent, err); err != nil && !errors.Is(err, errNothing) {
 		return fmt.Errorf("%w\nthe records are kept: commq ingest %s --name NAME (the program's exit status was %d)",
 			err, spoolDir, status)
 	}
@@ -332,15 +333,19 @@ func (o *captureOptions) runName(program string) string {
 	return name
 }
 
-// leaveSpool removes the records unless ingest failed or --keep keeps them. It returns the error of ingest, or
-// errNothing if no rank recorded anything.
-func (o *captureOptions) leaveSpool(a *app, name, spoolDir string, err error) error {
+// leaveSpool removes the records unless ingest failed, --keep-spool keeps them, or some ranks are absent from them: the
+// records of those may lie on other nodes. It returns the error of ingest, or errNothing if no rank recorded anything.
+func (o *captureOptions) leaveSpool(a *app, name, spoolDir string, absent int, err error) error {
 	switch {
 	case errors.Is(err, ingest.ErrNoJob):
 		os.RemoveAll(spoolDir)
 		return errNothing
 	case err != nil:
 		return err
+	case absent > 0:
+		a.warn("%s without records here; those of the others are kept: copy the records of the other nodes to %[2]s, "+
+			"then commq ingest %[2]s --name %s --replace", counted(int64(absent), "rank"), spoolDir, name)
+		return nil
 	case o.keep:
 		fmt.Fprintf(a.log(), "commq: the records are kept: %s\n", spoolDir)
 		return nil
@@ -477,10 +482,10 @@ func (o *captureOptions) maskSecrets(origin *schema.Origin) (masked int) {
 	return n + m
 }
 
-// ingest writes a run for each job in the spool. status is the launcher's; lost tells that simulator ranks ended before
-// the program.
+// ingest writes a run for each job in the spool, and returns the number of ranks without records. status is the
+// launcher's; lost tells that simulator ranks ended before the program.
 func (o *captureOptions) ingest(ctx context.Context, a *app, out *writer.Run, name, spoolDir string, job launch.Job,
-	status int, lost bool) error {
+	status int, lost bool) (absent int, err error) {
 	origin := job.Origin(status)
 	origin.Commq = version
 	masked := o.maskSecrets(&origin)
@@ -492,8 +497,9 @@ func (o *captureOptions) ingest(ctx context.Context, a *app, out *writer.Run, na
 	options := ingest.Options{Record: o.filter.record, Calls: o.filter.calls, Origin: origin,
 		Replace: a.replace, Partial: status != 0 || lost, TimeResolutionNs: o.resolution, Progress: update}
 	jobs, largest := 0, int32(0)
-	err := ingest.IngestAll(ctx, spoolDir, out, a.storeDir(), name, options, func(m *schema.Manifest) {
+	err = ingest.IngestAll(ctx, spoolDir, out, a.storeDir(), name, options, func(m *schema.Manifest, without int) {
 		finish()
+		absent += without
 		jobs, largest = jobs+1, max(largest, m.Ranks)
 		printSummary(a.summaries(), m)
 		warnUnfinished(a, m)
@@ -508,7 +514,7 @@ func (o *captureOptions) ingest(ctx context.Context, a *app, out *writer.Run, na
 		a.warn("-n %d gave %[1]d jobs of one rank each: %s is perhaps of another MPI library than the program; name the "+
 			"launcher of the program's own with --launcher", job.Ranks, job.Launcher[0])
 	}
-	return err
+	return absent, err
 }
 
 // warnUnfinished tells with --quiet that a job did not finish, and the warnings of its run; the summary has both.

@@ -364,6 +364,11 @@ func (w *network) capture(t *testing.T, library string) {
 		"has no records of rank 2, rank 3, rank 4; put the files of all nodes into one folder") {
 		t.Errorf("without --gather: exit status %d\n%s", status, errs)
 	}
+	_, errs, status = w.run(t, append(line, "--name", "failed", "--mpi", "openmpi", "--", "sh", "-c",
+		"./program && exit 3")...)
+	if status != 3 || !strings.Contains(errs, "3 ranks without records here; those of the others are kept") {
+		t.Errorf("a program that fails, without --gather: exit status %d\n%s", status, errs)
+	}
 }
 
 // lateGroup is a warning of Open MPI's launcher on busy machines: it puts the program of a node into a process group of its
