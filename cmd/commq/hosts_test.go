@@ -255,9 +255,73 @@ func (w *network) launcher(library string) ([]string, layout) {
 		"n3:1,n5:1,n9:1"}, three
 }
 
+// gatherLine returns the --gather command of docs/how-to/several-nodes.md, for other hosts that are reached by agent.
+func gatherLine(t *testing.T, hosts, agent string) string {
+	t.Helper()
+	page, err := os.ReadFile("../../docs/how-to/several-nodes.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(page), " --gather '")
+	line, _, ok := strings.Cut(rest, "' -- ./app\n")
+	if !ok || !strings.Contains(line, "node2 node3") || !strings.Contains(line, "ssh $h") {
+		t.Fatalf("the page has no --gather line: %q", line)
+	}
+	return strings.NewReplacer("node2 node3", hosts, "ssh", agent).Replace(line)
+}
+
 // gather returns a --gather command, which fetches the records of the other hosts and removes them there.
-func (w *network) gather() string {
-	return fmt.Sprintf("for h in n5 n9; do %[1]s $h tar -C $COMMQ_SPOOL -c . | tar -C $COMMQ_SPOOL -x; %[1]s $h rm -r $COMMQ_SPOOL; done", w.agent)
+func (w *network) gather(t *testing.T) string {
+	t.Helper()
+	return gatherLine(t, "n5 n9", w.agent)
+}
+
+// The --gather line of the page removes no record on its node before it is here, and fails if one node does.
+func TestGatherLosesNothing(t *testing.T) {
+	const agent = `#!/bin/sh
+host=$1
+shift
+[ $host = gone ] && exit 255
+eval "$(echo "$*" | sed "s,$COMMQ_SPOOL,DIR/$host,g")"
+`
+	for _, c := range []struct {
+		name, hosts, path string
+		fails             bool
+		left              string
+	}{
+		{"all", "one two", "", false, "here/1 here/2"},
+		{"the first cannot be reached", "gone two", "", true, "one/1 two/2"},
+		{"no room here", "one two", "full", true, "one/1 two/2"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			for i, name := range []string{"here", "one", "two", "full"} {
+				if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
+					t.Fatal(err)
+				}
+				if name == "one" || name == "two" {
+					putFile(t, filepath.Join(dir, name, fmt.Sprint(i)), "records", 0o644)
+				}
+			}
+			putFile(t, filepath.Join(dir, "agent"), strings.ReplaceAll(agent, "DIR", dir), 0o755)
+			// tar, when the file system has no room: it reads on to the end, then fails
+			putFile(t, filepath.Join(dir, "full", "tar"), "#!/bin/sh\ncase \"$*\" in *-x*) cat >"+dir+
+				"/read; exit 2;; esac\nexec /bin/tar \"$@\"\n", 0o755)
+			cmd := exec.Command("sh", "-c", gatherLine(t, c.hosts, filepath.Join(dir, "agent")))
+			cmd.Env = testenv.Environ("COMMQ_SPOOL="+filepath.Join(dir, "here"), "PATH="+filepath.Join(dir, c.path)+":"+os.Getenv("PATH"))
+			out, err := cmd.CombinedOutput()
+			if (err != nil) != c.fails {
+				t.Errorf("%v\n%s", err, out)
+			}
+			found, err := filepath.Glob(filepath.Join(dir, "*", "[12]"))
+			for i := range found {
+				found[i], _ = filepath.Rel(dir, found[i])
+			}
+			if got := strings.Join(found, " "); err != nil || got != c.left {
+				t.Errorf("there is %s (%v), want %s\n%s", got, err, c.left, out)
+			}
+		})
+	}
 }
 
 // check compares a run of hostsProgram on the hosts with the expected one.
@@ -342,7 +406,7 @@ func (w *network) capture(t *testing.T, library string) {
 	launcher, where := w.launcher(library)
 	line := []string{"commq", "capture", "--store", "runs", "--launcher", strings.Join(launcher, " "), "-n",
 		fmt.Sprint(where.ranks())}
-	out, errs, status := w.run(t, append(line, "--name", "gathered", "--gather", w.gather(), "--", "./program")...)
+	out, errs, status := w.run(t, append(line, "--name", "gathered", "--gather", w.gather(t), "--", "./program")...)
 	if status != 0 || !where.says(out) {
 		t.Fatalf("exit status %d\n%s%s", status, out, errs)
 	}
@@ -387,7 +451,7 @@ func (w *network) exec(t *testing.T, library string) {
 	if status != 0 || !where.says(out) || lateGroup.ReplaceAllString(errs, "") != "" {
 		t.Fatalf("exit status %d\n%s%s", status, out, errs)
 	}
-	if out, errs, status := w.run(t, "sh", "-ec", "COMMQ_SPOOL="+spool+"; "+w.gather()); status != 0 {
+	if out, errs, status := w.run(t, "sh", "-ec", "COMMQ_SPOOL="+spool+"; "+w.gather(t)); status != 0 {
 		t.Fatalf("gather: exit status %d\n%s%s", status, out, errs)
 	}
 	if out, errs, status := w.run(t, "commq", "ingest", spool, "--store", "runs", "--name", "mpmd"); status != 0 {
@@ -406,7 +470,7 @@ func (w *network) locality(t *testing.T, library string) {
 	}
 	const want = "locality of ranks [0 3], swap: 20971520 of 20971520 bytes far, then 0"
 	out, errs, status := w.run(t, "commq", "capture", "--store", "runs", "--launcher", strings.Join(launcher, " "), "-n",
-		fmt.Sprint(five.ranks()), "--name", "far", "--gather", w.gather(), "--", "./far")
+		fmt.Sprint(five.ranks()), "--name", "far", "--gather", w.gather(t), "--", "./far")
 	if status != 0 {
 		t.Fatalf("exit status %d\n%s%s", status, out, errs)
 	}
