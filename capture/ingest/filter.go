@@ -95,9 +95,17 @@ func (s *selection) keepsEarly() bool {
 func (s *selection) words() []string {
 	var words []string
 	if s.switched {
-		words = append(words, "pcontrol")
+		words = append(words, switchedWord)
 	}
-	for _, p := range s.patterns {
+	return append(words, callWords(s.patterns)...)
+}
+
+// switchedWord is the word for rows that MPI_Pcontrol left out.
+const switchedWord = "pcontrol"
+
+// callWords returns the words for patterns of calls.
+func callWords(patterns []string) (words []string) {
+	for _, p := range patterns {
 		words = append(words, schema.CallFilterWord(p))
 	}
 	return words

@@ -94,13 +94,9 @@ func ShareOf(job *JobInfo, share, shares int) ([]string, error) {
 	if shares == 0 {
 		return job.Files, nil
 	}
-	rankOf := func(name string) int {
-		n, _ := strconv.Atoi(fileName.FindStringSubmatch(name)[2])
-		return n
-	}
 	var ranks []int
 	for _, f := range job.Files {
-		ranks = append(ranks, rankOf(f))
+		ranks = append(ranks, rankOfFile(f))
 	}
 	slices.Sort(ranks)
 	ranks = slices.Compact(ranks)
@@ -109,9 +105,15 @@ func ShareOf(job *JobInfo, share, shares int) ([]string, error) {
 		return nil, fmt.Errorf("it has the records of fewer ranks than %d parts", shares)
 	}
 	return slices.DeleteFunc(slices.Clone(job.Files), func(f string) bool {
-		_, ok := slices.BinarySearch(ranks, rankOf(f))
+		_, ok := slices.BinarySearch(ranks, rankOfFile(f))
 		return !ok
 	}), nil
+}
+
+// rankOfFile returns the rank whose records are in a file, by the file's name.
+func rankOfFile(name string) int {
+	n, _ := strconv.Atoi(fileName.FindStringSubmatch(name)[2])
+	return n
 }
 
 // partIngest ingests one part. All parts take the same steps, and leave a file for the others after each: the index

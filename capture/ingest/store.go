@@ -21,7 +21,8 @@ type Ingested struct {
 	Run, Job string
 	// Manifest describes the run. It is nil when another process makes it, and when the run was there before.
 	Manifest *schema.Manifest
-	// Before means that the run was there before, with all parts of this job, so that nothing was read.
+	// Before means that the run was there before, with all ranks of this folder and made with the same options, so that
+	// nothing was read.
 	Before bool
 
 	folder  string
@@ -61,13 +62,59 @@ func (r *Ingested) ingestPart(ctx context.Context, job *JobInfo, store string, o
 	}
 	if parts == nil {
 		r.Before = true
-		return nil
+		return r.checkMade(ctx, job, filepath.Join(store, r.Run), &o.Options)
 	}
 	if r.Manifest, err = IngestPart(ctx, r.folder, parts, o); err != nil {
 		return err
 	}
 	r.records, err = ShareOf(job, o.Share, o.Shares)
 	return err
+}
+
+// checkMade returns an error if the run in folder dir, which is of this job, lacks ranks that have records here, or was
+// made with other options.
+func (r *Ingested) checkMade(ctx context.Context, job *JobInfo, dir string, o *Options) error {
+	const advice = "; to ingest all parts again, first remove it with commq runs remove"
+	if err := o.withDefaults(); err != nil {
+		return err
+	}
+	m, err := writer.ReadManifest(dir)
+	if err != nil {
+		return err
+	}
+	filters := slices.DeleteFunc(slices.Clone(m.Filters), func(word string) bool { return word == switchedWord })
+	if m.Record != o.Record || m.TimeResolutionNs != o.TimeResolutionNs || !slices.Equal(filters, callWords(o.Calls)) {
+		return fmt.Errorf("run %q holds job %s, but was made with other values of --record, --calls or "+
+			"--time-resolution-ns%s", r.Run, r.Job, advice)
+	}
+	absent := make([]bool, m.Ranks)
+	from := writer.Opened{Dir: dir, Digest: m.Digest}
+	err = from.ReadTable(ctx, &schema.RanksTable, 4096, func(b schema.Batch) error {
+		rows := b.(*schema.RankInfos)
+		for i, rank := range rows.Rank {
+			absent[rank] = rows.Threads[i] == 0
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, name := range job.Files {
+		rank := rankOfFile(name)
+		if rank >= len(absent) || !absent[rank] {
+			continue
+		}
+		f, err := spool.Open(filepath.Join(r.folder, name))
+		if errors.Is(err, spool.ErrUnwritten) {
+			continue
+		}
+		if err == nil {
+			f.Close()
+		}
+		return fmt.Errorf("run %q holds job %s without the records of rank %d, which are in %s%s", r.Run, r.Job, rank,
+			r.folder, advice)
+	}
+	return nil
 }
 
 // RemoveRecords removes the records that were read, and the spool folder if nothing is left in it.

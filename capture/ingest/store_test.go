@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -116,5 +117,47 @@ func TestIngestIntoInParts(t *testing.T) {
 	}
 	if none := left(t, dir); !slices.Equal(none, []string{"note.txt"}) {
 		t.Errorf("%v are left", none)
+	}
+}
+
+// A run of some parts is not taken for one of all parts, nor one made with other options for what was asked for.
+func TestPartsThatTheRunLacks(t *testing.T) {
+	dir, _, _, _ := randomSpool(t, 3, 6, 60)
+	dirs := nodes(t, dir, 3, func(rank int) int { return rank / 2 })
+	store := t.TempDir()
+	ended := make(chan error)
+	part := func(node int, o PartOptions) (*Ingested, error) {
+		o.Patience = time.Minute
+		return IngestInto(context.Background(), dirs[node], store, "r", o)
+	}
+	for node := range 2 { // the third node is down
+		go func() {
+			_, err := part(node, PartOptions{Parts: 2, Options: Options{Partial: true}})
+			ended <- err
+		}()
+	}
+	for range 2 {
+		if err := <-ended; err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		name string
+		node int
+		o    PartOptions
+		want string
+	}{
+		{"a node that is in the run", 1, PartOptions{Parts: 3, Options: Options{Replace: true}}, ""},
+		{"the node that was down", 2, PartOptions{Parts: 3, Options: Options{Replace: true}},
+			"without the records of rank 4, which are in " + dirs[2] + "; to ingest all parts again, first remove it"},
+		{"other rows", 1, PartOptions{Parts: 2, Options: Options{Replace: true, Record: RecordCollectives}},
+			"was made with other values of --record"},
+		{"other calls", 1, PartOptions{Parts: 2, Options: Options{Calls: []string{"-MPI_I*"}}}, "other values of --record"},
+		{"other times", 1, PartOptions{Parts: 2, Options: Options{TimeResolutionNs: 64}}, "other values of --record"},
+	} {
+		r, err := part(c.node, c.o)
+		if c.want == "" && (err != nil || !r.Before) || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: %+v, %v; want %q", c.name, r, err, c.want)
+		}
 	}
 }
