@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/commq/commq/internal/bounded"
 	"github.com/commq/commq/internal/disk"
 	"github.com/commq/commq/schema"
 )
@@ -45,7 +44,12 @@ func Publish(dir, name, to string, row []byte) (p Published, err error) {
 	if err != nil {
 		return p, err
 	}
-	text, err := bounded.ReadRegular(filepath.Join(dir, manifestName), schema.MaxManifestBytes)
+	folder, err := os.OpenRoot(dir) // it opens nothing outside, whatever links and names the run has
+	if err != nil {
+		return p, err
+	}
+	defer folder.Close()
+	text, err := folder.ReadFile(manifestName)
 	if err != nil {
 		return p, err
 	}
@@ -58,7 +62,7 @@ func Publish(dir, name, to string, row []byte) (p Published, err error) {
 		return p, err
 	}
 	hidden := hiddenOf(name, to)
-	if err := p.layOut(dir, m, hidden, row); err != nil {
+	if err := p.layOut(folder, m, hidden, row); err != nil {
 		return p, errors.Join(fmt.Errorf("publish %s: %w", dir, err), disk.RemoveAll(hidden))
 	}
 	for _, t := range m.HeldTables() {
@@ -163,22 +167,25 @@ func lockPublished(name, to string) (*lock, error) {
 	return l, err
 }
 
-// layOut puts the run's files into the hidden folder, by table.
-func (p *Published) layOut(dir string, m *schema.Manifest, hidden string, row []byte) error {
+// layOut puts the files of the run in folder run into the hidden folder, by table. What a link points to is not
+// published: it may be a file that others must not read.
+func (p *Published) layOut(run *os.Root, m *schema.Manifest, hidden string, row []byte) error {
 	for _, t := range m.HeldTables() {
 		folder := filepath.Join(hidden, t.Name)
 		if err := disk.MkdirAll(folder, 0o777); err != nil {
 			return err
 		}
 		for _, f := range published(t) {
-			from := filepath.Join(dir, filepath.FromSlash(f.Path))
-			info, err := os.Stat(from)
+			info, err := run.Lstat(filepath.FromSlash(f.Path))
+			if err == nil && !info.Mode().IsRegular() {
+				err = fmt.Errorf("%s is not a regular file; a run's files lie in its folder", f.Path)
+			}
 			if err == nil && info.Size() != f.Bytes {
 				err = fmt.Errorf("%s has %d bytes, the manifest says %d; commq runs check tells what is wrong", f.Path,
 					info.Size(), f.Bytes)
 			}
 			if err == nil {
-				err = p.link(from, filepath.Join(folder, publishedName(t, &f)))
+				err = p.link(run, filepath.FromSlash(f.Path), filepath.Join(folder, publishedName(t, &f)))
 			}
 			if err != nil {
 				return err
@@ -194,14 +201,14 @@ func (p *Published) layOut(dir string, m *schema.Manifest, hidden string, row []
 	return putFile(filepath.Join(hidden, "runs", "0000.parquet"), row)
 }
 
-// link gives a file a second name, or copies it when that fails.
-func (p *Published) link(from, to string) error {
-	err := disk.Link(from, to)
+// link gives a file of the run a second name, or copies it when that fails.
+func (p *Published) link(run *os.Root, from, to string) error {
+	err := disk.Link(filepath.Join(run.Name(), from), to)
 	if err == nil {
 		p.Linked++
 		return nil
 	}
-	in, _, err := bounded.OpenRegular(from)
+	in, err := run.Open(from)
 	if err != nil {
 		return err
 	}

@@ -74,3 +74,41 @@ func TestTablesStayReadableAfterUnpublish(t *testing.T) {
 		t.Errorf("without runs: %v", err)
 	}
 }
+
+// TestPublishFollowsNoLinkOutOfTheRun publishes a run in which somebody has replaced a file, a folder or the manifest
+// by a link to a file that is not the run's, on its file system and on another one.
+func TestPublishFollowsNoLinkOutOfTheRun(t *testing.T) {
+	other, err := os.MkdirTemp("/dev/shm", "commq-publish-")
+	if err != nil {
+		t.Skip(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(other) })
+	for _, linked := range []string{"", "ranks/0000.parquet", "ranks", "manifest.json"} {
+		for _, to := range []string{t.TempDir(), filepath.Join(other, filepath.Base(linked))} {
+			run := filepath.Join(t.TempDir(), "rma.3")
+			if err := os.CopyFS(run, os.DirFS("../testdata/runs/rma.3")); err != nil {
+				t.Fatal(err)
+			}
+			if linked != "" {
+				private := filepath.Join(t.TempDir(), "private")
+				if err := os.Rename(filepath.Join(run, linked), private); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.Symlink(private, filepath.Join(run, linked)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			p, err := writer.Publish(run, "rma.3", to, []byte("a row of runs"))
+			tables, _ := filepath.Glob(filepath.Join(to, "*", "run=rma.3"))
+			if linked == "" {
+				if err != nil || p.Linked+p.Copied == 0 || len(tables) == 0 {
+					t.Errorf("without a link: %+v, %v, %q", p, err, tables)
+				}
+				continue
+			}
+			if err == nil || len(tables) > 0 {
+				t.Errorf("%s is a link: %+v, %v, %q are published", linked, p, err, tables)
+			}
+		}
+	}
+}

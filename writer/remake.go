@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -59,6 +60,11 @@ func makeProfile(ctx context.Context, dir string) (err error) {
 
 // linkOthers gives all files of a run but those that are made again a second name in another folder.
 func linkOthers(dir, to string) error {
+	folder, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer folder.Close()
 	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || path == dir {
 			return err
@@ -72,7 +78,7 @@ func linkOthers(dir, to string) error {
 		case d.IsDir():
 			return disk.Mkdir(filepath.Join(to, name), 0o777)
 		}
-		return (&Published{}).link(path, filepath.Join(to, name))
+		return (&Published{}).link(folder, name, filepath.Join(to, name))
 	})
 }
 
