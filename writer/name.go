@@ -164,7 +164,7 @@ func CheckLocal(store string) error {
 		return nil
 	}
 	return fmt.Errorf("the store %s is object storage, and this needs a folder: commq query, sql, check, runs list and "+
-		"runs show read runs where they are; for all else copy them with commq store pull %[1]s", store)
+		"runs show read runs where they are, and runs remove removes them; for all else copy them with commq store pull %[1]s", store)
 }
 
 // natural compares names; numbers in them compare by value.

@@ -394,10 +394,14 @@ func newRunsRemoveCommand(a *app) *cobra.Command {
 		Aliases: []string{"rm"},
 		Short:   "Remove runs from the store",
 		Long: `remove deletes the runs of these names or patterns ('rr.*') from the store, without asking. It takes no
-paths, deletes nothing but runs, and nothing outside the store.`,
+paths, deletes nothing but runs, and nothing outside the store, which may be object storage.`,
 		Example: `  commq runs remove ring.4
+  commq runs remove --store s3://jobs/2026-11 bt.C.64
   commq runs remove --store /scratch/runs bt.C.64 cg.A.4`,
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(c *cobra.Command, _ []string) error {
+			if objects.Is(a.storeDir()) {
+				return removeObjects(c.Context(), a, runs)
+			}
 			names, err := namesInStore(a, runs)
 			if err != nil {
 				return err

@@ -18,8 +18,8 @@ func newStorePushCommand(a *app) *cobra.Command {
 		Short: "Copy runs into object storage",
 		Long: `push copies runs of the store, all of them unless RUN names some, into a bucket of a service that
 speaks S3. It writes the manifest of a run last, so that half a run is not visible. A run that is there with the same
-manifest is skipped; another run of the same name stays, and push stops, unless --replace is given. RUN is a name, a
-path, or a pattern of either.
+manifest is skipped; another run of the same name stays, and push stops. --replace overwrites both: also a run whose
+objects are damaged. RUN is a name, a path, or a pattern of either.
 
 commq query, sql, check, runs list and runs show read runs there, with --store s3://BUCKET/PREFIX. For other commands
 fetch them with store pull.
@@ -51,8 +51,8 @@ func newStorePullCommand(a *app) *cobra.Command {
 		Short: "Copy runs from object storage into the store",
 		Long: `pull copies runs of a bucket, all of them unless RUN names some, into the store, a folder. RUN is a
 name or a pattern ('sp.A.*'). A run appears in the store complete or not at all. One that is there already is skipped;
-another run of the same name stays, and pull stops, unless --replace is given. Service and keys are those of store
-push.`,
+another run of the same name, and one with missing files, stays, and pull stops. --replace fetches all of them again,
+also those with damaged files. Service and keys are those of store push.`,
 		Example: `  commq store pull s3://jobs/2026-11 bt.C.64
   commq store pull s3://jobs/2026-11 --store /scratch/runs`,
 		Args:              wantArgs(1, anyNumber, "s3://BUCKET/PREFIX and runs"),
@@ -108,6 +108,32 @@ func runStorePull(ctx context.Context, a *app, from string, names []string) erro
 		return err
 	}
 	a.note("%s of %s in %s, %d of them before", counted(int64(copied.Runs), "run"), s.URL, a.storeDir(), copied.Before)
+	return nil
+}
+
+// removeObjects removes the runs that names and patterns match from the store, which is object storage. A run that is
+// named need not be readable.
+func removeObjects(ctx context.Context, a *app, namesOrPatterns []string) error {
+	s, err := a.objectStore()
+	if err != nil {
+		return err
+	}
+	for _, name := range namesOrPatterns {
+		found := []objects.Info{{Name: name}}
+		if isPattern(name) {
+			if found, err = s.Find(ctx, []string{name}, warnLeftOut(a)); err != nil {
+				return err
+			}
+		} else if writer.CheckName(name) != nil {
+			return notInStore(a, name)
+		}
+		for _, f := range found {
+			if err := s.Remove(ctx, f.Name); err != nil {
+				return fmt.Errorf("runs remove: %w", err)
+			}
+			a.note("removed run %s", f.Name)
+		}
+	}
 	return nil
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/commq/commq/internal/testenv"
 	"github.com/commq/commq/writer"
+	"github.com/commq/commq/writer/objects"
 )
 
 // objectStorage starts an S3 server on loopback that ends with the test, with the bucket jobs, and sets the
@@ -84,6 +85,7 @@ func TestRunsInObjectStorage(t *testing.T) {
 	}
 	commq(t, "store", "pull", there, "--store", back, "--run", "rma.3") // again: it exists already
 	otherRunOfTheName(t, local, there, back)
+	damagedRuns(t, local, there, back)
 
 	for _, bad := range []struct {
 		args []string
@@ -93,7 +95,8 @@ func TestRunsInObjectStorage(t *testing.T) {
 		{[]string{"detect", "--run", "cg.A.4", "--store", there},
 			`the store s3://jobs/2026/11 is object storage, and this needs a folder`},
 		{[]string{"runs", "check", "cg.A.4", "--store", there}, `copy them with commq store pull s3://jobs/2026/11`},
-		{[]string{"runs", "remove", "cg.A.4", "--store", there}, `is object storage, and this needs a folder`},
+		{[]string{"runs", "remove", "nobody", "--store", there}, "s3://jobs/2026/11/nobody/manifest.json: file does not exist"},
+		{[]string{"runs", "remove", "a/b", "--store", there}, "want the name of a run in the store " + there},
 		{[]string{"export", "benchfmt", "cg.A.4", "--store", there}, `is object storage, and this needs a folder`},
 		{[]string{"report", "cg.A.4", "--store", there}, `is object storage, and this needs a folder`},
 		{[]string{"sql", "FROM read_parquet('s3://jobs/2026/11/mg.W.2/events/0000.parquet')", "--run", "cg.A.4",
@@ -167,6 +170,47 @@ func otherRunOfTheName(t *testing.T, local, there, back string) {
 		t.Errorf("%v, %+v", err, m)
 	}
 	commq(t, "store", "push", there, "--store", local, "--replace")
+}
+
+// damagedRuns: --replace puts the run again at either side, and runs remove removes it from the bucket.
+func damagedRuns(t *testing.T, local, there, back string) {
+	t.Helper()
+	again := []string{"store", "pull", there, "--store", back, "mg.W.2", "--replace"}
+	file := filepath.Join(back, "mg.W.2/events/0000.parquet")
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data[len(data)/2] ^= 4
+	if err := os.WriteFile(file, data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	commq(t, again...)
+	commq(t, "runs", "check", "mg.W.2", "--store", back)
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	if got := refused(t, again[:len(again)-1]...); !strings.Contains(got, "overwrite it with --replace") {
+		t.Error(got)
+	}
+	commq(t, again...)
+	commq(t, "runs", "check", "mg.W.2", "--store", back)
+
+	s, err := objects.Open(there + "/removed")
+	if err != nil {
+		t.Fatal(err)
+	}
+	push := func() { commq(t, "store", "push", s.URL, "--store", local, "mg.W.2", "mg.W.4", "--replace") }
+	push()
+	push() // also over what is there
+	commq(t, "runs", "remove", "--store", s.URL, "mg.W.2")
+	if left, err := s.List(t.Context()); err != nil || len(left) != 1 || left[0].Name != "mg.W.4" {
+		t.Errorf("%v %v", left, err)
+	}
+	commq(t, "runs", "remove", "--store", s.URL, "mg.*")
+	if left, err := s.List(t.Context()); err != nil || len(left) > 0 {
+		t.Errorf("%v %v", left, err)
+	}
 }
 
 // An interrupted push leaves no run; pushing again completes it. A run that replaces another is never a mixture of

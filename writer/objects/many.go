@@ -110,11 +110,11 @@ func (s *Store) PullNamed(ctx context.Context, namesOrPatterns []string, local s
 	return Copied{Runs: len(runs), Before: before}, err
 }
 
-// PullAll pulls runs into the folder local. It returns the number of runs that were already there, by name and
-// digest.
+// PullAll pulls runs into the folder local. It returns the number of runs that were already there, by name, digest and
+// sizes of files. With replace it pulls all of them: files of the right size may be damaged.
 func (s *Store) PullAll(ctx context.Context, runs []Info, local string, replace bool) (before int, err error) {
 	for _, r := range runs {
-		if hasRun(local, r.Name, r.Manifest) {
+		if !replace && hasRun(local, r.Name, r.Manifest) {
 			before++
 			continue
 		}
@@ -125,8 +125,13 @@ func (s *Store) PullAll(ctx context.Context, runs []Info, local string, replace 
 	return before, nil
 }
 
-// hasRun reports whether a store on a file system has a run of this name with the same rows.
+// hasRun reports whether a store on a file system has a run of this name with the same rows and no file missing.
 func hasRun(store, name string, m *schema.Manifest) bool {
-	there, err := writer.ReadManifest(filepath.Join(store, name))
-	return err == nil && there.Digest == m.Digest
+	dir := filepath.Join(store, name)
+	there, err := writer.ReadManifest(dir)
+	if err != nil || there.Digest != m.Digest {
+		return false
+	}
+	_, wrong := writer.OnDisk(dir, there)
+	return wrong == 0
 }

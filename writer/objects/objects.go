@@ -216,8 +216,8 @@ func (s *Store) read(ctx context.Context, key string) ([]byte, error) {
 }
 
 // Push copies the run in folder dir into the store under that name: first its files, then its manifest, so that an
-// incomplete copy is not a run. It returns false when the store has the same run already. Another run of that name is
-// an error, unless replace is set; then its manifest is removed first.
+// incomplete copy is not a run. It returns false when the store has the same manifest already, and an error when it has
+// another one of that name. With replace it removes what is there, the manifest first, and copies the run in any case.
 func (s *Store) Push(ctx context.Context, dir, name string, replace bool) (pushed bool, err error) {
 	m, err := writer.ReadManifest(dir)
 	if err != nil {
@@ -234,7 +234,7 @@ func (s *Store) Push(ctx context.Context, dir, name string, replace bool) (pushe
 	}
 	there, err := s.read(ctx, s.key(name, manifestName))
 	switch {
-	case err == nil && bytes.Equal(there, text):
+	case err == nil && !replace && bytes.Equal(there, text):
 		return false, nil
 	case err != nil && !errors.Is(err, os.ErrNotExist):
 		return false, err

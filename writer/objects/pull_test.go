@@ -51,6 +51,54 @@ func TestPullReadsNoMoreThanTheManifestSays(t *testing.T) {
 	}
 }
 
+// With replace a run that is there with the same manifest is pulled and pushed again: its files may be damaged. One
+// with missing files is never taken for whole.
+func TestReplaceOfTheSameRun(t *testing.T) {
+	s, put := pushed(t)
+	store := t.TempDir()
+	m, err := s.Manifest(t.Context(), "rma.3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	runs := []Info{{Name: "rma.3", Manifest: m}}
+	table := filepath.Join(store, "rma.3", "ranks", "0000.parquet")
+	pull := func(replace bool, before int, wantErr string) {
+		t.Helper()
+		n, err := s.PullAll(t.Context(), runs, store, replace)
+		if n != before || (err != nil) != (wantErr != "") || err != nil && !strings.Contains(err.Error(), wantErr) {
+			t.Errorf("%d before, %v; want %d, %q", n, err, before, wantErr)
+		}
+	}
+	pull(false, 0, "")
+	pull(false, 1, "")
+	if err := os.Remove(table); err != nil {
+		t.Fatal(err)
+	}
+	pull(false, 0, "--replace")
+	pull(true, 0, "")
+	damaged, err := os.ReadFile(table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	damaged[9] ^= 2
+	if err := os.WriteFile(table, damaged, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	pull(true, 0, "")
+	if err := writer.VerifyRun(t.Context(), filepath.Join(store, "rma.3")); err != nil {
+		t.Error(err)
+	}
+
+	const object = "/jobs/x/rma.3/ranks/0000.parquet"
+	put[object] = []byte("damaged")
+	for _, replace := range []bool{false, true} {
+		done, err := s.Push(t.Context(), filepath.Join(store, "rma.3"), "rma.3", replace)
+		if whole := len(put[object]) > 7; err != nil || done != replace || whole != replace {
+			t.Errorf("replace %v: %v %v, the object is whole: %v", replace, done, err, whole)
+		}
+	}
+}
+
 // TestPowerAndDisksFail tries failures of pulling a run: it is there, whole, or not at all, and a second try works.
 func TestPowerAndDisksFail(t *testing.T) {
 	s, _ := pushed(t)
