@@ -63,7 +63,7 @@ func Open(name string) (*Store, error) {
 	if !ok || bucket == "" {
 		return nil, fmt.Errorf("store %q: want s3://BUCKET or s3://BUCKET/PREFIX", name)
 	}
-	prefix = strings.Trim(prefix, "/")
+	prefix = strings.TrimPrefix(path.Clean("/"+prefix), "/") // as in keys, which path.Join makes
 	access, err := accessOf()
 	if err != nil {
 		return nil, err

@@ -123,3 +123,19 @@ func TestPowerAndDisksFail(t *testing.T) {
 		},
 	}, diskfail.Trials()/4)
 }
+
+// Slashes in the store's name that say nothing are not part of the objects' keys: what is pushed is found.
+func TestNameOfTheStoreIsClean(t *testing.T) {
+	fakeS3(t)
+	for name, want := range map[string]string{"s3://jobs/a//c": "a/c", "s3://jobs//": "", "s3://jobs": "",
+		"s3://jobs/./a/": "a", "s3://jobs/a/b/": "a/b"} {
+		s, err := Open(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		url := strings.TrimSuffix("s3://jobs/"+want, "/")
+		if got := s.key("r"); s.prefix != want || got != path.Join(want, "r") || s.Place("r") != url+"/r" {
+			t.Errorf("%s: prefix %q, key %q, place %q; want the prefix %q", name, s.prefix, got, s.Place("r"), want)
+		}
+	}
+}
