@@ -28,7 +28,7 @@ func takeLock(path string) (*lock, error) {
 		if err != nil {
 			return nil, err
 		}
-		err = flock(f)
+		err = f.Lock()
 		switch {
 		case errors.Is(err, syscall.EWOULDBLOCK):
 			f.Close()
@@ -43,14 +43,16 @@ func takeLock(path string) (*lock, error) {
 	}
 }
 
-func flock(f *disk.File) error {
-	for {
-		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		if err != syscall.EINTR {
-			return err
-		}
-	}
+// heldFile is the path of a file that stands for a lock where the file system has none. As an error it says that the
+// file exists.
+type heldFile string
+
+func (f heldFile) Error() string {
+	return fmt.Sprintf("%s exists: another process holds it, or a killed process left it; in that case remove it (the "+
+		"file system has no locks)", string(f))
 }
+
+func (heldFile) Is(target error) bool { return target == ErrBusy }
 
 // takeWithoutFlock takes a lock on a file system where flock fails, such as Lustre mounted without it.
 func takeWithoutFlock(path string, cause error) (*lock, error) {
@@ -60,8 +62,7 @@ func takeWithoutFlock(path string, cause error) (*lock, error) {
 	f, err := disk.OpenFile(path+"ed", os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
 	disk.Remove(path)
 	if errors.Is(err, os.ErrExist) {
-		return nil, fmt.Errorf("%s exists: another process holds it, or a killed process left it; in that case "+
-			"remove it (the file system has no locks)", path+"ed")
+		return nil, heldFile(path + "ed")
 	}
 	if err != nil {
 		return nil, err

@@ -14,7 +14,8 @@ import (
 	"github.com/commq/commq/writer/digest"
 )
 
-// ErrBusy means that another process holds the lock.
+// ErrBusy means that another process holds the lock. On a file system without locks an error that is ErrBusy names the
+// file that stands for the lock.
 var ErrBusy = errors.New("another process is working on it")
 
 // Parts is a run that several processes on several machines write together, each some of the files. It is a hidden

@@ -147,7 +147,7 @@ func (p *partIngest) begin() (release func() error, err error) {
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
-	if errors.Is(err, writer.ErrBusy) {
+	if err == writer.ErrBusy { // else it says more
 		return nil, fmt.Errorf("another process ingests the part of rank %d; wait for it to end, or give each "+
 			"process its --part when all nodes see the same spool folder",
 			p.number)
@@ -402,7 +402,11 @@ func (p *partIngest) finish(ctx context.Context) (m *schema.Manifest, err error)
 		}
 		m, err = p.commit(ctx)
 		if errors.Is(err, writer.ErrBusy) {
-			return "the process that makes the run of all parts", nil
+			what := "the process that makes the run of all parts"
+			if err != writer.ErrBusy {
+				what += fmt.Sprintf(" (%v)", err)
+			}
+			return what, nil
 		}
 		return "", err
 	})

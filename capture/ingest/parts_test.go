@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 
 	"github.com/commq/commq/capture/spool"
 	"github.com/commq/commq/capture/spool/spoolgen"
+	"github.com/commq/commq/internal/disk"
 	"github.com/commq/commq/run/match"
 	"github.com/commq/commq/schema"
 	"github.com/commq/commq/writer"
@@ -139,6 +141,53 @@ func TestPartsMakeTheSameRunAsOneProcess(t *testing.T) {
 		if t.Failed() {
 			return
 		}
+	}
+}
+
+// noLocks is a file system whose flock fails, such as Lustre mounted without it.
+type noLocks struct{}
+
+func (noLocks) Do(_ *disk.Op, do func() error) error { return do() }
+
+func (noLocks) Lock(string) error { return syscall.ENOSYS }
+
+// Without locks of the file system, processes that finish at the same time wait for each other all the same. A file
+// that a killed process left is named.
+func TestPartsWithoutLocks(t *testing.T) {
+	dir, _, _, _ := randomSpool(t, 2, 6, 100)
+	o := Options{epochRows: 60, shardRows: 40, maxShards: 8, Workers: 2}
+	whole := ingested(t, dir, o)
+	dirs := nodes(t, dir, 3, func(rank int) int { return rank % 3 })
+	for range 4 {
+		store := t.TempDir()
+		t.Cleanup(disk.Over(store, noLocks{}))
+		compareRuns(t, "without locks", store, together(t, store, dirs, o), whole)
+	}
+
+	store := t.TempDir()
+	t.Cleanup(disk.Over(store, noLocks{}))
+	parts, err := writer.OpenParts(store, "run", testJobID, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	release, err := parts.Lock("commit")
+	if err != nil {
+		t.Fatal(err)
+	}
+	waits := make(chan string, 100)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	ended := make(chan error)
+	go func() {
+		_, err := ingestOne(ctx, store, dir, PartOptions{Options: o, Parts: 1,
+			Waiting: func(what string) { waits <- what }})
+		ended <- err
+	}()
+	if what := <-waits; !strings.Contains(what, "commit.locked exists: another process holds it, or a killed process left it") {
+		t.Error(what)
+	}
+	if err := errors.Join(release(), <-ended); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -199,6 +199,20 @@ func (f *File) Sync() error { return f.run(&Op{Kind: OpSync, Path: f.Name()}, f.
 // Close closes the file. It is closed even if that returns an error.
 func (f *File) Close() error { return f.run(&Op{Kind: OpClose, Path: f.Name()}, f.f.Close) }
 
+// Lock takes the lock of the file as flock(2) does, without waiting: the error is EWOULDBLOCK when another process has
+// it. A layer over the folder may have a Lock of its own.
+func (f *File) Lock() error {
+	if l, ok := layerOf(f.Name()).(interface{ Lock(path string) error }); ok {
+		return l.Lock(f.Name())
+	}
+	for {
+		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if err != unix.EINTR {
+			return err
+		}
+	}
+}
+
 func (f *File) run(op *Op, do func() error) error {
 	if f.layer != nil {
 		return f.layer.Do(op, do)
@@ -287,7 +301,7 @@ func RemoveAll(path string) error {
 	}
 	if info.IsDir() {
 		entries, err := os.ReadDir(path)
-		if err != nil {
+		if err != nil && !errors.Is(err, fs.ErrNotExist) { // another process may remove the same
 			return err
 		}
 		for _, e := range entries {
@@ -296,7 +310,10 @@ func RemoveAll(path string) error {
 			}
 		}
 	}
-	return Remove(path)
+	if err := Remove(path); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
 }
 
 // SyncFolder makes the names in a folder durable, where the file system can do so for folders: vboxsf and old CIFS cannot,
