@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/commq/commq/schema"
 	"github.com/commq/commq/writer"
 )
 
@@ -88,4 +89,25 @@ func openCaptured(t *testing.T, name string) *DB {
 		}
 	})
 	return db
+}
+
+// A table of a server that an older commq made lacks a column, the table runs too.
+func TestMissingColumnOfTheServersTables(t *testing.T) {
+	have := map[string]bool{"runs.location": true, "runs.manifest": true}
+	for _, table := range schema.Tables() {
+		for _, c := range table.Columns {
+			have[table.Name+"."+c.Name] = true
+		}
+	}
+	for _, c := range runColumns(Run{Manifest: &schema.Manifest{}}) {
+		have["runs."+c.name] = true
+	}
+	for _, lacking := range []string{"", "events.start_ns", "runs.overlapping_calls", "runs.manifest", "runs.run"} {
+		delete(have, lacking)
+		table, column := missingColumn(have)
+		if got := strings.Trim(table+"."+column, "."); got != lacking {
+			t.Errorf("%q is missing, found %q", lacking, got)
+		}
+		have[lacking] = true
+	}
 }

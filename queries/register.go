@@ -169,16 +169,33 @@ func (t *Trino) MakeTables(ctx context.Context, location string) error {
 	if err != nil {
 		return fmt.Errorf("read the tables' columns: %w", err)
 	}
-	for _, table := range schema.Tables() {
-		for _, c := range table.Columns {
-			if !have[table.Name+"."+c.Name] {
-				return fmt.Errorf("table %s has no column %s: an older commq made it. Drop the tables of the "+
-					"schema (the runs' files stay) and register the runs again",
-					t.table(table.Name), c.Name)
+	if table, column := missingColumn(have); table != "" {
+		return fmt.Errorf("table %s has no column %s: an older commq made it. Drop the tables of the schema (the "+
+			"runs' files stay) and register the runs again", t.table(table), column)
+	}
+	return nil
+}
+
+// missingColumn returns the first column of the tables that the server lacks. have has those that it has, as
+// TABLE.COLUMN.
+func missingColumn(have map[string]bool) (table, column string) {
+	for _, t := range schema.Tables() {
+		for _, c := range t.Columns {
+			if !have[t.Name+"."+c.Name] {
+				return t.Name, c.Name
 			}
 		}
 	}
-	return nil
+	columns := []string{"location", "manifest"}
+	for _, c := range runColumns(Run{Manifest: &schema.Manifest{}}) {
+		columns = append(columns, c.name)
+	}
+	for _, c := range columns {
+		if !have["runs."+c] {
+			return "runs", c
+		}
+	}
+	return "", ""
 }
 
 // Register registers a run, replacing a registered one with the same name; in between the name is missing. Errors
