@@ -111,3 +111,23 @@ func TestMissingColumnOfTheServersTables(t *testing.T) {
 		have[lacking] = true
 	}
 }
+
+// A query in WITH must not have the name of a table of the runs, which stands in the same list.
+func TestNamesInWithOnTrino(t *testing.T) {
+	r := &remote{views: []remoteView{{name: "messages"}, {name: "runs"}}}
+	for text, hidden := range map[string]string{
+		"WITH messages AS (SELECT * FROM messages) SELECT count(*) FROM messages":        "messages",
+		"WITH a AS (SELECT 1), \"Runs\" (x) AS\n(SELECT 2) SELECT * FROM a":              "runs",
+		"EXPLAIN WITH RECURSIVE messages(a) AS (SELECT 1) SELECT * FROM messages":        "messages",
+		"WITH long_messages AS (SELECT * FROM messages) SELECT * FROM long_messages":     "",
+		"WITH a AS (WITH messages AS (SELECT 1) SELECT * FROM messages) SELECT * FROM a": "",
+		"WITH a AS (SELECT ')' AS x) -- messages AS (\nSELECT ' runs AS (' FROM a":       "",
+		"SELECT * FROM (WITH messages AS (SELECT 1) SELECT * FROM messages)":             "",
+	} {
+		err := r.checkReadOnly(text)
+		if hidden == "" && err != nil || hidden != "" && (err == nil || !strings.Contains(err.Error(),
+			"WITH "+hidden+": this is the name of a table of the runs; give your query another name")) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}

@@ -305,7 +305,43 @@ func (r *remote) checkReadOnly(text string) error {
 		return errors.New("only SELECT (also WITH, VALUES, TABLE, SHOW, DESCRIBE, EXPLAIN) runs here: runs are " +
 			"never changed; write results with --output")
 	}
+	return r.checkNames(body)
+}
+
+// checkNames rejects a query in WITH that is named like a table of the runs: with puts that table in the same list, and
+// the server refuses a name that stands there twice.
+func (r *remote) checkNames(body string) error {
+	if !withRe.MatchString(body) {
+		return nil
+	}
+	top := outermost(body)
+	for _, v := range r.views {
+		if regexp.MustCompile(`(?i)\b` + v.name + `"?\s*(\(\)\s*)?\bAS\s*\(`).MatchString(top) {
+			return fmt.Errorf("WITH %s: this is the name of a table of the runs; give your query another name", v.name)
+		}
+	}
 	return nil
+}
+
+// commentOrText matches a comment or a text of SQL.
+var commentOrText = regexp.MustCompile(`--[^\n]*|(?s:/\*.*?\*/)|'[^']*'`)
+
+// outermost returns a query without its comments, its texts and what is in parentheses.
+func outermost(body string) string {
+	var b strings.Builder
+	depth := 0
+	for _, c := range commentOrText.ReplaceAllString(body, " ") {
+		if c == ')' {
+			depth--
+		}
+		if depth == 0 {
+			b.WriteRune(c)
+		}
+		if c == '(' {
+			depth++
+		}
+	}
+	return b.String()
 }
 
 // check reports what is wrong with a query, without running it.

@@ -340,13 +340,14 @@ func trinoErrors(t *testing.T, address string) {
 	}
 	defer db.Close()
 	for sql, want := range map[string]string{
-		"SELECT src FROM messages\nWHERE colour = 3":       "Column 'colour' cannot be resolved\n\nLINE 2: WHERE colour = 3\n              ^",
-		"WITH a AS (SELECT colour FROM messages) FROM a":   "mismatched input 'FROM'",
-		"WITH a AS (SELECT colour FROM messages)\nTABLE a": "LINE 1: WITH a AS (SELECT colour FROM messages)\n                          ^",
-		"DELETE FROM messages":                             "only SELECT",
-		"EXPLAIN ANALYZE DELETE FROM messages":             "only SELECT",
-		"SELECT * FROM letters":                            "Table 'hive.commq.letters' does not exist",
-		"SELECT CAST('refused: x' AS INTEGER) AS bad":      "x",
+		"SELECT src FROM messages\nWHERE colour = 3":        "Column 'colour' cannot be resolved\n\nLINE 2: WHERE colour = 3\n              ^",
+		"WITH a AS (SELECT colour FROM messages) FROM a":    "mismatched input 'FROM'",
+		"WITH a AS (SELECT colour FROM messages)\nTABLE a":  "LINE 1: WITH a AS (SELECT colour FROM messages)\n                          ^",
+		"DELETE FROM messages":                              "only SELECT",
+		"WITH ranks AS (SELECT 1 AS n) SELECT n FROM ranks": "WITH ranks: this is the name of a table",
+		"EXPLAIN ANALYZE DELETE FROM messages":              "only SELECT",
+		"SELECT * FROM letters":                             "Table 'hive.commq.letters' does not exist",
+		"SELECT CAST('refused: x' AS INTEGER) AS bad":       "x",
 	} {
 		rows, err := db.Query(ctx, sql)
 		if err == nil {
