@@ -159,7 +159,8 @@ func (t *Trino) UnregisterSQL(run string, tables []string) []string {
 func (t *Trino) MakeTables(ctx context.Context, location string) error {
 	for _, s := range t.TablesSQL(location) {
 		if err := t.exec(ctx, s); err != nil {
-			return fmt.Errorf("make the tables: %w", err)
+			return fmt.Errorf("make the tables in %s: %w; --location says how the server names the store's folder",
+				location, err)
 		}
 	}
 	have := map[string]bool{}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -34,8 +33,8 @@ server's Hive connector. It makes tables that are missing; the run's files stay 
 registered with the same manifest and place is skipped; one that changed is replaced. The row in the table runs comes
 last, so a run that is in it is complete.
 
---location is the store's folder as the server names it: local:///scratch/runs, file:///scratch/runs,
-s3://bucket/runs. The catalog needs hive.allow-register-partition-procedure=true.`,
+--location is the store's folder as the server names it: local:///scratch/runs, which is the default if that is its
+path; file:///scratch/runs, s3://bucket/runs. The catalog needs hive.allow-register-partition-procedure=true.`,
 		Example: `  commq store register \
       --dsn 'http://ada@trino:8080?catalog=hive&schema=commq'
   export COMMQ_DSN='http://ada@trino:8080?catalog=hive&schema=commq'
@@ -49,7 +48,7 @@ s3://bucket/runs. The catalog needs hive.allow-register-partition-procedure=true
 	a.readsRuns(c)
 	o.registerFlags(c)
 	f := c.Flags()
-	f.StringVar(&o.location, "location", "", "`URL` of the store's folder on the server (default: file:// and its "+
+	f.StringVar(&o.location, "location", "", "`URL` of the store's folder on the server (default: local:// and its "+
 		"path)")
 	f.BoolVar(&o.again, "again", false, "also register runs that did not change")
 	f.BoolVar(&o.dryRun, "dry-run", false, "print the SQL that registers runs the server does not have; no server "+
@@ -113,7 +112,7 @@ func (o *registerOptions) locationOf(store, dir string) (string, error) {
 		return "", err
 	}
 	if o.location == "" {
-		return (&url.URL{Scheme: "file", Path: filepath.ToSlash(dir)}).String(), nil
+		return "local://" + filepath.ToSlash(dir), nil // without escapes: the server has none in places
 	}
 	rel, err := filepath.Rel(store, dir)
 	if err != nil || !filepath.IsLocal(rel) {
