@@ -45,7 +45,10 @@ see:
 Each reads and writes its part and waits for the others when it needs them; the last to finish makes the run. The run
 is the same as that of one ingest of all records, and appears complete or not at all. If a process is killed, start
 it again: finished work is kept in the hidden folder .RUN.parts of the store. If all nodes see one spool folder,
---part I (from 0; $SLURM_PROCID) gives each process its share of the ranks.
+--part I (from 0) gives each process its share of the ranks:
+
+    srun --ntasks-per-node=1 \
+        sh -c 'commq ingest spool --name r --parts 8 --part $SLURM_PROCID'
 
 A crashed or killed job becomes a run with what it recorded: calls that never returned have no end. After the summary
 ingest prints what each rank was doing and who waited for whom (commq watch --hang SPOOL prints all of it).`,

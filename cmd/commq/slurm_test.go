@@ -155,11 +155,31 @@ func TestSlurm(t *testing.T) {
 				t.Error(out)
 			}
 			run("sh", "-ec", "export COMMQ_SPOOL="+spool+"; "+slurmGather)
+			sh(t, w.agent, madeHosts[0].name, "cp -r "+spool+" "+filepath.Join(w.dir, "shared."+c.library))
 			run("commq", "ingest", spool, "--store", "runs", "--name", "exec."+c.library)
 			w.check(t, "exec."+c.library, c.where)
+			run("sh", "-ec", sharedSpoolLine(t, filepath.Join(w.dir, "shared."+c.library), "shared."+c.library))
+			w.check(t, "shared."+c.library, c.where)
 		})
 	}
 	w.checkPrologs(t)
+}
+
+// sharedSpoolLine returns the line of docs/how-to/several-nodes.md for a spool that all nodes see, for three nodes.
+func sharedSpoolLine(t *testing.T, spool, name string) string {
+	t.Helper()
+	page, err := os.ReadFile("../../docs/how-to/several-nodes.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(page)) {
+		if strings.Contains(line, "--part $SLURM_PROCID'") {
+			return strings.NewReplacer("-N 8", "-N 3", "--parts 8", "--parts 3 --wait 1m", "/shared/spool", spool,
+				"/shared/runs", "runs", "app.512", name).Replace(strings.TrimSpace(line))
+		}
+	}
+	t.Fatal("the page has no line with --part")
+	return ""
 }
 
 // checkPrologs checks that the site's TaskProlog, which runs in the environment of each task before it, was started and
