@@ -125,9 +125,11 @@ func runIngest(ctx context.Context, a *app, o *ingestOptions, spoolDir string) e
 	if err := checkSpool(spoolDir); err != nil {
 		return fmt.Errorf("ingest: %w", err)
 	}
-	if _, err := simrank.Wait(ctx, spoolDir, simulatorPatience); err != nil {
+	died, err := simrank.Wait(ctx, spoolDir, simulatorPatience)
+	if err != nil {
 		return fmt.Errorf("ingest: %w", err)
 	}
+	tellDied(a, died)
 	options := o.partOptions(a)
 	update, finish := newProgress(a, "ingesting", "calls")
 	options.Progress = update
@@ -146,6 +148,10 @@ func runIngest(ctx context.Context, a *app, o *ingestOptions, spoolDir string) e
 	}
 	if o.parts == 0 {
 		printStuck(a.log(), done.Manifest, spoolDir, false)
+	}
+	if died > 0 {
+		a.warn("the records are kept: %s", spoolDir)
+		return exitError(exitCannot)
 	}
 	if o.keep {
 		return nil

@@ -280,3 +280,28 @@ func TestIngestOnThreeHosts(t *testing.T) {
 		t.Errorf("in parts %+v\nin one %+v", m, one)
 	}
 }
+
+// A simulator rank whose process was killed has left its mark in the spool: ingest says so, as capture does, and keeps
+// the records.
+func TestIngestAfterALostSimulator(t *testing.T) {
+	dir, store := t.TempDir(), t.TempDir()
+	h := spoolgen.Halo{Ranks: 4, Neighbours: 1, Iterations: 3, Seed: 1, Job: 0xabc}
+	if err := h.Write(dir); err != nil {
+		t.Fatal(err)
+	}
+	before, err := filepath.Glob(filepath.Join(dir, "*.cqs"))
+	if err != nil || len(before) == 0 {
+		t.Fatal(before, err)
+	}
+	putFile(t, filepath.Join(dir, "simulator-7.lock"), "", 0o644)
+	status, _, errs := commandLine("", "ingest", dir, "--store", store, "--name", "r")
+	if status != exitCannot || !strings.Contains(errs, "the process of 1 simulator rank ended before the program did") ||
+		!strings.Contains(errs, "the records are kept: "+dir) {
+		t.Errorf("status %d\n%s", status, errs)
+	}
+	if after, _ := filepath.Glob(filepath.Join(dir, "*.cqs")); len(after) != len(before) {
+		t.Errorf("%v are left of %v", after, before)
+	}
+	commq(t, "runs", "check", "r", "--store", store)
+	commq(t, "ingest", dir, "--store", store, "--name", "r", "--replace") // once told, it is known
+}

@@ -137,9 +137,14 @@ func (o *simulationOptions) waitForSimulators(ctx context.Context, a *app, spool
 		return false, nil
 	}
 	died, err := simrank.Wait(ctx, spoolDir, simulatorPatience)
+	tellDied(a, died)
+	return died > 0, err
+}
+
+// tellDied tells of simulator ranks whose processes failed.
+func tellDied(a *app, died int) {
 	if died > 0 {
 		fmt.Fprintf(a.log(), "commq: the process of %s ended before the program did: "+
 			"the run has what was recorded until then\n", counted(int64(died), "simulator rank"))
 	}
-	return died > 0, err
 }
