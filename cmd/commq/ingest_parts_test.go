@@ -124,7 +124,7 @@ func nodeFolders(t *testing.T, spool string, n int) []string {
 }
 
 // Two processes ingest a job of two nodes. One of them, the first and the second in turn, is killed after some ms, at
-// any point from its beginning to the run's renaming. The run is then complete or missing, and two more processes
+// any point from its beginning to the run's renaming, or after its first or second step. The run is then complete or missing, and two more processes
 // complete it.
 func TestIngesterOfAPartIsKilled(t *testing.T) {
 	dir := t.TempDir()
@@ -158,7 +158,17 @@ func TestIngesterOfAPartIsKilled(t *testing.T) {
 			if round%2 == 0 {
 				victim, other = second, first
 			}
-			time.Sleep(time.Duration(rng.Int64N(int64(took))))
+			// in half of the rounds at a step of its own, before the run can be there, however long that takes
+			step := fmt.Sprintf(".r.parts/%d.%s", (round+1)%2, []string{"index", "receives"}[round/6])
+			if round%4 == 1 || round%4 == 2 {
+				waitUntil(t, step+" or the run is there", func() bool {
+					_, err := os.Stat(filepath.Join(store, step))
+					_, made := os.Stat(filepath.Join(store, "r"))
+					return err == nil || made == nil
+				})
+			} else {
+				time.Sleep(time.Duration(rng.Int64N(int64(took))))
+			}
 			victim.kill()
 			if wholeOrNot(t, store) == nil {
 				unfinished++
