@@ -6,7 +6,7 @@
 //     families with holes have; conflicts.go picks one of several conflicting laws if that is wanted.
 //   - rank.go goes through the template for one rank, decides how often loops are repeated and records each call;
 //     reach.go doubts loops over neighbours where ranks have thinner parts of a domain than in all runs;
-//     row.go fills in the call, parts.go what collectives send to each peer.
+//     row.go fills in the call, requests.go which requests it completes, parts.go what collectives send to each peer.
 //   - matching.go and samesizes.go check that what is sent is received, with the same sizes; zipped.go finds which
 //     sizes of both sides are of one message.
 //   - generate.go puts this together, checks with the logical clock that the run comes to an end, and collects what is

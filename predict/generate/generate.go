@@ -151,10 +151,16 @@ type generator struct {
 	warned   map[string]bool
 	// iterations has the number of iterations of loops whose iterations differ, by node.
 	iterations map[int32]law.Estimate
-	doubted    map[int32]bool // loops that doubtCalls has handled, by node
+	doubted    map[doubtedLoop]bool // that doubtCalls has handled
 	totals     totalsCache
 	shares     map[int32][]int64 // by node: sharesOf
 	hasEmpty   bool              // a rank has nothing to send where the runs have no rank without
+}
+
+// doubtedLoop is a loop with a number of iterations that is exact, or not.
+type doubtedLoop struct {
+	node  int32
+	exact bool
 }
 
 // unknowns has the reasons why parts of the run cannot be predicted.
@@ -251,7 +257,7 @@ func Predict(ctx context.Context, m *model.Model, ranks int32, o Options) (*Pred
 	}
 	unknown := &unknowns{map[string]string{}, map[int32]*Gap{}}
 	g := &generator{model: m, ranks: ranks, result: x, unknown: unknown, warned: map[string]bool{},
-		iterations: map[int32]law.Estimate{}, doubted: map[int32]bool{}, times: m.Times().NewPredictor(ranks),
+		iterations: map[int32]law.Estimate{}, doubted: map[doubtedLoop]bool{}, times: m.Times().NewPredictor(ranks),
 		totals: totalsCache{known: map[totalsKey]*totals{}}, shares: map[int32][]int64{}}
 	for _, s := range o.Doubted {
 		g.unknown.addCalls(s.Event, m.NodeName(m.SiteOf(s.Event).Event), s.Why)

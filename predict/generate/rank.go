@@ -70,16 +70,6 @@ func doubtChanges(w *rankWriter) {
 	}
 }
 
-// doubtCompletions notes calls that complete fewer requests than are made, if those of the runs leave none.
-func doubtCompletions(w *rankWriter) {
-	for _, x := range w.g.model.Sites {
-		if x.Completes != nil && x.Completes.LeavesNone && w.countOpen(x.Completes) > 0 {
-			w.g.unknown.addDoubt(x.Event.ID, w.g.model.NodeName(x.Event),
-				"it is not known how often it is made: requests would stay open, and the runs complete all")
-		}
-	}
-}
-
 // children records what the rank does in one iteration of a loop.
 func (w *rankWriter) children(n *template.Node) {
 	for _, c := range n.Children {
@@ -113,7 +103,7 @@ func (w *rankWriter) loop(n *template.Node) {
 	p := law.Point{Ranks: w.g.ranks, Rank: w.rank, PeerRank: pattern.None, Index: w.indexAround(n)}
 	times, known := w.g.iterationsOf(n, &p)
 	if open, drains := w.drained(n); drains {
-		times, known = law.Estimate{Value: open, Low: open, High: open, Exact: true}, true
+		times, known = open, true
 	}
 	if !known || times.Value < 0 || times.Value == 0 && !times.Exact {
 		w.g.unknown.addLoop(n, w.g.model.NodeName(n), "the number of iterations is not known")
@@ -144,12 +134,11 @@ func (w *rankWriter) loop(n *template.Node) {
 // are not the same in each iteration if that number is uncertain, those that are if ranks of one run have different
 // numbers of iterations, for which there is no law.
 func (g *generator) doubtCalls(n *template.Node, times law.Estimate) {
-	if g.model.Uniform[n.ID] || g.doubted[n.ID] {
+	k := doubtedLoop{n.ID, times.Exact}
+	if g.model.Uniform[n.ID] || g.doubted[k] || times.Exact && !g.model.Ragged[n.ID] {
 		return
 	}
-	if g.doubted[n.ID] = true; times.Exact && !g.model.Ragged[n.ID] {
-		return
-	}
+	g.doubted[k] = true
 	for _, x := range g.model.Sites {
 		switch differs := x.Calls.DiffersAlong(n); {
 		case !x.Event.IsIn(n):
@@ -426,57 +415,6 @@ func (w *rankWriter) templateOf(x *model.Site, index []int32) *callTemplate {
 		w.templates[k] = t
 	}
 	return t
-}
-
-// countOpen returns how many requests a rule has to complete.
-func (w *rankWriter) countOpen(r *model.CompletionRule) (open int64) {
-	for _, p := range w.open {
-		if r.Events[p.Node] {
-			open++
-		}
-	}
-	return open
-}
-
-// drained returns how many iterations a loop has that completes one request after the other until none is open; false
-// for other loops.
-func (w *rankWriter) drained(n *template.Node) (iterations int64, is bool) {
-	if len(n.Children) != 1 || n.Children[0].Loop {
-		return 0, false
-	}
-	r := w.g.model.SiteOf(n.Children[0].ID).Completes
-	if r == nil || !r.Always || !r.Drains || r.Choice == model.CompleteAll {
-		return 0, false
-	}
-	return w.countOpen(r), true
-}
-
-// complete completes open requests by the site's rule, and refers to the calls that made them.
-func (w *rankWriter) complete(x *model.Site) (refs []signature.Backref) {
-	if x.Completes == nil {
-		return nil
-	}
-	var chosen []int
-	for i, p := range w.open {
-		if x.Completes.Events[p.Node] {
-			chosen = append(chosen, i)
-		}
-	}
-	switch {
-	case len(chosen) == 0:
-		return nil
-	case x.Completes.Choice == model.CompleteLatest:
-		chosen = chosen[len(chosen)-1:]
-	case x.Completes.Choice != model.CompleteAll:
-		chosen = chosen[:1]
-	}
-	for _, i := range chosen {
-		refs = w.path.AppendBackref(refs, w.open[i])
-	}
-	for _, i := range slices.Backward(chosen) {
-		w.open = slices.Delete(w.open, i, i+1)
-	}
-	return refs
 }
 
 // nextRequest refers to the call that made the persistent request which a site uses next; nil if it uses none.

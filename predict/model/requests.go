@@ -7,6 +7,7 @@ import (
 	"github.com/commq/commq/predict/signature"
 	"github.com/commq/commq/predict/signature/fold"
 	"github.com/commq/commq/predict/signature/template"
+	"github.com/commq/commq/schema"
 )
 
 // CompletionRule tells which open requests the calls of an event complete.
@@ -20,6 +21,18 @@ type CompletionRule struct {
 	Drains bool
 	// LeavesNone means that none of the requests is open when a rank of the runs ends.
 	LeavesNone bool
+	// Single means that each call completes one request.
+	Single bool
+}
+
+// SharesWith reports whether two rules are about requests of the same event.
+func (r *CompletionRule) SharesWith(o *CompletionRule) bool {
+	for event := range r.Events {
+		if o.Events[event] {
+			return true
+		}
+	}
+	return false
 }
 
 // CompletionChoice tells which of the open requests of its events a call completes.
@@ -40,7 +53,9 @@ func findCompletionRules(sites []*Site, sig *signature.Signature) (warnings []st
 		if r == nil {
 			continue
 		}
-		x.Completes = &CompletionRule{Events: r.events, Always: !r.none, Drains: !r.leaves, LeavesNone: !r.forgets}
+		call := sig.Symbols[x.Event.Symbol].CallID
+		x.Completes = &CompletionRule{Events: r.events, Always: !r.none, Drains: !r.leaves, LeavesNone: !r.forgets,
+			Single: r.single && completesOne(call)}
 		switch {
 		case r.all:
 			x.Completes.Choice = CompleteAll
@@ -58,11 +73,22 @@ func findCompletionRules(sites []*Site, sig *signature.Signature) (warnings []st
 	return warnings
 }
 
+// completesOne reports whether a call can complete only one request: others may complete as many as are ready, or as
+// there are.
+func completesOne(call schema.CallID) bool {
+	switch call {
+	case schema.CallWait, schema.CallWaitany, schema.CallTest, schema.CallTestany:
+		return true
+	}
+	return false
+}
+
 // completionCheck has what all calls of an event have in common: which rules fit them.
 type completionCheck struct {
 	events              map[int32]bool // that made the requests
 	all, oldest, latest bool
 	none                bool // some call completes no request
+	single              bool // each call completes one request
 	leaves              bool // a request is open after a loop with nothing else in it
 	forgets             bool // a request is open at the end of a rank
 }
@@ -76,7 +102,8 @@ func checkCompletions(sig *signature.Signature) []*completionCheck {
 		for _, call := range sig.Values[n.ID].Events {
 			for _, b := range call.Completes {
 				if c.checks[n.ID] == nil {
-					c.checks[n.ID] = &completionCheck{events: map[int32]bool{}, all: true, oldest: true, latest: true}
+					c.checks[n.ID] = &completionCheck{events: map[int32]bool{}, all: true, oldest: true, latest: true,
+						single: true}
 				}
 				c.checks[n.ID].events[b[0]] = true
 				c.isCompleted[b[0]] = true
@@ -191,6 +218,7 @@ func (c *completionChecker) complete(r *completionCheck, call *signature.Call) {
 	}
 	slices.Sort(c.completed)
 	r.none = r.none || len(c.completed) == 0
+	r.single = r.single && len(c.completed) == 1
 	r.all = r.all && slices.Equal(c.completed, c.candidates)
 	single := len(c.completed) == 1 || len(c.candidates) == 0 && len(c.completed) == 0
 	r.oldest = r.oldest && single && (len(c.completed) == 0 || c.completed[0] == c.candidates[0])
