@@ -153,8 +153,9 @@ type generator struct {
 	iterations map[int32]law.Estimate
 	doubted    map[doubtedLoop]bool // that doubtCalls has handled
 	totals     totalsCache
-	shares     map[int32][]int64 // by node: sharesOf
-	hasEmpty   bool              // a rank has nothing to send where the runs have no rank without
+	shares     map[int32][]int64       // by node: sharesOf
+	sharers    map[int32][]*model.Site // by event: sharersOf
+	hasEmpty   bool                    // a rank has nothing to send where the runs have no rank without
 }
 
 // doubtedLoop is a loop with a number of iterations that is exact, or not.
@@ -258,7 +259,8 @@ func Predict(ctx context.Context, m *model.Model, ranks int32, o Options) (*Pred
 	unknown := &unknowns{map[string]string{}, map[int32]*Gap{}}
 	g := &generator{model: m, ranks: ranks, result: x, unknown: unknown, warned: map[string]bool{},
 		iterations: map[int32]law.Estimate{}, doubted: map[doubtedLoop]bool{}, times: m.Times().NewPredictor(ranks),
-		totals: totalsCache{known: map[totalsKey]*totals{}}, shares: map[int32][]int64{}}
+		totals: totalsCache{known: map[totalsKey]*totals{}}, shares: map[int32][]int64{},
+		sharers: map[int32][]*model.Site{}}
 	for _, s := range o.Doubted {
 		g.unknown.addCalls(s.Event, m.NodeName(m.SiteOf(s.Event).Event), s.Why)
 	}
@@ -325,7 +327,9 @@ func (g *generator) generate(ctx context.Context, run *signature.Run,
 			progress(r+1, g.ranks)
 		}
 	}
-	if g.peers.askTheRest(); len(g.unknown.reasons) > 0 {
+	g.peers.askTheRest()
+	doubtRequests(g)
+	if len(g.unknown.reasons) > 0 {
 		g.addFollowing()
 		g.checkMatches()
 		g.checkSizes()
@@ -390,12 +394,17 @@ func (g *generator) addFollowing() {
 			}
 		}
 	}
+	addLeftRequests(g)
 }
 
 // beginsBefore reports whether a family of slots begins with one that no run has.
 func (g *generator) beginsBefore() bool {
 	return slices.ContainsFunc(g.model.Sites, func(x *model.Site) bool {
-		return slices.ContainsFunc([]string{x.To, x.From, x.In},
+		families := []string{x.To, x.From}
+		if !x.FollowsRequests() || !loopsBeginAsSeen(g, x) {
+			families = append(families, x.In)
+		}
+		return slices.ContainsFunc(families,
 			func(family string) bool { return g.model.Pattern.BeginsBefore(family, g.ranks) })
 	})
 }

@@ -120,8 +120,10 @@ func (p *peerLaws) mapOf(x *model.Site, family string, index []int32) *pattern.M
 		}
 	}
 	var refusal *pattern.Refusal
-	switch {
-	case errors.As(err, &refusal) && refusal.Reason == pattern.Unaligned:
+	switch errors.As(err, &refusal); {
+	case refusal != nil && refusal.Reason != pattern.Ambiguous && family == x.In && x.FollowsRequests():
+		m = nil // its requests tell
+	case refusal != nil && refusal.Reason == pattern.Unaligned:
 		p.unknown.addLevels(x.Event.ID, name, err.Error())
 		m = nil
 	case refusal != nil && (refusal.Reason == pattern.Ambiguous || refusal.Reason == pattern.Holes):

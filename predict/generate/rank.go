@@ -85,6 +85,8 @@ func (w *rankWriter) children(n *template.Node) {
 func (w *rankWriter) makes(x *model.Site, index []int32) bool {
 	comm := x.CommOf(index)
 	switch {
+	case x.FollowsRequests():
+		return w.followsRequests(x, index)
 	case w.g.comms.unknown[comm]:
 		return false
 	case x.MembersCall && comm == nil: // no run shows that iteration: setComm says so
@@ -267,6 +269,12 @@ func (w *rankWriter) participatesIn(n *template.Node) bool {
 			continue
 		}
 		x := w.g.model.SiteOf(c.ID)
+		if x.FollowsRequests() {
+			if w.countOpen(x.Completes) > 0 {
+				return true
+			}
+			continue
+		}
 		inner := false // the site's place depends on a loop that has not been entered yet
 		for _, l := range x.Calls.Components {
 			_, entered := w.iteration[l.Loop.ID]

@@ -111,6 +111,12 @@ func (x *Site) CommOf(index []int32) *CommGroup {
 	return x.Comm
 }
 
+// FollowsRequests reports whether who makes the calls follows from who made the requests that they complete, if no law
+// tells it.
+func (x *Site) FollowsRequests() bool {
+	return x.Completes != nil && x.Completes.Follows && x.Comm == nil && x.CommAt == nil
+}
+
 // HasNoPartner reports whether the calls send or receive messages, all to or from MPI_PROC_NULL.
 func (x *Site) HasNoPartner() bool {
 	return (x.Sends && x.Send.Like != nil || x.Receives && x.Recv.Like != nil) && !x.Send.HasPeers && !x.Recv.HasPeers

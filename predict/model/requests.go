@@ -23,6 +23,9 @@ type CompletionRule struct {
 	LeavesNone bool
 	// Single means that each call completes one request.
 	Single bool
+	// Follows means that ranks of the runs make the call wherever one of the requests is open, and nowhere else: where no
+	// law tells who makes it, that follows from who made the requests.
+	Follows bool
 }
 
 // SharesWith reports whether two rules are about requests of the same event.
@@ -55,9 +58,10 @@ func findCompletionRules(sites []*Site, sig *signature.Signature) (warnings []st
 		}
 		call := sig.Symbols[x.Event.Symbol].CallID
 		x.Completes = &CompletionRule{Events: r.events, Always: !r.none, Drains: !r.leaves, LeavesNone: !r.forgets,
-			Single: r.single && completesOne(call)}
+			Single:  r.single && completesOne(call),
+			Follows: !r.none && !r.passes && !r.strays && call.Is(schema.FactBlocking) && call != schema.CallWaitsome}
 		switch {
-		case r.all:
+		case r.all && (!r.oldest || !completesOne(call)): // of one request, it may be the oldest of several elsewhere
 			x.Completes.Choice = CompleteAll
 		case r.oldest:
 			x.Completes.Choice = CompleteOldest
@@ -91,6 +95,9 @@ type completionCheck struct {
 	single              bool // each call completes one request
 	leaves              bool // a request is open after a loop with nothing else in it
 	forgets             bool // a request is open at the end of a rank
+	passes              bool // a rank passes the place of the call, or leaves a loop around it, with an open request
+	// strays means that a call completes a request from before the iteration, after another call of the iteration.
+	strays bool
 }
 
 // checkCompletions returns, by node, which rules fit the calls of an event; nil for events that complete nothing.
@@ -110,6 +117,15 @@ func checkCompletions(sig *signature.Signature) []*completionCheck {
 			}
 		}
 	}
+	c.below = make([][]*completionCheck, len(nodes))
+	for _, n := range slices.Backward(nodes) { // a loop comes before what is in it
+		if r := c.checks[n.ID]; r != nil {
+			c.below[n.ID] = []*completionCheck{r}
+		}
+		if n.Parent != nil {
+			c.below[n.Parent.ID] = append(c.below[n.Parent.ID], c.below[n.ID]...)
+		}
+	}
 	for _, root := range sig.Roots {
 		c.open, c.made = c.open[:0], make([]int32, len(nodes))
 		c.loop(nodes[0], sig.Values[0].Loops[root])
@@ -126,6 +142,7 @@ func checkCompletions(sig *signature.Signature) []*completionCheck {
 type completionChecker struct {
 	sig         *signature.Signature
 	checks      []*completionCheck
+	below       [][]*completionCheck // by node: of the events at or below it
 	isCompleted []bool               // by node: other calls complete its calls
 	open        []signature.Position // calls of the rank that are not completed, in order
 	made        []int32              // calls of the rank so far, by node
@@ -177,13 +194,21 @@ func (c *completionChecker) repeat(since []int32, times int32) {
 }
 
 func (c *completionChecker) iteration(n *template.Node, body []int32) {
+	before := c.withOpen(n)
+	next := int32(0) // the first child that the rank has not passed
 	for i := 0; i < len(body); i += 2 {
 		child, value := n.Children[body[i]], body[i+1]
+		c.passAll(n.Children[next:body[i]])
+		next = body[i] + 1
+		for _, r := range c.below[child.ID] {
+			r.strays = r.strays || i > 0 && slices.Contains(before, r)
+		}
 		if child.Loop {
 			c.loop(child, c.sig.Values[child.ID].Loops[value])
 			if r := c.checks[child.Children[0].ID]; r != nil && len(child.Children) == 1 {
 				r.leaves = r.leaves || c.hasOpen(r)
 			}
+			c.passAll(n.Children[body[i]:next])
 			continue
 		}
 		if r := c.checks[child.ID]; r != nil {
@@ -193,6 +218,26 @@ func (c *completionChecker) iteration(n *template.Node, body []int32) {
 			c.open = append(c.open, signature.Position{Node: child.ID, Number: c.made[child.ID]})
 		}
 		c.made[child.ID]++
+	}
+	c.passAll(n.Children[next:])
+}
+
+// withOpen returns the rules of events at or below a node that have an open request.
+func (c *completionChecker) withOpen(n *template.Node) (rules []*completionCheck) {
+	for _, r := range c.below[n.ID] {
+		if len(c.open) > 0 && c.hasOpen(r) {
+			rules = append(rules, r)
+		}
+	}
+	return rules
+}
+
+// passAll notes which calls at or below some nodes are not made, or no more, though one of their requests is open.
+func (c *completionChecker) passAll(nodes []*template.Node) {
+	for _, n := range nodes {
+		for _, r := range c.withOpen(n) {
+			r.passes = true
+		}
 	}
 }
 
