@@ -125,7 +125,8 @@ func TestRunsInObjectStorage(t *testing.T) {
 // do.
 func checkObjects(t *testing.T, local, there string) {
 	t.Helper()
-	baseline, rules := filepath.Join(t.TempDir(), "base.yaml"), filepath.Join(t.TempDir(), "rules.yaml")
+	dir := t.TempDir()
+	baseline, rules := filepath.Join(dir, "base.yaml"), filepath.Join(dir, "rules.yaml")
 	commq(t, "check", "--write-baseline", "--store", local, "--run", "mg.W.*", "--baseline", baseline)
 	text := "commq_check: 1\nbaseline: " + baseline + "\nrules:\n  - {name: same, same: [messages]}\n" +
 		"  - {name: rows, no_rows: SELECT 1 FROM ranks WHERE rank < 0}\n"
