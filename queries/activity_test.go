@@ -12,6 +12,7 @@ import (
 
 	"github.com/commq/commq/bench/gen/synth"
 	"github.com/commq/commq/queries"
+	"github.com/commq/commq/schema/schematest"
 	"github.com/commq/commq/writer"
 )
 
@@ -167,6 +168,7 @@ func TestRead(t *testing.T) {
 	small, made := generated(t, 8, 1000), generated(t, 64, 530_000)
 	silent, without := made, *made.Manifest // as if all its calls were collective
 	without.Counts.Messages, silent.Manifest = 0, &without
+	without.Digest = schematest.DigestOf(&without)
 	for _, c := range []struct {
 		run  queries.Run
 		args map[string]string

@@ -12,6 +12,7 @@ import (
 
 	"github.com/commq/commq/internal/chrome"
 	"github.com/commq/commq/run"
+	"github.com/commq/commq/schema/schematest"
 )
 
 // TestGroupsInTheTimeline groups ranks by their time in MPI: those that wait for rank 2 of uneven.4 are one row, which
@@ -168,7 +169,8 @@ func TestReplacedRun(t *testing.T) {
 		found, err := listed(ctx)
 		if err == nil && replaced.Load() {
 			m := *found[0].Manifest
-			m.Digest, found[0].Manifest = "another", &m
+			m.EndNs++
+			m.Digest, found[0].Manifest = schematest.DigestOf(&m), &m
 		}
 		return found, err
 	}

@@ -191,7 +191,7 @@ func TestPlantedShimIsRefused(t *testing.T) {
 		if err := os.MkdirAll(folder, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(file, nil, 0o600); err != nil {
+		if err := os.WriteFile(file, []byte("library"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		if there, err := cached(folder, file); !there || err != nil {
