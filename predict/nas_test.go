@@ -77,7 +77,7 @@ func TestManyCommunicationsShowTheGrid(t *testing.T) {
 func TestTakeSimplestOfConflictingLaws(t *testing.T) {
 	m := trainOn(t, "mg.W", 4, 8, 16, 32, 64)
 	if _, err := generate.Predict(t.Context(), m, 128, generate.Options{}); err == nil ||
-		!strings.Contains(err.Error(), "12 communications are not known there") {
+		!strings.Contains(err.Error(), "8 communications are not known there") {
 		t.Errorf("%v", err)
 	}
 	x, err := generate.Predict(t.Context(), m, 128, generate.Options{TakeSimplest: true})

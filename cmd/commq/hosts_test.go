@@ -282,6 +282,7 @@ func TestGatherLosesNothing(t *testing.T) {
 host=$1
 shift
 [ $host = gone ] && exit 255
+[ $host = torn ] && host=one && PATH=DIR/torn:$PATH
 eval "$(echo "$*" | sed "s,$COMMQ_SPOOL,DIR/$host,g")"
 `
 	for _, c := range []struct {
@@ -292,10 +293,11 @@ eval "$(echo "$*" | sed "s,$COMMQ_SPOOL,DIR/$host,g")"
 		{"all", "one two", "", false, "here/1 here/2"},
 		{"the first cannot be reached", "gone two", "", true, "one/1 two/2"},
 		{"no room here", "one two", "full", true, "one/1 two/2"},
+		{"a file that cannot be read there", "torn two", "", true, "here/1 one/1 two/2"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
-			for i, name := range []string{"here", "one", "two", "full"} {
+			for i, name := range []string{"here", "one", "two", "full", "torn"} {
 				if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
 					t.Fatal(err)
 				}
@@ -307,6 +309,7 @@ eval "$(echo "$*" | sed "s,$COMMQ_SPOOL,DIR/$host,g")"
 			// tar, when the file system has no room: it reads on to the end, then fails
 			putFile(t, filepath.Join(dir, "full", "tar"), "#!/bin/sh\ncase \"$*\" in *-x*) cat >"+dir+
 				"/read; exit 2;; esac\nexec /bin/tar \"$@\"\n", 0o755)
+			putFile(t, filepath.Join(dir, "torn", "tar"), "#!/bin/sh\n/bin/tar \"$@\"\nexit 2\n", 0o755)
 			cmd := exec.Command("sh", "-c", gatherLine(t, c.hosts, filepath.Join(dir, "agent")))
 			cmd.Env = testenv.Environ("COMMQ_SPOOL="+filepath.Join(dir, "here"), "PATH="+filepath.Join(dir, c.path)+":"+os.Getenv("PATH"))
 			out, err := cmd.CombinedOutput()

@@ -76,6 +76,9 @@ func (d *duckdb) ask(t *testing.T, statements []string) []string {
 // refused returns the messages about several statements of one shell, which goes on after an error.
 func (d *duckdb) refused(t *testing.T, statements []string) []string {
 	t.Helper()
+	if len(statements) == 0 {
+		return nil
+	}
 	var input strings.Builder
 	for _, s := range statements {
 		fmt.Fprintf(&input, "%s;\nSELECT error('%s');\n", s, between)

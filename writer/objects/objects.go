@@ -217,7 +217,7 @@ func (s *Store) read(ctx context.Context, key string) ([]byte, error) {
 
 // Push copies the run in folder dir into the store under that name: first its files, then its manifest, so that an
 // incomplete copy is not a run. It returns false when the store has the same manifest already, and an error when it has
-// another one of that name. With replace it removes what is there, the manifest first, and copies the run in any case.
+// another one of that name. With replace it verifies the run, removes what is there, the manifest first, and copies the run in any case.
 func (s *Store) Push(ctx context.Context, dir, name string, replace bool) (pushed bool, err error) {
 	m, err := writer.ReadManifest(dir)
 	if err != nil {
@@ -240,6 +240,11 @@ func (s *Store) Push(ctx context.Context, dir, name string, replace bool) (pushe
 		return false, err
 	case err == nil && !replace:
 		return false, fmt.Errorf("another run %q is in %s; overwrite it with --replace", name, s.URL)
+	}
+	if replace { // what is there may be the only whole copy
+		if err := writer.VerifyRun(ctx, dir); err != nil {
+			return false, fmt.Errorf("%s: %w; nothing was replaced", dir, err)
+		}
 	}
 	if err := s.remove(ctx, name); err != nil {
 		return false, err

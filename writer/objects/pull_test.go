@@ -1,8 +1,10 @@
 package objects
 
 import (
+	"bytes"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -96,6 +98,29 @@ func TestReplaceOfTheSameRun(t *testing.T) {
 		if whole := len(put[object]) > 7; err != nil || done != replace || whole != replace {
 			t.Errorf("replace %v: %v %v, the object is whole: %v", replace, done, err, whole)
 		}
+	}
+
+	var hashed string // a file with a hash: those that were captured have none
+	for _, t := range m.Tables {
+		for _, f := range t.Files {
+			if f.Sum != "" {
+				hashed = f.Path
+			}
+		}
+	}
+	local := filepath.Join(store, "rma.3", filepath.FromSlash(hashed))
+	data, err := os.ReadFile(local)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data[len(data)/2] ^= 1
+	if err := os.WriteFile(local, data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	before := maps.Clone(put)
+	_, err = s.Push(t.Context(), filepath.Join(store, "rma.3"), "rma.3", true)
+	if err == nil || !strings.Contains(err.Error(), "nothing was replaced") || !maps.EqualFunc(before, put, bytes.Equal) {
+		t.Errorf("a damaged run replaces the whole one: %v", err)
 	}
 }
 
