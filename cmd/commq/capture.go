@@ -343,8 +343,12 @@ func (o *captureOptions) leaveSpool(a *app, name, spoolDir string, absent int, e
 	case err != nil:
 		return err
 	case absent > 0:
-		a.warn("%s without records here; those of the others are kept: copy the records of the other nodes to %[2]s, "+
-			"then commq ingest %[2]s --name %s --replace", counted(int64(absent), "rank"), spoolDir, name)
+		again := []string{"commq", "ingest", spoolDir, "--name", name, "--replace"}
+		if a.store != "" {
+			again = append(again, "--store", a.store)
+		}
+		a.warn("%s without records here; those of the others are kept: copy the records of the other nodes to %s, then %s",
+			counted(int64(absent), "rank"), spoolDir, shellquote.Join(again...))
 		return nil
 	case o.keep:
 		fmt.Fprintf(a.log(), "commq: the records are kept: %s\n", spoolDir)
