@@ -67,7 +67,8 @@ func (m *Manifest) CompareDigest() error {
 	h := m.Identity()
 	if is := fmt.Sprintf("%016x%016x", h.Hi, h.Lo); is != m.Digest {
 		return fmt.Errorf("the manifest says that its digest is %s, and it is %s: it was changed, or a newer commq wrote "+
-			"it; copy the run again or capture it again", m.Digest, is)
+			"it; copy the run again or capture it again; if you changed it on purpose, its field \"digest\" is to be %[2]s",
+			m.Digest, is)
 	}
 	return nil
 }

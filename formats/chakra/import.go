@@ -95,7 +95,7 @@ func IsFolder(path string) bool {
 
 // isTraceFile reports whether a file, which may be compressed, begins as a trace does. A pipe is none.
 func isTraceFile(file string) bool {
-	f, in, err := opened(file)
+	f, in, err := opened(file, true)
 	if err != nil {
 		return false
 	}
@@ -105,22 +105,26 @@ func isTraceFile(file string) bool {
 	return IsTrace(head[:n])
 }
 
-// opened opens a regular file, which may be compressed, and returns what reads it.
-func opened(file string) (*os.File, io.Reader, error) {
-	f, _, err := bounded.OpenRegular(file)
+// opened opens a file, which may be compressed, and returns what reads it. One of a folder must be regular; one that the
+// user names may be a pipe.
+func opened(file string, ofFolder bool) (f *os.File, in io.Reader, err error) {
+	if ofFolder {
+		f, _, err = bounded.OpenRegular(file)
+	} else {
+		f, err = os.Open(file)
+	}
 	if err != nil || !strings.HasSuffix(file, ".gz") {
 		return f, f, err
 	}
-	in, err := gzip.NewReader(f)
-	if err != nil {
+	if in, err = gzip.NewReader(f); err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("%s: %w", file, err), f.Close())
 	}
 	return f, in, nil
 }
 
 // readFile reads the trace of a rank, which may be compressed.
-func readFile(file string) (*rank, error) {
-	f, in, err := opened(file)
+func readFile(file string, ofFolder bool) (*rank, error) {
+	f, in, err := opened(file, ofFolder)
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +149,7 @@ func ImportPath(ctx context.Context, path, store, name string, o Options) (*sche
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		r, err := readFile(file)
+		r, err := readFile(file, file != path)
 		if err != nil {
 			return nil, err
 		}

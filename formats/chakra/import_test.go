@@ -414,7 +414,7 @@ func FuzzFile(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if r, err := readFile(files[0]); err == nil {
+		if r, err := readFile(files[0], true); err == nil {
 			_, _ = (&job{o: Options{epochRows: 3}, ranks: []*rank{r}}).untimed(files[0])
 		}
 	})
@@ -440,6 +440,22 @@ func TestPipesAreNoTraces(t *testing.T) {
 		}
 	case <-time.After(time.Minute):
 		t.Error("it waits for the pipe")
+	}
+}
+
+// A pipe that the user names is read, as in commq import chakra <(zstd -dc t.0.et.zst).
+func TestPipeThatTheUserNames(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "t.0.et")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		if err := os.WriteFile(pipe, file(), 0o600); err != nil {
+			t.Error(err)
+		}
+	}()
+	if r, err := readFile(pipe, false); err != nil || r.file != pipe {
+		t.Errorf("%+v, %v", r, err)
 	}
 }
 

@@ -17,7 +17,13 @@ func IsBelow(dir, path string) bool {
 
 // IsInside does the same once all links are followed: one that leads out of the folder is not inside. It is for files
 // whose text may come into an answer or an error.
-func IsInside(dir, path string) bool { return IsBelow(dir, followed(path)) }
+func IsInside(dir, path string) bool {
+	real := followed(path)
+	if real == path { // it has no links, or does not exist yet
+		real = filepath.Join(followed(filepath.Dir(path)), filepath.Base(path))
+	}
+	return IsBelow(dir, real)
+}
 
 func contains(dir, path string) bool {
 	rest, err := filepath.Rel(dir, path)

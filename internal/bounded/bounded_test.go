@@ -148,7 +148,7 @@ func TestNamesThatLeadOutOfAFolder(t *testing.T) {
 	in := filepath.Join(dir, "in")
 	if err := errors.Join(os.Mkdir(in, 0o700), os.WriteFile(filepath.Join(dir, "secret"), nil, 0o600),
 		os.WriteFile(filepath.Join(in, "file"), nil, 0o600), os.Symlink("../secret", filepath.Join(in, "link")),
-		os.Symlink("file", filepath.Join(in, "near")), os.Symlink("in", filepath.Join(dir, "other"))); err != nil {
+		os.Symlink("file", filepath.Join(in, "near")), os.Symlink("..", filepath.Join(in, "up")), os.Symlink("in", filepath.Join(dir, "other"))); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
@@ -159,6 +159,7 @@ func TestNamesThatLeadOutOfAFolder(t *testing.T) {
 		{in, filepath.Join(in, "none"), true, true},
 		{in, filepath.Join(in, "near"), true, true},
 		{in, filepath.Join(in, "link"), true, false},
+		{in, filepath.Join(in, "up/none"), true, false},
 		{in, in + "/../secret", false, false},
 		{in, filepath.Join(dir, "other/file"), true, true},
 		{filepath.Join(dir, "other"), filepath.Join(in, "near"), true, true},
