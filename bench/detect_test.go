@@ -103,16 +103,18 @@ func (h ringHalo) write(store string) error {
 		}
 		epochs++
 	}
-	comms, events := &schema.Comms{}, &schema.Events{}
+	comms, events, ranks := &schema.Comms{}, &schema.Events{}, &schema.RankInfos{}
 	for rank := range int32(haloRanks) {
-		c, e := schema.NullComm, schema.NullEvent
+		c, e, r := schema.NullComm, schema.NullEvent, schema.NullRankInfo
+		r.Rank, r.Host = rank, 0
+		ranks.Append(&r)
 		c.CommRank, c.WorldRank, c.Kind = rank, rank, int16(schema.CommWorld)
 		comms.Append(&c)
 		e.Rank, e.Comm, e.Instance, e.Call, e.Class, e.SendBytes, e.RecvBytes = rank, 0, 0, int16(schema.CallBarrier),
 			int16(schema.ClassCollective), 0, 0
 		events.Append(&e)
 	}
-	for _, b := range []schema.Batch{comms, events} {
+	for _, b := range []schema.Batch{comms, events, ranks} {
 		if err := out.Write(0, b); err != nil {
 			return err
 		}
