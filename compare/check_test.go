@@ -421,7 +421,6 @@ func TestEquationsHoldAtAnyNumberOfRanks(t *testing.T) {
 	}
 }
 
-// TestVerdictFormats: the machine-readable formats are valid and complete, whatever characters names contain.
 // A verdict with much to say stays below what GitHub accepts as a comment, and the first of its errors are one of each
 // rule, as GitHub shows ten.
 func TestVerdictOfManyFindings(t *testing.T) {
@@ -451,6 +450,7 @@ func TestVerdictOfManyFindings(t *testing.T) {
 	}
 }
 
+// TestVerdictFormats: the machine-readable formats are valid and complete, whatever characters names contain.
 func TestVerdictFormats(t *testing.T) {
 	v := &Verdict{Rules: "ci/commq-check.yaml", Runs: []string{"a", "b"}, Results: []Result{
 		{Rule: "fine", Kind: NoMore, Status: Passed,

@@ -18,6 +18,7 @@ import (
 	"github.com/commq/commq/capture/spool"
 	"github.com/commq/commq/capture/spool/spoolgen"
 	"github.com/commq/commq/internal/bounded"
+	"github.com/commq/commq/internal/testenv"
 	"github.com/commq/commq/schema"
 )
 
@@ -557,7 +558,7 @@ func TestPipesInASpool(t *testing.T) {
 			if !errors.Is(err, bounded.ErrNotRegular) {
 				t.Error(err)
 			}
-		case <-time.After(time.Minute):
+		case <-time.After(testenv.Patience):
 			t.Fatal("it waits for the pipe")
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/commq/commq/capture/spool"
 	"github.com/commq/commq/capture/spool/spoolgen"
 	"github.com/commq/commq/internal/disk"
+	"github.com/commq/commq/internal/testenv"
 	"github.com/commq/commq/run/match"
 	"github.com/commq/commq/schema"
 	"github.com/commq/commq/writer"
@@ -175,7 +176,7 @@ func TestPartsWithoutLocks(t *testing.T) {
 		t.Fatal(err)
 	}
 	waits := make(chan string, 100)
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), testenv.Patience)
 	defer cancel()
 	ended := make(chan error)
 	go func() {

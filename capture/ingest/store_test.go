@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/commq/commq/internal/testenv"
 	"github.com/commq/commq/writer"
 )
 
@@ -127,7 +128,7 @@ func TestPartsThatTheRunLacks(t *testing.T) {
 	store := t.TempDir()
 	ended := make(chan error)
 	part := func(node int, o PartOptions) (*Ingested, error) {
-		o.Patience = time.Minute
+		o.Patience = testenv.Patience
 		return IngestInto(context.Background(), dirs[node], store, "r", o)
 	}
 	for node := range 2 { // the third node is down

@@ -267,8 +267,8 @@ func renameSynced(from, to string) error {
 }
 
 // cached reports whether a folder of the cache has a file that is not empty, and makes the folder if not. A crash may
-// have left an empty one. It is an error if another user
-// made or can change one of them: what is in the cache runs in the user's programs.
+// have left an empty one. It is an error if another user made or can change one of them: what is in the cache runs in the
+// user's programs.
 func cached(folder, path string) (there bool, err error) {
 	list := []string{filepath.Dir(filepath.Dir(folder)), filepath.Dir(folder), folder}
 	if _, err = private.Folder(folder); err == nil {

@@ -13,6 +13,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/commq/commq/internal/testenv"
 	"github.com/commq/commq/queries"
 	"github.com/commq/commq/schema"
 	"github.com/commq/commq/schema/schematest"
@@ -284,7 +285,7 @@ func TestPipesAndDevicesInARun(t *testing.T) {
 				if got.status != exitCannot || !strings.Contains(got.errs, want) {
 					t.Errorf("%s: %q: status %d, %s", what, line, got.status, got.errs)
 				}
-			case <-time.After(time.Minute):
+			case <-time.After(testenv.Patience):
 				t.Fatalf("%s: %q has no answer", what, line)
 			}
 		}

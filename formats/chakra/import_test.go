@@ -16,6 +16,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/commq/commq/formats/formatstest"
+	"github.com/commq/commq/internal/testenv"
 	"github.com/commq/commq/run"
 	"github.com/commq/commq/schema"
 )
@@ -438,7 +439,7 @@ func TestPipesAreNoTraces(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "t.1.et is not a regular file") {
 			t.Error(err)
 		}
-	case <-time.After(time.Minute):
+	case <-time.After(testenv.Patience):
 		t.Error("it waits for the pipe")
 	}
 }
