@@ -30,7 +30,8 @@ const addressHelp = "want http://USER@HOST:8080?catalog=hive&schema=commq"
 
 // stages is the session property that limits the parts of a plan. Trino plans a WITH query again wherever it is
 // named, which gives some queries more stages than the default limit of 150. Statistics are switched off because
-// registered partitions have none, and looking for them doubles the planning time of measures and unmatched.
+// registered partitions have none, and looking for them doubles the planning time of measures and unmatched. Scans wait
+// for the filters that joins with few rows give them: unmatched then reads no row of a run where everything met.
 const stages = "query_max_stage_count"
 
 // newServer parses an address. The defaults are catalog hive, schema commq and the user of the process.
@@ -56,7 +57,8 @@ func newServer(address string) (*server, error) {
 	}
 	properties := q.Get("session_properties")
 	for name, value := range map[string]string{stages: "1000", q.Get("catalog") + ".statistics_enabled": "false",
-		q.Get("catalog") + ".collect_column_statistics_on_write": "false"} {
+		q.Get("catalog") + ".collect_column_statistics_on_write": "false",
+		q.Get("catalog") + ".dynamic_filtering_wait_timeout":     "1m"} {
 		if !strings.Contains(properties, name+":") {
 			properties = strings.TrimPrefix(properties+";"+name+":"+value, ";")
 		}
