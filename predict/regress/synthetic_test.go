@@ -87,9 +87,9 @@ type score struct {
 	width, off                      []float64
 }
 
-// predict predicts the table. right reports whether the family is that of the law, covered whether the interval
-// contains the law's value, to the unit to which values are rounded.
-func (s *synthetic) predict(t testing.TB, to *score) (right, covered bool, p Prediction) {
+// predict predicts the table and counts the outcome in each score. right reports whether the family is that of the
+// law, covered whether the interval contains the law's value, to the unit to which values are rounded.
+func (s *synthetic) predict(t testing.TB, scores ...*score) (right, covered bool, p Prediction) {
 	c, err := Fit(s.points)
 	if err != nil {
 		t.Fatal(err)
@@ -98,17 +98,19 @@ func (s *synthetic) predict(t testing.TB, to *score) (right, covered bool, p Pre
 	rounding := 0.5*c.table.resolution*c.table.scale + 1e-9*math.Abs(s.truth)
 	covered = p.Low-rounding <= s.truth && s.truth <= p.High+rounding
 	right = slices.Contains(s.family, p.Form)
-	to.tables++
-	for _, x := range []struct {
-		is bool
-		n  *int
-	}{{right, &to.family}, {covered, &to.covered}, {right || covered, &to.either}} {
-		if x.is {
-			*x.n++
+	for _, to := range scores {
+		to.tables++
+		for _, x := range []struct {
+			is bool
+			n  *int
+		}{{right, &to.family}, {covered, &to.covered}, {right || covered, &to.either}} {
+			if x.is {
+				*x.n++
+			}
 		}
+		to.width = append(to.width, (p.High-p.Low)/2/math.Abs(s.truth))
+		to.off = append(to.off, math.Abs(p.Value-s.truth)/math.Abs(s.truth))
 	}
-	to.width = append(to.width, (p.High-p.Low)/2/math.Abs(s.truth))
-	to.off = append(to.off, math.Abs(p.Value-s.truth)/math.Abs(s.truth))
 	return right, covered, p
 }
 
@@ -144,14 +146,16 @@ func TestManySyntheticTables(t *testing.T) {
 	var names []string
 	for seed := range n {
 		s := newSynthetic(rand.New(rand.NewPCG(uint64(seed), 8)))
+		var to []*score
 		for _, name := range []string{"all", s.law, fmt.Sprintf("noise %g %%", 100*s.noise),
 			fmt.Sprintf("%d points", len(s.points))} {
 			if scores[name] == nil {
 				scores[name] = &score{}
 				names = append(names, name)
 			}
-			s.predict(t, scores[name])
+			to = append(to, scores[name])
 		}
+		s.predict(t, to...)
 	}
 	slices.Sort(names)
 	for _, name := range names {
