@@ -20,16 +20,22 @@ var (
 	tested   = regexp.MustCompile(`\s\./([\w/.]+)`)
 )
 
-// testFuncs returns the names of tests, benchmarks and fuzz targets by their folder from the root.
-func testFuncs(t *testing.T) map[string][]string {
+// testFiles returns the files of tests by their paths from the root.
+func testFiles(t *testing.T) []string {
 	t.Helper()
 	out, err := exec.Command("git", "-C", "..", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--",
 		"*_test.go").Output()
 	if err != nil {
 		t.Fatalf("git ls-files: %v", err)
 	}
+	return strings.Split(strings.TrimRight(string(out), "\x00"), "\x00")
+}
+
+// testFuncs returns the names of tests, benchmarks and fuzz targets by their folder from the root.
+func testFuncs(t *testing.T) map[string][]string {
+	t.Helper()
 	funcs := map[string][]string{}
-	for _, name := range strings.Split(strings.TrimRight(string(out), "\x00"), "\x00") {
+	for _, name := range testFiles(t) {
 		text, err := os.ReadFile(filepath.Join("..", name))
 		if os.IsNotExist(err) {
 			continue // removed, and not committed yet

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/commq/commq/internal/testenv"
 )
 
 // TestInForeground asks processes whose input is not a terminal: Ctrl-C reaches those in the foreground of their
@@ -44,7 +46,7 @@ func openTerminal(t *testing.T) *os.File {
 	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
-		t.Skipf("no terminals here: %v", err)
+		testenv.Skip(t, fmt.Sprintf("no terminals here: %v", err))
 	}
 	t.Cleanup(func() { master.Close() })
 	number, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)

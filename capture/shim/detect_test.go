@@ -82,7 +82,7 @@ func TestDetectLibrary(t *testing.T) {
 func FuzzDetect(f *testing.F) {
 	exe, err := os.ReadFile("/bin/true")
 	if err != nil {
-		f.Skip(err)
+		testenv.Skip(f, err.Error())
 	}
 	f.Add(exe)
 	f.Add([]byte("#!/bin/sh\n"))

@@ -438,7 +438,7 @@ func FuzzFile(f *testing.F) {
 	for i, flags := range [][]string{{"-g", "-O2"}, {"-g", "-O2", "-gdwarf-4"}, {"-O1"}} {
 		exe := filepath.Join(dir, fmt.Sprint(i))
 		if err := exec.Command("gcc", append(flags, "-c", "-o", exe, source)...).Run(); err != nil {
-			f.Skip("no gcc")
+			testenv.Skip(f, "no gcc: "+err.Error())
 		}
 		data, err := os.ReadFile(exe)
 		if err != nil {

@@ -15,6 +15,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/commq/commq/internal/testenv"
 )
 
 // onTerminalOf runs a command line with a terminal as stdout and stderr and returns what it shows there.
@@ -30,7 +32,7 @@ func onTerminalWide(t *testing.T, columns uint16, args ...string) (shown string,
 	t.Setenv("TERM", "xterm")
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
-		t.Skipf("no terminals here: %v", err)
+		testenv.Skip(t, fmt.Sprintf("no terminals here: %v", err))
 	}
 	defer master.Close()
 	number, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)

@@ -1,3 +1,5 @@
+//go:build dimemas
+
 package dimemas
 
 import (
@@ -21,14 +23,14 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// These tests compare with Dimemas itself, version 5.5.0: $COMMQ_DIMEMAS is its program. $COMMQ_DIMEMAS_CASES is how
-// many random programs are compared, $COMMQ_DIMEMAS_SEED the first, $COMMQ_DIMEMAS_KEEP a folder for those where the
-// two differ.
+// These tests (go test -tags dimemas) compare with Dimemas itself, version 5.5.0: $COMMQ_DIMEMAS is its program.
+// $COMMQ_DIMEMAS_CASES is how many random programs are compared, $COMMQ_DIMEMAS_SEED the first,
+// $COMMQ_DIMEMAS_KEEP a folder for those where the two differ.
 
 func dimemas(t testing.TB) string {
 	program := os.Getenv("COMMQ_DIMEMAS")
 	if program == "" {
-		t.Skip("$COMMQ_DIMEMAS does not name Dimemas 5.5.0")
+		t.Fatal("$COMMQ_DIMEMAS does not name Dimemas 5.5.0")
 	}
 	return program
 }
@@ -477,4 +479,27 @@ func save(t *testing.T, dir string, files map[string]string) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// Dimemas runs the exported traces of captured runs to their end.
+func TestDimemasRunsCapturedRuns(t *testing.T) {
+	program := dimemas(t)
+	for name, ranks := range map[string]int{"cg.A.4": 4, "is.W.16": 16, "mg.W.16": 16, "sp.W.4": 4, "ft.W.16": 16} {
+		text, _ := exported(t, "../../testdata/runs/"+name, ExportOptions{})
+		folder := t.TempDir()
+		save(t, folder, map[string]string{"trace.dim": text, "machine.cfg": cfgHead(ranks)})
+		if _, err := runDimemas(program, folder, ranks); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// cfgHead returns a machine with a node for each rank.
+func cfgHead(ranks int) string {
+	return fmt.Sprintf(`#DIMEMAS_CONFIGURATION
+"wide area network information" {"", 1, 0, 4, 0.0, 0.0, 1};;
+"environment information" {"test", 0, "", %d, 100.0, 0, 3};;
+"multi node information" {0, %d, "", 1, 1.0, 0.0, 0.0, 0, 0, 0, 1e-05, 1, 1, 0.0};;
+"predefined mapping information" {"1 TASKS_PER_NODE"};;
+`, ranks, ranks)
 }

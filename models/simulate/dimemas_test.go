@@ -1,3 +1,5 @@
+//go:build dimemas
+
 package simulate
 
 import (
@@ -14,12 +16,13 @@ import (
 	"github.com/commq/commq/models"
 )
 
-// TestAgainstDimemas runs random programs on random machines, here and in Dimemas 5.5.0. $COMMQ_DIMEMAS names its
-// binary, $COMMQ_DIMEMAS_CASES the number of cases (300), $COMMQ_DIMEMAS_SEED the first seed.
+// TestAgainstDimemas runs random programs on random machines, here and in Dimemas 5.5.0
+// (go test -tags dimemas). $COMMQ_DIMEMAS names its binary, $COMMQ_DIMEMAS_CASES the number of cases (300),
+// $COMMQ_DIMEMAS_SEED the first seed.
 func TestAgainstDimemas(t *testing.T) {
 	binary := os.Getenv("COMMQ_DIMEMAS")
 	if binary == "" {
-		t.Skip("COMMQ_DIMEMAS does not name the Dimemas binary")
+		t.Fatal("COMMQ_DIMEMAS does not name the Dimemas binary")
 	}
 	cases, _ := strconv.Atoi(os.Getenv("COMMQ_DIMEMAS_CASES"))
 	first, _ := strconv.Atoi(os.Getenv("COMMQ_DIMEMAS_SEED"))

@@ -1,0 +1,33 @@
+package docs
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+)
+
+var (
+	// skips finds tests that skip themselves, and not by way of testenv.
+	skips = regexp.MustCompile(`\b[tbf]\.(?:Skip|Skipf|SkipNow)\(`)
+	// maySkip are the files that may: notebooks are executed where $COMMQ_TEST_ALL is set, and a benchmark measures
+	// what the user names.
+	maySkip = map[string]bool{"notebooks/notebooks_test.go": true, "bench/simulate_test.go": true}
+)
+
+// TestNoTestSkipsItself: tests skip with testenv alone, which fails them where all must run (make test), so that
+// "none skipped" stays true.
+func TestNoTestSkipsItself(t *testing.T) {
+	for _, name := range testFiles(t) {
+		text, err := os.ReadFile(filepath.Join("..", name))
+		if os.IsNotExist(err) {
+			continue // removed, and not committed yet
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if call := skips.Find(text); call != nil && !maySkip[name] {
+			t.Errorf("%s: %s...) is not noticed where all tests must run; want testenv.Skip", name, call)
+		}
+	}
+}
