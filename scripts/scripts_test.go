@@ -31,11 +31,14 @@ func write(t *testing.T, path, text string, mode os.FileMode) {
 	}
 }
 
+// alone makes git use no configuration of whoever runs the tests, such as signing, hooks, or ignored files.
+var alone = []string{"GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1"}
+
 // run runs a command in a folder and returns what it prints and its exit status.
 func run(t *testing.T, dir string, env []string, args ...string) (out string, status int) {
 	t.Helper()
 	cmd := exec.Command(args[0], args[1:]...)
-	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)
+	cmd.Dir, cmd.Env = dir, append(append(os.Environ(), alone...), env...)
 	text, err := cmd.CombinedOutput()
 	if cmd.ProcessState == nil {
 		t.Fatal(err)
