@@ -79,13 +79,13 @@ func TestRunForwardsSignals(t *testing.T) {
 	ready := filepath.Join(t.TempDir(), "ready")
 	j, out := job(t, `trap 'echo usr1; exit 9' USR1; : > "`+ready+`"; while :; do sleep 0.05; done`)
 	go func() {
-		for i := 0; i < 200; i++ {
+		for end := time.Now().Add(testenv.Patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 			if _, err := os.Stat(ready); err == nil {
 				_ = syscall.Kill(os.Getpid(), syscall.SIGUSR1)
 				return
 			}
-			time.Sleep(20 * time.Millisecond)
 		}
+		_ = syscall.Kill(os.Getpid(), syscall.SIGTERM) // Run forwards it, and the program ends
 	}()
 	status, err := j.Run(context.Background())
 	if err != nil || status != 9 || out.String() != "usr1\n" {
