@@ -175,17 +175,26 @@ func TestPartsWithoutLocks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	waits := make(chan string, 100)
+	waits := make(chan string, 1)
 	ctx, cancel := context.WithTimeout(context.Background(), testenv.Patience)
 	defer cancel()
-	ended := make(chan error)
+	ended := make(chan error, 1)
 	go func() {
-		_, err := ingestOne(ctx, store, dir, PartOptions{Options: o, Parts: 1,
-			Waiting: func(what string) { waits <- what }})
+		_, err := ingestOne(ctx, store, dir, PartOptions{Options: o, Parts: 1, Waiting: func(what string) {
+			select {
+			case waits <- what:
+			default: // the first is enough
+			}
+		}})
 		ended <- err
 	}()
-	if what := <-waits; !strings.Contains(what, "commit.locked exists: another process holds it, or a killed process left it") {
-		t.Error(what)
+	select {
+	case what := <-waits:
+		if !strings.Contains(what, "commit.locked exists: another process holds it, or a killed process left it") {
+			t.Error(what)
+		}
+	case err := <-ended:
+		t.Fatalf("it did not wait for the lock: %v", err)
 	}
 	if err := errors.Join(release(), <-ended); err != nil {
 		t.Error(err)
