@@ -96,7 +96,8 @@ func TestLibraryWithMoreFunctions(t *testing.T) {
 	five := testenv.Venv(t, "../../scripts", "../../packaging/openmpi5.txt", "Open MPI 5")
 	exe := compile(t, five+"/bin/mpicc", source)
 	spool := filepath.Join(t.TempDir(), "spool")
-	env := []string{"LD_PRELOAD=" + shimFor(t, OpenMPI), "COMMQ_SPOOL=" + spool, "LD_LIBRARY_PATH=" + five + "/lib"}
+	env := []string{"LD_PRELOAD=" + shimFor(t, OpenMPI), "COMMQ_SPOOL=" + spool, "LD_LIBRARY_PATH=" + five + "/lib",
+		"OMPI_MCA_btl=self"} // a rank alone would leave 16 MiB in /dev/shm
 	got := run(t, env, exe)
 	const want = "commq: the program's MPI library has functions of MPI 4 whose calls are not recorded; --mpicc " +
 		"and the library's own wrapper compile a capture library that records them\n"
