@@ -597,7 +597,7 @@ func TestHosts(t *testing.T) {
 				}
 				for _, o := range [][2]int64{{h.OffsetInitNs, h.OffsetInitErrorNs},
 					{h.OffsetFinalNs, h.OffsetFinalErrorNs}} {
-					if off := o[0] - want; off > o[1] || -off > o[1] || o[1] > 1e8 || i > 0 && o[1] == 0 {
+					if off := o[0] - want; off > o[1] || -off > o[1] || o[1] > 1e9 || i > 0 && o[1] == 0 {
 						t.Errorf("rank %d: offset %d ns, error %d ns, want %d", i, o[0], o[1], want)
 					}
 				}

@@ -381,7 +381,7 @@ func (w *network) checkClocks(t *testing.T, ranks [][]string, where layout) {
 			if err != nil || err2 != nil {
 				t.Fatal(rank, when, err, err2)
 			}
-			if d := offset - want; d < -bound || d > bound || bound > 100e6 {
+			if d := offset - want; d < -bound || d > bound || bound > 1e9 {
 				t.Errorf("rank %d, %s: its clock is %d ns ahead, measured %d, which is off by %d, with a bound of %d",
 					rank, when, want, offset, d, bound)
 			}

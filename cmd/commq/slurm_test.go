@@ -118,7 +118,7 @@ func TestSlurm(t *testing.T) {
 				// dies, and the others wait (open-mpi/ompi issue 12495; it happened in one of 150 runs of the program
 				// alone, without commq).
 				for tries := 1; status == 137 && tries < 3; tries++ {
-					t.Logf("%s: not done after a minute, once more\n%s%s\n%s", strings.Join(line, " "), out, errs,
+					t.Logf("%s: not done in time, once more\n%s%s\n%s", strings.Join(line, " "), out, errs,
 						w.logs())
 					w.run(t, "scancel", "--state=RUNNING", "--user=root")
 					w.run(t, "srun", "-N", "3", "-n", "3", "rm", "-rf",
