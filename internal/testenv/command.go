@@ -39,21 +39,23 @@ func Command(t testing.TB, root string) string {
 	return command
 }
 
-// seeSources looks at what commq is built from, so that go test does not take a result from its cache when a file
-// changed.
+// notBuilt are folders without files that commq is built from.
+var notBuilt = []string{"testdata", "node_modules", "docs", "bin", "runs", "__pycache__"}
+
+// seeSources looks at what commq is built from, embedded files too (machines, pages, SQL), so that go test does not
+// take a result from its cache when a file changed.
 func seeSources(t testing.TB, root string) {
 	t.Helper()
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && path != root && (d.Name() == "testdata" || d.Name() == "node_modules" || d.Name()[0] == '.'):
+		case d.IsDir() && path != root && (slices.Contains(notBuilt, d.Name()) || d.Name()[0] == '.'):
 			return filepath.SkipDir
-		case strings.HasSuffix(path, "_test.go"):
+		case strings.HasSuffix(path, "_test.go") || !d.Type().IsRegular():
 			return nil
-		case slices.Contains([]string{".go", ".sql", ".c", ".h"}, filepath.Ext(path)):
-			_, err = os.Stat(path)
 		}
+		_, err = os.Stat(path)
 		return err
 	})
 	if err != nil {
