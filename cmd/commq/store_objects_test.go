@@ -4,10 +4,8 @@ import (
 	"bytes"
 	"context"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	diff "github.com/google/go-cmp/cmp"
@@ -221,13 +219,8 @@ func TestPushIsKilled(t *testing.T) {
 	halves := 0
 	for _, file := range []string{"events", "messages/0000.parquet", "ranks", "profile", "repeats"} {
 		to := "killed-" + strings.ReplaceAll(file, "/", "-")
-		cmd := exec.Command("commq", "store", "push", "s3://jobs/"+to, "cg.A.4", "--store", "../../testdata/runs")
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		waitUntil(t, file+" is in object storage", func() bool { return storage.Has(to + "/cg.A.4/" + file) })
-		_ = cmd.Process.Signal(syscall.SIGKILL)
-		_ = cmd.Wait()
+		killedOnce(t, file+" is in object storage", func() bool { return storage.Has(to + "/cg.A.4/" + file) },
+			"store", "push", "s3://jobs/"+to, "cg.A.4", "--store", "../../testdata/runs")
 		listed := commq(t, "runs", "list", "--store", "s3://jobs/"+to, "--format", "json")
 		status, _, errs := commandLine("", "query", "density", "--run", "cg.A.4", "--store", "s3://jobs/"+to)
 		// A manifest that is not there now was not there before either; what was on its way at the kill may still arrive.

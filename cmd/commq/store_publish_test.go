@@ -129,21 +129,33 @@ func TestPublishAgainAndUnpublish(t *testing.T) {
 	commq(t, "runs", "check", "cg.A.4", "--store", store)
 }
 
+// killedOnce starts commq in a process of its own and kills it once something is so, which may be over before it is
+// seen: then the process ends.
+func killedOnce(t *testing.T, what string, is func() bool, args ...string) {
+	t.Helper()
+	cmd := exec.Command("commq", args...)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	waitUntil(t, what+", or the command ended", func() bool { return len(ended) > 0 || is() })
+	_ = cmd.Process.Signal(syscall.SIGKILL)
+	<-ended
+}
+
 // A publish that is killed leaves no row in runs; the next one completes it.
 func TestPublisherIsKilled(t *testing.T) {
 	store, _ := tablesOf(t)
 	halves := 0
 	for round := range 6 {
 		to := filepath.Join(t.TempDir(), "tables")
-		cmd := exec.Command("commq", "store", "publish", "--to", to, "--store", store, "cg.A.4")
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
 		place := []string{"_commq/cg.A.4.partial", "_commq/cg.A.4.partial/events", "events", "messages", "profile",
 			"repeats"}[round]
-		waitForFile(t, filepath.Join(to, place))
-		_ = cmd.Process.Signal(syscall.SIGKILL)
-		_ = cmd.Wait()
+		killedOnce(t, place+" is there", func() bool {
+			_, err := os.Stat(filepath.Join(to, place))
+			return err == nil
+		}, "store", "publish", "--to", to, "--store", store, "cg.A.4")
 		if _, err := os.Stat(filepath.Join(to, "runs", "run=cg.A.4")); err != nil {
 			halves++
 		}
