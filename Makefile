@@ -91,6 +91,7 @@ fast:
 lint:
 	@files=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$files" ]; then echo "gofmt would change:" $$files; exit 1; fi
 	$(GO) vet ./...
+	$(GO) vet -tags dimemas ./formats/dimemas ./models/simulate ./cmd/commq
 	$(GO) tool staticcheck ./...
 
 generate:
