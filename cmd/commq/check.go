@@ -67,7 +67,7 @@ runs of three or more different numbers of ranks. Measures that follow no exact 
   commq check --run 'pr.*' --base 'main.*' --rules commq-check.yaml
   commq check --run halo.4 --write junit=check.xml --write sarif=check.sarif`,
 		RunE: func(c *cobra.Command, _ []string) (err error) {
-			if o.trino, err = o.address(c, "memory"); err != nil {
+			if o.trino, err = o.address(c, a, slices.Concat(o.runs, o.base), "memory"); err != nil {
 				return err
 			}
 			if o.trino == "" {

@@ -27,7 +27,7 @@ func (o *detectOptions) sharedFlags(c *cobra.Command) {
 
 // shared returns the function that asks the engine; nil if the user names none.
 func (o *detectOptions) shared(c *cobra.Command, a *app) (askShared, error) {
-	address, err := o.address(c)
+	address, err := o.address(c, a, nil)
 	if err != nil || o.named() == "" {
 		return nil, err
 	}

@@ -6,15 +6,18 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/commq/commq/queries"
+	"github.com/commq/commq/writer"
 	"github.com/commq/commq/writer/objects"
 )
 
-// engines can answer questions about runs.
-var engines = [...]string{"duckdb", "trino"}
+// engines can answer questions about runs. auto is DuckDB for runs that the store has, where it is faster at any size,
+// and else the server.
+var engines = [...]string{"duckdb", "trino", "auto"}
 
 // engineOptions are the flags for the engine.
 type engineOptions struct {
@@ -23,8 +26,8 @@ type engineOptions struct {
 }
 
 func (e *engineOptions) engineFlags(c *cobra.Command) {
-	e.engineFlag(c, "`ENGINE` that answers: duckdb, in this process, or trino, a server that has the runs "+
-		"registered (default $COMMQ_ENGINE, else duckdb)")
+	e.engineFlag(c, "`ENGINE` that answers: duckdb, in this process; trino, a server that has the runs "+
+		"registered; or auto: duckdb for runs that the store has, else trino (default $COMMQ_ENGINE, else duckdb)")
 	e.dsnFlag(c)
 }
 
@@ -43,16 +46,24 @@ func (e *engineOptions) dsnFlag(c *cobra.Command) {
 	completeNothing(c, "dsn")
 }
 
-// address returns the URL of the Trino server to ask, or "" for DuckDB. The flags in local apply only to DuckDB.
-func (e *engineOptions) address(c *cobra.Command, local ...string) (string, error) {
-	switch engine := e.named(); {
+// address returns the URL of the Trino server to ask about runs, or "" for DuckDB. The flags in local apply only to
+// DuckDB.
+func (e *engineOptions) address(c *cobra.Command, a *app, runs []string, local ...string) (string, error) {
+	engine := e.named()
+	if engine == "auto" {
+		engine = "trino"
+		if objects.Is(a.storeDir()) || cmp.Or(e.dsn, os.Getenv("COMMQ_DSN")) == "" || hasAll(a, runs) {
+			return "", nil
+		}
+	}
+	switch {
 	case engine == "" || engine == "duckdb":
 		if e.dsn != "" {
-			return "", errors.New("--dsn is the address of a Trino server; say --engine trino too")
+			return "", errors.New("--dsn is the address of a Trino server; say --engine trino or auto too")
 		}
 		return "", nil
 	case engine != "trino":
-		return "", fmt.Errorf("engine %q: want duckdb or trino", engine)
+		return "", fmt.Errorf("engine %q: want duckdb, trino or auto", engine)
 	}
 	for _, name := range local {
 		if c.Flags().Changed(name) {
@@ -60,6 +71,14 @@ func (e *engineOptions) address(c *cobra.Command, local ...string) (string, erro
 		}
 	}
 	return e.server()
+}
+
+// hasAll reports whether the store has the runs of all names and patterns, readable or not.
+func hasAll(a *app, names []string) bool {
+	return !slices.ContainsFunc(names, func(name string) bool {
+		_, _, err := writer.FindAll(a.storeDir(), name)
+		return err != nil
+	})
 }
 
 // server returns the URL of the Trino server.

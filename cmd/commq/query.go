@@ -64,7 +64,7 @@ func (o *answerOptions) engine() queries.Options {
 
 // check validates the flags and sets the format.
 func (o *answerOptions) check(a *app, c *cobra.Command) (err error) {
-	if o.trino, err = o.address(c, "memory", "threads", "verify"); err != nil {
+	if o.trino, err = o.address(c, a, o.runs, "memory", "threads", "verify"); err != nil {
 		return err
 	}
 	if o.trino == "" {
