@@ -4,7 +4,7 @@
 //	go run ./bench/scale queries ... --trino http://me@host:8080?catalog=hive --servers PID,PID >> trino.csv                          the same of a Trino server
 //	go run ./bench/scale command --label write --messages N -- ./gen ... >> scale.csv                 any command
 //	go run ./bench/scale table scale.csv                                                              as Markdown
-//	go run ./bench/scale plot --output scale.png scale.csv                                            cost per message
+//	go run ./bench/scale plot --before old.csv --output scale.png scale.csv                           cores' time and memory, both times
 package main
 
 import (
@@ -22,10 +22,6 @@ import (
 	"strings"
 	"syscall"
 	"time"
-
-	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/vg"
 
 	"github.com/commq/commq/queries"
 )
@@ -240,64 +236,4 @@ func table(names []string) error {
 		fmt.Println(line)
 	}
 	return nil
-}
-
-// lines is the number of curves drawn.
-const lines = 10
-
-// draw plots CPU time per message against the number of messages, for the things that take longest at the largest
-// number.
-func draw(args []string) error {
-	f := flag.NewFlagSet("plot", flag.ContinueOnError)
-	output := f.String("output", "scale.png", "picture: png, svg or pdf")
-	if err := f.Parse(args); err != nil {
-		return err
-	}
-	all, err := read(f.Args())
-	if err != nil {
-		return err
-	}
-	series := byName(all)
-	if len(series) == 0 {
-		return errors.New("plot: nothing was measured with two numbers of messages")
-	}
-	p := plot.New()
-	p.X.Label.Text, p.Y.Label.Text = "messages", "core time per message, ns"
-	p.X.Scale, p.Y.Scale = plot.LogScale{}, plot.LogScale{}
-	p.X.Tick.Marker, p.Y.Tick.Marker = plot.LogTicks{Prec: -1}, plot.LogTicks{Prec: -1}
-	p.Legend.Top = true
-	p.Add(plotter.NewGrid())
-	for k, s := range series[:min(lines, len(series))] {
-		xys := make(plotter.XYs, len(s))
-		for i, m := range s {
-			xys[i] = plotter.XY{X: float64(m.messages), Y: m.coreTimes / float64(m.messages) * 1e9}
-		}
-		l, points, err := plotter.NewLinePoints(xys)
-		if err != nil {
-			return err
-		}
-		style(l, points, k)
-		p.Add(l, points)
-		p.Legend.Add(s[0].what, l, points)
-	}
-	p.X.Max *= 4 // room for the legend
-	p.Y.Max *= 2
-	return p.Save(24*vg.Centimeter, 16*vg.Centimeter, *output)
-}
-
-// byName groups the measurements of things measured at several sizes, the slowest first.
-func byName(all []measured) (series [][]measured) {
-	for i := 0; i < len(all); {
-		var s []measured
-		for what := all[i].what; i < len(all) && all[i].what == what; i++ {
-			if all[i].failed == "" && all[i].coreTimes > 0 {
-				s = append(s, all[i])
-			}
-		}
-		if len(s) > 1 {
-			series = append(series, s)
-		}
-	}
-	slices.SortFunc(series, func(a, b []measured) int { return cmp.Compare(b[len(b)-1].coreTimes, a[len(a)-1].coreTimes) })
-	return series
 }
