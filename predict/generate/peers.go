@@ -19,6 +19,7 @@ type peerLaws struct {
 	maps     map[string]*pattern.Map // by slot name; nil: the slot is not there, or unknown
 	answered map[callAt]*peers
 	unknown  *unknowns
+	inverses pattern.Inverses
 	holes    map[*pattern.Law]bool // by law: whether its family lacks places within its range
 
 	selves int // calls, or places, with which all ranks send to themselves in all runs
@@ -199,7 +200,7 @@ func (p *peerLaws) evaluate(family, name string, index []int32) (*pattern.Map, e
 		return nil, &pattern.Refusal{Slot: name, Ranks: p.ranks, Reason: pattern.Holes,
 			Detail: "the runs have some of the iterations in the range of the loops and not others, and no law tells which"}
 	}
-	m, err := law.Map(p.ranks, index)
+	m, err := law.MapLike(p.ranks, index, &p.inverses)
 	if err != nil {
 		if all, e := law.Indices(p.ranks); e == nil &&
 			!slices.ContainsFunc(all, func(x []int32) bool { return slices.Equal(x, index) }) {

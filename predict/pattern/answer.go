@@ -466,11 +466,16 @@ func (l Law) Dst(ranks, rank int32, index []int32) (dst int32, sends bool, err e
 // Map returns the map at a process count, for an index in the family (nil for a slot without index). The index need not
 // occur in a run, if the family's ranges include it. The error is a *Refusal.
 func (l Law) Map(ranks int32, index []int32) (*Map, error) {
+	return l.MapLike(ranks, index, &Inverses{})
+}
+
+// MapLike is Map for callers that ask for many places of a family: it takes inverses that are known.
+func (l Law) MapLike(ranks int32, index []int32, known *Inverses) (*Map, error) {
 	m, err := l.ownMap(ranks, index)
 	if l.Inverse == nil || l.Paired && l.cost()+margin < l.Inverse.cost() {
 		return m, err
 	}
-	inverse, otherErr := l.Inverse.inverseMap(ranks, index)
+	inverse, otherErr := l.Inverse.inverseMap(ranks, index, known)
 	switch { // rivals of the simpler side have inverses, which are rivals of the other side
 	case isAmbiguous(err) && l.cost() < l.Inverse.cost():
 		return nil, err
@@ -480,7 +485,7 @@ func (l Law) Map(ranks int32, index []int32) (*Map, error) {
 		return inverse, otherErr
 	case err != nil && inverse != nil:
 		return inverse, nil
-	case err != nil || !l.Paired || inverse == nil || equalMaps(m, inverse):
+	case err != nil || !l.Paired || inverse == nil || known.areEqual(l.Inverse, m, inverse):
 		return m, err
 	}
 	return nil, &Refusal{Slot: l.Name, Ranks: ranks, Reason: Ambiguous,
@@ -494,15 +499,12 @@ func isAmbiguous(err error) bool {
 }
 
 // inverseMap returns the map from receivers to senders; nil if a rank receives from several.
-func (l Law) inverseMap(ranks int32, index []int32) (*Map, error) {
+func (l *Law) inverseMap(ranks int32, index []int32, known *Inverses) (*Map, error) {
 	m, err := l.ownMap(ranks, index)
 	if err != nil {
 		return nil, err
 	}
-	if inverse, ok := m.inverse(); ok {
-		return inverse, nil
-	}
-	return nil, nil
+	return known.of(l, m), nil
 }
 
 // cost returns the description length of the simplest form, in bits; infinite if there is none.

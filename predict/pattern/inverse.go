@@ -103,3 +103,42 @@ func (m *Map) inverse() (*Map, bool) {
 	}
 	return &Map{Ranks: m.Ranks, Dims: m.Dims, Borrowed: m.Borrowed, table: table}, true
 }
+
+// Inverses are the maps that laws of the other side gave last, with their inverses. To find an inverse takes a time that
+// grows with the ranks, and the places of a family, which may be as many, often have the same map. The zero value has
+// none.
+type Inverses struct{ last map[*Law]*inverted }
+
+// inverted is a map and its inverse, nil if a rank receives from several; and whether the inverse equals another map.
+type inverted struct {
+	m, inverse, other *Map
+	equal             bool
+}
+
+// of returns the inverse of a map that a law gave; nil if a rank receives from several.
+func (x *Inverses) of(l *Law, m *Map) *Map {
+	if last := x.last[l]; last != nil && last.m.isBoundLike(m) {
+		return last.inverse
+	}
+	inverse, _ := m.inverse()
+	if x.last == nil {
+		x.last = map[*Law]*inverted{}
+	}
+	x.last[l] = &inverted{m: m, inverse: inverse}
+	return inverse
+}
+
+// areEqual reports whether a map has the same destinations as the inverse that of returned last for a law.
+func (x *Inverses) areEqual(l *Law, m, inverse *Map) bool {
+	last := x.last[l]
+	if last.other == nil || !last.other.isBoundLike(m) {
+		last.other, last.equal = m, equalMaps(m, inverse)
+	}
+	return last.equal
+}
+
+// isBoundLike reports whether two maps are the same because the same numbers are in the same rules.
+func (m *Map) isBoundLike(n *Map) bool {
+	return m.Ranks == n.Ranks && m.absent == n.absent && m.Borrowed == n.Borrowed && m.table == nil && n.table == nil &&
+		m.where == n.where && slices.Equal(m.Dims, n.Dims) && slices.Equal(m.rules, n.rules) && slices.Equal(m.bits, n.bits)
+}

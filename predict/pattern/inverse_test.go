@@ -75,3 +75,24 @@ func TestOneMessageInEachRunDoesNotShowAGrid(t *testing.T) {
 		}
 	}
 }
+
+// The inverse of a map is found again only if its rules have other numbers than those before.
+func TestEqualMapsAreInvertedOnce(t *testing.T) {
+	ring := func(by int32) *Map {
+		return &Map{Ranks: 8, Dims: []int32{8}, rules: []boundRule{{op: Wrap, n: by, g: 8, stride: 1, guard: All}}}
+	}
+	var known Inverses
+	law := &Law{}
+	first := known.of(law, ring(1))
+	if !known.areEqual(law, ring(-1), first) || known.areEqual(law, ring(1), first) || !known.areEqual(law, ring(-1), first) {
+		t.Error("a ring by -1, and no other, is the inverse of a ring by 1")
+	}
+	if known.of(law, ring(1)) != first {
+		t.Error("a map like the one before is inverted again")
+	}
+	for _, by := range []int32{2, 1} {
+		if src, _ := known.of(law, ring(by)).Dst(5); src != 5-by {
+			t.Errorf("ring by %d: rank 5 receives from %d, want %d", by, src, 5-by)
+		}
+	}
+}
