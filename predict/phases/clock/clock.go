@@ -6,16 +6,12 @@
 //   - Sends do not wait. What a call sends does not wait for what it receives: it is sent one tick after the call
 //     before it.
 //
-// On the way the clock finds ranks that would wait forever, and messages without a partner. Repetitions that only add a
-// constant to all ticks are skipped (repeat.go), so that a run of many iterations takes no longer than one of a few.
+// On the way the clock finds ranks that would wait forever, and messages without a partner (faults.go). Repetitions
+// that only add a constant to all ticks are skipped (repeat.go), so that a run of many iterations takes no longer than
+// one of a few.
 package clock
 
 import (
-	"cmp"
-	"fmt"
-	"slices"
-	"strings"
-
 	"github.com/commq/commq/predict/signature"
 	"github.com/commq/commq/predict/signature/template"
 	"github.com/commq/commq/schema"
@@ -39,13 +35,25 @@ func Run(sig *signature.Signature, visit func(rank int32, seq int64, tick int32)
 // whose tick is needed. Calls before it need not be visited. A nil wanted means that all are.
 func RunSome(sig *signature.Signature, wanted func(rank int32) int64,
 	visit func(rank int32, seq int64, tick int32)) (Result, error) {
+	return newClock(sig, wanted, visit).run()
+}
+
+// newClock returns a clock before the first calls.
+func newClock(sig *signature.Signature, wanted func(rank int32) int64,
+	visit func(rank int32, seq int64, tick int32)) *clock {
 	c := &clock{sig: sig, visit: visit, wanted: wanted, channels: map[signature.Channel]int32{},
-		open: map[signature.Operation]int32{}, waiting: map[need][]int32{}, ranks: make([]rankState, sig.Ranks)}
+		open: map[signature.Operation]int32{}, waiting: map[need][]int32{}, ranks: make([]rankState, sig.Ranks),
+		mostDone: mostDone, sweepAt: mostDone}
 	for r := range c.ranks {
 		c.ranks[r] = rankState{cursor: sig.Cursor(int32(r)), made: make([]int32, len(sig.Nodes())),
 			open: map[signature.Position][]need{}, operations: map[int32]int64{}}
 		c.ready = append(c.ready, int32(r))
 	}
+	return c
+}
+
+// run runs the clock until all ranks are at their ends or wait.
+func (c *clock) run() (Result, error) {
 	for len(c.ready) > 0 || c.resume() {
 		now := c.ready
 		c.ready = nil
@@ -69,12 +77,19 @@ type need struct {
 
 const none = -1
 
+// mostDone is the number of channels from which on those without messages in flight are forgotten. Most programs use
+// fewer, again and again; others have a channel for each message, as its tag counts them.
+const mostDone = 1 << 21
+
 // clock is the state of Run.
 type clock struct {
 	sig         *signature.Signature
 	visit       func(rank int32, seq int64, tick int32)
 	channels    map[signature.Channel]int32 // index in queues
 	queues      []queue
+	unused      []int32                       // indexes of queues without a channel
+	mostDone    int                           // the constant; less in tests
+	sweepAt     int                           // forgetDone is called when there are so many channels
 	open        map[signature.Operation]int32 // index in collectives
 	collectives []collective
 	free        []int32 // indexes of collectives that have ended
@@ -87,12 +102,18 @@ type clock struct {
 	pauses pauses
 }
 
-// queue has the messages of a channel.
+// queue has the messages of a channel. They are counted from one at which all before had been received: it differs
+// from channel to channel.
 type queue struct {
 	sent   []int32 // tick of each send; received for messages that have been received
 	first  int32   // number of the message sent[0]
 	done   int32   // how many at the start of sent have been received
-	posted int32   // receives so far
+	posted int32   // receives
+}
+
+// isDone reports whether all that is sent is received, and no receive waits.
+func (q *queue) isDone() bool {
+	return int(q.done) == len(q.sent) && q.first+q.done == q.posted
 }
 
 const received = -1
@@ -125,6 +146,9 @@ const blockingReceive = schema.FactPointToPoint | schema.FactBlocking | schema.F
 
 // read reads a rank's next call. It returns false at the end, and where the rank pauses between two repetitions.
 func (c *clock) read(rank int32) bool {
+	if len(c.channels) >= c.sweepAt {
+		c.forgetDone()
+	}
 	p := &c.ranks[rank]
 	n, value, again := p.cursor.NextOrRepeat()
 	for ; again; n, value, again = p.cursor.NextOrRepeat() {
@@ -141,10 +165,10 @@ func (c *clock) read(rank int32) bool {
 	call := c.sig.Values[n.ID].Events[value]
 	class := c.sig.Class(n, call)
 	p.send, p.enters, p.needs, p.later = none, none, p.needs[:0], nil
-	if (class == schema.ClassSend || class == schema.ClassSendrecv) && call.Send.HasPeer() {
+	if sends(class, call) {
 		p.send = c.channel(call.SendChannel(rank))
 	}
-	if (class == schema.ClassRecv || class == schema.ClassSendrecv) && call.Recv.HasPeer() {
+	if receives(class, call) {
 		index := c.channel(call.RecvChannel(rank))
 		x := need{index, c.queues[index].posted, false}
 		c.queues[index].posted++
@@ -185,12 +209,30 @@ func (c *clock) read(rank int32) bool {
 // channel returns the index of a channel.
 func (c *clock) channel(k signature.Channel) int32 {
 	index, known := c.channels[k]
-	if !known {
+	if known {
+		return index
+	}
+	if n := len(c.unused); n > 0 {
+		index, c.unused = c.unused[n-1], c.unused[:n-1]
+	} else {
 		index = int32(len(c.queues))
-		c.channels[k] = index
 		c.queues = append(c.queues, queue{})
 	}
+	c.channels[k] = index
 	return index
+}
+
+// forgetDone forgets channels without messages in flight, when all calls that were read have sent, and sets when it is called next: not before there are twice
+// as many as are left.
+func (c *clock) forgetDone() {
+	for k, index := range c.channels {
+		if q := &c.queues[index]; q.isDone() {
+			delete(c.channels, k)
+			*q = queue{sent: q.sent[:0]}
+			c.unused = append(c.unused, index)
+		}
+	}
+	c.sweepAt = max(c.mostDone, 2*len(c.channels))
 }
 
 // collective returns the index of a collective operation.
@@ -308,61 +350,4 @@ func (c *clock) release(x need) {
 		q.sent = append(q.sent[:0], q.sent[q.done:]...)
 		q.first, q.done = q.first+q.done, 0
 	}
-}
-
-// checkFinished returns an error that names ranks that still wait.
-func (c *clock) checkFinished() error {
-	var stuck []string
-	for r := range c.ranks {
-		if p := &c.ranks[r]; p.event != nil {
-			stuck = append(stuck, fmt.Sprintf("rank %d at seq %d, %s, for %s", r, p.seq,
-				c.sig.Symbols[p.event.Symbol].Call, c.missing(p)))
-		}
-	}
-	if n := len(stuck); n > 0 {
-		return fmt.Errorf("%d ranks wait forever: %s", n, strings.Join(stuck[:min(n, 3)], "; "))
-	}
-	return nil
-}
-
-// missing describes what a rank waits for.
-func (c *clock) missing(p *rankState) string {
-	for _, x := range p.needs {
-		if _, met := c.earliest(x); met {
-			continue
-		}
-		if x.collective {
-			k := &c.collectives[x.index]
-			return fmt.Sprintf("a collective that %d of %d ranks entered", k.entered, k.size)
-		}
-		for k, index := range c.channels {
-			if index == x.index {
-				q := &c.queues[index]
-				return fmt.Sprintf("message %d from rank %d with tag %d on communicator %d, of which %d are sent",
-					x.number, k.Src, k.Tag, k.Comm, q.first+int32(len(q.sent)))
-			}
-		}
-	}
-	return "nothing"
-}
-
-// unmatched describes the channels on which messages have no partner.
-func (c *clock) unmatched() (all []string) {
-	var keys []signature.Channel
-	for k, index := range c.channels {
-		if q := &c.queues[index]; q.first+int32(len(q.sent)) != q.posted {
-			keys = append(keys, k)
-		}
-	}
-	slices.SortFunc(keys, func(a, b signature.Channel) int {
-		return cmp.Or(cmp.Compare(a.Src, b.Src), cmp.Compare(a.Dst, b.Dst), cmp.Compare(a.Comm, b.Comm),
-			cmp.Compare(a.Tag, b.Tag))
-	})
-	for _, k := range keys {
-		q := &c.queues[c.channels[k]]
-		all = append(all, fmt.Sprintf(
-			"rank %d sends %d messages with tag %d on communicator %d to rank %d, which receives %d", k.Src,
-			q.first+int32(len(q.sent)), k.Tag, k.Comm, k.Dst, q.posted))
-	}
-	return all
 }

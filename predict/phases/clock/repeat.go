@@ -16,8 +16,7 @@ type pauses struct {
 
 // cut is the state at a moment when all ranks pause.
 type cut struct {
-	ranks    []rankCut // by rank
-	received []int32   // messages, by channel
+	ranks []rankCut // by rank
 }
 
 // rankCut is the state of a rank at a cut.
@@ -75,10 +74,6 @@ func (c *clock) meet(last *cut) {
 	if grows, times := c.steady(last); times > 0 {
 		c.skip(last, grows, times)
 	}
-	last.received = last.received[:0]
-	for i := range c.queues {
-		last.received = append(last.received, c.queues[i].posted)
-	}
 	for _, rank := range c.pauses.ranks {
 		p, x := &c.ranks[rank], &last.ranks[rank]
 		p.cursor.Mark(&x.at)
@@ -106,18 +101,13 @@ func (c *clock) steady(last *cut) (grows int32, times int64) {
 	return grows, times
 }
 
-// skip skips repetitions of all ranks that pause. Operations of communicators are not counted on: none is open, so that
-// ranks still agree on their numbers.
+// skip skips repetitions of all ranks that pause. Operations of communicators and messages of channels are not counted
+// on: none is open, so that ranks still agree on their numbers.
 func (c *clock) skip(last *cut, grows int32, times int64) {
 	for _, rank := range c.pauses.ranks {
 		p := &c.ranks[rank]
 		p.cursor.Skip(times)
 		p.seq += times * (p.seq - last.ranks[rank].seq)
 		p.tick += int32(times) * grows
-	}
-	for i := range last.received {
-		q := &c.queues[i]
-		more := int32(times) * (q.posted - last.received[i])
-		q.first, q.posted = q.first+more, q.posted+more
 	}
 }
