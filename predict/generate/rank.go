@@ -218,7 +218,7 @@ func (w *rankWriter) differentIterations(n *template.Node, times int64) {
 		w.iteration[n.ID] = int32(i)
 		w.children(n)
 		if !w.path.IterationEmpty() {
-			w.g.recorder.EndIteration(w.path)
+			w.g.recorder.EndUnfolded(w.path)
 		}
 	}
 	delete(w.iteration, n.ID)

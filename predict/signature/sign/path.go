@@ -32,6 +32,7 @@ type openLoop struct {
 	firstLevel, lastLevel int32         // of a recursion
 	body                  []int32       // the current iteration
 	iterations            fold.Sequence // those before
+	unfolded              []int32       // instead of iterations: see EndUnfolded
 }
 
 // NewPath returns a path at the start of the template.
@@ -53,7 +54,7 @@ func (p *Path) RepeatIteration(body int32, times int64) { p.innermost().iteratio
 
 // DropIfEmpty forgets the innermost loop if it has no iterations, and reports whether it did.
 func (p *Path) DropIfEmpty() bool {
-	if len(p.innermost().iterations.Items) > 0 {
+	if l := p.innermost(); len(l.iterations.Items)+len(l.unfolded) > 0 {
 		return false
 	}
 	p.open = p.open[:len(p.open)-1]

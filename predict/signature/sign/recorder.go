@@ -24,8 +24,9 @@ type Recorder struct {
 // interned finds the index of a value among those of a node.
 type interned struct {
 	events, bodies, loops map[string]int32
-	times                 *eventTimes // of an event
-	callTimes             []histogram // compute times, by callKind
+	unfolded              map[string]int32 // loops by iterations that EndUnfolded ended
+	times                 *eventTimes      // of an event
+	callTimes             []histogram      // compute times, by callKind
 }
 
 // Record replaces the values and roots of a linked signature by what read records. cuts has, by rank, the ends of
@@ -71,6 +72,7 @@ func NewRecorder(sig *signature.Signature) *Recorder {
 	for i, n := range nodes {
 		if n.Loop {
 			r.interned[i].bodies, r.interned[i].loops = map[string]int32{}, map[string]int32{}
+			r.interned[i].unfolded = map[string]int32{}
 		} else {
 			r.events[n.Symbol] = n
 			r.interned[i].events = map[string]int32{}
@@ -182,6 +184,20 @@ func (r *Recorder) Finish(p *Path) { r.sig.Roots = append(r.sig.Roots, r.endLoop
 func (r *Recorder) EndIteration(p *Path) int32 { return r.endIteration(p.innermost()) }
 
 func (r *Recorder) endIteration(l *openLoop) int32 {
+	id := r.internBody(l)
+	l.iterations.Add(id)
+	return id
+}
+
+// EndUnfolded is EndIteration for all iterations of loops that have many and that ranks execute alike. What repeats is
+// looked for at the end of the loop, unless an execution before had the same iterations.
+func (r *Recorder) EndUnfolded(p *Path) {
+	l := p.innermost()
+	l.unfolded = append(l.unfolded, r.internBody(l))
+}
+
+// internBody ends an iteration and returns its index among the loop's bodies.
+func (r *Recorder) internBody(l *openLoop) int32 {
 	v, found := &r.sig.Values[l.node.ID], r.interned[l.node.ID].bodies
 	key := r.key[:0]
 	for _, x := range l.body {
@@ -194,16 +210,42 @@ func (r *Recorder) endIteration(l *openLoop) int32 {
 		found[string(key)] = id
 		v.Bodies = append(v.Bodies, slices.Clone(l.body))
 	}
-	l.iterations.Add(id)
 	l.body = l.body[:0]
 	return id
 }
 
 // endLoop ends an execution of a loop and returns its index among the loop's values.
 func (r *Recorder) endLoop(l *openLoop) int32 {
+	if len(l.unfolded) > 0 {
+		return r.foldLoop(l)
+	}
 	if len(l.body) > 0 {
 		r.endIteration(l)
 	}
+	return r.internLoop(l)
+}
+
+// foldLoop ends an execution of a loop whose iterations are not folded.
+func (r *Recorder) foldLoop(l *openLoop) int32 {
+	r.key = r.key[:0]
+	for _, body := range l.unfolded {
+		r.key = binary.AppendUvarint(r.key, uint64(body))
+	}
+	found := r.interned[l.node.ID].unfolded
+	if id, known := found[string(r.key)]; known {
+		return id
+	}
+	key := string(r.key)
+	for _, body := range l.unfolded {
+		l.iterations.Add(body)
+	}
+	id := r.internLoop(l)
+	found[key] = id
+	return id
+}
+
+// internLoop returns the index of an execution of a loop among the loop's values.
+func (r *Recorder) internLoop(l *openLoop) int32 {
 	v, found := &r.sig.Values[l.node.ID], r.interned[l.node.ID].loops
 	r.key = fold.AppendKey(r.key[:0], l.iterations.Items)
 	if l.node.RecursionLevels {
