@@ -181,6 +181,11 @@ func everyQueryOnTrino(t *testing.T, address string) {
 	for _, name := range []string{"files", "calls", "callsites"} {
 		asked = append(asked, asking{named(t, name), nil, files, filesThere})
 	}
+	long := []queries.Run{generated(t, 27, 130000)} // with sums over time
+	longThere := registered(t, address, long...)
+	for _, name := range []string{"over-time", "timeline"} {
+		asked = append(asked, asking{named(t, name), map[string]string{"read": "sums"}, long, longThere})
+	}
 	for _, q := range all {
 		if _, slow := slowToPlan()[q.Name]; q.OverRuns && !slow && q.Check(local[0]) == nil { // several at once
 			asked = append(asked, asking{q, nil, local[:2], remote[:2]})
