@@ -18,7 +18,7 @@ func newStoreCompactCommand(a *app) *cobra.Command {
 		Use:   "compact RUN...",
 		Short: "Merge the many small files of runs into few large ones",
 		Long: `compact rewrites the tables of a run that several nodes wrote: its many small files become few large
-ones, each of a range of ranks, with sorted rows and row groups of the usual size, which engines read fastest. The
+ones, each of a range of ranks, with sorted rows and a row group for each epoch, which engines read fastest. The
 rows and the digest do not change. The new files replace the old ones in one step when they are complete; if compact
 is interrupted the run is as before. RUN is a name in the store, a path, or a pattern of either.`,
 		Example: `  commq store compact bt.C.64
