@@ -3,7 +3,6 @@ package law
 import (
 	"fmt"
 	"math/bits"
-	"slices"
 
 	"github.com/commq/commq/predict/pattern"
 )
@@ -152,11 +151,6 @@ func (f Feature) roundedOtherwise() (other Feature, has bool) {
 	return f, has
 }
 
-// isLog reports whether the feature is a logarithm.
-func (f Feature) isLog() bool {
-	return slices.Contains([]FeatureKind{FeatureRanksLog, FeatureRanksFloor, FeatureExtentLog, FeatureExtentFloor}, f.Kind)
-}
-
 // dependsOnIndex reports whether the feature differs from iteration to iteration.
 func (f Feature) dependsOnIndex() bool {
 	return f.Kind == FeatureIndex || f.Kind == FeaturePower || f.Kind == FeatureWrapped
@@ -223,30 +217,6 @@ func features(p *Point, grid *pattern.Grid) (all []Feature) {
 			for _, k := range []FeatureKind{FeatureExtent, FeatureExtentLog, FeatureHalfExtent, FeatureCoord,
 				FeatureCoordBelow, FeaturePeerCoord} {
 				all = append(all, Feature{Kind: k, N: a, Grid: grid})
-			}
-		}
-	}
-	return all
-}
-
-// logProducts returns the products of P, or of an extent, and a logarithm: what a loop of log2 P steps does in a loop over
-// ranks. Without them a sum of P and log2 P fits the calls of few runs.
-func logProducts(grid *pattern.Grid) (all []Feature) {
-	logs := []Feature{{Kind: FeatureRanksLog}, {Kind: FeatureRanksFloor}}
-	for i := range logs {
-		all = append(all, Feature{Kind: FeatureRanks, With: &logs[i]})
-	}
-	if grid == nil {
-		return all
-	}
-	for a := range grid.Axes {
-		for i := range logs {
-			all = append(all, Feature{Kind: FeatureExtent, N: a, Grid: grid, With: &logs[i]})
-		}
-		for b := range grid.Axes {
-			for _, kind := range []FeatureKind{FeatureExtentLog, FeatureExtentFloor} {
-				log := Feature{Kind: kind, N: b, Grid: grid}
-				all = append(all, Feature{Kind: FeatureExtent, N: a, Grid: grid, With: &log})
 			}
 		}
 	}

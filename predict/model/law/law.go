@@ -139,7 +139,7 @@ func (l *Law) IsOfRanks() bool {
 // IsOfLogs reports whether the simplest sum that fits all samples has a logarithm.
 func (l *Law) IsOfLogs() bool {
 	return l != nil && len(l.Sums) > 0 && slices.ContainsFunc(l.Sums[0].Terms, func(t Term) bool {
-		return t.Feature.isLog() || t.Feature.With != nil && t.Feature.With.isLog()
+		return t.Feature.Kind == FeatureRanksLog || t.Feature.Kind == FeatureRanksFloor || t.Feature.Kind == FeatureExtentLog
 	})
 }
 

@@ -87,16 +87,14 @@ func roundedOtherwise(sums []Sum, samples []Sample) (all []Sum) {
 // findSums returns the sums of at most two features that fit all samples and are simpler than the samples, the simplest
 // first.
 func findSums(samples []Sample, grid *pattern.Grid) (found []Sum) {
-	if found = findSumsOf(samples, features(&samples[0].Point, grid), logProducts(grid)); len(found) == 0 {
-		found = findSumsOf(samples, wrappedFeatures(&samples[0].Point, grid), nil)
+	if found = findSumsOf(samples, features(&samples[0].Point, grid)); len(found) == 0 {
+		found = findSumsOf(samples, wrappedFeatures(&samples[0].Point, grid))
 	}
 	return found
 }
 
-// findSumsOf does so for some features; those of alone stand in sums of one feature only.
-func findSumsOf(samples []Sample, candidates, alone []Feature) (found []Sum) {
+func findSumsOf(samples []Sample, candidates []Feature) (found []Sum) {
 	columns, varying := varyingFeatures(samples, candidates)
-	more, also := varyingFeatures(samples, alone)
 	available := information(samples)
 	var weak []Sum // the samples have too little information to show them
 	add := func(s Sum) {
@@ -109,11 +107,6 @@ func findSumsOf(samples []Sample, candidates, alone []Feature) (found []Sum) {
 	for i := range varying {
 		if c, ok := solveLine(samples, columns[i]); ok {
 			add(Sum{Constant: c[0], Terms: []Term{{c[1], varying[i]}}})
-		}
-	}
-	for i := range also {
-		if c, ok := solveLine(samples, more[i]); ok {
-			add(Sum{Constant: c[0], Terms: []Term{{c[1], also[i]}}})
 		}
 	}
 	if len(found) == 0 {
