@@ -113,7 +113,7 @@ var onceWrong = []uint64{46, 147, 176, 210, 304, 172, 244, 114, 200, 296, 395, 6
 	6793, 6900, 6904, 6913, 7030, 7087, 7098, 7292, 7335, 7411, 8237, 9101, 9106, 9285, 9300, 9419, 10106, 10398, 10443,
 	10759, 41168, 41819, 41851, 50084, 50632, 50686, 51143, 51291, 52332, 52542, 52742, 52807,
 	52828, 52832, 53118, 60074, 60289, 61529, 62299, 63080, 66563, 68406, 68454, 68459, 68511, 69870, 70089, 74520, 78194,
-	78271, 82331, 87049, 87908, 90076}
+	78271, 82331, 87049, 87908, 88574, 90076}
 
 // onceWrongOnParts are such programs on parts of the ranks: loops and blocks along an axis that only communicators
 // show, sizes of collectives as a law of each member's place, and the first half of an odd number of ranks.

@@ -3,6 +3,7 @@ package law
 import (
 	"fmt"
 	"math/bits"
+	"slices"
 
 	"github.com/commq/commq/predict/pattern"
 )
@@ -218,6 +219,26 @@ func features(p *Point, grid *pattern.Grid) (all []Feature) {
 				FeatureCoordBelow, FeaturePeerCoord} {
 				all = append(all, Feature{Kind: k, N: a, Grid: grid})
 			}
+		}
+	}
+	return all
+}
+
+// productFeatures returns the products of the number of ranks, or of the extent of an axis, and a logarithm, rounded up
+// and down: the numbers of iterations of two loops that are one in the runs.
+func productFeatures(grid *pattern.Grid) (all []Feature) {
+	logs := []Feature{{Kind: FeatureRanksLog}, {Kind: FeatureRanksFloor}}
+	add := func(f Feature, with []Feature) {
+		for i := range with {
+			f.With = &with[i]
+			all = append(all, f)
+		}
+	}
+	add(Feature{Kind: FeatureRanks}, logs)
+	if grid != nil {
+		for a := range grid.Axes {
+			own := []Feature{{Kind: FeatureExtentLog, N: a, Grid: grid}, {Kind: FeatureExtentFloor, N: a, Grid: grid}}
+			add(Feature{Kind: FeatureExtent, N: a, Grid: grid}, slices.Concat(logs, own))
 		}
 	}
 	return all

@@ -239,3 +239,28 @@ func TestRoundingThatRunsDoNotShow(t *testing.T) {
 		}
 	}
 }
+
+// Two loops that are one in the runs, of P and log2 P iterations, make 8, 15, 18 and 21 on 4 to 7 ranks. 3 P + 4 log2 P
+// - 12 is the same there, and on 8 ranks; on 9 ranks there are 36 and not 31.
+func TestProductsAreRivalsOfSums(t *testing.T) {
+	number := func(ranks ...int32) *Law {
+		var samples []Sample
+		for _, p := range ranks {
+			n, _ := ceilLog2(p)
+			samples = append(samples, Sample{Point{Ranks: p, PeerRank: pattern.None}, int64(p) * n})
+		}
+		return NewFitter(nil, nil, nil).FitNumber(samples, nil)
+	}
+	l := number(4, 5, 6, 7)
+	if e, ok := l.Evaluate(&Point{Ranks: 9, PeerRank: pattern.None}); !ok || e.Value != 36 || e.Exact || e.Low != 31 {
+		t.Errorf("on 9 ranks: %+v, want 36, not exact; the law is %s", e, l.TextAt(9))
+	}
+	l = number(4, 8, 16, 32)
+	if e, ok := l.Evaluate(&Point{Ranks: 64, PeerRank: pattern.None}); !ok || e.Value != 384 || !e.Exact {
+		t.Errorf("on 64 ranks: %+v, want 384; the law is %s", e, l.TextAt(64))
+	}
+	l = number(4, 8)
+	if e, ok := l.Evaluate(&Point{Ranks: 16, PeerRank: pattern.None}); ok && e.Exact {
+		t.Errorf("after two runs: %+v; two points are on any line; the law is %s", e, l.TextAt(16))
+	}
+}

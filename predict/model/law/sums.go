@@ -28,6 +28,7 @@ const (
 	sumMargin  = 3  // sums may cost this much more than the simplest one
 	sumSurplus = 2  // the samples must have this much more information than the sum costs
 	maxFactor  = 64 // largest multiple of a feature
+	leastShown = 4  // values of two features, or of a product of two, that show a sum: fewer fit many
 )
 
 // String writes the sum as a formula.
@@ -84,13 +85,47 @@ func roundedOtherwise(sums []Sum, samples []Sample) (all []Sum) {
 	return all
 }
 
-// findSums returns the sums of at most two features that fit all samples and are simpler than the samples, the simplest
-// first.
+// findSums returns the sums of at most two features, or of a product of two, that fit all samples and are simpler than
+// the samples, the simplest first.
 func findSums(samples []Sample, grid *pattern.Grid) (found []Sum) {
 	if found = findSumsOf(samples, features(&samples[0].Point, grid)); len(found) == 0 {
 		found = findSumsOf(samples, wrappedFeatures(&samples[0].Point, grid))
 	}
-	return found
+	return withProducts(found, samples, grid)
+}
+
+// withProducts adds to sums the multiples of a product that fit all samples and are about as simple, or simpler. Sums
+// that are less simple stay as rivals of them: on few numbers of ranks they are the same. A product comes first, or
+// alone, only if it has leastShown values or more.
+func withProducts(found []Sum, samples []Sample, grid *pattern.Grid) []Sum {
+	columns, varying := varyingFeatures(samples, productFeatures(grid))
+	available := information(samples)
+	var shown, others []Sum
+	for i := range varying {
+		c, ok := solveLine(samples, columns[i])
+		if !ok {
+			continue
+		}
+		s := Sum{Constant: c[0], Terms: []Term{{c[1], varying[i]}}}
+		s.cost = sumCost(&s)
+		switch isShown := s.cost+sumSurplus <= available+numberCost(s.Constant) && hasValues(columns[i], leastShown); {
+		case isShown && (len(found) == 0 || s.cost < found[0].cost):
+			shown = append(shown, s)
+		case len(found) > 0 && s.cost <= found[0].cost+sumMargin:
+			others = append(others, s)
+		}
+	}
+	slices.SortStableFunc(shown, func(a, b Sum) int { return cmp.Compare(a.cost, b.cost) })
+	return slices.Concat(shown, found, others)
+}
+
+// hasValues reports whether a column has so many different values.
+func hasValues(column []int64, atLeast int) bool {
+	values := map[int64]bool{}
+	for _, v := range column {
+		values[v] = true
+	}
+	return len(values) >= atLeast
 }
 
 func findSumsOf(samples []Sample, candidates []Feature) (found []Sum) {
@@ -243,7 +278,7 @@ func solvePlane(samples []Sample, x, y []int64) (c [3]int64, ok bool) {
 			}
 			distinct[[2]int64{x[i], y[i]}] = true
 		}
-		return c, len(distinct) > 3
+		return c, len(distinct) >= leastShown
 	}
 	return c, false
 }
