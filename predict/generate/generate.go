@@ -155,7 +155,9 @@ type generator struct {
 	totals     totalsCache
 	shares     map[int32][]int64       // by node: sharesOf
 	sharers    map[int32][]*model.Site // by event: sharersOf
-	hasEmpty   bool                    // a rank has nothing to send where the runs have no rank without
+	// lacksRequests has the events that a law has on ranks without requests: see followsRequests.
+	lacksRequests map[int32]bool
+	hasEmpty      bool // a rank has nothing to send where the runs have no rank without
 }
 
 // doubtedLoop is a loop with a number of iterations that is exact, or not.
@@ -260,7 +262,7 @@ func Predict(ctx context.Context, m *model.Model, ranks int32, o Options) (*Pred
 	g := &generator{model: m, ranks: ranks, result: x, unknown: unknown, warned: map[string]bool{},
 		iterations: map[int32]law.Estimate{}, doubted: map[doubtedLoop]bool{}, times: m.Times().NewPredictor(ranks),
 		totals: totalsCache{known: map[totalsKey]*totals{}}, shares: map[int32][]int64{},
-		sharers: map[int32][]*model.Site{}}
+		sharers: map[int32][]*model.Site{}, lacksRequests: map[int32]bool{}}
 	for _, s := range o.Doubted {
 		g.unknown.addCalls(s.Event, m.NodeName(m.SiteOf(s.Event).Event), s.Why)
 	}

@@ -105,13 +105,18 @@ func doubtCompletions(w *rankWriter) {
 }
 
 // followsRequests reports whether the rank makes a call that follows from its requests: one is open, and no law of who
-// makes the call says otherwise.
+// makes the call says otherwise. It notes where that law has the call on a rank without requests; that requests stay
+// open where the law does not have it, doubtCompletions notes.
 func (w *rankWriter) followsRequests(x *model.Site, index []int32) bool {
-	if w.countOpen(x.Completes) == 0 || mayBeLeft(w.g, x) {
+	callers := w.g.peers.peersOf(x, index).in
+	isCaller := callers == nil || hasRank(callers, w.rank)
+	if w.countOpen(x.Completes) == 0 {
+		if callers != nil && isCaller {
+			w.g.lacksRequests[x.Event.ID] = true
+		}
 		return false
 	}
-	callers := w.g.peers.peersOf(x, index).in
-	return callers == nil || hasRank(callers, w.rank)
+	return isCaller && !mayBeLeft(w.g, x)
 }
 
 // loopsBeginAsSeen reports whether all loops around a call that follows from its requests begin with the same iteration
@@ -145,15 +150,34 @@ func beginsFirst(y *model.Site, loop *template.Node, runs int) bool {
 }
 
 // doubtRequests notes calls that follow from their requests, if it is not certain how many these are and the number of
-// calls depends on it. That of loops which drained knows has an interval instead.
+// calls depends on it. That of loops which drained knows has an interval instead. It also notes calls that a law has on
+// ranks without requests, though who makes these is known: the one law or the other is wrong.
 func doubtRequests(g *generator) {
 	for _, x := range g.model.Sites {
+		if g.lacksRequests[x.Event.ID] && !lacksMakers(g, x) && !mayBeLeft(g, x) {
+			why := "the law of who makes it has ranks without requests to complete"
+			g.unknown.addDoubt(x.Event.ID, g.model.NodeName(x.Event), why)
+			for event := range x.Completes.Events {
+				g.unknown.addDoubt(event, g.model.NodeName(g.model.SiteOf(event).Event),
+					"the law of who completes its requests has other ranks than make it")
+			}
+		}
 		if x.FollowsRequests() && drains(g, x.Event.Parent) != x && mayBeMore(g, x) &&
 			(x.Completes.Choice != model.CompleteAll || mayBeNone(g, x)) {
 			g.unknown.addDoubt(x.Event.ID, g.model.NodeName(x.Event),
 				"it completes requests of a loop whose number of iterations is uncertain")
 		}
 	}
+}
+
+// lacksMakers reports whether it is not known who makes the requests that a site completes.
+func lacksMakers(g *generator, x *model.Site) bool {
+	for event := range x.Completes.Events {
+		if g.unknown.lacksCalls(event) {
+			return true
+		}
+	}
+	return false
 }
 
 // mayBeNone reports whether there may be no requests for a call, as a loop around those that make them may have no
