@@ -14,6 +14,7 @@
 //	times.go      rules about times
 //	comms.go      rules about communicators, ids and collective operations
 //	messages.go   rules that compare messages with the rows that sent and received them, and their hashes
+//	sides.go      what those rules have of one side of a message, until the other description comes
 //	parts.go      the rule that compares collectives with their rows in parts
 //	transfers.go  rules about one-sided communication and MPI-IO
 //	derived.go    rules that make the derived tables again

@@ -7,7 +7,7 @@ func checkMessages(r *run, out *reporter) (batch func(schema.Batch), finish func
 	if !r.recordsAll() {
 		return nil, nil
 	}
-	p := pairing{out: out, sends: map[uint64]half{}, receives: map[uint64]half{}}
+	p := pairing{out: out, sends: newSides(), receives: newSides()}
 	batch = func(b schema.Batch) {
 		switch t := b.(type) {
 		case *schema.Events:
@@ -26,11 +26,11 @@ func checkMessages(r *run, out *reporter) (batch func(schema.Batch), finish func
 }
 
 // pairing compares the two descriptions of each side of a message: the one in events and the one in messages. Both
-// tables come by epoch, so the maps hold only messages in flight. Their keys are the rowKey of the row that began the
+// tables come by epoch, so only messages in flight wait. Their keys are the schema.RowKey of the row that began the
 // side.
 type pairing struct {
 	out             *reporter
-	sends, receives map[uint64]half
+	sends, receives *sides
 }
 
 // half describes one side of a message, by a row of events or by the row of messages.
@@ -58,7 +58,7 @@ func (p *pairing) addSend(e *schema.Events, i int) {
 	if e.SendWorld[i] == schema.NullInt32 {
 		return
 	}
-	p.pair(p.sends, "send", schema.RowKey(e.Rank[i], e.Seq[i]), half{peer: e.SendWorld[i], comm: e.Comm[i],
+	p.pair(p.sends, "send", schema.RowKey(e.Rank[i], e.Seq[i]), &half{peer: e.SendWorld[i], comm: e.Comm[i],
 		tag: e.SendTag[i], bytes: e.SendBytes[i], start: e.StartNs[i], end: e.EndNs[i], done: schema.NullInt64})
 }
 
@@ -76,41 +76,43 @@ func (p *pairing) addReceive(e *schema.Events, i int) {
 	if e.Request[i] == schema.NullInt64 && done == schema.NullInt64 {
 		done = e.Seq[i] // a blocking call completes itself
 	}
-	p.pair(p.receives, "receive", schema.RowKey(e.Rank[i], seq), half{peer: e.RecvWorld[i], comm: e.Comm[i],
+	p.pair(p.receives, "receive", schema.RowKey(e.Rank[i], seq), &half{peer: e.RecvWorld[i], comm: e.Comm[i],
 		tag: e.RecvTag[i], bytes: e.RecvBytes[i], start: start, end: schema.NullInt64, done: done})
 }
 
 func (p *pairing) addMessage(m *schema.Messages, i int) {
-	p.pair(p.sends, "send", schema.RowKey(m.Src[i], m.SendSeq[i]), half{peer: m.Dst[i], comm: m.Comm[i], tag: m.Tag[i],
+	p.pair(p.sends, "send", schema.RowKey(m.Src[i], m.SendSeq[i]), &half{peer: m.Dst[i], comm: m.Comm[i], tag: m.Tag[i],
 		bytes: m.Bytes[i], start: m.SendStartNs[i], end: m.SendEndNs[i], done: schema.NullInt64, message: true})
-	p.pair(p.receives, "receive", schema.RowKey(m.Dst[i], m.RecvPostSeq[i]), half{peer: m.Src[i], comm: m.Comm[i],
+	p.pair(p.receives, "receive", schema.RowKey(m.Dst[i], m.RecvPostSeq[i]), &half{peer: m.Src[i], comm: m.Comm[i],
 		tag: m.Tag[i], bytes: m.Bytes[i], start: m.RecvPostNs[i], end: schema.NullInt64, done: m.RecvDoneSeq[i],
 		message: true})
 }
 
 // pair keeps the first description of a side, and compares it with the second when that comes.
-func (p *pairing) pair(waiting map[uint64]half, side string, key uint64, h half) {
-	other, ok := waiting[key]
-	if ok && other.message == h.message {
+func (p *pairing) pair(waiting *sides, side string, key uint64, h *half) {
+	other := waiting.find(key)
+	switch {
+	case other == nil:
+		waiting.add(key, h)
+		return
+	case other.message == h.message: // two rows of events with one seq are reported by the rule seq
 		if h.message {
 			rank, seq := schema.RowOf(key)
 			p.out.bad(rank, seq, "two messages have this row as their %s", side)
 		}
-		return // two rows of events with one seq: reported by the rule seq
-	}
-	if !ok {
-		waiting[key] = h
 		return
+	case h.message:
+		p.compare(side, key, other, h)
+	default:
+		p.compare(side, key, h, other)
 	}
-	delete(waiting, key)
-	row, message := h, other
-	if h.message {
-		row, message = other, h
-	}
-	p.compare(side, key, row, message)
+	waiting.remove(key)
 }
 
-func (p *pairing) compare(side string, key uint64, row, message half) {
+func (p *pairing) compare(side string, key uint64, row, message *half) {
+	if row.agrees(message) {
+		return
+	}
 	rank, seq := schema.RowOf(key)
 	for _, x := range [...]struct {
 		name         string
@@ -120,11 +122,21 @@ func (p *pairing) compare(side string, key uint64, row, message half) {
 		{"tag", widen(row.tag), widen(message.tag)}, {"bytes", row.bytes, message.bytes},
 		{"start_ns", row.start, message.start}, {"end_ns", row.end, message.end}, {"done_seq", row.done, message.done},
 	} {
-		if x.row != x.message && x.row != schema.NullInt64 && x.message != schema.NullInt64 {
+		if !agree(x.row, x.message, schema.NullInt64) {
 			p.out.bad(rank, seq, "the %s has %s %d, its message %d", side, x.name, x.row, x.message)
 		}
 	}
 }
+
+// agrees reports whether the descriptions differ in nothing that both have.
+func (h *half) agrees(o *half) bool {
+	return agree(h.peer, o.peer, schema.NullInt32) && agree(h.comm, o.comm, schema.NullInt32) &&
+		agree(h.tag, o.tag, schema.NullInt32) && agree(h.bytes, o.bytes, schema.NullInt64) &&
+		agree(h.start, o.start, schema.NullInt64) && agree(h.end, o.end, schema.NullInt64) &&
+		agree(h.done, o.done, schema.NullInt64)
+}
+
+func agree[T int32 | int64](a, b, null T) bool { return a == b || a == null || b == null }
 
 // widen converts an int32 to int64, and null to null.
 func widen(x int32) int64 {
@@ -135,18 +147,18 @@ func widen(x int32) int64 {
 }
 
 // reportLeftOver reports messages whose row is missing. Rows without a message are unmatched, cancelled or failed.
-func (p *pairing) reportLeftOver(side string, waiting map[uint64]half, unmatched int64, filtered bool) {
+func (p *pairing) reportLeftOver(side string, waiting *sides, unmatched int64, filtered bool) {
 	rows := int64(0)
-	for _, key := range sortedKeys(waiting) {
+	waiting.each(func(key uint64, h *half) {
 		switch {
-		case !waiting[key].message:
+		case !h.message:
 			rows++
 		case filtered && side == "receive": // a filter drops a message only with the row that sent it
 		default:
 			rank, seq := schema.RowOf(key)
 			p.out.bad(rank, seq, "a message names this row as its %s; there is no such row", side)
 		}
-	}
+	})
 	if rows < unmatched && !filtered {
 		p.out.wrong("%d %s rows have no message; the manifest says %d are unmatched", rows, side, unmatched)
 	}
