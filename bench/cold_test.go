@@ -54,7 +54,7 @@ func BenchmarkColdStart(b *testing.B) {
 			}
 			opened = append(opened, time.Since(start))
 			start = time.Now()
-			rowsOf(b, db, "density")
+			rowsOf(b, db, "density", nil)
 			asked = append(asked, time.Since(start))
 			if err := db.Close(); err != nil {
 				b.Fatal(err)

@@ -31,7 +31,7 @@ func BenchmarkDensity(b *testing.B) {
 			run := queryRun(b, sizes, messages)
 			b.ResetTimer()
 			for range b.N {
-				if rows := ask(b, run, "density"); rows < queryRanks {
+				if rows := ask(b, run, "density", nil); rows < queryRanks {
 					b.Fatalf("%d rows", rows)
 				}
 			}
@@ -61,7 +61,7 @@ func BenchmarkDuplicates(b *testing.B) {
 			run := queryRun(b, kind, messages)
 			b.ResetTimer()
 			for range b.N {
-				if rows := ask(b, run, "duplicates"); rows < least {
+				if rows := ask(b, run, "duplicates", nil); rows < least {
 					b.Fatalf("%d rows", rows)
 				}
 			}
@@ -71,18 +71,18 @@ func BenchmarkDuplicates(b *testing.B) {
 }
 
 // ask does what commq query does, without printing, and returns the number of rows.
-func ask(b *testing.B, run queries.Run, name string) int {
+func ask(b *testing.B, run queries.Run, name string, args map[string]string) int {
 	ctx := context.Background()
 	db, err := queries.Open(ctx, []queries.Run{run}, queries.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer db.Close()
-	return rowsOf(b, db, name)
+	return rowsOf(b, db, name, args)
 }
 
-// rowsOf asks a query with its defaults and reads all rows; it gives their number.
-func rowsOf(b *testing.B, db *queries.DB, name string) int {
+// rowsOf asks a query and reads all rows; it gives their number.
+func rowsOf(b *testing.B, db *queries.DB, name string, args map[string]string) int {
 	all, err := queries.All()
 	if err != nil {
 		b.Fatal(err)
@@ -92,7 +92,7 @@ func rowsOf(b *testing.B, db *queries.DB, name string) int {
 		if q.Name != name {
 			continue
 		}
-		rows, err := db.Ask(context.Background(), q, nil)
+		rows, err := db.Ask(context.Background(), q, args)
 		if err != nil {
 			b.Fatal(err)
 		}
