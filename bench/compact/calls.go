@@ -26,8 +26,11 @@ func readStreams(folder string) (streams []*stream, nsPerTick float64, err error
 	if err == nil && len(paths) == 0 {
 		paths, err = filepath.Glob(filepath.Join(folder, "*", "*"+spool.Suffix)) // folder is that of --spool
 	}
-	if err == nil && len(paths) == 0 {
-		err = fmt.Errorf("%s: no records", folder)
+	if err != nil {
+		return nil, 0, err
+	}
+	if len(paths) == 0 {
+		return nil, 0, fmt.Errorf("%s: no records", folder)
 	}
 	for _, path := range paths {
 		f, failed := spool.Open(path)
@@ -73,8 +76,8 @@ type keys struct {
 	words   []uint64
 }
 
-// of returns the key of a call; it is good until the next call of of.
-func (k *keys) of(slots []spool.Call) []uint64 {
+// key returns the key of a call; it is good until the next one.
+func (k *keys) key(slots []spool.Call) []uint64 {
 	c := &slots[0]
 	req := c.Req
 	if id := schema.CallID(c.Call); !id.Is(schema.FactReceives|schema.FactBlocking) && req != 0 {

@@ -52,7 +52,7 @@ func measureRecords(folder string, buffers bool, rounds int) error {
 		for _, s := range streams {
 			k := keys{buffers: buffers}
 			for i := range s.calls() {
-				k.of(s.call(i))
+				k.key(s.call(i))
 			}
 		}
 	}))
@@ -121,7 +121,7 @@ func each(streams []*stream, buffers bool, kind func() form) (forms []form) {
 	for _, s := range streams {
 		k, f := keys{buffers: buffers}, kind()
 		for i := range s.calls() {
-			f.add(k.of(s.call(i)))
+			f.add(k.key(s.call(i)))
 		}
 		forms = append(forms, f)
 	}

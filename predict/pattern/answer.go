@@ -504,7 +504,7 @@ func (l *Law) inverseMap(ranks int32, index []int32, known *Inverses) (*Map, err
 	if err != nil {
 		return nil, err
 	}
-	return known.of(l, m), nil
+	return known.inverse(l, m), nil
 }
 
 // cost returns the description length of the simplest form, in bits; infinite if there is none.

@@ -115,8 +115,8 @@ type inverted struct {
 	equal             bool
 }
 
-// of returns the inverse of a map that a law gave; nil if a rank receives from several.
-func (x *Inverses) of(l *Law, m *Map) *Map {
+// inverse returns the inverse of a map that a law gave; nil if a rank receives from several.
+func (x *Inverses) inverse(l *Law, m *Map) *Map {
 	if last := x.last[l]; last != nil && last.m.isBoundLike(m) {
 		return last.inverse
 	}
@@ -128,7 +128,7 @@ func (x *Inverses) of(l *Law, m *Map) *Map {
 	return inverse
 }
 
-// areEqual reports whether a map has the same destinations as the inverse that of returned last for a law.
+// areEqual reports whether a map has the same destinations as the inverse that inverse returned last for a law.
 func (x *Inverses) areEqual(l *Law, m, inverse *Map) bool {
 	last := x.last[l]
 	if last.other == nil || !last.other.isBoundLike(m) {

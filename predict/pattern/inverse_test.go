@@ -83,15 +83,15 @@ func TestEqualMapsAreInvertedOnce(t *testing.T) {
 	}
 	var known Inverses
 	law := &Law{}
-	first := known.of(law, ring(1))
+	first := known.inverse(law, ring(1))
 	if !known.areEqual(law, ring(-1), first) || known.areEqual(law, ring(1), first) || !known.areEqual(law, ring(-1), first) {
 		t.Error("a ring by -1, and no other, is the inverse of a ring by 1")
 	}
-	if known.of(law, ring(1)) != first {
+	if known.inverse(law, ring(1)) != first {
 		t.Error("a map like the one before is inverted again")
 	}
 	for _, by := range []int32{2, 1} {
-		if src, _ := known.of(law, ring(by)).Dst(5); src != 5-by {
+		if src, _ := known.inverse(law, ring(by)).Dst(5); src != 5-by {
 			t.Errorf("ring by %d: rank 5 receives from %d, want %d", by, src, 5-by)
 		}
 	}
