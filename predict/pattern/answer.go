@@ -475,7 +475,7 @@ func (l Law) MapLike(ranks int32, index []int32, known *Inverses) (*Map, error) 
 	if l.Inverse == nil || l.Paired && l.cost()+margin < l.Inverse.cost() {
 		return m, err
 	}
-	inverse, otherErr := l.Inverse.inverseMap(ranks, index, known)
+	inverse, otherErr := known.mapOf(l.Inverse, ranks, index)
 	switch { // rivals of the simpler side have inverses, which are rivals of the other side
 	case isAmbiguous(err) && l.cost() < l.Inverse.cost():
 		return nil, err
@@ -496,15 +496,6 @@ func (l Law) MapLike(ranks int32, index []int32, known *Inverses) (*Map, error) 
 func isAmbiguous(err error) bool {
 	var r *Refusal
 	return errors.As(err, &r) && r.Reason == Ambiguous
-}
-
-// inverseMap returns the map from receivers to senders; nil if a rank receives from several.
-func (l *Law) inverseMap(ranks int32, index []int32, known *Inverses) (*Map, error) {
-	m, err := l.ownMap(ranks, index)
-	if err != nil {
-		return nil, err
-	}
-	return known.inverse(l, m), nil
 }
 
 // cost returns the description length of the simplest form, in bits; infinite if there is none.

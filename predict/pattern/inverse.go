@@ -115,6 +115,15 @@ type inverted struct {
 	equal             bool
 }
 
+// mapOf returns the map from receivers to senders that a law of the other side gives; nil if a rank receives from several.
+func (x *Inverses) mapOf(l *Law, ranks int32, index []int32) (*Map, error) {
+	m, err := l.ownMap(ranks, index)
+	if err != nil {
+		return nil, err
+	}
+	return x.inverse(l, m), nil
+}
+
 // inverse returns the inverse of a map that a law gave; nil if a rank receives from several.
 func (x *Inverses) inverse(l *Law, m *Map) *Map {
 	if last := x.last[l]; last != nil && last.m.isBoundLike(m) {
