@@ -66,6 +66,9 @@ func TestRandomParts(t *testing.T) { judgeAll(t, 25, randomprograms.NewOnParts) 
 // TestRandomNulls does the same with programs in which ranks without a partner call MPI_PROC_NULL.
 func TestRandomNulls(t *testing.T) { judgeAll(t, 20, randomprograms.NewWithNulls) }
 
+// TestRandomRequests does the same with programs that make requests and wait for them in several ways.
+func TestRandomRequests(t *testing.T) { judgeAll(t, 20, randomprograms.NewWithRequests) }
+
 // judgeAll predicts programs, usually so many.
 func judgeAll(t *testing.T, usual int, draw func(number uint64) *randomprograms.Program) {
 	n, first := numberFrom(t, programsEnv, usual), numberFrom(t, programsFrom, 0)
@@ -372,6 +375,7 @@ func (c *siteComparison) compareCall(rank int32, i int, got, want placedCall) {
 	if p, q := membersOf(c.prediction.Signature, g), membersOf(c.truth, w); !slices.Equal(p, q) {
 		c.say("rank %d, call %d: among %v, want %v", rank, i, p, q)
 	}
+	c.compareCompleted(rank, i, got, want)
 	switch {
 	case (g.Root == nil) != (w.Root == nil):
 		c.say("rank %d, call %d: one has no root", rank, i)
@@ -401,6 +405,36 @@ func (c *siteComparison) compareCall(rank int32, i int, got, want placedCall) {
 			c.compareNumber(laws.Count, p, q, fmt.Sprintf("rank %d, call %d, %s, elements", rank, i, what))
 		}
 	}
+}
+
+// compareCompleted compares how many requests of which call sites the i-th calls of a rank complete, where a rule tells.
+func (c *siteComparison) compareCompleted(rank int32, i int, got, want placedCall) {
+	rule := c.model.SiteOf(got.node.ID).Completes
+	p, q := completedAt(c.prediction.Signature, got.call), completedAt(c.truth, want.call)
+	switch {
+	case maps.Equal(p, q) || rule != nil && rule.Choice == model.CompleteUnknown:
+		return
+	case rule == nil:
+		rule = &model.CompletionRule{}
+	}
+	for _, l := range c.prediction.Loops {
+		for event := range rule.Events {
+			if c.model.SiteOf(event).Event.IsIn(c.model.Joint.Sig.Nodes()[l.Node]) {
+				c.inexact = true
+				return
+			}
+		}
+	}
+	c.say("rank %d, call %d: completes %v, want %v, by call site", rank, i, p, q)
+}
+
+// completedAt returns how many requests a call completes, by the call site that made them.
+func completedAt(s *signature.Signature, call *signature.Call) map[int]int32 {
+	all := map[int]int32{}
+	for _, b := range call.Completes {
+		all[siteOf(s, s.Nodes()[b[0]])] += b[2]
+	}
+	return all
 }
 
 // membersOf returns the members of a call's communicator; nil if it has none.

@@ -5,12 +5,14 @@
 //	item       = leaf | loop
 //	loop       = "repeat" count item { item }          nested at most twice
 //	count      = constant | extent of an axis | log2 P | index of the loop around it (a triangle)
-//	leaf       = guard partners size [ nulls ] | collective | division [ division ] collective
+//	leaf       = guard partners size [ nulls ] [ requests ] | collective | division [ division ] collective
 //	partners   = shift | wrap | diagonal | directions | tree | butterfly | levels | pairwise | moving root | gather |
 //	             scatter | triangle | transpose | mirror | by parity | skew | lawless
 //	size       = constant | block of an axis | face | padded | cumulative | halo | share | doubling | of the partner |
 //	             lawless
 //	nulls      = MPI_PROC_NULL where there is no partner | the same with MPI_Sendrecv
+//	requests   = nonblocking, and MPI_Waitall, MPI_Wait in order, or MPI_Waitany | waits a step later | left open to
+//	             the end of an iteration, of the loop, or of the program
 //	division   = lines | planes | halves | halves of lines | even and odd of lines | neighbours | every k-th | firsts of
 //	             lines | firsts of neighbours | half | halved again and again
 //
@@ -22,6 +24,7 @@
 //	partners.go  who communicates with whom
 //	divisions.go who is in a communicator with whom
 //	nulls.go     what ranks without a partner do
+//	requests.go  who waits for requests, and where
 //	sizes.go     how much
 //	grammar.go   draws programs
 package randomprograms

@@ -16,6 +16,10 @@ type grammar struct {
 	onParts  bool // most statements are collectives on parts of the ranks
 	// withNulls draws which statements call MPI_PROC_NULL; nil if none do.
 	withNulls *rand.Rand
+	// withRequests draws how statements complete their requests; nil if they make none. left is set if requests that
+	// no statement completes yet may be open.
+	withRequests *rand.Rand
+	left         bool
 }
 
 // Limits of programs.
@@ -26,6 +30,7 @@ const (
 	askedRuns  = 2
 	leastCells = 4         // of a rank along an axis, on the largest number of ranks
 	mostCalls  = 2_000_000 // of all ranks on the largest number of ranks
+	mostSites  = 26        // one for each letter
 )
 
 // New draws the program with a number: the first of its kind that makes no more than mostCalls calls.
@@ -45,10 +50,10 @@ func NewWithNulls(number uint64) *Program {
 	return (&grammar{Rand: rand.New(rand.NewPCG(number, 25)), withNulls: rand.New(rand.NewPCG(number, 27))}).drawSmall()
 }
 
-// drawSmall draws programs until one makes no more than mostCalls calls.
+// drawSmall draws programs until one makes no more than mostCalls calls, at no more than mostSites call sites.
 func (g *grammar) drawSmall() *Program {
 	for {
-		if p := g.draw(); !p.exceeds(mostCalls, p.Ask[askedRuns-1]) {
+		if p := g.draw(); p.Sites() <= mostSites && !p.exceeds(mostCalls, p.Ask[askedRuns-1]) {
 			return p
 		}
 	}
@@ -56,7 +61,7 @@ func (g *grammar) drawSmall() *Program {
 
 // draw draws a program.
 func (g *grammar) draw() *Program {
-	g.domain, g.features = nil, nil
+	g.domain, g.features, g.left = nil, nil, false
 	g.layout = layouts[g.IntN(len(layouts))]
 	first := g.IntN(len(g.layout.ranks) - trainRuns - askedRuns + 1)
 	p := &Program{Train: g.layout.ranks[first : first+trainRuns],
@@ -70,23 +75,27 @@ func (g *grammar) draw() *Program {
 	}
 	p.layout = g.layout
 	for range 1 + g.IntN(g.IntN(maxItems)+1) {
-		p.items = append(p.items, g.drawItem(0, nil))
+		p.items = append(p.items, g.drawItem(0, nil)...)
+	}
+	if p.hasRequests = g.withRequests != nil; p.hasRequests {
+		p.items = append(p.items, g.drawWait("at the end", nil))
 	}
 	p.features = g.features
 	return p
 }
 
-// drawItem draws a leaf or a loop that is nested in depth others, with the features that the loops around it give.
-func (g *grammar) drawItem(depth int, around []string) item {
+// drawItem draws a leaf, or a loop that is nested in depth others and what waits for its requests, with the features
+// that the loops around it give.
+func (g *grammar) drawItem(depth int, around []string) []item {
 	if depth == maxDepth || g.IntN(4) > 0 {
-		return item{leaf: g.drawLeaf(depth, around)}
+		return []item{{leaf: g.drawLeaf(depth, around)}}
 	}
 	l := g.drawLoop(depth)
-	around = append(append([]string(nil), around...), l.name)
+	inside := append(append([]string(nil), around...), l.name)
 	for range 1 + g.IntN(3)/2 {
-		l.body = append(l.body, g.drawItem(depth+1, around))
+		l.body = append(l.body, g.drawItem(depth+1, inside)...)
 	}
-	return item{loop: l}
+	return g.withWaits(l, around)
 }
 
 // drawLoop draws the head of a loop.
@@ -123,9 +132,14 @@ func (g *grammar) drawLeaf(depth int, around []string) *leaf {
 				l.features = append(l.features, l.nulls.String())
 			}
 		}
+		if g.withRequests != nil {
+			g.drawRequests(l)
+		}
 	}
 	l.features = append(l.features, "layout "+g.layout.name)
-	g.features[l.site], g.features[l.site+1] = l.features, l.features
+	for site := l.site; site < len(g.features); site++ {
+		g.features[site] = l.features
+	}
 	return l
 }
 

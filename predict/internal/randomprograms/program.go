@@ -16,6 +16,8 @@ type Program struct {
 
 	layout layout
 	items  []item
+	// hasRequests is set if statements may be nonblocking.
+	hasRequests bool
 	// features has, by call site, what the statement is made of.
 	features [][]string
 }
@@ -49,18 +51,22 @@ func (p *Program) Run(ranks int) *signature.Run {
 		e.runAll(p.items)
 		calls[r] = e.calls
 	}
-	return testruns.Calls(ranks, comms.members, func(rank int) []testruns.Call { return calls[rank] })
+	return p.requested(testruns.Calls(ranks, comms.members, func(rank int) []testruns.Call { return calls[rank] }))
 }
 
-// item is a statement: a loop or a leaf.
+// item is a statement: a loop, a leaf, or a wait.
 type item struct {
 	loop *loop
 	leaf *leaf
+	wait *wait
 }
 
 func (i item) String() string {
-	if i.leaf != nil {
+	switch {
+	case i.leaf != nil:
 		return strings.Join(i.leaf.features, ", ")
+	case i.wait != nil:
+		return i.wait.features[0]
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s {", i.loop.name)
@@ -86,6 +92,7 @@ type leaf struct {
 	size     size
 	element  int
 	nulls    nulls
+	requests requests
 	// collective is set if all ranks make this call instead, or with divisions those of each part.
 	collective schema.CallID
 	root       func(here place, around []int) int
@@ -100,6 +107,7 @@ type execution struct {
 	exchanges map[*leaf][]exchange // of each step, for all ranks
 	comms     *comms               // of all ranks
 	around    []int
+	open      int // requests
 	calls     []testruns.Call
 	// counted is the number of calls if they are only counted, up to limit.
 	onlyCounts     bool
@@ -143,8 +151,12 @@ type message struct{ peer, bytes int }
 
 func (e *execution) runAll(items []item) {
 	for _, i := range items {
-		if i.leaf != nil {
+		switch {
+		case i.leaf != nil:
 			e.communicate(i.leaf)
+			continue
+		case i.wait != nil:
+			e.waitForAll(i.wait.call, i.wait.site, false)
 			continue
 		}
 		n := i.loop.count(e.here, e.around)
@@ -180,6 +192,10 @@ func (e *execution) communicate(l *leaf) {
 	for i, x := range steps {
 		if l.nulls != noNulls {
 			e.exchangeWithNulls(l, i, x.sends[e.here.rank], x.receives[e.here.rank])
+			continue
+		}
+		if l.requests != noRequests {
+			e.exchangeWithRequests(l, i, len(steps), x.sends[e.here.rank], x.receives[e.here.rank])
 			continue
 		}
 		for _, m := range x.sends[e.here.rank] {
