@@ -169,8 +169,8 @@ func TestFollowsRequests(t *testing.T) {
 	}
 }
 
-// twoWaits has all ranks but the last two send to the one after the next and wait at site 2, then all but the last send to
-// the next and wait at site 5.
+// twoWaits has all ranks but the last two send to the one after the next and wait at site 2, then all but the last send
+// to the next and wait at site 5.
 func twoWaits(ranks int) *signature.Run {
 	return testruns.WithRequests(testruns.Calls(ranks, nil, func(rank int) (all []testruns.Call) {
 		add := func(site, to, from int) {

@@ -17,6 +17,7 @@ type peerLaws struct {
 	ranks    int32
 	families map[string][]*pattern.Law
 	maps     map[string]*pattern.Map // by slot name; nil: the slot is not there, or unknown
+	callers  map[string]*pattern.Map // by slot name: callersIfKnown
 	answered map[callAt]*peers
 	unknown  *unknowns
 	inverses pattern.Inverses
@@ -42,8 +43,9 @@ type peers struct{ in, to, from *pattern.Map }
 
 func newPeerLaws(m *model.Model, ranks int32, takeSimplest bool, unknown *unknowns) *peerLaws {
 	p := &peerLaws{model: m, ranks: ranks, families: map[string][]*pattern.Law{}, maps: map[string]*pattern.Map{},
-		answered: map[callAt]*peers{}, holes: map[*pattern.Law]bool{}, unknown: unknown, takeSimplest: takeSimplest,
-		settled: map[string]*pattern.Map{}, inConflict: map[string]bool{}, uncertain: map[string]bool{}}
+		callers: map[string]*pattern.Map{}, answered: map[callAt]*peers{}, holes: map[*pattern.Law]bool{},
+		unknown: unknown, takeSimplest: takeSimplest, settled: map[string]*pattern.Map{},
+		inConflict: map[string]bool{}, uncertain: map[string]bool{}}
 	for i := range m.Pattern.Laws {
 		l := &m.Pattern.Laws[i]
 		p.families[l.Site] = append(p.families[l.Site], l)
@@ -93,6 +95,26 @@ func (p *peerLaws) participates(x *model.Site, rank int32, index []int32) bool {
 		return len(index) == 0 || x.Calls.Slot(slots.PlaceOf(index)) != nil || len(x.Calls.Slots) == 0
 	}
 	return hasRank(m, rank)
+}
+
+// callersIfKnown returns who makes a site's call at a place by the law of that; nil if none tells, which is not noted.
+func (p *peerLaws) callersIfKnown(x *model.Site, index []int32) *pattern.Map {
+	if x.In == "" {
+		return nil
+	}
+	name := model.SlotName(x.In, index)
+	if m, known := p.maps[name]; known {
+		return m
+	}
+	m, known := p.callers[name]
+	if !known {
+		var err error
+		if m, err = p.evaluate(x.In, name, index); err != nil {
+			m = nil
+		}
+		p.callers[name] = m
+	}
+	return m
 }
 
 // hasRank reports whether a map, which may be nil, has a destination for a rank.

@@ -108,15 +108,17 @@ func doubtCompletions(w *rankWriter) {
 // makes the call says otherwise. It notes where that law has the call on a rank without requests; that requests stay
 // open where the law does not have it, doubtCompletions notes.
 func (w *rankWriter) followsRequests(x *model.Site, index []int32) bool {
-	callers := w.g.peers.peersOf(x, index).in
-	isCaller := callers == nil || hasRank(callers, w.rank)
 	if w.countOpen(x.Completes) == 0 {
-		if callers != nil && isCaller {
+		if hasRank(w.g.peers.callersIfKnown(x, index), w.rank) {
 			w.g.lacksRequests[x.Event.ID] = true
 		}
 		return false
 	}
-	return isCaller && !mayBeLeft(w.g, x)
+	if mayBeLeft(w.g, x) {
+		return false
+	}
+	callers := w.g.peers.peersOf(x, index).in
+	return callers == nil || hasRank(callers, w.rank)
 }
 
 // loopsBeginAsSeen reports whether all loops around a call that follows from its requests begin with the same iteration
