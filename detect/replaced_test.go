@@ -291,13 +291,16 @@ func checkReplaced(t *testing.T, run *detect.Run, count tally) {
 	}
 }
 
-// few checks that hardly any instance was left unreplaced.
-func (c tally) few(t *testing.T) {
+// few checks that hardly any instance was left unreplaced, and that there are as many as a number for each program.
+func (c tally) few(t *testing.T, perProgram int) {
 	t.Helper()
 	all, left := 0, 0
 	for op, n := range c {
 		t.Logf("%-24s %6d instances, %4d stay", op, n[0], n[1])
 		all, left = all+n[0], left+n[1]
+	}
+	if want := perProgram * detect.RandomPrograms(t); all < want {
+		t.Errorf("%d instances, want %d", all, want)
 	}
 	if left*100 > all {
 		t.Errorf("%d of %d instances stay", left, all)
@@ -316,7 +319,7 @@ func TestReplaceRandomPrograms(t *testing.T) {
 			}
 		})
 	}
-	count.few(t)
+	count.few(t, 3)
 }
 
 // TestReplaceRandomCombining replaces what random programs gather, scatter and reduce by hand.
@@ -331,7 +334,7 @@ func TestReplaceRandomCombining(t *testing.T) {
 			}
 		})
 	}
-	count.few(t)
+	count.few(t, 5)
 }
 
 // TestReplaceNothing: without findings the schedule does not change.

@@ -56,22 +56,29 @@ var verdicts = [isVerdicts]string{"exact", "in interval", "unknown", "hidden", "
 // mostWrong is the largest fraction of answers that may be wrong: none (docs/validation/prediction.md).
 const mostWrong = 0
 
+// mostOutside is the largest fraction of answers with a number outside of its interval.
+const mostOutside = 0.02
+
+// usual is how many programs are predicted if the environment does not say so, and how many answers about them have to
+// be exact, and exact or in an interval: a twentieth less than there are.
+type usual struct{ programs, exact, known int }
+
 // TestRandomPrograms predicts random programs at two numbers of ranks above those of four runs, and compares with what
 // they do there. It prints a table by what programs are made of.
-func TestRandomPrograms(t *testing.T) { judgeAll(t, 40, randomprograms.New) }
+func TestRandomPrograms(t *testing.T) { judgeAll(t, usual{40, 78, 118}, randomprograms.New) }
 
 // TestRandomParts does the same with programs that make most of their calls on communicators with some of the ranks.
-func TestRandomParts(t *testing.T) { judgeAll(t, 25, randomprograms.NewOnParts) }
+func TestRandomParts(t *testing.T) { judgeAll(t, usual{25, 9, 36}, randomprograms.NewOnParts) }
 
 // TestRandomNulls does the same with programs in which ranks without a partner call MPI_PROC_NULL.
-func TestRandomNulls(t *testing.T) { judgeAll(t, 20, randomprograms.NewWithNulls) }
+func TestRandomNulls(t *testing.T) { judgeAll(t, usual{20, 37, 60}, randomprograms.NewWithNulls) }
 
 // TestRandomRequests does the same with programs that make requests and wait for them in several ways.
-func TestRandomRequests(t *testing.T) { judgeAll(t, 20, randomprograms.NewWithRequests) }
+func TestRandomRequests(t *testing.T) { judgeAll(t, usual{20, 56, 79}, randomprograms.NewWithRequests) }
 
-// judgeAll predicts programs, usually so many.
-func judgeAll(t *testing.T, usual int, draw func(number uint64) *randomprograms.Program) {
-	n, first := numberFrom(t, programsEnv, usual), numberFrom(t, programsFrom, 0)
+// judgeAll predicts programs.
+func judgeAll(t *testing.T, u usual, draw func(number uint64) *randomprograms.Program) {
+	n, first := numberFrom(t, programsEnv, u.programs), numberFrom(t, programsFrom, 0)
 	tally := map[string]*[isVerdicts]int{}
 	numbers, outside := 0, 0
 	var lock sync.Mutex
@@ -100,9 +107,26 @@ func judgeAll(t *testing.T, usual int, draw func(number uint64) *randomprograms.
 		float64(all[isWrong]) > mostWrong*float64(sum) {
 		t.Errorf("%d of %d answers are wrong, want at most %v of them", all[isWrong], sum, mostWrong)
 	}
+	if n == u.programs && first == 0 {
+		u.check(t, all)
+	}
 	t.Log("| of calls with | answers | " + strings.Join(verdicts[:], " | ") + " |")
 	for _, feature := range slices.Sorted(maps.Keys(tally)) {
 		t.Log(tallyLine(feature, tally[feature]))
+	}
+}
+
+// check checks how many answers about the usual programs say something.
+func (u usual) check(t *testing.T, all *[isVerdicts]int) {
+	if exact, known := all[isExact], all[isExact]+all[isWithin]; exact < u.exact || known < u.known {
+		t.Errorf("%d answers are exact, and %d or in their interval; want %d and %d", exact, known, u.exact, u.known)
+	}
+	sum := 0
+	for _, c := range all {
+		sum += c
+	}
+	if float64(all[isOutside]) > mostOutside*float64(sum) {
+		t.Errorf("%d of %d answers are outside of their intervals, want at most %v of them", all[isOutside], sum, mostOutside)
 	}
 }
 
@@ -407,7 +431,8 @@ func (c *siteComparison) compareCall(rank int32, i int, got, want placedCall) {
 	}
 }
 
-// compareCompleted compares how many requests of which call sites the i-th calls of a rank complete, where a rule tells.
+// compareCompleted compares how many requests of which call sites the i-th calls of a rank complete, where a rule tells
+// which.
 func (c *siteComparison) compareCompleted(rank int32, i int, got, want placedCall) {
 	rule := c.model.SiteOf(got.node.ID).Completes
 	p, q := completedAt(c.prediction.Signature, got.call), completedAt(c.truth, want.call)
