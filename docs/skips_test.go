@@ -9,7 +9,7 @@ import (
 
 var (
 	// skips finds tests that skip themselves, and not by way of testenv.
-	skips = regexp.MustCompile(`\b[tbf]\.(?:Skip|Skipf|SkipNow)\(`)
+	skips = regexp.MustCompile(`\b(?:t|b|f|tb)\.(?:Skip|Skipf|SkipNow)\(`)
 	// maySkip are the files that may: notebooks are executed where $COMMQ_TEST_ALL is set, and a benchmark measures
 	// what the user names.
 	maySkip = map[string]bool{"notebooks/notebooks_test.go": true, "bench/simulate_test.go": true}

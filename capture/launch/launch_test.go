@@ -78,16 +78,23 @@ func TestRunReportsTheSignalThatEndedTheProgram(t *testing.T) {
 func TestRunForwardsSignals(t *testing.T) {
 	ready := filepath.Join(t.TempDir(), "ready")
 	j, out := job(t, `trap 'echo usr1; exit 9' USR1; : > "`+ready+`"; while :; do sleep 0.05; done`)
+	ended := make(chan struct{})
 	go func() {
 		for end := time.Now().Add(testenv.Patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 			if _, err := os.Stat(ready); err == nil {
 				_ = syscall.Kill(os.Getpid(), syscall.SIGUSR1)
 				return
 			}
+			select {
+			case <-ended:
+				return
+			default:
+			}
 		}
 		_ = syscall.Kill(os.Getpid(), syscall.SIGTERM) // Run forwards it, and the program ends
 	}()
 	status, err := j.Run(context.Background())
+	close(ended)
 	if err != nil || status != 9 || out.String() != "usr1\n" {
 		t.Fatalf("status %d, output %q, %v; want 9 and usr1", status, out, err)
 	}

@@ -25,10 +25,10 @@ func (o *detectOptions) sharedFlags(c *cobra.Command) {
 	c.Flags().Lookup("dsn").Usage = "`URL` of the Trino server, as commq query --help has it\n(default $COMMQ_DSN)"
 }
 
-// shared returns the function that asks the engine; nil if the user names none.
+// shared returns the function that asks the engine; nil if the user names none, or auto: the run's files are here.
 func (o *detectOptions) shared(c *cobra.Command, a *app) (askShared, error) {
 	address, err := o.address(c, a, nil)
-	if err != nil || o.named() == "" {
+	if err != nil || o.named() == "" || o.named() == "auto" {
 		return nil, err
 	}
 	return func(ctx context.Context, r *run.Run, least int) (map[detect.Stretch]bool, error) {

@@ -15,7 +15,7 @@ import (
 	"github.com/commq/commq/writer/objects"
 )
 
-// engines can answer questions about runs. auto is DuckDB for runs that the store has, where it is faster at any size,
+// engines can answer questions about runs. auto is DuckDB for runs that the store has, where it is nearly always faster,
 // and else the server.
 var engines = [...]string{"duckdb", "trino", "auto"}
 

@@ -1,6 +1,7 @@
 package testenv
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -40,7 +41,7 @@ func Command(t testing.TB, root string) string {
 }
 
 // notBuilt are folders without files that commq is built from.
-var notBuilt = []string{"testdata", "node_modules", "docs", "bin", "runs", "__pycache__"}
+var notBuilt = []string{"testdata", "node_modules", "docs", "bin", "runs", "dist", "notebooks", "__pycache__"}
 
 // seeSources looks at what commq is built from, embedded files too (machines, pages, SQL), so that go test does not
 // take a result from its cache when a file changed.
@@ -48,6 +49,8 @@ func seeSources(t testing.TB, root string) {
 	t.Helper()
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		switch {
+		case errors.Is(err, fs.ErrNotExist): // another test's, and gone
+			return nil
 		case err != nil:
 			return err
 		case d.IsDir() && path != root && (slices.Contains(notBuilt, d.Name()) || d.Name()[0] == '.'):
@@ -55,7 +58,9 @@ func seeSources(t testing.TB, root string) {
 		case strings.HasSuffix(path, "_test.go") || !d.Type().IsRegular():
 			return nil
 		}
-		_, err = os.Stat(path)
+		if _, err = os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
 		return err
 	})
 	if err != nil {
