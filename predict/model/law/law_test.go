@@ -243,13 +243,23 @@ func TestRoundingThatRunsDoNotShow(t *testing.T) {
 // Two loops that are one in the runs, of P and log2 P iterations, make 8, 15, 18 and 21 on 4 to 7 ranks. 3 P + 4 log2 P
 // - 12 is the same there, and on 8 ranks; on 9 ranks there are 36 and not 31.
 func TestProductsAreRivalsOfSums(t *testing.T) {
-	number := func(ranks ...int32) *Law {
+	fit := func(of func(p, log int64) int64, ranks ...int32) *Law {
 		var samples []Sample
 		for _, p := range ranks {
 			n, _ := ceilLog2(p)
-			samples = append(samples, Sample{Point{Ranks: p, PeerRank: pattern.None}, int64(p) * n})
+			samples = append(samples, Sample{Point{Ranks: p, PeerRank: pattern.None}, of(int64(p), n)})
 		}
 		return NewFitter(nil, nil, nil).FitNumber(samples, nil)
+	}
+	number := func(ranks ...int32) *Law { return fit(func(p, log int64) int64 { return p * log }, ranks...) }
+	for want, of := range map[int64]func(p, log int64) int64{
+		32: func(p, log int64) int64 { return (p - 1) * log },
+		45: func(p, log int64) int64 { return p * (log + 1) },
+	} {
+		l := fit(of, 4, 5, 6, 7)
+		if e, ok := l.Evaluate(&Point{Ranks: 9, PeerRank: pattern.None}); !ok || e.Exact || e.Low > want || e.High < want {
+			t.Errorf("on 9 ranks: %+v, want %d in an interval; the law is %s", e, want, l.TextAt(9))
+		}
 	}
 	l := number(4, 5, 6, 7)
 	if e, ok := l.Evaluate(&Point{Ranks: 9, PeerRank: pattern.None}); !ok || e.Value != 36 || e.Exact || e.Low != 31 {

@@ -94,25 +94,36 @@ func findSums(samples []Sample, grid *pattern.Grid) (found []Sum) {
 	return withProducts(found, samples, grid)
 }
 
-// withProducts adds to sums the multiples of a product that fit all samples and are about as simple, or simpler. Sums
-// that are less simple stay as rivals of them: on few numbers of ranks they are the same. A product comes first, or
-// alone, only if it has leastShown values or more.
+// withProducts adds to sums the multiples of a product that fit all samples and are about as simple, or simpler; to sums
+// of two features those of a product and one of its factors, too. Sums that are less simple stay as rivals of them: on
+// few numbers of ranks they are the same. A product comes first, or alone, only if it has leastShown values or more.
 func withProducts(found []Sum, samples []Sample, grid *pattern.Grid) []Sum {
 	columns, varying := varyingFeatures(samples, productFeatures(grid))
 	available := information(samples)
 	var shown, others []Sum
-	for i := range varying {
-		c, ok := solveLine(samples, columns[i])
-		if !ok {
-			continue
-		}
-		s := Sum{Constant: c[0], Terms: []Term{{c[1], varying[i]}}}
+	add := func(s Sum, isShown bool) {
 		s.cost = sumCost(&s)
-		switch isShown := s.cost+sumSurplus <= available+numberCost(s.Constant) && hasValues(columns[i], leastShown); {
+		switch isShown = isShown && s.cost+sumSurplus <= available+numberCost(s.Constant); {
 		case isShown && (len(found) == 0 || s.cost < found[0].cost):
 			shown = append(shown, s)
 		case len(found) > 0 && s.cost <= found[0].cost+sumMargin:
 			others = append(others, s)
+		}
+	}
+	for i, f := range varying {
+		if c, ok := solveLine(samples, columns[i]); ok {
+			add(Sum{Constant: c[0], Terms: []Term{{c[1], f}}}, hasValues(columns[i], leastShown))
+		}
+		if len(found) == 0 || len(found[0].Terms) < 2 {
+			continue
+		}
+		one, with := f, *f.With
+		one.With = nil
+		factors, of := varyingFeatures(samples, []Feature{one, with})
+		for k := range of { // (P-1) log2 P and P (log2 P + 1) are on planes of P and log2 P, too
+			if c, ok := solvePlane(samples, columns[i], factors[k]); ok {
+				add(Sum{Constant: c[0], Terms: []Term{{c[1], f}, {c[2], of[k]}}}, true)
+			}
 		}
 	}
 	slices.SortStableFunc(shown, func(a, b Sum) int { return cmp.Compare(a.cost, b.cost) })
