@@ -1,6 +1,7 @@
 package main
 
 import (
+	"flag"
 	"os"
 	"slices"
 	"strings"
@@ -58,7 +59,7 @@ func TestTables(t *testing.T) {
 		if !all {
 			want -= c.slow
 		}
-		if len(compared) != want {
+		if isWhole := flag.Lookup("test.run").Value.String() == ""; isWhole && len(compared) != want {
 			t.Errorf("%s: %d rows were compared, want %d", c.page, len(compared), want)
 		}
 	}
