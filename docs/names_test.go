@@ -31,10 +31,10 @@ func testFiles(t *testing.T) []string {
 	return strings.Split(strings.TrimRight(string(out), "\x00"), "\x00")
 }
 
-// testFuncs returns the names of tests, benchmarks and fuzz targets by their folder from the root.
-func testFuncs(t *testing.T) map[string][]string {
+// testTexts returns what files with tests contain, by their names from the root.
+func testTexts(t *testing.T) map[string][]byte {
 	t.Helper()
-	funcs := map[string][]string{}
+	texts := map[string][]byte{}
 	for _, name := range testFiles(t) {
 		text, err := os.ReadFile(filepath.Join("..", name))
 		if os.IsNotExist(err) {
@@ -43,6 +43,16 @@ func testFuncs(t *testing.T) map[string][]string {
 		if err != nil {
 			t.Fatal(err)
 		}
+		texts[name] = text
+	}
+	return texts
+}
+
+// testFuncs returns the names of tests, benchmarks and fuzz targets by their folder from the root.
+func testFuncs(t *testing.T) map[string][]string {
+	t.Helper()
+	funcs := map[string][]string{}
+	for name, text := range testTexts(t) {
 		for _, m := range testFunc.FindAllStringSubmatch(string(text), -1) {
 			funcs[filepath.Dir(name)] = append(funcs[filepath.Dir(name)], m[1])
 		}
